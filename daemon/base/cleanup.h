@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Cleanup attributes: a function can be judged leak-free without reading its callees. Everything
+ * that escapes goes through TAKE_PTR or TAKE_FD.
+ */
+#ifndef PYPROF_BASE_CLEANUP_H
+#define PYPROF_BASE_CLEANUP_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define _cleanup_(fn) __attribute__((cleanup(fn)))
+
+static inline void freep(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void closep(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void fclosep(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+
+#define _cleanup_free_	 _cleanup_(freep)
+#define _cleanup_close_	 _cleanup_(closep)
+#define _cleanup_fclose_ _cleanup_(fclosep)
+
+/* TAKE_PTR(p): the value of p, which is NULL afterwards. TAKE_FD(fd): likewise, -1 afterwards. */
+#define TAKE_PTR(p)                                                                                \
+	({                                                                                         \
+		__typeof__(p) take_ptr_ = (p);                                                     \
+		(p) = NULL;                                                                        \
+		take_ptr_;                                                                         \
+	})
+#define TAKE_FD(fd)                                                                                \
+	({                                                                                         \
+		int take_fd_ = (fd);                                                               \
+		(fd) = -1;                                                                         \
+		take_fd_;                                                                          \
+	})
+
+/* DEFINE_FREEP(type, fn): a `fn##p` for _cleanup_ from a `void fn(struct x *)` that takes NULL. */
+#define DEFINE_FREEP(type, fn)                                                                     \
+	static inline void fn##p(type **p)                                                         \
+	{                                                                                          \
+		fn(*p);                                                                            \
+	}
+
+#endif

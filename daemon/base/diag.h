@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A diagnosis: why something failed, in words for the person at the terminal. It can cross the
+ * socket, and it carries the exit code that the command line contract gives this failure.
+ *
+ * Idiom: `return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "hint…", "no process %d", pid);`
+ * Every function accepts diag == NULL. The first diagnosis is kept: a caller that only passes an
+ * error on does not hide its cause.
+ */
+#ifndef PYPROF_BASE_DIAG_H
+#define PYPROF_BASE_DIAG_H
+
+#include "pyprof/exit_codes.h"
+
+struct diag {
+	int err;	    /* negative errno; 0: nothing went wrong */
+	enum pyp_exit exit; /* exit code for this failure */
+	char msg[512];	    /* what and why, one line */
+	char hint[256];	    /* what to do about it; may be empty */
+};
+
+/* Set the diagnosis (unless one is set already) and return err, which must be negative. */
+int diag_set(struct diag *diag, int err, enum pyp_exit exit, const char *hint, const char *fmt,
+	     ...) __attribute__((format(printf, 5, 6)));
+
+/*
+ * Same from an errno value (positive): ": strerror" is added to the message, the exit code and a
+ * hint follow from it (ESRCH → 3, EPERM/EACCES → 4, else 1). Returns -err.
+ */
+int diag_errno(struct diag *diag, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Forget what it says. */
+void diag_clear(struct diag *diag);
+
+/* "msg; hint" on one line, control characters replaced. Returns out. */
+const char *diag_format(const struct diag *diag, char *out, unsigned long size);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Decoded events: what the stages after the ring work on. Produced by event/decode.c, consumed by
+ * stack/. Plain data; nothing here owns memory. Units as in pyprof/bpf_abi.h.
+ */
+#ifndef PYPROF_EVENT_EVENT_H
+#define PYPROF_EVENT_EVENT_H
+
+#include <stdint.h>
+
+#include "pyprof/bpf_abi.h"
+
+struct event_string {
+	uint64_t code;
+	uint64_t object;
+	uint32_t which; /* enum pyp_string_which */
+	uint32_t units; /* length in characters, of the whole string */
+	uint32_t bytes; /* of data */
+	uint8_t kind;	/* bytes per character: 1 (ASCII or Latin-1), 2, 4 */
+	uint8_t flags;	/* PYP_STRING_* */
+	const uint8_t *data; /* points into the record; copy what is to be kept */
+};
+
+struct event_chain {
+	uint32_t first;
+	uint32_t count;
+	uint16_t flags; /* PYP_CHAIN_* */
+	const struct pyp_chain_frame *frames; /* points into the caller's aligned copy */
+};
+
+/* One event. Which member of the union is valid follows from type (enum pyp_rec_type). */
+struct event {
+	uint64_t ts;
+	uint32_t tid;
+	uint8_t type;
+	uint8_t site;
+	uint16_t arg;
+	union {
+		struct {
+			uint64_t frame;
+			uint64_t code;	 /* ENTER, THROW */
+			uint64_t caller; /* ENTER, THROW */
+		} call;			 /* ENTER, THROW, LEAVE, YIELD */
+		struct {
+			uint64_t runtime;
+		} sw; /* SWITCH_IN, SWITCH_OUT */
+		struct {
+			uint64_t code;
+			uint32_t flags;
+			int32_t firstlineno;
+		} code; /* CODE, CODE_FREE (code only) */
+		struct event_string string;
+		struct event_chain chain;
+		struct {
+			uint64_t runtime;
+			char comm[16]; /* NUL-terminated */
+		} thread;	       /* THREAD_EXIT */
+		struct {
+			uint32_t child;
+		} process; /* FORK, EXEC */
+	} u;
+};
+
+#endif

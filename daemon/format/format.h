@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Output formats. One file per format, one row per format in format.c's table. A writer gets the
+ * snapshot and its view and writes bytes to a stream; pure but for that stream.
+ */
+#ifndef PYPROF_FORMAT_FORMAT_H
+#define PYPROF_FORMAT_FORMAT_H
+
+#include <stdio.h>
+
+#include "base/diag.h"
+#include "snapshot/snapshot.h"
+#include "stats/view.h"
+
+struct format_opts {
+	enum snapshot_clock clock;
+	struct view_filter filter;
+	const char *sort;	     /* pstats keys, comma-separated; NULL: pstats' default for print */
+	const char *const *restrict_; /* pstats restrictions, left to right */
+	size_t nrestrict;
+	bool reverse;
+};
+
+struct format {
+	const char *name;      /* "text" */
+	const char *extension; /* ".txt"; how -o FILE chooses */
+	const char *mime;
+	const char *help;
+	int (*write)(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		     FILE *out, struct diag *diag);
+};
+
+extern const struct format formats[]; /* ends with name == NULL */
+const struct format *format_find(const char *name);	       /* NULL: unknown */
+const struct format *format_of_file(const char *filename);     /* by extension; NULL: unknown */
+
+/* Check a sort string, restrictions without writing. Exit code 2 with the list of valid keys. */
+int format_opts_check(const struct format_opts *o, struct diag *diag);
+
+/* Build the view for opts and write. */
+int format_write(const struct format *f, const struct snapshot *s, const struct format_opts *o,
+		 FILE *out, struct diag *diag);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The probe plan: at which instructions of an interpreter's file the probes go, computed from the
+ * file and the version's facts alone. Pure: no I/O, no clock, no global.
+ *
+ * What a plan guarantees: every offset is the first byte of an instruction that was reached by
+ * decoding forward from a proven entry (a dynamic symbol, an opcode handler of the dispatch table,
+ * a callee); every kind of event the version has is covered on every path the planner can see; at
+ * every site the location of the frame is proven by data flow. Otherwise there is no plan, and
+ * plan->missing names the site that could not be proven.
+ */
+#ifndef PYPROF_PLAN_PLAN_H
+#define PYPROF_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "pyprof/bpf_abi.h"
+
+struct image;
+struct layout;
+
+/* What a hit costs. */
+enum plan_cost {
+	PLAN_COST_EMULATED,   /* nop, push, jmp, jcc, call rel32: the kernel emulates it */
+	PLAN_COST_STEPPED,    /* must be single-stepped out of line */
+};
+
+struct plan_site {
+	uint64_t offset;	 /* in the file */
+	uint64_t vaddr;		 /* as the file's program headers say */
+	enum pyp_site_kind kind;
+	enum plan_cost cost;
+	uint8_t reg;		 /* base register, as in the cookie */
+	bool deref;
+	int32_t disp;
+	bool has_cc;		 /* counts only under a condition of the branch */
+	uint8_t cc;
+	bool taken;
+	char role[32];		 /* which site of the interpreter this is: "RESUME", "throw", … */
+	char insn[64];		 /* its disassembly */
+	uint8_t bytes[15];	 /* the instruction, from the file */
+	uint8_t len;
+};
+
+struct plan {
+	struct plan_site sites[PYP_MAX_SITES];
+	unsigned int nsites;
+	uint64_t table_vaddr;	 /* opcode dispatch table; 0 where the version needs none */
+	unsigned int ninsns;	 /* instructions decoded */
+	char missing[128];	 /* why there is no complete plan; "" when complete */
+};
+
+/*
+ * Plan the probes for the interpreter in img, whose version layout describes. On success *ret is
+ * complete. On failure diag (exit code 5) names the missing site and *ret holds what was found,
+ * with ret->missing set, for doctor to print. Returns 0 or a negative errno.
+ */
+int plan_build(const struct image *img, const struct layout *layout, struct plan *ret,
+	       struct diag *diag);
+
+/* The cookie of site number i. */
+uint64_t plan_cookie(const struct plan_site *site, unsigned int i);
+
+const char *plan_kind_name(enum pyp_site_kind kind);
+const char *plan_cost_name(enum plan_cost cost);
+
+#endif

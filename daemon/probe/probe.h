@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Probes on a target: the only user of the BPF skeleton. Loads one instance of the programs per
+ * target, attaches the plan's sites through one uprobe_multi link, drains the target's ring.
+ */
+#ifndef PYPROF_PROBE_PROBE_H
+#define PYPROF_PROBE_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "plan/plan.h"
+#include "python/layout.h"
+
+struct probe;
+
+struct probe_opts {
+	pid_t pid;
+	const char *via;	 /* path to attach through: /proc/PID/exe or map_files/… */
+	size_t ring_bytes;	 /* 0: default (32 MiB); rounded up to a power of two */
+	const struct layout *layout;
+	const struct plan *plan; /* borrowed for the probe's lifetime */
+};
+
+/* Load programs and maps; nothing touches the target yet. Errors name the missing capability
+ * (exit 4) or kernel feature (exit 5). */
+int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *diag);
+void probe_free(struct probe *p); /* detaches if attached */
+DEFINE_FREEP(struct probe, probe_free)
+
+/* Put the probes on; every thread counts as unseen afterwards. *ret_ts: CLOCK_MONOTONIC from which
+ * on events may come. */
+int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag);
+/* Take them off. What is in the ring stays there to be drained. */
+void probe_detach(struct probe *p);
+bool probe_attached(const struct probe *p);
+
+/* Remove breakpoints that a forked child inherited. */
+int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag);
+
+/*
+ * Hand every record in the ring, oldest first, to fn; at most `budget` records (0: all). Returns
+ * the number handed over, or a negative errno. fd: readable when the ring is more than half full;
+ * otherwise drain on a timer.
+ */
+typedef void (*probe_record_fn)(void *ctx, const void *data, size_t size);
+int probe_drain(struct probe *p, size_t budget, probe_record_fn fn, void *ctx);
+int probe_ring_fd(const struct probe *p);
+
+/* The BPF side's counters (PYP_CNT_*), and hits per site (PYP_MAX_SITES of them). */
+void probe_counters(const struct probe *p, uint64_t out[PYP_CNT_MAX]);
+
+/* What this machine can do: 0, or a diag that names what is missing (exit 4: a capability, by
+ * name; exit 5: a kernel feature, by name). Asks the kernel, never its version. */
+int probe_check(struct diag *diag);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The Python in a target: which mapped file holds the interpreter, its version and build, where
+ * its runtime is, and what its threads have on their stacks right now.
+ */
+#ifndef PYPROF_PYTHON_PYTHON_H
+#define PYPROF_PYTHON_PYTHON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "elf/image.h"
+#include "python/layout.h"
+#include "target/memory.h"
+#include "target/target.h"
+
+struct python {
+	struct image *image;	/* owned */
+	struct layout layout;	/* this target's own copy */
+	uint8_t major, minor, micro;
+	char version[32];	/* "3.11.2", "3.13.0+" as the build calls itself */
+	char file[4096];	/* path of the file as the target's maps name it, for people */
+	char via[64];		/* /proc path to open or attach to; "" when found by file name */
+	uint64_t bias;		/* runtime address - virtual address in the file; 0 without a process */
+	uint64_t runtime;	/* runtime address of _PyRuntime; 0: not known */
+	uint8_t build_id[IMAGE_BUILD_ID_MAX];
+	size_t build_id_len;
+	bool free_threaded;
+	bool debug_offsets;	/* layout was confirmed or refined from _Py_DebugOffsets */
+};
+
+/* Find the interpreter that a process runs. Exit code 5 when there is none, or one that cannot be
+ * traced, with the reason. */
+int python_discover(const struct target *t, struct python **ret, struct diag *diag);
+
+/* The interpreter in a file (an executable or a libpython): for `doctor FILE`. If the executable
+ * is a thin one linked to libpython, the hint says to name the library. */
+int python_open_file(const char *path, struct python **ret, struct diag *diag);
+
+void python_free(struct python *py);
+DEFINE_FREEP(struct python, python_free)
+
+/*
+ * Version of the interpreter in an image: from what the file itself says (Py_Version, the
+ * version string next to known text, the debug offsets), never from its name alone. Fills major,
+ * minor, micro, version. -ENOENT: holds no interpreter (no _PyEval_EvalFrameDefault). Pure.
+ */
+int python_version_of_image(const struct image *img, const char *file_hint, struct python *ret,
+			    struct diag *diag);
+
+/* One thread's Python stack, innermost frame first, entry frames left out. */
+struct python_stack {
+	pid_t tid;		      /* 0: unknown (before 3.11, see python_stacks) */
+	uint64_t tstate;
+	bool truncated;
+	size_t n;
+	struct pyp_chain_frame *frames; /* owned */
+};
+
+/*
+ * Read every thread's stack from a running process. Nothing is stopped, so a stack that changes
+ * while it is read may be wrong: the caller uses them only for threads that it knows did not run
+ * meanwhile. Before 3.11, the tid is read from glibc's struct pthread behind thread_id, checked
+ * against /proc/PID/task, and left 0 when it does not fit. Caps: threads, frames, total reads.
+ */
+int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
+		  struct python_stack **ret, size_t *n, struct diag *diag);
+void python_stacks_free(struct python_stack *v, size_t n);
+
+/*
+ * Names of a code object read from memory: malloc'd UTF-8 (owned by the caller); qualname is NULL
+ * before 3.11. Anything unreadable, not a str, or absurdly long is an error.
+ */
+struct python_code {
+	char *filename, *name, *qualname;
+	int32_t firstlineno;
+	uint32_t flags;
+};
+int python_code_read(const struct layout *l, const struct memory *mem, uint64_t code,
+		     struct python_code *ret);
+void python_code_deinit(struct python_code *c);
+
+/* One str object at addr to UTF-8, malloc'd; *ret_len bytes, NUL added. Cap 64 KiB. */
+int python_str_read(const struct layout *l, const struct memory *mem, uint64_t addr, char **ret,
+		    size_t *ret_len);
+/* `units` characters of `kind` bytes each to UTF-8 (surrogates become U+FFFD). malloc'd. Pure. */
+char *python_units_to_utf8(const uint8_t *data, size_t bytes, unsigned int kind, size_t *ret_len);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sessions: everything pyprofd holds. One session per target process: target → python → plan →
+ * probe → profile. The set of them is what the server serves. One bad target never affects another.
+ * Driven by the daemon's event loop (sd-event): timers drain rings, pidfds tell ends.
+ */
+#ifndef PYPROF_SESSION_SESSION_H
+#define PYPROF_SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "pyprof/bpf_abi.h"
+#include "snapshot/snapshot.h"
+
+struct sd_event;
+struct sessions;
+
+enum session_state {
+	SESSION_ATTACHED, /* known and checked, probes off */
+	SESSION_TRACING,  /* probes on */
+	SESSION_ENDED,	  /* the process has gone; data is kept */
+};
+
+struct session_opts {
+	size_t ring_bytes;
+	enum snapshot_clock clock;
+	/* Called when a target has ended by itself (may be NULL). */
+	void (*on_end)(void *ctx, pid_t pid);
+	void *ctx;
+};
+
+int sessions_new(struct sd_event *event, const struct session_opts *opts, struct sessions **ret,
+		 struct diag *diag);
+void sessions_free(struct sessions *ss); /* detaches everything */
+DEFINE_FREEP(struct sessions, sessions_free)
+
+/* Attach to a process; start: put the probes on at once. Exit code 7 if it is attached already. */
+int sessions_attach(struct sessions *ss, pid_t pid, bool start, struct diag *diag);
+/* Forget a target and its data. -ESRCH (exit 3) if it is not attached. */
+int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag);
+/* pid 0: all. start on a target that ended is an error (3); start twice or stop twice is not. */
+int sessions_start(struct sessions *ss, pid_t pid, struct diag *diag);
+int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag);
+int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag);
+
+/* A snapshot of one target (pid) or of all (0), with provenance. Rings are drained first. */
+int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag);
+
+struct session_status {
+	pid_t pid;
+	enum session_state state;
+	char cmdline[256], python_version[32], python_file[256], build_id[41];
+	uint64_t traced_ns, events, lost, unmatched, unstarted;
+	uint64_t events_per_s; /* over the last second or so */
+	uint32_t threads, funcs, nodes;
+	uint64_t counters[PYP_CNT_MAX];
+	char end_reason[64];   /* "exited", "executed another program", … */
+	char warning[256];     /* e.g. a PEP 523 evaluator, or "" */
+};
+
+size_t sessions_count(const struct sessions *ss);
+/* Status of the i-th, in order of attaching. */
+void sessions_status(struct sessions *ss, size_t i, struct session_status *ret);
+int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *ret,
+			struct diag *diag);
+const char *session_state_name(enum session_state s);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A snapshot: one consistent, immutable, self-contained copy of what was measured. The only thing
+ * that formats, reports and the server's answers are made from. Plain data; all strings are UTF-8
+ * and may hold anything a hostile target put there (formats escape them).
+ *
+ * Times are nanoseconds, per clock. A node of the calling-context tree holds the self time of one
+ * calling context; cumulative times, function rows, edges and threads are derived by stats/view.c.
+ */
+#ifndef PYPROF_SNAPSHOT_SNAPSHOT_H
+#define PYPROF_SNAPSHOT_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "pyprof/bpf_abi.h"
+
+#define SNAPSHOT_NONE UINT32_MAX
+
+enum snapshot_clock { SNAPSHOT_CPU = 0, SNAPSHOT_WALL = 1, SNAPSHOT_CLOCKS = 2 };
+
+struct snapshot_func {
+	const char *filename;
+	const char *name;
+	const char *qualname; /* NULL: the interpreter has none */
+	int32_t firstlineno;
+	bool pseudo;	      /* "(truncated)", "(lost)": not a Python function */
+};
+
+/* One calling context. Parents come before their children. */
+struct snapshot_node {
+	uint32_t parent; /* SNAPSHOT_NONE: a thread's root; its func is SNAPSHOT_NONE as well */
+	uint32_t func;
+	uint32_t thread;
+	uint32_t inflight; /* activations still running when the snapshot was taken */
+	uint64_t calls;
+	uint64_t self[SNAPSHOT_CLOCKS];
+	uint64_t min[SNAPSHOT_CLOCKS]; /* shortest and longest complete activation, callees included; */
+	uint64_t max[SNAPSHOT_CLOCKS]; /* min is UINT64_MAX while there is none */
+};
+
+struct snapshot_thread {
+	uint32_t pid;
+	uint32_t tid;
+	const char *name;
+	bool alive;
+	uint64_t start_ns, end_ns;	     /* CLOCK_MONOTONIC; first seen, last seen */
+	uint64_t total[SNAPSHOT_CLOCKS];     /* all its time while traced */
+	uint32_t root;			     /* its root node; the root's self time is outside Python */
+};
+
+/* What was traced; one per target. */
+struct snapshot_target {
+	uint32_t pid;
+	const char *cmdline, *exe, *python_file, *python_version, *build_id; /* build_id: hex or "" */
+	bool alive, tracing;
+	uint64_t start_ns, end_ns;   /* CLOCK_MONOTONIC: first attached; taken at */
+	uint64_t start_unix_ns, end_unix_ns;
+	uint64_t traced_ns;	     /* how long probes were on, all windows together */
+	uint64_t events;	     /* calls and returns seen */
+	uint64_t unmatched;	     /* returns or callers that fitted no stack: corrections made */
+	uint64_t unstarted;	     /* frames that were unwound before they began to run */
+	uint64_t stack_switches;     /* greenlet and other stack switches followed */
+	uint64_t resyncs;	     /* stacks read again after a loss */
+	uint64_t truncated;	     /* contexts or threads summed in "(truncated)" */
+	uint64_t decode_errors;
+	uint64_t counters[PYP_CNT_MAX]; /* the BPF side's, see PYP_COUNTERS */
+};
+
+struct snapshot {
+	const char *host, *kernel, *program; /* program: "pyprofd 0.1.0" */
+	uint64_t taken_unix_ns;
+	enum snapshot_clock clock;	     /* the one its user asked for */
+	struct snapshot_target *targets;
+	uint32_t ntargets;
+	struct snapshot_thread *threads;
+	uint32_t nthreads;
+	struct snapshot_func *funcs;
+	uint32_t nfuncs;
+	struct snapshot_node *nodes;
+	uint32_t nnodes;
+	void *arena; /* everything above lives in it */
+};
+
+/* Builders (session, tests) allocate everything from the snapshot's arena. OOM: NULL. */
+struct snapshot *snapshot_new(void);
+void *snapshot_alloc(struct snapshot *s, size_t n, size_t size); /* zeroed; overflow-checked */
+const char *snapshot_str(struct snapshot *s, const char *str);	 /* copy; NULL stays NULL */
+const char *snapshot_strn(struct snapshot *s, const char *str, size_t n);
+void snapshot_free(struct snapshot *s);
+DEFINE_FREEP(struct snapshot, snapshot_free)
+
+/* Anything lost? Then counts are lower bounds. */
+bool snapshot_exact(const struct snapshot *s);
+
+/* Structure sound (indices in range, parents first, one root per thread)? For tests and loads. */
+bool snapshot_valid(const struct snapshot *s);
+
+#endif

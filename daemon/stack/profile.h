@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The profile of one target: events in, calling-context tree and counters out. This is the pure
+ * heart: no I/O, no clock (time comes in with the events), no global; all growth capped.
+ *
+ * It owns the per-thread stacks (stack/thread.c), the rules that match events to them
+ * (stack/rebuild.c), the functions and code objects (stats/func.c) and the tree
+ * (stats/calltree.c). See stack/README or the essay in rebuild.c for the rules.
+ */
+#ifndef PYPROF_STACK_PROFILE_H
+#define PYPROF_STACK_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "event/event.h"
+#include "snapshot/snapshot.h"
+
+struct profile;
+
+/* Hard caps; 0 means the default in parentheses. What does not fit is summed in "(truncated)". */
+struct profile_limits {
+	uint32_t nodes;	      /* (4 Mi) */
+	uint32_t funcs;	      /* (1 Mi) */
+	uint32_t threads;     /* (65536) alive and dead together */
+	uint32_t depth;	      /* (65536) frames per stack */
+	uint64_t string_bytes; /* (256 MiB) */
+};
+
+/* Called for a code object whose strings could not be read in BPF, and for one that was never
+ * announced: read it from the target's memory. Fills *name etc. with malloc'd UTF-8 that the
+ * profile takes over; returns 0 or a negative errno. May be NULL (tests). */
+struct profile_code_names {
+	char *filename, *name, *qualname;
+	int32_t firstlineno;
+	uint32_t flags;
+};
+typedef int (*profile_resolve_fn)(void *ctx, uint64_t code, struct profile_code_names *ret);
+
+struct profile *profile_new(const struct profile_limits *limits, profile_resolve_fn resolve,
+			    void *ctx);
+void profile_free(struct profile *p);
+DEFINE_FREEP(struct profile, profile_free)
+
+/* Consume one event. Never fails: what does not fit is counted. O(1). */
+void profile_event(struct profile *p, const struct event *e);
+
+/*
+ * Tracing begins (probes on) or ends at time ts. Between end and the next begin no time is charged;
+ * at end all stacks are dropped; at begin threads are unknown until seeded or seen.
+ */
+void profile_begin(struct profile *p, uint64_t ts);
+void profile_end(struct profile *p, uint64_t ts);
+
+/*
+ * A thread known from /proc and the target's memory at time ts (between begin and the first
+ * snapshot): its stack, innermost first (n may be 0), whether it was on a CPU (or runnable), its
+ * run time then. The stack counts only if the thread's first event is later than ts, otherwise the
+ * event's own chain is the truth; its time counts from the begin of tracing.
+ */
+struct profile_seed {
+	uint32_t tid;
+	const char *name;
+	bool running;
+	uint64_t runtime;
+	const struct pyp_chain_frame *frames;
+	size_t n;
+};
+void profile_seed_thread(struct profile *p, uint64_t ts, const struct profile_seed *seed);
+
+/* The run time the OS reports now for a thread that has had no switch event yet (see
+ * profile_needs_runtime): its CPU time since the seed. */
+void profile_update_runtime(struct profile *p, uint32_t tid, uint64_t ts, uint64_t runtime);
+/* Thread names may change: the newest wins. */
+void profile_set_thread_name(struct profile *p, uint32_t tid, const char *name);
+/* Alive threads, by callback: needs_runtime is true where profile_update_runtime is needed before
+ * a snapshot (no switch event since the seed). */
+typedef void (*profile_thread_fn)(void *ctx, uint32_t tid, bool needs_runtime);
+void profile_foreach_thread(const struct profile *p, profile_thread_fn fn, void *ctx);
+
+/* Zero counts and times; stacks stay. Frames running go on with ncalls 0. */
+void profile_clear(struct profile *p, uint64_t ts);
+
+/*
+ * Add this profile's threads, functions and nodes to a snapshot (with pid in its threads), and its
+ * counters to *target (events, unmatched, unstarted, stack_switches, resyncs, truncated). Frames
+ * still running count with the time they have used up to now_ns. Does not change the profile.
+ * Arrays in s are replaced by larger ones; several profiles can be added one after another, and
+ * functions with the same identity are merged. Returns 0 or -ENOMEM.
+ */
+int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, struct snapshot *s,
+		     struct snapshot_target *target);
+
+struct profile_counts {
+	uint64_t events, calls, unmatched, unstarted, stack_switches, resyncs, truncated;
+	uint32_t threads, funcs, nodes;
+};
+struct profile_counts profile_counts(const struct profile *p);
+
+#endif

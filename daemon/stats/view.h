@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Views of a snapshot: function rows, caller→callee edges, per-thread selections. Derived from the
+ * calling-context tree; pure.
+ *
+ * Meanings (as cProfile's): ncalls counts calls at entry; pcalls those made while the function was
+ * not already on the stack; tottime is self time; cumtime counts a recursion once, at its outermost
+ * activation. Edge cumtime likewise counts a recursive edge's outermost activation only.
+ */
+#ifndef PYPROF_STATS_VIEW_H
+#define PYPROF_STATS_VIEW_H
+
+#include "base/diag.h"
+#include "snapshot/snapshot.h"
+
+struct view_row {
+	uint32_t func;
+	uint64_t ncalls, pcalls;
+	uint32_t inflight;
+	uint64_t tot[SNAPSHOT_CLOCKS], cum[SNAPSHOT_CLOCKS];
+	uint64_t min[SNAPSHOT_CLOCKS], max[SNAPSHOT_CLOCKS];
+};
+
+struct view_edge {
+	uint32_t caller; /* function index; SNAPSHOT_NONE: called from outside Python */
+	uint32_t callee;
+	uint64_t ncalls, pcalls;
+	uint64_t tot[SNAPSHOT_CLOCKS], cum[SNAPSHOT_CLOCKS];
+};
+
+struct view {
+	const struct snapshot *snapshot; /* borrowed */
+	struct view_row *rows;		 /* functions that were called or have time */
+	size_t nrows;
+	struct view_edge *edges;	 /* sorted by callee, then caller */
+	size_t nedges;
+	uint64_t ncalls, pcalls;	 /* totals over rows */
+	uint64_t total[SNAPSHOT_CLOCKS]; /* sum of tot over rows */
+};
+
+struct view_filter {
+	uint32_t pid; /* 0: all */
+	uint32_t tid; /* 0: all */
+};
+
+int view_build(const struct snapshot *s, const struct view_filter *filter, struct view **ret);
+void view_free(struct view *v);
+DEFINE_FREEP(struct view, view_free)
+
+#endif

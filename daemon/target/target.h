@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One process, as the operating system shows it: who it is, what it maps, when it ends. Knows
+ * nothing of Python.
+ */
+#ifndef PYPROF_TARGET_TARGET_H
+#define PYPROF_TARGET_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+
+#define TARGET_MAX_MAPS	   65536
+#define TARGET_CMDLINE_MAX 4096
+
+/* One line of /proc/PID/maps. path may be empty, "[heap]", or end in " (deleted)". */
+struct target_map {
+	uint64_t start, end, offset;
+	uint64_t inode;
+	uint32_t dev_major, dev_minor;
+	bool read, write, exec, shared;
+	char *path; /* owned */
+};
+
+struct target_maps {
+	struct target_map *v;
+	size_t n;
+};
+
+struct target {
+	pid_t pid;		/* as we see it */
+	int pidfd;		/* readable once the process has ended */
+	uint64_t starttime;	/* field 22 of /proc/PID/stat: tells a reused pid */
+	uid_t uid;
+	char exe[4096];		/* readlink of /proc/PID/exe */
+	char cmdline[TARGET_CMDLINE_MAX]; /* arguments joined by spaces, control characters replaced */
+};
+
+/* Open pid. Exit code 3 if there is no such process (or it is a zombie), 4 if it is not ours to
+ * trace. A thread id that is not a process id: exit code 3, the hint names the process. */
+int target_open(pid_t pid, struct target **ret, struct diag *diag);
+void target_free(struct target *t);
+DEFINE_FREEP(struct target, target_free)
+
+bool target_alive(const struct target *t); /* the same process, not a zombie */
+
+/* Parse maps text (pure; hostile input) or read them. */
+int target_maps_parse(const char *text, size_t size, struct target_maps *ret, struct diag *diag);
+int target_maps_read(const struct target *t, struct target_maps *ret, struct diag *diag);
+void target_maps_deinit(struct target_maps *maps);
+
+/*
+ * Open the file behind a mapping, the very inode that is mapped: through /proc/PID/exe if it is
+ * the executable, else /proc/PID/map_files/START-END; never by its path. On success the fd is
+ * returned and `via` (size bytes) holds the /proc path it was opened through, which also serves to
+ * attach probes.
+ */
+int target_open_map(const struct target *t, const struct target_map *map, char *via, size_t size,
+		    struct diag *diag);
+
+/* A thread, from /proc/PID/task. */
+struct target_thread {
+	pid_t tid;
+	char state;	  /* R S D Z … */
+	char comm[16];
+	uint64_t runtime; /* first field of schedstat: ns on CPU */
+};
+
+/* All threads; *ret is malloc'd, owned by the caller. Threads that vanish meanwhile are left out. */
+int target_threads(const struct target *t, struct target_thread **ret, size_t *n,
+		   struct diag *diag);
+/* One thread; -ESRCH if it has gone. */
+int target_thread_read(pid_t pid, pid_t tid, struct target_thread *ret);
+
+#endif

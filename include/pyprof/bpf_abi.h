@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The contract between the BPF programs and the daemon: what travels in a target's ring buffer,
+ * what a probe site's cookie says, and the knobs and counters they share. Included by both sides,
+ * so: fixed-width types only, explicit padding, sizes asserted. Anything that changes here changes
+ * PYP_BPF_ABI_VERSION.
+ *
+ * Units: timestamps are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns), run times are the
+ * scheduler's sum_exec_runtime in nanoseconds, addresses are the target's virtual addresses.
+ */
+#ifndef PYPROF_BPF_ABI_H
+#define PYPROF_BPF_ABI_H
+
+#ifndef PYP_BPF_SIDE
+#include <linux/types.h>
+#endif
+
+#define PYP_BPF_ABI_VERSION 1
+
+/* What a probe site announces. */
+enum pyp_site_kind {
+	PYP_SITE_ENTER = 1,	/* a frame starts or resumes (function start, generator resume) */
+	PYP_SITE_THROW = 2,	/* a frame resumes because an exception is thrown into it */
+	PYP_SITE_LEAVE = 3,	/* a frame is left for good: return or unwinding */
+	PYP_SITE_YIELD = 4,	/* a frame is suspended (before 3.11 this is a LEAVE) */
+	PYP_SITE_CODE_FREE = 5, /* a code object is deallocated: its address may be reused */
+};
+
+/*
+ * A site's cookie tells the one uprobe program what to do there:
+ *
+ *   bits  0-3   kind (enum pyp_site_kind)
+ *   bits  4-8   base register that holds the frame (for CODE_FREE: the code object), or whose
+ *               memory does; numbered as x86 encodes them: rax rcx rdx rbx rsp rbp rsi rdi r8..r15
+ *   bit   9     1: the pointer is in memory at [base + disp], 0: it is the register itself
+ *   bits 10-15  site number (0..63), counted per site and carried in every record
+ *   bit  16     1: the site is a conditional branch and counts only under the predicate below
+ *   bits 17-20  x86 condition code (the low nibble of the Jcc opcode)
+ *   bit  21     1: counts when the branch is taken, 0: when it is not
+ *   bits 32-63  disp, signed
+ */
+#define PYP_COOKIE_KIND(c)	((__u32)((c) & 0xf))
+#define PYP_COOKIE_REG(c)	((__u32)(((c) >> 4) & 0x1f))
+#define PYP_COOKIE_DEREF(c)	((__u32)(((c) >> 9) & 1))
+#define PYP_COOKIE_SITE(c)	((__u32)(((c) >> 10) & 0x3f))
+#define PYP_COOKIE_HAS_CC(c)	((__u32)(((c) >> 16) & 1))
+#define PYP_COOKIE_CC(c)	((__u32)(((c) >> 17) & 0xf))
+#define PYP_COOKIE_TAKEN(c)	((__u32)(((c) >> 21) & 1))
+#define PYP_COOKIE_DISP(c)	((__s32)((c) >> 32))
+#define PYP_MAX_SITES		64
+
+/*
+ * Where things are in the target's frames and code objects; one per target, constant for the
+ * verifier. Offsets in bytes. The frame block is the 32 bytes at frame + frame_block: code and
+ * previous lie inside it, so that one read fetches both.
+ */
+struct pyp_layout {
+	__u16 frame_block;
+	__u16 frame_code;	 /* relative to the frame */
+	__u16 frame_previous;	 /* relative to the frame; f_back before 3.11 */
+	__u16 frame_owner;	 /* 0xffff: frames have no owner (before 3.11) */
+	__u8 owner_entry;	 /* owner >= this: the interpreter's own entry frame; 0xff: none */
+	__u8 code_tag_mask;	 /* low bits of the code pointer that are a tag (3.14+), else 0 */
+	__u16 code_flags;
+	__u16 code_firstlineno;
+	__u16 code_filename;
+	__u16 code_name;
+	__u16 code_qualname;	 /* 0xffff: none (before 3.11) */
+	__u16 str_length;
+	__u16 str_state;
+	__u16 str_kind_shift;	 /* where the kind's 3 bits start in state */
+	__u16 str_ascii_data;	 /* offset of the bytes of a compact ASCII string */
+	__u16 str_compact_data;	 /* offset of the units of a compact non-ASCII string */
+	__u32 code_skip_flags;	 /* co_flags of code that is never counted (3.13+ __init__ shim) */
+};
+
+_Static_assert(sizeof(struct pyp_layout) == 36, "pyp_layout changed size");
+
+/* Record types in the ring. */
+enum pyp_rec_type {
+	PYP_REC_ENTER = 1,
+	PYP_REC_THROW,	    /* as ENTER */
+	PYP_REC_LEAVE,
+	PYP_REC_YIELD,	    /* as LEAVE */
+	PYP_REC_SWITCH_OUT, /* the thread leaves a CPU */
+	PYP_REC_SWITCH_IN,  /* the thread gets a CPU */
+	PYP_REC_CODE,	    /* a code object is seen for the first time; its strings came before */
+	PYP_REC_STRING,
+	PYP_REC_CODE_FREE,
+	PYP_REC_CHAIN,	    /* the frames of a thread first seen (or seen again after a loss) */
+	PYP_REC_THREAD_EXIT,
+	PYP_REC_FORK,	    /* the target made a child process */
+	PYP_REC_EXEC,
+	PYP_REC_MAX
+};
+
+/* Head of every record. */
+struct pyp_rec {
+	__u64 ts;
+	__u32 tid;  /* in the init pid namespace */
+	__u8 type;  /* enum pyp_rec_type */
+	__u8 site;  /* site number, 0 where there is none */
+	__u16 arg;  /* per type, see below; else 0 */
+};
+
+/* ENTER, THROW. caller: the Python frame below, entry frames skipped; 0: none. 40 bytes. */
+struct pyp_rec_enter {
+	struct pyp_rec h;
+	__u64 frame;
+	__u64 code;
+	__u64 caller;
+};
+
+/* LEAVE, YIELD: the frame that stops running. */
+struct pyp_rec_leave {
+	struct pyp_rec h;
+	__u64 frame;
+};
+
+/* SWITCH_OUT (h.arg = 1: still runnable, preempted), SWITCH_IN: the thread's run time so far. */
+struct pyp_rec_switch {
+	struct pyp_rec h;
+	__u64 runtime;
+};
+
+/* Which of a code object's strings a STRING record carries (h.arg). */
+enum pyp_string_which { PYP_STR_FILENAME = 0, PYP_STR_NAME = 1, PYP_STR_QUALNAME = 2 };
+
+#define PYP_STRING_UNREADABLE 1u /* the target's page was not in memory: ask the target's memory */
+#define PYP_STRING_TRUNCATED  2u
+
+/*
+ * One string, in CPython's own representation: `units` characters of `kind` bytes each (1: ASCII
+ * or Latin-1, 2: UCS-2, 4: UCS-4), of which the first `bytes` bytes follow. The record's size is
+ * one of a few classes, so it may be longer than its content.
+ */
+struct pyp_rec_string {
+	struct pyp_rec h;
+	__u64 code;
+	__u64 object; /* address of the str object */
+	__u32 units;
+	__u16 bytes;
+	__u8 kind;
+	__u8 flags;
+	__u8 data[];
+};
+#define PYP_STRING_SMALL  96u
+#define PYP_STRING_MEDIUM 512u
+#define PYP_STRING_LARGE  16384u
+
+#define PYP_CODE_UNREADABLE 1u
+
+struct pyp_rec_code {
+	struct pyp_rec h; /* arg: PYP_CODE_* */
+	__u64 code;
+	__u32 flags; /* co_flags */
+	__s32 firstlineno;
+};
+
+struct pyp_rec_code_free {
+	struct pyp_rec h;
+	__u64 code;
+};
+
+/*
+ * A thread's frames, innermost first, in as many records as needed: `first` counts from the
+ * innermost frame. The event that caused it follows: a chain sent with an ENTER starts at the
+ * caller; one sent with a LEAVE starts at the frame that is left.
+ */
+#define PYP_CHAIN_FRAMES    32
+#define PYP_CHAIN_LAST	    1u /* h.arg: no more to come */
+#define PYP_CHAIN_TRUNCATED 2u /* too deep or unreadable: the outermost frames are missing */
+#define PYP_CHAIN_MAX_DEPTH 16384
+
+struct pyp_chain_frame {
+	__u64 frame;
+	__u64 code;
+};
+
+struct pyp_rec_chain {
+	struct pyp_rec h;
+	__u32 first;
+	__u32 count;
+	struct pyp_chain_frame frames[PYP_CHAIN_FRAMES];
+};
+
+/* THREAD_EXIT: the name the thread had; runtime: its final run time. h.arg = 1: the group died. */
+struct pyp_rec_thread {
+	struct pyp_rec h;
+	__u64 runtime;
+	char comm[16];
+};
+
+/* FORK: tid is the forking thread, child the new process. EXEC: child is 0. */
+struct pyp_rec_process {
+	struct pyp_rec h;
+	__u32 child;
+	__u32 pad;
+};
+
+_Static_assert(sizeof(struct pyp_rec) == 16, "pyp_rec changed size");
+_Static_assert(sizeof(struct pyp_rec_enter) == 40, "pyp_rec_enter changed size");
+_Static_assert(sizeof(struct pyp_rec_leave) == 24, "pyp_rec_leave changed size");
+_Static_assert(sizeof(struct pyp_rec_switch) == 24, "pyp_rec_switch changed size");
+_Static_assert(sizeof(struct pyp_rec_string) == 40, "pyp_rec_string changed size");
+_Static_assert(sizeof(struct pyp_rec_code) == 32, "pyp_rec_code changed size");
+_Static_assert(sizeof(struct pyp_rec_code_free) == 24, "pyp_rec_code_free changed size");
+_Static_assert(sizeof(struct pyp_rec_chain) == 24 + 16 * PYP_CHAIN_FRAMES, "pyp_rec_chain size");
+_Static_assert(sizeof(struct pyp_rec_thread) == 40, "pyp_rec_thread changed size");
+_Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed size");
+
+/*
+ * Named counters of everything the BPF side could not do. X(name, what it means). They live in
+ * the target's .bss as an array of __u64 indexed by enum pyp_counter.
+ */
+#define PYP_COUNTERS(X)                                                                            \
+	X(lost_events, "calls and returns lost because the ring was full")                        \
+	X(lost_switches, "thread switches lost because the ring was full")                        \
+	X(lost_codes, "code objects whose names could not be sent (sent again later)")            \
+	X(lost_chains, "stacks that could not be sent (sent again later)")                        \
+	X(lost_threads, "thread ends lost because the ring was full")                             \
+	X(fault_frame, "events dropped because the frame could not be read")                      \
+	X(fault_string, "names that could not be read in place")                                  \
+	X(chain_truncated, "stacks cut off: too deep or unreadable")                              \
+	X(name_truncated, "names cut off: too long")                                              \
+	X(map_full, "code objects or threads that did not fit the maps")
+
+enum pyp_counter {
+#define PYP_X(name, text) PYP_CNT_##name,
+	PYP_COUNTERS(PYP_X)
+#undef PYP_X
+	PYP_CNT_MAX
+};
+
+#endif
