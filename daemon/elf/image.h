@@ -70,6 +70,10 @@ int image_vaddr(const struct image *img, uint64_t offset, uint64_t *ret);
 /* The dynamic symbol called name; -ENOENT if there is none. Name binds exactly. */
 int image_symbol(const struct image *img, const char *name, struct image_symbol *ret);
 
+/* DT_SONAME, or NULL; the first DT_NEEDED that starts with prefix, or NULL. */
+const char *image_soname(const struct image *img);
+const char *image_needed(const struct image *img, const char *prefix);
+
 /* If the code at vaddr is a PLT stub (jmp *GOT, with or without endbr64), the name of the symbol
  * its GOT slot is bound to; NULL otherwise. */
 const char *image_plt_name(const struct image *img, uint64_t vaddr);

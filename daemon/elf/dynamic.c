@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The dynamic segment: symbols and strings as the dynamic linker finds them, so that a file whose
+ * section headers were stripped reads like any other. The number of symbols is nowhere written
+ * down; it follows from the hash tables.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "elf/image_priv.h"
+
+int image_dynamic_value(const struct image *img, int64_t tag, uint64_t *ret)
+{
+	Elf64_Dyn dyn;
+
+	for (size_t at = 0; img->dynamic_size - at >= sizeof(dyn); at += sizeof(dyn)) {
+		memcpy(&dyn, img->dynamic + at, sizeof(dyn));
+		if (dyn.d_tag == DT_NULL)
+			break;
+		if (dyn.d_tag == tag) {
+			*ret = dyn.d_un.d_val;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static uint32_t word_at(const uint8_t *p, size_t i)
+{
+	uint32_t v;
+
+	memcpy(&v, p + 4 * i, 4);
+	return v;
+}
+
+/* DT_HASH: nbucket, nchain, …; there is one chain entry per symbol. */
+static uint32_t count_by_hash(const struct image *img, uint64_t vaddr)
+{
+	const uint8_t *p = image_view(img, vaddr, 8);
+
+	return p ? word_at(p, 1) : 0;
+}
+
+/*
+ * DT_GNU_HASH: nbuckets, first hashed symbol, bloom words, shift; the bloom filter; the buckets
+ * (the first symbol of each chain); the chains, whose last entry has bit 0 set. The highest symbol
+ * is the end of the chain that starts last.
+ */
+static uint32_t count_by_gnu_hash(const struct image *img, uint64_t vaddr)
+{
+	const uint8_t *p = NULL;
+	size_t words = image_view_max(img, vaddr, &p) / 4;
+	uint64_t buckets, chains;
+	uint32_t nbuckets, first, last = 0;
+
+	if (words < 4)
+		return 0;
+	nbuckets = word_at(p, 0);
+	first = word_at(p, 1);
+	buckets = 4 + 2 * (uint64_t)word_at(p, 2);
+	chains = buckets + nbuckets;
+	if (chains > words)
+		return 0;
+	for (uint64_t i = buckets; i < chains; i++)
+		if (word_at(p, i) > last)
+			last = word_at(p, i);
+	if (last < first)
+		return first;
+	for (uint64_t i = chains + (last - first); i < words; i++, last++)
+		if (word_at(p, i) & 1)
+			return last + 1;
+	return 0;
+}
+
+static void read_symbols(struct image *img)
+{
+	const uint8_t *p = NULL;
+	uint64_t hash;
+	size_t room;
+
+	if (image_dynamic_value(img, DT_SYMTAB, &img->symtab))
+		return;
+	if (!image_dynamic_value(img, DT_GNU_HASH, &hash))
+		img->nsymbols = count_by_gnu_hash(img, hash);
+	if (!img->nsymbols && !image_dynamic_value(img, DT_HASH, &hash))
+		img->nsymbols = count_by_hash(img, hash);
+	room = image_view_max(img, img->symtab, &p) / sizeof(Elf64_Sym);
+	if (img->nsymbols > room)
+		img->nsymbols = (uint32_t)room;
+}
+
+static void read_strings(struct image *img)
+{
+	const uint8_t *p = NULL, *end;
+	uint64_t vaddr, size;
+	size_t room;
+
+	if (image_dynamic_value(img, DT_STRTAB, &vaddr) ||
+	    image_dynamic_value(img, DT_STRSZ, &size))
+		return;
+	room = image_view_max(img, vaddr, &p);
+	if (!room)
+		return;
+	/* Every string in the table must end in it. */
+	end = memrchr(p, 0, size < room ? size : room);
+	if (!end)
+		return;
+	img->strings = (const char *)p;
+	img->strings_size = (size_t)(end - p) + 1;
+}
+
+void image_read_dynamic(struct image *img)
+{
+	if (!img->dynamic)
+		return;
+	read_symbols(img);
+	read_strings(img);
+}
+
+const char *image_string(const struct image *img, uint64_t offset)
+{
+	return offset < img->strings_size ? img->strings + offset : NULL;
+}
+
+int image_symbol_at(const struct image *img, uint32_t i, Elf64_Sym *ret)
+{
+	const uint8_t *p;
+	uint64_t vaddr;
+
+	if (!img->symtab || __builtin_add_overflow(img->symtab, (uint64_t)i * sizeof(*ret), &vaddr))
+		return -ENOENT;
+	p = image_view(img, vaddr, sizeof(*ret));
+	if (!p)
+		return -ENOENT;
+	memcpy(ret, p, sizeof(*ret));
+	return 0;
+}
+
+bool image_symbol_defined(const Elf64_Sym *sym)
+{
+	return sym->st_shndx != SHN_UNDEF && sym->st_shndx != SHN_ABS &&
+	       ELF64_ST_TYPE(sym->st_info) != STT_TLS;
+}
+
+int image_symbol(const struct image *img, const char *name, struct image_symbol *ret)
+{
+	for (uint32_t i = 0; i < img->nsymbols; i++) {
+		const char *s;
+		Elf64_Sym sym;
+
+		if (image_symbol_at(img, i, &sym))
+			break;
+		s = image_string(img, sym.st_name);
+		if (!s || !image_symbol_defined(&sym) || strcmp(s, name) != 0)
+			continue;
+		ret->name = s;
+		ret->vaddr = sym.st_value;
+		ret->size = sym.st_size;
+		ret->func = ELF64_ST_TYPE(sym.st_info) == STT_FUNC;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+const char *image_soname(const struct image *img)
+{
+	uint64_t offset;
+
+	return image_dynamic_value(img, DT_SONAME, &offset) ? NULL : image_string(img, offset);
+}
+
+const char *image_needed(const struct image *img, const char *prefix)
+{
+	Elf64_Dyn dyn;
+
+	for (size_t at = 0; img->dynamic_size - at >= sizeof(dyn); at += sizeof(dyn)) {
+		const char *s;
+
+		memcpy(&dyn, img->dynamic + at, sizeof(dyn));
+		if (dyn.d_tag == DT_NULL)
+			break;
+		s = dyn.d_tag == DT_NEEDED ? image_string(img, dyn.d_un.d_val) : NULL;
+		if (s && strncmp(s, prefix, strlen(prefix)) == 0)
+			return s;
+	}
+	return NULL;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of elf/ share about an image. Nobody else includes this.
+ *
+ * Invariants after a successful open: segments ascend and do not overlap, their file parts lie in
+ * data; the string table ends in NUL; relocs and slots are sorted by address.
+ */
+#ifndef PYPROF_ELF_IMAGE_PRIV_H
+#define PYPROF_ELF_IMAGE_PRIV_H
+
+#include <gelf.h>
+
+#include "elf/image.h"
+
+/* Relocations and PLT slots we are willing to remember: a libpython has some 20,000. */
+#define IMAGE_MAX_RELOCS (4u << 20)
+
+/* A word that the dynamic linker fills in, and with what (no load bias added). */
+struct image_reloc {
+	uint64_t vaddr, value;
+};
+
+/* A GOT slot and the dynamic symbol it is bound to. */
+struct image_slot {
+	uint64_t vaddr;
+	uint32_t symbol;
+};
+
+struct image {
+	char *name;
+	uint8_t *data;
+	size_t size;
+	Elf *elf; /* over data */
+	GElf_Ehdr ehdr;
+	bool cet;
+	uint8_t build_id[IMAGE_BUILD_ID_MAX];
+	size_t build_id_len;
+	struct image_segment segments[IMAGE_MAX_SEGMENTS];
+	unsigned int nsegments;
+
+	/* from PT_DYNAMIC */
+	const uint8_t *dynamic;
+	size_t dynamic_size;
+	uint64_t symtab; /* 0: none */
+	uint32_t nsymbols;
+	const char *strings;
+	size_t strings_size;
+
+	struct image_reloc *relocs;
+	size_t nrelocs, relocs_room;
+	struct image_slot *slots;
+	size_t nslots, slots_room;
+};
+
+/* Bytes [offset, offset + n) of the file, or NULL. */
+const uint8_t *image_bytes(const struct image *img, uint64_t offset, uint64_t n);
+
+/* Steps of opening; each sets diag when it fails. */
+void image_read_note(struct image *img, const GElf_Phdr *ph);
+void image_read_dynamic(struct image *img);
+int image_read_relocs(struct image *img, struct diag *diag);
+
+/* The value of a DT_ entry; -ENOENT if there is none. */
+int image_dynamic_value(const struct image *img, int64_t tag, uint64_t *ret);
+/* Symbol number i of the dynamic symbol table; -ENOENT if that is outside. */
+int image_symbol_at(const struct image *img, uint32_t i, Elf64_Sym *ret);
+/* A string of the dynamic string table, or NULL. */
+const char *image_string(const struct image *img, uint64_t offset);
+/* Does the symbol name an address in this image? */
+bool image_symbol_defined(const Elf64_Sym *sym);
+
+#endif

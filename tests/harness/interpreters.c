@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Finding real interpreters: see interpreters.h. */
+#include "harness/interpreters.h"
+
+#include <glob.h>
+#include <unistd.h>
+
+#include "harness/test.h"
+
+static void add(struct interpreter *v, size_t *n, const char *exe)
+{
+	const char *base = strrchr(exe, '/') + 1;
+	struct interpreter it = {0};
+	char rest;
+
+	if (*n == INTERPRETERS_MAX ||
+	    sscanf(base, "python%d.%d%c", &it.major, &it.minor, &rest) != 2)
+		return;
+	if (access(exe, X_OK))
+		return;
+	snprintf(it.exe, sizeof(it.exe), "%s", exe);
+	snprintf(it.file, sizeof(it.file), "%.*s/../lib/libpython%d.%d%s.so.1.0",
+		 (int)(base - exe - 1), exe, it.major, it.minor,
+		 it.major == 3 && it.minor < 8 ? "m" : "");
+	if (strncmp(exe, "/usr/bin/", 9) == 0 || access(it.file, R_OK))
+		snprintf(it.file, sizeof(it.file), "%s", exe);
+	v[(*n)++] = it;
+}
+
+static void add_all(struct interpreter *v, size_t *n, const char *pattern)
+{
+	glob_t g;
+
+	if (glob(pattern, 0, NULL, &g) == 0)
+		for (size_t i = 0; i < g.gl_pathc; i++)
+			add(v, n, g.gl_pathv[i]);
+	globfree(&g);
+}
+
+static int by_version(const void *a, const void *b)
+{
+	const struct interpreter *x = a, *y = b;
+
+	if (x->major != y->major)
+		return x->major - y->major;
+	return x->minor != y->minor ? x->minor - y->minor : strcmp(x->exe, y->exe);
+}
+
+static void require(const struct interpreter *v, size_t n)
+{
+	const char *what = getenv("PYPROF_TEST_REQUIRE");
+	unsigned int have = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].major == 3 && v[i].minor < 32)
+			have |= 1u << v[i].minor;
+	if (what && strstr(what, "python"))
+		for (int minor = 10; minor <= 13; minor++)
+			cr_assert(have >> minor & 1, "python3.%d is required and was not found",
+				  minor);
+	if (n == 0)
+		cr_skip_test("needs a python3 in ~/.pyenv/versions or /usr/bin");
+}
+
+size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX])
+{
+	const char *home = getenv("HOME");
+	char pattern[512];
+	size_t n = 0;
+
+	snprintf(pattern, sizeof(pattern), "%s/.pyenv/versions/*/bin/python3.*", home ? home : "");
+	add_all(v, &n, pattern);
+	add_all(v, &n, "/usr/bin/python3.*");
+	qsort(v, n, sizeof(*v), by_version);
+	for (size_t i = 0; i < n; i++)
+		fprintf(stderr, "using %s\n", v[i].file);
+	require(v, n);
+	return n;
+}

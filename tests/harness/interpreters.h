@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Real interpreters to test with: those that pyenv built in the home directory and the system's.
+ * Tests print which they used. Where PYPROF_TEST_REQUIRE contains "python", not finding 3.10, 3.11,
+ * 3.12 and 3.13 is a failure instead of a skipped test.
+ */
+#ifndef PYPROF_TESTS_HARNESS_INTERPRETERS_H
+#define PYPROF_TESTS_HARNESS_INTERPRETERS_H
+
+#include <stddef.h>
+
+struct interpreter {
+	int major, minor;
+	char exe[512];	/* the program to run */
+	char file[512]; /* where the interpreter is: exe itself or its libpython */
+};
+
+#define INTERPRETERS_MAX 32
+
+/* All that are there, in order of version; returns how many. Skips or fails the test (see above)
+ * when there is none. */
+size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX]);
+
+#endif

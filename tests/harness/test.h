@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What every unit test includes: Criterion and our own assertions. Criterion reports a leaking test
+ * as passed, so a test that allocates ends with check_no_leaks().
+ */
+#ifndef PYPROF_TESTS_HARNESS_TEST_H
+#define PYPROF_TESTS_HARNESS_TEST_H
+
+#include <criterion/criterion.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* expr is 0; the value is shown when it is not. */
+#define assert_ok(expr)                                                                            \
+	do {                                                                                       \
+		long assert_ok_ = (long)(expr);                                                    \
+		cr_assert(assert_ok_ == 0, "%s is %ld (%s), not 0", #expr, assert_ok_,             \
+			  strerror(assert_ok_ < 0 ? (int)-assert_ok_ : 0));                        \
+	} while (0)
+
+/* expr is the error err, a negative errno. */
+#define assert_err(expr, err)                                                                      \
+	do {                                                                                       \
+		long assert_err_ = (long)(expr);                                                   \
+		cr_assert(assert_err_ == (long)(err), "%s is %ld, not %s", #expr, assert_err_,     \
+			  #err);                                                                   \
+	} while (0)
+
+/* As assert_ok, for a function that filled diag: shows the diagnosis. */
+#define assert_diag_ok(expr, diag)                                                                 \
+	do {                                                                                       \
+		long assert_ok_ = (long)(expr);                                                    \
+		cr_assert(assert_ok_ == 0, "%s is %ld: %s; %s", #expr, assert_ok_, (diag)->msg,    \
+			  (diag)->hint);                                                           \
+	} while (0)
+
+#define assert_bytes_eq(a, b, n)                                                                   \
+	cr_assert(memcmp((a), (b), (n)) == 0, "%s and %s differ within %zu bytes", #a, #b,         \
+		  (size_t)(n))
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+/* The last statement of a test body: nothing allocated in it is left. Without ASan: nothing. */
+#define check_no_leaks()                                                                           \
+	cr_assert(__lsan_do_recoverable_leak_check() == 0, "memory leaked, see above")
+#else
+#define check_no_leaks() ((void)0)
+#endif
+
+#endif
