@@ -8,6 +8,9 @@ V ?=
 comma := ,
 SAN_DIR := $(subst $(comma),-,$(SAN))
 O ?= $(if $(SAN),build/san-$(SAN_DIR),build)
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 10
+TEST_TIMEOUT ?= 300
 PREFIX ?= /usr/local
 SBINDIR ?= $(PREFIX)/sbin
 BINDIR ?= $(PREFIX)/bin
@@ -15,10 +18,18 @@ MANDIR ?= $(PREFIX)/share/man
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CLANG ?= clang
+CLANG_FORMAT ?= clang-format
+CLANG_TIDY ?= clang-tidy
 LLVM_STRIP ?= llvm-strip
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool /usr/local/sbin/bpftool) bpftool)
 PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
+
+# What it takes, as Debian calls it ----------------------------------------------------------
+DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev libzydis-dev \
+	libmicrohttpd-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libsystemd-dev
+DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
+	curl python3 python3-greenlet python3-yappi
 
 # How we compile -----------------------------------------------------------------------------
 PKGS := libbpf libelf libmicrohttpd libcurl jansson libpcre2-8 libsystemd
@@ -34,19 +45,19 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-pa
 	$(if $(DEV),-Werror) -D__TARGET_ARCH_x86 -DPYP_BPF_SIDE -Iinclude -Ibpf \
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu
 
-ifeq ($(filter help clean deps deps-dev format,$(MAKECMDGOALS)),)
-ifneq ($(MAKECMDGOALS),demo)
-ifneq ($(MAKECMDGOALS),check)
-ifneq ($(MAKECMDGOALS),bench)
+# Goals that install what they need, or need nothing; all others want the libraries to be there.
+CHECKS := check-unit check-san check-integration check-e2e fuzz-smoke lint
+FREE_GOALS := help clean deps deps-dev format check $(CHECKS) bench demo
+ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
-$(if $(strip $(MISSING)),$(error missing libraries: $(strip $(MISSING)); `make deps` installs them on Debian))
+ifneq ($(strip $(MISSING)),)
+$(error missing libraries: $(strip $(MISSING)); `make deps` installs them on Debian)
 endif
 endif
-endif
-endif
-PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null) -lZydis -lZycore
-CRITERION_LIBS = -lcriterion
+# Asked for once, when first needed.
+PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell $(PKG_CONFIG) --cflags $(PKGS)))$(PKG_CFLAGS)
+PKG_LIBS = $(eval PKG_LIBS := $$(shell $(PKG_CONFIG) --libs $(PKGS)) -lZydis -lZycore)$(PKG_LIBS)
+CRITERION_LIBS := -lcriterion
 
 ifeq ($(V),1)
 Q :=
@@ -58,32 +69,37 @@ MAKEFLAGS += --no-print-directory
 endif
 
 # What we compile ----------------------------------------------------------------------------
-LIB_SRC := $(filter-out daemon/main.c,$(shell find daemon -name '*.c' | LC_ALL=C sort))
+sources = $(shell find $(1) -name '$(2)' 2>/dev/null | LC_ALL=C sort)
+LIB_SRC := $(filter-out daemon/main.c,$(call sources,daemon,*.c))
 BASE_SRC := $(filter daemon/base/%,$(LIB_SRC))
-CLI_SRC := $(shell find cli -name '*.c' | LC_ALL=C sort)
+CLI_SRC := $(call sources,cli,*.c)
 CLI_LIB_SRC := $(filter-out cli/main.c,$(CLI_SRC))
-HARNESS_SRC := $(shell find tests/harness -name '*.c' 2>/dev/null | LC_ALL=C sort)
-UNIT_SRC := $(shell find tests/unit -name 'test_*.c' | LC_ALL=C sort)
-INTEGRATION_SRC := $(shell find tests/integration -name 'test_*.c' | LC_ALL=C sort)
-E2E_SRC := $(shell find tests/e2e -name 'test_*.c' | LC_ALL=C sort)
-FUZZ_SRC := $(shell find tests/fuzz -name 'fuzz_*.c' | LC_ALL=C sort)
+HARNESS_SRC := $(call sources,tests/harness,*.c)
+UNIT_SRC := $(call sources,tests/unit,test_*.c)
+INTEGRATION_SRC := $(call sources,tests/integration,test_*.c)
+E2E_SRC := $(call sources,tests/e2e,test_*.c)
+FUZZ_SRC := $(call sources,tests/fuzz,fuzz_*.c)
+BENCH_SRC := $(call sources,tests/bench,bench_*.c)
+TEST_SRC := $(UNIT_SRC) $(INTEGRATION_SRC) $(E2E_SRC) $(FUZZ_SRC) $(BENCH_SRC) $(HARNESS_SRC) \
+	$(wildcard tests/fuzz/driver.c)
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 SKEL := $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.skel.h)
+HEADERS := $(call sources,bpf daemon cli include tests,*.h)
+ALL_C := daemon/main.c $(LIB_SRC) $(CLI_SRC) $(TEST_SRC)
 
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 UNIT_BIN := $(UNIT_SRC:tests/%.c=$(O)/tests/%)
 INTEGRATION_BIN := $(INTEGRATION_SRC:tests/%.c=$(O)/tests/%)
 E2E_BIN := $(E2E_SRC:tests/%.c=$(O)/tests/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/%.c=$(O)/tests/%)
+BENCH_BIN := $(BENCH_SRC:tests/%.c=$(O)/tests/%)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 .PHONY: all FORCE
-all: $(O)/pyprofd $(O)/pyprofctl
-
--include mk/*.mk
+all: $(O)/pyprofd $(O)/pyprofctl ## build pyprofd and pyprofctl (into $(O)/)
 
 $(O)/.flags: FORCE
 	@mkdir -p $(@D)
@@ -133,10 +149,177 @@ $(O)/pyprofctl: $(call obj,cli/main.c) $(O)/libpyprofcli.a $(O)/libpyprof.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
-$(O)/tests/%: $(O)/obj/tests/%.o $(O)/libharness.a $(O)/libpyprofcli.a $(O)/libpyprof.a
+# Tests --------------------------------------------------------------------------------------
+TEST_LIBS := $(O)/libharness.a $(O)/libpyprofcli.a $(O)/libpyprof.a
+
+$(O)/tests/%: $(O)/obj/tests/%.o $(TEST_LIBS)
 	@mkdir -p $(@D)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) $(CRITERION_LIBS)
-$(call obj,$(UNIT_SRC) $(INTEGRATION_SRC) $(E2E_SRC) $(HARNESS_SRC)): INC += -Itests -Icli
 
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+# A fuzzer: with libFuzzer when built for it, else with a main() that replays its corpus.
+FUZZ_SAN := fuzzer-no-link,address,undefined
+FUZZ_MAIN := $(if $(findstring fuzzer,$(SAN)),-fsanitize=fuzzer,$(call obj,tests/fuzz/driver.c))
+$(O)/tests/fuzz/%: $(O)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIBS)
+	@mkdir -p $(@D)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(filter -%,$(FUZZ_MAIN)) -o $@ $^ $(PKG_LIBS) $(CRITERION_LIBS)
+
+$(call obj,$(TEST_SRC)): INC += -Itests -Icli
+
+# What tests find in their environment; `export` so that run.sh and the tests see them.
+export PYPROF_TOP := $(CURDIR)
+export PYPROF_BUILD := $(abspath $(O))
+export TEST_TIMEOUT
+# One file collects the results of all sections of one `make check`.
+RESULTS ?= $(abspath $(O))/check/results
+export RESULTS
+RUN := tests/run.sh
+# One section is one `make run-SECTION`; run.sh --sections makes them and adds up. They fail only
+# when something could not be built: what failed or was skipped is in RESULTS.
+# Parallel, unless the user said how parallel.
+SUB = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
+
+.PHONY: check $(CHECKS) $(CHECKS:%=run-%) tests-build bench demo
+check: deps deps-dev ## everything below; ends with one line: N passed, N failed, N skipped
+	+@MAKE="$(SUB)" $(RUN) --sections $(CHECKS)
+
+$(CHECKS): deps deps-dev
+	+@MAKE="$(SUB)" $(RUN) --sections $@
+
+check-unit: ## unit tests, and the fuzzers' corpora replayed
+check-san: ## the same under address and undefined-behaviour sanitizers, leaks included
+check-integration: ## real probes on real interpreters (root)
+check-e2e: ## pyprofd and pyprofctl as processes (root)
+fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
+lint: ## clang-format, clang-tidy, layers, forbidden calls, shellcheck, man pages
+
+run-check-unit:
+	@$(MAKE) DEV=1 all tests-build
+	@$(RUN) unit $(UNIT_BIN)
+	@$(RUN) --fuzz-replay replay $(FUZZ_BIN)
+
+run-check-san:
+	@$(MAKE) DEV=1 SAN=address,undefined O=$(O)/san-address-undefined san-inner
+
+.PHONY: san-inner fuzz-inner
+san-inner: $(UNIT_BIN) $(FUZZ_BIN)
+	@$(RUN) unit-san $(UNIT_BIN)
+	@$(RUN) --fuzz-replay replay-san $(FUZZ_BIN)
+
+run-check-integration:
+	@$(MAKE) DEV=1 all $(INTEGRATION_BIN)
+	@$(RUN) --jobs 1 integration $(INTEGRATION_BIN)
+
+run-check-e2e:
+	@$(MAKE) DEV=1 all $(E2E_BIN)
+	@$(RUN) --jobs 1 e2e $(E2E_BIN)
+
+run-fuzz-smoke:
+	@$(MAKE) DEV= SAN=$(FUZZ_SAN) CC=$(CLANG) O=$(O)/fuzz fuzz-inner
+
+fuzz-inner: $(FUZZ_BIN)
+	@$(RUN) --fuzz $(FUZZ_SECONDS) fuzz $(FUZZ_BIN)
+
+tests-build: $(UNIT_BIN) $(INTEGRATION_BIN) $(E2E_BIN) $(FUZZ_BIN)
+
+# Lint ---------------------------------------------------------------------------------------
+TIDY_C := $(filter-out tests/%,$(ALL_C))
+TIDY_OK := $(TIDY_C:%.c=$(O)/tidy/%.ok)
+FORMAT_FILES = $(sort $(ALL_C) $(HEADERS) $(BPF_SRC))
+MAN := packaging/pyprofd.8 packaging/pyprofctl.1
+SHELL_FILES = $(sort $(call sources,tests packaging,*.sh) $(wildcard .ci/run))
+
+$(O)/tidy/%.ok: %.c $(HEADERS) .clang-tidy | $(SKEL)
+	@mkdir -p $(@D)
+	$(call msg,TIDY,$*.c)
+	$(Q)$(CLANG_TIDY) --quiet --warnings-as-errors='*' $< -- -std=gnu11 $(INC) $(DEFS) \
+		$(PKG_CFLAGS) 2>&1 | sed '/warnings\? generated\.$$/d' > $(@:.ok=.log); \
+		if [ -s $(@:.ok=.log) ]; then cat $(@:.ok=.log); false; fi
+	@touch $@
+
+.PHONY: tidy format
+tidy: $(TIDY_OK)
+
+run-lint:
+	@$(MAKE) DEV=1 all
+	@$(RUN) --command format $(CLANG_FORMAT) --dry-run -Werror $(FORMAT_FILES)
+	+@$(RUN) --command tidy $(MAKE) -k DEV=1 tidy
+	@$(RUN) --command layers tests/check/layers.sh
+	@$(RUN) --command forbidden tests/check/forbidden.sh
+	@$(RUN) --command shellcheck shellcheck $(SHELL_FILES)
+	@$(RUN) --command mandoc mandoc -T lint -W warning $(MAN)
+	@$(RUN) --command help-vs-man tests/check/help-vs-man.sh
+	@$(RUN) --command python tests/check/python.sh
+
+format: ## rewrite the sources as .clang-format says
+	$(Q)$(CLANG_FORMAT) -i $(FORMAT_FILES)
+
+# Figures and a look at it -------------------------------------------------------------------
+bench: deps deps-dev ## measure cost, loss, distortion; beside cProfile and yappi
+	@$(SUB) all bench-build
+	@tests/bench/run.sh
+
+.PHONY: bench-build
+bench-build: $(BENCH_BIN)
+
+demo: deps ## profile a small web service for a few seconds (root)
+	@$(SUB) all
+	@tests/demo.sh
+
+# Installing ---------------------------------------------------------------------------------
+INSTALL ?= install
+.PHONY: install uninstall deps deps-dev clean help
+install: all ## into DESTDIR and PREFIX: programs, man pages, systemd unit
+	$(INSTALL) -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man8 \
+		$(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(UNITDIR)
+	$(INSTALL) -m 755 $(O)/pyprofd $(DESTDIR)$(SBINDIR)/pyprofd
+	$(INSTALL) -m 755 $(O)/pyprofctl $(DESTDIR)$(BINDIR)/pyprofctl
+	$(INSTALL) -m 644 packaging/pyprofd.8 $(DESTDIR)$(MANDIR)/man8/pyprofd.8
+	$(INSTALL) -m 644 packaging/pyprofctl.1 $(DESTDIR)$(MANDIR)/man1/pyprofctl.1
+	sed 's|/usr/local/sbin|$(SBINDIR)|' packaging/pyprofd.service > $(O)/pyprofd.service
+	$(INSTALL) -m 644 $(O)/pyprofd.service $(DESTDIR)$(UNITDIR)/pyprofd.service
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(SBINDIR)/pyprofd $(DESTDIR)$(BINDIR)/pyprofctl \
+		$(DESTDIR)$(MANDIR)/man8/pyprofd.8 $(DESTDIR)$(MANDIR)/man1/pyprofctl.1 \
+		$(DESTDIR)$(UNITDIR)/pyprofd.service
+
+# $(1): packages. Asks dpkg first, so that nothing needs the network once all is there.
+APT := DEBIAN_FRONTEND=noninteractive $(if $(filter 0,$(shell id -u)),,sudo) apt-get
+define debian_install
+	@command -v dpkg-query >/dev/null || { \
+		echo 'not a Debian: the equivalents of these packages are needed: $(1)'; exit 0; }; \
+	missing=; for p in $(1); do \
+		dpkg-query -W -f '$${db:Status-Status}' $$p 2>/dev/null | grep -qx installed || \
+			missing="$$missing $$p"; done; \
+	[ -z "$$missing" ] && exit 0; echo "installing$$missing"; \
+	$(APT) install -y -q --no-install-recommends $$missing || { $(APT) update -q && \
+		$(APT) install -y -q --no-install-recommends $$missing; }
+endef
+
+deps: ## install what it takes to build (Debian packages)
+	$(call debian_install,$(DEPS))
+
+deps-dev: deps ## install what it takes to test (Debian packages)
+	$(call debian_install,$(DEPS_DEV))
+
+clean: ## remove $(O)/
+	rm -rf $(O)
+
+help: ## this
+	@echo 'Targets:'
+	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		sed 's|$$(O)|$(O)|' | while IFS="$$(printf '\t')" read -r t h; do \
+		printf '  %-18s %s\n' "$$t" "$$h"; done
+	@echo 'Knobs (VAR=value on the command line):'
+	@printf '  %-18s %s\n' 'O=DIR' 'where everything is built (now: $(O))' \
+		'DEV=1' 'warnings are errors' 'SAN=LIST' 'sanitizers, e.g. address,undefined' \
+		'V=1' 'show commands' 'CC CFLAGS LDFLAGS' "as ever" \
+		'CLANG BPFTOOL' 'for the BPF side' \
+		'PREFIX DESTDIR' 'for install (PREFIX: $(PREFIX))' \
+		'JOBS=N' 'how parallel the check targets build (now: $(JOBS))' \
+		'FUZZ_SECONDS=N' 'for each fuzzer (now: $(FUZZ_SECONDS))' \
+		'TEST_TIMEOUT=N' 'seconds for one test binary (now: $(TEST_TIMEOUT))'
+
+-include $(shell find $(O)/obj $(O)/bpf -name '*.d' 2>/dev/null)

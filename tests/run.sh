@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Runs tests and adds up what came of them. Exit statuses of Criterion binaries are not trusted (a
+# run in which everything was skipped ends with 0): their TAP output is counted, and a binary that
+# ends without a complete one has failed.
+#
+#   run.sh [--jobs N] LABEL BINARY...      Criterion binaries
+#   run.sh --fuzz SECONDS LABEL BINARY...  libFuzzer binaries, from tests/fuzz/corpus/NAME/
+#   run.sh --fuzz-replay LABEL BINARY...   fuzzers linked with driver.c: replay the corpus
+#   run.sh --command LABEL CMD [ARG]...    any command: 0 passed, 77 skipped, else failed
+#   run.sh --sections SECTION...           make run-SECTION for each, then the closing line
+#
+# Environment: RESULTS (file that collects "passed failed skipped name"), TEST_TIMEOUT, MAKE, and
+# CI=true or PYPROF_TEST_REQUIRE, under either of which a skipped test is a failure.
+set -eu
+
+: "${RESULTS:=/dev/null}" "${TEST_TIMEOUT:=300}" "${MAKE:=make}"
+top=$(cd "$(dirname "$0")/.." && pwd)
+corpora=$top/tests/fuzz/corpus
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+strict() { [ "${CI:-}" = true ] || [ -n "${PYPROF_TEST_REQUIRE:-}" ]; }
+
+# record NAME PASSED FAILED SKIPPED: note it, and print it when it is worth a line.
+record() {
+	local name=$1 p=$2 f=$3 s=$4 word=ok
+
+	if [ "$s" -gt 0 ]; then
+		word=skip
+		! strict || failed=1
+	fi
+	if [ "$f" -gt 0 ]; then
+		word=FAIL
+		failed=1
+	fi
+	echo "$p $f $s $name" >>"$RESULTS"
+	printf '  %-6s %s: %d passed, %d failed, %d skipped\n' "$word" "$name" "$p" "$f" "$s"
+}
+
+# run CMD...: run with a time limit, in a process group of its own that ends with it.
+run() { timeout -k 10 "$TEST_TIMEOUT" "$@" >"$work/log" 2>&1; }
+
+# Sanitizers write here; any file means failure, also in child processes and at exit, where
+# Criterion would not notice.
+san_begin() {
+	rm -f "$work"/san.*
+	export ASAN_OPTIONS="log_path=$work/san:detect_leaks=1:${ASAN_USER_OPTIONS:-}"
+	export UBSAN_OPTIONS="log_path=$work/san:print_stacktrace=1"
+}
+
+why() {
+	case $1 in
+	124 | 137) echo "took longer than $TEST_TIMEOUT s" ;;
+	*) echo "ended with status $1" ;;
+	esac
+}
+
+count() { grep -c "$1" "$work/tap" || true; }
+
+# judge NAME STATUS: read the TAP file; anything short of a complete one is a failure.
+judge() {
+	local name=$1 rc=$2 p f s plan
+
+	s=$(count '^ok .*# SKIP')
+	p=$(($(count '^ok ') - s))
+	f=$(count '^not ok ')
+	plan=$(sed -n 's/^1\.\.\([0-9]*\)$/\1/p' "$work/tap" | head -n 1)
+	if [ "${plan:-none}" != $((p + f + s)) ] || { [ "$rc" -ne 0 ] && [ "$f" -eq 0 ]; }; then
+		f=$((f + 1))
+		echo "$name: $(why "$rc"); ${plan:-no} tests announced" >>"$work/log"
+	fi
+	if [ -n "$(find "$work" -name 'san.*')" ]; then
+		f=$((f + 1))
+		cat "$work"/san.* >>"$work/log"
+	fi
+	[ "$f" -eq 0 ] || cat "$work/log"
+	sed -n 's/^ok - \(.*\)  *# SKIP \(.*\)/         \1 \2/p' "$work/tap"
+	record "$name" "$p" "$f" "$s"
+}
+
+criterion() {
+	local jobs=$1 label=$2 bin name rc
+	shift 2
+	for bin; do
+		name=${bin##*/tests/}
+		name=$label/${name#*/}
+		: >"$work/tap"
+		san_begin
+		rc=0
+		run "$bin" ${jobs:+--jobs "$jobs"} --tap="$work/tap" || rc=$?
+		judge "${name/test_/}" $rc
+	done
+}
+
+command_() {
+	local name=$1 rc=0
+	shift
+	run "$@" || rc=$?
+	[ $rc -eq 0 ] || cat "$work/log"
+	case $rc in
+	0) record "$name" 1 0 0 ;;
+	77) record "$name" 0 0 1 ;;
+	*)
+		echo "$name: $(why $rc)"
+		record "$name" 0 1 0
+		;;
+	esac
+}
+
+# A seed corpus in the tree is read, never written; what the fuzzer finds goes to a scratch one.
+fuzz() {
+	local seconds=$1 label=$2 bin short
+	shift 2
+	for bin; do
+		short=${bin##*/fuzz_}
+		mkdir -p "$work/corpus/$short"
+		set -- "$work/corpus/$short"
+		[ -d "$corpora/$short" ] && set -- "$@" "$corpora/$short"
+		command_ "$label/$short" "$bin" -max_total_time="$seconds" -timeout=10 \
+			-rss_limit_mb=2048 -artifact_prefix="$(dirname "$bin")/" "$@"
+	done
+}
+
+fuzz_replay() {
+	local label=$1 bin
+	shift
+	for bin; do
+		command_ "$label/${bin##*/fuzz_}" "$bin" "$corpora/${bin##*/fuzz_}"
+	done
+}
+
+sections() {
+	local section
+	mkdir -p "$(dirname "$RESULTS")"
+	: >"$RESULTS"
+	for section; do
+		echo "== $section"
+		# Not quoted: MAKE carries -j as well.
+		# shellcheck disable=SC2086
+		$MAKE "run-$section" || record "$section/build" 0 1 0
+	done
+	awk -v strict="$(strict && echo 1)" '
+		{ p += $1; f += $2; s += $3
+		  if ($2) print "FAILED " $4; if ($3) print "skipped " $4 }
+		END { printf "%d passed, %d failed, %d skipped\n", p, f, s
+		      exit (f > 0 || (strict && s > 0)) }' "$RESULTS"
+}
+
+case ${1:-} in
+--sections)
+	sections "${@:2}"
+	exit
+	;;
+--command) command_ "${@:2}" ;;
+--fuzz) fuzz "${@:2}" ;;
+--fuzz-replay) fuzz_replay "${@:2}" ;;
+--jobs) criterion "$2" "${@:3}" ;;
+*) criterion "" "$@" ;;
+esac
+# With a RESULTS file, whoever adds it up decides.
+[ "$RESULTS" != /dev/null ] || exit $failed
