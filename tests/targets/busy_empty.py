@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One thread calls an empty function as fast as it can: run.py busy_empty [SECONDS]
+
+The result says how many calls that made in how much time.
+"""
+
+import time
+
+WARM = 0
+
+
+def empty():
+    pass
+
+
+def batch():
+    for _ in range(1000):
+        empty()
+
+
+def main(seconds="2"):
+    clock = time.perf_counter
+    calls = 0
+    start = clock()
+    end = start + float(seconds)
+    while clock() < end:
+        batch()
+        calls += 1000
+    return '{"calls": %d, "batches": %d, "seconds": %.6f}' % (calls, calls // 1000, clock() - start)

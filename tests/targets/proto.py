@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What targets and their observers agree on. Python 3.6 and later, standard library only.
+
+A target is started as `python run.py PROGRAM [options] [ARG...]` and talks in lines:
+
+    target   ready          warmed up; everything before this is not measured
+    observer (any line)     e.g. after attaching
+    target   result JSON    only if the program's main() returned something
+    target   done
+    observer (any line)     e.g. after the snapshot
+    target   exits with status 0, at once: no shutdown code runs
+
+Between `ready` and `done` the same Python functions run whether they are watched from outside or by
+cProfile in the process (--cprofile). What is compared begins below two functions of this file,
+`measured` (the main thread) and `thread_main` (threads started by run_threads); of this file, only
+these two are compared, and of run.py none.
+"""
+
+import _thread
+import os
+
+_profile = None  # cProfile of the main thread while it is on
+_counts = {}  # (filename, firstlineno, name) -> [ncalls, pcalls]
+
+
+def say(line):
+    """One line to the observer. os.write: print() and sys.stdin run Python code in codecs."""
+    os.write(1, (line + "\n").encode("utf-8"))
+
+
+def wait():
+    """Wait for one line from the observer; its end counts as one."""
+    while True:
+        byte = os.read(0, 1)
+        if byte in (b"\n", b""):
+            return byte
+
+
+def measured(main, args):
+    return main(*args)
+
+
+def thread_main(body):
+    body()
+
+
+def region(main, args, profiled):
+    """Call measured(), under cProfile if asked to."""
+    global _profile
+    if not profiled:
+        return measured(main, args)
+    import cProfile
+    _profile = cProfile.Profile()
+    _profile.enable()
+    try:
+        return measured(main, args)
+    finally:
+        _profile.disable()
+        _add(_profile)
+        _profile = None
+
+
+def run_threads(bodies):
+    """Run each body in a thread of its own and wait for all.
+
+    With _thread and locks, because what threading.Thread executes depends on timing. Under cProfile
+    the threads run one after another, each with a profiler of its own, the main thread's being off:
+    from 3.12 on a process has only one at a time. Counts do not depend on that.
+    """
+    if _profile is None:
+        for lock in [_start(_thread_entry, body) for body in bodies]:
+            lock.acquire()
+        return
+    _profile.disable()
+    for body in bodies:
+        _start(_thread_entry_profiled, body).acquire()
+    _profile.enable()
+
+
+def _start(entry, body):
+    lock = _thread.allocate_lock()
+    lock.acquire()
+    _thread.start_new_thread(entry, (body, lock))
+    return lock
+
+
+def _thread_entry(body, lock):
+    try:
+        thread_main(body)
+    finally:
+        lock.release()
+
+
+def _thread_entry_profiled(body, lock):
+    import cProfile
+    profile = cProfile.Profile()
+    try:
+        profile.enable()
+        try:
+            thread_main(body)
+        finally:
+            profile.disable()
+        _add(profile)
+    finally:
+        lock.release()
+
+
+def _add(profile):
+    for entry in profile.getstats():
+        if isinstance(entry.code, str):  # a builtin
+            continue
+        key = (entry.code.co_filename, entry.code.co_firstlineno, entry.code.co_name)
+        counts = _counts.setdefault(key, [0, 0])
+        counts[0] += entry.callcount
+        counts[1] += entry.callcount - entry.reccallcount
+
+
+def counts():
+    """What cProfile counted: rows of filename, firstlineno, name, ncalls, pcalls."""
+    return [list(key) + value for key, value in sorted(_counts.items())]
