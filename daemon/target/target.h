@@ -16,6 +16,7 @@
 
 #define TARGET_MAX_MAPS	   65536
 #define TARGET_CMDLINE_MAX 4096
+#define TARGET_MAX_THREADS 65536
 
 /* One line of /proc/PID/maps. path may be empty, "[heap]", or end in " (deleted)". */
 struct target_map {
@@ -70,7 +71,8 @@ struct target_thread {
 	uint64_t runtime; /* first field of schedstat: ns on CPU */
 };
 
-/* All threads; *ret is malloc'd, owned by the caller. Threads that vanish meanwhile are left out. */
+/* All threads; *ret is malloc'd, owned by the caller. Threads that vanish meanwhile, and those beyond
+ * TARGET_MAX_THREADS, are left out. */
 int target_threads(const struct target *t, struct target_thread **ret, size_t *n,
 		   struct diag *diag);
 /* One thread; -ESRCH if it has gone. */

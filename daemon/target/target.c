@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * One process as the operating system shows it: see target.h. A pid may be reused at any moment;
+ * everything read here is read between two looks at the same pidfd or through one directory handle
+ * of /proc/PID, which stays with the process it was opened for.
+ */
+#include "target/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "target/proc.h"
+
+#define STATUS_MAX 65536
+
+static int no_process(struct diag *diag, pid_t pid)
+{
+	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "check the pid (ps -e shows them)",
+			"there is no process %d", pid);
+}
+
+/* The process, if pid is a process's: threads have their own directory in /proc, too. */
+static int check_leader(const char *status, pid_t pid, struct diag *diag)
+{
+	const char *field = proc_field(status, "Tgid");
+	long tgid = field ? strtol(field, NULL, 10) : 0;
+	char hint[64];
+
+	if (tgid <= 0)
+		return no_process(diag, pid);
+	if (tgid == pid)
+		return 0;
+	snprintf(hint, sizeof(hint), "give the process's id, %ld", tgid);
+	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, hint,
+			"%d is a thread of process %ld, not a process", pid, tgid);
+}
+
+/*
+ * Whose process it is. One that runs with several user ids (set-user-ID programs), or that the
+ * kernel guards from its own user (not dumpable: /proc/PID is root's), counts as root's.
+ */
+static uid_t owner_of(int dirfd, const char *status)
+{
+	const char *p = proc_field(status, "Uid");
+	uid_t uid = 0;
+	struct stat st;
+
+	if (!p || fstat(dirfd, &st))
+		return 0;
+	for (int i = 0; i < 4; i++) {
+		char *end;
+		unsigned long v = strtoul(p, &end, 10);
+
+		if (end == p || (i && v != uid))
+			return 0;
+		uid = (uid_t)v;
+		p = end;
+	}
+	return st.st_uid == uid ? uid : 0;
+}
+
+static int read_cmdline(int dirfd, struct target *t)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size, n;
+	int err = proc_read(dirfd, "cmdline", 4u << 20, &text, &size);
+
+	if (err)
+		return err;
+	n = size < sizeof(t->cmdline) ? size : sizeof(t->cmdline) - 1;
+	while (n && !text[n - 1])
+		n--;
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		t->cmdline[i] = c == 0 ? ' ' : c < 0x20 || c == 0x7f ? '?' : text[i];
+	}
+	return 0;
+}
+
+/* Needs the privilege to trace the process, and so tells whether we have it. */
+static int read_exe(int dirfd, struct target *t, struct diag *diag)
+{
+	ssize_t n = readlinkat(dirfd, "exe", t->exe, sizeof(t->exe) - 1);
+
+	if (n < 0 && errno == ENOENT)
+		return diag_set(
+			diag, -ENOEXEC, PYP_EXIT_UNTRACEABLE, "",
+			"process %d has no program: a kernel thread, or its main thread has "
+			"ended",
+			t->pid);
+	if (n < 0)
+		return diag_errno(diag, errno, "may not trace process %d of user %u", t->pid,
+				  t->uid);
+	t->exe[n] = 0;
+	return 0;
+}
+
+static int read_identity(int dirfd, struct target *t, struct diag *diag)
+{
+	_cleanup_free_ char *status = NULL;
+	struct proc_stat st;
+	int err = proc_read(dirfd, "status", STATUS_MAX, &status, NULL);
+
+	if (!err)
+		err = proc_stat_read(dirfd, "stat", &st);
+	if (err == -ESRCH)
+		return no_process(diag, t->pid);
+	if (err)
+		return diag_errno(diag, -err, "cannot read about process %d", t->pid);
+	err = check_leader(status, t->pid, diag);
+	if (err)
+		return err;
+	if (st.state == 'X' || (st.state == 'Z' && !target_alive(t)))
+		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "",
+				"process %d has ended (it is a zombie)", t->pid);
+	t->starttime = st.starttime;
+	t->uid = owner_of(dirfd, status);
+	return 0;
+}
+
+static int open_pidfd(pid_t pid, struct diag *diag)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd >= 0)
+		return fd;
+	if (errno == ESRCH)
+		return no_process(diag, pid);
+	if (errno == ENOSYS)
+		return diag_set(diag, -ENOSYS, PYP_EXIT_FAILURE, "use Linux 5.8 or later",
+				"the kernel has no pidfd_open");
+	return diag_errno(diag, errno, "cannot open process %d", pid);
+}
+
+/* A thread's id is refused by pidfd_open, and not in the same way by all kernels. */
+static int refuse_thread_id(pid_t pid, struct diag *diag)
+{
+	_cleanup_free_ char *status = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (proc_read(AT_FDCWD, path, STATUS_MAX, &status, NULL))
+		return no_process(diag, pid);
+	return check_leader(status, pid, diag);
+}
+
+int target_open(pid_t pid, struct target **ret, struct diag *diag)
+{
+	_cleanup_(target_freep) struct target *t = calloc(1, sizeof(*t));
+	_cleanup_close_ int dirfd = -1;
+	char path[64];
+	int err;
+
+	if (!t)
+		return diag_errno(diag, ENOMEM, "cannot open process %d", pid);
+	t->pid = pid;
+	t->pidfd = -1;
+	err = pid > 0 ? refuse_thread_id(pid, diag) : no_process(diag, pid);
+	if (err)
+		return err;
+	t->pidfd = open_pidfd(pid, diag);
+	if (t->pidfd < 0)
+		return t->pidfd;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0)
+		return errno == ENOENT ? no_process(diag, pid)
+				       : diag_errno(diag, errno, "cannot open '%s'", path);
+	err = read_identity(dirfd, t, diag);
+	if (!err)
+		err = read_exe(dirfd, t, diag);
+	if (err)
+		return err;
+	err = read_cmdline(dirfd, t);
+	if (!target_alive(t))
+		return no_process(diag, pid);
+	if (err)
+		return diag_errno(diag, -err, "cannot read the command line of process %d", pid);
+	*ret = TAKE_PTR(t);
+	return 0;
+}
+
+void target_free(struct target *t)
+{
+	if (!t)
+		return;
+	closep(&t->pidfd);
+	free(t);
+}
+
+bool target_alive(const struct target *t)
+{
+	struct pollfd p = {.fd = t->pidfd, .events = POLLIN};
+
+	/* A pidfd becomes readable when the last thread has ended, before anybody waits for it. */
+	return poll(&p, 1, 0) == 0;
+}
