@@ -9,6 +9,7 @@
 #define PYPROF_PYTHON_LAYOUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "pyprof/bpf_abi.h"
@@ -33,6 +34,7 @@ struct layout_opcodes {
 struct layout {
 	uint8_t major, minor;	/* the version this table describes */
 	const char *tag;	/* CPython tag it was read from and checked against */
+	bool proven;		/* traced and compared with cProfile; others are refused */
 	enum layout_model model;
 	struct pyp_layout bpf;	/* what the BPF side needs */
 	struct layout_opcodes op;
@@ -58,6 +60,9 @@ struct layout {
 
 /* The table for a version, or NULL. */
 const struct layout *layout_find(unsigned int major, unsigned int minor);
+
+/* The versions that are proven, for people: "3.10-3.13". Returns out. */
+const char *layout_proven_range(char *out, size_t size);
 
 /* All tables, in order of version; NULL-terminated. */
 extern const struct layout *const layout_tables[];
