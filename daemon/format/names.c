@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Names as formats need them: see names.h. */
+#include "format/names.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REPLACEMENT 0xfffdu
+
+struct range {
+	uint32_t first, last;
+};
+
+/* Controls, formats (Cf: joiners, direction marks, tags), separators of lines, no characters. */
+static const struct range harmful[] = {
+	{0x0000, 0x001f},   {0x007f, 0x009f},	{0x00ad, 0x00ad},   {0x0600, 0x0605},
+	{0x061c, 0x061c},   {0x06dd, 0x06dd},	{0x070f, 0x070f},   {0x0890, 0x0891},
+	{0x08e2, 0x08e2},   {0x180e, 0x180e},	{0x200b, 0x200f},   {0x2028, 0x202e},
+	{0x2060, 0x206f},   {0xd800, 0xdfff},	{0xfeff, 0xfeff},   {0xfff0, 0xfffb},
+	{0xfffe, 0xffff},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f},
+	{0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe007f}, {0x10fffe, 0x10ffff},
+};
+
+/* What repr() escapes besides: spaces other than ' ', private use. */
+static const struct range unprintable[] = {
+	{0x00a0, 0x00a0}, {0x1680, 0x1680}, {0x2000, 0x200a}, {0x202f, 0x202f},
+	{0x205f, 0x205f}, {0x3000, 0x3000}, {0xe000, 0xf8ff}, {0xf0000, 0x10ffff},
+};
+
+static bool in_ranges(const struct range *r, size_t n, uint32_t cp)
+{
+	for (size_t i = 0; i < n; i++)
+		if (cp >= r[i].first && cp <= r[i].last)
+			return true;
+	return false;
+}
+
+#define IN_RANGES(r, cp) in_ranges(r, sizeof(r) / sizeof((r)[0]), cp)
+
+/* Length of the sequence that a byte starts, with the bits it brings; 0: it starts none. */
+static int utf8_lead(unsigned char c, uint32_t *cp, uint32_t *min)
+{
+	if (c < 0x80) {
+		*cp = c;
+		*min = 0;
+		return 1;
+	}
+	if ((c & 0xe0) == 0xc0) {
+		*cp = c & 0x1f;
+		*min = 0x80;
+		return 2;
+	}
+	if ((c & 0xf0) == 0xe0) {
+		*cp = c & 0x0f;
+		*min = 0x800;
+		return 3;
+	}
+	if ((c & 0xf8) == 0xf0) {
+		*cp = c & 0x07;
+		*min = 0x10000;
+		return 4;
+	}
+	return 0;
+}
+
+uint32_t utf8_next(const char **p)
+{
+	const unsigned char *s = (const unsigned char *)*p;
+	uint32_t cp = 0, min = 0;
+	int len = utf8_lead(s[0], &cp, &min);
+	bool bad = !len;
+
+	if (!s[0])
+		return 0;
+	/* The terminating NUL is no continuation byte: this cannot run past it. */
+	for (int i = 1; i < len && !bad; i++) {
+		bad = (s[i] & 0xc0) != 0x80;
+		cp = cp << 6 | (s[i] & 0x3f);
+	}
+	if (bad || cp < min || cp > 0x10ffff) {
+		*p += 1;
+		return REPLACEMENT;
+	}
+	*p += len;
+	return cp;
+}
+
+size_t utf8_put(char out[4], uint32_t cp)
+{
+	if (cp < 0x80) {
+		out[0] = (char)cp;
+		return 1;
+	}
+	if (cp < 0x800) {
+		out[0] = (char)(0xc0 | cp >> 6);
+		out[1] = (char)(0x80 | (cp & 0x3f));
+		return 2;
+	}
+	if (cp < 0x10000) {
+		out[0] = (char)(0xe0 | cp >> 12);
+		out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (cp & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | cp >> 18);
+	out[1] = (char)(0x80 | (cp >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (cp >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (cp & 0x3f));
+	return 4;
+}
+
+char *name_normal(const char *s, enum name_surrogates surrogates)
+{
+	const char *p = s ? s : "";
+	/* A bad byte grows to the three of U+FFFD, nothing grows more. */
+	char *ret = malloc(strlen(p) * 3 + 1), *q = ret;
+	uint32_t cp;
+
+	if (!ret)
+		return NULL;
+	while ((cp = utf8_next(&p))) {
+		if (surrogates == NAME_REPLACE_SURROGATES && cp >= 0xd800 && cp <= 0xdfff)
+			cp = REPLACEMENT;
+		q += utf8_put(q, cp);
+	}
+	*q = '\0';
+	return ret;
+}
+
+char *name_std(const char *file, int32_t line, const char *name)
+{
+	size_t n = strlen(name);
+	char *ret = NULL;
+
+	if (line != 0 || strcmp(file, "~") != 0) {
+		if (asprintf(&ret, "%s:%" PRId32 "(%s)", file, line, name) < 0)
+			return NULL;
+		return ret;
+	}
+	ret = strdup(name);
+	if (ret && n >= 2 && ret[0] == '<' && ret[n - 1] == '>') {
+		ret[0] = '{';
+		ret[n - 1] = '}';
+	}
+	return ret;
+}
+
+void name_putc(FILE *out, uint32_t cp)
+{
+	char buf[4];
+
+	if (!IN_RANGES(harmful, cp))
+		fwrite(buf, 1, utf8_put(buf, cp), out);
+	else if (cp < 0x80)
+		fprintf(out, "\\x%02" PRIx32, cp);
+	else
+		fprintf(out, "\\u{%" PRIx32 "}", cp);
+}
+
+static size_t utf8_length(const char *s)
+{
+	size_t n = 0;
+
+	while (utf8_next(&s))
+		n++;
+	return n;
+}
+
+void name_print(FILE *out, const char *s, size_t columns)
+{
+	size_t n = columns ? utf8_length(s) : 0;
+	size_t head = n > columns ? columns / 2 : n;
+	size_t tail = n > columns ? n - (columns - columns / 2) : n;
+	uint32_t cp;
+
+	for (size_t i = 0; (cp = utf8_next(&s)); i++) {
+		if (n > columns && i == head)
+			fputs("...", out);
+		if (i < head || i >= tail)
+			name_putc(out, cp);
+	}
+}
+
+static void repr_putc(FILE *out, uint32_t cp, char quote)
+{
+	char buf[4];
+
+	if (cp == (uint32_t)quote || cp == '\\')
+		fprintf(out, "\\%c", (int)cp);
+	else if (cp == '\n')
+		fputs("\\n", out);
+	else if (cp == '\r')
+		fputs("\\r", out);
+	else if (cp == '\t')
+		fputs("\\t", out);
+	else if (!IN_RANGES(harmful, cp) && !IN_RANGES(unprintable, cp))
+		fwrite(buf, 1, utf8_put(buf, cp), out);
+	else if (cp < 0x100)
+		fprintf(out, "\\x%02" PRIx32, cp);
+	else if (cp < 0x10000)
+		fprintf(out, "\\u%04" PRIx32, cp);
+	else
+		fprintf(out, "\\U%08" PRIx32, cp);
+}
+
+void name_print_repr(FILE *out, const char *s)
+{
+	char quote = strchr(s, '\'') && !strchr(s, '"') ? '"' : '\'';
+	uint32_t cp;
+
+	fputc(quote, out);
+	while ((cp = utf8_next(&s)))
+		repr_putc(out, cp, quote);
+	fputc(quote, out);
+}

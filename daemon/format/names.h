@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names as formats need them. Every string of a snapshot was chosen by the traced program, so it
+ * may hold anything: bytes that are not UTF-8, escape sequences, line breaks, marks that reverse
+ * the direction of writing. Here they become valid text, and text that cannot harm a terminal.
+ */
+#ifndef PYPROF_FORMAT_NAMES_H
+#define PYPROF_FORMAT_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* How many characters of a name a line of text shows; the middle of longer ones is left out. */
+#define NAME_COLUMNS 1000
+
+/*
+ * Read one code point and step over it; 0 (without a step) at the end of the string. A byte that
+ * is not UTF-8 reads as U+FFFD. Lone surrogates, which a Python str may hold, are passed through.
+ */
+uint32_t utf8_next(const char **p);
+
+/* Write a code point; returns the number of bytes. */
+size_t utf8_put(char out[4], uint32_t cp);
+
+enum name_surrogates { NAME_KEEP_SURROGATES, NAME_REPLACE_SURROGATES };
+
+/* A copy in which everything that is not UTF-8 is U+FFFD; NULL reads as "". OOM: NULL. */
+char *name_normal(const char *s, enum name_surrogates surrogates);
+
+/* pstats' name for a function: `file:line(name)`, or `{name}` for cProfile's built-ins. OOM: NULL. */
+char *name_std(const char *file, int32_t line, const char *name);
+
+/* Print one code point; what is not plain text becomes \xNN or \u{…}. */
+void name_putc(FILE *out, uint32_t cp);
+
+/* Print a string like that, at most `columns` characters of it (0: all). */
+void name_print(FILE *out, const char *s, size_t columns);
+
+/* Print a string as Python's repr() does. */
+void name_print_repr(FILE *out, const char *s);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table that pstats would hold: functions known by (file, line, name) only, on one clock, with
+ * their callers. A view's rows that differ in nothing but their qualified name are one row here.
+ */
+#ifndef PYPROF_FORMAT_TABLE_H
+#define PYPROF_FORMAT_TABLE_H
+
+#include "stats/view.h"
+
+struct table_row {
+	char *file, *name; /* UTF-8, lone surrogates allowed */
+	char *std;	   /* file:line(name) */
+	int32_t line;
+	bool listed;	 /* false: known only as somebody's caller */
+	uint64_t nc, cc; /* calls, primitive calls */
+	uint64_t tt, ct; /* own time, cumulative time: ns */
+};
+
+struct table_edge {
+	uint32_t caller, callee; /* rows */
+	uint64_t nc, cc, tt, ct;
+};
+
+struct table {
+	struct table_row *rows; /* in the view's order */
+	size_t nrows;
+	struct table_edge *edges; /* sorted by callee, then caller; calls from outside left out */
+	size_t nedges;
+};
+
+int table_build(const struct view *v, enum snapshot_clock clock, struct table **ret);
+void table_free(struct table *t);
+DEFINE_FREEP(struct table, table_free)
+
+/* Seconds as pstats sees them: formats that must agree with it compute with these. */
+static inline double table_seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+#endif
