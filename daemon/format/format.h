@@ -12,10 +12,14 @@
 #include "snapshot/snapshot.h"
 #include "stats/view.h"
 
+/*
+ * The clock is for formats that hold one clock's figures. Sorting and restrictions are for those
+ * that print a table; others check that they are valid and ignore them. The filter is for all.
+ */
 struct format_opts {
 	enum snapshot_clock clock;
 	struct view_filter filter;
-	const char *sort;	     /* pstats keys, comma-separated; NULL: pstats' default for print */
+	const char *sort; /* pstats keys, comma-separated; NULL: pstats' default for print */
 	const char *const *restrict_; /* pstats restrictions, left to right */
 	size_t nrestrict;
 	bool reverse;
@@ -30,9 +34,9 @@ struct format {
 		     FILE *out, struct diag *diag);
 };
 
-extern const struct format formats[]; /* ends with name == NULL */
-const struct format *format_find(const char *name);	       /* NULL: unknown */
-const struct format *format_of_file(const char *filename);     /* by extension; NULL: unknown */
+extern const struct format formats[];			   /* ends with name == NULL */
+const struct format *format_find(const char *name);	   /* NULL: unknown */
+const struct format *format_of_file(const char *filename); /* by extension; NULL: unknown */
 
 /* Check a sort string, restrictions without writing. Exit code 2 with the list of valid keys. */
 int format_opts_check(const struct format_opts *o, struct diag *diag);

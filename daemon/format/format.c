@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Output formats: see format.h. */
+#include "format/format.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "format/restrict.h"
+#include "format/sort.h"
+#include "format/writers.h"
+
+const struct format formats[] = {
+	{"text", ".txt", "text/plain; charset=utf-8", "the table that cProfile prints", text_write},
+	{"pstats", ".pstats", "application/octet-stream", "loads with pstats.Stats(FILE)",
+	 pstats_write},
+	{"json", ".json", "application/json", "everything: both clocks, threads, edges, contexts",
+	 json_write},
+	{NULL, NULL, NULL, NULL, NULL},
+};
+
+/* Other names that people give such files. */
+static const struct {
+	const char *extension, *name;
+} other_extensions[] = {{".prof", "pstats"}, {".cprof", "pstats"}};
+
+const struct format *format_find(const char *name)
+{
+	for (const struct format *f = formats; f->name; f++)
+		if (strcmp(f->name, name) == 0)
+			return f;
+	return NULL;
+}
+
+static bool has_suffix(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+
+	return n > m && strcmp(s + n - m, suffix) == 0;
+}
+
+/* The longest extension decides: one may end in another. */
+const struct format *format_of_file(const char *filename)
+{
+	const struct format *ret = NULL;
+
+	for (const struct format *f = formats; f->name; f++)
+		if (has_suffix(filename, f->extension) &&
+		    (!ret || strlen(f->extension) > strlen(ret->extension)))
+			ret = f;
+	for (size_t i = 0; !ret && i < sizeof(other_extensions) / sizeof(*other_extensions); i++)
+		if (has_suffix(filename, other_extensions[i].extension))
+			ret = format_find(other_extensions[i].name);
+	return ret;
+}
+
+int format_opts_check(const struct format_opts *o, struct diag *diag)
+{
+	_cleanup_(restrictions_freep) struct restrictions *restrictions = NULL;
+	struct sort sort;
+	int err = sort_parse(o->sort, &sort, diag);
+
+	if (err < 0)
+		return err;
+	return restrictions_parse(o->restrict_, o->nrestrict, &restrictions, diag);
+}
+
+/* A filter that selects nothing is a mistake rather than an empty report. */
+static int check_filter(const struct snapshot *s, const struct view_filter *filter,
+			struct diag *diag)
+{
+	bool process = !filter->pid, thread = !filter->tid;
+
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		process = process || s->targets[i].pid == filter->pid;
+	if (!process)
+		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "see `pyprofctl status`",
+				"process %u is not being traced", filter->pid);
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		thread = thread || (s->threads[i].tid == filter->tid &&
+				    (!filter->pid || s->threads[i].pid == filter->pid));
+	if (!thread)
+		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS,
+				"a thread is known once it has run Python code while traced",
+				"thread %u has not been seen", filter->tid);
+	return 0;
+}
+
+int format_write(const struct format *f, const struct snapshot *s, const struct format_opts *o,
+		 FILE *out, struct diag *diag)
+{
+	_cleanup_(view_freep) struct view *v = NULL;
+	int err = format_opts_check(o, diag);
+
+	if (!err)
+		err = check_filter(s, &o->filter, diag);
+	if (!err)
+		err = view_build(s, &o->filter, &v);
+	if (!err)
+		err = f->write(s, v, o, out, diag);
+	if (err < 0)
+		return diag_errno(diag, -err, "cannot write the %s output", f->name);
+	errno = 0;
+	if (fflush(out) != 0 || ferror(out))
+		return diag_errno(diag, errno ? errno : EIO, "cannot write the %s output", f->name);
+	return 0;
+}

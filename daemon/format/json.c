@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * JSON: everything that a snapshot holds. One object: provenance first (see provenance.h), then
+ * the arrays `threads`, `functions`, `edges` and `nodes`, whose elements refer to each other by
+ * index. Times are integer nanoseconds on both clocks. One element per line, written as it is
+ * made: no copy of a large snapshot is built. All of it is ASCII, so also safe to look at.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "format/provenance.h"
+#include "format/writers.h"
+
+struct writer {
+	const struct snapshot *s;
+	const struct view *v;
+	const struct view_filter *filter;
+	FILE *out;
+	uint32_t *func_at;   /* index in `functions`; SNAPSHOT_NONE: left out */
+	uint32_t *thread_at; /* likewise */
+	uint32_t *node_at;
+};
+
+static void next(struct writer *w, bool *first)
+{
+	fputs(*first ? "\n" : ",\n", w->out);
+	*first = false;
+}
+
+/* Takes the value, which may be NULL for want of memory. */
+static int dump(struct writer *w, json_t *value, size_t flags)
+{
+	int err;
+
+	if (!value)
+		return -ENOMEM;
+	err = json_dumpf(value, w->out, JSON_COMPACT | JSON_ENSURE_ASCII | flags);
+	json_decref(value);
+	return err < 0 && !ferror(w->out) ? -ENOMEM : 0;
+}
+
+static void put_index(struct writer *w, const char *key, const uint32_t *at, uint32_t i)
+{
+	if (i == SNAPSHOT_NONE || at[i] == SNAPSHOT_NONE)
+		fprintf(w->out, "\"%s\":null,", key);
+	else
+		fprintf(w->out, "\"%s\":%" PRIu32 ",", key, at[i]);
+}
+
+static void put_number(struct writer *w, const char *key, uint64_t n)
+{
+	fprintf(w->out, "\"%s\":%" PRIu64 ",", key, n);
+}
+
+static void put_clocks(struct writer *w, const char *key, const uint64_t ns[SNAPSHOT_CLOCKS])
+{
+	fprintf(w->out, "\"%s\":{\"cpu\":%" PRIu64 ",\"wall\":%" PRIu64 "}", key, ns[SNAPSHOT_CPU],
+		ns[SNAPSHOT_WALL]);
+}
+
+/* Shortest and longest are null where no activation has completed yet. */
+static void put_extremes(struct writer *w, const uint64_t min[SNAPSHOT_CLOCKS],
+			 const uint64_t max[SNAPSHOT_CLOCKS])
+{
+	if (min[SNAPSHOT_CPU] == UINT64_MAX || min[SNAPSHOT_WALL] == UINT64_MAX) {
+		fputs("\"min\":null,\"max\":null", w->out);
+		return;
+	}
+	put_clocks(w, "min", min);
+	fputc(',', w->out);
+	put_clocks(w, "max", max);
+}
+
+static json_t *thread_json(const struct snapshot_thread *t)
+{
+	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:{s:o, s:o}}", "pid",
+			 provenance_integer(t->pid), "tid", provenance_integer(t->tid), "name",
+			 provenance_string(t->name), "alive", t->alive, "start_ns",
+			 provenance_integer(t->start_ns), "end_ns", provenance_integer(t->end_ns),
+			 "total", "cpu", provenance_integer(t->total[SNAPSHOT_CPU]), "wall",
+			 provenance_integer(t->total[SNAPSHOT_WALL]));
+}
+
+static int put_threads(struct writer *w)
+{
+	bool first = true;
+	uint32_t n = 0;
+
+	fputs(",\n\"threads\":[", w->out);
+	for (uint32_t i = 0; i < w->s->nthreads; i++) {
+		const struct snapshot_thread *t = &w->s->threads[i];
+
+		if ((w->filter->pid && w->filter->pid != t->pid) ||
+		    (w->filter->tid && w->filter->tid != t->tid))
+			continue;
+		w->thread_at[i] = n++;
+		next(w, &first);
+		if (dump(w, thread_json(t), 0) < 0)
+			return -ENOMEM;
+	}
+	fputs("\n]", w->out);
+	return 0;
+}
+
+static bool node_selected(const struct writer *w, const struct snapshot_node *node)
+{
+	return w->thread_at[node->thread] != SNAPSHOT_NONE;
+}
+
+/* Functions with a row of figures, and those that edges and contexts refer to besides. */
+static void number_functions(struct writer *w)
+{
+	const struct snapshot *s = w->s;
+	uint32_t n = 0;
+
+	/* Mark with 0 what is used, then number in the snapshot's order. */
+	for (size_t i = 0; i < w->v->nrows; i++)
+		w->func_at[w->v->rows[i].func] = 0;
+	for (size_t i = 0; i < w->v->nedges; i++) {
+		w->func_at[w->v->edges[i].callee] = 0;
+		if (w->v->edges[i].caller != SNAPSHOT_NONE)
+			w->func_at[w->v->edges[i].caller] = 0;
+	}
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->nodes[i].func != SNAPSHOT_NONE && node_selected(w, &s->nodes[i]))
+			w->func_at[s->nodes[i].func] = 0;
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (w->func_at[i] == 0)
+			w->func_at[i] = n++;
+}
+
+static int put_function(struct writer *w, const struct snapshot_func *f, const struct view_row *row)
+{
+	static const struct view_row none = {.min = {UINT64_MAX, UINT64_MAX}};
+	json_t *names = json_pack("{s:o, s:i, s:o, s:o, s:b}", "file",
+				  provenance_string(f->filename), "line", (int)f->firstlineno,
+				  "name", provenance_string(f->name), "qualname",
+				  provenance_string(f->qualname), "pseudo", f->pseudo);
+
+	if (!row)
+		row = &none;
+	fputc('{', w->out);
+	if (dump(w, names, JSON_EMBED) < 0)
+		return -ENOMEM;
+	fputc(',', w->out);
+	put_number(w, "ncalls", row->ncalls);
+	put_number(w, "pcalls", row->pcalls);
+	put_number(w, "inflight", row->inflight);
+	put_clocks(w, "tottime", row->tot);
+	fputc(',', w->out);
+	put_clocks(w, "cumtime", row->cum);
+	fputc(',', w->out);
+	put_extremes(w, row->min, row->max);
+	fputc('}', w->out);
+	return 0;
+}
+
+static int put_functions(struct writer *w)
+{
+	_cleanup_free_ const struct view_row **rows = calloc(w->s->nfuncs + 1, sizeof(*rows));
+	bool first = true;
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->v->nrows; i++)
+		rows[w->v->rows[i].func] = &w->v->rows[i];
+	number_functions(w);
+	fputs(",\n\"functions\":[", w->out);
+	for (uint32_t i = 0; i < w->s->nfuncs; i++) {
+		if (w->func_at[i] == SNAPSHOT_NONE)
+			continue;
+		next(w, &first);
+		if (put_function(w, &w->s->funcs[i], rows[i]) < 0)
+			return -ENOMEM;
+	}
+	fputs("\n]", w->out);
+	return 0;
+}
+
+/* Edges and contexts hold numbers only; there may be millions, so they are printed directly. */
+static void put_edges(struct writer *w)
+{
+	bool first = true;
+
+	fputs(",\n\"edges\":[", w->out);
+	for (size_t i = 0; i < w->v->nedges; i++) {
+		const struct view_edge *e = &w->v->edges[i];
+
+		next(w, &first);
+		fputc('{', w->out);
+		put_index(w, "caller", w->func_at, e->caller);
+		put_index(w, "callee", w->func_at, e->callee);
+		put_number(w, "ncalls", e->ncalls);
+		put_number(w, "pcalls", e->pcalls);
+		put_clocks(w, "tottime", e->tot);
+		fputc(',', w->out);
+		put_clocks(w, "cumtime", e->cum);
+		fputc('}', w->out);
+	}
+	fputs("\n]", w->out);
+}
+
+static void put_nodes(struct writer *w)
+{
+	bool first = true;
+	uint32_t n = 0;
+
+	fputs(",\n\"nodes\":[", w->out);
+	for (uint32_t i = 0; i < w->s->nnodes; i++) {
+		const struct snapshot_node *node = &w->s->nodes[i];
+
+		if (!node_selected(w, node))
+			continue;
+		w->node_at[i] = n++;
+		next(w, &first);
+		fputc('{', w->out);
+		put_index(w, "parent", w->node_at, node->parent);
+		put_index(w, "func", w->func_at, node->func);
+		put_index(w, "thread", w->thread_at, node->thread);
+		put_number(w, "calls", node->calls);
+		put_number(w, "inflight", node->inflight);
+		put_clocks(w, "self", node->self);
+		fputc(',', w->out);
+		put_extremes(w, node->min, node->max);
+		fputc('}', w->out);
+	}
+	fputs("\n]", w->out);
+}
+
+static void put_totals(struct writer *w)
+{
+	fputs(",\n\"time_unit\":\"ns\",\n\"totals\":{", w->out);
+	put_number(w, "ncalls", w->v->ncalls);
+	put_number(w, "pcalls", w->v->pcalls);
+	put_clocks(w, "tottime", w->v->total);
+	fputc('}', w->out);
+}
+
+static uint32_t *new_indices(size_t n)
+{
+	uint32_t *ret = malloc((n + 1) * sizeof(*ret));
+
+	if (ret)
+		memset(ret, 0xff, (n + 1) * sizeof(*ret));
+	return ret;
+}
+
+int json_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag)
+{
+	_cleanup_free_ uint32_t *func_at = new_indices(s->nfuncs);
+	_cleanup_free_ uint32_t *thread_at = new_indices(s->nthreads);
+	_cleanup_free_ uint32_t *node_at = new_indices(s->nnodes);
+	struct writer w = {.s = s,
+			   .v = v,
+			   .filter = &o->filter,
+			   .out = out,
+			   .func_at = func_at,
+			   .thread_at = thread_at,
+			   .node_at = node_at};
+	int err;
+
+	(void)diag;
+	if (!func_at || !thread_at || !node_at)
+		return -ENOMEM;
+	fputc('{', out);
+	err = dump(&w, provenance_json(s, o, "pyprofd-snapshot"), JSON_EMBED);
+	if (!err) {
+		put_totals(&w);
+		err = put_threads(&w);
+	}
+	if (!err)
+		err = put_functions(&w);
+	if (err < 0)
+		return err;
+	put_edges(&w);
+	put_nodes(&w);
+	fputs("\n}\n", out);
+	return 0;
+}

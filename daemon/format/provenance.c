@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where figures come from: see provenance.h. */
+#include "format/provenance.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "format/names.h"
+
+#define NS 1000000000u
+
+struct counter {
+	const char *name, *text;
+};
+
+static const struct counter counters[PYP_CNT_MAX] = {
+#define PYP_X(name_, text_) [PYP_CNT_##name_] = {#name_, text_},
+	PYP_COUNTERS(PYP_X)
+#undef PYP_X
+};
+
+static const char *clock_name(enum snapshot_clock clock)
+{
+	return clock == SNAPSHOT_WALL ? "wall" : "cpu";
+}
+
+/* UTC, to the millisecond: 2025-01-31T12:00:00.000Z. 0 is a moment that is not known. */
+static const char *iso8601(uint64_t unix_ns, char out[40])
+{
+	time_t seconds = (time_t)(unix_ns / NS);
+	struct tm tm;
+	size_t n = 0;
+
+	if (unix_ns && gmtime_r(&seconds, &tm))
+		n = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(out + n, 40 - n, n ? ".%03uZ" : "unknown", (unsigned)(unix_ns % NS / 1000000));
+	return out;
+}
+
+json_t *provenance_integer(uint64_t n)
+{
+	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
+}
+
+json_t *provenance_string(const char *s)
+{
+	_cleanup_free_ char *utf8 = NULL;
+
+	if (!s)
+		return json_null();
+	utf8 = name_normal(s, NAME_REPLACE_SURROGATES);
+	return utf8 ? json_string(utf8) : NULL;
+}
+
+bool provenance_exact(const struct snapshot *s, const struct snapshot_target *t)
+{
+	struct snapshot one = *s;
+
+	/* What makes counts exact is the snapshot's to say; ask it about this target alone. */
+	one.targets = (struct snapshot_target *)t;
+	one.ntargets = 1;
+	return snapshot_exact(&one);
+}
+
+uint64_t provenance_lost(const struct snapshot_target *t)
+{
+	return t->counters[PYP_CNT_lost_events] + t->counters[PYP_CNT_fault_frame];
+}
+
+/* A thread filter alone selects the processes that have such a thread; the view saw to that. */
+bool provenance_selects(const struct view_filter *filter, const struct snapshot_target *t)
+{
+	return !filter->pid || filter->pid == t->pid;
+}
+
+static bool has_thread(const struct snapshot *s, const struct snapshot_target *t, uint32_t tid)
+{
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		if (s->threads[i].pid == t->pid && s->threads[i].tid == tid)
+			return true;
+	return false;
+}
+
+static bool selects(const struct snapshot *s, const struct format_opts *o,
+		    const struct snapshot_target *t)
+{
+	return provenance_selects(&o->filter, t) &&
+	       (!o->filter.tid || has_thread(s, t, o->filter.tid));
+}
+
+static bool all_exact(const struct snapshot *s, const struct format_opts *o)
+{
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (selects(s, o, &s->targets[i]) && !provenance_exact(s, &s->targets[i]))
+			return false;
+	return true;
+}
+
+/* ---- for machines ---- */
+
+/* Add a value, which may be NULL for want of memory; *ok remembers that. */
+static void set(json_t *object, const char *key, json_t *value, bool *ok)
+{
+	if (json_object_set_new(object, key, value) < 0)
+		*ok = false;
+}
+
+static json_t *checked(json_t *value, bool ok)
+{
+	if (ok)
+		return value;
+	json_decref(value);
+	return NULL;
+}
+
+static json_t *counters_json(const struct snapshot_target *t)
+{
+	json_t *ret = json_object();
+	bool ok = ret;
+
+	for (int i = 0; i < PYP_CNT_MAX; i++)
+		set(ret, counters[i].name, provenance_integer(t->counters[i]), &ok);
+	return checked(ret, ok);
+}
+
+static json_t *python_json(const struct snapshot_target *t)
+{
+	json_t *ret = json_object();
+	bool ok = ret;
+
+	set(ret, "version", provenance_string(t->python_version), &ok);
+	set(ret, "file", provenance_string(t->python_file), &ok);
+	set(ret, "build_id", provenance_string(t->build_id), &ok);
+	return checked(ret, ok);
+}
+
+static void set_times(json_t *ret, const struct snapshot_target *t, bool *ok)
+{
+	char buf[40];
+
+	set(ret, "start", json_string(iso8601(t->start_unix_ns, buf)), ok);
+	set(ret, "end", json_string(iso8601(t->end_unix_ns, buf)), ok);
+	set(ret, "start_unix_ns", provenance_integer(t->start_unix_ns), ok);
+	set(ret, "end_unix_ns", provenance_integer(t->end_unix_ns), ok);
+	set(ret, "start_ns", provenance_integer(t->start_ns), ok);
+	set(ret, "end_ns", provenance_integer(t->end_ns), ok);
+	set(ret, "traced_ns", provenance_integer(t->traced_ns), ok);
+	set(ret, "traced_seconds", json_real((double)t->traced_ns / NS), ok);
+}
+
+static void set_quality(json_t *ret, const struct snapshot *s, const struct snapshot_target *t,
+			bool *ok)
+{
+	set(ret, "exact", json_boolean(provenance_exact(s, t)), ok);
+	set(ret, "events", provenance_integer(t->events), ok);
+	set(ret, "lost", provenance_integer(provenance_lost(t)), ok);
+	set(ret, "unmatched", provenance_integer(t->unmatched), ok);
+	set(ret, "unstarted", provenance_integer(t->unstarted), ok);
+	set(ret, "stack_switches", provenance_integer(t->stack_switches), ok);
+	set(ret, "resyncs", provenance_integer(t->resyncs), ok);
+	set(ret, "truncated", provenance_integer(t->truncated), ok);
+	set(ret, "decode_errors", provenance_integer(t->decode_errors), ok);
+	set(ret, "counters", counters_json(t), ok);
+}
+
+static json_t *target_json(const struct snapshot *s, const struct snapshot_target *t)
+{
+	json_t *ret = json_object();
+	bool ok = ret;
+
+	set(ret, "pid", provenance_integer(t->pid), &ok);
+	set(ret, "cmdline", provenance_string(t->cmdline), &ok);
+	set(ret, "exe", provenance_string(t->exe), &ok);
+	set(ret, "python", python_json(t), &ok);
+	set(ret, "alive", json_boolean(t->alive), &ok);
+	set(ret, "tracing", json_boolean(t->tracing), &ok);
+	set_times(ret, t, &ok);
+	set_quality(ret, s, t, &ok);
+	return checked(ret, ok);
+}
+
+static json_t *targets_json(const struct snapshot *s, const struct format_opts *o)
+{
+	json_t *ret = json_array();
+	bool ok = ret;
+
+	for (uint32_t i = 0; i < s->ntargets && ok; i++)
+		if (selects(s, o, &s->targets[i]))
+			ok = json_array_append_new(ret, target_json(s, &s->targets[i])) == 0;
+	return checked(ret, ok);
+}
+
+static json_t *filter_json(const struct view_filter *filter)
+{
+	json_t *ret = json_object();
+	bool ok = ret;
+
+	set(ret, "pid", filter->pid ? provenance_integer(filter->pid) : json_null(), &ok);
+	set(ret, "tid", filter->tid ? provenance_integer(filter->tid) : json_null(), &ok);
+	return checked(ret, ok);
+}
+
+json_t *provenance_json(const struct snapshot *s, const struct format_opts *o, const char *format)
+{
+	json_t *ret = json_object();
+	bool ok = ret;
+	char buf[40];
+
+	set(ret, "format", json_string(format), &ok);
+	set(ret, "version", json_integer(1), &ok);
+	set(ret, "program", provenance_string(s->program), &ok);
+	set(ret, "host", provenance_string(s->host), &ok);
+	set(ret, "kernel", provenance_string(s->kernel), &ok);
+	set(ret, "taken", json_string(iso8601(s->taken_unix_ns, buf)), &ok);
+	set(ret, "taken_unix_ns", provenance_integer(s->taken_unix_ns), &ok);
+	set(ret, "clock", json_string(clock_name(o->clock)), &ok);
+	set(ret, "exact", json_boolean(all_exact(s, o)), &ok);
+	set(ret, "filter", filter_json(&o->filter), &ok);
+	set(ret, "targets", targets_json(s, o), &ok);
+	return checked(ret, ok);
+}
+
+/* ---- for people ---- */
+
+struct lines {
+	const struct snapshot *s;
+	const struct format_opts *o;
+	provenance_line_fn line;
+	void *ctx;
+	int err;
+};
+
+__attribute__((format(printf, 3, 4))) static void say(struct lines *l, const char *label,
+						      const char *fmt, ...)
+{
+	_cleanup_free_ char *value = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&value, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		value = NULL;
+		l->err = -ENOMEM;
+		return;
+	}
+	l->line(l->ctx, label, value);
+}
+
+static const char *known(const char *s)
+{
+	return s && *s ? s : "unknown";
+}
+
+static void say_quality(struct lines *l, const struct snapshot_target *t)
+{
+	bool loss = false;
+
+	if (provenance_exact(l->s, t)) {
+		say(l, "result", "exact: %" PRIu64 " calls and returns, none lost", t->events);
+		loss = true;
+	} else {
+		say(l, "LOST",
+		    "%" PRIu64 " events of %" PRIu64 " are missing: counts are lower bounds",
+		    provenance_lost(t), t->events + provenance_lost(t));
+	}
+	for (int i = 0; i < PYP_CNT_MAX; i++)
+		if (t->counters[i])
+			say(l, loss ? "note" : "LOST", "%" PRIu64 " %s", t->counters[i],
+			    counters[i].text);
+}
+
+static void say_corrections(struct lines *l, const struct snapshot_target *t)
+{
+	if (t->unmatched)
+		say(l, "corrected", "%" PRIu64 " events that fitted no stack", t->unmatched);
+	if (t->resyncs)
+		say(l, "corrected", "%" PRIu64 " stacks read again after a loss", t->resyncs);
+	if (t->truncated)
+		say(l, "truncated", "%" PRIu64 " contexts or threads are summed in (truncated)",
+		    t->truncated);
+	if (t->decode_errors)
+		say(l, "dropped", "%" PRIu64 " records that could not be read", t->decode_errors);
+}
+
+static bool thread_selected(const struct lines *l, const struct snapshot_target *t,
+			    const struct snapshot_thread *thread)
+{
+	return thread->pid == t->pid && (!l->o->filter.tid || l->o->filter.tid == thread->tid);
+}
+
+static void say_threads(struct lines *l, const struct snapshot_target *t)
+{
+	uint32_t n = 0, alive = 0;
+
+	for (uint32_t i = 0; i < l->s->nthreads; i++) {
+		const struct snapshot_thread *thread = &l->s->threads[i];
+
+		if (!thread_selected(l, t, thread))
+			continue;
+		n++;
+		alive += thread->alive;
+		if (l->o->filter.tid)
+			say(l, "thread", "%" PRIu32 " (%s) only", thread->tid, known(thread->name));
+	}
+	if (!l->o->filter.tid)
+		say(l, "threads", "%" PRIu32 ", %" PRIu32 " of them alive", n, alive);
+}
+
+static void say_target(struct lines *l, const struct snapshot_target *t)
+{
+	char start[40], end[40];
+
+	say(l, "process", "%" PRIu32 "%s", t->pid,
+	    !t->alive	 ? ", ended"
+	    : t->tracing ? ", running"
+			 : ", running, not being traced now");
+	say(l, "command", "%s", known(t->cmdline));
+	say(l, "executable", "%s", known(t->exe));
+	say(l, "python", "%s, %s, build-id %s", known(t->python_version), known(t->python_file),
+	    known(t->build_id));
+	say(l, "start", "%s", iso8601(t->start_unix_ns, start));
+	say(l, "end", "%s, traced for %.3f seconds", iso8601(t->end_unix_ns, end),
+	    (double)t->traced_ns / NS);
+	say_threads(l, t);
+	say_quality(l, t);
+	say_corrections(l, t);
+}
+
+int provenance_lines(const struct snapshot *s, const struct format_opts *o, provenance_line_fn line,
+		     void *ctx)
+{
+	struct lines l = {.s = s, .o = o, .line = line, .ctx = ctx};
+	char taken[40];
+
+	say(&l, "program", "%s", known(s->program));
+	say(&l, "host", "%s, %s", known(s->host), known(s->kernel));
+	say(&l, "taken", "%s", iso8601(s->taken_unix_ns, taken));
+	say(&l, "clock", "%s",
+	    o->clock == SNAPSHOT_WALL ? "wall: time that passed, waiting included"
+				      : "cpu: the threads' own CPU time");
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (selects(s, o, &s->targets[i]))
+			say_target(&l, &s->targets[i]);
+	return l.err;
+}

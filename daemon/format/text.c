@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Text: the table that cProfile prints, letter for letter, so that eyes and scripts made for it
+ * go on working; below it, where the figures come from. Two departures, both for hostile names:
+ * what could harm a terminal is escaped, and the middle of absurdly long names is left out.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "format/names.h"
+#include "format/provenance.h"
+#include "format/restrict.h"
+#include "format/sort.h"
+#include "format/writers.h"
+
+#define PROVENANCE_COLUMNS 400
+
+static void print_head(const struct table *t, FILE *out)
+{
+	uint64_t nc = 0, cc = 0;
+	double tt = 0;
+
+	/* Seconds are summed as pstats sums them, or the last digit could differ. */
+	for (size_t i = 0; i < t->nrows; i++) {
+		nc += t->rows[i].nc;
+		cc += t->rows[i].cc;
+		tt += table_seconds(t->rows[i].tt);
+	}
+	fprintf(out, "         %" PRIu64 " function calls ", nc);
+	if (nc != cc)
+		fprintf(out, "(%" PRIu64 " primitive calls) ", cc);
+	fprintf(out, "in %.3f seconds\n\n", tt);
+}
+
+static void print_percall(double seconds, uint64_t n, FILE *out)
+{
+	if (n)
+		fprintf(out, "%8.3f ", seconds / (double)n);
+	else
+		fputs("         ", out);
+}
+
+static void print_row(const struct table_row *r, FILE *out)
+{
+	double tt = table_seconds(r->tt), ct = table_seconds(r->ct);
+	char calls[48];
+
+	if (r->nc == r->cc)
+		snprintf(calls, sizeof(calls), "%" PRIu64, r->nc);
+	else
+		snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, r->nc, r->cc);
+	fprintf(out, "%9s %8.3f ", calls, tt);
+	print_percall(tt, r->nc, out);
+	fprintf(out, "%8.3f ", ct);
+	print_percall(ct, r->cc, out);
+	name_print(out, r->std, NAME_COLUMNS);
+	fputc('\n', out);
+}
+
+/* With no row left pstats says nothing at all, not even why. */
+static void print_rows(const struct table *t, const struct sort *sort, const char *notes,
+		       const uint32_t *order, size_t n, FILE *out)
+{
+	if (!n)
+		return;
+	fputs("   Ordered by: ", out);
+	sort_print_title(sort, out);
+	fprintf(out, "\n%s\n", notes);
+	fputs("   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n", out);
+	for (size_t i = 0; i < n; i++)
+		print_row(&t->rows[order[i]], out);
+	fputs("\n\n", out);
+}
+
+static int print_table(const struct table *t, const struct format_opts *o, FILE *out,
+		       struct diag *diag)
+{
+	_cleanup_(restrictions_freep) struct restrictions *restrictions = NULL;
+	_cleanup_free_ uint32_t *order = NULL;
+	_cleanup_free_ char *notes = NULL;
+	size_t n, notes_size;
+	struct sort sort;
+	FILE *stream;
+	int err;
+
+	err = sort_parse(o->sort, &sort, diag);
+	if (!err)
+		err = restrictions_parse(o->restrict_, o->nrestrict, &restrictions, diag);
+	if (!err)
+		err = sort_rows(&sort, o->reverse, t, &order, &n);
+	if (err < 0)
+		return err;
+	stream = open_memstream(&notes, &notes_size);
+	if (!stream)
+		return -ENOMEM;
+	err = restrictions_apply(restrictions, t, order, &n, stream, diag);
+	if (fclose(stream) != 0 && !err)
+		err = -ENOMEM;
+	if (err < 0)
+		return err;
+	print_head(t, out);
+	print_rows(t, &sort, notes, order, n, out);
+	return 0;
+}
+
+static void print_line(void *ctx, const char *label, const char *value)
+{
+	FILE *out = ctx;
+
+	fprintf(out, "   %-11s", label);
+	name_print(out, value, PROVENANCE_COLUMNS);
+	fputc('\n', out);
+}
+
+int text_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag)
+{
+	_cleanup_(table_freep) struct table *t = NULL;
+	int err = table_build(v, o->clock, &t);
+
+	if (!err)
+		err = print_table(t, o, out, diag);
+	if (!err)
+		err = provenance_lines(s, o, print_line, out);
+	return err;
+}

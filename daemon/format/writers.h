@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The writers that format.c's table names, one file each. A new format: its file, a line here, a
+ * row there.
+ */
+#ifndef PYPROF_FORMAT_WRITERS_H
+#define PYPROF_FORMAT_WRITERS_H
+
+#include "format/format.h"
+
+int text_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag);
+int pstats_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		 FILE *out, struct diag *diag);
+int json_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag);
+
+#endif
