@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Snapshots for tests, from a few lines of text or call by call:
+ *
+ *	target 42
+ *	thread 42 43 worker
+ *	main app.py:1 1 1000
+ *	  f app.py:10 3 2000 2500
+ *	    f app.py:10 2 500
+ *
+ * A context is "name file:line calls cpu_ns [wall_ns [inflight]]"; two blanks more than the line
+ * before mean "called by it". Wall time is the CPU time where it is not given. What a test needs
+ * besides it sets in the snapshot itself: the builder fills every field with something plausible.
+ */
+#ifndef PYPROF_TESTS_HARNESS_SNAPSHOT_BUILDER_H
+#define PYPROF_TESTS_HARNESS_SNAPSHOT_BUILDER_H
+
+#include "snapshot/snapshot.h"
+
+struct snapshot_builder;
+
+struct snapshot_builder *snapshot_builder_new(void);
+uint32_t snapshot_builder_target(struct snapshot_builder *b, uint32_t pid);
+/* Returns the thread's root node. */
+uint32_t snapshot_builder_thread(struct snapshot_builder *b, uint32_t pid, uint32_t tid,
+				 const char *name);
+uint32_t snapshot_builder_func(struct snapshot_builder *b, const char *file, int32_t line,
+			       const char *name, const char *qualname);
+uint32_t snapshot_builder_node(struct snapshot_builder *b, uint32_t parent, uint32_t func,
+			       uint64_t calls, uint64_t cpu, uint64_t wall, uint32_t inflight);
+/* The snapshot; the builder is gone. */
+struct snapshot *snapshot_builder_finish(struct snapshot_builder *b);
+
+/* All of that from text. */
+struct snapshot *snapshot_build(const char *text);
+
+#endif
