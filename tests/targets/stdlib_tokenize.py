@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tokenize: a generator with regular expressions, and its inverse."""
+
+import io
+import os
+import tokenize
+
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "mixed.py"), "rb") as f:
+    SOURCE = f.read()
+
+
+def main():
+    for _ in range(5):
+        tokens = list(tokenize.tokenize(io.BytesIO(SOURCE).readline))
+        assert len(tokens) > 4000
+        assert tokenize.untokenize(tokens) == SOURCE
+        assert len(tokenize.untokenize(token[:2] for token in tokens)) > 10000
