@@ -165,11 +165,13 @@ struct pyp_rec_code_free {
 /*
  * A thread's frames, innermost first, in as many records as needed: `first` counts from the
  * innermost frame. The event that caused it follows: a chain sent with an ENTER starts at the
- * caller; one sent with a LEAVE starts at the frame that is left.
+ * caller; one sent with a LEAVE starts at the frame that is left. A record with first = 0 starts a
+ * chain: a chain before it that had no LAST was given up because the ring was full.
  */
 #define PYP_CHAIN_FRAMES    32
 #define PYP_CHAIN_LAST	    1u /* h.arg: no more to come */
 #define PYP_CHAIN_TRUNCATED 2u /* too deep or unreadable: the outermost frames are missing */
+#define PYP_CHAIN_RESYNC    4u /* in the first record: the thread was known, events were lost */
 #define PYP_CHAIN_MAX_DEPTH 16384
 
 struct pyp_chain_frame {
