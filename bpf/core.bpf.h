@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The decisions of the BPF programs that need neither kernel nor map: cookies, the processor's
+ * conditions, string shapes, cache slots. Pure static inline functions; compiled for BPF and, for
+ * tests/unit/bpf/test_core.c, for the host.
+ */
+#ifndef PYPROF_CORE_BPF_H
+#define PYPROF_CORE_BPF_H
+
+#include "pyprof/bpf_abi.h"
+
+/* Branch-free on purpose: 16 cases of compare-and-jump cost more than the six flags together. */
+static inline __u32 core_condition(__u64 eflags, __u32 cc)
+{
+	__u32 cf = eflags & 1;
+	__u32 pf = (eflags >> 2) & 1;
+	__u32 zf = (eflags >> 6) & 1;
+	__u32 sf = (eflags >> 7) & 1;
+	__u32 of = (eflags >> 11) & 1;
+	__u32 lt = sf ^ of;
+	/* Bit i: the condition with code 2 * i; odd codes are the negations. */
+	__u32 conds = of | cf << 1 | zf << 2 | (cf | zf) << 3 | sf << 4 | pf << 5 | lt << 6 |
+		      (lt | zf) << 7;
+
+	return ((conds >> ((cc >> 1) & 7)) ^ cc) & 1;
+}
+
+/* Does a hit count under the cookie's predicate? */
+static inline int core_counts(__u64 cookie, __u64 eflags)
+{
+	if (!PYP_COOKIE_HAS_CC(cookie))
+		return 1;
+	return core_condition(eflags, PYP_COOKIE_CC(cookie)) == PYP_COOKIE_TAKEN(cookie);
+}
+
+/* Slots of the direct-mapped caches. */
+#define CORE_CODE_SLOTS	  65536
+#define CORE_THREAD_SLOTS 8192
+
+static inline __u32 core_code_slot(__u64 code)
+{
+	return (code * 0x9e3779b97f4a7c15ull) >> 48;
+}
+
+static inline __u32 core_thread_slot(__u32 tid)
+{
+	return tid & (CORE_THREAD_SLOTS - 1);
+}
+
+/* Code objects are at least 8-byte aligned: bit 0 of a cache entry says "never counted". */
+#define CORE_CODE_SKIP 1u
+
+static inline __u64 core_code_entry(__u64 code, __u64 flags)
+{
+	return code | (flags & CORE_CODE_SKIP);
+}
+
+static inline int core_code_hit(__u64 entry, __u64 code)
+{
+	return (entry & ~(__u64)CORE_CODE_SKIP) == code;
+}
+
+static inline __u64 core_thread_entry(__u32 tid, __u32 epoch)
+{
+	return (__u64)tid << 32 | epoch;
+}
+
+/* An interpreter's entry frame lives in the evaluator's C frame, a little above its sp. */
+#define CORE_ENTRY_WINDOW 8192
+
+static inline int core_near_stack(__u64 addr, __u64 sp)
+{
+	return addr - sp < CORE_ENTRY_WINDOW;
+}
+
+/*
+ * May the frame below be the interpreter's own (the __init__ shim of 3.13+)? That one has two
+ * slots, so it lies within a few words below the frame, unless the frame is the first of a data
+ * stack chunk, which starts on a page, behind a header of three words.
+ */
+#define CORE_SHIM_REACH	  112
+#define CORE_CHUNK_HEADER 24
+
+static inline int core_may_be_shim(__u64 frame, __u64 below)
+{
+	return frame - below <= CORE_SHIM_REACH || (frame & 0xfff) == CORE_CHUNK_HEADER;
+}
+
+/* Where a str object's characters are. */
+struct core_string {
+	__u64 units;
+	__u64 bytes;
+	__u32 offset; /* from the object */
+	__u32 kind;   /* 0: not compact, characters are elsewhere */
+};
+
+#define CORE_STR_COMPACT(kind_shift) ((kind_shift) + 3)
+#define CORE_STR_ASCII(kind_shift)   ((kind_shift) + 4)
+
+static inline struct core_string core_string_shape(__u64 length, __u32 state, __u32 kind_shift,
+						   __u32 ascii_data, __u32 compact_data)
+{
+	struct core_string s = {.units = length};
+	__u32 kind = (state >> kind_shift) & 7;
+
+	if (!(state >> CORE_STR_COMPACT(kind_shift) & 1))
+		return s;
+	if (kind != 1 && kind != 2 && kind != 4)
+		return s;
+	s.kind = kind;
+	s.bytes = length * kind;
+	s.offset = state >> CORE_STR_ASCII(kind_shift) & 1 ? ascii_data : compact_data;
+	return s;
+}
+
+/* The smallest of the STRING record sizes that holds that many bytes (the largest if none). */
+static inline __u32 core_string_class(__u64 bytes)
+{
+	if (bytes <= PYP_STRING_SMALL - sizeof(struct pyp_rec_string))
+		return PYP_STRING_SMALL;
+	if (bytes <= PYP_STRING_MEDIUM - sizeof(struct pyp_rec_string))
+		return PYP_STRING_MEDIUM;
+	return PYP_STRING_LARGE;
+}
+
+#endif

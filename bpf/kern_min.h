@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The few kernel types that the BPF programs read, instead of a generated vmlinux.h: only the
+ * fields we use; CO-RE (preserve_access_index) moves each access to where the running kernel has
+ * the field. struct pt_regs is the exception: it is a uprobe program's context, whose layout on
+ * x86-64 is user-visible and fixed, and context accesses must not be relocated.
+ */
+#ifndef PYPROF_KERN_MIN_H
+#define PYPROF_KERN_MIN_H
+
+#include <linux/types.h>
+
+struct pt_regs {
+	__u64 r15, r14, r13, r12, bp, bx;
+	__u64 r11, r10, r9, r8, ax, cx, dx, si, di;
+	__u64 orig_ax, ip, cs, flags, sp, ss;
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct sched_entity {
+	__u64 sum_exec_runtime; /* the thread's run time, brought up to date at a switch */
+};
+
+struct signal_struct {
+	atomic_t live; /* threads of the group that have not exited */
+};
+
+struct task_struct {
+	struct sched_entity se;
+	int pid;  /* what user space calls the tid, in the init pid namespace */
+	int tgid; /* what user space calls the pid */
+	struct signal_struct *signal;
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the BPF programs share with the daemon, one instance per target: the ring, the maps of what
+ * has been seen, the knobs set before load (.rodata), and the state that the daemon changes through
+ * its mapping of .bss.
+ */
+#ifndef PYPROF_MAPS_BPF_H
+#define PYPROF_MAPS_BPF_H
+
+#include "core.bpf.h"
+
+/* Knobs: constants to the verifier, so what a target does not need costs nothing. */
+const volatile __u32 target_tgid = 0; /* in the init pid namespace */
+const volatile __u32 check_tgid = 0;  /* 1: the link cannot filter by process, do it here */
+const volatile __u64 ring_half = 0;   /* bytes in the ring that are worth a wake-up */
+const volatile struct pyp_layout layout = {};
+
+/* State. */
+__u32 active = 0; /* 0: every program returns at once */
+__u32 epoch = 0;  /* bumped at attach: what was learnt about threads before is void */
+__u32 woken = 0;  /* the daemon was woken for a half full ring and has not drained it since */
+__u64 counters[PYP_CNT_MAX] = {};
+
+/*
+ * Direct-mapped caches in front of the maps below: a plain load (~1 ns) instead of a hash lookup
+ * (~27 ns) on every event. Entries are single aligned words, so racing writers are harmless: the
+ * loser's entry is found again in the map.
+ */
+__u64 code_cache[CORE_CODE_SLOTS] = {};
+__u64 thread_cache[CORE_THREAD_SLOTS] = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 32 << 20); /* the daemon sets it */
+} ring SEC(".maps");
+
+/* Code objects whose names were sent; value: CORE_CODE_SKIP or 0. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 131072);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, __u64);
+} codes SEC(".maps");
+
+#define THREAD_LOST 1u /* an event of it was lost: its stack must be sent again */
+
+struct thread_state {
+	__u32 epoch;
+	__u32 flags;
+};
+
+/* Threads whose stack was sent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct thread_state);
+} threads SEC(".maps");
+
+static __always_inline void count(enum pyp_counter which)
+{
+	__sync_fetch_and_add(&counters[which], 1);
+}
+
+#endif

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The BPF programs: one uprobe program for every site of the plan, and four scheduler tracepoints.
+ * Only entry points live here: filter, fill a record, submit it. What is sent and who reads it:
+ * README.md and pyprof/bpf_abi.h.
+ *
+ * Two rules hold everywhere. uprobe programs can be preempted, and a target's threads run on many
+ * CPUs, so there is no scratch memory but the stack and the reserved record. And the ring does not
+ * zero its memory, so every byte of a record is written.
+ */
+#include "kern_min.h"
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "thread.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* The first four site kinds announce the record of the same number. */
+_Static_assert((int)PYP_SITE_ENTER == (int)PYP_REC_ENTER, "kinds are types");
+_Static_assert((int)PYP_SITE_THROW == (int)PYP_REC_THROW, "kinds are types");
+_Static_assert((int)PYP_SITE_LEAVE == (int)PYP_REC_LEAVE, "kinds are types");
+_Static_assert((int)PYP_SITE_YIELD == (int)PYP_REC_YIELD, "kinds are types");
+
+/*
+ * Wake the daemon, once, when the ring is more than half full. The daemon drains on a timer, so
+ * this is for bursts only; asking the ring costs 8 ns and waking 5 us, hence one event in 64.
+ */
+#define WAKE_SAMPLE 63
+
+__noinline int wake_check(void)
+{
+	if (woken || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < ring_half)
+		return BPF_RB_NO_WAKEUP;
+	woken = 1; /* the daemon clears it when it drains */
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+static __always_inline __u64 wake_flags(__u64 ts)
+{
+	return ts & WAKE_SAMPLE ? BPF_RB_NO_WAKEUP : (__u32)wake_check();
+}
+
+/*
+ * Context loads must have constant offsets: the verifier refuses a modified context pointer. The
+ * asm keeps the compiler from merging the cases into one load at a computed offset.
+ */
+#define REG_CASE(n, field)                                                                         \
+	case n:                                                                                    \
+		asm volatile("%0 = *(u64 *)(%1 + %2)"                                              \
+			     : "=r"(v)                                                             \
+			     : "r"(ctx), "i"(__builtin_offsetof(struct pt_regs, field)));          \
+		break
+
+static __always_inline __u64 ctx_reg(struct pt_regs *ctx, __u32 reg)
+{
+	__u64 v = 0;
+
+	switch (reg & 15) {
+		REG_CASE(0, ax);
+		REG_CASE(1, cx);
+		REG_CASE(2, dx);
+		REG_CASE(3, bx);
+		REG_CASE(4, sp);
+		REG_CASE(5, bp);
+		REG_CASE(6, si);
+		REG_CASE(7, di);
+		REG_CASE(8, r8);
+		REG_CASE(9, r9);
+		REG_CASE(10, r10);
+		REG_CASE(11, r11);
+		REG_CASE(12, r12);
+		REG_CASE(13, r13);
+		REG_CASE(14, r14);
+		REG_CASE(15, r15);
+	}
+	return v;
+}
+
+/*
+ * The Python frame below a frame, 0 if there is none; `below` is what the frame calls previous.
+ * Reading it costs as much as all else together, so only where it may not be the answer itself.
+ */
+__noinline __u64 caller_resolve(__u64 below, __u32 tid)
+{
+	struct frame_head h;
+
+	for (int i = 0; i < 4 && below; i++) {
+		if (frame_load(below, &h)) {
+			count(PYP_CNT_fault_frame);
+			return 0;
+		}
+		if (!h.entry && code_meet(h.code, tid) <= 0)
+			break;
+		below = h.previous;
+		if (h.entry && !layout.code_skip_flags)
+			break;
+	}
+	return below;
+}
+
+static __always_inline int caller_is_clear(__u64 frame, __u64 below, __u64 sp)
+{
+	if (layout.owner_entry != 0xff && core_near_stack(below, sp))
+		return 0;
+	if (layout.code_skip_flags && core_may_be_shim(frame, below))
+		return 0;
+	return 1;
+}
+
+static __always_inline int frame_fault(__u32 tid)
+{
+	count(PYP_CNT_fault_frame);
+	return thread_lost(tid);
+}
+
+static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 frame, __u32 tid)
+{
+	__u64 block[FRAME_BLOCK / 8];
+	struct pyp_rec_enter *r;
+	__u64 code, caller, entry, ts;
+
+	if (user_read(block, sizeof(block), frame + layout.frame_block))
+		return frame_fault(tid);
+	code = frame_code(block);
+	caller = FRAME_FIELD(block, previous);
+
+	entry = code_cache[core_code_slot(code)];
+	if (!core_code_hit(entry, code))
+		entry = code_meet(code, tid) > 0;
+	if (entry & CORE_CODE_SKIP)
+		return 0;
+	if (!caller_is_clear(frame, caller, ctx->sp))
+		caller = caller_resolve(caller, tid);
+	if (!thread_cached(tid) && thread_meet(tid, PYP_COOKIE_KIND(cookie), caller))
+		return 0;
+
+	ts = bpf_ktime_get_ns();
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r)
+		return thread_lost(tid);
+	rec_head(&r->h, ts, tid, PYP_COOKIE_KIND(cookie), PYP_COOKIE_SITE(cookie), 0);
+	r->frame = frame;
+	r->code = code;
+	r->caller = caller;
+	bpf_ringbuf_submit(r, wake_flags(ts));
+	return 0;
+}
+
+static __always_inline int on_leave(__u64 cookie, __u64 frame, __u32 tid)
+{
+	struct pyp_rec_leave *r;
+	__u64 ts;
+
+	if (!thread_cached(tid) && thread_meet(tid, PYP_COOKIE_KIND(cookie), frame))
+		return 0;
+
+	ts = bpf_ktime_get_ns();
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r)
+		return thread_lost(tid);
+	rec_head(&r->h, ts, tid, PYP_COOKIE_KIND(cookie), PYP_COOKIE_SITE(cookie), 0);
+	r->frame = frame;
+	bpf_ringbuf_submit(r, wake_flags(ts));
+	return 0;
+}
+
+/* A code object nobody has seen needs no record. */
+static __always_inline int on_code_free(__u64 cookie, __u64 code, __u32 tid)
+{
+	struct pyp_rec_code_free *r;
+
+	if (!code_forget(code))
+		return 0;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		/* No harm: whatever comes to live at the address is introduced anew. */
+		count(PYP_CNT_lost_codes);
+		return 0;
+	}
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_CODE_FREE, PYP_COOKIE_SITE(cookie), 0);
+	r->code = code;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("uprobe")
+int on_site(struct pt_regs *ctx)
+{
+	__u64 cookie, ptr, id;
+	__u32 tid;
+
+	if (!active)
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	if (!core_counts(cookie, ctx->flags))
+		return 0;
+	id = bpf_get_current_pid_tgid();
+	if (check_tgid && id >> 32 != target_tgid)
+		return 0;
+	tid = id;
+	ptr = ctx_reg(ctx, PYP_COOKIE_REG(cookie));
+	if (PYP_COOKIE_DEREF(cookie) &&
+	    user_read(&ptr, sizeof(ptr), ptr + (__s64)PYP_COOKIE_DISP(cookie)))
+		return frame_fault(tid);
+
+	switch (PYP_COOKIE_KIND(cookie)) {
+	case PYP_SITE_ENTER:
+	case PYP_SITE_THROW:
+		return on_enter(ctx, cookie, ptr, tid);
+	case PYP_SITE_LEAVE:
+	case PYP_SITE_YIELD:
+		return on_leave(cookie, ptr, tid);
+	case PYP_SITE_CODE_FREE:
+		return on_code_free(cookie, ptr, tid);
+	}
+	return 0; /* a sweep's link: its hits mean nothing */
+}
+
+static __always_inline void switch_send(struct task_struct *task, __u32 type, __u32 arg)
+{
+	struct pyp_rec_switch *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+
+	if (!r) {
+		count(PYP_CNT_lost_switches);
+		return;
+	}
+	rec_head(&r->h, bpf_ktime_get_ns(), task->pid, type, 0, arg);
+	r->runtime = task->se.sum_exec_runtime;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, int preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	if (!active)
+		return 0;
+	if ((__u32)prev->tgid == target_tgid && thread_known(prev->pid))
+		switch_send(prev, PYP_REC_SWITCH_OUT, (preempt & 1) || !prev_state);
+	if ((__u32)next->tgid == target_tgid && thread_known(next->pid))
+		switch_send(next, PYP_REC_SWITCH_IN, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	struct pyp_rec_thread *r;
+	__u32 tid = task->pid;
+
+	if (!active || (__u32)task->tgid != target_tgid)
+		return 0;
+	thread_cache_drop(tid);
+	bpf_map_delete_elem(&threads, &tid);
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		count(PYP_CNT_lost_threads);
+		return 0;
+	}
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_THREAD_EXIT, 0,
+		 task->signal->live.counter == 0);
+	r->runtime = task->se.sum_exec_runtime;
+	bpf_get_current_comm(r->comm, sizeof(r->comm)); /* an exiting task is the current one */
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __always_inline void process_send(__u32 type, __u32 tid, __u32 child)
+{
+	struct pyp_rec_process *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+
+	if (!r) {
+		count(PYP_CNT_lost_threads);
+		return;
+	}
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, type, 0, 0);
+	r->child = child;
+	r->pad = 0;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	if (!active || (__u32)parent->tgid != target_tgid || child->pid != child->tgid)
+		return 0;
+	process_send(PYP_REC_FORK, parent->pid, child->tgid);
+	return 0;
+}
+
+/*
+ * The process runs another program now: what is known about code objects and threads is void, and
+ * so may the plan be. Say so and fall silent until the daemon attaches again.
+ */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	if (!active || (__u32)task->tgid != target_tgid)
+		return 0;
+	active = 0;
+	process_send(PYP_REC_EXEC, task->pid, 0);
+	return 0;
+}
