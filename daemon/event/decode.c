@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Ring bytes to events: see decode.h. */
+#include "event/decode.h"
+
+#include <string.h>
+
+/*
+ * Each decoder is given the whole record, of which at least the type's minimum is there, and fills
+ * the union's member. Heads are copied out before use: what is checked is what is used.
+ */
+typedef enum decode_error (*decode_fn)(const void *data, size_t size, struct event *ev);
+
+static enum decode_error decode_enter(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_enter r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (!r.frame || !r.code || r.h.arg)
+		return DECODE_FIELD;
+	ev->u.call.frame = r.frame;
+	ev->u.call.code = r.code;
+	ev->u.call.caller = r.caller;
+	return DECODE_OK;
+}
+
+static enum decode_error decode_leave(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_leave r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (!r.frame || r.h.arg)
+		return DECODE_FIELD;
+	ev->u.call.frame = r.frame;
+	return DECODE_OK;
+}
+
+static enum decode_error decode_switch(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_switch r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (r.h.arg > (r.h.type == PYP_REC_SWITCH_OUT ? 1 : 0))
+		return DECODE_FIELD;
+	ev->u.sw.runtime = r.runtime;
+	return DECODE_OK;
+}
+
+static enum decode_error decode_code(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_code r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (!r.code || r.h.arg & ~PYP_CODE_UNREADABLE)
+		return DECODE_FIELD;
+	ev->u.code.code = r.code;
+	ev->u.code.flags = r.flags;
+	ev->u.code.firstlineno = r.firstlineno;
+	return DECODE_OK;
+}
+
+static enum decode_error decode_code_free(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_code_free r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (!r.code || r.h.arg)
+		return DECODE_FIELD;
+	ev->u.code.code = r.code;
+	return DECODE_OK;
+}
+
+/* Do length, kind and flags of a string agree? */
+static int string_is_sane(const struct pyp_rec_string *r)
+{
+	uint64_t whole = (uint64_t)r->units * r->kind;
+
+	if (r->h.arg > PYP_STR_QUALNAME ||
+	    r->flags & ~(PYP_STRING_UNREADABLE | PYP_STRING_TRUNCATED))
+		return 0;
+	if (r->flags & PYP_STRING_UNREADABLE)
+		return r->bytes == 0 && (r->kind <= 2 || r->kind == 4);
+	if (r->kind != 1 && r->kind != 2 && r->kind != 4)
+		return 0;
+	if (r->flags & PYP_STRING_TRUNCATED)
+		return r->bytes < whole && r->bytes % r->kind == 0;
+	return r->bytes == whole;
+}
+
+static enum decode_error decode_string(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_string r;
+	struct event_string *s = &ev->u.string;
+
+	memcpy(&r, data, sizeof(r));
+	if (!r.code || !string_is_sane(&r))
+		return DECODE_FIELD;
+	if (r.bytes > size - sizeof(r))
+		return DECODE_SHORT;
+	s->code = r.code;
+	s->object = r.object;
+	s->which = r.h.arg;
+	s->units = r.units;
+	s->bytes = r.bytes;
+	s->kind = r.kind;
+	s->flags = r.flags;
+	s->data = (const uint8_t *)data + sizeof(r);
+	return DECODE_OK;
+}
+
+#define CHAIN_FLAGS (PYP_CHAIN_LAST | PYP_CHAIN_TRUNCATED | PYP_CHAIN_RESYNC)
+#define CHAIN_HEAD  offsetof(struct pyp_rec_chain, frames)
+
+static enum decode_error decode_chain(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_chain r;
+	struct event_chain *c = &ev->u.chain;
+
+	memcpy(&r, data, CHAIN_HEAD);
+	if (r.count > PYP_CHAIN_FRAMES || r.first > PYP_CHAIN_MAX_DEPTH - r.count ||
+	    r.h.arg & ~CHAIN_FLAGS)
+		return DECODE_FIELD;
+	if (r.count * sizeof(r.frames[0]) > size - CHAIN_HEAD)
+		return DECODE_SHORT;
+	c->first = r.first;
+	c->count = r.count;
+	c->flags = r.h.arg;
+	c->frames = (const void *)((const uint8_t *)data + CHAIN_HEAD);
+	return DECODE_OK;
+}
+
+static enum decode_error decode_thread(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_thread r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (r.h.arg > 1)
+		return DECODE_FIELD;
+	ev->u.thread.runtime = r.runtime;
+	memcpy(ev->u.thread.comm, r.comm, sizeof(ev->u.thread.comm));
+	ev->u.thread.comm[sizeof(ev->u.thread.comm) - 1] = 0;
+	return DECODE_OK;
+}
+
+static enum decode_error decode_process(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_process r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (r.h.arg || !r.child != (r.h.type == PYP_REC_EXEC))
+		return DECODE_FIELD;
+	ev->u.process.child = r.child;
+	return DECODE_OK;
+}
+
+static const struct {
+	decode_fn fn;
+	size_t min;
+} decoders[PYP_REC_MAX] = {
+	[PYP_REC_ENTER] = {decode_enter, sizeof(struct pyp_rec_enter)},
+	[PYP_REC_THROW] = {decode_enter, sizeof(struct pyp_rec_enter)},
+	[PYP_REC_LEAVE] = {decode_leave, sizeof(struct pyp_rec_leave)},
+	[PYP_REC_YIELD] = {decode_leave, sizeof(struct pyp_rec_leave)},
+	[PYP_REC_SWITCH_OUT] = {decode_switch, sizeof(struct pyp_rec_switch)},
+	[PYP_REC_SWITCH_IN] = {decode_switch, sizeof(struct pyp_rec_switch)},
+	[PYP_REC_CODE] = {decode_code, sizeof(struct pyp_rec_code)},
+	[PYP_REC_STRING] = {decode_string, sizeof(struct pyp_rec_string)},
+	[PYP_REC_CODE_FREE] = {decode_code_free, sizeof(struct pyp_rec_code_free)},
+	[PYP_REC_CHAIN] = {decode_chain, CHAIN_HEAD},
+	[PYP_REC_THREAD_EXIT] = {decode_thread, sizeof(struct pyp_rec_thread)},
+	[PYP_REC_FORK] = {decode_process, sizeof(struct pyp_rec_process)},
+	[PYP_REC_EXEC] = {decode_process, sizeof(struct pyp_rec_process)},
+};
+
+enum decode_error decode_event(const void *data, size_t size, struct event *ret)
+{
+	struct event ev = {0};
+	struct pyp_rec h;
+	enum decode_error err;
+
+	if (size < sizeof(h))
+		return DECODE_SHORT;
+	memcpy(&h, data, sizeof(h));
+	if (h.type >= PYP_REC_MAX || !decoders[h.type].fn)
+		return DECODE_TYPE;
+	if (size < decoders[h.type].min)
+		return DECODE_SHORT;
+	if (h.site >= PYP_MAX_SITES)
+		return DECODE_FIELD;
+	ev.ts = h.ts;
+	ev.tid = h.tid;
+	ev.type = h.type;
+	ev.site = h.site;
+	ev.arg = h.arg;
+	err = decoders[h.type].fn(data, size, &ev);
+	if (!err)
+		*ret = ev;
+	return err;
+}
+
+const char *decode_error_name(enum decode_error e)
+{
+	switch (e) {
+	case DECODE_OK:
+		return "ok";
+	case DECODE_SHORT:
+		return "short";
+	case DECODE_TYPE:
+		return "type";
+	case DECODE_FIELD:
+		return "field";
+	case DECODE_ERROR_MAX:
+		break;
+	}
+	return "unknown";
+}
