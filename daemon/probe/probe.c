@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Probes on a target: see probe.h. The life of a probe is open (programs and maps in the kernel,
+ * nothing attached), attach (tracepoints first, then all sites in one link, then one flag that
+ * makes them all speak at once, so that no half-attached state is ever seen), detach, attach again.
+ */
+#include "probe/probe.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "probe/kcaps.h"
+#include "probe/uprobe_multi.h"
+#include "pyprof.skel.h"
+
+#define RING_DEFAULT (32u << 20)
+#define RING_MIN     (64u << 10)
+#define RING_MAX     (1u << 30)
+
+/* As the BPF side has them: bpf/thread.bpf.h. */
+#define FRAME_BLOCK 32u
+#define FRAME_SPAN  96u
+
+/* The kernel's own errno for an instruction it cannot probe. */
+#define KERNEL_ENOTSUPP 524
+
+/* One call of probe_drain. */
+struct drain {
+	probe_record_fn fn;
+	void *ctx;
+	size_t budget;
+	size_t done;
+};
+
+struct probe {
+	struct pyprof_bpf *skel;
+	struct ring_buffer *rb;
+	struct drain drain;
+	const struct plan *plan;
+	char *via;
+	pid_t pid;
+	bool pid_filter;
+	int link; /* -1: not attached */
+};
+
+static int debug_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+
+static int debug_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	if (!secure_getenv("PYPROFD_DEBUG"))
+		return 0;
+	return vfprintf(stderr, fmt, ap);
+}
+
+int probe_check(struct diag *diag)
+{
+	int r;
+
+	libbpf_set_print(debug_print);
+	r = kcaps_permissions(diag);
+	return r ? r : kcaps_features(diag);
+}
+
+static size_t ring_size(size_t wanted)
+{
+	size_t size = RING_MIN;
+
+	if (!wanted)
+		wanted = RING_DEFAULT;
+	while (size < wanted && size < RING_MAX)
+		size <<= 1;
+	return size;
+}
+
+static bool in_block(const struct pyp_layout *l, uint16_t field)
+{
+	return field >= l->frame_block && field + 8u <= l->frame_block + FRAME_BLOCK &&
+	       (field - l->frame_block) % 8 == 0;
+}
+
+/* Bytes to read of a frame to see code, previous and owner; 0: the layout does not allow it. */
+static uint32_t frame_span(const struct pyp_layout *l)
+{
+	uint32_t span = FRAME_BLOCK;
+
+	if (!in_block(l, l->frame_code) || !in_block(l, l->frame_previous))
+		return 0;
+	if (l->frame_owner == LAYOUT_NONE)
+		return span;
+	if (l->frame_owner < l->frame_block)
+		return 0;
+	if (l->frame_owner - l->frame_block + 1u > span)
+		span = l->frame_owner - l->frame_block + 1u;
+	return span <= FRAME_SPAN ? span : 0;
+}
+
+static int configure(struct probe *p, const struct probe_opts *o, struct diag *diag)
+{
+	struct pyprof_bpf__rodata *ro = p->skel->rodata;
+	size_t ring = ring_size(o->ring_bytes);
+	int r;
+
+	ro->target_tgid = o->pid;
+	ro->check_tgid = !p->pid_filter;
+	ro->ring_half = ring / 2;
+	memcpy((void *)&ro->layout, &o->layout->bpf, sizeof(ro->layout));
+	ro->frame_span = frame_span(&o->layout->bpf);
+	if (!ro->frame_span)
+		return diag_set(diag, -EINVAL, PYP_EXIT_UNTRACEABLE, NULL,
+				"the frame layout of Python %u.%u cannot be read in one block",
+				o->layout->major, o->layout->minor);
+	r = bpf_map__set_max_entries(p->skel->maps.ring, ring);
+	if (!r)
+		r = bpf_program__set_expected_attach_type(p->skel->progs.on_site,
+							  UPROBE_MULTI_ATTACH_TYPE);
+	if (r)
+		return diag_errno(diag, -r, "cannot set up the BPF programs");
+	bpf_program__set_autoattach(p->skel->progs.on_site, false);
+	return 0;
+}
+
+static int load(struct probe *p, struct diag *diag)
+{
+	int r = pyprof_bpf__load(p->skel);
+
+	if (r == -EPERM || r == -EACCES || r == -ENOMEM)
+		return diag_errno(diag, -r, "cannot load the BPF programs");
+	if (r)
+		return diag_set(diag, r, PYP_EXIT_UNTRACEABLE, "PYPROFD_DEBUG=1 shows its reasons",
+				"this kernel does not accept the BPF programs (%s)", strerror(-r));
+	return 0;
+}
+
+/* A negative return is how to stop libbpf: it has moved past this record by then. */
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct probe *p = ctx;
+
+	p->drain.fn(p->drain.ctx, data, size);
+	p->drain.done++;
+	return p->drain.done == p->drain.budget ? -EAGAIN : 0;
+}
+
+static int open_ring(struct probe *p, struct diag *diag)
+{
+	p->rb = ring_buffer__new(bpf_map__fd(p->skel->maps.ring), on_record, p, NULL);
+	return p->rb ? 0 : diag_errno(diag, errno, "cannot map the ring buffer");
+}
+
+int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *diag)
+{
+	_cleanup_(probe_freep) struct probe *p = NULL;
+	int r;
+
+	r = probe_check(diag);
+	if (r)
+		return r;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return diag_errno(diag, ENOMEM, "cannot set up probes");
+	p->link = -1;
+	p->pid = opts->pid;
+	p->plan = opts->plan;
+	p->pid_filter = kcaps_pid_filter();
+	p->via = strdup(opts->via);
+	p->skel = pyprof_bpf__open();
+	if (!p->via || !p->skel)
+		return diag_errno(diag, p->via ? errno : ENOMEM, "cannot open the BPF programs");
+	r = configure(p, opts, diag);
+	if (!r)
+		r = load(p, diag);
+	if (!r)
+		r = open_ring(p, diag);
+	if (r)
+		return r;
+	*ret = TAKE_PTR(p);
+	return 0;
+}
+
+void probe_free(struct probe *p)
+{
+	if (!p)
+		return;
+	probe_detach(p);
+	ring_buffer__free(p->rb);
+	pyprof_bpf__destroy(p->skel);
+	free(p->via);
+	free(p);
+}
+
+static void map_clear(int fd)
+{
+	uint64_t key; /* large enough for the keys of both maps */
+
+	while (!bpf_map_get_next_key(fd, NULL, &key))
+		if (bpf_map_delete_elem(fd, &key))
+			return;
+}
+
+/*
+ * While no probe was on, code objects went and others took their addresses, and threads moved on:
+ * forget all of them. No program runs at this time.
+ */
+static void forget(struct probe *p)
+{
+	map_clear(bpf_map__fd(p->skel->maps.codes));
+	map_clear(bpf_map__fd(p->skel->maps.threads));
+	memset(p->skel->bss->code_cache, 0, sizeof(p->skel->bss->code_cache));
+	p->skel->bss->epoch++;
+	p->skel->bss->woken = 0;
+}
+
+static int link_failed(const struct probe *p, int err, struct diag *diag)
+{
+	switch (-err) {
+	case ESRCH:
+		return diag_set(diag, err, PYP_EXIT_NO_PROCESS, "check the pid", "no process %d",
+				(int)p->pid);
+	case KERNEL_ENOTSUPP:
+		return diag_set(diag, -ENOTSUP, PYP_EXIT_UNTRACEABLE,
+				"pyprofctl doctor shows the planned instructions",
+				"the kernel cannot probe one of the instructions in '%s'", p->via);
+	default:
+		return diag_errno(diag, -err, "cannot probe '%s'", p->via);
+	}
+}
+
+/* Without cookies a hit means nothing to the program. */
+static int link_sites(const struct probe *p, pid_t pid, bool with_cookies)
+{
+	uint64_t offsets[PYP_MAX_SITES], cookies[PYP_MAX_SITES];
+
+	for (unsigned int i = 0; i < p->plan->nsites; i++) {
+		offsets[i] = p->plan->sites[i].offset;
+		cookies[i] = plan_cookie(&p->plan->sites[i], i);
+	}
+	return uprobe_multi_link(&(struct uprobe_multi_opts){
+		.prog_fd = bpf_program__fd(p->skel->progs.on_site),
+		.path = p->via,
+		.offsets = offsets,
+		.cookies = with_cookies ? cookies : NULL,
+		.n = p->plan->nsites,
+		.pid = pid,
+	});
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + ts.tv_nsec;
+}
+
+static void set_active(struct probe *p, uint32_t on)
+{
+	__atomic_store_n(&p->skel->bss->active, on, __ATOMIC_SEQ_CST);
+}
+
+int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
+{
+	_cleanup_close_ int link = -1;
+	int r;
+
+	if (probe_attached(p))
+		return diag_set(diag, -EALREADY, PYP_EXIT_BUSY, NULL, "probes are on already");
+	forget(p);
+	link = link_sites(p, p->pid_filter ? p->pid : 0, true);
+	if (link < 0)
+		return link_failed(p, link, diag);
+	r = pyprof_bpf__attach(p->skel);
+	if (r) {
+		pyprof_bpf__detach(p->skel);
+		return diag_errno(diag, -r, "cannot attach to the scheduler's tracepoints");
+	}
+	p->link = TAKE_FD(link);
+	*ret_ts = monotonic_ns();
+	set_active(p, 1);
+	return 0;
+}
+
+void probe_detach(struct probe *p)
+{
+	if (!probe_attached(p))
+		return;
+	set_active(p, 0);
+	close(TAKE_FD(p->link));
+	pyprof_bpf__detach(p->skel);
+}
+
+bool probe_attached(const struct probe *p)
+{
+	return p->link >= 0;
+}
+
+/*
+ * A forked child keeps the breakpoints, and nobody's link wants them there. Closing any link on
+ * the same offsets makes the kernel look at every process again and remove what is not wanted. A
+ * link for all processes (no pid filter) wants them: its hits are dropped by the program.
+ */
+int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag)
+{
+	_cleanup_close_ int link = -1;
+
+	if (!probe_attached(p) || !p->pid_filter)
+		return 0;
+	link = link_sites(p, child, false);
+	if (link < 0 && link != -ESRCH)
+		return link_failed(p, link, diag);
+	return 0;
+}
+
+int probe_drain(struct probe *p, size_t budget, probe_record_fn fn, void *ctx)
+{
+	int r;
+
+	p->drain = (struct drain){.fn = fn, .ctx = ctx, .budget = budget};
+	r = ring_buffer__consume(p->rb);
+	__atomic_store_n(&p->skel->bss->woken, 0, __ATOMIC_RELAXED);
+	return r < 0 && r != -EAGAIN ? r : (int)p->drain.done;
+}
+
+int probe_ring_fd(const struct probe *p)
+{
+	return bpf_map__fd(p->skel->maps.ring);
+}
+
+void probe_counters(const struct probe *p, uint64_t out[PYP_CNT_MAX])
+{
+	for (int i = 0; i < PYP_CNT_MAX; i++)
+		out[i] = __atomic_load_n(&p->skel->bss->counters[i], __ATOMIC_RELAXED);
+}
