@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The order in which a plan is made, and the checks that every site passes. The evaluator is found
+ * by its dynamic symbol; its opcode table through the code at its entry; all handlers through the
+ * table; then the model of the version says which sites are needed (plan/models.c).
+ */
+#include "plan/planner.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EVALUATOR "_PyEval_EvalFrameDefault"
+
+enum { RDI = 7, RSI = 6 };
+
+int planner_missing(struct planner *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!p->missing[0]) {
+		va_start(ap, fmt);
+		vsnprintf(p->missing, sizeof(p->missing), fmt, ap);
+		va_end(ap);
+	}
+	return -ENOEXEC;
+}
+
+uint32_t planner_handler(const struct planner *p, int16_t opcode)
+{
+	return opcode < 0 || opcode >= PLAN_OPCODES ? CFG_NONE :
+						      cfg_find(&p->cfg, p->handler[opcode]);
+}
+
+/* The frame is the evaluator's second argument since 3.9, the first before. */
+static uint16_t entry_register(const struct layout *l)
+{
+	return (uint16_t)(1u << (l->major == 3 && l->minor < 9 ? RDI : RSI));
+}
+
+static int planner_explore(struct planner *p)
+{
+	struct image_symbol sym;
+	int r;
+
+	if (image_symbol(p->img, EVALUATOR, &sym) < 0)
+		return planner_missing(p, "evaluator (no dynamic symbol " EVALUATOR ")");
+	p->entry_vaddr = sym.vaddr;
+	p->cfg.img = p->img;
+	r = cfg_explore(&p->cfg, &p->entry_vaddr, 1);
+	if (r == 0)
+		r = table_find(p);
+	if (r == 0)
+		r = cfg_explore(&p->cfg, p->handler, PLAN_OPCODES);
+	if (r == 0)
+		r = cfg_link(&p->cfg);
+	if (r == -E2BIG)
+		return planner_missing(p, "evaluator (more code than any evaluator has)");
+	p->entry = cfg_find(&p->cfg, p->entry_vaddr);
+	if (r == 0 && p->entry == CFG_NONE)
+		return planner_missing(p, "evaluator (its symbol does not lead to code)");
+	return r;
+}
+
+static int planner_flow(struct planner *p)
+{
+	struct flow_root roots[PLAN_OPCODES + 1] = {{p->entry, entry_register(p->layout)}};
+	size_t n = 1;
+
+	for (unsigned int op = 0; p->roles && op < PLAN_OPCODES; op++) {
+		uint32_t node = cfg_find(&p->cfg, p->handler[op]);
+
+		if (node != CFG_NONE)
+			roots[n++] = (struct flow_root){node, p->roles};
+	}
+	p->frame = flow_solve(&p->cfg, roots, n, 64);
+	return p->frame ? 0 : -ENOMEM;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct plan_site *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* One place cannot mean two things. */
+static int planner_check(struct planner *p)
+{
+	struct plan *plan = p->plan;
+
+	qsort(plan->sites, plan->nsites, sizeof(*plan->sites), by_offset);
+	for (unsigned int i = 0; i + 1 < plan->nsites; i++)
+		if (plan->sites[i].offset == plan->sites[i + 1].offset)
+			return planner_missing(p, "%s and %s (the same instruction)",
+					       plan->sites[i].role, plan->sites[i + 1].role);
+	return 0;
+}
+
+static int planner_run(struct planner *p)
+{
+	int r = planner_explore(p);
+
+	if (r == 0 && p->layout->model != LAYOUT_FRAME_OBJECT)
+		r = roles_find(p);
+	if (r == 0)
+		r = planner_flow(p);
+	if (r == 0)
+		r = models_plan(p);
+	if (r == 0)
+		r = models_plan_code_free(p);
+	if (r == 0)
+		r = planner_check(p);
+	p->plan->ninsns = p->cfg.n;
+	return r;
+}
+
+int plan_build(const struct image *img, const struct layout *layout, struct plan *ret,
+	       struct diag *diag)
+{
+	struct planner *p = calloc(1, sizeof(*p));
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!p)
+		return diag_errno(diag, ENOMEM, "cannot plan probes");
+	p->img = img;
+	p->layout = layout;
+	p->plan = ret;
+	r = planner_run(p);
+	if (r == -ENOEXEC)
+		diag_set(diag, r, PYP_EXIT_UNTRACEABLE,
+			 "`pyprofctl doctor` shows what was found; please report this build",
+			 "this build of Python %u.%u cannot be traced: no proven site for %s",
+			 layout->major, layout->minor, p->missing);
+	else if (r < 0)
+		diag_errno(diag, -r, "cannot plan probes");
+	memcpy(ret->missing, p->missing, sizeof(ret->missing));
+	free(p->frame);
+	cfg_deinit(&p->cfg);
+	free(p);
+	return r;
+}
+
+uint64_t plan_cookie(const struct plan_site *s, unsigned int i)
+{
+	return (uint64_t)s->kind | (uint64_t)s->reg << 4 | (uint64_t)s->deref << 9 |
+	       (uint64_t)i << 10 | (uint64_t)s->has_cc << 16 | (uint64_t)s->cc << 17 |
+	       (uint64_t)s->taken << 21 | (uint64_t)(uint32_t)s->disp << 32;
+}
+
+const char *plan_kind_name(enum pyp_site_kind kind)
+{
+	static const char *const names[] = {
+		[PYP_SITE_ENTER] = "enter",   [PYP_SITE_THROW] = "throw",
+		[PYP_SITE_LEAVE] = "leave",   [PYP_SITE_YIELD] = "yield",
+		[PYP_SITE_CODE_FREE] = "code-free",
+	};
+
+	return kind < sizeof(names) / sizeof(*names) && names[kind] ? names[kind] : "?";
+}
+
+const char *plan_cost_name(enum plan_cost cost)
+{
+	return cost == PLAN_COST_EMULATED ? "emulated" : "single-stepped";
+}

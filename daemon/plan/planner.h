@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The planner's working state, shared by its parts (private to plan/):
+ *
+ *   table.c   where the evaluator's opcode table is, and the handlers in it
+ *   roles.c   which registers hold the frame when a handler starts
+ *   line.c    straight lines of code from a known entry, and the probe site on them
+ *   models.c  which sites each way of calling and returning needs, and the proof that they are all
+ *   plan.c    the order of it, and the checks that every site passes
+ */
+#ifndef PYPROF_PLAN_PLANNER_H
+#define PYPROF_PLAN_PLANNER_H
+
+#include "elf/image.h"
+#include "plan/cfg.h"
+#include "plan/flow.h"
+#include "plan/plan.h"
+#include "python/layout.h"
+
+#define PLAN_OPCODES  256
+#define PLAN_LINE_MAX 96
+
+struct planner {
+	const struct image *img;
+	const struct layout *layout;
+	struct plan *plan;
+	struct cfg cfg;
+	uint64_t entry_vaddr;
+	uint32_t entry;			 /* node of the evaluator's first instruction */
+	uint64_t handler[PLAN_OPCODES];	 /* the opcode table */
+	bool has_table;
+	uint16_t roles;			 /* registers that hold the frame when any handler starts */
+	struct flow_state *frame;	 /* where the frame is, per node */
+	char missing[sizeof(((struct plan *)0)->missing)];
+};
+
+/* Remember what is missing (the first one stays) and return -ENOEXEC. */
+int planner_missing(struct planner *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The node where opcode's handler starts, or CFG_NONE if the version has no such opcode. */
+uint32_t planner_handler(const struct planner *p, int16_t opcode);
+
+/* table.c: fills handler[]; p->cfg must hold what is reached from the entry. */
+int table_find(struct planner *p);
+/* roles.c: fills roles. */
+int roles_find(struct planner *p);
+
+/* line.c ------------------------------------------------------------------------------------ */
+
+/* Instructions that follow each other from one entry, up to the first branch. */
+struct line {
+	uint32_t v[PLAN_LINE_MAX];
+	unsigned int n;
+};
+
+struct line_opts {
+	bool follow_jumps; /* go on at the target of an unconditional jump */
+	bool through_calls; /* go on behind calls */
+};
+
+void line_build(const struct cfg *cfg, uint32_t from, const struct line_opts *o, struct line *ret);
+
+struct site_want {
+	enum pyp_site_kind kind;
+	const char *role;
+	const struct flow_state *where; /* where the pointer wanted is, per node */
+	const uint8_t *family; /* nodes from which jumping into the line is harmless; may be NULL */
+};
+
+/* The best site on a line: the first emulated instruction at which the pointer is known and which
+ * every pass through the line's entry executes exactly once; else the first that can be stepped.
+ * Adds it to the plan; -ENOENT if there is none. */
+int line_site(struct planner *p, const struct line *line, const struct site_want *want);
+
+/* Add a site at node i; the pointer is in a location of st. -ENOENT if st knows none. Sites that
+ * are in the plan already (same place, kind and location) are not added twice. */
+int site_add(struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site_kind kind,
+	     const char *role, const struct flow_state *st);
+
+/* models.c: all sites of the version's model. */
+int models_plan(struct planner *p);
+/* Sites that every model has: code objects' deallocation. */
+int models_plan_code_free(struct planner *p);
+
+#endif
