@@ -54,6 +54,45 @@ static int cfg_grow(struct cfg *cfg)
 	return 0;
 }
 
+static const char *const noreturn_names[] = {
+	"Py_FatalError",
+	"_Py_FatalErrorFunc",
+	"_Py_FatalErrorFormat",
+	"_Py_FatalError_TstateNULL",
+	"_Py_FatalRefcountErrorFunc",
+	"abort",
+	"exit",
+	"_exit",
+	"__stack_chk_fail",
+	"__assert_fail",
+};
+
+static void noreturn_find(struct cfg *cfg)
+{
+	struct image_symbol sym;
+
+	for (size_t i = 0; i < sizeof(noreturn_names) / sizeof(*noreturn_names); i++)
+		if (image_symbol(cfg->img, noreturn_names[i], &sym) == 0 && sym.vaddr)
+			cfg->noreturn[cfg->nnoreturn++] = sym.vaddr;
+}
+
+/* Whatever stands behind such a call is not what runs next. */
+static bool is_noreturn(const struct cfg *cfg, const struct insn *in)
+{
+	const char *plt;
+
+	if (in->flow != INSN_CALL)
+		return false;
+	for (unsigned int i = 0; i < cfg->nnoreturn; i++)
+		if (cfg->noreturn[i] == in->target)
+			return true;
+	plt = image_plt_name(cfg->img, in->target);
+	for (size_t i = 0; plt && i < sizeof(noreturn_names) / sizeof(*noreturn_names); i++)
+		if (strcmp(plt, noreturn_names[i]) == 0)
+			return true;
+	return false;
+}
+
 /* A jump to where another function is known to start leaves this one. */
 static bool is_tail_jump(const struct cfg *cfg, const struct insn *in)
 {
@@ -131,6 +170,8 @@ static int explore_path(struct cfg *cfg, struct worklist *w, uint64_t vaddr)
 			cfg->bad++;
 			return 0;
 		}
+		if (is_noreturn(cfg, &in))
+			in.flow = INSN_STOP;
 		r = cfg_add(cfg, &in);
 		if (r < 0)
 			return r;
@@ -151,6 +192,8 @@ int cfg_explore(struct cfg *cfg, const uint64_t *roots, size_t n)
 	struct worklist w = {0};
 	int r = 0;
 
+	if (!cfg->nnoreturn)
+		noreturn_find(cfg);
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = work_push(&w, roots[i]);
 	while (r == 0 && w.n)

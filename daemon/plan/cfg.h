@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The control-flow graph of one function's code, found by recursive descent: from roots (entries
- * known to be instruction boundaries) along every direct branch. Calls are not entered. Indirect
- * jumps end a path; their targets must be given as roots. Owns its instructions; borrows the image.
+ * known to be instruction boundaries) along every direct branch. Calls are not entered; those of
+ * functions that never return (by their dynamic names) end a path. Indirect jumps end a path; their
+ * targets must be given as roots. Owns its instructions; borrows the image.
  *
  * Invariants: each instruction starts where control can arrive, or right behind one that falls
  * through; no two instructions overlap (overlaps are counted and mark both as doubtful).
@@ -19,6 +20,7 @@
 
 #define CFG_MAX_INSNS 400000u
 #define CFG_NONE      UINT32_MAX
+#define CFG_NORETURN  16
 
 struct image;
 
@@ -41,6 +43,8 @@ struct cfg {
 	uint32_t hash_size;
 	uint32_t overlaps;
 	uint32_t bad; /* paths that ran into something that is no code */
+	uint64_t noreturn[CFG_NORETURN]; /* functions that do not come back */
+	unsigned int nnoreturn;
 };
 
 /*

@@ -25,7 +25,7 @@ enum { RDI = 7, RSI = 6, RDX = 2, RSP = 4 };
 
 #define CLEAR_AND_POP "_PyEval_FrameClearAndPop"
 #define TYPE_DEALLOC  48 /* offsetof(PyTypeObject, tp_dealloc), all versions, GIL builds */
-#define BACK_MAX      16 /* how far a branch may be from the comparison it tests */
+#define BACK_MAX      32 /* how far a branch may be from the comparison it tests */
 
 /* ---- helpers ---------------------------------------------------------------------------- */
 
@@ -169,13 +169,47 @@ static int plan_resume(struct planner *p)
 	return 0;
 }
 
+/*
+ * YIELD_VALUE ends with `gen_frame->previous = NULL`: the register that this store goes through
+ * holds the frame, all along the line if nothing on it changes the register. (By then the compiler
+ * may have let go of the one that held it at the start.)
+ */
+static void yield_evidence(const struct planner *p, const struct line *line,
+			   struct flow_state *states)
+{
+	uint16_t written = 0, proven = 0;
+
+	for (unsigned int i = 0; i < line->n; i++) {
+		struct insn_full in;
+		int64_t disp;
+		int base;
+
+		if (!cfg_full(&p->cfg, line->v[i], &in))
+			return;
+		if (in.zi.mnemonic == ZYDIS_MNEMONIC_MOV && in.op[0].size == 64 &&
+		    insn_is_mem(&in.op[0], &base, &disp) && is_zero(&in.op[1]) &&
+		    disp == p->layout->bpf.frame_previous && base != RSP)
+			proven |= (uint16_t)(1u << base);
+		for (int reg = 0; reg < 16; reg++)
+			if (writes_reg(&in, reg))
+				written |= (uint16_t)(1u << reg);
+	}
+	for (unsigned int i = 0; i < line->n; i++)
+		states[line->v[i]].regs |= proven & (uint16_t)~written;
+}
+
 static int plan_yield(struct planner *p)
 {
-	const struct site_want want = {PYP_SITE_YIELD, "YIELD_VALUE", p->frame, NULL};
+	_cleanup_free_ struct flow_state *states = malloc((p->cfg.n + 1) * sizeof(*states));
+	const struct site_want want = {PYP_SITE_YIELD, "YIELD_VALUE", states, NULL};
 	struct line line;
 
+	if (!states)
+		return -ENOMEM;
+	memcpy(states, p->frame, p->cfg.n * sizeof(*states));
 	line_build(&p->cfg, planner_handler(p, p->layout->op.yield_value), &(struct line_opts){0},
 		   &line);
+	yield_evidence(p, &line, states);
 	if (line_site(p, &line, &want) < 0)
 		return planner_missing(p, "YIELD_VALUE (no probe possible in its handler)");
 	return 0;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The opcode dispatch table. The evaluator's first dispatch is reached from its entry by direct
- * branches alone and names the table's address: as a rip-relative lea, or as the displacement of
- * the dispatching load. So every constant address in that code is tried: the table is the one
- * where 256 consecutive pointers lead into code and repeat as an opcode table does (one handler,
- * for the opcodes that do not exist, stands in it many times).
+ * The opcode dispatch table: 256 consecutive pointers into code, in which one handler (the one for
+ * opcodes that do not exist) stands many times. Proof that such a run is the evaluator's own table:
+ *
+ * 1. The evaluator's first dispatch is reached from its entry by direct branches alone, and names
+ *    the table's address (as a rip-relative lea, or as the displacement of the dispatching load).
+ * 2. Where the first dispatch goes through a switch instead (3.10 and earlier): the handlers in the
+ *    table name the table themselves, each at its own end.
  */
 #include "plan/planner.h"
 
@@ -14,6 +16,8 @@
 #define UNKNOWN_MIN 16u	 /* how often the handler for undefined opcodes stands in the table: 29-130 */
 #define UNKNOWN_MAX 150u /* 3.6 has ~130 */
 #define UNIQUE_MIN  80u	 /* different handlers: 3.6 has 119, 3.13 has 212 */
+#define REFERENCES_MIN 16u /* instructions in the handlers that name the table */
+#define RUN_TRIES      8u  /* windows of one run of pointers that are looked at closely */
 
 static bool is_code(const struct image *img, uint64_t vaddr)
 {
@@ -64,7 +68,15 @@ static bool table_read(const struct image *img, uint64_t vaddr, uint64_t t[PLAN_
 	return commonest >= UNKNOWN_MIN && commonest <= UNKNOWN_MAX && unique >= UNIQUE_MIN;
 }
 
-int table_find(struct planner *p)
+static void table_take(struct planner *p, uint64_t vaddr, const uint64_t t[PLAN_OPCODES])
+{
+	memcpy(p->handler, t, sizeof(p->handler));
+	p->has_table = true;
+	p->plan->table_vaddr = vaddr;
+}
+
+/* Way 1: a constant in the code reached from the entry. */
+static int table_from_entry(struct planner *p)
 {
 	uint64_t found = 0, t[PLAN_OPCODES];
 
@@ -84,12 +96,64 @@ int table_find(struct planner *p)
 						       (unsigned long long)found,
 						       (unsigned long long)vaddr);
 			found = vaddr;
-			memcpy(p->handler, t, sizeof(t));
+			table_take(p, vaddr, t);
 		}
 	}
-	if (!found)
-		return planner_missing(p, "opcode table (no dispatch found in the evaluator)");
-	p->has_table = true;
-	p->plan->table_vaddr = found;
 	return 0;
+}
+
+/* How many instructions reached from the handlers name the table. */
+static int table_references(const struct planner *p, uint64_t table, const uint64_t *t,
+			    unsigned int *ret)
+{
+	struct cfg cfg = {.img = p->img};
+	int r = cfg_explore(&cfg, t, PLAN_OPCODES);
+
+	*ret = 0;
+	for (uint32_t i = 0; i < cfg.n && r == 0; i++) {
+		struct insn_full in;
+		uint64_t vaddr;
+
+		if (!cfg_full(&cfg, i, &in))
+			continue;
+		for (int k = 0; k < in.zi.operand_count_visible; k++)
+			*ret += insn_const_address(&in, &in.op[k], &vaddr) && vaddr == table;
+	}
+	cfg_deinit(&cfg);
+	return r == -E2BIG ? 0 : r;
+}
+
+static int table_try_run(void *ctx, uint64_t vaddr, const uint64_t *targets, size_t n)
+{
+	struct planner *p = ctx;
+	unsigned int commonest, unique, refs;
+	unsigned int tried = 0;
+
+	for (size_t i = 0; i + PLAN_OPCODES <= n && tried < RUN_TRIES; i++) {
+		int r;
+
+		table_shape(targets + i, &commonest, &unique);
+		if (commonest < UNKNOWN_MIN || commonest > UNKNOWN_MAX || unique < UNIQUE_MIN)
+			continue;
+		tried++;
+		r = table_references(p, vaddr + 8 * i, targets + i, &refs);
+		if (r < 0)
+			return r;
+		if (refs < REFERENCES_MIN)
+			continue;
+		table_take(p, vaddr + 8 * i, targets + i);
+		return 1;
+	}
+	return 0;
+}
+
+int table_find(struct planner *p)
+{
+	int r = table_from_entry(p);
+
+	if (r == 0 && !p->has_table)
+		r = image_code_pointer_runs(p->img, PLAN_OPCODES, table_try_run, p);
+	if (r < 0)
+		return r;
+	return p->has_table ? 0 : planner_missing(p, "opcode table (no dispatch found)");
 }
