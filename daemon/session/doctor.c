@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What pyprofd would do to a process or an interpreter: see doctor.h. */
+#include "session/doctor.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plan/plan.h"
+#include "probe/probe.h"
+#include "python/python.h"
+#include "target/target.h"
+
+/* Names come from the target: nothing of theirs reaches the terminal as a control sequence. */
+static void print_safe(FILE *out, const char *label, const char *text)
+{
+	fprintf(out, "%-12s ", label);
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		fputc(*p < 0x20 || *p == 0x7f ? '?' : *p, out);
+	fputc('\n', out);
+}
+
+static void print_python(FILE *out, const struct python *py)
+{
+	char hex[2 * IMAGE_BUILD_ID_MAX + 1] = "none";
+
+	for (size_t i = 0; i < py->build_id_len; i++)
+		sprintf(hex + 2 * i, "%02x", py->build_id[i]);
+	print_safe(out, "interpreter", py->file);
+	print_safe(out, "version", py->version);
+	print_safe(out, "build-id", hex);
+	fprintf(out, "%-12s CPython %s%s\n", "layout", py->layout.tag,
+		py->debug_offsets ? ", confirmed by the build's own debug offsets" : "");
+}
+
+static void print_site(FILE *out, const struct plan_site *s)
+{
+	char where[32];
+	static const char *const regs[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+					   "r8",  "r9",	 "r10", "r11", "r12", "r13", "r14", "r15"};
+
+	if (s->deref)
+		snprintf(where, sizeof(where), "[%s%+d]", regs[s->reg & 15], s->disp);
+	else
+		snprintf(where, sizeof(where), "%s", regs[s->reg & 15]);
+	fprintf(out, "  %-9s 0x%08llx  %-14s %-8s %-24s %s%s\n", plan_kind_name(s->kind),
+		(unsigned long long)s->offset, plan_cost_name(s->cost), where, s->role, s->insn,
+		!s->has_cc ? "" : s->taken ? " (when taken)" : " (when not taken)");
+}
+
+static void print_plan(FILE *out, const struct plan *plan)
+{
+	unsigned int stepped = 0;
+
+	if (plan->table_vaddr)
+		fprintf(out, "%-12s 0x%llx, %u instructions decoded\n", "dispatch",
+			(unsigned long long)plan->table_vaddr, plan->ninsns);
+	fprintf(out, "%-12s %u sites%s\n", "plan", plan->nsites,
+		plan->missing[0] ? ", incomplete" : "");
+	fprintf(out, "  %-9s %-10s  %-14s %-8s %-24s %s\n", "event", "offset", "cost", "frame",
+		"site", "instruction");
+	for (unsigned int i = 0; i < plan->nsites; i++) {
+		print_site(out, &plan->sites[i]);
+		stepped += plan->sites[i].cost == PLAN_COST_STEPPED;
+	}
+	if (stepped)
+		fprintf(out, "%-12s %u of the sites must be single-stepped: dearer by 2 to 20 "
+			     "times, most in virtual machines\n",
+			"note", stepped);
+	if (plan->missing[0])
+		print_safe(out, "missing", plan->missing);
+}
+
+static bool is_pid(const char *arg, pid_t *ret)
+{
+	char *end;
+	long v;
+
+	if (!isdigit((unsigned char)arg[0]) || access(arg, F_OK) == 0)
+		return false;
+	errno = 0;
+	v = strtol(arg, &end, 10);
+	if (errno || *end || v <= 0 || v > INT_MAX)
+		return false;
+	*ret = (pid_t)v;
+	return true;
+}
+
+static int doctor_open(const char *arg, FILE *out, struct python **ret, struct diag *diag)
+{
+	_cleanup_(target_freep) struct target *t = NULL;
+	pid_t pid;
+	int r;
+
+	if (!is_pid(arg, &pid))
+		return python_open_file(arg, ret, diag);
+	r = target_open(pid, &t, diag);
+	if (r < 0)
+		return r;
+	fprintf(out, "%-12s %d\n", "process", pid);
+	print_safe(out, "command", t->cmdline);
+	return python_discover(t, ret, diag);
+}
+
+/* The machine: said in every case; only the pid form needs it to succeed. */
+static int doctor_machine(FILE *out, struct diag *diag)
+{
+	struct diag d = {0};
+	int r = probe_check(&d);
+
+	if (r == 0) {
+		fprintf(out, "%-12s can load and attach probes\n", "this machine");
+		return 0;
+	}
+	print_safe(out, "this machine", d.msg);
+	return diag_set(diag, r, d.exit, d.hint, "%s", d.msg);
+}
+
+int doctor_run(const char *arg, FILE *out, struct diag *diag)
+{
+	_cleanup_(python_freep) struct python *py = NULL;
+	struct diag machine = {0};
+	struct plan plan;
+	int r, m;
+
+	r = doctor_open(arg, out, &py, diag);
+	if (r < 0)
+		return r;
+	print_python(out, py);
+	m = doctor_machine(out, &machine);
+	r = plan_build(py->image, &py->layout, &plan, diag);
+	print_plan(out, &plan);
+	if (r == 0 && m < 0)
+		r = diag_set(diag, m, machine.exit, machine.hint, "%s", machine.msg);
+	fprintf(out, "%-12s %s\n", "verdict", r == 0 ? "can be traced" : "cannot be traced");
+	return r;
+}

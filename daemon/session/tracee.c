@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* One traced process: see tracee.h. */
+#include "session/tracee.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "event/decode.h"
+
+/* Closing a link takes tens of milliseconds, whatever it covers: one sweep serves all children
+ * that were forked within this time. */
+#define SWEEP_DELAY_NS 100000000ull
+
+static uint64_t now_of(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t tracee_now(void)
+{
+	return now_of(CLOCK_MONOTONIC);
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+static int tracee_resolve(void *ctx, uint64_t code, struct profile_code_names *ret)
+{
+	struct tracee *t = ctx;
+	struct python_code c = {0};
+	int r = python_code_read(&t->python->layout, &t->memory, code, &c);
+
+	if (r < 0)
+		return r;
+	*ret = (struct profile_code_names){
+		.filename = c.filename,
+		.name = c.name,
+		.qualname = c.qualname,
+		.firstlineno = c.firstlineno,
+		.flags = c.flags,
+	};
+	return 0;
+}
+
+/* A replaced frame evaluator (PEP 523) may run frames that never reach ours. Since 3.11 the field
+ * is NULL unless somebody set it. */
+static void tracee_warn_evaluator(struct tracee *t)
+{
+	const struct layout *l = &t->python->layout;
+	uint64_t interp, eval = 0;
+
+	if (l->major != 3 || l->minor < 11 || l->interp_eval_frame == LAYOUT_NONE ||
+	    !t->python->runtime ||
+	    memory_read_u64(&t->memory, t->python->runtime + l->runtime_interpreters_head,
+			    &interp) < 0 ||
+	    memory_read_u64(&t->memory, interp + l->interp_eval_frame, &eval) < 0 || !eval)
+		return;
+	snprintf(t->warning, sizeof(t->warning),
+		 "a frame evaluator is installed (PEP 523): code it runs itself is not seen");
+}
+
+static int tracee_load(struct tracee *t, const struct session_opts *opts, struct diag *diag)
+{
+	const struct probe_opts po = {
+		.pid = t->target->pid,
+		.via = t->python->via,
+		.ring_bytes = opts->ring_bytes,
+		.layout = &t->python->layout,
+		.plan = &t->plan,
+	};
+	int r;
+
+	r = plan_build(t->python->image, &t->python->layout, &t->plan, diag);
+	if (r < 0)
+		return r;
+	r = probe_open(&po, &t->probe, diag);
+	if (r < 0)
+		return r;
+	t->profile = profile_new(NULL, tracee_resolve, t);
+	return t->profile ? 0 : diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
+}
+
+int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret, struct diag *diag)
+{
+	_cleanup_(tracee_freep) struct tracee *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return diag_errno(diag, ENOMEM, "cannot attach to %d", pid);
+	r = target_open(pid, &t->target, diag);
+	if (r < 0)
+		return r;
+	t->memory = memory_live(pid);
+	r = python_discover(t->target, &t->python, diag);
+	if (r < 0)
+		return r;
+	r = tracee_load(t, opts, diag);
+	if (r < 0)
+		return r;
+	tracee_warn_evaluator(t);
+	/* The image is large and has served its purpose. */
+	image_free(t->python->image);
+	t->python->image = NULL;
+	t->first_ns = tracee_now();
+	t->first_unix_ns = now_of(CLOCK_REALTIME);
+	*ret = TAKE_PTR(t);
+	return 0;
+}
+
+void tracee_free(struct tracee *t)
+{
+	if (!t)
+		return;
+	probe_free(t->probe);
+	profile_free(t->profile);
+	python_free(t->python);
+	target_free(t->target);
+	free(t);
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static void tracee_forked(struct tracee *t, uint32_t child)
+{
+	t->sweep_child = (pid_t)child;
+	if (!t->sweep_ns)
+		t->sweep_ns = tracee_now() + SWEEP_DELAY_NS;
+}
+
+static void tracee_record(void *ctx, const void *data, size_t size)
+{
+	struct tracee *t = ctx;
+	struct event e;
+
+	if (decode_event(data, size, &e) != DECODE_OK) {
+		t->decode_errors++;
+		return;
+	}
+	if (e.type == PYP_REC_FORK)
+		tracee_forked(t, e.u.process.child);
+	else if (e.type == PYP_REC_EXEC)
+		t->executed = true;
+	else
+		profile_event(t->profile, &e);
+}
+
+/* Children that inherited our breakpoints lose them; one sweep serves them all. */
+static void tracee_sweep(struct tracee *t)
+{
+	if (!t->sweep_ns || tracee_now() < t->sweep_ns)
+		return;
+	t->sweep_ns = 0;
+	if (probe_attached(t->probe) && kill(t->sweep_child, 0) == 0)
+		probe_sweep_child(t->probe, t->sweep_child, NULL);
+}
+
+int tracee_drain(struct tracee *t, size_t budget)
+{
+	int n;
+
+	if (t->state == SESSION_ENDED)
+		return 0;
+	n = probe_drain(t->probe, budget, tracee_record, t);
+	tracee_sweep(t);
+	if (t->executed)
+		tracee_end(t, "executed another program");
+	return n;
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static const struct python_stack *stack_of(const struct python_stack *v, size_t n, pid_t tid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].tid == tid)
+			return &v[i];
+	return NULL;
+}
+
+/*
+ * Tell the profile which threads there are and what they were doing: threads that block for long
+ * (a server's accept loop) show no event, yet their frames and time belong in the first snapshot.
+ */
+static void tracee_seed(struct tracee *t)
+{
+	struct target_thread *threads = NULL;
+	struct python_stack *stacks = NULL;
+	size_t nthreads = 0, nstacks = 0;
+
+	if (target_threads(t->target, &threads, &nthreads, NULL) < 0)
+		return;
+	/* Without the stacks the threads' first events still bring them. */
+	if (python_stacks(t->python, &t->memory, t->target->pid, &stacks, &nstacks, NULL) < 0)
+		nstacks = 0;
+	for (size_t i = 0; i < nthreads; i++) {
+		const struct python_stack *s = stack_of(stacks, nstacks, threads[i].tid);
+		const struct profile_seed seed = {
+			.tid = (uint32_t)threads[i].tid,
+			.name = threads[i].comm,
+			.running = threads[i].state == 'R',
+			.runtime = threads[i].runtime,
+			.frames = s ? s->frames : NULL,
+			.n = s ? s->n : 0,
+		};
+
+		profile_seed_thread(t->profile, tracee_now(), &seed);
+	}
+	python_stacks_free(stacks, nstacks);
+	free(threads);
+}
+
+int tracee_start(struct tracee *t, struct diag *diag)
+{
+	uint64_t ts;
+	int r;
+
+	if (t->state == SESSION_TRACING)
+		return 0;
+	if (t->state == SESSION_ENDED || !target_alive(t->target))
+		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "detach it, or attach another",
+				"process %d has gone", t->target->pid);
+	r = probe_attach(t->probe, &ts, diag);
+	if (r < 0)
+		return r;
+	profile_begin(t->profile, ts);
+	t->started_ns = ts;
+	t->state = SESSION_TRACING;
+	tracee_seed(t);
+	return 0;
+}
+
+/* CPU time of threads that were never switched while traced comes from the system. */
+static void update_runtime(void *ctx, uint32_t tid, bool needs_runtime)
+{
+	struct tracee *t = ctx;
+	struct target_thread thread;
+
+	if (target_thread_read(t->target->pid, (pid_t)tid, &thread) < 0)
+		return;
+	profile_set_thread_name(t->profile, tid, thread.comm);
+	if (needs_runtime)
+		profile_update_runtime(t->profile, tid, tracee_now(), thread.runtime);
+}
+
+static void tracee_halt(struct tracee *t)
+{
+	uint64_t now;
+
+	if (t->state != SESSION_TRACING)
+		return;
+	probe_detach(t->probe);
+	now = tracee_now();
+	probe_drain(t->probe, 0, tracee_record, t);
+	if (!t->executed && target_alive(t->target))
+		profile_foreach_thread(t->profile, update_runtime, t);
+	profile_end(t->profile, now);
+	t->traced_ns += now - t->started_ns;
+}
+
+void tracee_stop(struct tracee *t)
+{
+	if (t->state != SESSION_TRACING)
+		return;
+	tracee_halt(t);
+	t->state = SESSION_ATTACHED;
+}
+
+void tracee_end(struct tracee *t, const char *reason)
+{
+	if (t->state == SESSION_ENDED)
+		return;
+	tracee_halt(t);
+	t->state = SESSION_ENDED;
+	t->last_ns = tracee_now();
+	snprintf(t->end_reason, sizeof(t->end_reason), "%s", reason);
+}
+
+void tracee_clear(struct tracee *t)
+{
+	uint64_t now = tracee_now();
+
+	if (t->state == SESSION_TRACING)
+		tracee_drain(t, 0);
+	probe_counters(t->probe, t->base);
+	profile_clear(t->profile, now);
+	t->decode_errors = 0;
+	t->traced_ns = 0;
+	t->started_ns = now;
+	t->first_ns = now;
+	t->first_unix_ns = now_of(CLOCK_REALTIME);
+	t->events_seen = 0;
+}
+
+/* ---- what it says ------------------------------------------------------------------------ */
+
+void tracee_counters(const struct tracee *t, uint64_t out[PYP_CNT_MAX])
+{
+	probe_counters(t->probe, out);
+	for (int i = 0; i < PYP_CNT_MAX; i++)
+		out[i] -= t->base[i];
+}
+
+static uint64_t traced_until(const struct tracee *t, uint64_t now)
+{
+	return t->traced_ns + (t->state == SESSION_TRACING ? now - t->started_ns : 0);
+}
+
+static void build_id_hex(const struct python *py, char out[2 * IMAGE_BUILD_ID_MAX + 1])
+{
+	out[0] = '\0';
+	for (size_t i = 0; i < py->build_id_len; i++)
+		sprintf(out + 2 * i, "%02x", py->build_id[i]);
+}
+
+void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
+{
+	uint64_t events = profile_counts(t->profile).events;
+
+	if (t->rate_ns && now_ns > t->rate_ns && events >= t->events_seen)
+		t->events_per_s = (uint64_t)((double)(events - t->events_seen) * 1e9 /
+					     (double)(now_ns - t->rate_ns));
+	t->events_seen = events;
+	t->rate_ns = now_ns;
+}
+
+void tracee_status(const struct tracee *t, struct session_status *ret)
+{
+	const struct profile_counts c = profile_counts(t->profile);
+	uint64_t now = tracee_now();
+
+	*ret = (struct session_status){
+		.pid = t->target->pid,
+		.state = t->state,
+		.traced_ns = traced_until(t, now),
+		.events = c.events,
+		.unmatched = c.unmatched,
+		.unstarted = c.unstarted,
+		.events_per_s = t->state == SESSION_TRACING ? t->events_per_s : 0,
+		.threads = c.threads,
+		.funcs = c.funcs,
+		.nodes = c.nodes,
+	};
+	tracee_counters(t, ret->counters);
+	ret->lost = ret->counters[PYP_CNT_lost_events];
+	snprintf(ret->cmdline, sizeof(ret->cmdline), "%s", t->target->cmdline);
+	snprintf(ret->python_version, sizeof(ret->python_version), "%s", t->python->version);
+	snprintf(ret->python_file, sizeof(ret->python_file), "%s", t->python->file);
+	build_id_hex(t->python, ret->build_id);
+	snprintf(ret->end_reason, sizeof(ret->end_reason), "%s", t->end_reason);
+	snprintf(ret->warning, sizeof(ret->warning), "%s", t->warning);
+}
+
+int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
+{
+	char hex[2 * IMAGE_BUILD_ID_MAX + 1];
+	uint64_t now;
+
+	if (t->state == SESSION_TRACING) {
+		tracee_drain(t, 0);
+		profile_foreach_thread(t->profile, update_runtime, t);
+	}
+	now = t->state == SESSION_ENDED ? t->last_ns : tracee_now();
+	build_id_hex(t->python, hex);
+	*slot = (struct snapshot_target){
+		.pid = (uint32_t)t->target->pid,
+		.cmdline = snapshot_str(s, t->target->cmdline),
+		.exe = snapshot_str(s, t->target->exe),
+		.python_file = snapshot_str(s, t->python->file),
+		.python_version = snapshot_str(s, t->python->version),
+		.build_id = snapshot_str(s, hex),
+		.alive = t->state != SESSION_ENDED,
+		.tracing = t->state == SESSION_TRACING,
+		.start_ns = t->first_ns,
+		.end_ns = now,
+		.start_unix_ns = t->first_unix_ns,
+		.end_unix_ns = t->first_unix_ns + (now - t->first_ns),
+		.traced_ns = traced_until(t, now),
+		.decode_errors = t->decode_errors,
+	};
+	tracee_counters(t, slot->counters);
+	return profile_snapshot(t->profile, now, slot->pid, s, slot);
+}
