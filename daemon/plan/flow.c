@@ -4,47 +4,63 @@
 
 #include <string.h>
 
-enum { RSP = 4 };
+enum { RSP = 4, RBP = 5 };
 
 /* rax rcx rdx rsi rdi r8-r11: a call may change them (System V ABI). */
 #define CALLER_SAVED 0x0fc7u
 
-static void slots_clear(struct flow_state *s)
+static bool is_stack(int base)
 {
-	s->nslots = 0;
+	return base == RSP || base == RBP;
 }
 
-static void slot_kill(struct flow_state *s, int64_t disp, int64_t size)
+static void slots_drop(struct flow_state *s, int base)
 {
 	for (int i = 0; i < s->nslots;) {
-		if (s->slot[i] < disp + size && disp < s->slot[i] + 8)
+		if (s->slot[i].base == base)
 			s->slot[i] = s->slot[--s->nslots];
 		else
 			i++;
 	}
 }
 
-static bool slot_has(const struct flow_state *s, int64_t disp)
+/*
+ * A store to [base + disp] changes what overlaps it. Slots seen through the other stack register
+ * may be the same memory: they go as well.
+ */
+static void slot_kill(struct flow_state *s, int base, int64_t disp, int64_t size)
+{
+	slots_drop(s, base == RSP ? RBP : RSP);
+	for (int i = 0; i < s->nslots;) {
+		if (s->slot[i].disp < disp + size && disp < s->slot[i].disp + 8)
+			s->slot[i] = s->slot[--s->nslots];
+		else
+			i++;
+	}
+}
+
+bool flow_in_slot(const struct flow_state *s, int base, int64_t disp)
 {
 	for (int i = 0; i < s->nslots; i++)
-		if (s->slot[i] == disp)
+		if (s->slot[i].base == base && s->slot[i].disp == disp)
 			return true;
 	return false;
 }
 
-static void slot_add(struct flow_state *s, int64_t disp)
+static void slot_add(struct flow_state *s, int base, int64_t disp)
 {
-	if (s->nslots < FLOW_SLOTS && !slot_has(s, disp) && disp == (int32_t)disp)
-		s->slot[s->nslots++] = (int32_t)disp;
+	if (s->nslots < FLOW_SLOTS && !flow_in_slot(s, base, disp) && disp == (int32_t)disp)
+		s->slot[s->nslots++] = (struct flow_slot){(uint8_t)base, (int32_t)disp};
 }
 
 static void slots_shift(struct flow_state *s, int64_t by)
 {
 	for (int i = 0; i < s->nslots; i++)
-		s->slot[i] += (int32_t)by;
+		if (s->slot[i].base == RSP)
+			s->slot[i].disp += (int32_t)by;
 }
 
-/* rsp changes: follow push, pop and add/sub immediate; forget the slots otherwise. */
+/* rsp changes: follow push, pop and add/sub immediate; forget its slots otherwise. */
 static void flow_rsp(struct flow_state *s, const struct insn_full *in)
 {
 	switch (in->zi.mnemonic) {
@@ -66,7 +82,7 @@ static void flow_rsp(struct flow_state *s, const struct insn_full *in)
 	default:
 		break;
 	}
-	slots_clear(s);
+	slots_drop(s, RSP);
 }
 
 /* Everything the instruction writes no longer holds the value. */
@@ -84,10 +100,13 @@ static void flow_kill(struct flow_state *s, const struct insn_full *in)
 		if (op->type == ZYDIS_OPERAND_TYPE_REGISTER) {
 			r = insn_reg(op->reg.value);
 			if (r >= 0)
-				s->regs &= (uint16_t)~(1u << r);
+				s->regs &= (uint16_t) ~(1u << r);
+			if (r == RBP)
+				slots_drop(s, RBP);
 			rsp_written |= r == RSP;
-		} else if (insn_is_mem(op, &r, &disp) && r == RSP) {
-			slot_kill(s, disp, op->size / 8);
+		} else if (in->zi.mnemonic != ZYDIS_MNEMONIC_PUSH && insn_is_mem(op, &r, &disp) &&
+			   is_stack(r)) {
+			slot_kill(s, r, disp, op->size / 8);
 		}
 	}
 	if (rsp_written)
@@ -113,13 +132,13 @@ static void flow_move(const struct flow_state *before, struct flow_state *after,
 
 		if (flow_is_reg(&in->op[1], &src, bits))
 			holds = before->regs & (1u << src);
-		else if (insn_is_mem(&in->op[1], &src, &disp) && src == RSP)
-			holds = slot_has(before, disp);
+		else if (insn_is_mem(&in->op[1], &src, &disp) && is_stack(src))
+			holds = flow_in_slot(before, src, disp);
 		if (holds)
 			after->regs |= (uint16_t)(1u << dst);
-	} else if (insn_is_mem(&in->op[0], &dst, &disp) && dst == RSP &&
+	} else if (insn_is_mem(&in->op[0], &dst, &disp) && is_stack(dst) &&
 		   flow_is_reg(&in->op[1], &src, bits) && (before->regs & (1u << src))) {
-		slot_add(after, disp);
+		slot_add(after, dst, disp);
 	}
 }
 
@@ -134,7 +153,7 @@ static void flow_step(const struct cfg *cfg, uint32_t i, struct flow_state *s, u
 	}
 	if (!cfg_full(cfg, i, &in)) {
 		s->regs = 0;
-		slots_clear(s);
+		s->nslots = 0;
 		return;
 	}
 	flow_kill(s, &in);
@@ -154,7 +173,7 @@ static bool flow_meet(struct flow_state *to, const struct flow_state *from)
 	met.regs &= from->regs;
 	met.nslots = 0;
 	for (int i = 0; i < to->nslots; i++)
-		if (slot_has(from, to->slot[i]))
+		if (flow_in_slot(from, to->slot[i].base, to->slot[i].disp))
 			met.slot[met.nslots++] = to->slot[i];
 	if (met.regs == to->regs && met.nslots == to->nslots)
 		return false;

@@ -14,13 +14,22 @@
 
 #define FLOW_SLOTS 4
 
+/* A stack slot: memory at base + disp, base being rsp or a frame pointer rbp. */
+struct flow_slot {
+	uint8_t base;
+	int32_t disp;
+};
+
 /* Where the value is, just before an instruction. */
 struct flow_state {
-	uint16_t regs;		  /* bit r: general register r holds it */
+	uint16_t regs; /* bit r: general register r holds it */
 	uint8_t nslots;
-	bool reached;		  /* false: no path leads here */
-	int32_t slot[FLOW_SLOTS]; /* it is in memory at rsp + slot */
+	bool reached; /* false: no path leads here */
+	struct flow_slot slot[FLOW_SLOTS];
 };
+
+/* Is the value known to be in memory at base + disp? */
+bool flow_in_slot(const struct flow_state *s, int base, int64_t disp);
 
 /* A starting point: before node, the registers in regs hold the value. */
 struct flow_root {

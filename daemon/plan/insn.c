@@ -9,8 +9,8 @@ static bool decode(const uint8_t *code, size_t max, ZydisDecodedInstruction *zi,
 {
 	ZydisDecoder decoder;
 
-	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
-					   ZYDIS_STACK_WIDTH_64)))
+	if (!ZYAN_SUCCESS(
+		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
 		return false;
 	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, max, zi, op));
 }
@@ -195,6 +195,10 @@ bool insn_is_mem(const ZydisDecodedOperand *op, int *base, int64_t *disp)
 
 bool insn_const_address(const struct insn_full *in, const ZydisDecodedOperand *op, uint64_t *ret)
 {
+	if (op->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && !op->imm.is_relative) {
+		*ret = op->imm.value.u;
+		return true;
+	}
 	if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || !op->mem.disp.has_displacement)
 		return false;
 	if (op->mem.base == ZYDIS_REGISTER_RIP)

@@ -58,6 +58,13 @@ static bool line_joined(const struct cfg *cfg, const struct line *line, unsigned
 	return false;
 }
 
+static bool is_endbr(const struct cfg *cfg, uint32_t i)
+{
+	struct insn_full in;
+
+	return cfg_full(cfg, i, &in) && in.zi.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
+}
+
 static bool flow_known(const struct flow_state *st)
 {
 	return st->reached && (st->regs || st->nslots);
@@ -78,7 +85,8 @@ int line_site(struct planner *p, const struct line *line, const struct site_want
 			best = line->v[k];
 			break;
 		}
-		if (node->in.probe == INSN_STEPPED && best == CFG_NONE)
+		/* endbr64 only if there is nothing else: it is checked by hardware that has it. */
+		if (node->in.probe == INSN_STEPPED && (best == CFG_NONE || is_endbr(&p->cfg, best)))
 			best = line->v[k];
 	}
 	if (best == CFG_NONE)
@@ -93,8 +101,8 @@ static void site_locate(struct plan_site *s, const struct flow_state *st)
 		s->reg = (uint8_t)__builtin_ctz(st->regs);
 		return;
 	}
-	s->reg = 4; /* rsp */
-	s->disp = st->slot[0];
+	s->reg = st->slot[0].base;
+	s->disp = st->slot[0].disp;
 }
 
 static bool site_same(const struct plan_site *a, const struct plan_site *b)

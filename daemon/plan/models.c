@@ -272,11 +272,10 @@ static bool throw_edge(const struct planner *p, const struct flow_state *flag, u
 		tests = insn_is_reg(&in.op[0], &a, 32) && insn_is_reg(&in.op[1], &b, 32) &&
 			a == b && (flag[setter].regs & (1u << a));
 	else if (in.zi.mnemonic == ZYDIS_MNEMONIC_CMP && is_zero(&in.op[1]))
-		tests = insn_is_reg(&in.op[0], &a, 32) ?
-				(flag[setter].regs & (1u << a)) != 0 :
-				in.op[0].size == 32 && insn_is_mem(&in.op[0], &a, &disp) &&
-					a == RSP && flag[setter].nslots &&
-					flag[setter].slot[0] == disp;
+		tests = insn_is_reg(&in.op[0], &a, 32)
+				? (flag[setter].regs & (1u << a)) != 0
+				: in.op[0].size == 32 && insn_is_mem(&in.op[0], &a, &disp) &&
+					  flow_in_slot(&flag[setter], a, disp);
 	else
 		return false;
 	*jump = n->in.cc == 5;
@@ -458,9 +457,8 @@ static int clear_and_pop_prove(struct planner *p, uint64_t callee)
 		if (!seen || cfg_reach(&p->cfg, planner_handler(p, ops[i].opcode), blocked, seen))
 			return -ENOMEM;
 		if (any_flow(&p->cfg, seen, true, true))
-			return planner_missing(p, "%s (a path that does not call " CLEAR_AND_POP
-						  ")",
-					       ops[i].role);
+			return planner_missing(
+				p, "%s (a path that does not call " CLEAR_AND_POP ")", ops[i].role);
 	}
 	return 0;
 }
@@ -615,9 +613,9 @@ static int plan_f_back(struct planner *p)
 		if (r < 0)
 			return r;
 	}
-	return p->plan->nsites > before ?
-		       0 :
-		       planner_missing(p, "exit_eval_frame (tstate->frame = f->f_back)");
+	return p->plan->nsites > before
+		       ? 0
+		       : planner_missing(p, "exit_eval_frame (tstate->frame = f->f_back)");
 }
 
 /* Can control get from node to a return without passing a leaving site? */
@@ -677,7 +675,8 @@ static int plan_entry(struct planner *p)
 		if (site_add(p, &p->cfg, i, PYP_SITE_ENTER, "entry", &p->frame[i]) == 0)
 			return 0;
 	}
-	return r < 0 ? r : planner_missing(p, "entry (no probe possible behind the recursion check)");
+	return r < 0 ? r
+		     : planner_missing(p, "entry (no probe possible behind the recursion check)");
 }
 
 /* ---- all versions ------------------------------------------------------------------------ */
@@ -711,10 +710,11 @@ int models_plan(struct planner *p)
 {
 	typedef int (*step_fn)(struct planner *);
 	static const step_fn frame_object[] = {plan_f_back, plan_entry, NULL};
-	static const step_fn cframe_entry[] = {plan_resume, plan_throw,	   plan_yield,
+	static const step_fn cframe_entry[] = {plan_resume,   plan_throw,     plan_yield,
 					       plan_is_entry, is_entry_prove, NULL};
-	static const step_fn clear_and_pop[] = {plan_resume, plan_throw, plan_yield,
-						plan_instrumented_yield, plan_clear_and_pop, NULL};
+	static const step_fn clear_and_pop[] = {plan_resume,	    plan_throw,
+						plan_yield,	    plan_instrumented_yield,
+						plan_clear_and_pop, NULL};
 	static const step_fn *const models[] = {
 		[LAYOUT_FRAME_OBJECT] = frame_object,
 		[LAYOUT_CFRAME_ENTRY] = cframe_entry,

@@ -29,8 +29,8 @@ int planner_missing(struct planner *p, const char *fmt, ...)
 
 uint32_t planner_handler(const struct planner *p, int16_t opcode)
 {
-	return opcode < 0 || opcode >= PLAN_OPCODES ? CFG_NONE :
-						      cfg_find(&p->cfg, p->handler[opcode]);
+	return opcode < 0 || opcode >= PLAN_OPCODES ? CFG_NONE
+						    : cfg_find(&p->cfg, p->handler[opcode]);
 }
 
 /* The frame is the evaluator's second argument since 3.9, the first before. */
@@ -153,8 +153,8 @@ uint64_t plan_cookie(const struct plan_site *s, unsigned int i)
 const char *plan_kind_name(enum pyp_site_kind kind)
 {
 	static const char *const names[] = {
-		[PYP_SITE_ENTER] = "enter",   [PYP_SITE_THROW] = "throw",
-		[PYP_SITE_LEAVE] = "leave",   [PYP_SITE_YIELD] = "yield",
+		[PYP_SITE_ENTER] = "enter",	    [PYP_SITE_THROW] = "throw",
+		[PYP_SITE_LEAVE] = "leave",	    [PYP_SITE_YIELD] = "yield",
 		[PYP_SITE_CODE_FREE] = "code-free",
 	};
 

@@ -24,33 +24,33 @@ struct layout;
 
 /* What a hit costs. */
 enum plan_cost {
-	PLAN_COST_EMULATED,   /* nop, push, jmp, jcc, call rel32: the kernel emulates it */
-	PLAN_COST_STEPPED,    /* must be single-stepped out of line */
+	PLAN_COST_EMULATED, /* nop, push, jmp, jcc, call rel32: the kernel emulates it */
+	PLAN_COST_STEPPED,  /* must be single-stepped out of line */
 };
 
 struct plan_site {
-	uint64_t offset;	 /* in the file */
-	uint64_t vaddr;		 /* as the file's program headers say */
+	uint64_t offset; /* in the file */
+	uint64_t vaddr;	 /* as the file's program headers say */
 	enum pyp_site_kind kind;
 	enum plan_cost cost;
-	uint8_t reg;		 /* base register, as in the cookie */
+	uint8_t reg; /* base register, as in the cookie */
 	bool deref;
 	int32_t disp;
-	bool has_cc;		 /* counts only under a condition of the branch */
+	bool has_cc; /* counts only under a condition of the branch */
 	uint8_t cc;
 	bool taken;
-	char role[32];		 /* which site of the interpreter this is: "RESUME", "throw", … */
-	char insn[64];		 /* its disassembly */
-	uint8_t bytes[15];	 /* the instruction, from the file */
+	char role[32];	   /* which site of the interpreter this is: "RESUME", "throw", … */
+	char insn[64];	   /* its disassembly */
+	uint8_t bytes[15]; /* the instruction, from the file */
 	uint8_t len;
 };
 
 struct plan {
 	struct plan_site sites[PYP_MAX_SITES];
 	unsigned int nsites;
-	uint64_t table_vaddr;	 /* opcode dispatch table; 0 where the version needs none */
-	unsigned int ninsns;	 /* instructions decoded */
-	char missing[128];	 /* why there is no complete plan; "" when complete */
+	uint64_t table_vaddr; /* opcode dispatch table; 0 where the version needs none */
+	unsigned int ninsns;  /* instructions decoded */
+	char missing[128];    /* why there is no complete plan; "" when complete */
 };
 
 /*

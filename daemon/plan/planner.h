@@ -26,11 +26,11 @@ struct planner {
 	struct plan *plan;
 	struct cfg cfg;
 	uint64_t entry_vaddr;
-	uint32_t entry;			 /* node of the evaluator's first instruction */
-	uint64_t handler[PLAN_OPCODES];	 /* the opcode table */
+	uint32_t entry;			/* node of the evaluator's first instruction */
+	uint64_t handler[PLAN_OPCODES]; /* the opcode table */
 	bool has_table;
-	uint16_t roles;			 /* registers that hold the frame when any handler starts */
-	struct flow_state *frame;	 /* where the frame is, per node */
+	uint16_t roles;		  /* registers that hold the frame when any handler starts */
+	struct flow_state *frame; /* where the frame is, per node */
 	char missing[sizeof(((struct plan *)0)->missing)];
 };
 
@@ -54,7 +54,7 @@ struct line {
 };
 
 struct line_opts {
-	bool follow_jumps; /* go on at the target of an unconditional jump */
+	bool follow_jumps;  /* go on at the target of an unconditional jump */
 	bool through_calls; /* go on behind calls */
 };
 

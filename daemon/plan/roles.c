@@ -39,9 +39,9 @@ static int line_vote(const struct planner *p, const struct line *line)
 		    disp == p->layout->frame_instr && base != 4 && !(written & (1u << base)))
 			return base;
 		for (int k = 0; k < in.zi.operand_count; k++) {
-			int r = in.op[k].type == ZYDIS_OPERAND_TYPE_REGISTER ?
-					insn_reg(in.op[k].reg.value) :
-					-1;
+			int r = in.op[k].type == ZYDIS_OPERAND_TYPE_REGISTER
+					? insn_reg(in.op[k].reg.value)
+					: -1;
 
 			if (r >= 0 && (in.op[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 				written |= (uint16_t)(1u << r);

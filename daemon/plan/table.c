@@ -13,11 +13,12 @@
 #include <errno.h>
 #include <string.h>
 
-#define UNKNOWN_MIN 16u	 /* how often the handler for undefined opcodes stands in the table: 29-130 */
-#define UNKNOWN_MAX 150u /* 3.6 has ~130 */
-#define UNIQUE_MIN  80u	 /* different handlers: 3.6 has 119, 3.13 has 212 */
-#define REFERENCES_MIN 16u /* instructions in the handlers that name the table */
-#define RUN_TRIES      8u  /* windows of one run of pointers that are looked at closely */
+#define UNKNOWN_MIN                                                                                \
+	16u /* how often the handler for undefined opcodes stands in the table: 29-130 */
+#define UNKNOWN_MAX    150u /* 3.6 has ~130 */
+#define UNIQUE_MIN     80u  /* different handlers: 3.6 has 119, 3.13 has 212 */
+#define REFERENCES_MIN 16u  /* instructions in the handlers that name the table */
+#define RUN_TRIES      8u   /* windows of one run of pointers that are looked at closely */
 
 static bool is_code(const struct image *img, uint64_t vaddr)
 {
@@ -91,8 +92,9 @@ static int table_from_entry(struct planner *p)
 			    !table_read(p->img, vaddr, t))
 				continue;
 			if (found)
-				return planner_missing(p, "opcode table (two candidates: 0x%llx, "
-							  "0x%llx)",
+				return planner_missing(p,
+						       "opcode table (two candidates: 0x%llx, "
+						       "0x%llx)",
 						       (unsigned long long)found,
 						       (unsigned long long)vaddr);
 			found = vaddr;

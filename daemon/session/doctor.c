@@ -47,7 +47,9 @@ static void print_site(FILE *out, const struct plan_site *s)
 		snprintf(where, sizeof(where), "%s", regs[s->reg & 15]);
 	fprintf(out, "  %-9s 0x%08llx  %-14s %-8s %-24s %s%s\n", plan_kind_name(s->kind),
 		(unsigned long long)s->offset, plan_cost_name(s->cost), where, s->role, s->insn,
-		!s->has_cc ? "" : s->taken ? " (when taken)" : " (when not taken)");
+		!s->has_cc ? ""
+		: s->taken ? " (when taken)"
+			   : " (when not taken)");
 }
 
 static void print_plan(FILE *out, const struct plan *plan)
@@ -66,8 +68,9 @@ static void print_plan(FILE *out, const struct plan *plan)
 		stepped += plan->sites[i].cost == PLAN_COST_STEPPED;
 	}
 	if (stepped)
-		fprintf(out, "%-12s %u of the sites must be single-stepped: dearer by 2 to 20 "
-			     "times, most in virtual machines\n",
+		fprintf(out,
+			"%-12s %u of the sites must be single-stepped: dearer by 2 to 20 "
+			"times, most in virtual machines\n",
 			"note", stepped);
 	if (plan->missing[0])
 		print_safe(out, "missing", plan->missing);

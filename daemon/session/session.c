@@ -205,7 +205,8 @@ static int session_watch(struct session *s, struct diag *diag)
 	int r;
 
 	r = sd_event_add_io(event, &s->end, s->tracee->target->pidfd, EPOLLIN, on_pidfd, s);
-	/* Edge-triggered: a ring with anything in it counts as readable, but only its alarm is news. */
+	/* Edge-triggered: a ring with anything in it counts as readable, but only its alarm is
+	 * news. */
 	if (r == 0)
 		r = sd_event_add_io(event, &s->full, probe_ring_fd(s->tracee->probe),
 				    EPOLLIN | EPOLLET, on_full, s);

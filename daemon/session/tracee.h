@@ -24,22 +24,21 @@ struct tracee {
 	enum session_state state;
 	char end_reason[64];
 	char warning[256];
-	uint64_t started_ns;	  /* CLOCK_MONOTONIC of the running window, while tracing */
+	uint64_t started_ns;	    /* CLOCK_MONOTONIC of the running window, while tracing */
 	uint64_t first_ns, last_ns; /* first attached; ended */
 	uint64_t first_unix_ns;
-	uint64_t traced_ns;	  /* of the windows that are over */
+	uint64_t traced_ns; /* of the windows that are over */
 	uint64_t decode_errors;
 	uint64_t base[PYP_CNT_MAX]; /* the counters at the last clear */
-	uint64_t events_seen;	  /* at the last rate sample */
+	uint64_t events_seen;	    /* at the last rate sample */
 	uint64_t rate_ns, events_per_s;
-	uint64_t sweep_ns;	  /* when forked children are due to be swept; 0: none are */
+	uint64_t sweep_ns; /* when forked children are due to be swept; 0: none are */
 	pid_t sweep_child;
-	bool executed;		  /* the process has become another program */
+	bool executed; /* the process has become another program */
 };
 
 /* Everything up to loaded programs; nothing in the process is touched yet. */
-int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret,
-		struct diag *diag);
+int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret, struct diag *diag);
 void tracee_free(struct tracee *t);
 DEFINE_FREEP(struct tracee, tracee_free)
 
