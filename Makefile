@@ -182,10 +182,10 @@ SUB = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
 .PHONY: check $(CHECKS) $(CHECKS:%=run-%) tests-build bench demo
 check: deps deps-dev ## everything below; ends with one line: N passed, N failed, N skipped
-	+@MAKE="$(SUB)" $(RUN) --sections $(CHECKS)
+	+@SUBMAKE="$(SUB)" $(RUN) --sections $(CHECKS)
 
 $(CHECKS): deps deps-dev
-	+@MAKE="$(SUB)" $(RUN) --sections $@
+	+@SUBMAKE="$(SUB)" $(RUN) --sections $@
 
 check-unit: ## unit tests, and the fuzzers' corpora replayed
 check-san: ## the same under address and undefined-behaviour sanitizers, leaks included

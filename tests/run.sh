@@ -10,11 +10,11 @@
 #   run.sh --command LABEL CMD [ARG]...    any command: 0 passed, 77 skipped, else failed
 #   run.sh --sections SECTION...           make run-SECTION for each, then the closing line
 #
-# Environment: RESULTS (file that collects "passed failed skipped name"), TEST_TIMEOUT, MAKE, and
+# Environment: RESULTS (file that collects "passed failed skipped name"), TEST_TIMEOUT, SUBMAKE, and
 # CI=true or PYPROF_TEST_REQUIRE, under either of which a skipped test is a failure.
 set -eu
 
-: "${RESULTS:=/dev/null}" "${TEST_TIMEOUT:=300}" "${MAKE:=make}"
+: "${RESULTS:=/dev/null}" "${TEST_TIMEOUT:=300}" "${SUBMAKE:=make}"
 top=$(cd "$(dirname "$0")/.." && pwd)
 corpora=$top/tests/fuzz/corpus
 work=$(mktemp -d)
@@ -137,9 +137,9 @@ sections() {
 	: >"$RESULTS"
 	for section; do
 		echo "== $section"
-		# Not quoted: MAKE carries -j as well.
+		# Not quoted: SUBMAKE carries -j as well.
 		# shellcheck disable=SC2086
-		$MAKE "run-$section" || record "$section/build" 0 1 0
+		$SUBMAKE "run-$section" || record "$section/build" 0 1 0
 	done
 	awk -v strict="$(strict && echo 1)" '
 		{ p += $1; f += $2; s += $3

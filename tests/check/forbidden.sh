@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# What must not be in the tree: calls that cannot be made safe, and traces of somebody's machine.
+set -eu
+cd "$(dirname "$0")/../.."
+
+list() { git ls-files --cached --others --exclude-standard -- "$@" | grep -v '^tests/check/forbidden.sh$' || true; }
+found=0
+
+# report REASON PATTERN FILE...: extended regular expression, lines that match are shown.
+report() {
+	reason=$1 pattern=$2
+	shift 2
+	[ $# -gt 0 ] || return 0
+	if grep -EHn "$pattern" "$@"; then
+		echo "  ^ $reason"
+		found=1
+	fi
+}
+
+# Comments are not calls: drop what follows // and * at the start of a line.
+code() {
+	reason=$1 pattern=$2
+	shift 2
+	[ $# -gt 0 ] || return 0
+	if grep -EHn "$pattern" "$@" | grep -Ev ':[0-9]+:[[:space:]]*(/?\*|//)'; then
+		echo "  ^ $reason"
+		found=1
+	fi
+}
+
+# shellcheck disable=SC2046 # names in this tree hold no blanks
+set -- $(list '*.c' '*.h')
+code 'no bound: use snprintf, memcpy with a checked length' \
+	'(^|[^a-zA-Z0-9_])(strcpy|strcat|sprintf|vsprintf|gets|stpcpy)[[:space:]]*\(' "$@"
+code 'no error: use parse_* of base/parse.h' \
+	'(^|[^a-zA-Z0-9_])(atoi|atol|atoll|atof)[[:space:]]*\(' "$@"
+code 'not reentrant: use strtok_r or strsep' '(^|[^a-zA-Z0-9_])strtok[[:space:]]*\(' "$@"
+code 'runs a shell' '(^|[^a-zA-Z0-9_.>])(popen|system)[[:space:]]*\(' "$@"
+code 'variable on the stack without a bound' '(^|[^a-zA-Z0-9_])alloca[[:space:]]*\(' "$@"
+
+# shellcheck disable=SC2046
+set -- $(list '*.c' '*.h' '*.py' '*.sh' '*.md' '*.[18]' '*.service' Makefile '.ci/*' '.github/*')
+home="/ho""me/[a-z]" roots="/ro""ot/" work="/wo""rk/"
+report 'a path of one machine' "(^|[^a-zA-Z0-9_.})])($home|$roots|$work)" "$@"
+
+# In what ships: exit() outside main() takes the daemon down.
+# shellcheck disable=SC2046
+set -- $(list 'daemon/*.c' 'cli/*.c' | grep -v '/main\.c$')
+code 'no error on overflow: use parse_* of base/parse.h' \
+	'(^|[^a-zA-Z0-9_])(sscanf|fscanf)[[:space:]]*\(' "$@"
+code 'exit() outside main.c' '(^|[^a-zA-Z0-9_])exit[[:space:]]*\(' "$@"
+
+# The licence is in every source file.
+for f in $(list '*.c' '*.h' '*.py' '*.sh' Makefile); do
+	head -n 3 "$f" | grep -q 'SPDX-License-Identifier' || {
+		echo "$f: no SPDX line"
+		found=1
+	}
+done
+
+# Waiting is for an event with a deadline.
+# shellcheck disable=SC2046
+set -- $(list 'tests/unit/*.c')
+code 'a unit test that sleeps' '(^|[^a-zA-Z0-9_])(u|nano)?sleep[[:space:]]*\(' "$@"
+
+exit $found

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Every option in --help is in the man page, and the other way round.
+set -eu
+cd "$(dirname "$0")/../.."
+: "${PYPROF_BUILD:=build}"
+bad=0
+
+check() {
+	program=$1 page=$2
+	"$PYPROF_BUILD/$program" --help |
+		grep -Eo '(^|[ ,[])--?[a-zA-Z][a-z-]*' | tr -d ' ,[' | LC_ALL=C sort -u >"$tmp/help"
+	[ -s "$tmp/help" ] || {
+		echo "$program --help names no options"
+		bad=1
+	}
+	# mdoc: `.It Fl d , -duration Ar n` says -d and --duration.
+	grep -E '^\.It Fl|^\.Op Fl' "$page" |
+		grep -Eo '(Fl|,|\|) -?[a-zA-Z][a-z-]*' | sed 's/^[^ ]* /-/' | LC_ALL=C sort -u >"$tmp/man"
+	for word in $(LC_ALL=C comm -23 "$tmp/help" "$tmp/man"); do
+		echo "$page does not have $word of $program --help"
+		bad=1
+	done
+	for word in $(LC_ALL=C comm -13 "$tmp/help" "$tmp/man"); do
+		echo "$program --help does not have $word of $page"
+		bad=1
+	done
+}
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+check pyprofd packaging/pyprofd.8
+check pyprofctl packaging/pyprofctl.1
+exit $bad

@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Who may include whom. One line per directory: itself, then what it may use besides itself, base/
+# and pyprof/. What is not allowed here is forbidden, so the graph below is the architecture.
+set -eu
+cd "$(dirname "$0")/../.."
+
+dag='
+base
+target
+elf
+event
+snapshot
+python elf target
+plan elf python
+probe plan python event
+stats snapshot
+stack event snapshot stats
+format snapshot stats
+session target elf python plan probe event stack stats snapshot
+server session format snapshot stats
+doctor target elf python plan probe event stack stats snapshot session
+'
+# The skeleton of the BPF programs has one user; Python and BPF are nothing that the client knows
+# of, except through doctor.
+cli_may='doctor format snapshot python plan target elf probe session'
+
+bad=$(
+	find daemon cli include -name '*.[ch]' 2>/dev/null | LC_ALL=C sort | xargs grep -Hn '^#include "' |
+		awk -v dag="$dag" -v cli="$cli_may" '
+		BEGIN {
+			n = split(dag, line, "\n")
+			for (i = 1; i <= n; i++) {
+				m = split(line[i], w, " ")
+				if (!m) continue
+				known[w[1]] = 1
+				for (j = 1; j <= m; j++) may[w[1], w[j]] = 1
+			}
+			m = split(cli, w, " ")
+			for (j = 1; j <= m; j++) may["cli", w[j]] = 1
+			known["cli"] = 1
+		}
+		{
+			split($0, part, ":"); file = part[1]; lineno = part[2]
+			inc = $0; sub(/.*#include "/, "", inc); sub(/".*/, "", inc)
+			top = file; sub(/\/.*/, "", top)
+			if (file == "daemon/main.c") next
+			dir = top
+			if (top == "daemon") { dir = file; sub(/^daemon\//, "", dir); sub(/\/.*/, "", dir) }
+			at = file ":" lineno ": "
+			if (inc ~ /\.skel\.h$/) {
+				if (file != "daemon/probe/probe.c") print at "only probe/probe.c uses the skeleton"
+				next
+			}
+			to = inc
+			if (!sub(/\/.*/, "", to)) {
+				if (top == "cli") next
+				print at "write \"directory/" inc "\""
+				next
+			}
+			if (top == "include") {
+				if (to != "pyprof") print at "include/ includes nothing but itself"
+				next
+			}
+			if (!(dir in known)) { print at "directory " dir " is not in layers.sh"; next }
+			if (to == "base" || to == "pyprof" || may[dir, to]) next
+			print at dir "/ may not include " to "/"
+		}'
+	# A source file includes its own header first: that proves the header complete.
+	find daemon cli -name '*.c' 2>/dev/null | LC_ALL=C sort | while read -r c; do
+		h=${c%.c}.h
+		[ -e "$h" ] || continue
+		first=$(grep -m 1 '^#include' "$c" | sed 's/#include *//')
+		[ "$first" = "\"${h#daemon/}\"" ] || [ "$first" = "\"${h#cli/}\"" ] ||
+			echo "$c: its own header is not its first include"
+	done
+	for top in *; do
+		case $top in
+		Makefile | bpf | daemon | cli | include | tests | packaging | README.md | LICENSE | build) ;;
+		*) git ls-files --error-unmatch "$top" >/dev/null 2>&1 && echo "$top: a new top-level name" ;;
+		esac
+	done
+)
+[ -z "$bad" ] || {
+	echo "$bad"
+	exit 1
+}
