@@ -45,6 +45,10 @@ int image_open_bytes(const void *data, size_t size, const char *name, struct ima
 void image_free(struct image *img);
 DEFINE_FREEP(struct image, image_free)
 
+/* Whether the file behind fd may define the dynamic symbol called name, from a few reads of it:
+ * for picking files that are worth opening. False: it does not, or is not an ELF file of ours. */
+bool image_may_define(int fd, const char *name);
+
 /* Loadable segments (PT_LOAD), in file order. */
 unsigned int image_segments(const struct image *img, const struct image_segment **ret);
 bool image_is_exec(const struct image *img); /* ET_EXEC: no load bias */

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Confirming a layout table on the interpreter at hand. From 3.13 on _PyRuntime begins with
+ * _Py_DebugOffsets (3.13 Include/internal/pycore_runtime.h), which says where most things are: the
+ * positions of its fields change with the minor version, their meaning does not. They are constants
+ * of the file, so no process is needed to read them.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "python/inside.h"
+
+#define DEBUG_COOKIE	  "xdebugpy"
+#define DEBUG_HEAD	  24
+#define DEBUG_FIRST_MINOR 13
+
+/* An offset: where _Py_DebugOffsets has it, where it has the size of the structure it is in, what it
+ * must be a multiple of, and which field of struct layout it is. */
+struct debug_field {
+	uint16_t at, size_at;
+	uint8_t align;
+	bool fixed; /* must be as in the table: fields that are not listed here are next to it */
+	uint16_t field;
+};
+
+#define FIELD(at, size_at, align, name)                                                            \
+	{                                                                                          \
+		at, size_at, align, false, offsetof(struct layout, name)                           \
+	}
+#define FIXED_FIELD(at, size_at, align, name)                                                      \
+	{                                                                                          \
+		at, size_at, align, true, offsetof(struct layout, name)                            \
+	}
+
+#define DEBUG_SIZE_3_13 584
+static const struct debug_field fields_3_13[] = {
+	FIELD(40, 24, 8, runtime_interpreters_head),
+	FIELD(64, 48, 8, interp_next),
+	FIELD(72, 48, 8, interp_threads_head),
+	FIELD(168, 152, 8, ts_next),
+	FIELD(176, 152, 8, ts_interp),
+	FIELD(184, 152, 8, ts_frame),
+	FIELD(192, 152, 8, ts_thread_id),
+	FIELD(200, 152, 8, ts_native_thread_id),
+	FIELD(232, 224, 8, bpf.frame_previous),
+	FIELD(240, 224, 8, bpf.frame_code),
+	FIELD(248, 224, 8, frame_instr),
+	FIELD(256, 224, 8, frame_localsplus),
+	FIELD(264, 224, 1, bpf.frame_owner),
+	FIXED_FIELD(280, 272, 8, bpf.code_filename),
+	FIXED_FIELD(288, 272, 8, bpf.code_name),
+	FIXED_FIELD(296, 272, 8, bpf.code_qualname),
+	FIXED_FIELD(312, 272, 4, bpf.code_firstlineno),
+	FIXED_FIELD(544, 536, 4, bpf.str_state),
+	FIXED_FIELD(552, 536, 8, bpf.str_length),
+	FIXED_FIELD(560, 536, 8, bpf.str_ascii_data),
+};
+
+static uint64_t debug_u64(const uint8_t *p, size_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, p + at, sizeof(v));
+	return v;
+}
+
+static int absurd(struct diag *diag, const struct python *py, const char *what)
+{
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
+			"Python %s in '%s' is not laid out like any known build: %s", py->version,
+			py->file, what);
+}
+
+/* p: the whole of _Py_DebugOffsets. */
+static int take_fields(const uint8_t *p, const struct debug_field *fields, size_t n,
+		       struct python *py, struct diag *diag)
+{
+	struct layout l = py->layout;
+	uint16_t *lo = &l.bpf.frame_code, *hi = &l.bpf.frame_previous;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct debug_field *f = &fields[i];
+		uint64_t v = debug_u64(p, f->at), size = debug_u64(p, f->size_at);
+		uint16_t *field = (uint16_t *)((char *)&l + f->field);
+
+		if (v >= size || v >= LAYOUT_NONE || v % f->align)
+			return absurd(diag, py, "_Py_DebugOffsets makes no sense");
+		if (f->fixed && v != *field)
+			return absurd(diag, py, "its objects differ");
+		*field = (uint16_t)v;
+	}
+	if (*lo > *hi) {
+		lo = &l.bpf.frame_previous;
+		hi = &l.bpf.frame_code;
+	}
+	if (*hi + 8 - *lo > 32)
+		return absurd(diag, py, "its frames differ");
+	l.bpf.frame_block = *lo;
+	py->layout = l;
+	py->debug_offsets = true;
+	return 0;
+}
+
+static int confirm_by_debug_offsets(const struct image *img, uint64_t vaddr, struct python *py,
+				    struct diag *diag)
+{
+	const uint8_t *p = vaddr ? image_view(img, vaddr, DEBUG_HEAD) : NULL;
+
+	if (!p || memcmp(p, DEBUG_COOKIE, 8) != 0)
+		return absurd(diag, py, "_Py_DebugOffsets is missing");
+	if (debug_u64(p, 8) >> 8 != python_hex(py))
+		return absurd(diag, py, "_Py_DebugOffsets is of another version");
+	py->free_threaded = debug_u64(p, 16) != 0;
+	if (py->free_threaded || py->minor != 13)
+		return 0;
+	p = image_view(img, vaddr, DEBUG_SIZE_3_13);
+	if (!p)
+		return absurd(diag, py, "_Py_DebugOffsets is cut off");
+	return take_fields(p, fields_3_13, sizeof(fields_3_13) / sizeof(*fields_3_13), py, diag);
+}
+
+/*
+ * interp->eval_frame moves between micro releases. _PyInterpreterState_GetEvalFrameFunc(interp)
+ * starts by loading it: [endbr64] mov disp32(%rdi),%rax.
+ */
+static void confirm_eval_frame(const struct image *img, struct layout *l)
+{
+	static const uint8_t endbr64[4] = {0xf3, 0x0f, 0x1e, 0xfa};
+	struct image_symbol sym;
+	const uint8_t *p;
+	uint32_t disp;
+
+	if (image_symbol(img, "_PyInterpreterState_GetEvalFrameFunc", &sym))
+		return;
+	p = image_view(img, sym.vaddr, 11);
+	if (!p)
+		return;
+	if (memcmp(p, endbr64, 4) == 0)
+		p += 4;
+	if (p[0] != 0x48 || p[1] != 0x8b || p[2] != 0x87)
+		return;
+	memcpy(&disp, p + 3, 4);
+	if (disp < LAYOUT_NONE && disp % 8 == 0)
+		l->interp_eval_frame = (uint16_t)disp;
+}
+
+int python_confirm_layout(const struct image *img, uint64_t runtime_vaddr, struct python *py,
+			  struct diag *diag)
+{
+	confirm_eval_frame(img, &py->layout);
+	if (py->minor < DEBUG_FIRST_MINOR)
+		return 0;
+	return confirm_by_debug_offsets(img, runtime_vaddr, py, diag);
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Finding the interpreter of a process.
+ *
+ * CPython is either in the program itself (Debian's python3, programs that embed it statically) or
+ * in a libpython that the program is linked to or has loaded. Names do not tell: the program may be
+ * called anything, and so may the library. What tells is the dynamic symbol of the evaluator, which
+ * every build exports since extension modules may need it. So every file that the process maps
+ * executable is asked for that symbol: the program first, then what is called python, then the
+ * rest. Files that may have it are opened in full, and exactly one must remain.
+ *
+ * Files are opened through /proc/PID/exe and /proc/PID/map_files, which lead to the mapped file
+ * even if it was deleted or replaced on disk, or lies in another mount namespace.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "python/inside.h"
+
+/* Files looked into, per process. */
+#define MAX_CANDIDATES 8192
+
+enum rank { RANK_EXE, RANK_NAMED_PYTHON, RANK_OTHER };
+
+/* An executable mapping, one per file. */
+struct candidate {
+	const struct target_map *map;
+	enum rank rank;
+};
+
+struct search {
+	const struct target *target;
+	struct candidate *v;
+	size_t n;
+	struct diag denied;    /* why a file could not be opened: the first permission missing */
+	struct python *python; /* what has been found */
+};
+
+static int refuse_version(const struct python *py, struct diag *diag)
+{
+	char range[32];
+
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
+			"'%s' is Python %s, and only CPython %s can be traced", py->file,
+			py->version, layout_proven_range(range, sizeof(range)));
+}
+
+static int refuse_build(const struct python *py, const char *what, struct diag *diag)
+{
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
+			"run the program with an ordinary build of Python",
+			"'%s' is a %s of Python %s, which cannot be traced", py->file, what,
+			py->version);
+}
+
+/* Py_DEBUG, Py_REF_DEBUG and Py_TRACE_REFS builds: they change objects, and these are theirs. */
+static bool is_debug_build(const struct image *img)
+{
+	static const char *const names[] = {"_Py_NegativeRefcount", "_Py_RefTotal",
+					    "_Py_GetRefTotal"};
+	struct image_symbol sym;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!image_symbol(img, names[i], &sym))
+			return true;
+	return false;
+}
+
+/* Address of _PyRuntime in the file; 0: unknown (3.6 has none). */
+static uint64_t runtime_vaddr(const struct image *img)
+{
+	struct image_symbol sym;
+	uint64_t vaddr, size;
+
+	if (!image_symbol(img, "_PyRuntime", &sym))
+		return sym.vaddr;
+	return image_section(img, ".PyRuntime", &vaddr, &size) ? 0 : vaddr;
+}
+
+/* Everything that the file tells. Takes over img, also when it fails. */
+static int python_from_image(struct image *img, const char *file, struct python **ret,
+			     struct diag *diag)
+{
+	_cleanup_(python_freep) struct python *py = calloc(1, sizeof(*py));
+	const struct layout *layout;
+	int err;
+
+	if (!py) {
+		image_free(img);
+		return diag_errno(diag, ENOMEM, "cannot look into '%s'", file);
+	}
+	py->image = img;
+	snprintf(py->file, sizeof(py->file), "%s", file);
+	err = python_version_of_image(img, file, py, diag);
+	if (err)
+		return err;
+	layout = layout_find(py->major, py->minor);
+	if (!layout || !layout->proven)
+		return refuse_version(py, diag);
+	if (is_debug_build(img))
+		return refuse_build(py, "debug build", diag);
+	py->layout = *layout;
+	py->runtime = runtime_vaddr(img);
+	err = python_confirm_layout(img, py->runtime, py, diag);
+	if (err)
+		return err;
+	if (py->free_threaded)
+		return refuse_build(py, "free-threaded build", diag);
+	py->build_id_len = image_build_id(img, py->build_id);
+	*ret = TAKE_PTR(py);
+	return 0;
+}
+
+static bool has_evaluator(const struct image *img)
+{
+	struct image_symbol sym;
+
+	return !image_symbol(img, PYTHON_EVALUATOR, &sym) ||
+	       !image_symbol(img, PYTHON_EVALUATOR_OLD, &sym);
+}
+
+int python_open_file(const char *path, struct python **ret, struct diag *diag)
+{
+	_cleanup_(image_freep) struct image *img = NULL;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const char *library;
+	char hint[256];
+	int err;
+
+	if (fd < 0)
+		return diag_errno(diag, errno, "cannot open '%s'", path);
+	err = image_open_fd(fd, path, &img, diag);
+	if (err)
+		return err;
+	library = image_needed(img, "libpython");
+	if (!has_evaluator(img) && library) {
+		snprintf(hint, sizeof(hint), "name the library instead: the path of %s", library);
+		return diag_set(diag, -ENOENT, PYP_EXIT_UNTRACEABLE, hint,
+				"'%s' holds no interpreter of its own, it uses %s", path, library);
+	}
+	return python_from_image(TAKE_PTR(img), path, ret, diag);
+}
+
+void python_free(struct python *py)
+{
+	if (!py)
+		return;
+	image_free(py->image);
+	free(py);
+}
+
+static enum rank rank_of(const struct target *t, const struct target_map *map)
+{
+	const char *base = strrchr(map->path, '/');
+
+	if (strcmp(map->path, t->exe) == 0)
+		return RANK_EXE;
+	return base && strstr(base, "python") ? RANK_NAMED_PYTHON : RANK_OTHER;
+}
+
+static int by_file(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	const struct target_map *m = x->map, *n = y->map;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (m->inode != n->inode)
+		return m->inode < n->inode ? -1 : 1;
+	if (m->dev_major != n->dev_major)
+		return m->dev_major < n->dev_major ? -1 : 1;
+	if (m->dev_minor != n->dev_minor)
+		return m->dev_minor < n->dev_minor ? -1 : 1;
+	return (m->start > n->start) - (m->start < n->start);
+}
+
+static bool same_file(const struct target_map *m, const struct target_map *n)
+{
+	return m->inode == n->inode && m->dev_major == n->dev_major && m->dev_minor == n->dev_minor;
+}
+
+/* The files that are mapped executable, best first, each once. */
+static int list_candidates(struct search *s, const struct target_maps *maps)
+{
+	size_t n = 0;
+
+	s->v = calloc(maps->n + 1, sizeof(*s->v));
+	if (!s->v)
+		return -ENOMEM;
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct target_map *m = &maps->v[i];
+
+		if (m->exec && m->inode && m->path[0] == '/')
+			s->v[s->n++] = (struct candidate){m, rank_of(s->target, m)};
+	}
+	qsort(s->v, s->n, sizeof(*s->v), by_file);
+	for (size_t i = 0; i < s->n; i++)
+		if (!n || !same_file(s->v[n - 1].map, s->v[i].map))
+			s->v[n++] = s->v[i];
+	s->n = n < MAX_CANDIDATES ? n : MAX_CANDIDATES;
+	return 0;
+}
+
+/* Runtime address minus address in the file, from where an executable segment was mapped. */
+static int find_bias(const struct image *img, const struct target_map *map, uint64_t *ret)
+{
+	const struct image_segment *seg;
+	unsigned int n = image_segments(img, &seg);
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (unsigned int i = 0; i < n; i++) {
+		uint64_t start = seg[i].offset & ~(page - 1), end = seg[i].offset + seg[i].filesz;
+
+		if (!seg[i].exec || map->offset < start || map->offset >= end)
+			continue;
+		*ret = map->start - (seg[i].vaddr + (map->offset - seg[i].offset));
+		return *ret % page || (image_is_exec(img) && *ret) ? -EINVAL : 0;
+	}
+	return -ENOENT;
+}
+
+static int locate(struct python *py, const struct target_map *map, const char *via,
+		  struct diag *diag)
+{
+	snprintf(py->via, sizeof(py->via), "%s", via);
+	if (find_bias(py->image, map, &py->bias))
+		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
+				"'%s' is not mapped as its program headers say", py->file);
+	if (py->runtime)
+		py->runtime += py->bias;
+	return 0;
+}
+
+static int refuse_second(const struct search *s, const char *file, struct diag *diag)
+{
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
+			"process %d has more than one Python interpreter: '%s' and '%s'",
+			s->target->pid, s->python->file, file);
+}
+
+/* Look into one file. 0 also when it holds no interpreter. */
+static int try_candidate(struct search *s, const struct target_map *map, struct diag *diag)
+{
+	_cleanup_(python_freep) struct python *py = NULL;
+	_cleanup_(image_freep) struct image *img = NULL;
+	_cleanup_close_ int fd = -1;
+	struct diag why = {0};
+	char via[64];
+	int err;
+
+	fd = target_open_map(s->target, map, via, sizeof(via), &why);
+	if (fd < 0 && why.exit == PYP_EXIT_PERMISSION && !s->denied.err)
+		s->denied = why;
+	if (fd < 0 || (!image_may_define(fd, PYTHON_EVALUATOR) &&
+		       !image_may_define(fd, PYTHON_EVALUATOR_OLD)))
+		return 0;
+	/* What cannot be read as an ELF file is no interpreter either. */
+	if (image_open_fd(fd, map->path, &img, NULL) || !has_evaluator(img))
+		return 0;
+	if (s->python)
+		return refuse_second(s, map->path, diag);
+	err = python_from_image(TAKE_PTR(img), map->path, &py, diag);
+	if (!err)
+		err = locate(py, map, via, diag);
+	if (!err)
+		s->python = TAKE_PTR(py);
+	return err;
+}
+
+static int not_found(const struct search *s, struct diag *diag)
+{
+	const struct target *t = s->target;
+	char hint[64], range[32];
+
+	if (!target_alive(t))
+		return diag_errno(diag, ESRCH, "process %d has ended", t->pid);
+	if (s->denied.err)
+		return diag_set(diag, s->denied.err, s->denied.exit, s->denied.hint, "%s",
+				s->denied.msg);
+	snprintf(hint, sizeof(hint), "give the pid of a CPython %s program",
+		 layout_proven_range(range, sizeof(range)));
+	return diag_set(diag, -ENOENT, PYP_EXIT_UNTRACEABLE, hint,
+			"process %d (%s) does not run Python", t->pid, t->exe);
+}
+
+static void search_deinit(struct search *s)
+{
+	python_free(s->python);
+	free(s->v);
+}
+
+int python_discover(const struct target *t, struct python **ret, struct diag *diag)
+{
+	_cleanup_(target_maps_deinit) struct target_maps maps = {0};
+	_cleanup_(search_deinit) struct search s = {.target = t};
+	int err = target_maps_read(t, &maps, diag);
+
+	if (!err && list_candidates(&s, &maps))
+		err = diag_errno(diag, ENOMEM, "cannot look into process %d", t->pid);
+	for (size_t i = 0; !err && i < s.n; i++)
+		err = try_candidate(&s, s.v[i].map, diag);
+	if (err)
+		return err;
+	if (!s.python)
+		return not_found(&s, diag);
+	*ret = TAKE_PTR(s.python);
+	return 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of python/ share; nobody else includes this. */
+#ifndef PYPROF_PYTHON_INSIDE_H
+#define PYPROF_PYTHON_INSIDE_H
+
+#include "python/python.h"
+
+/* The evaluator of CPython 3.6 and later; of all before. */
+#define PYTHON_EVALUATOR     "_PyEval_EvalFrameDefault"
+#define PYTHON_EVALUATOR_OLD "PyEval_EvalFrameEx"
+
+/* py->version etc. as PY_VERSION_HEX has them, without release level and serial. */
+static inline uint32_t python_hex(const struct python *py)
+{
+	return (uint32_t)py->major << 16 | (uint32_t)py->minor << 8 | py->micro;
+}
+
+/*
+ * Compare py->layout with what the interpreter says about itself: _Py_DebugOffsets at runtime_vaddr
+ * (3.13+) and the code that reads interp->eval_frame. Offsets that are known better are taken over;
+ * impossible ones, or a version that differs from py's, are an error (exit code 5). Sets
+ * py->free_threaded and py->debug_offsets. Pure.
+ */
+int python_confirm_layout(const struct image *img, uint64_t runtime_vaddr, struct python *py,
+			  struct diag *diag);
+
+#endif

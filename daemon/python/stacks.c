@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Reading every thread's Python stack out of a running process, which changes while it is read:
+ * _PyRuntime → interpreters → thread states → frames. Lists may be torn or made up, so everything
+ * is capped and no address is taken for granted; a torn stack is the caller's to recognize.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "python/python.h"
+#include "target/proc.h"
+
+#define MAX_INTERPRETERS 1024
+#define MAX_THREADS	 TARGET_MAX_THREADS
+#define MAX_FRAMES	 (2u << 20) /* of all threads together */
+#define MAX_READS	 (1u << 20) /* a second or so */
+
+/* What is read of a frame in one go: all offsets we need lie within. */
+#define FRAME_BYTES 128
+
+/* Where glibc keeps the thread id in struct pthread, on x86-64 (2.4 and later: nptl/descr.h). */
+#define GLIBC_PTHREAD_TID 720
+
+/* Frames lie side by side, so memory is read by the page. */
+#define PAGE 4096u
+
+/* Recently seen code objects, and whether their frames count. */
+#define CODE_CACHE 256
+
+struct tid_pair {
+	pid_t inner; /* as the process sees it */
+	pid_t outer; /* as we do */
+};
+
+struct walk {
+	const struct python *py;
+	const struct layout *l;
+	const struct memory *mem;
+	unsigned int reads;
+	size_t frames;
+	uint64_t page; /* address of what page_data holds; 1: nothing */
+	uint8_t page_data[PAGE];
+	struct {
+		uint64_t code;
+		bool skip;
+	} codes[CODE_CACHE];
+	struct tid_pair *tids;
+	size_t ntids;
+	bool check_tids;
+	struct python_stack *v;
+	size_t n, room;
+};
+
+static int walk_read(struct walk *w, uint64_t addr, void *out, size_t n)
+{
+	uint64_t page = addr & ~(uint64_t)(PAGE - 1);
+
+	if (page != w->page || addr - page + n > PAGE) {
+		if (++w->reads > MAX_READS)
+			return -E2BIG;
+		w->page = 1;
+		if (addr - page + n > PAGE || memory_read(w->mem, page, w->page_data, PAGE))
+			return memory_read(w->mem, addr, out, n);
+		w->page = page;
+	}
+	memcpy(out, w->page_data + (addr - page), n);
+	return 0;
+}
+
+static int walk_u64(struct walk *w, uint64_t addr, uint64_t *ret)
+{
+	return walk_read(w, addr, ret, sizeof(*ret));
+}
+
+/* Frames of code that nobody counts: the interpreter's own shims. */
+static bool skip_code(struct walk *w, uint64_t code)
+{
+	size_t slot = (code >> 4) % CODE_CACHE;
+	uint32_t flags = 0;
+
+	if (!w->l->bpf.code_skip_flags)
+		return false;
+	if (w->codes[slot].code != code) {
+		if (walk_read(w, code + w->l->bpf.code_flags, &flags, sizeof(flags)))
+			flags = 0;
+		w->codes[slot].code = code;
+		w->codes[slot].skip = flags & w->l->bpf.code_skip_flags;
+	}
+	return w->codes[slot].skip;
+}
+
+static uint64_t u64_in(const uint8_t *block, uint16_t offset)
+{
+	uint64_t v;
+
+	memcpy(&v, block + offset, sizeof(v));
+	return v;
+}
+
+/* How many bytes of a frame we need. */
+static size_t frame_bytes(const struct pyp_layout *b)
+{
+	size_t n = (b->frame_code > b->frame_previous ? b->frame_code : b->frame_previous) + 8u;
+
+	if (b->frame_owner != LAYOUT_NONE && b->frame_owner + 1u > n)
+		n = b->frame_owner + 1u;
+	return n;
+}
+
+static int add_frame(struct python_stack *st, size_t *room, uint64_t frame, uint64_t code)
+{
+	if (st->n == *room) {
+		size_t want = *room ? 2 * *room : 16;
+		struct pyp_chain_frame *v = reallocarray(st->frames, want, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		st->frames = v;
+		*room = want;
+	}
+	st->frames[st->n++] = (struct pyp_chain_frame){.frame = frame, .code = code};
+	return 0;
+}
+
+/* From the innermost frame outwards. Only running out of memory is an error. */
+static int walk_frames(struct walk *w, uint64_t frame, struct python_stack *st)
+{
+	const struct pyp_layout *b = &w->l->bpf;
+	size_t need = frame_bytes(b), room = 0;
+	uint8_t block[FRAME_BYTES];
+
+	for (unsigned int depth = 0; frame; depth++) {
+		uint64_t code;
+		bool entry;
+		int err = 0;
+
+		if (depth == PYP_CHAIN_MAX_DEPTH || w->frames++ >= MAX_FRAMES ||
+		    need > sizeof(block) || walk_read(w, frame, block, need)) {
+			st->truncated = true;
+			return 0;
+		}
+		code = u64_in(block, b->frame_code) & ~(uint64_t)b->code_tag_mask;
+		entry = b->frame_owner != LAYOUT_NONE && block[b->frame_owner] >= b->owner_entry;
+		if (code && !entry && !skip_code(w, code))
+			err = add_frame(st, &room, frame, code);
+		if (err)
+			return err;
+		frame = u64_in(block, b->frame_previous);
+	}
+	return 0;
+}
+
+static int current_frame(struct walk *w, uint64_t tstate, uint64_t *ret)
+{
+	uint64_t cframe;
+
+	if (w->l->ts_cframe == LAYOUT_NONE)
+		return walk_u64(w, tstate + w->l->ts_frame, ret);
+	if (walk_u64(w, tstate + w->l->ts_cframe, &cframe))
+		return -EFAULT;
+	*ret = 0;
+	return cframe ? walk_u64(w, cframe + w->l->cframe_current, ret) : 0;
+}
+
+static int by_inner(const void *a, const void *b)
+{
+	const struct tid_pair *x = a, *y = b;
+
+	return (x->inner > y->inner) - (x->inner < y->inner);
+}
+
+/* The thread that the process knows as `inner`; 0: it has none. */
+static pid_t outer_tid(const struct walk *w, uint64_t inner)
+{
+	struct tid_pair key = {.inner = (pid_t)inner};
+	const struct tid_pair *hit = NULL;
+
+	if (inner == 0 || inner > INT32_MAX)
+		return 0;
+	if (!w->check_tids)
+		return (pid_t)inner;
+	if (w->ntids)
+		hit = bsearch(&key, w->tids, w->ntids, sizeof(key), by_inner);
+	return hit ? hit->outer : 0;
+}
+
+static pid_t thread_tid(struct walk *w, uint64_t tstate)
+{
+	uint64_t v;
+	uint32_t tid;
+
+	if (w->l->ts_native_thread_id != LAYOUT_NONE) {
+		if (walk_u64(w, tstate + w->l->ts_native_thread_id, &v))
+			return 0;
+		return outer_tid(w, v);
+	}
+	/* thread_id is a pthread_t, the address of a struct that is glibc's own business: what
+	 * is found there counts only if it is the id of one of the process's threads. */
+	if (!w->check_tids || walk_u64(w, tstate + w->l->ts_thread_id, &v) || !v ||
+	    walk_read(w, v + GLIBC_PTHREAD_TID, &tid, sizeof(tid)))
+		return 0;
+	return outer_tid(w, tid);
+}
+
+static int walk_thread(struct walk *w, uint64_t tstate)
+{
+	struct python_stack *st;
+	uint64_t frame = 0;
+
+	if (w->n == w->room) {
+		size_t want = w->room ? 2 * w->room : 16;
+		struct python_stack *v = reallocarray(w->v, want, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		w->v = v;
+		w->room = want;
+	}
+	st = &w->v[w->n++];
+	*st = (struct python_stack){.tstate = tstate};
+	st->tid = thread_tid(w, tstate);
+	st->truncated = current_frame(w, tstate, &frame) != 0;
+	return walk_frames(w, frame, st);
+}
+
+static int walk_threads(struct walk *w, uint64_t interp)
+{
+	uint64_t tstate;
+	int err = walk_u64(w, interp + w->l->interp_threads_head, &tstate);
+
+	while (!err && tstate && w->n < MAX_THREADS) {
+		err = walk_thread(w, tstate);
+		/* A thread state may be freed at any moment: the rest of the list is lost then. */
+		if (!err && walk_u64(w, tstate + w->l->ts_next, &tstate))
+			break;
+	}
+	return err == -ENOMEM ? err : 0;
+}
+
+static int walk_interpreters(struct walk *w)
+{
+	uint64_t interp;
+	int err = walk_u64(w, w->py->runtime + w->l->runtime_interpreters_head, &interp);
+
+	if (err)
+		return err;
+	for (unsigned int i = 0; interp && i < MAX_INTERPRETERS; i++) {
+		err = walk_threads(w, interp);
+		if (err || walk_u64(w, interp + w->l->interp_next, &interp))
+			break;
+	}
+	return err;
+}
+
+/* The process may live in a pid namespace, where its threads have other ids than here. */
+static pid_t inner_tid(pid_t pid, pid_t tid)
+{
+	_cleanup_free_ char *status = NULL;
+	char path[64];
+	pid_t inner;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	if (proc_read(AT_FDCWD, path, 65536, &status, NULL))
+		return 0;
+	inner = proc_last_pid(status, "NSpid");
+	return inner ? inner : tid;
+}
+
+static int list_tids(struct walk *w, pid_t pid, struct diag *diag)
+{
+	_cleanup_free_ struct target_thread *threads = NULL;
+	struct target t = {.pid = pid, .pidfd = -1}; /* without a pidfd it counts as alive */
+	bool nested = inner_tid(pid, pid) != pid;
+	size_t n;
+	int err = target_threads(&t, &threads, &n, diag);
+
+	if (err)
+		return err;
+	w->tids = calloc(n + 1, sizeof(*w->tids));
+	if (!w->tids)
+		return diag_errno(diag, ENOMEM, "cannot read the stacks of process %d", pid);
+	for (size_t i = 0; i < n; i++) {
+		w->tids[i].outer = threads[i].tid;
+		w->tids[i].inner = nested ? inner_tid(pid, threads[i].tid) : threads[i].tid;
+	}
+	qsort(w->tids, n, sizeof(*w->tids), by_inner);
+	w->ntids = n;
+	w->check_tids = true;
+	return 0;
+}
+
+static void walk_free(struct walk *w)
+{
+	if (!w)
+		return;
+	python_stacks_free(w->v, w->n);
+	free(w->tids);
+	free(w);
+}
+DEFINE_FREEP(struct walk, walk_free)
+
+int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
+		  struct python_stack **ret, size_t *n, struct diag *diag)
+{
+	_cleanup_(walk_freep) struct walk *w = calloc(1, sizeof(*w));
+	int err = 0;
+
+	if (!w)
+		return diag_errno(diag, ENOMEM, "cannot read the stacks of process %d", pid);
+	w->py = py;
+	w->l = &py->layout;
+	w->mem = mem;
+	w->page = 1;
+	if (!py->runtime || w->l->runtime_interpreters_head == LAYOUT_NONE)
+		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
+				"Python %s in process %d does not show its threads", py->version,
+				pid);
+	err = pid > 0 ? list_tids(w, pid, diag) : 0;
+	if (!err)
+		err = walk_interpreters(w);
+	if (err)
+		return diag_errno(diag, -err, "cannot read the stacks of process %d", pid);
+	*ret = TAKE_PTR(w->v);
+	*n = w->n;
+	w->n = 0;
+	return 0;
+}
+
+void python_stacks_free(struct python_stack *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i].frames);
+	free(v);
+}
