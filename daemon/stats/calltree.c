@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The calling-context tree: see calltree.h. */
+#include "stats/calltree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "stats/func.h"
+
+void calltree_init(struct calltree *t, uint32_t limit)
+{
+	*t = (struct calltree){.limit = limit};
+}
+
+void calltree_deinit(struct calltree *t)
+{
+	free(t->nodes);
+	map_deinit(&t->children);
+	*t = (struct calltree){0};
+}
+
+void calltree_clear(struct calltree *t)
+{
+	map_clear(&t->children);
+	t->n = 0;
+	t->contexts = 0;
+}
+
+static int reserve(struct calltree *t, uint32_t n)
+{
+	uint32_t cap = t->cap ? t->cap : 256;
+	struct node *nodes;
+
+	if (t->n + n <= t->cap)
+		return 0;
+	while (cap < t->n + n) {
+		if (cap > UINT32_MAX / 2)
+			return -ENOMEM;
+		cap *= 2;
+	}
+	nodes = reallocarray(t->nodes, cap, sizeof(*nodes));
+	if (!nodes)
+		return -ENOMEM;
+	t->nodes = nodes;
+	t->cap = cap;
+	return 0;
+}
+
+static uint32_t add_node(struct calltree *t, uint32_t parent, uint32_t func)
+{
+	t->nodes[t->n] = (struct node){
+		.parent = parent,
+		.func = func,
+		.min = {UINT64_MAX, UINT64_MAX},
+	};
+	return t->n++;
+}
+
+uint32_t calltree_add_root(struct calltree *t)
+{
+	uint32_t root;
+
+	if (reserve(t, NODES_PER_ROOT))
+		return NODE_NONE;
+	root = add_node(t, NODE_NONE, SNAPSHOT_NONE);
+	add_node(t, root, FUNC_TRUNCATED);
+	add_node(t, root, FUNC_LOST);
+	return root;
+}
+
+uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t func)
+{
+	uint64_t key = (uint64_t)parent << 32 | func;
+	uint32_t node;
+
+	if (map_get(&t->children, key, &node))
+		return node;
+	if (t->contexts >= t->limit || reserve(t, 1) || map_put(&t->children, key, t->n))
+		return NODE_NONE;
+	t->contexts++;
+	return add_node(t, parent, func);
+}

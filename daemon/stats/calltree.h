@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The calling-context tree: one node per path of functions from a thread's root. Nodes are never
+ * removed but all at once, and a parent's index is lower than its children's. The tree holds self
+ * times only; everything cumulative is derived from it when a view is built.
+ *
+ * Every root comes with two children for what cannot be placed, outside the cap and at fixed
+ * distances: "(truncated)" and "(lost)".
+ */
+#ifndef PYPROF_STATS_CALLTREE_H
+#define PYPROF_STATS_CALLTREE_H
+
+#include <stdint.h>
+
+#include "base/map.h"
+#include "snapshot/snapshot.h"
+
+#define NODE_NONE UINT32_MAX
+/* From a root's index to those of its pseudo children. */
+#define NODE_TRUNCATED(root) ((root) + 1)
+#define NODE_LOST(root)	     ((root) + 2)
+#define NODES_PER_ROOT	     3
+
+struct node {
+	uint32_t parent;     /* NODE_NONE: a root */
+	uint32_t func;	     /* SNAPSHOT_NONE: a root */
+	uint32_t last_child; /* the child entered last; 0 (a root, nobody's child): none yet */
+	uint32_t pad;
+	uint64_t calls;
+	uint64_t self[SNAPSHOT_CLOCKS];
+	uint64_t min[SNAPSHOT_CLOCKS]; /* complete activations; UINT64_MAX while there is none */
+	uint64_t max[SNAPSHOT_CLOCKS];
+};
+
+struct calltree {
+	struct node *nodes;
+	uint32_t n, cap;
+	uint32_t limit; /* nodes besides the roots and their pseudo children */
+	uint32_t contexts;
+	struct map children; /* (parent, func) → node */
+};
+
+void calltree_init(struct calltree *t, uint32_t limit);
+void calltree_deinit(struct calltree *t);
+void calltree_clear(struct calltree *t); /* no nodes at all, memory kept */
+
+/* A new root with its pseudo children; NODE_NONE: out of memory. */
+uint32_t calltree_add_root(struct calltree *t);
+
+/* The child of parent for func, added if it is new; NODE_NONE: it does not fit. */
+uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t func);
+
+#endif

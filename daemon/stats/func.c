@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Functions and code objects: see func.h. */
+#include "stats/func.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FUNC_NONE      UINT32_MAX
+#define CODES_PER_FUNC 4
+
+static uint64_t hash_str(uint64_t seed, const char *str)
+{
+	/* With the terminator, so that "ab"+"c" is not "a"+"bc"; NULL differs from "". */
+	return str ? strtab_hash(seed, str, strlen(str) + 1) : strtab_hash(seed, "\1", 1);
+}
+
+uint64_t func_identity_hash(const struct func_identity *id)
+{
+	uint64_t h = strtab_hash(0, &id->firstlineno, sizeof(id->firstlineno));
+
+	return hash_str(hash_str(hash_str(h, id->filename), id->name), id->qualname);
+}
+
+static bool str_equal(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool func_identity_equal(const struct func_identity *a, const struct func_identity *b)
+{
+	return a->firstlineno == b->firstlineno && str_equal(a->name, b->name) &&
+	       str_equal(a->filename, b->filename) && str_equal(a->qualname, b->qualname);
+}
+
+int funcs_init(struct funcs *f, uint32_t limit, uint64_t string_bytes)
+{
+	static const struct func_identity pseudo[FUNC_PSEUDO_MAX] = {
+		[FUNC_TRUNCATED] = {.filename = "~", .name = "(truncated)"},
+		[FUNC_LOST] = {.filename = "~", .name = "(lost)"},
+	};
+
+	/* The pseudo functions come on top of the caps. */
+	*f = (struct funcs){.limit = limit + FUNC_PSEUDO_MAX, .strings.limit = string_bytes + 64};
+	for (uint32_t i = 0; i < FUNC_PSEUDO_MAX; i++) {
+		funcs_intern(f, &pseudo[i]);
+		if (f->n != i + 1) {
+			funcs_deinit(f);
+			return -ENOMEM;
+		}
+	}
+	/* A target's function of that name is another one. */
+	map_clear(&f->by_identity);
+	return 0;
+}
+
+void funcs_deinit(struct funcs *f)
+{
+	free(f->list);
+	strtab_deinit(&f->strings);
+	map_deinit(&f->by_identity);
+	map_deinit(&f->by_code);
+	*f = (struct funcs){0};
+}
+
+struct func_identity funcs_identity(const struct funcs *f, uint32_t func)
+{
+	const struct func *fn = &f->list[func];
+
+	return (struct func_identity){
+		.filename = strtab_get(&f->strings, fn->filename),
+		.name = strtab_get(&f->strings, fn->name),
+		.qualname = strtab_get(&f->strings, fn->qualname),
+		.firstlineno = fn->firstlineno,
+	};
+}
+
+static int reserve(struct funcs *f)
+{
+	uint32_t cap = f->cap ? f->cap * 2 : 64;
+	struct func *list;
+
+	if (f->n >= f->limit)
+		return -ENOSPC;
+	if (f->n < f->cap)
+		return 0;
+	list = reallocarray(f->list, cap, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	f->list = list;
+	f->cap = cap;
+	return 0;
+}
+
+static int intern_strings(struct funcs *f, const struct func_identity *id, struct func *ret)
+{
+	int err = strtab_add(&f->strings, id->filename, &ret->filename);
+
+	if (!err)
+		err = strtab_add(&f->strings, id->name, &ret->name);
+	ret->qualname = STRTAB_NONE;
+	if (!err && id->qualname)
+		err = strtab_add(&f->strings, id->qualname, &ret->qualname);
+	return err;
+}
+
+uint32_t funcs_intern(struct funcs *f, const struct func_identity *id)
+{
+	struct func fn = {.firstlineno = id->firstlineno, .next = FUNC_NONE};
+	uint64_t hash = func_identity_hash(id);
+
+	map_get(&f->by_identity, hash, &fn.next);
+	for (uint32_t i = fn.next; i != FUNC_NONE; i = f->list[i].next) {
+		struct func_identity other = funcs_identity(f, i);
+
+		if (func_identity_equal(id, &other))
+			return i;
+	}
+	if (reserve(f) || intern_strings(f, id, &fn) || map_put(&f->by_identity, hash, f->n))
+		return FUNC_TRUNCATED;
+	f->list[f->n] = fn;
+	return f->n++;
+}
+
+bool funcs_bind(struct funcs *f, uint64_t code, uint32_t func)
+{
+	uint32_t old;
+
+	if (f->by_code.n / CODES_PER_FUNC >= f->limit && !funcs_find(f, code, &old))
+		return false;
+	return map_put(&f->by_code, code, func) == 0;
+}
+
+void funcs_forget(struct funcs *f, uint64_t code)
+{
+	map_del(&f->by_code, code);
+}
+
+void funcs_forget_all(struct funcs *f)
+{
+	map_clear(&f->by_code);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Functions and the code objects that stand for them. A function is its identity: filename, first
+ * line, name and, where there is one, qualified name. Code objects come and go, and their addresses
+ * are reused; functions stay, and two code objects of the same identity are one function (as in
+ * cProfile's reports).
+ *
+ * Owns all names. Capped in functions, in code addresses (four per function) and in bytes of names;
+ * what does not fit is FUNC_TRUNCATED.
+ */
+#ifndef PYPROF_STATS_FUNC_H
+#define PYPROF_STATS_FUNC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/strtab.h"
+
+/* Pseudo functions, always present. */
+enum { FUNC_TRUNCATED = 0, FUNC_LOST = 1, FUNC_PSEUDO_MAX };
+
+struct func {
+	uint32_t filename, name, qualname; /* string ids; qualname may be STRTAB_NONE */
+	int32_t firstlineno;
+	uint32_t next; /* another function with the same hash, or UINT32_MAX */
+};
+
+struct func_identity {
+	const char *filename, *name, *qualname; /* qualname may be NULL */
+	int32_t firstlineno;
+};
+
+struct funcs {
+	struct func *list;
+	uint32_t n, cap, limit;
+	struct strtab strings;
+	struct map by_identity; /* hash of the identity → first function with it */
+	struct map by_code;	/* code address → function */
+};
+
+/* 0 or -ENOMEM (then there is nothing to deinit). */
+int funcs_init(struct funcs *f, uint32_t limit, uint64_t string_bytes);
+void funcs_deinit(struct funcs *f);
+
+/* The function with this identity, added if it is new; FUNC_TRUNCATED if it does not fit. */
+uint32_t funcs_intern(struct funcs *f, const struct func_identity *id);
+/* Its identity; strings are valid until the next funcs_intern. */
+struct func_identity funcs_identity(const struct funcs *f, uint32_t func);
+
+/* This code address stands for func from now on. False: it did not fit. */
+bool funcs_bind(struct funcs *f, uint64_t code, uint32_t func);
+/* The code object is gone: its address means nothing any more. */
+void funcs_forget(struct funcs *f, uint64_t code);
+/* No address means anything any more. */
+void funcs_forget_all(struct funcs *f);
+
+static inline bool funcs_find(const struct funcs *f, uint64_t code, uint32_t *ret)
+{
+	return map_get(&f->by_code, code, ret);
+}
+
+static inline bool func_is_pseudo(uint32_t func)
+{
+	return func < FUNC_PSEUDO_MAX;
+}
+
+uint64_t func_identity_hash(const struct func_identity *id);
+bool func_identity_equal(const struct func_identity *a, const struct func_identity *b);
+
+#endif

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Views: rows and edges from the calling-context tree. One walk over the selected threads' trees
+ * in depth-first order, with a count of how often each function and each edge is on the path from
+ * the root: the first one is the outermost activation, and only it adds to cumulative time and to
+ * primitive calls. (cProfile keeps the same counts as "recursion levels" of its entries and
+ * subentries.) Trees can be as deep as a stack, so the walk goes by links, not by recursion.
+ */
+#include "stats/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+/* What the walk knows of one node besides the snapshot's. */
+struct walk_node {
+	uint32_t first_child, next_sibling; /* SNAPSHOT_NONE: none */
+	uint32_t edge;
+	uint64_t cum[SNAPSHOT_CLOCKS]; /* self and all below */
+};
+
+struct walk {
+	const struct snapshot *s;
+	const struct view_filter *filter;
+	struct view *v;
+	struct walk_node *nodes;
+	uint32_t *func_depth; /* times on the path, by function */
+	uint32_t *edge_depth; /* the same, by edge; grows with the edges */
+	size_t edges_cap;
+	struct map edges; /* (caller, callee) → edge */
+};
+
+static void walk_deinit(struct walk *w)
+{
+	free(w->nodes);
+	free(w->func_depth);
+	free(w->edge_depth);
+	map_deinit(&w->edges);
+}
+
+void view_free(struct view *v)
+{
+	if (!v)
+		return;
+	free(v->rows);
+	free(v->edges);
+	free(v);
+}
+
+static bool selected(const struct walk *w, uint32_t thread)
+{
+	const struct snapshot_thread *t = &w->s->threads[thread];
+
+	if (!w->filter)
+		return true;
+	return (!w->filter->pid || w->filter->pid == t->pid) &&
+	       (!w->filter->tid || w->filter->tid == t->tid);
+}
+
+/* Children lists and sums. Parents come first, so backwards every node comes after its children. */
+static void link_nodes(struct walk *w)
+{
+	for (uint32_t i = 0; i < w->s->nnodes; i++) {
+		w->nodes[i].first_child = SNAPSHOT_NONE;
+		w->nodes[i].next_sibling = SNAPSHOT_NONE;
+	}
+	for (uint32_t i = w->s->nnodes; i-- > 0;) {
+		const struct snapshot_node *n = &w->s->nodes[i];
+		struct walk_node *wn = &w->nodes[i], *parent;
+
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			wn->cum[c] += n->self[c];
+		if (n->parent == SNAPSHOT_NONE)
+			continue;
+		parent = &w->nodes[n->parent];
+		wn->next_sibling = parent->first_child;
+		parent->first_child = i;
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			parent->cum[c] += wn->cum[c];
+	}
+}
+
+static int reserve_edge(struct walk *w)
+{
+	size_t cap = w->edges_cap ? w->edges_cap * 2 : 64;
+	struct view_edge *edges;
+	uint32_t *depth;
+
+	if (w->v->nedges < w->edges_cap)
+		return 0;
+	edges = reallocarray(w->v->edges, cap, sizeof(*edges));
+	if (!edges)
+		return -ENOMEM;
+	w->v->edges = edges;
+	depth = reallocarray(w->edge_depth, cap, sizeof(*depth));
+	if (!depth)
+		return -ENOMEM;
+	w->edge_depth = depth;
+	w->edges_cap = cap;
+	return 0;
+}
+
+static int find_edge(struct walk *w, uint32_t caller, uint32_t callee, uint32_t *ret)
+{
+	uint64_t key = (uint64_t)callee << 32 | caller;
+	uint32_t edge = (uint32_t)w->v->nedges;
+	int err;
+
+	if (map_get(&w->edges, key, ret))
+		return 0;
+	err = reserve_edge(w);
+	if (!err)
+		err = map_put(&w->edges, key, edge);
+	if (err)
+		return err;
+	w->v->edges[edge] = (struct view_edge){.caller = caller, .callee = callee};
+	w->edge_depth[edge] = 0;
+	w->v->nedges++;
+	*ret = edge;
+	return 0;
+}
+
+static void add_to_row(struct view_row *r, const struct snapshot_node *n, const uint64_t *cum,
+		       bool outermost)
+{
+	r->ncalls += n->calls;
+	r->inflight += n->inflight;
+	if (outermost)
+		r->pcalls += n->calls;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		r->tot[c] += n->self[c];
+		if (outermost)
+			r->cum[c] += cum[c];
+		if (n->min[c] < r->min[c])
+			r->min[c] = n->min[c];
+		if (n->max[c] > r->max[c])
+			r->max[c] = n->max[c];
+	}
+}
+
+static void add_to_edge(struct view_edge *e, const struct snapshot_node *n, const uint64_t *cum,
+			bool outermost)
+{
+	e->ncalls += n->calls;
+	if (outermost)
+		e->pcalls += n->calls;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		e->tot[c] += n->self[c];
+		if (outermost)
+			e->cum[c] += cum[c];
+	}
+}
+
+static int node_enter(struct walk *w, uint32_t i)
+{
+	const struct snapshot_node *n = &w->s->nodes[i];
+	struct walk_node *wn = &w->nodes[i];
+	int err;
+
+	if (n->parent == SNAPSHOT_NONE)
+		return 0;
+	err = find_edge(w, w->s->nodes[n->parent].func, n->func, &wn->edge);
+	if (err)
+		return err;
+	add_to_row(&w->v->rows[n->func], n, wn->cum, w->func_depth[n->func]++ == 0);
+	add_to_edge(&w->v->edges[wn->edge], n, wn->cum, w->edge_depth[wn->edge]++ == 0);
+	return 0;
+}
+
+static void node_leave(struct walk *w, uint32_t i)
+{
+	const struct snapshot_node *n = &w->s->nodes[i];
+
+	if (n->parent == SNAPSHOT_NONE)
+		return;
+	w->func_depth[n->func]--;
+	w->edge_depth[w->nodes[i].edge]--;
+}
+
+static int walk_tree(struct walk *w, uint32_t root)
+{
+	uint32_t i = root;
+
+	for (;;) {
+		int err = node_enter(w, i);
+
+		if (err)
+			return err;
+		if (w->nodes[i].first_child != SNAPSHOT_NONE) {
+			i = w->nodes[i].first_child;
+			continue;
+		}
+		node_leave(w, i);
+		while (i != root && w->nodes[i].next_sibling == SNAPSHOT_NONE) {
+			i = w->s->nodes[i].parent;
+			node_leave(w, i);
+		}
+		if (i == root)
+			return 0;
+		i = w->nodes[i].next_sibling;
+	}
+}
+
+static int walk_threads(struct walk *w)
+{
+	for (uint32_t t = 0; t < w->s->nthreads; t++) {
+		int err = selected(w, t) ? walk_tree(w, w->s->threads[t].root) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int walk_init(struct walk *w)
+{
+	const struct snapshot *s = w->s;
+
+	/* calloc(0) may be NULL: ask for one more. */
+	w->nodes = calloc((size_t)s->nnodes + 1, sizeof(*w->nodes));
+	w->func_depth = calloc((size_t)s->nfuncs + 1, sizeof(*w->func_depth));
+	w->v->rows = calloc((size_t)s->nfuncs + 1, sizeof(*w->v->rows));
+	if (!w->nodes || !w->func_depth || !w->v->rows)
+		return -ENOMEM;
+	for (uint32_t f = 0; f < s->nfuncs; f++)
+		w->v->rows[f] = (struct view_row){.func = f, .min = {UINT64_MAX, UINT64_MAX}};
+	link_nodes(w);
+	return 0;
+}
+
+static bool row_used(const struct view_row *r)
+{
+	return r->ncalls || r->inflight || r->cum[SNAPSHOT_CPU] || r->cum[SNAPSHOT_WALL];
+}
+
+static void finish_rows(struct view *v, uint32_t nfuncs)
+{
+	for (uint32_t f = 0; f < nfuncs; f++) {
+		const struct view_row *r = &v->rows[f];
+
+		if (!row_used(r))
+			continue;
+		v->ncalls += r->ncalls;
+		v->pcalls += r->pcalls;
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			v->total[c] += r->tot[c];
+		v->rows[v->nrows++] = *r;
+	}
+}
+
+static int compare_edges(const void *pa, const void *pb)
+{
+	const struct view_edge *a = pa, *b = pb;
+
+	if (a->callee != b->callee)
+		return a->callee < b->callee ? -1 : 1;
+	return (a->caller > b->caller) - (a->caller < b->caller);
+}
+
+int view_build(const struct snapshot *s, const struct view_filter *filter, struct view **ret)
+{
+	_cleanup_(view_freep) struct view *v = calloc(1, sizeof(*v));
+	_cleanup_(walk_deinit) struct walk w = {.s = s, .filter = filter, .v = v};
+	int err;
+
+	if (!v)
+		return -ENOMEM;
+	v->snapshot = s;
+	err = walk_init(&w);
+	if (!err)
+		err = walk_threads(&w);
+	if (err)
+		return err;
+	finish_rows(v, s->nfuncs);
+	if (v->nedges)
+		qsort(v->edges, v->nedges, sizeof(*v->edges), compare_edges);
+	*ret = TAKE_PTR(v);
+	return 0;
+}
