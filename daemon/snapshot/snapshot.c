@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Snapshots: their memory and their checks. See snapshot.h. */
+#include "snapshot/snapshot.h"
+
+#include <stdalign.h>
+#include <stddef.h>
+#include <string.h>
+
+#define ARENA_CHUNK ((size_t)64 * 1024)
+
+/* Chunks of the arena, newest first. Small allocations share one, large ones have their own. */
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	alignas(max_align_t) unsigned char data[];
+};
+
+struct snapshot *snapshot_new(void)
+{
+	return calloc(1, sizeof(struct snapshot));
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	if (!s)
+		return;
+	for (struct chunk *c = s->arena, *next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	free(s);
+}
+
+static struct chunk *chunk_new(size_t size)
+{
+	struct chunk *c;
+	size_t total;
+
+	if (__builtin_add_overflow(size, sizeof(*c), &total))
+		return NULL;
+	c = calloc(1, total);
+	if (c)
+		c->size = size;
+	return c;
+}
+
+void *snapshot_alloc(struct snapshot *s, size_t n, size_t size)
+{
+	const size_t align = alignof(max_align_t);
+	struct chunk *c = s->arena;
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(n, size, &bytes) ||
+	    __builtin_add_overflow(bytes, align - 1, &bytes))
+		return NULL;
+	bytes &= ~(align - 1);
+	if (!c || c->size - c->used < bytes) {
+		struct chunk *fresh = chunk_new(bytes > ARENA_CHUNK / 4 ? bytes : ARENA_CHUNK);
+
+		if (!fresh)
+			return NULL;
+		if (c && fresh->size == bytes) {
+			/* A large one goes behind: the first chunk's rest stays in use. */
+			fresh->next = c->next;
+			c->next = fresh;
+		} else {
+			fresh->next = c;
+			s->arena = fresh;
+		}
+		c = fresh;
+	}
+	p = c->data + c->used;
+	c->used += bytes;
+	return p;
+}
+
+const char *snapshot_strn(struct snapshot *s, const char *str, size_t n)
+{
+	char *copy;
+
+	if (!str || n == SIZE_MAX)
+		return NULL;
+	copy = snapshot_alloc(s, n + 1, 1);
+	if (copy)
+		memcpy(copy, str, n);
+	return copy;
+}
+
+const char *snapshot_str(struct snapshot *s, const char *str)
+{
+	return str ? snapshot_strn(s, str, strlen(str)) : NULL;
+}
+
+bool snapshot_exact(const struct snapshot *s)
+{
+	/* The counters of calls or contexts that went missing; the others cost a name or a time. */
+	static const enum pyp_counter lossy[] = {
+		PYP_CNT_lost_events,
+		PYP_CNT_fault_frame,
+		PYP_CNT_map_full,
+	};
+
+	for (uint32_t i = 0; i < s->ntargets; i++) {
+		const struct snapshot_target *t = &s->targets[i];
+
+		if (t->decode_errors || t->truncated)
+			return false;
+		for (size_t k = 0; k < sizeof(lossy) / sizeof(lossy[0]); k++)
+			if (t->counters[lossy[k]])
+				return false;
+	}
+	return true;
+}
+
+static bool node_valid(const struct snapshot *s, uint32_t i)
+{
+	const struct snapshot_node *n = &s->nodes[i];
+
+	if (n->thread >= s->nthreads)
+		return false;
+	if (n->parent == SNAPSHOT_NONE)
+		return n->func == SNAPSHOT_NONE && s->threads[n->thread].root == i;
+	if (n->parent >= i || n->func >= s->nfuncs)
+		return false;
+	return s->nodes[n->parent].thread == n->thread;
+}
+
+static bool thread_valid(const struct snapshot *s, uint32_t i)
+{
+	uint32_t root = s->threads[i].root;
+
+	return root < s->nnodes && s->nodes[root].parent == SNAPSHOT_NONE &&
+	       s->nodes[root].thread == i;
+}
+
+bool snapshot_valid(const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		if (!thread_valid(s, i))
+			return false;
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (!s->funcs[i].filename || !s->funcs[i].name)
+			return false;
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (!node_valid(s, i))
+			return false;
+	return true;
+}
