@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Code announcements: see codes.h. */
+#include "stack/codes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+
+#define UNREADABLE "<unreadable>"
+#define UNKNOWN	   "<unknown>"
+
+static void names_deinit(struct profile_code_names *n)
+{
+	free(n->filename);
+	free(n->name);
+	free(n->qualname);
+}
+
+int codes_init(struct codes *c, const struct profile_limits *limits, profile_resolve_fn resolve,
+	       void *ctx)
+{
+	*c = (struct codes){.resolve = resolve, .ctx = ctx};
+	return funcs_init(&c->funcs, limits->funcs, limits->string_bytes);
+}
+
+static void pending_drop(struct codes *c, struct codes_pending *pe)
+{
+	for (int i = 0; i < CODES_STRINGS; i++)
+		free(pe->str[i]);
+	*pe = c->pending[--c->npending];
+}
+
+void codes_deinit(struct codes *c)
+{
+	while (c->npending)
+		pending_drop(c, &c->pending[0]);
+	funcs_deinit(&c->funcs);
+}
+
+static struct codes_pending *pending_find(struct codes *c, uint32_t tid)
+{
+	for (uint32_t i = 0; i < c->npending; i++)
+		if (c->pending[i].tid == tid)
+			return &c->pending[i];
+	return NULL;
+}
+
+/* This thread's announcement of this code. One of another code was never finished: its CODE record
+ * was lost. */
+static struct codes_pending *pending_get(struct codes *c, uint32_t tid, uint64_t code)
+{
+	struct codes_pending *pe = pending_find(c, tid);
+
+	if (pe && pe->code == code)
+		return pe;
+	if (!pe && c->npending == CODES_PENDING)
+		pe = &c->pending[c->evict++ % CODES_PENDING];
+	if (pe)
+		pending_drop(c, pe);
+	pe = &c->pending[c->npending++];
+	*pe = (struct codes_pending){.tid = tid, .code = code};
+	return pe;
+}
+
+void codes_string(struct codes *c, uint32_t tid, const struct event_string *s)
+{
+	struct codes_pending *pe;
+
+	if (s->which >= CODES_STRINGS)
+		return;
+	pe = pending_get(c, tid, s->code);
+	free(pe->str[s->which]);
+	pe->str[s->which] = NULL;
+	if (!(s->flags & PYP_STRING_UNREADABLE))
+		pe->str[s->which] = utf8_from_units(s->data, s->bytes, s->kind, NULL);
+}
+
+static void bind_names(struct codes *c, uint64_t code, const struct profile_code_names *n)
+{
+	struct func_identity id = {
+		.filename = n->filename ? n->filename : UNREADABLE,
+		.name = n->name ? n->name : UNREADABLE,
+		.qualname = n->qualname,
+		.firstlineno = n->firstlineno,
+	};
+
+	if (!n->filename || !n->name)
+		c->unreadable++;
+	/* If the address does not fit, its frames ask the resolver each time: slow, but right. */
+	funcs_bind(&c->funcs, code, funcs_intern(&c->funcs, &id));
+}
+
+/* Fill in what the target's memory says; what the records said stays. */
+static void resolve_missing(struct codes *c, uint64_t code, struct profile_code_names *n)
+{
+	_cleanup_(names_deinit) struct profile_code_names found = {0};
+
+	if (!c->resolve || c->resolve(c->ctx, code, &found))
+		return;
+	if (!n->filename)
+		n->filename = TAKE_PTR(found.filename);
+	if (!n->name)
+		n->name = TAKE_PTR(found.name);
+	if (!n->qualname)
+		n->qualname = TAKE_PTR(found.qualname);
+}
+
+void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno)
+{
+	_cleanup_(names_deinit) struct profile_code_names names = {.firstlineno = firstlineno};
+	struct codes_pending *pe = pending_find(c, tid);
+
+	if (pe && pe->code == code) {
+		names.filename = TAKE_PTR(pe->str[PYP_STR_FILENAME]);
+		names.name = TAKE_PTR(pe->str[PYP_STR_NAME]);
+		names.qualname = TAKE_PTR(pe->str[PYP_STR_QUALNAME]);
+	}
+	if (pe)
+		pending_drop(c, pe);
+	if (!names.filename || !names.name)
+		resolve_missing(c, code, &names);
+	bind_names(c, code, &names);
+}
+
+void codes_free(struct codes *c, uint64_t code)
+{
+	funcs_forget(&c->funcs, code);
+}
+
+void codes_thread_exit(struct codes *c, uint32_t tid)
+{
+	struct codes_pending *pe = pending_find(c, tid);
+
+	if (pe)
+		pending_drop(c, pe);
+}
+
+void codes_forget(struct codes *c)
+{
+	while (c->npending)
+		pending_drop(c, &c->pending[0]);
+	funcs_forget_all(&c->funcs);
+}
+
+uint32_t codes_unknown(struct codes *c, uint64_t code)
+{
+	_cleanup_(names_deinit) struct profile_code_names names = {0};
+	struct func_identity id = {.filename = UNKNOWN};
+	char name[48];
+	uint32_t func;
+
+	if (c->resolve && c->resolve(c->ctx, code, &names) == 0) {
+		bind_names(c, code, &names);
+		if (funcs_find(&c->funcs, code, &func))
+			return func;
+	}
+	snprintf(name, sizeof(name), "<unknown 0x%" PRIx64 ">", code);
+	id.name = name;
+	func = funcs_intern(&c->funcs, &id);
+	c->unreadable++;
+	funcs_bind(&c->funcs, code, func);
+	return func;
+}

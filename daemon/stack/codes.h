@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From code announcements to functions: puts together the STRING and CODE records of a code object
+ * and asks the resolver for what is missing. Owns the functions.
+ */
+#ifndef PYPROF_STACK_CODES_H
+#define PYPROF_STACK_CODES_H
+
+#include <stdint.h>
+
+#include "event/event.h"
+#include "stack/profile.h"
+#include "stats/func.h"
+
+/* Announcements in progress: at most one per thread, and few threads at a time. */
+#define CODES_PENDING 64
+#define CODES_STRINGS 3
+
+struct codes_pending {
+	uint64_t code;
+	uint32_t tid;
+	char *str[CODES_STRINGS]; /* by enum pyp_string_which; NULL: not (yet) known */
+};
+
+struct codes {
+	struct funcs funcs;
+	profile_resolve_fn resolve; /* may be NULL */
+	void *ctx;
+	struct codes_pending pending[CODES_PENDING];
+	uint32_t npending;
+	uint32_t evict;	     /* whose turn it is when all are in use */
+	uint64_t unreadable; /* code objects without readable names */
+};
+
+int codes_init(struct codes *c, const struct profile_limits *limits, profile_resolve_fn resolve,
+	       void *ctx);
+void codes_deinit(struct codes *c);
+
+void codes_string(struct codes *c, uint32_t tid, const struct event_string *s);
+void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno);
+void codes_free(struct codes *c, uint64_t code);
+/* The thread has gone: drop what it did not finish. */
+void codes_thread_exit(struct codes *c, uint32_t tid);
+/* Forget all addresses and all that is in progress. */
+void codes_forget(struct codes *c);
+
+/* The function of a code object that was never announced; binds it. */
+uint32_t codes_unknown(struct codes *c, uint64_t code);
+
+static inline uint32_t codes_func(struct codes *c, uint64_t code)
+{
+	uint32_t func;
+
+	return funcs_find(&c->funcs, code, &func) ? func : codes_unknown(c, code);
+}
+
+#endif

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The profile of one target: dispatches events to the threads they belong to, and keeps threads'
+ * lives. See profile.h; the rules of matching are in rebuild.c, those of time in timing.c.
+ */
+#include "stack/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stack/profile_priv.h"
+
+#define DEFAULT_NODES	     (4u << 20)
+#define DEFAULT_FUNCS	     (1u << 20)
+#define DEFAULT_THREADS	     65536u
+#define DEFAULT_DEPTH	     65536u
+#define DEFAULT_STRING_BYTES (UINT64_C(256) << 20)
+
+/* Construction ----------------------------------------------------------------------------- */
+
+static struct profile_limits effective_limits(const struct profile_limits *l)
+{
+	struct profile_limits none = {0};
+
+	if (!l)
+		l = &none;
+	return (struct profile_limits){
+		.nodes = l->nodes ? l->nodes : DEFAULT_NODES,
+		.funcs = l->funcs ? l->funcs : DEFAULT_FUNCS,
+		.threads = l->threads ? l->threads : DEFAULT_THREADS,
+		.depth = l->depth ? l->depth : DEFAULT_DEPTH,
+		.string_bytes = l->string_bytes ? l->string_bytes : DEFAULT_STRING_BYTES,
+	};
+}
+
+static int reserve_thread(struct profile *p)
+{
+	uint32_t cap = p->threads_cap ? p->threads_cap * 2 : 16;
+	struct thread **threads;
+
+	if (p->nthreads < p->threads_cap)
+		return 0;
+	threads = reallocarray(p->threads, cap, sizeof(*threads));
+	if (!threads)
+		return -ENOMEM;
+	p->threads = threads;
+	p->threads_cap = cap;
+	return 0;
+}
+
+/* A new thread, or NULL if it does not fit. The overflow thread comes on top of the cap. */
+static struct thread *add_thread(struct profile *p, uint32_t tid, uint64_t ts)
+{
+	struct thread *th;
+	uint32_t root;
+
+	if (p->nthreads > p->limits.threads || reserve_thread(p))
+		return NULL;
+	root = calltree_add_root(&p->rb.tree);
+	if (root == NODE_NONE)
+		return NULL;
+	th = thread_new(tid, root);
+	if (!th)
+		return NULL;
+	th->start_ns = th->end_ns = ts;
+	if (p->nthreads != PROFILE_OVERFLOW_THREAD && map_put(&p->by_tid, tid, p->nthreads)) {
+		thread_free(th);
+		return NULL;
+	}
+	p->threads[p->nthreads++] = th;
+	return th;
+}
+
+struct profile *profile_new(const struct profile_limits *limits, profile_resolve_fn resolve,
+			    void *ctx)
+{
+	_cleanup_(profile_freep) struct profile *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->limits = effective_limits(limits);
+	p->tracing = true; /* profile_begin only tells since when */
+	p->rb.max_depth = p->limits.depth;
+	calltree_init(&p->rb.tree, p->limits.nodes);
+	if (codes_init(&p->codes, &p->limits, resolve, ctx))
+		return NULL;
+	if (!add_thread(p, 0, 0))
+		return NULL;
+	thread_set_name(p->threads[PROFILE_OVERFLOW_THREAD], "(truncated)");
+	p->threads[PROFILE_OVERFLOW_THREAD]->alive = false;
+	return TAKE_PTR(p);
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->nthreads; i++)
+		thread_free(p->threads[i]);
+	free(p->threads);
+	map_deinit(&p->by_tid);
+	codes_deinit(&p->codes);
+	calltree_deinit(&p->rb.tree);
+	free(p);
+}
+
+/* Threads ---------------------------------------------------------------------------------- */
+
+static struct thread *find_thread(const struct profile *p, uint32_t tid)
+{
+	uint32_t i;
+
+	return map_get(&p->by_tid, tid, &i) ? p->threads[i] : NULL;
+}
+
+static struct thread *live_thread(const struct profile *p, uint32_t tid)
+{
+	struct thread *th = find_thread(p, tid);
+
+	return th && th->live ? th : NULL;
+}
+
+/* The thread of an event that shows it running, made known if it is not; NULL: it does not fit. */
+static struct thread *running_thread(struct profile *p, uint32_t tid, uint64_t ts)
+{
+	struct thread *th = find_thread(p, tid);
+
+	if (!th)
+		th = add_thread(p, tid, ts);
+	if (th && !th->live) {
+		timing_first_seen(th, ts);
+		th->live = true;
+	}
+	return th;
+}
+
+/*
+ * The first event of a seeded thread. The seed's stack was right, unless it is newer than the
+ * event; then the thread's time so far belongs to whatever the event finds on the stack.
+ */
+static void confirm_seed(struct profile *p, struct thread *th, uint64_t ts)
+{
+	bool outdated = ts < th->seed_ts;
+
+	th->seed_ts = 0;
+	if (outdated)
+		rebuild_drop_all(&p->rb, th, false);
+	if (outdated && th->os_cpu) {
+		th->os_cpu = false;
+		th->on_cpu = false;
+		th->runtime_known = false;
+	} else if (th->os_cpu) {
+		timing_take_over(&p->rb.tree, th, ts);
+	}
+}
+
+/* A thread ends: nothing of it runs any more. */
+static void end_thread(struct profile *p, struct thread *th, uint64_t ts)
+{
+	if (th->live)
+		timing_charge(&p->rb.tree, th, ts);
+	rebuild_drop_all(&p->rb, th, true);
+	thread_drop_chain(th);
+	codes_thread_exit(&p->codes, th->tid);
+	th->live = th->alive = th->on_cpu = false;
+	if (ts > th->end_ns)
+		th->end_ns = ts;
+	map_del(&p->by_tid, th->tid);
+	if (p->last == th)
+		p->last = NULL;
+}
+
+/* Events ----------------------------------------------------------------------------------- */
+
+static void refuse_call(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->threads[PROFILE_OVERFLOW_THREAD];
+
+	if (e->type != PYP_REC_ENTER && e->type != PYP_REC_THROW)
+		return;
+	p->rb.tree.nodes[NODE_TRUNCATED(th->root)].calls++;
+	p->rb.calls++;
+	p->rb.truncated++;
+}
+
+/* All that is not the same thread going on. NULL: it does not fit. */
+static struct thread *call_thread_slow(struct profile *p, const struct event *e)
+{
+	struct thread *th = running_thread(p, e->tid, e->ts);
+
+	if (!th) {
+		refuse_call(p, e);
+		return NULL;
+	}
+	if (th->seed_ts)
+		confirm_seed(p, th, e->ts);
+	/* A chain whose last record was lost is of no use. */
+	th->chain_n = 0;
+	p->last = th;
+	return th;
+}
+
+static inline struct thread *call_thread(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->last;
+
+	if (__builtin_expect(th && th->tid == e->tid && !th->chain_n, 1))
+		return th;
+	return call_thread_slow(p, e);
+}
+
+static void on_call(struct profile *p, const struct event *e)
+{
+	struct thread *th;
+
+	if (!p->tracing)
+		return;
+	p->events++;
+	th = call_thread(p, e);
+	if (!th)
+		return;
+	timing_charge(&p->rb.tree, th, e->ts);
+	th->on_cpu = true;
+	if (e->type == PYP_REC_ENTER || e->type == PYP_REC_THROW)
+		rebuild_enter(&p->rb, th, e->u.call.frame, e->u.call.caller,
+			      codes_func(&p->codes, e->u.call.code));
+	else
+		rebuild_leave(&p->rb, th, e->u.call.frame);
+}
+
+static void on_switch(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->tracing ? live_thread(p, e->tid) : NULL;
+
+	if (th)
+		timing_switch(&p->rb.tree, th, &p->timing, e->ts, e->u.sw.runtime,
+			      e->type == PYP_REC_SWITCH_IN);
+}
+
+static bool chain_reserve(struct thread *th, uint32_t n)
+{
+	struct chain_frame *chain;
+	uint32_t cap = th->chain_cap ? th->chain_cap : PYP_CHAIN_FRAMES;
+
+	if (n > PYP_CHAIN_MAX_DEPTH)
+		return false;
+	while (cap < n)
+		cap *= 2;
+	if (cap == th->chain_cap)
+		return true;
+	chain = reallocarray(th->chain, cap, sizeof(*chain));
+	if (!chain)
+		return false;
+	th->chain = chain;
+	th->chain_cap = cap;
+	return true;
+}
+
+static bool chain_append(struct profile *p, struct thread *th, const struct event_chain *c)
+{
+	if (c->first == 0) {
+		th->chain_n = 0;
+		th->chain_flags = 0;
+	}
+	/* A record in between was lost. */
+	if (c->first != th->chain_n || c->count > PYP_CHAIN_MAX_DEPTH ||
+	    !chain_reserve(th, c->first + c->count))
+		return false;
+	for (uint32_t i = 0; i < c->count; i++)
+		th->chain[th->chain_n++] = (struct chain_frame){
+			.frame = c->frames[i].frame,
+			.func = codes_func(&p->codes, c->frames[i].code),
+		};
+	th->chain_flags |= c->flags;
+	return true;
+}
+
+static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
+{
+	bool outdated = th->seed_ts && ts < th->seed_ts;
+	uint32_t n = th->chain_n;
+
+	if (th->seed_ts)
+		confirm_seed(p, th, ts);
+	th->chain_n = 0;
+	if (th->chain_flags & PYP_CHAIN_RESYNC) {
+		p->resyncs++;
+		timing_charge_gap(&p->rb.tree, th, ts);
+	} else if (!outdated) {
+		timing_charge(&p->rb.tree, th, ts);
+	}
+	rebuild_chain(&p->rb, th, th->chain, n, th->chain_flags & PYP_CHAIN_TRUNCATED);
+	/* Nothing happened before its first event, so its stack was this all the time. */
+	timing_charge(&p->rb.tree, th, ts);
+	th->on_cpu = true;
+}
+
+static void on_chain(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->tracing ? running_thread(p, e->tid, e->ts) : NULL;
+
+	if (!th)
+		return;
+	if (!chain_append(p, th, &e->u.chain)) {
+		th->chain_n = 0;
+		return;
+	}
+	if (e->u.chain.flags & PYP_CHAIN_LAST)
+		chain_apply(p, th, e->ts);
+}
+
+static void on_thread_exit(struct profile *p, const struct event *e)
+{
+	struct thread *th = find_thread(p, e->tid);
+
+	if (!th)
+		return;
+	if (e->u.thread.comm[0])
+		thread_set_name(th, e->u.thread.comm);
+	if (th->live && e->u.thread.runtime)
+		timing_switch(&p->rb.tree, th, &p->timing, e->ts, e->u.thread.runtime, false);
+	end_thread(p, th, e->ts);
+}
+
+void profile_event(struct profile *p, const struct event *e)
+{
+	switch (e->type) {
+	case PYP_REC_ENTER:
+	case PYP_REC_THROW:
+	case PYP_REC_LEAVE:
+	case PYP_REC_YIELD:
+		on_call(p, e);
+		break;
+	case PYP_REC_SWITCH_OUT:
+	case PYP_REC_SWITCH_IN:
+		on_switch(p, e);
+		break;
+	case PYP_REC_CODE:
+		codes_code(&p->codes, e->tid, e->u.code.code, e->u.code.firstlineno);
+		break;
+	case PYP_REC_STRING:
+		codes_string(&p->codes, e->tid, &e->u.string);
+		break;
+	case PYP_REC_CODE_FREE:
+		codes_free(&p->codes, e->u.code.code);
+		break;
+	case PYP_REC_CHAIN:
+		on_chain(p, e);
+		break;
+	case PYP_REC_THREAD_EXIT:
+		on_thread_exit(p, e);
+		break;
+	default:
+		break; /* FORK and EXEC are the session's business */
+	}
+}
+
+/* The session's calls ---------------------------------------------------------------------- */
+
+void profile_begin(struct profile *p, uint64_t ts)
+{
+	p->tracing = true;
+	p->begin_ts = ts;
+}
+
+void profile_end(struct profile *p, uint64_t ts)
+{
+	if (!p->tracing)
+		return;
+	for (uint32_t i = 0; i < p->nthreads; i++) {
+		struct thread *th = p->threads[i];
+
+		if (!th->live)
+			continue;
+		timing_charge(&p->rb.tree, th, ts);
+		if (th->last_ts > th->end_ns)
+			th->end_ns = th->last_ts;
+		rebuild_drop_all(&p->rb, th, false);
+		thread_drop_chain(th);
+		th->live = th->on_cpu = th->os_cpu = false;
+	}
+	/* While nobody watches, code objects come and go. */
+	codes_forget(&p->codes);
+	p->tracing = false;
+	p->last = NULL;
+}
+
+static void seed_stack(struct profile *p, struct thread *th, const struct profile_seed *seed)
+{
+	_cleanup_free_ struct chain_frame *frames = NULL;
+	size_t n = seed->n < PYP_CHAIN_MAX_DEPTH ? seed->n : PYP_CHAIN_MAX_DEPTH;
+
+	if (!n)
+		return;
+	frames = calloc(n, sizeof(*frames));
+	if (!frames)
+		return;
+	for (size_t i = 0; i < n; i++)
+		frames[i] = (struct chain_frame){
+			.frame = seed->frames[i].frame,
+			.func = codes_func(&p->codes, seed->frames[i].code),
+		};
+	rebuild_chain(&p->rb, th, frames, (uint32_t)n, n < seed->n);
+}
+
+void profile_seed_thread(struct profile *p, uint64_t ts, const struct profile_seed *seed)
+{
+	struct thread *th = find_thread(p, seed->tid);
+	uint64_t begin = p->begin_ts ? p->begin_ts : ts;
+
+	if (!p->tracing)
+		return;
+	if (!th)
+		th = add_thread(p, seed->tid, begin);
+	if (!th)
+		return;
+	if (seed->name)
+		thread_set_name(th, seed->name);
+	if (th->live)
+		return;
+	th->live = true;
+	timing_seed(th, begin, ts, seed->running, seed->runtime);
+	seed_stack(p, th, seed);
+}
+
+void profile_update_runtime(struct profile *p, uint32_t tid, uint64_t ts, uint64_t runtime)
+{
+	struct thread *th = live_thread(p, tid);
+
+	if (th)
+		timing_os(&p->rb.tree, th, ts, runtime);
+}
+
+void profile_set_thread_name(struct profile *p, uint32_t tid, const char *name)
+{
+	struct thread *th = find_thread(p, tid);
+
+	if (th)
+		thread_set_name(th, name);
+}
+
+void profile_foreach_thread(const struct profile *p, profile_thread_fn fn, void *ctx)
+{
+	for (uint32_t i = 0; i < p->nthreads; i++) {
+		const struct thread *th = p->threads[i];
+
+		if (th->alive)
+			fn(ctx, th->tid, th->live && th->os_cpu);
+	}
+}
+
+/* Clearing --------------------------------------------------------------------------------- */
+
+/* Dead threads go; the others move up. */
+static void forget_dead_threads(struct profile *p)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < p->nthreads; i++) {
+		struct thread *th = p->threads[i];
+
+		if (i != PROFILE_OVERFLOW_THREAD && !th->alive) {
+			thread_free(th);
+			continue;
+		}
+		p->threads[kept] = th;
+		/* Cannot fail: the key is there, nothing grows. */
+		if (kept != PROFILE_OVERFLOW_THREAD)
+			map_put(&p->by_tid, th->tid, kept);
+		kept++;
+	}
+	p->nthreads = kept;
+}
+
+void profile_clear(struct profile *p, uint64_t ts)
+{
+	for (uint32_t i = 0; i < p->nthreads; i++)
+		if (p->threads[i]->live)
+			timing_charge(&p->rb.tree, p->threads[i], ts);
+	forget_dead_threads(p);
+	/* The memory of at least as many roots is there already, so replanting cannot fail. */
+	calltree_clear(&p->rb.tree);
+	for (uint32_t i = 0; i < p->nthreads; i++) {
+		struct thread *th = p->threads[i];
+
+		rebuild_replant(&p->rb, th);
+		timing_clear(th);
+		th->start_ns = ts;
+	}
+	p->rb.calls = p->rb.unmatched = p->rb.unstarted = 0;
+	p->rb.stack_switches = p->rb.truncated = 0;
+	p->timing = (struct timing){0};
+	p->events = p->resyncs = 0;
+	if (p->tracing && ts > p->begin_ts)
+		p->begin_ts = ts;
+}
+
+struct profile_counts profile_counts(const struct profile *p)
+{
+	return (struct profile_counts){
+		.events = p->events,
+		.calls = p->rb.calls,
+		.unmatched = p->rb.unmatched,
+		.unstarted = p->rb.unstarted,
+		.stack_switches = p->rb.stack_switches,
+		.resyncs = p->resyncs,
+		.truncated = p->rb.truncated,
+		.threads = p->nthreads - 1,
+		.funcs = p->codes.funcs.n - FUNC_PSEUDO_MAX,
+		.nodes = p->rb.tree.contexts,
+	};
+}

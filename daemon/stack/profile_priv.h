@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a profile consists of; for stack/profile*.c only. */
+#ifndef PYPROF_STACK_PROFILE_PRIV_H
+#define PYPROF_STACK_PROFILE_PRIV_H
+
+#include "base/map.h"
+#include "stack/codes.h"
+#include "stack/profile.h"
+#include "stack/rebuild.h"
+#include "stack/thread.h"
+#include "stack/timing.h"
+
+struct profile {
+	struct rebuild rb;
+	struct codes codes;
+	struct timing timing;
+	struct profile_limits limits;
+
+	struct thread **threads; /* alive and dead, in order of first sight; [0] is the overflow */
+	uint32_t nthreads, threads_cap;
+	struct map by_tid;   /* alive ones: tid → index in threads */
+	struct thread *last; /* the last event's, or NULL */
+
+	uint64_t begin_ts;
+	bool tracing;
+	uint64_t events, resyncs;
+};
+
+/* threads[0] stands for all threads that do not fit: only their calls are counted. */
+#define PROFILE_OVERFLOW_THREAD 0u
+
+#endif

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A profile's part of a snapshot. Everything is copied: threads, the nodes that have something to
+ * say, and the functions they need, which are merged by identity with those that other profiles
+ * have put there. Time that has passed since a thread's last event goes to the copy of the node
+ * that is charged; the profile itself is not touched.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stack/profile_priv.h"
+
+struct taker {
+	const struct profile *p;
+	struct snapshot *s;
+	uint64_t now_ns;
+	uint32_t pid;
+	uint32_t *inflight;		    /* by node */
+	uint64_t (*extra)[SNAPSHOT_CLOCKS]; /* by thread: time since its last event */
+	uint32_t *charged;		    /* by node: 1 + the thread that has extra time there */
+	uint32_t *node_map;		    /* node → snapshot's; SNAPSHOT_NONE: left out */
+	uint32_t *func_map;	/* function → snapshot's; SNAPSHOT_NONE: not met yet */
+	const char **strings;	/* by string id; NULL: not copied yet */
+	struct map by_identity; /* hash → first of the snapshot's functions */
+	uint32_t *next_func;	/* the next with the same hash, by the snapshot's function */
+};
+
+static void taker_deinit(struct taker *t)
+{
+	free(t->inflight);
+	free(t->extra);
+	free(t->charged);
+	free(t->node_map);
+	free(t->func_map);
+	free(t->strings);
+	free(t->next_func);
+	map_deinit(&t->by_identity);
+}
+
+static uint32_t *none_array(size_t n)
+{
+	uint32_t *a = reallocarray(NULL, n + 1, sizeof(*a));
+
+	if (a)
+		memset(a, 0xff, (n + 1) * sizeof(*a));
+	return a;
+}
+
+static int taker_init(struct taker *t)
+{
+	const struct profile *p = t->p;
+	size_t nodes = p->rb.tree.n, funcs = p->codes.funcs.n;
+
+	t->inflight = calloc(nodes + 1, sizeof(*t->inflight));
+	t->charged = calloc(nodes + 1, sizeof(*t->charged));
+	t->extra = calloc((size_t)p->nthreads + 1, sizeof(*t->extra));
+	t->strings = calloc((size_t)p->codes.funcs.strings.n + 1, sizeof(*t->strings));
+	t->node_map = none_array(nodes);
+	t->func_map = none_array(funcs);
+	t->next_func = none_array(funcs + t->s->nfuncs);
+	if (!t->inflight || !t->charged || !t->extra || !t->strings || !t->node_map ||
+	    !t->func_map || !t->next_func)
+		return -ENOMEM;
+	return 0;
+}
+
+/* What is in flight ------------------------------------------------------------------------ */
+
+static void stack_inflight(struct taker *t, const struct thread *th, const struct stack *s)
+{
+	for (uint32_t i = 0; i < s->depth; i++)
+		t->inflight[s->acts[i].node]++;
+	t->inflight[NODE_TRUNCATED(th->root)] += s->overflow;
+}
+
+static void thread_inflight(struct taker *t, uint32_t i)
+{
+	const struct thread *th = t->p->threads[i];
+	uint64_t wall;
+
+	if (!th->live || !t->p->tracing)
+		return;
+	stack_inflight(t, th, &th->cur);
+	for (uint32_t k = 0; k < th->nslots; k++)
+		if (th->parked[k].parked)
+			stack_inflight(t, th, &th->parked[k].stack);
+	if (t->now_ns <= th->last_ts)
+		return;
+	wall = t->now_ns - th->last_ts;
+	t->extra[i][SNAPSHOT_WALL] = wall;
+	t->extra[i][SNAPSHOT_CPU] = th->on_cpu ? wall : 0;
+	t->charged[th->node] = i + 1;
+}
+
+/* Functions -------------------------------------------------------------------------------- */
+
+static struct func_identity snapshot_identity(const struct snapshot_func *f)
+{
+	return (struct func_identity){
+		.filename = f->filename,
+		.name = f->name,
+		.qualname = f->qualname,
+		.firstlineno = f->firstlineno,
+	};
+}
+
+/* Pseudo functions have an identity that a target's function may have as well. */
+static uint64_t identity_key(const struct func_identity *id, bool pseudo)
+{
+	return func_identity_hash(id) ^ (pseudo ? 1 : 0);
+}
+
+static int index_func(struct taker *t, uint32_t i)
+{
+	struct func_identity id = snapshot_identity(&t->s->funcs[i]);
+	uint64_t key = identity_key(&id, t->s->funcs[i].pseudo);
+
+	map_get(&t->by_identity, key, &t->next_func[i]);
+	return map_put(&t->by_identity, key, i);
+}
+
+static uint32_t find_func(const struct taker *t, const struct func_identity *id, bool pseudo)
+{
+	uint32_t i = SNAPSHOT_NONE;
+
+	map_get(&t->by_identity, identity_key(id, pseudo), &i);
+	for (; i != SNAPSHOT_NONE; i = t->next_func[i]) {
+		struct func_identity other = snapshot_identity(&t->s->funcs[i]);
+
+		if (t->s->funcs[i].pseudo == pseudo && func_identity_equal(id, &other))
+			return i;
+	}
+	return SNAPSHOT_NONE;
+}
+
+static const char *copy_string(struct taker *t, uint32_t id)
+{
+	if (id == STRTAB_NONE)
+		return NULL;
+	if (!t->strings[id])
+		t->strings[id] = snapshot_str(t->s, strtab_get(&t->p->codes.funcs.strings, id));
+	return t->strings[id];
+}
+
+static int add_func(struct taker *t, uint32_t func)
+{
+	const struct func *fn = &t->p->codes.funcs.list[func];
+	struct snapshot_func *out = &t->s->funcs[t->s->nfuncs];
+
+	*out = (struct snapshot_func){
+		.filename = copy_string(t, fn->filename),
+		.name = copy_string(t, fn->name),
+		.qualname = copy_string(t, fn->qualname),
+		.firstlineno = fn->firstlineno,
+		.pseudo = func_is_pseudo(func),
+	};
+	if (!out->filename || !out->name || (fn->qualname != STRTAB_NONE && !out->qualname))
+		return -ENOMEM;
+	t->func_map[func] = t->s->nfuncs++;
+	return index_func(t, t->func_map[func]);
+}
+
+static int take_func(struct taker *t, uint32_t func)
+{
+	struct func_identity id;
+
+	if (func == SNAPSHOT_NONE || t->func_map[func] != SNAPSHOT_NONE)
+		return 0;
+	id = funcs_identity(&t->p->codes.funcs, func);
+	t->func_map[func] = find_func(t, &id, func_is_pseudo(func));
+	return t->func_map[func] == SNAPSHOT_NONE ? add_func(t, func) : 0;
+}
+
+/* Room for n more than there are; the old array stays in the arena. */
+static void *grown(struct snapshot *s, const void *old, uint32_t have, uint32_t n, size_t size)
+{
+	uint32_t total;
+	void *a;
+
+	if (__builtin_add_overflow(have, n, &total))
+		return NULL;
+	a = snapshot_alloc(s, total, size);
+	if (a && have)
+		memcpy(a, old, have * size);
+	return a;
+}
+
+/* Functions are added as nodes need them, into room for all that might be needed. */
+static int take_funcs(struct taker *t)
+{
+	const struct calltree *tree = &t->p->rb.tree;
+	struct snapshot_func *funcs;
+	uint32_t needed = 0;
+
+	for (uint32_t i = 0; i < tree->n; i++) {
+		uint32_t f = tree->nodes[i].func;
+
+		if (t->node_map[i] != SNAPSHOT_NONE && f != SNAPSHOT_NONE &&
+		    t->func_map[f] == SNAPSHOT_NONE) {
+			t->func_map[f] = 0;
+			needed++;
+		}
+	}
+	memset(t->func_map, 0xff, t->p->codes.funcs.n * sizeof(*t->func_map));
+	funcs = grown(t->s, t->s->funcs, t->s->nfuncs, needed, sizeof(*funcs));
+	if (!funcs)
+		return -ENOMEM;
+	t->s->funcs = funcs;
+	for (uint32_t i = 0; i < t->s->nfuncs; i++)
+		if (index_func(t, i))
+			return -ENOMEM;
+	for (uint32_t i = 0; i < tree->n; i++)
+		if (t->node_map[i] != SNAPSHOT_NONE && take_func(t, tree->nodes[i].func))
+			return -ENOMEM;
+	return 0;
+}
+
+/* Nodes and threads ------------------------------------------------------------------------ */
+
+static bool node_used(const struct taker *t, uint32_t i)
+{
+	const struct node *n = &t->p->rb.tree.nodes[i];
+
+	return n->calls || n->self[SNAPSHOT_CPU] || n->self[SNAPSHOT_WALL] || t->inflight[i] ||
+	       t->charged[i];
+}
+
+/* Mark the nodes to be taken, with their ancestors, then number them in order. */
+static uint32_t number_nodes(struct taker *t)
+{
+	const struct calltree *tree = &t->p->rb.tree;
+	uint32_t count = 0, first = t->s->nnodes;
+
+	for (uint32_t i = tree->n; i-- > 0;) {
+		uint32_t parent = tree->nodes[i].parent;
+
+		if (t->node_map[i] == SNAPSHOT_NONE && !node_used(t, i))
+			continue;
+		t->node_map[i] = 0;
+		if (parent != NODE_NONE)
+			t->node_map[parent] = 0;
+	}
+	for (uint32_t i = 0; i < t->p->nthreads; i++)
+		if (i != PROFILE_OVERFLOW_THREAD)
+			t->node_map[t->p->threads[i]->root] = 0;
+	for (uint32_t i = 0; i < tree->n; i++)
+		if (t->node_map[i] != SNAPSHOT_NONE)
+			t->node_map[i] = first + count++;
+	return count;
+}
+
+static int take_nodes(struct taker *t, uint32_t count)
+{
+	const struct calltree *tree = &t->p->rb.tree;
+	struct snapshot_node *nodes;
+
+	nodes = grown(t->s, t->s->nodes, t->s->nnodes, count, sizeof(*nodes));
+	if (!nodes)
+		return -ENOMEM;
+	t->s->nodes = nodes;
+	t->s->nnodes += count;
+	for (uint32_t i = 0; i < tree->n; i++) {
+		const struct node *n = &tree->nodes[i];
+		struct snapshot_node *out;
+
+		if (t->node_map[i] == SNAPSHOT_NONE)
+			continue;
+		out = &nodes[t->node_map[i]];
+		out->parent = n->parent == NODE_NONE ? SNAPSHOT_NONE : t->node_map[n->parent];
+		out->func = n->func == SNAPSHOT_NONE ? SNAPSHOT_NONE : t->func_map[n->func];
+		out->inflight = t->inflight[i];
+		out->calls = n->calls;
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+			out->self[c] = n->self[c];
+			if (t->charged[i])
+				out->self[c] += t->extra[t->charged[i] - 1][c];
+			out->min[c] = n->min[c];
+			out->max[c] = n->max[c];
+		}
+	}
+	return 0;
+}
+
+static uint64_t thread_end(const struct taker *t, const struct thread *th)
+{
+	uint64_t end = th->end_ns > th->last_ts ? th->end_ns : th->last_ts;
+
+	return th->live && t->p->tracing && t->now_ns > end ? t->now_ns : end;
+}
+
+static int take_threads(struct taker *t)
+{
+	const struct profile *p = t->p;
+	struct snapshot_thread *threads;
+
+	threads = grown(t->s, t->s->threads, t->s->nthreads, p->nthreads, sizeof(*threads));
+	if (!threads)
+		return -ENOMEM;
+	t->s->threads = threads;
+	for (uint32_t i = 0; i < p->nthreads; i++) {
+		const struct thread *th = p->threads[i];
+		struct snapshot_thread *out = &threads[t->s->nthreads];
+
+		if (t->node_map[th->root] == SNAPSHOT_NONE)
+			continue;
+		out->pid = t->pid;
+		out->tid = th->tid;
+		out->name = snapshot_str(t->s, th->name);
+		if (!out->name)
+			return -ENOMEM;
+		out->alive = th->alive;
+		out->start_ns = th->start_ns;
+		out->end_ns = thread_end(t, th);
+		out->root = t->node_map[th->root];
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			out->total[c] = th->total[c] + t->extra[i][c];
+		t->s->nodes[out->root].thread = t->s->nthreads++;
+	}
+	return 0;
+}
+
+static void add_counters(const struct profile *p, struct snapshot_target *target)
+{
+	target->events += p->events;
+	target->unmatched += p->rb.unmatched;
+	target->unstarted += p->rb.unstarted;
+	target->stack_switches += p->rb.stack_switches;
+	target->resyncs += p->resyncs;
+	target->truncated += p->rb.truncated;
+}
+
+int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, struct snapshot *s,
+		     struct snapshot_target *target)
+{
+	_cleanup_(taker_deinit) struct taker t = {.p = p, .s = s, .now_ns = now_ns, .pid = pid};
+	uint32_t first = s->nnodes, count;
+	int err = taker_init(&t);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < p->nthreads; i++)
+		thread_inflight(&t, i);
+	count = number_nodes(&t);
+	err = take_funcs(&t);
+	if (!err)
+		err = take_nodes(&t, count);
+	if (!err)
+		err = take_threads(&t);
+	if (err)
+		return err;
+	for (uint32_t i = first; i < s->nnodes; i++)
+		if (s->nodes[i].parent != SNAPSHOT_NONE)
+			s->nodes[i].thread = s->nodes[s->nodes[i].parent].thread;
+	add_counters(p, target);
+	return 0;
+}

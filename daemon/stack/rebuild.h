@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The rules that match events to stacks: see the essay in rebuild.c. Works on a thread and the
+ * tree; time is charged before (the caller's business), so nothing here knows what time it is.
+ * Nothing here fails: what does not fit is counted.
+ */
+#ifndef PYPROF_STACK_REBUILD_H
+#define PYPROF_STACK_REBUILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stack/thread.h"
+#include "stats/calltree.h"
+
+struct rebuild {
+	struct calltree tree;
+	uint32_t max_depth;
+	uint64_t calls;		 /* activations entered, as cProfile counts them */
+	uint64_t unmatched;	 /* activations that ended, or began, where they should not have */
+	uint64_t unstarted;	 /* leaves of frames that were on no stack */
+	uint64_t stack_switches; /* changes of the current stack */
+	uint64_t truncated;	 /* activations summed in "(truncated)" */
+};
+
+/* A frame starts or resumes running. */
+void rebuild_enter(struct rebuild *rb, struct thread *th, uint64_t frame, uint64_t caller,
+		   uint32_t func);
+/* A frame stops running. */
+void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame);
+/* The thread's stack as it really is, innermost first; truncated: outermost frames are missing. */
+void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_frame *frames,
+		   uint32_t n, bool truncated);
+/* Everything on the thread's stacks ends now (complete), or is not watched any more. */
+void rebuild_drop_all(struct rebuild *rb, struct thread *th, bool complete);
+/* The tree has been emptied: give the thread a root, its activations nodes, and start anew. */
+bool rebuild_replant(struct rebuild *rb, struct thread *th);
+
+#endif

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A thread's stacks: see thread.h.
+ *
+ * A program with greenlets switches between thousands of stacks, and the only sign of it is a frame
+ * that is not where it should be; so finding a frame among the parked stacks has to be cheap. An
+ * index maps their frames to their slots. It is kept lazily: a stack's frames enter it when it is
+ * parked, and stay in it when the stack becomes the current one again, until they are popped. So
+ * each push costs at most one insertion and one removal, however often stacks switch; and a thread
+ * that never switches pays nothing.
+ */
+#include "stack/thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_MIN 16u
+
+static void stack_init(struct stack *s)
+{
+	*s = (struct stack){.slot = STACK_NO_SLOT};
+}
+
+struct thread *thread_new(uint32_t tid, uint32_t root)
+{
+	struct thread *th = calloc(1, sizeof(*th));
+
+	if (!th)
+		return NULL;
+	th->tid = tid;
+	th->root = root;
+	th->node = root;
+	th->alive = true;
+	stack_init(&th->cur);
+	th->free_slot = th->oldest = th->newest = STACK_NO_SLOT;
+	return th;
+}
+
+void thread_drop_stacks(struct thread *th)
+{
+	for (uint32_t i = 0; i < th->nslots; i++)
+		if (th->parked[i].parked)
+			free(th->parked[i].stack.acts);
+	free(th->parked);
+	th->parked = NULL;
+	th->nparked = th->nslots = th->slots_cap = 0;
+	th->free_slot = th->oldest = th->newest = STACK_NO_SLOT;
+	free(th->cur.acts);
+	stack_init(&th->cur);
+	map_deinit(&th->index);
+	th->node = th->root;
+}
+
+void thread_drop_chain(struct thread *th)
+{
+	free(th->chain);
+	th->chain = NULL;
+	th->chain_n = th->chain_cap = 0;
+}
+
+void thread_free(struct thread *th)
+{
+	if (!th)
+		return;
+	thread_drop_stacks(th);
+	thread_drop_chain(th);
+	free(th);
+}
+
+void thread_set_name(struct thread *th, const char *name)
+{
+	snprintf(th->name, sizeof(th->name), "%s", name);
+}
+
+bool thread_reserve(struct thread *th, uint32_t max_depth)
+{
+	struct stack *s = &th->cur;
+	uint32_t cap = s->cap ? s->cap * 2 : STACK_MIN;
+	struct activation *acts;
+
+	if (s->depth < s->cap)
+		return true;
+	if (cap > max_depth)
+		cap = max_depth;
+	if (s->depth >= cap)
+		return false;
+	acts = reallocarray(s->acts, cap, sizeof(*acts));
+	if (!acts)
+		return false;
+	s->acts = acts;
+	s->cap = cap;
+	return true;
+}
+
+void thread_update_node(struct thread *th)
+{
+	const struct activation *top = thread_top(th);
+
+	th->node = top ? top->node : th->root;
+}
+
+/* Slots ------------------------------------------------------------------------------------ */
+
+static int slot_alloc(struct thread *th, uint32_t *ret)
+{
+	uint32_t cap = th->slots_cap ? th->slots_cap * 2 : 8;
+	struct parked *parked;
+
+	if (th->free_slot != STACK_NO_SLOT) {
+		*ret = th->free_slot;
+		th->free_slot = th->parked[*ret].newer;
+		return 0;
+	}
+	if (th->nslots == th->slots_cap) {
+		parked = reallocarray(th->parked, cap, sizeof(*parked));
+		if (!parked)
+			return -ENOMEM;
+		th->parked = parked;
+		th->slots_cap = cap;
+	}
+	*ret = th->nslots++;
+	th->parked[*ret] = (struct parked){.parked = false};
+	return 0;
+}
+
+static void slot_free(struct thread *th, uint32_t slot)
+{
+	th->parked[slot] = (struct parked){.newer = th->free_slot};
+	th->free_slot = slot;
+}
+
+static void list_append(struct thread *th, uint32_t slot)
+{
+	struct parked *pk = &th->parked[slot];
+
+	pk->older = th->newest;
+	pk->newer = STACK_NO_SLOT;
+	if (th->newest != STACK_NO_SLOT)
+		th->parked[th->newest].newer = slot;
+	else
+		th->oldest = slot;
+	th->newest = slot;
+	pk->parked = true;
+	th->nparked++;
+}
+
+static void list_remove(struct thread *th, uint32_t slot)
+{
+	struct parked *pk = &th->parked[slot];
+
+	if (pk->older != STACK_NO_SLOT)
+		th->parked[pk->older].newer = pk->newer;
+	else
+		th->oldest = pk->newer;
+	if (pk->newer != STACK_NO_SLOT)
+		th->parked[pk->newer].older = pk->older;
+	else
+		th->newest = pk->older;
+	pk->parked = false;
+	th->nparked--;
+}
+
+/* Parking ---------------------------------------------------------------------------------- */
+
+void thread_unindex(struct thread *th, struct stack *s, uint64_t frame)
+{
+	uint32_t slot;
+
+	/* Where frames are well behaved the slot is s's; a malformed stream may say otherwise. */
+	if (map_get(&th->index, frame, &slot) && slot == s->slot)
+		map_del(&th->index, frame);
+	if (s->indexed > s->depth)
+		s->indexed = s->depth;
+}
+
+static int index_frames(struct thread *th, struct stack *s)
+{
+	for (; s->indexed < s->depth; s->indexed++) {
+		int err = map_put(&th->index, s->acts[s->indexed].frame, s->slot);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int thread_park(struct thread *th)
+{
+	struct stack *s = &th->cur;
+	int err = 0;
+
+	if (th->nparked >= THREAD_MAX_PARKED)
+		return -ENOSPC;
+	if (s->slot == STACK_NO_SLOT)
+		err = slot_alloc(th, &s->slot);
+	if (!err)
+		err = index_frames(th, s);
+	if (err)
+		return err;
+	th->parked[s->slot].stack = *s;
+	list_append(th, s->slot);
+	stack_init(s);
+	th->greenlets = true;
+	th->node = th->root;
+	return 0;
+}
+
+void thread_unpark(struct thread *th, uint32_t slot)
+{
+	free(th->cur.acts);
+	if (th->cur.slot != STACK_NO_SLOT)
+		slot_free(th, th->cur.slot);
+	list_remove(th, slot);
+	th->cur = th->parked[slot].stack;
+	th->parked[slot].stack.acts = NULL;
+	thread_update_node(th);
+}
+
+void thread_drop_parked(struct thread *th, uint32_t slot)
+{
+	struct stack *s = &th->parked[slot].stack;
+
+	while (s->depth > 0) {
+		s->depth--;
+		thread_unindex(th, s, s->acts[s->depth].frame);
+	}
+	free(s->acts);
+	list_remove(th, slot);
+	slot_free(th, slot);
+}
+
+enum thread_place thread_find(const struct thread *th, uint64_t frame, uint32_t *ret_slot)
+{
+	const struct stack *s = &th->cur;
+	uint32_t slot;
+
+	if (map_get(&th->index, frame, &slot)) {
+		if (slot == s->slot)
+			return PLACE_CURRENT;
+		if (th->parked[slot].parked) {
+			*ret_slot = slot;
+			return PLACE_PARKED;
+		}
+	}
+	for (uint32_t i = s->depth; i > s->indexed; i--)
+		if (s->acts[i - 1].frame == frame)
+			return PLACE_CURRENT;
+	return PLACE_NOWHERE;
+}

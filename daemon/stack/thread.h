@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One traced thread: its stacks of activations and its clocks. A thread has one current stack and,
+ * where greenlets are used, parked ones. Each stack has clocks of its own, which stand still while
+ * it is parked.
+ *
+ * A thread owns its stacks. It refers to nodes of the tree and to functions by index and knows
+ * nothing else about them; the rules are in rebuild.c, the arithmetic of time in timing.c.
+ */
+#ifndef PYPROF_STACK_THREAD_H
+#define PYPROF_STACK_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "snapshot/snapshot.h"
+
+#define THREAD_NAME_SIZE  32
+#define THREAD_MAX_PARKED 4096u
+#define STACK_NO_SLOT	  UINT32_MAX
+/* In activation.enter[SNAPSHOT_WALL]: it ran before we looked, so it has no duration. */
+#define ACTIVATION_PARTIAL UINT64_MAX
+
+struct activation {
+	uint64_t frame;
+	uint32_t node;
+	uint32_t func;
+	uint64_t enter[SNAPSHOT_CLOCKS]; /* its stack's clocks at entry */
+};
+
+struct stack {
+	struct activation *acts; /* outermost first */
+	uint32_t depth, cap;
+	uint32_t indexed;  /* the outermost so many are in the thread's frame index */
+	uint32_t slot;	   /* its place among the parked ones; STACK_NO_SLOT: was never parked */
+	uint32_t overflow; /* activations above the limit of depth, not kept */
+	uint64_t overflow_frame;
+	uint64_t clock[SNAPSHOT_CLOCKS];
+};
+
+/* A place for a parked stack. In use from the first parking until the stack is dropped. */
+struct parked {
+	struct stack stack;
+	uint32_t older, newer; /* by time of parking; STACK_NO_SLOT at the ends */
+	bool parked;	       /* false: free, or its stack is the current one */
+};
+
+/* A frame of a chain that is being received. */
+struct chain_frame {
+	uint64_t frame;
+	uint32_t func;
+};
+
+struct thread {
+	/* What every event touches. */
+	uint64_t last_ts; /* time is charged up to here */
+	uint32_t node;	  /* who is charged: the innermost activation's node, or the root */
+	uint32_t tid;
+	bool live; /* seen or seeded since tracing began, and not dead */
+	bool on_cpu;
+	uint32_t nparked;
+	struct stack cur;
+	uint64_t total[SNAPSHOT_CLOCKS];
+
+	/* The scheduler's view, see timing.c. */
+	bool runtime_known;    /* runtime_base means something */
+	bool forgive;	       /* the next comparison may be off by any amount: adopt it */
+	bool os_cpu;	       /* seeded, and no event so far: CPU time comes from the OS */
+	bool os_running;       /* the seed saw it running */
+	uint64_t runtime_base; /* the run time at which total[SNAPSHOT_CPU] was 0; modulo 2^64 */
+	uint64_t gap_wall;     /* time whose CPU share is not known yet ... */
+	uint32_t gap_node;     /* ... and who gets it */
+
+	uint64_t seed_ts; /* 0: not seeded, or the seed's stack has been confirmed */
+	uint64_t start_ns, end_ns;
+	uint32_t root;
+	bool alive;
+	bool greenlets; /* has switched stacks */
+	char name[THREAD_NAME_SIZE];
+
+	/* Parked stacks. */
+	struct parked *parked;
+	uint32_t nslots, slots_cap, free_slot; /* free ones are linked by `newer` */
+	uint32_t oldest, newest;
+	struct map index; /* frame → slot, for what is or was parked */
+
+	/* A chain that is being received, innermost first. */
+	struct chain_frame *chain;
+	uint32_t chain_n, chain_cap;
+	uint16_t chain_flags;
+};
+
+struct thread *thread_new(uint32_t tid, uint32_t root); /* NULL: out of memory */
+void thread_free(struct thread *th);
+/* Free what only a live thread needs: all its stacks with their index; the chain in progress. */
+void thread_drop_stacks(struct thread *th);
+void thread_drop_chain(struct thread *th);
+void thread_set_name(struct thread *th, const char *name);
+
+static inline struct activation *thread_top(struct thread *th)
+{
+	return th->cur.depth ? &th->cur.acts[th->cur.depth - 1] : NULL;
+}
+
+/* Room for one more activation on the current stack; false: it is as deep as may be, or OOM. */
+bool thread_reserve(struct thread *th, uint32_t max_depth);
+
+/* Bring node up to date after the current stack changed. */
+void thread_update_node(struct thread *th);
+
+/*
+ * Park the current stack, which must not be empty; the current one is then a new, empty one.
+ * -ENOSPC: there are too many already; -ENOMEM. Unchanged then.
+ */
+int thread_park(struct thread *th);
+/* Make the parked stack at slot the current one. The current one must be empty; it is dropped. */
+void thread_unpark(struct thread *th, uint32_t slot);
+/* Drop a parked stack with all that is on it. */
+void thread_drop_parked(struct thread *th, uint32_t slot);
+/* The frame at the end of s has been or is being removed: forget where it is. */
+void thread_unindex(struct thread *th, struct stack *s, uint64_t frame);
+
+/* Where is this frame? */
+enum thread_place { PLACE_NOWHERE, PLACE_CURRENT, PLACE_PARKED };
+enum thread_place thread_find(const struct thread *th, uint64_t frame, uint32_t *ret_slot);
+
+#endif

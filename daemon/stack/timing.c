@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * How CPU time is known. Events carry wall time only; reading a thread's CPU time at each would
+ * cost more than all the rest. Instead the thread's moves on and off the CPUs come in the same
+ * ring, in order, each with the scheduler's own account of its run time. So:
+ *
+ *   - On a CPU, CPU time passes as wall time does. Off it, it stands still.
+ *   - At every switch the scheduler's account is compared with what has been charged since the
+ *     account was first known. The stretch that ends there (from the thread's last event) takes the
+ *     difference, as far as it can hold it: between nothing and its own length. What is left over
+ *     is not forgotten: as both sides of the comparison are totals, the next one finds it again.
+ *   - More than CARRY_MAX of it means that switches were lost. Missing CPU time goes to "(lost)";
+ *     superfluous CPU time cannot be taken back, so the account is adopted as it is, and counted.
+ *
+ * A thread first seen by an event is on a CPU, with an account that is not known before its first
+ * switch. An event of a thread that is thought to be off its CPU proves the opposite.
+ *
+ * A gap (events were lost) and a blocked thread's time up to its first event have a CPU share that
+ * only the next switch tells: gap_wall and gap_node remember who is to get it.
+ */
+#include "stack/timing.h"
+
+#define CARRY_MAX ((int64_t)1000000) /* ns; far above what the two clocks differ by */
+
+static void charge_node(struct calltree *t, struct thread *th, uint32_t node, uint64_t wall,
+			uint64_t cpu)
+{
+	struct node *n = &t->nodes[node];
+
+	n->self[SNAPSHOT_WALL] += wall;
+	n->self[SNAPSHOT_CPU] += cpu;
+	th->total[SNAPSHOT_WALL] += wall;
+	th->total[SNAPSHOT_CPU] += cpu;
+}
+
+static void charge_current(struct calltree *t, struct thread *th, uint64_t wall, uint64_t cpu)
+{
+	charge_node(t, th, th->node, wall, cpu);
+	th->cur.clock[SNAPSHOT_WALL] += wall;
+	th->cur.clock[SNAPSHOT_CPU] += cpu;
+}
+
+/* What has passed up to ts, which is taken. Time never goes backwards, whatever comes in. */
+static uint64_t take_elapsed(struct thread *th, uint64_t ts)
+{
+	uint64_t d;
+
+	if (ts <= th->last_ts)
+		return 0;
+	d = ts - th->last_ts;
+	th->last_ts = ts;
+	return d;
+}
+
+void timing_charge(struct calltree *t, struct thread *th, uint64_t ts)
+{
+	uint64_t wall = take_elapsed(th, ts);
+
+	charge_current(t, th, wall, th->on_cpu ? wall : 0);
+}
+
+static void defer(struct thread *th, uint32_t node, uint64_t wall)
+{
+	th->gap_node = node;
+	th->gap_wall = wall;
+}
+
+void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts)
+{
+	uint64_t wall = take_elapsed(th, ts);
+	uint32_t lost = NODE_LOST(th->root);
+
+	if (th->runtime_known) {
+		charge_node(t, th, lost, wall, 0);
+		defer(th, lost, th->gap_wall + wall);
+	} else {
+		charge_node(t, th, lost, wall, th->on_cpu ? wall : 0);
+	}
+}
+
+void timing_first_seen(struct thread *th, uint64_t ts)
+{
+	th->last_ts = ts;
+	th->on_cpu = true;
+	th->runtime_known = th->forgive = th->os_cpu = false;
+	th->gap_wall = 0;
+	th->seed_ts = 0;
+}
+
+static void adopt(struct thread *th, uint64_t runtime)
+{
+	th->runtime_base = runtime - th->total[SNAPSHOT_CPU];
+	th->runtime_known = true;
+	th->forgive = false;
+}
+
+/* By how much the scheduler's account is ahead of what has been charged. */
+static int64_t ahead(const struct thread *th, uint64_t runtime)
+{
+	return (int64_t)(runtime - th->runtime_base - th->total[SNAPSHOT_CPU]);
+}
+
+static uint64_t clamp(int64_t x, uint64_t most)
+{
+	if (x <= 0)
+		return 0;
+	return (uint64_t)x < most ? (uint64_t)x : most;
+}
+
+static void settle_rest(struct calltree *t, struct thread *th, struct timing *tm, uint64_t runtime)
+{
+	int64_t rest = ahead(th, runtime);
+
+	if (rest < 0)
+		tm->clamped++;
+	if (rest > CARRY_MAX && !th->forgive) {
+		charge_node(t, th, NODE_LOST(th->root), 0, (uint64_t)rest);
+		tm->lost_cpu_ns += (uint64_t)rest;
+	} else if (rest > CARRY_MAX || rest < -CARRY_MAX || th->forgive) {
+		adopt(th, runtime);
+	}
+}
+
+/* Charge up to ts what the scheduler's account says. */
+static void settle(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
+		   uint64_t runtime)
+{
+	uint64_t wall = take_elapsed(th, ts);
+
+	charge_current(t, th, wall, clamp(ahead(th, runtime), wall));
+	if (th->gap_wall)
+		charge_node(t, th, th->gap_node, 0, clamp(ahead(th, runtime), th->gap_wall));
+	th->gap_wall = 0;
+	settle_rest(t, th, tm, runtime);
+}
+
+void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
+		   uint64_t runtime, bool in)
+{
+	/* An account older than the seed's: the seed's state is ahead of the events. */
+	if (th->os_cpu && ts < th->seed_ts)
+		th->runtime_known = false;
+	if (th->os_cpu)
+		th->on_cpu = !in;
+	th->os_cpu = false;
+	if (th->runtime_known) {
+		settle(t, th, tm, ts, runtime);
+	} else {
+		timing_charge(t, th, ts);
+		adopt(th, runtime);
+	}
+	th->on_cpu = in;
+}
+
+void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, uint64_t runtime)
+{
+	uint64_t before = ts > begin ? ts - begin : 0;
+
+	timing_first_seen(th, ts - before);
+	th->on_cpu = false;
+	th->os_cpu = true;
+	th->os_running = running;
+	th->seed_ts = ts;
+	/* A running one has been on its CPU since tracing began, as far as anyone knows. */
+	adopt(th, running ? runtime - before : runtime);
+	th->forgive = true;
+}
+
+void timing_os(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime)
+{
+	uint64_t wall;
+
+	if (!th->os_cpu)
+		return;
+	wall = take_elapsed(th, ts);
+	charge_current(t, th, wall, clamp(ahead(th, runtime), wall));
+}
+
+void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts)
+{
+	uint64_t wall = take_elapsed(th, ts);
+
+	charge_current(t, th, wall, th->os_running ? wall : 0);
+	if (!th->os_running)
+		defer(th, th->node, wall);
+	th->os_cpu = false;
+	th->on_cpu = true;
+}
+
+void timing_clear(struct thread *th)
+{
+	th->runtime_base += th->total[SNAPSHOT_CPU];
+	th->gap_wall = 0;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		th->total[c] = 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The arithmetic of time: what a thread's nodes are charged, on both clocks. See timing.c for how
+ * CPU time is known. In every node and thread CPU time never exceeds wall time by more than what
+ * the scheduler itself reports, and neither ever goes backwards.
+ */
+#ifndef PYPROF_STACK_TIMING_H
+#define PYPROF_STACK_TIMING_H
+
+#include <stdint.h>
+
+#include "stack/thread.h"
+#include "stats/calltree.h"
+
+struct timing {
+	uint64_t clamped;     /* CPU comparisons that would have gone backwards */
+	uint64_t lost_cpu_ns; /* CPU time the scheduler reports and no stretch can hold */
+};
+
+/* The thread is first seen, by an event of its own, at ts. */
+void timing_first_seen(struct thread *th, uint64_t ts);
+
+/* Charge what has passed up to ts to the thread's current node. */
+void timing_charge(struct calltree *t, struct thread *th, uint64_t ts);
+/* The same to "(lost)": nobody knows what was on the stack. Activations' clocks stand still. */
+void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts);
+
+/* The thread leaves or gets a CPU, with its run time so far. */
+void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
+		   uint64_t runtime, bool in);
+
+/* Seeds: the thread was seen from outside, at ts, and traced since begin. */
+void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, uint64_t runtime);
+/* The OS's word on a seeded thread that has had no event yet. */
+void timing_os(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime);
+/* A seeded thread's first event: from here on events tell. Charges up to ts. */
+void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts);
+
+/* All totals become 0. */
+void timing_clear(struct thread *th);
+
+#endif
