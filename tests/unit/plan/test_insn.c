@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a probe costs at an instruction, and where control goes from it. */
+#include "harness/test.h"
+#include "plan/insn.h"
+
+struct insn_case {
+	const char *text;
+	uint8_t code[15];
+	uint8_t len;
+	enum insn_probe probe;
+	enum insn_flow flow;
+};
+
+/* Classes as measured on 6.18 and as the oldest kernels' sources say; where they differ the worse. */
+static const struct insn_case cases[] = {
+	{"nop", {0x90}, 1, INSN_EMULATED, INSN_NEXT},
+	{"xchg ax, ax", {0x66, 0x90}, 2, INSN_FORBIDDEN, INSN_NEXT},
+	{"nop3", {0x0f, 0x1f, 0x00}, 3, INSN_FORBIDDEN, INSN_NEXT},
+	{"nop5", {0x0f, 0x1f, 0x44, 0x00, 0x00}, 5, INSN_FORBIDDEN, INSN_NEXT},
+	{"nop10", {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}, 10, INSN_FORBIDDEN, INSN_NEXT},
+	{"push rbp", {0x55}, 1, INSN_EMULATED, INSN_NEXT},
+	{"push r12", {0x41, 0x54}, 2, INSN_EMULATED, INSN_NEXT},
+	{"push rbp with a size prefix", {0x66, 0x55}, 2, INSN_FORBIDDEN, INSN_NEXT},
+	{"pop rbp", {0x5d}, 1, INSN_FORBIDDEN, INSN_NEXT},
+	{"jmp rel8", {0xeb, 0x10}, 2, INSN_EMULATED, INSN_JMP},
+	{"jmp rel32", {0xe9, 0, 1, 0, 0}, 5, INSN_EMULATED, INSN_JMP},
+	{"je rel8", {0x74, 0x10}, 2, INSN_EMULATED, INSN_JCC},
+	{"jne rel32", {0x0f, 0x85, 0, 1, 0, 0}, 6, INSN_EMULATED, INSN_JCC},
+	{"call rel32", {0xe8, 0, 1, 0, 0}, 5, INSN_EMULATED, INSN_CALL},
+	{"bnd jmp", {0xf2, 0xe9, 0, 1, 0, 0}, 6, INSN_FORBIDDEN, INSN_JMP},
+	{"call rax", {0xff, 0xd0}, 2, INSN_FORBIDDEN, INSN_CALL_IND},
+	{"jmp rax", {0xff, 0xe0}, 2, INSN_FORBIDDEN, INSN_JMP_IND},
+	{"notrack jmp rax", {0x3e, 0xff, 0xe0}, 3, INSN_FORBIDDEN, INSN_JMP_IND},
+	{"ret", {0xc3}, 1, INSN_FORBIDDEN, INSN_RET},
+	{"ud2", {0x0f, 0x0b}, 2, INSN_FORBIDDEN, INSN_STOP},
+	{"int3", {0xcc}, 1, INSN_FORBIDDEN, INSN_STOP},
+	{"endbr64", {0xf3, 0x0f, 0x1e, 0xfa}, 4, INSN_STEPPED, INSN_NEXT},
+	{"mov rax, rbx", {0x48, 0x89, 0xd8}, 3, INSN_STEPPED, INSN_NEXT},
+	{"lock add", {0xf0, 0x83, 0x00, 0x01}, 4, INSN_FORBIDDEN, INSN_NEXT},
+	{"mov rax, fs:0", {0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0}, 9, INSN_FORBIDDEN, INSN_NEXT},
+	{"movups", {0x0f, 0x11, 0x00}, 3, INSN_FORBIDDEN, INSN_NEXT},
+	{"vmovdqu", {0xc5, 0xfe, 0x6f, 0x00}, 4, INSN_FORBIDDEN, INSN_NEXT},
+	{"syscall", {0x0f, 0x05}, 2, INSN_FORBIDDEN, INSN_NEXT},
+	{"loop", {0xe2, 0x10}, 2, INSN_FORBIDDEN, INSN_JCC},
+};
+
+Test(insn, classes)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct insn_case *c = &cases[i];
+		struct insn in;
+
+		cr_assert(insn_decode(c->code, sizeof(c->code), 0x1000, &in), "%s", c->text);
+		cr_assert_eq(in.len, c->len, "%s: length %u", c->text, in.len);
+		cr_assert_eq((int)in.probe, (int)c->probe, "%s: class %u", c->text, in.probe);
+		cr_assert_eq((int)in.flow, (int)c->flow, "%s: flow %u", c->text, in.flow);
+	}
+}
+
+Test(insn, branch_targets_and_conditions)
+{
+	const uint8_t back[] = {0x75, 0xfe}, far[] = {0x0f, 0x8e, 0xf6, 0xff, 0xff, 0xff};
+	struct insn in;
+
+	cr_assert(insn_decode(back, sizeof(back), 0x1000, &in));
+	cr_assert_eq(in.target, 0x1000);
+	cr_assert_eq(in.cc, 5);
+	cr_assert(insn_decode(far, sizeof(far), 0x2000, &in));
+	cr_assert_eq(in.target, 0x2006 - 10);
+	cr_assert_eq(in.cc, 0xe);
+}
+
+Test(insn, never_reads_past_the_end)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		for (uint8_t n = 0; n < cases[i].len; n++) {
+			uint8_t *code = malloc(n ? n : 1);
+			struct insn in;
+
+			memcpy(code, cases[i].code, n);
+			/* A prefix of an instruction may be one itself; it is never longer than n. */
+			if (insn_decode(code, n, 0, &in))
+				cr_assert_leq(in.len, n);
+			free(code);
+		}
+	check_no_leaks();
+}
+
+Test(insn, constants)
+{
+	const uint8_t rip[] = {0x48, 0x8d, 0x3d, 0x10, 0, 0, 0}; /* lea rdi, [rip+0x10] */
+	const uint8_t abs[] = {0x48, 0x8b, 0x04, 0xc5, 0x00, 0xaf, 0x73, 0}; /* [rax*8+0x73af00] */
+	struct insn_full in;
+	uint64_t v;
+
+	cr_assert(insn_decode_full(rip, sizeof(rip), 0x1000, &in));
+	cr_assert(insn_const_address(&in, &in.op[1], &v));
+	cr_assert_eq(v, 0x1000 + 7 + 0x10);
+	cr_assert(insn_decode_full(abs, sizeof(abs), 0x1000, &in));
+	cr_assert(insn_const_address(&in, &in.op[1], &v));
+	cr_assert_eq(v, 0x73af00);
+	cr_assert_not(insn_const_address(&in, &in.op[0], &v));
+}

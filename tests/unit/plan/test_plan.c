@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Plans of real interpreters: complete, on true instruction boundaries (as a disassembler of other
+ * people's sees them), emulated wherever the build allows; and of damaged ones: refused, or still
+ * on true boundaries, never a crash.
+ */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "elf/image.h"
+#include "harness/interpreters.h"
+#include "harness/test.h"
+#include "plan/plan.h"
+#include "python/layout.h"
+
+static void *read_file(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "re");
+	uint8_t *data = NULL;
+	size_t cap = 0, n;
+
+	cr_assert(f, "%s", path);
+	*size = 0;
+	do {
+		if (*size == cap) {
+			cap = cap ? cap * 2 : 1 << 20;
+			data = realloc(data, cap);
+			cr_assert(data);
+		}
+		n = fread(data + *size, 1, cap - *size, f);
+		*size += n;
+	} while (n);
+	fclose(f);
+	return data;
+}
+
+static int plan_of(const void *data, size_t size, const struct layout *l, struct plan *plan,
+		   struct diag *diag)
+{
+	struct image *img;
+	int r = image_open_bytes(data, size, "test", &img, diag);
+
+	if (r < 0)
+		return r;
+	r = plan_build(img, l, plan, diag);
+	image_free(img);
+	return r;
+}
+
+static unsigned int count_kind(const struct plan *plan, enum pyp_site_kind kind)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < plan->nsites; i++)
+		n += plan->sites[i].kind == kind;
+	return n;
+}
+
+static void expect_complete(const struct interpreter *py, const struct layout *l,
+			    const struct plan *plan)
+{
+	cr_expect_str_eq(plan->missing, "");
+	cr_expect_eq(count_kind(plan, PYP_SITE_CODE_FREE), 1, "%s", py->file);
+	cr_expect_geq(count_kind(plan, PYP_SITE_ENTER), 1, "%s", py->file);
+	cr_expect_geq(count_kind(plan, PYP_SITE_LEAVE), 1, "%s", py->file);
+	if (l->model != LAYOUT_FRAME_OBJECT) {
+		cr_expect_geq(count_kind(plan, PYP_SITE_YIELD), 1, "%s", py->file);
+		cr_expect_geq(count_kind(plan, PYP_SITE_THROW), 1, "%s", py->file);
+	}
+	for (unsigned int i = 0; i < plan->nsites; i++)
+		if (plan->sites[i].cost == PLAN_COST_STEPPED)
+			cr_expect_eq(plan->sites[i].kind, PYP_SITE_YIELD,
+				     "%s: only a yield may need single-stepping here, not %s",
+				     py->file, plan->sites[i].role);
+}
+
+/* Does objdump, too, see an instruction start at vaddr, when it disassembles a stretch around it? */
+static bool objdump_agrees(const char *file, const struct plan_site *s)
+{
+	char cmd[1200], line[512], want[32];
+	bool found = false;
+	FILE *f;
+
+	snprintf(cmd, sizeof(cmd),
+		 "objdump -d --no-show-raw-insn --start-address=0x%llx --stop-address=0x%llx '%s'",
+		 (unsigned long long)s->vaddr, (unsigned long long)s->vaddr + s->len, file);
+	snprintf(want, sizeof(want), "%llx:\t", (unsigned long long)s->vaddr);
+	f = popen(cmd, "re");
+	cr_assert(f);
+	while (fgets(line, sizeof(line), f))
+		found |= strstr(line, want) && !strstr(line, "(bad)");
+	pclose(f);
+	return found;
+}
+
+/* All instruction starts of the file's code, by objdump: one bit per byte of address space. */
+struct boundaries {
+	uint8_t *bits;
+	uint64_t max;
+};
+
+static struct boundaries objdump_boundaries(const char *file)
+{
+	struct boundaries b = {.max = 64 << 20};
+	char cmd[1200], line[512];
+	FILE *f;
+
+	b.bits = calloc(1, b.max / 8);
+	cr_assert(b.bits);
+	snprintf(cmd, sizeof(cmd), "objdump -d --no-show-raw-insn '%s'", file);
+	f = popen(cmd, "re");
+	cr_assert(f);
+	while (fgets(line, sizeof(line), f)) {
+		char *end;
+		uint64_t v = strtoull(line, &end, 16);
+
+		if (line[0] == ' ' && *end == ':' && v < b.max)
+			b.bits[v / 8] |= (uint8_t)(1 << (v % 8));
+	}
+	pclose(f);
+	return b;
+}
+
+static bool is_boundary(const struct boundaries *b, uint64_t v)
+{
+	return v < b->max && (b->bits[v / 8] >> (v % 8) & 1);
+}
+
+Test(plan, real_interpreters_are_complete, .timeout = 300)
+{
+	struct interpreter py[INTERPRETERS_MAX];
+	size_t n = interpreters_find(py);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct layout *l =
+			layout_find((unsigned int)py[i].major, (unsigned int)py[i].minor);
+		struct diag diag = {0};
+		struct plan plan;
+		size_t size;
+		void *data;
+
+		if (!l)
+			continue;
+		data = read_file(py[i].file, &size);
+		assert_diag_ok(plan_of(data, size, l, &plan, &diag), &diag);
+		expect_complete(&py[i], l, &plan);
+		for (unsigned int k = 0; k < plan.nsites; k++)
+			cr_expect(objdump_agrees(py[i].file, &plan.sites[k]), "%s: %s at 0x%llx",
+				  py[i].file, plan.sites[k].role,
+				  (unsigned long long)plan.sites[k].vaddr);
+		free(data);
+	}
+	check_no_leaks();
+}
+
+Test(plan, wrong_version_is_refused, .timeout = 120)
+{
+	struct interpreter py[INTERPRETERS_MAX];
+	size_t n = interpreters_find(py);
+
+	/* A 3.11 layout on a 3.12+ file: opcode numbers differ, nothing may be planned wrongly. */
+	for (size_t i = 0; i < n; i++) {
+		const struct layout *l = layout_find(3, py[i].minor == 11 ? 13 : 11);
+		struct diag diag = {0};
+		struct plan plan;
+		size_t size;
+		void *data;
+
+		if (py[i].minor < 11)
+			continue;
+		data = read_file(py[i].file, &size);
+		cr_expect_lt(plan_of(data, size, l, &plan, &diag), 0, "%s", py[i].file);
+		cr_expect_eq(diag.exit, PYP_EXIT_UNTRACEABLE);
+		cr_expect_neq(plan.missing[0], '\0');
+		free(data);
+	}
+}
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 8;
+}
+
+/*
+ * Flips outside of executable segments leave the true boundaries where they were; flips anywhere
+ * must not crash.
+ */
+static void flip_one(uint8_t *copy, const uint8_t *data, size_t size, uint32_t *seed,
+		     const struct layout *l, const struct boundaries *b, const char *file)
+{
+	struct diag diag = {0};
+	struct plan plan;
+	size_t at = next_random(seed) % 4 ? next_random(seed) % 4096 : next_random(seed) % size;
+	uint8_t bit = (uint8_t)(1 << (next_random(seed) % 8));
+
+	copy[at] ^= bit;
+	if (plan_of(copy, size, l, &plan, &diag) == 0)
+		for (unsigned int k = 0; k < plan.nsites; k++) {
+			/* The plan speaks of file offsets: compare what is there. */
+			cr_expect(memcmp(copy + plan.sites[k].offset, plan.sites[k].bytes,
+					 plan.sites[k].len) == 0);
+			if (at < 4096 ||
+			    memcmp(copy + plan.sites[k].offset, data + plan.sites[k].offset,
+				   plan.sites[k].len) == 0)
+				cr_expect(is_boundary(b, plan.sites[k].vaddr),
+					  "%s: flip at %zu: %s at 0x%llx", file, at,
+					  plan.sites[k].role,
+					  (unsigned long long)plan.sites[k].vaddr);
+		}
+	copy[at] ^= bit;
+}
+
+Test(plan, damaged_interpreters, .timeout = 600)
+{
+	struct interpreter py[INTERPRETERS_MAX];
+	size_t n = interpreters_find(py);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct layout *l =
+			layout_find((unsigned int)py[i].major, (unsigned int)py[i].minor);
+		struct boundaries b;
+		uint32_t seed = 23;
+		uint8_t *data, *copy;
+		size_t size;
+
+		if (py[i].minor != 11 && py[i].minor != 13)
+			continue;
+		data = read_file(py[i].file, &size);
+		copy = malloc(size);
+		cr_assert(copy);
+		memcpy(copy, data, size);
+		b = objdump_boundaries(py[i].file);
+		for (int k = 0; k < 100; k++)
+			flip_one(copy, data, size, &seed, l, &b, py[i].file);
+		for (int k = 0; k < 40; k++) {
+			struct diag diag = {0};
+			struct plan plan;
+
+			plan_of(data, size / 41 * (size_t)(k + 1), l, &plan, &diag);
+		}
+		free(b.bits);
+		free(copy);
+		free(data);
+	}
+	check_no_leaks();
+}
+
+Test(plan, cookies_say_what_the_site_is)
+{
+	const struct plan_site s = {
+		.kind = PYP_SITE_YIELD,
+		.reg = 13,
+		.deref = true,
+		.disp = -40,
+		.has_cc = true,
+		.cc = 5,
+		.taken = true,
+	};
+	uint64_t c = plan_cookie(&s, 63);
+
+	cr_assert_eq(PYP_COOKIE_KIND(c), PYP_SITE_YIELD);
+	cr_assert_eq(PYP_COOKIE_REG(c), 13);
+	cr_assert_eq(PYP_COOKIE_DEREF(c), 1);
+	cr_assert_eq(PYP_COOKIE_DISP(c), -40);
+	cr_assert_eq(PYP_COOKIE_HAS_CC(c), 1);
+	cr_assert_eq(PYP_COOKIE_CC(c), 5);
+	cr_assert_eq(PYP_COOKIE_TAKEN(c), 1);
+	cr_assert_eq(PYP_COOKIE_SITE(c), 63);
+}
