@@ -85,3 +85,26 @@ const char *diag_format(const struct diag *diag, char *out, unsigned long size)
 			*p = '?';
 	return out;
 }
+
+const char *diag_exit_name(enum pyp_exit exit)
+{
+	switch (exit) {
+	case PYP_EXIT_OK:
+		return "ok";
+	case PYP_EXIT_FAILURE:
+		return "failure";
+	case PYP_EXIT_USAGE:
+		return "usage";
+	case PYP_EXIT_NO_PROCESS:
+		return "no_process";
+	case PYP_EXIT_PERMISSION:
+		return "permission";
+	case PYP_EXIT_UNTRACEABLE:
+		return "untraceable";
+	case PYP_EXIT_NO_DAEMON:
+		return "no_daemon";
+	case PYP_EXIT_BUSY:
+		return "busy";
+	}
+	return "failure";
+}

@@ -36,4 +36,7 @@ void diag_clear(struct diag *diag);
 /* "msg; hint" on one line, control characters replaced. Returns out. */
 const char *diag_format(const struct diag *diag, char *out, unsigned long size);
 
+/* What the control API calls an exit code: "usage", "no_process", … */
+const char *diag_exit_name(enum pyp_exit exit);
+
 #endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the control socket is: the option, else $PYPROFD_SOCKET, else the default. */
+#ifndef PYPROF_BASE_SOCKPATH_H
+#define PYPROF_BASE_SOCKPATH_H
+
+#include <sys/un.h>
+
+#include "base/diag.h"
+
+#define SOCKPATH_DEFAULT_DIR "/run/pyprofd"
+#define SOCKPATH_DEFAULT     SOCKPATH_DEFAULT_DIR "/pyprofd.sock"
+#define SOCKPATH_ENV	     "PYPROFD_SOCKET"
+
+/* opt: the value of --socket or NULL. Borrows from opt or the environment. */
+const char *sockpath_choose(const char *opt);
+
+/* The address for bind or connect. Exit code 2 if the path does not fit one (107 bytes). */
+int sockpath_addr(const char *path, struct sockaddr_un *ret, struct diag *diag);
+
+#endif
