@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Targets as OpenMetrics text, for a scraper: see metrics.h. Families are complete (TYPE, HELP,
+ * every sample) before the next begins, counters end in _total, the exposition ends in # EOF.
+ */
+#include "server/metrics.h"
+
+#include <inttypes.h>
+
+#include "base/utf8_clean.h"
+#include "pyprof/version.h"
+
+struct family {
+	const char *name;
+	const char *type;
+	const char *help;
+	size_t offset; /* of a uint64_t or uint32_t in struct session_status */
+	bool wide;     /* uint64_t */
+	bool seconds;  /* nanoseconds, written as seconds */
+};
+
+#define FIELD64(f) .offset = offsetof(struct session_status, f), .wide = true
+#define FIELD32(f) .offset = offsetof(struct session_status, f)
+
+static const struct family families[] = {
+	{"pyprofd_events", "counter", "Calls and returns seen.", FIELD64(events)},
+	{"pyprofd_lost_events", "counter", "Calls and returns lost.", FIELD64(lost)},
+	{"pyprofd_unmatched_events", "counter", "Events that fitted no stack.", FIELD64(unmatched)},
+	{"pyprofd_unstarted_frames", "counter", "Frames unwound before they ran.",
+	 FIELD64(unstarted)},
+	{"pyprofd_traced_seconds", "counter", "How long probes were on.", FIELD64(traced_ns),
+	 .seconds = true},
+	{"pyprofd_threads", "gauge", "Threads seen.", FIELD32(threads)},
+	{"pyprofd_functions", "gauge", "Functions seen.", FIELD32(funcs)},
+	{"pyprofd_contexts", "gauge", "Nodes of the calling-context tree.", FIELD32(nodes)},
+};
+
+static uint64_t family_value(const struct family *f, const struct session_status *st)
+{
+	const char *p = (const char *)st + f->offset;
+
+	return f->wide ? *(const uint64_t *)p : *(const uint32_t *)p;
+}
+
+static void write_head(FILE *out, const char *name, const char *type, const char *unit,
+		       const char *help)
+{
+	fprintf(out, "# TYPE %s %s\n", name, type);
+	if (unit)
+		fprintf(out, "# UNIT %s %s\n", name, unit);
+	fprintf(out, "# HELP %s %s\n", name, help);
+}
+
+/* A label's value between its quotes. */
+static void write_escaped(FILE *out, const char *s)
+{
+	char clean[512];
+
+	for (const char *p = utf8_clean(s, clean, sizeof(clean)); *p; p++) {
+		if (*p == '\n') {
+			fputs("\\n", out);
+			continue;
+		}
+		if (*p == '"' || *p == '\\')
+			putc('\\', out);
+		putc(*p, out);
+	}
+}
+
+static void write_family(const struct family *f, const struct session_status *st, size_t n,
+			 FILE *out)
+{
+	const char *suffix = f->type[0] == 'c' ? "_total" : "";
+
+	write_head(out, f->name, f->type, f->seconds ? "seconds" : NULL, f->help);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t v = family_value(f, &st[i]);
+
+		fprintf(out, "%s%s{pid=\"%d\"} ", f->name, suffix, st[i].pid);
+		if (f->seconds)
+			fprintf(out, "%" PRIu64 ".%09" PRIu64 "\n", v / 1000000000, v % 1000000000);
+		else
+			fprintf(out, "%" PRIu64 "\n", v);
+	}
+}
+
+static void write_targets(const struct session_status *st, size_t n, FILE *out)
+{
+	write_head(out, "pyprofd_targets", "gauge", NULL, "Processes held, by state.");
+	for (int state = SESSION_ATTACHED; state <= SESSION_ENDED; state++) {
+		size_t count = 0;
+
+		for (size_t i = 0; i < n; i++)
+			count += (int)st[i].state == state;
+		fprintf(out, "pyprofd_targets{state=\"%s\"} %zu\n",
+			session_state_name((enum session_state)state), count);
+	}
+}
+
+static void write_info(const struct session_status *st, size_t n, FILE *out)
+{
+	write_head(out, "pyprofd_target", "info", NULL, "What each process is.");
+	for (size_t i = 0; i < n; i++) {
+		fprintf(out, "pyprofd_target_info{pid=\"%d\",state=\"%s\",python=\"", st[i].pid,
+			session_state_name(st[i].state));
+		write_escaped(out, st[i].python_version);
+		fputs("\",cmdline=\"", out);
+		write_escaped(out, st[i].cmdline);
+		fputs("\"} 1\n", out);
+	}
+}
+
+static void write_drops(const struct session_status *st, size_t n, FILE *out)
+{
+	static const char *const names[PYP_CNT_MAX] = {
+#define PYP_X(name, text) [PYP_CNT_##name] = #name,
+		PYP_COUNTERS(PYP_X)
+#undef PYP_X
+	};
+
+	write_head(out, "pyprofd_bpf_drops", "counter", NULL, "What the kernel side could not do.");
+	for (size_t i = 0; i < n; i++)
+		for (size_t c = 0; c < PYP_CNT_MAX; c++)
+			fprintf(out,
+				"pyprofd_bpf_drops_total{pid=\"%d\",reason=\"%s\"} %" PRIu64 "\n",
+				st[i].pid, names[c], st[i].counters[c]);
+}
+
+void metrics_write(const struct session_status *st, size_t n, FILE *out)
+{
+	write_head(out, "pyprofd_build", "info", NULL, "Which pyprofd this is.");
+	fprintf(out, "pyprofd_build_info{version=\"%s\"} 1\n", PYPROF_VERSION);
+	write_targets(st, n, out);
+	write_info(st, n, out);
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		write_family(&families[i], st, n, out);
+	write_drops(st, n, out);
+	fputs("# EOF\n", out);
+}

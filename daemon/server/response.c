@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Answers as plain data: see response.h. */
+#include "server/response.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/utf8_clean.h"
+
+#define MIME_JSON "application/json"
+
+void response_init(struct response *rs)
+{
+	memset(rs, 0, sizeof(*rs));
+	rs->fd = -1;
+}
+
+void response_deinit(struct response *rs)
+{
+	free(rs->body);
+	closep(&rs->fd);
+	response_init(rs);
+}
+
+int response_set_json(struct response *rs, unsigned int status, json_t *root)
+{
+	char *text, *body;
+	size_t n;
+
+	if (!root)
+		return -ENOMEM;
+	text = json_dumps(root, JSON_INDENT(2));
+	json_decref(root);
+	if (!text)
+		return -ENOMEM;
+	n = strlen(text);
+	body = realloc(text, n + 2);
+	if (!body) {
+		free(text);
+		return -ENOMEM;
+	}
+	memcpy(body + n, "\n", 2);
+	free(rs->body);
+	rs->body = body;
+	rs->size = n + 1;
+	rs->mime = MIME_JSON;
+	rs->status = status;
+	return 0;
+}
+
+unsigned int response_status(enum pyp_exit exit)
+{
+	switch (exit) {
+	case PYP_EXIT_OK:
+		return 200;
+	case PYP_EXIT_USAGE:
+		return 400;
+	case PYP_EXIT_NO_PROCESS:
+		return 404;
+	case PYP_EXIT_PERMISSION:
+		return 403;
+	case PYP_EXIT_UNTRACEABLE:
+		return 422;
+	case PYP_EXIT_NO_DAEMON:
+		return 503;
+	case PYP_EXIT_BUSY:
+		return 409;
+	case PYP_EXIT_FAILURE:
+		break;
+	}
+	return 500;
+}
+
+static json_t *error_json(enum pyp_exit exit, const char *msg, const char *hint)
+{
+	char m[sizeof(((struct diag *)0)->msg)], h[sizeof(((struct diag *)0)->hint)];
+
+	return json_pack("{s:i, s:s, s:s, s:s}", "code", (int)exit, "error", diag_exit_name(exit),
+			 "message", utf8_clean(msg, m, sizeof(m)), "hint",
+			 utf8_clean(hint, h, sizeof(h)));
+}
+
+void response_set_error(struct response *rs, unsigned int status, const struct diag *diag, int err)
+{
+	enum pyp_exit exit = diag->err && diag->exit ? diag->exit : PYP_EXIT_FAILURE;
+	const char *msg = diag->err ? diag->msg : strerror(-err);
+
+	closep(&rs->fd);
+	rs->fd = -1;
+	rs->status = status ? status : response_status(exit);
+	if (response_set_json(rs, rs->status, error_json(exit, msg, diag->hint)) == 0)
+		return;
+	free(TAKE_PTR(rs->body)); /* no memory even for that: the status alone has to say it */
+	rs->size = 0;
+	rs->mime = MIME_JSON;
+}

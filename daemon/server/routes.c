@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The control API's routes and their handlers: see routes.h. */
+#include "server/routes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "format/format.h"
+#include "pyprof/version.h"
+#include "server/status_json.h"
+#include "server/metrics.h"
+
+#define API_HINT "GET /v1 lists what there is"
+
+/* --- answers about targets --- */
+
+/* All targets, or the one that pid names. */
+static json_t *targets_json(struct sessions *ss, pid_t pid)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < sessions_count(ss); i++) {
+		struct session_status st;
+
+		sessions_status(ss, i, &st);
+		if (!pid || st.pid == pid)
+			json_array_append_new(list, json_of_status(&st));
+	}
+	return list;
+}
+
+static int answer_targets(struct routes_ctx *ctx, pid_t pid, struct response *rs)
+{
+	return response_set_json(rs, 200,
+				 json_pack("{s:o}", "targets", targets_json(ctx->sessions, pid)));
+}
+
+static int answer_target(struct routes_ctx *ctx, unsigned int status, pid_t pid,
+			 struct response *rs, struct diag *diag)
+{
+	struct session_status st;
+	int r;
+
+	r = sessions_status_pid(ctx->sessions, pid, &st, diag);
+	if (r < 0)
+		return r;
+	return response_set_json(rs, status, json_of_status(&st));
+}
+
+/* --- handlers --- */
+
+static int handle_index(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			struct response *rs, struct diag *diag)
+{
+	json_t *list = json_array();
+
+	(void)ctx, (void)rq, (void)path_pid, (void)diag;
+	for (const struct route *r = routes; r->method; r++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "method", r->method,
+						      "path", r->path, "parameters",
+						      r->params ? r->params : "", "help", r->help));
+	return response_set_json(rs, 200, json_pack("{s:o}", "routes", list));
+}
+
+static int handle_ping(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+		       struct response *rs, struct diag *diag)
+{
+	(void)ctx, (void)rq, (void)path_pid, (void)diag;
+	return response_set_json(rs, 200,
+				 json_pack("{s:s, s:s, s:i}", "program", "pyprofd", "version",
+					   PYPROF_VERSION, "pid", (int)getpid()));
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			 struct response *rs, struct diag *diag)
+{
+	json_int_t uptime = (json_int_t)(now_ns() - ctx->start_ns);
+
+	(void)rq, (void)path_pid, (void)diag;
+	return response_set_json(rs, 200,
+				 json_pack("{s:s, s:s, s:i, s:I, s:o}", "program", "pyprofd",
+					   "version", PYPROF_VERSION, "pid", (int)getpid(),
+					   "uptime_ns", uptime, "targets",
+					   targets_json(ctx->sessions, 0)));
+}
+
+static int handle_targets(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			  struct response *rs, struct diag *diag)
+{
+	(void)rq, (void)path_pid, (void)diag;
+	return answer_targets(ctx, 0, rs);
+}
+
+static int handle_target(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			 struct response *rs, struct diag *diag)
+{
+	(void)rq;
+	return answer_target(ctx, 200, path_pid, rs, diag);
+}
+
+static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			 struct response *rs, struct diag *diag)
+{
+	bool start = true;
+	pid_t pid = 0;
+	int r;
+
+	(void)path_pid;
+	r = request_get_pid(rq, "pid", &pid, diag);
+	if (r == 0)
+		r = request_get_bool(rq, "start", &start, diag);
+	if (r < 0)
+		return r;
+	if (!pid)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "send {\"pid\": N}",
+				"which process? there is no pid");
+	r = sessions_attach(ctx->sessions, pid, start, diag);
+	if (r < 0)
+		return r;
+	snprintf(rs->location, sizeof(rs->location), "/v1/targets/%d", pid);
+	return answer_target(ctx, 201, pid, rs, diag);
+}
+
+static int handle_detach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			 struct response *rs, struct diag *diag)
+{
+	int r;
+
+	(void)rq;
+	r = sessions_detach(ctx->sessions, path_pid, diag);
+	if (r < 0)
+		return r;
+	return response_set_json(rs, 200, json_pack("{s:i}", "detached", (int)path_pid));
+}
+
+/* start, stop and clear: of one target, or of all. */
+static int control(struct routes_ctx *ctx, const struct request *rq, struct response *rs,
+		   int (*fn)(struct sessions *, pid_t, struct diag *), struct diag *diag)
+{
+	pid_t pid = 0;
+	int r;
+
+	r = request_get_pid(rq, "pid", &pid, diag);
+	if (r == 0)
+		r = fn(ctx->sessions, pid, diag);
+	return r < 0 ? r : answer_targets(ctx, pid, rs);
+}
+
+static int handle_start(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			struct response *rs, struct diag *diag)
+{
+	(void)path_pid;
+	return control(ctx, rq, rs, sessions_start, diag);
+}
+
+static int handle_stop(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+		       struct response *rs, struct diag *diag)
+{
+	(void)path_pid;
+	return control(ctx, rq, rs, sessions_stop, diag);
+}
+
+static int handle_clear(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			struct response *rs, struct diag *diag)
+{
+	(void)path_pid;
+	return control(ctx, rq, rs, sessions_clear, diag);
+}
+
+static int handle_shutdown(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			   struct response *rs, struct diag *diag)
+{
+	int r;
+
+	(void)rq, (void)path_pid;
+	r = ctx->shutdown(ctx->ctx, diag);
+	return r < 0 ? r : response_set_json(rs, 200, json_pack("{s:b}", "shutdown", 1));
+}
+
+/* --- /v1/snapshot --- */
+
+struct snapshot_query {
+	const struct format *format;
+	struct format_opts opts;
+	const char *restricts[REQUEST_PARAMS_MAX + 1];
+	bool clock_given;
+};
+
+static int query_format(const struct request *rq, struct snapshot_query *q, struct diag *diag)
+{
+	const char *name = request_get(rq, "format");
+	char hint[200];
+	size_t n;
+
+	q->format = format_find(name ? name : "text");
+	if (q->format)
+		return 0;
+	n = (size_t)snprintf(hint, sizeof(hint), "known formats:");
+	for (const struct format *f = formats; f->name && n < sizeof(hint); f++)
+		n += (size_t)snprintf(hint + n, sizeof(hint) - n, " %s", f->name);
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint, "unknown format '%s'",
+			name ? name : "text");
+}
+
+static int query_clock(const struct request *rq, struct snapshot_query *q, struct diag *diag)
+{
+	const char *clock = request_get(rq, "clock");
+
+	if (!clock)
+		return 0;
+	q->clock_given = true;
+	if (strcmp(clock, "cpu") == 0)
+		q->opts.clock = SNAPSHOT_CPU;
+	else if (strcmp(clock, "wall") == 0)
+		q->opts.clock = SNAPSHOT_WALL;
+	else
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "choose cpu or wall",
+				"unknown clock '%s'", clock);
+	return 0;
+}
+
+/* The repeated `restrict` in order; a limit is one more restriction behind them. */
+static int query_restrict(const struct request *rq, struct snapshot_query *q, struct diag *diag)
+{
+	const char *limit = request_get(rq, "limit");
+	uint64_t rows;
+
+	for (size_t i = 0; i < rq->nparams; i++)
+		if (strcmp(rq->params[i].key, "restrict") == 0)
+			q->restricts[q->opts.nrestrict++] = rq->params[i].value;
+	if (limit) {
+		if (parse_u64(limit, 0, INT32_MAX, &rows) < 0)
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "it is a number of rows",
+					"limit: '%s' is not valid", limit);
+		q->restricts[q->opts.nrestrict++] = limit;
+	}
+	q->opts.restrict_ = q->restricts;
+	return 0;
+}
+
+static int query_parse(const struct request *rq, struct snapshot_query *q, struct diag *diag)
+{
+	pid_t pid = 0, tid = 0;
+	int r;
+
+	r = query_format(rq, q, diag);
+	if (r == 0)
+		r = query_clock(rq, q, diag);
+	if (r == 0)
+		r = query_restrict(rq, q, diag);
+	if (r == 0)
+		r = request_get_pid(rq, "pid", &pid, diag);
+	if (r == 0)
+		r = request_get_pid(rq, "tid", &tid, diag);
+	if (r < 0)
+		return r;
+	q->opts.filter = (struct view_filter){.pid = (uint32_t)pid, .tid = (uint32_t)tid};
+	q->opts.sort = request_get(rq, "sort");
+	return format_opts_check(&q->opts, diag);
+}
+
+static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
+{
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		if (!tid || s->threads[i].tid == tid)
+			return 0;
+	return !tid ? 0
+		    : diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS,
+			       "the json format lists all threads", "no thread %u was seen", tid);
+}
+
+/* The stream closes its own copy of fd. */
+static FILE *stream_of(int fd)
+{
+	_cleanup_close_ int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
+
+	if (f)
+		(void)TAKE_FD(copy);
+	return f;
+}
+
+/* A profile can be large: it is written into a memory file, which sendfile(2) sends as it is. */
+static int write_body(const struct snapshot_query *q, const struct snapshot *s, struct response *rs,
+		      struct diag *diag)
+{
+	_cleanup_close_ int fd = memfd_create("pyprofd-snapshot", MFD_CLOEXEC);
+	_cleanup_fclose_ FILE *f = NULL;
+	struct stat st;
+	int r;
+
+	if (fd < 0)
+		return diag_errno(diag, errno, "cannot make a file for the profile");
+	f = stream_of(fd);
+	if (!f)
+		return diag_errno(diag, errno, "cannot write the profile");
+	r = format_write(q->format, s, &q->opts, f, diag);
+	if (r < 0)
+		return r;
+	if (fflush(f) != 0 || fstat(fd, &st) < 0)
+		return diag_errno(diag, errno, "cannot write the profile");
+	rs->fd = TAKE_FD(fd);
+	rs->size = (size_t)st.st_size;
+	rs->mime = q->format->mime;
+	rs->status = 200;
+	return 0;
+}
+
+static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			   struct response *rs, struct diag *diag)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct snapshot_query q = {0};
+	int r;
+
+	(void)path_pid;
+	r = query_parse(rq, &q, diag);
+	if (r < 0)
+		return r;
+	r = sessions_snapshot(ctx->sessions, (pid_t)q.opts.filter.pid, &s, diag);
+	if (r < 0)
+		return r;
+	r = check_tid(s, q.opts.filter.tid, diag);
+	if (r < 0)
+		return r;
+	if (!q.clock_given)
+		q.opts.clock = s->clock;
+	return write_body(&q, s, rs, diag);
+}
+
+static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			  struct response *rs, struct diag *diag)
+{
+	_cleanup_free_ struct session_status *st = NULL;
+	size_t n = sessions_count(ctx->sessions);
+	FILE *f;
+
+	(void)rq, (void)path_pid, (void)diag;
+	st = calloc(n + 1, sizeof(*st));
+	if (!st)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		sessions_status(ctx->sessions, i, &st[i]);
+	f = open_memstream(&rs->body, &rs->size);
+	if (!f)
+		return -ENOMEM;
+	metrics_write(st, n, f);
+	if (fclose(f) != 0)
+		return -ENOMEM;
+	rs->mime = METRICS_MIME;
+	rs->status = 200;
+	return 0;
+}
+
+#define SNAPSHOT_PARAMS "format,pid,tid,clock,sort,limit,restrict"
+
+const struct route routes[] = {
+	{"GET", "/v1", NULL, PRIVILEGE_READ, handle_index, "this list"},
+	{"GET", "/v1/ping", NULL, PRIVILEGE_READ, handle_ping, "is the daemon there?"},
+	{"GET", "/v1/status", NULL, PRIVILEGE_READ, handle_status, "the daemon and its targets"},
+	{"GET", "/v1/targets", NULL, PRIVILEGE_READ, handle_targets, "all targets"},
+	{"POST", "/v1/targets", "pid,start", PRIVILEGE_CONTROL, handle_attach,
+	 "attach to a process"},
+	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target"},
+	{"DELETE", "/v1/targets/{pid}", NULL, PRIVILEGE_CONTROL, handle_detach,
+	 "detach, and forget the data"},
+	{"POST", "/v1/start", "pid", PRIVILEGE_CONTROL, handle_start, "put the probes on"},
+	{"POST", "/v1/stop", "pid", PRIVILEGE_CONTROL, handle_stop,
+	 "take the probes off, keep the data"},
+	{"POST", "/v1/clear", "pid", PRIVILEGE_CONTROL, handle_clear, "zero the data"},
+	{"GET", "/v1/snapshot", SNAPSHOT_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile"},
+	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "end the daemon"},
+	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics"},
+	{NULL},
+};
+
+/* --- finding a route, answering --- */
+
+static bool path_match(const char *pattern, const char *path, pid_t *ret_pid)
+{
+	const char *brace = strchr(pattern, '{');
+	size_t n = brace ? (size_t)(brace - pattern) : strlen(pattern);
+
+	*ret_pid = 0;
+	if (strncmp(pattern, path, n) != 0)
+		return false;
+	return brace ? parse_pid(path + n, ret_pid) == 0 : path[n] == '\0';
+}
+
+static void answer_no_route(const char *method, const char *path, struct response *rs)
+{
+	struct diag diag = {0};
+	size_t n = 0;
+	pid_t pid;
+
+	for (const struct route *r = routes; r->method; r++)
+		if (path_match(r->path, path, &pid) && n < sizeof(rs->allow))
+			n += (size_t)snprintf(rs->allow + n, sizeof(rs->allow) - n, "%s%s%s",
+					      n ? ", " : "", r->method,
+					      strcmp(r->method, "GET") == 0 ? ", HEAD" : "");
+	if (n)
+		diag_set(&diag, -EINVAL, PYP_EXIT_USAGE, API_HINT,
+			 "%.16s is not possible for %.200s", method, path);
+	else
+		diag_set(&diag, -EINVAL, PYP_EXIT_USAGE, API_HINT, "there is no %.200s", path);
+	response_set_error(rs, n ? 405 : 404, &diag, -EINVAL);
+}
+
+const struct route *routes_find(const char *method, const char *path, pid_t *ret_pid,
+				struct response *rs)
+{
+	if (strcmp(method, "HEAD") == 0)
+		method = "GET";
+	for (const struct route *r = routes; r->method; r++)
+		if (strcmp(r->method, method) == 0 && path_match(r->path, path, ret_pid))
+			return r;
+	answer_no_route(method, path, rs);
+	return NULL;
+}
+
+static int refuse_draining(struct diag *diag)
+{
+	return diag_set(diag, -ESHUTDOWN, PYP_EXIT_NO_DAEMON, "start another one",
+			"the daemon is shutting down");
+}
+
+static int handle(struct routes_ctx *ctx, const struct route *route, struct request *rq,
+		  pid_t path_pid, const struct routes_input *in, struct response *rs,
+		  struct diag *diag)
+{
+	int r;
+
+	if (ctx->draining)
+		return refuse_draining(diag);
+	r = request_parse_body(rq, in->body, in->nbody, diag);
+	if (r == 0)
+		r = request_check_params(rq, route->params, diag);
+	return r < 0 ? r : route->handle(ctx, rq, path_pid, rs, diag);
+}
+
+void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs)
+{
+	_cleanup_(request_deinit) struct request rq = {0};
+	const struct route *route;
+	struct diag diag = {0};
+	pid_t path_pid;
+	int r;
+
+	/* even what there is, is not for everybody */
+	r = peer_check(&in->peer, ctx->owner, PRIVILEGE_READ, &diag);
+	if (r == 0)
+		r = request_parse_target(&rq, in->uri, &diag);
+	if (r < 0) {
+		response_set_error(rs, r == -ENAMETOOLONG ? 414 : 0, &diag, r);
+		return;
+	}
+	route = routes_find(in->method, rq.path, &path_pid, rs);
+	if (!route)
+		return;
+	r = peer_check(&in->peer, ctx->owner, route->privilege, &diag);
+	if (r == 0)
+		r = handle(ctx, route, &rq, path_pid, in, rs, &diag);
+	if (r < 0)
+		response_set_error(rs, 0, &diag, r);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control API: one table of routes, and the function that turns a request into a response by
+ * it. Knows sessions and formats, but neither sockets nor HTTP's syntax; tests and the fuzzer call
+ * it directly.
+ */
+#ifndef PYPROF_SERVER_ROUTES_H
+#define PYPROF_SERVER_ROUTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/peer.h"
+#include "server/request.h"
+#include "server/response.h"
+#include "session/session.h"
+
+/* What handlers work on. Borrowed by everybody. */
+struct routes_ctx {
+	struct sessions *sessions;
+	uint64_t start_ns; /* CLOCK_MONOTONIC: when the daemon was started */
+	uid_t owner;	   /* the daemon's user */
+	bool draining;	   /* shutting down: everything is answered with 503 */
+	/* End the daemon: results are written before it returns. A failure is the client's answer,
+	 * the daemon ends nevertheless. */
+	int (*shutdown)(void *ctx, struct diag *diag);
+	void *ctx;
+};
+
+struct route {
+	const char *method;
+	const char *path;   /* a segment in braces matches one number: /v1/targets/{pid} */
+	const char *params; /* known parameters, comma-separated; NULL: none */
+	enum privilege privilege;
+	/* path_pid: what {pid} matched, else 0. */
+	int (*handle)(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+		      struct response *rs, struct diag *diag);
+	const char *help;
+};
+
+extern const struct route routes[]; /* ends with method == NULL */
+
+/*
+ * The route for a method and a path (HEAD counts as GET). NULL: rs is the error, 404 or 405.
+ * ret_pid: what {pid} matched.
+ */
+const struct route *routes_find(const char *method, const char *path, pid_t *ret_pid,
+				struct response *rs);
+
+/* A request as it was received. Everything is borrowed. */
+struct routes_input {
+	struct ucred peer;
+	const char *method, *uri, *body;
+	size_t nbody;
+};
+
+/* Answer one request. Always fills rs, which is initialised. */
+void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs);
+
+#endif

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The HTTP server: see server.h.
+ *
+ * libmicrohttpd keeps its sockets in an epoll set of its own, whose descriptor is one source of the
+ * event loop; a timer stands for MHD_get_timeout(). After each MHD_run() the timer is set anew.
+ *
+ * A connection has one struct conn for its whole life, reset after each request: what is allocated
+ * per request before the headers are complete would never be given back to us by libmicrohttpd.
+ */
+#include "server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <systemd/sd-event.h>
+
+#include "base/log.h"
+#include "base/parse.h"
+
+#define DEFAULT_TIMEOUT_S   10
+#define DEFAULT_CONNECTIONS 64
+#define CONNECTION_MEMORY   (32 * 1024)	  /* request line and headers, and one buffer of body */
+#define DISCARD_MAX	    (1024 * 1024) /* how much of a body that is too large is listened to */
+#define PRIORITY	    10		  /* rings are drained (0) before clients are served */
+#define DRAIN_US	    (1000 * 1000)
+
+struct server {
+	struct MHD_Daemon *mhd;
+	struct routes_ctx routes;
+	struct sd_event_source *io, *timer, *drain_timer;
+	size_t answering; /* requests whose answer has not been sent completely */
+	void (*drained)(void *ctx);
+	void *drained_ctx;
+};
+
+struct conn {
+	struct server *srv;
+	char *uri; /* as received; NULL: no memory */
+	bool started;
+	char *body;
+	size_t nbody; /* received so far; beyond REQUEST_BODY_MAX it is only counted */
+};
+
+static void conn_reset(struct conn *c)
+{
+	if (c->started)
+		c->srv->answering--;
+	free(c->uri);
+	free(c->body);
+	*c = (struct conn){.srv = c->srv};
+}
+
+/* --- one request --- */
+
+static struct conn *conn_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+/* libmicrohttpd has taken the response's content over, even if it fails. */
+static struct MHD_Response *response_to_mhd(struct response *rs)
+{
+	struct MHD_Response *mr;
+
+	if (rs->fd >= 0) {
+		mr = MHD_create_response_from_fd64(rs->size, rs->fd);
+		if (mr)
+			rs->fd = -1;
+		return mr;
+	}
+	mr = MHD_create_response_from_buffer(rs->size, rs->body ? rs->body : (char *)"",
+					     rs->body ? MHD_RESPMEM_MUST_FREE
+						      : MHD_RESPMEM_PERSISTENT);
+	if (mr)
+		rs->body = NULL;
+	return mr;
+}
+
+static enum MHD_Result send_response(struct conn *c, struct MHD_Connection *connection,
+				     struct response *rs)
+{
+	struct MHD_Response *mr = response_to_mhd(rs);
+	enum MHD_Result sent;
+
+	if (!mr)
+		return MHD_NO; /* closes the connection */
+	MHD_add_response_header(mr, MHD_HTTP_HEADER_CONTENT_TYPE, rs->mime);
+	MHD_add_response_header(mr, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	if (rs->allow[0])
+		MHD_add_response_header(mr, MHD_HTTP_HEADER_ALLOW, rs->allow);
+	if (rs->location[0])
+		MHD_add_response_header(mr, MHD_HTTP_HEADER_LOCATION, rs->location);
+	if (c->srv->routes.draining)
+		MHD_add_response_header(mr, MHD_HTTP_HEADER_CONNECTION, "close");
+	sent = MHD_queue_response(connection, rs->status, mr);
+	MHD_destroy_response(mr);
+	return sent;
+}
+
+static enum MHD_Result send_too_large(struct conn *c, struct MHD_Connection *connection)
+{
+	struct response rs;
+	struct diag diag = {0};
+	enum MHD_Result sent;
+
+	response_init(&rs);
+	diag_set(&diag, -EMSGSIZE, PYP_EXIT_USAGE, "send a smaller one",
+		 "the body is larger than %d bytes", REQUEST_BODY_MAX);
+	response_set_error(&rs, 413, &diag, -EMSGSIZE);
+	sent = send_response(c, connection, &rs);
+	response_deinit(&rs);
+	return sent;
+}
+
+static enum MHD_Result answer(struct conn *c, struct MHD_Connection *connection, const char *method)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct routes_input in = {
+		.method = method, .uri = c->uri, .body = c->body ? c->body : "", .nbody = c->nbody};
+	struct response rs;
+	enum MHD_Result sent;
+
+	if (!info || !c->uri || peer_get(info->connect_fd, &in.peer) < 0)
+		return MHD_NO;
+	response_init(&rs);
+	routes_dispatch(&c->srv->routes, &in, &rs);
+	log_debug("%s %.200s: %u", method, c->uri, rs.status);
+	sent = send_response(c, connection, &rs);
+	response_deinit(&rs);
+	return sent;
+}
+
+static enum MHD_Result begin(struct conn *c, struct MHD_Connection *connection)
+{
+	const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+							 MHD_HTTP_HEADER_CONTENT_LENGTH);
+	uint64_t n;
+
+	c->started = true;
+	c->srv->answering++;
+	if (length && parse_u64(length, 0, REQUEST_BODY_MAX, &n) < 0)
+		return send_too_large(c, connection); /* the body is never read */
+	return MHD_YES;
+}
+
+static enum MHD_Result receive(struct conn *c, const char *data, size_t n)
+{
+	if (c->nbody + n <= REQUEST_BODY_MAX) {
+		char *body = realloc(c->body, c->nbody + n);
+
+		if (!body)
+			return MHD_NO;
+		memcpy(body + c->nbody, data, n);
+		c->body = body;
+	}
+	c->nbody += n;
+	return c->nbody > DISCARD_MAX ? MHD_NO : MHD_YES;
+}
+
+/* Called when the headers are there, for each piece of the body, and when all of it was received. */
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *data,
+				  size_t *size, void **con_cls)
+{
+	struct conn *c = conn_of(connection);
+	enum MHD_Result r;
+
+	(void)cls, (void)url, (void)version, (void)con_cls;
+	if (!c)
+		return MHD_NO;
+	if (!c->started)
+		return begin(c, connection);
+	if (*size) {
+		r = receive(c, data, *size);
+		*size = 0;
+		return r;
+	}
+	if (c->nbody > REQUEST_BODY_MAX)
+		return send_too_large(c, connection);
+	return answer(c, connection, method);
+}
+
+/* The only place where the URL is to be had before it is decoded and cut up. */
+static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+	struct conn *c = conn_of(connection);
+
+	(void)cls;
+	if (c) {
+		free(c->uri);
+		c->uri = strdup(uri);
+	}
+	return c;
+}
+
+static int on_drained(struct sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct server *srv = userdata;
+
+	(void)usec;
+	(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	srv->drained(srv->drained_ctx);
+	return 0;
+}
+
+static void drain_check(struct server *srv)
+{
+	if (srv->drain_timer && !srv->answering)
+		(void)sd_event_source_set_time(srv->drain_timer, 0);
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct server *srv = cls;
+	struct conn *c = conn_of(connection);
+
+	(void)con_cls, (void)code;
+	if (c)
+		conn_reset(c);
+	drain_check(srv);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct conn *c = *socket_context;
+
+	(void)connection;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		c = calloc(1, sizeof(*c));
+		if (c)
+			c->srv = cls;
+		*socket_context = c;
+	} else if (c) {
+		conn_reset(c);
+		free(c);
+		*socket_context = NULL;
+	}
+}
+
+/* --- the event loop --- */
+
+static int set_timer(struct server *srv)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+	int r;
+
+	if (MHD_get_timeout(srv->mhd, &ms) != MHD_YES)
+		return sd_event_source_set_enabled(srv->timer, SD_EVENT_OFF);
+	r = sd_event_source_set_time_relative(srv->timer, (uint64_t)ms * 1000);
+	return r < 0 ? r : sd_event_source_set_enabled(srv->timer, SD_EVENT_ONESHOT);
+}
+
+static int run(struct server *srv)
+{
+	if (MHD_run(srv->mhd) != MHD_YES)
+		log_error("the control socket's server has failed");
+	return set_timer(srv);
+}
+
+static int on_io(struct sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	(void)source, (void)fd, (void)revents;
+	return run(userdata);
+}
+
+static int on_timer(struct sd_event_source *source, uint64_t usec, void *userdata)
+{
+	(void)source, (void)usec;
+	return run(userdata);
+}
+
+static int add_sources(struct server *srv, struct sd_event *event)
+{
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(srv->mhd, MHD_DAEMON_INFO_EPOLL_FD);
+	int r;
+
+	if (!info)
+		return -ENOTSUP;
+	r = sd_event_add_io(event, &srv->io, info->epoll_fd, EPOLLIN, on_io, srv);
+	if (r < 0)
+		return r;
+	r = sd_event_add_time_relative(event, &srv->timer, CLOCK_MONOTONIC, 0, 1, on_timer, srv);
+	if (r >= 0)
+		r = sd_event_source_set_priority(srv->io, PRIORITY);
+	if (r >= 0)
+		r = sd_event_source_set_priority(srv->timer, PRIORITY);
+	return r < 0 ? r : 0;
+}
+
+/* --- life --- */
+
+static void log_mhd(void *cls, const char *fmt, va_list ap)
+{
+	char line[256];
+
+	(void)cls;
+	vsnprintf(line, sizeof(line), fmt, ap);
+	line[strcspn(line, "\n")] = '\0';
+	log_debug("http: %s", line);
+}
+
+static struct MHD_Daemon *start_mhd(struct server *srv, int fd, const struct server_opts *opts)
+{
+	unsigned int timeout = opts->timeout_s ? opts->timeout_s : DEFAULT_TIMEOUT_S;
+	unsigned int max = opts->max_connections ? opts->max_connections : DEFAULT_CONNECTIONS;
+
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, srv,
+				MHD_OPTION_EXTERNAL_LOGGER, log_mhd, NULL, MHD_OPTION_LISTEN_SOCKET,
+				fd, MHD_OPTION_CONNECTION_LIMIT, max, MHD_OPTION_CONNECTION_TIMEOUT,
+				timeout, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				(size_t)CONNECTION_MEMORY, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+				MHD_OPTION_NOTIFY_CONNECTION, on_connection, srv,
+				MHD_OPTION_NOTIFY_COMPLETED, on_completed, srv,
+				MHD_OPTION_URI_LOG_CALLBACK, on_uri, srv, MHD_OPTION_END);
+}
+
+int server_new(struct sd_event *event, int listen_fd, const struct server_opts *opts,
+	       struct server **ret, struct diag *diag)
+{
+	_cleanup_(server_freep) struct server *srv = NULL;
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	srv = calloc(1, sizeof(*srv));
+	if (!srv)
+		return -ENOMEM;
+	srv->routes = opts->routes;
+	fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return diag_errno(diag, errno, "cannot use the control socket");
+	srv->mhd = start_mhd(srv, fd, opts);
+	if (!srv->mhd)
+		return diag_set(diag, -EIO, PYP_EXIT_FAILURE, "run with -v for details",
+				"cannot serve the control socket");
+	(void)TAKE_FD(fd); /* libmicrohttpd closes it */
+	r = add_sources(srv, event);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot serve the control socket");
+	*ret = TAKE_PTR(srv);
+	return 0;
+}
+
+int server_drain(struct server *srv, void (*done)(void *ctx), void *ctx)
+{
+	int r;
+
+	if (srv->drain_timer)
+		return 0;
+	srv->routes.draining = true;
+	srv->drained = done;
+	srv->drained_ctx = ctx;
+	r = sd_event_add_time_relative(sd_event_source_get_event(srv->io), &srv->drain_timer,
+				       CLOCK_MONOTONIC, DRAIN_US, 1, on_drained, srv);
+	drain_check(srv);
+	return r < 0 ? r : 0;
+}
+
+void server_free(struct server *srv)
+{
+	if (!srv)
+		return;
+	sd_event_source_disable_unref(srv->io);
+	sd_event_source_disable_unref(srv->timer);
+	sd_event_source_disable_unref(srv->drain_timer);
+	srv->drain_timer = NULL; /* closing connections completes requests */
+	if (srv->mhd)
+		MHD_stop_daemon(srv->mhd);
+	free(srv);
+}

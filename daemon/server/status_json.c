@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A target's status as JSON: see status_json.h. */
+#include "server/status_json.h"
+
+#include "base/utf8_clean.h"
+
+static const char *const counter_names[PYP_CNT_MAX] = {
+#define PYP_X(name, text) [PYP_CNT_##name] = #name,
+	PYP_COUNTERS(PYP_X)
+#undef PYP_X
+};
+
+static json_t *counters_json(const struct session_status *st)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < PYP_CNT_MAX; i++)
+		json_object_set_new(o, counter_names[i], json_integer((json_int_t)st->counters[i]));
+	return o;
+}
+
+static void set_text(json_t *o, const char *key, const char *text)
+{
+	char clean[512];
+
+	json_object_set_new(o, key, json_string(utf8_clean(text, clean, sizeof(clean))));
+}
+
+static void set_count(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+json_t *json_of_status(const struct session_status *st)
+{
+	json_t *o = json_object();
+
+	set_count(o, "pid", (uint64_t)st->pid);
+	set_text(o, "state", session_state_name(st->state));
+	set_text(o, "cmdline", st->cmdline);
+	set_text(o, "python_version", st->python_version);
+	set_text(o, "python_file", st->python_file);
+	set_text(o, "build_id", st->build_id);
+	set_count(o, "traced_ns", st->traced_ns);
+	set_count(o, "events", st->events);
+	set_count(o, "events_per_s", st->events_per_s);
+	set_count(o, "lost", st->lost);
+	json_object_set_new(o, "exact", json_boolean(st->lost == 0));
+	set_count(o, "unmatched", st->unmatched);
+	set_count(o, "unstarted", st->unstarted);
+	set_count(o, "threads", st->threads);
+	set_count(o, "functions", st->funcs);
+	set_count(o, "nodes", st->nodes);
+	json_object_set_new(o, "counters", counters_json(st));
+	set_text(o, "end_reason", st->end_reason);
+	set_text(o, "warning", st->warning);
+	return o;
+}
