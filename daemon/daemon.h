@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One run of pyprofd: owns the event loop and everything on it (sessions, control socket, server,
+ * launched command), from the first attach to the last write.
+ */
+#ifndef PYPROF_DAEMON_H
+#define PYPROF_DAEMON_H
+
+#include "options.h"
+
+/* Runs until the end; says errors on stderr. Returns the exit status. */
+int daemon_run(const struct options *opts);
+
+#endif

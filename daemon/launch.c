@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Starting a command and attaching to it: see launch.h. */
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <systemd/sd-event.h>
+
+#include "base/log.h"
+
+#define TRY_US	    1000
+#define DEADLINE_US (2 * 1000 * 1000)
+
+struct launch {
+	struct launch_opts opts;
+	pid_t pid;
+	int exec_fd; /* end of file: the exec worked; else its errno comes */
+	struct sd_event_source *exec, *timer;
+	uint64_t deadline;
+	bool attached;
+	bool signalled; /* so it will hardly go on */
+};
+
+static _Noreturn void run_child(const struct launch_opts *opts, int fd)
+{
+	int err;
+
+	/* caught and ignored signals of ours must not be the program's business */
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, opts->sigmask, NULL);
+	unsetenv("NOTIFY_SOCKET");
+	execvp(opts->argv[0], opts->argv);
+	err = errno;
+	if (write(fd, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* --- the end of the attempts --- */
+
+static void settle(struct launch *l)
+{
+	l->exec = sd_event_source_disable_unref(l->exec);
+	l->timer = sd_event_source_disable_unref(l->timer);
+}
+
+static void fail(struct launch *l, int err, const struct diag *diag)
+{
+	settle(l);
+	launch_signal(l, SIGTERM);
+	launch_signal(l, SIGCONT);
+	l->opts.failed(l->opts.ctx, err, diag);
+}
+
+static void fail_untraceable(struct launch *l, const char *hint, const char *why)
+{
+	struct diag diag = {0};
+
+	diag_set(&diag, -ENOEXEC, PYP_EXIT_UNTRACEABLE, hint, "cannot trace '%.100s': %.380s",
+		 l->opts.argv[0], why);
+	fail(l, -ENOEXEC, &diag);
+}
+
+/* --- attempts --- */
+
+static bool has_ended(const struct launch *l, siginfo_t *info)
+{
+	info->si_pid = 0;
+	return waitid(P_PID, (id_t)l->pid, info, WEXITED | WNOHANG | WNOWAIT) == 0 && info->si_pid;
+}
+
+/* What may be different a millisecond later: libraries are still being mapped. */
+static bool worth_another_try(const struct diag *diag)
+{
+	return diag->exit == PYP_EXIT_UNTRACEABLE || diag->exit == PYP_EXIT_FAILURE;
+}
+
+static int on_try(struct sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct launch *l = userdata;
+	struct diag diag = {0};
+	siginfo_t info;
+	uint64_t now;
+	int r;
+
+	(void)usec;
+	if (has_ended(l, &info)) {
+		fail_untraceable(l, "is it a Python program?",
+				 "it ended before it was seen to run Python");
+		return 0;
+	}
+	kill(l->pid, SIGSTOP);
+	r = sessions_attach(l->opts.sessions, l->pid, l->opts.start, &diag);
+	kill(l->pid, SIGCONT);
+	if (r == 0) {
+		settle(l);
+		l->attached = true;
+		l->opts.attached(l->opts.ctx);
+		return 0;
+	}
+	sd_event_now(sd_event_source_get_event(source), CLOCK_MONOTONIC, &now);
+	if (!worth_another_try(&diag)) {
+		fail(l, r, &diag);
+	} else if (now >= l->deadline) {
+		fail_untraceable(
+			l, "it was terminated; attach to the Python process itself with --pid",
+			diag.msg);
+	} else {
+		sd_event_source_set_time_relative(source, TRY_US);
+		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	}
+	return 0;
+}
+
+static int begin_tries(struct launch *l, struct sd_event *event)
+{
+	uint64_t now;
+	int r;
+
+	r = sd_event_now(event, CLOCK_MONOTONIC, &now);
+	if (r < 0)
+		return r;
+	l->deadline = now + DEADLINE_US;
+	r = sd_event_add_time(event, &l->timer, CLOCK_MONOTONIC, now, 1, on_try, l);
+	return r < 0 ? r : 0;
+}
+
+static int on_exec(struct sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct sd_event *event = sd_event_source_get_event(source);
+	struct launch *l = userdata;
+	struct diag diag = {0};
+	int err = 0, r;
+
+	(void)revents;
+	sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	if (read(fd, &err, sizeof(err)) == sizeof(err)) {
+		diag_set(&diag, -err, PYP_EXIT_FAILURE, "check the command",
+			 "cannot run '%.200s': %s", l->opts.argv[0], strerror(err));
+		fail(l, -err, &diag);
+		return 0;
+	}
+	r = begin_tries(l, event);
+	if (r < 0)
+		fail(l, r, &diag);
+	return 0;
+}
+
+/* --- life --- */
+
+int launch_start(struct sd_event *event, const struct launch_opts *opts, struct launch **ret,
+		 struct diag *diag)
+{
+	_cleanup_(launch_freep) struct launch *l = NULL;
+	_cleanup_close_ int child_fd = -1;
+	int fds[2], r;
+
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	l->opts = *opts;
+	l->exec_fd = -1;
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return diag_errno(diag, errno, "cannot start the command");
+	l->exec_fd = fds[0];
+	child_fd = fds[1];
+	r = sd_event_add_io(event, &l->exec, l->exec_fd, EPOLLIN, on_exec, l);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot start the command");
+	l->pid = fork();
+	if (l->pid < 0)
+		return diag_errno(diag, errno, "cannot start the command");
+	if (l->pid == 0)
+		run_child(opts, child_fd);
+	*ret = TAKE_PTR(l);
+	return 0;
+}
+
+pid_t launch_pid(const struct launch *l)
+{
+	return l->pid;
+}
+
+void launch_signal(struct launch *l, int signo)
+{
+	/* nobody but launch_free() reaps it: the pid is its own until then */
+	kill(l->pid, signo);
+	l->signalled = true;
+}
+
+static void say_end(const struct launch *l, const siginfo_t *info)
+{
+	const char *name = l->opts.argv[0];
+
+	if (info->si_code != CLD_EXITED)
+		log_warning("'%.200s' (pid %d) was ended by signal %d (%s)", name, l->pid,
+			    info->si_status, strsignal(info->si_status));
+	else if (info->si_status != 0)
+		log_warning("'%.200s' (pid %d) ended with status %d", name, l->pid,
+			    info->si_status);
+	else
+		log_info("'%.200s' (pid %d) ended with status 0", name, l->pid);
+}
+
+void launch_free(struct launch *l)
+{
+	siginfo_t info;
+
+	if (!l)
+		return;
+	if (l->pid > 0 && has_ended(l, &info)) {
+		if (l->attached)
+			say_end(l, &info);
+		waitpid(l->pid, NULL, WNOHANG);
+	} else if (l->pid > 0 && !l->signalled) {
+		log_warning("'%.200s' (pid %d) goes on running", l->opts.argv[0], l->pid);
+	}
+	sd_event_source_disable_unref(l->exec);
+	sd_event_source_disable_unref(l->timer);
+	closep(&l->exec_fd);
+	free(l);
+}

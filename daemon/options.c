@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* pyprofd's command line: see options.h. */
+#include "options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/sockpath.h"
+
+#define RING_DEFAULT (UINT64_C(16) << 20)
+#define RING_MIN     (UINT64_C(64) << 10)
+#define RING_MAX     (UINT64_C(1) << 30)
+
+static const char *const clocks[] = {[SNAPSHOT_CPU] = "cpu", [SNAPSHOT_WALL] = "wall", NULL};
+
+#define FIELD(f) .offset = offsetof(struct options, f)
+
+static const struct opt table[] = {
+	{"pid", 'p', OPT_PIDS, FIELD(pids), "PID", "trace this process; may be repeated"},
+	{"socket", 0, OPT_STRING, FIELD(socket), "PATH",
+	 "the control socket; else $" SOCKPATH_ENV ", else\n" SOCKPATH_DEFAULT},
+	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL, "attach only; `pyprofctl start` begins"},
+	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall",
+	 "which clock reports show (default: cpu); both are\nmeasured", .choices = clocks},
+	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
+	 "end after this time; also 250ms, 1.5, 2m, 1h"},
+	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write the profile there at the end"},
+	{"format", 'f', OPT_STRING, FIELD(format_name), "FORMAT",
+	 "the profile's format; else by FILE's extension, else\ntext"},
+	{"ring-size", 0, OPT_SIZE, FIELD(ring_bytes), "BYTES",
+	 "events held per process (default: 16M); rounded up to\na power of two", RING_MIN,
+	 RING_MAX},
+	{"verbose", 'v', OPT_FLAG, FIELD(verbose), NULL, "say what happens"},
+	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "this text"},
+	{"version", 0, OPT_FLAG, FIELD(version), NULL, "the version"},
+	{NULL},
+};
+
+static uint64_t round_up_pow2(uint64_t v)
+{
+	uint64_t p = RING_MIN;
+
+	while (p < v)
+		p <<= 1;
+	return p;
+}
+
+static int choose_format(struct options *o, struct diag *diag)
+{
+	char hint[200];
+	size_t n;
+
+	if (o->format_name)
+		o->format = format_find(o->format_name);
+	else if (o->output)
+		o->format = format_of_file(o->output);
+	if (!o->format && !o->format_name)
+		o->format = format_find("text");
+	if (o->format)
+		return 0;
+	n = (size_t)snprintf(hint, sizeof(hint), "known formats:");
+	for (const struct format *f = formats; f->name && n < sizeof(hint); f++)
+		n += (size_t)snprintf(hint + n, sizeof(hint) - n, " %s", f->name);
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint, "unknown format '%s'",
+			o->format_name ? o->format_name : "text");
+}
+
+static int choose_cmd(struct options *o, char **operands, bool dashes, struct diag *diag)
+{
+	if (*operands && !dashes)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+				"put -- before a command: pyprofd -- python3 app.py",
+				"unexpected argument '%s'", *operands);
+	if (!*operands && dashes)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "e.g. pyprofd -- python3 app.py",
+				"there is no command after --");
+	o->cmd = *operands ? operands : NULL;
+	return 0;
+}
+
+int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
+{
+	struct options o = {.ring_bytes = RING_DEFAULT};
+	const struct opt_group groups[] = {{table, &o}, {NULL}};
+	bool dashes;
+	int first, r;
+
+	r = opts_parse(groups, argc, argv, OPTS_STOP, &first, &dashes, diag);
+	if (r < 0)
+		return r;
+	if (!o.help && !o.version) {
+		r = choose_cmd(&o, argv + first, dashes, diag);
+		if (r == 0)
+			r = choose_format(&o, diag);
+		if (r < 0)
+			return r;
+	}
+	o.socket = sockpath_choose(o.socket);
+	o.ring_bytes = round_up_pow2(o.ring_bytes);
+	*ret = o;
+	return 0;
+}
+
+void options_help(FILE *out)
+{
+	fputs("Usage: pyprofd [OPTION]... [-- CMD ARG...]\n"
+	      "\n"
+	      "Profile running Python programs from outside: exact calls and times, nothing\n"
+	      "injected. Traces the processes named by --pid and the command, until they or\n"
+	      "the duration end or a signal comes; with neither it waits for pyprofctl.\n"
+	      "\n"
+	      "Options:\n",
+	      out);
+	opts_print(table, out);
+	fputs("\nFormats:", out);
+	for (const struct format *f = formats; f->name; f++)
+		fprintf(out, " %s", f->name);
+	fputs("\nThe first moments of a command's start-up may be missed.\n", out);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The profile at the end of a run: see results.h. */
+#include "results.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/outfile.h"
+
+static bool to_stdout(const struct options *o)
+{
+	bool asked = o->format_name || isatty(STDOUT_FILENO);
+
+	return !o->output && asked && (o->pids.n || o->cmd);
+}
+
+int results_check(const struct options *o, struct diag *diag)
+{
+	return o->output ? outfile_check(o->output, diag) : 0;
+}
+
+static int write_stream(const struct options *o, const struct snapshot *s, FILE *out,
+			struct diag *diag)
+{
+	const struct format_opts fo = {.clock = (enum snapshot_clock)o->clock};
+
+	return format_write(o->format, s, &fo, out, diag);
+}
+
+static int write_file(const struct options *o, const struct snapshot *s, struct diag *diag)
+{
+	_cleanup_(outfile_freep) struct outfile *of = NULL;
+	int r;
+
+	r = outfile_open(o->output, &of, diag);
+	if (r == 0)
+		r = write_stream(o, s, outfile_stream(of), diag);
+	if (r == 0)
+		r = outfile_commit(of, diag);
+	return r;
+}
+
+static int write_stdout(const struct options *o, const struct snapshot *s, struct diag *diag)
+{
+	int r;
+
+	r = write_stream(o, s, stdout, diag);
+	errno = EIO;
+	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+		r = diag_errno(diag, errno, "cannot write to the standard output");
+	/* whoever reads it has seen enough (`| head`) */
+	return r == -EPIPE ? 0 : r;
+}
+
+/* diag says what went wrong; its hint becomes where the profile is. */
+static void write_fallback(const struct options *o, const struct snapshot *s, struct diag *diag)
+{
+	_cleanup_(outfile_freep) struct outfile *of = NULL;
+	struct diag second = {0};
+	char path[160];
+	int r;
+
+	r = outfile_open_fallback("pyprofd-profile", &of, &second);
+	if (r == 0)
+		r = write_stream(o, s, outfile_stream(of), &second);
+	if (r == 0) {
+		snprintf(path, sizeof(path), "%s", outfile_path(of));
+		r = outfile_commit(of, &second);
+	}
+	if (r == 0)
+		snprintf(diag->hint, sizeof(diag->hint), "the profile is in '%s'", path);
+	else
+		snprintf(diag->hint, sizeof(diag->hint), "and not elsewhere either: %.200s",
+			 second.err ? second.msg : strerror(-r));
+}
+
+int results_write(struct sessions *ss, const struct options *o, struct diag *diag)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	int r;
+
+	if (!sessions_count(ss) || !(o->output || to_stdout(o)))
+		return 0;
+	r = sessions_snapshot(ss, 0, &s, diag);
+	if (r < 0)
+		return r;
+	r = o->output ? write_file(o, s, diag) : write_stdout(o, s, diag);
+	if (r < 0) {
+		diag_set(diag, r, PYP_EXIT_FAILURE, "", "cannot write the profile: %s",
+			 strerror(-r));
+		write_fallback(o, s, diag);
+	}
+	return r;
+}
