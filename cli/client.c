@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A client of the control API, by libcurl: see client.h. */
+#include "client.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "base/sockpath.h"
+
+#define BASE_URL       "http://pyprofd"
+#define TIMEOUT_S      300L
+#define ERROR_BODY_MAX (64 * 1024)
+#define JSON_BODY_MAX  (64 * 1024 * 1024)
+#define GONE_TRIES     500
+#define GONE_STEP_NS   (10 * 1000 * 1000)
+
+struct client {
+	CURL *curl;
+	struct sockaddr_un addr;
+	long timeout_s;
+};
+
+/* What is received: into memory while it may be an error, else into the stream. */
+struct sink {
+	struct client *client;
+	FILE *out;  /* NULL: memory */
+	char *body; /* owned */
+	size_t n, max;
+	int out_err; /* errno of the first failed write */
+};
+
+static int no_memory(struct diag *diag)
+{
+	return diag_errno(diag, ENOMEM, "cannot talk to the daemon");
+}
+
+int client_open(const char *socket, struct client **ret, struct diag *diag)
+{
+	_cleanup_(client_freep) struct client *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return no_memory(diag);
+	r = sockpath_addr(socket, &c->addr, diag);
+	if (r < 0)
+		return r;
+	c->timeout_s = TIMEOUT_S;
+	c->curl = curl_easy_init();
+	if (!c->curl)
+		return no_memory(diag);
+	*ret = TAKE_PTR(c);
+	return 0;
+}
+
+void client_free(struct client *c)
+{
+	if (!c)
+		return;
+	curl_easy_cleanup(c->curl);
+	free(c);
+}
+
+void client_set_timeout(struct client *c, long seconds)
+{
+	c->timeout_s = seconds;
+}
+
+/* --- receiving --- */
+
+static size_t sink_keep(struct sink *s, const char *data, size_t n)
+{
+	char *body;
+
+	if (s->n + n > s->max)
+		return 0;
+	body = realloc(s->body, s->n + n);
+	if (!body)
+		return 0;
+	memcpy(body + s->n, data, n);
+	s->body = body;
+	s->n += n;
+	return n;
+}
+
+static size_t on_data(char *data, size_t size, size_t count, void *userdata)
+{
+	struct sink *s = userdata;
+	long status = 0;
+
+	curl_easy_getinfo(s->client->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (!s->out || status >= 300)
+		return sink_keep(s, data, size * count);
+	if (fwrite(data, size, count, s->out) == count)
+		return size * count;
+	s->out_err = errno ? errno : EIO;
+	return 0;
+}
+
+/* --- errors --- */
+
+static int connect_error(const struct client *c, int err, struct diag *diag)
+{
+	const char *path = c->addr.sun_path;
+
+	if (err == EACCES || err == EPERM)
+		return diag_set(diag, -err, PYP_EXIT_PERMISSION,
+				"run as root or as the daemon's own user",
+				"may not use the socket '%s': %s", path, strerror(err));
+	return diag_set(diag, err ? -err : -ECONNREFUSED, PYP_EXIT_NO_DAEMON,
+			"start pyprofd, or name its socket with --socket", "no daemon at '%s': %s",
+			path, strerror(err ? err : ECONNREFUSED));
+}
+
+/* libcurl does not always pass on why a connection failed: ask the kernel. */
+static int connect_errno(const struct client *c)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return errno;
+	return connect(fd, (const struct sockaddr *)&c->addr, sizeof(c->addr)) < 0 ? errno : 0;
+}
+
+static int transfer_error(const struct client *c, const struct sink *s, CURLcode code,
+			  struct diag *diag)
+{
+	if (s->out_err)
+		return diag_set(diag, -s->out_err, PYP_EXIT_FAILURE,
+				"the daemon keeps the data; choose another file with -o",
+				"cannot write the output: %s", strerror(s->out_err));
+	if (code == CURLE_COULDNT_CONNECT)
+		return connect_error(c, connect_errno(c), diag);
+	if (code == CURLE_OPERATION_TIMEDOUT)
+		return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE,
+				"it may be busy; try again, or look at its log",
+				"the daemon at '%s' did not answer in %ld s", c->addr.sun_path,
+				c->timeout_s);
+	return diag_set(diag, -EIO, PYP_EXIT_FAILURE, "look at the daemon's log",
+			"talking to the daemon at '%s' failed: %s", c->addr.sun_path,
+			curl_easy_strerror(code));
+}
+
+static enum pyp_exit exit_of_status(long status)
+{
+	switch (status) {
+	case 400:
+		return PYP_EXIT_USAGE;
+	case 403:
+		return PYP_EXIT_PERMISSION;
+	case 409:
+		return PYP_EXIT_BUSY;
+	case 422:
+		return PYP_EXIT_UNTRACEABLE;
+	case 503:
+		return PYP_EXIT_NO_DAEMON;
+	default:
+		return PYP_EXIT_FAILURE;
+	}
+}
+
+int client_error(long status, const char *body, size_t n, struct diag *diag)
+{
+	_cleanup_(json_decrefp) json_t *root = json_loadb(body ? body : "", n, 0, NULL);
+	json_t *code = json_object_get(root, "code");
+	const char *msg = json_string_value(json_object_get(root, "message"));
+	const char *hint = json_string_value(json_object_get(root, "hint"));
+	json_int_t exit = json_integer_value(code);
+
+	if (!msg || exit < PYP_EXIT_FAILURE || exit > PYP_EXIT_BUSY)
+		return diag_set(diag, -EIO, exit_of_status(status), "is that pyprofd's socket?",
+				"the daemon answered with HTTP status %ld", status);
+	return diag_set(diag, -EREMOTEIO, (enum pyp_exit)exit, hint, "%s", msg);
+}
+
+/* --- requests --- */
+
+static void set_options(struct client *c, const char *method, const char *url, struct sink *sink)
+{
+	curl_easy_reset(c->curl);
+	curl_easy_setopt(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->addr.sun_path);
+	curl_easy_setopt(c->curl, CURLOPT_URL, url);
+	curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, method);
+	curl_easy_setopt(c->curl, CURLOPT_PROXY, ""); /* whatever the environment says */
+	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c->curl, CURLOPT_TIMEOUT, c->timeout_s);
+	curl_easy_setopt(c->curl, CURLOPT_USERAGENT, "pyprofctl");
+	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, on_data);
+	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, sink);
+}
+
+static void slist_freep(struct curl_slist **list)
+{
+	curl_slist_free_all(*list);
+}
+
+/* One exchange; body (JSON text) may be NULL. 0: the status is a success. */
+static int exchange(struct client *c, const char *method, const char *path, const char *body,
+		    struct sink *sink, struct diag *diag)
+{
+	_cleanup_(slist_freep) struct curl_slist *headers = NULL;
+	_cleanup_free_ char *url = NULL;
+	long status = 0;
+	CURLcode code;
+
+	if (asprintf(&url, BASE_URL "%s", path) < 0) {
+		url = NULL;
+		return no_memory(diag);
+	}
+	set_options(c, method, url, sink);
+	if (body) {
+		headers = curl_slist_append(NULL, "Content-Type: application/json");
+		curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
+		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, body);
+	}
+	code = curl_easy_perform(c->curl);
+	if (code != CURLE_OK)
+		return transfer_error(c, sink, code, diag);
+	curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
+	return status < 300 ? 0 : client_error(status, sink->body, sink->n, diag);
+}
+
+int client_request(struct client *c, const char *method, const char *path, const json_t *body,
+		   json_t **ret, struct diag *diag)
+{
+	struct sink sink = {.client = c, .max = JSON_BODY_MAX};
+	_cleanup_free_ char *text = NULL, *received = NULL;
+	json_t *root;
+	int r;
+
+	text = body ? json_dumps(body, JSON_COMPACT) : strdup("");
+	if (!text)
+		return no_memory(diag);
+	r = exchange(c, method, path, strcmp(method, "POST") == 0 ? text : NULL, &sink, diag);
+	received = sink.body;
+	if (r < 0)
+		return r;
+	root = json_loadb(received ? received : "", sink.n, 0, NULL);
+	if (!root)
+		return diag_set(diag, -EBADMSG, PYP_EXIT_FAILURE, "is that pyprofd's socket?",
+				"the daemon's answer is not JSON");
+	if (ret)
+		*ret = root;
+	else
+		json_decref(root);
+	return 0;
+}
+
+int client_download(struct client *c, const char *path, FILE *out, struct diag *diag)
+{
+	struct sink sink = {.client = c, .out = out, .max = ERROR_BODY_MAX};
+	int r;
+
+	r = exchange(c, "GET", path, NULL, &sink, diag);
+	free(sink.body);
+	return r;
+}
+
+char *client_add_param(struct client *c, char *path, const char *key, const char *value)
+{
+	char *escaped = path ? curl_easy_escape(c->curl, value, 0) : NULL;
+	char *longer = NULL;
+
+	if (escaped &&
+	    asprintf(&longer, "%s%c%s=%s", path, strchr(path, '?') ? '&' : '?', key, escaped) < 0)
+		longer = NULL;
+	curl_free(escaped);
+	free(path);
+	return longer;
+}
+
+int client_wait_gone(const struct client *c, struct diag *diag)
+{
+	const struct timespec step = {.tv_nsec = GONE_STEP_NS};
+
+	for (int i = 0; i < GONE_TRIES; i++) {
+		if (connect_errno(c) != 0)
+			return 0;
+		nanosleep(&step, NULL);
+	}
+	return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE, "look at the daemon's log",
+			"the daemon at '%s' has not ended yet", c->addr.sun_path);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* ping and shutdown: the daemon itself. */
+#include "cmd.h"
+
+#include "client.h"
+
+#define PING_TIMEOUT_S 5
+
+static int run_ping(const struct cmd_call *call, struct diag *diag)
+{
+	_cleanup_(client_freep) struct client *c = NULL;
+	int r;
+
+	r = client_open(call->socket, &c, diag);
+	if (r < 0)
+		return r;
+	client_set_timeout(c, PING_TIMEOUT_S);
+	return client_request(c, "GET", "/v1/ping", NULL, NULL, diag);
+}
+
+/* Returns when results are written and the socket is free for the next daemon. */
+static int run_shutdown(const struct cmd_call *call, struct diag *diag)
+{
+	_cleanup_(client_freep) struct client *c = NULL;
+	int r;
+
+	r = client_open(call->socket, &c, diag);
+	if (r == 0)
+		r = client_request(c, "POST", "/v1/shutdown", NULL, NULL, diag);
+	return r < 0 ? r : client_wait_gone(c, diag);
+}
+
+const struct cmd cmd_ping = {
+	.name = "ping",
+	.summary = "Is the daemon there? Says so by the exit status",
+	.run = run_ping,
+};
+
+const struct cmd cmd_shutdown = {
+	.name = "shutdown",
+	.summary = "End the daemon; it writes what -o asked for",
+	.run = run_shutdown,
+};

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* doctor: can this Python be traced here, and how? Runs without a daemon. */
+#include "cmd.h"
+
+#include "session/doctor.h"
+
+static int run(const struct cmd_call *call, struct diag *diag)
+{
+	return doctor_run(call->operands[0], call->out, diag);
+}
+
+const struct cmd cmd_doctor = {
+	.name = "doctor",
+	.operands = "PID|PYTHON-BINARY",
+	.summary = "Can this Python be traced here? Needs no daemon",
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run,
+};

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* attach, detach, start, stop, clear: the commands that change what is traced. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "client.h"
+
+struct target_opts {
+	bool no_start; /* attach */
+	pid_t pid;     /* start, stop, clear; 0: all */
+};
+
+#define FIELD(f) .offset = offsetof(struct target_opts, f)
+
+static const struct opt attach_opts[] = {
+	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL, "attach only; `start` begins"},
+	{NULL},
+};
+
+static const struct opt pid_opts[] = {
+	{"pid", 'p', OPT_PID, FIELD(pid), "PID", "only this process (default: all)"},
+	{NULL},
+};
+
+static int operand_pid(const char *s, pid_t *ret, struct diag *diag)
+{
+	if (parse_pid(s, ret) == 0)
+		return 0;
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "a process id is a positive number",
+			"'%s' is not a process id", s);
+}
+
+/* All are checked before anything is done. */
+static int check_pids(const struct cmd_call *call, struct diag *diag)
+{
+	pid_t pid;
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < call->noperands; i++)
+		r = operand_pid(call->operands[i], &pid, diag);
+	return r;
+}
+
+static int attach_one(struct client *c, pid_t pid, bool start, struct diag *diag)
+{
+	_cleanup_(json_decrefp)
+		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", start);
+
+	return client_request(c, "POST", "/v1/targets", body, NULL, diag);
+}
+
+static int run_attach(const struct cmd_call *call, struct diag *diag)
+{
+	const struct target_opts *o = call->opts;
+	_cleanup_(client_freep) struct client *c = NULL;
+	pid_t pid = 0;
+	int r;
+
+	r = check_pids(call, diag);
+	if (r == 0)
+		r = client_open(call->socket, &c, diag);
+	for (int i = 0; r == 0 && i < call->noperands; i++) {
+		r = operand_pid(call->operands[i], &pid, diag);
+		if (r == 0)
+			r = attach_one(c, pid, !o->no_start, diag);
+	}
+	return r;
+}
+
+static int run_detach(const struct cmd_call *call, struct diag *diag)
+{
+	_cleanup_(client_freep) struct client *c = NULL;
+	char path[64];
+	pid_t pid = 0;
+	int r;
+
+	r = operand_pid(call->operands[0], &pid, diag);
+	if (r == 0)
+		r = client_open(call->socket, &c, diag);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "/v1/targets/%d", pid);
+	return client_request(c, "DELETE", path, NULL, NULL, diag);
+}
+
+static int control(const struct cmd_call *call, const char *path, struct diag *diag)
+{
+	const struct target_opts *o = call->opts;
+	_cleanup_(client_freep) struct client *c = NULL;
+	_cleanup_(json_decrefp) json_t *body = json_object();
+	int r;
+
+	if (o->pid)
+		json_object_set_new(body, "pid", json_integer(o->pid));
+	r = client_open(call->socket, &c, diag);
+	return r < 0 ? r : client_request(c, "POST", path, body, NULL, diag);
+}
+
+static int run_start(const struct cmd_call *call, struct diag *diag)
+{
+	return control(call, "/v1/start", diag);
+}
+
+static int run_stop(const struct cmd_call *call, struct diag *diag)
+{
+	return control(call, "/v1/stop", diag);
+}
+
+static int run_clear(const struct cmd_call *call, struct diag *diag)
+{
+	return control(call, "/v1/clear", diag);
+}
+
+#define PID_COMMAND(cmd_name, cmd_summary, cmd_run)                                                \
+	{                                                                                          \
+		.name = (cmd_name), .summary = (cmd_summary), .opts = pid_opts,                    \
+		.opts_size = sizeof(struct target_opts), .run = (cmd_run),                         \
+	}
+
+const struct cmd cmd_start = PID_COMMAND("start", "Put the probes on", run_start);
+const struct cmd cmd_stop = PID_COMMAND("stop", "Take the probes off, keep the data", run_stop);
+const struct cmd cmd_clear = PID_COMMAND("clear", "Zero the data", run_clear);
+
+const struct cmd cmd_attach = {
+	.name = "attach",
+	.operands = "PID...",
+	.summary = "Attach to processes and trace them",
+	.opts = attach_opts,
+	.opts_size = sizeof(struct target_opts),
+	.min_operands = 1,
+	.max_operands = CMD_ANY,
+	.run = run_attach,
+};
+
+const struct cmd cmd_detach = {
+	.name = "detach",
+	.operands = "PID",
+	.summary = "Detach from a process and forget its data",
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run_detach,
+};

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The table of commands, and the command line: see cmd.h. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/sockpath.h"
+
+const struct cmd *const cmds[] = {
+	&cmd_attach, &cmd_detach,   &cmd_start,	   &cmd_stop,	&cmd_clear, &cmd_status,
+	&cmd_ping,   &cmd_shutdown, &cmd_snapshot, &cmd_doctor, NULL,
+};
+
+#define NCMDS (sizeof(cmds) / sizeof(cmds[0]))
+
+#define FIELD(f) .offset = offsetof(struct cmdline, f)
+
+static const struct opt global_opts[] = {
+	{"socket", 0, OPT_STRING, FIELD(socket), "PATH",
+	 "the daemon's socket; else $" SOCKPATH_ENV ", else\n" SOCKPATH_DEFAULT},
+	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "this text, or a command's"},
+	{"version", 0, OPT_FLAG, FIELD(version), NULL, "the version"},
+	{NULL},
+};
+
+static const struct opt no_opts[] = {{NULL}};
+
+static const struct cmd *find(const char *name)
+{
+	for (const struct cmd *const *c = cmds; *c; c++)
+		if (strcmp((*c)->name, name) == 0)
+			return *c;
+	return NULL;
+}
+
+static int unknown_command(const char *name, struct diag *diag)
+{
+	const char *names[NCMDS] = {NULL};
+	const char *close;
+	char hint[96];
+
+	for (size_t i = 0; cmds[i]; i++)
+		names[i] = cmds[i]->name;
+	close = opts_closest(name, names);
+	if (close)
+		snprintf(hint, sizeof(hint), "did you mean '%s'?", close);
+	else
+		snprintf(hint, sizeof(hint), "see --help");
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint, "unknown command '%s'", name);
+}
+
+static int check_operands(const struct cmdline *cl, struct diag *diag)
+{
+	const struct cmd *cmd = cl->cmd;
+	char hint[128];
+
+	snprintf(hint, sizeof(hint), "usage: pyprofctl %s%s%s", cmd->name, cmd->operands ? " " : "",
+		 cmd->operands ? cmd->operands : "");
+	if (cl->noperands < cmd->min_operands)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint, "%s: an argument is missing",
+				cmd->name);
+	if (cl->noperands > cmd->max_operands)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint, "%s: unexpected argument '%s'",
+				cmd->name, cl->operands[cmd->max_operands]);
+	return 0;
+}
+
+static int parse_command(int argc, char **argv, struct cmdline *cl, struct diag *diag)
+{
+	const struct opt_group groups[] = {
+		{cl->cmd->opts ? cl->cmd->opts : no_opts, cl->opts},
+		{global_opts, cl},
+		{NULL},
+	};
+	int first, r;
+
+	r = opts_parse(groups, argc, argv, OPTS_PERMUTE, &first, NULL, diag);
+	if (r < 0)
+		return r;
+	cl->operands = argv + first;
+	cl->noperands = argc - first;
+	return cl->help || cl->version ? 0 : check_operands(cl, diag);
+}
+
+int cmdline_parse(int argc, char **argv, struct cmdline *ret, struct diag *diag)
+{
+	struct cmdline cl = {0};
+	const struct opt_group groups[] = {{global_opts, &cl}, {NULL}};
+	int first, r;
+
+	r = opts_parse(groups, argc, argv, OPTS_STOP, &first, NULL, diag);
+	if (r < 0)
+		return r;
+	if (first < argc) {
+		cl.cmd = find(argv[first]);
+		if (!cl.cmd)
+			return unknown_command(argv[first], diag);
+		r = parse_command(argc - first, argv + first, &cl, diag);
+		if (r < 0)
+			return r;
+	} else if (!cl.help && !cl.version) {
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "see --help", "there is no command");
+	}
+	*ret = cl;
+	return 0;
+}
+
+static void program_help(FILE *out)
+{
+	fputs("Usage: pyprofctl [--socket PATH] COMMAND [OPTION]... [ARGUMENT]...\n"
+	      "\n"
+	      "Talk to pyprofd, the out-of-process profiler for Python.\n"
+	      "\n"
+	      "Commands:\n",
+	      out);
+	for (const struct cmd *const *c = cmds; *c; c++) {
+		char left[64];
+
+		snprintf(left, sizeof(left), "%s%s%s", (*c)->name, (*c)->operands ? " " : "",
+			 (*c)->operands ? (*c)->operands : "");
+		fprintf(out, "  %-24s  %s\n", left, (*c)->summary);
+	}
+	fputs("\nOptions:\n", out);
+	opts_print(global_opts, out);
+	fputs("\nExit status: 0 done, 1 failure, 2 usage, 3 no such process, 4 no permission,\n"
+	      "5 not a Python that can be traced, 6 no daemon, 7 already being traced.\n",
+	      out);
+}
+
+void cmd_help(const struct cmd *cmd, FILE *out)
+{
+	if (!cmd) {
+		program_help(out);
+		return;
+	}
+	fprintf(out, "Usage: pyprofctl %s%s%s%s\n\n%s.\n\nOptions:\n", cmd->name,
+		cmd->opts ? " [OPTION]..." : "", cmd->operands ? " " : "",
+		cmd->operands ? cmd->operands : "", cmd->summary);
+	if (cmd->opts)
+		opts_print(cmd->opts, out);
+	opts_print(global_opts, out);
+}

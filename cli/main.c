@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* pyprofctl, the client: finds the command, runs it, says in one line what went wrong. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sockpath.h"
+#include "cmd.h"
+#include "pyprof/version.h"
+
+/* A pipe that is closed (`| head`) is nothing to complain about; a full disk is. */
+static int finish_output(struct diag *diag)
+{
+	errno = EIO;
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)
+		return 0;
+	return diag_set(diag, -errno, PYP_EXIT_FAILURE, "the daemon keeps the data",
+			"cannot write the output: %s", strerror(errno));
+}
+
+static int run(const struct cmdline *cl, struct diag *diag)
+{
+	const struct cmd_call call = {
+		.socket = sockpath_choose(cl->socket),
+		.opts = cl->opts,
+		.operands = cl->operands,
+		.noperands = cl->noperands,
+		.out = stdout,
+	};
+	int r, written;
+
+	r = cl->cmd->run(&call, diag);
+	written = finish_output(diag);
+	return r < 0 ? r : written;
+}
+
+int main(int argc, char **argv)
+{
+	struct cmdline cl;
+	struct diag diag = {0};
+	int r;
+
+	log_init("pyprofctl");
+	signal(SIGPIPE, SIG_IGN); /* of the socket; a closed stdout is an error of write(2) */
+	r = cmdline_parse(argc, argv, &cl, &diag);
+	if (r < 0)
+		return log_diag(&diag, r);
+	if (cl.help)
+		cmd_help(cl.cmd, stdout);
+	else if (cl.version)
+		puts("pyprofctl " PYPROF_VERSION);
+	else
+		r = run(&cl, &diag);
+	return r < 0 ? log_diag(&diag, r) : PYP_EXIT_OK;
+}

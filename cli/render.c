@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The API's JSON as text for people: see render.h. */
+#include "render.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/utf8_clean.h"
+
+#define COMMAND_WIDTH 15
+#define REMARK_WIDTH  70
+
+const char *render_count(uint64_t v, int width, char *out, size_t size)
+{
+	static const char units[] = "kMGTPE";
+	double d = (double)v;
+	int unit = -1;
+
+	if (snprintf(out, size, "%" PRIu64, v) <= width)
+		return out;
+	/* 999.95: what would be rounded to 1000.0 takes the next unit */
+	for (; d >= 999.95 && units[unit + 1]; unit++)
+		d /= 1000;
+	snprintf(out, size, "%.1f%c", d, units[unit]);
+	return out;
+}
+
+const char *render_duration(uint64_t ns, char *out, size_t size)
+{
+	uint64_t tenths = ns / 100000000, s = tenths / 10;
+
+	if (s < 100)
+		snprintf(out, size, "%" PRIu64 ".%" PRIu64 "s", s, tenths % 10);
+	else if (s < 6000)
+		snprintf(out, size, "%" PRIu64 "m%02" PRIu64 "s", s / 60, s % 60);
+	else if (s < 360000)
+		snprintf(out, size, "%" PRIu64 "h%02" PRIu64 "m", s / 3600, s / 60 % 60);
+	else
+		snprintf(out, size, "%" PRIu64 "d%02" PRIu64 "h", s / 86400, s / 3600 % 24);
+	return out;
+}
+
+static const char *text_of(const json_t *target, const char *key)
+{
+	const char *s = json_string_value(json_object_get(target, key));
+
+	return s ? s : "";
+}
+
+static uint64_t count_of(const json_t *target, const char *key)
+{
+	json_int_t v = json_integer_value(json_object_get(target, key));
+
+	return v < 0 ? 0 : (uint64_t)v;
+}
+
+/* At most `width` characters of s, control characters replaced, so that a line stays a line. */
+static void print_clipped(const char *s, int width, FILE *out)
+{
+	while (*s && width-- > 0) {
+		size_t n = utf8_len(s);
+		unsigned char c = (unsigned char)*s;
+		/* C1 control characters are two bytes, and as bad as the others */
+		bool c1 = n == 2 && c == 0xc2 && (unsigned char)s[1] < 0xa0;
+
+		if (n == 0 || (n == 1 && (c < 0x20 || c == 0x7f)) || c1)
+			putc('?', out);
+		else
+			fwrite(s, 1, n, out);
+		s += n ? n : 1;
+	}
+}
+
+static void print_count(const json_t *target, const char *key, int width, FILE *out)
+{
+	char s[32];
+
+	fprintf(out, " %*s", width, render_count(count_of(target, key), width, s, sizeof(s)));
+}
+
+static void print_padded(const json_t *target, const char *key, int width, FILE *out)
+{
+	const char *s = text_of(target, key);
+	int n = (int)strlen(s);
+
+	putc(' ', out);
+	print_clipped(s, width, out);
+	if (n < width)
+		fprintf(out, "%*s", width - n, "");
+}
+
+/* The command line without the directory of its program: what tells processes apart comes first. */
+static const char *short_command(const char *cmdline)
+{
+	const char *end = cmdline + strcspn(cmdline, " ");
+	const char *start = end;
+
+	while (start > cmdline && start[-1] != '/')
+		start--;
+	return start;
+}
+
+static void print_target(const json_t *t, FILE *out)
+{
+	char s[32];
+
+	fprintf(out, "%7" PRIu64, count_of(t, "pid"));
+	print_padded(t, "state", 8, out);
+	print_padded(t, "python_version", 7, out);
+	fprintf(out, " %6s", render_duration(count_of(t, "traced_ns"), s, sizeof(s)));
+	print_count(t, "events", 9, out);
+	print_count(t, "events_per_s", 6, out);
+	print_count(t, "lost", 6, out);
+	print_count(t, "threads", 3, out);
+	print_count(t, "functions", 5, out);
+	putc(' ', out);
+	print_clipped(short_command(text_of(t, "cmdline")), COMMAND_WIDTH, out);
+	putc('\n', out);
+}
+
+static void print_remark(const json_t *t, const char *prefix, const char *text, FILE *out)
+{
+	if (!*text)
+		return;
+	fprintf(out, "%7" PRIu64 " %s", count_of(t, "pid"), prefix);
+	print_clipped(text, REMARK_WIDTH - (int)strlen(prefix), out);
+	putc('\n', out);
+}
+
+static void print_remarks(const json_t *t, FILE *out)
+{
+	print_remark(t, "ended: ", text_of(t, "end_reason"), out);
+	print_remark(t, "warning: ", text_of(t, "warning"), out);
+	if (count_of(t, "lost"))
+		print_remark(t, "", "events were lost: counts are lower bounds", out);
+}
+
+void render_status(const json_t *status, FILE *out)
+{
+	const json_t *targets = json_object_get(status, "targets");
+	size_t i;
+	json_t *t;
+
+	if (json_array_size(targets) == 0) {
+		fputs("no targets; `pyprofctl attach PID` adds one\n", out);
+		return;
+	}
+	fputs("    PID STATE    PYTHON  TRACED    EVENTS   EV/S   LOST THR FUNCS COMMAND\n", out);
+	json_array_foreach(targets, i, t) print_target(t, out);
+	json_array_foreach(targets, i, t) print_remarks(t, out);
+}
