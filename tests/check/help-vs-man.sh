@@ -6,17 +6,24 @@ cd "$(dirname "$0")/../.."
 : "${PYPROF_BUILD:=build}"
 bad=0
 
+# --help of a program, and of each of its commands.
+help_of() {
+	"$1" --help
+	"$1" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\).*/\1/p' | while read -r command; do
+		"$1" "$command" --help
+	done
+}
+
 check() {
 	program=$1 page=$2
-	"$PYPROF_BUILD/$program" --help |
-		grep -Eo '(^|[ ,[])--?[a-zA-Z][a-z-]*' | tr -d ' ,[' | LC_ALL=C sort -u >"$tmp/help"
+	help_of "$PYPROF_BUILD/$program" | grep -Eo '^ *(-[a-zA-Z], )?--?[a-zA-Z][a-z-]*' |
+		tr ',' '\n' | tr -d ' ' | LC_ALL=C sort -u >"$tmp/help"
 	[ -s "$tmp/help" ] || {
 		echo "$program --help names no options"
 		bad=1
 	}
 	# mdoc: `.It Fl d , -duration Ar n` says -d and --duration.
-	grep -E '^\.It Fl|^\.Op Fl' "$page" |
-		grep -Eo '(Fl|,|\|) -?[a-zA-Z][a-z-]*' | sed 's/^[^ ]* /-/' | LC_ALL=C sort -u >"$tmp/man"
+	grep -E '^\.It Fl' "$page" | grep -Eo '(Fl|,) -?[a-zA-Z][a-z-]*' | sed 's/^[^ ]* /-/' | LC_ALL=C sort -u >"$tmp/man"
 	for word in $(LC_ALL=C comm -23 "$tmp/help" "$tmp/man"); do
 		echo "$page does not have $word of $program --help"
 		bad=1

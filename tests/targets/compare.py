@@ -4,7 +4,7 @@
 
 OURS is a snapshot in pyprofd's json format, or like CPROFILE a list written by run.py --cprofile.
 Prints every function whose ncalls or pcalls differ, then one closing line; exits with 1 if any
-differ, or if nothing was compared. --ignore FILE leaves out functions of files that end so.
+differ, if nothing was compared, or if the snapshot is not exact. --ignore FILE leaves out functions of files that end so.
 """
 
 import json
@@ -31,6 +31,7 @@ def outside(filename, name, ignore):
 def load(path, ignore):
     with open(path) as f:
         doc = json.load(f)
+    exact = doc.get("exact", True) if isinstance(doc, dict) else True
     counts = {}
     for filename, line, name, ncalls, pcalls in (of_snapshot(doc) if isinstance(doc, dict) else doc):
         if outside(filename, name, ignore):
@@ -38,7 +39,7 @@ def load(path, ignore):
         total = counts.setdefault((filename, line, name), [0, 0])
         total[0] += ncalls
         total[1] += pcalls
-    return counts
+    return counts, exact
 
 
 def main(argv):
@@ -54,15 +55,18 @@ def main(argv):
     if len(paths) != 2:
         sys.stderr.write(__doc__)
         return 2
-    ours, theirs = (load(path, ignore) for path in paths)
+    ours, exact = load(paths[0], ignore)
+    theirs, _ = load(paths[1], ignore)
     differ = [key for key in sorted(set(ours) | set(theirs))
               if ours.get(key, [0, 0]) != theirs.get(key, [0, 0])]
     for key in differ:
         print("%s:%d(%s)" % key,
               "ours %d/%d, cProfile %d/%d" % tuple(ours.get(key, [0, 0]) + theirs.get(key, [0, 0])))
+    if not exact:
+        print("the snapshot says itself that events were lost")
     print("%d functions, %d calls, %d differ"
           % (len(theirs), sum(n for n, _ in theirs.values()), len(differ)))
-    return 1 if differ or not theirs else 0
+    return 1 if differ or not theirs or not exact else 0
 
 
 if __name__ == "__main__":
