@@ -328,6 +328,15 @@ void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 	t->rate_ns = now_ns;
 }
 
+/* Status fields are for a glance: what is longer is cut. */
+static void copy_cut(char *out, size_t size, const char *text)
+{
+	size_t n = strnlen(text, size - 1);
+
+	memcpy(out, text, n);
+	out[n] = '\0';
+}
+
 void tracee_status(const struct tracee *t, struct session_status *ret)
 {
 	const struct profile_counts c = profile_counts(t->profile);
@@ -347,12 +356,12 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 	};
 	tracee_counters(t, ret->counters);
 	ret->lost = ret->counters[PYP_CNT_lost_events];
-	snprintf(ret->cmdline, sizeof(ret->cmdline), "%s", t->target->cmdline);
-	snprintf(ret->python_version, sizeof(ret->python_version), "%s", t->python->version);
-	snprintf(ret->python_file, sizeof(ret->python_file), "%s", t->python->file);
+	copy_cut(ret->cmdline, sizeof(ret->cmdline), t->target->cmdline);
+	copy_cut(ret->python_version, sizeof(ret->python_version), t->python->version);
+	copy_cut(ret->python_file, sizeof(ret->python_file), t->python->file);
 	build_id_hex(t->python, ret->build_id);
-	snprintf(ret->end_reason, sizeof(ret->end_reason), "%s", t->end_reason);
-	snprintf(ret->warning, sizeof(ret->warning), "%s", t->warning);
+	copy_cut(ret->end_reason, sizeof(ret->end_reason), t->end_reason);
+	copy_cut(ret->warning, sizeof(ret->warning), t->warning);
 }
 
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
