@@ -116,6 +116,14 @@ static __always_inline int frame_fault(__u32 tid)
 	return thread_lost(tid);
 }
 
+/* Which record an entry site makes: where one site serves both, throwflag tells. */
+static __always_inline __u32 enter_type(struct pt_regs *ctx, __u64 cookie)
+{
+	if (PYP_COOKIE_HAS_FLAG(cookie) && (__u32)ctx_reg(ctx, PYP_COOKIE_FLAG_REG(cookie)))
+		return PYP_REC_THROW;
+	return PYP_COOKIE_KIND(cookie);
+}
+
 static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 frame, __u32 tid)
 {
 	__u64 block[FRAME_BLOCK / 8];
@@ -141,7 +149,7 @@ static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 fra
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (!r)
 		return thread_lost(tid);
-	rec_head(&r->h, ts, tid, PYP_COOKIE_KIND(cookie), PYP_COOKIE_SITE(cookie), 0);
+	rec_head(&r->h, ts, tid, enter_type(ctx, cookie), PYP_COOKIE_SITE(cookie), 0);
 	r->frame = frame;
 	r->code = code;
 	r->caller = caller;

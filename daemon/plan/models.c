@@ -646,6 +646,21 @@ static int dominates_dispatch(const struct planner *p, uint32_t node, bool *ret)
 	return r;
 }
 
+/* Before 3.11 one site sees calls, resumptions and throw(): the argument tells, if it still is in a
+ * register there. If not, a throw() that a generator passes on looks like any entry. */
+static int entry_flag(const struct planner *p, uint32_t node, struct plan_site *site)
+{
+	const struct flow_root root = {p->entry, 1u << RDX};
+	_cleanup_free_ struct flow_state *flag = flow_solve(&p->cfg, &root, 1, 32);
+
+	if (!flag)
+		return -ENOMEM;
+	site->has_flag = flag[node].reached && flag[node].regs;
+	if (site->has_flag)
+		site->flag_reg = (uint8_t)__builtin_ctz(flag[node].regs);
+	return 0;
+}
+
 /*
  * The entry site: on every path from the function's start to the first dispatch, on none from a
  * handler, and behind the recursion check: from there every way out passes a leaving site, so that
@@ -673,7 +688,7 @@ static int plan_entry(struct planner *p)
 		if (r < 0 || ok)
 			continue;
 		if (site_add(p, &p->cfg, i, PYP_SITE_ENTER, "entry", &p->frame[i]) == 0)
-			return 0;
+			return entry_flag(p, i, &p->plan->sites[p->plan->nsites - 1]);
 	}
 	return r < 0 ? r
 		     : planner_missing(p, "entry (no probe possible behind the recursion check)");

@@ -39,6 +39,8 @@ struct plan_site {
 	bool has_cc; /* counts only under a condition of the branch */
 	uint8_t cc;
 	bool taken;
+	bool has_flag; /* flag_reg's low half is throwflag: not 0 means THROW */
+	uint8_t flag_reg;
 	char role[32];	   /* which site of the interpreter this is: "RESUME", "throw", … */
 	char insn[64];	   /* its disassembly */
 	uint8_t bytes[15]; /* the instruction, from the file */

@@ -37,6 +37,8 @@ enum pyp_site_kind {
  *   bit  16     1: the site is a conditional branch and counts only under the predicate below
  *   bits 17-20  x86 condition code (the low nibble of the Jcc opcode)
  *   bit  21     1: counts when the branch is taken, 0: when it is not
+ *   bit  22     1: the low half of the register in bits 23-27 is the evaluator's throwflag: if it is
+ *               not 0, an ENTER is a THROW
  *   bits 32-63  disp, signed
  */
 #define PYP_COOKIE_KIND(c)	((__u32)((c) & 0xf))
@@ -46,6 +48,8 @@ enum pyp_site_kind {
 #define PYP_COOKIE_HAS_CC(c)	((__u32)(((c) >> 16) & 1))
 #define PYP_COOKIE_CC(c)	((__u32)(((c) >> 17) & 0xf))
 #define PYP_COOKIE_TAKEN(c)	((__u32)(((c) >> 21) & 1))
+#define PYP_COOKIE_HAS_FLAG(c)	((__u32)(((c) >> 22) & 1))
+#define PYP_COOKIE_FLAG_REG(c)	((__u32)(((c) >> 23) & 0x1f))
 #define PYP_COOKIE_DISP(c)	((__s32)((c) >> 32))
 #define PYP_MAX_SITES		64
 
