@@ -258,20 +258,18 @@ static const char *known(const char *s)
 
 static void say_quality(struct lines *l, const struct snapshot_target *t)
 {
-	bool loss = false;
+	uint64_t lost = provenance_lost(t);
 
-	if (provenance_exact(l->s, t)) {
+	if (provenance_exact(l->s, t))
 		say(l, "result", "exact: %" PRIu64 " calls and returns, none lost", t->events);
-		loss = true;
-	} else {
-		say(l, "LOST",
-		    "%" PRIu64 " events of %" PRIu64 " are missing: counts are lower bounds",
-		    provenance_lost(t), t->events + provenance_lost(t));
-	}
+	else if (lost)
+		say(l, "LOST", "%" PRIu64 " of %" PRIu64 " events: counts are lower bounds", lost,
+		    t->events + lost);
+	else
+		say(l, "INCOMPLETE", "counts are lower bounds, for what follows");
 	for (int i = 0; i < PYP_CNT_MAX; i++)
 		if (t->counters[i])
-			say(l, loss ? "note" : "LOST", "%" PRIu64 " %s", t->counters[i],
-			    counters[i].text);
+			say(l, "note", "%" PRIu64 " %s", t->counters[i], counters[i].text);
 }
 
 static void say_corrections(struct lines *l, const struct snapshot_target *t)
