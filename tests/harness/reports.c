@@ -157,8 +157,10 @@ struct snapshot *snapshot_hostile(void)
 	}
 	memset(longest, 'x', sizeof(longest) - 1);
 	snapshot_builder_node(b, root, snapshot_builder_func(b, "l", 1, longest, NULL), 1, 1, 1, 0);
-	snapshot_builder_node(b, root, snapshot_builder_func(b, NULL, 1, NULL, NULL), 1, 1, 1, 0);
+	snapshot_builder_node(b, root, snapshot_builder_func(b, "", 1, "", NULL), 1, 1, 1, 0);
 	s = snapshot_builder_finish(b);
+	s->funcs[s->nfuncs - 1].filename = NULL;
+	s->funcs[s->nfuncs - 1].name = NULL;
 	s->targets[0].cmdline = longest;
 	s->targets[0].exe = hostile_names[0];
 	s->targets[0].python_version = hostile_names[4];

@@ -112,7 +112,7 @@ static void assert_rows(const json_t *j, const struct view *v)
 	cr_assert_eq(json_array_size(json_object_get(j, "edges")), v->nedges);
 }
 
-Test(json, holds_what_the_snapshot_holds, .timeout = 60)
+Test(json, holds_what_the_snapshot_holds)
 {
 	for (unsigned int seed = 1; seed <= 100; seed++) {
 		_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(seed);

@@ -143,11 +143,17 @@ Test(text, losses_and_corrections_are_said)
 	s->targets[0].counters[PYP_CNT_lost_events] = 17;
 	s->targets[0].unmatched = 3;
 	s->targets[0].truncated = 4;
+	s->targets[0].counters[PYP_CNT_name_truncated] = 2;
 	text = report_new("text", s, &o, NULL);
-	assert_has(text, "   LOST       17 events of 1251 are missing: counts are lower bounds\n");
+	assert_has(text, "   LOST       17 of 1251 events: counts are lower bounds\n");
 	assert_has(text, "   corrected  3 events that fitted no stack\n");
 	assert_has(text, "   truncated  4 contexts or threads are summed in (truncated)\n");
+	assert_has(text, "   note       2 names cut off: too long\n");
 	cr_assert(!strstr(text, "exact"));
+	free(text);
+	s->targets[0].counters[PYP_CNT_lost_events] = 0;
+	text = report_new("text", s, &o, NULL);
+	assert_has(text, "   INCOMPLETE counts are lower bounds");
 }
 
 Test(text, a_thread_s_report_names_it)
@@ -270,7 +276,7 @@ static json_t *save_case(const char *dir, unsigned int number)
 			 "restrict", list);
 }
 
-Test(text, equals_pstats_letter_for_letter, .timeout = 120)
+Test(text, equals_pstats_letter_for_letter)
 {
 	struct interpreter found[INTERPRETERS_MAX];
 	size_t n = interpreters_find(found);

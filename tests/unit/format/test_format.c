@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The table of formats, and what is checked before anything is written. */
+#include "format/format.h"
+
+#include <errno.h>
+
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+
+Test(format, the_table_is_complete)
+{
+	for (const struct format *f = formats; f->name; f++) {
+		cr_assert(f->extension[0] == '.' && strchr(f->mime, '/') && f->help[0] && f->write);
+		cr_assert_eq(format_find(f->name), f);
+	}
+	cr_assert_null(format_find("bogus"));
+	cr_assert_null(format_find(""));
+}
+
+static void assert_of_file(const char *filename, const char *expected)
+{
+	const struct format *f = format_of_file(filename);
+
+	if (!expected)
+		cr_assert_null(f, "%s", filename);
+	else
+		cr_assert(f && strcmp(f->name, expected) == 0, "%s", filename);
+}
+
+Test(format, of_file)
+{
+	assert_of_file("out.txt", "text");
+	assert_of_file("/tmp/a.b/out.pstats", "pstats");
+	assert_of_file("out.prof", "pstats");
+	assert_of_file("out.json", "json");
+	assert_of_file("out", NULL);
+	assert_of_file("", NULL);
+	assert_of_file(".json", NULL);
+	assert_of_file("out.json.gz", NULL);
+}
+
+static int try_write(const struct snapshot *s, const struct format_opts *o, const char *path,
+		     struct diag *diag)
+{
+	int worst = 0;
+
+	for (const struct format *f = formats; f->name; f++) {
+		_cleanup_fclose_ FILE *out = fopen(path, "w");
+		int err;
+
+		cr_assert(out);
+		diag_clear(diag);
+		err = format_write(f, s, o, out, diag);
+		cr_assert(f == formats || err == worst, "%s: %d", f->name, err);
+		worst = err;
+	}
+	return worst;
+}
+
+Test(format, options_are_checked_for_all_formats)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("main a.py:1 1 5\n");
+	const char *pattern = "(";
+	struct format_opts good = {.sort = "time"}, sort = {.sort = "bogus"};
+	struct format_opts restriction = {.restrict_ = &pattern, .nrestrict = 1};
+	struct diag diag = {0};
+
+	assert_ok(format_opts_check(&good, &diag));
+	assert_err(format_opts_check(&sort, &diag), -EINVAL);
+	diag_clear(&diag);
+	assert_err(format_opts_check(&restriction, &diag), -EINVAL);
+	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	assert_ok(try_write(s, &good, "/dev/null", &diag));
+	assert_err(try_write(s, &sort, "/dev/null", &diag), -EINVAL);
+	assert_err(try_write(s, &restriction, "/dev/null", &diag), -EINVAL);
+	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+Test(format, a_filter_that_selects_nothing_is_refused)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("thread 42 43 worker\nmain a.py:1 1 5\n"
+			       "thread 77 78 worker\nmain a.py:1 1 5\n");
+	struct format_opts pid = {.filter = {.pid = 43}}, tid = {.filter = {.tid = 42}};
+	struct format_opts both = {.filter = {.pid = 42, .tid = 78}};
+	struct format_opts good = {.filter = {.pid = 77, .tid = 78}};
+	struct diag diag = {0};
+
+	assert_err(try_write(s, &pid, "/dev/null", &diag), -ESRCH);
+	cr_assert_eq(diag.exit, PYP_EXIT_NO_PROCESS);
+	assert_err(try_write(s, &tid, "/dev/null", &diag), -ESRCH);
+	assert_err(try_write(s, &both, "/dev/null", &diag), -ESRCH);
+	cr_assert_str_eq(diag.msg, "thread 78 has not been seen");
+	assert_ok(try_write(s, &good, "/dev/null", &diag));
+}
+
+Test(format, a_full_disk_is_an_error)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("main a.py:1 1 5\n");
+	struct format_opts o = {0};
+	struct diag diag = {0};
+
+	assert_err(try_write(s, &o, "/dev/full", &diag), -ENOSPC);
+	cr_assert_eq(diag.exit, PYP_EXIT_FAILURE);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}

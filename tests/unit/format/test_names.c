@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Names: decoding, pstats' form, and what a terminal gets to see. */
+#include "format/names.h"
+
+#include "base/cleanup.h"
+#include "harness/interpreters.h"
+#include "harness/python.h"
+#include "harness/reports.h"
+#include "harness/test.h"
+
+static void assert_decodes(const char *s, const uint32_t *expected)
+{
+	const char *p = s;
+
+	for (; *expected; expected++)
+		cr_assert_eq(utf8_next(&p), *expected, "%s", s);
+	cr_assert_eq(utf8_next(&p), 0);
+	cr_assert_eq(utf8_next(&p), 0);
+	cr_assert_eq(*p, '\0');
+}
+
+#define DECODES(s, ...) assert_decodes(s, (const uint32_t[]){__VA_ARGS__, 0})
+
+Test(names, utf8)
+{
+	DECODES("az\x7f", 'a', 'z', 0x7f);
+	DECODES("\xc2\x80\xdf\xbf", 0x80, 0x7ff);
+	DECODES("\xe0\xa0\x80\xef\xbf\xbf", 0x800, 0xffff);
+	DECODES("\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", 0x10000, 0x10ffff);
+	DECODES("\xed\xa0\x80\xed\xbf\xbf", 0xd800, 0xdfff);
+	DECODES("\x80\xbf", 0xfffd, 0xfffd);
+	DECODES("\xc0\x80", 0xfffd, 0xfffd);
+	DECODES("\xc1\xbf", 0xfffd, 0xfffd);
+	DECODES("\xe0\x9f\xbf", 0xfffd, 0xfffd, 0xfffd);
+	DECODES("\xf0\x8f\xbf\xbf", 0xfffd, 0xfffd, 0xfffd, 0xfffd);
+	DECODES("\xf4\x90\x80\x80", 0xfffd, 0xfffd, 0xfffd, 0xfffd);
+	DECODES("\xfe\xff", 0xfffd, 0xfffd);
+	DECODES("\xe6\x97", 0xfffd, 0xfffd);
+	DECODES("\xe6\x97z", 0xfffd, 0xfffd, 'z');
+	DECODES("\xf0", 0xfffd);
+}
+
+Test(names, every_code_point_survives)
+{
+	for (uint32_t cp = 1; cp <= 0x10ffff; cp++) {
+		char buf[5] = "";
+		const char *p = buf;
+		size_t n = utf8_put(buf, cp);
+
+		cr_assert(utf8_next(&p) == cp && p == buf + n, "U+%04X", cp);
+	}
+}
+
+Test(names, normal)
+{
+	_cleanup_free_ char *kept = name_normal("a\xff\xed\xb3\xbf", NAME_KEEP_SURROGATES);
+	_cleanup_free_ char *replaced = name_normal("a\xff\xed\xb3\xbf", NAME_REPLACE_SURROGATES);
+	_cleanup_free_ char *empty = name_normal(NULL, NAME_KEEP_SURROGATES);
+
+	cr_assert_str_eq(kept, "a\xef\xbf\xbd\xed\xb3\xbf");
+	cr_assert_str_eq(replaced, "a\xef\xbf\xbd\xef\xbf\xbd");
+	cr_assert_str_eq(empty, "");
+	free(TAKE_PTR(kept));
+	free(TAKE_PTR(replaced));
+	free(TAKE_PTR(empty));
+	check_no_leaks();
+}
+
+static void assert_std(const char *file, int32_t line, const char *name, const char *expected)
+{
+	_cleanup_free_ char *std = name_std(file, line, name);
+
+	cr_assert_str_eq(std, expected);
+}
+
+Test(names, std)
+{
+	assert_std("app.py", 12, "f", "app.py:12(f)");
+	assert_std("", -1, "", ":-1()");
+	assert_std("~", 0, "<built-in method builtins.len>", "{built-in method builtins.len}");
+	assert_std("~", 0, "(truncated)", "(truncated)");
+	assert_std("~", 0, "<>", "{}");
+	assert_std("~", 0, "<", "<");
+	assert_std("~", 1, "<f>", "~:1(<f>)");
+}
+
+static void assert_prints(const char *s, size_t columns, const char *expected)
+{
+	_cleanup_free_ char *got = NULL;
+	size_t size;
+	FILE *out = open_memstream(&got, &size);
+
+	name_print(out, s, columns);
+	fclose(out);
+	cr_assert_str_eq(got, expected);
+}
+
+Test(names, print)
+{
+	assert_prints("plain \xc3\xa9 \xe6\x97\xa5", 0, "plain \xc3\xa9 \xe6\x97\xa5");
+	assert_prints("a\nb\tc\x1b[0m\x7f", 0, "a\\x0ab\\x09c\\x1b[0m\\x7f");
+	assert_prints("\xc2\x85\xe2\x80\xae\xf3\xa0\x80\x81", 0, "\\u{85}\\u{202e}\\u{e0001}");
+	assert_prints("\xff\xed\xa0\x80", 0, "\xef\xbf\xbd\\u{d800}");
+	assert_prints("0123456789", 10, "0123456789");
+	assert_prints("0123456789x", 10, "01234...6789x");
+	assert_prints("0123456789xyz", 5, "01...xyz");
+	assert_prints("\n\n\n\n", 2, "\\x0a...\\x0a");
+	assert_prints("", 5, "");
+}
+
+/* repr() of characters of every kind, as Python has it. */
+Test(names, repr)
+{
+	static const char *const samples[] = {
+		"",
+		"plain",
+		"it's",
+		"\"",
+		"it's \"",
+		"\\d+\\.",
+		"\n\r\t\x01\x7f",
+		"\xc2\x80\xc2\x9f",
+		"\xc2\xa0",
+		"\xc2\xad",
+		"\xc3\xa9",
+		"\xe2\x80\x8b\xe2\x80\xae",
+		"\xe2\x80\xa8",
+		"\xe3\x80\x80",
+		"\xee\x80\x80",
+		"\xf0\x9d\x94\x98",
+		"\xf0\x9f\x98\x80",
+		"\xf3\xa0\x80\x81",
+		"\xf4\x8f\xbf\xbf",
+		"\xef\xbb\xbf",
+	};
+	static const char script[] = "import io, json, sys\n"
+				     "out = io.open(1, 'w', encoding='utf-8')\n"
+				     "for s in json.load(io.open(sys.argv[1], 'rb')):\n"
+				     "    out.write(repr(s) + '\\n')\n";
+	struct interpreter found[INTERPRETERS_MAX];
+	size_t n = interpreters_find(found), size;
+	_cleanup_free_ char *ours = NULL, *theirs = NULL;
+	char *dir = temp_dir_new(), path[64];
+	FILE *out = open_memstream(&ours, &size), *list;
+
+	snprintf(path, sizeof(path), "%s/samples", dir);
+	list = fopen(path, "w");
+	cr_assert(list);
+	for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++) {
+		fputs(i ? ",\"" : "[\"", list);
+		for (const char *p = samples[i]; *p; p++)
+			fprintf(list,
+				*p == '"' || *p == '\\' || (unsigned char)*p < 0x20 ? "\\u%04x"
+										    : "%c",
+				*p);
+		fputs("\"", list);
+		name_print_repr(out, samples[i]);
+		fputc('\n', out);
+	}
+	fputs("]", list);
+	fclose(list);
+	fclose(out);
+	theirs = python_run(found[n - 1].exe, script, path);
+	cr_assert_str_eq(ours, theirs);
+	temp_dir_remove(dir);
+}
