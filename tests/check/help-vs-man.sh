@@ -23,8 +23,8 @@ check() {
 		bad=1
 	}
 	# mdoc: `.It Fl d , -duration Ar n` says -d and --duration.
-	grep -E '^\.It Fl' "$page" | grep -Eo '(Fl|It Fl [a-z] ,) -?[a-zA-Z][a-z-]*' |
-		sed 's/.*, /, /' | sed 's/^[^ ]* /-/' | LC_ALL=C sort -u >"$tmp/man"
+	sed -n 's/^\.It Fl \(-*[a-zA-Z][a-z-]*\)\( , \)*\(-[a-z-]*\)*.*/-\1 -\3/p' "$page" | tr ' ' '\n' |
+		grep -vx -- - | LC_ALL=C sort -u >"$tmp/man"
 	for word in $(LC_ALL=C comm -23 "$tmp/help" "$tmp/man"); do
 		echo "$page does not have $word of $program --help"
 		bad=1
