@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* event/decode: every type, every length too short, every range, and any bit flipped. */
+#include "event/decode.h"
+
+#include "harness/test.h"
+
+union record {
+	struct pyp_rec h;
+	struct pyp_rec_enter enter;
+	struct pyp_rec_leave leave;
+	struct pyp_rec_switch sw;
+	struct pyp_rec_string string;
+	struct pyp_rec_code code;
+	struct pyp_rec_code_free code_free;
+	struct pyp_rec_chain chain;
+	struct pyp_rec_thread thread;
+	struct pyp_rec_process process;
+	uint8_t bytes[PYP_STRING_MEDIUM];
+};
+
+struct sample {
+	union record r;
+	size_t size; /* as it lies in the ring */
+	size_t min;  /* anything shorter must be refused */
+};
+
+static struct sample sample_new(uint8_t type, size_t size)
+{
+	struct sample s = {.size = size, .min = size};
+
+	s.r.h = (struct pyp_rec){.ts = 123456789, .tid = 42, .type = type, .site = 7};
+	return s;
+}
+
+static struct sample sample_enter(uint8_t type)
+{
+	struct sample s = sample_new(type, sizeof(s.r.enter));
+
+	s.r.enter.frame = 0x1000;
+	s.r.enter.code = 0x2000;
+	s.r.enter.caller = 0x3000;
+	return s;
+}
+
+static struct sample sample_string(void)
+{
+	struct sample s = sample_new(PYP_REC_STRING, PYP_STRING_SMALL);
+
+	s.r.h.arg = PYP_STR_QUALNAME;
+	s.r.string.code = 0x2000;
+	s.r.string.object = 0x4000;
+	s.r.string.units = 3;
+	s.r.string.kind = 2;
+	s.r.string.bytes = 6;
+	memcpy(s.r.bytes + sizeof(s.r.string), "a\0b\0c", 6);
+	s.min = sizeof(s.r.string) + 6;
+	return s;
+}
+
+static struct sample sample_chain(void)
+{
+	struct sample s = sample_new(PYP_REC_CHAIN, sizeof(s.r.chain));
+
+	s.r.h.arg = PYP_CHAIN_LAST | PYP_CHAIN_RESYNC;
+	s.r.chain.first = 32;
+	s.r.chain.count = 2;
+	s.r.chain.frames[0] = (struct pyp_chain_frame){0x1000, 0x2000};
+	s.r.chain.frames[1] = (struct pyp_chain_frame){0x1100, 0x2100};
+	s.min = offsetof(struct pyp_rec_chain, frames) + 2 * sizeof(s.r.chain.frames[0]);
+	return s;
+}
+
+/* A valid record of each type. */
+static struct sample sample_of(uint8_t type)
+{
+	struct sample s;
+
+	switch (type) {
+	case PYP_REC_ENTER:
+	case PYP_REC_THROW:
+		return sample_enter(type);
+	case PYP_REC_LEAVE:
+	case PYP_REC_YIELD:
+		s = sample_new(type, sizeof(s.r.leave));
+		s.r.leave.frame = 0x1000;
+		return s;
+	case PYP_REC_SWITCH_OUT:
+	case PYP_REC_SWITCH_IN:
+		s = sample_new(type, sizeof(s.r.sw));
+		s.r.h.arg = type == PYP_REC_SWITCH_OUT;
+		s.r.sw.runtime = 555;
+		return s;
+	case PYP_REC_CODE:
+		s = sample_new(type, sizeof(s.r.code));
+		s.r.code.code = 0x2000;
+		s.r.code.flags = 0x23;
+		s.r.code.firstlineno = -5;
+		return s;
+	case PYP_REC_STRING:
+		return sample_string();
+	case PYP_REC_CODE_FREE:
+		s = sample_new(type, sizeof(s.r.code_free));
+		s.r.code_free.code = 0x2000;
+		return s;
+	case PYP_REC_CHAIN:
+		return sample_chain();
+	case PYP_REC_THREAD_EXIT:
+		s = sample_new(type, sizeof(s.r.thread));
+		s.r.thread.runtime = 777;
+		memset(s.r.thread.comm, 'x', sizeof(s.r.thread.comm));
+		return s;
+	default:
+		s = sample_new(type, sizeof(s.r.process));
+		s.r.process.child = type == PYP_REC_FORK ? 4711 : 0;
+		return s;
+	}
+}
+
+static enum decode_error decode(const struct sample *s, struct event *ev)
+{
+	return decode_event(&s->r, s->size, ev);
+}
+
+static struct event decoded(uint8_t type)
+{
+	static struct sample s; /* the event points into it */
+	struct event ev = {0};
+
+	s = sample_of(type);
+	cr_assert_eq(decode(&s, &ev), DECODE_OK, "type %u", type);
+	cr_assert(ev.ts == 123456789 && ev.tid == 42 && ev.type == type && ev.site == 7);
+	cr_assert_eq(ev.arg, s.r.h.arg);
+	return ev;
+}
+
+Test(decode, calls)
+{
+	for (uint8_t type = PYP_REC_ENTER; type <= PYP_REC_YIELD; type++) {
+		struct event ev = decoded(type);
+		int enters = type == PYP_REC_ENTER || type == PYP_REC_THROW;
+
+		cr_assert_eq(ev.u.call.frame, 0x1000);
+		cr_assert_eq(ev.u.call.code, enters ? 0x2000 : 0);
+		cr_assert_eq(ev.u.call.caller, enters ? 0x3000 : 0);
+	}
+}
+
+Test(decode, switches)
+{
+	cr_assert_eq(decoded(PYP_REC_SWITCH_OUT).u.sw.runtime, 555);
+	cr_assert_eq(decoded(PYP_REC_SWITCH_IN).u.sw.runtime, 555);
+}
+
+Test(decode, code)
+{
+	struct event ev = decoded(PYP_REC_CODE);
+
+	cr_assert(ev.u.code.code == 0x2000 && ev.u.code.flags == 0x23);
+	cr_assert_eq(ev.u.code.firstlineno, -5);
+	cr_assert_eq(decoded(PYP_REC_CODE_FREE).u.code.code, 0x2000);
+}
+
+Test(decode, string)
+{
+	struct event ev = decoded(PYP_REC_STRING);
+
+	cr_assert(ev.u.string.code == 0x2000 && ev.u.string.object == 0x4000);
+	cr_assert_eq(ev.u.string.which, PYP_STR_QUALNAME);
+	cr_assert(ev.u.string.units == 3 && ev.u.string.bytes == 6 && ev.u.string.kind == 2);
+	assert_bytes_eq(ev.u.string.data, "a\0b\0c", 6);
+}
+
+Test(decode, chain)
+{
+	struct event ev = decoded(PYP_REC_CHAIN);
+
+	cr_assert(ev.u.chain.first == 32 && ev.u.chain.count == 2);
+	cr_assert_eq(ev.u.chain.flags, PYP_CHAIN_LAST | PYP_CHAIN_RESYNC);
+	cr_assert(ev.u.chain.frames[1].frame == 0x1100 && ev.u.chain.frames[1].code == 0x2100);
+}
+
+Test(decode, thread_exit_name_is_terminated)
+{
+	struct event ev = decoded(PYP_REC_THREAD_EXIT);
+
+	cr_assert_eq(ev.u.thread.runtime, 777);
+	cr_assert_str_eq(ev.u.thread.comm, "xxxxxxxxxxxxxxx");
+}
+
+Test(decode, processes)
+{
+	cr_assert_eq(decoded(PYP_REC_FORK).u.process.child, 4711);
+	cr_assert_eq(decoded(PYP_REC_EXEC).u.process.child, 0);
+}
+
+/* The record ends where the memory ends, so that a sanitizer sees any read past it. */
+Test(decode, every_short_length)
+{
+	for (uint8_t type = 1; type < PYP_REC_MAX; type++) {
+		struct sample s = sample_of(type);
+
+		for (size_t n = 0; n < s.size; n++) {
+			uint8_t *copy = malloc(n ? n : 1);
+			struct event ev = {.tid = 99};
+			enum decode_error err;
+
+			memcpy(copy, &s.r, n);
+			err = decode_event(copy, n, &ev);
+			cr_assert_eq(err, n < s.min ? DECODE_SHORT : DECODE_OK,
+				     "type %u, %zu bytes", type, n);
+			cr_assert_eq(ev.tid, err ? 99 : 42);
+			free(copy);
+		}
+	}
+	check_no_leaks();
+}
+
+Test(decode, longer_is_fine)
+{
+	for (uint8_t type = 1; type < PYP_REC_MAX; type++) {
+		struct sample s = sample_of(type);
+		struct event ev;
+
+		s.size = sizeof(s.r);
+		cr_assert_eq(decode(&s, &ev), DECODE_OK, "type %u", type);
+	}
+}
+
+Test(decode, unknown_types)
+{
+	for (unsigned int type = 0; type < 256; type++) {
+		struct sample s = sample_enter(type);
+		struct event ev = {.tid = 99};
+
+		if (type >= 1 && type < PYP_REC_MAX)
+			continue;
+		cr_assert_eq(decode(&s, &ev), DECODE_TYPE);
+		cr_assert_eq(ev.tid, 99);
+	}
+}
+
+/* Change one field of a valid record of `type`; it must be refused with `want`. */
+#define REFUSES(type, want, change)                                                                \
+	do {                                                                                       \
+		struct sample s = sample_of(type);                                                 \
+		struct event ev = {.tid = 99};                                                     \
+                                                                                                   \
+		s.r.change;                                                                        \
+		cr_assert_eq(decode(&s, &ev), want, "%s: %s", #type, #change);                     \
+		cr_assert_eq(ev.tid, 99);                                                          \
+	} while (0)
+
+#define ACCEPTS(type, change)                                                                      \
+	do {                                                                                       \
+		struct sample s = sample_of(type);                                                 \
+		struct event ev;                                                                   \
+                                                                                                   \
+		s.r.change;                                                                        \
+		cr_assert_eq(decode(&s, &ev), DECODE_OK, "%s: %s", #type, #change);                \
+	} while (0)
+
+Test(decode, ranges_of_calls)
+{
+	REFUSES(PYP_REC_ENTER, DECODE_FIELD, h.site = PYP_MAX_SITES);
+	ACCEPTS(PYP_REC_ENTER, h.site = PYP_MAX_SITES - 1);
+	REFUSES(PYP_REC_ENTER, DECODE_FIELD, h.arg = 1);
+	REFUSES(PYP_REC_ENTER, DECODE_FIELD, enter.frame = 0);
+	REFUSES(PYP_REC_THROW, DECODE_FIELD, enter.code = 0);
+	ACCEPTS(PYP_REC_ENTER, enter.caller = 0);
+	REFUSES(PYP_REC_LEAVE, DECODE_FIELD, leave.frame = 0);
+	REFUSES(PYP_REC_YIELD, DECODE_FIELD, h.arg = 1);
+}
+
+Test(decode, ranges_of_the_rest)
+{
+	REFUSES(PYP_REC_SWITCH_OUT, DECODE_FIELD, h.arg = 2);
+	REFUSES(PYP_REC_SWITCH_IN, DECODE_FIELD, h.arg = 1);
+	REFUSES(PYP_REC_CODE, DECODE_FIELD, h.arg = 2);
+	ACCEPTS(PYP_REC_CODE, h.arg = PYP_CODE_UNREADABLE);
+	REFUSES(PYP_REC_CODE, DECODE_FIELD, code.code = 0);
+	REFUSES(PYP_REC_CODE_FREE, DECODE_FIELD, code_free.code = 0);
+	REFUSES(PYP_REC_THREAD_EXIT, DECODE_FIELD, h.arg = 2);
+	ACCEPTS(PYP_REC_THREAD_EXIT, h.arg = 1);
+	REFUSES(PYP_REC_FORK, DECODE_FIELD, process.child = 0);
+	REFUSES(PYP_REC_EXEC, DECODE_FIELD, process.child = 1);
+}
+
+Test(decode, ranges_of_strings)
+{
+	REFUSES(PYP_REC_STRING, DECODE_FIELD, h.arg = 3);
+	REFUSES(PYP_REC_STRING, DECODE_FIELD, string.code = 0);
+	REFUSES(PYP_REC_STRING, DECODE_FIELD, string.flags = 4);
+	REFUSES(PYP_REC_STRING, DECODE_FIELD, string.kind = 0);
+	REFUSES(PYP_REC_STRING, DECODE_FIELD, string.kind = 3);
+	REFUSES(PYP_REC_STRING, DECODE_FIELD, string.bytes = 5);
+	REFUSES(PYP_REC_STRING, DECODE_FIELD, string.bytes = 8);
+	REFUSES(PYP_REC_STRING, DECODE_FIELD, string.units = 0xffffffff);
+	REFUSES(PYP_REC_STRING, DECODE_FIELD, string.flags = PYP_STRING_TRUNCATED);
+	REFUSES(PYP_REC_STRING, DECODE_FIELD, string.flags = PYP_STRING_UNREADABLE);
+}
+
+Test(decode, strings_cut_short)
+{
+	struct sample s = sample_string();
+	struct event ev;
+
+	s.r.string.flags = PYP_STRING_TRUNCATED;
+	s.r.string.units = 4;
+	cr_assert_eq(decode(&s, &ev), DECODE_OK);
+	cr_assert(ev.u.string.units == 4 && ev.u.string.bytes == 6);
+	s.r.string.bytes = 5;
+	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
+
+	s = sample_string();
+	s.r.string.flags = PYP_STRING_UNREADABLE;
+	s.r.string.bytes = 0;
+	s.r.string.kind = 0;
+	cr_assert_eq(decode(&s, &ev), DECODE_OK);
+	s.r.string.kind = 3;
+	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
+}
+
+/* Lengths that agree among themselves but not with what was delivered. */
+Test(decode, string_longer_than_its_record)
+{
+	struct sample s = sample_string();
+	struct event ev;
+
+	s.r.string.kind = 1;
+	s.r.string.units = s.r.string.bytes = PYP_STRING_SMALL - sizeof(s.r.string);
+	cr_assert_eq(decode(&s, &ev), DECODE_OK);
+	s.r.string.units = s.r.string.bytes = PYP_STRING_SMALL - sizeof(s.r.string) + 1;
+	cr_assert_eq(decode(&s, &ev), DECODE_SHORT);
+	s.r.string.units = s.r.string.bytes = 0xffff;
+	cr_assert_eq(decode(&s, &ev), DECODE_SHORT);
+}
+
+Test(decode, ranges_of_chains)
+{
+	REFUSES(PYP_REC_CHAIN, DECODE_FIELD, chain.count = PYP_CHAIN_FRAMES + 1);
+	REFUSES(PYP_REC_CHAIN, DECODE_FIELD, chain.count = 0xffffffff);
+	REFUSES(PYP_REC_CHAIN, DECODE_FIELD, chain.first = PYP_CHAIN_MAX_DEPTH - 1);
+	REFUSES(PYP_REC_CHAIN, DECODE_FIELD, chain.first = 0xffffffff);
+	REFUSES(PYP_REC_CHAIN, DECODE_FIELD, h.arg = 8);
+	ACCEPTS(PYP_REC_CHAIN, chain.first = PYP_CHAIN_MAX_DEPTH - 2);
+	ACCEPTS(PYP_REC_CHAIN, chain.count = PYP_CHAIN_FRAMES);
+	ACCEPTS(PYP_REC_CHAIN, chain.count = 0);
+}
+
+/* What must hold of any event that was accepted, whatever the bytes were. */
+static void check_event(const struct sample *s, const struct event *ev)
+{
+	const uint8_t *end = (const uint8_t *)&s->r + s->size;
+
+	cr_assert(ev->type >= 1 && ev->type < PYP_REC_MAX);
+	cr_assert(ev->site < PYP_MAX_SITES);
+	if (ev->type == PYP_REC_STRING)
+		cr_assert(ev->u.string.data + ev->u.string.bytes <= end);
+	if (ev->type == PYP_REC_CHAIN)
+		cr_assert((const uint8_t *)(ev->u.chain.frames + ev->u.chain.count) <= end);
+}
+
+Test(decode, every_bit_flip)
+{
+	for (uint8_t type = 1; type < PYP_REC_MAX; type++) {
+		struct sample s = sample_of(type);
+
+		for (size_t bit = 0; bit < s.size * 8; bit++) {
+			struct event ev = {.tid = 99};
+
+			s.r.bytes[bit / 8] ^= 1 << bit % 8;
+			if (decode(&s, &ev) == DECODE_OK)
+				check_event(&s, &ev);
+			else
+				cr_assert_eq(ev.tid, 99);
+			s.r.bytes[bit / 8] ^= 1 << bit % 8;
+		}
+	}
+}
+
+Test(decode, reasons_have_names)
+{
+	cr_assert_str_eq(decode_error_name(DECODE_OK), "ok");
+	cr_assert_str_eq(decode_error_name(DECODE_SHORT), "short");
+	cr_assert_str_eq(decode_error_name(DECODE_TYPE), "type");
+	cr_assert_str_eq(decode_error_name(DECODE_FIELD), "field");
+	cr_assert_str_eq(decode_error_name(DECODE_ERROR_MAX), "unknown");
+	cr_assert_str_eq(decode_error_name(-1), "unknown");
+}
