@@ -165,7 +165,8 @@ $(O)/tests/fuzz/%: $(O)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter -%,$(FUZZ_MAIN)) -o $@ $^ $(PKG_LIBS) $(CRITERION_LIBS)
 
-$(call obj,$(TEST_SRC)): INC += -Itests -Icli -Ibpf
+# private: what these need (.flags, the skeleton) must not be built with them.
+$(call obj,$(TEST_SRC)): private INC += -Itests -Icli -Ibpf
 
 # What tests find in their environment; `export` so that run.sh and the tests see them.
 export PYPROF_TOP := $(CURDIR)

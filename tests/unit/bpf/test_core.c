@@ -3,6 +3,7 @@
 #include "core.bpf.h"
 
 #include "harness/test.h"
+#include "plan/plan.h"
 
 enum { CF = 1, PF = 1 << 2, ZF = 1 << 6, SF = 1 << 7, OF = 1 << 11 };
 
@@ -85,12 +86,18 @@ Test(core, conditions_ignore_other_flags)
 				     core_condition(flags_of(bits), cc));
 }
 
-static uint64_t cookie(unsigned int kind, unsigned int reg, unsigned int deref, unsigned int site,
-		       unsigned int has_cc, unsigned int cc, unsigned int taken, int32_t disp)
+static uint64_t cookie(unsigned int kind, unsigned int reg, bool deref, unsigned int site,
+		       bool has_cc, unsigned int cc, bool taken, int32_t disp)
 {
-	return kind | (uint64_t)reg << 4 | (uint64_t)deref << 9 | (uint64_t)site << 10 |
-	       (uint64_t)has_cc << 16 | (uint64_t)cc << 17 | (uint64_t)taken << 21 |
-	       (uint64_t)(uint32_t)disp << 32;
+	const struct plan_site s = {.kind = kind,
+				    .reg = reg,
+				    .deref = deref,
+				    .disp = disp,
+				    .has_cc = has_cc,
+				    .cc = cc,
+				    .taken = taken};
+
+	return plan_cookie(&s, site);
 }
 
 Test(core, counts_only_the_wanted_direction)
@@ -104,8 +111,8 @@ Test(core, counts_only_the_wanted_direction)
 	cr_assert(core_counts(je_not, 0) && !core_counts(je_not, ZF));
 }
 
-/* Every field set to its extremes while the others are at the opposite ones. */
-Test(core, cookie_fields_do_not_overlap)
+/* What plan/ packs is what the BPF side unpacks: each field at its extremes, all combinations. */
+Test(core, cookie_round_trip)
 {
 	const int32_t disps[] = {0, -1, INT32_MIN, INT32_MAX, -8, 0x48};
 
