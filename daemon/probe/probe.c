@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -216,11 +217,17 @@ static void forget(struct probe *p)
 	p->skel->bss->woken = 0;
 }
 
+/* The path leads through /proc/PID, which ends with the process. */
+static bool is_gone(const struct probe *p, int err)
+{
+	return err == -ENOENT && kill(p->pid, 0) < 0 && errno == ESRCH;
+}
+
 static int link_failed(const struct probe *p, int err, struct diag *diag)
 {
-	switch (-err) {
+	switch (is_gone(p, err) ? ESRCH : -err) {
 	case ESRCH:
-		return diag_set(diag, err, PYP_EXIT_NO_PROCESS, "check the pid", "no process %d",
+		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "check the pid", "no process %d",
 				(int)p->pid);
 	case KERNEL_ENOTSUPP:
 		return diag_set(diag, -ENOTSUP, PYP_EXIT_UNTRACEABLE,

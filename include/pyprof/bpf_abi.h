@@ -190,7 +190,10 @@ struct pyp_rec_chain {
 	struct pyp_chain_frame frames[PYP_CHAIN_FRAMES];
 };
 
-/* THREAD_EXIT: the name the thread had; runtime: its final run time. h.arg = 1: the group died. */
+/*
+ * THREAD_EXIT: the name the thread had; runtime: its run time as of its last switch or scheduler
+ * tick, so up to a tick short. h.arg = 1: the group died.
+ */
 struct pyp_rec_thread {
 	struct pyp_rec h;
 	__u64 runtime;

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Gates of tests: see caps.h. */
+#include "harness/caps.h"
+
+#include "harness/test.h"
+#include "probe/probe.h"
+
+void caps_require_bpf(void)
+{
+	struct diag diag = {0};
+	const char *required = getenv("PYPROF_TEST_REQUIRE");
+	char why[1024];
+
+	if (!probe_check(&diag))
+		return;
+	diag_format(&diag, why, sizeof(why));
+	if (required && strstr(required, "bpf"))
+		cr_assert_fail("bpf is required, but %s", why);
+	cr_skip_test("needs bpf, but %s", why);
+}
