@@ -13,9 +13,9 @@
 /* Why a record was not understood; counted by reason. */
 enum decode_error {
 	DECODE_OK = 0,
-	DECODE_SHORT,	  /* fewer bytes than its type needs */
-	DECODE_TYPE,	  /* unknown type */
-	DECODE_FIELD,	  /* a field outside its range */
+	DECODE_SHORT, /* fewer bytes than its type needs */
+	DECODE_TYPE,  /* unknown type */
+	DECODE_FIELD, /* a field outside its range */
 	DECODE_ERROR_MAX
 };
 

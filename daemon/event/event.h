@@ -13,18 +13,18 @@
 struct event_string {
 	uint64_t code;
 	uint64_t object;
-	uint32_t which; /* enum pyp_string_which */
-	uint32_t units; /* length in characters, of the whole string */
-	uint32_t bytes; /* of data */
-	uint8_t kind;	/* bytes per character: 1 (ASCII or Latin-1), 2, 4 */
-	uint8_t flags;	/* PYP_STRING_* */
+	uint32_t which;	     /* enum pyp_string_which */
+	uint32_t units;	     /* length in characters, of the whole string */
+	uint32_t bytes;	     /* of data */
+	uint8_t kind;	     /* bytes per character: 1 (ASCII or Latin-1), 2, 4 */
+	uint8_t flags;	     /* PYP_STRING_* */
 	const uint8_t *data; /* points into the record; copy what is to be kept */
 };
 
 struct event_chain {
 	uint32_t first;
 	uint32_t count;
-	uint16_t flags; /* PYP_CHAIN_* */
+	uint16_t flags;			      /* PYP_CHAIN_* */
 	const struct pyp_chain_frame *frames; /* points into the caller's aligned copy */
 };
 

@@ -20,8 +20,8 @@ struct probe;
 
 struct probe_opts {
 	pid_t pid;
-	const char *via;	 /* path to attach through: /proc/PID/exe or map_files/… */
-	size_t ring_bytes;	 /* 0: default (32 MiB); rounded up to a power of two */
+	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
+	size_t ring_bytes; /* 0: default (32 MiB); rounded up to a power of two */
 	const struct layout *layout;
 	const struct plan *plan; /* borrowed for the probe's lifetime */
 };
@@ -44,14 +44,15 @@ int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag);
 
 /*
  * Hand every record in the ring, oldest first, to fn; at most `budget` records (0: all). Returns
- * the number handed over, or a negative errno. fd: readable when the ring is more than half full;
- * otherwise drain on a timer.
+ * the number handed over, or a negative errno. fd: signalled when the ring gets more than half
+ * full, once until the next drain; otherwise drain on a timer. Poll it edge-triggered: by level it
+ * is readable whenever there is any record.
  */
 typedef void (*probe_record_fn)(void *ctx, const void *data, size_t size);
 int probe_drain(struct probe *p, size_t budget, probe_record_fn fn, void *ctx);
 int probe_ring_fd(const struct probe *p);
 
-/* The BPF side's counters (PYP_CNT_*), and hits per site (PYP_MAX_SITES of them). */
+/* The BPF side's counters (PYP_CNT_*), since open. Hits per site: records say their site. */
 void probe_counters(const struct probe *p, uint64_t out[PYP_CNT_MAX]);
 
 /* What this machine can do: 0, or a diag that names what is missing (exit 4: a capability, by

@@ -37,21 +37,21 @@ enum pyp_site_kind {
  *   bit  16     1: the site is a conditional branch and counts only under the predicate below
  *   bits 17-20  x86 condition code (the low nibble of the Jcc opcode)
  *   bit  21     1: counts when the branch is taken, 0: when it is not
- *   bit  22     1: the low half of the register in bits 23-27 is the evaluator's throwflag: if it is
- *               not 0, an ENTER is a THROW
+ *   bit  22     1: an ENTER is a THROW if the low half of the register below is not 0 (throwflag)
+ *   bits 23-27  that register
  *   bits 32-63  disp, signed
  */
-#define PYP_COOKIE_KIND(c)	((__u32)((c) & 0xf))
-#define PYP_COOKIE_REG(c)	((__u32)(((c) >> 4) & 0x1f))
-#define PYP_COOKIE_DEREF(c)	((__u32)(((c) >> 9) & 1))
-#define PYP_COOKIE_SITE(c)	((__u32)(((c) >> 10) & 0x3f))
-#define PYP_COOKIE_HAS_CC(c)	((__u32)(((c) >> 16) & 1))
-#define PYP_COOKIE_CC(c)	((__u32)(((c) >> 17) & 0xf))
-#define PYP_COOKIE_TAKEN(c)	((__u32)(((c) >> 21) & 1))
-#define PYP_COOKIE_HAS_FLAG(c)	((__u32)(((c) >> 22) & 1))
-#define PYP_COOKIE_FLAG_REG(c)	((__u32)(((c) >> 23) & 0x1f))
-#define PYP_COOKIE_DISP(c)	((__s32)((c) >> 32))
-#define PYP_MAX_SITES		64
+#define PYP_COOKIE_KIND(c)     ((__u32)((c)&0xf))
+#define PYP_COOKIE_REG(c)      ((__u32)(((c) >> 4) & 0x1f))
+#define PYP_COOKIE_DEREF(c)    ((__u32)(((c) >> 9) & 1))
+#define PYP_COOKIE_SITE(c)     ((__u32)(((c) >> 10) & 0x3f))
+#define PYP_COOKIE_HAS_CC(c)   ((__u32)(((c) >> 16) & 1))
+#define PYP_COOKIE_CC(c)       ((__u32)(((c) >> 17) & 0xf))
+#define PYP_COOKIE_TAKEN(c)    ((__u32)(((c) >> 21) & 1))
+#define PYP_COOKIE_HAS_FLAG(c) ((__u32)(((c) >> 22) & 1))
+#define PYP_COOKIE_FLAG_REG(c) ((__u32)(((c) >> 23) & 0x1f))
+#define PYP_COOKIE_DISP(c)     ((__s32)((c) >> 32))
+#define PYP_MAX_SITES	       64
 
 /*
  * Where things are in the target's frames and code objects; one per target, constant for the
@@ -60,22 +60,22 @@ enum pyp_site_kind {
  */
 struct pyp_layout {
 	__u16 frame_block;
-	__u16 frame_code;	 /* relative to the frame */
-	__u16 frame_previous;	 /* relative to the frame; f_back before 3.11 */
-	__u16 frame_owner;	 /* 0xffff: frames have no owner (before 3.11) */
-	__u8 owner_entry;	 /* owner >= this: the interpreter's own entry frame; 0xff: none */
-	__u8 code_tag_mask;	 /* low bits of the code pointer that are a tag (3.14+), else 0 */
+	__u16 frame_code;     /* relative to the frame */
+	__u16 frame_previous; /* relative to the frame; f_back before 3.11 */
+	__u16 frame_owner;    /* 0xffff: frames have no owner (before 3.11) */
+	__u8 owner_entry;     /* owner >= this: the interpreter's own entry frame; 0xff: none */
+	__u8 code_tag_mask;   /* low bits of the code pointer that are a tag (3.14+), else 0 */
 	__u16 code_flags;
 	__u16 code_firstlineno;
 	__u16 code_filename;
 	__u16 code_name;
-	__u16 code_qualname;	 /* 0xffff: none (before 3.11) */
+	__u16 code_qualname; /* 0xffff: none (before 3.11) */
 	__u16 str_length;
 	__u16 str_state;
-	__u16 str_kind_shift;	 /* where the kind's 3 bits start in state */
-	__u16 str_ascii_data;	 /* offset of the bytes of a compact ASCII string */
-	__u16 str_compact_data;	 /* offset of the units of a compact non-ASCII string */
-	__u32 code_skip_flags;	 /* co_flags of code that is never counted (3.13+ __init__ shim) */
+	__u16 str_kind_shift;	/* where the kind's 3 bits start in state */
+	__u16 str_ascii_data;	/* offset of the bytes of a compact ASCII string */
+	__u16 str_compact_data; /* offset of the units of a compact non-ASCII string */
+	__u32 code_skip_flags;	/* co_flags of code that is never counted (3.13+ __init__ shim) */
 };
 
 _Static_assert(sizeof(struct pyp_layout) == 36, "pyp_layout changed size");
@@ -83,7 +83,7 @@ _Static_assert(sizeof(struct pyp_layout) == 36, "pyp_layout changed size");
 /* Record types in the ring. */
 enum pyp_rec_type {
 	PYP_REC_ENTER = 1,
-	PYP_REC_THROW,	    /* as ENTER */
+	PYP_REC_THROW, /* as ENTER */
 	PYP_REC_LEAVE,
 	PYP_REC_YIELD,	    /* as LEAVE */
 	PYP_REC_SWITCH_OUT, /* the thread leaves a CPU */
@@ -91,9 +91,9 @@ enum pyp_rec_type {
 	PYP_REC_CODE,	    /* a code object is seen for the first time; its strings came before */
 	PYP_REC_STRING,
 	PYP_REC_CODE_FREE,
-	PYP_REC_CHAIN,	    /* the frames of a thread first seen (or seen again after a loss) */
+	PYP_REC_CHAIN, /* the frames of a thread first seen (or seen again after a loss) */
 	PYP_REC_THREAD_EXIT,
-	PYP_REC_FORK,	    /* the target made a child process */
+	PYP_REC_FORK, /* the target made a child process */
 	PYP_REC_EXEC,
 	PYP_REC_MAX
 };
@@ -101,10 +101,10 @@ enum pyp_rec_type {
 /* Head of every record. */
 struct pyp_rec {
 	__u64 ts;
-	__u32 tid;  /* in the init pid namespace */
-	__u8 type;  /* enum pyp_rec_type */
-	__u8 site;  /* site number, 0 where there is none */
-	__u16 arg;  /* per type, see below; else 0 */
+	__u32 tid; /* in the init pid namespace */
+	__u8 type; /* enum pyp_rec_type */
+	__u8 site; /* site number, 0 where there is none */
+	__u16 arg; /* per type, see below; else 0 */
 };
 
 /* ENTER, THROW. caller: the Python frame below, entry frames skipped; 0: none. 40 bytes. */
@@ -223,22 +223,22 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
  * the target's .bss as an array of __u64 indexed by enum pyp_counter.
  */
 #define PYP_COUNTERS(X)                                                                            \
-	X(lost_events, "calls and returns lost because the ring was full")                        \
-	X(lost_switches, "thread switches lost because the ring was full")                        \
-	X(lost_codes, "code objects whose names could not be sent (sent again later)")            \
-	X(lost_chains, "stacks that could not be sent (sent again later)")                        \
-	X(lost_threads, "thread ends lost because the ring was full")                             \
-	X(fault_frame, "events dropped because the frame could not be read")                      \
-	X(fault_string, "names that could not be read in place")                                  \
-	X(chain_truncated, "stacks cut off: too deep or unreadable")                              \
-	X(name_truncated, "names cut off: too long")                                              \
+	X(lost_events, "calls and returns lost because the ring was full")                         \
+	X(lost_switches, "thread switches lost because the ring was full")                         \
+	X(lost_codes, "code objects whose names could not be sent (sent again later)")             \
+	X(lost_chains, "stacks that could not be sent (sent again later)")                         \
+	X(lost_threads, "thread ends lost because the ring was full")                              \
+	X(fault_frame, "events dropped because the frame could not be read")                       \
+	X(fault_string, "names that could not be read in place")                                   \
+	X(chain_truncated, "stacks cut off: too deep or unreadable")                               \
+	X(name_truncated, "names cut off: too long")                                               \
 	X(map_full, "code objects or threads that did not fit the maps")
 
 enum pyp_counter {
 #define PYP_X(name, text) PYP_CNT_##name,
 	PYP_COUNTERS(PYP_X)
 #undef PYP_X
-	PYP_CNT_MAX
+		PYP_CNT_MAX
 };
 
 #endif

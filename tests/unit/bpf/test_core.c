@@ -86,25 +86,19 @@ Test(core, conditions_ignore_other_flags)
 				     core_condition(flags_of(bits), cc));
 }
 
-static uint64_t cookie(unsigned int kind, unsigned int reg, bool deref, unsigned int site,
-		       bool has_cc, unsigned int cc, bool taken, int32_t disp)
+static uint64_t branch(bool has_cc, bool taken)
 {
-	const struct plan_site s = {.kind = kind,
-				    .reg = reg,
-				    .deref = deref,
-				    .disp = disp,
-				    .has_cc = has_cc,
-				    .cc = cc,
-				    .taken = taken};
+	const struct plan_site s = {
+		.kind = PYP_SITE_ENTER, .has_cc = has_cc, .cc = 4 /* je */, .taken = taken};
 
-	return plan_cookie(&s, site);
+	return plan_cookie(&s, 0);
 }
 
 Test(core, counts_only_the_wanted_direction)
 {
-	uint64_t plain = cookie(PYP_SITE_ENTER, 0, 0, 0, 0, 4, 1, 0);
-	uint64_t je_taken = cookie(PYP_SITE_ENTER, 0, 0, 0, 1, 4, 1, 0);
-	uint64_t je_not = cookie(PYP_SITE_ENTER, 0, 0, 0, 1, 4, 0, 0);
+	uint64_t plain = branch(false, true);
+	uint64_t je_taken = branch(true, true);
+	uint64_t je_not = branch(true, false);
 
 	cr_assert(core_counts(plain, 0) && core_counts(plain, ZF));
 	cr_assert(!core_counts(je_taken, 0) && core_counts(je_taken, ZF));
@@ -116,22 +110,30 @@ Test(core, cookie_round_trip)
 {
 	const int32_t disps[] = {0, -1, INT32_MIN, INT32_MAX, -8, 0x48};
 
-	for (unsigned int ones = 0; ones < 128; ones++)
+	for (unsigned int ones = 0; ones < 512; ones++)
 		for (unsigned int d = 0; d < sizeof(disps) / sizeof(disps[0]); d++) {
-			unsigned int kind = ones & 1 ? 15 : 0, reg = ones & 2 ? 31 : 0;
-			unsigned int deref = ones >> 2 & 1, site = ones & 8 ? 63 : 0;
-			unsigned int has_cc = ones >> 4 & 1, cc = ones & 32 ? 15 : 0;
-			unsigned int taken = ones >> 6 & 1;
-			uint64_t c = cookie(kind, reg, deref, site, has_cc, cc, taken, disps[d]);
+			const struct plan_site s = {.kind = ones & 1 ? 15 : 0,
+						    .reg = ones & 2 ? 31 : 0,
+						    .deref = ones >> 2 & 1,
+						    .has_cc = ones >> 3 & 1,
+						    .cc = ones & 16 ? 15 : 0,
+						    .taken = ones >> 5 & 1,
+						    .has_flag = ones >> 6 & 1,
+						    .flag_reg = ones & 128 ? 31 : 0,
+						    .disp = disps[d]};
+			unsigned int site = ones & 256 ? PYP_MAX_SITES - 1 : 0;
+			uint64_t c = plan_cookie(&s, site);
 
-			cr_assert_eq(PYP_COOKIE_KIND(c), kind);
-			cr_assert_eq(PYP_COOKIE_REG(c), reg);
-			cr_assert_eq(PYP_COOKIE_DEREF(c), deref);
+			cr_assert_eq(PYP_COOKIE_KIND(c), s.kind);
+			cr_assert_eq(PYP_COOKIE_REG(c), s.reg);
+			cr_assert_eq(PYP_COOKIE_DEREF(c), s.deref);
 			cr_assert_eq(PYP_COOKIE_SITE(c), site);
-			cr_assert_eq(PYP_COOKIE_HAS_CC(c), has_cc);
-			cr_assert_eq(PYP_COOKIE_CC(c), cc);
-			cr_assert_eq(PYP_COOKIE_TAKEN(c), taken);
-			cr_assert_eq(PYP_COOKIE_DISP(c), disps[d]);
+			cr_assert_eq(PYP_COOKIE_HAS_CC(c), s.has_cc);
+			cr_assert_eq(PYP_COOKIE_CC(c), s.cc);
+			cr_assert_eq(PYP_COOKIE_TAKEN(c), s.taken);
+			cr_assert_eq(PYP_COOKIE_HAS_FLAG(c), s.has_flag);
+			cr_assert_eq(PYP_COOKIE_FLAG_REG(c), s.flag_reg);
+			cr_assert_eq(PYP_COOKIE_DISP(c), s.disp);
 		}
 }
 

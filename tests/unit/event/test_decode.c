@@ -15,7 +15,7 @@ union record {
 	struct pyp_rec_chain chain;
 	struct pyp_rec_thread thread;
 	struct pyp_rec_process process;
-	uint8_t bytes[PYP_STRING_MEDIUM];
+	uint8_t bytes[1024]; /* more than the largest of them */
 };
 
 struct sample {
