@@ -560,62 +560,165 @@ static int is_entry_prove(struct planner *p)
 
 /* ---- one C call per activation (3.6-3.10) ------------------------------------------------ */
 
-/* Starting at a load of f_back, the store of it into tstate->frame on the same line; then the site
- * behind it: the first emulated instruction while the frame's register is untouched. */
-static uint32_t f_back_site(const struct planner *p, const struct line *line, int frame, int loaded)
+/* One place where tstate->frame becomes f->f_back: at node, through register `frame`. */
+struct f_back {
+	uint32_t node;
+	int frame, loaded;
+};
+
+/* Is node a load of f_back whose result the same line stores to tstate->frame? */
+static bool f_back_at(const struct planner *p, uint32_t node, struct f_back *ret)
 {
-	uint32_t stored = CFG_NONE;
+	struct insn_full in;
+	struct line line;
+	int64_t disp;
+	int base, src;
 
-	for (unsigned int k = 1; k < line->n; k++) {
-		const struct insn *insn = &p->cfg.v[line->v[k]].in;
-		struct insn_full in;
-		int64_t disp;
-		int base, src;
-
-		if (stored != CFG_NONE && insn->probe == INSN_EMULATED)
-			return line->v[k];
-		if (!cfg_full(&p->cfg, line->v[k], &in) || writes_reg(&in, frame))
-			return stored;
-		if (stored == CFG_NONE && in.zi.mnemonic == ZYDIS_MNEMONIC_MOV &&
-		    insn_is_mem(&in.op[0], &base, &disp) && insn_is_reg(&in.op[1], &src, 64) &&
-		    disp == p->layout->ts_frame && src == loaded && base != RSP && base != frame)
-			stored = line->v[k];
-		if (stored == CFG_NONE && writes_reg(&in, loaded))
-			return CFG_NONE;
+	if (!cfg_full(&p->cfg, node, &in) || in.zi.mnemonic != ZYDIS_MNEMONIC_MOV ||
+	    !insn_is_reg(&in.op[0], &ret->loaded, 64) ||
+	    !insn_is_mem(&in.op[1], &ret->frame, &disp) || ret->frame == RSP ||
+	    disp != p->layout->bpf.frame_previous)
+		return false;
+	ret->node = node;
+	line_build(&p->cfg, node, &(struct line_opts){0}, &line);
+	for (unsigned int k = 1; k < line.n; k++) {
+		if (!cfg_full(&p->cfg, line.v[k], &in))
+			return false;
+		if (in.zi.mnemonic == ZYDIS_MNEMONIC_MOV && insn_is_mem(&in.op[0], &base, &disp) &&
+		    insn_is_reg(&in.op[1], &src, 64) && disp == p->layout->ts_frame &&
+		    src == ret->loaded && base != RSP && base != ret->frame)
+			return true;
+		if (writes_reg(&in, ret->loaded))
+			return false;
 	}
-	return stored;
+	return false;
+}
+
+/* An emulated instruction behind the load, on its line, while the frame's register is untouched. */
+static uint32_t f_back_behind(const struct planner *p, const struct f_back *f)
+{
+	struct insn_full in;
+	struct line line;
+
+	if (f->frame == f->loaded)
+		return CFG_NONE;
+	line_build(&p->cfg, f->node, &(struct line_opts){0}, &line);
+	for (unsigned int k = 1; k < line.n; k++) {
+		if (p->cfg.v[line.v[k]].in.probe == INSN_EMULATED)
+			return line.v[k];
+		if (!cfg_full(&p->cfg, line.v[k], &in) || writes_reg(&in, f->frame))
+			break;
+	}
+	return CFG_NONE;
+}
+
+/*
+ * Does every pass through node come to f's load, and to no other before it (`loads`: all of them),
+ * and every pass through f's load come from node, with the frame in the same register all the way?
+ */
+static int f_back_bound(const struct planner *p, uint32_t node, const struct f_back *f,
+			const uint8_t *loads, bool *ret)
+{
+	const struct flow_root root = {node, (uint16_t)(1u << f->frame)};
+	_cleanup_free_ uint8_t *seen = node_bytes(p), *around = node_bytes(p),
+			       *block = node_bytes(p);
+	_cleanup_free_ struct flow_state *states = NULL;
+	int r;
+
+	*ret = false;
+	if (!seen || !around || !block)
+		return -ENOMEM;
+	block[f->node] = 1;
+	r = cfg_reach(&p->cfg, node, block, seen);
+	if (r < 0 || any_flow(&p->cfg, seen, true, true))
+		return r;
+	for (uint32_t i = 0; i < p->cfg.n; i++)
+		if (seen[i] && loads[i])
+			return 0;
+	block[f->node] = 0;
+	block[node] = 1;
+	r = reach_all(p, true, CFG_NONE, block, around);
+	if (r < 0 || around[f->node])
+		return r;
+	states = flow_solve(&p->cfg, &root, 1, 64);
+	if (!states)
+		return -ENOMEM;
+	*ret = states[f->node].reached && (states[f->node].regs & (1u << f->frame));
+	return 0;
+}
+
+#define BEFORE_MAX 64
+
+/* An emulated instruction before the load that is bound to it: the nearest one. */
+static int f_back_before(const struct planner *p, const struct f_back *f, const uint8_t *loads,
+			 uint32_t *ret)
+{
+	uint32_t queue[BEFORE_MAX] = {f->node};
+	unsigned int n = 1;
+
+	*ret = CFG_NONE;
+	for (unsigned int k = 0; k < n; k++) {
+		bool bound = false;
+		int r = 0;
+
+		if (k && p->cfg.v[queue[k]].in.probe == INSN_EMULATED)
+			r = f_back_bound(p, queue[k], f, loads, &bound);
+		if (r < 0)
+			return r;
+		if (bound) {
+			*ret = queue[k];
+			return 0;
+		}
+		for (uint32_t i = 0; i < p->cfg.n && n < BEFORE_MAX; i++) {
+			bool known = false;
+
+			if (p->cfg.v[i].next != queue[k] && p->cfg.v[i].jump != queue[k])
+				continue;
+			for (unsigned int q = 0; q < n; q++)
+				known |= queue[q] == i;
+			if (!known)
+				queue[n++] = i;
+		}
+	}
+	return 0;
+}
+
+static int f_back_site(struct planner *p, const struct f_back *f, const uint8_t *loads)
+{
+	struct flow_state at = {.reached = true, .regs = (uint16_t)(1u << f->frame)};
+	uint32_t site = f_back_behind(p, f);
+	int r;
+
+	if (site == CFG_NONE) {
+		r = f_back_before(p, f, loads, &site);
+		if (r < 0)
+			return r;
+	}
+	/* Nothing better: the load itself, single-stepped. */
+	if (site == CFG_NONE)
+		site = f->node;
+	return site_add(p, &p->cfg, site, PYP_SITE_LEAVE, "exit_eval_frame", &at);
 }
 
 static int plan_f_back(struct planner *p)
 {
-	unsigned int before = p->plan->nsites;
-	int r;
+	_cleanup_free_ uint8_t *loads = node_bytes(p);
+	unsigned int n = 0;
+	struct f_back f;
+	int r = 0;
 
+	if (!loads)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < p->cfg.n; i++) {
-		struct flow_state at = {.reached = true};
-		struct insn_full in;
-		struct line line;
-		int frame, loaded;
-		int64_t disp;
-		uint32_t site;
-
-		if (!cfg_full(&p->cfg, i, &in) || in.zi.mnemonic != ZYDIS_MNEMONIC_MOV ||
-		    !insn_is_reg(&in.op[0], &loaded, 64) ||
-		    !insn_is_mem(&in.op[1], &frame, &disp) || frame == RSP || frame == loaded ||
-		    disp != p->layout->bpf.frame_previous)
-			continue;
-		line_build(&p->cfg, i, &(struct line_opts){0}, &line);
-		site = f_back_site(p, &line, frame, loaded);
-		if (site == CFG_NONE)
-			continue;
-		at.regs = (uint16_t)(1u << frame);
-		r = site_add(p, &p->cfg, site, PYP_SITE_LEAVE, "exit_eval_frame", &at);
-		if (r < 0)
-			return r;
+		loads[i] = f_back_at(p, i, &f);
+		n += loads[i];
 	}
-	return p->plan->nsites > before
-		       ? 0
-		       : planner_missing(p, "exit_eval_frame (tstate->frame = f->f_back)");
+	if (!n)
+		return planner_missing(p, "exit_eval_frame (tstate->frame = f->f_back)");
+	for (uint32_t i = 0; i < p->cfg.n && r == 0; i++)
+		if (loads[i] && f_back_at(p, i, &f))
+			r = f_back_site(p, &f, loads);
+	return r;
 }
 
 /* Can control get from node to a return without passing a leaving site? */
