@@ -111,6 +111,10 @@ $(O)/obj/%.o: %.c $(O)/.flags
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
+# Both clocks' counters are stored one by one and read again at the next event: reading them as one
+# vector stalls on the stores (measured: 25 instead of 14 ns per event).
+$(O)/obj/daemon/stack/%.o: ALL_CFLAGS += -fno-tree-slp-vectorize
+
 # The skeleton has one user; it must exist before that is compiled, -MMD does the rest.
 $(O)/obj/daemon/probe/probe.o: | $(SKEL)
 

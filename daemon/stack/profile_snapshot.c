@@ -233,7 +233,7 @@ static uint32_t number_nodes(struct taker *t)
 	uint32_t count = 0, first = t->s->nnodes;
 
 	for (uint32_t i = tree->n; i-- > 0;) {
-		uint32_t parent = tree->nodes[i].parent;
+		uint32_t parent = tree->parents[i];
 
 		if (t->node_map[i] == SNAPSHOT_NONE && !node_used(t, i))
 			continue;
@@ -267,7 +267,8 @@ static int take_nodes(struct taker *t, uint32_t count)
 		if (t->node_map[i] == SNAPSHOT_NONE)
 			continue;
 		out = &nodes[t->node_map[i]];
-		out->parent = n->parent == NODE_NONE ? SNAPSHOT_NONE : t->node_map[n->parent];
+		out->parent = tree->parents[i] == NODE_NONE ? SNAPSHOT_NONE
+							    : t->node_map[tree->parents[i]];
 		out->func = n->func == SNAPSHOT_NONE ? SNAPSHOT_NONE : t->func_map[n->func];
 		out->inflight = t->inflight[i];
 		out->calls = n->calls;

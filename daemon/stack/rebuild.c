@@ -90,22 +90,29 @@ static inline uint32_t child_of(struct rebuild *rb, struct thread *th, uint32_t 
 	return child_slow(rb, th, func);
 }
 
-static void record_duration(struct node *n, const struct activation *a, const uint64_t *clock)
+static inline void record(struct node *n, int c, uint64_t duration)
 {
-	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
-		uint64_t d = clock[c] - a->enter[c];
-
-		if (d < n->min[c])
-			n->min[c] = d;
-		if (d > n->max[c])
-			n->max[c] = d;
-	}
+	if (duration < n->min[c])
+		n->min[c] = duration;
+	if (duration > n->max[c])
+		n->max[c] = duration;
 }
 
-static inline void finish(struct rebuild *rb, const struct activation *a, const uint64_t *clock)
+/* An activation ends, with its stack's clocks as they are. */
+static inline void finish(struct rebuild *rb, const struct activation *a, uint64_t cpu,
+			  uint64_t wall)
 {
-	if (likely(a->enter[SNAPSHOT_WALL] != ACTIVATION_PARTIAL))
-		record_duration(&rb->tree.nodes[a->node], a, clock);
+	struct node *n = &rb->tree.nodes[a->node];
+
+	if (unlikely(a->enter[SNAPSHOT_WALL] == ACTIVATION_PARTIAL))
+		return;
+	record(n, SNAPSHOT_CPU, cpu - a->enter[SNAPSHOT_CPU]);
+	record(n, SNAPSHOT_WALL, wall - a->enter[SNAPSHOT_WALL]);
+}
+
+static void finish_parked(struct rebuild *rb, const struct stack *s, const struct activation *a)
+{
+	finish(rb, a, s->clock[SNAPSHOT_CPU], s->clock[SNAPSHOT_WALL]);
 }
 
 static inline void pop(struct rebuild *rb, struct thread *th)
@@ -117,7 +124,7 @@ static inline void pop(struct rebuild *rb, struct thread *th)
 		rb->unmatched += s->overflow;
 		s->overflow = 0;
 	}
-	finish(rb, a, s->clock);
+	finish(rb, a, thread_clock(th, SNAPSHOT_CPU), thread_clock(th, SNAPSHOT_WALL));
 	if (unlikely(s->depth < s->indexed))
 		thread_unindex(th, s, a->frame);
 	th->node = likely(s->depth) ? a[-1].node : th->root;
@@ -149,7 +156,7 @@ static void forget_dead(struct rebuild *rb, struct thread *th, uint64_t frame)
 
 		found = a->frame == frame;
 		rb->unmatched++;
-		finish(rb, a, s->clock);
+		finish_parked(rb, s, a);
 		thread_unindex(th, s, a->frame);
 	}
 	s->overflow = 0;
@@ -175,8 +182,8 @@ static inline void push(struct rebuild *rb, struct thread *th, uint64_t frame, u
 	a->frame = frame;
 	a->node = node;
 	a->func = func;
-	a->enter[SNAPSHOT_CPU] = s->clock[SNAPSHOT_CPU];
-	a->enter[SNAPSHOT_WALL] = counted ? s->clock[SNAPSHOT_WALL] : ACTIVATION_PARTIAL;
+	a->enter[SNAPSHOT_CPU] = thread_clock(th, SNAPSHOT_CPU);
+	a->enter[SNAPSHOT_WALL] = counted ? thread_clock(th, SNAPSHOT_WALL) : ACTIVATION_PARTIAL;
 	rb->tree.nodes[node].calls += counted;
 	th->node = node;
 }
@@ -392,20 +399,17 @@ void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_fra
 
 /* All of it -------------------------------------------------------------------------------- */
 
-static void finish_stack(struct rebuild *rb, struct stack *s)
-{
-	while (s->depth)
-		finish(rb, &s->acts[--s->depth], s->clock);
-}
-
 void rebuild_drop_all(struct rebuild *rb, struct thread *th, bool complete)
 {
-	if (complete) {
-		finish_stack(rb, &th->cur);
-		for (uint32_t i = 0; i < th->nslots; i++)
-			if (th->parked[i].parked)
-				finish_stack(rb, &th->parked[i].stack);
+	for (uint32_t i = 0; complete && i < th->nslots; i++) {
+		const struct stack *s = &th->parked[i].stack;
+
+		for (uint32_t k = 0; th->parked[i].parked && k < s->depth; k++)
+			finish_parked(rb, s, &s->acts[k]);
 	}
+	for (uint32_t k = 0; complete && k < th->cur.depth; k++)
+		finish(rb, &th->cur.acts[k], thread_clock(th, SNAPSHOT_CPU),
+		       thread_clock(th, SNAPSHOT_WALL));
 	thread_drop_stacks(th);
 }
 

@@ -199,6 +199,8 @@ int thread_park(struct thread *th)
 		err = index_frames(th, s);
 	if (err)
 		return err;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		s->clock[c] = thread_clock(th, c);
 	th->parked[s->slot].stack = *s;
 	list_append(th, s->slot);
 	stack_init(s);
@@ -214,6 +216,8 @@ void thread_unpark(struct thread *th, uint32_t slot)
 		slot_free(th, th->cur.slot);
 	list_remove(th, slot);
 	th->cur = th->parked[slot].stack;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		th->cur.clock[c] = th->total[c] - th->cur.clock[c];
 	th->parked[slot].stack.acts = NULL;
 	thread_update_node(th);
 }

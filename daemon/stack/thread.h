@@ -27,7 +27,7 @@ struct activation {
 	uint64_t frame;
 	uint32_t node;
 	uint32_t func;
-	uint64_t enter[SNAPSHOT_CLOCKS]; /* its stack's clocks at entry */
+	uint64_t enter[SNAPSHOT_CLOCKS]; /* its stack's clocks at entry; modulo 2^64 */
 };
 
 struct stack {
@@ -37,6 +37,7 @@ struct stack {
 	uint32_t slot;	   /* its place among the parked ones; STACK_NO_SLOT: was never parked */
 	uint32_t overflow; /* activations above the limit of depth, not kept */
 	uint64_t overflow_frame;
+	/* Current: the thread's totals minus this are the stack's clocks. Parked: the clocks. */
 	uint64_t clock[SNAPSHOT_CLOCKS];
 };
 
@@ -102,6 +103,12 @@ void thread_set_name(struct thread *th, const char *name);
 static inline struct activation *thread_top(struct thread *th)
 {
 	return th->cur.depth ? &th->cur.acts[th->cur.depth - 1] : NULL;
+}
+
+/* The current stack's clock: the time that was charged to what is on it. */
+static inline uint64_t thread_clock(const struct thread *th, int c)
+{
+	return th->total[c] - th->cur.clock[c];
 }
 
 /* Room for one more activation on the current stack; false: it is as deep as may be, or OOM. */

@@ -36,6 +36,13 @@ static void charge_node(struct calltree *t, struct thread *th, uint32_t node, ui
 static void charge_current(struct calltree *t, struct thread *th, uint64_t wall, uint64_t cpu)
 {
 	charge_node(t, th, th->node, wall, cpu);
+}
+
+/* To a node that is not the current one: the current stack's clocks stand still. */
+static void charge_other(struct calltree *t, struct thread *th, uint32_t node, uint64_t wall,
+			 uint64_t cpu)
+{
+	charge_node(t, th, node, wall, cpu);
 	th->cur.clock[SNAPSHOT_WALL] += wall;
 	th->cur.clock[SNAPSHOT_CPU] += cpu;
 }
@@ -71,10 +78,10 @@ void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts)
 	uint32_t lost = NODE_LOST(th->root);
 
 	if (th->runtime_known) {
-		charge_node(t, th, lost, wall, 0);
+		charge_other(t, th, lost, wall, 0);
 		defer(th, lost, th->gap_wall + wall);
 	} else {
-		charge_node(t, th, lost, wall, th->on_cpu ? wall : 0);
+		charge_other(t, th, lost, wall, th->on_cpu ? wall : 0);
 	}
 }
 
@@ -114,7 +121,7 @@ static void settle_rest(struct calltree *t, struct thread *th, struct timing *tm
 	if (rest < 0)
 		tm->clamped++;
 	if (rest > CARRY_MAX && !th->forgive) {
-		charge_node(t, th, NODE_LOST(th->root), 0, (uint64_t)rest);
+		charge_other(t, th, NODE_LOST(th->root), 0, (uint64_t)rest);
 		tm->lost_cpu_ns += (uint64_t)rest;
 	} else if (rest > CARRY_MAX || rest < -CARRY_MAX || th->forgive) {
 		adopt(th, runtime);
@@ -129,7 +136,7 @@ static void settle(struct calltree *t, struct thread *th, struct timing *tm, uin
 
 	charge_current(t, th, wall, clamp(ahead(th, runtime), wall));
 	if (th->gap_wall)
-		charge_node(t, th, th->gap_node, 0, clamp(ahead(th, runtime), th->gap_wall));
+		charge_other(t, th, th->gap_node, 0, clamp(ahead(th, runtime), th->gap_wall));
 	th->gap_wall = 0;
 	settle_rest(t, th, tm, runtime);
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stats/func.h"
 
@@ -15,6 +16,7 @@ void calltree_init(struct calltree *t, uint32_t limit)
 void calltree_deinit(struct calltree *t)
 {
 	free(t->nodes);
+	free(t->parents);
 	map_deinit(&t->children);
 	*t = (struct calltree){0};
 }
@@ -29,6 +31,7 @@ void calltree_clear(struct calltree *t)
 static int reserve(struct calltree *t, uint32_t n)
 {
 	uint32_t cap = t->cap ? t->cap : 256;
+	uint32_t *parents;
 	struct node *nodes;
 
 	if (t->n + n <= t->cap)
@@ -38,9 +41,17 @@ static int reserve(struct calltree *t, uint32_t n)
 			return -ENOMEM;
 		cap *= 2;
 	}
-	nodes = reallocarray(t->nodes, cap, sizeof(*nodes));
+	parents = reallocarray(t->parents, cap, sizeof(*parents));
+	if (!parents)
+		return -ENOMEM;
+	t->parents = parents;
+	/* realloc would not keep the alignment. */
+	nodes = aligned_alloc(sizeof(*nodes), (size_t)cap * sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
+	if (t->n)
+		memcpy(nodes, t->nodes, t->n * sizeof(*nodes));
+	free(t->nodes);
 	t->nodes = nodes;
 	t->cap = cap;
 	return 0;
@@ -48,8 +59,8 @@ static int reserve(struct calltree *t, uint32_t n)
 
 static uint32_t add_node(struct calltree *t, uint32_t parent, uint32_t func)
 {
+	t->parents[t->n] = parent;
 	t->nodes[t->n] = (struct node){
-		.parent = parent,
 		.func = func,
 		.min = {UINT64_MAX, UINT64_MAX},
 	};

@@ -21,19 +21,21 @@
 #define NODE_LOST(root)	     ((root) + 2)
 #define NODES_PER_ROOT	     3
 
+/* One cache line: all that an event touches of a context. */
 struct node {
-	uint32_t parent;     /* NODE_NONE: a root */
 	uint32_t func;	     /* SNAPSHOT_NONE: a root */
 	uint32_t last_child; /* the child entered last; 0 (a root, nobody's child): none yet */
-	uint32_t pad;
 	uint64_t calls;
 	uint64_t self[SNAPSHOT_CLOCKS];
 	uint64_t min[SNAPSHOT_CLOCKS]; /* complete activations; UINT64_MAX while there is none */
 	uint64_t max[SNAPSHOT_CLOCKS];
 };
 
+_Static_assert(sizeof(struct node) == 64, "a node is a cache line");
+
 struct calltree {
-	struct node *nodes;
+	struct node *nodes; /* aligned to their size */
+	uint32_t *parents;  /* by node; NODE_NONE: a root */
 	uint32_t n, cap;
 	uint32_t limit; /* nodes besides the roots and their pseudo children */
 	uint32_t contexts;
