@@ -209,24 +209,18 @@ static void unwind_to(struct rebuild *rb, struct thread *th, uint64_t frame)
 	}
 }
 
-/* Make room for one more; the stack at `keep` is about to become the current one. */
-static void drop_oldest(struct rebuild *rb, struct thread *th, uint32_t keep)
+static void drop_oldest(struct rebuild *rb, struct thread *th)
 {
-	uint32_t slot = th->oldest == keep ? th->parked[keep].newer : th->oldest;
-	const struct stack *s = &th->parked[slot].stack;
+	const struct stack *s = &th->parked[th->oldest].stack;
 
 	rb->unmatched += s->depth + s->overflow;
-	thread_drop_parked(th, slot);
+	thread_drop_parked(th, th->oldest);
 }
 
 /* The current stack is parked, if there is anything on it; an empty one is current then. */
-static void park(struct rebuild *rb, struct thread *th, uint32_t keep)
+static void park(struct rebuild *rb, struct thread *th)
 {
-	if (!th->cur.depth)
-		return;
-	if (th->nparked >= THREAD_MAX_PARKED)
-		drop_oldest(rb, th, keep);
-	if (thread_park(th) == 0)
+	if (!th->cur.depth || thread_park(th) == 0)
 		return;
 	/* Out of memory: it is lost. */
 	while (th->cur.depth) {
@@ -235,9 +229,17 @@ static void park(struct rebuild *rb, struct thread *th, uint32_t keep)
 	}
 }
 
+/* Begin a new stack. */
+static void park_for_new(struct rebuild *rb, struct thread *th)
+{
+	if (th->cur.depth && th->nparked >= THREAD_MAX_PARKED)
+		drop_oldest(rb, th);
+	park(rb, th);
+}
+
 static void switch_to(struct rebuild *rb, struct thread *th, uint32_t slot)
 {
-	park(rb, th, slot);
+	park(rb, th);
 	thread_unpark(th, slot);
 	rb->stack_switches++;
 }
@@ -276,7 +278,7 @@ static bool enter_prepare(struct rebuild *rb, struct thread *th, uint64_t frame,
 	if (!caller) {
 		if (th->cur.depth)
 			rb->stack_switches++;
-		park(rb, th, STACK_NO_SLOT);
+		park_for_new(rb, th);
 		return true;
 	}
 	switch (thread_find(th, caller, &slot)) {
@@ -290,7 +292,7 @@ static bool enter_prepare(struct rebuild *rb, struct thread *th, uint64_t frame,
 	case PLACE_NOWHERE:
 		if (th->cur.depth)
 			rb->unmatched++;
-		park(rb, th, STACK_NO_SLOT);
+		park_for_new(rb, th);
 		break;
 	}
 	return true;
@@ -369,7 +371,7 @@ static uint32_t chain_stack(struct rebuild *rb, struct thread *th, const struct 
 	    (truncated || same(&th->parked[slot].stack.acts[0], outer)))
 		switch_to(rb, th, slot);
 	else if (th->greenlets && !truncated)
-		park(rb, th, STACK_NO_SLOT);
+		park_for_new(rb, th);
 	/* Only a chain without its outermost frames may begin in the middle of the stack. */
 	for (uint32_t i = 0; truncated && i < s->depth; i++)
 		if (same(&s->acts[i], outer))

@@ -191,8 +191,6 @@ int thread_park(struct thread *th)
 	struct stack *s = &th->cur;
 	int err = 0;
 
-	if (th->nparked >= THREAD_MAX_PARKED)
-		return -ENOSPC;
 	if (s->slot == STACK_NO_SLOT)
 		err = slot_alloc(th, &s->slot);
 	if (!err)

@@ -119,7 +119,7 @@ void thread_update_node(struct thread *th);
 
 /*
  * Park the current stack, which must not be empty; the current one is then a new, empty one.
- * -ENOSPC: there are too many already; -ENOMEM. Unchanged then.
+ * -ENOMEM: unchanged. How many there may be (THREAD_MAX_PARKED) is the caller's business.
  */
 int thread_park(struct thread *th);
 /* Make the parked stack at slot the current one. The current one must be empty; it is dropped. */

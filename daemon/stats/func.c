@@ -41,7 +41,7 @@ int funcs_init(struct funcs *f, uint32_t limit, uint64_t string_bytes)
 	};
 
 	/* The pseudo functions come on top of the caps. */
-	*f = (struct funcs){.limit = limit + FUNC_PSEUDO_MAX, .strings.limit = string_bytes + 64};
+	*f = (struct funcs){.limit = limit + FUNC_PSEUDO_MAX, .strings.limit = UINT64_MAX};
 	for (uint32_t i = 0; i < FUNC_PSEUDO_MAX; i++) {
 		funcs_intern(f, &pseudo[i]);
 		if (f->n != i + 1) {
@@ -49,6 +49,7 @@ int funcs_init(struct funcs *f, uint32_t limit, uint64_t string_bytes)
 			return -ENOMEM;
 		}
 	}
+	f->strings.limit = f->strings.size + string_bytes;
 	/* A target's function of that name is another one. */
 	map_clear(&f->by_identity);
 	return 0;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Event scripts: what a target does, one event per line, fed to a profile; and the resulting tree
+ * as text. Time starts at 1000 and `+N` lets N ns pass before the event. Frames are numbers, code
+ * objects are names, announced when first used.
+ *
+ *	T1 +5 enter 0x10 f 0x8		frame 0x10 runs f, called by frame 0x8 (nothing: by none)
+ *	T1 +5 throw 0x10 f 0x8
+ *	T1 +3 leave 0x10 | yield 0x10
+ *	T1 +1 out [RUNTIME] | in [RUNTIME]	RUNTIME: what has passed on the CPU, if not given
+ *	T1 +1 chain [resync] [truncated] [more] 0x20=g 0x10=f	innermost first; more: not the last
+ *one T1 +1 exit [COMM] T1 +0 seed running|blocked RUNTIME 0x20=g 0x10=f T1 +0 runtime RUNTIME
+ *the OS's word before a snapshot code f ADDRESS [LINE]		announce a code object there; LINE:
+ *another function's if other free f				its code object is deallocated begin
+ *| end | clear | wait	at this time; `+N begin` etc. lets time pass
+ *
+ * Empty lines and what follows a # are ignored. The tree has one line per context:
+ *
+ *	T1 30/40			the thread's total, cpu/wall; "dead" when it has ended
+ *	  outside 5/5			where it is not 0
+ *	  f 2 10/15 *1			calls, self time on both clocks, activations still running
+ *	    g 1 15/20
+ *	! unmatched 1			corrections, where there are any
+ */
+#ifndef PYPROF_TESTS_HARNESS_EVENT_SCRIPT_H
+#define PYPROF_TESTS_HARNESS_EVENT_SCRIPT_H
+
+#include "snapshot/snapshot.h"
+#include "stack/profile.h"
+
+struct event_script;
+
+/* Aborts when out of memory, as everything here. limits may be NULL. */
+struct event_script *event_script_new(const struct profile_limits *limits);
+void event_script_free(struct event_script *es);
+DEFINE_FREEP(struct event_script, event_script_free)
+
+/* Feed these lines. A line that is not understood aborts the test with a message. */
+void event_script_run(struct event_script *es, const char *text);
+
+struct profile *event_script_profile(struct event_script *es);
+/* A snapshot now; the caller frees it. Its target's counters are those of the profile. */
+struct snapshot *event_script_snapshot(struct event_script *es);
+/* The tree of such a snapshot; malloc'd. */
+char *event_script_tree(const struct snapshot *s);
+
+#endif

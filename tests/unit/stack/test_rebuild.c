@@ -1,0 +1,679 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The rules of matching and of time, one script each: what happens, and the tree that it gives. */
+#include "harness/event_script.h"
+#include "harness/test.h"
+
+static void expect_limited(const struct profile_limits *limits, const char *script,
+			   const char *expected)
+{
+	struct event_script *es = event_script_new(limits);
+	struct snapshot *s;
+	char *tree;
+
+	event_script_run(es, script);
+	s = event_script_snapshot(es);
+	cr_assert(snapshot_valid(s));
+	tree = event_script_tree(s);
+	cr_assert(strcmp(tree, expected) == 0, "%s\n--- gives\n%s--- not\n%s", script, tree,
+		  expected);
+	free(tree);
+	snapshot_free(s);
+	event_script_free(es);
+}
+
+static void expect(const char *script, const char *expected)
+{
+	expect_limited(NULL, script, expected);
+	check_no_leaks();
+}
+
+Test(rebuild, nested_calls)
+{
+	expect("T1 enter 0x10 f; T1 +5 enter 0x20 g 0x10; T1 +7 leave 0x20; T1 +1 enter 0x20 g "
+	       "0x10\n"
+	       "T1 +7 leave 0x20; T1 +2 leave 0x10; +4 wait",
+	       "T1 26/26\n"
+	       "  outside 4/4\n"
+	       "  f 1 8/8\n"
+	       "    g 2 14/14\n");
+}
+
+Test(rebuild, recursion)
+{
+	expect("T1 enter 1 f; T1 +1 enter 2 f 1; T1 +2 enter 3 f 2; T1 +3 leave 3; T1 +4 leave 2\n"
+	       "T1 +5 leave 1",
+	       "T1 15/15\n"
+	       "  f 1 6/6\n"
+	       "    f 1 6/6\n"
+	       "      f 1 3/3\n");
+}
+
+Test(rebuild, mutual_recursion)
+{
+	expect("T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 f 2; T1 +1 enter 4 g 3\n"
+	       "T1 +1 leave 4; T1 +1 leave 3; T1 +1 leave 2; T1 +1 leave 1",
+	       "T1 7/7\n"
+	       "  f 1 2/2\n"
+	       "    g 1 2/2\n"
+	       "      f 1 2/2\n"
+	       "        g 1 1/1\n");
+}
+
+/* A resume is a call, a yield is a return; the frame may be resumed by another function. */
+Test(rebuild, generator)
+{
+	expect("T1 enter 1 f; T1 +1 enter 9 gen 1; T1 +2 yield 9; T1 +1 enter 9 gen 1; T1 +2 yield "
+	       "9\n"
+	       "T1 +1 enter 2 h 1; T1 +1 enter 9 gen 2; T1 +5 leave 9; T1 leave 2; T1 leave 1",
+	       "T1 13/13\n"
+	       "  f 1 3/3\n"
+	       "    gen 2 4/4\n"
+	       "    h 1 1/1\n"
+	       "      gen 1 5/5\n");
+}
+
+Test(rebuild, generator_resumed_by_another_thread)
+{
+	expect("T1 enter 1 f; T1 +1 enter 9 gen 1; T1 +2 yield 9\n"
+	       "T2 enter 5 h; T2 +1 enter 9 gen 5; T2 +3 yield 9; T2 leave 5; T1 leave 1",
+	       "T1 7/7\n"
+	       "  f 1 5/5\n"
+	       "    gen 1 2/2\n"
+	       "T2 4/4\n"
+	       "  h 1 1/1\n"
+	       "    gen 1 3/3\n");
+}
+
+Test(rebuild, throw_into_generator)
+{
+	expect("T1 enter 1 f; T1 enter 9 gen 1; T1 +2 yield 9; T1 throw 9 gen 1; T1 +3 leave 9\n"
+	       "T1 leave 1",
+	       "T1 5/5\n"
+	       "  f 1 0/0\n"
+	       "    gen 2 5/5\n");
+}
+
+/* Each frame an exception goes through leaves by itself: nothing special. */
+Test(rebuild, exception_through_frames)
+{
+	expect("T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 2; T1 +1 leave 3; T1 leave 2\n"
+	       "T1 +1 leave 1; +1 wait",
+	       "T1 5/5\n"
+	       "  outside 1/1\n"
+	       "  f 1 2/2\n"
+	       "    g 1 1/1\n"
+	       "      h 1 1/1\n");
+}
+
+/* E1 */
+Test(rebuild, same_entry_twice)
+{
+	expect("T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 2 g 1; T1 +1 leave 2; T1 leave 1",
+	       "T1 3/3\n"
+	       "  f 1 1/1\n"
+	       "    g 1 2/2\n");
+}
+
+/* E1: another function in the same memory is not the same entry. */
+Test(rebuild, frame_reused_without_leave)
+{
+	expect("T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 2 h 1; T1 +1 leave 2; T1 leave 1",
+	       "T1 3/3\n"
+	       "  f 1 1/1\n"
+	       "    g 1 1/1\n"
+	       "    h 1 1/1\n"
+	       "! unmatched 1\n");
+}
+
+/* E4 */
+Test(rebuild, leaves_missed)
+{
+	expect("T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 2; T1 +1 enter 4 k 1; T1 +1 leave "
+	       "4\n"
+	       "T1 +1 leave 1",
+	       "T1 5/5\n"
+	       "  f 1 2/2\n"
+	       "    g 1 1/1\n"
+	       "      h 1 1/1\n"
+	       "    k 1 1/1\n"
+	       "! unmatched 2\n");
+}
+
+/* L2 */
+Test(rebuild, leave_below_top)
+{
+	expect("T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 2; T1 +1 leave 1; +5 wait",
+	       "T1 8/8\n"
+	       "  outside 5/5\n"
+	       "  f 1 1/1\n"
+	       "    g 1 1/1\n"
+	       "      h 1 1/1\n"
+	       "! unmatched 2\n");
+}
+
+/* L4: the entry raised RecursionError before the frame began. */
+Test(rebuild, leave_of_unstarted_frame)
+{
+	expect("T1 enter 1 f; T1 +1 leave 2; T1 +1 leave 1", "T1 2/2\n"
+							     "  f 1 2/2\n"
+							     "! unstarted 1\n");
+}
+
+/* E7: the old stack goes on later. */
+Test(rebuild, unknown_caller)
+{
+	expect("T1 enter 1 f; T1 +1 enter 8 g 0x77; T1 +1 leave 8; T1 +1 leave 1",
+	       "T1 3/3\n"
+	       "  outside 1/1\n"
+	       "  f 1 1/1\n"
+	       "  g 1 1/1\n"
+	       "! unmatched 1\n"
+	       "! switches 1\n");
+}
+
+/* E6 */
+Test(rebuild, unknown_caller_on_empty_stack)
+{
+	expect("T1 enter 8 g 0x77; T1 +1 leave 8", "T1 1/1\n"
+						   "  g 1 1/1\n");
+}
+
+Test(rebuild, greenlets)
+{
+	expect("T1 enter 1 main; T1 +1 enter 2 switch 1\n"
+	       "T1 +1 enter 0x101 a; T1 +1 enter 0x102 switch 0x101 # E3: greenlet a starts\n"
+	       "T1 +1 enter 0x201 b                                # and starts b\n"
+	       "T1 +1 leave 0x102; T1 +1 enter 0x102 work 0x101    # L3: back in a\n"
+	       "T1 +1 enter 0x202 work 0x201                       # E5: on to b\n"
+	       "T1 +1 leave 0x202; T1 +1 leave 0x201               # b ends\n"
+	       "T1 +1 leave 0x102; T1 +1 leave 0x101; T1 +1 leave 2; T1 +1 leave 1",
+	       "T1 13/13\n"
+	       "  outside 2/2\n"
+	       "  main 1 2/2\n"
+	       "    switch 1 1/1\n"
+	       "  a 1 3/3\n"
+	       "    switch 1 1/1\n"
+	       "    work 1 1/1\n"
+	       "  b 1 2/2\n"
+	       "    work 1 1/1\n"
+	       "! switches 6\n");
+}
+
+/* Frames of a killed greenlet never leave; when its memory is used again they are known to be dead.
+ */
+Test(rebuild, greenlet_killed)
+{
+	expect("T1 enter 1 main; T1 +1 enter 0x101 a; T1 +1 enter 0x102 b 0x101; T1 +1 leave 1\n"
+	       "T1 enter 1 main; T1 +1 enter 0x102 c 1; T1 +1 leave 0x102; T1 leave 1",
+	       "T1 5/5\n"
+	       "  main 2 2/2\n"
+	       "    c 1 1/1\n"
+	       "  a 1 1/1 *1\n"
+	       "    b 1 1/1\n"
+	       "! unmatched 1\n"
+	       "! switches 2\n");
+}
+
+/* A parked stack's activations last only while it is current. */
+Test(rebuild, greenlet_durations)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+
+	event_script_run(es,
+			 "T1 enter 1 f; T1 +5 enter 0x101 g; T1 +100 leave 0x101; T1 +3 leave 1");
+	s = event_script_snapshot(es);
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		const struct snapshot_node *n = &s->nodes[i];
+		uint64_t want = n->func != SNAPSHOT_NONE && s->funcs[n->func].name[0] == 'f' ? 5
+											     : 100;
+
+		if (n->parent == SNAPSHOT_NONE)
+			continue;
+		cr_assert_eq(n->min[SNAPSHOT_WALL], want);
+		cr_assert_eq(n->max[SNAPSHOT_CPU], want);
+	}
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+Test(rebuild, thousands_of_greenlets)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct profile_counts c;
+	char line[64];
+
+	for (int i = 1; i <= 5000; i++) {
+		snprintf(line, sizeof(line), "T1 +1 enter %d f; T1 +1 enter %d g %d", i * 10,
+			 i * 10 + 1, i * 10);
+		event_script_run(es, line);
+	}
+	/* Every kept one goes on where it was; the oldest 903 have been given up. */
+	for (int i = 1000; i <= 5000; i++) {
+		snprintf(line, sizeof(line), "T1 +1 leave %d; T1 +1 enter %d h %d", i * 10 + 1,
+			 i * 10 + 1, i * 10);
+		event_script_run(es, line);
+	}
+	c = profile_counts(event_script_profile(es));
+	cr_assert_eq(c.calls, 10000 + 4001);
+	cr_assert_eq(c.unmatched, 903 * 2);
+	cr_assert_eq(c.unstarted, 0);
+	cr_assert_eq(c.nodes, 3);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+Test(rebuild, attach_in_the_middle)
+{
+	expect("T1 +0 chain 2=g 1=f; T1 enter 3 h 2; T1 +2 leave 3; T1 +1 leave 2; T1 +4 leave 1; "
+	       "+1 wait",
+	       "T1 8/8\n"
+	       "  outside 1/1\n"
+	       "  f 0 4/4\n"
+	       "    g 0 1/1\n"
+	       "      h 1 2/2\n");
+}
+
+Test(rebuild, chain_in_parts)
+{
+	expect("T1 +0 chain more 4=h 3=h; T1 +0 chain more 2=g; T1 +0 chain 1=f; T1 +1 leave 4",
+	       "T1 1/1\n"
+	       "  f 0 0/0 *1\n"
+	       "    g 0 0/0 *1\n"
+	       "      h 0 0/0 *1\n"
+	       "        h 0 1/1\n");
+}
+
+Test(rebuild, chain_never_finished)
+{
+	expect("T1 +0 chain more 4=h 3=h; T1 enter 7 g 3; T1 +1 leave 7; T2 +0 chain 1=f; T2 +1 "
+	       "leave 1",
+	       "T1 2/2\n"
+	       "  outside 1/1\n"
+	       "  g 1 1/1\n"
+	       "T2 1/1\n"
+	       "  f 0 1/1\n");
+}
+
+Test(rebuild, loss_and_resync)
+{
+	expect("T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 2\n"
+	       "T1 +50 chain resync 7=k 2=g 1=f; T1 +3 leave 7; T1 +1 leave 2; T1 +1 leave 1",
+	       "T1 57/57\n"
+	       "  (lost) 0 50/50\n"
+	       "  f 1 2/2\n"
+	       "    g 1 2/2\n"
+	       "      h 1 0/0\n"
+	       "      k 0 3/3\n"
+	       "! resyncs 1\n");
+}
+
+Test(rebuild, resync_to_nothing)
+{
+	expect("T1 enter 1 f; T1 +1 enter 2 g 1; T1 +50 chain resync; T1 +1 enter 1 f; T1 +1 leave "
+	       "1",
+	       "T1 53/53\n"
+	       "  outside 1/1\n"
+	       "  (lost) 0 50/50\n"
+	       "  f 2 2/2\n"
+	       "    g 1 0/0\n"
+	       "! resyncs 1\n");
+}
+
+/* The CPU share of a gap is what the scheduler says when it speaks next. */
+Test(rebuild, resync_cpu)
+{
+	expect("T1 enter 1 f; T1 +10 out 1010; T1 +10 in 1010\n"
+	       "T1 +100 chain resync 1=f; T1 +5 leave 1; T1 +5 out 1050",
+	       "T1 50/130\n"
+	       "  outside 5/5\n"
+	       "  (lost) 0 30/100\n"
+	       "  f 1 15/25\n"
+	       "! resyncs 1\n");
+}
+
+Test(rebuild, truncated_chain_keeps_what_is_below)
+{
+	expect("T1 enter 1 f; T1 enter 2 g 1; T1 enter 3 h 2\n"
+	       "T1 +5 chain resync truncated 9=k 2=g; T1 +1 leave 9; T1 +1 leave 2; T1 +1 leave 1",
+	       "T1 8/8\n"
+	       "  (lost) 0 5/5\n"
+	       "  f 1 1/1\n"
+	       "    g 1 1/1\n"
+	       "      h 1 0/0\n"
+	       "      k 0 1/1\n"
+	       "! resyncs 1\n");
+}
+
+Test(rebuild, resync_in_another_greenlet)
+{
+	expect("T1 enter 1 main; T1 +1 enter 0x101 a; T1 +1 enter 0x102 b 0x101\n"
+	       "T1 +9 chain resync 1=main; T1 +1 leave 1; T1 +1 leave 0x102",
+	       "T1 13/13\n"
+	       "  outside 1/1\n"
+	       "  (lost) 0 9/9\n"
+	       "  main 1 2/2\n"
+	       "  a 1 1/1 *1\n"
+	       "    b 1 0/0\n"
+	       "! switches 3\n"
+	       "! resyncs 1\n");
+}
+
+Test(rebuild, two_threads)
+{
+	expect("T1 enter 1 f; T2 enter 1 f; T1 +1 enter 2 g 1; T2 +1 leave 1; T1 +1 leave 2; T1 "
+	       "leave 1",
+	       "T1 3/3\n"
+	       "  f 1 1/1\n"
+	       "    g 1 2/2\n"
+	       "T2 3/3\n"
+	       "  outside 1/1\n"
+	       "  f 1 2/2\n");
+}
+
+Test(rebuild, thread_ends_and_tid_is_reused)
+{
+	expect("T1 enter 1 f; T1 +3 exit worker; T1 +5 enter 1 f; T1 +2 leave 1", "T1 3/3 dead\n"
+										  "  f 1 3/3\n"
+										  "T1 2/2\n"
+										  "  f 1 2/2\n");
+}
+
+Test(rebuild, code_address_reused)
+{
+	expect("code f 0x500; T1 enter 1 f; T1 +1 leave 1; free f; code g 0x500; T1 enter 1 g; T1 "
+	       "+2 leave 1\n"
+	       "code f 0x600; T1 enter 1 f; T1 +4 leave 1",
+	       "T1 7/7\n"
+	       "  f 2 5/5\n"
+	       "  g 1 2/2\n");
+}
+
+Test(rebuild, code_never_announced)
+{
+	expect("T1 enter 1 0xabc; T1 +1 leave 1", "T1 1/1\n"
+						  "  <unknown 0xabc> 1 1/1\n");
+}
+
+/* Time ------------------------------------------------------------------------------------- */
+
+Test(time, off_cpu)
+{
+	expect("T1 enter 1 f; T1 +5 out; T1 +100 in; T1 +5 leave 1; T1 +1 out; T1 +10 in",
+	       "T1 11/121\n"
+	       "  outside 1/11\n"
+	       "  f 1 10/110\n");
+}
+
+/* The scheduler's account is right: the stretch before a switch takes the difference. */
+Test(time, authoritative_runtime)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +10 in 1000; T1 +10 leave 1; T1 +10 out 1017",
+	       "T1 22/35\n"
+	       "  outside 7/10\n"
+	       "  f 1 15/25\n");
+}
+
+/* What a stretch cannot give back is remembered: totals agree in the end. */
+Test(time, never_backwards)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +10 in 1000; T1 +10 leave 1; T1 +10 out 1008\n"
+	       "T1 +10 in 1008; T1 +10 out 1018",
+	       "T1 23/55\n"
+	       "  outside 8/30\n"
+	       "  f 1 15/25\n");
+}
+
+Test(time, switch_in_lost)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +100 enter 2 g 1; T1 +5 leave 2; T1 +5 out 1012",
+	       "T1 15/115\n"
+	       "  f 1 10/110 *1\n"
+	       "    g 1 5/5\n");
+}
+
+/* Far more CPU time than the stretch can hold: it was used while nobody told. */
+Test(time, switches_lost)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5000000 enter 2 g 1; T1 +5 leave 2; T1 +5 out "
+	       "3001010",
+	       "T1 3000015/5000015\n"
+	       "  (lost) 0 3000000/0\n"
+	       "  f 1 10/5000010 *1\n"
+	       "    g 1 5/5\n");
+}
+
+Test(time, goes_back)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct event e = {.ts = 10, .tid = 1, .type = PYP_REC_LEAVE, .u.call.frame = 1};
+	struct snapshot *s;
+
+	event_script_run(es, "T1 enter 1 f; T1 +5 enter 2 g 1");
+	profile_event(event_script_profile(es), &e);
+	event_script_run(es, "T1 +5 enter 1 f; T1 +1 leave 1");
+	s = event_script_snapshot(es);
+	cr_assert_eq(s->threads[0].total[SNAPSHOT_WALL], 11);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+/* Seeds ------------------------------------------------------------------------------------ */
+
+Test(seed, blocked_thread)
+{
+	expect("begin; T1 +10 seed blocked 700 2=accept 1=main; T1 +90 runtime 700",
+	       "T1 0/100\n"
+	       "  main 0 0/0 *1\n"
+	       "    accept 0 0/100 *1\n");
+}
+
+Test(seed, running_thread)
+{
+	expect("begin; T1 +10 seed running 700 1=main; T1 +90 runtime 770; T1 +10 runtime 775",
+	       "T1 85/110\n"
+	       "  main 0 85/110 *1\n");
+}
+
+Test(seed, running_thread_shows_an_event)
+{
+	expect("begin; T1 +10 seed running 700 2=g 1=main; T1 +90 leave 2; T1 +5 leave 1",
+	       "T1 105/105\n"
+	       "  main 0 5/5\n"
+	       "    g 0 100/100\n");
+}
+
+/* The CPU time between the OS's last word and the first event is told by the next switch. */
+Test(seed, blocked_thread_shows_an_event)
+{
+	expect("begin; T1 +10 seed blocked 700 2=g 1=main; T1 +40 runtime 700\n"
+	       "T1 +50 leave 2; T1 +5 leave 1; T1 +5 out 730",
+	       "T1 30/110\n"
+	       "  outside 5/5\n"
+	       "  main 0 5/5\n"
+	       "    g 0 20/100\n");
+}
+
+Test(seed, switches_take_over)
+{
+	expect("begin; T1 +10 seed blocked 700 1=main; T1 +90 in 700; T1 +20 out 720; T1 +5 "
+	       "runtime 720",
+	       "T1 20/125\n"
+	       "  main 0 20/125 *1\n");
+}
+
+Test(seed, older_than_the_chain)
+{
+	expect("begin; T1 +10 seed blocked 700 2=g 1=main; T1 +50 chain 2=g 1=main; T1 +0 enter 3 "
+	       "h 2\n"
+	       "T1 +5 leave 3",
+	       "T1 5/65\n"
+	       "  main 0 0/0 *1\n"
+	       "    g 0 0/60 *1\n"
+	       "      h 1 5/5\n");
+}
+
+/* The seed was read after the event had been sent, but is told first. */
+Test(seed, newer_than_the_chain)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct pyp_chain_frame frame = {.frame = 1};
+	struct event e = {.ts = 1005, .tid = 1, .type = PYP_REC_CHAIN};
+	struct snapshot *s;
+	char *tree;
+
+	event_script_run(es, "begin; T1 +10 seed blocked 700 2=g 1=main; code main 0x500 2");
+	frame.code = 0x500;
+	e.u.chain = (struct event_chain){.count = 1, .flags = PYP_CHAIN_LAST, .frames = &frame};
+	profile_event(event_script_profile(es), &e);
+	event_script_run(es, "T1 +0 leave 1; +3 wait");
+	s = event_script_snapshot(es);
+	tree = event_script_tree(s);
+	cr_assert_str_eq(tree, "T1 8/13\n"
+			       "  outside 3/3\n"
+			       "  main 0 5/10\n");
+	free(tree);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+Test(seed, of_a_thread_already_seen)
+{
+	expect("begin; T1 +5 enter 1 f; T1 +5 seed blocked 700 9=g; T1 +5 leave 1",
+	       "T1 10/10\n"
+	       "  f 1 10/10\n");
+}
+
+/* Windows, clearing, caps ------------------------------------------------------------------ */
+
+Test(window, stop_and_start)
+{
+	expect("begin; T1 enter 1 f; T1 +5 enter 2 g 1; +5 end; +1000 begin\n"
+	       "T1 +5 chain 1=f; T1 +0 enter 2 g 1; T1 +1 leave 2; T1 +1 leave 1",
+	       "T1 12/12\n"
+	       "  f 1 6/6\n"
+	       "    g 2 6/6\n");
+}
+
+Test(window, nothing_is_running_after_the_end)
+{
+	expect("begin; T1 enter 1 f; +5 end; +1000 wait; T1 +1 enter 1 f; T1 +1 in; T1 +1 exit",
+	       "T1 5/5 dead\n"
+	       "  f 1 5/5\n");
+}
+
+Test(clear, keeps_stacks)
+{
+	expect("T1 enter 1 f; T1 +5 enter 2 g 1; T2 enter 1 f; T2 exit; +5 clear\n"
+	       "T1 +1 enter 3 h 2; T1 +1 leave 3; T1 +1 leave 2; T1 +1 enter 2 g 1",
+	       "T1 4/4\n"
+	       "  f 0 1/1 *1\n"
+	       "    g 1 2/2 *1\n"
+	       "      h 1 1/1\n");
+}
+
+Test(clear, with_switches_and_greenlets)
+{
+	expect("T1 enter 1 f; T1 +5 out 900; T1 +5 in 900; T1 +5 enter 0x101 g; T1 +5 enter 0x102 "
+	       "h 0x101\n"
+	       "+1 clear; T1 +5 leave 1; T1 +5 leave 0x102; T1 +7 out 928",
+	       "T1 17/17\n"
+	       "  outside 5/5\n"
+	       "  g 0 7/7 *1\n"
+	       "    h 0 5/5\n"
+	       "! switches 2\n");
+}
+
+Test(caps, depth)
+{
+	const struct profile_limits limits = {.depth = 2};
+
+	expect_limited(
+		&limits,
+		"T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 2; T1 +1 enter 4 k 3; T1 enter 4 "
+		"k 3\n"
+		"T1 +1 leave 4; T1 +1 enter 4 k 3; T1 +1 leave 4; T1 +1 leave 3; T1 +1 leave 2\n"
+		"T1 +1 leave 1",
+		"T1 9/9\n"
+		"  (truncated) 3 5/5\n"
+		"  f 1 2/2\n"
+		"    g 1 2/2\n"
+		"! truncated 3\n");
+	check_no_leaks();
+}
+
+Test(caps, depth_in_flight)
+{
+	const struct profile_limits limits = {.depth = 2};
+
+	expect_limited(
+		&limits,
+		"T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 2; T1 +1 enter 4 k 3; +1 wait",
+		"T1 4/4\n"
+		"  (truncated) 2 2/2 *2\n"
+		"  f 1 1/1 *1\n"
+		"    g 1 1/1 *1\n"
+		"! truncated 2\n");
+	check_no_leaks();
+}
+
+Test(caps, nodes)
+{
+	const struct profile_limits limits = {.nodes = 2};
+
+	expect_limited(&limits,
+		       "T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 leave 2; T1 +1 enter 2 h 1\n"
+		       "T1 +1 enter 3 g 2; T1 +1 leave 3; T1 +1 leave 2; T1 +1 enter 2 g 1; T1 +1 "
+		       "leave 2\n"
+		       "T1 +1 leave 1",
+		       "T1 9/9\n"
+		       "  (truncated) 2 3/3\n"
+		       "  f 1 4/4\n"
+		       "    g 2 2/2\n"
+		       "! truncated 2\n");
+	check_no_leaks();
+}
+
+Test(caps, funcs)
+{
+	const struct profile_limits limits = {.funcs = 1};
+
+	expect_limited(&limits, "T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 leave 2; T1 +1 leave 1",
+		       "T1 3/3\n"
+		       "  (truncated) 1 1/1\n"
+		       "  f 1 2/2\n"
+		       "! truncated 1\n");
+	check_no_leaks();
+}
+
+Test(caps, strings)
+{
+	const struct profile_limits limits = {.string_bytes = 8};
+
+	expect_limited(&limits,
+		       "T1 enter 1 f; T1 +1 enter 2 a_long_name 1; T1 +1 leave 2; T1 +1 leave 1",
+		       "T1 3/3\n"
+		       "  (truncated) 1 1/1\n"
+		       "  f 1 2/2\n"
+		       "! truncated 1\n");
+	check_no_leaks();
+}
+
+Test(caps, threads)
+{
+	const struct profile_limits limits = {.threads = 1};
+
+	expect_limited(
+		&limits,
+		"T1 enter 1 f; T2 enter 1 f; T2 +1 enter 2 g 1; T2 +1 leave 2; T3 +0 chain 1=f\n"
+		"T1 +1 leave 1",
+		"T0 0/0 dead\n"
+		"  (truncated) 2 0/0\n"
+		"T1 3/3\n"
+		"  f 1 3/3\n"
+		"! truncated 2\n");
+	check_no_leaks();
+}
