@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Functions: identity, addresses that come and go, caps. */
+#include "stats/func.h"
+
+#include "harness/test.h"
+
+static uint32_t intern(struct funcs *f, const char *file, int32_t line, const char *name,
+		       const char *qualname)
+{
+	const struct func_identity id = {
+		.filename = file, .name = name, .qualname = qualname, .firstlineno = line};
+
+	return funcs_intern(f, &id);
+}
+
+Test(func, identity)
+{
+	struct funcs f;
+	uint32_t a;
+
+	assert_ok(funcs_init(&f, 100, 1000));
+	a = intern(&f, "a.py", 1, "f", "C.f");
+	cr_assert(!func_is_pseudo(a));
+	cr_assert_eq(intern(&f, "a.py", 1, "f", "C.f"), a);
+	cr_assert_neq(intern(&f, "a.py", 2, "f", "C.f"), a);
+	cr_assert_neq(intern(&f, "b.py", 1, "f", "C.f"), a);
+	cr_assert_neq(intern(&f, "a.py", 1, "g", "C.f"), a);
+	cr_assert_neq(intern(&f, "a.py", 1, "f", "D.f"), a);
+	cr_assert_neq(intern(&f, "a.py", 1, "f", NULL), intern(&f, "a.py", 1, "f", ""));
+	cr_assert_str_eq(funcs_identity(&f, a).qualname, "C.f");
+	cr_assert_eq(funcs_identity(&f, a).firstlineno, 1);
+	funcs_deinit(&f);
+	check_no_leaks();
+}
+
+/* A target may call its functions as we call ours. */
+Test(func, pseudo_is_not_a_name)
+{
+	struct funcs f;
+
+	assert_ok(funcs_init(&f, 100, 1000));
+	cr_assert(!func_is_pseudo(intern(&f, "~", 0, "(truncated)", NULL)));
+	cr_assert(!func_is_pseudo(intern(&f, "~", 0, "(lost)", NULL)));
+	funcs_deinit(&f);
+	check_no_leaks();
+}
+
+Test(func, addresses)
+{
+	struct funcs f;
+	uint32_t a, b, found;
+
+	assert_ok(funcs_init(&f, 100, 1000));
+	a = intern(&f, "a.py", 1, "f", NULL);
+	b = intern(&f, "a.py", 5, "g", NULL);
+	cr_assert(!funcs_find(&f, 0x10, &found));
+	cr_assert(funcs_bind(&f, 0x10, a));
+	cr_assert(funcs_bind(&f, 0x20, a), "two code objects of one function");
+	cr_assert(funcs_bind(&f, 0x10, b), "the address is used again");
+	cr_assert(funcs_find(&f, 0x10, &found));
+	cr_assert_eq(found, b);
+	funcs_forget(&f, 0x10);
+	funcs_forget(&f, 0x99);
+	cr_assert(!funcs_find(&f, 0x10, &found));
+	cr_assert(funcs_find(&f, 0x20, &found));
+	funcs_forget_all(&f);
+	cr_assert(!funcs_find(&f, 0x20, &found));
+	cr_assert_eq(intern(&f, "a.py", 1, "f", NULL), a, "functions stay");
+	funcs_deinit(&f);
+	check_no_leaks();
+}
+
+Test(func, caps)
+{
+	struct funcs f;
+	uint32_t a;
+
+	assert_ok(funcs_init(&f, 2, 16));
+	a = intern(&f, "a.py", 1, "f", NULL);
+	cr_assert_eq(intern(&f, "a.py", 1, "a_long_name", NULL), FUNC_TRUNCATED, "bytes");
+	cr_assert(!func_is_pseudo(intern(&f, "a.py", 2, "f", NULL)));
+	cr_assert_eq(intern(&f, "a.py", 3, "f", NULL), FUNC_TRUNCATED, "functions");
+	cr_assert_eq(intern(&f, "a.py", 1, "f", NULL), a);
+	for (uint64_t code = 0; code < 1000; code++)
+		funcs_bind(&f, code, a);
+	cr_assert_leq(f.by_code.n, 16, "addresses");
+	cr_assert(funcs_bind(&f, 0, FUNC_LOST), "what is there can change");
+	funcs_deinit(&f);
+	check_no_leaks();
+}
+
+Test(func, many)
+{
+	struct funcs f;
+	char name[16];
+
+	assert_ok(funcs_init(&f, 100000, 10000000));
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < 20000; i++) {
+			snprintf(name, sizeof(name), "f%d", i);
+			cr_assert_eq(intern(&f, "a.py", i, name, name),
+				     (uint32_t)i + FUNC_PSEUDO_MAX);
+		}
+	funcs_deinit(&f);
+	check_no_leaks();
+}
