@@ -134,6 +134,8 @@ static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 fra
 		return frame_fault(tid);
 	code = frame_code(block);
 	caller = FRAME_FIELD(block, previous);
+	if (!code) /* not a frame: 0 would pass for a known code object */
+		return frame_fault(tid);
 
 	entry = code_cache[core_code_slot(code)];
 	if (!core_code_hit(entry, code))
