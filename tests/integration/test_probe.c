@@ -281,10 +281,11 @@ Test(probe, an_unreadable_frame_is_counted)
 
 	acquaint();
 	fake_target_enter(target(), 8);
+	fake_target_enter(target(), fake_frame(target(), 0, 0, 0));
 	cr_assert_eq(probe_rig_drain(&rig), 0);
 	probe_counters(rig.probe, counters);
-	cr_assert_eq(counters[PYP_CNT_fault_frame], 1);
-	cr_assert_eq(counters[PYP_CNT_lost_events], 1);
+	cr_assert_eq(counters[PYP_CNT_fault_frame], 2);
+	cr_assert_eq(counters[PYP_CNT_lost_events], 2);
 }
 
 static void code_free(struct fake_target *t, uint64_t code, uint64_t b)
