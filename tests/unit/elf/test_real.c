@@ -8,6 +8,7 @@
 
 #include "harness/interpreters.h"
 #include "harness/test.h"
+#include "python/python.h"
 
 static struct image *open_file(const char *path)
 {
@@ -36,6 +37,14 @@ static int note_run(void *ctx, uint64_t vaddr, const uint64_t *targets, size_t n
 		f->longest = n;
 		f->vaddr = vaddr;
 	}
+	return 0;
+}
+
+static int count_run(void *ctx, uint64_t vaddr, const uint64_t *targets, size_t n)
+{
+	struct found *f = ctx;
+
+	f->n += n && vaddr && targets[n - 1];
 	return 0;
 }
 
@@ -79,5 +88,113 @@ Test(elf_real, interpreters, .timeout = 60)
 
 	for (size_t i = 0; i < n; i++)
 		check_interpreter(&v[i]);
+	check_no_leaks();
+}
+
+/* Everything one can ask an image, without looking at the answers. */
+static void exercise(const uint8_t *data, size_t size)
+{
+	_cleanup_(image_freep) struct image *img = NULL;
+	struct found found = {0};
+	struct image_symbol sym;
+	struct python py = {0};
+	uint64_t a, b;
+
+	if (image_open_bytes(data, size, "damaged", &img, NULL))
+		return;
+	image_symbol(img, "_PyEval_EvalFrameDefault", &sym);
+	image_code_pointer_runs(img, 200, count_run, &found);
+	image_section(img, ".PyRuntime", &a, &b);
+	image_needed(img, "libpython");
+	for (a = 0; a < 4096; a += 16)
+		image_plt_name(img, a + 0x20000);
+	python_version_of_image(img, "damaged", &py, NULL);
+}
+
+/* The bytes of a file, malloc'd. */
+static uint8_t *slurp(const char *path, size_t *size)
+{
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+	uint8_t *data;
+
+	cr_assert_not_null(f);
+	assert_ok(fseek(f, 0, SEEK_END));
+	*size = (size_t)ftell(f);
+	rewind(f);
+	data = malloc(*size);
+	cr_assert(data && fread(data, 1, *size, f) == *size);
+	return data;
+}
+
+/* Where damage hurts: the headers, and the tables that the dynamic segment leads to. */
+static size_t pick(unsigned int *seed, size_t size)
+{
+	size_t r = (size_t)rand_r(seed) << 16 ^ (size_t)rand_r(seed);
+
+	switch (rand_r(seed) % 4) {
+	case 0:
+		return r % 1024;
+	case 1:
+		return r % (size < 300000 ? size : 300000);
+	default:
+		return r % size;
+	}
+}
+
+/* The smallest interpreter there is: the loops below copy it often. */
+static uint8_t *smallest(size_t *size)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = interpreters_find(v);
+	uint8_t *data = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t s;
+		uint8_t *d = slurp(v[i].file, &s);
+
+		if (data && s >= *size) {
+			free(d);
+			continue;
+		}
+		free(data);
+		data = d;
+		*size = s;
+	}
+	return data;
+}
+
+Test(elf_real, truncated, .timeout = 120)
+{
+	size_t size;
+	uint8_t *data = smallest(&size);
+
+	for (size_t n = 0; n < 200; n++)
+		exercise(data, n);
+	for (size_t i = 0; i < 60; i++)
+		exercise(data, size / 60 * i + i);
+	free(data);
+	check_no_leaks();
+}
+
+Test(elf_real, flipped_bytes, .timeout = 300)
+{
+	unsigned int seed = 20240229;
+	size_t size;
+	uint8_t *data = smallest(&size);
+
+	for (int i = 0; i < 300; i++) {
+		size_t at[8];
+		uint8_t was[8];
+
+		for (int k = 0; k < 8; k++) {
+			at[k] = pick(&seed, size);
+			was[k] = data[at[k]];
+			data[at[k]] = (uint8_t)rand_r(&seed);
+		}
+		exercise(data, size);
+		for (int k = 7; k >= 0; k--)
+			data[at[k]] = was[k];
+	}
+	free(data);
 	check_no_leaks();
 }
