@@ -41,7 +41,7 @@ static int check_leader(const char *status, pid_t pid, struct diag *diag)
 
 /*
  * Whose process it is. One that runs with several user ids (set-user-ID programs), or that the
- * kernel guards from its own user (not dumpable: /proc/PID is root's), counts as root's.
+ * kernel guards from its own user (not dumpable: its files in /proc are root's), counts as root's.
  */
 static uid_t owner_of(int dirfd, const char *status)
 {
@@ -49,7 +49,7 @@ static uid_t owner_of(int dirfd, const char *status)
 	uid_t uid = 0;
 	struct stat st;
 
-	if (!p || fstat(dirfd, &st))
+	if (!p || fstatat(dirfd, "status", &st, 0))
 		return 0;
 	for (int i = 0; i < 4; i++) {
 		char *end;
