@@ -2,7 +2,11 @@
 /* Finding real interpreters: see interpreters.h. */
 #include "harness/interpreters.h"
 
+#include <fcntl.h>
 #include <glob.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness/test.h"
@@ -76,4 +80,41 @@ size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX])
 		fprintf(stderr, "using %s\n", v[i].file);
 	require(v, n);
 	return n;
+}
+
+pid_t interpreter_start(const struct interpreter *it, const char *script, int *out)
+{
+	int fds[2];
+	pid_t pid;
+
+	assert_ok(pipe2(fds, O_CLOEXEC));
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(fds[1], 1);
+		execl(it->exe, it->exe, "-u", "-c", script, (char *)NULL);
+		_exit(127);
+	}
+	cr_assert(pid > 0);
+	close(fds[1]);
+	*out = fds[0];
+	return pid;
+}
+
+void interpreter_line(int out, char *line, size_t size)
+{
+	size_t n = 0;
+
+	memset(line, 0, size);
+	while (n + 1 < size && read(out, line + n, 1) == 1 && line[n] != '\n')
+		n++;
+	cr_assert(line[n] == '\n', "the interpreter ended");
+	line[n] = 0;
+}
+
+void interpreter_end(pid_t pid, int out)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(out);
 }

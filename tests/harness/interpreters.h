@@ -8,6 +8,7 @@
 #define PYPROF_TESTS_HARNESS_INTERPRETERS_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 struct interpreter {
 	int major, minor;
@@ -20,5 +21,12 @@ struct interpreter {
 /* All that are there, in order of version; returns how many. Skips or fails the test (see above)
  * when there is none. */
 size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX]);
+
+/* Run `exe -c script`: its pid; *out reads what it prints. It dies with the test. */
+pid_t interpreter_start(const struct interpreter *it, const char *script, int *out);
+/* Read a line from out, without its end. Fails the test when there is none. */
+void interpreter_line(int out, char *line, size_t size);
+/* Kill it, wait for it, close out. */
+void interpreter_end(pid_t pid, int out);
 
 #endif

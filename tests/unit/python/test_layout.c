@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* python/layout: the tables are sound, and their opcodes are those of the interpreters here. */
+#include "python/layout.h"
+
+#include "harness/interpreters.h"
+#include "harness/test.h"
+
+Test(layout, tables_are_sound, .timeout = 10)
+{
+	const struct layout *prev = NULL;
+
+	for (const struct layout *const *p = layout_tables; *p; p++) {
+		const struct layout *l = *p;
+		const struct pyp_layout *b = &l->bpf;
+
+		cr_assert(layout_find(l->major, l->minor) == l);
+		cr_assert(!prev || prev->minor < l->minor);
+		cr_assert(b->frame_code >= b->frame_block && b->frame_previous >= b->frame_block);
+		cr_assert(b->frame_code + 8 <= b->frame_block + 32);
+		cr_assert(b->frame_previous + 8 <= b->frame_block + 32);
+		cr_assert((b->code_qualname == LAYOUT_NONE) == (l->minor < 11));
+		cr_assert((b->frame_owner == LAYOUT_NONE) == (l->minor < 11));
+		cr_assert((l->ts_frame == LAYOUT_NONE) != (l->ts_cframe == LAYOUT_NONE));
+		cr_assert((l->ts_native_thread_id == LAYOUT_NONE) == (l->minor < 11));
+		cr_assert(l->proven == (l->minor >= 10 && l->minor <= 13));
+		cr_assert(l->op.return_value > 0 && l->op.yield_value > 0 &&
+			  l->op.yield_value < 256);
+		cr_assert_not_null(l->tag);
+		prev = l;
+	}
+	cr_assert_null(layout_find(3, 5));
+	cr_assert_null(layout_find(2, 7));
+	cr_assert_null(layout_find(3, 99));
+}
+
+Test(layout, range_for_people, .timeout = 10)
+{
+	char range[32];
+
+	cr_assert_str_eq(layout_proven_range(range, sizeof(range)), "3.10-3.13");
+}
+
+/* Prints each of our opcodes' numbers, -1 where there is none, in the order of struct
+ * layout_opcodes. Specialized ones (not in opmap) are found where the version keeps them. */
+static const char print_opcodes[] =
+	"import opcode\n"
+	"m = dict(opcode.opmap)\n"
+	"n = 1\n"
+	"for s in getattr(opcode, '_specialized_instructions', ()):\n"
+	"    while n in m.values(): n += 1\n"
+	"    m.setdefault(s, n)\n"
+	"m.update(getattr(opcode, '_specialized_opmap', {}))\n"
+	"print(*[m.get(s, -1) for s in '''RESUME RESUME_QUICK RESUME_CHECK RESUME_CHECK_JIT\n"
+	"INSTRUMENTED_RESUME RETURN_VALUE RETURN_CONST INSTRUMENTED_RETURN_VALUE\n"
+	"INSTRUMENTED_RETURN_CONST YIELD_VALUE INSTRUMENTED_YIELD_VALUE "
+	"RETURN_GENERATOR'''.split()])\n"
+	"import time; time.sleep(60)\n";
+
+static void check_opcodes(const struct interpreter *it)
+{
+	const struct layout *l = layout_find((unsigned int)it->major, (unsigned int)it->minor);
+	int16_t op[12];
+	char line[256], *p = line;
+	int out;
+	pid_t pid;
+
+	if (!l)
+		return;
+	pid = interpreter_start(it, print_opcodes, &out);
+	interpreter_line(out, line, sizeof(line));
+	interpreter_end(pid, out);
+	cr_assert(sizeof(op) == sizeof(l->op));
+	memcpy(op, &l->op, sizeof(op));
+	for (int i = 0; i < 12; i++) {
+		long v = strtol(p, &p, 10);
+
+		cr_assert(v == op[i], "opcode %d of %s is %ld, not %d", i, it->exe, v, op[i]);
+	}
+}
+
+Test(layout, opcodes_of_real_interpreters, .timeout = 60)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = interpreters_find(v);
+
+	for (size_t i = 0; i < n; i++)
+		check_opcodes(&v[i]);
+	check_no_leaks();
+}
