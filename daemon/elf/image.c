@@ -71,6 +71,13 @@ static int add_segment(struct image *img, const GElf_Phdr *ph, struct diag *diag
 	return 0;
 }
 
+/* There should be one; should there be more, the last one counts. */
+static void set_dynamic(struct image *img, const GElf_Phdr *ph)
+{
+	img->dynamic = image_bytes(img, ph->p_offset, ph->p_filesz);
+	img->dynamic_size = img->dynamic ? ph->p_filesz : 0;
+}
+
 static int read_segments(struct image *img, struct diag *diag)
 {
 	size_t n;
@@ -88,9 +95,7 @@ static int read_segments(struct image *img, struct diag *diag)
 		else if (ph.p_type == PT_NOTE)
 			image_read_note(img, &ph);
 		else if (ph.p_type == PT_DYNAMIC)
-			img->dynamic = image_bytes(img, ph.p_offset, ph.p_filesz);
-		if (ph.p_type == PT_DYNAMIC && img->dynamic)
-			img->dynamic_size = ph.p_filesz;
+			set_dynamic(img, &ph);
 		if (err)
 			return err;
 	}

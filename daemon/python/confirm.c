@@ -14,8 +14,8 @@
 #define DEBUG_HEAD	  24
 #define DEBUG_FIRST_MINOR 13
 
-/* An offset: where _Py_DebugOffsets has it, where it has the size of the structure it is in, what it
- * must be a multiple of, and which field of struct layout it is. */
+/* An offset: where _Py_DebugOffsets has it, where it has the size of the structure it is in, what
+ * it must be a multiple of, and which field of struct layout it is. */
 struct debug_field {
 	uint16_t at, size_at;
 	uint8_t align;

@@ -261,11 +261,13 @@ static int try_candidate(struct search *s, const struct target_map *map, struct 
 	if (s->python)
 		return refuse_second(s, map->path, diag);
 	err = python_from_image(TAKE_PTR(img), map->path, &py, diag);
-	if (!err)
-		err = locate(py, map, via, diag);
-	if (!err)
-		s->python = TAKE_PTR(py);
-	return err;
+	if (!py)
+		return err;
+	err = locate(py, map, via, diag);
+	if (err)
+		return err;
+	s->python = TAKE_PTR(py);
+	return 0;
 }
 
 static int not_found(const struct search *s, struct diag *diag)

@@ -131,7 +131,7 @@ static int read_str_at(const struct layout *l, const struct memory *mem, uint64_
 int python_code_read(const struct layout *l, const struct memory *mem, uint64_t code,
 		     struct python_code *ret)
 {
-	_cleanup_(python_code_deinit) struct python_code c = {0};
+	struct python_code c = {0};
 	const struct pyp_layout *b = &l->bpf;
 	uint32_t line;
 	int err;
@@ -145,11 +145,12 @@ int python_code_read(const struct layout *l, const struct memory *mem, uint64_t 
 		err = read_str_at(l, mem, code + b->code_name, &c.name);
 	if (!err && b->code_qualname != LAYOUT_NONE)
 		err = read_str_at(l, mem, code + b->code_qualname, &c.qualname);
-	if (err)
+	if (err) {
+		python_code_deinit(&c);
 		return err;
+	}
 	c.firstlineno = (int32_t)line;
 	*ret = c;
-	c = (struct python_code){0};
 	return 0;
 }
 

@@ -128,5 +128,5 @@ int proc_stat_read(int dirfd, const char *path, struct proc_stat *ret)
 	_cleanup_free_ char *text = NULL;
 	int err = proc_read(dirfd, path, STAT_MAX, &text, NULL);
 
-	return err ? err : proc_stat_parse(text, ret);
+	return text ? proc_stat_parse(text, ret) : err;
 }

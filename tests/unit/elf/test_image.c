@@ -346,6 +346,30 @@ Test(image, malformed_headers_are_refused, .timeout = 10)
 	check_no_leaks();
 }
 
+Test(image, two_dynamic_segments, .timeout = 10)
+{
+	struct elf_builder *b = builder(ET_DYN, 64);
+	const size_t type = sizeof(Elf64_Ehdr) + 4 * sizeof(Elf64_Phdr);
+	const uint32_t dynamic = PT_DYNAMIC;
+	const uint64_t nowhere = 1u << 30;
+	struct image *img = NULL;
+	struct image_symbol sym;
+	uint8_t *data;
+	size_t size;
+
+	elf_builder_symbol(b, "f", CODE, 1, STT_FUNC);
+	data = elf_builder_finish(b, &size);
+	/* The note's header, the last one, becomes a second one that leads nowhere. */
+	memcpy(data + type, &dynamic, 4);
+	memcpy(data + type + offsetof(Elf64_Phdr, p_offset), &nowhere, 8);
+	assert_ok(image_open_bytes(data, size, "two", &img, NULL));
+	assert_err(image_symbol(img, "f", &sym), -ENOENT);
+	cr_assert_null(image_needed(img, "lib"));
+	image_free(img);
+	free(data);
+	check_no_leaks();
+}
+
 /* A file in memory with these contents. */
 static int file_of(const void *data, size_t size)
 {
