@@ -54,7 +54,7 @@ static const char print_opcodes[] =
 	"INSTRUMENTED_RESUME RETURN_VALUE RETURN_CONST INSTRUMENTED_RETURN_VALUE\n"
 	"INSTRUMENTED_RETURN_CONST YIELD_VALUE INSTRUMENTED_YIELD_VALUE "
 	"RETURN_GENERATOR'''.split()])\n"
-	"import time; time.sleep(60)\n";
+	"import signal; signal.pause()\n";
 
 static void check_opcodes(const struct interpreter *it)
 {

@@ -103,7 +103,7 @@ Test(stacks, circles_end, .timeout = 60)
 }
 
 /* A recursion of 300 in a thread, through __init__ and a generator; the main thread is in wait(). */
-static const char deep[] = "import threading, time\n"
+static const char deep[] = "import signal, threading\n"
 			   "class K:\n"
 			   "    def __init__(self, n): self.n = next(gen(n))\n"
 			   "def gen(n):\n"
@@ -111,7 +111,7 @@ static const char deep[] = "import threading, time\n"
 			   "def rec(n):\n"
 			   "    if n: return rec(n - 1)\n"
 			   "    print('ready')\n"
-			   "    time.sleep(60)\n"
+			   "    signal.pause()\n"
 			   "def wait(t): t.join()\n"
 			   "t = threading.Thread(target=K, args=(299,), daemon=True)\n"
 			   "t.start()\n"
