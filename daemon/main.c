@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "daemon.h"
-#include "options.h"
+#include "run/daemon.h"
+#include "run/options.h"
 #include "pyprof/version.h"
 
 int main(int argc, char **argv)

@@ -19,6 +19,7 @@ stack event snapshot stats
 format snapshot stats
 session target elf python plan probe event stack stats snapshot
 server session format snapshot stats
+run server session format snapshot
 doctor target elf python plan probe event stack stats snapshot session
 '
 # The skeleton of the BPF programs has one user; Python and BPF are nothing that the client knows

@@ -5,7 +5,7 @@
  * However a run ends (signal, duration, the targets' end, a client's request), it ends in finish():
  * probes off, profile written, answers under way sent, loop left.
  */
-#include "daemon.h"
+#include "run/daemon.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,8 +17,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "launch.h"
-#include "results.h"
+#include "run/launch.h"
+#include "run/results.h"
 #include "server/server.h"
 #include "server/socket.h"
 #include "session/session.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The profile at the end of a run: see results.h. */
-#include "results.h"
+#include "run/results.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pyprofd's command line: see options.h. */
-#include "options.h"
+#include "run/options.h"
 
 #include <errno.h>
 #include <stddef.h>

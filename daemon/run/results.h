@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The profile at the end of a run: to the file of -o, or to stdout; never lost. */
-#ifndef PYPROF_RESULTS_H
-#define PYPROF_RESULTS_H
+#ifndef PYPROF_RUN_RESULTS_H
+#define PYPROF_RUN_RESULTS_H
 
 #include "base/diag.h"
-#include "options.h"
+#include "run/options.h"
 #include "session/session.h"
 
 /* Before anything is traced: is what was asked for possible? Exit codes 1, 2. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Starting a command and attaching to it: see launch.h. */
-#include "launch.h"
+#include "run/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>

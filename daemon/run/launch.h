@@ -9,8 +9,8 @@
  * any of the program's code. Only our own child is ever stopped, never a process that was there
  * before us.
  */
-#ifndef PYPROF_LAUNCH_H
-#define PYPROF_LAUNCH_H
+#ifndef PYPROF_RUN_LAUNCH_H
+#define PYPROF_RUN_LAUNCH_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* pyprofd's command line, checked: what main() hands to the daemon. */
-#ifndef PYPROF_OPTIONS_H
-#define PYPROF_OPTIONS_H
+#ifndef PYPROF_RUN_OPTIONS_H
+#define PYPROF_RUN_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
