@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Sessions without processes: session.h over targets in memory, for tests of what lies above. A
+ * test includes this file, so that these functions are linked instead of the archive's.
+ *
+ * Pids 1…999 are Python programs; 1001 does not exist, 1002 is not ours, 1003 is no Python; others
+ * do not exist either. Events grow by 100 with every status asked for.
+ */
+#include "session/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAKE_MAX 64
+
+struct sessions {
+	struct session_opts opts;
+	struct session_status st[FAKE_MAX];
+	size_t n;
+	unsigned int funcs; /* how many functions snapshots have besides main: size of answers */
+	int stops, clears;
+};
+
+int sessions_new(struct sd_event *event, const struct session_opts *opts, struct sessions **ret,
+		 struct diag *diag)
+{
+	struct sessions *ss = calloc(1, sizeof(*ss));
+
+	(void)event, (void)diag;
+	if (!ss)
+		return -ENOMEM;
+	if (opts)
+		ss->opts = *opts;
+	*ret = ss;
+	return 0;
+}
+
+void sessions_free(struct sessions *ss)
+{
+	free(ss);
+}
+
+static struct session_status *fake_find(struct sessions *ss, pid_t pid)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (ss->st[i].pid == pid)
+			return &ss->st[i];
+	return NULL;
+}
+
+static int fake_missing(struct diag *diag, pid_t pid)
+{
+	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "attach it first",
+			"process %d is not attached", pid);
+}
+
+static int fake_refuse(pid_t pid, struct diag *diag)
+{
+	if (pid == 1002)
+		return diag_set(diag, -EPERM, PYP_EXIT_PERMISSION, "be root", "not yours");
+	if (pid == 1003)
+		return diag_set(diag, -ENOEXEC, PYP_EXIT_UNTRACEABLE, "", "no Python");
+	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "no process %d", pid);
+}
+
+int sessions_attach(struct sessions *ss, pid_t pid, bool start, struct diag *diag)
+{
+	struct session_status *st;
+
+	if (pid > 999)
+		return fake_refuse(pid, diag);
+	if (fake_find(ss, pid) || ss->n == FAKE_MAX)
+		return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "", "process %d is attached", pid);
+	st = &ss->st[ss->n++];
+	*st = (struct session_status){.pid = pid,
+				      .state = start ? SESSION_TRACING : SESSION_ATTACHED,
+				      .cmdline = "python3 \"app\".py\n\\ \xff",
+				      .python_version = "3.13.5",
+				      .traced_ns = 1500000000,
+				      .threads = 2,
+				      .funcs = 3,
+				      .nodes = 4};
+	return 0;
+}
+
+int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag)
+{
+	struct session_status *st = fake_find(ss, pid);
+
+	if (!st)
+		return fake_missing(diag, pid);
+	memmove(st, st + 1, (size_t)(&ss->st[ss->n] - (st + 1)) * sizeof(*st));
+	ss->n--;
+	return 0;
+}
+
+static int fake_set_state(struct sessions *ss, pid_t pid, enum session_state state,
+			  struct diag *diag)
+{
+	if (pid && !fake_find(ss, pid))
+		return fake_missing(diag, pid);
+	for (size_t i = 0; i < ss->n; i++)
+		if (!pid || ss->st[i].pid == pid)
+			ss->st[i].state = state;
+	return 0;
+}
+
+int sessions_start(struct sessions *ss, pid_t pid, struct diag *diag)
+{
+	return fake_set_state(ss, pid, SESSION_TRACING, diag);
+}
+
+int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag)
+{
+	ss->stops++;
+	return fake_set_state(ss, pid, SESSION_ATTACHED, diag);
+}
+
+int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag)
+{
+	if (pid && !fake_find(ss, pid))
+		return fake_missing(diag, pid);
+	ss->clears++;
+	return 0;
+}
+
+static struct snapshot_target fake_target(struct snapshot *s, pid_t pid)
+{
+	return (struct snapshot_target){.pid = (uint32_t)pid,
+					.cmdline = snapshot_str(s, "python3 app.py"),
+					.exe = snapshot_str(s, "/opt/bin/python3"),
+					.python_file = snapshot_str(s, "/opt/lib/libpython.so"),
+					.python_version = snapshot_str(s, "3.13.5"),
+					.build_id = snapshot_str(s, "0123456789abcdef"),
+					.alive = true,
+					.events = 2000};
+}
+
+/* A thread that calls n functions from its root. */
+static void fake_calls(struct snapshot *s, uint32_t n)
+{
+	s->threads[0] = (struct snapshot_thread){
+		.pid = s->targets[0].pid, .tid = 43, .name = "worker", .total = {1000, 2000}};
+	s->nodes[0] = (struct snapshot_node){.parent = SNAPSHOT_NONE, .func = SNAPSHOT_NONE};
+	for (uint32_t i = 0; i < n; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), i ? "f%u" : "main", i);
+		s->funcs[i] = (struct snapshot_func){.filename = "app.py",
+						     .name = snapshot_str(s, name),
+						     .qualname = snapshot_str(s, name),
+						     .firstlineno = 1 + (int32_t)i};
+		s->nodes[i + 1] = (struct snapshot_node){.func = i,
+							 .calls = 1,
+							 .self = {1000, 2000},
+							 .min = {1000, 2000},
+							 .max = {1000, 2000}};
+	}
+	s->nthreads = s->ntargets = 1;
+	s->nfuncs = n;
+	s->nnodes = n + 1;
+}
+
+int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
+{
+	uint32_t n = 1 + ss->funcs;
+	struct snapshot *s;
+
+	if (pid && !fake_find(ss, pid))
+		return fake_missing(diag, pid);
+	s = snapshot_new();
+	if (!s)
+		return -ENOMEM;
+	s->host = s->kernel = s->program = snapshot_str(s, "test");
+	s->targets = snapshot_alloc(s, 1, sizeof(*s->targets));
+	s->threads = snapshot_alloc(s, 1, sizeof(*s->threads));
+	s->funcs = snapshot_alloc(s, n, sizeof(*s->funcs));
+	s->nodes = snapshot_alloc(s, n + 1, sizeof(*s->nodes));
+	s->targets[0] = fake_target(s, pid ? pid : 42);
+	fake_calls(s, n);
+	*ret = s;
+	return 0;
+}
+
+size_t sessions_count(const struct sessions *ss)
+{
+	return ss->n;
+}
+
+void sessions_status(struct sessions *ss, size_t i, struct session_status *ret)
+{
+	ss->st[i].events += 100;
+	*ret = ss->st[i];
+}
+
+int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *ret,
+			struct diag *diag)
+{
+	struct session_status *st = fake_find(ss, pid);
+
+	if (!st)
+		return fake_missing(diag, pid);
+	*ret = *st;
+	return 0;
+}
+
+const char *session_state_name(enum session_state s)
+{
+	static const char *const names[] = {"attached", "tracing", "ended"};
+
+	return names[s];
+}

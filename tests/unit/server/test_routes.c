@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* server/routes: requests to responses, without sockets. */
+#include "server/routes.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "fakes/sessions.c"
+#include "format/format.h"
+#include "harness/test.h"
+
+static struct routes_ctx ctx;
+static struct response rs;
+static json_t *answer;
+static int shutdowns;
+
+static int count_shutdown(void *userdata, struct diag *diag)
+{
+	(void)userdata, (void)diag;
+	shutdowns++;
+	return 0;
+}
+
+static void setup(void)
+{
+	struct sessions *ss;
+
+	assert_ok(sessions_new(NULL, NULL, &ss, NULL));
+	assert_ok(sessions_attach(ss, 42, true, NULL));
+	ctx = (struct routes_ctx){.sessions = ss, .owner = 500, .shutdown = count_shutdown};
+	response_init(&rs);
+}
+
+static void teardown(void)
+{
+	sessions_free(ctx.sessions);
+	response_deinit(&rs);
+	json_decref(answer);
+	answer = NULL;
+	check_no_leaks();
+}
+
+TestSuite(routes, .init = setup, .timeout = 20);
+
+/* Dispatch; the body, if it is JSON, is parsed to `answer`. Returns the status. */
+static unsigned int ask_as(uid_t uid, const char *method, const char *uri, const char *body)
+{
+	const struct routes_input in = {
+		.peer = {.uid = uid},
+		.method = method,
+		.uri = uri,
+		.body = body,
+		.nbody = strlen(body),
+	};
+
+	response_deinit(&rs);
+	json_decref(answer);
+	answer = NULL;
+	routes_dispatch(&ctx, &in, &rs);
+	if (rs.body && rs.mime[12] == 'j')
+		answer = json_loadb(rs.body, rs.size, 0, NULL);
+	return rs.status;
+}
+
+static unsigned int ask(const char *method, const char *uri, const char *body)
+{
+	return ask_as(0, method, uri, body);
+}
+
+/* The answer is a complete error with this exit code. */
+static void assert_error(int code)
+{
+	cr_assert(answer);
+	cr_assert(json_integer_value(json_object_get(answer, "code")) == code, "%s", rs.body);
+	cr_assert_str_eq(json_string_value(json_object_get(answer, "error")),
+			 diag_exit_name((enum pyp_exit)code));
+	cr_assert(json_string_length(json_object_get(answer, "message")) > 0);
+	cr_assert(json_is_string(json_object_get(answer, "hint")));
+}
+
+static json_int_t number_at(const char *key)
+{
+	return json_integer_value(json_object_get(answer, key));
+}
+
+static char *snapshot_body(void)
+{
+	char *body = calloc(1, rs.size + 1);
+
+	cr_assert(rs.fd >= 0);
+	cr_assert(pread(rs.fd, body, rs.size, 0) == (ssize_t)rs.size);
+	return body;
+}
+
+Test(routes, index_lists_every_route)
+{
+	size_t n = 0;
+
+	for (const struct route *r = routes; r->method; r++, n++) {
+		cr_assert(r->path[0] == '/' && r->handle && r->help);
+	}
+	cr_assert(ask("GET", "/v1", "") == 200);
+	cr_assert(json_array_size(json_object_get(answer, "routes")) == n);
+	teardown();
+}
+
+Test(routes, ping_status_targets)
+{
+	cr_assert(ask("GET", "/v1/ping", "") == 200);
+	cr_assert_str_eq(json_string_value(json_object_get(answer, "program")), "pyprofd");
+	cr_assert(ask("HEAD", "/v1/ping", "") == 200);
+	cr_assert(ask("GET", "/v1/status", "") == 200);
+	cr_assert(json_array_size(json_object_get(answer, "targets")) == 1);
+	cr_assert(ask("GET", "/v1/targets", "") == 200);
+	cr_assert(json_array_size(json_object_get(answer, "targets")) == 1);
+	cr_assert(ask("GET", "/v1/targets/42", "") == 200);
+	cr_assert(number_at("pid") == 42);
+	cr_assert_str_eq(json_string_value(json_object_get(answer, "cmdline")),
+			 "python3 \"app\".py\n\\ ?");
+	cr_assert(ask("GET", "/v1/targets/43", "") == 404);
+	assert_error(PYP_EXIT_NO_PROCESS);
+	teardown();
+}
+
+Test(routes, attach_and_detach)
+{
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 7, \"start\": false}") == 201);
+	cr_assert_str_eq(rs.location, "/v1/targets/7");
+	cr_assert_str_eq(json_string_value(json_object_get(answer, "state")), "attached");
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 7}") == 409);
+	assert_error(PYP_EXIT_BUSY);
+	cr_assert(ask("POST", "/v1/targets?pid=8", "") == 201);
+	cr_assert_str_eq(json_string_value(json_object_get(answer, "state")), "tracing");
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 1001}") == 404);
+	assert_error(PYP_EXIT_NO_PROCESS);
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 1002}") == 403);
+	assert_error(PYP_EXIT_PERMISSION);
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 1003}") == 422);
+	assert_error(PYP_EXIT_UNTRACEABLE);
+	cr_assert(ask("DELETE", "/v1/targets/7", "") == 200);
+	cr_assert(number_at("detached") == 7);
+	cr_assert(ask("DELETE", "/v1/targets/7", "") == 404);
+	teardown();
+}
+
+Test(routes, control)
+{
+	cr_assert(ask("POST", "/v1/stop", "") == 200);
+	cr_assert(ctx.sessions->st[0].state == SESSION_ATTACHED);
+	cr_assert(ask("POST", "/v1/start", "{\"pid\": 42}") == 200);
+	cr_assert(ctx.sessions->st[0].state == SESSION_TRACING);
+	cr_assert(ask("POST", "/v1/clear", "{}") == 200);
+	cr_assert(ctx.sessions->clears == 1);
+	cr_assert(ask("POST", "/v1/clear?pid=5", "") == 404);
+	cr_assert(ask("POST", "/v1/shutdown", "") == 200);
+	cr_assert(shutdowns == 1);
+	teardown();
+}
+
+Test(routes, no_such_path_no_such_method)
+{
+	const char *paths[] = {"/",
+			       "/v2/ping",
+			       "/v1/",
+			       "/v1/pingx",
+			       "/v1/targets/",
+			       "/v1/targets/x",
+			       "/v1/targets/0",
+			       "/v1/targets/1/2",
+			       "//v1/ping",
+			       "/v1/targets/-1",
+			       "/v1/../metrics"};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		cr_assert(ask("GET", paths[i], "") == 404, "%s", paths[i]);
+		assert_error(PYP_EXIT_USAGE);
+	}
+	cr_assert(ask("DELETE", "/v1/ping", "") == 405);
+	cr_assert_str_eq(rs.allow, "GET, HEAD");
+	assert_error(PYP_EXIT_USAGE);
+	cr_assert(ask("PUT", "/v1/targets", "") == 405);
+	cr_assert_str_eq(rs.allow, "GET, HEAD, POST");
+	cr_assert(ask("get", "/v1/ping", "") == 405);
+	cr_assert(ask("POST", "/v1/targets/1", "") == 405);
+	cr_assert_str_eq(rs.allow, "GET, HEAD, DELETE");
+	teardown();
+}
+
+Test(routes, hostile_uris)
+{
+	const char *bad[] = {"",
+			     "v1/ping",
+			     "http://x/v1/ping",
+			     "*",
+			     "/v1/%",
+			     "/v1/%2",
+			     "/v1/%zz",
+			     "/v1/ping%00",
+			     "/v1/ping?%",
+			     "/v1/ping?a=%0",
+			     "/v1/ping?a=%00",
+			     "/v1/ping?x=1",
+			     "/v1/ping?=",
+			     "/v1/stop?pid=1&pid=2"};
+	static char big[REQUEST_URI_MAX + 2];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		cr_assert(ask("GET", bad[i], "") == 400 || ask("POST", bad[i], "") == 400, "%s: %u",
+			  bad[i], rs.status);
+		assert_error(PYP_EXIT_USAGE);
+	}
+	memset(big, 'a', sizeof(big) - 1);
+	big[0] = '/';
+	cr_assert(ask("GET", big, "") == 414);
+	assert_error(PYP_EXIT_USAGE);
+	cr_assert(ask("GET", "/v1/p%69ng?&&", "") == 200);
+	teardown();
+}
+
+Test(routes, too_many_parameters)
+{
+	char uri[4096] = "/v1/snapshot?";
+
+	for (int i = 0; i <= REQUEST_PARAMS_MAX; i++)
+		strncat(uri, "restrict=a&", sizeof(uri) - strlen(uri) - 1);
+	cr_assert(ask("GET", uri, "") == 400);
+	assert_error(PYP_EXIT_USAGE);
+	teardown();
+}
+
+Test(routes, hostile_bodies)
+{
+	const char *bad[] = {
+		"x",
+		"[]",
+		"1",
+		"null",
+		"{",
+		"{\"pid\": [1]}",
+		"{\"pid\": {}}",
+		"{\"pid\": 1.5}",
+		"{\"pid\": -1}",
+		"{\"pid\": true}",
+		"{\"pid\": \"x\"}",
+		"{\"pid\": 1, \"pid\": 2}",
+		"{\"pid\": 1e9}",
+		"{\"nope\": 1}",
+		"{\"pid\": 1} junk",
+		"{\"pid\": 5, \"start\": 7}",
+		"{\"start\": true}",
+		"{\"pid\": null}",
+		"{\"pid\": 99999999999999999999}",
+		"{\"p\\u0000id\": 1}",
+		"\xff",
+		"{\"\": 1}",
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		cr_assert(ask("POST", "/v1/targets", bad[i]) == 400, "%s: %u", bad[i], rs.status);
+		assert_error(PYP_EXIT_USAGE);
+	}
+	cr_assert(ask("POST", "/v1/targets?pid=7", "{\"pid\": 7}") == 400, "given twice");
+	cr_assert(ask("POST", "/v1/targets", " \r\n{\"pid\": \"9\"}\n") == 201);
+	cr_assert(ctx.sessions->n == 2);
+	teardown();
+}
+
+Test(routes, deep_body)
+{
+	static char deep[REQUEST_BODY_MAX];
+
+	memset(deep, '[', sizeof(deep) - 1);
+	cr_assert(ask("POST", "/v1/stop", deep) == 400);
+	assert_error(PYP_EXIT_USAGE);
+	teardown();
+}
+
+Test(routes, snapshot)
+{
+	char *body;
+
+	cr_assert(ask("GET", "/v1/snapshot", "") == 200);
+	body = snapshot_body();
+	cr_assert(strstr(body, "function calls"));
+	cr_assert(strstr(body, "app.py:1(main)"));
+	free(body);
+	cr_assert_str_eq(rs.mime, format_find("text")->mime);
+
+	cr_assert(ask("GET", "/v1/snapshot?format=json&pid=42&tid=43&clock=wall", "") == 200);
+	body = snapshot_body();
+	answer = json_loads(body, 0, NULL);
+	free(body);
+	cr_assert(json_is_object(answer));
+	teardown();
+}
+
+Test(routes, snapshot_restrictions_in_order)
+{
+	char *body;
+
+	ctx.sessions->funcs = 30;
+	cr_assert(ask("GET", "/v1/snapshot?restrict=f1&restrict=%5C(f1%5B0-4%5D%5C)&limit=2", "") ==
+		  200);
+	body = snapshot_body();
+	cr_assert(strstr(body, "due to restriction"), "%s", body);
+	cr_assert(strstr(body, "(f10)") && !strstr(body, "(f15)"));
+	free(body);
+	teardown();
+}
+
+Test(routes, snapshot_refuses)
+{
+	const char *bad[] = {"format=nope",
+			     "format=",
+			     "clock=cpuu",
+			     "sort=nope",
+			     "pid=x",
+			     "pid=",
+			     "tid=0",
+			     "limit=-1",
+			     "limit=x",
+			     "restrict=(",
+			     "format=text&format=json",
+			     "nope=1"};
+	char uri[128];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(uri, sizeof(uri), "/v1/snapshot?%s", bad[i]);
+		cr_assert(ask("GET", uri, "") == 400, "%s: %u", uri, rs.status);
+		assert_error(PYP_EXIT_USAGE);
+		cr_assert(rs.fd < 0);
+	}
+	cr_assert(ask("GET", "/v1/snapshot?pid=41", "") == 404);
+	assert_error(PYP_EXIT_NO_PROCESS);
+	cr_assert(ask("GET", "/v1/snapshot?tid=41", "") == 404);
+	assert_error(PYP_EXIT_NO_PROCESS);
+	teardown();
+}
+
+Test(routes, metrics)
+{
+	cr_assert(ask("GET", "/metrics", "") == 200);
+	cr_assert(strncmp(rs.mime, "application/openmetrics-text; version=1.0.0", 43) == 0);
+	cr_assert(strlen(rs.body) == rs.size);
+	cr_assert(strstr(rs.body, "pyprofd_targets{state=\"tracing\"} 1\n"));
+	cr_assert(strstr(rs.body, "cmdline=\"python3 \\\"app\\\".py\\n\\\\ ?\"} 1\n"));
+	cr_assert(strstr(rs.body, "pyprofd_events_total{pid=\"42\"} 100\n"));
+	cr_assert(strstr(rs.body, "pyprofd_traced_seconds_total{pid=\"42\"} 1.500000000\n"));
+	cr_assert_str_eq(rs.body + rs.size - 6, "# EOF\n");
+	teardown();
+}
+
+/* OpenMetrics: the lines of a family are together, and every line but a comment has a value. */
+Test(routes, metrics_are_well_formed)
+{
+	char family[64] = "", *save = NULL;
+
+	assert_ok(sessions_attach(ctx.sessions, 43, true, NULL));
+	cr_assert(ask("GET", "/metrics", "") == 200);
+	for (char *line = strtok_r(rs.body, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		if (strncmp(line, "# TYPE ", 7) == 0)
+			snprintf(family, sizeof(family), "%.*s", (int)strcspn(line + 7, " "),
+				 line + 7);
+		else if (line[0] != '#')
+			cr_assert(strncmp(line, family, strlen(family)) == 0 &&
+					  strrchr(line, ' ') &&
+					  strchr("0123456789", strrchr(line, ' ')[1]),
+				  "%s", line);
+	}
+	teardown();
+}
+
+Test(routes, only_root_and_the_owner)
+{
+	cr_assert(ask_as(500, "GET", "/v1/ping", "") == 200);
+	for (const struct route *r = routes; r->method; r++) {
+		cr_assert(ask_as(501, r->method, r->path, "") == 403, "%s", r->path);
+		assert_error(PYP_EXIT_PERMISSION);
+	}
+	cr_assert(ask_as(501, "GET", "/nope", "") == 403);
+	cr_assert(shutdowns == 0);
+	teardown();
+}
+
+Test(routes, draining)
+{
+	ctx.draining = true;
+	cr_assert(ask("GET", "/v1/ping", "") == 503);
+	assert_error(PYP_EXIT_NO_DAEMON);
+	cr_assert(ask("POST", "/v1/shutdown", "") == 503);
+	cr_assert(shutdowns == 0);
+	teardown();
+}
+
+Test(peer, policy)
+{
+	const enum privilege all[] = {PRIVILEGE_READ, PRIVILEGE_CONTROL};
+
+	for (size_t i = 0; i < 2; i++) {
+		cr_assert(peer_allowed(&(struct ucred){.uid = 0}, 500, all[i]));
+		cr_assert(peer_allowed(&(struct ucred){.uid = 500}, 500, all[i]));
+		cr_assert(!peer_allowed(&(struct ucred){.uid = 501, .gid = 500}, 500, all[i]));
+		cr_assert(!peer_allowed(&(struct ucred){.uid = 501, .gid = 0}, 0, all[i]));
+		cr_assert(!peer_allowed(&(struct ucred){.uid = (uid_t)-1}, 0, all[i]));
+	}
+}
+
+Test(response, every_exit_code_has_a_status)
+{
+	for (int e = PYP_EXIT_FAILURE; e <= PYP_EXIT_BUSY; e++)
+		cr_assert(response_status((enum pyp_exit)e) >= 400);
+	cr_assert(response_status(PYP_EXIT_OK) == 200);
+}
