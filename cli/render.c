@@ -8,7 +8,7 @@
 
 #include "base/utf8_clean.h"
 
-#define COMMAND_WIDTH 15
+#define COMMAND_WIDTH 13
 #define REMARK_WIDTH  70
 
 const char *render_count(uint64_t v, int width, char *out, size_t size)

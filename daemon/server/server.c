@@ -262,10 +262,27 @@ static int set_timer(struct server *srv)
 	return r < 0 ? r : sd_event_source_set_enabled(srv->timer, SD_EVENT_ONESHOT);
 }
 
+static unsigned int connections(struct server *srv)
+{
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(srv->mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+
+	return info ? info->num_connections : 0;
+}
+
 static int run(struct server *srv)
 {
-	if (MHD_run(srv->mhd) != MHD_YES)
-		log_error("the control socket's server has failed");
+	unsigned int before;
+
+	/*
+	 * libmicrohttpd does not listen while it has as many connections as it may, and only looks
+	 * at the beginning of a run whether it can again; nothing would wake it for that.
+	 */
+	do {
+		before = connections(srv);
+		if (MHD_run(srv->mhd) != MHD_YES)
+			log_error("the control socket's server has failed");
+	} while (connections(srv) < before);
 	return set_timer(srv);
 }
 

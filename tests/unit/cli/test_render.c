@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* cli/render: the status table, letter for letter. */
+#include "render.h"
+
+#include "base/cleanup.h"
+#include "harness/test.h"
+
+static char *render(const char *text)
+{
+	json_t *status = json_loads(text, 0, NULL);
+	char *out = NULL;
+	size_t n;
+	FILE *f = open_memstream(&out, &n);
+
+	cr_assert(status);
+	render_status(status, f);
+	fclose(f);
+	json_decref(status);
+	return out;
+}
+
+Test(render, status)
+{
+	_cleanup_free_ char *out = render(
+		"{\"targets\": ["
+		"{\"pid\": 42, \"state\": \"tracing\", \"cmdline\": \"/usr/bin/python3 app.py "
+		"--port 80\","
+		" \"python_version\": \"3.13.5\", \"traced_ns\": 12345678901, \"events\": "
+		"123456789,"
+		" \"events_per_s\": 250000, \"lost\": 0, \"threads\": 3, \"functions\": 120,"
+		" \"end_reason\": \"\", \"warning\": \"\"},"
+		"{\"pid\": 4194304, \"state\": \"ended\", \"cmdline\": \"python\","
+		" \"python_version\": \"3.15.0a1+\", \"traced_ns\": 7260000000000,"
+		" \"events\": 12345678901, \"events_per_s\": 1999999, \"lost\": 17, \"threads\": 1,"
+		" \"functions\": 1, \"end_reason\": \"exited\", \"warning\": \"odd\"}]}");
+
+	cr_assert_str_eq(
+		out, "    PID STATE    PYTHON  TRACED    EVENTS   EV/S   LOST THR FUNCS COMMAND\n"
+		     "     42 tracing  3.13.5   12.3s 123456789 250000      0   3   120 python3 "
+		     "app.p\n"
+		     "4194304 ended    3.15.0a  2h01m     12.3G   2.0M     17   1     1 python\n"
+		     "4194304 ended: exited\n"
+		     "4194304 warning: odd\n"
+		     "4194304 events were lost: counts are lower bounds\n");
+}
+
+Test(render, no_targets)
+{
+	_cleanup_free_ char *out = render("{\"targets\": []}");
+	_cleanup_free_ char *odd = render("{}");
+
+	cr_assert_str_eq(out, "no targets; `pyprofctl attach PID` adds one\n");
+	cr_assert_str_eq(odd, out);
+}
+
+/* A daemon's answer may hold whatever a target called itself. */
+Test(render, hostile_text)
+{
+	_cleanup_free_ char *out = render("{\"targets\": [{\"pid\": -1, \"state\": 7, \"cmdline\": "
+					  "\"a\\n\\u001b[2J\\u009bé\","
+					  " \"events\": \"x\", \"warning\": \"w\\rx\"}]}");
+
+	cr_assert(strstr(out, " a??[2J?é\n"), "%s", out);
+	cr_assert(strstr(out, "warning: w?x\n"));
+}
+
+Test(render, lines_stay_below_80_columns)
+{
+	_cleanup_free_ char *out = render(
+		"{\"targets\": [{\"pid\": 4194304, \"state\": \"a state too long to be true\","
+		" \"cmdline\": \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\","
+		" \"python_version\": \"3.15.0a1+dirty\", \"traced_ns\": 8639999000000000,"
+		" \"events\": 9223372036854775807, \"events_per_s\": 9223372036854775807,"
+		" \"lost\": 9223372036854775807, \"threads\": 999, \"functions\": 99999}]}");
+
+	for (const char *line = out; *line; line = strchr(line, '\n') + 1)
+		cr_assert(strcspn(line, "\n") < 80, "%zu: %s", strcspn(line, "\n"), line);
+}
+
+Test(render, count)
+{
+	static const struct {
+		uint64_t v;
+		int width;
+		const char *s;
+	} cases[] = {
+		{0, 6, "0"},
+		{999999, 6, "999999"},
+		{1000000, 6, "1.0M"},
+		{1949999, 6, "1.9M"},
+		{999950, 5, "1.0M"},
+		{999949, 5, "999.9k"},
+		{UINT64_MAX, 6, "18.4E"},
+	};
+	char s[32];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_assert_str_eq(render_count(cases[i].v, cases[i].width, s, sizeof(s)),
+				 cases[i].s);
+}
+
+Test(render, duration)
+{
+	static const struct {
+		uint64_t ns;
+		const char *s;
+	} cases[] = {
+		{0, "0.0s"},
+		{99999999999, "99.9s"},
+		{100000000000, "1m40s"},
+		{5999000000000, "99m59s"},
+		{6000000000000, "1h40m"},
+		{360000000000000, "4d04h"},
+	};
+	char s[32];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_assert_str_eq(render_duration(cases[i].ns, s, sizeof(s)), cases[i].s);
+}
