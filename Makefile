@@ -249,7 +249,7 @@ tidy: $(TIDY_OK)
 run-lint:
 	@$(MAKE) DEV=1 all
 	@$(RUN) --command format $(CLANG_FORMAT) --dry-run -Werror $(FORMAT_FILES)
-	+@$(RUN) --command tidy $(MAKE) -k DEV=1 tidy
+	+@TEST_TIMEOUT=3600 $(RUN) --command tidy $(MAKE) -k DEV=1 tidy
 	@$(RUN) --command layers tests/check/layers.sh
 	@$(RUN) --command forbidden tests/check/forbidden.sh
 	@$(RUN) --command shellcheck shellcheck $(SHELL_FILES)
