@@ -94,7 +94,6 @@ int image_code_pointer_runs(const struct image *img, size_t min, image_run_fn fn
 int image_section(const struct image *img, const char *name, uint64_t *vaddr, uint64_t *size);
 
 /* First occurrence of a byte string in any segment's file part, from vaddr `from` on. */
-int image_find(const struct image *img, const void *needle, size_t n, uint64_t from,
-	       uint64_t *ret);
+int image_find(const struct image *img, const void *needle, size_t n, uint64_t from, uint64_t *ret);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "pyprof/bpf_abi.h"
 
-#define LAYOUT_NONE 0xffffu
+#define LAYOUT_NONE	 0xffffu
 #define LAYOUT_NO_OPCODE (-1)
 
 /* How frames live and leave in this version: decides how the plan is made. */
@@ -32,11 +32,11 @@ struct layout_opcodes {
 };
 
 struct layout {
-	uint8_t major, minor;	/* the version this table describes */
-	const char *tag;	/* CPython tag it was read from and checked against */
-	bool proven;		/* traced and compared with cProfile; others are refused */
+	uint8_t major, minor; /* the version this table describes */
+	const char *tag;      /* CPython tag it was read from and checked against */
+	bool proven;	      /* traced and compared with cProfile; others are refused */
 	enum layout_model model;
-	struct pyp_layout bpf;	/* what the BPF side needs */
+	struct pyp_layout bpf; /* what the BPF side needs */
 	struct layout_opcodes op;
 
 	/* frame */
@@ -46,11 +46,11 @@ struct layout {
 
 	/* PyThreadState */
 	uint16_t ts_next, ts_interp;
-	uint16_t ts_frame;	    /* frame (<= 3.10), current_frame (3.13+) */
-	uint16_t ts_cframe;	    /* 3.11, 3.12 */
-	uint16_t cframe_current;    /* current_frame in _PyCFrame */
-	uint16_t ts_recursion;	    /* the recursion counter */
-	uint16_t ts_thread_id;	    /* pthread_t */
+	uint16_t ts_frame;	      /* frame (<= 3.10), current_frame (3.13+) */
+	uint16_t ts_cframe;	      /* 3.11, 3.12 */
+	uint16_t cframe_current;      /* current_frame in _PyCFrame */
+	uint16_t ts_recursion;	      /* the recursion counter */
+	uint16_t ts_thread_id;	      /* pthread_t */
 	uint16_t ts_native_thread_id; /* 3.11+ */
 
 	/* PyInterpreterState, _PyRuntime */

@@ -18,18 +18,18 @@
 #include "target/target.h"
 
 struct python {
-	struct image *image;	/* owned */
-	struct layout layout;	/* this target's own copy */
+	struct image *image;  /* owned */
+	struct layout layout; /* this target's own copy */
 	uint8_t major, minor, micro;
-	char version[32];	/* "3.11.2", "3.13.0+" as the build calls itself */
-	char file[4096];	/* path of the file as the target's maps name it, for people */
-	char via[64];		/* /proc path to open or attach to; "" when found by file name */
-	uint64_t bias;		/* runtime address - virtual address in the file; 0 without a process */
-	uint64_t runtime;	/* runtime address of _PyRuntime; 0: not known */
+	char version[32]; /* "3.11.2", "3.13.0+" as the build calls itself */
+	char file[4096];  /* path of the file as the target's maps name it, for people */
+	char via[64];	  /* /proc path to open or attach to; "" when found by file name */
+	uint64_t bias;	  /* runtime address - virtual address in the file; 0 without a process */
+	uint64_t runtime; /* runtime address of _PyRuntime; 0: not known */
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	size_t build_id_len;
 	bool free_threaded;
-	bool debug_offsets;	/* layout was confirmed or refined from _Py_DebugOffsets */
+	bool debug_offsets; /* layout was confirmed or refined from _Py_DebugOffsets */
 };
 
 /* Find the interpreter that a process runs. Exit code 5 when there is none, or one that cannot be
@@ -53,7 +53,7 @@ int python_version_of_image(const struct image *img, const char *file_hint, stru
 
 /* One thread's Python stack, innermost frame first, entry frames left out. */
 struct python_stack {
-	pid_t tid;		      /* 0: unknown (before 3.11, see python_stacks) */
+	pid_t tid; /* 0: unknown (before 3.11, see python_stacks) */
 	uint64_t tstate;
 	bool truncated;
 	size_t n;

@@ -13,9 +13,9 @@
 struct memory {
 	/* Read exactly n bytes at addr: 0, or -EFAULT / -ESRCH / -EPERM. */
 	int (*read)(const struct memory *mem, uint64_t addr, void *out, size_t n);
-	pid_t pid;		/* live */
-	const uint8_t *bytes;	/* buffer: borrowed */
-	uint64_t base;		/* address of bytes[0] */
+	pid_t pid;	      /* live */
+	const uint8_t *bytes; /* buffer: borrowed */
+	uint64_t base;	      /* address of bytes[0] */
 	size_t size;
 };
 

@@ -33,12 +33,13 @@ struct target_maps {
 };
 
 struct target {
-	pid_t pid;		/* as we see it */
-	int pidfd;		/* readable once the process has ended */
-	uint64_t starttime;	/* field 22 of /proc/PID/stat: tells a reused pid */
+	pid_t pid;	    /* as we see it */
+	int pidfd;	    /* readable once the process has ended */
+	uint64_t starttime; /* field 22 of /proc/PID/stat: tells a reused pid */
 	uid_t uid;
-	char exe[4096];		/* readlink of /proc/PID/exe */
-	char cmdline[TARGET_CMDLINE_MAX]; /* arguments joined by spaces, control characters replaced */
+	char exe[4096];			  /* readlink of /proc/PID/exe */
+	char cmdline[TARGET_CMDLINE_MAX]; /* arguments joined by spaces, control characters replaced
+					   */
 };
 
 /* Open pid. Exit code 3 if there is no such process (or it is a zombie), 4 if it is not ours to
@@ -66,13 +67,13 @@ int target_open_map(const struct target *t, const struct target_map *map, char *
 /* A thread, from /proc/PID/task. */
 struct target_thread {
 	pid_t tid;
-	char state;	  /* R S D Z … */
+	char state; /* R S D Z … */
 	char comm[16];
 	uint64_t runtime; /* first field of schedstat: ns on CPU */
 };
 
-/* All threads; *ret is malloc'd, owned by the caller. Threads that vanish meanwhile, and those beyond
- * TARGET_MAX_THREADS, are left out. */
+/* All threads; *ret is malloc'd, owned by the caller. Threads that vanish meanwhile, and those
+ * beyond TARGET_MAX_THREADS, are left out. */
 int target_threads(const struct target *t, struct target_thread **ret, size_t *n,
 		   struct diag *diag);
 /* One thread; -ESRCH if it has gone. */
