@@ -338,7 +338,7 @@ Test(server, oversized_headers)
 
 	/* what still fits the connection's memory is refused by ourselves, as JSON */
 	memcpy(big, "GET /aaaaaaaaaaaaaaaaaaaaa", 26);
-	strcpy(big + REQUEST_URI_MAX + 100, " HTTP/1.1\r\nHost: x\r\n\r\n");
+	snprintf(big + REQUEST_URI_MAX + 100, 64, " HTTP/1.1\r\nHost: x\r\n\r\n");
 	cr_assert(ask(big, &reply) == 414);
 	cr_assert(strstr(reply, "application/json"));
 	free(reply);
