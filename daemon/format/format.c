@@ -15,13 +15,22 @@ const struct format formats[] = {
 	 pstats_write},
 	{"json", ".json", "application/json", "everything: both clocks, threads, edges, contexts",
 	 json_write},
+	{"collapsed", ".collapsed", "text/plain; charset=utf-8",
+	 "one line per stack, for flame graphs", collapsed_write},
+	{"callgrind", ".callgrind", "text/plain; charset=utf-8", "for KCachegrind and QCachegrind",
+	 callgrind_write},
+	{"speedscope", ".speedscope.json", "application/json", "for speedscope.app, by thread",
+	 speedscope_write},
 	{NULL, NULL, NULL, NULL, NULL},
 };
 
 /* Other names that people give such files. */
 static const struct {
 	const char *extension, *name;
-} other_extensions[] = {{".prof", "pstats"}, {".cprof", "pstats"}};
+} other_extensions[] = {{".prof", "pstats"},
+			{".cprof", "pstats"},
+			{".folded", "collapsed"},
+			{".callgrind.out", "callgrind"}};
 
 const struct format *format_find(const char *name)
 {

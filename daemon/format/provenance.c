@@ -70,25 +70,21 @@ uint64_t provenance_lost(const struct snapshot_target *t)
 	return t->counters[PYP_CNT_lost_events] + t->counters[PYP_CNT_fault_frame];
 }
 
-/* A thread filter alone selects the processes that have such a thread; the view saw to that. */
-bool provenance_selects(const struct view_filter *filter, const struct snapshot_target *t)
+bool provenance_selects(const struct view_filter *filter, const struct snapshot_thread *t)
 {
-	return !filter->pid || filter->pid == t->pid;
+	return (!filter->pid || filter->pid == t->pid) && (!filter->tid || filter->tid == t->tid);
 }
 
-static bool has_thread(const struct snapshot *s, const struct snapshot_target *t, uint32_t tid)
-{
-	for (uint32_t i = 0; i < s->nthreads; i++)
-		if (s->threads[i].pid == t->pid && s->threads[i].tid == tid)
-			return true;
-	return false;
-}
-
+/* Whether the filter selects a target; by thread: one that has it. */
 static bool selects(const struct snapshot *s, const struct format_opts *o,
 		    const struct snapshot_target *t)
 {
-	return provenance_selects(&o->filter, t) &&
-	       (!o->filter.tid || has_thread(s, t, o->filter.tid));
+	if (!o->filter.tid)
+		return !o->filter.pid || o->filter.pid == t->pid;
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		if (s->threads[i].pid == t->pid && provenance_selects(&o->filter, &s->threads[i]))
+			return true;
+	return false;
 }
 
 static bool all_exact(const struct snapshot *s, const struct format_opts *o)
@@ -285,12 +281,6 @@ static void say_corrections(struct lines *l, const struct snapshot_target *t)
 		say(l, "dropped", "%" PRIu64 " records that could not be read", t->decode_errors);
 }
 
-static bool thread_selected(const struct lines *l, const struct snapshot_target *t,
-			    const struct snapshot_thread *thread)
-{
-	return thread->pid == t->pid && (!l->o->filter.tid || l->o->filter.tid == thread->tid);
-}
-
 static void say_threads(struct lines *l, const struct snapshot_target *t)
 {
 	uint32_t n = 0, alive = 0;
@@ -298,7 +288,7 @@ static void say_threads(struct lines *l, const struct snapshot_target *t)
 	for (uint32_t i = 0; i < l->s->nthreads; i++) {
 		const struct snapshot_thread *thread = &l->s->threads[i];
 
-		if (!thread_selected(l, t, thread))
+		if (thread->pid != t->pid || !provenance_selects(&l->o->filter, thread))
 			continue;
 		n++;
 		alive += thread->alive;

@@ -78,7 +78,7 @@ static int print_table(const struct table *t, const struct format_opts *o, FILE 
 	_cleanup_(restrictions_freep) struct restrictions *restrictions = NULL;
 	_cleanup_free_ uint32_t *order = NULL;
 	_cleanup_free_ char *notes = NULL;
-	size_t n, notes_size;
+	size_t n = 0, notes_size;
 	struct sort sort;
 	FILE *stream;
 	int err;

@@ -14,5 +14,11 @@ int pstats_write(const struct snapshot *s, const struct view *v, const struct fo
 		 FILE *out, struct diag *diag);
 int json_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	       FILE *out, struct diag *diag);
+int collapsed_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		    FILE *out, struct diag *diag);
+int callgrind_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		    FILE *out, struct diag *diag);
+int speedscope_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		     FILE *out, struct diag *diag);
 
 #endif

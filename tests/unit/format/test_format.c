@@ -33,6 +33,9 @@ Test(format, of_file)
 	assert_of_file("/tmp/a.b/out.pstats", "pstats");
 	assert_of_file("out.prof", "pstats");
 	assert_of_file("out.json", "json");
+	assert_of_file("out.speedscope.json", "speedscope");
+	assert_of_file("out.folded", "collapsed");
+	assert_of_file("out.callgrind", "callgrind");
 	assert_of_file("out", NULL);
 	assert_of_file("", NULL);
 	assert_of_file(".json", NULL);

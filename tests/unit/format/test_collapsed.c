@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Collapsed stacks: one line per context, times that add up, frames that stay one frame. */
+#include <inttypes.h>
+
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+
+/* The part after the comments. */
+static const char *stacks(const char *report)
+{
+	while (*report == '#')
+		report = strchr(report, '\n') + 1;
+	return report;
+}
+
+Test(collapsed, one_line_per_context_with_own_time)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("main app.py:1 1 1000\n  f b.py:10 3 0 2500\n    f b.py:10 2 500\n"
+			       "thread 42 43 worker\nmain app.py:1 1 7\n");
+	struct format_opts o = {0};
+	_cleanup_free_ char *cpu = report_new("collapsed", s, &o, NULL);
+	_cleanup_free_ char *wall = NULL, *one = NULL;
+
+	cr_assert_str_eq(stacks(cpu),
+			 "MainThread (42);main (app.py:1) 1000\n"
+			 "MainThread (42);main (app.py:1);f (b.py:10);f (b.py:10) 500\n"
+			 "worker (43);main (app.py:1) 7\n");
+	o.clock = SNAPSHOT_WALL;
+	wall = report_new("collapsed", s, &o, NULL);
+	cr_assert(strstr(wall, "MainThread (42);main (app.py:1);f (b.py:10) 2500\n"));
+	o.filter.tid = 43;
+	one = report_new("collapsed", s, &o, NULL);
+	cr_assert_str_eq(stacks(one), "worker (43);main (app.py:1) 7\n");
+}
+
+Test(collapsed, comments_are_no_stacks)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n");
+	struct format_opts o = {0};
+	_cleanup_free_ char *report = NULL;
+
+	s->targets[0].cmdline = "python -m app 8080";
+	report = report_new("collapsed", s, &o, NULL);
+	cr_assert(strstr(report, "# command: \"python -m app 8080\"\n"));
+	for (const char *p = report; *p; p = strchr(p, '\n') + 1)
+		cr_assert(*p == '#' && strchr(p, '\n')[-1] == '"', "%s", p);
+}
+
+Test(collapsed, several_processes_are_told_apart)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(
+		"thread 42 42 Main\nmain a.py:1 1 5\nthread 77 77 Main\nmain a.py:1 1 6\n");
+	struct format_opts o = {0};
+	_cleanup_free_ char *report = report_new("collapsed", s, &o, NULL);
+
+	cr_assert_str_eq(stacks(report), "process 42;Main (42);main (a.py:1) 5\n"
+					 "process 77;Main (77);main (a.py:1) 6\n");
+}
+
+Test(collapsed, hostile_names_stay_one_frame)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
+	struct format_opts o = {0};
+	size_t size, lines = 0, total = 0;
+	_cleanup_free_ char *report = report_new("collapsed", s, &o, &size);
+
+	cr_assert(report_harmless(report, size), "%s", report);
+	for (const char *p = stacks(report); *p; p = strchr(p, '\n') + 1) {
+		size_t frames = 1;
+
+		for (const char *q = p; *q != '\n'; q++)
+			frames += *q == ';';
+		/* Every function calls the next; the last two have the same caller. */
+		lines++;
+		cr_assert_eq(frames, lines == 22 ? 22 : lines + 1);
+	}
+	cr_assert_eq(lines, 22);
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		total += s->nodes[i].self[SNAPSHOT_CPU];
+	for (const char *p = stacks(report), *end; (end = strchr(p, '\n')); p = end + 1) {
+		const char *blank = memrchr(p, ' ', (size_t)(end - p));
+
+		total -= strtoull(blank + 1, NULL, 10);
+	}
+	cr_assert_eq(total, 0);
+	free(TAKE_PTR(report));
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
