@@ -14,7 +14,8 @@
 
 /*
  * The clock is for formats that hold one clock's figures. Sorting and restrictions are for those
- * that print a table; others check that they are valid and ignore them. The filter is for all.
+ * that hold a table, text and pstats; others check that they are valid and ignore them. The filter
+ * is for all.
  */
 struct format_opts {
 	enum snapshot_clock clock;

@@ -11,13 +11,15 @@
  * marshal.load() reads one object and leaves the rest of the file alone. The second object is the
  * same dictionary that heads the JSON format; a second marshal.load() on the open file returns it.
  *
+ * Restrictions leave out functions, though not as callers of others. The order is the reader's.
+ *
  * As with cProfile, a profile without any function cannot be loaded: pstats refuses it.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "format/provenance.h"
-#include "format/table.h"
+#include "format/selection.h"
 #include "format/writers.h"
 
 /* Since 3.4 an object with this flag gets the next number and can be referred to by it. */
@@ -186,6 +188,21 @@ static void put_json(FILE *out, json_t *value)
 	}
 }
 
+/* Keep what is selected. Without restrictions that is everything, and sorting it no use. */
+static int restrict_rows(struct table *t, const struct format_opts *o, struct diag *diag)
+{
+	_cleanup_(selection_deinit) struct selection rows = {0};
+	int err = o->nrestrict ? selection_init(&rows, t, o, diag) : 0;
+
+	if (err < 0 || !o->nrestrict)
+		return err;
+	for (size_t i = 0; i < t->nrows; i++)
+		t->rows[i].listed = false;
+	for (size_t i = 0; i < rows.n; i++)
+		t->rows[rows.order[i]].listed = true;
+	return 0;
+}
+
 int pstats_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		 FILE *out, struct diag *diag)
 {
@@ -196,7 +213,8 @@ int pstats_write(const struct snapshot *s, const struct view *v, const struct fo
 	json_t *provenance;
 	int err = table_build(v, o->clock, &t);
 
-	(void)diag;
+	if (!err)
+		err = restrict_rows(t, o, diag);
 	if (err < 0)
 		return err;
 	m.refs = refs = malloc((t->nrows + 1) * sizeof(*refs));

@@ -4,13 +4,11 @@
  * go on working; below it, where the figures come from. Two departures, both for hostile names:
  * what could harm a terminal is escaped, and the middle of absurdly long names is left out.
  */
-#include <errno.h>
 #include <inttypes.h>
 
 #include "format/names.h"
 #include "format/provenance.h"
-#include "format/restrict.h"
-#include "format/sort.h"
+#include "format/selection.h"
 #include "format/writers.h"
 
 #define PROVENANCE_COLUMNS 400
@@ -58,49 +56,17 @@ static void print_row(const struct table_row *r, FILE *out)
 }
 
 /* With no row left pstats says nothing at all, not even why. */
-static void print_rows(const struct table *t, const struct sort *sort, const char *notes,
-		       const uint32_t *order, size_t n, FILE *out)
+static void print_rows(const struct table *t, const struct selection *rows, FILE *out)
 {
-	if (!n)
+	if (!rows->n)
 		return;
 	fputs("   Ordered by: ", out);
-	sort_print_title(sort, out);
-	fprintf(out, "\n%s\n", notes);
+	sort_print_title(&rows->sort, out);
+	fprintf(out, "\n%s\n", rows->notes);
 	fputs("   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n", out);
-	for (size_t i = 0; i < n; i++)
-		print_row(&t->rows[order[i]], out);
+	for (size_t i = 0; i < rows->n; i++)
+		print_row(&t->rows[rows->order[i]], out);
 	fputs("\n\n", out);
-}
-
-static int print_table(const struct table *t, const struct format_opts *o, FILE *out,
-		       struct diag *diag)
-{
-	_cleanup_(restrictions_freep) struct restrictions *restrictions = NULL;
-	_cleanup_free_ uint32_t *order = NULL;
-	_cleanup_free_ char *notes = NULL;
-	size_t n = 0, notes_size;
-	struct sort sort;
-	FILE *stream;
-	int err;
-
-	err = sort_parse(o->sort, &sort, diag);
-	if (!err)
-		err = restrictions_parse(o->restrict_, o->nrestrict, &restrictions, diag);
-	if (!err)
-		err = sort_rows(&sort, o->reverse, t, &order, &n);
-	if (err < 0)
-		return err;
-	stream = open_memstream(&notes, &notes_size);
-	if (!stream)
-		return -ENOMEM;
-	err = restrictions_apply(restrictions, t, order, &n, stream, diag);
-	if (fclose(stream) != 0 && !err)
-		err = -ENOMEM;
-	if (err < 0)
-		return err;
-	print_head(t, out);
-	print_rows(t, &sort, notes, order, n, out);
-	return 0;
 }
 
 static void print_line(void *ctx, const char *label, const char *value)
@@ -115,12 +81,15 @@ static void print_line(void *ctx, const char *label, const char *value)
 int text_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	       FILE *out, struct diag *diag)
 {
+	_cleanup_(selection_deinit) struct selection rows = {0};
 	_cleanup_(table_freep) struct table *t = NULL;
 	int err = table_build(v, o->clock, &t);
 
 	if (!err)
-		err = print_table(t, o, out, diag);
-	if (!err)
-		err = provenance_lines(s, o, print_line, out);
-	return err;
+		err = selection_init(&rows, t, o, diag);
+	if (err < 0)
+		return err;
+	print_head(t, out);
+	print_rows(t, &rows, out);
+	return provenance_lines(s, o, print_line, out);
 }

@@ -11,8 +11,6 @@
 #include "base/cleanup.h"
 #include "harness/test.h"
 
-extern char **environ;
-
 static char *read_all(FILE *f)
 {
 	char *ret;

@@ -54,6 +54,20 @@ Test(pstats, loads_with_callers)
 	check_no_leaks();
 }
 
+Test(pstats, restrictions_leave_out_functions)
+{
+	static const char *const restrictions[] = {"py", "1"};
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	struct format_opts o = {.sort = "calls", .restrict_ = restrictions, .nrestrict = 2};
+	char *dir = temp_dir_new();
+
+	report_save("pstats", s, &o, dir, "profile");
+	run_everywhere(LOAD "print(list(st.stats), sorted(list(st.stats.values())[0][4]))\n", dir,
+		       "[('/srv/lib.py', 10, 'f')] "
+		       "[('/srv/lib.py', 10, 'f'), ('app.py', 1, 'main')]\n");
+	temp_dir_remove(dir);
+}
+
 Test(pstats, every_method_of_stats_works)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);

@@ -271,6 +271,7 @@ static json_t *save_case(const char *dir, unsigned int number)
 	snprintf(file, sizeof(file), "%s.txt", name);
 	report_save("text", s, &o, dir, file);
 	snprintf(file, sizeof(file), "%s.pstats", name);
+	o.nrestrict = 0;
 	report_save("pstats", s, &o, dir, file);
 	return json_pack("{s:s, s:s, s:b, s:o}", "name", name, "sort", sort, "reverse", o.reverse,
 			 "restrict", list);
