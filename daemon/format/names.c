@@ -150,7 +150,9 @@ void name_putc(FILE *out, uint32_t cp)
 {
 	char buf[4];
 
-	if (!IN_RANGES(harmful, cp))
+	if (cp >= 0x20 && cp < 0x7f)
+		fputc((int)cp, out);
+	else if (!IN_RANGES(harmful, cp))
 		fwrite(buf, 1, utf8_put(buf, cp), out);
 	else if (cp < 0x80)
 		fprintf(out, "\\x%02" PRIx32, cp);
