@@ -244,7 +244,7 @@ static int sim_node_of(const struct sim *s, const struct snapshot *snap, uint32_
 
 	if (n->parent != SNAPSHOT_NONE) {
 		parent = sim_node_of(s, snap, n->parent);
-		func = atoi(snap->funcs[n->func].name + 1);
+		func = (int)strtol(snap->funcs[n->func].name + 1, NULL, 10);
 	}
 	for (int k = 0; k < s->nodes; k++)
 		if (s->node[k].parent == parent && s->node[k].func == func &&

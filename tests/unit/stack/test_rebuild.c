@@ -296,6 +296,14 @@ Test(rebuild, chain_never_finished)
 	       "  f 0 1/1\n");
 }
 
+/* The first part went stale with the call; the second alone is of no use. */
+Test(rebuild, chain_broken_by_a_call)
+{
+	expect("T1 +0 chain more 4=h 3=h; T1 enter 7 g 3; T1 +1 chain 1=f; T1 +1 leave 7",
+	       "T1 2/2\n"
+	       "  g 1 2/2\n");
+}
+
 Test(rebuild, loss_and_resync)
 {
 	expect("T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 2\n"
@@ -330,6 +338,17 @@ Test(rebuild, resync_cpu)
 	       "  outside 5/5\n"
 	       "  (lost) 0 30/100\n"
 	       "  f 1 15/25\n"
+	       "! resyncs 1\n");
+}
+
+/* A gap gets its share once. */
+Test(rebuild, resync_cpu_is_told_once)
+{
+	expect("T1 enter 1 f; T1 +10 out 1010; T1 +10 in 1010\n"
+	       "T1 +100 chain resync 1=f; T1 +5 out 1045; T1 +10 in 1045; T1 +5 out 1055",
+	       "T1 50/140\n"
+	       "  (lost) 0 30/100\n"
+	       "  f 1 20/40 *1\n"
 	       "! resyncs 1\n");
 }
 
@@ -444,6 +463,15 @@ Test(time, switches_lost)
 	       "    g 1 5/5\n");
 }
 
+/* An account that went far back is another one: adopted. */
+Test(time, account_starts_anew)
+{
+	expect("T1 enter 1 f; T1 +5 out 10000000; T1 +5 in 10000000; T1 +5 out 5; T1 +5 in 5; T1 "
+	       "+5 out 10",
+	       "T1 10/25\n"
+	       "  f 1 10/25 *1\n");
+}
+
 Test(time, goes_back)
 {
 	struct event_script *es = event_script_new(NULL);
@@ -504,6 +532,16 @@ Test(seed, switches_take_over)
 	       "  main 0 20/125 *1\n");
 }
 
+/* The OS's account lags behind by up to a tick: what the first switch adds beyond reason is
+ * adopted. */
+Test(seed, account_lags)
+{
+	expect("begin; T1 +10 seed blocked 700 1=main; T1 +90 in 5000700; T1 +20 out 5000720; T1 "
+	       "+10 in 5000720",
+	       "T1 120/130\n"
+	       "  main 0 120/130 *1\n");
+}
+
 Test(seed, older_than_the_chain)
 {
 	expect("begin; T1 +10 seed blocked 700 2=g 1=main; T1 +50 chain 2=g 1=main; T1 +0 enter 3 "
@@ -558,6 +596,13 @@ Test(window, stop_and_start)
 	       "    g 2 6/6\n");
 }
 
+Test(window, first_event_of_the_next_is_a_call)
+{
+	expect("begin; T1 enter 1 f; +5 end; +1000 begin; T1 +5 enter 1 f; T1 +1 leave 1",
+	       "T1 6/6\n"
+	       "  f 2 6/6\n");
+}
+
 Test(window, nothing_is_running_after_the_end)
 {
 	expect("begin; T1 enter 1 f; +5 end; +1000 wait; T1 +1 enter 1 f; T1 +1 in; T1 +1 exit",
@@ -579,10 +624,10 @@ Test(clear, with_switches_and_greenlets)
 {
 	expect("T1 enter 1 f; T1 +5 out 900; T1 +5 in 900; T1 +5 enter 0x101 g; T1 +5 enter 0x102 "
 	       "h 0x101\n"
-	       "+1 clear; T1 +5 leave 1; T1 +5 leave 0x102; T1 +7 out 928",
-	       "T1 17/17\n"
+	       "+1 clear; T1 +5 leave 1; T1 +5 leave 0x102; T1 +7 out 926",
+	       "T1 15/17\n"
 	       "  outside 5/5\n"
-	       "  g 0 7/7 *1\n"
+	       "  g 0 5/7 *1\n"
 	       "    h 0 5/5\n"
 	       "! switches 2\n");
 }
@@ -617,6 +662,23 @@ Test(caps, depth_in_flight)
 		"  f 1 1/1 *1\n"
 		"    g 1 1/1 *1\n"
 		"! truncated 2\n");
+	check_no_leaks();
+}
+
+Test(caps, resync_ends_the_overflow)
+{
+	const struct profile_limits limits = {.depth = 2};
+
+	expect_limited(&limits,
+		       "T1 enter 1 f; T1 enter 2 g 1; T1 +1 enter 3 h 2; T1 +2 chain resync 2=g "
+		       "1=f; +1 wait",
+		       "T1 4/4\n"
+		       "  (truncated) 1 0/0\n"
+		       "  (lost) 0 2/2\n"
+		       "  f 1 0/0 *1\n"
+		       "    g 1 2/2 *1\n"
+		       "! resyncs 1\n"
+		       "! truncated 1\n");
 	check_no_leaks();
 }
 
