@@ -14,8 +14,8 @@
 const char *render_count(uint64_t v, int width, char *out, size_t size)
 {
 	static const char units[] = "kMGTPE";
-	double d = (double)v;
-	int unit = -1;
+	double d = (double)v / 1000;
+	int unit = 0;
 
 	if (snprintf(out, size, "%" PRIu64, v) <= width)
 		return out;

@@ -20,8 +20,8 @@ struct diag {
 };
 
 /* Set the diagnosis (unless one is set already) and return err, which must be negative. */
-int diag_set(struct diag *diag, int err, enum pyp_exit exit, const char *hint, const char *fmt,
-	     ...) __attribute__((format(printf, 5, 6)));
+int diag_set(struct diag *diag, int err, enum pyp_exit exit, const char *hint, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
 
 /*
  * Same from an errno value (positive): ": strerror" is added to the message, the exit code and a

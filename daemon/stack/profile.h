@@ -22,10 +22,10 @@ struct profile;
 
 /* Hard caps; 0 means the default in parentheses. What does not fit is summed in "(truncated)". */
 struct profile_limits {
-	uint32_t nodes;	      /* (4 Mi) */
-	uint32_t funcs;	      /* (1 Mi) */
-	uint32_t threads;     /* (65536) alive and dead together */
-	uint32_t depth;	      /* (65536) frames per stack */
+	uint32_t nodes;	       /* (4 Mi) */
+	uint32_t funcs;	       /* (1 Mi) */
+	uint32_t threads;      /* (65536) alive and dead together */
+	uint32_t depth;	       /* (65536) frames per stack */
 	uint64_t string_bytes; /* (256 MiB) */
 };
 

@@ -32,7 +32,7 @@ struct view {
 	const struct snapshot *snapshot; /* borrowed */
 	struct view_row *rows;		 /* functions that were called or have time */
 	size_t nrows;
-	struct view_edge *edges;	 /* sorted by callee, then caller */
+	struct view_edge *edges; /* sorted by callee, then caller */
 	size_t nedges;
 	uint64_t ncalls, pcalls;	 /* totals over rows */
 	uint64_t total[SNAPSHOT_CLOCKS]; /* sum of tot over rows */
