@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Comparing call counts: see counts.h. */
+#include "harness/counts.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+
+#include "harness/test.h"
+#include "stats/view.h"
+
+struct row {
+	const char *file, *name;
+	int64_t line;
+	uint64_t n[2][2]; /* [ours, cProfile's][ncalls, pcalls] */
+};
+
+struct rows {
+	struct row *v;
+	size_t n, cap;
+};
+
+enum { OURS, THEIRS };
+
+/* As compare.py's outside(). */
+static bool outside(const char *file, const char *name)
+{
+	const char *base = strrchr(file, '/');
+
+	base = base ? base + 1 : file;
+	if (strcmp(base, "proto.py") == 0)
+		return strcmp(name, "measured") != 0 && strcmp(name, "thread_main") != 0;
+	return strcmp(base, "run.py") == 0;
+}
+
+static void add(struct rows *r, int whose, struct row row, uint64_t ncalls, uint64_t pcalls)
+{
+	if (outside(row.file, row.name))
+		return;
+	if (r->n == r->cap) {
+		r->cap = r->cap ? 2 * r->cap : 256;
+		r->v = reallocarray(r->v, r->cap, sizeof(*r->v));
+		cr_assert(r->v);
+	}
+	row.n[whose][0] = ncalls;
+	row.n[whose][1] = pcalls;
+	r->v[r->n++] = row;
+}
+
+static void add_ours(struct rows *r, const struct view *v)
+{
+	for (size_t i = 0; i < v->nrows; i++) {
+		const struct view_row *vr = &v->rows[i];
+		const struct snapshot_func *f = &v->snapshot->funcs[vr->func];
+
+		if (f->pseudo || !vr->ncalls)
+			continue;
+		add(r, OURS, (struct row){f->filename, f->name, f->firstlineno, {{0}}}, vr->ncalls,
+		    vr->pcalls);
+	}
+}
+
+static void add_theirs(struct rows *r, const json_t *list)
+{
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach(list, i, e)
+	{
+		const char *file = NULL, *name = NULL;
+		json_int_t line, ncalls, pcalls;
+
+		assert_ok(json_unpack((json_t *)e, "[s, I, s, I, I]", &file, &line, &name, &ncalls,
+				      &pcalls));
+		add(r, THEIRS, (struct row){file, name, line, {{0}}}, (uint64_t)ncalls,
+		    (uint64_t)pcalls);
+	}
+}
+
+static int by_identity(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	int r = strcmp(x->file, y->file);
+
+	if (r == 0)
+		r = (x->line > y->line) - (x->line < y->line);
+	return r ? r : strcmp(x->name, y->name);
+}
+
+static struct counts judge(const struct row *row, const char *who)
+{
+	const uint64_t *ours = row->n[OURS], *theirs = row->n[THEIRS];
+	struct counts c = {.functions = 1, .calls = theirs[0]};
+
+	c.differing = memcmp(ours, theirs, sizeof(row->n[OURS])) != 0;
+	if (c.differing)
+		fprintf(stderr,
+			"  %s: %s:%" PRId64 "(%s): ours %" PRIu64 "/%" PRIu64 ", cProfile %" PRIu64
+			"/%" PRIu64 "\n",
+			who, row->file, row->line, row->name, ours[0], ours[1], theirs[0],
+			theirs[1]);
+	return c;
+}
+
+static struct counts judge_all(struct rows *r, const char *who)
+{
+	struct counts all = {0};
+
+	if (r->n)
+		qsort(r->v, r->n, sizeof(*r->v), by_identity);
+	for (size_t i = 0; i < r->n;) {
+		struct row sum = r->v[i];
+		struct counts one;
+
+		while (++i < r->n && by_identity(&sum, &r->v[i]) == 0)
+			for (int k = 0; k < 4; k++)
+				sum.n[k / 2][k % 2] += r->v[i].n[k / 2][k % 2];
+		one = judge(&sum, who);
+		all.functions += one.functions;
+		all.calls += one.calls;
+		all.differing += one.differing;
+	}
+	return all;
+}
+
+struct counts counts_compare(const struct snapshot *s, const char *cprofile_json, const char *who)
+{
+	struct view *v = NULL;
+	struct rows rows = {0};
+	struct counts ret;
+	json_t *list = json_load_file(cprofile_json, 0, NULL);
+
+	cr_assert(list && json_array_size(list), "%s: cProfile wrote nothing", who);
+	assert_ok(view_build(s, NULL, &v));
+	add_ours(&rows, v);
+	add_theirs(&rows, list);
+	ret = judge_all(&rows, who);
+	free(rows.v);
+	view_free(v);
+	json_decref(list);
+	return ret;
+}
+
+struct view_row counts_named(const struct view *v, const char *name)
+{
+	struct view_row sum = {.func = SNAPSHOT_NONE};
+
+	for (size_t i = 0; i < v->nrows; i++) {
+		const struct view_row *row = &v->rows[i];
+
+		if (strcmp(v->snapshot->funcs[row->func].name, name) != 0)
+			continue;
+		sum.func = row->func;
+		sum.ncalls += row->ncalls;
+		sum.pcalls += row->pcalls;
+		sum.inflight += row->inflight;
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+			sum.tot[c] += row->tot[c];
+			sum.cum[c] += row->cum[c];
+		}
+	}
+	return sum;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Call counts, ours beside cProfile's. A function is (filename, first line, name), as in
+ * cProfile's reports; which of run.py's and proto.py's functions are compared, proto.py says.
+ */
+#ifndef PYPROF_TESTS_HARNESS_COUNTS_H
+#define PYPROF_TESTS_HARNESS_COUNTS_H
+
+#include <stdint.h>
+
+#include "snapshot/snapshot.h"
+#include "stats/view.h"
+
+struct counts {
+	uint32_t functions; /* compared */
+	uint64_t calls;	    /* as cProfile counts them */
+	uint32_t differing; /* in ncalls or pcalls; each is printed */
+};
+
+/* Compare with what run.py --cprofile wrote. Lines printed begin with who. */
+struct counts counts_compare(const struct snapshot *s, const char *cprofile_json, const char *who);
+
+/* What a view says of the functions of that name in all: 0s if there are none. */
+struct view_row counts_named(const struct view *v, const char *name);
+
+#endif

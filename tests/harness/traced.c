@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Real targets: see traced.h. */
+#include "harness/traced.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/test.h"
+
+#define ARGS_MAX 16
+#define STEP_US	 20000u
+
+double traced_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+const char *traced_path(const char *dir, const char *name, char *out, size_t size)
+{
+	const char *top = getenv("PYPROF_TOP");
+
+	snprintf(out, size, "%s/%s/%s", top ? top : ".", dir, name);
+	return out;
+}
+
+/* Starting --------------------------------------------------------------------------------- */
+
+/* What run.py would otherwise arrange with another exec. */
+static void same_start(void)
+{
+	setenv("PYTHONHASHSEED", "0", 1);
+	setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
+	unsetenv("PYTHONASYNCIODEBUG");
+	unsetenv("PYTHONDEVMODE");
+	unsetenv("PYTHONTRACEMALLOC");
+	unsetenv("PYTHONWARNINGS");
+}
+
+static void child(const char *const *argv, int in, int out, pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(126);
+	dup2(in, 0);
+	dup2(out, 1);
+	same_start();
+	execv(argv[0], (char *const *)argv);
+	_exit(127);
+}
+
+static int on_said(sd_event_source *source, int fd, uint32_t revents, void *ctx)
+{
+	struct traced *t = ctx;
+	ssize_t n;
+
+	(void)revents;
+	cr_assert(t->nsaid < sizeof(t->said) - 1, "the target says too much");
+	n = read(fd, t->said + t->nsaid, sizeof(t->said) - 1 - t->nsaid);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	t->silent = n <= 0;
+	if (t->silent)
+		sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	else
+		t->nsaid += (size_t)n;
+	t->said[t->nsaid] = '\0';
+	return 0;
+}
+
+static void spawn(struct traced *t, const char *const *argv)
+{
+	int in[2], out[2];
+	pid_t parent = getpid();
+
+	/* A target that has died must not take the test with it. */
+	signal(SIGPIPE, SIG_IGN);
+	assert_ok(pipe2(in, O_CLOEXEC));
+	assert_ok(pipe2(out, O_CLOEXEC));
+	t->pid = fork();
+	cr_assert(t->pid >= 0);
+	if (t->pid == 0)
+		child(argv, in[0], out[1], parent);
+	close(in[0]);
+	close(out[1]);
+	t->in = in[1];
+	t->out = out[0];
+	assert_ok(fcntl(t->out, F_SETFL, O_NONBLOCK));
+}
+
+void traced_start(struct traced *t, const char *exe, const char *script, ...)
+{
+	const char *argv[ARGS_MAX + 3];
+	char path[512];
+	size_t n = 2;
+	va_list ap;
+
+	*t = (struct traced){.in = -1, .out = -1};
+	argv[0] = exe;
+	argv[1] = traced_path("tests/targets", script, path, sizeof(path));
+	va_start(ap, script);
+	while ((argv[n] = va_arg(ap, const char *)))
+		cr_assert(++n < ARGS_MAX + 2);
+	va_end(ap);
+	spawn(t, argv);
+	cr_assert(sd_event_new(&t->event) >= 0);
+	cr_assert(sd_event_add_io(t->event, &t->source, t->out, EPOLLIN, on_said, t) >= 0);
+}
+
+/* Waiting ---------------------------------------------------------------------------------- */
+
+static void step(struct traced *t)
+{
+	cr_assert(sd_event_run(t->event, STEP_US) >= 0);
+}
+
+void traced_until(struct traced *t, traced_cond cond, void *ctx, const char *what)
+{
+	double end = traced_seconds() + TRACED_DEADLINE;
+
+	while (!cond(t, ctx)) {
+		cr_assert(traced_seconds() < end, "waited %u s for %s; the target said \"%s\"",
+			  TRACED_DEADLINE, what, t->said);
+		step(t);
+	}
+}
+
+void traced_run(struct traced *t, unsigned int ms)
+{
+	double end = traced_seconds() + ms / 1e3;
+
+	while (traced_seconds() < end)
+		step(t);
+}
+
+static void keep_result(struct traced *t, const char *line)
+{
+	if (strncmp(line, "result ", 7) == 0)
+		snprintf(t->result, sizeof(t->result), "%s", line + 7);
+}
+
+struct wanted {
+	const char *word;
+	bool prefix;
+	char *line; /* what came */
+	size_t size;
+};
+
+static bool fits(const struct wanted *w, const char *line)
+{
+	size_t n = strlen(w->word);
+
+	return strncmp(line, w->word, n) == 0 && line[n] == (w->prefix ? ' ' : '\0');
+}
+
+/* Take lines until one fits. */
+static bool has_said(struct traced *t, void *ctx)
+{
+	struct wanted *w = ctx;
+	char *end;
+
+	while ((end = memchr(t->said, '\n', t->nsaid))) {
+		size_t n = (size_t)(end - t->said) + 1;
+		bool found;
+
+		*end = '\0';
+		keep_result(t, t->said);
+		found = fits(w, t->said);
+		if (found && w->line)
+			snprintf(w->line, w->size, "%s", t->said + strlen(w->word) + 1);
+		memmove(t->said, t->said + n, t->nsaid - n + 1);
+		t->nsaid -= n;
+		if (found)
+			return true;
+	}
+	cr_assert(!t->silent, "the target ended before it said \"%s\"", w->word);
+	return false;
+}
+
+void traced_expect(struct traced *t, const char *line)
+{
+	struct wanted w = {.word = line};
+
+	traced_until(t, has_said, &w, line);
+}
+
+const char *traced_answer(struct traced *t, const char *word)
+{
+	static char line[4096];
+	struct wanted w = {.word = word, .prefix = true, .line = line, .size = sizeof(line)};
+
+	traced_until(t, has_said, &w, word);
+	return line;
+}
+
+void traced_go(struct traced *t)
+{
+	cr_assert(write(t->in, "\n", 1) == 1, "the target has gone: %s", strerror(errno));
+}
+
+void traced_close(struct traced *t)
+{
+	if (t->in >= 0)
+		close(t->in);
+	t->in = -1;
+}
+
+/* Tracing ---------------------------------------------------------------------------------- */
+
+static void on_end(void *ctx, pid_t pid)
+{
+	struct traced *t = ctx;
+
+	(void)pid;
+	t->ended++;
+}
+
+int traced_try_attach(struct traced *t, struct diag *diag)
+{
+	const struct session_opts opts = {.clock = SNAPSHOT_CPU, .on_end = on_end, .ctx = t};
+
+	if (!t->sessions)
+		assert_diag_ok(sessions_new(t->event, &opts, &t->sessions, diag), diag);
+	return sessions_attach(t->sessions, t->pid, true, diag);
+}
+
+void traced_attach(struct traced *t)
+{
+	struct diag diag = {0};
+
+	assert_diag_ok(traced_try_attach(t, &diag), &diag);
+}
+
+struct snapshot *traced_snapshot(struct traced *t)
+{
+	struct snapshot *s = NULL;
+	struct diag diag = {0};
+
+	assert_diag_ok(sessions_snapshot(t->sessions, 0, &s, &diag), &diag);
+	cr_assert(snapshot_valid(s));
+	return s;
+}
+
+struct session_status traced_status(struct traced *t)
+{
+	struct session_status status;
+
+	cr_assert(sessions_count(t->sessions) == 1);
+	sessions_status(t->sessions, 0, &status);
+	return status;
+}
+
+static bool is_zero(const char *who, const char *what, uint64_t n)
+{
+	if (n)
+		fprintf(stderr, "  %s: %s %" PRIu64 ", not 0\n", who, what, n);
+	return n == 0;
+}
+
+bool traced_is_exact(const struct snapshot *s, const char *who)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < s->ntargets; i++) {
+		const struct snapshot_target *t = &s->targets[i];
+
+		ok &= is_zero(who, "unmatched", t->unmatched);
+		ok &= is_zero(who, "resyncs", t->resyncs);
+		ok &= is_zero(who, "truncated", t->truncated);
+		ok &= is_zero(who, "decode_errors", t->decode_errors);
+#define PYP_X(name, text)                                                                          \
+	if (PYP_CNT_##name != PYP_CNT_fault_string)                                                \
+		ok &= is_zero(who, #name, t->counters[PYP_CNT_##name]);
+		PYP_COUNTERS(PYP_X)
+#undef PYP_X
+	}
+	if (!snapshot_exact(s))
+		fprintf(stderr, "  %s: the snapshot says it is not exact\n", who);
+	return ok && snapshot_exact(s);
+}
+
+/* Ending ----------------------------------------------------------------------------------- */
+
+struct ending {
+	int status;
+};
+
+static bool has_ended(struct traced *t, void *ctx)
+{
+	struct ending *e = ctx;
+	pid_t r = waitpid(t->pid, &e->status, WNOHANG);
+
+	cr_assert(r >= 0, "waitpid: %s", strerror(errno));
+	return r == t->pid;
+}
+
+int traced_wait(struct traced *t)
+{
+	struct ending e = {0};
+
+	traced_until(t, has_ended, &e, "the target's end");
+	t->pid = 0;
+	return e.status;
+}
+
+void traced_stop(struct traced *t)
+{
+	if (t->pid > 0) {
+		kill(t->pid, SIGKILL);
+		waitpid(t->pid, NULL, 0);
+	}
+	sessions_free(t->sessions);
+	sd_event_source_disable_unref(t->source);
+	sd_event_unref(t->event);
+	traced_close(t);
+	if (t->out >= 0)
+		close(t->out);
+	*t = (struct traced){.in = -1, .out = -1};
+}
+
+void traced_finish(struct traced *t)
+{
+	int status;
+
+	traced_close(t);
+	status = traced_wait(t);
+	cr_assert(status == 0, "the target ended with wait status %#x", (unsigned int)status);
+	traced_stop(t);
+}
