@@ -34,7 +34,7 @@ class Target:
         self.process.stdin.write(b"\n")
 
     def end(self):
-        self.go()
+        self.process.stdin.close()
         if self.process.wait() != 0:
             raise SystemExit("the target ended with status %d" % self.process.returncode)
 
