@@ -73,6 +73,14 @@ static inline int core_near_stack(__u64 addr, __u64 sp)
 	return addr - sp < CORE_ENTRY_WINDOW;
 }
 
+/* The one below it is further up: behind the C code between two evaluators. */
+#define CORE_STACK_WINDOW (1u << 20)
+
+static inline int core_on_stack(__u64 addr, __u64 sp)
+{
+	return addr - sp < CORE_STACK_WINDOW;
+}
+
 /*
  * May the frame below be the interpreter's own (the __init__ shim of 3.13+)? That one has two
  * slots, so it lies within a few words below the frame, unless the frame is the first of a data

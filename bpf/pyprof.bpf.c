@@ -82,8 +82,10 @@ static __always_inline __u64 ctx_reg(struct pt_regs *ctx, __u32 reg)
 /*
  * The Python frame below a frame, 0 if there is none; `below` is what the frame calls previous.
  * Reading it costs as much as all else together, so only where it may not be the answer itself.
+ * Below an entry frame may be another one: a frame that C code had called is being cleared, and
+ * what that sets free calls Python.
  */
-__noinline __u64 caller_resolve(__u64 below, __u32 tid)
+__noinline __u64 caller_resolve(__u64 below, __u32 tid, __u64 sp)
 {
 	struct frame_head h;
 
@@ -95,7 +97,7 @@ __noinline __u64 caller_resolve(__u64 below, __u32 tid)
 		if (!h.entry && code_meet(h.code, tid) <= 0)
 			break;
 		below = h.previous;
-		if (h.entry && !layout.code_skip_flags)
+		if (h.entry && !layout.code_skip_flags && !core_on_stack(below, sp))
 			break;
 	}
 	return below;
@@ -143,7 +145,7 @@ static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 fra
 	if (entry & CORE_CODE_SKIP)
 		return 0;
 	if (!caller_is_clear(frame, caller, ctx->sp))
-		caller = caller_resolve(caller, tid);
+		caller = caller_resolve(caller, tid, ctx->sp);
 	if (!thread_cached(tid) && thread_meet(tid, PYP_COOKIE_KIND(cookie), caller))
 		return 0;
 
