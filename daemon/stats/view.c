@@ -13,19 +13,14 @@
 #include <string.h>
 
 #include "base/map.h"
-
-/* What the walk knows of one node besides the snapshot's. */
-struct walk_node {
-	uint32_t first_child, next_sibling; /* SNAPSHOT_NONE: none */
-	uint32_t edge;
-	uint64_t cum[SNAPSHOT_CLOCKS]; /* self and all below */
-};
+#include "stats/tree.h"
 
 struct walk {
 	const struct snapshot *s;
 	const struct view_filter *filter;
 	struct view *v;
-	struct walk_node *nodes;
+	struct tree *tree;
+	uint32_t *edge_of;    /* per node */
 	uint32_t *func_depth; /* times on the path, by function */
 	uint32_t *edge_depth; /* the same, by edge; grows with the edges */
 	size_t edges_cap;
@@ -34,7 +29,8 @@ struct walk {
 
 static void walk_deinit(struct walk *w)
 {
-	free(w->nodes);
+	tree_free(w->tree);
+	free(w->edge_of);
 	free(w->func_depth);
 	free(w->edge_depth);
 	map_deinit(&w->edges);
@@ -49,37 +45,11 @@ void view_free(struct view *v)
 	free(v);
 }
 
-static bool selected(const struct walk *w, uint32_t thread)
+bool view_selects(const struct view_filter *filter, const struct snapshot_thread *t)
 {
-	const struct snapshot_thread *t = &w->s->threads[thread];
-
-	if (!w->filter)
+	if (!filter)
 		return true;
-	return (!w->filter->pid || w->filter->pid == t->pid) &&
-	       (!w->filter->tid || w->filter->tid == t->tid);
-}
-
-/* Children lists and sums. Parents come first, so backwards every node comes after its children. */
-static void link_nodes(struct walk *w)
-{
-	for (uint32_t i = 0; i < w->s->nnodes; i++) {
-		w->nodes[i].first_child = SNAPSHOT_NONE;
-		w->nodes[i].next_sibling = SNAPSHOT_NONE;
-	}
-	for (uint32_t i = w->s->nnodes; i-- > 0;) {
-		const struct snapshot_node *n = &w->s->nodes[i];
-		struct walk_node *wn = &w->nodes[i], *parent;
-
-		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
-			wn->cum[c] += n->self[c];
-		if (n->parent == SNAPSHOT_NONE)
-			continue;
-		parent = &w->nodes[n->parent];
-		wn->next_sibling = parent->first_child;
-		parent->first_child = i;
-		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
-			parent->cum[c] += wn->cum[c];
-	}
+	return (!filter->pid || filter->pid == t->pid) && (!filter->tid || filter->tid == t->tid);
 }
 
 static int reserve_edge(struct walk *w)
@@ -153,65 +123,45 @@ static void add_to_edge(struct view_edge *e, const struct snapshot_node *n, cons
 	}
 }
 
-static int node_enter(struct walk *w, uint32_t i)
+static int node_enter(void *ctx, uint32_t i)
 {
+	struct walk *w = ctx;
 	const struct snapshot_node *n = &w->s->nodes[i];
-	struct walk_node *wn = &w->nodes[i];
+	const uint64_t *cum = w->tree->nodes[i].cum;
+	uint32_t edge;
 	int err;
 
 	if (n->parent == SNAPSHOT_NONE)
 		return 0;
-	err = find_edge(w, w->s->nodes[n->parent].func, n->func, &wn->edge);
+	err = find_edge(w, w->s->nodes[n->parent].func, n->func, &edge);
 	if (err)
 		return err;
-	add_to_row(&w->v->rows[n->func], n, wn->cum, w->func_depth[n->func]++ == 0);
-	add_to_edge(&w->v->edges[wn->edge], n, wn->cum, w->edge_depth[wn->edge]++ == 0);
+	w->edge_of[i] = edge;
+	add_to_row(&w->v->rows[n->func], n, cum, w->func_depth[n->func]++ == 0);
+	add_to_edge(&w->v->edges[edge], n, cum, w->edge_depth[edge]++ == 0);
 	return 0;
 }
 
-static void node_leave(struct walk *w, uint32_t i)
+static void node_leave(void *ctx, uint32_t i)
 {
+	struct walk *w = ctx;
 	const struct snapshot_node *n = &w->s->nodes[i];
 
 	if (n->parent == SNAPSHOT_NONE)
 		return;
 	w->func_depth[n->func]--;
-	w->edge_depth[w->nodes[i].edge]--;
-}
-
-static int walk_tree(struct walk *w, uint32_t root)
-{
-	uint32_t i = root;
-
-	for (;;) {
-		int err = node_enter(w, i);
-
-		if (err)
-			return err;
-		if (w->nodes[i].first_child != SNAPSHOT_NONE) {
-			i = w->nodes[i].first_child;
-			continue;
-		}
-		node_leave(w, i);
-		while (i != root && w->nodes[i].next_sibling == SNAPSHOT_NONE) {
-			i = w->s->nodes[i].parent;
-			node_leave(w, i);
-		}
-		if (i == root)
-			return 0;
-		i = w->nodes[i].next_sibling;
-	}
+	w->edge_depth[w->edge_of[i]]--;
 }
 
 static int walk_threads(struct walk *w)
 {
-	for (uint32_t t = 0; t < w->s->nthreads; t++) {
-		int err = selected(w, t) ? walk_tree(w, w->s->threads[t].root) : 0;
+	const struct tree_visitor visitor = {node_enter, node_leave, w};
+	int err = 0;
 
-		if (err)
-			return err;
-	}
-	return 0;
+	for (uint32_t t = 0; t < w->s->nthreads && !err; t++)
+		if (view_selects(w->filter, &w->s->threads[t]))
+			err = tree_walk(w->tree, w->s->threads[t].root, &visitor);
+	return err;
 }
 
 static int walk_init(struct walk *w)
@@ -219,15 +169,14 @@ static int walk_init(struct walk *w)
 	const struct snapshot *s = w->s;
 
 	/* calloc(0) may be NULL: ask for one more. */
-	w->nodes = calloc((size_t)s->nnodes + 1, sizeof(*w->nodes));
+	w->edge_of = calloc((size_t)s->nnodes + 1, sizeof(*w->edge_of));
 	w->func_depth = calloc((size_t)s->nfuncs + 1, sizeof(*w->func_depth));
 	w->v->rows = calloc((size_t)s->nfuncs + 1, sizeof(*w->v->rows));
-	if (!w->nodes || !w->func_depth || !w->v->rows)
+	if (!w->edge_of || !w->func_depth || !w->v->rows)
 		return -ENOMEM;
 	for (uint32_t f = 0; f < s->nfuncs; f++)
 		w->v->rows[f] = (struct view_row){.func = f, .min = {UINT64_MAX, UINT64_MAX}};
-	link_nodes(w);
-	return 0;
+	return tree_build(s, &w->tree);
 }
 
 static bool row_used(const struct view_row *r)

@@ -43,6 +43,9 @@ struct view_filter {
 	uint32_t tid; /* 0: all */
 };
 
+/* Is the thread one of those that a filter (NULL: all) selects? */
+bool view_selects(const struct view_filter *filter, const struct snapshot_thread *t);
+
 int view_build(const struct snapshot *s, const struct view_filter *filter, struct view **ret);
 void view_free(struct view *v);
 DEFINE_FREEP(struct view, view_free)
