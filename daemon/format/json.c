@@ -91,7 +91,7 @@ static int put_threads(struct writer *w)
 	for (uint32_t i = 0; i < w->s->nthreads; i++) {
 		const struct snapshot_thread *t = &w->s->threads[i];
 
-		if (!provenance_selects(w->filter, t))
+		if (!view_selects(w->filter, t))
 			continue;
 		w->thread_at[i] = n++;
 		next(w, &first);

@@ -146,6 +146,13 @@ char *name_std(const char *file, int32_t line, const char *name)
 	return ret;
 }
 
+const char *name_of_func(const struct snapshot_func *f)
+{
+	if (f->qualname && f->qualname[0])
+		return f->qualname;
+	return f->name && f->name[0] ? f->name : "<unknown>";
+}
+
 void name_putc(FILE *out, uint32_t cp)
 {
 	char buf[4];
@@ -180,6 +187,18 @@ void name_print(FILE *out, const char *s, size_t columns)
 		if (n > columns && i == head)
 			fputs("...", out);
 		if (i < head || i >= tail)
+			name_putc(out, cp);
+	}
+}
+
+void name_print_escape(FILE *out, const char *s, const char *also)
+{
+	uint32_t cp;
+
+	while (s && (cp = utf8_next(&s))) {
+		if (cp < 0x80 && strchr(also, (int)cp))
+			fprintf(out, "\\x%02" PRIx32, cp);
+		else
 			name_putc(out, cp);
 	}
 }

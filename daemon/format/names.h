@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "snapshot/snapshot.h"
+
 /* How many characters of a name a line of text shows; the middle of longer ones is left out. */
 #define NAME_COLUMNS 1000
 
@@ -32,11 +34,18 @@ char *name_normal(const char *s, enum name_surrogates surrogates);
 /* pstats' name for a function: `file:line(name)`, or `{name}` for cProfile's built-ins. OOM: NULL. */
 char *name_std(const char *file, int32_t line, const char *name);
 
+/* What people call a function: its qualified name where it has one. Never NULL. */
+const char *name_of_func(const struct snapshot_func *f);
+
 /* Print one code point; what is not plain text becomes \xNN or \u{…}. */
 void name_putc(FILE *out, uint32_t cp);
 
 /* Print a string like that, at most `columns` characters of it (0: all). */
 void name_print(FILE *out, const char *s, size_t columns);
+
+/* Print all of a string (NULL: nothing) like that, and the ASCII characters in `also` as \xNN as
+ * well. */
+void name_print_escape(FILE *out, const char *s, const char *also);
 
 /* Print a string as Python's repr() does. */
 void name_print_repr(FILE *out, const char *s);

@@ -70,19 +70,13 @@ uint64_t provenance_lost(const struct snapshot_target *t)
 	return t->counters[PYP_CNT_lost_events] + t->counters[PYP_CNT_fault_frame];
 }
 
-bool provenance_selects(const struct view_filter *filter, const struct snapshot_thread *t)
+bool provenance_selects(const struct snapshot *s, const struct view_filter *filter,
+			const struct snapshot_target *t)
 {
-	return (!filter->pid || filter->pid == t->pid) && (!filter->tid || filter->tid == t->tid);
-}
-
-/* Whether the filter selects a target; by thread: one that has it. */
-static bool selects(const struct snapshot *s, const struct format_opts *o,
-		    const struct snapshot_target *t)
-{
-	if (!o->filter.tid)
-		return !o->filter.pid || o->filter.pid == t->pid;
+	if (!filter->tid)
+		return !filter->pid || filter->pid == t->pid;
 	for (uint32_t i = 0; i < s->nthreads; i++)
-		if (s->threads[i].pid == t->pid && provenance_selects(&o->filter, &s->threads[i]))
+		if (s->threads[i].pid == t->pid && view_selects(filter, &s->threads[i]))
 			return true;
 	return false;
 }
@@ -90,7 +84,8 @@ static bool selects(const struct snapshot *s, const struct format_opts *o,
 static bool all_exact(const struct snapshot *s, const struct format_opts *o)
 {
 	for (uint32_t i = 0; i < s->ntargets; i++)
-		if (selects(s, o, &s->targets[i]) && !provenance_exact(s, &s->targets[i]))
+		if (provenance_selects(s, &o->filter, &s->targets[i]) &&
+		    !provenance_exact(s, &s->targets[i]))
 			return false;
 	return true;
 }
@@ -184,7 +179,7 @@ static json_t *targets_json(const struct snapshot *s, const struct format_opts *
 	bool ok = ret;
 
 	for (uint32_t i = 0; i < s->ntargets && ok; i++)
-		if (selects(s, o, &s->targets[i]))
+		if (provenance_selects(s, &o->filter, &s->targets[i]))
 			ok = json_array_append_new(ret, target_json(s, &s->targets[i])) == 0;
 	return checked(ret, ok);
 }
@@ -288,7 +283,7 @@ static void say_threads(struct lines *l, const struct snapshot_target *t)
 	for (uint32_t i = 0; i < l->s->nthreads; i++) {
 		const struct snapshot_thread *thread = &l->s->threads[i];
 
-		if (thread->pid != t->pid || !provenance_selects(&l->o->filter, thread))
+		if (thread->pid != t->pid || !view_selects(&l->o->filter, thread))
 			continue;
 		n++;
 		alive += thread->alive;
@@ -332,7 +327,7 @@ int provenance_lines(const struct snapshot *s, const struct format_opts *o, prov
 	    o->clock == SNAPSHOT_WALL ? "wall: time that passed, waiting included"
 				      : "cpu: the threads' own CPU time");
 	for (uint32_t i = 0; i < s->ntargets; i++)
-		if (selects(s, o, &s->targets[i]))
+		if (provenance_selects(s, &o->filter, &s->targets[i]))
 			say_target(&l, &s->targets[i]);
 	return l.err;
 }

@@ -22,8 +22,9 @@ bool provenance_exact(const struct snapshot *s, const struct snapshot_target *t)
 /* Calls and returns that were not counted. */
 uint64_t provenance_lost(const struct snapshot_target *t);
 
-/* Does the filter select this thread? */
-bool provenance_selects(const struct view_filter *filter, const struct snapshot_thread *t);
+/* Does the filter select this target? By thread: one that has it. For threads: view_selects. */
+bool provenance_selects(const struct snapshot *s, const struct view_filter *filter,
+			const struct snapshot_target *t);
 
 /*
  * Everything about the selected targets, for machines. `format` says what the object is part of.
