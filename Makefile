@@ -23,16 +23,18 @@ CLANG_TIDY ?= clang-tidy
 LLVM_STRIP ?= llvm-strip
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool /usr/local/sbin/bpftool) bpftool)
 PKG_CONFIG ?= pkg-config
+PROTOC_C ?= protoc-c
 CFLAGS ?= -O2 -g
 
 # What it takes, as Debian calls it ----------------------------------------------------------
 DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev libzydis-dev \
-	libmicrohttpd-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libsystemd-dev
+	libmicrohttpd-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libsystemd-dev \
+	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
-	curl python3 python3-greenlet python3-yappi
+	curl python3 python3-greenlet python3-yappi golang-go
 
 # How we compile -----------------------------------------------------------------------------
-PKGS := libbpf libelf libmicrohttpd libcurl jansson libpcre2-8 libsystemd
+PKGS := libbpf libelf libmicrohttpd libcurl jansson libpcre2-8 libsystemd libprotobuf-c zlib
 WARN := -Wall -Wextra -Wshadow -Wvla -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes \
 	-Wold-style-definition -Wpointer-arith -Wwrite-strings -Wundef -Wno-missing-field-initializers
 INC := -Iinclude -Idaemon -I$(O)/gen
@@ -84,6 +86,9 @@ TEST_SRC := $(UNIT_SRC) $(INTEGRATION_SRC) $(E2E_SRC) $(FUZZ_SRC) $(BENCH_SRC) $
 	$(wildcard tests/fuzz/driver.c)
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 SKEL := $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.skel.h)
+PROTO_SRC := $(call sources,daemon,*.proto)
+PROTO_C := $(PROTO_SRC:daemon/%.proto=$(O)/gen/%.pb-c.c)
+PROTO_O := $(PROTO_SRC:daemon/%.proto=$(O)/obj/gen/%.pb-c.o)
 HEADERS := $(call sources,bpf daemon cli include tests,*.h)
 ALL_C := daemon/main.c $(LIB_SRC) $(CLI_SRC) $(TEST_SRC)
 
@@ -129,7 +134,20 @@ $(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
 	$(call msg,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@
 
-$(O)/libpyprof.a: $(call obj,$(LIB_SRC))
+# Likewise the messages of a .proto: format/x.proto is used by format/x.c. -w: not our code.
+$(O)/obj/daemon/format/pprof.o: | $(PROTO_C)
+
+$(O)/gen/%.pb-c.c: daemon/%.proto
+	@mkdir -p $(@D)
+	$(call msg,PROTO,$@)
+	$(Q)$(PROTOC_C) -Idaemon --c_out=$(O)/gen $<
+
+$(O)/obj/gen/%.o: $(O)/gen/%.c $(O)/.flags
+	@mkdir -p $(@D)
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -w -MMD -MP -c $< -o $@
+
+$(O)/libpyprof.a: $(call obj,$(LIB_SRC)) $(PROTO_O)
 	$(call msg,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -235,7 +253,7 @@ FORMAT_FILES = $(sort $(ALL_C) $(HEADERS) $(BPF_SRC))
 MAN := packaging/pyprofd.8 packaging/pyprofctl.1
 SHELL_FILES = $(sort $(call sources,tests packaging,*.sh) $(wildcard .ci/run))
 
-$(O)/tidy/%.ok: %.c $(HEADERS) .clang-tidy | $(SKEL)
+$(O)/tidy/%.ok: %.c $(HEADERS) .clang-tidy | $(SKEL) $(PROTO_C)
 	@mkdir -p $(@D)
 	$(call msg,TIDY,$*.c)
 	$(Q)$(CLANG_TIDY) --quiet --warnings-as-errors='*' $< -- -std=gnu11 $(INC) $(DEFS) \

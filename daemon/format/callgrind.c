@@ -1,123 +1,308 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Callgrind's format, for KCachegrind and QCachegrind: own costs of every function and inclusive
- * costs of every call between two, in nanoseconds on both clocks, the one asked for first.
+ * Callgrind's profile format, for callgrind_annotate and KCachegrind: functions with their own
+ * costs and their calls, in two event columns of integer nanoseconds, the chosen clock first.
  *
- * Its readers know functions by file and name only, so a name carries its line; and they do not
- * know where in its caller a call was made, so that is the caller's first line. Files and functions
- * are numbered at first mention ("name compression"), which also keeps a name that starts with a
- * parenthesis from being read as such a number.
+ * Names carry the function's line, `name:line`, for readers tell functions apart by file and name
+ * only. Lines of calls are not known: a call stands at the first line of its function.
+ *
+ * Inclusive costs. Readers add up the calls of a function, so the calls of each function must sum
+ * up to its cumulative time: only calls that are not recursive, directly or by way of others, bring
+ * theirs; recursive ones are there with their number and no cost. A function called from outside
+ * Python has a caller as well, "(outside Python)", or its calls would not be complete. A call that
+ * was running before tracing began is written as one: after `calls=0` readers take the line that
+ * follows for the function's own cost.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
+#include "base/map.h"
+#include "base/strtab.h"
 #include "format/names.h"
 #include "format/provenance.h"
 #include "format/writers.h"
+#include "stats/tree.h"
+
+struct call {
+	uint32_t caller, callee; /* a caller outside Python is number nfuncs */
+	uint64_t n;
+	uint64_t cum[SNAPSHOT_CLOCKS];
+};
 
 struct writer {
 	const struct snapshot *s;
-	const struct view *v;
-	enum snapshot_clock first, second;
+	const struct tree *tree;
 	FILE *out;
-	bool *named; /* per function: its file and its name have been written */
+	enum snapshot_clock order[SNAPSHOT_CLOCKS];
+	uint32_t *depth; /* per function: times on the path */
+	struct call *calls;
+	size_t ncalls, cap;
+	struct map by_pair;    /* (caller, callee) → call */
+	bool *file_known;      /* per function: its names were written */
+	bool *name_known;      /* likewise */
+	const uint32_t *files; /* per function: the first one in the same file */
 };
 
-static void put_costs(struct writer *w, int32_t line, const uint64_t ns[SNAPSHOT_CLOCKS])
+static void writer_deinit(struct writer *w)
 {
-	/* Negative lines would be read as relative ones. */
-	fprintf(w->out, "%" PRId32 " %" PRIu64 " %" PRIu64 "\n", line > 0 ? line : 0, ns[w->first],
-		ns[w->second]);
+	free(w->depth);
+	free(w->calls);
+	free(w->file_known);
+	free(w->name_known);
+	map_deinit(&w->by_pair);
 }
 
-/* Every function has a file number of its own: equal names are one file to the reader all the same.
- */
-static void put_func(struct writer *w, const char *file_key, const char *func_key, uint32_t func)
+/* ---- costs ---- */
+
+static struct call *find_call(struct writer *w, uint32_t caller, uint32_t callee)
+{
+	uint64_t key = (uint64_t)caller << 32 | callee;
+	uint32_t i;
+
+	if (map_get(&w->by_pair, key, &i))
+		return &w->calls[i];
+	if (w->ncalls == w->cap) {
+		size_t cap = w->cap ? w->cap * 2 : 64;
+		struct call *calls = reallocarray(w->calls, cap, sizeof(*calls));
+
+		if (!calls)
+			return NULL;
+		w->calls = calls;
+		w->cap = cap;
+	}
+	if (map_put(&w->by_pair, key, (uint32_t)w->ncalls) < 0)
+		return NULL;
+	w->calls[w->ncalls] = (struct call){.caller = caller, .callee = callee};
+	return &w->calls[w->ncalls++];
+}
+
+static int enter(void *ctx, uint32_t node)
+{
+	struct writer *w = ctx;
+	const struct snapshot_node *n = &w->s->nodes[node];
+	struct call *call;
+	uint32_t caller;
+
+	if (n->parent == SNAPSHOT_NONE)
+		return 0;
+	caller = w->s->nodes[n->parent].func;
+	call = find_call(w, caller == SNAPSHOT_NONE ? w->s->nfuncs : caller, n->func);
+	if (!call)
+		return -ENOMEM;
+	call->n += n->calls;
+	if (w->depth[n->func]++ == 0)
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			call->cum[c] += w->tree->nodes[node].cum[c];
+	return 0;
+}
+
+static void leave(void *ctx, uint32_t node)
+{
+	struct writer *w = ctx;
+	uint32_t func = w->s->nodes[node].func;
+
+	if (func != SNAPSHOT_NONE)
+		w->depth[func]--;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct call *l = left, *r = right;
+
+	if (l->caller != r->caller)
+		return l->caller < r->caller ? -1 : 1;
+	return (l->callee > r->callee) - (l->callee < r->callee);
+}
+
+static int collect(struct writer *w, const struct view_filter *filter)
+{
+	const struct tree_visitor visitor = {enter, leave, w};
+	int err = 0;
+
+	for (uint32_t i = 0; i < w->s->nthreads && !err; i++)
+		if (view_selects(filter, &w->s->threads[i]))
+			err = tree_walk(w->tree, w->s->threads[i].root, &visitor);
+	if (!err && w->ncalls)
+		qsort(w->calls, w->ncalls, sizeof(*w->calls), compare);
+	return err;
+}
+
+/* ---- lines ---- */
+
+/* A name is never empty, nor does it begin with a blank: readers would not see it. */
+static void put_name(FILE *out, const char *name)
+{
+	if (!name || !*name)
+		fputc('?', out);
+	else
+		name_print_escape(out, name, *name == ' ' ? " " : "");
+}
+
+static const char *file_of(const struct snapshot_func *f)
+{
+	return f->pseudo ? "~" : f->filename ? f->filename : "";
+}
+
+/* A name is written once, with a number that stands for it afterwards. */
+static void put_file(struct writer *w, const char *key, uint32_t func)
+{
+	uint32_t file = func == w->s->nfuncs ? func : w->files[func];
+
+	fprintf(w->out, "%s=(%" PRIu32 ")", key, file + 1);
+	if (!w->file_known[file]) {
+		fputc(' ', w->out);
+		put_name(w->out, file == w->s->nfuncs ? "~" : file_of(&w->s->funcs[file]));
+	}
+	w->file_known[file] = true;
+	fputc('\n', w->out);
+}
+
+static void put_func(struct writer *w, const char *key, uint32_t func)
 {
 	const struct snapshot_func *f = &w->s->funcs[func];
 
-	fprintf(w->out, "%s=(%" PRIu32 ")", file_key, func + 1);
-	if (!w->named[func]) {
+	fprintf(w->out, "%s=(%" PRIu32 ")", key, func + 1);
+	if (!w->name_known[func]) {
 		fputc(' ', w->out);
-		name_print(w->out, f->pseudo || !f->filename ? "~" : f->filename, NAME_COLUMNS);
-	}
-	fprintf(w->out, "\n%s=(%" PRIu32 ")", func_key, func + 1);
-	if (!w->named[func]) {
-		fputc(' ', w->out);
-		name_print(w->out,
-			   f->qualname ? f->qualname
-			   : f->name   ? f->name
-				       : "",
-			   NAME_COLUMNS);
-		if (!f->pseudo)
+		put_name(w->out, func == w->s->nfuncs ? "(outside Python)" : name_of_func(f));
+		if (func != w->s->nfuncs && !f->pseudo)
 			fprintf(w->out, ":%" PRId32, f->firstlineno);
 	}
+	w->name_known[func] = true;
 	fputc('\n', w->out);
-	w->named[func] = true;
 }
 
-/* A block that names its function again adds to it, so edges may follow in their own order. */
-static void put_edge(struct writer *w, const struct view_edge *e)
+/* A sign would make it relative to the line before. */
+static int32_t line_of(const struct writer *w, uint32_t func)
 {
-	if (e->caller == SNAPSHOT_NONE)
-		return;
-	put_func(w, "fl", "fn", e->caller);
-	put_func(w, "cfi", "cfn", e->callee);
-	fprintf(w->out, "calls=%" PRIu64 " %" PRId32 "\n", e->ncalls,
-		w->s->funcs[e->callee].firstlineno > 0 ? w->s->funcs[e->callee].firstlineno : 0);
-	put_costs(w, w->s->funcs[e->caller].firstlineno, e->cum);
-	fputc('\n', w->out);
+	int32_t line = func == w->s->nfuncs ? 0 : w->s->funcs[func].firstlineno;
+
+	return line > 0 ? line : 0;
 }
 
-static void put_description(void *ctx, const char *label, const char *value)
+static void put_costs(struct writer *w, int32_t line, const uint64_t ns[SNAPSHOT_CLOCKS])
+{
+	fprintf(w->out, "%" PRId32 " %" PRIu64 " %" PRIu64 "\n", line, ns[w->order[0]],
+		ns[w->order[1]]);
+}
+
+/* *call is the first of the calls, sorted by caller, that may be this function's. */
+static void put_function(struct writer *w, uint32_t func, const uint64_t self[SNAPSHOT_CLOCKS],
+			 const struct call **call)
+{
+	const struct call *end = w->calls + w->ncalls;
+
+	fputc('\n', w->out);
+	put_file(w, "fl", func);
+	put_func(w, "fn", func);
+	put_costs(w, line_of(w, func), self);
+	for (; *call < end && (*call)->caller == func; ++*call) {
+		put_file(w, "cfl", (*call)->callee);
+		put_func(w, "cfn", (*call)->callee);
+		fprintf(w->out, "calls=%" PRIu64 " %" PRId32 "\n", (*call)->n ? (*call)->n : 1,
+			line_of(w, (*call)->callee));
+		put_costs(w, line_of(w, func), (*call)->cum);
+	}
+}
+
+static void put_desc(void *ctx, const char *label, const char *value)
 {
 	FILE *out = ctx;
 
 	fprintf(out, "desc: %s: ", label);
-	name_print(out, value, 0);
+	name_print(out, value, NAME_COLUMNS);
 	fputc('\n', out);
 }
 
-static int put_head(struct writer *w, const struct format_opts *o)
+/* `pid` and `cmd` have room for one process only; all are in the descriptions. */
+static int put_head(struct writer *w, const struct view *v, const struct format_opts *o)
 {
-	static const char *const names[SNAPSHOT_CLOCKS] = {"Cpu", "Wall"};
-	static const char *const texts[SNAPSHOT_CLOCKS] = {"CPU time (ns)", "Wall time (ns)"};
+	static const char *const events[] = {"cpu", "wall"};
+	static const char *const titles[] = {"CPU time [ns]", "Wall time [ns]"};
 	int err;
 
 	fputs("# callgrind format\nversion: 1\ncreator: ", w->out);
-	name_print(w->out, w->s->program ? w->s->program : "pyprofd", 0);
+	put_name(w->out, w->s->program);
 	fputc('\n', w->out);
-	err = provenance_lines(w->s, o, put_description, w->out);
-	if (err < 0)
-		return err;
-	fprintf(w->out, "positions: line\nevent: %s : %s\nevent: %s : %s\nevents: %s %s\n",
-		names[w->first], texts[w->first], names[w->second], texts[w->second],
-		names[w->first], names[w->second]);
-	fprintf(w->out, "summary: %" PRIu64 " %" PRIu64 "\n\n", w->v->total[w->first],
-		w->v->total[w->second]);
-	return 0;
+	for (uint32_t i = 0; i < w->s->ntargets; i++) {
+		const struct snapshot_target *t = &w->s->targets[i];
+
+		if (!provenance_selects(w->s, &o->filter, t))
+			continue;
+		fprintf(w->out, "pid: %" PRIu32 "\ncmd: ", t->pid);
+		put_name(w->out, t->cmdline);
+		fputc('\n', w->out);
+		break;
+	}
+	err = provenance_lines(w->s, o, put_desc, w->out);
+	fputs("positions: line\n", w->out);
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		fprintf(w->out, "event: %s : %s\n", events[w->order[c]], titles[w->order[c]]);
+	fprintf(w->out, "events: %s %s\n", events[w->order[0]], events[w->order[1]]);
+	fprintf(w->out, "summary: %" PRIu64 " %" PRIu64 "\n", v->total[w->order[0]],
+		v->total[w->order[1]]);
+	return err;
+}
+
+/* Calls are sorted by caller, rows by function; what is outside Python has the greatest number. */
+static void put_body(struct writer *w, const struct view *v)
+{
+	static const uint64_t nothing[SNAPSHOT_CLOCKS];
+	const struct call *call = w->calls, *end = w->calls + w->ncalls;
+
+	for (size_t i = 0; i < v->nrows; i++) {
+		for (; call < end && call->caller < v->rows[i].func;)
+			put_function(w, call->caller, nothing, &call);
+		put_function(w, v->rows[i].func, v->rows[i].tot, &call);
+	}
+	while (call < end)
+		put_function(w, call->caller, nothing, &call);
+}
+
+/* Two files with one hash would merely have their names written twice over, under two numbers. */
+static int number_files(const struct snapshot *s, uint32_t *files)
+{
+	struct map by_hash = {0};
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->nfuncs && !err; i++) {
+		const char *file = file_of(&s->funcs[i]);
+		uint64_t h = strtab_hash(0, file, strlen(file));
+
+		if (map_get(&by_hash, h, &files[i]) &&
+		    strcmp(file, file_of(&s->funcs[files[i]])) == 0)
+			continue;
+		files[i] = i;
+		err = map_put(&by_hash, h, i);
+	}
+	map_deinit(&by_hash);
+	return err;
 }
 
 int callgrind_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		    FILE *out, struct diag *diag)
 {
-	_cleanup_free_ bool *named = calloc((size_t)s->nfuncs + 1, sizeof(*named));
-	struct writer w = {.s = s, .v = v, .first = o->clock, .out = out, .named = named};
-	int err;
+	_cleanup_(tree_freep) struct tree *tree = NULL;
+	_cleanup_free_ uint32_t *files = calloc((size_t)s->nfuncs + 1, sizeof(*files));
+	_cleanup_(writer_deinit) struct writer w = {.s = s, .out = out, .files = files};
+	int err = tree_build(s, &tree);
 
 	(void)diag;
-	if (!named)
+	w.tree = tree;
+	w.order[0] = o->clock;
+	w.order[1] = o->clock == SNAPSHOT_CPU ? SNAPSHOT_WALL : SNAPSHOT_CPU;
+	w.depth = calloc((size_t)s->nfuncs + 1, sizeof(*w.depth));
+	w.file_known = calloc((size_t)s->nfuncs + 1, sizeof(*w.file_known));
+	w.name_known = calloc((size_t)s->nfuncs + 1, sizeof(*w.name_known));
+	if (err < 0 || !files || !w.depth || !w.file_known || !w.name_known)
 		return -ENOMEM;
-	w.second = o->clock == SNAPSHOT_CPU ? SNAPSHOT_WALL : SNAPSHOT_CPU;
-	err = put_head(&w, o);
-	if (err < 0)
-		return err;
-	for (size_t i = 0; i < v->nrows; i++) {
-		put_func(&w, "fl", "fn", v->rows[i].func);
-		put_costs(&w, s->funcs[v->rows[i].func].firstlineno, v->rows[i].tot);
-		fputc('\n', out);
-	}
-	for (size_t i = 0; i < v->nedges; i++)
-		put_edge(&w, &v->edges[i]);
-	return 0;
+	err = number_files(s, files);
+	if (!err)
+		err = collect(&w, &o->filter);
+	if (!err)
+		err = put_head(&w, v, o);
+	if (!err)
+		put_body(&w, v);
+	return err;
 }

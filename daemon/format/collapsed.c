@@ -2,7 +2,7 @@
 /*
  * Collapsed stacks, the input of flame graph tools: one line per calling context, its frames from
  * the outermost on separated by semicolons, then its own time in nanoseconds. The first frame is
- * the thread. Provenance comes first in comments; their values are quoted, so that no tool takes
+ * the thread; stacks.h says which stacks are too deep to be written whole. Provenance comes first in comments; their values are quoted, so that no tool takes
  * a comment that ends in a number for a stack.
  */
 #include <errno.h>
@@ -10,14 +10,14 @@
 
 #include "format/names.h"
 #include "format/provenance.h"
+#include "format/stacks.h"
 #include "format/writers.h"
 
 struct writer {
 	const struct snapshot *s;
 	enum snapshot_clock clock;
 	FILE *out;
-	uint32_t *path; /* nodes from the innermost on; as long as there are nodes */
-	char **frames;	/* per function: ";name (file:line)", made when first needed */
+	char **frames; /* per function: ";name (file:line)", made when first needed */
 };
 
 static void writer_deinit(struct writer *w)
@@ -25,19 +25,6 @@ static void writer_deinit(struct writer *w)
 	for (uint32_t i = 0; w->frames && i < w->s->nfuncs; i++)
 		free(w->frames[i]);
 	free(w->frames);
-	free(w->path);
-}
-
-/* A semicolon would end the frame. */
-static void put_frame(FILE *out, const char *s)
-{
-	uint32_t cp;
-
-	while (s && (cp = utf8_next(&s)))
-		if (cp == ';')
-			fputs("\\x3b", out);
-		else
-			name_putc(out, cp);
 }
 
 /* Deep trees repeat a function's frame very many times: escape it once. */
@@ -50,10 +37,11 @@ static char *frame_new(const struct snapshot_func *f)
 	if (!out)
 		return NULL;
 	fputc(';', out);
-	put_frame(out, f->qualname ? f->qualname : f->name);
+	/* A semicolon would end the frame. */
+	name_print_escape(out, name_of_func(f), ";");
 	if (!f->pseudo) {
 		fputs(" (", out);
-		put_frame(out, f->filename);
+		name_print_escape(out, f->filename, ";");
 		fprintf(out, ":%" PRId32 ")", f->firstlineno);
 	}
 	if (fclose(out) == 0)
@@ -64,6 +52,8 @@ static char *frame_new(const struct snapshot_func *f)
 
 static int put_func(struct writer *w, uint32_t func)
 {
+	if (func == SNAPSHOT_NONE)
+		return fputs(";" STACKS_LEFT_OUT, w->out), 0;
 	if (!w->frames[func])
 		w->frames[func] = frame_new(&w->s->funcs[func]);
 	if (!w->frames[func])
@@ -72,22 +62,22 @@ static int put_func(struct writer *w, uint32_t func)
 	return 0;
 }
 
-static int put_stack(struct writer *w, uint32_t node)
+static int put_stack(void *ctx, const struct stack *stack)
 {
-	const struct snapshot_node *nodes = w->s->nodes;
-	const struct snapshot_thread *t = &w->s->threads[nodes[node].thread];
-	size_t n = 0;
+	struct writer *w = ctx;
+	const struct snapshot_thread *t = &w->s->threads[stack->thread];
+	uint64_t own = w->s->nodes[stack->node].self[w->clock];
 
-	for (uint32_t i = node; nodes[i].parent != SNAPSHOT_NONE; i = nodes[i].parent)
-		w->path[n++] = i;
+	if (!own || ferror(w->out))
+		return 0;
 	if (w->s->ntargets > 1)
 		fprintf(w->out, "process %" PRIu32 ";", t->pid);
-	put_frame(w->out, t->name);
+	name_print_escape(w->out, t->name, ";");
 	fprintf(w->out, " (%" PRIu32 ")", t->tid);
-	while (n > 0)
-		if (put_func(w, nodes[w->path[--n]].func) < 0)
+	for (size_t i = 0; i < stack->n; i++)
+		if (put_func(w, stack->funcs[i]) < 0)
 			return -ENOMEM;
-	fprintf(w->out, " %" PRIu64 "\n", nodes[node].self[w->clock]);
+	fprintf(w->out, " %" PRIu64 "\n", own);
 	return 0;
 }
 
@@ -108,18 +98,9 @@ int collapsed_write(const struct snapshot *s, const struct view *v, const struct
 
 	(void)v;
 	(void)diag;
-	w.path = calloc((size_t)s->nnodes + 1, sizeof(*w.path));
 	w.frames = calloc((size_t)s->nfuncs + 1, sizeof(*w.frames));
-	if (!w.path || !w.frames)
+	if (!w.frames)
 		return -ENOMEM;
 	err = provenance_lines(s, o, put_comment, out);
-	for (uint32_t i = 0; i < s->nnodes && !err && !ferror(out); i++) {
-		const struct snapshot_node *n = &s->nodes[i];
-
-		/* A root's own time is time outside Python: no function's, so not in any report. */
-		if (n->parent != SNAPSHOT_NONE && n->self[o->clock] &&
-		    provenance_selects(&o->filter, &s->threads[n->thread]))
-			err = put_stack(&w, i);
-	}
-	return err;
+	return err ? err : stacks_each(s, &o->filter, put_stack, &w);
 }

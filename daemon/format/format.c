@@ -15,12 +15,17 @@ const struct format formats[] = {
 	 pstats_write},
 	{"json", ".json", "application/json", "everything: both clocks, threads, edges, contexts",
 	 json_write},
+	{"callgrind", ".callgrind", "text/plain; charset=utf-8",
+	 "for callgrind_annotate and KCachegrind", callgrind_write},
 	{"collapsed", ".collapsed", "text/plain; charset=utf-8",
-	 "one line per stack, for flame graphs", collapsed_write},
-	{"callgrind", ".callgrind", "text/plain; charset=utf-8", "for KCachegrind and QCachegrind",
-	 callgrind_write},
-	{"speedscope", ".speedscope.json", "application/json", "for speedscope.app, by thread",
+	 "folded stacks, self time in ns, for flame graphs", collapsed_write},
+	{"speedscope", ".speedscope.json", "application/json", "for speedscope.app",
 	 speedscope_write},
+	{"pprof", ".pb.gz", "application/octet-stream", "for pprof; both clocks and calls",
+	 pprof_write},
+	{"chrome", ".trace.json", "application/json",
+	 "for Perfetto: contexts, aggregated; not a timeline", chrome_write},
+	{"csv", ".csv", "text/csv; charset=utf-8", "a row per function, both clocks", csv_write},
 	{NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -30,7 +35,8 @@ static const struct {
 } other_extensions[] = {{".prof", "pstats"},
 			{".cprof", "pstats"},
 			{".folded", "collapsed"},
-			{".callgrind.out", "callgrind"}};
+			{".callgrind.out", "callgrind"},
+			{".pprof", "pprof"}};
 
 const struct format *format_find(const char *name)
 {
@@ -47,6 +53,15 @@ static bool has_suffix(const char *s, const char *suffix)
 	return n > m && strcmp(s + n - m, suffix) == 0;
 }
 
+/* callgrind's own name for its files: callgrind.out.PID */
+static bool is_callgrind_out(const char *filename)
+{
+	const char *slash = strrchr(filename, '/');
+	const char *base = slash ? slash + 1 : filename;
+
+	return strncmp(base, "callgrind.out", strlen("callgrind.out")) == 0;
+}
+
 /* The longest extension decides: one may end in another. */
 const struct format *format_of_file(const char *filename)
 {
@@ -59,7 +74,7 @@ const struct format *format_of_file(const char *filename)
 	for (size_t i = 0; !ret && i < sizeof(other_extensions) / sizeof(*other_extensions); i++)
 		if (has_suffix(filename, other_extensions[i].extension))
 			ret = format_find(other_extensions[i].name);
-	return ret;
+	return ret || !is_callgrind_out(filename) ? ret : format_find("callgrind");
 }
 
 int format_opts_check(const struct format_opts *o, struct diag *diag)

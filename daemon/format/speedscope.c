@@ -1,190 +1,165 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * speedscope's JSON: one profile per thread, made from its calling-context tree. A context is one
- * frame that opens, lasts for its own and its callees' time, and closes: what speedscope calls the
- * time order is therefore no order of events but the tree laid out. This takes two short entries
- * per context however deep the tree, where a list of stacks would take as many as it has frames.
- * Provenance is in the member "pyprofd", which speedscope ignores.
+ * speedscope's own file format: per thread and clock one "evented" profile, the chosen clock first.
+ *
+ * What was measured are sums per calling context, not a course of events: a context opens once, all
+ * it called follows, then comes its own time. So its width is its cumulative time, and speedscope's
+ * "Left Heavy" and "Sandwich" views show what they always do; "Time Order" shows no order in time.
+ * Two events per context keep the file in proportion to the tree, whatever its depth.
  */
 #include <errno.h>
 #include <inttypes.h>
 
+#include "format/jsonout.h"
 #include "format/names.h"
 #include "format/provenance.h"
 #include "format/writers.h"
+#include "stats/tree.h"
 
-/* What the layout needs of a context besides the snapshot's. */
-struct layout {
-	uint32_t first_child, next_sibling; /* SNAPSHOT_NONE: none */
-	uint64_t cum;
-	uint64_t open, close; /* when, in its profile */
-};
+#define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
 struct writer {
 	const struct snapshot *s;
-	const struct format_opts *o;
+	const struct tree *tree;
 	FILE *out;
-	struct layout *nodes;
+	enum snapshot_clock clock; /* of the profile at hand */
+	uint64_t at;		   /* where in it */
+	bool first;
 };
 
-static int dump(struct writer *w, json_t *value)
+static int put_frame(FILE *out, const struct snapshot_func *f)
 {
-	int err;
-
-	if (!value)
+	fputs("{\"name\":", out);
+	if (jsonout_string(out, name_of_func(f)) < 0)
 		return -ENOMEM;
-	err = json_dumpf(value, w->out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
-	json_decref(value);
-	return err < 0 && !ferror(w->out) ? -ENOMEM : 0;
-}
-
-/* Parents come first, so forwards a node's own moment is known before its children's. */
-static void lay_out(struct writer *w)
-{
-	const struct snapshot *s = w->s;
-	struct layout *l = w->nodes;
-
-	for (uint32_t i = 0; i < s->nnodes; i++)
-		l[i].first_child = l[i].next_sibling = SNAPSHOT_NONE;
-	for (uint32_t i = s->nnodes; i-- > 0;) {
-		uint32_t parent = s->nodes[i].parent;
-
-		/* A root's own time is time outside Python, which no report counts. */
-		if (parent == SNAPSHOT_NONE)
-			continue;
-		l[i].cum += s->nodes[i].self[w->o->clock];
-		l[i].next_sibling = l[parent].first_child;
-		l[parent].first_child = i;
-		l[parent].cum += l[i].cum;
-	}
-	for (uint32_t i = 0; i < s->nnodes; i++) {
-		uint64_t at = l[i].open;
-
-		l[i].close = l[i].open + l[i].cum;
-		for (uint32_t c = l[i].first_child; c != SNAPSHOT_NONE; c = l[c].next_sibling) {
-			l[c].open = at;
-			at += l[c].cum;
-		}
-	}
-}
-
-static void put_event(struct writer *w, char type, uint32_t node, uint64_t at, bool *first)
-{
-	fprintf(w->out, "%s{\"type\":\"%c\",\"frame\":%" PRIu32 ",\"at\":%" PRIu64 "}",
-		*first ? "\n" : ",\n", type, w->s->nodes[node].func, at);
-	*first = false;
-}
-
-/* Depth first; trees can be as deep as a stack, so by links instead of recursion. */
-static void put_events(struct writer *w, uint32_t root)
-{
-	const struct layout *l = w->nodes;
-	uint32_t i = l[root].first_child;
-	bool first = true;
-
-	while (i != SNAPSHOT_NONE) {
-		put_event(w, 'O', i, l[i].open, &first);
-		if (l[i].first_child != SNAPSHOT_NONE) {
-			i = l[i].first_child;
-			continue;
-		}
-		put_event(w, 'C', i, l[i].close, &first);
-		while (l[i].next_sibling == SNAPSHOT_NONE) {
-			i = w->s->nodes[i].parent;
-			if (i == root)
-				return;
-			put_event(w, 'C', i, l[i].close, &first);
-		}
-		i = l[i].next_sibling;
-	}
-}
-
-static json_t *thread_name(const struct writer *w, const struct snapshot_thread *t)
-{
-	_cleanup_free_ char *name = NULL;
-
-	if (asprintf(&name, "%s (%" PRIu32 " of %" PRIu32 ", %s)", t->name ? t->name : "", t->tid,
-		     t->pid, w->o->clock == SNAPSHOT_WALL ? "wall" : "cpu") < 0) {
-		name = NULL;
-		return NULL;
-	}
-	return provenance_string(name);
-}
-
-static int put_profiles(struct writer *w)
-{
-	bool first = true;
-
-	fputs(",\n\"profiles\":[", w->out);
-	for (uint32_t i = 0; i < w->s->nthreads; i++) {
-		const struct snapshot_thread *t = &w->s->threads[i];
-
-		if (!provenance_selects(&w->o->filter, t))
-			continue;
-		fputs(first ? "\n{\"type\":\"evented\",\"name\":"
-			    : ",\n{\"type\":\"evented\",\"name\":",
-		      w->out);
-		first = false;
-		if (dump(w, thread_name(w, t)) < 0)
+	if (!f->pseudo) {
+		fputs(",\"file\":", out);
+		if (jsonout_string(out, f->filename ? f->filename : "") < 0)
 			return -ENOMEM;
-		fprintf(w->out,
-			",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%" PRIu64
-			",\"events\":[",
-			w->nodes[t->root].cum);
-		put_events(w, t->root);
-		fputs("]}", w->out);
+		fprintf(out, ",\"line\":%" PRId32, f->firstlineno);
 	}
-	fputs("]", w->out);
+	fputc('}', out);
 	return 0;
 }
 
-static json_t *frame_json(const struct snapshot_func *f)
+static int put_frames(const struct snapshot *s, FILE *out)
 {
-	const char *name = f->qualname ? f->qualname : f->name;
-
-	if (f->pseudo)
-		return json_pack("{s:o}", "name", provenance_string(name ? name : ""));
-	return json_pack("{s:o, s:o, s:i}", "name", provenance_string(name ? name : ""), "file",
-			 provenance_string(f->filename ? f->filename : ""), "line",
-			 (int)f->firstlineno);
-}
-
-static int put_frames(struct writer *w)
-{
-	fputs(",\n\"shared\":{\"frames\":[", w->out);
-	for (uint32_t i = 0; i < w->s->nfuncs; i++) {
-		fputs(i ? ",\n" : "\n", w->out);
-		if (dump(w, frame_json(&w->s->funcs[i])) < 0)
+	fputs("\"shared\":{\"frames\":[", out);
+	for (uint32_t i = 0; i < s->nfuncs; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		if (put_frame(out, &s->funcs[i]) < 0)
 			return -ENOMEM;
 	}
-	fputs("]}", w->out);
+	fputs("\n]},\n", out);
+	return 0;
+}
+
+static void put_event(struct writer *w, char type, uint32_t func)
+{
+	fprintf(w->out, "%s{\"type\":\"%c\",\"frame\":%" PRIu32 ",\"at\":%" PRIu64 "}",
+		w->first ? "\n" : ",\n", type, func, w->at);
+	w->first = false;
+}
+
+static int enter(void *ctx, uint32_t node)
+{
+	struct writer *w = ctx;
+
+	if (w->s->nodes[node].func != SNAPSHOT_NONE)
+		put_event(w, 'O', w->s->nodes[node].func);
+	return 0;
+}
+
+static void leave(void *ctx, uint32_t node)
+{
+	struct writer *w = ctx;
+	const struct snapshot_node *n = &w->s->nodes[node];
+
+	if (n->func == SNAPSHOT_NONE)
+		return;
+	w->at += n->self[w->clock];
+	put_event(w, 'C', n->func);
+}
+
+static int put_profile(struct writer *w, const struct snapshot_thread *t)
+{
+	const struct tree_visitor visitor = {enter, leave, w};
+	const struct snapshot_node *root = &w->s->nodes[t->root];
+	_cleanup_free_ char *name = NULL;
+
+	if (asprintf(&name, "%s [%" PRIu32 ":%" PRIu32 "], %s time",
+		     t->name && t->name[0] ? t->name : "thread", t->pid, t->tid,
+		     w->clock == SNAPSHOT_CPU ? "cpu" : "wall") < 0) {
+		name = NULL;
+		return -ENOMEM;
+	}
+	fputs("{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":", w->out);
+	if (jsonout_string(w->out, name) < 0)
+		return -ENOMEM;
+	/* The root's own time is outside Python and has no frame. */
+	fprintf(w->out, ",\"startValue\":0,\"endValue\":%" PRIu64 ",\"events\":[",
+		w->tree->nodes[t->root].cum[w->clock] - root->self[w->clock]);
+	w->at = 0;
+	w->first = true;
+	if (tree_walk(w->tree, t->root, &visitor) < 0)
+		return -ENOMEM;
+	fputs("\n]}", w->out);
+	return 0;
+}
+
+static int put_profiles(struct writer *w, const struct format_opts *o)
+{
+	const enum snapshot_clock order[] = {o->clock, o->clock == SNAPSHOT_CPU ? SNAPSHOT_WALL
+										: SNAPSHOT_CPU};
+	const char *separator = "\n";
+
+	fputs("\"profiles\":[", w->out);
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		w->clock = order[c];
+		for (uint32_t i = 0; i < w->s->nthreads; i++) {
+			if (!view_selects(&o->filter, &w->s->threads[i]))
+				continue;
+			fputs(separator, w->out);
+			separator = ",\n";
+			if (put_profile(w, &w->s->threads[i]) < 0)
+				return -ENOMEM;
+		}
+	}
+	fputs("\n],\n", w->out);
+	return 0;
+}
+
+/* The schema allows keys of ours; `pyprofd` is the object that heads the JSON format. */
+static int put_tail(const struct snapshot *s, const struct format_opts *o, FILE *out)
+{
+	fputs("\"activeProfileIndex\":0,\"exporter\":", out);
+	if (jsonout_string(out, s->program) < 0)
+		return -ENOMEM;
+	fputs(",\"name\":", out);
+	if (jsonout_string(out, s->ntargets && s->targets[0].cmdline ? s->targets[0].cmdline
+								     : "pyprofd") < 0)
+		return -ENOMEM;
+	fputs(",\n\"pyprofd\":", out);
+	if (jsonout_value(out, provenance_json(s, o, "pyprofd-provenance")) < 0)
+		return -ENOMEM;
+	fputs("}\n", out);
 	return 0;
 }
 
 int speedscope_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		     FILE *out, struct diag *diag)
 {
-	_cleanup_free_ struct layout *nodes = calloc((size_t)s->nnodes + 1, sizeof(*nodes));
-	struct writer w = {.s = s, .o = o, .out = out, .nodes = nodes};
-	int err;
+	_cleanup_(tree_freep) struct tree *tree = NULL;
+	struct writer w = {.s = s, .out = out};
+	int err = tree_build(s, &tree);
 
-	(void)v;
-	(void)diag;
-	if (!nodes)
-		return -ENOMEM;
-	lay_out(&w);
-	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"exporter\":",
-	      out);
-	err = dump(&w, provenance_string(s->program ? s->program : "pyprofd"));
+	(void)v, (void)diag;
 	if (err < 0)
 		return err;
-	fputs(",\n\"pyprofd\":", out);
-	err = dump(&w, provenance_json(s, o, "pyprofd-provenance"));
+	w.tree = tree;
+	fputs("{\"$schema\":\"" SCHEMA "\",\n", out);
+	err = put_frames(s, out);
 	if (!err)
-		err = put_frames(&w);
-	if (!err)
-		err = put_profiles(&w);
-	if (!err)
-		fputs("\n}\n", out);
-	return err;
+		err = put_profiles(&w, o);
+	return err ? err : put_tail(s, o, out);
 }

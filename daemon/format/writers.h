@@ -14,11 +14,17 @@ int pstats_write(const struct snapshot *s, const struct view *v, const struct fo
 		 FILE *out, struct diag *diag);
 int json_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	       FILE *out, struct diag *diag);
-int collapsed_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
-		    FILE *out, struct diag *diag);
 int callgrind_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		    FILE *out, struct diag *diag);
+int collapsed_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		    FILE *out, struct diag *diag);
 int speedscope_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		     FILE *out, struct diag *diag);
+int pprof_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		FILE *out, struct diag *diag);
+int chrome_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		 FILE *out, struct diag *diag);
+int csv_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	      FILE *out, struct diag *diag);
 
 #endif

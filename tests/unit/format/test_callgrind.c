@@ -1,92 +1,229 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Callgrind's format: names, own costs, calls; totals that a reader finds again. */
+/* The callgrind format, read by callgrind_annotate. */
 #include <inttypes.h>
+#include <string.h>
 
+#include "format/names.h"
+#include "harness/python.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "harness/tool.h"
 
-Test(callgrind, layout)
+#define MAX_LINES 4096
+
+struct figures {
+	char *name;
+	uint64_t ns[SNAPSHOT_CLOCKS];
+};
+
+struct table {
+	struct figures rows[MAX_LINES];
+	size_t n;
+};
+
+static struct figures *find(struct table *t, const char *name)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s =
-		snapshot_build("main app.py:1 1 1000\n  f b.py:10 3 2000 2500\n");
-	struct format_opts o = {0};
-	_cleanup_free_ char *report = report_new("callgrind", s, &o, NULL);
-
-	cr_assert(strncmp(report, "# callgrind format\nversion: 1\ncreator: pyprofd test\n", 51) ==
-		  0);
-	cr_assert(strstr(report, "\ndesc: command: python app.py\n"));
-	cr_assert_str_eq(strstr(report, "positions:"),
-			 "positions: line\n"
-			 "event: Cpu : CPU time (ns)\n"
-			 "event: Wall : Wall time (ns)\n"
-			 "events: Cpu Wall\n"
-			 "summary: 3000 3500\n"
-			 "\n"
-			 "fl=(1) app.py\nfn=(1) main:1\n1 1000 1000\n"
-			 "\n"
-			 "fl=(2) b.py\nfn=(2) f:10\n10 2000 2500\n"
-			 "\n"
-			 "fl=(1)\nfn=(1)\ncfi=(2)\ncfn=(2)\ncalls=3 10\n1 2000 2500\n"
-			 "\n");
+	for (size_t i = 0; i < t->n; i++)
+		if (strcmp(t->rows[i].name, name) == 0)
+			return &t->rows[i];
+	return NULL;
 }
 
-Test(callgrind, the_clock_asked_for_comes_first)
+static struct figures *get(struct table *t, const char *name)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("main app.py:1 1 10 20\n");
-	struct format_opts o = {.clock = SNAPSHOT_WALL};
-	_cleanup_free_ char *report = report_new("callgrind", s, &o, NULL);
+	struct figures *row = find(t, name);
 
-	cr_assert(strstr(report, "\nevents: Wall Cpu\nsummary: 20 10\n"));
-	cr_assert(strstr(report, "\n1 20 10\n"));
+	if (row)
+		return row;
+	cr_assert(t->n < MAX_LINES);
+	t->rows[t->n].name = strdup(name);
+	return &t->rows[t->n++];
 }
 
-/* Own costs follow fn=, inclusive ones calls=: a reader's totals are the view's. */
-static void assert_adds_up(const char *report, const struct view *v)
+static void table_free(struct table *t)
 {
-	uint64_t self = 0, calls = 0, expected = 0, n, a, b;
-	bool inclusive = false;
+	for (size_t i = 0; i < t->n; i++)
+		free(t->rows[i].name);
+	free(t);
+}
 
-	for (const char *p = strstr(report, "\nsummary:") + 1; *p; p = strchr(p, '\n') + 1) {
-		if (sscanf(p, "calls=%" SCNu64, &n) == 1) {
-			calls += n;
-			inclusive = true;
-		} else if (sscanf(p, "%*d %" SCNu64 " %" SCNu64, &a, &b) == 2) {
-			self += inclusive ? 0 : a;
-			inclusive = false;
-		}
+/* "1,234" with blanks before it; *p is behind it then. */
+static uint64_t figure(const char **p)
+{
+	uint64_t ret = 0;
+
+	for (*p += strspn(*p, " "); **p == ',' || (**p >= '0' && **p <= '9'); ++*p)
+		if (**p != ',')
+			ret = ret * 10 + (uint64_t)(**p - '0');
+	return ret;
+}
+
+/* The rows below "file:function" in what callgrind_annotate printed, but for the outside. */
+static struct table *annotated(const char *dir, bool inclusive, const char **ret_sorted)
+{
+	char path[256];
+	const char *argv[] = {"callgrind_annotate",
+			      "--threshold=100",
+			      "--show-percs=no",
+			      "--auto=no",
+			      inclusive ? "--inclusive=yes" : "--inclusive=no",
+			      path,
+			      NULL};
+	struct table *t = calloc(1, sizeof(*t));
+	char *out, *line, *rest;
+
+	snprintf(path, sizeof(path), "%s/callgrind.out", dir);
+	out = tool_run(argv);
+	cr_assert(t && !strstr(out, "WARNING"), "%s", out);
+	if (ret_sorted)
+		*ret_sorted = strstr(out, "Event sort order: wall cpu") ? "wall" : "cpu";
+	rest = strstr(out, "file:function\n");
+	cr_assert_not_null(rest, "%s", out);
+	strsep(&rest, "\n");
+	strsep(&rest, "\n");
+	while ((line = strsep(&rest, "\n")) && *line) {
+		const char *p = line;
+		uint64_t first = figure(&p), second = figure(&p);
+		struct figures *row;
+
+		p += strspn(p, " ");
+		if (strcmp(p, "~:(outside Python)") == 0)
+			continue;
+		row = get(t, p);
+		row->ns[0] += first;
+		row->ns[1] += second;
 	}
-	for (size_t i = 0; i < v->nedges; i++)
-		if (v->edges[i].caller != SNAPSHOT_NONE)
-			expected += v->edges[i].ncalls;
-	cr_assert_eq(calls, expected);
-	cr_assert_eq(self, v->total[SNAPSHOT_CPU]);
+	free(out);
+	return t;
 }
 
-Test(callgrind, totals_are_found_again)
+/* The same from the snapshot: functions are one where file, line and displayed name are. */
+static struct table *expected(const struct snapshot *s, const struct format_opts *o, bool inclusive)
 {
-	for (unsigned int seed = 1; seed <= 50; seed++) {
-		_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(seed);
-		_cleanup_(view_freep) struct view *v = NULL;
-		struct format_opts o = {0};
-		_cleanup_free_ char *report = report_new("callgrind", s, &o, NULL);
+	_cleanup_(view_freep) struct view *v = NULL;
+	struct table *t = calloc(1, sizeof(*t));
 
-		assert_ok(view_build(s, &o.filter, &v));
-		assert_adds_up(report, v);
+	assert_ok(view_build(s, &o->filter, &v));
+	for (size_t i = 0; i < v->nrows; i++) {
+		const struct view_row *r = &v->rows[i];
+		const struct snapshot_func *f = &s->funcs[r->func];
+		const uint64_t *ns = inclusive ? r->cum : r->tot;
+		char name[1024];
+		struct figures *row;
+
+		snprintf(name, sizeof(name), "%s:%s:%" PRId32, f->filename, name_of_func(f),
+			 f->firstlineno);
+		row = get(t, name);
+		row->ns[0] += ns[o->clock];
+		row->ns[1] += ns[!o->clock];
+	}
+	return t;
+}
+
+static void assert_tables_equal(struct table *want, struct table *have)
+{
+	for (size_t i = 0; i < want->n; i++) {
+		const struct figures *w = &want->rows[i], *h = find(have, w->name);
+
+		cr_assert(h, "%s is missing", w->name);
+		cr_assert(memcmp(w->ns, h->ns, sizeof(w->ns)) == 0,
+			  "%s: %" PRIu64 " %" PRIu64 ", not %" PRIu64 " %" PRIu64, w->name,
+			  h->ns[0], h->ns[1], w->ns[0], w->ns[1]);
+	}
+	/* Functions without any figures are there only where they call others. */
+	for (size_t i = 0; i < have->n; i++)
+		cr_assert(find(want, have->rows[i].name) ||
+				  !(have->rows[i].ns[0] | have->rows[i].ns[1]),
+			  "%s is not in the snapshot", have->rows[i].name);
+	table_free(want);
+	table_free(have);
+}
+
+static void check(const struct snapshot *s, const struct format_opts *o)
+{
+	char *dir = temp_dir_new();
+	const char *sorted;
+
+	report_save("callgrind", s, o, dir, "callgrind.out");
+	assert_tables_equal(expected(s, o, false), annotated(dir, false, &sorted));
+	assert_tables_equal(expected(s, o, true), annotated(dir, true, NULL));
+	cr_assert_str_eq(sorted, o->clock == SNAPSHOT_WALL ? "wall" : "cpu");
+	temp_dir_remove(dir);
+}
+
+Test(callgrind, own_and_inclusive_costs_are_the_snapshots)
+{
+	tool_need("callgrind_annotate");
+	for (unsigned int seed = 1; seed <= 8; seed++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(seed);
+		struct format_opts o = {.clock = seed % 2 ? SNAPSHOT_CPU : SNAPSHOT_WALL};
+
+		check(s, &o);
+		o.filter.tid = 42;
+		check(s, &o);
 	}
 	check_no_leaks();
 }
 
-Test(callgrind, hostile_names_stay_on_their_line)
+/*
+ * f calls itself, and comes again by way of g; all of it is in f's 90 once. `main` ran before: its
+ * call is not counted, but must not disturb the others.
+ */
+static const char *const recursive = "main app.py:1 0 10 10 1\n"
+				     "  f app.py:5 2 20\n"
+				     "    f app.py:5 3 30\n"
+				     "      g app.py:9 1 5\n"
+				     "        f app.py:5 1 35\n"
+				     "g app.py:9 1 7\n";
+
+Test(callgrind, recursion_is_counted_once)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(recursive);
+	struct format_opts o = {0};
+	_cleanup_free_ char *report = report_new("callgrind", s, &o, NULL);
+
+	tool_need("callgrind_annotate");
+	check(s, &o);
+	cr_assert_not_null(strstr(report, "cfn=(2) f:5\ncalls=2 5\n1 90 90\n"), "%s", report);
+	cr_assert_not_null(strstr(report, "cfn=(2)\ncalls=3 5\n5 0 0\n"), "%s", report);
+	free(TAKE_PTR(report));
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+Test(callgrind, says_where_it_comes_from)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(recursive);
+	struct format_opts o = {0};
+	_cleanup_free_ char *report = report_new("callgrind", s, &o, NULL);
+
+	cr_assert_not_null(strstr(report, "\npid: 42\ncmd: python app.py\n"));
+	cr_assert_not_null(strstr(report, "\ncreator: pyprofd test\n"));
+	cr_assert_not_null(strstr(report, "\ndesc: result: exact: 1234 calls and returns"));
+	cr_assert_not_null(strstr(report, "\nevents: cpu wall\nsummary: 107 107\n"));
+}
+
+Test(callgrind, hostile_names_do_no_harm)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
-	_cleanup_(view_freep) struct view *v = NULL;
 	struct format_opts o = {0};
+	char *dir = temp_dir_new();
+	struct table *t;
 	size_t size;
-	_cleanup_free_ char *report = report_new("callgrind", s, &o, &size);
+	char *report;
 
-	cr_assert(report_harmless(report, size), "%s", report);
-	assert_ok(view_build(s, &o.filter, &v));
-	assert_adds_up(report, v);
-	cr_assert(strstr(report, "\nfn=(1) two\\x0alines:0\n"));
+	tool_need("callgrind_annotate");
+	report = report_new("callgrind", s, &o, &size);
+	cr_assert(report_harmless(report, size));
+	report_save("callgrind", s, &o, dir, "callgrind.out");
+	t = annotated(dir, false, NULL);
+	cr_assert_eq(t->n, 22);
+	cr_assert_eq(find(t, "two\\x0alines:two\\x0alines:0")->ns[0], 1000);
+	cr_assert_eq(find(t, "\\x20:\\x20:18")->ns[0], 19000);
+	table_free(t);
+	free(report);
+	temp_dir_remove(dir);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
 }

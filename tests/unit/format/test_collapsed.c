@@ -2,9 +2,12 @@
 /* Collapsed stacks: one line per context, times that add up, frames that stay one frame. */
 #include <inttypes.h>
 
+#include "format/stacks.h"
+#include "harness/python.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "harness/tool.h"
 
 /* The part after the comments. */
 static const char *stacks(const char *report)
@@ -86,6 +89,73 @@ Test(collapsed, hostile_names_stay_one_frame)
 	}
 	cr_assert_eq(total, 0);
 	free(TAKE_PTR(report));
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* flamegraph.pl: what matches is a stack, what does not is left out. Sums by leaf. */
+static const char *const script = "import collections, re, sys\n"
+				  "sums = collections.Counter()\n"
+				  "for line in open(sys.argv[1] + '/stacks', newline='\\n'):\n"
+				  "    m = re.match(r'^(.*)\\s+?(\\d+(?:\\.\\d*)?)$', line)\n"
+				  "    if line.startswith('#'):\n"
+				  "        assert not m, line\n"
+				  "        continue\n"
+				  "    frames = m.group(1).split(';')\n"
+				  "    assert len(frames) > 1\n"
+				  "    sums[frames[-1]] += int(m.group(2))\n"
+				  "print(sum(sums.values()), len(sums))\n";
+
+static void check(const struct snapshot *s, const struct format_opts *o, size_t leaves)
+{
+	const char *argv[] = {"python3", "-c", script, NULL, NULL};
+	_cleanup_(view_freep) struct view *v = NULL;
+	char *dir = temp_dir_new(), *out;
+	uint64_t total = 0;
+	size_t n = 0;
+
+	assert_ok(view_build(s, &o->filter, &v));
+	report_save("collapsed", s, o, dir, "stacks");
+	argv[3] = dir;
+	out = tool_run(argv);
+	cr_assert(sscanf(out, "%" SCNu64 " %zu", &total, &n) == 2, "%s", out);
+	cr_assert_eq(total, v->total[o->clock], "%s", out);
+	cr_assert(!leaves || n == leaves, "%s", out);
+	free(out);
+	temp_dir_remove(dir);
+}
+
+Test(collapsed, self_times_sum_up)
+{
+	for (unsigned int seed = 1; seed <= 5; seed++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(seed);
+		struct format_opts o = {.clock = seed % 2 ? SNAPSHOT_CPU : SNAPSHOT_WALL,
+					.filter.tid = seed == 3 ? 42 : 0};
+
+		check(s, &o, 0);
+	}
+	check_no_leaks();
+}
+
+/* A recursion too deep to be written out in full keeps both its ends. */
+Test(collapsed, deep_stacks_lose_their_middle)
+{
+	struct snapshot_builder *b = snapshot_builder_new();
+	uint32_t deep = snapshot_builder_func(b, "a.py", 9, "deep", NULL);
+	uint32_t node = snapshot_builder_thread(b, 42, 42, "main");
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct format_opts o = {0};
+	char *report;
+	size_t size;
+
+	for (int i = 0; i < 30000; i++)
+		node = snapshot_builder_node(b, node, deep, 1, 10, 10, 0);
+	s = snapshot_builder_finish(b);
+	report = report_new("collapsed", s, &o, &size);
+	cr_assert(strstr(report, ";(frames left out);"));
+	cr_assert(size < 30000 * STACKS_MAX_FRAMES * sizeof(";deep (a.py:9)"));
+	check(s, &o, 1);
+	free(report);
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
 }

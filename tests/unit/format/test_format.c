@@ -33,9 +33,15 @@ Test(format, of_file)
 	assert_of_file("/tmp/a.b/out.pstats", "pstats");
 	assert_of_file("out.prof", "pstats");
 	assert_of_file("out.json", "json");
-	assert_of_file("out.speedscope.json", "speedscope");
-	assert_of_file("out.folded", "collapsed");
 	assert_of_file("out.callgrind", "callgrind");
+	assert_of_file("dir/callgrind.out.42", "callgrind");
+	assert_of_file("callgrind.out", "callgrind");
+	assert_of_file("out.collapsed", "collapsed");
+	assert_of_file("out.folded", "collapsed");
+	assert_of_file("out.speedscope.json", "speedscope");
+	assert_of_file("out.pb.gz", "pprof");
+	assert_of_file("out.trace.json", "chrome");
+	assert_of_file("out.csv", "csv");
 	assert_of_file("out", NULL);
 	assert_of_file("", NULL);
 	assert_of_file(".json", NULL);

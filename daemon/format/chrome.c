@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Chrome's trace format, for chrome://tracing and Perfetto: the calling-context tree as a flame
+ * graph per thread. It is aggregated, not a timeline: one slice per calling context, as long as its
+ * cumulative time on the chosen clock, beside each other in the order in which they first came up;
+ * nothing says when, or how often in turn, they ran. Each slice has its exact figures in `args`.
+ *
+ * Timestamps are microseconds with three decimals, so nanoseconds are exact.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/map.h"
+#include "format/jsonout.h"
+#include "format/names.h"
+#include "format/provenance.h"
+#include "format/writers.h"
+#include "stats/tree.h"
+
+struct writer {
+	const struct snapshot *s;
+	const struct tree *tree;
+	FILE *out;
+	enum snapshot_clock clock;
+	const struct snapshot_thread *thread;
+	uint64_t at;
+	bool first;
+	struct map ends; /* (pid, tid) → the last thread that was laid out there */
+	uint64_t *end;	 /* per thread: where its slices end */
+};
+
+static void next(struct writer *w)
+{
+	fputs(w->first ? "\n" : ",\n", w->out);
+	w->first = false;
+}
+
+static void put_us(FILE *out, const char *key, uint64_t ns)
+{
+	fprintf(out, ",\"%s\":%" PRIu64 ".%03" PRIu64, key, ns / 1000, ns % 1000);
+}
+
+static int put_metadata(struct writer *w, const char *what, uint32_t pid, uint32_t tid,
+			const char *name)
+{
+	next(w);
+	fprintf(w->out,
+		"{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+		",\"args\":{\"name\":",
+		what, pid, tid);
+	if (jsonout_string(w->out, name) < 0)
+		return -ENOMEM;
+	fputs("}}", w->out);
+	return 0;
+}
+
+static int put_slice(struct writer *w, uint32_t node)
+{
+	const struct snapshot_node *n = &w->s->nodes[node];
+	const struct snapshot_func *f = &w->s->funcs[n->func];
+	const uint64_t *cum = w->tree->nodes[node].cum;
+
+	next(w);
+	fputs("{\"ph\":\"X\",\"cat\":\"python\",\"name\":", w->out);
+	if (jsonout_string(w->out, name_of_func(f)) < 0)
+		return -ENOMEM;
+	fprintf(w->out, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, w->thread->pid, w->thread->tid);
+	put_us(w->out, "ts", w->at);
+	put_us(w->out, "dur", cum[w->clock]);
+	fputs(",\"args\":{\"file\":", w->out);
+	if (jsonout_string(w->out, f->filename) < 0)
+		return -ENOMEM;
+	fprintf(w->out,
+		",\"line\":%" PRId32 ",\"calls\":%" PRIu64 ",\"self_cpu_ns\":%" PRIu64
+		",\"self_wall_ns\":%" PRIu64 ",\"cpu_ns\":%" PRIu64 ",\"wall_ns\":%" PRIu64 "}}",
+		f->firstlineno, n->calls, n->self[SNAPSHOT_CPU], n->self[SNAPSHOT_WALL],
+		cum[SNAPSHOT_CPU], cum[SNAPSHOT_WALL]);
+	return 0;
+}
+
+/* Children lie at the beginning of their parent, its own time behind them. */
+static int enter(void *ctx, uint32_t node)
+{
+	struct writer *w = ctx;
+
+	return w->s->nodes[node].func == SNAPSHOT_NONE ? 0 : put_slice(w, node);
+}
+
+static void leave(void *ctx, uint32_t node)
+{
+	struct writer *w = ctx;
+
+	if (w->s->nodes[node].func != SNAPSHOT_NONE)
+		w->at += w->s->nodes[node].self[w->clock];
+}
+
+/* Thread ids come again, in merged snapshots at least: later ones lie behind the earlier ones. */
+static int put_thread(struct writer *w, uint32_t i)
+{
+	const struct snapshot_thread *t = &w->s->threads[i];
+	const struct tree_visitor visitor = {enter, leave, w};
+	uint64_t key = (uint64_t)t->pid << 32 | t->tid;
+	uint32_t before;
+	int err;
+
+	w->thread = t;
+	w->at = map_get(&w->ends, key, &before) ? w->end[before] : 0;
+	err = put_metadata(w, "thread_name", t->pid, t->tid,
+			   t->name && t->name[0] ? t->name : "thread");
+	if (!err)
+		err = tree_walk(w->tree, t->root, &visitor);
+	w->end[i] = w->at;
+	return err ? err : map_put(&w->ends, key, i);
+}
+
+static int put_events(struct writer *w, const struct format_opts *o)
+{
+	const struct snapshot *s = w->s;
+	int err = 0;
+
+	fputs("{\"traceEvents\":[", w->out);
+	w->first = true;
+	for (uint32_t i = 0; i < s->ntargets && !err; i++)
+		if (provenance_selects(s, &o->filter, &s->targets[i]))
+			err = put_metadata(w, "process_name", s->targets[i].pid, 0,
+					   s->targets[i].cmdline ? s->targets[i].cmdline : "");
+	for (uint32_t i = 0; i < s->nthreads && !err; i++)
+		if (view_selects(&o->filter, &s->threads[i]))
+			err = put_thread(w, i);
+	return err;
+}
+
+int chrome_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		 FILE *out, struct diag *diag)
+{
+	_cleanup_(tree_freep) struct tree *tree = NULL;
+	_cleanup_free_ uint64_t *end = calloc((size_t)s->nthreads + 1, sizeof(*end));
+	struct writer w = {.s = s, .out = out, .clock = o->clock, .end = end};
+	int err = tree_build(s, &tree);
+
+	(void)v, (void)diag;
+	if (err < 0 || !end)
+		return -ENOMEM;
+	w.tree = tree;
+	err = put_events(&w, o);
+	map_deinit(&w.ends);
+	if (err < 0)
+		return err;
+	fputs("\n],\n\"displayTimeUnit\":\"ns\",\n"
+	      "\"otherData\":{\"note\":\"aggregated calling contexts, not a timeline\","
+	      "\"provenance\":",
+	      out);
+	if (jsonout_value(out, provenance_json(s, o, "pyprofd-provenance")) < 0)
+		return -ENOMEM;
+	fputs("}}\n", out);
+	return 0;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* CSV, read by Python's csv module. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "harness/python.h"
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+#include "harness/tool.h"
+
+static const char *const script =
+	"import csv, sys\n"
+	"with open(sys.argv[1] + '/p.csv', newline='', encoding='utf-8') as f:\n"
+	"    for r in csv.DictReader(f, strict=True):\n"
+	"        assert None not in r and None not in r.values()\n"
+	"        print('|'.join(r[k] for k in sys.argv[2].split()))\n";
+
+static char *columns(const struct snapshot *s, const struct format_opts *o, const char *names)
+{
+	const char *argv[] = {"python3", "-c", script, NULL, names, NULL};
+	char *dir = temp_dir_new(), *out;
+
+	report_save("csv", s, o, dir, "p.csv");
+	argv[3] = dir;
+	out = tool_run(argv);
+	temp_dir_remove(dir);
+	return out;
+}
+
+static char *expected(const struct snapshot *s, const struct format_opts *o)
+{
+	_cleanup_(view_freep) struct view *v = NULL;
+	char *ret = NULL;
+	size_t size;
+	FILE *out = open_memstream(&ret, &size);
+
+	assert_ok(view_build(s, &o->filter, &v));
+	cr_assert(out);
+	for (size_t i = 0; i < v->nrows; i++) {
+		const struct view_row *r = &v->rows[i];
+		const struct snapshot_func *f = &s->funcs[r->func];
+
+		fprintf(out, "%s|%" PRId32 "|%s|%s|", f->filename, f->firstlineno, f->name,
+			f->qualname ? f->qualname : "");
+		fprintf(out, "%" PRIu64 "|%" PRIu64 "|%" PRIu32 "|", r->ncalls, r->pcalls,
+			r->inflight);
+		fprintf(out, "%" PRIu64 "|%" PRIu64 "|%" PRIu64 "|%" PRIu64 "|42|3.13.0\n",
+			r->tot[SNAPSHOT_CPU], r->cum[SNAPSHOT_CPU], r->tot[SNAPSHOT_WALL],
+			r->cum[SNAPSHOT_WALL]);
+	}
+	fclose(out);
+	return ret;
+}
+
+#define ALL                                                                                        \
+	"file line name qualname ncalls pcalls inflight tottime_cpu_ns cumtime_cpu_ns "            \
+	"tottime_wall_ns cumtime_wall_ns pid python_version"
+
+Test(csv, rows_are_the_snapshots)
+{
+	for (unsigned int seed = 1; seed <= 5; seed++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(seed);
+		struct format_opts o = {.filter.tid = seed == 3 ? 42 : 0};
+		char *have = columns(s, &o, ALL), *want = expected(s, &o);
+
+		cr_assert_str_eq(have, want);
+		free(have);
+		free(want);
+	}
+	check_no_leaks();
+}
+
+Test(csv, several_processes)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("thread 42 42 a\n"
+								      "f a.py:1 1 1000\n"
+								      "thread 43 43 b\n"
+								      "f a.py:1 1 2000\n");
+	struct format_opts all = {0}, one = {.filter.pid = 43};
+	char *both = columns(s, &all, "name tottime_cpu_ns pid python_version");
+	char *second = columns(s, &one, "name tottime_cpu_ns pid python_version");
+
+	cr_assert_str_eq(both, "f|3000|42 43|3.13.0\n");
+	cr_assert_str_eq(second, "f|2000|43|3.13.0\n");
+	free(both);
+	free(second);
+}
+
+Test(csv, hostile_names_do_no_harm)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
+	struct format_opts o = {0};
+	size_t size;
+	_cleanup_free_ char *report = NULL;
+	char *names, *cr;
+
+	s->funcs[0].name = "=HYPERLINK(\"http://x\",\"y\")";
+	s->funcs[1].qualname = "@SUM(1)";
+	report = report_new("csv", s, &o, &size);
+	names = columns(s, &o, "name qualname");
+	cr_assert_not_null(strstr(names, "'=HYPERLINK(\"http://x\",\"y\")|two\\x0alines\n"));
+	cr_assert_not_null(strstr(names, "|'@SUM(1)\n"));
+	cr_assert_not_null(strstr(names, "quotes \" ' ` and \\|quotes \" ' ` and \\\n"));
+	/* Lines end as the RFC says. */
+	while ((cr = strstr(report, "\r\n")))
+		*cr = ' ';
+	cr_assert(report_harmless(report, size));
+	free(names);
+	free(TAKE_PTR(report));
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
