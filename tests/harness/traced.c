@@ -14,17 +14,49 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/caps.h"
 #include "harness/test.h"
+#include "python/layout.h"
 
 #define ARGS_MAX 16
 #define STEP_US	 20000u
 
-double traced_seconds(void)
+static double seconds_of(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	assert_ok(clock_gettime(clock, &ts));
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+double traced_seconds(void)
+{
+	return seconds_of(CLOCK_MONOTONIC);
+}
+
+double traced_cpu_seconds(const struct traced *t)
+{
+	clockid_t clock;
+
+	assert_ok(clock_getcpuclockid(t->pid, &clock));
+	return seconds_of(clock);
+}
+
+size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX])
+{
+	size_t n, kept = 0;
+
+	caps_require_bpf();
+	n = interpreters_find(v);
+	for (size_t i = 0; i < n; i++) {
+		const struct layout *l =
+			layout_find((unsigned int)v[i].major, (unsigned int)v[i].minor);
+
+		if (l && l->proven)
+			v[kept++] = v[i];
+	}
+	cr_assert(kept > 0, "no interpreter here can be traced");
+	return kept;
 }
 
 const char *traced_path(const char *dir, const char *name, char *out, size_t size)
@@ -55,6 +87,9 @@ static void child(const char *const *argv, int in, int out, pid_t parent)
 		_exit(126);
 	dup2(in, 0);
 	dup2(out, 1);
+	/* Some of asyncio's calls depend on it. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
 	same_start();
 	execv(argv[0], (char *const *)argv);
 	_exit(127);

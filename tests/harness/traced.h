@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "harness/interpreters.h"
 #include "session/session.h"
 #include "snapshot/snapshot.h"
 
@@ -43,6 +44,10 @@ struct traced {
 	struct sessions *sessions; /* NULL before traced_attach */
 	unsigned int ended;	   /* how often on_end was called */
 };
+
+/* The interpreters found that can be traced; at least one. Skips or fails the test where it is not
+ * possible to trace (see harness/caps.h): what every test here begins with. */
+size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX]);
 
 /* Start `exe tests/targets/SCRIPT ARG...`; arguments end with NULL. */
 void traced_start(struct traced *t, const char *exe, const char *script, ...)
@@ -69,7 +74,7 @@ void traced_attach(struct traced *t);
 int traced_try_attach(struct traced *t, struct diag *diag);
 struct snapshot *traced_snapshot(struct traced *t);
 struct session_status traced_status(struct traced *t);
-/* The same by name: 0 lost, 0 unmatched, every other counter 0; what is not is printed. */
+/* 0 lost, 0 unmatched, every other counter 0; what is not is printed. */
 bool traced_is_exact(const struct snapshot *s, const char *who);
 
 /* Let it go on and end: its status must be 0. Then as traced_stop. */
@@ -82,6 +87,8 @@ void traced_stop(struct traced *t);
 /* tests/targets/NAME, or another file below the top of the sources. */
 const char *traced_path(const char *dir, const char *name, char *out, size_t size);
 
+/* A CPU clock of the target, all threads together, in seconds. */
+double traced_cpu_seconds(const struct traced *t);
 /* Seconds on CLOCK_MONOTONIC. */
 double traced_seconds(void);
 

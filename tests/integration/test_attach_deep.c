@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Attaching to programs that are in the middle of something: what runs is on the stack from the
+ * first moment, without a call, with its time; and when it returns, it fits.
+ */
+#include <inttypes.h>
+
+#include "harness/counts.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "stats/view.h"
+
+#define FRAMES	50 /* as deep.py has it */
+#define THREADS 5  /* as blocked.py has it */
+
+#define MS 1000000ull
+
+/* The view of the one thread with that tid, or of all for 0. To be freed. */
+static struct view *view_of(const struct snapshot *s, uint32_t tid)
+{
+	const struct view_filter filter = {.tid = tid};
+	struct view *v = NULL;
+
+	assert_ok(view_build(s, &filter, &v));
+	return v;
+}
+
+/* Running since before the attach: on the stack that often, never called, and with time. */
+static void check_running(const struct view *v, const char *name, uint32_t times)
+{
+	struct view_row row = counts_named(v, name);
+
+	cr_assert(row.inflight == times, "%s is in flight %" PRIu32 " times, not %" PRIu32, name,
+		  row.inflight, times);
+	cr_assert(row.ncalls == 0 && row.pcalls == 0, "%s was called", name);
+	cr_assert(row.cum[SNAPSHOT_WALL] > 0, "%s has no time", name);
+}
+
+static void check_called(const struct view *v, const char *name, uint64_t ncalls)
+{
+	struct view_row row = counts_named(v, name);
+
+	cr_assert(row.ncalls == ncalls && row.pcalls == ncalls,
+		  "%s: %" PRIu64 "/%" PRIu64 " calls, not %" PRIu64, name, row.ncalls, row.pcalls,
+		  ncalls);
+	cr_assert(row.inflight == 0, "%s is still running", name);
+}
+
+/* All its time since the attach is known, and little of it was on a CPU. */
+static void check_idle_thread(const struct snapshot *s, const struct snapshot_thread *th)
+{
+	uint64_t traced = s->targets[0].traced_ns, wall = th->total[SNAPSHOT_WALL];
+
+	cr_assert(wall <= traced && traced - wall < MS,
+		  "traced for %" PRIu64 " ns, of which the thread has %" PRIu64, traced, wall);
+	cr_assert(th->total[SNAPSHOT_CPU] < 20 * MS, "an idle thread has %" PRIu64 " ns of CPU",
+		  th->total[SNAPSHOT_CPU]);
+}
+
+/* Each level of a recursion is a context of its own, right below the next. */
+static void check_levels(const struct snapshot *s, const char *name, uint32_t depth)
+{
+	uint32_t levels = 0, top = 0;
+
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		const struct snapshot_node *n = &s->nodes[i];
+
+		if (n->func == SNAPSHOT_NONE || strcmp(s->funcs[n->func].name, name) != 0)
+			continue;
+		cr_assert(n->inflight == 1 && n->calls == 0);
+		cr_assert(levels == 0 || n->parent == top);
+		top = i;
+		levels++;
+	}
+	cr_assert(levels == depth, "%" PRIu32 " levels of %s", levels, name);
+}
+
+static void go_on_and_take(struct traced *t, struct snapshot **s, struct view **v, const char *who)
+{
+	traced_go(t);
+	traced_expect(t, "done");
+	*s = traced_snapshot(t);
+	*v = view_of(*s, 0);
+	cr_assert(traced_is_exact(*s, who));
+	cr_assert((*s)->targets[0].unstarted == 0);
+}
+
+/* 50 deep ---------------------------------------------------------------------------------- */
+
+static void check_deep_at_once(struct traced *t)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
+	_cleanup_(view_freep) struct view *v = view_of(s, 0);
+
+	check_running(v, "<module>", 1);
+	check_running(v, "main", 1);
+	check_running(v, "down", FRAMES);
+	check_running(v, "wait", 1);
+	check_levels(s, "down", FRAMES);
+	cr_assert(counts_named(v, "wait").tot[SNAPSHOT_WALL] > 0, "the innermost has no time");
+	cr_assert(s->nthreads == 1);
+	check_idle_thread(s, &s->threads[0]);
+}
+
+static void deep(const char *exe)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	struct traced t;
+
+	traced_start(&t, exe, "deep.py", NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	check_deep_at_once(&t);
+	go_on_and_take(&t, &s, &v, exe);
+	check_called(v, "down", 0);
+	check_called(v, "up", FRAMES - 1);
+	check_running(v, "main", 1);
+	traced_finish(&t);
+}
+
+/* Waiting in a read ------------------------------------------------------------------------ */
+
+static void blocked_read(const char *exe)
+{
+	_cleanup_(snapshot_freep) struct snapshot *before = NULL, *s = NULL;
+	_cleanup_(view_freep) struct view *first = NULL, *v = NULL;
+	struct traced t;
+
+	traced_start(&t, exe, "blocked.py", "read", NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	before = traced_snapshot(&t);
+	first = view_of(before, 0);
+	check_running(first, "main", 1);
+	check_running(first, "read", 1);
+	check_running(first, "middle", 1);
+	check_running(first, "blocked_read", 1);
+	check_idle_thread(before, &before->threads[0]);
+	go_on_and_take(&t, &s, &v, exe);
+	check_called(v, "blocked_read", 0);
+	check_called(v, "middle", 0);
+	check_called(v, "after", 1);
+	traced_finish(&t);
+}
+
+/* A loop that calls nothing ---------------------------------------------------------------- */
+
+static void spinning(const char *exe)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	double least, most, cpu;
+	struct traced t;
+
+	traced_start(&t, exe, "blocked.py", "spin", NULL);
+	traced_expect(&t, "ready");
+	most = traced_cpu_seconds(&t);
+	traced_attach(&t);
+	least = traced_cpu_seconds(&t);
+	traced_run(&t, 500);
+	least = traced_cpu_seconds(&t) - least;
+	s = traced_snapshot(&t);
+	most = traced_cpu_seconds(&t) - most;
+	v = view_of(s, 0);
+	check_running(v, "spinning", 1);
+	cpu = (double)counts_named(v, "spinning").tot[SNAPSHOT_CPU] / 1e9;
+	fprintf(stderr, "%s: spinning: %.3f s of CPU, between %.3f and %.3f\n", exe, cpu, least,
+		most);
+	/* The account of a thread that is never switched is as old as the last tick. */
+	cr_assert(cpu > least * 0.97 - 0.012 && cpu < most * 1.03 + 0.002,
+		  "%s: %.3f s of CPU are not between %.3f and %.3f", exe, cpu, least, most);
+	cr_assert(traced_is_exact(s, exe));
+	traced_stop(&t);
+}
+
+/* Threads that wait for locks -------------------------------------------------------------- */
+
+static uint32_t check_waiters(const struct snapshot *s, uint32_t pid)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		_cleanup_(view_freep) struct view *v = view_of(s, s->threads[i].tid);
+
+		check_idle_thread(s, &s->threads[i]);
+		if (s->threads[i].tid == pid)
+			continue;
+		check_running(v, "blocked_on_lock", 1);
+		check_running(v, "waiter", 1);
+		n++;
+	}
+	return n;
+}
+
+static void blocked_on_locks(const char *exe)
+{
+	_cleanup_(snapshot_freep) struct snapshot *before = NULL, *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	struct traced t;
+
+	traced_start(&t, exe, "blocked.py", "locks", NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	before = traced_snapshot(&t);
+	cr_assert(check_waiters(before, (uint32_t)t.pid) == THREADS);
+	go_on_and_take(&t, &s, &v, exe);
+	check_called(v, "after", THREADS);
+	check_called(v, "blocked_on_lock", 0);
+	traced_finish(&t);
+}
+
+static void everywhere(void (*test)(const char *exe))
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++) {
+		fprintf(stderr, "with %s\n", v[i].exe);
+		test(v[i].exe);
+	}
+	check_no_leaks();
+}
+
+Test(attach, fifty_frames_deep, .timeout = 120)
+{
+	everywhere(deep);
+}
+
+Test(attach, waiting_in_a_read, .timeout = 120)
+{
+	everywhere(blocked_read);
+}
+
+Test(attach, spinning_without_a_call, .timeout = 120)
+{
+	everywhere(spinning);
+}
+
+Test(attach, threads_waiting_for_locks, .timeout = 120)
+{
+	everywhere(blocked_on_locks);
+}
