@@ -5,13 +5,26 @@
  */
 #include <inttypes.h>
 
-#include "harness/caps.h"
 #include "harness/counts.h"
-#include "harness/interpreters.h"
 #include "harness/python.h"
 #include "harness/test.h"
 #include "harness/traced.h"
-#include "python/layout.h"
+
+#define CPROFILE_AGAIN 3
+
+static void start_cprofile(struct traced *t, const struct interpreter *py, const char *program,
+			   const char *json)
+{
+	traced_start(t, py->exe, "run.py", program, "--cprofile", json, NULL);
+	traced_expect(t, "ready");
+	traced_go(t);
+}
+
+static void finish_cprofile(struct traced *t)
+{
+	traced_expect(t, "done");
+	traced_finish(t);
+}
 
 /* Both at once: they do not disturb each other, and it takes half the time. */
 static struct snapshot *run_both(const struct interpreter *py, const char *program,
@@ -20,18 +33,36 @@ static struct snapshot *run_both(const struct interpreter *py, const char *progr
 	struct traced ours, theirs;
 	struct snapshot *s;
 
-	traced_start(&theirs, py->exe, "run.py", program, "--cprofile", json, NULL);
 	traced_start(&ours, py->exe, "run.py", program, NULL);
+	start_cprofile(&theirs, py, program, json);
 	traced_expect(&ours, "ready");
 	traced_attach(&ours);
 	traced_go(&ours);
-	traced_go(&theirs);
 	traced_expect(&ours, "done");
 	s = traced_snapshot(&ours);
 	traced_finish(&ours);
-	traced_expect(&theirs, "done");
-	traced_finish(&theirs);
+	finish_cprofile(&theirs);
 	return s;
+}
+
+/*
+ * On a busy machine 3.13's cProfile sometimes misses a call that is made right after enable(), in
+ * one run of ten. So it may count again; we may not.
+ */
+static struct counts compare_again(const struct interpreter *py, const char *program,
+				   const struct snapshot *s, const char *json, const char *who)
+{
+	struct counts c = counts_compare(s, json, who);
+
+	for (int i = 0; i < CPROFILE_AGAIN && c.differing; i++) {
+		struct traced theirs;
+
+		fprintf(stderr, "  %s: cProfile once more\n", who);
+		start_cprofile(&theirs, py, program, json);
+		finish_cprofile(&theirs);
+		c = counts_compare(s, json, who);
+	}
+	return c;
 }
 
 /* True: nothing differs, nothing was lost, everything matched. */
@@ -45,7 +76,7 @@ static bool compare(const struct interpreter *py, const char *program, const cha
 	snprintf(json, sizeof(json), "%s/%s.json", dir, program);
 	snprintf(who, sizeof(who), "%s %s", py->exe, program);
 	s = run_both(py, program, json);
-	c = counts_compare(s, json, who);
+	c = compare_again(py, program, s, json, who);
 	exact = traced_is_exact(s, who);
 	fprintf(stderr,
 		"%d.%d  %-20s %5" PRIu32 " functions %8" PRIu64 " calls %3" PRIu32
@@ -58,24 +89,13 @@ static bool compare(const struct interpreter *py, const char *program, const cha
 static void everywhere(const char *program)
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n, failed = 0, traced = 0;
-	char *dir;
+	size_t n = traced_interpreters(v), failed = 0;
+	char *dir = temp_dir_new();
 
-	caps_require_bpf();
-	n = interpreters_find(v);
-	dir = temp_dir_new();
-	for (size_t i = 0; i < n; i++) {
-		const struct layout *l =
-			layout_find((unsigned int)v[i].major, (unsigned int)v[i].minor);
-
-		if (!l || !l->proven)
-			continue;
-		traced++;
+	for (size_t i = 0; i < n; i++)
 		failed += !compare(&v[i], program, dir);
-	}
 	temp_dir_remove(dir);
-	cr_assert(traced > 0, "no interpreter here can be traced");
-	cr_assert(failed == 0, "%s: not equal on %zu of %zu interpreters", program, failed, traced);
+	cr_assert(failed == 0, "%s: not equal on %zu of %zu interpreters", program, failed, n);
 	check_no_leaks();
 }
 
