@@ -74,7 +74,7 @@ static inline int core_near_stack(__u64 addr, __u64 sp)
 }
 
 /* The one below it is further up: behind the C code between two evaluators. */
-#define CORE_STACK_WINDOW (1u << 20)
+#define CORE_STACK_WINDOW (8u << 20)
 
 static inline int core_on_stack(__u64 addr, __u64 sp)
 {

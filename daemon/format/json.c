@@ -132,10 +132,11 @@ static void number_functions(struct writer *w)
 static int put_function(struct writer *w, const struct snapshot_func *f, const struct view_row *row)
 {
 	static const struct view_row none = {.min = {UINT64_MAX, UINT64_MAX}};
-	json_t *names = json_pack("{s:o, s:i, s:o, s:o, s:b}", "file",
+	json_t *names = json_pack("{s:o, s:i, s:o, s:o, s:i, s:b}", "file",
 				  provenance_string(f->filename), "line", (int)f->firstlineno,
 				  "name", provenance_string(f->name), "qualname",
-				  provenance_string(f->qualname), "pseudo", f->pseudo);
+				  provenance_string(f->qualname), "variant", (int)f->variant,
+				  "pseudo", f->pseudo);
 
 	if (!row)
 		row = &none;

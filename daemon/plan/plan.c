@@ -4,12 +4,14 @@
  * by its dynamic symbol; its opcode table through the code at its entry; all handlers through the
  * table; then the model of the version says which sites are needed (plan/models.c).
  */
-#include "plan/planner.h"
+#include "plan/plan.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "plan/planner.h"
 
 #define EVALUATOR "_PyEval_EvalFrameDefault"
 

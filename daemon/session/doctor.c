@@ -27,7 +27,7 @@ static void print_python(FILE *out, const struct python *py)
 	char hex[2 * IMAGE_BUILD_ID_MAX + 1] = "none";
 
 	for (size_t i = 0; i < py->build_id_len; i++)
-		sprintf(hex + 2 * i, "%02x", py->build_id[i]);
+		snprintf(hex + 2 * i, 3, "%02x", py->build_id[i]);
 	print_safe(out, "interpreter", py->file);
 	print_safe(out, "version", py->version);
 	print_safe(out, "build-id", hex);

@@ -314,7 +314,7 @@ static void build_id_hex(const struct python *py, char out[2 * IMAGE_BUILD_ID_MA
 {
 	out[0] = '\0';
 	for (size_t i = 0; i < py->build_id_len; i++)
-		sprintf(out + 2 * i, "%02x", py->build_id[i]);
+		snprintf(out + 2 * i, 3, "%02x", py->build_id[i]);
 }
 
 void tracee_sample_rate(struct tracee *t, uint64_t now_ns)

@@ -26,6 +26,7 @@ struct snapshot_func {
 	const char *name;
 	const char *qualname; /* NULL: the interpreter has none */
 	int32_t firstlineno;
+	uint32_t variant;     /* several code objects with this identity lived at once: 0, 1, … */
 	bool pseudo;	      /* "(truncated)", "(lost)": not a Python function */
 };
 

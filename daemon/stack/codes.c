@@ -91,7 +91,7 @@ static void bind_names(struct codes *c, uint64_t code, const struct profile_code
 	if (!n->filename || !n->name)
 		c->unreadable++;
 	/* If the address does not fit, its frames ask the resolver each time: slow, but right. */
-	funcs_bind(&c->funcs, code, funcs_intern(&c->funcs, &id));
+	funcs_bind(&c->funcs, code, &id, NULL);
 }
 
 /* Fill in what the target's memory says; what the records said stays. */
@@ -160,8 +160,7 @@ uint32_t codes_unknown(struct codes *c, uint64_t code)
 	}
 	snprintf(name, sizeof(name), "<unknown 0x%" PRIx64 ">", code);
 	id.name = name;
-	func = funcs_intern(&c->funcs, &id);
+	func = funcs_bind(&c->funcs, code, &id, NULL);
 	c->unreadable++;
-	funcs_bind(&c->funcs, code, func);
 	return func;
 }

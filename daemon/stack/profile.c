@@ -224,7 +224,7 @@ static void on_call(struct profile *p, const struct event *e)
 	th->on_cpu = true;
 	if (e->type == PYP_REC_ENTER || e->type == PYP_REC_THROW)
 		rebuild_enter(&p->rb, th, e->u.call.frame, e->u.call.caller,
-			      codes_func(&p->codes, e->u.call.code));
+			      codes_func(&p->codes, e->u.call.code), e->type == PYP_REC_THROW);
 	else
 		rebuild_leave(&p->rb, th, e->u.call.frame);
 }

@@ -120,7 +120,8 @@ static int index_func(struct taker *t, uint32_t i)
 	return map_put(&t->by_identity, key, i);
 }
 
-static uint32_t find_func(const struct taker *t, const struct func_identity *id, bool pseudo)
+static uint32_t find_func(const struct taker *t, const struct func_identity *id, uint32_t variant,
+			  bool pseudo)
 {
 	uint32_t i = SNAPSHOT_NONE;
 
@@ -128,7 +129,8 @@ static uint32_t find_func(const struct taker *t, const struct func_identity *id,
 	for (; i != SNAPSHOT_NONE; i = t->next_func[i]) {
 		struct func_identity other = snapshot_identity(&t->s->funcs[i]);
 
-		if (t->s->funcs[i].pseudo == pseudo && func_identity_equal(id, &other))
+		if (t->s->funcs[i].pseudo == pseudo && t->s->funcs[i].variant == variant &&
+		    func_identity_equal(id, &other))
 			return i;
 	}
 	return SNAPSHOT_NONE;
@@ -153,6 +155,7 @@ static int add_func(struct taker *t, uint32_t func)
 		.name = copy_string(t, fn->name),
 		.qualname = copy_string(t, fn->qualname),
 		.firstlineno = fn->firstlineno,
+		.variant = fn->variant,
 		.pseudo = func_is_pseudo(func),
 	};
 	if (!out->filename || !out->name || (fn->qualname != STRTAB_NONE && !out->qualname))
@@ -168,7 +171,8 @@ static int take_func(struct taker *t, uint32_t func)
 	if (func == SNAPSHOT_NONE || t->func_map[func] != SNAPSHOT_NONE)
 		return 0;
 	id = funcs_identity(&t->p->codes.funcs, func);
-	t->func_map[func] = find_func(t, &id, func_is_pseudo(func));
+	t->func_map[func] =
+		find_func(t, &id, t->p->codes.funcs.list[func].variant, func_is_pseudo(func));
 	return t->func_map[func] == SNAPSHOT_NONE ? add_func(t, func) : 0;
 }
 

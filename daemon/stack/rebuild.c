@@ -12,20 +12,32 @@
  * A thread has one current stack and any number of parked ones. `top` is the innermost activation
  * of the current stack.
  *
- * ENTER(frame, code, caller), and THROW, which differs only for the one who reads the event:
+ * ENTER(frame, code, caller), and THROW:
  *
  *   E1  frame is top's: the same entry seen twice. RESUME_CHECK that fails its check falls back to
  *       RESUME, and both are probed. Ignored. If the code is another one, however, the old frame
- * has gone unseen and its memory is used again: pop it (unmatched) and go on. E2  caller is top's:
- * the normal case. Push. (Interpreter entry frames are skipped by the BPF side, so a function
- * called from C code has the Python function below that as its caller.) E3  caller is 0 and the
- * stack is not empty: a stack of its own begins, which is how a greenlet starts. Park the current
- * stack; push on a new one. E4  caller is on the current stack, below top: what is above it has
- * gone without a leave. Pop those (each unmatched), then push. E5  caller is on a parked stack: the
- * program has switched to it. Make it the current one; as in E4, pop what is above the caller.
- * Push. E6  caller is unknown and the stack is empty: nothing contradicts it. Push. E7  caller is
- * unknown and the stack is not empty: something was lost. Push on a new stack (unmatched), and keep
- * the old one parked: its frames may still leave.
+ *       has gone unseen and its memory is used again: pop it (unmatched) and go on.
+ *
+ *   E2  caller is top's: the normal case. Push. (Interpreter entry frames are skipped by the BPF
+ *       side, so a function called from C code has the Python function below that as its caller.)
+ *
+ *   E3  caller is 0 and the stack is not empty: a stack of its own begins, which is how a greenlet
+ *       starts. Park the current stack; push on a new one.
+ *
+ *   E4  caller is on the current stack, below top: what is above it has gone without a leave. Pop
+ *       those (each unmatched), then push.
+ *
+ *   E5  caller is on a parked stack: the program has switched to it. Make it the current one; as in
+ *       E4, pop what is above the caller. Push.
+ *
+ *   E6  caller is unknown and the stack is empty: nothing contradicts it. Push.
+ *
+ *   E7  caller is unknown, the stack is not empty, and it is a THROW: a generator that waits in
+ *       `yield from` or `await` passes the exception on to what it waits for without running
+ *       itself, and only pretends to be the caller. Push on top.
+ *
+ *   E8  caller is unknown and the stack is not empty: something was lost. Push on a new stack
+ *       (unmatched), and keep the old one parked: its frames may still leave.
  *
  * A frame that is entered is on no stack. If a parked stack still has it, that stack's greenlet
  * died without a word and the memory is used again: the frame and what is above it are removed
@@ -264,7 +276,7 @@ static bool enter_overflow(struct rebuild *rb, struct thread *th, uint64_t frame
 
 /* Everything but E2. Leaves the stack so that the frame can be pushed; false: it is there (E1). */
 static bool enter_prepare(struct rebuild *rb, struct thread *th, uint64_t frame, uint64_t caller,
-			  uint32_t func)
+			  uint32_t func, bool thrown)
 {
 	const struct activation *top = thread_top(th);
 	uint32_t slot;
@@ -290,6 +302,8 @@ static bool enter_prepare(struct rebuild *rb, struct thread *th, uint64_t frame,
 		unwind_to(rb, th, caller);
 		break;
 	case PLACE_NOWHERE:
+		if (thrown)
+			break;
 		if (th->cur.depth)
 			rb->unmatched++;
 		park_for_new(rb, th);
@@ -299,13 +313,13 @@ static bool enter_prepare(struct rebuild *rb, struct thread *th, uint64_t frame,
 }
 
 void rebuild_enter(struct rebuild *rb, struct thread *th, uint64_t frame, uint64_t caller,
-		   uint32_t func)
+		   uint32_t func, bool thrown)
 {
 	const struct activation *top = thread_top(th);
 
 	if (unlikely(!top || caller != top->frame || frame == caller)) {
 		if (enter_overflow(rb, th, frame, caller) ||
-		    !enter_prepare(rb, th, frame, caller, func))
+		    !enter_prepare(rb, th, frame, caller, func, thrown))
 			return;
 	}
 	rb->calls++;

@@ -23,9 +23,9 @@ struct rebuild {
 	uint64_t truncated;	 /* activations summed in "(truncated)" */
 };
 
-/* A frame starts or resumes running. */
+/* A frame starts or resumes running; thrown: because an exception is thrown into it. */
 void rebuild_enter(struct rebuild *rb, struct thread *th, uint64_t frame, uint64_t caller,
-		   uint32_t func);
+		   uint32_t func, bool thrown);
 /* A frame stops running. */
 void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame);
 /* The thread's stack as it really is, innermost first; truncated: outermost frames are missing. */

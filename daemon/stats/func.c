@@ -105,39 +105,97 @@ static int intern_strings(struct funcs *f, const struct func_identity *id, struc
 	return err;
 }
 
-uint32_t funcs_intern(struct funcs *f, const struct func_identity *id)
+static uint32_t func_add(struct funcs *f, const struct func_identity *id, uint64_t hash,
+			 uint32_t variant)
 {
-	struct func fn = {.firstlineno = id->firstlineno, .next = FUNC_NONE};
-	uint64_t hash = func_identity_hash(id);
+	struct func fn = {.firstlineno = id->firstlineno, .variant = variant, .next = FUNC_NONE};
 
 	map_get(&f->by_identity, hash, &fn.next);
-	for (uint32_t i = fn.next; i != FUNC_NONE; i = f->list[i].next) {
-		struct func_identity other = funcs_identity(f, i);
-
-		if (func_identity_equal(id, &other))
-			return i;
-	}
 	if (reserve(f) || intern_strings(f, id, &fn) || map_put(&f->by_identity, hash, f->n))
 		return FUNC_TRUNCATED;
 	f->list[f->n] = fn;
 	return f->n++;
 }
 
-bool funcs_bind(struct funcs *f, uint64_t code, uint32_t func)
+uint32_t funcs_intern(struct funcs *f, const struct func_identity *id)
 {
-	uint32_t old;
+	uint64_t hash = func_identity_hash(id);
+	uint32_t i = FUNC_NONE;
 
-	if (f->by_code.n / CODES_PER_FUNC >= f->limit && !funcs_find(f, code, &old))
-		return false;
-	return map_put(&f->by_code, code, func) == 0;
+	map_get(&f->by_identity, hash, &i);
+	for (; i != FUNC_NONE; i = f->list[i].next) {
+		struct func_identity other = funcs_identity(f, i);
+
+		if (f->list[i].variant == 0 && func_identity_equal(id, &other))
+			return i;
+	}
+	return func_add(f, id, hash, 0);
+}
+
+/* The variant for one more code object: a free one, a new one, or the last there may be. */
+static uint32_t func_variant(struct funcs *f, const struct func_identity *id)
+{
+	uint64_t hash = func_identity_hash(id);
+	uint32_t i = FUNC_NONE, variants = 0, last = FUNC_TRUNCATED;
+
+	map_get(&f->by_identity, hash, &i);
+	for (; i != FUNC_NONE; i = f->list[i].next) {
+		struct func_identity other = funcs_identity(f, i);
+
+		if (!func_identity_equal(id, &other))
+			continue;
+		if (!f->list[i].bound)
+			return i;
+		if (!variants++)
+			last = i;
+	}
+	return variants < FUNC_VARIANTS_MAX ? func_add(f, id, hash, variants) : last;
+}
+
+static void func_unbind(struct funcs *f, uint32_t func)
+{
+	if (!func_is_pseudo(func) && f->list[func].bound)
+		f->list[func].bound--;
+}
+
+uint32_t funcs_bind(struct funcs *f, uint64_t code, const struct func_identity *id, bool *ret_bound)
+{
+	uint32_t func, old = FUNC_NONE;
+	bool bound;
+
+	if (funcs_find(f, code, &old)) {
+		struct func_identity other = funcs_identity(f, old);
+
+		if (!func_is_pseudo(old) && func_identity_equal(id, &other)) {
+			if (ret_bound)
+				*ret_bound = true;
+			return old;
+		}
+		func_unbind(f, old);
+	}
+	func = func_variant(f, id);
+	bound = (old != FUNC_NONE || f->by_code.n / CODES_PER_FUNC < f->limit) &&
+		map_put(&f->by_code, code, func) == 0;
+	if (bound && !func_is_pseudo(func))
+		f->list[func].bound++;
+	if (ret_bound)
+		*ret_bound = bound;
+	return func;
 }
 
 void funcs_forget(struct funcs *f, uint64_t code)
 {
+	uint32_t func;
+
+	if (!funcs_find(f, code, &func))
+		return;
+	func_unbind(f, func);
 	map_del(&f->by_code, code);
 }
 
 void funcs_forget_all(struct funcs *f)
 {
+	for (uint32_t i = 0; i < f->n; i++)
+		f->list[i].bound = 0;
 	map_clear(&f->by_code);
 }

@@ -2,8 +2,9 @@
 /*
  * Functions and the code objects that stand for them. A function is its identity: filename, first
  * line, name and, where there is one, qualified name. Code objects come and go, and their addresses
- * are reused; functions stay, and two code objects of the same identity are one function (as in
- * cProfile's reports).
+ * are reused; functions stay. Code objects of the same identity that are alive at the same time (two
+ * list comprehensions on one line, before 3.11) are variants of one function: reports add them up,
+ * but a call of one inside the other is no recursion, as in cProfile.
  *
  * Owns all names. Capped in functions, in code addresses (four per function) and in bytes of names;
  * what does not fit is FUNC_TRUNCATED.
@@ -23,7 +24,9 @@ enum { FUNC_TRUNCATED = 0, FUNC_LOST = 1, FUNC_PSEUDO_MAX };
 struct func {
 	uint32_t filename, name, qualname; /* string ids; qualname may be STRTAB_NONE */
 	int32_t firstlineno;
-	uint32_t next; /* another function with the same hash, or UINT32_MAX */
+	uint32_t variant; /* 0, 1, …: which of those with this identity */
+	uint32_t bound;	  /* code addresses that stand for it now */
+	uint32_t next;	  /* another function with the same hash, or UINT32_MAX */
 };
 
 struct func_identity {
@@ -43,13 +46,22 @@ struct funcs {
 int funcs_init(struct funcs *f, uint32_t limit, uint64_t string_bytes);
 void funcs_deinit(struct funcs *f);
 
-/* The function with this identity, added if it is new; FUNC_TRUNCATED if it does not fit. */
+/* Variants of one function that are told apart; more of them share the last one. */
+#define FUNC_VARIANTS_MAX 16
+
+/* The function with this identity (variant 0), added if it is new; FUNC_TRUNCATED if it does not
+ * fit. */
 uint32_t funcs_intern(struct funcs *f, const struct func_identity *id);
 /* Its identity; strings are valid until the next funcs_intern. */
 struct func_identity funcs_identity(const struct funcs *f, uint32_t func);
 
-/* This code address stands for func from now on. False: it did not fit. */
-bool funcs_bind(struct funcs *f, uint64_t code, uint32_t func);
+/*
+ * This code address stands for the function with this identity from now on: for a variant that no
+ * other living code object stands for, if there is one. Returns it; *ret_bound is false if the
+ * address itself did not fit (may be NULL).
+ */
+uint32_t funcs_bind(struct funcs *f, uint64_t code, const struct func_identity *id,
+		    bool *ret_bound);
 /* The code object is gone: its address means nothing any more. */
 void funcs_forget(struct funcs *f, uint64_t code);
 /* No address means anything any more. */

@@ -47,18 +47,21 @@ Test(func, pseudo_is_not_a_name)
 
 Test(func, addresses)
 {
+	const struct func_identity f_id = {"a.py", "f", NULL, 1}, g_id = {"a.py", "g", NULL, 5};
 	struct funcs f;
-	uint32_t a, b, found;
+	uint32_t a, found;
+	bool bound;
 
 	assert_ok(funcs_init(&f, 100, 1000));
 	a = intern(&f, "a.py", 1, "f", NULL);
-	b = intern(&f, "a.py", 5, "g", NULL);
 	cr_assert(!funcs_find(&f, 0x10, &found));
-	cr_assert(funcs_bind(&f, 0x10, a));
-	cr_assert(funcs_bind(&f, 0x20, a), "two code objects of one function");
-	cr_assert(funcs_bind(&f, 0x10, b), "the address is used again");
+	cr_assert_eq(funcs_bind(&f, 0x10, &f_id, &bound), a);
+	cr_assert(bound);
+	cr_assert_eq(funcs_bind(&f, 0x10, &f_id, NULL), a, "said again");
+	cr_assert_neq(funcs_bind(&f, 0x10, &g_id, NULL), a, "the address is used again");
 	cr_assert(funcs_find(&f, 0x10, &found));
-	cr_assert_eq(found, b);
+	cr_assert_eq(found, intern(&f, "a.py", 5, "g", NULL));
+	cr_assert_eq(funcs_bind(&f, 0x20, &f_id, NULL), a, "its old address is free");
 	funcs_forget(&f, 0x10);
 	funcs_forget(&f, 0x99);
 	cr_assert(!funcs_find(&f, 0x10, &found));
@@ -70,10 +73,36 @@ Test(func, addresses)
 	check_no_leaks();
 }
 
+Test(func, code_objects_alive_together_are_variants)
+{
+	const struct func_identity id = {"a.py", "<listcomp>", NULL, 7};
+	struct funcs f;
+	uint32_t a, b;
+
+	assert_ok(funcs_init(&f, 100, 1000));
+	a = funcs_bind(&f, 0x10, &id, NULL);
+	b = funcs_bind(&f, 0x20, &id, NULL);
+	cr_assert_neq(a, b);
+	cr_assert_eq(f.list[a].variant, 0);
+	cr_assert_eq(f.list[b].variant, 1);
+	funcs_forget(&f, 0x10);
+	cr_assert_eq(funcs_bind(&f, 0x30, &id, NULL), a, "what is free is used first");
+	for (uint64_t code = 0x1000; code < 0x2000; code += 16)
+		funcs_bind(&f, code, &id, NULL);
+	cr_assert_eq(f.n, FUNC_PSEUDO_MAX + FUNC_VARIANTS_MAX, "no more than that");
+	funcs_forget_all(&f);
+	cr_assert_lt(f.list[funcs_bind(&f, 0x40, &id, NULL)].variant, FUNC_VARIANTS_MAX);
+	cr_assert_eq(f.n, FUNC_PSEUDO_MAX + FUNC_VARIANTS_MAX);
+	funcs_deinit(&f);
+	check_no_leaks();
+}
+
 Test(func, caps)
 {
+	const struct func_identity id = {"a.py", "f", NULL, 1};
 	struct funcs f;
 	uint32_t a;
+	bool bound;
 
 	assert_ok(funcs_init(&f, 2, 16));
 	a = intern(&f, "a.py", 1, "f", NULL);
@@ -82,9 +111,11 @@ Test(func, caps)
 	cr_assert_eq(intern(&f, "a.py", 3, "f", NULL), FUNC_TRUNCATED, "functions");
 	cr_assert_eq(intern(&f, "a.py", 1, "f", NULL), a);
 	for (uint64_t code = 0; code < 1000; code++)
-		funcs_bind(&f, code, a);
+		funcs_bind(&f, code, &id, NULL);
 	cr_assert_leq(f.by_code.n, 16, "addresses");
-	cr_assert(funcs_bind(&f, 0, FUNC_LOST), "what is there can change");
+	cr_assert_leq(f.n, 2 + FUNC_PSEUDO_MAX);
+	funcs_bind(&f, 0, &(struct func_identity){"b.py", "g", NULL, 1}, &bound);
+	cr_assert(bound, "what is there can change");
 	funcs_deinit(&f);
 	check_no_leaks();
 }
