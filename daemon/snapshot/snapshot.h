@@ -26,8 +26,8 @@ struct snapshot_func {
 	const char *name;
 	const char *qualname; /* NULL: the interpreter has none */
 	int32_t firstlineno;
-	uint32_t variant;     /* several code objects with this identity lived at once: 0, 1, … */
-	bool pseudo;	      /* "(truncated)", "(lost)": not a Python function */
+	uint32_t variant; /* several code objects with this identity lived at once: 0, 1, … */
+	bool pseudo;	  /* "(truncated)", "(lost)": not a Python function */
 };
 
 /* One calling context. Parents come before their children. */
@@ -47,25 +47,26 @@ struct snapshot_thread {
 	uint32_t tid;
 	const char *name;
 	bool alive;
-	uint64_t start_ns, end_ns;	     /* CLOCK_MONOTONIC; first seen, last seen */
-	uint64_t total[SNAPSHOT_CLOCKS];     /* all its time while traced */
-	uint32_t root;			     /* its root node; the root's self time is outside Python */
+	uint64_t start_ns, end_ns;	 /* CLOCK_MONOTONIC; first seen, last seen */
+	uint64_t total[SNAPSHOT_CLOCKS]; /* all its time while traced */
+	uint32_t root;			 /* its root node; the root's self time is outside Python */
 };
 
 /* What was traced; one per target. */
 struct snapshot_target {
 	uint32_t pid;
-	const char *cmdline, *exe, *python_file, *python_version, *build_id; /* build_id: hex or "" */
+	const char *cmdline, *exe, *python_file, *python_version,
+		*build_id; /* build_id: hex or "" */
 	bool alive, tracing;
-	uint64_t start_ns, end_ns;   /* CLOCK_MONOTONIC: first attached; taken at */
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC: first attached; taken at */
 	uint64_t start_unix_ns, end_unix_ns;
-	uint64_t traced_ns;	     /* how long probes were on, all windows together */
-	uint64_t events;	     /* calls and returns seen */
-	uint64_t unmatched;	     /* returns or callers that fitted no stack: corrections made */
-	uint64_t unstarted;	     /* frames that were unwound before they began to run */
-	uint64_t stack_switches;     /* greenlet and other stack switches followed */
-	uint64_t resyncs;	     /* stacks read again after a loss */
-	uint64_t truncated;	     /* contexts or threads summed in "(truncated)" */
+	uint64_t traced_ns;	 /* how long probes were on, all windows together */
+	uint64_t events;	 /* calls and returns seen */
+	uint64_t unmatched;	 /* returns or callers that fitted no stack: corrections made */
+	uint64_t unstarted;	 /* frames that were unwound before they began to run */
+	uint64_t stack_switches; /* greenlet and other stack switches followed */
+	uint64_t resyncs;	 /* stacks read again after a loss */
+	uint64_t truncated;	 /* contexts or threads summed in "(truncated)" */
 	uint64_t decode_errors;
 	uint64_t counters[PYP_CNT_MAX]; /* the BPF side's, see PYP_COUNTERS */
 };
@@ -73,7 +74,7 @@ struct snapshot_target {
 struct snapshot {
 	const char *host, *kernel, *program; /* program: "pyprofd 0.1.0" */
 	uint64_t taken_unix_ns;
-	enum snapshot_clock clock;	     /* the one its user asked for */
+	enum snapshot_clock clock; /* the one its user asked for */
 	struct snapshot_target *targets;
 	uint32_t ntargets;
 	struct snapshot_thread *threads;
