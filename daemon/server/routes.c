@@ -3,7 +3,6 @@
 #include "server/routes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "pyprof/version.h"
 #include "server/status_json.h"
 #include "server/metrics.h"
+#include "server/pumped.h"
 
 #define API_HINT "GET /v1 lists what there is"
 
@@ -285,20 +285,14 @@ static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
 			       "the json format lists all threads", "no thread %u was seen", tid);
 }
 
-/* The stream closes its own copy of fd. */
-static FILE *stream_of(int fd)
+static void pump_sessions(void *ctx)
 {
-	_cleanup_close_ int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
-
-	if (f)
-		(void)TAKE_FD(copy);
-	return f;
+	sessions_pump(ctx);
 }
 
 /* A profile can be large: it is written into a memory file, which sendfile(2) sends as it is. */
-static int write_body(const struct snapshot_query *q, const struct snapshot *s, struct response *rs,
-		      struct diag *diag)
+static int write_body(struct routes_ctx *ctx, const struct snapshot_query *q,
+		      const struct snapshot *s, struct response *rs, struct diag *diag)
 {
 	_cleanup_close_ int fd = memfd_create("pyprofd-snapshot", MFD_CLOEXEC);
 	_cleanup_fclose_ FILE *f = NULL;
@@ -307,7 +301,7 @@ static int write_body(const struct snapshot_query *q, const struct snapshot *s, 
 
 	if (fd < 0)
 		return diag_errno(diag, errno, "cannot make a file for the profile");
-	f = stream_of(fd);
+	f = pumped_open(fd, pump_sessions, ctx->sessions);
 	if (!f)
 		return diag_errno(diag, errno, "cannot write the profile");
 	r = format_write(q->format, s, &q->opts, f, diag);
@@ -341,7 +335,7 @@ static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid
 		return r;
 	if (!q.clock_given)
 		q.opts.clock = s->clock;
-	return write_body(&q, s, rs, diag);
+	return write_body(ctx, &q, s, rs, diag);
 }
 
 static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,

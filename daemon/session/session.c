@@ -118,15 +118,31 @@ static int sessions_arm(struct sessions *ss, uint64_t delay_us)
 	return r < 0 ? r : sd_event_source_set_enabled(ss->timer, SD_EVENT_ONESHOT);
 }
 
+/* Drain all; true if there is more than one turn's worth. */
+static bool sessions_turn(struct sessions *ss, bool *busy)
+{
+	bool more = false;
+
+	for (size_t i = 0; i < ss->n; i++)
+		if (ss->v[i]->tracee->state == SESSION_TRACING)
+			more |= session_turn(ss->v[i], busy);
+	return more;
+}
+
+void sessions_pump(struct sessions *ss)
+{
+	bool busy = false;
+
+	sessions_turn(ss, &busy);
+}
+
 static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
 {
 	struct sessions *ss = ctx;
-	bool busy = false, more = false;
+	bool busy = false, more;
 
 	(void)source, (void)usec;
-	for (size_t i = 0; i < ss->n; i++)
-		if (ss->v[i]->tracee->state == SESSION_TRACING)
-			more |= session_turn(ss->v[i], &busy);
+	more = sessions_turn(ss, &busy);
 	return sessions_arm(ss, more ? 0 : busy ? DRAIN_BUSY_US : DRAIN_IDLE_US);
 }
 

@@ -48,6 +48,9 @@ int sessions_start(struct sessions *ss, pid_t pid, struct diag *diag);
 int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag);
 int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag);
 
+/* Drain the rings: for whoever keeps the event loop waiting. */
+void sessions_pump(struct sessions *ss);
+
 /* A snapshot of one target (pid) or of all (0), with provenance. Rings are drained first. */
 int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag);
 
