@@ -241,7 +241,12 @@ const char *traced_answer(struct traced *t, const char *word)
 
 void traced_go(struct traced *t)
 {
-	cr_assert(write(t->in, "\n", 1) == 1, "the target has gone: %s", strerror(errno));
+	traced_say(t, "");
+}
+
+void traced_say(struct traced *t, const char *words)
+{
+	cr_assert(dprintf(t->in, "%s\n", words) > 0, "the target has gone: %s", strerror(errno));
 }
 
 void traced_close(struct traced *t)

@@ -57,8 +57,9 @@ void traced_start(struct traced *t, const char *exe, const char *script, ...)
 void traced_expect(struct traced *t, const char *line);
 /* The same for a line that begins with word and a blank; the rest of it, valid until the next. */
 const char *traced_answer(struct traced *t, const char *word);
-/* Send it a line. */
+/* Send it a line: an empty one, or these words. */
 void traced_go(struct traced *t);
+void traced_say(struct traced *t, const char *words);
 /* Close its standard input: it need not wait for anything any more. */
 void traced_close(struct traced *t);
 

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What becomes of a target when tracing stops, starts, is cut short, and when the target forks,
+ * executes, exits or is killed: never any harm, and no breakpoint where none belongs. The target
+ * calls all the time, in six threads, and checks its own work.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "harness/counts.h"
+#include "harness/python.h"
+#include "harness/sites.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "stats/view.h"
+
+#define CYCLES	 50
+#define CHILDREN 4
+#define PROGRAMS 5
+
+static void start_load(struct traced *t, struct sites *sites, const char *exe)
+{
+	fprintf(stderr, "with %s\n", exe);
+	traced_start(t, exe, "load.py", NULL);
+	traced_expect(t, "ready");
+	sites_find(sites, t->pid);
+	cr_assert(sites_changed(sites, t->pid) == 0);
+}
+
+/* It has worked all the time, and everything was right. */
+static void finish_load(struct traced *t)
+{
+	traced_say(t, "stop");
+	traced_expect(t, "checked ok");
+	traced_finish(t);
+}
+
+static uint64_t rounds(struct traced *t)
+{
+	traced_say(t, "rounds");
+	return strtoull(traced_answer(t, "rounds"), NULL, 10);
+}
+
+static uint64_t calls(struct traced *t)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
+	_cleanup_(view_freep) struct view *v = NULL;
+
+	assert_ok(view_build(s, NULL, &v));
+	return counts_named(v, "work").ncalls;
+}
+
+static bool has_more_calls(struct traced *t, void *ctx)
+{
+	return calls(t) > *(uint64_t *)ctx;
+}
+
+static void expect_calls(struct traced *t)
+{
+	uint64_t now = calls(t);
+
+	traced_until(t, has_more_calls, &now, "calls");
+}
+
+static void everywhere(void (*test)(const char *exe))
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		test(v[i].exe);
+	check_no_leaks();
+}
+
+/* stop, start, clear ----------------------------------------------------------------------- */
+
+static void check_stopped(struct traced *t, const struct sites *sites)
+{
+	uint64_t counted, before;
+
+	assert_ok(sessions_stop(t->sessions, t->pid, NULL));
+	cr_assert(sites_changed(sites, t->pid) == 0, "breakpoints are left after stop");
+	cr_assert(traced_status(t).state == SESSION_ATTACHED);
+	counted = calls(t);
+	cr_assert(counted > 0, "stop forgot the data");
+	before = rounds(t);
+	traced_run(t, 100);
+	cr_assert(rounds(t) > before, "the target does not work");
+	cr_assert(calls(t) == counted, "calls are counted though tracing has stopped");
+}
+
+static void stop_start_clear(const char *exe)
+{
+	struct sites sites;
+	struct traced t;
+	uint64_t counted;
+
+	start_load(&t, &sites, exe);
+	traced_attach(&t);
+	cr_assert(sites_changed(&sites, t.pid) == (int)sites.plan.nsites, "not all sites are on");
+	expect_calls(&t);
+	check_stopped(&t, &sites);
+	counted = calls(&t);
+
+	assert_ok(sessions_start(t.sessions, t.pid, NULL));
+	cr_assert(sites_changed(&sites, t.pid) == (int)sites.plan.nsites);
+	expect_calls(&t);
+	cr_assert(calls(&t) > counted, "start did not go on where stop left off");
+	check_stopped(&t, &sites);
+
+	assert_ok(sessions_clear(t.sessions, t.pid, NULL));
+	cr_assert(calls(&t) == 0 && traced_status(&t).events == 0, "clear left something");
+	finish_load(&t);
+}
+
+Test(lifecycle, stop_start_clear, .timeout = 120)
+{
+	everywhere(stop_start_clear);
+}
+
+/* The end of the target -------------------------------------------------------------------- */
+
+static bool has_ended(struct traced *t, void *ctx)
+{
+	(void)ctx;
+	return t->ended > 0;
+}
+
+static void check_ended(struct traced *t, const char *reason)
+{
+	struct session_status status;
+
+	traced_until(t, has_ended, NULL, "news of the target's end");
+	status = traced_status(t);
+	cr_assert(status.state == SESSION_ENDED && t->ended == 1);
+	cr_assert(strcmp(status.end_reason, reason) == 0, "ended: \"%s\"", status.end_reason);
+	cr_assert(calls(t) > 0, "the data is gone");
+	cr_assert(sessions_start(t->sessions, status.pid, NULL) < 0, "an ended target started");
+	assert_ok(sessions_stop(t->sessions, status.pid, NULL));
+}
+
+static void exits(const char *exe)
+{
+	struct sites sites;
+	struct traced t;
+
+	start_load(&t, &sites, exe);
+	traced_attach(&t);
+	expect_calls(&t);
+	traced_say(&t, "stop");
+	traced_expect(&t, "checked ok");
+	cr_assert(traced_wait(&t) == 0);
+	check_ended(&t, "exited");
+	traced_stop(&t);
+}
+
+static void killed(const char *exe)
+{
+	struct sites sites;
+	struct traced t;
+	int status;
+
+	start_load(&t, &sites, exe);
+	traced_attach(&t);
+	expect_calls(&t);
+	kill(t.pid, SIGKILL);
+	status = traced_wait(&t);
+	cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	check_ended(&t, "exited");
+	traced_stop(&t);
+}
+
+static void executes(const char *exe)
+{
+	struct sites sites;
+	struct traced t;
+
+	start_load(&t, &sites, exe);
+	traced_attach(&t);
+	expect_calls(&t);
+	traced_say(&t, "exec");
+	traced_expect(&t, "executed");
+	check_ended(&t, "executed another program");
+	traced_finish(&t);
+}
+
+Test(lifecycle, target_exits, .timeout = 120)
+{
+	everywhere(exits);
+}
+
+Test(lifecycle, target_is_killed, .timeout = 120)
+{
+	everywhere(killed);
+}
+
+Test(lifecycle, target_executes_another_program, .timeout = 120)
+{
+	everywhere(executes);
+}
+
+/* Children --------------------------------------------------------------------------------- */
+
+struct family {
+	const struct sites *sites;
+	pid_t pids[CHILDREN];
+};
+
+static bool children_are_clean(struct traced *t, void *ctx)
+{
+	const struct family *f = ctx;
+
+	(void)t;
+	for (int i = 0; i < CHILDREN; i++) {
+		int changed = sites_changed(f->sites, f->pids[i]);
+
+		cr_assert(changed >= 0, "child %d has died", f->pids[i]);
+		if (changed)
+			return false;
+	}
+	return true;
+}
+
+static void fork_children(struct traced *t, struct family *f)
+{
+	char command[32];
+	double since;
+
+	snprintf(command, sizeof(command), "fork %d", CHILDREN);
+	traced_say(t, command);
+	for (int i = 0; i < CHILDREN; i++)
+		f->pids[i] = (pid_t)strtol(traced_answer(t, "child"), NULL, 10);
+	traced_expect(t, "forked");
+	since = traced_seconds();
+	traced_until(t, children_are_clean, f, "children without breakpoints");
+	since = traced_seconds() - since;
+	fprintf(stderr, "  children without breakpoints after %.3f s\n", since);
+	cr_assert(since < 1, "after %.3f s", since);
+}
+
+static void forks(const char *exe)
+{
+	struct sites sites;
+	struct family family = {.sites = &sites};
+	struct traced t;
+	char command[32];
+
+	start_load(&t, &sites, exe);
+	traced_attach(&t);
+	expect_calls(&t);
+	for (int i = 0; i < 2; i++) {
+		fork_children(&t, &family);
+		traced_say(&t, "join");
+		traced_expect(&t, "joined ok");
+	}
+	snprintf(command, sizeof(command), "run %d", PROGRAMS);
+	traced_say(&t, command);
+	traced_expect(&t, "run ok");
+	cr_assert(traced_status(&t).state == SESSION_TRACING, "the session ended");
+	cr_assert(sites_changed(&sites, t.pid) == (int)sites.plan.nsites);
+	expect_calls(&t);
+	cr_assert(traced_status(&t).lost == 0);
+	finish_load(&t);
+}
+
+Test(lifecycle, target_forks, .timeout = 200)
+{
+	everywhere(forks);
+}
+
+/* Attach and detach, again and again ------------------------------------------------------- */
+
+static void cycles(const char *exe)
+{
+	struct sites sites;
+	struct traced t;
+	uint64_t before;
+	double since;
+
+	start_load(&t, &sites, exe);
+	before = rounds(&t);
+	since = traced_seconds();
+	for (int i = 0; i < CYCLES; i++) {
+		traced_attach(&t);
+		expect_calls(&t);
+		cr_assert(traced_status(&t).lost == 0);
+		assert_ok(sessions_detach(t.sessions, t.pid, NULL));
+		cr_assert(sites_changed(&sites, t.pid) == 0, "breakpoints after detach %d", i);
+	}
+	fprintf(stderr, "  %d cycles in %.1f s\n", CYCLES, traced_seconds() - since);
+	cr_assert(rounds(&t) > before);
+	finish_load(&t);
+}
+
+Test(lifecycle, fifty_cycles_under_load, .timeout = 280)
+{
+	everywhere(cycles);
+}
+
+/* The end of the daemon -------------------------------------------------------------------- */
+
+static pid_t start_daemon(const char *dir, pid_t target)
+{
+	const char *build = getenv("PYPROF_BUILD");
+	char program[512], socket[256], pid[16];
+	const char *argv[] = {program, "--pid", pid, "--socket", socket, NULL};
+	pid_t parent = getpid(), daemon;
+
+	snprintf(program, sizeof(program), "%s/pyprofd", build ? build : "build");
+	snprintf(socket, sizeof(socket), "%s/socket", dir);
+	snprintf(pid, sizeof(pid), "%d", target);
+	daemon = fork();
+	cr_assert(daemon >= 0);
+	if (daemon == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() == parent)
+			execv(program, (char *const *)argv);
+		_exit(127);
+	}
+	return daemon;
+}
+
+struct wanted {
+	const struct sites *sites;
+	int changed;
+	pid_t daemon; /* 0: none runs any more */
+};
+
+static bool sites_are(struct traced *t, void *ctx)
+{
+	const struct wanted *w = ctx;
+
+	cr_assert(!w->daemon || waitpid(w->daemon, NULL, WNOHANG) == 0, "the daemon has ended");
+	return sites_changed(w->sites, t->pid) == w->changed;
+}
+
+static void daemon_is_killed(const char *exe)
+{
+	char *dir = temp_dir_new();
+	struct sites sites;
+	struct wanted on = {.sites = &sites}, off = {.sites = &sites};
+	struct traced t;
+	uint64_t before;
+
+	start_load(&t, &sites, exe);
+	on.changed = (int)sites.plan.nsites;
+	on.daemon = start_daemon(dir, t.pid);
+	traced_until(&t, sites_are, &on, "the daemon's probes");
+	before = rounds(&t);
+	traced_run(&t, 100);
+	cr_assert(waitpid(on.daemon, NULL, WNOHANG) == 0, "the daemon has ended");
+	kill(on.daemon, SIGKILL);
+	cr_assert(waitpid(on.daemon, NULL, 0) == on.daemon);
+	traced_until(&t, sites_are, &off, "the file's bytes");
+	cr_assert(rounds(&t) > before);
+	finish_load(&t);
+	temp_dir_remove(dir);
+}
+
+Test(lifecycle, daemon_is_killed, .timeout = 120)
+{
+	everywhere(daemon_is_killed);
+}

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Six threads that call as much as they can and check what comes of it: load.py
+
+Says `ready`, then obeys lines on stdin:
+
+    fork N   N children, each: `child PID`, works, waits, works again; `forked` when all are there
+    join     the children may end; `joined ok` if all were right
+    run N    N programs run and asked for their output; `run ok` if it was right
+    rounds   `rounds NUMBER`: how much work has been done so far
+    exec     become another program, which says `executed`, waits for a line and exits with 0
+    stop     or the end of stdin: `checked ok` if all work was right, exit with 0
+"""
+
+import _thread
+import os
+import subprocess
+import sys
+import warnings
+
+THREADS = 6
+OTHER = "import os; os.write(1, b'executed\\n'); os.read(0, 1)"
+
+
+def say(line):
+    os.write(1, (line + "\n").encode())
+
+
+def read_line():
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            return "stop"
+        line += byte
+    return line.decode().strip()
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def count(n):
+    for i in range(n):
+        yield i
+
+
+def fail(depth):
+    if depth == 0:
+        raise ValueError(depth)
+    fail(depth - 1)
+
+
+def caught():
+    try:
+        fail(5)
+    except ValueError:
+        return True
+    return False
+
+
+class Point:
+    def __init__(self, x):
+        self.x = x
+
+    @property
+    def double(self):
+        return 2 * self.x
+
+
+def work():
+    return (fib(9) == 34 and sum(count(20)) == 190 and caught() and Point(4).double == 8
+            and sorted([3, 1, 2], key=lambda x: -x) == [3, 2, 1])
+
+
+class Worker:
+    stop = False
+
+    def __init__(self):
+        self.rounds = 0
+        self.right = True
+        self.ended = _thread.allocate_lock()
+        self.ended.acquire()
+        _thread.start_new_thread(self.run, ())
+
+    def run(self):
+        while not Worker.stop:
+            self.right = work() and self.right
+            self.rounds += 1
+        self.ended.release()
+
+
+def child(release):
+    ok = all(work() for _ in range(20))
+    os.read(release, 1)
+    ok = all(work() for _ in range(20)) and ok
+    os._exit(0 if ok else 1)
+
+
+class Children:
+    def __init__(self, n):
+        read_end, self.release = os.pipe()
+        self.pids = []
+        for _ in range(n):
+            pid = os.fork()
+            if pid == 0:
+                os.close(self.release)
+                child(read_end)
+            self.pids.append(pid)
+            say("child %d" % pid)
+        os.close(read_end)
+        say("forked")
+
+    def join(self):
+        os.close(self.release)
+        return all([os.waitpid(pid, 0)[1] == 0 for pid in self.pids])
+
+
+def run(n):
+    return all([subprocess.check_output([sys.executable, "-c", "print(6 * 7)"]).strip() == b"42"
+                for _ in range(n)])
+
+
+def ok(right):
+    return "ok" if right else "wrong"
+
+
+def stop(workers):
+    Worker.stop = True
+    for worker in workers:
+        worker.ended.acquire()
+    say("checked " + ok(all(worker.right and worker.rounds for worker in workers)))
+    os._exit(0)
+
+
+def main():
+    warnings.simplefilter("ignore")  # of forking where there are threads
+    workers = [Worker() for _ in range(THREADS)]
+    children = None
+    say("ready")
+    while True:
+        word, _, number = read_line().partition(" ")
+        if word == "fork":
+            children = Children(int(number))
+        elif word == "join":
+            say("joined " + ok(children.join()))
+        elif word == "run":
+            say("run " + ok(run(int(number))))
+        elif word == "rounds":
+            say("rounds %d" % sum(worker.rounds for worker in workers))
+        elif word == "exec":
+            os.execv(sys.executable, [sys.executable, "-c", OTHER])
+        else:
+            stop(workers)
+
+
+main()
