@@ -59,6 +59,14 @@ size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX])
 	return kept;
 }
 
+struct interpreter traced_newest(void)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	return v[n - 1];
+}
+
 const char *traced_path(const char *dir, const char *name, char *out, size_t size)
 {
 	const char *top = getenv("PYPROF_TOP");

@@ -49,6 +49,9 @@ struct traced {
  * possible to trace (see harness/caps.h): what every test here begins with. */
 size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX]);
 
+/* The newest of them. */
+struct interpreter traced_newest(void);
+
 /* Start `exe tests/targets/SCRIPT ARG...`; arguments end with NULL. */
 void traced_start(struct traced *t, const char *exe, const char *script, ...)
 	__attribute__((sentinel));

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Every command of pyprofctl, on daemons that hold real targets. */
+#include <jansson.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "harness/daemon.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "pyprof/version.h"
+
+static struct pyprofd d;
+static struct traced t, u;
+static char pid[16], pid2[16];
+
+/* A target that waits at `ready`, and then calls empty() for that long. */
+static void start_target(struct traced *target, char text[16], const char *seconds)
+{
+	struct interpreter it = traced_newest();
+
+	traced_start(target, it.exe, "run.py", "busy_empty", seconds, NULL);
+	traced_expect(target, "ready");
+	pid_text(text, target->pid);
+}
+
+static void setup(void)
+{
+	start_target(&t, pid, "0.2");
+	pyprofd_start(&d, NULL);
+}
+
+static void teardown(void)
+{
+	pyprofd_shutdown(&d);
+	traced_stop(&t);
+}
+
+TestSuite(commands, .init = setup, .fini = teardown, .timeout = 120);
+
+static json_int_t number(json_t *target, const char *key)
+{
+	json_t *v = json_object_get(target, key);
+
+	cr_assert(json_is_integer(v), "%s is not a number", key);
+	return json_integer_value(v);
+}
+
+static json_int_t target_number(size_t i, const char *key)
+{
+	json_t *target = ctl_target(&d, i);
+	json_int_t v = number(target, key);
+
+	json_decref(target);
+	return v;
+}
+
+static void check_state(size_t i, const char *state)
+{
+	json_t *target = ctl_target(&d, i);
+
+	cr_assert_str_eq(json_string_value(json_object_get(target, "state")), state);
+	json_decref(target);
+}
+
+static void ok(const char *a, const char *b, const char *c)
+{
+	free(ctl_ok(&d, a, b, c, NULL));
+}
+
+/* Run the target's loop; how many calls of empty() it says it made. */
+static json_int_t run_target(struct traced *target)
+{
+	json_t *result;
+	json_int_t calls;
+
+	traced_go(target);
+	traced_expect(target, "done");
+	result = json_loads(target->result, 0, NULL);
+	calls = json_integer_value(json_object_get(result, "calls"));
+	cr_assert(calls > 0, "it says %s", target->result);
+	json_decref(result);
+	return calls;
+}
+
+/* The number of calls of empty() in a text report; 0 without such a row. */
+static long long calls_of_empty(const char *report)
+{
+	const char *row = strstr(report, "(empty)");
+
+	if (!row)
+		return 0;
+	while (row > report && row[-1] != '\n')
+		row--;
+	return strtoll(row, NULL, 10);
+}
+
+static long long snapshot_calls(const char *opt, const char *value)
+{
+	char *text = ctl_ok(&d, "snapshot", "-f", "text", opt, value, NULL);
+	long long n = calls_of_empty(text);
+
+	free(text);
+	return n;
+}
+
+Test(commands, nothing_is_traced)
+{
+	char *text = ctl_ok(&d, "status", NULL);
+
+	cr_assert(strstr(text, "no targets"), "%s", text);
+	free(text);
+	ok("ping", NULL, NULL);
+	ok("start", NULL, NULL);
+	ok("stop", NULL, NULL);
+	ok("clear", NULL, NULL);
+	ok("snapshot", NULL, NULL);
+	ctl_fails(&d, 3, "not attached", "detach", pid, NULL);
+	ctl_fails(&d, 3, "not attached", "start", "--pid", pid, NULL);
+	ctl_fails(&d, 3, "not attached", "snapshot", "--pid", pid, NULL);
+}
+
+Test(commands, attach_counts_exactly)
+{
+	long long calls;
+
+	ok("attach", pid, NULL);
+	check_state(0, "tracing");
+	calls = run_target(&t);
+	cr_assert_eq(snapshot_calls(NULL, NULL), calls);
+	cr_assert_eq(snapshot_calls("--pid", pid), calls);
+	cr_assert_eq(snapshot_calls("--tid", pid), calls, "its main thread");
+	cr_assert_eq(snapshot_calls("--clock", "wall"), calls);
+	cr_assert_eq(target_number(0, "lost"), 0);
+	cr_assert_eq(target_number(0, "unmatched"), 0);
+	ctl_fails(&d, 3, "no thread 1", "snapshot", "--tid", "1", NULL);
+	ctl_fails(&d, 3, "not attached", "snapshot", "--pid", "1", NULL);
+}
+
+Test(commands, attached_only)
+{
+	ok("attach", "--no-start", pid);
+	check_state(0, "attached");
+	cr_assert(run_target(&t) > 0);
+	cr_assert_eq(target_number(0, "events"), 0);
+	cr_assert_eq(snapshot_calls(NULL, NULL), 0);
+}
+
+Test(commands, start_after_attach)
+{
+	ok("attach", "--no-start", pid);
+	ok("start", "-p", pid);
+	check_state(0, "tracing");
+	ok("start", NULL, NULL);
+	cr_assert_eq(run_target(&t), snapshot_calls(NULL, NULL));
+}
+
+Test(commands, detach_forgets)
+{
+	ok("attach", pid, NULL);
+	run_target(&t);
+	ok("detach", pid, NULL);
+	ctl_fails(&d, 3, "not attached", "detach", pid, NULL);
+	cr_assert_eq(snapshot_calls(NULL, NULL), 0);
+	ok("attach", pid, NULL);
+	cr_assert_eq(target_number(0, "lost"), 0);
+	cr_assert_eq(snapshot_calls(NULL, NULL), 0);
+}
+
+Test(commands, clear_zeroes)
+{
+	long long calls;
+
+	ok("attach", pid, NULL);
+	calls = run_target(&t);
+	cr_assert_eq(snapshot_calls(NULL, NULL), calls);
+	ok("clear", "--pid", pid);
+	cr_assert_eq(snapshot_calls(NULL, NULL), 0);
+	check_state(0, "tracing");
+}
+
+/* Wait until more than that many calls of empty() are reported. */
+static long long wait_for_calls(long long more)
+{
+	double end = traced_seconds() + DAEMON_DEADLINE;
+	long long n;
+
+	while ((n = snapshot_calls(NULL, NULL)) <= more)
+		cr_assert(traced_seconds() < end, "still %lld calls", n);
+	return n;
+}
+
+/* In the middle of it: off and the data is kept, on and it goes on. */
+Test(commands, stop_and_start_again)
+{
+	long long n;
+
+	traced_stop(&t);
+	start_target(&t, pid, "60");
+	ok("attach", pid, NULL);
+	traced_go(&t);
+	wait_for_calls(0);
+	ok("stop", NULL, NULL);
+	check_state(0, "attached");
+	ok("stop", NULL, NULL);
+	n = snapshot_calls(NULL, NULL);
+	cr_assert(n > 0);
+	cr_assert_eq(snapshot_calls(NULL, NULL), n);
+	ok("start", "--pid", pid);
+	wait_for_calls(n);
+	cr_assert_eq(target_number(0, "lost"), 0);
+	cr_assert_eq(target_number(0, "unmatched"), 0);
+}
+
+Test(commands, two_targets)
+{
+	long long a, b;
+	char *text;
+
+	start_target(&u, pid2, "0.3");
+	ok("attach", pid, pid2);
+	text = ctl_ok(&d, "status", NULL);
+	cr_assert(strstr(text, pid) && strstr(text, pid2), "%s", text);
+	free(text);
+	a = run_target(&t);
+	b = run_target(&u);
+	cr_assert_eq(snapshot_calls("--pid", pid), a);
+	cr_assert_eq(snapshot_calls("--pid", pid2), b);
+	cr_assert_eq(snapshot_calls(NULL, NULL), a + b);
+	ok("stop", "--pid", pid);
+	check_state(0, "attached");
+	check_state(1, "tracing");
+	ok("detach", pid, NULL);
+	cr_assert_eq(target_number(0, "pid"), u.pid);
+	cr_assert_eq(snapshot_calls(NULL, NULL), b);
+	traced_finish(&u);
+	traced_finish(&t);
+}
+
+/* The one that is good is attached; the other one is said. */
+Test(commands, attach_several_one_bad)
+{
+	pid_text(pid2, pid_of_nobody());
+	ctl_fails(&d, 3, pid2, "attach", pid, pid2, NULL);
+	check_state(0, "tracing");
+	ctl_fails(&d, 7, "attached already", "attach", pid, NULL);
+	ctl_fails(&d, 2, "not a process id", "attach", pid, "abc", NULL);
+}
+
+Test(commands, a_target_that_has_ended)
+{
+	long long calls;
+	double end;
+
+	ok("attach", pid, NULL);
+	calls = run_target(&t);
+	traced_close(&t);
+	cr_assert_eq(traced_wait(&t), 0);
+	for (end = traced_seconds() + DAEMON_DEADLINE; target_number(0, "traced_ns") >= 0;) {
+		json_t *target = ctl_target(&d, 0);
+		const char *s = json_string_value(json_object_get(target, "state"));
+		bool ended = strcmp(s, "ended") == 0;
+
+		json_decref(target);
+		if (ended)
+			break;
+		cr_assert(traced_seconds() < end, "its end is not noticed");
+	}
+	cr_assert_eq(snapshot_calls(NULL, NULL), calls, "its data is kept");
+	ctl_fails(&d, 3, "has gone", "start", "--pid", pid, NULL);
+}
+
+Test(commands, status_for_programs)
+{
+	json_t *root, *target;
+
+	ok("attach", pid, NULL);
+	root = ctl_status(&d);
+	target = json_array_get(json_object_get(root, "targets"), 0);
+	cr_assert_eq(number(root, "pid"), d.pid);
+	cr_assert(number(root, "uptime_ns") > 0);
+	cr_assert_eq(number(target, "pid"), t.pid);
+	cr_assert(strstr(json_string_value(json_object_get(target, "cmdline")), "busy_empty"));
+	cr_assert(json_is_true(json_object_get(target, "exact")));
+	cr_assert(json_is_object(json_object_get(target, "counters")));
+	json_decref(root);
+}
+
+Test(commands, doctor_needs_no_daemon)
+{
+	struct pyprofd other;
+	char *text;
+
+	pyprofd_init(&other);
+	text = ctl_ok(&other, "doctor", pid, NULL);
+	cr_assert(strstr(text, "can be traced"), "%s", text);
+	cr_assert(strstr(text, "build-id") && strstr(text, "leave"), "%s", text);
+	free(text);
+	text = ctl_ok(&other, "doctor", traced_newest().file, NULL);
+	cr_assert(strstr(text, "can be traced"), "%s", text);
+	free(text);
+	pyprofd_deinit(&other);
+}
+
+Test(commands, help_and_version)
+{
+	static const char *const names[] = {"attach", "detach", "start",    "stop",	"clear",
+					    "status", "ping",	"shutdown", "snapshot", "doctor"};
+	struct pyprofd none = {.sock = "/nonexistent/socket"};
+	char *text = ctl_ok(&none, "--help", NULL);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char *one = ctl_ok(&none, names[i], "--help", NULL);
+
+		cr_assert(strstr(text, names[i]), "%s is not in --help", names[i]);
+		cr_assert(strstr(one, names[i]));
+		free(one);
+	}
+	free(text);
+	text = ctl_ok(&none, "--version", NULL);
+	cr_assert_str_eq(text, "pyprofctl " PYPROF_VERSION "\n");
+	free(text);
+}

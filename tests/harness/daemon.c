@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The programs as processes: see daemon.h. */
+#include "harness/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/python.h"
+#include "harness/test.h"
+
+#define ARGS_MAX 48
+#define STEP_MS	 5
+
+struct command {
+	const char *program;
+	const char *argv[ARGS_MAX + 1];
+	int out, err;
+	uid_t uid;
+	char **env;
+	bool group; /* a process group of its own */
+};
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Nothing of ours can be waited for otherwise: one look at it per step. */
+static void step(void)
+{
+	poll(NULL, 0, STEP_MS);
+}
+
+/* Processes ---------------------------------------------------------------------------------- */
+
+static void drop_privileges(uid_t uid)
+{
+	if (setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0)
+		_exit(125);
+}
+
+static void child(const struct command *c, int fd, pid_t parent)
+{
+	int in = open("/dev/null", O_RDONLY);
+
+	if (c->group)
+		setpgid(0, 0);
+	dup2(in, 0);
+	dup2(c->out, 1);
+	dup2(c->err, 2);
+	signal(SIGPIPE, SIG_DFL);
+	if (c->uid)
+		drop_privileges(c->uid);
+	/* Behind setuid(2), which takes it back. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(125);
+	/* By descriptor: another user may not get to the directory. */
+	execveat(fd, "", (char *const *)c->argv, c->env ? c->env : environ, AT_EMPTY_PATH);
+	_exit(127);
+}
+
+static pid_t spawn(const struct command *c)
+{
+	const char *build = getenv("PYPROF_BUILD");
+	_cleanup_close_ int fd = -1;
+	pid_t parent = getpid(), pid;
+	char path[1024];
+
+	snprintf(path, sizeof(path), "%s/%s", build ? build : "build", c->program);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	cr_assert(fd >= 0, "%s: %s", path, strerror(errno));
+	pid = fork();
+	cr_assert(pid >= 0);
+	if (pid == 0)
+		child(c, fd, parent);
+	if (c->group)
+		setpgid(pid, pid);
+	return pid;
+}
+
+/* Its exit status, or 128 + the signal. */
+static int wait_end(pid_t pid, const char *what)
+{
+	double end = seconds() + DAEMON_DEADLINE;
+	int status;
+	pid_t r;
+
+	while ((r = waitpid(pid, &status, WNOHANG)) == 0) {
+		if (seconds() >= end) {
+			kill(pid, SIGKILL);
+			waitpid(pid, &status, 0);
+			cr_assert_fail("%s did not end in time", what);
+		}
+		step();
+	}
+	cr_assert(r == pid, "%s: %s", what, strerror(errno));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void collect(struct command *c, const char *program, const char *sock, va_list ap)
+{
+	size_t n = 0;
+
+	c->program = program;
+	c->argv[n++] = program;
+	if (sock) {
+		c->argv[n++] = "--socket";
+		c->argv[n++] = sock;
+	}
+	while ((c->argv[n] = va_arg(ap, const char *)))
+		cr_assert(++n < ARGS_MAX);
+}
+
+static int create(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+
+	cr_assert(fd >= 0, "%s: %s", path, strerror(errno));
+	return fd;
+}
+
+/* What was said ------------------------------------------------------------------------------ */
+
+static char *fd_text(int fd, size_t *ret_size)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	char *text;
+
+	cr_assert(size >= 0);
+	text = calloc((size_t)size + 1, 1);
+	cr_assert(text && pread(fd, text, (size_t)size, 0) == size);
+	if (ret_size)
+		*ret_size = (size_t)size;
+	return text;
+}
+
+char *file_text(const char *path, size_t *ret_size)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? NULL : fd_text(fd, ret_size);
+}
+
+void ran_free(struct ran *r)
+{
+	free(r->out);
+	free(r->err);
+	*r = (struct ran){0};
+}
+
+static void check_sanitizers(const char *err)
+{
+	static const char *const reports[] = {"Sanitizer", "runtime error:"};
+
+	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
+		cr_assert(!strstr(err, reports[i]), "a sanitizer says: %s", err);
+}
+
+static bool is_one_line(const char *s)
+{
+	const char *end = strchr(s, '\n');
+
+	return end && end > s && end[1] == '\0';
+}
+
+static void check_failed(const struct ran *r, int status, const char *what, const char *who)
+{
+	cr_assert(r->status == status, "%s ended with %d, not %d: %s", who, r->status, status,
+		  r->err);
+	cr_assert(is_one_line(r->err), "%s said not one line but \"%s\"", who, r->err);
+	cr_assert(strncmp(r->err, who, strlen(who)) == 0 && r->err[strlen(who)] == ':',
+		  "who says \"%s\"?", r->err);
+	cr_assert(strstr(r->err, what), "\"%s\" is not in \"%s\"", what, r->err);
+}
+
+/* The daemon --------------------------------------------------------------------------------- */
+
+const char *pyprofd_file(const struct pyprofd *d, const char *name, char *out, size_t size)
+{
+	snprintf(out, size, "%s/%s", d->dir, name);
+	return out;
+}
+
+void pyprofd_init(struct pyprofd *d)
+{
+	*d = (struct pyprofd){.dir = "/tmp/pyprof-e2e.XXXXXX"};
+	cr_assert(mkdtemp(d->dir));
+	/* Another user's daemon must be able to have its socket here. */
+	assert_ok(chmod(d->dir, 0777));
+	pyprofd_file(d, "socket", d->sock, sizeof(d->sock));
+	pyprofd_file(d, "stdout", d->out, sizeof(d->out));
+	pyprofd_file(d, "stderr", d->err, sizeof(d->err));
+}
+
+static void launch(struct pyprofd *d, va_list ap)
+{
+	_cleanup_close_ int out = create(d->out), err = create(d->err);
+	struct command c = {.out = out, .err = err, .uid = d->uid, .env = d->env, .group = true};
+
+	/* What it leaves behind becomes ours, so that we see it. */
+	assert_ok(prctl(PR_SET_CHILD_SUBREAPER, 1));
+	cr_assert(d->pid == 0, "one is running");
+	collect(&c, "pyprofd", d->sock, ap);
+	d->pid = spawn(&c);
+}
+
+void pyprofd_launch(struct pyprofd *d, ...)
+{
+	va_list ap;
+
+	va_start(ap, d);
+	launch(d, ap);
+	va_end(ap);
+}
+
+void pyprofd_ready(struct pyprofd *d)
+{
+	double end = seconds() + DAEMON_DEADLINE;
+	struct ran r;
+
+	for (;;) {
+		siginfo_t info = {0};
+
+		r = ctl(d, "ping", NULL);
+		if (r.status == 0)
+			break;
+		cr_assert(r.status == 6, "ping: %d, %s", r.status, r.err);
+		ran_free(&r);
+		waitid(P_PID, (id_t)d->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+		cr_assert(info.si_pid == 0, "pyprofd has ended: %s", file_text(d->err, NULL));
+		cr_assert(seconds() < end, "pyprofd is not ready: %s", file_text(d->err, NULL));
+		step();
+	}
+	ran_free(&r);
+}
+
+void pyprofd_start(struct pyprofd *d, ...)
+{
+	va_list ap;
+
+	pyprofd_init(d);
+	va_start(ap, d);
+	launch(d, ap);
+	va_end(ap);
+	pyprofd_ready(d);
+}
+
+static void check_alone(pid_t group)
+{
+	double end = seconds() + DAEMON_DEADLINE;
+
+	while (kill(-group, 0) == 0) {
+		waitpid(-group, NULL, WNOHANG);
+		if (seconds() >= end) {
+			kill(-group, SIGKILL);
+			cr_assert_fail("pyprofd left a process behind");
+		}
+		step();
+	}
+}
+
+struct ran pyprofd_wait(struct pyprofd *d)
+{
+	struct ran r = {.status = wait_end(d->pid, "pyprofd")};
+
+	check_alone(d->pid);
+	d->pid = 0;
+	r.out = file_text(d->out, &r.nout);
+	r.err = file_text(d->err, NULL);
+	check_sanitizers(r.err);
+	return r;
+}
+
+void pyprofd_deinit(struct pyprofd *d)
+{
+	cr_assert(d->pid == 0, "pyprofd still runs");
+	cr_assert(access(d->sock, F_OK) < 0, "the socket is still there");
+	temp_dir_remove(strdup(d->dir));
+}
+
+void pyprofd_shutdown(struct pyprofd *d)
+{
+	struct ran r;
+
+	free(ctl_ok(d, "shutdown", NULL));
+	r = pyprofd_wait(d);
+	cr_assert(r.status == 0, "pyprofd ended with %d: %s", r.status, r.err);
+	cr_assert_str_eq(r.err, "");
+	ran_free(&r);
+	pyprofd_deinit(d);
+}
+
+void pyprofd_fails(struct pyprofd *d, int status, const char *what, ...)
+{
+	struct ran r;
+	va_list ap;
+
+	va_start(ap, what);
+	launch(d, ap);
+	va_end(ap);
+	r = pyprofd_wait(d);
+	check_failed(&r, status, what, "pyprofd");
+	cr_assert_str_eq(r.out, "");
+	ran_free(&r);
+}
+
+/* The client --------------------------------------------------------------------------------- */
+
+static struct ran run_ctl(const struct pyprofd *d, va_list ap)
+{
+	_cleanup_fclose_ FILE *out = tmpfile(), *err = tmpfile();
+	struct command c = {.uid = d->uid, .env = d->env};
+	struct ran r = {0};
+
+	cr_assert(out && err);
+	c.out = fileno(out);
+	c.err = fileno(err);
+	collect(&c, "pyprofctl", d->sock, ap);
+	r.status = wait_end(spawn(&c), "pyprofctl");
+	r.out = fd_text(c.out, &r.nout);
+	r.err = fd_text(c.err, NULL);
+	check_sanitizers(r.err);
+	return r;
+}
+
+struct ran ctl(const struct pyprofd *d, ...)
+{
+	struct ran r;
+	va_list ap;
+
+	va_start(ap, d);
+	r = run_ctl(d, ap);
+	va_end(ap);
+	return r;
+}
+
+static char *expect_ok(struct ran *r)
+{
+	cr_assert(r->status == 0, "pyprofctl ended with %d: %s", r->status, r->err);
+	cr_assert_str_eq(r->err, "");
+	free(r->err);
+	return r->out;
+}
+
+char *ctl_ok(const struct pyprofd *d, ...)
+{
+	struct ran r;
+	va_list ap;
+
+	va_start(ap, d);
+	r = run_ctl(d, ap);
+	va_end(ap);
+	return expect_ok(&r);
+}
+
+void ctl_fails(const struct pyprofd *d, int status, const char *what, ...)
+{
+	struct ran r;
+	va_list ap;
+
+	va_start(ap, what);
+	r = run_ctl(d, ap);
+	va_end(ap);
+	check_failed(&r, status, what, "pyprofctl");
+	cr_assert_str_eq(r.out, "");
+	ran_free(&r);
+}
+
+json_t *ctl_status(const struct pyprofd *d)
+{
+	_cleanup_free_ char *text = ctl_ok(d, "status", "--json", NULL);
+	json_t *root = json_loads(text, 0, NULL);
+
+	cr_assert(root, "not JSON: %s", text);
+	return root;
+}
+
+json_t *ctl_target(const struct pyprofd *d, size_t i)
+{
+	json_t *root = ctl_status(d);
+	json_t *target = json_incref(json_array_get(json_object_get(root, "targets"), i));
+
+	json_decref(root);
+	cr_assert(target, "there is no target %zu", i);
+	return target;
+}
+
+pid_t pid_of_nobody(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	cr_assert(pid > 0 && waitpid(pid, NULL, 0) == pid);
+	return pid;
+}
+
+const char *pid_text(char out[16], pid_t pid)
+{
+	snprintf(out, 16, "%d", pid);
+	return out;
+}
