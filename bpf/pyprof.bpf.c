@@ -233,12 +233,18 @@ int on_site(struct pt_regs *ctx)
 
 static __always_inline void switch_send(struct task_struct *task, __u32 type, __u32 arg)
 {
-	struct pyp_rec_switch *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	enum thread_sight sight = thread_sight(task->pid);
+	struct pyp_rec_switch *r;
 
+	if (sight == SIGHT_NONE)
+		return;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (!r) {
 		count(PYP_CNT_lost_switches);
 		return;
 	}
+	if (sight == SIGHT_LOST)
+		arg |= PYP_SWITCH_LOST;
 	rec_head(&r->h, bpf_ktime_get_ns(), task->pid, type, 0, arg);
 	r->runtime = task->se.sum_exec_runtime;
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
@@ -250,9 +256,10 @@ int BPF_PROG(on_switch, int preempt, struct task_struct *prev, struct task_struc
 {
 	if (!active)
 		return 0;
-	if ((__u32)prev->tgid == target_tgid && thread_known(prev->pid))
-		switch_send(prev, PYP_REC_SWITCH_OUT, (preempt & 1) || !prev_state);
-	if ((__u32)next->tgid == target_tgid && thread_known(next->pid))
+	if ((__u32)prev->tgid == target_tgid)
+		switch_send(prev, PYP_REC_SWITCH_OUT,
+			    (preempt & 1) || !prev_state ? PYP_SWITCH_RUNNABLE : 0);
+	if ((__u32)next->tgid == target_tgid)
 		switch_send(next, PYP_REC_SWITCH_IN, 0);
 	return 0;
 }
@@ -261,10 +268,14 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	struct pyp_rec_thread *r;
-	__u32 tid = task->pid;
+	__u32 tid = task->pid, arg = 0;
 
 	if (!active || (__u32)task->tgid != target_tgid)
 		return 0;
+	if (thread_sight(tid) == SIGHT_LOST)
+		arg |= PYP_EXIT_LOST;
+	if (task->signal->live.counter == 0)
+		arg |= PYP_EXIT_GROUP;
 	thread_cache_drop(tid);
 	bpf_map_delete_elem(&threads, &tid);
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
@@ -272,8 +283,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		count(PYP_CNT_lost_threads);
 		return 0;
 	}
-	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_THREAD_EXIT, 0,
-		 task->signal->live.counter == 0);
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_THREAD_EXIT, 0, arg);
 	r->runtime = task->se.sum_exec_runtime;
 	bpf_get_current_comm(r->comm, sizeof(r->comm)); /* an exiting task is the current one */
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);

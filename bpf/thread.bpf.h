@@ -179,15 +179,19 @@ static __always_inline void thread_cache_drop(__u32 tid)
 		*entry = 0;
 }
 
-/* Its stack was sent since attach (its events may have been lost since then). */
-static __always_inline int thread_known(__u32 tid)
+enum thread_sight { SIGHT_NONE, SIGHT_KNOWN, SIGHT_LOST };
+
+/* Was its stack sent since attach, and have events of it been lost since then? */
+static __always_inline enum thread_sight thread_sight(__u32 tid)
 {
 	struct thread_state *st;
 
 	if (thread_cached(tid))
-		return 1;
+		return SIGHT_KNOWN;
 	st = bpf_map_lookup_elem(&threads, &tid);
-	return st && st->epoch == epoch;
+	if (!st || st->epoch != epoch)
+		return SIGHT_NONE;
+	return st->flags & THREAD_LOST ? SIGHT_LOST : SIGHT_KNOWN;
 }
 
 /* The caches know nothing of the thread: from now on its events follow its stack again. */

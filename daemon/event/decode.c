@@ -42,7 +42,8 @@ static enum decode_error decode_switch(const void *data, size_t size, struct eve
 
 	(void)size;
 	memcpy(&r, data, sizeof(r));
-	if (r.h.arg > (r.h.type == PYP_REC_SWITCH_OUT ? 1 : 0))
+	if (r.h.arg &
+	    ~(PYP_SWITCH_LOST | (r.h.type == PYP_REC_SWITCH_OUT ? PYP_SWITCH_RUNNABLE : 0u)))
 		return DECODE_FIELD;
 	ev->u.sw.runtime = r.runtime;
 	return DECODE_OK;
@@ -139,7 +140,7 @@ static enum decode_error decode_thread(const void *data, size_t size, struct eve
 
 	(void)size;
 	memcpy(&r, data, sizeof(r));
-	if (r.h.arg > 1)
+	if (r.h.arg & ~(PYP_EXIT_GROUP | PYP_EXIT_LOST))
 		return DECODE_FIELD;
 	ev->u.thread.runtime = r.runtime;
 	memcpy(ev->u.thread.comm, r.comm, sizeof(ev->u.thread.comm));

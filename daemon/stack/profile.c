@@ -233,9 +233,13 @@ static void on_switch(struct profile *p, const struct event *e)
 {
 	struct thread *th = p->tracing ? live_thread(p, e->tid) : NULL;
 
-	if (th)
-		timing_switch(&p->rb.tree, th, &p->timing, e->ts, e->u.sw.runtime,
-			      e->type == PYP_REC_SWITCH_IN);
+	if (!th)
+		return;
+	/* Nobody knows what it was doing: not what was on its stack before the loss. */
+	if (e->arg & PYP_SWITCH_LOST)
+		timing_charge_gap(&p->rb.tree, th, e->ts);
+	timing_switch(&p->rb.tree, th, &p->timing, e->ts, e->u.sw.runtime,
+		      e->type == PYP_REC_SWITCH_IN);
 }
 
 static bool chain_reserve(struct thread *th, uint32_t n)
@@ -318,6 +322,8 @@ static void on_thread_exit(struct profile *p, const struct event *e)
 		return;
 	if (e->u.thread.comm[0])
 		thread_set_name(th, e->u.thread.comm);
+	if (th->live && e->arg & PYP_EXIT_LOST)
+		timing_charge_gap(&p->rb.tree, th, e->ts);
 	if (th->live && e->u.thread.runtime)
 		timing_switch(&p->rb.tree, th, &p->timing, e->ts, e->u.thread.runtime, false);
 	end_thread(p, th, e->ts);

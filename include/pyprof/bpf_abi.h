@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 1
+#define PYP_BPF_ABI_VERSION 2
 
 /* What a probe site announces. */
 enum pyp_site_kind {
@@ -121,7 +121,12 @@ struct pyp_rec_leave {
 	__u64 frame;
 };
 
-/* SWITCH_OUT (h.arg = 1: still runnable, preempted), SWITCH_IN: the thread's run time so far. */
+/* In h.arg of SWITCH_OUT: still runnable, preempted. */
+#define PYP_SWITCH_RUNNABLE 1u
+/* In h.arg of both: calls or returns of the thread were lost, and its stack was not sent since. */
+#define PYP_SWITCH_LOST 2u
+
+/* SWITCH_OUT, SWITCH_IN: the thread's run time so far. */
 struct pyp_rec_switch {
 	struct pyp_rec h;
 	__u64 runtime;
@@ -192,8 +197,11 @@ struct pyp_rec_chain {
 
 /*
  * THREAD_EXIT: the name the thread had; runtime: its run time as of its last switch or scheduler
- * tick, so up to a tick short. h.arg = 1: the group died.
+ * tick, so up to a tick short. h.arg: PYP_EXIT_*.
  */
+#define PYP_EXIT_GROUP 1u /* the group died */
+#define PYP_EXIT_LOST  2u /* as PYP_SWITCH_LOST */
+
 struct pyp_rec_thread {
 	struct pyp_rec h;
 	__u64 runtime;

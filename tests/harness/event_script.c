@@ -187,8 +187,11 @@ static void do_call(struct event_script *es, struct words *w, struct event *e, b
 static void do_switch(struct event_script *es, struct words *w, struct event *e, bool in)
 {
 	struct script_thread *t = thread_at(es, e->tid);
-	const char *runtime = next_word(w);
+	const char *runtime;
 
+	if (accept_word(w, "lost"))
+		e->arg |= PYP_SWITCH_LOST;
+	runtime = next_word(w);
 	if (t->on_cpu)
 		t->runtime += es->now - t->since;
 	t->since = es->now;
@@ -241,8 +244,11 @@ static void do_chain(struct event_script *es, struct words *w, struct event *e)
 static void do_exit(struct event_script *es, struct words *w, struct event *e)
 {
 	struct script_thread *t = thread_at(es, e->tid);
-	const char *comm = next_word(w);
+	const char *comm;
 
+	if (accept_word(w, "lost"))
+		e->arg |= PYP_EXIT_LOST;
+	comm = next_word(w);
 	if (comm)
 		snprintf(e->u.thread.comm, sizeof(e->u.thread.comm), "%s", comm);
 	e->u.thread.runtime = t->runtime + (t->on_cpu ? es->now - t->since : 0);

@@ -7,12 +7,17 @@
  *	T1 +5 enter 0x10 f 0x8		frame 0x10 runs f, called by frame 0x8 (nothing: by none)
  *	T1 +5 throw 0x10 f 0x8
  *	T1 +3 leave 0x10 | yield 0x10
- *	T1 +1 out [RUNTIME] | in [RUNTIME]	RUNTIME: what has passed on the CPU, if not given
- *	T1 +1 chain [resync] [truncated] [more] 0x20=g 0x10=f	innermost first; more: not the last
- *one T1 +1 exit [COMM] T1 +0 seed running|blocked RUNTIME 0x20=g 0x10=f T1 +0 runtime RUNTIME
- *the OS's word before a snapshot code f ADDRESS [LINE]		announce a code object there; LINE:
- *another function's if other free f				its code object is deallocated begin
- *| end | clear | wait	at this time; `+N begin` etc. lets time pass
+ *	T1 +1 out [lost] [RUNTIME]	lost: an event of the thread was, since its last chain;
+ *	T1 +1 in [lost] [RUNTIME]	RUNTIME: what has passed on the CPU, if not given
+ *	T1 +1 chain [resync] [truncated] [more] 0x20=g 0x10=f
+ *					innermost first; more: not the last one
+ *	T1 +1 exit [lost] [COMM]
+ *	T1 +0 seed running|blocked RUNTIME 0x20=g 0x10=f
+ *	T1 +0 runtime RUNTIME		the OS's word before a snapshot
+ *	code f ADDRESS [LINE]		announce a code object there; LINE: another function's if
+ *					other
+ *	free f				its code object is deallocated
+ *	begin | end | clear | wait	at this time; `+N begin` etc. lets time pass
  *
  * Empty lines and what follows a # are ignored. The tree has one line per context:
  *

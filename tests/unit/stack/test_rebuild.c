@@ -341,6 +341,27 @@ Test(rebuild, resync_cpu)
 	       "! resyncs 1\n");
 }
 
+/* Until its stack is known again, a thread's switches tell its CPU time, not what it did. */
+Test(rebuild, switches_in_a_gap)
+{
+	expect("T1 enter 1 f; T1 +10 out 1010; T1 +10 in 1010\n"
+	       "T1 +100 out lost 1070; T1 +30 in lost 1070; T1 +20 chain resync 1=f\n"
+	       "T1 +5 leave 1; T1 +5 out 1090",
+	       "T1 90/180\n"
+	       "  outside 5/5\n"
+	       "  (lost) 0 70/150\n"
+	       "  f 1 15/25\n"
+	       "! resyncs 1\n");
+}
+
+Test(rebuild, end_in_a_gap)
+{
+	expect("T1 enter 1 f; T1 +10 out 1010; T1 +10 in 1010; T1 +50 exit lost",
+	       "T1 60/70 dead\n"
+	       "  (lost) 0 50/50\n"
+	       "  f 1 10/20\n");
+}
+
 /* A gap gets its share once. */
 Test(rebuild, resync_cpu_is_told_once)
 {
