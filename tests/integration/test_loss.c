@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Loss, forced: pyprofd with the smallest ring is stopped (SIGSTOP) again and again while its target
+ * calls functions as fast as it can. Nothing may lie then: what was lost is counted, counts are
+ * lower bounds, nobody has callers that it never had, the time without knowledge is in "(lost)",
+ * and all rows together are still each thread's time. Afterwards all is as ever.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/python.h"
+#include "harness/test.h"
+#include "harness/tool.h"
+#include "harness/traced.h"
+
+#define PAUSES	 6
+#define PAUSE_MS 100
+#define SECONDS	 "1.5"
+
+struct lossy {
+	char *dir;
+	char socket[256], file[256], pyprofd[512], pyprofctl[512];
+	pid_t daemon;
+};
+
+static void pause_ms(unsigned int ms)
+{
+	struct timespec ts = {ms / 1000, (long)(ms % 1000) * 1000000};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
+		;
+}
+
+static void wait_ready(const struct lossy *l)
+{
+	const char *const ping[] = {l->pyprofctl, "--socket", l->socket, "ping", NULL};
+	double end = traced_seconds() + TRACED_DEADLINE;
+	int status;
+
+	do {
+		free(tool_try(ping, &status));
+		cr_assert(traced_seconds() < end && waitpid(l->daemon, NULL, WNOHANG) == 0,
+			  "pyprofd does not answer");
+		pause_ms(20);
+	} while (status != 0);
+}
+
+static void start_daemon(struct lossy *l, pid_t target)
+{
+	const char *build = getenv("PYPROF_BUILD");
+	char pid[16];
+	const char *const argv[] = {l->pyprofd,	   "--pid", pid,  "--socket", l->socket,
+				    "--ring-size", "64K",   "-o", l->file,    NULL};
+
+	snprintf(pid, sizeof(pid), "%d", (int)target);
+	snprintf(l->pyprofd, sizeof(l->pyprofd), "%s/pyprofd", build ? build : "build");
+	snprintf(l->pyprofctl, sizeof(l->pyprofctl), "%s/pyprofctl", build ? build : "build");
+	snprintf(l->socket, sizeof(l->socket), "%s/sock", l->dir);
+	snprintf(l->file, sizeof(l->file), "%s/out.json", l->dir);
+	assert_ok(posix_spawn(&l->daemon, l->pyprofd, NULL, NULL, (char *const *)argv, environ));
+	wait_ready(l);
+}
+
+static json_t *end_daemon(struct lossy *l)
+{
+	json_error_t error;
+	json_t *ret;
+	int status;
+
+	assert_ok(kill(l->daemon, SIGINT));
+	cr_assert(waitpid(l->daemon, &status, 0) == l->daemon);
+	cr_assert(status == 0, "pyprofd ended with wait status %#x", (unsigned int)status);
+	ret = json_load_file(l->file, 0, &error);
+	cr_assert(ret, "%s", error.text);
+	return ret;
+}
+
+static uint64_t integer(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	cr_assert(json_is_integer(v), "no %s", key);
+	return (uint64_t)json_integer_value(v);
+}
+
+static uint64_t clock_of(const json_t *o, const char *key, const char *clock)
+{
+	return integer(json_object_get(o, key), clock);
+}
+
+static const char *func_name(const json_t *profile, const json_t *index)
+{
+	const json_t *functions = json_object_get(profile, "functions");
+
+	if (!json_is_integer(index))
+		return "";
+	return json_string_value(json_object_get(
+		json_array_get(functions, (size_t)json_integer_value(index)), "name"));
+}
+
+/* Who may call whom; the rest of the program is not looked at. */
+static bool edge_possible(const char *caller, const char *callee)
+{
+	static const char *const edges[][2] = {
+		{"middle", "numbers"}, {"middle", "leaf"},  {"middle", "fails"},
+		{"middle", "recurse"}, {"fails", "leaf"},   {"recurse", "recurse"},
+		{"recurse", "leaf"},   {"outer", "middle"}, {"<lambda>", "outer"},
+	};
+	bool ours = false;
+
+	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+		ours |= strcmp(edges[i][1], callee) == 0;
+		if (strcmp(edges[i][0], caller) == 0 && strcmp(edges[i][1], callee) == 0)
+			return true;
+	}
+	return !ours;
+}
+
+static void check_edges(const json_t *profile)
+{
+	const json_t *edge;
+	size_t i;
+
+	json_array_foreach(json_object_get(profile, "edges"), i, edge)
+	{
+		const char *caller = func_name(profile, json_object_get(edge, "caller"));
+		const char *callee = func_name(profile, json_object_get(edge, "callee"));
+
+		cr_assert(edge_possible(caller, callee), "'%s' never calls '%s'", caller, callee);
+	}
+}
+
+/* Self times of all contexts are the threads' time, on both clocks. */
+static void check_sums(const json_t *profile)
+{
+	static const char *const clocks[] = {"cpu", "wall"};
+	const json_t *node, *thread;
+	size_t i;
+
+	for (size_t c = 0; c < 2; c++) {
+		uint64_t self = 0, total = 0;
+
+		json_array_foreach(json_object_get(profile, "nodes"), i, node)
+			self += clock_of(node, "self", clocks[c]);
+		json_array_foreach(json_object_get(profile, "threads"), i, thread)
+			total += clock_of(thread, "total", clocks[c]);
+		cr_assert_eq(self, total, "%s: %" PRIu64 " in contexts, %" PRIu64 " in threads",
+			     clocks[c], self, total);
+	}
+}
+
+static const json_t *function(const json_t *profile, const char *name)
+{
+	const json_t *f;
+	size_t i;
+
+	json_array_foreach(json_object_get(profile, "functions"), i,
+			   f) if (strcmp(json_string_value(json_object_get(f, "name")), name) ==
+				  0) return f;
+	cr_assert_fail("there is no %s", name);
+	return NULL;
+}
+
+/* Lower bounds: fewer than there were, yet many. None is still running. */
+static void check_counts(const json_t *profile, const json_t *truth)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)truth, name, value)
+	{
+		uint64_t calls = (uint64_t)json_integer_value(value);
+		uint64_t ncalls = integer(function(profile, name), "ncalls");
+
+		fprintf(stderr, "  %-8s %8" PRIu64 " of %8" PRIu64 " calls\n", name, ncalls, calls);
+		cr_assert(ncalls < calls && ncalls > 0, "%s: %" PRIu64 " calls seen of %" PRIu64,
+			  name, ncalls, calls);
+		cr_assert_eq(integer(function(profile, name), "inflight"), 0, "%s", name);
+	}
+}
+
+static void check_loss(const json_t *profile, double paused)
+{
+	const json_t *target = json_array_get(json_object_get(profile, "targets"), 0);
+	const json_t *counters = json_object_get(target, "counters");
+	const json_t *lost = function(profile, "(lost)");
+	double wall = (double)clock_of(lost, "tottime", "wall") / 1e9;
+
+	cr_assert(json_is_false(json_object_get(profile, "exact")));
+	cr_assert(json_is_false(json_object_get(target, "exact")));
+	cr_assert(integer(target, "lost") > 0 && integer(counters, "lost_events") > 0);
+	cr_assert(integer(target, "resyncs") > 0);
+	cr_assert_eq(integer(target, "decode_errors"), 0);
+	cr_assert_eq(integer(target, "truncated"), 0);
+	cr_assert_eq(integer(counters, "fault_frame"), 0);
+	fprintf(stderr,
+		"  %" PRIu64 " events lost, %" PRIu64 " resyncs, %" PRIu64 " unmatched, %" PRIu64
+		" unstarted, (lost) %.3f s of 2 x %.3f s paused\n",
+		integer(target, "lost"), integer(target, "resyncs"), integer(target, "unmatched"),
+		integer(target, "unstarted"), wall, paused);
+	/* Two threads; the ring lasts for a millisecond or so of each pause. */
+	cr_assert(wall > paused * 1.5, "only %.3f s in (lost)", wall);
+	cr_assert(json_is_true(json_object_get(function(profile, "(lost)"), "pseudo")));
+}
+
+static double pause_daemon(pid_t daemon)
+{
+	double start = traced_seconds();
+
+	assert_ok(kill(daemon, SIGSTOP));
+	pause_ms(PAUSE_MS);
+	start = traced_seconds() - start;
+	assert_ok(kill(daemon, SIGCONT));
+	pause_ms(PAUSE_MS);
+	return start;
+}
+
+static void run(const char *exe)
+{
+	struct lossy l = {.dir = temp_dir_new()};
+	json_t *profile, *truth;
+	double paused = 0;
+	struct traced t;
+
+	fprintf(stderr, "%s\n", exe);
+	traced_start(&t, exe, "run.py", "loss", SECONDS, "--warm", "0", NULL);
+	traced_expect(&t, "ready");
+	start_daemon(&l, t.pid);
+	traced_go(&t);
+	for (int i = 0; i < PAUSES; i++)
+		paused += pause_daemon(l.daemon);
+	traced_expect(&t, "done");
+	profile = end_daemon(&l);
+	truth = json_loads(t.result, 0, NULL);
+	cr_assert(truth);
+	check_loss(profile, paused);
+	check_counts(profile, truth);
+	check_edges(profile);
+	check_sums(profile);
+	json_decref(profile);
+	json_decref(truth);
+	traced_finish(&t);
+	temp_dir_remove(l.dir);
+}
+
+Test(loss, a_stopped_daemon_and_a_tiny_ring, .timeout = 280)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		run(v[i].exe);
+	check_no_leaks();
+}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Many cheap calls of few functions, in two threads: run.py loss [SECONDS]
+
+Who calls whom is fixed, so every context that a profile shows can be checked after events were
+lost; the result holds how often each function was called. Each thread counts for itself.
+"""
+
+import time
+
+import proto
+
+WARM = 1
+
+
+def leaf(n):
+    return n
+
+
+def numbers(n):
+    for i in range(n):
+        yield i
+
+
+def fails(n):
+    leaf(n)
+    raise ValueError(n)
+
+
+def recurse(n):
+    return leaf(n) if n == 0 else recurse(n - 1)
+
+
+def middle():
+    for n in numbers(3):
+        leaf(n)
+    try:
+        fails(1)
+    except ValueError:
+        pass
+    recurse(4)
+
+
+def outer(seconds):
+    rounds = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        middle()
+        rounds += 1
+    return rounds
+
+
+def main(seconds="0.05"):
+    rounds = []
+    proto.run_threads([lambda: rounds.append(outer(float(seconds))) for _ in range(2)])
+    rounds = sum(rounds)
+    return '{"middle": %d, "leaf": %d, "numbers": %d, "fails": %d, "recurse": %d}' % (
+        rounds, 5 * rounds, 4 * rounds, rounds, 5 * rounds)
