@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A thread that calls an empty function as fast as it can: nothing is lost, every call is there,
+ * and the daemon's memory stays what it is. (For how long and at which rate: the benchmark.)
+ */
+#include <inttypes.h>
+#include <jansson.h>
+
+#include "harness/counts.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "stats/view.h"
+
+#define SECONDS	   "10"
+#define GROWTH_MAX (8u * 1024) /* KiB, after the first second */
+
+static unsigned long resident_kib(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	unsigned long kib = 0;
+	char line[256];
+
+	cr_assert(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmRSS: %lu kB", &kib) == 1)
+			break;
+	fclose(f);
+	cr_assert(kib > 0);
+	return kib;
+}
+
+static uint64_t said_calls(const struct traced *t, const char *what)
+{
+	json_t *result = json_loads(t->result, 0, NULL);
+	json_int_t n = 0;
+
+	assert_ok(json_unpack(result, "{s:I}", what, &n));
+	json_decref(result);
+	return (uint64_t)n;
+}
+
+static void busy(const char *exe)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	unsigned long at_first, at_end;
+	struct traced t;
+
+	traced_start(&t, exe, "run.py", "busy_empty", SECONDS, NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_go(&t);
+	traced_run(&t, 1000);
+	at_first = resident_kib();
+	traced_expect(&t, "done");
+	at_end = resident_kib();
+	s = traced_snapshot(&t);
+	assert_ok(view_build(s, NULL, &v));
+	fprintf(stderr, "%s\n  %" PRIu64 " calls, %" PRIu64 " lost, %lu KiB, then %lu\n", exe,
+		counts_named(v, "empty").ncalls, s->targets[0].counters[PYP_CNT_lost_events],
+		at_first, at_end);
+	cr_assert(traced_is_exact(s, exe));
+	cr_assert(counts_named(v, "empty").ncalls == said_calls(&t, "calls"));
+	cr_assert(counts_named(v, "batch").ncalls == said_calls(&t, "batches"));
+	cr_assert(at_end < at_first + GROWTH_MAX, "grown from %lu to %lu KiB", at_first, at_end);
+	traced_finish(&t);
+}
+
+Test(memory, constant_at_full_rate, .timeout = 280)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		busy(v[i].exe);
+	check_no_leaks();
+}
