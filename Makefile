@@ -31,7 +31,7 @@ DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev l
 	libmicrohttpd-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libsystemd-dev \
 	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
-	curl python3 python3-greenlet python3-yappi golang-go
+	curl python3 python3-gevent python3-greenlet python3-yappi golang-go
 
 # How we compile -----------------------------------------------------------------------------
 PKGS := libbpf libelf libmicrohttpd libcurl jansson libpcre2-8 libsystemd libprotobuf-c zlib

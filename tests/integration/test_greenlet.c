@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Greenlets: whole stacks are exchanged without a word, in the middle of calls. Every call is still
+ * there and every return finds its own. The target counts for itself, in its functions' own code.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "harness/counts.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "stats/view.h"
+
+extern char **environ;
+
+static bool has_module(const char *exe, const char *module)
+{
+	char import[64];
+	const char *argv[] = {exe, "-c", import, NULL};
+	posix_spawn_file_actions_t quiet;
+	int status = -1;
+	pid_t pid;
+
+	snprintf(import, sizeof(import), "import %s", module);
+	assert_ok(posix_spawn_file_actions_init(&quiet));
+	assert_ok(posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0));
+	assert_ok(posix_spawn(&pid, exe, &quiet, NULL, (char *const *)argv, environ));
+	posix_spawn_file_actions_destroy(&quiet);
+	cr_assert(waitpid(pid, &status, 0) == pid);
+	return status == 0;
+}
+
+static uint32_t check_counts(const struct snapshot *s, const char *result)
+{
+	_cleanup_(view_freep) struct view *v = NULL;
+	json_t *counts = json_loads(result, 0, NULL), *value;
+	uint32_t differing = 0;
+	const char *name;
+
+	cr_assert(json_object_size(counts) > 0, "no result");
+	assert_ok(view_build(s, NULL, &v));
+	json_object_foreach(counts, name, value)
+	{
+		uint64_t ours = counts_named(v, name).ncalls;
+		uint64_t theirs = (uint64_t)json_integer_value(value);
+
+		fprintf(stderr, "  %-16s %6" PRIu64 " calls, ours %6" PRIu64 "%s\n", name, theirs,
+			ours, ours == theirs ? "" : "  DIFFERENT");
+		differing += ours != theirs;
+	}
+	json_decref(counts);
+	return differing;
+}
+
+/* Each thread's time is where its calls are. */
+static void check_times(const struct snapshot *s)
+{
+	for (uint32_t k = 0; k < s->nthreads; k++)
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+			uint64_t sum = 0;
+
+			for (uint32_t i = 0; i < s->nnodes; i++)
+				if (s->nodes[i].thread == k)
+					sum += s->nodes[i].self[c];
+			cr_assert(sum == s->threads[k].total[c]);
+		}
+}
+
+static void switching(const char *exe, const char *kind)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	uint32_t differing;
+	struct traced t;
+	bool exact;
+
+	fprintf(stderr, "%s %s\n", exe, kind);
+	traced_start(&t, exe, "run.py", "greenlets", kind, NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	s = traced_snapshot(&t);
+	differing = check_counts(s, t.result);
+	exact = traced_is_exact(s, exe);
+	fprintf(stderr, "  %" PRIu64 " stack switches, %" PRIu64 " unmatched\n",
+		s->targets[0].stack_switches, s->targets[0].unmatched);
+	cr_assert(s->targets[0].stack_switches > 0);
+	check_times(s);
+	traced_finish(&t);
+	cr_assert(differing == 0 && exact);
+}
+
+static void everywhere(const char *module, const char *kind)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v), tried = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!has_module(v[i].exe, module))
+			continue;
+		switching(v[i].exe, kind);
+		tried++;
+	}
+	if (!tried)
+		cr_skip_test("needs an interpreter with the module %s", module);
+	check_no_leaks();
+}
+
+Test(greenlet, plain, .timeout = 120)
+{
+	everywhere("greenlet", "plain");
+}
+
+Test(greenlet, gevent, .timeout = 120)
+{
+	everywhere("gevent", "gevent");
+}
