@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * JSON: everything that a snapshot holds. One object: provenance first (see provenance.h), then
+ * JSON: everything that a snapshot holds, and what saves it: snapshot/load.c reads it again. One
+ * object: "format" and "version", the rest of the provenance (see provenance.h), then
  * the arrays `threads`, `functions`, `edges` and `nodes`, whose elements refer to each other by
  * index. Times are integer nanoseconds on both clocks. One element per line, written as it is
  * made: no copy of a large snapshot is built. All of it is ASCII, so also safe to look at.

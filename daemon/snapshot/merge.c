@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Several snapshots as one: see merge.h. */
+#include "snapshot/merge.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/strtab.h"
+
+struct merger {
+	struct snapshot *s;
+	struct map funcs;    /* hash of the identity → the first function with it */
+	uint32_t *same_hash; /* per function: the next one with its hash; SNAPSHOT_NONE: none */
+	struct map threads;  /* hash of the identity → thread; a collision makes another thread */
+	struct map children; /* (parent, function) → node */
+	/* Of the snapshot being added: what its functions, threads and nodes became. */
+	uint32_t *func_at, *thread_at, *node_at;
+};
+
+static void merger_deinit(struct merger *m)
+{
+	map_deinit(&m->funcs);
+	map_deinit(&m->threads);
+	map_deinit(&m->children);
+	free(m->same_hash);
+	free(m->func_at);
+	free(m->thread_at);
+	free(m->node_at);
+}
+
+/* ---- functions ---- */
+
+static bool str_equal(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool func_equal(const struct snapshot_func *a, const struct snapshot_func *b)
+{
+	return a->firstlineno == b->firstlineno && a->variant == b->variant &&
+	       a->pseudo == b->pseudo && str_equal(a->name, b->name) &&
+	       str_equal(a->filename, b->filename) && str_equal(a->qualname, b->qualname);
+}
+
+static uint64_t hash_str(uint64_t seed, const char *s)
+{
+	/* With its terminator, so that neighbours cannot share their letters. */
+	return s ? strtab_hash(seed, s, strlen(s) + 1) : strtab_hash(seed, "", 0) + 1;
+}
+
+static uint64_t func_hash(const struct snapshot_func *f)
+{
+	const uint64_t numbers[] = {(uint64_t)f->firstlineno, f->variant, f->pseudo};
+	uint64_t h = strtab_hash(0, numbers, sizeof(numbers));
+
+	return hash_str(hash_str(hash_str(h, f->filename), f->name), f->qualname);
+}
+
+static int copy_str(struct merger *m, const char **str)
+{
+	const char *copy = snapshot_str(m->s, *str);
+
+	if (*str && !copy)
+		return -ENOMEM;
+	*str = copy;
+	return 0;
+}
+
+static int add_func(struct merger *m, const struct snapshot_func *f, uint32_t *ret)
+{
+	uint32_t first = SNAPSHOT_NONE, at = m->s->nfuncs;
+	uint64_t hash = func_hash(f);
+	struct snapshot_func *copy;
+
+	map_get(&m->funcs, hash, &first);
+	for (uint32_t i = first; i != SNAPSHOT_NONE; i = m->same_hash[i]) {
+		if (!func_equal(&m->s->funcs[i], f))
+			continue;
+		*ret = i;
+		return 0;
+	}
+	copy = &m->s->funcs[at];
+	*copy = *f;
+	if (copy_str(m, &copy->filename) < 0 || copy_str(m, &copy->name) < 0 ||
+	    copy_str(m, &copy->qualname) < 0 || map_put(&m->funcs, hash, at) < 0)
+		return -ENOMEM;
+	m->same_hash[at] = first;
+	m->s->nfuncs++;
+	*ret = at;
+	return 0;
+}
+
+/* ---- targets ---- */
+
+static void target_sum(struct snapshot_target *into, const struct snapshot_target *t)
+{
+	if (t->end_unix_ns > into->end_unix_ns) {
+		into->end_ns = t->end_ns;
+		into->end_unix_ns = t->end_unix_ns;
+		into->alive = t->alive;
+		into->tracing = t->tracing;
+	}
+	into->traced_ns += t->traced_ns;
+	into->events += t->events;
+	into->unmatched += t->unmatched;
+	into->unstarted += t->unstarted;
+	into->stack_switches += t->stack_switches;
+	into->resyncs += t->resyncs;
+	into->truncated += t->truncated;
+	into->decode_errors += t->decode_errors;
+	for (int i = 0; i < PYP_CNT_MAX; i++)
+		into->counters[i] += t->counters[i];
+}
+
+static int add_target(struct merger *m, const struct snapshot_target *t)
+{
+	struct snapshot_target *copy = &m->s->targets[m->s->ntargets];
+
+	for (uint32_t i = 0; i < m->s->ntargets; i++) {
+		struct snapshot_target *known = &m->s->targets[i];
+
+		if (known->pid != t->pid || known->start_unix_ns != t->start_unix_ns ||
+		    !str_equal(known->cmdline, t->cmdline))
+			continue;
+		target_sum(known, t);
+		return 0;
+	}
+	*copy = *t;
+	if (copy_str(m, &copy->cmdline) < 0 || copy_str(m, &copy->exe) < 0 ||
+	    copy_str(m, &copy->python_file) < 0 || copy_str(m, &copy->python_version) < 0 ||
+	    copy_str(m, &copy->build_id) < 0)
+		return -ENOMEM;
+	m->s->ntargets++;
+	return 0;
+}
+
+/* ---- threads ---- */
+
+static uint64_t started(const struct snapshot *s, uint32_t pid)
+{
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (s->targets[i].pid == pid)
+			return s->targets[i].start_unix_ns;
+	return 0;
+}
+
+static void thread_sum(struct snapshot_thread *into, const struct snapshot_thread *t)
+{
+	if (t->end_ns > into->end_ns) {
+		into->end_ns = t->end_ns;
+		into->alive = t->alive;
+	}
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		into->total[c] += t->total[c];
+}
+
+static int add_thread(struct merger *m, const struct snapshot *from,
+		      const struct snapshot_thread *t, uint32_t *ret)
+{
+	const uint64_t identity[] = {t->pid, t->tid, t->start_ns, started(from, t->pid)};
+	uint64_t hash = strtab_hash(0, identity, sizeof(identity));
+	struct snapshot_thread *thread;
+	uint32_t at;
+
+	if (map_get(&m->threads, hash, &at)) {
+		thread = &m->s->threads[at];
+		if (thread->pid == t->pid && thread->tid == t->tid &&
+		    thread->start_ns == t->start_ns) {
+			thread_sum(thread, t);
+			*ret = at;
+			return 0;
+		}
+	}
+	at = m->s->nthreads;
+	thread = &m->s->threads[at];
+	*thread = *t;
+	thread->root = SNAPSHOT_NONE;
+	if (copy_str(m, &thread->name) < 0 || map_put(&m->threads, hash, at) < 0)
+		return -ENOMEM;
+	m->s->nthreads++;
+	*ret = at;
+	return 0;
+}
+
+/* ---- contexts ---- */
+
+static void node_sum(struct snapshot_node *into, const struct snapshot_node *n)
+{
+	into->calls += n->calls;
+	into->inflight += n->inflight;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		into->self[c] += n->self[c];
+		into->min[c] = n->min[c] < into->min[c] ? n->min[c] : into->min[c];
+		into->max[c] = n->max[c] > into->max[c] ? n->max[c] : into->max[c];
+	}
+}
+
+/* Where the node is, or is to be: *ret is nnodes then. */
+static int find_node(struct merger *m, const struct snapshot_node *n, uint32_t *ret)
+{
+	struct snapshot_thread *thread = &m->s->threads[m->thread_at[n->thread]];
+	uint64_t key;
+
+	*ret = m->s->nnodes;
+	if (n->parent == SNAPSHOT_NONE) {
+		if (thread->root == SNAPSHOT_NONE)
+			thread->root = *ret;
+		*ret = thread->root;
+		return 0;
+	}
+	key = (uint64_t)m->node_at[n->parent] << 32 | m->func_at[n->func];
+	return map_get(&m->children, key, ret) ? 0 : map_put(&m->children, key, *ret);
+}
+
+/* Parents come first in every snapshot, so they do in what they become. */
+static int add_node(struct merger *m, const struct snapshot_node *n, uint32_t *ret)
+{
+	struct snapshot_node *copy;
+	int err = find_node(m, n, ret);
+
+	if (err < 0)
+		return err;
+	if (*ret < m->s->nnodes) {
+		node_sum(&m->s->nodes[*ret], n);
+		return 0;
+	}
+	copy = &m->s->nodes[m->s->nnodes++];
+	*copy = *n;
+	copy->thread = m->thread_at[n->thread];
+	if (n->parent != SNAPSHOT_NONE) {
+		copy->parent = m->node_at[n->parent];
+		copy->func = m->func_at[n->func];
+	}
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+/* One for all, or none. */
+static int common_str(struct merger *m, const char **into, const char *str, bool first)
+{
+	if (!first) {
+		if (!str_equal(*into, str))
+			*into = "several";
+		return 0;
+	}
+	*into = str;
+	return copy_str(m, into);
+}
+
+static int add_head(struct merger *m, const struct snapshot *s, bool first)
+{
+	if (common_str(m, &m->s->host, s->host, first) < 0 ||
+	    common_str(m, &m->s->kernel, s->kernel, first) < 0 ||
+	    common_str(m, &m->s->program, s->program, first) < 0)
+		return -ENOMEM;
+	if (first)
+		m->s->clock = s->clock;
+	if (s->taken_unix_ns > m->s->taken_unix_ns)
+		m->s->taken_unix_ns = s->taken_unix_ns;
+	return 0;
+}
+
+static int add_snapshot(struct merger *m, const struct snapshot *s, bool first)
+{
+	int err = add_head(m, s, first);
+
+	for (uint32_t i = 0; i < s->ntargets && !err; i++)
+		err = add_target(m, &s->targets[i]);
+	for (uint32_t i = 0; i < s->nfuncs && !err; i++)
+		err = add_func(m, &s->funcs[i], &m->func_at[i]);
+	for (uint32_t i = 0; i < s->nthreads && !err; i++)
+		err = add_thread(m, s, &s->threads[i], &m->thread_at[i]);
+	for (uint32_t i = 0; i < s->nnodes && !err; i++)
+		err = add_node(m, &s->nodes[i], &m->node_at[i]);
+	return err;
+}
+
+struct sizes {
+	uint64_t targets, threads, funcs, nodes;
+};
+
+/* Room for the case that nothing is the same. */
+static int make_room(struct merger *m, const struct snapshot *const *list, size_t n)
+{
+	struct sizes sum = {0}, most = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct snapshot *s = list[i];
+
+		sum.targets += s->ntargets;
+		sum.threads += s->nthreads;
+		sum.funcs += s->nfuncs;
+		sum.nodes += s->nnodes;
+		most.threads = s->nthreads > most.threads ? s->nthreads : most.threads;
+		most.funcs = s->nfuncs > most.funcs ? s->nfuncs : most.funcs;
+		most.nodes = s->nnodes > most.nodes ? s->nnodes : most.nodes;
+	}
+	if (sum.targets >= SNAPSHOT_NONE || sum.threads >= SNAPSHOT_NONE ||
+	    sum.funcs >= SNAPSHOT_NONE || sum.nodes >= SNAPSHOT_NONE)
+		return -E2BIG;
+	m->s->targets = snapshot_alloc(m->s, sum.targets + 1, sizeof(*m->s->targets));
+	m->s->threads = snapshot_alloc(m->s, sum.threads + 1, sizeof(*m->s->threads));
+	m->s->funcs = snapshot_alloc(m->s, sum.funcs + 1, sizeof(*m->s->funcs));
+	m->s->nodes = snapshot_alloc(m->s, sum.nodes + 1, sizeof(*m->s->nodes));
+	m->same_hash = calloc(sum.funcs + 1, sizeof(*m->same_hash));
+	m->thread_at = calloc(most.threads + 1, sizeof(*m->thread_at));
+	m->func_at = calloc(most.funcs + 1, sizeof(*m->func_at));
+	m->node_at = calloc(most.nodes + 1, sizeof(*m->node_at));
+	if (!m->s->targets || !m->s->threads || !m->s->funcs || !m->s->nodes || !m->same_hash ||
+	    !m->thread_at || !m->func_at || !m->node_at)
+		return -ENOMEM;
+	return 0;
+}
+
+int snapshot_merge(const struct snapshot *const *list, size_t n, struct snapshot **ret)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
+	_cleanup_(merger_deinit) struct merger m = {.s = s};
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	err = make_room(&m, list, n);
+	for (size_t i = 0; i < n && !err; i++)
+		err = add_snapshot(&m, list[i], i == 0);
+	if (err < 0)
+		return err;
+	*ret = TAKE_PTR(s);
+	return 0;
+}

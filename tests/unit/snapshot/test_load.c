@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Saved snapshots: what is loaded is what was saved; what is damaged is refused. */
+#include "snapshot/load.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "harness/python.h"
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+
+static char *save(const struct snapshot *s, size_t *size)
+{
+	struct format_opts o = {.clock = s->clock};
+
+	return report_new("json", s, &o, size);
+}
+
+static struct snapshot *parse(const char *data, size_t size)
+{
+	struct snapshot *ret = NULL;
+	struct diag diag = {0};
+
+	assert_diag_ok(snapshot_parse(data, size, "test", &ret, &diag), &diag);
+	cr_assert(snapshot_valid(ret));
+	return ret;
+}
+
+/* Saved, loaded and saved again: the same to the byte. */
+static void assert_round_trip(const struct snapshot *s)
+{
+	size_t size, again_size;
+	_cleanup_free_ char *saved = save(s, &size);
+	_cleanup_(snapshot_freep) struct snapshot *loaded = parse(saved, size);
+	_cleanup_free_ char *again = save(loaded, &again_size);
+
+	cr_assert_eq(size, again_size, "%s\n%s", saved, again);
+	assert_bytes_eq(saved, again, size);
+}
+
+Test(load, what_was_saved)
+{
+	for (unsigned int seed = 1; seed <= 30; seed++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(seed);
+
+		s->clock = seed % 2 ? SNAPSHOT_CPU : SNAPSHOT_WALL;
+		s->funcs[0].pseudo = true;
+		s->funcs[s->nfuncs - 1].variant = 3;
+		s->targets[0].counters[seed % PYP_CNT_MAX] = seed;
+		s->targets[0].truncated = seed;
+		s->targets[0].unmatched = 2 * seed;
+		s->nodes[s->nnodes - 1].inflight = 3;
+		assert_round_trip(s);
+	}
+	check_no_leaks();
+}
+
+Test(load, fields)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("thread 42 43 worker\n"
+			       "main app.py:1 1 1000 2000\n");
+	_cleanup_(snapshot_freep) struct snapshot *l = NULL;
+	_cleanup_free_ char *saved = NULL;
+	size_t size;
+
+	s->clock = SNAPSHOT_WALL;
+	saved = save(s, &size);
+	l = parse(saved, size);
+	cr_assert_eq(l->clock, SNAPSHOT_WALL);
+	cr_assert_str_eq(l->host, "testhost");
+	cr_assert_eq(l->taken_unix_ns, s->taken_unix_ns);
+	cr_assert_eq(l->targets[0].start_unix_ns, s->targets[0].start_unix_ns);
+	cr_assert_str_eq(l->targets[0].build_id, "0123456789abcdef");
+	cr_assert_str_eq(l->threads[0].name, "worker");
+	cr_assert_eq(l->threads[0].total[SNAPSHOT_WALL], s->threads[0].total[SNAPSHOT_WALL]);
+	cr_assert_eq(l->nodes[1].self[SNAPSHOT_WALL], 2000);
+	cr_assert_eq(l->nodes[0].min[SNAPSHOT_CPU], UINT64_MAX);
+	cr_assert_null(l->funcs[0].qualname);
+}
+
+/* What cannot be UTF-8 was replaced when it was saved; from then on nothing changes. */
+Test(load, hostile_names)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
+	size_t size;
+	_cleanup_free_ char *saved = save(s, &size);
+	_cleanup_(snapshot_freep) struct snapshot *l = parse(saved, size);
+
+	cr_assert_eq(l->nfuncs, s->nfuncs);
+	cr_assert_str_eq(l->funcs[0].name, hostile_names[0]);
+	cr_assert_eq(strlen(l->funcs[l->nfuncs - 2].name), 10240);
+	assert_round_trip(l);
+}
+
+static const char *const example = "target 42\nthread 42 43 worker\n"
+				   "main app.py:1 1 1000\n"
+				   "  f app.py:10 3 2000 2500\n"
+				   "thread 42 44 other\n"
+				   "main app.py:1 1 1000\n";
+
+static void assert_refused(const char *data, size_t size, int err, enum pyp_exit exit)
+{
+	struct snapshot *s = NULL;
+	struct diag diag = {0};
+	int r = snapshot_parse(data, size, "test", &s, &diag);
+
+	cr_assert(r == err && !s, "%d, not %d: %.*s", r, err, (int)size, data);
+	cr_assert(diag.exit == exit && diag.msg[0] && diag.hint[0], "%s; %s", diag.msg, diag.hint);
+}
+
+Test(load, truncated_anywhere)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	size_t size, head = strlen("{\"format\":\"pyprofd-snapshot\",\"version\":");
+	_cleanup_free_ char *saved = save(s, &size);
+
+	/* The last character is a line feed, which nobody misses. */
+	for (size_t n = 0; n < size - 1; n++) {
+		/* A copy of that size, so that a sanitizer sees who reads beyond. */
+		_cleanup_free_ char *copy = malloc(n + 1);
+
+		cr_assert(copy);
+		memcpy(copy, saved, n);
+		assert_refused(copy, n, n < head ? -EINVAL : -EBADMSG,
+			       n < head ? PYP_EXIT_USAGE : PYP_EXIT_FAILURE);
+	}
+	check_no_leaks();
+}
+
+Test(load, flipped_bits, .timeout = 120)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	size_t size, loaded = 0;
+	_cleanup_free_ char *saved = save(s, &size);
+
+	for (size_t i = 0; i < size * 8; i++) {
+		struct snapshot *l = NULL;
+		struct diag diag = {0};
+
+		saved[i / 8] ^= (char)(1 << i % 8);
+		if (snapshot_parse(saved, size, "test", &l, &diag) == 0) {
+			cr_assert(snapshot_valid(l));
+			loaded++;
+		} else {
+			cr_assert(!l && diag.msg[0]);
+			cr_assert(diag.exit == PYP_EXIT_FAILURE || diag.exit == PYP_EXIT_USAGE);
+		}
+		snapshot_free(l);
+		saved[i / 8] ^= (char)(1 << i % 8);
+	}
+	/* Other digits and letters are as good as the right ones. */
+	cr_assert(loaded > 0);
+	check_no_leaks();
+}
+
+/* The saved example with one piece of text replaced. */
+static char *edited(const char *from, const char *to, size_t *size)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	_cleanup_free_ char *saved = save(s, size);
+	char *at = strstr(saved, from), *ret;
+
+	cr_assert(at, "there is no %s", from);
+	ret = calloc(*size + strlen(to) + 1, 1);
+	cr_assert(ret);
+	memcpy(ret, saved, (size_t)(at - saved));
+	*size = (size_t)sprintf(ret + (at - saved), "%s%s", to, at + strlen(from)) +
+		(size_t)(at - saved);
+	return ret;
+}
+
+static void assert_edit_refused(const char *from, const char *to, int err, enum pyp_exit exit)
+{
+	size_t size;
+	_cleanup_free_ char *data = edited(from, to, &size);
+
+	assert_refused(data, size, err, exit);
+}
+
+Test(load, wrong_in_every_way)
+{
+	static const char *const edits[][2] = {
+		{"\"parent\":0", "\"parent\":7"}, /* beyond the end */
+		{"\"parent\":0", "\"parent\":1"}, /* itself */
+		{"\"parent\":0", "\"parent\":-1"},
+		{"\"parent\":0", "\"parent\":4294967295"}, /* SNAPSHOT_NONE */
+		{"\"parent\":0", "\"parent\":null"},	   /* two roots */
+		{"\"parent\":0", "\"parent\":1e3"},
+		{"\"parent\":0", "\"parent\":99999999999999999999"},
+		{"\"func\":0", "\"func\":2"},
+		{"\"func\":0", "\"func\":\"0\""},
+		{"\"thread\":0", "\"thread\":9"},
+		{"\"thread\":0", "\"thread\":1"},
+		{"\"calls\":1", "\"calls\":-1"},
+		{"\"calls\":1", "\"cells\":1"},
+		{"\"self\":{", "\"self\":[{"},
+		{"\"self\":{\"cpu\"", "\"self\":{\"c\""},
+		{"\"calls\":1,\"inflight\":0", "\"calls\":1,\"inflight\":4294967296"},
+		{"\"line\":1,", "\"line\":2147483648,"},
+		{"\"name\":\"main\"", "\"name\":\"ma\\u0000in\""},
+		{"\"name\":\"main\"", "\"name\":\"\\ud800\""},
+		{"\"name\":\"main\"", "\"name\":\"\xff\""},
+		{"\"name\":\"main\"", "\"name\":7"},
+		{"\"alive\":true", "\"alive\":1"},
+		{"\"nodes\":[", "\"nodes\":{"},
+		{"\"nodes\":[", "\"nodes\":[7,"},
+		{"\"nodes\":[", "\"nodes\":[,"},
+		{"\"nodes\":[", "\"threads\":[],\"nodes\":["},
+		{"\"nodes\":[", "\"knots\":["},
+		{"\"clock\":\"cpu\"", "\"clock\":\"sun\""},
+		{"\"clock\":\"cpu\"", "\"clock\":null"},
+		{"\"version\":1", "\"version\":-1"},
+		{"\"version\":1", "\"version\":{}"},
+		{"\"counters\":{\"lost_events\":0", "\"counters\":{\"lost_events\":-1"},
+		{"\n}\n", "\n}}\n"},
+		{"\n}\n", "\n]\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(edits) / sizeof(*edits); i++)
+		assert_edit_refused(edits[i][0], edits[i][1], -EBADMSG, PYP_EXIT_FAILURE);
+	check_no_leaks();
+}
+
+Test(load, other_files)
+{
+	_cleanup_free_ char *deep = malloc(1000000);
+
+	assert_edit_refused("pyprofd-snapshot", "pyprofd-diff", -EINVAL, PYP_EXIT_USAGE);
+	assert_edit_refused("\"version\":1", "\"version\":2", -ENOTSUP, PYP_EXIT_FAILURE);
+	assert_refused("", 0, -EINVAL, PYP_EXIT_USAGE);
+	assert_refused("null", 4, -EINVAL, PYP_EXIT_USAGE);
+	assert_refused("\0\0\0", 3, -EINVAL, PYP_EXIT_USAGE);
+	cr_assert(deep);
+	memset(deep, '[', 1000000);
+	assert_refused(deep, 1000000, -EINVAL, PYP_EXIT_USAGE);
+	memcpy(deep, "{\"format\":\"pyprofd-snapshot\",\"version\":1,\"x\":", 46);
+	assert_refused(deep, 1000000, -EBADMSG, PYP_EXIT_FAILURE);
+}
+
+/* What a later version adds without changing the rest is no reason to refuse the file. */
+Test(load, unknown_members_are_passed_over)
+{
+	static const char *const edits[][2] = {
+		{"\"nodes\":[", "\"more\":{\"a\":[1,2,{}]},\"nodes\":["},
+		{"\"calls\":1", "\"calls\":1,\"colour\":\"red\""},
+		{"\"lost_events\":0,", ""},
+		{"\"resyncs\":0,", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(edits) / sizeof(*edits); i++) {
+		size_t size;
+		_cleanup_free_ char *data = edited(edits[i][0], edits[i][1], &size);
+		_cleanup_(snapshot_freep) struct snapshot *s = parse(data, size);
+
+		cr_assert_eq(s->nnodes, 5);
+	}
+	check_no_leaks();
+}
+
+Test(load, from_files)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(1), *l = NULL;
+	struct format_opts o = {0};
+	struct diag diag = {0};
+	char *dir = temp_dir_new(), path[256];
+
+	report_save("json", s, &o, dir, "saved.json");
+	snprintf(path, sizeof(path), "%s/saved.json", dir);
+	assert_diag_ok(snapshot_load(path, &l, &diag), &diag);
+	cr_assert_eq(l->nnodes, s->nnodes);
+	assert_err(snapshot_load(dir, &l, &diag), -EISDIR);
+	diag_clear(&diag);
+	snprintf(path, sizeof(path), "%s/missing.json", dir);
+	assert_err(snapshot_load(path, &l, &diag), -ENOENT);
+	cr_assert(strstr(diag.msg, "missing.json"));
+	temp_dir_remove(dir);
+}
