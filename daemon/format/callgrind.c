@@ -24,6 +24,8 @@
 #include "format/writers.h"
 #include "stats/tree.h"
 
+#define FIRST_CALLS 64
+
 struct call {
 	uint32_t caller, callee; /* a caller outside Python is number nfuncs */
 	uint64_t n;
@@ -63,7 +65,7 @@ static struct call *find_call(struct writer *w, uint32_t caller, uint32_t callee
 	if (map_get(&w->by_pair, key, &i))
 		return &w->calls[i];
 	if (w->ncalls == w->cap) {
-		size_t cap = w->cap ? w->cap * 2 : 64;
+		size_t cap = w->cap * 2;
 		struct call *calls = reallocarray(w->calls, cap, sizeof(*calls));
 
 		if (!calls)
@@ -292,10 +294,13 @@ int callgrind_write(const struct snapshot *s, const struct view *v, const struct
 	w.tree = tree;
 	w.order[0] = o->clock;
 	w.order[1] = o->clock == SNAPSHOT_CPU ? SNAPSHOT_WALL : SNAPSHOT_CPU;
+	/* Never NULL: what walks it computes its end. */
+	w.cap = FIRST_CALLS;
+	w.calls = calloc(w.cap, sizeof(*w.calls));
 	w.depth = calloc((size_t)s->nfuncs + 1, sizeof(*w.depth));
 	w.file_known = calloc((size_t)s->nfuncs + 1, sizeof(*w.file_known));
 	w.name_known = calloc((size_t)s->nfuncs + 1, sizeof(*w.name_known));
-	if (err < 0 || !files || !w.depth || !w.file_known || !w.name_known)
+	if (err < 0 || !files || !w.calls || !w.depth || !w.file_known || !w.name_known)
 		return -ENOMEM;
 	err = number_files(s, files);
 	if (!err)

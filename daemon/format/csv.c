@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * CSV (RFC 4180): one row per function, both clocks, integer nanoseconds. There are no comments in
- * CSV, so where the figures come from is in the last columns: pids and Python versions.
+ * CSV (RFC 4180): one row per function (and variant of one), both clocks, integer nanoseconds. CSV
+ * has no comments, so where the figures come from is in the last columns: pids and Python versions.
  *
  * Names are quoted where needed, and control characters are written as \xNN or \u{…}. A name that a
  * spreadsheet would take for a formula gets an apostrophe in front.
@@ -16,7 +16,7 @@
 
 static const char header[] =
 	"ncalls,pcalls,inflight,tottime_cpu_ns,cumtime_cpu_ns,tottime_wall_ns,cumtime_wall_ns,"
-	"file,line,name,qualname,pid,python_version\r\n";
+	"file,line,name,qualname,variant,pid,python_version\r\n";
 
 static void put_text(FILE *out, const char *s)
 {
@@ -43,6 +43,7 @@ static void put_row(FILE *out, const struct snapshot_func *f, const struct view_
 	fprintf(out, ",%" PRId32, f->firstlineno);
 	put_text(out, f->name);
 	put_text(out, f->qualname);
+	fprintf(out, ",%" PRIu32, f->variant);
 }
 
 /* " 42 43" and " 3.12.1 3.13.0" of the selected targets; the first blank is for nobody. */

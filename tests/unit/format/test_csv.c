@@ -41,7 +41,7 @@ static char *expected(const struct snapshot *s, const struct format_opts *o)
 		const struct view_row *r = &v->rows[i];
 		const struct snapshot_func *f = &s->funcs[r->func];
 
-		fprintf(out, "%s|%" PRId32 "|%s|%s|", f->filename, f->firstlineno, f->name,
+		fprintf(out, "%s|%" PRId32 "|%s|%s|0|", f->filename, f->firstlineno, f->name,
 			f->qualname ? f->qualname : "");
 		fprintf(out, "%" PRIu64 "|%" PRIu64 "|%" PRIu32 "|", r->ncalls, r->pcalls,
 			r->inflight);
@@ -54,7 +54,7 @@ static char *expected(const struct snapshot *s, const struct format_opts *o)
 }
 
 #define ALL                                                                                        \
-	"file line name qualname ncalls pcalls inflight tottime_cpu_ns cumtime_cpu_ns "            \
+	"file line name qualname variant ncalls pcalls inflight tottime_cpu_ns cumtime_cpu_ns "    \
 	"tottime_wall_ns cumtime_wall_ns pid python_version"
 
 Test(csv, rows_are_the_snapshots)

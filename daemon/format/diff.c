@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Two snapshots compared by function: see diff.h. */
+#include "format/diff.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "format/jsonout.h"
+#include "format/names.h"
+#include "format/provenance.h"
+
+static const char *const clock_names[SNAPSHOT_CLOCKS] = {"cpu", "wall"};
+
+int diff_check(const struct diff_side side[DIFF_SIDES], const enum snapshot_clock *clock,
+	       struct diag *diag)
+{
+	const struct snapshot *a = side[DIFF_BEFORE].snapshot, *b = side[DIFF_AFTER].snapshot;
+
+	if (clock || a->clock == b->clock)
+		return 0;
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "--clock chooses one for both",
+			"'%s' shows %s time and '%s' %s time", side[DIFF_BEFORE].name,
+			clock_names[a->clock], side[DIFF_AFTER].name, clock_names[b->clock]);
+}
+
+/* ---- matching ---- */
+
+/* A function with figures on one side. */
+struct entry {
+	const struct snapshot_func *func;
+	const struct view_row *row;
+	int side;
+};
+
+static const char *text(const char *s)
+{
+	return s ? s : "";
+}
+
+/* What makes candidates: pseudo functions have no file. */
+static int compare_place(const struct snapshot_func *a, const struct snapshot_func *b)
+{
+	int c = (int)a->pseudo - (int)b->pseudo;
+
+	if (!c && !a->pseudo)
+		c = strcmp(text(a->filename), text(b->filename));
+	return c ? c : strcmp(name_of_func(a), name_of_func(b));
+}
+
+/* Reports add the variants of a function up, so they are the same here. */
+static int compare_identity(const struct snapshot_func *a, const struct snapshot_func *b)
+{
+	int c = compare_place(a, b);
+
+	if (!c)
+		c = strcmp(text(a->name), text(b->name));
+	return c ? c : (a->firstlineno > b->firstlineno) - (a->firstlineno < b->firstlineno);
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+
+	return compare_identity(a->func, b->func);
+}
+
+/* Entries of one function, variants and both sides, are neighbours and become one row. */
+static void join_same(struct diff *d, const struct entry *e, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct diff_row *row;
+
+		if (i == 0 || compare_identity(e[i - 1].func, e[i].func) != 0)
+			d->nrows++;
+		row = &d->rows[d->nrows - 1];
+		row->func[e[i].side] = e[i].func;
+		row->ncalls[e[i].side] += e[i].row->ncalls;
+		row->tot[e[i].side] += e[i].row->tot[d->clock];
+		row->cum[e[i].side] += e[i].row->cum[d->clock];
+	}
+}
+
+static const struct snapshot_func *func_of(const struct diff_row *r)
+{
+	return r->func[DIFF_AFTER] ? r->func[DIFF_AFTER] : r->func[DIFF_BEFORE];
+}
+
+/* Of the rows with one file and name: is there one only before, and one only after? */
+static void join_moved(struct diff_row *rows, size_t n)
+{
+	struct diff_row *left[DIFF_SIDES] = {NULL}, *to, *from;
+	size_t count[DIFF_SIDES] = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		int side = rows[i].func[DIFF_BEFORE] ? DIFF_BEFORE : DIFF_AFTER;
+
+		if (rows[i].func[!side])
+			continue;
+		left[side] = &rows[i];
+		count[side]++;
+	}
+	if (count[DIFF_BEFORE] != 1 || count[DIFF_AFTER] != 1)
+		return;
+	to = left[DIFF_AFTER];
+	from = left[DIFF_BEFORE];
+	to->func[DIFF_BEFORE] = from->func[DIFF_BEFORE];
+	to->ncalls[DIFF_BEFORE] = from->ncalls[DIFF_BEFORE];
+	to->tot[DIFF_BEFORE] = from->tot[DIFF_BEFORE];
+	to->cum[DIFF_BEFORE] = from->cum[DIFF_BEFORE];
+	from->func[DIFF_BEFORE] = NULL; /* a row of nothing */
+}
+
+static void match(struct diff *d, const struct entry *e, size_t n)
+{
+	size_t kept = 0;
+
+	join_same(d, e, n);
+	for (size_t i = 0, end; i < d->nrows; i = end) {
+		for (end = i + 1; end < d->nrows &&
+				  compare_place(func_of(&d->rows[i]), func_of(&d->rows[end])) == 0;)
+			end++;
+		join_moved(&d->rows[i], end - i);
+	}
+	for (size_t i = 0; i < d->nrows; i++)
+		if (func_of(&d->rows[i]))
+			d->rows[kept++] = d->rows[i];
+	d->nrows = kept;
+}
+
+/* ---- order ---- */
+
+/* Sums of hostile files may have wrapped: compare as the differences that are shown. */
+static int64_t change(const uint64_t v[DIFF_SIDES])
+{
+	return (int64_t)(v[DIFF_AFTER] - v[DIFF_BEFORE]);
+}
+
+static int descending(int64_t a, int64_t b)
+{
+	return (a < b) - (a > b);
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct diff_row *a = left, *b = right;
+	int c = descending(change(a->tot), change(b->tot));
+
+	if (!c)
+		c = descending(change(a->cum), change(b->cum));
+	if (!c)
+		c = descending(change(a->ncalls), change(b->ncalls));
+	return c ? c : compare_identity(func_of(a), func_of(b));
+}
+
+/* ---- building ---- */
+
+static size_t add_entries(struct entry *e, const struct view *v, int side)
+{
+	for (size_t i = 0; i < v->nrows; i++)
+		e[i] = (struct entry){.func = &v->snapshot->funcs[v->rows[i].func],
+				      .row = &v->rows[i],
+				      .side = side};
+	return v->nrows;
+}
+
+static int fill(struct diff *d, const struct view *before, const struct view *after)
+{
+	size_t n = before->nrows + after->nrows;
+	_cleanup_free_ struct entry *e = calloc(n + 1, sizeof(*e));
+
+	d->rows = calloc(n + 1, sizeof(*d->rows));
+	if (!e || !d->rows)
+		return -ENOMEM;
+	add_entries(e + add_entries(e, before, DIFF_BEFORE), after, DIFF_AFTER);
+	qsort(e, n, sizeof(*e), compare_entries);
+	match(d, e, n);
+	qsort(d->rows, d->nrows, sizeof(*d->rows), compare_rows);
+	return 0;
+}
+
+int diff_build(const struct diff_side side[DIFF_SIDES], enum snapshot_clock clock,
+	       struct diff **ret)
+{
+	_cleanup_(diff_freep) struct diff *d = calloc(1, sizeof(*d));
+	_cleanup_(view_freep) struct view *before = NULL, *after = NULL;
+
+	if (!d || view_build(side[DIFF_BEFORE].snapshot, NULL, &before) < 0 ||
+	    view_build(side[DIFF_AFTER].snapshot, NULL, &after) < 0)
+		return -ENOMEM;
+	d->clock = clock;
+	memcpy(d->side, side, sizeof(d->side));
+	d->side[DIFF_BEFORE].ncalls = before->ncalls;
+	d->side[DIFF_BEFORE].total = before->total[clock];
+	d->side[DIFF_AFTER].ncalls = after->ncalls;
+	d->side[DIFF_AFTER].total = after->total[clock];
+	if (fill(d, before, after) < 0)
+		return -ENOMEM;
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+void diff_free(struct diff *d)
+{
+	if (!d)
+		return;
+	free(d->rows);
+	free(d);
+}
+
+/* ---- text ---- */
+
+static void print_side(const struct diff *d, int side, FILE *out)
+{
+	const struct diff_side *s = &d->side[side];
+	const struct snapshot *snapshot = s->snapshot;
+	const char *version = snapshot->ntargets ? snapshot->targets[0].python_version : NULL;
+
+	fprintf(out, "   %s: ", side == DIFF_BEFORE ? "before" : " after");
+	name_print(out, s->name, NAME_COLUMNS);
+	fprintf(out, ", %" PRIu64 " function calls in %.3f seconds, python ", s->ncalls,
+		(double)s->total / 1e9);
+	name_print(out, version && *version ? version : "unknown", NAME_COLUMNS);
+	fputs(snapshot_exact(snapshot) ? "\n" : ", INCOMPLETE: counts are lower bounds\n", out);
+}
+
+/* How much more, in percent; what is new or gone has no measure. */
+static void print_percent(const struct diff_row *r, const uint64_t v[DIFF_SIDES], FILE *out)
+{
+	char buf[32];
+
+	if (!r->func[DIFF_BEFORE])
+		snprintf(buf, sizeof(buf), "new");
+	else if (!r->func[DIFF_AFTER])
+		snprintf(buf, sizeof(buf), "gone");
+	else if (!v[DIFF_BEFORE])
+		snprintf(buf, sizeof(buf), "-");
+	else
+		snprintf(buf, sizeof(buf), "%+.1f%%",
+			 (double)change(v) * 100 / (double)v[DIFF_BEFORE]);
+	fprintf(out, " %8s", buf);
+}
+
+static void print_times(const struct diff_row *r, const uint64_t v[DIFF_SIDES], FILE *out)
+{
+	fprintf(out, " %10.6f %+10.6f", (double)v[DIFF_AFTER] / 1e9, (double)change(v) / 1e9);
+	print_percent(r, v, out);
+}
+
+static int print_row(const struct diff_row *r, FILE *out)
+{
+	const struct snapshot_func *f = func_of(r);
+	_cleanup_free_ char *std = name_std(f->pseudo ? "~" : text(f->filename),
+					    f->pseudo ? 0 : f->firstlineno, text(f->name));
+
+	if (!std)
+		return -ENOMEM;
+	fprintf(out, "%9" PRIu64 " %+9" PRId64, r->ncalls[DIFF_AFTER], change(r->ncalls));
+	print_times(r, r->tot, out);
+	print_times(r, r->cum, out);
+	fputc(' ', out);
+	name_print(out, std, NAME_COLUMNS);
+	fputc('\n', out);
+	return 0;
+}
+
+static bool changed(const struct diff_row *r)
+{
+	return change(r->ncalls) || change(r->tot) || change(r->cum) || !r->func[DIFF_BEFORE] ||
+	       !r->func[DIFF_AFTER];
+}
+
+int diff_write_text(const struct diff *d, size_t limit, FILE *out)
+{
+	size_t n = 0;
+
+	print_side(d, DIFF_BEFORE, out);
+	print_side(d, DIFF_AFTER, out);
+	fprintf(out, "\n   Ordered by: increase of internal time (%s)\n\n", clock_names[d->clock]);
+	fprintf(out, "%9s %9s %10s %10s %8s %10s %10s %8s %s\n", "ncalls", "change", "tottime",
+		"change", "%", "cumtime", "change", "%", "filename:lineno(function)");
+	for (size_t i = 0; i < d->nrows; i++) {
+		if (!changed(&d->rows[i]) || (limit && n == limit))
+			continue;
+		n++;
+		if (print_row(&d->rows[i], out) < 0)
+			return -ENOMEM;
+	}
+	if (!n)
+		fputs("   nothing changed\n", out);
+	return 0;
+}
+
+/* ---- JSON ---- */
+
+static json_t *figures_json(const uint64_t v[DIFF_SIDES])
+{
+	json_t *ratio = v[DIFF_BEFORE] ? json_real((double)v[DIFF_AFTER] / (double)v[DIFF_BEFORE])
+				       : json_null();
+
+	return json_pack("{s:o, s:o, s:I, s:o}", "before", provenance_integer(v[DIFF_BEFORE]),
+			 "after", provenance_integer(v[DIFF_AFTER]), "change",
+			 (json_int_t)change(v), "ratio", ratio);
+}
+
+static json_t *row_json(const struct diff_row *r)
+{
+	const struct snapshot_func *f = func_of(r), *before = r->func[DIFF_BEFORE];
+
+	return json_pack("{s:o, s:i, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o}", "file",
+			 provenance_string(f->filename), "line", (int)f->firstlineno, "name",
+			 provenance_string(f->name), "qualname", provenance_string(f->qualname),
+			 "line_before", before ? json_integer(before->firstlineno) : json_null(),
+			 "is_new", !before, "is_gone", !r->func[DIFF_AFTER], "ncalls",
+			 figures_json(r->ncalls), "tottime", figures_json(r->tot), "cumtime",
+			 figures_json(r->cum));
+}
+
+static int put_side(const struct diff *d, int side, FILE *out)
+{
+	const struct format_opts o = {.clock = d->clock};
+	const struct diff_side *s = &d->side[side];
+
+	fprintf(out, ",\n\"%s\":{\"file\":", side == DIFF_BEFORE ? "before" : "after");
+	if (jsonout_string(out, s->name) < 0)
+		return -ENOMEM;
+	fprintf(out, ",\"ncalls\":%" PRIu64 ",\"tottime\":%" PRIu64 ",\"provenance\":", s->ncalls,
+		s->total);
+	if (jsonout_value(out, provenance_json(s->snapshot, &o, "pyprofd-provenance")) < 0)
+		return -ENOMEM;
+	fputc('}', out);
+	return 0;
+}
+
+int diff_write_json(const struct diff *d, size_t limit, FILE *out)
+{
+	size_t n = limit && limit < d->nrows ? limit : d->nrows;
+
+	fprintf(out,
+		"{\"format\":\"pyprofd-diff\",\"version\":1,\"clock\":\"%s\","
+		"\"time_unit\":\"ns\"",
+		clock_names[d->clock]);
+	if (put_side(d, DIFF_BEFORE, out) < 0 || put_side(d, DIFF_AFTER, out) < 0)
+		return -ENOMEM;
+	fputs(",\n\"functions\":[", out);
+	for (size_t i = 0; i < n; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		if (jsonout_value(out, row_json(&d->rows[i])) < 0)
+			return -ENOMEM;
+	}
+	fputs("\n]}\n", out);
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two snapshots compared by function: what takes longer now, and how much. Pure.
+ *
+ * A function is the same where file, line and names are. What then is left over on both sides is
+ * matched by file and name alone if that names just one on either side: code above it was edited and
+ * it moved.
+ */
+#ifndef PYPROF_FORMAT_DIFF_H
+#define PYPROF_FORMAT_DIFF_H
+
+#include "format/format.h"
+
+enum { DIFF_BEFORE, DIFF_AFTER, DIFF_SIDES };
+
+struct diff_side {
+	const struct snapshot *snapshot; /* borrowed, as is the name */
+	const char *name;
+	uint64_t ncalls, total; /* total: of own time, on the clock at hand */
+};
+
+struct diff_row {
+	/* NULL: not called there. Points into the snapshots. */
+	const struct snapshot_func *func[DIFF_SIDES];
+	uint64_t ncalls[DIFF_SIDES], tot[DIFF_SIDES], cum[DIFF_SIDES];
+};
+
+struct diff {
+	struct diff_side side[DIFF_SIDES];
+	enum snapshot_clock clock;
+	struct diff_row *rows; /* what its own time grew most in comes first */
+	size_t nrows;
+};
+
+/* May they be compared? With a clock given (no NULL) always. Mismatch: -EINVAL, exit code 2. */
+int diff_check(const struct diff_side side[DIFF_SIDES], const enum snapshot_clock *clock,
+	       struct diag *diag);
+
+/* 0 or -ENOMEM. */
+int diff_build(const struct diff_side side[DIFF_SIDES], enum snapshot_clock clock,
+	       struct diff **ret);
+void diff_free(struct diff *d);
+DEFINE_FREEP(struct diff, diff_free)
+
+/* A table of what changed, at most `limit` rows (0: all); everything as JSON. 0 or -ENOMEM. */
+int diff_write_text(const struct diff *d, size_t limit, FILE *out);
+int diff_write_json(const struct diff *d, size_t limit, FILE *out);
+
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Comparisons: what got slower comes first; what moved is found again. */
+#include "format/diff.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+
+static struct diff *build(const struct snapshot *a, const struct snapshot *b)
+{
+	struct diff *ret = NULL;
+
+	assert_ok(diff_build((const struct diff_side[]){{.snapshot = a, .name = "a.json"},
+							{.snapshot = b, .name = "b.json"}},
+			     SNAPSHOT_CPU, &ret));
+	return ret;
+}
+
+static char *written(const struct diff *d, int (*write)(const struct diff *, size_t, FILE *),
+		     size_t limit)
+{
+	char *ret = NULL;
+	size_t size;
+	FILE *out = open_memstream(&ret, &size);
+
+	cr_assert(out);
+	assert_ok(write(d, limit, out));
+	fclose(out);
+	return ret;
+}
+
+static const char *const before = "main app.py:1 1 1000000\n"
+				  "  parse app.py:10 100 50000000\n"
+				  "    strip app.py:20 1000 20000000\n"
+				  "  load app.py:30 10 30000000\n"
+				  "  old app.py:40 1 5000000\n";
+/* `strip` takes three times as long; two lines more above `load`; one function gone, one new. */
+static const char *const after = "main app.py:1 1 1000000\n"
+				 "  parse app.py:10 100 51000000\n"
+				 "    strip app.py:20 1000 60000000\n"
+				 "  load app.py:32 10 29000000\n"
+				 "  fresh app.py:50 2 2000000\n";
+
+Test(diff, the_planted_slowdown_comes_first)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(before);
+	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build(after);
+	_cleanup_(diff_freep) struct diff *d = build(a, b);
+	_cleanup_free_ char *text = written(d, diff_write_text, 0);
+
+	cr_assert_str_eq(d->rows[0].func[DIFF_AFTER]->name, "strip");
+	cr_assert_eq(d->rows[0].tot[DIFF_BEFORE], 20000000);
+	cr_assert_eq(d->rows[0].tot[DIFF_AFTER], 60000000);
+	cr_assert_str_eq(
+		text,
+		"   before: a.json, 1112 function calls in 0.106 seconds, python 3.13.0\n"
+		"    after: b.json, 1113 function calls in 0.143 seconds, python 3.13.0\n"
+		"\n"
+		"   Ordered by: increase of internal time (cpu)\n"
+		"\n"
+		"   ncalls    change    tottime     change        %    cumtime     change        % "
+		"filename:lineno(function)\n"
+		"     1000        +0   0.060000  +0.040000  +200.0%   0.060000  +0.040000  +200.0% "
+		"app.py:20(strip)\n"
+		"        2        +2   0.002000  +0.002000      new   0.002000  +0.002000      new "
+		"app.py:50(fresh)\n"
+		"      100        +0   0.051000  +0.001000    +2.0%   0.111000  +0.041000   +58.6% "
+		"app.py:10(parse)\n"
+		"        1        +0   0.001000  +0.000000    +0.0%   0.143000  +0.037000   +34.9% "
+		"app.py:1(main)\n"
+		"       10        +0   0.029000  -0.001000    -3.3%   0.029000  -0.001000    -3.3% "
+		"app.py:32(load)\n"
+		"        0        -1   0.000000  -0.005000     gone   0.000000  -0.005000     gone "
+		"app.py:40(old)\n");
+	free(TAKE_PTR(text));
+	diff_free(TAKE_PTR(d));
+	snapshot_free(TAKE_PTR(a));
+	snapshot_free(TAKE_PTR(b));
+	check_no_leaks();
+}
+
+Test(diff, json)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(before);
+	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build(after);
+	_cleanup_(diff_freep) struct diff *d = build(a, b);
+	_cleanup_free_ char *text = written(d, diff_write_json, 5);
+	json_t *j = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *row, *functions;
+
+	cr_assert(j, "%s", text);
+	functions = json_object_get(j, "functions");
+	cr_assert_eq(json_array_size(functions), 5);
+	row = json_array_get(functions, 0);
+	cr_assert_str_eq(json_string_value(json_object_get(row, "name")), "strip");
+	row = json_object_get(row, "tottime");
+	cr_assert_eq(json_integer_value(json_object_get(row, "change")), 40000000);
+	cr_assert_eq(json_real_value(json_object_get(row, "ratio")), 3.0);
+	row = json_array_get(functions, 4);
+	cr_assert_eq(json_integer_value(json_object_get(row, "line")), 32);
+	cr_assert_eq(json_integer_value(json_object_get(row, "line_before")), 30);
+	cr_assert(json_object_get(json_object_get(json_object_get(j, "before"), "provenance"),
+				  "targets"));
+	json_decref(j);
+}
+
+/* Two functions of one name on one side: by line only. */
+Test(diff, ambiguous_names_are_not_guessed)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a =
+		snapshot_build("f a.py:1 1 5\nf a.py:9 1 5\n");
+	_cleanup_(snapshot_freep) struct snapshot *b =
+		snapshot_build("f a.py:1 1 5\nf a.py:10 1 5\nf a.py:20 1 6\n");
+	_cleanup_(diff_freep) struct diff *d = build(a, b);
+
+	cr_assert_eq(d->nrows, 4);
+}
+
+/* Code objects that lived at once are one function in every report. */
+Test(diff, variants_are_one_function)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a =
+		snapshot_build("f a.py:1 1 5\ng a.py:1 1 5\n");
+	_cleanup_(diff_freep) struct diff *d = NULL;
+
+	a->funcs[1].name = "f";
+	a->funcs[1].variant = 1;
+	d = build(a, a);
+	cr_assert_eq(d->nrows, 1);
+	cr_assert_eq(d->rows[0].tot[DIFF_BEFORE], 10);
+	cr_assert_eq(d->rows[0].tot[DIFF_AFTER], 10);
+}
+
+Test(diff, equal_and_empty)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(1);
+	_cleanup_(snapshot_freep) struct snapshot *none = snapshot_build("thread 42 42 Main\n");
+	_cleanup_(diff_freep) struct diff *same = build(s, s), *empty = build(none, none);
+	_cleanup_free_ char *text = written(same, diff_write_text, 0);
+	_cleanup_free_ char *nothing = written(empty, diff_write_text, 0);
+
+	cr_assert(strstr(text, "\n   nothing changed\n"), "%s", text);
+	cr_assert(strstr(nothing, "\n   nothing changed\n"));
+}
+
+Test(diff, mismatched_clocks_are_refused)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(before);
+	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build(after);
+	const struct diff_side side[] = {{.snapshot = a, .name = "a"},
+					 {.snapshot = b, .name = "b"}};
+	enum snapshot_clock clock = SNAPSHOT_WALL;
+	struct diag diag = {0};
+
+	assert_diag_ok(diff_check(side, NULL, &diag), &diag);
+	b->clock = SNAPSHOT_WALL;
+	assert_err(diff_check(side, NULL, &diag), -EINVAL);
+	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	assert_ok(diff_check(side, &clock, NULL));
+}
+
+Test(diff, hostile_names_do_no_harm)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_hostile(), *b = snapshot_random(2);
+	_cleanup_(diff_freep) struct diff *d = build(a, b);
+	_cleanup_free_ char *text = written(d, diff_write_text, 0);
+	_cleanup_free_ char *json = written(d, diff_write_json, 0);
+
+	cr_assert(report_harmless(text, strlen(text)));
+	cr_assert(report_harmless(json, strlen(json)));
+}
