@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* diff: what got slower between two saved snapshots. Runs without a daemon. */
+#include "cmd.h"
+
+#include "format/diff.h"
+#include "saved.h"
+#include "snapshot/load.h"
+
+struct diff_opts {
+	const char *output;
+	int format; /* index into diff_formats; 0: text */
+	int clock;  /* index into saved_clocks; 0: the files' own */
+	uint64_t limit;
+};
+
+static const char *const diff_formats[] = {"text", "json", NULL};
+
+#define FIELD(f) .offset = offsetof(struct diff_opts, f)
+
+static const struct opt opts[] = {
+	{"format", 'f', OPT_CHOICE, FIELD(format), "text|json", "how it is written",
+	 .choices = diff_formats},
+	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write it there instead of to stdout"},
+	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall", "which clock is compared",
+	 .choices = saved_clocks},
+	{"limit", 'l', OPT_U64, FIELD(limit), "N", "at most N rows", .min = 1, .max = INT32_MAX},
+	{NULL},
+};
+
+struct output {
+	const struct diff *diff;
+	const struct diff_opts *opts;
+};
+
+static int write_diff(void *ctx, FILE *out, struct diag *diag)
+{
+	const struct output *o = ctx;
+	size_t limit = (size_t)o->opts->limit;
+	int err = o->opts->format ? diff_write_json(o->diff, limit, out)
+				  : diff_write_text(o->diff, limit, out);
+
+	return err ? diag_errno(diag, -err, "cannot write the comparison") : 0;
+}
+
+static int compare(const struct diff_side side[DIFF_SIDES], const struct cmd_call *call,
+		   struct diag *diag)
+{
+	const struct diff_opts *o = call->opts;
+	enum snapshot_clock clock = o->clock ? (enum snapshot_clock)(o->clock - 1)
+					     : side[DIFF_BEFORE].snapshot->clock;
+	_cleanup_(diff_freep) struct diff *d = NULL;
+	int err = diff_check(side, o->clock ? &clock : NULL, diag);
+
+	if (err < 0)
+		return err;
+	err = diff_build(side, clock, &d);
+	if (err < 0)
+		return diag_errno(diag, -err, "cannot compare");
+	return saved_write(o->output, call->out, write_diff, &(struct output){d, o}, diag);
+}
+
+static int run(const struct cmd_call *call, struct diag *diag)
+{
+	_cleanup_(snapshot_freep) struct snapshot *before = NULL, *after = NULL;
+	int err = snapshot_load(call->operands[0], &before, diag);
+
+	if (!err)
+		err = snapshot_load(call->operands[1], &after, diag);
+	if (err < 0)
+		return err;
+	return compare((const struct diff_side[]){{.snapshot = before, .name = call->operands[0]},
+						  {.snapshot = after, .name = call->operands[1]}},
+		       call, diag);
+}
+
+const struct cmd cmd_diff = {
+	.name = "diff",
+	.operands = "BEFORE AFTER",
+	.summary = "What got slower between two saved snapshots",
+	.opts = opts,
+	.opts_size = sizeof(struct diff_opts),
+	.min_operands = 2,
+	.max_operands = 2,
+	.run = run,
+};

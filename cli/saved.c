@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Saved snapshots and where a report about them goes: see saved.h. */
+#include "saved.h"
+
+#include <errno.h>
+
+#include "base/outfile.h"
+#include "snapshot/load.h"
+#include "snapshot/merge.h"
+
+const char *const saved_clocks[] = {"", "cpu", "wall", NULL};
+
+static void free_all(struct snapshot **list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		snapshot_free(list[i]);
+	free(list);
+}
+
+static int check_clocks(struct snapshot *const *list, size_t n, struct diag *diag)
+{
+	for (size_t i = 1; i < n; i++)
+		if (list[i]->clock != list[0]->clock)
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+					"--clock chooses one for all",
+					"some of the files show cpu time, others wall time");
+	return 0;
+}
+
+static int merge(struct snapshot **list, size_t n, int clock, struct snapshot **ret,
+		 struct diag *diag)
+{
+	int err = clock ? 0 : check_clocks(list, n, diag);
+
+	if (err < 0)
+		return err;
+	if (n == 1) {
+		*ret = TAKE_PTR(list[0]);
+		return 0;
+	}
+	err = snapshot_merge((const struct snapshot *const *)list, n, ret);
+	return err ? diag_errno(diag, -err, "cannot merge the files") : 0;
+}
+
+int saved_load(char *const *files, size_t n, int clock, struct snapshot **ret, struct diag *diag)
+{
+	struct snapshot **list = calloc(n + 1, sizeof(struct snapshot *));
+	int err = list ? 0 : diag_errno(diag, ENOMEM, "cannot read the files");
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = snapshot_load(files[i], &list[i], diag);
+	if (!err)
+		err = merge(list, n, clock, ret, diag);
+	if (list)
+		free_all(list, n);
+	return err;
+}
+
+int saved_write(const char *path, FILE *out, saved_write_fn fn, void *ctx, struct diag *diag)
+{
+	_cleanup_(outfile_freep) struct outfile *of = NULL;
+	int err;
+
+	if (!path)
+		return fn(ctx, out, diag);
+	err = outfile_open(path, &of, diag);
+	if (!err)
+		err = fn(ctx, outfile_stream(of), diag);
+	return err ? err : outfile_commit(of, diag);
+}

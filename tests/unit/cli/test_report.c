@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* report and diff on their files: merging, restrictions, formats, refusals. */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "harness/python.h"
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+
+/* Run a command line; words end with NULL. Returns what it printed, or NULL after an error. */
+static char *run(struct diag *diag, const char *const *words)
+{
+	char *argv[260] = {(char *)"pyprofctl"}, *ret = NULL;
+	struct cmdline cl;
+	size_t size;
+	int argc = 1, err;
+	FILE *out = open_memstream(&ret, &size);
+
+	cr_assert(out);
+	while (*words)
+		argv[argc++] = (char *)*words++;
+	diag_clear(diag);
+	err = cmdline_parse(argc, argv, &cl, diag);
+	if (!err) {
+		const struct cmd_call call = {.opts = cl.opts,
+					      .operands = cl.operands,
+					      .noperands = cl.noperands,
+					      .out = out};
+
+		err = cl.cmd->run(&call, diag);
+	}
+	fclose(out);
+	if (err == 0)
+		return ret;
+	cr_assert(diag->msg[0], "an error without a word");
+	free(ret);
+	return NULL;
+}
+
+struct fixture {
+	char *dir;
+	char a[256], b[256], wall[256], other[256];
+};
+
+static void save(struct fixture *f, char path[256], const char *name, const char *text,
+		 enum snapshot_clock clock)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(text);
+	struct format_opts o = {.clock = clock};
+
+	report_save("json", s, &o, f->dir, name);
+	snprintf(path, 256, "%s/%s", f->dir, name);
+}
+
+static struct fixture setup(void)
+{
+	struct fixture f = {.dir = temp_dir_new()};
+
+	save(&f, f.a, "a.json", "thread 42 42 Main\nmain a.py:1 1 1000\n  f a.py:5 2 5000 9000\n",
+	     SNAPSHOT_CPU);
+	save(&f, f.b, "b.json", "thread 77 77 Main\nmain a.py:1 1 1000\n  f a.py:5 3 90000\n",
+	     SNAPSHOT_CPU);
+	save(&f, f.wall, "wall.json", "thread 78 78 Main\nmain a.py:1 1 1000\n", SNAPSHOT_WALL);
+	snprintf(f.other, sizeof(f.other), "%s/out.csv", f.dir);
+	return f;
+}
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+Test(report, merges_and_restricts)
+{
+	struct fixture f = setup();
+	struct diag diag = {0};
+	char *all = run(&diag, WORDS("report", f.a, f.b, "-s", "calls", "-l", "1"));
+	char *pattern = run(&diag, WORDS("report", f.a, f.b, "main"));
+	char *one = run(&diag, WORDS("report", f.a, f.b, "--pid", "77", "-f", "collapsed"));
+
+	cr_assert(all && strstr(all, "         7 function calls in 0.000 seconds\n"), "%s", all);
+	cr_assert(strstr(all, "        5    0.000    0.000    0.000    0.000 a.py:5(f)\n"));
+	cr_assert(strstr(all, "due to restriction <1>"));
+	cr_assert(pattern && strstr(pattern, "a.py:1(main)") && !strstr(pattern, "a.py:5(f)"));
+	cr_assert(one && strstr(one, "f (a.py:5) 90000\n") && !strstr(one, " 5000\n"), "%s", one);
+	free(all);
+	free(pattern);
+	free(one);
+	temp_dir_remove(f.dir);
+	check_no_leaks();
+}
+
+Test(report, writes_files_in_the_format_of_their_names)
+{
+	struct fixture f = setup();
+	struct diag diag = {0};
+	char *nothing = run(&diag, WORDS("report", f.a, "-o", f.other)), line[256];
+	FILE *csv = fopen(f.other, "r");
+
+	cr_assert(nothing && !*nothing && csv, "%s", diag.msg);
+	cr_assert(fgets(line, sizeof(line), csv) && strncmp(line, "ncalls,pcalls,", 14) == 0);
+	fclose(csv);
+	free(nothing);
+	temp_dir_remove(f.dir);
+}
+
+Test(report, two_hundred_files)
+{
+	const char *words[204] = {"report"};
+	struct fixture f = setup();
+	struct diag diag = {0};
+	char *text;
+
+	for (int i = 0; i < 200; i++)
+		words[i + 1] = i % 2 ? f.a : f.b;
+	text = run(&diag, words);
+	cr_assert(text && strstr(text, "      500    0.009    0.000    0.009    0.000 a.py:5(f)\n"),
+		  "%s%s", text ? text : "", diag.msg);
+	free(text);
+	temp_dir_remove(f.dir);
+	check_no_leaks();
+}
+
+Test(report, clocks)
+{
+	struct fixture f = setup();
+	struct diag diag = {0};
+	char *text;
+
+	cr_assert_null(run(&diag, WORDS("report", f.a, f.wall)));
+	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	text = run(&diag, WORDS("report", f.a, f.wall, "--clock", "wall"));
+	cr_assert(text && strstr(text, "clock      wall"));
+	free(text);
+	text = run(&diag, WORDS("report", f.wall));
+	cr_assert(text && strstr(text, "clock      wall"));
+	free(text);
+	temp_dir_remove(f.dir);
+}
+
+static void assert_fails(const char *const *words, enum pyp_exit exit)
+{
+	struct diag diag = {0};
+
+	cr_assert_null(run(&diag, words));
+	cr_assert_eq(diag.exit, exit, "%d: %s", diag.exit, diag.msg);
+}
+
+Test(report, refusals)
+{
+	struct fixture f = setup();
+
+	assert_fails(WORDS("report"), PYP_EXIT_USAGE);
+	assert_fails(WORDS("report", "missing"), PYP_EXIT_FAILURE);
+	assert_fails(WORDS("report", f.a, "missing.json"), PYP_EXIT_FAILURE);
+	assert_fails(WORDS("report", f.dir), PYP_EXIT_FAILURE);
+	assert_fails(WORDS("report", "/dev/null"), PYP_EXIT_USAGE);
+	assert_fails(WORDS("report", f.a, "-f", "bogus"), PYP_EXIT_USAGE);
+	assert_fails(WORDS("report", f.a, "-s", "bogus"), PYP_EXIT_USAGE);
+	assert_fails(WORDS("report", f.a, "("), PYP_EXIT_USAGE);
+	assert_fails(WORDS("report", f.a, "--pid", "7"), PYP_EXIT_NO_PROCESS);
+	assert_fails(WORDS("report", f.a, "-o", "/nonexistent/x.csv"), PYP_EXIT_FAILURE);
+	temp_dir_remove(f.dir);
+}
+
+Test(diff, names_what_got_slower)
+{
+	struct fixture f = setup();
+	struct diag diag = {0};
+	char *text = run(&diag, WORDS("diff", f.a, f.b));
+	char *json = run(&diag, WORDS("diff", f.a, f.b, "-f", "json", "-l", "1"));
+
+	cr_assert(text &&
+		  strstr(text, "filename:lineno(function)\n        3        +1   0.000090"));
+	cr_assert(json && strstr(json, "\"change\":85000") && !strstr(json, "\"main\""), "%s",
+		  json);
+	free(text);
+	free(json);
+	assert_fails(WORDS("diff", f.a), PYP_EXIT_USAGE);
+	assert_fails(WORDS("diff", f.a, f.wall), PYP_EXIT_USAGE);
+	assert_fails(WORDS("diff", f.a, f.b, f.b), PYP_EXIT_USAGE);
+	assert_fails(WORDS("diff", f.a, "missing"), PYP_EXIT_FAILURE);
+	text = run(&diag, WORDS("diff", f.a, f.wall, "--clock", "wall"));
+	cr_assert_not_null(text);
+	free(text);
+	temp_dir_remove(f.dir);
+	check_no_leaks();
+}
