@@ -480,6 +480,8 @@ static int plan_clear_and_pop(struct planner *p)
 		r = clear_and_pop_prove(p, vaddr);
 	if (r == 0)
 		r = function_open(p, vaddr, RSI, &cfg, &states);
+	if (r == -ENOENT)
+		return planner_missing(p, CLEAR_AND_POP " (not code)");
 	if (r < 0)
 		return r;
 	if (!tests_owner(p, &cfg, states))

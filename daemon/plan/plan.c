@@ -131,6 +131,9 @@ int plan_build(const struct image *img, const struct layout *layout, struct plan
 	p->layout = layout;
 	p->plan = ret;
 	r = planner_run(p);
+	/* whatever it was that the file made fail */
+	if (r < 0 && r != -ENOMEM)
+		r = planner_missing(p, "all of its events (%s)", strerror(-r));
 	if (r == -ENOEXEC)
 		diag_set(diag, r, PYP_EXIT_UNTRACEABLE,
 			 "`pyprofctl doctor` shows what was found; please report this build",
