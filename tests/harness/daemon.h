@@ -65,7 +65,8 @@ void pyprofd_fails(struct pyprofd *d, int status, const char *what, ...) __attri
 struct ran ctl(const struct pyprofd *d, ...) __attribute__((sentinel));
 /* The same; status 0 and an empty stderr are expected. Returns stdout, to be freed. */
 char *ctl_ok(const struct pyprofd *d, ...) __attribute__((sentinel));
-/* The same; this status, one line on stderr that contains what, and nothing on stdout. */
+/* The same; this status, one line on stderr that contains what, and nothing on stdout, unless it is
+ * doctor, which tells what it has found. */
 void ctl_fails(const struct pyprofd *d, int status, const char *what, ...)
 	__attribute__((sentinel));
 /* `pyprofctl status --json`, and of it the i-th target. */
