@@ -6,32 +6,21 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "format/format.h"
+#include "query.h"
 #include "saved.h"
 
 #define MAX_PATTERNS 64
 
-struct report_opts {
-	const char *format, *output, *sort;
-	pid_t pid, tid;
-	int clock; /* index into saved_clocks; 0: the files' own */
-	uint64_t limit;
-};
-
-#define FIELD(f) .offset = offsetof(struct report_opts, f)
-
+/* clang-format off: rows that are macros */
 static const struct opt opts[] = {
-	{"format", 'f', OPT_STRING, FIELD(format), "FORMAT",
-	 "text, pstats, json, ...; else by FILE's extension,\nelse text"},
-	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write it there instead of to stdout"},
-	{"pid", 'p', OPT_PID, FIELD(pid), "PID", "only this process"},
-	{"tid", 't', OPT_PID, FIELD(tid), "TID", "only this thread"},
-	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall", "which clock it shows",
-	 .choices = saved_clocks},
-	{"sort", 's', OPT_STRING, FIELD(sort), "KEY[,KEY]", "pstats' sort keys"},
-	{"limit", 'l', OPT_U64, FIELD(limit), "N", "at most N rows", .min = 1, .max = INT32_MAX},
+	QUERY_OPT_FORMAT,
+	QUERY_OPTS_ALL,
+	QUERY_OPTS_TREE,
 	{NULL},
 };
+/* clang-format on */
 
 /* What to write, and how. */
 struct report {
@@ -42,9 +31,9 @@ struct report {
 	char limit[24];
 };
 
-static int choose_format(const struct report_opts *o, const struct format **ret, struct diag *diag)
+static int choose_format(const struct query *o, const struct format **ret, struct diag *diag)
 {
-	char hint[200];
+	char hint[256];
 	size_t n;
 
 	*ret = o->output ? format_of_file(o->output) : NULL;
@@ -80,7 +69,7 @@ static int count_files(const struct cmd_call *call)
 static int set_restrictions(struct report *r, const struct cmd_call *call, int first,
 			    struct diag *diag)
 {
-	const struct report_opts *o = call->opts;
+	const struct query *o = call->opts;
 
 	if (call->noperands - first > MAX_PATTERNS)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "too many patterns");
@@ -91,6 +80,26 @@ static int set_restrictions(struct report *r, const struct cmd_call *call, int f
 		r->restricts[r->opts.nrestrict++] = r->limit;
 	}
 	r->opts.restrict_ = r->restricts;
+	return 0;
+}
+
+/* What the daemon would be asked for. */
+static int set_options(struct format_opts *to, const struct query *q, FILE *out, struct diag *diag)
+{
+	*to = (struct format_opts){.sort = q->sort,
+				   .filter = {.pid = (uint32_t)q->pid, .tid = (uint32_t)q->tid},
+				   .reverse = q->reverse,
+				   .strip_dirs = q->strip_dirs,
+				   .only_my_code = q->only_my_code,
+				   .colour = !q->output && query_colour(out),
+				   .depth = (uint32_t)q->depth};
+	if (!q->min_share)
+		return 0;
+	if (parse_percent(q->min_share, &to->min_share) < 0)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "give a percentage, 0 to 100",
+				"--min-share: '%s' is not valid", q->min_share);
+	if (to->min_share <= 0)
+		to->min_share = -1;
 	return 0;
 }
 
@@ -121,13 +130,14 @@ static int write_report(void *ctx, FILE *out, struct diag *diag)
 
 static int run(const struct cmd_call *call, struct diag *diag)
 {
-	const struct report_opts *o = call->opts;
+	const struct query *o = call->opts;
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
-	struct report r = {.opts = {.sort = o->sort,
-				    .filter = {.pid = (uint32_t)o->pid, .tid = (uint32_t)o->tid}}};
+	struct report r = {0};
 	int nfiles = count_files(call), err;
 
 	err = choose_format(o, &r.format, diag);
+	if (!err)
+		err = set_options(&r.opts, o, call->out, diag);
 	if (!err)
 		err = set_restrictions(&r, call, nfiles, diag);
 	if (!err)
@@ -148,7 +158,7 @@ const struct cmd cmd_report = {
 	.operands = "FILE... [PATTERN]...",
 	.summary = "Show saved snapshots as one; needs no daemon",
 	.opts = opts,
-	.opts_size = sizeof(struct report_opts),
+	.opts_size = sizeof(struct query),
 	.min_operands = 1,
 	.max_operands = CMD_ANY,
 	.run = run,

@@ -139,3 +139,25 @@ int parse_size(const char *s, uint64_t *ret)
 	*ret = v;
 	return 0;
 }
+
+int parse_percent(const char *s, double *ret)
+{
+	uint64_t whole, ns = 0;
+	const char *point;
+	int r;
+
+	r = read_digits(&s, &whole);
+	point = s;
+	if (r == 0 && *s == '.') {
+		s++;
+		r = read_fraction(&s, &ns);
+	}
+	if (r < 0)
+		return r;
+	if (*s || s - point > 7)
+		return -EINVAL;
+	if (whole > 100 || (whole == 100 && ns))
+		return -ERANGE;
+	*ret = (double)whole + (double)ns / (double)NS_PER_S;
+	return 0;
+}

@@ -21,4 +21,7 @@ int parse_duration(const char *s, uint64_t *ret_ns);
 /* "4096", "64K", "16M", "1G" (powers of 1024) → bytes. */
 int parse_size(const char *s, uint64_t *ret);
 
+/* "0.5", "10", "100": 0 to 100, with at most six decimals. */
+int parse_percent(const char *s, double *ret);
+
 #endif

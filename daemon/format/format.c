@@ -8,6 +8,7 @@
 #include "format/restrict.h"
 #include "format/sort.h"
 #include "format/writers.h"
+#include "stats/reduce.h"
 
 const struct format formats[] = {
 	{"text", ".txt", "text/plain; charset=utf-8", "the table that cProfile prints", text_write},
@@ -25,6 +26,16 @@ const struct format formats[] = {
 	 pprof_write},
 	{"chrome", ".trace.json", "application/json",
 	 "for Perfetto: contexts, aggregated; not a timeline", chrome_write},
+	{"callers", ".callers.txt", "text/plain; charset=utf-8",
+	 "who called what, as pstats prints it", callers_write},
+	{"callees", ".callees.txt", "text/plain; charset=utf-8",
+	 "what called whom, as pstats prints it", callees_write},
+	{"threads", ".threads.txt", "text/plain; charset=utf-8", "a line per thread",
+	 threads_write},
+	{"tree", ".tree.txt", "text/plain; charset=utf-8", "calling contexts, largest first",
+	 tree_write},
+	{"rows", ".rows.json", "application/json", "functions and threads only, for live views",
+	 rows_write},
 	{"csv", ".csv", "text/csv; charset=utf-8", "a row per function, both clocks", csv_write},
 	{NULL, NULL, NULL, NULL, NULL},
 };
@@ -109,14 +120,31 @@ static int check_filter(const struct snapshot *s, const struct view_filter *filt
 	return 0;
 }
 
+/* The snapshot without what the options leave out, or itself. */
+static int reduce(const struct snapshot **s, const struct format_opts *o,
+		  struct snapshot **ret_reduced)
+{
+	const struct reduce_opts opts = {o->strip_dirs, o->only_my_code};
+	int err = 0;
+
+	if (o->strip_dirs || o->only_my_code)
+		err = reduce_snapshot(*s, &opts, ret_reduced);
+	if (*ret_reduced)
+		*s = *ret_reduced;
+	return err;
+}
+
 int format_write(const struct format *f, const struct snapshot *s, const struct format_opts *o,
 		 FILE *out, struct diag *diag)
 {
+	_cleanup_(snapshot_freep) struct snapshot *reduced = NULL;
 	_cleanup_(view_freep) struct view *v = NULL;
 	int err = format_opts_check(o, diag);
 
 	if (!err)
 		err = check_filter(s, &o->filter, diag);
+	if (!err)
+		err = reduce(&s, o, &reduced);
 	if (!err)
 		err = view_build(s, &o->filter, &v);
 	if (!err)

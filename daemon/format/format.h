@@ -14,8 +14,8 @@
 
 /*
  * The clock is for formats that hold one clock's figures. Sorting and restrictions are for those
- * that hold a table, text and pstats; others check that they are valid and ignore them. The filter
- * is for all.
+ * that hold a table; others check that they are valid and ignore them. The filter, and what leaves
+ * out directories and libraries, is for all.
  */
 struct format_opts {
 	enum snapshot_clock clock;
@@ -24,6 +24,11 @@ struct format_opts {
 	const char *const *restrict_; /* pstats restrictions, left to right */
 	size_t nrestrict;
 	bool reverse;
+	bool strip_dirs;   /* file names without their directories */
+	bool only_my_code; /* standard library and installed packages folded into their callers */
+	bool colour;	   /* for a terminal, in what is for people; never for files */
+	uint32_t depth;	   /* tree: levels shown; 0: the default */
+	double min_share;  /* tree: percent of the whole; 0: the default, negative: no limit */
 };
 
 struct format {

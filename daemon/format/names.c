@@ -153,6 +153,17 @@ const char *name_of_func(const struct snapshot_func *f)
 	return f->name && f->name[0] ? f->name : "<unknown>";
 }
 
+size_t name_putc_length(uint32_t cp)
+{
+	size_t digits = 0;
+
+	if (!IN_RANGES(harmful, cp))
+		return 1;
+	for (uint32_t v = cp; v; v >>= 4)
+		digits++;
+	return cp < 0x80 ? strlen("\\xNN") : strlen("\\u{}") + digits;
+}
+
 void name_putc(FILE *out, uint32_t cp)
 {
 	char buf[4];

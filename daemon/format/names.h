@@ -37,6 +37,9 @@ char *name_std(const char *file, int32_t line, const char *name);
 /* What people call a function: its qualified name where it has one. Never NULL. */
 const char *name_of_func(const struct snapshot_func *f);
 
+/* How many characters name_putc writes: 1 unless a terminal would not just draw this one. */
+size_t name_putc_length(uint32_t cp);
+
 /* Print one code point; what is not plain text becomes \xNN or \u{…}. */
 void name_putc(FILE *out, uint32_t cp);
 

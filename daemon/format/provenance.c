@@ -326,6 +326,8 @@ int provenance_lines(const struct snapshot *s, const struct format_opts *o, prov
 	say(&l, "clock", "%s",
 	    o->clock == SNAPSHOT_WALL ? "wall: time that passed, waiting included"
 				      : "cpu: the threads' own CPU time");
+	if (o->only_my_code)
+		say(&l, "folded", "standard library and installed packages into their callers");
 	for (uint32_t i = 0; i < s->ntargets; i++)
 		if (provenance_selects(s, &o->filter, &s->targets[i]))
 			say_target(&l, &s->targets[i]);

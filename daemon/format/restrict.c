@@ -77,6 +77,11 @@ static bool is_float(const char *s)
 	return digits && !*end;
 }
 
+bool restriction_is_pattern(const char *s)
+{
+	return !is_integer(s) && !is_float(s);
+}
+
 /* A number without its underscores; too long for the buffer: cut, which its readers see. */
 static const char *plain_number(const char *s, char *out, size_t size)
 {

@@ -27,4 +27,7 @@ DEFINE_FREEP(struct restrictions, restrictions_free)
 int restrictions_apply(const struct restrictions *r, const struct table *t, uint32_t *order,
 		       size_t *n, FILE *notes, struct diag *diag);
 
+/* Not a number of rows nor a share of them? */
+bool restriction_is_pattern(const char *s);
+
 #endif

@@ -192,6 +192,7 @@ int table_build(const struct view *v, enum snapshot_clock clock, struct table **
 	if (add_rows(&b, clock) < 0 || add_edges(&b, clock) < 0)
 		return -ENOMEM;
 	merge_edges(t);
+	t->row_of = TAKE_PTR(row_of);
 	*ret = TAKE_PTR(t);
 	return 0;
 }
@@ -204,5 +205,6 @@ void table_free(struct table *t)
 		row_deinit(&t->rows[i]);
 	free(t->rows);
 	free(t->edges);
+	free(t->row_of);
 	free(t);
 }

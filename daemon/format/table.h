@@ -27,6 +27,7 @@ struct table {
 	size_t nrows;
 	struct table_edge *edges; /* sorted by callee, then caller; calls from outside left out */
 	size_t nedges;
+	uint32_t *row_of; /* by function of the snapshot; SNAPSHOT_NONE: none */
 };
 
 int table_build(const struct view *v, enum snapshot_clock clock, struct table **ret);

@@ -7,11 +7,9 @@
 #include <inttypes.h>
 
 #include "format/names.h"
-#include "format/provenance.h"
+#include "format/screen.h"
 #include "format/selection.h"
 #include "format/writers.h"
-
-#define PROVENANCE_COLUMNS 400
 
 static void print_head(const struct table *t, FILE *out)
 {
@@ -56,26 +54,20 @@ static void print_row(const struct table_row *r, FILE *out)
 }
 
 /* With no row left pstats says nothing at all, not even why. */
-static void print_rows(const struct table *t, const struct selection *rows, FILE *out)
+static void print_rows(const struct table *t, const struct selection *rows,
+		       const struct format_opts *o, FILE *out)
 {
 	if (!rows->n)
 		return;
 	fputs("   Ordered by: ", out);
 	sort_print_title(&rows->sort, out);
 	fprintf(out, "\n%s\n", rows->notes);
-	fputs("   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n", out);
+	fputs(screen_bold(o), out);
+	fputs("   ncalls  tottime  percall  cumtime  percall filename:lineno(function)", out);
+	fprintf(out, "%s\n", screen_plain(o));
 	for (size_t i = 0; i < rows->n; i++)
 		print_row(&t->rows[rows->order[i]], out);
 	fputs("\n\n", out);
-}
-
-static void print_line(void *ctx, const char *label, const char *value)
-{
-	FILE *out = ctx;
-
-	fprintf(out, "   %-11s", label);
-	name_print(out, value, PROVENANCE_COLUMNS);
-	fputc('\n', out);
 }
 
 int text_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
@@ -90,6 +82,6 @@ int text_write(const struct snapshot *s, const struct view *v, const struct form
 	if (err < 0)
 		return err;
 	print_head(t, out);
-	print_rows(t, &rows, out);
-	return provenance_lines(s, o, print_line, out);
+	print_rows(t, &rows, o, out);
+	return screen_provenance(s, o, out);
 }

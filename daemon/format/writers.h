@@ -26,5 +26,15 @@ int chrome_write(const struct snapshot *s, const struct view *v, const struct fo
 		 FILE *out, struct diag *diag);
 int csv_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	      FILE *out, struct diag *diag);
+int callers_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		  FILE *out, struct diag *diag);
+int callees_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		  FILE *out, struct diag *diag);
+int threads_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		  FILE *out, struct diag *diag);
+int tree_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag);
+int rows_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag);
 
 #endif

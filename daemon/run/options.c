@@ -48,7 +48,7 @@ static uint64_t round_up_pow2(uint64_t v)
 
 static int choose_format(struct options *o, struct diag *diag)
 {
-	char hint[200];
+	char hint[256];
 	size_t n;
 
 	if (o->format_name)

@@ -221,7 +221,7 @@ static bool list_has(const char *list, const char *word)
 
 int request_check_params(const struct request *rq, const char *allowed, struct diag *diag)
 {
-	char hint[160];
+	char hint[256];
 
 	for (size_t i = 0; i < rq->nparams; i++) {
 		const char *key = rq->params[i].key;

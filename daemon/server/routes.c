@@ -205,7 +205,7 @@ struct snapshot_query {
 static int query_format(const struct request *rq, struct snapshot_query *q, struct diag *diag)
 {
 	const char *name = request_get(rq, "format");
-	char hint[200];
+	char hint[256];
 	size_t n;
 
 	q->format = format_find(name ? name : "text");
@@ -254,6 +254,37 @@ static int query_restrict(const struct request *rq, struct snapshot_query *q, st
 	return 0;
 }
 
+/* What is for reports in a terminal. */
+static int query_report(const struct request *rq, struct snapshot_query *q, struct diag *diag)
+{
+	const char *depth = request_get(rq, "depth"), *share = request_get(rq, "min_share");
+	struct format_opts *o = &q->opts;
+	uint64_t n = 0;
+	int r;
+
+	r = request_get_bool(rq, "reverse", &o->reverse, diag);
+	if (r == 0)
+		r = request_get_bool(rq, "strip_dirs", &o->strip_dirs, diag);
+	if (r == 0)
+		r = request_get_bool(rq, "only_my_code", &o->only_my_code, diag);
+	if (r == 0)
+		r = request_get_bool(rq, "colour", &o->colour, diag);
+	if (r < 0)
+		return r;
+	if (depth && parse_u64(depth, 1, INT32_MAX, &n) < 0)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "it is a number of levels",
+				"depth: '%s' is not valid", depth);
+	o->depth = (uint32_t)n;
+	if (!share)
+		return 0;
+	if (parse_percent(share, &o->min_share) < 0)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "give a percentage, 0 to 100",
+				"min_share: '%s' is not valid", share);
+	if (o->min_share <= 0)
+		o->min_share = -1;
+	return 0;
+}
+
 static int query_parse(const struct request *rq, struct snapshot_query *q, struct diag *diag)
 {
 	pid_t pid = 0, tid = 0;
@@ -264,6 +295,8 @@ static int query_parse(const struct request *rq, struct snapshot_query *q, struc
 		r = query_clock(rq, q, diag);
 	if (r == 0)
 		r = query_restrict(rq, q, diag);
+	if (r == 0)
+		r = query_report(rq, q, diag);
 	if (r == 0)
 		r = request_get_pid(rq, "pid", &pid, diag);
 	if (r == 0)
@@ -362,7 +395,9 @@ static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_
 	return 0;
 }
 
-#define SNAPSHOT_PARAMS "format,pid,tid,clock,sort,limit,restrict"
+#define SNAPSHOT_PARAMS                                                                            \
+	"format,pid,tid,clock,sort,limit,restrict,reverse,strip_dirs,only_my_code,depth,"          \
+	"min_share,colour"
 
 const struct route routes[] = {
 	{"GET", "/v1", NULL, PRIVILEGE_READ, handle_index, "this list"},

@@ -99,3 +99,19 @@ Test(parse, size)
 	assert_err(parse_size("K", &v), -EINVAL);
 	assert_err(parse_size("18446744073709551615K", &v), -ERANGE);
 }
+
+Test(parse, percent)
+{
+	static const char *const bad[] = {"",	 "x",	  "-1",	 "+1",	"1.",	     ".5",
+					  "1e1", "100.1", "101", "0x1", "1.0000001", " 1"};
+	double v = -1;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_assert(parse_percent(bad[i], &v) < 0 && v == -1, "%s", bad[i]);
+	assert_ok(parse_percent("0", &v));
+	cr_assert(v == 0);
+	assert_ok(parse_percent("12.5", &v));
+	cr_assert(v == 12.5);
+	assert_ok(parse_percent("100", &v));
+	cr_assert(v == 100);
+}

@@ -308,6 +308,25 @@ Test(routes, snapshot_restrictions_in_order)
 	teardown();
 }
 
+Test(routes, snapshot_reports)
+{
+	static const char *const reports[] = {"callers", "callees", "threads", "tree"};
+	char uri[160], *body;
+
+	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+		snprintf(uri, sizeof(uri),
+			 "/v1/snapshot?format=%s&reverse=1&strip_dirs=true&only_my_code=1&depth=5&"
+			 "min_share=0&colour=1",
+			 reports[i]);
+		cr_assert(ask("GET", uri, "") == 200, "%s", reports[i]);
+		body = snapshot_body();
+		cr_assert(strstr(body, "\033[1m"), "%s", body);
+		cr_assert(strstr(body, "   folded "), "%s", body);
+		free(body);
+	}
+	teardown();
+}
+
 Test(routes, snapshot_refuses)
 {
 	const char *bad[] = {"format=nope",
@@ -321,6 +340,13 @@ Test(routes, snapshot_refuses)
 			     "limit=x",
 			     "restrict=(",
 			     "format=text&format=json",
+			     "depth=0",
+			     "depth=x",
+			     "min_share=101",
+			     "min_share=-1",
+			     "min_share=1e1",
+			     "reverse=maybe",
+			     "colour=red",
 			     "nope=1"};
 	char uri[128];
 

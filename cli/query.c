@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What to ask the daemon for: see query.h. */
+#include "query.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/outfile.h"
+
+const char *const query_clocks[] = {"", "cpu", "wall", NULL};
+
+static char *add_number(struct client *c, char *path, const char *key, uint64_t v)
+{
+	char s[24];
+
+	if (!v)
+		return path;
+	snprintf(s, sizeof(s), "%llu", (unsigned long long)v);
+	return client_add_param(c, path, key, s);
+}
+
+static char *add_flag(struct client *c, char *path, const char *key, bool set)
+{
+	return set ? client_add_param(c, path, key, "true") : path;
+}
+
+static char *add_text(struct client *c, char *path, const char *key, const char *value)
+{
+	return value ? client_add_param(c, path, key, value) : path;
+}
+
+char *query_path(struct client *c, const struct query *q, const char *format, char *const *patterns,
+		 int n, bool colour)
+{
+	char *path = client_add_param(c, strdup("/v1/snapshot"), "format", format);
+
+	path = add_number(c, path, "pid", (uint64_t)q->pid);
+	path = add_number(c, path, "tid", (uint64_t)q->tid);
+	path = add_text(c, path, "clock", q->clock ? query_clocks[q->clock] : NULL);
+	path = add_text(c, path, "sort", q->sort);
+	path = add_flag(c, path, "reverse", q->reverse);
+	path = add_flag(c, path, "strip_dirs", q->strip_dirs);
+	path = add_flag(c, path, "only_my_code", q->only_my_code);
+	path = add_number(c, path, "depth", q->depth);
+	path = add_text(c, path, "min_share", q->min_share);
+	path = add_flag(c, path, "colour", colour);
+	for (int i = 0; i < n; i++)
+		path = client_add_param(c, path, "restrict", patterns[i]);
+	return add_number(c, path, "limit", q->limit);
+}
+
+bool query_colour(FILE *out)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fileno(out)) && (!no || !*no) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+static int kept(int err, struct diag *diag)
+{
+	snprintf(diag->hint, sizeof(diag->hint),
+		 "the daemon keeps the data; choose another file with -o");
+	return err;
+}
+
+int query_save(struct client *c, const char *path, const char *output, struct diag *diag)
+{
+	_cleanup_(outfile_freep) struct outfile *of = NULL;
+	int r;
+
+	r = outfile_open(output, &of, diag);
+	if (r < 0)
+		return kept(r, diag);
+	r = client_download(c, path, outfile_stream(of), diag);
+	if (r < 0)
+		return r;
+	r = outfile_commit(of, diag);
+	return r < 0 ? kept(r, diag) : 0;
+}
+
+int query_run(const struct cmd_call *call, const struct query *q, const char *format,
+	      struct diag *diag)
+{
+	_cleanup_(client_freep) struct client *c = NULL;
+	_cleanup_free_ char *path = NULL;
+	int r;
+
+	r = client_open(call->socket, &c, diag);
+	if (r < 0)
+		return r;
+	path = query_path(c, q, format, call->operands, call->noperands,
+			  !q->output && query_colour(call->out));
+	if (!path)
+		return diag_errno(diag, ENOMEM, "cannot ask for a snapshot");
+	return q->output ? query_save(c, path, q->output, diag)
+			 : client_download(c, path, call->out, diag);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What to ask the daemon for: the options that every command showing a profile has, the request
+ * they make, and where the answer goes.
+ */
+#ifndef PYPROFCTL_QUERY_H
+#define PYPROFCTL_QUERY_H
+
+#include "client.h"
+#include "cmd.h"
+
+struct query {
+	const char *format, *output, *sort, *min_share;
+	pid_t pid, tid;
+	int clock;	       /* index into query_clocks; 0: the daemon's own */
+	uint64_t limit, depth; /* 0: none given */
+	bool reverse, strip_dirs, only_my_code;
+};
+
+/* The empty name cannot be typed: it is what there is when nothing was given. */
+extern const char *const query_clocks[];
+
+#define QUERY_FIELD(f) .offset = offsetof(struct query, f)
+
+/* Rows of an option table over struct query. */
+#define QUERY_OPT_FORMAT                                                                           \
+	{                                                                                          \
+		"format", 'f', OPT_STRING, QUERY_FIELD(format), "FORMAT",                          \
+			"text, pstats, json, ...; else by FILE's extension,\nelse text"            \
+	}
+#define QUERY_OPTS_ALL                                                                             \
+	{"output",   'o',                                                                          \
+	 OPT_STRING, QUERY_FIELD(output),                                                          \
+	 "FILE",     "write it there instead of to stdout"},                                       \
+		{"pid", 'p', OPT_PID, QUERY_FIELD(pid), "PID", "only this process"},               \
+		{"tid", 't', OPT_PID, QUERY_FIELD(tid), "TID", "only this thread"},                \
+		{"clock",                                                                          \
+		 0,                                                                                \
+		 OPT_CHOICE,                                                                       \
+		 QUERY_FIELD(clock),                                                               \
+		 "cpu|wall",                                                                       \
+		 "which clock it shows",                                                           \
+		 .choices = query_clocks},                                                         \
+		{"sort", 's', OPT_STRING, QUERY_FIELD(sort), "KEY[,KEY]", "pstats' sort keys"},    \
+		{"reverse", 'r', OPT_FLAG, QUERY_FIELD(reverse), NULL, "the other way round"},     \
+		{"limit",	   'l',	     OPT_U64,	      QUERY_FIELD(limit), "N",             \
+		 "at most N rows", .min = 1, .max = INT32_MAX},                                    \
+		{"strip-dirs", 0,                                                                  \
+		 OPT_FLAG,     QUERY_FIELD(strip_dirs),                                            \
+		 NULL,	       "file names without directories"},                                  \
+	{                                                                                          \
+		"only-my-code", 0, OPT_FLAG, QUERY_FIELD(only_my_code), NULL,                      \
+			"standard library and installed packages folded\ninto their callers"       \
+	}
+#define QUERY_OPTS_TREE                                                                            \
+	{"depth",  0,                                                                              \
+	 OPT_U64,  QUERY_FIELD(depth),                                                             \
+	 "N",	   "tree: at most N calls deep",                                                   \
+	 .min = 1, .max = INT32_MAX},                                                              \
+	{                                                                                          \
+		"min-share", 0, OPT_STRING, QUERY_FIELD(min_share), "PERCENT",                     \
+			"tree: leave out what has less of the time"                                \
+	}
+
+/* The request for a format, restricted by patterns (n of them). Owned. NULL: no memory. */
+char *query_path(struct client *c, const struct query *q, const char *format, char *const *patterns,
+		 int n, bool colour);
+
+/* May escape sequences be written there? A terminal that can, and nobody who objects. */
+bool query_colour(FILE *out);
+
+/* Ask, and write the answer to q's file or to the command's output. */
+int query_run(const struct cmd_call *call, const struct query *q, const char *format,
+	      struct diag *diag);
+
+/* Write the answer to a request to a file, whole or not at all. */
+int query_save(struct client *c, const char *path, const char *output, struct diag *diag);
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Rows: what changes from second to second in a live view, as small as it gets: JSON with a short
+ * array per function and per thread, times in nanoseconds. The calling contexts, which are the
+ * most of a snapshot, are left out. Key names say what the arrays hold.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "format/provenance.h"
+#include "format/selection.h"
+#include "format/writers.h"
+
+static int put_string(FILE *out, const char *s)
+{
+	json_t *value = provenance_string(s);
+	int err;
+
+	if (!value)
+		return -ENOMEM;
+	err = json_dumpf(value, out, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	json_decref(value);
+	return err < 0 && !ferror(out) ? -ENOMEM : 0;
+}
+
+static int put_function(const struct snapshot_func *f, const struct view_row *r, FILE *out)
+{
+	fputc('[', out);
+	if (put_string(out, f->pseudo ? "~" : f->filename) < 0)
+		return -ENOMEM;
+	fprintf(out, ",%" PRId32 ",", f->pseudo ? 0 : f->firstlineno);
+	if (put_string(out, f->name) < 0)
+		return -ENOMEM;
+	fputc(',', out);
+	if (put_string(out, f->qualname) < 0)
+		return -ENOMEM;
+	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+		r->ncalls, r->pcalls, r->tot[SNAPSHOT_CPU], r->cum[SNAPSHOT_CPU],
+		r->tot[SNAPSHOT_WALL], r->cum[SNAPSHOT_WALL]);
+	return 0;
+}
+
+static int put_functions(const struct view *v, FILE *out)
+{
+	fputs(",\n\"function_columns\":[\"file\",\"line\",\"name\",\"qualname\",\"ncalls\","
+	      "\"pcalls\",\"tottime_cpu\",\"cumtime_cpu\",\"tottime_wall\",\"cumtime_wall\"],\n"
+	      "\"functions\":[",
+	      out);
+	for (size_t i = 0; i < v->nrows; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		if (put_function(&v->snapshot->funcs[v->rows[i].func], &v->rows[i], out) < 0)
+			return -ENOMEM;
+	}
+	fputs("]", out);
+	return 0;
+}
+
+static uint64_t *thread_calls(const struct snapshot *s)
+{
+	uint64_t *calls = calloc((size_t)s->nthreads + 1, sizeof(*calls));
+
+	for (uint32_t i = 0; calls && i < s->nnodes; i++)
+		calls[s->nodes[i].thread] += s->nodes[i].calls;
+	return calls;
+}
+
+static int put_threads(const struct snapshot *s, const struct view_filter *filter, FILE *out)
+{
+	_cleanup_free_ uint64_t *calls = thread_calls(s);
+	bool first = true;
+
+	if (!calls)
+		return -ENOMEM;
+	fputs(",\n\"thread_columns\":[\"pid\",\"tid\",\"name\",\"alive\",\"calls\",\"cpu\","
+	      "\"wall\"],\n\"threads\":[",
+	      out);
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		const struct snapshot_thread *t = &s->threads[i];
+
+		if (!view_selects(filter, t))
+			continue;
+		fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",", first ? "\n" : ",\n", t->pid, t->tid);
+		first = false;
+		if (put_string(out, t->name ? t->name : "") < 0)
+			return -ENOMEM;
+		fprintf(out, ",%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+			t->alive ? "true" : "false", calls[i], t->total[SNAPSHOT_CPU],
+			t->total[SNAPSHOT_WALL]);
+	}
+	fputs("]\n}\n", out);
+	return 0;
+}
+
+int rows_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag)
+{
+	json_t *head = provenance_json(s, o, "pyprofd-rows");
+	int err;
+
+	(void)diag;
+	if (!head)
+		return -ENOMEM;
+	fputc('{', out);
+	err = json_dumpf(head, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_EMBED);
+	json_decref(head);
+	if (err < 0 && !ferror(out))
+		return -ENOMEM;
+	err = put_functions(v, out);
+	return err < 0 ? err : put_threads(s, &o->filter, out);
+}

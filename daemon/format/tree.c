@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The calling-context tree as lines: each context under its caller, siblings by cumulative time,
+ * with its share of all time in Python. Small contexts and deep ones are left out, and counted.
+ *
+ * Restrictions select functions, as they do in a table (a number: the functions with the most
+ * cumulative time, or whatever the sort key says); a context is shown if it is one of a selected
+ * function or leads to one, and with patterns also if it is below one.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "format/names.h"
+#include "format/restrict.h"
+#include "format/screen.h"
+#include "format/selection.h"
+#include "format/writers.h"
+#include "stats/tree.h"
+
+#define DEPTH_DEFAULT 24
+#define SHARE_DEFAULT 1.0
+#define INDENT_MAX    24
+#define FIGURES_WIDTH 36
+
+struct printer {
+	const struct snapshot *s;
+	const struct format_opts *o;
+	const struct tree *tree;
+	const struct snapshot_node *nodes;
+	bool *shown;	 /* by node */
+	uint32_t *order; /* nodes, grouped by parent, as they are printed */
+	uint32_t *first; /* by node: its first child in `order`; one more at the end */
+	uint64_t total, least;
+	uint32_t depth;
+	FILE *out;
+};
+
+static void printer_deinit(struct printer *p)
+{
+	free(p->shown);
+	free(p->order);
+	free(p->first);
+}
+
+static uint64_t cum(const struct printer *p, uint32_t node)
+{
+	return p->tree->nodes[node].cum[p->o->clock];
+}
+
+/* ---- order: children behind their parent's other children ---- */
+
+static int compare_siblings(const void *left, const void *right, void *arg)
+{
+	const struct printer *p = arg;
+	uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
+	uint32_t pl = p->nodes[l].parent, pr = p->nodes[r].parent;
+	uint64_t cl = cum(p, l), cr = cum(p, r);
+
+	if (pl != pr)
+		return pl < pr ? -1 : 1; /* roots, whose parent is the greatest number, last */
+	if (cl != cr && pl != SNAPSHOT_NONE)
+		return (cl > cr) != p->o->reverse ? -1 : 1;
+	return l < r ? -1 : 1;
+}
+
+static int sort_nodes(struct printer *p)
+{
+	uint32_t n = p->s->nnodes, at = 0;
+
+	p->order = calloc((size_t)n + 1, sizeof(*p->order));
+	p->first = calloc((size_t)n + 1, sizeof(*p->first));
+	if (!p->order || !p->first)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		p->order[i] = i;
+	qsort_r(p->order, n, sizeof(*p->order), compare_siblings, p);
+	for (uint32_t i = 0; i <= n; i++) {
+		p->first[i] = at;
+		while (at < n && p->nodes[p->order[at]].parent == i)
+			at++;
+	}
+	return 0;
+}
+
+/* ---- which contexts ---- */
+
+/* Rows of the table to functions, by what pstats knows a function by. */
+static int selected_funcs(const struct view *v, const struct table *t, const struct selection *rows,
+			  bool **ret)
+{
+	_cleanup_free_ bool *funcs = calloc((size_t)v->snapshot->nfuncs + 1, sizeof(*funcs));
+	_cleanup_free_ bool *chosen = calloc(t->nrows + 1, sizeof(*chosen));
+
+	if (!funcs || !chosen)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows->n; i++)
+		chosen[rows->order[i]] = true;
+	for (uint32_t f = 0; f < v->snapshot->nfuncs; f++)
+		funcs[f] = t->row_of[f] != SNAPSHOT_NONE && chosen[t->row_of[f]];
+	*ret = TAKE_PTR(funcs);
+	return 0;
+}
+
+static void spread(struct printer *p, const bool *funcs, bool below)
+{
+	uint32_t n = p->s->nnodes;
+
+	for (uint32_t i = 0; i < n; i++)
+		p->shown[i] = p->nodes[i].parent != SNAPSHOT_NONE &&
+			      (funcs[p->nodes[i].func] || (below && p->shown[p->nodes[i].parent]));
+	/* parents come before children: backwards, what leads to one */
+	for (uint32_t i = n; i-- > 0;)
+		if (p->shown[i] && p->nodes[i].parent != SNAPSHOT_NONE)
+			p->shown[p->nodes[i].parent] = true;
+}
+
+static int choose(struct printer *p, const struct view *v, struct diag *diag)
+{
+	_cleanup_(selection_deinit) struct selection rows = {0};
+	_cleanup_(table_freep) struct table *t = NULL;
+	_cleanup_free_ bool *funcs = NULL;
+	struct format_opts o = *p->o;
+	bool below = false;
+	int err = table_build(v, o.clock, &t);
+
+	o.reverse = false;
+	if (!o.sort)
+		o.sort = "cumulative";
+	if (!err)
+		err = selection_init(&rows, t, &o, diag);
+	if (!err)
+		err = selected_funcs(v, t, &rows, &funcs);
+	if (err < 0)
+		return err;
+	p->shown = calloc((size_t)p->s->nnodes + 1, sizeof(*p->shown));
+	if (!p->shown)
+		return -ENOMEM;
+	for (size_t i = 0; i < o.nrestrict; i++)
+		below = below || restriction_is_pattern(o.restrict_[i]);
+	spread(p, funcs, below);
+	if (o.nrestrict)
+		fputs(rows.notes, p->out);
+	return 0;
+}
+
+/* ---- lines ---- */
+
+static double share(const struct printer *p, uint64_t ns)
+{
+	return p->total ? 100.0 * (double)ns / (double)p->total : 0;
+}
+
+static void print_label(const struct printer *p, const struct snapshot_func *f, size_t columns)
+{
+	_cleanup_free_ char *file = NULL,
+			    *name = name_normal(name_of_func(f), NAME_KEEP_SURROGATES);
+	size_t wanted, width;
+
+	if (!name)
+		return;
+	wanted = screen_width(name);
+	if (f->pseudo || asprintf(&file, "%s:%" PRId32, f->filename ? f->filename : "<unknown>",
+				  f->firstlineno) < 0)
+		file = NULL;
+	/* the name matters more, but the file gets a third */
+	width = file && wanted + 2 + 8 > columns ? columns - columns / 3 : columns;
+	width = screen_fit(p->out, name, width);
+	if (!file || width + 2 + 4 > columns)
+		return;
+	fprintf(p->out, "  %s", screen_dim(p->o));
+	screen_fit(p->out, file, columns - width - 2);
+	fputs(screen_plain(p->o), p->out);
+}
+
+static int indent_of(uint32_t depth)
+{
+	return (int)(depth < INDENT_MAX ? depth : INDENT_MAX);
+}
+
+static void print_node(const struct printer *p, uint32_t i, uint32_t depth)
+{
+	const struct snapshot_node *n = &p->nodes[i];
+	double part = share(p, cum(p, i));
+
+	fprintf(p->out, "%s%5.1f%%%s %9.3f %9.3f %8" PRIu64 " %*s",
+		part >= 10 ? screen_bold(p->o) : "", part, screen_plain(p->o),
+		table_seconds(cum(p, i)), table_seconds(n->self[p->o->clock]), n->calls,
+		indent_of(depth), "");
+	print_label(p, &p->s->funcs[n->func],
+		    (size_t)(SCREEN_COLUMNS - FIGURES_WIDTH - indent_of(depth)));
+	fputc('\n', p->out);
+}
+
+static void print_rest(const struct printer *p, uint32_t depth, uint32_t n, uint64_t ns)
+{
+	if (n)
+		fprintf(p->out, "%s%5.1f%% %9.3f %18s %*s(%" PRIu32 " more)%s\n", screen_dim(p->o),
+			share(p, ns), table_seconds(ns), "", indent_of(depth), "", n,
+			screen_plain(p->o));
+}
+
+/* What is too small, or too deep, of the children. */
+static bool is_cut(const struct printer *p, uint32_t child, uint32_t depth)
+{
+	return depth > p->depth || cum(p, child) < p->least;
+}
+
+static void print_cut_children(const struct printer *p, uint32_t node, uint32_t depth)
+{
+	uint64_t ns = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = p->first[node]; i < p->first[node + 1]; i++) {
+		uint32_t child = p->order[i];
+
+		if (!p->shown[child] || !is_cut(p, child, depth))
+			continue;
+		/* pseudo contexts are always there; empty, they are nobody's */
+		n += p->nodes[child].calls || cum(p, child);
+		ns += cum(p, child);
+	}
+	print_rest(p, depth, n, ns);
+}
+
+/* Stacks can be deep: no recursion. next[depth] is where in `order` to go on. */
+static int print_below(const struct printer *p, uint32_t root)
+{
+	_cleanup_free_ uint32_t *next = calloc((size_t)p->s->nnodes + 2, sizeof(*next));
+	_cleanup_free_ uint32_t *path = calloc((size_t)p->s->nnodes + 2, sizeof(*path));
+	uint32_t depth = 0;
+
+	if (!next || !path)
+		return -ENOMEM;
+	path[0] = root;
+	next[0] = p->first[root];
+	for (;;) {
+		uint32_t child;
+
+		if (next[depth] == p->first[path[depth] + 1]) {
+			print_cut_children(p, path[depth], depth + 1);
+			if (depth-- == 0)
+				return 0;
+			continue;
+		}
+		child = p->order[next[depth]++];
+		if (!p->shown[child] || is_cut(p, child, depth + 1))
+			continue;
+		depth++;
+		print_node(p, child, depth);
+		path[depth] = child;
+		next[depth] = p->first[child];
+	}
+}
+
+static uint64_t in_python(const struct printer *p, const struct snapshot_thread *thread)
+{
+	return cum(p, thread->root) - p->nodes[thread->root].self[p->o->clock];
+}
+
+static int print_thread(const struct printer *p, const struct snapshot_thread *thread)
+{
+	uint64_t ns = in_python(p, thread);
+
+	if (!p->shown[thread->root])
+		return 0;
+	fprintf(p->out, "%s%5.1f%% %9.3f %18s ", screen_bold(p->o), share(p, ns), table_seconds(ns),
+		"");
+	fprintf(p->out, "thread %" PRIu32 " ", thread->tid);
+	screen_fit(p->out, thread->name ? thread->name : "", 20);
+	fprintf(p->out, "%s\n", screen_plain(p->o));
+	return print_below(p, thread->root);
+}
+
+static int print_threads(struct printer *p)
+{
+	int err = 0;
+
+	fprintf(p->out, "\n%s%6s %9s %9s %8s %s%s\n", screen_bold(p->o), "share", "cumtime",
+		"tottime", "ncalls", "function", screen_plain(p->o));
+	for (uint32_t i = 0; i < p->s->nthreads && !err; i++)
+		if (view_selects(&p->o->filter, &p->s->threads[i]))
+			err = print_thread(p, &p->s->threads[i]);
+	fputs("\n\n", p->out);
+	return err;
+}
+
+static void set_limits(struct printer *p)
+{
+	double percent = p->o->min_share > 0 ? p->o->min_share : SHARE_DEFAULT;
+
+	p->depth = p->o->depth ? p->o->depth : DEPTH_DEFAULT;
+	for (uint32_t i = 0; i < p->s->nthreads; i++)
+		if (view_selects(&p->o->filter, &p->s->threads[i]))
+			p->total += in_python(p, &p->s->threads[i]);
+	if (p->o->min_share >= 0)
+		p->least = (uint64_t)((double)p->total * percent / 100);
+	fprintf(p->out, "   Calling contexts, at most %" PRIu32 " deep", p->depth);
+	if (p->o->min_share >= 0)
+		fprintf(p->out, ", with at least %g %% of %.3f seconds", percent,
+			table_seconds(p->total));
+	fputc('\n', p->out);
+}
+
+int tree_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag)
+{
+	_cleanup_(
+		printer_deinit) struct printer p = {.s = s, .o = o, .nodes = s->nodes, .out = out};
+	_cleanup_(tree_freep) struct tree *tree = NULL;
+	int err = tree_build(s, &tree);
+
+	if (err < 0)
+		return err;
+	p.tree = tree;
+	set_limits(&p);
+	err = sort_nodes(&p);
+	if (!err)
+		err = choose(&p, v, diag);
+	if (!err)
+		err = print_threads(&p);
+	return err < 0 ? err : screen_provenance(s, o, out);
+}

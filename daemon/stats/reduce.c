@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Snapshots with less in them: see reduce.h. */
+#include "stats/reduce.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+
+/* ---- what is library code ---- */
+
+static const char *skip_digits(const char *p)
+{
+	while (*p >= '0' && *p <= '9')
+		p++;
+	return p;
+}
+
+/* The standard library is in lib/python3.N/ or, zipped, in lib/python3N.zip/. */
+static bool is_versioned(const char *p)
+{
+	const char *digits = skip_digits(p), *minor;
+
+	if (digits == p)
+		return false;
+	if (strncmp(digits, ".zip/", 5) == 0)
+		return true;
+	if (*digits != '.')
+		return false;
+	minor = digits + 1;
+	digits = skip_digits(minor);
+	if (*digits == 't') /* free-threaded builds */
+		digits++;
+	return digits > minor && *digits == '/';
+}
+
+bool reduce_is_library(const char *filename)
+{
+	static const char *const libs[] = {"/lib/python", "/lib64/python"};
+
+	if (!filename)
+		return false;
+	if (strstr(filename, "/site-packages/") || strstr(filename, "/dist-packages/") ||
+	    strncmp(filename, "<frozen ", 8) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(libs) / sizeof(*libs); i++)
+		for (const char *p = filename; (p = strstr(p, libs[i]));) {
+			p += strlen(libs[i]);
+			if (is_versioned(p))
+				return true;
+		}
+	return false;
+}
+
+/* ---- functions ---- */
+
+static const char *base_name(const char *filename)
+{
+	const char *slash = filename ? strrchr(filename, '/') : NULL;
+
+	return slash ? slash + 1 : filename;
+}
+
+/* One function more than there were: the last one is REDUCE_LIBRARY. */
+static int copy_funcs(struct snapshot *to, const struct snapshot *s, bool strip_dirs)
+{
+	to->funcs = snapshot_alloc(to, (size_t)s->nfuncs + 1, sizeof(*to->funcs));
+	if (!to->funcs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->nfuncs; i++) {
+		to->funcs[i] = s->funcs[i];
+		if (strip_dirs)
+			to->funcs[i].filename = base_name(s->funcs[i].filename);
+	}
+	to->funcs[s->nfuncs] =
+		(struct snapshot_func){.filename = "", .name = REDUCE_LIBRARY, .pseudo = true};
+	to->nfuncs = s->nfuncs + 1;
+	return 0;
+}
+
+/* ---- contexts ---- */
+
+struct folding {
+	const struct snapshot *s;
+	struct snapshot *to;
+	uint32_t *host;	     /* by node: which one has its time */
+	bool *library;	     /* by function */
+	struct map children; /* (parent, func) → node */
+};
+
+static void folding_deinit(struct folding *f)
+{
+	free(f->host);
+	free(f->library);
+	map_deinit(&f->children);
+}
+
+static void add_node(struct snapshot_node *to, const struct snapshot_node *n, bool call)
+{
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		to->self[c] += n->self[c];
+		if (call && n->min[c] < to->min[c])
+			to->min[c] = n->min[c];
+		if (call && n->max[c] > to->max[c])
+			to->max[c] = n->max[c];
+	}
+	if (call) {
+		to->calls += n->calls;
+		to->inflight += n->inflight;
+	}
+}
+
+/* The child of a new node for func, made when there is none. */
+static int child_of(struct folding *f, uint32_t parent, uint32_t func, uint32_t thread,
+		    uint32_t *ret)
+{
+	uint64_t key = (uint64_t)parent << 32 | func;
+	uint32_t at = f->to->nnodes;
+
+	if (map_get(&f->children, key, ret))
+		return 0;
+	if (map_put(&f->children, key, at) < 0)
+		return -ENOMEM;
+	f->to->nodes[at] = (struct snapshot_node){
+		.parent = parent, .func = func, .thread = thread, .min = {UINT64_MAX, UINT64_MAX}};
+	f->to->nnodes++;
+	*ret = at;
+	return 0;
+}
+
+static int fold_node(struct folding *f, uint32_t i)
+{
+	const struct snapshot_node *n = &f->s->nodes[i];
+	uint32_t parent;
+
+	if (n->parent == SNAPSHOT_NONE) {
+		f->host[i] = f->to->nnodes;
+		f->to->nodes[f->to->nnodes++] = *n;
+		return 0;
+	}
+	parent = f->host[n->parent];
+	if (!f->library[n->func]) {
+		if (child_of(f, parent, n->func, n->thread, &f->host[i]) < 0)
+			return -ENOMEM;
+		add_node(&f->to->nodes[f->host[i]], n, true);
+		return 0;
+	}
+	/* A thread's root is outside Python: its time must not swallow any of Python's. */
+	f->host[i] = parent;
+	if (f->to->nodes[parent].parent == SNAPSHOT_NONE &&
+	    child_of(f, parent, f->s->nfuncs, n->thread, &f->host[i]) < 0)
+		return -ENOMEM;
+	add_node(&f->to->nodes[f->host[i]], n, false);
+	return 0;
+}
+
+static int fold_threads(struct folding *f)
+{
+	const struct snapshot *s = f->s;
+
+	f->to->threads = snapshot_alloc(f->to, (size_t)s->nthreads + 1, sizeof(*s->threads));
+	if (!f->to->threads)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		f->to->threads[i] = s->threads[i];
+		f->to->threads[i].root = f->host[s->threads[i].root];
+	}
+	return 0;
+}
+
+static int fold(const struct snapshot *s, struct snapshot *to)
+{
+	_cleanup_(folding_deinit) struct folding f = {.s = s, .to = to};
+
+	/* a (library) for each thread is all that can be added */
+	to->nnodes = 0;
+	to->nodes = snapshot_alloc(to, (size_t)s->nnodes + s->nthreads + 1, sizeof(*to->nodes));
+	f.host = calloc((size_t)s->nnodes + 1, sizeof(*f.host));
+	f.library = calloc((size_t)s->nfuncs + 1, sizeof(*f.library));
+	if (!to->nodes || !f.host || !f.library)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		f.library[i] = !s->funcs[i].pseudo && reduce_is_library(s->funcs[i].filename);
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (fold_node(&f, i) < 0)
+			return -ENOMEM;
+	return fold_threads(&f);
+}
+
+int reduce_snapshot(const struct snapshot *s, const struct reduce_opts *o, struct snapshot **ret)
+{
+	_cleanup_(snapshot_freep) struct snapshot *to = snapshot_new();
+	void *arena;
+	int err;
+
+	if (!to)
+		return -ENOMEM;
+	arena = to->arena;
+	*to = *s;
+	to->arena = arena;
+	err = copy_funcs(to, s, o->strip_dirs);
+	if (!err && o->only_my_code)
+		err = fold(s, to);
+	if (err < 0)
+		return err;
+	*ret = TAKE_PTR(to);
+	return 0;
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The tree format, line by line. */
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+
+static const char *const example = "target 42\n"
+				   "thread 42 42 MainThread\n"
+				   "main app.py:1 1 1000000\n"
+				   "  small app.py:9 3 2000\n"
+				   "  g b.py:3 1 7000000\n"
+				   "    f app.py:10 1 9000000\n"
+				   "      h app.py:20 5 1000000\n"
+				   "thread 42 43 worker\n"
+				   "f app.py:10 2 1998000\n";
+
+/* The lines between the heading and the blank ones. */
+static char *tree(const struct format_opts *o)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	_cleanup_free_ char *text = report_new("tree", s, o, NULL);
+	char *start = strstr(text, "function\n");
+
+	cr_assert(start, "%s", text);
+	*strstr(start, "\n\n\n") = '\0';
+	return strdup(start + strlen("function\n"));
+}
+
+#define MAIN_THREAD " 90.0%     0.018                    thread 42 MainThread\n"
+#define MAIN	    " 90.0%     0.018     0.001        1  main  app.py:1\n"
+#define G	    " 85.0%     0.017     0.007        1   g  b.py:3\n"
+#define F	    " 50.0%     0.010     0.009        1    f  app.py:10\n"
+#define H	    "  5.0%     0.001     0.001        5     h  app.py:20\n"
+#define MORE	    "  0.0%     0.000                      (1 more)\n"
+#define WORKER	    " 10.0%     0.002                    thread 43 worker\n"
+#define WORKER_F    " 10.0%     0.002     0.002        2  f  app.py:10"
+
+Test(tree, largest_first_and_small_ones_counted)
+{
+	struct format_opts o = {0};
+	_cleanup_free_ char *text = tree(&o);
+
+	cr_assert_str_eq(text, MAIN_THREAD MAIN G F H MORE WORKER WORKER_F);
+}
+
+Test(tree, everything)
+{
+	struct format_opts o = {.min_share = -1, .reverse = true};
+	_cleanup_free_ char *text = tree(&o);
+
+	cr_assert_str_eq(
+		text, MAIN_THREAD MAIN
+		"  0.0%     0.000     0.000        3   small  app.py:9\n" G F H WORKER WORKER_F);
+}
+
+Test(tree, depth)
+{
+	struct format_opts o = {.depth = 2, .min_share = -1, .filter = {.tid = 42}};
+	_cleanup_free_ char *text = tree(&o);
+
+	cr_assert_str_eq(text, "100.0%     0.018                    thread 42 MainThread\n"
+			       "100.0%     0.018     0.001        1  main  app.py:1\n"
+			       " 94.4%     0.017     0.007        1   g  b.py:3\n"
+			       " 55.5%     0.010                       (1 more)\n"
+			       "  0.0%     0.000     0.000        3   small  app.py:9");
+}
+
+Test(tree, patterns_show_what_leads_there_and_what_is_below)
+{
+	const char *pattern = "\\(f\\)";
+	struct format_opts o = {.restrict_ = &pattern, .nrestrict = 1};
+	_cleanup_free_ char *text = tree(&o);
+
+	cr_assert_str_eq(text, MAIN_THREAD MAIN G F H WORKER WORKER_F);
+}
+
+/* A number selects functions, so what is below them is not meant. */
+Test(tree, numbers_select_functions)
+{
+	const char *number = "2";
+	struct format_opts o = {.restrict_ = &number, .nrestrict = 1, .sort = "cumulative"};
+	_cleanup_free_ char *text = tree(&o);
+
+	cr_assert_str_eq(text, MAIN_THREAD MAIN " 85.0%     0.017     0.007        1   g  b.py:3");
+}
+
+Test(tree, lines_are_narrow)
+{
+	struct snapshot_builder *b = snapshot_builder_new();
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_free_ char *text = NULL;
+	struct format_opts o = {.depth = 1000};
+	uint32_t parent;
+
+	snapshot_builder_target(b, 42);
+	parent = snapshot_builder_thread(b, 42, 42, "a thread with quite a long name");
+	for (int i = 0; i < 200; i++)
+		parent = snapshot_builder_node(
+			b, parent,
+			snapshot_builder_func(b,
+					      "/a/very/long/path/of/directories/to/some/module.py",
+					      i, "name", "Class.method.<locals>.some_long_name"),
+			1, i == 199 ? 1000000 : 0, 0, 0);
+	s = snapshot_builder_finish(b);
+	text = report_new("tree", s, &o, NULL);
+	*strstr(text, "\n\n\n") = '\0';
+	for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+		cr_assert(end - line < 80, "%s", line);
+	cr_assert(strstr(text, "..."));
+}
+
+Test(tree, an_empty_snapshot)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n");
+	struct format_opts o = {0};
+	_cleanup_free_ char *text = report_new("tree", s, &o, NULL);
+
+	cr_assert(strstr(text, "program"));
+	check_no_leaks();
+}

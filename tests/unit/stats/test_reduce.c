@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Library code folded into its callers: no time is lost, and no call of one's own. */
+#include "stats/reduce.h"
+
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+#include "stats/view.h"
+
+Test(reduce, what_is_a_library)
+{
+	static const char *const libraries[] = {
+		"/usr/lib/python3.11/json/decoder.py",
+		"/opt/py/lib/python3.13t/threading.py",
+		"/usr/lib64/python3.9/os.py",
+		"/usr/lib/python3/dist-packages/yaml/__init__.py",
+		"/srv/venv/lib/python3.11/site-packages/flask/app.py",
+		"/usr/lib/python311.zip/os.py",
+		"<frozen importlib._bootstrap>",
+		"/lib/python/x/lib/python3.8/os.py",
+	};
+	static const char *const own[] = {
+		"app.py",
+		"/srv/app/lib/python/tool.py",
+		"/srv/lib/python3/tool.py",
+		"/srv/lib/python3.11",
+		"/srv/lib/python3.x/a.py",
+		"<string>",
+		"",
+	};
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		cr_assert(reduce_is_library(libraries[i]), "%s", libraries[i]);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		cr_assert(!reduce_is_library(own[i]), "%s", own[i]);
+	cr_assert(!reduce_is_library(NULL));
+}
+
+#define LIB "/usr/lib/python3.11/"
+
+static const char *const example = "target 42\n"
+				   "thread 42 42 MainThread\n"
+				   "boot " LIB "threading.py:1 1 10\n"
+				   "  main /srv/app.py:1 1 1000\n"
+				   "    loads " LIB "json.py:5 3 200\n"
+				   "      hook /srv/app.py:9 6 50\n"
+				   "      scan " LIB "json.py:50 7 30\n"
+				   "        hook /srv/app.py:9 1 5\n"
+				   "    hook /srv/app.py:9 2 8\n"
+				   "main /srv/app.py:1 1 1\n";
+
+static const struct view_row *row_of(const struct view *v, const char *name)
+{
+	for (size_t i = 0; i < v->nrows; i++)
+		if (strcmp(v->snapshot->funcs[v->rows[i].func].name, name) == 0)
+			return &v->rows[i];
+	return NULL;
+}
+
+static void assert_row(const struct view *v, const char *name, uint64_t calls, uint64_t tot,
+		       uint64_t cum)
+{
+	const struct view_row *r = row_of(v, name);
+
+	cr_assert(r, "%s", name);
+	cr_assert(r->ncalls == calls && r->tot[0] == tot && r->cum[0] == cum,
+		  "%s: %lu calls, %lu %lu", name, r->ncalls, r->tot[0], r->cum[0]);
+}
+
+Test(reduce, only_my_code)
+{
+	const struct reduce_opts opts = {.only_my_code = true};
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *to = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+
+	assert_ok(reduce_snapshot(s, &opts, &to));
+	cr_assert(snapshot_valid(to));
+	assert_ok(view_build(to, NULL, &v));
+	cr_assert_eq(v->nrows, 3);
+	assert_row(v, "main", 2, 1231, 1294);
+	assert_row(v, "hook", 9, 63, 63);
+	assert_row(v, REDUCE_LIBRARY, 0, 10, 1303);
+	/* hook is one context below main, whichever way it was reached */
+	cr_assert_eq(to->nnodes, 1 + 4);
+}
+
+Test(reduce, strip_dirs)
+{
+	const struct reduce_opts opts = {.strip_dirs = true};
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *to = NULL;
+
+	assert_ok(reduce_snapshot(s, &opts, &to));
+	cr_assert(snapshot_valid(to));
+	cr_assert_eq(to->nnodes, s->nnodes);
+	for (uint32_t i = 0; i < to->nfuncs; i++)
+		cr_assert(!to->funcs[i].filename || !strchr(to->funcs[i].filename, '/'));
+}
+
+/* Whatever is folded, all formats go on working and the time stays the same. */
+Test(reduce, time_is_kept)
+{
+	const struct reduce_opts opts = {.only_my_code = true, .strip_dirs = true};
+
+	for (unsigned int i = 1; i < 50; i++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(i), *to = NULL;
+		_cleanup_(view_freep) struct view *before = NULL, *after = NULL;
+
+		assert_ok(reduce_snapshot(s, &opts, &to));
+		cr_assert(snapshot_valid(to));
+		assert_ok(view_build(s, NULL, &before));
+		assert_ok(view_build(to, NULL, &after));
+		cr_assert(before->total[0] == after->total[0] &&
+			  before->total[1] == after->total[1]);
+	}
+	check_no_leaks();
+}
