@@ -151,6 +151,14 @@ static double share(const struct printer *p, uint64_t ns)
 	return p->total ? 100.0 * (double)ns / (double)p->total : 0;
 }
 
+/* Of a path that does not fit, the end says the most. */
+static const char *short_path(const char *file, size_t columns)
+{
+	const char *slash = strrchr(file, '/');
+
+	return slash && screen_width(file) > columns ? slash + 1 : file;
+}
+
 static void print_label(const struct printer *p, const struct snapshot_func *f, size_t columns)
 {
 	_cleanup_free_ char *file = NULL,
@@ -169,7 +177,7 @@ static void print_label(const struct printer *p, const struct snapshot_func *f, 
 	if (!file || width + 2 + 4 > columns)
 		return;
 	fprintf(p->out, "  %s", screen_dim(p->o));
-	screen_fit(p->out, file, columns - width - 2);
+	screen_fit(p->out, short_path(file, columns - width - 2), columns - width - 2);
 	fputs(screen_plain(p->o), p->out);
 }
 
