@@ -4,7 +4,8 @@
 
 OURS is a snapshot in pyprofd's json format, or like CPROFILE a list written by run.py --cprofile.
 Prints every function whose ncalls or pcalls differ, then one closing line; exits with 1 if any
-differ, if nothing was compared, or if the snapshot is not exact. --ignore FILE leaves out functions of files that end so.
+differ, if nothing was compared, or if the snapshot is not exact. --ignore FILE leaves out functions of files that end so;
+--ncalls compares ncalls only.
 """
 
 import json
@@ -45,11 +46,14 @@ def load(path, ignore):
 def main(argv):
     ignore = []
     paths = []
+    compared = 2
     argv = argv[1:]
     while argv:
         word = argv.pop(0)
         if word == "--ignore" and argv:
             ignore.append(argv.pop(0))
+        elif word == "--ncalls":
+            compared = 1
         else:
             paths.append(word)
     if len(paths) != 2:
@@ -58,7 +62,7 @@ def main(argv):
     ours, exact = load(paths[0], ignore)
     theirs, _ = load(paths[1], ignore)
     differ = [key for key in sorted(set(ours) | set(theirs))
-              if ours.get(key, [0, 0]) != theirs.get(key, [0, 0])]
+              if ours.get(key, [0, 0])[:compared] != theirs.get(key, [0, 0])[:compared]]
     for key in differ:
         print("%s:%d(%s)" % key,
               "ours %d/%d, cProfile %d/%d" % tuple(ours.get(key, [0, 0]) + theirs.get(key, [0, 0])))

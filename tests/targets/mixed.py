@@ -694,9 +694,11 @@ def comprehensions():
     assert [fib(i) for i in range(4)] == [0, 1, 1, 2]
     assert {odd(i) for i in range(4)} == {0, 1}
     assert {i: negate(i) for i in range(2)} == {0: 0, 1: -1}
-    # On lines of their own: up to 3.11 both are functions called <listcomp>, told apart by line.
+    # On lines of their own: up to 3.11 both are functions called <listcomp>, told apart by line; up
+    # to 3.7 that is the line of the element.
     assert [
-        [plus(i, j) for j in range(2)]
+        [
+            plus(i, j) for j in range(2)]
         for i in range(2)] == [[0, 1], [1, 2]]
     assert [f() for f in [lambda i=i: i for i in range(3)]] == [0, 1, 2]
 

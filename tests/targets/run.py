@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Start a target program: see proto.py for what is said on stdin and stdout.
 
-usage: run.py PROGRAM [--cprofile OUT.json] [--repeat N] [--warm N] [ARG...]
+usage: run.py PROGRAM [--cprofile OUT.json | --monitoring OUT.json] [--repeat N] [--warm N] [ARG...]
 
 PROGRAM is a module beside this file with a main(*args). It is called `warm` times before `ready`
 (default: the module's WARM, or 2), so that imports and caches are as they will stay, and `repeat`
 times (default 1) between `ready` and `done`. With --cprofile what cProfile counted is written as
-JSON: a list of [filename, firstlineno, name, ncalls, pcalls].
+JSON: a list of [filename, firstlineno, name, ncalls, pcalls]; with --monitoring (3.12+) what
+sys.monitoring did, whose pcalls mean nothing.
 """
 
 import gc
@@ -24,11 +25,13 @@ def same_start():
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     for name in drop:
         os.environ.pop(name, None)
-    os.execv(sys.executable, [sys.executable] + sys.argv)
+    # An interpreter that needs a launcher (tests/fetch-interpreters.sh) says which.
+    python = os.environ.get("PYPROF_LAUNCHER", sys.executable)
+    os.execv(python, [python] + sys.argv)
 
 
 def parse(argv):
-    opts = {"--cprofile": None, "--repeat": "1", "--warm": None}
+    opts = {"--cprofile": None, "--monitoring": None, "--repeat": "1", "--warm": None}
     rest = []
     argv = argv[1:]
     while argv:
@@ -48,7 +51,8 @@ def main():
     sys.path[0] = os.path.dirname(os.path.abspath(__file__))
     import proto
     program = importlib.import_module(name)
-    profiled = opts["--cprofile"] is not None
+    out = opts["--cprofile"] or opts["--monitoring"]
+    profiled = out and ("monitoring" if opts["--monitoring"] else "cprofile")
     if profiled:
         import cProfile  # noqa: F401 (imported before it is measured)
         import json
@@ -68,8 +72,8 @@ def main():
     proto.say("done")
     proto.wait()
     if profiled:
-        with open(opts["--cprofile"], "w") as out:
-            json.dump(proto.counts(), out, indent=0)
+        with open(out, "w") as f:
+            json.dump(proto.counts(), f, indent=0)
     os._exit(0)
 
 
