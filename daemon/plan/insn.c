@@ -209,3 +209,13 @@ bool insn_const_address(const struct insn_full *in, const ZydisDecodedOperand *o
 		return false;
 	return true;
 }
+
+bool insn_writes_reg(const struct insn_full *in, int reg)
+{
+	for (int k = 0; k < in->zi.operand_count; k++)
+		if (in->op[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    (in->op[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+		    insn_reg(in->op[k].reg.value) == reg)
+			return true;
+	return false;
+}

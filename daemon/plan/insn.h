@@ -67,6 +67,8 @@ int insn_reg(ZydisRegister reg);
 bool insn_is_reg(const ZydisDecodedOperand *op, int *reg, unsigned int bits);
 /* [base + disp] without index or segment override; base a general register. */
 bool insn_is_mem(const ZydisDecodedOperand *op, int *base, int64_t *disp);
+/* Does it write the general register, or a part of it? */
+bool insn_writes_reg(const struct insn_full *in, int reg);
 /* A constant address that the operand names: rip-relative, a plain 32-bit displacement (with or
  * without index), or an immediate. */
 bool insn_const_address(const struct insn_full *in, const ZydisDecodedOperand *op, uint64_t *ret);

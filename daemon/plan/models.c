@@ -10,10 +10,9 @@
  *
  * 3.12 and later: frames end in _PyEval_FrameClearAndPop, whatever ends them, or are suspended by
  * YIELD_VALUE. 3.11: every end tests frame->is_entry to know whether to return from C; that test's
- * branch is the site. Before 3.11: one C call of the evaluator is one activation; its end is where
- * tstate->frame becomes f->f_back.
+ * branch is the site. Before 3.11: see frame_object.c.
  *
- * Source: CPython v3.10.13, v3.11.2 and v3.11.7 Python/ceval.c; v3.12.1 and v3.13.0
+ * Source: CPython v3.11.2 and v3.11.7 Python/ceval.c; v3.12.1 and v3.13.0
  * Python/bytecodes.c and Python/ceval.c.
  */
 #include "plan/planner.h"
@@ -28,16 +27,6 @@ enum { RDI = 7, RSI = 6, RDX = 2, RSP = 4 };
 #define BACK_MAX      32 /* how far a branch may be from the comparison it tests */
 
 /* ---- helpers ---------------------------------------------------------------------------- */
-
-static bool writes_reg(const struct insn_full *in, int reg)
-{
-	for (int k = 0; k < in->zi.operand_count; k++)
-		if (in->op[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-		    (in->op[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
-		    insn_reg(in->op[k].reg.value) == reg)
-			return true;
-	return false;
-}
 
 static bool writes_flags(const struct insn_full *in)
 {
@@ -74,7 +63,7 @@ static bool path_writes(const struct cfg *cfg, const uint32_t *path, unsigned in
 	struct insn_full in;
 
 	for (unsigned int i = 0; i < n; i++)
-		if (!cfg_full(cfg, path[i], &in) || writes_reg(&in, reg))
+		if (!cfg_full(cfg, path[i], &in) || insn_writes_reg(&in, reg))
 			return true;
 	return false;
 }
@@ -82,50 +71,6 @@ static bool path_writes(const struct cfg *cfg, const uint32_t *path, unsigned in
 static bool is_zero(const ZydisDecodedOperand *op)
 {
 	return op->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && op->imm.value.u == 0;
-}
-
-/* Is a node that leaves the evaluator or dispatches among those seen? */
-static bool any_flow(const struct cfg *cfg, const uint8_t *seen, bool ret, bool dispatch)
-{
-	for (uint32_t i = 0; i < cfg->n; i++) {
-		if (!seen[i])
-			continue;
-		if (ret && (cfg->v[i].in.flow == INSN_RET || cfg->v[i].tail))
-			return true;
-		if (dispatch && cfg->v[i].in.flow == INSN_JMP_IND && !cfg->v[i].tail)
-			return true;
-	}
-	return false;
-}
-
-/* reach() from every handler (but `skip`) and, if wanted, from the evaluator's entry. */
-static int reach_all(const struct planner *p, bool with_entry, uint32_t skip,
-		     const uint8_t *blocked, uint8_t *seen)
-{
-	int r = with_entry ? cfg_reach(&p->cfg, p->entry, blocked, seen) : 0;
-
-	for (unsigned int op = 0; op < PLAN_OPCODES && r == 0; op++) {
-		uint32_t h = cfg_find(&p->cfg, p->handler[op]);
-
-		if (h != skip)
-			r = cfg_reach(&p->cfg, h, blocked, seen);
-	}
-	return r;
-}
-
-static uint8_t *node_bytes(const struct planner *p)
-{
-	return calloc(p->cfg.n ? p->cfg.n : 1, 1);
-}
-
-static void block_sites(const struct planner *p, unsigned int kinds, uint8_t *blocked)
-{
-	for (unsigned int k = 0; k < p->plan->nsites; k++) {
-		uint32_t i = cfg_find(&p->cfg, p->plan->sites[k].vaddr);
-
-		if (i != CFG_NONE && (kinds & (1u << p->plan->sites[k].kind)))
-			blocked[i] = 1;
-	}
 }
 
 /* ---- RESUME, YIELD_VALUE, throw (3.11+) ------------------------------------------------- */
@@ -146,7 +91,7 @@ static int plan_resume(struct planner *p)
 		{op->instrumented_resume, "INSTRUMENTED_RESUME"},
 	};
 	const size_t n = sizeof(ops) / sizeof(*ops);
-	_cleanup_free_ uint8_t *family = node_bytes(p);
+	_cleanup_free_ uint8_t *family = planner_bytes(p);
 	struct line line[sizeof(ops) / sizeof(*ops)];
 
 	if (!family)
@@ -191,7 +136,7 @@ static void yield_evidence(const struct planner *p, const struct line *line,
 		    disp == p->layout->bpf.frame_previous && base != RSP)
 			proven |= (uint16_t)(1u << base);
 		for (int reg = 0; reg < 16; reg++)
-			if (writes_reg(&in, reg))
+			if (insn_writes_reg(&in, reg))
 				written |= (uint16_t)(1u << reg);
 	}
 	for (unsigned int i = 0; i < line->n; i++)
@@ -282,56 +227,138 @@ static bool throw_edge(const struct planner *p, const struct flow_state *flag, u
 	return tests;
 }
 
-/* What only throw() reaches: reachable over the edge, and not at all when the edge is cut. */
-static int throw_only(struct planner *p, uint32_t node, bool jump, uint8_t *only)
+#define THROW_MAX 8
+
+/* The edges over which throw() gets into a frame: compilers make copies of the test. */
+struct throw_edges {
+	uint32_t node[THROW_MAX], target[THROW_MAX];
+	bool jump[THROW_MAX];
+	unsigned int n;
+};
+
+static uint32_t *edge_of(struct planner *p, const struct throw_edges *e, unsigned int i)
 {
-	uint32_t *edge = jump ? &p->cfg.v[node].jump : &p->cfg.v[node].next;
-	const uint32_t target = *edge;
-	_cleanup_free_ uint8_t *other = node_bytes(p);
+	return e->jump[i] ? &p->cfg.v[e->node[i]].jump : &p->cfg.v[e->node[i]].next;
+}
+
+/* What only throw() reaches: reachable over an edge, and not at all when all of them are cut. */
+static int throw_only(struct planner *p, const struct throw_edges *e, uint8_t *only)
+{
+	_cleanup_free_ uint8_t *other = planner_bytes(p);
 	int r;
 
 	if (!other)
 		return -ENOMEM;
-	*edge = CFG_NONE;
-	r = reach_all(p, true, CFG_NONE, NULL, other);
-	*edge = target;
-	if (r == 0)
-		r = cfg_reach(&p->cfg, target, other, only);
+	for (unsigned int i = 0; i < e->n; i++)
+		*edge_of(p, e, i) = CFG_NONE;
+	r = planner_reach_all(p, true, CFG_NONE, NULL, other);
+	for (unsigned int i = 0; i < e->n; i++)
+		*edge_of(p, e, i) = e->target[i];
+	for (unsigned int i = 0; i < e->n && r == 0; i++)
+		r = cfg_reach(&p->cfg, e->target[i], other, only);
 	return r;
 }
 
-static int plan_throw_at(struct planner *p, uint32_t node, bool jump)
+/* Can control get from the edge to a dispatch or a return without passing a site of throw()? */
+static int throw_unseen(const struct planner *p, uint32_t target, bool *ret)
+{
+	_cleanup_free_ uint8_t *blocked = planner_bytes(p), *seen = planner_bytes(p);
+
+	if (!blocked || !seen)
+		return -ENOMEM;
+	planner_block_sites(p, 1u << PYP_SITE_THROW, blocked);
+	if (cfg_reach(&p->cfg, target, blocked, seen) < 0)
+		return -ENOMEM;
+	*ret = planner_any_flow(&p->cfg, seen, true, true);
+	return 0;
+}
+
+/* A site on the line that begins at the edge's target, as far as only throw() goes there. */
+static int throw_site(struct planner *p, uint32_t target, const uint8_t *only)
 {
 	const struct site_want want = {PYP_SITE_THROW, "throw", p->frame, NULL};
-	_cleanup_free_ uint8_t *only = node_bytes(p);
 	struct line line;
-	int r;
 
-	if (!only)
-		return -ENOMEM;
-	r = throw_only(p, node, jump, only);
-	if (r < 0)
-		return r;
-	line_build(&p->cfg, jump ? p->cfg.v[node].jump : p->cfg.v[node].next,
-		   &(struct line_opts){0}, &line);
+	line_build(&p->cfg, target, &(struct line_opts){.follow_jumps = true}, &line);
 	for (unsigned int k = 0; k < line.n; k++)
 		if (!only[line.v[k]])
 			line.n = k;
 	return line_site(p, &line, &want);
 }
 
+/* Does one pass through a site of throw() lead to another one? */
+static int throw_twice(const struct planner *p, bool *ret)
+{
+	*ret = false;
+	for (unsigned int k = 0; k < p->plan->nsites && !*ret; k++) {
+		uint32_t node = cfg_find(&p->cfg, p->plan->sites[k].vaddr);
+		_cleanup_free_ uint8_t *seen = planner_bytes(p), *sites = planner_bytes(p);
+
+		if (p->plan->sites[k].kind != PYP_SITE_THROW || node == CFG_NONE)
+			continue;
+		if (!seen || !sites || cfg_reach(&p->cfg, p->cfg.v[node].next, NULL, seen) < 0 ||
+		    cfg_reach(&p->cfg, p->cfg.v[node].jump, NULL, seen) < 0)
+			return -ENOMEM;
+		planner_block_sites(p, 1u << PYP_SITE_THROW, sites);
+		for (uint32_t i = 0; i < p->cfg.n; i++)
+			*ret |= seen[i] && sites[i];
+	}
+	return 0;
+}
+
+/* Sites for all edges, beginning with edge `first`: often its site serves the others as well. */
+static int throw_cover(struct planner *p, const struct throw_edges *e, unsigned int first,
+		       const uint8_t *only)
+{
+	bool bad = false;
+	int r = 0;
+
+	for (unsigned int i = 0; i < e->n && r == 0; i++) {
+		uint32_t target = e->target[(first + i) % e->n];
+
+		r = throw_unseen(p, target, &bad);
+		if (r == 0 && bad)
+			r = throw_site(p, target, only);
+	}
+	for (unsigned int i = 0; i < e->n && r == 0; i++) {
+		r = throw_unseen(p, e->target[i], &bad);
+		r = r == 0 && bad ? -ENOENT : r;
+	}
+	if (r == 0)
+		r = throw_twice(p, &bad);
+	return r == 0 && bad ? -ENOENT : r;
+}
+
 static int plan_throw(struct planner *p)
 {
 	const struct flow_root root = {p->entry, 1u << RDX};
 	_cleanup_free_ struct flow_state *flag = flow_solve(&p->cfg, &root, 1, 32);
-	bool jump;
+	_cleanup_free_ uint8_t *only = planner_bytes(p);
+	unsigned int before = p->plan->nsites, most = PYP_MAX_SITES + 1, best = 0;
+	struct throw_edges e = {0};
+	int r;
 
-	if (!flag)
+	if (!flag || !only)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < p->cfg.n; i++)
-		if (throw_edge(p, flag, i, &jump) && plan_throw_at(p, i, jump) == 0)
-			return 0;
-	return planner_missing(p, "throw (the evaluator's path for a thrown exception)");
+	for (uint32_t i = 0; i < p->cfg.n && e.n < THROW_MAX; i++) {
+		if (!throw_edge(p, flag, i, &e.jump[e.n]))
+			continue;
+		e.node[e.n] = i;
+		e.target[e.n] = *edge_of(p, &e, e.n);
+		e.n++;
+	}
+	r = throw_only(p, &e, only);
+	for (unsigned int i = 0; i < e.n && r == 0; i++) {
+		if (throw_cover(p, &e, i, only) == 0 && p->plan->nsites < most) {
+			most = p->plan->nsites;
+			best = i;
+		}
+		p->plan->nsites = before;
+	}
+	if (r == 0 && most <= PYP_MAX_SITES)
+		return throw_cover(p, &e, best, only);
+	return r < 0 ? r
+		     : planner_missing(p, "throw (the evaluator's path for a thrown exception)");
 }
 
 /* ---- _PyEval_FrameClearAndPop (3.12+) ---------------------------------------------------- */
@@ -406,7 +433,7 @@ static bool is_clear_and_pop(const struct planner *p, uint64_t vaddr)
  * with the frame as second argument. */
 static int clear_and_pop_find(const struct planner *p, uint64_t *ret)
 {
-	_cleanup_free_ uint8_t *seen = node_bytes(p);
+	_cleanup_free_ uint8_t *seen = planner_bytes(p);
 	struct image_symbol sym;
 	int r;
 
@@ -438,7 +465,7 @@ static int clear_and_pop_prove(struct planner *p, uint64_t callee)
 		{p->layout->op.return_value, "RETURN_VALUE"},
 		{p->layout->op.return_const, "RETURN_CONST"},
 	};
-	_cleanup_free_ uint8_t *blocked = node_bytes(p), *unwind = node_bytes(p);
+	_cleanup_free_ uint8_t *blocked = planner_bytes(p), *unwind = planner_bytes(p);
 	bool called = false;
 
 	if (!blocked || !unwind || cfg_reach(&p->cfg, p->entry, NULL, unwind) < 0)
@@ -450,13 +477,13 @@ static int clear_and_pop_prove(struct planner *p, uint64_t callee)
 	if (!called)
 		return planner_missing(p, "unwinding (does not call " CLEAR_AND_POP ")");
 	for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
-		_cleanup_free_ uint8_t *seen = node_bytes(p);
+		_cleanup_free_ uint8_t *seen = planner_bytes(p);
 
 		if (ops[i].opcode == LAYOUT_NO_OPCODE)
 			continue;
 		if (!seen || cfg_reach(&p->cfg, planner_handler(p, ops[i].opcode), blocked, seen))
 			return -ENOMEM;
-		if (any_flow(&p->cfg, seen, true, true))
+		if (planner_any_flow(&p->cfg, seen, true, true))
 			return planner_missing(
 				p, "%s (a path that does not call " CLEAR_AND_POP ")", ops[i].role);
 	}
@@ -521,13 +548,13 @@ static const char *leave_role(const uint8_t *from_return, uint32_t node)
 static int plan_is_entry(struct planner *p)
 {
 	const uint32_t creation = planner_handler(p, p->layout->op.return_generator);
-	_cleanup_free_ uint8_t *reached = node_bytes(p), *ret = node_bytes(p);
+	_cleanup_free_ uint8_t *reached = planner_bytes(p), *ret = planner_bytes(p);
 	int reg, r;
 
 	if (!reached || !ret)
 		return -ENOMEM;
 	/* RETURN_GENERATOR tests it too, but creating a generator is no call. */
-	r = reach_all(p, true, creation, NULL, reached);
+	r = planner_reach_all(p, true, creation, NULL, reached);
 	if (r == 0)
 		r = cfg_reach(&p->cfg, planner_handler(p, p->layout->op.return_value), NULL, ret);
 	for (uint32_t i = 0; i < p->cfg.n && r == 0; i++) {
@@ -544,259 +571,20 @@ static int plan_is_entry(struct planner *p)
 /* Proof: with all leaving sites and generator creation blocked, the evaluator cannot return. */
 static int is_entry_prove(struct planner *p)
 {
-	_cleanup_free_ uint8_t *blocked = node_bytes(p), *seen = node_bytes(p);
+	_cleanup_free_ uint8_t *blocked = planner_bytes(p), *seen = planner_bytes(p);
 	const uint32_t creation = planner_handler(p, p->layout->op.return_generator);
 
 	if (!blocked || !seen)
 		return -ENOMEM;
-	block_sites(p, 1u << PYP_SITE_LEAVE | 1u << PYP_SITE_YIELD, blocked);
+	planner_block_sites(p, 1u << PYP_SITE_LEAVE | 1u << PYP_SITE_YIELD, blocked);
 	if (creation != CFG_NONE)
 		blocked[creation] = 1;
-	if (reach_all(p, true, CFG_NONE, blocked, seen) < 0)
+	if (planner_reach_all(p, true, CFG_NONE, blocked, seen) < 0)
 		return -ENOMEM;
-	if (any_flow(&p->cfg, seen, true, false))
+	if (planner_any_flow(&p->cfg, seen, true, false))
 		return planner_missing(p, "return (a path out of the evaluator without a test of "
 					  "is_entry)");
 	return 0;
-}
-
-/* ---- one C call per activation (3.6-3.10) ------------------------------------------------ */
-
-/* One place where tstate->frame becomes f->f_back: at node, through register `frame`. */
-struct f_back {
-	uint32_t node;
-	int frame, loaded;
-};
-
-/* Is node a load of f_back whose result the same line stores to tstate->frame? */
-static bool f_back_at(const struct planner *p, uint32_t node, struct f_back *ret)
-{
-	struct insn_full in;
-	struct line line;
-	int64_t disp;
-	int base, src;
-
-	if (!cfg_full(&p->cfg, node, &in) || in.zi.mnemonic != ZYDIS_MNEMONIC_MOV ||
-	    !insn_is_reg(&in.op[0], &ret->loaded, 64) ||
-	    !insn_is_mem(&in.op[1], &ret->frame, &disp) || ret->frame == RSP ||
-	    disp != p->layout->bpf.frame_previous)
-		return false;
-	ret->node = node;
-	line_build(&p->cfg, node, &(struct line_opts){0}, &line);
-	for (unsigned int k = 1; k < line.n; k++) {
-		if (!cfg_full(&p->cfg, line.v[k], &in))
-			return false;
-		if (in.zi.mnemonic == ZYDIS_MNEMONIC_MOV && insn_is_mem(&in.op[0], &base, &disp) &&
-		    insn_is_reg(&in.op[1], &src, 64) && disp == p->layout->ts_frame &&
-		    src == ret->loaded && base != RSP && base != ret->frame)
-			return true;
-		if (writes_reg(&in, ret->loaded))
-			return false;
-	}
-	return false;
-}
-
-/* An emulated instruction behind the load, on its line, while the frame's register is untouched. */
-static uint32_t f_back_behind(const struct planner *p, const struct f_back *f)
-{
-	struct insn_full in;
-	struct line line;
-
-	if (f->frame == f->loaded)
-		return CFG_NONE;
-	line_build(&p->cfg, f->node, &(struct line_opts){0}, &line);
-	for (unsigned int k = 1; k < line.n; k++) {
-		if (p->cfg.v[line.v[k]].in.probe == INSN_EMULATED)
-			return line.v[k];
-		if (!cfg_full(&p->cfg, line.v[k], &in) || writes_reg(&in, f->frame))
-			break;
-	}
-	return CFG_NONE;
-}
-
-/*
- * Does every pass through node come to f's load, and to no other before it (`loads`: all of them),
- * and every pass through f's load come from node, with the frame in the same register all the way?
- */
-static int f_back_bound(const struct planner *p, uint32_t node, const struct f_back *f,
-			const uint8_t *loads, bool *ret)
-{
-	const struct flow_root root = {node, (uint16_t)(1u << f->frame)};
-	_cleanup_free_ uint8_t *seen = node_bytes(p), *around = node_bytes(p),
-			       *block = node_bytes(p);
-	_cleanup_free_ struct flow_state *states = NULL;
-	int r;
-
-	*ret = false;
-	if (!seen || !around || !block)
-		return -ENOMEM;
-	block[f->node] = 1;
-	r = cfg_reach(&p->cfg, node, block, seen);
-	if (r < 0 || any_flow(&p->cfg, seen, true, true))
-		return r;
-	for (uint32_t i = 0; i < p->cfg.n; i++)
-		if (seen[i] && loads[i])
-			return 0;
-	block[f->node] = 0;
-	block[node] = 1;
-	r = reach_all(p, true, CFG_NONE, block, around);
-	if (r < 0 || around[f->node])
-		return r;
-	states = flow_solve(&p->cfg, &root, 1, 64);
-	if (!states)
-		return -ENOMEM;
-	*ret = states[f->node].reached && (states[f->node].regs & (1u << f->frame));
-	return 0;
-}
-
-#define BEFORE_MAX 64
-
-/* An emulated instruction before the load that is bound to it: the nearest one. */
-static int f_back_before(const struct planner *p, const struct f_back *f, const uint8_t *loads,
-			 uint32_t *ret)
-{
-	uint32_t queue[BEFORE_MAX] = {f->node};
-	unsigned int n = 1;
-
-	*ret = CFG_NONE;
-	for (unsigned int k = 0; k < n; k++) {
-		bool bound = false;
-		int r = 0;
-
-		if (k && p->cfg.v[queue[k]].in.probe == INSN_EMULATED)
-			r = f_back_bound(p, queue[k], f, loads, &bound);
-		if (r < 0)
-			return r;
-		if (bound) {
-			*ret = queue[k];
-			return 0;
-		}
-		for (uint32_t i = 0; i < p->cfg.n && n < BEFORE_MAX; i++) {
-			bool known = false;
-
-			if (p->cfg.v[i].next != queue[k] && p->cfg.v[i].jump != queue[k])
-				continue;
-			for (unsigned int q = 0; q < n; q++)
-				known |= queue[q] == i;
-			if (!known)
-				queue[n++] = i;
-		}
-	}
-	return 0;
-}
-
-static int f_back_site(struct planner *p, const struct f_back *f, const uint8_t *loads)
-{
-	struct flow_state at = {.reached = true, .regs = (uint16_t)(1u << f->frame)};
-	uint32_t site = f_back_behind(p, f);
-	int r;
-
-	if (site == CFG_NONE) {
-		r = f_back_before(p, f, loads, &site);
-		if (r < 0)
-			return r;
-	}
-	/* Nothing better: the load itself, single-stepped. */
-	if (site == CFG_NONE)
-		site = f->node;
-	return site_add(p, &p->cfg, site, PYP_SITE_LEAVE, "exit_eval_frame", &at);
-}
-
-static int plan_f_back(struct planner *p)
-{
-	_cleanup_free_ uint8_t *loads = node_bytes(p);
-	unsigned int n = 0;
-	struct f_back f;
-	int r = 0;
-
-	if (!loads)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->cfg.n; i++) {
-		loads[i] = f_back_at(p, i, &f);
-		n += loads[i];
-	}
-	if (!n)
-		return planner_missing(p, "exit_eval_frame (tstate->frame = f->f_back)");
-	for (uint32_t i = 0; i < p->cfg.n && r == 0; i++)
-		if (loads[i] && f_back_at(p, i, &f))
-			r = f_back_site(p, &f, loads);
-	return r;
-}
-
-/* Can control get from node to a return without passing a leaving site? */
-static int leaves_unseen(const struct planner *p, uint32_t node, bool *ret)
-{
-	_cleanup_free_ uint8_t *blocked = node_bytes(p), *seen = node_bytes(p);
-	int r;
-
-	if (!blocked || !seen)
-		return -ENOMEM;
-	block_sites(p, 1u << PYP_SITE_LEAVE, blocked);
-	r = cfg_reach(&p->cfg, node, blocked, seen);
-	*ret = any_flow(&p->cfg, seen, true, false);
-	return r;
-}
-
-/* Is node on every path from the entry to a dispatch? */
-static int dominates_dispatch(const struct planner *p, uint32_t node, bool *ret)
-{
-	_cleanup_free_ uint8_t *blocked = node_bytes(p), *seen = node_bytes(p);
-	int r;
-
-	if (!blocked || !seen)
-		return -ENOMEM;
-	blocked[node] = 1;
-	r = cfg_reach(&p->cfg, p->entry, blocked, seen);
-	*ret = !any_flow(&p->cfg, seen, false, true);
-	return r;
-}
-
-/* Before 3.11 one site sees calls, resumptions and throw(): the argument tells, if it still is in a
- * register there. If not, a throw() that a generator passes on looks like any entry. */
-static int entry_flag(const struct planner *p, uint32_t node, struct plan_site *site)
-{
-	const struct flow_root root = {p->entry, 1u << RDX};
-	_cleanup_free_ struct flow_state *flag = flow_solve(&p->cfg, &root, 1, 32);
-
-	if (!flag)
-		return -ENOMEM;
-	site->has_flag = flag[node].reached && flag[node].regs;
-	if (site->has_flag)
-		site->flag_reg = (uint8_t)__builtin_ctz(flag[node].regs);
-	return 0;
-}
-
-/*
- * The entry site: on every path from the function's start to the first dispatch, on none from a
- * handler, and behind the recursion check: from there every way out passes a leaving site, so that
- * a frame refused with RecursionError is not counted.
- */
-static int plan_entry(struct planner *p)
-{
-	_cleanup_free_ uint8_t *entry = node_bytes(p), *loop = node_bytes(p);
-	bool ok = false;
-	int r;
-
-	if (!entry || !loop)
-		return -ENOMEM;
-	r = cfg_reach(&p->cfg, p->entry, NULL, entry);
-	if (r == 0)
-		r = reach_all(p, false, CFG_NONE, NULL, loop);
-	for (uint32_t i = 0; i < p->cfg.n && r == 0; i++) {
-		if (!entry[i] || loop[i] || p->cfg.v[i].in.probe != INSN_EMULATED ||
-		    !(p->frame[i].regs || p->frame[i].nslots))
-			continue;
-		r = dominates_dispatch(p, i, &ok);
-		if (r < 0 || !ok)
-			continue;
-		r = leaves_unseen(p, i, &ok);
-		if (r < 0 || ok)
-			continue;
-		if (site_add(p, &p->cfg, i, PYP_SITE_ENTER, "entry", &p->frame[i]) == 0)
-			return entry_flag(p, i, &p->plan->sites[p->plan->nsites - 1]);
-	}
-	return r < 0 ? r
-		     : planner_missing(p, "entry (no probe possible behind the recursion check)");
 }
 
 /* ---- all versions ------------------------------------------------------------------------ */
@@ -829,7 +617,7 @@ int models_plan_code_free(struct planner *p)
 int models_plan(struct planner *p)
 {
 	typedef int (*step_fn)(struct planner *);
-	static const step_fn frame_object[] = {plan_f_back, plan_entry, NULL};
+	static const step_fn frame_object[] = {frame_object_plan, NULL};
 	static const step_fn cframe_entry[] = {plan_resume,   plan_throw,     plan_yield,
 					       plan_is_entry, is_entry_prove, NULL};
 	static const step_fn clear_and_pop[] = {plan_resume,	    plan_throw,

@@ -5,7 +5,9 @@
  *   table.c   where the evaluator's opcode table is, and the handlers in it
  *   roles.c   which registers hold the frame when a handler starts
  *   line.c    straight lines of code from a known entry, and the probe site on them
+ *   paths.c   questions about paths, asked by every model
  *   models.c  which sites each way of calling and returning needs, and the proof that they are all
+ *   frame_object.c   the same for 3.6 to 3.10
  *   plan.c    the order of it, and the checks that every site passes
  */
 #ifndef PYPROF_PLAN_PLANNER_H
@@ -77,6 +79,22 @@ int line_site(struct planner *p, const struct line *line, const struct site_want
 int site_add(struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site_kind kind,
 	     const char *role, const struct flow_state *st);
 
+/* paths.c ----------------------------------------------------------------------------------- */
+
+/* A byte for each node, zeroed; NULL if out of memory. The caller frees it. */
+uint8_t *planner_bytes(const struct planner *p);
+/* Is a node that leaves the evaluator (ret), or one that dispatches, among those seen? */
+bool planner_any_flow(const struct cfg *cfg, const uint8_t *seen, bool ret, bool dispatch);
+/* cfg_reach() from every handler but that at `skip` and, if wanted, from the evaluator's entry. */
+int planner_reach_all(const struct planner *p, bool with_entry, uint32_t skip,
+		      const uint8_t *blocked, uint8_t *seen);
+/* Mark the nodes that are sites of these kinds (a bit for each). */
+void planner_block_sites(const struct planner *p, unsigned int kinds, uint8_t *blocked);
+
+/* ------------------------------------------------------------------------------------------- */
+
+/* frame_object.c: all sites of LAYOUT_FRAME_OBJECT. */
+int frame_object_plan(struct planner *p);
 /* models.c: all sites of the version's model. */
 int models_plan(struct planner *p);
 /* Sites that every model has: code objects' deallocation. */
