@@ -122,7 +122,7 @@ static __always_inline int code_send_all(__u64 code, __u32 flags, __u32 tid)
 	return code_send(code, flags, 0, tid);
 }
 
-/* First sight. Returns CORE_CODE_SKIP or 0, or -1 if it could not be sent (not marked as seen). */
+/* First sight. Returns CORE_CODE_* bits, or -1 if it could not be sent (not marked as seen). */
 __noinline int code_introduce(__u64 code, __u32 tid)
 {
 	__u64 mark = 0;
@@ -135,6 +135,8 @@ __noinline int code_introduce(__u64 code, __u32 tid)
 		mark = CORE_CODE_SKIP;
 	else
 		err = code_send_all(code, flags, tid);
+	if (flags & layout.code_creation_flags)
+		mark |= CORE_CODE_CREATES;
 	if (err) {
 		count(PYP_CNT_lost_codes);
 		return -1;
@@ -146,19 +148,19 @@ __noinline int code_introduce(__u64 code, __u32 tid)
 	return mark;
 }
 
-/* CORE_CODE_SKIP or 0; a code object not seen before is introduced (-1: it could not be). */
+/* CORE_CODE_* bits; a code object not seen before is introduced (-1: it could not be). */
 __noinline int code_meet(__u64 code, __u32 tid)
 {
 	__u64 entry = code_cache[core_code_slot(code)];
 	__u64 *mark;
 
 	if (core_code_hit(entry, code))
-		return entry & CORE_CODE_SKIP;
+		return entry & CORE_CODE_MARKS;
 	mark = bpf_map_lookup_elem(&codes, &code);
 	if (!mark)
 		return code_introduce(code, tid);
 	code_cache[core_code_slot(code)] = core_code_entry(code, *mark);
-	return *mark & CORE_CODE_SKIP;
+	return *mark & CORE_CODE_MARKS;
 }
 
 /* Returns whether the code object had been seen. */

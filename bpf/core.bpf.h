@@ -47,17 +47,20 @@ static inline __u32 core_thread_slot(__u32 tid)
 	return tid & (CORE_THREAD_SLOTS - 1);
 }
 
-/* Code objects are at least 8-byte aligned: bit 0 of a cache entry says "never counted". */
-#define CORE_CODE_SKIP 1u
+/* Code objects are at least 8-byte aligned: the low bits of a cache entry say "never counted" and
+ * "entered once more when its generator is created". */
+#define CORE_CODE_SKIP	  1u
+#define CORE_CODE_CREATES 2u
+#define CORE_CODE_MARKS	  (CORE_CODE_SKIP | CORE_CODE_CREATES)
 
 static inline __u64 core_code_entry(__u64 code, __u64 flags)
 {
-	return code | (flags & CORE_CODE_SKIP);
+	return code | (flags & CORE_CODE_MARKS);
 }
 
 static inline int core_code_hit(__u64 entry, __u64 code)
 {
-	return (entry & ~(__u64)CORE_CODE_SKIP) == code;
+	return (entry & ~(__u64)CORE_CODE_MARKS) == code;
 }
 
 static inline __u64 core_thread_entry(__u32 tid, __u32 epoch)

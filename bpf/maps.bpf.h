@@ -34,7 +34,7 @@ struct {
 	__uint(max_entries, 32 << 20); /* the daemon sets it */
 } ring SEC(".maps");
 
-/* Code objects whose names were sent; value: CORE_CODE_SKIP or 0. */
+/* Code objects whose names were sent; value: CORE_CODE_* bits. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 131072);

@@ -94,8 +94,12 @@ __noinline __u64 caller_resolve(__u64 below, __u32 tid, __u64 sp)
 			count(PYP_CNT_fault_frame);
 			return 0;
 		}
-		if (!h.entry && code_meet(h.code, tid) <= 0)
-			break;
+		if (!h.entry) {
+			int marks = code_meet(h.code, tid);
+
+			if (marks < 0 || !(marks & CORE_CODE_SKIP))
+				break;
+		}
 		below = h.previous;
 		if (h.entry && !layout.code_skip_flags && !core_on_stack(below, sp))
 			break;
@@ -126,6 +130,29 @@ static __always_inline __u32 enter_type(struct pt_regs *ctx, __u64 cookie)
 	return PYP_COOKIE_KIND(cookie);
 }
 
+/* What is known of the code of a frame that is entered; nothing if it could not be introduced. */
+static __always_inline __u64 code_marks(__u64 code, __u32 tid)
+{
+	int marks = code_meet(code, tid);
+
+	return marks < 0 ? 0 : marks;
+}
+
+/*
+ * From 3.15 on a generator expression executes RESUME as a function of its own first, before the
+ * RETURN_GENERATOR that makes the generator: that is its creation, no call. (3.15.2
+ * Python/codegen.c, codegen_comprehension; seen on the binary.)
+ */
+static __always_inline int is_creation(__u64 frame, __u64 marks)
+{
+	__u8 owner = 0xff;
+
+	if (!layout.code_creation_flags || !(marks & CORE_CODE_CREATES))
+		return 0;
+	user_read(&owner, sizeof(owner), frame + layout.frame_owner);
+	return owner == PYP_OWNER_THREAD;
+}
+
 static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 frame, __u32 tid)
 {
 	__u64 block[FRAME_BLOCK / 8];
@@ -141,8 +168,8 @@ static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 fra
 
 	entry = code_cache[core_code_slot(code)];
 	if (!core_code_hit(entry, code))
-		entry = code_meet(code, tid) > 0;
-	if (entry & CORE_CODE_SKIP)
+		entry = code_marks(code, tid);
+	if (entry & CORE_CODE_SKIP || is_creation(frame, entry))
 		return 0;
 	if (!caller_is_clear(frame, caller, ctx->sp))
 		caller = caller_resolve(caller, tid, ctx->sp);

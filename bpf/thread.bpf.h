@@ -84,7 +84,7 @@ __noinline int walk_next(struct walk *w)
 		skip = code_meet(h.code, w->tid);
 		if (skip < 0)
 			return WALK_FULL;
-		if (skip)
+		if (skip & CORE_CODE_SKIP)
 			continue;
 		w->frame = frame;
 		w->code = h.code;

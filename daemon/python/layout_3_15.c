@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* CPython 3.15 on x86-64: as 3.14, with an owner less (3, INTERPRETER, is the entry frame). */
+/* CPython 3.15 on x86-64: as 3.14, with an owner less (3, INTERPRETER, is the entry frame), and
+ * generator expressions that execute RESUME before they make their generator. */
 #include "python/layout_versions.h"
 
 const struct layout layout_3_15 = {
 	.major = 3,
 	.minor = 15,
 	.tag = "v3.15.2",
-	.proven = false,
+	.proven = true,
 	.model = LAYOUT_CLEAR_AND_POP,
 	.bpf.frame_block = 0,
 	.bpf.frame_code = 0,
@@ -25,6 +26,7 @@ const struct layout layout_3_15 = {
 	.bpf.str_ascii_data = 40,
 	.bpf.str_compact_data = 56,
 	.bpf.code_skip_flags = 0x2000000,
+	.bpf.code_creation_flags = 0x20 | 0x80 | 0x200, /* CO_GENERATOR, _COROUTINE, _ASYNC_ */
 	.op.resume = 128,
 	.op.resume_quick = LAYOUT_NO_OPCODE,
 	.op.resume_check = 200,

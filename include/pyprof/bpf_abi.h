@@ -76,9 +76,14 @@ struct pyp_layout {
 	__u16 str_ascii_data;	/* offset of the bytes of a compact ASCII string */
 	__u16 str_compact_data; /* offset of the units of a compact non-ASCII string */
 	__u32 code_skip_flags;	/* co_flags of code that is never counted (3.13+ __init__ shim) */
+	/* co_flags of code that is entered once as a function (owner PYP_OWNER_THREAD) when its
+	 * generator is created, which is no call (3.15+); 0: none is */
+	__u32 code_creation_flags;
 };
 
-_Static_assert(sizeof(struct pyp_layout) == 36, "pyp_layout changed size");
+#define PYP_OWNER_THREAD 0
+
+_Static_assert(sizeof(struct pyp_layout) == 40, "pyp_layout changed size");
 
 /* Record types in the ring. */
 enum pyp_rec_type {
