@@ -33,6 +33,8 @@ struct debug_field {
 	}
 
 #define DEBUG_SIZE_3_13 584
+#define DEBUG_SIZE_3_14 760
+#define DEBUG_SIZE_3_15 888
 static const struct debug_field fields_3_13[] = {
 	FIELD(40, 24, 8, runtime_interpreters_head),
 	FIELD(64, 48, 8, interp_next),
@@ -54,6 +56,64 @@ static const struct debug_field fields_3_13[] = {
 	FIXED_FIELD(544, 536, 4, bpf.str_state),
 	FIXED_FIELD(552, 536, 8, bpf.str_length),
 	FIXED_FIELD(560, 536, 8, bpf.str_ascii_data),
+};
+
+/* 3.14 and 3.15: read from the structs that the binaries hold, field by field in the order of the
+ * versions' pycore_debug_offsets.h. */
+static const struct debug_field fields_3_14[] = {
+	FIELD(40, 24, 8, runtime_interpreters_head),
+	FIELD(64, 48, 8, interp_next),
+	FIELD(72, 48, 8, interp_threads_head),
+	FIELD(192, 176, 8, ts_next),
+	FIELD(200, 176, 8, ts_interp),
+	FIELD(208, 176, 8, ts_frame),
+	FIELD(216, 176, 8, ts_thread_id),
+	FIELD(224, 176, 8, ts_native_thread_id),
+	FIELD(256, 248, 8, bpf.frame_previous),
+	FIELD(264, 248, 8, bpf.frame_code),
+	FIELD(272, 248, 8, frame_instr),
+	FIELD(280, 248, 8, frame_localsplus),
+	FIELD(288, 248, 1, bpf.frame_owner),
+	FIXED_FIELD(320, 312, 8, bpf.code_filename),
+	FIXED_FIELD(328, 312, 8, bpf.code_name),
+	FIXED_FIELD(336, 312, 8, bpf.code_qualname),
+	FIXED_FIELD(352, 312, 4, bpf.code_firstlineno),
+	FIXED_FIELD(624, 616, 4, bpf.str_state),
+	FIXED_FIELD(632, 616, 8, bpf.str_length),
+	FIXED_FIELD(640, 616, 8, bpf.str_ascii_data),
+};
+
+static const struct debug_field fields_3_15[] = {
+	FIELD(40, 24, 8, runtime_interpreters_head),
+	FIELD(64, 48, 8, interp_next),
+	FIELD(72, 48, 8, interp_threads_head),
+	FIELD(192, 176, 8, ts_next),
+	FIELD(200, 176, 8, ts_interp),
+	FIELD(208, 176, 8, ts_frame),
+	FIELD(240, 176, 8, ts_thread_id),
+	FIELD(248, 176, 8, ts_native_thread_id),
+	FIELD(320, 312, 8, bpf.frame_previous),
+	FIELD(328, 312, 8, bpf.frame_code),
+	FIELD(336, 312, 8, frame_instr),
+	FIELD(344, 312, 8, frame_localsplus),
+	FIELD(352, 312, 1, bpf.frame_owner),
+	FIXED_FIELD(384, 376, 8, bpf.code_filename),
+	FIXED_FIELD(392, 376, 8, bpf.code_name),
+	FIXED_FIELD(400, 376, 8, bpf.code_qualname),
+	FIXED_FIELD(416, 376, 4, bpf.code_firstlineno),
+	FIXED_FIELD(720, 712, 4, bpf.str_state),
+	FIXED_FIELD(728, 712, 8, bpf.str_length),
+	FIXED_FIELD(736, 712, 8, bpf.str_ascii_data),
+};
+
+/* By minor version, from 3.13 on. */
+static const struct {
+	const struct debug_field *v;
+	size_t n, size;
+} debug_tables[] = {
+	{fields_3_13, sizeof(fields_3_13) / sizeof(*fields_3_13), DEBUG_SIZE_3_13},
+	{fields_3_14, sizeof(fields_3_14) / sizeof(*fields_3_14), DEBUG_SIZE_3_14},
+	{fields_3_15, sizeof(fields_3_15) / sizeof(*fields_3_15), DEBUG_SIZE_3_15},
 };
 
 static uint64_t debug_u64(const uint8_t *p, size_t at)
@@ -105,18 +165,20 @@ static int confirm_by_debug_offsets(const struct image *img, uint64_t vaddr, str
 				    struct diag *diag)
 {
 	const uint8_t *p = vaddr ? image_view(img, vaddr, DEBUG_HEAD) : NULL;
+	size_t i;
 
 	if (!p || memcmp(p, DEBUG_COOKIE, 8) != 0)
 		return absurd(diag, py, "_Py_DebugOffsets is missing");
 	if (debug_u64(p, 8) >> 8 != python_hex(py))
 		return absurd(diag, py, "_Py_DebugOffsets is of another version");
 	py->free_threaded = debug_u64(p, 16) != 0;
-	if (py->free_threaded || py->minor != 13)
+	i = py->minor - DEBUG_FIRST_MINOR;
+	if (py->free_threaded || i >= sizeof(debug_tables) / sizeof(*debug_tables))
 		return 0;
-	p = image_view(img, vaddr, DEBUG_SIZE_3_13);
+	p = image_view(img, vaddr, debug_tables[i].size);
 	if (!p)
 		return absurd(diag, py, "_Py_DebugOffsets is cut off");
-	return take_fields(p, fields_3_13, sizeof(fields_3_13) / sizeof(*fields_3_13), py, diag);
+	return take_fields(p, debug_tables[i].v, debug_tables[i].n, py, diag);
 }
 
 /*

@@ -67,7 +67,25 @@ static bool is_debug_build(const struct image *img)
 	return false;
 }
 
-/* Address of _PyRuntime in the file; 0: unknown (3.6 has none). */
+/* 3.6 has no _PyRuntime, only a static interp_head, which is all that PyInterpreterState_Head()
+ * loads: mov disp32(%rip),%rax. That variable stands for the runtime then. */
+static uint64_t interp_head_vaddr(const struct image *img)
+{
+	static const uint8_t mov[3] = {0x48, 0x8b, 0x05};
+	struct image_symbol sym;
+	const uint8_t *p;
+	int32_t disp;
+
+	if (image_symbol(img, "PyInterpreterState_Head", &sym))
+		return 0;
+	p = image_view(img, sym.vaddr, 8);
+	if (!p || memcmp(p, mov, sizeof(mov)) != 0 || p[7] != 0xc3)
+		return 0;
+	memcpy(&disp, p + 3, 4);
+	return sym.vaddr + 7 + (uint64_t)(int64_t)disp;
+}
+
+/* Address of _PyRuntime in the file; 0: unknown. */
 static uint64_t runtime_vaddr(const struct image *img)
 {
 	struct image_symbol sym;
@@ -101,7 +119,7 @@ static int python_from_image(struct image *img, const char *file, struct python 
 	if (is_debug_build(img))
 		return refuse_build(py, "debug build", diag);
 	py->layout = *layout;
-	py->runtime = runtime_vaddr(img);
+	py->runtime = py->minor == 6 ? interp_head_vaddr(img) : runtime_vaddr(img);
 	err = python_confirm_layout(img, py->runtime, py, diag);
 	if (err)
 		return err;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* CPython 3.6 on x86-64: frames are objects, one C call of the evaluator each. The list of
- * interpreters is a static variable of its own, so there is no way to it through _PyRuntime. */
+ * interpreters is a static variable of its own, so python->runtime is the address of that variable. */
 #include "python/layout_versions.h"
 
 const struct layout layout_3_06 = {
 	.major = 3,
 	.minor = 6,
 	.tag = "v3.6.15",
-	.proven = false,
+	.proven = true,
 	.model = LAYOUT_FRAME_OBJECT,
 	.bpf.frame_block = 24,
 	.bpf.frame_code = 32,
@@ -52,5 +52,5 @@ const struct layout layout_3_06 = {
 	.interp_next = 0,
 	.interp_threads_head = 8,
 	.interp_eval_frame = 112,
-	.runtime_interpreters_head = LAYOUT_NONE,
+	.runtime_interpreters_head = 0,
 };

@@ -71,6 +71,14 @@ int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
 void python_stacks_free(struct python_stack *v, size_t n);
 
 /*
+ * Does the layout fit this process? Looks at its threads' stacks until one is found whole: frames
+ * lead to code objects, and those are of the interpreter's own code type. Exit code 5 if all that is
+ * found is something else, as when a release has moved fields. 0 also when no thread runs Python.
+ * Needs py->image.
+ */
+int python_check(const struct python *py, const struct memory *mem, pid_t pid, struct diag *diag);
+
+/*
  * Names of a code object read from memory: malloc'd UTF-8 (owned by the caller); qualname is NULL
  * before 3.11. Anything unreadable, not a str, or absurdly long is an error.
  */

@@ -99,7 +99,9 @@ int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret,
 	r = python_discover(t->target, &t->python, diag);
 	if (r < 0)
 		return r;
-	r = tracee_load(t, opts, diag);
+	r = python_check(t->python, &t->memory, pid, diag);
+	if (r == 0)
+		r = tracee_load(t, opts, diag);
 	if (r < 0)
 		return r;
 	tracee_warn_evaluator(t);

@@ -132,7 +132,7 @@ Test(version, texts_that_are_none, .timeout = 10)
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_no_version(SOURCES(.text = bad[i], .refers = 16), -EOPNOTSUPP, "3.10-3.13");
+		assert_no_version(SOURCES(.text = bad[i], .refers = 16), -EOPNOTSUPP, "3.6-3.15");
 	check_no_leaks();
 }
 
@@ -140,7 +140,7 @@ Test(version, python_2, .timeout = 10)
 {
 	assert_no_version(SOURCES(.evaluator = "PyEval_EvalFrameEx", .text = "2.7.18|",
 				  .refers = 16),
-			  -EOPNOTSUPP, "is Python 2.7.18, and only CPython 3.10-3.13");
+			  -EOPNOTSUPP, "is Python 2.7.18, and only CPython 3.6-3.15");
 	assert_no_version(SOURCES(.evaluator = "main", .refers = -1), -ENOENT, "no Python");
 	check_no_leaks();
 }
@@ -252,10 +252,10 @@ Test(discover, builds_that_are_refused, .timeout = 10)
 	r = recipe_3_13();
 	r.extra = "_Py_NegativeRefcount";
 	assert_refused(&r, "debug build of Python 3.13.0");
-	r = (struct recipe){.hex = 0x030e00f0, .refers = -1};
-	assert_refused(&r, "is Python 3.14.0, and only CPython 3.10-3.13");
-	r = (struct recipe){.text = "3.9.2|", .refers = 16};
-	assert_refused(&r, "is Python 3.9.2, and only CPython 3.10-3.13");
+	r = (struct recipe){.hex = 0x031000f0, .refers = -1};
+	assert_refused(&r, "is Python 3.16.0, and only CPython 3.6-3.15");
+	r = (struct recipe){.text = "3.5.2|", .refers = 16};
+	assert_refused(&r, "is Python 3.5.2, and only CPython 3.6-3.15");
 	r = (struct recipe){.evaluator = "main", .refers = -1, .needed = "libpython3.10.so.1.0"};
 	assert_refused(&r, "name the library instead: the path of libpython3.10.so.1.0");
 	r.needed = "libc.so.6";

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Is what the layout calls frames and code really that? Threads run while we look, so one look may
+ * find a stack half changed; a layout that is wrong shows nothing right however often one looks.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "python/inside.h"
+
+#define TRIES	32
+#define OB_TYPE 8  /* offsetof(PyObject, ob_type), GIL builds */
+#define LOOK_AT 64 /* frames of each stack, from the outermost */
+
+enum verdict { NOTHING, WRONG, RIGHT };
+
+static bool is_code(const struct memory *mem, uint64_t code, uint64_t code_type)
+{
+	uint64_t type;
+
+	return memory_read_u64(mem, code + OB_TYPE, &type) == 0 && type == code_type;
+}
+
+/* The outermost frames change least: nearly all of them must be right, the very last one surely. */
+static enum verdict judge(const struct memory *mem, const struct python_stack *st,
+			  uint64_t code_type)
+{
+	size_t n = st->n < LOOK_AT ? st->n : LOOK_AT, good = 0;
+
+	if (!st->n)
+		return st->truncated ? WRONG : NOTHING;
+	for (size_t i = 0; i < n; i++)
+		good += is_code(mem, st->frames[st->n - 1 - i].code, code_type);
+	if (st->truncated || !is_code(mem, st->frames[st->n - 1].code, code_type))
+		return WRONG;
+	return 2 * good > n ? RIGHT : WRONG;
+}
+
+static int look(const struct python *py, const struct memory *mem, uint64_t code_type,
+		enum verdict *ret, struct diag *diag)
+{
+	struct python_stack *v = NULL;
+	size_t n = 0;
+	int r = python_stacks(py, mem, 0, &v, &n, diag);
+
+	if (r < 0)
+		return r;
+	*ret = NOTHING;
+	for (size_t i = 0; i < n && *ret != RIGHT; i++) {
+		enum verdict one = judge(mem, &v[i], code_type);
+
+		if (one > *ret)
+			*ret = one;
+	}
+	python_stacks_free(v, n);
+	return 0;
+}
+
+int python_check(const struct python *py, const struct memory *mem, pid_t pid, struct diag *diag)
+{
+	const struct timespec pause = {.tv_nsec = 500000};
+	struct image_symbol type;
+	bool wrong = false;
+
+	if (!py->runtime || py->layout.runtime_interpreters_head == LAYOUT_NONE ||
+	    image_symbol(py->image, "PyCode_Type", &type) < 0)
+		return 0;
+	for (int i = 0; i < TRIES; i++) {
+		enum verdict verdict = NOTHING;
+		int r = look(py, mem, type.vaddr + py->bias, &verdict, diag);
+
+		if (r < 0 || verdict == RIGHT)
+			return r;
+		wrong |= verdict == WRONG;
+		nanosleep(&pause, NULL);
+	}
+	if (!wrong)
+		return 0;
+	return diag_set(
+		diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
+		"please report this build, with what `pyprofctl doctor` prints",
+		"Python %s in process %d is not laid out like any known build: its frames do "
+		"not lead to code objects",
+		py->version, pid);
+}
