@@ -391,22 +391,19 @@ static int plan_entry_edges(struct planner *p, const uint8_t *entry, const uint8
 }
 
 /*
- * The entry site: on every path from the function's start to the first dispatch, on none from a
- * handler, and behind the recursion check: from there every way out passes a leaving site, so that
- * a frame refused with RecursionError is not counted. Where no single place is: the edges.
+ * One place: on every path from the function's start to the first dispatch, on none from a handler,
+ * and behind the recursion check: from there every way out passes a leaving site, so that a frame
+ * refused with RecursionError is not counted. -ENOENT: there is none.
  */
-static int plan_entry(struct planner *p)
+static int plan_entry_single(struct planner *p, const uint8_t *entry, const uint8_t *loop,
+			     bool with_flag)
 {
-	_cleanup_free_ uint8_t *entry = planner_bytes(p), *loop = planner_bytes(p);
 	bool ok = false;
-	int r;
+	int r = 0;
 
-	if (!entry || !loop)
-		return -ENOMEM;
-	r = cfg_reach(&p->cfg, p->entry, NULL, entry);
-	if (r == 0)
-		r = planner_reach_all(p, false, CFG_NONE, NULL, loop);
 	for (uint32_t i = 0; i < p->cfg.n && r == 0; i++) {
+		unsigned int before = p->plan->nsites;
+
 		if (!entry[i] || loop[i] || p->cfg.v[i].in.probe != INSN_EMULATED ||
 		    !(p->frame[i].regs || p->frame[i].nslots))
 			continue;
@@ -416,10 +413,40 @@ static int plan_entry(struct planner *p)
 		r = leaves_unseen(p, i, &ok);
 		if (r < 0 || ok)
 			continue;
-		if (site_add(p, &p->cfg, i, PYP_SITE_ENTER, "entry", &p->frame[i]) == 0)
-			return entry_flag(p, i, &p->plan->sites[p->plan->nsites - 1]);
+		if (site_add(p, &p->cfg, i, PYP_SITE_ENTER, "entry", &p->frame[i]) < 0)
+			continue;
+		r = entry_flag(p, i, &p->plan->sites[before]);
+		if (r == 0 && (!with_flag || p->plan->sites[before].has_flag))
+			return 0;
+		p->plan->nsites = before;
 	}
-	return r < 0 ? r : plan_entry_edges(p, entry, loop);
+	return r < 0 ? r : -ENOENT;
+}
+
+/* One place where throwflag still is in a register, or edges where it is, or one without. */
+static int plan_entry(struct planner *p)
+{
+	_cleanup_free_ uint8_t *entry = planner_bytes(p), *loop = planner_bytes(p);
+	unsigned int before = p->plan->nsites;
+	int r;
+
+	if (!entry || !loop)
+		return -ENOMEM;
+	r = cfg_reach(&p->cfg, p->entry, NULL, entry);
+	if (r == 0)
+		r = planner_reach_all(p, false, CFG_NONE, NULL, loop);
+	if (r == 0)
+		r = plan_entry_single(p, entry, loop, true);
+	if (r != -ENOENT)
+		return r;
+	r = plan_entry_edges(p, entry, loop);
+	for (unsigned int i = before; i < p->plan->nsites && r == 0; i++)
+		if (p->plan->sites[i].has_flag)
+			return 0;
+	p->plan->nsites = before;
+	p->missing[0] = '\0';
+	r = plan_entry_single(p, entry, loop, false);
+	return r == -ENOENT ? plan_entry_edges(p, entry, loop) : r;
 }
 
 int frame_object_plan(struct planner *p)
