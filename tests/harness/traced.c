@@ -219,6 +219,7 @@ static bool has_said(struct traced *t, void *ctx)
 
 		*end = '\0';
 		keep_result(t, t->said);
+		snprintf(t->last, sizeof(t->last), "%.100s", t->said);
 		found = fits(w, t->said);
 		if (found && w->line)
 			snprintf(w->line, w->size, "%s", t->said + strlen(w->word) + 1);
@@ -227,7 +228,7 @@ static bool has_said(struct traced *t, void *ctx)
 		if (found)
 			return true;
 	}
-	cr_assert(!t->silent, "the target ended before it said \"%s\"", w->word);
+	cr_assert(!t->silent, "the target said \"%s\" and ended, not \"%s\"", t->last, w->word);
 	return false;
 }
 

@@ -39,6 +39,7 @@ struct traced {
 	size_t nsaid;
 	bool silent;	   /* its output has ended */
 	char result[8192]; /* the JSON of the last "result" line */
+	char last[128];	   /* its last line, cut off */
 	struct sd_event *event;
 	struct sd_event_source *source;
 	struct sessions *sessions; /* NULL before traced_attach */

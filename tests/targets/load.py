@@ -78,12 +78,14 @@ class Worker:
     def __init__(self):
         self.rounds = 0
         self.right = True
-        self.ended = _thread.allocate_lock()
+        self.started, self.ended = _thread.allocate_lock(), _thread.allocate_lock()
+        self.started.acquire()
         self.ended.acquire()
         _thread.start_new_thread(self.run, ())
 
     def run(self):
-        while not Worker.stop:
+        self.started.release()
+        while not Worker.stop or not self.rounds:
             self.right = work() and self.right
             self.rounds += 1
         self.ended.release()
@@ -128,7 +130,7 @@ def stop(workers):
     Worker.stop = True
     for worker in workers:
         worker.ended.acquire()
-    say("checked " + ok(all(worker.right and worker.rounds for worker in workers)))
+    say("checked " + ok(all(worker.right for worker in workers)))
     os._exit(0)
 
 
@@ -136,6 +138,8 @@ def main():
     warnings.simplefilter("ignore")  # of forking where there are threads
     workers = [Worker() for _ in range(THREADS)]
     children = None
+    for worker in workers:
+        worker.started.acquire()
     say("ready")
     while True:
         word, _, number = read_line().partition(" ")

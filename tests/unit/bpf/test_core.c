@@ -183,6 +183,9 @@ Test(core, entry_frames_are_just_above_sp)
 	cr_assert(!core_near_stack(sp + CORE_ENTRY_WINDOW, sp));
 	cr_assert(!core_near_stack(sp - 1, sp));
 	cr_assert(!core_near_stack(0, sp));
+	cr_assert(core_on_stack(sp + CORE_STACK_WINDOW - 1, sp));
+	cr_assert(!core_on_stack(sp + CORE_STACK_WINDOW, sp));
+	cr_assert(!core_on_stack(sp - 1, sp) && !core_on_stack(0, sp));
 }
 
 Test(core, shims_are_close_or_at_a_chunks_start)
