@@ -53,5 +53,7 @@ int main(int argc, char **argv)
 		puts("pyprofctl " PYPROF_VERSION);
 	else
 		r = run(&cl, &diag);
+	if (r < 0 && diag.err && !diag.msg[0])
+		return diag.exit; /* whoever failed has said it */
 	return r < 0 ? log_diag(&diag, r) : PYP_EXIT_OK;
 }

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* record: attach, wait, write, detach, in one command; run: the same for a new program. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/outfile.h"
+#include "base/parse.h"
+#include "format/format.h"
+#include "private.h"
+#include "query.h"
+#include "render.h"
+
+#define STEP_NS	    (250 * 1000 * 1000)
+#define NS_PER_S    UINT64_C(1000000000)
+#define RUN_ARGS    16
+#define NUMBER_SIZE 32
+
+struct record_opts {
+	struct query query;
+	uint64_t duration_ns; /* 0: until something ends it */
+};
+
+#define FIELD(f) .offset = offsetof(struct record_opts, f)
+
+static const struct opt record_opts[] = {
+	{"pid", 'p', OPT_PID, FIELD(query.pid), "PID", "the process to record"},
+	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
+	 "for so long (also 250ms, 2m); else until\nCtrl-C or the program's end"},
+	QUERY_OPT_FORMAT,
+	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
+	 "write it there instead of to stdout"},
+	{"clock", 0, OPT_CHOICE, FIELD(query.clock), "cpu|wall", "which clock it shows",
+	 .choices = query_clocks},
+	{"sort", 's', OPT_STRING, FIELD(query.sort), "KEY[,KEY]", "pstats' sort keys"},
+	{"limit", 'l', OPT_U64, FIELD(query.limit), "N", "at most N rows", .min = 1,
+	 .max = INT32_MAX},
+	{NULL},
+};
+
+static const struct opt run_opts[] = {
+	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS", "end after this time"},
+	QUERY_OPT_FORMAT,
+	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
+	 "write it there instead of to stdout"},
+	{"clock", 0, OPT_CHOICE, FIELD(query.clock), "cpu|wall", "which clock it shows",
+	 .choices = query_clocks},
+	{NULL},
+};
+
+static const char *choose_format(const struct query *q)
+{
+	const struct format *f;
+
+	if (q->format)
+		return q->format;
+	f = q->output ? format_of_file(q->output) : NULL;
+	return f ? f->name : "text";
+}
+
+/* What can be known to be wrong before anything is traced. */
+static int check(const struct query *q, struct diag *diag)
+{
+	const struct format_opts fo = {.sort = q->sort};
+	int r;
+
+	if (!format_find(choose_format(q)))
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "see snapshot in the manual",
+				"unknown format '%s'", choose_format(q));
+	r = format_opts_check(&fo, diag);
+	if (r == 0 && q->output)
+		r = outfile_check(q->output, diag);
+	return r;
+}
+
+/* ---- record ---- */
+
+struct recording {
+	const struct record_opts *o;
+	struct private_daemon daemon; /* pid 0: it is somebody else's */
+	struct client *client;
+	bool attached, quiet;
+	uint64_t start_ns;
+	char path[64]; /* of the target */
+};
+
+static void recording_deinit(struct recording *r)
+{
+	/* one that was there before goes on without our target */
+	if (r->attached && !r->daemon.pid)
+		client_request(r->client, "DELETE", r->path, NULL, NULL, NULL);
+	client_free(r->client);
+	private_end(&r->daemon);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static int find_daemon(struct recording *r, const char *socket, struct diag *diag)
+{
+	char *const none[] = {NULL};
+	struct diag first = {0};
+	int err;
+
+	err = client_open(socket, &r->client, diag);
+	if (err < 0)
+		return err;
+	err = client_request(r->client, "GET", "/v1/ping", NULL, NULL, &first);
+	if (err == 0)
+		return 0;
+	if (first.exit != PYP_EXIT_NO_DAEMON) {
+		*diag = first;
+		return err;
+	}
+	client_free(TAKE_PTR(r->client));
+	err = private_start(&r->daemon, PRIVATE_BACKGROUND, none, diag);
+	if (err == 0)
+		err = private_ready(&r->daemon, diag);
+	return err < 0 ? err : client_open(r->daemon.sock, &r->client, diag);
+}
+
+static int attach(struct recording *r, struct diag *diag)
+{
+	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)r->o->query.pid);
+	int err;
+
+	snprintf(r->path, sizeof(r->path), "/v1/targets/%d", r->o->query.pid);
+	err = client_request(r->client, "POST", "/v1/targets", body, NULL, diag);
+	r->attached = err == 0;
+	r->start_ns = now_ns();
+	return err;
+}
+
+static uint64_t count_of(const json_t *target, const char *key)
+{
+	json_int_t v = json_integer_value(json_object_get(target, key));
+
+	return v < 0 ? 0 : (uint64_t)v;
+}
+
+static void show_progress(const struct recording *r, const json_t *target)
+{
+	char passed[NUMBER_SIZE], all[NUMBER_SIZE] = "", events[NUMBER_SIZE], rate[NUMBER_SIZE];
+
+	if (r->quiet)
+		return;
+	render_duration(now_ns() - r->start_ns, passed, sizeof(passed));
+	if (r->o->duration_ns)
+		render_duration(r->o->duration_ns, all, sizeof(all));
+	fprintf(stderr,
+		"\rrecording %s%s%s, %s events, %s/s, %" PRIu64 " lost; Ctrl-C ends it \033[K",
+		passed, *all ? " of " : "", all,
+		render_count(count_of(target, "events"), 9, events, sizeof(events)),
+		render_count(count_of(target, "events_per_s"), 6, rate, sizeof(rate)),
+		count_of(target, "lost"));
+	fflush(stderr);
+}
+
+/* Wait a moment. False: a signal asks for the end. */
+static bool pause_for(const sigset_t *signals, uint64_t ns)
+{
+	const struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S),
+				    .tv_nsec = (long)(ns % NS_PER_S)};
+
+	return sigtimedwait(signals, NULL, &ts) < 0;
+}
+
+/* Until the time is up, a signal comes, or the program ends. */
+static int watch(const struct recording *r, const sigset_t *signals, struct diag *diag)
+{
+	uint64_t end = r->o->duration_ns ? r->start_ns + r->o->duration_ns : UINT64_MAX;
+	int err = 0;
+
+	for (uint64_t now = r->start_ns; now < end; now = now_ns()) {
+		_cleanup_(json_decrefp) json_t *target = NULL;
+		const char *state;
+
+		err = client_request(r->client, "GET", r->path, NULL, &target, diag);
+		if (err < 0)
+			break;
+		show_progress(r, target);
+		state = json_string_value(json_object_get(target, "state"));
+		if (state && strcmp(state, "ended") == 0)
+			break;
+		if (!pause_for(signals, end - now < STEP_NS ? end - now : STEP_NS))
+			break;
+	}
+	if (!r->quiet)
+		fputs("\r\033[K", stderr);
+	return err;
+}
+
+static int save(const struct recording *r, FILE *out, struct diag *diag)
+{
+	const struct query *q = &r->o->query;
+	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)q->pid);
+	_cleanup_free_ char *path = NULL;
+	int err;
+
+	/* what has ended cannot be stopped, nor need it be */
+	client_request(r->client, "POST", "/v1/stop", body, NULL, NULL);
+	path = query_path(r->client, q, choose_format(q), NULL, 0, !q->output && query_colour(out));
+	if (!path)
+		return diag_errno(diag, ENOMEM, "cannot ask for the profile");
+	err = q->output ? query_save(r->client, path, q->output, diag)
+			: client_download(r->client, path, out, diag);
+	if (err < 0 && r->daemon.pid)
+		snprintf(diag->hint, sizeof(diag->hint), "the recording is lost; free some space");
+	return err;
+}
+
+static int run_record(const struct cmd_call *call, struct diag *diag)
+{
+	const struct record_opts *o = call->opts;
+	_cleanup_(recording_deinit) struct recording r = {.o = o, .quiet = !isatty(STDERR_FILENO)};
+	sigset_t signals;
+	int err;
+
+	if (!o->query.pid)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "usage: pyprofctl record --pid PID",
+				"which process? there is no --pid");
+	err = check(&o->query, diag);
+	if (err < 0)
+		return err;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	err = find_daemon(&r, call->socket, diag);
+	if (err == 0)
+		err = attach(&r, diag);
+	if (err == 0)
+		err = watch(&r, &signals, diag);
+	return err < 0 ? err : save(&r, call->out, diag);
+}
+
+/* ---- run ---- */
+
+/* pyprofd does all of it: it starts the program, ends with it, and writes. */
+static int run_run(const struct cmd_call *call, struct diag *diag)
+{
+	const struct record_opts *o = call->opts;
+	_cleanup_(private_end) struct private_daemon d = {0};
+	_cleanup_free_ const char **args =
+		calloc((size_t)call->noperands + RUN_ARGS, sizeof(*args));
+	char seconds[NUMBER_SIZE];
+	size_t n = 0;
+	int r;
+
+	r = check(&o->query, diag);
+	if (r < 0)
+		return r;
+	if (!args)
+		return diag_errno(diag, ENOMEM, "cannot start the program");
+	args[n++] = "-f";
+	args[n++] = choose_format(&o->query);
+	if (o->query.output) {
+		args[n++] = "-o";
+		args[n++] = o->query.output;
+	}
+	if (o->query.clock) {
+		args[n++] = "--clock";
+		args[n++] = query_clocks[o->query.clock];
+	}
+	if (o->duration_ns) {
+		snprintf(seconds, sizeof(seconds), "%" PRIu64 ".%09" PRIu64,
+			 o->duration_ns / NS_PER_S, o->duration_ns % NS_PER_S);
+		args[n++] = "-d";
+		args[n++] = seconds;
+	}
+	args[n++] = "--";
+	memcpy(args + n, call->operands, (size_t)call->noperands * sizeof(*args));
+	r = private_start(&d, PRIVATE_FOREGROUND, (char *const *)args, diag);
+	if (r < 0)
+		return r;
+	r = private_wait(&d);
+	if (r == 0)
+		return 0;
+	if (r == 127)
+		return diag_set(diag, -ENOENT, PYP_EXIT_FAILURE,
+				"install it beside pyprofctl, or where PATH finds it",
+				"cannot find pyprofd");
+	/* it has said why */
+	*diag = (struct diag){.err = -ECHILD,
+			      .exit = r <= PYP_EXIT_BUSY ? (enum pyp_exit)r : PYP_EXIT_FAILURE};
+	return -ECHILD;
+}
+
+const struct cmd cmd_record = {
+	.name = "record",
+	.summary = "Trace a process for a while and write its profile",
+	.opts = record_opts,
+	.opts_size = sizeof(struct record_opts),
+	.run = run_record,
+};
+
+const struct cmd cmd_run = {
+	.name = "run",
+	.operands = "-- COMMAND...",
+	.summary = "Run a Python program and write its profile",
+	.opts = run_opts,
+	.opts_size = sizeof(struct record_opts),
+	.min_operands = 1,
+	.max_operands = CMD_ANY,
+	.run = run_run,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A pyprofd of one's own, for one command: started with a socket that nobody else knows, ended
+ * with the command. It is the pyprofd beside this program, else the one that PATH finds.
+ */
+#ifndef PYPROFCTL_PRIVATE_H
+#define PYPROFCTL_PRIVATE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+
+struct private_daemon {
+	pid_t pid; /* 0: none */
+	char dir[64], sock[96], log[96];
+};
+
+enum private_mode {
+	PRIVATE_BACKGROUND, /* not reached by the terminal's signals; what it says is kept */
+	PRIVATE_FOREGROUND, /* shares the terminal */
+};
+
+/* args: what follows --socket; ends with NULL. */
+int private_start(struct private_daemon *d, enum private_mode mode, char *const *args,
+		  struct diag *diag);
+
+/* Wait until it answers. If it ends instead, its own words are the diagnosis. */
+int private_ready(struct private_daemon *d, struct diag *diag);
+
+/*
+ * Wait for its end, however long that takes; its exit status. The terminal's SIGINT reaches it
+ * directly and is ignored here; should this process be killed, it gets SIGTERM.
+ */
+int private_wait(struct private_daemon *d);
+
+/* End it if it runs, and remove what it left. */
+void private_end(struct private_daemon *d);
+
+#endif

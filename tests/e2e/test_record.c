@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* record and run: one command from nothing to a profile, with and without a daemon. */
+#include <jansson.h>
+#include <unistd.h>
+
+#include "harness/daemon.h"
+#include "harness/test.h"
+#include "harness/tool.h"
+#include "harness/traced.h"
+
+static struct pyprofd d;
+static struct traced t;
+static char pid[16];
+
+static void setup(void)
+{
+	struct interpreter it = traced_newest();
+
+	traced_start(&t, it.exe, "run.py", "busy_empty", "1.5", NULL);
+	traced_expect(&t, "ready");
+	pid_text(pid, t.pid);
+	pyprofd_init(&d);
+}
+
+static void teardown(void)
+{
+	traced_stop(&t);
+	pyprofd_deinit(&d);
+}
+
+TestSuite(record, .init = setup, .fini = teardown, .timeout = 120);
+
+/* A profile of the target, as JSON, that saw calls. */
+static void check_profile(const char *text)
+{
+	json_t *root = json_loads(text, 0, NULL), *targets = json_object_get(root, "targets");
+	json_t *calls = json_object_get(json_object_get(root, "totals"), "ncalls");
+
+	cr_assert(root, "%s", text);
+	cr_assert_eq(json_array_size(targets), 1);
+	cr_assert_eq(json_integer_value(json_object_get(json_array_get(targets, 0), "pid")), t.pid);
+	cr_assert(json_integer_value(calls) > 0);
+	json_decref(root);
+}
+
+Test(record, without_a_daemon_until_the_target_ends)
+{
+	char *text;
+
+	traced_go(&t);
+	traced_close(&t);
+	text = ctl_ok(&d, "record", "--pid", pid, "-d", "100", "-f", "json", NULL);
+	check_profile(text);
+	free(text);
+	cr_assert(access(d.sock, F_OK) < 0);
+}
+
+Test(record, with_the_daemon_that_runs)
+{
+	json_t *status;
+	struct ran r;
+	char *text;
+
+	pyprofd_launch(&d, NULL);
+	pyprofd_ready(&d);
+	traced_go(&t);
+	text = ctl_ok(&d, "record", "--pid", pid, "-d", "500ms", "-f", "json", NULL);
+	check_profile(text);
+	free(text);
+	status = ctl_status(&d);
+	cr_assert_eq(json_array_size(json_object_get(status, "targets")), 0);
+	json_decref(status);
+	/* what somebody else traces is theirs */
+	free(ctl_ok(&d, "attach", pid, NULL));
+	ctl_fails(&d, PYP_EXIT_BUSY, pid, "record", "--pid", pid, "-d", "1", NULL);
+	status = ctl_status(&d);
+	cr_assert_eq(json_array_size(json_object_get(status, "targets")), 1);
+	json_decref(status);
+	free(ctl_ok(&d, "shutdown", NULL));
+	r = pyprofd_wait(&d);
+	ran_free(&r);
+}
+
+Test(record, ctrl_c_keeps_what_there_is)
+{
+	char program[4096], file[128];
+	const char *argv[] = {"timeout", "-s",	  "INT",      "--preserve-status",
+			      "1",	 program, "--socket", d.sock,
+			      "record",	 "--pid", pid,	      "-o",
+			      file,	 NULL};
+	char *out, *text;
+
+	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
+	pyprofd_file(&d, "out.json", file, sizeof(file));
+	traced_go(&t);
+	out = tool_run(argv);
+	cr_assert_str_eq(out, "");
+	free(out);
+	text = file_text(file, NULL);
+	check_profile(text);
+	free(text);
+	unlink(file);
+}
+
+Test(record, what_is_wrong_is_said_before)
+{
+	ctl_fails(&d, PYP_EXIT_USAGE, "which process", "record", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "unknown format", "record", "-p", pid, "-f", "x", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "sort key", "record", "-p", pid, "-s", "x", NULL);
+	ctl_fails(&d, PYP_EXIT_FAILURE, "No such file", "record", "-p", pid, "-o", "/nosuch/x",
+		  NULL);
+	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "record", "-p", "4194303", NULL);
+}
+
+Test(record, run)
+{
+	const char *program = "import json\nfor i in range(100): json.dumps(i)\nprint('done')\n";
+	struct interpreter it = traced_newest();
+	char *text = ctl_ok(&d, "run", "--", it.exe, "-c", program, NULL);
+	struct ran r;
+
+	cr_assert(strncmp(text, "done\n", 5) == 0, "%s", text);
+	cr_assert(strstr(text, "(dumps)"), "%s", text);
+	free(text);
+	/* the daemon says it, once */
+	r = ctl(&d, "run", "--", "/bin/true", NULL);
+	cr_assert_eq(r.status, PYP_EXIT_UNTRACEABLE);
+	cr_assert(strstr(r.err, "pyprofd: cannot trace") && !strstr(r.err, "pyprofctl:"), "%s",
+		  r.err);
+	ran_free(&r);
+	ctl_fails(&d, PYP_EXIT_USAGE, "argument is missing", "run", NULL);
+}
