@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What tracing costs, side by side in one run. As root: bench.py [PART...]
+
+Parts: calls sustained pause after distortion; all without any. PYPROF_BUILD says where the programs
+are (build), BENCH_PYTHONS which interpreters (default: those found), BENCH_SECONDS how long the
+sustained part takes (60), BENCH_ROUNDS how often the others are repeated (5).
+
+Variants are interleaved and of each the minimum counts: on a machine that others use as well, more
+than that is their cost, not ours. There is no pass or fail.
+"""
+
+import glob
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TARGETS = os.path.join(HERE, "..", "targets")
+BUILD = os.environ.get("PYPROF_BUILD", "build")
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+SECONDS = float(os.environ.get("BENCH_SECONDS", "60"))
+READY_SECONDS = 60
+CALLS_MS = "100"
+WORK = "20000"
+
+
+started = []  # nothing of it outlives us
+
+
+def start(command, **kwargs):
+    process = subprocess.Popen(command, **kwargs)
+    started.append(process)
+    return process
+
+
+def end_all():
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+class Talker:
+    """A process that answers lines with lines."""
+
+    def __init__(self, *command):
+        self.process = start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             universal_newlines=True, bufsize=1)
+        self.pid = self.process.pid
+        self.first = self.process.stdout.readline().strip()
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        if not answer:
+            raise SystemExit("%s: no answer to %r" % (self.process.args, line))
+        return answer
+
+    def numbers(self, line):
+        return [float(word) for word in self.ask(line).split()]
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class Floor(Talker):
+    def __init__(self, pid):
+        super().__init__(os.path.join(BUILD, "tests/bench/bench_floor"), str(pid))
+
+    def on(self):
+        assert self.ask("on") == "ok"
+
+    def off(self):
+        self.ask("off")
+
+
+class Daemon:
+    def __init__(self, *args):
+        self.dir = tempfile.mkdtemp()
+        self.env = dict(os.environ, PYPROFD_SOCKET=os.path.join(self.dir, "socket"))
+        self.process = start([os.path.join(BUILD, "pyprofd")] + list(args), env=self.env)
+        end = time.time() + READY_SECONDS
+        while self.ctl("ping", check=False, stderr=subprocess.DEVNULL) != 0:
+            if self.process.poll() is not None or time.time() > end:
+                raise SystemExit("pyprofd is not ready")
+
+    def ctl(self, *args, check=True, **kwargs):
+        status = subprocess.call([os.path.join(BUILD, "pyprofctl")] + list(args), env=self.env,
+                                 **kwargs)
+        if check and status != 0:
+            raise SystemExit("pyprofctl %s: status %d" % (" ".join(args), status))
+        return status
+
+    def post(self, path):
+        """Without a process in between: how long that takes is looked at."""
+        connection = http.client.HTTPConnection("localhost")
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(self.env["PYPROFD_SOCKET"])
+        connection.request("POST", path)
+        assert connection.getresponse().status == 200
+        connection.close()
+
+    def json(self, *args):
+        return json.loads(subprocess.check_output([os.path.join(BUILD, "pyprofctl")] + list(args),
+                                                  env=self.env).decode())
+
+    def on(self):
+        self.ctl("start")
+
+    def off(self):
+        self.ctl("stop")
+
+    def cpu_ns(self):
+        with open("/proc/%d/schedstat" % self.process.pid) as f:
+            return int(f.read().split()[0])
+
+    def rss_kib(self):
+        with open("/proc/%d/status" % self.process.pid) as f:
+            return int(re.search(r"VmRSS:\s*(\d+)", f.read()).group(1))
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        self.process.wait()
+        shutil.rmtree(self.dir)
+
+
+class InTarget:
+    """A profiler inside of the target."""
+
+    def __init__(self, target, name):
+        self.target, self.name = target, name
+
+    def on(self):
+        self.target.ask("profiler " + self.name)
+
+    def off(self):
+        self.target.ask("profiler none")
+
+
+def target_of(python):
+    return Talker(python, os.path.join(HERE, "target.py"))
+
+
+def has_yappi(python):
+    return subprocess.call([python, "-c", "import yappi"], stderr=subprocess.DEVNULL) == 0
+
+
+def version_of(python):
+    return subprocess.check_output([python, "-c", "import platform as p; print(p.python_version())"
+                                    ]).decode().strip()
+
+
+def can_be_traced(python):
+    target = target_of(python)
+    status = subprocess.call([os.path.join(BUILD, "pyprofctl"), "doctor", str(target.pid)],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    target.end()
+    return status == 0
+
+
+def find_pythons():
+    given = os.environ.get("BENCH_PYTHONS")
+    if given:
+        return given.split()
+    found = glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3.[0-9]*"))
+    found += glob.glob("/usr/bin/python3.[0-9]*")
+    found = [p for p in found if re.search(r"/python3\.\d+$", p)]
+    return sorted(filter(can_be_traced, found),
+                  key=lambda p: [int(n) for n in re.findall(r"\d+", version_of(p))])
+
+
+def title(text):
+    print("\n%s\n%s" % (text, "-" * len(text)))
+
+
+def ratio(a, b):
+    return "%7.2f" % (a / b) if b and b > 0 else "      -"
+
+
+def interleaved(variants, measure):
+    """name -> list of what measure() gave, in rounds over all the variants."""
+    results = {name: [] for name, _ in variants}
+    for _ in range(ROUNDS):
+        for name, tool in variants:
+            if tool:
+                tool.on()
+            results[name].append(measure(name))
+            if tool:
+                tool.off()
+    return results
+
+
+# --- parts ---
+
+def calls(python):
+    target = target_of(python)
+    floor, daemon = Floor(target.pid), Daemon("--pid", str(target.pid), "--no-start")
+    variants = [("untraced", None), ("cProfile", InTarget(target, "cProfile"))]
+    if has_yappi(python):
+        variants.append(("yappi, cpu clock", InTarget(target, "yappi")))
+    variants += [("empty uprobes", floor), ("pyprofd", daemon)]
+    results = interleaved(variants, lambda _: target.numbers("calls " + CALLS_MS))
+    best = {name: min(r[0] for r in results[name]) for name, _ in variants}
+    median = {name: statistics.median(r[1] for r in results[name]) for name, _ in variants}
+    added = {name: best[name] - best["untraced"] for name, _ in variants}
+    print("%-18s %9s %9s %9s %9s %9s" % ("ns per call", "minimum", "median", "added", "/ floor",
+                                         "/ yappi"))
+    for name, tool in variants:
+        print("%-18s %9.1f %9.1f %9.1f %9s %9s" % (
+            name, best[name], median[name], added[name],
+            ratio(added[name], added["empty uprobes"]) if tool else "",
+            ratio(added[name], added.get("yappi, cpu clock", 0)) if tool else ""))
+    daemon.end()
+    floor.end()
+    target.end()
+
+
+def distortion(python):
+    """Work in small functions beside the same work without calls: how their ratio is shifted."""
+    target = target_of(python)
+    daemon = Daemon("--pid", str(target.pid), "--no-start")
+    names = ["cProfile"] + (["yappi"] if has_yappi(python) else [])
+    variants = [("untraced", None)] + [(n, InTarget(target, n)) for n in names]
+
+    def measure(name):
+        answer = target.numbers("work " + WORK)
+        return answer if name == "untraced" else target.numbers("shares")
+
+    results = interleaved(variants, measure)
+    results["pyprofd"] = []
+    for _ in range(ROUNDS):
+        daemon.ctl("clear")
+        daemon.on()
+        target.ask("work " + WORK)
+        found = {f["name"]: f["cumtime"]["cpu"] for f in
+                 daemon.json("snapshot", "-f", "json")["functions"]}
+        daemon.off()
+        results["pyprofd"].append([found["with_calls"], found["without_calls"]])
+    true = statistics.median(a / b for a, b in results["untraced"])
+    print("true ratio of the two: %.3f; a call's body takes about %.2f us" % (
+        true, min(a for a, _ in results["untraced"]) / float(WORK) * 1e6))
+    for name in names + ["pyprofd"]:
+        print("%-18s ratio reported / true %6.2f" % (
+            name, statistics.median(a / b for a, b in results[name]) / true))
+    daemon.end()
+    target.end()
+
+
+def longest_gap(gaps, window):
+    """The longest one that has a part in the window, us."""
+    return max([b - a for a, b in gaps if a < window[1] and b > window[0]] or [0])
+
+
+def pause(python):
+    """Longest gap that a spinning thread sees while nothing, an attach, a detach happens."""
+    target = target_of(python)
+    daemon = Daemon("--pid", str(target.pid), "--no-start")
+    windows = {"nothing": [], "attach": [], "detach": []}
+
+    def window(name, step):
+        begin = time.perf_counter()
+        step()
+        end = time.perf_counter()
+        windows[name].append((begin * 1e6, end * 1e6))
+        return end - begin
+
+    os.setpriority(os.PRIO_PROCESS, target.pid, -20)  # others' work is not what is looked for
+    target.ask("spin")
+    for _ in range(ROUNDS * 4):
+        length = window("attach", lambda: daemon.post("/v1/start"))
+        window("detach", lambda: daemon.post("/v1/stop"))
+        window("nothing", lambda: time.sleep(length))
+    found = target.numbers("gaps")
+    gaps = list(zip(found[0::2], found[1::2]))
+    print("%-18s %9s %9s %9s %9s" % ("longest gap, us", "minimum", "median", "maximum", "during"))
+    for name, of_name in windows.items():
+        longest = [longest_gap(gaps, w) for w in of_name]
+        print("%-18s %9.1f %9.1f %9.1f %9.1f" % (
+            name, min(longest), statistics.median(longest), max(longest),
+            statistics.median(w[1] - w[0] for w in of_name)))
+    daemon.end()
+    target.end()
+
+
+def after(python):
+    """Speed of a process that was traced, beside one that never was."""
+    traced, never = target_of(python), target_of(python)
+
+    def speeds():
+        pairs = [(never.numbers("calls 50")[0], traced.numbers("calls 50")[0])
+                 for _ in range(ROUNDS)]
+        return min(p[0] for p in pairs), min(p[1] for p in pairs)
+
+    def show(what):
+        base, now = speeds()
+        print("%-18s %9.2f %9.2f %9.3f" % (what, base, now, now / base))
+
+    print("%-18s %9s %9s %9s" % ("ns per call", "never", "traced", "ratio"))
+    show("before")
+    daemon = Daemon("--pid", str(traced.pid))
+    traced.ask("calls 200")
+    daemon.off()
+    show("after stop")
+    daemon.on()
+    traced.ask("calls 200")
+    daemon.end()
+    show("after its end")
+    daemon = Daemon("--pid", str(traced.pid))
+    traced.ask("calls 200")
+    daemon.end(signal.SIGKILL)
+    show("after kill -9")
+    traced.end()
+    never.end()
+
+
+def sustained(python):
+    """One thread that calls an empty function as fast as it can."""
+    target = Talker(python, os.path.join(TARGETS, "run.py"), "busy_empty", str(SECONDS))
+    daemon = Daemon("--pid", str(target.pid))
+    rss, cpu, begin = daemon.rss_kib(), daemon.cpu_ns(), time.monotonic()
+    result = json.loads(target.ask("go").split(None, 1)[1])
+    seconds = time.monotonic() - begin
+    status = daemon.json("status", "--json")["targets"][0]
+    cpu, rss_end = daemon.cpu_ns() - cpu, daemon.rss_kib()
+    daemon.end()
+    target.end()
+    print("%-28s %14s" % ("calls made", format(result["calls"], ",")))
+    print("%-28s %14s" % ("events", format(status["events"], ",")))
+    print("%-28s %14s" % ("events per second", format(int(status["events"] / seconds), ",")))
+    print("%-28s %14d" % ("events lost", status["lost"]))
+    print("%-28s %14.1f" % ("daemon's CPU, ns per event", cpu / status["events"]))
+    print("%-28s %14.1f" % ("daemon's CPU, % of one", 100 * cpu / 1e9 / seconds))
+    print("%-28s %8d, %4d" % ("daemon's RSS, KiB", rss, rss_end))
+
+
+PARTS = {"calls": calls, "distortion": distortion, "pause": pause, "after": after,
+         "sustained": sustained}
+ONCE = ("sustained",)
+
+
+def machine():
+    model = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
+    print("%d CPUs (%s), Linux %s, load average %s" % (
+        os.cpu_count(), model.group(1) if model else "?", os.uname().release,
+        "%.2f %.2f %.2f" % os.getloadavg()))
+
+
+def main():
+    parts = sys.argv[1:] or list(PARTS)
+    if os.geteuid() != 0:
+        print("probes need root: sudo make bench", file=sys.stderr)
+        return 4
+    if not set(parts) <= set(PARTS):
+        sys.exit(__doc__)
+    machine()
+    pythons = find_pythons()
+    for part in parts:
+        for python in pythons[-1:] if part in ONCE else pythons:
+            title("%s: %s, %s" % (part, version_of(python), python.replace(
+                os.path.expanduser("~"), "~")))
+            PARTS[part](python)
+            sys.stdout.flush()
+    print()
+    machine()
+    return 0
+
+
+try:
+    sys.exit(main())
+finally:
+    end_all()

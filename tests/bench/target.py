@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What bench.py measures: does what it is told by lines on stdin, answers each with a line.
+
+    calls MS        ns per call of an empty function: minimum and median of short runs
+    profiler NAME   cProfile, yappi or none, from now on
+    work N          CPU time of N small calls and of the same work without calls: seconds each
+    shares          what the profiler says of these two functions: seconds each
+    spin            from now on a thread reads the clock all the time
+    gaps            when it could not, for GAP or longer: pairs of perf_counter's us
+"""
+
+import sys
+import threading
+import time
+
+CALLS = 2000
+profiler = None
+
+
+def empty():
+    pass
+
+
+def run_calls():
+    for _ in range(CALLS):
+        empty()
+
+
+def calls(ms):
+    clock = time.perf_counter
+    times = []
+    end = clock() + float(ms) / 1e3
+    while True:
+        start = clock()
+        run_calls()
+        now = clock()
+        times.append((now - start) / CALLS * 1e9)
+        if now > end:
+            break
+    times.sort()
+    return "%.2f %.2f" % (times[0], times[len(times) // 2])
+
+
+# About 1 us of work, in a function of its own and without one.
+
+def small(n):
+    for _ in range(20):
+        n = n * 3 & 0xffff
+    return n
+
+
+def with_calls(n):
+    for i in range(n):
+        small(i)
+
+
+def without_calls(n):
+    for i in range(n):
+        m = i
+        for _ in range(20):
+            m = m * 3 & 0xffff
+
+
+def work(n):
+    clock = time.thread_time
+    start = clock()
+    with_calls(int(n))
+    middle = clock()
+    without_calls(int(n))
+    return "%.6f %.6f" % (middle - start, clock() - middle)
+
+
+def use(name):
+    global profiler
+    if name == "cProfile":
+        import cProfile
+        profiler = cProfile.Profile()
+        profiler.enable()
+    elif name == "yappi":
+        import yappi
+        profiler = yappi
+        yappi.clear_stats()
+        yappi.set_clock_type("cpu")
+        yappi.start(builtins=False)
+    elif profiler is not None:
+        stop = getattr(profiler, "disable", None) or profiler.stop
+        stop()
+    return "ok"
+
+
+def shares():
+    found = {}
+    if hasattr(profiler, "get_func_stats"):
+        for stat in profiler.get_func_stats():
+            found[stat.name] = stat.ttot
+    else:
+        for entry in profiler.getstats():
+            if not isinstance(entry.code, str):
+                found[entry.code.co_name] = entry.totaltime
+    return "%.6f %.6f" % (found["with_calls"], found["without_calls"])
+
+
+GAP = 20e-6
+gaps = []
+
+
+def spinning():
+    clock = time.perf_counter
+    last = clock()
+    while True:
+        now = clock()
+        if now - last > GAP:
+            gaps.append((last, now))
+        last = now
+
+
+def spin():
+    thread = threading.Thread(target=spinning)
+    thread.daemon = True
+    thread.start()
+    return "ok"
+
+
+def tell_gaps():
+    found = " ".join("%.1f %.1f" % (a * 1e6, b * 1e6) for a, b in list(gaps))
+    return found or "0 0"
+
+
+COMMANDS = {"calls": calls, "profiler": use, "work": work, "shares": shares, "spin": spin,
+            "gaps": tell_gaps}
+
+
+def main():
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    while True:
+        words = sys.stdin.readline().split()
+        if not words:
+            break
+        sys.stdout.write(COMMANDS[words[0]](*words[1:]) + "\n")
+        sys.stdout.flush()
+
+
+main()
