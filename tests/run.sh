@@ -14,7 +14,7 @@
 # CI=true or PYPROF_TEST_REQUIRE, under either of which a skipped test is a failure.
 set -eu
 
-: "${RESULTS:=/dev/null}" "${TEST_TIMEOUT:=300}" "${SUBMAKE:=make}"
+: "${RESULTS:=/dev/null}" "${TEST_TIMEOUT:=900}" "${SUBMAKE:=make}"
 top=$(cd "$(dirname "$0")/.." && pwd)
 corpora=$top/tests/fuzz/corpus
 work=$(mktemp -d)

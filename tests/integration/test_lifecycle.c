@@ -266,7 +266,7 @@ static void forks(const char *exe)
 	finish_load(&t);
 }
 
-Test(lifecycle, target_forks, .timeout = 200)
+Test(lifecycle, target_forks, .timeout = 400)
 {
 	everywhere(forks);
 }
@@ -295,7 +295,7 @@ static void cycles(const char *exe)
 	finish_load(&t);
 }
 
-Test(lifecycle, fifty_cycles_under_load, .timeout = 280)
+Test(lifecycle, fifty_cycles_under_load, .timeout = 600)
 {
 	everywhere(cycles);
 }
