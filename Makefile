@@ -29,12 +29,13 @@ CFLAGS ?= -O2 -g
 # What it takes, as Debian calls it ----------------------------------------------------------
 DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev libzydis-dev \
 	libmicrohttpd-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libsystemd-dev \
-	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev
+	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libncurses-dev
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
 	curl python3 python3-gevent python3-greenlet python3-yappi golang-go
 
 # How we compile -----------------------------------------------------------------------------
-PKGS := libbpf libelf libmicrohttpd libcurl jansson libpcre2-8 libsystemd libprotobuf-c zlib
+PKGS := libbpf libelf libmicrohttpd libcurl jansson libpcre2-8 libsystemd libprotobuf-c zlib \
+	ncursesw
 WARN := -Wall -Wextra -Wshadow -Wvla -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes \
 	-Wold-style-definition -Wpointer-arith -Wwrite-strings -Wundef -Wno-missing-field-initializers
 INC := -Iinclude -Idaemon -I$(O)/gen
@@ -42,7 +43,7 @@ DEFS := -D_GNU_SOURCE
 ALL_CFLAGS = -std=gnu11 -fno-common -fstack-protector-strong -fPIE $(WARN) $(if $(DEV),-Werror) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
 	$(INC) $(DEFS) $(PKG_CFLAGS) $(CFLAGS)
-ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,--as-needed $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
 	$(if $(DEV),-Werror) -D__TARGET_ARCH_x86 -DPYP_BPF_SIDE -Iinclude -Ibpf \
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu

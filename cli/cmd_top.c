@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* top and watch: what the traced programs do now. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "query.h"
+#include "top.h"
+
+#define NS_PER_S      UINT64_C(1000000000)
+#define ROWS_DEFAULT  20
+#define TEXT_COLUMNS  79
+#define WATCH_TIMEOUT 30
+
+struct top_opts {
+	uint64_t interval_ns, count, limit; /* 0: not given */
+	pid_t pid;
+	int clock, sort; /* 0: not given; else 1 more than the model's */
+	bool reverse, threads;
+};
+
+static const char *const sorts[] = {"",	       "self",	  "cum",  "rate", "calls",
+				    "tottime", "cumtime", "name", NULL};
+
+#define FIELD(f) .offset = offsetof(struct top_opts, f)
+
+static const struct opt opts[] = {
+	{"interval", 'i', OPT_DURATION, FIELD(interval_ns), "SECONDS",
+	 "how often it looks (default: 1)"},
+	{"count", 'n', OPT_U64, FIELD(count), "N", "as text: so many times, then end", .min = 1,
+	 .max = INT32_MAX},
+	{"pid", 'p', OPT_PID, FIELD(pid), "PID", "only this process"},
+	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall", "which clock it shows",
+	 .choices = query_clocks},
+	{"sort", 's', OPT_CHOICE, FIELD(sort), "KEY",
+	 "self, cum, rate, calls, tottime, cumtime or name", .choices = sorts},
+	{"reverse", 'r', OPT_FLAG, FIELD(reverse), NULL, "the other way round"},
+	{"threads", 0, OPT_FLAG, FIELD(threads), NULL, "threads instead of functions"},
+	{"limit", 'l', OPT_U64, FIELD(limit), "N", "as text: at most N rows (default: 20)",
+	 .min = 1, .max = INT32_MAX},
+	{NULL},
+};
+
+static char *path_of(const struct top *t, const char *format)
+{
+	char pid[24];
+	char *path = client_add_param(t->client, strdup("/v1/snapshot"), "format", format);
+
+	snprintf(pid, sizeof(pid), "%d", t->pid);
+	return t->pid ? client_add_param(t->client, path, "pid", pid) : path;
+}
+
+int top_fetch(struct top *t, struct diag *diag)
+{
+	_cleanup_free_ char *path = path_of(t, "rows");
+	_cleanup_(json_decrefp) json_t *rows = NULL, *status = NULL;
+	int r;
+
+	if (!path)
+		return diag_errno(diag, ENOMEM, "cannot ask for figures");
+	r = client_request(t->client, "GET", path, NULL, &rows, diag);
+	if (r == 0)
+		r = client_request(t->client, "GET", "/v1/status", NULL, &status, diag);
+	if (r == 0)
+		r = top_model_update(t->model, rows, diag);
+	if (r < 0)
+		return r;
+	json_decref(t->status);
+	t->status = TAKE_PTR(status);
+	return 0;
+}
+
+int top_clear(struct top *t, struct diag *diag)
+{
+	_cleanup_(json_decrefp) json_t *body = json_object();
+
+	if (t->pid)
+		json_object_set_new(body, "pid", json_integer(t->pid));
+	return client_request(t->client, "POST", "/v1/clear", body, NULL, diag);
+}
+
+/* The report from its heading on. */
+static void cut_head(char *text)
+{
+	char *head = strstr(text, "Function ");
+
+	if (head)
+		memmove(text, head, strlen(head) + 1);
+}
+
+int top_callers(struct top *t, char **ret, struct diag *diag)
+{
+	size_t n, selected = top_model_selected(t->model), size;
+	const struct top_row *rows = top_model_rows(t->model, &n);
+	_cleanup_free_ char *path = NULL, *pattern = NULL, *text = NULL;
+	FILE *out;
+	int r;
+
+	if (!n || top_model_view(t->model) != TOP_FUNCTIONS)
+		return diag_set(diag, -ENOENT, PYP_EXIT_USAGE, "", "no function is selected");
+	if (asprintf(&pattern, "^\\Q%s\\E$", rows[selected].key) < 0)
+		pattern = NULL;
+	path = path_of(t, "callers");
+	path = pattern ? client_add_param(t->client, path, "restrict", pattern) : NULL;
+	if (path)
+		path = client_add_param(t->client, path, "clock",
+					top_model_clock(t->model) == SNAPSHOT_WALL ? "wall"
+										   : "cpu");
+	if (path)
+		path = client_add_param(t->client, path, "strip_dirs", "false");
+	out = path ? open_memstream(&text, &size) : NULL;
+	if (!out)
+		return diag_errno(diag, ENOMEM, "cannot ask for callers");
+	r = client_download(t->client, path, out, diag);
+	if (fclose(out) != 0 && r == 0)
+		r = diag_errno(diag, ENOMEM, "cannot ask for callers");
+	if (r < 0)
+		return r;
+	cut_head(text);
+	*ret = TAKE_PTR(text);
+	return 0;
+}
+
+/* ---- text ---- */
+
+static void print_once(const struct top *t, uint64_t limit, FILE *out)
+{
+	bool colour = query_colour(out);
+	const struct top_row *rows;
+	size_t n;
+
+	top_print_status(t->status, TEXT_COLUMNS, out);
+	fputs(colour ? "\n\033[1m" : "\n", out);
+	top_print_heading(t->model, TEXT_COLUMNS, out);
+	fputs(colour ? "\033[0m\n" : "\n", out);
+	rows = top_model_rows(t->model, &n);
+	for (size_t i = 0; i < n && i < limit; i++) {
+		top_print_row(&rows[i], TEXT_COLUMNS, out);
+		putc('\n', out);
+	}
+	putc('\n', out);
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
+		;
+}
+
+/* The first figures are there to be subtracted: what is printed happened while we looked. */
+static int print_deltas(struct top *t, const struct top_opts *o, FILE *out, struct diag *diag)
+{
+	int r = top_fetch(t, diag);
+
+	for (uint64_t i = 0; r == 0 && (!o->count || i < o->count); i++) {
+		sleep_ns(t->interval_ns);
+		r = top_fetch(t, diag);
+		if (r < 0)
+			break;
+		print_once(t, o->limit ? o->limit : ROWS_DEFAULT, out);
+		if (fflush(out) != 0)
+			break; /* nobody reads on; main() says what is to be said */
+	}
+	return r;
+}
+
+/* ---- commands ---- */
+
+static void top_deinit(struct top *t)
+{
+	top_model_free(t->model);
+	client_free(t->client);
+	json_decref(t->status);
+}
+
+static int set_up(struct top *t, const struct cmd_call *call, struct diag *diag)
+{
+	const struct top_opts *o = call->opts;
+	int r = client_open(call->socket, &t->client, diag);
+
+	if (r < 0)
+		return r;
+	client_set_timeout(t->client, WATCH_TIMEOUT);
+	t->pid = o->pid;
+	t->interval_ns = o->interval_ns ? o->interval_ns : NS_PER_S;
+	t->model = top_model_new();
+	if (!t->model)
+		return diag_errno(diag, ENOMEM, "cannot show anything");
+	if (o->clock)
+		top_model_set_clock(t->model, (enum snapshot_clock)(o->clock - 1));
+	top_model_set_sort(t->model, o->sort ? (enum top_sort)(o->sort - 1) : TOP_BY_SELF,
+			   o->reverse);
+	top_model_set_view(t->model, o->threads ? TOP_THREADS : TOP_FUNCTIONS);
+	return call->noperands ? top_model_set_filter(t->model, call->operands[0], diag) : 0;
+}
+
+static int run_watch(const struct cmd_call *call, struct diag *diag)
+{
+	_cleanup_(top_deinit) struct top t = {0};
+	int r = set_up(&t, call, diag);
+
+	return r < 0 ? r : print_deltas(&t, call->opts, call->out, diag);
+}
+
+static int run_top(const struct cmd_call *call, struct diag *diag)
+{
+	_cleanup_(top_deinit) struct top t = {0};
+	int r;
+
+	if (!isatty(fileno(call->out)) || !isatty(STDIN_FILENO))
+		return run_watch(call, diag);
+	r = set_up(&t, call, diag);
+	if (r == 0)
+		r = top_fetch(&t, diag);
+	return r < 0 ? r : top_screen_run(&t, diag);
+}
+
+const struct cmd cmd_top = {
+	.name = "top",
+	.operands = "[PATTERN]",
+	.summary = "Show what happens now, on the whole screen",
+	.opts = opts,
+	.opts_size = sizeof(struct top_opts),
+	.max_operands = 1,
+	.run = run_top,
+};
+
+const struct cmd cmd_watch = {
+	.name = "watch",
+	.operands = "[PATTERN]",
+	.summary = "Show what happens now, as text, again and again",
+	.opts = opts,
+	.opts_size = sizeof(struct top_opts),
+	.max_operands = 1,
+	.run = run_watch,
+};

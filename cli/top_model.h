@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a live view shows: the difference between two answers of the daemon (format "rows"), as rates
+ * and totals, sorted, filtered, with one row selected. Pure: knows neither screen nor daemon.
+ */
+#ifndef PYPROFCTL_TOP_MODEL_H
+#define PYPROFCTL_TOP_MODEL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "snapshot/snapshot.h"
+
+enum top_view { TOP_FUNCTIONS, TOP_THREADS };
+
+enum top_sort {
+	TOP_BY_SELF, /* share of the interval; of threads: CPU time */
+	TOP_BY_CUM,  /* of threads: wall time */
+	TOP_BY_RATE,
+	TOP_BY_CALLS,
+	TOP_BY_TOTTIME,
+	TOP_BY_CUMTIME,
+	TOP_BY_NAME,
+	TOP_SORTS
+};
+
+extern const char *const top_sort_names[]; /* ends with NULL */
+
+struct top_row {
+	const char *key;		  /* file:line(name), pid:tid(name); the whole of it */
+	const char *name;		  /* the same without directories */
+	uint64_t calls, tottime, cumtime; /* since tracing began or was reset; ns */
+	double rate;			  /* calls per second in the last interval */
+	double self, cum;		  /* percent of the last interval */
+};
+
+struct top_model;
+
+struct top_model *top_model_new(void);
+void top_model_free(struct top_model *m);
+DEFINE_FREEP(struct top_model, top_model_free)
+
+/* The daemon's answer. With the first one, and behind a reset, rates are those since the start. */
+int top_model_update(struct top_model *m, const json_t *rows, struct diag *diag);
+
+void top_model_set_view(struct top_model *m, enum top_view view);
+void top_model_set_clock(struct top_model *m, enum snapshot_clock clock);
+void top_model_set_sort(struct top_model *m, enum top_sort sort, bool reverse);
+/* NULL or "": all. A bad expression leaves the old one; exit code 2. */
+int top_model_set_filter(struct top_model *m, const char *pattern, struct diag *diag);
+
+enum top_view top_model_view(const struct top_model *m);
+enum snapshot_clock top_model_clock(const struct top_model *m);
+enum top_sort top_model_sort(const struct top_model *m);
+bool top_model_reversed(const struct top_model *m);
+const char *top_model_filter(const struct top_model *m); /* never NULL */
+
+/* The rows to show, valid until the model is changed. */
+const struct top_row *top_model_rows(const struct top_model *m, size_t *ret_n);
+
+/* The selected row's index; it stays with its function while rows move. 0 if there is none. */
+size_t top_model_selected(const struct top_model *m);
+void top_model_move(struct top_model *m, long rows);
+
+/* Heading and row as lines of at most `columns`, harmless to a terminal. */
+void top_print_heading(const struct top_model *m, size_t columns, FILE *out);
+void top_print_row(const struct top_row *r, size_t columns, FILE *out);
+
+/* What /v1/status says, in a line: targets, events per second, losses, estimated cost. */
+void top_print_status(const json_t *status, size_t columns, FILE *out);
+
+#endif
