@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Measuring the probes' cost: see calibrate.h.
+ *
+ * What a report needs to know is how much of the time between two events is the probes' doing: the
+ * part of the first that comes after its clock was read, and the part of the second that comes
+ * before. In a process that does nothing between its hits, that is all there is between two events.
+ * So the costs follow from the events' own times: for calls that return at once (enter, leave,
+ * enter ...) and for calls in calls (enter, enter ...). One figure stays open, how a cost is split
+ * between the two sides of its own clock reading; every sum is the same for any choice.
+ *
+ * The scratch process is a fork of ours, and has the sites below in its text. It lays out two
+ * frames as the target's interpreter does, so the programs do what they do there.
+ */
+#include "probe/calibrate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "event/decode.h"
+#include "probe/probe.h"
+
+#define ROUNDS	   5u
+#define HITS	   1000u /* of each kind, per round and pass */
+#define RING_BYTES (4u << 20)
+#define TIMEOUT_MS 5000
+#define RDI	   7u
+
+/* The sites ---------------------------------------------------------------------------------- */
+
+/* One of each class of instructions, for each kind of event; the site's pointer is in rdi. */
+#define SITE(name, before, insn, after)                                                            \
+	void calibrate_fn_##name(const void *frame);                                               \
+	extern const char calibrate_site_##name[];                                                 \
+	__asm__(".text\n"                                                                          \
+		".globl calibrate_fn_" #name ", calibrate_site_" #name "\n"                        \
+		".type calibrate_fn_" #name ", @function\n"                                        \
+		"calibrate_fn_" #name ":\n" before "calibrate_site_" #name ":\n" insn after        \
+		"	ret\n")
+
+#define SITES(kind)                                                                                \
+	SITE(kind##_nop, "", "	nop\n", "");                                                       \
+	SITE(kind##_jump, "	test %rdi, %rdi\n", "	jz 1f\n1:\n", "");                         \
+	SITE(kind##_push, "", "	push %rbx\n", "	pop %rbx\n");                                      \
+	SITE(kind##_call, "", "	call 1f\n", "	ret\n1:\n");                                       \
+	SITE(kind##_step, "", "	mov %rdi, %rax\n", "")
+
+SITES(enter);
+SITES(leave);
+SITES(yield);
+
+enum insn_class { CLASS_NOP, CLASS_JUMP, CLASS_PUSH, CLASS_CALL, CLASS_STEP, CLASSES };
+
+struct scratch_site {
+	void (*fn)(const void *frame);
+	const char *site;
+};
+
+#define SITE_ROW(name)                                                                             \
+	{                                                                                          \
+		calibrate_fn_##name, calibrate_site_##name                                         \
+	}
+#define SITE_ROWS(kind)                                                                            \
+	{                                                                                          \
+		SITE_ROW(kind##_nop), SITE_ROW(kind##_jump), SITE_ROW(kind##_push),                \
+			SITE_ROW(kind##_call), SITE_ROW(kind##_step)                               \
+	}
+
+static const struct scratch_site scratch_sites[COST_KINDS][CLASSES] = {
+	[COST_ENTER] = SITE_ROWS(enter),
+	[COST_LEAVE] = SITE_ROWS(leave),
+	[COST_YIELD] = SITE_ROWS(yield),
+};
+
+static const enum pyp_site_kind site_kinds[COST_KINDS] = {PYP_SITE_ENTER, PYP_SITE_LEAVE,
+							  PYP_SITE_YIELD};
+
+static enum insn_class class_of(const struct plan_site *s)
+{
+	uint8_t b = s->bytes[0];
+
+	if (s->cost == PLAN_COST_STEPPED)
+		return CLASS_STEP;
+	if (b == 0x41)
+		b = s->bytes[1];
+	if (b >= 0x50 && b <= 0x57)
+		return CLASS_PUSH;
+	if (b == 0xe8)
+		return CLASS_CALL;
+	return b == 0x90 ? CLASS_NOP : CLASS_JUMP;
+}
+
+/* The plan's site for most events of a kind: sites of instrumented code are hardly ever hit. */
+static const struct plan_site *main_site(const struct plan *plan, enum pyp_site_kind kind)
+{
+	const struct plan_site *found = NULL;
+
+	for (unsigned int i = 0; i < plan->nsites; i++) {
+		const struct plan_site *s = &plan->sites[i];
+		bool rare = strncmp(s->role, "INSTRUMENTED", 12) == 0;
+
+		if (s->kind == kind && !rare)
+			return s;
+		if (s->kind == kind && !found)
+			found = s;
+	}
+	return found;
+}
+
+/* Where in its file an address of ours is; UINT64_MAX: nowhere. */
+static uint64_t file_offset(const void *addr)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long long start, end, offset;
+	char line[PATH_MAX + 128];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *p;
+
+		start = strtoull(line, &p, 16);
+		end = strtoull(p + 1, &p, 16);
+		p = strchr(p + 1, ' ');
+		if (!p || (uintptr_t)addr < start || (uintptr_t)addr >= end)
+			continue;
+		offset = strtoull(p + 1, NULL, 16);
+		return (uintptr_t)addr - start + offset;
+	}
+	return UINT64_MAX;
+}
+
+/* The scratch process ------------------------------------------------------------------------ */
+
+struct scratch {
+	const struct layout *layout;
+	struct plan plan;
+	void (*fn[COST_KINDS])(const void *frame);
+	const void *arg[COST_KINDS]; /* the frame, or where its address is */
+	uint8_t *arena;		     /* shared, at the same address in both */
+	pid_t pid;
+	int go, done; /* our ends of the pipes to it */
+};
+
+#define ARENA_SIZE 65536u
+/* Places in the arena: far from each other, and no shim's distance apart. */
+#define AT_CODE	  4096u
+#define AT_CALLER 12352u
+#define AT_FRAME  16640u
+#define AT_SLOT	  24576u
+#define AT_DATA	  32768u
+#define AT_BASE	  49152u
+
+static void put64(uint8_t *at, uint64_t v)
+{
+	memcpy(at, &v, sizeof(v));
+}
+
+static void lay_out(struct scratch *s)
+{
+	const struct pyp_layout *l = &s->layout->bpf;
+	uint8_t *frame = s->arena + AT_FRAME, *caller = s->arena + AT_CALLER;
+
+	put64(frame + l->frame_code, (uintptr_t)(s->arena + AT_CODE));
+	put64(frame + l->frame_previous, (uintptr_t)caller);
+	put64(caller + l->frame_code, (uintptr_t)(s->arena + AT_CODE));
+	put64(s->arena + AT_SLOT, (uintptr_t)frame);
+}
+
+static int scratch_plan(struct scratch *s, const struct plan *plan)
+{
+	for (int k = 0; k < COST_KINDS; k++) {
+		const struct plan_site *main = main_site(plan, site_kinds[k]);
+		const struct scratch_site *mine;
+
+		/* Before 3.11 there is no YIELD: it is a LEAVE. */
+		if (!main && k == COST_YIELD)
+			main = main_site(plan, PYP_SITE_LEAVE);
+		if (!main)
+			return -ENOENT;
+		mine = &scratch_sites[k][class_of(main)];
+		s->fn[k] = mine->fn;
+		s->arg[k] = s->arena + (main->deref ? AT_SLOT : AT_FRAME);
+		s->plan.sites[k] = (struct plan_site){
+			.offset = file_offset(mine->site),
+			.kind = site_kinds[k],
+			.cost = main->cost,
+			.reg = RDI,
+			.deref = main->deref,
+		};
+		if (s->plan.sites[k].offset == UINT64_MAX)
+			return -ENOENT;
+	}
+	s->plan.nsites = COST_KINDS;
+	return 0;
+}
+
+/*
+ * A trap costs more than the time until it returns: caches and what the processor has learnt about
+ * indirect jumps are worse than before. So a little interpreter runs between the hits, as in a
+ * real target; what it takes without probes is subtracted.
+ */
+#define OP(n, expr)                                                                                \
+	static __attribute__((noinline)) uint64_t op_##n(uint64_t v, uint8_t *mem)                 \
+	{                                                                                          \
+		uint64_t *at = (uint64_t *)(mem + ((v * 40503u >> 3) & 4032));                     \
+		return expr;                                                                       \
+	}
+
+OP(add, (*at += v) + 3)
+OP(xor, (*at ^= v) * 5)
+OP(load, *at + v)
+OP(store, (*at = v) + 7)
+OP(shift, (v << 3 | v >> 61) + *at)
+OP(branch, v & 8 ? *at + 1 : v * 3)
+OP(mul, v **at + 11)
+OP(sub, v - (*at)++)
+
+static uint64_t (*const ops[])(uint64_t, uint8_t *) = {
+	op_add, op_xor, op_load, op_store, op_shift, op_branch, op_mul, op_sub,
+};
+
+static void interpret(const struct scratch *s)
+{
+	static const uint8_t program[] = {0, 2, 5, 1, 7, 3, 6, 4, 2, 2, 5, 0, 3, 1};
+	uint64_t v = 1;
+
+	for (size_t i = 0; i < sizeof(program); i++)
+		v = ops[program[i]](v, s->arena + AT_DATA);
+}
+
+static void hit(const struct scratch *s, enum cost_kind k)
+{
+	s->fn[k](s->arg[k]);
+	interpret(s);
+}
+
+/* One round: what is to be measured, in this order. */
+static void run_round(const struct scratch *s)
+{
+	for (unsigned int i = 0; i < HITS; i++) {
+		hit(s, COST_ENTER);
+		hit(s, COST_LEAVE);
+	}
+	for (unsigned int i = 0; i < HITS; i++)
+		hit(s, COST_ENTER);
+	for (unsigned int i = 0; i < HITS; i++) {
+		hit(s, COST_ENTER);
+		hit(s, COST_YIELD);
+	}
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* What a hit's surroundings take without probes: the least of some rounds. */
+static uint64_t base_ns(const struct scratch *s)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned int round = 0; round < 20; round++) {
+		uint64_t start = now_ns();
+
+		for (unsigned int i = 0; i < HITS; i++)
+			hit(s, i & 1 ? COST_LEAVE : COST_ENTER);
+		start = now_ns() - start;
+		least = start < least ? start : least;
+	}
+	return least / HITS;
+}
+
+static _Noreturn void scratch_main(const struct scratch *s, int go, int done)
+{
+	char c = 0;
+
+	/* Have the arena's pages mapped: the BPF side does not take faults. */
+	for (size_t i = 0; i < ARENA_SIZE; i += 4096)
+		*(volatile uint8_t *)(s->arena + i);
+	put64(s->arena + AT_BASE, base_ns(s));
+	while (read(go, &c, 1) == 1) {
+		run_round(s);
+		if (write(done, &c, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static int scratch_start(struct scratch *s)
+{
+	int go[2], done[2];
+
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(done, O_CLOEXEC) < 0)
+		return -errno;
+	s->pid = fork();
+	if (s->pid < 0)
+		return -errno;
+	if (s->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(go[1]);
+		close(done[0]);
+		scratch_main(s, go[0], done[1]);
+	}
+	close(go[0]);
+	close(done[1]);
+	s->go = go[1];
+	s->done = done[0];
+	return 0;
+}
+
+/* The helper --------------------------------------------------------------------------------- */
+
+struct times {
+	uint64_t *v;
+	size_t n;
+};
+
+enum interval { ENTER_LEAVE, LEAVE_ENTER, ENTER_ENTER, ENTER_YIELD, YIELD_ENTER, INTERVALS };
+
+struct measuring {
+	uint8_t last_type;
+	uint64_t last_ts;
+	struct times times[INTERVALS];
+};
+
+static int interval_of(uint8_t first, uint8_t second)
+{
+	if (first == PYP_REC_ENTER && second == PYP_REC_ENTER)
+		return ENTER_ENTER;
+	if (first == PYP_REC_ENTER)
+		return second == PYP_REC_LEAVE ? ENTER_LEAVE : ENTER_YIELD;
+	if (second == PYP_REC_ENTER)
+		return first == PYP_REC_LEAVE ? LEAVE_ENTER : YIELD_ENTER;
+	return -1;
+}
+
+static bool is_call(uint8_t type)
+{
+	return type == PYP_REC_ENTER || type == PYP_REC_LEAVE || type == PYP_REC_YIELD;
+}
+
+static void on_record(void *ctx, const void *data, size_t size)
+{
+	struct measuring *m = ctx;
+	struct event e;
+	int which = -1;
+
+	if (decode_event(data, size, &e) != DECODE_OK)
+		return;
+	/* What is between an event and a switch is no interval of ours. */
+	if (is_call(e.type) && is_call(m->last_type))
+		which = interval_of(m->last_type, e.type);
+	if (which >= 0 && m->times[which].n < (size_t)ROUNDS * HITS)
+		m->times[which].v[m->times[which].n++] = e.ts - m->last_ts;
+	m->last_type = e.type;
+	m->last_ts = e.ts;
+}
+
+static int compare_u64(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* The median without what passes between two events anyway; 0: too few. */
+static uint64_t median(struct times *t, uint64_t base)
+{
+	if (t->n < HITS / 2)
+		return 0;
+	qsort(t->v, t->n, sizeof(*t->v), compare_u64);
+	return t->v[t->n / 2] > base ? t->v[t->n / 2] - base : 0;
+}
+
+static uint32_t less(uint64_t whole, uint32_t part)
+{
+	return whole > part ? (uint32_t)(whole - part) : 0;
+}
+
+struct cost calibration_cost(const struct calibration_times *t)
+{
+	struct cost c = {.known = t->enter_leave && t->leave_enter && t->enter_enter};
+
+	if (!c.known)
+		return c;
+	c.before[COST_ENTER] = (uint32_t)(t->enter_enter / 2);
+	c.after[COST_ENTER] = less(t->enter_enter, c.before[COST_ENTER]);
+	c.before[COST_LEAVE] = less(t->enter_leave, c.after[COST_ENTER]);
+	c.after[COST_LEAVE] = less(t->leave_enter, c.before[COST_ENTER]);
+	c.before[COST_YIELD] = less(t->enter_yield, c.after[COST_ENTER]);
+	c.after[COST_YIELD] = less(t->yield_enter, c.before[COST_ENTER]);
+	return c;
+}
+
+static int measure_rounds(const struct scratch *s, struct probe *p, struct measuring *m)
+{
+	char c = 0;
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		if (write(s->go, &c, 1) != 1 || read(s->done, &c, 1) != 1)
+			return -EPIPE;
+		if (probe_drain(p, 0, on_record, m) < 0)
+			return -EIO;
+		m->last_type = 0;
+	}
+	return 0;
+}
+
+static int measure_attached(const struct scratch *s, struct measuring *m)
+{
+	_cleanup_(probe_freep) struct probe *p = NULL;
+	struct diag diag;
+	char via[32];
+	uint64_t ts;
+	int r;
+
+	snprintf(via, sizeof(via), "/proc/%d/exe", (int)s->pid);
+	r = probe_open(&(struct probe_opts){.pid = s->pid,
+					    .via = via,
+					    .ring_bytes = RING_BYTES,
+					    .layout = s->layout,
+					    .plan = &s->plan},
+		       &p, &diag);
+	if (r == 0)
+		r = probe_attach(p, &ts, &diag);
+	return r < 0 ? r : measure_rounds(s, p, m);
+}
+
+static struct cost measure(const struct layout *layout, const struct plan *plan)
+{
+	struct scratch s = {.layout = layout};
+	struct measuring m = {0};
+	struct cost none = {0};
+	uint64_t base;
+
+	s.arena = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s.arena == MAP_FAILED)
+		return none;
+	for (int i = 0; i < INTERVALS; i++) {
+		m.times[i].v = calloc((size_t)ROUNDS * HITS, sizeof(*m.times[i].v));
+		if (!m.times[i].v)
+			return none;
+	}
+	lay_out(&s);
+	if (scratch_plan(&s, plan) < 0 || scratch_start(&s) < 0 || measure_attached(&s, &m) < 0)
+		return none;
+	memcpy(&base, s.arena + AT_BASE, sizeof(base));
+	return calibration_cost(&(struct calibration_times){
+		.enter_leave = median(&m.times[ENTER_LEAVE], base),
+		.leave_enter = median(&m.times[LEAVE_ENTER], base),
+		.enter_enter = median(&m.times[ENTER_ENTER], base),
+		.enter_yield = median(&m.times[ENTER_YIELD], base),
+		.yield_enter = median(&m.times[YIELD_ENTER], base),
+	});
+}
+
+/*
+ * What the daemon has open is none of the helper's: a link is on as long as anybody has it. Memory
+ * is not freed, nor the scratch process ended: the helper's end does both.
+ */
+static _Noreturn void helper_main(const struct layout *layout, const struct plan *plan, int out)
+{
+	struct cost c;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (dup2(out, 3) < 0 || close_range(4, ~0u, 0) < 0)
+		_exit(1);
+	c = measure(layout, plan);
+	_exit(write(3, &c, sizeof(c)) == sizeof(c) ? 0 : 1);
+}
+
+struct calibration {
+	pid_t helper;
+	int from;
+	bool done;
+	struct cost cost;
+};
+
+struct calibration *calibration_start(const struct layout *layout, const struct plan *plan)
+{
+	_cleanup_(calibration_freep) struct calibration *c = calloc(1, sizeof(*c));
+	int ends[2];
+
+	if (!c)
+		return NULL;
+	c->from = -1;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return NULL;
+	c->from = ends[0];
+	c->helper = fork();
+	if (c->helper == 0)
+		helper_main(layout, plan, ends[1]);
+	close(ends[1]);
+	return c->helper > 0 ? TAKE_PTR(c) : NULL;
+}
+
+static void reap(struct calibration *c)
+{
+	if (c->helper <= 0)
+		return;
+	kill(c->helper, SIGKILL);
+	waitpid(c->helper, NULL, 0);
+	c->helper = 0;
+}
+
+void calibration_free(struct calibration *c)
+{
+	if (!c)
+		return;
+	reap(c);
+	if (c->from >= 0)
+		close(c->from);
+	free(c);
+}
+
+struct cost calibration_result(struct calibration *c)
+{
+	struct pollfd p = {.fd = c->from, .events = POLLIN};
+	struct cost cost;
+
+	if (c->done)
+		return c->cost;
+	/* No more than one message, and it is shorter than what a pipe takes at once. */
+	if (poll(&p, 1, TIMEOUT_MS) == 1 && read(c->from, &cost, sizeof(cost)) == sizeof(cost))
+		c->cost = cost;
+	c->done = true;
+	reap(c);
+	return c->cost;
+}
