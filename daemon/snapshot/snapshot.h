@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/cost.h"
 #include "pyprof/bpf_abi.h"
 
 #define SNAPSHOT_NONE UINT32_MAX
@@ -37,6 +38,7 @@ struct snapshot_node {
 	uint32_t thread;
 	uint32_t inflight; /* activations still running when the snapshot was taken */
 	uint64_t calls;
+	uint64_t yields; /* how many of its ends were suspensions */
 	uint64_t self[SNAPSHOT_CLOCKS];
 	uint64_t min[SNAPSHOT_CLOCKS]; /* shortest and longest complete activation, callees included; */
 	uint64_t max[SNAPSHOT_CLOCKS]; /* min is UINT64_MAX while there is none */
@@ -68,6 +70,10 @@ struct snapshot_target {
 	uint64_t resyncs;	 /* stacks read again after a loss */
 	uint64_t truncated;	 /* contexts or threads summed in "(truncated)" */
 	uint64_t decode_errors;
+	struct cost cost; /* what a hit of its probes costs it */
+	bool corrected;	  /* that was subtracted, see snapshot/correct.h */
+	uint64_t subtracted[SNAPSHOT_CLOCKS];
+	uint64_t clamped;		/* contexts that would have become negative */
 	uint64_t counters[PYP_CNT_MAX]; /* the BPF side's, see PYP_COUNTERS */
 };
 

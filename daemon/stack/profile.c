@@ -226,7 +226,7 @@ static void on_call(struct profile *p, const struct event *e)
 		rebuild_enter(&p->rb, th, e->u.call.frame, e->u.call.caller,
 			      codes_func(&p->codes, e->u.call.code), e->type == PYP_REC_THROW);
 	else
-		rebuild_leave(&p->rb, th, e->u.call.frame);
+		rebuild_leave(&p->rb, th, e->u.call.frame, e->type == PYP_REC_YIELD);
 }
 
 static void on_switch(struct profile *p, const struct event *e)

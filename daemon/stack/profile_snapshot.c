@@ -276,6 +276,7 @@ static int take_nodes(struct taker *t, uint32_t count)
 		out->func = n->func == SNAPSHOT_NONE ? SNAPSHOT_NONE : t->func_map[n->func];
 		out->inflight = t->inflight[i];
 		out->calls = n->calls;
+		out->yields = tree->yields[i];
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
 			out->self[c] = n->self[c];
 			if (t->charged[i])

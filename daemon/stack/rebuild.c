@@ -355,14 +355,17 @@ static void leave_slow(struct rebuild *rb, struct thread *th, uint64_t frame)
 		pop(rb, th);
 }
 
-void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame)
+void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame, bool suspended)
 {
 	const struct activation *top = thread_top(th);
 
-	if (likely(top && top->frame == frame))
-		pop(rb, th);
-	else
+	if (unlikely(!top || top->frame != frame)) {
 		leave_slow(rb, th, frame);
+		return;
+	}
+	if (suspended)
+		rb->tree.yields[top->node]++;
+	pop(rb, th);
 }
 
 /* Chains ----------------------------------------------------------------------------------- */

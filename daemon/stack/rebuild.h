@@ -27,7 +27,7 @@ struct rebuild {
 void rebuild_enter(struct rebuild *rb, struct thread *th, uint64_t frame, uint64_t caller,
 		   uint32_t func, bool thrown);
 /* A frame stops running. */
-void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame);
+void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame, bool suspended);
 /* The thread's stack as it really is, innermost first; truncated: outermost frames are missing. */
 void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_frame *frames,
 		   uint32_t n, bool truncated);

@@ -17,6 +17,7 @@ void calltree_deinit(struct calltree *t)
 {
 	free(t->nodes);
 	free(t->parents);
+	free(t->yields);
 	map_deinit(&t->children);
 	*t = (struct calltree){0};
 }
@@ -32,6 +33,7 @@ static int reserve(struct calltree *t, uint32_t n)
 {
 	uint32_t cap = t->cap ? t->cap : 256;
 	uint32_t *parents;
+	uint64_t *yields;
 	struct node *nodes;
 
 	if (t->n + n <= t->cap)
@@ -45,6 +47,10 @@ static int reserve(struct calltree *t, uint32_t n)
 	if (!parents)
 		return -ENOMEM;
 	t->parents = parents;
+	yields = reallocarray(t->yields, cap, sizeof(*yields));
+	if (!yields)
+		return -ENOMEM;
+	t->yields = yields;
 	/* realloc would not keep the alignment. */
 	nodes = aligned_alloc(sizeof(*nodes), (size_t)cap * sizeof(*nodes));
 	if (!nodes)
@@ -60,6 +66,7 @@ static int reserve(struct calltree *t, uint32_t n)
 static uint32_t add_node(struct calltree *t, uint32_t parent, uint32_t func)
 {
 	t->parents[t->n] = parent;
+	t->yields[t->n] = 0;
 	t->nodes[t->n] = (struct node){
 		.func = func,
 		.min = {UINT64_MAX, UINT64_MAX},

@@ -36,6 +36,7 @@ _Static_assert(sizeof(struct node) == 64, "a node is a cache line");
 struct calltree {
 	struct node *nodes; /* aligned to their size */
 	uint32_t *parents;  /* by node; NODE_NONE: a root */
+	uint64_t *yields;   /* by node: suspensions */
 	uint32_t n, cap;
 	uint32_t limit; /* nodes besides the roots and their pseudo children */
 	uint32_t contexts;

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Taking the probes' own time out
+ *
+ * Each event costs its thread some time before its clock is read and some after. The time between
+ * two events, which is charged to the function running then, therefore holds what the first one
+ * costs after its reading and what the second one costs before it. Which events begin and end the
+ * stretches of a context follows from counts that are there anyway:
+ *
+ *	begun by its own entry		as often as it was called
+ *	ended by its own end		as often as it was called and does not run any more
+ *	ended by a callee's entry	as often as its callees were called
+ *	begun by a callee's end		as often as these do not run any more
+ *
+ * So nothing needs to be counted for this at run time, but how many ends were suspensions, where
+ * these cost something else. Self times are corrected, and since all else is derived from them,
+ * callers and their callers are right as well; threads' totals stay the sums of their contexts.
+ *
+ * The shortest and the longest activation lose the costs of their own two events, which is exact,
+ * and the mean of what their callees' events cost, which is exact where each calls the same.
+ *
+ * A mean cost may be more than a context has, where hits were cheaper than usual: it is 0 then, and
+ * counted. What is summed in "(truncated)" pays for its calls itself: its callers are not known.
+ */
+#include "snapshot/correct.h"
+
+#include <errno.h>
+
+struct ends {
+	uint64_t calls, leaves, yields;
+};
+
+struct work {
+	struct snapshot *s;
+	struct ends *callees;	  /* by node: sums over its children */
+	uint64_t *below;	  /* by node: what all events of it and below cost */
+	const struct cost **cost; /* by thread; NULL: not known */
+	struct snapshot_target **target;
+};
+
+static bool is_pseudo(const struct snapshot *s, const struct snapshot_node *n)
+{
+	return n->func != SNAPSHOT_NONE && s->funcs[n->func].pseudo;
+}
+
+static struct ends ends_of(const struct snapshot_node *n)
+{
+	uint64_t ended = n->calls > n->inflight ? n->calls - n->inflight : 0;
+	uint64_t yields = n->yields < ended ? n->yields : ended;
+
+	if (n->parent == SNAPSHOT_NONE)
+		return (struct ends){0};
+	return (struct ends){.calls = n->calls, .leaves = ended - yields, .yields = yields};
+}
+
+/* What a function's own events leave in it ... */
+static uint64_t own_cost(const struct cost *c, struct ends own)
+{
+	return own.calls * c->after[COST_ENTER] + own.leaves * c->before[COST_LEAVE] +
+	       own.yields * c->before[COST_YIELD];
+}
+
+/* ... and in its caller. */
+static uint64_t caller_cost(const struct cost *c, struct ends callees)
+{
+	return callees.calls * c->before[COST_ENTER] + callees.leaves * c->after[COST_LEAVE] +
+	       callees.yields * c->after[COST_YIELD];
+}
+
+static uint64_t node_cost(const struct work *w, uint32_t i)
+{
+	const struct snapshot_node *n = &w->s->nodes[i];
+	const struct cost *c = w->cost[n->thread];
+	struct ends own = ends_of(n);
+
+	if (!c)
+		return 0;
+	if (is_pseudo(w->s, n))
+		return own_cost(c, own) + caller_cost(c, own);
+	return own_cost(c, own) + caller_cost(c, w->callees[i]);
+}
+
+static void take(uint64_t *from, uint64_t n)
+{
+	*from -= *from < n ? *from : n;
+}
+
+/* An activation's share of what its context's events, and those below, have cost. */
+static void correct_extremes(const struct work *w, uint32_t i)
+{
+	struct snapshot_node *n = &w->s->nodes[i];
+	uint64_t mean = n->calls ? w->below[i] / n->calls : 0;
+
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		if (n->min[c] == UINT64_MAX)
+			continue;
+		take(&n->min[c], mean);
+		take(&n->max[c], mean);
+	}
+}
+
+static void correct_node(const struct work *w, uint32_t i, uint64_t cost)
+{
+	struct snapshot_node *n = &w->s->nodes[i];
+	struct snapshot_thread *th = &w->s->threads[n->thread];
+	struct snapshot_target *target = w->target[n->thread];
+	bool clamped = false;
+
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		uint64_t taken = n->self[c] < cost ? n->self[c] : cost;
+
+		/* What is outside Python is often nothing at all. */
+		clamped |= taken < cost && n->parent != SNAPSHOT_NONE;
+		n->self[c] -= taken;
+		take(&th->total[c], taken);
+		target->subtracted[c] += taken;
+	}
+	target->clamped += clamped;
+}
+
+static void find_targets(struct work *w)
+{
+	struct snapshot *s = w->s;
+
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		for (uint32_t k = 0; k < s->ntargets; k++) {
+			struct snapshot_target *t = &s->targets[k];
+
+			if (t->pid != s->threads[i].pid || !t->cost.known)
+				continue;
+			w->target[i] = t;
+			w->cost[i] = &t->cost;
+			t->corrected = true;
+		}
+	}
+}
+
+/* Parents come first: backwards, every node comes after its children. */
+static void count_callees(struct work *w)
+{
+	struct snapshot *s = w->s;
+
+	for (uint32_t i = s->nnodes; i-- > 0;) {
+		const struct snapshot_node *n = &s->nodes[i];
+		struct ends own = ends_of(n);
+
+		w->below[i] += node_cost(w, i);
+		if (n->parent == SNAPSHOT_NONE)
+			continue;
+		w->below[n->parent] += w->below[i];
+		if (is_pseudo(s, n))
+			continue;
+		w->callees[n->parent].calls += own.calls;
+		w->callees[n->parent].leaves += own.leaves;
+		w->callees[n->parent].yields += own.yields;
+	}
+}
+
+int snapshot_correct(struct snapshot *s)
+{
+	_cleanup_free_ struct ends *callees = calloc((size_t)s->nnodes + 1, sizeof(*callees));
+	_cleanup_free_ uint64_t *below = calloc((size_t)s->nnodes + 1, sizeof(*below));
+	_cleanup_free_ const struct cost **cost = calloc((size_t)s->nthreads + 1, sizeof(*cost));
+	_cleanup_free_ struct snapshot_target **target =
+		calloc((size_t)s->nthreads + 1, sizeof(*target));
+	struct work w = {s, callees, below, cost, target};
+
+	if (!callees || !below || !cost || !target)
+		return -ENOMEM;
+	find_targets(&w);
+	count_callees(&w);
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		if (!cost[s->nodes[i].thread])
+			continue;
+		correct_extremes(&w, i);
+		correct_node(&w, i, node_cost(&w, i));
+	}
+	return 0;
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Taking the probes' own time out of a snapshot: from whom how much, never below 0, all in sum. */
+#include "snapshot/correct.h"
+
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+#include "stats/view.h"
+
+/* Different enough to see which was used: calls 10+100, returns 1+1000, yields 3+5000. */
+static const struct cost costs = {.known = true, .before = {10, 1, 3}, .after = {100, 1000, 5000}};
+
+static struct snapshot *build(const char *text)
+{
+	struct snapshot *s = snapshot_build(text);
+
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->nodes[i].min[0] = s->nodes[i].min[1] = UINT64_MAX;
+	for (uint32_t t = 0; t < s->nthreads; t++)
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			s->threads[t].total[c] = 0;
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			s->threads[s->nodes[i].thread].total[c] += s->nodes[i].self[c];
+	s->targets[0].cost = costs;
+	return s;
+}
+
+static struct snapshot_node *node(struct snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->nodes[i].func != SNAPSHOT_NONE &&
+		    strcmp(s->funcs[s->nodes[i].func].name, name) == 0)
+			return &s->nodes[i];
+	cr_assert_fail("no %s", name);
+	return NULL;
+}
+
+static void check_sums(const struct snapshot *s)
+{
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		uint64_t self = 0, total = 0;
+
+		for (uint32_t i = 0; i < s->nnodes; i++)
+			self += s->nodes[i].self[c];
+		for (uint32_t t = 0; t < s->nthreads; t++)
+			total += s->threads[t].total[c];
+		cr_assert_eq(self, total);
+	}
+}
+
+Test(correct, self_and_callers)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 1 100000 200000 1\n"
+							     "  f a.py:2 10 50000 60000\n"
+							     "    g a.py:3 20 70000\n");
+
+	assert_ok(snapshot_correct(s));
+	/* main: its entry; before each of f's, after each of f's returns. It still runs. */
+	cr_assert_eq(node(s, "main")->self[SNAPSHOT_CPU], 100000 - 100 - 10 * 10 - 10 * 1000);
+	cr_assert_eq(node(s, "main")->self[SNAPSHOT_WALL], 200000 - 100 - 10 * 10 - 10 * 1000);
+	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 50000 - 10 * 101 - 20 * 1010);
+	cr_assert_eq(node(s, "g")->self[SNAPSHOT_CPU], 70000 - 20 * 101);
+	cr_assert(s->targets[0].corrected);
+	cr_assert_eq(s->targets[0].clamped, 0);
+	check_sums(s);
+	cr_assert(snapshot_valid(s));
+}
+
+Test(correct, suspensions_have_their_own_cost)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 1 900000\n"
+							     "  gen a.py:2 10 50000\n");
+
+	node(s, "gen")->yields = 9;
+	assert_ok(snapshot_correct(s));
+	cr_assert_eq(node(s, "gen")->self[0], 50000 - 10 * 100 - 1 - 9 * 3);
+	cr_assert_eq(node(s, "main")->self[0], 900000 - 101 - 10 * 10 - 1000 - 9 * 5000);
+	check_sums(s);
+}
+
+Test(correct, never_below_zero)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 1 20000\n"
+							     "  f a.py:2 10 500 5000\n");
+
+	s->nodes[s->threads[0].root].self[0] += 5000;
+	s->nodes[s->threads[0].root].self[1] += 5000;
+	s->threads[0].total[0] += 5000;
+	s->threads[0].total[1] += 5000;
+	assert_ok(snapshot_correct(s));
+	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 0);
+	cr_assert_eq(node(s, "f")->self[SNAPSHOT_WALL], 5000 - 1010);
+	cr_assert_eq(s->targets[0].clamped, 1);
+	/* What was subtracted is what was there. */
+	cr_assert_eq(s->targets[0].subtracted[SNAPSHOT_CPU], 500 + 101 + 10100 + 1010);
+	cr_assert_eq(s->targets[0].subtracted[SNAPSHOT_WALL], 1010 + 101 + 10100 + 1010);
+	check_sums(s);
+}
+
+Test(correct, extremes)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 2 100000\n"
+							     "  f a.py:2 10 50000\n"
+							     "late a.py:9 3 90000\n");
+	struct snapshot_node *f = node(s, "f"), *m = node(s, "main"), *late = node(s, "late");
+
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		f->min[c] = 50;
+		f->max[c] = 9000;
+		m->min[c] = 30000;
+		m->max[c] = 80000;
+	}
+	assert_ok(snapshot_correct(s));
+	cr_assert_eq(f->min[0], 0, "not below 0");
+	cr_assert_eq(f->max[0], 9000 - 101);
+	/* Its own two events, and five calls of f. */
+	cr_assert_eq(m->min[1], 30000 - 101 - 5 * 1111);
+	cr_assert_eq(m->max[1], 80000 - 101 - 5 * 1111);
+	cr_assert_eq(late->min[0], UINT64_MAX, "there is none");
+}
+
+/* Its callers are not known, so it pays for all itself. */
+Test(correct, truncated)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 1 5000\n"
+							     "(truncated) ~:0 10 50000\n");
+
+	s->funcs[node(s, "(truncated)")->func].pseudo = true;
+	assert_ok(snapshot_correct(s));
+	cr_assert_eq(node(s, "(truncated)")->self[0], 50000 - 10 * 1111);
+	cr_assert_eq(node(s, "main")->self[0], 5000 - 101);
+	check_sums(s);
+}
+
+Test(correct, unknown_costs_change_nothing)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 1 5000\n");
+
+	s->targets[0].cost.known = false;
+	assert_ok(snapshot_correct(s));
+	cr_assert_eq(node(s, "main")->self[0], 5000);
+	cr_assert(!s->targets[0].corrected);
+	cr_assert_eq(s->targets[0].subtracted[0], 0);
+}
