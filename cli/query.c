@@ -37,6 +37,7 @@ char *query_path(struct client *c, const struct query *q, const char *format, ch
 	path = add_number(c, path, "pid", (uint64_t)q->pid);
 	path = add_number(c, path, "tid", (uint64_t)q->tid);
 	path = add_text(c, path, "clock", q->clock ? query_clocks[q->clock] : NULL);
+	path = add_flag(c, path, "raw", q->raw_times);
 	path = add_text(c, path, "sort", q->sort);
 	path = add_flag(c, path, "reverse", q->reverse);
 	path = add_flag(c, path, "strip_dirs", q->strip_dirs);

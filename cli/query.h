@@ -14,7 +14,7 @@ struct query {
 	pid_t pid, tid;
 	int clock;	       /* index into query_clocks; 0: the daemon's own */
 	uint64_t limit, depth; /* 0: none given */
-	bool reverse, strip_dirs, only_my_code;
+	bool raw_times, reverse, strip_dirs, only_my_code;
 };
 
 /* The empty name cannot be typed: it is what there is when nothing was given. */
@@ -41,6 +41,9 @@ extern const char *const query_clocks[];
 		 "cpu|wall",                                                                       \
 		 "which clock it shows",                                                           \
 		 .choices = query_clocks},                                                         \
+		{"raw-times", 0,                                                                   \
+		 OPT_FLAG,    QUERY_FIELD(raw_times),                                              \
+		 NULL,	      "leave the probes' own time in the figures"},                        \
 		{"sort", 's', OPT_STRING, QUERY_FIELD(sort), "KEY[,KEY]", "pstats' sort keys"},    \
 		{"reverse", 'r', OPT_FLAG, QUERY_FIELD(reverse), NULL, "the other way round"},     \
 		{"limit",	   'l',	     OPT_U64,	      QUERY_FIELD(limit), "N",             \

@@ -157,6 +157,31 @@ static void set_quality(json_t *ret, const struct snapshot *s, const struct snap
 	set(ret, "counters", counters_json(t), ok);
 }
 
+static json_t *hit_json(const struct cost *c, enum cost_kind k)
+{
+	return json_pack("{s:o, s:o}", "before", provenance_integer(c->before[k]), "after",
+			 provenance_integer(c->after[k]));
+}
+
+/* Costs are null where they are not known. */
+static json_t *overhead_json(const struct snapshot_target *t)
+{
+	json_t *ret = json_object(), *hits = t->cost.known ? json_object() : json_null();
+	bool ok = ret && hits;
+
+	if (t->cost.known) {
+		set(hits, "call", hit_json(&t->cost, COST_ENTER), &ok);
+		set(hits, "return", hit_json(&t->cost, COST_LEAVE), &ok);
+		set(hits, "yield", hit_json(&t->cost, COST_YIELD), &ok);
+	}
+	set(ret, "hit_ns", hits, &ok);
+	set(ret, "subtracted", json_boolean(t->corrected), &ok);
+	set(ret, "subtracted_cpu_ns", provenance_integer(t->subtracted[SNAPSHOT_CPU]), &ok);
+	set(ret, "subtracted_wall_ns", provenance_integer(t->subtracted[SNAPSHOT_WALL]), &ok);
+	set(ret, "clamped", provenance_integer(t->clamped), &ok);
+	return checked(ret, ok);
+}
+
 static json_t *target_json(const struct snapshot *s, const struct snapshot_target *t)
 {
 	json_t *ret = json_object();
@@ -170,6 +195,7 @@ static json_t *target_json(const struct snapshot *s, const struct snapshot_targe
 	set(ret, "tracing", json_boolean(t->tracing), &ok);
 	set_times(ret, t, &ok);
 	set_quality(ret, s, t, &ok);
+	set(ret, "overhead", overhead_json(t), &ok);
 	return checked(ret, ok);
 }
 
@@ -276,6 +302,26 @@ static void say_corrections(struct lines *l, const struct snapshot_target *t)
 		say(l, "dropped", "%" PRIu64 " records that could not be read", t->decode_errors);
 }
 
+static void say_overhead(struct lines *l, const struct snapshot_target *t)
+{
+	const struct cost *c = &t->cost;
+	uint32_t call = c->before[COST_ENTER] + c->after[COST_ENTER];
+	uint32_t leave = c->before[COST_LEAVE] + c->after[COST_LEAVE];
+
+	if (!t->corrected) {
+		say(l, "overhead", "the probes' own time is in all figures%s",
+		    c->known ? "" : ": it could not be measured");
+		return;
+	}
+	say(l, "overhead",
+	    "%.3f seconds of the probes' own time are subtracted: %" PRIu32 " ns per call, %" PRIu32
+	    " ns per return",
+	    (double)t->subtracted[l->o->clock] / NS, call, leave);
+	if (t->clamped)
+		say(l, "clamped", "%" PRIu64 " contexts at 0: their calls cost less than the mean",
+		    t->clamped);
+}
+
 static void say_threads(struct lines *l, const struct snapshot_target *t)
 {
 	uint32_t n = 0, alive = 0;
@@ -310,6 +356,7 @@ static void say_target(struct lines *l, const struct snapshot_target *t)
 	say(l, "end", "%s, traced for %.3f seconds", iso8601(t->end_unix_ns, end),
 	    (double)t->traced_ns / NS);
 	say_threads(l, t);
+	say_overhead(l, t);
 	say_quality(l, t);
 	say_corrections(l, t);
 }

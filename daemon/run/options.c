@@ -28,6 +28,8 @@ static const struct opt table[] = {
 	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write the profile there at the end"},
 	{"format", 'f', OPT_STRING, FIELD(format_name), "FORMAT",
 	 "the profile's format; else by FILE's extension, else\ntext"},
+	{"raw-times", 0, OPT_FLAG, FIELD(raw_times), NULL,
+	 "leave the probes' own time in -o's figures"},
 	{"ring-size", 0, OPT_SIZE, FIELD(ring_bytes), "BYTES",
 	 "events held per process (default: 16M); rounded up to\na power of two", RING_MIN,
 	 RING_MAX},

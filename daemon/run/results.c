@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/outfile.h"
+#include "snapshot/correct.h"
 
 static bool to_stdout(const struct options *o)
 {
@@ -87,6 +88,8 @@ int results_write(struct sessions *ss, const struct options *o, struct diag *dia
 	r = sessions_snapshot(ss, 0, &s, diag);
 	if (r < 0)
 		return r;
+	if (!o->raw_times && snapshot_correct(s) < 0)
+		return diag_errno(diag, ENOMEM, "cannot write the profile");
 	r = o->output ? write_file(o, s, diag) : write_stdout(o, s, diag);
 	if (r < 0) {
 		diag_set(diag, r, PYP_EXIT_FAILURE, "", "cannot write the profile: %s",

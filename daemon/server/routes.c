@@ -15,6 +15,7 @@
 #include "format/format.h"
 #include "pyprof/version.h"
 #include "server/status_json.h"
+#include "snapshot/correct.h"
 #include "server/metrics.h"
 #include "server/pumped.h"
 
@@ -200,6 +201,7 @@ struct snapshot_query {
 	struct format_opts opts;
 	const char *restricts[REQUEST_PARAMS_MAX + 1];
 	bool clock_given;
+	bool raw; /* nothing is subtracted */
 };
 
 static int query_format(const struct request *rq, struct snapshot_query *q, struct diag *diag)
@@ -301,6 +303,8 @@ static int query_parse(const struct request *rq, struct snapshot_query *q, struc
 		r = request_get_pid(rq, "pid", &pid, diag);
 	if (r == 0)
 		r = request_get_pid(rq, "tid", &tid, diag);
+	if (r == 0)
+		r = request_get_bool(rq, "raw", &q->raw, diag);
 	if (r < 0)
 		return r;
 	q->opts.filter = (struct view_filter){.pid = (uint32_t)pid, .tid = (uint32_t)tid};
@@ -366,6 +370,8 @@ static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid
 	r = check_tid(s, q.opts.filter.tid, diag);
 	if (r < 0)
 		return r;
+	if (!q.raw && snapshot_correct(s) < 0)
+		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
 	if (!q.clock_given)
 		q.opts.clock = s->clock;
 	return write_body(ctx, &q, s, rs, diag);
@@ -396,7 +402,7 @@ static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_
 }
 
 #define SNAPSHOT_PARAMS                                                                            \
-	"format,pid,tid,clock,sort,limit,restrict,reverse,strip_dirs,only_my_code,depth,"          \
+	"format,pid,tid,clock,raw,sort,limit,restrict,reverse,strip_dirs,only_my_code,depth,"      \
 	"min_share,colour"
 
 const struct route routes[] = {

@@ -108,6 +108,7 @@ int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret,
 	/* The image is large and has served its purpose. */
 	image_free(t->python->image);
 	t->python->image = NULL;
+	t->calibration = calibration_start(&t->python->layout, &t->plan);
 	t->first_ns = tracee_now();
 	t->first_unix_ns = now_of(CLOCK_REALTIME);
 	*ret = TAKE_PTR(t);
@@ -118,6 +119,7 @@ void tracee_free(struct tracee *t)
 {
 	if (!t)
 		return;
+	calibration_free(t->calibration);
 	probe_free(t->probe);
 	profile_free(t->profile);
 	python_free(t->python);
@@ -369,8 +371,12 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
 {
 	char hex[2 * IMAGE_BUILD_ID_MAX + 1];
+	struct cost cost = {0};
 	uint64_t now;
 
+	/* It may take a moment: before the ring is drained. */
+	if (t->calibration)
+		cost = calibration_result(t->calibration);
 	if (t->state == SESSION_TRACING) {
 		tracee_drain(t, 0);
 		profile_foreach_thread(t->profile, update_runtime, t);
@@ -392,6 +398,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.end_unix_ns = t->first_unix_ns + (now - t->first_ns),
 		.traced_ns = traced_until(t, now),
 		.decode_errors = t->decode_errors,
+		.cost = cost,
 	};
 	tracee_counters(t, slot->counters);
 	return profile_snapshot(t->profile, now, slot->pid, s, slot);

@@ -8,6 +8,7 @@
 #define PYPROF_SESSION_TRACEE_H
 
 #include "plan/plan.h"
+#include "probe/calibrate.h"
 #include "probe/probe.h"
 #include "python/python.h"
 #include "session/session.h"
@@ -19,6 +20,7 @@ struct tracee {
 	struct python *python;
 	struct plan plan;
 	struct probe *probe;
+	struct calibration *calibration; /* NULL: not possible */
 	struct profile *profile;
 	struct memory memory;
 	enum session_state state;

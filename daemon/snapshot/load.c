@@ -251,6 +251,34 @@ static void read_quality(struct loader *l, const json_t *v, struct snapshot_targ
 	read_counters(l, member(l, v, "counters"), t);
 }
 
+static void read_hit(struct loader *l, const json_t *v, const char *key, struct cost *c,
+		     enum cost_kind k)
+{
+	const json_t *hit = member(l, v, key);
+
+	c->before[k] = get_u32(l, hit, "before");
+	c->after[k] = get_u32(l, hit, "after");
+}
+
+/* Files from before it was measured do not have it. */
+static void read_overhead(struct loader *l, const json_t *v, struct snapshot_target *t)
+{
+	const json_t *hits = json_object_get(v, "hit_ns");
+
+	if (!json_is_object(v))
+		return;
+	if (json_is_object(hits)) {
+		t->cost.known = true;
+		read_hit(l, hits, "call", &t->cost, COST_ENTER);
+		read_hit(l, hits, "return", &t->cost, COST_LEAVE);
+		read_hit(l, hits, "yield", &t->cost, COST_YIELD);
+	}
+	t->corrected = get_bool(l, v, "subtracted");
+	t->subtracted[SNAPSHOT_CPU] = get_u64(l, v, "subtracted_cpu_ns");
+	t->subtracted[SNAPSHOT_WALL] = get_u64(l, v, "subtracted_wall_ns");
+	t->clamped = get_count(l, v, "clamped");
+}
+
 static void read_target(struct loader *l, const json_t *v)
 {
 	struct snapshot_target *t = append(l, &l->targets);
@@ -272,6 +300,7 @@ static void read_target(struct loader *l, const json_t *v)
 	t->end_unix_ns = get_u64(l, v, "end_unix_ns");
 	t->traced_ns = get_u64(l, v, "traced_ns");
 	read_quality(l, v, t);
+	read_overhead(l, json_object_get(v, "overhead"), t);
 }
 
 static void read_thread(struct loader *l, const json_t *v)

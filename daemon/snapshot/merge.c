@@ -109,6 +109,10 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	into->resyncs += t->resyncs;
 	into->truncated += t->truncated;
 	into->decode_errors += t->decode_errors;
+	into->corrected &= t->corrected;
+	into->clamped += t->clamped;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		into->subtracted[c] += t->subtracted[c];
 	for (int i = 0; i < PYP_CNT_MAX; i++)
 		into->counters[i] += t->counters[i];
 }

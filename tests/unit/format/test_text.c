@@ -134,6 +134,29 @@ Test(text, provenance_follows_the_table)
 	cr_assert(!strstr(text, "LOST") && !strstr(text, "corrected"));
 }
 
+Test(text, overhead_is_said)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	_cleanup_free_ char *unknown = NULL, *raw = NULL, *corrected = NULL;
+	struct snapshot_target *t = &s->targets[0];
+	struct format_opts o = {0};
+
+	unknown = report_new("text", s, &o, NULL);
+	assert_has(unknown,
+		   "   overhead   the probes' own time is in all figures: it could not be");
+	t->cost = (struct cost){.known = true, .before = {300, 200, 200}, .after = {250, 350, 350}};
+	raw = report_new("text", s, &o, NULL);
+	assert_has(raw, "   overhead   the probes' own time is in all figures\n");
+	t->corrected = true;
+	t->clamped = 2;
+	t->subtracted[SNAPSHOT_CPU] = 1234567890;
+	corrected = report_new("text", s, &o, NULL);
+	assert_has(corrected,
+		   "   overhead   1.235 seconds of the probes' own time are subtracted: 550 ns "
+		   "per call, 550 ns per return\n");
+	assert_has(corrected, "   clamped    2 contexts at 0");
+}
+
 Test(text, losses_and_corrections_are_said)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
@@ -181,8 +204,8 @@ Test(text, hostile_names_do_no_harm)
 	cr_assert(report_harmless(text, size), "%s", text);
 	for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1, lines++)
 		longest = (size_t)(end - p) > longest ? (size_t)(end - p) : longest;
-	/* 5 lines above the rows, 22 rows, two blank lines, 12 of provenance. */
-	cr_assert_eq(lines, 5 + 22 + 2 + 12, "%zu lines:\n%s", lines, text);
+	/* 5 lines above the rows, 22 rows, two blank lines, 13 of provenance. */
+	cr_assert_eq(lines, 5 + 22 + 2 + 13, "%zu lines:\n%s", lines, text);
 	cr_assert(longest < 1200, "a line of %zu bytes", longest);
 	assert_has(text, "two\\x0alines:0(two\\x0alines)\n");
 	assert_has(text, "\\x1b[2J\\x1b]0;title\\x07");

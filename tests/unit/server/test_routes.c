@@ -332,6 +332,7 @@ Test(routes, snapshot_refuses)
 	const char *bad[] = {"format=nope",
 			     "format=",
 			     "clock=cpuu",
+			     "raw=maybe",
 			     "sort=nope",
 			     "pid=x",
 			     "pid=",

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The probes' own time, taken out: the same calls measured by the target itself before it is traced
+ * and by us while it is. Corrected figures must be nearer to the truth than what was measured, by
+ * far; how near depends on what else the machine does, and is tests/bench's business.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+
+#include "harness/counts.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "snapshot/correct.h"
+#include "stats/view.h"
+
+#define ATTEMPTS 4
+#define NEARER	 0.4 /* of what is wrong with the raw figure may remain */
+
+/* Both in seconds of CPU time: `calls`, with all it calls. */
+static double cumulative(const struct snapshot *s)
+{
+	_cleanup_(view_freep) struct view *v = NULL;
+
+	assert_ok(view_build(s, NULL, &v));
+	return (double)counts_named(v, "calls").cum[SNAPSHOT_CPU] / 1e9;
+}
+
+static void check_cost(const struct cost *c)
+{
+	cr_assert(c->known, "the costs could not be measured");
+	for (int k = 0; k < COST_KINDS; k++) {
+		uint32_t ns = c->before[k] + c->after[k];
+
+		cr_assert(ns > 100 && ns < 100000, "%" PRIu32 " ns for a hit of kind %d", ns, k);
+	}
+}
+
+static bool attempt(const char *exe)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	double raw, corrected, truth;
+	struct traced t;
+
+	traced_start(&t, exe, "run.py", "overhead", NULL);
+	truth = strtod(traced_answer(&t, "untraced"), NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	s = traced_snapshot(&t);
+	traced_finish(&t);
+	check_cost(&s->targets[0].cost);
+	raw = cumulative(s);
+	cr_assert(!s->targets[0].corrected);
+	assert_ok(snapshot_correct(s));
+	cr_assert(s->targets[0].corrected && s->targets[0].subtracted[SNAPSHOT_CPU] > 0);
+	corrected = cumulative(s);
+	fprintf(stderr, "  %s: untraced %.3f s, traced %.3f s, corrected %.3f s\n", exe, truth, raw,
+		corrected);
+	return fabs(corrected - truth) < NEARER * fabs(raw - truth);
+}
+
+Test(overhead, is_taken_out, .timeout = 280)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++) {
+		int tries = 1;
+
+		while (!attempt(v[i].exe))
+			cr_assert(++tries <= ATTEMPTS, "%s: off %d times", v[i].exe, ATTEMPTS);
+	}
+	check_no_leaks();
+}
