@@ -65,9 +65,10 @@ echo "$DEMO_SECONDS seconds of load, every call traced:"
 "$python" $service load "$port" "$DEMO_SECONDS"
 
 say '3. pyprofctl snapshot: where the CPU time went'
-"$PYPROF_BUILD/pyprofctl" snapshot --clock cpu -s cumulative -l 25
-say '   the same moment on the wall clock: who waits'
+"$PYPROF_BUILD/pyprofctl" snapshot --clock cpu -s tottime -l 15
+say '   pyprofctl snapshot --clock wall: the same run, waiting included'
 "$PYPROF_BUILD/pyprofctl" snapshot --clock wall -s cumulative -l 25
+say '   pyprofctl status'
 "$PYPROF_BUILD/pyprofctl" status
 
 say '4. pyprofctl stop: full speed again'
