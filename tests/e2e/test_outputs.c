@@ -34,7 +34,7 @@ static void teardown(void)
 
 TestSuite(outputs, .init = setup, .fini = teardown, .timeout = 120);
 
-/* The first bytes of each format. */
+/* The first bytes of formats; of others it is only seen that there is something. */
 static const struct {
 	const char *name, *begins;
 } looks[] = {
@@ -51,7 +51,9 @@ static void check_look(const char *name, const char *data, size_t n)
 
 	while (i < NLOOKS && strcmp(looks[i].name, name) != 0)
 		i++;
-	cr_assert(i < NLOOKS, "%s is not known to this test", name);
+	cr_assert(n > 0, "%s is empty", name);
+	if (i == NLOOKS)
+		return;
 	cr_assert(n > strlen(looks[i].begins) &&
 			  memcmp(data, looks[i].begins, strlen(looks[i].begins)) == 0,
 		  "%s begins with \"%.20s\"", name, data);
