@@ -296,8 +296,10 @@ def pause(python):
 
 
 def after(python):
-    """Speed of a process that was traced, beside one that never was."""
+    """Speed of a process that was traced, beside itself before, and beside one that never was: that
+    one's ratio is what the machine does meanwhile."""
     traced, never = target_of(python), target_of(python)
+    first = []
 
     def speeds():
         pairs = [(never.numbers("calls 50")[0], traced.numbers("calls 50")[0])
@@ -305,10 +307,13 @@ def after(python):
         return min(p[0] for p in pairs), min(p[1] for p in pairs)
 
     def show(what):
-        base, now = speeds()
-        print("%-18s %9.2f %9.2f %9.3f" % (what, base, now, now / base))
+        now = speeds()
+        if not first:
+            first.extend(now)
+        print("%-18s %9.2f %9.3f %9.2f %9.3f" % (what, now[0], now[0] / first[0], now[1],
+                                                 now[1] / first[1]))
 
-    print("%-18s %9s %9s %9s" % ("ns per call", "never", "traced", "ratio"))
+    print("%-18s %19s %19s" % ("ns per call", "never traced, ratio", "traced, ratio"))
     show("before")
     daemon = Daemon("--pid", str(traced.pid))
     traced.ask("calls 200")
