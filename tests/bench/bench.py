@@ -31,7 +31,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "60"))
 READY_SECONDS = 60
 CALLS_MS = "100"
-WORK = "20000"
+WORKS = ("50000 1", "20000 18", "3000 200")  # calls and loops: bodies of about 0.1, 1, 10 us
 
 
 started = []  # nothing of it outlives us
@@ -228,33 +228,49 @@ def calls(python):
     target.end()
 
 
+def shares_of(daemon, *options):
+    found = {f["name"]: f["cumtime"]["cpu"] for f in
+             daemon.json("snapshot", "-f", "json", *options)["functions"]}
+    return [found["with_calls"], found["without_calls"]]
+
+
+def distortion_of(target, daemon, names, work):
+    """For one length of the calls' bodies: pairs of CPU times, by profiler and round."""
+    variants = [("untraced", None)] + [(n, InTarget(target, n)) for n in names]
+    results = {name: [] for name in [v[0] for v in variants] + ["pyprofd", "pyprofd, raw"]}
+    for _ in range(ROUNDS):
+        for name, tool in variants:
+            if tool:
+                tool.on()
+            answer = target.numbers("work " + work)
+            if tool:
+                answer = target.numbers("shares")
+                tool.off()
+            results[name].append(answer)
+        daemon.ctl("clear")
+        daemon.on()
+        target.ask("work " + work)
+        results["pyprofd"].append(shares_of(daemon))
+        results["pyprofd, raw"].append(shares_of(daemon, "--raw-times"))
+        daemon.off()
+    return results
+
+
 def distortion(python):
     """Work in small functions beside the same work without calls: how their ratio is shifted."""
     target = target_of(python)
     daemon = Daemon("--pid", str(target.pid), "--no-start")
     names = ["cProfile"] + (["yappi"] if has_yappi(python) else [])
-    variants = [("untraced", None)] + [(n, InTarget(target, n)) for n in names]
-
-    def measure(name):
-        answer = target.numbers("work " + WORK)
-        return answer if name == "untraced" else target.numbers("shares")
-
-    results = interleaved(variants, measure)
-    results["pyprofd"] = []
-    for _ in range(ROUNDS):
-        daemon.ctl("clear")
-        daemon.on()
-        target.ask("work " + WORK)
-        found = {f["name"]: f["cumtime"]["cpu"] for f in
-                 daemon.json("snapshot", "-f", "json")["functions"]}
-        daemon.off()
-        results["pyprofd"].append([found["with_calls"], found["without_calls"]])
-    true = statistics.median(a / b for a, b in results["untraced"])
-    print("true ratio of the two: %.3f; a call's body takes about %.2f us" % (
-        true, min(a for a, _ in results["untraced"]) / float(WORK) * 1e6))
-    for name in names + ["pyprofd"]:
-        print("%-18s ratio reported / true %6.2f" % (
-            name, statistics.median(a / b for a, b in results[name]) / true))
+    results = [distortion_of(target, daemon, names, work) for work in WORKS]
+    true = [statistics.median(a / b for a, b in r["untraced"]) for r in results]
+    bodies = [min(b for _, b in r["untraced"]) / int(work.split()[0]) * 1e6
+              for r, work in zip(results, WORKS)]
+    print("%-24s" % "a call's body, us" + "".join("%9.2f" % b for b in bodies))
+    print("%-24s" % "true ratio of the two" + "".join("%9.2f" % t for t in true))
+    for name in names + ["pyprofd", "pyprofd, raw"]:
+        print("%-24s" % (name + ", / true") + "".join(
+            "%9.2f" % (statistics.median(a / b for a, b in r[name]) / t)
+            for r, t in zip(results, true)))
     daemon.end()
     target.end()
 

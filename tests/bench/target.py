@@ -3,7 +3,8 @@
 
     calls MS        ns per call of an empty function: minimum and median of short runs
     profiler NAME   cProfile, yappi or none, from now on
-    work N          CPU time of N small calls and of the same work without calls: seconds each
+    work N LOOPS    CPU time of N calls with that many loops in each, and of the same work without
+                    calls: seconds each
     shares          what the profiler says of these two functions: seconds each
     spin            from now on a thread reads the clock all the time
     gaps            when it could not, for GAP or longer: pairs of perf_counter's us
@@ -41,33 +42,36 @@ def calls(ms):
     return "%.2f %.2f" % (times[0], times[len(times) // 2])
 
 
-# About 1 us of work, in a function of its own and without one.
+# The same work, in a function of its own and without one.
 
-def small(n):
-    for _ in range(20):
+def small(n, loops):
+    for _ in range(loops):
         n = n * 3 & 0xffff
     return n
 
 
-def with_calls(n):
+def with_calls(n, loops):
     for i in range(n):
-        small(i)
+        small(i, loops)
 
 
-def without_calls(n):
+def without_calls(n, loops):
     for i in range(n):
         m = i
-        for _ in range(20):
+        for _ in range(loops):
             m = m * 3 & 0xffff
 
 
-def work(n):
-    clock = time.thread_time
-    start = clock()
-    with_calls(int(n))
-    middle = clock()
-    without_calls(int(n))
-    return "%.6f %.6f" % (middle - start, clock() - middle)
+def cpu_clock():
+    return time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID)  # time.thread_time is 3.7+
+
+
+def work(n, loops):
+    start = cpu_clock()
+    with_calls(int(n), int(loops))
+    middle = cpu_clock()
+    without_calls(int(n), int(loops))
+    return "%.6f %.6f" % (middle - start, cpu_clock() - middle)
 
 
 def use(name):
