@@ -15,6 +15,10 @@ PREFIX ?= /usr/local
 SBINDIR ?= $(PREFIX)/sbin
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
+DATADIR ?= $(PREFIX)/share
+BASHDIR ?= $(DATADIR)/bash-completion/completions
+ZSHDIR ?= $(DATADIR)/zsh/site-functions
+FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CLANG ?= clang
@@ -294,20 +298,27 @@ demo: deps ## profile a small web service for a few seconds (root)
 # Installing ---------------------------------------------------------------------------------
 INSTALL ?= install
 .PHONY: install uninstall deps deps-dev clean help
-install: all ## into DESTDIR and PREFIX: programs, man pages, systemd unit
+install: all ## into DESTDIR and PREFIX: programs, man pages, completions, systemd unit
 	$(INSTALL) -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man8 \
-		$(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(UNITDIR)
+		$(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(UNITDIR) $(DESTDIR)$(BASHDIR) \
+		$(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	$(INSTALL) -m 755 $(O)/pyprofd $(DESTDIR)$(SBINDIR)/pyprofd
 	$(INSTALL) -m 755 $(O)/pyprofctl $(DESTDIR)$(BINDIR)/pyprofctl
 	$(INSTALL) -m 644 packaging/pyprofd.8 $(DESTDIR)$(MANDIR)/man8/pyprofd.8
 	$(INSTALL) -m 644 packaging/pyprofctl.1 $(DESTDIR)$(MANDIR)/man1/pyprofctl.1
+	for shell in bash zsh fish; do $(O)/pyprofctl completion $$shell > $(O)/completion.$$shell || \
+		exit 1; done
+	$(INSTALL) -m 644 $(O)/completion.bash $(DESTDIR)$(BASHDIR)/pyprofctl
+	$(INSTALL) -m 644 $(O)/completion.zsh $(DESTDIR)$(ZSHDIR)/_pyprofctl
+	$(INSTALL) -m 644 $(O)/completion.fish $(DESTDIR)$(FISHDIR)/pyprofctl.fish
 	sed 's|/usr/local/sbin|$(SBINDIR)|' packaging/pyprofd.service > $(O)/pyprofd.service
 	$(INSTALL) -m 644 $(O)/pyprofd.service $(DESTDIR)$(UNITDIR)/pyprofd.service
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(SBINDIR)/pyprofd $(DESTDIR)$(BINDIR)/pyprofctl \
 		$(DESTDIR)$(MANDIR)/man8/pyprofd.8 $(DESTDIR)$(MANDIR)/man1/pyprofctl.1 \
-		$(DESTDIR)$(UNITDIR)/pyprofd.service
+		$(DESTDIR)$(BASHDIR)/pyprofctl $(DESTDIR)$(ZSHDIR)/_pyprofctl \
+		$(DESTDIR)$(FISHDIR)/pyprofctl.fish $(DESTDIR)$(UNITDIR)/pyprofd.service
 
 # $(1): packages. Asks dpkg first, so that nothing needs the network once all is there.
 APT := DEBIAN_FRONTEND=noninteractive $(if $(filter 0,$(shell id -u)),,sudo) apt-get

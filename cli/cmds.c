@@ -8,17 +8,17 @@
 #include "base/sockpath.h"
 
 const struct cmd *const cmds[] = {
-	&cmd_attach, &cmd_detach,   &cmd_start,	   &cmd_stop,	 &cmd_clear,   &cmd_status,
-	&cmd_ping,   &cmd_shutdown, &cmd_snapshot, &cmd_callers, &cmd_callees, &cmd_threads,
-	&cmd_tree,   &cmd_report,   &cmd_diff,	   &cmd_record,	 &cmd_run,     &cmd_top,
-	&cmd_watch,  &cmd_doctor,   NULL,
+	&cmd_attach, &cmd_detach,   &cmd_start,	     &cmd_stop,	   &cmd_clear,	 &cmd_status,
+	&cmd_ping,   &cmd_shutdown, &cmd_snapshot,   &cmd_callers, &cmd_callees, &cmd_threads,
+	&cmd_tree,   &cmd_report,   &cmd_diff,	     &cmd_record,  &cmd_run,	 &cmd_top,
+	&cmd_watch,  &cmd_doctor,   &cmd_completion, NULL,
 };
 
 #define NCMDS (sizeof(cmds) / sizeof(cmds[0]))
 
 #define FIELD(f) .offset = offsetof(struct cmdline, f)
 
-static const struct opt global_opts[] = {
+const struct opt cmd_global_opts[] = {
 	{"socket", 0, OPT_STRING, FIELD(socket), "PATH",
 	 "the daemon's socket; else $" SOCKPATH_ENV ", else\n" SOCKPATH_DEFAULT},
 	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "this text, or a command's"},
@@ -72,7 +72,7 @@ static int parse_command(int argc, char **argv, struct cmdline *cl, struct diag 
 {
 	const struct opt_group groups[] = {
 		{cl->cmd->opts ? cl->cmd->opts : no_opts, cl->opts},
-		{global_opts, cl},
+		{cmd_global_opts, cl},
 		{NULL},
 	};
 	int first, r;
@@ -88,7 +88,7 @@ static int parse_command(int argc, char **argv, struct cmdline *cl, struct diag 
 int cmdline_parse(int argc, char **argv, struct cmdline *ret, struct diag *diag)
 {
 	struct cmdline cl = {0};
-	const struct opt_group groups[] = {{global_opts, &cl}, {NULL}};
+	const struct opt_group groups[] = {{cmd_global_opts, &cl}, {NULL}};
 	int first, r;
 
 	r = opts_parse(groups, argc, argv, OPTS_STOP, &first, NULL, diag);
@@ -124,7 +124,7 @@ static void program_help(FILE *out)
 		fprintf(out, "  %-24s  %s\n", left, (*c)->summary);
 	}
 	fputs("\nOptions:\n", out);
-	opts_print(global_opts, out);
+	opts_print(cmd_global_opts, out);
 	fputs("\nExit status: 0 done, 1 failure, 2 usage, 3 no such process, 4 no permission,\n"
 	      "5 not a Python that can be traced, 6 no daemon, 7 already being traced.\n",
 	      out);
@@ -141,5 +141,5 @@ void cmd_help(const struct cmd *cmd, FILE *out)
 		cmd->operands ? cmd->operands : "", cmd->summary);
 	if (cmd->opts)
 		opts_print(cmd->opts, out);
-	opts_print(global_opts, out);
+	opts_print(cmd_global_opts, out);
 }
