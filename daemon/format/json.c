@@ -73,14 +73,21 @@ static void put_extremes(struct writer *w, const uint64_t min[SNAPSHOT_CLOCKS],
 	put_clocks(w, "max", max);
 }
 
-static json_t *thread_json(const struct snapshot_thread *t)
+static json_t *clocks_json(const uint64_t ns[SNAPSHOT_CLOCKS])
 {
-	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:{s:o, s:o}}", "pid",
+	return json_pack("{s:o, s:o}", "cpu", provenance_integer(ns[SNAPSHOT_CPU]), "wall",
+			 provenance_integer(ns[SNAPSHOT_WALL]));
+}
+
+/* outside: its time outside Python, which no function has. */
+static json_t *thread_json(const struct snapshot *s, const struct snapshot_thread *t)
+{
+	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "pid",
 			 provenance_integer(t->pid), "tid", provenance_integer(t->tid), "name",
 			 provenance_string(t->name), "alive", t->alive, "start_ns",
 			 provenance_integer(t->start_ns), "end_ns", provenance_integer(t->end_ns),
-			 "total", "cpu", provenance_integer(t->total[SNAPSHOT_CPU]), "wall",
-			 provenance_integer(t->total[SNAPSHOT_WALL]));
+			 "total", clocks_json(t->total), "outside",
+			 clocks_json(s->nodes[t->root].self));
 }
 
 static int put_threads(struct writer *w)
@@ -96,7 +103,7 @@ static int put_threads(struct writer *w)
 			continue;
 		w->thread_at[i] = n++;
 		next(w, &first);
-		if (dump(w, thread_json(t), 0) < 0)
+		if (dump(w, thread_json(w->s, t), 0) < 0)
 			return -ENOMEM;
 	}
 	fputs("\n]", w->out);

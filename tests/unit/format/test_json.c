@@ -189,6 +189,32 @@ Test(json, a_filter_leaves_out_and_renumbers)
 	check_no_leaks();
 }
 
+/* What was subtracted, and the time that no function has. */
+Test(json, overhead_and_outside)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
+	json_int_t before = 0, cpu = 0, clamped = 0, outside = 0;
+	struct snapshot_target *t = &s->targets[0];
+	struct format_opts o = {0};
+	int subtracted = 0;
+	json_t *j;
+
+	t->cost = (struct cost){.known = true, .before = {300, 200, 250}, .after = {1, 2, 3}};
+	t->corrected = true;
+	t->subtracted[SNAPSHOT_CPU] = 4711;
+	t->clamped = 7;
+	s->nodes[s->threads[0].root].self[SNAPSHOT_WALL] = 99;
+	j = load(s, &o);
+	assert_ok(json_unpack(j, "{s:[{s:{s:{s:{s:I}}, s:b, s:I, s:I}}], s:[{s:{s:I}}]}", "targets",
+			      "overhead", "hit_ns", "return", "before", &before, "subtracted",
+			      &subtracted, "subtracted_cpu_ns", &cpu, "clamped", &clamped,
+			      "threads", "outside", "wall", &outside));
+	cr_assert(before == 200 && subtracted && cpu == 4711 && clamped == 7 && outside == 99);
+	json_decref(j);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
 Test(json, hostile_names_are_valid_utf8)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();

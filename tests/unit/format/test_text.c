@@ -134,6 +134,17 @@ Test(text, provenance_follows_the_table)
 	cr_assert(!strstr(text, "LOST") && !strstr(text, "corrected"));
 }
 
+Test(text, time_outside_is_said)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	struct format_opts o = {.clock = SNAPSHOT_WALL};
+	_cleanup_free_ char *text = NULL;
+
+	s->nodes[s->threads[0].root].self[SNAPSHOT_WALL] = 2500000000;
+	text = report_new("text", s, &o, NULL);
+	assert_has(text, "   outside    2.500 seconds outside Python, in none of the rows\n");
+}
+
 Test(text, overhead_is_said)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
@@ -204,8 +215,8 @@ Test(text, hostile_names_do_no_harm)
 	cr_assert(report_harmless(text, size), "%s", text);
 	for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1, lines++)
 		longest = (size_t)(end - p) > longest ? (size_t)(end - p) : longest;
-	/* 5 lines above the rows, 22 rows, two blank lines, 13 of provenance. */
-	cr_assert_eq(lines, 5 + 22 + 2 + 13, "%zu lines:\n%s", lines, text);
+	/* 5 lines above the rows, 22 rows, two blank lines, 14 of provenance. */
+	cr_assert_eq(lines, 5 + 22 + 2 + 14, "%zu lines:\n%s", lines, text);
 	cr_assert(longest < 1200, "a line of %zu bytes", longest);
 	assert_has(text, "two\\x0alines:0(two\\x0alines)\n");
 	assert_has(text, "\\x1b[2J\\x1b]0;title\\x07");

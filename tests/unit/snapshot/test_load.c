@@ -50,6 +50,12 @@ Test(load, what_was_saved)
 		s->targets[0].counters[seed % PYP_CNT_MAX] = seed;
 		s->targets[0].truncated = seed;
 		s->targets[0].unmatched = 2 * seed;
+		s->targets[0].cost.known = seed & 1;
+		if (seed & 1)
+			s->targets[0].cost.before[COST_LEAVE] = seed;
+		s->targets[0].corrected = seed & 1;
+		s->targets[0].subtracted[SNAPSHOT_WALL] = 3 * seed;
+		s->targets[0].clamped = 4 * seed;
 		s->nodes[s->nnodes - 1].inflight = 3;
 		assert_round_trip(s);
 	}
