@@ -17,7 +17,8 @@ probe plan python event
 stats snapshot
 stack event snapshot stats
 format snapshot stats
-session target elf python plan probe event stack stats snapshot
+verify target elf python plan probe event stack stats snapshot
+session target elf python plan probe event stack stats snapshot verify
 server session format snapshot stats
 run server session format snapshot
 doctor target elf python plan probe event stack stats snapshot session

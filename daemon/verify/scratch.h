@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The scratch process (private to verify/): starting it where the target lives, talking to it,
+ * ending it. It cannot outlive us, nor its time limit. */
+#ifndef PYPROF_VERIFY_SCRATCH_H
+#define PYPROF_VERIFY_SCRATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+#include "target/target.h"
+
+struct scratch {
+	pid_t pid;    /* the interpreter; 0: none */
+	pid_t keeper; /* our child, whose child it is */
+	int in, out;
+	uint64_t deadline_ns;
+};
+
+/* Run the interpreter of a target (or the program at path, if target is NULL) on script. */
+int scratch_start(const struct target *target, const char *path, const char *script,
+		  struct scratch *ret, struct diag *diag);
+/* Let it go on. */
+int scratch_go(struct scratch *s);
+/* Its next line; -ETIMEDOUT, or -EPIPE when it has ended. */
+int scratch_line(struct scratch *s, char *line, size_t size);
+void scratch_end(struct scratch *s);
+
+#endif

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Proof before production: see verify.h. */
+#include "verify/verify.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "event/decode.h"
+#include "probe/probe.h"
+#include "stack/profile.h"
+#include "verify/cache.h"
+#include "verify/scratch.h"
+#include "verify/script.h"
+
+#define RING_BYTES (4u << 20)
+
+/* One run: the scratch process and what is seen of it. */
+struct run {
+	struct scratch scratch;
+	struct target *target;
+	struct python *python;
+	struct probe *probe;
+	struct profile *profile;
+	struct memory memory;
+	uint64_t broken; /* records that could not be decoded */
+	uint64_t without_ns, with_ns;
+};
+
+static void run_deinit(struct run *r)
+{
+	probe_free(r->probe);
+	profile_free(r->profile);
+	python_free(r->python);
+	target_free(r->target);
+	scratch_end(&r->scratch);
+}
+
+__attribute__((format(printf, 3, 4))) static int
+verdict(struct verify_result *ret, enum verify_verdict v, const char *fmt, ...)
+{
+	va_list ap;
+
+	ret->verdict = v;
+	va_start(ap, fmt);
+	vsnprintf(ret->reason, sizeof(ret->reason), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+static int not_run(struct verify_result *ret, const struct diag *diag)
+{
+	return verdict(ret, VERIFY_NOT_RUN, "%s", diag->msg);
+}
+
+/* ---- tracing it -------------------------------------------------------------------------- */
+
+static int resolve(void *ctx, uint64_t code, struct profile_code_names *ret)
+{
+	struct run *run = ctx;
+	struct python_code c = {0};
+	int r = python_code_read(&run->python->layout, &run->memory, code, &c);
+
+	if (r < 0)
+		return r;
+	*ret = (struct profile_code_names){
+		.filename = c.filename,
+		.name = c.name,
+		.qualname = c.qualname,
+		.firstlineno = c.firstlineno,
+		.flags = c.flags,
+	};
+	return 0;
+}
+
+static void on_record(void *ctx, const void *data, size_t size)
+{
+	struct run *run = ctx;
+	struct event e;
+
+	if (decode_event(data, size, &e) != DECODE_OK)
+		run->broken++;
+	else if (e.type != PYP_REC_FORK && e.type != PYP_REC_EXEC)
+		profile_event(run->profile, &e);
+}
+
+static int expect(struct run *run, const char *word, struct verify_result *ret)
+{
+	char line[128];
+	int r = scratch_line(&run->scratch, line, sizeof(line));
+
+	if (r == -ETIMEDOUT)
+		return verdict(ret, VERIFY_NOT_RUN, "the scratch process takes too long");
+	if (r < 0 || strncmp(line, word, strlen(word)) != 0)
+		return verdict(ret, VERIFY_NOT_RUN, "the scratch process does not run");
+	if (strcmp(word, "cost") == 0) {
+		char *p = line + strlen(word);
+
+		run->without_ns = strtoull(p, &p, 10);
+		run->with_ns = strtoull(p, &p, 10);
+	}
+	return 0;
+}
+
+static bool same_build(const struct python *a, const struct python *b)
+{
+	return a->build_id_len == b->build_id_len &&
+	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0 &&
+	       strcmp(a->version, b->version) == 0 &&
+	       memcmp(&a->layout.bpf, &b->layout.bpf, sizeof(a->layout.bpf)) == 0;
+}
+
+static int start(struct run *run, const struct verify_opts *o, struct verify_result *ret)
+{
+	struct diag diag = {0};
+	int r;
+
+	r = scratch_start(o->target, o->python->file, script_text, &run->scratch, &diag);
+	if (r < 0)
+		return not_run(ret, &diag);
+	r = expect(run, "ready", ret);
+	if (r < 0)
+		return r;
+	r = target_open(run->scratch.pid, &run->target, &diag);
+	if (r == 0)
+		r = python_discover(run->target, &run->python, &diag);
+	if (r < 0)
+		return not_run(ret, &diag);
+	if (!same_build(run->python, o->python))
+		return verdict(ret, VERIFY_NOT_RUN, "the scratch process got another interpreter");
+	run->memory = memory_live(run->scratch.pid);
+	return 0;
+}
+
+static int attach(struct run *run, const struct verify_opts *o, struct verify_result *ret)
+{
+	const struct probe_opts po = {
+		.pid = run->scratch.pid,
+		.via = run->python->via,
+		.ring_bytes = RING_BYTES,
+		.layout = &run->python->layout,
+		.plan = o->plan,
+	};
+	struct diag diag = {0};
+	uint64_t ts = 0;
+	int r = probe_open(&po, &run->probe, &diag);
+
+	run->profile = profile_new(NULL, resolve, run);
+	if (r == 0 && !run->profile)
+		r = diag_errno(&diag, ENOMEM, "cannot trace the scratch process");
+	if (r == 0)
+		r = probe_attach(run->probe, &ts, &diag);
+	if (r < 0)
+		return not_run(ret, &diag);
+	profile_begin(run->profile, ts);
+	return 0;
+}
+
+/* ---- judging it -------------------------------------------------------------------------- */
+
+struct seen {
+	uint64_t calls, primitive;
+	uint32_t running;
+};
+
+static const char *name_of(const struct snapshot *s, uint32_t func)
+{
+	return func == SNAPSHOT_NONE ? "" : s->funcs[func].name;
+}
+
+static bool recursive(const struct snapshot *s, uint32_t node)
+{
+	for (uint32_t i = s->nodes[node].parent; i != SNAPSHOT_NONE; i = s->nodes[i].parent)
+		if (s->nodes[i].func == s->nodes[node].func)
+			return true;
+	return false;
+}
+
+static struct seen seen_of(const struct snapshot *s, const char *name)
+{
+	struct seen ret = {0};
+
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		if (strcmp(name_of(s, s->nodes[i].func), name) != 0)
+			continue;
+		ret.calls += s->nodes[i].calls;
+		ret.running += s->nodes[i].inflight;
+		if (!recursive(s, i))
+			ret.primitive += s->nodes[i].calls;
+	}
+	return ret;
+}
+
+/* Functions of the program's frame: running all the time, or called by it on the way. */
+static bool is_frame(const char *name)
+{
+	static const char *const names[] = {"<module>", "rounds", "say", "wait"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_expected(const char *name)
+{
+	for (const struct script_call *c = script_calls; c->name; c++)
+		if (strcmp(c->name, name) == 0)
+			return true;
+	return is_frame(name);
+}
+
+static int judge_functions(const struct snapshot *s, struct verify_result *ret)
+{
+	for (const struct script_call *c = script_calls; c->name; c++) {
+		const struct seen seen = seen_of(s, c->name);
+		const uint64_t calls = (uint64_t)c->calls * SCRIPT_ROUNDS;
+		const uint64_t primitive = (uint64_t)c->primitive * SCRIPT_ROUNDS;
+
+		if (seen.calls != calls || seen.primitive != primitive)
+			return verdict(ret, VERIFY_WRONG,
+				       "%s was called %llu/%llu times, and %llu/%llu were seen",
+				       c->name, (unsigned long long)calls,
+				       (unsigned long long)primitive,
+				       (unsigned long long)seen.calls,
+				       (unsigned long long)seen.primitive);
+		if (seen.running)
+			return verdict(ret, VERIFY_WRONG, "%s was not seen to end", c->name);
+		ret->functions++;
+		ret->calls += (uint32_t)calls;
+	}
+	return 0;
+}
+
+static int judge(const struct run *run, const struct snapshot *s, struct verify_result *ret)
+{
+	uint64_t counters[PYP_CNT_MAX];
+
+	probe_counters(run->probe, counters);
+	if (counters[PYP_CNT_lost_events] || counters[PYP_CNT_lost_chains])
+		return verdict(ret, VERIFY_NOT_RUN, "events of the scratch process were lost");
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		const char *name = name_of(s, s->nodes[i].func);
+
+		if (*name && s->nodes[i].calls && !is_expected(name))
+			return verdict(ret, VERIFY_WRONG, "%.64s was seen, and was not called",
+				       name);
+	}
+	if (run->broken || counters[PYP_CNT_fault_frame])
+		return verdict(ret, VERIFY_WRONG, "frames could not be read");
+	if (s->targets[0].unmatched)
+		return verdict(ret, VERIFY_WRONG, "%llu events fitted no stack",
+			       (unsigned long long)s->targets[0].unmatched);
+	return judge_functions(s, ret);
+}
+
+/* Everything up to "done" is in the ring by then: the process said so after it. */
+static int compare(struct run *run, struct verify_result *ret)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
+	int r = s ? 0 : -ENOMEM;
+
+	probe_drain(run->probe, 0, on_record, run);
+	if (r == 0) {
+		s->targets = snapshot_alloc(s, 1, sizeof(*s->targets));
+		s->ntargets = 1;
+		r = s->targets ? profile_snapshot(run->profile, UINT64_MAX / 2, 1, s, s->targets)
+			       : -ENOMEM;
+	}
+	return r < 0 ? verdict(ret, VERIFY_NOT_RUN, "out of memory") : judge(run, s, ret);
+}
+
+static void measure(const struct run *run, struct verify_result *ret)
+{
+	if (run->with_ns > run->without_ns)
+		ret->event_ns =
+			(uint32_t)((run->with_ns - run->without_ns) / (2 * SCRIPT_COST_CALLS));
+}
+
+static void run_scratch(const struct verify_opts *o, struct verify_result *ret)
+{
+	_cleanup_(run_deinit) struct run run = {.scratch = {.in = -1, .out = -1}};
+
+	if (start(&run, o, ret) < 0 || attach(&run, o, ret) < 0)
+		return;
+	if (scratch_go(&run.scratch) < 0 || expect(&run, "done", ret) < 0 || compare(&run, ret) < 0)
+		return;
+	if (scratch_go(&run.scratch) < 0 || expect(&run, "cost", ret) < 0)
+		return;
+	measure(&run, ret);
+	ret->verdict = VERIFY_RIGHT;
+}
+
+void verify_run(const struct verify_opts *opts, struct verify_result *ret)
+{
+	*ret = (struct verify_result){0};
+	if (!opts->fresh && cache_load(opts->python, opts->plan, ret) == 0)
+		return;
+	run_scratch(opts, ret);
+	cache_store(opts->python, opts->plan, ret);
+}
+
+const char *verify_text(const struct verify_result *v, char *out, size_t size)
+{
+	switch (v->verdict) {
+	case VERIFY_RIGHT:
+		snprintf(out, size,
+			 "passed%s: %u functions, %u calls, each counted; %u ns per event",
+			 v->cached ? " before" : "", v->functions, v->calls, v->event_ns);
+		break;
+	case VERIFY_WRONG:
+		snprintf(out, size, "FAILED: %s", v->reason);
+		break;
+	case VERIFY_SKIPPED:
+		snprintf(out, size, "not verified: skipped by --no-verify");
+		break;
+	case VERIFY_NOT_RUN:
+		snprintf(out, size, "not verified: %s", v->reason);
+		break;
+	}
+	return out;
+}

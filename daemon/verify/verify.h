@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Proof before production: the target's own interpreter runs a small program as a scratch process,
+ * which is traced with the plan that the target would be traced with, and what was seen is compared
+ * with what that program is known to do: every function's calls, and that every call ended. The
+ * verdict is kept, by build-id and plan, so this happens once per build.
+ *
+ * The scratch process has the target's user and namespaces, no capability, no network, no site
+ * directory, little time. The target itself is not touched.
+ */
+#ifndef PYPROF_VERIFY_VERIFY_H
+#define PYPROF_VERIFY_VERIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "plan/plan.h"
+#include "python/python.h"
+#include "target/target.h"
+
+enum verify_verdict {
+	VERIFY_NOT_RUN, /* could not be: reason says why */
+	VERIFY_RIGHT,	/* all was seen as it happened */
+	VERIFY_WRONG,	/* something was seen that did not happen, or the reverse: reason */
+	VERIFY_SKIPPED, /* its user did not want it */
+};
+
+struct verify_result {
+	enum verify_verdict verdict;
+	bool cached;
+	uint32_t functions, calls; /* how many were compared */
+	uint32_t event_ns;	   /* what an event costs the target, on this machine */
+	char reason[160];
+};
+
+struct verify_opts {
+	const struct python *python;
+	const struct plan *plan;
+	const struct target *target; /* whose interpreter it is; NULL: python->file, to be run */
+	bool fresh;		     /* run even if a verdict is known */
+};
+
+/* Never an error: what could not be done is VERIFY_NOT_RUN. At most a few seconds. */
+void verify_run(const struct verify_opts *opts, struct verify_result *ret);
+
+/* "self-test passed: 29 functions, 11600 calls, 520 ns per event". Returns out. */
+const char *verify_text(const struct verify_result *v, char *out, size_t size);
+
+#endif
