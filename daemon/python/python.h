@@ -79,6 +79,13 @@ void python_stacks_free(struct python_stack *v, size_t n);
 int python_check(const struct python *py, const struct memory *mem, pid_t pid, struct diag *diag);
 
 /*
+ * What may hide calls in this process now, for people, joined by "; ": the JIT, a replaced frame
+ * evaluator, more than one interpreter. Returns the length: 0, nothing was found.
+ */
+size_t python_hidden(const struct python *py, const struct memory *mem, const struct target *t,
+		     char *out, size_t size);
+
+/*
  * Names of a code object read from memory: malloc'd UTF-8 (owned by the caller); qualname is NULL
  * before 3.11. Anything unreadable, not a str, or absurdly long is an error.
  */

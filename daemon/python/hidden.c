@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What hides calls from probes in the evaluator: code that something else executes. Nothing here is
+ * an error; what is found is said in every report.
+ */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "python/inside.h"
+#include "target/proc.h"
+
+#define ENVIRON_MAX	 (256u << 10)
+#define MAX_INTERPRETERS 64
+#define JIT_FIRST_MINOR	 13
+
+struct notes {
+	char *out;
+	size_t size, n;
+};
+
+__attribute__((format(printf, 2, 3))) static void note(struct notes *o, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (o->n && o->n < o->size)
+		o->n += (size_t)snprintf(o->out + o->n, o->size - o->n, "; ");
+	if (o->n >= o->size)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(o->out + o->n, o->size - o->n, fmt, ap);
+	va_end(ap);
+	o->n += n > 0 ? (size_t)n : 0;
+}
+
+/* Interpreters, and those of them whose evaluator was replaced (PEP 523). Since 3.11 the field is
+ * NULL unless somebody set it; before, it is CPython's own unless somebody did. */
+static void note_interpreters(struct notes *o, const struct python *py, const struct memory *mem)
+{
+	const struct layout *l = &py->layout;
+	unsigned int n = 0, replaced = 0;
+	uint64_t interp = 0, eval, own = 0;
+	struct image_symbol sym;
+
+	if (!py->runtime || l->runtime_interpreters_head == LAYOUT_NONE)
+		return;
+	if (py->image && image_symbol(py->image, PYTHON_EVALUATOR, &sym) == 0)
+		own = sym.vaddr + py->bias;
+	if (memory_read_u64(mem, py->runtime + l->runtime_interpreters_head, &interp) < 0)
+		return;
+	for (; interp && n < MAX_INTERPRETERS; n++) {
+		if (l->interp_eval_frame != LAYOUT_NONE &&
+		    memory_read_u64(mem, interp + l->interp_eval_frame, &eval) == 0 && eval &&
+		    eval != own && (own || l->minor >= 11))
+			replaced++;
+		if (memory_read_u64(mem, interp + l->interp_next, &interp) < 0)
+			interp = 0;
+	}
+	if (replaced)
+		note(o,
+		     "a frame evaluator is installed (PEP 523): code it runs itself is not seen");
+	if (n > 1)
+		note(o, "%u interpreters in this process: their calls are counted together", n);
+}
+
+/* PYTHON_JIT as the program got it; false where it is not set, or 0. */
+static bool jit_wanted(pid_t pid)
+{
+	static const char name[] = "PYTHON_JIT=";
+	_cleanup_free_ char *env = NULL;
+	char path[64];
+	size_t size = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	if (proc_read(AT_FDCWD, path, ENVIRON_MAX, &env, &size) < 0)
+		return false;
+	for (size_t at = 0; at < size; at += strlen(env + at) + 1)
+		if (strncmp(env + at, name, strlen(name)) == 0)
+			return env[at + strlen(name)] && env[at + strlen(name)] != '0';
+	return false;
+}
+
+/* Executable memory that no file backs is where a JIT puts its code. */
+static bool has_made_code(const struct target *t)
+{
+	_cleanup_(target_maps_deinit) struct target_maps maps = {0};
+
+	if (target_maps_read(t, &maps, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < maps.n; i++)
+		if (maps.v[i].exec && !maps.v[i].write && !maps.v[i].inode && !maps.v[i].path[0])
+			return true;
+	return false;
+}
+
+static void note_jit(struct notes *o, const struct python *py, const struct target *t)
+{
+	bool wanted, made;
+
+	if (py->minor < JIT_FIRST_MINOR)
+		return;
+	wanted = jit_wanted(t->pid);
+	made = has_made_code(t);
+	if (wanted)
+		note(o,
+		     "the JIT is switched on (PYTHON_JIT)%s: calls in what it compiles are not "
+		     "seen",
+		     made ? " and has made code" : "");
+	else if (made)
+		note(o, "there is code that no file holds: if CPython's JIT made it, calls in it "
+			"are not seen");
+}
+
+size_t python_hidden(const struct python *py, const struct memory *mem, const struct target *t,
+		     char *out, size_t size)
+{
+	struct notes o = {.out = out, .size = size};
+
+	out[0] = '\0';
+	note_interpreters(&o, py, mem);
+	note_jit(&o, py, t);
+	return o.n;
+}
