@@ -19,6 +19,9 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 corpora=$top/tests/fuzz/corpus
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# Verdicts on interpreters are made anew, and leave nothing behind.
+export CACHE_DIRECTORY=$work/cache
+mkdir -m 700 "$CACHE_DIRECTORY"
 failed=0
 
 strict() { [ "${CI:-}" = true ] || [ -n "${PYPROF_TEST_REQUIRE:-}" ]; }

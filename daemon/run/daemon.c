@@ -170,6 +170,7 @@ static int make_sessions(struct daemon *d, struct diag *diag)
 	const struct session_opts so = {
 		.ring_bytes = d->opts->ring_bytes,
 		.clock = (enum snapshot_clock)d->opts->clock,
+		.verify = !d->opts->no_verify,
 		.on_end = on_end,
 		.ctx = d,
 	};

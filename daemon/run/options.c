@@ -21,6 +21,8 @@ static const struct opt table[] = {
 	{"socket", 0, OPT_STRING, FIELD(socket), "PATH",
 	 "the control socket; else $" SOCKPATH_ENV ", else\n" SOCKPATH_DEFAULT},
 	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL, "attach only; `pyprofctl start` begins"},
+	{"no-verify", 0, OPT_FLAG, FIELD(no_verify), NULL,
+	 "do not prove an interpreter not seen before on a\nscratch process of its own"},
 	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall",
 	 "which clock reports show (default: cpu); both are\nmeasured", .choices = clocks},
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",

@@ -14,7 +14,7 @@
 struct options {
 	struct opt_pids pids;
 	const char *socket; /* chosen: option, environment or default */
-	bool no_start;
+	bool no_start, no_verify;
 	int clock;	      /* enum snapshot_clock */
 	uint64_t duration_ns; /* 0: no end */
 	const char *output;   /* NULL: none */

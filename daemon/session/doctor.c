@@ -12,6 +12,7 @@
 #include "probe/probe.h"
 #include "python/python.h"
 #include "target/target.h"
+#include "verify/verify.h"
 
 /* Names come from the target: nothing of theirs reaches the terminal as a control sequence. */
 static void print_safe(FILE *out, const char *label, const char *text)
@@ -91,7 +92,8 @@ static bool is_pid(const char *arg, pid_t *ret)
 	return true;
 }
 
-static int doctor_open(const char *arg, FILE *out, struct python **ret, struct diag *diag)
+static int doctor_open(const char *arg, FILE *out, struct target **ret_target, struct python **ret,
+		       struct diag *diag)
 {
 	_cleanup_(target_freep) struct target *t = NULL;
 	pid_t pid;
@@ -104,7 +106,33 @@ static int doctor_open(const char *arg, FILE *out, struct python **ret, struct d
 		return r;
 	fprintf(out, "%-12s %d\n", "process", pid);
 	print_safe(out, "command", t->cmdline);
-	return python_discover(t, ret, diag);
+	r = python_discover(t, ret, diag);
+	if (r == 0)
+		*ret_target = TAKE_PTR(t);
+	return r;
+}
+
+static void doctor_hidden(FILE *out, const struct python *py, const struct target *t)
+{
+	const struct memory mem = memory_live(t->pid);
+	char text[256];
+
+	if (python_hidden(py, &mem, t, text, sizeof(text)))
+		print_safe(out, "WARNING", text);
+}
+
+/* The proof, made anew. Wrong counts are a reason not to trace; no proof is not. */
+static int doctor_verify(FILE *out, const struct verify_opts *vo, struct diag *diag)
+{
+	struct verify_result v;
+	char text[256];
+
+	verify_run(vo, &v);
+	print_safe(out, "self-test", verify_text(&v, text, sizeof(text)));
+	if (v.verdict != VERIFY_WRONG)
+		return 0;
+	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE, "please report this build",
+			"this build of Python fails the self-test: %s", v.reason);
 }
 
 /* The machine: said in every case; only the pid form needs it to succeed. */
@@ -124,19 +152,31 @@ static int doctor_machine(FILE *out, struct diag *diag)
 int doctor_run(const char *arg, FILE *out, struct diag *diag)
 {
 	_cleanup_(python_freep) struct python *py = NULL;
+	_cleanup_(target_freep) struct target *target = NULL;
 	struct diag machine = {0};
 	struct plan plan;
 	int r, m;
 
-	r = doctor_open(arg, out, &py, diag);
+	r = doctor_open(arg, out, &target, &py, diag);
 	if (r < 0)
 		return r;
 	print_python(out, py);
 	m = doctor_machine(out, &machine);
 	r = plan_build(py->image, &py->layout, &plan, diag);
 	print_plan(out, &plan);
+	if (target)
+		doctor_hidden(out, py, target);
 	if (r == 0 && m < 0)
 		r = diag_set(diag, m, machine.exit, machine.hint, "%s", machine.msg);
+	if (r == 0)
+		r = doctor_verify(out,
+				  &(struct verify_opts){
+					  .python = py,
+					  .plan = &plan,
+					  .target = target,
+					  .fresh = true,
+				  },
+				  diag);
 	fprintf(out, "%-12s %s\n", "verdict", r == 0 ? "can be traced" : "cannot be traced");
 	return r;
 }

@@ -29,6 +29,7 @@ enum session_state {
 struct session_opts {
 	size_t ring_bytes;
 	enum snapshot_clock clock;
+	bool verify; /* prove an unknown build on a scratch process first */
 	/* Called when a target has ended by itself (may be NULL). */
 	void (*on_end)(void *ctx, pid_t pid);
 	void *ctx;

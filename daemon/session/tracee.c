@@ -47,21 +47,31 @@ static int tracee_resolve(void *ctx, uint64_t code, struct profile_code_names *r
 	return 0;
 }
 
-/* A replaced frame evaluator (PEP 523) may run frames that never reach ours. Since 3.11 the field
- * is NULL unless somebody set it. */
-static void tracee_warn_evaluator(struct tracee *t)
+/* What may hide calls: looked at again before each report, since a JIT starts when it is warm. */
+static void tracee_warn(struct tracee *t)
 {
-	const struct layout *l = &t->python->layout;
-	uint64_t interp, eval = 0;
+	if (t->state != SESSION_ENDED && target_alive(t->target))
+		python_hidden(t->python, &t->memory, t->target, t->warning, sizeof(t->warning));
+}
 
-	if (l->major != 3 || l->minor < 11 || l->interp_eval_frame == LAYOUT_NONE ||
-	    !t->python->runtime ||
-	    memory_read_u64(&t->memory, t->python->runtime + l->runtime_interpreters_head,
-			    &interp) < 0 ||
-	    memory_read_u64(&t->memory, interp + l->interp_eval_frame, &eval) < 0 || !eval)
-		return;
-	snprintf(t->warning, sizeof(t->warning),
-		 "a frame evaluator is installed (PEP 523): code it runs itself is not seen");
+/* Wrong counts are worse than none. That the proof could not be made is said in every report. */
+static int tracee_verify(struct tracee *t, bool wanted, struct diag *diag)
+{
+	const struct verify_opts vo = {
+		.python = t->python,
+		.plan = &t->plan,
+		.target = t->target,
+	};
+	struct verify_result v = {.verdict = VERIFY_SKIPPED};
+
+	if (wanted)
+		verify_run(&vo, &v);
+	verify_text(&v, t->self_test, sizeof(t->self_test));
+	if (v.verdict != VERIFY_WRONG)
+		return 0;
+	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE,
+			"please report this build; --no-verify traces it all the same",
+			"this build of Python fails the self-test: %s", v.reason);
 }
 
 static int tracee_load(struct tracee *t, const struct session_opts *opts, struct diag *diag)
@@ -76,6 +86,8 @@ static int tracee_load(struct tracee *t, const struct session_opts *opts, struct
 	int r;
 
 	r = plan_build(t->python->image, &t->python->layout, &t->plan, diag);
+	if (r == 0)
+		r = tracee_verify(t, opts->verify, diag);
 	if (r < 0)
 		return r;
 	r = probe_open(&po, &t->probe, diag);
@@ -104,7 +116,7 @@ int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret,
 		r = tracee_load(t, opts, diag);
 	if (r < 0)
 		return r;
-	tracee_warn_evaluator(t);
+	tracee_warn(t);
 	/* The image is large and has served its purpose. */
 	image_free(t->python->image);
 	t->python->image = NULL;
@@ -381,6 +393,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		tracee_drain(t, 0);
 		profile_foreach_thread(t->profile, update_runtime, t);
 	}
+	tracee_warn(t);
 	now = t->state == SESSION_ENDED ? t->last_ns : tracee_now();
 	build_id_hex(t->python, hex);
 	*slot = (struct snapshot_target){
@@ -390,6 +403,8 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.python_file = snapshot_str(s, t->python->file),
 		.python_version = snapshot_str(s, t->python->version),
 		.build_id = snapshot_str(s, hex),
+		.self_test = snapshot_str(s, t->self_test),
+		.warnings = snapshot_str(s, t->warning),
 		.alive = t->state != SESSION_ENDED,
 		.tracing = t->state == SESSION_TRACING,
 		.start_ns = t->first_ns,

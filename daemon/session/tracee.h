@@ -14,6 +14,7 @@
 #include "session/session.h"
 #include "stack/profile.h"
 #include "target/target.h"
+#include "verify/verify.h"
 
 struct tracee {
 	struct target *target;
@@ -25,7 +26,8 @@ struct tracee {
 	struct memory memory;
 	enum session_state state;
 	char end_reason[64];
-	char warning[256];
+	char warning[256];	    /* see python_hidden */
+	char self_test[256];	    /* see verify_text */
 	uint64_t started_ns;	    /* CLOCK_MONOTONIC of the running window, while tracing */
 	uint64_t first_ns, last_ns; /* first attached; ended */
 	uint64_t first_unix_ns;

@@ -58,7 +58,9 @@ struct snapshot_thread {
 struct snapshot_target {
 	uint32_t pid;
 	const char *cmdline, *exe, *python_file, *python_version,
-		*build_id; /* build_id: hex or "" */
+		*build_id;     /* build_id: hex or "" */
+	const char *self_test; /* what came of it, for people; NULL: not known */
+	const char *warnings;  /* what may hide calls, for people; "" or NULL: nothing */
 	bool alive, tracing;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC: first attached; taken at */
 	uint64_t start_unix_ns, end_unix_ns;
