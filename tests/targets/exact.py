@@ -39,8 +39,8 @@ class Target:
             raise SystemExit("the target ended with status %d" % self.process.returncode)
 
 
-def under_cprofile(python, program, out):
-    target = Target(python, program, "--cprofile", out)
+def under(observer, python, program, out):
+    target = Target(python, program, "--" + observer, out)
     target.expect(b"ready")
     target.go()
     target.expect(b"done")
@@ -82,12 +82,17 @@ def under_pyprofd(python, program, out, socket):
         target.end()
 
 
+def compare(ours, theirs, *options):
+    return subprocess.call([sys.executable, os.path.join(HERE, "compare.py"), ours, theirs]
+                           + list(options))
+
+
 def check(python, program):
     with tempfile.TemporaryDirectory() as tmp:
         ours, theirs = os.path.join(tmp, "ours.json"), os.path.join(tmp, "cprofile.json")
-        under_cprofile(python, program, theirs)
+        under("cprofile", python, program, theirs)
         under_pyprofd(python, program, ours, os.path.join(tmp, "socket"))
-        return subprocess.call([sys.executable, os.path.join(HERE, "compare.py"), ours, theirs])
+        return compare(ours, theirs)
 
 
 def main(argv):

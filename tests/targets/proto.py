@@ -54,7 +54,9 @@ def monitored(main, args):
     calls = {}
 
     def on_call(code, *_):
-        calls[code] = calls.get(code, 0) + 1
+        # Not the code object itself: those of different files may be equal.
+        key = (code.co_filename, code.co_firstlineno, code.co_name)
+        calls[key] = calls.get(key, 0) + 1
 
     mon = sys.monitoring
     events = mon.events.PY_START | mon.events.PY_RESUME | mon.events.PY_THROW
@@ -67,10 +69,8 @@ def monitored(main, args):
     finally:
         mon.set_events(mon.PROFILER_ID, 0)
         mon.free_tool_id(mon.PROFILER_ID)
-        for code, n in calls.items():
-            count = _counts.setdefault((code.co_filename, code.co_firstlineno, code.co_name), [0, 0])
-            count[0] += n
-            count[1] += n
+        for key, n in calls.items():
+            _counts[key] = [n, n]
 
 
 def region(main, args, profiled):
