@@ -329,26 +329,13 @@ Test(routes, snapshot_reports)
 
 Test(routes, snapshot_refuses)
 {
-	const char *bad[] = {"format=nope",
-			     "format=",
-			     "clock=cpuu",
-			     "raw=maybe",
-			     "sort=nope",
-			     "pid=x",
-			     "pid=",
-			     "tid=0",
-			     "limit=-1",
-			     "limit=x",
-			     "restrict=(",
-			     "format=text&format=json",
-			     "depth=0",
-			     "depth=x",
-			     "min_share=101",
-			     "min_share=-1",
-			     "min_share=1e1",
-			     "reverse=maybe",
-			     "colour=red",
-			     "nope=1"};
+	const char *bad[] = {"format=nope",  "format=",	      "clock=cpuu",
+			     "raw=maybe",    "sort=nope",     "pid=x",
+			     "pid=",	     "tid=0",	      "limit=-1",
+			     "limit=x",	     "restrict=(",    "format=text&format=json",
+			     "depth=0",	     "depth=x",	      "min_share=101",
+			     "min_share=-1", "min_share=1e1", "reverse=maybe",
+			     "colour=red",   "nope=1"};
 	char uri[128];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
