@@ -540,3 +540,11 @@ struct cost calibration_result(struct calibration *c)
 	reap(c);
 	return c->cost;
 }
+
+void calibration_poll(struct calibration *c)
+{
+	struct pollfd p = {.fd = c->from, .events = POLLIN};
+
+	if (!c->done && poll(&p, 1, 0) == 1)
+		(void)calibration_result(c);
+}

@@ -20,6 +20,9 @@ struct calibration *calibration_start(const struct layout *layout, const struct 
 void calibration_free(struct calibration *c);
 DEFINE_FREEP(struct calibration, calibration_free)
 
+/* Take the result if it is there, so that the helper does not linger; never waits. */
+void calibration_poll(struct calibration *c);
+
 /* The costs; waits for the helper, for a few seconds at most. Not known: it could not measure. */
 struct cost calibration_result(struct calibration *c);
 

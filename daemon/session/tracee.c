@@ -337,6 +337,8 @@ void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 {
 	uint64_t events = profile_counts(t->profile).events;
 
+	if (t->calibration)
+		calibration_poll(t->calibration);
 	if (t->rate_ns && now_ns > t->rate_ns && events >= t->events_seen)
 		t->events_per_s = (uint64_t)((double)(events - t->events_seen) * 1e9 /
 					     (double)(now_ns - t->rate_ns));

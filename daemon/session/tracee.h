@@ -58,7 +58,7 @@ int tracee_drain(struct tracee *t, size_t budget);
 /* Counters since the last clear. */
 void tracee_counters(const struct tracee *t, uint64_t out[PYP_CNT_MAX]);
 void tracee_status(const struct tracee *t, struct session_status *ret);
-/* Take the events-per-second figure, once a second or so. */
+/* What is to be done once a second or so: the events-per-second figure, ended helpers. */
 void tracee_sample_rate(struct tracee *t, uint64_t now_ns);
 /* Add everything to a snapshot: *slot is this target's row in s->targets. */
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot);
