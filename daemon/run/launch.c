@@ -79,6 +79,11 @@ static bool worth_another_try(const struct diag *diag)
 	return diag->exit == PYP_EXIT_UNTRACEABLE || diag->exit == PYP_EXIT_FAILURE;
 }
 
+static void fail_ended(struct launch *l)
+{
+	fail_untraceable(l, "is it a Python program?", "it ended before it was seen to run Python");
+}
+
 static int on_try(struct sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct launch *l = userdata;
@@ -89,8 +94,7 @@ static int on_try(struct sd_event_source *source, uint64_t usec, void *userdata)
 
 	(void)usec;
 	if (has_ended(l, &info)) {
-		fail_untraceable(l, "is it a Python program?",
-				 "it ended before it was seen to run Python");
+		fail_ended(l);
 		return 0;
 	}
 	kill(l->pid, SIGSTOP);
@@ -103,7 +107,9 @@ static int on_try(struct sd_event_source *source, uint64_t usec, void *userdata)
 		return 0;
 	}
 	sd_event_now(sd_event_source_get_event(source), CLOCK_MONOTONIC, &now);
-	if (!worth_another_try(&diag)) {
+	if (has_ended(l, &info)) { /* in the middle of it */
+		fail_ended(l);
+	} else if (!worth_another_try(&diag)) {
 		fail(l, r, &diag);
 	} else if (now >= l->deadline) {
 		fail_untraceable(
