@@ -50,24 +50,27 @@ DEFINE_FREEP(struct session, session_free)
 
 /* ---- the loop's side --------------------------------------------------------------------- */
 
-static void session_ended(struct session *s, const char *reason)
+/* What is left to do when a target has come to its end: nothing to watch, and, if this is how it
+ * was found out (news), somebody to tell. */
+static void session_over(struct session *s, bool news)
 {
-	struct sessions *ss = s->set;
-	bool was = s->tracee->state == SESSION_ENDED;
+	const struct session_opts *opts = &s->set->opts;
 
-	tracee_end(s->tracee, reason);
 	s->end = sd_event_source_disable_unref(s->end);
 	s->full = sd_event_source_disable_unref(s->full);
-	if (!was && ss->opts.on_end)
-		ss->opts.on_end(ss->opts.ctx, s->tracee->target->pid);
+	if (news && opts->on_end)
+		opts->on_end(opts->ctx, s->tracee->target->pid);
 }
 
 static int on_pidfd(sd_event_source *source, int fd, uint32_t revents, void *ctx)
 {
 	struct session *s = ctx;
+	bool was_ended;
 
 	(void)source, (void)fd, (void)revents;
-	session_ended(s, "exited");
+	was_ended = s->tracee->state == SESSION_ENDED;
+	tracee_end(s->tracee, "exited");
+	session_over(s, !was_ended);
 	return 0;
 }
 
@@ -81,12 +84,8 @@ static bool session_turn(struct session *s, bool *busy)
 	*busy |= n > 0;
 	if (now - s->tracee->rate_ns >= RATE_NS)
 		tracee_sample_rate(s->tracee, now);
-	if (before != SESSION_ENDED && s->tracee->state == SESSION_ENDED) {
-		s->end = sd_event_source_disable_unref(s->end);
-		s->full = sd_event_source_disable_unref(s->full);
-		if (s->set->opts.on_end)
-			s->set->opts.on_end(s->set->opts.ctx, s->tracee->target->pid);
-	}
+	if (before != SESSION_ENDED && s->tracee->state == SESSION_ENDED)
+		session_over(s, true);
 	return n >= (int)DRAIN_BUDGET;
 }
 
