@@ -36,6 +36,7 @@ static inline int core_counts(__u64 cookie, __u64 eflags)
 /* Slots of the direct-mapped caches. */
 #define CORE_CODE_SLOTS	  65536
 #define CORE_THREAD_SLOTS 8192
+#define CORE_FRAME_SLOTS  8192
 
 static inline __u32 core_code_slot(__u64 code)
 {
@@ -66,6 +67,17 @@ static inline int core_code_hit(__u64 entry, __u64 code)
 static inline __u64 core_thread_entry(__u32 tid, __u32 epoch)
 {
 	return (__u64)tid << 32 | epoch;
+}
+
+/* Frames are at least 8-byte aligned and in the lower half: 19 bits are left for the thread's. */
+static inline __u64 core_frame_entry(__u64 frame, __u32 tid, __u32 epoch)
+{
+	return frame << 16 ^ ((tid ^ epoch << 9) & 0x7ffff);
+}
+
+static inline __u32 core_frame_slot(__u64 frame)
+{
+	return (frame >> 3) & (CORE_FRAME_SLOTS - 1);
 }
 
 /* An interpreter's entry frame lives in the evaluator's C frame, a little above its sp. */

@@ -28,6 +28,8 @@ __u64 counters[PYP_CNT_MAX] = {};
  */
 __u64 code_cache[CORE_CODE_SLOTS] = {};
 __u64 thread_cache[CORE_THREAD_SLOTS] = {};
+/* Frames that run: set by their entry, cleared by their end. Such a frame is nobody else's. */
+__u64 frame_cache[CORE_FRAME_SLOTS] = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

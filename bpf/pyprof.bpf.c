@@ -107,8 +107,28 @@ __noinline __u64 caller_resolve(__u64 below, __u32 tid, __u64 sp)
 	return below;
 }
 
-static __always_inline int caller_is_clear(__u64 frame, __u64 below, __u64 sp)
+/* Versions in which what a frame calls previous may not be a Python frame. */
+#define FRAMES_HAVE_OTHERS (layout.owner_entry != 0xff || layout.code_skip_flags)
+
+static __always_inline void frame_entered(__u64 frame, __u32 tid)
 {
+	if (FRAMES_HAVE_OTHERS)
+		frame_cache[core_frame_slot(frame)] = core_frame_entry(frame, tid, epoch);
+}
+
+static __always_inline void frame_left(__u64 frame, __u32 tid)
+{
+	__u64 *entry = &frame_cache[core_frame_slot(frame)];
+
+	if (FRAMES_HAVE_OTHERS && *entry == core_frame_entry(frame, tid, epoch))
+		*entry = 0;
+}
+
+static __always_inline int caller_is_clear(__u64 frame, __u64 below, __u32 tid, __u64 sp)
+{
+	if (FRAMES_HAVE_OTHERS &&
+	    frame_cache[core_frame_slot(below)] == core_frame_entry(below, tid, epoch))
+		return 1;
 	if (layout.owner_entry != 0xff && core_near_stack(below, sp))
 		return 0;
 	if (layout.code_skip_flags && core_may_be_shim(frame, below))
@@ -171,8 +191,9 @@ static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 fra
 		entry = code_marks(code, tid);
 	if (entry & CORE_CODE_SKIP || is_creation(frame, entry))
 		return 0;
-	if (!caller_is_clear(frame, caller, ctx->sp))
+	if (!caller_is_clear(frame, caller, tid, ctx->sp))
 		caller = caller_resolve(caller, tid, ctx->sp);
+	frame_entered(frame, tid);
 	if (!thread_cached(tid) && thread_meet(tid, PYP_COOKIE_KIND(cookie), caller))
 		return 0;
 
@@ -193,6 +214,7 @@ static __always_inline int on_leave(__u64 cookie, __u64 frame, __u32 tid)
 	struct pyp_rec_leave *r;
 	__u64 ts;
 
+	frame_left(frame, tid);
 	if (!thread_cached(tid) && thread_meet(tid, PYP_COOKIE_KIND(cookie), frame))
 		return 0;
 
