@@ -240,3 +240,15 @@ Test(core, string_classes)
 	/* Truncation must not cut a character of 4 bytes. */
 	cr_assert_eq((PYP_STRING_LARGE - head) % 4, 0);
 }
+
+Test(core, frame_entries_tell_threads_and_attachments_apart)
+{
+	uint64_t frame = 0x7f12345678a8, entry = core_frame_entry(frame, 4711, 3);
+
+	cr_assert_neq(entry, 0);
+	cr_assert_neq(entry, core_frame_entry(frame + 8, 4711, 3));
+	cr_assert_neq(entry, core_frame_entry(frame, 4712, 3), "another thread's");
+	cr_assert_neq(entry, core_frame_entry(frame, 4711, 4), "before the last attach");
+	cr_assert_lt(core_frame_slot(frame), CORE_FRAME_SLOTS);
+	cr_assert_neq(core_frame_slot(frame), core_frame_slot(frame + 8));
+}
