@@ -439,7 +439,7 @@ static int measure_attached(const struct scratch *s, struct measuring *m)
 	return r < 0 ? r : measure_rounds(s, p, m);
 }
 
-static struct cost measure(const struct layout *layout, const struct plan *plan)
+struct cost calibrate_synthetic(const struct layout *layout, const struct plan *plan)
 {
 	struct scratch s = {.layout = layout};
 	struct measuring m = {0};
@@ -465,86 +465,4 @@ static struct cost measure(const struct layout *layout, const struct plan *plan)
 		.enter_yield = median(&m.times[ENTER_YIELD], base),
 		.yield_enter = median(&m.times[YIELD_ENTER], base),
 	});
-}
-
-/*
- * What the daemon has open is none of the helper's: a link is on as long as anybody has it. Memory
- * is not freed, nor the scratch process ended: the helper's end does both.
- */
-static _Noreturn void helper_main(const struct layout *layout, const struct plan *plan, int out)
-{
-	struct cost c;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (dup2(out, 3) < 0 || close_range(4, ~0u, 0) < 0)
-		_exit(1);
-	c = measure(layout, plan);
-	_exit(write(3, &c, sizeof(c)) == sizeof(c) ? 0 : 1);
-}
-
-struct calibration {
-	pid_t helper;
-	int from;
-	bool done;
-	struct cost cost;
-};
-
-struct calibration *calibration_start(const struct layout *layout, const struct plan *plan)
-{
-	_cleanup_(calibration_freep) struct calibration *c = calloc(1, sizeof(*c));
-	int ends[2];
-
-	if (!c)
-		return NULL;
-	c->from = -1;
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return NULL;
-	c->from = ends[0];
-	c->helper = fork();
-	if (c->helper == 0)
-		helper_main(layout, plan, ends[1]);
-	close(ends[1]);
-	return c->helper > 0 ? TAKE_PTR(c) : NULL;
-}
-
-static void reap(struct calibration *c)
-{
-	if (c->helper <= 0)
-		return;
-	kill(c->helper, SIGKILL);
-	waitpid(c->helper, NULL, 0);
-	c->helper = 0;
-}
-
-void calibration_free(struct calibration *c)
-{
-	if (!c)
-		return;
-	reap(c);
-	if (c->from >= 0)
-		close(c->from);
-	free(c);
-}
-
-struct cost calibration_result(struct calibration *c)
-{
-	struct pollfd p = {.fd = c->from, .events = POLLIN};
-	struct cost cost;
-
-	if (c->done)
-		return c->cost;
-	/* No more than one message, and it is shorter than what a pipe takes at once. */
-	if (poll(&p, 1, TIMEOUT_MS) == 1 && read(c->from, &cost, sizeof(cost)) == sizeof(cost))
-		c->cost = cost;
-	c->done = true;
-	reap(c);
-	return c->cost;
-}
-
-void calibration_poll(struct calibration *c)
-{
-	struct pollfd p = {.fd = c->from, .events = POLLIN};
-
-	if (!c->done && poll(&p, 1, 0) == 1)
-		(void)calibration_result(c);
 }

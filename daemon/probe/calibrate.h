@@ -1,32 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What our probes cost on this machine, measured by putting them on a process of our own that does
- * nothing else than run into them: the same BPF programs, instructions of the same class. The
- * measurement runs in a helper process, beside whatever its caller does in the meantime.
+ * nothing else than run into them: the same BPF programs, instructions of the same class. For where
+ * the target's own interpreter cannot be measured (verify/measure.h), which is the better way.
  */
 #ifndef PYPROF_PROBE_CALIBRATE_H
 #define PYPROF_PROBE_CALIBRATE_H
 
-#include "base/cleanup.h"
 #include "base/cost.h"
 #include "plan/plan.h"
 #include "python/layout.h"
 
-struct calibration;
+/*
+ * Measure what this plan's sites cost. Not known: it could not be measured. To be called in a
+ * process made for it: memory is not freed, nor the scratch process ended, which the caller's end
+ * does both.
+ */
+struct cost calibrate_synthetic(const struct layout *layout, const struct plan *plan);
 
-/* Begin to measure what this plan's sites cost; NULL: that is not possible. */
-struct calibration *calibration_start(const struct layout *layout, const struct plan *plan);
-/* Kills the helper if it is still at it. */
-void calibration_free(struct calibration *c);
-DEFINE_FREEP(struct calibration, calibration_free)
-
-/* Take the result if it is there, so that the helper does not linger; never waits. */
-void calibration_poll(struct calibration *c);
-
-/* The costs; waits for the helper, for a few seconds at most. Not known: it could not measure. */
-struct cost calibration_result(struct calibration *c);
-
-/* The costs from the times between the events of a calibration run; for tests. Medians, in ns. */
+/* The costs from the times between the events of a calibration run, ns, less what passes between
+ * them anyway. Pure. */
 struct calibration_times {
 	uint64_t enter_leave, leave_enter; /* call, return, call, return ... */
 	uint64_t enter_enter;		   /* call, call, call ... */

@@ -120,7 +120,9 @@ int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret,
 	/* The image is large and has served its purpose. */
 	image_free(t->python->image);
 	t->python->image = NULL;
-	t->calibration = calibration_start(&t->python->layout, &t->plan);
+	t->calibration = calibration_start(
+		&(struct verify_opts){.python = t->python, .plan = &t->plan, .target = t->target},
+		!opts->verify);
 	t->first_ns = tracee_now();
 	t->first_unix_ns = now_of(CLOCK_REALTIME);
 	*ret = TAKE_PTR(t);

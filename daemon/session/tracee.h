@@ -8,12 +8,12 @@
 #define PYPROF_SESSION_TRACEE_H
 
 #include "plan/plan.h"
-#include "probe/calibrate.h"
 #include "probe/probe.h"
 #include "python/python.h"
 #include "session/session.h"
 #include "stack/profile.h"
 #include "target/target.h"
+#include "verify/calibration.h"
 #include "verify/verify.h"
 
 struct tracee {

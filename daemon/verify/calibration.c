@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The helper process that measures costs: see calibration.h. */
+#include "verify/calibration.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "probe/calibrate.h"
+#include "verify/measure.h"
+
+#define TIMEOUT_MS 8000
+
+struct calibration {
+	pid_t helper;
+	int from;
+	bool done;
+	struct cost cost;
+};
+
+/* What the daemon has open is none of the helper's: a link is on as long as anybody has it. */
+static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, int out)
+{
+	struct cost c = {0};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (dup2(out, 3) < 0 || close_range(4, ~0u, 0) < 0)
+		_exit(1);
+	if (!synthetic)
+		c = measure_cost(o);
+	if (!c.known)
+		c = calibrate_synthetic(&o->python->layout, o->plan);
+	_exit(write(3, &c, sizeof(c)) == sizeof(c) ? 0 : 1);
+}
+
+struct calibration *calibration_start(const struct verify_opts *opts, bool synthetic)
+{
+	_cleanup_(calibration_freep) struct calibration *c = calloc(1, sizeof(*c));
+	int ends[2];
+
+	if (!c)
+		return NULL;
+	c->from = -1;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return NULL;
+	c->from = ends[0];
+	c->helper = fork();
+	if (c->helper == 0)
+		helper_main(opts, synthetic, ends[1]);
+	close(ends[1]);
+	return c->helper > 0 ? TAKE_PTR(c) : NULL;
+}
+
+static void reap(struct calibration *c)
+{
+	if (c->helper <= 0)
+		return;
+	kill(c->helper, SIGKILL);
+	waitpid(c->helper, NULL, 0);
+	c->helper = 0;
+}
+
+void calibration_free(struct calibration *c)
+{
+	if (!c)
+		return;
+	reap(c);
+	if (c->from >= 0)
+		close(c->from);
+	free(c);
+}
+
+struct cost calibration_result(struct calibration *c)
+{
+	struct pollfd p = {.fd = c->from, .events = POLLIN};
+	struct cost cost;
+
+	if (c->done)
+		return c->cost;
+	/* No more than one message, and it is shorter than what a pipe takes at once. */
+	if (poll(&p, 1, TIMEOUT_MS) == 1 && read(c->from, &cost, sizeof(cost)) == sizeof(cost))
+		c->cost = cost;
+	c->done = true;
+	reap(c);
+	return c->cost;
+}
+
+void calibration_poll(struct calibration *c)
+{
+	struct pollfd p = {.fd = c->from, .events = POLLIN};
+
+	if (!c->done && poll(&p, 1, 0) == 1)
+		(void)calibration_result(c);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What our probes cost a target, measured when it is attached to, in a helper process beside
+ * whatever the daemon does in the meantime: on the target's own interpreter (measure.h) or, where
+ * that cannot be or is not wanted, on instructions of the same kind (probe/calibrate.h).
+ */
+#ifndef PYPROF_VERIFY_CALIBRATION_H
+#define PYPROF_VERIFY_CALIBRATION_H
+
+#include "base/cleanup.h"
+#include "base/cost.h"
+#include "verify/verify.h"
+
+struct calibration;
+
+/* Begin to measure; synthetic: do not run the target's interpreter. NULL: that is not possible.
+ * What opts point to is needed by this call only. */
+struct calibration *calibration_start(const struct verify_opts *opts, bool synthetic);
+/* Kills the helper if it is still at it. */
+void calibration_free(struct calibration *c);
+DEFINE_FREEP(struct calibration, calibration_free)
+
+/* Take the result if it is there, so that the helper does not linger; never waits. */
+void calibration_poll(struct calibration *c);
+
+/* The costs; waits for the helper, for a few seconds at most. Not known: it could not measure. */
+struct cost calibration_result(struct calibration *c);
+
+#endif

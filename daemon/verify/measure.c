@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Measuring what events cost
+ *
+ * What a report needs to know is how much of the time between two events is the probes' doing: the
+ * part of the first that comes after its clock was read, and the part of the second that comes
+ * before. That is the time between the two less what the program does in between, and the latter
+ * the same interpreter tells when it runs the same loops without probes.
+ *
+ * Costs depend on what is between the hits (a trap leaves the caches and the processor's guesses
+ * about indirect jumps behind in a worse state), so a loop in C with the same instructions will not
+ * do; nor will an interpreter that does nothing between two events, hence the function with a body.
+ *
+ * Three loops: calls of a function, one after the other; calls in calls; items of a generator. With
+ * E and L for an entry's and an end's cost, before (b) and after (a) the clock:
+ *
+ *	between entry and end of a call:	Ea + Lb
+ *	from there to the next call:		La + Eb
+ *	from a call to one in it:		Ea + Eb
+ *	from its end to that of its caller:	La + Lb
+ *
+ * The last two have the same sum as the first two, and what is measured has it not quite: then the
+ * first two are believed, since that is what most calls look like. One figure stays open, how a cost
+ * is split between the two sides of its own clock; every sum is the same for any choice.
+ */
+#include "verify/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "event/decode.h"
+#include "probe/calibrate.h"
+#include "probe/probe.h"
+#include "verify/scratch.h"
+
+#define RING_BYTES (1u << 20)
+#define ROUNDS	   32u
+#define LOOPS	   200 /* per loop and round; a multiple of NEST */
+#define NEST	   20
+#define PAUSE_NS   2000000u /* between rounds: what disturbs one is over at the next */
+
+#define STR_(x) #x
+#define STR(x)	STR_(x)
+
+static const char script_measure[] =
+	"import posix, time\n"
+	"def small(n):\n"
+	"    for _ in range(3): n = n * 3 & 0xffff\n"
+	"    return n\n"
+	"def loop(n):\n"
+	"    for i in range(n): pass\n"
+	"def body(n):\n"
+	"    for i in range(n):\n"
+	"        m = i\n"
+	"        for _ in range(3): m = m * 3 & 0xffff\n"
+	"def pairs(n):\n"
+	"    for i in range(n): small(i)\n"
+	"def deep(n):\n"
+	"    if n: deep(n - 1)\n"
+	"def nest(n):\n"
+	"    for i in range(n // " STR(NEST) "): deep(" STR(
+		NEST) " - 1)\n"
+		      "def gen(n):\n"
+		      "    for i in range(n): yield i\n"
+		      "def yields(n):\n"
+		      "    for i in gen(n): pass\n"
+		      "def say(s): posix.write(1, s.encode() + b'\\n')\n"
+		      "def wait(): return posix.read(0, 1)\n"
+		      "def untraced(f):\n"
+		      "    found = []\n"
+		      "    for i in range(41):\n"
+		      "        t = time.perf_counter(); f(" STR(
+			      LOOPS) "); found.append(time.perf_counter() - t)\n"
+				     "    return int(sorted(found)[len(found) // 4] * 1e12 / " STR(
+					     LOOPS) ")\n"
+						    "for f in loop, body, pairs, nest, yields: "
+						    "f(2000)\n"
+						    "say('ready %d %d %d %d %d' % "
+						    "tuple([untraced(f) for f in (loop, body, "
+						    "pairs, nest, yields)]))\n"
+						    "while True:\n"
+						    "    for f in pairs, nest, yields:\n"
+						    "        if not wait(): posix._exit(0)\n"
+						    "        f(" STR(LOOPS) "); say('done')\n";
+
+/* ---- what passes between events ---------------------------------------------------------- */
+
+/* How long something took, ns each, in one round; and on the average in each of the rounds. */
+struct sample_set {
+	uint32_t v[2 * LOOPS];
+	uint32_t n;
+	double means[ROUNDS];
+	uint32_t nmeans;
+};
+
+enum interval {
+	ENTER_LEAVE,
+	LEAVE_ENTER,
+	ENTER_ENTER,
+	LEAVE_LEAVE,
+	ENTER_YIELD,
+	YIELD_ENTER,
+	INTERVALS
+};
+
+struct measuring {
+	enum measure_phase phase;
+	uint8_t last_type;
+	uint64_t last_ts;
+	struct sample_set times[PHASES][INTERVALS];
+	double untraced[PHASES], loop, body;
+};
+
+static int interval_of(uint8_t first, uint8_t second)
+{
+	static const int8_t of[4][4] = {
+		/* then: enter, leave, yield */
+		[1] = {-1, ENTER_ENTER, ENTER_LEAVE, ENTER_YIELD},
+		[2] = {-1, LEAVE_ENTER, LEAVE_LEAVE, -1},
+		[3] = {-1, YIELD_ENTER, -1, -1},
+	};
+	static const uint8_t row[PYP_REC_MAX] = {
+		[PYP_REC_ENTER] = 1, [PYP_REC_LEAVE] = 2, [PYP_REC_YIELD] = 3};
+
+	return row[first] && row[second] ? of[row[first]][row[second]] : -1;
+}
+
+static void on_record(void *ctx, const void *data, size_t size)
+{
+	struct measuring *m = ctx;
+	struct sample_set *set;
+	struct event e;
+	int which;
+
+	if (decode_event(data, size, &e) != DECODE_OK)
+		return;
+	/* What is between an event and a switch is no interval of ours. */
+	which = interval_of(m->last_type, e.type);
+	if (which >= 0) {
+		set = &m->times[m->phase][which];
+		if (set->n < sizeof(set->v) / sizeof(*set->v))
+			set->v[set->n++] = (uint32_t)(e.ts - m->last_ts);
+	}
+	m->last_type = e.type;
+	m->last_ts = e.ts;
+}
+
+static int compare_u32(const void *pa, const void *pb)
+{
+	const uint32_t *a = pa, *b = pb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static int compare_double(const void *pa, const void *pb)
+{
+	const double *a = pa, *b = pb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* The round's mean, without the longest few: those were interrupted, or are of the loop's own
+ * beginning and end. */
+static void set_close_round(struct sample_set *s)
+{
+	uint32_t n = s->n - s->n / 25;
+	double sum = 0;
+
+	if (s->n >= LOOPS / 2 && s->nmeans < ROUNDS) {
+		qsort(s->v, s->n, sizeof(*s->v), compare_u32);
+		for (uint32_t i = 0; i < n; i++)
+			sum += s->v[i];
+		s->means[s->nmeans++] = sum / n;
+	}
+	s->n = 0;
+}
+
+/* That of a round with little disturbance; 0: not seen. */
+static double set_mean(struct sample_set *s)
+{
+	if (s->nmeans < ROUNDS / 2)
+		return 0;
+	qsort(s->means, s->nmeans, sizeof(*s->means), compare_double);
+	return s->means[s->nmeans / 4];
+}
+
+static uint64_t net(double whole, double passes)
+{
+	return whole > passes ? (uint64_t)(whole - passes + 0.5) : 0;
+}
+
+struct cost measure_costs_of(const struct measure_means *m)
+{
+	/* What a call itself takes is half its caller's. */
+	double half = (m->untraced[PHASE_PAIRS] - m->body) / 2;
+	double inside = m->enter_leave - (m->body - m->loop) - half;
+	double outside = m->leave_enter - m->loop - half;
+	double down = m->enter_enter - m->untraced[PHASE_NEST] / 2;
+	double up = m->leave_leave - m->untraced[PHASE_NEST] / 2;
+	double item = m->untraced[PHASE_YIELDS] / 2;
+
+	if (inside <= 0 || outside <= 0 || down <= 0 || up <= 0)
+		return (struct cost){0};
+	return calibration_cost(&(struct calibration_times){
+		.enter_leave = net(inside, 0),
+		.leave_enter = net(outside, 0),
+		.enter_enter = net(down + (inside + outside - down - up) / 2, 0),
+		.enter_yield = net(m->enter_yield, item),
+		.yield_enter = net(m->yield_enter, item),
+	});
+}
+
+static struct cost costs(struct measuring *m)
+{
+	struct measure_means means = {
+		.loop = m->loop,
+		.body = m->body,
+		.enter_leave = set_mean(&m->times[PHASE_PAIRS][ENTER_LEAVE]),
+		.leave_enter = set_mean(&m->times[PHASE_PAIRS][LEAVE_ENTER]),
+		.enter_enter = set_mean(&m->times[PHASE_NEST][ENTER_ENTER]),
+		.leave_leave = set_mean(&m->times[PHASE_NEST][LEAVE_LEAVE]),
+		.enter_yield = set_mean(&m->times[PHASE_YIELDS][ENTER_YIELD]),
+		.yield_enter = set_mean(&m->times[PHASE_YIELDS][YIELD_ENTER]),
+	};
+
+	memcpy(means.untraced, m->untraced, sizeof(means.untraced));
+	return measure_costs_of(&means);
+}
+
+/* ---- the scratch process ----------------------------------------------------------------- */
+
+struct run {
+	struct scratch scratch;
+	struct target *target;
+	struct python *python;
+	struct probe *probe;
+};
+
+static void run_deinit(struct run *r)
+{
+	probe_free(r->probe);
+	python_free(r->python);
+	target_free(r->target);
+	scratch_end(&r->scratch);
+}
+
+static int parse_untraced(struct measuring *m, const char *line)
+{
+	double *const to[] = {&m->loop, &m->body, &m->untraced[PHASE_PAIRS],
+			      &m->untraced[PHASE_NEST], &m->untraced[PHASE_YIELDS]};
+	char *end;
+
+	if (strncmp(line, "ready ", 6) != 0)
+		return -1;
+	line += 6;
+	for (size_t i = 0; i < sizeof(to) / sizeof(*to); i++, line = end) {
+		*to[i] = (double)strtoull(line, &end, 10) / 1e3;
+		if (end == line)
+			return -1;
+	}
+	return 0;
+}
+
+static int start(struct run *r, const struct verify_opts *o, struct measuring *m)
+{
+	struct diag diag = {0};
+	char line[128];
+
+	if (scratch_start(o->target, o->python->file, script_measure, &r->scratch, &diag) < 0 ||
+	    scratch_line(&r->scratch, line, sizeof(line)) < 0 || parse_untraced(m, line) < 0)
+		return -1;
+	if (target_open(r->scratch.pid, &r->target, &diag) < 0 ||
+	    python_discover(r->target, &r->python, &diag) < 0)
+		return -1;
+	return r->python->build_id_len == o->python->build_id_len &&
+			       memcmp(r->python->build_id, o->python->build_id,
+				      o->python->build_id_len) == 0
+		       ? 0
+		       : -1;
+}
+
+static int attach(struct run *r, const struct verify_opts *o)
+{
+	struct diag diag = {0};
+	uint64_t ts;
+
+	if (probe_open(&(struct probe_opts){.pid = r->scratch.pid,
+					    .via = r->python->via,
+					    .ring_bytes = RING_BYTES,
+					    .layout = &r->python->layout,
+					    .plan = o->plan},
+		       &r->probe, &diag) < 0)
+		return -1;
+	return probe_attach(r->probe, &ts, &diag);
+}
+
+static void close_round(struct measuring *m, bool count)
+{
+	for (int p = 0; p < PHASES; p++) {
+		for (int i = 0; i < INTERVALS; i++) {
+			if (!count)
+				m->times[p][i].n = 0;
+			set_close_round(&m->times[p][i]);
+		}
+	}
+}
+
+static int run_rounds(struct run *r, struct measuring *m)
+{
+	char line[16];
+
+	for (unsigned int round = 0; round <= ROUNDS; round++) {
+		for (int p = 0; p < PHASES; p++) {
+			m->phase = (enum measure_phase)p;
+			m->last_type = 0;
+			if (scratch_go(&r->scratch) < 0 ||
+			    scratch_line(&r->scratch, line, sizeof(line)) < 0 ||
+			    probe_drain(r->probe, 0, on_record, m) < 0)
+				return -1;
+		}
+		/* The first sent names, and met cold caches. */
+		close_round(m, round > 0);
+		(void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+	}
+	return 0;
+}
+
+struct cost measure_cost(const struct verify_opts *o)
+{
+	_cleanup_(run_deinit) struct run run = {.scratch = {.in = -1, .out = -1}};
+	_cleanup_free_ struct measuring *m = calloc(1, sizeof(*m));
+
+	if (!m || start(&run, o, m) < 0 || attach(&run, o) < 0 || run_rounds(&run, m) < 0)
+		return (struct cost){0};
+	return costs(m);
+}

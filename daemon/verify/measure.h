@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What our probes cost a target, measured on its own interpreter (private to verify/): a scratch
+ * process runs small loops of calls without probes and with them.
+ */
+#ifndef PYPROF_VERIFY_MEASURE_H
+#define PYPROF_VERIFY_MEASURE_H
+
+#include "base/cost.h"
+#include "verify/verify.h"
+
+/* Not known: it could not be measured. Takes some tenths of a second. */
+struct cost measure_cost(const struct verify_opts *opts);
+
+/* Intervals between the events of each loop, as they came, and what an iteration takes without
+ * probes; see measure.c. */
+enum measure_phase { PHASE_PAIRS, PHASE_NEST, PHASE_YIELDS, PHASES };
+
+struct measure_means {
+	double untraced[PHASES]; /* an iteration of pairs, a level of nest, an item of yields */
+	double loop;		 /* an iteration of nothing */
+	double body;		 /* an iteration that does what pairs' function does, without it */
+	double enter_leave, leave_enter; /* of pairs */
+	double enter_enter, leave_leave; /* of nest */
+	double enter_yield, yield_enter; /* of yields; 0: this version has no YIELD */
+};
+
+/* Pure: what must have been the probes'. */
+struct cost measure_costs_of(const struct measure_means *m);
+
+#endif

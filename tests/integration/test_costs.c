@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What events cost can be measured on every interpreter here, on the interpreter itself as well as
+ * on instructions like its own, and what comes out is of the same order.
+ */
+#include <sys/wait.h>
+
+#include "harness/caps.h"
+#include "harness/interpreters.h"
+#include "harness/python.h"
+#include "harness/test.h"
+#include "probe/calibrate.h"
+#include "verify/calibration.h"
+#include "verify/measure.h"
+
+static const char sleeping[] = "import signal\nprint('ready')\nsignal.pause()\n";
+
+struct subject {
+	pid_t pid;
+	int out;
+	struct target *target;
+	struct python *python;
+	struct plan plan;
+};
+
+static struct verify_opts subject_start(struct subject *s, const struct interpreter *it)
+{
+	struct diag diag = {0};
+	char line[16];
+
+	s->pid = interpreter_start(it, sleeping, &s->out);
+	interpreter_line(s->out, line, sizeof(line));
+	assert_diag_ok(target_open(s->pid, &s->target, &diag), &diag);
+	assert_diag_ok(python_discover(s->target, &s->python, &diag), &diag);
+	assert_diag_ok(plan_build(s->python->image, &s->python->layout, &s->plan, &diag), &diag);
+	return (struct verify_opts){.python = s->python, .plan = &s->plan, .target = s->target};
+}
+
+static void subject_end(struct subject *s)
+{
+	python_free(s->python);
+	target_free(s->target);
+	interpreter_end(s->pid, s->out);
+}
+
+/* A call and its end. */
+static uint32_t pair_of(const struct cost *c)
+{
+	return c->before[COST_ENTER] + c->after[COST_ENTER] + c->before[COST_LEAVE] +
+	       c->after[COST_LEAVE];
+}
+
+static void check_one(const struct interpreter *it)
+{
+	struct subject s;
+	const struct verify_opts vo = subject_start(&s, it);
+	struct calibration *c = calibration_start(&vo, true);
+	struct cost own, like;
+
+	cr_assert(c);
+	like = calibration_result(c);
+	calibration_free(c);
+	own = measure_cost(&vo);
+	fprintf(stderr, "3.%-3d a call and its end: %u ns, by a program like it %u ns  %s\n",
+		it->minor, pair_of(&own), pair_of(&like), it->exe);
+	cr_expect(own.known && like.known, "%s", it->exe);
+	/* A trap into the kernel twice cannot be cheaper, and no two can be that far apart. */
+	cr_expect_gt(pair_of(&own), 100);
+	cr_expect_lt(pair_of(&own), 20 * pair_of(&like));
+	cr_expect_lt(pair_of(&like), 20 * pair_of(&own));
+	if (it->minor >= 11)
+		cr_expect_gt(own.before[COST_YIELD] + own.after[COST_YIELD], 0);
+	subject_end(&s);
+}
+
+Test(costs, every_interpreter, .timeout = 200)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n;
+
+	caps_require_bpf();
+	n = interpreters_find(v);
+	for (size_t i = 0; i < n; i++)
+		if (v[i].major == 3)
+			check_one(&v[i]);
+}
+
+/* A helper that is not waited for does not stay. */
+Test(costs, given_up, .timeout = 60)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	struct calibration *c;
+	struct verify_opts vo;
+	struct subject s;
+	size_t n, i = 0;
+
+	caps_require_bpf();
+	n = interpreters_find(v);
+	while (i + 1 < n && v[i].major != 3)
+		i++;
+	vo = subject_start(&s, &v[i]);
+	c = calibration_start(&vo, false);
+	cr_assert(c);
+	calibration_free(c);
+	cr_assert(waitpid(-1, NULL, WNOHANG) <= 0, "no child is left but the target");
+	subject_end(&s);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What measured loops say of the probes' costs: built from known costs, these must come back. */
+#include "verify/measure.h"
+
+#include "harness/test.h"
+
+/* An interpreter with these costs, seen as measure.c sees it. */
+static struct measure_means means_of(const struct cost *c)
+{
+	const double call = 40, loop = 10, body = 150, level = 36, item = 28;
+
+	return (struct measure_means){
+		.loop = loop,
+		.body = loop + body,
+		.untraced = {loop + body + call, level, item},
+		.enter_leave = c->after[COST_ENTER] + body + call / 2 + c->before[COST_LEAVE],
+		.leave_enter = c->after[COST_LEAVE] + loop + call / 2 + c->before[COST_ENTER],
+		.enter_enter = c->after[COST_ENTER] + level / 2 + c->before[COST_ENTER],
+		.leave_leave = c->after[COST_LEAVE] + level / 2 + c->before[COST_LEAVE],
+		.enter_yield = c->after[COST_ENTER] + item / 2 + c->before[COST_YIELD],
+		.yield_enter = c->after[COST_YIELD] + item / 2 + c->before[COST_ENTER],
+	};
+}
+
+Test(measure, known_costs_come_back)
+{
+	const struct cost want = {
+		.known = true, .before = {420, 350, 5350}, .after = {420, 200, 5200}};
+	struct measure_means m = means_of(&want);
+	struct cost got = measure_costs_of(&m);
+
+	cr_assert(got.known);
+	for (int k = 0; k < COST_KINDS; k++) {
+		cr_assert_eq(got.before[k], want.before[k], "before, kind %d: %u", k,
+			     got.before[k]);
+		cr_assert_eq(got.after[k], want.after[k], "after, kind %d: %u", k, got.after[k]);
+	}
+}
+
+Test(measure, plain_calls_are_believed_where_the_loops_differ)
+{
+	const struct cost want = {.known = true, .before = {420, 350, 0}, .after = {420, 200, 0}};
+	struct measure_means m = means_of(&want);
+	struct cost got;
+
+	m.enter_enter += 50; /* calls in calls are dearer */
+	m.leave_leave += 50;
+	got = measure_costs_of(&m);
+	cr_assert_eq(got.after[COST_ENTER] + got.before[COST_LEAVE], 770);
+	cr_assert_eq(got.after[COST_LEAVE] + got.before[COST_ENTER], 620);
+}
+
+Test(measure, nonsense_is_not_known)
+{
+	struct measure_means m =
+		means_of(&(struct cost){.before = {400, 300, 0}, .after = {400, 200}});
+
+	m.enter_leave = 0;
+	cr_assert(!measure_costs_of(&m).known, "nothing was seen");
+	cr_assert(!measure_costs_of(&(struct measure_means){0}).known);
+}
+
+Test(measure, versions_without_yields_have_no_cost_of_them)
+{
+	struct measure_means m =
+		means_of(&(struct cost){.before = {400, 300, 0}, .after = {400, 200}});
+	struct cost got;
+
+	m.enter_yield = m.yield_enter = 0;
+	got = measure_costs_of(&m);
+	cr_assert(got.known);
+	cr_assert_eq(got.before[COST_YIELD], 0);
+	cr_assert_eq(got.after[COST_YIELD], 0);
+}
