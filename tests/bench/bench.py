@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tracing costs, side by side in one run. As root: bench.py [PART...]
 
-Parts: calls sustained pause after distortion; all without any. PYPROF_BUILD says where the programs
+Parts: calls sustained two pause after distortion; all without any. PYPROF_BUILD says where the programs
 are (build), BENCH_PYTHONS which interpreters (default: those found), BENCH_SECONDS how long the
 sustained part takes (60), BENCH_ROUNDS how often the others are repeated (5).
 
@@ -59,13 +59,19 @@ class Talker:
         self.pid = self.process.pid
         self.first = self.process.stdout.readline().strip()
 
-    def ask(self, line):
+    def say(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
+
+    def hear(self, asked):
         answer = self.process.stdout.readline().strip()
         if not answer:
-            raise SystemExit("%s: no answer to %r" % (self.process.args, line))
+            raise SystemExit("%s: no answer to %r" % (self.process.args, asked))
         return answer
+
+    def ask(self, line):
+        self.say(line)
+        return self.hear(line)
 
     def numbers(self, line):
         return [float(word) for word in self.ask(line).split()]
@@ -347,29 +353,39 @@ def after(python):
     never.end()
 
 
-def sustained(python):
-    """One thread that calls an empty function as fast as it can."""
-    target = Talker(python, os.path.join(TARGETS, "run.py"), "busy_empty", str(SECONDS))
-    daemon = Daemon("--pid", str(target.pid))
+def sustained(python, targets=1):
+    """Threads that call an empty function as fast as they can, each in a process of its own."""
+    busy = [Talker(python, os.path.join(TARGETS, "run.py"), "busy_empty", str(SECONDS))
+            for _ in range(targets)]
+    daemon = Daemon(*[word for b in busy for word in ("--pid", str(b.pid))])
     rss, cpu, begin = daemon.rss_kib(), daemon.cpu_ns(), time.monotonic()
-    result = json.loads(target.ask("go").split(None, 1)[1])
+    for b in busy:
+        b.say("go")
+    made = [json.loads(b.hear("go").split(None, 1)[1])["calls"] for b in busy]
     seconds = time.monotonic() - begin
-    status = daemon.json("status", "--json")["targets"][0]
+    found = daemon.json("status", "--json")["targets"]
+    events, lost = sum(t["events"] for t in found), sum(t["lost"] for t in found)
     cpu, rss_end = daemon.cpu_ns() - cpu, daemon.rss_kib()
     daemon.end()
-    target.end()
-    print("%-28s %14s" % ("calls made", format(result["calls"], ",")))
-    print("%-28s %14s" % ("events", format(status["events"], ",")))
-    print("%-28s %14s" % ("events per second", format(int(status["events"] / seconds), ",")))
-    print("%-28s %14d" % ("events lost", status["lost"]))
-    print("%-28s %14.1f" % ("daemon's CPU, ns per event", cpu / status["events"]))
+    for b in busy:
+        b.end()
+    print("%-28s %14d" % ("targets at full rate", targets))
+    print("%-28s %14s" % ("calls made", format(sum(made), ",")))
+    print("%-28s %14s" % ("events", format(events, ",")))
+    print("%-28s %14s" % ("events per second", format(int(events / seconds), ",")))
+    print("%-28s %14d" % ("events lost", lost))
+    print("%-28s %14.1f" % ("daemon's CPU, ns per event", cpu / events))
     print("%-28s %14.1f" % ("daemon's CPU, % of one", 100 * cpu / 1e9 / seconds))
     print("%-28s %8d, %4d" % ("daemon's RSS, KiB", rss, rss_end))
 
 
+def two(python):
+    sustained(python, 2)
+
+
 PARTS = {"calls": calls, "distortion": distortion, "pause": pause, "after": after,
-         "sustained": sustained}
-ONCE = ("sustained",)
+         "sustained": sustained, "two": two}
+ONCE = ("sustained", "two")
 
 
 def machine():
