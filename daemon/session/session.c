@@ -20,6 +20,7 @@
 #define DRAIN_BUSY_US 4000u   /* between drains while events come */
 #define DRAIN_IDLE_US 25000u  /* while none do */
 #define DRAIN_BUDGET  250000u /* records per target and turn, so that clients are served as well */
+#define PUMP_MS	      4
 #define RATE_NS	      1000000000ull
 
 struct session {
@@ -327,6 +328,19 @@ static void snapshot_provenance(const struct sessions *ss, struct snapshot *s)
 	s->kernel = snapshot_str(s, u.release);
 }
 
+/* A target that was attached to just now is still being measured; meanwhile its ring fills. */
+static void wait_for_costs(struct sessions *ss, pid_t pid)
+{
+	for (size_t i = 0; i < ss->n; i++) {
+		struct tracee *t = ss->v[i]->tracee;
+
+		if ((pid && t->target->pid != pid) || !t->calibration)
+			continue;
+		while (!calibration_wait(t->calibration, PUMP_MS))
+			sessions_pump(ss);
+	}
+}
+
 int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
@@ -339,6 +353,7 @@ int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, str
 	if (!s || !s->targets)
 		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
 	snapshot_provenance(ss, s);
+	wait_for_costs(ss, pid);
 	for (size_t i = 0; i < ss->n && r == 0; i++) {
 		if (pid && ss->v[i]->tracee->target->pid != pid)
 			continue;

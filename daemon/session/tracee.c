@@ -340,7 +340,7 @@ void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 	uint64_t events = profile_counts(t->profile).events;
 
 	if (t->calibration)
-		calibration_poll(t->calibration);
+		(void)calibration_wait(t->calibration, 0);
 	if (t->rate_ns && now_ns > t->rate_ns && events >= t->events_seen)
 		t->events_per_s = (uint64_t)((double)(events - t->events_seen) * 1e9 /
 					     (double)(now_ns - t->rate_ns));
@@ -390,7 +390,6 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	struct cost cost = {0};
 	uint64_t now;
 
-	/* It may take a moment: before the ring is drained. */
 	if (t->calibration)
 		cost = calibration_result(t->calibration);
 	if (t->state == SESSION_TRACING) {

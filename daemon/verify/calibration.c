@@ -8,17 +8,27 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "probe/calibrate.h"
 #include "verify/measure.h"
 
-#define TIMEOUT_MS 8000
+#define LIMIT_NS UINT64_C(8000000000)
+
+static uint64_t clock_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
 
 struct calibration {
 	pid_t helper;
 	int from;
 	bool done;
+	uint64_t deadline_ns;
 	struct cost cost;
 };
 
@@ -45,6 +55,7 @@ struct calibration *calibration_start(const struct verify_opts *opts, bool synth
 	if (!c)
 		return NULL;
 	c->from = -1;
+	c->deadline_ns = clock_now_ns() + LIMIT_NS;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return NULL;
 	c->from = ends[0];
@@ -74,25 +85,24 @@ void calibration_free(struct calibration *c)
 	free(c);
 }
 
-struct cost calibration_result(struct calibration *c)
+bool calibration_wait(struct calibration *c, int ms)
 {
 	struct pollfd p = {.fd = c->from, .events = POLLIN};
 	struct cost cost;
 
 	if (c->done)
-		return c->cost;
+		return true;
+	if (poll(&p, 1, ms) <= 0 && clock_now_ns() < c->deadline_ns)
+		return false;
 	/* No more than one message, and it is shorter than what a pipe takes at once. */
-	if (poll(&p, 1, TIMEOUT_MS) == 1 && read(c->from, &cost, sizeof(cost)) == sizeof(cost))
+	if (p.revents && read(c->from, &cost, sizeof(cost)) == sizeof(cost))
 		c->cost = cost;
 	c->done = true;
 	reap(c);
-	return c->cost;
+	return true;
 }
 
-void calibration_poll(struct calibration *c)
+struct cost calibration_result(const struct calibration *c)
 {
-	struct pollfd p = {.fd = c->from, .events = POLLIN};
-
-	if (!c->done && poll(&p, 1, 0) == 1)
-		(void)calibration_result(c);
+	return c->cost;
 }

@@ -20,10 +20,11 @@ struct calibration *calibration_start(const struct verify_opts *opts, bool synth
 void calibration_free(struct calibration *c);
 DEFINE_FREEP(struct calibration, calibration_free)
 
-/* Take the result if it is there, so that the helper does not linger; never waits. */
-void calibration_poll(struct calibration *c);
+/* Wait for the result, so long at most (0: not at all), and have the helper reaped when it is there.
+ * Returns whether there is nothing more to wait for; a helper that takes too long is given up. */
+bool calibration_wait(struct calibration *c, int ms);
 
-/* The costs; waits for the helper, for a few seconds at most. Not known: it could not measure. */
-struct cost calibration_result(struct calibration *c);
+/* The costs, as far as they have been waited for. Not known: not yet, or they cannot be measured. */
+struct cost calibration_result(const struct calibration *c);
 
 #endif

@@ -58,6 +58,7 @@ static void check_one(const struct interpreter *it)
 	struct cost own, like;
 
 	cr_assert(c);
+	cr_assert(calibration_wait(c, 60000));
 	like = calibration_result(c);
 	calibration_free(c);
 	own = measure_cost(&vo);
