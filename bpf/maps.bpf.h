@@ -12,6 +12,7 @@
 /* Knobs: constants to the verifier, so what a target does not need costs nothing. */
 const volatile __u32 target_tgid = 0; /* in the init pid namespace */
 const volatile __u32 check_tgid = 0;  /* 1: the link cannot filter by process, do it here */
+const volatile __u32 by_address = 0;  /* 1: no cookies, sites are told by their address */
 const volatile __u64 ring_half = 0;   /* bytes in the ring that are worth a wake-up */
 const volatile struct pyp_layout layout = {};
 
@@ -20,6 +21,10 @@ __u32 active = 0; /* 0: every program returns at once */
 __u32 epoch = 0;  /* bumped at attach: what was learnt about threads before is void */
 __u32 woken = 0;  /* the daemon was woken for a half full ring and has not drained it since */
 __u64 counters[PYP_CNT_MAX] = {};
+
+/* Where there are no cookies: the sites by address, no two in one slot. */
+struct pyp_site_entry site_table[PYP_SITE_SLOTS] = {};
+__u64 site_factor = 0;
 
 /*
  * Direct-mapped caches in front of the maps below: a plain load (~1 ns) instead of a hash lookup

@@ -247,6 +247,20 @@ static __always_inline int on_code_free(__u64 cookie, __u64 code, __u32 tid)
 	return 0;
 }
 
+/* A site's cookie. One uprobe event has many probes and one cookie: there it is in a table. */
+static __always_inline __u64 cookie_of(struct pt_regs *ctx)
+{
+	struct pyp_site_entry *e;
+
+	if (!by_address)
+		return bpf_get_attach_cookie(ctx);
+	e = &site_table[PYP_SITE_SLOT(ctx->ip, site_factor)];
+	if (e->address == ctx->ip)
+		return e->cookie;
+	count(PYP_CNT_unknown_site);
+	return 0;
+}
+
 SEC("uprobe")
 int on_site(struct pt_regs *ctx)
 {
@@ -255,8 +269,8 @@ int on_site(struct pt_regs *ctx)
 
 	if (!active)
 		return 0;
-	cookie = bpf_get_attach_cookie(ctx);
-	if (!core_counts(cookie, ctx->flags))
+	cookie = cookie_of(ctx);
+	if (!cookie || !core_counts(cookie, ctx->flags))
 		return 0;
 	id = bpf_get_current_pid_tgid();
 	if (check_tgid && id >> 32 != target_tgid)

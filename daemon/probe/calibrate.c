@@ -192,6 +192,7 @@ static int scratch_plan(struct scratch *s, const struct plan *plan)
 		s->arg[k] = s->arena + (main->deref ? AT_SLOT : AT_FRAME);
 		s->plan.sites[k] = (struct plan_site){
 			.offset = file_offset(mine->site),
+			.vaddr = (uintptr_t)mine->site, /* the scratch process has it there, too */
 			.kind = site_kinds[k],
 			.cost = main->cost,
 			.reg = RDI,

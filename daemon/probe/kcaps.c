@@ -5,26 +5,19 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/capability.h>
-#include <stdint.h>
+#include <stdbool.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "probe/uprobe_event.h"
 #include "probe/uprobe_multi.h"
 
 /* Numbers of linux/capability.h; older headers lack the newer names. */
 enum { KCAP_SYS_PTRACE = 19, KCAP_SYS_ADMIN = 21, KCAP_PERFMON = 38, KCAP_BPF = 39 };
 
-static int effective_caps(uint64_t *ret)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-
-	if (syscall(SYS_capget, &head, data) < 0)
-		return -errno;
-	*ret = data[0].effective | (uint64_t)data[1].effective << 32;
-	return 0;
-}
+/* ---- permissions -------------------------------------------------------------------------- */
 
 static bool has_cap(uint64_t caps, int cap)
 {
@@ -38,10 +31,10 @@ static int missing_cap(struct diag *diag, const char *name, const char *why)
 			"%s is missing: needed to %s", name, why);
 }
 
-int kcaps_permissions(struct diag *diag)
+static int check_permissions(const struct kcaps_system *sys, struct diag *diag)
 {
 	uint64_t caps = 0;
-	int r = effective_caps(&caps);
+	int r = sys->capabilities(&caps);
 
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot read our own capabilities");
@@ -55,6 +48,8 @@ int kcaps_permissions(struct diag *diag)
 	return 0;
 }
 
+/* ---- features ----------------------------------------------------------------------------- */
+
 static int missing_feature(struct diag *diag, int err, const char *what, const char *hint)
 {
 	return diag_set(diag, err, PYP_EXIT_UNTRACEABLE, hint, "this kernel has no %s", what);
@@ -67,33 +62,161 @@ static int refused(struct diag *diag, int err, const char *what)
 			"the kernel refuses us %s", what);
 }
 
-static int check_btf(struct diag *diag)
+static int check_btf(const struct kcaps_system *sys, struct diag *diag)
 {
-	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)
+	if (sys->btf() == 0)
 		return 0;
 	return missing_feature(diag, -ENOTSUP, "BTF type information",
 			       "it needs CONFIG_DEBUG_INFO_BTF=y and /sys mounted");
 }
 
-static int check_ring(struct diag *diag)
+static int check_ring(const struct kcaps_system *sys, struct diag *diag)
+{
+	int r = sys->ring();
+
+	if (r == -EPERM || r == -EACCES)
+		return refused(diag, r, "a BPF map");
+	if (r == -EINVAL)
+		return missing_feature(diag, r, "BPF ring buffer", "it needs Linux 5.8 or newer");
+	if (r == -ENOSYS)
+		return missing_feature(diag, r, "bpf() system call",
+				       "it needs CONFIG_BPF_SYSCALL=y");
+	return r < 0 ? diag_errno(diag, -r, "cannot create a BPF ring buffer") : 0;
+}
+
+/* ---- mechanisms --------------------------------------------------------------------------- */
+
+struct found {
+	int multi;   /* 0: there are multi-uprobe links */
+	bool filter; /* and they fire for all threads of one process */
+	int tracefs; /* 0: uprobe events can be defined */
+};
+
+/*
+ * A kernel that knows uprobe_multi says that the file is no regular one. From 6.6 to 6.9 a link
+ * with a pid fired for one thread only; the fix (46ba0e49b642 in 6.10, and wherever it was
+ * backported) came with a check of the pid before the file.
+ */
+static int find_multi(const struct kcaps_system *sys, struct found *f, struct diag *diag)
+{
+	_cleanup_close_ int prog = sys->empty_program();
+
+	f->multi = prog;
+	if (prog == -EPERM || prog == -EACCES)
+		return refused(diag, prog, "a BPF program");
+	if (prog < 0)
+		return prog == -EINVAL ? 0 : diag_errno(diag, -prog, "cannot load a BPF program");
+	f->multi = sys->multi_link(prog, 0);
+	if (f->multi == -EOPNOTSUPP)
+		return missing_feature(diag, f->multi, "uprobes", "it needs CONFIG_UPROBES=y");
+	if (f->multi >= 0 || f->multi == -EBADF)
+		f->multi = f->multi == -EBADF ? 0 : -ENOTSUP;
+	f->filter = f->multi == 0 && sys->multi_link(prog, -1) == -EINVAL;
+	return 0;
+}
+
+static bool has_mechanism(const struct found *f, enum probe_mechanism m)
+{
+	switch (m) {
+	case PROBE_MULTI:
+		return f->filter;
+	case PROBE_TRACEFS:
+		return f->tracefs == 0;
+	case PROBE_MULTI_ALL:
+		return f->multi == 0;
+	}
+	return false;
+}
+
+static int no_mechanism(const struct found *f, struct diag *diag)
+{
+	if (f->tracefs == -EPERM || f->tracefs == -EACCES)
+		return diag_set(diag, f->tracefs, PYP_EXIT_PERMISSION, "run as root",
+				"CAP_SYS_ADMIN is missing: needed to define uprobe events in "
+				"tracefs, on a kernel without multi-uprobe links");
+	return missing_feature(diag, -ENOTSUP, "multi-uprobe links, nor uprobe events in tracefs",
+			       "it needs Linux 6.6 or newer, or CONFIG_UPROBE_EVENTS=y");
+}
+
+static int check_wish(const char *wish, const struct found *f, enum probe_mechanism *ret,
+		      struct diag *diag)
+{
+	for (enum probe_mechanism m = PROBE_MULTI; m <= PROBE_MULTI_ALL; m++) {
+		if (strcmp(wish, probe_mechanism_name(m)) != 0)
+			continue;
+		if (!has_mechanism(f, m))
+			return diag_set(diag, -ENOTSUP, PYP_EXIT_UNTRACEABLE,
+					"without " KCAPS_WISH " the best one is chosen",
+					"this kernel cannot attach by '%s', as " KCAPS_WISH
+					" wants it",
+					wish);
+		*ret = m;
+		return 0;
+	}
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "multi, tracefs and multi-all are known",
+			KCAPS_WISH " names no mechanism: '%s'", wish);
+}
+
+/* In order of preference: one that slows every process with that file comes last. */
+static int choose(const struct found *f, enum probe_mechanism *ret, struct diag *diag)
+{
+	for (enum probe_mechanism m = PROBE_MULTI; m <= PROBE_MULTI_ALL; m++) {
+		if (!has_mechanism(f, m))
+			continue;
+		*ret = m;
+		return 0;
+	}
+	return no_mechanism(f, diag);
+}
+
+int kcaps_check(const struct kcaps_system *sys, const char *wish, enum probe_mechanism *ret,
+		struct diag *diag)
+{
+	struct found f = {.multi = -ENOTSUP, .tracefs = -ENODEV};
+	int r = check_permissions(sys, diag);
+
+	if (r == 0)
+		r = check_btf(sys, diag);
+	if (r == 0)
+		r = check_ring(sys, diag);
+	if (r == 0)
+		r = find_multi(sys, &f, diag);
+	if (r < 0)
+		return r;
+	/* Asked for where it matters only. */
+	if (wish || !f.filter)
+		f.tracefs = sys->tracefs();
+	return wish ? check_wish(wish, &f, ret, diag) : choose(&f, ret, diag);
+}
+
+/* ---- the kernel itself -------------------------------------------------------------------- */
+
+static int kernel_capabilities(uint64_t *ret)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
+	*ret = data[0].effective | (uint64_t)data[1].effective << 32;
+	return 0;
+}
+
+static int kernel_btf(void)
+{
+	return access("/sys/kernel/btf/vmlinux", R_OK) < 0 ? -errno : 0;
+}
+
+static int kernel_ring(void)
 {
 	_cleanup_close_ int fd =
 		bpf_map_create(BPF_MAP_TYPE_RINGBUF, NULL, 0, 0, sysconf(_SC_PAGESIZE), NULL);
 
-	if (fd >= 0)
-		return 0;
-	if (fd == -EPERM || fd == -EACCES)
-		return refused(diag, fd, "a BPF map");
-	if (fd == -EINVAL)
-		return missing_feature(diag, fd, "BPF ring buffer", "it needs Linux 6.6 or newer");
-	if (fd == -ENOSYS)
-		return missing_feature(diag, fd, "bpf() system call",
-				       "it needs CONFIG_BPF_SYSCALL=y");
-	return diag_errno(diag, -fd, "cannot create a BPF ring buffer");
+	return fd < 0 ? fd : 0;
 }
 
-/* A program that does nothing, loaded for uprobe_multi. */
-static int load_empty(void)
+/* A program that does nothing. */
+static int kernel_empty_program(void)
 {
 	struct bpf_insn insns[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
@@ -105,8 +228,7 @@ static int load_empty(void)
 			     sizeof(insns) / sizeof(insns[0]), &opts);
 }
 
-/* Attach to what cannot be attached to: how it is refused tells what the kernel knows. */
-static int try_link(int prog_fd, pid_t pid)
+static int kernel_multi_link(int prog_fd, pid_t pid)
 {
 	const uint64_t offset = 0;
 	int fd = uprobe_multi_link(&(struct uprobe_multi_opts){
@@ -118,40 +240,11 @@ static int try_link(int prog_fd, pid_t pid)
 	return 0;
 }
 
-/* With "/" as the file a kernel that knows uprobe_multi says EBADF: not a regular file. */
-static int check_uprobe_multi(struct diag *diag)
-{
-	_cleanup_close_ int prog = load_empty();
-	int r;
-
-	if (prog == -EPERM || prog == -EACCES)
-		return refused(diag, prog, "a BPF program");
-	if (prog < 0 && prog != -EINVAL)
-		return diag_errno(diag, -prog, "cannot load a BPF program");
-	r = prog < 0 ? prog : try_link(prog, 0);
-	if (r == -EBADF)
-		return 0;
-	if (r == -EOPNOTSUPP)
-		return missing_feature(diag, r, "uprobes", "it needs CONFIG_UPROBES=y");
-	return missing_feature(diag, r < 0 ? r : -ENOTSUP, "uprobe_multi links",
-			       "it needs Linux 6.6 or newer");
-}
-
-int kcaps_features(struct diag *diag)
-{
-	int r = check_btf(diag);
-
-	if (!r)
-		r = check_ring(diag);
-	if (!r)
-		r = check_uprobe_multi(diag);
-	return r;
-}
-
-/* The fix came with a check of the pid before the file: EINVAL instead of EBADF. */
-bool kcaps_pid_filter(void)
-{
-	_cleanup_close_ int prog = load_empty();
-
-	return prog >= 0 && try_link(prog, -1) == -EINVAL;
-}
+const struct kcaps_system kcaps_kernel = {
+	.capabilities = kernel_capabilities,
+	.btf = kernel_btf,
+	.ring = kernel_ring,
+	.empty_program = kernel_empty_program,
+	.multi_link = kernel_multi_link,
+	.tracefs = uprobe_event_possible,
+};

@@ -1,25 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this process may do and what this kernel can do. Every question is answered by trying, never
- * by the kernel's version.
+ * What this process may do and what this kernel can do, and hence by which of its mechanisms the
+ * probes get on. Every question is answered by trying, never by the kernel's version.
  */
 #ifndef PYPROF_PROBE_KCAPS_H
 #define PYPROF_PROBE_KCAPS_H
 
-#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "base/diag.h"
+#include "probe/probe.h"
 
-/* The capabilities that probing takes. 0, or a diag that names the missing one (exit 4). */
-int kcaps_permissions(struct diag *diag);
+/* What is tried: the kernel itself, or a test's idea of one. Each returns 0 or a negative errno. */
+struct kcaps_system {
+	int (*capabilities)(uint64_t *ret); /* effective ones, a bit each */
+	int (*btf)(void);
+	int (*ring)(void);
+	int (*empty_program)(void); /* loaded for uprobe_multi; a descriptor */
+	/* A link on a file that cannot be probed: how it is refused tells what the kernel knows. */
+	int (*multi_link)(int prog_fd, pid_t pid);
+	int (*tracefs)(void);
+};
+extern const struct kcaps_system kcaps_kernel;
 
-/* BTF, ring buffer, uprobe_multi. 0, or a diag that names the missing one (exit 5). */
-int kcaps_features(struct diag *diag);
+/* The environment's wish: PYPROFD_ATTACH. */
+#define KCAPS_WISH "PYPROFD_ATTACH"
 
 /*
- * Does a uprobe_multi link with a pid fire for all threads of that process? From 6.6 to 6.9 it
- * fired for one thread only; fixed by 46ba0e49b642 in 6.10, and wherever it was backported.
+ * 0 and the mechanism to use, or a diag that names what is missing: a capability (exit 4) or a
+ * feature of the kernel (exit 5). wish: the name of the only mechanism to be used, or NULL.
  */
-bool kcaps_pid_filter(void);
+int kcaps_check(const struct kcaps_system *sys, const char *wish, enum probe_mechanism *ret,
+		struct diag *diag);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Probes on a target: see probe.h. The life of a probe is open (programs and maps in the kernel,
- * nothing attached), attach (tracepoints first, then all sites in one link, then one flag that
- * makes them all speak at once, so that no half-attached state is ever seen), detach, attach again.
+ * nothing attached), attach (all sites in one go, then the tracepoints, then one flag that makes them
+ * all speak at once, so that no half-attached state is ever seen), detach, attach again.
  */
 #include "probe/probe.h"
 
@@ -15,6 +15,8 @@
 #include <time.h>
 
 #include "probe/kcaps.h"
+#include "probe/sites.h"
+#include "probe/uprobe_event.h"
 #include "probe/uprobe_multi.h"
 #include "pyprof.skel.h"
 
@@ -28,6 +30,12 @@
 
 /* The kernel's own errno for an instruction it cannot probe. */
 #define KERNEL_ENOTSUPP 524
+
+/* What keeps the probes on: a link, or an event. */
+struct attachment {
+	int link; /* -1: none */
+	struct uprobe_event event;
+};
 
 /* One call of probe_drain. */
 struct drain {
@@ -44,8 +52,9 @@ struct probe {
 	const struct plan *plan;
 	char *via;
 	pid_t pid;
-	bool pid_filter;
-	int link; /* -1: not attached */
+	uint64_t bias;
+	enum probe_mechanism mechanism;
+	struct attachment on; /* of the target's own */
 };
 
 static int debug_print(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -59,13 +68,42 @@ static int debug_print(enum libbpf_print_level level, const char *fmt, va_list a
 	return vfprintf(stderr, fmt, ap);
 }
 
-int probe_check(struct diag *diag)
+int probe_check(enum probe_mechanism *ret, struct diag *diag)
 {
+	enum probe_mechanism found;
 	int r;
 
 	libbpf_set_print(debug_print);
-	r = kcaps_permissions(diag);
-	return r ? r : kcaps_features(diag);
+	r = kcaps_check(&kcaps_kernel, secure_getenv(KCAPS_WISH), &found, diag);
+	if (r == 0 && ret)
+		*ret = found;
+	return r;
+}
+
+const char *probe_mechanism_name(enum probe_mechanism m)
+{
+	switch (m) {
+	case PROBE_MULTI:
+		return "multi";
+	case PROBE_TRACEFS:
+		return "tracefs";
+	case PROBE_MULTI_ALL:
+		return "multi-all";
+	}
+	return "";
+}
+
+const char *probe_mechanism_text(enum probe_mechanism m)
+{
+	switch (m) {
+	case PROBE_MULTI:
+		return "a multi-uprobe link";
+	case PROBE_TRACEFS:
+		return "a uprobe event in tracefs";
+	case PROBE_MULTI_ALL:
+		return "a multi-uprobe link that slows every process with this interpreter";
+	}
+	return "";
 }
 
 static size_t ring_size(size_t wanted)
@@ -108,7 +146,8 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 	int r;
 
 	ro->target_tgid = o->pid;
-	ro->check_tgid = !p->pid_filter;
+	ro->check_tgid = p->mechanism != PROBE_MULTI;
+	ro->by_address = p->mechanism == PROBE_TRACEFS;
 	ro->ring_half = ring / 2;
 	memcpy((void *)&ro->layout, &o->layout->bpf, sizeof(ro->layout));
 	ro->frame_span = frame_span(&o->layout->bpf);
@@ -117,7 +156,7 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 				"the frame layout of Python %u.%u cannot be read in one block",
 				o->layout->major, o->layout->minor);
 	r = bpf_map__set_max_entries(p->skel->maps.ring, ring);
-	if (!r)
+	if (!r && p->mechanism != PROBE_TRACEFS)
 		r = bpf_program__set_expected_attach_type(p->skel->progs.on_site,
 							  UPROBE_MULTI_ATTACH_TYPE);
 	if (r)
@@ -154,21 +193,25 @@ static int open_ring(struct probe *p, struct diag *diag)
 	return p->rb ? 0 : diag_errno(diag, errno, "cannot map the ring buffer");
 }
 
+static const struct attachment not_attached = {.link = -1, .event = {.perf = -1}};
+
 int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *diag)
 {
 	_cleanup_(probe_freep) struct probe *p = NULL;
+	enum probe_mechanism mechanism;
 	int r;
 
-	r = probe_check(diag);
+	r = probe_check(&mechanism, diag);
 	if (r)
 		return r;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return diag_errno(diag, ENOMEM, "cannot set up probes");
-	p->link = -1;
+	p->on = not_attached;
+	p->mechanism = mechanism;
 	p->pid = opts->pid;
+	p->bias = opts->bias;
 	p->plan = opts->plan;
-	p->pid_filter = kcaps_pid_filter();
 	p->via = strdup(opts->via);
 	p->skel = pyprof_bpf__open();
 	if (!p->via || !p->skel)
@@ -223,7 +266,7 @@ static bool is_gone(const struct probe *p, int err)
 	return err == -ENOENT && kill(p->pid, 0) < 0 && errno == ESRCH;
 }
 
-static int link_failed(const struct probe *p, int err, struct diag *diag)
+static int attach_failed(const struct probe *p, int err, struct diag *diag)
 {
 	switch (is_gone(p, err) ? ESRCH : -err) {
 	case ESRCH:
@@ -238,23 +281,58 @@ static int link_failed(const struct probe *p, int err, struct diag *diag)
 	}
 }
 
-/* Without cookies a hit means nothing to the program. */
-static int link_sites(const struct probe *p, pid_t pid, bool with_cookies)
+static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sites *sites, bool silent)
 {
-	uint64_t offsets[PYP_MAX_SITES], cookies[PYP_MAX_SITES];
-
-	for (unsigned int i = 0; i < p->plan->nsites; i++) {
-		offsets[i] = p->plan->sites[i].offset;
-		cookies[i] = plan_cookie(&p->plan->sites[i], i);
-	}
 	return uprobe_multi_link(&(struct uprobe_multi_opts){
 		.prog_fd = bpf_program__fd(p->skel->progs.on_site),
 		.path = p->via,
-		.offsets = offsets,
-		.cookies = with_cookies ? cookies : NULL,
-		.n = p->plan->nsites,
-		.pid = pid,
+		.offsets = sites->offsets,
+		.cookies = silent ? NULL : sites->cookies, /* without them a hit means nothing */
+		.n = sites->n,
+		.pid = p->mechanism == PROBE_MULTI ? pid : 0,
 	});
+}
+
+static int attach_event(const struct probe *p, pid_t pid, const struct probe_sites *sites,
+			bool silent, struct uprobe_event *ret)
+{
+	const struct uprobe_event_opts eo = {
+		.prog_fd = silent ? -1 : bpf_program__fd(p->skel->progs.on_site),
+		.path = p->via,
+		.offsets = sites->offsets,
+		.n = sites->n,
+		.pid = pid,
+	};
+
+	int r = 0;
+
+	if (!silent)
+		r = probe_sites_table(sites, p->skel->bss->site_table, &p->skel->bss->site_factor);
+	return r < 0 ? r : uprobe_event_open(&eo, ret);
+}
+
+/* silent: the hits go nowhere. */
+static int attach_sites(const struct probe *p, pid_t pid, bool silent, struct attachment *ret)
+{
+	const struct probe_sites sites = probe_sites_of(p->plan, p->bias);
+	int r;
+
+	*ret = not_attached;
+	if (p->mechanism == PROBE_TRACEFS)
+		return attach_event(p, pid, &sites, silent, &ret->event);
+	r = attach_multi(p, pid, &sites, silent);
+	if (r < 0)
+		return r;
+	ret->link = r;
+	return 0;
+}
+
+static void detach_sites(struct attachment *a)
+{
+	if (a->event.perf >= 0)
+		uprobe_event_close(&a->event);
+	closep(&a->link);
+	*a = not_attached;
 }
 
 static uint64_t monotonic_ns(void)
@@ -272,21 +350,22 @@ static void set_active(struct probe *p, uint32_t on)
 
 int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 {
-	_cleanup_close_ int link = -1;
+	_cleanup_(detach_sites) struct attachment on = not_attached;
 	int r;
 
 	if (probe_attached(p))
 		return diag_set(diag, -EALREADY, PYP_EXIT_BUSY, NULL, "probes are on already");
 	forget(p);
-	link = link_sites(p, p->pid_filter ? p->pid : 0, true);
-	if (link < 0)
-		return link_failed(p, link, diag);
+	r = attach_sites(p, p->pid, false, &on);
+	if (r < 0)
+		return attach_failed(p, r, diag);
 	r = pyprof_bpf__attach(p->skel);
 	if (r) {
 		pyprof_bpf__detach(p->skel);
 		return diag_errno(diag, -r, "cannot attach to the scheduler's tracepoints");
 	}
-	p->link = TAKE_FD(link);
+	p->on = on;
+	on = not_attached;
 	*ret_ts = monotonic_ns();
 	set_active(p, 1);
 	return 0;
@@ -297,29 +376,36 @@ void probe_detach(struct probe *p)
 	if (!probe_attached(p))
 		return;
 	set_active(p, 0);
-	close(TAKE_FD(p->link));
+	detach_sites(&p->on);
 	pyprof_bpf__detach(p->skel);
 }
 
 bool probe_attached(const struct probe *p)
 {
-	return p->link >= 0;
+	return p->on.link >= 0 || p->on.event.perf >= 0;
+}
+
+enum probe_mechanism probe_mechanism(const struct probe *p)
+{
+	return p->mechanism;
 }
 
 /*
- * A forked child keeps the breakpoints, and nobody's link wants them there. Closing any link on
- * the same offsets makes the kernel look at every process again and remove what is not wanted. A
- * link for all processes (no pid filter) wants them: its hits are dropped by the program.
+ * A forked child keeps the breakpoints, and nobody wants them there (of an event's, its first hits
+ * would remove them, one by one). Closing anything on the same offsets makes the kernel look at
+ * every process again and remove what is not wanted. A link for all processes wants them: its hits
+ * are dropped by the program.
  */
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag)
 {
-	_cleanup_close_ int link = -1;
+	_cleanup_(detach_sites) struct attachment second = not_attached;
+	int r;
 
-	if (!probe_attached(p) || !p->pid_filter)
+	if (!probe_attached(p) || p->mechanism == PROBE_MULTI_ALL)
 		return 0;
-	link = link_sites(p, child, false);
-	if (link < 0 && link != -ESRCH)
-		return link_failed(p, link, diag);
+	r = attach_sites(p, child, true, &second);
+	if (r < 0 && r != -ESRCH)
+		return attach_failed(p, r, diag);
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Probes on a target: the only user of the BPF skeleton. Loads one instance of the programs per
- * target, attaches the plan's sites through one uprobe_multi link, drains the target's ring.
+ * target, attaches the plan's sites all at once by one of the kernel's mechanisms, drains the
+ * target's ring.
  */
 #ifndef PYPROF_PROBE_PROBE_H
 #define PYPROF_PROBE_PROBE_H
@@ -18,9 +19,19 @@
 
 struct probe;
 
+/* By which of the kernel's mechanisms, best first. */
+enum probe_mechanism {
+	PROBE_MULTI,	 /* one multi-uprobe link, for this process */
+	PROBE_TRACEFS,	 /* one uprobe event with many probes, for this process */
+	PROBE_MULTI_ALL, /* one multi-uprobe link, hit by every process that maps the file */
+};
+const char *probe_mechanism_name(enum probe_mechanism m); /* "multi", "tracefs", "multi-all" */
+const char *probe_mechanism_text(enum probe_mechanism m); /* for people */
+
 struct probe_opts {
 	pid_t pid;
 	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
+	uint64_t bias;	   /* of the file in the process: address - plan_site.vaddr */
 	size_t ring_bytes; /* 0: default (32 MiB); rounded up to a power of two */
 	const struct layout *layout;
 	const struct plan *plan; /* borrowed for the probe's lifetime */
@@ -38,6 +49,7 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag);
 /* Take them off. What is in the ring stays there to be drained. */
 void probe_detach(struct probe *p);
 bool probe_attached(const struct probe *p);
+enum probe_mechanism probe_mechanism(const struct probe *p);
 
 /* Remove breakpoints that a forked child inherited. */
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag);
@@ -56,7 +68,7 @@ int probe_ring_fd(const struct probe *p);
 void probe_counters(const struct probe *p, uint64_t out[PYP_CNT_MAX]);
 
 /* What this machine can do: 0, or a diag that names what is missing (exit 4: a capability, by
- * name; exit 5: a kernel feature, by name). Asks the kernel, never its version. */
-int probe_check(struct diag *diag);
+ * name; exit 5: a kernel feature, by name). Asks the kernel, never its version. ret: may be NULL. */
+int probe_check(enum probe_mechanism *ret, struct diag *diag);
 
 #endif

@@ -138,11 +138,13 @@ static int doctor_verify(FILE *out, const struct verify_opts *vo, struct diag *d
 /* The machine: said in every case; only the pid form needs it to succeed. */
 static int doctor_machine(FILE *out, struct diag *diag)
 {
+	enum probe_mechanism how;
 	struct diag d = {0};
-	int r = probe_check(&d);
+	int r = probe_check(&how, &d);
 
 	if (r == 0) {
-		fprintf(out, "%-12s can load and attach probes\n", "this machine");
+		fprintf(out, "%-12s can load and attach probes, by %s\n", "this machine",
+			probe_mechanism_text(how));
 		return 0;
 	}
 	print_safe(out, "this machine", d.msg);

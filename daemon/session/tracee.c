@@ -79,6 +79,7 @@ static int tracee_load(struct tracee *t, const struct session_opts *opts, struct
 	const struct probe_opts po = {
 		.pid = t->target->pid,
 		.via = t->python->via,
+		.bias = t->python->bias,
 		.ring_bytes = opts->ring_bytes,
 		.layout = &t->python->layout,
 		.plan = &t->plan,

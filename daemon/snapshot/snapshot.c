@@ -99,6 +99,7 @@ bool snapshot_exact(const struct snapshot *s)
 		PYP_CNT_lost_events,
 		PYP_CNT_fault_frame,
 		PYP_CNT_map_full,
+		PYP_CNT_unknown_site,
 	};
 
 	for (uint32_t i = 0; i < s->ntargets; i++) {

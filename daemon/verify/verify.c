@@ -138,6 +138,7 @@ static int attach(struct run *run, const struct verify_opts *o, struct verify_re
 	const struct probe_opts po = {
 		.pid = run->scratch.pid,
 		.via = run->python->via,
+		.bias = run->python->bias,
 		.ring_bytes = RING_BYTES,
 		.layout = &run->python->layout,
 		.plan = o->plan,

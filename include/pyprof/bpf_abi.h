@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 2
+#define PYP_BPF_ABI_VERSION 3
 
 /* What a probe site announces. */
 enum pyp_site_kind {
@@ -52,6 +52,23 @@ enum pyp_site_kind {
 #define PYP_COOKIE_FLAG_REG(c) ((__u32)(((c) >> 23) & 0x1f))
 #define PYP_COOKIE_DISP(c)     ((__s32)((c) >> 32))
 #define PYP_MAX_SITES	       64
+
+/*
+ * Where the kernel has no cookies (a uprobe event of many probes), the sites are found by their
+ * address in the target: a table with one slot each, for which the daemon has sought a factor that
+ * puts no two sites in one slot.
+ */
+#define PYP_SITE_BITS  10
+#define PYP_SITE_SLOTS (1u << PYP_SITE_BITS)
+#define PYP_SITE_SLOT(address, factor)                                                             \
+	((__u32)(((__u64)(address) * (__u64)(factor)) >> (64 - PYP_SITE_BITS)))
+
+struct pyp_site_entry {
+	__u64 address; /* 0: the slot is free */
+	__u64 cookie;
+};
+
+_Static_assert(sizeof(struct pyp_site_entry) == 16, "pyp_site_entry changed size");
 
 /*
  * Where things are in the target's frames and code objects; one per target, constant for the
@@ -245,7 +262,8 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 	X(fault_string, "names that could not be read in place")                                   \
 	X(chain_truncated, "stacks cut off: too deep or unreadable")                               \
 	X(name_truncated, "names cut off: too long")                                               \
-	X(map_full, "code objects or threads that did not fit the maps")
+	X(map_full, "code objects or threads that did not fit the maps")                           \
+	X(unknown_site, "hits at an address that is no site of the plan")
 
 enum pyp_counter {
 #define PYP_X(name, text) PYP_CNT_##name,

@@ -13,7 +13,7 @@ event
 snapshot
 python elf target
 plan elf python
-probe plan python event
+probe target plan python event
 stats snapshot
 stack event snapshot stats
 format snapshot stats

@@ -11,7 +11,7 @@ void caps_require_bpf(void)
 	const char *required = getenv("PYPROF_TEST_REQUIRE");
 	char why[1024];
 
-	if (!probe_check(&diag))
+	if (!probe_check(NULL, &diag))
 		return;
 	diag_format(&diag, why, sizeof(why));
 	if (required && strstr(required, "bpf"))

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A plan's sites as the kernel wants them: see sites.h. */
+#include "probe/sites.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* As many sites as there can be fit with one factor in ten or so, those of a usual plan with nine. */
+#define TRIES 100000u
+
+struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias)
+{
+	struct probe_sites s = {.n = plan->nsites};
+
+	for (uint32_t i = 0; i < s.n; i++) {
+		s.offsets[i] = plan->sites[i].offset;
+		s.cookies[i] = plan_cookie(&plan->sites[i], i);
+		s.addresses[i] = bias + plan->sites[i].vaddr;
+	}
+	return s;
+}
+
+static bool fill(const struct probe_sites *s, struct pyp_site_entry *table, uint64_t factor)
+{
+	memset(table, 0, PYP_SITE_SLOTS * sizeof(*table));
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct pyp_site_entry *e = &table[PYP_SITE_SLOT(s->addresses[i], factor)];
+
+		if (e->address)
+			return false;
+		*e = (struct pyp_site_entry){s->addresses[i], s->cookies[i]};
+	}
+	return true;
+}
+
+int probe_sites_table(const struct probe_sites *sites, struct pyp_site_entry table[PYP_SITE_SLOTS],
+		      __u64 *ret_factor)
+{
+	uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+
+	for (unsigned int i = 0; i < TRIES; i++) {
+		if (fill(sites, table, factor)) {
+			*ret_factor = factor;
+			return 0;
+		}
+		factor = factor * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		factor |= 1;
+	}
+	return -EEXIST;
+}

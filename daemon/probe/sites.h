@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A plan's sites as the kernel and the BPF programs want them (private to probe/). Pure. */
+#ifndef PYPROF_PROBE_SITES_H
+#define PYPROF_PROBE_SITES_H
+
+#include <stdint.h>
+
+#include "plan/plan.h"
+#include "pyprof/bpf_abi.h"
+
+struct probe_sites {
+	uint32_t n;
+	uint64_t offsets[PYP_MAX_SITES], cookies[PYP_MAX_SITES], addresses[PYP_MAX_SITES];
+};
+
+/* bias: address in the process - address in the file. */
+struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias);
+
+/* Fill the table by which the programs tell a site by its address. -EEXIST: two have the same. */
+int probe_sites_table(const struct probe_sites *sites, struct pyp_site_entry table[PYP_SITE_SLOTS],
+		      __u64 *ret_factor);
+
+#endif

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The uprobe event: see uprobe_event.h. What the kernel does with it is in its
+ * kernel/trace/trace_uprobe.c: probes of one event share one filter, which compares the memory
+ * map of whoever hits them with that of the perf event's process, and removes the breakpoint from
+ * those who are not meant; and programs run before the event itself is looked at, so it stays
+ * disabled and costs nothing at thread switches.
+ */
+#include "probe/uprobe_event.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "target/proc.h"
+
+#define PREFIX	   "p:pyprofd_"
+#define EVENTS	   "uprobe_events"
+#define EVENTS_MAX (4u << 20)
+
+/* The init pid namespace has this inode everywhere: PROC_PID_INIT_INO of linux/proc_ns.h. */
+#define INIT_PID_NS 0xeffffffcul
+
+/* ---- tracefs ----------------------------------------------------------------------------- */
+
+/* A mount of our own, in nobody's tree: tracefs is often mounted nowhere, or read-only. */
+static int mount_tracefs(void)
+{
+	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC);
+	int fd;
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	fd = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_events(int tracefs, int flags)
+{
+	int fd = openat(tracefs, EVENTS, flags | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A directory in which events can be defined. */
+static int open_tracefs(void)
+{
+	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	_cleanup_close_ int own = -1, events = -1;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		_cleanup_close_ int dir = open(places[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		_cleanup_close_ int there = dir < 0 ? -1 : open_events(dir, O_WRONLY);
+
+		if (there >= 0)
+			return TAKE_FD(dir);
+	}
+	own = mount_tracefs();
+	if (own < 0)
+		return own;
+	events = open_events(own, O_WRONLY);
+	if (events < 0)
+		return events == -ENOENT ? -ENODEV : events;
+	return TAKE_FD(own);
+}
+
+int uprobe_event_possible(void)
+{
+	_cleanup_close_ int dir = open_tracefs();
+
+	return dir < 0 ? dir : 0;
+}
+
+/* Commands are appended: opening for writing alone would remove everybody's events. */
+static int command(int tracefs, const char *text)
+{
+	_cleanup_close_ int fd = open_events(tracefs, O_WRONLY | O_APPEND);
+	size_t n = strlen(text);
+
+	if (fd < 0)
+		return fd;
+	return write(fd, text, n) == (ssize_t)n ? 0 : -errno;
+}
+
+static int undefine(int tracefs, const char *name)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "-:%s", name);
+	return command(tracefs, text);
+}
+
+/* ---- whose they are ---------------------------------------------------------------------- */
+
+static unsigned long pid_ns_of(const char *proc)
+{
+	char path[300];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%s/ns/pid", proc);
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+static int myself(struct uprobe_event_maker *ret)
+{
+	struct proc_stat st;
+	int r = proc_stat_read(AT_FDCWD, "/proc/self/stat", &st);
+
+	if (r < 0)
+		return r;
+	*ret = (struct uprobe_event_maker){pid_ns_of("self"), getpid(), st.starttime};
+	return 0;
+}
+
+static int make_name(char name[64])
+{
+	static unsigned int serial;
+	struct uprobe_event_maker me;
+	int r = myself(&me);
+
+	if (r < 0)
+		return r;
+	snprintf(name, 64, "pyprofd_%lx_%x_%llx/s%u", me.pid_ns, (unsigned int)me.pid,
+		 (unsigned long long)me.starttime, serial++);
+	return 0;
+}
+
+/* A hexadecimal number and the character behind it; moves on. */
+static int take_hex(const char **p, char end, uint64_t *ret)
+{
+	char *rest;
+
+	errno = 0;
+	*ret = strtoull(*p, &rest, 16);
+	if (errno || rest == *p || *rest != end)
+		return -EINVAL;
+	*p = rest + 1;
+	return 0;
+}
+
+int uprobe_event_parse(const char *line, char name[64], struct uprobe_event_maker *ret)
+{
+	const char *p = line + sizeof(PREFIX) - 1, *start = line + 2;
+	uint64_t ns, pid, time;
+	size_t n;
+
+	if (strncmp(line, PREFIX, sizeof(PREFIX) - 1) != 0)
+		return -EINVAL;
+	if (take_hex(&p, '_', &ns) || take_hex(&p, '_', &pid) || take_hex(&p, '/', &time))
+		return -EINVAL;
+	n = strcspn(start, " \n");
+	if (start[n] != ' ' || n >= 64 || !pid || pid > INT32_MAX)
+		return -EINVAL;
+	memcpy(name, start, n);
+	name[n] = '\0';
+	*ret = (struct uprobe_event_maker){ns, (pid_t)pid, time};
+	return 0;
+}
+
+/* Only whoever sees all processes can tell that a namespace has none. */
+static bool ns_is_empty(unsigned long ns)
+{
+	DIR *dir;
+	struct dirent *e;
+	bool found = false;
+
+	if (pid_ns_of("self") != INIT_PID_NS)
+		return false;
+	dir = opendir("/proc");
+	if (!dir)
+		return false;
+	while (!found && (e = readdir(dir)))
+		found = *e->d_name >= '1' && *e->d_name <= '9' && pid_ns_of(e->d_name) == ns;
+	closedir(dir);
+	return !found;
+}
+
+static bool has_died(const struct uprobe_event_maker *m)
+{
+	char path[32];
+	struct proc_stat st;
+	int r;
+
+	if (m->pid_ns != pid_ns_of("self"))
+		return ns_is_empty(m->pid_ns);
+	snprintf(path, sizeof(path), "/proc/%d/stat", m->pid);
+	r = proc_stat_read(AT_FDCWD, path, &st);
+	return r == -ESRCH || (r == 0 && (st.starttime != m->starttime || st.state == 'Z'));
+}
+
+/* A definition in use cannot be removed: if we are wrong about its maker, nothing happens. */
+static int clean(int tracefs)
+{
+	_cleanup_free_ char *text = NULL;
+	char name[64], last[64] = "";
+	struct uprobe_event_maker maker;
+	char *rest, *line;
+	int n = 0, r = proc_read(tracefs, EVENTS, EVENTS_MAX, &text, NULL);
+
+	if (r < 0)
+		return r;
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		/* One line per probe. */
+		if (uprobe_event_parse(line, name, &maker) || strcmp(name, last) == 0)
+			continue;
+		memcpy(last, name, sizeof(last));
+		if (has_died(&maker) && undefine(tracefs, name) == 0)
+			n++;
+	}
+	return n;
+}
+
+int uprobe_event_clean(void)
+{
+	_cleanup_close_ int tracefs = open_tracefs();
+
+	return tracefs < 0 ? tracefs : clean(tracefs);
+}
+
+/* ---- defining and opening ---------------------------------------------------------------- */
+
+static int define(int tracefs, const char *name, const struct uprobe_event_opts *o)
+{
+	char text[512];
+
+	for (uint32_t i = 0; i < o->n; i++) {
+		int n = snprintf(text, sizeof(text), "p:%s %s:0x%llx", name, o->path,
+				 (unsigned long long)o->offsets[i]);
+		int r = n < (int)sizeof(text) ? command(tracefs, text) : -ENAMETOOLONG;
+
+		if (r < 0) {
+			(void)undefine(tracefs, name);
+			return r;
+		}
+	}
+	return 0;
+}
+
+static int read_id(int tracefs, const char *name, uint64_t *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[96];
+	int r;
+
+	snprintf(path, sizeof(path), "events/%s/id", name);
+	r = proc_read(tracefs, path, 64, &text, NULL);
+	if (r < 0)
+		return r;
+	*ret = strtoull(text, NULL, 10);
+	return *ret ? 0 : -EIO;
+}
+
+/* The probes are on when the event is open; the program runs once it is told of it. */
+static int open_perf(int tracefs, const char *name, const struct uprobe_event_opts *o)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.disabled = 1,
+	};
+	_cleanup_close_ int fd = -1;
+	uint64_t id = 0;
+	int r = read_id(tracefs, name, &id);
+
+	if (r < 0)
+		return r;
+	attr.config = id;
+	fd = (int)syscall(SYS_perf_event_open, &attr, o->pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (o->prog_fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_BPF, o->prog_fd) < 0)
+		return -errno;
+	return TAKE_FD(fd);
+}
+
+int uprobe_event_open(const struct uprobe_event_opts *o, struct uprobe_event *ret)
+{
+	_cleanup_close_ int tracefs = open_tracefs();
+	struct uprobe_event e = {.perf = -1};
+	int r;
+
+	if (tracefs < 0)
+		return tracefs;
+	(void)clean(tracefs);
+	r = make_name(e.name);
+	if (r == 0)
+		r = define(tracefs, e.name, o);
+	if (r < 0)
+		return r;
+	e.perf = open_perf(tracefs, e.name, o);
+	if (e.perf < 0) {
+		(void)undefine(tracefs, e.name);
+		return e.perf;
+	}
+	e.tracefs = TAKE_FD(tracefs);
+	*ret = e;
+	return 0;
+}
+
+void uprobe_event_close(struct uprobe_event *e)
+{
+	close(TAKE_FD(e->perf));
+	(void)undefine(e->tracefs, e->name);
+	close(TAKE_FD(e->tracefs));
+}
