@@ -238,6 +238,10 @@ san-inner: $(UNIT_BIN) $(FUZZ_BIN)
 run-check-integration:
 	@$(MAKE) DEV=1 all $(INTEGRATION_BIN)
 	@$(RUN) --jobs 1 integration $(INTEGRATION_BIN)
+	@PYPROFD_ATTACH=tracefs $(RUN) --jobs 1 tracefs $(TRACEFS_BIN)
+
+# Once more, by the mechanism of kernels that have no multi-uprobe links.
+TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integration/test_$(t))
 
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)

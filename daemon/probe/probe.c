@@ -281,7 +281,8 @@ static int attach_failed(const struct probe *p, int err, struct diag *diag)
 	}
 }
 
-static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sites *sites, bool silent)
+static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sites *sites,
+			bool silent)
 {
 	return uprobe_multi_link(&(struct uprobe_multi_opts){
 		.prog_fd = bpf_program__fd(p->skel->progs.on_site),
@@ -293,34 +294,29 @@ static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sit
 	});
 }
 
-static int attach_event(const struct probe *p, pid_t pid, const struct probe_sites *sites,
-			bool silent, struct uprobe_event *ret)
+static int attach_event(const struct probe *p, const struct probe_sites *sites,
+			struct uprobe_event *ret)
 {
 	const struct uprobe_event_opts eo = {
-		.prog_fd = silent ? -1 : bpf_program__fd(p->skel->progs.on_site),
+		.prog_fd = bpf_program__fd(p->skel->progs.on_site),
 		.path = p->via,
 		.offsets = sites->offsets,
 		.n = sites->n,
-		.pid = pid,
+		.pid = p->pid,
 	};
+	int r = probe_sites_table(sites, p->skel->bss->site_table, &p->skel->bss->site_factor);
 
-	int r = 0;
-
-	if (!silent)
-		r = probe_sites_table(sites, p->skel->bss->site_table, &p->skel->bss->site_factor);
 	return r < 0 ? r : uprobe_event_open(&eo, ret);
 }
 
-/* silent: the hits go nowhere. */
-static int attach_sites(const struct probe *p, pid_t pid, bool silent, struct attachment *ret)
+static int attach_sites(const struct probe *p, struct attachment *ret)
 {
 	const struct probe_sites sites = probe_sites_of(p->plan, p->bias);
 	int r;
 
-	*ret = not_attached;
 	if (p->mechanism == PROBE_TRACEFS)
-		return attach_event(p, pid, &sites, silent, &ret->event);
-	r = attach_multi(p, pid, &sites, silent);
+		return attach_event(p, &sites, &ret->event);
+	r = attach_multi(p, p->pid, &sites, false);
 	if (r < 0)
 		return r;
 	ret->link = r;
@@ -356,7 +352,7 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	if (probe_attached(p))
 		return diag_set(diag, -EALREADY, PYP_EXIT_BUSY, NULL, "probes are on already");
 	forget(p);
-	r = attach_sites(p, p->pid, false, &on);
+	r = attach_sites(p, &on);
 	if (r < 0)
 		return attach_failed(p, r, diag);
 	r = pyprof_bpf__attach(p->skel);
@@ -391,21 +387,22 @@ enum probe_mechanism probe_mechanism(const struct probe *p)
 }
 
 /*
- * A forked child keeps the breakpoints, and nobody wants them there (of an event's, its first hits
- * would remove them, one by one). Closing anything on the same offsets makes the kernel look at
- * every process again and remove what is not wanted. A link for all processes wants them: its hits
- * are dropped by the program.
+ * A forked child keeps the breakpoints, and nobody's link wants them there. Closing any link on
+ * the same offsets makes the kernel look at every process again and remove what is not wanted. A
+ * link for all processes wants them: its hits are dropped by the program. An event's need no
+ * sweep: whoever is not meant loses a breakpoint when it is hit.
  */
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag)
 {
-	_cleanup_(detach_sites) struct attachment second = not_attached;
-	int r;
+	const struct probe_sites sites = probe_sites_of(p->plan, p->bias);
+	int link;
 
-	if (!probe_attached(p) || p->mechanism == PROBE_MULTI_ALL)
+	if (!probe_attached(p) || p->mechanism != PROBE_MULTI)
 		return 0;
-	r = attach_sites(p, child, true, &second);
-	if (r < 0 && r != -ESRCH)
-		return attach_failed(p, r, diag);
+	link = attach_multi(p, child, &sites, true);
+	if (link < 0 && link != -ESRCH)
+		return attach_failed(p, link, diag);
+	closep(&link);
 	return 0;
 }
 

@@ -51,7 +51,7 @@ void probe_detach(struct probe *p);
 bool probe_attached(const struct probe *p);
 enum probe_mechanism probe_mechanism(const struct probe *p);
 
-/* Remove breakpoints that a forked child inherited. */
+/* Remove breakpoints that a forked child inherited (or see to it that it does so itself). */
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag);
 
 /*

@@ -199,33 +199,24 @@ static bool has_died(const struct uprobe_event_maker *m)
 }
 
 /* A definition in use cannot be removed: if we are wrong about its maker, nothing happens. */
-static int clean(int tracefs)
+static void clean(int tracefs)
 {
 	_cleanup_free_ char *text = NULL;
 	char name[64], last[64] = "";
 	struct uprobe_event_maker maker;
 	char *rest, *line;
-	int n = 0, r = proc_read(tracefs, EVENTS, EVENTS_MAX, &text, NULL);
 
-	if (r < 0)
-		return r;
+	if (proc_read(tracefs, EVENTS, EVENTS_MAX, &text, NULL) < 0)
+		return;
 	rest = text;
 	while ((line = strsep(&rest, "\n"))) {
 		/* One line per probe. */
 		if (uprobe_event_parse(line, name, &maker) || strcmp(name, last) == 0)
 			continue;
 		memcpy(last, name, sizeof(last));
-		if (has_died(&maker) && undefine(tracefs, name) == 0)
-			n++;
+		if (has_died(&maker))
+			(void)undefine(tracefs, name);
 	}
-	return n;
-}
-
-int uprobe_event_clean(void)
-{
-	_cleanup_close_ int tracefs = open_tracefs();
-
-	return tracefs < 0 ? tracefs : clean(tracefs);
 }
 
 /* ---- defining and opening ---------------------------------------------------------------- */
@@ -280,7 +271,7 @@ static int open_perf(int tracefs, const char *name, const struct uprobe_event_op
 	fd = (int)syscall(SYS_perf_event_open, &attr, o->pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (o->prog_fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_BPF, o->prog_fd) < 0)
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, o->prog_fd) < 0)
 		return -errno;
 	return TAKE_FD(fd);
 }
@@ -293,7 +284,7 @@ int uprobe_event_open(const struct uprobe_event_opts *o, struct uprobe_event *re
 
 	if (tracefs < 0)
 		return tracefs;
-	(void)clean(tracefs);
+	clean(tracefs);
 	r = make_name(e.name);
 	if (r == 0)
 		r = define(tracefs, e.name, o);

@@ -5,8 +5,8 @@
  * cookies: a program tells its sites by the address of the instruction.
  *
  * The kernel takes the probes off when the perf event's descriptor is closed, however that comes
- * about. The definition alone survives its maker: it does nothing then, and the next one to start
- * removes it.
+ * about. The definition alone survives its maker: it does nothing then, and whoever opens an event
+ * next removes it.
  */
 #ifndef PYPROF_PROBE_UPROBE_EVENT_H
 #define PYPROF_PROBE_UPROBE_EVENT_H
@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 struct uprobe_event_opts {
-	int prog_fd; /* a program without an attach type; -1: none, the hits go nowhere */
+	int prog_fd; /* a program without an attach type */
 	const char *path;
 	const uint64_t *offsets; /* in the file */
 	uint32_t n;
@@ -35,13 +35,7 @@ void uprobe_event_close(struct uprobe_event *e); /* the probes are off afterward
 /* Can events be defined here? 0 or -errno; -ENODEV: the kernel has no such thing. */
 int uprobe_event_possible(void);
 
-/* Remove definitions whose maker has died; returns how many, or -errno. */
-int uprobe_event_clean(void);
-
-/*
- * Of a line of uprobe_events, the name of its event if it is one of ours whose maker runs no more;
- * for tests. alive: is there such a process?
- */
+/* A line of uprobe_events: the name of its event and its maker; -EINVAL: none of ours. Pure. */
 struct uprobe_event_maker {
 	unsigned long pid_ns; /* inode of its pid namespace */
 	pid_t pid;

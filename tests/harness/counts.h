@@ -6,8 +6,10 @@
 #ifndef PYPROF_TESTS_HARNESS_COUNTS_H
 #define PYPROF_TESTS_HARNESS_COUNTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "harness/interpreters.h"
 #include "snapshot/snapshot.h"
 #include "stats/view.h"
 
@@ -19,6 +21,12 @@ struct counts {
 
 /* Compare with what run.py --cprofile wrote. Lines printed begin with who. */
 struct counts counts_compare(const struct snapshot *s, const char *cprofile_json, const char *who);
+
+/*
+ * Run a program of tests/targets under cProfile and under us, and compare. dir: for files. True:
+ * nothing differs, nothing was lost, everything matched. Prints one line.
+ */
+bool counts_equal(const struct interpreter *py, const char *program, const char *dir);
 
 /* What a view says of the functions of that name in all: 0s if there are none. */
 struct view_row counts_named(const struct view *v, const char *name);

@@ -247,39 +247,109 @@ Test(probe_small_ring, wakes_once_when_half_full)
 	}
 }
 
-/* The child hands its pid to the test in the arena. */
+/* The child's part of the arena. */
+struct child {
+	volatile uint64_t pid; /* set by its parent */
+	volatile uint64_t go, done;
+	uint64_t frame, tstate;
+};
+
+/* Told to go, it comes by every site. */
+static void child_main(struct child *c)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!c->go)
+		nanosleep(&ms, NULL);
+	fake_enter(c->frame, 1);
+	fake_throw(c->frame);
+	fake_leave(c->frame);
+	fake_yield(c->tstate);
+	fake_code_free(c->frame);
+	c->done = 1;
+	for (;;)
+		pause();
+}
+
 static void fork_child(struct fake_target *t, uint64_t where, uint64_t b)
 {
+	struct child *c = (struct child *)(uintptr_t)where;
 	pid_t pid = fork();
 
 	(void)t;
 	(void)b;
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
-	*(volatile uint64_t *)(uintptr_t)where = pid;
+	if (pid == 0)
+		child_main(c);
+	c->pid = (uint64_t)pid;
+}
+
+/* Where nobody sweeps, the kernel takes a breakpoint away from whoever hits it and is not meant. */
+static void hit_everything(struct child *c)
+{
+	c->go = 1;
+	for (int i = 0; i < 10000 && !c->done; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	cr_assert(c->done);
 }
 
 Test(probe_life, a_forked_child_is_swept)
 {
-	uint64_t where = fake_alloc(target(), 8, 8);
+	uint64_t where = fake_alloc(target(), sizeof(struct child), 8);
+	struct child *c = (struct child *)(uintptr_t)where;
 	struct diag diag = {0};
 	pid_t child;
 
+	*c = (struct child){.frame = plain_frame(0), .tstate = fake_alloc(target(), 128, 16)};
 	fake_target_run(target(), fork_child, where, 0);
-	child = *(volatile uint64_t *)(uintptr_t)where;
+	child = (pid_t)c->pid;
 	probe_rig_drain(&rig);
 	cr_assert_eq(probe_rig_count(&rig, PYP_REC_FORK), 1);
 	cr_assert_eq(probe_rig_find(&rig, PYP_REC_FORK, 0)->u.process.child, (uint32_t)child);
 	check_site_bytes(child, true);
 	assert_diag_ok(probe_sweep_child(rig.probe, child, &diag), &diag);
+	if (probe_mechanism(rig.probe) == PROBE_TRACEFS)
+		hit_everything(c);
 	check_site_bytes(child, false);
 	check_site_bytes(target()->pid, true);
 	kill(child, SIGKILL);
+	cr_assert_eq(probe_rig_drain(&rig), 1, "the child's calls are not the target's");
 	/* A child that has gone needs no sweep. */
 	assert_ok(probe_sweep_child(rig.probe, INT32_MAX - 1, &diag));
+}
+
+/* It shares the target's memory, breakpoints included, and is another process. */
+static void vfork_child(struct fake_target *t, uint64_t frame, uint64_t b)
+{
+	pid_t pid = vfork();
+
+	(void)t;
+	(void)b;
+	if (pid == 0) {
+		fake_enter(frame, 1);
+		fake_leave(frame);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+Test(probe_life, a_vforked_child_is_not_the_target)
+{
+	uint64_t frame = plain_frame(0);
+
+	fake_target_pairs(target(), frame, 1);
+	probe_rig_drain(&rig);
+	probe_rig_clear(&rig);
+	for (int i = 0; i < 3; i++)
+		fake_target_run(target(), vfork_child, frame, 0);
+	probe_rig_drain(&rig);
+	cr_assert_eq(probe_rig_count(&rig, PYP_REC_ENTER), 0);
+	cr_assert_eq(probe_rig_count(&rig, PYP_REC_LEAVE), 0);
+	check_site_bytes(target()->pid, true);
+	fake_target_pairs(target(), frame, 1);
+	probe_rig_drain(&rig);
+	cr_assert_eq(probe_rig_count(&rig, PYP_REC_ENTER), 1);
+	probe_rig_check_no_loss(&rig);
 }
 
 static void *thread_main(void *arg)

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The mechanism of kernels without multi-uprobe links, wished for by the environment: the same
+ * counts, children that are left alone, and nothing left behind, not even by a daemon that is
+ * killed. (The Makefile runs some other suites with it as well.)
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "harness/caps.h"
+#include "harness/counts.h"
+#include "harness/probe_rig.h"
+#include "harness/python.h"
+#include "harness/sites.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "probe/kcaps.h"
+
+static void setup(void)
+{
+	cr_assert(setenv(KCAPS_WISH, "tracefs", 1) == 0);
+	caps_require_bpf();
+}
+
+TestSuite(tracefs, .init = setup, .timeout = 300);
+
+/* The lines of uprobe_events that begin with prefix. */
+static unsigned int definitions(const char *prefix)
+{
+	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC), dir = -1, fd = -1;
+	_cleanup_fclose_ FILE *f = NULL;
+	unsigned int n = 0;
+	char line[512];
+
+	cr_assert(fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0);
+	dir = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	fd = openat(dir, "uprobe_events", O_RDONLY | O_CLOEXEC);
+	cr_assert(fd >= 0);
+	f = fdopen(TAKE_FD(fd), "r");
+	cr_assert(f);
+	while (fgets(line, sizeof(line), f))
+		n += strncmp(line, prefix, strlen(prefix)) == 0;
+	return n;
+}
+
+/* What a process makes is called after it: "p:pyprofd_NAMESPACE_PID_". */
+static const char *prefix_of(pid_t pid, char out[64])
+{
+	struct stat st;
+
+	cr_assert(stat("/proc/self/ns/pid", &st) == 0);
+	snprintf(out, 64, "p:pyprofd_%lx_%x_", (unsigned long)st.st_ino, (unsigned int)pid);
+	return out;
+}
+
+Test(tracefs, counts)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v), failed = 0;
+	char *dir = temp_dir_new();
+
+	for (size_t i = 0; i < n; i++)
+		failed += !counts_equal(&v[i], "mixed", dir);
+	temp_dir_remove(dir);
+	cr_assert(failed == 0, "not equal on %zu of %zu interpreters", failed, n);
+	check_no_leaks();
+}
+
+Test(tracefs, definitions_are_removed)
+{
+	struct probe_rig rig;
+	char prefix[64];
+
+	prefix_of(getpid(), prefix);
+	probe_rig_start(&rig, 0);
+	cr_assert_eq(probe_mechanism(rig.probe), PROBE_TRACEFS);
+	cr_assert_eq(definitions(prefix), rig.plan.nsites);
+	probe_detach(rig.probe);
+	cr_assert_eq(definitions(prefix), 0);
+	probe_rig_attach(&rig);
+	cr_assert_eq(definitions(prefix), rig.plan.nsites);
+	probe_rig_stop(&rig);
+	cr_assert_eq(definitions(prefix), 0);
+	check_no_leaks();
+}
+
+/* What cannot be probed leaves nothing either. */
+Test(tracefs, definitions_of_a_failure)
+{
+	struct probe_rig rig;
+	struct diag diag = {0};
+	char prefix[64];
+	uint64_t ts;
+
+	prefix_of(getpid(), prefix);
+	probe_rig_start(&rig, 0);
+	probe_detach(rig.probe);
+	rig.plan.sites[FAKE_LEAVE].offset = (uint64_t)1 << 40;
+	cr_assert(probe_attach(rig.probe, &ts, &diag) < 0 && diag.msg[0]);
+	cr_assert_eq(definitions(prefix), 0);
+	rig.plan.sites[FAKE_LEAVE].offset = rig.plan.sites[FAKE_ENTER].offset;
+	cr_assert(probe_attach(rig.probe, &ts, &diag) < 0 && diag.msg[0], "two at one place");
+	cr_assert_eq(definitions(prefix), 0);
+	probe_rig_stop(&rig);
+}
+
+struct wanted {
+	const struct sites *sites;
+	int changed;
+};
+
+static bool sites_are(struct traced *t, void *ctx)
+{
+	const struct wanted *w = ctx;
+
+	return sites_changed(w->sites, t->pid) == w->changed;
+}
+
+static pid_t start_daemon(const char *dir, pid_t target)
+{
+	const char *build = getenv("PYPROF_BUILD");
+	char program[512], socket[256], pid[16];
+	const char *argv[] = {program, "--pid", pid, "--socket", socket, "--no-verify", NULL};
+	pid_t parent = getpid(), daemon;
+
+	snprintf(program, sizeof(program), "%s/pyprofd", build ? build : "build");
+	snprintf(socket, sizeof(socket), "%s/socket", dir);
+	snprintf(pid, sizeof(pid), "%d", target);
+	daemon = fork();
+	cr_assert(daemon >= 0);
+	if (daemon == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() == parent)
+			execv(program, (char *const *)argv);
+		_exit(127);
+	}
+	return daemon;
+}
+
+/*
+ * The kernel takes the breakpoints away, and the next one to attach the definition, which the
+ * kernel keeps. Those of the living stay.
+ */
+Test(tracefs, daemon_is_killed)
+{
+	char *dir = temp_dir_new(), prefix[64], mine[64];
+	struct sites sites;
+	struct wanted on = {.sites = &sites}, off = {.sites = &sites};
+	struct traced t;
+	struct probe_rig rig;
+	pid_t daemon;
+
+	traced_start(&t, traced_newest().exe, "load.py", NULL);
+	traced_expect(&t, "ready");
+	sites_find(&sites, t.pid);
+	on.changed = (int)sites.plan.nsites;
+	daemon = start_daemon(dir, t.pid);
+	prefix_of(daemon, prefix);
+	traced_until(&t, sites_are, &on, "the daemon's probes");
+	probe_rig_start(&rig, 0);
+	cr_assert_eq(definitions(prefix), sites.plan.nsites, "the living's are not removed");
+	kill(daemon, SIGKILL);
+	cr_assert(waitpid(daemon, NULL, 0) == daemon);
+	traced_until(&t, sites_are, &off, "the file's bytes");
+	cr_assert_eq(definitions(prefix), sites.plan.nsites, "gone with the daemon?");
+	probe_detach(rig.probe);
+	probe_rig_attach(&rig);
+	cr_assert_eq(definitions(prefix), 0);
+	cr_assert_eq(definitions(prefix_of(getpid(), mine)), rig.plan.nsites);
+	probe_rig_stop(&rig);
+	traced_say(&t, "stop");
+	traced_expect(&t, "checked ok");
+	traced_finish(&t);
+	temp_dir_remove(dir);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What is missing is named, with its exit code; and which mechanism a kernel gets. */
+#include "probe/kcaps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "harness/test.h"
+
+/* A kernel to be asked: what it answers. Linux 6.10 to begin with. */
+static struct {
+	uint64_t caps;
+	int btf, ring, program, link, link_pid, tracefs;
+	unsigned int tracefs_asked;
+} kernel;
+
+enum { SYS_PTRACE = 19, SYS_ADMIN = 21, PERFMON = 38, BPF = 39 };
+#define CAP(n) (UINT64_C(1) << (n))
+#define ENOUGH (CAP(SYS_PTRACE) | CAP(PERFMON) | CAP(BPF))
+
+static void setup(void)
+{
+	kernel.caps = ENOUGH;
+	kernel.btf = kernel.ring = kernel.program = kernel.tracefs = 0;
+	kernel.link = -EBADF;
+	kernel.link_pid = -EINVAL;
+	kernel.tracefs_asked = 0;
+}
+
+TestSuite(kcaps, .init = setup);
+
+static int capabilities(uint64_t *ret)
+{
+	*ret = kernel.caps;
+	return 0;
+}
+
+static int btf(void)
+{
+	return kernel.btf;
+}
+
+static int ring(void)
+{
+	return kernel.ring;
+}
+
+static int empty_program(void)
+{
+	return kernel.program ? kernel.program : open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static int multi_link(int prog_fd, pid_t pid)
+{
+	cr_assert(prog_fd >= 0);
+	return pid ? kernel.link_pid : kernel.link;
+}
+
+static int tracefs(void)
+{
+	kernel.tracefs_asked++;
+	return kernel.tracefs;
+}
+
+static const struct kcaps_system fake = {
+	.capabilities = capabilities,
+	.btf = btf,
+	.ring = ring,
+	.empty_program = empty_program,
+	.multi_link = multi_link,
+	.tracefs = tracefs,
+};
+
+static void expect_mechanism(const char *wish, enum probe_mechanism want)
+{
+	enum probe_mechanism m = 99;
+	struct diag diag = {0};
+
+	assert_diag_ok(kcaps_check(&fake, wish, &m, &diag), &diag);
+	cr_assert_eq(m, want, "%s, not %s", probe_mechanism_name(m), probe_mechanism_name(want));
+}
+
+static void expect_missing(const char *wish, int exit, const char *what)
+{
+	enum probe_mechanism m = 99;
+	struct diag diag = {0};
+
+	cr_assert(kcaps_check(&fake, wish, &m, &diag) < 0, "%s", what);
+	cr_assert_eq(diag.exit, exit, "%s: exit %d", diag.msg, diag.exit);
+	cr_assert(strstr(diag.msg, what), "\"%s\" does not name %s", diag.msg, what);
+	cr_assert_eq(m, 99, "set though it failed");
+}
+
+Test(kcaps, capabilities)
+{
+	kernel.caps = ENOUGH & ~CAP(BPF);
+	expect_missing(NULL, PYP_EXIT_PERMISSION, "CAP_BPF");
+	kernel.caps = ENOUGH & ~CAP(PERFMON);
+	expect_missing(NULL, PYP_EXIT_PERMISSION, "CAP_PERFMON");
+	kernel.caps = ENOUGH & ~CAP(SYS_PTRACE);
+	expect_missing(NULL, PYP_EXIT_PERMISSION, "CAP_SYS_PTRACE");
+	kernel.caps = CAP(SYS_ADMIN) | CAP(SYS_PTRACE);
+	expect_mechanism(NULL, PROBE_MULTI);
+}
+
+Test(kcaps, features)
+{
+	kernel.btf = -ENOENT;
+	expect_missing(NULL, PYP_EXIT_UNTRACEABLE, "BTF");
+	setup();
+	kernel.ring = -EINVAL;
+	expect_missing(NULL, PYP_EXIT_UNTRACEABLE, "ring buffer");
+	kernel.ring = -ENOSYS;
+	expect_missing(NULL, PYP_EXIT_UNTRACEABLE, "bpf() system call");
+	setup();
+	kernel.link = -EOPNOTSUPP;
+	expect_missing(NULL, PYP_EXIT_UNTRACEABLE, "uprobes");
+}
+
+Test(kcaps, refusals)
+{
+	kernel.ring = -EPERM;
+	expect_missing(NULL, PYP_EXIT_PERMISSION, "BPF map");
+	setup();
+	kernel.program = -EPERM;
+	expect_missing(NULL, PYP_EXIT_PERMISSION, "BPF program");
+}
+
+/* The best there is, and the others are not even asked for. */
+Test(kcaps, since_6_10)
+{
+	expect_mechanism(NULL, PROBE_MULTI);
+	cr_assert_eq(kernel.tracefs_asked, 0);
+}
+
+Test(kcaps, from_6_6_to_6_9)
+{
+	kernel.link_pid = -EBADF;
+	expect_mechanism(NULL, PROBE_TRACEFS);
+	kernel.tracefs = -EPERM;
+	expect_mechanism(NULL, PROBE_MULTI_ALL);
+}
+
+Test(kcaps, before_6_6)
+{
+	/* The attach type is unknown at load, or the link's kind when it is made. */
+	kernel.program = -EINVAL;
+	expect_mechanism(NULL, PROBE_TRACEFS);
+	setup();
+	kernel.link = kernel.link_pid = -EINVAL;
+	expect_mechanism(NULL, PROBE_TRACEFS);
+	kernel.tracefs = -EACCES;
+	expect_missing(NULL, PYP_EXIT_PERMISSION, "CAP_SYS_ADMIN");
+	kernel.tracefs = -ENODEV;
+	expect_missing(NULL, PYP_EXIT_UNTRACEABLE, "uprobe events");
+}
+
+Test(kcaps, wishes)
+{
+	expect_mechanism("multi", PROBE_MULTI);
+	expect_mechanism("tracefs", PROBE_TRACEFS);
+	expect_mechanism("multi-all", PROBE_MULTI_ALL);
+	expect_missing("kprobes", PYP_EXIT_USAGE, "kprobes");
+	kernel.tracefs = -ENODEV;
+	expect_missing("tracefs", PYP_EXIT_UNTRACEABLE, "tracefs");
+	kernel.link_pid = -EBADF;
+	expect_missing("multi", PYP_EXIT_UNTRACEABLE, "multi");
+}
