@@ -128,9 +128,21 @@ static void print_remark(const json_t *t, const char *prefix, const char *text, 
 	putc('\n', out);
 }
 
+/* The usual one is not worth a line. */
+static void print_mechanism(const json_t *t, FILE *out)
+{
+	const char *name = text_of(t, "mechanism");
+
+	if (strcmp(name, "tracefs") == 0)
+		print_remark(t, "", "attached through tracefs: stopping takes longer", out);
+	else if (strcmp(name, "multi-all") == 0)
+		print_remark(t, "warning: ", "the kernel slows all with this interpreter", out);
+}
+
 static void print_remarks(const json_t *t, FILE *out)
 {
 	print_remark(t, "ended: ", text_of(t, "end_reason"), out);
+	print_mechanism(t, out);
 	print_remark(t, "warning: ", text_of(t, "warning"), out);
 	if (count_of(t, "lost"))
 		print_remark(t, "", "events were lost: counts are lower bounds", out);

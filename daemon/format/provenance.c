@@ -191,6 +191,8 @@ static json_t *target_json(const struct snapshot *s, const struct snapshot_targe
 	set(ret, "cmdline", provenance_string(t->cmdline), &ok);
 	set(ret, "exe", provenance_string(t->exe), &ok);
 	set(ret, "python", python_json(t), &ok);
+	if (t->mechanism)
+		set(ret, "mechanism", provenance_string(t->mechanism), &ok);
 	if (t->self_test)
 		set(ret, "self_test", provenance_string(t->self_test), &ok);
 	if (t->warnings)
@@ -362,6 +364,8 @@ static void say_target(struct lines *l, const struct snapshot_target *t)
 	say(l, "start", "%s", iso8601(t->start_unix_ns, start));
 	say(l, "end", "%s, traced for %.3f seconds", iso8601(t->end_unix_ns, end),
 	    (double)t->traced_ns / NS);
+	if (t->mechanism)
+		say(l, "probes", "by %s", t->mechanism);
 	if (t->self_test)
 		say(l, "self-test", "%s", t->self_test);
 	if (t->warnings && *t->warnings)

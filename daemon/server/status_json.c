@@ -53,6 +53,8 @@ json_t *json_of_status(const struct session_status *st)
 	set_count(o, "nodes", st->nodes);
 	json_object_set_new(o, "counters", counters_json(st));
 	set_text(o, "end_reason", st->end_reason);
+	if (st->mechanism)
+		set_text(o, "mechanism", st->mechanism);
 	set_text(o, "warning", st->warning);
 	return o;
 }

@@ -63,8 +63,9 @@ struct session_status {
 	uint64_t events_per_s; /* over the last second or so */
 	uint32_t threads, funcs, nodes;
 	uint64_t counters[PYP_CNT_MAX];
-	char end_reason[64]; /* "exited", "executed another program", … */
-	char warning[256];   /* e.g. a PEP 523 evaluator, or "" */
+	char end_reason[64];   /* "exited", "executed another program", … */
+	const char *mechanism; /* how the probes are attached: see probe_mechanism_name */
+	char warning[256];     /* e.g. a PEP 523 evaluator, or "" */
 };
 
 size_t sessions_count(const struct sessions *ss);

@@ -374,6 +374,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.threads = c.threads,
 		.funcs = c.funcs,
 		.nodes = c.nodes,
+		.mechanism = probe_mechanism_name(probe_mechanism(t->probe)),
 	};
 	tracee_counters(t, ret->counters);
 	ret->lost = ret->counters[PYP_CNT_lost_events];
@@ -407,6 +408,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.python_file = snapshot_str(s, t->python->file),
 		.python_version = snapshot_str(s, t->python->version),
 		.build_id = snapshot_str(s, hex),
+		.mechanism = snapshot_str(s, probe_mechanism_text(probe_mechanism(t->probe))),
 		.self_test = snapshot_str(s, t->self_test),
 		.warnings = snapshot_str(s, t->warning),
 		.alive = t->state != SESSION_ENDED,

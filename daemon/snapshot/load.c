@@ -196,6 +196,12 @@ static const char *get_string(struct loader *l, const json_t *object, const char
 	return string_of(l, member(l, object, key), key);
 }
 
+/* Said for people; files of other versions may not have it. */
+static const char *get_remark(struct loader *l, const json_t *object, const char *key)
+{
+	return string_of(l, json_object_get(object, key), key);
+}
+
 /* {"cpu": …, "wall": …}; null leaves what is there. */
 static void get_clocks(struct loader *l, const json_t *object, const char *key,
 		       uint64_t ns[SNAPSHOT_CLOCKS])
@@ -292,6 +298,9 @@ static void read_target(struct loader *l, const json_t *v)
 	t->python_version = get_string(l, python, "version");
 	t->python_file = get_string(l, python, "file");
 	t->build_id = get_string(l, python, "build_id");
+	t->mechanism = get_remark(l, v, "mechanism");
+	t->self_test = get_remark(l, v, "self_test");
+	t->warnings = get_remark(l, v, "warnings");
 	t->alive = get_bool(l, v, "alive");
 	t->tracing = get_bool(l, v, "tracing");
 	t->start_ns = get_u64(l, v, "start_ns");

@@ -133,7 +133,8 @@ static int add_target(struct merger *m, const struct snapshot_target *t)
 	*copy = *t;
 	if (copy_str(m, &copy->cmdline) < 0 || copy_str(m, &copy->exe) < 0 ||
 	    copy_str(m, &copy->python_file) < 0 || copy_str(m, &copy->python_version) < 0 ||
-	    copy_str(m, &copy->build_id) < 0)
+	    copy_str(m, &copy->build_id) < 0 || copy_str(m, &copy->mechanism) < 0 ||
+	    copy_str(m, &copy->self_test) < 0 || copy_str(m, &copy->warnings) < 0)
 		return -ENOMEM;
 	m->s->ntargets++;
 	return 0;

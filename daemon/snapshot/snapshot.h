@@ -60,6 +60,7 @@ struct snapshot_target {
 	const char *cmdline, *exe, *python_file, *python_version,
 		*build_id;     /* build_id: hex or "" */
 	const char *self_test; /* what came of it, for people; NULL: not known */
+	const char *mechanism; /* how the probes were attached, for people; NULL: not known */
 	const char *warnings;  /* what may hide calls, for people; "" or NULL: nothing */
 	bool alive, tracing;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC: first attached; taken at */

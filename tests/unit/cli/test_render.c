@@ -44,6 +44,18 @@ Test(render, status)
 		     "4194304 events were lost: counts are lower bounds\n");
 }
 
+Test(render, mechanism)
+{
+	_cleanup_free_ char *out = render("{\"targets\": [{\"pid\": 1, \"mechanism\": \"multi\"},"
+					  "{\"pid\": 2, \"mechanism\": \"tracefs\"},"
+					  "{\"pid\": 3, \"mechanism\": \"multi-all\"}]}");
+
+	cr_assert(strstr(out, "\n      2 attached through tracefs: stopping takes longer\n"), "%s",
+		  out);
+	cr_assert(strstr(out, "\n      3 warning: the kernel slows"), "%s", out);
+	cr_assert(!strstr(out, "      1 attached"), "%s", out);
+}
+
 Test(render, no_targets)
 {
 	_cleanup_free_ char *out = render("{\"targets\": []}");

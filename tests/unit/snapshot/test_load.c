@@ -57,6 +57,9 @@ Test(load, what_was_saved)
 		s->targets[0].subtracted[SNAPSHOT_WALL] = 3 * seed;
 		s->targets[0].clamped = 4 * seed;
 		s->nodes[s->nnodes - 1].inflight = 3;
+		s->targets[0].mechanism = seed & 1 ? "a link" : NULL;
+		s->targets[0].self_test = seed & 2 ? "passed" : NULL;
+		s->targets[0].warnings = seed & 4 ? "a JIT" : NULL;
 		assert_round_trip(s);
 	}
 	check_no_leaks();
