@@ -289,6 +289,7 @@ static int attach(struct run *r, const struct verify_opts *o)
 
 	if (probe_open(&(struct probe_opts){.pid = r->scratch.pid,
 					    .via = r->python->via,
+					    .bias = r->python->bias,
 					    .ring_bytes = RING_BYTES,
 					    .layout = &r->python->layout,
 					    .plan = o->plan},
