@@ -34,8 +34,11 @@ CFLAGS ?= -O2 -g
 DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev libzydis-dev \
 	libmicrohttpd-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libsystemd-dev \
 	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libncurses-dev
+# Node.js from elsewhere brings its own npm, which Debian's would not go with.
+DEPS += $(if $(shell command -v npm),,nodejs npm)
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
-	curl python3 python3-gevent python3-greenlet python3-yappi golang-go
+	curl python3 python3-gevent python3-greenlet python3-yappi golang-go \
+	chromium
 
 # How we compile -----------------------------------------------------------------------------
 PKGS := libbpf libelf libmicrohttpd libcurl jansson libpcre2-8 libsystemd libprotobuf-c zlib \
@@ -87,8 +90,9 @@ INTEGRATION_SRC := $(call sources,tests/integration,test_*.c)
 E2E_SRC := $(call sources,tests/e2e,test_*.c)
 FUZZ_SRC := $(call sources,tests/fuzz,fuzz_*.c)
 BENCH_SRC := $(call sources,tests/bench,bench_*.c)
-TEST_SRC := $(UNIT_SRC) $(INTEGRATION_SRC) $(E2E_SRC) $(FUZZ_SRC) $(BENCH_SRC) $(HARNESS_SRC) \
-	$(wildcard tests/fuzz/driver.c)
+BROWSER_SRC := $(call sources,tests/browser,gen_*.c)
+TEST_SRC := $(UNIT_SRC) $(INTEGRATION_SRC) $(E2E_SRC) $(FUZZ_SRC) $(BENCH_SRC) $(BROWSER_SRC) \
+	$(HARNESS_SRC) $(wildcard tests/fuzz/driver.c)
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 SKEL := $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.skel.h)
 PROTO_SRC := $(call sources,daemon,*.proto)
@@ -103,6 +107,7 @@ INTEGRATION_BIN := $(INTEGRATION_SRC:tests/%.c=$(O)/tests/%)
 E2E_BIN := $(E2E_SRC:tests/%.c=$(O)/tests/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/%.c=$(O)/tests/%)
 BENCH_BIN := $(BENCH_SRC:tests/%.c=$(O)/tests/%)
+BROWSER_BIN := $(BROWSER_SRC:tests/%.c=$(O)/tests/%)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -152,7 +157,31 @@ $(O)/obj/gen/%.o: $(O)/gen/%.c $(O)/.flags
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -w -MMD -MP -c $< -o $@
 
-$(O)/libpyprof.a: $(call obj,$(LIB_SRC)) $(PROTO_O)
+# The page of the HTML format: a bundle of html/ with libraries from npm, at the versions and
+# checksums of its package-lock.json. One for all flavours of a build. Without npm or a registry the
+# programs come without that format and say so when asked for it, and the next build tries again;
+# where warnings are errors, so is that.
+PAGE ?= $(abspath $(O))/page
+export PAGE
+PAGE_SRC := $(filter-out %/page.S,$(wildcard daemon/format/html/*))
+NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+
+$(PAGE)/page.stamp: $(PAGE_SRC) $(if $(wildcard $(PAGE)/page.missing),FORCE)
+	@mkdir -p $(@D)
+	$(call msg,PAGE,$(O)/page)
+	$(Q)cp $(PAGE_SRC) $(@D)
+	$(Q)cd $(@D) && rm -f page.missing && { $(NPM_CI) && node build.mjs; } >page.log 2>&1 || { \
+		cat page.log; $(if $(DEV),exit 1;) : > page.head; : > page.tail; : > page.missing; \
+		echo 'npm could not bundle the page: building without the HTML format'; }
+	@touch $@
+
+PAGE_O := $(O)/obj/gen/page.o
+$(PAGE_O): daemon/format/html/page.S $(PAGE)/page.stamp
+	@mkdir -p $(@D)
+	$(call msg,AS,$@)
+	$(Q)$(CC) -c -Wa,-I,$(PAGE) $< -o $@
+
+$(O)/libpyprof.a: $(call obj,$(LIB_SRC)) $(PROTO_O) $(PAGE_O)
 	$(call msg,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 

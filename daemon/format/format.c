@@ -26,6 +26,8 @@ const struct format formats[] = {
 	 pprof_write},
 	{"chrome", ".trace.json", "application/json",
 	 "for Perfetto: contexts, aggregated; not a timeline", chrome_write},
+	{"html", ".html", "text/html; charset=utf-8",
+	 "a page to explore: tables, flame graph, threads; needs no network", html_write},
 	{"callers", ".callers.txt", "text/plain; charset=utf-8",
 	 "who called what, as pstats prints it", callers_write},
 	{"callees", ".callees.txt", "text/plain; charset=utf-8",
@@ -43,11 +45,9 @@ const struct format formats[] = {
 /* Other names that people give such files. */
 static const struct {
 	const char *extension, *name;
-} other_extensions[] = {{".prof", "pstats"},
-			{".cprof", "pstats"},
-			{".folded", "collapsed"},
-			{".callgrind.out", "callgrind"},
-			{".pprof", "pprof"}};
+} other_extensions[] = {{".prof", "pstats"},	  {".cprof", "pstats"},
+			{".folded", "collapsed"}, {".callgrind.out", "callgrind"},
+			{".pprof", "pprof"},	  {".htm", "html"}};
 
 const struct format *format_find(const char *name)
 {
@@ -134,6 +134,24 @@ static int reduce(const struct snapshot **s, const struct format_opts *o,
 	return err;
 }
 
+/* What became of the stream: 0 or an errno value. */
+static int flush(FILE *out)
+{
+	bool failed = ferror(out);
+
+	errno = 0;
+	if (!failed && fflush(out) == 0)
+		return 0;
+	/* A write long ago failed, and what it said is gone: one more says it again. */
+	if (failed) {
+		clearerr(out);
+		errno = 0;
+		if (fputc('\n', out) != EOF)
+			fflush(out);
+	}
+	return errno ? errno : EIO;
+}
+
 int format_write(const struct format *f, const struct snapshot *s, const struct format_opts *o,
 		 FILE *out, struct diag *diag)
 {
@@ -151,8 +169,6 @@ int format_write(const struct format *f, const struct snapshot *s, const struct 
 		err = f->write(s, v, o, out, diag);
 	if (err < 0)
 		return diag_errno(diag, -err, "cannot write the %s output", f->name);
-	errno = 0;
-	if (fflush(out) != 0 || ferror(out))
-		return diag_errno(diag, errno ? errno : EIO, "cannot write the %s output", f->name);
-	return 0;
+	err = flush(out);
+	return err ? diag_errno(diag, err, "cannot write the %s output", f->name) : 0;
 }

@@ -26,6 +26,8 @@ int chrome_write(const struct snapshot *s, const struct view *v, const struct fo
 		 FILE *out, struct diag *diag);
 int csv_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	      FILE *out, struct diag *diag);
+int html_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag);
 int callers_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		  FILE *out, struct diag *diag);
 int callees_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,

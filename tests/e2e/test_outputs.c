@@ -41,6 +41,7 @@ static const struct {
 	{"text", "         "},	      {"pstats", "{"},	    {"json", "{\"format\":"},
 	{"callgrind", "# callgrind"}, {"collapsed", "#"},   {"speedscope", "{\"$schema\""},
 	{"pprof", "\x1f\x8b"},	      {"chrome", "{\"tra"}, {"csv", "ncalls,"},
+	{"html", "<!DOCTYPE html>"},
 };
 
 #define NLOOKS (sizeof(looks) / sizeof(looks[0]))

@@ -137,6 +137,18 @@ const char *const hostile_names[] = {
 	"",
 	" ",
 	"%s%n%x",
+	"<script>document.title='harmed'</script>",
+	"</script><script>document.title='harmed'</script>",
+	"<!-- <script>",
+	"--> ]]> <![CDATA[ </title></style></textarea>",
+	"<img src=x onerror=\"document.title='harmed'\">",
+	"\"><svg onload=document.title='harmed'>",
+	"&lt;b&gt; &#x202e; &amp;",
+	"javascript:document.title='harmed'",
+	"${document.title='harmed'}{{7*7}}",
+	"__proto__",
+	"constructor",
+	"@DATA@",
 	NULL,
 };
 

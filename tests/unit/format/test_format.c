@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
 
@@ -42,6 +43,8 @@ Test(format, of_file)
 	assert_of_file("out.pb.gz", "pprof");
 	assert_of_file("out.trace.json", "chrome");
 	assert_of_file("out.csv", "csv");
+	assert_of_file("out.html", "html");
+	assert_of_file("out.htm", "html");
 	assert_of_file("out", NULL);
 	assert_of_file("", NULL);
 	assert_of_file(".json", NULL);
@@ -113,6 +116,29 @@ Test(format, a_full_disk_is_an_error)
 
 	assert_err(try_write(s, &o, "/dev/full", &diag), -ENOSPC);
 	cr_assert_eq(diag.exit, PYP_EXIT_FAILURE);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* Formats for people and for text tools. Of the others, which have rules of their own, see theirs. */
+Test(format, hostile_names_do_no_harm_in_any)
+{
+	static const char *const own[] = {"pstats", "pprof", "csv", "html"};
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
+	struct format_opts o = {.min_share = -1};
+
+	for (const struct format *f = formats; f->name; f++) {
+		_cleanup_free_ char *report = NULL;
+		bool skip = false;
+		size_t size;
+
+		for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+			skip = skip || strcmp(f->name, own[i]) == 0;
+		if (skip)
+			continue;
+		report = report_new(f->name, s, &o, &size);
+		cr_assert(report_harmless(report, size), "%s:\n%s", f->name, report);
+	}
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
 }

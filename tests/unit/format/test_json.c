@@ -221,12 +221,12 @@ Test(json, hostile_names_are_valid_utf8)
 	struct format_opts o = {0};
 	json_t *j = load(s, &o), *funcs = json_object_get(j, "functions");
 
-	cr_assert_eq(json_array_size(funcs), 22);
+	cr_assert_eq(json_array_size(funcs), s->nfuncs);
 	cr_assert_str_eq(string(json_array_get(funcs, 0), "name"), "two\nlines");
 	cr_assert_str_eq(string(json_array_get(funcs, 4), "qualname"),
 			 "right-to-left \xe2\x80\xaetxet");
 	cr_assert_str_eq(string(json_array_get(funcs, 12), "name"), "surrogate \xef\xbf\xbd");
-	cr_assert(json_is_null(json_object_get(json_array_get(funcs, 21), "file")));
+	cr_assert(json_is_null(json_object_get(json_array_get(funcs, s->nfuncs - 1), "file")));
 	json_decref(j);
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();

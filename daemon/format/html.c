@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * HTML: one file that needs no network, with everything in it: a page that was bundled when this
+ * was built (html/, linked in by html/page.S) and, as JSON in a script element that is never run,
+ * the snapshot. The page derives its tables and graphs from the calling contexts by the rules of
+ * stats/view.c, so that they can be had for any choice of threads.
+ *
+ * The JSON is a string table and arrays by column, a fraction of the JSON format's size. All of it
+ * is ASCII, and what HTML could take for markup (< > &) is escaped as \uXXXX in strings, the only
+ * place where it can be: nothing that a program is called ends the element or starts another. Lone
+ * surrogates keep their value. Numbers that JavaScript could not hold exactly are strings of digits.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/strtab.h"
+#include "format/names.h"
+#include "format/provenance.h"
+#include "format/writers.h"
+
+#define EXACT_MAX ((UINT64_C(1) << 53) - 1)
+#define NO_STRING UINT64_MAX
+
+/* What stands before and after the data; both are empty where the page could not be built. */
+extern const char html_head[], html_tail[];
+extern const uint64_t html_head_size, html_tail_size;
+
+struct writer {
+	const struct snapshot *s;
+	const struct format_opts *o;
+	FILE *out;
+	uint32_t *thread_at; /* index among those written; SNAPSHOT_NONE: left out */
+	uint32_t *func_at;
+	uint32_t *node_at;
+	struct strtab strings;
+	uint64_t start_unix_ns; /* where the report's time begins */
+	bool first;
+};
+
+/* ---- pieces of JSON ---- */
+
+static void next(struct writer *w)
+{
+	fputs(w->first ? "" : ",", w->out);
+	w->first = false;
+}
+
+static void begin(struct writer *w, const char *key, char bracket)
+{
+	next(w);
+	fprintf(w->out, "\n\"%s\":%c", key, bracket);
+	w->first = true;
+}
+
+static void end(struct writer *w, char bracket)
+{
+	fputc(bracket, w->out);
+	w->first = false;
+}
+
+static void put_unit(FILE *out, uint32_t cp)
+{
+	bool plain = cp >= 0x20 && cp < 0x7f && !strchr("\"\\<>&", (int)cp);
+
+	if (plain)
+		fputc((int)cp, out);
+	else
+		fprintf(out, "\\u%04" PRIx32, cp);
+}
+
+static void put_string(struct writer *w, const char *s)
+{
+	uint32_t cp;
+
+	next(w);
+	fputc('"', w->out);
+	for (const char *p = s ? s : ""; (cp = utf8_next(&p));) {
+		if (cp >= 0x10000) {
+			put_unit(w->out, 0xd800 + ((cp - 0x10000) >> 10));
+			cp = 0xdc00 + ((cp - 0x10000) & 0x3ff);
+		}
+		put_unit(w->out, cp);
+	}
+	fputc('"', w->out);
+}
+
+/* UINT64_MAX is "none". */
+static void put_number(struct writer *w, uint64_t n)
+{
+	next(w);
+	if (n == UINT64_MAX)
+		fputs("-1", w->out);
+	else
+		fprintf(w->out, n > EXACT_MAX ? "\"%" PRIu64 "\"" : "%" PRIu64, n);
+}
+
+/* jansson's output: < > & can only be in strings there. */
+static int put_escaped(const char *buffer, size_t size, void *data)
+{
+	FILE *out = data;
+
+	for (size_t i = 0; i < size; i++)
+		if (strchr("<>&", buffer[i]) && buffer[i])
+			put_unit(out, (unsigned char)buffer[i]);
+		else
+			fputc(buffer[i], out);
+	return 0;
+}
+
+/* ---- what is selected ---- */
+
+static bool node_selected(const struct writer *w, const struct snapshot_node *n)
+{
+	return w->thread_at[n->thread] != SNAPSHOT_NONE;
+}
+
+static void number_all(struct writer *w)
+{
+	const struct snapshot *s = w->s;
+	uint32_t threads = 0, funcs = 0, nodes = 0;
+
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		if (view_selects(&w->o->filter, &s->threads[i]))
+			w->thread_at[i] = threads++;
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		if (!node_selected(w, &s->nodes[i]))
+			continue;
+		w->node_at[i] = nodes++;
+		if (s->nodes[i].func != SNAPSHOT_NONE)
+			w->func_at[s->nodes[i].func] = 0;
+	}
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (w->func_at[i] != SNAPSHOT_NONE)
+			w->func_at[i] = funcs++;
+}
+
+/* ---- columns ---- */
+
+struct column {
+	const char *name;
+	uint64_t (*get)(const struct writer *w, uint32_t i);
+};
+
+static uint64_t index_or_none(const uint32_t *at, uint32_t i)
+{
+	return i == SNAPSHOT_NONE || at[i] == SNAPSHOT_NONE ? UINT64_MAX : at[i];
+}
+
+#define NODE(member, value)                                                                        \
+	static uint64_t node_##member(const struct writer *w, uint32_t i)                          \
+	{                                                                                          \
+		const struct snapshot_node *n = &w->s->nodes[i];                                   \
+                                                                                                   \
+		return value;                                                                      \
+	}
+
+/* The longest is 0 until there is a shortest. */
+static uint64_t longest(const struct snapshot_node *n, enum snapshot_clock clock)
+{
+	return n->min[clock] == UINT64_MAX ? 0 : n->max[clock];
+}
+
+NODE(parent, index_or_none(w->node_at, n->parent))
+NODE(func, index_or_none(w->func_at, n->func))
+NODE(calls, n->calls)
+NODE(inflight, n->inflight)
+NODE(cpu, n->self[SNAPSHOT_CPU])
+NODE(wall, n->self[SNAPSHOT_WALL])
+NODE(min_cpu, n->min[SNAPSHOT_CPU])
+NODE(max_cpu, longest(n, SNAPSHOT_CPU))
+NODE(min_wall, n->min[SNAPSHOT_WALL])
+NODE(max_wall, longest(n, SNAPSHOT_WALL))
+
+static const struct column node_columns[] = {
+	{"parent", node_parent},
+	{"func", node_func},
+	{"calls", node_calls},
+	{"inflight", node_inflight},
+	{"cpu", node_cpu},
+	{"wall", node_wall},
+	{"min_cpu", node_min_cpu},
+	{"max_cpu", node_max_cpu},
+	{"min_wall", node_min_wall},
+	{"max_wall", node_max_wall},
+	{NULL, NULL},
+};
+
+static void put_nodes(struct writer *w)
+{
+	begin(w, "nodes", '{');
+	for (const struct column *c = node_columns; c->name; c++) {
+		begin(w, c->name, '[');
+		for (uint32_t i = 0; i < w->s->nnodes; i++)
+			if (node_selected(w, &w->s->nodes[i]))
+				put_number(w, c->get(w, i));
+		end(w, ']');
+	}
+	end(w, '}');
+}
+
+/* -ENOSPC cannot be: the table has no limit. */
+static int intern(struct writer *w, const char *s, uint64_t *ret)
+{
+	uint32_t id;
+	int err = strtab_add(&w->strings, s ? s : "", &id);
+
+	*ret = id;
+	return err;
+}
+
+/* A row per function: name, qualified name or -1, file, line, pseudo. */
+static int put_function(struct writer *w, const struct snapshot_func *f)
+{
+	uint64_t name = 0, qualname = NO_STRING, file = 0;
+	int err = intern(w, f->name, &name);
+
+	if (!err && f->qualname)
+		err = intern(w, f->qualname, &qualname);
+	if (!err)
+		err = intern(w, f->filename, &file);
+	if (err < 0)
+		return err;
+	next(w);
+	fputc('[', w->out);
+	w->first = true;
+	put_number(w, name);
+	put_number(w, qualname);
+	put_number(w, file);
+	fprintf(w->out, ",%" PRId32 ",%d", f->pseudo ? 0 : f->firstlineno, f->pseudo);
+	end(w, ']');
+	return 0;
+}
+
+static int put_functions(struct writer *w)
+{
+	int err = 0;
+
+	begin(w, "functions", '[');
+	for (uint32_t i = 0; i < w->s->nfuncs && !err; i++)
+		if (w->func_at[i] != SNAPSHOT_NONE)
+			err = put_function(w, &w->s->funcs[i]);
+	end(w, ']');
+	if (err < 0)
+		return err;
+	begin(w, "strings", '[');
+	for (uint32_t id = 0; id < w->strings.n; id++)
+		put_string(w, strtab_get(&w->strings, id));
+	end(w, ']');
+	return 0;
+}
+
+/* ---- threads and targets ---- */
+
+/* The run that a thread belongs to; merged snapshots may have several of one pid. */
+static const struct snapshot_target *target_of(const struct snapshot *s,
+					       const struct snapshot_thread *t)
+{
+	const struct snapshot_target *ret = NULL;
+
+	for (uint32_t i = 0; i < s->ntargets; i++) {
+		const struct snapshot_target *candidate = &s->targets[i];
+
+		if (candidate->pid != t->pid)
+			continue;
+		if (!ret ||
+		    (t->start_ns >= candidate->start_ns && t->start_ns <= candidate->end_ns))
+			ret = candidate;
+	}
+	return ret;
+}
+
+/* Nanoseconds since the report's beginning, of a moment on the clock of the target's machine. */
+static uint64_t since_start(const struct writer *w, const struct snapshot_target *t, uint64_t ns)
+{
+	uint64_t offset;
+
+	if (!t)
+		return 0;
+	offset = t->start_unix_ns > w->start_unix_ns ? t->start_unix_ns - w->start_unix_ns : 0;
+	return offset + (ns > t->start_ns ? ns - t->start_ns : 0);
+}
+
+static void put_thread(struct writer *w, const struct snapshot_thread *t)
+{
+	const struct snapshot_target *target = target_of(w->s, t);
+
+	next(w);
+	fputc('[', w->out);
+	w->first = true;
+	put_number(w, t->pid);
+	put_number(w, t->tid);
+	put_string(w, t->name);
+	put_number(w, t->alive);
+	put_number(w, since_start(w, target, t->start_ns));
+	put_number(w, since_start(w, target, t->end_ns));
+	put_number(w, t->total[SNAPSHOT_CPU]);
+	put_number(w, t->total[SNAPSHOT_WALL]);
+	put_number(w, w->node_at[t->root]);
+	end(w, ']');
+}
+
+static void put_target(struct writer *w, const struct snapshot_target *t)
+{
+	next(w);
+	fputc('[', w->out);
+	w->first = true;
+	put_number(w, t->pid);
+	put_string(w, t->cmdline);
+	put_number(w, since_start(w, t, t->start_ns));
+	put_number(w, since_start(w, t, t->end_ns));
+	put_number(w, provenance_exact(w->s, t));
+	end(w, ']');
+}
+
+static void put_threads(struct writer *w)
+{
+	const struct snapshot *s = w->s;
+
+	w->start_unix_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (provenance_selects(s, &w->o->filter, &s->targets[i]) &&
+		    s->targets[i].start_unix_ns < w->start_unix_ns)
+			w->start_unix_ns = s->targets[i].start_unix_ns;
+	begin(w, "threads", '[');
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		if (w->thread_at[i] != SNAPSHOT_NONE)
+			put_thread(w, &s->threads[i]);
+	end(w, ']');
+	begin(w, "targets", '[');
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (provenance_selects(s, &w->o->filter, &s->targets[i]))
+			put_target(w, &s->targets[i]);
+	end(w, ']');
+}
+
+/* ---- provenance ---- */
+
+static void put_line(void *ctx, const char *label, const char *value)
+{
+	struct writer *w = ctx;
+
+	next(w);
+	fputs("\n[", w->out);
+	w->first = true;
+	put_string(w, label);
+	put_string(w, value);
+	end(w, ']');
+}
+
+/* As lines for people, and as the object that heads the JSON format for machines. */
+static int put_provenance(struct writer *w)
+{
+	json_t *object = provenance_json(w->s, w->o, "pyprofd-provenance");
+	int err;
+
+	if (!object)
+		return -ENOMEM;
+	begin(w, "lines", '[');
+	err = provenance_lines(w->s, w->o, put_line, w);
+	end(w, ']');
+	fputs(",\n\"provenance\":", w->out);
+	if (json_dump_callback(object, put_escaped, w->out, JSON_COMPACT | JSON_ENSURE_ASCII) < 0)
+		err = -ENOMEM;
+	json_decref(object);
+	return err;
+}
+
+static int put_data(struct writer *w)
+{
+	int err;
+
+	w->first = true;
+	fputc('{', w->out);
+	err = put_provenance(w);
+	if (!err)
+		err = put_functions(w);
+	if (err < 0)
+		return err;
+	put_threads(w);
+	put_nodes(w);
+	fputs("\n}\n", w->out);
+	return 0;
+}
+
+/* ---- the file ---- */
+
+static uint32_t *new_indices(size_t n)
+{
+	uint32_t *ret = malloc((n + 1) * sizeof(*ret));
+
+	if (ret)
+		memset(ret, 0xff, (n + 1) * sizeof(*ret));
+	return ret;
+}
+
+int html_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag)
+{
+	_cleanup_free_ uint32_t *thread_at = new_indices(s->nthreads);
+	_cleanup_free_ uint32_t *func_at = new_indices(s->nfuncs);
+	_cleanup_free_ uint32_t *node_at = new_indices(s->nnodes);
+	struct writer w = {.s = s,
+			   .o = o,
+			   .out = out,
+			   .thread_at = thread_at,
+			   .func_at = func_at,
+			   .node_at = node_at,
+			   .strings.limit = UINT64_MAX};
+	int err;
+
+	(void)v;
+	if (!html_head_size)
+		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_FAILURE,
+				"save it as .json, and `report` that with a build that can",
+				"no HTML reports: npm was missing when this was built");
+	if (!thread_at || !func_at || !node_at)
+		return -ENOMEM;
+	number_all(&w);
+	fwrite(html_head, 1, html_head_size, out);
+	err = put_data(&w);
+	strtab_deinit(&w.strings);
+	fwrite(html_tail, 1, html_tail_size, out);
+	return err;
+}

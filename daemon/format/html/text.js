@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Text for people. Names were chosen by the traced program and may hold anything; they are only
+// ever set as text, never as markup, and what would not be seen, or would move what stands beside
+// it, is shown as \xNN or \u{…}, as in a terminal (format/names.c).
+
+const HARMFUL =
+	/[\u0000-\u001f\u007f-\u009f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff0-\ufffb\ufffe\uffff\u{110bd}\u{110cd}\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e007f}\u{10fffe}\u{10ffff}]/gu;
+const LONGEST = 1000;
+
+function escaped(c) {
+	const cp = c.codePointAt(0);
+	const hex = cp.toString(16);
+
+	return cp < 0x100 ? `\\x${hex.padStart(2, '0')}` : `\\u{${hex}}`;
+}
+
+// All of a name, harmless.
+export function visible(s) {
+	return s.replace(HARMFUL, escaped);
+}
+
+// The same, without the middle where it is longer than anyone reads.
+export function shortened(s, longest = LONGEST) {
+	const text = visible(s);
+	const half = longest >> 1;
+
+	return text.length <= longest ? text : `${text.slice(0, half)}…${text.slice(-half)}`;
+}
+
+const UNITS = [
+	[3.6e12, 'h'],
+	[1e9, 's'],
+	[1e6, 'ms'],
+	[1e3, 'µs'],
+];
+
+// Three significant digits, or all of what is whole.
+export function time(ns) {
+	for (const [size, unit] of UNITS) {
+		const n = ns / size;
+
+		if (n >= (unit === 'h' ? 10 : 0.9995))
+			return `${n >= 999.5 ? Math.round(n).toLocaleString('en') : n.toPrecision(3)} ${unit}`;
+	}
+	return `${Math.round(ns)} ns`;
+}
+
+// All digits; sums that JavaScript cannot hold exactly say so.
+export function count(n) {
+	const digits = Math.round(n).toLocaleString('en');
+
+	return n > Number.MAX_SAFE_INTEGER ? `≈ ${digits}` : digits;
+}
+
+export function nanoseconds(ns) {
+	return `${count(ns)} ns`;
+}
+
+export function percent(part, whole) {
+	return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–';
+}
+
+// An element with attributes and children; strings become text.
+export function element(tag, attributes = {}, ...children) {
+	const e = document.createElement(tag);
+
+	for (const [name, value] of Object.entries(attributes)) {
+		if (typeof value === 'function')
+			e.addEventListener(name, value);
+		else if (value === true)
+			e.setAttribute(name, '');
+		else if (value !== false && value !== null && value !== undefined)
+			e.setAttribute(name, value);
+	}
+	e.append(...children);
+	return e;
+}

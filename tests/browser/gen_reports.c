@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Snapshots for the browser's tests, written by the product's own writers: `gen_reports DIR` makes
+ * NAME.html, NAME.json (what the others are compared with), NAME.speedscope.json and
+ * NAME.trace.json for each snapshot below. No target, no root.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "format/format.h"
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+
+#define LARGE_NODES   100000u
+#define LARGE_THREADS 16u
+#define LARGE_FUNCS   5000u
+#define DEEP_NODES    20000u
+
+static int failures;
+
+static void save(const struct snapshot *s, const struct format_opts *o, const char *dir,
+		 const char *name, const char *format)
+{
+	const struct format *f = format_find(format);
+	struct diag diag = {0};
+	char path[512];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s%s", dir, name, f->extension);
+	out = fopen(path, "w");
+	if (!out || format_write(f, s, o, out, &diag) < 0) {
+		fprintf(stderr, "%s: %s\n", path, diag.msg);
+		failures++;
+	}
+	if (out && fclose(out) != 0)
+		failures++;
+}
+
+/* Takes the snapshot. */
+static void save_all(struct snapshot *s, const char *dir, const char *name)
+{
+	const struct format_opts o = {.clock = s->clock};
+
+	save(s, &o, dir, name, "html");
+	save(s, &o, dir, name, "json");
+	save(s, &o, dir, name, "speedscope");
+	save(s, &o, dir, name, "chrome");
+	snapshot_free(s);
+}
+
+/* ---- snapshots that are too large for the builder ---- */
+
+static const char *text(struct snapshot *s, const char *before, unsigned int n, const char *after)
+{
+	char buf[64];
+
+	snprintf(buf, sizeof(buf), "%s%u%s", before, n, after);
+	return snapshot_str(s, buf);
+}
+
+static void large_target(struct snapshot *s)
+{
+	s->host = s->kernel = s->program = "test";
+	s->targets = snapshot_alloc(s, 1, sizeof(*s->targets));
+	s->targets[s->ntargets++] = (struct snapshot_target){
+		.pid = 42,
+		.cmdline = "python large.py",
+		.exe = "/usr/bin/python3",
+		.python_file = "/usr/bin/python3",
+		.python_version = "3.13.0",
+		.build_id = "00",
+		.alive = true,
+		.tracing = true,
+		.start_unix_ns = 1700000000000000000,
+		.end_unix_ns = 1700000060000000000,
+		.end_ns = 60000000000,
+		.traced_ns = 60000000000,
+		.events = 12345678,
+	};
+}
+
+static void large_funcs(struct snapshot *s, uint32_t n)
+{
+	s->funcs = snapshot_alloc(s, n, sizeof(*s->funcs));
+	for (; s->nfuncs < n; s->nfuncs++)
+		s->funcs[s->nfuncs] = (struct snapshot_func){
+			.filename = text(s, "/srv/app/module_", s->nfuncs / 40, ".py"),
+			.name = text(s, "function_", s->nfuncs, ""),
+			.qualname = text(s, "Class.function_", s->nfuncs, ""),
+			.firstlineno = (int32_t)(s->nfuncs % 40 * 12 + 1),
+		};
+}
+
+static void add_node(struct snapshot *s, uint32_t parent, uint32_t func, uint64_t cpu)
+{
+	s->nodes[s->nnodes++] = (struct snapshot_node){
+		.parent = parent,
+		.func = func,
+		.thread = s->nthreads - 1,
+		.calls = func == SNAPSHOT_NONE ? 0 : 1 + cpu / 1000,
+		.self = {cpu, cpu + cpu / 3},
+		.min = {cpu / 10, cpu / 9},
+		.max = {cpu, cpu},
+	};
+}
+
+static void add_thread(struct snapshot *s, uint32_t i, uint64_t cpu)
+{
+	s->threads[i] = (struct snapshot_thread){
+		.pid = 42,
+		.tid = 42 + i,
+		.name = text(s, "worker-", i, ""),
+		.alive = i % 3 != 0,
+		.start_ns = i * UINT64_C(1000000000),
+		.end_ns = 60000000000 - i * UINT64_C(700000000),
+		.total = {cpu, cpu * 2},
+		.root = s->nnodes,
+	};
+	s->nthreads = i + 1;
+	add_node(s, SNAPSHOT_NONE, SNAPSHOT_NONE, 1000);
+}
+
+/* Many contexts, as a service has them: bushy, some 60 deep, few of them large. */
+static struct snapshot *large(void)
+{
+	struct snapshot *s = snapshot_new();
+	unsigned int seed = 1;
+
+	large_target(s);
+	large_funcs(s, LARGE_FUNCS);
+	s->threads = snapshot_alloc(s, LARGE_THREADS, sizeof(*s->threads));
+	s->nodes = snapshot_alloc(s, LARGE_NODES, sizeof(*s->nodes));
+	for (uint32_t t = 0; t < LARGE_THREADS; t++) {
+		uint32_t end = LARGE_NODES / LARGE_THREADS * (t + 1), root = s->nnodes;
+
+		add_thread(s, t, 2000000000);
+		while (s->nnodes < end) {
+			uint32_t n = s->nnodes - root, back = random_below(&seed, 16) ? 8 : n;
+			uint32_t parent = s->nnodes - 1 - random_below(&seed, back < n ? back : n);
+			uint64_t scale = random_below(&seed, 100) ? 20000 : 20000000;
+
+			add_node(s, parent, random_below(&seed, LARGE_FUNCS),
+				 random_below(&seed, (unsigned int)scale));
+		}
+	}
+	return s;
+}
+
+/* As many functions as contexts. */
+static struct snapshot *wide(void)
+{
+	struct snapshot *s = snapshot_new();
+
+	large_target(s);
+	large_funcs(s, LARGE_NODES);
+	s->threads = snapshot_alloc(s, 1, sizeof(*s->threads));
+	s->nodes = snapshot_alloc(s, LARGE_NODES, sizeof(*s->nodes));
+	add_thread(s, 0, 2000000000);
+	while (s->nnodes < LARGE_NODES)
+		add_node(s, s->nnodes / 12, s->nnodes, 17 * (s->nnodes % 1000) + s->nnodes % 7);
+	return s;
+}
+
+/* One function, calling itself. */
+static struct snapshot *deep(void)
+{
+	struct snapshot *s = snapshot_new();
+
+	large_target(s);
+	large_funcs(s, 1);
+	s->threads = snapshot_alloc(s, 1, sizeof(*s->threads));
+	s->nodes = snapshot_alloc(s, DEEP_NODES, sizeof(*s->nodes));
+	add_thread(s, 0, 2000000000);
+	while (s->nnodes < DEEP_NODES)
+		add_node(s, s->nnodes - 1, 0, 100);
+	return s;
+}
+
+/* Times beyond what a double holds, and a loss. */
+static struct snapshot *extreme(void)
+{
+	struct snapshot *s =
+		snapshot_build("target 42\n"
+			       "thread 42 43 worker\n"
+			       "main app.py:1 1 9007199254740993 18446744073709551614\n"
+			       "  f app.py:10 18014398509481985 5 6\n");
+
+	s->targets[0].counters[PYP_CNT_lost_events] = 12;
+	s->clock = SNAPSHOT_WALL;
+	return s;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: gen_reports DIR\n");
+		return 2;
+	}
+	save_all(snapshot_random(7), argv[1], "random");
+	save_all(snapshot_hostile(), argv[1], "hostile");
+	save_all(snapshot_build("target 42\n"), argv[1], "empty");
+	save_all(large(), argv[1], "large");
+	save_all(wide(), argv[1], "wide");
+	save_all(deep(), argv[1], "deep");
+	save_all(extreme(), argv[1], "extreme");
+	return failures != 0;
+}

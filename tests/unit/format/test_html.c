@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The HTML format: what stands in the file. What a browser makes of it: tests/browser/. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "harness/python.h"
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+#include "harness/tool.h"
+
+#define DATA_BEGINS "<script type=\"application/json\" id=\"data\">"
+#define DATA_ENDS   "</script>"
+
+/* Python's json takes lone surrogates, as a browser does. */
+static const char *const script =
+	"import json, sys\n"
+	"page = open(sys.argv[1] + '/p.html', encoding='ascii').read()\n"
+	"head, rest = page.split('<script type=\"application/json\" id=\"data\">')\n"
+	"data, tail = rest.split('</script>', 1)\n"
+	"assert not set('<>&') & set(data)\n"
+	"d = json.loads(data)\n"
+	"assert d['provenance']['format'] == 'pyprofd-provenance'\n"
+	"assert d['lines'][0][0] == 'program'\n"
+	"s, n = d['strings'], d['nodes']\n"
+	"def name(f):\n"
+	"    if f < 0: return 'root'\n"
+	"    name, qualname, file, line, pseudo = d['functions'][f]\n"
+	"    names = (s[name], '' if qualname < 0 else s[qualname], s[file])\n"
+	"    return ' '.join(ascii(i)[1:-1].encode().hex() for i in names) + f' {line} {pseudo}'\n"
+	"for t in d['threads']: print(*t[:2], t[2].encode('utf-8', 'surrogatepass').hex(), "
+	"*t[3:])\n"
+	"for row in zip(*(n[k] for k in ('parent', 'calls', 'inflight', 'cpu', 'wall', 'min_cpu',\n"
+	"        'max_cpu', 'min_wall', 'max_wall'))): print(*row)\n"
+	"for f in n['func']: print(f)\n";
+
+static char *read_back(const struct snapshot *s, const struct format_opts *o)
+{
+	const char *argv[] = {"python3", "-c", script, NULL, NULL};
+	char *dir = temp_dir_new(), *out;
+
+	report_save("html", s, o, dir, "p.html");
+	argv[3] = dir;
+	out = tool_run(argv);
+	temp_dir_remove(dir);
+	return out;
+}
+
+static void print_none(FILE *out, uint64_t n)
+{
+	if (n == UINT64_MAX || n == SNAPSHOT_NONE)
+		fputs(" -1", out);
+	else
+		fprintf(out, " %" PRIu64, n);
+}
+
+static void print_node(FILE *out, const struct snapshot_node *n, uint32_t first)
+{
+	bool none = n->min[SNAPSHOT_CPU] == UINT64_MAX;
+
+	if (n->parent == SNAPSHOT_NONE)
+		fputs("-1", out);
+	else
+		fprintf(out, "%" PRIu32, n->parent - first);
+	fprintf(out, " %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64, n->calls, n->inflight,
+		n->self[SNAPSHOT_CPU], n->self[SNAPSHOT_WALL]);
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		print_none(out, n->min[c]);
+		print_none(out, none ? 0 : n->max[c]);
+	}
+	fputc('\n', out);
+}
+
+/* What the script prints about one selected thread, whose nodes stand together. */
+static void print_thread(FILE *out, const struct snapshot *s, uint32_t thread)
+{
+	const struct snapshot_thread *t = &s->threads[thread];
+
+	fprintf(out, "%" PRIu32 " %" PRIu32 " ", t->pid, t->tid);
+	for (const char *p = t->name; *p; p++)
+		fprintf(out, "%02x", (unsigned char)*p);
+	fprintf(out, " %d 0 10000000000 %" PRIu64 " %" PRIu64 " 0\n", t->alive,
+		t->total[SNAPSHOT_CPU], t->total[SNAPSHOT_WALL]);
+	for (uint32_t i = t->root; i < s->nnodes; i++)
+		if (s->nodes[i].thread == thread)
+			print_node(out, &s->nodes[i], t->root);
+}
+
+Test(html, contexts_are_the_snapshots)
+{
+	for (unsigned int seed = 1; seed <= 5; seed++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(seed);
+		struct format_opts o = {.filter.tid = 42};
+		_cleanup_free_ char *have = read_back(s, &o);
+		char *want = NULL;
+		size_t size;
+		FILE *out = open_memstream(&want, &size);
+
+		cr_assert(out);
+		print_thread(out, s, 0);
+		fclose(out);
+		cr_assert(strncmp(have, want, size) == 0, "have:\n%s\nwant:\n%s", have, want);
+		free(want);
+	}
+	check_no_leaks();
+}
+
+Test(html, hostile_names_stay_in_their_strings)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
+	struct format_opts o = {0};
+	_cleanup_free_ char *report = report_new("html", s, &o, NULL);
+	char *begin = strstr(report, DATA_BEGINS), *end;
+
+	cr_assert(strncmp(report, "<!DOCTYPE html>", 15) == 0 && begin);
+	begin += strlen(DATA_BEGINS);
+	cr_assert_null(strstr(begin, DATA_BEGINS));
+	end = strchr(begin, '<');
+	cr_assert(end && strncmp(end, DATA_ENDS, strlen(DATA_ENDS)) == 0);
+	*end = '\0';
+	cr_assert(report_harmless(begin, strlen(begin)));
+	cr_assert(strstr(begin, "\\u003c/script\\u003e\\u003cscript\\u003e"));
+	cr_assert(strstr(begin, "surrogate \\udcff"));
+	free(read_back(s, &o));
+	free(TAKE_PTR(report));
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* A browser must not be able to fetch anything, nor to run anything but what was built in. */
+Test(html, needs_no_network)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("main a.py:1 1 5\n");
+	struct format_opts o = {0};
+	_cleanup_free_ char *report = report_new("html", s, &o, NULL);
+
+	cr_assert(strstr(report, "content=\"default-src 'none'; script-src 'sha256-"));
+	cr_assert_null(strstr(report, "unsafe-"));
+	cr_assert_null(strstr(report, "<script src"));
+	cr_assert_null(strstr(report, "<link rel=\"stylesheet"));
+	cr_assert_null(strstr(report, "@import"));
+	cr_assert_null(strstr(report, "url(http"));
+	/* The libraries' licences go where they go. */
+	cr_assert(strstr(report, "d3-flame-graph ") && strstr(report, "tabulator-tables "));
+	cr_assert(strstr(report, "Apache License") &&
+		  strstr(report, "Permission is hereby granted"));
+}
+
+Test(html, numbers_beyond_doubles_are_strings_of_digits)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("main a.py:1 1 9007199254740991 9007199254740992\n");
+	struct format_opts o = {0};
+	_cleanup_free_ char *report = report_new("html", s, &o, NULL);
+
+	cr_assert(strstr(report, ",9007199254740991]"));
+	cr_assert(strstr(report, ",\"9007199254740992\"]"));
+}
