@@ -89,9 +89,11 @@ __noinline int string_send(__u64 code, __u32 field, __u32 which, __u32 tid)
 		return STRING_SEND(&m, PYP_STRING_SMALL);
 	case PYP_STRING_MEDIUM:
 		return STRING_SEND(&m, PYP_STRING_MEDIUM);
-	default:
-		return STRING_SEND(&m, PYP_STRING_LARGE);
+	case PYP_STRING_HUGE:
+		if (!STRING_SEND(&m, PYP_STRING_HUGE))
+			return 0;
 	}
+	return STRING_SEND(&m, PYP_STRING_LARGE);
 }
 
 static __always_inline int code_send(__u64 code, __u32 flags, __u32 arg, __u32 tid)

@@ -143,7 +143,9 @@ static inline __u32 core_string_class(__u64 bytes)
 		return PYP_STRING_SMALL;
 	if (bytes <= PYP_STRING_MEDIUM - sizeof(struct pyp_rec_string))
 		return PYP_STRING_MEDIUM;
-	return PYP_STRING_LARGE;
+	if (bytes <= PYP_STRING_LARGE - sizeof(struct pyp_rec_string))
+		return PYP_STRING_LARGE;
+	return PYP_STRING_HUGE;
 }
 
 #endif

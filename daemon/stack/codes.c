@@ -75,6 +75,7 @@ void codes_string(struct codes *c, uint32_t tid, const struct event_string *s)
 	pe = pending_get(c, tid, s->code);
 	free(pe->str[s->which]);
 	pe->str[s->which] = NULL;
+	pe->cut[s->which] = s->flags & PYP_STRING_TRUNCATED;
 	if (!(s->flags & PYP_STRING_UNREADABLE))
 		pe->str[s->which] = utf8_from_units(s->data, s->bytes, s->kind, NULL);
 }
@@ -109,6 +110,31 @@ static void resolve_missing(struct codes *c, uint64_t code, struct profile_code_
 		n->qualname = TAKE_PTR(found.qualname);
 }
 
+static void complete(char **cut, char **whole)
+{
+	if (!*cut || !*whole || strncmp(*cut, *whole, strlen(*cut)) != 0)
+		return;
+	free(*cut);
+	*cut = TAKE_PTR(*whole);
+}
+
+/* What was cut off is asked for as well. If it does not go on as it began, the code object has been
+ * freed since then: the beginning stays. */
+static void complete_cut(struct codes *c, uint64_t code, const struct codes_pending *pe,
+			 struct profile_code_names *n)
+{
+	_cleanup_(names_deinit) struct profile_code_names found = {0};
+
+	if (!c->resolve || c->resolve(c->ctx, code, &found))
+		return;
+	if (pe->cut[PYP_STR_FILENAME])
+		complete(&n->filename, &found.filename);
+	if (pe->cut[PYP_STR_NAME])
+		complete(&n->name, &found.name);
+	if (pe->cut[PYP_STR_QUALNAME])
+		complete(&n->qualname, &found.qualname);
+}
+
 void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno)
 {
 	_cleanup_(names_deinit) struct profile_code_names names = {.firstlineno = firstlineno};
@@ -118,6 +144,8 @@ void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlinen
 		names.filename = TAKE_PTR(pe->str[PYP_STR_FILENAME]);
 		names.name = TAKE_PTR(pe->str[PYP_STR_NAME]);
 		names.qualname = TAKE_PTR(pe->str[PYP_STR_QUALNAME]);
+		if (pe->cut[PYP_STR_FILENAME] || pe->cut[PYP_STR_NAME] || pe->cut[PYP_STR_QUALNAME])
+			complete_cut(c, code, pe, &names);
 	}
 	if (pe)
 		pending_drop(c, pe);

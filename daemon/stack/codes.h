@@ -20,6 +20,7 @@ struct codes_pending {
 	uint64_t code;
 	uint32_t tid;
 	char *str[CODES_STRINGS]; /* by enum pyp_string_which; NULL: not (yet) known */
+	bool cut[CODES_STRINGS];  /* it goes on, but did not fit a record */
 };
 
 struct codes {

@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 3
+#define PYP_BPF_ABI_VERSION 4
 
 /* What a probe site announces. */
 enum pyp_site_kind {
@@ -178,6 +178,7 @@ struct pyp_rec_string {
 #define PYP_STRING_SMALL  96u
 #define PYP_STRING_MEDIUM 512u
 #define PYP_STRING_LARGE  16384u
+#define PYP_STRING_HUGE	  49152u /* in a small ring, or a full one, such a string is cut to LARGE */
 
 #define PYP_CODE_UNREADABLE 1u
 

@@ -350,7 +350,7 @@ static void check_name(unsigned int kind, size_t units, size_t bytes, unsigned i
 
 Test(probe, strings_of_every_kind_and_size)
 {
-	static const size_t sizes[] = {0, 1, 56, 57, 472, 473, 16000};
+	static const size_t sizes[] = {0, 1, 56, 57, 472, 473, 16000, 16400, 40000};
 	static uint8_t text[65536];
 
 	for (size_t i = 0; i < sizeof(text); i++)
@@ -368,16 +368,16 @@ Test(probe, strings_of_every_kind_and_size)
 
 Test(probe, strings_too_long_are_cut)
 {
-	static uint8_t text[65536];
-	const size_t room = PYP_STRING_LARGE - sizeof(struct pyp_rec_string);
+	static uint8_t text[131072];
+	const size_t room = PYP_STRING_HUGE - sizeof(struct pyp_rec_string);
 
 	memset(text, 'x', sizeof(text));
 	enter_named(fake_str_kind(target(), 0, text, room));
 	check_name(1, room, room, 0);
 	enter_named(fake_str_kind(target(), 0, text, room + 1));
 	check_name(1, room + 1, room, PYP_STRING_TRUNCATED);
-	enter_named(fake_str_kind(target(), 4, text, room));
-	check_name(4, room, room, PYP_STRING_TRUNCATED);
+	enter_named(fake_str_kind(target(), 4, text, room / 2));
+	check_name(4, room / 2, room, PYP_STRING_TRUNCATED);
 }
 
 static void drop_page(struct fake_target *t, uint64_t addr, uint64_t size)

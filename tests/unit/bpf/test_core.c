@@ -236,9 +236,12 @@ Test(core, string_classes)
 	cr_assert_eq(core_string_class(PYP_STRING_SMALL - head + 1), PYP_STRING_MEDIUM);
 	cr_assert_eq(core_string_class(PYP_STRING_MEDIUM - head), PYP_STRING_MEDIUM);
 	cr_assert_eq(core_string_class(PYP_STRING_MEDIUM - head + 1), PYP_STRING_LARGE);
-	cr_assert_eq(core_string_class(UINT64_MAX), PYP_STRING_LARGE);
+	cr_assert_eq(core_string_class(PYP_STRING_LARGE - head), PYP_STRING_LARGE);
+	cr_assert_eq(core_string_class(PYP_STRING_LARGE - head + 1), PYP_STRING_HUGE);
+	cr_assert_eq(core_string_class(UINT64_MAX), PYP_STRING_HUGE);
 	/* Truncation must not cut a character of 4 bytes. */
 	cr_assert_eq((PYP_STRING_LARGE - head) % 4, 0);
+	cr_assert_eq((PYP_STRING_HUGE - head) % 4, 0);
 }
 
 Test(core, frame_entries_tell_threads_and_attachments_apart)

@@ -292,6 +292,55 @@ static int resolve_by_number(void *ctx, uint64_t code, struct profile_code_names
 	return 0;
 }
 
+/* A name that did not fit its record is asked for, and believed if it begins as it should. */
+static void announce_cut(struct profile *p, uint64_t code, const char *name)
+{
+	static const char *const strings[] = {"t.py", NULL, NULL};
+	struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_STRING};
+
+	for (uint32_t which = PYP_STR_FILENAME; which <= PYP_STR_NAME; which++) {
+		const char *str = strings[which] ? strings[which] : name;
+
+		e.u.string = (struct event_string){.code = code,
+						   .which = which,
+						   .units = 100,
+						   .bytes = (uint32_t)strlen(str),
+						   .kind = 1,
+						   .data = (const uint8_t *)str};
+		e.u.string.flags = which == PYP_STR_NAME ? PYP_STRING_TRUNCATED : 0;
+		profile_event(p, &e);
+	}
+	e = (struct event){.ts = 2, .tid = 1, .type = PYP_REC_CODE};
+	e.u.code.code = code;
+	profile_event(p, &e);
+	e = (struct event){.ts = 3, .tid = 1, .type = PYP_REC_ENTER};
+	e.u.call.frame = code + 1;
+	e.u.call.code = code;
+	profile_event(p, &e);
+	e.type = PYP_REC_LEAVE;
+	profile_event(p, &e);
+}
+
+Test(profile, names_that_were_cut)
+{
+	struct profile *p = profile_new(NULL, resolve_by_number, NULL);
+	struct snapshot *s = snapshot_new();
+	struct snapshot_target target = {0};
+	bool whole = false, begun = false;
+
+	announce_cut(p, CODE(12), "f1");
+	announce_cut(p, CODE(13), "g1");
+	assert_ok(profile_snapshot(p, 10, 1, s, &target));
+	for (uint32_t i = 0; i < s->nfuncs; i++) {
+		whole |= strcmp(s->funcs[i].name, "f12") == 0;
+		begun |= strcmp(s->funcs[i].name, "g1") == 0;
+	}
+	cr_assert(whole && begun);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
 static void simulate(uint64_t seed, int steps, int greenlets)
 {
 	struct sim *s = calloc(1, sizeof(*s));
