@@ -89,22 +89,25 @@ static int by_identity(const void *a, const void *b)
 	return r ? r : strcmp(x->name, y->name);
 }
 
-static struct counts judge(const struct row *row, const char *who)
+/* Names may be of any length; their beginnings will do. */
+#define SHOWN 80
+
+static struct counts judge(const struct row *row, const char *who, bool primitive)
 {
 	const uint64_t *ours = row->n[OURS], *theirs = row->n[THEIRS];
 	struct counts c = {.functions = 1, .calls = theirs[0]};
 
-	c.differing = memcmp(ours, theirs, sizeof(row->n[OURS])) != 0;
+	c.differing = ours[0] != theirs[0] || (primitive && ours[1] != theirs[1]);
 	if (c.differing)
 		fprintf(stderr,
-			"  %s: %s:%" PRId64 "(%s): ours %" PRIu64 "/%" PRIu64 ", cProfile %" PRIu64
-			"/%" PRIu64 "\n",
-			who, row->file, row->line, row->name, ours[0], ours[1], theirs[0],
-			theirs[1]);
+			"  %s: %.*s:%" PRId64 "(%.*s): ours %" PRIu64 "/%" PRIu64
+			", cProfile %" PRIu64 "/%" PRIu64 "\n",
+			who, SHOWN, row->file, row->line, SHOWN, row->name, ours[0], ours[1],
+			theirs[0], theirs[1]);
 	return c;
 }
 
-static struct counts judge_all(struct rows *r, const char *who)
+static struct counts judge_all(struct rows *r, const char *who, bool primitive)
 {
 	struct counts all = {0};
 
@@ -117,7 +120,7 @@ static struct counts judge_all(struct rows *r, const char *who)
 		while (++i < r->n && by_identity(&sum, &r->v[i]) == 0)
 			for (int k = 0; k < 4; k++)
 				sum.n[k / 2][k % 2] += r->v[i].n[k / 2][k % 2];
-		one = judge(&sum, who);
+		one = judge(&sum, who, primitive);
 		all.functions += one.functions;
 		all.calls += one.calls;
 		all.differing += one.differing;
@@ -125,22 +128,33 @@ static struct counts judge_all(struct rows *r, const char *who)
 	return all;
 }
 
-struct counts counts_compare(const struct snapshot *s, const char *cprofile_json, const char *who)
+static struct counts compare(const struct snapshot *s, const char *json, const char *who,
+			     bool primitive)
 {
 	struct view *v = NULL;
 	struct rows rows = {0};
 	struct counts ret;
-	json_t *list = json_load_file(cprofile_json, 0, NULL);
+	json_t *list = json_load_file(json, 0, NULL);
 
-	cr_assert(list && json_array_size(list), "%s: cProfile wrote nothing", who);
+	cr_assert(list && json_array_size(list), "%s: nothing to compare with", who);
 	assert_ok(view_build(s, NULL, &v));
 	add_ours(&rows, v);
 	add_theirs(&rows, list);
-	ret = judge_all(&rows, who);
+	ret = judge_all(&rows, who, primitive);
 	free(rows.v);
 	view_free(v);
 	json_decref(list);
 	return ret;
+}
+
+struct counts counts_compare(const struct snapshot *s, const char *cprofile_json, const char *who)
+{
+	return compare(s, cprofile_json, who, true);
+}
+
+struct counts counts_compare_calls(const struct snapshot *s, const char *json, const char *who)
+{
+	return compare(s, json, who, false);
 }
 
 static void start_cprofile(struct traced *t, const struct interpreter *py, const char *program,

@@ -21,6 +21,8 @@ struct counts {
 
 /* Compare with what run.py --cprofile wrote. Lines printed begin with who. */
 struct counts counts_compare(const struct snapshot *s, const char *cprofile_json, const char *who);
+/* The same with what run.py --monitoring wrote, which knows of no primitive calls. */
+struct counts counts_compare_calls(const struct snapshot *s, const char *json, const char *who);
 
 /*
  * Run a program of tests/targets under cProfile and under us, and compare. dir: for files. True:

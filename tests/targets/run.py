@@ -6,8 +6,8 @@ usage: run.py PROGRAM [--cprofile OUT.json | --monitoring OUT.json] [--repeat N]
 PROGRAM is a module beside this file with a main(*args). It is called `warm` times before `ready`
 (default: the module's WARM, or 2), so that imports and caches are as they will stay, and `repeat`
 times (default 1) between `ready` and `done`. With --cprofile what cProfile counted is written as
-JSON: a list of [filename, firstlineno, name, ncalls, pcalls]; with --monitoring (3.12+) what
-sys.monitoring did, whose pcalls mean nothing.
+JSON: a list of [filename, firstlineno, name, ncalls, pcalls]; with --monitoring what sys.monitoring
+(before 3.12: sys.setprofile) did, whose pcalls mean nothing.
 """
 
 import gc

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Stacks of every shape, on every interpreter that can be traced: each call is counted, every frame
+ * finds its end, nothing is left over, and each thread's time is where its calls are. What cProfile
+ * can follow is compared with it, function by function; the other programs count for themselves.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/counts.h"
+#include "harness/python.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "stats/view.h"
+
+#define CPROFILE_AGAIN 3
+
+/* Each thread's time is where its calls are. */
+static void check_times(const struct snapshot *s)
+{
+	for (uint32_t k = 0; k < s->nthreads; k++)
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+			uint64_t sum = 0;
+
+			for (uint32_t i = 0; i < s->nnodes; i++)
+				if (s->nodes[i].thread == k)
+					sum += s->nodes[i].self[c];
+			cr_assert(sum == s->threads[k].total[c]);
+		}
+}
+
+/* Threads that have ended have nothing on their stacks. */
+static bool nothing_left(const struct snapshot *s, const char *who)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		const struct snapshot_node *n = &s->nodes[i];
+
+		if (n->inflight && !s->threads[n->thread].alive) {
+			fprintf(stderr, "  %s: %s still runs in a thread that has ended\n", who,
+				s->funcs[n->func].name);
+			ok = false;
+		}
+	}
+	return ok;
+}
+
+static struct snapshot *run_ours(const char *exe, const char *program, const char *kind,
+				 struct traced *t)
+{
+	struct snapshot *s;
+
+	traced_start(t, exe, "run.py", program, kind, NULL);
+	traced_expect(t, "ready");
+	traced_attach(t);
+	traced_go(t);
+	traced_expect(t, "done");
+	s = traced_snapshot(t);
+	check_times(s);
+	return s;
+}
+
+static bool judge(const struct snapshot *s, const char *who, uint32_t differing)
+{
+	bool exact = traced_is_exact(s, who);
+
+	fprintf(stderr,
+		"  %s: %" PRIu32 " differ, %" PRIu64 " events, %" PRIu64 " unstarted, %" PRIu64
+		" stack switches\n",
+		who, differing, s->targets[0].events, s->targets[0].unstarted,
+		s->targets[0].stack_switches);
+	return nothing_left(s, who) && exact && differing == 0;
+}
+
+static void run_watched(const char *exe, const char *kind, const char *observer, const char *json)
+{
+	struct traced t;
+
+	traced_start(&t, exe, "run.py", "shapes", observer, json, kind, NULL);
+	traced_expect(&t, "ready");
+	traced_go(&t);
+	traced_expect(&t, "done");
+	traced_finish(&t);
+}
+
+/* 3.11's returns from coroutines that it never saw called, and then knows nothing any more. */
+static bool cprofile_is_lost(const struct interpreter *py, const char *kind)
+{
+	return py->minor == 11 && strcmp(kind, "cancel") == 0;
+}
+
+static struct counts compare(const struct interpreter *py, const char *kind,
+			     const struct snapshot *s, const char *json, const char *who)
+{
+	if (cprofile_is_lost(py, kind)) {
+		run_watched(py->exe, kind, "--monitoring", json);
+		return counts_compare_calls(s, json, who);
+	}
+	run_watched(py->exe, kind, "--cprofile", json);
+	return counts_compare(s, json, who);
+}
+
+/* cProfile may count again, as in test_counts.c: 3.13's sometimes misses a call. */
+static bool like_cprofile(const struct interpreter *py, const char *kind, const char *dir)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct counts c = {.differing = 1};
+	char json[256], who[700];
+	struct traced t;
+
+	snprintf(json, sizeof(json), "%s/%s.json", dir, kind);
+	snprintf(who, sizeof(who), "%s %s", py->exe, kind);
+	s = run_ours(py->exe, "shapes", kind, &t);
+	traced_finish(&t);
+	for (int i = 0; i < CPROFILE_AGAIN && c.differing; i++)
+		c = compare(py, kind, s, json, who);
+	cr_assert(c.functions > 0 && c.calls > 0);
+	return judge(s, who, c.differing);
+}
+
+static uint32_t count_differing(const struct snapshot *s, const char *result)
+{
+	_cleanup_(view_freep) struct view *v = NULL;
+	json_t *counts = json_loads(result, 0, NULL), *value;
+	uint32_t differing = 0;
+	const char *name;
+
+	cr_assert(json_object_size(counts) > 0, "no result");
+	assert_ok(view_build(s, NULL, &v));
+	json_object_foreach(counts, name, value)
+	{
+		uint64_t ours = counts_named(v, name).ncalls;
+		uint64_t theirs = (uint64_t)json_integer_value(value);
+
+		if (ours != theirs)
+			fprintf(stderr, "  %s: %" PRIu64 " calls, ours %" PRIu64 "\n", name, theirs,
+				ours);
+		differing += ours != theirs;
+	}
+	json_decref(counts);
+	return differing;
+}
+
+static bool like_its_own(const struct interpreter *py, const char *kind, const char *dir)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct traced t;
+	char who[700];
+	bool ok;
+
+	(void)dir;
+	snprintf(who, sizeof(who), "%s %s", py->exe, kind);
+	s = run_ours(py->exe, "shapes_known", kind, &t);
+	ok = judge(s, who, count_differing(s, t.result));
+	traced_finish(&t);
+	return ok;
+}
+
+static void everywhere(const char *kind, int from_minor,
+		       bool (*check)(const struct interpreter *, const char *, const char *))
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v), failed = 0, tried = 0;
+	char *dir = temp_dir_new();
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].minor < from_minor)
+			continue;
+		failed += !check(&v[i], kind, dir);
+		tried++;
+	}
+	temp_dir_remove(dir);
+	if (!tried)
+		cr_skip_test("needs a Python 3.%d or later", from_minor);
+	cr_assert(failed == 0, "%s: wrong on %zu of %zu interpreters", kind, failed, tried);
+	check_no_leaks();
+}
+
+#define CPROFILES(kind)                                                                            \
+	Test(shapes, kind, .timeout = 300)                                                         \
+	{                                                                                          \
+		everywhere(#kind, 6, like_cprofile);                                               \
+	}
+
+#define KNOWN(kind, from_minor)                                                                    \
+	Test(shapes, kind, .timeout = 300)                                                         \
+	{                                                                                          \
+		everywhere(#kind, from_minor, like_its_own);                                       \
+	}
+
+CPROFILES(deep)
+CPROFILES(exceptions)
+CPROFILES(asyncgen)
+CPROFILES(callbacks)
+CPROFILES(codes)
+CPROFILES(names)
+KNOWN(recursion_error, 6)
+KNOWN(gen_threads, 6)
+KNOWN(pthread_exit, 6)
+KNOWN(foreign, 6)
+KNOWN(subinterpreters, 8)
+
+Test(shapes, tid_reuse, .timeout = 300)
+{
+	if (access("/proc/sys/kernel/ns_last_pid", W_OK))
+		cr_skip_test("needs a kernel with CONFIG_CHECKPOINT_RESTORE");
+	everywhere("tid_reuse", 6, like_its_own);
+}
