@@ -25,10 +25,10 @@ skip() {
 # What is fetched of a suite, with everything that it depends on.
 packages() {
 	case $1 in
-	bullseye) echo python3.9 ;;
-	bookworm) echo python3.11 gunicorn ;;
-	trixie) echo python3.13 ;;
-	sid) echo python3.13 python3.14 python3.15 ;;
+	bullseye) echo python3.9 python3-gevent ;;
+	bookworm) echo python3.11 gunicorn python3-gevent ;;
+	trixie) echo python3.13 python3-gevent ;;
+	sid) echo python3.13 python3.14 python3.15 python3-gevent ;;
 	*) return 1 ;;
 	esac
 }
