@@ -99,6 +99,7 @@ void profile_free(struct profile *p)
 	for (uint32_t i = 0; i < p->nthreads; i++)
 		thread_free(p->threads[i]);
 	free(p->threads);
+	watch_free(p->watch);
 	map_deinit(&p->by_tid);
 	codes_deinit(&p->codes);
 	calltree_deinit(&p->rb.tree);
@@ -160,6 +161,8 @@ static void end_thread(struct profile *p, struct thread *th, uint64_t ts)
 {
 	if (th->live)
 		timing_charge(&p->rb.tree, th, ts);
+	if (p->watch)
+		watch_end_thread(p->watch, th, ts);
 	rebuild_drop_all(&p->rb, th, true);
 	thread_drop_chain(th);
 	codes_thread_exit(&p->codes, th->tid);
@@ -210,6 +213,23 @@ static inline struct thread *call_thread(struct profile *p, const struct event *
 	return call_thread_slow(p, e);
 }
 
+static inline void apply(struct profile *p, struct thread *th, const struct event *e)
+{
+	if (e->type == PYP_REC_ENTER || e->type == PYP_REC_THROW)
+		rebuild_enter(&p->rb, th, e->u.call.frame, e->u.call.caller,
+			      codes_func(&p->codes, e->u.call.code), e->type == PYP_REC_THROW);
+	else
+		rebuild_leave(&p->rb, th, e->u.call.frame, e->type == PYP_REC_YIELD);
+}
+
+static void apply_watched(struct profile *p, struct thread *th, const struct event *e)
+{
+	uint64_t calls = p->rb.calls, switches = p->rb.stack_switches;
+
+	apply(p, th, e);
+	watch_call(p->watch, th, e, p->rb.calls != calls, p->rb.stack_switches != switches);
+}
+
 static void on_call(struct profile *p, const struct event *e)
 {
 	struct thread *th;
@@ -222,11 +242,10 @@ static void on_call(struct profile *p, const struct event *e)
 		return;
 	timing_charge(&p->rb.tree, th, e->ts);
 	th->on_cpu = true;
-	if (e->type == PYP_REC_ENTER || e->type == PYP_REC_THROW)
-		rebuild_enter(&p->rb, th, e->u.call.frame, e->u.call.caller,
-			      codes_func(&p->codes, e->u.call.code), e->type == PYP_REC_THROW);
+	if (__builtin_expect(p->watch != NULL, 0))
+		apply_watched(p, th, e);
 	else
-		rebuild_leave(&p->rb, th, e->u.call.frame, e->type == PYP_REC_YIELD);
+		apply(p, th, e);
 }
 
 static void on_switch(struct profile *p, const struct event *e)
@@ -298,6 +317,8 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 	/* Nothing happened before its first event, so its stack was this all the time. */
 	timing_charge(&p->rb.tree, th, ts);
 	th->on_cpu = true;
+	if (p->watch)
+		watch_chain(p->watch, th, ts, th->chain_flags & PYP_CHAIN_RESYNC);
 }
 
 static void on_chain(struct profile *p, const struct event *e)
@@ -382,6 +403,8 @@ void profile_end(struct profile *p, uint64_t ts)
 		timing_charge(&p->rb.tree, th, ts);
 		if (th->last_ts > th->end_ns)
 			th->end_ns = th->last_ts;
+		if (p->watch)
+			watch_end_thread(p->watch, th, ts);
 		rebuild_drop_all(&p->rb, th, false);
 		thread_drop_chain(th);
 		th->live = th->on_cpu = th->os_cpu = false;
@@ -410,6 +433,48 @@ static void seed_stack(struct profile *p, struct thread *th, const struct profil
 	rebuild_chain(&p->rb, th, frames, (uint32_t)n, n < seed->n);
 }
 
+/* Watching --------------------------------------------------------------------------------- */
+
+int profile_watch(struct profile *p, const struct watcher *w)
+{
+	if (p->watch)
+		return -EBUSY;
+	p->watch = watch_new(w);
+	if (!p->watch)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nthreads; i++)
+		if (p->threads[i]->live)
+			watch_begin_thread(p->watch, p->threads[i]);
+	return 0;
+}
+
+struct watch_counts profile_unwatch(struct profile *p, uint64_t ts)
+{
+	struct watch_counts counts = profile_watch_counts(p);
+
+	for (uint32_t i = 0; p->watch && i < p->nthreads; i++)
+		watch_end_thread(p->watch, p->threads[i], ts);
+	watch_free(TAKE_PTR(p->watch));
+	return counts;
+}
+
+struct watch_counts profile_watch_counts(const struct profile *p)
+{
+	return p->watch ? watch_counts(p->watch) : (struct watch_counts){0};
+}
+
+struct profile_func profile_func(const struct profile *p, uint32_t func)
+{
+	const struct func_identity id = funcs_identity(&p->codes.funcs, func);
+
+	return (struct profile_func){
+		.filename = id.filename,
+		.name = id.name,
+		.qualname = id.qualname,
+		.firstlineno = id.firstlineno,
+	};
+}
+
 void profile_seed_thread(struct profile *p, uint64_t ts, const struct profile_seed *seed)
 {
 	struct thread *th = find_thread(p, seed->tid);
@@ -428,6 +493,8 @@ void profile_seed_thread(struct profile *p, uint64_t ts, const struct profile_se
 	th->live = true;
 	timing_seed(th, begin, ts, seed->running, seed->runtime);
 	seed_stack(p, th, seed);
+	if (p->watch)
+		watch_chain(p->watch, th, ts, false);
 }
 
 void profile_update_runtime(struct profile *p, uint32_t tid, uint64_t ts, uint64_t runtime)

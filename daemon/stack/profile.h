@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "event/event.h"
 #include "snapshot/snapshot.h"
+#include "stack/watch.h"
 
 struct profile;
 
@@ -92,6 +93,21 @@ void profile_clear(struct profile *p, uint64_t ts);
  */
 int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, struct snapshot *s,
 		     struct snapshot_target *target);
+
+/*
+ * Have every change of every stack told, from now on, in w's time (see stack/watch.h). One at a
+ * time: -EBUSY. profile_unwatch tells that at this time everything has gone, and forgets w.
+ */
+int profile_watch(struct profile *p, const struct watcher *w);
+struct watch_counts profile_unwatch(struct profile *p, uint64_t ts);
+struct watch_counts profile_watch_counts(const struct profile *p);
+
+/* The function with this number; strings are valid until the next event. */
+struct profile_func {
+	const char *filename, *name, *qualname; /* qualname: NULL where there is none */
+	int32_t firstlineno;
+};
+struct profile_func profile_func(const struct profile *p, uint32_t func);
 
 struct profile_counts {
 	uint64_t events, calls, unmatched, unstarted, stack_switches, resyncs, truncated;

@@ -9,6 +9,7 @@
 #include "stack/rebuild.h"
 #include "stack/thread.h"
 #include "stack/timing.h"
+#include "stack/watch.h"
 
 struct profile {
 	struct rebuild rb;
@@ -24,6 +25,7 @@ struct profile {
 	uint64_t begin_ts;
 	bool tracing;
 	uint64_t events, resyncs;
+	struct watch *watch; /* NULL: nobody watches */
 };
 
 /* threads[0] stands for all threads that do not fit: only their calls are counted. */

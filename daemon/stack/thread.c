@@ -66,6 +66,7 @@ void thread_free(struct thread *th)
 		return;
 	thread_drop_stacks(th);
 	thread_drop_chain(th);
+	mirror_free(th->mirror);
 	free(th);
 }
 

@@ -71,6 +71,7 @@ struct thread {
 	bool os_cpu;	       /* seeded, and no event so far: CPU time comes from the OS */
 	bool os_running;       /* the seed saw it running */
 	uint64_t runtime_base; /* the run time at which total[SNAPSHOT_CPU] was 0; modulo 2^64 */
+	uint64_t cpu_cleared;  /* what clearing has taken from total[SNAPSHOT_CPU] */
 	uint64_t gap_wall;     /* time whose CPU share is not known yet ... */
 	uint32_t gap_node;     /* ... and who gets it */
 
@@ -91,7 +92,11 @@ struct thread {
 	struct chain_frame *chain;
 	uint32_t chain_n, chain_cap;
 	uint16_t chain_flags;
+
+	struct mirror *mirror; /* watch.c's; NULL: nothing of it was told */
 };
+
+void mirror_free(struct mirror *m); /* in watch.c */
 
 struct thread *thread_new(uint32_t tid, uint32_t root); /* NULL: out of memory */
 void thread_free(struct thread *th);

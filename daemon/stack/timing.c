@@ -197,6 +197,7 @@ void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts)
 void timing_clear(struct thread *th)
 {
 	th->runtime_base += th->total[SNAPSHOT_CPU];
+	th->cpu_cleared += th->total[SNAPSHOT_CPU];
 	th->gap_wall = 0;
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		th->total[c] = 0;

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * How a watcher is told: see watch.h.
+ *
+ * For each thread there is a mirror: the frames that the watcher has been told of and that have not
+ * gone since. After an event the thread's stack is compared with its mirror, and what differs is
+ * told: from the outermost difference inwards, what the mirror has besides goes, what the stack has
+ * besides comes. So whatever rules have moved the stack (rebuild.c), the telling is balanced; and
+ * when the watcher could not listen for a while, the next comparison makes good for it.
+ *
+ * Nearly always the difference is one frame on top, which is seen without looking further.
+ */
+#include "stack/watch.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "stack/thread.h"
+
+/* Generators whose suspension is remembered. */
+#define SUSPENDED_MAX (1u << 20)
+
+struct mirror_frame {
+	uint64_t frame;
+	uint32_t func;
+};
+
+struct mirror {
+	struct mirror_frame *v; /* outermost first */
+	uint32_t n, cap;
+	bool named;	  /* THREAD was told */
+	bool stale;	  /* the watcher could not be told all: find out by comparing */
+	uint64_t dropped; /* calls and returns that it was not told of, nor that it was not */
+	uint64_t ts, cpu; /* of the last thing told */
+};
+
+struct watch {
+	struct watcher to;
+	uint64_t dropped, truncated;
+	struct map suspended; /* frame → function, of what was seen to yield */
+};
+
+static const char *const kind_names[WATCH_KIND_MAX] = {
+#define WATCH_X(name, word) word,
+	WATCH_KINDS(WATCH_X)
+#undef WATCH_X
+};
+
+const char *watch_kind_name(enum watch_kind kind)
+{
+	return (unsigned int)kind < WATCH_KIND_MAX ? kind_names[kind] : "?";
+}
+
+int watch_kind_step(enum watch_kind kind)
+{
+	if (kind <= WATCH_SWITCH_IN)
+		return 1;
+	return kind <= WATCH_SWITCH_OUT ? -1 : 0;
+}
+
+bool watch_kind_is_call(enum watch_kind kind)
+{
+	return kind <= WATCH_THROW;
+}
+
+struct watch *watch_new(const struct watcher *w)
+{
+	struct watch *ret = calloc(1, sizeof(*ret));
+
+	if (ret)
+		ret->to = *w;
+	return ret;
+}
+
+void watch_free(struct watch *w)
+{
+	if (!w)
+		return;
+	map_deinit(&w->suspended);
+	free(w);
+}
+
+struct watch_counts watch_counts(const struct watch *w)
+{
+	return (struct watch_counts){.dropped = w->dropped, .truncated = w->truncated};
+}
+
+void mirror_free(struct mirror *m)
+{
+	if (!m)
+		return;
+	free(m->v);
+	free(m);
+}
+
+/* Telling ---------------------------------------------------------------------------------- */
+
+static bool tell(struct watch *w, const struct thread *th, struct watch_event *e)
+{
+	const struct mirror *m = th->mirror;
+
+	e->tid = th->tid;
+	e->ts = m->ts;
+	e->cpu = m->cpu;
+	return w->to.fn(w->to.ctx, e);
+}
+
+static bool tell_name(struct watch *w, const struct thread *th)
+{
+	struct watch_event e = {.kind = WATCH_THREAD,
+				.func = WATCH_NO_FUNC,
+				.caller = WATCH_NO_FUNC,
+				.name = th->name};
+
+	return tell(w, th, &e);
+}
+
+static bool tell_mark(struct watch *w, const struct thread *th, enum watch_kind kind,
+		      uint64_t count)
+{
+	struct watch_event e = {
+		.kind = kind, .func = WATCH_NO_FUNC, .caller = WATCH_NO_FUNC, .count = count};
+
+	return tell(w, th, &e);
+}
+
+static bool mirror_reserve(struct mirror *m)
+{
+	uint32_t cap = m->cap ? m->cap * 2 : 64;
+	struct mirror_frame *v;
+
+	if (m->n < m->cap)
+		return true;
+	v = reallocarray(m->v, cap, sizeof(*v));
+	if (!v)
+		return false;
+	m->v = v;
+	m->cap = cap;
+	return true;
+}
+
+/* A frame comes, a frame goes; false: the watcher was not told. */
+static bool come(struct watch *w, struct thread *th, const struct activation *a,
+		 enum watch_kind kind)
+{
+	struct mirror *m = th->mirror;
+	struct watch_event e = {.kind = kind, .func = a->func};
+
+	e.caller = m->n ? m->v[m->n - 1].func : WATCH_NO_FUNC;
+	if (!mirror_reserve(m) || !tell(w, th, &e))
+		return false;
+	m->v[m->n++] = (struct mirror_frame){a->frame, a->func};
+	return true;
+}
+
+static bool go(struct watch *w, struct thread *th, enum watch_kind kind)
+{
+	struct mirror *m = th->mirror;
+	struct watch_event e = {.kind = kind, .func = m->v[m->n - 1].func};
+
+	e.caller = m->n > 1 ? m->v[m->n - 2].func : WATCH_NO_FUNC;
+	if (!tell(w, th, &e))
+		return false;
+	m->n--;
+	return true;
+}
+
+/* Comparing -------------------------------------------------------------------------------- */
+
+/* What has happened to a thread's stack. */
+struct change {
+	enum watch_kind top; /* CALL …: of the frame on top; RETURN, YIELD: of `frame`;
+			      * OPEN: the stack was read; CLOSE: nobody knows */
+	uint64_t frame;
+	bool switched; /* to another stack */
+};
+
+static bool same(const struct activation *a, const struct mirror_frame *f)
+{
+	return a->frame == f->frame && a->func == f->func;
+}
+
+/* Does the stack lie upon what the mirror has, up to this depth? Frames are on one stack only. */
+static bool same_below(const struct thread *th, uint32_t depth)
+{
+	return !depth || same(&th->cur.acts[depth - 1], &th->mirror->v[depth - 1]);
+}
+
+static enum watch_kind why_gone(const struct thread *th, const struct mirror_frame *f,
+				const struct change *c)
+{
+	uint32_t slot;
+
+	if (f->frame == c->frame && (c->top == WATCH_RETURN || c->top == WATCH_YIELD))
+		return c->top;
+	if (thread_find(th, f->frame, &slot) == PLACE_PARKED)
+		return WATCH_SWITCH_OUT;
+	return c->top == WATCH_OPEN || c->top == WATCH_CLOSE ? WATCH_CLOSE : WATCH_UNWIND;
+}
+
+static enum watch_kind why_here(const struct thread *th, uint32_t i, const struct change *c)
+{
+	if (watch_kind_is_call(c->top))
+		return i + 1 == th->cur.depth ? c->top : WATCH_SWITCH_IN;
+	return c->top == WATCH_OPEN || c->top == WATCH_CLOSE ? WATCH_OPEN : WATCH_SWITCH_IN;
+}
+
+/* A return on a stack that was switched to for it: the frame is gone from there already. */
+static bool tell_return_elsewhere(struct watch *w, struct thread *th, const struct change *c)
+{
+	const struct stack *s = &th->cur;
+
+	if (!c->switched || (c->top != WATCH_RETURN && c->top != WATCH_YIELD) ||
+	    s->depth >= s->cap || s->acts[s->depth].frame != c->frame)
+		return true;
+	return come(w, th, &s->acts[s->depth], WATCH_SWITCH_IN) && go(w, th, c->top);
+}
+
+/* Tell all that differs; false: not all of it. */
+static bool compare(struct watch *w, struct thread *th, const struct change *c)
+{
+	struct mirror *m = th->mirror;
+	uint32_t limit = th->cur.depth - watch_kind_is_call(c->top), keep = 0;
+	bool told = false;
+
+	/* What was called just now is new, even where a frame was of which nobody heard the end. */
+	while (keep < m->n && keep < limit && same(&th->cur.acts[keep], &m->v[keep]))
+		keep++;
+	while (m->n > keep) {
+		told |= m->v[m->n - 1].frame == c->frame;
+		if (!go(w, th, why_gone(th, &m->v[m->n - 1], c)))
+			return false;
+	}
+	while (m->n < th->cur.depth)
+		if (!come(w, th, &th->cur.acts[m->n], why_here(th, m->n, c)))
+			return false;
+	return told || tell_return_elsewhere(w, th, c);
+}
+
+/* The usual: one frame more, one less, or none. */
+static bool change_apply(struct watch *w, struct thread *th, const struct change *c)
+{
+	const struct mirror *m = th->mirror;
+	uint32_t depth = th->cur.depth;
+
+	if (watch_kind_is_call(c->top)) {
+		if (depth == m->n + 1 && same_below(th, m->n))
+			return come(w, th, &th->cur.acts[m->n], c->top);
+	} else if (depth + 1 == m->n) {
+		if (m->v[depth].frame == c->frame && c->top != WATCH_OPEN && same_below(th, depth))
+			return go(w, th, c->top);
+	} else if (depth == m->n && !c->switched && same_below(th, depth)) {
+		return true;
+	}
+	return compare(w, th, c);
+}
+
+/* The watcher could not listen: is it ready again? Then what was missed, and how things are. */
+static bool catch_up(struct watch *w, struct thread *th)
+{
+	static const struct change unknown = {.top = WATCH_CLOSE};
+	struct mirror *m = th->mirror;
+
+	if (!w->to.ready(w->to.ctx))
+		return false;
+	m->named = m->named || tell_name(w, th);
+	if (!m->named || !tell_mark(w, th, WATCH_DROPPED, m->dropped))
+		return false;
+	m->dropped = 0;
+	return compare(w, th, &unknown);
+}
+
+static void drop(struct watch *w, struct mirror *m)
+{
+	m->dropped++;
+	w->dropped++;
+}
+
+/* counts: it is a call or a return. */
+static void change_tell(struct watch *w, struct thread *th, const struct change *c, bool counts)
+{
+	struct mirror *m = th->mirror;
+	bool was_stale = m->stale;
+
+	if (!was_stale)
+		m->stale = !change_apply(w, th, c);
+	if (counts && m->stale)
+		drop(w, m);
+	if (was_stale)
+		m->stale = !catch_up(w, th);
+}
+
+/* Events ----------------------------------------------------------------------------------- */
+
+/* The thread's mirror, brought to this time. NULL: no memory, or nothing is told of this time. */
+static struct mirror *mirror_at(struct watch *w, struct thread *th, uint64_t ts)
+{
+	uint64_t cpu = th->total[SNAPSHOT_CPU] + th->cpu_cleared;
+	struct mirror *m = th->mirror;
+
+	if (ts > w->to.until_ns)
+		return NULL;
+	if (!m) {
+		m = th->mirror = calloc(1, sizeof(*m));
+		if (!m)
+			return NULL;
+		m->ts = ts > w->to.from_ns ? ts : w->to.from_ns;
+		m->cpu = cpu;
+		m->named = tell_name(w, th);
+		m->stale = !m->named;
+	}
+	if (ts > m->ts)
+		m->ts = ts;
+	if (cpu > m->cpu)
+		m->cpu = cpu;
+	return m;
+}
+
+void watch_begin_thread(struct watch *w, struct thread *th)
+{
+	static const struct change found = {.top = WATCH_OPEN};
+
+	if (mirror_at(w, th, w->to.from_ns))
+		change_tell(w, th, &found, false);
+}
+
+/* Generators: a frame that was seen to yield and is entered again is resumed. */
+static enum watch_kind call_kind(struct watch *w, const struct thread *th, const struct event *e)
+{
+	const struct activation *top = &th->cur.acts[th->cur.depth - 1];
+	uint32_t func;
+
+	if (e->type == PYP_REC_THROW) {
+		map_del(&w->suspended, e->u.call.frame);
+		return WATCH_THROW;
+	}
+	if (!map_get(&w->suspended, e->u.call.frame, &func))
+		return WATCH_CALL;
+	map_del(&w->suspended, e->u.call.frame);
+	return func == top->func ? WATCH_RESUME : WATCH_CALL;
+}
+
+static void remember_yield(struct watch *w, const struct thread *th, uint64_t frame)
+{
+	const struct stack *s = &th->cur;
+
+	/* It has just been taken off the stack: its place still says which function it was. */
+	if (w->suspended.n < SUSPENDED_MAX && s->depth < s->cap && s->acts[s->depth].frame == frame)
+		map_put(&w->suspended, frame, s->acts[s->depth].func);
+}
+
+void watch_call(struct watch *w, struct thread *th, const struct event *e, bool called,
+		bool switched)
+{
+	struct change c = {.frame = e->u.call.frame, .switched = switched};
+	bool entry = false;
+
+	switch (e->type) {
+	case PYP_REC_ENTER:
+	case PYP_REC_THROW:
+		entry = true;
+		if (called && th->cur.overflow) {
+			w->truncated += e->ts <= w->to.until_ns;
+			return;
+		}
+		c.top = called ? call_kind(w, th, e) : WATCH_CLOSE;
+		break;
+	case PYP_REC_YIELD:
+		remember_yield(w, th, c.frame);
+		c.top = WATCH_YIELD;
+		break;
+	default:
+		c.top = WATCH_RETURN;
+		break;
+	}
+	/* An entry seen twice is no event; a return of what never began changes nothing. */
+	if (mirror_at(w, th, e->ts) && (called || !entry))
+		change_tell(w, th, &c, true);
+}
+
+void watch_chain(struct watch *w, struct thread *th, uint64_t ts, bool lost)
+{
+	static const struct change found = {.top = WATCH_OPEN};
+	struct mirror *m = mirror_at(w, th, ts);
+
+	if (!m)
+		return;
+	if (lost && !m->stale)
+		m->stale = !tell_mark(w, th, WATCH_LOST, 0);
+	change_tell(w, th, &found, false);
+}
+
+void watch_end_thread(struct watch *w, struct thread *th, uint64_t ts)
+{
+	struct mirror *m = th->mirror;
+
+	if (!m)
+		return;
+	mirror_at(w, th, ts < w->to.until_ns ? ts : w->to.until_ns);
+	if (m->dropped)
+		tell_mark(w, th, WATCH_DROPPED, m->dropped);
+	while (m->n && go(w, th, WATCH_CLOSE))
+		;
+	/* By now its name is known. If nobody listens: the next one with its number is told first. */
+	tell_name(w, th);
+	mirror_free(m);
+	th->mirror = NULL;
+}
