@@ -20,17 +20,8 @@ static const char header[] =
 
 static void put_text(FILE *out, const char *s)
 {
-	uint32_t cp;
-
-	fputs(",\"", out);
-	if (s && *s && strchr("=+-@", *s))
-		fputc('\'', out);
-	for (const char *p = s ? s : ""; (cp = utf8_next(&p));) {
-		if (cp == '"')
-			fputc('"', out);
-		name_putc(out, cp);
-	}
-	fputc('"', out);
+	fputc(',', out);
+	name_print_csv(out, s);
 }
 
 static void put_row(FILE *out, const struct snapshot_func *f, const struct view_row *r)

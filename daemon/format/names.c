@@ -246,3 +246,18 @@ void name_print_repr(FILE *out, const char *s)
 		repr_putc(out, cp, quote);
 	fputc(quote, out);
 }
+
+void name_print_csv(FILE *out, const char *s)
+{
+	uint32_t cp;
+
+	fputc('"', out);
+	if (s && *s && strchr("=+-@", *s))
+		fputc('\'', out);
+	for (const char *p = s ? s : ""; (cp = utf8_next(&p));) {
+		if (cp == '"')
+			fputc('"', out);
+		name_putc(out, cp);
+	}
+	fputc('"', out);
+}

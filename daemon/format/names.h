@@ -50,6 +50,10 @@ void name_print(FILE *out, const char *s, size_t columns);
  * well. */
 void name_print_escape(FILE *out, const char *s, const char *also);
 
+/* Print a string (NULL: "") as a quoted field of CSV; one that a spreadsheet would take for a formula
+ * gets an apostrophe in front. */
+void name_print_csv(FILE *out, const char *s);
+
 /* Print a string as Python's repr() does. */
 void name_print_repr(FILE *out, const char *s);
 

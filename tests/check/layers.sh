@@ -18,14 +18,15 @@ stats snapshot
 stack event snapshot stats
 format snapshot stats
 verify target elf python plan probe event stack stats snapshot
-session target elf python plan probe event stack stats snapshot verify
-server session format snapshot stats
+timeline stack event snapshot stats format
+session target elf python plan probe event stack stats snapshot verify timeline
+server session format snapshot stats timeline
 run server session format snapshot
 doctor target elf python plan probe event stack stats snapshot session
 '
 # The skeleton of the BPF programs has one user; Python and BPF are nothing that the client knows
 # of, except through doctor.
-cli_may='doctor format snapshot python plan target elf probe session'
+cli_may='doctor format snapshot timeline python plan target elf probe session'
 
 bad=$(
 	find daemon cli include -name '*.[ch]' 2>/dev/null | LC_ALL=C sort | xargs grep -Hn '^#include "' |
