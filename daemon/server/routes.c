@@ -18,6 +18,8 @@
 #include "snapshot/correct.h"
 #include "server/metrics.h"
 #include "server/pumped.h"
+#include "timeline/timeline.h"
+#include "timeline/wire.h"
 
 #define API_HINT "GET /v1 lists what there is"
 
@@ -322,6 +324,76 @@ static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
 			       "the json format lists all threads", "no thread %u was seen", tid);
 }
 
+/* --- /v1/timelines --- */
+
+static int handle_timeline_begin(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+				 struct response *rs, struct diag *diag)
+{
+	const char *duration = request_get(rq, "duration"), *buffer = request_get(rq, "buffer");
+	struct sessions_timeline o = {0};
+	pid_t pid = 0;
+	uint32_t id = 0;
+	int r;
+
+	(void)path_pid;
+	if (duration && parse_duration(duration, &o.duration_ns) < 0)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "such as 10, 250ms, 2m",
+				"duration: '%s' is not valid", duration);
+	if (buffer && (parse_size(buffer, &o.buffer) < 0 || o.buffer < TIMELINE_BUFFER_MIN ||
+		       o.buffer > TIMELINE_BUFFER_MAX))
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "64K to 1G",
+				"buffer: '%s' is not valid", buffer);
+	r = request_get_pid(rq, "pid", &pid, diag);
+	if (r == 0)
+		r = sessions_timeline_begin(ctx->sessions, pid, &o, &id, diag);
+	if (r < 0)
+		return r;
+	snprintf(rs->location, sizeof(rs->location), "/v1/timelines/%u", id);
+	return response_set_json(rs, 201,
+				 json_pack("{s:i, s:o}", "id", (int)id, "targets",
+					   targets_json(ctx->sessions, pid)));
+}
+
+static int handle_timelines(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			    struct response *rs, struct diag *diag)
+{
+	struct sessions_timeline_status st;
+	json_t *list = json_array();
+
+	(void)rq, (void)path_pid, (void)diag;
+	for (size_t i = 0; sessions_timeline_status(ctx->sessions, i, &st); i++)
+		json_array_append_new(list, json_pack("{s:i, s:I, s:I}", "id", (int)st.id,
+						      "waiting", (json_int_t)st.waiting, "dropped",
+						      (json_int_t)st.dropped));
+	return response_set_json(rs, 200, json_pack("{s:o}", "timelines", list));
+}
+
+static int handle_timeline_read(struct routes_ctx *ctx, const struct request *rq, pid_t id,
+				struct response *rs, struct diag *diag)
+{
+	int r;
+
+	(void)rq;
+	r = sessions_timeline_read(ctx->sessions, (uint32_t)id, &rs->body, &rs->size, diag);
+	if (r < 0)
+		return r;
+	rs->mime = TIMELINE_MIME;
+	rs->status = 200;
+	return 0;
+}
+
+static int handle_timeline_end(struct routes_ctx *ctx, const struct request *rq, pid_t id,
+			       struct response *rs, struct diag *diag)
+{
+	int r;
+
+	(void)rq;
+	r = sessions_timeline_end(ctx->sessions, (uint32_t)id, diag);
+	return r < 0 ? r : response_set_json(rs, 200, json_pack("{s:i}", "ended", (int)id));
+}
+
+/* --- bodies --- */
+
 static void pump_sessions(void *ctx)
 {
 	sessions_pump(ctx);
@@ -420,6 +492,13 @@ const struct route routes[] = {
 	 "take the probes off, keep the data"},
 	{"POST", "/v1/clear", "pid", PRIVILEGE_CONTROL, handle_clear, "zero the data"},
 	{"GET", "/v1/snapshot", SNAPSHOT_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile"},
+	{"POST", "/v1/timelines", "pid,duration,buffer", PRIVILEGE_CONTROL, handle_timeline_begin,
+	 "take a timeline: every call and return"},
+	{"GET", "/v1/timelines", NULL, PRIVILEGE_READ, handle_timelines, "those being taken"},
+	{"GET", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_read,
+	 "take the next piece of a timeline", .draining = true},
+	{"DELETE", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_end,
+	 "end its window; what waits is still to be fetched"},
 	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "end the daemon"},
 	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics"},
 	{NULL},
@@ -481,7 +560,7 @@ static int handle(struct routes_ctx *ctx, const struct route *route, struct requ
 {
 	int r;
 
-	if (ctx->draining)
+	if (ctx->draining && !route->draining)
 		return refuse_draining(diag);
 	r = request_parse_body(rq, in->body, in->nbody, diag);
 	if (r == 0)

@@ -37,6 +37,7 @@ struct route {
 	int (*handle)(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 		      struct response *rs, struct diag *diag);
 	const char *help;
+	bool draining; /* answered even when the daemon is shutting down */
 };
 
 extern const struct route routes[]; /* ends with method == NULL */

@@ -213,9 +213,13 @@ static int on_drained(struct sd_event_source *source, uint64_t usec, void *userd
 	return 0;
 }
 
+/* What is left of timelines is still fetched. */
 static void drain_check(struct server *srv)
 {
-	if (srv->drain_timer && !srv->answering)
+	struct sessions_timeline_status st;
+
+	if (srv->drain_timer && !srv->answering &&
+	    !sessions_timeline_status(srv->routes.sessions, 0, &st))
 		(void)sd_event_source_set_time(srv->drain_timer, 0);
 }
 
@@ -376,6 +380,7 @@ int server_drain(struct server *srv, void (*done)(void *ctx), void *ctx)
 	if (srv->drain_timer)
 		return 0;
 	srv->routes.draining = true;
+	sessions_timelines_end(srv->routes.sessions);
 	srv->drained = done;
 	srv->drained_ctx = ctx;
 	r = sd_event_add_time_relative(sd_event_source_get_event(srv->io), &srv->drain_timer,

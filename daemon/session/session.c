@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "pyprof/version.h"
+#include "session/timelines.h"
 #include "session/tracee.h"
 
 #define DRAIN_BUSY_US 4000u   /* between drains while events come */
@@ -36,6 +37,7 @@ struct sessions {
 	sd_event_source *timer;
 	struct session **v;
 	size_t n;
+	struct timelines timelines;
 };
 
 static void session_free(struct session *s)
@@ -129,6 +131,16 @@ static bool sessions_turn(struct sessions *ss, bool *busy)
 	return more;
 }
 
+struct tracee *sessions_tracee(const struct sessions *ss, size_t i)
+{
+	return i < ss->n ? ss->v[i]->tracee : NULL;
+}
+
+struct timelines *sessions_timelines(struct sessions *ss)
+{
+	return &ss->timelines;
+}
+
 void sessions_pump(struct sessions *ss)
 {
 	bool busy = false;
@@ -143,6 +155,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
 
 	(void)source, (void)usec;
 	more = sessions_turn(ss, &busy);
+	timelines_forget(ss);
 	return sessions_arm(ss, more ? 0 : busy ? DRAIN_BUSY_US : DRAIN_IDLE_US);
 }
 
@@ -173,6 +186,8 @@ void sessions_free(struct sessions *ss)
 		return;
 	for (size_t i = 0; i < ss->n; i++)
 		session_free(ss->v[i]);
+	ss->n = 0;
+	timelines_close(ss);
 	sd_event_source_disable_unref(ss->timer);
 	free(ss->v);
 	free(ss);

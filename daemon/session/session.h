@@ -55,6 +55,33 @@ void sessions_pump(struct sessions *ss);
 /* A snapshot of one target (pid) or of all (0), with provenance. Rings are drained first. */
 int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag);
 
+/*
+ * Timelines: every call and return of a window of time, fetched piece by piece while it is open (see
+ * timeline/wire.h for what is in them). pid 0: of all targets. Exit code 7: one of that target is
+ * being taken already. One that nobody fetches is dropped after a while.
+ */
+struct sessions_timeline {
+	uint64_t duration_ns; /* 0: until sessions_timeline_end */
+	uint64_t buffer;      /* bytes that may wait to be fetched; 0: the default */
+};
+int sessions_timeline_begin(struct sessions *ss, pid_t pid, const struct sessions_timeline *opts,
+			    uint32_t *ret_id, struct diag *diag);
+/* The next piece, the caller's; NULL: nothing now. The last one ends the timeline. */
+int sessions_timeline_read(struct sessions *ss, uint32_t id, char **ret_data, size_t *ret_n,
+			   struct diag *diag);
+/* The window ends now. What waits is still to be fetched. */
+int sessions_timeline_end(struct sessions *ss, uint32_t id, struct diag *diag);
+
+/* All windows end now: the daemon is about to. */
+void sessions_timelines_end(struct sessions *ss);
+
+struct sessions_timeline_status {
+	uint32_t id;
+	uint64_t waiting, dropped; /* bytes; calls and returns */
+};
+/* The i-th; false: there are not that many. */
+bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_timeline_status *ret);
+
 struct session_status {
 	pid_t pid;
 	enum session_state state;

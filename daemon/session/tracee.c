@@ -134,6 +134,7 @@ void tracee_free(struct tracee *t)
 {
 	if (!t)
 		return;
+	tracee_timeline_end(t);
 	calibration_free(t->calibration);
 	probe_free(t->probe);
 	profile_free(t->profile);
@@ -294,6 +295,7 @@ void tracee_end(struct tracee *t, const char *reason)
 	if (t->state == SESSION_ENDED)
 		return;
 	tracee_halt(t);
+	tracee_timeline_end(t);
 	t->state = SESSION_ENDED;
 	t->last_ns = tracee_now();
 	snprintf(t->end_reason, sizeof(t->end_reason), "%s", reason);
@@ -313,6 +315,27 @@ void tracee_clear(struct tracee *t)
 	t->first_ns = now;
 	t->first_unix_ns = now_of(CLOCK_REALTIME);
 	t->events_seen = 0;
+}
+
+int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag)
+{
+	int r;
+
+	if (t->timeline)
+		return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "wait for its end",
+				"a timeline of process %d is being taken already", t->target->pid);
+	r = timeline_add(timeline, (uint32_t)t->target->pid, t->profile, &t->timeline_source);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot take a timeline of process %d", t->target->pid);
+	t->timeline = timeline;
+	return 0;
+}
+
+void tracee_timeline_end(struct tracee *t)
+{
+	if (t->timeline)
+		timeline_end_source(t->timeline, t->timeline_source, tracee_now());
+	t->timeline = NULL;
 }
 
 /* ---- what it says ------------------------------------------------------------------------ */

@@ -13,6 +13,7 @@
 #include "session/session.h"
 #include "stack/profile.h"
 #include "target/target.h"
+#include "timeline/timeline.h"
 #include "verify/calibration.h"
 #include "verify/verify.h"
 
@@ -38,7 +39,9 @@ struct tracee {
 	uint64_t rate_ns, events_per_s;
 	uint64_t sweep_ns; /* when forked children are due to be swept; 0: none are */
 	pid_t sweep_child;
-	bool executed; /* the process has become another program */
+	bool executed;		   /* the process has become another program */
+	struct timeline *timeline; /* borrowed; NULL: none is taken */
+	uint32_t timeline_source;
 };
 
 /* Everything up to loaded programs; nothing in the process is touched yet. */
@@ -62,6 +65,10 @@ void tracee_status(const struct tracee *t, struct session_status *ret);
 void tracee_sample_rate(struct tracee *t, uint64_t now_ns);
 /* Add everything to a snapshot: *slot is this target's row in s->targets. */
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot);
+
+/* Let a timeline (borrowed) watch, until it is told to end. */
+int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag);
+void tracee_timeline_end(struct tracee *t);
 
 uint64_t tracee_now(void); /* CLOCK_MONOTONIC, ns */
 

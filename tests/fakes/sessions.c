@@ -21,6 +21,8 @@ struct sessions {
 	size_t n;
 	unsigned int funcs; /* how many functions snapshots have besides main: size of answers */
 	int stops, clears;
+	uint32_t timeline; /* the id of the one that is being taken; 0: none is */
+	bool timeline_over;
 };
 
 int sessions_new(struct sd_event *event, const struct session_opts *opts, struct sessions **ret,
@@ -216,4 +218,56 @@ const char *session_state_name(enum session_state s)
 void sessions_pump(struct sessions *ss)
 {
 	(void)ss;
+}
+
+int sessions_timeline_begin(struct sessions *ss, pid_t pid, const struct sessions_timeline *opts,
+			    uint32_t *ret_id, struct diag *diag)
+{
+	(void)opts;
+	if (pid && !fake_find(ss, pid))
+		return fake_missing(diag, pid);
+	if (ss->timeline)
+		return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "", "one is being taken");
+	*ret_id = ss->timeline = 7;
+	ss->timeline_over = false;
+	return 0;
+}
+
+static int fake_no_timeline(uint32_t id, struct diag *diag)
+{
+	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "there is no timeline %u", id);
+}
+
+/* "more" until it is over, then "end". */
+int sessions_timeline_read(struct sessions *ss, uint32_t id, char **ret_data, size_t *ret_n,
+			   struct diag *diag)
+{
+	if (id != ss->timeline)
+		return fake_no_timeline(id, diag);
+	*ret_data = strdup(ss->timeline_over ? "end" : "more");
+	*ret_n = strlen(*ret_data);
+	if (ss->timeline_over)
+		ss->timeline = 0;
+	return 0;
+}
+
+int sessions_timeline_end(struct sessions *ss, uint32_t id, struct diag *diag)
+{
+	if (id != ss->timeline)
+		return fake_no_timeline(id, diag);
+	ss->timeline_over = true;
+	return 0;
+}
+
+void sessions_timelines_end(struct sessions *ss)
+{
+	ss->timeline_over = true;
+}
+
+bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_timeline_status *ret)
+{
+	if (i || !ss->timeline)
+		return false;
+	*ret = (struct sessions_timeline_status){.id = ss->timeline, .waiting = 4};
+	return true;
 }

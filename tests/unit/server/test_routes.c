@@ -397,6 +397,33 @@ Test(routes, only_root_and_the_owner)
 	teardown();
 }
 
+Test(routes, timelines)
+{
+	cr_assert(ask("POST", "/v1/timelines", "{\"pid\": 9}") == 404);
+	assert_error(PYP_EXIT_NO_PROCESS);
+	cr_assert(ask("POST", "/v1/timelines", "{\"duration\": \"soon\"}") == 400);
+	assert_error(PYP_EXIT_USAGE);
+	cr_assert(ask("POST", "/v1/timelines", "{\"buffer\": \"1K\"}") == 400);
+	cr_assert(ask("POST", "/v1/timelines", "{\"buffer\": \"2G\"}") == 400);
+	cr_assert(ask("GET", "/v1/timelines/7", "") == 404);
+	cr_assert(ask("POST", "/v1/timelines", "{\"duration\": 2, \"buffer\": \"1M\"}") == 201);
+	cr_assert(json_integer_value(json_object_get(answer, "id")) == 7);
+	cr_assert_str_eq(rs.location, "/v1/timelines/7");
+	cr_assert(ask("POST", "/v1/timelines", "") == 409);
+	cr_assert(ask("GET", "/v1/timelines", "") == 200);
+	cr_assert(json_array_size(json_object_get(answer, "timelines")) == 1);
+	cr_assert(ask("GET", "/v1/timelines/7", "") == 200 && rs.size == 4);
+	cr_assert(memcmp(rs.body, "more", 4) == 0);
+	cr_assert(ask("DELETE", "/v1/timelines/8", "") == 404);
+	cr_assert(ask("DELETE", "/v1/timelines/7", "") == 200);
+	/* what waits is to be had to the last */
+	ctx.draining = true;
+	cr_assert(ask("POST", "/v1/timelines", "") == 503);
+	cr_assert(ask("GET", "/v1/timelines/7", "") == 200 && rs.size == 3);
+	cr_assert(ask("GET", "/v1/timelines/7", "") == 404);
+	teardown();
+}
+
 Test(routes, draining)
 {
 	ctx.draining = true;
