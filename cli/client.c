@@ -14,7 +14,7 @@
 #define BASE_URL       "http://pyprofd"
 #define TIMEOUT_S      300L
 #define ERROR_BODY_MAX (64 * 1024)
-#define JSON_BODY_MAX  (64 * 1024 * 1024)
+#define BODY_MAX       (64 * 1024 * 1024) /* in memory */
 #define GONE_TRIES     500
 #define GONE_STEP_NS   (10 * 1000 * 1000)
 
@@ -226,7 +226,7 @@ static int exchange(struct client *c, const char *method, const char *path, cons
 int client_request(struct client *c, const char *method, const char *path, const json_t *body,
 		   json_t **ret, struct diag *diag)
 {
-	struct sink sink = {.client = c, .max = JSON_BODY_MAX};
+	struct sink sink = {.client = c, .max = BODY_MAX};
 	_cleanup_free_ char *text = NULL, *received = NULL;
 	json_t *root;
 	int r;
@@ -257,6 +257,21 @@ int client_download(struct client *c, const char *path, FILE *out, struct diag *
 	r = exchange(c, "GET", path, NULL, &sink, diag);
 	free(sink.body);
 	return r;
+}
+
+int client_fetch(struct client *c, const char *path, char **ret, size_t *ret_n, struct diag *diag)
+{
+	struct sink sink = {.client = c, .max = BODY_MAX};
+	int r;
+
+	r = exchange(c, "GET", path, NULL, &sink, diag);
+	if (r < 0) {
+		free(sink.body);
+		return r;
+	}
+	*ret = sink.body;
+	*ret_n = sink.n;
+	return 0;
 }
 
 char *client_add_param(struct client *c, char *path, const char *key, const char *value)

@@ -29,6 +29,9 @@ int client_request(struct client *c, const char *method, const char *path, const
 /* GET, and stream what comes to out. Nothing is written to out if the daemon answers an error. */
 int client_download(struct client *c, const char *path, FILE *out, struct diag *diag);
 
+/* GET into memory. Owned; NULL: the answer is empty. */
+int client_fetch(struct client *c, const char *path, char **ret, size_t *ret_n, struct diag *diag);
+
 /* Append "?key=value" or "&key=value", escaped, to a path. Owned; path is freed. NULL: no memory. */
 char *client_add_param(struct client *c, char *path, const char *key, const char *value);
 

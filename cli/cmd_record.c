@@ -4,16 +4,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/outfile.h"
 #include "base/parse.h"
 #include "format/format.h"
-#include "private.h"
 #include "query.h"
 #include "render.h"
+#include "visit.h"
 
 #define STEP_NS	    (250 * 1000 * 1000)
 #define NS_PER_S    UINT64_C(1000000000)
@@ -81,63 +80,22 @@ static int check(const struct query *q, struct diag *diag)
 
 struct recording {
 	const struct record_opts *o;
-	struct private_daemon daemon; /* pid 0: it is somebody else's */
-	struct client *client;
-	bool attached, quiet;
+	struct visit visit;
+	bool quiet;
 	uint64_t start_ns;
 	char path[64]; /* of the target */
 };
 
 static void recording_deinit(struct recording *r)
 {
-	/* one that was there before goes on without our target */
-	if (r->attached && !r->daemon.pid)
-		client_request(r->client, "DELETE", r->path, NULL, NULL, NULL);
-	client_free(r->client);
-	private_end(&r->daemon);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
-static int find_daemon(struct recording *r, const char *socket, struct diag *diag)
-{
-	char *const none[] = {NULL};
-	struct diag first = {0};
-	int err;
-
-	err = client_open(socket, &r->client, diag);
-	if (err < 0)
-		return err;
-	err = client_request(r->client, "GET", "/v1/ping", NULL, NULL, &first);
-	if (err == 0)
-		return 0;
-	if (first.exit != PYP_EXIT_NO_DAEMON) {
-		*diag = first;
-		return err;
-	}
-	client_free(TAKE_PTR(r->client));
-	err = private_start(&r->daemon, PRIVATE_BACKGROUND, none, diag);
-	if (err == 0)
-		err = private_ready(&r->daemon, diag);
-	return err < 0 ? err : client_open(r->daemon.sock, &r->client, diag);
+	visit_end(&r->visit);
 }
 
 static int attach(struct recording *r, struct diag *diag)
 {
-	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)r->o->query.pid);
-	int err;
-
 	snprintf(r->path, sizeof(r->path), "/v1/targets/%d", r->o->query.pid);
-	err = client_request(r->client, "POST", "/v1/targets", body, NULL, diag);
-	r->attached = err == 0;
-	r->start_ns = now_ns();
-	return err;
+	r->start_ns = clock_monotonic_ns();
+	return visit_attach(&r->visit, r->o->query.pid, diag);
 }
 
 static uint64_t count_of(const json_t *target, const char *key)
@@ -153,7 +111,7 @@ static void show_progress(const struct recording *r, const json_t *target)
 
 	if (r->quiet)
 		return;
-	render_duration(now_ns() - r->start_ns, passed, sizeof(passed));
+	render_duration(clock_monotonic_ns() - r->start_ns, passed, sizeof(passed));
 	if (r->o->duration_ns)
 		render_duration(r->o->duration_ns, all, sizeof(all));
 	fprintf(stderr,
@@ -165,33 +123,24 @@ static void show_progress(const struct recording *r, const json_t *target)
 	fflush(stderr);
 }
 
-/* Wait a moment. False: a signal asks for the end. */
-static bool pause_for(const sigset_t *signals, uint64_t ns)
-{
-	const struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S),
-				    .tv_nsec = (long)(ns % NS_PER_S)};
-
-	return sigtimedwait(signals, NULL, &ts) < 0;
-}
-
 /* Until the time is up, a signal comes, or the program ends. */
-static int watch(const struct recording *r, const sigset_t *signals, struct diag *diag)
+static int watch(const struct recording *r, struct diag *diag)
 {
 	uint64_t end = r->o->duration_ns ? r->start_ns + r->o->duration_ns : UINT64_MAX;
 	int err = 0;
 
-	for (uint64_t now = r->start_ns; now < end; now = now_ns()) {
+	for (uint64_t now = r->start_ns; now < end; now = clock_monotonic_ns()) {
 		_cleanup_(json_decrefp) json_t *target = NULL;
 		const char *state;
 
-		err = client_request(r->client, "GET", r->path, NULL, &target, diag);
+		err = client_request(r->visit.client, "GET", r->path, NULL, &target, diag);
 		if (err < 0)
 			break;
 		show_progress(r, target);
 		state = json_string_value(json_object_get(target, "state"));
 		if (state && strcmp(state, "ended") == 0)
 			break;
-		if (!pause_for(signals, end - now < STEP_NS ? end - now : STEP_NS))
+		if (!visit_wait(end - now < STEP_NS ? end - now : STEP_NS))
 			break;
 	}
 	if (!r->quiet)
@@ -207,13 +156,14 @@ static int save(const struct recording *r, FILE *out, struct diag *diag)
 	int err;
 
 	/* what has ended cannot be stopped, nor need it be */
-	client_request(r->client, "POST", "/v1/stop", body, NULL, NULL);
-	path = query_path(r->client, q, choose_format(q), NULL, 0, !q->output && query_colour(out));
+	client_request(r->visit.client, "POST", "/v1/stop", body, NULL, NULL);
+	path = query_path(r->visit.client, q, choose_format(q), NULL, 0,
+			  !q->output && query_colour(out));
 	if (!path)
 		return diag_errno(diag, ENOMEM, "cannot ask for the profile");
-	err = q->output ? query_save(r->client, path, q->output, diag)
-			: client_download(r->client, path, out, diag);
-	if (err < 0 && r->daemon.pid)
+	err = q->output ? query_save(r->visit.client, path, q->output, diag)
+			: client_download(r->visit.client, path, out, diag);
+	if (err < 0 && r->visit.daemon.pid)
 		snprintf(diag->hint, sizeof(diag->hint), "the recording is lost; free some space");
 	return err;
 }
@@ -222,7 +172,6 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 {
 	const struct record_opts *o = call->opts;
 	_cleanup_(recording_deinit) struct recording r = {.o = o, .quiet = !isatty(STDERR_FILENO)};
-	sigset_t signals;
 	int err;
 
 	if (!o->query.pid)
@@ -231,16 +180,12 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 	err = check(&o->query, diag);
 	if (err < 0)
 		return err;
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	err = find_daemon(&r, call->socket, diag);
+	visit_block_signals();
+	err = visit_open(&r.visit, call->socket, diag);
 	if (err == 0)
 		err = attach(&r, diag);
 	if (err == 0)
-		err = watch(&r, &signals, diag);
+		err = watch(&r, diag);
 	return err < 0 ? err : save(&r, call->out, diag);
 }
 

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * timeline: every call and return of a while, with their times, to a file. The daemon only passes
+ * on what happens, in pieces; they are fetched and made into a file here, as fast as that goes. What
+ * is too fast for it is missing in the file, marked and counted; the profile has it.
+ */
+#include "cmd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/outfile.h"
+#include "pyprof/version.h"
+#include "render.h"
+#include "timeline/writer.h"
+#include "visit.h"
+
+#define IDLE_NS	     (10 * 1000 * 1000) /* between looks while little happens */
+#define PROGRESS_NS  (250 * 1000 * 1000)
+#define LITTLE	     (64 * 1024)
+#define SIZE_DEFAULT (UINT64_C(256) << 20)
+#define NUMBER_SIZE  32
+
+struct timeline_cmd {
+	pid_t pid;
+	uint64_t duration_ns, max_size;
+	int format; /* index; 0: none given */
+	const char *output;
+};
+
+/* The empty name cannot be typed. */
+static const char *const timeline_formats[] = {"", "chrome", "csv", NULL};
+
+#define FIELD(f) .offset = offsetof(struct timeline_cmd, f)
+
+static const struct opt timeline_opts[] = {
+	{"pid", 'p', OPT_PID, FIELD(pid), "PID",
+	 "this process; attached for so long if it is not\n(else: all that are)"},
+	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
+	 "for so long (also 250ms, 2m); else until\nCtrl-C or the program's end"},
+	{"format", 'f', OPT_CHOICE, FIELD(format), "chrome|csv",
+	 "for Perfetto and speedscope, or as rows; else by\nFILE's ending (.json, .csv), else csv",
+	 .choices = timeline_formats},
+	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write it there instead of to stdout"},
+	{"max-size", 0, OPT_SIZE, FIELD(max_size), "BYTES",
+	 "end when the file is as large (default 256M)", .min = TIMELINE_SIZE_MIN},
+	{NULL},
+};
+
+struct taking {
+	const struct timeline_cmd *o;
+	struct visit visit;
+	struct timeline_writer *writer;
+	json_t *targets;
+	char path[64]; /* of the timeline; "": none is being taken */
+	uint64_t start_ns, progress_ns;
+	bool quiet;
+};
+
+static void taking_deinit(struct taking *t)
+{
+	if (t->path[0])
+		client_request(t->visit.client, "DELETE", t->path, NULL, NULL, NULL);
+	json_decref(t->targets);
+	timeline_writer_free(t->writer);
+	visit_end(&t->visit);
+}
+
+static const char *choose_format(const struct timeline_cmd *o)
+{
+	const char *f = NULL;
+
+	if (o->format)
+		return timeline_formats[o->format];
+	if (o->output)
+		f = timeline_format_of_file(o->output);
+	return f ? f : "csv";
+}
+
+/* ---- the beginning ---- */
+
+static int attach(struct taking *t, const char *socket, struct diag *diag)
+{
+	struct diag why = {0};
+	int r;
+
+	if (!t->o->pid)
+		return client_open(socket, &t->visit.client, diag);
+	r = visit_open(&t->visit, socket, diag);
+	if (r < 0)
+		return r;
+	r = visit_attach(&t->visit, t->o->pid, &why);
+	if (r < 0 && why.exit == PYP_EXIT_BUSY && !t->visit.daemon.pid)
+		return 0; /* all the better */
+	if (r < 0)
+		*diag = why;
+	return r;
+}
+
+static int check_traced(const struct taking *t, struct diag *diag)
+{
+	const json_t *target;
+	size_t i;
+
+	json_array_foreach(t->targets, i, target)
+	{
+		const char *state = json_string_value(json_object_get(target, "state"));
+
+		if (state && strcmp(state, "tracing") == 0)
+			return 0;
+	}
+	return diag_set(diag, -EINVAL, PYP_EXIT_FAILURE, "`pyprofctl start` puts the probes on",
+			"nothing is being traced now");
+}
+
+static int begin(struct taking *t, struct diag *diag)
+{
+	_cleanup_(json_decrefp) json_t *body = json_object(), *answer = NULL;
+	char duration[NUMBER_SIZE];
+	int r;
+
+	if (t->o->pid)
+		json_object_set_new(body, "pid", json_integer(t->o->pid));
+	if (t->o->duration_ns) {
+		snprintf(duration, sizeof(duration), "%" PRIu64 ".%09" PRIu64,
+			 t->o->duration_ns / CLOCK_NS_PER_S, t->o->duration_ns % CLOCK_NS_PER_S);
+		json_object_set_new(body, "duration", json_string(duration));
+	}
+	r = client_request(t->visit.client, "POST", "/v1/timelines", body, &answer, diag);
+	if (r < 0)
+		return r;
+	snprintf(t->path, sizeof(t->path), "/v1/timelines/%" JSON_INTEGER_FORMAT,
+		 json_integer_value(json_object_get(answer, "id")));
+	t->targets = json_incref(json_object_get(answer, "targets"));
+	t->start_ns = clock_monotonic_ns();
+	return check_traced(t, diag);
+}
+
+/* ---- taking it ---- */
+
+static void show_progress(struct taking *t)
+{
+	const struct timeline_writer_counts c = timeline_writer_counts(t->writer);
+	char passed[NUMBER_SIZE], all[NUMBER_SIZE] = "", calls[NUMBER_SIZE];
+	uint64_t now = clock_monotonic_ns();
+
+	if (t->quiet || now - t->progress_ns < PROGRESS_NS)
+		return;
+	t->progress_ns = now;
+	render_duration(now - t->start_ns, passed, sizeof(passed));
+	if (t->o->duration_ns)
+		render_duration(t->o->duration_ns, all, sizeof(all));
+	fprintf(stderr, "\rtimeline %s%s%s, %s calls; Ctrl-C ends it \033[K", passed,
+		*all ? " of " : "", all, render_count(c.calls, 9, calls, sizeof(calls)));
+	fflush(stderr);
+}
+
+static int end_window(struct taking *t, struct diag *diag)
+{
+	return client_request(t->visit.client, "DELETE", t->path, NULL, NULL, diag);
+}
+
+/* One piece, if there is one. */
+static int take(struct taking *t, size_t *ret_n, struct diag *diag)
+{
+	_cleanup_free_ char *data = NULL;
+	int r;
+
+	r = client_fetch(t->visit.client, t->path, &data, ret_n, diag);
+	return r < 0 ? r : timeline_writer_feed(t->writer, data ? data : "", *ret_n, diag);
+}
+
+/*
+ * Until its end has come. That is asked for when the file is full, or by a signal; a second signal
+ * is in a hurry.
+ */
+static int take_all(struct taking *t, struct diag *diag)
+{
+	bool ending = false;
+	int r = 0;
+
+	while (r == 0 && !timeline_writer_ended(t->writer)) {
+		bool asked = false;
+		size_t n = 0;
+
+		r = take(t, &n, diag);
+		show_progress(t);
+		if (r == 0 && !timeline_writer_ended(t->writer))
+			asked = !visit_wait(n < LITTLE && !ending ? IDLE_NS : 0);
+		if (asked && ending)
+			break;
+		if (r < 0 || ending || (!asked && !timeline_writer_full(t->writer)))
+			continue;
+		ending = true;
+		r = end_window(t, diag);
+	}
+	if (!t->quiet)
+		fputs("\r\033[K", stderr);
+	if (timeline_writer_ended(t->writer))
+		t->path[0] = '\0';
+	return r;
+}
+
+/* ---- the end ---- */
+
+static json_t *targets_now(const struct taking *t)
+{
+	json_t *list = json_array();
+	const json_t *old;
+	size_t i;
+
+	json_array_foreach(t->targets, i, old)
+	{
+		json_t *target = NULL;
+		char path[64];
+
+		snprintf(path, sizeof(path), "/v1/targets/%" JSON_INTEGER_FORMAT,
+			 json_integer_value(json_object_get(old, "pid")));
+		if (client_request(t->visit.client, "GET", path, NULL, &target, NULL) < 0)
+			target = json_deep_copy(old);
+		json_array_append_new(list, target);
+	}
+	return list;
+}
+
+static json_t *provenance(const struct taking *t)
+{
+	struct utsname u = {0};
+
+	uname(&u);
+	return json_pack("{s:s, s:s, s:s, s:o}", "program", "pyprofctl " PYPROF_VERSION, "host",
+			 u.nodename, "kernel", u.release, "targets", targets_now(t));
+}
+
+/* What is not in the file is said, there and here. */
+static void say_missing(const struct taking *t)
+{
+	const struct timeline_writer_counts c = timeline_writer_counts(t->writer);
+
+	if (timeline_writer_full(t->writer))
+		fputs("pyprofctl: the timeline is as large as it may be; --max-size allows more\n",
+		      stderr);
+	if (c.dropped)
+		fprintf(stderr,
+			"pyprofctl: %" PRIu64 " calls and returns are missing in the timeline: "
+			"they came faster than they can be written\n",
+			c.dropped);
+	if (c.lost)
+		fprintf(stderr,
+			"pyprofctl: events were lost, %" PRIu64 " gaps are in the timeline\n",
+			c.lost);
+	if (c.truncated)
+		fprintf(stderr,
+			"pyprofctl: %" PRIu64 " calls are missing in the timeline: stacks are too "
+			"deep\n",
+			c.truncated);
+}
+
+static int take_into(struct taking *t, FILE *out, struct diag *diag)
+{
+	const struct timeline_writer_opts wo = {
+		.format = choose_format(t->o),
+		.max_bytes = t->o->max_size ? t->o->max_size : SIZE_DEFAULT,
+	};
+	struct diag late = {0};
+	int r, written;
+
+	r = begin(t, diag);
+	if (r == 0)
+		r = timeline_writer_new(&wo, out, &t->writer, diag);
+	if (r < 0)
+		return r;
+	r = take_all(t, &late);
+	written = timeline_writer_finish(t->writer, provenance(t), diag);
+	if (written < 0)
+		return written;
+	say_missing(t);
+	/* What came until then is kept. */
+	if (r < 0)
+		fprintf(stderr, "pyprofctl: the timeline ends early: %s\n", late.msg);
+	return 0;
+}
+
+static int run_timeline(const struct cmd_call *call, struct diag *diag)
+{
+	const struct timeline_cmd *o = call->opts;
+	_cleanup_(taking_deinit) struct taking t = {.o = o, .quiet = !isatty(STDERR_FILENO)};
+	_cleanup_(outfile_freep) struct outfile *of = NULL;
+	int r;
+
+	r = o->output ? outfile_check(o->output, diag) : 0;
+	if (r < 0)
+		return r;
+	visit_block_signals();
+	r = attach(&t, call->socket, diag);
+	if (r == 0 && o->output)
+		r = outfile_open(o->output, &of, diag);
+	if (r == 0)
+		r = take_into(&t, of ? outfile_stream(of) : call->out, diag);
+	return r < 0 || !of ? r : outfile_commit(of, diag);
+}
+
+const struct cmd cmd_timeline = {
+	.name = "timeline",
+	.summary = "Write every call and return of a while, with their times",
+	.opts = timeline_opts,
+	.opts_size = sizeof(struct timeline_cmd),
+	.run = run_timeline,
+};

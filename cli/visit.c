@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A daemon to work with for a while: see visit.h. */
+#include "visit.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "base/clock.h"
+
+int visit_open(struct visit *v, const char *socket, struct diag *diag)
+{
+	char *const none[] = {NULL};
+	struct diag first = {0};
+	int r;
+
+	r = client_open(socket, &v->client, diag);
+	if (r < 0)
+		return r;
+	r = client_request(v->client, "GET", "/v1/ping", NULL, NULL, &first);
+	if (r == 0)
+		return 0;
+	if (first.exit != PYP_EXIT_NO_DAEMON) {
+		*diag = first;
+		return r;
+	}
+	client_free(TAKE_PTR(v->client));
+	r = private_start(&v->daemon, PRIVATE_BACKGROUND, none, diag);
+	if (r == 0)
+		r = private_ready(&v->daemon, diag);
+	return r < 0 ? r : client_open(v->daemon.sock, &v->client, diag);
+}
+
+int visit_attach(struct visit *v, pid_t pid, struct diag *diag)
+{
+	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)pid);
+	int r;
+
+	if (v->attached.n == OPT_PIDS_MAX)
+		return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "take fewer at once",
+				"more than %d processes", OPT_PIDS_MAX);
+	r = client_request(v->client, "POST", "/v1/targets", body, NULL, diag);
+	if (r == 0)
+		v->attached.pid[v->attached.n++] = pid;
+	return r;
+}
+
+void visit_end(struct visit *v)
+{
+	char path[64];
+
+	/* Our own daemon takes its targets with it. */
+	for (size_t i = 0; i < v->attached.n && !v->daemon.pid; i++) {
+		snprintf(path, sizeof(path), "/v1/targets/%d", v->attached.pid[i]);
+		client_request(v->client, "DELETE", path, NULL, NULL, NULL);
+	}
+	client_free(TAKE_PTR(v->client));
+	private_end(&v->daemon);
+}
+
+static void end_signals(sigset_t *ret)
+{
+	sigemptyset(ret);
+	sigaddset(ret, SIGINT);
+	sigaddset(ret, SIGTERM);
+	sigaddset(ret, SIGHUP);
+}
+
+void visit_block_signals(void)
+{
+	sigset_t signals;
+
+	end_signals(&signals);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
+bool visit_wait(uint64_t ns)
+{
+	const struct timespec ts = {.tv_sec = (time_t)(ns / CLOCK_NS_PER_S),
+				    .tv_nsec = (long)(ns % CLOCK_NS_PER_S)};
+	sigset_t signals;
+
+	end_signals(&signals);
+	return sigtimedwait(&signals, NULL, &ts) < 0;
+}

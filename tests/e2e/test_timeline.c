@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * pyprofctl timeline on real programs: its calls are the profile's calls, function by function; the
+ * files are whole however the window ends; a slow reader costs entries of the timeline, said and
+ * counted, and nothing of the profile.
+ */
+#include <jansson.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "harness/daemon.h"
+#include "harness/python.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "timeline/writer.h"
+
+static struct pyprofd d;
+static struct traced t;
+static char pid[16];
+
+static void setup(void)
+{
+	pyprofd_init(&d);
+}
+
+static void teardown(void)
+{
+	struct ran r;
+
+	if (d.pid) {
+		kill(d.pid, SIGTERM);
+		r = pyprofd_wait(&d);
+		cr_assert_eq(r.status, 0, "%s", r.err);
+		ran_free(&r);
+	}
+	traced_stop(&t);
+	pyprofd_deinit(&d);
+}
+
+TestSuite(timeline, .init = setup, .fini = teardown, .timeout = 240);
+
+/* A target at "ready", traced. */
+static void start(const char *exe, const char *program, const char *arg)
+{
+	traced_start(&t, exe, "run.py", program, arg, NULL);
+	traced_expect(&t, "ready");
+	pid_text(pid, t.pid);
+	pyprofd_launch(&d, "--pid", pid, NULL);
+	pyprofd_ready(&d);
+}
+
+static void end(void)
+{
+	struct ran r;
+
+	free(ctl_ok(&d, "shutdown", NULL));
+	r = pyprofd_wait(&d);
+	cr_assert_eq(r.status, 0, "%s", r.err);
+	ran_free(&r);
+	traced_finish(&t);
+}
+
+static json_t *api(const char *method, const char *path, json_t *body)
+{
+	struct client *c;
+	struct diag diag = {0};
+	json_t *answer = NULL;
+
+	assert_ok(client_open(d.sock, &c, &diag));
+	assert_diag_ok(client_request(c, method, path, body, &answer, &diag), &diag);
+	client_free(c);
+	json_decref(body);
+	return answer;
+}
+
+/* pyprofctl timeline ARG..., in the background, until a timeline is being taken. */
+static pid_t background(const char *a, const char *b, const char *c, const char *e)
+{
+	char program[4096];
+	double deadline = traced_seconds() + DAEMON_DEADLINE;
+	bool taking = false;
+	pid_t child;
+
+	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
+	child = fork();
+	cr_assert(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl(program, program, "--socket", d.sock, "timeline", a, b, c, e, (char *)NULL);
+		_exit(127);
+	}
+	while (!taking) {
+		json_t *list = api("GET", "/v1/timelines", NULL);
+
+		taking = json_array_size(json_object_get(list, "timelines")) > 0;
+		json_decref(list);
+		cr_assert(taking || traced_seconds() < deadline, "no timeline is being taken");
+	}
+	return child;
+}
+
+static int ended(pid_t child, int signal)
+{
+	int status;
+
+	if (signal)
+		kill(child, signal);
+	cr_assert(waitpid(child, &status, 0) == child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* What a Python says of the files in d's directory; the script has the directory for argument. */
+static void judge(const char *script)
+{
+	struct interpreter it = traced_newest();
+	char *out = python_run(it.exe, script, d.dir);
+
+	cr_assert_str_eq(out, "fine\n", "%s", out);
+	free(out);
+}
+
+/* Of t.json: balanced, in order, and its last words. */
+#define CHROME                                                                                     \
+	"import collections, json, sys\n"                                                          \
+	"trace = json.load(open(sys.argv[1] + '/t.json'))\n"                                       \
+	"other = trace['otherData']\n"                                                             \
+	"open_ = collections.defaultdict(list)\n"                                                  \
+	"last = {}\n"                                                                              \
+	"names = set()\n"                                                                          \
+	"calls = collections.Counter()\n"                                                          \
+	"for e in trace['traceEvents']:\n"                                                         \
+	"    key = e['pid'], e['tid']\n"                                                           \
+	"    if e['ph'] == 'M':\n"                                                                 \
+	"        names.add(e['args']['name'])\n"                                                   \
+	"        continue\n"                                                                       \
+	"    assert e['ts'] >= last.get(key, (0, 0))[0], e\n"                                      \
+	"    assert e['tts'] >= last.get(key, (0, 0))[1], e\n"                                     \
+	"    last[key] = e['ts'], e['tts']\n"                                                      \
+	"    if e['ph'] == 'B':\n"                                                                 \
+	"        open_[key].append(e)\n"                                                           \
+	"        if e['cat'] in ('call', 'resume', 'throw'):\n"                                    \
+	"            calls[e['args']['file'], e['args']['line'], e['name']] += 1\n"                \
+	"    elif e['ph'] == 'E':\n"                                                               \
+	"        open_[key].pop()\n"                                                               \
+	"assert not any(open_.values()), open_\n"                                                  \
+	"assert sum(calls.values()) == other['calls'], other\n"
+
+/* The profile's calls are those of the timeline. */
+/* (The target may not have reached proto.wait() yet when it is attached to.) */
+#define SAME                                                                                       \
+	"calls = {k: n for k, n in calls.items() if not k[0].endswith('proto.py') or k[2] != "     \
+	"'wait'}\n"                                                                                \
+	"profile = collections.Counter()\n"                                                        \
+	"snapshot = json.load(open(sys.argv[1] + '/snapshot.json'))\n"                             \
+	"for f in snapshot['functions']:\n"                                                        \
+	"    if f['ncalls'] and not (f['file'].endswith('proto.py') and f['name'] == 'wait'):\n"   \
+	"        profile[f['file'], f['line'], f.get('qualname') or f['name']] += f['ncalls']\n"   \
+	"assert len(profile) > 10\n"                                                               \
+	"differ = [(k, profile[k], calls.get(k)) for k in profile.keys() | calls.keys()\n"         \
+	"          if profile[k] != calls.get(k)]\n"                                               \
+	"assert not differ, differ\n"                                                              \
+	"print('fine')\n"
+
+#define CSV                                                                                        \
+	"import collections, csv, json, sys\n"                                                     \
+	"calls = collections.Counter()\n"                                                          \
+	"open_ = collections.defaultdict(list)\n"                                                  \
+	"last = {}\n"                                                                              \
+	"rows = list(csv.DictReader(open(sys.argv[1] + '/t.csv', newline='')))\n"                  \
+	"for r in rows[:-1]:\n"                                                                    \
+	"    key, stack = r['thread'], open_[r['thread']]\n"                                       \
+	"    assert int(r['time']) >= last.get(key, 0)\n"                                          \
+	"    last[key] = int(r['time'])\n"                                                         \
+	"    if r['event'] in ('call', 'resume', 'throw', 'open', 'switch-in'):\n"                 \
+	"        assert r['caller'] == (stack[-1] if stack else ''), r\n"                          \
+	"        stack.append(r['name'])\n"                                                        \
+	"    else:\n"                                                                              \
+	"        assert r['event'] in ('return', 'yield', 'unwind', 'close', 'switch-out'), r\n"   \
+	"        assert stack.pop() == r['name'], r\n"                                             \
+	"    if r['event'] in ('call', 'resume', 'throw'):\n"                                      \
+	"        calls[r['file'], int(r['line']), r['name']] += 1\n"                               \
+	"assert not any(open_.values()), open_\n"                                                  \
+	"end = json.loads(rows[-1]['name'])\n"                                                     \
+	"assert rows[-1]['event'] == 'end' and end['complete'], end\n"
+
+static void whole_run(const struct interpreter *it, const char *file, const char *script)
+{
+	char path[128], snapshot[128];
+	pid_t child;
+
+	start(it->exe, "mixed", NULL);
+	pyprofd_file(&d, file, path, sizeof(path));
+	pyprofd_file(&d, "snapshot.json", snapshot, sizeof(snapshot));
+	child = background("-o", path, NULL, NULL);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	/* Ctrl-C keeps what there is */
+	cr_assert_eq(ended(child, SIGINT), 0);
+	free(ctl_ok(&d, "snapshot", "-o", snapshot, NULL));
+	judge(script);
+	end();
+}
+
+Test(timeline, its_calls_are_the_profiles)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		whole_run(&v[i], "t.json", CHROME SAME);
+}
+
+Test(timeline, rows)
+{
+	struct interpreter it = traced_newest();
+
+	whole_run(&it, "t.csv", CSV SAME);
+}
+
+Test(timeline, the_time_given)
+{
+	char path[128], *said;
+
+	start(traced_newest().exe, "busy_empty", "20");
+	pyprofd_file(&d, "t.json", path, sizeof(path));
+	traced_go(&t);
+	said = ctl_ok(&d, "timeline", "-d", "100ms", "-o", path, NULL);
+	cr_assert_str_eq(said, "");
+	free(said);
+	/* in the middle of everything: frames are open at both ends */
+	judge(CHROME "assert other['duration_ns'] == 100000000, other\n"
+		     "assert max(v[0] for v in last.values()) <= 100000\n"
+		     "assert other['complete'] and calls\n"
+		     "assert any(e.get('cat') == 'open' for e in trace['traceEvents'])\n"
+		     "print('fine')\n");
+}
+
+Test(timeline, the_size_given)
+{
+	char path[128];
+	struct ran r;
+	char *text;
+	size_t n;
+
+	start(traced_newest().exe, "busy_empty", "20");
+	pyprofd_file(&d, "t.json", path, sizeof(path));
+	traced_go(&t);
+	r = ctl(&d, "timeline", "--max-size", "1M", "-o", path, NULL);
+	cr_assert(r.status == 0 && strstr(r.err, "--max-size allows more"), "%s", r.err);
+	ran_free(&r);
+	text = file_text(path, &n);
+	cr_assert(n <= 1 << 20 && n > 1 << 19, "%zu", n);
+	free(text);
+	judge(CHROME "assert other['size_limit_reached'] and not other['complete']\n"
+		     "print('fine')\n");
+	ctl_fails(&d, PYP_EXIT_USAGE, "max-size", "timeline", "--max-size", "10", NULL);
+}
+
+Test(timeline, the_target_ends)
+{
+	char path[128];
+	pid_t child;
+
+	start(traced_newest().exe, "busy_empty", "0.5");
+	pyprofd_file(&d, "t.json", path, sizeof(path));
+	child = background("--pid", pid, "-o", path);
+	traced_go(&t);
+	traced_close(&t);
+	cr_assert_eq(ended(child, 0), 0);
+	judge(CHROME "assert other['complete'] and sum(calls.values()) > 1000, other\n"
+		     "print('fine')\n");
+}
+
+Test(timeline, the_daemon_ends)
+{
+	char path[128];
+	struct ran r;
+	pid_t child;
+
+	start(traced_newest().exe, "busy_empty", "20");
+	pyprofd_file(&d, "t.json", path, sizeof(path));
+	child = background("-o", path, NULL, NULL);
+	traced_go(&t);
+	kill(d.pid, SIGKILL);
+	r = pyprofd_wait(&d);
+	ran_free(&r);
+	cr_assert_eq(ended(child, 0), 0);
+	judge(CHROME "assert not other['complete'], other\nprint('fine')\n");
+	unlink(d.sock);
+}
+
+Test(timeline, without_a_daemon)
+{
+	char path[128];
+
+	traced_start(&t, traced_newest().exe, "run.py", "busy_empty", "20", NULL);
+	traced_expect(&t, "ready");
+	pid_text(pid, t.pid);
+	traced_go(&t);
+	pyprofd_file(&d, "t.json", path, sizeof(path));
+	free(ctl_ok(&d, "timeline", "--pid", pid, "-d", "100ms", "-o", path, NULL));
+	judge(CHROME "assert other['complete'] and calls, other\nprint('fine')\n");
+	cr_assert(access(d.sock, F_OK) < 0);
+	ctl_fails(&d, PYP_EXIT_NO_DAEMON, "no daemon", "timeline", NULL);
+	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "timeline", "-p", "4194303", NULL);
+}
+
+Test(timeline, what_is_not_possible)
+{
+	pid_t child;
+
+	start(traced_newest().exe, "stdlib_json", NULL);
+	child = background("-o", "/dev/null", NULL, NULL);
+	ctl_fails(&d, PYP_EXIT_BUSY, "already", "timeline", "-o", "/dev/null", NULL);
+	cr_assert_eq(ended(child, SIGTERM), 0);
+	free(ctl_ok(&d, "stop", NULL));
+	ctl_fails(&d, PYP_EXIT_FAILURE, "nothing is being traced", "timeline", NULL);
+	free(ctl_ok(&d, "detach", pid, NULL));
+	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process is attached", "timeline", NULL);
+	ctl_fails(&d, PYP_EXIT_FAILURE, "No such file", "timeline", "-o", "/nosuch/x", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "chrome", "timeline", "-f", "text", NULL);
+	end();
+}
+
+/* Fetch until there is an END. */
+static struct timeline_writer_counts fetch_all(int id, FILE *out)
+{
+	const struct timeline_writer_opts o = {.format = "chrome", .max_bytes = UINT64_C(1) << 30};
+	struct timeline_writer_counts counts;
+	struct timeline_writer *w;
+	struct client *c;
+	struct diag diag = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/v1/timelines/%d", id);
+	assert_ok(client_open(d.sock, &c, &diag));
+	assert_ok(timeline_writer_new(&o, out, &w, &diag));
+	while (!timeline_writer_ended(w)) {
+		char *data = NULL;
+		size_t n;
+
+		assert_diag_ok(client_fetch(c, path, &data, &n, &diag), &diag);
+		assert_diag_ok(timeline_writer_feed(w, data ? data : "", n, &diag), &diag);
+		free(data);
+	}
+	assert_ok(timeline_writer_finish(w, json_pack("{s:[]}", "targets"), &diag));
+	counts = timeline_writer_counts(w);
+	timeline_writer_free(w);
+	client_free(c);
+	return counts;
+}
+
+/* Nobody fetches while the program runs: what does not fit is dropped, and the profile is exact. */
+Test(timeline, a_slow_reader)
+{
+	char path[128], location[64], *text;
+	struct timeline_writer_counts c;
+	uint64_t events, unstarted, told;
+	json_t *begun, *target;
+	FILE *out;
+	int id;
+
+	start(traced_newest().exe, "busy_empty", "0.5");
+	begun = api("POST", "/v1/timelines", json_pack("{s:s}", "buffer", "256K"));
+	id = (int)json_integer_value(json_object_get(begun, "id"));
+	json_decref(begun);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	target = ctl_target(&d, 0);
+	cr_assert_eq(json_integer_value(json_object_get(target, "lost")), 0);
+	json_decref(target);
+	snprintf(location, sizeof(location), "/v1/timelines/%d", id);
+	json_decref(api("DELETE", location, NULL));
+	pyprofd_file(&d, "t.json", path, sizeof(path));
+	out = fopen(path, "w");
+	c = fetch_all(id, out);
+	fclose(out);
+	target = ctl_target(&d, 0);
+	cr_assert(c.dropped > 10000 && c.calls > 100);
+	events = (uint64_t)json_integer_value(json_object_get(target, "events"));
+	unstarted = (uint64_t)json_integer_value(json_object_get(target, "unstarted"));
+	told = c.calls + c.returns + c.dropped;
+	/* returns of what never began are no entries, nor are they in the profile */
+	cr_assert(told <= events && told >= events - unstarted,
+		  "%lu told, %lu events, %lu unstarted", told, events, unstarted);
+	json_decref(target);
+	judge(CHROME "assert other['dropped'] > 10000 and not other['complete'], other\n"
+		     "print('fine')\n");
+	text = ctl_ok(&d, "snapshot", NULL);
+	cr_assert(strstr(text, "exact"), "%s", text);
+	free(text);
+	end();
+}
