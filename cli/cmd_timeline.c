@@ -43,7 +43,7 @@ static const struct opt timeline_opts[] = {
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
 	 "for so long (also 250ms, 2m); else until\nCtrl-C or the program's end"},
 	{"format", 'f', OPT_CHOICE, FIELD(format), "chrome|csv",
-	 "for Perfetto and speedscope, or as rows; else by\nFILE's ending (.json, .csv), else csv",
+	 "for Perfetto and speedscope, or as rows; else by\nthe ending (.json, .csv), else csv",
 	 .choices = timeline_formats},
 	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write it there instead of to stdout"},
 	{"max-size", 0, OPT_SIZE, FIELD(max_size), "BYTES",
@@ -306,7 +306,7 @@ static int run_timeline(const struct cmd_call *call, struct diag *diag)
 
 const struct cmd cmd_timeline = {
 	.name = "timeline",
-	.summary = "Write every call and return of a while, with their times",
+	.summary = "Write every call and return, with its time",
 	.opts = timeline_opts,
 	.opts_size = sizeof(struct timeline_cmd),
 	.run = run_timeline,
