@@ -11,6 +11,7 @@ struct diff_opts {
 	int format; /* index into diff_formats; 0: text */
 	int clock;  /* index into saved_clocks; 0: the files' own */
 	uint64_t limit;
+	bool force;
 };
 
 static const char *const diff_formats[] = {"text", "json", NULL};
@@ -23,6 +24,8 @@ static const struct opt opts[] = {
 	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write it there instead of to stdout"},
 	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall", "which clock is compared",
 	 .choices = saved_clocks},
+	{"force", 0, OPT_FLAG, FIELD(force), NULL,
+	 "even if they were not measured, or saved, in the\nsame way"},
 	{"limit", 'l', OPT_U64, FIELD(limit), "N", "at most N rows", .min = 1, .max = INT32_MAX},
 	{NULL},
 };
@@ -49,7 +52,7 @@ static int compare(const struct diff_side side[DIFF_SIDES], const struct cmd_cal
 	enum snapshot_clock clock = o->clock ? (enum snapshot_clock)(o->clock - 1)
 					     : side[DIFF_BEFORE].snapshot->clock;
 	_cleanup_(diff_freep) struct diff *d = NULL;
-	int err = diff_check(side, o->clock ? &clock : NULL, diag);
+	int err = diff_check(side, &(struct diff_check){o->clock != 0, o->force}, diag);
 
 	if (err < 0)
 		return err;

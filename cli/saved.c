@@ -27,11 +27,29 @@ static int check_clocks(struct snapshot *const *list, size_t n, struct diag *dia
 	return 0;
 }
 
+/* Files saved with less in them do not add up with others. */
+static int check_alike(struct snapshot *const *list, size_t n, struct diag *diag)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (list[i]->folded != list[0]->folded)
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+					"save all of them with --only-my-code, or none",
+					"some of the files have library code folded");
+		if (list[i]->stripped != list[0]->stripped)
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+					"save all of them with --strip-dirs, or none",
+					"some of the files have no directories in file names");
+	}
+	return 0;
+}
+
 static int merge(struct snapshot **list, size_t n, int clock, struct snapshot **ret,
 		 struct diag *diag)
 {
 	int err = clock ? 0 : check_clocks(list, n, diag);
 
+	if (!err)
+		err = check_alike(list, n, diag);
 	if (err < 0)
 		return err;
 	if (n == 1) {

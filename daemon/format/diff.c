@@ -12,16 +12,73 @@
 
 static const char *const clock_names[SNAPSHOT_CLOCKS] = {"cpu", "wall"};
 
-int diff_check(const struct diff_side side[DIFF_SIDES], const enum snapshot_clock *clock,
-	       struct diag *diag)
+/* How a snapshot's figures came about, and in what words; two that differ in it mean two things. */
+struct trait {
+	unsigned int (*of)(const struct snapshot *s);
+	const char *words[3];
+	const char *hint;
+};
+
+static unsigned int folded(const struct snapshot *s)
+{
+	return s->folded;
+}
+
+static unsigned int stripped(const struct snapshot *s)
+{
+	return s->stripped;
+}
+
+/* Is the probes' own time in the figures: in all, in none, in some? */
+static unsigned int corrected(const struct snapshot *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		n += s->targets[i].corrected;
+	return n == 0 ? 0 : n == s->ntargets ? 1 : 2;
+}
+
+static const struct trait traits[] = {
+	{folded,
+	 {"has library code as functions of its own", "has it folded into its callers", NULL},
+	 "save both with --only-my-code, or none"},
+	{stripped,
+	 {"has whole file names", "has them without directories", NULL},
+	 "save both with --strip-dirs, or none"},
+	{corrected,
+	 {"has the probes' own time in its figures", "has it subtracted",
+	  "has it subtracted for some processes"},
+	 "save both with --raw-times, or --force a comparison"},
+};
+
+static int check_clocks(const struct diff_side side[DIFF_SIDES], struct diag *diag)
 {
 	const struct snapshot *a = side[DIFF_BEFORE].snapshot, *b = side[DIFF_AFTER].snapshot;
 
-	if (clock || a->clock == b->clock)
+	if (a->clock == b->clock)
 		return 0;
 	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "--clock chooses one for both",
 			"'%s' shows %s time and '%s' %s time", side[DIFF_BEFORE].name,
 			clock_names[a->clock], side[DIFF_AFTER].name, clock_names[b->clock]);
+}
+
+int diff_check(const struct diff_side side[DIFF_SIDES], const struct diff_check *check,
+	       struct diag *diag)
+{
+	int err = check->clock_given ? 0 : check_clocks(side, diag);
+
+	for (size_t i = 0; i < sizeof(traits) / sizeof(traits[0]) && !err && !check->force; i++) {
+		unsigned int a = traits[i].of(side[DIFF_BEFORE].snapshot);
+		unsigned int b = traits[i].of(side[DIFF_AFTER].snapshot);
+
+		if (a != b)
+			err = diag_set(diag, -EINVAL, PYP_EXIT_USAGE, traits[i].hint,
+				       "'%s' %s and '%s' %s", side[DIFF_BEFORE].name,
+				       traits[i].words[a], side[DIFF_AFTER].name,
+				       traits[i].words[b]);
+	}
+	return err;
 }
 
 /* ---- matching ---- */

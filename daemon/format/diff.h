@@ -32,8 +32,15 @@ struct diff {
 	size_t nrows;
 };
 
-/* May they be compared? With a clock given (no NULL) always. Mismatch: -EINVAL, exit code 2. */
-int diff_check(const struct diff_side side[DIFF_SIDES], const enum snapshot_clock *clock,
+/*
+ * May they be compared? Not if their clocks differ, unless one is chosen; nor if their figures came
+ * about in different ways, unless that is forced. Mismatch: -EINVAL, exit code 2.
+ */
+struct diff_check {
+	bool clock_given, force;
+};
+
+int diff_check(const struct diff_side side[DIFF_SIDES], const struct diff_check *check,
 	       struct diag *diag);
 
 /* 0 or -ENOMEM. */

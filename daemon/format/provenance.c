@@ -241,6 +241,8 @@ json_t *provenance_json(const struct snapshot *s, const struct format_opts *o, c
 	set(ret, "taken_unix_ns", provenance_integer(s->taken_unix_ns), &ok);
 	set(ret, "clock", json_string(clock_name(o->clock)), &ok);
 	set(ret, "exact", json_boolean(all_exact(s, o)), &ok);
+	set(ret, "only_my_code", json_boolean(s->folded), &ok);
+	set(ret, "strip_dirs", json_boolean(s->stripped), &ok);
 	set(ret, "filter", filter_json(&o->filter), &ok);
 	set(ret, "targets", targets_json(s, o), &ok);
 	return checked(ret, ok);
@@ -388,7 +390,7 @@ int provenance_lines(const struct snapshot *s, const struct format_opts *o, prov
 	say(&l, "clock", "%s",
 	    o->clock == SNAPSHOT_WALL ? "wall: time that passed, waiting included"
 				      : "cpu: the threads' own CPU time");
-	if (o->only_my_code)
+	if (s->folded)
 		say(&l, "folded", "standard library and installed packages into their callers");
 	for (uint32_t i = 0; i < s->ntargets; i++)
 		if (provenance_selects(s, &o->filter, &s->targets[i]))

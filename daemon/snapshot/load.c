@@ -166,13 +166,16 @@ static uint32_t get_index(struct loader *l, const json_t *object, const char *ke
 	return (uint32_t)unsigned_of(l, v, key, UINT32_MAX - 1);
 }
 
-static bool get_bool(struct loader *l, const json_t *object, const char *key)
+static bool bool_of(struct loader *l, const json_t *v, const char *key)
 {
-	const json_t *v = member(l, object, key);
-
 	if (v && !json_is_boolean(v))
 		damaged(l, "\"%s\" is neither true nor false", key);
 	return json_is_true(v);
+}
+
+static bool get_bool(struct loader *l, const json_t *object, const char *key)
+{
+	return bool_of(l, member(l, object, key), key);
 }
 
 static const char *string_of(struct loader *l, const json_t *v, const char *key)
@@ -440,6 +443,10 @@ static int read_member(struct loader *l, const char *key)
 		l->s->taken_unix_ns = unsigned_of(l, v, key, INT64_MAX);
 	else if (strcmp(key, "clock") == 0)
 		set_clock(l, v);
+	else if (strcmp(key, "only_my_code") == 0)
+		l->s->folded = bool_of(l, v, key);
+	else if (strcmp(key, "strip_dirs") == 0)
+		l->s->stripped = bool_of(l, v, key);
 	json_decref(v);
 	return l->err;
 }

@@ -262,6 +262,8 @@ static int add_head(struct merger *m, const struct snapshot *s, bool first)
 		return -ENOMEM;
 	if (first)
 		m->s->clock = s->clock;
+	m->s->folded |= s->folded;
+	m->s->stripped |= s->stripped;
 	if (s->taken_unix_ns > m->s->taken_unix_ns)
 		m->s->taken_unix_ns = s->taken_unix_ns;
 	return 0;

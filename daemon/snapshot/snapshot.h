@@ -84,6 +84,8 @@ struct snapshot {
 	const char *host, *kernel, *program; /* program: "pyprofd 0.1.0" */
 	uint64_t taken_unix_ns;
 	enum snapshot_clock clock; /* the one its user asked for */
+	bool folded;		   /* library code counts as its callers' own, see stats/reduce.h */
+	bool stripped;		   /* file names are without their directories */
 	struct snapshot_target *targets;
 	uint32_t ntargets;
 	struct snapshot_thread *threads;

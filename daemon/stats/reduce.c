@@ -198,6 +198,8 @@ int reduce_snapshot(const struct snapshot *s, const struct reduce_opts *o, struc
 	arena = to->arena;
 	*to = *s;
 	to->arena = arena;
+	to->folded |= o->only_my_code;
+	to->stripped |= o->strip_dirs;
 	err = copy_funcs(to, s, o->strip_dirs);
 	if (!err && o->only_my_code)
 		err = fold(s, to);

@@ -152,14 +152,44 @@ Test(diff, mismatched_clocks_are_refused)
 	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build(after);
 	const struct diff_side side[] = {{.snapshot = a, .name = "a"},
 					 {.snapshot = b, .name = "b"}};
-	enum snapshot_clock clock = SNAPSHOT_WALL;
+	const struct diff_check none = {0}, given = {.clock_given = true};
 	struct diag diag = {0};
 
-	assert_diag_ok(diff_check(side, NULL, &diag), &diag);
+	assert_diag_ok(diff_check(side, &none, &diag), &diag);
 	b->clock = SNAPSHOT_WALL;
-	assert_err(diff_check(side, NULL, &diag), -EINVAL);
+	assert_err(diff_check(side, &none, &diag), -EINVAL);
 	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
-	assert_ok(diff_check(side, &clock, NULL));
+	assert_ok(diff_check(side, &given, NULL));
+}
+
+/* What the figures mean must be the same: said with both sides' words. */
+Test(diff, different_figures_are_refused)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(before);
+	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build(after);
+	const struct diff_side side[] = {{.snapshot = a, .name = "a"},
+					 {.snapshot = b, .name = "b"}};
+	const struct diff_check given = {.clock_given = true}, force = {.force = true};
+	struct diag diag = {0};
+
+	b->folded = true;
+	assert_err(diff_check(side, &given, &diag), -EINVAL);
+	cr_assert(diag.exit == PYP_EXIT_USAGE && strstr(diag.msg, "'b' has it folded"), "%s",
+		  diag.msg);
+	assert_ok(diff_check(side, &force, NULL));
+	a->folded = true;
+	assert_ok(diff_check(side, &given, NULL));
+	a->stripped = true;
+	diag_clear(&diag);
+	assert_err(diff_check(side, &given, &diag), -EINVAL);
+	cr_assert(strstr(diag.msg, "without directories"), "%s", diag.msg);
+	b->stripped = true;
+	cr_assert(b->ntargets > 0);
+	b->targets[0].corrected = !a->targets[0].corrected;
+	diag_clear(&diag);
+	assert_err(diff_check(side, &given, &diag), -EINVAL);
+	cr_assert(strstr(diag.msg, "the probes' own time"), "%s", diag.msg);
+	assert_ok(diff_check(side, &force, NULL));
 }
 
 Test(diff, hostile_names_do_no_harm)

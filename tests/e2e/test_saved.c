@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Profiles of real programs, saved, then compared and put together without a daemon. */
+#include <jansson.h>
+#include <stdio.h>
+
+#include "harness/daemon.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+
+static struct pyprofd d; /* never started: its directory only */
+static char script[128];
+
+static const char program[] = "import json, sys\n"
+			      "def tokens(n):\n"
+			      "    for _ in range(n): pass\n"
+			      "def render(n):\n"
+			      "    for _ in range(n): pass\n"
+			      "def handle(slow):\n"
+			      "    tokens(10000 * slow); render(10000)\n"
+			      "    json.dumps([slow] * 20)\n"
+			      "for _ in range(300): handle(int(sys.argv[1]))\n";
+
+static void setup(void)
+{
+	FILE *f;
+
+	pyprofd_init(&d);
+	pyprofd_file(&d, "program.py", script, sizeof(script));
+	f = fopen(script, "w");
+	cr_assert(f && fputs(program, f) >= 0 && fclose(f) == 0);
+}
+
+static void teardown(void)
+{
+	pyprofd_deinit(&d);
+}
+
+TestSuite(saved, .init = setup, .fini = teardown, .timeout = 120);
+
+static void run(const char *slowness, const char *file)
+{
+	struct interpreter it = traced_newest();
+
+	free(ctl_ok(&d, "run", "-o", file, "--", it.exe, script, slowness, NULL));
+}
+
+Test(saved, diff_names_the_planted_slowdown_first)
+{
+	char before[128], after[128], *text;
+	json_t *root, *row;
+
+	pyprofd_file(&d, "before.json", before, sizeof(before));
+	pyprofd_file(&d, "after.json", after, sizeof(after));
+	run("1", before);
+	run("4", after);
+	text = ctl_ok(&d, "diff", before, after, "-f", "json", "-l", "1", NULL);
+	root = json_loads(text, 0, NULL);
+	row = json_array_get(json_object_get(root, "functions"), 0);
+	cr_assert_str_eq(json_string_value(json_object_get(row, "name")), "tokens", "%s", text);
+	json_decref(root);
+	free(text);
+	text = ctl_ok(&d, "diff", before, after, "-l", "1", NULL);
+	cr_assert(strstr(text, "(tokens)") && !strstr(text, "(render)"), "%s", text);
+	free(text);
+}
+
+Test(saved, two_runs_are_one_report)
+{
+	char one[128], two[128], less[128], *text;
+
+	pyprofd_file(&d, "one.json", one, sizeof(one));
+	pyprofd_file(&d, "two.json", two, sizeof(two));
+	pyprofd_file(&d, "less.json", less, sizeof(less));
+	run("1", one);
+	run("1", two);
+	text = ctl_ok(&d, "report", one, two, "-s", "calls", "handle", NULL);
+	cr_assert(strstr(text, "      600    "), "%s", text);
+	free(text);
+	free(ctl_ok(&d, "report", one, "--only-my-code", "-o", less, NULL));
+	ctl_fails(&d, PYP_EXIT_USAGE, "folded", "diff", less, two, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "folded", "report", less, two, NULL);
+}
