@@ -12,6 +12,7 @@
 
 #include "format/provenance.h"
 #include "format/writers.h"
+#include "snapshot/pseudo.h"
 
 struct writer {
 	const struct snapshot *s;
@@ -21,6 +22,7 @@ struct writer {
 	uint32_t *func_at;   /* index in `functions`; SNAPSHOT_NONE: left out */
 	uint32_t *thread_at; /* likewise */
 	uint32_t *node_at;
+	uint64_t (*outside)[SNAPSHOT_CLOCKS]; /* by thread: what its "<outside>" has */
 };
 
 static void next(struct writer *w, bool *first)
@@ -79,15 +81,34 @@ static json_t *clocks_json(const uint64_t ns[SNAPSHOT_CLOCKS])
 			 provenance_integer(ns[SNAPSHOT_WALL]));
 }
 
-/* outside: its time outside Python, which no function has. */
-static json_t *thread_json(const struct snapshot *s, const struct snapshot_thread *t)
+/* outside: its time outside Python; also in a context of its own, snapshot_pseudo() provided. */
+static json_t *thread_json(const struct writer *w, const struct snapshot_thread *t)
 {
+	const struct snapshot *s = w->s;
+	uint64_t outside[SNAPSHOT_CLOCKS];
+
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		outside[c] = s->nodes[t->root].self[c] + w->outside[t - s->threads][c];
 	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "pid",
 			 provenance_integer(t->pid), "tid", provenance_integer(t->tid), "name",
 			 provenance_string(t->name), "alive", t->alive, "start_ns",
 			 provenance_integer(t->start_ns), "end_ns", provenance_integer(t->end_ns),
-			 "total", clocks_json(t->total), "outside",
-			 clocks_json(s->nodes[t->root].self));
+			 "total", clocks_json(t->total), "outside", clocks_json(outside));
+}
+
+static void sum_outside(struct writer *w)
+{
+	const struct snapshot *s = w->s;
+
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		const struct snapshot_node *n = &s->nodes[i];
+
+		if (n->func == SNAPSHOT_NONE || !s->funcs[n->func].pseudo ||
+		    strcmp(s->funcs[n->func].name, SNAPSHOT_OUTSIDE) != 0)
+			continue;
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			w->outside[n->thread][c] += n->self[c];
+	}
 }
 
 static int put_threads(struct writer *w)
@@ -103,7 +124,7 @@ static int put_threads(struct writer *w)
 			continue;
 		w->thread_at[i] = n++;
 		next(w, &first);
-		if (dump(w, thread_json(w->s, t), 0) < 0)
+		if (dump(w, thread_json(w, t), 0) < 0)
 			return -ENOMEM;
 	}
 	fputs("\n]", w->out);
@@ -260,18 +281,22 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 	_cleanup_free_ uint32_t *func_at = new_indices(s->nfuncs);
 	_cleanup_free_ uint32_t *thread_at = new_indices(s->nthreads);
 	_cleanup_free_ uint32_t *node_at = new_indices(s->nnodes);
+	_cleanup_free_ uint64_t(*outside)[SNAPSHOT_CLOCKS] =
+		calloc((size_t)s->nthreads + 1, sizeof(*outside));
 	struct writer w = {.s = s,
 			   .v = v,
 			   .filter = &o->filter,
 			   .out = out,
 			   .func_at = func_at,
 			   .thread_at = thread_at,
-			   .node_at = node_at};
+			   .node_at = node_at,
+			   .outside = outside};
 	int err;
 
 	(void)diag;
-	if (!func_at || !thread_at || !node_at)
+	if (!func_at || !thread_at || !node_at || !outside)
 		return -ENOMEM;
+	sum_outside(&w);
 	fputc('{', out);
 	err = dump(&w, provenance_json(s, o, "pyprofd-snapshot"), JSON_EMBED);
 	if (!err) {

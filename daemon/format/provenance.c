@@ -333,7 +333,6 @@ static void say_overhead(struct lines *l, const struct snapshot_target *t)
 static void say_threads(struct lines *l, const struct snapshot_target *t)
 {
 	uint32_t n = 0, alive = 0;
-	uint64_t outside = 0;
 
 	for (uint32_t i = 0; i < l->s->nthreads; i++) {
 		const struct snapshot_thread *thread = &l->s->threads[i];
@@ -342,13 +341,11 @@ static void say_threads(struct lines *l, const struct snapshot_target *t)
 			continue;
 		n++;
 		alive += thread->alive;
-		outside += l->s->nodes[thread->root].self[l->o->clock];
 		if (l->o->filter.tid)
 			say(l, "thread", "%" PRIu32 " (%s) only", thread->tid, known(thread->name));
 	}
 	if (!l->o->filter.tid)
 		say(l, "threads", "%" PRIu32 ", %" PRIu32 " of them alive", n, alive);
-	say(l, "outside", "%.3f seconds outside Python, in none of the rows", (double)outside / NS);
 }
 
 static void say_target(struct lines *l, const struct snapshot_target *t)

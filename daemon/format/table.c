@@ -101,7 +101,9 @@ static int add_rows(struct builder *b, enum snapshot_clock clock)
 		if (row_get(b, from->func, &at) < 0)
 			return -ENOMEM;
 		row = &b->t->rows[at];
-		row->listed = true;
+		/* Time that is not there on this clock makes no row. */
+		row->listed = row->listed || !b->v->snapshot->funcs[from->func].pseudo ||
+			      from->ncalls || from->cum[clock];
 		row->nc += from->ncalls;
 		row->cc += from->pcalls;
 		row->tt += from->tot[clock];

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/outfile.h"
 #include "snapshot/correct.h"
+#include "snapshot/pseudo.h"
 
 static bool to_stdout(const struct options *o)
 {
@@ -88,7 +89,7 @@ int results_write(struct sessions *ss, const struct options *o, struct diag *dia
 	r = sessions_snapshot(ss, 0, &s, diag);
 	if (r < 0)
 		return r;
-	if (!o->raw_times && snapshot_correct(s) < 0)
+	if ((!o->raw_times && snapshot_correct(s) < 0) || snapshot_pseudo(s) < 0)
 		return diag_errno(diag, ENOMEM, "cannot write the profile");
 	r = o->output ? write_file(o, s, diag) : write_stdout(o, s, diag);
 	if (r < 0) {

@@ -16,6 +16,7 @@
 #include "pyprof/version.h"
 #include "server/status_json.h"
 #include "snapshot/correct.h"
+#include "snapshot/pseudo.h"
 #include "server/metrics.h"
 #include "server/pumped.h"
 #include "timeline/timeline.h"
@@ -442,7 +443,7 @@ static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid
 	r = check_tid(s, q.opts.filter.tid, diag);
 	if (r < 0)
 		return r;
-	if (!q.raw && snapshot_correct(s) < 0)
+	if ((!q.raw && snapshot_correct(s) < 0) || snapshot_pseudo(s) < 0)
 		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
 	if (!q.clock_given)
 		q.opts.clock = s->clock;

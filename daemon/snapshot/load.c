@@ -14,6 +14,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "snapshot/pseudo.h"
+
 #define READ_CHUNK ((size_t)64 * 1024)
 
 /* Elements as they come, before their number is known. */
@@ -605,6 +607,7 @@ static int read_all(FILE *in, const char *path, char **ret, size_t *ret_size, st
 int snapshot_load(const char *path, struct snapshot **ret, struct diag *diag)
 {
 	_cleanup_fclose_ FILE *in = fopen(path, "re");
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	_cleanup_free_ char *data = NULL;
 	size_t size = 0;
 	int err;
@@ -612,5 +615,13 @@ int snapshot_load(const char *path, struct snapshot **ret, struct diag *diag)
 	if (!in)
 		return diag_errno(diag, errno, "cannot open '%s'", path);
 	err = read_all(in, path, &data, &size, diag);
-	return err ? err : snapshot_parse(data, size, path, ret, diag);
+	if (!err)
+		err = snapshot_parse(data, size, path, &s, diag);
+	if (err < 0)
+		return err;
+	/* Files of earlier versions do not have them. */
+	if (snapshot_pseudo(s) < 0)
+		return diag_errno(diag, ENOMEM, "cannot read '%s'", path);
+	*ret = TAKE_PTR(s);
+	return 0;
 }

@@ -13,6 +13,8 @@
 #include "harness/python.h"
 #include "harness/test.h"
 #include "harness/traced.h"
+#include "snapshot/correct.h"
+#include "snapshot/pseudo.h"
 #include "stats/view.h"
 
 #define CPROFILE_AGAIN 3
@@ -29,6 +31,41 @@ static void check_times(const struct snapshot *s)
 					sum += s->nodes[i].self[c];
 			cr_assert(sum == s->threads[k].total[c]);
 		}
+}
+
+/* With rows for what no function has, all rows are all time of their threads: to the nanosecond. */
+static void check_rows(const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		const struct view_filter filter = {.tid = s->threads[i].tid};
+		_cleanup_(view_freep) struct view *v = NULL;
+
+		assert_ok(view_build(s, &filter, &v));
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+			uint64_t total = 0; /* a number may have been used again */
+
+			for (uint32_t k = 0; k < s->nthreads; k++)
+				if (s->threads[k].tid == filter.tid)
+					total += s->threads[k].total[c];
+			cr_assert_eq(v->total[c], total, "thread %" PRIu32 ", clock %d", filter.tid,
+				     c);
+		}
+	}
+}
+
+/* As measured, and with the probes' own time taken out. */
+static void check_all_times(struct traced *t, const struct snapshot *raw)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
+	_cleanup_(snapshot_freep) struct snapshot *corrected = traced_snapshot(t);
+
+	check_times(raw);
+	assert_ok(snapshot_pseudo(s));
+	check_rows(s);
+	assert_ok(snapshot_correct(corrected));
+	check_times(corrected);
+	assert_ok(snapshot_pseudo(corrected));
+	check_rows(corrected);
 }
 
 /* Threads that have ended have nothing on their stacks. */
@@ -59,7 +96,7 @@ static struct snapshot *run_ours(const char *exe, const char *program, const cha
 	traced_go(t);
 	traced_expect(t, "done");
 	s = traced_snapshot(t);
-	check_times(s);
+	check_all_times(t, s);
 	return s;
 }
 
@@ -202,6 +239,39 @@ KNOWN(gen_threads, 6)
 KNOWN(pthread_exit, 6)
 KNOWN(foreign, 6)
 KNOWN(subinterpreters, 8)
+
+/* As shapes_known.py has them. */
+#define NAPS   8
+#define NAP_NS 50000000u
+
+/* What a loop waits is in its poller's "<wait>": all of it, and none of it CPU time. */
+static bool waits(const struct interpreter *py, const char *kind, const char *dir)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	struct view_row wait, poller;
+	struct traced t;
+
+	(void)dir;
+	s = run_ours(py->exe, "shapes_known", kind, &t);
+	cr_assert_eq(count_differing(s, t.result), 0);
+	traced_finish(&t);
+	assert_ok(snapshot_pseudo(s));
+	assert_ok(view_build(s, NULL, &v));
+	wait = counts_named(v, SNAPSHOT_WAIT);
+	poller = counts_named(v, "select");
+	fprintf(stderr, "  %s: %" PRIu64 " ms in <wait>, %" PRIu64 " us in select\n", py->exe,
+		wait.tot[SNAPSHOT_WALL] / 1000000, poller.tot[SNAPSHOT_WALL] / 1000);
+	/* epoll's timeouts are rounded, and a loop's clock has a resolution */
+	return wait.tot[SNAPSHOT_WALL] >= (uint64_t)NAPS * NAP_NS * 9 / 10 &&
+	       wait.tot[SNAPSHOT_CPU] == 0 &&
+	       poller.cum[SNAPSHOT_WALL] == wait.tot[SNAPSHOT_WALL] + poller.tot[SNAPSHOT_WALL];
+}
+
+Test(shapes, waiting, .timeout = 300)
+{
+	everywhere("waiting", 6, waits);
+}
 
 Test(shapes, tid_reuse, .timeout = 300)
 {

@@ -7,11 +7,13 @@
     foreign          threads that Python did not start call into it
     tid_reuse        a thread that gets the number of one that has died in the middle of its frames
     subinterpreters  other interpreters in the same thread, and in threads of their own
+    waiting          an event loop with nothing to do for NAPS * NAP seconds
 
 The result says how often each function ran: they count in their own code.
 """
 
 import _thread
+import asyncio
 import contextlib
 import ctypes
 import json
@@ -328,6 +330,28 @@ def subinterpreters():
     ended = held()
     _thread.start_new_thread(runs_in_thread, (module, 4, ended))
     ended.acquire()
+
+
+# waiting -------------------------------------------------------------------------------------
+
+NAPS = 8
+NAP = 0.05
+
+
+@counted
+async def naps(n):
+    counts["naps"] += 1
+    for _ in range(n):
+        await asyncio.sleep(NAP)
+        counts["naps"] += 1
+
+
+def waiting():
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(naps(NAPS))
+    finally:
+        loop.close()
 
 
 def main(kind):

@@ -7,6 +7,7 @@
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "snapshot/pseudo.h"
 
 static const char *const example = "main app.py:1 1 1000000\n"
 				   "  f app.py:10 3 2000000 2500000\n"
@@ -134,15 +135,19 @@ Test(text, provenance_follows_the_table)
 	cr_assert(!strstr(text, "LOST") && !strstr(text, "corrected"));
 }
 
-Test(text, time_outside_is_said)
+Test(text, time_outside_is_a_row_of_its_clock)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
 	struct format_opts o = {.clock = SNAPSHOT_WALL};
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *wall = NULL, *cpu = NULL;
 
 	s->nodes[s->threads[0].root].self[SNAPSHOT_WALL] = 2500000000;
-	text = report_new("text", s, &o, NULL);
-	assert_has(text, "   outside    2.500 seconds outside Python, in none of the rows\n");
+	assert_ok(snapshot_pseudo(s));
+	wall = report_new("text", s, &o, NULL);
+	assert_has(wall, "        0    2.500             2.500          {outside}\n");
+	o.clock = SNAPSHOT_CPU;
+	cpu = report_new("text", s, &o, NULL);
+	cr_assert(!strstr(cpu, "outside"));
 }
 
 Test(text, overhead_is_said)
@@ -215,8 +220,8 @@ Test(text, hostile_names_do_no_harm)
 	cr_assert(report_harmless(text, size), "%s", text);
 	for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1, lines++)
 		longest = (size_t)(end - p) > longest ? (size_t)(end - p) : longest;
-	/* 5 lines above the rows, two blank lines below, 14 of provenance. */
-	cr_assert_eq(lines, 5 + s->nfuncs + 2 + 14, "%zu lines:\n%s", lines, text);
+	/* 5 lines above the rows, two blank lines below, 13 of provenance. */
+	cr_assert_eq(lines, 5 + s->nfuncs + 2 + 13, "%zu lines:\n%s", lines, text);
 	cr_assert(longest < 1200, "a line of %zu bytes", longest);
 	assert_has(text, "two\\x0alines:0(two\\x0alines)\n");
 	assert_has(text, "\\x1b[2J\\x1b]0;title\\x07");

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Where time is when nobody spends it
+ *
+ * "<outside>" is the time of a thread's root: no Python frame is on the thread's stack. That is C
+ * code below or beside Python, and what the thread does before its first and after its last frame.
+ *
+ * "<wait>" is the time that a thread is off its CPU while a poller is its innermost Python frame: a
+ * function whose one purpose is to call select(), poll(), epoll_wait() or their like for an event
+ * loop. Which functions these are is the table below. It holds wall time only: what the call costs
+ * on a CPU, before and after the thread sleeps, stays the poller's own. So does the time of a
+ * poller that runs all the time because there is always something to do. Time in the run queue,
+ * woken but not yet running, counts as waiting: both are off the CPU, and which is which is not
+ * recorded. Loops that wait in C code that Python code of yours has called (uvloop) have no such
+ * function; their waiting is in whatever calls them.
+ *
+ * Both are contexts without calls: children of what they were taken from, whose cumulative time
+ * they stay part of.
+ */
+#include "snapshot/pseudo.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct poller {
+	const char *file; /* how the file's name ends, or what is in it if it ends in '/' */
+	const char *name;
+} pollers[] = {
+	{"/selectors.py", "select"}, /* asyncio, socketserver, and all that use selectors */
+	{"/gevent/hub.py", "run"},   /* which calls libev's or libuv's loop */
+	{"/eventlet/hubs/", "do_poll"},
+	{"/eventlet/hubs/selects.py", "wait"},
+	{"/trio/_core/_io_epoll.py", "get_events"},
+	{"/twisted/internet/epollreactor.py", "doPoll"},
+	{"/twisted/internet/pollreactor.py", "doPoll"},
+	{"/twisted/internet/selectreactor.py", "_select"},
+};
+
+static bool file_fits(const char *file, const char *pattern)
+{
+	size_t n = strlen(file), m = strlen(pattern);
+
+	if (pattern[m - 1] == '/')
+		return strstr(file, pattern) != NULL;
+	return n >= m && strcmp(file + n - m, pattern) == 0;
+}
+
+bool snapshot_is_poller(const struct snapshot_func *f)
+{
+	for (size_t i = 0; !f->pseudo && i < sizeof(pollers) / sizeof(pollers[0]); i++)
+		if (strcmp(f->name, pollers[i].name) == 0 &&
+		    file_fits(f->filename, pollers[i].file))
+			return true;
+	return false;
+}
+
+struct adder {
+	struct snapshot *s;
+	uint32_t wait, outside; /* functions */
+	bool *poller;		/* by function */
+	uint32_t *there;	/* by node: its pseudo child, where it has one already */
+};
+
+static uint32_t pseudo_func(struct snapshot *s, const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < s->nfuncs && !(s->funcs[i].pseudo && strcmp(s->funcs[i].name, name) == 0))
+		i++;
+	if (i == s->nfuncs)
+		s->funcs[s->nfuncs++] =
+			(struct snapshot_func){.filename = "~", .name = name, .pseudo = true};
+	return i;
+}
+
+/* What has to move from the node to its pseudo child; false: nothing. */
+static bool moves(const struct adder *a, const struct snapshot_node *n,
+		  uint64_t ns[SNAPSHOT_CLOCKS])
+{
+	uint64_t cpu = n->self[SNAPSHOT_CPU], wall = n->self[SNAPSHOT_WALL];
+
+	if (n->parent == SNAPSHOT_NONE) {
+		ns[SNAPSHOT_CPU] = cpu;
+		ns[SNAPSHOT_WALL] = wall;
+	} else {
+		ns[SNAPSHOT_CPU] = 0;
+		ns[SNAPSHOT_WALL] = a->poller[n->func] && wall > cpu ? wall - cpu : 0;
+	}
+	return ns[SNAPSHOT_CPU] || ns[SNAPSHOT_WALL];
+}
+
+static struct snapshot_node *child(struct adder *a, uint32_t parent)
+{
+	struct snapshot *s = a->s;
+	const struct snapshot_node *n = &s->nodes[parent];
+
+	if (a->there[parent] != SNAPSHOT_NONE)
+		return &s->nodes[a->there[parent]];
+	s->nodes[s->nnodes] = (struct snapshot_node){
+		.parent = parent,
+		.func = n->parent == SNAPSHOT_NONE ? a->outside : a->wait,
+		.thread = n->thread,
+		.min = {UINT64_MAX, UINT64_MAX},
+	};
+	return &s->nodes[s->nnodes++];
+}
+
+static void move_all(struct adder *a, uint32_t nodes)
+{
+	for (uint32_t i = 0; i < nodes; i++) {
+		uint64_t ns[SNAPSHOT_CLOCKS];
+		struct snapshot_node *to;
+
+		if (!moves(a, &a->s->nodes[i], ns))
+			continue;
+		to = child(a, i);
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+			a->s->nodes[i].self[c] -= ns[c];
+			to->self[c] += ns[c];
+		}
+	}
+}
+
+static uint32_t count_moves(struct adder *a)
+{
+	uint64_t ns[SNAPSHOT_CLOCKS];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < a->s->nnodes; i++) {
+		const struct snapshot_node *node = &a->s->nodes[i];
+
+		if (node->func != SNAPSHOT_NONE &&
+		    (node->func == a->wait || node->func == a->outside))
+			a->there[node->parent] = i;
+		n += moves(a, node, ns);
+	}
+	return n;
+}
+
+/* Room for two more functions and n more nodes; what was there stays in the arena. */
+static int make_room_for_funcs(struct snapshot *s)
+{
+	struct snapshot_func *funcs = snapshot_alloc(s, (size_t)s->nfuncs + 2, sizeof(*funcs));
+
+	if (!funcs)
+		return -ENOMEM;
+	if (s->nfuncs)
+		memcpy(funcs, s->funcs, s->nfuncs * sizeof(*funcs));
+	s->funcs = funcs;
+	return 0;
+}
+
+static int make_room_for_nodes(struct snapshot *s, uint32_t n)
+{
+	struct snapshot_node *nodes = snapshot_alloc(s, (size_t)s->nnodes + n, sizeof(*nodes));
+
+	if (!nodes || s->nnodes > SNAPSHOT_NONE - n)
+		return -ENOMEM;
+	if (s->nnodes)
+		memcpy(nodes, s->nodes, s->nnodes * sizeof(*nodes));
+	s->nodes = nodes;
+	return 0;
+}
+
+int snapshot_pseudo(struct snapshot *s)
+{
+	_cleanup_free_ bool *poller = calloc((size_t)s->nfuncs + 3, sizeof(*poller));
+	_cleanup_free_ uint32_t *there = calloc((size_t)s->nnodes + 1, sizeof(*there));
+	struct adder a = {.s = s, .poller = poller, .there = there};
+	uint32_t nodes = s->nnodes, n;
+
+	if (!poller || !there || make_room_for_funcs(s) < 0)
+		return -ENOMEM;
+	a.wait = pseudo_func(s, SNAPSHOT_WAIT);
+	a.outside = pseudo_func(s, SNAPSHOT_OUTSIDE);
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		poller[i] = snapshot_is_poller(&s->funcs[i]);
+	memset(there, 0xff, ((size_t)nodes + 1) * sizeof(*there));
+	n = count_moves(&a);
+	if (n && make_room_for_nodes(s, n) < 0)
+		return -ENOMEM;
+	move_all(&a, nodes);
+	return 0;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Time that no function spends has rows of its own; all rows together are each thread's time. */
+#include "snapshot/pseudo.h"
+
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+#include "snapshot/merge.h"
+#include "stats/reduce.h"
+#include "stats/view.h"
+
+#define LIB "/usr/lib/python3.11/"
+
+static const char *const example = "target 42\n"
+				   "thread 42 42 MainThread\n"
+				   "main /srv/app.py:1 1 1000 1500\n"
+				   "  select " LIB "selectors.py:451 5 200 9200\n"
+				   "    handler /srv/app.py:9 1 50\n"
+				   "  select /srv/app.py:20 1 10 500\n"
+				   "  busy " LIB "selectors.py:1 1 10 500\n"
+				   "thread 42 43 worker\n"
+				   "work /srv/app.py:30 1 7 8\n";
+
+static struct snapshot *build(void)
+{
+	struct snapshot *s = snapshot_build(example);
+
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		struct snapshot_node *root = &s->nodes[s->threads[i].root];
+
+		root->self[SNAPSHOT_CPU] = 3 + i;
+		root->self[SNAPSHOT_WALL] = 70 + i;
+	}
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+			uint64_t *total = &s->threads[s->nodes[i].thread].total[c];
+
+			*total = (i == s->threads[s->nodes[i].thread].root ? 0 : *total) +
+				 s->nodes[i].self[c];
+		}
+	return s;
+}
+
+static void check_sums(const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		const struct view_filter filter = {.tid = s->threads[i].tid};
+		_cleanup_(view_freep) struct view *v = NULL;
+
+		assert_ok(view_build(s, &filter, &v));
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			cr_assert_eq(v->total[c], s->threads[i].total[c]);
+	}
+}
+
+static void check_row(const struct snapshot *s, const char *name, uint64_t cpu, uint64_t wall)
+{
+	_cleanup_(view_freep) struct view *v = NULL;
+	uint64_t tot[SNAPSHOT_CLOCKS] = {0};
+
+	assert_ok(view_build(s, NULL, &v));
+	for (size_t i = 0; i < v->nrows; i++)
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			if (strcmp(s->funcs[v->rows[i].func].name, name) == 0)
+				tot[c] += v->rows[i].tot[c];
+	cr_assert(tot[SNAPSHOT_CPU] == cpu && tot[SNAPSHOT_WALL] == wall, "%s: %lu/%lu", name,
+		  (unsigned long)tot[SNAPSHOT_CPU], (unsigned long)tot[SNAPSHOT_WALL]);
+}
+
+Test(pseudo, rows_add_up)
+{
+	struct snapshot *s = build();
+
+	for (int again = 0; again < 2; again++) {
+		assert_ok(snapshot_pseudo(s));
+		cr_assert(snapshot_valid(s));
+		check_sums(s);
+		check_row(s, SNAPSHOT_WAIT, 0, 9000);
+		check_row(s, SNAPSHOT_OUTSIDE, 3 + 4, 70 + 71);
+		check_row(s, "select", 200 + 10, 200 + 500); /* the other one is no poller */
+		check_row(s, "busy", 10, 500);
+	}
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+Test(pseudo, callers_keep_their_cumulative_time)
+{
+	struct snapshot *s = build();
+	struct view *before = NULL, *after = NULL;
+
+	assert_ok(view_build(s, NULL, &before));
+	assert_ok(snapshot_pseudo(s));
+	assert_ok(view_build(s, NULL, &after));
+	for (size_t i = 0; i < before->nrows; i++)
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			cr_assert_eq(after->rows[i].cum[c], before->rows[i].cum[c]);
+	cr_assert_eq(after->ncalls, before->ncalls);
+	view_free(before);
+	view_free(after);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+Test(pseudo, waiting_is_no_library_code)
+{
+	const struct reduce_opts opts = {.only_my_code = true};
+	struct snapshot *s = build(), *own = NULL;
+
+	assert_ok(snapshot_pseudo(s));
+	assert_ok(reduce_snapshot(s, &opts, &own));
+	check_sums(own);
+	check_row(own, SNAPSHOT_WAIT, 0, 9000);
+	check_row(own, "main", 1000 + 200 + 10, 1500 + 200 + 500);
+	snapshot_free(own);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+Test(pseudo, merged)
+{
+	struct snapshot *a = build(), *b = build(), *both = NULL;
+	const struct snapshot *list[] = {a, b};
+
+	assert_ok(snapshot_pseudo(a));
+	assert_ok(snapshot_pseudo(b));
+	assert_ok(snapshot_merge(list, 2, &both));
+	check_sums(both);
+	check_row(both, SNAPSHOT_WAIT, 0, 18000);
+	snapshot_free(a);
+	snapshot_free(b);
+	snapshot_free(both);
+	check_no_leaks();
+}
+
+Test(pseudo, any_snapshot)
+{
+	for (unsigned int seed = 1; seed <= 50; seed++) {
+		struct snapshot *s = snapshot_random(seed);
+		uint64_t self[SNAPSHOT_CLOCKS] = {0}, after[SNAPSHOT_CLOCKS] = {0};
+
+		for (uint32_t i = 0; i < s->nnodes; i++)
+			for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+				self[c] += s->nodes[i].self[c];
+		assert_ok(snapshot_pseudo(s));
+		cr_assert(snapshot_valid(s));
+		for (uint32_t i = 0; i < s->nnodes; i++)
+			for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+				after[c] += s->nodes[i].self[c];
+		cr_assert(memcmp(self, after, sizeof(self)) == 0);
+		snapshot_free(s);
+	}
+	check_no_leaks();
+}
