@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-enum { RDX = 2, RSP = 4 };
+enum { RDX = 2, RSP = 4, RSI = 6 };
 
 /* One place where tstate->frame becomes f->f_back: at node, through register `frame`. */
 struct f_back {
@@ -257,39 +257,41 @@ static int plan_f_back(struct planner *p)
 
 /* ---- entering ---------------------------------------------------------------------------- */
 
-/* Can control get from node to a return without passing a leaving site? */
-static int leaves_unseen(const struct planner *p, uint32_t node, bool *ret)
+/* What can run before node does, of what begins at the evaluator's entry. */
+struct before {
+	uint32_t size;	/* UINT32_MAX: a dispatch, so node is not on every path to one */
+	bool may_trace; /* a call behind the recursion check, as a tool that traces gets one */
+};
+
+static int runs_before(const struct planner *p, uint32_t node, const uint8_t *may_fail,
+		       struct before *ret)
 {
 	_cleanup_free_ uint8_t *blocked = planner_bytes(p), *seen = planner_bytes(p);
 	int r;
 
-	if (!blocked || !seen)
-		return -ENOMEM;
-	planner_block_sites(p, 1u << PYP_SITE_LEAVE, blocked);
-	r = cfg_reach(&p->cfg, node, blocked, seen);
-	*ret = planner_any_flow(&p->cfg, seen, true, false);
-	return r;
-}
-
-/* Is node on every path from the entry to a dispatch? */
-static int dominates_dispatch(const struct planner *p, uint32_t node, bool *ret)
-{
-	_cleanup_free_ uint8_t *blocked = planner_bytes(p), *seen = planner_bytes(p);
-	int r;
-
+	*ret = (struct before){.size = UINT32_MAX};
 	if (!blocked || !seen)
 		return -ENOMEM;
 	blocked[node] = 1;
 	r = cfg_reach(&p->cfg, p->entry, blocked, seen);
-	*ret = !planner_any_flow(&p->cfg, seen, false, true);
-	return r;
+	if (r < 0 || planner_any_flow(&p->cfg, seen, false, true))
+		return r;
+	ret->size = 0;
+	for (uint32_t i = 0; i < p->cfg.n; i++) {
+		enum insn_flow flow = p->cfg.v[i].in.flow;
+
+		ret->size += seen[i];
+		ret->may_trace |= seen[i] && !may_fail[i] &&
+				  (flow == INSN_CALL || flow == INSN_CALL_IND);
+	}
+	return 0;
 }
 
 /* Before 3.11 one site sees calls, resumptions and throw(): the argument tells, if it still is in a
  * register there. If not, a throw() that a generator passes on looks like any entry. */
 static int entry_flag(const struct planner *p, uint32_t node, struct plan_site *site)
 {
-	const struct flow_root root = {p->entry, 1u << RDX};
+	const struct flow_root root = {p->entry, 1u << (p->layout->minor < 9 ? RSI : RDX)};
 	_cleanup_free_ struct flow_state *flag = flow_solve(&p->cfg, &root, 1, 32);
 
 	if (!flag)
@@ -304,26 +306,13 @@ static int entry_flag(const struct planner *p, uint32_t node, struct plan_site *
 static uint8_t *refusable(const struct planner *p)
 {
 	_cleanup_free_ uint8_t *left = planner_bytes(p), *ret = planner_bytes(p);
-	bool changed = left && ret;
 
 	if (!left || !ret)
 		return NULL;
 	planner_block_sites(p, 1u << PYP_SITE_LEAVE, left);
 	for (uint32_t i = 0; i < p->cfg.n; i++)
 		ret[i] = !left[i] && (p->cfg.v[i].in.flow == INSN_RET || p->cfg.v[i].tail);
-	while (changed) {
-		changed = false;
-		for (uint32_t i = p->cfg.n; i-- > 0;) {
-			const struct cfg_node *node = &p->cfg.v[i];
-
-			if (ret[i] || left[i] ||
-			    !((node->next != CFG_NONE && ret[node->next]) ||
-			      (node->jump != CFG_NONE && ret[node->jump])))
-				continue;
-			ret[i] = 1;
-			changed = true;
-		}
-	}
+	planner_lead_to(p, left, ret);
 	return TAKE_PTR(ret);
 }
 
@@ -346,17 +335,10 @@ static bool goes_on(const struct planner *p, uint32_t node)
 static int entry_edge_add(struct planner *p, uint32_t node, bool taken)
 {
 	unsigned int before = p->plan->nsites;
-	struct plan_site *s;
 
-	if (p->cfg.v[node].in.flow != INSN_JCC || p->cfg.v[node].in.probe != INSN_EMULATED ||
-	    site_add(p, &p->cfg, node, PYP_SITE_ENTER, "entry", &p->frame[node]) < 0 ||
-	    p->plan->nsites == before)
+	if (planner_edge_site(p, node, taken, PYP_SITE_ENTER, "entry") < 0)
 		return planner_missing(p, "entry (no probe possible behind the recursion check)");
-	s = &p->plan->sites[before];
-	s->has_cc = true;
-	s->cc = p->cfg.v[node].in.cc;
-	s->taken = taken;
-	return entry_flag(p, node, s);
+	return entry_flag(p, node, &p->plan->sites[before]);
 }
 
 /*
@@ -390,42 +372,56 @@ static int plan_entry_edges(struct planner *p, const uint8_t *entry, const uint8
 	return n ? 0 : planner_missing(p, "entry (no recursion check)");
 }
 
+/* What a place for the entry's only site must have. */
+struct single_want {
+	bool flag;     /* throwflag is still in a register */
+	bool untraced; /* no tool that traces can have been called yet */
+};
+
 /*
  * One place: on every path from the function's start to the first dispatch, on none from a handler,
  * and behind the recursion check: from there every way out passes a leaving site, so that a frame
- * refused with RecursionError is not counted. -ENOENT: there is none.
+ * refused with RecursionError is not counted. Of such places the first. -ENOENT: there is none.
  */
 static int plan_entry_single(struct planner *p, const uint8_t *entry, const uint8_t *loop,
-			     bool with_flag)
+			     const struct single_want *want)
 {
-	bool ok = false;
-	int r = 0;
+	const unsigned int at = p->plan->nsites;
+	_cleanup_free_ uint8_t *may_fail = refusable(p);
+	struct before b, least = {.size = UINT32_MAX};
+	struct plan_site best;
+	int r = may_fail ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < p->cfg.n && r == 0; i++) {
-		unsigned int before = p->plan->nsites;
-
-		if (!entry[i] || loop[i] || p->cfg.v[i].in.probe != INSN_EMULATED ||
+		if (!entry[i] || loop[i] || may_fail[i] || p->cfg.v[i].in.probe != INSN_EMULATED ||
 		    !(p->frame[i].regs || p->frame[i].nslots))
 			continue;
-		r = dominates_dispatch(p, i, &ok);
-		if (r < 0 || !ok)
+		r = runs_before(p, i, may_fail, &b);
+		if (r < 0 || b.size >= least.size || (want->untraced && b.may_trace) ||
+		    site_add(p, &p->cfg, i, PYP_SITE_ENTER, "entry", &p->frame[i]) < 0)
 			continue;
-		r = leaves_unseen(p, i, &ok);
-		if (r < 0 || ok)
-			continue;
-		if (site_add(p, &p->cfg, i, PYP_SITE_ENTER, "entry", &p->frame[i]) < 0)
-			continue;
-		r = entry_flag(p, i, &p->plan->sites[before]);
-		if (r == 0 && (!with_flag || p->plan->sites[before].has_flag))
-			return 0;
-		p->plan->nsites = before;
+		r = entry_flag(p, i, &p->plan->sites[at]);
+		if (r == 0 && (!want->flag || p->plan->sites[at].has_flag)) {
+			best = p->plan->sites[at];
+			least = b;
+		}
+		p->plan->nsites = at;
 	}
-	return r < 0 ? r : -ENOENT;
+	if (r < 0 || least.size == UINT32_MAX)
+		return r < 0 ? r : -ENOENT;
+	p->plan->sites[p->plan->nsites++] = best;
+	return 0;
 }
 
-/* One place where throwflag still is in a register, or edges where it is, or one without. */
+/*
+ * A tool that traces is told of the frame before the first dispatch, and what it calls is called by
+ * the frame: so the site has to come before that. Best is one place where throwflag still is in a
+ * register, or edges where it is; then one without it, then edges without it.
+ */
 static int plan_entry(struct planner *p)
 {
+	const struct single_want with_flag = {true, true}, without = {false, true},
+				 any = {false, false};
 	_cleanup_free_ uint8_t *entry = planner_bytes(p), *loop = planner_bytes(p);
 	unsigned int before = p->plan->nsites;
 	int r;
@@ -436,7 +432,7 @@ static int plan_entry(struct planner *p)
 	if (r == 0)
 		r = planner_reach_all(p, false, CFG_NONE, NULL, loop);
 	if (r == 0)
-		r = plan_entry_single(p, entry, loop, true);
+		r = plan_entry_single(p, entry, loop, &with_flag);
 	if (r != -ENOENT)
 		return r;
 	r = plan_entry_edges(p, entry, loop);
@@ -445,8 +441,16 @@ static int plan_entry(struct planner *p)
 			return 0;
 	p->plan->nsites = before;
 	p->missing[0] = '\0';
-	r = plan_entry_single(p, entry, loop, false);
-	return r == -ENOENT ? plan_entry_edges(p, entry, loop) : r;
+	r = plan_entry_single(p, entry, loop, &without);
+	if (r == -ENOENT)
+		r = plan_entry_edges(p, entry, loop);
+	if (r != -ENOEXEC)
+		return r;
+	p->plan->nsites = before;
+	r = plan_entry_single(p, entry, loop, &any);
+	if (r == 0)
+		p->missing[0] = '\0';
+	return r == -ENOENT ? -ENOEXEC : r;
 }
 
 int frame_object_plan(struct planner *p)

@@ -24,39 +24,7 @@ enum { RDI = 7, RSI = 6, RDX = 2, RSP = 4 };
 
 #define CLEAR_AND_POP "_PyEval_FrameClearAndPop"
 #define TYPE_DEALLOC  48 /* offsetof(PyTypeObject, tp_dealloc), all versions, GIL builds */
-#define BACK_MAX      32 /* how far a branch may be from the comparison it tests */
-
 /* ---- helpers ---------------------------------------------------------------------------- */
-
-static bool writes_flags(const struct insn_full *in)
-{
-	const ZydisAccessedFlags *f = in->zi.cpu_flags;
-
-	return f && (f->modified | f->set_0 | f->set_1 | f->undefined);
-}
-
-/*
- * The instruction whose flags the branch at node tests: the nearest one before it that writes them,
- * as long as nothing joins in between. path receives the nodes between (at most BACK_MAX).
- */
-static uint32_t flags_setter(const struct cfg *cfg, uint32_t node, struct insn_full *ret,
-			     uint32_t path[BACK_MAX], unsigned int *npath)
-{
-	uint32_t i = node;
-
-	for (*npath = 0; *npath < BACK_MAX; (*npath)++) {
-		uint32_t prev = cfg->v[i].only_pred;
-
-		if (prev == CFG_NONE || cfg->v[i].root || cfg->v[prev].in.flow != INSN_NEXT ||
-		    !cfg_full(cfg, prev, ret))
-			return CFG_NONE;
-		if (writes_flags(ret))
-			return prev;
-		path[*npath] = prev;
-		i = prev;
-	}
-	return CFG_NONE;
-}
 
 static bool path_writes(const struct cfg *cfg, const uint32_t *path, unsigned int n, int reg)
 {
@@ -167,7 +135,7 @@ static int plan_yield(struct planner *p)
 static int plan_instrumented_yield(struct planner *p)
 {
 	const struct line_opts o = {.through_calls = true};
-	uint32_t path[BACK_MAX], branch, setter;
+	uint32_t path[PLAN_BACK_MAX], branch, setter;
 	const struct cfg_node *node;
 	struct insn_full in;
 	struct line line;
@@ -181,7 +149,7 @@ static int plan_instrumented_yield(struct planner *p)
 		return planner_missing(p, "INSTRUMENTED_YIELD_VALUE (no handler)");
 	branch = line.v[line.n - 1];
 	node = &p->cfg.v[branch];
-	setter = flags_setter(&p->cfg, branch, &in, path, &npath);
+	setter = planner_flags_setter(&p->cfg, branch, &in, path, &npath);
 	if (node->in.flow != INSN_JCC || (node->in.cc & 0xe) != 4 || setter == CFG_NONE ||
 	    in.zi.mnemonic != ZYDIS_MNEMONIC_TEST || !insn_is_reg(&in.op[0], &reg, 32) || reg != 0)
 		return planner_missing(p, "INSTRUMENTED_YIELD_VALUE (result of the tools not "
@@ -201,7 +169,7 @@ static bool throw_edge(const struct planner *p, const struct flow_state *flag, u
 		       bool *jump)
 {
 	const struct cfg_node *n = &p->cfg.v[node];
-	uint32_t path[BACK_MAX], setter;
+	uint32_t path[PLAN_BACK_MAX], setter;
 	struct insn_full in;
 	unsigned int npath;
 	int64_t disp;
@@ -210,7 +178,7 @@ static bool throw_edge(const struct planner *p, const struct flow_state *flag, u
 
 	if (n->in.flow != INSN_JCC || (n->in.cc & 0xe) != 4)
 		return false;
-	setter = flags_setter(&p->cfg, node, &in, path, &npath);
+	setter = planner_flags_setter(&p->cfg, node, &in, path, &npath);
 	if (setter == CFG_NONE || !flag[setter].reached)
 		return false;
 	if (in.zi.mnemonic == ZYDIS_MNEMONIC_TEST)
@@ -525,14 +493,14 @@ static int plan_clear_and_pop(struct planner *p)
 /* Is node the branch on frame->is_entry? Then *reg is the register that holds the frame. */
 static bool is_entry_branch(const struct planner *p, uint32_t node, int *reg)
 {
-	uint32_t path[BACK_MAX];
+	uint32_t path[PLAN_BACK_MAX];
 	struct insn_full in;
 	unsigned int npath;
 	int64_t disp;
 
 	if (p->cfg.v[node].in.flow != INSN_JCC || (p->cfg.v[node].in.cc & 0xe) != 4)
 		return false;
-	if (flags_setter(&p->cfg, node, &in, path, &npath) == CFG_NONE)
+	if (planner_flags_setter(&p->cfg, node, &in, path, &npath) == CFG_NONE)
 		return false;
 	return in.zi.mnemonic == ZYDIS_MNEMONIC_CMP && in.op[0].size == 8 && is_zero(&in.op[1]) &&
 	       insn_is_mem(&in.op[0], reg, &disp) && disp == p->layout->frame_is_entry &&
@@ -618,8 +586,10 @@ int models_plan(struct planner *p)
 {
 	typedef int (*step_fn)(struct planner *);
 	static const step_fn frame_object[] = {frame_object_plan, NULL};
-	static const step_fn cframe_entry[] = {plan_resume,   plan_throw,     plan_yield,
-					       plan_is_entry, is_entry_prove, NULL};
+	static const step_fn cframe_entry[] = {
+		plan_resume,   models_plan_tracing,	plan_throw,
+		plan_is_entry, models_plan_yield_edges, is_entry_prove,
+		NULL};
 	static const step_fn clear_and_pop[] = {plan_resume,	    plan_throw,
 						plan_yield,	    plan_instrumented_yield,
 						plan_clear_and_pop, NULL};

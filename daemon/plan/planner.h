@@ -8,6 +8,7 @@
  *   paths.c   questions about paths, asked by every model
  *   models.c  which sites each way of calling and returning needs, and the proof that they are all
  *   frame_object.c   the same for 3.6 to 3.10
+ *   tracing.c        3.11: the opcode that stands for all others while a tool traces
  *   plan.c    the order of it, and the checks that every site passes
  */
 #ifndef PYPROF_PLAN_PLANNER_H
@@ -91,10 +92,29 @@ int planner_reach_all(const struct planner *p, bool with_entry, uint32_t skip,
 /* Mark the nodes that are sites of these kinds (a bit for each). */
 void planner_block_sites(const struct planner *p, unsigned int kinds, uint8_t *blocked);
 
+/* Mark everything from which control can get to what is marked, without going through `stop` (may be
+ * NULL). */
+void planner_lead_to(const struct planner *p, const uint8_t *stop, uint8_t *mark);
+/* Add a site at the conditional branch at node, for when it is taken, or for when it is not. -ENOENT:
+ * no probe is possible there, or there is one already. */
+int planner_edge_site(struct planner *p, uint32_t node, bool taken, enum pyp_site_kind kind,
+		      const char *role);
+
+#define PLAN_BACK_MAX 32 /* how far a branch may be from the comparison it tests */
+/*
+ * The instruction whose flags the branch at node tests: the nearest one before it that writes them,
+ * as long as nothing joins in between. path receives the nodes between (at most PLAN_BACK_MAX).
+ */
+uint32_t planner_flags_setter(const struct cfg *cfg, uint32_t node, struct insn_full *ret,
+			      uint32_t path[PLAN_BACK_MAX], unsigned int *npath);
+
 /* ------------------------------------------------------------------------------------------- */
 
 /* frame_object.c: all sites of LAYOUT_FRAME_OBJECT. */
 int frame_object_plan(struct planner *p);
+/* tracing.c, for 3.11: frames that start while a tool traces them; yields, after the leaving sites. */
+int models_plan_tracing(struct planner *p);
+int models_plan_yield_edges(struct planner *p);
 /* models.c: all sites of the version's model. */
 int models_plan(struct planner *p);
 /* Sites that every model has: code objects' deallocation. */

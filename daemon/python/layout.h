@@ -29,6 +29,7 @@ struct layout_opcodes {
 	int16_t return_value, return_const, instrumented_return_value, instrumented_return_const;
 	int16_t yield_value, instrumented_yield_value;
 	int16_t return_generator;
+	int16_t do_tracing; /* 3.11 */
 };
 
 struct layout {

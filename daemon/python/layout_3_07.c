@@ -37,6 +37,7 @@ const struct layout layout_3_07 = {
 	.op.yield_value = 86,
 	.op.instrumented_yield_value = LAYOUT_NO_OPCODE,
 	.op.return_generator = LAYOUT_NO_OPCODE,
+	.op.do_tracing = LAYOUT_NO_OPCODE,
 	.frame_instr = 104,
 	.frame_is_entry = LAYOUT_NONE,
 	.frame_localsplus = 360,

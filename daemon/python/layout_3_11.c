@@ -38,6 +38,7 @@ const struct layout layout_3_11 = {
 	.op.yield_value = 86,
 	.op.instrumented_yield_value = LAYOUT_NO_OPCODE,
 	.op.return_generator = 75,
+	.op.do_tracing = 255,
 	.frame_instr = 56,
 	.frame_is_entry = 68,
 	.frame_localsplus = 72,

@@ -38,6 +38,7 @@ const struct layout layout_3_12 = {
 	.op.yield_value = 150,
 	.op.instrumented_yield_value = 243,
 	.op.return_generator = 75,
+	.op.do_tracing = LAYOUT_NO_OPCODE,
 	.frame_instr = 56,
 	.frame_is_entry = LAYOUT_NONE,
 	.frame_localsplus = 72,

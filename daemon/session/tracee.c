@@ -66,6 +66,7 @@ static int tracee_verify(struct tracee *t, bool wanted, struct diag *diag)
 
 	if (wanted)
 		verify_run(&vo, &v);
+	t->cost = v.cost;
 	verify_text(&v, t->self_test, sizeof(t->self_test));
 	if (v.verdict != VERIFY_WRONG)
 		return 0;
@@ -121,9 +122,11 @@ int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret,
 	/* The image is large and has served its purpose. */
 	image_free(t->python->image);
 	t->python->image = NULL;
-	t->calibration = calibration_start(
-		&(struct verify_opts){.python = t->python, .plan = &t->plan, .target = t->target},
-		!opts->verify);
+	if (!t->cost.known)
+		t->calibration = calibration_start(&(struct verify_opts){.python = t->python,
+									 .plan = &t->plan,
+									 .target = t->target},
+						   !opts->verify);
 	t->first_ns = tracee_now();
 	t->first_unix_ns = now_of(CLOCK_REALTIME);
 	*ret = TAKE_PTR(t);
@@ -412,11 +415,10 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
 {
 	char hex[2 * IMAGE_BUILD_ID_MAX + 1];
-	struct cost cost = {0};
 	uint64_t now;
 
 	if (t->calibration)
-		cost = calibration_result(t->calibration);
+		t->cost = calibration_result(t->calibration);
 	if (t->state == SESSION_TRACING) {
 		tracee_drain(t, 0);
 		profile_foreach_thread(t->profile, update_runtime, t);
@@ -442,7 +444,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.end_unix_ns = t->first_unix_ns + (now - t->first_ns),
 		.traced_ns = traced_until(t, now),
 		.decode_errors = t->decode_errors,
-		.cost = cost,
+		.cost = t->cost,
 	};
 	tracee_counters(t, slot->counters);
 	return profile_snapshot(t->profile, now, slot->pid, s, slot);

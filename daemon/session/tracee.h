@@ -22,7 +22,8 @@ struct tracee {
 	struct python *python;
 	struct plan plan;
 	struct probe *probe;
-	struct calibration *calibration; /* NULL: not possible */
+	struct calibration *calibration; /* NULL: not possible, or not needed */
+	struct cost cost;		 /* as far as known */
 	struct profile *profile;
 	struct memory memory;
 	enum session_state state;

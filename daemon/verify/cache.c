@@ -8,13 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "verify/script.h"
 
-#define CACHE_FORMAT 1u
+#define MAGIC	     "pyprofd-verify"
+#define CACHE_FORMAT 2u
+#define TEXT_MAX     1024
 #define CACHE_SYSTEM "/var/cache/pyprofd"
 
 struct fnv {
@@ -29,11 +32,16 @@ static void mix(struct fnv *h, const void *data, size_t n)
 		h->v = (h->v ^ p[i]) * UINT64_C(0x100000001b3);
 }
 
-/* What the verdict was about: the plan, the layout, and the program that was run. */
+/* What the verdict was about: the plan, the layout, the program that was run, and the kernel. */
 static uint64_t subject(const struct python *py, const struct plan *plan)
 {
 	struct fnv h = {UINT64_C(0xcbf29ce484222325)};
+	struct utsname kernel = {0};
 
+	if (uname(&kernel) == 0) {
+		mix(&h, kernel.release, strlen(kernel.release));
+		mix(&h, kernel.version, strlen(kernel.version));
+	}
 	mix(&h, py->build_id, py->build_id_len);
 	mix(&h, &py->layout.bpf, sizeof(py->layout.bpf));
 	for (unsigned int i = 0; i < plan->nsites; i++) {
@@ -60,7 +68,7 @@ static bool is_ours(int fd, mode_t type)
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type && !(st.st_mode & 022) &&
-	       (st.st_uid == geteuid() || st.st_uid == 0);
+	       (st.st_uid == geteuid() || st.st_uid == 0) && (type != S_IFREG || st.st_nlink == 1);
 }
 
 static int open_dir(bool make)
@@ -97,32 +105,74 @@ static int take_number(char **rest, const char *name, uint64_t *ret)
 	return errno || *end ? -EINVAL : 0;
 }
 
+/* What is kept, each by its name and in this order. */
+struct kept {
+	const char *name;
+	uint32_t *at;
+};
+
+#define KEPT_MAX (6 + 2 * COST_KINDS)
+
+static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept ret[KEPT_MAX])
+{
+	static const char *const before[] = {"enter-before", "leave-before", "yield-before"};
+	static const char *const after[] = {"enter-after", "leave-after", "yield-after"};
+	const struct kept first[] = {
+		{"events", &v->events}, {"functions", &v->functions}, {"calls", &v->calls},
+		{"sites", &v->sites},	{"event-ns", &v->event_ns},   {"cost-known", known},
+	};
+	size_t n = sizeof(first) / sizeof(*first);
+
+	memcpy(ret, first, sizeof(first));
+	for (int k = 0; k < COST_KINDS; k++) {
+		ret[n++] = (struct kept){before[k], &v->cost.before[k]};
+		ret[n++] = (struct kept){after[k], &v->cost.after[k]};
+	}
+	return n;
+}
+
 static int parse(char *text, uint64_t want, struct verify_result *ret)
 {
-	static const char *const names[] = {"pyprofd-verify", "subject",  "functions",
-					    "calls",	      "event-ns", "end"};
-	uint64_t v[sizeof(names) / sizeof(*names)];
+	struct verify_result v = {.verdict = VERIFY_RIGHT, .cached = true};
+	struct kept list[KEPT_MAX];
+	uint32_t known;
+	size_t n = kept_list(&v, &known, list);
+	uint64_t number;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (take_number(&text, names[i], &v[i]) < 0)
-			return -EINVAL;
-	if (v[0] != CACHE_FORMAT || v[1] != want || v[2] > UINT32_MAX || v[3] > UINT32_MAX ||
-	    v[4] > UINT32_MAX)
+	if (take_number(&text, MAGIC, &number) < 0 || number != CACHE_FORMAT ||
+	    take_number(&text, "subject", &number) < 0 || number != want)
 		return -EINVAL;
-	*ret = (struct verify_result){
-		.verdict = VERIFY_RIGHT,
-		.cached = true,
-		.functions = (uint32_t)v[2],
-		.calls = (uint32_t)v[3],
-		.event_ns = (uint32_t)v[4],
-	};
+	for (size_t i = 0; i < n; i++) {
+		if (take_number(&text, list[i].name, &number) < 0 || number > UINT32_MAX)
+			return -EINVAL;
+		*list[i].at = (uint32_t)number;
+	}
+	if (take_number(&text, "end", &number) < 0 || (text && *text))
+		return -EINVAL;
+	v.cost.known = known;
+	*ret = v;
 	return 0;
+}
+
+static size_t print(const struct verify_result *v, uint64_t about, char *out, size_t size)
+{
+	struct verify_result copy = *v;
+	struct kept list[KEPT_MAX];
+	uint32_t known = v->cost.known;
+	size_t n = kept_list(&copy, &known, list);
+	int at = snprintf(out, size, "%s %u\nsubject %llu\n", MAGIC, CACHE_FORMAT,
+			  (unsigned long long)about);
+
+	for (size_t i = 0; i < n; i++)
+		at += snprintf(out + at, size - (size_t)at, "%s %u\n", list[i].name, *list[i].at);
+	at += snprintf(out + at, size - (size_t)at, "end 0\n");
+	return (size_t)at;
 }
 
 int cache_load(const struct python *py, const struct plan *plan, struct verify_result *ret)
 {
 	_cleanup_close_ int dir = open_dir(false), fd = -1;
-	char name[2 * IMAGE_BUILD_ID_MAX + 8], text[512];
+	char name[2 * IMAGE_BUILD_ID_MAX + 8], text[TEXT_MAX];
 	ssize_t n;
 
 	if (dir < 0 || file_name(py, name) < 0)
@@ -131,7 +181,7 @@ int cache_load(const struct python *py, const struct plan *plan, struct verify_r
 	if (fd < 0 || !is_ours(fd, S_IFREG))
 		return -ENOENT;
 	n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
+	if (n <= 0 || text[n - 1] != '\n' || memchr(text, 0, (size_t)n))
 		return -ENOENT;
 	text[n] = '\0';
 	return parse(text, subject(py, plan), ret);
@@ -141,20 +191,16 @@ int cache_load(const struct python *py, const struct plan *plan, struct verify_r
 void cache_store(const struct python *py, const struct plan *plan, const struct verify_result *v)
 {
 	_cleanup_close_ int dir = open_dir(true), fd = -1;
-	char name[2 * IMAGE_BUILD_ID_MAX + 8], temp[32], text[512];
-	int n;
+	char name[2 * IMAGE_BUILD_ID_MAX + 8], temp[32], text[TEXT_MAX];
+	size_t n;
 
 	if (v->verdict != VERIFY_RIGHT || dir < 0 || file_name(py, name) < 0)
 		return;
-	n = snprintf(
-		text, sizeof(text),
-		"pyprofd-verify %u\nsubject %llu\nfunctions %u\ncalls %u\nevent-ns %u\nend 0\n",
-		CACHE_FORMAT, (unsigned long long)subject(py, plan), v->functions, v->calls,
-		v->event_ns);
+	n = print(v, subject(py, plan), text, sizeof(text));
 	snprintf(temp, sizeof(temp), ".new-%d", (int)getpid());
 	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	if (write(fd, text, (size_t)n) != n || renameat(dir, temp, dir, name) < 0)
+	if (write(fd, text, n) != (ssize_t)n || renameat(dir, temp, dir, name) < 0)
 		(void)unlinkat(dir, temp, 0);
 }

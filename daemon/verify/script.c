@@ -1,141 +1,245 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The scratch program: see script.h. What is left out is what CPython's versions do differently. */
+/*
+ * The scratch program: see script.h. It runs through every way in which a frame starts, resumes and
+ * ends, first as it is, then while tools watch it (a profiler, a debugger, sys.monitoring), whose
+ * opcodes have handlers and sites of their own. Left out is what CPython itself does differently when
+ * it is watched: closing a generator that is suspended outside of any try.
+ *
+ * The tools are callables written in C that take any arguments, so they make no events themselves;
+ * one is a Python function, which is what debuggers have. tests/integration/test_script.c compares
+ * the events below with what each interpreter reports of itself.
+ */
 #include "verify/script.h"
 
 #include <stddef.h>
 
 #define STR_(x) #x
 #define STR(x)	STR_(x)
+#define ROUNDS	100
+#define FEW	5
 
-const char script_text[] =
-	"import posix, time\n"
-	"def empty(): pass\n"
-	"def leaf(a, b=1): return a\n"
-	"def star(*a, **k): return leaf(*a)\n"
-	"def rec(n): return rec(n - 1) if n else 0\n"
-	"def gen(n):\n"
-	"    for i in range(n): yield i\n"
-	"def deleg():\n"
-	"    yield from gen(2)\n"
-	"def raising(): raise ValueError\n"
-	"def middle(): raising()\n"
-	"def catching():\n"
-	"    try: middle()\n"
-	"    except ValueError: pass\n"
-	"def thrown():\n"
-	"    try: yield 1\n"
-	"    except ValueError: yield 2\n"
-	"def fresh(): yield 1\n"
-	"def escaping(): yield 1\n"
-	"def echo():\n"
-	"    got = None\n"
-	"    try:\n"
-	"        while True: got = yield got\n"
-	"    finally: leaf(0)\n"
-	"class Awaitable:\n"
-	"    def __await__(self): yield 1\n"
-	"async def inner(): return 1\n"
-	"async def outer():\n"
-	"    await Awaitable()\n"
-	"    return await inner()\n"
-	"class K:\n"
-	"    def __init__(self): self.a = 1\n"
-	"    @property\n"
-	"    def prop(self): return self.a\n"
-	"    def __getitem__(self, i): return i\n"
-	"    def __getattr__(self, name): return name\n"
-	"    def __call__(self): return 1\n"
-	"    def method(self): return leaf(self.a)\n"
-	"    def __enter__(self): return self\n"
-	"    def __exit__(self, *e): return True\n"
-	"def key(x): return -x\n"
-	"def one(x): return x\n"
-	"def generators():\n"
-	"    for i in gen(3): pass\n"
-	"    for i in deleg(): pass\n"
-	"    g = thrown(); next(g); g.throw(ValueError)\n"
-	"    try: next(g)\n"
-	"    except StopIteration: pass\n"
-	"    g = fresh()\n"
-	"    try: g.throw(ValueError)\n"
-	"    except ValueError: pass\n"
-	"    g = escaping(); next(g)\n"
-	"    try: g.throw(ValueError)\n"
-	"    except ValueError: pass\n"
-	"    g = echo(); next(g); g.send(1); g.send(2); g.close()\n"
-	"    sum(x for x in (1, 2))\n"
-	"def coroutines():\n"
-	"    c = outer(); c.send(None)\n"
-	"    try: c.send(None)\n"
-	"    except StopIteration: pass\n"
-	"def objects():\n"
-	"    k = K(); k.prop; k[0]; k.other; k(); k.method()\n"
-	"    with k: raising()\n"
-	"def callbacks():\n"
-	"    list(map(one, (1, 2, 3))); sorted((3, 1, 2), key=key); (lambda: 1)()\n"
-	"def body():\n"
-	"    leaf(1); leaf(1, 2); leaf(1, b=3); star(*(1,), **{'b': 2})\n"
-	"    rec(4); catching(); generators(); coroutines(); objects(); callbacks()\n"
-	"def cost(n):\n"
-	"    t = time.process_time()\n"
-	"    for i in range(n): empty()\n"
-	"    return int((time.process_time() - t) * 1e9)\n"
-	"def rounds(n):\n"
-	"    for i in range(n): body()\n"
-	"def say(s): posix.write(1, s.encode() + b'\\n')\n"
-	"def wait(): return posix.read(0, 1)\n"
-	"rounds(3); cost(" STR(
-		SCRIPT_COST_CALLS) ")\n"
-				   "without = min([cost(" STR(
-					   SCRIPT_COST_CALLS) ") for i in (1, 2, 3)])\n"
-							      "say('ready')\n"
-							      "wait()\n"
-							      "rounds(" STR(
-								      SCRIPT_ROUNDS) ")\n"
-										     "say('done')\n"
-										     "wait()\n"
-										     "say('cost %d "
-										     "%d' % "
-										     "(without, "
-										     "cost(" STR(
-											     SCRIPT_COST_CALLS) ")))\n"
-														"while wait(): pass\n"
-														"posix._exit(0)\n";
+#define FUNCTIONS                                                                                  \
+	"import posix, sys, time, itertools, _thread\n"                                            \
+	"def empty(): pass\n"                                                                      \
+	"def leaf(a, b=1): return a\n"                                                             \
+	"def star(*a, **k): return leaf(*a)\n"                                                     \
+	"def rec(n): return rec(n - 1) if n else 0\n"                                              \
+	"def comp(): return [i for i in (1, 2)]\n"                                                 \
+	"def gen(n):\n"                                                                            \
+	"    for i in range(n): yield i\n"                                                         \
+	"def deleg():\n"                                                                           \
+	"    yield from gen(2)\n"                                                                  \
+	"def raising(*a): raise ValueError\n"                                                      \
+	"def middle(): raising()\n"                                                                \
+	"def catching():\n"                                                                        \
+	"    try: middle()\n"                                                                      \
+	"    except ValueError: pass\n"                                                            \
+	"def thrown():\n"                                                                          \
+	"    try: yield 1\n"                                                                       \
+	"    except ValueError: yield 2\n"                                                         \
+	"def fresh(): yield 1\n"                                                                   \
+	"def escaping(): yield 1\n"                                                                \
+	"def passing(g):\n"                                                                        \
+	"    yield from g\n"                                                                       \
+	"def echo():\n"                                                                            \
+	"    got = None\n"                                                                         \
+	"    try:\n"                                                                               \
+	"        while True: got = yield got\n"                                                    \
+	"    finally: leaf(0)\n"                                                                   \
+	"class Awaitable:\n"                                                                       \
+	"    def __await__(self): yield 1\n"                                                       \
+	"async def inner(): return 1\n"                                                            \
+	"async def outer():\n"                                                                     \
+	"    await Awaitable()\n"                                                                  \
+	"    return await inner()\n"                                                               \
+	"async def agen(): yield 1\n"                                                              \
+	"async def aloop():\n"                                                                     \
+	"    async for i in agen(): pass\n"                                                        \
+	"class K:\n"                                                                               \
+	"    def __init__(self): self.a = 1\n"                                                     \
+	"    @property\n"                                                                          \
+	"    def prop(self): return self.a\n"                                                      \
+	"    def __getitem__(self, i): return i\n"                                                 \
+	"    def __getattr__(self, name): return name\n"                                           \
+	"    def __call__(self): return 1\n"                                                       \
+	"    def method(self): return leaf(self.a)\n"                                              \
+	"    def __enter__(self): return self\n"                                                   \
+	"    def __exit__(self, *e): return True\n"                                                \
+	"class Dying:\n"                                                                           \
+	"    def __del__(self): pass\n"                                                            \
+	"class Once:\n"                                                                            \
+	"    def __iter__(self):\n"                                                                \
+	"        self.n = 0\n"                                                                     \
+	"        return self\n"                                                                    \
+	"    def __next__(self):\n"                                                                \
+	"        self.n += 1\n"                                                                    \
+	"        if self.n > 1: raise StopIteration\n"                                             \
+	"def key(x): return -x\n"                                                                  \
+	"def one(x): return x\n"                                                                   \
+	"def ends(f, *a):\n"                                                                       \
+	"    try: f(*a)\n"                                                                         \
+	"    except (ValueError, StopIteration): pass\n"                                           \
+	"def generators():\n"                                                                      \
+	"    for i in gen(3): pass\n"                                                              \
+	"    for i in deleg(): pass\n"                                                             \
+	"    g = thrown(); next(g); g.throw(ValueError); ends(next, g)\n"                          \
+	"    g = fresh(); ends(g.throw, ValueError)\n"                                             \
+	"    g = fresh(); g.close()\n"                                                             \
+	"    g = escaping(); next(g); ends(g.throw, ValueError)\n"                                 \
+	"    g = passing(thrown()); next(g); g.throw(ValueError); ends(next, g)\n"                 \
+	"    g = passing(escaping()); next(g); ends(g.throw, ValueError)\n"                        \
+	"    g = echo(); next(g); g.send(1); g.send(2); g.close()\n"                               \
+	"    sum(x for x in (1, 2))\n"                                                             \
+	"def coroutines():\n"                                                                      \
+	"    c = outer(); c.send(None); ends(c.send, None)\n"                                      \
+	"    c = outer(); c.send(None); ends(c.throw, ValueError)\n"                               \
+	"    ends(aloop().send, None)\n"                                                           \
+	"def objects():\n"                                                                         \
+	"    k = K(); k.prop; k[0]; k.other; k(); k.method()\n"                                    \
+	"    with k: raising()\n"                                                                  \
+	"    Dying()\n"                                                                            \
+	"    for i in Once(): pass\n"                                                              \
+	"    class Local: pass\n"                                                                  \
+	"def callbacks():\n"                                                                       \
+	"    list(map(one, (1, 2, 3))); sorted((3, 1, 2), key=key); (lambda: 1)()\n"               \
+	"    ends(list, map(raising, (1, 2)))\n"                                                   \
+	"    eval('7')\n"                                                                          \
+	"def body():\n"                                                                            \
+	"    leaf(1); leaf(1, 2); leaf(1, b=3); star(*(1,), **{'b': 2})\n"                         \
+	"    rec(2); comp(); catching()\n"                                                         \
+	"    generators(); coroutines(); objects(); callbacks()\n"
 
-const struct script_call script_calls[] = {
-	{"body", 1, 1},
-	/* 3 in body, by star, by echo's end, by method */
-	{"leaf", 6, 6},
-	{"star", 1, 1},
-	{"rec", 5, 1},
-	{"catching", 1, 1},
-	{"middle", 1, 1},
-	{"raising", 2, 2},
-	{"generators", 1, 1},
-	/* one more than it yields, twice */
-	{"gen", 7, 7},
-	{"deleg", 3, 3},
-	{"thrown", 3, 3},
-	{"fresh", 1, 1},
-	{"escaping", 2, 2},
-	{"echo", 4, 4},
-	{"<genexpr>", 3, 3},
-	{"coroutines", 1, 1},
-	{"outer", 2, 2},
-	{"__await__", 2, 2},
-	{"inner", 1, 1},
-	{"objects", 1, 1},
-	{"__init__", 1, 1},
-	{"prop", 1, 1},
-	{"__getitem__", 1, 1},
-	{"__getattr__", 1, 1},
-	{"__call__", 1, 1},
-	{"method", 1, 1},
-	{"__enter__", 1, 1},
-	{"__exit__", 1, 1},
-	{"callbacks", 1, 1},
-	{"one", 3, 3},
-	{"key", 3, 3},
-	{"<lambda>", 1, 1},
+#define PROGRAM                                                                                                                           \
+	"def rounds(n):\n"                                                                                                                \
+	"    for i in range(n): body()\n"                                                                                                 \
+	"def worker(): rounds(" STR(                                                                                                      \
+		FEW) ")\n"                                                                                                                \
+		     "def tracer(*a): return tracer\n"                                                                                    \
+		     "def watch(tool, on, off):\n"                                                                                        \
+		     "    leaf(0); tool(*on); leaf(0); next(held); rounds(" STR(                                                          \
+			     FEW) ")\n"                                                                                                   \
+				  "    next(held); tool(*off); leaf(0); next(held)\n"                                                     \
+				  "def cost():\n"                                                                                         \
+				  "    t = time.process_time()\n"                                                                         \
+				  "    for i in range(" STR(                                                                              \
+					  SCRIPT_COST_CALLS) "): empty()\n"                                                               \
+							     "    return "                                                                \
+							     "int((time.process_time() - t) * "                                           \
+							     "1e9)\n"                                                                     \
+							     "def say(s): posix.write(1, "                                                \
+							     "s.encode() + b'\\n')\n"                                                     \
+							     "def wait(): return posix.read(0, "                                          \
+							     "1)\n"                                                                       \
+							     "m = getattr(sys, 'monitoring', "                                            \
+							     "None)\n"                                                                    \
+							     "if m:\n"                                                                    \
+							     "    every = 0; m.use_tool_id(5, "                                           \
+							     "'pyprof')\n"                                                                \
+							     "    for name in dir(m.events):\n"                                           \
+							     "        e = getattr(m.events, "                                             \
+							     "name)\n"                                                                    \
+							     "        if type(e) is int and e "                                           \
+							     "and not e & (e - 1):\n"                                                     \
+							     "            every |= e; "                                                   \
+							     "m.register_callback(5, e, "                                                 \
+							     "itertools.chain)\n"                                                         \
+							     "held = gen(99); next(held); "                                               \
+							     "rounds(3); cost()\n"                                                        \
+							     "without = min([cost() for i in (1, "                                        \
+							     "2, 3)])\n"                                                                  \
+							     "say('ready'); wait()\n"                                                     \
+							     "rounds(" STR(                                                               \
+								     ROUNDS) ")\n"                                                        \
+									     "_thread.start_new_"                                         \
+									     "thread(worker, "                                            \
+									     "())\n"                                                      \
+									     "while "                                                     \
+									     "_thread._count(): "                                         \
+									     "time.sleep(0.001)\n"                                        \
+									     "watch(sys."                                                 \
+									     "setprofile, "                                               \
+									     "(getattr,), "                                               \
+									     "(None,))\n"                                                 \
+									     "watch(sys.settrace,"                                        \
+									     " (getattr,), "                                              \
+									     "(None,))\n"                                                 \
+									     "watch(sys.settrace,"                                        \
+									     " (tracer,), "                                               \
+									     "(None,))\n"                                                 \
+									     "if m: "                                                     \
+									     "watch(m.set_events,"                                        \
+									     " (5, every), (5, "                                          \
+									     "0))\n"                                                      \
+									     "rounds(" STR(FEW) ")\n"                                     \
+												"say('done'); wait()\n"                   \
+												"say('cost %d %d' % (without, cost()))\n" \
+												"while wait(): pass\n"                    \
+												"posix._exit(0)\n"
+
+const char script_functions[] = FUNCTIONS;
+const char script_text[] = FUNCTIONS PROGRAM;
+
+/* One part per line of body(), or per function that it calls. */
+#define BODY                                                                                       \
+	" >body >leaf <leaf >leaf <leaf >leaf <leaf >star >leaf <leaf <star"                       \
+	" >rec >rec >rec <rec <rec <rec"                                                           \
+	" >comp ><listcomp>:11 <<listcomp>:11 <comp"                                               \
+	" >catching >middle >raising !raising !middle <catching"                                   \
+	" >generators"                                                                             \
+	" >gen ~gen >gen ~gen >gen ~gen >gen <gen"                                                 \
+	" >deleg >gen ~gen ~deleg >deleg >gen ~gen ~deleg >deleg >gen <gen <deleg"                 \
+	" >thrown ~thrown ^thrown ~thrown >ends >thrown <thrown <ends"                             \
+	" >ends ^fresh !fresh <ends"                                                               \
+	" ^fresh:11 !fresh:11"                                                                     \
+	" >escaping ~escaping >ends ^escaping !escaping <ends"                                     \
+	" >passing >thrown ~thrown ~passing ^thrown ~thrown"                                       \
+	" >ends >passing >thrown <thrown <passing <ends"                                           \
+	" >passing >escaping ~escaping ~passing"                                                   \
+	" >ends ^escaping !escaping ^passing !passing <ends"                                       \
+	" >echo ~echo >echo ~echo >echo ~echo ^echo >leaf <leaf !echo"                             \
+	" ><genexpr> ~<genexpr> ><genexpr> ~<genexpr> ><genexpr> <<genexpr>"                       \
+	" <generators"                                                                             \
+	" >coroutines"                                                                             \
+	" >outer >__await__ ~__await__ ~outer"                                                     \
+	" >ends >outer >__await__ <__await__ >inner <inner <outer <ends"                           \
+	" >outer >__await__ ~__await__ ~outer"                                                     \
+	" >ends ^__await__ !__await__ ^outer !outer <ends"                                         \
+	" >ends >aloop >agen ~agen >agen <agen <aloop <ends"                                       \
+	" <coroutines"                                                                             \
+	" >objects >__init__ <__init__ >prop <prop >__getitem__ <__getitem__"                      \
+	" >__getattr__ <__getattr__ >__call__ <__call__ >method >leaf <leaf <method"               \
+	" >__enter__ <__enter__ >raising !raising >__exit__ <__exit__ >__del__ <__del__"           \
+	" >__iter__ <__iter__ >__next__ <__next__ >__next__ !__next__ >Local <Local <objects"      \
+	" >callbacks >one <one >one <one >one <one >key <key >key <key >key <key"                  \
+	" ><lambda> <<lambda> >ends >raising !raising <ends"                                       \
+	" ><module> <<module> -<module> <callbacks <body"
+
+const char script_body[] = BODY;
+
+/* What one call of watch() makes. */
+#define WATCH(since)                                                                               \
+	{" >watch >leaf <leaf >leaf <leaf >gen ~gen >rounds", 1, since}, {BODY, FEW, since},       \
+	{                                                                                          \
+		" <rounds >gen ~gen >leaf <leaf >gen ~gen <watch", 1, since                        \
+	}
+
+const struct script_part script_main[] = {
+	{" <wait >rounds", 1, 0},
+	{BODY, ROUNDS, 0},
+	{" <rounds", 1, 0},
+	WATCH(0),
+	WATCH(0),
+	WATCH(0),
+	WATCH(12),
+	{" >rounds", 1, 0},
+	{BODY, FEW, 0},
+	{" <rounds >say", 1, 0},
+	{NULL, 0, 0},
+};
+
+const struct script_part script_worker[] = {
+	{" >worker >rounds", 1, 0},
+	{BODY, FEW, 0},
+	{" <rounds <worker", 1, 0},
 	{NULL, 0, 0},
 };

@@ -1,26 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scratch program (private to verify/): what it runs and what must be seen of it. The same
- * Python for 3.6 to 3.15, built-in modules only.
+ * The scratch program (private to verify/): what it runs, and everything that must be seen of it.
+ * The same Python for 3.6 to 3.15, built-in modules only.
  */
 #ifndef PYPROF_VERIFY_SCRIPT_H
 #define PYPROF_VERIFY_SCRIPT_H
 
 #include <stdint.h>
 
-/* Says "ready" and waits for a byte; runs `body` SCRIPT_ROUNDS times, says "done", waits; says
- * "cost" and how long SCRIPT_COST_CALLS calls of an empty function took, in ns: as the first word
- * without, as the second with probes; ends when its input does. */
+/*
+ * Says "ready" and waits for a byte; does what script_main and script_worker tell, in two threads;
+ * says "done", waits; says "cost" and how long SCRIPT_COST_CALLS calls of an empty function took, in
+ * ns: as the first word without, as the second with probes; ends when its input does.
+ */
 extern const char script_text[];
+/* The definitions that it begins with; for tests. */
+extern const char script_functions[];
 
-#define SCRIPT_ROUNDS	  100
 #define SCRIPT_COST_CALLS 20000
 
-/* Per round: calls, and those that were no recursion. Ends with a NULL name. */
-struct script_call {
-	const char *name;
-	uint32_t calls, primitive;
+/*
+ * Events in order, each a sign and a function's name, between blanks:
+ *
+ *	>f  f starts or resumes		^f  an exception is thrown into f
+ *	<f  f returns			!f  an exception leaves f
+ *	~f  f yields or awaits		-f  f's code object has gone
+ *
+ * A name that ends with ":11" is for versions up to 3.11 only. What names of SCRIPT_FREE begin with
+ * comes and goes as often as the version likes.
+ */
+struct script_part {
+	const char *events;
+	unsigned int times;
+	unsigned int since; /* from this minor version on */
 };
-extern const struct script_call script_calls[];
+
+#define SCRIPT_FREE "tracer"
+
+/* From the answer to "ready" on, as far as "done". A part without events is the end. */
+extern const struct script_part script_main[], script_worker[];
+/* One call of body(), for tests. */
+extern const char script_body[];
 
 #endif

@@ -2,8 +2,11 @@
 /*
  * Proof before production: the target's own interpreter runs a small program as a scratch process,
  * which is traced with the plan that the target would be traced with, and what was seen is compared
- * with what that program is known to do: every function's calls, and that every call ended. The
- * verdict is kept, by build-id and plan, so this happens once per build.
+ * with what that program is known to do: every call, return, yield, throw and unwinding, in order,
+ * also while a profiler, a debugger or sys.monitoring watches it. The verdict is kept, by build-id
+ * and plan, so this happens once per build.
+ *
+ * The probes' own cost is measured on the same occasion, and kept with the verdict.
  *
  * The scratch process has the target's user and namespaces, no capability, no network, no site
  * directory, little time. The target itself is not touched.
@@ -14,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cost.h"
 #include "base/diag.h"
 #include "plan/plan.h"
 #include "python/python.h"
@@ -29,8 +33,11 @@ enum verify_verdict {
 struct verify_result {
 	enum verify_verdict verdict;
 	bool cached;
-	uint32_t functions, calls; /* how many were compared */
+	uint32_t events;	   /* how many were compared */
+	uint32_t functions, calls; /* what they come to */
+	uint32_t sites;		   /* of the plan, that they came from */
 	uint32_t event_ns;	   /* what an event costs the target, on this machine */
+	struct cost cost;	   /* the same, before and after its clock is read */
 	char reason[160];
 };
 
@@ -44,7 +51,7 @@ struct verify_opts {
 /* Never an error: what could not be done is VERIFY_NOT_RUN. At most a few seconds. */
 void verify_run(const struct verify_opts *opts, struct verify_result *ret);
 
-/* "self-test passed: 29 functions, 11600 calls, 520 ns per event". Returns out. */
+/* "passed: 24985 events of 40 functions at 9 sites, each as it had to be; …". Returns out. */
 const char *verify_text(const struct verify_result *v, char *out, size_t size);
 
 #endif

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What was seen of the scratch program, and what must be: see transcript.h. */
+#include "verify/transcript.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_CODES   160u
+#define MAX_DEPTH   64u
+#define MAX_THREADS 2u
+#define NO_NAME	    UINT32_MAX
+
+/* A code object that is alive, and its name: an index into names. */
+struct code {
+	uint64_t addr;
+	uint32_t name;
+};
+
+struct open_frame {
+	uint64_t frame;
+	uint64_t code;
+	uint32_t name;
+};
+
+/* Where in its parts a thread is. */
+struct cursor {
+	const struct script_part *part;
+	unsigned int time;
+	const char *at; /* the next event, or blanks before it */
+};
+
+struct scratch_thread {
+	uint32_t tid;
+	struct cursor cursor;
+	struct open_frame open[MAX_DEPTH];
+	unsigned int depth;
+	uint64_t events;
+	bool after_init; /* the last event was the end of an __init__ */
+};
+
+struct transcript {
+	struct transcript_opts opts;
+	struct scratch_thread threads[MAX_THREADS];
+	unsigned int nthreads;
+	struct code codes[MAX_CODES];
+	size_t ncodes;
+	struct transcript_calls names[MAX_CODES];
+	size_t nnames;
+	uint64_t sites;
+	char wrong[160];
+};
+
+/* ---- what went wrong --------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void wrong(struct transcript *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (t->wrong[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(t->wrong, sizeof(t->wrong), fmt, ap);
+	va_end(ap);
+}
+
+static const char *sign_text(char sign)
+{
+	switch (sign) {
+	case '>':
+		return "the start of";
+	case '^':
+		return "a throw into";
+	case '<':
+		return "the return of";
+	case '!':
+		return "the unwinding of";
+	case '~':
+		return "the yield of";
+	default:
+		return "the end of the code of";
+	}
+}
+
+static const char *seen_text(uint8_t type)
+{
+	switch (type) {
+	case PYP_REC_ENTER:
+		return "start";
+	case PYP_REC_THROW:
+		return "be thrown into";
+	case PYP_REC_LEAVE:
+		return "end";
+	case PYP_REC_YIELD:
+		return "yield";
+	default:
+		return "lose its code";
+	}
+}
+
+static const char *site_text(const struct transcript *t, const struct event *e)
+{
+	return e->site < t->opts.plan->nsites ? t->opts.plan->sites[e->site].role : "no site";
+}
+
+/* ---- names of code objects --------------------------------------------------------------- */
+
+static uint32_t name_index(struct transcript *t, const char *text, size_t n)
+{
+	struct transcript_calls *new;
+
+	n = n < sizeof(new->name) ? n : sizeof(new->name) - 1;
+	for (uint32_t i = 0; i < t->nnames; i++)
+		if (strlen(t->names[i].name) == n && memcmp(t->names[i].name, text, n) == 0)
+			return i;
+	if (t->nnames == MAX_CODES)
+		return NO_NAME;
+	new = &t->names[t->nnames];
+	*new = (struct transcript_calls){0};
+	memcpy(new->name, text, n);
+	return (uint32_t)t->nnames++;
+}
+
+static struct code *code_find(struct transcript *t, uint64_t addr)
+{
+	for (size_t i = 0; i < t->ncodes; i++)
+		if (t->codes[i].addr == addr)
+			return &t->codes[i];
+	return NULL;
+}
+
+static void code_name(struct transcript *t, uint64_t addr, const char *text, size_t n)
+{
+	struct code *c = code_find(t, addr);
+
+	if (!c && t->ncodes == MAX_CODES) {
+		wrong(t, "more code objects were seen than the program has");
+		return;
+	}
+	if (!c)
+		c = &t->codes[t->ncodes++];
+	*c = (struct code){addr, name_index(t, text, n)};
+}
+
+static uint32_t name_of(struct transcript *t, uint64_t addr)
+{
+	struct code *c = code_find(t, addr);
+	char text[64];
+
+	if (!c && t->opts.name && t->opts.name(t->opts.ctx, addr, text, sizeof(text)) == 0) {
+		code_name(t, addr, text, strlen(text));
+		c = code_find(t, addr);
+	}
+	return c ? c->name : NO_NAME;
+}
+
+static const char *name_text(const struct transcript *t, uint32_t name)
+{
+	return name < t->nnames ? t->names[name].name : "a function without a name";
+}
+
+static void on_string(struct transcript *t, const struct event *e)
+{
+	const struct event_string *s = &e->u.string;
+
+	if (s->which == PYP_STR_NAME && s->kind == 1 && !(s->flags & PYP_STRING_UNREADABLE))
+		code_name(t, s->code, (const char *)s->data, s->bytes);
+}
+
+/* ---- what must come next ----------------------------------------------------------------- */
+
+struct expected {
+	char sign; /* 0: nothing more */
+	char name[24];
+};
+
+/* The token at the cursor; false where this part has no more. */
+static bool cursor_token(struct cursor *c, struct expected *ret, unsigned int *until)
+{
+	size_t n;
+
+	c->at += strspn(c->at, " ");
+	n = strcspn(c->at, " :");
+	*until = UINT32_MAX;
+	if (!n)
+		return false;
+	ret->sign = *c->at;
+	snprintf(ret->name, sizeof(ret->name), "%.*s", (int)n - 1, c->at + 1);
+	c->at += n;
+	if (*c->at == ':')
+		*until = (unsigned int)strtoul(c->at + 1, (char **)&c->at, 10);
+	return true;
+}
+
+static struct expected cursor_next(struct cursor *c, unsigned int minor)
+{
+	struct expected e = {0};
+	unsigned int until;
+
+	while (c->part->events) {
+		if (!c->at)
+			c->at = c->part->events;
+		while (minor >= c->part->since && cursor_token(c, &e, &until))
+			if (minor <= until)
+				return e;
+		c->at = NULL;
+		if (minor < c->part->since || ++c->time >= c->part->times) {
+			c->part++;
+			c->time = 0;
+		}
+	}
+	return (struct expected){0};
+}
+
+/* Which event a record of this type can be. Before 3.11 a yield is an end like any other. */
+static bool fits(const struct transcript *t, char sign, uint8_t type)
+{
+	switch (type) {
+	case PYP_REC_ENTER:
+		return sign == '>';
+	case PYP_REC_THROW:
+		return sign == '^';
+	case PYP_REC_LEAVE:
+		return sign == '<' || sign == '!' ||
+		       (sign == '~' && t->opts.layout->model == LAYOUT_FRAME_OBJECT);
+	case PYP_REC_YIELD:
+		return sign == '~';
+	default:
+		return sign == '-';
+	}
+}
+
+static void compare(struct transcript *t, struct scratch_thread *th, const struct event *e,
+		    uint32_t name)
+{
+	const char *text = name_text(t, name);
+	struct expected want;
+
+	if (strncmp(text, SCRIPT_FREE, sizeof(SCRIPT_FREE) - 1) == 0)
+		return;
+	want = cursor_next(&th->cursor, t->opts.layout->minor);
+	if (!want.sign)
+		return; /* it has done what it had to: what it says now is not compared */
+	th->events++;
+	if (!fits(t, want.sign, e->type) || strcmp(want.name, text) != 0)
+		wrong(t, "event %llu had to be %s %s, but %s was seen to %s (%s)",
+		      (unsigned long long)th->events, sign_text(want.sign), want.name, text,
+		      seen_text(e->type), site_text(t, e));
+}
+
+/* ---- stacks ------------------------------------------------------------------------------ */
+
+static struct open_frame *top_of(struct scratch_thread *th)
+{
+	return th->depth ? &th->open[th->depth - 1] : NULL;
+}
+
+static void count_call(struct transcript *t, const struct scratch_thread *th, uint32_t name,
+		       uint64_t code)
+{
+	if (name >= t->nnames)
+		return;
+	t->names[name].calls++;
+	for (unsigned int i = 0; i < th->depth; i++)
+		if (th->open[i].code == code)
+			return;
+	t->names[name].primitive++;
+}
+
+/*
+ * An exception thrown into a generator that waits for another one passes it by, so then what the
+ * frame says is below need not be what runs.
+ */
+static void on_enter(struct transcript *t, struct scratch_thread *th, const struct event *e)
+{
+	const struct open_frame *top = top_of(th);
+	uint32_t name = name_of(t, e->u.call.code);
+
+	if (top && top->frame == e->u.call.frame && top->code == e->u.call.code)
+		return;
+	compare(t, th, e, name);
+	if (e->type == PYP_REC_ENTER && e->u.call.caller != (top ? top->frame : 0))
+		wrong(t, "%s was not called by %s, which was running (%s)", name_text(t, name),
+		      top ? name_text(t, top->name) : "nobody", site_text(t, e));
+	count_call(t, th, name, e->u.call.code);
+	if (th->depth == MAX_DEPTH)
+		wrong(t, "%s was entered, and what ran before was not seen to end",
+		      name_text(t, name));
+	else
+		th->open[th->depth++] = (struct open_frame){e->u.call.frame, e->u.call.code, name};
+}
+
+static void on_leave(struct transcript *t, struct scratch_thread *th, const struct event *e)
+{
+	const struct open_frame *top = top_of(th);
+	bool may_be_shim = th->after_init && t->opts.layout->bpf.code_skip_flags;
+
+	th->after_init = false;
+	if (!top || top->frame != e->u.call.frame) {
+		if (!may_be_shim || e->type != PYP_REC_LEAVE)
+			wrong(t, "a frame that was not running was seen to %s, and %s was (%s)",
+			      seen_text(e->type), top ? name_text(t, top->name) : "none",
+			      site_text(t, e));
+		return;
+	}
+	compare(t, th, e, top->name);
+	th->after_init = strcmp(name_text(t, top->name), "__init__") == 0;
+	th->depth--;
+}
+
+/* A thread first seen: what it was doing. It never does much then. */
+static void on_chain(struct transcript *t, struct scratch_thread *th, const struct event *e)
+{
+	const struct event_chain *c = &e->u.chain;
+
+	if (c->first || c->count >= MAX_DEPTH || c->flags != PYP_CHAIN_LAST || th->depth) {
+		wrong(t, "a stack came that was not to be expected");
+		return;
+	}
+	for (uint32_t i = 0; i < c->count; i++) {
+		const struct pyp_chain_frame *f = &c->frames[c->count - 1 - i];
+
+		th->open[i] = (struct open_frame){f->frame, f->code, name_of(t, f->code)};
+	}
+	th->depth = c->count;
+}
+
+static void on_code_free(struct transcript *t, struct scratch_thread *th, const struct event *e)
+{
+	struct code *c = code_find(t, e->u.code.code);
+
+	if (!c)
+		return;
+	compare(t, th, e, c->name);
+	*c = t->codes[--t->ncodes];
+}
+
+static struct scratch_thread *thread_of(struct transcript *t, uint32_t tid)
+{
+	for (unsigned int i = 0; i < t->nthreads; i++)
+		if (t->threads[i].tid == tid)
+			return &t->threads[i];
+	if (t->nthreads == MAX_THREADS) {
+		wrong(t, "more threads were seen than the program has");
+		return NULL;
+	}
+	t->threads[t->nthreads] = (struct scratch_thread){
+		.tid = tid,
+		.cursor.part = t->opts.parts[t->nthreads],
+	};
+	return &t->threads[t->nthreads++];
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+struct transcript *transcript_new(const struct transcript_opts *opts)
+{
+	struct transcript *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->opts = *opts;
+	if (!t->opts.parts[0]) {
+		t->opts.parts[0] = script_main;
+		t->opts.parts[1] = script_worker;
+	}
+	return t;
+}
+
+void transcript_free(struct transcript *t)
+{
+	free(t);
+}
+
+void transcript_event(struct transcript *t, const struct event *e)
+{
+	static void (*const on[PYP_REC_MAX])(struct transcript *, struct scratch_thread *,
+					     const struct event *) = {
+		[PYP_REC_ENTER] = on_enter,	    [PYP_REC_THROW] = on_enter,
+		[PYP_REC_LEAVE] = on_leave,	    [PYP_REC_YIELD] = on_leave,
+		[PYP_REC_CODE_FREE] = on_code_free, [PYP_REC_CHAIN] = on_chain,
+	};
+	struct scratch_thread *th;
+
+	if (t->wrong[0])
+		return;
+	if (e->type == PYP_REC_STRING) {
+		on_string(t, e);
+		return;
+	}
+	if (e->type >= PYP_REC_MAX || !on[e->type])
+		return;
+	th = thread_of(t, e->tid);
+	if (!th)
+		return;
+	if (e->type != PYP_REC_CHAIN)
+		t->sites |= UINT64_C(1) << (e->site & 63);
+	on[e->type](t, th, e);
+}
+
+bool transcript_right(const struct transcript *t, char *why, size_t size)
+{
+	if (t->wrong[0]) {
+		snprintf(why, size, "%s", t->wrong);
+		return false;
+	}
+	for (unsigned int i = 0; i < MAX_THREADS; i++) {
+		struct cursor c = {.part = t->opts.parts[i]};
+		struct expected want;
+
+		if (!c.part)
+			continue;
+		if (i < t->nthreads)
+			c = t->threads[i].cursor;
+		want = cursor_next(&c, t->opts.layout->minor);
+		if (want.sign) {
+			snprintf(why, size, "%s %s was not seen, nor anything after it",
+				 sign_text(want.sign), want.name);
+			return false;
+		}
+	}
+	return true;
+}
+
+uint64_t transcript_events(const struct transcript *t)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < t->nthreads; i++)
+		n += t->threads[i].events;
+	return n;
+}
+
+uint64_t transcript_sites(const struct transcript *t)
+{
+	return t->sites;
+}
+
+size_t transcript_calls(const struct transcript *t, const struct transcript_calls **ret)
+{
+	*ret = t->names;
+	return t->nnames;
+}

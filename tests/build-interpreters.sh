@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# CPythons that no distribution ships, built from Debian's own source packages with the compilers of
+# Debian sid, in a root directory of their own: how CPython is built decides where its probes can go.
+# As root. Not part of `make check`: the first build fetches ~500 MB, and each takes some minutes.
+#
+#   build-interpreters.sh [BUILD...]    default: all below; prints the launchers, one per line
+#
+# They are put beside the suites of fetch-interpreters.sh, as built-BUILD, where matrix.py finds them.
+# A build that is there is not made again. JOBS (2) compile at once. A source that the mirror does not
+# have is said and passed over; the status is then 77, as where there is no apt or no network.
+# shellcheck source-path=SCRIPTDIR source=suites.sh
+. "$(dirname "$0")/suites.sh"
+
+toolchain=$cache/toolchain
+tools='gcc clang-21 lld-21 llvm-21 bolt-21 binutils make libc6-dev zlib1g-dev bash dash coreutils sed grep
+	mawk findutils diffutils hostname'
+builds='3.13-plain 3.13-clang 3.13-nogil 3.14-tailcall 3.15-tailcall'
+
+# What distinguishes a build: compiler and arguments for configure.
+how() {
+	case ${1#3.*-} in
+	tailcall) echo 'CC=clang-21 --with-tail-call-interp' ;;
+	clang) echo 'CC=clang-21' ;;
+	plain) echo 'CC=gcc' ;;
+	nogil) echo 'CC=gcc --disable-gil' ;;
+	*) return 1 ;;
+	esac
+}
+
+get_toolchain() {
+	[ -d "$toolchain/usr" ] && return
+	say "fetching $tools"
+	# shellcheck disable=SC2086 # a list of names
+	fill_root sid "$work/toolchain" $tools
+	ln -s mawk "$work/toolchain/usr/bin/awk"
+	mkdir -p "$cache"
+	mv "$work/toolchain" "$toolchain"
+}
+
+# The source of CPython 3.N as Debian got it: the newest whose files the mirror still has.
+get_source() {
+	local dir=$toolchain/src/$1 suite
+	[ -d "$dir" ] && return
+	for suite in sid forky trixie; do
+		say "looking for the source of $1 in $suite"
+		use_suite "$suite" deb-src
+		(cd "$work" && private_apt source --download-only "python$1") >"$work/log" 2>&1 || continue
+		mkdir -p "$dir.new"
+		tar -x -f "$work/python$1"_*.orig.tar.xz -C "$dir.new" --strip-components=1 \
+			--no-same-owner
+		mv "$dir.new" "$dir"
+		return
+	done
+	say "no source of $1: $(tail -n 1 "$work/log")"
+	return 77
+}
+
+# in_toolchain COMMAND: in its root, with a /dev and /proc that vanish with it.
+in_toolchain() {
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --mount sh -c 'mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" &&
+		exec chroot "$1" /usr/bin/env -i PATH=/usr/bin:/usr/sbin HOME=/ LC_ALL=C \
+			sh -e -c "$2"' sh "$toolchain" "$1"
+}
+
+build() {
+	local name=$1 version=${1%%-*} root=$toolchain/out/$1 lib
+	lib=usr/lib/x86_64-linux-gnu
+	get_toolchain
+	get_source "$version" || return
+	say "building $name"
+	rm -rf "$root" "$toolchain/build/$name"
+	mkdir -p "$toolchain/build/$name" "$root/$lib" "$root/usr/lib64"
+	in_toolchain "cd /build/$name && /src/$version/configure --prefix=/usr --without-ensurepip \
+		--disable-test-modules $(how "$name") && make -j ${JOBS:-2} && \
+		make altinstall DESTDIR=/out/$name COMPILEALL_OPTS=-j0" >"$work/log" 2>&1 || {
+		tail -n 30 "$work/log" >&2
+		say "$name could not be built"
+		return 1
+	}
+	cp -L "$toolchain/$lib"/{libc,libm,libz,ld-linux-x86-64}.so.[0-9] "$root/$lib/"
+	ln -s "/$lib/ld-linux-x86-64.so.2" "$root/usr/lib64/"
+	ln -s usr/lib64 "$root/lib64"
+	launcher "$root" "$(basename "$(echo "$root"/usr/bin/python3.*[0-9t])")"
+	mv "$root" "$cache/built-$name"
+	rm -rf "${toolchain:?}/build/$name"
+}
+
+need_apt
+# shellcheck disable=SC2086 # a list of names
+[ $# -gt 0 ] || set -- $builds
+status=0
+for name; do
+	how "$name" >/dev/null || {
+		say "no such build here: $name"
+		exit 2
+	}
+	if [ -d "$cache/built-$name/pyprof" ] || build "$name"; then
+		printf '%s\n' "$cache/built-$name"/pyprof/python3.*
+	else
+		status=$?
+	fi
+done
+exit $status

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * verify/transcript: what the program has to do is accepted when it is played back, and whatever is
+ * missing, too much, of another kind, of another function or called by another one is not.
+ */
+#include "verify/transcript.h"
+
+#include "harness/test.h"
+
+#define MAX_EVENTS 60000
+#define FRAME(i)   (0x7f0000001000ull + (i)*0x100)
+#define CODE(i)	   (0x560000000000ull + (i)*0x200)
+#define NAMES	   400
+
+/* Events as a probe would report them. */
+struct play {
+	struct event v[MAX_EVENTS];
+	size_t n;
+	char names[NAMES][24];
+	bool gone[NAMES];
+	uint32_t nnames;
+	uint64_t open[64]; /* frames */
+	uint32_t depth;
+	uint64_t next_frame;
+	uint32_t tid;
+};
+
+static const struct script_part few[] = {
+	{" <wait >one >gen ~gen <one", 1, 0},
+	{" >gen ~gen >rec >rec <rec <rec", 2, 0},
+	{" >only:11 <only:11 >new <new", 1, 0},
+	{" >later <later", 1, 12},
+	{" ^gen >leaf !leaf !gen ><x> <<x> -<x>", 1, 0},
+	{NULL, 0, 0},
+};
+static const struct script_part second[] = {{" >worker <worker", 1, 0}, {NULL, 0, 0}};
+
+static struct plan plan = {.nsites = 1, .sites[0].role = "a site"};
+static struct play play;
+
+static struct event *add(uint8_t type)
+{
+	cr_assert_lt(play.n, (size_t)MAX_EVENTS);
+	play.v[play.n] = (struct event){.type = type, .tid = play.tid};
+	return &play.v[play.n++];
+}
+
+static uint64_t code_of(const char *name, size_t n)
+{
+	struct event *e;
+
+	for (uint32_t i = 0; i < play.nnames; i++)
+		if (!play.gone[i] && strlen(play.names[i]) == n &&
+		    memcmp(play.names[i], name, n) == 0)
+			return CODE(i);
+	cr_assert_lt(play.nnames, (uint32_t)NAMES);
+	memcpy(play.names[play.nnames], name, n);
+	play.names[play.nnames][n] = '\0';
+	e = add(PYP_REC_STRING);
+	e->u.string = (struct event_string){
+		.code = CODE(play.nnames),
+		.which = PYP_STR_NAME,
+		.kind = 1,
+		.bytes = (uint32_t)n,
+		.units = (uint32_t)n,
+		.data = (const uint8_t *)play.names[play.nnames],
+	};
+	return CODE(play.nnames++);
+}
+
+static void enter(uint8_t type, uint64_t code)
+{
+	struct event *e = add(type);
+
+	e->u.call.frame = FRAME(play.next_frame++);
+	e->u.call.code = code;
+	e->u.call.caller = play.depth ? play.open[play.depth - 1] : 0;
+	play.open[play.depth++] = e->u.call.frame;
+}
+
+static void play_token(const char *at, size_t n)
+{
+	uint64_t code = code_of(at + 1, n - 1);
+
+	switch (*at) {
+	case '>':
+		enter(PYP_REC_ENTER, code);
+		break;
+	case '^':
+		enter(PYP_REC_THROW, code);
+		break;
+	case '-':
+		add(PYP_REC_CODE_FREE)->u.code.code = code;
+		/* Another one of the name will be another code object. */
+		play.gone[(code - CODE(0)) / 0x200] = true;
+		break;
+	default:
+		add(*at == '~' ? PYP_REC_YIELD : PYP_REC_LEAVE)->u.call.frame =
+			play.open[--play.depth];
+	}
+}
+
+static void play_part(const char *at, unsigned int minor)
+{
+	while (*(at += strspn(at, " "))) {
+		size_t n = strcspn(at, " :");
+		const char *rest = at + n;
+		unsigned long until = 99;
+
+		if (*rest == ':')
+			until = strtoul(rest + 1, (char **)&rest, 10);
+		if (minor <= until)
+			play_token(at, n);
+		at = rest;
+	}
+}
+
+static void play_parts(const struct script_part *p, unsigned int minor)
+{
+	for (; p->events; p++)
+		for (unsigned int i = 0; i < p->times && minor >= p->since; i++)
+			play_part(p->events, minor);
+}
+
+static struct pyp_chain_frame first_frames[2];
+
+/* The first thread is found in wait(), called by the module; the second starts from nothing. */
+static void play_all(const struct script_part *a, const struct script_part *b, unsigned int minor)
+{
+	struct event *e;
+
+	memset(&play, 0, sizeof(play));
+	play.tid = 100;
+	first_frames[1] = (struct pyp_chain_frame){FRAME(1000), code_of("<module>", 8)};
+	first_frames[0] = (struct pyp_chain_frame){FRAME(1001), code_of("wait", 4)};
+	e = add(PYP_REC_CHAIN);
+	e->u.chain =
+		(struct event_chain){.count = 2, .flags = PYP_CHAIN_LAST, .frames = first_frames};
+	play.open[play.depth++] = FRAME(1000);
+	play.open[play.depth++] = FRAME(1001);
+	play_parts(a, minor);
+	play.tid = 101;
+	play.depth = 0;
+	play_parts(b, minor);
+}
+
+static struct layout layout_of(unsigned int minor)
+{
+	return *layout_find(3, minor);
+}
+
+static bool accepted(unsigned int minor, bool whole, char *why, size_t size)
+{
+	const struct layout l = layout_of(minor);
+	const struct transcript_opts o = {
+		.layout = &l,
+		.plan = &plan,
+		.parts = {whole ? NULL : few, whole ? NULL : second},
+	};
+	_cleanup_(transcript_freep) struct transcript *t = transcript_new(&o);
+
+	cr_assert(t);
+	for (size_t i = 0; i < play.n; i++)
+		transcript_event(t, &play.v[i]);
+	return transcript_right(t, why, size);
+}
+
+Test(transcript, what_must_be)
+{
+	const struct layout l = layout_of(13);
+	const struct transcript_opts o = {.layout = &l, .plan = &plan, .parts = {few, second}};
+	_cleanup_(transcript_freep) struct transcript *t = transcript_new(&o);
+	const struct transcript_calls *c;
+	char why[160] = "";
+	size_t n;
+
+	play_all(few, second, 13);
+	for (size_t i = 0; i < play.n; i++)
+		transcript_event(t, &play.v[i]);
+	cr_assert(transcript_right(t, why, sizeof(why)), "%s", why);
+	cr_assert_eq(transcript_events(t), 28 + 2);
+	cr_assert_eq(transcript_sites(t), 1);
+	n = transcript_calls(t, &c);
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(c[i].name, "rec") == 0)
+			cr_assert(c[i].calls == 4 && c[i].primitive == 2);
+		if (strcmp(c[i].name, "gen") == 0)
+			cr_assert(c[i].calls == 4 && c[i].primitive == 4);
+		if (strcmp(c[i].name, "wait") == 0)
+			cr_assert_eq(c[i].calls, 0);
+	}
+}
+
+Test(transcript, versions_differ)
+{
+	char why[160] = "";
+
+	for (unsigned int minor = 6; minor <= 15; minor++) {
+		play_all(few, second, minor);
+		/* Before 3.11 there are no yields: they are ends. */
+		for (size_t i = 0; i < play.n && minor < 11; i++)
+			if (play.v[i].type == PYP_REC_YIELD)
+				play.v[i].type = PYP_REC_LEAVE;
+		cr_assert(accepted(minor, false, why, sizeof(why)), "3.%u: %s", minor, why);
+		cr_assert(!accepted(minor < 12 ? 12 : 11, false, why, sizeof(why)),
+			  "3.%u passes for another version", minor);
+	}
+}
+
+/* The program itself: all of it has to be there. */
+Test(transcript, the_whole_program)
+{
+	char why[160] = "";
+
+	for (unsigned int minor = 11; minor <= 15; minor++) {
+		play_all(script_main, script_worker, minor);
+		cr_assert(accepted(minor, true, why, sizeof(why)), "3.%u: %s", minor, why);
+	}
+	cr_assert_gt(play.n, (size_t)20000);
+	play.n--;
+	cr_assert(!accepted(15, true, why, sizeof(why)));
+	cr_assert(strstr(why, "worker was not seen"), "%s", why);
+}
+
+static void expect_refused(const char *what, size_t i)
+{
+	char why[160] = "";
+
+	cr_expect(!accepted(13, false, why, sizeof(why)), "%s event %zu", what, i);
+	cr_expect(why[0]);
+}
+
+static bool is_event(uint8_t type)
+{
+	return (type >= PYP_REC_ENTER && type <= PYP_REC_YIELD) || type == PYP_REC_CODE_FREE;
+}
+
+/* Any single thing that is wrong is found, wherever it is. */
+Test(transcript, every_mistake)
+{
+	static struct play whole;
+	size_t n = 0;
+
+	play_all(few, second, 13);
+	whole = play;
+	for (size_t i = 0; i < whole.n; i++) {
+		if (!is_event(whole.v[i].type))
+			continue;
+		n++;
+		memmove(&play.v[i], &play.v[i + 1], (play.n - i - 1) * sizeof(*play.v));
+		play.n--;
+		expect_refused("without", i);
+		play = whole;
+		for (uint8_t type = PYP_REC_ENTER; type <= PYP_REC_YIELD; type++) {
+			if (type == whole.v[i].type || whole.v[i].type == PYP_REC_CODE_FREE)
+				continue;
+			play.v[i].type = type;
+			expect_refused("another kind at", i);
+			play = whole;
+		}
+		if (whole.v[i].type != PYP_REC_ENTER)
+			continue;
+		play.v[i].u.call.caller ^= 0x100;
+		expect_refused("another caller at", i);
+		play = whole;
+		play.v[i].u.call.code = CODE(NAMES);
+		expect_refused("a nameless function at", i);
+		play = whole;
+		play.v[i].u.call.code = CODE(0);
+		expect_refused("another function at", i);
+		play = whole;
+	}
+	cr_assert_eq(n, 30u);
+}
+
+/* Two events that changed places are found, unless they are alike. */
+Test(transcript, another_order)
+{
+	static struct play whole;
+
+	play_all(few, second, 13);
+	whole = play;
+	for (size_t i = 0; i + 1 < whole.n; i++) {
+		if (!is_event(whole.v[i].type) || !is_event(whole.v[i + 1].type) ||
+		    whole.v[i].tid != whole.v[i + 1].tid)
+			continue;
+		play.v[i] = whole.v[i + 1];
+		play.v[i + 1] = whole.v[i];
+		expect_refused("another order at", i);
+		play = whole;
+	}
+}
+
+/* What CPython does besides, and is no mistake. */
+Test(transcript, habits)
+{
+	static struct play whole;
+	char why[160];
+
+	play_all(few, second, 13);
+	whole = play;
+	for (size_t i = 0; i < whole.n; i++) {
+		if (whole.v[i].type != PYP_REC_ENTER)
+			continue;
+		/* RESUME_CHECK that falls back: the same entry twice. */
+		memmove(&play.v[i + 1], &play.v[i], (play.n - i) * sizeof(*play.v));
+		play.n++;
+		cr_expect(accepted(13, false, why, sizeof(why)), "twice: %s", why);
+		play = whole;
+	}
+}
+
+/* A debugger's own function may run any number of times, but as a function does. */
+Test(transcript, tracers)
+{
+	static const struct script_part parts[] = {{" <wait >one", 1, 0}, {NULL, 0, 0}};
+	const struct layout l = layout_of(13);
+	const struct transcript_opts o = {.layout = &l, .plan = &plan, .parts = {parts, NULL}};
+	_cleanup_(transcript_freep) struct transcript *t = transcript_new(&o);
+	char why[160];
+
+	play_all((const struct script_part[]){{" <wait >one >tracer <tracer >tracer <tracer", 1, 0},
+					      {NULL, 0, 0}},
+		 (const struct script_part[]){{NULL, 0, 0}}, 13);
+	for (size_t i = 0; i < play.n; i++)
+		transcript_event(t, &play.v[i]);
+	cr_expect(transcript_right(t, why, sizeof(why)), "%s", why);
+	transcript_event(t, &play.v[play.n - 1]);
+	cr_expect(!transcript_right(t, why, sizeof(why)), "it ended twice");
+}
+
+Test(transcript, more_than_there_may_be)
+{
+	char why[160];
+
+	play_all(few, second, 13);
+	play.v[play.n] = play.v[play.n - 1];
+	play.v[play.n].tid = 102;
+	play.n++;
+	cr_expect(!accepted(13, false, why, sizeof(why)));
+	cr_expect(strstr(why, "more threads"), "%s", why);
+	play_all(few, second, 13);
+	for (uint32_t i = 0; i < 200; i++) {
+		struct event *e = add(PYP_REC_STRING);
+
+		e->u.string = (struct event_string){.code = CODE(1000 + i),
+						    .which = PYP_STR_NAME,
+						    .kind = 1,
+						    .bytes = 1,
+						    .units = 1,
+						    .data = (const uint8_t *)"x"};
+	}
+	cr_expect(!accepted(13, false, why, sizeof(why)));
+	cr_expect(strstr(why, "more code objects"), "%s", why);
+}
