@@ -40,7 +40,7 @@ DEFINE_FREEP(struct transcript, transcript_free)
 
 void transcript_event(struct transcript *t, const struct event *e);
 
-/* Was it what it had to be? If not: why, for people. */
+/* Was it what it had to be, as far as nothing was lost? If not: why, for people. */
 bool transcript_right(const struct transcript *t, char *why, size_t size);
 
 /* How many events were compared, and which sites of the plan (a bit each) they came from. */

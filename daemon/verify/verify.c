@@ -246,17 +246,18 @@ static int judge(const struct run *run, const struct snapshot *s, struct verify_
 	char why[sizeof(ret->reason)];
 
 	probe_counters(run->probe, counters);
-	if (counters[PYP_CNT_lost_events] || counters[PYP_CNT_lost_chains])
-		return verdict(ret, VERIFY_NOT_RUN, "events of the scratch process were lost");
 	if (!transcript_right(run->transcript, why, sizeof(why)))
 		return verdict(ret, VERIFY_WRONG, "%s", why);
 	if (run->broken || counters[PYP_CNT_fault_frame])
 		return verdict(ret, VERIFY_WRONG, "frames could not be read");
+	if (counters[PYP_CNT_lost_events] || counters[PYP_CNT_lost_chains])
+		return verdict(ret, VERIFY_NOT_RUN, "events of the scratch process were lost");
 	if (s->targets[0].unmatched)
 		return verdict(ret, VERIFY_WRONG, "%llu events fitted no stack",
 			       (unsigned long long)s->targets[0].unmatched);
 	ret->events = (uint32_t)transcript_events(run->transcript);
-	ret->sites = (uint32_t)__builtin_popcountll(transcript_sites(run->transcript));
+	ret->site_mask = transcript_sites(run->transcript);
+	ret->sites = (uint32_t)__builtin_popcountll(ret->site_mask);
 	return judge_functions(run, s, ret);
 }
 

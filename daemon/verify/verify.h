@@ -36,6 +36,7 @@ struct verify_result {
 	uint32_t events;	   /* how many were compared */
 	uint32_t functions, calls; /* what they come to */
 	uint32_t sites;		   /* of the plan, that they came from */
+	uint64_t site_mask;	   /* which, a bit each; 0 when cached */
 	uint32_t event_ns;	   /* what an event costs the target, on this machine */
 	struct cost cost;	   /* the same, before and after its clock is read */
 	char reason[160];
