@@ -5,6 +5,7 @@
 # the end).
 set -eu
 
+# shellcheck disable=SC2034 # for those that source this
 cache=${PYPROF_SUITES:-${XDG_CACHE_HOME:-$HOME/.cache}/pyprofd-tests}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -204,3 +204,13 @@ void cache_store(const struct python *py, const struct plan *plan, const struct 
 	if (write(fd, text, n) != (ssize_t)n || renameat(dir, temp, dir, name) < 0)
 		(void)unlinkat(dir, temp, 0);
 }
+
+void cache_store_cost(const struct python *py, const struct plan *plan, const struct cost *cost)
+{
+	struct verify_result v;
+
+	if (!cost->known || cache_load(py, plan, &v) < 0)
+		return;
+	v.cost = *cost;
+	cache_store(py, plan, &v);
+}

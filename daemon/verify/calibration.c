@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "probe/calibrate.h"
+#include "verify/cache.h"
 #include "verify/measure.h"
 
 #define LIMIT_NS UINT64_C(8000000000)
@@ -40,8 +41,10 @@ static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, i
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(out, 3) < 0 || close_range(4, ~0u, 0) < 0)
 		_exit(1);
-	if (!synthetic)
+	if (!synthetic) {
 		c = measure_cost(o);
+		cache_store_cost(o->python, o->plan, &c);
+	}
 	if (!c.known)
 		c = calibrate_synthetic(&o->python->layout, o->plan);
 	_exit(write(3, &c, sizeof(c)) == sizeof(c) ? 0 : 1);

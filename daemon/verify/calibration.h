@@ -2,7 +2,8 @@
 /*
  * What our probes cost a target, measured when it is attached to, in a helper process beside
  * whatever the daemon does in the meantime: on the target's own interpreter (measure.h) or, where
- * that cannot be or is not wanted, on instructions of the same kind (probe/calibrate.h).
+ * that cannot be or is not wanted, on instructions of the same kind (probe/calibrate.h). What was
+ * measured on the interpreter itself is kept with the verdict on it, so it is once per build.
  */
 #ifndef PYPROF_VERIFY_CALIBRATION_H
 #define PYPROF_VERIFY_CALIBRATION_H

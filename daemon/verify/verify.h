@@ -6,7 +6,7 @@
  * also while a profiler, a debugger or sys.monitoring watches it. The verdict is kept, by build-id
  * and plan, so this happens once per build.
  *
- * The probes' own cost is measured on the same occasion, and kept with the verdict.
+ * The probes' own cost, which is measured apart (calibration.h), is kept with the verdict.
  *
  * The scratch process has the target's user and namespaces, no capability, no network, no site
  * directory, little time. The target itself is not touched.
@@ -38,7 +38,7 @@ struct verify_result {
 	uint32_t sites;		   /* of the plan, that they came from */
 	uint64_t site_mask;	   /* which, a bit each; 0 when cached */
 	uint32_t event_ns;	   /* what an event costs the target, on this machine */
-	struct cost cost;	   /* the same, before and after its clock is read */
+	struct cost cost;	   /* the same by kind, before and after the clock is read */
 	char reason[160];
 };
 

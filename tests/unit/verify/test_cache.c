@@ -112,6 +112,24 @@ Test(cache, all_comes_back)
 	cr_assert(stat(path_of(FILE_NAME), &st) == 0 && (st.st_mode & 07777) == 0600);
 }
 
+/* What the probes cost comes later than the verdict, and changes nothing but that. */
+Test(cache, costs_come_later)
+{
+	const struct cost none = {.known = false}, cost = {.known = true, .before = {7}};
+	struct verify_result v = right;
+
+	cache_store_cost(&py, &plan, &cost);
+	cr_assert(!known(), "a cost without a verdict");
+	v.cost.known = false;
+	cache_store(&py, &plan, &v);
+	cache_store_cost(&py, &plan, &none);
+	assert_ok(cache_load(&py, &plan, &v));
+	cr_assert(!v.cost.known);
+	cache_store_cost(&py, &plan, &cost);
+	assert_ok(cache_load(&py, &plan, &v));
+	cr_assert(v.cost.known && v.cost.before[0] == 7 && v.events == right.events);
+}
+
 Test(cache, only_right_verdicts)
 {
 	struct verify_result v = right;
