@@ -30,10 +30,31 @@ struct signal_struct {
 	atomic_t live; /* threads of the group that have not exited */
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+/* A process's number in one of the namespaces that it is in. */
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1]; /* level + 1 of them */
+};
+
 struct task_struct {
 	struct sched_entity se;
 	int pid;  /* what user space calls the tid, in the init pid namespace */
 	int tgid; /* what user space calls the pid */
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	struct signal_struct *signal;
 };
 

@@ -10,7 +10,8 @@
 #include "core.bpf.h"
 
 /* Knobs: constants to the verifier, so what a target does not need costs nothing. */
-const volatile __u32 target_tgid = 0; /* in the init pid namespace */
+const volatile __u32 target_tgid = 0; /* in the daemon's pid namespace */
+const volatile __u32 pid_ns = 0;      /* its inode; 0: the init pid namespace */
 const volatile __u32 check_tgid = 0;  /* 1: the link cannot filter by process, do it here */
 const volatile __u32 by_address = 0;  /* 1: no cookies, sites are told by their address */
 const volatile __u64 ring_half = 0;   /* bytes in the ring that are worth a wake-up */
@@ -21,6 +22,10 @@ __u32 active = 0; /* 0: every program returns at once */
 __u32 epoch = 0;  /* bumped at attach: what was learnt about threads before is void */
 __u32 woken = 0;  /* the daemon was woken for a half full ring and has not drained it since */
 __u64 counters[PYP_CNT_MAX] = {};
+
+/* Where the daemon's pid namespace is in the kernel, found when first needed. */
+__u64 pid_ns_address = 0;
+__u32 pid_ns_level = 0;
 
 /* Where there are no cookies: the sites by address, no two in one slot. */
 struct pyp_site_entry site_table[PYP_SITE_SLOTS] = {};

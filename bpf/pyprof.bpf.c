@@ -14,6 +14,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "ids.bpf.h"
 #include "thread.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -272,7 +273,7 @@ int on_site(struct pt_regs *ctx)
 	cookie = cookie_of(ctx);
 	if (!cookie || !core_counts(cookie, ctx->flags))
 		return 0;
-	id = bpf_get_current_pid_tgid();
+	id = current_ids();
 	if (check_tgid && id >> 32 != target_tgid)
 		return 0;
 	tid = id;
@@ -296,7 +297,8 @@ int on_site(struct pt_regs *ctx)
 
 static __always_inline void switch_send(struct task_struct *task, __u32 type, __u32 arg)
 {
-	enum thread_sight sight = thread_sight(task->pid);
+	__u32 tid = task_tid(task);
+	enum thread_sight sight = thread_sight(tid);
 	struct pyp_rec_switch *r;
 
 	if (sight == SIGHT_NONE)
@@ -308,7 +310,7 @@ static __always_inline void switch_send(struct task_struct *task, __u32 type, __
 	}
 	if (sight == SIGHT_LOST)
 		arg |= PYP_SWITCH_LOST;
-	rec_head(&r->h, bpf_ktime_get_ns(), task->pid, type, 0, arg);
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, type, 0, arg);
 	r->runtime = task->se.sum_exec_runtime;
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
@@ -319,10 +321,10 @@ int BPF_PROG(on_switch, int preempt, struct task_struct *prev, struct task_struc
 {
 	if (!active)
 		return 0;
-	if ((__u32)prev->tgid == target_tgid)
+	if (task_tgid(prev) == target_tgid)
 		switch_send(prev, PYP_REC_SWITCH_OUT,
 			    (preempt & 1) || !prev_state ? PYP_SWITCH_RUNNABLE : 0);
-	if ((__u32)next->tgid == target_tgid)
+	if (task_tgid(next) == target_tgid)
 		switch_send(next, PYP_REC_SWITCH_IN, 0);
 	return 0;
 }
@@ -331,9 +333,9 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	struct pyp_rec_thread *r;
-	__u32 tid = task->pid, arg = 0;
+	__u32 tid = task_tid(task), arg = 0;
 
-	if (!active || (__u32)task->tgid != target_tgid)
+	if (!active || task_tgid(task) != target_tgid)
 		return 0;
 	if (thread_sight(tid) == SIGHT_LOST)
 		arg |= PYP_EXIT_LOST;
@@ -370,9 +372,9 @@ static __always_inline void process_send(__u32 type, __u32 tid, __u32 child)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-	if (!active || (__u32)parent->tgid != target_tgid || child->pid != child->tgid)
+	if (!active || task_tgid(parent) != target_tgid || child->pid != child->tgid)
 		return 0;
-	process_send(PYP_REC_FORK, parent->pid, child->tgid);
+	process_send(PYP_REC_FORK, task_tid(parent), task_tid(child));
 	return 0;
 }
 
@@ -383,9 +385,9 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
-	if (!active || (__u32)task->tgid != target_tgid)
+	if (!active || task_tgid(task) != target_tgid)
 		return 0;
 	active = 0;
-	process_send(PYP_REC_EXEC, task->pid, 0);
+	process_send(PYP_REC_EXEC, task_tid(task), 0);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "probe/kcaps.h"
@@ -27,6 +28,9 @@
 /* As the BPF side has them: bpf/thread.bpf.h. */
 #define FRAME_BLOCK 32u
 #define FRAME_SPAN  96u
+
+/* The init pid namespace has this inode everywhere: PROC_PID_INIT_INO of linux/proc_ns.h. */
+#define INIT_PID_NS 0xeffffffcul
 
 /* The kernel's own errno for an instruction it cannot probe. */
 #define KERNEL_ENOTSUPP 524
@@ -139,6 +143,16 @@ static uint32_t frame_span(const struct pyp_layout *l)
 	return span <= FRAME_SPAN ? span : 0;
 }
 
+/* Of our pid namespace; 0: it is the init namespace, whose numbers the kernel itself uses. */
+static uint32_t pid_ns_inode(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INIT_PID_NS)
+		return 0;
+	return (uint32_t)st.st_ino;
+}
+
 static int configure(struct probe *p, const struct probe_opts *o, struct diag *diag)
 {
 	struct pyprof_bpf__rodata *ro = p->skel->rodata;
@@ -146,6 +160,7 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 	int r;
 
 	ro->target_tgid = o->pid;
+	ro->pid_ns = pid_ns_inode();
 	ro->check_tgid = p->mechanism != PROBE_MULTI;
 	ro->by_address = p->mechanism == PROBE_TRACEFS;
 	ro->ring_half = ring / 2;

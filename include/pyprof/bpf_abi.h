@@ -123,7 +123,7 @@ enum pyp_rec_type {
 /* Head of every record. */
 struct pyp_rec {
 	__u64 ts;
-	__u32 tid; /* in the init pid namespace */
+	__u32 tid; /* in the daemon's pid namespace */
 	__u8 type; /* enum pyp_rec_type */
 	__u8 site; /* site number, 0 where there is none */
 	__u16 arg; /* per type, see below; else 0 */

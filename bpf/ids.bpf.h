@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Process and thread ids as the daemon knows them: those of its own pid namespace. Where that is the
+ * init namespace, which the kernel's own numbers are of, nothing of this costs anything.
+ */
+#ifndef PYPROF_IDS_BPF_H
+#define PYPROF_IDS_BPF_H
+
+#include "maps.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+
+/* As deep as the kernel lets pid namespaces be nested (MAX_PID_NS_LEVEL). */
+#define PID_NS_LEVELS 32
+
+struct id {
+	__u32 nr;
+	__u64 ns;
+};
+
+/* A struct pid's number at a level, and of which namespace that is. */
+static __always_inline struct id id_at(__u64 pid, __u32 level)
+{
+	__u64 at = pid + bpf_core_field_offset(struct pid, numbers) +
+		   level * bpf_core_type_size(struct upid);
+	struct id id = {};
+
+	bpf_probe_read_kernel(&id.nr, sizeof(id.nr),
+			      (void *)(at + bpf_core_field_offset(struct upid, nr)));
+	bpf_probe_read_kernel(&id.ns, sizeof(id.ns),
+			      (void *)(at + bpf_core_field_offset(struct upid, ns)));
+	return id;
+}
+
+static __always_inline __u32 ns_inode(__u64 ns)
+{
+	__u32 inode = 0;
+
+	bpf_probe_read_kernel(&inode, sizeof(inode),
+			      (void *)(ns + bpf_core_field_offset(struct pid_namespace, ns) +
+				       bpf_core_field_offset(struct ns_common, inum)));
+	return inode;
+}
+
+/* Look for the daemon's namespace among those that a process is in, and remember where it was. */
+static __always_inline __u32 id_search(__u64 pid, __u32 deepest)
+{
+	for (__u32 level = 0; level < PID_NS_LEVELS && level <= deepest; level++) {
+		struct id id = id_at(pid, level);
+
+		if (ns_inode(id.ns) != pid_ns)
+			continue;
+		pid_ns_level = level;
+		pid_ns_address = id.ns;
+		return id.nr;
+	}
+	return 0;
+}
+
+/* The number of a struct pid in the daemon's namespace; 0: it is not in there, or has gone. */
+static __noinline __u32 id_of(__u64 pid)
+{
+	__u32 deepest = 0;
+	struct id id;
+
+	if (!pid)
+		return 0;
+	bpf_probe_read_kernel(&deepest, sizeof(deepest),
+			      (void *)(pid + bpf_core_field_offset(struct pid, level)));
+	if (!pid_ns_address)
+		return id_search(pid, deepest);
+	if (deepest < pid_ns_level)
+		return 0;
+	id = id_at(pid, pid_ns_level);
+	return id.ns == pid_ns_address ? id.nr : 0;
+}
+
+static __always_inline __u32 task_tid(struct task_struct *task)
+{
+	return pid_ns ? id_of((__u64)task->thread_pid) : (__u32)task->pid;
+}
+
+static __always_inline __u32 task_tgid(struct task_struct *task)
+{
+	return pid_ns ? id_of((__u64)task->group_leader->thread_pid) : (__u32)task->tgid;
+}
+
+/* The thread that runs: its id, and above it its process's, as bpf_get_current_pid_tgid has them. */
+static __always_inline __u64 current_ids(void)
+{
+	struct task_struct *task;
+
+	if (!pid_ns)
+		return bpf_get_current_pid_tgid();
+	task = (struct task_struct *)bpf_get_current_task_btf();
+	return (check_tgid ? (__u64)task_tgid(task) << 32 : 0) | task_tid(task);
+}
+
+#endif
