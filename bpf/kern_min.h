@@ -26,6 +26,8 @@ struct sched_entity {
 	__u64 sum_exec_runtime; /* the thread's run time, brought up to date at a switch */
 };
 
+struct mm_struct;
+
 struct signal_struct {
 	atomic_t live; /* threads of the group that have not exited */
 };
@@ -56,6 +58,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
+	struct mm_struct *mm; /* only ever compared */
 };
 
 #pragma clang attribute pop

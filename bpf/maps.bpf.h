@@ -10,17 +10,18 @@
 #include "core.bpf.h"
 
 /* Knobs: constants to the verifier, so what a target does not need costs nothing. */
-const volatile __u32 target_tgid = 0; /* in the daemon's pid namespace */
-const volatile __u32 pid_ns = 0;      /* its inode; 0: the init pid namespace */
-const volatile __u32 check_tgid = 0;  /* 1: the link cannot filter by process, do it here */
-const volatile __u32 by_address = 0;  /* 1: no cookies, sites are told by their address */
-const volatile __u64 ring_half = 0;   /* bytes in the ring that are worth a wake-up */
+const volatile __u32 pid_ns = 0;     /* the daemon's pid namespace's inode; 0: the init one */
+const volatile __u32 check_tgid = 0; /* 1: the link cannot filter by process, do it here */
+const volatile __u32 by_address = 0; /* 1: no cookies, sites are told by their address */
+const volatile __u64 ring_half = 0;  /* bytes in the ring that are worth a wake-up */
 const volatile struct pyp_layout layout = {};
 
 /* State. */
-__u32 active = 0; /* 0: every program returns at once */
-__u32 epoch = 0;  /* bumped at attach: what was learnt about threads before is void */
-__u32 woken = 0;  /* the daemon was woken for a half full ring and has not drained it since */
+__u32 active = 0;      /* 0: every program returns at once */
+__u32 target_tgid = 0; /* in the daemon's pid namespace; no knob: see probe_aim */
+__u32 follow = 0;      /* tell at once about children, and about theirs */
+__u32 epoch = 0;       /* bumped at attach: what was learnt about threads before is void */
+__u32 woken = 0;       /* the daemon was woken for a half full ring and has not drained it since */
 __u64 counters[PYP_CNT_MAX] = {};
 
 /* Where the daemon's pid namespace is in the kernel, found when first needed. */
@@ -70,6 +71,18 @@ struct {
 	__type(key, __u32);
 	__type(value, struct thread_state);
 } threads SEC(".maps");
+
+/*
+ * Descendants of the target, while it is followed, that have not executed another program: their
+ * forks are told as well, so that no grandchild is missed before the child has a probe of its own.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u8);
+} family SEC(".maps");
 
 static __always_inline void count(enum pyp_counter which)
 {

@@ -333,10 +333,15 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	struct pyp_rec_thread *r;
-	__u32 tid = task_tid(task), arg = 0;
+	__u32 tid = task_tid(task), tgid = task_tgid(task), arg = 0;
 
-	if (!active || task_tgid(task) != target_tgid)
+	if (!active)
 		return 0;
+	if (tgid != target_tgid) {
+		if (follow && task->signal->live.counter == 0)
+			bpf_map_delete_elem(&family, &tgid);
+		return 0;
+	}
 	if (thread_sight(tid) == SIGHT_LOST)
 		arg |= PYP_EXIT_LOST;
 	if (task->signal->live.counter == 0)
@@ -355,39 +360,65 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
-static __always_inline void process_send(__u32 type, __u32 tid, __u32 child)
+static __always_inline void process_send(__u32 type, struct task_struct *task, __u32 child,
+					 __u32 arg, __u64 wake)
 {
 	struct pyp_rec_process *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 
 	if (!r) {
-		count(PYP_CNT_lost_threads);
+		count(PYP_CNT_lost_processes);
 		return;
 	}
-	rec_head(&r->h, bpf_ktime_get_ns(), tid, type, 0, 0);
+	rec_head(&r->h, bpf_ktime_get_ns(), task_tid(task), type, 0, arg);
 	r->child = child;
-	r->pad = 0;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	r->parent = type == PYP_REC_FORK ? task_tgid(task) : 0;
+	bpf_ringbuf_submit(r, wake);
+}
+
+static __always_inline int is_family(__u32 tgid)
+{
+	return follow && bpf_map_lookup_elem(&family, &tgid);
 }
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-	if (!active || task_tgid(parent) != target_tgid || child->pid != child->tgid)
+	__u32 tgid = task_tid(child), from = task_tgid(parent), arg = 0;
+	__u8 one = 1;
+
+	if (!active || child->pid != child->tgid)
 		return 0;
-	process_send(PYP_REC_FORK, task_tid(parent), task_tid(child));
+	if (from != target_tgid && !is_family(from))
+		return 0;
+	if (child->mm == parent->mm)
+		arg = PYP_FORK_SHARED;
+	if (follow && bpf_map_update_elem(&family, &tgid, &one, 0))
+		count(PYP_CNT_lost_processes);
+	if (follow || !arg)
+		process_send(PYP_REC_FORK, parent, tgid, arg,
+			     follow ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
 /*
  * The process runs another program now: what is known about code objects and threads is void, and
- * so may the plan be. Say so and fall silent until the daemon attaches again.
+ * so may the plan be. Say so and fall silent until the daemon has looked. By now the thread that
+ * executes has the leader's id; old_pid is the one that it had.
  */
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task)
+int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 {
-	if (!active || task_tgid(task) != target_tgid)
+	__u32 tgid = task_tgid(task);
+
+	if (!active)
 		return 0;
-	active = 0;
-	process_send(PYP_REC_EXEC, task_tid(task), 0);
+	if (tgid == target_tgid) {
+		active = 0;
+		process_send(PYP_REC_EXEC, task, 0,
+			     old_pid == task->pid ? 0 : PYP_EXEC_OTHER_THREAD, BPF_RB_FORCE_WAKEUP);
+	} else if (is_family(tgid)) {
+		bpf_map_delete_elem(&family, &tgid);
+		process_send(PYP_REC_EXEC, task, tgid, 0, BPF_RB_FORCE_WAKEUP);
+	}
 	return 0;
 }

@@ -22,6 +22,7 @@
 struct record_opts {
 	struct query query;
 	uint64_t duration_ns; /* 0: until something ends it */
+	bool follow;
 };
 
 #define FIELD(f) .offset = offsetof(struct record_opts, f)
@@ -30,6 +31,8 @@ static const struct opt record_opts[] = {
 	{"pid", 'p', OPT_PID, FIELD(query.pid), "PID", "the process to record"},
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
 	 "for so long (also 250ms, 2m); else until\nCtrl-C or the program's end"},
+	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
+	 "record the processes it forks, too"},
 	QUERY_OPT_FORMAT,
 	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
 	 "write it there instead of to stdout"},
@@ -43,6 +46,8 @@ static const struct opt record_opts[] = {
 
 static const struct opt run_opts[] = {
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS", "end after this time"},
+	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
+	 "trace the processes it forks, too"},
 	QUERY_OPT_FORMAT,
 	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
 	 "write it there instead of to stdout"},
@@ -95,7 +100,7 @@ static int attach(struct recording *r, struct diag *diag)
 {
 	snprintf(r->path, sizeof(r->path), "/v1/targets/%d", r->o->query.pid);
 	r->start_ns = clock_monotonic_ns();
-	return visit_attach(&r->visit, r->o->query.pid, diag);
+	return visit_attach(&r->visit, r->o->query.pid, r->o->follow, diag);
 }
 
 static uint64_t count_of(const json_t *target, const char *key)
@@ -131,14 +136,12 @@ static int watch(const struct recording *r, struct diag *diag)
 
 	for (uint64_t now = r->start_ns; now < end; now = clock_monotonic_ns()) {
 		_cleanup_(json_decrefp) json_t *target = NULL;
-		const char *state;
 
 		err = client_request(r->visit.client, "GET", r->path, NULL, &target, diag);
 		if (err < 0)
 			break;
 		show_progress(r, target);
-		state = json_string_value(json_object_get(target, "state"));
-		if (state && strcmp(state, "ended") == 0)
+		if (json_is_true(json_object_get(target, "over")))
 			break;
 		if (!visit_wait(end - now < STEP_NS ? end - now : STEP_NS))
 			break;
@@ -150,11 +153,15 @@ static int watch(const struct recording *r, struct diag *diag)
 
 static int save(const struct recording *r, FILE *out, struct diag *diag)
 {
-	const struct query *q = &r->o->query;
-	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)q->pid);
+	struct query query = r->o->query, *q = &query;
+	_cleanup_(json_decrefp) json_t *body = json_object();
 	_cleanup_free_ char *path = NULL;
 	int err;
 
+	if (r->o->follow)
+		q->pid = 0;
+	else
+		json_object_set_new(body, "pid", json_integer(q->pid));
 	/* what has ended cannot be stopped, nor need it be */
 	client_request(r->visit.client, "POST", "/v1/stop", body, NULL, NULL);
 	path = query_path(r->visit.client, q, choose_format(q), NULL, 0,
@@ -181,7 +188,8 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 	if (err < 0)
 		return err;
 	visit_block_signals();
-	err = visit_open(&r.visit, call->socket, diag);
+	err = o->follow ? visit_open_own(&r.visit, diag)
+			: visit_open(&r.visit, call->socket, diag);
 	if (err == 0)
 		err = attach(&r, diag);
 	if (err == 0)
@@ -223,6 +231,8 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 		args[n++] = "-d";
 		args[n++] = seconds;
 	}
+	if (o->follow)
+		args[n++] = "--follow-children";
 	args[n++] = "--";
 	memcpy(args + n, call->operands, (size_t)call->noperands * sizeof(*args));
 	r = private_start(&d, PRIVATE_FOREGROUND, (char *const *)args, diag);

@@ -10,7 +10,7 @@
 #include "client.h"
 
 struct target_opts {
-	bool no_start; /* attach */
+	bool no_start, follow; /* attach */
 	pid_t pid;     /* start, stop, clear; 0: all */
 };
 
@@ -18,6 +18,8 @@ struct target_opts {
 
 static const struct opt attach_opts[] = {
 	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL, "attach only; `start` begins"},
+	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
+	 "attach to the processes they fork, too"},
 	{NULL},
 };
 
@@ -45,11 +47,14 @@ static int check_pids(const struct cmd_call *call, struct diag *diag)
 	return r;
 }
 
-static int attach_one(struct client *c, pid_t pid, bool start, struct diag *diag)
+static int attach_one(struct client *c, pid_t pid, const struct target_opts *o,
+		      struct diag *diag)
 {
 	_cleanup_(json_decrefp)
-		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", start);
+		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", !o->no_start);
 
+	if (o->follow)
+		json_object_set_new(body, "follow_children", json_true());
 	return client_request(c, "POST", "/v1/targets", body, NULL, diag);
 }
 
@@ -66,7 +71,7 @@ static int run_attach(const struct cmd_call *call, struct diag *diag)
 	for (int i = 0; r == 0 && i < call->noperands; i++) {
 		r = operand_pid(call->operands[i], &pid, diag);
 		if (r == 0)
-			r = attach_one(c, pid, !o->no_start, diag);
+			r = attach_one(c, pid, o, diag);
 	}
 	return r;
 }

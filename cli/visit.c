@@ -7,9 +7,19 @@
 
 #include "base/clock.h"
 
-int visit_open(struct visit *v, const char *socket, struct diag *diag)
+int visit_open_own(struct visit *v, struct diag *diag)
 {
 	char *const none[] = {NULL};
+	int r;
+
+	r = private_start(&v->daemon, PRIVATE_BACKGROUND, none, diag);
+	if (r == 0)
+		r = private_ready(&v->daemon, diag);
+	return r < 0 ? r : client_open(v->daemon.sock, &v->client, diag);
+}
+
+int visit_open(struct visit *v, const char *socket, struct diag *diag)
+{
 	struct diag first = {0};
 	int r;
 
@@ -24,13 +34,10 @@ int visit_open(struct visit *v, const char *socket, struct diag *diag)
 		return r;
 	}
 	client_free(TAKE_PTR(v->client));
-	r = private_start(&v->daemon, PRIVATE_BACKGROUND, none, diag);
-	if (r == 0)
-		r = private_ready(&v->daemon, diag);
-	return r < 0 ? r : client_open(v->daemon.sock, &v->client, diag);
+	return visit_open_own(v, diag);
 }
 
-int visit_attach(struct visit *v, pid_t pid, struct diag *diag)
+int visit_attach(struct visit *v, pid_t pid, bool follow, struct diag *diag)
 {
 	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)pid);
 	int r;
@@ -38,6 +45,8 @@ int visit_attach(struct visit *v, pid_t pid, struct diag *diag)
 	if (v->attached.n == OPT_PIDS_MAX)
 		return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "take fewer at once",
 				"more than %d processes", OPT_PIDS_MAX);
+	if (follow)
+		json_object_set_new(body, "follow_children", json_true());
 	r = client_request(v->client, "POST", "/v1/targets", body, NULL, diag);
 	if (r == 0)
 		v->attached.pid[v->attached.n++] = pid;

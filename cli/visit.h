@@ -20,10 +20,12 @@ struct visit {
 
 /* A zeroed visit; one that was not opened can be ended as well. */
 int visit_open(struct visit *v, const char *socket, struct diag *diag);
+/* The same with a daemon of our own, whether another one runs or not. */
+int visit_open_own(struct visit *v, struct diag *diag);
 void visit_end(struct visit *v);
 
 /* Attach and start tracing. Exit code 7: it is attached already. */
-int visit_attach(struct visit *v, pid_t pid, struct diag *diag);
+int visit_attach(struct visit *v, pid_t pid, bool follow, struct diag *diag);
 
 /* Signals that ask for the end are blocked from now on: visit_wait looks for them. */
 void visit_block_signals(void);

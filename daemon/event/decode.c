@@ -154,9 +154,11 @@ static enum decode_error decode_process(const void *data, size_t size, struct ev
 
 	(void)size;
 	memcpy(&r, data, sizeof(r));
-	if (r.h.arg || !r.child != (r.h.type == PYP_REC_EXEC))
+	if (r.h.type == PYP_REC_FORK ? r.h.arg & ~PYP_FORK_SHARED || !r.child || !r.parent
+				     : r.h.arg & ~PYP_EXEC_OTHER_THREAD || r.parent)
 		return DECODE_FIELD;
 	ev->u.process.child = r.child;
+	ev->u.process.parent = r.parent;
 	return DECODE_OK;
 }
 

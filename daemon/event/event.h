@@ -56,7 +56,8 @@ struct event {
 			char comm[16]; /* NUL-terminated */
 		} thread;	       /* THREAD_EXIT */
 		struct {
-			uint32_t child;
+			uint32_t child;	 /* EXEC: 0: the target itself */
+			uint32_t parent; /* FORK */
 		} process; /* FORK, EXEC */
 	} u;
 };

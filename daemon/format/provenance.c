@@ -182,6 +182,31 @@ static json_t *overhead_json(const struct snapshot_target *t)
 	return checked(ret, ok);
 }
 
+/* Only what is not as usual. */
+static void set_family(json_t *ret, const struct snapshot_target *t, bool *ok)
+{
+	const struct snapshot_children *c = &t->children;
+	json_t *children = t->follows ? json_object() : NULL;
+
+	if (t->folded)
+		set(ret, "folded", provenance_integer(t->folded), ok);
+	if (t->parent)
+		set(ret, "forked_from", provenance_integer(t->parent), ok);
+	if (t->parent || t->folded)
+		set(ret, "fork_gap_ns", provenance_integer(t->fork_gap_ns), ok);
+	if (t->execs) {
+		set(ret, "execs", provenance_integer(t->execs), ok);
+		set(ret, "exec_gap_ns", provenance_integer(t->exec_gap_ns), ok);
+	}
+	if (!t->follows)
+		return;
+	set(children, "followed", provenance_integer(c->followed), ok);
+	set(children, "over_limit", provenance_integer(c->over_limit), ok);
+	set(children, "ended_first", provenance_integer(c->ended_first), ok);
+	set(children, "failed", provenance_integer(c->failed), ok);
+	set(ret, "children", children, ok);
+}
+
 static json_t *target_json(const struct snapshot *s, const struct snapshot_target *t)
 {
 	json_t *ret = json_object();
@@ -199,6 +224,7 @@ static json_t *target_json(const struct snapshot *s, const struct snapshot_targe
 		set(ret, "warnings", provenance_string(t->warnings), &ok);
 	set(ret, "alive", json_boolean(t->alive), &ok);
 	set(ret, "tracing", json_boolean(t->tracing), &ok);
+	set_family(ret, t, &ok);
 	set_times(ret, t, &ok);
 	set_quality(ret, s, t, &ok);
 	set(ret, "overhead", overhead_json(t), &ok);
@@ -348,14 +374,59 @@ static void say_threads(struct lines *l, const struct snapshot_target *t)
 		say(l, "threads", "%" PRIu32 ", %" PRIu32 " of them alive", n, alive);
 }
 
+static double seconds_of(uint64_t ns)
+{
+	return (double)ns / NS;
+}
+
+/* What was not traced: not the figures' fault, but missing from them. */
+static void say_gaps(struct lines *l, const struct snapshot_target *t)
+{
+	if (t->folded)
+		say(l, "forked", "their first moments, %.6f seconds together, were not traced",
+		    seconds_of(t->fork_gap_ns));
+	else if (t->parent)
+		say(l, "forked", "by process %" PRIu32 "; its first %.6f seconds were not traced",
+		    t->parent, seconds_of(t->fork_gap_ns));
+	if (t->execs)
+		say(l, "executed",
+		    "its program anew, %" PRIu32 " times; %.6f seconds after that were not traced",
+		    t->execs, seconds_of(t->exec_gap_ns));
+}
+
+static void say_children(struct lines *l, const struct snapshot_target *t)
+{
+	const struct snapshot_children *c = &t->children;
+
+	if (!t->follows)
+		return;
+	say(l, "children", "%" PRIu64 " followed", c->followed);
+	if (c->over_limit)
+		say(l, "NOT TRACED", "%" PRIu64 " children: too many were followed already",
+		    c->over_limit);
+	if (c->ended_first)
+		say(l, "NOT TRACED", "%" PRIu64 " children: they ended before they could be",
+		    c->ended_first);
+	if (c->failed)
+		say(l, "NOT TRACED", "%" PRIu64 " children: following them failed", c->failed);
+}
+
+static void say_process(struct lines *l, const struct snapshot_target *t)
+{
+	if (t->folded)
+		say(l, "processes", "%" PRIu32 " that have ended, as one", t->folded);
+	else
+		say(l, "process", "%" PRIu32 "%s", t->pid,
+		    !t->alive	 ? ", ended"
+		    : t->tracing ? ", running"
+				 : ", running, not being traced now");
+}
+
 static void say_target(struct lines *l, const struct snapshot_target *t)
 {
 	char start[40], end[40];
 
-	say(l, "process", "%" PRIu32 "%s", t->pid,
-	    !t->alive	 ? ", ended"
-	    : t->tracing ? ", running"
-			 : ", running, not being traced now");
+	say_process(l, t);
 	say(l, "command", "%s", known(t->cmdline));
 	say(l, "executable", "%s", known(t->exe));
 	say(l, "python", "%s, %s, build-id %s", known(t->python_version), known(t->python_file),
@@ -369,6 +440,8 @@ static void say_target(struct lines *l, const struct snapshot_target *t)
 		say(l, "self-test", "%s", t->self_test);
 	if (t->warnings && *t->warnings)
 		say(l, "WARNING", "%s", t->warnings);
+	say_gaps(l, t);
+	say_children(l, t);
 	say_threads(l, t);
 	say_overhead(l, t);
 	say_quality(l, t);

@@ -159,7 +159,6 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 	size_t ring = ring_size(o->ring_bytes);
 	int r;
 
-	ro->target_tgid = o->pid;
 	ro->pid_ns = pid_ns_inode();
 	ro->check_tgid = p->mechanism != PROBE_MULTI;
 	ro->by_address = p->mechanism == PROBE_TRACEFS;
@@ -224,13 +223,9 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 		return diag_errno(diag, ENOMEM, "cannot set up probes");
 	p->on = not_attached;
 	p->mechanism = mechanism;
-	p->pid = opts->pid;
-	p->bias = opts->bias;
-	p->plan = opts->plan;
-	p->via = strdup(opts->via);
 	p->skel = pyprof_bpf__open();
-	if (!p->via || !p->skel)
-		return diag_errno(diag, p->via ? errno : ENOMEM, "cannot open the BPF programs");
+	if (!p->skel)
+		return diag_errno(diag, errno, "cannot open the BPF programs");
 	r = configure(p, opts, diag);
 	if (!r)
 		r = load(p, diag);
@@ -238,7 +233,24 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 		r = open_ring(p, diag);
 	if (r)
 		return r;
+	if (opts->pid && probe_aim(p, opts) < 0)
+		return diag_errno(diag, ENOMEM, "cannot set up probes");
 	*ret = TAKE_PTR(p);
+	return 0;
+}
+
+int probe_aim(struct probe *p, const struct probe_opts *opts)
+{
+	char *copy = strdup(opts->via);
+
+	if (!copy)
+		return -ENOMEM;
+	free(p->via);
+	p->via = copy;
+	p->pid = opts->pid;
+	p->bias = opts->bias;
+	p->plan = opts->plan;
+	p->skel->bss->target_tgid = opts->pid;
 	return 0;
 }
 
@@ -255,7 +267,7 @@ void probe_free(struct probe *p)
 
 static void map_clear(int fd)
 {
-	uint64_t key; /* large enough for the keys of both maps */
+	uint64_t key; /* large enough for the keys of all maps */
 
 	while (!bpf_map_get_next_key(fd, NULL, &key))
 		if (bpf_map_delete_elem(fd, &key))
@@ -264,12 +276,13 @@ static void map_clear(int fd)
 
 /*
  * While no probe was on, code objects went and others took their addresses, and threads moved on:
- * forget all of them. No program runs at this time.
+ * forget all of them. No program runs at this time, or they all return at once.
  */
 static void forget(struct probe *p)
 {
 	map_clear(bpf_map__fd(p->skel->maps.codes));
 	map_clear(bpf_map__fd(p->skel->maps.threads));
+	map_clear(bpf_map__fd(p->skel->maps.family));
 	memset(p->skel->bss->code_cache, 0, sizeof(p->skel->bss->code_cache));
 	p->skel->bss->epoch++;
 	p->skel->bss->woken = 0;
@@ -380,6 +393,31 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	*ret_ts = monotonic_ns();
 	set_active(p, 1);
 	return 0;
+}
+
+int probe_rearm(struct probe *p, uint64_t *ret_ts)
+{
+	/* an event's hits are told apart by their addresses, which are others now */
+	if (p->mechanism == PROBE_TRACEFS)
+		return -ENOTSUP;
+	forget(p);
+	*ret_ts = monotonic_ns();
+	set_active(p, 1);
+	return 0;
+}
+
+void probe_follow(struct probe *p, bool on)
+{
+	__atomic_store_n(&p->skel->bss->follow, on, __ATOMIC_SEQ_CST);
+	if (!on)
+		map_clear(bpf_map__fd(p->skel->maps.family));
+}
+
+void probe_follow_forget(struct probe *p, pid_t descendant)
+{
+	uint32_t tgid = (uint32_t)descendant;
+
+	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.family), &tgid);
 }
 
 void probe_detach(struct probe *p)

@@ -29,7 +29,7 @@ const char *probe_mechanism_name(enum probe_mechanism m); /* "multi", "tracefs",
 const char *probe_mechanism_text(enum probe_mechanism m); /* for people */
 
 struct probe_opts {
-	pid_t pid;
+	pid_t pid;	   /* 0: named later, by probe_aim */
 	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
 	uint64_t bias;	   /* of the file in the process: address - plan_site.vaddr */
 	size_t ring_bytes; /* 0: default (32 MiB); rounded up to a power of two */
@@ -43,6 +43,14 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 void probe_free(struct probe *p); /* detaches if attached */
 DEFINE_FREEP(struct probe, probe_free)
 
+/*
+ * Name the process, what it is attached through, its plan and its bias, of a probe that is not
+ * attached (or change them for the next time): loading takes ten times as long as attaching, so
+ * probes for children to come are loaded beforehand. The other options are as they were. -ENOMEM:
+ * nothing has changed.
+ */
+int probe_aim(struct probe *p, const struct probe_opts *opts);
+
 /* Put the probes on; every thread counts as unseen afterwards. *ret_ts: CLOCK_MONOTONIC from which
  * on events may come. */
 int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag);
@@ -50,6 +58,20 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag);
 void probe_detach(struct probe *p);
 bool probe_attached(const struct probe *p);
 enum probe_mechanism probe_mechanism(const struct probe *p);
+
+/*
+ * The process has executed a program from the same file: the kernel has put the probes on that as
+ * well, and they are silent. Let them speak again; everything counts as unseen, as after
+ * probe_attach. -ENOTSUP: they are to be put on anew.
+ */
+int probe_rearm(struct probe *p, uint64_t *ret_ts);
+
+/*
+ * Tell of children at once, and of their children: FORK and EXEC records wake the reader of the
+ * ring. forget: this descendant has a probe of its own now, or is no concern of ours.
+ */
+void probe_follow(struct probe *p, bool on);
+void probe_follow_forget(struct probe *p, pid_t descendant);
 
 /* Remove breakpoints that a forked child inherited (or see to it that it does so itself). */
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag);

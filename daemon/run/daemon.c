@@ -115,6 +115,7 @@ static int on_shutdown(void *ctx, struct diag *diag)
 	return finish(ctx, diag);
 }
 
+/* A target has not ended as long as something that was followed from it goes on. */
 static void on_end(void *ctx, pid_t pid)
 {
 	struct daemon *d = ctx;
@@ -122,7 +123,7 @@ static void on_end(void *ctx, pid_t pid)
 
 	log_info("process %d has ended", pid);
 	for (size_t i = 0; i < d->ngiven; i++) {
-		if (d->given[i] == pid) {
+		if (d->given[i] && sessions_over(d->sessions, d->given[i])) {
 			d->given[i] = 0;
 			given = true;
 		}
@@ -171,6 +172,8 @@ static int make_sessions(struct daemon *d, struct diag *diag)
 		.ring_bytes = d->opts->ring_bytes,
 		.clock = (enum snapshot_clock)d->opts->clock,
 		.verify = !d->opts->no_verify,
+		.follow = d->opts->follow,
+		.max_children = d->opts->max_children,
 		.on_end = on_end,
 		.ctx = d,
 	};

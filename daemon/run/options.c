@@ -11,6 +11,7 @@
 #define RING_DEFAULT (UINT64_C(16) << 20)
 #define RING_MIN     (UINT64_C(64) << 10)
 #define RING_MAX     (UINT64_C(1) << 30)
+#define MAX_CHILDREN 4096
 
 static const char *const clocks[] = {[SNAPSHOT_CPU] = "cpu", [SNAPSHOT_WALL] = "wall", NULL};
 
@@ -23,6 +24,10 @@ static const struct opt table[] = {
 	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL, "attach only; `pyprofctl start` begins"},
 	{"no-verify", 0, OPT_FLAG, FIELD(no_verify), NULL,
 	 "do not prove an interpreter not seen before on a\nscratch process of its own"},
+	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
+	 "trace the processes they fork, too, and theirs"},
+	{"max-children", 0, OPT_U64, FIELD(max_children), "N",
+	 "follow at most so many at one time (default: 64)", .min = 1, .max = MAX_CHILDREN},
 	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall",
 	 "which clock reports show (default: cpu); both are\nmeasured", .choices = clocks},
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",

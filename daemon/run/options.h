@@ -15,6 +15,8 @@ struct options {
 	struct opt_pids pids;
 	const char *socket; /* chosen: option, environment or default */
 	bool no_start, no_verify;
+	bool follow;	       /* children of the targets are targets, too */
+	uint64_t max_children; /* at one time */
 	int clock;	      /* enum snapshot_clock */
 	uint64_t duration_ns; /* 0: no end */
 	const char *output;   /* NULL: none */

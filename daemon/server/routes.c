@@ -121,7 +121,7 @@ static int handle_target(struct routes_ctx *ctx, const struct request *rq, pid_t
 static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
-	bool start = true;
+	bool start = true, follow = false;
 	pid_t pid = 0;
 	int r;
 
@@ -129,12 +129,15 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 	r = request_get_pid(rq, "pid", &pid, diag);
 	if (r == 0)
 		r = request_get_bool(rq, "start", &start, diag);
+	if (r == 0)
+		r = request_get_bool(rq, "follow_children", &follow, diag);
 	if (r < 0)
 		return r;
 	if (!pid)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "send {\"pid\": N}",
 				"which process? there is no pid");
-	r = sessions_attach(ctx->sessions, pid, start, diag);
+	r = sessions_attach(ctx->sessions, pid,
+			    (start ? ATTACH_START : 0) | (follow ? ATTACH_FOLLOW : 0), diag);
 	if (r < 0)
 		return r;
 	snprintf(rs->location, sizeof(rs->location), "/v1/targets/%d", pid);
@@ -483,7 +486,7 @@ const struct route routes[] = {
 	{"GET", "/v1/ping", NULL, PRIVILEGE_READ, handle_ping, "is the daemon there?"},
 	{"GET", "/v1/status", NULL, PRIVILEGE_READ, handle_status, "the daemon and its targets"},
 	{"GET", "/v1/targets", NULL, PRIVILEGE_READ, handle_targets, "all targets"},
-	{"POST", "/v1/targets", "pid,start", PRIVILEGE_CONTROL, handle_attach,
+	{"POST", "/v1/targets", "pid,start,follow_children", PRIVILEGE_CONTROL, handle_attach,
 	 "attach to a process"},
 	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target"},
 	{"DELETE", "/v1/targets/{pid}", NULL, PRIVILEGE_CONTROL, handle_detach,

@@ -31,6 +31,30 @@ static void set_count(json_t *o, const char *key, uint64_t v)
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
+/* Where it comes from, and what became of its children. */
+static void set_family(json_t *o, const struct session_status *st)
+{
+	json_t *children = json_object();
+
+	if (st->parent) {
+		set_count(o, "forked_from", (uint64_t)st->parent);
+		set_count(o, "fork_gap_ns", st->fork_gap_ns);
+	}
+	if (st->execs) {
+		set_count(o, "execs", st->execs);
+		set_count(o, "exec_gap_ns", st->exec_gap_ns);
+	}
+	json_object_set_new(o, "over", json_boolean(st->over));
+	json_object_set_new(o, "follow_children", json_boolean(st->follows));
+	set_count(children, "followed", st->children.followed);
+	set_count(children, "over_limit", st->children.over_limit);
+	set_count(children, "ended_first", st->children.ended_first);
+	set_count(children, "failed", st->children.failed);
+	if (st->follows)
+		json_object_set(o, "children", children);
+	json_decref(children);
+}
+
 json_t *json_of_status(const struct session_status *st)
 {
 	json_t *o = json_object();
@@ -52,6 +76,7 @@ json_t *json_of_status(const struct session_status *st)
 	set_count(o, "functions", st->funcs);
 	set_count(o, "nodes", st->nodes);
 	json_object_set_new(o, "counters", counters_json(st));
+	set_family(o, st);
 	set_text(o, "end_reason", st->end_reason);
 	if (st->mechanism)
 		set_text(o, "mechanism", st->mechanism);

@@ -15,8 +15,7 @@
 #include <time.h>
 
 #include "pyprof/version.h"
-#include "session/timelines.h"
-#include "session/tracee.h"
+#include "session/set.h"
 
 #define DRAIN_BUSY_US 4000u   /* between drains while events come */
 #define DRAIN_IDLE_US 25000u  /* while none do */
@@ -24,71 +23,71 @@
 #define PUMP_MS	      4
 #define RATE_NS	      1000000000ull
 
-struct session {
-	struct tracee *tracee;
-	struct sessions *set;
-	sd_event_source *end;  /* the process's pidfd */
-	sd_event_source *full; /* the ring's alarm */
-};
-
-struct sessions {
-	struct sd_event *event; /* borrowed */
-	struct session_opts opts;
-	sd_event_source *timer;
-	struct session **v;
-	size_t n;
-	struct timelines timelines;
-};
-
-static void session_free(struct session *s)
+void session_free(struct session *s)
 {
 	if (!s)
 		return;
+	follow_leave(s);
 	sd_event_source_disable_unref(s->end);
 	sd_event_source_disable_unref(s->full);
 	tracee_free(s->tracee);
 	free(s);
 }
-DEFINE_FREEP(struct session, session_free)
 
 /* ---- the loop's side --------------------------------------------------------------------- */
 
-/* What is left to do when a target has come to its end: nothing to watch, and, if this is how it
- * was found out (news), somebody to tell. */
-static void session_over(struct session *s, bool news)
+/* It has come to its end: nothing to watch, and somebody to tell. */
+static void session_over(struct session *s)
 {
 	const struct session_opts *opts = &s->set->opts;
 
+	s->over = true;
 	s->end = sd_event_source_disable_unref(s->end);
 	s->full = sd_event_source_disable_unref(s->full);
-	if (news && opts->on_end)
+	tracee_release(s->tracee);
+	follow_ended(s);
+	if (opts->on_end)
 		opts->on_end(opts->ctx, s->tracee->target->pid);
 }
 
+/* What a drain has brought besides events. Whoever drains a ring calls this afterwards. */
+static void session_settle(struct session *s)
+{
+	follow_take_news(s);
+	if (s->tracee->state == SESSION_ENDED && !s->over)
+		session_over(s);
+}
+
+static void sessions_settle(struct sessions *ss)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		session_settle(ss->v[i]);
+}
+
+/* What it has forked last is followed first: the children keep the probes that it loses. */
 static int on_pidfd(sd_event_source *source, int fd, uint32_t revents, void *ctx)
 {
 	struct session *s = ctx;
-	bool was_ended;
 
 	(void)source, (void)fd, (void)revents;
-	was_ended = s->tracee->state == SESSION_ENDED;
+	tracee_drain(s->tracee, 0);
+	follow_take_news(s);
+	follow_now(s);
 	tracee_end(s->tracee, "exited");
-	session_over(s, !was_ended);
+	session_settle(s);
 	return 0;
 }
 
 /* Drain one target; true if there is more than one turn's worth. */
 static bool session_turn(struct session *s, bool *busy)
 {
-	enum session_state before = s->tracee->state;
 	int n = tracee_drain(s->tracee, DRAIN_BUDGET);
 	uint64_t now = tracee_now();
 
 	*busy |= n > 0;
 	if (now - s->tracee->rate_ns >= RATE_NS)
 		tracee_sample_rate(s->tracee, now);
-	if (before != SESSION_ENDED && s->tracee->state == SESSION_ENDED)
-		session_over(s, true);
+	session_settle(s);
 	return n >= (int)DRAIN_BUDGET;
 }
 
@@ -156,6 +155,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
 	(void)source, (void)usec;
 	more = sessions_turn(ss, &busy);
 	timelines_forget(ss);
+	follow_retry(ss);
 	return sessions_arm(ss, more ? 0 : busy ? DRAIN_BUSY_US : DRAIN_IDLE_US);
 }
 
@@ -176,6 +176,9 @@ int sessions_new(struct sd_event *event, const struct session_opts *opts, struct
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot set a timer");
 	sd_event_source_set_enabled(ss->timer, SD_EVENT_OFF);
+	r = follow_init(ss);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot set up the event loop");
 	*ret = TAKE_PTR(ss);
 	return 0;
 }
@@ -188,12 +191,13 @@ void sessions_free(struct sessions *ss)
 		session_free(ss->v[i]);
 	ss->n = 0;
 	timelines_close(ss);
+	follow_deinit(ss);
 	sd_event_source_disable_unref(ss->timer);
 	free(ss->v);
 	free(ss);
 }
 
-static struct session *sessions_find(const struct sessions *ss, pid_t pid)
+struct session *sessions_find(const struct sessions *ss, pid_t pid)
 {
 	for (size_t i = 0; i < ss->n; i++)
 		if (ss->v[i]->tracee->target->pid == pid)
@@ -208,7 +212,7 @@ static int not_attached(pid_t pid, struct diag *diag)
 			"process %d is not attached", pid);
 }
 
-static void sessions_remove(struct sessions *ss, struct session *s)
+void sessions_remove(struct sessions *ss, struct session *s)
 {
 	for (size_t i = 0; i < ss->n; i++) {
 		if (ss->v[i] != s)
@@ -218,16 +222,6 @@ static void sessions_remove(struct sessions *ss, struct session *s)
 		session_free(s);
 		return;
 	}
-}
-
-static int sessions_reserve(struct sessions *ss)
-{
-	struct session **v = realloc(ss->v, (ss->n + 1) * sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	ss->v = v;
-	return 0;
 }
 
 static int session_watch(struct session *s, struct diag *diag)
@@ -244,31 +238,68 @@ static int session_watch(struct session *s, struct diag *diag)
 	return r < 0 ? diag_errno(diag, -r, "cannot watch process %d", s->tracee->target->pid) : 0;
 }
 
-int sessions_attach(struct sessions *ss, pid_t pid, bool start, struct diag *diag)
+int session_new(struct sessions *ss, struct tracee *t, struct session **ret, struct diag *diag)
+{
+	_cleanup_(session_freep) struct session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s) {
+		tracee_free(t);
+		return diag_errno(diag, ENOMEM, "cannot attach");
+	}
+	s->set = ss;
+	s->tracee = t;
+	r = session_watch(s, diag);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+int sessions_add(struct sessions *ss, struct session *s)
+{
+	struct session **v = realloc(ss->v, (ss->n + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	ss->v = v;
+	ss->v[ss->n++] = s;
+	sessions_arm(ss, DRAIN_BUSY_US);
+	return 0;
+}
+
+/* The pid of a process that has ended belongs to a new one now. */
+static void sessions_forget_ended(struct sessions *ss, pid_t pid)
+{
+	struct session *old = sessions_find(ss, pid);
+
+	if (old)
+		follow_forget(ss, old);
+}
+
+int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct diag *diag)
 {
 	_cleanup_(session_freep) struct session *s = NULL;
 	struct session *old = sessions_find(ss, pid);
+	struct tracee *t;
 	int r;
 
 	if (old && old->tracee->state != SESSION_ENDED)
 		return diag_set(diag, -EEXIST, PYP_EXIT_BUSY, "`pyprofctl start` resumes tracing",
 				"process %d is attached already", pid);
-	s = calloc(1, sizeof(*s));
-	if (!s || sessions_reserve(ss) < 0)
-		return diag_errno(diag, ENOMEM, "cannot attach to %d", pid);
-	s->set = ss;
-	r = tracee_open(pid, &ss->opts, &s->tracee, diag);
+	r = tracee_open(pid, &ss->opts, &t, diag);
 	if (r == 0)
-		r = session_watch(s, diag);
-	if (r == 0 && start)
+		r = session_new(ss, t, &s, diag);
+	if (r == 0 && (flags & ATTACH_FOLLOW || ss->opts.follow))
+		r = follow_begin(s, diag);
+	if (r == 0 && flags & ATTACH_START)
 		r = tracee_start(s->tracee, diag);
 	if (r < 0)
 		return r;
-	/* The pid of a process that has ended belongs to a new one now. */
-	if (old)
-		sessions_remove(ss, old);
-	ss->v[ss->n++] = TAKE_PTR(s);
-	sessions_arm(ss, DRAIN_BUSY_US);
+	sessions_forget_ended(ss, pid);
+	if (sessions_add(ss, s) < 0)
+		return diag_errno(diag, ENOMEM, "cannot attach to %d", pid);
+	follow_look(TAKE_PTR(s));
 	return 0;
 }
 
@@ -278,7 +309,7 @@ int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag)
 
 	if (!s)
 		return not_attached(pid, diag);
-	sessions_remove(ss, s);
+	follow_detach(ss, s);
 	return 0;
 }
 
@@ -293,7 +324,10 @@ int sessions_start(struct sessions *ss, pid_t pid, struct diag *diag)
 		if (pid ? ss->v[i] != one : ss->v[i]->tracee->state == SESSION_ENDED)
 			continue;
 		r = tracee_start(ss->v[i]->tracee, diag);
+		if (r == 0)
+			follow_look(ss->v[i]);
 	}
+	sessions_settle(ss);
 	sessions_arm(ss, DRAIN_BUSY_US);
 	return r;
 }
@@ -307,16 +341,22 @@ static int sessions_each(struct sessions *ss, pid_t pid, void (*fn)(struct trace
 	for (size_t i = 0; i < ss->n; i++)
 		if (!pid || ss->v[i]->tracee->target->pid == pid)
 			fn(ss->v[i]->tracee);
+	sessions_settle(ss);
 	return 0;
 }
 
 int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag)
 {
-	return sessions_each(ss, pid, tracee_stop, diag);
+	int r = sessions_each(ss, pid, tracee_stop, diag);
+
+	follow_stopped(ss);
+	return r;
 }
 
 int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag)
 {
+	if (!pid)
+		follow_clear(ss);
 	return sessions_each(ss, pid, tracee_clear, diag);
 }
 
@@ -356,10 +396,23 @@ static void wait_for_costs(struct sessions *ss, pid_t pid)
 	}
 }
 
+static int snapshot_targets(struct sessions *ss, pid_t pid, struct snapshot *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ss->n && r == 0; i++) {
+		if (pid && ss->v[i]->tracee->target->pid != pid)
+			continue;
+		r = tracee_snapshot(ss->v[i]->tracee, s, &s->targets[s->ntargets]);
+		s->ntargets++;
+	}
+	return r;
+}
+
 int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
-	int r = 0;
+	int r;
 
 	if (pid && !sessions_find(ss, pid))
 		return not_attached(pid, diag);
@@ -369,16 +422,21 @@ int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, str
 		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
 	snapshot_provenance(ss, s);
 	wait_for_costs(ss, pid);
-	for (size_t i = 0; i < ss->n && r == 0; i++) {
-		if (pid && ss->v[i]->tracee->target->pid != pid)
-			continue;
-		r = tracee_snapshot(ss->v[i]->tracee, s, &s->targets[s->ntargets]);
-		s->ntargets++;
-	}
+	r = snapshot_targets(ss, pid, s);
+	sessions_settle(ss);
+	if (r == 0 && !pid)
+		r = follow_add_folded(ss, &s);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot take a snapshot");
 	*ret = TAKE_PTR(s);
 	return 0;
+}
+
+bool sessions_over(const struct sessions *ss, pid_t pid)
+{
+	const struct session *s = sessions_find(ss, pid);
+
+	return s && s->tracee->state == SESSION_ENDED && !follow_goes_on(s);
 }
 
 size_t sessions_count(const struct sessions *ss)
@@ -389,6 +447,7 @@ size_t sessions_count(const struct sessions *ss)
 void sessions_status(struct sessions *ss, size_t i, struct session_status *ret)
 {
 	tracee_status(ss->v[i]->tracee, ret);
+	ret->over = sessions_over(ss, ret->pid);
 }
 
 int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *ret,
@@ -399,6 +458,7 @@ int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *r
 	if (!s)
 		return not_attached(pid, diag);
 	tracee_status(s->tracee, ret);
+	ret->over = sessions_over(ss, pid);
 	return 0;
 }
 

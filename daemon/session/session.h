@@ -30,19 +30,30 @@ struct session_opts {
 	size_t ring_bytes;
 	enum snapshot_clock clock;
 	bool verify; /* prove an unknown build on a scratch process first */
+	bool follow; /* children of all targets, as with ATTACH_FOLLOW */
+	size_t max_children; /* followed and alive at one time; 0: SESSION_MAX_CHILDREN */
 	/* Called when a target has ended by itself (may be NULL). */
 	void (*on_end)(void *ctx, pid_t pid);
 	void *ctx;
 };
+
+#define SESSION_MAX_CHILDREN 64
 
 int sessions_new(struct sd_event *event, const struct session_opts *opts, struct sessions **ret,
 		 struct diag *diag);
 void sessions_free(struct sessions *ss); /* detaches everything */
 DEFINE_FREEP(struct sessions, sessions_free)
 
-/* Attach to a process; start: put the probes on at once. Exit code 7 if it is attached already. */
-int sessions_attach(struct sessions *ss, pid_t pid, bool start, struct diag *diag);
-/* Forget a target and its data. -ESRCH (exit 3) if it is not attached. */
+/*
+ * START: put the probes on at once. FOLLOW: processes that it forks, or has forked, and theirs
+ * become targets of their own as long as they run the same program (see session/follow.c).
+ */
+enum attach_flags { ATTACH_START = 1, ATTACH_FOLLOW = 2 };
+
+/* Attach to a process. Exit code 7 if it is attached already. */
+int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct diag *diag);
+/* Forget a target and its data, and with it those that were followed from it. -ESRCH (exit 3) if it
+ * is not attached. */
 int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag);
 /* pid 0: all. start on a target that ended is an error (3); start twice or stop twice is not. */
 int sessions_start(struct sessions *ss, pid_t pid, struct diag *diag);
@@ -54,6 +65,9 @@ void sessions_pump(struct sessions *ss);
 
 /* A snapshot of one target (pid) or of all (0), with provenance. Rings are drained first. */
 int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag);
+
+/* Has this target ended, and all that were followed from it as well? */
+bool sessions_over(const struct sessions *ss, pid_t pid);
 
 /*
  * Timelines: every call and return of a window of time, fetched piece by piece while it is open (see
@@ -89,6 +103,12 @@ struct session_status {
 	uint64_t traced_ns, events, lost, unmatched, unstarted;
 	uint64_t events_per_s; /* over the last second or so */
 	uint32_t threads, funcs, nodes;
+	bool over;    /* see sessions_over */
+	bool follows; /* see struct snapshot_target for these */
+	pid_t parent;
+	uint32_t execs;
+	uint64_t fork_gap_ns, exec_gap_ns;
+	struct snapshot_children children;
 	uint64_t counters[PYP_CNT_MAX];
 	char end_reason[64];   /* "exited", "executed another program", … */
 	const char *mechanism; /* how the probes are attached: see probe_mechanism_name */

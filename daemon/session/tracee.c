@@ -27,6 +27,11 @@ uint64_t tracee_now(void)
 	return now_of(CLOCK_MONOTONIC);
 }
 
+uint64_t tracee_unix_now(void)
+{
+	return now_of(CLOCK_REALTIME);
+}
+
 /* ---- opening ----------------------------------------------------------------------------- */
 
 static int tracee_resolve(void *ctx, uint64_t code, struct profile_code_names *ret)
@@ -48,7 +53,7 @@ static int tracee_resolve(void *ctx, uint64_t code, struct profile_code_names *r
 }
 
 /* What may hide calls: looked at again before each report, since a JIT starts when it is warm. */
-static void tracee_warn(struct tracee *t)
+void tracee_warn(struct tracee *t)
 {
 	if (t->state != SESSION_ENDED && target_alive(t->target))
 		python_hidden(t->python, &t->memory, t->target, t->warning, sizeof(t->warning));
@@ -95,6 +100,12 @@ static int tracee_load(struct tracee *t, const struct session_opts *opts, struct
 	r = probe_open(&po, &t->probe, diag);
 	if (r < 0)
 		return r;
+	t->mechanism = probe_mechanism(t->probe);
+	return tracee_make_profile(t, diag);
+}
+
+int tracee_make_profile(struct tracee *t, struct diag *diag)
+{
 	t->profile = profile_new(NULL, tracee_resolve, t);
 	return t->profile ? 0 : diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 }
@@ -113,6 +124,9 @@ int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret,
 	r = python_discover(t->target, &t->python, diag);
 	if (r < 0)
 		return r;
+	r = tracee_identify(t);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot look at the program of %d", pid);
 	r = python_check(t->python, &t->memory, pid, diag);
 	if (r == 0)
 		r = tracee_load(t, opts, diag);
@@ -128,7 +142,7 @@ int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret,
 									 .target = t->target},
 						   !opts->verify);
 	t->first_ns = tracee_now();
-	t->first_unix_ns = now_of(CLOCK_REALTIME);
+	t->first_unix_ns = tracee_unix_now();
 	*ret = TAKE_PTR(t);
 	return 0;
 }
@@ -148,11 +162,48 @@ void tracee_free(struct tracee *t)
 
 /* ---- events ------------------------------------------------------------------------------ */
 
-static void tracee_forked(struct tracee *t, uint32_t child)
+void tracee_sweep_child(struct tracee *t, pid_t child)
 {
-	t->sweep_child = (pid_t)child;
+	t->sweep_child = child;
 	if (!t->sweep_ns)
 		t->sweep_ns = tracee_now() + SWEEP_DELAY_NS;
+}
+
+static void tracee_tell(struct tracee *t, const struct event *e)
+{
+	if (t->nnews == TRACEE_MAX_NEWS) {
+		t->children.failed++;
+		tracee_sweep_child(t, (pid_t)e->u.process.child);
+		return;
+	}
+	t->news[t->nnews++] = (struct tracee_news){
+		.pid = (pid_t)e->u.process.child,
+		.parent = (pid_t)e->u.process.parent,
+		.ts = e->ts,
+		.executed = e->type == PYP_REC_EXEC,
+	};
+}
+
+/* One that was vforked has no memory of its own before it executes: nothing to follow or sweep. */
+static void tracee_forked(struct tracee *t, const struct event *e)
+{
+	if (e->arg & PYP_FORK_SHARED)
+		return;
+	if (t->follow)
+		tracee_tell(t, e);
+	else
+		tracee_sweep_child(t, (pid_t)e->u.process.child);
+}
+
+static void tracee_exec_record(struct tracee *t, const struct event *e)
+{
+	if (e->u.process.child) {
+		tracee_tell(t, e);
+		return;
+	}
+	t->executed = true;
+	t->exec_ns = e->ts;
+	t->exec_other = e->arg & PYP_EXEC_OTHER_THREAD;
 }
 
 static void tracee_record(void *ctx, const void *data, size_t size)
@@ -165,9 +216,9 @@ static void tracee_record(void *ctx, const void *data, size_t size)
 		return;
 	}
 	if (e.type == PYP_REC_FORK)
-		tracee_forked(t, e.u.process.child);
+		tracee_forked(t, &e);
 	else if (e.type == PYP_REC_EXEC)
-		t->executed = true;
+		tracee_exec_record(t, &e);
 	else
 		profile_event(t->profile, &e);
 }
@@ -190,8 +241,8 @@ int tracee_drain(struct tracee *t, size_t budget)
 		return 0;
 	n = probe_drain(t->probe, budget, tracee_record, t);
 	tracee_sweep(t);
-	if (t->executed)
-		tracee_end(t, "executed another program");
+	if (t->executed || t->exec_until_ns)
+		tracee_executed(t);
 	return n;
 }
 
@@ -209,7 +260,7 @@ static const struct python_stack *stack_of(const struct python_stack *v, size_t 
  * Tell the profile which threads there are and what they were doing: threads that block for long
  * (a server's accept loop) show no event, yet their frames and time belong in the first snapshot.
  */
-static void tracee_seed(struct tracee *t)
+void tracee_seed(struct tracee *t)
 {
 	struct target_thread *threads = NULL;
 	struct python_stack *stacks = NULL;
@@ -247,14 +298,38 @@ int tracee_start(struct tracee *t, struct diag *diag)
 	if (t->state == SESSION_ENDED || !target_alive(t->target))
 		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "detach it, or attach another",
 				"process %d has gone", t->target->pid);
-	r = probe_attach(t->probe, &ts, diag);
+	r = tracee_check_program(t, diag);
+	if (r == 0)
+		r = probe_attach(t->probe, &ts, diag);
 	if (r < 0)
 		return r;
-	profile_begin(t->profile, ts);
-	t->started_ns = ts;
+	if (t->forked_ns && ts > t->forked_ns)
+		t->fork_gap_ns = ts - t->forked_ns;
+	t->forked_ns = 0;
 	t->state = SESSION_TRACING;
+	tracee_begin(t, ts);
 	tracee_seed(t);
 	return 0;
+}
+
+void tracee_begin(struct tracee *t, uint64_t ts)
+{
+	profile_begin(t->profile, ts);
+	t->started_ns = ts;
+}
+
+void tracee_follow(struct tracee *t)
+{
+	t->follow = true;
+	probe_follow(t->probe, true);
+}
+
+/* How long the window that is open has been so. */
+static uint64_t window_ns(const struct tracee *t, uint64_t now)
+{
+	return t->state == SESSION_TRACING && t->started_ns && now > t->started_ns
+		       ? now - t->started_ns
+		       : 0;
 }
 
 /* CPU time of threads that were never switched while traced comes from the system. */
@@ -282,7 +357,10 @@ static void tracee_halt(struct tracee *t)
 	if (!t->executed && target_alive(t->target))
 		profile_foreach_thread(t->profile, update_runtime, t);
 	profile_end(t->profile, now);
-	t->traced_ns += now - t->started_ns;
+	t->traced_ns += window_ns(t, now);
+	t->started_ns = 0;
+	t->executed = false;
+	t->exec_until_ns = 0;
 }
 
 void tracee_stop(struct tracee *t)
@@ -304,19 +382,38 @@ void tracee_end(struct tracee *t, const char *reason)
 	snprintf(t->end_reason, sizeof(t->end_reason), "%s", reason);
 }
 
+void tracee_release(struct tracee *t)
+{
+	if (!t->probe)
+		return;
+	probe_counters(t->probe, t->end_counters);
+	probe_free(TAKE_PTR(t->probe));
+}
+
+static void raw_counters(const struct tracee *t, uint64_t out[PYP_CNT_MAX])
+{
+	if (t->probe)
+		probe_counters(t->probe, out);
+	else
+		memcpy(out, t->end_counters, sizeof(t->end_counters));
+}
+
 void tracee_clear(struct tracee *t)
 {
 	uint64_t now = tracee_now();
 
 	if (t->state == SESSION_TRACING)
 		tracee_drain(t, 0);
-	probe_counters(t->probe, t->base);
+	raw_counters(t, t->base);
 	profile_clear(t->profile, now);
 	t->decode_errors = 0;
 	t->traced_ns = 0;
-	t->started_ns = now;
+	t->started_ns = t->started_ns ? now : 0;
+	t->fork_gap_ns = t->exec_gap_ns = 0;
+	t->execs = 0;
+	t->children = (struct snapshot_children){0};
 	t->first_ns = now;
-	t->first_unix_ns = now_of(CLOCK_REALTIME);
+	t->first_unix_ns = tracee_unix_now();
 	t->events_seen = 0;
 }
 
@@ -345,14 +442,14 @@ void tracee_timeline_end(struct tracee *t)
 
 void tracee_counters(const struct tracee *t, uint64_t out[PYP_CNT_MAX])
 {
-	probe_counters(t->probe, out);
+	raw_counters(t, out);
 	for (int i = 0; i < PYP_CNT_MAX; i++)
 		out[i] -= t->base[i];
 }
 
 static uint64_t traced_until(const struct tracee *t, uint64_t now)
 {
-	return t->traced_ns + (t->state == SESSION_TRACING ? now - t->started_ns : 0);
+	return t->traced_ns + window_ns(t, now);
 }
 
 static void build_id_hex(const struct python *py, char out[2 * IMAGE_BUILD_ID_MAX + 1])
@@ -400,7 +497,13 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.threads = c.threads,
 		.funcs = c.funcs,
 		.nodes = c.nodes,
-		.mechanism = probe_mechanism_name(probe_mechanism(t->probe)),
+		.mechanism = probe_mechanism_name(t->mechanism),
+		.follows = t->follow,
+		.parent = t->parent,
+		.execs = t->execs,
+		.fork_gap_ns = t->fork_gap_ns,
+		.exec_gap_ns = t->exec_gap_ns,
+		.children = t->children,
 	};
 	tracee_counters(t, ret->counters);
 	ret->lost = ret->counters[PYP_CNT_lost_events];
@@ -433,11 +536,17 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.python_file = snapshot_str(s, t->python->file),
 		.python_version = snapshot_str(s, t->python->version),
 		.build_id = snapshot_str(s, hex),
-		.mechanism = snapshot_str(s, probe_mechanism_text(probe_mechanism(t->probe))),
+		.mechanism = snapshot_str(s, probe_mechanism_text(t->mechanism)),
 		.self_test = snapshot_str(s, t->self_test),
 		.warnings = snapshot_str(s, t->warning),
 		.alive = t->state != SESSION_ENDED,
 		.tracing = t->state == SESSION_TRACING,
+		.follows = t->follow,
+		.parent = (uint32_t)t->parent,
+		.execs = t->execs,
+		.fork_gap_ns = t->fork_gap_ns,
+		.exec_gap_ns = t->exec_gap_ns,
+		.children = t->children,
 		.start_ns = t->first_ns,
 		.end_ns = now,
 		.start_unix_ns = t->first_unix_ns,

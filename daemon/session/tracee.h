@@ -17,11 +17,22 @@
 #include "verify/calibration.h"
 #include "verify/verify.h"
 
+/* Forks that one drain may bring; what does not fit is counted as failed. */
+#define TRACEE_MAX_NEWS 256
+
+/* A descendant was forked, or has executed a program before it became a target. */
+struct tracee_news {
+	pid_t pid, parent;
+	uint64_t ts;
+	bool executed;
+};
+
 struct tracee {
 	struct target *target;
 	struct python *python;
 	struct plan plan;
-	struct probe *probe;
+	struct probe *probe; /* NULL: it has ended */
+	enum probe_mechanism mechanism;
 	struct calibration *calibration; /* NULL: not possible, or not needed */
 	struct cost cost;		 /* as far as known */
 	struct profile *profile;
@@ -38,11 +49,28 @@ struct tracee {
 	uint64_t base[PYP_CNT_MAX]; /* the counters at the last clear */
 	uint64_t events_seen;	    /* at the last rate sample */
 	uint64_t rate_ns, events_per_s;
+	uint64_t end_counters[PYP_CNT_MAX]; /* when it has ended */
 	uint64_t sweep_ns; /* when forked children are due to be swept; 0: none are */
 	pid_t sweep_child;
-	bool executed;		   /* the process has become another program */
 	struct timeline *timeline; /* borrowed; NULL: none is taken */
 	uint32_t timeline_source;
+	/* Which program at which addresses, and the files it and the interpreter are in. */
+	uint64_t exec_id;
+	struct target_file exe, file;
+	/* An exec that was seen: when, by a thread that was not the leader, and until when to look
+	 * for the interpreter in what it has become. */
+	uint64_t exec_ns, exec_until_ns, exec_retry_ns;
+	bool exec_other;
+	bool executed; /* … and what came of it has not been looked at */
+	uint32_t execs;
+	uint64_t exec_gap_ns;
+	/* Following: what it is a child of, and what is known of its own. */
+	bool follow;
+	pid_t parent;
+	uint64_t forked_ns, fork_gap_ns;
+	struct snapshot_children children;
+	struct tracee_news news[TRACEE_MAX_NEWS];
+	size_t nnews;
 };
 
 /* Everything up to loaded programs; nothing in the process is touched yet. */
@@ -50,11 +78,31 @@ int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret,
 void tracee_free(struct tracee *t);
 DEFINE_FREEP(struct tracee, tracee_free)
 
+/*
+ * A descendant of a target that runs the same program: the same plan, proof and costs; nothing is
+ * computed again. *spare: a probe from tracee_open_spare, taken if it is needed; NULL: one is
+ * opened. -EAGAIN: it has executed that program anew, and its interpreter is not there yet.
+ * -ENOEXEC: it is another program.
+ */
+int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct probe **spare,
+		const struct session_opts *opts, struct tracee **ret, struct diag *diag);
+/* Is this process's program in the same file? */
+bool tracee_same_program(const struct tracee *t, pid_t pid);
+int tracee_open_spare(const struct tracee *from, const struct session_opts *opts,
+		      struct probe **ret);
+/* Tell of children from now on, in news. */
+void tracee_follow(struct tracee *t);
+/* A child that is not followed loses its breakpoints, soon. */
+void tracee_sweep_child(struct tracee *t, pid_t child);
+
 int tracee_start(struct tracee *t, struct diag *diag);
 void tracee_stop(struct tracee *t);
 void tracee_clear(struct tracee *t);
 /* The process has gone (or is another program now): keep what there is. */
 void tracee_end(struct tracee *t, const char *reason);
+
+/* What has ended needs no probe: its memory goes back. Nobody may watch its ring any more. */
+void tracee_release(struct tracee *t);
 
 /* Handle what is in the ring, at most budget records (0: all); the number handled. */
 int tracee_drain(struct tracee *t, size_t budget);
@@ -70,6 +118,21 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 /* Let a timeline (borrowed) watch, until it is told to end. */
 int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag);
 void tracee_timeline_end(struct tracee *t);
+
+/* For reborn.c ----------------------------------------------------------------------------- */
+
+/* Which program it is, and where: fills exec_id, exe and file. 0 or a negative errno. */
+int tracee_identify(struct tracee *t);
+/* It has executed, or is at it: go on with the same program, or end. */
+void tracee_executed(struct tracee *t);
+/* Is it what it was when it was attached? Else find it anew, or end it: exit code 3. */
+int tracee_check_program(struct tracee *t, struct diag *diag);
+/* Tracing begins at ts. seed: what threads do now. */
+void tracee_begin(struct tracee *t, uint64_t ts);
+void tracee_seed(struct tracee *t);
+void tracee_warn(struct tracee *t);
+int tracee_make_profile(struct tracee *t, struct diag *diag);
+uint64_t tracee_unix_now(void);
 
 uint64_t tracee_now(void); /* CLOCK_MONOTONIC, ns */
 

@@ -247,7 +247,9 @@ static void read_counters(struct loader *l, const json_t *v, struct snapshot_tar
 	};
 
 	for (int i = 0; i < PYP_CNT_MAX; i++)
-		t->counters[i] = get_count(l, v, names[i]);
+		/* a pyprofd of old does not know all of them */
+		if (json_object_get(v, names[i]))
+			t->counters[i] = get_count(l, v, names[i]);
 }
 
 static void read_quality(struct loader *l, const json_t *v, struct snapshot_target *t)
@@ -290,6 +292,30 @@ static void read_overhead(struct loader *l, const json_t *v, struct snapshot_tar
 	t->clamped = get_count(l, v, "clamped");
 }
 
+/* Each is there only where it says something. */
+static void read_family(struct loader *l, const json_t *v, struct snapshot_target *t)
+{
+	const json_t *children = json_object_get(v, "children");
+
+	if (json_object_get(v, "folded"))
+		t->folded = get_u32(l, v, "folded");
+	if (json_object_get(v, "forked_from"))
+		t->parent = get_u32(l, v, "forked_from");
+	if (json_object_get(v, "fork_gap_ns"))
+		t->fork_gap_ns = get_u64(l, v, "fork_gap_ns");
+	if (json_object_get(v, "execs")) {
+		t->execs = get_u32(l, v, "execs");
+		t->exec_gap_ns = get_u64(l, v, "exec_gap_ns");
+	}
+	t->follows = json_is_object(children);
+	if (!t->follows)
+		return;
+	t->children.followed = get_count(l, children, "followed");
+	t->children.over_limit = get_count(l, children, "over_limit");
+	t->children.ended_first = get_count(l, children, "ended_first");
+	t->children.failed = get_count(l, children, "failed");
+}
+
 static void read_target(struct loader *l, const json_t *v)
 {
 	struct snapshot_target *t = append(l, &l->targets);
@@ -313,6 +339,7 @@ static void read_target(struct loader *l, const json_t *v)
 	t->start_unix_ns = get_u64(l, v, "start_unix_ns");
 	t->end_unix_ns = get_u64(l, v, "end_unix_ns");
 	t->traced_ns = get_u64(l, v, "traced_ns");
+	read_family(l, v, t);
 	read_quality(l, v, t);
 	read_overhead(l, json_object_get(v, "overhead"), t);
 }

@@ -101,6 +101,14 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 		into->alive = t->alive;
 		into->tracing = t->tracing;
 	}
+	into->folded += t->folded;
+	into->execs += t->execs;
+	into->fork_gap_ns += t->fork_gap_ns;
+	into->exec_gap_ns += t->exec_gap_ns;
+	into->children.followed += t->children.followed;
+	into->children.over_limit += t->children.over_limit;
+	into->children.ended_first += t->children.ended_first;
+	into->children.failed += t->children.failed;
 	into->traced_ns += t->traced_ns;
 	into->events += t->events;
 	into->unmatched += t->unmatched;
@@ -194,6 +202,7 @@ static void node_sum(struct snapshot_node *into, const struct snapshot_node *n)
 {
 	into->calls += n->calls;
 	into->inflight += n->inflight;
+	into->yields += n->yields;
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
 		into->self[c] += n->self[c];
 		into->min[c] = n->min[c] < into->min[c] ? n->min[c] : into->min[c];

@@ -54,15 +54,30 @@ struct snapshot_thread {
 	uint32_t root;			 /* its root node; the root's self time is outside Python */
 };
 
+/* What became of the children of a process that is followed. */
+struct snapshot_children {
+	uint64_t followed;    /* became targets of their own */
+	uint64_t over_limit;  /* did not: there were too many already */
+	uint64_t ended_first; /* had ended by then */
+	uint64_t failed;      /* could not, for another reason */
+};
+
 /* What was traced; one per target. */
 struct snapshot_target {
-	uint32_t pid;
+	uint32_t pid; /* 0: children that have ended, folded into one: see snapshot/fold.h */
 	const char *cmdline, *exe, *python_file, *python_version,
 		*build_id;     /* build_id: hex or "" */
 	const char *self_test; /* what came of it, for people; NULL: not known */
 	const char *mechanism; /* how the probes were attached, for people; NULL: not known */
 	const char *warnings;  /* what may hide calls, for people; "" or NULL: nothing */
 	bool alive, tracing;
+	bool follows;		/* its children are followed */
+	uint32_t parent;	/* followed: the process that forked it; 0: none */
+	uint32_t folded;	/* how many processes this stands for; 0: one */
+	uint32_t execs;		/* how often it executed its own program again */
+	uint64_t fork_gap_ns;	/* from its fork to its attach: not in the figures */
+	uint64_t exec_gap_ns;	/* from its executions until tracing went on, as well */
+	struct snapshot_children children;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC: first attached; taken at */
 	uint64_t start_unix_ns, end_unix_ns;
 	uint64_t traced_ns;	 /* how long probes were on, all windows together */

@@ -119,6 +119,7 @@ static int read_identity(int dirfd, struct target *t, struct diag *diag)
 		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "",
 				"process %d has ended (it is a zombie)", t->pid);
 	t->starttime = st.starttime;
+	t->parent = proc_last_pid(status, "PPid");
 	t->uid = owner_of(dirfd, status);
 	return 0;
 }
@@ -184,6 +185,25 @@ int target_open(pid_t pid, struct target **ret, struct diag *diag)
 		return diag_errno(diag, -err, "cannot read the command line of process %d", pid);
 	*ret = TAKE_PTR(t);
 	return 0;
+}
+
+int target_refresh(struct target *t, struct diag *diag)
+{
+	_cleanup_close_ int dirfd = -1;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d", t->pid);
+	dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0)
+		return no_process(diag, t->pid);
+	memset(t->exe, 0, sizeof(t->exe));
+	memset(t->cmdline, 0, sizeof(t->cmdline));
+	err = read_exe(dirfd, t, diag);
+	if (!err && read_cmdline(dirfd, t))
+		err = diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "process %d has ended",
+			       t->pid);
+	return !err && !target_alive(t) ? no_process(diag, t->pid) : err;
 }
 
 void target_free(struct target *t)

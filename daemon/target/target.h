@@ -34,6 +34,7 @@ struct target_maps {
 
 struct target {
 	pid_t pid;	    /* as we see it */
+	pid_t parent;	    /* when it was opened */
 	int pidfd;	    /* readable once the process has ended */
 	uint64_t starttime; /* field 22 of /proc/PID/stat: tells a reused pid */
 	uid_t uid;
@@ -47,6 +48,31 @@ struct target {
 int target_open(pid_t pid, struct target **ret, struct diag *diag);
 void target_free(struct target *t);
 DEFINE_FREEP(struct target, target_free)
+
+/* Read again what an exec changes: exe and cmdline. */
+int target_refresh(struct target *t, struct diag *diag);
+
+/*
+ * What a process has from its last exec on, and hands down to its forked children: a hash of its
+ * auxiliary vector, which holds the addresses of this very start, and of the kernel's random bytes
+ * for it. Equal ids: the same program at the same addresses. 0: cannot be read.
+ */
+uint64_t target_exec_id(pid_t pid);
+
+/* The file behind a path, as stat(2) tells it. */
+struct target_file {
+	uint64_t dev, ino;
+};
+/* 0 or a negative errno. */
+int target_file_of(const char *path, struct target_file *ret);
+bool target_file_equal(const struct target_file *a, const struct target_file *b);
+
+/* Children of a process that are processes, up to max; how many. */
+#define TARGET_MAX_CHILDREN 4096
+size_t target_children(pid_t pid, pid_t *out, size_t max);
+
+/* When a process was started or forked, CLOCK_MONOTONIC ns, to a clock tick; 0: not known. */
+uint64_t target_started_ns(const struct target *t);
 
 bool target_alive(const struct target *t); /* the same process, not a zombie */
 

@@ -26,6 +26,7 @@ static uint64_t clock_now_ns(void)
 }
 
 struct calibration {
+	unsigned int shares; /* owners besides the first */
 	pid_t helper;
 	int from;
 	bool done;
@@ -78,9 +79,16 @@ static void reap(struct calibration *c)
 	c->helper = 0;
 }
 
+struct calibration *calibration_share(struct calibration *c)
+{
+	if (c)
+		c->shares++;
+	return c;
+}
+
 void calibration_free(struct calibration *c)
 {
-	if (!c)
+	if (!c || (c->shares && c->shares--))
 		return;
 	reap(c);
 	if (c->from >= 0)

@@ -17,7 +17,9 @@ struct calibration;
 /* Begin to measure; synthetic: do not run the target's interpreter. NULL: that is not possible.
  * What opts point to is needed by this call only. */
 struct calibration *calibration_start(const struct verify_opts *opts, bool synthetic);
-/* Kills the helper if it is still at it. */
+/* One more owner: children that are followed cost what their parent does. Returns c. */
+struct calibration *calibration_share(struct calibration *c);
+/* One owner less; by the last one, the helper is killed if it is still at it. */
 void calibration_free(struct calibration *c);
 DEFINE_FREEP(struct calibration, calibration_free)
 

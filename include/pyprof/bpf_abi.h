@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 4
+#define PYP_BPF_ABI_VERSION 6
 
 /* What a probe site announces. */
 enum pyp_site_kind {
@@ -115,7 +115,7 @@ enum pyp_rec_type {
 	PYP_REC_CODE_FREE,
 	PYP_REC_CHAIN, /* the frames of a thread first seen (or seen again after a loss) */
 	PYP_REC_THREAD_EXIT,
-	PYP_REC_FORK, /* the target made a child process */
+	PYP_REC_FORK, /* the target, or a descendant, made a child process */
 	PYP_REC_EXEC,
 	PYP_REC_MAX
 };
@@ -231,11 +231,20 @@ struct pyp_rec_thread {
 	char comm[16];
 };
 
-/* FORK: tid is the forking thread, child the new process. EXEC: child is 0. */
+/* In h.arg of FORK: the child runs in its parent's memory until it executes a program (vfork). */
+#define PYP_FORK_SHARED 1u
+/* In h.arg of EXEC: a thread that was not the leader executed, and has become it. */
+#define PYP_EXEC_OTHER_THREAD 1u
+
+/*
+ * FORK: tid is the forking thread, parent its process, child the new one. parent is the target or,
+ * while it is followed, a descendant; children that share their parent's memory are told only then.
+ * EXEC: parent is 0; child is 0 if it was the target that executed, else the descendant.
+ */
 struct pyp_rec_process {
 	struct pyp_rec h;
 	__u32 child;
-	__u32 pad;
+	__u32 parent;
 };
 
 _Static_assert(sizeof(struct pyp_rec) == 16, "pyp_rec changed size");
@@ -259,6 +268,7 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 	X(lost_codes, "code objects whose names could not be sent (sent again later)")             \
 	X(lost_chains, "stacks that could not be sent (sent again later)")                         \
 	X(lost_threads, "thread ends lost because the ring was full")                              \
+	X(lost_processes, "forks or programs executed that could not be told")                     \
 	X(fault_frame, "events dropped because the frame could not be read")                       \
 	X(fault_string, "names that could not be read in place")                                   \
 	X(chain_truncated, "stacks cut off: too deep or unreadable")                               \

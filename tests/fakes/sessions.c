@@ -67,7 +67,7 @@ static int fake_refuse(pid_t pid, struct diag *diag)
 	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "no process %d", pid);
 }
 
-int sessions_attach(struct sessions *ss, pid_t pid, bool start, struct diag *diag)
+int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct diag *diag)
 {
 	struct session_status *st;
 
@@ -77,7 +77,9 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, struct diag *dia
 		return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "", "process %d is attached", pid);
 	st = &ss->st[ss->n++];
 	*st = (struct session_status){.pid = pid,
-				      .state = start ? SESSION_TRACING : SESSION_ATTACHED,
+				      .state = flags & ATTACH_START ? SESSION_TRACING
+								    : SESSION_ATTACHED,
+				      .follows = flags & ATTACH_FOLLOW,
 				      .cmdline = "python3 \"app\".py\n\\ \xff",
 				      .python_version = "3.13.5",
 				      .traced_ns = 1500000000,

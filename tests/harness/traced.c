@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
@@ -239,6 +240,17 @@ void traced_expect(struct traced *t, const char *line)
 	traced_until(t, has_said, &w, line);
 }
 
+void traced_hear(struct traced *t, const char *line)
+{
+	struct pollfd p = {.fd = t->out, .events = POLLIN};
+	struct wanted w = {.word = line};
+
+	while (!has_said(t, &w)) {
+		cr_assert(poll(&p, 1, TRACED_DEADLINE * 1000) == 1, "waited for %s", line);
+		on_said(t->source, t->out, 0, t);
+	}
+}
+
 const char *traced_answer(struct traced *t, const char *word)
 {
 	static char line[4096];
@@ -277,11 +289,17 @@ static void on_end(void *ctx, pid_t pid)
 
 int traced_try_attach(struct traced *t, struct diag *diag)
 {
-	const struct session_opts opts = {.clock = SNAPSHOT_CPU, .on_end = on_end, .ctx = t};
+	const struct session_opts opts = {
+		.clock = SNAPSHOT_CPU,
+		.follow = t->follow,
+		.max_children = t->max_children,
+		.on_end = on_end,
+		.ctx = t,
+	};
 
 	if (!t->sessions)
 		assert_diag_ok(sessions_new(t->event, &opts, &t->sessions, diag), diag);
-	return sessions_attach(t->sessions, t->pid, true, diag);
+	return sessions_attach(t->sessions, t->pid, ATTACH_START, diag);
 }
 
 void traced_attach(struct traced *t)
@@ -293,10 +311,15 @@ void traced_attach(struct traced *t)
 
 struct snapshot *traced_snapshot(struct traced *t)
 {
+	return traced_snapshot_of(t, 0);
+}
+
+struct snapshot *traced_snapshot_of(struct traced *t, pid_t pid)
+{
 	struct snapshot *s = NULL;
 	struct diag diag = {0};
 
-	assert_diag_ok(sessions_snapshot(t->sessions, 0, &s, &diag), &diag);
+	assert_diag_ok(sessions_snapshot(t->sessions, pid, &s, &diag), &diag);
 	cr_assert(snapshot_valid(s));
 	return s;
 }

@@ -43,6 +43,8 @@ struct traced {
 	struct sd_event *event;
 	struct sd_event_source *source;
 	struct sessions *sessions; /* NULL before traced_attach */
+	bool follow;		   /* its children, too; to be set before traced_attach */
+	size_t max_children;	   /* at one time; 0: the default */
 	unsigned int ended;	   /* how often on_end was called */
 };
 
@@ -70,6 +72,8 @@ void traced_close(struct traced *t);
 /* Run the loop until cond holds. what: said when it does not in time. */
 typedef bool (*traced_cond)(struct traced *t, void *ctx);
 void traced_until(struct traced *t, traced_cond cond, void *ctx, const char *what);
+/* The same without running the loop: nothing is drained meanwhile. */
+void traced_hear(struct traced *t, const char *line);
 /* Run the loop for that long. Not for waiting: for letting the target work. */
 void traced_run(struct traced *t, unsigned int ms);
 
@@ -78,6 +82,8 @@ void traced_attach(struct traced *t);
 /* Attach; the error if that fails, with its diagnosis. */
 int traced_try_attach(struct traced *t, struct diag *diag);
 struct snapshot *traced_snapshot(struct traced *t);
+/* Of one process. */
+struct snapshot *traced_snapshot_of(struct traced *t, pid_t pid);
 struct session_status traced_status(struct traced *t);
 /* 0 lost, 0 unmatched, every other counter 0; what is not is printed. */
 bool traced_is_exact(const struct snapshot *s, const char *who);

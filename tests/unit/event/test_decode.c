@@ -112,6 +112,7 @@ static struct sample sample_of(uint8_t type)
 	default:
 		s = sample_new(type, sizeof(s.r.process));
 		s.r.process.child = type == PYP_REC_FORK ? 4711 : 0;
+		s.r.process.parent = type == PYP_REC_FORK ? 4242 : 0;
 		return s;
 	}
 }
@@ -190,6 +191,7 @@ Test(decode, thread_exit_name_is_terminated)
 Test(decode, processes)
 {
 	cr_assert_eq(decoded(PYP_REC_FORK).u.process.child, 4711);
+	cr_assert_eq(decoded(PYP_REC_FORK).u.process.parent, 4242);
 	cr_assert_eq(decoded(PYP_REC_EXEC).u.process.child, 0);
 }
 
@@ -284,7 +286,10 @@ Test(decode, ranges_of_the_rest)
 	REFUSES(PYP_REC_THREAD_EXIT, DECODE_FIELD, h.arg = 4);
 	ACCEPTS(PYP_REC_THREAD_EXIT, h.arg = PYP_EXIT_GROUP | PYP_EXIT_LOST);
 	REFUSES(PYP_REC_FORK, DECODE_FIELD, process.child = 0);
-	REFUSES(PYP_REC_EXEC, DECODE_FIELD, process.child = 1);
+	REFUSES(PYP_REC_FORK, DECODE_FIELD, process.parent = 0);
+	REFUSES(PYP_REC_FORK, DECODE_FIELD, h.arg = 2);
+	REFUSES(PYP_REC_EXEC, DECODE_FIELD, process.parent = 1);
+	REFUSES(PYP_REC_EXEC, DECODE_FIELD, h.arg = 2);
 }
 
 Test(decode, ranges_of_strings)

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Following children.
+ *
+ * The kernel tells of a fork in the ring of the parent, or of the parent's ancestor while the parent
+ * has no probe of its own, and wakes us. The child becomes a target like any other, with a ring and
+ * a link of its own. What takes long is not done then: its parent's plan and proof hold for it, and
+ * a few probes are always loaded beforehand (spares). What it did until its link was there is
+ * missing from its profile, and is said.
+ *
+ * All this happens in an event source of its own (work), one step at a time, so that rings are
+ * drained and clients answered in between. Nothing here changes the set of sessions while somebody
+ * walks through it.
+ *
+ * The sessions that stem from one that its user attached are a family: they end together for him.
+ * Live children are limited in number; of those that have ended the newest are kept as they are,
+ * older ones are folded into one (snapshot/fold.h).
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "base/log.h"
+#include "session/set.h"
+#include "snapshot/fold.h"
+#include "snapshot/merge.h"
+
+#define SPARES	     4
+#define MAX_TASKS    4096
+#define KEEP_ENDED   16
+#define RETRY_NS     1000000ull
+#define RETRY_FOR_NS 2000000000ull
+
+struct family {
+	unsigned int refs;
+	struct session *root; /* the one its user attached; NULL: it is gone */
+	struct probe *spare[SPARES];
+	size_t nspares;
+	bool no_spares; /* one could not be opened: do not try for ever */
+	bool limit_said;
+};
+
+/* ---- families ---------------------------------------------------------------------------- */
+
+static void family_drop_spares(struct family *f)
+{
+	while (f->nspares)
+		probe_free(f->spare[--f->nspares]);
+}
+
+static void family_unref(struct family *f)
+{
+	if (--f->refs)
+		return;
+	family_drop_spares(f);
+	free(f);
+}
+
+static void family_join(struct session *s, struct family *f)
+{
+	f->refs++;
+	s->family = f;
+	tracee_follow(s->tracee);
+}
+
+int follow_begin(struct session *s, struct diag *diag)
+{
+	struct family *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return diag_errno(diag, ENOMEM, "cannot follow children");
+	f->root = s;
+	family_join(s, f);
+	return 0;
+}
+
+static bool family_traces(const struct sessions *ss, const struct family *f)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (ss->v[i]->family == f && ss->v[i]->tracee->state == SESSION_TRACING)
+			return true;
+	return false;
+}
+
+bool follow_goes_on(const struct session *s)
+{
+	const struct sessions *ss = s->set;
+
+	for (size_t i = 0; s->family && i < ss->n; i++)
+		if (ss->v[i]->family == s->family && ss->v[i]->tracee->state != SESSION_ENDED)
+			return true;
+	for (size_t i = 0; s->family && i < ss->ntasks; i++)
+		if (ss->tasks[i].origin->family == s->family)
+			return true;
+	return false;
+}
+
+/* ---- tasks ------------------------------------------------------------------------------- */
+
+static void work_soon(struct sessions *ss)
+{
+	(void)sd_event_source_set_enabled(ss->work, SD_EVENT_ONESHOT);
+}
+
+static struct follow_task *task_find(struct sessions *ss, pid_t pid)
+{
+	for (size_t i = 0; i < ss->ntasks; i++)
+		if (ss->tasks[i].news.pid == pid)
+			return &ss->tasks[i];
+	return NULL;
+}
+
+static void task_remove(struct sessions *ss, size_t i)
+{
+	ss->ntasks--;
+	memmove(&ss->tasks[i], &ss->tasks[i + 1], (ss->ntasks - i) * sizeof(*ss->tasks));
+}
+
+static bool is_target(const struct sessions *ss, pid_t pid)
+{
+	const struct session *s = sessions_find(ss, pid);
+
+	return s && s->tracee->state != SESSION_ENDED && target_alive(s->tracee->target);
+}
+
+static void task_add(struct session *s, const struct tracee_news *news)
+{
+	struct sessions *ss = s->set;
+	struct follow_task *known = task_find(ss, news->pid), *tasks = NULL;
+
+	if (known) {
+		known->news.executed |= news->executed;
+		return;
+	}
+	if (is_target(ss, news->pid))
+		return;
+	if (ss->ntasks < MAX_TASKS)
+		tasks = reallocarray(ss->tasks, ss->ntasks + 1, sizeof(*ss->tasks));
+	if (!tasks) {
+		s->tracee->children.failed++;
+		tracee_sweep_child(s->tracee, news->pid);
+		return;
+	}
+	ss->tasks = tasks;
+	tasks[ss->ntasks++] = (struct follow_task){
+		.origin = s,
+		.news = *news,
+		.until_ns = tracee_now() + RETRY_FOR_NS,
+	};
+	work_soon(ss);
+}
+
+void follow_take_news(struct session *s)
+{
+	struct tracee *t = s->tracee;
+
+	for (size_t i = 0; i < t->nnews; i++)
+		task_add(s, &t->news[i]);
+	t->nnews = 0;
+}
+
+void follow_look(struct session *s)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	pid_t pid = s->tracee->target->pid;
+	size_t n;
+
+	if (!s->family || s->tracee->state != SESSION_TRACING)
+		return;
+	work_soon(s->set); /* for the spares */
+	pids = calloc(TARGET_MAX_CHILDREN, sizeof(*pids));
+	n = pids ? target_children(pid, pids, TARGET_MAX_CHILDREN) : 0;
+	for (size_t i = 0; i < n; i++)
+		task_add(s, &(struct tracee_news){.pid = pids[i], .parent = pid});
+}
+
+/* ---- one child --------------------------------------------------------------------------- */
+
+static size_t live_children(const struct sessions *ss)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ss->n; i++)
+		n += ss->v[i]->tracee->parent && ss->v[i]->tracee->state != SESSION_ENDED;
+	return n;
+}
+
+/* No room for it; what would not be followed anyway needs none. */
+static int no_room(struct sessions *ss, const struct session *origin, pid_t pid)
+{
+	size_t max = ss->opts.max_children ? ss->opts.max_children : SESSION_MAX_CHILDREN;
+
+	if (live_children(ss) < max)
+		return 0;
+	if (!tracee_same_program(origin->tracee, pid))
+		return kill(pid, 0) < 0 && errno == ESRCH ? -ESRCH : -ENOEXEC;
+	if (!origin->family->limit_said)
+		log_warning("%zu children are followed: no further ones, until some end", max);
+	origin->family->limit_said = true;
+	return -ENOSPC;
+}
+
+/* Nobody else needs to tell of its children any more. */
+static void disown(const struct sessions *ss, const struct family *f, pid_t pid)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (ss->v[i]->family == f && ss->v[i]->tracee->probe)
+			probe_follow_forget(ss->v[i]->tracee->probe, pid);
+}
+
+static int make_session(struct session *origin, const struct tracee_news *news,
+			struct session **ret)
+{
+	struct sessions *ss = origin->set;
+	struct family *f = origin->family;
+	struct probe *spare = f->nspares ? f->spare[--f->nspares] : NULL;
+	struct tracee *t;
+	int r;
+
+	r = tracee_fork(origin->tracee, news, &spare, &ss->opts, &t, NULL);
+	if (spare)
+		f->spare[f->nspares++] = spare;
+	return r < 0 ? r : session_new(ss, t, ret, NULL);
+}
+
+/* Make it a target. While its parent is stopped, so is it. Errors as tracee_fork's. */
+static int follow_child(struct session *origin, const struct tracee_news *news)
+{
+	_cleanup_(session_freep) struct session *s = NULL;
+	struct sessions *ss = origin->set;
+	struct session *old;
+	int r;
+
+	r = make_session(origin, news, &s);
+	if (r < 0)
+		return r;
+	family_join(s, origin->family);
+	if (origin->tracee->state != SESSION_ATTACHED)
+		r = tracee_start(s->tracee, NULL);
+	if (r < 0)
+		return r;
+	old = sessions_find(ss, news->pid);
+	if (old)
+		follow_forget(ss, old);
+	r = sessions_add(ss, s);
+	if (r < 0)
+		return r;
+	disown(ss, s->family, news->pid);
+	log_info("following process %d, a child of %d", news->pid, s->tracee->parent);
+	follow_look(TAKE_PTR(s));
+	return 0;
+}
+
+/* How it went; for whoever waits for the family's end, a child that is not followed has ended. */
+static void task_done(struct session *origin, const struct tracee_news *news, int r)
+{
+	struct snapshot_children *c = &origin->tracee->children;
+	const struct session_opts *opts = &origin->set->opts;
+
+	if (r == 0)
+		c->followed++;
+	else if (r == -ENOSPC)
+		c->over_limit++;
+	else if (r == -ESRCH)
+		c->ended_first++;
+	else if (r != -ENOEXEC)
+		c->failed++;
+	if (r == 0)
+		return;
+	log_debug("process %d is not followed: %s", news->pid, strerror(-r));
+	if (r != -ENOEXEC && r != -ESRCH)
+		tracee_sweep_child(origin->tracee, news->pid);
+	if (opts->on_end && !follow_goes_on(origin))
+		opts->on_end(opts->ctx, news->pid);
+}
+
+static void task_run(struct sessions *ss, size_t i)
+{
+	struct follow_task task = ss->tasks[i];
+	int r = no_room(ss, task.origin, task.news.pid);
+
+	if (r == 0)
+		r = follow_child(task.origin, &task.news);
+	if (r == -EAGAIN && tracee_now() < task.until_ns) {
+		/* the set of tasks has not changed: no child was followed */
+		ss->tasks[i].retry_ns = tracee_now() + RETRY_NS;
+		return;
+	}
+	task_remove(ss, i);
+	task_done(task.origin, &task.news, r);
+}
+
+/* The next task that is due, of one session or of all (NULL); -1: none. */
+static int next_task(const struct sessions *ss, const struct session *origin)
+{
+	uint64_t now = tracee_now();
+
+	for (size_t i = 0; i < ss->ntasks; i++)
+		if ((!origin || ss->tasks[i].origin == origin) && ss->tasks[i].retry_ns <= now)
+			return (int)i;
+	return -1;
+}
+
+void follow_now(struct session *s)
+{
+	for (int i; (i = next_task(s->set, s)) >= 0;)
+		task_run(s->set, (size_t)i);
+}
+
+void follow_retry(struct sessions *ss)
+{
+	if (ss->ntasks)
+		work_soon(ss);
+}
+
+/* ---- children that have ended ------------------------------------------------------------ */
+
+/* Its session goes, its figures stay. */
+static int fold(struct sessions *ss, struct session *s)
+{
+	_cleanup_(snapshot_freep) struct snapshot *one = NULL;
+	int r;
+
+	r = sessions_snapshot(ss, s->tracee->target->pid, &one, NULL);
+	if (r == 0)
+		r = snapshot_fold(&ss->folded, one, FOLD_MAX_NODES);
+	if (r == 0)
+		sessions_remove(ss, s);
+	return r;
+}
+
+void follow_forget(struct sessions *ss, struct session *s)
+{
+	pid_t pid = s->tracee->target->pid;
+
+	if (s->tracee->parent && fold(ss, s) == 0)
+		return;
+	if (s->tracee->parent)
+		log_warning("the profile of process %d, which has ended, is lost", pid);
+	sessions_remove(ss, s);
+}
+
+static void fold_old(struct sessions *ss)
+{
+	size_t ended = 0;
+
+	for (size_t i = ss->n; i-- > 0;) {
+		struct session *s = ss->v[i];
+
+		if (!s->tracee->parent || s->tracee->state != SESSION_ENDED)
+			continue;
+		if (++ended > KEEP_ENDED && fold(ss, s) < 0)
+			return; /* for want of memory: later */
+	}
+}
+
+int follow_add_folded(const struct sessions *ss, struct snapshot **s)
+{
+	const struct snapshot *list[] = {*s, ss->folded};
+	struct snapshot *merged;
+	int r;
+
+	if (!ss->folded)
+		return 0;
+	r = snapshot_merge(list, 2, &merged);
+	if (r < 0)
+		return r;
+	snapshot_free(*s);
+	*s = merged;
+	return 0;
+}
+
+void follow_clear(struct sessions *ss)
+{
+	snapshot_free(TAKE_PTR(ss->folded));
+}
+
+/* ---- the loop's side --------------------------------------------------------------------- */
+
+/* Load one probe for a child to come; false: there is nothing to load. */
+static bool fill_spares(struct sessions *ss)
+{
+	for (size_t i = 0; i < ss->n; i++) {
+		struct session *s = ss->v[i];
+		struct family *f = s->family;
+
+		if (!f || s->tracee->state != SESSION_TRACING || f->no_spares ||
+		    f->nspares == SPARES)
+			continue;
+		if (tracee_open_spare(s->tracee, &ss->opts, &f->spare[f->nspares]) == 0)
+			f->nspares++;
+		else
+			f->no_spares = true;
+		return true;
+	}
+	return false;
+}
+
+static int on_work(sd_event_source *source, void *ctx)
+{
+	struct sessions *ss = ctx;
+	int i;
+
+	(void)source;
+	sessions_pump(ss);
+	fold_old(ss);
+	i = next_task(ss, NULL);
+	if (i >= 0)
+		task_run(ss, (size_t)i);
+	else if (!fill_spares(ss))
+		return 0;
+	work_soon(ss);
+	return 0;
+}
+
+int follow_init(struct sessions *ss)
+{
+	int r = sd_event_add_defer(ss->event, &ss->work, on_work, ss);
+
+	return r < 0 ? r : sd_event_source_set_enabled(ss->work, SD_EVENT_OFF);
+}
+
+void follow_deinit(struct sessions *ss)
+{
+	sd_event_source_disable_unref(ss->work);
+	snapshot_free(ss->folded);
+	free(ss->tasks);
+}
+
+void follow_stopped(struct sessions *ss)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (ss->v[i]->family && !family_traces(ss, ss->v[i]->family))
+			family_drop_spares(ss->v[i]->family);
+}
+
+void follow_ended(struct session *s)
+{
+	if (!s->family)
+		return;
+	s->family->limit_said = false;
+	follow_stopped(s->set);
+	work_soon(s->set);
+}
+
+void follow_leave(struct session *s)
+{
+	struct sessions *ss = s->set;
+
+	for (size_t i = ss->ntasks; i-- > 0;)
+		if (ss->tasks[i].origin == s)
+			task_remove(ss, i);
+	if (!s->family)
+		return;
+	if (s->family->root == s)
+		s->family->root = NULL;
+	family_unref(s->family);
+	s->family = NULL;
+}
+
+static bool any_family(const struct sessions *ss)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (ss->v[i]->family)
+			return true;
+	return false;
+}
+
+void follow_detach(struct sessions *ss, struct session *s)
+{
+	struct family *f = s->family;
+
+	if (f && f->root == s)
+		for (size_t i = ss->n; i-- > 0;)
+			if (ss->v[i]->family == f && ss->v[i] != s)
+				sessions_remove(ss, ss->v[i]);
+	sessions_remove(ss, s);
+	if (!any_family(ss))
+		follow_clear(ss);
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What fork and exec make of a traced process.
+ *
+ * A forked child is its parent over again, at the same addresses: what was found out about the
+ * parent holds for it, and is taken over. That it is still that, and has not executed something,
+ * its exec id tells (see target_exec_id).
+ *
+ * An exec makes the process another program, or the same one anew. The file decides: where it is
+ * the same one the plan holds, and the kernel has put the probes on again by itself, because the
+ * link is the process's and the file's. Only the addresses are new, so the interpreter is looked
+ * for again, which may take a while: a program executes before its libraries are mapped.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/tracee.h"
+
+#define LOOK_FOR_NS   2000000000ull
+#define LOOK_AGAIN_NS 5000000ull
+
+static int exe_of(pid_t pid, struct target_file *ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return target_file_of(path, ret);
+}
+
+int tracee_identify(struct tracee *t)
+{
+	int r = exe_of(t->target->pid, &t->exe);
+
+	if (r == 0)
+		r = target_file_of(t->python->via, &t->file);
+	t->exec_id = target_exec_id(t->target->pid);
+	return r;
+}
+
+/* ---- executed ---------------------------------------------------------------------------- */
+
+bool tracee_same_program(const struct tracee *t, pid_t pid)
+{
+	struct target_file exe;
+
+	return exe_of(pid, &exe) == 0 && target_file_equal(&exe, &t->exe);
+}
+
+static bool same_build(const struct python *a, const struct python *b)
+{
+	return a->build_id_len == b->build_id_len &&
+	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0 &&
+	       strcmp(a->version, b->version) == 0;
+}
+
+/* The interpreter of `like` in another start of its program. -EAGAIN: not (yet) found. */
+static int find_again(const struct tracee *like, const struct target *target, struct python **ret)
+{
+	_cleanup_(python_freep) struct python *py = NULL;
+	struct target_file file;
+
+	if (!tracee_same_program(like, target->pid))
+		return -ENOEXEC;
+	if (python_discover(target, &py, NULL) < 0)
+		return -EAGAIN;
+	if (target_file_of(py->via, &file) < 0)
+		return -EAGAIN;
+	if (!target_file_equal(&file, &like->file) || !same_build(py, like->python))
+		return -ENOEXEC;
+	image_free(py->image);
+	py->image = NULL;
+	*ret = TAKE_PTR(py);
+	return 0;
+}
+
+static int aim(const struct tracee *t, struct probe *probe, const struct python *py)
+{
+	return probe_aim(probe, &(struct probe_opts){
+					.pid = t->target->pid,
+					.via = py->via,
+					.bias = py->bias,
+					.plan = &t->plan,
+				});
+}
+
+static int relocate(struct tracee *t)
+{
+	struct python *py;
+	int r;
+
+	r = target_refresh(t->target, NULL);
+	if (r == 0)
+		r = find_again(t, t->target, &py);
+	if (r < 0)
+		return r;
+	r = aim(t, t->probe, py);
+	if (r < 0) {
+		python_free(py);
+		return r;
+	}
+	python_free(t->python);
+	t->python = py;
+	t->exec_id = target_exec_id(t->target->pid);
+	return 0;
+}
+
+static void resume(struct tracee *t, uint64_t ts)
+{
+	t->execs++;
+	t->exec_gap_ns += ts > t->exec_ns ? ts - t->exec_ns : 0;
+	tracee_begin(t, ts);
+}
+
+/* The leader's link goes on; any other thread's exec has left it with a process that is no more. */
+static void exec_seen(struct tracee *t)
+{
+	uint64_t ts;
+
+	t->executed = false;
+	profile_end(t->profile, t->exec_ns);
+	t->traced_ns += t->exec_ns > t->started_ns ? t->exec_ns - t->started_ns : 0;
+	t->started_ns = 0;
+	t->exec_until_ns = tracee_now() + LOOK_FOR_NS;
+	t->exec_retry_ns = 0;
+	if (!tracee_same_program(t, t->target->pid)) {
+		tracee_end(t, "executed another program");
+	} else if (!t->exec_other && probe_rearm(t->probe, &ts) == 0) {
+		resume(t, ts);
+	} else {
+		probe_detach(t->probe);
+	}
+}
+
+static int attach_again(struct tracee *t)
+{
+	uint64_t ts;
+	int r;
+
+	if (probe_attached(t->probe))
+		return 0;
+	r = probe_attach(t->probe, &ts, NULL);
+	if (r < 0)
+		return r;
+	resume(t, ts);
+	tracee_seed(t);
+	return 0;
+}
+
+void tracee_executed(struct tracee *t)
+{
+	uint64_t now = tracee_now();
+	int r;
+
+	if (t->executed)
+		exec_seen(t);
+	if (t->state == SESSION_ENDED || now < t->exec_retry_ns)
+		return;
+	r = relocate(t);
+	if (r == 0)
+		r = attach_again(t);
+	if (r == 0) {
+		t->exec_until_ns = 0;
+	} else if (r == -EAGAIN && now < t->exec_until_ns) {
+		t->exec_retry_ns = now + LOOK_AGAIN_NS;
+	} else {
+		tracee_end(t, "executed another program");
+	}
+}
+
+int tracee_check_program(struct tracee *t, struct diag *diag)
+{
+	uint64_t id = target_exec_id(t->target->pid);
+	struct target_file file;
+
+	if (id == t->exec_id && target_file_of(t->python->via, &file) == 0 &&
+	    target_file_equal(&file, &t->file))
+		return 0;
+	if (relocate(t) == 0) {
+		t->execs++;
+		return 0;
+	}
+	tracee_end(t, "executed another program");
+	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "detach it, or attach it anew",
+			"process %d has executed another program", t->target->pid);
+}
+
+/* ---- forked ------------------------------------------------------------------------------ */
+
+/* "/proc/PARENT/what" → "/proc/CHILD/what" */
+static int inherit_python(const struct tracee *from, pid_t pid, struct python **ret)
+{
+	struct python *py = malloc(sizeof(*py));
+	const char *rest = strchr(from->python->via + strlen("/proc/"), '/');
+
+	if (!py || !rest) {
+		free(py);
+		return -ENOMEM;
+	}
+	*py = *from->python;
+	py->image = NULL;
+	snprintf(py->via, sizeof(py->via), "/proc/%d%s", pid, rest);
+	*ret = py;
+	return 0;
+}
+
+static int take_python(const struct tracee *from, struct tracee *t)
+{
+	uint64_t id = target_exec_id(t->target->pid);
+	int r;
+
+	if (!id)
+		return -ESRCH;
+	r = id == from->exec_id ? inherit_python(from, t->target->pid, &t->python)
+				: find_again(from, t->target, &t->python);
+	if (r == 0)
+		r = tracee_identify(t);
+	if (r == 0 && (!target_file_equal(&t->file, &from->file) || t->exec_id != id))
+		r = -EAGAIN;
+	return r;
+}
+
+static void take_over(const struct tracee *from, struct tracee *t)
+{
+	t->memory = memory_live(t->target->pid);
+	t->plan = from->plan;
+	memcpy(t->self_test, from->self_test, sizeof(t->self_test));
+	t->cost = from->cost;
+	t->calibration = calibration_share(from->calibration);
+}
+
+int tracee_open_spare(const struct tracee *from, const struct session_opts *opts,
+		      struct probe **ret)
+{
+	const struct probe_opts po = {
+		.ring_bytes = opts->ring_bytes,
+		.layout = &from->python->layout,
+	};
+
+	return probe_open(&po, ret, NULL);
+}
+
+static int take_probe(const struct tracee *from, struct probe **spare,
+		      const struct session_opts *opts, struct tracee *t)
+{
+	int r = *spare ? 0 : tracee_open_spare(from, opts, spare);
+
+	if (r < 0)
+		return r;
+	t->probe = TAKE_PTR(*spare);
+	t->mechanism = probe_mechanism(t->probe);
+	return aim(t, t->probe, t->python);
+}
+
+int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct probe **spare,
+		const struct session_opts *opts, struct tracee **ret, struct diag *diag)
+{
+	_cleanup_(tracee_freep) struct tracee *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return diag_errno(diag, ENOMEM, "cannot follow %d", news->pid);
+	r = target_open(news->pid, &t->target, diag);
+	if (r < 0)
+		return r;
+	take_over(from, t);
+	r = take_python(from, t);
+	if (r < 0)
+		return r;
+	r = take_probe(from, spare, opts, t);
+	if (r == 0)
+		r = tracee_make_profile(t, diag);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot follow %d", news->pid);
+	tracee_warn(t);
+	t->parent = news->parent ? news->parent : t->target->parent;
+	t->forked_ns = news->ts ? news->ts : target_started_ns(t->target);
+	t->first_ns = tracee_now();
+	t->first_unix_ns = tracee_unix_now();
+	*ret = TAKE_PTR(t);
+	return 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Private to the set of sessions: session.c holds it, follow.c lets it grow by itself. */
+#ifndef PYPROF_SESSION_SET_H
+#define PYPROF_SESSION_SET_H
+
+#include "session/session.h"
+#include "session/timelines.h"
+#include "session/tracee.h"
+
+struct sd_event_source;
+struct family;
+
+struct session {
+	struct tracee *tracee;
+	struct sessions *set;
+	struct sd_event_source *end;  /* the process's pidfd */
+	struct sd_event_source *full; /* the ring's alarm */
+	struct family *family;	      /* NULL: its children are not followed */
+	bool over;		      /* it has ended, and that was told */
+};
+
+/* A descendant that is to be followed. */
+struct follow_task {
+	struct session *origin; /* whose ring told of it */
+	struct tracee_news news;
+	uint64_t retry_ns, until_ns;
+};
+
+struct sessions {
+	struct sd_event *event; /* borrowed */
+	struct session_opts opts;
+	struct sd_event_source *timer;
+	struct session **v;
+	size_t n;
+	struct timelines timelines;
+	/* Following: */
+	struct sd_event_source *work;
+	struct follow_task *tasks;
+	size_t ntasks;
+	struct snapshot *folded; /* children that have ended; NULL: none were folded */
+};
+
+/* Takes t, also when it fails. */
+int session_new(struct sessions *ss, struct tracee *t, struct session **ret, struct diag *diag);
+void session_free(struct session *s);
+DEFINE_FREEP(struct session, session_free)
+
+struct session *sessions_find(const struct sessions *ss, pid_t pid);
+int sessions_add(struct sessions *ss, struct session *s);
+void sessions_remove(struct sessions *ss, struct session *s);
+
+int follow_init(struct sessions *ss);
+void follow_deinit(struct sessions *ss);
+
+/* From now on the children of s are followed. Before it is started. */
+int follow_begin(struct session *s, struct diag *diag);
+/* Follow the children that it has already. */
+void follow_look(struct session *s);
+/* What the last drain of its ring told is to be done: soon, at once, again. */
+void follow_take_news(struct session *s);
+void follow_now(struct session *s);
+void follow_retry(struct sessions *ss);
+
+/* It has ended; something was stopped; it is about to be freed. */
+void follow_ended(struct session *s);
+void follow_stopped(struct sessions *ss);
+void follow_leave(struct session *s);
+/* Is anything left that was followed from it, or is to be? */
+bool follow_goes_on(const struct session *s);
+
+/* Remove an ended target, whose pid is another's now: a child's data is folded. */
+void follow_forget(struct sessions *ss, struct session *s);
+/* Remove a target and what was followed from it. */
+void follow_detach(struct sessions *ss, struct session *s);
+void follow_clear(struct sessions *ss);
+/* Add the children that were folded to a snapshot of all. */
+int follow_add_folded(const struct sessions *ss, struct snapshot **s);
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Many ended processes as one: see fold.h. */
+#include "snapshot/fold.h"
+
+#include <errno.h>
+
+#include "snapshot/merge.h"
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Merging adds up what is the same target and the same thread: so all become that. When it began is
+ * part of who somebody is, hence the beginnings are brought together first.
+ */
+static void become(struct snapshot *s, uint64_t start_ns, uint64_t start_unix_ns)
+{
+	struct snapshot_target *t = &s->targets[0];
+
+	t->pid = t->parent = 0;
+	t->folded = t->folded ? t->folded : 1;
+	t->cmdline = "(children that have ended)";
+	t->start_ns = start_ns;
+	t->start_unix_ns = start_unix_ns;
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		struct snapshot_thread *th = &s->threads[i];
+
+		th->pid = th->tid = 0;
+		th->name = "(ended)";
+		th->alive = false;
+		th->start_ns = start_ns;
+	}
+}
+
+/* Nothing but totals: what is outside Python, and all the rest as one context. */
+static int flatten(struct snapshot *s)
+{
+	struct snapshot_node *nodes = snapshot_alloc(s, 2, sizeof(*nodes));
+	struct snapshot_func *func = snapshot_alloc(s, 1, sizeof(*func));
+
+	if (!nodes || !func)
+		return -ENOMEM;
+	*func = (struct snapshot_func){.filename = "~", .name = "(truncated)", .pseudo = true};
+	nodes[0] = (struct snapshot_node){.parent = SNAPSHOT_NONE, .func = SNAPSHOT_NONE};
+	nodes[1] = (struct snapshot_node){.func = 0};
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		nodes[0].min[c] = nodes[1].min[c] = UINT64_MAX;
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		const struct snapshot_node *n = &s->nodes[i];
+		struct snapshot_node *into = &nodes[n->parent != SNAPSHOT_NONE];
+
+		into->calls += n->calls;
+		into->yields += n->yields;
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			into->self[c] += n->self[c];
+	}
+	for (uint32_t i = 1; i < s->nthreads; i++)
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			s->threads[0].total[c] += s->threads[i].total[c];
+	s->targets[0].truncated += s->nnodes;
+	s->nodes = nodes;
+	s->nnodes = 2;
+	s->funcs = func;
+	s->nfuncs = 1;
+	s->threads[0].root = 0;
+	s->nthreads = 1;
+	return 0;
+}
+
+int snapshot_fold(struct snapshot **sum, struct snapshot *s, uint32_t max_nodes)
+{
+	const struct snapshot *list[] = {s, *sum};
+	struct snapshot *old = *sum, *merged;
+	uint64_t start_ns, start_unix_ns;
+	int r;
+
+	if (s->ntargets != 1)
+		return -EINVAL;
+	if (s->nthreads && s->nnodes + (old ? old->nnodes : 0) > max_nodes) {
+		r = flatten(s);
+		if (r < 0)
+			return r;
+	}
+	start_ns = s->targets[0].start_ns;
+	start_unix_ns = s->targets[0].start_unix_ns;
+	if (old) {
+		start_ns = earlier(start_ns, old->targets[0].start_ns);
+		start_unix_ns = earlier(start_unix_ns, old->targets[0].start_unix_ns);
+		become(old, start_ns, start_unix_ns);
+	}
+	become(s, start_ns, start_unix_ns);
+	r = snapshot_merge(list, old ? 2 : 1, &merged);
+	if (r < 0)
+		return r;
+	snapshot_free(old);
+	*sum = merged;
+	return 0;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where a process comes from, and which came from it: see target.h. */
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/strtab.h"
+#include "target/memory.h"
+#include "target/proc.h"
+#include "target/target.h"
+
+#define AUXV_MAX     16384
+#define RANDOM_BYTES 16
+#define LIST_MAX     ((size_t)1 << 20)
+
+/* The address of the 16 random bytes that every exec gets; 0: there is none. */
+static uint64_t random_address(const char *auxv, size_t size)
+{
+	for (size_t at = 0; at + 16 <= size; at += 16) {
+		uint64_t pair[2];
+
+		memcpy(pair, auxv + at, sizeof(pair));
+		if (pair[0] == AT_RANDOM)
+			return pair[1];
+	}
+	return 0;
+}
+
+uint64_t target_exec_id(pid_t pid)
+{
+	_cleanup_free_ char *auxv = NULL;
+	struct memory mem = memory_live(pid);
+	unsigned char bytes[RANDOM_BYTES];
+	char path[64];
+	uint64_t id;
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	if (proc_read(AT_FDCWD, path, AUXV_MAX, &auxv, &size) || !size)
+		return 0;
+	if (memory_read(&mem, random_address(auxv, size), bytes, sizeof(bytes)))
+		return 0;
+	id = strtab_hash(strtab_hash(0, auxv, size), bytes, sizeof(bytes));
+	return id ? id : 1;
+}
+
+int target_file_of(const char *path, struct target_file *ret)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -errno;
+	*ret = (struct target_file){.dev = st.st_dev, .ino = st.st_ino};
+	return 0;
+}
+
+bool target_file_equal(const struct target_file *a, const struct target_file *b)
+{
+	return a->dev == b->dev && a->ino == b->ino;
+}
+
+static void closedirp(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* The numbers of one thread's list of children. */
+static size_t take_pids(const char *list, pid_t *out, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max) {
+		char *end;
+		long v = strtol(list, &end, 10);
+
+		if (end == list)
+			break;
+		if (v > 0 && v <= INT32_MAX)
+			out[n++] = (pid_t)v;
+		list = end;
+	}
+	return n;
+}
+
+/* Each thread has those that it forked itself, and orphans that it took over. */
+size_t target_children(pid_t pid, pid_t *out, size_t max)
+{
+	_cleanup_(closedirp) DIR *d = NULL;
+	struct dirent *e;
+	char path[300];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	while (d && n < max && (e = readdir(d))) {
+		_cleanup_free_ char *list = NULL;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/children", pid, e->d_name);
+		if (e->d_name[0] != '.' && !proc_read(AT_FDCWD, path, LIST_MAX, &list, NULL))
+			n += take_pids(list, out + n, max - n);
+	}
+	return n;
+}
+
+static uint64_t now_of(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The kernel counts from boot, suspended time included. */
+uint64_t target_started_ns(const struct target *t)
+{
+	uint64_t boot = t->starttime * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+	uint64_t age = now_of(CLOCK_BOOTTIME), now = now_of(CLOCK_MONOTONIC);
+
+	age = age > boot ? age - boot : 0;
+	return now > age ? now - age : 0;
+}

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Children that are followed, theirs, and programs that are executed: who becomes a target, what it
+ * counts, what is said about what was not seen, and what is left of those that have ended.
+ */
+#include <inttypes.h>
+
+#include "harness/counts.h"
+#include "harness/sites.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "stats/view.h"
+
+static struct traced t;
+static pid_t members[64]; /* as family.py numbers them */
+
+static void start(const char *exe)
+{
+	fprintf(stderr, "with %s\n", exe);
+	traced_start(&t, exe, "family.py", NULL);
+	traced_expect(&t, "ready");
+	members[0] = t.pid;
+	t.follow = true;
+}
+
+static void finish(void)
+{
+	traced_say(&t, "stop");
+	traced_finish(&t);
+}
+
+static void everywhere(void (*test)(const char *exe))
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		test(v[i].exe);
+	check_no_leaks();
+}
+
+static void tell(const char *order, unsigned int a, unsigned int b, const char *answer)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "%s %u %u", order, a, b);
+	traced_say(&t, line);
+	traced_expect(&t, answer);
+}
+
+/* Member `by` forks n. */
+static void fork_members(unsigned int by, unsigned int n)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "fork %u %u", by, n);
+	traced_say(&t, line);
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int number;
+		int pid;
+
+		cr_assert(sscanf(traced_answer(&t, "child"), "%u %d", &number, &pid) == 2);
+		cr_assert(number < 64);
+		members[number] = pid;
+	}
+	traced_expect(&t, "forked");
+}
+
+static struct session_status status_of(pid_t pid)
+{
+	struct session_status st;
+
+	if (sessions_status_pid(t.sessions, pid, &st, NULL) < 0)
+		return (struct session_status){.pid = 0};
+	return st;
+}
+
+struct wanted {
+	unsigned int first, last; /* members */
+	enum session_state state;
+};
+
+static bool are_so(struct traced *traced, void *ctx)
+{
+	const struct wanted *w = ctx;
+
+	(void)traced;
+	for (unsigned int i = w->first; i <= w->last; i++) {
+		struct session_status st = status_of(members[i]);
+
+		if (!st.pid || st.state != w->state)
+			return false;
+	}
+	return true;
+}
+
+static void until_traced(unsigned int first, unsigned int last)
+{
+	struct wanted w = {first, last, SESSION_TRACING};
+
+	traced_until(&t, are_so, &w, "children that are traced");
+}
+
+static void until_ended(unsigned int first, unsigned int last)
+{
+	struct wanted w = {first, last, SESSION_ENDED};
+
+	traced_until(&t, are_so, &w, "children that have ended");
+}
+
+/* Calls of work(); pid 0: all processes together. */
+static uint64_t work_of(pid_t pid)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&t, pid);
+	_cleanup_(view_freep) struct view *v = NULL;
+
+	cr_assert(traced_is_exact(s, "family"));
+	assert_ok(view_build(s, NULL, &v));
+	return counts_named(v, "work").ncalls;
+}
+
+/* Following -------------------------------------------------------------------------------- */
+
+static void check_provenance(pid_t child, pid_t parent)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&t, child);
+
+	cr_assert_eq(s->ntargets, 1);
+	cr_assert_eq(s->targets[0].pid, (uint32_t)child);
+	cr_assert_eq(s->targets[0].parent, (uint32_t)parent);
+	cr_assert(s->targets[0].fork_gap_ns > 0, "what it did before is not said");
+	fprintf(stderr, "  traced %.1f ms after its fork\n",
+		(double)s->targets[0].fork_gap_ns / 1e6);
+}
+
+static void children(const char *exe)
+{
+	struct session_status first;
+
+	start(exe);
+	traced_attach(&t);
+	fork_members(0, 3);
+	until_traced(1, 3);
+	fork_members(2, 1);
+	until_traced(4, 4);
+	for (unsigned int i = 0; i <= 4; i++)
+		tell("work", i, 100 + i, "worked");
+	for (unsigned int i = 0; i <= 4; i++)
+		cr_assert_eq(work_of(members[i]), 100 + i, "member %u", i);
+	cr_assert_eq(work_of(0), 510);
+	check_provenance(members[1], t.pid);
+	check_provenance(members[4], members[2]);
+	first = status_of(t.pid);
+	cr_assert(first.follows && first.children.failed == 0 && first.children.over_limit == 0);
+	/* the end of some, and of their parent, is not the end of all */
+	tell("end", 4, 0, "ended");
+	until_ended(4, 4);
+	tell("end", 1, 0, "ended");
+	until_ended(1, 1);
+	cr_assert(!sessions_over(t.sessions, t.pid));
+	traced_say(&t, "stop");
+	traced_close(&t);
+	cr_assert_eq(traced_wait(&t), 0);
+	until_ended(0, 4);
+	cr_assert(sessions_over(t.sessions, members[0]));
+	cr_assert_eq(work_of(0), 510, "what has ended is forgotten");
+	cr_assert_eq(t.ended, 5);
+	traced_stop(&t);
+}
+
+Test(follow, children_and_theirs, .timeout = 300)
+{
+	everywhere(children);
+}
+
+static void begin_newest(void)
+{
+	start(traced_newest().exe);
+}
+
+/* They were forked before anybody looked. */
+Test(follow, children_that_are_there_already, .timeout = 120)
+{
+	begin_newest();
+	fork_members(0, 2);
+	fork_members(1, 1);
+	traced_attach(&t);
+	until_traced(0, 3);
+	for (unsigned int i = 0; i <= 3; i++)
+		tell("work", i, 50, "worked");
+	cr_assert_eq(work_of(0), 200);
+	check_provenance(members[3], members[1]);
+	finish();
+}
+
+static bool limit_is_said(struct traced *traced, void *ctx)
+{
+	(void)traced, (void)ctx;
+	return status_of(t.pid).children.over_limit == 2;
+}
+
+static bool unfollowed_are_clean(struct traced *traced, void *ctx)
+{
+	const struct sites *sites = ctx;
+	bool clean = true;
+
+	(void)traced;
+	for (unsigned int i = 1; i <= 4; i++)
+		if (!status_of(members[i]).pid)
+			clean &= sites_changed(sites, members[i]) == 0;
+	return clean;
+}
+
+Test(follow, no_more_than_the_limit, .timeout = 120)
+{
+	struct sites sites;
+	unsigned int followed = 0;
+
+	begin_newest();
+	sites_find(&sites, t.pid);
+	t.max_children = 2;
+	traced_attach(&t);
+	fork_members(0, 4);
+	traced_until(&t, limit_is_said, NULL, "two that are over the limit");
+	traced_until(&t, unfollowed_are_clean, &sites, "children without breakpoints");
+	for (unsigned int i = 1; i <= 4; i++) {
+		followed += status_of(members[i]).pid != 0;
+		tell("work", i, 10, "worked");
+	}
+	cr_assert_eq(followed, 2);
+	cr_assert_eq(work_of(0), 20);
+	/* where one ends there is room for another */
+	for (unsigned int i = 1; i <= 4; i++)
+		if (status_of(members[i]).pid) {
+			tell("end", i, 0, "ended");
+			until_ended(i, i);
+			break;
+		}
+	fork_members(0, 1);
+	until_traced(5, 5);
+	finish();
+}
+
+/* More than are kept one by one: the older ones are one target, and no call is missing. */
+#define BATCHES	 6
+#define BATCH	 4
+#define KEPT	 16
+#define PER_WORK 25
+
+static bool all_but_kept_are_folded(struct traced *traced, void *ctx)
+{
+	(void)traced, (void)ctx;
+	return sessions_count(t.sessions) == 1 + KEPT;
+}
+
+Test(follow, many_that_end, .timeout = 240)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	uint32_t folded = 0;
+
+	begin_newest();
+	traced_attach(&t);
+	for (unsigned int b = 0; b < BATCHES; b++) {
+		unsigned int first = 1 + b * BATCH, last = first + BATCH - 1;
+
+		fork_members(0, BATCH);
+		until_traced(first, last);
+		for (unsigned int i = first; i <= last; i++)
+			tell("work", i, PER_WORK, "worked");
+		for (unsigned int i = first; i <= last; i++)
+			tell("end", i, 0, "ended");
+	}
+	traced_until(&t, all_but_kept_are_folded, NULL, "ended children folded into one");
+	cr_assert_eq(work_of(0), BATCHES * BATCH * PER_WORK);
+	s = traced_snapshot(&t);
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		folded += s->targets[i].folded;
+	cr_assert_eq(folded, BATCHES * BATCH - KEPT);
+	cr_assert_eq(status_of(t.pid).children.followed, BATCHES * BATCH);
+	assert_ok(sessions_clear(t.sessions, 0, NULL));
+	cr_assert_eq(work_of(0), 0);
+	finish();
+}
+
+/* Gone before they can be followed: nothing is left of them but their number. */
+Test(follow, children_that_end_at_once, .timeout = 120)
+{
+	struct session_status st;
+	size_t n;
+
+	begin_newest();
+	traced_attach(&t);
+	tell("burst", 40, 0, "burst");
+	tell("work", 0, 5, "worked");
+	traced_run(&t, 50);
+	n = sessions_count(t.sessions);
+	st = status_of(t.pid);
+	cr_assert_eq(st.children.followed + st.children.ended_first, 40, "%" PRIu64 " and %" PRIu64,
+		     st.children.followed, st.children.ended_first);
+	cr_assert(n <= 1 + KEPT, "%zu targets", n);
+	cr_assert(work_of(0) >= 5);
+	finish();
+}
+
+Test(follow, stop_and_start, .timeout = 120)
+{
+	struct sites sites;
+
+	begin_newest();
+	sites_find(&sites, t.pid);
+	traced_attach(&t);
+	fork_members(0, 1);
+	until_traced(1, 1);
+	tell("work", 1, 10, "worked");
+	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	cr_assert_eq(sites_changed(&sites, members[1]), 0);
+	tell("work", 1, 10, "worked");
+	fork_members(0, 1);
+	assert_ok(sessions_start(t.sessions, 0, NULL));
+	/* forked while nobody looked */
+	until_traced(1, 2);
+	tell("work", 1, 10, "worked");
+	tell("work", 2, 10, "worked");
+	cr_assert_eq(work_of(0), 30);
+	cr_assert_eq(work_of(members[1]), 20);
+	/* with the first go those that were followed from it */
+	assert_ok(sessions_detach(t.sessions, t.pid, NULL));
+	cr_assert_eq(sessions_count(t.sessions), 0);
+	cr_assert_eq(sites_changed(&sites, members[2]), 0);
+	finish();
+}
+
+/* Executing -------------------------------------------------------------------------------- */
+
+static bool is_at_it_again(struct traced *traced, void *ctx)
+{
+	struct session_status st = status_of(members[*(unsigned int *)ctx]);
+
+	(void)traced;
+	return st.state == SESSION_TRACING && st.execs == 1;
+}
+
+/* The same program: it starts from scratch, nothing of what was before is on a stack. */
+static void executes_again(const char *exe)
+{
+	unsigned int leader = 1, other = 2;
+
+	start(exe);
+	traced_attach(&t);
+	fork_members(0, 2);
+	until_traced(1, 2);
+	tell("work", leader, 10, "worked");
+	tell("work", other, 10, "worked");
+	tell("again", leader, 0, "again");
+	traced_until(&t, is_at_it_again, &leader, "the program anew");
+	tell("thread", other, 0, "again");
+	traced_until(&t, is_at_it_again, &other, "the program anew");
+	tell("work", leader, 7, "worked");
+	tell("work", other, 8, "worked");
+	cr_assert_eq(work_of(members[leader]), 17);
+	cr_assert_eq(work_of(members[other]), 18);
+	cr_assert(status_of(members[leader]).exec_gap_ns > 0);
+	fprintf(stderr, "  silent for %.2f ms after an exec, %.1f ms after one by a thread\n",
+		(double)status_of(members[leader]).exec_gap_ns / 1e6,
+		(double)status_of(members[other]).exec_gap_ns / 1e6);
+	finish();
+}
+
+Test(follow, the_same_program_again, .timeout = 300)
+{
+	everywhere(executes_again);
+}
+
+Test(follow, another_program, .timeout = 120)
+{
+	begin_newest();
+	traced_attach(&t);
+	fork_members(0, 2);
+	until_traced(1, 2);
+	tell("work", 1, 10, "worked");
+	tell("other", 1, 0, "other");
+	until_ended(1, 1);
+	cr_assert_str_eq(status_of(members[1]).end_reason, "executed another program");
+	cr_assert_eq(work_of(members[1]), 10);
+	cr_assert(!sessions_over(t.sessions, t.pid));
+	finish();
+}
+
+/* Nobody knows of it before the next start: that must not put probes into whatever it is now. */
+Test(follow, another_program_while_stopped, .timeout = 120)
+{
+	struct diag diag = {0};
+
+	begin_newest();
+	traced_attach(&t);
+	fork_members(0, 1);
+	until_traced(1, 1);
+	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	tell("other", 1, 0, "other");
+	cr_assert(sessions_start(t.sessions, members[1], &diag) < 0);
+	cr_assert_eq(diag.exit, PYP_EXIT_NO_PROCESS, "%s", diag.msg);
+	cr_assert(strstr(diag.msg, "another program"), "%s", diag.msg);
+	until_ended(1, 1);
+	finish();
+}
+
+/* And if it is the same one, at other addresses? */
+Test(follow, the_same_program_while_stopped, .timeout = 120)
+{
+	begin_newest();
+	traced_attach(&t);
+	fork_members(0, 1);
+	until_traced(1, 1);
+	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	tell("again", 1, 0, "again");
+	assert_ok(sessions_start(t.sessions, members[1], NULL));
+	tell("work", 1, 9, "worked");
+	cr_assert_eq(work_of(members[1]), 9);
+	finish();
+}
+
+static bool has_ended(struct traced *traced, void *ctx)
+{
+	(void)ctx;
+	return traced->ended > 0;
+}
+
+/* Whoever finds out about an exec, its owner is told. */
+Test(follow, an_exec_that_a_snapshot_finds, .timeout = 120)
+{
+	struct session_status st;
+
+	traced_start(&t, traced_newest().exe, "load.py", NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_say(&t, "exec");
+	traced_hear(&t, "executed");
+	snapshot_free(traced_snapshot(&t));
+	st = traced_status(&t);
+	cr_assert_eq(st.state, SESSION_ENDED);
+	traced_until(&t, has_ended, NULL, "news of the end");
+	cr_assert_eq(t.ended, 1);
+	traced_finish(&t);
+}

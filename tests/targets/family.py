@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A process and its forked children, which do as they are told: family.py
+
+Says `ready`, then obeys lines on stdin. Members are numbered from 0, which is the first process.
+
+    fork BY N      member BY forks N members: `child NUMBER PID` each, then `forked`
+    work M N       member M calls work() N times: `worked`
+    burst N        N children, each of which calls work() 10 times and ends at once: `burst`
+    other M        member M executes another program, which stays until M's release: `other`
+    again M        member M executes this program anew and obeys from then on: `again`
+    thread M       as again, executed by a thread that is not the leader
+    end M          member M ends: `ended`
+    stop           or the end of stdin: everybody ends, exit with 0
+"""
+
+import os
+import select
+import sys
+import threading
+import warnings
+
+MEMBERS = 64
+OTHER = "echo other >&%d; read -t 60 line <&%d"
+
+
+def say(line):
+    os.write(1, (line + "\n").encode())
+
+
+def read_line(fd):
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(fd, 1)
+        if not byte:
+            return "stop"
+        line += byte
+    return line.decode().strip()
+
+
+def work():
+    return 1
+
+
+def works(n):
+    return sum(work() for _ in range(n))
+
+
+class Life:
+    """A pipe that only the first process can write to: whoever reads its end has lost it."""
+    reader = writer = -1
+
+    @classmethod
+    def begin(cls):
+        cls.reader, cls.writer = os.pipe()
+        os.set_inheritable(cls.reader, True)
+
+    @classmethod
+    def order(cls, fd):
+        """The next line from fd."""
+        if cls.reader in select.select([fd, cls.reader], [], [])[0]:
+            os._exit(0)
+        return read_line(fd)
+
+
+class Member:
+    """One process's pipes: orders to it, answers from it."""
+
+    def __init__(self, number, fds=None):
+        self.number = number
+        if not fds:
+            fds = os.pipe() + os.pipe()
+            for fd in fds:
+                os.set_inheritable(fd, True)
+        self.fds = fds
+        self.orders, self.order, self.answers, self.answer = fds
+
+    def ask(self, line):
+        os.write(self.order, (line + "\n").encode())
+        return read_line(self.answers)
+
+    def reply(self, line):
+        os.write(self.answer, (line + "\n").encode())
+
+
+def execute_again(member):
+    me = [str(n) for n in (Life.reader, member.number) + tuple(member.fds)]
+    os.execv(sys.executable, [sys.executable, os.path.abspath(__file__)] + me)
+
+
+def execute_in_a_thread(member):
+    threading.Thread(target=execute_again, args=(member,)).start()
+    threading.Event().wait()
+
+
+def reap():
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except OSError:
+        pass
+
+
+def fork_member(members, number):
+    pid = os.fork()
+    if pid == 0:
+        if Life.writer >= 0:
+            os.close(Life.writer)
+            Life.writer = -1
+        obey(members, members[number])
+    return pid
+
+
+def burst(n):
+    for _ in range(n):
+        pid = os.fork()
+        if pid == 0:
+            works(10)
+            os._exit(0)
+        os.waitpid(pid, 0)
+
+
+def obey(members, me):
+    """A child's life."""
+    while True:
+        words = Life.order(me.orders).split()
+        if words[0] == "fork":
+            me.reply(str(fork_member(members, int(words[1]))))
+        elif words[0] == "work":
+            me.reply(str(works(int(words[1]))))
+        elif words[0] == "burst":
+            burst(int(words[1]))
+            me.reply("burst")
+        elif words[0] == "other":
+            script = OTHER % (me.answer, me.orders)
+            os.execv("/bin/bash", ["bash", "-c", script])
+        elif words[0] == "again":
+            execute_again(me)
+        elif words[0] == "thread":
+            execute_in_a_thread(me)
+        else:
+            reap()
+            os._exit(0)
+
+
+def resume(arguments):
+    """What member M executes anew begins here."""
+    numbers = [int(n) for n in arguments]
+    Life.reader = numbers[0]
+    me = Member(numbers[1], tuple(numbers[2:]))
+    me.reply("again")
+    obey([], me)
+
+
+class First:
+    """The first process: member 0, and who tells the others what to do."""
+
+    def __init__(self):
+        Life.begin()
+        self.members = [Member(i) for i in range(MEMBERS)]
+        self.pids = {}
+        self.next = 1
+
+    def fork(self, by, n):
+        for _ in range(n):
+            number = self.next
+            self.next += 1
+            if by:
+                pid = int(self.members[by].ask("fork %d" % number))
+            else:
+                pid = fork_member(self.members, number)
+            self.pids[number] = (by, pid)
+            say("child %d %d" % (number, pid))
+        say("forked")
+
+    def have_work(self, member, n):
+        done = int(self.members[member].ask("work %d" % n)) if member else works(n)
+        say("worked" if done == n else "wrong")
+
+    def end(self, member):
+        by, pid = self.pids.pop(member)
+        os.write(self.members[member].order, b"stop\n")
+        if not by:
+            os.waitpid(pid, 0)
+        say("ended")
+
+    def run(self):
+        say("ready")
+        while True:
+            words = read_line(0).split()
+            if words[0] == "fork":
+                self.fork(int(words[1]), int(words[2]))
+            elif words[0] == "work":
+                self.have_work(int(words[1]), int(words[2]))
+            elif words[0] == "burst":
+                burst(int(words[1]))
+                say("burst")
+            elif words[0] in ("other", "again", "thread"):
+                say(self.members[int(words[1])].ask(words[0]))
+            elif words[0] == "end":
+                self.end(int(words[1]))
+            else:
+                for member in list(self.pids):
+                    os.write(self.members[member].order, b"stop\n")
+                return
+
+
+def main():
+    warnings.simplefilter("ignore")  # of forking where there are threads
+    if len(sys.argv) > 1:
+        resume(sys.argv[1:])
+    First().run()
+
+
+main()
