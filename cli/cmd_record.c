@@ -31,8 +31,7 @@ static const struct opt record_opts[] = {
 	{"pid", 'p', OPT_PID, FIELD(query.pid), "PID", "the process to record"},
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
 	 "for so long (also 250ms, 2m); else until\nCtrl-C or the program's end"},
-	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
-	 "record the processes it forks, too"},
+	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL, "record the processes it forks, too"},
 	QUERY_OPT_FORMAT,
 	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
 	 "write it there instead of to stdout"},
@@ -46,8 +45,7 @@ static const struct opt record_opts[] = {
 
 static const struct opt run_opts[] = {
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS", "end after this time"},
-	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
-	 "trace the processes it forks, too"},
+	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL, "trace the processes it forks, too"},
 	QUERY_OPT_FORMAT,
 	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
 	 "write it there instead of to stdout"},
@@ -188,8 +186,7 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 	if (err < 0)
 		return err;
 	visit_block_signals();
-	err = o->follow ? visit_open_own(&r.visit, diag)
-			: visit_open(&r.visit, call->socket, diag);
+	err = o->follow ? visit_open_own(&r.visit, diag) : visit_open(&r.visit, call->socket, diag);
 	if (err == 0)
 		err = attach(&r, diag);
 	if (err == 0)

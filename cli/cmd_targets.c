@@ -11,7 +11,7 @@
 
 struct target_opts {
 	bool no_start, follow; /* attach */
-	pid_t pid;     /* start, stop, clear; 0: all */
+	pid_t pid;	       /* start, stop, clear; 0: all */
 };
 
 #define FIELD(f) .offset = offsetof(struct target_opts, f)
@@ -47,8 +47,7 @@ static int check_pids(const struct cmd_call *call, struct diag *diag)
 	return r;
 }
 
-static int attach_one(struct client *c, pid_t pid, const struct target_opts *o,
-		      struct diag *diag)
+static int attach_one(struct client *c, pid_t pid, const struct target_opts *o, struct diag *diag)
 {
 	_cleanup_(json_decrefp)
 		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", !o->no_start);

@@ -58,7 +58,7 @@ struct event {
 		struct {
 			uint32_t child;	 /* EXEC: 0: the target itself */
 			uint32_t parent; /* FORK */
-		} process; /* FORK, EXEC */
+		} process;		 /* FORK, EXEC */
 	} u;
 };
 

@@ -17,9 +17,9 @@ struct options {
 	bool no_start, no_verify;
 	bool follow;	       /* children of the targets are targets, too */
 	uint64_t max_children; /* at one time */
-	int clock;	      /* enum snapshot_clock */
-	uint64_t duration_ns; /* 0: no end */
-	const char *output;   /* NULL: none */
+	int clock;	       /* enum snapshot_clock */
+	uint64_t duration_ns;  /* 0: no end */
+	const char *output;    /* NULL: none */
 	const char *format_name;
 	const struct format *format; /* by name, else by output's extension, else text */
 	uint64_t ring_bytes;

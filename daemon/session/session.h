@@ -29,8 +29,8 @@ enum session_state {
 struct session_opts {
 	size_t ring_bytes;
 	enum snapshot_clock clock;
-	bool verify; /* prove an unknown build on a scratch process first */
-	bool follow; /* children of all targets, as with ATTACH_FOLLOW */
+	bool verify;	     /* prove an unknown build on a scratch process first */
+	bool follow;	     /* children of all targets, as with ATTACH_FOLLOW */
 	size_t max_children; /* followed and alive at one time; 0: SESSION_MAX_CHILDREN */
 	/* Called when a target has ended by itself (may be NULL). */
 	void (*on_end)(void *ctx, pid_t pid);

@@ -71,12 +71,12 @@ struct snapshot_target {
 	const char *mechanism; /* how the probes were attached, for people; NULL: not known */
 	const char *warnings;  /* what may hide calls, for people; "" or NULL: nothing */
 	bool alive, tracing;
-	bool follows;		/* its children are followed */
-	uint32_t parent;	/* followed: the process that forked it; 0: none */
-	uint32_t folded;	/* how many processes this stands for; 0: one */
-	uint32_t execs;		/* how often it executed its own program again */
-	uint64_t fork_gap_ns;	/* from its fork to its attach: not in the figures */
-	uint64_t exec_gap_ns;	/* from its executions until tracing went on, as well */
+	bool follows;	      /* its children are followed */
+	uint32_t parent;      /* followed: the process that forked it; 0: none */
+	uint32_t folded;      /* how many processes this stands for; 0: one */
+	uint32_t execs;	      /* how often it executed its own program again */
+	uint64_t fork_gap_ns; /* from its fork to its attach: not in the figures */
+	uint64_t exec_gap_ns; /* from its executions until tracing went on, as well */
 	struct snapshot_children children;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC: first attached; taken at */
 	uint64_t start_unix_ns, end_unix_ns;

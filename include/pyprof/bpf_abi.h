@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 6
+#define PYP_BPF_ABI_VERSION 5
 
 /* What a probe site announces. */
 enum pyp_site_kind {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Many ended processes as one: sums, and what becomes of one that does not fit. */
+#include "snapshot/fold.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+#include "stats/view.h"
+
+#define TEXT                                                                                       \
+	"thread 42 42 Main\nmain a.py:1 1 10\n  f a.py:5 2 20\n"                                   \
+	"thread 42 43 worker\nmain a.py:1 1 5\n  g a.py:9 3 30\n"
+
+static struct snapshot *child(unsigned int i)
+{
+	struct snapshot *s = snapshot_build(TEXT);
+
+	s->targets[0].pid = 1000 + i;
+	s->targets[0].parent = 42;
+	s->targets[0].fork_gap_ns = 7;
+	s->targets[0].start_unix_ns += 1000 - i;
+	for (uint32_t t = 0; t < s->nthreads; t++) {
+		s->threads[t].pid = 1000 + i;
+		s->threads[t].start_ns += i;
+	}
+	return s;
+}
+
+static void add(struct snapshot **sum, unsigned int i, uint32_t max_nodes)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = child(i);
+
+	assert_ok(snapshot_fold(sum, s, max_nodes));
+	cr_assert(snapshot_valid(*sum));
+}
+
+static uint64_t calls_of(const struct snapshot *s, const char *name)
+{
+	uint64_t calls = 0;
+
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->nodes[i].func != SNAPSHOT_NONE &&
+		    strcmp(s->funcs[s->nodes[i].func].name, name) == 0)
+			calls += s->nodes[i].calls;
+	return calls;
+}
+
+static uint64_t self_of(const struct snapshot *s)
+{
+	uint64_t self = 0;
+
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		self += s->nodes[i].self[SNAPSHOT_CPU];
+	return self;
+}
+
+Test(fold, a_thousand_take_the_room_of_one)
+{
+	enum { N = 1000 };
+	_cleanup_(snapshot_freep) struct snapshot *one = child(0);
+	_cleanup_(snapshot_freep) struct snapshot *sum = NULL;
+	uint64_t start = one->targets[0].start_unix_ns, self = self_of(one);
+
+	for (unsigned int i = 0; i < N; i++)
+		add(&sum, i, FOLD_MAX_NODES);
+	cr_assert_eq(sum->ntargets, 1);
+	cr_assert_eq(sum->nthreads, 1);
+	cr_assert_eq(sum->nnodes, 4, "the contexts of all threads, each once, and a root");
+	cr_assert_eq(sum->targets[0].pid, 0);
+	cr_assert_eq(sum->targets[0].folded, N);
+	cr_assert_eq(sum->targets[0].fork_gap_ns, 7 * N);
+	cr_assert_eq(sum->targets[0].start_unix_ns, start - (N - 1), "the earliest");
+	cr_assert_eq(calls_of(sum, "main"), 2 * N);
+	cr_assert_eq(calls_of(sum, "f"), 2 * N);
+	cr_assert_eq(calls_of(sum, "g"), 3 * N);
+	cr_assert_eq(self_of(sum), self * N);
+	cr_assert(snapshot_exact(sum));
+	snapshot_free(TAKE_PTR(sum));
+	snapshot_free(TAKE_PTR(one));
+	check_no_leaks();
+}
+
+/* Nothing disappears: what has no room is in one context, and no longer called exact. */
+Test(fold, what_does_not_fit_is_summed)
+{
+	_cleanup_(snapshot_freep) struct snapshot *sum = NULL, *one = child(0);
+	uint64_t self = self_of(one);
+
+	add(&sum, 1, 10);
+	cr_assert(snapshot_exact(sum));
+	add(&sum, 2, 7);
+	cr_assert_eq(sum->targets[0].folded, 2);
+	cr_assert_eq(calls_of(sum, "f"), 2);
+	cr_assert_eq(calls_of(sum, "(truncated)"), 7);
+	cr_assert_eq(self_of(sum), 2 * self);
+	cr_assert_eq(
+		sum->threads[0].total[SNAPSHOT_CPU],
+		2 * (one->threads[0].total[SNAPSHOT_CPU] + one->threads[1].total[SNAPSHOT_CPU]));
+	cr_assert(!snapshot_exact(sum));
+	snapshot_free(TAKE_PTR(sum));
+	snapshot_free(TAKE_PTR(one));
+	check_no_leaks();
+}
+
+Test(fold, one_target_only)
+{
+	_cleanup_(snapshot_freep) struct snapshot *sum = NULL, *none = snapshot_new();
+
+	assert_err(snapshot_fold(&sum, none, FOLD_MAX_NODES), -EINVAL);
+	cr_assert_null(sum);
+}
