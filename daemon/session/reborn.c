@@ -87,7 +87,7 @@ static int aim(const struct tracee *t, struct probe *probe, const struct python 
 
 static int relocate(struct tracee *t)
 {
-	struct python *py;
+	struct python *py = NULL;
 	int r;
 
 	r = target_refresh(t->target, NULL);
@@ -116,7 +116,7 @@ static void resume(struct tracee *t, uint64_t ts)
 /* The leader's link goes on; any other thread's exec has left it with a process that is no more. */
 static void exec_seen(struct tracee *t)
 {
-	uint64_t ts;
+	uint64_t ts = 0;
 
 	t->executed = false;
 	profile_end(t->profile, t->exec_ns);
@@ -135,7 +135,7 @@ static void exec_seen(struct tracee *t)
 
 static int attach_again(struct tracee *t)
 {
-	uint64_t ts;
+	uint64_t ts = 0;
 	int r;
 
 	if (probe_attached(t->probe))

@@ -290,7 +290,7 @@ void tracee_seed(struct tracee *t)
 
 int tracee_start(struct tracee *t, struct diag *diag)
 {
-	uint64_t ts;
+	uint64_t ts = 0;
 	int r;
 
 	if (t->state == SESSION_TRACING)
