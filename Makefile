@@ -20,6 +20,7 @@ BASHDIR ?= $(DATADIR)/bash-completion/completions
 ZSHDIR ?= $(DATADIR)/zsh/site-functions
 FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+DOCDIR ?= $(DATADIR)/doc/pyprofd
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CLANG ?= clang
 CLANG_FORMAT ?= clang-format
@@ -56,7 +57,7 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-pa
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu
 
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
-CHECKS := check-unit check-san check-integration check-e2e fuzz-smoke lint
+CHECKS := check-unit check-san check-integration check-e2e check-browser fuzz-smoke lint
 FREE_GOALS := help clean deps deps-dev format check $(CHECKS) bench demo
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
@@ -171,7 +172,7 @@ $(PAGE)/page.stamp: $(PAGE_SRC) $(if $(wildcard $(PAGE)/page.missing),FORCE)
 	$(call msg,PAGE,$(O)/page)
 	$(Q)cp $(PAGE_SRC) $(@D)
 	$(Q)cd $(@D) && rm -f page.missing && { $(NPM_CI) && node build.mjs; } >page.log 2>&1 || { \
-		cat page.log; $(if $(DEV),exit 1;) : > page.head; : > page.tail; : > page.missing; \
+		cat page.log; $(if $(DEV),exit 1;) : > page.head; : > page.tail; : > licences.txt; : > page.missing; \
 		echo 'npm could not bundle the page: building without the HTML format'; }
 	@touch $@
 
@@ -248,6 +249,7 @@ check-unit: ## unit tests, and the fuzzers' corpora replayed
 check-san: ## the same under address and undefined-behaviour sanitizers, leaks included
 check-integration: ## real probes on real interpreters (root)
 check-e2e: ## pyprofd and pyprofctl as processes (root)
+check-browser: ## the HTML report, and others' pages on our files, in a headless browser
 fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
 lint: ## clang-format, clang-tidy, layers, forbidden calls, shellcheck, man pages
 
@@ -275,6 +277,17 @@ TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integ
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
 	@$(RUN) --jobs 1 e2e $(E2E_BIN)
+
+# Run from a copy, beside what npm installs there: nothing is written into the source tree.
+BROWSER := $(abspath $(O))/browser
+run-check-browser:
+	@$(MAKE) DEV=1 all $(BROWSER_BIN)
+	@mkdir -p $(BROWSER)/reports
+	@cp tests/browser/*.mjs tests/browser/*.json $(BROWSER)
+	@cd $(BROWSER) && $(NPM_CI)
+	@$(O)/tests/browser/gen_reports $(BROWSER)/reports
+	@cd $(BROWSER) && PYPROF_REPORTS=$(BROWSER)/reports $(CURDIR)/$(RUN) --node browser \
+		$(notdir $(wildcard tests/browser/test_*.mjs))
 
 run-fuzz-smoke:
 	@$(MAKE) DEV= SAN=$(FUZZ_SAN) CC=$(CLANG) O=$(O)/fuzz fuzz-inner
@@ -334,7 +347,7 @@ INSTALL ?= install
 install: all ## into DESTDIR and PREFIX: programs, man pages, completions, systemd unit
 	$(INSTALL) -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man8 \
 		$(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(UNITDIR) $(DESTDIR)$(BASHDIR) \
-		$(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
+		$(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR) $(DESTDIR)$(DOCDIR)
 	$(INSTALL) -m 755 $(O)/pyprofd $(DESTDIR)$(SBINDIR)/pyprofd
 	$(INSTALL) -m 755 $(O)/pyprofctl $(DESTDIR)$(BINDIR)/pyprofctl
 	$(INSTALL) -m 644 packaging/pyprofd.8 $(DESTDIR)$(MANDIR)/man8/pyprofd.8
@@ -344,6 +357,7 @@ install: all ## into DESTDIR and PREFIX: programs, man pages, completions, syste
 	$(INSTALL) -m 644 $(O)/completion.bash $(DESTDIR)$(BASHDIR)/pyprofctl
 	$(INSTALL) -m 644 $(O)/completion.zsh $(DESTDIR)$(ZSHDIR)/_pyprofctl
 	$(INSTALL) -m 644 $(O)/completion.fish $(DESTDIR)$(FISHDIR)/pyprofctl.fish
+	$(INSTALL) -m 644 $(PAGE)/licences.txt $(DESTDIR)$(DOCDIR)/html-report-licences.txt
 	sed 's|/usr/local/sbin|$(SBINDIR)|' packaging/pyprofd.service > $(O)/pyprofd.service
 	$(INSTALL) -m 644 $(O)/pyprofd.service $(DESTDIR)$(UNITDIR)/pyprofd.service
 
@@ -351,7 +365,8 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(SBINDIR)/pyprofd $(DESTDIR)$(BINDIR)/pyprofctl \
 		$(DESTDIR)$(MANDIR)/man8/pyprofd.8 $(DESTDIR)$(MANDIR)/man1/pyprofctl.1 \
 		$(DESTDIR)$(BASHDIR)/pyprofctl $(DESTDIR)$(ZSHDIR)/_pyprofctl \
-		$(DESTDIR)$(FISHDIR)/pyprofctl.fish $(DESTDIR)$(UNITDIR)/pyprofd.service
+		$(DESTDIR)$(FISHDIR)/pyprofctl.fish $(DESTDIR)$(UNITDIR)/pyprofd.service \
+		$(DESTDIR)$(DOCDIR)/html-report-licences.txt
 
 # $(1): packages. Asks dpkg first, so that nothing needs the network once all is there.
 APT := DEBIAN_FRONTEND=noninteractive $(if $(filter 0,$(shell id -u)),,sudo) apt-get

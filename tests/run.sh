@@ -5,6 +5,7 @@
 # ends without a complete one has failed.
 #
 #   run.sh [--jobs N] LABEL BINARY...      Criterion binaries
+#   run.sh --node LABEL FILE...            tests for Node.js, which write TAP as well
 #   run.sh --fuzz SECONDS LABEL BINARY...  libFuzzer binaries, from tests/fuzz/corpus/NAME/
 #   run.sh --fuzz-replay LABEL BINARY...   fuzzers linked with driver.c: replay the corpus
 #   run.sh --command LABEL CMD [ARG]...    any command: 0 passed, 77 skipped, else failed
@@ -79,7 +80,7 @@ judge() {
 		cat "$work"/san.* >>"$work/log"
 	fi
 	[ "$f" -eq 0 ] || cat "$work/log"
-	sed -n 's/^ok - \(.*\)  *# SKIP \(.*\)/         \1 \2/p' "$work/tap"
+	sed -n 's/^ok [0-9 ]*- *\(.*\)  *# SKIP \(.*\)/         \1 \2/p' "$work/tap"
 	record "$name" "$p" "$f" "$s"
 }
 
@@ -94,6 +95,22 @@ criterion() {
 		rc=0
 		run "$bin" ${jobs:+--jobs "$jobs"} --tap="$work/tap" || rc=$?
 		judge "${name/test_/}" $rc
+	done
+}
+
+node_() {
+	local label=$1 file name rc
+	shift
+	for file; do
+		name=${file##*/}
+		name=${name#test_}
+		: >"$work/tap"
+		rc=0
+		run node --test-reporter=tap --test-reporter-destination="$work/tap" "$file" || rc=$?
+		[ "$rc" -eq 0 ] || cat "$work/tap" >>"$work/log"
+		# What a test measured is worth a line.
+		sed -n 's/^# \([a-z]*: .*[0-9] s.*\)/         \1/p' "$work/tap"
+		judge "$label/${name%.mjs}" $rc
 	done
 }
 
@@ -157,6 +174,7 @@ case ${1:-} in
 	exit
 	;;
 --command) command_ "${@:2}" ;;
+--node) node_ "${@:2}" ;;
 --fuzz) fuzz "${@:2}" ;;
 --fuzz-replay) fuzz_replay "${@:2}" ;;
 --jobs) criterion "$2" "${@:3}" ;;

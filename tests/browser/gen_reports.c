@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Snapshots for the browser's tests, written by the product's own writers: `gen_reports DIR` makes
- * NAME.html, NAME.json (what the others are compared with), NAME.speedscope.json and
- * NAME.trace.json for each snapshot below. No target, no root.
+ * NAME.html for each snapshot below, and for some NAME.json, which the others are compared with,
+ * NAME.speedscope.json and NAME.trace.json. No target, no root.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,15 +37,14 @@ static void save(const struct snapshot *s, const struct format_opts *o, const ch
 		failures++;
 }
 
-/* Takes the snapshot. */
-static void save_all(struct snapshot *s, const char *dir, const char *name)
+/* In the formats given, NULL ends them. Takes the snapshot. */
+static void save_all(struct snapshot *s, const char *dir, const char *name,
+		     const char *const *formats_wanted)
 {
 	const struct format_opts o = {.clock = s->clock};
 
-	save(s, &o, dir, name, "html");
-	save(s, &o, dir, name, "json");
-	save(s, &o, dir, name, "speedscope");
-	save(s, &o, dir, name, "chrome");
+	for (; *formats_wanted; formats_wanted++)
+		save(s, &o, dir, name, *formats_wanted);
 	snapshot_free(s);
 }
 
@@ -191,18 +190,41 @@ static struct snapshot *extreme(void)
 	return s;
 }
 
+/*
+ * For readers of Chrome's traces, which count microseconds in doubles: whole ones, none of them 0,
+ * so that where a slice ends is where the next one begins, to the last bit.
+ */
+static struct snapshot *whole(void)
+{
+	return snapshot_build("target 42\n"
+			      "thread 42 42 MainThread\n"
+			      "main app.py:1 1 3000 5000 1\n"
+			      "  fib app.py:10 4 40000 41000\n"
+			      "    fib app.py:10 8 80000 83000\n"
+			      "      add lib/math.py:3 16 7000 7000\n"
+			      "  sleep app.py:30 2 1000 900000000\n"
+			      "thread 42 43 worker\n"
+			      "run app.py:50 1 2000 700000\n"
+			      "  fib app.py:10 1 5000 6000\n");
+}
+
 int main(int argc, char **argv)
 {
+	static const char *const page[] = {"html", NULL}, *const compared[] = {"html", "json",
+									       NULL};
+	static const char *const all[] = {"html", "json", "speedscope", "chrome", NULL};
+
 	if (argc != 2) {
 		fprintf(stderr, "usage: gen_reports DIR\n");
 		return 2;
 	}
-	save_all(snapshot_random(7), argv[1], "random");
-	save_all(snapshot_hostile(), argv[1], "hostile");
-	save_all(snapshot_build("target 42\n"), argv[1], "empty");
-	save_all(large(), argv[1], "large");
-	save_all(wide(), argv[1], "wide");
-	save_all(deep(), argv[1], "deep");
-	save_all(extreme(), argv[1], "extreme");
+	save_all(snapshot_random(7), argv[1], "random", all);
+	save_all(snapshot_hostile(), argv[1], "hostile", all);
+	save_all(whole(), argv[1], "whole", all);
+	save_all(snapshot_build("target 42\n"), argv[1], "empty", all);
+	save_all(large(), argv[1], "large", compared);
+	save_all(wide(), argv[1], "wide", page);
+	save_all(deep(), argv[1], "deep", page);
+	save_all(extreme(), argv[1], "extreme", page);
 	return failures != 0;
 }

@@ -76,6 +76,7 @@ const script = await bundle('main.js', '.js', {
 });
 const style = await bundle('page.css', '.css', {});
 // Only this very script and style may run, and nothing may be fetched from anywhere.
+const notices = licences([...script.inputs, ...style.inputs]);
 const policy = [
 	"default-src 'none'",
 	`script-src ${hash(script.text)}`,
@@ -87,7 +88,7 @@ const policy = [
 const parts = {
 	'@POLICY@': policy,
 	'@STYLE@': style.text,
-	'@LICENCES@': escapeHtml(licences([...script.inputs, ...style.inputs])),
+	'@LICENCES@': escapeHtml(notices),
 	'@SCRIPT@': script.text,
 };
 const page = readFileSync('page.html', 'utf8')
@@ -101,3 +102,4 @@ if (tail === undefined || /[^\x00-\x7f]/.test(script.text + style.text) || /<\/(
 	throw new Error('the page cannot be put together');
 writeFileSync('page.head', head);
 writeFileSync('page.tail', tail);
+writeFileSync('licences.txt', notices);

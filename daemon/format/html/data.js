@@ -32,7 +32,7 @@ function readFunctions(json) {
 				file: json.strings[file],
 				line,
 				pseudo: Boolean(pseudo),
-				label: json.strings[qualname < 0 ? name : qualname],
+				label: json.strings[qualname] || json.strings[name] || '<unknown>',
 				where: pseudo ? '' : `${json.strings[file]}:${line}`,
 			});
 		}

@@ -55,7 +55,7 @@ export class Details {
 		return element(
 			'header',
 			{},
-			element('h3', {}, element('bdi', {}, visible(f.label) || '(no name)')),
+			element('h3', {}, element('bdi', {}, visible(f.label))),
 			element('p', { class: 'where' }, element('bdi', {}, visible(f.where)), plain),
 			row
 				? element(
@@ -188,7 +188,7 @@ export class Details {
 				title: `${shortened(f.label)}\n${shortened(f.where)}`,
 				click: () => this.onSelect(id),
 			},
-			element('bdi', {}, shortened(f.label, 120) || '(no name)'),
+			element('bdi', {}, shortened(f.label, 120)),
 		);
 	}
 }

@@ -122,7 +122,7 @@ export class Flame {
 		if (node === 0)
 			return 'all';
 		if (group >= 0)
-			return shortened(this.report.functions[group].label, LONGEST_NAME) || '(no name)';
+			return shortened(this.report.functions[group].label, LONGEST_NAME);
 		const thread = this.report.threads[-1 - group];
 		return `${shortened(thread.name || 'thread', LONGEST_NAME)} [${thread.pid}:${thread.tid}]`;
 	}

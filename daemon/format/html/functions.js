@@ -156,7 +156,7 @@ export class Functions {
 		return element(
 			'span',
 			{ class: 'function', title: `${shortened(row.label)}\n${shortened(row.where)}` },
-			element('bdi', { class: 'name' }, shortened(row.label, 200) || '(no name)'),
+			element('bdi', { class: 'name' }, shortened(row.label, 200)),
 			element('bdi', { class: 'where' }, shortened(tail(row.where), 200)),
 		);
 	}

@@ -14,9 +14,9 @@ function escaped(c) {
 	return cp < 0x100 ? `\\x${hex.padStart(2, '0')}` : `\\u{${hex}}`;
 }
 
-// All of a name, harmless.
+// All of a name, harmless; one of blanks only is seen to be one.
 export function visible(s) {
-	return s.replace(HARMFUL, escaped);
+	return s.replace(/^\s+$/u.test(s) ? /./gsu : HARMFUL, escaped);
 }
 
 // The same, without the middle where it is longer than anyone reads.

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What reports must show, worked out from the JSON format, whose own figures tests/unit/format
+// compares with the snapshot's.
+
+const SUMS = ['ncalls', 'pcalls', 'tot_cpu', 'tot_wall', 'cum_cpu', 'cum_wall'];
+
+function flat(f) {
+	return {
+		ncalls: f.ncalls,
+		pcalls: f.pcalls,
+		tot_cpu: f.tottime.cpu,
+		tot_wall: f.tottime.wall,
+		cum_cpu: f.cumtime.cpu,
+		cum_wall: f.cumtime.wall,
+	};
+}
+
+function add(map, key, figures, extra) {
+	const known = map.get(key);
+
+	if (!known)
+		map.set(key, { ...extra, ...figures });
+	else
+		for (const field of SUMS)
+			known[field] += figures[field];
+}
+
+// The identity of a function, also across variants.
+export function identity(f) {
+	return JSON.stringify([f.file, f.line, f.name, f.qualname]);
+}
+
+export function functions(json) {
+	const rows = new Map();
+	const ids = [];
+
+	for (const f of json.functions) {
+		const key = identity(f);
+
+		if (!rows.has(key))
+			ids.push(key);
+		add(rows, key, flat(f), { f, label: f.qualname || f.name || '<unknown>' });
+	}
+	// Ids in the page count identities in this order.
+	return { rows, ids };
+}
+
+export function edges(json) {
+	const ret = new Map();
+
+	for (const e of json.edges) {
+		const caller = e.caller === null ? null : identity(json.functions[e.caller]);
+		const callee = identity(json.functions[e.callee]);
+
+		add(ret, JSON.stringify([caller, callee]), flat(e), { caller, callee });
+	}
+	return [...ret.values()];
+}
+
+// Contexts, those of the same path in all threads together: path → calls and cumulative times.
+export function contexts(json) {
+	const cum = json.nodes.map((n) => ({ cpu: n.self.cpu, wall: n.self.wall, calls: n.calls }));
+	const path = [];
+	const ret = new Map();
+
+	for (let i = json.nodes.length - 1; i >= 0; i--) {
+		const { parent } = json.nodes[i];
+
+		if (parent !== null)
+			for (const key of ['cpu', 'wall', 'calls'])
+				cum[parent][key] += cum[i][key];
+	}
+	json.nodes.forEach((n, i) => {
+		path[i] = n.parent === null ? '' : `${path[n.parent]}/${identity(json.functions[n.func])}`;
+		if (n.parent === null)
+			return;
+		const known = ret.get(path[i]) ?? { cpu: 0, wall: 0, calls: 0 };
+		for (const key of ['cpu', 'wall', 'calls'])
+			known[key] += cum[i][key];
+		ret.set(path[i], known);
+	});
+	return ret;
+}
+
+// Rows of one thread, from its contexts alone: calls and own times.
+export function ownInThread(json, thread) {
+	const ret = new Map();
+
+	for (const n of json.nodes) {
+		if (n.thread !== thread || n.func === null)
+			continue;
+		const key = identity(json.functions[n.func]);
+		const row = ret.get(key) ?? { ncalls: 0, tot_cpu: 0, tot_wall: 0 };
+		row.ncalls += n.calls;
+		row.tot_cpu += n.self.cpu;
+		row.tot_wall += n.self.wall;
+		ret.set(key, row);
+	}
+	return ret;
+}
