@@ -2,8 +2,10 @@
 /*
  * The scratch process. A file that a user controls is executed here, so it gets no more than that
  * user has: their uid and gids, none of our capabilities, none to be gained, and if the target lives
- * in namespaces of its own, those. What it is executed from is /proc/PID/exe, the very file that the
- * target runs.
+ * in namespaces or a root directory of its own, those: there are its libc and its standard library.
+ * And it gets less: no network, every file system read-only, no way to start a process (which might
+ * outlive it), to signal or to trace one. What it is executed from is /proc/PID/exe, the very file
+ * that the target runs.
  *
  * A process enters a pid namespace only by being born there: so our child, the keeper, enters the
  * namespaces, and its child is the interpreter.
@@ -13,13 +15,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/audit.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -34,12 +41,33 @@
 #define ARGS_MAX     16
 #define ARGS_BYTES   8192
 
+/* Far more than it needs. */
+#define DATA_LIMIT  (UINT64_C(1) << 30)
+#define FILES_LIMIT 64u
+
+/* What sets it apart, in this order; for the report of a failure. */
+enum stage { STAGE_PIDS, STAGE_NET, STAGE_FILES, STAGE_ROOT, STAGE_READ_ONLY, STAGE_FORK };
+static const char *const stages[] = {
+	[STAGE_PIDS] = "join the target's pid namespace",
+	[STAGE_NET] = "be cut off from the network",
+	[STAGE_FILES] = "join the target's mount namespace",
+	[STAGE_ROOT] = "enter the target's root directory",
+	[STAGE_READ_ONLY] = "see all files read-only",
+	[STAGE_FORK] = "be started",
+};
+
+/* What the keeper says. */
+struct report {
+	pid_t pid; /* the interpreter's; a negative errno: it failed */
+	enum stage stage;
+};
+
 /* All that the child needs, prepared before the fork. */
 struct plan_of_run {
 	int exe, root;	/* root: -1: ours */
 	int mnt, pidns; /* -1: ours */
 	int in, out;	/* its ends of the pipes */
-	int report;	/* the keeper writes the interpreter's pid, or -errno */
+	int report;	/* the keeper's: a struct report */
 	bool drop;	/* become uid and gid */
 	uid_t uid;
 	gid_t gid;
@@ -94,9 +122,27 @@ static int linker_args(struct plan_of_run *r, pid_t pid, unsigned int *n, struct
 	return diag_errno(diag, ENOENT, "the dynamic linker was not told to run a Python");
 }
 
-static int choose_args(struct plan_of_run *r, const struct target *t, const char *exe,
+/* The path of an executable as it is in the target's root directory: where it looks for its
+ * library. */
+static const char *inside_root(const struct target *t, const char *exe)
+{
+	char link[64], root[4096];
+	ssize_t n;
+
+	if (!t)
+		return exe;
+	snprintf(link, sizeof(link), "/proc/%d/root", t->pid);
+	n = readlink(link, root, sizeof(root));
+	if (n > 1 && n < (ssize_t)sizeof(root) && strncmp(exe, root, (size_t)n) == 0 &&
+	    exe[n] == '/')
+		return exe + n;
+	return exe;
+}
+
+static int choose_args(struct plan_of_run *r, const struct target *t, const char *path,
 		       const char *script, struct diag *diag)
 {
+	const char *exe = inside_root(t, path);
 	unsigned int n = 0;
 	int err = 0;
 
@@ -207,17 +253,87 @@ static int drop_all(const struct plan_of_run *r)
 	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
 }
 
-static int enter_places(const struct plan_of_run *r)
+/*
+ * A copy of all that is mounted below our root directory, read-only, becomes our root directory.
+ * It is attached nowhere, and ends with its descriptor, which is the keeper's.
+ */
+static int enter_read_only(void)
 {
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID};
+	int tree = open_tree(AT_FDCWD, "/", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+
+	if (tree < 0)
+		return -errno;
+	/* Before 5.12 there is none, and the limit on the size of files has to do. */
+	if (mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0 &&
+	    errno != ENOSYS)
+		return -errno;
+	return fchdir(tree) < 0 || chroot(".") < 0 ? -errno : 0;
+}
+
+static int enter_places(const struct plan_of_run *r, enum stage *at)
+{
+	*at = STAGE_PIDS;
 	if (r->pidns >= 0 && setns(r->pidns, CLONE_NEWPID) < 0)
 		return -errno;
+	*at = STAGE_NET;
 	if (unshare(CLONE_NEWNET | CLONE_NEWIPC) < 0)
 		return -errno;
+	*at = STAGE_FILES;
 	if (r->mnt >= 0 && setns(r->mnt, CLONE_NEWNS) < 0)
 		return -errno;
+	*at = STAGE_ROOT;
 	if (r->root >= 0 && (fchdir(r->root) < 0 || chroot(".") < 0))
 		return -errno;
-	return chdir("/") < 0 ? -errno : 0;
+	*at = STAGE_READ_ONLY;
+	return enter_read_only();
+}
+
+#define RETURN(action)	BPF_STMT(BPF_RET | BPF_K, (action))
+#define LOAD(field)	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define IF(op, k, n, m) BPF_JUMP(BPF_JMP | (op) | BPF_K, (k), (n), (m))
+#define FORBID(call)	IF(BPF_JEQ, SYS_##call, 0, 1), RETURN(SECCOMP_RET_ERRNO | EPERM)
+#define X32_BIT		0x40000000u
+
+/* Threads, but no processes; clone3, whose flags cannot be seen, does not exist: clone will do. */
+static int forbid_calls(void)
+{
+	static struct sock_filter code[] = {
+		LOAD(arch),
+		IF(BPF_JEQ, AUDIT_ARCH_X86_64, 1, 0),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
+		LOAD(nr),
+		IF(BPF_JGE, X32_BIT, 0, 1),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
+		IF(BPF_JEQ, SYS_clone, 0, 4),
+		LOAD(args[0]),
+		IF(BPF_JSET, CLONE_THREAD, 0, 1),
+		RETURN(SECCOMP_RET_ALLOW),
+		RETURN(SECCOMP_RET_ERRNO | EPERM),
+		IF(BPF_JEQ, SYS_clone3, 0, 1),
+		RETURN(SECCOMP_RET_ERRNO | ENOSYS),
+		FORBID(fork),
+		FORBID(vfork),
+		FORBID(unshare),
+		FORBID(setns),
+		FORBID(kill),
+		FORBID(tkill),
+		FORBID(tgkill),
+		FORBID(rt_sigqueueinfo),
+		FORBID(rt_tgsigqueueinfo),
+		FORBID(pidfd_send_signal),
+		FORBID(pidfd_open),
+		FORBID(ptrace),
+		FORBID(process_vm_writev),
+		FORBID(socket),
+		FORBID(io_uring_setup),
+		FORBID(keyctl),
+		FORBID(add_key),
+		RETURN(SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog prog = {.len = sizeof(code) / sizeof(*code), .filter = code};
+
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) < 0 ? -errno : 0;
 }
 
 __attribute__((noreturn)) static void become_interpreter(const struct plan_of_run *r)
@@ -228,6 +344,8 @@ __attribute__((noreturn)) static void become_interpreter(const struct plan_of_ru
 	limit(RLIMIT_CPU, TIME_LIMIT_S);
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_FSIZE, 0);
+	limit(RLIMIT_DATA, DATA_LIMIT);
+	limit(RLIMIT_NOFILE, FILES_LIMIT);
 	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null < 0 || dup2(null, 2) < 0)
 		(void)close(2);
@@ -235,28 +353,32 @@ __attribute__((noreturn)) static void become_interpreter(const struct plan_of_ru
 		_exit(126);
 	/* Not before: changing the user clears it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (forbid_calls() < 0)
+		_exit(125);
 	(void)execveat(r->exe, "", r->argv, env, AT_EMPTY_PATH);
 	_exit(127);
 }
 
 __attribute__((noreturn)) static void keep(const struct plan_of_run *r)
 {
-	int err;
-	pid_t pid;
+	struct report say;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)setpgid(0, 0);
-	err = enter_places(r);
-	pid = err ? err : fork();
-	if (pid == 0)
-		become_interpreter(r);
-	if (pid == -1)
-		pid = -errno;
-	if (write(r->report, &pid, sizeof(pid)) != sizeof(pid) || pid < 0)
+	say.pid = enter_places(r, &say.stage);
+	if (say.pid == 0) {
+		say.stage = STAGE_FORK;
+		say.pid = fork();
+		if (say.pid == 0)
+			become_interpreter(r);
+		if (say.pid < 0)
+			say.pid = -errno;
+	}
+	if (write(r->report, &say, sizeof(say)) != sizeof(say) || say.pid < 0)
 		_exit(1);
 	(void)close(r->in);
 	(void)close(r->out);
-	(void)waitpid(pid, NULL, 0);
+	(void)waitpid(say.pid, NULL, 0);
 	_exit(0);
 }
 
@@ -270,9 +392,21 @@ static int signals_default(void)
 	return sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+static int set_apart_failed(const struct report *said, struct diag *diag)
+{
+	const char *what = stages[said->stage];
+
+	if (said->pid == -EPERM)
+		return diag_set(diag, -EPERM, PYP_EXIT_PERMISSION,
+				"run as root, or as packaging/pyprofd.service does",
+				"a scratch process may not %s (CAP_SYS_ADMIN, CAP_SYS_CHROOT)",
+				what);
+	return diag_errno(diag, -said->pid, "a scratch process cannot %s", what);
+}
+
 static int launch(struct plan_of_run *r, struct scratch *s, int report, struct diag *diag)
 {
-	pid_t pid = 0;
+	struct report said;
 
 	s->keeper = fork();
 	if (s->keeper == 0) {
@@ -285,11 +419,11 @@ static int launch(struct plan_of_run *r, struct scratch *s, int report, struct d
 	}
 	closep(&r->report);
 	r->report = -1;
-	if (read(report, &pid, sizeof(pid)) != sizeof(pid))
+	if (read(report, &said, sizeof(said)) != sizeof(said))
 		return diag_errno(diag, EPIPE, "the scratch process did not start");
-	if (pid < 0)
-		return diag_errno(diag, -pid, "the scratch process cannot be set apart");
-	s->pid = pid;
+	if (said.pid < 0)
+		return set_apart_failed(&said, diag);
+	s->pid = said.pid;
 	return 0;
 }
 
