@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "harness/caps.h"
+#include "harness/place.h"
 #include "harness/test.h"
 #include "python/layout.h"
 
@@ -78,6 +79,13 @@ const char *traced_path(const char *dir, const char *name, char *out, size_t siz
 
 /* Starting --------------------------------------------------------------------------------- */
 
+static const struct place *where;
+
+void traced_place(const struct place *p)
+{
+	where = p;
+}
+
 /* What run.py would otherwise arrange with another exec. */
 static void same_start(void)
 {
@@ -92,7 +100,8 @@ static void same_start(void)
 static void child(const char *const *argv, int in, int out, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	/* From a pid namespace of its own it cannot see us. */
+	if (!where && getppid() != parent)
 		_exit(126);
 	dup2(in, 0);
 	dup2(out, 1);
@@ -132,7 +141,7 @@ static void spawn(struct traced *t, const char *const *argv)
 	signal(SIGPIPE, SIG_IGN);
 	assert_ok(pipe2(in, O_CLOEXEC));
 	assert_ok(pipe2(out, O_CLOEXEC));
-	t->pid = fork();
+	t->pid = place_fork(where);
 	cr_assert(t->pid >= 0);
 	if (t->pid == 0)
 		child(argv, in[0], out[1], parent);
@@ -153,6 +162,8 @@ void traced_start(struct traced *t, const char *exe, const char *script, ...)
 	*t = (struct traced){.in = -1, .out = -1};
 	argv[0] = exe;
 	argv[1] = traced_path("tests/targets", script, path, sizeof(path));
+	if (where && where->root)
+		snprintf(path, sizeof(path), PLACE_TARGETS "/%s", script);
 	va_start(ap, script);
 	while ((argv[n] = va_arg(ap, const char *)))
 		cr_assert(++n < ARGS_MAX + 2);
@@ -287,10 +298,11 @@ static void on_end(void *ctx, pid_t pid)
 	t->ended++;
 }
 
-int traced_try_attach(struct traced *t, struct diag *diag)
+static int try_attach(struct traced *t, bool verify, struct diag *diag)
 {
 	const struct session_opts opts = {
 		.clock = SNAPSHOT_CPU,
+		.verify = verify,
 		.follow = t->follow,
 		.max_children = t->max_children,
 		.on_end = on_end,
@@ -300,6 +312,18 @@ int traced_try_attach(struct traced *t, struct diag *diag)
 	if (!t->sessions)
 		assert_diag_ok(sessions_new(t->event, &opts, &t->sessions, diag), diag);
 	return sessions_attach(t->sessions, t->pid, ATTACH_START, diag);
+}
+
+int traced_try_attach(struct traced *t, struct diag *diag)
+{
+	return try_attach(t, false, diag);
+}
+
+void traced_attach_verified(struct traced *t)
+{
+	struct diag diag = {0};
+
+	assert_diag_ok(try_attach(t, true, &diag), &diag);
 }
 
 void traced_attach(struct traced *t)

@@ -55,6 +55,10 @@ size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX]);
 /* The newest of them. */
 struct interpreter traced_newest(void);
 
+/* Where targets are started from now on; NULL: here, as to begin with. Borrowed. */
+struct place;
+void traced_place(const struct place *p);
+
 /* Start `exe tests/targets/SCRIPT ARG...`; arguments end with NULL. */
 void traced_start(struct traced *t, const char *exe, const char *script, ...)
 	__attribute__((sentinel));
@@ -79,6 +83,8 @@ void traced_run(struct traced *t, unsigned int ms);
 
 /* Attach with probes on. */
 void traced_attach(struct traced *t);
+/* The same, with the self-test before it. */
+void traced_attach_verified(struct traced *t);
 /* Attach; the error if that fails, with its diagnosis. */
 int traced_try_attach(struct traced *t, struct diag *diag);
 struct snapshot *traced_snapshot(struct traced *t);

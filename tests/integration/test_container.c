@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Targets in pid and mount namespaces of their own, with another root directory, libc and Python
+ * than the host's, as containers have them; and ourselves in such a place. The counts are as exact
+ * as anywhere, ids are those that we see, the self-test runs where the target lives, and nothing is
+ * written there.
+ */
+#include <errno.h>
+#include <ftw.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "harness/caps.h"
+#include "harness/counts.h"
+#include "harness/place.h"
+#include "harness/python.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "verify/scratch.h"
+
+TestSuite(container, .timeout = 300);
+
+static const struct interpreter debian_313 = {
+	.exe = "/usr/bin/python3.13", .major = 3, .minor = 13};
+static const struct interpreter debian_39 = {.exe = "/usr/bin/python3.9", .major = 3, .minor = 9};
+
+static char *shared_dir(void)
+{
+	char *dir = temp_dir_new();
+
+	assert_ok(chmod(dir, 0777));
+	return dir;
+}
+
+static bool equal_in(const struct place *p, const struct interpreter *py, const char *dir)
+{
+	bool ok;
+
+	traced_place(p);
+	ok = counts_equal(py, "mixed", dir);
+	traced_place(NULL);
+	return ok;
+}
+
+Test(container, namespaces_of_their_own)
+{
+	const struct interpreter py = traced_newest();
+	const struct place p = {0};
+	char *dir = shared_dir();
+
+	cr_assert(equal_in(&p, &py, dir));
+	temp_dir_remove(dir);
+	check_no_leaks();
+}
+
+/* Has anything in there been changed since the test began? */
+static time_t began;
+static char changed[1024];
+
+static int look(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)type;
+	(void)ftw;
+	if (st->st_ctime >= began)
+		snprintf(changed, sizeof(changed), "%s", path);
+	return 0;
+}
+
+static void check_unchanged(const char *root)
+{
+	changed[0] = '\0';
+	cr_assert(nftw(root, look, 64, FTW_PHYS | FTW_MOUNT) == 0);
+	cr_assert(!changed[0], "%s was changed", changed);
+}
+
+static void in_suite(const char *suite, const struct interpreter *py, bool user)
+{
+	_cleanup_free_ char *root = NULL;
+	char *dir = shared_dir();
+	struct place p = {.share = dir, .user = user};
+
+	caps_require_bpf();
+	root = place_suite(suite);
+	p.root = root;
+	/* What was fetched just now is as old as this second. */
+	for (began = time(NULL) + 1; time(NULL) < began;)
+		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	cr_assert(equal_in(&p, py, dir), "%s", suite);
+	check_unchanged(root);
+	temp_dir_remove(dir);
+}
+
+Test(container, another_root)
+{
+	in_suite("trixie", &debian_313, false);
+	check_no_leaks();
+}
+
+Test(container, another_root_and_user)
+{
+	in_suite("trixie", &debian_313, true);
+	check_no_leaks();
+}
+
+Test(container, an_older_release)
+{
+	in_suite("bullseye", &debian_39, false);
+	check_no_leaks();
+}
+
+static bool all_threads_called(struct traced *t, void *ctx)
+{
+	(void)ctx;
+	return traced_status(t).threads >= 7;
+}
+
+/* The host's ids, by which /proc knows them; the self-test ran with the container's own files. */
+static void check_snapshot(const struct snapshot *s, pid_t pid)
+{
+	char path[64];
+
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%u", (int)pid, s->threads[i].tid);
+		cr_assert(!s->threads[i].alive || access(path, F_OK) == 0, "no thread %u",
+			  s->threads[i].tid);
+	}
+	cr_assert_eq(s->targets[0].pid, (uint32_t)pid);
+	cr_assert(strncmp(s->targets[0].python_version, "3.13.", 5) == 0);
+	cr_assert(strncmp(s->targets[0].self_test, "passed", 6) == 0, "%s",
+		  s->targets[0].self_test);
+}
+
+Test(container, ids_and_self_test)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_free_ char *root = NULL;
+	char *cache = temp_dir_new();
+	struct place p = {.user = true};
+	struct traced t;
+
+	caps_require_bpf();
+	root = place_suite("trixie");
+	p.root = root;
+	traced_place(&p);
+	traced_start(&t, debian_313.exe, "load.py", NULL);
+	traced_expect(&t, "ready");
+	/* So that no verdict is remembered. */
+	cr_assert(setenv("CACHE_DIRECTORY", cache, 1) == 0);
+	traced_attach_verified(&t);
+	traced_until(&t, all_threads_called, NULL, "seven threads");
+	s = traced_snapshot(&t);
+	check_snapshot(s, t.pid);
+	traced_say(&t, "stop");
+	traced_expect(&t, "checked ok");
+	traced_finish(&t);
+	traced_place(NULL);
+	temp_dir_remove(cache);
+	check_no_leaks();
+}
+
+/* Everything that a scratch process must not be able to do; it tells what it could. */
+static const char attempts[] =
+	"import posix as p\n"
+	"def say(*words): p.write(1, (' '.join(map(str, words)) + '\\n').encode())\n"
+	"def attempt(what, f, *args):\n"
+	"    try:\n"
+	"        f(*args)\n"
+	"        say('could', what, *args)\n"
+	"    except OSError:\n"
+	"        pass\n"
+	"say('uid', p.getuid(), p.geteuid(), len(p.getgroups()))\n"
+	"say('pyprof' in p.listdir('/'))\n"
+	"for d in ('', '/tmp', '/run', '/var', '/dev', '/usr/lib', '/proc/self/cwd', '/dev/shm'):\n"
+	"    attempt('write', p.open, d + '/scratch', p.O_WRONLY | p.O_CREAT)\n"
+	"    attempt('make', p.mkdir, d + '/scratch')\n"
+	"attempt('write', p.open, '/etc/ld.so.conf', p.O_WRONLY)\n"
+	"attempt('remove', p.unlink, '/usr/bin/python3.13')\n"
+	"attempt('change', p.chmod, '/usr/bin/python3.13', 0o777)\n"
+	"attempt('fork', p.fork)\n"
+	"attempt('spawn', p.posix_spawn, '/usr/bin/python3.13', ['x'], {})\n"
+	"attempt('signal', p.kill, 1, 0)\n"
+	"attempt('signal', p.kill, p.getpid(), 0)\n"
+	"attempt('become root', p.setuid, 0 if p.getuid() else 1)\n"
+	"attempt('trace', p.open, '/proc/1/mem', p.O_WRONLY)\n"
+	"say('end')\n";
+
+static void read_scratch(struct scratch *s, char line[256])
+{
+	cr_assert(scratch_line(s, line, 256) == 0, "the scratch process said no more");
+}
+
+static void check_scratch(const struct target *target, bool user)
+{
+	struct diag diag = {0};
+	struct scratch s;
+	char line[256], want[64];
+	pid_t pid;
+
+	assert_diag_ok(scratch_start(target, NULL, attempts, &s, &diag), &diag);
+	read_scratch(&s, line);
+	snprintf(want, sizeof(want), "uid %u %u 0", user ? PLACE_USER : 0, user ? PLACE_USER : 0);
+	cr_assert_str_eq(line, want);
+	read_scratch(&s, line);
+	cr_assert_str_eq(line, "True", "it is not in the container's root");
+	read_scratch(&s, line);
+	cr_assert_str_eq(line, "end", "%s", line);
+	pid = s.pid;
+	scratch_end(&s);
+	/* The keeper's end ends it; init, or whoever stands for it, reaps. */
+	for (int i = 0; i < 10000 && kill(pid, 0) == 0; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	cr_assert(kill(pid, 0) < 0 && errno == ESRCH, "it is left behind");
+}
+
+static void scratch_in(bool user)
+{
+	_cleanup_(target_freep) struct target *target = NULL;
+	_cleanup_free_ char *root = NULL;
+	struct place p = {.user = user};
+	struct diag diag = {0};
+	struct traced t;
+
+	caps_require_bpf();
+	root = place_suite("trixie");
+	p.root = root;
+	traced_place(&p);
+	traced_start(&t, debian_313.exe, "load.py", NULL);
+	traced_expect(&t, "ready");
+	assert_diag_ok(target_open(t.pid, &target, &diag), &diag);
+	check_scratch(target, user);
+	traced_say(&t, "stop");
+	traced_expect(&t, "checked ok");
+	traced_finish(&t);
+	traced_place(NULL);
+}
+
+Test(container, the_scratch_process_can_do_no_harm)
+{
+	scratch_in(false);
+	check_no_leaks();
+}
+
+Test(container, the_scratch_process_of_another_user)
+{
+	scratch_in(true);
+	check_no_leaks();
+}
+
+/* We in a pid namespace, the target in the same, then in one below. */
+static int inside(const struct interpreter *py, const char *dir)
+{
+	const struct place deeper = {0};
+
+	if (!equal_in(NULL, py, dir))
+		return 1;
+	return equal_in(&deeper, py, dir) ? 0 : 2;
+}
+
+Test(container, ourselves_in_a_pid_namespace)
+{
+	const struct interpreter py = traced_newest();
+	const struct place p = {0};
+	char *dir = shared_dir();
+	int status;
+	pid_t pid = place_fork(&p);
+
+	if (pid == 0)
+		_exit(inside(&py, dir));
+	cr_assert(waitpid(pid, &status, 0) == pid);
+	cr_assert(status == 0, "wait status %#x", (unsigned int)status);
+	temp_dir_remove(dir);
+}
