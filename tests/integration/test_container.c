@@ -161,7 +161,7 @@ Test(container, ids_and_self_test)
 	check_no_leaks();
 }
 
-/* Everything that a scratch process must not be able to do; it tells what it could. */
+/* Everything that a scratch process must not be able to do; it tells what it could, and undoes it. */
 static const char attempts[] =
 	"import posix as p\n"
 	"def say(*words): p.write(1, (' '.join(map(str, words)) + '\\n').encode())\n"
@@ -169,21 +169,24 @@ static const char attempts[] =
 	"    try:\n"
 	"        f(*args)\n"
 	"        say('could', what, *args)\n"
-	"    except OSError:\n"
-	"        pass\n"
+	"        return True\n"
+	"    except OSError as e:\n"
+	"        if e.errno == 39: say('could', what, 'if it were empty', *args)\n"
 	"say('uid', p.getuid(), p.geteuid(), len(p.getgroups()))\n"
 	"say('pyprof' in p.listdir('/'))\n"
 	"for d in ('', '/tmp', '/run', '/var', '/dev', '/usr/lib', '/proc/self/cwd', '/dev/shm'):\n"
-	"    attempt('write', p.open, d + '/scratch', p.O_WRONLY | p.O_CREAT)\n"
-	"    attempt('make', p.mkdir, d + '/scratch')\n"
-	"attempt('write', p.open, '/etc/ld.so.conf', p.O_WRONLY)\n"
-	"attempt('remove', p.unlink, '/usr/bin/python3.13')\n"
-	"attempt('change', p.chmod, '/usr/bin/python3.13', 0o777)\n"
+	"    f = d + '/pyprof-scratch'\n"
+	"    if attempt('write', p.open, f, p.O_WRONLY | p.O_CREAT): p.unlink(f)\n"
+	"    if attempt('make', p.mkdir, f): p.rmdir(f)\n"
+	"attempt('write', p.open, '/usr/bin/python3.13', p.O_WRONLY | p.O_APPEND)\n"
+	"attempt('write', p.open, '/etc/ld.so.conf', p.O_WRONLY | p.O_APPEND)\n"
+	"attempt('remove', p.rmdir, '/usr')\n"
+	"attempt('change', p.chmod, '/usr/bin', 0o755)\n"
 	"attempt('fork', p.fork)\n"
 	"attempt('spawn', p.posix_spawn, '/usr/bin/python3.13', ['x'], {})\n"
 	"attempt('signal', p.kill, 1, 0)\n"
 	"attempt('signal', p.kill, p.getpid(), 0)\n"
-	"attempt('become root', p.setuid, 0 if p.getuid() else 1)\n"
+	"attempt('become another', p.setuid, 0 if p.getuid() else 1)\n"
 	"attempt('trace', p.open, '/proc/1/mem', p.O_WRONLY)\n"
 	"say('end')\n";
 
