@@ -277,6 +277,16 @@ static void sessions_forget_ended(struct sessions *ss, pid_t pid)
 		follow_forget(ss, old);
 }
 
+/* Attaching takes a moment, in which the other targets' rings fill. What their records lead to has
+ * time until the next turn. */
+static void drain_all(void *ctx)
+{
+	struct sessions *ss = ctx;
+
+	for (size_t i = 0; i < ss->n; i++)
+		(void)tracee_drain(ss->v[i]->tracee, DRAIN_BUDGET);
+}
+
 int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct diag *diag)
 {
 	_cleanup_(session_freep) struct session *s = NULL;
@@ -287,7 +297,7 @@ int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct d
 	if (old && old->tracee->state != SESSION_ENDED)
 		return diag_set(diag, -EEXIST, PYP_EXIT_BUSY, "`pyprofctl start` resumes tracing",
 				"process %d is attached already", pid);
-	r = tracee_open(pid, &ss->opts, &t, diag);
+	r = tracee_open(pid, &ss->opts, drain_all, ss, &t, diag);
 	if (r == 0)
 		r = session_new(ss, t, &s, diag);
 	if (r == 0 && (flags & ATTACH_FOLLOW || ss->opts.follow))
@@ -391,7 +401,8 @@ static void wait_for_costs(struct sessions *ss, pid_t pid)
 
 		if ((pid && t->target->pid != pid) || !t->calibration)
 			continue;
-		while (!calibration_wait(t->calibration, PUMP_MS))
+		while (!calibration_wait(t->calibration, t->cost.known ? 0 : PUMP_MS) &&
+		       !t->cost.known)
 			sessions_pump(ss);
 	}
 }

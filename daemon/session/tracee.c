@@ -60,17 +60,13 @@ void tracee_warn(struct tracee *t)
 }
 
 /* Wrong counts are worse than none. That the proof could not be made is said in every report. */
-static int tracee_verify(struct tracee *t, bool wanted, struct diag *diag)
+static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wanted,
+			 struct diag *diag)
 {
-	const struct verify_opts vo = {
-		.python = t->python,
-		.plan = &t->plan,
-		.target = t->target,
-	};
 	struct verify_result v = {.verdict = VERIFY_SKIPPED};
 
 	if (wanted)
-		verify_run(&vo, &v);
+		verify_run(vo, &v);
 	t->cost = v.cost;
 	verify_text(&v, t->self_test, sizeof(t->self_test));
 	if (v.verdict != VERIFY_WRONG)
@@ -80,7 +76,8 @@ static int tracee_verify(struct tracee *t, bool wanted, struct diag *diag)
 			"this build of Python fails the self-test: %s", v.reason);
 }
 
-static int tracee_load(struct tracee *t, const struct session_opts *opts, struct diag *diag)
+static int tracee_load(struct tracee *t, const struct session_opts *opts,
+		       const struct verify_opts *vo, struct diag *diag)
 {
 	const struct probe_opts po = {
 		.pid = t->target->pid,
@@ -93,11 +90,13 @@ static int tracee_load(struct tracee *t, const struct session_opts *opts, struct
 	int r;
 
 	r = plan_build(t->python->image, &t->python->layout, &t->plan, diag);
+	vo->pump(vo->pump_ctx);
 	if (r == 0)
-		r = tracee_verify(t, opts->verify, diag);
+		r = tracee_verify(t, vo, opts->verify, diag);
 	if (r < 0)
 		return r;
 	r = probe_open(&po, &t->probe, diag);
+	vo->pump(vo->pump_ctx);
 	if (r < 0)
 		return r;
 	t->mechanism = probe_mechanism(t->probe);
@@ -110,9 +109,11 @@ int tracee_make_profile(struct tracee *t, struct diag *diag)
 	return t->profile ? 0 : diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 }
 
-int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret, struct diag *diag)
+int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *ctx), void *pump_ctx,
+		struct tracee **ret, struct diag *diag)
 {
 	_cleanup_(tracee_freep) struct tracee *t = calloc(1, sizeof(*t));
+	struct verify_opts vo = {.pump = pump, .pump_ctx = pump_ctx};
 	int r;
 
 	if (!t)
@@ -124,23 +125,23 @@ int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret,
 	r = python_discover(t->target, &t->python, diag);
 	if (r < 0)
 		return r;
+	vo.python = t->python;
+	vo.plan = &t->plan;
+	vo.target = t->target;
 	r = tracee_identify(t);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot look at the program of %d", pid);
 	r = python_check(t->python, &t->memory, pid, diag);
 	if (r == 0)
-		r = tracee_load(t, opts, diag);
+		r = tracee_load(t, opts, &vo, diag);
 	if (r < 0)
 		return r;
 	tracee_warn(t);
 	/* The image is large and has served its purpose. */
 	image_free(t->python->image);
 	t->python->image = NULL;
-	if (!t->cost.known)
-		t->calibration = calibration_start(&(struct verify_opts){.python = t->python,
-									 .plan = &t->plan,
-									 .target = t->target},
-						   !opts->verify);
+	/* Costs that were kept are of another day. Until there are new ones they will do. */
+	t->calibration = calibration_start(&vo, !opts->verify);
 	t->first_ns = tracee_now();
 	t->first_unix_ns = tracee_unix_now();
 	*ret = TAKE_PTR(t);
@@ -520,7 +521,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	char hex[2 * IMAGE_BUILD_ID_MAX + 1];
 	uint64_t now;
 
-	if (t->calibration)
+	if (t->calibration && calibration_result(t->calibration).known)
 		t->cost = calibration_result(t->calibration);
 	if (t->state == SESSION_TRACING) {
 		tracee_drain(t, 0);

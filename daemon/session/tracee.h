@@ -74,7 +74,8 @@ struct tracee {
 };
 
 /* Everything up to loaded programs; nothing in the process is touched yet. */
-int tracee_open(pid_t pid, const struct session_opts *opts, struct tracee **ret, struct diag *diag);
+int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *ctx), void *pump_ctx,
+		struct tracee **ret, struct diag *diag);
 void tracee_free(struct tracee *t);
 DEFINE_FREEP(struct tracee, tracee_free)
 

@@ -38,6 +38,7 @@
 #include "target/proc.h"
 
 #define TIME_LIMIT_S 5u
+#define PUMP_MS	     4
 #define ARGS_MAX     16
 #define ARGS_BYTES   8192
 
@@ -475,10 +476,14 @@ int scratch_line(struct scratch *s, char *line, size_t size)
 		struct pollfd p = {.fd = s->out, .events = POLLIN};
 		uint64_t now = now_ns();
 		int left = now < s->deadline_ns ? (int)((s->deadline_ns - now) / 1000000) : 0;
-		int r = poll(&p, 1, left);
+		int r = poll(&p, 1, s->pump && left > PUMP_MS ? PUMP_MS : left);
 
-		if (r == 0)
+		if (r == 0 && left == 0)
 			return -ETIMEDOUT;
+		if (s->pump)
+			s->pump(s->pump_ctx);
+		if (r == 0)
+			continue;
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0 || read(s->out, line + n, 1) != 1)

@@ -16,6 +16,8 @@ struct scratch {
 	pid_t keeper; /* our child, whose child it is */
 	int in, out;
 	uint64_t deadline_ns;
+	void (*pump)(void *ctx); /* called while we wait, every few ms; may be NULL */
+	void *pump_ctx;
 };
 
 /* Run the interpreter of a target (or the program at path, if target is NULL) on script. */

@@ -138,6 +138,8 @@ static int start(struct run *run, const struct verify_opts *o, struct verify_res
 	r = scratch_start(o->target, o->python->file, script_text, &run->scratch, &diag);
 	if (r < 0)
 		return not_run(ret, &diag);
+	run->scratch.pump = o->pump;
+	run->scratch.pump_ctx = o->pump_ctx;
 	r = expect(run, "ready", ret);
 	if (r < 0)
 		return r;

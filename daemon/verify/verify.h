@@ -47,6 +47,8 @@ struct verify_opts {
 	const struct plan *plan;
 	const struct target *target; /* whose interpreter it is; NULL: python->file, to be run */
 	bool fresh;		     /* run even if a verdict is known */
+	void (*pump)(void *ctx);     /* called every few ms meanwhile; may be NULL */
+	void *pump_ctx;
 };
 
 /* Never an error: what could not be done is VERIFY_NOT_RUN. At most a few seconds. */
