@@ -80,6 +80,16 @@ static inline __u32 core_frame_slot(__u64 frame)
 	return (frame >> 3) & (CORE_FRAME_SLOTS - 1);
 }
 
+/* One word for a thread's resource counters: another one, but for an accident, when any changes. */
+static inline __u64 core_metrics_mark(const __u64 *value, __u32 tid, __u32 epoch)
+{
+	__u64 mark = core_thread_entry(tid, epoch);
+
+	for (int i = 0; i < PYP_METRICS; i++)
+		mark = (mark ^ value[i]) * 0x9e3779b97f4a7c15ull;
+	return mark;
+}
+
 /* An interpreter's entry frame lives in the evaluator's C frame, a little above its sp. */
 #define CORE_ENTRY_WINDOW 8192
 

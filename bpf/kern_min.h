@@ -51,8 +51,15 @@ struct pid {
 	struct upid numbers[1]; /* level + 1 of them */
 };
 
+struct task_io_accounting {
+	__u64 rchar, wchar; /* bytes that read(2), write(2) and the like moved */
+};
+
 struct task_struct {
 	struct sched_entity se;
+	unsigned long nvcsw, nivcsw;	/* context switches: by itself, by force */
+	unsigned long min_flt, maj_flt; /* page faults */
+	struct task_io_accounting ioac;
 	int pid;  /* what user space calls the tid, in the init pid namespace */
 	int tgid; /* what user space calls the pid */
 	struct task_struct *group_leader;

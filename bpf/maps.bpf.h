@@ -13,6 +13,7 @@
 const volatile __u32 pid_ns = 0;     /* the daemon's pid namespace's inode; 0: the init one */
 const volatile __u32 check_tgid = 0; /* 1: the link cannot filter by process, do it here */
 const volatile __u32 by_address = 0; /* 1: no cookies, sites are told by their address */
+const volatile __u32 metrics = 0;    /* bits: which resource counters are looked at */
 const volatile __u64 ring_half = 0;  /* bytes in the ring that are worth a wake-up */
 const volatile struct pyp_layout layout = {};
 
@@ -41,6 +42,9 @@ __u64 code_cache[CORE_CODE_SLOTS] = {};
 __u64 thread_cache[CORE_THREAD_SLOTS] = {};
 /* Frames that run: set by their entry, cleared by their end. Such a frame is nobody else's. */
 __u64 frame_cache[CORE_FRAME_SLOTS] = {};
+
+/* What each thread's resource counters were when they were last sent, mixed into one word. */
+__u64 metrics_cache[CORE_THREAD_SLOTS] = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -15,7 +15,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "ids.bpf.h"
-#include "thread.bpf.h"
+#include "metrics.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -197,6 +197,8 @@ static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 fra
 	frame_entered(frame, tid);
 	if (!thread_cached(tid) && thread_meet(tid, PYP_COOKIE_KIND(cookie), caller))
 		return 0;
+	if (metrics)
+		metrics_look(bpf_get_current_task_btf(), tid);
 
 	ts = bpf_ktime_get_ns();
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
@@ -218,6 +220,8 @@ static __always_inline int on_leave(__u64 cookie, __u64 frame, __u32 tid)
 	frame_left(frame, tid);
 	if (!thread_cached(tid) && thread_meet(tid, PYP_COOKIE_KIND(cookie), frame))
 		return 0;
+	if (metrics)
+		metrics_look(bpf_get_current_task_btf(), tid);
 
 	ts = bpf_ktime_get_ns();
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
@@ -342,6 +346,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 			bpf_map_delete_elem(&family, &tgid);
 		return 0;
 	}
+	if (metrics && thread_sight(tid) == SIGHT_KNOWN)
+		metrics_look(task, tid);
 	if (thread_sight(tid) == SIGHT_LOST)
 		arg |= PYP_EXIT_LOST;
 	if (task->signal->live.counter == 0)

@@ -60,6 +60,11 @@ static int run_tree(const struct cmd_call *call, struct diag *diag)
 	return query_run(call, call->opts, "tree", diag);
 }
 
+static int run_metrics(const struct cmd_call *call, struct diag *diag)
+{
+	return query_run(call, call->opts, "metrics", diag);
+}
+
 #define REPORT(cmd_name, cmd_summary, cmd_opts, cmd_run)                                           \
 	{                                                                                          \
 		.name = (cmd_name), .operands = "[PATTERN]...", .summary = (cmd_summary),          \
@@ -77,3 +82,5 @@ const struct cmd cmd_callees =
 const struct cmd cmd_threads =
 	REPORT("threads", "Calls and times of each thread", report_opts, run_threads);
 const struct cmd cmd_tree = REPORT("tree", "Calling contexts, as a tree", tree_opts, run_tree);
+const struct cmd cmd_metrics =
+	REPORT("metrics", "Resources each function used, if counted", report_opts, run_metrics);

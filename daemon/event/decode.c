@@ -162,6 +162,17 @@ static enum decode_error decode_process(const void *data, size_t size, struct ev
 	return DECODE_OK;
 }
 
+static enum decode_error decode_metrics(const void *data, size_t size, struct event *ev)
+{
+	const struct pyp_rec_metrics *r = data;
+
+	(void)size;
+	if (r->h.arg)
+		return DECODE_FIELD;
+	ev->u.metrics.value = (const uint64_t *)r->value;
+	return DECODE_OK;
+}
+
 static const struct {
 	decode_fn fn;
 	size_t min;
@@ -179,6 +190,7 @@ static const struct {
 	[PYP_REC_THREAD_EXIT] = {decode_thread, sizeof(struct pyp_rec_thread)},
 	[PYP_REC_FORK] = {decode_process, sizeof(struct pyp_rec_process)},
 	[PYP_REC_EXEC] = {decode_process, sizeof(struct pyp_rec_process)},
+	[PYP_REC_METRICS] = {decode_metrics, sizeof(struct pyp_rec_metrics)},
 };
 
 enum decode_error decode_event(const void *data, size_t size, struct event *ret)

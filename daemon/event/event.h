@@ -59,6 +59,9 @@ struct event {
 			uint32_t child;	 /* EXEC: 0: the target itself */
 			uint32_t parent; /* FORK */
 		} process;		 /* FORK, EXEC */
+		struct {
+			const uint64_t *value; /* PYP_METRICS of them; points into the record */
+		} metrics;		       /* METRICS */
 	} u;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * CSV (RFC 4180): one row per function (and variant of one), both clocks, integer nanoseconds. CSV
- * has no comments, so where the figures come from is in the last columns: pids and Python versions.
+ * has no comments, so where the figures come from is in columns as well: pids and Python versions. Resource counters, where
+ * there are any, are the last columns.
  *
  * Names are quoted where needed, and control characters are written as \xNN or \u{…}. A name that a
  * spreadsheet would take for a formula gets an apostrophe in front.
@@ -10,13 +11,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/metrics.h"
 #include "format/names.h"
 #include "format/provenance.h"
 #include "format/writers.h"
 
 static const char header[] =
 	"ncalls,pcalls,inflight,tottime_cpu_ns,cumtime_cpu_ns,tottime_wall_ns,cumtime_wall_ns,"
-	"file,line,name,qualname,variant,pid,python_version\r\n";
+	"file,line,name,qualname,variant,pid,python_version";
 
 static void put_text(FILE *out, const char *s)
 {
@@ -73,10 +75,19 @@ int csv_write(const struct snapshot *s, const struct view *v, const struct forma
 	if (err < 0)
 		return err;
 	fputs(header, out);
+	for (int k = 0; k < PYP_METRICS; k++)
+		if (s->metrics & 1u << k)
+			fprintf(out, ",%s_self,%s_cum", metrics_name((enum pyp_metric)k),
+				metrics_name((enum pyp_metric)k));
+	fputs("\r\n", out);
 	for (size_t i = 0; i < v->nrows; i++) {
 		put_row(out, &s->funcs[v->rows[i].func], &v->rows[i]);
 		put_text(out, pids + (*pids == ' '));
 		put_text(out, versions + (*versions == ' '));
+		for (int k = 0; k < PYP_METRICS && v->metrics; k++)
+			if (s->metrics & 1u << k)
+				fprintf(out, ",%" PRIu64 ",%" PRIu64, v->metrics[i].self[k],
+					v->metrics[i].cum[k]);
 		fputs("\r\n", out);
 	}
 	return 0;

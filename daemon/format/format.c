@@ -36,6 +36,8 @@ const struct format formats[] = {
 	 threads_write},
 	{"tree", ".tree.txt", "text/plain; charset=utf-8", "calling contexts, largest first",
 	 tree_write},
+	{"metrics", ".metrics.txt", "text/plain; charset=utf-8",
+	 "resources by function, those that were counted", resources_write},
 	{"rows", ".rows.json", "application/json", "functions and threads only, for live views",
 	 rows_write},
 	{"csv", ".csv", "text/csv; charset=utf-8", "a row per function, both clocks", csv_write},

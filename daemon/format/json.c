@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/metrics.h"
 #include "format/provenance.h"
 #include "format/writers.h"
 #include "snapshot/pseudo.h"
@@ -158,8 +159,29 @@ static void number_functions(struct writer *w)
 			w->func_at[i] = n++;
 }
 
+/* Resource counters, those that were asked for. cum NULL: they have only their own. */
+static void put_metrics(struct writer *w, const uint64_t *self, const uint64_t *cum)
+{
+	const char *comma = "";
+
+	fputs(",\"metrics\":{", w->out);
+	for (int k = 0; k < PYP_METRICS; k++) {
+		if (!(w->s->metrics & 1u << k))
+			continue;
+		fprintf(w->out, "%s\"%s\":", comma, metrics_name((enum pyp_metric)k));
+		if (cum)
+			fprintf(w->out, "{\"self\":%" PRIu64 ",\"cum\":%" PRIu64 "}", self[k],
+				cum[k]);
+		else
+			fprintf(w->out, "%" PRIu64, self[k]);
+		comma = ",";
+	}
+	fputc('}', w->out);
+}
+
 static int put_function(struct writer *w, const struct snapshot_func *f, const struct view_row *row)
 {
+	static const struct view_metrics no_metrics;
 	static const struct view_row none = {.min = {UINT64_MAX, UINT64_MAX}};
 	json_t *names = json_pack("{s:o, s:i, s:o, s:o, s:i, s:b}", "file",
 				  provenance_string(f->filename), "line", (int)f->firstlineno,
@@ -181,6 +203,12 @@ static int put_function(struct writer *w, const struct snapshot_func *f, const s
 	put_clocks(w, "cumtime", row->cum);
 	fputc(',', w->out);
 	put_extremes(w, row->min, row->max);
+	if (w->v->metrics) {
+		const struct view_metrics *m = row == &none ? &no_metrics
+							    : &w->v->metrics[row - w->v->rows];
+
+		put_metrics(w, m->self, m->cum);
+	}
 	fputc('}', w->out);
 	return 0;
 }
@@ -252,6 +280,8 @@ static void put_nodes(struct writer *w)
 		put_clocks(w, "self", node->self);
 		fputc(',', w->out);
 		put_extremes(w, node->min, node->max);
+		if (w->s->node_metrics)
+			put_metrics(w, w->s->node_metrics[i], NULL);
 		fputc('}', w->out);
 	}
 	fputs("\n]", w->out);

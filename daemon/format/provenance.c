@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/metrics.h"
 #include "format/names.h"
 
 #define NS 1000000000u
@@ -252,6 +253,19 @@ static json_t *filter_json(const struct view_filter *filter)
 	return checked(ret, ok);
 }
 
+/* The names of the resource counters that were kept. */
+static json_t *metrics_json(uint32_t metrics)
+{
+	json_t *ret = json_array();
+	bool ok = ret;
+
+	for (int k = 0; k < PYP_METRICS && ok; k++)
+		if (metrics & 1u << k)
+			ok = json_array_append_new(
+				     ret, json_string(metrics_name((enum pyp_metric)k))) == 0;
+	return checked(ret, ok);
+}
+
 json_t *provenance_json(const struct snapshot *s, const struct format_opts *o, const char *format)
 {
 	json_t *ret = json_object();
@@ -269,6 +283,8 @@ json_t *provenance_json(const struct snapshot *s, const struct format_opts *o, c
 	set(ret, "exact", json_boolean(all_exact(s, o)), &ok);
 	set(ret, "only_my_code", json_boolean(s->folded), &ok);
 	set(ret, "strip_dirs", json_boolean(s->stripped), &ok);
+	if (s->metrics)
+		set(ret, "metrics", metrics_json(s->metrics), &ok);
 	set(ret, "filter", filter_json(&o->filter), &ok);
 	set(ret, "targets", targets_json(s, o), &ok);
 	return checked(ret, ok);

@@ -36,6 +36,8 @@ int threads_write(const struct snapshot *s, const struct view *v, const struct f
 		  FILE *out, struct diag *diag);
 int tree_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	       FILE *out, struct diag *diag);
+int resources_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		    FILE *out, struct diag *diag);
 int rows_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	       FILE *out, struct diag *diag);
 

@@ -162,6 +162,7 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 	ro->pid_ns = pid_ns_inode();
 	ro->check_tgid = p->mechanism != PROBE_MULTI;
 	ro->by_address = p->mechanism == PROBE_TRACEFS;
+	ro->metrics = o->metrics;
 	ro->ring_half = ring / 2;
 	memcpy((void *)&ro->layout, &o->layout->bpf, sizeof(ro->layout));
 	ro->frame_span = frame_span(&o->layout->bpf);

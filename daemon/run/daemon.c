@@ -170,6 +170,7 @@ static int make_sessions(struct daemon *d, struct diag *diag)
 {
 	const struct session_opts so = {
 		.ring_bytes = d->opts->ring_bytes,
+		.metrics = d->opts->metrics,
 		.clock = (enum snapshot_clock)d->opts->clock,
 		.verify = !d->opts->no_verify,
 		.follow = d->opts->follow,

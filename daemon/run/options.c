@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/metrics.h"
 #include "base/sockpath.h"
 
 #define RING_DEFAULT (UINT64_C(16) << 20)
@@ -37,6 +38,8 @@ static const struct opt table[] = {
 	 "the profile's format; else by FILE's extension, else\ntext"},
 	{"raw-times", 0, OPT_FLAG, FIELD(raw_times), NULL,
 	 "leave the probes' own time in -o's figures"},
+	{"metrics", 0, OPT_STRING, FIELD(metrics_list), "LIST",
+	 "resources to count for each function: switches,\nfaults, io, all, or single ones"},
 	{"ring-size", 0, OPT_SIZE, FIELD(ring_bytes), "BYTES",
 	 "events held per process (default: 16M); rounded up to\na power of two", RING_MIN,
 	 RING_MAX},
@@ -102,6 +105,8 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 		r = choose_cmd(&o, argv + first, dashes, diag);
 		if (r == 0)
 			r = choose_format(&o, diag);
+		if (r == 0 && o.metrics_list)
+			r = metrics_parse(o.metrics_list, &o.metrics, diag);
 		if (r < 0)
 			return r;
 	}

@@ -23,7 +23,9 @@ struct options {
 	const char *format_name;
 	const struct format *format; /* by name, else by output's extension, else text */
 	uint64_t ring_bytes;
-	bool raw_times; /* what the probes cost is not subtracted */
+	const char *metrics_list;
+	uint32_t metrics; /* bits, by enum pyp_metric */
+	bool raw_times;	  /* what the probes cost is not subtracted */
 	bool verbose, help, version;
 	char **cmd; /* NULL: none; ends with NULL; borrowed from argv */
 };

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/metrics.h"
 #include "base/parse.h"
 #include "format/format.h"
 #include "pyprof/version.h"
@@ -121,6 +122,8 @@ static int handle_target(struct routes_ctx *ctx, const struct request *rq, pid_t
 static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
+	struct session_opts o = sessions_opts(ctx->sessions);
+	const char *metrics = request_get(rq, "metrics");
 	bool start = true, follow = false;
 	pid_t pid = 0;
 	int r;
@@ -131,13 +134,16 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 		r = request_get_bool(rq, "start", &start, diag);
 	if (r == 0)
 		r = request_get_bool(rq, "follow_children", &follow, diag);
+	if (r == 0 && metrics)
+		r = metrics_parse(metrics, &o.metrics, diag);
 	if (r < 0)
 		return r;
 	if (!pid)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "send {\"pid\": N}",
 				"which process? there is no pid");
-	r = sessions_attach(ctx->sessions, pid,
-			    (start ? ATTACH_START : 0) | (follow ? ATTACH_FOLLOW : 0), diag);
+	r = sessions_attach_with(ctx->sessions, pid,
+				 (start ? ATTACH_START : 0) | (follow ? ATTACH_FOLLOW : 0), &o,
+				 diag);
 	if (r < 0)
 		return r;
 	snprintf(rs->location, sizeof(rs->location), "/v1/targets/%d", pid);
@@ -486,8 +492,8 @@ const struct route routes[] = {
 	{"GET", "/v1/ping", NULL, PRIVILEGE_READ, handle_ping, "is the daemon there?"},
 	{"GET", "/v1/status", NULL, PRIVILEGE_READ, handle_status, "the daemon and its targets"},
 	{"GET", "/v1/targets", NULL, PRIVILEGE_READ, handle_targets, "all targets"},
-	{"POST", "/v1/targets", "pid,start,follow_children", PRIVILEGE_CONTROL, handle_attach,
-	 "attach to a process"},
+	{"POST", "/v1/targets", "pid,start,follow_children,metrics", PRIVILEGE_CONTROL,
+	 handle_attach, "attach to a process"},
 	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target"},
 	{"DELETE", "/v1/targets/{pid}", NULL, PRIVILEGE_CONTROL, handle_detach,
 	 "detach, and forget the data"},

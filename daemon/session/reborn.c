@@ -225,6 +225,7 @@ static void take_over(const struct tracee *from, struct tracee *t)
 {
 	t->memory = memory_live(t->target->pid);
 	t->plan = from->plan;
+	t->metrics = from->metrics;
 	memcpy(t->self_test, from->self_test, sizeof(t->self_test));
 	t->cost = from->cost;
 	t->calibration = calibration_share(from->calibration);
@@ -234,6 +235,7 @@ int tracee_open_spare(const struct tracee *from, const struct session_opts *opts
 		      struct probe **ret)
 {
 	const struct probe_opts po = {
+		.metrics = from->metrics,
 		.ring_bytes = opts->ring_bytes,
 		.layout = &from->python->layout,
 	};

@@ -289,6 +289,17 @@ static void drain_all(void *ctx)
 
 int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct diag *diag)
 {
+	return sessions_attach_with(ss, pid, flags, &ss->opts, diag);
+}
+
+struct session_opts sessions_opts(const struct sessions *ss)
+{
+	return ss->opts;
+}
+
+int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
+			 const struct session_opts *opts, struct diag *diag)
+{
 	_cleanup_(session_freep) struct session *s = NULL;
 	struct session *old = sessions_find(ss, pid);
 	struct tracee *t;
@@ -297,7 +308,7 @@ int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct d
 	if (old && old->tracee->state != SESSION_ENDED)
 		return diag_set(diag, -EEXIST, PYP_EXIT_BUSY, "`pyprofctl start` resumes tracing",
 				"process %d is attached already", pid);
-	r = tracee_open(pid, &ss->opts, drain_all, ss, &t, diag);
+	r = tracee_open(pid, opts, drain_all, ss, &t, diag);
 	if (r == 0)
 		r = session_new(ss, t, &s, diag);
 	if (r == 0 && (flags & ATTACH_FOLLOW || ss->opts.follow))

@@ -29,6 +29,7 @@ enum session_state {
 struct session_opts {
 	size_t ring_bytes;
 	enum snapshot_clock clock;
+	uint32_t metrics;    /* resource counters to keep: bits, by enum pyp_metric */
 	bool verify;	     /* prove an unknown build on a scratch process first */
 	bool follow;	     /* children of all targets, as with ATTACH_FOLLOW */
 	size_t max_children; /* followed and alive at one time; 0: SESSION_MAX_CHILDREN */
@@ -52,6 +53,10 @@ enum attach_flags { ATTACH_START = 1, ATTACH_FOLLOW = 2 };
 
 /* Attach to a process. Exit code 7 if it is attached already. */
 int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct diag *diag);
+/* The same with other options than the set's, of which there is a copy to be changed. */
+int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
+			 const struct session_opts *opts, struct diag *diag);
+struct session_opts sessions_opts(const struct sessions *ss);
 /* Forget a target and its data, and with it those that were followed from it. -ESRCH (exit 3) if it
  * is not attached. */
 int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag);

@@ -83,6 +83,7 @@ static int tracee_load(struct tracee *t, const struct session_opts *opts,
 		.pid = t->target->pid,
 		.via = t->python->via,
 		.bias = t->python->bias,
+		.metrics = opts->metrics,
 		.ring_bytes = opts->ring_bytes,
 		.layout = &t->python->layout,
 		.plan = &t->plan,
@@ -106,7 +107,9 @@ static int tracee_load(struct tracee *t, const struct session_opts *opts,
 int tracee_make_profile(struct tracee *t, struct diag *diag)
 {
 	t->profile = profile_new(NULL, tracee_resolve, t);
-	return t->profile ? 0 : diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
+	if (!t->profile || profile_keep_metrics(t->profile, t->metrics) < 0)
+		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
+	return 0;
 }
 
 int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *ctx), void *pump_ctx,
@@ -121,6 +124,7 @@ int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *c
 	r = target_open(pid, &t->target, diag);
 	if (r < 0)
 		return r;
+	t->metrics = opts->metrics;
 	t->memory = memory_live(pid);
 	r = python_discover(t->target, &t->python, diag);
 	if (r < 0)

@@ -52,6 +52,7 @@ struct tracee {
 	uint64_t end_counters[PYP_CNT_MAX]; /* when it has ended */
 	uint64_t sweep_ns; /* when forked children are due to be swept; 0: none are */
 	pid_t sweep_child;
+	uint32_t metrics;	   /* resource counters that are kept: bits */
 	struct timeline *timeline; /* borrowed; NULL: none is taken */
 	uint32_t timeline_source;
 	/* Which program at which addresses, and the files it and the interpreter are in. */

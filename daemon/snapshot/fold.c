@@ -39,8 +39,9 @@ static int flatten(struct snapshot *s)
 {
 	struct snapshot_node *nodes = snapshot_alloc(s, 2, sizeof(*nodes));
 	struct snapshot_func *func = snapshot_alloc(s, 1, sizeof(*func));
+	uint64_t(*metrics)[PYP_METRICS] = snapshot_alloc(s, 2, sizeof(*metrics));
 
-	if (!nodes || !func)
+	if (!nodes || !func || !metrics)
 		return -ENOMEM;
 	*func = (struct snapshot_func){.filename = "~", .name = "(truncated)", .pseudo = true};
 	nodes[0] = (struct snapshot_node){.parent = SNAPSHOT_NONE, .func = SNAPSHOT_NONE};
@@ -59,6 +60,11 @@ static int flatten(struct snapshot *s)
 	for (uint32_t i = 1; i < s->nthreads; i++)
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 			s->threads[0].total[c] += s->threads[i].total[c];
+	for (uint32_t i = 0; s->node_metrics && i < s->nnodes; i++)
+		for (int k = 0; k < PYP_METRICS; k++)
+			metrics[s->nodes[i].parent != SNAPSHOT_NONE][k] += s->node_metrics[i][k];
+	if (s->node_metrics)
+		s->node_metrics = metrics;
 	s->targets[0].truncated += s->nnodes;
 	s->nodes = nodes;
 	s->nnodes = 2;

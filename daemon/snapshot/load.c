@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/metrics.h"
 #include "snapshot/pseudo.h"
 
 #define READ_CHUNK ((size_t)64 * 1024)
@@ -28,7 +29,7 @@ struct loader {
 	const char *name;
 	const char *data, *p, *end;
 	struct snapshot *s;
-	struct list targets, threads, funcs, nodes;
+	struct list targets, threads, funcs, nodes, metrics;
 	unsigned int sections; /* those that were there: bits, by their number */
 	const char *section;   /* the one at hand, or NULL */
 	size_t element;
@@ -42,6 +43,7 @@ static void loader_deinit(struct loader *l)
 	free(l->threads.data);
 	free(l->funcs.data);
 	free(l->nodes.data);
+	free(l->metrics.data);
 }
 
 /* ---- errors ---- */
@@ -382,6 +384,34 @@ static void read_func(struct loader *l, const json_t *v)
 		f->name = "";
 }
 
+/* The node's own share of the resource counters; files without any have none. */
+static void read_metrics(struct loader *l, const json_t *v)
+{
+	uint64_t *own = append(l, &l->metrics);
+
+	if (!own)
+		return;
+	for (int k = 0; k < PYP_METRICS; k++) {
+		const char *name = metrics_name((enum pyp_metric)k);
+		const json_t *n = json_object_get(v, name);
+
+		if (n)
+			own[k] = unsigned_of(l, n, name, INT64_MAX);
+	}
+}
+
+static void set_metrics(struct loader *l, const json_t *v)
+{
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(v, i, name) for (int k = 0; k < PYP_METRICS;
+					    k++) if (json_is_string(name) &&
+						     strcmp(json_string_value(name),
+							    metrics_name((enum pyp_metric)k)) == 0)
+		l->s->metrics |= 1u << k;
+}
+
 static void read_node(struct loader *l, const json_t *v)
 {
 	struct snapshot_node *n = append(l, &l->nodes);
@@ -397,6 +427,8 @@ static void read_node(struct loader *l, const json_t *v)
 	n->min[SNAPSHOT_CPU] = n->min[SNAPSHOT_WALL] = UINT64_MAX;
 	get_clocks(l, v, "min", n->min);
 	get_clocks(l, v, "max", n->max);
+	if (l->s->metrics)
+		read_metrics(l, json_object_get(v, "metrics"));
 }
 
 /* ---- the whole ---- */
@@ -472,6 +504,8 @@ static int read_member(struct loader *l, const char *key)
 		l->s->taken_unix_ns = unsigned_of(l, v, key, INT64_MAX);
 	else if (strcmp(key, "clock") == 0)
 		set_clock(l, v);
+	else if (strcmp(key, "metrics") == 0)
+		set_metrics(l, v);
 	else if (strcmp(key, "only_my_code") == 0)
 		l->s->folded = bool_of(l, v, key);
 	else if (strcmp(key, "strip_dirs") == 0)
@@ -560,11 +594,17 @@ static void *settle(struct loader *l, const struct list *list, uint32_t *ret_n)
 static int assemble(struct loader *l)
 {
 	struct snapshot *s = l->s;
+	uint32_t nmetrics;
 
 	s->targets = settle(l, &l->targets, &s->ntargets);
 	s->threads = settle(l, &l->threads, &s->nthreads);
 	s->funcs = settle(l, &l->funcs, &s->nfuncs);
 	s->nodes = settle(l, &l->nodes, &s->nnodes);
+	/* Were they said to be there behind some of the nodes, those had none. */
+	if (s->metrics && l->metrics.n == l->nodes.n)
+		s->node_metrics = settle(l, &l->metrics, &nmetrics);
+	else
+		s->metrics = 0;
 	for (uint32_t i = 0; i < s->nnodes && !l->err; i++) {
 		const struct snapshot_node *n = &s->nodes[i];
 
@@ -593,6 +633,7 @@ int snapshot_parse(const char *data, size_t size, const char *name, struct snaps
 		.threads.size = sizeof(struct snapshot_thread),
 		.funcs.size = sizeof(struct snapshot_func),
 		.nodes.size = sizeof(struct snapshot_node),
+		.metrics.size = sizeof(uint64_t[PYP_METRICS]),
 		.diag = diag,
 	};
 

@@ -278,6 +278,14 @@ static int add_head(struct merger *m, const struct snapshot *s, bool first)
 	return 0;
 }
 
+static void add_metrics(struct merger *m, const struct snapshot *s)
+{
+	m->s->metrics |= s->metrics;
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		for (int k = 0; k < PYP_METRICS; k++)
+			m->s->node_metrics[m->node_at[i]][k] += s->node_metrics[i][k];
+}
+
 static int add_snapshot(struct merger *m, const struct snapshot *s, bool first)
 {
 	int err = add_head(m, s, first);
@@ -290,6 +298,8 @@ static int add_snapshot(struct merger *m, const struct snapshot *s, bool first)
 		err = add_thread(m, s, &s->threads[i], &m->thread_at[i]);
 	for (uint32_t i = 0; i < s->nnodes && !err; i++)
 		err = add_node(m, &s->nodes[i], &m->node_at[i]);
+	if (!err && s->node_metrics)
+		add_metrics(m, s);
 	return err;
 }
 
@@ -301,6 +311,7 @@ struct sizes {
 static int make_room(struct merger *m, const struct snapshot *const *list, size_t n)
 {
 	struct sizes sum = {0}, most = {0};
+	bool metrics = false;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct snapshot *s = list[i];
@@ -309,6 +320,7 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 		sum.threads += s->nthreads;
 		sum.funcs += s->nfuncs;
 		sum.nodes += s->nnodes;
+		metrics |= s->node_metrics != NULL;
 		most.threads = s->nthreads > most.threads ? s->nthreads : most.threads;
 		most.funcs = s->nfuncs > most.funcs ? s->nfuncs : most.funcs;
 		most.nodes = s->nnodes > most.nodes ? s->nnodes : most.nodes;
@@ -320,6 +332,11 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 	m->s->threads = snapshot_alloc(m->s, sum.threads + 1, sizeof(*m->s->threads));
 	m->s->funcs = snapshot_alloc(m->s, sum.funcs + 1, sizeof(*m->s->funcs));
 	m->s->nodes = snapshot_alloc(m->s, sum.nodes + 1, sizeof(*m->s->nodes));
+	if (metrics)
+		m->s->node_metrics =
+			snapshot_alloc(m->s, sum.nodes + 1, sizeof(*m->s->node_metrics));
+	if (metrics && !m->s->node_metrics)
+		return -ENOMEM;
 	m->same_hash = calloc(sum.funcs + 1, sizeof(*m->same_hash));
 	m->thread_at = calloc(most.threads + 1, sizeof(*m->thread_at));
 	m->func_at = calloc(most.funcs + 1, sizeof(*m->func_at));

@@ -2,6 +2,7 @@
 /* Snapshots: their memory and their checks. See snapshot.h. */
 #include "snapshot/snapshot.h"
 
+#include <errno.h>
 #include <stdalign.h>
 #include <stddef.h>
 #include <string.h>
@@ -90,6 +91,20 @@ const char *snapshot_strn(struct snapshot *s, const char *str, size_t n)
 const char *snapshot_str(struct snapshot *s, const char *str)
 {
 	return str ? snapshot_strn(s, str, strlen(str)) : NULL;
+}
+
+int snapshot_reserve_metrics(struct snapshot *s, uint32_t n)
+{
+	uint64_t(*all)[PYP_METRICS];
+
+	if (!s->node_metrics)
+		return 0;
+	all = snapshot_alloc(s, (size_t)n + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	memcpy(all, s->node_metrics, (n < s->nnodes ? n : s->nnodes) * sizeof(*all));
+	s->node_metrics = all;
+	return 0;
 }
 
 bool snapshot_exact(const struct snapshot *s)

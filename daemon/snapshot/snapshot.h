@@ -109,7 +109,9 @@ struct snapshot {
 	uint32_t nfuncs;
 	struct snapshot_node *nodes;
 	uint32_t nnodes;
-	void *arena; /* everything above lives in it */
+	uint32_t metrics; /* which resource counters there are: bits, by enum pyp_metric */
+	uint64_t (*node_metrics)[PYP_METRICS]; /* by node: its own share of them; NULL: none */
+	void *arena;			       /* everything above lives in it */
 };
 
 /* Builders (session, tests) allocate everything from the snapshot's arena. OOM: NULL. */
@@ -119,6 +121,10 @@ const char *snapshot_str(struct snapshot *s, const char *str);	 /* copy; NULL st
 const char *snapshot_strn(struct snapshot *s, const char *str, size_t n);
 void snapshot_free(struct snapshot *s);
 DEFINE_FREEP(struct snapshot, snapshot_free)
+
+/* Give the first n nodes (those there are, and some to come) a place for resource counters, where the
+ * snapshot has any. 0 or -ENOMEM. */
+int snapshot_reserve_metrics(struct snapshot *s, uint32_t n);
 
 /* Anything lost? Then counts are lower bounds. */
 bool snapshot_exact(const struct snapshot *s);

@@ -200,6 +200,7 @@ static struct thread *call_thread_slow(struct profile *p, const struct event *e)
 		confirm_seed(p, th, e->ts);
 	/* A chain whose last record was lost is of no use. */
 	th->chain_n = 0;
+	th->metrics_gap = false;
 	p->last = th;
 	return th;
 }
@@ -309,6 +310,9 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 	th->chain_n = 0;
 	if (th->chain_flags & PYP_CHAIN_RESYNC) {
 		p->resyncs++;
+		/* Counters that follow are still of the gap; the event that does ends it. */
+		th->metrics_gap = true;
+		p->last = NULL;
 		timing_charge_gap(&p->rb.tree, th, ts);
 	} else if (!outdated) {
 		timing_charge(&p->rb.tree, th, ts);
@@ -333,6 +337,23 @@ static void on_chain(struct profile *p, const struct event *e)
 	}
 	if (e->u.chain.flags & PYP_CHAIN_LAST)
 		chain_apply(p, th, e->ts);
+}
+
+static void on_metrics(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->tracing ? live_thread(p, e->tid) : NULL;
+	const uint64_t *value = e->u.metrics.value;
+	uint64_t *own;
+
+	if (!th || !p->rb.tree.metrics)
+		return;
+	own = p->rb.tree.metrics[th->metrics_gap ? NODE_LOST(th->root) : th->node];
+	for (int i = 0; i < PYP_METRICS; i++) {
+		if (th->metrics_known && value[i] > th->metrics[i])
+			own[i] += value[i] - th->metrics[i];
+		th->metrics[i] = value[i];
+	}
+	th->metrics_known = true;
 }
 
 static void on_thread_exit(struct profile *p, const struct event *e)
@@ -378,9 +399,18 @@ void profile_event(struct profile *p, const struct event *e)
 	case PYP_REC_THREAD_EXIT:
 		on_thread_exit(p, e);
 		break;
+	case PYP_REC_METRICS:
+		on_metrics(p, e);
+		break;
 	default:
 		break; /* FORK and EXEC are the session's business */
 	}
+}
+
+int profile_keep_metrics(struct profile *p, uint32_t metrics)
+{
+	p->metrics = metrics;
+	return metrics ? calltree_keep_metrics(&p->rb.tree) : 0;
 }
 
 /* The session's calls ---------------------------------------------------------------------- */
@@ -407,7 +437,7 @@ void profile_end(struct profile *p, uint64_t ts)
 			watch_end_thread(p->watch, th, ts);
 		rebuild_drop_all(&p->rb, th, false);
 		thread_drop_chain(th);
-		th->live = th->on_cpu = th->os_cpu = false;
+		th->live = th->on_cpu = th->os_cpu = th->metrics_known = false;
 	}
 	/* While nobody watches, code objects come and go. */
 	codes_forget(&p->codes);

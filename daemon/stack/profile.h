@@ -45,6 +45,9 @@ struct profile *profile_new(const struct profile_limits *limits, profile_resolve
 void profile_free(struct profile *p);
 DEFINE_FREEP(struct profile, profile_free)
 
+/* Keep these resource counters (bits, by enum pyp_metric), from now on. 0 or -ENOMEM. */
+int profile_keep_metrics(struct profile *p, uint32_t metrics);
+
 /* Consume one event. Never fails: what does not fit is counted. O(1). */
 void profile_event(struct profile *p, const struct event *e);
 

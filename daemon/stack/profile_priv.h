@@ -25,6 +25,7 @@ struct profile {
 	uint64_t begin_ts;
 	bool tracing;
 	uint64_t events, resyncs;
+	uint32_t metrics;    /* bits: which resource counters are kept */
 	struct watch *watch; /* NULL: nobody watches */
 };
 

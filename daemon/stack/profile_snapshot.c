@@ -288,6 +288,27 @@ static int take_nodes(struct taker *t, uint32_t count)
 	return 0;
 }
 
+/* Others that are in the snapshot already may keep none: theirs are 0 then. */
+static int take_metrics(struct taker *t, uint32_t first)
+{
+	const struct calltree *tree = &t->p->rb.tree;
+	uint64_t(*all)[PYP_METRICS];
+
+	if (!tree->metrics && !t->s->node_metrics)
+		return 0;
+	all = snapshot_alloc(t->s, (size_t)t->s->nnodes + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	if (t->s->node_metrics)
+		memcpy(all, t->s->node_metrics, first * sizeof(*all));
+	for (uint32_t i = 0; i < tree->n && tree->metrics; i++)
+		if (t->node_map[i] != SNAPSHOT_NONE)
+			memcpy(all[t->node_map[i]], tree->metrics[i], sizeof(*all));
+	t->s->node_metrics = all;
+	t->s->metrics |= t->p->metrics;
+	return 0;
+}
+
 static uint64_t thread_end(const struct taker *t, const struct thread *th)
 {
 	uint64_t end = th->end_ns > th->last_ts ? th->end_ns : th->last_ts;
@@ -351,6 +372,8 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 	err = take_funcs(&t);
 	if (!err)
 		err = take_nodes(&t, count);
+	if (!err)
+		err = take_metrics(&t, first);
 	if (!err)
 		err = take_threads(&t);
 	if (err)

@@ -93,6 +93,10 @@ struct thread {
 	uint32_t chain_n, chain_cap;
 	uint16_t chain_flags;
 
+	/* Resource counters, where they are asked for: as last seen; what came of a gap is not its. */
+	uint64_t metrics[PYP_METRICS];
+	bool metrics_known, metrics_gap;
+
 	struct mirror *mirror; /* watch.c's; NULL: nothing of it was told */
 };
 

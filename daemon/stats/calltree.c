@@ -18,8 +18,16 @@ void calltree_deinit(struct calltree *t)
 	free(t->nodes);
 	free(t->parents);
 	free(t->yields);
+	free(t->metrics);
 	map_deinit(&t->children);
 	*t = (struct calltree){0};
+}
+
+int calltree_keep_metrics(struct calltree *t)
+{
+	if (!t->metrics)
+		t->metrics = calloc(t->cap ? t->cap : 1, sizeof(*t->metrics));
+	return t->metrics ? 0 : -ENOMEM;
 }
 
 void calltree_clear(struct calltree *t)
@@ -51,6 +59,13 @@ static int reserve(struct calltree *t, uint32_t n)
 	if (!yields)
 		return -ENOMEM;
 	t->yields = yields;
+	if (t->metrics) {
+		uint64_t(*metrics)[PYP_METRICS] = reallocarray(t->metrics, cap, sizeof(*metrics));
+
+		if (!metrics)
+			return -ENOMEM;
+		t->metrics = metrics;
+	}
 	/* realloc would not keep the alignment. */
 	nodes = aligned_alloc(sizeof(*nodes), (size_t)cap * sizeof(*nodes));
 	if (!nodes)
@@ -67,6 +82,8 @@ static uint32_t add_node(struct calltree *t, uint32_t parent, uint32_t func)
 {
 	t->parents[t->n] = parent;
 	t->yields[t->n] = 0;
+	if (t->metrics)
+		memset(t->metrics[t->n], 0, sizeof(t->metrics[t->n]));
 	t->nodes[t->n] = (struct node){
 		.func = func,
 		.min = {UINT64_MAX, UINT64_MAX},

@@ -34,9 +34,10 @@ struct node {
 _Static_assert(sizeof(struct node) == 64, "a node is a cache line");
 
 struct calltree {
-	struct node *nodes; /* aligned to their size */
-	uint32_t *parents;  /* by node; NODE_NONE: a root */
-	uint64_t *yields;   /* by node: suspensions */
+	struct node *nodes;		  /* aligned to their size */
+	uint32_t *parents;		  /* by node; NODE_NONE: a root */
+	uint64_t *yields;		  /* by node: suspensions */
+	uint64_t (*metrics)[PYP_METRICS]; /* by node: its own share of resources; NULL: not asked */
 	uint32_t n, cap;
 	uint32_t limit; /* nodes besides the roots and their pseudo children */
 	uint32_t contexts;
@@ -46,6 +47,9 @@ struct calltree {
 void calltree_init(struct calltree *t, uint32_t limit);
 void calltree_deinit(struct calltree *t);
 void calltree_clear(struct calltree *t); /* no nodes at all, memory kept */
+
+/* Keep resource counters by node from now on. 0 or -ENOMEM. */
+int calltree_keep_metrics(struct calltree *t);
 
 /* A new root with its pseudo children; NODE_NONE: out of memory. */
 uint32_t calltree_add_root(struct calltree *t);

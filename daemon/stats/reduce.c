@@ -168,6 +168,22 @@ static int fold_threads(struct folding *f)
 	return 0;
 }
 
+static int fold_metrics(struct folding *f)
+{
+	const struct snapshot *s = f->s;
+
+	if (!s->node_metrics)
+		return 0;
+	f->to->node_metrics =
+		snapshot_alloc(f->to, (size_t)f->to->nnodes + 1, sizeof(*s->node_metrics));
+	if (!f->to->node_metrics)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		for (int k = 0; k < PYP_METRICS; k++)
+			f->to->node_metrics[f->host[i]][k] += s->node_metrics[i][k];
+	return 0;
+}
+
 static int fold(const struct snapshot *s, struct snapshot *to)
 {
 	_cleanup_(folding_deinit) struct folding f = {.s = s, .to = to};
@@ -184,6 +200,8 @@ static int fold(const struct snapshot *s, struct snapshot *to)
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (fold_node(&f, i) < 0)
 			return -ENOMEM;
+	if (fold_metrics(&f) < 0)
+		return -ENOMEM;
 	return fold_threads(&f);
 }
 

@@ -24,7 +24,8 @@ struct walk {
 	uint32_t *func_depth; /* times on the path, by function */
 	uint32_t *edge_depth; /* the same, by edge; grows with the edges */
 	size_t edges_cap;
-	struct map edges; /* (caller, callee) → edge */
+	struct map edges;		  /* (caller, callee) → edge */
+	uint64_t (*metrics)[PYP_METRICS]; /* per node, with all below; NULL: there are none */
 };
 
 static void walk_deinit(struct walk *w)
@@ -34,6 +35,7 @@ static void walk_deinit(struct walk *w)
 	free(w->func_depth);
 	free(w->edge_depth);
 	map_deinit(&w->edges);
+	free(w->metrics);
 }
 
 void view_free(struct view *v)
@@ -42,6 +44,7 @@ void view_free(struct view *v)
 		return;
 	free(v->rows);
 	free(v->edges);
+	free(v->metrics);
 	free(v);
 }
 
@@ -123,6 +126,17 @@ static void add_to_edge(struct view_edge *e, const struct snapshot_node *n, cons
 	}
 }
 
+static void add_metrics(struct walk *w, uint32_t i, bool outermost)
+{
+	struct view_metrics *to = &w->v->metrics[w->s->nodes[i].func];
+
+	for (int k = 0; k < PYP_METRICS; k++) {
+		to->self[k] += w->s->node_metrics[i][k];
+		if (outermost)
+			to->cum[k] += w->metrics[i][k];
+	}
+}
+
 static int node_enter(void *ctx, uint32_t i)
 {
 	struct walk *w = ctx;
@@ -137,6 +151,8 @@ static int node_enter(void *ctx, uint32_t i)
 	if (err)
 		return err;
 	w->edge_of[i] = edge;
+	if (w->metrics)
+		add_metrics(w, i, w->func_depth[n->func] == 0);
 	add_to_row(&w->v->rows[n->func], n, cum, w->func_depth[n->func]++ == 0);
 	add_to_edge(&w->v->edges[edge], n, cum, w->edge_depth[edge]++ == 0);
 	return 0;
@@ -164,6 +180,26 @@ static int walk_threads(struct walk *w)
 	return err;
 }
 
+/* Parents come before their children. */
+static int sum_metrics(struct walk *w)
+{
+	const struct snapshot *s = w->s;
+
+	if (!s->node_metrics)
+		return 0;
+	w->metrics = calloc((size_t)s->nnodes + 1, sizeof(*w->metrics));
+	w->v->metrics = calloc((size_t)s->nfuncs + 1, sizeof(*w->v->metrics));
+	if (!w->metrics || !w->v->metrics)
+		return -ENOMEM;
+	for (uint32_t i = s->nnodes; i-- > 0;)
+		for (int k = 0; k < PYP_METRICS; k++) {
+			w->metrics[i][k] += s->node_metrics[i][k];
+			if (s->nodes[i].parent != SNAPSHOT_NONE)
+				w->metrics[s->nodes[i].parent][k] += w->metrics[i][k];
+		}
+	return 0;
+}
+
 static int walk_init(struct walk *w)
 {
 	const struct snapshot *s = w->s;
@@ -176,6 +212,8 @@ static int walk_init(struct walk *w)
 		return -ENOMEM;
 	for (uint32_t f = 0; f < s->nfuncs; f++)
 		w->v->rows[f] = (struct view_row){.func = f, .min = {UINT64_MAX, UINT64_MAX}};
+	if (sum_metrics(w) < 0)
+		return -ENOMEM;
 	return tree_build(s, &w->tree);
 }
 
@@ -195,6 +233,8 @@ static void finish_rows(struct view *v, uint32_t nfuncs)
 		v->pcalls += r->pcalls;
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 			v->total[c] += r->tot[c];
+		if (v->metrics)
+			v->metrics[v->nrows] = v->metrics[f];
 		v->rows[v->nrows++] = *r;
 	}
 }

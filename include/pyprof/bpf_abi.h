@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 5
+#define PYP_BPF_ABI_VERSION 6
 
 /* What a probe site announces. */
 enum pyp_site_kind {
@@ -117,6 +117,7 @@ enum pyp_rec_type {
 	PYP_REC_THREAD_EXIT,
 	PYP_REC_FORK, /* the target, or a descendant, made a child process */
 	PYP_REC_EXEC,
+	PYP_REC_METRICS, /* a thread's resource counters, where they have changed */
 	PYP_REC_MAX
 };
 
@@ -247,6 +248,36 @@ struct pyp_rec_process {
 	__u32 parent;
 };
 
+/*
+ * What the kernel counts for each thread, at choice. X(name, what it is, field of the kernel's).
+ * The bytes are those that read(2), write(2) and the like were asked to move, whatever the file is;
+ * recv(2) and send(2) are not among these.
+ */
+#define PYP_METRICS_X(X)                                                                           \
+	X(vcsw, "voluntary context switches", nvcsw)                                               \
+	X(ivcsw, "involuntary context switches", nivcsw)                                           \
+	X(minflt, "minor page faults", min_flt)                                                    \
+	X(majflt, "major page faults", maj_flt)                                                    \
+	X(rbytes, "bytes read", ioac.rchar)                                                        \
+	X(wbytes, "bytes written", ioac.wchar)
+
+enum pyp_metric {
+#define PYP_X(name, text, field) PYP_METRIC_##name,
+	PYP_METRICS_X(PYP_X)
+#undef PYP_X
+		PYP_METRICS
+};
+
+/*
+ * METRICS: the thread's counters since it began, those that were asked for, else 0. Sent before the
+ * thread's next event when one of them has changed since they were last sent.
+ */
+struct pyp_rec_metrics {
+	struct pyp_rec h;
+	__u64 value[PYP_METRICS];
+};
+
+_Static_assert(sizeof(struct pyp_rec_metrics) == 64, "pyp_rec_metrics changed size");
 _Static_assert(sizeof(struct pyp_rec) == 16, "pyp_rec changed size");
 _Static_assert(sizeof(struct pyp_rec_enter) == 40, "pyp_rec_enter changed size");
 _Static_assert(sizeof(struct pyp_rec_leave) == 24, "pyp_rec_leave changed size");
@@ -274,6 +305,7 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 	X(chain_truncated, "stacks cut off: too deep or unreadable")                               \
 	X(name_truncated, "names cut off: too long")                                               \
 	X(map_full, "code objects or threads that did not fit the maps")                           \
+	X(lost_metrics, "resource counters that could not be sent (sent again later)")             \
 	X(unknown_site, "hits at an address that is no site of the plan")
 
 enum pyp_counter {

@@ -89,6 +89,18 @@ int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct d
 	return 0;
 }
 
+struct session_opts sessions_opts(const struct sessions *ss)
+{
+	return ss->opts;
+}
+
+int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
+			 const struct session_opts *opts, struct diag *diag)
+{
+	ss->opts = *opts;
+	return sessions_attach(ss, pid, flags, diag);
+}
+
 int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag)
 {
 	struct session_status *st = fake_find(ss, pid);

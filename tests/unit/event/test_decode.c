@@ -15,6 +15,7 @@ union record {
 	struct pyp_rec_chain chain;
 	struct pyp_rec_thread thread;
 	struct pyp_rec_process process;
+	struct pyp_rec_metrics metrics;
 	uint8_t bytes[1024]; /* more than the largest of them */
 };
 
@@ -109,6 +110,10 @@ static struct sample sample_of(uint8_t type)
 		s.r.thread.runtime = 777;
 		memset(s.r.thread.comm, 'x', sizeof(s.r.thread.comm));
 		return s;
+	case PYP_REC_METRICS:
+		s = sample_new(type, sizeof(s.r.metrics));
+		s.r.metrics.value[PYP_METRIC_rbytes] = 888;
+		return s;
 	default:
 		s = sample_new(type, sizeof(s.r.process));
 		s.r.process.child = type == PYP_REC_FORK ? 4711 : 0;
@@ -186,6 +191,12 @@ Test(decode, thread_exit_name_is_terminated)
 
 	cr_assert_eq(ev.u.thread.runtime, 777);
 	cr_assert_str_eq(ev.u.thread.comm, "xxxxxxxxxxxxxxx");
+}
+
+Test(decode, metrics)
+{
+	cr_assert_eq(decoded(PYP_REC_METRICS).u.metrics.value[PYP_METRIC_rbytes], 888);
+	cr_assert_eq(decoded(PYP_REC_METRICS).u.metrics.value[PYP_METRIC_vcsw], 0);
 }
 
 Test(decode, processes)
@@ -290,6 +301,7 @@ Test(decode, ranges_of_the_rest)
 	REFUSES(PYP_REC_FORK, DECODE_FIELD, h.arg = 2);
 	REFUSES(PYP_REC_EXEC, DECODE_FIELD, process.parent = 1);
 	REFUSES(PYP_REC_EXEC, DECODE_FIELD, h.arg = 2);
+	REFUSES(PYP_REC_METRICS, DECODE_FIELD, h.arg = 1);
 }
 
 Test(decode, ranges_of_strings)

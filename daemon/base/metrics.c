@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Resource counters by name: see metrics.h. */
+#include "base/metrics.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#define BIT(name) (1u << PYP_METRIC_##name)
+
+static const struct {
+	const char *name, *text;
+} known[PYP_METRICS] = {
+#define PYP_X(name_, text_, field) [PYP_METRIC_##name_] = {#name_, text_},
+	PYP_METRICS_X(PYP_X)
+#undef PYP_X
+};
+
+static const struct {
+	const char *name;
+	uint32_t bits;
+} groups[] = {
+	{"switches", BIT(vcsw) | BIT(ivcsw)},
+	{"faults", BIT(minflt) | BIT(majflt)},
+	{"io", BIT(rbytes) | BIT(wbytes)},
+	{"all", (1u << PYP_METRICS) - 1},
+};
+
+const char *metrics_name(enum pyp_metric m)
+{
+	return known[m].name;
+}
+
+const char *metrics_text(enum pyp_metric m)
+{
+	return known[m].text;
+}
+
+static uint32_t bits_of(const char *name, size_t n)
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (strlen(groups[i].name) == n && memcmp(groups[i].name, name, n) == 0)
+			return groups[i].bits;
+	for (size_t i = 0; i < PYP_METRICS; i++)
+		if (strlen(known[i].name) == n && memcmp(known[i].name, name, n) == 0)
+			return 1u << i;
+	return 0;
+}
+
+int metrics_parse(const char *list, uint32_t *ret, struct diag *diag)
+{
+	uint32_t bits = 0;
+
+	for (const char *p = list;; p++) {
+		size_t n = strcspn(p, ",");
+		uint32_t more = bits_of(p, n);
+
+		if (!more)
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+					"vcsw ivcsw minflt majflt rbytes wbytes; switches faults "
+					"io all",
+					"unknown resource counter '%.*s'", n < 64 ? (int)n : 64, p);
+		bits |= more;
+		p += n;
+		if (!*p)
+			break;
+	}
+	*ret = bits;
+	return 0;
+}

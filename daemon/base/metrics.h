@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Resource counters by name: see PYP_METRICS_X in pyprof/bpf_abi.h. */
+#ifndef PYPROF_BASE_METRICS_H
+#define PYPROF_BASE_METRICS_H
+
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "pyprof/bpf_abi.h"
+
+/* Those that a list ("vcsw,rbytes", "switches,io", "all") names, as bits. Exit code 2. */
+int metrics_parse(const char *list, uint32_t *ret, struct diag *diag);
+
+/* The name of one, and what it is. Never NULL. */
+const char *metrics_name(enum pyp_metric m);
+const char *metrics_text(enum pyp_metric m);
+
+#endif

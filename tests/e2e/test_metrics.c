@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Resource counters of functions that do known things, beside what the kernel itself says of each
+ * call, on every interpreter.
+ */
+#include <signal.h>
+#include <stdio.h>
+
+#include "harness/daemon.h"
+#include "harness/python.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+
+static struct pyprofd d;
+static struct traced t;
+static char pid[16];
+
+static void setup(void)
+{
+	pyprofd_init(&d);
+}
+
+static void teardown(void)
+{
+	struct ran r;
+
+	if (d.pid) {
+		kill(d.pid, SIGTERM);
+		r = pyprofd_wait(&d);
+		cr_assert_eq(r.status, 0, "%s", r.err);
+		ran_free(&r);
+	}
+	traced_stop(&t);
+	pyprofd_deinit(&d);
+}
+
+TestSuite(metrics, .init = setup, .fini = teardown, .timeout = 240);
+
+/* How far the two may be apart: the kernel's figures include the end of looking at them before and
+ * the beginning of looking at them behind, ours do not. */
+static const char judge[] =
+	"import json, sys\n"
+	"said = json.load(open(sys.argv[1] + '/said.json'))\n"
+	"ours = json.load(open(sys.argv[1] + '/ours.json'))\n"
+	"slack = dict(vcsw=2, ivcsw=20, minflt=20, majflt=2, rbytes=400, wbytes=0)\n"
+	"assert ours['metrics'] == list(slack), ours['metrics']\n"
+	"calls = {f['name']: f for f in ours['functions'] if f['file'].endswith('resources.py')}\n"
+	"twice = said.pop('nested')\n"
+	"for name, kernel in said.items():\n"
+	"    metrics = calls[name]['metrics']\n"
+	"    for key, n in kernel.items():\n"
+	"        cum = metrics[key]['cum']\n"
+	"        if name == 'read_bytes':\n"
+	"            n += twice[key]\n"
+	"        assert n - slack[key] <= cum <= n + slack[key], (name, key, n, metrics)\n"
+	"def own(name, key): return calls[name]['metrics'][key]['self']\n"
+	"def cum(name, key): return calls[name]['metrics'][key]['cum']\n"
+	"assert own('read_bytes', 'rbytes') == 2 * 37 * 10000\n"
+	"assert own('write_bytes', 'wbytes') == 23 * 3000\n"
+	"assert own('sleep_often', 'vcsw') >= 25\n"
+	"assert own('touch_pages', 'minflt') >= 1\n"
+	"assert calls['nested']['ncalls'] == 6\n"
+	"assert own('nested', 'rbytes') == 0 and cum('nested', 'rbytes') == 37 * 10000\n"
+	"assert cum('main', 'rbytes') >= 3 * 37 * 10000 - 37 * 10000\n"
+	"print('fine')\n";
+
+static void resources(const struct interpreter *it)
+{
+	char path[128], *out;
+	struct ran r;
+	FILE *f;
+
+	traced_start(&t, it->exe, "run.py", "resources", NULL);
+	traced_expect(&t, "ready");
+	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--metrics", "all", NULL);
+	pyprofd_ready(&d);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	f = fopen(pyprofd_file(&d, "said.json", path, sizeof(path)), "w");
+	cr_assert(f && fputs(t.result, f) >= 0 && fclose(f) == 0);
+	pyprofd_file(&d, "ours.json", path, sizeof(path));
+	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
+	out = python_run(it->exe, judge, d.dir);
+	cr_assert_str_eq(out, "fine\n", "%s", out);
+	free(out);
+	free(ctl_ok(&d, "shutdown", NULL));
+	r = pyprofd_wait(&d);
+	ran_free(&r);
+	traced_finish(&t);
+}
+
+Test(metrics, are_the_kernels)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		resources(&v[i]);
+}
+
+Test(metrics, on_the_command_line)
+{
+	char path[128], *text;
+
+	traced_start(&t, traced_newest().exe, "run.py", "resources", NULL);
+	traced_expect(&t, "ready");
+	pid_text(pid, t.pid);
+	pyprofd_launch(&d, NULL);
+	pyprofd_ready(&d);
+	ctl_fails(&d, PYP_EXIT_USAGE, "unknown resource", "attach", "--metrics", "bogus", pid,
+		  NULL);
+	free(ctl_ok(&d, "attach", "--metrics", "vcsw,io", pid, NULL));
+	traced_go(&t);
+	traced_expect(&t, "done");
+	text = ctl_ok(&d, "metrics", "-l", "2", NULL);
+	cr_assert(strstr(text, "bytes read (rbytes)") && strstr(text, "read_bytes)") &&
+			  !strstr(text, "faults"),
+		  "%s", text);
+	free(text);
+	pyprofd_file(&d, "m.csv", path, sizeof(path));
+	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
+	text = file_text(path, NULL);
+	cr_assert(
+		strstr(text, ",vcsw_self,vcsw_cum,rbytes_self,rbytes_cum,wbytes_self,wbytes_cum"));
+	free(text);
+	pyprofd_file(&d, "m.json", path, sizeof(path));
+	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
+	text = ctl_ok(&d, "report", path, path, "-f", "metrics", "sleep_often", NULL);
+	cr_assert(strstr(text, "(sleep_often)"), "%s", text);
+	free(text);
+	free(ctl_ok(&d, "detach", pid, NULL));
+	free(ctl_ok(&d, "attach", pid, NULL));
+	ctl_fails(&d, PYP_EXIT_FAILURE, "no resources were counted", "metrics", NULL);
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Resource counters: whose they are, and that views, saved files, merging and folding keep them.
+ */
+#include "base/metrics.h"
+
+#include <errno.h>
+
+#include "format/format.h"
+#include "harness/event_script.h"
+#include "harness/reports.h"
+#include "harness/test.h"
+#include "snapshot/fold.h"
+#include "snapshot/load.h"
+#include "snapshot/merge.h"
+#include "snapshot/pseudo.h"
+#include "stats/reduce.h"
+#include "stats/view.h"
+
+/* The thread's counters now: voluntary switches and bytes read; the others stay 0. */
+static void counters(struct event_script *es, uint32_t tid, uint64_t vcsw, uint64_t rbytes)
+{
+	const uint64_t value[PYP_METRICS] = {
+		[PYP_METRIC_vcsw] = vcsw, [PYP_METRIC_rbytes] = rbytes};
+	struct event e = {.ts = 1000, .tid = tid, .type = PYP_REC_METRICS};
+
+	e.u.metrics.value = value;
+	profile_event(event_script_profile(es), &e);
+}
+
+static struct event_script *script_new(void)
+{
+	struct event_script *es = event_script_new(NULL);
+	const uint32_t kept = 1u << PYP_METRIC_vcsw | 1u << PYP_METRIC_rbytes;
+
+	assert_ok(profile_keep_metrics(event_script_profile(es), kept));
+	return es;
+}
+
+/* "name self/cum self/cum" for each row: switches, bytes. */
+static char *rows_of(const struct snapshot *s)
+{
+	_cleanup_(view_freep) struct view *v = NULL;
+	char *text;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	assert_ok(view_build(s, NULL, &v));
+	cr_assert(v->metrics);
+	for (size_t i = 0; i < v->nrows; i++) {
+		const struct view_metrics *m = &v->metrics[i];
+
+		fprintf(f, "%s %lu/%lu %lu/%lu\n", s->funcs[v->rows[i].func].name,
+			m->self[PYP_METRIC_vcsw], m->cum[PYP_METRIC_vcsw],
+			m->self[PYP_METRIC_rbytes], m->cum[PYP_METRIC_rbytes]);
+	}
+	fclose(f);
+	return text;
+}
+
+static void assert_rows(const struct snapshot *s, const char *expected)
+{
+	char *rows = rows_of(s);
+
+	cr_assert_str_eq(rows, expected, "%s", rows);
+	free(rows);
+}
+
+static const char expected[] = "f 1/6 100/700\n"
+			       "g 5/5 600/600\n";
+
+/* f calls g, which calls itself; each counter is charged to who runs when it has grown. */
+static struct snapshot *sample(void)
+{
+	struct event_script *es = script_new();
+	struct snapshot *s;
+
+	event_script_run(es, "T1 chain 1=f");
+	counters(es, 1, 10, 1000); /* what was before is nobody's */
+	event_script_run(es, "T1 +1 enter 2 g 1");
+	counters(es, 1, 12, 1200);
+	event_script_run(es, "T1 +1 enter 3 g 2");
+	counters(es, 1, 15, 1600);
+	event_script_run(es, "T1 +1 leave 3; T1 +1 leave 2");
+	counters(es, 1, 16, 1700);
+	event_script_run(es, "T1 +1 leave 1");
+	s = event_script_snapshot(es);
+	event_script_free(es);
+	return s;
+}
+
+Test(metrics, are_charged_to_who_runs)
+{
+	struct snapshot *s = sample();
+
+	assert_rows(s, expected);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+Test(metrics, of_a_gap_are_lost)
+{
+	struct event_script *es = script_new();
+	struct snapshot *s;
+
+	event_script_run(es, "T1 enter 1 f");
+	counters(es, 1, 1, 0);
+	event_script_run(es, "T1 +5 chain resync 1=f");
+	counters(es, 1, 4, 0);
+	event_script_run(es, "T1 enter 2 g 1");
+	counters(es, 1, 9, 0);
+	event_script_run(es, "T1 leave 2");
+	s = event_script_snapshot(es);
+	assert_rows(s, "(lost) 3/3 0/0\nf 0/5 0/0\ng 5/5 0/0\n");
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+Test(metrics, clearing_and_pauses)
+{
+	struct event_script *es = script_new();
+	struct snapshot *s;
+
+	event_script_run(es, "T1 enter 1 f");
+	counters(es, 1, 1, 0);
+	event_script_run(es, "+5 clear");
+	counters(es, 1, 3, 0);
+	event_script_run(es, "+5 end; +5 begin; T1 chain 1=f");
+	counters(es, 1, 100, 0); /* what happened in the pause */
+	event_script_run(es, "T1 +1 enter 2 g 1");
+	counters(es, 1, 101, 0);
+	event_script_run(es, "T1 +1 leave 2");
+	s = event_script_snapshot(es);
+	assert_rows(s, "f 2/3 0/0\ng 1/1 0/0\n");
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+Test(metrics, saved_and_put_together)
+{
+	struct snapshot *s = sample(), *loaded = NULL, *merged = NULL, *folded = NULL;
+	const struct snapshot *two[2];
+	struct format_opts o = {0};
+	struct diag diag = {0};
+	size_t n;
+	char *text = report_new("json", s, &o, &n);
+
+	assert_diag_ok(snapshot_parse(text, n, "saved", &loaded, &diag), &diag);
+	cr_assert_eq(loaded->metrics, s->metrics);
+	assert_rows(loaded, expected);
+	two[0] = s;
+	two[1] = loaded;
+	assert_ok(snapshot_merge(two, 2, &merged));
+	cr_assert_eq(merged->metrics, s->metrics);
+	assert_rows(merged, "f 2/12 200/1400\ng 10/10 1200/1200\n");
+	assert_ok(reduce_snapshot(s, &(struct reduce_opts){.only_my_code = true}, &folded));
+	assert_rows(folded, expected);
+	free(text);
+	snapshot_free(folded);
+	snapshot_free(merged);
+	snapshot_free(loaded);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+/* Snapshots gain contexts (and lose all but two) after they were taken. */
+Test(metrics, contexts_that_come_later)
+{
+	struct event_script *es = script_new();
+	struct snapshot *s, *sum = NULL;
+
+	event_script_run(es, "T1 chain 2=f; T1 +5 leave 2");
+	counters(es, 1, 1, 10);
+	event_script_run(es, "T1 +5 out; T1 +5 in");
+	counters(es, 1, 4, 20);
+	event_script_run(es, "T1 +5 enter 1 f");
+	counters(es, 1, 4, 25);
+	event_script_run(es, "T1 +5 leave 1");
+	s = event_script_snapshot(es);
+	assert_ok(snapshot_pseudo(s));
+	cr_assert(snapshot_valid(s));
+	assert_rows(s, "f 0/0 5/5\n<outside> 3/3 10/10\n");
+	s->ntargets = 1;
+	assert_ok(snapshot_fold(&sum, s, 1));
+	assert_rows(sum, "(truncated) 3/3 15/15\n");
+	snapshot_free(sum);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+Test(metrics, in_reports)
+{
+	struct snapshot *s = sample();
+	struct format_opts o = {0};
+	char *text = report_new("csv", s, &o, NULL);
+
+	cr_assert(strstr(text, ",python_version,vcsw_self,vcsw_cum,rbytes_self,rbytes_cum\r\n"));
+	cr_assert(strstr(text, ",1,6,100,700\r\n") && strstr(text, ",5,5,600,600\r\n"), "%s", text);
+	free(text);
+	text = report_new("metrics", s, &o, NULL);
+	cr_assert(strstr(text, "(vcsw): 6\n"), "%s", text);
+	cr_assert(strstr(text, "        2          600          600  "), "%s", text);
+	cr_assert(!strstr(text, "page faults"), "%s", text);
+	free(text);
+	text = report_new("text", s, &o, NULL);
+	cr_assert(!strstr(text, "vcsw"));
+	free(text);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+/* Nobody asked: no columns, and a report of them says so. */
+Test(metrics, not_kept)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct format_opts o = {0};
+	struct diag diag = {0};
+	struct snapshot *s;
+	FILE *out = fopen("/dev/null", "w");
+	char *text;
+
+	event_script_run(es, "T1 enter 1 f");
+	counters(es, 1, 1, 0);
+	event_script_run(es, "T1 leave 1");
+	s = event_script_snapshot(es);
+	cr_assert(!s->metrics && !s->node_metrics);
+	text = report_new("csv", s, &o, NULL);
+	cr_assert(!strstr(text, "vcsw"));
+	free(text);
+	cr_assert(format_write(format_find("metrics"), s, &o, out, &diag) < 0 &&
+		  diag.exit == PYP_EXIT_FAILURE);
+	fclose(out);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+Test(metrics, lists)
+{
+	struct diag diag = {0};
+	uint32_t bits = 0;
+
+	assert_ok(metrics_parse("all", &bits, NULL));
+	cr_assert_eq(bits, (1u << PYP_METRICS) - 1);
+	assert_ok(metrics_parse("vcsw,io", &bits, NULL));
+	cr_assert_eq(bits,
+		     1u << PYP_METRIC_vcsw | 1u << PYP_METRIC_rbytes | 1u << PYP_METRIC_wbytes);
+	for (int k = 0; k < PYP_METRICS; k++) {
+		assert_ok(metrics_parse(metrics_name((enum pyp_metric)k), &bits, NULL));
+		cr_assert_eq(bits, 1u << k);
+		cr_assert(metrics_text((enum pyp_metric)k)[0]);
+	}
+	for (const char *const *bad =
+		     (const char *const[]){"", ",", "vcsw,", "bogus", "vcs", "all ", NULL};
+	     *bad; bad++) {
+		diag_clear(&diag);
+		cr_assert(metrics_parse(*bad, &bits, &diag) == -EINVAL &&
+				  diag.exit == PYP_EXIT_USAGE,
+			  "%s", *bad);
+	}
+}
