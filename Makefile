@@ -38,7 +38,7 @@ DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev l
 # Node.js from elsewhere brings its own npm, which Debian's would not go with.
 DEPS += $(if $(shell command -v npm),,nodejs npm)
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
-	curl gunicorn python3 python3-gevent python3-greenlet python3-yappi golang-go \
+	curl gunicorn systemd python3 python3-gevent python3-greenlet python3-yappi golang-go \
 	chromium
 
 # How we compile -----------------------------------------------------------------------------

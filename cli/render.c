@@ -143,6 +143,8 @@ static void print_remarks(const json_t *t, FILE *out)
 {
 	print_remark(t, "ended: ", text_of(t, "end_reason"), out);
 	print_mechanism(t, out);
+	if (strncmp(text_of(t, "self_test"), "not verified: ", 14) == 0)
+		print_remark(t, "", text_of(t, "self_test"), out);
 	print_remark(t, "warning: ", text_of(t, "warning"), out);
 	if (count_of(t, "lost"))
 		print_remark(t, "", "events were lost: counts are lower bounds", out);

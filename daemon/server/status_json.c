@@ -80,6 +80,7 @@ json_t *json_of_status(const struct session_status *st)
 	set_text(o, "end_reason", st->end_reason);
 	if (st->mechanism)
 		set_text(o, "mechanism", st->mechanism);
+	set_text(o, "self_test", st->self_test);
 	set_text(o, "warning", st->warning);
 	return o;
 }

@@ -234,7 +234,8 @@ static void tracee_sweep(struct tracee *t)
 	if (!t->sweep_ns || tracee_now() < t->sweep_ns)
 		return;
 	t->sweep_ns = 0;
-	if (probe_attached(t->probe) && kill(t->sweep_child, 0) == 0)
+	/* Another user's child is not ours to signal, but there. */
+	if (probe_attached(t->probe) && (kill(t->sweep_child, 0) == 0 || errno == EPERM))
 		probe_sweep_child(t->probe, t->sweep_child, NULL);
 }
 
@@ -517,6 +518,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 	copy_cut(ret->python_file, sizeof(ret->python_file), t->python->file);
 	build_id_hex(t->python, ret->build_id);
 	copy_cut(ret->end_reason, sizeof(ret->end_reason), t->end_reason);
+	copy_cut(ret->self_test, sizeof(ret->self_test), t->self_test);
 	copy_cut(ret->warning, sizeof(ret->warning), t->warning);
 }
 

@@ -27,6 +27,7 @@ struct command {
 	uid_t uid;
 	char **env;
 	bool group; /* a process group of its own */
+	const char *const *by;
 };
 
 static double seconds(void)
@@ -51,7 +52,23 @@ static void drop_privileges(uid_t uid)
 		_exit(125);
 }
 
-static void child(const struct command *c, int fd, pid_t parent)
+/* By another program, which is told its path. */
+static void exec_by(const struct command *c, const char *path)
+{
+	const char *argv[2 * ARGS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; c->by[i] && n < ARGS_MAX - 1; i++)
+		argv[n++] = c->by[i];
+	argv[n++] = path;
+	for (size_t i = 1; i <= ARGS_MAX && c->argv[i]; i++)
+		argv[n++] = c->argv[i];
+	argv[n] = NULL;
+	execvp(argv[0], (char *const *)argv);
+	_exit(127);
+}
+
+static void child(const struct command *c, const char *path, int fd, pid_t parent)
 {
 	int in = open("/dev/null", O_RDONLY);
 
@@ -67,6 +84,8 @@ static void child(const struct command *c, int fd, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(125);
+	if (c->by)
+		exec_by(c, path);
 	/* By descriptor: another user may not get to the directory. */
 	execveat(fd, "", (char *const *)c->argv, c->env ? c->env : environ, AT_EMPTY_PATH);
 	_exit(127);
@@ -85,7 +104,7 @@ static pid_t spawn(const struct command *c)
 	pid = fork();
 	cr_assert(pid >= 0);
 	if (pid == 0)
-		child(c, fd, parent);
+		child(c, path, fd, parent);
 	if (c->group)
 		setpgid(pid, pid);
 	return pid;
@@ -208,7 +227,8 @@ void pyprofd_init(struct pyprofd *d)
 static void launch(struct pyprofd *d, va_list ap)
 {
 	_cleanup_close_ int out = create(d->out), err = create(d->err);
-	struct command c = {.out = out, .err = err, .uid = d->uid, .env = d->env, .group = true};
+	struct command c = {
+		.out = out, .err = err, .uid = d->uid, .env = d->env, .group = true, .by = d->by};
 
 	/* What it leaves behind becomes ours, so that we see it. */
 	assert_ok(prctl(PR_SET_CHILD_SUBREAPER, 1));

@@ -41,6 +41,7 @@ struct pyprofd {
 	char sock[96];	       /* in dir */
 	uid_t uid;	       /* 0: as the test itself; else that user, without any privilege */
 	char **env;	       /* NULL: the test's own */
+	const char *const *by; /* NULL, or a program and its arguments that it is started by */
 	char out[96], err[96]; /* where it says what it says */
 };
 

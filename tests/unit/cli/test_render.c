@@ -46,14 +46,18 @@ Test(render, status)
 
 Test(render, mechanism)
 {
-	_cleanup_free_ char *out = render("{\"targets\": [{\"pid\": 1, \"mechanism\": \"multi\"},"
-					  "{\"pid\": 2, \"mechanism\": \"tracefs\"},"
-					  "{\"pid\": 3, \"mechanism\": \"multi-all\"}]}");
+	_cleanup_free_ char *out =
+		render("{\"targets\": [{\"pid\": 1, \"mechanism\": \"multi\"},"
+		       "{\"pid\": 2, \"mechanism\": \"tracefs\"},"
+		       "{\"pid\": 3, \"mechanism\": \"multi-all\", \"self_test\": \"passed\"},"
+		       "{\"pid\": 4, \"self_test\": \"not verified: why\"}]}");
 
 	cr_assert(strstr(out, "\n      2 attached through tracefs: stopping takes longer\n"), "%s",
 		  out);
 	cr_assert(strstr(out, "\n      3 warning: the kernel slows"), "%s", out);
 	cr_assert(!strstr(out, "      1 attached"), "%s", out);
+	cr_assert(strstr(out, "\n      4 not verified: why\n"), "%s", out);
+	cr_assert(!strstr(out, "passed"), "%s", out);
 }
 
 Test(render, no_targets)

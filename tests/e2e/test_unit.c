@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The systemd unit: what it takes away leaves enough. pyprofd is started under the unit's own
+ * restrictions (harness/confine.py) and traces another user's process, whose interpreter it proves
+ * first. Where the unit is narrowed, it traces all the same and says what was left out.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "harness/caps.h"
+#include "harness/daemon.h"
+#include "harness/test.h"
+#include "harness/tool.h"
+#include "harness/traced.h"
+
+#define SOMEBODY 12345u
+
+static const char program[] = "import os, time\n"
+			      "def work(): return sum(i for i in range(10))\n"
+			      "os.write(1, b'x')\n"
+			      "while True:\n"
+			      "    work()\n"
+			      "    time.sleep(0.001)\n";
+
+static struct pyprofd d;
+static pid_t target;
+
+static pid_t start_somebodys(void)
+{
+	int out[2];
+	char c;
+	pid_t pid;
+
+	assert_ok(pipe2(out, O_CLOEXEC));
+	pid = fork();
+	cr_assert(pid >= 0);
+	if (pid == 0) {
+		dup2(out[1], 1);
+		if (setgroups(0, NULL) || setgid(SOMEBODY) || setuid(SOMEBODY))
+			_exit(125);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl("/usr/bin/python3", "python3", "-c", program, (char *)NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	cr_assert(read(out[0], &c, 1) == 1, "no python3");
+	close(out[0]);
+	return pid;
+}
+
+static void setup(void)
+{
+	caps_require_bpf();
+	tool_need("systemd-analyze");
+	pyprofd_init(&d);
+	/* Verdicts are made anew. */
+	cr_assert(setenv("CACHE_DIRECTORY", d.dir, 1) == 0);
+	target = start_somebodys();
+}
+
+static void teardown(void)
+{
+	if (target > 0) {
+		kill(target, SIGKILL);
+		waitpid(target, NULL, 0);
+	}
+}
+
+TestSuite(unit, .init = setup, .fini = teardown, .timeout = 120);
+
+static void start_confined(const char *without)
+{
+	static char confine[512], unit[512];
+	static const char *by[9];
+	size_t n = 0;
+
+	by[n++] = "python3";
+	by[n++] = traced_path("tests/harness", "confine.py", confine, sizeof(confine));
+	by[n++] = traced_path("packaging", "pyprofd.service", unit, sizeof(unit));
+	by[n++] = "--writable";
+	by[n++] = d.dir;
+	if (without) {
+		by[n++] = "--without";
+		by[n++] = without;
+	}
+	by[n++] = "--";
+	by[n] = NULL;
+	d.by = by;
+	pyprofd_launch(&d, NULL);
+	pyprofd_ready(&d);
+}
+
+static bool has_events(void)
+{
+	json_t *t = ctl_target(&d, 0);
+	json_int_t events = json_integer_value(json_object_get(t, "events"));
+
+	json_decref(t);
+	return events > 100;
+}
+
+/* Attach, wait for events, and see what status says under a key. */
+static void expect_status(const char *key, const char *want)
+{
+	double end = traced_seconds() + DAEMON_DEADLINE;
+	char pid[16];
+	json_t *t;
+
+	free(ctl_ok(&d, "attach", pid_text(pid, target), NULL));
+	while (!has_events())
+		cr_assert(traced_seconds() < end, "no events");
+	t = ctl_target(&d, 0);
+	cr_assert(strstr(json_string_value(json_object_get(t, key)), want), "%s: %s", key,
+		  json_string_value(json_object_get(t, key)));
+	cr_assert(json_integer_value(json_object_get(t, "lost")) == 0);
+	json_decref(t);
+}
+
+Test(unit, is_understood)
+{
+	char unit[512], sed[1100];
+	_cleanup_free_ char *path = NULL;
+	const char *const copy[] = {"sh", "-c", sed, NULL};
+	const char *const verify[] = {"systemd-analyze", "verify", "--man=no", unit, NULL};
+	char *said;
+
+	pyprofd_file(&d, "pyprofd.service", unit, sizeof(unit));
+	path = realpath("/usr/bin/python3", NULL);
+	snprintf(sed, sizeof(sed), "sed 's|=/usr/local/sbin/pyprofd |=%s |' '%s' > '%s'", path,
+		 traced_path("packaging", "pyprofd.service", (char[512]){""}, 512), unit);
+	free(tool_run(copy));
+	said = tool_run(verify);
+	cr_assert_str_empty(said);
+	free(said);
+	pyprofd_deinit(&d);
+}
+
+Test(unit, verifies_and_traces)
+{
+	start_confined(NULL);
+	expect_status("self_test", "passed");
+	pyprofd_shutdown(&d);
+}
+
+Test(unit, traces_without_the_self_tests_capabilities)
+{
+	start_confined("CAP_SYS_ADMIN");
+	expect_status("self_test", "not verified: a scratch process may not");
+	pyprofd_shutdown(&d);
+}
+
+Test(unit, without_a_user_to_become)
+{
+	start_confined("CAP_SETUID");
+	expect_status("self_test", "not verified: ");
+	pyprofd_shutdown(&d);
+}
+
+/* tracefs is mounted read-only there, or not at all. */
+Test(unit, by_a_uprobe_event)
+{
+	cr_assert(setenv("PYPROFD_ATTACH", "tracefs", 1) == 0);
+	start_confined(NULL);
+	expect_status("mechanism", "tracefs");
+	pyprofd_shutdown(&d);
+}
