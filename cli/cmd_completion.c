@@ -176,6 +176,8 @@ static void zsh_action(enum value v, const struct opt *o, FILE *out)
 		putc('(', out);
 		put_words(o, out);
 		putc(')', out);
+	} else {
+		putc(' ', out); /* nothing to offer, which "" would not be */
 	}
 }
 
@@ -221,6 +223,11 @@ static void zsh_write(FILE *out)
 	      "\t\t*) cmd=$words[i]; break ;;\n"
 	      "\t\tesac\n"
 	      "\tdone\n"
+	      "\t# the command's own options and operands are counted from the command on\n"
+	      "\tif [[ -n $cmd ]]; then\n"
+	      "\t\twords=(\"${(@)words[i,-1]}\")\n"
+	      "\t\t((CURRENT -= i - 1))\n"
+	      "\tfi\n"
 	      "\tcase $cmd in\n"
 	      "\t'')\n\t\t_describe command commands\n\t\t_arguments",
 	      out);
@@ -229,8 +236,9 @@ static void zsh_write(FILE *out)
 	for (const struct cmd *const *c = cmds; *c; c++) {
 		fprintf(out, "\t%s)\n\t\t_arguments", (*c)->name);
 		each_opt(*c, zsh_opt, out);
-		if ((*c)->operands) {
-			fputs(" \\\n\t\t\t'*::", out);
+		/* with nothing to offer for operands zsh would not offer options either */
+		if ((*c)->operands && operands_of(*c) != VALUE_ANY) {
+			fputs(" \\\n\t\t\t'*:", out);
 			put_help((*c)->operands, "[]:\\", out);
 			putc(':', out);
 			zsh_action(operands_of(*c), NULL, out);
@@ -246,7 +254,7 @@ static void zsh_write(FILE *out)
 static void fish_begin(const struct cmd *c, FILE *out)
 {
 	if (c)
-		fprintf(out, "complete -c pyprofctl -n '__fish_seen_subcommand_from %s'", c->name);
+		fprintf(out, "complete -c pyprofctl -n '__pyprofctl_in %s'", c->name);
 	else
 		fputs("complete -c pyprofctl", out);
 }
@@ -280,13 +288,31 @@ static void fish_opt(const struct cmd *c, const struct opt *o, FILE *out)
 
 static void fish_write(FILE *out)
 {
-	fputs("# fish completion for pyprofctl\ncomplete -c pyprofctl -f\n", out);
+	fputs("# fish completion for pyprofctl\n"
+	      "function __pyprofctl_in -a wanted\n"
+	      "    set -l cmd\n"
+	      "    set -l words (commandline -opc)\n"
+	      "    set -e words[1]\n"
+	      "    while set -q words[1]; and test -z \"$cmd\"\n"
+	      "        switch $words[1]\n"
+	      "            case --socket\n"
+	      "                set -e words[1]\n"
+	      "            case '-*'\n"
+	      "            case '*'\n"
+	      "                set cmd $words[1]\n"
+	      "        end\n"
+	      "        set -e words[1]\n"
+	      "    end\n"
+	      "    test \"$cmd\" = \"$wanted\"\n"
+	      "end\n"
+	      "complete -c pyprofctl -f\n",
+	      out);
 	for (const struct opt *o = cmd_global_opts; o->name; o++)
 		fish_opt(NULL, o, out);
 	for (const struct cmd *const *c = cmds; *c; c++) {
 		enum value v = operands_of(*c);
 
-		fprintf(out, "complete -c pyprofctl -n __fish_use_subcommand -a %s -d '",
+		fprintf(out, "complete -c pyprofctl -n '__pyprofctl_in \"\"' -a %s -d '",
 			(*c)->name);
 		put_help((*c)->summary, "", out);
 		fputs("'\n", out);
