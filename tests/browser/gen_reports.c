@@ -226,5 +226,9 @@ int main(int argc, char **argv)
 	save_all(wide(), argv[1], "wide", page);
 	save_all(deep(), argv[1], "deep", page);
 	save_all(extreme(), argv[1], "extreme", page);
+	save_all(snapshot_build("target 42\n"
+				"main app.py:1 5 0\n"
+				"  f app.py:10 50 0\n"),
+		 argv[1], "counts", page);
 	return failures != 0;
 }

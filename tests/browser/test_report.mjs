@@ -475,8 +475,31 @@ test('says whether it is exact, and what is not', async () => {
 		// Beyond what JavaScript counts exactly, it says so.
 		assert.match(await page.textContent('#summary'), /≈ 18,014,398,509,481,98\d/);
 	});
+	await withReport('counts', {}, async (page) => {
+		assert.ok(await page.isChecked('input[name=clock][value=calls]'));
+		assert.match(await page.textContent('#frame'), /all · 55 calls/);
+	});
 	await withReport('empty', {}, async (page) => {
 		assert.match(await page.textContent('#flame-note'), /Nothing was measured/);
+	});
+});
+
+// Whatever made the figures estimates, the provenance says that they are.
+test('says when figures are estimates', async () => {
+	const url = `${world.server.origin}/reports/random.html`;
+
+	await withPage('about:blank', {}, async (page) => {
+		await page.route(url, async (route) => {
+			const response = await route.fetch();
+			const body = (await response.text())
+				.replaceAll('"exact":true', '"exact":false,"estimated":true')
+				.replace('["result","exact', '["ESTIMATE","from windows');
+			await route.fulfill({ response, body });
+		});
+		await page.goto(url);
+		await page.waitForSelector('html[data-ready]');
+		assert.equal(await page.textContent('#quality'), 'estimates');
+		assert.match(await page.textContent('#banner'), /^ESTIMATE from windows/);
 	});
 });
 

@@ -31,8 +31,11 @@ class Page {
 		this.heading();
 		this.provenance();
 		this.rebuild();
+		// Where there are only counts, show them.
+		if (!this.figures.total.tot_cpu && !this.figures.total.tot_wall && this.figures.total.ncalls)
+			this.setClock('calls');
 		await this.shown;
-		this.functions.sort(this.clock === 'wall' ? 'tot_wall' : 'tot_cpu');
+		this.sortByClock();
 		this.followHash();
 	}
 
@@ -50,8 +53,9 @@ class Page {
 		const { lines, provenance } = this.report;
 		const warnings = lines.filter(([label]) => /^[A-Z]+$/.test(label));
 		const quality = $('quality');
+		const estimated = provenance.estimated || provenance.targets.some((t) => t.estimated);
 
-		quality.textContent = provenance.exact ? 'exact' : 'lower bounds';
+		quality.textContent = provenance.exact ? 'exact' : estimated ? 'estimates' : 'lower bounds';
 		quality.className = `badge ${provenance.exact && !warnings.length ? 'good' : 'bad'}`;
 		quality.title = lines
 			.filter(([label]) => label === 'result')
@@ -119,7 +123,10 @@ class Page {
 		$('search').addEventListener('input', () => this.search());
 		for (const radio of document.querySelectorAll('input[name=clock]')) {
 			radio.checked = radio.value === this.clock;
-			radio.addEventListener('change', () => this.setClock(radio.value));
+			radio.addEventListener('change', () => {
+				this.setClock(radio.value);
+				this.sortByClock();
+			});
 		}
 		$('by-thread').addEventListener('change', () => this.drawFlame());
 		$('by-thread').closest('label').hidden = this.report.threads.length < 2;
@@ -148,9 +155,13 @@ class Page {
 
 	setClock(clock) {
 		this.clock = clock;
+		document.querySelector(`input[name=clock][value=${clock}]`).checked = true;
 		this.details.set(this.figures, clock);
 		this.drawFlame();
-		this.functions.sort(clock === 'calls' ? 'ncalls' : `tot_${clock}`);
+	}
+
+	sortByClock() {
+		this.functions.sort(this.clock === 'calls' ? 'ncalls' : `tot_${this.clock}`);
 	}
 
 	// A regular expression over "name file:line"; what is none is searched as it stands.
