@@ -90,6 +90,37 @@ static inline __u64 core_metrics_mark(const __u64 *value, __u32 tid, __u32 epoch
 	return mark;
 }
 
+/*
+ * Counting's caches hold one word for an address (of the lower half, 8-byte aligned: 44 bits) and
+ * the number that goes with it, so that neither is ever seen with the other's predecessor.
+ */
+#define CORE_COUNT_FRAMES  65536
+#define CORE_COUNT_BITS	   20
+#define CORE_COUNT_CREATES (1u << 19) /* with a number: as CORE_CODE_CREATES */
+
+_Static_assert(PYP_COUNT_IDS <= CORE_COUNT_CREATES, "numbers and their mark fit");
+
+static inline __u64 core_count_entry(__u64 addr, __u32 id)
+{
+	return addr >> 3 << CORE_COUNT_BITS | id;
+}
+
+/* An entry is never 0: no number is. */
+static inline int core_count_hit(__u64 entry, __u64 addr)
+{
+	return entry && entry >> CORE_COUNT_BITS == (addr >> 3 & ((1ull << 44) - 1));
+}
+
+static inline __u32 core_count_id(__u64 entry)
+{
+	return entry & ((1u << CORE_COUNT_BITS) - 1);
+}
+
+static inline __u32 core_count_frame_slot(__u64 frame)
+{
+	return ((frame >> 3) * 0x9e3779b97f4a7c15ull) >> 48;
+}
+
 /* An interpreter's entry frame lives in the evaluator's C frame, a little above its sp. */
 #define CORE_ENTRY_WINDOW 8192
 

@@ -55,6 +55,10 @@ struct task_io_accounting {
 	__u64 rchar, wchar; /* bytes that read(2), write(2) and the like moved */
 };
 
+struct thread_struct {
+	unsigned long fsbase; /* what a pthread_t is, on x86-64 */
+};
+
 struct task_struct {
 	struct sched_entity se;
 	unsigned long nvcsw, nivcsw;	/* context switches: by itself, by force */
@@ -66,6 +70,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct signal_struct *signal;
 	struct mm_struct *mm; /* only ever compared */
+	struct thread_struct thread;
 };
 
 #pragma clang attribute pop

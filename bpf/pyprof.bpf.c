@@ -266,37 +266,88 @@ static __always_inline __u64 cookie_of(struct pt_regs *ctx)
 	return 0;
 }
 
+/* A hit that counts. */
+struct hit {
+	__u64 cookie;
+	__u64 ptr; /* the frame or code object it is about */
+	__u32 tid;
+};
+
+static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
+{
+	__u64 id;
+
+	if (!active)
+		return -1;
+	h->cookie = cookie_of(ctx);
+	if (!h->cookie || !core_counts(h->cookie, ctx->flags))
+		return -1;
+	id = current_ids();
+	if (check_tgid && id >> 32 != target_tgid)
+		return -1;
+	h->tid = id;
+	h->ptr = ctx_reg(ctx, PYP_COOKIE_REG(h->cookie));
+	if (PYP_COOKIE_DEREF(h->cookie) &&
+	    user_read(&h->ptr, sizeof(h->ptr), h->ptr + (__s64)PYP_COOKIE_DISP(h->cookie))) {
+		frame_fault(h->tid);
+		return -1;
+	}
+	return 0;
+}
+
 SEC("uprobe")
 int on_site(struct pt_regs *ctx)
 {
-	__u64 cookie, ptr, id;
-	__u32 tid;
+	struct hit h;
 
-	if (!active)
+	if (hit_take(ctx, &h))
 		return 0;
-	cookie = cookie_of(ctx);
-	if (!cookie || !core_counts(cookie, ctx->flags))
-		return 0;
-	id = current_ids();
-	if (check_tgid && id >> 32 != target_tgid)
-		return 0;
-	tid = id;
-	ptr = ctx_reg(ctx, PYP_COOKIE_REG(cookie));
-	if (PYP_COOKIE_DEREF(cookie) &&
-	    user_read(&ptr, sizeof(ptr), ptr + (__s64)PYP_COOKIE_DISP(cookie)))
-		return frame_fault(tid);
-
-	switch (PYP_COOKIE_KIND(cookie)) {
+	switch (PYP_COOKIE_KIND(h.cookie)) {
 	case PYP_SITE_ENTER:
 	case PYP_SITE_THROW:
-		return on_enter(ctx, cookie, ptr, tid);
+		return on_enter(ctx, h.cookie, h.ptr, h.tid);
 	case PYP_SITE_LEAVE:
 	case PYP_SITE_YIELD:
-		return on_leave(cookie, ptr, tid);
+		return on_leave(h.cookie, h.ptr, h.tid);
 	case PYP_SITE_CODE_FREE:
-		return on_code_free(cookie, ptr, tid);
+		return on_code_free(h.cookie, h.ptr, h.tid);
 	}
 	return 0; /* a sweep's link: its hits mean nothing */
+}
+
+#include "count.bpf.h" /* of what is above it uses much */
+
+SEC("uprobe")
+int on_site_count(struct pt_regs *ctx)
+{
+	struct hit h;
+
+	if (hit_take(ctx, &h))
+		return 0;
+	switch (PYP_COOKIE_KIND(h.cookie)) {
+	case PYP_SITE_ENTER:
+	case PYP_SITE_THROW:
+		return count_enter(ctx, &h);
+	case PYP_SITE_CODE_FREE:
+		return count_code_free(&h);
+	}
+	return 0;
+}
+
+#include "sample.bpf.h"
+
+/* The clock runs for everybody: most of what it interrupts is none of ours. */
+SEC("perf_event")
+int on_sample(void *ctx)
+{
+	__u64 id = current_ids();
+	struct task_struct *task;
+
+	if (!active || id >> 32 != target_tgid)
+		return 0;
+	task = (struct task_struct *)bpf_get_current_task_btf();
+	sample_send(id, current_frame(id, task->thread.fsbase), sampling.period);
+	return 0;
 }
 
 static __always_inline void switch_send(struct task_struct *task, __u32 type, __u32 arg)

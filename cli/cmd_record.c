@@ -10,6 +10,7 @@
 #include "base/outfile.h"
 #include "base/parse.h"
 #include "format/format.h"
+#include "mode_opts.h"
 #include "query.h"
 #include "render.h"
 #include "visit.h"
@@ -21,6 +22,7 @@
 
 struct record_opts {
 	struct query query;
+	struct mode_opts mode;
 	uint64_t duration_ns; /* 0: until something ends it */
 	bool follow;
 };
@@ -32,6 +34,7 @@ static const struct opt record_opts[] = {
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
 	 "for so long (also 250ms, 2m); else until\nCtrl-C or the program's end"},
 	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL, "record the processes it forks, too"},
+	MODE_OPTS(offsetof(struct record_opts, mode)),
 	QUERY_OPT_FORMAT,
 	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
 	 "write it there instead of to stdout"},
@@ -46,6 +49,7 @@ static const struct opt record_opts[] = {
 static const struct opt run_opts[] = {
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS", "end after this time"},
 	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL, "trace the processes it forks, too"},
+	MODE_OPTS(offsetof(struct record_opts, mode)),
 	QUERY_OPT_FORMAT,
 	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
 	 "write it there instead of to stdout"},
@@ -98,7 +102,8 @@ static int attach(struct recording *r, struct diag *diag)
 {
 	snprintf(r->path, sizeof(r->path), "/v1/targets/%d", r->o->query.pid);
 	r->start_ns = clock_monotonic_ns();
-	return visit_attach(&r->visit, r->o->query.pid, r->o->follow, diag);
+	return visit_attach(&r->visit, r->o->query.pid,
+			    &(struct visit_how){.follow = r->o->follow, .mode = &r->o->mode}, diag);
 }
 
 static uint64_t count_of(const json_t *target, const char *key)
@@ -183,6 +188,8 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "usage: pyprofctl record --pid PID",
 				"which process? there is no --pid");
 	err = check(&o->query, diag);
+	if (err == 0)
+		err = mode_opts_check(&o->mode, diag);
 	if (err < 0)
 		return err;
 	visit_block_signals();
@@ -203,11 +210,13 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 	_cleanup_(private_end) struct private_daemon d = {0};
 	_cleanup_free_ const char **args =
 		calloc((size_t)call->noperands + RUN_ARGS, sizeof(*args));
-	char seconds[NUMBER_SIZE];
+	char seconds[NUMBER_SIZE], rate[NUMBER_SIZE];
 	size_t n = 0;
 	int r;
 
 	r = check(&o->query, diag);
+	if (r == 0)
+		r = mode_opts_check(&o->mode, diag);
 	if (r < 0)
 		return r;
 	if (!args)
@@ -221,6 +230,15 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 	if (o->query.clock) {
 		args[n++] = "--clock";
 		args[n++] = query_clocks[o->query.clock];
+	}
+	if (o->mode.mode) {
+		args[n++] = "--mode";
+		args[n++] = mode_opts_names[o->mode.mode];
+	}
+	if (o->mode.rate) {
+		snprintf(rate, sizeof(rate), "%" PRIu64, o->mode.rate);
+		args[n++] = "--rate";
+		args[n++] = rate;
 	}
 	if (o->duration_ns) {
 		snprintf(seconds, sizeof(seconds), "%" PRIu64 ".%09" PRIu64,

@@ -8,9 +8,11 @@
 
 #include "base/parse.h"
 #include "client.h"
+#include "mode_opts.h"
 
 struct target_opts {
 	bool no_start, follow; /* attach */
+	struct mode_opts mode; /* attach */
 	pid_t pid;	       /* start, stop, clear; 0: all */
 	const char *metrics;
 };
@@ -23,6 +25,7 @@ static const struct opt attach_opts[] = {
 	 "attach to the processes they fork, too"},
 	{"metrics", 0, OPT_STRING, FIELD(metrics), "LIST",
 	 "resources to count for each function: switches,\nfaults, io, all, or single ones"},
+	MODE_OPTS(offsetof(struct target_opts, mode)),
 	{NULL},
 };
 
@@ -57,6 +60,7 @@ static int attach_one(struct client *c, pid_t pid, const struct target_opts *o, 
 
 	if (o->follow)
 		json_object_set_new(body, "follow_children", json_true());
+	mode_opts_set(&o->mode, body);
 	return client_request(c, "POST", "/v1/targets", body, NULL, diag);
 }
 
@@ -67,7 +71,9 @@ static int run_attach(const struct cmd_call *call, struct diag *diag)
 	pid_t pid = 0;
 	int r;
 
-	r = check_pids(call, diag);
+	r = mode_opts_check(&o->mode, diag);
+	if (r == 0)
+		r = check_pids(call, diag);
 	if (r == 0)
 		r = client_open(call->socket, &c, diag);
 	for (int i = 0; r == 0 && i < call->noperands; i++) {

@@ -93,7 +93,7 @@ static int attach(struct taking *t, const char *socket, struct diag *diag)
 	r = visit_open(&t->visit, socket, diag);
 	if (r < 0)
 		return r;
-	r = visit_attach(&t->visit, t->o->pid, false, &why);
+	r = visit_attach(&t->visit, t->o->pid, NULL, &why);
 	if (r < 0 && why.exit == PYP_EXIT_BUSY && !t->visit.daemon.pid)
 		return 0; /* all the better */
 	if (r < 0)

@@ -79,9 +79,8 @@ static void print_count(const json_t *target, const char *key, int width, FILE *
 	fprintf(out, " %*s", width, render_count(count_of(target, key), width, s, sizeof(s)));
 }
 
-static void print_padded(const json_t *target, const char *key, int width, FILE *out)
+static void print_padded(const char *s, int width, FILE *out)
 {
-	const char *s = text_of(target, key);
 	int n = (int)strlen(s);
 
 	putc(' ', out);
@@ -101,13 +100,25 @@ static const char *short_command(const char *cmdline)
 	return start;
 }
 
+/* The mode shows in what the target is being: traced, counted or sampled. */
+static void print_state(const json_t *t, FILE *out)
+{
+	const char *state = text_of(t, "state"), *mode = text_of(t, "mode");
+
+	if (strcmp(state, "tracing") == 0 && strcmp(mode, "count") == 0)
+		state = "counting";
+	if (strcmp(state, "tracing") == 0 && strcmp(mode, "sample") == 0)
+		state = "sampling";
+	print_padded(state, 8, out);
+}
+
 static void print_target(const json_t *t, FILE *out)
 {
 	char s[32];
 
 	fprintf(out, "%7" PRIu64, count_of(t, "pid"));
-	print_padded(t, "state", 8, out);
-	print_padded(t, "python_version", 7, out);
+	print_state(t, out);
+	print_padded(text_of(t, "python_version"), 7, out);
 	fprintf(out, " %6s", render_duration(count_of(t, "traced_ns"), s, sizeof(s)));
 	print_count(t, "events", 9, out);
 	print_count(t, "events_per_s", 6, out);

@@ -40,6 +40,13 @@ static int check_alike(struct snapshot *const *list, size_t n, struct diag *diag
 					"save all of them with --strip-dirs, or none",
 					"some of the files have no directories in file names");
 	}
+	for (size_t i = 1; i < n; i++)
+		if (snapshot_modes(list[i]) != snapshot_modes(list[0]))
+			return diag_set(
+				diag, -EINVAL, PYP_EXIT_USAGE,
+				"report what was made with the same --mode",
+				"some of the files are of another mode than others: traced, "
+				"counted and sampled figures do not add up");
 	return 0;
 }
 

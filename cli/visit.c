@@ -37,7 +37,7 @@ int visit_open(struct visit *v, const char *socket, struct diag *diag)
 	return visit_open_own(v, diag);
 }
 
-int visit_attach(struct visit *v, pid_t pid, bool follow, struct diag *diag)
+int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag)
 {
 	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)pid);
 	int r;
@@ -45,8 +45,10 @@ int visit_attach(struct visit *v, pid_t pid, bool follow, struct diag *diag)
 	if (v->attached.n == OPT_PIDS_MAX)
 		return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "take fewer at once",
 				"more than %d processes", OPT_PIDS_MAX);
-	if (follow)
+	if (how && how->follow)
 		json_object_set_new(body, "follow_children", json_true());
+	if (how && how->mode)
+		mode_opts_set(how->mode, body);
 	r = client_request(v->client, "POST", "/v1/targets", body, NULL, diag);
 	if (r == 0)
 		v->attached.pid[v->attached.n++] = pid;

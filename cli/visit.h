@@ -10,6 +10,7 @@
 
 #include "base/opts.h"
 #include "client.h"
+#include "mode_opts.h"
 #include "private.h"
 
 struct visit {
@@ -24,8 +25,12 @@ int visit_open(struct visit *v, const char *socket, struct diag *diag);
 int visit_open_own(struct visit *v, struct diag *diag);
 void visit_end(struct visit *v);
 
-/* Attach and start tracing. Exit code 7: it is attached already. */
-int visit_attach(struct visit *v, pid_t pid, bool follow, struct diag *diag);
+/* Attach and start. how: NULL, as the daemon was told. Exit code 7: it is attached already. */
+struct visit_how {
+	bool follow;
+	const struct mode_opts *mode; /* NULL: the daemon's own */
+};
+int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag);
 
 /* Signals that ask for the end are blocked from now on: visit_wait looks for them. */
 void visit_block_signals(void);

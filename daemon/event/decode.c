@@ -75,6 +75,19 @@ static enum decode_error decode_code_free(const void *data, size_t size, struct 
 	return DECODE_OK;
 }
 
+static enum decode_error decode_code_id(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_code_id r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (!r.code || r.h.arg || r.id < PYP_COUNT_FIRST || r.id >= PYP_COUNT_IDS)
+		return DECODE_FIELD;
+	ev->u.code.code = r.code;
+	ev->u.code.id = r.id;
+	return DECODE_OK;
+}
+
 /* Do length, kind and flags of a string agree? */
 static int string_is_sane(const struct pyp_rec_string *r)
 {
@@ -131,6 +144,27 @@ static enum decode_error decode_chain(const void *data, size_t size, struct even
 	c->count = r.count;
 	c->flags = r.h.arg;
 	c->frames = (const void *)((const uint8_t *)data + CHAIN_HEAD);
+	return DECODE_OK;
+}
+
+#define SAMPLE_HEAD offsetof(struct pyp_rec_sample, codes)
+
+static enum decode_error decode_sample(const void *data, size_t size, struct event *ev)
+{
+	struct event_sample *s = &ev->u.sample;
+	struct pyp_rec_sample r;
+
+	memcpy(&r, data, SAMPLE_HEAD);
+	if (r.count > PYP_SAMPLE_CODES || r.first > PYP_SAMPLE_MAX_DEPTH - r.count ||
+	    r.h.arg & ~(PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED))
+		return DECODE_FIELD;
+	if (r.count * sizeof(r.codes[0]) > size - SAMPLE_HEAD)
+		return DECODE_SHORT;
+	s->period = r.period;
+	s->first = r.first;
+	s->count = r.count;
+	s->flags = r.h.arg;
+	s->codes = (const void *)((const uint8_t *)data + SAMPLE_HEAD);
 	return DECODE_OK;
 }
 
@@ -191,6 +225,8 @@ static const struct {
 	[PYP_REC_FORK] = {decode_process, sizeof(struct pyp_rec_process)},
 	[PYP_REC_EXEC] = {decode_process, sizeof(struct pyp_rec_process)},
 	[PYP_REC_METRICS] = {decode_metrics, sizeof(struct pyp_rec_metrics)},
+	[PYP_REC_SAMPLE] = {decode_sample, SAMPLE_HEAD},
+	[PYP_REC_CODE_ID] = {decode_code_id, sizeof(struct pyp_rec_code_id)},
 };
 
 enum decode_error decode_event(const void *data, size_t size, struct event *ret)

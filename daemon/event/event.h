@@ -28,6 +28,14 @@ struct event_chain {
 	const struct pyp_chain_frame *frames; /* points into the caller's aligned copy */
 };
 
+struct event_sample {
+	uint64_t period;
+	uint32_t first;
+	uint32_t count;
+	uint16_t flags;	       /* PYP_SAMPLE_* */
+	const uint64_t *codes; /* points into the caller's aligned copy */
+};
+
 /* One event. Which member of the union is valid follows from type (enum pyp_rec_type). */
 struct event {
 	uint64_t ts;
@@ -48,9 +56,11 @@ struct event {
 			uint64_t code;
 			uint32_t flags;
 			int32_t firstlineno;
-		} code; /* CODE, CODE_FREE (code only) */
+			uint32_t id; /* CODE_ID */
+		} code;		     /* CODE, CODE_FREE (code only), CODE_ID (code and id) */
 		struct event_string string;
 		struct event_chain chain;
+		struct event_sample sample;
 		struct {
 			uint64_t runtime;
 			char comm[16]; /* NUL-terminated */

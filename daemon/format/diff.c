@@ -15,9 +15,20 @@ static const char *const clock_names[SNAPSHOT_CLOCKS] = {"cpu", "wall"};
 /* How a snapshot's figures came about, and in what words; two that differ in it mean two things. */
 struct trait {
 	unsigned int (*of)(const struct snapshot *s);
-	const char *words[3];
+	const char *words[4];
 	const char *hint;
 };
+
+/* In which mode it was made: all in one, or in several. */
+static unsigned int mode(const struct snapshot *s)
+{
+	unsigned int modes = snapshot_modes(s);
+
+	for (unsigned int i = MODE_TRACE; i <= MODE_SAMPLE; i++)
+		if (modes == 1u << i)
+			return i;
+	return modes ? MODE_SAMPLE + 1 : MODE_TRACE;
+}
 
 static unsigned int folded(const struct snapshot *s)
 {
@@ -38,6 +49,12 @@ static unsigned int corrected(const struct snapshot *s)
 		n += s->targets[i].corrected;
 	return n == 0 ? 0 : n == s->ntargets ? 1 : 2;
 }
+
+/* This one is not for --force: there is nothing to compare. */
+static const struct trait mode_trait = {mode,
+					{"was traced", "was counted", "was sampled",
+					 "was made in several modes"},
+					"compare what was made with the same --mode"};
 
 static const struct trait traits[] = {
 	{folded,
@@ -63,21 +80,27 @@ static int check_clocks(const struct diff_side side[DIFF_SIDES], struct diag *di
 			clock_names[a->clock], side[DIFF_AFTER].name, clock_names[b->clock]);
 }
 
+static int check_trait(const struct diff_side side[DIFF_SIDES], const struct trait *t,
+		       struct diag *diag)
+{
+	unsigned int a = t->of(side[DIFF_BEFORE].snapshot);
+	unsigned int b = t->of(side[DIFF_AFTER].snapshot);
+
+	if (a == b)
+		return 0;
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, t->hint, "'%s' %s and '%s' %s",
+			side[DIFF_BEFORE].name, t->words[a], side[DIFF_AFTER].name, t->words[b]);
+}
+
 int diff_check(const struct diff_side side[DIFF_SIDES], const struct diff_check *check,
 	       struct diag *diag)
 {
-	int err = check->clock_given ? 0 : check_clocks(side, diag);
+	int err = check_trait(side, &mode_trait, diag);
 
-	for (size_t i = 0; i < sizeof(traits) / sizeof(traits[0]) && !err && !check->force; i++) {
-		unsigned int a = traits[i].of(side[DIFF_BEFORE].snapshot);
-		unsigned int b = traits[i].of(side[DIFF_AFTER].snapshot);
-
-		if (a != b)
-			err = diag_set(diag, -EINVAL, PYP_EXIT_USAGE, traits[i].hint,
-				       "'%s' %s and '%s' %s", side[DIFF_BEFORE].name,
-				       traits[i].words[a], side[DIFF_AFTER].name,
-				       traits[i].words[b]);
-	}
+	if (!err && !check->clock_given)
+		err = check_clocks(side, diag);
+	for (size_t i = 0; i < sizeof(traits) / sizeof(traits[0]) && !err && !check->force; i++)
+		err = check_trait(side, &traits[i], diag);
 	return err;
 }
 
@@ -278,7 +301,11 @@ static void print_side(const struct diff *d, int side, FILE *out)
 	fprintf(out, ", %" PRIu64 " function calls in %.3f seconds, python ", s->ncalls,
 		(double)s->total / 1e9);
 	name_print(out, version && *version ? version : "unknown", NAME_COLUMNS);
-	fputs(snapshot_exact(snapshot) ? "\n" : ", INCOMPLETE: counts are lower bounds\n", out);
+	if (snapshot_estimated(snapshot))
+		fputs(", estimated\n", out);
+	else
+		fputs(snapshot_exact(snapshot) ? "\n" : ", INCOMPLETE: counts are lower bounds\n",
+		      out);
 }
 
 /* How much more, in percent; what is new or gone has no measure. */

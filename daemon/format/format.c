@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "format/provenance.h"
 #include "format/restrict.h"
 #include "format/sort.h"
 #include "format/writers.h"
@@ -122,6 +123,48 @@ static int check_filter(const struct snapshot *s, const struct view_filter *filt
 	return 0;
 }
 
+typedef int (*write_fn)(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+			FILE *out, struct diag *diag);
+
+static bool is_one_of(const struct format *f, const write_fn *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (f->write == list[i])
+			return true;
+	return false;
+}
+
+static unsigned int selected_modes(const struct snapshot *s, const struct view_filter *filter)
+{
+	unsigned int modes = 0;
+
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (provenance_selects(s, filter, &s->targets[i]))
+			modes |= 1u << s->targets[i].mode;
+	return modes;
+}
+
+int format_check_modes(const struct format *f, unsigned int modes, enum snapshot_clock clock,
+		       struct diag *diag)
+{
+	static const write_fn of_times[] = {collapsed_write, speedscope_write, chrome_write,
+					    tree_write, html_write};
+	static const write_fn of_one_clock[] = {text_write,    pstats_write,  collapsed_write,
+						callers_write, callees_write, tree_write,
+						html_write};
+
+	if (modes == 1u << MODE_COUNT &&
+	    is_one_of(f, of_times, sizeof(of_times) / sizeof(*of_times)))
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+				"try text, pstats, json, csv, callgrind, callers or callees",
+				"the %s format is about times, and mode count has none", f->name);
+	if (modes & 1u << MODE_SAMPLE && clock == SNAPSHOT_WALL &&
+	    is_one_of(f, of_one_clock, sizeof(of_one_clock) / sizeof(*of_one_clock)))
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "choose --clock cpu, or mode trace",
+				"mode sample sees CPU time only, no wall time");
+	return 0;
+}
+
 /* The snapshot without what the options leave out, or itself. */
 static int reduce(const struct snapshot **s, const struct format_opts *o,
 		  struct snapshot **ret_reduced)
@@ -163,6 +206,8 @@ int format_write(const struct format *f, const struct snapshot *s, const struct 
 
 	if (!err)
 		err = check_filter(s, &o->filter, diag);
+	if (!err)
+		err = format_check_modes(f, selected_modes(s, &o->filter), o->clock, diag);
 	if (!err)
 		err = reduce(&s, o, &reduced);
 	if (!err)

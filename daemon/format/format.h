@@ -47,6 +47,13 @@ const struct format *format_of_file(const char *filename); /* by extension; NULL
 /* Check a sort string, restrictions without writing. Exit code 2 with the list of valid keys. */
 int format_opts_check(const struct format_opts *o, struct diag *diag);
 
+/*
+ * Has the format anything to say of targets of these modes (see snapshot_modes), on this clock? Exit
+ * code 2 if not: nothing but zeros would say that something was measured, and was nothing.
+ */
+int format_check_modes(const struct format *f, unsigned int modes, enum snapshot_clock clock,
+		       struct diag *diag);
+
 /* Build the view for opts and write. */
 int format_write(const struct format *f, const struct snapshot *s, const struct format_opts *o,
 		 FILE *out, struct diag *diag);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -39,6 +40,12 @@ static const char *iso8601(uint64_t unix_ns, char out[40])
 		n = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(out + n, 40 - n, n ? ".%03uZ" : "unknown", (unsigned)(unix_ns % NS / 1000000));
 	return out;
+}
+
+/* Samples that fall where they like come in a number that varies by its root. */
+double provenance_sampling_error(uint64_t samples)
+{
+	return samples ? 1 / sqrt((double)samples) : 1;
 }
 
 json_t *provenance_integer(uint64_t n)
@@ -208,6 +215,18 @@ static void set_family(json_t *ret, const struct snapshot_target *t, bool *ok)
 	set(ret, "children", children, ok);
 }
 
+static json_t *estimate_json(const struct snapshot_estimate *e)
+{
+	json_t *ret = json_object();
+	bool ok = ret;
+
+	set(ret, "rate_hz", provenance_integer(e->rate), &ok);
+	set(ret, "period_ns", provenance_integer(e->period_ns), &ok);
+	set(ret, "samples", provenance_integer(e->samples), &ok);
+	set(ret, "relative_error", json_real(provenance_sampling_error(e->samples)), &ok);
+	return checked(ret, ok);
+}
+
 static json_t *target_json(const struct snapshot *s, const struct snapshot_target *t)
 {
 	json_t *ret = json_object();
@@ -223,6 +242,9 @@ static json_t *target_json(const struct snapshot *s, const struct snapshot_targe
 		set(ret, "self_test", provenance_string(t->self_test), &ok);
 	if (t->warnings)
 		set(ret, "warnings", provenance_string(t->warnings), &ok);
+	set(ret, "mode", json_string(mode_names[t->mode]), &ok);
+	if (t->mode == MODE_SAMPLE)
+		set(ret, "estimate", estimate_json(&t->estimate), &ok);
 	set(ret, "alive", json_boolean(t->alive), &ok);
 	set(ret, "tracing", json_boolean(t->tracing), &ok);
 	set_family(ret, t, &ok);
@@ -266,6 +288,15 @@ static json_t *metrics_json(uint32_t metrics)
 	return checked(ret, ok);
 }
 
+/* Readers that know of no modes must not take a sampled or counted target for a traced one. */
+static json_int_t file_version(const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (s->targets[i].mode != MODE_TRACE)
+			return 2;
+	return 1;
+}
+
 json_t *provenance_json(const struct snapshot *s, const struct format_opts *o, const char *format)
 {
 	json_t *ret = json_object();
@@ -273,7 +304,7 @@ json_t *provenance_json(const struct snapshot *s, const struct format_opts *o, c
 	char buf[40];
 
 	set(ret, "format", json_string(format), &ok);
-	set(ret, "version", json_integer(1), &ok);
+	set(ret, "version", json_integer(file_version(s)), &ok);
 	set(ret, "program", provenance_string(s->program), &ok);
 	set(ret, "host", provenance_string(s->host), &ok);
 	set(ret, "kernel", provenance_string(s->kernel), &ok);
@@ -285,6 +316,7 @@ json_t *provenance_json(const struct snapshot *s, const struct format_opts *o, c
 	set(ret, "strip_dirs", json_boolean(s->stripped), &ok);
 	if (s->metrics)
 		set(ret, "metrics", metrics_json(s->metrics), &ok);
+	set(ret, "estimated", json_boolean(snapshot_estimated(s)), &ok);
 	set(ret, "filter", filter_json(&o->filter), &ok);
 	set(ret, "targets", targets_json(s, o), &ok);
 	return checked(ret, ok);
@@ -323,12 +355,34 @@ static const char *known(const char *s)
 	return s && *s ? s : "unknown";
 }
 
+static void say_mode(struct lines *l, const struct snapshot_target *t)
+{
+	const struct snapshot_estimate *e = &t->estimate;
+
+	if (t->mode == MODE_COUNT)
+		say(l, "mode", "count: counts only, no times; recursive calls are not told apart");
+	if (t->mode != MODE_SAMPLE)
+		return;
+	say(l, "ESTIMATE",
+	    "sampled at %" PRIu32 " Hz, %" PRIu64 " samples of %.3f ms of CPU time; no calls are "
+	    "counted, no waiting is seen",
+	    e->rate, e->samples, (double)e->period_ns / 1e6);
+	say(l, "error",
+	    "a time of T has a standard error of sqrt(T * %.3f ms); %.1f%% of all samples'",
+	    (double)e->period_ns / 1e6, 100 * provenance_sampling_error(e->samples));
+}
+
 static void say_quality(struct lines *l, const struct snapshot_target *t)
 {
 	uint64_t lost = provenance_lost(t);
 
 	if (provenance_exact(l->s, t))
-		say(l, "result", "exact: %" PRIu64 " calls and returns, none lost", t->events);
+		say(l, "result", "exact: %" PRIu64 " calls%s, none lost", t->events,
+		    t->mode == MODE_TRACE ? " and returns" : "");
+	else if (t->mode == MODE_SAMPLE && lost)
+		say(l, "LOST", "%" PRIu64 " samples besides", lost);
+	else if (t->mode == MODE_SAMPLE)
+		say(l, "result", "no sample was lost");
 	else if (lost)
 		say(l, "LOST", "%" PRIu64 " of %" PRIu64 " events: counts are lower bounds", lost,
 		    t->events + lost);
@@ -358,6 +412,8 @@ static void say_overhead(struct lines *l, const struct snapshot_target *t)
 	uint32_t call = c->before[COST_ENTER] + c->after[COST_ENTER];
 	uint32_t leave = c->before[COST_LEAVE] + c->after[COST_LEAVE];
 
+	if (t->mode != MODE_TRACE)
+		return;
 	if (!t->corrected) {
 		say(l, "overhead", "the probes' own time is in all figures%s",
 		    c->known ? "" : ": it could not be measured");
@@ -458,6 +514,7 @@ static void say_target(struct lines *l, const struct snapshot_target *t)
 		say(l, "WARNING", "%s", t->warnings);
 	say_gaps(l, t);
 	say_children(l, t);
+	say_mode(l, t);
 	say_threads(l, t);
 	say_overhead(l, t);
 	say_quality(l, t);

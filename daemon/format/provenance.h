@@ -22,6 +22,9 @@ bool provenance_exact(const struct snapshot *s, const struct snapshot_target *t)
 /* Calls and returns that were not counted. */
 uint64_t provenance_lost(const struct snapshot_target *t);
 
+/* The standard error of all samples together, as a share of them. */
+double provenance_sampling_error(uint64_t samples);
+
 /* Does the filter select this target? By thread: one that has it. For threads: view_selects. */
 bool provenance_selects(const struct snapshot *s, const struct view_filter *filter,
 			const struct snapshot_target *t);

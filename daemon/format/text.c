@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Text: the table that cProfile prints, letter for letter, so that eyes and scripts made for it
- * go on working; below it, where the figures come from. Two departures, both for hostile names:
+ * go on working (where figures are estimates, the first line ends by saying so); below it, where the
+ * figures come from. Two departures, both for hostile names:
  * what could harm a terminal is escaped, and the middle of absurdly long names is left out.
  */
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 #include "format/selection.h"
 #include "format/writers.h"
 
-static void print_head(const struct table *t, FILE *out)
+static void print_head(const struct table *t, bool estimated, FILE *out)
 {
 	uint64_t nc = 0, cc = 0;
 	double tt = 0;
@@ -25,7 +26,7 @@ static void print_head(const struct table *t, FILE *out)
 	fprintf(out, "         %" PRIu64 " function calls ", nc);
 	if (nc != cc)
 		fprintf(out, "(%" PRIu64 " primitive calls) ", cc);
-	fprintf(out, "in %.3f seconds\n\n", tt);
+	fprintf(out, "in %.3f seconds%s\n\n", tt, estimated ? ", estimated" : "");
 }
 
 static void print_percall(double seconds, uint64_t n, FILE *out)
@@ -81,7 +82,7 @@ int text_write(const struct snapshot *s, const struct view *v, const struct form
 		err = selection_init(&rows, t, o, diag);
 	if (err < 0)
 		return err;
-	print_head(t, out);
+	print_head(t, snapshot_estimated(s), out);
 	print_rows(t, &rows, o, out);
 	return screen_provenance(s, o, out);
 }

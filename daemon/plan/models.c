@@ -18,12 +18,14 @@
 #include "plan/planner.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { RDI = 7, RSI = 6, RDX = 2, RSP = 4 };
 
 #define CLEAR_AND_POP "_PyEval_FrameClearAndPop"
 #define TYPE_DEALLOC  48 /* offsetof(PyTypeObject, tp_dealloc), all versions, GIL builds */
+
 /* ---- helpers ---------------------------------------------------------------------------- */
 
 static bool path_writes(const struct cfg *cfg, const uint32_t *path, unsigned int n, int reg)
@@ -48,6 +50,113 @@ struct op_role {
 	const char *role;
 };
 
+/* Does the branch at node compare a code object's version with the interpreter's? */
+static bool compares_version(const struct planner *p, uint32_t node)
+{
+	uint16_t offset = p->layout->code_version;
+	uint32_t path[PLAN_BACK_MAX];
+	struct insn_full in;
+	unsigned int npath;
+	int64_t disp;
+	int base;
+
+	if (!offset || p->cfg.v[node].in.flow != INSN_JCC || (p->cfg.v[node].in.cc & 0xe) != 4 ||
+	    planner_flags_setter(&p->cfg, node, &in, path, &npath) == CFG_NONE)
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (in.zi.mnemonic == ZYDIS_MNEMONIC_CMP && in.op[i].size == 64 &&
+		    insn_is_mem(&in.op[i], &base, &disp) && disp == offset)
+			return true;
+	return false;
+}
+
+static uint8_t *family_sites(const struct planner *p, unsigned int first)
+{
+	uint8_t *sites = planner_bytes(p);
+
+	for (unsigned int i = first; sites && i < p->plan->nsites; i++)
+		sites[cfg_find(&p->cfg, p->plan->sites[i].vaddr)] = 1;
+	return sites;
+}
+
+/*
+ * A RESUME_CHECK that fails becomes a RESUME: does all of that pass RESUME's site? Some compilers
+ * give it a copy of RESUME that does not.
+ */
+static int check_seen_again(const struct planner *p, uint32_t node, unsigned int first, bool *ret)
+{
+	const struct cfg_node *n = &p->cfg.v[node];
+	_cleanup_free_ uint8_t *sites = family_sites(p, first), *seen = planner_bytes(p);
+
+	if (!sites || !seen ||
+	    cfg_reach(&p->cfg, n->in.cc == 4 ? n->next : n->jump, sites, seen) < 0)
+		return -ENOMEM;
+	*ret = !planner_any_flow(&p->cfg, seen, true, true);
+	return 0;
+}
+
+/*
+ * A RESUME that finds its code out of date brings it up to date and is executed again. Where a site
+ * is the comparison's own branch, only the time that counts is a hit.
+ */
+static int resume_condition(struct planner *p, unsigned int first)
+{
+	for (unsigned int i = first; i < p->plan->nsites; i++) {
+		struct plan_site *s = &p->plan->sites[i];
+		uint32_t node = cfg_find(&p->cfg, s->vaddr);
+		bool again = true;
+		int r = 0;
+
+		s->restarts = p->layout->code_version != 0;
+		s->if_unequal = compares_version(p, node);
+		/* The instrumented one is not executed again while a tool runs. */
+		if (!s->if_unequal || strcmp(s->role, "INSTRUMENTED_RESUME") == 0)
+			continue;
+		if (strcmp(s->role, "RESUME") != 0)
+			r = check_seen_again(p, node, first, &again);
+		if (r < 0)
+			return r;
+		s->restarts = !again;
+		s->has_cc = again;
+		s->cc = again ? p->cfg.v[node].in.cc : 0;
+		s->taken = again && s->cc == 4;
+	}
+	return 0;
+}
+
+/* Where a hit at the site that counts goes on. */
+static int resume_follow(const struct planner *p, const struct plan_site *s, uint8_t *seen)
+{
+	const struct cfg_node *node = &p->cfg.v[cfg_find(&p->cfg, s->vaddr)];
+	int r = 0;
+
+	if ((!s->has_cc || !s->taken) && node->next != CFG_NONE)
+		r = cfg_reach(&p->cfg, node->next, NULL, seen);
+	if (r == 0 && (!s->has_cc || s->taken) && node->jump != CFG_NONE)
+		r = cfg_reach(&p->cfg, node->jump, NULL, seen);
+	return r;
+}
+
+/* Can one call be a hit at two of the sites that begin at `first`? Then counting is not possible. */
+static int resume_once(struct planner *p, unsigned int first)
+{
+	_cleanup_free_ uint8_t *sites = family_sites(p, first);
+
+	if (!sites)
+		return -ENOMEM;
+	for (unsigned int i = first; i < p->plan->nsites; i++) {
+		_cleanup_free_ uint8_t *seen = planner_bytes(p);
+
+		if (!seen || resume_follow(p, &p->plan->sites[i], seen) < 0)
+			return -ENOMEM;
+		for (uint32_t k = 0; k < p->cfg.n; k++)
+			if (seen[k] && sites[k])
+				snprintf(p->plan->twice, sizeof(p->plan->twice), "%s",
+					 p->plan->sites[i].role);
+	}
+	return 0;
+}
+
 static int plan_resume(struct planner *p)
 {
 	const struct layout_opcodes *op = &p->layout->op;
@@ -59,6 +168,7 @@ static int plan_resume(struct planner *p)
 		{op->instrumented_resume, "INSTRUMENTED_RESUME"},
 	};
 	const size_t n = sizeof(ops) / sizeof(*ops);
+	unsigned int first = p->plan->nsites;
 	_cleanup_free_ uint8_t *family = planner_bytes(p);
 	struct line line[sizeof(ops) / sizeof(*ops)];
 
@@ -79,7 +189,9 @@ static int plan_resume(struct planner *p)
 			return planner_missing(p, "%s (no probe possible in its handler)",
 					       ops[i].role);
 	}
-	return 0;
+	if (resume_condition(p, first) < 0)
+		return -ENOMEM;
+	return resume_once(p, first);
 }
 
 /*

@@ -151,9 +151,10 @@ int plan_build(const struct image *img, const struct layout *layout, struct plan
 uint64_t plan_cookie(const struct plan_site *s, unsigned int i)
 {
 	return (uint64_t)s->kind | (uint64_t)s->reg << 4 | (uint64_t)s->deref << 9 |
-	       (uint64_t)i << 10 | (uint64_t)s->has_cc << 16 | (uint64_t)s->cc << 17 |
-	       (uint64_t)s->taken << 21 | (uint64_t)s->has_flag << 22 |
-	       (uint64_t)s->flag_reg << 23 | (uint64_t)(uint32_t)s->disp << 32;
+	       (uint64_t)i << 10 | (uint64_t)s->restarts << 28 | (uint64_t)s->if_unequal << 29 |
+	       (uint64_t)s->has_cc << 16 | (uint64_t)s->cc << 17 | (uint64_t)s->taken << 21 |
+	       (uint64_t)s->has_flag << 22 | (uint64_t)s->flag_reg << 23 |
+	       (uint64_t)(uint32_t)s->disp << 32;
 }
 
 const char *plan_kind_name(enum pyp_site_kind kind)

@@ -41,6 +41,9 @@ struct plan_site {
 	bool taken;
 	bool has_flag; /* flag_reg's low half is throwflag: not 0 means THROW */
 	uint8_t flag_reg;
+	bool early;	   /* another site will announce the same */
+	bool restarts;	   /* what it announces may be executed once more ... */
+	bool if_unequal;   /* ... but only if the comparison before it finds no equality */
 	char role[32];	   /* which site of the interpreter this is: "RESUME", "throw", … */
 	char insn[64];	   /* its disassembly */
 	uint8_t bytes[15]; /* the instruction, from the file */
@@ -53,6 +56,7 @@ struct plan {
 	uint64_t table_vaddr; /* opcode dispatch table; 0 where the version needs none */
 	unsigned int ninsns;  /* instructions decoded */
 	char missing[128];    /* why there is no complete plan; "" when complete */
+	char twice[32];	      /* a site after which the same call may be seen again; "": none */
 };
 
 /*

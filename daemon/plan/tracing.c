@@ -57,7 +57,7 @@ int models_plan_tracing(struct planner *p)
 {
 	const uint32_t handler = planner_handler(p, p->layout->op.do_tracing);
 	_cleanup_free_ uint8_t *seen = planner_bytes(p);
-	unsigned int found = 0;
+	unsigned int found = 0, first = p->plan->nsites;
 	bool jump;
 	int r;
 
@@ -72,6 +72,8 @@ int models_plan_tracing(struct planner *p)
 		r = tracing_site(p, i, jump);
 		found++;
 	}
+	for (unsigned int i = first; i < p->plan->nsites; i++)
+		p->plan->sites[i].early = true;
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0 || !found)

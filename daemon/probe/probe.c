@@ -15,7 +15,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "probe/counts.h"
 #include "probe/kcaps.h"
+#include "probe/sampler.h"
 #include "probe/sites.h"
 #include "probe/uprobe_event.h"
 #include "probe/uprobe_multi.h"
@@ -39,6 +41,7 @@
 struct attachment {
 	int link; /* -1: none */
 	struct uprobe_event event;
+	struct sampler *sampler;
 };
 
 /* One call of probe_drain. */
@@ -57,6 +60,7 @@ struct probe {
 	char *via;
 	pid_t pid;
 	uint64_t bias;
+	enum mode mode;
 	enum probe_mechanism mechanism;
 	struct attachment on; /* of the target's own */
 };
@@ -153,6 +157,60 @@ static uint32_t pid_ns_inode(void)
 	return (uint32_t)st.st_ino;
 }
 
+/* The program of the sites. */
+static struct bpf_program *site_program(const struct probe *p)
+{
+	return p->mode == MODE_COUNT ? p->skel->progs.on_site_count : p->skel->progs.on_site;
+}
+
+/* Which sites it takes, a bit for each kind. Counting asks where frames start and code ends. */
+static unsigned int kinds_of(enum mode mode)
+{
+	if (mode == MODE_COUNT)
+		return 1u << PYP_SITE_ENTER | 1u << PYP_SITE_THROW | 1u << PYP_SITE_CODE_FREE;
+	return PROBE_SITES_ALL;
+}
+
+/* Only what the mode needs is loaded: programs, maps, and tracepoints that cost each switch. */
+static int choose_programs(struct probe *p, const struct probe_opts *o)
+{
+	bool counting = p->mode == MODE_COUNT, sampled = p->mode == MODE_SAMPLE;
+	struct bpf_program *of_sites = sampled ? NULL : site_program(p);
+	struct pyp_waiting waiting = counts_waiting(o->layout);
+	struct pyp_restart restart = counts_restart(o->layout, o->sampling.interp_head);
+	struct pyp_sampling sampling = sampler_layout(o->layout, &o->sampling);
+	int r;
+
+	memcpy((void *)&p->skel->rodata->waiting, &waiting, sizeof(waiting));
+	memcpy((void *)&p->skel->rodata->restart, &restart, sizeof(restart));
+	memcpy((void *)&p->skel->rodata->sampling, &sampling, sizeof(sampling));
+	p->skel->rodata->count_remembers = o->plain;
+	r = bpf_program__set_autoload(p->skel->progs.on_site, p->mode == MODE_TRACE);
+	if (!r)
+		r = bpf_program__set_autoload(p->skel->progs.on_site_count, counting);
+	if (!r)
+		r = bpf_program__set_autoload(p->skel->progs.on_sample, sampled);
+	if (!r)
+		r = bpf_program__set_autoload(p->skel->progs.on_switch, p->mode == MODE_TRACE);
+	if (!r)
+		r = bpf_map__set_autocreate(p->skel->maps.count_state, counting);
+	if (!r)
+		r = bpf_map__set_autocreate(p->skel->maps.edges, counting);
+	if (!r)
+		r = bpf_map__set_autocreate(p->skel->maps.tstates, sampled);
+	/* Before 6.1, programs in interrupts may only use memory that is there already. */
+	if (!r && sampled)
+		r = bpf_map__set_map_flags(p->skel->maps.codes, 0);
+	if (!r && sampled)
+		r = bpf_map__set_map_flags(p->skel->maps.threads, 0);
+	if (!r && of_sites && p->mechanism != PROBE_TRACEFS)
+		r = bpf_program__set_expected_attach_type(of_sites, UPROBE_MULTI_ATTACH_TYPE);
+	bpf_program__set_autoattach(p->skel->progs.on_site, false);
+	bpf_program__set_autoattach(p->skel->progs.on_site_count, false);
+	bpf_program__set_autoattach(p->skel->progs.on_sample, false);
+	return r;
+}
+
 static int configure(struct probe *p, const struct probe_opts *o, struct diag *diag)
 {
 	struct pyprof_bpf__rodata *ro = p->skel->rodata;
@@ -171,13 +229,9 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 				"the frame layout of Python %u.%u cannot be read in one block",
 				o->layout->major, o->layout->minor);
 	r = bpf_map__set_max_entries(p->skel->maps.ring, ring);
-	if (!r && p->mechanism != PROBE_TRACEFS)
-		r = bpf_program__set_expected_attach_type(p->skel->progs.on_site,
-							  UPROBE_MULTI_ATTACH_TYPE);
-	if (r)
-		return diag_errno(diag, -r, "cannot set up the BPF programs");
-	bpf_program__set_autoattach(p->skel->progs.on_site, false);
-	return 0;
+	if (!r)
+		r = choose_programs(p, o);
+	return r ? diag_errno(diag, -r, "cannot set up the BPF programs") : 0;
 }
 
 static int load(struct probe *p, struct diag *diag)
@@ -223,6 +277,7 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 	if (!p)
 		return diag_errno(diag, ENOMEM, "cannot set up probes");
 	p->on = not_attached;
+	p->mode = opts->mode;
 	p->mechanism = mechanism;
 	p->skel = pyprof_bpf__open();
 	if (!p->skel)
@@ -284,6 +339,8 @@ static void forget(struct probe *p)
 	map_clear(bpf_map__fd(p->skel->maps.codes));
 	map_clear(bpf_map__fd(p->skel->maps.threads));
 	map_clear(bpf_map__fd(p->skel->maps.family));
+	if (p->mode == MODE_COUNT)
+		counts_forget(bpf_map__fd(p->skel->maps.count_state));
 	memset(p->skel->bss->code_cache, 0, sizeof(p->skel->bss->code_cache));
 	p->skel->bss->epoch++;
 	p->skel->bss->woken = 0;
@@ -314,7 +371,7 @@ static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sit
 			bool silent)
 {
 	return uprobe_multi_link(&(struct uprobe_multi_opts){
-		.prog_fd = bpf_program__fd(p->skel->progs.on_site),
+		.prog_fd = bpf_program__fd(site_program(p)),
 		.path = p->via,
 		.offsets = sites->offsets,
 		.cookies = silent ? NULL : sites->cookies, /* without them a hit means nothing */
@@ -327,7 +384,7 @@ static int attach_event(const struct probe *p, const struct probe_sites *sites,
 			struct uprobe_event *ret)
 {
 	const struct uprobe_event_opts eo = {
-		.prog_fd = bpf_program__fd(p->skel->progs.on_site),
+		.prog_fd = bpf_program__fd(site_program(p)),
 		.path = p->via,
 		.offsets = sites->offsets,
 		.n = sites->n,
@@ -338,9 +395,15 @@ static int attach_event(const struct probe *p, const struct probe_sites *sites,
 	return r < 0 ? r : uprobe_event_open(&eo, ret);
 }
 
+static int attach_sampler(const struct probe *p, struct attachment *ret)
+{
+	return sampler_open(bpf_program__fd(p->skel->progs.on_sample), probe_period(p),
+			    &ret->sampler);
+}
+
 static int attach_sites(const struct probe *p, struct attachment *ret)
 {
-	const struct probe_sites sites = probe_sites_of(p->plan, p->bias);
+	const struct probe_sites sites = probe_sites_of(p->plan, p->bias, kinds_of(p->mode));
 	int r;
 
 	if (p->mechanism == PROBE_TRACEFS)
@@ -357,6 +420,7 @@ static void detach_sites(struct attachment *a)
 	if (a->event.perf >= 0)
 		uprobe_event_close(&a->event);
 	closep(&a->link);
+	sampler_free(a->sampler);
 	*a = not_attached;
 }
 
@@ -381,7 +445,9 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	if (probe_attached(p))
 		return diag_set(diag, -EALREADY, PYP_EXIT_BUSY, NULL, "probes are on already");
 	forget(p);
-	r = attach_sites(p, &on);
+	r = p->mode == MODE_SAMPLE ? attach_sampler(p, &on) : attach_sites(p, &on);
+	if (r < 0 && p->mode == MODE_SAMPLE)
+		return diag_errno(diag, -r, "cannot set the clocks that sample");
 	if (r < 0)
 		return attach_failed(p, r, diag);
 	r = pyprof_bpf__attach(p->skel);
@@ -432,7 +498,7 @@ void probe_detach(struct probe *p)
 
 bool probe_attached(const struct probe *p)
 {
-	return p->on.link >= 0 || p->on.event.perf >= 0;
+	return p->on.link >= 0 || p->on.event.perf >= 0 || p->on.sampler;
 }
 
 enum probe_mechanism probe_mechanism(const struct probe *p)
@@ -448,11 +514,12 @@ enum probe_mechanism probe_mechanism(const struct probe *p)
  */
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag)
 {
-	const struct probe_sites sites = probe_sites_of(p->plan, p->bias);
+	struct probe_sites sites;
 	int link;
 
-	if (!probe_attached(p) || p->mechanism != PROBE_MULTI)
+	if (!probe_attached(p) || p->mechanism != PROBE_MULTI || p->mode == MODE_SAMPLE)
 		return 0;
+	sites = probe_sites_of(p->plan, p->bias, kinds_of(p->mode));
 	link = attach_multi(p, child, &sites, true);
 	if (link < 0 && link != -ESRCH)
 		return attach_failed(p, link, diag);
@@ -479,4 +546,19 @@ void probe_counters(const struct probe *p, uint64_t out[PYP_CNT_MAX])
 {
 	for (int i = 0; i < PYP_CNT_MAX; i++)
 		out[i] = __atomic_load_n(&p->skel->bss->counters[i], __ATOMIC_RELAXED);
+}
+
+uint64_t probe_period(const struct probe *p)
+{
+	return p->skel->rodata->sampling.period;
+}
+
+int probe_counts(const struct probe *p, struct probe_count **ret, size_t *ret_n)
+{
+	return counts_read(bpf_map__fd(p->skel->maps.edges), ret, ret_n);
+}
+
+void probe_counts_drop(const struct probe *p, const struct pyp_edge *edge)
+{
+	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.edges), edge);
 }

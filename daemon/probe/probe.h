@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/mode.h"
 #include "plan/plan.h"
 #include "python/layout.h"
 
@@ -28,6 +29,13 @@ enum probe_mechanism {
 const char *probe_mechanism_name(enum probe_mechanism m); /* "multi", "tracefs", "multi-all" */
 const char *probe_mechanism_text(enum probe_mechanism m); /* for people */
 
+/* What sampling needs besides: addresses in the process. */
+struct probe_sampling {
+	uint32_t rate;	      /* Hz */
+	uint64_t interp_head; /* of the pointer to the first interpreter */
+	uint64_t code_type;   /* of PyCode_Type */
+};
+
 struct probe_opts {
 	pid_t pid;	   /* 0: named later, by probe_aim */
 	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
@@ -35,7 +43,11 @@ struct probe_opts {
 	uint32_t metrics;  /* bits, by enum pyp_metric */
 	size_t ring_bytes; /* 0: default (32 MiB); rounded up to a power of two */
 	const struct layout *layout;
-	const struct plan *plan; /* borrowed for the probe's lifetime */
+	const struct plan *plan; /* borrowed for the probe's lifetime; NULL: MODE_SAMPLE */
+	enum mode mode;
+	/* MODE_COUNT: nothing but the evaluator runs frames, as far as is known (see python_hidden) */
+	bool plain;
+	struct probe_sampling sampling; /* MODE_SAMPLE; MODE_COUNT: interp_head, 0: not known */
 };
 
 /* Load programs and maps; nothing touches the target yet. Errors name the missing capability
@@ -86,6 +98,22 @@ int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag);
 typedef void (*probe_record_fn)(void *ctx, const void *data, size_t size);
 int probe_drain(struct probe *p, size_t budget, probe_record_fn fn, void *ctx);
 int probe_ring_fd(const struct probe *p);
+
+/* MODE_SAMPLE: how much CPU time a sample stands for. */
+uint64_t probe_period(const struct probe *p);
+
+/*
+ * MODE_COUNT: what was counted since the probe was opened, except what probe_counts_drop has taken
+ * away. Code objects are numbers, which CODE_ID records in the ring explain. An array to be freed,
+ * which calls under way may or may not be in yet.
+ */
+struct probe_count {
+	struct pyp_edge edge;
+	uint64_t calls;
+};
+int probe_counts(const struct probe *p, struct probe_count **ret, size_t *ret_n);
+/* Start again from 0 with one. Exact if its thread has ended, or the probes are off. */
+void probe_counts_drop(const struct probe *p, const struct pyp_edge *edge);
 
 /* The BPF side's counters (PYP_CNT_*), since open. Hits per site: records say their site. */
 void probe_counters(const struct probe *p, uint64_t out[PYP_CNT_MAX]);

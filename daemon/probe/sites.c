@@ -9,14 +9,18 @@
 /* As many sites as there can be fit with one factor in ten or so, those of a usual plan with nine. */
 #define TRIES 100000u
 
-struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias)
+struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsigned int kinds)
 {
-	struct probe_sites s = {.n = plan->nsites};
+	struct probe_sites s = {0};
 
-	for (uint32_t i = 0; i < s.n; i++) {
-		s.offsets[i] = plan->sites[i].offset;
-		s.cookies[i] = plan_cookie(&plan->sites[i], i);
-		s.addresses[i] = bias + plan->sites[i].vaddr;
+	for (uint32_t i = 0; i < plan->nsites; i++) {
+		const struct plan_site *site = &plan->sites[i];
+
+		if (!(kinds & 1u << site->kind) || (kinds != PROBE_SITES_ALL && site->early))
+			continue;
+		s.offsets[s.n] = plan->sites[i].offset;
+		s.cookies[s.n] = plan_cookie(&plan->sites[i], i);
+		s.addresses[s.n++] = bias + plan->sites[i].vaddr;
 	}
 	return s;
 }

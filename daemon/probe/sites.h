@@ -13,8 +13,10 @@ struct probe_sites {
 	uint64_t offsets[PYP_MAX_SITES], cookies[PYP_MAX_SITES], addresses[PYP_MAX_SITES];
 };
 
-/* bias: address in the process - address in the file. */
-struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias);
+/* bias: address in the process - address in the file. kinds: which sites, a bit for each kind; then
+ * those that announce what others do as well are left out. */
+#define PROBE_SITES_ALL (~0u)
+struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsigned int kinds);
 
 /* Fill the table by which the programs tell a site by its address. -EEXIST: two have the same. */
 int probe_sites_table(const struct probe_sites *sites, struct pyp_site_entry table[PYP_SITE_SLOTS],

@@ -40,6 +40,10 @@ struct layout {
 	struct pyp_layout bpf; /* what the BPF side needs */
 	struct layout_opcodes op;
 
+	/* code; 0: the version has none, or nobody asks */
+	uint16_t code_bytes;   /* co_code (3.9, 3.10) */
+	uint16_t code_version; /* _co_instrumentation_version, 64 bits (3.12+) */
+
 	/* frame */
 	uint16_t frame_instr;	 /* prev_instr / instr_ptr (3.11+), f_lasti before */
 	uint16_t frame_is_entry; /* 3.11 */
@@ -56,6 +60,7 @@ struct layout {
 
 	/* PyInterpreterState, _PyRuntime */
 	uint16_t interp_next, interp_threads_head, interp_eval_frame;
+	uint16_t interp_version; /* what code_version is compared with */
 	uint16_t runtime_interpreters_head;
 };
 

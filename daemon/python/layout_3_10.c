@@ -39,6 +39,7 @@ const struct layout layout_3_10 = {
 	.op.instrumented_yield_value = LAYOUT_NO_OPCODE,
 	.op.return_generator = LAYOUT_NO_OPCODE,
 	.op.do_tracing = LAYOUT_NO_OPCODE,
+	.code_bytes = 48,
 	.frame_instr = 96,
 	.frame_is_entry = LAYOUT_NONE,
 	.frame_localsplus = 352,

@@ -40,6 +40,7 @@ const struct layout layout_3_15 = {
 	.op.instrumented_yield_value = 246,
 	.op.return_generator = 32,
 	.op.do_tracing = LAYOUT_NO_OPCODE,
+	.code_version = 168,
 	.frame_instr = 56,
 	.frame_is_entry = LAYOUT_NONE,
 	.frame_localsplus = 80,

@@ -172,6 +172,7 @@ static int make_sessions(struct daemon *d, struct diag *diag)
 		.ring_bytes = d->opts->ring_bytes,
 		.metrics = d->opts->metrics,
 		.clock = (enum snapshot_clock)d->opts->clock,
+		.mode = {(enum mode)d->opts->mode, (uint32_t)d->opts->rate},
 		.verify = !d->opts->no_verify,
 		.follow = d->opts->follow,
 		.max_children = d->opts->max_children,

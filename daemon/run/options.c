@@ -29,6 +29,12 @@ static const struct opt table[] = {
 	 "trace the processes they fork, too, and theirs"},
 	{"max-children", 0, OPT_U64, FIELD(max_children), "N",
 	 "follow at most so many at one time (default: 64)", .min = 1, .max = MAX_CHILDREN},
+	{"mode", 0, OPT_CHOICE, FIELD(mode), "trace|count|sample",
+	 "every call with its times (default); calls only, at\nhalf the cost; or an estimate, at "
+	 "hardly any",
+	 .choices = mode_names},
+	{"rate", 0, OPT_U64, FIELD(rate), "HZ", "samples a second (default: 99); --mode sample", 1,
+	 MODE_RATE_MAX},
 	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall",
 	 "which clock reports show (default: cpu); both are\nmeasured", .choices = clocks},
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
@@ -91,6 +97,19 @@ static int choose_cmd(struct options *o, char **operands, bool dashes, struct di
 	return 0;
 }
 
+static int check_rate(struct options *o, struct diag *diag)
+{
+	if (o->rate && o->mode != MODE_SAMPLE)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --mode sample",
+				"--rate is for sampling only");
+	if (o->mode == MODE_SAMPLE && o->clock == SNAPSHOT_WALL)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --clock wall out",
+				"--mode sample sees CPU time only");
+	if (!o->rate)
+		o->rate = MODE_RATE_DEFAULT;
+	return 0;
+}
+
 int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 {
 	struct options o = {.ring_bytes = RING_DEFAULT};
@@ -103,6 +122,8 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 		return r;
 	if (!o.help && !o.version) {
 		r = choose_cmd(&o, argv + first, dashes, diag);
+		if (r == 0)
+			r = check_rate(&o, diag);
 		if (r == 0)
 			r = choose_format(&o, diag);
 		if (r == 0 && o.metrics_list)

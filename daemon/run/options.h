@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/diag.h"
+#include "base/mode.h"
 #include "base/opts.h"
 #include "format/format.h"
 
@@ -17,6 +18,8 @@ struct options {
 	bool no_start, no_verify;
 	bool follow;	       /* children of the targets are targets, too */
 	uint64_t max_children; /* at one time */
+	int mode;	       /* enum mode */
+	uint64_t rate;	       /* Hz */
 	int clock;	       /* enum snapshot_clock */
 	uint64_t duration_ns;  /* 0: no end */
 	const char *output;    /* NULL: none */

@@ -119,6 +119,26 @@ static int handle_target(struct routes_ctx *ctx, const struct request *rq, pid_t
 	return answer_target(ctx, 200, path_pid, rs, diag);
 }
 
+/* mode and rate, where they are given, instead of the daemon's own. */
+static int query_mode(const struct request *rq, struct mode_choice *mode, struct diag *diag)
+{
+	const char *name = request_get(rq, "mode"), *rate = request_get(rq, "rate");
+	int number = name ? mode_parse(name) : (int)mode->mode;
+	uint64_t hz = mode->rate;
+
+	if (number < 0)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "choose trace, count or sample",
+				"unknown mode '%s'", name);
+	if (rate && parse_u64(rate, 1, MODE_RATE_MAX, &hz) < 0)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "it is a number from 1 to 9999",
+				"rate: '%s' is not valid", rate);
+	if (rate && number != MODE_SAMPLE)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "ask for mode sample as well",
+				"a rate is for sampling only");
+	*mode = (struct mode_choice){(enum mode)number, (uint32_t)hz};
+	return 0;
+}
+
 static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
@@ -136,6 +156,8 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 		r = request_get_bool(rq, "follow_children", &follow, diag);
 	if (r == 0 && metrics)
 		r = metrics_parse(metrics, &o.metrics, diag);
+	if (r == 0)
+		r = query_mode(rq, &o.mode, diag);
 	if (r < 0)
 		return r;
 	if (!pid)
@@ -492,7 +514,7 @@ const struct route routes[] = {
 	{"GET", "/v1/ping", NULL, PRIVILEGE_READ, handle_ping, "is the daemon there?"},
 	{"GET", "/v1/status", NULL, PRIVILEGE_READ, handle_status, "the daemon and its targets"},
 	{"GET", "/v1/targets", NULL, PRIVILEGE_READ, handle_targets, "all targets"},
-	{"POST", "/v1/targets", "pid,start,follow_children,metrics", PRIVILEGE_CONTROL,
+	{"POST", "/v1/targets", "pid,start,follow_children,metrics,mode,rate", PRIVILEGE_CONTROL,
 	 handle_attach, "attach to a process"},
 	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target"},
 	{"DELETE", "/v1/targets/{pid}", NULL, PRIVILEGE_CONTROL, handle_detach,

@@ -124,7 +124,8 @@ static void exec_seen(struct tracee *t)
 	t->started_ns = 0;
 	t->exec_until_ns = tracee_now() + LOOK_FOR_NS;
 	t->exec_retry_ns = 0;
-	if (!tracee_same_program(t, t->target->pid)) {
+	/* What counting and sampling know of addresses cannot be told anew. */
+	if (t->mode.mode != MODE_TRACE || !tracee_same_program(t, t->target->pid)) {
 		tracee_end(t, "executed another program");
 	} else if (!t->exec_other && probe_rearm(t->probe, &ts) == 0) {
 		resume(t, ts);

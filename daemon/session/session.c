@@ -19,6 +19,7 @@
 
 #define DRAIN_BUSY_US 4000u   /* between drains while events come */
 #define DRAIN_IDLE_US 25000u  /* while none do */
+#define DRAIN_REST_US 100000u /* where nothing comes that is worth a wake-up: counting, sampling */
 #define DRAIN_BUDGET  250000u /* records per target and turn, so that clients are served as well */
 #define PUMP_MS	      4
 #define RATE_NS	      1000000000ull
@@ -147,6 +148,16 @@ void sessions_pump(struct sessions *ss)
 	sessions_turn(ss, &busy);
 }
 
+/* How long nothing needs to be done. */
+static uint64_t sessions_pause(const struct sessions *ss, bool busy)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (ss->v[i]->tracee->state == SESSION_TRACING &&
+		    ss->v[i]->tracee->mode.mode == MODE_TRACE)
+			return busy ? DRAIN_BUSY_US : DRAIN_IDLE_US;
+	return DRAIN_REST_US;
+}
+
 static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
 {
 	struct sessions *ss = ctx;
@@ -156,7 +167,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
 	more = sessions_turn(ss, &busy);
 	timelines_forget(ss);
 	follow_retry(ss);
-	return sessions_arm(ss, more ? 0 : busy ? DRAIN_BUSY_US : DRAIN_IDLE_US);
+	return sessions_arm(ss, more ? 0 : sessions_pause(ss, busy));
 }
 
 /* ---- the set ----------------------------------------------------------------------------- */
@@ -308,6 +319,12 @@ int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
 	if (old && old->tracee->state != SESSION_ENDED)
 		return diag_set(diag, -EEXIST, PYP_EXIT_BUSY, "`pyprofctl start` resumes tracing",
 				"process %d is attached already", pid);
+	if (opts->mode.mode != MODE_TRACE && (flags & ATTACH_FOLLOW || opts->follow))
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --follow-children out",
+				"children are followed in mode trace only");
+	if (opts->mode.mode != MODE_TRACE && opts->metrics)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --metrics out",
+				"resources are counted in mode trace only");
 	r = tracee_open(pid, opts, drain_all, ss, &t, diag);
 	if (r == 0)
 		r = session_new(ss, t, &s, diag);

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/mode.h"
 #include "pyprof/bpf_abi.h"
 #include "snapshot/snapshot.h"
 
@@ -29,6 +30,7 @@ enum session_state {
 struct session_opts {
 	size_t ring_bytes;
 	enum snapshot_clock clock;
+	struct mode_choice mode;
 	uint32_t metrics;    /* resource counters to keep: bits, by enum pyp_metric */
 	bool verify;	     /* prove an unknown build on a scratch process first */
 	bool follow;	     /* children of all targets, as with ATTACH_FOLLOW */
@@ -104,6 +106,7 @@ bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_tim
 struct session_status {
 	pid_t pid;
 	enum session_state state;
+	struct mode_choice mode;
 	char cmdline[256], python_version[32], python_file[256], build_id[41];
 	uint64_t traced_ns, events, lost, unmatched, unstarted;
 	uint64_t events_per_s; /* over the last second or so */

@@ -87,8 +87,14 @@ static int add_targets(struct sessions *ss, pid_t pid, struct timeline *tl, stru
 	int n = 0, r;
 
 	for (size_t i = 0; (t = sessions_tracee(ss, i)); i++) {
-		if (pid ? t->target->pid != pid : t->state == SESSION_ENDED)
+		bool told = t->mode.mode == MODE_TRACE;
+
+		if (pid ? t->target->pid != pid : t->state == SESSION_ENDED || !told)
 			continue;
+		if (!told)
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+					"attach to it with --mode trace",
+					"process %d is not traced: it has no timeline", pid);
 		if (t->state == SESSION_ENDED)
 			return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS,
 					"the profile it left is in its snapshot",

@@ -76,24 +76,66 @@ static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wa
 			"this build of Python fails the self-test: %s", v.reason);
 }
 
+/* In some builds what is traced well cannot be counted: a call and its repetition look the same. */
+static int tracee_countable(const struct tracee *t, struct diag *diag)
+{
+	if (t->mode.mode != MODE_COUNT || !t->plan.twice[0])
+		return 0;
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace counts it exactly",
+			"this build of Python cannot be counted: %s may be seen twice for a call",
+			t->plan.twice);
+}
+
+static uint64_t interp_head(const struct python *py)
+{
+	if (!py->runtime || py->layout.runtime_interpreters_head == LAYOUT_NONE)
+		return 0;
+	return py->runtime + py->layout.runtime_interpreters_head;
+}
+
+/* Sampling places no probe: it asks for no plan, nor for a proof. */
+static int tracee_sampling(struct tracee *t, struct probe_sampling *ret, struct diag *diag)
+{
+	struct image_symbol type;
+
+	if (!ret->interp_head || image_symbol(t->python->image, "PyCode_Type", &type) < 0)
+		return diag_set(
+			diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace does not need that",
+			"this build of Python does not show its threads: it cannot be sampled");
+	ret->code_type = type.vaddr + t->python->bias;
+	snprintf(t->self_test, sizeof(t->self_test), "not needed: no probes are placed");
+	return 0;
+}
+
+static int tracee_plan(struct tracee *t, const struct session_opts *opts,
+		       const struct verify_opts *vo, struct diag *diag)
+{
+	int r = plan_build(t->python->image, &t->python->layout, &t->plan, diag);
+
+	vo->pump(vo->pump_ctx);
+	if (r == 0)
+		r = tracee_countable(t, diag);
+	return r < 0 ? r : tracee_verify(t, vo, opts->verify, diag);
+}
+
 static int tracee_load(struct tracee *t, const struct session_opts *opts,
 		       const struct verify_opts *vo, struct diag *diag)
 {
-	const struct probe_opts po = {
+	const bool sampled = t->mode.mode == MODE_SAMPLE;
+	struct probe_opts po = {
 		.pid = t->target->pid,
 		.via = t->python->via,
 		.bias = t->python->bias,
 		.metrics = opts->metrics,
 		.ring_bytes = opts->ring_bytes,
 		.layout = &t->python->layout,
-		.plan = &t->plan,
+		.plan = sampled ? NULL : &t->plan,
+		.mode = t->mode.mode,
+		.plain = !t->warning[0],
+		.sampling = {.rate = t->mode.rate, .interp_head = interp_head(t->python)},
 	};
-	int r;
+	int r = sampled ? tracee_sampling(t, &po.sampling, diag) : tracee_plan(t, opts, vo, diag);
 
-	r = plan_build(t->python->image, &t->python->layout, &t->plan, diag);
-	vo->pump(vo->pump_ctx);
-	if (r == 0)
-		r = tracee_verify(t, vo, opts->verify, diag);
 	if (r < 0)
 		return r;
 	r = probe_open(&po, &t->probe, diag);
@@ -101,6 +143,7 @@ static int tracee_load(struct tracee *t, const struct session_opts *opts,
 	if (r < 0)
 		return r;
 	t->mechanism = probe_mechanism(t->probe);
+	t->period_ns = probe_period(t->probe);
 	return tracee_make_profile(t, diag);
 }
 
@@ -125,6 +168,7 @@ int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *c
 	if (r < 0)
 		return r;
 	t->metrics = opts->metrics;
+	t->mode = opts->mode;
 	t->memory = memory_live(pid);
 	r = python_discover(t->target, &t->python, diag);
 	if (r < 0)
@@ -136,16 +180,17 @@ int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *c
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot look at the program of %d", pid);
 	r = python_check(t->python, &t->memory, pid, diag);
+	tracee_warn(t);
 	if (r == 0)
 		r = tracee_load(t, opts, &vo, diag);
 	if (r < 0)
 		return r;
-	tracee_warn(t);
 	/* The image is large and has served its purpose. */
 	image_free(t->python->image);
 	t->python->image = NULL;
 	/* Costs that were kept are of another day. Until there are new ones they will do. */
-	t->calibration = calibration_start(&vo, !opts->verify);
+	if (t->mode.mode == MODE_TRACE)
+		t->calibration = calibration_start(&vo, !opts->verify);
 	t->first_ns = tracee_now();
 	t->first_unix_ns = tracee_unix_now();
 	*ret = TAKE_PTR(t);
@@ -158,6 +203,7 @@ void tracee_free(struct tracee *t)
 		return;
 	tracee_timeline_end(t);
 	calibration_free(t->calibration);
+	counting_deinit(&t->counting);
 	probe_free(t->probe);
 	profile_free(t->profile);
 	python_free(t->python);
@@ -224,6 +270,8 @@ static void tracee_record(void *ctx, const void *data, size_t size)
 		tracee_forked(t, &e);
 	else if (e.type == PYP_REC_EXEC)
 		tracee_exec_record(t, &e);
+	else if (t->mode.mode == MODE_COUNT && e.type == PYP_REC_THREAD_EXIT)
+		counting_exit(&t->counting, &e);
 	else
 		profile_event(t->profile, &e);
 }
@@ -272,6 +320,8 @@ void tracee_seed(struct tracee *t)
 	struct python_stack *stacks = NULL;
 	size_t nthreads = 0, nstacks = 0;
 
+	if (t->mode.mode != MODE_TRACE)
+		return;
 	if (target_threads(t->target, &threads, &nthreads, NULL) < 0)
 		return;
 	/* Without the stacks the threads' first events still bring them. */
@@ -351,6 +401,22 @@ static void update_runtime(void *ctx, uint32_t tid, bool needs_runtime)
 		profile_update_runtime(t->profile, tid, tracee_now(), thread.runtime);
 }
 
+static void drain_all(void *ctx)
+{
+	struct tracee *t = ctx;
+
+	probe_drain(t->probe, 0, tracee_record, t);
+}
+
+/* What counting knows, as of now. */
+static void tracee_count(struct tracee *t, bool final)
+{
+	const struct counting_sync how = {t->probe, t->profile, drain_all, t, final};
+
+	if (t->mode.mode == MODE_COUNT)
+		counting_sync(&t->counting, &how);
+}
+
 static void tracee_halt(struct tracee *t)
 {
 	uint64_t now;
@@ -360,6 +426,7 @@ static void tracee_halt(struct tracee *t)
 	probe_detach(t->probe);
 	now = tracee_now();
 	probe_drain(t->probe, 0, tracee_record, t);
+	tracee_count(t, true);
 	if (!t->executed && target_alive(t->target))
 		profile_foreach_thread(t->profile, update_runtime, t);
 	profile_end(t->profile, now);
@@ -410,6 +477,8 @@ void tracee_clear(struct tracee *t)
 
 	if (t->state == SESSION_TRACING)
 		tracee_drain(t, 0);
+	if (t->mode.mode == MODE_COUNT && t->probe)
+		counting_clear(&t->counting, t->probe, t->profile);
 	raw_counters(t, t->base);
 	profile_clear(t->profile, now);
 	t->decode_errors = 0;
@@ -467,8 +536,11 @@ static void build_id_hex(const struct python *py, char out[2 * IMAGE_BUILD_ID_MA
 
 void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 {
-	uint64_t events = profile_counts(t->profile).events;
+	uint64_t events;
 
+	if (t->state == SESSION_TRACING)
+		tracee_count(t, false);
+	events = profile_counts(t->profile).events;
 	if (t->calibration)
 		(void)calibration_wait(t->calibration, 0);
 	if (t->rate_ns && now_ns > t->rate_ns && events >= t->events_seen)
@@ -495,6 +567,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 	*ret = (struct session_status){
 		.pid = t->target->pid,
 		.state = t->state,
+		.mode = t->mode,
 		.traced_ns = traced_until(t, now),
 		.events = c.events,
 		.unmatched = c.unmatched,
@@ -522,6 +595,24 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 	copy_cut(ret->warning, sizeof(ret->warning), t->warning);
 }
 
+static const char *mechanism_text(const struct tracee *t)
+{
+	if (t->mode.mode == MODE_SAMPLE)
+		return "a clock on each CPU; nothing in the process";
+	return probe_mechanism_text(t->mechanism);
+}
+
+static struct snapshot_estimate estimate_of(const struct tracee *t)
+{
+	if (t->mode.mode != MODE_SAMPLE)
+		return (struct snapshot_estimate){0};
+	return (struct snapshot_estimate){
+		.rate = t->mode.rate,
+		.period_ns = t->period_ns,
+		.samples = profile_counts(t->profile).events,
+	};
+}
+
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
 {
 	char hex[2 * IMAGE_BUILD_ID_MAX + 1];
@@ -531,6 +622,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		t->cost = calibration_result(t->calibration);
 	if (t->state == SESSION_TRACING) {
 		tracee_drain(t, 0);
+		tracee_count(t, false);
 		profile_foreach_thread(t->profile, update_runtime, t);
 	}
 	tracee_warn(t);
@@ -543,9 +635,11 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.python_file = snapshot_str(s, t->python->file),
 		.python_version = snapshot_str(s, t->python->version),
 		.build_id = snapshot_str(s, hex),
-		.mechanism = snapshot_str(s, probe_mechanism_text(t->mechanism)),
+		.mechanism = snapshot_str(s, mechanism_text(t)),
 		.self_test = snapshot_str(s, t->self_test),
 		.warnings = snapshot_str(s, t->warning),
+		.mode = t->mode.mode,
+		.estimate = estimate_of(t),
 		.alive = t->state != SESSION_ENDED,
 		.tracing = t->state == SESSION_TRACING,
 		.follows = t->follow,

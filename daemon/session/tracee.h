@@ -10,6 +10,7 @@
 #include "plan/plan.h"
 #include "probe/probe.h"
 #include "python/python.h"
+#include "session/counting.h"
 #include "session/session.h"
 #include "stack/profile.h"
 #include "target/target.h"
@@ -37,6 +38,9 @@ struct tracee {
 	struct cost cost;		 /* as far as known */
 	struct profile *profile;
 	struct memory memory;
+	struct mode_choice mode;
+	uint64_t period_ns;	  /* MODE_SAMPLE */
+	struct counting counting; /* MODE_COUNT */
 	enum session_state state;
 	char end_reason[64];
 	char warning[256];	    /* see python_hidden */

@@ -318,6 +318,28 @@ static void read_family(struct loader *l, const json_t *v, struct snapshot_targe
 	t->children.failed = get_count(l, children, "failed");
 }
 
+/* Version 1 knows of no modes: everything was traced. */
+static void read_mode(struct loader *l, const json_t *v, struct snapshot_target *t)
+{
+	const json_t *mode = json_object_get(v, "mode"), *estimate = json_object_get(v, "estimate");
+	int number = json_is_string(mode) ? mode_parse(json_string_value(mode)) : MODE_TRACE;
+
+	if (number < 0 || (mode && !json_is_string(mode))) {
+		damaged(l, "\"mode\" is none");
+		return;
+	}
+	t->mode = (enum mode)number;
+	if (t->mode != MODE_SAMPLE)
+		return;
+	if (!json_is_object(estimate)) {
+		damaged(l, "there is no \"estimate\"");
+		return;
+	}
+	t->estimate.rate = get_u32(l, estimate, "rate_hz");
+	t->estimate.period_ns = get_u64(l, estimate, "period_ns");
+	t->estimate.samples = get_u64(l, estimate, "samples");
+}
+
 static void read_target(struct loader *l, const json_t *v)
 {
 	struct snapshot_target *t = append(l, &l->targets);
@@ -334,6 +356,7 @@ static void read_target(struct loader *l, const json_t *v)
 	t->mechanism = get_remark(l, v, "mechanism");
 	t->self_test = get_remark(l, v, "self_test");
 	t->warnings = get_remark(l, v, "warnings");
+	read_mode(l, v, t);
 	t->alive = get_bool(l, v, "alive");
 	t->tracing = get_bool(l, v, "tracing");
 	t->start_ns = get_u64(l, v, "start_ns");

@@ -16,7 +16,7 @@
 #include "snapshot/snapshot.h"
 
 #define SNAPSHOT_FILE_FORMAT	"pyprofd-snapshot"
-#define SNAPSHOT_FILE_VERSION	1
+#define SNAPSHOT_FILE_VERSION	2
 #define SNAPSHOT_FILE_MAX_BYTES ((size_t)1 << 30)
 
 /* name is what errors call it. -EBADMSG: damaged; -EINVAL: no snapshot; -ENOTSUP: later version. */

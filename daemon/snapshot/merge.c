@@ -110,6 +110,7 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	into->children.ended_first += t->children.ended_first;
 	into->children.failed += t->children.failed;
 	into->traced_ns += t->traced_ns;
+	into->estimate.samples += t->estimate.samples;
 	into->events += t->events;
 	into->unmatched += t->unmatched;
 	into->unstarted += t->unstarted;

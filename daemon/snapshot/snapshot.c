@@ -120,13 +120,38 @@ bool snapshot_exact(const struct snapshot *s)
 	for (uint32_t i = 0; i < s->ntargets; i++) {
 		const struct snapshot_target *t = &s->targets[i];
 
-		if (t->decode_errors || t->truncated)
+		if (t->decode_errors || t->truncated || t->mode == MODE_SAMPLE)
 			return false;
 		for (size_t k = 0; k < sizeof(lossy) / sizeof(lossy[0]); k++)
 			if (t->counters[lossy[k]])
 				return false;
 	}
 	return true;
+}
+
+bool snapshot_estimated(const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (s->targets[i].mode == MODE_SAMPLE)
+			return true;
+	return false;
+}
+
+unsigned int snapshot_modes(const struct snapshot *s)
+{
+	unsigned int modes = 0;
+
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		modes |= 1u << s->targets[i].mode;
+	return modes;
+}
+
+enum mode snapshot_thread_mode(const struct snapshot *s, uint32_t thread)
+{
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (s->targets[i].pid == s->threads[thread].pid)
+			return s->targets[i].mode;
+	return MODE_TRACE;
 }
 
 static bool node_valid(const struct snapshot *s, uint32_t i)

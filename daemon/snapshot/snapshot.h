@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/cost.h"
+#include "base/mode.h"
 #include "pyprof/bpf_abi.h"
 
 #define SNAPSHOT_NONE UINT32_MAX
@@ -62,6 +63,13 @@ struct snapshot_children {
 	uint64_t failed;      /* could not, for another reason */
 };
 
+/* Of a target that was sampled. A time T has a standard error of sqrt(T * period_ns). */
+struct snapshot_estimate {
+	uint32_t rate;	    /* Hz, as it was asked for */
+	uint64_t period_ns; /* CPU time that a sample stands for */
+	uint64_t samples;
+};
+
 /* What was traced; one per target. */
 struct snapshot_target {
 	uint32_t pid; /* 0: children that have ended, folded into one: see snapshot/fold.h */
@@ -70,6 +78,8 @@ struct snapshot_target {
 	const char *self_test; /* what came of it, for people; NULL: not known */
 	const char *mechanism; /* how the probes were attached, for people; NULL: not known */
 	const char *warnings;  /* what may hide calls, for people; "" or NULL: nothing */
+	enum mode mode;
+	struct snapshot_estimate estimate; /* MODE_SAMPLE */
 	bool alive, tracing;
 	bool follows;	      /* its children are followed */
 	uint32_t parent;      /* followed: the process that forked it; 0: none */
@@ -128,6 +138,15 @@ int snapshot_reserve_metrics(struct snapshot *s, uint32_t n);
 
 /* Anything lost? Then counts are lower bounds. */
 bool snapshot_exact(const struct snapshot *s);
+
+/* Is any figure an estimate? Then none is exact, but counts are no lower bounds. */
+bool snapshot_estimated(const struct snapshot *s);
+
+/* The modes of its targets, a bit (1u << mode) for each. */
+unsigned int snapshot_modes(const struct snapshot *s);
+
+/* How the thread's process was looked at. */
+enum mode snapshot_thread_mode(const struct snapshot *s, uint32_t thread);
 
 /* Structure sound (indices in range, parents first, one root per thread)? For tests and loads. */
 bool snapshot_valid(const struct snapshot *s);

@@ -102,6 +102,7 @@ void profile_free(struct profile *p)
 	watch_free(p->watch);
 	map_deinit(&p->by_tid);
 	codes_deinit(&p->codes);
+	tally_deinit(&p->tally);
 	calltree_deinit(&p->rb.tree);
 	free(p);
 }
@@ -115,6 +116,13 @@ static struct thread *find_thread(const struct profile *p, uint32_t tid)
 	return map_get(&p->by_tid, tid, &i) ? p->threads[i] : NULL;
 }
 
+struct thread *profile_thread(struct profile *p, uint32_t tid, uint64_t ts)
+{
+	struct thread *th = find_thread(p, tid);
+
+	return th ? th : add_thread(p, tid, ts);
+}
+
 static struct thread *live_thread(const struct profile *p, uint32_t tid)
 {
 	struct thread *th = find_thread(p, tid);
@@ -125,10 +133,8 @@ static struct thread *live_thread(const struct profile *p, uint32_t tid)
 /* The thread of an event that shows it running, made known if it is not; NULL: it does not fit. */
 static struct thread *running_thread(struct profile *p, uint32_t tid, uint64_t ts)
 {
-	struct thread *th = find_thread(p, tid);
+	struct thread *th = profile_thread(p, tid, ts);
 
-	if (!th)
-		th = add_thread(p, tid, ts);
 	if (th && !th->live) {
 		timing_first_seen(th, ts);
 		th->live = true;
@@ -262,7 +268,7 @@ static void on_switch(struct profile *p, const struct event *e)
 		      e->type == PYP_REC_SWITCH_IN);
 }
 
-static bool chain_reserve(struct thread *th, uint32_t n)
+bool profile_chain_reserve(struct thread *th, uint32_t n)
 {
 	struct chain_frame *chain;
 	uint32_t cap = th->chain_cap ? th->chain_cap : PYP_CHAIN_FRAMES;
@@ -289,7 +295,7 @@ static bool chain_append(struct profile *p, struct thread *th, const struct even
 	}
 	/* A record in between was lost. */
 	if (c->first != th->chain_n || c->count > PYP_CHAIN_MAX_DEPTH ||
-	    !chain_reserve(th, c->first + c->count))
+	    !profile_chain_reserve(th, c->first + c->count))
 		return false;
 	for (uint32_t i = 0; i < c->count; i++)
 		th->chain[th->chain_n++] = (struct chain_frame){
@@ -392,6 +398,12 @@ void profile_event(struct profile *p, const struct event *e)
 		break;
 	case PYP_REC_CODE_FREE:
 		codes_free(&p->codes, e->u.code.code);
+		break;
+	case PYP_REC_SAMPLE:
+		tally_sample(p, e);
+		break;
+	case PYP_REC_CODE_ID:
+		tally_name(p, e->u.code.id, e->u.code.code);
 		break;
 	case PYP_REC_CHAIN:
 		on_chain(p, e);
@@ -594,6 +606,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	p->rb.calls = p->rb.unmatched = p->rb.unstarted = 0;
 	p->rb.stack_switches = p->rb.truncated = 0;
 	p->timing = (struct timing){0};
+	tally_clear(&p->tally);
 	p->events = p->resyncs = 0;
 	if (p->tracing && ts > p->begin_ts)
 		p->begin_ts = ts;

@@ -77,6 +77,18 @@ void profile_seed_thread(struct profile *p, uint64_t ts, const struct profile_se
 /* The run time the OS reports now for a thread that has had no switch event yet (see
  * profile_needs_runtime): its CPU time since the seed. */
 void profile_update_runtime(struct profile *p, uint32_t tid, uint64_t ts, uint64_t runtime);
+/*
+ * Counting: all calls by thread, caller and callee, as they stand now. Code objects go by the numbers
+ * that CODE_ID events have told. Replaces what was said before, but for what was final then: that
+ * stays, and is not said again.
+ */
+struct profile_calls {
+	uint32_t tid, caller, callee; /* as in struct pyp_edge */
+	uint64_t calls;
+	bool final;
+};
+void profile_set_calls(struct profile *p, const struct profile_calls *v, size_t n);
+
 /* Thread names may change: the newest wins. */
 void profile_set_thread_name(struct profile *p, uint32_t tid, const char *name);
 /* Alive threads, by callback: needs_runtime is true where profile_update_runtime is needed before

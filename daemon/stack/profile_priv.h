@@ -7,6 +7,7 @@
 #include "stack/codes.h"
 #include "stack/profile.h"
 #include "stack/rebuild.h"
+#include "stack/tally.h"
 #include "stack/thread.h"
 #include "stack/timing.h"
 #include "stack/watch.h"
@@ -15,6 +16,7 @@ struct profile {
 	struct rebuild rb;
 	struct codes codes;
 	struct timing timing;
+	struct tally tally;
 	struct profile_limits limits;
 
 	struct thread **threads; /* alive and dead, in order of first sight; [0] is the overflow */
@@ -31,5 +33,11 @@ struct profile {
 
 /* threads[0] stands for all threads that do not fit: only their calls are counted. */
 #define PROFILE_OVERFLOW_THREAD 0u
+
+/* Room for n frames in the chain that the thread is being told. */
+bool profile_chain_reserve(struct thread *th, uint32_t n);
+
+/* The living thread with this tid, made known if it is not; NULL: it does not fit. */
+struct thread *profile_thread(struct profile *p, uint32_t tid, uint64_t ts);
 
 #endif

@@ -26,6 +26,7 @@ struct walk {
 	size_t edges_cap;
 	struct map edges;		  /* (caller, callee) → edge */
 	uint64_t (*metrics)[PYP_METRICS]; /* per node, with all below; NULL: there are none */
+	bool counted; /* the tree is one of counts: two deep, and it knows nothing of recursion */
 };
 
 static void walk_deinit(struct walk *w)
@@ -145,7 +146,7 @@ static int node_enter(void *ctx, uint32_t i)
 	uint32_t edge;
 	int err;
 
-	if (n->parent == SNAPSHOT_NONE)
+	if (n->parent == SNAPSHOT_NONE || (w->counted && !n->calls))
 		return 0;
 	err = find_edge(w, w->s->nodes[n->parent].func, n->func, &edge);
 	if (err)
@@ -153,8 +154,8 @@ static int node_enter(void *ctx, uint32_t i)
 	w->edge_of[i] = edge;
 	if (w->metrics)
 		add_metrics(w, i, w->func_depth[n->func] == 0);
-	add_to_row(&w->v->rows[n->func], n, cum, w->func_depth[n->func]++ == 0);
-	add_to_edge(&w->v->edges[edge], n, cum, w->edge_depth[edge]++ == 0);
+	add_to_row(&w->v->rows[n->func], n, cum, w->func_depth[n->func]++ == 0 || w->counted);
+	add_to_edge(&w->v->edges[edge], n, cum, w->edge_depth[edge]++ == 0 || w->counted);
 	return 0;
 }
 
@@ -163,7 +164,7 @@ static void node_leave(void *ctx, uint32_t i)
 	struct walk *w = ctx;
 	const struct snapshot_node *n = &w->s->nodes[i];
 
-	if (n->parent == SNAPSHOT_NONE)
+	if (n->parent == SNAPSHOT_NONE || (w->counted && !n->calls))
 		return;
 	w->func_depth[n->func]--;
 	w->edge_depth[w->edge_of[i]]--;
@@ -174,9 +175,12 @@ static int walk_threads(struct walk *w)
 	const struct tree_visitor visitor = {node_enter, node_leave, w};
 	int err = 0;
 
-	for (uint32_t t = 0; t < w->s->nthreads && !err; t++)
-		if (view_selects(w->filter, &w->s->threads[t]))
-			err = tree_walk(w->tree, w->s->threads[t].root, &visitor);
+	for (uint32_t t = 0; t < w->s->nthreads && !err; t++) {
+		if (!view_selects(w->filter, &w->s->threads[t]))
+			continue;
+		w->counted = snapshot_thread_mode(w->s, t) == MODE_COUNT;
+		err = tree_walk(w->tree, w->s->threads[t].root, &visitor);
+	}
 	return err;
 }
 

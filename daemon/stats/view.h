@@ -5,7 +5,7 @@
  *
  * Meanings (as cProfile's): ncalls counts calls at entry; pcalls those made while the function was
  * not already on the stack; tottime is self time; cumtime counts a recursion once, at its outermost
- * activation. Edge cumtime likewise counts a recursive edge's outermost activation only.
+ * activation. Where calls were only counted, recursion is not known: all calls are primitive. Edge cumtime likewise counts a recursive edge's outermost activation only.
  */
 #ifndef PYPROF_STATS_VIEW_H
 #define PYPROF_STATS_VIEW_H

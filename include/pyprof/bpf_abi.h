@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 6
+#define PYP_BPF_ABI_VERSION 7
 
 /* What a probe site announces. */
 enum pyp_site_kind {
@@ -39,6 +39,8 @@ enum pyp_site_kind {
  *   bit  21     1: counts when the branch is taken, 0: when it is not
  *   bit  22     1: an ENTER is a THROW if the low half of the register below is not 0 (throwflag)
  *   bits 23-27  that register
+ *   bit  28     1: what it announces may be executed, and so announced, once more
+ *   bit  29     1: that only if the zero flag is not set
  *   bits 32-63  disp, signed
  */
 #define PYP_COOKIE_KIND(c)     ((__u32)((c)&0xf))
@@ -50,6 +52,8 @@ enum pyp_site_kind {
 #define PYP_COOKIE_TAKEN(c)    ((__u32)(((c) >> 21) & 1))
 #define PYP_COOKIE_HAS_FLAG(c) ((__u32)(((c) >> 22) & 1))
 #define PYP_COOKIE_FLAG_REG(c) ((__u32)(((c) >> 23) & 0x1f))
+#define PYP_COOKIE_RESTARTS(c) ((__u32)(((c) >> 28) & 1))
+#define PYP_COOKIE_UNEQUAL(c)  ((__u32)(((c) >> 29) & 1))
 #define PYP_COOKIE_DISP(c)     ((__s32)((c) >> 32))
 #define PYP_MAX_SITES	       64
 
@@ -118,6 +122,8 @@ enum pyp_rec_type {
 	PYP_REC_FORK, /* the target, or a descendant, made a child process */
 	PYP_REC_EXEC,
 	PYP_REC_METRICS, /* a thread's resource counters, where they have changed */
+	PYP_REC_SAMPLE,	 /* sampling: a stack; the names of its code came before */
+	PYP_REC_CODE_ID, /* counting: the number of a code object whose CODE came before */
 	PYP_REC_MAX
 };
 
@@ -278,6 +284,98 @@ struct pyp_rec_metrics {
 };
 
 _Static_assert(sizeof(struct pyp_rec_metrics) == 64, "pyp_rec_metrics changed size");
+
+/*
+ * SAMPLE: the code on a thread's stack, innermost first, in as many records as needed, each with the
+ * CPU time that the sample stands for. A record with first = 0 starts a sample: one before it that had
+ * no LAST was given up. No code at all: the thread runs no Python.
+ */
+#define PYP_SAMPLE_CODES     64
+#define PYP_SAMPLE_LAST	     1u /* h.arg: no more to come */
+#define PYP_SAMPLE_TRUNCATED 2u /* too deep or unreadable: the outermost frames are missing */
+#define PYP_SAMPLE_MAX_DEPTH 1024
+
+struct pyp_rec_sample {
+	struct pyp_rec h;
+	__u64 period;
+	__u32 first;
+	__u32 count;
+	__u64 codes[PYP_SAMPLE_CODES];
+};
+
+/* Where sampling finds threads: addresses, and offsets as in struct layout; 0xffff: no such field. */
+struct pyp_sampling {
+	__u64 interp_head; /* of the pointer to the first interpreter */
+	__u64 code_type;   /* of PyCode_Type */
+	__u64 period;	   /* ns of CPU time between samples */
+	__u16 interp_next, interp_threads;
+	__u16 ts_next, ts_thread_id, ts_frame, ts_cframe, cframe_current;
+	__u16 pad;
+};
+
+/* CODE_ID: from now on this number stands for what is at this address now, for ever. */
+struct pyp_rec_code_id {
+	struct pyp_rec h;
+	__u64 code;
+	__u32 id;
+	__u32 pad;
+};
+
+/* Numbers of code objects; the first ones mean something else. */
+#define PYP_COUNT_OUTSIDE 1u /* as caller: no Python code */
+#define PYP_COUNT_LOST	  2u /* code whose names or number could not be sent */
+#define PYP_COUNT_SKIP	  3u /* never counted, never sent */
+#define PYP_COUNT_FIRST	  4u
+#define PYP_COUNT_IDS	  524288u /* what comes after these is lost, and counted so */
+
+/* Counting's map: how often a thread has called one from the other, by number; value: __u64. */
+struct pyp_edge {
+	__u32 tid;
+	__u32 caller;
+	__u32 callee;
+};
+#define PYP_COUNT_EDGES 262144u
+
+/*
+ * How to tell that a generator waits in `yield from` or `await`: by the instruction with which it
+ * goes on, RESUME with an argument that says so, or YIELD_FROM (before 3.11).
+ */
+enum pyp_waiting_style {
+	PYP_WAITING_NONE,  /* needs not be known: exceptions pass without a trace (before 3.9) */
+	PYP_WAITING_INDEX, /* f_lasti: the instruction before it, as an index into co_code */
+	PYP_WAITING_PREV,  /* a pointer to the instruction before it */
+	PYP_WAITING_NEXT,  /* a pointer to it */
+};
+#define PYP_WAITING_OPS 5
+
+struct pyp_waiting {
+	__u8 style;
+	__u8 index_unit; /* bytes: 1 (3.9), 2 (3.10) */
+	__u8 least_arg;	 /* of its two lowest bits */
+	__u8 op[PYP_WAITING_OPS];
+	__u16 frame_instr;
+	__u16 code_bytes; /* co_code, and of that object ... */
+	__u16 bytes_data; /* ... the first byte */
+	__u16 pad;
+};
+
+/*
+ * 3.12 and later: a RESUME that finds its code out of date (sys.monitoring has been used) brings it up
+ * to date and is executed again. Counting must not see it twice.
+ */
+struct pyp_restart {
+	__u64 interp_head;  /* address of the pointer to the interpreter; 0: no such thing */
+	__u16 code_version; /* what is compared, 64 bits each */
+	__u16 interp_version;
+	__u16 pad[2];
+};
+
+_Static_assert(sizeof(struct pyp_restart) == 16, "pyp_restart changed size");
+_Static_assert(sizeof(struct pyp_waiting) == 16, "pyp_waiting changed size");
+_Static_assert(sizeof(struct pyp_sampling) == 40, "pyp_sampling changed size");
+_Static_assert(sizeof(struct pyp_rec_sample) == 32 + 8 * PYP_SAMPLE_CODES, "pyp_rec_sample size");
+_Static_assert(sizeof(struct pyp_edge) == 12, "pyp_edge changed size");
+_Static_assert(sizeof(struct pyp_rec_code_id) == 32, "pyp_rec_code_id changed size");
 _Static_assert(sizeof(struct pyp_rec) == 16, "pyp_rec changed size");
 _Static_assert(sizeof(struct pyp_rec_enter) == 40, "pyp_rec_enter changed size");
 _Static_assert(sizeof(struct pyp_rec_leave) == 24, "pyp_rec_leave changed size");

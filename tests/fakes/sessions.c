@@ -67,7 +67,8 @@ static int fake_refuse(pid_t pid, struct diag *diag)
 	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "no process %d", pid);
 }
 
-int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct diag *diag)
+int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
+			 const struct session_opts *opts, struct diag *diag)
 {
 	struct session_status *st;
 
@@ -80,6 +81,7 @@ int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct d
 				      .state = flags & ATTACH_START ? SESSION_TRACING
 								    : SESSION_ATTACHED,
 				      .follows = flags & ATTACH_FOLLOW,
+				      .mode = opts->mode,
 				      .cmdline = "python3 \"app\".py\n\\ \xff",
 				      .python_version = "3.13.5",
 				      .traced_ns = 1500000000,
@@ -89,16 +91,14 @@ int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct d
 	return 0;
 }
 
+int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct diag *diag)
+{
+	return sessions_attach_with(ss, pid, flags, &ss->opts, diag);
+}
+
 struct session_opts sessions_opts(const struct sessions *ss)
 {
 	return ss->opts;
-}
-
-int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
-			 const struct session_opts *opts, struct diag *diag)
-{
-	ss->opts = *opts;
-	return sessions_attach(ss, pid, flags, diag);
 }
 
 int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag)

@@ -62,7 +62,8 @@ static void add_ours(struct rows *r, const struct view *v)
 	}
 }
 
-static void add_theirs(struct rows *r, const json_t *list)
+/* Who only counts knows no primitive calls: counted is what all calls say. */
+static void add_theirs(struct rows *r, const json_t *list, bool counted)
 {
 	const json_t *e;
 	size_t i;
@@ -75,7 +76,7 @@ static void add_theirs(struct rows *r, const json_t *list)
 		assert_ok(json_unpack((json_t *)e, "[s, I, s, I, I]", &file, &line, &name, &ncalls,
 				      &pcalls));
 		add(r, THEIRS, (struct row){file, name, line, {{0}}}, (uint64_t)ncalls,
-		    (uint64_t)pcalls);
+		    (uint64_t)(counted ? ncalls : pcalls));
 	}
 }
 
@@ -139,7 +140,7 @@ static struct counts compare(const struct snapshot *s, const char *json, const c
 	cr_assert(list && json_array_size(list), "%s: nothing to compare with", who);
 	assert_ok(view_build(s, NULL, &v));
 	add_ours(&rows, v);
-	add_theirs(&rows, list);
+	add_theirs(&rows, list, snapshot_modes(s) == 1u << MODE_COUNT);
 	ret = judge_all(&rows, who, primitive);
 	free(rows.v);
 	view_free(v);
@@ -249,4 +250,51 @@ struct view_row counts_named(const struct view *v, const char *name)
 		}
 	}
 	return sum;
+}
+
+static const char *name_of(const struct snapshot_func *f, char *out, size_t size)
+{
+	if (!f)
+		return "nobody";
+	snprintf(out, size, "%s:%" PRId32 "(%s)", f->filename, f->firstlineno, f->name);
+	return out;
+}
+
+static void add_edges(struct rows *r, int side, const struct view *v)
+{
+	const struct snapshot_func *funcs = v->snapshot->funcs;
+
+	for (size_t i = 0; i < v->nedges; i++) {
+		const struct view_edge *e = &v->edges[i];
+		const struct snapshot_func *caller = e->caller == SNAPSHOT_NONE ? NULL
+										: &funcs[e->caller];
+		const struct snapshot_func *callee = &funcs[e->callee];
+		char a[1024], b[1024], *key;
+
+		if (!e->ncalls || outside(callee->filename, callee->name))
+			continue;
+		cr_assert(asprintf(&key, "%s -> %s", name_of(caller, a, sizeof(a)),
+				   name_of(callee, b, sizeof(b))) > 0);
+		add(r, side, (struct row){key, "", 0, {{0}}}, e->ncalls, e->ncalls);
+	}
+}
+
+struct counts counts_edges(const struct snapshot *ours, const struct snapshot *theirs,
+			   const char *who)
+{
+	struct view *a = NULL, *b = NULL;
+	struct rows rows = {0};
+	struct counts ret;
+
+	assert_ok(view_build(ours, NULL, &a));
+	assert_ok(view_build(theirs, NULL, &b));
+	add_edges(&rows, OURS, a);
+	add_edges(&rows, THEIRS, b);
+	ret = judge_all(&rows, who, false);
+	for (size_t i = 0; i < rows.n; i++)
+		free((char *)rows.v[i].file);
+	free(rows.v);
+	view_free(a);
+	view_free(b);
+	return ret;
 }

@@ -19,7 +19,8 @@ struct counts {
 	uint32_t differing; /* in ncalls or pcalls; each is printed */
 };
 
-/* Compare with what run.py --cprofile wrote. Lines printed begin with who. */
+/* Compare with what run.py --cprofile wrote. Lines printed begin with who. Of a snapshot that was
+ * counted, which knows no primitive calls, ncalls only. */
 struct counts counts_compare(const struct snapshot *s, const char *cprofile_json, const char *who);
 /* The same with what run.py --monitoring wrote, which knows of no primitive calls. */
 struct counts counts_compare_calls(const struct snapshot *s, const char *json, const char *who);
@@ -29,6 +30,10 @@ struct counts counts_compare_calls(const struct snapshot *s, const char *json, c
  * nothing differs, nothing was lost, everything matched. Prints one line.
  */
 bool counts_equal(const struct interpreter *py, const char *program, const char *dir);
+
+/* Compare how often who called whom: functions are edges, and cProfile is `theirs`. */
+struct counts counts_edges(const struct snapshot *ours, const struct snapshot *theirs,
+			   const char *who);
 
 /* What a view says of the functions of that name in all: 0s if there are none. */
 struct view_row counts_named(const struct view *v, const char *name);

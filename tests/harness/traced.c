@@ -303,6 +303,7 @@ static int try_attach(struct traced *t, bool verify, struct diag *diag)
 	const struct session_opts opts = {
 		.clock = SNAPSHOT_CPU,
 		.verify = verify,
+		.mode = t->mode,
 		.follow = t->follow,
 		.max_children = t->max_children,
 		.on_end = on_end,

@@ -30,7 +30,7 @@ static struct plan plan_of(unsigned int n, uint64_t spacing)
 Test(sites, offsets_cookies_addresses)
 {
 	struct plan plan = plan_of(3, 17);
-	struct probe_sites s = probe_sites_of(&plan, 0x7f0000000000);
+	struct probe_sites s = probe_sites_of(&plan, 0x7f0000000000, PROBE_SITES_ALL);
 
 	cr_assert_eq(s.n, 3);
 	cr_assert_eq(s.offsets[2], 0x1000 + 34);
@@ -47,7 +47,8 @@ Test(sites, every_one_has_a_slot)
 	for (size_t k = 0; k < sizeof(spacings) / sizeof(*spacings); k++)
 		for (uint64_t bias = 0; bias < 50; bias++) {
 			struct plan plan = plan_of(PYP_MAX_SITES, spacings[k]);
-			struct probe_sites s = probe_sites_of(&plan, bias * 0x1234567000);
+			struct probe_sites s =
+				probe_sites_of(&plan, bias * 0x1234567000, PROBE_SITES_ALL);
 			__u64 factor = 0;
 
 			assert_ok(probe_sites_table(&s, table, &factor));
@@ -61,7 +62,7 @@ Test(sites, every_one_has_a_slot)
 Test(sites, two_at_one_place)
 {
 	struct plan plan = plan_of(2, 0);
-	struct probe_sites s = probe_sites_of(&plan, 0);
+	struct probe_sites s = probe_sites_of(&plan, 0, PROBE_SITES_ALL);
 	__u64 factor = 0;
 
 	assert_err(probe_sites_table(&s, table, &factor), -EEXIST);

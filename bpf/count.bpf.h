@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Counting calls, where nobody asks for times: entries only, added up here by thread, caller and
+ * callee. Nothing travels but names, so nothing is lost, and the daemon has nothing to do.
+ *
+ * Code objects go by number, not by address: when one is freed and another takes its address, the
+ * other gets a number of its own, and the counts of both stay apart.
+ *
+ * The caller is the frame below, which says itself what code it runs. Asking it costs a read, so
+ * what frames run is remembered. An entry overwrites what was remembered of its frame, and nothing
+ * runs in a frame that was not entered: so it is true as long as nothing else runs frames. Where
+ * something may (a JIT, another evaluator), frames are asked.
+ */
+#ifndef PYPROF_COUNT_BPF_H
+#define PYPROF_COUNT_BPF_H
+
+#include "thread.bpf.h"
+
+const volatile __u32 count_remembers = 0; /* 1: frames' code may be remembered */
+const volatile struct pyp_waiting waiting = {};
+const volatile struct pyp_restart restart = {};
+
+/* The next number. Never goes back: numbers are not used twice. */
+__u32 count_next = PYP_COUNT_FIRST;
+
+struct count_state {
+	__u64 codes[CORE_CODE_SLOTS];
+	__u64 frames[CORE_COUNT_FRAMES];
+};
+
+/* Direct-mapped caches, each entry one word: see core_count_entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct count_state);
+} count_state SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PYP_COUNT_EDGES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct pyp_edge);
+	__type(value, __u64);
+} edges SEC(".maps");
+
+/* In the values of the map of codes, above the marks. */
+#define COUNT_ID_SHIFT 8
+
+static __always_inline int count_id_send(__u64 code, __u32 id, __u32 tid)
+{
+	struct pyp_rec_code_id *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+
+	if (!r)
+		return -1;
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_CODE_ID, 0, 0);
+	r->code = code;
+	r->id = id;
+	r->pad = 0;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* A number for a code object whose names were sent. */
+static __always_inline __u32 count_number(__u64 code, __u64 marks, __u32 tid)
+{
+	__u64 value;
+	__u32 id;
+
+	if (marks & CORE_CODE_SKIP)
+		return PYP_COUNT_SKIP;
+	if (count_next >= PYP_COUNT_IDS) {
+		count(PYP_CNT_map_full);
+		return PYP_COUNT_LOST;
+	}
+	id = __sync_fetch_and_add(&count_next, 1);
+	if (count_id_send(code, id, tid)) {
+		count(PYP_CNT_lost_codes);
+		return PYP_COUNT_LOST;
+	}
+	value = (__u64)id << COUNT_ID_SHIFT | marks;
+	if (bpf_map_update_elem(&codes, &code, &value, BPF_ANY))
+		count(PYP_CNT_map_full);
+	return id;
+}
+
+/* The number of a code object that is not in the cache, with CORE_COUNT_CREATES. */
+__noinline __u32 count_meet(__u64 code, __u32 tid)
+{
+	__u64 *known = bpf_map_lookup_elem(&codes, &code);
+	__u64 marks = known ? *known & CORE_CODE_MARKS : 0;
+	__u32 id = known ? *known >> COUNT_ID_SHIFT : 0, zero = 0;
+	struct count_state *st = bpf_map_lookup_elem(&count_state, &zero);
+	int r;
+
+	if (!known) {
+		r = code_introduce(code, tid);
+		if (r < 0)
+			return PYP_COUNT_LOST;
+		marks = r;
+	}
+	if (!id)
+		id = count_number(code, marks, tid);
+	if (id == PYP_COUNT_LOST)
+		return id;
+	if (marks & CORE_CODE_CREATES)
+		id |= CORE_COUNT_CREATES;
+	if (st)
+		st->codes[core_code_slot(code)] = core_count_entry(code, id);
+	return id;
+}
+
+static __always_inline __u32 count_code(struct count_state *st, __u64 code, __u32 tid)
+{
+	__u64 entry = st->codes[core_code_slot(code)];
+
+	return core_count_hit(entry, code) ? core_count_id(entry) : count_meet(code, tid);
+}
+
+/* The number of the code that a frame runs. */
+static __always_inline __u32 count_frame(struct count_state *st, __u64 frame, __u32 tid)
+{
+	__u64 *entry = &st->frames[core_count_frame_slot(frame)];
+	struct frame_head h;
+	__u32 id;
+
+	if (count_remembers && core_count_hit(*entry, frame))
+		return core_count_id(*entry);
+	if (frame_load(frame, &h)) {
+		count(PYP_CNT_fault_frame);
+		return PYP_COUNT_LOST;
+	}
+	id = count_code(st, h.code, tid) & ~CORE_COUNT_CREATES;
+	if (id != PYP_COUNT_LOST)
+		*entry = core_count_entry(frame, id);
+	return id;
+}
+
+/* Where is the instruction with which a frame goes on? 0: cannot be told. */
+static __always_inline __u64 frame_next_instr(__u64 frame)
+{
+	__u64 at = 0;
+	__s32 index = 0;
+
+	if (waiting.style == PYP_WAITING_NEXT || waiting.style == PYP_WAITING_PREV) {
+		if (user_read(&at, sizeof(at), frame + waiting.frame_instr))
+			return 0;
+		return waiting.style == PYP_WAITING_PREV ? at + 2 : at;
+	}
+	if (user_read(&index, sizeof(index), frame + waiting.frame_instr) || index < 0 ||
+	    user_read(&at, sizeof(at), frame + layout.frame_code) ||
+	    user_read(&at, sizeof(at), at + waiting.code_bytes))
+		return 0;
+	return at + waiting.bytes_data + (__u64)index * waiting.index_unit + 2;
+}
+
+/* Does a frame wait in `yield from` or `await`? */
+static __always_inline int frame_waits(__u64 frame)
+{
+	__u64 at = frame_next_instr(frame);
+	__u8 unit[2];
+
+	if (!at || user_read(unit, sizeof(unit), at) || (unit[1] & 3) < waiting.least_arg)
+		return 0;
+	for (int i = 0; i < PYP_WAITING_OPS; i++)
+		if (waiting.op[i] && unit[0] == waiting.op[i])
+			return 1;
+	return 0;
+}
+
+struct passing {
+	__u64 frame;
+	__u64 sp;
+	__u32 tid;
+	__u32 pad;
+};
+
+static long passing_next(__u64 index, struct passing *p)
+{
+	struct frame_head h;
+
+	if (!p->frame || !frame_waits(p->frame) || frame_load(p->frame, &h) || !h.previous)
+		return 1;
+	p->frame = caller_resolve(h.previous, p->tid, p->sp);
+	return 0;
+}
+
+#define PASSING_MAX 4096
+
+/*
+ * An exception thrown into a generator that waits for another one is passed on to that one without
+ * the first running: it only stands there as if it had called. Who does is further down. (But 3.9
+ * cuts the first one off from those below it: there it is the caller, for want of a better one.)
+ */
+static __always_inline __u64 thrower(__u64 caller, __u32 tid, __u64 sp)
+{
+	struct passing p = {.frame = caller, .sp = sp, .tid = tid};
+
+	if (waiting.style != PYP_WAITING_NONE)
+		bpf_loop(PASSING_MAX, passing_next, &p, 0);
+	return p.frame;
+}
+
+static __always_inline int count_lost(enum pyp_counter why)
+{
+	count(why);
+	count(PYP_CNT_lost_events);
+	return 0;
+}
+
+static __always_inline int count_add(__u32 tid, __u32 caller, __u32 callee)
+{
+	struct pyp_edge key = {.tid = tid, .caller = caller, .callee = callee};
+	__u64 one = 1, *n = bpf_map_lookup_elem(&edges, &key);
+
+	if (n) {
+		++*n; /* only this thread does */
+		return 0;
+	}
+	if (bpf_map_update_elem(&edges, &key, &one, BPF_NOEXIST))
+		return count_lost(PYP_CNT_map_full);
+	return 0;
+}
+
+#define FLAG_ZERO 6 /* its bit */
+
+/* Will this entry be executed once more? */
+static __always_inline int enter_restarts(struct pt_regs *ctx, const struct hit *h, __u64 code)
+{
+	__u64 interp, theirs, own;
+
+	if (!PYP_COOKIE_RESTARTS(h->cookie) || !restart.interp_head ||
+	    (PYP_COOKIE_UNEQUAL(h->cookie) && ctx->flags >> FLAG_ZERO & 1))
+		return 0;
+	return !user_read(&interp, sizeof(interp), restart.interp_head) &&
+	       !user_read(&theirs, sizeof(theirs), interp + restart.interp_version) &&
+	       !user_read(&own, sizeof(own), code + restart.code_version) && own != theirs;
+}
+
+static __always_inline int count_enter(struct pt_regs *ctx, const struct hit *h)
+{
+	__u32 zero = 0, id, caller_id = PYP_COUNT_OUTSIDE;
+	struct count_state *st = bpf_map_lookup_elem(&count_state, &zero);
+	__u64 block[FRAME_BLOCK / 8];
+	__u64 code, caller;
+
+	if (!st)
+		return 0;
+	if (user_read(block, sizeof(block), h->ptr + layout.frame_block))
+		return count_lost(PYP_CNT_fault_frame);
+	code = frame_code(block);
+	caller = FRAME_FIELD(block, previous);
+	if (!code)
+		return count_lost(PYP_CNT_fault_frame);
+	if (enter_restarts(ctx, h, code))
+		return 0;
+	id = count_code(st, code, h->tid);
+	if (id == PYP_COUNT_SKIP ||
+	    (id & CORE_COUNT_CREATES && is_creation(h->ptr, CORE_CODE_CREATES)))
+		return 0;
+	id &= ~CORE_COUNT_CREATES;
+	if (id == PYP_COUNT_LOST)
+		count(PYP_CNT_lost_events);
+	if (!caller_is_clear(h->ptr, caller, h->tid, ctx->sp))
+		caller = caller_resolve(caller, h->tid, ctx->sp);
+	if (enter_type(ctx, h->cookie) == PYP_REC_THROW)
+		caller = thrower(caller, h->tid, ctx->sp);
+	st->frames[core_count_frame_slot(h->ptr)] =
+		id == PYP_COUNT_LOST ? 0 : core_count_entry(h->ptr, id);
+	if (caller)
+		caller_id = count_frame(st, caller, h->tid);
+	return count_add(h->tid, caller_id, id);
+}
+
+static __always_inline int count_code_free(const struct hit *h)
+{
+	__u32 zero = 0;
+	struct count_state *st = bpf_map_lookup_elem(&count_state, &zero);
+	__u64 *entry;
+
+	if (st) {
+		entry = &st->codes[core_code_slot(h->ptr)];
+		if (core_count_hit(*entry, h->ptr))
+			*entry = 0;
+	}
+	return on_code_free(h->cookie, h->ptr, h->tid);
+}
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sampling: a clock on each CPU interrupts whatever runs there, and if that is a thread of the
+ * target, its Python stack is walked and sent. Nothing is attached to the target itself.
+ *
+ * The thread state is found as CPython's own list has it: the one whose thread_id, a pthread_t, is
+ * the thread's own, which is where its fs register points (glibc, musl). A thread may have states in
+ * several interpreters; the list begins with the newest, and the first with a frame is the one that
+ * runs.
+ *
+ * No probe tells when code objects end. So each time one is met, what it is called and where is
+ * looked at again: who has taken another's address is introduced anew.
+ *
+ * This runs in an interrupt: everything is bounded, and pages that are not there stay away.
+ */
+#ifndef PYPROF_SAMPLE_BPF_H
+#define PYPROF_SAMPLE_BPF_H
+
+#include "thread.bpf.h"
+
+const volatile struct pyp_sampling sampling = {};
+
+/* Where a thread's state was found last. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u64);
+} tstates SEC(".maps");
+
+#define NO_FIELD 0xffff
+
+/* ---- the thread's state ---- */
+
+static __always_inline __u64 tstate_frame(__u64 tstate)
+{
+	__u64 at = 0;
+
+	if (sampling.ts_cframe == NO_FIELD) {
+		user_read(&at, sizeof(at), tstate + sampling.ts_frame);
+		return at;
+	}
+	if (user_read(&at, sizeof(at), tstate + sampling.ts_cframe) || !at ||
+	    user_read(&at, sizeof(at), at + sampling.cframe_current))
+		return 0;
+	return at;
+}
+
+static __always_inline int tstate_is(__u64 tstate, __u64 self)
+{
+	__u64 id = 0;
+
+	return !user_read(&id, sizeof(id), tstate + sampling.ts_thread_id) && id == self;
+}
+
+struct search {
+	__u64 interp;
+	__u64 tstate; /* to be looked at; 0: the next interpreter's first */
+	__u64 self;
+	__u64 found, frame;
+};
+
+static long search_step(__u64 index, struct search *s)
+{
+	if (!s->tstate) {
+		if (!s->interp ||
+		    user_read(&s->tstate, sizeof(s->tstate), s->interp + sampling.interp_threads) ||
+		    user_read(&s->interp, sizeof(s->interp), s->interp + sampling.interp_next))
+			return 1;
+		return 0;
+	}
+	if (tstate_is(s->tstate, s->self)) {
+		s->found = s->tstate;
+		s->frame = tstate_frame(s->tstate);
+		if (s->frame)
+			return 1;
+	}
+	return user_read(&s->tstate, sizeof(s->tstate), s->tstate + sampling.ts_next) ? 1 : 0;
+}
+
+#define SEARCH_MAX 8192
+
+/* The innermost frame of the thread that runs; 0: it has none. */
+static __always_inline __u64 current_frame(__u32 tid, __u64 self)
+{
+	struct search s = {.self = self};
+	__u64 *known = bpf_map_lookup_elem(&tstates, &tid), next = 0;
+
+	if (known && tstate_is(*known, self))
+		return tstate_frame(*known);
+	if (user_read(&s.interp, sizeof(s.interp), sampling.interp_head) || !s.interp)
+		return 0;
+	user_read(&next, sizeof(next), s.interp + sampling.interp_next);
+	bpf_loop(SEARCH_MAX, search_step, &s, 0);
+	/* With more than one interpreter the state changes without a word. */
+	if (s.found && !next)
+		bpf_map_update_elem(&tstates, &tid, &s.found, BPF_ANY);
+	return s.frame;
+}
+
+/* ---- code objects ---- */
+
+/* From 64 bytes before the name of its file to behind its own: all that tells one from another. */
+#define CODE_BEFORE 64
+#define CODE_BLOCK  88
+
+static __always_inline __u64 mix(__u64 h, __u64 v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 29;
+}
+
+/* What tells this code object from others at its address, above the marks; 0: it is none. */
+static __always_inline __u64 fingerprint(__u64 code)
+{
+	__u64 block[CODE_BLOCK / 8];
+	__u32 line = layout.code_firstlineno - (layout.code_filename - CODE_BEFORE);
+	__u64 h;
+
+	if (user_read(block, sizeof(block), code + layout.code_filename - CODE_BEFORE))
+		return 0;
+	h = mix(0, *(__u32 *)((__u8 *)block + (line & 0x3c)));
+	h = mix(h, block[CODE_BEFORE / 8]);
+	h = mix(h, block[CODE_BEFORE / 8 + 1]);
+	h = mix(h, block[CODE_BEFORE / 8 + 2]);
+	return (h | 1ull << 63) & ~(__u64)CORE_CODE_MARKS;
+}
+
+static __always_inline int is_code(__u64 code)
+{
+	__u64 type = 0;
+
+	return !user_read(&type, sizeof(type), code + 8) && type == sampling.code_type;
+}
+
+/* CORE_CODE_* bits; -1: no code object, or it could not be introduced. */
+__noinline int sample_code(__u64 code, __u32 tid)
+{
+	__u64 *known = bpf_map_lookup_elem(&codes, &code);
+	__u64 print = fingerprint(code), value;
+	int marks;
+
+	if (!print)
+		return -1;
+	if (known && (*known & ~(__u64)CORE_CODE_MARKS) == print)
+		return *known & CORE_CODE_MARKS;
+	if (!is_code(code))
+		return -1;
+	marks = code_introduce(code, tid);
+	if (marks < 0)
+		return -1;
+	value = print | (marks & CORE_CODE_MARKS);
+	if (bpf_map_update_elem(&codes, &code, &value, BPF_ANY))
+		count(PYP_CNT_map_full);
+	return marks;
+}
+
+/* ---- the walk ---- */
+
+/* The next frame of Python code, as walk_next. */
+__noinline int sample_next(struct walk *w)
+{
+	struct frame_head h;
+	__u64 frame;
+	int marks;
+
+	if (!w)
+		return WALK_CUT;
+	for (int i = 0; i < WALK_HOPS; i++) {
+		frame = w->next;
+		if (!frame)
+			return WALK_END;
+		if (frame_load(frame, &h))
+			return WALK_CUT;
+		w->next = h.previous;
+		if (h.entry)
+			continue;
+		marks = sample_code(h.code, w->tid);
+		if (marks < 0)
+			return WALK_CUT;
+		if (marks & CORE_CODE_SKIP)
+			continue;
+		w->frame = frame;
+		w->code = h.code;
+		return WALK_FRAME;
+	}
+	return WALK_CUT;
+}
+
+static long sample_names(__u64 index, struct walk *w)
+{
+	return sample_next(w) != WALK_FRAME;
+}
+
+struct sample {
+	struct walk walk;
+	__u64 period;
+	__u64 failed;
+};
+
+#define SAMPLE_RECORDS (PYP_SAMPLE_MAX_DEPTH / PYP_SAMPLE_CODES)
+
+/* One SAMPLE record; returns 1 after the last. */
+static long sample_record(__u64 index, struct sample *s)
+{
+	struct pyp_rec_sample *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	int end = WALK_FRAME;
+	__u32 n = 0, arg = 0;
+
+	if (!r) {
+		s->failed = 1;
+		return 1;
+	}
+	for (int i = 0; i < PYP_SAMPLE_CODES; i++) {
+		__u64 code = 0;
+
+		if (end == WALK_FRAME)
+			end = sample_next(&s->walk);
+		if (end == WALK_FRAME) {
+			code = s->walk.code;
+			n++;
+		}
+		r->codes[i] = code;
+	}
+	if (end == WALK_FRAME && index == SAMPLE_RECORDS - 1)
+		end = WALK_CUT;
+	if (end != WALK_FRAME)
+		arg |= PYP_SAMPLE_LAST;
+	if (end == WALK_CUT) {
+		arg |= PYP_SAMPLE_TRUNCATED;
+		count(PYP_CNT_chain_truncated);
+	}
+	rec_head(&r->h, bpf_ktime_get_ns(), s->walk.tid, PYP_REC_SAMPLE, 0, arg);
+	r->period = s->period;
+	r->first = index * PYP_SAMPLE_CODES;
+	r->count = n;
+	bpf_ringbuf_submit(r, wake_check());
+	return end != WALK_FRAME;
+}
+
+/* Names first, as in chain_send. */
+static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period)
+{
+	struct walk names = {.next = frame, .tid = tid};
+	struct sample s = {.walk = {.next = frame, .tid = tid}, .period = period};
+
+	bpf_loop(PYP_SAMPLE_MAX_DEPTH, sample_names, &names, 0);
+	bpf_loop(SAMPLE_RECORDS, sample_record, &s, 0);
+	if (s.failed)
+		count(PYP_CNT_lost_events);
+}
+
+#endif

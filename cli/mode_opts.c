@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* --mode and --rate: see mode_opts.h. */
+#include "mode_opts.h"
+
+#include <errno.h>
+
+const char *const mode_opts_names[] = {"", "trace", "count", "sample", NULL};
+
+/* Without a mode it is the daemon's to say whether the rate fits its own. */
+int mode_opts_check(const struct mode_opts *o, struct diag *diag)
+{
+	if (!o->rate || !o->mode || o->mode == MODE_SAMPLE + 1)
+		return 0;
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --mode sample",
+			"--rate is for sampling only");
+}
+
+void mode_opts_set(const struct mode_opts *o, json_t *body)
+{
+	if (o->mode)
+		json_object_set_new(body, "mode", json_string(mode_opts_names[o->mode]));
+	if (o->rate)
+		json_object_set_new(body, "rate", json_integer((json_int_t)o->rate));
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* --mode and --rate: what the commands that attach have in common. */
+#ifndef PYPROFCTL_MODE_OPTS_H
+#define PYPROFCTL_MODE_OPTS_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "base/mode.h"
+#include "base/opts.h"
+
+struct mode_opts {
+	int mode;      /* index into mode_opts_names; 0: the daemon's own */
+	uint64_t rate; /* 0: none given */
+};
+
+/* The empty name cannot be typed: it is what there is when nothing was given. */
+extern const char *const mode_opts_names[];
+
+/* Rows of an option table over a struct that has a struct mode_opts at `at`. */
+#define MODE_OPTS(at)                                                                              \
+	{"mode",                                                                                   \
+	 0,                                                                                        \
+	 OPT_CHOICE,                                                                               \
+	 (at) + offsetof(struct mode_opts, mode),                                                  \
+	 "trace|count|sample",                                                                     \
+	 "every call with its times; calls only; or an\nestimate",                                 \
+	 .choices = mode_opts_names},                                                              \
+	{                                                                                          \
+		"rate", 0, OPT_U64, (at) + offsetof(struct mode_opts, rate), "HZ",                 \
+			"samples a second (default: 99)", .min = 1, .max = MODE_RATE_MAX           \
+	}
+
+/* Exit code 2 for a rate where nothing is sampled. */
+int mode_opts_check(const struct mode_opts *o, struct diag *diag);
+/* Add them to the request's body. */
+void mode_opts_set(const struct mode_opts *o, json_t *body);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counting calls (bpf/count.bpf.h), as the daemon sees it: private to probe/. */
+#ifndef PYPROF_PROBE_COUNTS_H
+#define PYPROF_PROBE_COUNTS_H
+
+#include "probe/probe.h"
+
+/* How a version's generators show that they only pass something on. Pure. */
+struct pyp_waiting counts_waiting(const struct layout *l);
+
+/* When entries are executed again; interp_head: the address of that pointer, 0: not known. Pure. */
+struct pyp_restart counts_restart(const struct layout *l, uint64_t interp_head);
+
+/* What runs in which frame, and which code has which number, is void. */
+void counts_forget(int state_fd);
+
+/* All of the map, see probe_counts. */
+int counts_read(int edges_fd, struct probe_count **ret, size_t *ret_n);
+
+#endif
