@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tracing costs, side by side in one run. As root: bench.py [PART...]
 
-Parts: calls sustained two pause after distortion; all without any. PYPROF_BUILD says where the programs
+Parts: calls sustained two pause after distortion modes; all without any. PYPROF_BUILD says where the programs
 are (build), BENCH_PYTHONS which interpreters (default: those found), BENCH_SECONDS how long the
 sustained part takes (60), BENCH_ROUNDS how often the others are repeated (5).
 
@@ -379,13 +379,68 @@ def sustained(python, targets=1):
     print("%-28s %8d, %4d" % ("daemon's RSS, KiB", rss, rss_end))
 
 
+def modes_calls(python):
+    """Counting beside tracing: ns per call of an empty function."""
+    target = target_of(python)
+    floor, pid = Floor(target.pid), str(target.pid)
+    trace = Daemon("--pid", pid, "--no-start")
+    count = Daemon("--pid", pid, "--no-start", "--mode", "count")
+    variants = [("untraced", None), ("empty uprobes", floor), ("trace", trace), ("count", count)]
+    results = interleaved(variants, lambda _: target.numbers("calls " + CALLS_MS))
+    best = {name: min(r[0] for r in results[name]) for name, _ in variants}
+    added = {name: best[name] - best["untraced"] for name, _ in variants}
+    print("%-18s %9s %9s %9s %9s" % ("ns per call", "minimum", "added", "/ floor", "/ trace"))
+    for name, tool in variants:
+        print("%-18s %9.1f %9.1f %9s %9s" % (
+            name, best[name], added[name], ratio(added[name], added["empty uprobes"]) if tool else "",
+            ratio(added[name], added["trace"]) if tool else ""))
+    for tool in (trace, count):
+        tool.end()
+    floor.end()
+    target.end()
+
+
+def modes_sample(python):
+    """CPU time of the same work with and without samples; the machine's own noise beside it."""
+    target = target_of(python)
+    rates = ("99", "999")
+    daemons = [Daemon("--pid", str(target.pid), "--no-start", "--mode", "sample", "--rate", rate)
+               for rate in rates]
+    slower = {name: [] for name in ("nothing",) + rates}
+
+    def work():
+        return sum(target.numbers("work 20000 200"))
+
+    for _ in range(ROUNDS * 4):
+        before = work()
+        slower["nothing"].append(work() / before)
+        for rate, daemon in zip(rates, daemons):
+            before = work()
+            daemon.on()
+            slower[rate].append(work() / before)
+            daemon.off()
+    print("%-18s %9s %9s" % ("slowdown, %", "median", "minimum"))
+    for name in ("nothing",) + rates:
+        print("%-18s %9.2f %9.2f" % (name if name == "nothing" else name + " Hz",
+                                     100 * (statistics.median(slower[name]) - 1),
+                                     100 * (min(slower[name]) - 1)))
+    for daemon in daemons:
+        daemon.end()
+    target.end()
+
+
+def modes(python):
+    modes_calls(python)
+    modes_sample(python)
+
+
 def two(python):
     sustained(python, 2)
 
 
 PARTS = {"calls": calls, "distortion": distortion, "pause": pause, "after": after,
-         "sustained": sustained, "two": two}
-ONCE = ("sustained", "two")
+         "modes": modes, "sustained": sustained, "two": two}
+ONCE = ("sustained", "two", "modes")
 
 
 def machine():

@@ -31,6 +31,13 @@ static unsigned int touch(const struct event *ev, const uint8_t *end)
 		for (uint32_t i = 0; i < ev->u.chain.count; i++)
 			sum += ev->u.chain.frames[i].frame != 0;
 	}
+	if (ev->type == PYP_REC_SAMPLE) {
+		check(ev->u.sample.count <= PYP_SAMPLE_CODES);
+		for (uint32_t i = 0; i < ev->u.sample.count; i++)
+			sum += ev->u.sample.codes[i] != 0;
+	}
+	if (ev->type == PYP_REC_CODE_ID)
+		check(ev->u.code.id >= PYP_COUNT_FIRST && ev->u.code.id < PYP_COUNT_IDS);
 	if (ev->type == PYP_REC_THREAD_EXIT)
 		sum += strlen(ev->u.thread.comm);
 	return sum;

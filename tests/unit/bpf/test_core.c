@@ -275,3 +275,21 @@ Test(core, frame_entries_tell_threads_and_attachments_apart)
 	cr_assert_lt(core_frame_slot(frame), CORE_FRAME_SLOTS);
 	cr_assert_neq(core_frame_slot(frame), core_frame_slot(frame + 8));
 }
+
+Test(core, counting_entries_hold_an_address_and_a_number)
+{
+	const uint64_t addr[] = {8, 0x7f12345678a8, 0x7ffffffffff8};
+	const uint32_t id[] = {PYP_COUNT_OUTSIDE, PYP_COUNT_IDS - 1,
+			       (PYP_COUNT_IDS - 1) | CORE_COUNT_CREATES};
+
+	for (size_t i = 0; i < 3; i++)
+		for (size_t k = 0; k < 3; k++) {
+			uint64_t entry = core_count_entry(addr[i], id[k]);
+
+			cr_assert(core_count_hit(entry, addr[i]));
+			cr_assert(!core_count_hit(entry, addr[i] + 8));
+			cr_assert(!core_count_hit(0, addr[i]));
+			cr_assert_eq(core_count_id(entry), id[k]);
+			cr_assert_lt(core_count_frame_slot(addr[i]), CORE_COUNT_FRAMES);
+		}
+}

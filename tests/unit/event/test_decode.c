@@ -12,6 +12,8 @@ union record {
 	struct pyp_rec_string string;
 	struct pyp_rec_code code;
 	struct pyp_rec_code_free code_free;
+	struct pyp_rec_code_id code_id;
+	struct pyp_rec_sample sample;
 	struct pyp_rec_chain chain;
 	struct pyp_rec_thread thread;
 	struct pyp_rec_process process;
@@ -102,6 +104,21 @@ static struct sample sample_of(uint8_t type)
 	case PYP_REC_CODE_FREE:
 		s = sample_new(type, sizeof(s.r.code_free));
 		s.r.code_free.code = 0x2000;
+		return s;
+	case PYP_REC_SAMPLE:
+		s = sample_new(type, sizeof(s.r.sample));
+		s.r.h.arg = PYP_SAMPLE_LAST;
+		s.r.sample.period = 10101010;
+		s.r.sample.first = 64;
+		s.r.sample.count = 2;
+		s.r.sample.codes[0] = 0x1000;
+		s.r.sample.codes[1] = 0x2000;
+		s.min = offsetof(struct pyp_rec_sample, codes) + 2 * sizeof(s.r.sample.codes[0]);
+		return s;
+	case PYP_REC_CODE_ID:
+		s = sample_new(type, sizeof(s.r.code_id));
+		s.r.code_id.code = 0x2000;
+		s.r.code_id.id = PYP_COUNT_FIRST;
 		return s;
 	case PYP_REC_CHAIN:
 		return sample_chain();
@@ -405,4 +422,55 @@ Test(decode, reasons_have_names)
 	cr_assert_str_eq(decode_error_name(DECODE_FIELD), "field");
 	cr_assert_str_eq(decode_error_name(DECODE_ERROR_MAX), "unknown");
 	cr_assert_str_eq(decode_error_name(-1), "unknown");
+}
+
+Test(decode, numbers_of_code)
+{
+	static const struct {
+		uint32_t id;
+		enum decode_error err;
+	} cases[] = {
+		{0, DECODE_FIELD},
+		{PYP_COUNT_OUTSIDE, DECODE_FIELD},
+		{PYP_COUNT_SKIP, DECODE_FIELD},
+		{PYP_COUNT_FIRST, DECODE_OK},
+		{PYP_COUNT_IDS - 1, DECODE_OK},
+		{PYP_COUNT_IDS, DECODE_FIELD},
+		{UINT32_MAX, DECODE_FIELD},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sample s = sample_of(PYP_REC_CODE_ID);
+		struct event ev = {0};
+
+		s.r.code_id.id = cases[i].id;
+		cr_assert_eq(decode(&s, &ev), cases[i].err, "%u", cases[i].id);
+		cr_assert(cases[i].err || ev.u.code.id == cases[i].id);
+	}
+}
+
+Test(decode, sample)
+{
+	struct event e = decoded(PYP_REC_SAMPLE);
+
+	cr_assert(e.u.sample.period == 10101010 && e.u.sample.flags == PYP_SAMPLE_LAST);
+	cr_assert(e.u.sample.first == 64 && e.u.sample.count == 2);
+	cr_assert(e.u.sample.codes[0] == 0x1000 && e.u.sample.codes[1] == 0x2000);
+}
+
+Test(decode, sample_bounds)
+{
+	struct sample s = sample_of(PYP_REC_SAMPLE);
+	struct event ev;
+
+	s.r.sample.count = PYP_SAMPLE_CODES + 1;
+	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
+	s.r.sample.count = PYP_SAMPLE_CODES;
+	s.r.sample.first = PYP_SAMPLE_MAX_DEPTH - PYP_SAMPLE_CODES;
+	cr_assert_eq(decode(&s, &ev), DECODE_OK);
+	s.r.sample.first++;
+	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
+	s = sample_of(PYP_REC_SAMPLE);
+	s.r.h.arg = 4;
+	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
 }

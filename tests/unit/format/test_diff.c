@@ -192,6 +192,24 @@ Test(diff, different_figures_are_refused)
 	assert_ok(diff_check(side, &force, NULL));
 }
 
+Test(diff, mismatched_modes_are_refused)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(before);
+	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build(after);
+	const struct diff_side side[] = {{.snapshot = a, .name = "a"},
+					 {.snapshot = b, .name = "b"}};
+	struct diag diag = {0};
+
+	b->targets[0].mode = MODE_COUNT;
+	assert_err(diff_check(side, &(struct diff_check){.force = true}, &diag), -EINVAL);
+	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	cr_assert_str_eq(diag.msg, "'a' was traced and 'b' was counted");
+	a->targets[0].mode = MODE_COUNT;
+	assert_ok(diff_check(side, &(struct diff_check){0}, NULL));
+	a->targets[0].mode = b->targets[0].mode = MODE_SAMPLE;
+	assert_ok(diff_check(side, &(struct diff_check){0}, NULL));
+}
+
 Test(diff, hostile_names_do_no_harm)
 {
 	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_hostile(), *b = snapshot_random(2);

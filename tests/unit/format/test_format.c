@@ -108,6 +108,32 @@ Test(format, a_filter_that_selects_nothing_is_refused)
 	assert_ok(try_write(s, &good, "/dev/null", &diag));
 }
 
+/* What was not measured is not shown as 0. */
+Test(format, what_a_mode_does_not_measure_is_refused)
+{
+	static const struct {
+		const char *format;
+		bool count, sample_wall; /* is it refused? */
+	} cases[] = {
+		{"text", false, true},	     {"pstats", false, true}, {"json", false, false},
+		{"callgrind", false, false}, {"tree", true, true},    {"collapsed", true, true},
+		{"speedscope", true, false}, {"chrome", true, false}, {"csv", false, false},
+		{"callers", false, true},    {"pprof", false, false}, {"threads", false, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct format *f = format_find(cases[i].format);
+		int count = format_check_modes(f, 1u << MODE_COUNT, SNAPSHOT_CPU, NULL);
+		int cpu = format_check_modes(f, 1u << MODE_SAMPLE, SNAPSHOT_CPU, NULL);
+		int wall = format_check_modes(f, 1u << MODE_SAMPLE, SNAPSHOT_WALL, NULL);
+
+		assert_ok(format_check_modes(f, 1u << MODE_TRACE, SNAPSHOT_WALL, NULL));
+		cr_assert_eq(count, cases[i].count ? -EINVAL : 0, "%s", f->name);
+		cr_assert_eq(cpu, 0, "%s", f->name);
+		cr_assert_eq(wall, cases[i].sample_wall ? -EINVAL : 0, "%s", f->name);
+	}
+}
+
 Test(format, a_full_disk_is_an_error)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("main a.py:1 1 5\n");

@@ -49,6 +49,24 @@ Test(options, all_of_them)
 	cr_assert_null(o.cmd[3]);
 }
 
+Test(options, mode)
+{
+	assert_diag_ok(PARSE(NULL), &diag);
+	cr_assert(o.mode == MODE_TRACE);
+	assert_diag_ok(PARSE("--mode", "count"), &diag);
+	cr_assert(o.mode == MODE_COUNT);
+	assert_diag_ok(PARSE("--mode=sample"), &diag);
+	cr_assert(o.mode == MODE_SAMPLE && o.rate == MODE_RATE_DEFAULT);
+	assert_diag_ok(PARSE("--mode=sample", "--rate", "999"), &diag);
+	cr_assert(o.rate == 999);
+	assert_err(PARSE("--mode=guess"), -EINVAL);
+	assert_err(PARSE("--mode=sample", "--rate=0"), -ERANGE);
+	assert_err(PARSE("--mode=sample", "--rate=10000"), -ERANGE);
+	assert_err(PARSE("--rate=99"), -EINVAL);
+	assert_err(PARSE("--mode=sample", "--clock=wall"), -EINVAL);
+	cr_assert(diag.exit == PYP_EXIT_USAGE);
+}
+
 Test(options, format)
 {
 	assert_diag_ok(PARSE("-o", "x.unknown"), &diag);

@@ -143,6 +143,29 @@ Test(routes, attach_and_detach)
 	teardown();
 }
 
+static void assert_mode(const char *mode)
+{
+	cr_assert_str_eq(json_string_value(json_object_get(answer, "mode")), mode);
+}
+
+Test(routes, attach_in_a_mode)
+{
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 7, \"mode\": \"count\"}") == 201);
+	assert_mode("count");
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 8, \"mode\": \"sample\", \"rate\": 9}") ==
+		  201);
+	assert_mode("sample");
+	cr_assert(number_at("rate_hz") == 9);
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 9}") == 201);
+	assert_mode("trace");
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 10, \"mode\": \"guess\"}") == 400);
+	assert_error(PYP_EXIT_USAGE);
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 10, \"rate\": 9}") == 400);
+	cr_assert(ask("POST", "/v1/targets?pid=10&mode=sample&rate=0", "") == 400);
+	cr_assert(ask("GET", "/v1/targets/10", "") == 404);
+	teardown();
+}
+
 Test(routes, control)
 {
 	cr_assert(ask("POST", "/v1/stop", "") == 200);

@@ -60,6 +60,9 @@ Test(load, what_was_saved)
 		s->targets[0].mechanism = seed & 1 ? "a link" : NULL;
 		s->targets[0].self_test = seed & 2 ? "passed" : NULL;
 		s->targets[0].warnings = seed & 4 ? "a JIT" : NULL;
+		s->targets[0].mode = (enum mode)(seed % 3);
+		if (s->targets[0].mode == MODE_SAMPLE)
+			s->targets[0].estimate = (struct snapshot_estimate){99, 10101010, seed};
 		assert_round_trip(s);
 	}
 	check_no_leaks();
@@ -237,7 +240,7 @@ Test(load, other_files)
 	_cleanup_free_ char *deep = malloc(1000000);
 
 	assert_edit_refused("pyprofd-snapshot", "pyprofd-diff", -EINVAL, PYP_EXIT_USAGE);
-	assert_edit_refused("\"version\":1", "\"version\":2", -ENOTSUP, PYP_EXIT_FAILURE);
+	assert_edit_refused("\"version\":1", "\"version\":3", -ENOTSUP, PYP_EXIT_FAILURE);
 	assert_refused("", 0, -EINVAL, PYP_EXIT_USAGE);
 	assert_refused("null", 4, -EINVAL, PYP_EXIT_USAGE);
 	assert_refused("\0\0\0", 3, -EINVAL, PYP_EXIT_USAGE);
@@ -246,6 +249,26 @@ Test(load, other_files)
 	assert_refused(deep, 1000000, -EINVAL, PYP_EXIT_USAGE);
 	memcpy(deep, "{\"format\":\"pyprofd-snapshot\",\"version\":1,\"x\":", 46);
 	assert_refused(deep, 1000000, -EBADMSG, PYP_EXIT_FAILURE);
+}
+
+/* Older files know of no modes; older programs must not take another mode's file for a trace. */
+Test(load, modes)
+{
+	size_t size;
+	_cleanup_free_ char *old = edited("\"mode\":\"trace\",", "", &size);
+	_cleanup_(snapshot_freep) struct snapshot *s = parse(old, size);
+	_cleanup_free_ char *traced = NULL, *counted = NULL;
+
+	cr_assert_eq(s->targets[0].mode, MODE_TRACE);
+	traced = save(s, &size);
+	cr_assert(strstr(traced, "\"version\":1,"));
+	s->targets[0].mode = MODE_COUNT;
+	counted = save(s, &size);
+	cr_assert(strstr(counted, "\"version\":2,") && strstr(counted, "\"mode\":\"count\""));
+	assert_edit_refused("\"mode\":\"trace\"", "\"mode\":\"guess\"", -EBADMSG, PYP_EXIT_FAILURE);
+	assert_edit_refused("\"mode\":\"trace\"", "\"mode\":3", -EBADMSG, PYP_EXIT_FAILURE);
+	assert_edit_refused("\"mode\":\"trace\"", "\"mode\":\"sample\"", -EBADMSG,
+			    PYP_EXIT_FAILURE);
 }
 
 /* What a later version adds without changing the rest is no reason to refuse the file. */

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The modes as commands: chosen when attaching, said in every report, not mixed up. */
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/daemon.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+
+static struct pyprofd d;
+static struct traced t;
+static char pid[16];
+
+static void setup(void)
+{
+	struct interpreter it = traced_newest();
+
+	traced_start(&t, it.exe, "shares.py", "plain", NULL);
+	traced_expect(&t, "ready");
+	pid_text(pid, t.pid);
+	pyprofd_start(&d, NULL);
+}
+
+static void teardown(void)
+{
+	pyprofd_shutdown(&d);
+	traced_stop(&t);
+}
+
+TestSuite(modes, .init = setup, .fini = teardown, .timeout = 120);
+
+static void attach(const char *mode)
+{
+	free(ctl_ok(&d, "attach", "--mode", mode, pid, NULL));
+}
+
+static void wait_for_events(void)
+{
+	for (;;) {
+		json_t *target = ctl_target(&d, 0);
+		json_int_t n = json_integer_value(json_object_get(target, "events"));
+
+		json_decref(target);
+		if (n > 20)
+			return;
+		usleep(20000);
+	}
+}
+
+static void says(const char *what, const char *format, const char *more)
+{
+	char *text = ctl_ok(&d, "snapshot", "-f", format, more, NULL);
+
+	cr_assert(strstr(text, what), "%s: %s\n%s", format, what, text);
+	free(text);
+}
+
+Test(modes, count)
+{
+	json_t *target;
+
+	attach("count");
+	wait_for_events();
+	target = ctl_target(&d, 0);
+	cr_assert_str_eq(json_string_value(json_object_get(target, "mode")), "count");
+	json_decref(target);
+	says("counts only, no times", "text", NULL);
+	says("exact: ", "text", NULL);
+	says("\"mode\":\"count\"", "json", NULL);
+	says("three", "callers", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "mode count has none", "snapshot", "-f", "collapsed", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "mode count has none", "tree", NULL);
+	ctl_fails(&d, PYP_EXIT_BUSY, "already", "attach", "--mode", "trace", pid, NULL);
+}
+
+Test(modes, sample)
+{
+	char *status;
+
+	attach("sample");
+	wait_for_events();
+	status = ctl_ok(&d, "status", NULL);
+	cr_assert(strstr(status, "sampling"), "%s", status);
+	free(status);
+	says("seconds, estimated\n", "text", NULL);
+	says("ESTIMATE   sampled at 99 Hz, ", "text", NULL);
+	says("standard error", "text", NULL);
+	says("\"period_ns\":10101010", "json", NULL);
+	says("\"estimated\":true", "json", NULL);
+	says(":33);three (", "collapsed", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "CPU time only", "snapshot", "--clock", "wall", NULL);
+}
+
+Test(modes, what_is_wrong_is_said)
+{
+	ctl_fails(&d, PYP_EXIT_USAGE, "--mode", "attach", "--mode", "guess", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "sampling only", "attach", "--rate", "9", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "sampling only", "attach", "--mode", "count", "--rate", "9",
+		  pid, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "--rate", "attach", "--mode", "sample", "--rate", "0", pid,
+		  NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "sampling only", "record", "--mode", "trace", "--rate", "9",
+		  "--pid", pid, NULL);
+}
+
+static const char *recorded(const char *mode, const char *name, char *file, size_t size)
+{
+	pyprofd_file(&d, name, file, size);
+	free(ctl_ok(&d, "record", "--mode", mode, "--pid", pid, "-d", "300ms", "-o", file, NULL));
+	return file;
+}
+
+Test(modes, are_not_mixed)
+{
+	char traced[128], counted[128], again[128], sampled[128];
+
+	recorded("trace", "trace.json", traced, sizeof(traced));
+	recorded("count", "count.json", counted, sizeof(counted));
+	recorded("count", "again.json", again, sizeof(again));
+	recorded("sample", "sample.json", sampled, sizeof(sampled));
+	ctl_fails(&d, PYP_EXIT_USAGE, "was traced and", "diff", traced, counted, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "counted and", "diff", counted, sampled, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "of another mode", "report", traced, sampled, NULL);
+	free(ctl_ok(&d, "diff", counted, again, NULL));
+	free(ctl_ok(&d, "report", counted, again, NULL));
+	unlink(traced);
+	unlink(counted);
+	unlink(again);
+	unlink(sampled);
+}
+
+/* Nothing is traced, so there is nothing to tell call by call. */
+Test(modes, no_timeline)
+{
+	attach("count");
+	ctl_fails(&d, PYP_EXIT_USAGE, "no timeline", "timeline", "--pid", pid, "-d", "100ms", "-o",
+		  "/dev/null", NULL);
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""(No run.py.) Steady work for a sampler, until it is killed. `shares.py WHAT`:
+
+plain    one(), two() and three() take a sixth, a third and a half of the time
+threads  two threads, each in a function of its own
+deep N   N calls deep
+made     functions that are made, take a moment and are gone, so that others get their place
+"""
+
+import sys
+import threading
+
+
+def work(n):
+    total = 0
+    for i in range(n):
+        total += i * i
+    return total
+
+
+def one():
+    return work(1000)
+
+
+def two():
+    return work(2000)
+
+
+def three():
+    return work(3000)
+
+
+def plain():
+    while True:
+        one()
+        two()
+        three()
+
+
+def left():
+    while True:
+        work(1000)
+
+
+def right():
+    while True:
+        work(1000)
+
+
+def threads():
+    threading.Thread(target=left, daemon=True).start()
+    right()
+
+
+def deep(n):
+    if n > 1:
+        return deep(n - 1)
+    while True:
+        work(1000)
+
+
+def made():
+    n = 0
+    while True:
+        n += 1
+        names = {"work": work}
+        exec("def made_%d():\n    return work(3000)\n" % n, names)
+        names["made_%d" % n]()
+
+
+def main(what, *numbers):
+    sys.setrecursionlimit(100000)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    globals()[what](*map(int, numbers))
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* probe/counts: what counting is told about a version. Its maps: tests/integration/test_modes.c. */
+#include "probe/counts.h"
+
+#include "harness/test.h"
+
+Test(counts, how_generators_show_that_they_wait)
+{
+	for (const struct layout *const *l = layout_tables; *l; l++) {
+		struct pyp_waiting w = counts_waiting(*l);
+
+		if ((*l)->minor < 9) {
+			cr_assert_eq(w.style, PYP_WAITING_NONE);
+			continue;
+		}
+		cr_assert_eq(w.frame_instr, (*l)->frame_instr);
+		cr_assert_neq(w.op[0], 0);
+		if ((*l)->minor < 11) {
+			cr_assert(w.style == PYP_WAITING_INDEX && w.code_bytes && w.bytes_data);
+			cr_assert_eq(w.index_unit, (*l)->minor == 9 ? 1 : 2);
+			cr_assert_eq(w.least_arg, 0);
+			continue;
+		}
+		cr_assert_eq(w.style, (*l)->minor < 13 ? PYP_WAITING_PREV : PYP_WAITING_NEXT);
+		cr_assert_eq(w.least_arg, 2);
+		cr_assert_eq(w.op[0], (*l)->op.resume);
+	}
+}
+
+Test(counts, when_entries_are_executed_again)
+{
+	for (const struct layout *const *l = layout_tables; *l; l++) {
+		struct pyp_restart r = counts_restart(*l, 0x1000);
+
+		cr_assert_eq(r.interp_head != 0, (*l)->minor >= 12);
+		cr_assert_eq(r.code_version, (*l)->code_version);
+		cr_assert_eq(r.interp_version, (*l)->interp_version);
+	}
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* stack/tally: sums in the tree; what is said again replaces what was said. */
+#include "stack/tally.h"
+
+#include "harness/test.h"
+#include "stack/profile.h"
+#include "stats/view.h"
+
+#define CODE(i) (0x1000u + (uint64_t)(i)*0x10)
+#define ID(i)	(PYP_COUNT_FIRST + (uint32_t)(i))
+
+static int resolve(void *ctx, uint64_t code, struct profile_code_names *ret)
+{
+	(void)ctx;
+	if (asprintf(&ret->name, "f%u", (unsigned int)(code - CODE(0)) / 0x10) < 0)
+		return -1;
+	ret->filename = strdup("a.py");
+	return 0;
+}
+
+static struct profile *new_profile(void)
+{
+	struct profile *p = profile_new(NULL, resolve, NULL);
+
+	cr_assert(p);
+	profile_begin(p, 100);
+	for (unsigned int i = 0; i < 3; i++) {
+		struct event e = {.type = PYP_REC_CODE_ID, .tid = 1};
+
+		e.u.code.code = CODE(i);
+		e.u.code.id = ID(i);
+		profile_event(p, &e);
+	}
+	return p;
+}
+
+static struct snapshot *snapshot_of(const struct profile *p)
+{
+	struct snapshot *s = snapshot_new();
+
+	s->targets = snapshot_alloc(s, 1, sizeof(*s->targets));
+	s->ntargets = 1;
+	s->targets[0].pid = 7;
+	s->targets[0].mode = MODE_COUNT;
+	assert_ok(profile_snapshot(p, 1000, 7, s, &s->targets[0]));
+	cr_assert(snapshot_valid(s));
+	return s;
+}
+
+/* Calls of callee from caller ("": nobody, NULL: anybody), primitive ones in *ret_pcalls. */
+static uint64_t calls(const struct profile *p, const char *caller, const char *callee,
+		      uint64_t *ret_pcalls)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_of(p);
+	_cleanup_(view_freep) struct view *v = NULL;
+	uint64_t n = 0, pcalls = 0;
+
+	assert_ok(view_build(s, NULL, &v));
+	for (size_t i = 0; i < v->nedges; i++) {
+		const struct view_edge *e = &v->edges[i];
+		const char *from = e->caller == SNAPSHOT_NONE ? "" : s->funcs[e->caller].name;
+
+		if (strcmp(s->funcs[e->callee].name, callee) != 0 ||
+		    (caller && strcmp(from, caller) != 0))
+			continue;
+		cr_assert(e->ncalls, "an edge without calls");
+		n += e->ncalls;
+		pcalls += e->pcalls;
+	}
+	if (ret_pcalls)
+		*ret_pcalls = pcalls;
+	return n;
+}
+
+Test(tally, edges_and_rows)
+{
+	struct profile *p = new_profile();
+	const struct profile_calls said[] = {
+		{1, PYP_COUNT_OUTSIDE, ID(0), 2, false},
+		{1, ID(0), ID(1), 10, false},
+		{1, ID(1), ID(1), 5, false},
+		{2, ID(0), ID(1), 3, false},
+		{2, ID(1), ID(0), 4, false},
+	};
+	uint64_t pcalls;
+
+	profile_set_calls(p, said, sizeof(said) / sizeof(*said));
+	cr_assert_eq(calls(p, "", "f0", NULL), 2);
+	cr_assert_eq(calls(p, "f0", "f1", NULL), 13);
+	cr_assert_eq(calls(p, "f1", "f0", NULL), 4);
+	/* Recursion is not known, neither direct nor mutual. */
+	cr_assert_eq(calls(p, NULL, "f1", &pcalls), 18);
+	cr_assert_eq(pcalls, 18);
+	cr_assert_eq(calls(p, NULL, "f0", &pcalls), 6);
+	cr_assert_eq(pcalls, 6);
+	cr_assert_eq(profile_counts(p).events, 24);
+	profile_free(p);
+	check_no_leaks();
+}
+
+Test(tally, what_is_final_stays_and_the_rest_is_replaced)
+{
+	struct profile *p = new_profile();
+	struct profile_calls said[] = {{1, ID(0), ID(1), 10, false}, {2, ID(0), ID(1), 100, true}};
+
+	profile_set_calls(p, said, 2);
+	cr_assert_eq(calls(p, "f0", "f1", NULL), 110);
+	said[0].calls = 12;
+	profile_set_calls(p, said, 1);
+	cr_assert_eq(calls(p, "f0", "f1", NULL), 112);
+	profile_set_calls(p, NULL, 0);
+	cr_assert_eq(calls(p, "f0", "f1", NULL), 100);
+	cr_assert_eq(profile_counts(p).events, 100);
+	profile_clear(p, 500);
+	cr_assert_eq(calls(p, "f0", "f1", NULL), 0);
+	profile_set_calls(p, said, 1);
+	cr_assert_eq(calls(p, "f0", "f1", NULL), 12);
+	profile_free(p);
+	check_no_leaks();
+}
+
+/* A number that was never explained, one too large, and those of lost code. */
+Test(tally, strange_numbers_are_lost_not_dropped)
+{
+	struct profile *p = new_profile();
+	const struct profile_calls said[] = {
+		{1, ID(0), ID(77), 1, false},	      {1, ID(0), UINT32_MAX, 2, false},
+		{1, ID(0), PYP_COUNT_LOST, 4, false}, {1, PYP_COUNT_LOST, ID(1), 8, false},
+		{1, 0, PYP_COUNT_LOST, 16, false},
+	};
+	struct event e = {.type = PYP_REC_CODE_ID, .tid = 1};
+
+	e.u.code.id = PYP_COUNT_IDS;
+	e.u.code.code = CODE(1);
+	profile_event(p, &e);
+	profile_set_calls(p, said, sizeof(said) / sizeof(*said));
+	cr_assert_eq(calls(p, NULL, "(lost)", NULL), 23);
+	cr_assert_eq(calls(p, "(lost)", "f1", NULL), 8);
+	cr_assert_eq(profile_counts(p).events, 31);
+	profile_free(p);
+	check_no_leaks();
+}
+
+Test(tally, what_does_not_fit_is_truncated)
+{
+	const struct profile_limits limits = {.nodes = 2};
+	struct profile *p = profile_new(&limits, resolve, NULL);
+	struct profile_calls said[8];
+
+	for (unsigned int i = 0; i < 8; i++) {
+		struct event e = {.type = PYP_REC_CODE_ID, .tid = 1};
+
+		e.u.code.code = CODE(i);
+		e.u.code.id = ID(i);
+		profile_event(p, &e);
+		said[i] = (struct profile_calls){1, PYP_COUNT_OUTSIDE, ID(i), 1, false};
+	}
+	profile_set_calls(p, said, 8);
+	cr_assert_eq(calls(p, NULL, "(truncated)", NULL), 6);
+	profile_set_calls(p, said, 8);
+	cr_assert_eq(calls(p, NULL, "(truncated)", NULL), 6);
+	cr_assert_eq(profile_counts(p).truncated, 6);
+	profile_free(p);
+	check_no_leaks();
+}
+
+/* Samples ---------------------------------------------------------------------------------- */
+
+/* A part of a stack, innermost first; codes end with 0. */
+static void sample(struct profile *p, uint32_t tid, uint32_t first, uint16_t flags,
+		   const uint64_t *codes)
+{
+	struct event e = {.type = PYP_REC_SAMPLE, .ts = 200, .tid = tid};
+
+	e.u.sample =
+		(struct event_sample){.period = 10, .first = first, .flags = flags, .codes = codes};
+	while (codes[e.u.sample.count])
+		e.u.sample.count++;
+	profile_event(p, &e);
+}
+
+#define SAMPLE(p, tid, first, flags, ...)                                                          \
+	sample(p, tid, first, flags, (const uint64_t[]){__VA_ARGS__ __VA_OPT__(, ) 0})
+
+struct times {
+	uint64_t tot, cum, total;
+};
+
+static struct times times(const struct profile *p, const char *name)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_of(p);
+	_cleanup_(view_freep) struct view *v = NULL;
+	struct times t = {0};
+
+	s->targets[0].mode = MODE_SAMPLE;
+	assert_ok(view_build(s, NULL, &v));
+	cr_assert_eq(v->ncalls, 0);
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		t.total += s->threads[i].total[SNAPSHOT_CPU];
+	for (size_t i = 0; i < v->nrows; i++) {
+		if (strcmp(s->funcs[v->rows[i].func].name, name) != 0)
+			continue;
+		cr_assert_eq(v->rows[i].cum[SNAPSHOT_WALL], 0);
+		t.tot = v->rows[i].tot[SNAPSHOT_CPU];
+		t.cum = v->rows[i].cum[SNAPSHOT_CPU];
+	}
+	return t;
+}
+
+static void assert_times(const struct profile *p, const char *name, uint64_t tot, uint64_t cum)
+{
+	struct times t = times(p, name);
+
+	cr_assert(t.tot == tot && t.cum == cum, "%s: %llu %llu", name, (unsigned long long)t.tot,
+		  (unsigned long long)t.cum);
+}
+
+Test(tally, a_sample_is_time_of_a_stack)
+{
+	struct profile *p = new_profile();
+
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(1), CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(0));
+	SAMPLE(p, 2, 0, PYP_SAMPLE_LAST, CODE(1), CODE(1), CODE(0));
+	SAMPLE(p, 2, 0, PYP_SAMPLE_LAST);
+	assert_times(p, "f0", 10, 30);
+	assert_times(p, "f1", 20, 20);
+	cr_assert_eq(times(p, "f0").total, 40, "with what was outside Python");
+	cr_assert_eq(profile_counts(p).events, 4);
+	profile_clear(p, 300);
+	assert_times(p, "f0", 0, 0);
+	profile_free(p);
+	check_no_leaks();
+}
+
+Test(tally, samples_in_parts)
+{
+	struct profile *p = new_profile();
+
+	SAMPLE(p, 1, 0, 0, CODE(2));
+	SAMPLE(p, 1, 1, 0, CODE(1));
+	cr_assert_eq(profile_counts(p).events, 0, "it has not come to its end");
+	SAMPLE(p, 1, 2, PYP_SAMPLE_LAST, CODE(0));
+	assert_times(p, "f0", 0, 10);
+	assert_times(p, "f2", 10, 10);
+	/* One whose middle was lost is none; the next one is. */
+	SAMPLE(p, 1, 0, 0, CODE(2));
+	SAMPLE(p, 1, 2, PYP_SAMPLE_LAST, CODE(0));
+	cr_assert_eq(profile_counts(p).events, 1);
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(2));
+	cr_assert_eq(profile_counts(p).events, 2);
+	assert_times(p, "f2", 20, 20);
+	profile_free(p);
+	check_no_leaks();
+}
+
+Test(tally, stacks_without_their_beginning_hang_below_truncated)
+{
+	struct profile *p = new_profile();
+
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED, CODE(1), CODE(0));
+	assert_times(p, "f0", 0, 10);
+	assert_times(p, "(truncated)", 0, 10);
+	profile_free(p);
+	check_no_leaks();
+}
+
+Test(tally, samples_that_do_not_fit)
+{
+	const struct profile_limits limits = {.nodes = 1};
+	struct profile *p = profile_new(&limits, resolve, NULL);
+
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(1));
+	assert_times(p, "f0", 10, 10);
+	assert_times(p, "(truncated)", 10, 10);
+	cr_assert_eq(profile_counts(p).truncated, 1);
+	profile_free(p);
+	check_no_leaks();
+}
