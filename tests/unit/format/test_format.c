@@ -51,6 +51,17 @@ Test(format, of_file)
 	assert_of_file("out.json.gz", NULL);
 }
 
+/* As if resources had been counted: one format is about nothing else. */
+static struct snapshot *with_metrics(struct snapshot *s)
+{
+	s->metrics = 1;
+	s->node_metrics = snapshot_alloc(s, s->nnodes + 1, sizeof(*s->node_metrics));
+	cr_assert(s->node_metrics);
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->node_metrics[i][0] = i;
+	return s;
+}
+
 static int try_write(const struct snapshot *s, const struct format_opts *o, const char *path,
 		     struct diag *diag)
 {
@@ -71,7 +82,8 @@ static int try_write(const struct snapshot *s, const struct format_opts *o, cons
 
 Test(format, options_are_checked_for_all_formats)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("main a.py:1 1 5\n");
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		with_metrics(snapshot_build("main a.py:1 1 5\n"));
 	const char *pattern = "(";
 	struct format_opts good = {.sort = "time"}, sort = {.sort = "bogus"};
 	struct format_opts restriction = {.restrict_ = &pattern, .nrestrict = 1};
@@ -93,8 +105,8 @@ Test(format, options_are_checked_for_all_formats)
 Test(format, a_filter_that_selects_nothing_is_refused)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
-		snapshot_build("thread 42 43 worker\nmain a.py:1 1 5\n"
-			       "thread 77 78 worker\nmain a.py:1 1 5\n");
+		with_metrics(snapshot_build("thread 42 43 worker\nmain a.py:1 1 5\n"
+					    "thread 77 78 worker\nmain a.py:1 1 5\n"));
 	struct format_opts pid = {.filter = {.pid = 43}}, tid = {.filter = {.tid = 42}};
 	struct format_opts both = {.filter = {.pid = 42, .tid = 78}};
 	struct format_opts good = {.filter = {.pid = 77, .tid = 78}};
@@ -136,7 +148,8 @@ Test(format, what_a_mode_does_not_measure_is_refused)
 
 Test(format, a_full_disk_is_an_error)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("main a.py:1 1 5\n");
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		with_metrics(snapshot_build("main a.py:1 1 5\n"));
 	struct format_opts o = {0};
 	struct diag diag = {0};
 
@@ -150,7 +163,7 @@ Test(format, a_full_disk_is_an_error)
 Test(format, hostile_names_do_no_harm_in_any)
 {
 	static const char *const own[] = {"pstats", "pprof", "csv", "html"};
-	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
+	_cleanup_(snapshot_freep) struct snapshot *s = with_metrics(snapshot_hostile());
 	struct format_opts o = {.min_share = -1};
 
 	for (const struct format *f = formats; f->name; f++) {
