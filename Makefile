@@ -57,8 +57,9 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-pa
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu
 
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
-CHECKS := check-unit check-san check-integration check-e2e check-browser fuzz-smoke lint
-FREE_GOALS := help clean deps deps-dev format check $(CHECKS) bench demo
+CHECKS := check-unit check-san check-integration check-suites check-e2e check-browser fuzz-smoke \
+	lint
+FREE_GOALS := help clean deps deps-dev format check $(CHECKS) bench matrix demo
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -238,7 +239,7 @@ RUN := tests/run.sh
 # Parallel, unless the user said how parallel.
 SUB = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: check $(CHECKS) $(CHECKS:%=run-%) tests-build bench demo
+.PHONY: check $(CHECKS) $(CHECKS:%=run-%) tests-build bench matrix demo
 check: deps deps-dev ## everything below; ends with one line: N passed, N failed, N skipped
 	+@SUBMAKE="$(SUB)" $(RUN) --sections $(CHECKS)
 
@@ -248,6 +249,7 @@ $(CHECKS): deps deps-dev
 check-unit: ## unit tests, and the fuzzers' corpora replayed
 check-san: ## the same under address and undefined-behaviour sanitizers, leaks included
 check-integration: ## real probes on real interpreters (root)
+check-suites: ## the same for the interpreters of other Debian releases, which are fetched
 check-e2e: ## pyprofd and pyprofctl as processes (root)
 check-browser: ## the HTML report, and others' pages on our files, in a headless browser
 fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
@@ -273,6 +275,15 @@ run-check-integration:
 
 # Once more, by the mechanism of kernels that have no multi-uprobe links.
 TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integration/test_$(t))
+
+# A suite that cannot be fetched is a skipped test; what could be is tested all the same.
+SUITES_BIN := $(O)/tests/unit/plan/test_plan $(foreach t,script verify counts hidden, \
+	$(O)/tests/integration/test_$(t))
+run-check-suites:
+	@$(MAKE) DEV=1 all $(SUITES_BIN)
+	@$(RUN) --command suites/fetch sh -c 'tests/fetch-interpreters.sh > $(O)/suites'
+	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
+		$(RUN) --jobs 1 suites $(SUITES_BIN)
 
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
@@ -333,6 +344,11 @@ format: ## rewrite the sources as .clang-format says
 bench: deps deps-dev ## measure cost, loss, distortion; beside cProfile and yappi
 	@$(SUB) all bench-build
 	@tests/bench/run.sh
+
+matrix: deps deps-dev ## the table of interpreters, as in README.md (root)
+	@$(SUB) all
+	@tests/fetch-interpreters.sh > /dev/null
+	@tests/matrix.py
 
 .PHONY: bench-build
 bench-build: $(BENCH_BIN)

@@ -245,6 +245,7 @@ static json_t *target_json(const struct snapshot *s, const struct snapshot_targe
 	set(ret, "mode", json_string(mode_names[t->mode]), &ok);
 	if (t->mode == MODE_SAMPLE)
 		set(ret, "estimate", estimate_json(&t->estimate), &ok);
+	set(ret, "misses_calls", json_boolean(t->misses_calls), &ok);
 	set(ret, "alive", json_boolean(t->alive), &ok);
 	set(ret, "tracing", json_boolean(t->tracing), &ok);
 	set_family(ret, t, &ok);
@@ -402,6 +403,8 @@ static void say_corrections(struct lines *l, const struct snapshot_target *t)
 	if (t->truncated)
 		say(l, "truncated", "%" PRIu64 " contexts or threads are summed in (truncated)",
 		    t->truncated);
+	if (t->misses_calls)
+		say(l, "hidden", "calls may have been made that cannot be seen, see WARNING");
 	if (t->decode_errors)
 		say(l, "dropped", "%" PRIu64 " records that could not be read", t->decode_errors);
 }

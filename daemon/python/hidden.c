@@ -13,6 +13,8 @@
 
 #define ENVIRON_MAX	 (256u << 10)
 #define MAX_INTERPRETERS 64
+#define MAX_THREADS	 4096
+#define MONITORING_TOOLS 8
 #define JIT_FIRST_MINOR	 13
 
 struct notes {
@@ -35,34 +37,100 @@ __attribute__((format(printf, 2, 3))) static void note(struct notes *o, const ch
 	o->n += n > 0 ? (size_t)n : 0;
 }
 
-/* Interpreters, and those of them whose evaluator was replaced (PEP 523). Since 3.11 the field is
- * NULL unless somebody set it; before, it is CPython's own unless somebody did. */
-static void note_interpreters(struct notes *o, const struct python *py, const struct memory *mem)
+uint64_t python_evaluator(const struct python *py)
 {
-	const struct layout *l = &py->layout;
-	unsigned int n = 0, replaced = 0;
-	uint64_t interp = 0, eval, own = 0;
 	struct image_symbol sym;
 
-	if (!py->runtime || l->runtime_interpreters_head == LAYOUT_NONE)
-		return;
 	if (py->image && image_symbol(py->image, PYTHON_EVALUATOR, &sym) == 0)
-		own = sym.vaddr + py->bias;
-	if (memory_read_u64(mem, py->runtime + l->runtime_interpreters_head, &interp) < 0)
+		return sym.vaddr + py->bias;
+	return py->evaluator;
+}
+
+/* What is found in all interpreters of the process. */
+struct found {
+	unsigned int interpreters;
+	unsigned int replaced; /* with a frame evaluator of their own (PEP 523) */
+	unsigned int profiled, traced, monitoring; /* threads, threads, tools */
+};
+
+/* Since 3.11 the field is NULL unless somebody set it; before, it is CPython's own unless somebody
+ * did. */
+static bool is_replaced(const struct python *py, const struct memory *mem, uint64_t interp)
+{
+	const struct layout *l = &py->layout;
+	uint64_t eval = 0, own = python_evaluator(py);
+
+	if (l->interp_eval_frame == LAYOUT_NONE || (!own && l->minor < 11))
+		return false;
+	return memory_read_u64(mem, interp + l->interp_eval_frame, &eval) == 0 && eval &&
+	       eval != own;
+}
+
+static bool is_set(const struct memory *mem, uint64_t addr)
+{
+	uint64_t v = 0;
+
+	return memory_read_u64(mem, addr, &v) == 0 && v;
+}
+
+static void find_tools(struct found *f, const struct layout *l, const struct memory *mem,
+		       uint64_t interp)
+{
+	uint64_t ts = 0;
+
+	if (memory_read_u64(mem, interp + l->interp_threads_head, &ts) < 0)
 		return;
-	for (; interp && n < MAX_INTERPRETERS; n++) {
-		if (l->interp_eval_frame != LAYOUT_NONE &&
-		    memory_read_u64(mem, interp + l->interp_eval_frame, &eval) == 0 && eval &&
-		    eval != own && (own || l->minor >= 11))
-			replaced++;
+	for (unsigned int n = 0; ts && n < MAX_THREADS; n++) {
+		f->profiled += is_set(mem, ts + l->ts_profilefunc);
+		f->traced += is_set(mem, ts + l->ts_tracefunc);
+		if (memory_read_u64(mem, ts + l->ts_next, &ts) < 0)
+			return;
+	}
+	/* A tool has a name, which is a string: so nothing else passes for one. */
+	for (unsigned int i = 0; i < MONITORING_TOOLS && l->interp_tool_names; i++) {
+		_cleanup_free_ char *name = NULL;
+		uint64_t str = 0;
+		size_t n;
+
+		f->monitoring +=
+			memory_read_u64(mem, interp + l->interp_tool_names + 8 * i, &str) == 0 &&
+			str && python_str_read(l, mem, str, &name, &n) == 0;
+	}
+}
+
+static struct found find(const struct python *py, const struct memory *mem)
+{
+	const struct layout *l = &py->layout;
+	struct found f = {0};
+	uint64_t interp = 0;
+
+	if (!py->runtime || l->runtime_interpreters_head == LAYOUT_NONE ||
+	    memory_read_u64(mem, py->runtime + l->runtime_interpreters_head, &interp) < 0)
+		return f;
+	for (; interp && f.interpreters < MAX_INTERPRETERS; f.interpreters++) {
+		f.replaced += is_replaced(py, mem, interp);
+		find_tools(&f, l, mem, interp);
 		if (memory_read_u64(mem, interp + l->interp_next, &interp) < 0)
 			interp = 0;
 	}
-	if (replaced)
+	return f;
+}
+
+static void note_interpreters(struct notes *o, const struct found *f)
+{
+	if (f->replaced)
 		note(o,
 		     "a frame evaluator is installed (PEP 523): code it runs itself is not seen");
-	if (n > 1)
-		note(o, "%u interpreters in this process: their calls are counted together", n);
+	if (f->interpreters > 1)
+		note(o, "%u interpreters in this process: their calls are counted together",
+		     f->interpreters);
+	if (f->profiled || f->traced || f->monitoring)
+		note(o,
+		     "watched by %s%s%s%s%s: calls are counted all the same, those of the tool too",
+		     f->profiled ? "sys.setprofile" : "",
+		     f->profiled && (f->traced || f->monitoring) ? ", " : "",
+		     f->traced ? "sys.settrace" : "", f->traced && f->monitoring ? ", " : "",
+		     f->monitoring ? "sys.monitoring" : "");
 }
 
 /* PYTHON_JIT as the program got it; false where it is not set, or 0. */
@@ -95,12 +163,13 @@ static bool has_made_code(const struct target *t)
 	return false;
 }
 
-static void note_jit(struct notes *o, const struct python *py, const struct target *t)
+/* Returns whether calls are missed by now. */
+static bool note_jit(struct notes *o, const struct python *py, const struct target *t)
 {
 	bool wanted, made;
 
 	if (py->minor < JIT_FIRST_MINOR)
-		return;
+		return false;
 	wanted = jit_wanted(t->pid);
 	made = has_made_code(t);
 	if (wanted)
@@ -111,15 +180,17 @@ static void note_jit(struct notes *o, const struct python *py, const struct targ
 	else if (made)
 		note(o, "there is code that no file holds: if CPython's JIT made it, calls in it "
 			"are not seen");
+	return wanted && made;
 }
 
 size_t python_hidden(const struct python *py, const struct memory *mem, const struct target *t,
-		     char *out, size_t size)
+		     bool *misses, char *out, size_t size)
 {
+	const struct found f = find(py, mem);
 	struct notes o = {.out = out, .size = size};
 
 	out[0] = '\0';
-	note_interpreters(&o, py, mem);
-	note_jit(&o, py, t);
+	note_interpreters(&o, &f);
+	*misses = note_jit(&o, py, t) || f.replaced;
 	return o.n;
 }

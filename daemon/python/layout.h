@@ -62,6 +62,11 @@ struct layout {
 	uint16_t interp_next, interp_threads_head, interp_eval_frame;
 	uint16_t interp_version; /* what code_version is compared with */
 	uint16_t runtime_interpreters_head;
+
+	/* tools that watch: a thread's sys.setprofile and sys.settrace; sys.monitoring's names of its
+	 * eight tools in the interpreter (3.12+; 0: none) */
+	uint16_t ts_profilefunc, ts_tracefunc;
+	uint32_t interp_tool_names;
 };
 
 /* The table for a version, or NULL. */

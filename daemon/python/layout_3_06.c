@@ -54,4 +54,7 @@ const struct layout layout_3_06 = {
 	.interp_threads_head = 8,
 	.interp_eval_frame = 112,
 	.runtime_interpreters_head = 0,
+	.ts_profilefunc = 48,
+	.ts_tracefunc = 56,
+	.interp_tool_names = 0,
 };

@@ -53,4 +53,7 @@ const struct layout layout_3_07 = {
 	.interp_threads_head = 8,
 	.interp_eval_frame = 464,
 	.runtime_interpreters_head = 24,
+	.ts_profilefunc = 56,
+	.ts_tracefunc = 64,
+	.interp_tool_names = 0,
 };

@@ -55,4 +55,7 @@ const struct layout layout_3_10 = {
 	.interp_threads_head = 8,
 	.interp_eval_frame = 1368,
 	.runtime_interpreters_head = 32,
+	.ts_profilefunc = 56,
+	.ts_tracefunc = 64,
+	.interp_tool_names = 0,
 };

@@ -54,4 +54,7 @@ const struct layout layout_3_11 = {
 	.interp_threads_head = 16,
 	.interp_eval_frame = 1424,
 	.runtime_interpreters_head = 40,
+	.ts_profilefunc = 64,
+	.ts_tracefunc = 72,
+	.interp_tool_names = 0,
 };

@@ -56,4 +56,7 @@ const struct layout layout_3_12 = {
 	.interp_threads_head = 72,
 	.interp_eval_frame = 1744,
 	.runtime_interpreters_head = 40,
+	.ts_profilefunc = 64,
+	.ts_tracefunc = 72,
+	.interp_tool_names = 382872,
 };

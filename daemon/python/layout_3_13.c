@@ -55,4 +55,7 @@ const struct layout layout_3_13 = {
 	.interp_threads_head = 7344,
 	.interp_eval_frame = 8472,
 	.runtime_interpreters_head = 632,
+	.ts_profilefunc = 80,
+	.ts_tracefunc = 88,
+	.interp_tool_names = 194264,
 };

@@ -55,4 +55,7 @@ const struct layout layout_3_14 = {
 	.interp_threads_head = 7344,
 	.interp_eval_frame = 8520,
 	.runtime_interpreters_head = 808,
+	.ts_profilefunc = 80,
+	.ts_tracefunc = 88,
+	.interp_tool_names = 224496,
 };

@@ -56,4 +56,7 @@ const struct layout layout_3_15 = {
 	.interp_threads_head = 7336,
 	.interp_eval_frame = 8472,
 	.runtime_interpreters_head = 936,
+	.ts_profilefunc = 104,
+	.ts_tracefunc = 112,
+	.interp_tool_names = 224768,
 };

@@ -26,6 +26,7 @@ struct python {
 	char via[64];	  /* /proc path to open or attach to; "" when found by file name */
 	uint64_t bias;	  /* runtime address - virtual address in the file; 0 without a process */
 	uint64_t runtime; /* runtime address of _PyRuntime; 0: not known */
+	uint64_t evaluator; /* runtime address of the evaluator, once the image is given up; 0 before */
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	size_t build_id_len;
 	bool free_threaded;
@@ -78,12 +79,16 @@ void python_stacks_free(struct python_stack *v, size_t n);
  */
 int python_check(const struct python *py, const struct memory *mem, pid_t pid, struct diag *diag);
 
+/* Runtime address of CPython's own evaluator; 0: not known. */
+uint64_t python_evaluator(const struct python *py);
+
 /*
- * What may hide calls in this process now, for people, joined by "; ": the JIT, a replaced frame
- * evaluator, more than one interpreter. Returns the length: 0, nothing was found.
+ * What may hide calls in this process now, or add some, for people, joined by "; ": the JIT, a
+ * replaced frame evaluator, more than one interpreter, tools that watch. Returns the length: 0,
+ * nothing was found. *misses: there may have been calls that cannot be seen.
  */
 size_t python_hidden(const struct python *py, const struct memory *mem, const struct target *t,
-		     char *out, size_t size);
+		     bool *misses, char *out, size_t size);
 
 /*
  * Names of a code object read from memory: malloc'd UTF-8 (owned by the caller); qualname is NULL

@@ -116,8 +116,9 @@ static void doctor_hidden(FILE *out, const struct python *py, const struct targe
 {
 	const struct memory mem = memory_live(t->pid);
 	char text[256];
+	bool misses;
 
-	if (python_hidden(py, &mem, t, text, sizeof(text)))
+	if (python_hidden(py, &mem, t, &misses, text, sizeof(text)))
 		print_safe(out, "WARNING", text);
 }
 

@@ -69,6 +69,7 @@ static int find_again(const struct tracee *like, const struct target *target, st
 		return -EAGAIN;
 	if (!target_file_equal(&file, &like->file) || !same_build(py, like->python))
 		return -ENOEXEC;
+	py->evaluator = python_evaluator(py);
 	image_free(py->image);
 	py->image = NULL;
 	*ret = TAKE_PTR(py);

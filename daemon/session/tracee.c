@@ -12,6 +12,8 @@
 
 /* Closing a link takes tens of milliseconds, whatever it covers: one sweep serves all children
  * that were forked within this time. */
+/* How old what status says of hidden calls may be. */
+#define WARN_AGAIN_NS  2000000000ull
 #define SWEEP_DELAY_NS 100000000ull
 
 static uint64_t now_of(clockid_t clock)
@@ -55,8 +57,14 @@ static int tracee_resolve(void *ctx, uint64_t code, struct profile_code_names *r
 /* What may hide calls: looked at again before each report, since a JIT starts when it is warm. */
 void tracee_warn(struct tracee *t)
 {
-	if (t->state != SESSION_ENDED && target_alive(t->target))
-		python_hidden(t->python, &t->memory, t->target, t->warning, sizeof(t->warning));
+	bool misses;
+
+	if (t->state == SESSION_ENDED || !target_alive(t->target))
+		return;
+	python_hidden(t->python, &t->memory, t->target, &misses, t->warning, sizeof(t->warning));
+	/* What was missed stays missed. */
+	t->misses_calls |= misses;
+	t->warned_ns = tracee_now();
 }
 
 /* Wrong counts are worse than none. That the proof could not be made is said in every report. */
@@ -186,6 +194,7 @@ int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *c
 	if (r < 0)
 		return r;
 	/* The image is large and has served its purpose. */
+	t->python->evaluator = python_evaluator(t->python);
 	image_free(t->python->image);
 	t->python->image = NULL;
 	/* Costs that were kept are of another day. Until there are new ones they will do. */
@@ -482,6 +491,7 @@ void tracee_clear(struct tracee *t)
 	raw_counters(t, t->base);
 	profile_clear(t->profile, now);
 	t->decode_errors = 0;
+	t->misses_calls = false;
 	t->traced_ns = 0;
 	t->started_ns = t->started_ns ? now : 0;
 	t->fork_gap_ns = t->exec_gap_ns = 0;
@@ -543,6 +553,8 @@ void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 	events = profile_counts(t->profile).events;
 	if (t->calibration)
 		(void)calibration_wait(t->calibration, 0);
+	if (now_ns > t->warned_ns + WARN_AGAIN_NS)
+		tracee_warn(t);
 	if (t->rate_ns && now_ns > t->rate_ns && events >= t->events_seen)
 		t->events_per_s = (uint64_t)((double)(events - t->events_seen) * 1e9 /
 					     (double)(now_ns - t->rate_ns));
@@ -640,6 +652,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.warnings = snapshot_str(s, t->warning),
 		.mode = t->mode.mode,
 		.estimate = estimate_of(t),
+		.misses_calls = t->misses_calls,
 		.alive = t->state != SESSION_ENDED,
 		.tracing = t->state == SESSION_TRACING,
 		.follows = t->follow,

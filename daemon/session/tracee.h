@@ -44,6 +44,8 @@ struct tracee {
 	enum session_state state;
 	char end_reason[64];
 	char warning[256];	    /* see python_hidden */
+	bool misses_calls;	    /* likewise, since attached or cleared */
+	uint64_t warned_ns;	    /* when that was looked at */
 	char self_test[256];	    /* see verify_text */
 	uint64_t started_ns;	    /* CLOCK_MONOTONIC of the running window, while tracing */
 	uint64_t first_ns, last_ns; /* first attached; ended */

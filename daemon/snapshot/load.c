@@ -263,6 +263,8 @@ static void read_quality(struct loader *l, const json_t *v, struct snapshot_targ
 	t->resyncs = get_count(l, v, "resyncs");
 	t->truncated = get_count(l, v, "truncated");
 	t->decode_errors = get_count(l, v, "decode_errors");
+	/* Older files do not say. */
+	t->misses_calls = json_is_true(json_object_get(v, "misses_calls"));
 	read_counters(l, member(l, v, "counters"), t);
 }
 

@@ -118,6 +118,7 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	into->resyncs += t->resyncs;
 	into->truncated += t->truncated;
 	into->decode_errors += t->decode_errors;
+	into->misses_calls |= t->misses_calls;
 	into->corrected &= t->corrected;
 	into->clamped += t->clamped;
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)

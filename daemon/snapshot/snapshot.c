@@ -120,7 +120,7 @@ bool snapshot_exact(const struct snapshot *s)
 	for (uint32_t i = 0; i < s->ntargets; i++) {
 		const struct snapshot_target *t = &s->targets[i];
 
-		if (t->decode_errors || t->truncated || t->mode == MODE_SAMPLE)
+		if (t->decode_errors || t->truncated || t->misses_calls || t->mode == MODE_SAMPLE)
 			return false;
 		for (size_t k = 0; k < sizeof(lossy) / sizeof(lossy[0]); k++)
 			if (t->counters[lossy[k]])

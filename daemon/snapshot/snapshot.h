@@ -80,6 +80,7 @@ struct snapshot_target {
 	const char *warnings;  /* what may hide calls, for people; "" or NULL: nothing */
 	enum mode mode;
 	struct snapshot_estimate estimate; /* MODE_SAMPLE */
+	bool misses_calls; /* some of that hid calls, or may have: counts are lower bounds */
 	bool alive, tracing;
 	bool follows;	      /* its children are followed */
 	uint32_t parent;      /* followed: the process that forked it; 0: none */

@@ -109,75 +109,47 @@
 	"    rec(2); comp(); catching()\n"                                                         \
 	"    generators(); coroutines(); objects(); callbacks()\n"
 
-#define PROGRAM                                                                                                                           \
-	"def rounds(n):\n"                                                                                                                \
-	"    for i in range(n): body()\n"                                                                                                 \
-	"def worker(): rounds(" STR(                                                                                                      \
-		FEW) ")\n"                                                                                                                \
-		     "def tracer(*a): return tracer\n"                                                                                    \
-		     "def watch(tool, on, off):\n"                                                                                        \
-		     "    leaf(0); tool(*on); leaf(0); next(held); rounds(" STR(                                                          \
-			     FEW) ")\n"                                                                                                   \
-				  "    next(held); tool(*off); leaf(0); next(held)\n"                                                     \
-				  "def cost():\n"                                                                                         \
-				  "    t = time.process_time()\n"                                                                         \
-				  "    for i in range(" STR(                                                                              \
-					  SCRIPT_COST_CALLS) "): empty()\n"                                                               \
-							     "    return "                                                                \
-							     "int((time.process_time() - t) * "                                           \
-							     "1e9)\n"                                                                     \
-							     "def say(s): posix.write(1, "                                                \
-							     "s.encode() + b'\\n')\n"                                                     \
-							     "def wait(): return posix.read(0, "                                          \
-							     "1)\n"                                                                       \
-							     "m = getattr(sys, 'monitoring', "                                            \
-							     "None)\n"                                                                    \
-							     "if m:\n"                                                                    \
-							     "    every = 0; m.use_tool_id(5, "                                           \
-							     "'pyprof')\n"                                                                \
-							     "    for name in dir(m.events):\n"                                           \
-							     "        e = getattr(m.events, "                                             \
-							     "name)\n"                                                                    \
-							     "        if type(e) is int and e "                                           \
-							     "and not e & (e - 1):\n"                                                     \
-							     "            every |= e; "                                                   \
-							     "m.register_callback(5, e, "                                                 \
-							     "itertools.chain)\n"                                                         \
-							     "held = gen(99); next(held); "                                               \
-							     "rounds(3); cost()\n"                                                        \
-							     "without = min([cost() for i in (1, "                                        \
-							     "2, 3)])\n"                                                                  \
-							     "say('ready'); wait()\n"                                                     \
-							     "rounds(" STR(                                                               \
-								     ROUNDS) ")\n"                                                        \
-									     "_thread.start_new_"                                         \
-									     "thread(worker, "                                            \
-									     "())\n"                                                      \
-									     "while "                                                     \
-									     "_thread._count(): "                                         \
-									     "time.sleep(0.001)\n"                                        \
-									     "watch(sys."                                                 \
-									     "setprofile, "                                               \
-									     "(getattr,), "                                               \
-									     "(None,))\n"                                                 \
-									     "watch(sys.settrace,"                                        \
-									     " (getattr,), "                                              \
-									     "(None,))\n"                                                 \
-									     "watch(sys.settrace,"                                        \
-									     " (tracer,), "                                               \
-									     "(None,))\n"                                                 \
-									     "if m: "                                                     \
-									     "watch(m.set_events,"                                        \
-									     " (5, every), (5, "                                          \
-									     "0))\n"                                                      \
-									     "rounds(" STR(FEW) ")\n"                                     \
-												"say('done'); wait()\n"                   \
-												"say('cost %d %d' % (without, cost()))\n" \
-												"while wait(): pass\n"                    \
-												"posix._exit(0)\n"
+#define NUMBERS "ROUNDS, FEW, CALLS = " STR(ROUNDS) ", " STR(FEW) ", " STR(SCRIPT_COST_CALLS) "\n"
+
+#define PROGRAM                                                                                                  \
+	"def rounds(n):\n"                                                                                       \
+	"    for i in range(n): body()\n"                                                                        \
+	"def worker(): rounds(FEW); ran.append(1)\n"                                                             \
+	"def tracer(*a): return tracer\n"                                                                        \
+	"def watch(tool, on, off):\n"                                                                            \
+	"    leaf(0); tool(*on); leaf(0); next(held); rounds(FEW)\n"                                             \
+	"    next(held); tool(*off); leaf(0); next(held)\n"                                                      \
+	"def cost():\n"                                                                                          \
+	"    t = time.process_time()\n"                                                                          \
+	"    for i in range(CALLS): empty()\n"                                                                   \
+	"    return int((time.process_time() - t) * 1e9)\n"                                                      \
+	"def say(s): posix.write(1, s.encode() + b'\\n')\n"                                                      \
+	"def wait(): return posix.read(0, 1)\n"                                                                  \
+	"m = getattr(sys, 'monitoring', None)\n"                                                                 \
+	"if m:\n"                                                                                                \
+	"    every = 0; m.use_tool_id(5, 'pyprof')\n"                                                            \
+	"    for name in dir(m.events):\n"                                                                       \
+	"        e = getattr(m.events, name)\n"                                                                  \
+	"        if type(e) is int and e and not e & (e - 1):\n"                                                 \
+	"            every |= e; m.register_callback(5, e, itertools.chain)\n"                                   \
+	"ran = []; held = gen(99); next(held); rounds(3); cost()\n"                                              \
+	"without = min([cost() for i in (1, 2, 3)])\n"                                                           \
+	"say('ready'); wait()\n"                                                                                 \
+	"rounds(ROUNDS)\n" /* A thread is counted from its own beginning on, until its function has returned. */ \
+	"_thread.start_new_thread(worker, ())\n"                                                                 \
+	"while not ran or _thread._count(): time.sleep(0.001)\n"                                                 \
+	"watch(sys.setprofile, (getattr,), (None,))\n"                                                           \
+	"watch(sys.settrace, (getattr,), (None,))\n"                                                             \
+	"watch(sys.settrace, (tracer,), (None,))\n"                                                              \
+	"if m: watch(m.set_events, (5, every), (5, 0))\n"                                                        \
+	"rounds(FEW)\n"                                                                                          \
+	"say('done'); wait()\n"                                                                                  \
+	"say('cost %d %d' % (without, cost()))\n"                                                                \
+	"while wait(): pass\n"                                                                                   \
+	"posix._exit(0)\n"
 
 const char script_functions[] = FUNCTIONS;
-const char script_text[] = FUNCTIONS PROGRAM;
+const char script_text[] = FUNCTIONS NUMBERS PROGRAM;
 
 /* One part per line of body(), or per function that it calls. */
 #define BODY                                                                                       \

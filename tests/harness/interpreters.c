@@ -26,6 +26,10 @@ static void add(struct interpreter *v, size_t *n, const char *exe)
 	snprintf(it.file, sizeof(it.file), "%.*s/../lib/libpython%d.%d%s.so.1.0",
 		 (int)(base - exe - 1), exe, it.major, it.minor,
 		 it.major == 3 && it.minor < 8 ? "m" : "");
+	/* A launcher of tests/fetch-interpreters.sh */
+	if (access(it.file, R_OK))
+		snprintf(it.file, sizeof(it.file), "%.*s/../usr/bin/%s", (int)(base - exe - 1), exe,
+			 base);
 	if (strncmp(exe, "/usr/bin/", 9) == 0 || access(it.file, R_OK))
 		snprintf(it.file, sizeof(it.file), "%s", exe);
 	v[(*n)++] = it;
@@ -50,11 +54,29 @@ static int by_version(const void *a, const void *b)
 	return x->minor != y->minor ? x->minor - y->minor : strcmp(x->exe, y->exe);
 }
 
+/* What our user wants it to be: paths, with blanks or newlines between them. */
+static void add_listed(struct interpreter *v, size_t *n, const char *list)
+{
+	char path[512];
+	size_t len;
+
+	for (list += strspn(list, " \n"); *list; list += len + strspn(list + len, " \n")) {
+		len = strcspn(list, " \n");
+		snprintf(path, sizeof(path), "%.*s", (int)len, list);
+		if (strchr(path, '/'))
+			add(v, n, path);
+	}
+}
+
 static void require(const struct interpreter *v, size_t n)
 {
 	const char *what = getenv("PYPROF_TEST_REQUIRE");
 	unsigned int have = 0;
 
+	if (getenv("PYPROF_INTERPRETERS")) {
+		cr_assert(n, "PYPROF_INTERPRETERS names none that is there");
+		return;
+	}
 	for (size_t i = 0; i < n; i++)
 		if (v[i].major == 3 && v[i].minor < 32)
 			have |= 1u << v[i].minor;
@@ -68,13 +90,17 @@ static void require(const struct interpreter *v, size_t n)
 
 size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX])
 {
-	const char *home = getenv("HOME");
+	const char *home = getenv("HOME"), *list = getenv("PYPROF_INTERPRETERS");
 	char pattern[512];
 	size_t n = 0;
 
 	snprintf(pattern, sizeof(pattern), "%s/.pyenv/versions/*/bin/python3.*", home ? home : "");
-	add_all(v, &n, pattern);
-	add_all(v, &n, "/usr/bin/python3.*");
+	if (list) {
+		add_listed(v, &n, list);
+	} else {
+		add_all(v, &n, pattern);
+		add_all(v, &n, "/usr/bin/python3.*");
+	}
 	qsort(v, n, sizeof(*v), by_version);
 	for (size_t i = 0; i < n; i++)
 		fprintf(stderr, "using %s\n", v[i].file);

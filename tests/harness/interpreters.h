@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Real interpreters to test with: those that pyenv built in the home directory and the system's.
- * Tests print which they used. Where PYPROF_TEST_REQUIRE contains "python", not finding 3.10, 3.11,
+ * Or those of PYPROF_INTERPRETERS, paths with blanks between them, and no others. Tests print which
+ * they used. Where PYPROF_TEST_REQUIRE contains "python", not finding 3.10, 3.11,
  * 3.12 and 3.13 is a failure instead of a skipped test.
  */
 #ifndef PYPROF_TESTS_HARNESS_INTERPRETERS_H

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Plans of real interpreters: complete, on true instruction boundaries (as a disassembler of other
- * people's sees them), emulated wherever the build allows; and of damaged ones: refused, or still
- * on true boundaries, never a crash.
+ * people's sees them), emulated wherever the build allows. Of damaged ones: test_damaged.c.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -93,39 +92,6 @@ static bool objdump_agrees(const char *file, const struct plan_site *s)
 	return found;
 }
 
-/* All instruction starts of the file's code, by objdump: one bit per byte of address space. */
-struct boundaries {
-	uint8_t *bits;
-	uint64_t max;
-};
-
-static struct boundaries objdump_boundaries(const char *file)
-{
-	struct boundaries b = {.max = 64 << 20};
-	char cmd[1200], line[512];
-	FILE *f;
-
-	b.bits = calloc(1, b.max / 8);
-	cr_assert(b.bits);
-	snprintf(cmd, sizeof(cmd), "objdump -d --no-show-raw-insn '%s'", file);
-	f = popen(cmd, "re");
-	cr_assert(f);
-	while (fgets(line, sizeof(line), f)) {
-		char *end;
-		uint64_t v = strtoull(line, &end, 16);
-
-		if (line[0] == ' ' && *end == ':' && v < b.max)
-			b.bits[v / 8] |= (uint8_t)(1 << (v % 8));
-	}
-	pclose(f);
-	return b;
-}
-
-static bool is_boundary(const struct boundaries *b, uint64_t v)
-{
-	return v < b->max && (b->bits[v / 8] >> (v % 8) & 1);
-}
-
 Test(plan, real_interpreters_are_complete, .timeout = 300)
 {
 	struct interpreter py[INTERPRETERS_MAX];
@@ -174,76 +140,6 @@ Test(plan, wrong_version_is_refused, .timeout = 120)
 		cr_expect_neq(plan.missing[0], '\0');
 		free(data);
 	}
-}
-
-static uint32_t next_random(uint32_t *state)
-{
-	*state = *state * 1664525u + 1013904223u;
-	return *state >> 8;
-}
-
-/*
- * Flips outside of executable segments leave the true boundaries where they were; flips anywhere
- * must not crash.
- */
-static void flip_one(uint8_t *copy, const uint8_t *data, size_t size, uint32_t *seed,
-		     const struct layout *l, const struct boundaries *b, const char *file)
-{
-	struct diag diag = {0};
-	struct plan plan;
-	size_t at = next_random(seed) % 4 ? next_random(seed) % 4096 : next_random(seed) % size;
-	uint8_t bit = (uint8_t)(1 << (next_random(seed) % 8));
-
-	copy[at] ^= bit;
-	if (plan_of(copy, size, l, &plan, &diag) == 0)
-		for (unsigned int k = 0; k < plan.nsites; k++) {
-			/* The plan speaks of file offsets: compare what is there. */
-			cr_expect(memcmp(copy + plan.sites[k].offset, plan.sites[k].bytes,
-					 plan.sites[k].len) == 0);
-			if (at < 4096 ||
-			    memcmp(copy + plan.sites[k].offset, data + plan.sites[k].offset,
-				   plan.sites[k].len) == 0)
-				cr_expect(is_boundary(b, plan.sites[k].vaddr),
-					  "%s: flip at %zu: %s at 0x%llx", file, at,
-					  plan.sites[k].role,
-					  (unsigned long long)plan.sites[k].vaddr);
-		}
-	copy[at] ^= bit;
-}
-
-Test(plan, damaged_interpreters, .timeout = 600)
-{
-	struct interpreter py[INTERPRETERS_MAX];
-	size_t n = interpreters_find(py);
-
-	for (size_t i = 0; i < n; i++) {
-		const struct layout *l =
-			layout_find((unsigned int)py[i].major, (unsigned int)py[i].minor);
-		struct boundaries b;
-		uint32_t seed = 23;
-		uint8_t *data, *copy;
-		size_t size;
-
-		if (py[i].minor != 11 && py[i].minor != 13)
-			continue;
-		data = read_file(py[i].file, &size);
-		copy = malloc(size);
-		cr_assert(copy);
-		memcpy(copy, data, size);
-		b = objdump_boundaries(py[i].file);
-		for (int k = 0; k < 100; k++)
-			flip_one(copy, data, size, &seed, l, &b, py[i].file);
-		for (int k = 0; k < 40; k++) {
-			struct diag diag = {0};
-			struct plan plan;
-
-			plan_of(data, size / 41 * (size_t)(k + 1), l, &plan, &diag);
-		}
-		free(b.bits);
-		free(copy);
-		free(data);
-	}
-	check_no_leaks();
 }
 
 Test(plan, cookies_say_what_the_site_is)

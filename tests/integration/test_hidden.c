@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What may hide calls, on every interpreter that has it: it is said in status and in every report,
+ * and counts are right, or said to be lower bounds.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "format/format.h"
+#include "harness/counts.h"
+#include "harness/python.h"
+#include "harness/test.h"
+#include "harness/tool.h"
+#include "harness/traced.h"
+#include "python/layout.h"
+#include "stats/view.h"
+
+static const char library_text[] =
+	"void *(*evaluator)();\n"
+	"void *evaluate(void *a, void *b, long c) { return evaluator(a, b, c); }\n";
+
+static char *dir;
+static char library[300];
+
+/* A frame evaluator that hands every frame to CPython's own. */
+static void make_library(void)
+{
+	char source[300];
+	FILE *f;
+
+	snprintf(source, sizeof(source), "%s/evaluate.c", dir);
+	snprintf(library, sizeof(library), "%s/evaluate.so", dir);
+	f = fopen(source, "we");
+	cr_assert(f && fputs(library_text, f) >= 0 && fclose(f) == 0);
+	free(tool_run((const char *const[]){"gcc", "-shared", "-fPIC", "-w", "-o", library, source,
+					    NULL}));
+}
+
+static void setup(void)
+{
+	dir = temp_dir_new();
+}
+
+static void teardown(void)
+{
+	static const char *const names[] = {"HIDE",	   "HIDE_WHEN",	   "HIDE_LIBRARY",
+					    "HIDE_OFFSET", "HIDE_PROGRAM", "PYTHON_JIT"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		(void)unsetenv(names[i]);
+	temp_dir_remove(dir);
+}
+
+TestSuite(hidden, .init = setup, .fini = teardown, .timeout = 300);
+
+/* ---- what is said ------------------------------------------------------------------------ */
+
+static bool holds(const char *bytes, size_t size, const char *word)
+{
+	return memmem(bytes, size, word, strlen(word)) != NULL;
+}
+
+/* In every report but CSV, which has no place for remarks; compressed ones are taken at their word. */
+static void expect_in_reports(const struct snapshot *s, const char *word, const char *who)
+{
+	for (const struct format *f = formats; f->name; f++) {
+		struct format_opts o = {.clock = SNAPSHOT_WALL};
+		struct diag diag = {0};
+		char *bytes = NULL;
+		size_t size = 0;
+		FILE *out = open_memstream(&bytes, &size);
+
+		cr_assert(out);
+		assert_diag_ok(format_write(f, s, &o, out, &diag), &diag);
+		fclose(out);
+		if ((size < 2 || memcmp(bytes, "\x1f\x8b", 2) != 0) && strcmp(f->name, "csv") != 0)
+			cr_expect(holds(bytes, size, word), "%s: %s does not say '%s'", who,
+				  f->name, word);
+		free(bytes);
+	}
+}
+
+static void expect_said(struct traced *t, const struct snapshot *s, const char *word,
+			const char *who)
+{
+	const struct session_status st = traced_status(t);
+
+	cr_expect(strstr(st.warning, word), "%s: status: %s", who, st.warning);
+	cr_expect(s->targets[0].warnings && strstr(s->targets[0].warnings, word),
+		  "%s: snapshot: %s", who, s->targets[0].warnings);
+	expect_in_reports(s, word, who);
+}
+
+/* ---- tools and evaluators ---------------------------------------------------------------- */
+
+/* What cProfile counts when nothing is at work. */
+static void reference(const struct interpreter *py, const char *json)
+{
+	struct traced t;
+
+	(void)unsetenv("HIDE");
+	traced_start(&t, py->exe, "run.py", "hidden",
+		     py->minor >= 13 ? "--monitoring" : "--cprofile", json, NULL);
+	traced_expect(&t, "ready");
+	traced_go(&t);
+	traced_expect(&t, "done");
+	traced_finish(&t);
+}
+
+struct way {
+	const char *name, *when;
+	const char *word; /* in the warning, where it still is on at the end */
+	int since;	  /* minor version */
+	bool misses;
+};
+
+static void check_way(const struct interpreter *py, const struct way *w, const char *json)
+{
+	struct snapshot *s;
+	struct counts c;
+	struct traced t;
+	char who[700];
+
+	snprintf(who, sizeof(who), "%s %s %s", py->exe, w->name, w->when);
+	cr_assert(setenv("HIDE", w->name, 1) == 0 && setenv("HIDE_WHEN", w->when, 1) == 0);
+	traced_start(&t, py->exe, "run.py", "hidden", NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	s = traced_snapshot(&t);
+	c = py->minor >= 13 ? counts_compare_calls(s, json, who) : counts_compare(s, json, who);
+	fprintf(stderr,
+		"3.%-2d %-10s %-6s %4" PRIu32 " functions %6" PRIu64 " calls %" PRIu32
+		" differ, unmatched %" PRIu64 ": %s\n",
+		py->minor, w->name, w->when, c.functions, c.calls, c.differing,
+		s->targets[0].unmatched, s->targets[0].warnings);
+	cr_expect(c.functions > 10 && c.differing == 0, "%s: %" PRIu32 " differ", who, c.differing);
+	cr_expect_eq(s->targets[0].unmatched, 0, "%s", who);
+	cr_expect_eq(s->targets[0].counters[PYP_CNT_lost_events], 0);
+	if (strcmp(w->when, "before") == 0) {
+		expect_said(&t, s, w->word, who);
+		cr_expect_eq(snapshot_exact(s), !w->misses, "%s", who);
+	}
+	snapshot_free(s);
+	traced_finish(&t);
+}
+
+static void check_ways(const char *program, const struct way *ways)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+	char json[300], offset[16];
+
+	make_library();
+	cr_assert(setenv("HIDE_PROGRAM", program, 1) == 0);
+	snprintf(json, sizeof(json), "%s/counts.json", dir);
+	for (size_t i = 0; i < n; i++) {
+		const struct layout *l =
+			layout_find((unsigned int)v[i].major, (unsigned int)v[i].minor);
+
+		reference(&v[i], json);
+		snprintf(offset, sizeof(offset), "%u", l->interp_eval_frame);
+		cr_assert(setenv("HIDE_LIBRARY", library, 1) == 0 &&
+			  setenv("HIDE_OFFSET", offset, 1) == 0);
+		for (const struct way *w = ways; w->name; w++)
+			if (v[i].minor >= w->since)
+				check_way(&v[i], w, json);
+	}
+}
+
+/* Opcodes and paths of their own in the evaluator, probed all the same: nothing is missed. */
+Test(hidden, tools)
+{
+	/* Not mixed.py: up to 3.12 a tool keeps locals alive, so that __del__ comes later. The
+	 * self-test has what mixed.py has, and switches these tools on and off meanwhile. */
+	check_ways("stdlib_fractions",
+		   (const struct way[]){
+			   {"setprofile", "before", "sys.setprofile", 0, false},
+			   {"setprofile", "during", NULL, 0, false},
+			   {"settrace", "before", "sys.settrace", 0, false},
+			   {"settrace", "during", NULL, 0, false},
+			   {"monitoring", "before", "sys.monitoring", 12, false},
+			   {"monitoring", "during", NULL, 12, false},
+			   {NULL, NULL, NULL, 0, false},
+		   });
+	check_no_leaks();
+}
+
+/* One that hands all frames on hides none; but others may, so counts are called lower bounds. */
+Test(hidden, frame_evaluator)
+{
+	check_ways("mixed", (const struct way[]){
+				    {"evaluator", "before", "PEP 523", 0, true},
+				    {"evaluator", "during", NULL, 0, true},
+				    {NULL, NULL, NULL, 0, false},
+			    });
+	check_no_leaks();
+}
+
+/* ---- sub-interpreters -------------------------------------------------------------------- */
+
+static void expect_calls(const struct view *v, const char *name, uint64_t ncalls, uint64_t pcalls,
+			 const char *who)
+{
+	const struct view_row r = counts_named(v, name);
+
+	cr_expect(r.ncalls == ncalls && r.pcalls == pcalls,
+		  "%s: %s: %" PRIu64 "/%" PRIu64 ", not %" PRIu64 "/%" PRIu64, who, name, r.ncalls,
+		  r.pcalls, ncalls, pcalls);
+}
+
+static void check_interpreters(const struct interpreter *py)
+{
+	const uint64_t threads = 4, calls = 500;
+	struct snapshot *s;
+	struct view *v;
+	struct traced t;
+
+	traced_start(&t, py->exe, "run.py", "interpreters", NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	s = traced_snapshot(&t);
+	assert_ok(view_build(s, NULL, &v));
+	fprintf(stderr, "3.%-2d %s  %s\n", py->minor, s->targets[0].warnings, py->exe);
+	cr_expect(traced_is_exact(s, py->exe));
+	expect_calls(v, "sub_work", threads, threads, py->exe);
+	expect_calls(v, "sub_leaf", threads * calls, threads * calls, py->exe);
+	expect_calls(v, "sub_rec", threads * 10, threads, py->exe);
+	expect_calls(v, "sub_gen", threads * 10, threads * 10, py->exe);
+	expect_calls(v, "main_leaf", calls, calls, py->exe);
+	if (py->minor >= 8) /* before, they are gone by now */
+		expect_said(&t, s, "3 interpreters", py->exe);
+	view_free(v);
+	snapshot_free(s);
+	traced_finish(&t);
+}
+
+Test(hidden, sub_interpreters)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		check_interpreters(&v[i]);
+	check_no_leaks();
+}
+
+/* ---- the JIT ----------------------------------------------------------------------------- */
+
+static bool has_jit(const struct interpreter *py)
+{
+	char *out;
+	bool ret;
+
+	if (py->minor < 13)
+		return false;
+	out = python_run(py->exe,
+			 "import sys; j = getattr(sys, '_jit', None); "
+			 "print(bool(j and j.is_available()))",
+			 "");
+	ret = strncmp(out, "True", 4) == 0;
+	free(out);
+	return ret;
+}
+
+/* Hot enough to be compiled. What is compiled is not seen: and the report says so, whether or not
+ * something was missed this time. */
+static void check_jit(const struct interpreter *py)
+{
+	const uint64_t calls = 30000;
+	struct snapshot *s;
+	struct view_row r;
+	struct view *v;
+	struct traced t;
+
+	cr_assert(setenv("PYTHON_JIT", "1", 1) == 0);
+	traced_start(&t, py->exe, "run.py", "jit", NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	s = traced_snapshot(&t);
+	assert_ok(view_build(s, NULL, &v));
+	r = counts_named(v, "hot");
+	fprintf(stderr, "3.%-2d %" PRIu64 " of %" PRIu64 " calls seen, %s: %s\n", py->minor,
+		r.ncalls, calls, snapshot_exact(s) ? "exact" : "lower bounds",
+		s->targets[0].warnings);
+	expect_said(&t, s, "JIT", py->exe);
+	cr_expect_leq(r.ncalls, calls);
+	if (r.ncalls != calls)
+		cr_expect(!snapshot_exact(s), "%s: counts are silently wrong", py->exe);
+	view_free(v);
+	snapshot_free(s);
+	traced_finish(&t);
+	cr_assert(unsetenv("PYTHON_JIT") == 0);
+}
+
+Test(hidden, jit)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v), found = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!has_jit(&v[i]))
+			continue;
+		check_jit(&v[i]);
+		found++;
+	}
+	if (!found)
+		fprintf(stderr, "none of these interpreters has a JIT: see `make check-suites`\n");
+	check_no_leaks();
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Calls in two sub-interpreters, each in two threads (before 3.8: four, one thread each): CALLS of
+sub_leaf in each thread, and as many of main_leaf in the main interpreter."""
+
+WARM = 0
+kept = []  # an interpreter goes with the last reference to it
+CALLS = 500
+SCRIPT = """
+import _thread, time
+def sub_leaf(n): return n
+def sub_rec(n): return sub_rec(n - 1) if n else 0
+def sub_gen(n):
+    for i in range(n): yield i
+def sub_work():
+    for i in range(%d): sub_leaf(i)
+    sub_rec(9)
+    for i in sub_gen(9): pass
+sub_work()
+if %d: _thread.start_new_thread(sub_work, ())
+while _thread._count(): time.sleep(0.001)
+"""
+
+
+def main_leaf(n):
+    return n
+
+
+def run():
+    """In an interpreter that stays, so that it is seen; how one is made has changed over time."""
+    try:
+        import _interpreters as sub
+        kept.append(sub.create())
+        sub.exec(kept[-1], SCRIPT % (CALLS, 1))
+    except ImportError:
+        try:
+            import _xxsubinterpreters as sub
+            try:
+                kept.append(sub.create(isolated=False))
+            except TypeError:  # 3.8
+                kept.append(sub.create())
+            sub.run_string(kept[-1], SCRIPT % (CALLS, 1))
+        except ImportError:  # one that goes, and must not have threads then
+            import _testcapi
+            for _ in range(2):
+                _testcapi.run_in_subinterp(SCRIPT % (CALLS, 0))
+
+
+def main():
+    run()
+    for i in range(CALLS):
+        main_leaf(i)
+    run()
+    return str(CALLS)

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Damaged interpreters: cut off, or with a byte flipped in their headers, their tables or their code.
+ * The planner refuses them, or every site of its plan is a true instruction boundary of the damaged
+ * file. It never crashes.
+ *
+ * What is a true boundary? Plans speak of places in the file, and the kernel puts its breakpoint at
+ * just that place, whatever headers and tables say; so boundaries are places in the file, too. They are
+ * not the planner's but objdump's, which knows nothing of interpreters: a sweep through all code of
+ * the file as it was. Damage outside of code does not move them. A flipped byte in code changes one
+ * instruction, and with its length perhaps those behind it, until both readings meet again: in that
+ * stretch the boundaries are what objdump sees when it reads the damaged bytes from the start of the
+ * changed instruction, which is what a processor would execute that gets there. It ends where the
+ * next function starts, by the file's unwind tables: there a processor gets by a call, not from what
+ * lies before, which is padding.
+ */
+#include <unistd.h>
+
+#include "elf/image.h"
+#include "harness/interpreters.h"
+#include "harness/test.h"
+#include "plan/plan.h"
+#include "python/layout.h"
+
+#define FLIPS	    1000u /* of each kind a third; all interpreters together */
+#define TRUNCATIONS 100u
+#define FUNCTION    2
+#define STRETCH	    192u /* readings that differ have met again by then */
+
+struct corpus {
+	const struct interpreter *py;
+	const struct layout *layout;
+	uint8_t *data, *copy;
+	size_t size;
+	uint8_t *starts; /* per byte of the file: an instruction starts there; FUNCTION: so does one */
+	struct plan plan;
+	uint64_t table; /* where in the file the opcode table is; 0: none */
+	uint32_t seed;
+	unsigned int refused, planned;
+};
+
+/* ---- the undamaged file ------------------------------------------------------------------ */
+
+static void *read_file(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "re");
+	uint8_t *data = NULL;
+	size_t cap = 0, n;
+
+	cr_assert(f, "%s", path);
+	*size = 0;
+	do {
+		if (*size == cap) {
+			cap = cap ? cap * 2 : 1 << 20;
+			data = realloc(data, cap);
+			cr_assert(data);
+		}
+		n = fread(data + *size, 1, cap - *size, f);
+		*size += n;
+	} while (n);
+	fclose(f);
+	return data;
+}
+
+/* Mark what objdump prints as instruction starts; vaddr - bias is the place in the file. */
+static void mark_starts(uint8_t *starts, size_t size, const char *command, uint64_t bias)
+{
+	FILE *f = popen(command, "re");
+	char line[512];
+
+	cr_assert(f);
+	while (fgets(line, sizeof(line), f)) {
+		char *end;
+		uint64_t v = strtoull(line, &end, 16);
+
+		if (line[0] == ' ' && *end == ':' && !strstr(end, "(bad)") && v - bias < size)
+			starts[v - bias] = 1;
+	}
+	cr_assert_eq(pclose(f), 0, "%s", command);
+}
+
+/* As the tables for unwinding have them, by which debuggers and exceptions find functions. */
+static void mark_functions(struct corpus *c, const struct image *img)
+{
+	char command[600], line[512];
+	FILE *f;
+
+	snprintf(command, sizeof(command), "readelf --debug-dump=frames '%s'", c->py->file);
+	f = popen(command, "re");
+	cr_assert(f);
+	while (fgets(line, sizeof(line), f)) {
+		const char *pc = strstr(line, " FDE ") ? strstr(line, "pc=") : NULL;
+		uint64_t offset;
+
+		if (pc && image_offset(img, strtoull(pc + 3, NULL, 16), &offset) == 0 &&
+		    offset < c->size && c->starts[offset])
+			c->starts[offset] = FUNCTION;
+	}
+	cr_assert_eq(pclose(f), 0, "%s", command);
+}
+
+static void find_starts(struct corpus *c, const struct image *img)
+{
+	const struct image_segment *seg;
+	unsigned int n = image_segments(img, &seg);
+	char command[1200];
+
+	c->starts = calloc(1, c->size);
+	cr_assert(c->starts);
+	for (unsigned int i = 0; i < n; i++) {
+		if (!seg[i].exec)
+			continue;
+		snprintf(command, sizeof(command),
+			 "objdump -d --no-show-raw-insn --start-address=0x%llx "
+			 "--stop-address=0x%llx '%s'",
+			 (unsigned long long)seg[i].vaddr,
+			 (unsigned long long)(seg[i].vaddr + seg[i].filesz), c->py->file);
+		mark_starts(c->starts, c->size, command, seg[i].vaddr - seg[i].offset);
+	}
+	mark_functions(c, img);
+}
+
+static void corpus_open(struct corpus *c, const struct interpreter *py)
+{
+	struct diag diag = {0};
+	struct image *img;
+
+	*c = (struct corpus){.py = py, .seed = 23u + (uint32_t)py->minor};
+	c->layout = layout_find((unsigned int)py->major, (unsigned int)py->minor);
+	c->data = read_file(py->file, &c->size);
+	c->copy = malloc(c->size);
+	cr_assert(c->layout && c->copy);
+	memcpy(c->copy, c->data, c->size);
+	assert_diag_ok(image_open_bytes(c->data, c->size, "test", &img, &diag), &diag);
+	assert_diag_ok(plan_build(img, c->layout, &c->plan, &diag), &diag);
+	if (c->plan.table_vaddr)
+		assert_ok(image_offset(img, c->plan.table_vaddr, &c->table));
+	find_starts(c, img);
+	image_free(img);
+	for (unsigned int k = 0; k < c->plan.nsites; k++)
+		cr_assert(c->starts[c->plan.sites[k].offset], "objdump knows the sites");
+}
+
+static void corpus_close(struct corpus *c)
+{
+	fprintf(stderr, "3.%-3d %u damaged copies refused, %u planned, all on boundaries  %s\n",
+		c->py->minor, c->refused, c->planned, c->py->file);
+	free(c->starts);
+	free(c->copy);
+	free(c->data);
+}
+
+/* ---- damage ------------------------------------------------------------------------------ */
+
+static uint32_t next_random(struct corpus *c)
+{
+	c->seed = c->seed * 1664525u + 1013904223u;
+	return c->seed >> 8;
+}
+
+static bool plan_copy(struct corpus *c, size_t size, struct plan *plan)
+{
+	struct diag diag = {0};
+	struct image *img;
+	int r = image_open_bytes(c->copy, size, "test", &img, &diag);
+
+	if (r == 0) {
+		r = plan_build(img, c->layout, plan, &diag);
+		image_free(img);
+	}
+	c->refused += r != 0;
+	c->planned += r == 0;
+	return r == 0;
+}
+
+/* Where in the file the boundaries may have moved, and what they are there. */
+struct stretch {
+	size_t from, until;
+	uint8_t starts[STRETCH];
+};
+
+static void stretch_read(const struct corpus *c, size_t at, struct stretch *ret)
+{
+	char path[] = "/tmp/pyprof-damaged.XXXXXX", command[300];
+	int fd = mkstemp(path);
+	size_t n;
+
+	*ret = (struct stretch){.from = at};
+	while (!c->starts[ret->from])
+		ret->from--;
+	n = c->size - ret->from < STRETCH ? c->size - ret->from : STRETCH;
+	ret->until = at + 1;
+	while (ret->until < ret->from + n && c->starts[ret->until] != FUNCTION)
+		ret->until++;
+	cr_assert(fd >= 0 && write(fd, c->copy + ret->from, n) == (ssize_t)n);
+	close(fd);
+	snprintf(command, sizeof(command),
+		 "objdump -D -b binary -m i386:x86-64 --no-show-raw-insn '%s'", path);
+	mark_starts(ret->starts, STRETCH, command, 0);
+	unlink(path);
+}
+
+static bool is_code(const struct corpus *c, size_t at)
+{
+	for (size_t i = at; i + 16 > at && i > 0; i--)
+		if (c->starts[i])
+			return true;
+	return false;
+}
+
+/* at: SIZE_MAX: no byte of the code was changed. */
+static void check_sites(const struct corpus *c, const struct plan *plan, size_t at)
+{
+	struct stretch st = {SIZE_MAX, 0, {0}};
+
+	if (at != SIZE_MAX)
+		stretch_read(c, at, &st);
+	for (unsigned int k = 0; k < plan->nsites; k++) {
+		const struct plan_site *s = &plan->sites[k];
+		bool moved = s->offset >= st.from && s->offset < st.until;
+
+		cr_assert_lt(s->offset, c->size);
+		cr_expect(moved ? st.starts[s->offset - st.from] : c->starts[s->offset],
+			  "%s: byte %zu: %s at 0x%llx is no boundary", c->py->file, at, s->role,
+			  (unsigned long long)s->offset);
+		cr_expect(memcmp(c->copy + s->offset, s->bytes, s->len) == 0);
+	}
+}
+
+/* Headers: the first page and the last, which has the section headers. Tables: the opcode table and
+ * what the dynamic linker reads. Code: half of it near the sites, half anywhere. */
+static size_t choose(struct corpus *c, unsigned int kind)
+{
+	const size_t first_page = c->size < 4096 ? c->size : 4096;
+	size_t at;
+
+	switch (kind) {
+	case 0:
+		at = next_random(c) % first_page;
+		return next_random(c) % 4 ? at : c->size - 1 - at;
+	case 1:
+		if (c->table && next_random(c) % 2)
+			return c->table + next_random(c) % (256 * 8);
+		/* .dynsym, .dynstr, .gnu.hash, relocations: before the code */
+		for (at = 0; at < c->size && !c->starts[at]; at++)
+			;
+		return next_random(c) % (at ? at : c->size);
+	default:
+		if (next_random(c) % 2)
+			return c->plan.sites[next_random(c) % c->plan.nsites].offset - 64 +
+			       next_random(c) % 80;
+		do
+			at = (size_t)next_random(c) << 4 ^ next_random(c);
+		while (at >= c->size || !is_code(c, at));
+		return at;
+	}
+}
+
+static void flip(struct corpus *c, unsigned int kind)
+{
+	size_t at = choose(c, kind);
+	struct plan plan;
+
+	c->copy[at] ^= (uint8_t)(1 + next_random(c) % 255);
+	if (plan_copy(c, c->size, &plan))
+		check_sites(c, &plan, is_code(c, at) ? at : SIZE_MAX);
+	c->copy[at] = c->data[at];
+}
+
+/* Of what is cut off nothing may be in the plan. */
+static void truncate_at(struct corpus *c, size_t size)
+{
+	struct plan plan;
+
+	if (!plan_copy(c, size, &plan))
+		return;
+	check_sites(c, &plan, SIZE_MAX);
+	for (unsigned int k = 0; k < plan.nsites; k++)
+		cr_expect(plan.sites[k].offset + plan.sites[k].len <= size, "%s: cut off at %zu",
+			  c->py->file, size);
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+/* Builds that differ most: one of each way to leave a frame, stripped and not, old and new. */
+static size_t choose_interpreters(struct interpreter v[INTERPRETERS_MAX])
+{
+	size_t n = interpreters_find(v), kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].major == 3 && (v[i].minor == 9 || v[i].minor == 11 || v[i].minor >= 13))
+			v[kept++] = v[i];
+	return kept;
+}
+
+static void damage(unsigned int part, unsigned int parts)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = choose_interpreters(v);
+
+	cr_assert(n, "no interpreter to damage");
+	for (size_t i = 0; i < n; i++) {
+		struct corpus c;
+
+		corpus_open(&c, &v[i]);
+		c.seed += 1000 * part;
+		for (unsigned int k = 0; k < FLIPS / n / parts + 1; k++)
+			flip(&c, k % 3);
+		for (unsigned int k = 0; k < TRUNCATIONS / n / parts + 1; k++)
+			truncate_at(&c, next_random(&c) % 2 ? c.size / 512 * (next_random(&c) % 512)
+							    : c.size - 1 - next_random(&c) % 8192);
+		corpus_close(&c);
+	}
+	check_no_leaks();
+}
+
+/* Two halves, so that two CPUs can work on them. */
+Test(damaged, one_half, .timeout = 900)
+{
+	damage(0, 2);
+}
+
+Test(damaged, other_half, .timeout = 900)
+{
+	damage(1, 2);
+}
