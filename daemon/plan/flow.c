@@ -209,8 +209,10 @@ struct flow_state *flow_solve(const struct cfg *cfg, const struct flow_root *roo
 		return NULL;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct flow_state s = {.regs = roots[i].regs, .reached = true};
+		struct flow_state s = {.regs = roots[i].regs, .reached = true};
 
+		for (uint8_t k = 0; k < roots[i].nslots; k++)
+			slot_add(&s, roots[i].slot[k].base, roots[i].slot[k].disp);
 		flow_arrive(&w, states, roots[i].node, &s);
 	}
 	while (w.n) {

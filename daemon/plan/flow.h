@@ -31,10 +31,12 @@ struct flow_state {
 /* Is the value known to be in memory at base + disp? */
 bool flow_in_slot(const struct flow_state *s, int base, int64_t disp);
 
-/* A starting point: before node, the registers in regs hold the value. */
+/* A starting point: before node, the registers in regs and the slots hold the value. */
 struct flow_root {
 	uint32_t node;
 	uint16_t regs;
+	const struct flow_slot *slot;
+	uint8_t nslots;
 };
 
 /*

@@ -67,14 +67,17 @@ static int planner_explore(struct planner *p)
 
 static int planner_flow(struct planner *p)
 {
-	struct flow_root roots[PLAN_OPCODES + 1] = {{p->entry, entry_register(p->layout)}};
+	struct flow_root roots[PLAN_OPCODES + 1] = {
+		{.node = p->entry, .regs = entry_register(p->layout)},
+	};
 	size_t n = 1;
 
-	for (unsigned int op = 0; p->roles && op < PLAN_OPCODES; op++) {
+	for (unsigned int op = 0; (p->roles || p->nrole_slots) && op < PLAN_OPCODES; op++) {
 		uint32_t node = cfg_find(&p->cfg, p->handler[op]);
 
 		if (node != CFG_NONE)
-			roots[n++] = (struct flow_root){node, p->roles};
+			roots[n++] =
+				(struct flow_root){node, p->roles, p->role_slot, p->nrole_slots};
 	}
 	p->frame = flow_solve(&p->cfg, roots, n, 64);
 	return p->frame ? 0 : -ENOMEM;

@@ -32,7 +32,9 @@ struct planner {
 	uint32_t entry;			/* node of the evaluator's first instruction */
 	uint64_t handler[PLAN_OPCODES]; /* the opcode table */
 	bool has_table;
-	uint16_t roles;		  /* registers that hold the frame when any handler starts */
+	uint16_t roles; /* registers that hold the frame when any handler starts */
+	struct flow_slot role_slot[FLOW_SLOTS]; /* slots of the stack that do */
+	uint8_t nrole_slots;
 	struct flow_state *frame; /* where the frame is, per node */
 	char missing[sizeof(((struct plan *)0)->missing)];
 };

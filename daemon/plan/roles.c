@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which registers hold the current frame when an opcode's handler starts. A computed goto may lead
+ * Which registers, or slots of the stack, hold the current frame when an opcode's handler starts. A computed goto may lead
  * to any handler, so a value that several handlers need is in the same place at the start of every
  * one of them. Since 3.11 nearly every handler begins with `frame->prev_instr = next_instr` (3.13:
  * instr_ptr): a 64-bit store to a known offset from a register that the handler has not changed.
@@ -11,7 +11,19 @@
 #include <errno.h>
 #include <string.h>
 
+enum { RSP = 4 };
+
 #define VOTES_MIN 10u
+#define SLOTS_MAX 16u
+
+struct vote_count {
+	unsigned int regs[16];
+	struct {
+		int32_t disp;
+		unsigned int votes;
+	} slot[SLOTS_MAX];
+	unsigned int nslots;
+};
 
 static bool seen_before(const struct planner *p, unsigned int op)
 {
@@ -21,56 +33,123 @@ static bool seen_before(const struct planner *p, unsigned int op)
 	return false;
 }
 
-/* The base register of the first store to frame_instr on the line whose base and source are as they
- * were at the line's start; -1: none. */
-static int line_vote(const struct planner *p, const struct line *line)
+/* What a handler shows: a register, or the stack slot that it has just loaded one from. */
+struct vote {
+	int reg; /* -1: nothing */
+	bool slot;
+	int32_t disp;
+};
+
+static bool is_frame_store(const struct planner *p, const struct insn_full *in, int *base)
 {
-	uint16_t written = 0;
+	int64_t disp;
+	int src;
+
+	return in->zi.mnemonic == ZYDIS_MNEMONIC_MOV && in->op[0].size == 64 &&
+	       insn_is_mem(&in->op[0], base, &disp) && insn_is_reg(&in->op[1], &src, 64) &&
+	       disp == p->layout->frame_instr && *base != RSP;
+}
+
+/* The slot that the instruction loads a whole register from. */
+static bool is_slot_load(const struct insn_full *in, int *reg, int32_t *slot)
+{
+	int64_t disp;
+	int base;
+
+	if (in->zi.mnemonic != ZYDIS_MNEMONIC_MOV || !insn_is_reg(&in->op[0], reg, 64) ||
+	    !insn_is_mem(&in->op[1], &base, &disp) || base != RSP || disp != (int32_t)disp)
+		return false;
+	*slot = (int32_t)disp;
+	return true;
+}
+
+static uint16_t written_by(const struct insn_full *in)
+{
+	uint16_t ret = 0;
+
+	for (int r = 0; r < 16; r++)
+		if (insn_writes_reg(in, r))
+			ret |= (uint16_t)(1u << r);
+	return ret;
+}
+
+/* The base of the first store to frame_instr on the line, if it is as it was at the line's start, or
+ * where it was loaded from. */
+static struct vote line_vote(const struct planner *p, const struct line *line)
+{
+	const struct vote nothing = {.reg = -1};
+	uint16_t written = 0, loaded = 0;
+	int32_t slot[16], from;
+	int base, reg;
 
 	for (unsigned int i = 0; i < line->n; i++) {
 		struct insn_full in;
-		int64_t disp;
-		int base, src;
 
 		if (!cfg_full(&p->cfg, line->v[i], &in))
-			return -1;
-		if (in.zi.mnemonic == ZYDIS_MNEMONIC_MOV && in.op[0].size == 64 &&
-		    insn_is_mem(&in.op[0], &base, &disp) && insn_is_reg(&in.op[1], &src, 64) &&
-		    disp == p->layout->frame_instr && base != 4 && !(written & (1u << base)))
-			return base;
-		for (int k = 0; k < in.zi.operand_count; k++) {
-			int r = in.op[k].type == ZYDIS_OPERAND_TYPE_REGISTER
-					? insn_reg(in.op[k].reg.value)
-					: -1;
-
-			if (r >= 0 && (in.op[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
-				written |= (uint16_t)(1u << r);
+			return nothing;
+		if (is_frame_store(p, &in, &base)) {
+			if (!(written & (1u << base)))
+				return (struct vote){.reg = base};
+			if (loaded & (1u << base))
+				return (struct vote){RSP, true, slot[base]};
+		}
+		written |= written_by(&in);
+		loaded &= (uint16_t)~written_by(&in);
+		if (is_slot_load(&in, &reg, &from) && !(written & (1u << RSP))) {
+			loaded |= (uint16_t)(1u << reg);
+			slot[reg] = from;
 		}
 	}
-	return -1;
+	return nothing;
+}
+
+/* Compilers that are short of registers keep the frame in one slot of the stack. */
+static void count_vote(struct vote_count *c, const struct vote *v)
+{
+	if (v->reg < 0)
+		return;
+	if (!v->slot) {
+		c->regs[v->reg]++;
+		return;
+	}
+	for (unsigned int i = 0; i < c->nslots; i++)
+		if (c->slot[i].disp == v->disp) {
+			c->slot[i].votes++;
+			return;
+		}
+	if (c->nslots < SLOTS_MAX) {
+		c->slot[c->nslots].disp = v->disp;
+		c->slot[c->nslots++].votes = 1;
+	}
 }
 
 int roles_find(struct planner *p)
 {
-	unsigned int votes[16] = {0}, best = 0;
+	struct vote_count c = {0};
+	unsigned int best = 0;
 
 	for (unsigned int op = 0; op < PLAN_OPCODES; op++) {
 		struct line line;
-		int r;
+		struct vote v;
 
 		if (seen_before(p, op))
 			continue;
 		line_build(&p->cfg, cfg_find(&p->cfg, p->handler[op]), &(struct line_opts){0},
 			   &line);
-		r = line_vote(p, &line);
-		if (r >= 0 && ++votes[r] > votes[best])
-			best = (unsigned int)r;
+		v = line_vote(p, &line);
+		count_vote(&c, &v);
 	}
-	if (votes[best] < VOTES_MIN)
-		return planner_missing(p, "register of the frame (only %u handlers show one)",
-				       votes[best]);
-	for (unsigned int r = 0; r < 16; r++)
-		if (votes[r] >= VOTES_MIN)
+	for (unsigned int r = 0; r < 16; r++) {
+		best = c.regs[r] > best ? c.regs[r] : best;
+		if (c.regs[r] >= VOTES_MIN)
 			p->roles |= (uint16_t)(1u << r);
+	}
+	for (unsigned int i = 0; i < c.nslots; i++) {
+		best = c.slot[i].votes > best ? c.slot[i].votes : best;
+		if (c.slot[i].votes >= VOTES_MIN && p->nrole_slots < FLOW_SLOTS)
+			p->role_slot[p->nrole_slots++] = (struct flow_slot){RSP, c.slot[i].disp};
+	}
+	if (!p->roles && !p->nrole_slots)
+		return planner_missing(p, "place of the frame (only %u handlers show one)", best);
 	return 0;
 }
