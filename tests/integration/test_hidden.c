@@ -3,6 +3,7 @@
  * What may hide calls, on every interpreter that has it: it is said in status and in every report,
  * and counts are right, or said to be lower bounds.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <unistd.h>
@@ -70,10 +71,16 @@ static void expect_in_reports(const struct snapshot *s, const char *word, const 
 		char *bytes = NULL;
 		size_t size = 0;
 		FILE *out = open_memstream(&bytes, &size);
+		int r;
 
 		cr_assert(out);
-		assert_diag_ok(format_write(f, s, &o, out, &diag), &diag);
+		r = format_write(f, s, &o, out, &diag);
 		fclose(out);
+		if (r == -ENODATA) { /* it is about something that was not asked for */
+			free(bytes);
+			continue;
+		}
+		assert_diag_ok(r, &diag);
 		if ((size < 2 || memcmp(bytes, "\x1f\x8b", 2) != 0) && strcmp(f->name, "csv") != 0)
 			cr_expect(holds(bytes, size, word), "%s: %s does not say '%s'", who,
 				  f->name, word);
@@ -94,14 +101,21 @@ static void expect_said(struct traced *t, const struct snapshot *s, const char *
 
 /* ---- tools and evaluators ---------------------------------------------------------------- */
 
-/* What cProfile counts when nothing is at work. */
-static void reference(const struct interpreter *py, const char *json)
+/* From some 3.13 on, being asked for unwinding makes CPython run generators that are closed while
+ * suspended. cProfile does ask, and so do all tools; when nobody does, sys.monitoring knows. */
+static bool by_monitoring(const struct interpreter *py, bool tools)
+{
+	return py->minor >= 13 && !tools;
+}
+
+/* What is counted when nothing is at work. */
+static void reference(const struct interpreter *py, bool tools, const char *json)
 {
 	struct traced t;
 
 	(void)unsetenv("HIDE");
 	traced_start(&t, py->exe, "run.py", "hidden",
-		     py->minor >= 13 ? "--monitoring" : "--cprofile", json, NULL);
+		     by_monitoring(py, tools) ? "--monitoring" : "--cprofile", json, NULL);
 	traced_expect(&t, "ready");
 	traced_go(&t);
 	traced_expect(&t, "done");
@@ -112,7 +126,7 @@ struct way {
 	const char *name, *when;
 	const char *word; /* in the warning, where it still is on at the end */
 	int since;	  /* minor version */
-	bool misses;
+	bool misses;	  /* calls, perhaps: else it is a tool */
 };
 
 static void check_way(const struct interpreter *py, const struct way *w, const char *json)
@@ -130,7 +144,8 @@ static void check_way(const struct interpreter *py, const struct way *w, const c
 	traced_go(&t);
 	traced_expect(&t, "done");
 	s = traced_snapshot(&t);
-	c = py->minor >= 13 ? counts_compare_calls(s, json, who) : counts_compare(s, json, who);
+	c = by_monitoring(py, !w->misses) ? counts_compare_calls(s, json, who)
+					  : counts_compare(s, json, who);
 	fprintf(stderr,
 		"3.%-2d %-10s %-6s %4" PRIu32 " functions %6" PRIu64 " calls %" PRIu32
 		" differ, unmatched %" PRIu64 ": %s\n",
@@ -160,7 +175,7 @@ static void check_ways(const char *program, const struct way *ways)
 		const struct layout *l =
 			layout_find((unsigned int)v[i].major, (unsigned int)v[i].minor);
 
-		reference(&v[i], json);
+		reference(&v[i], !ways->misses, json);
 		snprintf(offset, sizeof(offset), "%u", l->interp_eval_frame);
 		cr_assert(setenv("HIDE_LIBRARY", library, 1) == 0 &&
 			  setenv("HIDE_OFFSET", offset, 1) == 0);
