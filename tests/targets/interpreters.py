@@ -11,13 +11,17 @@ def sub_leaf(n): return n
 def sub_rec(n): return sub_rec(n - 1) if n else 0
 def sub_gen(n):
     for i in range(n): yield i
+ran = []
 def sub_work():
     for i in range(%d): sub_leaf(i)
     sub_rec(9)
     for i in sub_gen(9): pass
+    ran.append(1)
 sub_work()
-if %d: _thread.start_new_thread(sub_work, ())
-while _thread._count(): time.sleep(0.001)
+if %d:
+    # counted from its own beginning on, until its function has returned
+    _thread.start_new_thread(sub_work, ())
+    while len(ran) < 2 or _thread._count(): time.sleep(0.001)
 """
 
 
