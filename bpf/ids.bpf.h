@@ -13,22 +13,21 @@
 /* As deep as the kernel lets pid namespaces be nested (MAX_PID_NS_LEVEL). */
 #define PID_NS_LEVELS 32
 
+/* As struct upid: a number, and of which namespace it is. Read as a whole, a helper call is dear. */
 struct id {
 	__u32 nr;
+	__u32 pad;
 	__u64 ns;
 };
 
-/* A struct pid's number at a level, and of which namespace that is. */
+/* A struct pid's number at a level. */
 static __always_inline struct id id_at(__u64 pid, __u32 level)
 {
-	__u64 at = pid + bpf_core_field_offset(struct pid, numbers) +
-		   level * bpf_core_type_size(struct upid);
 	struct id id = {};
 
-	bpf_probe_read_kernel(&id.nr, sizeof(id.nr),
-			      (void *)(at + bpf_core_field_offset(struct upid, nr)));
-	bpf_probe_read_kernel(&id.ns, sizeof(id.ns),
-			      (void *)(at + bpf_core_field_offset(struct upid, ns)));
+	bpf_probe_read_kernel(&id, sizeof(id),
+			      (void *)(pid + bpf_core_field_offset(struct pid, numbers) +
+				       level * bpf_core_type_size(struct upid)));
 	return id;
 }
 
@@ -58,31 +57,30 @@ static __always_inline __u32 id_search(__u64 pid, __u32 deepest)
 }
 
 /* The number of a struct pid in the daemon's namespace; 0: it is not in there, or has gone. */
-static __noinline __u32 id_of(__u64 pid)
+static __noinline __u32 id_of(struct pid *pid)
 {
-	__u32 deepest = 0;
+	__u32 deepest;
 	struct id id;
 
 	if (!pid)
 		return 0;
-	bpf_probe_read_kernel(&deepest, sizeof(deepest),
-			      (void *)(pid + bpf_core_field_offset(struct pid, level)));
+	deepest = pid->level;
 	if (!pid_ns_address)
-		return id_search(pid, deepest);
+		return id_search((__u64)pid, deepest);
 	if (deepest < pid_ns_level)
 		return 0;
-	id = id_at(pid, pid_ns_level);
+	id = id_at((__u64)pid, pid_ns_level);
 	return id.ns == pid_ns_address ? id.nr : 0;
 }
 
 static __always_inline __u32 task_tid(struct task_struct *task)
 {
-	return pid_ns ? id_of((__u64)task->thread_pid) : (__u32)task->pid;
+	return pid_ns ? id_of(task->thread_pid) : (__u32)task->pid;
 }
 
 static __always_inline __u32 task_tgid(struct task_struct *task)
 {
-	return pid_ns ? id_of((__u64)task->group_leader->thread_pid) : (__u32)task->tgid;
+	return pid_ns ? id_of(task->group_leader->thread_pid) : (__u32)task->tgid;
 }
 
 /* The thread that runs: its id, and above it its process's, as bpf_get_current_pid_tgid has them. */
