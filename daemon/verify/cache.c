@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "probe/probe.h"
 #include "verify/script.h"
 
 #define MAGIC	     "pyprofd-verify"
@@ -32,12 +33,17 @@ static void mix(struct fnv *h, const void *data, size_t n)
 		h->v = (h->v ^ p[i]) * UINT64_C(0x100000001b3);
 }
 
-/* What the verdict was about: the plan, the layout, the program that was run, and the kernel. */
+/* What the verdict was about: the plan, the layout, the program that was run, the kernel, and by
+ * which of its mechanisms. */
 static uint64_t subject(const struct python *py, const struct plan *plan)
 {
 	struct fnv h = {UINT64_C(0xcbf29ce484222325)};
 	struct utsname kernel = {0};
+	enum probe_mechanism by;
+	struct diag diag;
 
+	if (probe_check(&by, &diag) == 0)
+		mix(&h, &by, sizeof(by));
 	if (uname(&kernel) == 0) {
 		mix(&h, kernel.release, strlen(kernel.release));
 		mix(&h, kernel.version, strlen(kernel.version));

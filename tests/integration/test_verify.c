@@ -86,6 +86,17 @@ static void expect_sites(const struct subject *s, const struct verify_result *r)
 	}
 }
 
+/* A verdict is on the mechanism, too: another way of telling sites apart is to be proven anew. */
+static void check_mechanism(struct subject *s)
+{
+	struct verify_result r;
+
+	cr_assert(setenv("PYPROFD_ATTACH", "tracefs", 1) == 0);
+	r = verify(s, false);
+	cr_expect(r.verdict == VERIFY_RIGHT && !r.cached, "by tracefs: %s", r.reason);
+	cr_assert(unsetenv("PYPROFD_ATTACH") == 0);
+}
+
 Test(verify, every_interpreter, .timeout = 200)
 {
 	struct interpreter v[INTERPRETERS_MAX];
@@ -109,6 +120,7 @@ Test(verify, every_interpreter, .timeout = 200)
 		expect_sites(&s, &r);
 		r = verify(&s, false);
 		cr_expect(r.verdict == VERIFY_RIGHT && r.cached, "%s: %s", v[i].exe, r.reason);
+		check_mechanism(&s);
 		subject_end(&s);
 	}
 	check_no_leaks();
