@@ -55,11 +55,16 @@ static char *path_of(const struct top *t, const char *format)
 
 int top_fetch(struct top *t, struct diag *diag)
 {
-	_cleanup_free_ char *path = path_of(t, "rows");
+	_cleanup_free_ char *path = path_of(t, "rows"), *pattern = NULL;
 	_cleanup_(json_decrefp) json_t *rows = NULL, *status = NULL;
+	const char *callee = top_model_callers(t->model);
 	int r;
 
-	if (!path)
+	if (path && callee && asprintf(&pattern, "^\\Q%s\\E$", callee) < 0)
+		pattern = NULL;
+	if (path && pattern)
+		path = client_add_param(t->client, path, "restrict", pattern);
+	if (!path || (callee && !pattern))
 		return diag_errno(diag, ENOMEM, "cannot ask for figures");
 	r = client_request(t->client, "GET", path, NULL, &rows, diag);
 	if (r == 0)
@@ -82,46 +87,21 @@ int top_clear(struct top *t, struct diag *diag)
 	return client_request(t->client, "POST", "/v1/clear", body, NULL, diag);
 }
 
-/* The report from its heading on. */
-static void cut_head(char *text)
+int top_show_callers(struct top *t, struct diag *diag)
 {
-	char *head = strstr(text, "Function ");
-
-	if (head)
-		memmove(text, head, strlen(head) + 1);
-}
-
-int top_callers(struct top *t, char **ret, struct diag *diag)
-{
-	size_t n, selected = top_model_selected(t->model), size;
+	size_t n, selected = top_model_selected(t->model);
 	const struct top_row *rows = top_model_rows(t->model, &n);
-	_cleanup_free_ char *path = NULL, *pattern = NULL, *text = NULL;
-	FILE *out;
 	int r;
 
 	if (!n || top_model_view(t->model) != TOP_FUNCTIONS)
 		return diag_set(diag, -ENOENT, PYP_EXIT_USAGE, "", "no function is selected");
-	if (asprintf(&pattern, "^\\Q%s\\E$", rows[selected].key) < 0)
-		pattern = NULL;
-	path = path_of(t, "callers");
-	path = pattern ? client_add_param(t->client, path, "restrict", pattern) : NULL;
-	if (path)
-		path = client_add_param(t->client, path, "clock",
-					top_model_clock(t->model) == SNAPSHOT_WALL ? "wall"
-										   : "cpu");
-	if (path)
-		path = client_add_param(t->client, path, "strip_dirs", "false");
-	out = path ? open_memstream(&text, &size) : NULL;
-	if (!out)
-		return diag_errno(diag, ENOMEM, "cannot ask for callers");
-	r = client_download(t->client, path, out, diag);
-	if (fclose(out) != 0 && r == 0)
-		r = diag_errno(diag, ENOMEM, "cannot ask for callers");
-	if (r < 0)
-		return r;
-	cut_head(text);
-	*ret = TAKE_PTR(text);
-	return 0;
+	r = top_model_set_callers(t->model, rows[selected].key);
+	return r < 0 ? diag_errno(diag, -r, "cannot ask for callers") : 0;
+}
+
+void top_leave_callers(struct top *t)
+{
+	top_model_set_callers(t->model, NULL);
 }
 
 /* ---- text ---- */

@@ -21,8 +21,9 @@ int top_fetch(struct top *t, struct diag *diag);
 /* Zero the daemon's data. */
 int top_clear(struct top *t, struct diag *diag);
 
-/* Who called the selected function, as lines of text; owned. */
-int top_callers(struct top *t, char **ret, struct diag *diag);
+/* Show who calls the selected function; back. */
+int top_show_callers(struct top *t, struct diag *diag);
+void top_leave_callers(struct top *t);
 
 /* The full-screen view, until its user leaves it. */
 int top_screen_run(struct top *t, struct diag *diag);

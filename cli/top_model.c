@@ -32,9 +32,9 @@ struct table {
 };
 
 struct top_model {
-	struct table now[2], before[2]; /* by view */
-	uint64_t now_ns, before_ns;	/* when they were taken */
-	uint64_t first_ns;		/* when tracing began */
+	struct table now[TOP_VIEWS], before[TOP_VIEWS];
+	uint64_t now_ns, before_ns; /* when they were taken */
+	uint64_t first_ns;	    /* when tracing began */
 	enum top_view view;
 	enum snapshot_clock clock;
 	enum top_sort sort;
@@ -46,6 +46,8 @@ struct top_model {
 	struct top_row *rows;
 	size_t nrows, selected;
 	char *selected_key;
+	char *callers_of; /* whose callers are shown; NULL: nobody's */
+	int callers_seen; /* answers that told them: with the first, rates are since the start */
 };
 
 struct top_model *top_model_new(void)
@@ -78,7 +80,7 @@ void top_model_free(struct top_model *m)
 {
 	if (!m)
 		return;
-	for (int v = 0; v < 2; v++) {
+	for (int v = 0; v < TOP_VIEWS; v++) {
 		table_deinit(&m->now[v]);
 		table_deinit(&m->before[v]);
 	}
@@ -88,6 +90,7 @@ void top_model_free(struct top_model *m)
 	free(m->pattern);
 	free(m->rows);
 	free(m->selected_key);
+	free(m->callers_of);
 	free(m);
 }
 
@@ -219,7 +222,8 @@ static void fill_row(const struct top_model *m, const struct entry *e, struct to
 {
 	static const struct entry none;
 	const struct entry *old = find(&m->before[m->view], e->key);
-	uint64_t since = m->before_ns ? m->before_ns : m->first_ns;
+	bool fresh = !m->before_ns || (m->view == TOP_CALLERS && m->callers_seen < 2);
+	uint64_t since = fresh ? m->first_ns : m->before_ns;
 	double ns = m->now_ns > since ? (double)(m->now_ns - since) : NS;
 	int c = m->clock;
 
@@ -239,8 +243,9 @@ static void fill_row(const struct top_model *m, const struct entry *e, struct to
 
 static bool matches(const struct top_model *m, const char *key)
 {
-	return !m->code || pcre2_match(m->code, (PCRE2_SPTR)key, PCRE2_ZERO_TERMINATED, 0, 0,
-				       m->match, m->limits) >= 0;
+	return !m->code || m->view == TOP_CALLERS ||
+	       pcre2_match(m->code, (PCRE2_SPTR)key, PCRE2_ZERO_TERMINATED, 0, 0, m->match,
+			   m->limits) >= 0;
 }
 
 static int by_number(double l, double r)
@@ -336,7 +341,7 @@ static uint64_t first_start(const json_t *rows)
 
 int top_model_update(struct top_model *m, const json_t *rows, struct diag *diag)
 {
-	_cleanup_(table_deinit) struct table functions = {0}, threads = {0};
+	_cleanup_(table_deinit) struct table functions = {0}, threads = {0}, callers = {0};
 	int err;
 
 	if (!json_is_array(json_object_get(rows, "functions")))
@@ -345,15 +350,19 @@ int top_model_update(struct top_model *m, const json_t *rows, struct diag *diag)
 	err = read_table(json_object_get(rows, "functions"), read_function, &functions);
 	if (!err)
 		err = read_table(json_object_get(rows, "threads"), read_thread, &threads);
+	if (!err)
+		err = read_table(json_object_get(rows, "callers"), read_function, &callers);
 	if (err < 0)
 		return diag_errno(diag, -err, "cannot keep the daemon's answer");
-	for (int v = 0; v < 2; v++) {
+	for (int v = 0; v < TOP_VIEWS; v++) {
 		table_deinit(&m->before[v]);
 		m->before[v] = m->now[v];
 	}
 	m->now[TOP_FUNCTIONS] = functions;
 	m->now[TOP_THREADS] = threads;
-	functions = threads = (struct table){0};
+	m->now[TOP_CALLERS] = callers;
+	functions = threads = callers = (struct table){0};
+	m->callers_seen += m->callers_of && json_object_get(rows, "callers");
 	m->before_ns = m->now_ns;
 	m->now_ns = number_of(rows, "taken_unix_ns");
 	m->first_ns = first_start(rows);
@@ -362,6 +371,29 @@ int top_model_update(struct top_model *m, const json_t *rows, struct diag *diag)
 }
 
 /* ---- choices ---- */
+
+int top_model_set_callers(struct top_model *m, const char *key)
+{
+	char *copy = key ? strdup(key) : NULL, *old = m->callers_of;
+
+	if (key && !copy)
+		return -ENOMEM;
+	m->callers_of = copy;
+	m->callers_seen = 0;
+	table_deinit(&m->now[TOP_CALLERS]);
+	table_deinit(&m->before[TOP_CALLERS]);
+	top_model_set_view(m, key ? TOP_CALLERS : TOP_FUNCTIONS);
+	m->selected_key = key ? NULL : old;
+	if (key)
+		free(old);
+	find_selected(m);
+	return 0;
+}
+
+const char *top_model_callers(const struct top_model *m)
+{
+	return m->callers_of;
+}
 
 void top_model_set_view(struct top_model *m, enum top_view view)
 {
@@ -470,7 +502,9 @@ void top_print_heading(const struct top_model *m, size_t columns, FILE *out)
 	snprintf(line, sizeof(line), "%7s %5s %5s %7s %8s %8s %s", "CALLS/S",
 		 threads ? "CPU%" : "SELF%", threads ? "WALL%" : "CUM%", "CALLS",
 		 threads ? "CPU" : "TOTTIME", threads ? "WALL" : "CUMTIME",
-		 threads ? "PID/TID THREAD" : "FUNCTION");
+		 threads		  ? "PID/TID THREAD"
+		 : m->view == TOP_CALLERS ? "CALLED BY"
+					  : "FUNCTION");
 	screen_fit(out, line, columns);
 }
 

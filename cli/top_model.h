@@ -15,7 +15,7 @@
 #include "base/diag.h"
 #include "snapshot/snapshot.h"
 
-enum top_view { TOP_FUNCTIONS, TOP_THREADS };
+enum top_view { TOP_FUNCTIONS, TOP_THREADS, TOP_CALLERS, TOP_VIEWS };
 
 enum top_sort {
 	TOP_BY_SELF, /* share of the interval; of threads: CPU time */
@@ -46,6 +46,11 @@ DEFINE_FREEP(struct top_model, top_model_free)
 
 /* The daemon's answer. With the first one, and behind a reset, rates are those since the start. */
 int top_model_update(struct top_model *m, const json_t *rows, struct diag *diag);
+
+/* Show the callers of the function with this key, once answers tell them; NULL: the functions again,
+ * with that one selected. 0 or -ENOMEM. */
+int top_model_set_callers(struct top_model *m, const char *key);
+const char *top_model_callers(const struct top_model *m); /* NULL: not shown */
 
 void top_model_set_view(struct top_model *m, enum top_view view);
 void top_model_set_clock(struct top_model *m, enum snapshot_clock clock);

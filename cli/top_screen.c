@@ -19,13 +19,14 @@
 #define KEYS                                                                                       \
 	"q quit  / filter  <> sort  r reverse  t threads  w clock  p pause  z zero  Enter callers"
 
+#define CALLERS_KEYS "q quit  <> sort  r reverse  w clock  p pause  z zero  Enter back"
+
 struct screen {
 	struct top *top;
 	bool paused, leaving, ascii;
 	char message[512]; /* what went wrong, or "" */
 	char input[128];   /* a filter being typed */
 	bool typing, confirming;
-	char *callers; /* owned; NULL: not shown */
 	uint64_t next_ns;
 	size_t first; /* row at the top */
 };
@@ -94,14 +95,15 @@ static void fit(const struct screen *s, int y, int attributes, const char *text)
 static void draw_head(const struct screen *s)
 {
 	const struct top_model *m = s->top->model;
-	const char *filter = top_model_filter(m);
+	const char *callers = top_model_callers(m), *filter = callers ? "" : top_model_filter(m);
 	char text[512];
 	struct line l;
 
 	if (line_begin(&l))
 		top_print_status(s->top->status, columns(), l.out);
 	line_end(&l, s, 0, A_NORMAL);
-	snprintf(text, sizeof(text), "%s | by %s%s%s%s%s",
+	snprintf(text, sizeof(text), "%s%.300s%s%s | by %s%s%s%s%s", callers ? "callers of " : "",
+		 callers ? callers : "", callers ? " | " : "",
 		 top_model_clock(m) == SNAPSHOT_WALL ? "wall clock" : "cpu clock",
 		 top_sort_names[top_model_sort(m)], top_model_reversed(m) ? ", reversed" : "",
 		 *filter ? " | filter " : "", filter, s->paused ? " | PAUSED" : "");
@@ -140,21 +142,6 @@ static void draw_rows(struct screen *s)
 	}
 }
 
-static void draw_callers(const struct screen *s)
-{
-	const char *p = s->callers;
-
-	for (int i = 0; i < body_lines() && *p; i++) {
-		size_t n = strcspn(p, "\n");
-		char *copy = strndup(p, n);
-
-		if (copy)
-			fit(s, HEAD_LINES + i, i ? A_NORMAL : A_BOLD, copy);
-		free(copy);
-		p += n + (p[n] == '\n');
-	}
-}
-
 static void draw_foot(const struct screen *s)
 {
 	char text[192];
@@ -166,9 +153,9 @@ static void draw_foot(const struct screen *s)
 		fit(s, LINES - 1, A_BOLD, "zero the daemon's data? y/n");
 	} else {
 		fit(s, LINES - 1, s->message[0] ? A_BOLD : A_DIM,
-		    s->message[0] ? s->message
-		    : s->callers  ? "any key: back"
-				  : KEYS);
+		    s->message[0]		       ? s->message
+		    : top_model_callers(s->top->model) ? CALLERS_KEYS
+						       : KEYS);
 	}
 }
 
@@ -176,10 +163,7 @@ static void draw(struct screen *s)
 {
 	erase();
 	draw_head(s);
-	if (s->callers)
-		draw_callers(s);
-	else
-		draw_rows(s);
+	draw_rows(s);
 	draw_foot(s);
 	refresh();
 }
@@ -226,7 +210,11 @@ static void show_callers(struct screen *s)
 {
 	struct diag diag = {0};
 
-	if (top_callers(s->top, &s->callers, &diag) < 0)
+	int r = top_show_callers(s->top, &diag);
+
+	if (r == 0)
+		r = top_fetch(s->top, &diag);
+	if (r < 0)
 		say(s, &diag);
 }
 
@@ -316,8 +304,9 @@ static void handle(struct screen *s, int key)
 		on_typed(s, key);
 	else if (s->confirming)
 		on_confirm(s, key);
-	else if (s->callers)
-		free(TAKE_PTR(s->callers));
+	else if (top_model_callers(s->top->model) &&
+		 (key == '\n' || key == KEY_ENTER || key == ESCAPE || key == 't' || key == '/'))
+		top_leave_callers(s->top);
 	else
 		on_key(s, key);
 }
@@ -373,6 +362,5 @@ int top_screen_run(struct top *t, struct diag *diag)
 	}
 	endwin();
 	delscreen(terminal);
-	free(s.callers);
 	return 0;
 }

@@ -2,7 +2,8 @@
 /*
  * Rows: what changes from second to second in a live view, as small as it gets: JSON with a short
  * array per function and per thread, times in nanoseconds. The calling contexts, which are the
- * most of a snapshot, are left out. Key names say what the arrays hold.
+ * most of a snapshot, are left out. Key names say what the arrays hold. Restrictions leave nothing out
+ * here: they pick the functions whose callers are told.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -55,6 +56,57 @@ static int put_functions(const struct view *v, FILE *out)
 	return 0;
 }
 
+/* Those in `functions`, without the qualified name, of the calls from one caller. */
+static int put_caller(const struct table *cpu, const struct table *wall, size_t i, FILE *out)
+{
+	const struct table_edge *c = &cpu->edges[i], *w = &wall->edges[i];
+	const struct table_row *r = &cpu->rows[c->caller];
+
+	fputc('[', out);
+	if (put_string(out, r->file) < 0)
+		return -ENOMEM;
+	fprintf(out, ",%" PRId32 ",", r->line);
+	if (put_string(out, r->name) < 0)
+		return -ENOMEM;
+	fprintf(out,
+		",null,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+		c->nc, c->cc, c->tt, c->ct, w->tt, w->ct);
+	return 0;
+}
+
+/* Who called the functions that the restrictions pick; both clocks' tables have the same edges. */
+static int put_callers(const struct view *v, const struct format_opts *o, FILE *out,
+		       struct diag *diag)
+{
+	_cleanup_(table_freep) struct table *cpu = NULL, *wall = NULL;
+	_cleanup_(selection_deinit) struct selection rows = {0};
+	_cleanup_free_ bool *picked = NULL;
+	const char *comma = "\n";
+	int err = table_build(v, SNAPSHOT_CPU, &cpu);
+
+	if (!err)
+		err = table_build(v, SNAPSHOT_WALL, &wall);
+	if (!err)
+		err = selection_init(&rows, cpu, o, diag);
+	if (err < 0)
+		return err;
+	picked = calloc(cpu->nrows + 1, sizeof(*picked));
+	if (!picked)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows.n; i++)
+		picked[rows.order[i]] = true;
+	fputs(",\n\"callers\":[", out);
+	for (size_t i = 0; i < cpu->nedges && !err; i++) {
+		if (!picked[cpu->edges[i].callee])
+			continue;
+		fputs(comma, out);
+		comma = ",\n";
+		err = put_caller(cpu, wall, i, out);
+	}
+	fputs("]", out);
+	return err;
+}
+
 static uint64_t *thread_calls(const struct snapshot *s)
 {
 	uint64_t *calls = calloc((size_t)s->nthreads + 1, sizeof(*calls));
@@ -97,7 +149,6 @@ int rows_write(const struct snapshot *s, const struct view *v, const struct form
 	json_t *head = provenance_json(s, o, "pyprofd-rows");
 	int err;
 
-	(void)diag;
 	if (!head)
 		return -ENOMEM;
 	fputc('{', out);
@@ -106,5 +157,7 @@ int rows_write(const struct snapshot *s, const struct view *v, const struct form
 	if (err < 0 && !ferror(out))
 		return -ENOMEM;
 	err = put_functions(v, out);
+	if (!err && o->nrestrict)
+		err = put_callers(v, o, out, diag);
 	return err < 0 ? err : put_threads(s, &o->filter, out);
 }

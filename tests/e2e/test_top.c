@@ -143,9 +143,11 @@ Test(top, keys)
 	press("/\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\bempty\n");
 	expect("(empty)");
 	press("\n");
-	expect("was called by");
-	press("x");
-	expect("q quit");
+	expect("callers of ");
+	expect("CALLED BY");
+	expect("(measured)"); /* by cum, main comes first */
+	press("\n");
+	expect("FUNCTION");
 	press("p");
 	expect("PAUSED");
 	press("p");

@@ -71,6 +71,42 @@ Test(top_model, rates)
 	cr_assert(NEAR(row(m, 0)->self, 30) && NEAR(row(m, 0)->cum, 40));
 }
 
+/* An answer that tells who called f as well: g, so often and so long. */
+static json_t *answer_callers(int second, int calls, int ms)
+{
+	json_t *rows = answer(second, 1000, 1000, 10, 100);
+
+	json_object_set_new(rows, "callers",
+			    json_pack("[[s,i,s,n,i,i,I,I,I,I]]", "/x/a.py", 9, "g", calls, calls,
+				      (json_int_t)ms * 1000000, (json_int_t)ms * 2000000,
+				      (json_int_t)ms * 3000000, (json_int_t)ms * 4000000));
+	return rows;
+}
+
+Test(top_model, callers)
+{
+	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
+
+	update(m, answer(12, 200, 1000, 10, 100));
+	assert_ok(top_model_set_filter(m, "f", NULL));
+	assert_ok(top_model_set_callers(m, "/x/a.py:1(f)"));
+	cr_assert_str_eq(top_model_callers(m), "/x/a.py:1(f)");
+	cr_assert(top_model_view(m) == TOP_CALLERS && count(m) == 0);
+	/* the first answer that tells: since tracing began; the filter is for functions */
+	update(m, answer_callers(20, 500, 1000));
+	cr_assert_eq(count(m), 1);
+	cr_assert_str_eq(row(m, 0)->name, "a.py:9(g)");
+	cr_assert(NEAR(row(m, 0)->rate, 50) && NEAR(row(m, 0)->self, 10));
+	/* then: since the last one */
+	update(m, answer_callers(22, 700, 2000));
+	cr_assert(NEAR(row(m, 0)->rate, 100) && NEAR(row(m, 0)->self, 50) &&
+		  NEAR(row(m, 0)->cum, 100) && row(m, 0)->calls == 700);
+	/* back where it was */
+	assert_ok(top_model_set_callers(m, NULL));
+	cr_assert(top_model_view(m) == TOP_FUNCTIONS && !top_model_callers(m));
+	cr_assert_str_eq(row(m, top_model_selected(m))->key, "/x/a.py:1(f)");
+}
+
 Test(top_model, order)
 {
 	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
