@@ -41,6 +41,13 @@ static const struct opt record_opts[] = {
 	{"clock", 0, OPT_CHOICE, FIELD(query.clock), "cpu|wall", "which clock it shows",
 	 .choices = query_clocks},
 	{"sort", 's', OPT_STRING, FIELD(query.sort), "KEY[,KEY]", "pstats' sort keys"},
+	{"reverse", 'r', OPT_FLAG, FIELD(query.reverse), NULL, "the other way round"},
+	{"strip-dirs", 0, OPT_FLAG, FIELD(query.strip_dirs), NULL,
+	 "file names without directories"},
+	{"only-my-code", 0, OPT_FLAG, FIELD(query.only_my_code), NULL,
+	 "standard library and installed packages folded\ninto their callers"},
+	{"raw-times", 0, OPT_FLAG, FIELD(query.raw_times), NULL,
+	 "leave the probes' own time in the figures"},
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N", "at most N rows", .min = 1,
 	 .max = INT32_MAX},
 	{NULL},
@@ -69,9 +76,11 @@ static const char *choose_format(const struct query *q)
 }
 
 /* What can be known to be wrong before anything is traced. */
-static int check(const struct query *q, struct diag *diag)
+static int check(const struct query *q, char *const *patterns, int n, struct diag *diag)
 {
-	const struct format_opts fo = {.sort = q->sort};
+	const struct format_opts fo = {.sort = q->sort,
+				       .restrict_ = (const char *const *)patterns,
+				       .nrestrict = (size_t)n};
 	int r;
 
 	if (!format_find(choose_format(q)))
@@ -87,6 +96,8 @@ static int check(const struct query *q, struct diag *diag)
 
 struct recording {
 	const struct record_opts *o;
+	char *const *patterns;
+	int npatterns;
 	struct visit visit;
 	bool quiet;
 	uint64_t start_ns;
@@ -167,7 +178,7 @@ static int save(const struct recording *r, FILE *out, struct diag *diag)
 		json_object_set_new(body, "pid", json_integer(q->pid));
 	/* what has ended cannot be stopped, nor need it be */
 	client_request(r->visit.client, "POST", "/v1/stop", body, NULL, NULL);
-	path = query_path(r->visit.client, q, choose_format(q), NULL, 0,
+	path = query_path(r->visit.client, q, choose_format(q), r->patterns, r->npatterns,
 			  !q->output && query_colour(out));
 	if (!path)
 		return diag_errno(diag, ENOMEM, "cannot ask for the profile");
@@ -181,13 +192,16 @@ static int save(const struct recording *r, FILE *out, struct diag *diag)
 static int run_record(const struct cmd_call *call, struct diag *diag)
 {
 	const struct record_opts *o = call->opts;
-	_cleanup_(recording_deinit) struct recording r = {.o = o, .quiet = !isatty(STDERR_FILENO)};
+	_cleanup_(recording_deinit) struct recording r = {.o = o,
+							  .patterns = call->operands,
+							  .npatterns = call->noperands,
+							  .quiet = !isatty(STDERR_FILENO)};
 	int err;
 
 	if (!o->query.pid)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "usage: pyprofctl record --pid PID",
 				"which process? there is no --pid");
-	err = check(&o->query, diag);
+	err = check(&o->query, call->operands, call->noperands, diag);
 	if (err == 0)
 		err = mode_opts_check(&o->mode, diag);
 	if (err < 0)
@@ -214,7 +228,7 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 	size_t n = 0;
 	int r;
 
-	r = check(&o->query, diag);
+	r = check(&o->query, NULL, 0, diag);
 	if (r == 0)
 		r = mode_opts_check(&o->mode, diag);
 	if (r < 0)
@@ -268,9 +282,11 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 
 const struct cmd cmd_record = {
 	.name = "record",
+	.operands = "[PATTERN]...",
 	.summary = "Trace a process for a while and write its profile",
 	.opts = record_opts,
 	.opts_size = sizeof(struct record_opts),
+	.max_operands = CMD_ANY,
 	.run = run_record,
 };
 

@@ -81,6 +81,23 @@ Test(record, with_the_daemon_that_runs)
 	ran_free(&r);
 }
 
+/* As snapshot does: what is shown, and in which order. */
+Test(record, patterns_and_order)
+{
+	char *text;
+
+	ctl_fails(&d, PYP_EXIT_USAGE, "(", "record", "-p", pid, "(", NULL);
+	traced_go(&t);
+	traced_close(&t);
+	text = ctl_ok(&d, "record", "-p", pid, "-s", "calls", "--strip-dirs", "--raw-times",
+		      "busy_empty", "2", NULL);
+	cr_assert(strstr(text, " busy_empty.py:") && strstr(text, "(empty)") &&
+			  !strstr(text, "proto.py:"),
+		  "%s", text);
+	cr_assert(strstr(text, "the probes' own time is in all figures"), "%s", text);
+	free(text);
+}
+
 Test(record, ctrl_c_keeps_what_there_is)
 {
 	char program[4096], file[128];
