@@ -157,6 +157,7 @@ static void set_quality(json_t *ret, const struct snapshot *s, const struct snap
 	set(ret, "events", provenance_integer(t->events), ok);
 	set(ret, "lost", provenance_integer(provenance_lost(t)), ok);
 	set(ret, "unmatched", provenance_integer(t->unmatched), ok);
+	set(ret, "unseen", provenance_integer(t->unseen), ok);
 	set(ret, "unstarted", provenance_integer(t->unstarted), ok);
 	set(ret, "stack_switches", provenance_integer(t->stack_switches), ok);
 	set(ret, "resyncs", provenance_integer(t->resyncs), ok);
@@ -398,6 +399,9 @@ static void say_corrections(struct lines *l, const struct snapshot_target *t)
 {
 	if (t->unmatched)
 		say(l, "corrected", "%" PRIu64 " events that fitted no stack", t->unmatched);
+	if (t->unseen)
+		say(l, "unseen", "%" PRIu64 " frames, suspended when tracing began, have no name",
+		    t->unseen);
 	if (t->resyncs)
 		say(l, "corrected", "%" PRIu64 " stacks read again after a loss", t->resyncs);
 	if (t->truncated)

@@ -74,6 +74,7 @@ json_t *json_of_status(const struct session_status *st)
 	set_count(o, "lost", st->lost);
 	json_object_set_new(o, "exact", json_boolean(st->lost == 0));
 	set_count(o, "unmatched", st->unmatched);
+	set_count(o, "unseen", st->unseen);
 	set_count(o, "unstarted", st->unstarted);
 	set_count(o, "threads", st->threads);
 	set_count(o, "functions", st->funcs);

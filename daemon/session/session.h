@@ -108,7 +108,7 @@ struct session_status {
 	enum session_state state;
 	struct mode_choice mode;
 	char cmdline[256], python_version[32], python_file[256], build_id[41];
-	uint64_t traced_ns, events, lost, unmatched, unstarted;
+	uint64_t traced_ns, events, lost, unmatched, unseen, unstarted;
 	uint64_t events_per_s; /* over the last second or so */
 	uint32_t threads, funcs, nodes;
 	bool over;    /* see sessions_over */

@@ -583,6 +583,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.traced_ns = traced_until(t, now),
 		.events = c.events,
 		.unmatched = c.unmatched,
+		.unseen = c.unseen,
 		.unstarted = c.unstarted,
 		.events_per_s = t->state == SESSION_TRACING ? t->events_per_s : 0,
 		.threads = c.threads,

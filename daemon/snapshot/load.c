@@ -258,6 +258,7 @@ static void read_quality(struct loader *l, const json_t *v, struct snapshot_targ
 {
 	t->events = get_count(l, v, "events");
 	t->unmatched = get_count(l, v, "unmatched");
+	t->unseen = get_count(l, v, "unseen");
 	t->unstarted = get_count(l, v, "unstarted");
 	t->stack_switches = get_count(l, v, "stack_switches");
 	t->resyncs = get_count(l, v, "resyncs");

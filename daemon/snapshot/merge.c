@@ -113,6 +113,7 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	into->estimate.samples += t->estimate.samples;
 	into->events += t->events;
 	into->unmatched += t->unmatched;
+	into->unseen += t->unseen;
 	into->unstarted += t->unstarted;
 	into->stack_switches += t->stack_switches;
 	into->resyncs += t->resyncs;

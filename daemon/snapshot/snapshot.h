@@ -94,6 +94,7 @@ struct snapshot_target {
 	uint64_t traced_ns;	 /* how long probes were on, all windows together */
 	uint64_t events;	 /* calls and returns seen */
 	uint64_t unmatched;	 /* returns or callers that fitted no stack: corrections made */
+	uint64_t unseen;	 /* frames that were parked when tracing began: "(unseen)" */
 	uint64_t unstarted;	 /* frames that were unwound before they began to run */
 	uint64_t stack_switches; /* greenlet and other stack switches followed */
 	uint64_t resyncs;	 /* stacks read again after a loss */

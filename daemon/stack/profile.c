@@ -603,7 +603,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 		timing_clear(th);
 		th->start_ns = ts;
 	}
-	p->rb.calls = p->rb.unmatched = p->rb.unstarted = 0;
+	p->rb.calls = p->rb.unmatched = p->rb.unseen = p->rb.unstarted = 0;
 	p->rb.stack_switches = p->rb.truncated = 0;
 	p->timing = (struct timing){0};
 	tally_clear(&p->tally);
@@ -618,6 +618,7 @@ struct profile_counts profile_counts(const struct profile *p)
 		.events = p->events,
 		.calls = p->rb.calls,
 		.unmatched = p->rb.unmatched,
+		.unseen = p->rb.unseen,
 		.unstarted = p->rb.unstarted,
 		.stack_switches = p->rb.stack_switches,
 		.resyncs = p->resyncs,

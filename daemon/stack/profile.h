@@ -125,7 +125,7 @@ struct profile_func {
 struct profile_func profile_func(const struct profile *p, uint32_t func);
 
 struct profile_counts {
-	uint64_t events, calls, unmatched, unstarted, stack_switches, resyncs, truncated;
+	uint64_t events, calls, unmatched, unseen, unstarted, stack_switches, resyncs, truncated;
 	uint32_t threads, funcs, nodes;
 };
 struct profile_counts profile_counts(const struct profile *p);

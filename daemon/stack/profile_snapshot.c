@@ -351,6 +351,7 @@ static void add_counters(const struct profile *p, struct snapshot_target *target
 {
 	target->events += p->events;
 	target->unmatched += p->rb.unmatched;
+	target->unseen += p->rb.unseen;
 	target->unstarted += p->rb.unstarted;
 	target->stack_switches += p->rb.stack_switches;
 	target->resyncs += p->resyncs;

@@ -36,8 +36,10 @@
  *       `yield from` or `await` passes the exception on to what it waits for without running
  *       itself, and only pretends to be the caller. Push on top.
  *
- *   E8  caller is unknown and the stack is not empty: something was lost. Push on a new stack
- *       (unmatched), and keep the old one parked: its frames may still leave.
+ *   E8  caller is unknown and the stack is not empty. After a loss a CHAIN comes first, so nothing
+ *       was lost: this stack was parked before we looked, and runs again. A new stack begins, with
+ *       a place for the caller, "(unseen)", so that what it calls from now on finds it; counted as
+ *       such. The old stack is kept parked.
  *
  * A frame that is entered is on no stack. If a parked stack still has it, that stack's greenlet
  * died without a word and the memory is used again: the frame and what is above it are removed
@@ -274,6 +276,18 @@ static bool enter_overflow(struct rebuild *rb, struct thread *th, uint64_t frame
 	return true;
 }
 
+/* E6 and E8. */
+static void meet_parked(struct rebuild *rb, struct thread *th, uint64_t caller)
+{
+	bool other = th->cur.depth > 0;
+
+	park_for_new(rb, th);
+	if (!other)
+		return;
+	rb->unseen++;
+	push(rb, th, caller, FUNC_UNSEEN, false);
+}
+
 /* Everything but E2. Leaves the stack so that the frame can be pushed; false: it is there (E1). */
 static bool enter_prepare(struct rebuild *rb, struct thread *th, uint64_t frame, uint64_t caller,
 			  uint32_t func, bool thrown)
@@ -304,9 +318,7 @@ static bool enter_prepare(struct rebuild *rb, struct thread *th, uint64_t frame,
 	case PLACE_NOWHERE:
 		if (thrown)
 			break;
-		if (th->cur.depth)
-			rb->unmatched++;
-		park_for_new(rb, th);
+		meet_parked(rb, th, caller);
 		break;
 	}
 	return true;

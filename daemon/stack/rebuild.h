@@ -18,6 +18,7 @@ struct rebuild {
 	uint32_t max_depth;
 	uint64_t calls;		 /* activations entered, as cProfile counts them */
 	uint64_t unmatched;	 /* activations that ended, or began, where they should not have */
+	uint64_t unseen;	 /* frames that were parked before we looked, and made calls */
 	uint64_t unstarted;	 /* leaves of frames that were on no stack */
 	uint64_t stack_switches; /* changes of the current stack */
 	uint64_t truncated;	 /* activations summed in "(truncated)" */

@@ -38,6 +38,7 @@ int funcs_init(struct funcs *f, uint32_t limit, uint64_t string_bytes)
 	static const struct func_identity pseudo[FUNC_PSEUDO_MAX] = {
 		[FUNC_TRUNCATED] = {.filename = "~", .name = "(truncated)"},
 		[FUNC_LOST] = {.filename = "~", .name = "(lost)"},
+		[FUNC_UNSEEN] = {.filename = "~", .name = "(unseen)"},
 	};
 
 	/* The pseudo functions come on top of the caps. */

@@ -495,6 +495,7 @@ char *event_script_tree(const struct snapshot *s)
 		const struct snapshot_target *t = &s->targets[i];
 
 		print_count(out, "unmatched", t->unmatched);
+		print_count(out, "unseen", t->unseen);
 		print_count(out, "unstarted", t->unstarted);
 		print_count(out, "switches", t->stack_switches);
 		print_count(out, "resyncs", t->resyncs);

@@ -159,15 +159,19 @@ Test(rebuild, leave_of_unstarted_frame)
 							     "! unstarted 1\n");
 }
 
-/* E7: the old stack goes on later. */
+/* E8: a greenlet that was parked before we looked; what it calls finds it from then on, and its own
+ * end as well. The old stack goes on later. */
 Test(rebuild, unknown_caller)
 {
-	expect("T1 enter 1 f; T1 +1 enter 8 g 0x77; T1 +1 leave 8; T1 +1 leave 1",
-	       "T1 3/3\n"
+	expect("T1 enter 1 f; T1 +1 enter 8 g 0x77; T1 +1 leave 8; T1 +1 enter 8 g 0x77; T1 +1 "
+	       "leave 8;"
+	       "T1 +1 leave 0x77; T1 +1 leave 1",
+	       "T1 6/6\n"
 	       "  outside 1/1\n"
 	       "  f 1 1/1\n"
-	       "  g 1 1/1\n"
-	       "! unmatched 1\n"
+	       "  (unseen) 0 2/2\n"
+	       "    g 2 2/2\n"
+	       "! unseen 1\n"
 	       "! switches 1\n");
 }
 

@@ -1,0 +1,399 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Servers under load while the profiler is switched on and off at random. As root: soak.py
+
+A gevent server and an asyncio server answer clients that know what every answer has to be, while
+one daemon is told to start, stop, clear, detach, attach and take snapshots at random moments.
+Fails if an answer is wrong or missing, if a command has another result than it should, if events
+do not fit their stacks and none were lost, if the daemon's memory grows or anybody keeps files open.
+
+SOAK_MINUTES (30), SOAK_SEED (the time; it is printed), SOAK_ARGS (of pyprofd), PYPROF_BUILD (build).
+"""
+
+import glob
+import http.client
+import json
+import os
+import random
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import server as servers  # noqa: E402
+
+BUILD = os.environ.get("PYPROF_BUILD", "build")
+MINUTES = float(os.environ.get("SOAK_MINUTES", "30"))
+ARGS = os.environ.get("SOAK_ARGS", "").split()
+SEED = int(os.environ.get("SOAK_SEED", str(int(time.time()))))
+DEADLINE = 60
+CLIENTS = 3            # per server
+THINK = 0.004          # seconds between a client's requests: load, but not all the machine has
+QUIET_EVERY = 40       # operations between two looks at memory and files
+# Greenlets that may be suspended when tracing begins: one for each client, with its children, each
+# with no more frames than this that call something before they return.
+UNSEEN_MAX = CLIENTS * (1 + servers.CHILDREN) * 12
+SLACK_KIB = 6 * 1024   # what memory may go up and down by
+SETTLED = 0.3          # of the time: until then everything has been met once
+FORMATS = ("json", "text", "pstats", "callgrind", "collapsed", "rows", "pprof", "csv")
+
+
+class Failure(Exception):
+    pass
+
+
+class Server:
+    def __init__(self, kind, python):
+        self.kind = kind
+        self.process = subprocess.Popen([python, os.path.join(HERE, "server.py"), kind],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+        self.pid = self.process.pid
+        port = self.process.stdout.readline()
+        if not port:
+            raise Failure("the %s server did not start:\n%s" % (
+                kind, self.process.stderr.read().decode()))
+        self.port = int(port)
+
+    def end(self):
+        _, err = self.process.communicate(timeout=DEADLINE)
+        if self.process.returncode != 0 or err:
+            raise Failure("the %s server ended with status %d and said:\n%s" % (
+                self.kind, self.process.returncode, err.decode()))
+
+
+class Client(threading.Thread):
+    """Asks, compares, tells the first thing that was wrong."""
+
+    def __init__(self, server, seed, stop):
+        super().__init__(daemon=True)
+        self.server, self.random, self.stop = server, random.Random(seed), stop
+        self.requests, self.slowest, self.error = 0, 0.0, None
+
+    def one(self, connection):
+        kind, n = self.random.choice(servers.KINDS), self.random.randrange(1000)
+        begin = time.monotonic()
+        connection.request("GET", "/%s/%d" % (kind, n))
+        response = connection.getresponse()
+        body = response.read().decode()
+        if self.server.kind == "asyncio" and kind == "generate":
+            value = sum(servers.mix(x, 1) for x in servers.numbers(n) if x % 3)
+            wanted = servers.answer(kind, n, value).decode()
+        else:
+            wanted = servers.expected(kind, n)
+        if response.status != 200 or body != wanted:
+            raise Failure("/%s/%d: status %d, %r instead of %r" % (kind, n, response.status, body,
+                                                                  wanted))
+        self.requests += 1
+        self.slowest = max(self.slowest, time.monotonic() - begin)
+
+    def run(self):
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", self.server.port,
+                                                    timeout=DEADLINE)
+            while not self.stop.is_set():
+                self.one(connection)
+                time.sleep(THINK)
+            connection.close()
+        except Exception as e:
+            self.error = "%s server: %r" % (self.server.kind, e)
+
+
+class Daemon:
+    def __init__(self):
+        self.dir = tempfile.mkdtemp()
+        self.socket = os.path.join(self.dir, "socket")
+        self.stderr = open(os.path.join(self.dir, "stderr"), "w+")
+        self.process = subprocess.Popen([os.path.join(BUILD, "pyprofd"), "--socket", self.socket] + ARGS,
+                                        stderr=self.stderr)
+        end = time.monotonic() + DEADLINE
+        while not self.answers():
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise Failure("the daemon did not start: " + self.said())
+            time.sleep(0.02)
+
+    def said(self):
+        self.stderr.seek(0)
+        return self.stderr.read()
+
+    def answers(self):
+        try:
+            return self.ask("GET", "/v1/ping")[0] == 200
+        except OSError:
+            return False
+
+    def ask(self, method, path, body=None):
+        """Status and body."""
+        connection = http.client.HTTPConnection("localhost")
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(DEADLINE)
+        try:
+            connection.sock.connect(self.socket)
+            connection.request(method, path, json.dumps(body) if body is not None else None)
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+    def must(self, wanted, method, path, body=None):
+        status, text = self.ask(method, path, body)
+        if status != wanted:
+            raise Failure("%s %s %s: status %d instead of %d: %s" % (
+                method, path, body, status, wanted, text[:400]))
+        return text
+
+    def rss_kib(self):
+        with open("/proc/%d/status" % self.process.pid) as f:
+            return int(re.search(r"VmRSS:\s*(\d+)", f.read()).group(1))
+
+    def end(self):
+        self.must(200, "POST", "/v1/shutdown", {})
+        if self.process.wait(DEADLINE) != 0 or self.said():
+            raise Failure("the daemon ended with status %d and said: %s" % (
+                self.process.returncode, self.said()))
+
+
+def open_files(pid):
+    return sorted(os.readlink(f) for f in glob.glob("/proc/%d/fd/*" % pid) if os.path.islink(f))
+
+
+class Soak:
+    """What is done to the daemon, and what it should be like after that."""
+
+    def __init__(self, daemon, targets, rng):
+        self.daemon, self.targets, self.random = daemon, targets, rng
+        self.attached = {}  # pid -> is it traced?
+        self.done = {}
+        self.sums = {"events": 0, "lost": 0, "unmatched": 0, "unseen": 0}
+        self.explained = 0
+        self.begun = 0  # how often tracing has begun
+        self.memory = []  # (time, KiB), taken where all is detached
+        self.files = open_files(daemon.process.pid)
+        self.snapshots = 0
+
+    # -- operations; each leaves self.attached as the daemon should be --
+
+    def attach(self, pid):
+        start = self.random.random() < 0.7
+        if pid in self.attached:
+            self.daemon.must(409, "POST", "/v1/targets", {"pid": pid})
+            return
+        self.daemon.must(201, "POST", "/v1/targets", {"pid": pid, "start": start})
+        self.attached[pid] = start
+        self.begun += start
+
+    def detach(self, pid):
+        if pid not in self.attached:
+            self.daemon.must(404, "DELETE", "/v1/targets/%d" % pid)
+            return
+        self.collect(pid)
+        self.daemon.must(200, "DELETE", "/v1/targets/%d" % pid)
+        del self.attached[pid]
+
+    def control(self, what, pid):
+        everyone = self.random.random() < 0.2
+        body = {} if everyone else {"pid": pid}
+        if not everyone and pid not in self.attached:
+            self.daemon.must(404, "POST", "/v1/" + what, body)
+            return
+        for p in self.attached if everyone else [pid]:
+            if what == "clear":
+                self.collect(p)
+            else:
+                self.begun += what == "start" and not self.attached[p]
+                self.attached[p] = what == "start"
+        self.daemon.must(200, "POST", "/v1/" + what, body)
+
+    def start(self, pid):
+        self.control("start", pid)
+
+    def stop(self, pid):
+        self.control("stop", pid)
+
+    def clear(self, pid):
+        self.control("clear", pid)
+
+    def snapshot(self, pid):
+        form = self.random.choice(FORMATS)
+        path = "/v1/snapshot?format=%s&clock=%s" % (form, self.random.choice(("cpu", "wall")))
+        if self.random.random() < 0.5:
+            path += "&pid=%d" % pid
+        wanted = 404 if "pid=" in path and pid not in self.attached else 200
+        text = self.daemon.must(wanted, "GET", path)
+        if wanted == 200 and form == "json":
+            self.look_at(json.loads(text.decode()))
+
+    def wait(self, _):
+        time.sleep(self.random.uniform(0, 1.5))
+
+    # -- looking --
+
+    def look_at(self, snapshot):
+        """Every thread's rows add up to its total."""
+        self.snapshots += 1
+        for clock in "cpu", "wall":
+            sums = [0] * len(snapshot["threads"])
+            for node in snapshot["nodes"]:
+                sums[node["thread"]] += node["self"][clock]
+            for thread, total in zip(snapshot["threads"], sums):
+                if abs(total - thread["total"][clock]) > 1e-3 * max(total, 1e6):
+                    raise Failure("thread %d: rows add up to %d of %d ns" % (
+                        thread["tid"], total, thread["total"][clock]))
+
+    def collect(self, pid):
+        """Sum up what the target's counters say before they are zeroed."""
+        status = json.loads(self.daemon.must(200, "GET", "/v1/targets/%d" % pid).decode())
+        for key in self.sums:
+            self.sums[key] += status.get(key, 0)
+        # Where events are lost, others do not fit; that is said in each report.
+        if status["lost"]:
+            self.explained += status["unmatched"]
+        elif status["unmatched"]:
+            print("pid %d: %s" % (pid, json.dumps(status)))
+
+    def check_states(self):
+        status = json.loads(self.daemon.must(200, "GET", "/v1/status").decode())
+        found = {t["pid"]: t["state"] for t in status["targets"]}
+        wanted = {p: "tracing" if on else "attached" for p, on in self.attached.items()}
+        if found != wanted:
+            raise Failure("the daemon holds %s instead of %s" % (found, wanted))
+
+    def quiet(self):
+        """Nothing attached: now memory and files can be compared."""
+        self.check_states()
+        for pid in list(self.attached):
+            self.detach(pid)
+        self.memory.append((time.monotonic(), self.daemon.rss_kib()))
+        end = time.monotonic() + DEADLINE
+        while len(open_files(self.daemon.process.pid)) > len(self.files):
+            if time.monotonic() > end:
+                raise Failure("the daemon had %s open, now %s" % (
+                    self.files, open_files(self.daemon.process.pid)))
+            time.sleep(0.05)
+
+    def step(self):
+        name = self.random.choices(("attach", "start", "stop", "clear", "snapshot", "detach",
+                                    "wait"), (5, 5, 4, 2, 6, 2, 5))[0]
+        getattr(self, name)(self.random.choice(self.targets).pid)
+        self.done[name] = self.done.get(name, 0) + 1
+
+
+def check_clients(clients):
+    for client in clients:
+        if client.error:
+            raise Failure(client.error)
+
+
+def check_memory(memory, begin, end):
+    settled = [kib for t, kib in memory if t > begin + SETTLED * (end - begin)]
+    if len(settled) < 6:
+        print("memory: too short to tell")
+        return
+    third = len(settled) // 3
+    first, last = statistics.median(settled[:third]), statistics.median(settled[-third:])
+    print("memory of the daemon, nothing attached: %d KiB, later %d KiB" % (first, last))
+    if last - first > SLACK_KIB:
+        raise Failure("the daemon's memory grows: %s" % [kib for _, kib in memory])
+
+
+def newest_python():
+    found = glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))
+    found.sort(key=lambda p: [int(n) for n in re.findall(r"3\.(\d+)\.(\d+)", p)[0]])
+    return found[-1] if found else sys.executable
+
+
+def python_with_gevent():
+    for python in ["/usr/bin/python3", sys.executable]:
+        if subprocess.call([python, "-c", "import gevent"], stderr=subprocess.DEVNULL) == 0:
+            return python
+    raise Failure("there is no gevent: make deps-dev")
+
+
+def soak(soaking, clients, seconds):
+    begin = time.monotonic()
+    end, shown, steps = begin + seconds, begin, 0
+    while time.monotonic() < end:
+        soaking.step()
+        steps += 1
+        check_clients(clients)
+        if steps % QUIET_EVERY == 0:
+            soaking.quiet()
+        if time.monotonic() - shown > 60:
+            shown = time.monotonic()
+            print("%4d s: %d operations, %s" % (shown - begin, steps, soaking.sums), flush=True)
+    soaking.quiet()
+    check_memory(soaking.memory, begin, end)
+    return steps
+
+
+def report(soaking, clients, steps):
+    print("%d operations: %s" % (steps, ", ".join("%d %s" % (n, name) for name, n in
+                                                  sorted(soaking.done.items()))))
+    for server in soaking.targets:
+        mine = [c for c in clients if c.server is server]
+        print("%s server: %d requests, all answered right, the slowest in %.0f ms" % (
+            server.kind, sum(c.requests for c in mine), 1e3 * max(c.slowest for c in mine)))
+    print("events: %(events)d, %(lost)d lost, %(unmatched)d unmatched" % soaking.sums, end="")
+    print(" (%d of them after losses)" % soaking.explained)
+    print("snapshots whose rows were added up: %d" % soaking.snapshots)
+    print("frames that were suspended when tracing began: %(unseen)d" % soaking.sums)
+    if soaking.sums["unmatched"] > soaking.explained:
+        raise Failure("events fit no stack, and none were lost")
+    if soaking.sums["unseen"] > soaking.begun * UNSEEN_MAX:
+        raise Failure("more suspended frames were met than there can have been")
+
+
+def run(started):
+    targets = [Server("gevent", python_with_gevent()), Server("asyncio", newest_python())]
+    started += [t.process for t in targets]
+    stop = threading.Event()
+    rng = random.Random(SEED)
+    clients = [Client(t, rng.random(), stop) for t in targets for _ in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    daemon = Daemon()
+    started.append(daemon.process)
+    files = [len(open_files(t.pid)) for t in targets]
+    soaking = Soak(daemon, targets, rng)
+    steps = soak(soaking, clients, MINUTES * 60)
+    if files != [len(open_files(t.pid)) for t in targets]:
+        raise Failure("the servers had %s files open, now %s" % (
+            files, [len(open_files(t.pid)) for t in targets]))
+    stop.set()
+    for client in clients:
+        client.join(DEADLINE)
+    check_clients(clients)
+    daemon.end()
+    for target in targets:
+        target.end()
+    shutil.rmtree(daemon.dir)
+    report(soaking, clients, steps)
+
+
+def main():
+    if os.geteuid() != 0:
+        print("probes need root", file=sys.stderr)
+        return 4
+    started = []
+    print("soak: %g minutes, seed %d" % (MINUTES, SEED), flush=True)
+    try:
+        run(started)
+    except Failure as e:
+        print("FAILED: %s" % e)
+        return 1
+    finally:
+        for process in started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    return 0
+
+
+sys.exit(main())
