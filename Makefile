@@ -11,6 +11,7 @@ O ?= $(if $(SAN),build/san-$(SAN_DIR),build)
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 10
 TEST_TIMEOUT ?= 900
+SOAK_MINUTES ?= 30
 PREFIX ?= /usr/local
 SBINDIR ?= $(PREFIX)/sbin
 BINDIR ?= $(PREFIX)/bin
@@ -59,7 +60,7 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-pa
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 CHECKS := check-unit check-san check-integration check-suites check-e2e check-browser fuzz-smoke \
 	lint
-FREE_GOALS := help clean deps deps-dev format check $(CHECKS) bench matrix demo
+FREE_GOALS := help clean deps deps-dev format check $(CHECKS) bench matrix soak demo
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -239,7 +240,7 @@ RUN := tests/run.sh
 # Parallel, unless the user said how parallel.
 SUB = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: check $(CHECKS) $(CHECKS:%=run-%) tests-build bench matrix demo
+.PHONY: check $(CHECKS) $(CHECKS:%=run-%) tests-build bench matrix soak demo
 check: deps deps-dev ## everything below; ends with one line: N passed, N failed, N skipped
 	+@SUBMAKE="$(SUB)" $(RUN) --sections $(CHECKS)
 
@@ -288,6 +289,7 @@ run-check-suites:
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
 	@$(RUN) --jobs 1 e2e $(E2E_BIN)
+	@SOAK_MINUTES=0.5 $(RUN) --command soak tests/soak/soak.py
 
 # Run from a copy, beside what npm installs there: nothing is written into the source tree.
 BROWSER := $(abspath $(O))/browser
@@ -352,6 +354,10 @@ matrix: deps deps-dev ## the table of interpreters, as in README.md (root)
 
 .PHONY: bench-build
 bench-build: $(BENCH_BIN)
+
+soak: deps deps-dev ## servers under load, start/stop/snapshot at random, for SOAK_MINUTES (root)
+	@$(SUB) all
+	@SOAK_MINUTES=$(SOAK_MINUTES) tests/soak/soak.py
 
 demo: deps ## profile a small web service for a few seconds (root)
 	@$(SUB) all
@@ -418,6 +424,7 @@ help: ## this
 		'CLANG BPFTOOL' 'for the BPF side' \
 		'PREFIX DESTDIR' 'for install (PREFIX: $(PREFIX))' \
 		'JOBS=N' 'how parallel the check targets build (now: $(JOBS))' \
+		'SOAK_MINUTES=N' 'how long `make soak` takes (now: $(SOAK_MINUTES))' \
 		'FUZZ_SECONDS=N' 'for each fuzzer (now: $(FUZZ_SECONDS))' \
 		'TEST_TIMEOUT=N' 'seconds for one test binary (now: $(TEST_TIMEOUT))'
 

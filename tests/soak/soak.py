@@ -5,9 +5,9 @@
 A gevent server and an asyncio server answer clients that know what every answer has to be, while
 one daemon is told to start, stop, clear, detach, attach and take snapshots at random moments.
 Fails if an answer is wrong or missing, if a command has another result than it should, if events
-do not fit their stacks and none were lost, if the daemon's memory grows or anybody keeps files open.
+do not fit their stacks and none were lost, if the daemon's memory grows or files are kept open.
 
-SOAK_MINUTES (30), SOAK_SEED (the time; it is printed), SOAK_ARGS (of pyprofd), PYPROF_BUILD (build).
+SOAK_MINUTES (30), SOAK_SEED (the time; it is printed), SOAK_ARGS (pyprofd's), PYPROF_BUILD (build).
 """
 
 import glob
@@ -111,8 +111,8 @@ class Daemon:
         self.dir = tempfile.mkdtemp()
         self.socket = os.path.join(self.dir, "socket")
         self.stderr = open(os.path.join(self.dir, "stderr"), "w+")
-        self.process = subprocess.Popen([os.path.join(BUILD, "pyprofd"), "--socket", self.socket] + ARGS,
-                                        stderr=self.stderr)
+        command = [os.path.join(BUILD, "pyprofd"), "--socket", self.socket] + ARGS
+        self.process = subprocess.Popen(command, stderr=self.stderr)
         end = time.monotonic() + DEADLINE
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() > end:
