@@ -146,7 +146,7 @@ def read_only(writable):
     attr = struct.pack("QQQQ", 1, 0, 0, 0)
     check(libc.syscall(442, -100, b"/", 0x8000, attr, len(attr)) == 0, "read-only mounts")
     attr = struct.pack("QQQQ", 0, 1, 0, 0)
-    for path in writable + ["/dev", "/proc"]:
+    for path in writable + [d for d in ("/dev", "/proc") if os.path.ismount(d)]:
         check(libc.syscall(442, -100, path.encode(), 0, attr, len(attr)) == 0, path)
 
 
