@@ -7,7 +7,7 @@ that fetch-interpreters.sh has fetched) how the plan comes out, what the self-te
 many functions of the programs in tests/targets the counts differ from cProfile's. Where cProfile
 counts what only happens because it asks (3.13 and later: generators that are closed while
 suspended), sys.monitoring, which was asked for calls only, decides: the second figure. Exits with 1
-if an interpreter is not traced, or a count is wrong.
+if an interpreter is not traced (free-threaded ones are not meant to be), or a count is wrong.
 """
 
 import collections
@@ -26,6 +26,9 @@ import compare  # noqa: E402
 import exact  # noqa: E402
 
 STDLIB = sorted(os.path.basename(p)[:-3] for p in glob.glob(HERE + "/targets/stdlib_*.py"))
+# Of build-interpreters.sh.
+BUILT = {"plain": "gcc 16, no PGO, no LTO", "clang": "clang 21, no PGO", "nogil": "free-threaded",
+         "tailcall": "clang 21, tail calls"}
 COLUMNS = ("CPython", "build", "plan", "self-test", "ns per event", "mixed", "stdlib")
 
 
@@ -43,7 +46,8 @@ def interpreters():
 
 def build_of(python):
     if python.startswith(suites()):
-        return "Debian " + os.path.relpath(python, suites()).split(os.sep)[0]
+        suite = os.path.relpath(python, suites()).split(os.sep)[0]
+        return BUILT.get(suite.rsplit("-", 1)[-1], "Debian " + suite)
     return "pyenv" if ".pyenv" in python else "this system's"
 
 
@@ -65,6 +69,8 @@ def doctor(python):
 
 
 def plan_of(text):
+    if not re.search("^plan", text, re.M):
+        return "refused: " + re.search(r" is (.*?), which", text).group(1)
     missing = re.search(r"^missing +(.*)", text, re.M)
     if missing:
         return "no " + missing.group(1)
@@ -120,7 +126,7 @@ def row(python):
     cells = [version, build_of(python), plan_of(text), test.split(":")[0],
              cost.group(1) if cost else "-"]
     if not test.startswith("passed"):
-        return cells + ["-", "-"], False
+        return cells + ["-", "-"], cells[2].startswith("refused: a free-threaded")
     key = tuple(int(n) for n in re.findall(r"\d+", version)[:3])
     sums = [count(python, key, ["mixed"]), count(python, key, STDLIB)]
     return cells + [str(s) for s in sums], all(s.wrong == 0 for s in sums)
