@@ -478,6 +478,10 @@ test('says whether it is exact, and what is not', async () => {
 	await withReport('counts', {}, async (page) => {
 		assert.ok(await page.isChecked('input[name=clock][value=calls]'));
 		assert.match(await page.textContent('#frame'), /all · 55 calls/);
+		// No columns of nothing.
+		assert.ok(await page.isVisible('.tabulator-col[tabulator-field=ncalls]'));
+		for (const field of ['tot_cpu', 'cum_cpu', 'tot_wall', 'cum_wall', 'wait'])
+			assert.ok(!(await page.isVisible(`.tabulator-col[tabulator-field=${field}]`)), field);
 	});
 	await withReport('empty', {}, async (page) => {
 		assert.match(await page.textContent('#flame-note'), /Nothing was measured/);

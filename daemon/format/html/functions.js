@@ -214,6 +214,7 @@ export class Functions {
 	}
 
 	choice(chooser) {
+		this.chooser = chooser;
 		for (const column of this.table.getColumns().slice(1)) {
 			const box = element('input', {
 				type: 'checkbox',
@@ -240,6 +241,22 @@ export class Functions {
 		await this.table.replaceData(rows);
 		if (this.match)
 			this.filter(this.match);
+	}
+
+	// Columns of what was not measured at all, in the whole report.
+	hideEmpty({ ncalls, tot_cpu, tot_wall }) {
+		const fields = [
+			...(ncalls ? [] : ['ncalls']),
+			...(tot_cpu ? [] : ['tot_cpu', 'cum_cpu']),
+			...(tot_wall ? [] : ['tot_wall', 'cum_wall', 'wait']),
+		];
+
+		for (const field of fields) {
+			this.table.getColumn(field).hide();
+			this.chooser.querySelector(`input[value=${field}]`).checked = false;
+		}
+		if (fields.length)
+			this.table.redraw();
 	}
 
 	sort(field) {

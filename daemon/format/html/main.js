@@ -35,6 +35,8 @@ class Page {
 		if (!this.figures.total.tot_cpu && !this.figures.total.tot_wall && this.figures.total.ncalls)
 			this.setClock('calls');
 		await this.shown;
+		if (this.figures.rows.length)
+			this.functions.hideEmpty(this.figures.total);
 		this.sortByClock();
 		this.followHash();
 	}
@@ -109,10 +111,10 @@ class Page {
 			);
 
 		$('summary').replaceChildren(
-			card('CPU time in Python', time(total.tot_cpu), `${count(total.tot_cpu)} ns`),
-			card('wall time in Python', time(total.tot_wall), `${count(total.tot_wall)} ns`),
+			card('CPU time in Python', total.tot_cpu ? time(total.tot_cpu) : '–', `${count(total.tot_cpu)} ns`),
+			card('wall time in Python', total.tot_wall ? time(total.tot_wall) : '–', `${count(total.tot_wall)} ns`),
 			card('waiting', percent(total.wait, total.tot_wall), `${count(total.wait)} ns`),
-			card('calls', count(total.ncalls), `${count(total.pcalls)} primitive`),
+			card('calls', total.ncalls ? count(total.ncalls) : '–', `${count(total.pcalls)} primitive`),
 			card('functions', count(rows.length)),
 			card('threads', this.threads.summary()),
 			card('traced', time(this.report.provenance.targets.reduce((n, t) => n + t.traced_ns, 0))),
