@@ -58,7 +58,7 @@ struct probe {
 	struct drain drain;
 	const struct plan *plan;
 	char *via;
-	pid_t pid;
+	pid_t pid, tid;
 	uint64_t bias;
 	enum mode mode;
 	enum probe_mechanism mechanism;
@@ -264,13 +264,33 @@ static int open_ring(struct probe *p, struct diag *diag)
 
 static const struct attachment not_attached = {.link = -1, .event = {.perf = -1}};
 
+/* The kernel takes a link's process by its main thread's memory, and that thread has none. */
+static int check_without_leader(pid_t pid, enum probe_mechanism *ret, struct diag *diag)
+{
+	struct diag why = {0};
+	int r;
+
+	r = kcaps_check(&kcaps_kernel, probe_mechanism_name(PROBE_TRACEFS), ret, &why);
+	if (r == 0 || why.exit == PYP_EXIT_PERMISSION) {
+		if (r < 0)
+			*diag = why;
+		return r;
+	}
+	return diag_set(
+		diag, r, PYP_EXIT_UNTRACEABLE,
+		"it needs uprobe events in tracefs, or a main thread that waits for the others",
+		"the main thread of process %d has ended, and this kernel cannot trace it then",
+		(int)pid);
+}
+
 int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *diag)
 {
 	_cleanup_(probe_freep) struct probe *p = NULL;
 	enum probe_mechanism mechanism;
 	int r;
 
-	r = probe_check(&mechanism, diag);
+	r = opts->tid && opts->tid != opts->pid ? check_without_leader(opts->pid, &mechanism, diag)
+						: probe_check(&mechanism, diag);
 	if (r)
 		return r;
 	p = calloc(1, sizeof(*p));
@@ -304,6 +324,7 @@ int probe_aim(struct probe *p, const struct probe_opts *opts)
 	free(p->via);
 	p->via = copy;
 	p->pid = opts->pid;
+	p->tid = opts->tid ? opts->tid : opts->pid;
 	p->bias = opts->bias;
 	p->plan = opts->plan;
 	p->skel->bss->target_tgid = opts->pid;
@@ -388,7 +409,7 @@ static int attach_event(const struct probe *p, const struct probe_sites *sites,
 		.path = p->via,
 		.offsets = sites->offsets,
 		.n = sites->n,
-		.pid = p->pid,
+		.pid = p->tid,
 	};
 	int r = probe_sites_table(sites, p->skel->bss->site_table, &p->skel->bss->site_factor);
 

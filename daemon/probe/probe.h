@@ -38,6 +38,7 @@ struct probe_sampling {
 
 struct probe_opts {
 	pid_t pid;	   /* 0: named later, by probe_aim */
+	pid_t tid;	   /* a thread of it that lives; 0: the main thread */
 	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
 	uint64_t bias;	   /* of the file in the process: address - plan_site.vaddr */
 	uint32_t metrics;  /* bits, by enum pyp_metric */
@@ -61,6 +62,9 @@ DEFINE_FREEP(struct probe, probe_free)
  * attached (or change them for the next time): loading takes ten times as long as attaching, so
  * probes for children to come are loaded beforehand. The other options are as they were. -ENOMEM:
  * nothing has changed.
+ *
+ * A multi-uprobe link is for processes whose main thread lives: for another tid, a uprobe event is
+ * used, which needs a probe that was opened with such a tid.
  */
 int probe_aim(struct probe *p, const struct probe_opts *opts);
 

@@ -170,7 +170,7 @@ static bool note_jit(struct notes *o, const struct python *py, const struct targ
 
 	if (py->minor < JIT_FIRST_MINOR)
 		return false;
-	wanted = jit_wanted(t->pid);
+	wanted = jit_wanted(t->tid);
 	made = has_made_code(t);
 	if (wanted)
 		note(o,

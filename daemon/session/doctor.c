@@ -114,7 +114,7 @@ static int doctor_open(const char *arg, FILE *out, struct target **ret_target, s
 
 static void doctor_hidden(FILE *out, const struct python *py, const struct target *t)
 {
-	const struct memory mem = memory_live(t->pid);
+	const struct memory mem = memory_live(t->tid);
 	char text[256];
 	bool misses;
 

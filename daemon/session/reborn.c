@@ -31,12 +31,29 @@ static int exe_of(pid_t pid, struct target_file *ret)
 
 int tracee_identify(struct tracee *t)
 {
-	int r = exe_of(t->target->pid, &t->exe);
+	int r = exe_of(t->target->tid, &t->exe);
 
 	if (r == 0)
 		r = target_file_of(t->python->via, &t->file);
-	t->exec_id = target_exec_id(t->target->pid);
+	t->exec_id = target_exec_id(t->target->tid);
 	return r;
+}
+
+/* The same interpreter, reached through another process or thread. */
+static int inherit_python(const struct tracee *from, pid_t pid, struct python **ret)
+{
+	struct python *py = malloc(sizeof(*py));
+	const char *rest = strchr(from->python->via + strlen("/proc/"), '/');
+
+	if (!py || !rest) {
+		free(py);
+		return -ENOMEM;
+	}
+	*py = *from->python;
+	py->image = NULL;
+	snprintf(py->via, sizeof(py->via), "/proc/%d%s", pid, rest);
+	*ret = py;
+	return 0;
 }
 
 /* ---- executed ---------------------------------------------------------------------------- */
@@ -61,7 +78,7 @@ static int find_again(const struct tracee *like, const struct target *target, st
 	_cleanup_(python_freep) struct python *py = NULL;
 	struct target_file file;
 
-	if (!tracee_same_program(like, target->pid))
+	if (!tracee_same_program(like, target->tid))
 		return -ENOEXEC;
 	if (python_discover(target, &py, NULL) < 0)
 		return -EAGAIN;
@@ -80,6 +97,7 @@ static int aim(const struct tracee *t, struct probe *probe, const struct python 
 {
 	return probe_aim(probe, &(struct probe_opts){
 					.pid = t->target->pid,
+					.tid = t->target->tid,
 					.via = py->via,
 					.bias = py->bias,
 					.plan = &t->plan,
@@ -103,7 +121,7 @@ static int relocate(struct tracee *t)
 	}
 	python_free(t->python);
 	t->python = py;
-	t->exec_id = target_exec_id(t->target->pid);
+	t->exec_id = target_exec_id(t->target->tid);
 	return 0;
 }
 
@@ -171,11 +189,122 @@ void tracee_executed(struct tracee *t)
 	}
 }
 
+/* ---- its main thread has ended ------------------------------------------------------------ */
+
+/*
+ * A process is held by one of its threads: its memory and its files are shown by that, and by its
+ * memory the kernel knows whose probes these are. When it ends, another one has to take its place;
+ * where it was the main thread, by another of the kernel's mechanisms. What the old probe tells
+ * counts up to the moment from which the new one does, so nothing is missing and nothing counts
+ * twice, unless the kernel has taken the old ones off meanwhile: it does that with an event's.
+ */
+static int open_another(struct tracee *t, struct probe **ret, struct diag *diag)
+{
+	_cleanup_(probe_freep) struct probe *p = NULL;
+	_cleanup_free_ struct python *py = NULL;
+	const struct probe_opts po = {
+		.pid = t->target->pid,
+		.tid = t->target->tid,
+		.via = "",
+		.bias = t->python->bias,
+		.ring_bytes = t->ring_bytes,
+		.layout = &t->python->layout,
+		.plan = &t->plan,
+	};
+	int r;
+
+	r = inherit_python(t, t->target->tid, &py);
+	if (r == 0)
+		r = probe_open(&po, &p, diag);
+	if (r == 0)
+		r = aim(t, p, py);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot trace process %d", t->target->pid);
+	snprintf(t->python->via, sizeof(t->python->via), "%s", py->via);
+	*ret = TAKE_PTR(p);
+	return 0;
+}
+
+/* The old one's ring may be watched: session.c lets go of it. */
+static void take_another(struct tracee *t, struct probe *next)
+{
+	uint64_t counters[PYP_CNT_MAX];
+
+	probe_detach(t->probe);
+	probe_counters(t->probe, counters);
+	for (int i = 0; i < PYP_CNT_MAX; i++)
+		t->old_counters[i] += counters[i];
+	t->old_probe = t->probe;
+	t->probe = next;
+	t->mechanism = probe_mechanism(next);
+	if (t->follow)
+		probe_follow(next, true);
+}
+
+static void change_probes(struct tracee *t, struct probe *next, uint64_t ts)
+{
+	t->until_ns = ts;
+	tracee_drain_all(t);
+	t->until_ns = 0;
+	if (probe_mechanism(t->probe) == PROBE_TRACEFS && ts > t->lost_hold_ns)
+		t->hold_gap_ns += ts - t->lost_hold_ns;
+	profile_end(t->profile, ts);
+	t->traced_ns += ts > t->started_ns ? ts - t->started_ns : 0;
+	take_another(t, next);
+	tracee_begin(t, ts);
+	tracee_seed(t);
+}
+
+void tracee_hold_on(struct tracee *t)
+{
+	_cleanup_(probe_freep) struct probe *next = NULL;
+	uint64_t ts = 0;
+
+	if (t->old_probe)
+		return; /* soon: one at a time */
+	t->lost_hold = false;
+	if (t->state != SESSION_TRACING || !target_alive(t->target))
+		return;
+	if (target_hold(t->target) < 0)
+		return; /* it ends, and its pidfd is about to tell */
+	t->memory = memory_live(t->target->tid);
+	if (open_another(t, &next, NULL) < 0 || probe_attach(next, &ts, NULL) < 0)
+		tracee_end(t, "its main thread has ended");
+	else
+		change_probes(t, TAKE_PTR(next), ts);
+}
+
+/* The same while no probe is on. */
+static int hold_stopped(struct tracee *t, struct diag *diag)
+{
+	struct probe *next = NULL;
+	pid_t before = t->target->tid;
+	int r;
+
+	r = target_hold(t->target);
+	if (r < 0)
+		return diag_errno(diag, -r, "process %d has ended", t->target->pid);
+	if (t->target->tid == before || t->old_probe)
+		return 0;
+	t->memory = memory_live(t->target->tid);
+	r = open_another(t, &next, diag);
+	if (r == 0)
+		take_another(t, next);
+	return r;
+}
+
+/* ---- before it starts -------------------------------------------------------------------- */
+
 int tracee_check_program(struct tracee *t, struct diag *diag)
 {
-	uint64_t id = target_exec_id(t->target->pid);
 	struct target_file file;
+	uint64_t id;
+	int r;
 
+	r = hold_stopped(t, diag);
+	if (r < 0)
+		return r;
+	id = target_exec_id(t->target->tid);
 	if (id == t->exec_id && target_file_of(t->python->via, &file) == 0 &&
 	    target_file_equal(&file, &t->file))
 		return 0;
@@ -190,26 +319,9 @@ int tracee_check_program(struct tracee *t, struct diag *diag)
 
 /* ---- forked ------------------------------------------------------------------------------ */
 
-/* "/proc/PARENT/what" → "/proc/CHILD/what" */
-static int inherit_python(const struct tracee *from, pid_t pid, struct python **ret)
-{
-	struct python *py = malloc(sizeof(*py));
-	const char *rest = strchr(from->python->via + strlen("/proc/"), '/');
-
-	if (!py || !rest) {
-		free(py);
-		return -ENOMEM;
-	}
-	*py = *from->python;
-	py->image = NULL;
-	snprintf(py->via, sizeof(py->via), "/proc/%d%s", pid, rest);
-	*ret = py;
-	return 0;
-}
-
 static int take_python(const struct tracee *from, struct tracee *t)
 {
-	uint64_t id = target_exec_id(t->target->pid);
+	uint64_t id = target_exec_id(t->target->tid);
 	int r;
 
 	if (!id)
@@ -225,7 +337,7 @@ static int take_python(const struct tracee *from, struct tracee *t)
 
 static void take_over(const struct tracee *from, struct tracee *t)
 {
-	t->memory = memory_live(t->target->pid);
+	t->memory = memory_live(t->target->tid);
 	t->plan = from->plan;
 	t->metrics = from->metrics;
 	memcpy(t->self_test, from->self_test, sizeof(t->self_test));

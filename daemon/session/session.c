@@ -37,6 +37,8 @@ void session_free(struct session *s)
 
 /* ---- the loop's side --------------------------------------------------------------------- */
 
+static int on_full(sd_event_source *source, int fd, uint32_t revents, void *ctx);
+
 /* It has come to its end: nothing to watch, and somebody to tell. */
 static void session_over(struct session *s)
 {
@@ -51,10 +53,21 @@ static void session_over(struct session *s)
 		opts->on_end(opts->ctx, s->tracee->target->pid);
 }
 
+/* Edge-triggered: a ring with anything in it counts as readable, but only its alarm is news. */
+static int session_watch_ring(struct session *s)
+{
+	s->full = sd_event_source_disable_unref(s->full);
+	tracee_release_old(s->tracee);
+	return sd_event_add_io(s->set->event, &s->full, probe_ring_fd(s->tracee->probe),
+			       EPOLLIN | EPOLLET, on_full, s);
+}
+
 /* What a drain has brought besides events. Whoever drains a ring calls this afterwards. */
 static void session_settle(struct session *s)
 {
 	follow_take_news(s);
+	if (s->tracee->old_probe)
+		session_watch_ring(s);
 	if (s->tracee->state == SESSION_ENDED && !s->over)
 		session_over(s);
 }
@@ -241,11 +254,8 @@ static int session_watch(struct session *s, struct diag *diag)
 	int r;
 
 	r = sd_event_add_io(event, &s->end, s->tracee->target->pidfd, EPOLLIN, on_pidfd, s);
-	/* Edge-triggered: a ring with anything in it counts as readable, but only its alarm is
-	 * news. */
 	if (r == 0)
-		r = sd_event_add_io(event, &s->full, probe_ring_fd(s->tracee->probe),
-				    EPOLLIN | EPOLLET, on_full, s);
+		r = session_watch_ring(s);
 	return r < 0 ? diag_errno(diag, -r, "cannot watch process %d", s->tracee->target->pid) : 0;
 }
 

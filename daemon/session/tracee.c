@@ -54,16 +54,23 @@ static int tracee_resolve(void *ctx, uint64_t code, struct profile_code_names *r
 	return 0;
 }
 
+#define HOLD_GAP " were not traced when the thread that the probes were held by ended"
+
 /* What may hide calls: looked at again before each report, since a JIT starts when it is warm. */
 void tracee_warn(struct tracee *t)
 {
 	bool misses;
+	size_t n;
 
 	if (t->state == SESSION_ENDED || !target_alive(t->target))
 		return;
 	python_hidden(t->python, &t->memory, t->target, &misses, t->warning, sizeof(t->warning));
+	n = strlen(t->warning);
+	if (t->hold_gap_ns)
+		snprintf(t->warning + n, sizeof(t->warning) - n, "%s%.3f seconds" HOLD_GAP,
+			 n ? "; " : "", (double)t->hold_gap_ns / 1e9);
 	/* What was missed stays missed. */
-	t->misses_calls |= misses;
+	t->misses_calls |= misses || t->hold_gap_ns;
 	t->warned_ns = tracee_now();
 }
 
@@ -132,6 +139,7 @@ static int tracee_load(struct tracee *t, const struct session_opts *opts,
 	const bool sampled = t->mode.mode == MODE_SAMPLE;
 	struct probe_opts po = {
 		.pid = t->target->pid,
+		.tid = t->target->tid,
 		.via = t->python->via,
 		.bias = t->python->bias,
 		.metrics = opts->metrics,
@@ -177,7 +185,8 @@ int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *c
 		return r;
 	t->metrics = opts->metrics;
 	t->mode = opts->mode;
-	t->memory = memory_live(pid);
+	t->memory = memory_live(t->target->tid);
+	t->ring_bytes = opts->ring_bytes;
 	r = python_discover(t->target, &t->python, diag);
 	if (r < 0)
 		return r;
@@ -214,6 +223,7 @@ void tracee_free(struct tracee *t)
 	calibration_free(t->calibration);
 	counting_deinit(&t->counting);
 	probe_free(t->probe);
+	probe_free(t->old_probe);
 	profile_free(t->profile);
 	python_free(t->python);
 	target_free(t->target);
@@ -275,6 +285,14 @@ static void tracee_record(void *ctx, const void *data, size_t size)
 		t->decode_errors++;
 		return;
 	}
+	/* What the next probe sees as well: see tracee_hold_on. */
+	if (t->until_ns && e.ts >= t->until_ns)
+		return;
+	if (e.type == PYP_REC_THREAD_EXIT && e.tid == (uint32_t)t->target->tid &&
+	    !(e.arg & PYP_EXIT_GROUP)) {
+		t->lost_hold = true;
+		t->lost_hold_ns = e.ts;
+	}
 	if (e.type == PYP_REC_FORK)
 		tracee_forked(t, &e);
 	else if (e.type == PYP_REC_EXEC)
@@ -296,6 +314,11 @@ static void tracee_sweep(struct tracee *t)
 		probe_sweep_child(t->probe, t->sweep_child, NULL);
 }
 
+void tracee_drain_all(struct tracee *t)
+{
+	probe_drain(t->probe, 0, tracee_record, t);
+}
+
 int tracee_drain(struct tracee *t, size_t budget)
 {
 	int n;
@@ -306,6 +329,8 @@ int tracee_drain(struct tracee *t, size_t budget)
 	tracee_sweep(t);
 	if (t->executed || t->exec_until_ns)
 		tracee_executed(t);
+	else if (t->lost_hold)
+		tracee_hold_on(t);
 	return n;
 }
 
@@ -441,7 +466,7 @@ static void tracee_halt(struct tracee *t)
 	profile_end(t->profile, now);
 	t->traced_ns += window_ns(t, now);
 	t->started_ns = 0;
-	t->executed = false;
+	t->executed = t->lost_hold = false;
 	t->exec_until_ns = 0;
 }
 
@@ -470,6 +495,12 @@ void tracee_release(struct tracee *t)
 		return;
 	probe_counters(t->probe, t->end_counters);
 	probe_free(TAKE_PTR(t->probe));
+	tracee_release_old(t);
+}
+
+void tracee_release_old(struct tracee *t)
+{
+	probe_free(TAKE_PTR(t->old_probe));
 }
 
 static void raw_counters(const struct tracee *t, uint64_t out[PYP_CNT_MAX])
@@ -478,6 +509,8 @@ static void raw_counters(const struct tracee *t, uint64_t out[PYP_CNT_MAX])
 		probe_counters(t->probe, out);
 	else
 		memcpy(out, t->end_counters, sizeof(t->end_counters));
+	for (int i = 0; i < PYP_CNT_MAX; i++)
+		out[i] += t->old_counters[i];
 }
 
 void tracee_clear(struct tracee *t)

@@ -32,8 +32,14 @@ struct tracee {
 	struct target *target;
 	struct python *python;
 	struct plan plan;
-	struct probe *probe; /* NULL: it has ended */
+	struct probe *probe;	 /* NULL: it has ended */
+	struct probe *old_probe; /* the one before; its ring may still be watched: see session.c */
+	uint64_t old_counters[PYP_CNT_MAX];
 	enum probe_mechanism mechanism;
+	uint64_t ring_bytes;
+	/* The thread that the process was held by has ended: see tracee_hold_on. */
+	bool lost_hold;
+	uint64_t lost_hold_ns, until_ns, hold_gap_ns;
 	struct calibration *calibration; /* NULL: not possible, or not needed */
 	struct cost cost;		 /* as far as known */
 	struct profile *profile;
@@ -111,6 +117,7 @@ void tracee_end(struct tracee *t, const char *reason);
 
 /* What has ended needs no probe: its memory goes back. Nobody may watch its ring any more. */
 void tracee_release(struct tracee *t);
+void tracee_release_old(struct tracee *t);
 
 /* Handle what is in the ring, at most budget records (0: all); the number handled. */
 int tracee_drain(struct tracee *t, size_t budget);
@@ -133,11 +140,15 @@ void tracee_timeline_end(struct tracee *t);
 int tracee_identify(struct tracee *t);
 /* It has executed, or is at it: go on with the same program, or end. */
 void tracee_executed(struct tracee *t);
+/* The thread that it was held by has ended, others go on: hold it by another one, or end. */
+void tracee_hold_on(struct tracee *t);
 /* Is it what it was when it was attached? Else find it anew, or end it: exit code 3. */
 int tracee_check_program(struct tracee *t, struct diag *diag);
 /* Tracing begins at ts. seed: what threads do now. */
 void tracee_begin(struct tracee *t, uint64_t ts);
 void tracee_seed(struct tracee *t);
+/* Handle all that is in the ring, and nothing else. */
+void tracee_drain_all(struct tracee *t);
 void tracee_warn(struct tracee *t);
 int tracee_make_profile(struct tracee *t, struct diag *diag);
 uint64_t tracee_unix_now(void);

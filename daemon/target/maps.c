@@ -155,7 +155,7 @@ int target_maps_read(const struct target *t, struct target_maps *ret, struct dia
 	size_t size;
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", t->pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", t->tid);
 	err = proc_read(AT_FDCWD, path, MAPS_MAX_TEXT, &text, &size);
 	if (err)
 		return diag_errno(diag, -err, "cannot read the mappings of process %d", t->pid);
@@ -182,7 +182,7 @@ void target_maps_deinit(struct target_maps *maps)
  */
 static bool same_contents(const struct target *t, const struct target_map *map, int fd)
 {
-	struct memory mem = memory_live(t->pid);
+	struct memory mem = memory_live(t->tid);
 	unsigned char file[VERIFY_BYTES], mapped[VERIFY_BYTES];
 	ssize_t n = pread(fd, file, sizeof(file), (off_t)map->offset);
 	size_t same = 0;
@@ -236,10 +236,10 @@ int target_open_map(const struct target *t, const struct target_map *map, char *
 		return diag_set(diag, -EINVAL, PYP_EXIT_UNTRACEABLE, "",
 				"the mapping at %#lx of process %d has no file",
 				(unsigned long)map->start, t->pid);
-	snprintf(path, sizeof(path), "/proc/%d/exe", t->pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", t->tid);
 	fd = open_exe(t, map, path);
 	if (fd < 0) {
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", t->pid,
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", t->tid,
 			 (unsigned long)map->start, (unsigned long)map->end);
 		/* On overlayfs its inode number may differ from the one in maps. */
 		fd = open_link(path, 0);

@@ -100,6 +100,56 @@ static int read_exe(int dirfd, struct target *t, struct diag *diag)
 	return 0;
 }
 
+/* What the thread through which the process is looked at shows. */
+static int read_program(struct target *t, struct diag *diag)
+{
+	_cleanup_close_ int dirfd = -1;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d", t->tid);
+	dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0)
+		return errno == ENOENT ? no_process(diag, t->pid)
+				       : diag_errno(diag, errno, "cannot open '%s'", path);
+	err = read_exe(dirfd, t, diag);
+	if (err)
+		return err;
+	err = read_cmdline(dirfd, t);
+	if (err == -ESRCH)
+		return no_process(diag, t->pid);
+	return err ? diag_errno(diag, -err, "cannot read the command line of process %d", t->pid)
+		   : 0;
+}
+
+/* In /proc there is nothing of a thread that has ended but that it was. */
+static bool has_ended(pid_t pid, pid_t tid)
+{
+	struct target_thread th;
+
+	return target_thread_read(pid, tid, &th) < 0 || th.state == 'Z' || th.state == 'X';
+}
+
+int target_hold(struct target *t)
+{
+	_cleanup_free_ struct target_thread *v = NULL;
+	size_t n = 0;
+	int r;
+
+	if (!has_ended(t->pid, t->tid))
+		return 0;
+	r = target_threads(t, &v, &n, NULL);
+	if (r < 0)
+		return -ESRCH;
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].state == 'Z' || v[i].state == 'X' || v[i].tid == t->pid)
+			continue;
+		t->tid = v[i].tid;
+		return 0;
+	}
+	return -ESRCH;
+}
+
 static int read_identity(int dirfd, struct target *t, struct diag *diag)
 {
 	_cleanup_free_ char *status = NULL;
@@ -159,7 +209,7 @@ int target_open(pid_t pid, struct target **ret, struct diag *diag)
 
 	if (!t)
 		return diag_errno(diag, ENOMEM, "cannot open process %d", pid);
-	t->pid = pid;
+	t->pid = t->tid = pid;
 	t->pidfd = -1;
 	err = pid > 0 ? refuse_thread_id(pid, diag) : no_process(diag, pid);
 	if (err)
@@ -174,35 +224,26 @@ int target_open(pid_t pid, struct target **ret, struct diag *diag)
 		return errno == ENOENT ? no_process(diag, pid)
 				       : diag_errno(diag, errno, "cannot open '%s'", path);
 	err = read_identity(dirfd, t, diag);
+	if (!err && target_hold(t) < 0)
+		err = no_process(diag, pid);
 	if (!err)
-		err = read_exe(dirfd, t, diag);
+		err = read_program(t, diag);
 	if (err)
 		return err;
-	err = read_cmdline(dirfd, t);
 	if (!target_alive(t))
 		return no_process(diag, pid);
-	if (err)
-		return diag_errno(diag, -err, "cannot read the command line of process %d", pid);
 	*ret = TAKE_PTR(t);
 	return 0;
 }
 
 int target_refresh(struct target *t, struct diag *diag)
 {
-	_cleanup_close_ int dirfd = -1;
-	char path[64];
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/%d", t->pid);
-	dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dirfd < 0)
-		return no_process(diag, t->pid);
+	t->tid = t->pid; /* who executes becomes the leader */
 	memset(t->exe, 0, sizeof(t->exe));
 	memset(t->cmdline, 0, sizeof(t->cmdline));
-	err = read_exe(dirfd, t, diag);
-	if (!err && read_cmdline(dirfd, t))
-		err = diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "process %d has ended",
-			       t->pid);
+	err = read_program(t, diag);
 	return !err && !target_alive(t) ? no_process(diag, t->pid) : err;
 }
 

@@ -34,6 +34,7 @@ struct target_maps {
 
 struct target {
 	pid_t pid;	    /* as we see it */
+	pid_t tid;	    /* whose /proc/TID shows its memory and files: see target_hold */
 	pid_t parent;	    /* when it was opened */
 	int pidfd;	    /* readable once the process has ended */
 	uint64_t starttime; /* field 22 of /proc/PID/stat: tells a reused pid */
@@ -48,6 +49,13 @@ struct target {
 int target_open(pid_t pid, struct target **ret, struct diag *diag);
 void target_free(struct target *t);
 DEFINE_FREEP(struct target, target_free)
+
+/*
+ * Through which thread the process is looked at: the main thread, or any other if that has ended
+ * (pthread_exit in it) while the process goes on. It stays the same as long as it lives. -ESRCH:
+ * there is none.
+ */
+int target_hold(struct target *t);
 
 /* Read again what an exec changes: exe and cmdline. */
 int target_refresh(struct target *t, struct diag *diag);

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A process whose main thread has ended while others go on: to the kernel it has no memory of its
+ * own then, by which a link for a process is held. Before it is attached to, while it is traced,
+ * while it is stopped: no call is missing.
+ */
+#include "harness/counts.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "stats/view.h"
+
+static struct traced t;
+static uint64_t all;
+
+static void start(const char *exe)
+{
+	fprintf(stderr, "with %s\n", exe);
+	traced_start(&t, exe, "leader.py", NULL);
+	traced_expect(&t, "ready");
+	all = 0;
+}
+
+static void say(const char *order, const char *answer)
+{
+	traced_say(&t, order);
+	traced_expect(&t, answer);
+}
+
+static void expect_work(unsigned int n)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	char line[64];
+
+	snprintf(line, sizeof(line), "work %u", n);
+	say(line, "worked");
+	all += n;
+	s = traced_snapshot(&t);
+	cr_assert(traced_is_exact(s, "leader"));
+	assert_ok(view_build(s, NULL, &v));
+	cr_assert_eq(counts_named(v, "work").ncalls, all);
+	cr_assert_eq(traced_status(&t).state, SESSION_TRACING);
+}
+
+static void finish(void)
+{
+	traced_say(&t, "stop");
+	traced_finish(&t);
+}
+
+static bool by_an_event(struct traced *traced, void *ctx)
+{
+	(void)ctx;
+	return strcmp(traced_status(traced).mechanism, "tracefs") == 0;
+}
+
+/* A sweep of children looks at every process again: the probes must be somebody's. */
+static void while_traced(const char *exe)
+{
+	start(exe);
+	traced_attach(&t);
+	expect_work(10);
+	say("leave", "left");
+	expect_work(20);
+	traced_until(&t, by_an_event, NULL, "probes that do not need the main thread");
+	expect_work(30);
+	say("fork", "forked");
+	expect_work(40);
+	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	say("work 7", "worked");
+	assert_ok(sessions_start(t.sessions, 0, NULL));
+	expect_work(50);
+	finish();
+}
+
+static void everywhere(void (*test)(const char *exe))
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		test(v[i].exe);
+	check_no_leaks();
+}
+
+Test(leader, ends_while_traced, .timeout = 300)
+{
+	everywhere(while_traced);
+}
+
+/* Whoever takes probes off this file elsewhere makes the kernel look at every process. */
+static void sweep(void)
+{
+	struct traced other;
+
+	traced_start(&other, traced_newest().exe, "leader.py", NULL);
+	traced_expect(&other, "ready");
+	traced_attach(&other);
+	assert_ok(sessions_stop(other.sessions, 0, NULL));
+	traced_stop(&other);
+}
+
+Test(leader, ended_before, .timeout = 120)
+{
+	start(traced_newest().exe);
+	say("leave", "left");
+	traced_attach(&t);
+	expect_work(10);
+	sweep();
+	say("fork", "forked");
+	expect_work(20);
+	finish();
+}
+
+static bool is_held_again(struct traced *traced, void *ctx)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(traced);
+
+	(void)ctx;
+	return strstr(s->targets[0].warnings, "held by") != NULL;
+}
+
+/* The thread that took the main thread's place ends as well. What is not seen is said. */
+Test(leader, and_the_next_one, .timeout = 120)
+{
+	start(traced_newest().exe);
+	say("leave", "left");
+	traced_attach(&t);
+	expect_work(10);
+	for (int i = 0; i < 3; i++) {
+		say("move", "moved");
+		traced_until(&t, is_held_again, NULL, "another thread's probes");
+	}
+	expect_work(20);
+	finish();
+}
+
+Test(leader, ends_while_stopped, .timeout = 120)
+{
+	start(traced_newest().exe);
+	traced_attach(&t);
+	expect_work(10);
+	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	say("leave", "left");
+	assert_ok(sessions_start(t.sessions, 0, NULL));
+	expect_work(20);
+	finish();
+}
