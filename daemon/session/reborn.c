@@ -20,6 +20,7 @@
 
 #define LOOK_FOR_NS   2000000000ull
 #define LOOK_AGAIN_NS 5000000ull
+#define SETTLE_NS     20000000ull
 
 static int exe_of(pid_t pid, struct target_file *ret)
 {
@@ -255,23 +256,37 @@ static void change_probes(struct tracee *t, struct probe *next, uint64_t ts)
 	tracee_seed(t);
 }
 
+/* Ends of all threads, and an exec by another one, begin in the same way: a moment shows. */
+static bool has_settled(struct tracee *t)
+{
+	pid_t before = t->target->tid;
+
+	if (tracee_now() < t->lost_hold_ns + SETTLE_NS)
+		return false;
+	t->lost_hold = target_alive(t->target) && target_hold(t->target) == 0 &&
+		       t->target->tid != before;
+	return t->lost_hold;
+}
+
 void tracee_hold_on(struct tracee *t)
 {
 	_cleanup_(probe_freep) struct probe *next = NULL;
+	pid_t before = t->target->tid;
 	uint64_t ts = 0;
 
-	if (t->old_probe)
-		return; /* soon: one at a time */
-	t->lost_hold = false;
-	if (t->state != SESSION_TRACING || !target_alive(t->target))
+	/* one at a time: the ring of the one before is still watched */
+	if (t->old_probe || t->state != SESSION_TRACING || !has_settled(t))
 		return;
-	if (target_hold(t->target) < 0)
-		return; /* it ends, and its pidfd is about to tell */
-	t->memory = memory_live(t->target->tid);
-	if (open_another(t, &next, NULL) < 0 || probe_attach(next, &ts, NULL) < 0)
-		tracee_end(t, "its main thread has ended");
-	else
+	if (open_another(t, &next, NULL) == 0 && probe_attach(next, &ts, NULL) == 0) {
+		t->lost_hold = false;
+		t->memory = memory_live(t->target->tid);
 		change_probes(t, TAKE_PTR(next), ts);
+		return;
+	}
+	/* It may be on its way out. */
+	t->target->tid = before;
+	if (tracee_now() > t->lost_hold_ns + LOOK_FOR_NS)
+		tracee_end(t, "its main thread has ended");
 }
 
 /* The same while no probe is on. */
