@@ -208,6 +208,7 @@ static int open_another(struct tracee *t, struct probe **ret, struct diag *diag)
 		.tid = t->target->tid,
 		.via = "",
 		.bias = t->python->bias,
+		.metrics = t->metrics,
 		.ring_bytes = t->ring_bytes,
 		.layout = &t->python->layout,
 		.plan = &t->plan,
