@@ -289,8 +289,9 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 	enum probe_mechanism mechanism;
 	int r;
 
-	r = opts->tid && opts->tid != opts->pid ? check_without_leader(opts->pid, &mechanism, diag)
-						: probe_check(&mechanism, diag);
+	r = opts->tid && opts->tid != opts->pid && opts->mode != MODE_SAMPLE
+		    ? check_without_leader(opts->pid, &mechanism, diag)
+		    : probe_check(&mechanism, diag);
 	if (r)
 		return r;
 	p = calloc(1, sizeof(*p));

@@ -278,7 +278,9 @@ void tracee_hold_on(struct tracee *t)
 	/* one at a time: the ring of the one before is still watched */
 	if (t->old_probe || t->state != SESSION_TRACING || !has_settled(t))
 		return;
-	if (open_another(t, &next, NULL) == 0 && probe_attach(next, &ts, NULL) == 0) {
+	/* what counting has in the kernel cannot be handed over */
+	if (t->mode.mode == MODE_TRACE && open_another(t, &next, NULL) == 0 &&
+	    probe_attach(next, &ts, NULL) == 0) {
 		t->lost_hold = false;
 		t->memory = memory_live(t->target->tid);
 		change_probes(t, TAKE_PTR(next), ts);
@@ -300,7 +302,7 @@ static int hold_stopped(struct tracee *t, struct diag *diag)
 	r = target_hold(t->target);
 	if (r < 0)
 		return diag_errno(diag, -r, "process %d has ended", t->target->pid);
-	if (t->target->tid == before || t->old_probe)
+	if (t->target->tid == before || t->old_probe || t->mode.mode != MODE_TRACE)
 		return 0;
 	t->memory = memory_live(t->target->tid);
 	r = open_another(t, &next, diag);

@@ -288,8 +288,8 @@ static void tracee_record(void *ctx, const void *data, size_t size)
 	/* What the next probe sees as well: see tracee_hold_on. */
 	if (t->until_ns && e.ts >= t->until_ns)
 		return;
-	if (e.type == PYP_REC_THREAD_EXIT && e.tid == (uint32_t)t->target->tid &&
-	    !(e.arg & PYP_EXIT_GROUP)) {
+	if (e.type == PYP_REC_THREAD_EXIT && t->mode.mode != MODE_SAMPLE &&
+	    e.tid == (uint32_t)t->target->tid && !(e.arg & PYP_EXIT_GROUP)) {
 		t->lost_hold = true;
 		t->lost_hold_ns = e.ts;
 	}
