@@ -527,7 +527,7 @@ void tracee_clear(struct tracee *t)
 	t->misses_calls = false;
 	t->traced_ns = 0;
 	t->started_ns = t->started_ns ? now : 0;
-	t->fork_gap_ns = t->exec_gap_ns = 0;
+	t->fork_gap_ns = t->exec_gap_ns = t->hold_gap_ns = 0;
 	t->execs = 0;
 	t->children = (struct snapshot_children){0};
 	t->first_ns = now;
