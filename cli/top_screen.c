@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <locale.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "format/screen.h"
 
 #define HEAD_LINES 3
@@ -30,14 +30,6 @@ struct screen {
 	uint64_t next_ns;
 	size_t first; /* row at the top */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 static size_t columns(void)
 {
@@ -317,17 +309,17 @@ static void fetch_when_due(struct screen *s)
 {
 	struct diag diag = {0};
 
-	if (s->paused || now_ns() < s->next_ns)
+	if (s->paused || clock_monotonic_ns() < s->next_ns)
 		return;
 	s->message[0] = '\0';
 	if (top_fetch(s->top, &diag) < 0)
 		say(s, &diag);
-	s->next_ns = now_ns() + s->top->interval_ns;
+	s->next_ns = clock_monotonic_ns() + s->top->interval_ns;
 }
 
 static int wait_ms(const struct screen *s)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	if (s->paused)
 		return 1000;
@@ -341,7 +333,7 @@ static bool locale_is_ascii(void)
 
 int top_screen_run(struct top *t, struct diag *diag)
 {
-	struct screen s = {.top = t, .next_ns = now_ns() + t->interval_ns};
+	struct screen s = {.top = t, .next_ns = clock_monotonic_ns() + t->interval_ns};
 	SCREEN *terminal;
 
 	s.ascii = locale_is_ascii();

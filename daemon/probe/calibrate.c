@@ -25,9 +25,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "event/decode.h"
 #include "probe/probe.h"
 
@@ -260,25 +260,17 @@ static void run_round(const struct scratch *s)
 	}
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* What a hit's surroundings take without probes: the least of some rounds. */
 static uint64_t base_ns(const struct scratch *s)
 {
 	uint64_t least = UINT64_MAX;
 
 	for (unsigned int round = 0; round < 20; round++) {
-		uint64_t start = now_ns();
+		uint64_t start = clock_monotonic_ns();
 
 		for (unsigned int i = 0; i < HITS; i++)
 			hit(s, i & 1 ? COST_LEAVE : COST_ENTER);
-		start = now_ns() - start;
+		start = clock_monotonic_ns() - start;
 		least = start < least ? start : least;
 	}
 	return least / HITS;

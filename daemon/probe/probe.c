@@ -13,8 +13,8 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "probe/counts.h"
 #include "probe/kcaps.h"
 #include "probe/sampler.h"
@@ -446,14 +446,6 @@ static void detach_sites(struct attachment *a)
 	*a = not_attached;
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + ts.tv_nsec;
-}
-
 static void set_active(struct probe *p, uint32_t on)
 {
 	__atomic_store_n(&p->skel->bss->active, on, __ATOMIC_SEQ_CST);
@@ -479,7 +471,7 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	}
 	p->on = on;
 	on = not_attached;
-	*ret_ts = monotonic_ns();
+	*ret_ts = clock_monotonic_ns();
 	set_active(p, 1);
 	return 0;
 }
@@ -490,7 +482,7 @@ int probe_rearm(struct probe *p, uint64_t *ret_ts)
 	if (p->mechanism == PROBE_TRACEFS)
 		return -ENOTSUP;
 	forget(p);
-	*ret_ts = monotonic_ns();
+	*ret_ts = clock_monotonic_ns();
 	set_active(p, 1);
 	return 0;
 }

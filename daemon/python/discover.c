@@ -160,6 +160,13 @@ int python_open_file(const char *path, struct python **ret, struct diag *diag)
 	return python_from_image(TAKE_PTR(img), path, ret, diag);
 }
 
+void python_build_id_hex(const struct python *py, char out[PYTHON_BUILD_ID_HEX])
+{
+	out[0] = '\0';
+	for (size_t i = 0; i < py->build_id_len; i++)
+		snprintf(out + 2 * i, 3, "%02x", py->build_id[i]);
+}
+
 void python_free(struct python *py)
 {
 	if (!py)

@@ -44,6 +44,10 @@ int python_open_file(const char *path, struct python **ret, struct diag *diag);
 void python_free(struct python *py);
 DEFINE_FREEP(struct python, python_free)
 
+/* The build-id in hex; "" where there is none. */
+#define PYTHON_BUILD_ID_HEX (2 * IMAGE_BUILD_ID_MAX + 1)
+void python_build_id_hex(const struct python *py, char out[PYTHON_BUILD_ID_HEX]);
+
 /*
  * Version of the interpreter in an image: from what the file itself says (Py_Version, the
  * version string next to known text, the debug offsets), never from its name alone. Fills major,

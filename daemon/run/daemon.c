@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "run/launch.h"
 #include "run/results.h"
@@ -198,20 +199,12 @@ static int attach_pids(struct daemon *d, struct diag *diag)
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* All targets are attached: from now on clients are answered, and time counts. */
 static int get_ready(struct daemon *d, struct diag *diag)
 {
 	const struct server_opts so = {
 		.routes = {.sessions = d->sessions,
-			   .start_ns = now_ns(),
+			   .start_ns = clock_monotonic_ns(),
 			   .owner = geteuid(),
 			   .shutdown = on_shutdown,
 			   .ctx = d},

@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/types.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define PUMP_NS 5000000ull
 #define BUFFER	65536
@@ -19,22 +20,14 @@ struct pumped {
 	uint64_t last_ns;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 static ssize_t pumped_write(void *cookie, const char *data, size_t n)
 {
 	struct pumped *p = cookie;
 	size_t done = 0;
 
-	if (now_ns() - p->last_ns >= PUMP_NS) {
+	if (clock_monotonic_ns() - p->last_ns >= PUMP_NS) {
 		p->pump(p->ctx);
-		p->last_ns = now_ns();
+		p->last_ns = clock_monotonic_ns();
 	}
 	while (done < n) {
 		ssize_t w = write(p->fd, data + done, n - done);
@@ -61,7 +54,7 @@ FILE *pumped_open(int fd, void (*pump)(void *ctx), void *ctx)
 
 	if (!p)
 		return NULL;
-	*p = (struct pumped){.fd = fd, .pump = pump, .ctx = ctx, .last_ns = now_ns()};
+	*p = (struct pumped){.fd = fd, .pump = pump, .ctx = ctx, .last_ns = clock_monotonic_ns()};
 	f = fopencookie(p, "w",
 			(cookie_io_functions_t){.write = pumped_write, .close = pumped_close});
 	if (!f) {

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "base/parse.h"
 #include "format/format.h"
@@ -84,18 +84,10 @@ static int handle_ping(struct routes_ctx *ctx, const struct request *rq, pid_t p
 					   PYPROF_VERSION, "pid", (int)getpid()));
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
-	json_int_t uptime = (json_int_t)(now_ns() - ctx->start_ns);
+	json_int_t uptime = (json_int_t)(clock_monotonic_ns() - ctx->start_ns);
 
 	(void)rq, (void)path_pid, (void)diag;
 	return response_set_json(rs, 200,

@@ -25,13 +25,12 @@ static void print_safe(FILE *out, const char *label, const char *text)
 
 static void print_python(FILE *out, const struct python *py)
 {
-	char hex[2 * IMAGE_BUILD_ID_MAX + 1] = "none";
+	char hex[PYTHON_BUILD_ID_HEX];
 
-	for (size_t i = 0; i < py->build_id_len; i++)
-		snprintf(hex + 2 * i, 3, "%02x", py->build_id[i]);
+	python_build_id_hex(py, hex);
 	print_safe(out, "interpreter", py->file);
 	print_safe(out, "version", py->version);
-	print_safe(out, "build-id", hex);
+	print_safe(out, "build-id", *hex ? hex : "none");
 	fprintf(out, "%-12s CPython %s%s\n", "layout", py->layout.tag,
 		py->debug_offsets ? ", confirmed by the build's own debug offsets" : "");
 }

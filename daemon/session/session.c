@@ -14,6 +14,7 @@
 #include <systemd/sd-event.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "pyprof/version.h"
 #include "session/set.h"
 
@@ -410,20 +411,12 @@ int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag)
 
 /* ---- what they say ----------------------------------------------------------------------- */
 
-static uint64_t unix_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 static void snapshot_provenance(const struct sessions *ss, struct snapshot *s)
 {
 	struct utsname u;
 
 	s->program = "pyprofd " PYPROF_VERSION;
-	s->taken_unix_ns = unix_now();
+	s->taken_unix_ns = clock_unix_ns();
 	s->clock = ss->opts.clock;
 	if (uname(&u) < 0)
 		return;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "event/decode.h"
 
 /* Closing a link takes tens of milliseconds, whatever it covers: one sweep serves all children
@@ -16,22 +17,14 @@
 #define WARN_AGAIN_NS  2000000000ull
 #define SWEEP_DELAY_NS 100000000ull
 
-static uint64_t now_of(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 uint64_t tracee_now(void)
 {
-	return now_of(CLOCK_MONOTONIC);
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t tracee_unix_now(void)
 {
-	return now_of(CLOCK_REALTIME);
+	return clock_ns(CLOCK_REALTIME);
 }
 
 /* ---- opening ----------------------------------------------------------------------------- */
@@ -570,13 +563,6 @@ static uint64_t traced_until(const struct tracee *t, uint64_t now)
 	return t->traced_ns + window_ns(t, now);
 }
 
-static void build_id_hex(const struct python *py, char out[2 * IMAGE_BUILD_ID_MAX + 1])
-{
-	out[0] = '\0';
-	for (size_t i = 0; i < py->build_id_len; i++)
-		snprintf(out + 2 * i, 3, "%02x", py->build_id[i]);
-}
-
 void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 {
 	uint64_t events;
@@ -635,7 +621,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 	copy_cut(ret->cmdline, sizeof(ret->cmdline), t->target->cmdline);
 	copy_cut(ret->python_version, sizeof(ret->python_version), t->python->version);
 	copy_cut(ret->python_file, sizeof(ret->python_file), t->python->file);
-	build_id_hex(t->python, ret->build_id);
+	python_build_id_hex(t->python, ret->build_id);
 	copy_cut(ret->end_reason, sizeof(ret->end_reason), t->end_reason);
 	copy_cut(ret->self_test, sizeof(ret->self_test), t->self_test);
 	copy_cut(ret->warning, sizeof(ret->warning), t->warning);
@@ -661,7 +647,7 @@ static struct snapshot_estimate estimate_of(const struct tracee *t)
 
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
 {
-	char hex[2 * IMAGE_BUILD_ID_MAX + 1];
+	char hex[PYTHON_BUILD_ID_HEX];
 	uint64_t now;
 
 	if (t->calibration && calibration_result(t->calibration).known)
@@ -673,7 +659,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	}
 	tracee_warn(t);
 	now = t->state == SESSION_ENDED ? t->last_ns : tracee_now();
-	build_id_hex(t->python, hex);
+	python_build_id_hex(t->python, hex);
 	*slot = (struct snapshot_target){
 		.pid = (uint32_t)t->target->pid,
 		.cmdline = snapshot_str(s, t->target->cmdline),

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/strtab.h"
+#include "base/clock.h"
 #include "target/memory.h"
 #include "target/proc.h"
 #include "target/target.h"
@@ -107,19 +108,11 @@ size_t target_children(pid_t pid, pid_t *out, size_t max)
 	return n;
 }
 
-static uint64_t now_of(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* The kernel counts from boot, suspended time included. */
 uint64_t target_started_ns(const struct target *t)
 {
 	uint64_t boot = t->starttime * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
-	uint64_t age = now_of(CLOCK_BOOTTIME), now = now_of(CLOCK_MONOTONIC);
+	uint64_t age = clock_ns(CLOCK_BOOTTIME), now = clock_ns(CLOCK_MONOTONIC);
 
 	age = age > boot ? age - boot : 0;
 	return now > age ? now - age : 0;

@@ -63,8 +63,7 @@ static int file_name(const struct python *py, char out[2 * IMAGE_BUILD_ID_MAX + 
 {
 	if (!py->build_id_len)
 		return -ENOENT;
-	for (size_t i = 0; i < py->build_id_len; i++)
-		snprintf(out + 2 * i, 3, "%02x", py->build_id[i]);
+	python_build_id_hex(py, out);
 	return 0;
 }
 

@@ -8,22 +8,14 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "probe/calibrate.h"
 #include "verify/cache.h"
 #include "verify/measure.h"
 
 #define LIMIT_NS UINT64_C(8000000000)
-
-static uint64_t clock_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 struct calibration {
 	unsigned int shares; /* owners besides the first */
@@ -59,7 +51,7 @@ struct calibration *calibration_start(const struct verify_opts *opts, bool synth
 	if (!c)
 		return NULL;
 	c->from = -1;
-	c->deadline_ns = clock_now_ns() + LIMIT_NS;
+	c->deadline_ns = clock_monotonic_ns() + LIMIT_NS;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return NULL;
 	c->from = ends[0];
@@ -103,7 +95,7 @@ bool calibration_wait(struct calibration *c, int ms)
 
 	if (c->done)
 		return true;
-	if (poll(&p, 1, ms) <= 0 && clock_now_ns() < c->deadline_ns)
+	if (poll(&p, 1, ms) <= 0 && clock_monotonic_ns() < c->deadline_ns)
 		return false;
 	/* No more than one message, and it is shorter than what a pipe takes at once. */
 	if (p.revents && read(c->from, &cost, sizeof(cost)) == sizeof(cost))

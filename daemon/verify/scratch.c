@@ -32,9 +32,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "target/proc.h"
 
 #define TIME_LIMIT_S 5u
@@ -75,14 +75,6 @@ struct plan_of_run {
 	char *argv[ARGS_MAX + 8];
 	char text[ARGS_BYTES];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- what to run ------------------------------------------------------------------------- */
 
@@ -457,7 +449,7 @@ int scratch_start(const struct target *target, const char *path, const char *scr
 	if (pipe2(report, O_CLOEXEC) < 0)
 		return diag_errno(diag, errno, "no pipe");
 	r.report = report[1];
-	ret->deadline_ns = now_ns() + TIME_LIMIT_S * UINT64_C(1000000000);
+	ret->deadline_ns = clock_monotonic_ns() + TIME_LIMIT_S * UINT64_C(1000000000);
 	err = launch(&r, ret, report[0], diag);
 	(void)close(report[0]);
 	return err;
@@ -474,7 +466,7 @@ int scratch_line(struct scratch *s, char *line, size_t size)
 
 	for (;;) {
 		struct pollfd p = {.fd = s->out, .events = POLLIN};
-		uint64_t now = now_ns();
+		uint64_t now = clock_monotonic_ns();
 		int left = now < s->deadline_ns ? (int)((s->deadline_ns - now) / 1000000) : 0;
 		int r = poll(&p, 1, s->pump && left > PUMP_MS ? PUMP_MS : left);
 
