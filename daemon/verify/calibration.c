@@ -64,11 +64,16 @@ struct calibration *calibration_start(const struct verify_opts *opts, bool synth
 
 static void reap(struct calibration *c)
 {
-	if (c->helper <= 0)
-		return;
-	kill(c->helper, SIGKILL);
-	waitpid(c->helper, NULL, 0);
+	if (c->helper > 0)
+		waitpid(c->helper, NULL, 0);
 	c->helper = 0;
+}
+
+static void give_up(struct calibration *c)
+{
+	if (c->helper > 0)
+		kill(c->helper, SIGKILL);
+	reap(c);
 }
 
 struct calibration *calibration_share(struct calibration *c)
@@ -82,7 +87,7 @@ void calibration_free(struct calibration *c)
 {
 	if (!c || (c->shares && c->shares--))
 		return;
-	reap(c);
+	give_up(c);
 	if (c->from >= 0)
 		close(c->from);
 	free(c);
@@ -101,7 +106,12 @@ bool calibration_wait(struct calibration *c, int ms)
 	if (p.revents && read(c->from, &cost, sizeof(cost)) == sizeof(cost))
 		c->cost = cost;
 	c->done = true;
-	reap(c);
+	/* It is about to end. The kernel does not like a process that is killed while its probes
+	 * come off (6.18 kernel/events/uprobes.c, uprobe_unregister_nosync). */
+	if (p.revents)
+		reap(c);
+	else
+		give_up(c);
 	return true;
 }
 
