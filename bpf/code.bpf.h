@@ -139,6 +139,8 @@ __noinline int code_introduce(__u64 code, __u32 tid)
 		err = code_send_all(code, flags, tid);
 	if (flags & layout.code_creation_flags)
 		mark |= CORE_CODE_CREATES;
+	if (flags & PYP_CO_SUSPENDS)
+		mark |= CORE_CODE_SUSPENDS;
 	if (err) {
 		count(PYP_CNT_lost_codes);
 		return -1;

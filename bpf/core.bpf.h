@@ -48,11 +48,23 @@ static inline __u32 core_thread_slot(__u32 tid)
 	return tid & (CORE_THREAD_SLOTS - 1);
 }
 
-/* Code objects are at least 8-byte aligned: the low bits of a cache entry say "never counted" and
- * "entered once more when its generator is created". */
-#define CORE_CODE_SKIP	  1u
-#define CORE_CODE_CREATES 2u
-#define CORE_CODE_MARKS	  (CORE_CODE_SKIP | CORE_CODE_CREATES)
+/* Code objects are at least 8-byte aligned: the low bits of a cache entry say "never counted",
+ * "entered once more when its generator is created" and "its frames can be suspended". */
+#define CORE_CODE_SKIP	   1u
+#define CORE_CODE_CREATES  2u
+#define CORE_CODE_SUSPENDS 4u
+#define CORE_CODE_MARKS	   (CORE_CODE_SKIP | CORE_CODE_CREATES | CORE_CODE_SUSPENDS)
+
+/*
+ * Is a generator's frame about to run for the first time? Then its current instruction, so many
+ * bytes from the code's start, is not beyond the RESUME that is its first one of its own (or one
+ * before it, where the interpreter has not noted that yet). The first at which it can be resumed is
+ * further on: after a YIELD_VALUE and what it yields.
+ */
+static inline int core_is_start(__u64 bytes, __s32 first)
+{
+	return bytes / 2 <= (__u64)first + 1;
+}
 
 static inline __u64 core_code_entry(__u64 code, __u64 flags)
 {

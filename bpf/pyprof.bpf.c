@@ -174,11 +174,27 @@ static __always_inline int is_creation(__u64 frame, __u64 marks)
 	return owner == PYP_OWNER_THREAD;
 }
 
+/* What an ENTER says of a frame that can be suspended. Where it cannot be read it was not the first. */
+static __noinline __u32 generator_arg(__u64 frame, __u64 code)
+{
+	__u64 at = 0;
+	__s32 first = 0, lasti = 0;
+	int start = 0;
+
+	if (!layout.code_start)
+		start = !user_read(&lasti, sizeof(lasti), frame + layout.frame_instr) && lasti < 0;
+	else if (!user_read(&at, sizeof(at), frame + layout.frame_instr) &&
+		 !user_read(&first, sizeof(first), code + layout.code_first))
+		start = core_is_start(at - (code + layout.code_start), first);
+	return PYP_ENTER_GENERATOR | (start ? PYP_ENTER_START : 0);
+}
+
 static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 frame, __u32 tid)
 {
 	__u64 block[FRAME_BLOCK / 8];
 	struct pyp_rec_enter *r;
 	__u64 code, caller, entry, ts;
+	__u32 arg = 0;
 
 	if (user_read(block, sizeof(block), frame + layout.frame_block))
 		return frame_fault(tid);
@@ -194,6 +210,8 @@ static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 fra
 		return 0;
 	if (!caller_is_clear(frame, caller, tid, ctx->sp))
 		caller = caller_resolve(caller, tid, ctx->sp);
+	if (entry & CORE_CODE_SUSPENDS)
+		arg = generator_arg(frame, code);
 	frame_entered(frame, tid);
 	if (!thread_cached(tid) && thread_meet(tid, PYP_COOKIE_KIND(cookie), caller))
 		return 0;
@@ -204,7 +222,7 @@ static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 fra
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (!r)
 		return thread_lost(tid);
-	rec_head(&r->h, ts, tid, enter_type(ctx, cookie), PYP_COOKIE_SITE(cookie), 0);
+	rec_head(&r->h, ts, tid, enter_type(ctx, cookie), PYP_COOKIE_SITE(cookie), arg);
 	r->frame = frame;
 	r->code = code;
 	r->caller = caller;

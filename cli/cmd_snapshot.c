@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* snapshot: a profile, to a file or to stdout; callers, callees, threads and tree: reports of it. */
+/* snapshot: a profile, to a file or to stdout; callers, callees, threads, coroutines and tree: reports of it. */
 #include "cmd.h"
 
 #include "format/format.h"
@@ -55,6 +55,11 @@ static int run_threads(const struct cmd_call *call, struct diag *diag)
 	return query_run(call, call->opts, "threads", diag);
 }
 
+static int run_coroutines(const struct cmd_call *call, struct diag *diag)
+{
+	return query_run(call, call->opts, "coroutines", diag);
+}
+
 static int run_tree(const struct cmd_call *call, struct diag *diag)
 {
 	return query_run(call, call->opts, "tree", diag);
@@ -81,6 +86,9 @@ const struct cmd cmd_callees =
 	REPORT("callees", "Whom these functions called", report_opts, run_callees);
 const struct cmd cmd_threads =
 	REPORT("threads", "Calls and times of each thread", report_opts, run_threads);
+const struct cmd cmd_coroutines =
+	REPORT("coroutines", "Coroutines, generators, greenlets: time running and suspended",
+	       report_opts, run_coroutines);
 const struct cmd cmd_tree = REPORT("tree", "Calling contexts, as a tree", tree_opts, run_tree);
 const struct cmd cmd_metrics =
 	REPORT("metrics", "Resources each function used, if counted", report_opts, run_metrics);

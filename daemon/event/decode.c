@@ -16,7 +16,7 @@ static enum decode_error decode_enter(const void *data, size_t size, struct even
 
 	(void)size;
 	memcpy(&r, data, sizeof(r));
-	if (!r.frame || !r.code || r.h.arg)
+	if (!r.frame || !r.code || r.h.arg & ~(PYP_ENTER_GENERATOR | PYP_ENTER_START))
 		return DECODE_FIELD;
 	ev->u.call.frame = r.frame;
 	ev->u.call.code = r.code;

@@ -35,6 +35,10 @@ const struct format formats[] = {
 	 "what called whom, as pstats prints it", callees_write},
 	{"threads", ".threads.txt", "text/plain; charset=utf-8", "a line per thread",
 	 threads_write},
+	{"coroutines", ".coroutines.txt", "text/plain; charset=utf-8",
+	 "running and suspended time of coroutines, generators, greenlets", coroutines_write},
+	{"coroutines-csv", ".coroutines.csv", "text/csv; charset=utf-8", "the same, in nanoseconds",
+	 coroutines_csv_write},
 	{"tree", ".tree.txt", "text/plain; charset=utf-8", "calling contexts, largest first",
 	 tree_write},
 	{"metrics", ".metrics.txt", "text/plain; charset=utf-8",
@@ -147,8 +151,9 @@ static unsigned int selected_modes(const struct snapshot *s, const struct view_f
 int format_check_modes(const struct format *f, unsigned int modes, enum snapshot_clock clock,
 		       struct diag *diag)
 {
-	static const write_fn of_times[] = {collapsed_write, speedscope_write, chrome_write,
-					    tree_write, html_write};
+	static const write_fn of_times[] = {collapsed_write,	 speedscope_write, chrome_write,
+					    tree_write,		 html_write,	   coroutines_write,
+					    coroutines_csv_write};
 	static const write_fn of_one_clock[] = {text_write,    pstats_write,  collapsed_write,
 						callers_write, callees_write, tree_write,
 						html_write};

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "format/coroutines.h"
 #include "format/provenance.h"
 #include "format/writers.h"
 #include "snapshot/pseudo.h"
@@ -18,6 +19,7 @@
 struct writer {
 	const struct snapshot *s;
 	const struct view *v;
+	const struct format_opts *o;
 	const struct view_filter *filter;
 	FILE *out;
 	uint32_t *func_at;   /* index in `functions`; SNAPSHOT_NONE: left out */
@@ -154,6 +156,9 @@ static void number_functions(struct writer *w)
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (s->nodes[i].func != SNAPSHOT_NONE && node_selected(w, &s->nodes[i]))
 			w->func_at[s->nodes[i].func] = 0;
+	for (uint32_t i = 0; i < s->ncoros; i++)
+		if (coroutine_selected(s, &s->coros[i], w->o))
+			w->func_at[s->coros[i].func] = 0;
 	for (uint32_t i = 0; i < s->nfuncs; i++)
 		if (w->func_at[i] == 0)
 			w->func_at[i] = n++;
@@ -287,6 +292,41 @@ static void put_nodes(struct writer *w)
 	fputs("\n]", w->out);
 }
 
+static void put_coroutine(struct writer *w, const struct snapshot_coro *c)
+{
+	put_index(w, "func", w->func_at, c->func);
+	put_number(w, "pid", c->pid);
+	fprintf(w->out, "\"kind\":\"%s\",\"ends_hidden\":%s,", snapshot_coro_kinds[c->kind],
+		c->ends_hidden ? "true" : "false");
+	put_number(w, "started", c->started);
+	put_number(w, "partial", c->partial);
+	put_number(w, "ended", c->ended);
+	put_number(w, "steps", c->steps);
+	put_clocks(w, "running", c->running);
+	fputc(',', w->out);
+	put_number(w, "suspended", c->suspended);
+	put_number(w, "lifetimes", c->lifetimes);
+	put_number(w, "total", c->total);
+	put_number(w, "min", c->min);
+	fprintf(w->out, "\"max\":%" PRIu64, c->max);
+}
+
+static void put_coroutines(struct writer *w)
+{
+	bool first = true;
+
+	fputs(",\n\"coroutines\":[", w->out);
+	for (uint32_t i = 0; i < w->s->ncoros; i++) {
+		if (!coroutine_selected(w->s, &w->s->coros[i], w->o))
+			continue;
+		next(w, &first);
+		fputc('{', w->out);
+		put_coroutine(w, &w->s->coros[i]);
+		fputc('}', w->out);
+	}
+	fputs("\n]", w->out);
+}
+
 static void put_totals(struct writer *w)
 {
 	fputs(",\n\"time_unit\":\"ns\",\n\"totals\":{", w->out);
@@ -315,6 +355,7 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 		calloc((size_t)s->nthreads + 1, sizeof(*outside));
 	struct writer w = {.s = s,
 			   .v = v,
+			   .o = o,
 			   .filter = &o->filter,
 			   .out = out,
 			   .func_at = func_at,
@@ -339,6 +380,7 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 		return err;
 	put_edges(&w);
 	put_nodes(&w);
+	put_coroutines(&w);
 	fputs("\n}\n", out);
 	return 0;
 }

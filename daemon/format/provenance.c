@@ -163,6 +163,7 @@ static void set_quality(json_t *ret, const struct snapshot *s, const struct snap
 	set(ret, "resyncs", provenance_integer(t->resyncs), ok);
 	set(ret, "truncated", provenance_integer(t->truncated), ok);
 	set(ret, "decode_errors", provenance_integer(t->decode_errors), ok);
+	set(ret, "forgotten_coroutines", provenance_integer(t->forgotten), ok);
 	set(ret, "counters", counters_json(t), ok);
 }
 

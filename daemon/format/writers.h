@@ -34,6 +34,10 @@ int callees_write(const struct snapshot *s, const struct view *v, const struct f
 		  FILE *out, struct diag *diag);
 int threads_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		  FILE *out, struct diag *diag);
+int coroutines_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		     FILE *out, struct diag *diag);
+int coroutines_csv_write(const struct snapshot *s, const struct view *v,
+			 const struct format_opts *o, FILE *out, struct diag *diag);
 int tree_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	       FILE *out, struct diag *diag);
 int resources_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,

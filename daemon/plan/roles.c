@@ -47,7 +47,7 @@ static bool is_frame_store(const struct planner *p, const struct insn_full *in, 
 
 	return in->zi.mnemonic == ZYDIS_MNEMONIC_MOV && in->op[0].size == 64 &&
 	       insn_is_mem(&in->op[0], base, &disp) && insn_is_reg(&in->op[1], &src, 64) &&
-	       disp == p->layout->frame_instr && *base != RSP;
+	       disp == p->layout->bpf.frame_instr && *base != RSP;
 }
 
 /* The slot that the instruction loads a whole register from. */

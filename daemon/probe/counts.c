@@ -23,7 +23,7 @@ static void add_op(struct pyp_waiting *w, unsigned int *n, int16_t op)
 
 struct pyp_waiting counts_waiting(const struct layout *l)
 {
-	struct pyp_waiting w = {.frame_instr = l->frame_instr};
+	struct pyp_waiting w = {.frame_instr = l->bpf.frame_instr};
 	unsigned int n = 0;
 
 	/* 3.8 and older show nobody but the one who throws. */

@@ -45,7 +45,6 @@ struct layout {
 	uint16_t code_version; /* _co_instrumentation_version, 64 bits (3.12+) */
 
 	/* frame */
-	uint16_t frame_instr;	 /* prev_instr / instr_ptr (3.11+), f_lasti before */
 	uint16_t frame_is_entry; /* 3.11 */
 	uint16_t frame_localsplus;
 

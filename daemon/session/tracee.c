@@ -161,6 +161,8 @@ int tracee_make_profile(struct tracee *t, struct diag *diag)
 	t->profile = profile_new(NULL, tracee_resolve, t);
 	if (!t->profile || profile_keep_metrics(t->profile, t->metrics) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
+	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)
+		profile_ends_are_hidden(t->profile);
 	return 0;
 }
 

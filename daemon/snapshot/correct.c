@@ -156,6 +156,51 @@ static void count_callees(struct work *w)
 	}
 }
 
+/* The time of an instance's steps holds what its events cost, and those of all it calls. */
+static bool runs_in(const struct snapshot *s, const struct snapshot_node *n,
+		    const struct snapshot_coro *c)
+{
+	if (n->func != c->func || s->threads[n->thread].pid != c->pid)
+		return false;
+	return c->kind != SNAPSHOT_GREENLET || s->nodes[n->parent].parent == SNAPSHOT_NONE;
+}
+
+static void correct_coro(struct snapshot_coro *coro, uint64_t cost)
+{
+	uint64_t instances = coro->started + coro->partial;
+	uint64_t mean = instances ? cost / instances : 0;
+
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		take(&coro->running[c], cost);
+	take(&coro->total, mean * coro->lifetimes);
+	take(&coro->min, mean);
+	take(&coro->max, mean);
+}
+
+/* By function: the first of its coroutines; they are few for each. */
+static int correct_coros(const struct work *w)
+{
+	struct snapshot *s = w->s;
+	_cleanup_free_ uint64_t *cost = calloc((size_t)s->ncoros + 1, sizeof(*cost));
+	_cleanup_free_ uint32_t *first = calloc((size_t)s->nfuncs + 1, sizeof(*first));
+	_cleanup_free_ uint32_t *next = calloc((size_t)s->ncoros + 1, sizeof(*next));
+
+	if (!cost || !first || !next)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->ncoros; i++) {
+		next[i] = first[s->coros[i].func];
+		first[s->coros[i].func] = i + 1;
+	}
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		for (uint32_t k = s->nodes[i].func == SNAPSHOT_NONE ? 0 : first[s->nodes[i].func];
+		     k; k = next[k - 1])
+			if (runs_in(s, &s->nodes[i], &s->coros[k - 1]))
+				cost[k - 1] += w->below[i];
+	for (uint32_t i = 0; i < s->ncoros; i++)
+		correct_coro(&s->coros[i], cost[i]);
+	return 0;
+}
+
 int snapshot_correct(struct snapshot *s)
 {
 	_cleanup_free_ struct ends *callees = calloc((size_t)s->nnodes + 1, sizeof(*callees));
@@ -175,5 +220,5 @@ int snapshot_correct(struct snapshot *s)
 		correct_extremes(&w, i);
 		correct_node(&w, i, node_cost(&w, i));
 	}
-	return 0;
+	return correct_coros(&w);
 }

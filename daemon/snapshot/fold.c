@@ -32,6 +32,8 @@ static void become(struct snapshot *s, uint64_t start_ns, uint64_t start_unix_ns
 		th->alive = false;
 		th->start_ns = start_ns;
 	}
+	for (uint32_t i = 0; i < s->ncoros; i++)
+		s->coros[i].pid = 0;
 }
 
 /* Nothing but totals: what is outside Python, and all the rest as one context. */
@@ -65,6 +67,9 @@ static int flatten(struct snapshot *s)
 			metrics[s->nodes[i].parent != SNAPSHOT_NONE][k] += s->node_metrics[i][k];
 	if (s->node_metrics)
 		s->node_metrics = metrics;
+	for (uint32_t i = 0; i < s->ncoros; i++)
+		s->targets[0].forgotten += s->coros[i].started + s->coros[i].partial;
+	s->ncoros = 0;
 	s->targets[0].truncated += s->nnodes;
 	s->nodes = nodes;
 	s->nnodes = 2;

@@ -29,7 +29,7 @@ struct loader {
 	const char *name;
 	const char *data, *p, *end;
 	struct snapshot *s;
-	struct list targets, threads, funcs, nodes, metrics;
+	struct list targets, threads, funcs, nodes, metrics, coros;
 	unsigned int sections; /* those that were there: bits, by their number */
 	const char *section;   /* the one at hand, or NULL */
 	size_t element;
@@ -44,6 +44,7 @@ static void loader_deinit(struct loader *l)
 	free(l->funcs.data);
 	free(l->nodes.data);
 	free(l->metrics.data);
+	free(l->coros.data);
 }
 
 /* ---- errors ---- */
@@ -266,6 +267,7 @@ static void read_quality(struct loader *l, const json_t *v, struct snapshot_targ
 	t->decode_errors = get_count(l, v, "decode_errors");
 	/* Older files do not say. */
 	t->misses_calls = json_is_true(json_object_get(v, "misses_calls"));
+	t->forgotten = get_count(l, v, "forgotten_coroutines");
 	read_counters(l, member(l, v, "counters"), t);
 }
 
@@ -457,18 +459,51 @@ static void read_node(struct loader *l, const json_t *v)
 		read_metrics(l, json_object_get(v, "metrics"));
 }
 
+static enum snapshot_coro_kind get_kind(struct loader *l, const json_t *v)
+{
+	const char *name = json_string_value(json_object_get(v, "kind"));
+
+	for (int i = 0; name && i < SNAPSHOT_CORO_KINDS; i++)
+		if (strcmp(name, snapshot_coro_kinds[i]) == 0)
+			return (enum snapshot_coro_kind)i;
+	damaged(l, "\"kind\" is none of a coroutine");
+	return SNAPSHOT_GENERATOR;
+}
+
+static void read_coro(struct loader *l, const json_t *v)
+{
+	struct snapshot_coro *c = append(l, &l->coros);
+
+	if (!c)
+		return;
+	c->pid = get_u32(l, v, "pid");
+	c->func = get_u32(l, v, "func");
+	c->kind = get_kind(l, v);
+	c->ends_hidden = get_bool(l, v, "ends_hidden");
+	c->started = get_u64(l, v, "started");
+	c->partial = get_u64(l, v, "partial");
+	c->ended = get_u64(l, v, "ended");
+	c->steps = get_u64(l, v, "steps");
+	get_clocks(l, v, "running", c->running);
+	c->suspended = get_u64(l, v, "suspended");
+	c->lifetimes = get_u64(l, v, "lifetimes");
+	c->total = get_u64(l, v, "total");
+	c->min = get_u64(l, v, "min");
+	c->max = get_u64(l, v, "max");
+}
+
 /* ---- the whole ---- */
 
-enum { TARGETS, THREADS, FUNCTIONS, NODES, SECTIONS };
+/* Files of earlier versions have none of those from OPTIONAL on. */
+enum { TARGETS, THREADS, FUNCTIONS, NODES, OPTIONAL, COROUTINES = OPTIONAL, SECTIONS };
 
 static const struct section {
 	const char *name;
 	void (*read)(struct loader *l, const json_t *v);
 } sections[SECTIONS] = {
-	[TARGETS] = {"targets", read_target},
-	[THREADS] = {"threads", read_thread},
-	[FUNCTIONS] = {"functions", read_func},
-	[NODES] = {"nodes", read_node},
+	[TARGETS] = {"targets", read_target},	  [THREADS] = {"threads", read_thread},
+	[FUNCTIONS] = {"functions", read_func},	  [NODES] = {"nodes", read_node},
+	[COROUTINES] = {"coroutines", read_coro},
 };
 
 /* An array whose elements are objects, one at a time. */
@@ -598,7 +633,7 @@ static int read_members(struct loader *l)
 	}
 	if (!accept(l, '}') || peek(l) || l->p != l->end)
 		return damaged(l, "the object does not end, or something follows it");
-	for (unsigned int i = 0; i < SECTIONS; i++)
+	for (unsigned int i = 0; i < OPTIONAL; i++)
 		if (!(l->sections & 1u << i))
 			return damaged(l, "there are no \"%s\"", sections[i].name);
 	return 0;
@@ -631,6 +666,7 @@ static int assemble(struct loader *l)
 		s->node_metrics = settle(l, &l->metrics, &nmetrics);
 	else
 		s->metrics = 0;
+	s->coros = settle(l, &l->coros, &s->ncoros);
 	for (uint32_t i = 0; i < s->nnodes && !l->err; i++) {
 		const struct snapshot_node *n = &s->nodes[i];
 
@@ -660,6 +696,7 @@ int snapshot_parse(const char *data, size_t size, const char *name, struct snaps
 		.funcs.size = sizeof(struct snapshot_func),
 		.nodes.size = sizeof(struct snapshot_node),
 		.metrics.size = sizeof(uint64_t[PYP_METRICS]),
+		.coros.size = sizeof(struct snapshot_coro),
 		.diag = diag,
 	};
 

@@ -13,6 +13,7 @@ struct merger {
 	struct map funcs;    /* hash of the identity → the first function with it */
 	uint32_t *same_hash; /* per function: the next one with its hash; SNAPSHOT_NONE: none */
 	struct map threads;  /* hash of the identity → thread; a collision makes another thread */
+	struct map coros;    /* hash of process, function and kind → index */
 	struct map children; /* (parent, function) → node */
 	/* Of the snapshot being added: what its functions, threads and nodes became. */
 	uint32_t *func_at, *thread_at, *node_at;
@@ -22,6 +23,7 @@ static void merger_deinit(struct merger *m)
 {
 	map_deinit(&m->funcs);
 	map_deinit(&m->threads);
+	map_deinit(&m->coros);
 	map_deinit(&m->children);
 	free(m->same_hash);
 	free(m->func_at);
@@ -120,6 +122,7 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	into->truncated += t->truncated;
 	into->decode_errors += t->decode_errors;
 	into->misses_calls |= t->misses_calls;
+	into->forgotten += t->forgotten;
 	into->corrected &= t->corrected;
 	into->clamped += t->clamped;
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
@@ -252,6 +255,50 @@ static int add_node(struct merger *m, const struct snapshot_node *n, uint32_t *r
 	return 0;
 }
 
+/* ---- logical stacks ---- */
+
+static void coro_sum(struct snapshot_coro *into, const struct snapshot_coro *c)
+{
+	into->started += c->started;
+	into->partial += c->partial;
+	into->ended += c->ended;
+	into->steps += c->steps;
+	into->suspended += c->suspended;
+	for (int k = 0; k < SNAPSHOT_CLOCKS; k++)
+		into->running[k] += c->running[k];
+	if (c->lifetimes && (!into->lifetimes || c->min < into->min))
+		into->min = c->min;
+	if (c->max > into->max)
+		into->max = c->max;
+	into->lifetimes += c->lifetimes;
+	into->total += c->total;
+	into->ends_hidden |= c->ends_hidden;
+}
+
+static bool coro_same(const struct snapshot_coro *a, const struct snapshot_coro *b)
+{
+	return a->pid == b->pid && a->func == b->func && a->kind == b->kind;
+}
+
+static int add_coro(struct merger *m, const struct snapshot_coro *c)
+{
+	struct snapshot_coro copy = *c;
+	uint64_t identity[3], hash;
+	uint32_t at;
+
+	copy.func = m->func_at[c->func];
+	identity[0] = copy.pid;
+	identity[1] = copy.func;
+	identity[2] = copy.kind;
+	hash = strtab_hash(0, identity, sizeof(identity));
+	if (map_get(&m->coros, hash, &at) && coro_same(&m->s->coros[at], &copy)) {
+		coro_sum(&m->s->coros[at], &copy);
+		return 0;
+	}
+	m->s->coros[m->s->ncoros] = copy;
+	return map_put(&m->coros, hash, m->s->ncoros++);
+}
+
 /* ---- the whole ---- */
 
 /* One for all, or none. */
@@ -303,11 +350,13 @@ static int add_snapshot(struct merger *m, const struct snapshot *s, bool first)
 		err = add_node(m, &s->nodes[i], &m->node_at[i]);
 	if (!err && s->node_metrics)
 		add_metrics(m, s);
+	for (uint32_t i = 0; i < s->ncoros && !err; i++)
+		err = add_coro(m, &s->coros[i]);
 	return err;
 }
 
 struct sizes {
-	uint64_t targets, threads, funcs, nodes;
+	uint64_t targets, threads, funcs, nodes, coros;
 };
 
 /* Room for the case that nothing is the same. */
@@ -324,12 +373,13 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 		sum.funcs += s->nfuncs;
 		sum.nodes += s->nnodes;
 		metrics |= s->node_metrics != NULL;
+		sum.coros += s->ncoros;
 		most.threads = s->nthreads > most.threads ? s->nthreads : most.threads;
 		most.funcs = s->nfuncs > most.funcs ? s->nfuncs : most.funcs;
 		most.nodes = s->nnodes > most.nodes ? s->nnodes : most.nodes;
 	}
 	if (sum.targets >= SNAPSHOT_NONE || sum.threads >= SNAPSHOT_NONE ||
-	    sum.funcs >= SNAPSHOT_NONE || sum.nodes >= SNAPSHOT_NONE)
+	    sum.funcs >= SNAPSHOT_NONE || sum.nodes >= SNAPSHOT_NONE || sum.coros >= SNAPSHOT_NONE)
 		return -E2BIG;
 	m->s->targets = snapshot_alloc(m->s, sum.targets + 1, sizeof(*m->s->targets));
 	m->s->threads = snapshot_alloc(m->s, sum.threads + 1, sizeof(*m->s->threads));
@@ -340,12 +390,13 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 			snapshot_alloc(m->s, sum.nodes + 1, sizeof(*m->s->node_metrics));
 	if (metrics && !m->s->node_metrics)
 		return -ENOMEM;
+	m->s->coros = snapshot_alloc(m->s, sum.coros + 1, sizeof(*m->s->coros));
 	m->same_hash = calloc(sum.funcs + 1, sizeof(*m->same_hash));
 	m->thread_at = calloc(most.threads + 1, sizeof(*m->thread_at));
 	m->func_at = calloc(most.funcs + 1, sizeof(*m->func_at));
 	m->node_at = calloc(most.nodes + 1, sizeof(*m->node_at));
-	if (!m->s->targets || !m->s->threads || !m->s->funcs || !m->s->nodes || !m->same_hash ||
-	    !m->thread_at || !m->func_at || !m->node_at)
+	if (!m->s->coros || !m->s->targets || !m->s->threads || !m->s->funcs || !m->s->nodes ||
+	    !m->same_hash || !m->thread_at || !m->func_at || !m->node_at)
 		return -ENOMEM;
 	return 0;
 }

@@ -107,6 +107,13 @@ int snapshot_reserve_metrics(struct snapshot *s, uint32_t n)
 	return 0;
 }
 
+const char *const snapshot_coro_kinds[SNAPSHOT_CORO_KINDS] = {
+	[SNAPSHOT_GENERATOR] = "generator",
+	[SNAPSHOT_COROUTINE] = "coroutine",
+	[SNAPSHOT_ASYNC_GENERATOR] = "async generator",
+	[SNAPSHOT_GREENLET] = "greenlet",
+};
+
 bool snapshot_exact(const struct snapshot *s)
 {
 	/* The counters of calls or contexts that went missing; the others cost a name or a time. */
@@ -185,6 +192,10 @@ bool snapshot_valid(const struct snapshot *s)
 			return false;
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (!node_valid(s, i))
+			return false;
+	for (uint32_t i = 0; i < s->ncoros; i++)
+		if (s->coros[i].func >= s->nfuncs ||
+		    (unsigned int)s->coros[i].kind >= SNAPSHOT_CORO_KINDS)
 			return false;
 	return true;
 }

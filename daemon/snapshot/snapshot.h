@@ -70,6 +70,34 @@ struct snapshot_estimate {
 	uint64_t samples;
 };
 
+/*
+ * Logical stacks: the instances of a function that run in pieces, over all threads of a process.
+ * Started: first called while traced. Partial: had run before it was first seen. What has started
+ * or is partial and has not ended is open: suspended, running, or not watched to its end.
+ */
+enum snapshot_coro_kind {
+	SNAPSHOT_GENERATOR,
+	SNAPSHOT_COROUTINE,
+	SNAPSHOT_ASYNC_GENERATOR,
+	SNAPSHOT_GREENLET, /* the function is the outermost on its stack */
+	SNAPSHOT_CORO_KINDS
+};
+
+/* "generator", "coroutine", …: in files, and for people. */
+extern const char *const snapshot_coro_kinds[SNAPSHOT_CORO_KINDS];
+
+struct snapshot_coro {
+	uint32_t pid;
+	uint32_t func;
+	enum snapshot_coro_kind kind;
+	bool ends_hidden; /* before CPython 3.11: those said to be open may have ended */
+	uint64_t started, partial, ended, steps;
+	uint64_t running[SNAPSHOT_CLOCKS]; /* with what they call and await */
+	uint64_t suspended;		   /* wall time */
+	/* From first call to end, wall time; of those that were seen to do both. */
+	uint64_t lifetimes, total, min, max;
+};
+
 /* What was traced; one per target. */
 struct snapshot_target {
 	uint32_t pid; /* 0: children that have ended, folded into one: see snapshot/fold.h */
@@ -100,8 +128,9 @@ struct snapshot_target {
 	uint64_t resyncs;	 /* stacks read again after a loss */
 	uint64_t truncated;	 /* contexts or threads summed in "(truncated)" */
 	uint64_t decode_errors;
-	struct cost cost; /* what a hit of its probes costs it */
-	bool corrected;	  /* that was subtracted, see snapshot/correct.h */
+	uint64_t forgotten; /* coroutines that were too many to be followed */
+	struct cost cost;   /* what a hit of its probes costs it */
+	bool corrected;	    /* that was subtracted, see snapshot/correct.h */
 	uint64_t subtracted[SNAPSHOT_CLOCKS];
 	uint64_t clamped;		/* contexts that would have become negative */
 	uint64_t counters[PYP_CNT_MAX]; /* the BPF side's, see PYP_COUNTERS */
@@ -123,7 +152,9 @@ struct snapshot {
 	uint32_t nnodes;
 	uint32_t metrics; /* which resource counters there are: bits, by enum pyp_metric */
 	uint64_t (*node_metrics)[PYP_METRICS]; /* by node: its own share of them; NULL: none */
-	void *arena;			       /* everything above lives in it */
+	struct snapshot_coro *coros;
+	uint32_t ncoros;
+	void *arena; /* everything above lives in it */
 };
 
 /* Builders (session, tests) allocate everything from the snapshot's arena. OOM: NULL. */

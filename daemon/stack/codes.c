@@ -88,11 +88,13 @@ static void bind_names(struct codes *c, uint64_t code, const struct profile_code
 		.qualname = n->qualname,
 		.firstlineno = n->firstlineno,
 	};
+	uint32_t func;
 
 	if (!n->filename || !n->name)
 		c->unreadable++;
 	/* If the address does not fit, its frames ask the resolver each time: slow, but right. */
-	funcs_bind(&c->funcs, code, &id, NULL);
+	func = funcs_bind(&c->funcs, code, &id, NULL);
+	c->funcs.list[func].flags = n->flags;
 }
 
 /* Fill in what the target's memory says; what the records said stays. */
@@ -135,9 +137,10 @@ static void complete_cut(struct codes *c, uint64_t code, const struct codes_pend
 		complete(&n->qualname, &found.qualname);
 }
 
-void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno)
+void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno, uint32_t flags)
 {
-	_cleanup_(names_deinit) struct profile_code_names names = {.firstlineno = firstlineno};
+	_cleanup_(names_deinit) struct profile_code_names names = {.firstlineno = firstlineno,
+								   .flags = flags};
 	struct codes_pending *pe = pending_find(c, tid);
 
 	if (pe && pe->code == code) {

@@ -38,7 +38,7 @@ int codes_init(struct codes *c, const struct profile_limits *limits, profile_res
 void codes_deinit(struct codes *c);
 
 void codes_string(struct codes *c, uint32_t tid, const struct event_string *s);
-void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno);
+void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno, uint32_t flags);
 void codes_free(struct codes *c, uint64_t code);
 /* The thread has gone: drop what it did not finish. */
 void codes_thread_exit(struct codes *c, uint32_t tid);

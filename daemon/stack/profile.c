@@ -83,6 +83,7 @@ struct profile *profile_new(const struct profile_limits *limits, profile_resolve
 	p->tracing = true; /* profile_begin only tells since when */
 	p->rb.max_depth = p->limits.depth;
 	calltree_init(&p->rb.tree, p->limits.nodes);
+	coros_init(&p->rb.coros);
 	if (codes_init(&p->codes, &p->limits, resolve, ctx))
 		return NULL;
 	if (!add_thread(p, 0, 0))
@@ -104,6 +105,7 @@ void profile_free(struct profile *p)
 	codes_deinit(&p->codes);
 	tally_deinit(&p->tally);
 	calltree_deinit(&p->rb.tree);
+	coros_deinit(&p->rb.coros);
 	free(p);
 }
 
@@ -222,11 +224,19 @@ static inline struct thread *call_thread(struct profile *p, const struct event *
 
 static inline void apply(struct profile *p, struct thread *th, const struct event *e)
 {
-	if (e->type == PYP_REC_ENTER || e->type == PYP_REC_THROW)
-		rebuild_enter(&p->rb, th, e->u.call.frame, e->u.call.caller,
-			      codes_func(&p->codes, e->u.call.code), e->type == PYP_REC_THROW);
-	else
-		rebuild_leave(&p->rb, th, e->u.call.frame, e->type == PYP_REC_YIELD);
+	if (e->type == PYP_REC_ENTER || e->type == PYP_REC_THROW) {
+		const struct rebuild_entry entry = {
+			.frame = e->u.call.frame,
+			.caller = e->u.call.caller,
+			.func = codes_func(&p->codes, e->u.call.code),
+			.thrown = e->type == PYP_REC_THROW,
+			.arg = e->arg,
+		};
+
+		rebuild_enter(&p->rb, th, &entry);
+		return;
+	}
+	rebuild_leave(&p->rb, th, e->u.call.frame, e->type == PYP_REC_YIELD);
 }
 
 static void apply_watched(struct profile *p, struct thread *th, const struct event *e)
@@ -391,7 +401,8 @@ void profile_event(struct profile *p, const struct event *e)
 		on_switch(p, e);
 		break;
 	case PYP_REC_CODE:
-		codes_code(&p->codes, e->tid, e->u.code.code, e->u.code.firstlineno);
+		codes_code(&p->codes, e->tid, e->u.code.code, e->u.code.firstlineno,
+			   e->u.code.flags);
 		break;
 	case PYP_REC_STRING:
 		codes_string(&p->codes, e->tid, &e->u.string);
@@ -451,6 +462,7 @@ void profile_end(struct profile *p, uint64_t ts)
 		thread_drop_chain(th);
 		th->live = th->on_cpu = th->os_cpu = th->metrics_known = false;
 	}
+	coros_stop(&p->rb.coros, ts);
 	/* While nobody watches, code objects come and go. */
 	codes_forget(&p->codes);
 	p->tracing = false;
@@ -594,6 +606,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 		if (p->threads[i]->live)
 			timing_charge(&p->rb.tree, p->threads[i], ts);
 	forget_dead_threads(p);
+	coros_clear(&p->rb.coros, ts); /* before greenlets are counted anew */
 	/* The memory of at least as many roots is there already, so replanting cannot fail. */
 	calltree_clear(&p->rb.tree);
 	for (uint32_t i = 0; i < p->nthreads; i++) {
@@ -610,6 +623,11 @@ void profile_clear(struct profile *p, uint64_t ts)
 	p->events = p->resyncs = 0;
 	if (p->tracing && ts > p->begin_ts)
 		p->begin_ts = ts;
+}
+
+void profile_ends_are_hidden(struct profile *p)
+{
+	p->rb.coros.ends_hidden = true;
 }
 
 struct profile_counts profile_counts(const struct profile *p)

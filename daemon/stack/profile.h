@@ -47,6 +47,8 @@ DEFINE_FREEP(struct profile, profile_free)
 
 /* Keep these resource counters (bits, by enum pyp_metric), from now on. 0 or -ENOMEM. */
 int profile_keep_metrics(struct profile *p, uint32_t metrics);
+/* In this target a generator's suspension looks as its end does (CPython before 3.11). */
+void profile_ends_are_hidden(struct profile *p);
 
 /* Consume one event. Never fails: what does not fit is counted. O(1). */
 void profile_event(struct profile *p, const struct event *e);

@@ -20,14 +20,17 @@ struct taker {
 	uint64_t (*extra)[SNAPSHOT_CLOCKS]; /* by thread: time since its last event */
 	uint32_t *charged;		    /* by node: 1 + the thread that has extra time there */
 	uint32_t *node_map;		    /* node → snapshot's; SNAPSHOT_NONE: left out */
-	uint32_t *func_map;	/* function → snapshot's; SNAPSHOT_NONE: not met yet */
-	const char **strings;	/* by string id; NULL: not copied yet */
-	struct map by_identity; /* hash → first of the snapshot's functions */
-	uint32_t *next_func;	/* the next with the same hash, by the snapshot's function */
+	uint32_t *func_map;		   /* function → snapshot's; SNAPSHOT_NONE: not met yet */
+	const char **strings;		   /* by string id; NULL: not copied yet */
+	struct coro_sums coros, greenlets; /* with what is in flight */
+	struct map by_identity;		   /* hash → first of the snapshot's functions */
+	uint32_t *next_func; /* the next with the same hash, by the snapshot's function */
 };
 
 static void taker_deinit(struct taker *t)
 {
+	free(t->coros.v);
+	free(t->greenlets.v);
 	free(t->inflight);
 	free(t->extra);
 	free(t->charged);
@@ -91,6 +94,90 @@ static void thread_inflight(struct taker *t, uint32_t i)
 	t->extra[i][SNAPSHOT_WALL] = wall;
 	t->extra[i][SNAPSHOT_CPU] = th->on_cpu ? wall : 0;
 	t->charged[th->node] = i + 1;
+}
+
+/* Logical stacks in flight ----------------------------------------------------------------- */
+
+static int copy_sums(struct coro_sums *to, const struct coro_sums *from)
+{
+	to->v = calloc((size_t)from->n + 1, sizeof(*to->v));
+	if (!to->v)
+		return -ENOMEM;
+	to->n = from->n;
+	if (from->n)
+		memcpy(to->v, from->v, from->n * sizeof(*to->v));
+	return 0;
+}
+
+/* What is entered has its sum already. */
+static struct coro_sum *sum_of(struct coro_sums *sums, const struct activation *a)
+{
+	return activation_func(a) < sums->n ? &sums->v[activation_func(a)] : NULL;
+}
+
+static void activation_running(struct taker *t, const struct activation *a, const uint64_t *clock)
+{
+	struct coro_sum *sum = a->func_kind & ACTIVATION_SUSPENDS ? sum_of(&t->coros, a) : NULL;
+
+	if (!sum || a->enter[SNAPSHOT_WALL] == ACTIVATION_PARTIAL)
+		return;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		sum->running[c] += clock[c] - a->enter[c];
+}
+
+static void stack_running(struct taker *t, const struct stack *s, const uint64_t *clock)
+{
+	struct coro_sum *sum = s->greenlet && s->depth ? sum_of(&t->greenlets, &s->acts[0]) : NULL;
+
+	for (uint32_t i = 0; i < s->depth; i++)
+		activation_running(t, &s->acts[i], clock);
+	if (sum)
+		rebuild_charge_greenlet(sum, s, clock, t->now_ns);
+}
+
+static void thread_running(struct taker *t, uint32_t i)
+{
+	const struct thread *th = t->p->threads[i];
+	uint64_t clock[SNAPSHOT_CLOCKS];
+
+	if (!th->live || !t->p->tracing)
+		return;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		clock[c] = thread_clock(th, c) + t->extra[i][c];
+	stack_running(t, &th->cur, clock);
+	for (uint32_t k = 0; k < th->nslots; k++)
+		if (th->parked[k].parked)
+			stack_running(t, &th->parked[k].stack, th->parked[k].stack.clock);
+}
+
+/* Those suspended now have been so for a while, unless they have ended unseen. */
+static void coros_waiting(struct taker *t)
+{
+	const struct coros *cs = &t->p->rb.coros;
+
+	for (uint32_t i = 0; i < cs->n && !cs->ends_hidden; i++) {
+		const struct coro *c = &cs->list[i];
+
+		if (c->used && c->suspended && t->now_ns > c->since && c->func < t->coros.n)
+			t->coros.v[c->func].suspended += t->now_ns - c->since;
+	}
+}
+
+static int coros_inflight(struct taker *t)
+{
+	const struct coros *cs = &t->p->rb.coros;
+
+	if (copy_sums(&t->coros, &cs->sums) || copy_sums(&t->greenlets, &cs->greenlets))
+		return -ENOMEM;
+	coros_waiting(t);
+	for (uint32_t i = 0; i < t->p->nthreads; i++)
+		thread_running(t, i);
+	return 0;
+}
+
+static bool sum_used(const struct coro_sum *sum)
+{
+	return sum->started || sum->partial || sum->steps || sum->ended;
 }
 
 /* Functions -------------------------------------------------------------------------------- */
@@ -190,7 +277,33 @@ static void *grown(struct snapshot *s, const void *old, uint32_t have, uint32_t 
 	return a;
 }
 
-/* Functions are added as nodes need them, into room for all that might be needed. */
+static uint32_t mark_needed(struct taker *t, uint32_t func)
+{
+	if (func == SNAPSHOT_NONE || t->func_map[func] != SNAPSHOT_NONE)
+		return 0;
+	t->func_map[func] = 0;
+	return 1;
+}
+
+static uint32_t mark_sums(struct taker *t, const struct coro_sums *sums)
+{
+	uint32_t needed = 0;
+
+	for (uint32_t i = 0; i < sums->n; i++)
+		if (sum_used(&sums->v[i]))
+			needed += mark_needed(t, i);
+	return needed;
+}
+
+static int take_sums_funcs(struct taker *t, const struct coro_sums *sums)
+{
+	for (uint32_t i = 0; i < sums->n; i++)
+		if (sum_used(&sums->v[i]) && take_func(t, i))
+			return -ENOMEM;
+	return 0;
+}
+
+/* Functions are added as they are needed, into room for all that might be needed. */
 static int take_funcs(struct taker *t)
 {
 	const struct calltree *tree = &t->p->rb.tree;
@@ -198,14 +311,10 @@ static int take_funcs(struct taker *t)
 	uint32_t needed = 0;
 
 	for (uint32_t i = 0; i < tree->n; i++) {
-		uint32_t f = tree->nodes[i].func;
-
-		if (t->node_map[i] != SNAPSHOT_NONE && f != SNAPSHOT_NONE &&
-		    t->func_map[f] == SNAPSHOT_NONE) {
-			t->func_map[f] = 0;
-			needed++;
-		}
+		if (t->node_map[i] != SNAPSHOT_NONE)
+			needed += mark_needed(t, tree->nodes[i].func);
 	}
+	needed += mark_sums(t, &t->coros) + mark_sums(t, &t->greenlets);
 	memset(t->func_map, 0xff, t->p->codes.funcs.n * sizeof(*t->func_map));
 	funcs = grown(t->s, t->s->funcs, t->s->nfuncs, needed, sizeof(*funcs));
 	if (!funcs)
@@ -217,6 +326,55 @@ static int take_funcs(struct taker *t)
 	for (uint32_t i = 0; i < tree->n; i++)
 		if (t->node_map[i] != SNAPSHOT_NONE && take_func(t, tree->nodes[i].func))
 			return -ENOMEM;
+	return take_sums_funcs(t, &t->coros) || take_sums_funcs(t, &t->greenlets) ? -ENOMEM : 0;
+}
+
+/* Logical stacks --------------------------------------------------------------------------- */
+
+static enum snapshot_coro_kind kind_of(const struct taker *t, uint32_t func)
+{
+	uint32_t flags = t->p->codes.funcs.list[func].flags;
+
+	if (flags & PYP_CO_ASYNC_GENERATOR)
+		return SNAPSHOT_ASYNC_GENERATOR;
+	return flags & PYP_CO_COROUTINE ? SNAPSHOT_COROUTINE : SNAPSHOT_GENERATOR;
+}
+
+static void take_sum(struct taker *t, const struct coro_sum *sum, uint32_t func,
+		     enum snapshot_coro_kind kind)
+{
+	if (!sum_used(sum))
+		return;
+	t->s->coros[t->s->ncoros++] = (struct snapshot_coro){
+		.pid = t->pid,
+		.func = t->func_map[func],
+		.kind = kind,
+		.ends_hidden = t->p->rb.coros.ends_hidden && kind != SNAPSHOT_GREENLET,
+		.started = sum->started,
+		.partial = sum->partial,
+		.ended = sum->ended,
+		.steps = sum->steps,
+		.running = {sum->running[SNAPSHOT_CPU], sum->running[SNAPSHOT_WALL]},
+		.suspended = sum->suspended,
+		.lifetimes = sum->lifetimes,
+		.total = sum->total,
+		.min = sum->min,
+		.max = sum->max,
+	};
+}
+
+static int take_coros(struct taker *t)
+{
+	struct snapshot_coro *coros;
+
+	coros = grown(t->s, t->s->coros, t->s->ncoros, t->coros.n + t->greenlets.n, sizeof(*coros));
+	if (!coros)
+		return -ENOMEM;
+	t->s->coros = coros;
+	for (uint32_t i = 0; i < t->coros.n; i++)
+		take_sum(t, &t->coros.v[i], i, kind_of(t, i));
+	for (uint32_t i = 0; i < t->greenlets.n; i++)
+		take_sum(t, &t->greenlets.v[i], i, SNAPSHOT_GREENLET);
 	return 0;
 }
 
@@ -356,6 +514,7 @@ static void add_counters(const struct profile *p, struct snapshot_target *target
 	target->stack_switches += p->rb.stack_switches;
 	target->resyncs += p->resyncs;
 	target->truncated += p->rb.truncated;
+	target->forgotten += p->rb.coros.forgotten;
 }
 
 int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, struct snapshot *s,
@@ -369,6 +528,9 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		return err;
 	for (uint32_t i = 0; i < p->nthreads; i++)
 		thread_inflight(&t, i);
+	err = coros_inflight(&t);
+	if (err)
+		return err;
 	count = number_nodes(&t);
 	err = take_funcs(&t);
 	if (!err)
@@ -377,6 +539,8 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		err = take_metrics(&t, first);
 	if (!err)
 		err = take_threads(&t);
+	if (!err)
+		err = take_coros(&t);
 	if (err)
 		return err;
 	for (uint32_t i = first; i < s->nnodes; i++)

@@ -32,9 +32,12 @@
  *
  *   E6  caller is unknown and the stack is empty: nothing contradicts it. Push.
  *
- *   E7  caller is unknown, the stack is not empty, and it is a THROW: a generator that waits in
- *       `yield from` or `await` passes the exception on to what it waits for without running
- *       itself, and only pretends to be the caller. Push on top.
+ *   E7  caller is unknown, the stack is not empty, and it is a THROW, or caller is a generator that
+ *       is suspended: one that waits in `yield from` or `await` passes an exception on to what it
+ *       waits for without running itself, and only pretends to be the caller. What it waits for
+ *       may catch it, return, and so resume the next one out, which is no THROW any more. Push on
+ *       top. (3.11 also resumes a generator without any sign, after what it waited for has caught
+ *       an exception; its calls, until it is left, are counted as those of whoever resumed it.)
  *
  *   E8  caller is unknown and the stack is not empty. After a loss a CHAIN comes first, so nothing
  *       was lost: this stack was parked before we looked, and runs again. A new stack begins, with
@@ -112,24 +115,90 @@ static inline void record(struct node *n, int c, uint64_t duration)
 		n->max[c] = duration;
 }
 
+/* Of a generator or coroutine. */
+static void finish_step(struct rebuild *rb, const struct thread *th, const struct activation *a,
+			uint64_t cpu, uint64_t wall, bool suspended)
+{
+	uint64_t running[SNAPSHOT_CLOCKS] = {0};
+
+	if (a->enter[SNAPSHOT_WALL] != ACTIVATION_PARTIAL) {
+		running[SNAPSHOT_CPU] = cpu - a->enter[SNAPSHOT_CPU];
+		running[SNAPSHOT_WALL] = wall - a->enter[SNAPSHOT_WALL];
+	}
+	coro_leave(&rb->coros, a->frame, activation_func(a), th->last_ts, running, suspended);
+}
+
 /* An activation ends, with its stack's clocks as they are. */
-static inline void finish(struct rebuild *rb, const struct activation *a, uint64_t cpu,
-			  uint64_t wall)
+static inline void finish(struct rebuild *rb, const struct thread *th, const struct activation *a,
+			  uint64_t cpu, uint64_t wall, bool suspended)
 {
 	struct node *n = &rb->tree.nodes[a->node];
 
+	if (unlikely(a->func_kind & ACTIVATION_SUSPENDS))
+		finish_step(rb, th, a, cpu, wall, suspended);
 	if (unlikely(a->enter[SNAPSHOT_WALL] == ACTIVATION_PARTIAL))
 		return;
 	record(n, SNAPSHOT_CPU, cpu - a->enter[SNAPSHOT_CPU]);
 	record(n, SNAPSHOT_WALL, wall - a->enter[SNAPSHOT_WALL]);
 }
 
-static void finish_parked(struct rebuild *rb, const struct stack *s, const struct activation *a)
+static void finish_parked(struct rebuild *rb, const struct thread *th, const struct stack *s,
+			  const struct activation *a)
 {
-	finish(rb, a, s->clock[SNAPSHOT_CPU], s->clock[SNAPSHOT_WALL]);
+	finish(rb, th, a, s->clock[SNAPSHOT_CPU], s->clock[SNAPSHOT_WALL], false);
 }
 
-static inline void pop(struct rebuild *rb, struct thread *th)
+/* A greenlet has run and waited; since its beginning, or since it was first seen. */
+void rebuild_charge_greenlet(struct coro_sum *sum, const struct stack *s,
+			     const uint64_t clock[SNAPSHOT_CLOCKS], uint64_t ts)
+{
+	uint64_t running = clock[SNAPSHOT_WALL] - s->begun[SNAPSHOT_WALL];
+	uint64_t all = ts > s->born ? ts - s->born : 0;
+
+	sum->running[SNAPSHOT_CPU] += clock[SNAPSHOT_CPU] - s->begun[SNAPSHOT_CPU];
+	sum->running[SNAPSHOT_WALL] += running;
+	sum->suspended += all > running ? all - running : 0;
+}
+
+/* The stack's clocks are given; ended: seen to have ended, at ts. */
+static void end_greenlet(struct rebuild *rb, struct stack *s, uint32_t func,
+			 const uint64_t clock[SNAPSHOT_CLOCKS], uint64_t ts, bool ended)
+{
+	struct coro_sum *sum = s->greenlet ? coro_sum(&rb->coros.greenlets, func) : NULL;
+
+	s->greenlet = false;
+	if (!sum)
+		return;
+	rebuild_charge_greenlet(sum, s, clock, ts);
+	if (ended)
+		coro_sum_end(sum, s->first, ts);
+}
+
+static void end_current(struct rebuild *rb, struct thread *th, uint32_t func, bool ended)
+{
+	const uint64_t clock[SNAPSHOT_CLOCKS] = {thread_clock(th, SNAPSHOT_CPU),
+						 thread_clock(th, SNAPSHOT_WALL)};
+
+	end_greenlet(rb, &th->cur, func, clock, th->last_ts, ended);
+}
+
+/* A stack begins, on which func runs: a greenlet where there are others. */
+static void begin_greenlet(struct rebuild *rb, struct thread *th, uint32_t func)
+{
+	struct coro_sum *sum = th->nparked ? coro_sum(&rb->coros.greenlets, func) : NULL;
+	struct stack *s = &th->cur;
+
+	if (!sum)
+		return;
+	sum->started++;
+	sum->steps++;
+	s->greenlet = true;
+	s->first = s->born = th->last_ts;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		s->begun[c] = thread_clock(th, c);
+}
+
+static inline void pop(struct rebuild *rb, struct thread *th, bool suspended)
 {
 	struct stack *s = &th->cur;
 	const struct activation *a = &s->acts[--s->depth];
@@ -138,10 +207,17 @@ static inline void pop(struct rebuild *rb, struct thread *th)
 		rb->unmatched += s->overflow;
 		s->overflow = 0;
 	}
-	finish(rb, a, thread_clock(th, SNAPSHOT_CPU), thread_clock(th, SNAPSHOT_WALL));
+	finish(rb, th, a, thread_clock(th, SNAPSHOT_CPU), thread_clock(th, SNAPSHOT_WALL),
+	       suspended);
 	if (unlikely(s->depth < s->indexed))
 		thread_unindex(th, s, a->frame);
-	th->node = likely(s->depth) ? a[-1].node : th->root;
+	if (likely(s->depth)) {
+		th->node = a[-1].node;
+		return;
+	}
+	th->node = th->root;
+	if (unlikely(s->greenlet))
+		end_current(rb, th, activation_func(a), true);
 }
 
 static void push_overflow(struct rebuild *rb, struct thread *th, uint64_t frame, bool counted)
@@ -170,16 +246,19 @@ static void forget_dead(struct rebuild *rb, struct thread *th, uint64_t frame)
 
 		found = a->frame == frame;
 		rb->unmatched++;
-		finish_parked(rb, s, a);
+		finish_parked(rb, th, s, a);
 		thread_unindex(th, s, a->frame);
 	}
 	s->overflow = 0;
-	if (!s->depth)
-		thread_drop_parked(th, slot);
+	if (s->depth)
+		return;
+	end_greenlet(rb, s, activation_func(&s->acts[0]), s->clock, s->parked_at, true);
+	thread_drop_parked(th, slot);
 }
 
+/* kind: 0 or ACTIVATION_SUSPENDS. */
 static inline void push(struct rebuild *rb, struct thread *th, uint64_t frame, uint32_t func,
-			bool counted)
+			uint32_t kind, bool counted)
 {
 	struct stack *s = &th->cur;
 	struct activation *a;
@@ -195,7 +274,7 @@ static inline void push(struct rebuild *rb, struct thread *th, uint64_t frame, u
 	a = &s->acts[s->depth++];
 	a->frame = frame;
 	a->node = node;
-	a->func = func;
+	a->func_kind = func | kind;
 	a->enter[SNAPSHOT_CPU] = thread_clock(th, SNAPSHOT_CPU);
 	a->enter[SNAPSHOT_WALL] = counted ? thread_clock(th, SNAPSHOT_WALL) : ACTIVATION_PARTIAL;
 	rb->tree.nodes[node].calls += counted;
@@ -219,27 +298,29 @@ static void unwind_to(struct rebuild *rb, struct thread *th, uint64_t frame)
 		return;
 	while (thread_top(th)->frame != frame) {
 		rb->unmatched++;
-		pop(rb, th);
+		pop(rb, th, false);
 	}
 }
 
 static void drop_oldest(struct rebuild *rb, struct thread *th)
 {
-	const struct stack *s = &th->parked[th->oldest].stack;
+	struct stack *s = &th->parked[th->oldest].stack;
 
 	rb->unmatched += s->depth + s->overflow;
+	end_greenlet(rb, s, activation_func(&s->acts[0]), s->clock, s->parked_at, false);
 	thread_drop_parked(th, th->oldest);
 }
 
 /* The current stack is parked, if there is anything on it; an empty one is current then. */
 static void park(struct rebuild *rb, struct thread *th)
 {
+	th->cur.parked_at = th->last_ts;
 	if (!th->cur.depth || thread_park(th) == 0)
 		return;
 	/* Out of memory: it is lost. */
 	while (th->cur.depth) {
 		rb->unmatched++;
-		pop(rb, th);
+		pop(rb, th, false);
 	}
 }
 
@@ -256,86 +337,94 @@ static void switch_to(struct rebuild *rb, struct thread *th, uint32_t slot)
 	park(rb, th);
 	thread_unpark(th, slot);
 	rb->stack_switches++;
+	if (th->cur.greenlet && th->cur.depth) {
+		struct coro_sum *sum =
+			coro_sum(&rb->coros.greenlets, activation_func(&th->cur.acts[0]));
+
+		if (sum)
+			sum->steps++;
+	}
 }
 
 /* The rules -------------------------------------------------------------------------------- */
 
 /* Above the limit of depth nothing is kept, so nothing can be matched but the last frame. */
-static bool enter_overflow(struct rebuild *rb, struct thread *th, uint64_t frame, uint64_t caller)
+static bool enter_overflow(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e)
 {
 	uint32_t slot;
 
-	if (!th->cur.overflow || !caller)
+	if (!th->cur.overflow || !e->caller)
 		return false;
-	if (frame == th->cur.overflow_frame)
+	if (e->frame == th->cur.overflow_frame)
 		return true;
-	if (thread_find(th, caller, &slot) != PLACE_NOWHERE)
+	if (thread_find(th, e->caller, &slot) != PLACE_NOWHERE)
 		return false;
 	rb->calls++;
-	push_overflow(rb, th, frame, true);
+	push_overflow(rb, th, e->frame, true);
 	return true;
 }
 
-/* E6 and E8. */
-static void meet_parked(struct rebuild *rb, struct thread *th, uint64_t caller)
+/* E6 to E8. */
+static void enter_from_nowhere(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e)
 {
 	bool other = th->cur.depth > 0;
 
+	if (e->thrown || coro_is_suspended(&rb->coros, e->caller))
+		return;
 	park_for_new(rb, th);
 	if (!other)
 		return;
 	rb->unseen++;
-	push(rb, th, caller, FUNC_UNSEEN, false);
+	push(rb, th, e->caller, FUNC_UNSEEN, 0, false);
 }
 
 /* Everything but E2. Leaves the stack so that the frame can be pushed; false: it is there (E1). */
-static bool enter_prepare(struct rebuild *rb, struct thread *th, uint64_t frame, uint64_t caller,
-			  uint32_t func, bool thrown)
+static bool enter_prepare(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e)
 {
 	const struct activation *top = thread_top(th);
 	uint32_t slot;
 
-	if (top && frame == top->frame) {
-		if (func == top->func)
+	if (top && e->frame == top->frame) {
+		if (e->func == activation_func(top))
 			return false;
 		rb->unmatched++;
-		pop(rb, th);
+		pop(rb, th, false);
 	}
-	if (!caller) {
+	if (!e->caller) {
 		if (th->cur.depth)
 			rb->stack_switches++;
 		park_for_new(rb, th);
+		begin_greenlet(rb, th, e->func);
 		return true;
 	}
-	switch (thread_find(th, caller, &slot)) {
+	switch (thread_find(th, e->caller, &slot)) {
 	case PLACE_PARKED:
 		switch_to(rb, th, slot);
-		unwind_to(rb, th, caller);
+		unwind_to(rb, th, e->caller);
 		break;
 	case PLACE_CURRENT:
-		unwind_to(rb, th, caller);
+		unwind_to(rb, th, e->caller);
 		break;
 	case PLACE_NOWHERE:
-		if (thrown)
-			break;
-		meet_parked(rb, th, caller);
+		enter_from_nowhere(rb, th, e);
 		break;
 	}
 	return true;
 }
 
-void rebuild_enter(struct rebuild *rb, struct thread *th, uint64_t frame, uint64_t caller,
-		   uint32_t func, bool thrown)
+void rebuild_enter(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e)
 {
 	const struct activation *top = thread_top(th);
+	uint32_t kind = unlikely(e->arg & PYP_ENTER_GENERATOR) ? ACTIVATION_SUSPENDS : 0;
 
-	if (unlikely(!top || caller != top->frame || frame == caller)) {
-		if (enter_overflow(rb, th, frame, caller) ||
-		    !enter_prepare(rb, th, frame, caller, func, thrown))
+	if (unlikely(!top || e->caller != top->frame || e->frame == e->caller)) {
+		if (enter_overflow(rb, th, e) || !enter_prepare(rb, th, e))
 			return;
 	}
 	rb->calls++;
-	push(rb, th, frame, func, true);
+	push(rb, th, e->frame, e->func, kind, true);
+	if (unlikely(kind))
+		coro_enter(&rb->coros, e->frame, e->func, th->last_ts, e->arg & PYP_ENTER_START);
 }
 
 static void leave_overflow(struct thread *th)
@@ -345,7 +434,14 @@ static void leave_overflow(struct thread *th)
 		thread_update_node(th);
 }
 
-static void leave_slow(struct rebuild *rb, struct thread *th, uint64_t frame)
+static void leave_top(struct rebuild *rb, struct thread *th, bool suspended)
+{
+	if (suspended)
+		rb->tree.yields[thread_top(th)->node]++;
+	pop(rb, th, suspended);
+}
+
+static void leave_slow(struct rebuild *rb, struct thread *th, uint64_t frame, bool suspended)
 {
 	uint32_t slot;
 
@@ -364,7 +460,7 @@ static void leave_slow(struct rebuild *rb, struct thread *th, uint64_t frame)
 	}
 	unwind_to(rb, th, frame);
 	if (thread_top(th) && thread_top(th)->frame == frame)
-		pop(rb, th);
+		leave_top(rb, th, suspended);
 }
 
 void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame, bool suspended)
@@ -372,19 +468,17 @@ void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame, bool s
 	const struct activation *top = thread_top(th);
 
 	if (unlikely(!top || top->frame != frame)) {
-		leave_slow(rb, th, frame);
+		leave_slow(rb, th, frame, suspended);
 		return;
 	}
-	if (suspended)
-		rb->tree.yields[top->node]++;
-	pop(rb, th);
+	leave_top(rb, th, suspended);
 }
 
 /* Chains ----------------------------------------------------------------------------------- */
 
 static bool same(const struct activation *a, const struct chain_frame *f)
 {
-	return a->frame == f->frame && a->func == f->func;
+	return a->frame == f->frame && activation_func(a) == f->func;
 }
 
 /* Find the stack the chain belongs to, by its outermost frame; return at which depth that is. */
@@ -422,25 +516,40 @@ void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_fra
 	}
 	th->cur.overflow = 0;
 	while (th->cur.depth > keep)
-		pop(rb, th);
+		pop(rb, th, false);
 	thread_update_node(th);
 	for (; n; n--)
-		push(rb, th, frames[n - 1].frame, frames[n - 1].func, false);
+		push(rb, th, frames[n - 1].frame, frames[n - 1].func, 0, false);
 }
 
 /* All of it -------------------------------------------------------------------------------- */
 
-void rebuild_drop_all(struct rebuild *rb, struct thread *th, bool complete)
+static void finish_all(struct rebuild *rb, struct thread *th)
 {
-	for (uint32_t i = 0; complete && i < th->nslots; i++) {
+	for (uint32_t i = 0; i < th->nslots; i++) {
 		const struct stack *s = &th->parked[i].stack;
 
 		for (uint32_t k = 0; th->parked[i].parked && k < s->depth; k++)
-			finish_parked(rb, s, &s->acts[k]);
+			finish_parked(rb, th, s, &s->acts[k]);
 	}
-	for (uint32_t k = 0; complete && k < th->cur.depth; k++)
-		finish(rb, &th->cur.acts[k], thread_clock(th, SNAPSHOT_CPU),
-		       thread_clock(th, SNAPSHOT_WALL));
+	for (uint32_t k = 0; k < th->cur.depth; k++)
+		finish(rb, th, &th->cur.acts[k], thread_clock(th, SNAPSHOT_CPU),
+		       thread_clock(th, SNAPSHOT_WALL), false);
+}
+
+void rebuild_drop_all(struct rebuild *rb, struct thread *th, bool complete)
+{
+	if (complete)
+		finish_all(rb, th);
+	for (uint32_t i = 0; i < th->nslots; i++) {
+		struct stack *s = &th->parked[i].stack;
+
+		if (th->parked[i].parked && s->depth)
+			end_greenlet(rb, s, activation_func(&s->acts[0]), s->clock, th->last_ts,
+				     complete);
+	}
+	if (th->cur.depth)
+		end_current(rb, th, activation_func(&th->cur.acts[0]), complete);
 	thread_drop_stacks(th);
 }
 
@@ -450,12 +559,28 @@ static void replant_stack(struct rebuild *rb, struct thread *th, struct stack *s
 	for (uint32_t i = 0; i < s->depth; i++) {
 		struct activation *a = &s->acts[i];
 
-		a->node = child_of(rb, th, a->func);
+		a->node = child_of(rb, th, activation_func(a));
 		a->enter[SNAPSHOT_WALL] = ACTIVATION_PARTIAL;
 		th->node = a->node;
 	}
 	if (s->overflow)
 		th->node = NODE_TRUNCATED(th->root);
+}
+
+/* It goes on as if it were first seen now. The thread's totals are about to become 0. */
+static void restart_greenlet(struct rebuild *rb, const struct thread *th, struct stack *s)
+{
+	struct coro_sum *sum = s->greenlet && s->depth ? coro_sum(&rb->coros.greenlets,
+								  activation_func(&s->acts[0]))
+						       : NULL;
+
+	if (!sum)
+		return;
+	sum->partial++;
+	s->first = 0;
+	s->born = th->last_ts;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		s->begun[c] = s == &th->cur ? 0 - s->clock[c] : s->clock[c];
 }
 
 bool rebuild_replant(struct rebuild *rb, struct thread *th)
@@ -466,8 +591,11 @@ bool rebuild_replant(struct rebuild *rb, struct thread *th)
 		return false;
 	th->root = root;
 	for (uint32_t i = 0; i < th->nslots; i++)
-		if (th->parked[i].parked)
+		if (th->parked[i].parked) {
 			replant_stack(rb, th, &th->parked[i].stack);
+			restart_greenlet(rb, th, &th->parked[i].stack);
+		}
 	replant_stack(rb, th, &th->cur);
+	restart_greenlet(rb, th, &th->cur);
 	return true;
 }

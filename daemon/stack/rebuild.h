@@ -10,11 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "stack/coro.h"
 #include "stack/thread.h"
 #include "stats/calltree.h"
 
 struct rebuild {
 	struct calltree tree;
+	struct coros coros;
 	uint32_t max_depth;
 	uint64_t calls;		 /* activations entered, as cProfile counts them */
 	uint64_t unmatched;	 /* activations that ended, or began, where they should not have */
@@ -24,9 +26,14 @@ struct rebuild {
 	uint64_t truncated;	 /* activations summed in "(truncated)" */
 };
 
-/* A frame starts or resumes running; thrown: because an exception is thrown into it. */
-void rebuild_enter(struct rebuild *rb, struct thread *th, uint64_t frame, uint64_t caller,
-		   uint32_t func, bool thrown);
+/* A frame starts or resumes running. */
+struct rebuild_entry {
+	uint64_t frame, caller;
+	uint32_t func;
+	bool thrown;  /* because an exception is thrown into it */
+	uint16_t arg; /* PYP_ENTER_* */
+};
+void rebuild_enter(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e);
 /* A frame stops running. */
 void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame, bool suspended);
 /* The thread's stack as it really is, innermost first; truncated: outermost frames are missing. */
@@ -34,6 +41,9 @@ void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_fra
 		   uint32_t n, bool truncated);
 /* Everything on the thread's stacks ends now (complete), or is not watched any more. */
 void rebuild_drop_all(struct rebuild *rb, struct thread *th, bool complete);
+/* Add to sum how long the greenlet on s has run and waited so far, its clocks and the time given. */
+void rebuild_charge_greenlet(struct coro_sum *sum, const struct stack *s,
+			     const uint64_t clock[SNAPSHOT_CLOCKS], uint64_t ts);
 /* The tree has been emptied: give the thread a root, its activations nodes, and start anew. */
 bool rebuild_replant(struct rebuild *rb, struct thread *th);
 

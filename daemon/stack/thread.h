@@ -23,12 +23,20 @@
 /* In activation.enter[SNAPSHOT_WALL]: it ran before we looked, so it has no duration. */
 #define ACTIVATION_PARTIAL UINT64_MAX
 
+/* In activation.func_kind: the frame can be suspended. */
+#define ACTIVATION_SUSPENDS (UINT32_C(1) << 31)
+
 struct activation {
 	uint64_t frame;
 	uint32_t node;
-	uint32_t func;
+	uint32_t func_kind;		 /* its function, and ACTIVATION_SUSPENDS */
 	uint64_t enter[SNAPSHOT_CLOCKS]; /* its stack's clocks at entry; modulo 2^64 */
 };
+
+static inline uint32_t activation_func(const struct activation *a)
+{
+	return a->func_kind & ~ACTIVATION_SUSPENDS;
+}
 
 struct stack {
 	struct activation *acts; /* outermost first */
@@ -39,6 +47,10 @@ struct stack {
 	uint64_t overflow_frame;
 	/* Current: the thread's totals minus this are the stack's clocks. Parked: the clocks. */
 	uint64_t clock[SNAPSHOT_CLOCKS];
+	/* A greenlet, that is: it began while others were parked. */
+	bool greenlet;
+	uint64_t first, born, parked_at; /* when it began (0: not known), counts from, was parked */
+	uint64_t begun[SNAPSHOT_CLOCKS]; /* its clocks at born */
 };
 
 /* A place for a parked stack. In use from the first parking until the stack is dropped. */

@@ -144,12 +144,12 @@ static bool come(struct watch *w, struct thread *th, const struct activation *a,
 		 enum watch_kind kind)
 {
 	struct mirror *m = th->mirror;
-	struct watch_event e = {.kind = kind, .func = a->func};
+	struct watch_event e = {.kind = kind, .func = activation_func(a)};
 
 	e.caller = m->n ? m->v[m->n - 1].func : WATCH_NO_FUNC;
 	if (!mirror_reserve(m) || !tell(w, th, &e))
 		return false;
-	m->v[m->n++] = (struct mirror_frame){a->frame, a->func};
+	m->v[m->n++] = (struct mirror_frame){a->frame, activation_func(a)};
 	return true;
 }
 
@@ -177,7 +177,7 @@ struct change {
 
 static bool same(const struct activation *a, const struct mirror_frame *f)
 {
-	return a->frame == f->frame && a->func == f->func;
+	return a->frame == f->frame && activation_func(a) == f->func;
 }
 
 /* Does the stack lie upon what the mirror has, up to this depth? Frames are on one stack only. */
@@ -337,7 +337,7 @@ static enum watch_kind call_kind(struct watch *w, const struct thread *th, const
 	if (!map_get(&w->suspended, e->u.call.frame, &func))
 		return WATCH_CALL;
 	map_del(&w->suspended, e->u.call.frame);
-	return func == top->func ? WATCH_RESUME : WATCH_CALL;
+	return func == activation_func(top) ? WATCH_RESUME : WATCH_CALL;
 }
 
 static void remember_yield(struct watch *w, const struct thread *th, uint64_t frame)
@@ -346,7 +346,7 @@ static void remember_yield(struct watch *w, const struct thread *th, uint64_t fr
 
 	/* It has just been taken off the stack: its place still says which function it was. */
 	if (w->suspended.n < SUSPENDED_MAX && s->depth < s->cap && s->acts[s->depth].frame == frame)
-		map_put(&w->suspended, frame, s->acts[s->depth].func);
+		map_put(&w->suspended, frame, activation_func(&s->acts[s->depth]));
 }
 
 void watch_call(struct watch *w, struct thread *th, const struct event *e, bool called,

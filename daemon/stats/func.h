@@ -25,6 +25,7 @@ struct func {
 	uint32_t filename, name, qualname; /* string ids; qualname may be STRTAB_NONE */
 	int32_t firstlineno;
 	uint32_t variant; /* 0, 1, …: which of those with this identity */
+	uint32_t flags;	  /* co_flags */
 	uint32_t bound;	  /* code addresses that stand for it now */
 	uint32_t next;	  /* another function with the same hash, or UINT32_MAX */
 };

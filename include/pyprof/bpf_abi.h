@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 7
+#define PYP_BPF_ABI_VERSION 8
 
 /* What a probe site announces. */
 enum pyp_site_kind {
@@ -100,11 +100,21 @@ struct pyp_layout {
 	/* co_flags of code that is entered once as a function (owner PYP_OWNER_THREAD) when its
 	 * generator is created, which is no call (3.15+); 0: none is */
 	__u32 code_creation_flags;
+	__u16 frame_instr; /* 3.11+: pointer to the current instruction; before: f_lasti, -1 at first */
+	__u16 code_start; /* the instructions, 0 before 3.11 */
+	__u16 code_first; /* 3.11+: the number of the first instruction of its own, an __s32 */
+	__u16 pad;
 };
 
 #define PYP_OWNER_THREAD 0
 
-_Static_assert(sizeof(struct pyp_layout) == 40, "pyp_layout changed size");
+/* co_flags of generators, coroutines, asynchronous generators; the same in all versions. */
+#define PYP_CO_GENERATOR       0x20u
+#define PYP_CO_COROUTINE       0x80u
+#define PYP_CO_ASYNC_GENERATOR 0x200u
+#define PYP_CO_SUSPENDS	       (PYP_CO_GENERATOR | PYP_CO_COROUTINE | PYP_CO_ASYNC_GENERATOR)
+
+_Static_assert(sizeof(struct pyp_layout) == 48, "pyp_layout changed size");
 
 /* Record types in the ring. */
 enum pyp_rec_type {
@@ -135,6 +145,10 @@ struct pyp_rec {
 	__u8 site; /* site number, 0 where there is none */
 	__u16 arg; /* per type, see below; else 0 */
 };
+
+/* In h.arg of ENTER and THROW. */
+#define PYP_ENTER_GENERATOR 1u /* the frame can be suspended: a generator's or coroutine's */
+#define PYP_ENTER_START	    2u /* and has not run before */
 
 /* ENTER, THROW. caller: the Python frame below, entry frames skipped; 0: none. 40 bytes. */
 struct pyp_rec_enter {

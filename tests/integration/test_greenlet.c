@@ -69,6 +69,46 @@ static void check_times(const struct snapshot *s)
 		}
 }
 
+static const struct snapshot_coro *greenlet_named(const struct snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->ncoros; i++)
+		if (s->coros[i].kind == SNAPSHOT_GREENLET &&
+		    strcmp(s->funcs[s->coros[i].func].name, name) == 0)
+			return &s->coros[i];
+	return NULL;
+}
+
+/* As many as greenlets.py starts; all have ended, and have waited, unless nobody called anything
+ * meanwhile: a switch shows at the next event. */
+static void check_greenlets(const struct snapshot *s)
+{
+	static const struct {
+		const char *name;
+		uint64_t n;
+		bool seen_waiting;
+	} greenlets[] = {{"player", 15, true},
+			 {"from_generator", 1, true},
+			 {"surprised", 1, false},
+			 {"family", 7, true}};
+
+	for (size_t i = 0; i < sizeof(greenlets) / sizeof(greenlets[0]); i++) {
+		const struct snapshot_coro *c = greenlet_named(s, greenlets[i].name);
+
+		cr_assert(c, "there is no %s", greenlets[i].name);
+		fprintf(stderr,
+			"  %-16s %6" PRIu64 " greenlets, %6" PRIu64 " ended, %6" PRIu64
+			" steps, %" PRIu64 " us running, %" PRIu64 " us suspended\n",
+			greenlets[i].name, c->started, c->ended, c->steps,
+			c->running[SNAPSHOT_WALL] / 1000, c->suspended / 1000);
+		cr_assert(c->started == greenlets[i].n && c->ended == c->started);
+		cr_assert(c->lifetimes == c->ended && c->steps >= c->started);
+		cr_assert(c->total == c->running[SNAPSHOT_WALL] + c->suspended);
+		cr_assert(c->running[SNAPSHOT_WALL] > 0);
+		cr_assert(!greenlets[i].seen_waiting ||
+			  (c->suspended > 0 && c->steps > c->started));
+	}
+}
+
 static void switching(const char *exe, const char *kind)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -89,6 +129,8 @@ static void switching(const char *exe, const char *kind)
 		s->targets[0].stack_switches, s->targets[0].unmatched);
 	cr_assert(s->targets[0].stack_switches > 0);
 	check_times(s);
+	if (strcmp(kind, "plain") == 0)
+		check_greenlets(s);
 	traced_finish(&t);
 	cr_assert(differing == 0 && exact);
 }

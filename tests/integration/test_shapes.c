@@ -231,6 +231,7 @@ static void everywhere(const char *kind, int from_minor,
 CPROFILES(deep)
 CPROFILES(exceptions)
 CPROFILES(asyncgen)
+CPROFILES(cancel)
 CPROFILES(callbacks)
 CPROFILES(codes)
 CPROFILES(names)

@@ -162,7 +162,7 @@ Test(format, a_full_disk_is_an_error)
 /* Formats for people and for text tools. Of the others, which have rules of their own, see theirs. */
 Test(format, hostile_names_do_no_harm_in_any)
 {
-	static const char *const own[] = {"pstats", "pprof", "csv", "html"};
+	static const char *const own[] = {"pstats", "pprof", "csv", "coroutines-csv", "html"};
 	_cleanup_(snapshot_freep) struct snapshot *s = with_metrics(snapshot_hostile());
 	struct format_opts o = {.min_share = -1};
 

@@ -5,6 +5,7 @@
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "snapshot/load.h"
 
 static json_t *load(const struct snapshot *s, const struct format_opts *o)
 {
@@ -185,6 +186,49 @@ Test(json, a_filter_leaves_out_and_renumbers)
 	cr_assert_eq(json_array_size(json_object_get(j, "targets")), 1);
 	cr_assert_eq(json_array_size(json_object_get(j, "nodes")), 2);
 	json_decref(j);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* Logical stacks come back as they were. */
+Test(json, coroutines_round_trip)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile(), *back = NULL;
+	struct snapshot_coro coros[] = {
+		{.pid = 42,
+		 .func = 0,
+		 .kind = SNAPSHOT_COROUTINE,
+		 .started = 3,
+		 .ended = 2,
+		 .steps = 9,
+		 .running = {10, 20},
+		 .suspended = 30,
+		 .lifetimes = 2,
+		 .total = 40,
+		 .min = 15,
+		 .max = 25},
+		{.pid = 42, .func = 1, .kind = SNAPSHOT_GREENLET, .partial = 1, .steps = 1},
+		{.pid = 42, .func = 1, .kind = SNAPSHOT_ASYNC_GENERATOR, .ends_hidden = true},
+		{.pid = 42, .func = 1, .kind = SNAPSHOT_GENERATOR, .started = 1},
+	};
+	struct format_opts o = {0};
+	struct diag diag = {0};
+	size_t size;
+	char *text;
+
+	s->coros = coros;
+	s->ncoros = 4;
+	text = report_new("json", s, &o, &size);
+	assert_diag_ok(snapshot_parse(text, size, "test", &back, &diag), &diag);
+	cr_assert_eq(back->ncoros, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		cr_assert_str_eq(back->funcs[back->coros[i].func].name,
+				 s->funcs[coros[i].func].name);
+		back->coros[i].func = coros[i].func;
+		cr_assert(memcmp(&back->coros[i], &coros[i], sizeof(coros[i])) == 0, "%u", i);
+	}
+	free(text);
+	snapshot_free(TAKE_PTR(back));
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
 }

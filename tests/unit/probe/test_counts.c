@@ -13,7 +13,7 @@ Test(counts, how_generators_show_that_they_wait)
 			cr_assert_eq(w.style, PYP_WAITING_NONE);
 			continue;
 		}
-		cr_assert_eq(w.frame_instr, (*l)->frame_instr);
+		cr_assert_eq(w.frame_instr, (*l)->bpf.frame_instr);
 		cr_assert_neq(w.op[0], 0);
 		if ((*l)->minor < 11) {
 			cr_assert(w.style == PYP_WAITING_INDEX && w.code_bytes && w.bytes_data);

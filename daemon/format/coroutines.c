@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Coroutines, generators and greenlets: a line per function, with what its instances did from their
+ * first call to their end: how long they ran, with what they called and awaited, how long they were
+ * suspended, and how long they lived. Sorted and restricted as functions are: steps (entries and
+ * resumptions) are calls, instances primitive calls, time running is internal time and everything
+ * since the first call cumulative time. They move between threads, so there are none per thread.
+ */
+#include "format/coroutines.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "format/names.h"
+#include "format/screen.h"
+#include "format/selection.h"
+#include "format/writers.h"
+#include "stats/reduce.h"
+
+uint64_t coroutine_open(const struct snapshot_coro *c)
+{
+	uint64_t all = c->started + c->partial;
+
+	return all > c->ended ? all - c->ended : 0;
+}
+
+bool coroutine_selected(const struct snapshot *s, const struct snapshot_coro *c,
+			const struct format_opts *o)
+{
+	if (o->filter.tid || (o->filter.pid && o->filter.pid != c->pid))
+		return false;
+	return !o->only_my_code || !reduce_is_library(s->funcs[c->func].filename);
+}
+
+static int row_init(struct table_row *r, const struct snapshot *s, const struct snapshot_coro *c,
+		    enum snapshot_clock clock)
+{
+	const struct snapshot_func *f = &s->funcs[c->func];
+
+	r->file = name_normal(f->pseudo ? "~" : f->filename, NAME_KEEP_SURROGATES);
+	r->name = name_normal(f->name, NAME_KEEP_SURROGATES);
+	r->line = f->pseudo ? 0 : f->firstlineno;
+	r->std = r->file && r->name ? name_std(r->file, r->line, r->name) : NULL;
+	r->nc = c->steps;
+	r->cc = c->started + c->partial;
+	r->tt = c->running[clock];
+	r->ct = c->running[SNAPSHOT_WALL] + c->suspended;
+	return r->std ? 0 : -ENOMEM;
+}
+
+static int build_table(const struct snapshot *s, const struct format_opts *o, struct table **ret)
+{
+	_cleanup_(table_freep) struct table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->rows = calloc((size_t)s->ncoros + 1, sizeof(*t->rows));
+	if (!t->rows)
+		return -ENOMEM;
+	for (; t->nrows < s->ncoros; t->nrows++) {
+		const struct snapshot_coro *c = &s->coros[t->nrows];
+
+		if (row_init(&t->rows[t->nrows], s, c, o->clock) < 0) {
+			t->nrows++; /* what it has is freed with the others */
+			return -ENOMEM;
+		}
+		t->rows[t->nrows].listed = coroutine_selected(s, c, o);
+	}
+	*ret = TAKE_PTR(t);
+	return 0;
+}
+
+static void print_lifetimes(const struct snapshot_coro *c, FILE *out)
+{
+	if (!c->lifetimes) {
+		fprintf(out, " %8s %8s %8s", "-", "-", "-");
+		return;
+	}
+	fprintf(out, " %8.3f %8.3f %8.3f", table_seconds(c->min),
+		table_seconds(c->total / c->lifetimes), table_seconds(c->max));
+}
+
+static void print_row(const struct snapshot_coro *c, const struct table_row *r, FILE *out)
+{
+	uint64_t open = coroutine_open(c);
+
+	fprintf(out, "%9" PRIu64 " %6" PRIu64 "%s %9" PRIu64 " %9.3f %9.3f %9.3f %9.3f", r->cc,
+		open, c->ends_hidden && open ? "?" : " ", c->steps,
+		table_seconds(c->running[SNAPSHOT_CPU]), table_seconds(c->running[SNAPSHOT_WALL]),
+		table_seconds(c->suspended), table_seconds(r->ct));
+	print_lifetimes(c, out);
+	fprintf(out, "  %-9s ",
+		c->kind == SNAPSHOT_ASYNC_GENERATOR ? "async gen" : snapshot_coro_kinds[c->kind]);
+	name_print(out, r->std, 0);
+	fputc('\n', out);
+}
+
+static void print_notes(const struct snapshot *s, const struct selection *rows, FILE *out)
+{
+	bool hidden = false;
+	uint64_t forgotten = 0;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct snapshot_coro *c = &s->coros[rows->order[i]];
+
+		hidden |= c->ends_hidden && coroutine_open(c);
+	}
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		forgotten += s->targets[i].forgotten;
+	if (hidden)
+		fputs("?: before CPython 3.11 an end looks like a suspension; some have ended\n",
+		      out);
+	if (forgotten)
+		fprintf(out,
+			"%" PRIu64 " more were too many at a time to be followed to their end\n",
+			forgotten);
+}
+
+static void print_rows(const struct snapshot *s, const struct table *t,
+		       const struct selection *rows, const struct format_opts *o, FILE *out)
+{
+	fputs("   Ordered by: ", out);
+	sort_print_title(&rows->sort, out);
+	fprintf(out, "\n%s\n%s", rows->notes, screen_bold(o));
+	fprintf(out, "%9s %6s  %9s %9s %9s %9s %9s %8s %8s %8s  %-9s %s%s\n", "instances", "open",
+		"steps", "cpu", "running", "suspended", "total", "shortest", "mean", "longest",
+		"kind", "filename:lineno(function)", screen_plain(o));
+	for (size_t i = 0; i < rows->n; i++)
+		print_row(&s->coros[rows->order[i]], &t->rows[rows->order[i]], out);
+	print_notes(s, rows, out);
+	fputs("\n\n", out);
+}
+
+int coroutines_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		     FILE *out, struct diag *diag)
+{
+	_cleanup_(selection_deinit) struct selection rows = {0};
+	_cleanup_(table_freep) struct table *t = NULL;
+	struct format_opts sorted = *o;
+	int err = build_table(s, o, &t);
+
+	(void)v;
+	if (!o->sort)
+		sorted.sort = "cumulative";
+	if (!err)
+		err = selection_init(&rows, t, &sorted, diag);
+	if (err < 0)
+		return err;
+	if (rows.n)
+		print_rows(s, t, &rows, o, out);
+	else
+		fprintf(out, "%s\n\n",
+			o->filter.tid ? "coroutines are not a thread's: they move between threads"
+				      : "no coroutines, generators or greenlets");
+	return screen_provenance(s, o, out);
+}
+
+static const char csv_header[] =
+	"kind,instances,started,ended,open,steps,running_cpu_ns,running_wall_ns,suspended_ns,"
+	"lifetimes,lifetimes_total_ns,lifetimes_min_ns,lifetimes_max_ns,file,line,name,qualname,"
+	"variant,pid\r\n";
+
+static void put_csv_row(const struct snapshot *s, const struct snapshot_coro *c, FILE *out)
+{
+	const struct snapshot_func *f = &s->funcs[c->func];
+
+	fprintf(out, "%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", snapshot_coro_kinds[c->kind],
+		c->started + c->partial, c->started, c->ended);
+	if (!c->ends_hidden)
+		fprintf(out, "%" PRIu64, coroutine_open(c));
+	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+		c->steps, c->running[SNAPSHOT_CPU], c->running[SNAPSHOT_WALL], c->suspended,
+		c->lifetimes, c->total);
+	if (c->lifetimes)
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",", c->min, c->max);
+	else
+		fputs(",,,", out);
+	name_print_csv(out, f->filename);
+	fprintf(out, ",%" PRId32 ",", f->firstlineno);
+	name_print_csv(out, f->name);
+	fputc(',', out);
+	name_print_csv(out, f->qualname);
+	fprintf(out, ",%" PRIu32 ",%" PRIu32 "\r\n", f->variant, c->pid);
+}
+
+int coroutines_csv_write(const struct snapshot *s, const struct view *v,
+			 const struct format_opts *o, FILE *out, struct diag *diag)
+{
+	(void)v, (void)diag;
+	fputs(csv_header, out);
+	for (uint32_t i = 0; i < s->ncoros; i++)
+		if (coroutine_selected(s, &s->coros[i], o))
+			put_csv_row(s, &s->coros[i], out);
+	return 0;
+}
