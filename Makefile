@@ -60,7 +60,7 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-pa
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 CHECKS := check-unit check-san check-integration check-suites check-e2e check-browser fuzz-smoke \
 	lint
-FREE_GOALS := help clean deps deps-dev format check $(CHECKS) bench matrix soak demo
+FREE_GOALS := help clean deps deps-dev format check $(CHECKS) bench matrix soak demo fidelity
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -351,6 +351,11 @@ matrix: deps deps-dev ## the table of interpreters, as in README.md (root)
 	@$(SUB) all
 	@tests/fetch-interpreters.sh > /dev/null
 	@tests/matrix.py
+
+.PHONY: fidelity
+fidelity: deps deps-dev ## each test program on each interpreter: functions whose counts differ (root)
+	@$(SUB) all
+	@tests/fidelity.py
 
 .PHONY: bench-build
 bench-build: $(BENCH_BIN)
