@@ -69,6 +69,7 @@ struct plan_of_run {
 	int mnt, pidns; /* -1: ours */
 	int in, out;	/* its ends of the pipes */
 	int report;	/* the keeper's: a struct report */
+	pid_t parent;	/* the keeper's */
 	bool drop;	/* become uid and gid */
 	uid_t uid;
 	gid_t gid;
@@ -357,6 +358,9 @@ __attribute__((noreturn)) static void keep(const struct plan_of_run *r)
 	struct report say;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Killed before it was asked for that: nobody would ever end us. */
+	if (getppid() != r->parent)
+		_exit(1);
 	(void)setpgid(0, 0);
 	say.pid = enter_places(r, &say.stage);
 	if (say.pid == 0) {
@@ -401,6 +405,7 @@ static int launch(struct plan_of_run *r, struct scratch *s, int report, struct d
 {
 	struct report said;
 
+	r->parent = getpid();
 	s->keeper = fork();
 	if (s->keeper == 0) {
 		(void)signals_default();
