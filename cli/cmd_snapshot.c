@@ -87,7 +87,7 @@ const struct cmd cmd_callees =
 const struct cmd cmd_threads =
 	REPORT("threads", "Calls and times of each thread", report_opts, run_threads);
 const struct cmd cmd_coroutines =
-	REPORT("coroutines", "Coroutines, generators, greenlets: time running and suspended",
+	REPORT("coroutines", "Coroutines, generators, greenlets: running, suspended",
 	       report_opts, run_coroutines);
 const struct cmd cmd_tree = REPORT("tree", "Calling contexts, as a tree", tree_opts, run_tree);
 const struct cmd cmd_metrics =
