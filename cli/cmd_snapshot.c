@@ -86,9 +86,9 @@ const struct cmd cmd_callees =
 	REPORT("callees", "Whom these functions called", report_opts, run_callees);
 const struct cmd cmd_threads =
 	REPORT("threads", "Calls and times of each thread", report_opts, run_threads);
-const struct cmd cmd_coroutines =
-	REPORT("coroutines", "Coroutines, generators, greenlets: running, suspended",
-	       report_opts, run_coroutines);
+const struct cmd cmd_coroutines = REPORT("coroutines",
+					 "Coroutines, generators, greenlets: as they ran",
+					 report_opts, run_coroutines);
 const struct cmd cmd_tree = REPORT("tree", "Calling contexts, as a tree", tree_opts, run_tree);
 const struct cmd cmd_metrics =
 	REPORT("metrics", "Resources each function used, if counted", report_opts, run_metrics);
