@@ -272,14 +272,7 @@ static int start(struct run *r, const struct verify_opts *o, struct measuring *m
 	if (scratch_start(o->target, o->python->file, script_measure, &r->scratch, &diag) < 0 ||
 	    scratch_line(&r->scratch, line, sizeof(line)) < 0 || parse_untraced(m, line) < 0)
 		return -1;
-	if (target_open(r->scratch.pid, &r->target, &diag) < 0 ||
-	    python_discover(r->target, &r->python, &diag) < 0)
-		return -1;
-	return r->python->build_id_len == o->python->build_id_len &&
-			       memcmp(r->python->build_id, o->python->build_id,
-				      o->python->build_id_len) == 0
-		       ? 0
-		       : -1;
+	return scratch_discover(&r->scratch, o->python, &r->target, &r->python, &diag);
 }
 
 static int attach(struct run *r, const struct verify_opts *o)

@@ -460,6 +460,28 @@ int scratch_start(const struct target *target, const char *path, const char *scr
 	return err;
 }
 
+static bool same_build(const struct python *a, const struct python *b)
+{
+	return a->build_id_len == b->build_id_len &&
+	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0 &&
+	       strcmp(a->version, b->version) == 0;
+}
+
+int scratch_discover(const struct scratch *s, const struct python *want, struct target **ret,
+		     struct python **ret_python, struct diag *diag)
+{
+	int r = target_open(s->pid, ret, diag);
+
+	if (r == 0)
+		r = python_discover(*ret, ret_python, diag);
+	if (r < 0)
+		return r;
+	return same_build(*ret_python, want)
+		       ? 0
+		       : diag_set(diag, -ESTALE, PYP_EXIT_FAILURE, "",
+				  "the scratch process got another interpreter");
+}
+
 int scratch_go(struct scratch *s)
 {
 	return write(s->in, "\n", 1) == 1 ? 0 : -errno;

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/diag.h"
+#include "python/python.h"
 #include "target/target.h"
 
 struct scratch {
@@ -23,6 +24,10 @@ struct scratch {
 /* Run the interpreter of a target (or the program at path, if target is NULL) on script. */
 int scratch_start(const struct target *target, const char *path, const char *script,
 		  struct scratch *ret, struct diag *diag);
+/* Find it and its interpreter, both owned by the caller, also on failure; an error if that is not the
+ * same build as `want`. */
+int scratch_discover(const struct scratch *s, const struct python *want, struct target **ret,
+		     struct python **ret_python, struct diag *diag);
 /* Let it go on. */
 int scratch_go(struct scratch *s);
 /* Its next line; -ETIMEDOUT, or -EPIPE when it has ended. */

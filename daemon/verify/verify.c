@@ -123,13 +123,6 @@ static int expect(struct run *run, const char *word, struct verify_result *ret)
 	return 0;
 }
 
-static bool same_build(const struct python *a, const struct python *b)
-{
-	return a->build_id_len == b->build_id_len &&
-	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0 &&
-	       strcmp(a->version, b->version) == 0;
-}
-
 static int start(struct run *run, const struct verify_opts *o, struct verify_result *ret)
 {
 	struct diag diag = {0};
@@ -143,13 +136,9 @@ static int start(struct run *run, const struct verify_opts *o, struct verify_res
 	r = expect(run, "ready", ret);
 	if (r < 0)
 		return r;
-	r = target_open(run->scratch.pid, &run->target, &diag);
-	if (r == 0)
-		r = python_discover(run->target, &run->python, &diag);
+	r = scratch_discover(&run->scratch, o->python, &run->target, &run->python, &diag);
 	if (r < 0)
 		return not_run(ret, &diag);
-	if (!same_build(run->python, o->python))
-		return verdict(ret, VERIFY_NOT_RUN, "the scratch process got another interpreter");
 	run->memory = memory_live(run->scratch.pid);
 	return 0;
 }
