@@ -66,8 +66,19 @@ async function sortBy(page, field) {
 	await page.click(`#functions-table .tabulator-col[tabulator-field=${field}] .tabulator-col-title`);
 }
 
-// Frames that are drawn: path, and the exact figure that d3-flame-graph draws.
-function frames(page) {
+// Frames that are drawn: path, and the exact figure that d3-flame-graph draws. It gives a frame that
+// was there before its new width in an animation, of no length, some frames of the screen later.
+async function frames(page) {
+	await page.waitForFunction(() => {
+		const width = (g) => g.querySelector('rect').getBBox().width;
+		const value = (g) => g.__data__.data.value;
+		const list = [...document.querySelectorAll('#chart g.frame')];
+		const root = list.find((g) => !g.__data__.parent);
+
+		return (
+			root && list.every((g) => Math.abs(width(g) - (width(root) * value(g)) / value(root)) < 0.01)
+		);
+	});
 	return page.$$eval('#chart g.frame', (list) =>
 		list.map((g) => {
 			const path = [];
