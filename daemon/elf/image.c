@@ -96,6 +96,8 @@ static int read_segments(struct image *img, struct diag *diag)
 			image_read_note(img, &ph);
 		else if (ph.p_type == PT_DYNAMIC)
 			set_dynamic(img, &ph);
+		else if (ph.p_type == PT_GNU_EH_FRAME)
+			img->unwind = ph.p_vaddr;
 		if (err)
 			return err;
 	}

@@ -90,6 +90,10 @@ const char *image_plt_name(const struct image *img, uint64_t vaddr);
 typedef int (*image_run_fn)(void *ctx, uint64_t vaddr, const uint64_t *targets, size_t n);
 int image_code_pointer_runs(const struct image *img, size_t min, image_run_fn fn, void *ctx);
 
+/* Where the function (or the part of a split one) starts that vaddr is in or behind, by the file's
+ * table for unwinding. -ENODATA: it has none that we can read; -ENOENT: none starts before vaddr. */
+int image_function_start(const struct image *img, uint64_t vaddr, uint64_t *ret);
+
 /* Start and size of section `name` if section headers exist (".PyRuntime"); else -ENOENT. */
 int image_section(const struct image *img, const char *name, uint64_t *vaddr, uint64_t *size);
 

@@ -41,6 +41,7 @@ struct image {
 	/* from PT_DYNAMIC */
 	const uint8_t *dynamic;
 	size_t dynamic_size;
+	uint64_t unwind; /* where PT_GNU_EH_FRAME is; 0: none */
 	uint64_t symtab; /* 0: none */
 	uint32_t nsymbols;
 	const char *strings;

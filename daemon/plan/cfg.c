@@ -222,23 +222,24 @@ static int by_vaddr(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* An instruction may begin inside of several others, also of one that begins before the last. */
 static int mark_overlaps(struct cfg *cfg)
 {
 	_cleanup_free_ uint64_t *va = malloc((cfg->n ? cfg->n : 1) * sizeof(*va));
+	uint64_t end = 0; /* the furthest that any instruction before reaches */
 
 	if (!va)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < cfg->n; i++)
 		va[i] = cfg->v[i].in.vaddr;
 	qsort(va, cfg->n, sizeof(*va), by_vaddr);
-	for (uint32_t i = 0; i + 1 < cfg->n; i++) {
-		struct cfg_node *a = &cfg->v[cfg_find(cfg, va[i])];
-		struct cfg_node *b = &cfg->v[cfg_find(cfg, va[i + 1])];
+	for (uint32_t i = 0; i < cfg->n; i++) {
+		struct cfg_node *node = &cfg->v[cfg_find(cfg, va[i])];
+		uint64_t own_end = node->in.vaddr + node->in.len;
 
-		if (a->in.vaddr + a->in.len <= b->in.vaddr)
-			continue;
-		a->doubtful = b->doubtful = true;
-		cfg->overlaps++;
+		if (end > va[i] || (i + 1 < cfg->n && own_end > va[i + 1]))
+			node->doubtful = true;
+		end = own_end > end ? own_end : end;
 	}
 	return 0;
 }

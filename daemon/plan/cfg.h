@@ -6,7 +6,7 @@
  * targets must be given as roots. Owns its instructions; borrows the image.
  *
  * Invariants: each instruction starts where control can arrive, or right behind one that falls
- * through; no two instructions overlap (overlaps are counted and mark both as doubtful).
+ * through; instructions that overlap are all marked as doubtful.
  */
 #ifndef PYPROF_PLAN_CFG_H
 #define PYPROF_PLAN_CFG_H
@@ -41,7 +41,6 @@ struct cfg {
 	uint32_t n, cap;
 	uint32_t *hash; /* vaddr → index + 1 */
 	uint32_t hash_size;
-	uint32_t overlaps;
 	uint32_t bad;			 /* paths that ran into something that is no code */
 	uint64_t noreturn[CFG_NORETURN]; /* functions that do not come back */
 	unsigned int nnoreturn;

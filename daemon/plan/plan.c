@@ -3,6 +3,10 @@
  * The order in which a plan is made, and the checks that every site passes. The evaluator is found
  * by its dynamic symbol; its opcode table through the code at its entry; all handlers through the
  * table; then the model of the version says which sites are needed (plan/models.c).
+ *
+ * All that rests on tables that one damaged byte makes lie: an entry of the opcode table may lead into
+ * the middle of an instruction. So each site is held against a second reading, which knows nothing of
+ * opcodes: straight through its function, from where the unwind table says that it starts.
  */
 #include "plan/plan.h"
 
@@ -14,6 +18,7 @@
 #include "plan/planner.h"
 
 #define EVALUATOR "_PyEval_EvalFrameDefault"
+#define SWEEP_MAX (2u << 20) /* no function is longer */
 
 enum { RDI = 7, RSI = 6 };
 
@@ -90,6 +95,44 @@ static int by_offset(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
+/* Reading straight on from `at`: does an instruction start at vaddr? */
+static bool sweep_meets(const struct image *img, uint64_t at, uint64_t vaddr)
+{
+	if (vaddr - at > SWEEP_MAX)
+		return false;
+	while (at < vaddr) {
+		const uint8_t *code = NULL;
+		size_t max = image_view_max(img, at, &code);
+		struct insn in;
+
+		if (!max || !insn_decode(code, max, at, &in))
+			return false;
+		at += in.len;
+	}
+	return at == vaddr;
+}
+
+static int check_boundaries(struct planner *p)
+{
+	uint64_t from = UINT64_MAX, last = 0, start;
+
+	for (unsigned int i = 0; i < p->plan->nsites; i++) {
+		const struct plan_site *s = &p->plan->sites[i];
+		int r = image_function_start(p->img, s->vaddr, &start);
+
+		/* No table: some builds do without one. The graph's proof stands alone. */
+		if (r == -ENODATA)
+			return 0;
+		/* On from the site before, if it is in the same function. */
+		if (r < 0 || !sweep_meets(p->img, start == from ? last : start, s->vaddr))
+			return planner_missing(p, "%s (0x%llx is inside of an instruction)",
+					       s->role, (unsigned long long)s->vaddr);
+		from = start;
+		last = s->vaddr;
+	}
+	return 0;
+}
+
 /* One place cannot mean two things. */
 static int planner_check(struct planner *p)
 {
@@ -100,7 +143,7 @@ static int planner_check(struct planner *p)
 		if (plan->sites[i].offset == plan->sites[i + 1].offset)
 			return planner_missing(p, "%s and %s (the same instruction)",
 					       plan->sites[i].role, plan->sites[i + 1].role);
-	return 0;
+	return check_boundaries(p);
 }
 
 static int planner_run(struct planner *p)

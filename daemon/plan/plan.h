@@ -5,9 +5,10 @@
  *
  * What a plan guarantees: every offset is the first byte of an instruction that was reached by
  * decoding forward from a proven entry (a dynamic symbol, an opcode handler of the dispatch table,
- * a callee); every kind of event the version has is covered on every path the planner can see; at
- * every site the location of the frame is proven by data flow. Otherwise there is no plan, and
- * plan->missing names the site that could not be proven.
+ * a callee), and is met as well by reading its function straight through, from where the table for
+ * unwinding (if there is one) says that it starts; every kind of event the version has is covered on
+ * every path the planner can see; at every site the location of the frame is proven by data flow.
+ * Otherwise there is no plan, and plan->missing names the site that could not be proven.
  */
 #ifndef PYPROF_PLAN_PLAN_H
 #define PYPROF_PLAN_PLAN_H

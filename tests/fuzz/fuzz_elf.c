@@ -28,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image_section(img, ".PyRuntime", &a, &b);
 	image_needed(img, "lib");
 	image_soname(img);
+	image_function_start(img, UINT64_MAX, &a);
 	image_find(img, "x", 1, 0, &a);
 	python_version_of_image(img, "fuzz", &py, NULL);
 	return 0;

@@ -19,6 +19,9 @@ struct elf_builder {
 	unsigned int nload;
 	struct bytes syms, strings, rela, jmprel, relr, notes, names;
 	uint32_t nundefined;
+	uint8_t unwind_header[8];
+	uint64_t *starts;
+	uint32_t nstarts;
 	bool old_hash;
 	Elf64_Shdr section;
 	char section_name[32];
@@ -118,6 +121,16 @@ void elf_builder_note(struct elf_builder *b, uint32_t type, const void *desc, si
 	align(&b->notes, 4);
 }
 
+void elf_builder_unwind(struct elf_builder *b, const uint8_t header[8], const uint64_t *starts,
+			uint32_t n)
+{
+	memcpy(b->unwind_header, header, 8);
+	b->starts = calloc(n + 1, sizeof(*starts));
+	cr_assert_not_null(b->starts);
+	memcpy(b->starts, starts, n * sizeof(*starts));
+	b->nstarts = n;
+}
+
 void elf_builder_name(struct elf_builder *b, int64_t tag, const char *name)
 {
 	Elf64_Dyn dyn = {.d_tag = tag, .d_un.d_val = put_string(b, name)};
@@ -198,8 +211,23 @@ static void place_table(struct bytes *meta, struct bytes *dynamic, const struct 
 	put_dyn(dynamic, size_tag, part->n);
 }
 
-/* The builder's segment; tells where the dynamic segment and the notes are in it. */
-static struct bytes make_meta(struct elf_builder *b, Elf64_Phdr *dyn, Elf64_Phdr *note)
+/* The table for unwinding: its entries count from where it is. */
+static void put_unwind(struct elf_builder *b, struct bytes *meta, Elf64_Phdr *ph)
+{
+	align(meta, 8);
+	ph->p_vaddr = ELF_BUILDER_META + put(meta, b->unwind_header, sizeof(b->unwind_header));
+	put(meta, &b->nstarts, sizeof(b->nstarts));
+	for (uint32_t i = 0; i < b->nstarts; i++) {
+		int32_t entry[2] = {(int32_t)(b->starts[i] - ph->p_vaddr), 0};
+
+		put(meta, entry, sizeof(entry));
+	}
+	ph->p_filesz = ph->p_memsz = ELF_BUILDER_META + meta->n - ph->p_vaddr;
+}
+
+/* The builder's segment; fills in where the other program headers' contents are in it. */
+static struct bytes make_meta(struct elf_builder *b, Elf64_Phdr *dyn, Elf64_Phdr *note,
+			      Elf64_Phdr *unwind)
 {
 	struct bytes meta = {0}, dynamic = {0}, hash = {0};
 
@@ -220,6 +248,8 @@ static struct bytes make_meta(struct elf_builder *b, Elf64_Phdr *dyn, Elf64_Phdr
 	note->p_filesz = note->p_memsz = b->notes.n;
 	dyn->p_vaddr = place(&meta, &dynamic);
 	dyn->p_filesz = dyn->p_memsz = dynamic.n;
+	if (b->starts)
+		put_unwind(b, &meta, unwind);
 	free(dynamic.p);
 	free(hash.p);
 	return meta;
@@ -253,17 +283,18 @@ static void builder_free(struct elf_builder *b)
 		free(all[i]->p);
 	for (unsigned int i = 0; i < b->nload; i++)
 		free(b->contents[i].p);
+	free(b->starts);
 	free(b);
 }
 
 void *elf_builder_finish(struct elf_builder *b, size_t *size)
 {
-	Elf64_Phdr ph[MAX_SEGMENTS + 2] = {{0}}, dyn = {.p_type = PT_DYNAMIC},
-				     note = {.p_type = PT_NOTE, .p_align = 4};
+	Elf64_Phdr ph[MAX_SEGMENTS + 3] = {{0}}, dyn = {.p_type = PT_DYNAMIC},
+				     note = {.p_type = PT_NOTE, .p_align = 4}, unwind = {0};
 	Elf64_Ehdr eh = {.e_type = b->type, .e_machine = EM_X86_64, .e_version = EV_CURRENT};
 	struct bytes out = {0}, meta;
 
-	meta = make_meta(b, &dyn, &note);
+	meta = make_meta(b, &dyn, &note, &unwind);
 	elf_builder_segment(b, ELF_BUILDER_META, PF_R, meta.p, meta.n);
 	memcpy(eh.e_ident, ELFMAG, SELFMAG);
 	eh.e_ident[EI_CLASS] = ELFCLASS64;
@@ -272,7 +303,7 @@ void *elf_builder_finish(struct elf_builder *b, size_t *size)
 	eh.e_ehsize = sizeof(eh);
 	eh.e_phoff = sizeof(eh);
 	eh.e_phentsize = sizeof(*ph);
-	eh.e_phnum = (uint16_t)(b->nload + 2);
+	eh.e_phnum = (uint16_t)(b->nload + 3);
 	put(&out, NULL, sizeof(eh) + eh.e_phnum * sizeof(*ph));
 	for (unsigned int i = 0; i < b->nload; i++) {
 		align(&out, 64);
@@ -281,8 +312,13 @@ void *elf_builder_finish(struct elf_builder *b, size_t *size)
 	}
 	dyn.p_offset = ph[b->nload - 1].p_offset + (dyn.p_vaddr - ELF_BUILDER_META);
 	note.p_offset = ph[b->nload - 1].p_offset + (note.p_vaddr - ELF_BUILDER_META);
+	if (b->starts) {
+		unwind.p_type = PT_GNU_EH_FRAME; /* without: an unused header */
+		unwind.p_offset = ph[b->nload - 1].p_offset + (unwind.p_vaddr - ELF_BUILDER_META);
+	}
 	ph[b->nload] = dyn;
 	ph[b->nload + 1] = note;
+	ph[b->nload + 2] = unwind;
 	put_sections(b, &out, &eh);
 	memcpy(out.p, &eh, sizeof(eh));
 	memcpy(out.p + sizeof(eh), ph, eh.e_phnum * sizeof(*ph));

@@ -34,6 +34,10 @@ void elf_builder_rela(struct elf_builder *b, uint64_t vaddr, uint32_t type, uint
 void elf_builder_jmprel(struct elf_builder *b, uint64_t vaddr, uint32_t symbol);
 void elf_builder_relr(struct elf_builder *b, uint64_t entry);
 void elf_builder_note(struct elf_builder *b, uint32_t type, const void *desc, size_t size);
+/* A table for unwinding: its header (8 bytes: version, encodings, the frames' address) is given, the
+ * number of functions and their starts follow. */
+void elf_builder_unwind(struct elf_builder *b, const uint8_t header[8], const uint64_t *starts,
+			uint32_t n);
 /* DT_SONAME, DT_NEEDED. */
 void elf_builder_name(struct elf_builder *b, int64_t tag, const char *name);
 /* The old hash table instead of the GNU one. */

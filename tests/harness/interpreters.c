@@ -108,6 +108,21 @@ size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX])
 	return n;
 }
 
+uint8_t *interpreter_read(const struct interpreter *it, size_t *size)
+{
+	FILE *f = fopen(it->file, "re");
+	uint8_t *data;
+
+	cr_assert(f, "%s", it->file);
+	assert_ok(fseek(f, 0, SEEK_END));
+	*size = (size_t)ftell(f);
+	rewind(f);
+	data = malloc(*size);
+	cr_assert(data && fread(data, 1, *size, f) == *size, "%s", it->file);
+	fclose(f);
+	return data;
+}
+
 pid_t interpreter_start(const struct interpreter *it, const char *script, int *out)
 {
 	int fds[2];

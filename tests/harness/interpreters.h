@@ -9,6 +9,7 @@
 #define PYPROF_TESTS_HARNESS_INTERPRETERS_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct interpreter {
@@ -22,6 +23,9 @@ struct interpreter {
 /* All that are there, in order of version; returns how many. Skips or fails the test (see above)
  * when there is none. */
 size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX]);
+
+/* The bytes of its file, to be freed. */
+uint8_t *interpreter_read(const struct interpreter *it, size_t *size);
 
 /* Run `exe -c script`: its pid; *out reads what it prints. It dies with the test. */
 pid_t interpreter_start(const struct interpreter *it, const char *script, int *out);

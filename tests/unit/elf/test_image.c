@@ -287,6 +287,74 @@ Test(image, notes, .timeout = 10)
 	check_no_leaks();
 }
 
+static struct image *open_unwind(const uint8_t header[8], const uint64_t *starts, uint32_t n)
+{
+	struct elf_builder *b = builder(ET_DYN, 64);
+
+	elf_builder_unwind(b, header, starts, n);
+	return open_built(b);
+}
+
+Test(image, functions_start, .timeout = 10)
+{
+	const uint8_t known[8] = {1, 0x1b, 0x03, 0x3b};
+	const uint64_t starts[] = {CODE + 8, CODE + 32, CODE + 64}, mixed[] = {CODE + 64, CODE + 8};
+	_cleanup_(image_freep) struct image *img = open_unwind(known, starts, 3);
+	uint64_t v;
+
+	assert_ok(image_function_start(img, CODE + 8, &v));
+	cr_assert(v == CODE + 8);
+	assert_ok(image_function_start(img, CODE + 63, &v));
+	cr_assert(v == CODE + 32);
+	assert_ok(image_function_start(img, CODE + 200, &v));
+	cr_assert(v == CODE + 64);
+	v = 7;
+	assert_err(image_function_start(img, CODE + 7, &v), -ENOENT);
+	cr_assert(v == 7, "untouched on failure");
+	image_free(TAKE_PTR(img));
+
+	img = open_unwind(known, mixed, 2);
+	assert_ok(image_function_start(img, CODE + 70, &v));
+	cr_assert(v == CODE + 64, "the nearest, though they are not in order");
+	image_free(TAKE_PTR(img));
+	for (int i = 0; i < 4; i++) {
+		uint8_t other[8] = {known[0], known[1], known[2], known[3]};
+
+		other[i] = i == 0 ? 2 : 0xff;
+		img = open_unwind(other, starts, 3);
+		assert_err(image_function_start(img, CODE + 8, &v), -ENODATA);
+		image_free(TAKE_PTR(img));
+	}
+	img = open_built(builder(ET_DYN, 64));
+	assert_err(image_function_start(img, CODE + 8, &v), -ENODATA);
+	image_free(TAKE_PTR(img));
+	check_no_leaks();
+}
+
+Test(image, unwind_table_is_cut_off, .timeout = 10)
+{
+	const uint8_t known[8] = {1, 0x1b, 0x03, 0x3b};
+	const uint64_t start = CODE + 8;
+	struct elf_builder *b = builder(ET_DYN, 64);
+	_cleanup_(image_freep) struct image *img = NULL;
+	struct diag diag = {0};
+	size_t size;
+	uint8_t *data, *table;
+	uint64_t v;
+
+	elf_builder_unwind(b, known, &start, 1);
+	data = elf_builder_finish(b, &size);
+	table = memmem(data, size, known, 4);
+	cr_assert_not_null(table);
+	memset(table + 8, 0xff, 4); /* far more functions than there is room for */
+	assert_diag_ok(image_open_bytes(data, size, "built", &img, &diag), &diag);
+	free(data);
+	assert_ok(image_function_start(img, CODE + 9, &v));
+	cr_assert(v == CODE + 8);
+	image_free(TAKE_PTR(img));
+	check_no_leaks();
+}
+
 Test(image, sections_and_find, .timeout = 10)
 {
 	struct elf_builder *b = elf_builder_new(ET_DYN);

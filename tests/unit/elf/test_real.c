@@ -73,6 +73,8 @@ static void check_interpreter(const struct interpreter *it)
 	assert_ok(image_offset(img, sym.vaddr, &offset));
 	assert_ok(image_vaddr(img, offset, &vaddr));
 	cr_assert(vaddr == sym.vaddr);
+	assert_ok(image_function_start(img, sym.vaddr + 5, &vaddr));
+	cr_assert(vaddr == sym.vaddr, "unwinders find the evaluator");
 	cr_assert(image_build_id(img, id) <= IMAGE_BUILD_ID_MAX);
 	assert_ok(image_code_pointer_runs(img, 200, note_run, &found));
 	fprintf(stderr, "%s: open %.1f ms, scan %.1f ms, %u runs, longest %zu at %#lx, cet %d\n",
@@ -106,24 +108,10 @@ static void exercise(const uint8_t *data, size_t size)
 	image_code_pointer_runs(img, 200, count_run, &found);
 	image_section(img, ".PyRuntime", &a, &b);
 	image_needed(img, "libpython");
+	image_function_start(img, 0x20000, &a);
 	for (a = 0; a < 4096; a += 16)
 		image_plt_name(img, a + 0x20000);
 	python_version_of_image(img, "damaged", &py, NULL);
-}
-
-/* The bytes of a file, malloc'd. */
-static uint8_t *slurp(const char *path, size_t *size)
-{
-	_cleanup_fclose_ FILE *f = fopen(path, "re");
-	uint8_t *data;
-
-	cr_assert_not_null(f);
-	assert_ok(fseek(f, 0, SEEK_END));
-	*size = (size_t)ftell(f);
-	rewind(f);
-	data = malloc(*size);
-	cr_assert(data && fread(data, 1, *size, f) == *size);
-	return data;
 }
 
 /* Where damage hurts: the headers, and the tables that the dynamic segment leads to. */
@@ -150,7 +138,7 @@ static uint8_t *smallest(size_t *size)
 
 	for (size_t i = 0; i < n; i++) {
 		size_t s;
-		uint8_t *d = slurp(v[i].file, &s);
+		uint8_t *d = interpreter_read(&v[i], &s);
 
 		if (data && s >= *size) {
 			free(d);

@@ -14,6 +14,8 @@
  * next function starts, by the file's unwind tables: there a processor gets by a call, not from what
  * lies before, which is padding.
  */
+#include <elf.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #include "elf/image.h"
@@ -24,6 +26,7 @@
 
 #define FLIPS	    1000u /* of each kind a third; all interpreters together */
 #define TRUNCATIONS 100u
+#define MISLED	    200u /* entries of the opcode table that lead elsewhere */
 #define FUNCTION    2
 #define STRETCH	    192u /* readings that differ have met again by then */
 
@@ -40,27 +43,6 @@ struct corpus {
 };
 
 /* ---- the undamaged file ------------------------------------------------------------------ */
-
-static void *read_file(const char *path, size_t *size)
-{
-	FILE *f = fopen(path, "re");
-	uint8_t *data = NULL;
-	size_t cap = 0, n;
-
-	cr_assert(f, "%s", path);
-	*size = 0;
-	do {
-		if (*size == cap) {
-			cap = cap ? cap * 2 : 1 << 20;
-			data = realloc(data, cap);
-			cr_assert(data);
-		}
-		n = fread(data + *size, 1, cap - *size, f);
-		*size += n;
-	} while (n);
-	fclose(f);
-	return data;
-}
 
 /* Mark what objdump prints as instruction starts; vaddr - bias is the place in the file. */
 static void mark_starts(uint8_t *starts, size_t size, const char *command, uint64_t bias)
@@ -120,6 +102,16 @@ static void find_starts(struct corpus *c, const struct image *img)
 	mark_functions(c, img);
 }
 
+/* Where the file says what opcode's handler is: in a position-independent one, in the relocation. */
+static size_t table_entry(const struct corpus *c, unsigned int opcode)
+{
+	const Elf64_Rela want = {c->plan.table_vaddr + 8 * opcode, R_X86_64_RELATIVE, 0};
+	const uint8_t *rela = memmem(c->data, c->size, &want, offsetof(Elf64_Rela, r_addend));
+
+	return rela ? (size_t)(rela - c->data) + offsetof(Elf64_Rela, r_addend)
+		    : c->table + (size_t)8 * opcode;
+}
+
 static void corpus_open(struct corpus *c, const struct interpreter *py)
 {
 	struct diag diag = {0};
@@ -127,7 +119,7 @@ static void corpus_open(struct corpus *c, const struct interpreter *py)
 
 	*c = (struct corpus){.py = py, .seed = 23u + (uint32_t)py->minor};
 	c->layout = layout_find((unsigned int)py->major, (unsigned int)py->minor);
-	c->data = read_file(py->file, &c->size);
+	c->data = interpreter_read(py, &c->size);
 	c->copy = malloc(c->size);
 	cr_assert(c->layout && c->copy);
 	memcpy(c->copy, c->data, c->size);
@@ -240,7 +232,7 @@ static size_t choose(struct corpus *c, unsigned int kind)
 		return next_random(c) % 4 ? at : c->size - 1 - at;
 	case 1:
 		if (c->table && next_random(c) % 2)
-			return c->table + next_random(c) % (256 * 8);
+			return table_entry(c, next_random(c) % 256) + next_random(c) % 8;
 		/* .dynsym, .dynstr, .gnu.hash, relocations: before the code */
 		for (at = 0; at < c->size && !c->starts[at]; at++)
 			;
@@ -280,6 +272,33 @@ static void truncate_at(struct corpus *c, size_t size)
 			  c->py->file, size);
 }
 
+/* A handler that sites depend on seems to be elsewhere, perhaps in the middle of an instruction. */
+static void mislead(struct corpus *c)
+{
+	const struct layout_opcodes *op = &c->layout->op;
+	const int16_t known[] = {op->resume,
+				 op->resume_quick,
+				 op->resume_check,
+				 op->return_value,
+				 op->instrumented_resume,
+				 op->do_tracing,
+				 op->yield_value,
+				 op->instrumented_yield_value,
+				 op->resume_check_jit};
+	int16_t opcode;
+	struct plan plan;
+	size_t at;
+
+	do
+		opcode = known[next_random(c) % (sizeof(known) / sizeof(*known))];
+	while (opcode == LAYOUT_NO_OPCODE);
+	at = table_entry(c, (unsigned int)opcode) + next_random(c) % 3;
+	c->copy[at] ^= (uint8_t)(1 + next_random(c) % 255);
+	if (plan_copy(c, c->size, &plan))
+		check_sites(c, &plan, SIZE_MAX);
+	c->copy[at] = c->data[at];
+}
+
 /* ------------------------------------------------------------------------------------------ */
 
 /* Builds that differ most: one of each way to leave a frame, stripped and not, old and new. */
@@ -309,6 +328,8 @@ static void damage(unsigned int part, unsigned int parts)
 		for (unsigned int k = 0; k < TRUNCATIONS / n / parts + 1; k++)
 			truncate_at(&c, next_random(&c) % 2 ? c.size / 512 * (next_random(&c) % 512)
 							    : c.size - 1 - next_random(&c) % 8192);
+		for (unsigned int k = 0; c.table && k < MISLED / n / parts + 1; k++)
+			mislead(&c);
 		corpus_close(&c);
 	}
 	check_no_leaks();

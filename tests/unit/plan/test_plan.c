@@ -3,7 +3,6 @@
  * Plans of real interpreters: complete, on true instruction boundaries (as a disassembler of other
  * people's sees them), emulated wherever the build allows. Of damaged ones: test_damaged.c.
  */
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "elf/image.h"
@@ -11,27 +10,6 @@
 #include "harness/test.h"
 #include "plan/plan.h"
 #include "python/layout.h"
-
-static void *read_file(const char *path, size_t *size)
-{
-	FILE *f = fopen(path, "re");
-	uint8_t *data = NULL;
-	size_t cap = 0, n;
-
-	cr_assert(f, "%s", path);
-	*size = 0;
-	do {
-		if (*size == cap) {
-			cap = cap ? cap * 2 : 1 << 20;
-			data = realloc(data, cap);
-			cr_assert(data);
-		}
-		n = fread(data + *size, 1, cap - *size, f);
-		*size += n;
-	} while (n);
-	fclose(f);
-	return data;
-}
 
 static int plan_of(const void *data, size_t size, const struct layout *l, struct plan *plan,
 		   struct diag *diag)
@@ -107,7 +85,7 @@ Test(plan, real_interpreters_are_complete, .timeout = 300)
 
 		if (!l)
 			continue;
-		data = read_file(py[i].file, &size);
+		data = interpreter_read(&py[i], &size);
 		assert_diag_ok(plan_of(data, size, l, &plan, &diag), &diag);
 		expect_complete(&py[i], l, &plan);
 		for (unsigned int k = 0; k < plan.nsites; k++)
@@ -134,7 +112,7 @@ Test(plan, wrong_version_is_refused, .timeout = 120)
 
 		if (py[i].minor < 11)
 			continue;
-		data = read_file(py[i].file, &size);
+		data = interpreter_read(&py[i], &size);
 		cr_expect_lt(plan_of(data, size, l, &plan, &diag), 0, "%s", py[i].file);
 		cr_expect_eq(diag.exit, PYP_EXIT_UNTRACEABLE);
 		cr_expect_neq(plan.missing[0], '\0');
