@@ -278,13 +278,20 @@ run-check-integration:
 TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integration/test_$(t))
 
 # A suite that cannot be fetched is a skipped test; what could be is tested all the same.
-SUITES_BIN := $(O)/tests/unit/plan/test_plan $(foreach t,script verify counts hidden, \
-	$(O)/tests/integration/test_$(t))
+DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
+SUITES_BIN := $(O)/tests/unit/plan/test_plan $(DAMAGED_BIN) \
+	$(foreach t,script verify counts hidden,$(O)/tests/integration/test_$(t))
 run-check-suites:
 	@$(MAKE) DEV=1 all $(SUITES_BIN)
 	@$(RUN) --command suites/fetch sh -c 'tests/fetch-interpreters.sh > $(O)/suites'
 	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
 		$(RUN) --jobs 1 suites $(SUITES_BIN)
+	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" $(MAKE) DEV=1 \
+		SAN=address,undefined O=$(O)/san-address-undefined suites-san-inner
+
+.PHONY: suites-san-inner
+suites-san-inner: $(DAMAGED_BIN)
+	@$(RUN) suites-san $(DAMAGED_BIN)
 
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
