@@ -254,7 +254,7 @@ check-suites: ## the same for the interpreters of other Debian releases, which a
 check-e2e: ## pyprofd and pyprofctl as processes (root)
 check-browser: ## the HTML report, and others' pages on our files, in a headless browser
 fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
-lint: ## clang-format, clang-tidy, layers, forbidden calls, shellcheck, man pages
+lint: ## clang-format, clang-tidy, layers, forbidden calls, symbols, shellcheck, man pages
 
 run-check-unit:
 	@$(MAKE) DEV=1 all tests-build
@@ -336,11 +336,12 @@ $(O)/tidy/%.ok: %.c $(HEADERS) .clang-tidy | $(SKEL) $(PROTO_C)
 tidy: $(TIDY_OK)
 
 run-lint:
-	@$(MAKE) DEV=1 all
+	@$(MAKE) DEV=1 all $(O)/libharness.a
 	@$(RUN) --command format $(CLANG_FORMAT) --dry-run -Werror $(FORMAT_FILES)
 	+@TEST_TIMEOUT=3600 $(RUN) --command tidy $(MAKE) -k DEV=1 tidy
 	@$(RUN) --command layers tests/check/layers.sh
 	@$(RUN) --command forbidden tests/check/forbidden.sh
+	@$(RUN) --command symbols tests/check/symbols.sh
 	@$(RUN) --command shellcheck shellcheck $(SHELL_FILES)
 	@$(RUN) --command mandoc mandoc -T lint -W warning $(MAN)
 	@$(RUN) --command help-vs-man tests/check/help-vs-man.sh

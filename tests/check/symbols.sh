@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# No two things with external linkage of one name in what is linked together: from archives the
+# linker takes the first it needs and says nothing of the other. Weak ones are meant to be replaced.
+#
+#   symbols.sh [BUILD]    default: $PYPROF_BUILD, or build
+set -euo pipefail
+
+build=${1:-${PYPROF_BUILD:-build}}
+failed=0
+
+# one_each FILE...: what makes one program; the names that it has twice, and where.
+one_each() {
+	local twice
+	twice=$(nm -A --extern-only --defined-only "$@" |
+		awk -v cut="$build/" 'NF > 2 && $(NF - 1) ~ /^[A-TX-Z]$/ {
+			where = $1; sub(/:[0-9a-f]*$/, "", where); sub(cut, "", where)
+			if ($NF in at) print $NF " is defined twice: in " at[$NF] " and " where
+			else at[$NF] = where }')
+	[ -z "$twice" ] || failed=1
+	[ -z "$twice" ] || echo "$twice"
+}
+
+for file in libpyprof.a libpyprofcli.a obj/daemon/main.o obj/cli/main.o; do
+	[ -e "$build/$file" ] || {
+		echo "$build/$file is not there: build first"
+		exit 2
+	}
+done
+libs=("$build/libpyprofcli.a" "$build/libpyprof.a")
+one_each "$build/obj/daemon/main.o" "$build/libpyprof.a"
+one_each "$build/obj/cli/main.o" "${libs[@]}"
+[ ! -e "$build/libharness.a" ] || one_each "$build/libharness.a" "${libs[@]}"
+exit $failed
