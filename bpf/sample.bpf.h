@@ -157,34 +157,10 @@ __noinline int sample_code(__u64 code, __u32 tid)
 
 /* ---- the walk ---- */
 
-/* The next frame of Python code, as walk_next. */
+/* As walk_next: a global function, too. */
 __noinline int sample_next(struct walk *w)
 {
-	struct frame_head h;
-	__u64 frame;
-	int marks;
-
-	if (!w)
-		return WALK_CUT;
-	for (int i = 0; i < WALK_HOPS; i++) {
-		frame = w->next;
-		if (!frame)
-			return WALK_END;
-		if (frame_load(frame, &h))
-			return WALK_CUT;
-		w->next = h.previous;
-		if (h.entry)
-			continue;
-		marks = sample_code(h.code, w->tid);
-		if (marks < 0)
-			return WALK_CUT;
-		if (marks & CORE_CODE_SKIP)
-			continue;
-		w->frame = frame;
-		w->code = h.code;
-		return WALK_FRAME;
-	}
-	return WALK_CUT;
+	return walk_step(w, sample_code, WALK_CUT);
 }
 
 static long sample_names(__u64 index, struct walk *w)

@@ -59,16 +59,18 @@ enum walk_result { WALK_FRAME, WALK_END, WALK_CUT, WALK_FULL };
 
 #define WALK_HOPS 8
 
+/* CORE_CODE_* bits of a code object; less than 0: it could not be introduced. */
+typedef int (*walk_look_fn)(__u64 code, __u32 tid);
+
 /*
  * The next frame of Python code: entry frames and code that is never counted are passed over.
- * WALK_CUT: the stack cannot be read further; WALK_FULL: a code object could not be introduced.
- * A global function: the verifier looks at it once, not once per frame.
+ * WALK_CUT: the stack cannot be read further; `unknown`: the code object cannot be told.
  */
-__noinline int walk_next(struct walk *w)
+static __always_inline int walk_step(struct walk *w, walk_look_fn look, int unknown)
 {
 	struct frame_head h;
 	__u64 frame;
-	int skip;
+	int marks;
 
 	if (!w)
 		return WALK_CUT;
@@ -81,16 +83,22 @@ __noinline int walk_next(struct walk *w)
 		w->next = h.previous;
 		if (h.entry)
 			continue;
-		skip = code_meet(h.code, w->tid);
-		if (skip < 0)
-			return WALK_FULL;
-		if (skip & CORE_CODE_SKIP)
+		marks = look(h.code, w->tid);
+		if (marks < 0)
+			return unknown;
+		if (marks & CORE_CODE_SKIP)
 			continue;
 		w->frame = frame;
 		w->code = h.code;
 		return WALK_FRAME;
 	}
 	return WALK_CUT;
+}
+
+/* A global function: the verifier looks at it once, not once per frame. */
+__noinline int walk_next(struct walk *w)
+{
+	return walk_step(w, code_meet, WALK_FULL);
 }
 
 static long walk_names(__u64 index, struct walk *w)
