@@ -12,9 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "format/listing.h"
 #include "format/names.h"
-#include "format/screen.h"
-#include "format/selection.h"
 #include "format/writers.h"
 #include "stats/reduce.h"
 
@@ -33,9 +32,10 @@ bool coroutine_selected(const struct snapshot *s, const struct snapshot_coro *c,
 	return !o->only_my_code || !reduce_is_library(s->funcs[c->func].filename);
 }
 
-static int row_init(struct table_row *r, const struct snapshot *s, const struct snapshot_coro *c,
-		    enum snapshot_clock clock)
+static int fill_row(const struct snapshot *s, size_t i, const struct format_opts *o,
+		    struct table_row *r)
 {
+	const struct snapshot_coro *c = &s->coros[i];
 	const struct snapshot_func *f = &s->funcs[c->func];
 
 	r->file = name_normal(f->pseudo ? "~" : f->filename, NAME_KEEP_SURROGATES);
@@ -44,31 +44,10 @@ static int row_init(struct table_row *r, const struct snapshot *s, const struct 
 	r->std = r->file && r->name ? name_std(r->file, r->line, r->name) : NULL;
 	r->nc = c->steps;
 	r->cc = c->started + c->partial;
-	r->tt = c->running[clock];
+	r->tt = c->running[o->clock];
 	r->ct = c->running[SNAPSHOT_WALL] + c->suspended;
+	r->listed = coroutine_selected(s, c, o);
 	return r->std ? 0 : -ENOMEM;
-}
-
-static int build_table(const struct snapshot *s, const struct format_opts *o, struct table **ret)
-{
-	_cleanup_(table_freep) struct table *t = calloc(1, sizeof(*t));
-
-	if (!t)
-		return -ENOMEM;
-	t->rows = calloc((size_t)s->ncoros + 1, sizeof(*t->rows));
-	if (!t->rows)
-		return -ENOMEM;
-	for (; t->nrows < s->ncoros; t->nrows++) {
-		const struct snapshot_coro *c = &s->coros[t->nrows];
-
-		if (row_init(&t->rows[t->nrows], s, c, o->clock) < 0) {
-			t->nrows++; /* what it has is freed with the others */
-			return -ENOMEM;
-		}
-		t->rows[t->nrows].listed = coroutine_selected(s, c, o);
-	}
-	*ret = TAKE_PTR(t);
-	return 0;
 }
 
 static void print_lifetimes(const struct snapshot_coro *c, FILE *out)
@@ -81,18 +60,21 @@ static void print_lifetimes(const struct snapshot_coro *c, FILE *out)
 		table_seconds(c->total / c->lifetimes), table_seconds(c->max));
 }
 
-static void print_row(const struct snapshot_coro *c, const struct table_row *r, FILE *out)
+static void print_row(const struct snapshot *s, const struct listing_row *r,
+		      const struct format_opts *o, FILE *out)
 {
+	const struct snapshot_coro *c = &s->coros[r->i];
 	uint64_t open = coroutine_open(c);
 
-	fprintf(out, "%9" PRIu64 " %6" PRIu64 "%s %9" PRIu64 " %9.3f %9.3f %9.3f %9.3f", r->cc,
+	(void)o;
+	fprintf(out, "%9" PRIu64 " %6" PRIu64 "%s %9" PRIu64 " %9.3f %9.3f %9.3f %9.3f", r->row->cc,
 		open, c->ends_hidden && open ? "?" : " ", c->steps,
 		table_seconds(c->running[SNAPSHOT_CPU]), table_seconds(c->running[SNAPSHOT_WALL]),
-		table_seconds(c->suspended), table_seconds(r->ct));
+		table_seconds(c->suspended), table_seconds(r->row->ct));
 	print_lifetimes(c, out);
 	fprintf(out, "  %-9s ",
 		c->kind == SNAPSHOT_ASYNC_GENERATOR ? "async gen" : snapshot_coro_kinds[c->kind]);
-	name_print(out, r->std, 0);
+	name_print(out, r->row->std, 0);
 	fputc('\n', out);
 }
 
@@ -117,43 +99,24 @@ static void print_notes(const struct snapshot *s, const struct selection *rows, 
 			forgotten);
 }
 
-static void print_rows(const struct snapshot *s, const struct table *t,
-		       const struct selection *rows, const struct format_opts *o, FILE *out)
-{
-	fputs("   Ordered by: ", out);
-	sort_print_title(&rows->sort, out);
-	fprintf(out, "\n%s\n%s", rows->notes, screen_bold(o));
-	fprintf(out, "%9s %6s  %9s %9s %9s %9s %9s %8s %8s %8s  %-9s %s%s\n", "instances", "open",
-		"steps", "cpu", "running", "suspended", "total", "shortest", "mean", "longest",
-		"kind", "filename:lineno(function)", screen_plain(o));
-	for (size_t i = 0; i < rows->n; i++)
-		print_row(&s->coros[rows->order[i]], &t->rows[rows->order[i]], out);
-	print_notes(s, rows, out);
-	fputs("\n\n", out);
-}
-
 int coroutines_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		     FILE *out, struct diag *diag)
 {
-	_cleanup_(selection_deinit) struct selection rows = {0};
-	_cleanup_(table_freep) struct table *t = NULL;
-	struct format_opts sorted = *o;
-	int err = build_table(s, o, &t);
+	const struct listing l = {
+		.n = s->ncoros,
+		.fill = fill_row,
+		.header = "instances   open      steps       cpu   running suspended"
+			  "     total shortest     mean  longest  kind      f"
+			  "ilename:lineno(function)",
+		.print = print_row,
+		.notes = print_notes,
+		.none = o->filter.tid
+				? "coroutines are not a thread's: they move between threads\n\n"
+				: "no coroutines, generators or greenlets\n\n",
+	};
 
 	(void)v;
-	if (!o->sort)
-		sorted.sort = "cumulative";
-	if (!err)
-		err = selection_init(&rows, t, &sorted, diag);
-	if (err < 0)
-		return err;
-	if (rows.n)
-		print_rows(s, t, &rows, o, out);
-	else
-		fprintf(out, "%s\n\n",
-			o->filter.tid ? "coroutines are not a thread's: they move between threads"
-				      : "no coroutines, generators or greenlets");
-	return screen_provenance(s, o, out);
+	return listing_write(&l, s, o, out, diag);
 }
 
 static const char csv_header[] =

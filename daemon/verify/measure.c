@@ -277,16 +277,12 @@ static int start(struct run *r, const struct verify_opts *o, struct measuring *m
 
 static int attach(struct run *r, const struct verify_opts *o)
 {
+	struct probe_opts po = scratch_probe_opts(&r->scratch, r->python, o->plan);
 	struct diag diag = {0};
 	uint64_t ts;
 
-	if (probe_open(&(struct probe_opts){.pid = r->scratch.pid,
-					    .via = r->python->via,
-					    .bias = r->python->bias,
-					    .ring_bytes = RING_BYTES,
-					    .layout = &r->python->layout,
-					    .plan = o->plan},
-		       &r->probe, &diag) < 0)
+	po.ring_bytes = RING_BYTES;
+	if (probe_open(&po, &r->probe, &diag) < 0)
 		return -1;
 	return probe_attach(r->probe, &ts, &diag);
 }

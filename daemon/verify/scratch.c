@@ -482,6 +482,18 @@ int scratch_discover(const struct scratch *s, const struct python *want, struct 
 				  "the scratch process got another interpreter");
 }
 
+struct probe_opts scratch_probe_opts(const struct scratch *s, const struct python *python,
+				     const struct plan *plan)
+{
+	return (struct probe_opts){
+		.pid = s->pid,
+		.via = python->via,
+		.bias = python->bias,
+		.layout = &python->layout,
+		.plan = plan,
+	};
+}
+
 int scratch_go(struct scratch *s)
 {
 	return write(s->in, "\n", 1) == 1 ? 0 : -errno;

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/diag.h"
+#include "probe/probe.h"
 #include "python/python.h"
 #include "target/target.h"
 
@@ -28,6 +29,9 @@ int scratch_start(const struct target *target, const char *path, const char *scr
  * same build as `want`. */
 int scratch_discover(const struct scratch *s, const struct python *want, struct target **ret,
 		     struct python **ret_python, struct diag *diag);
+/* What it takes to trace it with a plan; borrows all of them. */
+struct probe_opts scratch_probe_opts(const struct scratch *s, const struct python *python,
+				     const struct plan *plan);
 /* Let it go on. */
 int scratch_go(struct scratch *s);
 /* Its next line; -ETIMEDOUT, or -EPIPE when it has ended. */

@@ -145,14 +145,7 @@ static int start(struct run *run, const struct verify_opts *o, struct verify_res
 
 static int attach(struct run *run, const struct verify_opts *o, struct verify_result *ret)
 {
-	const struct probe_opts po = {
-		.pid = run->scratch.pid,
-		.via = run->python->via,
-		.bias = run->python->bias,
-		.ring_bytes = RING_BYTES,
-		.layout = &run->python->layout,
-		.plan = o->plan,
-	};
+	struct probe_opts po = scratch_probe_opts(&run->scratch, run->python, o->plan);
 	const struct transcript_opts to = {
 		.layout = &run->python->layout,
 		.plan = o->plan,
@@ -161,8 +154,10 @@ static int attach(struct run *run, const struct verify_opts *o, struct verify_re
 	};
 	struct diag diag = {0};
 	uint64_t ts = 0;
-	int r = probe_open(&po, &run->probe, &diag);
+	int r;
 
+	po.ring_bytes = RING_BYTES;
+	r = probe_open(&po, &run->probe, &diag);
 	run->profile = profile_new(NULL, resolve, run);
 	run->transcript = transcript_new(&to);
 	if (r == 0 && (!run->profile || !run->transcript))
