@@ -3,7 +3,6 @@
  * Resource counters of functions that do known things, beside what the kernel itself says of each
  * call, on every interpreter.
  */
-#include <signal.h>
 #include <stdio.h>
 
 #include "harness/daemon.h"
@@ -22,16 +21,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	struct ran r;
-
-	if (d.pid) {
-		kill(d.pid, SIGTERM);
-		r = pyprofd_wait(&d);
-		cr_assert_eq(r.status, 0, "%s", r.err);
-		ran_free(&r);
-	}
+	pyprofd_end(&d);
 	traced_stop(&t);
-	pyprofd_deinit(&d);
 }
 
 TestSuite(metrics, .init = setup, .fini = teardown, .timeout = 240);

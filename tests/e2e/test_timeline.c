@@ -28,16 +28,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	struct ran r;
-
-	if (d.pid) {
-		kill(d.pid, SIGTERM);
-		r = pyprofd_wait(&d);
-		cr_assert_eq(r.status, 0, "%s", r.err);
-		ran_free(&r);
-	}
+	pyprofd_end(&d);
 	traced_stop(&t);
-	pyprofd_deinit(&d);
 }
 
 TestSuite(timeline, .init = setup, .fini = teardown, .timeout = 240);

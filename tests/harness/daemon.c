@@ -311,6 +311,31 @@ void pyprofd_deinit(struct pyprofd *d)
 	temp_dir_remove(strdup(d->dir));
 }
 
+void pyprofd_end(struct pyprofd *d)
+{
+	struct ran r;
+
+	if (d->pid) {
+		kill(d->pid, SIGTERM);
+		r = pyprofd_wait(d);
+		cr_assert_eq(r.status, 0, "%s", r.err);
+		ran_free(&r);
+	}
+	pyprofd_deinit(d);
+}
+
+void pyprofd_kill(struct pyprofd *d)
+{
+	struct ran r;
+
+	kill(d->pid, SIGKILL);
+	r = pyprofd_wait(d);
+	cr_assert_eq(r.status, 128 + SIGKILL);
+	ran_free(&r);
+	unlink(d->sock);
+	pyprofd_deinit(d);
+}
+
 void pyprofd_shutdown(struct pyprofd *d)
 {
 	struct ran r;

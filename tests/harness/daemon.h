@@ -59,6 +59,10 @@ struct ran pyprofd_wait(struct pyprofd *d);
 void pyprofd_deinit(struct pyprofd *d);
 /* `pyprofctl shutdown`, the end with status 0 and nothing said on stderr, deinit. */
 void pyprofd_shutdown(struct pyprofd *d);
+/* SIGTERM to one that runs, the end with status 0, deinit: for a test's teardown. */
+void pyprofd_end(struct pyprofd *d);
+/* `kill -9`, and no process of it is left; what it leaves behind otherwise goes, deinit. */
+void pyprofd_kill(struct pyprofd *d);
 /* Start one that must end by itself: with this status and one line on stderr that contains what. */
 void pyprofd_fails(struct pyprofd *d, int status, const char *what, ...) __attribute__((sentinel));
 

@@ -7,10 +7,10 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "harness/counts.h"
+#include "harness/daemon.h"
 #include "harness/python.h"
 #include "harness/sites.h"
 #include "harness/test.h"
@@ -302,27 +302,6 @@ Test(lifecycle, fifty_cycles_under_load, .timeout = 600)
 
 /* The end of the daemon -------------------------------------------------------------------- */
 
-static pid_t start_daemon(const char *dir, pid_t target)
-{
-	const char *build = getenv("PYPROF_BUILD");
-	char program[512], socket[256], pid[16];
-	const char *argv[] = {program, "--pid", pid, "--socket", socket, NULL};
-	pid_t parent = getpid(), daemon;
-
-	snprintf(program, sizeof(program), "%s/pyprofd", build ? build : "build");
-	snprintf(socket, sizeof(socket), "%s/socket", dir);
-	snprintf(pid, sizeof(pid), "%d", target);
-	daemon = fork();
-	cr_assert(daemon >= 0);
-	if (daemon == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() == parent)
-			execv(program, (char *const *)argv);
-		_exit(127);
-	}
-	return daemon;
-}
-
 struct wanted {
 	const struct sites *sites;
 	int changed;
@@ -339,25 +318,26 @@ static bool sites_are(struct traced *t, void *ctx)
 
 static void daemon_is_killed(const char *exe)
 {
-	char *dir = temp_dir_new();
 	struct sites sites;
 	struct wanted on = {.sites = &sites}, off = {.sites = &sites};
+	struct pyprofd d;
 	struct traced t;
+	char pid[16];
 	uint64_t before;
 
 	start_load(&t, &sites, exe);
 	on.changed = (int)sites.plan.nsites;
-	on.daemon = start_daemon(dir, t.pid);
+	pyprofd_init(&d);
+	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), NULL);
+	on.daemon = d.pid;
 	traced_until(&t, sites_are, &on, "the daemon's probes");
 	before = rounds(&t);
 	traced_run(&t, 100);
 	cr_assert(waitpid(on.daemon, NULL, WNOHANG) == 0, "the daemon has ended");
-	kill(on.daemon, SIGKILL);
-	cr_assert(waitpid(on.daemon, NULL, 0) == on.daemon);
+	pyprofd_kill(&d);
 	traced_until(&t, sites_are, &off, "the file's bytes");
 	cr_assert(rounds(&t) > before);
 	finish_load(&t);
-	temp_dir_remove(dir);
 }
 
 Test(lifecycle, daemon_is_killed, .timeout = 120)

@@ -5,15 +5,13 @@
  * killed. (The Makefile runs some other suites with it as well.)
  */
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "harness/caps.h"
 #include "harness/counts.h"
+#include "harness/daemon.h"
 #include "harness/probe_rig.h"
 #include "harness/python.h"
 #include "harness/sites.h"
@@ -121,51 +119,30 @@ static bool sites_are(struct traced *t, void *ctx)
 	return sites_changed(w->sites, t->pid) == w->changed;
 }
 
-static pid_t start_daemon(const char *dir, pid_t target)
-{
-	const char *build = getenv("PYPROF_BUILD");
-	char program[512], socket[256], pid[16];
-	const char *argv[] = {program, "--pid", pid, "--socket", socket, "--no-verify", NULL};
-	pid_t parent = getpid(), daemon;
-
-	snprintf(program, sizeof(program), "%s/pyprofd", build ? build : "build");
-	snprintf(socket, sizeof(socket), "%s/socket", dir);
-	snprintf(pid, sizeof(pid), "%d", target);
-	daemon = fork();
-	cr_assert(daemon >= 0);
-	if (daemon == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() == parent)
-			execv(program, (char *const *)argv);
-		_exit(127);
-	}
-	return daemon;
-}
-
 /*
  * The kernel takes the breakpoints away, and the next one to attach the definition, which the
  * kernel keeps. Those of the living stay.
  */
 Test(tracefs, daemon_is_killed)
 {
-	char *dir = temp_dir_new(), prefix[64], mine[64];
+	char prefix[64], mine[64], pid[16];
 	struct sites sites;
 	struct wanted on = {.sites = &sites}, off = {.sites = &sites};
 	struct traced t;
 	struct probe_rig rig;
-	pid_t daemon;
+	struct pyprofd d;
 
 	traced_start(&t, traced_newest().exe, "load.py", NULL);
 	traced_expect(&t, "ready");
 	sites_find(&sites, t.pid);
 	on.changed = (int)sites.plan.nsites;
-	daemon = start_daemon(dir, t.pid);
-	prefix_of(daemon, prefix);
+	pyprofd_init(&d);
+	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--no-verify", NULL);
+	prefix_of(d.pid, prefix);
 	traced_until(&t, sites_are, &on, "the daemon's probes");
 	probe_rig_start(&rig, 0);
 	cr_assert_eq(definitions(prefix), sites.plan.nsites, "the living's are not removed");
-	kill(daemon, SIGKILL);
-	cr_assert(waitpid(daemon, NULL, 0) == daemon);
+	pyprofd_kill(&d);
 	traced_until(&t, sites_are, &off, "the file's bytes");
 	cr_assert_eq(definitions(prefix), sites.plan.nsites, "gone with the daemon?");
 	probe_detach(rig.probe);
@@ -176,5 +153,4 @@ Test(tracefs, daemon_is_killed)
 	traced_say(&t, "stop");
 	traced_expect(&t, "checked ok");
 	traced_finish(&t);
-	temp_dir_remove(dir);
 }

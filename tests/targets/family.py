@@ -19,22 +19,10 @@ import sys
 import threading
 import warnings
 
+from proto import read_line, say
+
 MEMBERS = 64
 OTHER = "echo other >&%d; read -t 60 line <&%d"
-
-
-def say(line):
-    os.write(1, (line + "\n").encode())
-
-
-def read_line(fd):
-    line = b""
-    while not line.endswith(b"\n"):
-        byte = os.read(fd, 1)
-        if not byte:
-            return "stop"
-        line += byte
-    return line.decode().strip()
 
 
 def work():

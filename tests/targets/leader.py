@@ -15,19 +15,7 @@ import ctypes
 import os
 import warnings
 
-
-def say(line):
-    os.write(1, (line + "\n").encode())
-
-
-def read_line():
-    line = b""
-    while not line.endswith(b"\n"):
-        byte = os.read(0, 1)
-        if not byte:
-            return "stop"
-        line += byte
-    return line.decode().strip()
+from proto import read_line, say
 
 
 def state_of_the_leader():

@@ -17,22 +17,10 @@ import subprocess
 import sys
 import warnings
 
+from proto import read_line, say
+
 THREADS = 6
 OTHER = "echo executed; read line; exit 0"
-
-
-def say(line):
-    os.write(1, (line + "\n").encode())
-
-
-def read_line():
-    line = b""
-    while not line.endswith(b"\n"):
-        byte = os.read(0, 1)
-        if not byte:
-            return "stop"
-        line += byte
-    return line.decode().strip()
 
 
 def fib(n):

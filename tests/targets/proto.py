@@ -36,6 +36,17 @@ def wait():
             return byte
 
 
+def read_line(fd=0):
+    """An order: the next line, or `stop` where there is none."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(fd, 1)
+        if not byte:
+            return "stop"
+        line += byte
+    return line.decode("utf-8").strip()
+
+
 def measured(main, args):
     return main(*args)
 
