@@ -69,7 +69,7 @@ endif
 endif
 # Asked for once, when first needed.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell $(PKG_CONFIG) --cflags $(PKGS)))$(PKG_CFLAGS)
-PKG_LIBS = $(eval PKG_LIBS := $$(shell $(PKG_CONFIG) --libs $(PKGS)) -lZydis -lZycore -lm)$(PKG_LIBS)
+PKG_LIBS = $(eval PKG_LIBS := $$(shell $(PKG_CONFIG) --libs $(PKGS)) -lZydis -lZycore -lm -pthread)$(PKG_LIBS)
 CRITERION_LIBS := -lcriterion
 
 ifeq ($(V),1)

@@ -150,6 +150,26 @@ static void print_mechanism(const json_t *t, FILE *out)
 		print_remark(t, "warning: ", "the kernel slows all with this interpreter", out);
 }
 
+/* What is measured in windows says how much of it. */
+static void print_overhead(const json_t *t, FILE *out)
+{
+	const json_t *w = json_object_get(t, "windows");
+	double overhead = json_real_value(json_object_get(t, "overhead"));
+	char s[128];
+	int n;
+
+	if (strcmp(text_of(t, "state"), "tracing") != 0 && !w)
+		return;
+	n = snprintf(s, sizeof(s), "overhead %.1f%%", overhead * 100);
+	if (w)
+		snprintf(s + n, sizeof(s) - (size_t)n,
+			 " of at most %" PRIu64 "%%; %" PRIu64
+			 " windows saw %.1f%% of its CPU time",
+			 count_of(w, "max_overhead_percent"), count_of(w, "count"),
+			 json_real_value(json_object_get(w, "cpu_share")) * 100);
+	print_remark(t, "", s, out);
+}
+
 static void print_remarks(const json_t *t, FILE *out)
 {
 	print_remark(t, "ended: ", text_of(t, "end_reason"), out);
@@ -157,6 +177,7 @@ static void print_remarks(const json_t *t, FILE *out)
 	if (strncmp(text_of(t, "self_test"), "not verified: ", 14) == 0)
 		print_remark(t, "", text_of(t, "self_test"), out);
 	print_remark(t, "warning: ", text_of(t, "warning"), out);
+	print_overhead(t, out);
 	if (count_of(t, "lost"))
 		print_remark(t, "", "events were lost: counts are lower bounds", out);
 }

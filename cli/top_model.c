@@ -15,8 +15,6 @@
 #define NS		1e9
 #define FIGURES_COLUMNS 46
 #define MATCH_STEPS	100000u
-/* What a probe costs, roughly; the doctor measures it. For an order of magnitude on the screen. */
-#define NS_PER_EVENT 600.0
 
 const char *const top_sort_names[] = {"self",	 "cum",	    "rate", "calls",
 				      "tottime", "cumtime", "name", NULL};
@@ -529,6 +527,7 @@ void top_print_status(const json_t *status, size_t columns, FILE *out)
 	const json_t *targets = json_object_get(status, "targets");
 	uint64_t events = 0, rate = 0, lost = 0, tracing = 0, ended = 0;
 	char all[32], per_s[32], line[256];
+	double overhead = 0;
 	size_t i;
 	json_t *t;
 
@@ -536,6 +535,7 @@ void top_print_status(const json_t *status, size_t columns, FILE *out)
 	{
 		const char *state = json_string_value(json_object_get(t, "state"));
 
+		overhead += json_real_value(json_object_get(t, "overhead"));
 		events += number_of(t, "events");
 		rate += number_of(t, "events_per_s");
 		lost += number_of(t, "lost");
@@ -544,9 +544,9 @@ void top_print_status(const json_t *status, size_t columns, FILE *out)
 	}
 	snprintf(line, sizeof(line),
 		 "%" PRIu64 " traced, %" PRIu64 " ended | %s events, %s/s, %" PRIu64
-		 " lost | probes about %.1f%% of a CPU",
+		 " lost | overhead about %.1f%%",
 		 tracing, ended, render_count(events, 9, all, sizeof(all)),
 		 render_count(rate, 6, per_s, sizeof(per_s)), lost,
-		 (double)rate * NS_PER_EVENT / NS * 100);
+		 tracing ? overhead / (double)tracing * 100 : 0);
 	screen_fit(out, line, columns);
 }

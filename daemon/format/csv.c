@@ -4,6 +4,9 @@
  * has no comments, so where the figures come from is in columns as well: pids and Python versions. Resource counters, where
  * there are any, are the last columns.
  *
+ * Where figures are estimates, their standard errors follow in columns behind all others; empty: not
+ * known.
+ *
  * Names are quoted where needed, and control characters are written as \xNN or \u{…}. A name that a
  * spreadsheet would take for a formula gets an apostrophe in front.
  */
@@ -19,6 +22,10 @@
 static const char header[] =
 	"ncalls,pcalls,inflight,tottime_cpu_ns,cumtime_cpu_ns,tottime_wall_ns,cumtime_wall_ns,"
 	"file,line,name,qualname,variant,pid,python_version";
+/* In the order of enum snapshot_figure. */
+static const char error_header[] =
+	",ncalls_error,tottime_cpu_error_ns,tottime_wall_error_ns,cumtime_cpu_error_ns,"
+	"cumtime_wall_error_ns";
 
 static void put_text(FILE *out, const char *s)
 {
@@ -37,6 +44,18 @@ static void put_row(FILE *out, const struct snapshot_func *f, const struct view_
 	put_text(out, f->name);
 	put_text(out, f->qualname);
 	fprintf(out, ",%" PRIu32, f->variant);
+}
+
+static void put_errors(FILE *out, const struct snapshot_func *f)
+{
+	for (int i = 0; i < SNAPSHOT_FIGURES; i++) {
+		double error = snapshot_error(f, (enum snapshot_figure)i);
+
+		if (error < 0)
+			fputc(',', out);
+		else
+			fprintf(out, ",%.0f", error);
+	}
 }
 
 /* " 42 43" and " 3.12.1 3.13.0" of the selected targets; the first blank is for nobody. */
@@ -69,6 +88,7 @@ int csv_write(const struct snapshot *s, const struct view *v, const struct forma
 	      FILE *out, struct diag *diag)
 {
 	_cleanup_free_ char *pids = NULL, *versions = NULL;
+	bool errors = snapshot_estimated(s) && !o->filter.tid;
 	int err = origin(s, o, &pids, &versions);
 
 	(void)diag;
@@ -79,6 +99,8 @@ int csv_write(const struct snapshot *s, const struct view *v, const struct forma
 		if (s->metrics & 1u << k)
 			fprintf(out, ",%s_self,%s_cum", metrics_name((enum pyp_metric)k),
 				metrics_name((enum pyp_metric)k));
+	if (errors)
+		fputs(error_header, out);
 	fputs("\r\n", out);
 	for (size_t i = 0; i < v->nrows; i++) {
 		put_row(out, &s->funcs[v->rows[i].func], &v->rows[i]);
@@ -88,6 +110,8 @@ int csv_write(const struct snapshot *s, const struct view *v, const struct forma
 			if (s->metrics & 1u << k)
 				fprintf(out, ",%" PRIu64 ",%" PRIu64, v->metrics[i].self[k],
 					v->metrics[i].cum[k]);
+		if (errors)
+			put_errors(out, &s->funcs[v->rows[i].func]);
 		fputs("\r\n", out);
 	}
 	return 0;

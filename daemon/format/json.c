@@ -26,6 +26,7 @@ struct writer {
 	uint32_t *thread_at; /* likewise */
 	uint32_t *node_at;
 	uint64_t (*outside)[SNAPSHOT_CLOCKS]; /* by thread: what its "<outside>" has */
+	bool errors; /* figures have them, and they are those of these threads */
 };
 
 static void next(struct writer *w, bool *first)
@@ -184,6 +185,33 @@ static void put_metrics(struct writer *w, const uint64_t *self, const uint64_t *
 	fputc('}', w->out);
 }
 
+static void put_error(struct writer *w, const char *key, const struct snapshot_func *f,
+		      enum snapshot_figure figure)
+{
+	double error = snapshot_error(f, figure);
+
+	if (error < 0)
+		fprintf(w->out, "\"%s\":null", key);
+	else
+		fprintf(w->out, "\"%s\":%" PRIu64, key, (uint64_t)(error + 0.5));
+}
+
+/* Standard errors, null where they are not known. */
+static void put_errors(struct writer *w, const struct snapshot_func *f)
+{
+	fputs(",\"error\":{", w->out);
+	put_error(w, "ncalls", f, SNAPSHOT_CALLS);
+	fputs(",\"tottime\":{", w->out);
+	put_error(w, "cpu", f, SNAPSHOT_TOT_CPU);
+	fputc(',', w->out);
+	put_error(w, "wall", f, SNAPSHOT_TOT_WALL);
+	fputs("},\"cumtime\":{", w->out);
+	put_error(w, "cpu", f, SNAPSHOT_CUM_CPU);
+	fputc(',', w->out);
+	put_error(w, "wall", f, SNAPSHOT_CUM_WALL);
+	fputs("}}", w->out);
+}
+
 static int put_function(struct writer *w, const struct snapshot_func *f, const struct view_row *row)
 {
 	static const struct view_metrics no_metrics;
@@ -214,6 +242,8 @@ static int put_function(struct writer *w, const struct snapshot_func *f, const s
 
 		put_metrics(w, m->self, m->cum);
 	}
+	if (w->errors)
+		put_errors(w, f);
 	fputc('}', w->out);
 	return 0;
 }
@@ -361,7 +391,8 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 			   .func_at = func_at,
 			   .thread_at = thread_at,
 			   .node_at = node_at,
-			   .outside = outside};
+			   .outside = outside,
+			   .errors = snapshot_estimated(s) && !o->filter.tid};
 	int err;
 
 	(void)diag;

@@ -229,6 +229,28 @@ static json_t *estimate_json(const struct snapshot_estimate *e)
 	return checked(ret, ok);
 }
 
+static double share_of(uint64_t part, uint64_t whole)
+{
+	return whole > 0 ? (double)part / (double)whole : 1;
+}
+
+static json_t *windows_json(const struct snapshot_target *t)
+{
+	const struct snapshot_windows *w = &t->windows;
+	json_t *ret = json_object();
+	bool ok = ret;
+
+	set(ret, "max_overhead_percent", provenance_integer(w->max_overhead), &ok);
+	set(ret, "sampled", json_boolean(w->sampled), &ok);
+	set(ret, "count", provenance_integer(w->n), &ok);
+	set(ret, "span_ns", provenance_integer(w->span_ns), &ok);
+	set(ret, "seen_cpu_ns", provenance_integer(w->seen_cpu_ns), &ok);
+	set(ret, "all_cpu_ns", provenance_integer(w->all_cpu_ns), &ok);
+	set(ret, "cpu_share", json_real(share_of(w->seen_cpu_ns, w->all_cpu_ns)), &ok);
+	set(ret, "time_share", json_real(share_of(t->traced_ns, w->span_ns)), &ok);
+	return checked(ret, ok);
+}
+
 static json_t *target_json(const struct snapshot *s, const struct snapshot_target *t)
 {
 	json_t *ret = json_object();
@@ -254,6 +276,8 @@ static json_t *target_json(const struct snapshot *s, const struct snapshot_targe
 	set_times(ret, t, &ok);
 	set_quality(ret, s, t, &ok);
 	set(ret, "overhead", overhead_json(t), &ok);
+	if (t->windows.max_overhead || t->windows.sampled)
+		set(ret, "windows", windows_json(t), &ok);
 	return checked(ret, ok);
 }
 
@@ -375,10 +399,24 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 	    (double)e->period_ns / 1e6, 100 * provenance_sampling_error(e->samples));
 }
 
+static void say_windows(struct lines *l, const struct snapshot_target *t)
+{
+	const struct snapshot_windows *w = &t->windows;
+
+	say(l, "ESTIMATE",
+	    "from %" PRIu64 " windows (--max-overhead %" PRIu32
+	    "), with %.1f%% of its CPU time and "
+	    "%.1f%% of the time; errors are in the formats json and csv",
+	    w->n, w->max_overhead, 100 * share_of(w->seen_cpu_ns, w->all_cpu_ns),
+	    100 * share_of(t->traced_ns, w->span_ns));
+}
+
 static void say_quality(struct lines *l, const struct snapshot_target *t)
 {
 	uint64_t lost = provenance_lost(t);
 
+	if (t->windows.sampled)
+		say_windows(l, t);
 	if (provenance_exact(l->s, t))
 		say(l, "result", "exact: %" PRIu64 " calls%s, none lost", t->events,
 		    t->mode == MODE_TRACE ? " and returns" : "");
@@ -389,7 +427,7 @@ static void say_quality(struct lines *l, const struct snapshot_target *t)
 	else if (lost)
 		say(l, "LOST", "%" PRIu64 " of %" PRIu64 " events: counts are lower bounds", lost,
 		    t->events + lost);
-	else
+	else if (!t->windows.sampled || t->truncated || t->decode_errors)
 		say(l, "INCOMPLETE", "counts are lower bounds, for what follows");
 	for (int i = 0; i < PYP_CNT_MAX; i++)
 		if (t->counters[i])

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "probe/closing.h"
 #include "probe/counts.h"
 #include "probe/kcaps.h"
 #include "probe/sampler.h"
@@ -33,6 +34,10 @@
 
 /* The init pid namespace has this inode everywhere: PROC_PID_INIT_INO of linux/proc_ns.h. */
 #define INIT_PID_NS 0xeffffffcul
+/* bpf/maps.bpf.h */
+#define ACTIVE_OFF     0u
+#define ACTIVE_ON      1u
+#define ACTIVE_BETWEEN 2u
 
 /* The kernel's own errno for an instruction it cannot probe. */
 #define KERNEL_ENOTSUPP 524
@@ -63,6 +68,10 @@ struct probe {
 	enum mode mode;
 	enum probe_mechanism mechanism;
 	struct attachment on; /* of the target's own */
+	/* For windows. */
+	bool windows;
+	struct attachment between; /* the sites that are on between windows as well */
+	struct closing closing;
 };
 
 static int debug_print(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -297,7 +306,7 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return diag_errno(diag, ENOMEM, "cannot set up probes");
-	p->on = not_attached;
+	p->on = p->between = not_attached;
 	p->mode = opts->mode;
 	p->mechanism = mechanism;
 	p->skel = pyprof_bpf__open();
@@ -352,6 +361,12 @@ static void map_clear(int fd)
 			return;
 }
 
+static void forget_threads(struct probe *p)
+{
+	p->skel->bss->epoch++;
+	p->skel->bss->woken = 0;
+}
+
 /*
  * While no probe was on, code objects went and others took their addresses, and threads moved on:
  * forget all of them. No program runs at this time, or they all return at once.
@@ -364,8 +379,7 @@ static void forget(struct probe *p)
 	if (p->mode == MODE_COUNT)
 		counts_forget(bpf_map__fd(p->skel->maps.count_state));
 	memset(p->skel->bss->code_cache, 0, sizeof(p->skel->bss->code_cache));
-	p->skel->bss->epoch++;
-	p->skel->bss->woken = 0;
+	forget_threads(p);
 }
 
 /* The path leads through /proc/PID, which ends with the process. */
@@ -423,11 +437,25 @@ static int attach_sampler(const struct probe *p, struct attachment *ret)
 			    &ret->sampler);
 }
 
-static int attach_sites(const struct probe *p, struct attachment *ret)
+/* Which of a mode's sites are attached to. */
+enum sites { SITES_ALL, SITES_CALLS, SITES_CODE_FREE };
+
+static unsigned int kinds_in(const struct probe *p, enum sites which)
 {
-	const struct probe_sites sites = probe_sites_of(p->plan, p->bias, kinds_of(p->mode));
+	unsigned int kinds = kinds_of(p->mode), code_free = 1u << PYP_SITE_CODE_FREE;
+
+	return which == SITES_ALL     ? kinds
+	       : which == SITES_CALLS ? kinds & ~code_free
+				      : kinds & code_free;
+}
+
+static int attach_sites(const struct probe *p, enum sites which, struct attachment *ret)
+{
+	const struct probe_sites sites = probe_sites_of(p->plan, p->bias, kinds_in(p, which));
 	int r;
 
+	if (!sites.n)
+		return -ENOENT;
 	if (p->mechanism == PROBE_TRACEFS)
 		return attach_event(p, &sites, &ret->event);
 	r = attach_multi(p, p->pid, &sites, false);
@@ -451,28 +479,42 @@ static void set_active(struct probe *p, uint32_t on)
 	__atomic_store_n(&p->skel->bss->active, on, __ATOMIC_SEQ_CST);
 }
 
+static int attach_tracepoints(struct probe *p, struct diag *diag)
+{
+	int r = pyprof_bpf__attach(p->skel);
+
+	if (r) {
+		pyprof_bpf__detach(p->skel);
+		return diag_errno(diag, -r, "cannot attach to the scheduler's tracepoints");
+	}
+	return 0;
+}
+
+static int is_on_already(struct diag *diag)
+{
+	return diag_set(diag, -EALREADY, PYP_EXIT_BUSY, NULL, "probes are on already");
+}
+
 int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 {
 	_cleanup_(detach_sites) struct attachment on = not_attached;
 	int r;
 
 	if (probe_attached(p))
-		return diag_set(diag, -EALREADY, PYP_EXIT_BUSY, NULL, "probes are on already");
+		return is_on_already(diag);
 	forget(p);
-	r = p->mode == MODE_SAMPLE ? attach_sampler(p, &on) : attach_sites(p, &on);
+	r = p->mode == MODE_SAMPLE ? attach_sampler(p, &on) : attach_sites(p, SITES_ALL, &on);
 	if (r < 0 && p->mode == MODE_SAMPLE)
 		return diag_errno(diag, -r, "cannot set the clocks that sample");
 	if (r < 0)
 		return attach_failed(p, r, diag);
-	r = pyprof_bpf__attach(p->skel);
-	if (r) {
-		pyprof_bpf__detach(p->skel);
-		return diag_errno(diag, -r, "cannot attach to the scheduler's tracepoints");
-	}
+	r = attach_tracepoints(p, diag);
+	if (r)
+		return r;
 	p->on = on;
 	on = not_attached;
 	*ret_ts = clock_monotonic_ns();
-	set_active(p, 1);
+	set_active(p, ACTIVE_ON);
 	return 0;
 }
 
@@ -505,14 +547,83 @@ void probe_detach(struct probe *p)
 {
 	if (!probe_attached(p))
 		return;
-	set_active(p, 0);
+	set_active(p, ACTIVE_OFF);
 	detach_sites(&p->on);
+	closing_wait(&p->closing);
+	detach_sites(&p->between);
+	p->windows = false;
 	pyprof_bpf__detach(p->skel);
 }
 
 bool probe_attached(const struct probe *p)
 {
-	return p->on.link >= 0 || p->on.event.perf >= 0 || p->on.sampler;
+	return p->windows || p->on.link >= 0 || p->on.event.perf >= 0 || p->on.sampler;
+}
+
+int probe_attach_windows(struct probe *p, struct diag *diag)
+{
+	_cleanup_(detach_sites) struct attachment between = not_attached;
+	int r;
+
+	if (probe_attached(p))
+		return is_on_already(diag);
+	if (p->mechanism == PROBE_TRACEFS)
+		return diag_set(diag, -ENOTSUP, PYP_EXIT_UNTRACEABLE,
+				"without --max-overhead it can be traced",
+				"this kernel cannot open and close windows fast enough: no "
+				"multi-uprobe links");
+	forget(p);
+	r = attach_sites(p, SITES_CODE_FREE, &between);
+	if (r < 0)
+		return attach_failed(p, r, diag);
+	r = attach_tracepoints(p, diag);
+	if (r)
+		return r;
+	p->between = between;
+	between = not_attached;
+	p->windows = true;
+	set_active(p, ACTIVE_BETWEEN);
+	return 0;
+}
+
+/* From one to the other, unless an exec has switched it off. */
+static bool change_active(struct probe *p, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(&p->skel->bss->active, &from, to, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag)
+{
+	_cleanup_(detach_sites) struct attachment on = not_attached;
+	int r;
+
+	if (p->on.link >= 0 || closing_busy(&p->closing))
+		return is_on_already(diag);
+	r = attach_sites(p, SITES_CALLS, &on);
+	if (r < 0)
+		return attach_failed(p, r, diag);
+	*ret_ts = clock_monotonic_ns();
+	if (!change_active(p, ACTIVE_BETWEEN, ACTIVE_ON))
+		return attach_failed(p, -ESRCH, diag);
+	p->on = on;
+	on = not_attached;
+	return 0;
+}
+
+void probe_window_close(struct probe *p, uint64_t *ret_ts)
+{
+	change_active(p, ACTIVE_ON, ACTIVE_BETWEEN);
+	*ret_ts = clock_monotonic_ns();
+	/* Nor their switches, from now on. */
+	forget_threads(p);
+	if (p->on.link >= 0)
+		closing_start(&p->closing, TAKE_FD(p->on.link));
+}
+
+bool probe_window_ready(struct probe *p)
+{
+	return !closing_busy(&p->closing);
 }
 
 enum probe_mechanism probe_mechanism(const struct probe *p)

@@ -90,6 +90,19 @@ int probe_rearm(struct probe *p, uint64_t *ret_ts);
 void probe_follow(struct probe *p, bool on);
 void probe_follow_forget(struct probe *p, pid_t descendant);
 
+/*
+ * Windows: what is to be watched only now and then is attached without calls and returns
+ * (probe_attach_windows), and these come while a window is open. Opening costs the target some
+ * microseconds per site, closing likewise; what the kernel waits for at the close happens beside,
+ * and until it is over (probe_window_ready) no other window opens. What is known about code objects
+ * outlives windows, what is known about threads does not. *ret_ts: from or up to when events come;
+ * -ESRCH: the process is no more what it was. probe_detach closes whatever is open.
+ */
+int probe_attach_windows(struct probe *p, struct diag *diag);
+int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag);
+void probe_window_close(struct probe *p, uint64_t *ret_ts);
+bool probe_window_ready(struct probe *p);
+
 /* Remove breakpoints that a forked child inherited (or see to it that it does so itself). */
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag);
 

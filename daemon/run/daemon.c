@@ -174,6 +174,7 @@ static int make_sessions(struct daemon *d, struct diag *diag)
 		.metrics = d->opts->metrics,
 		.clock = (enum snapshot_clock)d->opts->clock,
 		.mode = {(enum mode)d->opts->mode, (uint32_t)d->opts->rate},
+		.max_overhead = (unsigned int)d->opts->max_overhead,
 		.verify = !d->opts->no_verify,
 		.follow = d->opts->follow,
 		.max_children = d->opts->max_children,

@@ -42,6 +42,11 @@ static const struct opt table[] = {
 	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write the profile there at the end"},
 	{"format", 'f', OPT_STRING, FIELD(format_name), "FORMAT",
 	 "the profile's format; else by FILE's extension, else\ntext"},
+	{"max-overhead", 0, OPT_U64, FIELD(max_overhead), "PCT",
+	 "let probes take no more than this share of a process's\nCPU time, 1 to 50: trace in "
+	 "windows "
+	 "and estimate",
+	 1, 50},
 	{"raw-times", 0, OPT_FLAG, FIELD(raw_times), NULL,
 	 "leave the probes' own time in -o's figures"},
 	{"metrics", 0, OPT_STRING, FIELD(metrics_list), "LIST",
@@ -126,6 +131,11 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 			r = check_rate(&o, diag);
 		if (r == 0)
 			r = choose_format(&o, diag);
+		if (r == 0 && o.max_overhead && (o.mode != MODE_TRACE || o.metrics_list))
+			r = diag_set(
+				diag, -EINVAL, PYP_EXIT_USAGE,
+				"windows are for --mode trace, and metrics are not estimated",
+				"--max-overhead goes with neither another --mode nor --metrics");
 		if (r == 0 && o.metrics_list)
 			r = metrics_parse(o.metrics_list, &o.metrics, diag);
 		if (r < 0)

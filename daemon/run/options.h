@@ -27,8 +27,9 @@ struct options {
 	const struct format *format; /* by name, else by output's extension, else text */
 	uint64_t ring_bytes;
 	const char *metrics_list;
-	uint32_t metrics; /* bits, by enum pyp_metric */
-	bool raw_times;	  /* what the probes cost is not subtracted */
+	uint32_t metrics;      /* bits, by enum pyp_metric */
+	bool raw_times;	       /* what the probes cost is not subtracted */
+	uint64_t max_overhead; /* percent; 0: no limit */
 	bool verbose, help, version;
 	char **cmd; /* NULL: none; ends with NULL; borrowed from argv */
 };

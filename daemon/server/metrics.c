@@ -97,6 +97,15 @@ static void write_targets(const struct session_status *st, size_t n, FILE *out)
 	}
 }
 
+static void write_overhead(const struct session_status *st, size_t n, FILE *out)
+{
+	write_head(out, "pyprofd_overhead_ratio", "gauge", "ratio",
+		   "Probes' time in the last second, as a share of the process's own CPU time.");
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "pyprofd_overhead_ratio{pid=\"%d\"} %.6f\n", st[i].pid,
+			st[i].overhead);
+}
+
 static void write_info(const struct session_status *st, size_t n, FILE *out)
 {
 	write_head(out, "pyprofd_target", "info", NULL, "What each process is.");
@@ -134,6 +143,7 @@ void metrics_write(const struct session_status *st, size_t n, FILE *out)
 	write_info(st, n, out);
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		write_family(&families[i], st, n, out);
+	write_overhead(st, n, out);
 	write_drops(st, n, out);
 	fputs("# EOF\n", out);
 }

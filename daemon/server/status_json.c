@@ -55,6 +55,18 @@ static void set_family(json_t *o, const struct session_status *st)
 	json_decref(children);
 }
 
+/* Its shares: of the CPU time and of the time since the start, what was seen. */
+static json_t *windows_json(const struct session_status *st)
+{
+	const struct snapshot_windows *w = &st->windows;
+	double cpu = (double)w->all_cpu_ns, time = (double)w->span_ns;
+
+	return json_pack("{s:i, s:b, s:I, s:f, s:f}", "max_overhead_percent", (int)w->max_overhead,
+			 "sampled", w->sampled, "count", (json_int_t)w->n, "cpu_share",
+			 cpu > 0 ? (double)w->seen_cpu_ns / cpu : 1.0, "time_share",
+			 time > 0 ? (double)st->traced_ns / time : 1.0);
+}
+
 json_t *json_of_status(const struct session_status *st)
 {
 	json_t *o = json_object();
@@ -71,8 +83,11 @@ json_t *json_of_status(const struct session_status *st)
 	set_count(o, "traced_ns", st->traced_ns);
 	set_count(o, "events", st->events);
 	set_count(o, "events_per_s", st->events_per_s);
+	json_object_set_new(o, "overhead", json_real(st->overhead));
+	if (st->windows.max_overhead)
+		json_object_set_new(o, "windows", windows_json(st));
 	set_count(o, "lost", st->lost);
-	json_object_set_new(o, "exact", json_boolean(st->lost == 0));
+	json_object_set_new(o, "exact", json_boolean(st->lost == 0 && !st->windows.sampled));
 	set_count(o, "unmatched", st->unmatched);
 	set_count(o, "unseen", st->unseen);
 	set_count(o, "unstarted", st->unstarted);

@@ -130,7 +130,8 @@ static void resume(struct tracee *t, uint64_t ts)
 {
 	t->execs++;
 	t->exec_gap_ns += ts > t->exec_ns ? ts - t->exec_ns : 0;
-	tracee_begin(t, ts);
+	if (!t->max_overhead)
+		tracee_begin(t, ts);
 }
 
 /* The leader's link goes on; any other thread's exec has left it with a process that is no more. */
@@ -139,15 +140,18 @@ static void exec_seen(struct tracee *t)
 	uint64_t ts = 0;
 
 	t->executed = false;
+	if (t->max_overhead)
+		windowed_halt(t);
 	profile_end(t->profile, t->exec_ns);
-	t->traced_ns += t->exec_ns > t->started_ns ? t->exec_ns - t->started_ns : 0;
+	t->traced_ns += t->started_ns && t->exec_ns > t->started_ns ? t->exec_ns - t->started_ns
+								    : 0;
 	t->started_ns = 0;
 	t->exec_until_ns = tracee_now() + LOOK_FOR_NS;
 	t->exec_retry_ns = 0;
 	/* What counting and sampling know of addresses cannot be told anew. */
 	if (t->mode.mode != MODE_TRACE || !tracee_same_program(t, t->target->pid)) {
 		tracee_end(t, "executed another program");
-	} else if (!t->exec_other && probe_rearm(t->probe, &ts) == 0) {
+	} else if (!t->max_overhead && !t->exec_other && probe_rearm(t->probe, &ts) == 0) {
 		resume(t, ts);
 	} else {
 		probe_detach(t->probe);
@@ -161,11 +165,12 @@ static int attach_again(struct tracee *t)
 
 	if (probe_attached(t->probe))
 		return 0;
-	r = probe_attach(t->probe, &ts, NULL);
+	r = t->max_overhead ? windowed_start(t, &ts, NULL) : probe_attach(t->probe, &ts, NULL);
 	if (r < 0)
 		return r;
 	resume(t, ts);
-	tracee_seed(t);
+	if (!t->max_overhead)
+		tracee_seed(t);
 	return 0;
 }
 
@@ -410,6 +415,7 @@ int tracee_fork(const struct tracee *from, const struct tracee_news *news, struc
 	tracee_warn(t);
 	t->parent = news->parent ? news->parent : t->target->parent;
 	t->forked_ns = news->ts ? news->ts : target_started_ns(t->target);
+	t->max_overhead = opts->max_overhead;
 	t->first_ns = tracee_now();
 	t->first_unix_ns = tracee_unix_now();
 	*ret = TAKE_PTR(t);

@@ -100,6 +100,8 @@ static bool session_turn(struct session *s, bool *busy)
 	uint64_t now = tracee_now();
 
 	*busy |= n > 0;
+	if (s->tracee->state == SESSION_TRACING)
+		tracee_turn(s->tracee);
 	if (now - s->tracee->rate_ns >= RATE_NS)
 		tracee_sample_rate(s->tracee, now);
 	session_settle(s);
@@ -130,6 +132,12 @@ static int sessions_arm(struct sessions *ss, uint64_t delay_us)
 
 	if (!sessions_tracing(ss))
 		return sd_event_source_set_enabled(ss->timer, SD_EVENT_OFF);
+	for (size_t i = 0; i < ss->n; i++) {
+		const struct tracee *t = ss->v[i]->tracee;
+		uint64_t due = t->state == SESSION_TRACING ? tracee_due_us(t) : delay_us;
+
+		delay_us = due < delay_us ? due : delay_us;
+	}
 	r = sd_event_source_set_time_relative(ss->timer, delay_us);
 	return r < 0 ? r : sd_event_source_set_enabled(ss->timer, SD_EVENT_ONESHOT);
 }

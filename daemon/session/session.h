@@ -31,10 +31,11 @@ struct session_opts {
 	size_t ring_bytes;
 	enum snapshot_clock clock;
 	struct mode_choice mode;
-	uint32_t metrics;    /* resource counters to keep: bits, by enum pyp_metric */
-	bool verify;	     /* prove an unknown build on a scratch process first */
-	bool follow;	     /* children of all targets, as with ATTACH_FOLLOW */
-	size_t max_children; /* followed and alive at one time; 0: SESSION_MAX_CHILDREN */
+	uint32_t metrics;	   /* resource counters to keep: bits, by enum pyp_metric */
+	bool verify;		   /* prove an unknown build on a scratch process first */
+	bool follow;		   /* children of all targets, as with ATTACH_FOLLOW */
+	size_t max_children;	   /* followed and alive at one time; 0: SESSION_MAX_CHILDREN */
+	unsigned int max_overhead; /* percent of the target's CPU time, 1 to 50; 0: no limit */
 	/* Called when a target has ended by itself (may be NULL). */
 	void (*on_end)(void *ctx, pid_t pid);
 	void *ctx;
@@ -110,6 +111,8 @@ struct session_status {
 	char cmdline[256], python_version[32], python_file[256], build_id[41];
 	uint64_t traced_ns, events, lost, unmatched, unseen, unstarted;
 	uint64_t events_per_s; /* over the last second or so */
+	double overhead;       /* then: probes' time as a share of the target's own */
+	struct snapshot_windows windows;
 	uint32_t threads, funcs, nodes;
 	bool over;    /* see sessions_over */
 	bool follows; /* see struct snapshot_target for these */

@@ -204,6 +204,7 @@ int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *c
 	/* Costs that were kept are of another day. Until there are new ones they will do. */
 	if (t->mode.mode == MODE_TRACE)
 		t->calibration = calibration_start(&vo, !opts->verify);
+	t->max_overhead = opts->max_overhead;
 	t->first_ns = tracee_now();
 	t->first_unix_ns = tracee_unix_now();
 	*ret = TAKE_PTR(t);
@@ -384,14 +385,18 @@ int tracee_start(struct tracee *t, struct diag *diag)
 		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "detach it, or attach another",
 				"process %d has gone", t->target->pid);
 	r = tracee_check_program(t, diag);
+	tracee_account(t);
 	if (r == 0)
-		r = probe_attach(t->probe, &ts, diag);
+		r = t->max_overhead ? windowed_start(t, &ts, diag)
+				    : probe_attach(t->probe, &ts, diag);
 	if (r < 0)
 		return r;
 	if (t->forked_ns && ts > t->forked_ns)
 		t->fork_gap_ns = ts - t->forked_ns;
 	t->forked_ns = 0;
 	t->state = SESSION_TRACING;
+	if (t->max_overhead)
+		return 0;
 	tracee_begin(t, ts);
 	tracee_seed(t);
 	return 0;
@@ -446,20 +451,34 @@ static void tracee_count(struct tracee *t, bool final)
 		counting_sync(&t->counting, &how);
 }
 
+void tracee_runtimes(struct tracee *t)
+{
+	if (!t->executed && target_alive(t->target))
+		profile_foreach_thread(t->profile, update_runtime, t);
+}
+
+void tracee_read_ring(struct tracee *t)
+{
+	probe_drain(t->probe, 0, tracee_record, t);
+}
+
 static void tracee_halt(struct tracee *t)
 {
 	uint64_t now;
 
 	if (t->state != SESSION_TRACING)
 		return;
-	probe_detach(t->probe);
-	now = tracee_now();
-	probe_drain(t->probe, 0, tracee_record, t);
-	tracee_count(t, true);
-	if (!t->executed && target_alive(t->target))
-		profile_foreach_thread(t->profile, update_runtime, t);
-	profile_end(t->profile, now);
-	t->traced_ns += window_ns(t, now);
+	if (t->max_overhead) {
+		windowed_halt(t);
+	} else {
+		probe_detach(t->probe);
+		now = tracee_now();
+		tracee_read_ring(t);
+		tracee_count(t, true);
+		tracee_runtimes(t);
+		profile_end(t->profile, now);
+		t->traced_ns += window_ns(t, now);
+	}
 	t->started_ns = 0;
 	t->executed = t->lost_hold = false;
 	t->exec_until_ns = 0;
@@ -521,6 +540,8 @@ void tracee_clear(struct tracee *t)
 	t->decode_errors = 0;
 	t->misses_calls = false;
 	t->traced_ns = 0;
+	if (t->max_overhead)
+		windowed_clear(t);
 	t->started_ns = t->started_ns ? now : 0;
 	t->fork_gap_ns = t->exec_gap_ns = t->hold_gap_ns = 0;
 	t->execs = 0;
@@ -565,6 +586,78 @@ static uint64_t traced_until(const struct tracee *t, uint64_t now)
 	return t->traced_ns + window_ns(t, now);
 }
 
+static uint64_t span_until(const struct tracee *t, uint64_t now)
+{
+	const struct windowed *w = &t->windowed;
+
+	return w->span_ns + (t->state == SESSION_TRACING ? now - w->begun_ns : 0);
+}
+
+/* ---- what it costs ----------------------------------------------------------------------- */
+
+/* What windows are weighed by before it has been measured, which takes a moment. */
+static const struct cost cost_guess = {
+	.known = true,
+	.before = {350, 350, 350},
+	.after = {250, 250, 250},
+};
+
+struct cost tracee_cost(const struct tracee *t)
+{
+	return t->cost.known ? t->cost : cost_guess;
+}
+
+static double event_cost(const struct tracee *t)
+{
+	const struct cost c = tracee_cost(t);
+
+	return (c.before[COST_ENTER] + c.after[COST_ENTER] + c.before[COST_LEAVE] +
+		c.after[COST_LEAVE]) /
+	       2.0;
+}
+
+/* The process's own clock is exact, threads that have ended are in it, and nobody has to be asked
+ * for a permission. After its end it stays as it was. */
+static void read_cpu(struct tracee *t)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(t->target->pid, &clock) != 0 || clock_gettime(clock, &ts) < 0)
+		return;
+	t->cpu_ns = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+void tracee_account(struct tracee *t)
+{
+	uint64_t events = profile_counts(t->profile).events;
+
+	read_cpu(t);
+	if (t->max_overhead) {
+		t->overhead_ns = profile_taken(t->profile);
+		return;
+	}
+	/* A clear begins anew. */
+	if (events < t->overhead_events)
+		t->overhead_events = 0;
+	t->overhead_ns += (uint64_t)((double)(events - t->overhead_events) * event_cost(t));
+	t->overhead_events = events;
+}
+
+static void sample_overhead(struct tracee *t)
+{
+	double cpu, probes;
+	uint64_t taken;
+
+	tracee_account(t);
+	cpu = (double)(t->cpu_ns - t->rate_cpu_ns);
+	taken = t->overhead_ns + t->windowed.links_ns;
+	probes = (double)(taken - t->rate_overhead_ns);
+	t->rate_cpu_ns = t->cpu_ns;
+	t->rate_overhead_ns = taken;
+	t->overhead = cpu > probes ? probes / (cpu - probes) : probes > 0 ? 1 : 0;
+}
+
 void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 {
 	uint64_t events;
@@ -581,6 +674,7 @@ void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 					     (double)(now_ns - t->rate_ns));
 	t->events_seen = events;
 	t->rate_ns = now_ns;
+	sample_overhead(t);
 }
 
 /* Status fields are for a glance: what is longer is cut. */
@@ -590,6 +684,32 @@ static void copy_cut(char *out, size_t size, const char *text)
 
 	memcpy(out, text, n);
 	out[n] = '\0';
+}
+
+/* What the profile adds to it: how much of it was seen. */
+static struct snapshot_windows tracee_windows(const struct tracee *t, uint64_t now)
+{
+	struct snapshot_windows w = {0};
+
+	if (!t->max_overhead)
+		return w;
+	profile_windows(t->profile, &w);
+	w.max_overhead = t->max_overhead;
+	w.span_ns = span_until(t, now);
+	return w;
+}
+
+void tracee_turn(struct tracee *t)
+{
+	if (t->max_overhead)
+		windowed_turn(t);
+}
+
+uint64_t tracee_due_us(const struct tracee *t)
+{
+	if (!t->max_overhead)
+		return UINT64_MAX;
+	return windows_due(&t->windowed.ctl, tracee_now()) / 1000;
 }
 
 void tracee_status(const struct tracee *t, struct session_status *ret)
@@ -618,6 +738,8 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.exec_gap_ns = t->exec_gap_ns,
 		.children = t->children,
 	};
+	ret->overhead = t->state == SESSION_TRACING ? t->overhead : 0;
+	ret->windows = tracee_windows(t, now);
 	tracee_counters(t, ret->counters);
 	ret->lost = ret->counters[PYP_CNT_lost_events];
 	copy_cut(ret->cmdline, sizeof(ret->cmdline), t->target->cmdline);
@@ -659,6 +781,8 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		tracee_count(t, false);
 		profile_foreach_thread(t->profile, update_runtime, t);
 	}
+	if (t->max_overhead)
+		windowed_settle(t);
 	tracee_warn(t);
 	now = t->state == SESSION_ENDED ? t->last_ns : tracee_now();
 	python_build_id_hex(t->python, hex);
@@ -690,6 +814,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.traced_ns = traced_until(t, now),
 		.decode_errors = t->decode_errors,
 		.cost = t->cost,
+		.windows = tracee_windows(t, now),
 	};
 	tracee_counters(t, slot->counters);
 	return profile_snapshot(t->profile, now, slot->pid, s, slot);

@@ -12,6 +12,7 @@
 #include "python/python.h"
 #include "session/counting.h"
 #include "session/session.h"
+#include "session/windows.h"
 #include "stack/profile.h"
 #include "target/target.h"
 #include "timeline/timeline.h"
@@ -26,6 +27,18 @@ struct tracee_news {
 	pid_t pid, parent;
 	uint64_t ts;
 	bool executed;
+};
+
+/* How a target is watched that probes may not take more of than a share (session/windowed.c). */
+struct windowed {
+	struct windows ctl;
+	uint64_t since_ns;		       /* the gap is counted up to here; 0: there is none */
+	uint64_t since_cpu_ns, since_taken_ns; /* its CPU time, and the probes' */
+	uint64_t part_ns;		       /* an open window was taken over up to here */
+	uint64_t opened_overhead_ns;	       /* events' time when the window was opened */
+	uint64_t begun_ns;		       /* started, while tracing */
+	uint64_t span_ns;		       /* of the times before that */
+	uint64_t links_ns;		       /* what opening and closing took, about */
 };
 
 struct tracee {
@@ -65,6 +78,13 @@ struct tracee {
 	uint64_t sweep_ns; /* when forked children are due to be swept; 0: none are */
 	pid_t sweep_child;
 	uint32_t metrics;	   /* resource counters that are kept: bits */
+	unsigned int max_overhead; /* percent; 0: no limit, watched all the time */
+	struct windowed windowed;
+	uint64_t cpu_ns;			/* the process's CPU time, as last read */
+	uint64_t overhead_ns;			/* what probes took of it, about */
+	uint64_t overhead_events;		/* so many events are in that */
+	uint64_t rate_cpu_ns, rate_overhead_ns; /* at the last rate sample */
+	double overhead;	   /* in the last second: probes' time as a share of the rest */
 	struct timeline *timeline; /* borrowed; NULL: none is taken */
 	uint32_t timeline_source;
 	/* Which program at which addresses, and the files it and the interpreter are in. */
@@ -118,6 +138,27 @@ void tracee_end(struct tracee *t, const char *reason);
 /* What has ended needs no probe: its memory goes back. Nobody may watch its ring any more. */
 void tracee_release(struct tracee *t);
 void tracee_release_old(struct tracee *t);
+
+/* What of start, stop and clear is different for a target that is watched in windows. */
+int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag);
+void windowed_halt(struct tracee *t); /* probes off; what was seen is in the profile */
+void windowed_clear(struct tracee *t);
+/* Open or close a window if it is time to. */
+void windowed_turn(struct tracee *t);
+/* Before a snapshot: the gap at hand is taken into account. */
+void windowed_settle(struct tracee *t);
+
+/* In how many us tracee_turn is to be called again, at the latest. */
+uint64_t tracee_due_us(const struct tracee *t);
+/* What is to be done now and then besides draining. */
+void tracee_turn(struct tracee *t);
+
+/* For windowed.c: the stacks at the beginning, the OS's word at the end, what probes take. */
+void tracee_seed(struct tracee *t);
+void tracee_runtimes(struct tracee *t);
+void tracee_read_ring(struct tracee *t);
+void tracee_account(struct tracee *t);
+struct cost tracee_cost(const struct tracee *t);
 
 /* Handle what is in the ring, at most budget records (0: all); the number handled. */
 int tracee_drain(struct tracee *t, size_t budget);

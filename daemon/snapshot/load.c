@@ -345,6 +345,21 @@ static void read_mode(struct loader *l, const json_t *v, struct snapshot_target 
 	t->estimate.samples = get_u64(l, estimate, "samples");
 }
 
+/* Only where it was watched in windows. */
+static void read_windows(struct loader *l, const json_t *v, struct snapshot_target *t)
+{
+	struct snapshot_windows *w = &t->windows;
+
+	if (!json_is_object(v))
+		return;
+	w->sampled = get_bool(l, v, "sampled");
+	w->max_overhead = get_u32(l, v, "max_overhead_percent");
+	w->n = get_u64(l, v, "count");
+	w->span_ns = get_u64(l, v, "span_ns");
+	w->seen_cpu_ns = get_u64(l, v, "seen_cpu_ns");
+	w->all_cpu_ns = get_u64(l, v, "all_cpu_ns");
+}
+
 static void read_target(struct loader *l, const json_t *v)
 {
 	struct snapshot_target *t = append(l, &l->targets);
@@ -372,6 +387,7 @@ static void read_target(struct loader *l, const json_t *v)
 	read_family(l, v, t);
 	read_quality(l, v, t);
 	read_overhead(l, json_object_get(v, "overhead"), t);
+	read_windows(l, json_object_get(v, "windows"), t);
 }
 
 static void read_thread(struct loader *l, const json_t *v)
@@ -390,6 +406,33 @@ static void read_thread(struct loader *l, const json_t *v)
 	t->root = SNAPSHOT_NONE;
 }
 
+static double read_variance(struct loader *l, const json_t *v, const char *key)
+{
+	const json_t *error = member(l, v, key);
+	double n;
+
+	if (!error || json_is_null(error))
+		return -1;
+	n = (double)unsigned_of(l, error, key, INT64_MAX);
+	return n * n;
+}
+
+/* Only where figures are estimates. */
+static void read_errors(struct loader *l, const json_t *v, struct snapshot_func *f)
+{
+	const json_t *tot, *cum;
+
+	if (!json_is_object(v))
+		return;
+	tot = member(l, v, "tottime");
+	cum = member(l, v, "cumtime");
+	f->variance[SNAPSHOT_CALLS] = read_variance(l, v, "ncalls");
+	f->variance[SNAPSHOT_TOT_CPU] = read_variance(l, tot, "cpu");
+	f->variance[SNAPSHOT_TOT_WALL] = read_variance(l, tot, "wall");
+	f->variance[SNAPSHOT_CUM_CPU] = read_variance(l, cum, "cpu");
+	f->variance[SNAPSHOT_CUM_WALL] = read_variance(l, cum, "wall");
+}
+
 static void read_func(struct loader *l, const json_t *v)
 {
 	struct snapshot_func *f = append(l, &l->funcs);
@@ -406,6 +449,7 @@ static void read_func(struct loader *l, const json_t *v)
 	f->qualname = get_string(l, v, "qualname");
 	f->variant = (uint32_t)unsigned_of(l, json_object_get(v, "variant"), "variant", INT32_MAX);
 	f->pseudo = get_bool(l, v, "pseudo");
+	read_errors(l, json_object_get(v, "error"), f);
 	if (!f->filename)
 		f->filename = "";
 	if (!f->name)

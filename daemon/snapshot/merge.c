@@ -79,6 +79,7 @@ static int add_func(struct merger *m, const struct snapshot_func *f, uint32_t *r
 	for (uint32_t i = first; i != SNAPSHOT_NONE; i = m->same_hash[i]) {
 		if (!func_equal(&m->s->funcs[i], f))
 			continue;
+		snapshot_add_variance(&m->s->funcs[i], f->variance);
 		*ret = i;
 		return 0;
 	}
@@ -94,6 +95,17 @@ static int add_func(struct merger *m, const struct snapshot_func *f, uint32_t *r
 }
 
 /* ---- targets ---- */
+
+static void windows_sum(struct snapshot_windows *into, const struct snapshot_windows *w)
+{
+	into->sampled |= w->sampled;
+	into->max_overhead = w->max_overhead > into->max_overhead ? w->max_overhead
+								  : into->max_overhead;
+	into->n += w->n;
+	into->span_ns += w->span_ns;
+	into->seen_cpu_ns += w->seen_cpu_ns;
+	into->all_cpu_ns += w->all_cpu_ns;
+}
 
 static void target_sum(struct snapshot_target *into, const struct snapshot_target *t)
 {
@@ -125,6 +137,7 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	into->forgotten += t->forgotten;
 	into->corrected &= t->corrected;
 	into->clamped += t->clamped;
+	windows_sum(&into->windows, &t->windows);
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		into->subtracted[c] += t->subtracted[c];
 	for (int i = 0; i < PYP_CNT_MAX; i++)

@@ -3,6 +3,7 @@
 #include "snapshot/snapshot.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdalign.h>
 #include <stddef.h>
 #include <string.h>
@@ -114,6 +115,18 @@ const char *const snapshot_coro_kinds[SNAPSHOT_CORO_KINDS] = {
 	[SNAPSHOT_GREENLET] = "greenlet",
 };
 
+double snapshot_error(const struct snapshot_func *f, enum snapshot_figure figure)
+{
+	return f->variance[figure] < 0 ? -1 : sqrt(f->variance[figure]);
+}
+
+void snapshot_add_variance(struct snapshot_func *f, const double variance[SNAPSHOT_FIGURES])
+{
+	for (int i = 0; i < SNAPSHOT_FIGURES; i++)
+		f->variance[i] =
+			f->variance[i] < 0 || variance[i] < 0 ? -1 : f->variance[i] + variance[i];
+}
+
 bool snapshot_exact(const struct snapshot *s)
 {
 	/* The counters of calls or contexts that went missing; the others cost a name or a time. */
@@ -127,7 +140,8 @@ bool snapshot_exact(const struct snapshot *s)
 	for (uint32_t i = 0; i < s->ntargets; i++) {
 		const struct snapshot_target *t = &s->targets[i];
 
-		if (t->decode_errors || t->truncated || t->misses_calls || t->mode == MODE_SAMPLE)
+		if (t->decode_errors || t->truncated || t->misses_calls || t->mode == MODE_SAMPLE ||
+		    t->windows.sampled)
 			return false;
 		for (size_t k = 0; k < sizeof(lossy) / sizeof(lossy[0]); k++)
 			if (t->counters[lossy[k]])
@@ -139,7 +153,7 @@ bool snapshot_exact(const struct snapshot *s)
 bool snapshot_estimated(const struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->ntargets; i++)
-		if (s->targets[i].mode == MODE_SAMPLE)
+		if (s->targets[i].mode == MODE_SAMPLE || s->targets[i].windows.sampled)
 			return true;
 	return false;
 }

@@ -23,6 +23,16 @@
 
 enum snapshot_clock { SNAPSHOT_CPU = 0, SNAPSHOT_WALL = 1, SNAPSHOT_CLOCKS = 2 };
 
+/* What of a function is an estimate, where it was watched in windows. */
+enum snapshot_figure {
+	SNAPSHOT_CALLS,
+	SNAPSHOT_TOT_CPU,
+	SNAPSHOT_TOT_WALL,
+	SNAPSHOT_CUM_CPU,
+	SNAPSHOT_CUM_WALL,
+	SNAPSHOT_FIGURES
+};
+
 struct snapshot_func {
 	const char *filename;
 	const char *name;
@@ -30,6 +40,8 @@ struct snapshot_func {
 	int32_t firstlineno;
 	uint32_t variant; /* several code objects with this identity lived at once: 0, 1, … */
 	bool pseudo;	  /* "(truncated)", "(lost)": not a Python function */
+	/* Of its figures over all threads, where they are estimates: ns^2; negative: not known. */
+	double variance[SNAPSHOT_FIGURES];
 };
 
 /* One calling context. Parents come before their children. */
@@ -98,6 +110,15 @@ struct snapshot_coro {
 	uint64_t lifetimes, total, min, max;
 };
 
+/* Of a target that was watched in windows: how much of it was seen. */
+struct snapshot_windows {
+	bool sampled;	       /* it was not watched all the time: all figures are estimates */
+	uint32_t max_overhead; /* percent; 0: it was not to be watched in windows */
+	uint64_t n;	       /* windows that stand for more than themselves */
+	uint64_t span_ns;      /* from start to stop: traced_ns of it were windows */
+	uint64_t seen_cpu_ns, all_cpu_ns; /* its own CPU time, in windows and in all */
+};
+
 /* What was traced; one per target. */
 struct snapshot_target {
 	uint32_t pid; /* 0: children that have ended, folded into one: see snapshot/fold.h */
@@ -134,6 +155,7 @@ struct snapshot_target {
 	uint64_t subtracted[SNAPSHOT_CLOCKS];
 	uint64_t clamped;		/* contexts that would have become negative */
 	uint64_t counters[PYP_CNT_MAX]; /* the BPF side's, see PYP_COUNTERS */
+	struct snapshot_windows windows;
 };
 
 struct snapshot {
@@ -156,6 +178,11 @@ struct snapshot {
 	uint32_t ncoros;
 	void *arena; /* everything above lives in it */
 };
+
+/* The standard error of a function's figure; negative: not known. */
+double snapshot_error(const struct snapshot_func *f, enum snapshot_figure figure);
+/* Errors of figures that are added up, and do not know of each other; unknown stays unknown. */
+void snapshot_add_variance(struct snapshot_func *f, const double variance[SNAPSHOT_FIGURES]);
 
 /* Builders (session, tests) allocate everything from the snapshot's arena. OOM: NULL. */
 struct snapshot *snapshot_new(void);

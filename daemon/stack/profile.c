@@ -102,6 +102,7 @@ void profile_free(struct profile *p)
 	free(p->threads);
 	watch_free(p->watch);
 	map_deinit(&p->by_tid);
+	estimate_deinit(&p->estimate);
 	codes_deinit(&p->codes);
 	tally_deinit(&p->tally);
 	calltree_deinit(&p->rb.tree);
@@ -137,6 +138,9 @@ static struct thread *running_thread(struct profile *p, uint32_t tid, uint64_t t
 {
 	struct thread *th = profile_thread(p, tid, ts);
 
+	/* Its probe was on its way when the window before this one was closed. */
+	if (p->windows && ts < p->begin_ts && !(th && th->live))
+		return NULL;
 	if (th && !th->live) {
 		timing_first_seen(th, ts);
 		th->live = true;
@@ -160,7 +164,7 @@ static void confirm_seed(struct profile *p, struct thread *th, uint64_t ts)
 		th->on_cpu = false;
 		th->runtime_known = false;
 	} else if (th->os_cpu) {
-		timing_take_over(&p->rb.tree, th, ts);
+		timing_take_over(&p->rb.tree, th, ts, !p->windows);
 	}
 }
 
@@ -201,7 +205,8 @@ static struct thread *call_thread_slow(struct profile *p, const struct event *e)
 	struct thread *th = running_thread(p, e->tid, e->ts);
 
 	if (!th) {
-		refuse_call(p, e);
+		if (!p->windows || e->ts >= p->begin_ts)
+			refuse_call(p, e);
 		return NULL;
 	}
 	if (th->seed_ts)
@@ -247,13 +252,56 @@ static void apply_watched(struct profile *p, struct thread *th, const struct eve
 	watch_call(p->watch, th, e, p->rb.calls != calls, p->rb.stack_switches != switches);
 }
 
+static uint64_t count_cost(struct profile *p, const struct event *e)
+{
+	enum cost_kind kind = e->type == PYP_REC_YIELD	 ? COST_YIELD
+			      : e->type == PYP_REC_LEAVE ? COST_LEAVE
+							 : COST_ENTER;
+
+	p->taken += p->cost[kind];
+	return p->cost[kind];
+}
+
+/* How much of the program's own time has been shown up to ts. */
+static uint64_t shown_until(const struct profile *p, uint64_t ts)
+{
+	uint64_t passed = ts > p->begin_ts ? ts - p->begin_ts : 0;
+	uint64_t own = passed > p->window_taken ? passed - p->window_taken : 0;
+	uint64_t least = p->window_events * ESTIMATE_OWN_NS;
+
+	if (own < least)
+		own = least < passed ? least : passed;
+	return own;
+}
+
+/* The window ends before this event: between events the program's time passes as the clock does. */
+static bool window_over(struct profile *p, const struct event *e)
+{
+	uint64_t shown = shown_until(p, e->ts), cost = count_cost(p, e);
+
+	if (shown < p->limit_ns) {
+		p->window_events++;
+		p->window_taken += cost;
+		return false;
+	}
+	p->events--;
+	profile_pause(p, e->ts - (shown - p->limit_ns));
+	p->shown_ns = p->limit_ns;
+	return true;
+}
+
 static void on_call(struct profile *p, const struct event *e)
 {
 	struct thread *th;
 
-	if (!p->tracing)
+	if (!p->tracing) {
+		if (p->windows)
+			count_cost(p, e);
 		return;
+	}
 	p->events++;
+	if (__builtin_expect(p->limit_ns != 0, 0) && window_over(p, e))
+		return;
 	th = call_thread(p, e);
 	if (!th)
 		return;
@@ -269,7 +317,7 @@ static void on_switch(struct profile *p, const struct event *e)
 {
 	struct thread *th = p->tracing ? live_thread(p, e->tid) : NULL;
 
-	if (!th)
+	if (!th || (p->windows && e->ts < p->begin_ts))
 		return;
 	/* Nobody knows what it was doing: not what was on its stack before the loss. */
 	if (e->arg & PYP_SWITCH_LOST)
@@ -320,6 +368,7 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 {
 	bool outdated = th->seed_ts && ts < th->seed_ts;
 	uint32_t n = th->chain_n;
+	uint64_t before;
 
 	if (th->seed_ts)
 		confirm_seed(p, th, ts);
@@ -335,7 +384,10 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 	}
 	rebuild_chain(&p->rb, th, th->chain, n, th->chain_flags & PYP_CHAIN_TRUNCATED);
 	/* Nothing happened before its first event, so its stack was this all the time. */
+	before = th->last_ts;
 	timing_charge(&p->rb.tree, th, ts);
+	if (p->windows && outdated && ts > before)
+		timing_defer(th, ts - before);
 	th->on_cpu = true;
 	if (p->watch)
 		watch_chain(p->watch, th, ts, th->chain_flags & PYP_CHAIN_RESYNC);
@@ -444,7 +496,7 @@ void profile_begin(struct profile *p, uint64_t ts)
 	p->begin_ts = ts;
 }
 
-void profile_end(struct profile *p, uint64_t ts)
+void profile_pause(struct profile *p, uint64_t ts)
 {
 	if (!p->tracing)
 		return;
@@ -453,6 +505,9 @@ void profile_end(struct profile *p, uint64_t ts)
 
 		if (!th->live)
 			continue;
+		/* One without an event, and without a last word of the OS. */
+		if (th->os_cpu && p->windows)
+			timing_take_over(&p->rb.tree, th, ts, false);
 		timing_charge(&p->rb.tree, th, ts);
 		if (th->last_ts > th->end_ns)
 			th->end_ns = th->last_ts;
@@ -463,10 +518,107 @@ void profile_end(struct profile *p, uint64_t ts)
 		th->live = th->on_cpu = th->os_cpu = th->metrics_known = false;
 	}
 	coros_stop(&p->rb.coros, ts);
-	/* While nobody watches, code objects come and go. */
-	codes_forget(&p->codes);
 	p->tracing = false;
 	p->last = NULL;
+}
+
+void profile_end(struct profile *p, uint64_t ts)
+{
+	profile_pause(p, ts);
+	/* While nobody watches, code objects come and go. */
+	codes_forget(&p->codes);
+}
+
+void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost)
+{
+	p->windows = true;
+	/* Out of memory: the figures stay where they are, until the next fold. */
+	(void)estimate_fold(&p->estimate, &p->rb.tree, p->codes.funcs.n, length_ns, cost);
+}
+
+void profile_gap(struct profile *p, uint64_t ns)
+{
+	p->windows = true;
+	estimate_gap(&p->estimate, ns);
+}
+
+void profile_own_cpu(struct profile *p, double ns)
+{
+	estimate_own_cpu(&p->estimate, ns);
+}
+
+void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cost)
+{
+	p->windows = true;
+	/* The event's cost is known to be counted, even where there is no end. */
+	p->limit_ns = length_ns ? length_ns : UINT64_MAX;
+	p->shown_ns = p->folded_ns = 0;
+	p->window_events = p->window_taken = 0;
+	for (int k = 0; k < COST_KINDS; k++)
+		p->cost[k] = cost->before[k] + cost->after[k];
+}
+
+uint64_t profile_taken(const struct profile *p)
+{
+	return p->taken;
+}
+
+/*
+ * A thread that could run when the window was opened has run until its first event, or waited for a
+ * CPU: where the scheduler has not said since, the process's CPU clock decides.
+ */
+static void settle_gaps(struct profile *p, uint64_t cpu_ns)
+{
+	struct calltree *tree = &p->rb.tree;
+	double gaps = 0, part;
+
+	for (uint32_t i = 0; i < tree->n; i++) {
+		uint64_t cpu = tree->nodes[i].self[SNAPSHOT_CPU];
+
+		cpu_ns = cpu_ns > cpu ? cpu_ns - cpu : 0;
+	}
+	for (uint32_t i = 0; i < p->nthreads; i++)
+		gaps += (double)timing_gap(p->threads[i]);
+	part = gaps > 0 ? (double)cpu_ns / gaps : 0;
+	for (uint32_t i = 0; i < p->nthreads; i++) {
+		struct thread *th = p->threads[i];
+
+		timing_settle_gap(tree, th, (uint64_t)(part * (double)timing_gap(th)));
+	}
+}
+
+static uint64_t window_end(struct profile *p, uint64_t ts)
+{
+	uint64_t shown;
+
+	if (!p->tracing)
+		return p->shown_ns; /* it had a limit, and no parts */
+	shown = shown_until(p, ts);
+	if (shown > p->limit_ns) {
+		ts -= shown - p->limit_ns;
+		shown = p->limit_ns;
+	}
+	profile_pause(p, ts);
+	return shown > p->folded_ns ? shown - p->folded_ns : 0;
+}
+
+uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns)
+{
+	uint64_t shown = window_end(p, ts);
+
+	settle_gaps(p, cpu_ns);
+	return shown;
+}
+
+uint64_t profile_window_part(struct profile *p, uint64_t ts)
+{
+	uint64_t shown = p->tracing ? shown_until(p, ts) : 0, part;
+
+	if (shown <= p->folded_ns)
+		return 0;
+	part = shown - p->folded_ns;
+	p->folded_ns = shown;
+	return part;
 }
 
 static void seed_stack(struct profile *p, struct thread *th, const struct profile_seed *seed)
@@ -546,6 +698,8 @@ void profile_seed_thread(struct profile *p, uint64_t ts, const struct profile_se
 		return;
 	th->live = true;
 	timing_seed(th, begin, ts, seed->running, seed->runtime);
+	if (p->windows)
+		timing_doubt(th);
 	seed_stack(p, th, seed);
 	if (p->watch)
 		watch_chain(p->watch, th, ts, false);
@@ -609,6 +763,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	coros_clear(&p->rb.coros, ts); /* before greenlets are counted anew */
 	/* The memory of at least as many roots is there already, so replanting cannot fail. */
 	calltree_clear(&p->rb.tree);
+	estimate_clear(&p->estimate);
 	for (uint32_t i = 0; i < p->nthreads; i++) {
 		struct thread *th = p->threads[i];
 
@@ -621,6 +776,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	p->timing = (struct timing){0};
 	tally_clear(&p->tally);
 	p->events = p->resyncs = 0;
+	p->window_events = p->window_taken = p->folded_ns = 0;
 	if (p->tracing && ts > p->begin_ts)
 		p->begin_ts = ts;
 }
@@ -628,6 +784,16 @@ void profile_clear(struct profile *p, uint64_t ts)
 void profile_ends_are_hidden(struct profile *p)
 {
 	p->rb.coros.ends_hidden = true;
+}
+
+void profile_windows(const struct profile *p, struct snapshot_windows *ret)
+{
+	const struct estimate *e = &p->estimate;
+
+	ret->sampled = estimate_sampled(e);
+	ret->n = e->windows;
+	ret->seen_cpu_ns = (uint64_t)e->seen_cpu;
+	ret->all_cpu_ns = (uint64_t)(e->own_cpu > e->seen_cpu ? e->own_cpu : e->seen_cpu);
 }
 
 struct profile_counts profile_counts(const struct profile *p)

@@ -61,6 +61,32 @@ void profile_begin(struct profile *p, uint64_t ts);
 void profile_end(struct profile *p, uint64_t ts);
 
 /*
+ * Watched in windows: a pause is an end after which code objects stay known, since those that go
+ * are still announced. The window's figures become weighted ones (stack/estimate.h) at its fold,
+ * after the pause; gap says for how long nobody watched before the window that begins, own_cpu what
+ * CPU time the target has used for itself, watched or not. All figures of a snapshot are estimates
+ * then, unless there never was a gap.
+ */
+struct cost;
+void profile_pause(struct profile *p, uint64_t ts);
+void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost);
+void profile_gap(struct profile *p, uint64_t ns);
+void profile_own_cpu(struct profile *p, double ns);
+/*
+ * After profile_begin: the window shows so much (0: no limit) of the program's own time, which is
+ * what has passed less what its events cost. It pauses by itself when that is
+ * reached; what comes later is discarded. profile_window_end pauses at ts if it has not, or where it
+ * should have, and says how much was shown; cpu_ns is what the process has used meanwhile.
+ */
+void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cost);
+/* What events have cost in windows so far, those that were discarded included. */
+uint64_t profile_taken(const struct profile *p);
+uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns);
+/* What a window without a limit has shown since this was last asked: it can be folded while it is
+ * open. What profile_window_end says is what is left. */
+uint64_t profile_window_part(struct profile *p, uint64_t ts);
+
+/*
  * A thread known from /proc and the target's memory at time ts (between begin and the first
  * snapshot): its stack, innermost first (n may be 0), whether it was on a CPU (or runnable), its
  * run time then. The stack counts only if the thread's first event is later than ts, otherwise the
@@ -125,6 +151,8 @@ struct profile_func {
 	int32_t firstlineno;
 };
 struct profile_func profile_func(const struct profile *p, uint32_t func);
+/* Of windows: sampled, n, seen_cpu_ns, all_cpu_ns. */
+void profile_windows(const struct profile *p, struct snapshot_windows *ret);
 
 struct profile_counts {
 	uint64_t events, calls, unmatched, unseen, unstarted, stack_switches, resyncs, truncated;

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "stack/codes.h"
+#include "stack/estimate.h"
 #include "stack/profile.h"
 #include "stack/rebuild.h"
 #include "stack/tally.h"
@@ -26,6 +27,12 @@ struct profile {
 
 	uint64_t begin_ts;
 	bool tracing;
+	bool windows; /* some of the figures are in estimate */
+	struct estimate estimate;
+	uint64_t limit_ns, shown_ns,
+		folded_ns; /* of the window at hand, in the program's own time */
+	uint32_t cost[COST_KINDS];
+	uint64_t window_events, window_taken, taken;
 	uint64_t events, resyncs;
 	uint32_t metrics;    /* bits: which resource counters are kept */
 	struct watch *watch; /* NULL: nobody watches */

@@ -385,7 +385,7 @@ static bool node_used(const struct taker *t, uint32_t i)
 	const struct node *n = &t->p->rb.tree.nodes[i];
 
 	return n->calls || n->self[SNAPSHOT_CPU] || n->self[SNAPSHOT_WALL] || t->inflight[i] ||
-	       t->charged[i];
+	       t->charged[i] || (t->p->windows && estimate_has(&t->p->estimate, i));
 }
 
 /* Mark the nodes to be taken, with their ancestors, then number them in order. */
@@ -412,6 +412,24 @@ static uint32_t number_nodes(struct taker *t)
 	return count;
 }
 
+/* What is in the tree, or what windows make of it. */
+static void take_figures(const struct taker *t, uint32_t i, struct snapshot_node *out)
+{
+	const struct calltree *tree = &t->p->rb.tree;
+	struct estimate_figures f;
+
+	if (!t->p->windows) {
+		out->calls = tree->nodes[i].calls;
+		out->yields = tree->yields[i];
+		memcpy(out->self, tree->nodes[i].self, sizeof(out->self));
+		return;
+	}
+	f = estimate_figures(&t->p->estimate, tree, i);
+	out->calls = f.calls;
+	out->yields = f.yields;
+	memcpy(out->self, f.self, sizeof(out->self));
+}
+
 static int take_nodes(struct taker *t, uint32_t count)
 {
 	const struct calltree *tree = &t->p->rb.tree;
@@ -433,10 +451,8 @@ static int take_nodes(struct taker *t, uint32_t count)
 							    : t->node_map[tree->parents[i]];
 		out->func = n->func == SNAPSHOT_NONE ? SNAPSHOT_NONE : t->func_map[n->func];
 		out->inflight = t->inflight[i];
-		out->calls = n->calls;
-		out->yields = tree->yields[i];
+		take_figures(t, i, out);
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
-			out->self[c] = n->self[c];
 			if (t->charged[i])
 				out->self[c] += t->extra[t->charged[i] - 1][c];
 			out->min[c] = n->min[c];
@@ -505,6 +521,42 @@ static int take_threads(struct taker *t)
 	return 0;
 }
 
+/* Where windows have weights, a thread's total is what its contexts add up to. */
+static void sum_totals(struct snapshot *s, uint32_t first)
+{
+	for (uint32_t i = first; i < s->nnodes; i++) {
+		struct snapshot_thread *th = &s->threads[s->nodes[i].thread];
+
+		if (s->nodes[i].parent == SNAPSHOT_NONE)
+			memset(th->total, 0, sizeof(th->total));
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			th->total[c] += s->nodes[i].self[c];
+	}
+}
+
+/* What is known from windows: how much was seen, what probes must have cost. Errors of functions, as far as they are in the snapshot; of several targets they add up. */
+static void take_errors(struct taker *t, struct snapshot_target *target)
+{
+	const struct estimate *e = &t->p->estimate;
+
+	double factor = estimate_cost_factor(e);
+
+	profile_windows(t->p, &target->windows);
+	for (int k = 0; k < COST_KINDS; k++) {
+		target->cost.before[k] = (uint32_t)(factor * target->cost.before[k] + 0.5);
+		target->cost.after[k] = (uint32_t)(factor * target->cost.after[k] + 0.5);
+	}
+	for (uint32_t i = 0; i < t->p->codes.funcs.n; i++) {
+		double variance[SNAPSHOT_FIGURES];
+
+		if (t->func_map[i] == SNAPSHOT_NONE)
+			continue;
+		for (int k = 0; k < SNAPSHOT_FIGURES; k++)
+			variance[k] = estimate_variance(e, i, (enum snapshot_figure)k);
+		snapshot_add_variance(&t->s->funcs[t->func_map[i]], variance);
+	}
+}
+
 static void add_counters(const struct profile *p, struct snapshot_target *target)
 {
 	target->events += p->events;
@@ -546,6 +598,10 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 	for (uint32_t i = first; i < s->nnodes; i++)
 		if (s->nodes[i].parent != SNAPSHOT_NONE)
 			s->nodes[i].thread = s->nodes[s->nodes[i].parent].thread;
+	if (p->windows) {
+		sum_totals(s, first);
+		take_errors(&t, target);
+	}
 	add_counters(p, target);
 	return 0;
 }

@@ -180,18 +180,51 @@ void timing_os(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runt
 	if (!th->os_cpu)
 		return;
 	wall = take_elapsed(th, ts);
+	if (!th->runtime_known) {
+		charge_current(t, th, wall, 0);
+		defer(th, th->node, th->gap_wall + wall);
+		return;
+	}
 	charge_current(t, th, wall, clamp(ahead(th, runtime), wall));
 }
 
-void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts)
+void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts, bool sure)
 {
 	uint64_t wall = take_elapsed(th, ts);
+	bool running = th->os_running && sure;
 
-	charge_current(t, th, wall, th->os_running ? wall : 0);
-	if (!th->os_running)
-		defer(th, th->node, wall);
+	charge_current(t, th, wall, running ? wall : 0);
+	if (!running)
+		defer(th, th->node, th->gap_wall + wall);
 	th->os_cpu = false;
 	th->on_cpu = true;
+}
+
+void timing_doubt(struct thread *th)
+{
+	if (th->os_running)
+		th->runtime_known = false;
+}
+
+uint64_t timing_gap(const struct thread *th)
+{
+	return th->os_running ? th->gap_wall : 0;
+}
+
+void timing_defer(struct thread *th, uint64_t wall)
+{
+	defer(th, th->node, wall);
+}
+
+uint64_t timing_settle_gap(struct calltree *t, struct thread *th, uint64_t most)
+{
+	uint64_t cpu = th->gap_wall < most ? th->gap_wall : most;
+
+	if (!th->gap_wall || !th->os_running)
+		return 0;
+	charge_other(t, th, th->gap_node, 0, cpu);
+	th->gap_wall = 0;
+	return cpu;
 }
 
 void timing_clear(struct thread *th)

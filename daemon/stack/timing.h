@@ -7,6 +7,7 @@
 #ifndef PYPROF_STACK_TIMING_H
 #define PYPROF_STACK_TIMING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "stack/thread.h"
@@ -33,8 +34,18 @@ void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uin
 void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, uint64_t runtime);
 /* The OS's word on a seeded thread that has had no event yet. */
 void timing_os(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime);
-/* A seeded thread's first event: from here on events tell. Charges up to ts. */
-void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts);
+/* A seeded thread's first event: from here on events tell. Charges up to ts. sure: what was runnable
+ * has run; else that is decided later, by the scheduler's next word or by timing_settle_gap. */
+void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts, bool sure);
+/* The seed's run time is as of the last tick, too old for a short window: where the thread could run,
+ * what it has used is decided later. */
+void timing_doubt(struct thread *th);
+/* What is to be decided. */
+uint64_t timing_gap(const struct thread *th);
+/* So much of what was charged last may have been CPU time: decided later. */
+void timing_defer(struct thread *th, uint64_t wall);
+/* Decide it: it was, up to that much. Returns how much that is. */
+uint64_t timing_settle_gap(struct calltree *t, struct thread *th, uint64_t most);
 
 /* All totals become 0. */
 void timing_clear(struct thread *th);

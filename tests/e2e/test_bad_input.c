@@ -341,6 +341,9 @@ Test(bad_input, usage_of_pyprofd)
 	pyprofd_fails(&d, 2, "duration", "-d", "-1", NULL);
 	pyprofd_fails(&d, 2, "clock", "--clock", "sun", NULL);
 	pyprofd_fails(&d, 2, "ring-size", "--ring-size", "1", NULL);
+	pyprofd_fails(&d, 2, "max-overhead", "--max-overhead", "0", NULL);
+	pyprofd_fails(&d, 2, "max-overhead", "--max-overhead", "51", NULL);
+	pyprofd_fails(&d, 2, "max-overhead", "--max-overhead", "5x", NULL);
 	pyprofd_fails(&d, 2, "nonsense", "--nonsense", NULL);
 	pyprofd_fails(&d, 2, "unexpected argument", pid, NULL);
 	pyprofd_fails(&d, 2, "no command", "--", NULL);

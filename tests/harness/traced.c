@@ -306,6 +306,7 @@ static int try_attach(struct traced *t, bool verify, struct diag *diag)
 		.mode = t->mode,
 		.follow = t->follow,
 		.max_children = t->max_children,
+		.max_overhead = t->max_overhead,
 		.on_end = on_end,
 		.ctx = t,
 	};

@@ -46,6 +46,7 @@ struct traced {
 	struct sessions *sessions; /* NULL before traced_attach */
 	bool follow;		   /* its children, too; to be set before traced_attach */
 	size_t max_children;	   /* at one time; 0: the default */
+	unsigned int max_overhead; /* likewise */
 	unsigned int ended;	   /* how often on_end was called */
 };
 

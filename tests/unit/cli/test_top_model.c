@@ -241,7 +241,7 @@ Test(top_model, status_line)
 	top_print_status(status, 100, out);
 	fclose(out);
 	cr_assert_str_eq(text, "1 traced, 1 ended | 1001 events, 100000/s, 3 lost | "
-			       "probes about 6.0% of a CPU");
+			       "overhead about 6.0%");
 	free(text);
 	json_decref(status);
 	check_no_leaks();

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A target that is watched in windows. windows.c says when, stack/estimate.c makes estimates of what
+ * was seen; here the two are brought together: what a window's beginning and end mean for the probe
+ * and the profile, and the accounts of what passed between.
+ *
+ * A window begins like tracing does, with the stacks that the threads have then, and ends like
+ * tracing does: what runs on is on the stack no more, but has not returned. The CPU clock is read at
+ * both moments, so that it is known what a gap was worth.
+ */
+#include "session/tracee.h"
+
+#include <errno.h>
+
+/*
+ * What opening and closing a window takes of the target: an interrupt on each of its CPUs for each
+ * site, twice, and what hits cost that nobody counts while probes are put on and taken off.
+ */
+#define LINK_NS	     150000.0
+#define LINK_SITE_NS 30000.0
+
+#define PART_NS 1000000000ull
+
+static uint64_t more(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* What the target has used for itself since it was last asked. */
+static void count_cpu(struct tracee *t)
+{
+	struct windowed *w = &t->windowed;
+	uint64_t taken;
+
+	tracee_account(t);
+	taken = t->overhead_ns + w->links_ns;
+	profile_own_cpu(t->profile, (double)more(t->cpu_ns, w->since_cpu_ns) -
+					    (double)more(taken, w->since_taken_ns));
+	w->since_cpu_ns = t->cpu_ns;
+	w->since_taken_ns = taken;
+}
+
+static void count_gap(struct tracee *t, uint64_t now)
+{
+	struct windowed *w = &t->windowed;
+
+	count_cpu(t);
+	profile_gap(t->profile, more(now, w->since_ns));
+	w->since_ns = now;
+}
+
+static int open_window(struct tracee *t, struct diag *diag)
+{
+	struct windowed *w = &t->windowed;
+	const struct cost cost = tracee_cost(t);
+	uint64_t ts;
+	int r;
+
+	/* What is on its way from the last one must not be taken for this one's. */
+	tracee_read_ring(t);
+	r = probe_window_open(t->probe, &ts, diag);
+	if (r < 0)
+		return r;
+	/* The first one begins with the tracing itself. */
+	if (w->since_ns)
+		count_gap(t, ts);
+	else
+		count_cpu(t);
+	w->links_ns += (uint64_t)w->ctl.link_ns;
+	w->opened_overhead_ns = t->overhead_ns;
+	w->part_ns = ts;
+	windows_opened(&w->ctl, ts);
+	tracee_begin(t, ts);
+	profile_limit(t->profile, w->ctl.length_ns, &cost);
+	tracee_seed(t);
+	return 0;
+}
+
+static void end_window(struct tracee *t, uint64_t ts)
+{
+	struct windowed *w = &t->windowed;
+	const struct cost cost = tracee_cost(t);
+	uint64_t shown, own;
+
+	tracee_read_ring(t);
+	tracee_runtimes(t);
+	tracee_account(t);
+	shown = profile_window_end(t->profile, ts, more(t->cpu_ns, w->since_cpu_ns));
+	count_cpu(t);
+	own = more(more(ts, t->started_ns), more(t->overhead_ns, w->opened_overhead_ns));
+	profile_fold(t->profile, shown, &cost);
+	/* The end came late: what has passed since it should have come belongs to the next gap. */
+	if (w->ctl.length_ns)
+		profile_gap(t->profile, more(own, shown));
+	t->traced_ns += more(ts, t->started_ns);
+	t->started_ns = 0;
+	w->since_ns = ts;
+	windows_account(&w->ctl, ts, t->cpu_ns, t->overhead_ns);
+	windows_closed(&w->ctl, ts);
+}
+
+static void close_window(struct tracee *t)
+{
+	uint64_t ts;
+
+	probe_window_close(t->probe, &ts);
+	end_window(t, ts);
+}
+
+/* From here on, as far as accounts go. */
+static void begin_accounts(struct tracee *t)
+{
+	struct windowed *w = &t->windowed;
+
+	tracee_account(t);
+	w->since_cpu_ns = t->cpu_ns;
+	w->since_taken_ns = t->overhead_ns + w->links_ns;
+	w->opened_overhead_ns = t->overhead_ns;
+	w->begun_ns = tracee_now();
+}
+
+int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
+{
+	struct windowed *w = &t->windowed;
+	int r;
+
+	r = probe_attach_windows(t->probe, diag);
+	if (r < 0)
+		return r;
+	windows_init(&w->ctl, t->max_overhead, LINK_NS + LINK_SITE_NS * (double)t->plan.nsites,
+		     tracee_now() ^ (uint64_t)t->target->pid << 32);
+	begin_accounts(t);
+	w->since_ns = 0;
+	windows_account(&w->ctl, w->begun_ns, t->cpu_ns, t->overhead_ns);
+	r = open_window(t, diag);
+	if (r < 0) {
+		probe_detach(t->probe);
+		return r;
+	}
+	*ret_ts = t->started_ns;
+	return 0;
+}
+
+void windowed_halt(struct tracee *t)
+{
+	struct windowed *w = &t->windowed;
+	uint64_t now = tracee_now();
+
+	if (w->ctl.open) {
+		probe_window_close(t->probe, &now);
+		end_window(t, now);
+	} else if (probe_attached(t->probe)) {
+		count_gap(t, now);
+	}
+	probe_detach(t->probe);
+	tracee_read_ring(t);
+	profile_end(t->profile, now);
+	w->span_ns += more(now, w->begun_ns);
+	w->begun_ns = now;
+}
+
+void windowed_clear(struct tracee *t)
+{
+	struct windowed *w = &t->windowed;
+
+	begin_accounts(t);
+	w->since_ns = w->begun_ns;
+	w->span_ns = 0;
+}
+
+void windowed_settle(struct tracee *t)
+{
+	if (t->state == SESSION_TRACING && probe_attached(t->probe) && !t->windowed.ctl.open)
+		count_gap(t, tracee_now());
+}
+
+/* A window that goes on and on is taken over piece by piece, or it would count for nothing in what
+ * the others are compared with. */
+static void take_part(struct tracee *t, uint64_t now)
+{
+	const struct cost cost = tracee_cost(t);
+
+	if (!t->windowed.ctl.open || t->windowed.ctl.length_ns ||
+	    now - t->windowed.part_ns < PART_NS)
+		return;
+	t->windowed.part_ns = now;
+	count_cpu(t);
+	profile_fold(t->profile, profile_window_part(t->profile, now), &cost);
+}
+
+void windowed_turn(struct tracee *t)
+{
+	struct windowed *w = &t->windowed;
+	uint64_t now = tracee_now();
+
+	/* Nothing is on while it is not known what it has executed. */
+	if (!probe_attached(t->probe))
+		return;
+	tracee_account(t);
+	windows_account(&w->ctl, now, t->cpu_ns, t->overhead_ns);
+	switch (windows_decide(&w->ctl, now)) {
+	case WINDOWS_CLOSE:
+		close_window(t);
+		break;
+	case WINDOWS_OPEN:
+		/* It fails when the process has just gone; then its end comes next. */
+		if (probe_window_ready(t->probe))
+			(void)open_window(t, NULL);
+		break;
+	case WINDOWS_GO_ON:
+		take_part(t, now);
+		break;
+	}
+}

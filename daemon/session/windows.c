@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * When to watch
+ *
+ * A budget. The CPU time that the target uses for itself earns the bound's share of it; each event
+ * spends what an event costs, each window what its opening and closing cost. Gaps
+ * are as long as it takes to earn what windows cost on average, longer where the budget is behind and
+ * shorter where it is ahead: so the bound holds over any longer time, whatever the target does, and
+ * however late the daemon was in closing a window. The budget is capped, so that a long quiet time does not pay for
+ * a storm.
+ *
+ * A fair sample. Every moment of the program must have the same chance to be in a window. Moments
+ * of the program, not of the clock: a window of 10 ms that begins in a loop shows 10 ms of the
+ * program, one that begins where it does nothing but calls shows 2 ms and 8 ms of probes. So:
+ *
+ *   - A window's length is measured in the program's own time, which is what has passed less what
+ *     the probes took; the profile cuts it off to the nanosecond (profile_limit).
+ *   - The length is drawn before it opens, and so is the time until it opens. Neither depends on
+ *     what the target does then, and both depend on many windows before, never on the last one: if
+ *     a dear one were followed by a long gap, a program's phases would decide what is looked at.
+ *   - Both are drawn between a half and one and a half of what about ten windows a second can
+ *     afford, so that they do not keep step with a program that does the same over and over.
+ *   - A window is closed before its time only where it costs several times what was to be expected:
+ *     the bound comes first.
+ *
+ * Where the target earns what the probes spend, the window is not closed at all. So a target whose
+ * calls are cheap enough is watched all the time, and nothing is estimated.
+ */
+#include "session/windows.h"
+
+#include <math.h>
+
+#define NS 1e9
+
+#define WINDOWS_PER_S 10.0
+#define LENGTH_MIN    200e3
+#define LENGTH_MAX    50e6
+#define GAP_MIN	      10e6
+#define FIRST_DENSITY 2.0 /* before it was measured */
+#define SMOOTH	      0.2 /* the newest window's part in what is expected of the next one */
+#define SMOOTH_COST   0.05
+#define STORM	      4.0 /* times what a window may cost until it is cut */
+/* How many windows the budget may be behind, or ahead, until that doubles, or halves, the gaps: many,
+ * so that a gap tells little of the window before it. */
+#define DEBT_WINDOWS 8.0
+#define DEBT_MAX     16.0
+#define SAVED_S	     0.5 /* the budget holds what this time earns, at the most */
+/* A target that does nothing earns nothing. It is taken to use at least this, or what it waits for
+ * would never be looked at again. */
+#define CPUS_MIN 0.02
+#define LOOK_MIN 300000ull
+#define LOOK_MAX 4000000ull
+
+/* xorshift64*: good enough to be out of step. */
+static double draw(struct windows *w, double from, double to)
+{
+	w->random ^= w->random >> 12;
+	w->random ^= w->random << 25;
+	w->random ^= w->random >> 27;
+	return from + (to - from) * (double)((w->random * 0x2545f4914f6cdd1dull) >> 11) / 0x1p53;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* Per second of time, what may be spent. */
+static double income(const struct windows *w)
+{
+	return w->bound * larger(w->cpus, CPUS_MIN);
+}
+
+/* What one window may cost. */
+static double share_of_window(const struct windows *w)
+{
+	return income(w) * NS / WINDOWS_PER_S;
+}
+
+static void plan_length(struct windows *w)
+{
+	double length = LENGTH_MAX;
+
+	if (w->density > 0)
+		length = (share_of_window(w) - w->link_ns) / w->density;
+	length = smaller(larger(length, LENGTH_MIN), LENGTH_MAX);
+	w->need = w->link_ns + w->density * length;
+	w->length_ns = w->load > 1 ? (uint64_t)(length * draw(w, 0.5, 1.5)) : 0;
+}
+
+static double budget_max(const struct windows *w)
+{
+	return larger(income(w) * SAVED_S * NS, 2 * w->need);
+}
+
+void windows_init(struct windows *w, unsigned int percent, double link_ns, uint64_t seed)
+{
+	*w = (struct windows){
+		.bound = percent / 100.0,
+		.link_ns = link_ns,
+		.random = seed | 1,
+		.density = FIRST_DENSITY,
+		/* Until it is known to be too dear, it is watched all the time. */
+		.load = 0.9,
+		.cpus = 1,
+	};
+	plan_length(w);
+	w->cost = w->need;
+	w->budget = w->need;
+}
+
+void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64_t probe_ns)
+{
+	double probes = probe_ns > w->probe_ns ? (double)(probe_ns - w->probe_ns) : 0;
+	double cpu = cpu_ns > w->cpu_ns ? (double)(cpu_ns - w->cpu_ns) : 0;
+	double time = now_ns > w->seen_ns ? (double)(now_ns - w->seen_ns) : 0;
+	bool first = !w->seen_ns;
+	double own, earned;
+
+	w->seen_ns = now_ns;
+	w->cpu_ns = cpu_ns;
+	w->probe_ns = probe_ns;
+	if (first || time <= 0)
+		return;
+	own = cpu > probes ? cpu - probes : 0;
+	earned = w->bound * larger(own, CPUS_MIN * time);
+	/* Over about a second. */
+	w->cpus += smaller(time / NS, 1) * (own / time - w->cpus);
+	w->budget = smaller(w->budget + earned, budget_max(w)) - probes;
+	w->spent += probes;
+	w->earned += earned;
+}
+
+/* How much of the program the window has shown. */
+static double shown(const struct windows *w, uint64_t now_ns)
+{
+	return larger((double)(now_ns - w->opened_ns) - w->spent, 0);
+}
+
+static bool is_over(const struct windows *w, uint64_t now_ns)
+{
+	/* Not for what others have left behind. */
+	if (!w->length_ns)
+		return w->budget < 0 && w->spent > w->need;
+	return shown(w, now_ns) >= (double)w->length_ns ||
+	       w->spent > STORM * larger(share_of_window(w), w->need);
+}
+
+enum windows_act windows_decide(struct windows *w, uint64_t now_ns)
+{
+	if (w->open)
+		return is_over(w, now_ns) ? WINDOWS_CLOSE : WINDOWS_GO_ON;
+	if (now_ns < w->next_ns)
+		return WINDOWS_GO_ON;
+	if (w->budget >= -DEBT_MAX * w->cost)
+		return WINDOWS_OPEN;
+	w->next_ns = now_ns + (uint64_t)(GAP_MIN * draw(w, 0.5, 1.5));
+	return WINDOWS_GO_ON;
+}
+
+void windows_opened(struct windows *w, uint64_t now_ns)
+{
+	w->open = true;
+	w->opened_ns = now_ns;
+	w->spent = w->earned = 0;
+	w->budget -= w->link_ns;
+}
+
+static void learn(struct windows *w, uint64_t now_ns)
+{
+	double own = larger(shown(w, now_ns), LENGTH_MIN / 4);
+
+	w->density += SMOOTH * (w->spent / own - w->density);
+	w->cost += SMOOTH_COST * (w->spent + w->link_ns - w->cost);
+	if (w->earned > 0)
+		w->load += SMOOTH * (smaller(w->spent / w->earned, 100) - w->load);
+}
+
+void windows_closed(struct windows *w, uint64_t now_ns)
+{
+	double gap, behind;
+
+	w->open = false;
+	learn(w, now_ns);
+	plan_length(w);
+	behind = larger(smaller(-w->budget / (DEBT_WINDOWS * w->cost), 1), -1);
+	gap = larger(w->cost / income(w) * exp2(behind), GAP_MIN);
+	w->next_ns = now_ns + (uint64_t)(gap * draw(w, 0.5, 1.5));
+}
+
+uint64_t windows_due(const struct windows *w, uint64_t now_ns)
+{
+	double left;
+
+	if (!w->open) {
+		if (w->next_ns <= now_ns)
+			return LOOK_MIN;
+		return w->next_ns - now_ns < LOOK_MIN ? LOOK_MIN : w->next_ns - now_ns;
+	}
+	left = ((double)w->length_ns - shown(w, now_ns)) * (1 + w->density);
+	if (!w->length_ns || left > (double)LOOK_MAX)
+		return LOOK_MAX;
+	return left > (double)LOOK_MIN ? (uint64_t)left : LOOK_MIN;
+}

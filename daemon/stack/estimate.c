@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Estimates from windows
+ *
+ * Weights. A window stands for itself and for the gap before it: what was seen in it is multiplied
+ * by 1 + gap / length, both in the program's own time, and nothing else, since each moment of the
+ * program was as likely to be in a window as any other near it (session/windows.c). Then all of it
+ * is multiplied once more, by a factor near 1, so that the rows add up to the CPU time that the
+ * target has really used for itself, which its CPU clock tells (a combined ratio estimate).
+ *
+ * Where almost all of a window's CPU time was the probes', a small error of their measured cost is a
+ * large one of what is left: the costs of another moment may even come to more than there was. A call
+ * takes some time of its own on any machine; at least that is left for each event.
+ *
+ * Errors. Windows differ; by how much is what the errors are made from. For a figure that is z in a
+ * window that stands for M ns of the target, and R times all of them together, the variance is
+ *
+ *	n / (n - 1)  *  sum over windows of (1 - f) (z - R M)^2
+ *
+ * where f is the window's part of what it stands for: without a gap there is no error. Sums of z^2,
+ * z M and M^2 are all that has to be kept for it. It is the error of sampling, as it is when windows
+ * tell nothing about each other.
+ */
+#include "stack/estimate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stats/func.h"
+
+/* A context in the window at hand. */
+struct estimate_scratch {
+	uint64_t calls, yields; /* of its callees */
+	double taken;		/* of its own time, by probes */
+	double cum[SNAPSHOT_CLOCKS];
+};
+
+struct estimate_func {
+	bool touched;
+	double now[SNAPSHOT_FIGURES]; /* in the window at hand; wall: waiting */
+	double sum[SNAPSHOT_FIGURES]; /* of z, z^2, and z M */
+	double square[SNAPSHOT_FIGURES];
+	double product[SNAPSHOT_FIGURES];
+};
+
+void estimate_init(struct estimate *e)
+{
+	*e = (struct estimate){0};
+}
+
+void estimate_deinit(struct estimate *e)
+{
+	free(e->nodes);
+	free(e->outermost);
+	free(e->scratch);
+	free(e->funcs);
+	free(e->touched);
+	*e = (struct estimate){0};
+}
+
+void estimate_clear(struct estimate *e)
+{
+	struct estimate kept = {
+		.nodes = e->nodes,
+		.outermost = e->outermost,
+		.scratch = e->scratch,
+		.cap = e->cap,
+		.funcs = e->funcs,
+		.touched = e->touched,
+		.nfuncs = e->nfuncs,
+		.funcs_cap = e->funcs_cap,
+	};
+
+	if (e->nfuncs)
+		memset(e->funcs, 0, e->nfuncs * sizeof(*e->funcs));
+	*e = kept;
+}
+
+/* ---- room ---- */
+
+static int grow(void **array, size_t cap, size_t size)
+{
+	void *grown = reallocarray(*array, cap, size);
+
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	return 0;
+}
+
+static bool find_outermost(const struct calltree *tree, uint32_t node)
+{
+	uint32_t func = tree->nodes[node].func;
+
+	for (uint32_t i = tree->parents[node]; i != NODE_NONE; i = tree->parents[i])
+		if (tree->nodes[i].func == func)
+			return false;
+	return true;
+}
+
+static int reserve_nodes(struct estimate *e, const struct calltree *tree)
+{
+	if (tree->n > e->cap) {
+		if (grow((void **)&e->nodes, tree->cap, sizeof(*e->nodes)) ||
+		    grow((void **)&e->outermost, tree->cap, sizeof(*e->outermost)) ||
+		    grow((void **)&e->scratch, tree->cap, sizeof(*e->scratch)))
+			return -ENOMEM;
+		e->cap = tree->cap;
+	}
+	for (; e->n < tree->n; e->n++) {
+		e->nodes[e->n] = (struct estimate_node){0};
+		e->outermost[e->n] = find_outermost(tree, e->n);
+	}
+	return 0;
+}
+
+static int reserve_funcs(struct estimate *e, uint32_t n)
+{
+	uint32_t cap = e->funcs_cap ? e->funcs_cap : 256;
+
+	if (n <= e->nfuncs)
+		return 0;
+	while (cap < n)
+		cap *= 2;
+	if (cap > e->funcs_cap) {
+		if (grow((void **)&e->funcs, cap, sizeof(*e->funcs)) ||
+		    grow((void **)&e->touched, cap, sizeof(*e->touched)))
+			return -ENOMEM;
+		e->funcs_cap = cap;
+	}
+	memset(e->funcs + e->nfuncs, 0, (n - e->nfuncs) * sizeof(*e->funcs));
+	e->nfuncs = n;
+	return 0;
+}
+
+/* ---- one window ---- */
+
+static double waiting(const struct node *n)
+{
+	return n->self[SNAPSHOT_WALL] > n->self[SNAPSHOT_CPU]
+		       ? (double)(n->self[SNAPSHOT_WALL] - n->self[SNAPSHOT_CPU])
+		       : 0;
+}
+
+struct window {
+	double cpu, wait; /* of all threads, without the probes' time */
+	double weight;
+	double raw_cpu, events;
+	double cost_factor;
+};
+
+/* What the probes took of a context's own time: see snapshot/correct.c. */
+static double probes_time(const struct cost *c, const struct node *n, uint64_t yields,
+			  const struct estimate_scratch *callees, bool pseudo)
+{
+	uint64_t leaves = n->calls > yields ? n->calls - yields : 0;
+	uint64_t calls = callees->calls,
+		 back = callees->calls > callees->yields ? callees->calls - callees->yields : 0;
+	double own = (double)n->calls * c->after[COST_ENTER] +
+		     (double)leaves * c->before[COST_LEAVE] +
+		     (double)yields * c->before[COST_YIELD];
+
+	if (!c->known)
+		return 0;
+	if (pseudo)
+		return own + (double)n->calls * (c->before[COST_ENTER] + c->after[COST_LEAVE]);
+	return own + (double)calls * c->before[COST_ENTER] + (double)back * c->after[COST_LEAVE] +
+	       (double)callees->yields * c->after[COST_YIELD];
+}
+
+static void touch(struct estimate *e, uint32_t func, const struct node *n, double cpu, double wait,
+		  const struct estimate_scratch *s, bool outermost)
+{
+	struct estimate_func *f = &e->funcs[func];
+
+	if (!f->touched) {
+		f->touched = true;
+		e->touched[e->ntouched++] = func;
+	}
+	f->now[SNAPSHOT_CALLS] += (double)n->calls;
+	f->now[SNAPSHOT_TOT_CPU] += cpu;
+	f->now[SNAPSHOT_TOT_WALL] += wait;
+	if (!outermost)
+		return;
+	f->now[SNAPSHOT_CUM_CPU] += s->cum[SNAPSHOT_CPU];
+	f->now[SNAPSHOT_CUM_WALL] += s->cum[SNAPSHOT_WALL];
+}
+
+static bool is_pseudo(const struct node *n)
+{
+	return n->func != SNAPSHOT_NONE && func_is_pseudo(n->func);
+}
+
+/* Backwards: callees come after their callers. What probes took, by the costs that were measured. */
+static double count_callees(struct estimate *e, const struct calltree *tree,
+			    const struct cost *cost, struct window *w)
+{
+	double taken = 0;
+
+	memset(e->scratch, 0, tree->n * sizeof(*e->scratch));
+	for (uint32_t i = tree->n; i-- > 0;) {
+		const struct node *n = &tree->nodes[i];
+		struct estimate_scratch *s = &e->scratch[i];
+		uint32_t parent = tree->parents[i];
+
+		s->taken = probes_time(cost, n, tree->yields[i], s, is_pseudo(n));
+		taken += s->taken;
+		w->raw_cpu += (double)n->self[SNAPSHOT_CPU];
+		w->events += 2.0 * (double)n->calls;
+		if (parent == NODE_NONE || is_pseudo(n))
+			continue;
+		e->scratch[parent].calls += n->calls;
+		e->scratch[parent].yields += tree->yields[i];
+	}
+	return taken;
+}
+
+/* By how much the costs were lower, or it cannot be. */
+static double cost_factor(const struct window *w, double taken)
+{
+	double most = w->raw_cpu - ESTIMATE_OWN_NS * w->events;
+
+	if (taken <= 0 || taken <= most)
+		return 1;
+	return most > 0 ? most / taken : 0;
+}
+
+static void look_at_nodes(struct estimate *e, const struct calltree *tree, struct window *w)
+{
+	for (uint32_t i = tree->n; i-- > 0;) {
+		const struct node *n = &tree->nodes[i];
+		struct estimate_scratch *s = &e->scratch[i];
+		uint32_t parent = tree->parents[i];
+		double cpu = (double)n->self[SNAPSHOT_CPU], wait = waiting(n);
+		double taken = w->cost_factor * s->taken;
+
+		cpu = cpu > taken ? cpu - taken : 0;
+		w->cpu += cpu;
+		w->wait += wait;
+		s->cum[SNAPSHOT_CPU] += cpu;
+		s->cum[SNAPSHOT_WALL] += wait;
+		if (parent == NODE_NONE)
+			continue;
+		e->scratch[parent].cum[SNAPSHOT_CPU] += s->cum[SNAPSHOT_CPU];
+		e->scratch[parent].cum[SNAPSHOT_WALL] += s->cum[SNAPSHOT_WALL];
+		if (n->calls || s->cum[SNAPSHOT_CPU] > 0 || s->cum[SNAPSHOT_WALL] > 0)
+			touch(e, n->func, n, cpu, wait, s, e->outermost[i]);
+	}
+}
+
+static void weigh(struct estimate *e, struct window *w, double length)
+{
+	w->weight = 1 + e->gap_ns / length;
+	e->all_ns += length + e->gap_ns;
+	e->gap_ns = 0;
+	e->seen_cpu += w->cpu;
+	e->all_cpu += w->weight * w->cpu;
+}
+
+/* ---- its part in the sums ---- */
+
+static void add_func(struct estimate_func *f, const struct window *w)
+{
+	double cpu_size = w->weight * w->cpu, wall_size = w->weight * (w->cpu + w->wait);
+	double unseen = 1 - 1 / w->weight;
+
+	/* So far it is the waiting of these. */
+	f->now[SNAPSHOT_TOT_WALL] += f->now[SNAPSHOT_TOT_CPU];
+	f->now[SNAPSHOT_CUM_WALL] += f->now[SNAPSHOT_CUM_CPU];
+	for (int i = 0; i < SNAPSHOT_FIGURES; i++) {
+		bool wall = i == SNAPSHOT_TOT_WALL || i == SNAPSHOT_CUM_WALL;
+		double z = w->weight * f->now[i];
+
+		f->sum[i] += z;
+		f->square[i] += unseen * z * z;
+		f->product[i] += unseen * z * (wall ? wall_size : cpu_size);
+	}
+}
+
+static void add_errors(struct estimate *e, const struct window *w)
+{
+	double size[2] = {w->weight * w->cpu, w->weight * (w->cpu + w->wait)};
+	bool sampled = w->weight > 1;
+
+	for (uint32_t i = 0; i < e->ntouched; i++) {
+		struct estimate_func *f = &e->funcs[e->touched[i]];
+
+		if (sampled)
+			add_func(f, w);
+		memset(f->now, 0, sizeof(f->now));
+		f->touched = false;
+	}
+	e->ntouched = 0;
+	if (!sampled)
+		return;
+	e->windows++;
+	for (int i = 0; i < 2; i++) {
+		e->size[i] += size[i];
+		e->size2[i] += (1 - 1 / w->weight) * size[i] * size[i];
+	}
+}
+
+static void take_nodes(struct estimate *e, struct calltree *tree, const struct window *w)
+{
+	for (uint32_t i = 0; i < tree->n; i++) {
+		struct node *n = &tree->nodes[i];
+		struct estimate_node *out = &e->nodes[i];
+
+		if (!n->calls && !n->self[SNAPSHOT_CPU] && !n->self[SNAPSHOT_WALL])
+			continue;
+		out->calls += w->weight * (double)n->calls;
+		out->yields += w->weight * (double)tree->yields[i];
+		out->cpu += w->weight * (double)n->self[SNAPSHOT_CPU];
+		out->wait += w->weight * waiting(n);
+		n->calls = n->self[SNAPSHOT_CPU] = n->self[SNAPSHOT_WALL] = 0;
+		tree->yields[i] = 0;
+	}
+}
+
+void estimate_gap(struct estimate *e, uint64_t ns)
+{
+	e->gap_ns += (double)ns;
+}
+
+void estimate_own_cpu(struct estimate *e, double ns)
+{
+	if (ns > 0)
+		e->own_cpu += ns;
+}
+
+int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
+		  const struct cost *cost)
+{
+	struct window w = {0};
+	double taken;
+
+	if (!length_ns)
+		return 0;
+	if (reserve_nodes(e, tree) || reserve_funcs(e, nfuncs))
+		return -ENOMEM;
+	taken = count_callees(e, tree, cost, &w);
+	w.cost_factor = cost_factor(&w, taken);
+	look_at_nodes(e, tree, &w);
+	weigh(e, &w, (double)length_ns);
+	e->expected += w.weight * taken;
+	e->taken += w.weight * w.cost_factor * taken;
+	add_errors(e, &w);
+	take_nodes(e, tree, &w);
+	return 0;
+}
+
+/* ---- what it comes to ---- */
+
+/* What makes the windows add up to what there was, the gap since the last one included. */
+static double cpu_rest(const struct estimate *e)
+{
+	return estimate_sampled(e) && e->all_cpu > 0 && e->own_cpu > 0 ? e->own_cpu / e->all_cpu
+								       : 1;
+}
+
+static uint64_t rounded(double x)
+{
+	return x < 1 ? x > 0 : (uint64_t)(x + 0.5);
+}
+
+static double wait_rest(const struct estimate *e)
+{
+	return e->all_ns > 0 ? 1 + e->gap_ns / e->all_ns : 1;
+}
+
+bool estimate_has(const struct estimate *e, uint32_t node)
+{
+	const struct estimate_node *n = &e->nodes[node];
+
+	return node < e->n && (n->calls > 0 || n->cpu > 0 || n->wait > 0);
+}
+
+struct estimate_figures estimate_figures(const struct estimate *e, const struct calltree *tree,
+					 uint32_t node)
+{
+	struct estimate_node sum = {0};
+	const struct node *n = &tree->nodes[node];
+	double rest = cpu_rest(e);
+
+	if (node < e->n)
+		sum = e->nodes[node];
+	sum.calls += (double)n->calls;
+	sum.yields += (double)tree->yields[node];
+	sum.cpu += (double)n->self[SNAPSHOT_CPU];
+	sum.wait += waiting(n);
+	return (struct estimate_figures){
+		.calls = rounded(rest * sum.calls),
+		.yields = rounded(rest * sum.yields),
+		.self = {[SNAPSHOT_CPU] = rounded(rest * sum.cpu),
+			 [SNAPSHOT_WALL] = rounded(rest * sum.cpu + wait_rest(e) * sum.wait)},
+	};
+}
+
+double estimate_variance(const struct estimate *e, uint32_t func, enum snapshot_figure figure)
+{
+	bool wall = figure == SNAPSHOT_TOT_WALL || figure == SNAPSHOT_CUM_WALL;
+	double n = (double)e->windows, rest = cpu_rest(e), ratio, var;
+	const struct estimate_func *f;
+
+	if (!estimate_sampled(e))
+		return 0;
+	if (e->windows < 2 || func >= e->nfuncs || e->size[wall] <= 0)
+		return -1;
+	f = &e->funcs[func];
+	ratio = f->sum[figure] / e->size[wall];
+	var = f->square[figure] - 2 * ratio * f->product[figure] + ratio * ratio * e->size2[wall];
+	return var > 0 ? rest * rest * var * n / (n - 1) : 0;
+}
+
+double estimate_cost_factor(const struct estimate *e)
+{
+	return e->expected > 0 ? e->taken / e->expected : 1;
+}
+
+bool estimate_sampled(const struct estimate *e)
+{
+	return e->windows > 0 || e->gap_ns > 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Estimates from windows: what was seen in each window, weighted by what it stands for, and how much
+ * windows differ. Works on a calling-context tree whose figures it takes over when a window ends.
+ * Pure; see estimate.c for the weights and the errors.
+ */
+#ifndef PYPROF_STACK_ESTIMATE_H
+#define PYPROF_STACK_ESTIMATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cost.h"
+#include "stats/calltree.h"
+
+/* One context: the weighted sums, as yet unrounded. */
+struct estimate_node {
+	double calls, yields, cpu, wait;
+};
+
+struct estimate_func; /* a function's sums over windows */
+
+struct estimate {
+	struct estimate_node *nodes; /* by node of the tree */
+	bool *outermost;	     /* by node: its function is not among its callers */
+	struct estimate_scratch *scratch;
+	uint32_t n, cap;
+	struct estimate_func *funcs; /* by function */
+	uint32_t *touched;	     /* functions of the window at hand */
+	uint32_t nfuncs, funcs_cap, ntouched;
+
+	double gap_ns;		  /* that no window stands for yet */
+	double own_cpu;		  /* the target's, in windows and gaps, as its CPU clock says */
+	double seen_cpu, all_cpu; /* in windows, and what these stand for */
+	double all_ns;		  /* the time that they stand for */
+	double taken, expected;	  /* by probes, weighted: as it must have been, and by its costs */
+	uint64_t windows;	  /* those that stand for more than themselves */
+	double size[2], size2[2]; /* sums, and of squares, of what they stand for: CPU, wall */
+};
+
+void estimate_init(struct estimate *e);
+void estimate_deinit(struct estimate *e);
+void estimate_clear(struct estimate *e);
+
+/* Nobody watched for so long. */
+void estimate_gap(struct estimate *e, uint64_t ns);
+/* The target used that CPU time for itself, whether it was watched or not. */
+void estimate_own_cpu(struct estimate *e, double ns);
+
+/*
+ * A window that shows so much of the program's own time is over: take what is in the tree (its
+ * figures are 0 afterwards). costs may be not known; they are taken to be lower where the window
+ * shows that they were. -ENOMEM: nothing has changed, the next window takes it along.
+ */
+int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
+		  const struct cost *cost);
+
+/* What an event takes without a probe, at the least: so much progress is in each. */
+#define ESTIMATE_OWN_NS 25u
+
+/* A context's figures: what was folded and what is in the tree now, times what makes all of them add
+ * up to what the target has used. Rounded so that nothing that was seen becomes 0. */
+struct estimate_figures {
+	uint64_t calls, yields, self[SNAPSHOT_CLOCKS];
+};
+struct estimate_figures estimate_figures(const struct estimate *e, const struct calltree *tree,
+					 uint32_t node);
+bool estimate_has(const struct estimate *e, uint32_t node);
+
+/* The variance of a function's figure; negative: not known. */
+double estimate_variance(const struct estimate *e, uint32_t func, enum snapshot_figure figure);
+
+/* The costs in all windows, as a share of the costs given. */
+double estimate_cost_factor(const struct estimate *e);
+
+/* Was there any gap at all? */
+bool estimate_sampled(const struct estimate *e);
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Tracing in windows (--max-overhead): a program whose truth is known, estimated; one that is cheap
+ * enough, traced all the time and exact; and one that is started, stopped, cleared and looked at
+ * while windows open and close. What the bound does to the target's speed is tests/bench's business.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+
+#include "harness/counts.h"
+#include "harness/sites.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "snapshot/correct.h"
+#include "stats/view.h"
+
+#define CYCLES 12
+/* Points of a share that an estimate may be off besides what sampling explains. */
+#define POINTS 0.03
+#define ERRORS 5 /* standard errors that sampling may explain */
+
+static double total_cpu(const struct snapshot *s)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		sum += (double)s->threads[i].total[SNAPSHOT_CPU] / 1e9;
+	return sum;
+}
+
+static double error_of(const struct snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (strcmp(s->funcs[i].name, name) == 0)
+			return snapshot_error(&s->funcs[i], SNAPSHOT_TOT_CPU) / 1e9;
+	return -1;
+}
+
+/* run.py shares until it is done; its result. */
+static json_t *run_shares(struct traced *t, const char *exe, const char *seconds, const char *loops,
+			  unsigned int bound, struct snapshot **ret)
+{
+	json_t *result;
+
+	traced_start(t, exe, "run.py", "known_shares", seconds, loops, NULL);
+	t->max_overhead = bound;
+	traced_expect(t, "ready");
+	traced_attach(t);
+	traced_go(t);
+	traced_expect(t, "done");
+	*ret = traced_snapshot(t);
+	result = json_loads(t->result, 0, NULL);
+	cr_assert(result, "%s", t->result);
+	return result;
+}
+
+static void check_share(const struct snapshot *s, const struct view *v, const char *name,
+			double share, double cpu)
+{
+	struct view_row row = counts_named(v, name);
+	double got = (double)row.tot[SNAPSHOT_CPU] / 1e9 / cpu, error = error_of(s, name) / cpu;
+
+	fprintf(stderr, "    %s: %.1f %%, estimated %.1f %% with an error of %.1f\n", name,
+		100 * share, 100 * got, 100 * error);
+	cr_assert(row.ncalls > 0, "%s is missing", name);
+	cr_assert(error >= 0, "the error of %s is not known", name);
+	cr_assert(fabs(got - share) < POINTS + ERRORS * error, "%s is off", name);
+}
+
+/* Bodies of 6 us and more, of which probes take a tenth or so: too dear for 2 %. */
+Test(windows, shares, .timeout = 280)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	const struct interpreter py = traced_newest();
+	struct snapshot_windows *w;
+	json_t *result, *share;
+	const char *name;
+	struct traced t;
+	double cpu;
+
+	result = run_shares(&t, py.exe, "4", "200", 2, &s);
+	cr_assert(snapshot_estimated(s) && !snapshot_exact(s));
+	assert_ok(snapshot_correct(s));
+	w = &s->targets[0].windows;
+	cpu = json_real_value(json_object_get(result, "cpu"));
+	fprintf(stderr, "  %s: %lu windows, %.1f %% of %.3f s seen, estimated %.3f s\n", py.exe,
+		(unsigned long)w->n, 100.0 * (double)w->seen_cpu_ns / (double)w->all_cpu_ns, cpu,
+		total_cpu(s));
+	cr_assert(w->n >= 2 && w->max_overhead == 2);
+	cr_assert(w->seen_cpu_ns < w->all_cpu_ns);
+	cr_assert(fabs(total_cpu(s) / cpu - 1) < 0.1, "rows add up to what was used");
+	assert_ok(view_build(s, NULL, &v));
+	json_object_foreach(json_object_get(result, "shares"), name, share)
+		check_share(s, v, name, json_real_value(share), total_cpu(s));
+	json_decref(result);
+	traced_finish(&t);
+	check_no_leaks();
+}
+
+/* Bodies of half a millisecond: a hundredth of what 50 % would allow. */
+Test(windows, all_the_time_is_exact, .timeout = 280)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	const struct interpreter py = traced_newest();
+	json_t *result;
+	struct traced t;
+	json_int_t rounds;
+
+	result = run_shares(&t, py.exe, "1.5", "20000", 50, &s);
+	rounds = json_integer_value(json_object_get(result, "rounds"));
+	cr_assert(!snapshot_estimated(s) && snapshot_exact(s));
+	assert_ok(view_build(s, NULL, &v));
+	cr_assert_eq(counts_named(v, "one").ncalls, rounds);
+	cr_assert_eq(counts_named(v, "five").ncalls, 5 * rounds);
+	cr_assert_eq(counts_named(v, "twelve").ncalls, 3 * rounds);
+	json_decref(result);
+	traced_finish(&t);
+	check_no_leaks();
+}
+
+static bool is_sampled(struct traced *t, void *ctx)
+{
+	(void)ctx;
+	return traced_status(t).windows.n >= 2;
+}
+
+static bool has_ended(struct traced *t, void *ctx)
+{
+	(void)ctx;
+	return traced_status(t).state == SESSION_ENDED;
+}
+
+static void look(struct traced *t)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
+
+	cr_assert(snapshot_valid(s));
+	cr_assert_eq(s->targets[0].unmatched, 0);
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		uint64_t sum = 0;
+
+		for (uint32_t k = 0; k < s->nnodes; k++)
+			sum += s->nodes[k].thread == i ? s->nodes[k].self[SNAPSHOT_WALL] : 0;
+		cr_assert_eq(sum, s->threads[i].total[SNAPSHOT_WALL]);
+	}
+}
+
+/* Six threads that call all the time and check their own work. */
+Test(windows, any_moment_is_right, .timeout = 280)
+{
+	struct diag diag = {0};
+	struct sites sites;
+	struct traced t;
+
+	traced_start(&t, traced_newest().exe, "load.py", NULL);
+	t.max_overhead = 5;
+	traced_expect(&t, "ready");
+	sites_find(&sites, t.pid);
+	traced_attach(&t);
+	for (unsigned int i = 0; i < CYCLES; i++) {
+		traced_run(&t, 7 * i % 41);
+		look(&t);
+		assert_ok(sessions_clear(t.sessions, 0, &diag));
+		traced_until(&t, is_sampled, NULL, "two windows");
+		look(&t);
+		assert_ok(sessions_stop(t.sessions, 0, &diag));
+		cr_assert_eq(sites_changed(&sites, t.pid), 0, "stopped: no breakpoint is left");
+		look(&t);
+		assert_ok(sessions_start(t.sessions, 0, &diag));
+	}
+	assert_ok(sessions_detach(t.sessions, t.pid, &diag));
+	cr_assert_eq(sites_changed(&sites, t.pid), 0);
+	traced_say(&t, "stop");
+	traced_expect(&t, "checked ok");
+	traced_finish(&t);
+	check_no_leaks();
+}
+
+/* It ends by itself while it is watched: the data is kept. */
+Test(windows, target_ends, .timeout = 280)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct traced t;
+
+	traced_start(&t, traced_newest().exe, "load.py", NULL);
+	t.max_overhead = 5;
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_until(&t, is_sampled, NULL, "two windows");
+	cr_assert_eq(kill(t.pid, SIGKILL), 0);
+	traced_until(&t, has_ended, NULL, "its end");
+	s = traced_snapshot(&t);
+	cr_assert(snapshot_valid(s));
+	cr_assert(s->nnodes > 10, "%u contexts", s->nnodes);
+	cr_assert(!s->targets[0].alive);
+	traced_wait(&t);
+	traced_stop(&t);
+	check_no_leaks();
+}

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Functions of known shares of the CPU time: run.py known_shares SECONDS [LOOPS]
+
+Bodies take LOOPS loops each (1000, about 30 us): long beside what a probe costs, so that the shares
+are known however dear probes are on the machine at hand. The result says how many rounds were made,
+their CPU time, and each function's share of the loops.
+"""
+
+import json
+import time
+
+WARM = 0
+PARTS = {"one": 1, "two": 2, "five": 5, "twelve": 12}
+
+loops = 1000
+
+
+
+
+def one():
+    x = 0
+    for i in range(loops):
+        x = x * 31 + i & 0xffff
+    return x
+
+
+def two():
+    x = 0
+    for i in range(2 * loops):
+        x = x * 31 + i & 0xffff
+    return x
+
+
+def five():
+    x = 0
+    for i in range(loops):
+        x = x * 31 + i & 0xffff
+    return x
+
+
+def twelve():
+    x = 0
+    for i in range(4 * loops):
+        x = x * 31 + i & 0xffff
+    return x
+
+
+def batch():
+    """Five of five, one after the other; three of twelve."""
+    for _ in range(5):
+        five()
+    for _ in range(3):
+        twelve()
+
+
+def round_():
+    one()
+    two()
+    batch()
+
+
+def main(seconds="1", body="1000"):
+    global loops
+    loops = int(body)
+    rounds, begin = 0, time.process_time()
+    end = begin + float(seconds)
+    while time.process_time() < end:
+        round_()
+        rounds += 1
+    total = sum(PARTS.values())
+    return json.dumps({"rounds": rounds, "cpu": time.process_time() - begin,
+            "shares": {name: n / total for name, n in PARTS.items()}})

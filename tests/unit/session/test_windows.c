@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * When to watch, on programs that are simulated: so much of their own time goes by, and in a window
+ * so many probes are run into meanwhile. The bound has to hold, windows have to be a fair sample, and
+ * what is cheap enough has to be watched all the time.
+ */
+#include <math.h>
+
+#include "harness/test.h"
+#include "session/windows.h"
+
+#define NS	1000000000ull
+#define LOOK	1000000ull /* the simulated daemon looks at least this often */
+#define LINK_NS 400000.0
+
+/* A program: what probes take per ns of its own time, at each moment of that time. */
+struct program {
+	double (*density)(double own_ns);
+	double cpus; /* that it uses itself */
+};
+
+struct sim {
+	struct windows w;
+	double now, own, cpu, probes, links, seen;
+	unsigned int windows;
+	double starts[8]; /* by eighth of a period */
+	double period;
+};
+
+static double step(struct sim *s, const struct program *p, double ns)
+{
+	/* In a window the program's time is stretched by the probes' part. */
+	double density = s->w.open ? p->density(s->own) : 0;
+	double own = ns / (1 + density * p->cpus);
+
+	s->now += ns;
+	s->own += own;
+	s->probes += own * density * p->cpus;
+	s->cpu += own * p->cpus + own * density * p->cpus;
+	s->seen += s->w.open ? own : 0;
+	return own;
+}
+
+static void decide(struct sim *s)
+{
+	windows_account(&s->w, (uint64_t)s->now, (uint64_t)s->cpu, (uint64_t)s->probes);
+	switch (windows_decide(&s->w, (uint64_t)s->now)) {
+	case WINDOWS_OPEN:
+		if (s->period > 0)
+			s->starts[(size_t)(fmod(s->own, s->period) / s->period * 8)]++;
+		s->cpu += LINK_NS;
+		s->links += LINK_NS;
+		s->windows++;
+		windows_opened(&s->w, (uint64_t)s->now);
+		break;
+	case WINDOWS_CLOSE:
+		windows_closed(&s->w, (uint64_t)s->now);
+		break;
+	case WINDOWS_GO_ON:
+		break;
+	}
+}
+
+/* late: the daemon comes that much too late, each time. */
+static void run(struct sim *s, const struct program *p, double seconds, double late)
+{
+	double end = s->now + seconds * (double)NS;
+
+	while (s->now < end) {
+		uint64_t due;
+
+		decide(s);
+		due = windows_due(&s->w, (uint64_t)s->now);
+		/* In small steps: density may change meanwhile. */
+		for (double left = (double)(due < LOOK ? due : LOOK) + late; left > 0; left -= 1e5)
+			step(s, p, left < 1e5 ? left : 1e5);
+	}
+}
+
+static void start(struct sim *s, unsigned int percent, uint64_t seed)
+{
+	*s = (struct sim){.now = (double)NS};
+	windows_init(&s->w, percent, LINK_NS, seed);
+}
+
+/* What probes took, as a share of what the program did itself. */
+static double overhead(const struct sim *s, const struct program *p)
+{
+	return (s->probes + s->links) / (s->own * p->cpus);
+}
+
+static double always_heavy(double own)
+{
+	(void)own;
+	return 10;
+}
+
+static double medium(double own)
+{
+	(void)own;
+	return 1.5;
+}
+
+static double light(double own)
+{
+	(void)own;
+	return 0.01;
+}
+
+static double idle(double own)
+{
+	(void)own;
+	return 0;
+}
+
+/* 200 ms of calls, 200 ms of loops, over and over. */
+#define PERIOD 400e6
+static double phases(double own)
+{
+	return fmod(own, PERIOD) < PERIOD / 2 ? 4 : 0.02;
+}
+
+Test(windows, holds_the_bound)
+{
+	static const unsigned int bounds[] = {1, 2, 5, 10, 20, 50};
+	static const struct program programs[] = {
+		{always_heavy, 1}, {medium, 1}, {phases, 1}, {always_heavy, 4}, {medium, 0.1}};
+
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(*bounds); i++)
+		for (size_t k = 0; k < sizeof(programs) / sizeof(*programs); k++) {
+			double bound = bounds[i] / 100.0, got;
+			struct sim s;
+
+			start(&s, bounds[i], 17 * i + k);
+			run(&s, &programs[k], 60, 0);
+			got = overhead(&s, &programs[k]);
+			cr_assert(got < 1.15 * bound, "%u%%, program %zu: %.2f%%", bounds[i], k,
+				  100 * got);
+			cr_assert(got > 0.5 * bound || s.seen > 0.95 * s.own,
+				  "%u%%, program %zu: only %.2f%%", bounds[i], k, 100 * got);
+			cr_assert(s.windows > 20 || s.seen > 0.95 * s.own, "%u windows", s.windows);
+		}
+	check_no_leaks();
+}
+
+/* A daemon that comes 30 ms late each time pays for it with fewer windows. */
+Test(windows, holds_it_when_late)
+{
+	const struct program p = {always_heavy, 1};
+	struct sim s;
+
+	start(&s, 5, 3);
+	run(&s, &p, 60, 30e6);
+	cr_assert(overhead(&s, &p) < 0.06, "%.2f%%", 100 * overhead(&s, &p));
+	cr_assert(s.windows > 20);
+	check_no_leaks();
+}
+
+Test(windows, watches_all_the_time)
+{
+	static const struct program programs[] = {{light, 1}, {idle, 1}, {light, 0.01}};
+
+	for (size_t k = 0; k < sizeof(programs) / sizeof(*programs); k++) {
+		struct sim s;
+
+		start(&s, 5, k);
+		run(&s, &programs[k], 60, 0);
+		cr_assert(s.seen > 0.8 * s.own, "program %zu: %.1f%% seen", k,
+			  100 * s.seen / s.own);
+	}
+	check_no_leaks();
+}
+
+/* What was cheap becomes dear, and the other way round. */
+Test(windows, adapts)
+{
+	const struct program cheap = {light, 1}, dear = {always_heavy, 1};
+	double probes, own, seen;
+	struct sim s;
+
+	start(&s, 5, 1);
+	run(&s, &cheap, 10, 0);
+	probes = s.probes + s.links;
+	own = s.own;
+	run(&s, &dear, 20, 0);
+	probes = s.probes + s.links - probes;
+	own = s.own - own;
+	cr_assert(probes < 0.07 * own, "%.2f%%", 100 * probes / own);
+	run(&s, &cheap, 10, 0);
+	seen = s.seen;
+	own = s.own;
+	run(&s, &cheap, 10, 0);
+	cr_assert(s.seen - seen > 0.95 * (s.own - own), "it is watched all the time again");
+	check_no_leaks();
+}
+
+/* Windows begin at every part of a program that repeats itself. */
+Test(windows, does_not_keep_step)
+{
+	const struct program p = {phases, 1};
+	double sum = 0;
+	struct sim s;
+
+	start(&s, 5, 99);
+	s.period = PERIOD;
+	run(&s, &p, 300, 0);
+	for (size_t i = 0; i < 8; i++)
+		sum += s.starts[i];
+	for (size_t i = 0; i < 8; i++)
+		cr_assert(fabs(s.starts[i] / sum - 0.125) < 0.04, "eighth %zu: %.3f of %.0f", i,
+			  s.starts[i] / sum, sum);
+	check_no_leaks();
+}
