@@ -231,7 +231,7 @@ Test(top_model, lines)
 Test(top_model, status_line)
 {
 	json_t *status = json_loads("{\"targets\": [{\"state\": \"tracing\", \"events\": 1000,"
-				    " \"events_per_s\": 100000, \"lost\": 3},"
+				    " \"events_per_s\": 100000, \"overhead\": 0.06, \"lost\": 3},"
 				    " {\"state\": \"ended\", \"events\": 1}]}",
 				    0, NULL);
 	char *text;
