@@ -187,7 +187,6 @@ void tracee_hold_on(struct tracee *t);
 int tracee_check_program(struct tracee *t, struct diag *diag);
 /* Tracing begins at ts. seed: what threads do now. */
 void tracee_begin(struct tracee *t, uint64_t ts);
-void tracee_seed(struct tracee *t);
 /* Handle all that is in the ring, and nothing else. */
 void tracee_drain_all(struct tracee *t);
 void tracee_warn(struct tracee *t);

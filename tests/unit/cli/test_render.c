@@ -39,6 +39,7 @@ Test(render, status)
 		     "     42 tracing  3.13.5   12.3s 123456789 250000      0   3   120 python3 "
 		     "app.p\n"
 		     "4194304 ended    3.15.0a  2h01m     12.3G   2.0M     17   1     1 python\n"
+		     "     42 overhead 0.0%\n"
 		     "4194304 ended: exited\n"
 		     "4194304 warning: odd\n"
 		     "4194304 events were lost: counts are lower bounds\n");
