@@ -25,11 +25,12 @@ const volatile struct pyp_layout layout = {};
 #define ACTIVE_BETWEEN 2u
 
 /* State. */
-__u32 active = 0;      /* ACTIVE_*: the daemon's to set, and cleared by an exec */
-__u32 target_tgid = 0; /* in the daemon's pid namespace; no knob: see probe_aim */
-__u32 follow = 0;      /* tell at once about children, and about theirs */
-__u32 epoch = 0;       /* bumped at attach: what was learnt about threads before is void */
-__u32 woken = 0;       /* the daemon was woken for a half full ring and has not drained it since */
+__u32 active = 0;		 /* ACTIVE_*: the daemon's to set, and cleared by an exec */
+__u32 target_tgid = 0;		 /* in the daemon's pid namespace; no knob: see probe_aim */
+__u64 gauge_ns = 0, gauge_n = 0; /* from events' clocks to their ends, and of how many */
+__u32 follow = 0;		 /* tell at once about children, and about theirs */
+__u32 epoch = 0; /* bumped at attach: what was learnt about threads before is void */
+__u32 woken = 0; /* the daemon was woken for a half full ring and has not drained it since */
 __u64 counters[PYP_CNT_MAX] = {};
 
 /* Where the daemon's pid namespace is in the kernel, found when first needed. */

@@ -185,6 +185,8 @@ static json_t *overhead_json(const struct snapshot_target *t)
 		set(hits, "yield", hit_json(&t->cost, COST_YIELD), &ok);
 	}
 	set(ret, "hit_ns", hits, &ok);
+	if (t->cost_scale > 0)
+		set(ret, "scale", json_real(t->cost_scale), &ok);
 	set(ret, "subtracted", json_boolean(t->corrected), &ok);
 	set(ret, "subtracted_cpu_ns", provenance_integer(t->subtracted[SNAPSHOT_CPU]), &ok);
 	set(ret, "subtracted_wall_ns", provenance_integer(t->subtracted[SNAPSHOT_WALL]), &ok);

@@ -626,6 +626,11 @@ bool probe_window_ready(struct probe *p)
 	return !closing_busy(&p->closing);
 }
 
+struct probe_gauge probe_gauge(const struct probe *p)
+{
+	return (struct probe_gauge){.ns = p->skel->bss->gauge_ns, .n = p->skel->bss->gauge_n};
+}
+
 enum probe_mechanism probe_mechanism(const struct probe *p)
 {
 	return p->mechanism;

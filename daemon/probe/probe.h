@@ -103,6 +103,13 @@ int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag);
 void probe_window_close(struct probe *p, uint64_t *ret_ts);
 bool probe_window_ready(struct probe *p);
 
+/* The time from an event's clock to the end of its program, of some events: since it was opened. See
+ * base/cost.h. */
+struct probe_gauge {
+	uint64_t ns, n;
+};
+struct probe_gauge probe_gauge(const struct probe *p);
+
 /* Remove breakpoints that a forked child inherited (or see to it that it does so itself). */
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag);
 

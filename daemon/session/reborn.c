@@ -241,6 +241,7 @@ static void take_another(struct tracee *t, struct probe *next)
 	probe_counters(t->probe, counters);
 	for (int i = 0; i < PYP_CNT_MAX; i++)
 		t->old_counters[i] += counters[i];
+	t->old_gauge = tracee_gauge(t);
 	t->old_probe = t->probe;
 	t->probe = next;
 	t->mechanism = probe_mechanism(next);

@@ -508,6 +508,7 @@ void tracee_release(struct tracee *t)
 	if (!t->probe)
 		return;
 	probe_counters(t->probe, t->end_counters);
+	t->old_gauge = tracee_gauge(t);
 	probe_free(TAKE_PTR(t->probe));
 	tracee_release_old(t);
 }
@@ -536,6 +537,7 @@ void tracee_clear(struct tracee *t)
 	if (t->mode.mode == MODE_COUNT && t->probe)
 		counting_clear(&t->counting, t->probe, t->profile);
 	raw_counters(t, t->base);
+	t->gauge_base = tracee_gauge(t);
 	profile_clear(t->profile, now);
 	t->decode_errors = 0;
 	t->misses_calls = false;
@@ -607,11 +609,33 @@ struct cost tracee_cost(const struct tracee *t)
 	return t->cost.known ? t->cost : cost_guess;
 }
 
+struct probe_gauge tracee_gauge(const struct tracee *t)
+{
+	struct probe_gauge g = t->old_gauge, here;
+
+	if (t->probe) {
+		here = probe_gauge(t->probe);
+		g.ns += here.ns;
+		g.n += here.n;
+	}
+	return g;
+}
+
+double tracee_scale(const struct tracee *t, const struct probe_gauge *since)
+{
+	const struct probe_gauge now = tracee_gauge(t);
+
+	if (!since)
+		since = &t->gauge_base;
+	return cost_scale(&t->cost, now.ns - since->ns, now.n - since->n);
+}
+
 static double event_cost(const struct tracee *t)
 {
 	const struct cost c = tracee_cost(t);
 
-	return (c.before[COST_ENTER] + c.after[COST_ENTER] + c.before[COST_LEAVE] +
+	return tracee_scale(t, NULL) *
+	       (c.before[COST_ENTER] + c.after[COST_ENTER] + c.before[COST_LEAVE] +
 		c.after[COST_LEAVE]) /
 	       2.0;
 }
@@ -773,6 +797,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 {
 	char hex[PYTHON_BUILD_ID_HEX];
 	uint64_t now;
+	double scale;
 
 	if (t->calibration && calibration_result(t->calibration).known)
 		t->cost = calibration_result(t->calibration);
@@ -784,6 +809,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	if (t->max_overhead)
 		windowed_settle(t);
 	tracee_warn(t);
+	scale = tracee_scale(t, NULL);
 	now = t->state == SESSION_ENDED ? t->last_ns : tracee_now();
 	python_build_id_hex(t->python, hex);
 	*slot = (struct snapshot_target){
@@ -813,7 +839,8 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.end_unix_ns = t->first_unix_ns + (now - t->first_ns),
 		.traced_ns = traced_until(t, now),
 		.decode_errors = t->decode_errors,
-		.cost = t->cost,
+		.cost = t->max_overhead ? t->cost : cost_scaled(&t->cost, scale),
+		.cost_scale = scale,
 		.windows = tracee_windows(t, now),
 	};
 	tracee_counters(t, slot->counters);

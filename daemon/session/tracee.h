@@ -36,9 +36,11 @@ struct windowed {
 	uint64_t since_cpu_ns, since_taken_ns; /* its CPU time, and the probes' */
 	uint64_t part_ns;		       /* an open window was taken over up to here */
 	uint64_t opened_overhead_ns;	       /* events' time when the window was opened */
-	uint64_t begun_ns;		       /* started, while tracing */
-	uint64_t span_ns;		       /* of the times before that */
-	uint64_t links_ns;		       /* what opening and closing took, about */
+	struct probe_gauge opened_gauge;
+	double opened_scale; /* of the costs that it was limited by */
+	uint64_t begun_ns;   /* started, while tracing */
+	uint64_t span_ns;    /* of the times before that */
+	uint64_t links_ns;   /* what opening and closing took, about */
 };
 
 struct tracee {
@@ -48,6 +50,7 @@ struct tracee {
 	struct probe *probe;	 /* NULL: it has ended */
 	struct probe *old_probe; /* the one before; its ring may still be watched: see session.c */
 	uint64_t old_counters[PYP_CNT_MAX];
+	struct probe_gauge old_gauge, gauge_base; /* of the probes before; at the last clear */
 	enum probe_mechanism mechanism;
 	uint64_t ring_bytes;
 	/* The thread that the process was held by has ended: see tracee_hold_on. */
@@ -158,7 +161,10 @@ void tracee_seed(struct tracee *t);
 void tracee_runtimes(struct tracee *t);
 void tracee_read_ring(struct tracee *t);
 void tracee_account(struct tracee *t);
-struct cost tracee_cost(const struct tracee *t);
+struct cost tracee_cost(const struct tracee *t); /* as they were measured */
+struct probe_gauge tracee_gauge(const struct tracee *t);
+/* How much dearer hits were than that, since the gauge was so; 0: since the data was cleared. */
+double tracee_scale(const struct tracee *t, const struct probe_gauge *since);
 
 /* Handle what is in the ring, at most budget records (0: all); the number handled. */
 int tracee_drain(struct tracee *t, size_t budget);

@@ -52,7 +52,7 @@ static void count_gap(struct tracee *t, uint64_t now)
 static int open_window(struct tracee *t, struct diag *diag)
 {
 	struct windowed *w = &t->windowed;
-	const struct cost cost = tracee_cost(t);
+	struct cost cost = tracee_cost(t);
 	uint64_t ts;
 	int r;
 
@@ -68,27 +68,42 @@ static int open_window(struct tracee *t, struct diag *diag)
 		count_cpu(t);
 	w->links_ns += (uint64_t)w->ctl.link_ns;
 	w->opened_overhead_ns = t->overhead_ns;
+	w->opened_gauge = tracee_gauge(t);
+	w->opened_scale = tracee_scale(t, NULL);
 	w->part_ns = ts;
 	windows_opened(&w->ctl, ts);
 	tracee_begin(t, ts);
+	cost = cost_scaled(&cost, w->opened_scale);
 	profile_limit(t->profile, w->ctl.length_ns, &cost);
 	tracee_seed(t);
 	return 0;
+}
+
+/* How much dearer hits were in the window; too few of them: what they were before. */
+static double scale_of_window(const struct tracee *t)
+{
+	const struct windowed *w = &t->windowed;
+
+	if (tracee_gauge(t).n - w->opened_gauge.n < COST_GAUGES)
+		return w->opened_scale;
+	return tracee_scale(t, &w->opened_gauge);
 }
 
 static void end_window(struct tracee *t, uint64_t ts)
 {
 	struct windowed *w = &t->windowed;
 	const struct cost cost = tracee_cost(t);
-	uint64_t shown, own;
+	double scale = scale_of_window(t), dearer = scale / w->opened_scale;
+	uint64_t shown, own, taken;
 
 	tracee_read_ring(t);
 	tracee_runtimes(t);
 	tracee_account(t);
-	shown = profile_window_end(t->profile, ts, more(t->cpu_ns, w->since_cpu_ns));
+	shown = profile_window_end(t->profile, ts, more(t->cpu_ns, w->since_cpu_ns), dearer);
 	count_cpu(t);
-	own = more(more(ts, t->started_ns), more(t->overhead_ns, w->opened_overhead_ns));
-	profile_fold(t->profile, shown, &cost);
+	taken = (uint64_t)(dearer * (double)more(t->overhead_ns, w->opened_overhead_ns));
+	own = more(more(ts, t->started_ns), taken);
+	profile_fold(t->profile, shown, &cost, scale);
 	/* The end came late: what has passed since it should have come belongs to the next gap. */
 	if (w->ctl.length_ns)
 		profile_gap(t->profile, more(own, shown));
@@ -185,7 +200,8 @@ static void take_part(struct tracee *t, uint64_t now)
 		return;
 	t->windowed.part_ns = now;
 	count_cpu(t);
-	profile_fold(t->profile, profile_window_part(t->profile, now), &cost);
+	profile_fold(t->profile, profile_window_part(t->profile, now), &cost,
+		     tracee_scale(t, NULL));
 }
 
 void windowed_turn(struct tracee *t)

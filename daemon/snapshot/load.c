@@ -293,6 +293,9 @@ static void read_overhead(struct loader *l, const json_t *v, struct snapshot_tar
 		read_hit(l, hits, "return", &t->cost, COST_LEAVE);
 		read_hit(l, hits, "yield", &t->cost, COST_YIELD);
 	}
+	t->cost_scale = json_number_value(json_object_get(v, "scale"));
+	if (t->cost_scale < 0)
+		t->cost_scale = 0;
 	t->corrected = get_bool(l, v, "subtracted");
 	t->subtracted[SNAPSHOT_CPU] = get_u64(l, v, "subtracted_cpu_ns");
 	t->subtracted[SNAPSHOT_WALL] = get_u64(l, v, "subtracted_wall_ns");

@@ -151,7 +151,8 @@ struct snapshot_target {
 	uint64_t decode_errors;
 	uint64_t forgotten; /* coroutines that were too many to be followed */
 	struct cost cost;   /* what a hit of its probes costs it */
-	bool corrected;	    /* that was subtracted, see snapshot/correct.h */
+	double cost_scale; /* that is so many times what it did when it was measured; 0: not known */
+	bool corrected;	   /* that was subtracted, see snapshot/correct.h */
 	uint64_t subtracted[SNAPSHOT_CLOCKS];
 	uint64_t clamped;		/* contexts that would have become negative */
 	uint64_t counters[PYP_CNT_MAX]; /* the BPF side's, see PYP_COUNTERS */

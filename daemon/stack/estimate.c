@@ -330,7 +330,7 @@ void estimate_own_cpu(struct estimate *e, double ns)
 }
 
 int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
-		  const struct cost *cost)
+		  const struct cost *cost, double scale)
 {
 	struct window w = {0};
 	double taken;
@@ -340,7 +340,7 @@ int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, ui
 	if (reserve_nodes(e, tree) || reserve_funcs(e, nfuncs))
 		return -ENOMEM;
 	taken = count_callees(e, tree, cost, &w);
-	w.cost_factor = cost_factor(&w, taken);
+	w.cost_factor = scale * cost_factor(&w, scale * taken);
 	look_at_nodes(e, tree, &w);
 	weigh(e, &w, (double)length_ns);
 	e->expected += w.weight * taken;

@@ -49,11 +49,12 @@ void estimate_own_cpu(struct estimate *e, double ns);
 
 /*
  * A window that shows so much of the program's own time is over: take what is in the tree (its
- * figures are 0 afterwards). costs may be not known; they are taken to be lower where the window
- * shows that they were. -ENOMEM: nothing has changed, the next window takes it along.
+ * figures are 0 afterwards). Hits cost `scale` times the costs, which may be not known; they are
+ * taken to be lower where the window shows that they were. -ENOMEM: nothing has changed, the next
+ * window takes it along.
  */
 int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
-		  const struct cost *cost);
+		  const struct cost *cost, double scale);
 
 /* What an event takes without a probe, at the least: so much progress is in each. */
 #define ESTIMATE_OWN_NS 25u

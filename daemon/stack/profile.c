@@ -529,11 +529,11 @@ void profile_end(struct profile *p, uint64_t ts)
 	codes_forget(&p->codes);
 }
 
-void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost)
+void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale)
 {
 	p->windows = true;
 	/* Out of memory: the figures stay where they are, until the next fold. */
-	(void)estimate_fold(&p->estimate, &p->rb.tree, p->codes.funcs.n, length_ns, cost);
+	(void)estimate_fold(&p->estimate, &p->rb.tree, p->codes.funcs.n, length_ns, cost, scale);
 }
 
 void profile_gap(struct profile *p, uint64_t ns)
@@ -602,12 +602,23 @@ static uint64_t window_end(struct profile *p, uint64_t ts)
 	return shown > p->folded_ns ? shown - p->folded_ns : 0;
 }
 
-uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns)
+/* Where hits were dearer than was known while it was open, it has shown less. */
+static uint64_t shown_really(const struct profile *p, uint64_t shown, double scale)
+{
+	double own = (double)shown - (scale - 1) * (double)p->window_taken;
+	double least = (double)(p->window_events * ESTIMATE_OWN_NS);
+
+	if (p->folded_ns)
+		return shown;
+	return (uint64_t)(own > least ? own : least);
+}
+
+uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, double scale)
 {
 	uint64_t shown = window_end(p, ts);
 
 	settle_gaps(p, cpu_ns);
-	return shown;
+	return shown_really(p, shown, scale);
 }
 
 uint64_t profile_window_part(struct profile *p, uint64_t ts)

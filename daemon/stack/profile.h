@@ -69,19 +69,20 @@ void profile_end(struct profile *p, uint64_t ts);
  */
 struct cost;
 void profile_pause(struct profile *p, uint64_t ts);
-void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost);
+void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale);
 void profile_gap(struct profile *p, uint64_t ns);
 void profile_own_cpu(struct profile *p, double ns);
 /*
  * After profile_begin: the window shows so much (0: no limit) of the program's own time, which is
  * what has passed less what its events cost. It pauses by itself when that is
  * reached; what comes later is discarded. profile_window_end pauses at ts if it has not, or where it
- * should have, and says how much was shown; cpu_ns is what the process has used meanwhile.
+ * should have, and says how much was shown; cpu_ns is what the process has used meanwhile, and hits
+ * cost so many times what profile_limit was told.
  */
 void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cost);
 /* What events have cost in windows so far, those that were discarded included. */
 uint64_t profile_taken(const struct profile *p);
-uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns);
+uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, double scale);
 /* What a window without a limit has shown since this was last asked: it can be folded while it is
  * open. What profile_window_end says is what is left. */
 uint64_t profile_window_part(struct profile *p, uint64_t ts);

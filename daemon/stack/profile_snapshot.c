@@ -534,18 +534,18 @@ static void sum_totals(struct snapshot *s, uint32_t first)
 	}
 }
 
-/* What is known from windows: how much was seen, what probes must have cost. Errors of functions, as far as they are in the snapshot; of several targets they add up. */
+/*
+ * What is known from windows: how much was seen, what probes must have cost. Errors of functions, as
+ * far as they are in the snapshot; of several targets they add up.
+ */
 static void take_errors(struct taker *t, struct snapshot_target *target)
 {
 	const struct estimate *e = &t->p->estimate;
-
 	double factor = estimate_cost_factor(e);
 
 	profile_windows(t->p, &target->windows);
-	for (int k = 0; k < COST_KINDS; k++) {
-		target->cost.before[k] = (uint32_t)(factor * target->cost.before[k] + 0.5);
-		target->cost.after[k] = (uint32_t)(factor * target->cost.after[k] + 0.5);
-	}
+	target->cost = cost_scaled(&target->cost, factor);
+	target->cost_scale = factor;
 	for (uint32_t i = 0; i < t->p->codes.funcs.n; i++) {
 		double variance[SNAPSHOT_FIGURES];
 

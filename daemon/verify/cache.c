@@ -17,7 +17,7 @@
 #include "verify/script.h"
 
 #define MAGIC	     "pyprofd-verify"
-#define CACHE_FORMAT 2u
+#define CACHE_FORMAT 3u
 #define TEXT_MAX     1024
 #define CACHE_SYSTEM "/var/cache/pyprofd"
 
@@ -116,15 +116,20 @@ struct kept {
 	uint32_t *at;
 };
 
-#define KEPT_MAX (6 + 2 * COST_KINDS)
+#define KEPT_MAX (7 + 2 * COST_KINDS)
 
 static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept ret[KEPT_MAX])
 {
 	static const char *const before[] = {"enter-before", "leave-before", "yield-before"};
 	static const char *const after[] = {"enter-after", "leave-after", "yield-after"};
 	const struct kept first[] = {
-		{"events", &v->events}, {"functions", &v->functions}, {"calls", &v->calls},
-		{"sites", &v->sites},	{"event-ns", &v->event_ns},   {"cost-known", known},
+		{"events", &v->events},
+		{"functions", &v->functions},
+		{"calls", &v->calls},
+		{"sites", &v->sites},
+		{"event-ns", &v->event_ns},
+		{"cost-known", known},
+		{"gauge-ps", &v->cost.gauge_ps},
 	};
 	size_t n = sizeof(first) / sizeof(*first);
 
@@ -208,6 +213,13 @@ void cache_store(const struct python *py, const struct plan *plan, const struct 
 		return;
 	if (write(fd, text, n) != (ssize_t)n || renameat(dir, temp, dir, name) < 0)
 		(void)unlinkat(dir, temp, 0);
+}
+
+struct cost cache_load_cost(const struct python *py, const struct plan *plan)
+{
+	struct verify_result v = {0};
+
+	return cache_load(py, plan, &v) < 0 ? (struct cost){0} : v.cost;
 }
 
 void cache_store_cost(const struct python *py, const struct plan *plan, const struct cost *cost)

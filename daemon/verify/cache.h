@@ -14,7 +14,9 @@
 int cache_load(const struct python *py, const struct plan *plan, struct verify_result *ret);
 /* A cache that cannot be written is none: no error. */
 void cache_store(const struct python *py, const struct plan *plan, const struct verify_result *v);
-/* What the probes cost, with the verdict that is kept; without one, nothing. */
+/* What the probes cost, with the verdict that is kept; without one, nothing is kept. Not known:
+ * there is no verdict, or none with costs. */
+struct cost cache_load_cost(const struct python *py, const struct plan *plan);
 void cache_store_cost(const struct python *py, const struct plan *plan, const struct cost *cost);
 
 #endif

@@ -29,13 +29,14 @@ struct calibration {
 /* What the daemon has open is none of the helper's: a link is on as long as anybody has it. */
 static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, int out)
 {
-	struct cost c = {0};
+	struct cost c = {0}, before = cache_load_cost(o->python, o->plan);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(out, 3) < 0 || close_range(4, ~0u, 0) < 0)
 		_exit(1);
 	if (!synthetic) {
 		c = measure_cost(o);
+		c = cost_learn(&before, &c);
 		cache_store_cost(o->python, o->plan, &c);
 	}
 	if (!c.known)

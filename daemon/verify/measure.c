@@ -11,6 +11,10 @@
  * about indirect jumps behind in a worse state), so a loop in C with the same instructions will not
  * do; nor will an interpreter that does nothing between two events, hence the function with a body.
  *
+ * Machines that others use as well are slower at one time than at another, within this measurement
+ * too. So each round is seen in the light of its own gauge (base/cost.h) and of what the same loop
+ * without calls takes at the time.
+ *
  * Three loops: calls of a function, one after the other; calls in calls; items of a generator. With
  * E and L for an entry's and an end's cost, before (b) and after (a) the clock:
  *
@@ -37,14 +41,15 @@
 #include "verify/scratch.h"
 
 #define RING_BYTES (1u << 20)
-#define ROUNDS	   32u
-#define LOOPS	   200 /* per loop and round; a multiple of NEST */
+#define ROUNDS	   MEASURE_ROUNDS
+#define LOOPS	   1000 /* per loop and round; a multiple of NEST */
 #define NEST	   20
 #define PAUSE_NS   2000000u /* between rounds: what disturbs one is over at the next */
 
 #define STR_(x) #x
 #define STR(x)	STR_(x)
 
+/* clang-format off */
 static const char script_measure[] =
 	"import posix, time\n"
 	"def small(n):\n"
@@ -61,39 +66,33 @@ static const char script_measure[] =
 	"def deep(n):\n"
 	"    if n: deep(n - 1)\n"
 	"def nest(n):\n"
-	"    for i in range(n // " STR(NEST) "): deep(" STR(
-		NEST) " - 1)\n"
-		      "def gen(n):\n"
-		      "    for i in range(n): yield i\n"
-		      "def yields(n):\n"
-		      "    for i in gen(n): pass\n"
-		      "def say(s): posix.write(1, s.encode() + b'\\n')\n"
-		      "def wait(): return posix.read(0, 1)\n"
-		      "def untraced(f):\n"
-		      "    found = []\n"
-		      "    for i in range(41):\n"
-		      "        t = time.perf_counter(); f(" STR(
-			      LOOPS) "); found.append(time.perf_counter() - t)\n"
-				     "    return int(sorted(found)[len(found) // 4] * 1e12 / " STR(
-					     LOOPS) ")\n"
-						    "for f in loop, body, pairs, nest, yields: "
-						    "f(2000)\n"
-						    "say('ready %d %d %d %d %d' % "
-						    "tuple([untraced(f) for f in (loop, body, "
-						    "pairs, nest, yields)]))\n"
-						    "while True:\n"
-						    "    for f in pairs, nest, yields:\n"
-						    "        if not wait(): posix._exit(0)\n"
-						    "        f(" STR(LOOPS) "); say('done')\n";
+	"    for i in range(n // " STR(NEST) "): deep(" STR(NEST) " - 1)\n"
+	"def gen(n):\n"
+	"    for i in range(n): yield i\n"
+	"def yields(n):\n"
+	"    for i in gen(n): pass\n"
+	"def say(s): posix.write(1, s.encode() + b'\\n')\n"
+	"def wait(): return posix.read(0, 1)\n"
+	"def passes(f):\n"
+	"    t = time.perf_counter(); f(" STR(LOOPS) ")\n"
+	"    return (time.perf_counter() - t) * 1e12 / " STR(LOOPS) "\n"
+	"loops = loop, body, pairs, nest, yields\n"
+	"for f in loops: f(2000)\n"
+	/* In turns: what the machine does meanwhile is the same for all of them. */
+	"found = [[passes(f) for f in loops] for i in range(41)]\n"
+	"say('ready %d %d %d %d %d' % tuple([sorted(of)[20] for of in zip(*found)]))\n"
+	"while True:\n"
+	"    for f in pairs, nest, yields:\n"
+	"        if not wait(): posix._exit(0)\n"
+	"        f(" STR(LOOPS) "); say('done %d' % passes(body))\n";
+/* clang-format on */
 
 /* ---- what passes between events ---------------------------------------------------------- */
 
-/* How long something took, ns each, in one round; and on the average in each of the rounds. */
+/* How long something took in one round, ns each. */
 struct sample_set {
 	uint32_t v[2 * LOOPS];
 	uint32_t n;
-	double means[ROUNDS];
-	uint32_t nmeans;
 };
 
 enum interval {
@@ -112,6 +111,11 @@ struct measuring {
 	uint64_t last_ts;
 	struct sample_set times[PHASES][INTERVALS];
 	double untraced[PHASES], loop, body;
+	/* The round's: gauge, and what body was meanwhile. */
+	struct probe_gauge gauge;
+	double bodies;
+	struct cost rounds[ROUNDS];
+	uint32_t n;
 };
 
 static int interval_of(uint8_t first, uint8_t second)
@@ -162,29 +166,31 @@ static int compare_double(const void *pa, const void *pb)
 	return (*a > *b) - (*a < *b);
 }
 
-/* The round's mean, without the longest few: those were interrupted, or are of the loop's own
- * beginning and end. */
-static void set_close_round(struct sample_set *s)
-{
-	uint32_t n = s->n - s->n / 25;
-	double sum = 0;
-
-	if (s->n >= LOOPS / 2 && s->nmeans < ROUNDS) {
-		qsort(s->v, s->n, sizeof(*s->v), compare_u32);
-		for (uint32_t i = 0; i < n; i++)
-			sum += s->v[i];
-		s->means[s->nmeans++] = sum / n;
-	}
-	s->n = 0;
-}
-
-/* That of a round with little disturbance; 0: not seen. */
+/* The mean, without those that are far too long: they were interrupted, or are of the loop's own
+ * beginning and end. But the somewhat longer ones belong to it. 0: too few. */
 static double set_mean(struct sample_set *s)
 {
-	if (s->nmeans < ROUNDS / 2)
+	double sum = 0, most;
+	uint32_t n = 0;
+
+	if (s->n < LOOPS / 2)
 		return 0;
-	qsort(s->means, s->nmeans, sizeof(*s->means), compare_double);
-	return s->means[s->nmeans / 4];
+	qsort(s->v, s->n, sizeof(*s->v), compare_u32);
+	most = 5.0 * s->v[s->n / 2];
+	while (n < s->n && s->v[n] <= most)
+		sum += s->v[n++];
+	return sum / n;
+}
+
+/* The mean of those in the middle, without the quarter at either end. */
+static double middle(double *v, uint32_t n)
+{
+	double sum = 0;
+
+	qsort(v, n, sizeof(*v), compare_double);
+	for (uint32_t i = n / 4; i < n - n / 4; i++)
+		sum += v[i];
+	return sum / (n - 2 * (n / 4));
 }
 
 static uint64_t net(double whole, double passes)
@@ -213,11 +219,13 @@ struct cost measure_costs_of(const struct measure_means *m)
 	});
 }
 
-static struct cost costs(struct measuring *m)
+/* What the round says, with the gauge of it. */
+static struct cost cost_of_round(struct measuring *m)
 {
+	double slower = m->body > 0 ? m->bodies / PHASES / m->body : 1;
 	struct measure_means means = {
-		.loop = m->loop,
-		.body = m->body,
+		.loop = slower * m->loop,
+		.body = slower * m->body,
 		.enter_leave = set_mean(&m->times[PHASE_PAIRS][ENTER_LEAVE]),
 		.leave_enter = set_mean(&m->times[PHASE_PAIRS][LEAVE_ENTER]),
 		.enter_enter = set_mean(&m->times[PHASE_NEST][ENTER_ENTER]),
@@ -225,9 +233,50 @@ static struct cost costs(struct measuring *m)
 		.enter_yield = set_mean(&m->times[PHASE_YIELDS][ENTER_YIELD]),
 		.yield_enter = set_mean(&m->times[PHASE_YIELDS][YIELD_ENTER]),
 	};
+	struct cost ret;
 
-	memcpy(means.untraced, m->untraced, sizeof(means.untraced));
-	return measure_costs_of(&means);
+	for (int p = 0; p < PHASES; p++)
+		means.untraced[p] = slower * m->untraced[p];
+	ret = measure_costs_of(&means);
+	if (m->gauge.n)
+		ret.gauge_ps = (uint32_t)(1e3 * (double)m->gauge.ns / (double)m->gauge.n);
+	return ret;
+}
+
+static double gauges_of(const struct cost *c, uint32_t ns)
+{
+	return (double)ns / c->gauge_ps;
+}
+
+/* In gauges, by how many ps of it that is. */
+static uint32_t typical(const struct cost *rounds, uint32_t n, size_t which, uint32_t gauge_ps)
+{
+	double v[ROUNDS];
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct cost *c = &rounds[i];
+
+		v[i] = gauges_of(c, which < COST_KINDS ? c->before[which]
+						       : c->after[which - COST_KINDS]);
+	}
+	return (uint32_t)(middle(v, n) * gauge_ps + 0.5);
+}
+
+struct cost measure_typical(const struct cost *rounds, uint32_t n)
+{
+	struct cost ret = {.known = n >= ROUNDS / 2};
+	double gauges[ROUNDS];
+
+	if (!ret.known)
+		return ret;
+	for (uint32_t i = 0; i < n; i++)
+		gauges[i] = rounds[i].gauge_ps;
+	ret.gauge_ps = (uint32_t)middle(gauges, n);
+	for (size_t k = 0; k < COST_KINDS; k++) {
+		ret.before[k] = typical(rounds, n, k, ret.gauge_ps);
+		ret.after[k] = typical(rounds, n, COST_KINDS + k, ret.gauge_ps);
+	}
+	return ret;
 }
 
 /* ---- the scratch process ----------------------------------------------------------------- */
@@ -289,28 +338,40 @@ static int attach(struct run *r, const struct verify_opts *o)
 
 static void close_round(struct measuring *m, bool count)
 {
-	for (int p = 0; p < PHASES; p++) {
-		for (int i = 0; i < INTERVALS; i++) {
-			if (!count)
-				m->times[p][i].n = 0;
-			set_close_round(&m->times[p][i]);
-		}
-	}
+	struct cost c = cost_of_round(m);
+
+	if (count && c.known && c.gauge_ps)
+		m->rounds[m->n++] = c;
+	for (int p = 0; p < PHASES; p++)
+		for (int i = 0; i < INTERVALS; i++)
+			m->times[p][i].n = 0;
+	m->bodies = 0;
+}
+
+static int run_phase(struct run *r, struct measuring *m, enum measure_phase phase)
+{
+	struct probe_gauge before = probe_gauge(r->probe), after;
+	unsigned long long body;
+	char line[32];
+
+	m->phase = phase;
+	m->last_type = 0;
+	if (scratch_go(&r->scratch) < 0 || scratch_line(&r->scratch, line, sizeof(line)) < 0 ||
+	    sscanf(line, "done %llu", &body) != 1)
+		return -1;
+	m->bodies += (double)body / 1e3;
+	after = probe_gauge(r->probe);
+	if (phase == PHASE_PAIRS)
+		m->gauge = (struct probe_gauge){after.ns - before.ns, after.n - before.n};
+	return probe_drain(r->probe, 0, on_record, m) < 0 ? -1 : 0;
 }
 
 static int run_rounds(struct run *r, struct measuring *m)
 {
-	char line[16];
-
 	for (unsigned int round = 0; round <= ROUNDS; round++) {
-		for (int p = 0; p < PHASES; p++) {
-			m->phase = (enum measure_phase)p;
-			m->last_type = 0;
-			if (scratch_go(&r->scratch) < 0 ||
-			    scratch_line(&r->scratch, line, sizeof(line)) < 0 ||
-			    probe_drain(r->probe, 0, on_record, m) < 0)
+		for (int p = 0; p < PHASES; p++)
+			if (run_phase(r, m, (enum measure_phase)p) < 0)
 				return -1;
-		}
 		/* The first sent names, and met cold caches. */
 		close_round(m, round > 0);
 		(void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
@@ -325,5 +386,5 @@ struct cost measure_cost(const struct verify_opts *o)
 
 	if (!m || start(&run, o, m) < 0 || attach(&run, o) < 0 || run_rounds(&run, m) < 0)
 		return (struct cost){0};
-	return costs(m);
+	return measure_typical(m->rounds, m->n);
 }

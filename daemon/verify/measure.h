@@ -28,4 +28,9 @@ struct measure_means {
 /* Pure: what must have been the probes'. */
 struct cost measure_costs_of(const struct measure_means *m);
 
+/* Pure: of rounds with their gauges, what is usual: costs in gauges, times the usual gauge. Not known:
+ * too few. n: MEASURE_ROUNDS at most. */
+#define MEASURE_ROUNDS 32u
+struct cost measure_typical(const struct cost *rounds, uint32_t n);
+
 #endif

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tracing costs, side by side in one run. As root: bench.py [PART...]
 
-Parts: calls sustained two pause after distortion modes; all without any. PYPROF_BUILD says where the programs
+Parts: calls distortion pause after modes bound sustained two; all without any. PYPROF_BUILD says where the programs
 are (build), BENCH_PYTHONS which interpreters (default: those found), BENCH_SECONDS how long the
-sustained part takes (60), BENCH_ROUNDS how often the others are repeated (5).
+sustained parts take, and the bound (60), BENCH_ROUNDS how often the others are repeated (5).
 
 Variants are interleaved and of each the minimum counts: on a machine that others use as well, more
 than that is their cost, not ours. There is no pass or fail.
@@ -425,13 +425,58 @@ def modes(python):
     modes_sample(python)
 
 
+BOUND = 5
+MIXED = ["mix_round"] + ["mix_%d" % i for i in range(5)]
+
+
+def shares_of_mix(daemon):
+    found = {f["name"]: f["tottime"]["cpu"] for f in
+             daemon.json("snapshot", "-f", "json")["functions"]}
+    whole = sum(found.values())
+    return [100 * found.get(name, 0) / whole for name in MIXED]
+
+
+def bound(python):
+    """Under --max-overhead: how much slower a program that calls a lot is, and how much functions'
+    shares of its time differ from a full trace's. Slower than itself a tenth of a second before and
+    after: in windows, that is, by as much more as it is untraced (which is what the machine does)."""
+    target, turns = target_of(python), 6
+    pid, slice_ = str(target.pid), str(SECONDS / (2 * turns))
+    bounded = Daemon("--pid", pid, "--no-start", "--max-overhead", str(BOUND))
+    full = Daemon("--pid", pid, "--no-start")
+    times = {"untraced": [], "bounded": []}
+    target.ask("mix 1")
+    for _ in range(turns):
+        times["untraced"].append(target.numbers("mix " + slice_))
+        bounded.on()
+        times["bounded"].append(target.numbers("mix " + slice_))
+        bounded.off()
+    for what, i in (("slower than around it, %", 1), ("slower than in other turns, %", 0)):
+        slower = [100 * (b[i] / a[i] - 1) for a, b in zip(times["untraced"], times["bounded"])]
+        print("%-30s %6.2f, each turn %s" % (what, statistics.mean(slower),
+                                             " ".join("%.1f" % s for s in slower)))
+    windows = bounded.json("snapshot", "-f", "json")["targets"][0]["windows"]
+    print("%-28s %8d, %.1f %% of its CPU time" % ("windows", windows["count"],
+                                                  100 * windows["cpu_share"]))
+    shares = [shares_of_mix(bounded)]
+    full.on()
+    target.ask("mix " + slice_)
+    shares.append(shares_of_mix(full))
+    print("%-12s %9s %9s %9s" % ("share, %", "bounded", "full", "off by"))
+    for name, mine, whole in zip(MIXED, *shares):
+        print("%-12s %9.2f %9.2f %9.2f" % (name, mine, whole, mine - whole))
+    for tool in (bounded, full):
+        tool.end()
+    target.end()
+
+
 def two(python):
     sustained(python, 2)
 
 
 PARTS = {"calls": calls, "distortion": distortion, "pause": pause, "after": after,
-         "modes": modes, "sustained": sustained, "two": two}
-ONCE = ("sustained", "two", "modes")
+         "modes": modes, "bound": bound, "sustained": sustained, "two": two}
+ONCE = ("sustained", "two", "modes", "bound")
 
 
 def machine():

@@ -5,6 +5,8 @@
     profiler NAME   cProfile, yappi or none, from now on
     work N LOOPS    CPU time of N calls with that many loops in each, and of the same work without
                     calls: seconds each
+    mix SECONDS     rounds of calls of many lengths, for so long: ns of CPU time per round, and how
+                    many times the median it is of the BLOCK that a round is in
     shares          what the profiler says of these two functions: seconds each
     spin            from now on a thread reads the clock all the time
     gaps            when it could not, for GAP or longer: pairs of perf_counter's us
@@ -60,6 +62,70 @@ def without_calls(n, loops):
         m = i
         for _ in range(loops):
             m = m * 3 & 0xffff
+
+
+# A round takes about 600 us in some 640 calls: of mix_0 to mix_4, which take the same time each, in
+# bodies of 0.3 to 30 us.
+
+MIX = ((320, 4), (160, 12), (80, 28), (40, 60), (4, 640))
+
+
+def mix_0(n, loops):
+    for _ in range(loops):
+        n = n * 3 & 0xffff
+    return n
+
+
+def mix_1(n, loops):
+    for _ in range(loops):
+        n = n * 3 & 0xffff
+    return n
+
+
+def mix_2(n, loops):
+    for _ in range(loops):
+        n = n * 3 & 0xffff
+    return n
+
+
+def mix_3(n, loops):
+    for _ in range(loops):
+        n = n * 3 & 0xffff
+    return n
+
+
+def mix_4(n, loops):
+    for _ in range(loops):
+        n = n * 3 & 0xffff
+    return n
+
+
+def mix_round():
+    for function, (n, loops) in zip((mix_0, mix_1, mix_2, mix_3, mix_4), MIX):
+        for i in range(n):
+            function(i, loops)
+
+
+BLOCK = 201
+
+
+def mix_block():
+    times, before = [], cpu_clock()
+    for _ in range(BLOCK):
+        mix_round()
+        now = cpu_clock()
+        times.append(now - before)
+        before = now
+    return sum(times), sorted(times)[BLOCK // 2] * BLOCK
+
+
+def mix(seconds):
+    sums, medians = [], []
+    while sum(sums) < float(seconds):
+        one = mix_block()
+        sums.append(one[0])
+        medians.append(one[1])
+    return "%.1f %.5f" % (sum(sums) / len(sums) / BLOCK * 1e9, sum(sums) / sum(medians))
 
 
 def cpu_clock():
@@ -130,7 +196,7 @@ def tell_gaps():
     return found or "0 0"
 
 
-COMMANDS = {"calls": calls, "profiler": use, "work": work, "shares": shares, "spin": spin,
+COMMANDS = {"calls": calls, "mix": mix, "profiler": use, "work": work, "shares": shares, "spin": spin,
             "gaps": tell_gaps}
 
 

@@ -61,7 +61,7 @@ Test(estimate, exact_without_a_gap)
 		seen(&m, m.f, 3, 100, 150);
 		seen(&m, m.g, 7, 50, 50);
 		estimate_own_cpu(&m.e, 123); /* whatever that says */
-		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 200, &no_cost));
+		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 200, &no_cost, 1));
 	}
 	seen(&m, m.f, 1, 1, 1); /* not folded yet */
 	cr_assert(!estimate_sampled(&m.e));
@@ -86,7 +86,7 @@ Test(estimate, adds_up)
 		estimate_own_cpu(&m.e, 10500 - 4000);
 		seen(&m, m.f, 2, 400, 1000);
 		seen(&m, m.g, 1, 250, 0);
-		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &no_cost));
+		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &no_cost, 1));
 	}
 	cr_assert(estimate_sampled(&m.e));
 	cr_assert_eq(m.e.windows, 10);
@@ -121,7 +121,7 @@ Test(estimate, probes_time)
 		/* One call of g: 200 ns in it, 200 in f. */
 		seen(&m, m.g, 1, 600, 600);
 		seen(&m, m.f, 0, 800, 800);
-		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost));
+		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost, 1));
 	}
 	cr_assert_float_eq(m.e.seen_cpu, 4000, 1e-6);
 	cr_assert_eq(figures(&m, m.g).self[SNAPSHOT_CPU], 6 * 4 * 600);
@@ -140,9 +140,26 @@ Test(estimate, costs_too_high)
 	estimate_gap(&m.e, 5000);
 	seen(&m, m.g, 10, 9000, 9000);
 	seen(&m, m.f, 0, 7000, 7000);
-	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost));
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost, 1));
 	cr_assert(estimate_cost_factor(&m.e) < 1 && estimate_cost_factor(&m.e) > 0.5);
 	cr_assert(m.e.seen_cpu > 0);
+	unmake(&m);
+	check_no_leaks();
+}
+
+/* A window in which hits were dearer than when they were measured. */
+Test(estimate, dearer_hits)
+{
+	const struct cost cost = {.known = true, .before = {100, 100, 0}, .after = {100, 100, 0}};
+	struct made m;
+
+	make(&m);
+	estimate_gap(&m.e, 5000);
+	seen(&m, m.g, 1, 600, 600);
+	seen(&m, m.f, 0, 800, 800);
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost, 1.5));
+	cr_assert_float_eq(m.e.seen_cpu, 800, 1e-6);
+	cr_assert_float_eq(estimate_cost_factor(&m.e), 1.5, 1e-9);
 	unmake(&m);
 	check_no_leaks();
 }
@@ -181,7 +198,7 @@ static void sample(struct made *m, int windows)
 				seen(m, m->g, (uint64_t)(n / 1e4), (uint64_t)n, (uint64_t)n);
 			from += n + 1e-3;
 		}
-		assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 1000000, &no_cost));
+		assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 1000000, &no_cost, 1));
 	}
 }
 
@@ -216,7 +233,7 @@ Test(estimate, one_window_has_no_error)
 	make(&m);
 	estimate_gap(&m.e, 1000);
 	seen(&m, m.f, 1, 100, 100);
-	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 100, &no_cost));
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 100, &no_cost, 1));
 	cr_assert_lt(estimate_variance(&m.e, F, SNAPSHOT_CALLS), 0);
 	unmake(&m);
 	check_no_leaks();

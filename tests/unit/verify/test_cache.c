@@ -22,7 +22,10 @@ static const struct verify_result right = {
 	.calls = 3,
 	.sites = 4,
 	.event_ns = 5,
-	.cost = {.known = true, .before = {10, 11, 12}, .after = {20, 21, UINT32_MAX}},
+	.cost = {.known = true,
+		 .before = {10, 11, 12},
+		 .after = {20, 21, UINT32_MAX},
+		 .gauge_ps = 130000},
 };
 
 static char *home; /* $XDG_CACHE_HOME */

@@ -72,3 +72,28 @@ Test(measure, versions_without_yields_have_no_cost_of_them)
 	cr_assert_eq(got.before[COST_YIELD], 0);
 	cr_assert_eq(got.after[COST_YIELD], 0);
 }
+
+/* Rounds at the machine's different speeds, some of them disturbed. */
+Test(measure, what_is_usual_is_in_gauges)
+{
+	struct cost rounds[MEASURE_ROUNDS], c;
+	const uint32_t n = MEASURE_ROUNDS;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t gauge = 100 + i % 2 * 60; /* ns */
+
+		rounds[i] = (struct cost){.known = true,
+					  .before = {4 * gauge, 3 * gauge, 40 * gauge},
+					  .after = {5 * gauge, 2 * gauge, 50 * gauge},
+					  .gauge_ps = 1000 * gauge};
+		if (i % 7 == 0)
+			rounds[i].before[COST_ENTER] *= 3;
+	}
+	c = measure_typical(rounds, n);
+	cr_assert(c.known);
+	cr_assert_eq(c.gauge_ps, 130000);
+	cr_assert_eq(c.before[COST_ENTER], 520);
+	cr_assert_eq(c.after[COST_LEAVE], 260);
+	cr_assert_eq(c.after[COST_YIELD], 6500);
+	cr_assert(!measure_typical(rounds, n / 2 - 1).known, "too few");
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Costs at another time than that of their measurement. */
+#include "base/cost.h"
+
+#include "harness/test.h"
+
+static const struct cost known = {
+	.known = true, .before = {400, 300, 0}, .after = {500, 200, 5000}, .gauge_ps = 120000};
+
+Test(cost, goes_with_the_gauge)
+{
+	struct cost c = cost_scaled(&known, cost_scale(&known, 1000 * 150, 1000));
+
+	cr_assert_eq(c.before[COST_ENTER], 500);
+	cr_assert_eq(c.after[COST_LEAVE], 250);
+	cr_assert_eq(c.before[COST_YIELD], 0);
+	cr_assert_eq(c.after[COST_YIELD], 6250);
+	cr_assert_eq(c.gauge_ps, known.gauge_ps, "it is still what they are measured by");
+}
+
+Test(cost, stays_where_nothing_is_known)
+{
+	struct cost no_gauge = known, nothing = {.gauge_ps = 1};
+
+	no_gauge.gauge_ps = 0;
+	cr_assert_eq(cost_scale(&no_gauge, 1000 * 150, 1000), 1);
+	cr_assert_eq(cost_scale(&nothing, 1000 * 150, 1000), 1);
+	cr_assert_eq(cost_scale(&known, 150 * (COST_GAUGES - 1), COST_GAUGES - 1), 1, "too few");
+	cr_assert_neq(cost_scale(&known, 150 * COST_GAUGES, COST_GAUGES), 1);
+}
+
+Test(cost, has_its_limits)
+{
+	struct cost dear = {.known = true, .before = {UINT32_MAX}, .gauge_ps = 1};
+
+	cr_assert_eq(cost_scale(&known, 1000 * 8000, 1000), 4);
+	cr_assert_eq(cost_scale(&known, 1000, 1000), 0.25);
+	cr_assert_eq(cost_scaled(&dear, 4).before[COST_ENTER], UINT32_MAX);
+}
+
+Test(cost, learns_in_gauges)
+{
+	/* The machine was twice as slow, the costs in gauges a tenth more than was known. */
+	struct cost now = {.known = true,
+			   .before = {880, 660, 0},
+			   .after = {1100, 440, 11000},
+			   .gauge_ps = 240000};
+	struct cost c = cost_learn(&known, &now);
+
+	cr_assert(c.known);
+	cr_assert_eq(c.gauge_ps, 240000);
+	cr_assert_eq(c.before[COST_ENTER], 820, "a quarter of the way from 800 to 880");
+	cr_assert_eq(c.after[COST_YIELD], 10250);
+	for (int i = 0; i < 30; i++)
+		c = cost_learn(&c, &now);
+	cr_assert(c.before[COST_ENTER] >= 878 && c.before[COST_ENTER] <= 880, "%u",
+		  c.before[COST_ENTER]);
+}
+
+Test(cost, learns_from_what_is_known_only)
+{
+	struct cost none = {0}, no_gauge = known, c;
+
+	no_gauge.gauge_ps = 0;
+	no_gauge.before[COST_ENTER] = 7;
+	c = cost_learn(&none, &known);
+	assert_bytes_eq(&c, &known, sizeof(c));
+	c = cost_learn(&known, &none);
+	assert_bytes_eq(&c, &known, sizeof(c));
+	c = cost_learn(&no_gauge, &known);
+	assert_bytes_eq(&c, &known, sizeof(c));
+	c = cost_learn(&known, &no_gauge);
+	cr_assert_eq(c.before[COST_ENTER], 7, "the newest, where they cannot be compared");
+}
