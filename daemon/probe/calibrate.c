@@ -327,6 +327,7 @@ struct measuring {
 	uint8_t last_type;
 	uint64_t last_ts;
 	struct times times[INTERVALS];
+	struct probe_gauge gauge;
 };
 
 static int interval_of(uint8_t first, uint8_t second)
@@ -409,6 +410,7 @@ static int measure_rounds(const struct scratch *s, struct probe *p, struct measu
 			return -EIO;
 		m->last_type = 0;
 	}
+	m->gauge = probe_gauge(p);
 	return 0;
 }
 
@@ -436,7 +438,7 @@ struct cost calibrate_synthetic(const struct layout *layout, const struct plan *
 {
 	struct scratch s = {.layout = layout};
 	struct measuring m = {0};
-	struct cost none = {0};
+	struct cost none = {0}, ret;
 	uint64_t base;
 
 	s.arena = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -451,11 +453,14 @@ struct cost calibrate_synthetic(const struct layout *layout, const struct plan *
 	if (scratch_plan(&s, plan) < 0 || scratch_start(&s) < 0 || measure_attached(&s, &m) < 0)
 		return none;
 	memcpy(&base, s.arena + AT_BASE, sizeof(base));
-	return calibration_cost(&(struct calibration_times){
+	ret = calibration_cost(&(struct calibration_times){
 		.enter_leave = median(&m.times[ENTER_LEAVE], base),
 		.leave_enter = median(&m.times[LEAVE_ENTER], base),
 		.enter_enter = median(&m.times[ENTER_ENTER], base),
 		.enter_yield = median(&m.times[ENTER_YIELD], base),
 		.yield_enter = median(&m.times[YIELD_ENTER], base),
 	});
+	if (m.gauge.n)
+		ret.gauge_ps = (uint32_t)(1000 * m.gauge.ns / m.gauge.n);
+	return ret;
 }
