@@ -46,6 +46,10 @@
 #define NEST	   20
 #define PAUSE_NS   2000000u /* between rounds: what disturbs one is over at the next */
 
+#define DONE "done "
+/* Times the middle one. */
+#define FAR_TOO_LONG 5
+
 #define STR_(x) #x
 #define STR(x)	STR_(x)
 
@@ -84,7 +88,7 @@ static const char script_measure[] =
 	"while True:\n"
 	"    for f in pairs, nest, yields:\n"
 	"        if not wait(): posix._exit(0)\n"
-	"        f(" STR(LOOPS) "); say('done %d' % passes(body))\n";
+	"        f(" STR(LOOPS) "); say('" DONE "%d' % passes(body))\n";
 /* clang-format on */
 
 /* ---- what passes between events ---------------------------------------------------------- */
@@ -170,14 +174,14 @@ static int compare_double(const void *pa, const void *pb)
  * beginning and end. But the somewhat longer ones belong to it. 0: too few. */
 static double set_mean(struct sample_set *s)
 {
-	double sum = 0, most;
-	uint32_t n = 0;
+	uint32_t n = 0, middle;
+	double sum = 0;
 
 	if (s->n < LOOPS / 2)
 		return 0;
 	qsort(s->v, s->n, sizeof(*s->v), compare_u32);
-	most = 5.0 * s->v[s->n / 2];
-	while (n < s->n && s->v[n] <= most)
+	middle = s->v[s->n / 2];
+	while (n < s->n && s->v[n] / FAR_TOO_LONG <= middle)
 		sum += s->v[n++];
 	return sum / n;
 }
@@ -185,12 +189,13 @@ static double set_mean(struct sample_set *s)
 /* The mean of those in the middle, without the quarter at either end. */
 static double middle(double *v, uint32_t n)
 {
+	uint32_t quarter = n / 4;
 	double sum = 0;
 
 	qsort(v, n, sizeof(*v), compare_double);
-	for (uint32_t i = n / 4; i < n - n / 4; i++)
+	for (uint32_t i = quarter; i < n - quarter; i++)
 		sum += v[i];
-	return sum / (n - 2 * (n / 4));
+	return sum / (n - 2 * quarter);
 }
 
 static uint64_t net(double whole, double passes)
@@ -351,15 +356,16 @@ static void close_round(struct measuring *m, bool count)
 static int run_phase(struct run *r, struct measuring *m, enum measure_phase phase)
 {
 	struct probe_gauge before = probe_gauge(r->probe), after;
-	unsigned long long body;
-	char line[32];
+	char line[32], *end;
 
 	m->phase = phase;
 	m->last_type = 0;
 	if (scratch_go(&r->scratch) < 0 || scratch_line(&r->scratch, line, sizeof(line)) < 0 ||
-	    sscanf(line, "done %llu", &body) != 1)
+	    strncmp(line, DONE, strlen(DONE)) != 0)
 		return -1;
-	m->bodies += (double)body / 1e3;
+	m->bodies += (double)strtoull(line + strlen(DONE), &end, 10) / 1e3;
+	if (end == line + strlen(DONE))
+		return -1;
 	after = probe_gauge(r->probe);
 	if (phase == PHASE_PAIRS)
 		m->gauge = (struct probe_gauge){after.ns - before.ns, after.n - before.n};
