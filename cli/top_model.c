@@ -210,10 +210,13 @@ static const struct entry *find(const struct table *t, const char *key)
 	return t->n ? bsearch(&wanted, t->entries, t->n, sizeof(wanted), compare_keys) : NULL;
 }
 
-/* Less than before: the data was cleared meanwhile, so all of it is new. */
-static double gain(uint64_t now, uint64_t before)
+/* Cleared meanwhile: all of it is new. Otherwise times may become a little less: what turns out not
+ * to have been the thread's is taken back. */
+static double gain(uint64_t now, uint64_t before, bool cleared)
 {
-	return (double)(now >= before ? now - before : now);
+	if (cleared)
+		return (double)now;
+	return now > before ? (double)(now - before) : 0;
 }
 
 static void fill_row(const struct top_model *m, const struct entry *e, struct top_row *r)
@@ -224,18 +227,20 @@ static void fill_row(const struct top_model *m, const struct entry *e, struct to
 	uint64_t since = fresh ? m->first_ns : m->before_ns;
 	double ns = m->now_ns > since ? (double)(m->now_ns - since) : NS;
 	int c = m->clock;
+	bool cleared;
 
 	if (!old)
 		old = &none;
+	cleared = e->calls < old->calls;
 	*r = (struct top_row){
 		.key = e->key,
 		.name = e->name,
 		.calls = e->calls,
 		.tottime = e->tot[c],
 		.cumtime = e->cum[c],
-		.rate = gain(e->calls, old->calls) / ns * NS,
-		.self = gain(e->tot[c], old->tot[c]) / ns * 100,
-		.cum = gain(e->cum[c], old->cum[c]) / ns * 100,
+		.rate = gain(e->calls, old->calls, cleared) / ns * NS,
+		.self = gain(e->tot[c], old->tot[c], cleared) / ns * 100,
+		.cum = gain(e->cum[c], old->cum[c], cleared) / ns * 100,
 	};
 }
 

@@ -435,7 +435,7 @@ static void on_thread_exit(struct profile *p, const struct event *e)
 	if (th->live && e->arg & PYP_EXIT_LOST)
 		timing_charge_gap(&p->rb.tree, th, e->ts);
 	if (th->live && e->u.thread.runtime)
-		timing_switch(&p->rb.tree, th, &p->timing, e->ts, e->u.thread.runtime, false);
+		timing_exit(&p->rb.tree, th, &p->timing, e->ts, e->u.thread.runtime);
 	end_thread(p, th, e->ts);
 }
 

@@ -19,6 +19,7 @@
 
 #define THREAD_NAME_SIZE  32
 #define THREAD_MAX_PARKED 4096u
+#define THREAD_STRETCHES  16 /* that a hypervisor's share is looked for in */
 #define STACK_NO_SLOT	  UINT32_MAX
 /* In activation.enter[SNAPSHOT_WALL]: it ran before we looked, so it has no duration. */
 #define ACTIVATION_PARTIAL UINT64_MAX
@@ -66,6 +67,12 @@ struct chain_frame {
 	uint32_t func;
 };
 
+/* Time on a CPU between two events, and who was charged. */
+struct stretch {
+	uint64_t cpu;
+	uint32_t node;
+};
+
 struct thread {
 	/* What every event touches. */
 	uint64_t last_ts; /* time is charged up to here */
@@ -83,9 +90,11 @@ struct thread {
 	bool os_cpu;	       /* seeded, and no event so far: CPU time comes from the OS */
 	bool os_running;       /* the seed saw it running */
 	uint64_t runtime_base; /* the run time at which total[SNAPSHOT_CPU] was 0; modulo 2^64 */
-	uint64_t cpu_cleared;  /* what clearing has taken from total[SNAPSHOT_CPU] */
+	uint64_t cpu_cleared;  /* what was taken from total[SNAPSHOT_CPU] again */
 	uint64_t gap_wall;     /* time whose CPU share is not known yet ... */
 	uint32_t gap_node;     /* ... and who gets it */
+	uint64_t switch_cpu;   /* total[SNAPSHOT_CPU] at the last switch */
+	struct stretch stretches[THREAD_STRETCHES]; /* the longest since then */
 
 	uint64_t seed_ts; /* 0: not seeded, or the seed's stack has been confirmed */
 	uint64_t start_ns, end_ns;

@@ -9,8 +9,14 @@
  *     account was first known. The stretch that ends there (from the thread's last event) takes the
  *     difference, as far as it can hold it: between nothing and its own length. What is left over
  *     is not forgotten: as both sides of the comparison are totals, the next one finds it again.
- *   - More than CARRY_MAX of it means that switches were lost. Missing CPU time goes to "(lost)";
- *     superfluous CPU time cannot be taken back, so the account is adopted as it is, and counted.
+ *   - More than NOISE too much was charged: a hypervisor had the CPU meanwhile, which the scheduler
+ *     knows, and events do not. It comes in pieces far longer than what usually lies between two
+ *     events, so it is taken back from where the longest stretches since the last switch were
+ *     charged. Clocks of stacks are not turned back: activations that ran then keep it, so the
+ *     longest of them may be longer than all of them together.
+ *   - More than CARRY_MAX that is left means that switches were lost. Missing CPU time goes to
+ *     "(lost)"; superfluous CPU time that no stretch can hold stays: the account is adopted as it
+ *     is, and counted.
  *
  * A thread first seen by an event is on a CPU, with an account that is not known before its first
  * switch. An event of a thread that is thought to be off its CPU proves the opposite.
@@ -20,7 +26,10 @@
  */
 #include "stack/timing.h"
 
+#include <string.h>
+
 #define CARRY_MAX ((int64_t)1000000) /* ns; far above what the two clocks differ by */
+#define NOISE	  ((int64_t)10000)   /* ns; they differ by less from switch to switch */
 
 static void charge_node(struct calltree *t, struct thread *th, uint32_t node, uint64_t wall,
 			uint64_t cpu)
@@ -59,11 +68,29 @@ static uint64_t take_elapsed(struct thread *th, uint64_t ts)
 	return d;
 }
 
+/* The longest come first; the last one is the shortest that is kept. */
+static void keep_stretch(struct thread *th, uint64_t cpu)
+{
+	uint32_t i = THREAD_STRETCHES - 1;
+
+	for (; i > 0 && th->stretches[i - 1].cpu < cpu; i--)
+		th->stretches[i] = th->stretches[i - 1];
+	th->stretches[i] = (struct stretch){.cpu = cpu, .node = th->node};
+}
+
+static void forget_stretches(struct thread *th)
+{
+	memset(th->stretches, 0, sizeof(th->stretches));
+	th->switch_cpu = th->total[SNAPSHOT_CPU];
+}
+
 void timing_charge(struct calltree *t, struct thread *th, uint64_t ts)
 {
-	uint64_t wall = take_elapsed(th, ts);
+	uint64_t wall = take_elapsed(th, ts), cpu = th->on_cpu ? wall : 0;
 
-	charge_current(t, th, wall, th->on_cpu ? wall : 0);
+	charge_current(t, th, wall, cpu);
+	if (__builtin_expect(cpu > th->stretches[THREAD_STRETCHES - 1].cpu, 0))
+		keep_stretch(th, cpu);
 }
 
 static void defer(struct thread *th, uint32_t node, uint64_t wall)
@@ -91,6 +118,7 @@ void timing_first_seen(struct thread *th, uint64_t ts)
 	th->on_cpu = true;
 	th->runtime_known = th->forgive = th->os_cpu = false;
 	th->gap_wall = 0;
+	forget_stretches(th);
 	th->seed_ts = 0;
 }
 
@@ -114,6 +142,28 @@ static uint64_t clamp(int64_t x, uint64_t most)
 	return (uint64_t)x < most ? (uint64_t)x : most;
 }
 
+/* The current stack's clock stands still, and what was told of the thread's stays told. */
+static void take_back(struct calltree *t, struct thread *th, uint32_t node, uint64_t cpu)
+{
+	t->nodes[node].self[SNAPSHOT_CPU] -= cpu;
+	th->total[SNAPSHOT_CPU] -= cpu;
+	th->cur.clock[SNAPSHOT_CPU] -= cpu;
+	th->cpu_cleared += cpu;
+}
+
+/* More than was charged since the last switch cannot have been stolen: it is another account. */
+static void take_back_stolen(struct calltree *t, struct thread *th, uint64_t excess)
+{
+	if (excess > th->total[SNAPSHOT_CPU] - th->switch_cpu + (uint64_t)CARRY_MAX)
+		return;
+	for (uint32_t i = 0; i < THREAD_STRETCHES && excess > 0; i++) {
+		uint64_t cpu = clamp((int64_t)excess, th->stretches[i].cpu);
+
+		take_back(t, th, th->stretches[i].node, cpu);
+		excess -= cpu;
+	}
+}
+
 static void settle_rest(struct calltree *t, struct thread *th, struct timing *tm, uint64_t runtime)
 {
 	int64_t rest = ahead(th, runtime);
@@ -128,9 +178,9 @@ static void settle_rest(struct calltree *t, struct thread *th, struct timing *tm
 	}
 }
 
-/* Charge up to ts what the scheduler's account says. */
+/* Charge up to ts what the scheduler's account says. lags: it is up to a tick behind. */
 static void settle(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
-		   uint64_t runtime)
+		   uint64_t runtime, bool lags)
 {
 	uint64_t wall = take_elapsed(th, ts);
 
@@ -138,25 +188,43 @@ static void settle(struct calltree *t, struct thread *th, struct timing *tm, uin
 	if (th->gap_wall)
 		charge_other(t, th, th->gap_node, 0, clamp(ahead(th, runtime), th->gap_wall));
 	th->gap_wall = 0;
+	if (ahead(th, runtime) < -NOISE && !th->forgive && !lags)
+		take_back_stolen(t, th, (uint64_t)-ahead(th, runtime));
 	settle_rest(t, th, tm, runtime);
+}
+
+static void compare(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
+		    uint64_t runtime, bool lags)
+{
+	/* An account older than the seed's: the seed's state is ahead of the events. */
+	if (th->os_cpu && ts < th->seed_ts)
+		th->runtime_known = false;
+	th->os_cpu = false;
+	if (th->runtime_known) {
+		settle(t, th, tm, ts, runtime, lags);
+	} else {
+		timing_charge(t, th, ts);
+		adopt(th, runtime);
+	}
+	forget_stretches(th);
 }
 
 void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
 		   uint64_t runtime, bool in)
 {
-	/* An account older than the seed's: the seed's state is ahead of the events. */
-	if (th->os_cpu && ts < th->seed_ts)
-		th->runtime_known = false;
 	if (th->os_cpu)
 		th->on_cpu = !in;
-	th->os_cpu = false;
-	if (th->runtime_known) {
-		settle(t, th, tm, ts, runtime);
-	} else {
-		timing_charge(t, th, ts);
-		adopt(th, runtime);
-	}
+	compare(t, th, tm, ts, runtime, false);
 	th->on_cpu = in;
+}
+
+void timing_exit(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
+		 uint64_t runtime)
+{
+	if (th->os_cpu)
+		th->on_cpu = true;
+	compare(t, th, tm, ts, runtime, true);
+	th->on_cpu = false;
 }
 
 void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, uint64_t runtime)
@@ -234,4 +302,5 @@ void timing_clear(struct thread *th)
 	th->gap_wall = 0;
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		th->total[c] = 0;
+	forget_stretches(th);
 }

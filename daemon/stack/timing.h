@@ -2,7 +2,8 @@
 /*
  * The arithmetic of time: what a thread's nodes are charged, on both clocks. See timing.c for how
  * CPU time is known. In every node and thread CPU time never exceeds wall time by more than what
- * the scheduler itself reports, and neither ever goes backwards.
+ * the scheduler itself reports. No stack's clock ever goes backwards; of a node's and a thread's CPU
+ * time what a hypervisor had taken is taken back at the next switch.
  */
 #ifndef PYPROF_STACK_TIMING_H
 #define PYPROF_STACK_TIMING_H
@@ -29,6 +30,10 @@ void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts);
 /* The thread leaves or gets a CPU, with its run time so far. */
 void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
 		   uint64_t runtime, bool in);
+
+/* The thread ends; its run time may be a scheduler tick short. */
+void timing_exit(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
+		 uint64_t runtime);
 
 /* Seeds: the thread was seen from outside, at ts, and traced since begin. */
 void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, uint64_t runtime);

@@ -469,6 +469,77 @@ Test(time, never_backwards)
 	       "  f 1 15/25\n");
 }
 
+/* 2 ms of g's 3 ms were a hypervisor's. What g called, and what it was called by, keep theirs. */
+Test(time, stolen)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000\n"
+	       "T1 +5000 enter 2 g 1; T1 +3000000 enter 3 h 2; T1 +4000 leave 3; T1 +5 leave 2\n"
+	       "T1 +5 out 1010005; T1 +5 in 1010005; T1 +10 out 1010015",
+	       "T1 1009020/3009035\n"
+	       "  f 1 5015/5030 *1\n"
+	       "    g 1 1000005/3000005\n"
+	       "      h 1 4000/4000\n");
+}
+
+/* More than the longest stretch holds: the next one's, too. */
+Test(time, stolen_twice)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000\n"
+	       "T1 +50000 enter 2 g 1; T1 +70000 enter 3 h 2; T1 +10 leave 3; T1 +0 out 41010",
+	       "T1 40015/120020\n"
+	       "  f 1 40005/50010 *1\n"
+	       "    g 1 0/70000 *1\n"
+	       "      h 1 10/10\n");
+}
+
+/* An activation that has begun since has a duration all the same. */
+Test(time, stolen_before_a_call)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+
+	event_script_run(es, "T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000; T1 +300000 enter 2 g 1\n"
+			     "T1 +7 out 101007; T1 +0 in 101007; T1 +8 leave 2");
+	s = event_script_snapshot(es);
+	cr_assert_eq(s->threads[0].total[SNAPSHOT_CPU], 100020);
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->nodes[i].func != SNAPSHOT_NONE &&
+		    strcmp(s->funcs[s->nodes[i].func].name, "g") == 0)
+			cr_assert_eq(s->nodes[i].max[SNAPSHOT_CPU], 8);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+/* No stretch holds that much: it is another account. */
+Test(time, stolen_too_much)
+{
+	expect("T1 enter 1 f; T1 +5 out 9000000; T1 +5 in 9000000; T1 +50000 enter 2 g 1\n"
+	       "T1 +7 out 1000; T1 +0 in 1000; T1 +8 out 1008",
+	       "T1 50013/50025\n"
+	       "  f 1 50005/50010 *1\n"
+	       "    g 1 8/15 *1\n");
+}
+
+/* Told at its end, a thread's account may be a tick short. */
+Test(time, not_stolen_at_the_end)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000; T1 +50000 enter 2 g 1; T1 +5 leave 2\n"
+	       "T1 +5 leave 1; T1 +0 exit 1000",
+	       "T1 50015/50020 dead\n"
+	       "  f 1 50010/50015\n"
+	       "    g 1 5/5\n");
+}
+
+Test(clear, forgets_stretches)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000; T1 +50000 enter 2 g 1; clear\n"
+	       "T1 +7 out 1020; T1 +5 in 1020; T1 +5 out 1025",
+	       "T1 0/17\n"
+	       "  f 0 0/0 *1\n"
+	       "    g 0 0/17 *1\n");
+}
+
 Test(time, switch_in_lost)
 {
 	expect("T1 enter 1 f; T1 +5 out 1000; T1 +100 enter 2 g 1; T1 +5 leave 2; T1 +5 out 1012",
