@@ -1,13 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs by interpreters: in how many functions do the counts differ? As root: fidelity.py
-[--program NAME]... [PYTHON...]
+[--program NAME]... [--keep FILE] [--seconds N] [PYTHON...]
 
-Runs every program of tests/targets (the servers on greenlets and asyncio, the shapes) on every
-interpreter that matrix.py finds, and prints a line per program. 0: every function is called as often
-as cProfile says, or as the program itself counts where cProfile cannot follow it. `0 m`: cProfile
-makes things happen that it counts, and sys.monitoring, which was asked for calls only, agrees with
-us. `-`: the interpreter lacks a module. Exits with 1 if a count is wrong.
+Runs every program of tests/targets (greenlets, servers under load, stacks of all shapes) on every
+interpreter that matrix.py finds, and prints a line per program. 0: every function is called as
+often as cProfile says, or as the program itself knows where cProfile cannot follow it, or both.
+`0 m`: cProfile makes things happen that it counts, and sys.monitoring, which was asked for calls
+only, agrees with us. `-`: the interpreter lacks a module, or is free-threaded, which is refused.
+
+Each run's times must add up within 0.1 %: rows to their thread's total, on both clocks, with the
+probes' own time and without it; and what threads spent to what the kernel's clocks say of them (or
+within SLACK_NS: reading clocks takes time). The last lines tell the worst. Exits with 1 if a count
+or a sum is wrong.
+
+With --keep what has been run is kept in FILE and not run again; --seconds ends it after so long,
+with status 75 if there is more to do: call it again, and the table is complete in the end.
 """
 
 import json
@@ -15,10 +23,12 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-import matrix  # noqa: E402  (finds exact and compare)
+import matrix  # noqa: E402  (finds the modules of targets/)
+import addup  # noqa: E402
 import exact  # noqa: E402
 
 SHAPES = ("deep", "exceptions", "asyncgen", "cancel", "callbacks", "codes", "names")
@@ -28,10 +38,24 @@ PROGRAMS = [(n, [n], "cprofile", None) for n in ["mixed", "gen_close"] + matrix.
 PROGRAMS += [("shapes " + k, ["shapes", k], "cprofile", None) for k in SHAPES]
 PROGRAMS += [("shapes " + k, ["shapes_known", k], "itself", None) for k in KNOWN]
 PROGRAMS += [("greenlet", ["greenlets", "plain"], "itself", "greenlet"),
-             ("gevent", ["greenlets", "gevent"], "itself", "gevent")]
+             ("gevent", ["greenlets", "gevent"], "itself", "gevent"),
+             ("gevent server", ["servers", "gevent"], "itself", "gevent"),
+             ("asyncio server", ["servers", "asyncio"], "both", None)]
+
+SHARE = 1e-3
+SLACK_NS = 100000
+LONG_NS = SLACK_NS / SHARE  # of less than this a deviation is told in us, not as a share
+AGAIN = 75
+
+
+def free_threaded(python):
+    ask = "import sys, sysconfig; sys.exit(not sysconfig.get_config_var('Py_GIL_DISABLED'))"
+    return subprocess.call([python, "-c", ask]) == 0
 
 
 def lacks(python, args, module):
+    if free_threaded(python):
+        return True
     need = module or ("_interpreters" if "subinterpreters" in args else None)
     if not need:
         return False
@@ -40,17 +64,37 @@ def lacks(python, args, module):
                for n in names)
 
 
+def cpu_of(pid):
+    """The CPU time of another process, in seconds: clock_getcpuclockid(3), CPUCLOCK_SCHED."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
 class Traced(exact.Target):
     """Keeps what the program says of itself."""
 
+    def __init__(self, python, *args):
+        super().__init__(python, *args)
+        self.told = {}
+
     def expect(self, word):
-        self.result = None
         for line in self.process.stdout:
-            if line.startswith(b"result "):
-                self.result = json.loads(line[7:].decode())
+            key, _, value = line.partition(b" ")
+            if value:
+                self.told[key.decode()] = json.loads(value.decode())
             if line.strip() == word:
                 return
         raise SystemExit("the target ended before it said %r" % word)
+
+    def cpu(self):
+        """When it waits for a line: a thread that runs has no exact account."""
+        deadline = time.time() + exact.READY_SECONDS
+        while True:
+            with open("/proc/%d/stat" % self.process.pid) as f:
+                if f.read().rpartition(")")[2].split()[0] == "S":
+                    return cpu_of(self.process.pid)
+            if time.time() > deadline:
+                raise SystemExit("the target does not wait")
+            time.sleep(0.001)
 
 
 def watched(observer, python, args, out):
@@ -61,77 +105,176 @@ def watched(observer, python, args, out):
     target.end()
 
 
-def ours(python, args, out, socket):
-    target = Traced(python, *args)
+def snapshot(env, out, *options):
+    if exact.ctl(env, "snapshot", "-f", "json", "-o", out, *options) != 0:
+        raise SystemExit("pyprofctl snapshot failed")
+
+
+def ours(python, args, out, raw, socket):
+    """What the program has told, and the CPU time that it used meanwhile."""
+    target = Traced(python, *(args + ["--spans"]))
     target.expect(b"ready")
     env = dict(os.environ, PYPROFD_SOCKET=socket)
     daemon = subprocess.Popen([os.path.join(exact.BUILD, "pyprofd"), "--pid",
                                str(target.process.pid)], env=env)
     try:
         exact.wait_ready(daemon, env)
+        before = target.cpu()
         target.go()
         target.expect(b"done")
-        if exact.ctl(env, "snapshot", "-f", "json", "-o", out) != 0:
-            raise SystemExit("pyprofctl snapshot failed")
-        return target.result
+        cpu = target.cpu() - before
+        snapshot(env, out)
+        snapshot(env, raw, "--raw-times")
+        return target.told, cpu
     finally:
         daemon.terminate()
         daemon.wait()
         target.end()
 
 
-def by_itself(result, out):
-    with open(out) as f:
-        doc = json.load(f)
+def by_itself(result, doc):
+    """Names are of functions, or FILE:NAME."""
     calls = {}
     for row in doc["functions"]:
-        calls[row["name"]] = calls.get(row["name"], 0) + row["ncalls"]
+        for name in row["name"], os.path.basename(row["file"]) + ":" + row["name"]:
+            calls[name] = calls.get(name, 0) + row["ncalls"]
     wrong = [name for name, n in result.items() if calls.get(name, 0) != n]
+    for name in wrong:
+        print("%s: %d calls, not %d" % (name, calls.get(name, 0), result[name]), file=sys.stderr)
     return len(wrong) + (0 if doc["exact"] else 1)
 
 
-def cell(python, args, who, module):
-    """What to print, and whether it is right."""
-    if lacks(python, args, module):
-        return "-", True
+def by_cprofile(python, args, who, out, theirs):
+    """How many differ, and what that is said by."""
+    options = ["--event-loop"] if who == "both" else []
+    watched("cprofile", python, args, theirs)
+    _, wrong, lost = matrix.differing(out, theirs, *options)
+    if wrong == 0 or lost:
+        return wrong + lost, ""
+    watched("monitoring", python, args, theirs)
+    return matrix.differing(out, theirs, "--ncalls", *options)[1], " m"
+
+
+def off(pairs):
+    """Of each pair how far it is apart, and the second."""
+    return [(abs(a - b), b) for a, b in pairs]
+
+
+def one_run(python, args, who):
     with tempfile.TemporaryDirectory() as tmp:
-        out, theirs = os.path.join(tmp, "ours"), os.path.join(tmp, "theirs")
-        result = ours(python, args, out, os.path.join(tmp, "socket"))
-        if who == "itself":
-            wrong = by_itself(result, out)
-            return str(wrong), wrong == 0
-        watched("cprofile", python, args, theirs)
-        _, wrong, lost = matrix.differing(out, theirs)
-        if wrong == 0 or lost:
-            return str(wrong + lost), wrong + lost == 0
-        watched("monitoring", python, args, theirs)
-        wrong = matrix.differing(out, theirs, "--ncalls")[1]
-        return "%d m" % wrong, wrong == 0
+        out, raw, theirs = (os.path.join(tmp, name) for name in ("ours", "raw", "theirs"))
+        told, cpu = ours(python, args, out, raw, os.path.join(tmp, "socket"))
+        docs = []
+        for path in out, raw:
+            with open(path) as f:
+                docs.append(json.load(f))
+        wrong, by = 0, ""
+        if who != "cprofile":
+            wrong += by_itself(told["result"], docs[0])
+        if who != "itself":
+            differ, by = by_cprofile(python, args, who, out, theirs)
+            wrong += differ
+        return {"wrong": wrong, "text": "%d%s" % (wrong, by),
+                "threads": len(docs[0]["threads"]),
+                "rows": off(addup.rows(docs[0])) + off(addup.rows(docs[1])),
+                "clocks": off(addup.clocks(docs[1], told["spans"], cpu))}
+
+
+def cell(python, args, who, module):
+    nothing = {"wrong": 0, "text": "-", "threads": 0, "rows": [], "clocks": []}
+    if lacks(python, args, module):
+        return nothing
+    try:
+        return one_run(python, args, who)
+    except SystemExit as e:
+        print("%s, %s: %s" % (python, " ".join(args), e), file=sys.stderr)
+        return dict(nothing, wrong=1, text="failed")
+
+
+class Kept:
+    """The cells so far: (program, interpreter) -> what came of it."""
+
+    def __init__(self, path):
+        self.path, self.cells = path, {}
+        if path and os.path.exists(path):
+            with open(path) as f:
+                self.cells = {(row[0], row[1]): row[2] for row in json.load(f)}
+
+    def add(self, key, value):
+        self.cells[key] = value
+        if self.path:
+            with open(self.path + ".new", "w") as f:
+                json.dump([list(k) + [v] for k, v in self.cells.items()], f)
+            os.replace(self.path + ".new", self.path)
+
+
+def apart(cells, what, slack):
+    """Print the worst, and those that are too far apart; none of these: true."""
+    share = (0, "nowhere")
+    short, pairs, good = 0, 0, True
+    for (name, python), value in sorted(cells.items()):
+        for ns, total in value[what]:
+            pairs += 1
+            if ns > max(SHARE * total, slack):
+                good = False
+                print("%s, %s: %s: %d of %d ns" % (name, python, what, ns, total))
+            if total >= LONG_NS or not slack:
+                share = max(share, (ns / total if total else float(ns != 0), name))
+            else:
+                short = max(short, ns)
+    text = "%d sums, at worst %.4f %% off (%s)" % (pairs, 100 * share[0], share[1])
+    if slack:
+        text += "; of those below %d ms at worst %d us" % (LONG_NS / 1e6, short / 1e3)
+    print(text)
+    return good
+
+
+def times(cells):
+    print("\n%d runs, %d threads." % (sum(1 for v in cells.values() if v["rows"]),
+                                      sum(v["threads"] for v in cells.values())))
+    print("Rows and their thread's total: ", end="")
+    good = apart(cells, "rows", 0)
+    print("Threads and the kernel's clocks: ", end="")
+    return apart(cells, "clocks", SLACK_NS) and good
+
+
+def options(argv):
+    found = {"--program": [], "--keep": [None], "--seconds": ["0"]}
+    pythons = []
+    while argv:
+        word = argv.pop(0)
+        if word in found and argv:
+            found[word].append(argv.pop(0))
+        else:
+            pythons.append(word)
+    return (found["--program"], found["--keep"][-1], float(found["--seconds"][-1]),
+            pythons or [p for p in matrix.interpreters() if os.access(p, os.X_OK)])
+
+
+def newest_last(pythons):
+    return sorted(pythons, key=lambda p: [int(n) for n in matrix.version_of(p).split(".")])
 
 
 def main(argv):
-    programs, pythons = [], []
-    argv = argv[1:]
-    while argv:
-        word = argv.pop(0)
-        if word == "--program" and argv:
-            programs.append(argv.pop(0))
-        else:
-            pythons.append(word)
-    pythons = pythons or [p for p in matrix.interpreters() if os.access(p, os.X_OK)]
-    good = True
+    programs, keep, seconds, pythons = options(argv[1:])
+    pythons = newest_last(pythons)
+    end = time.time() + seconds
+    kept = Kept(keep)
     print("| program | " + " | ".join(matrix.version_of(p) for p in pythons) + " |")
     print("|" + "---|" * (len(pythons) + 1), flush=True)
     for name, args, who, module in PROGRAMS:
         if programs and name not in programs:
             continue
-        cells = []
         for python in pythons:
-            text, right = cell(python, args, who, module)
-            cells.append(text)
-            good &= right
-        print("| " + " | ".join([name] + cells) + " |", flush=True)
-    return 0 if good else 1
+            if (name, python) in kept.cells:
+                continue
+            if seconds and time.time() > end:
+                return AGAIN
+            kept.add((name, python), cell(python, args, who, module))
+        row = [kept.cells[name, python]["text"] for python in pythons]
+        print("| " + " | ".join([name] + row) + " |", flush=True)
+    counts = all(value["wrong"] == 0 for value in kept.cells.values())
+    return 0 if times(kept.cells) and counts else 1
 
 
 if __name__ == "__main__":

@@ -2,182 +2,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A web server whose every answer is known: server.py gevent|asyncio
 
-Prints its port, ends when its stdin does. GET /KIND/N answers what `expected(KIND, N)` says. The
-kinds are what servers do with their stacks: compute, recurse, wait, raise, generate, fan out,
-give up on something that takes too long.
+Prints its port, ends when its stdin does. What it answers is in tests/targets/answers.py.
 """
 
-import json
+import os
 import sys
 
-KINDS = ("compute", "recurse", "nap", "fail", "generate", "fan", "timeout")
-NAP = 0.004
-CHILDREN = 5
-
-
-def mix(n, i):
-    return (n * 31 + i * 7) % 65521
-
-
-def compute(n):
-    for i in range(40 + n % 60):
-        n = mix(n, i)
-    return n
-
-
-def recurse(n, depth=60):
-    return compute(n) if depth == 0 else mix(recurse(n, depth - 1), depth)
-
-
-def raise_deep(n, depth):
-    if depth == 0:
-        raise ValueError(compute(n))
-    raise_deep(n, depth - 1)
-
-
-def fail(n):
-    try:
-        raise_deep(n, 20)
-    except ValueError as e:
-        return e.args[0]
-
-
-def numbers(n):
-    for i in range(30):
-        n = mix(n, i)
-        yield n
-
-
-def generate(n):
-    inner = (mix(x, 1) for x in numbers(n) if x % 3)
-    return next(inner) + sum(inner)
-
-
-def children(n):
-    return [n + i for i in range(CHILDREN)]
-
-
-PURE = {"compute": compute, "recurse": recurse, "nap": compute, "fail": fail,
-        "generate": generate, "fan": lambda n: sum(compute(c) for c in children(n)),
-        "timeout": lambda n: compute(n) + 1}
-
-
-def expected(kind, n):
-    """The body of the answer."""
-    return json.dumps({"kind": kind, "n": n, "value": PURE[kind](n)})
-
-
-def answer(kind, n, value):
-    return json.dumps({"kind": kind, "n": n, "value": value}).encode()
-
-
-def parse(path):
-    kind, n = path.strip("/").split("/")
-    return kind, int(n)
-
-
-# gevent --------------------------------------------------------------------------------------
-
-def gevent_nap(n):
-    import gevent
-    gevent.sleep(NAP)
-    return compute(n)
-
-
-def gevent_fan(n):
-    import gevent
-    jobs = [gevent.spawn(gevent_nap, c) for c in children(n)]
-    gevent.joinall(jobs, raise_error=True)
-    return sum(job.value for job in jobs)
-
-
-def gevent_timeout(n):
-    import gevent
-    try:
-        with gevent.Timeout(NAP / 4):
-            gevent.sleep(10)
-    except gevent.Timeout:
-        return compute(n) + 1
-    return -1
-
-
-GEVENT = dict(PURE, nap=gevent_nap, fan=gevent_fan, timeout=gevent_timeout)
-
-
-def gevent_application(environ, start_response):
-    kind, n = parse(environ["PATH_INFO"])
-    body = answer(kind, n, GEVENT[kind](n))
-    start_response("200 OK", [("Content-Length", str(len(body)))])
-    return [body]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "targets"))
+import answers  # noqa: E402
 
 
 def serve_gevent():
     from gevent.fileobject import FileObject
     from gevent.pywsgi import WSGIServer
-    server = WSGIServer(("127.0.0.1", 0), gevent_application, log=None)
+    server = WSGIServer(("127.0.0.1", 0), answers.gevent_application, log=None)
     server.start()
     print(server.server_port, flush=True)
     FileObject(sys.stdin.buffer, "rb").read()
     server.stop(timeout=1)
 
 
-# asyncio -------------------------------------------------------------------------------------
-
-async def asyncio_nap(n):
-    import asyncio
-    await asyncio.sleep(NAP)
-    return compute(n)
-
-
-async def asyncio_fan(n):
-    import asyncio
-    return sum(await asyncio.gather(*[asyncio_nap(c) for c in children(n)]))
-
-
-async def asyncio_timeout(n):
-    import asyncio
-    try:
-        await asyncio.wait_for(asyncio.sleep(10), NAP / 4)
-    except asyncio.TimeoutError:
-        return compute(n) + 1
-    return -1
-
-
-async def asyncio_numbers(n):
-    import asyncio
-    for x in numbers(n):
-        if x % 8 == 0:
-            await asyncio.sleep(0)
-        yield x
-
-
-async def asyncio_generate(n):
-    inner = [mix(x, 1) async for x in asyncio_numbers(n) if x % 3]
-    return sum(inner)
-
-
-ASYNCIO = {"nap": asyncio_nap, "fan": asyncio_fan, "timeout": asyncio_timeout,
-           "generate": asyncio_generate}
-
-
-async def asyncio_connection(reader, writer):
-    while True:
-        line = await reader.readline()
-        if not line:
-            break
-        while (await reader.readline()).strip():
-            pass  # the headers
-        kind, n = parse(line.split()[1].decode())
-        value = await ASYNCIO[kind](n) if kind in ASYNCIO else PURE[kind](n)
-        body = answer(kind, n, value)
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-        await writer.drain()
-    writer.close()
-
-
 async def asyncio_main():
     import asyncio
-    server = await asyncio.start_server(asyncio_connection, "127.0.0.1", 0)
+    server = await asyncio.start_server(answers.asyncio_connection, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     server.close()

@@ -4,7 +4,8 @@
 
 OURS is a snapshot in pyprofd's json format, or like CPROFILE a list written by run.py --cprofile.
 Prints every function whose ncalls or pcalls differ, then one closing line; exits with 1 if any
-differ, if nothing was compared, or if the snapshot is not exact. --ignore FILE leaves out functions of files that end so;
+differ, if nothing was compared, or if the snapshot is not exact. --ignore FILE leaves out functions
+of files that end so, --event-loop those that a server's event loop calls as often as time has it;
 --ncalls compares ncalls only.
 """
 
@@ -13,6 +14,15 @@ import os
 import sys
 
 COMPARED_OF_PROTO = ("measured", "thread_main")
+# How often asyncio's loop looks for something to do, and how much it then finds ready at once; how
+# often a timer is compared with others. No two runs of a server agree in that.
+EVENT_LOOP = {
+    "asyncio/base_events.py": ("time", "_run_once", "_add_callback"),
+    "asyncio/events.py": ("_run", "__lt__"),
+    "asyncio/selector_events.py": ("_process_events", "_accept_connection"),
+    "selectors.py": ("select", "_key_from_fd"),
+    "socket.py": ("accept",),
+}
 
 
 def of_snapshot(doc):
@@ -22,6 +32,11 @@ def of_snapshot(doc):
         yield row["file"], row["line"], row["name"], row["ncalls"], row["pcalls"]
 
 
+def of_event_loop(filename, name):
+    return any(name in names and filename.endswith("/" + file)
+               for file, names in EVENT_LOOP.items())
+
+
 def outside(filename, name, ignore):
     base = os.path.basename(filename)
     if base == "proto.py":
@@ -29,13 +44,14 @@ def outside(filename, name, ignore):
     return base == "run.py" or any(filename.endswith(end) for end in ignore)
 
 
-def load(path, ignore):
+def load(path, ignore, timing):
     with open(path) as f:
         doc = json.load(f)
     exact = doc.get("exact", True) if isinstance(doc, dict) else True
     counts = {}
-    for filename, line, name, ncalls, pcalls in (of_snapshot(doc) if isinstance(doc, dict) else doc):
-        if outside(filename, name, ignore):
+    rows = of_snapshot(doc) if isinstance(doc, dict) else doc
+    for filename, line, name, ncalls, pcalls in rows:
+        if outside(filename, name, ignore) or (not timing and of_event_loop(filename, name)):
             continue
         total = counts.setdefault((filename, line, name), [0, 0])
         total[0] += ncalls
@@ -46,7 +62,7 @@ def load(path, ignore):
 def main(argv):
     ignore = []
     paths = []
-    compared = 2
+    compared, timing = 2, True
     argv = argv[1:]
     while argv:
         word = argv.pop(0)
@@ -54,13 +70,15 @@ def main(argv):
             ignore.append(argv.pop(0))
         elif word == "--ncalls":
             compared = 1
+        elif word == "--event-loop":
+            timing = False
         else:
             paths.append(word)
     if len(paths) != 2:
         sys.stderr.write(__doc__)
         return 2
-    ours, exact = load(paths[0], ignore)
-    theirs, _ = load(paths[1], ignore)
+    ours, exact = load(paths[0], ignore, timing)
+    theirs, _ = load(paths[1], ignore, timing)
     differ = [key for key in sorted(set(ours) | set(theirs))
               if ours.get(key, [0, 0])[:compared] != theirs.get(key, [0, 0])[:compared]]
     for key in differ:

@@ -6,6 +6,7 @@ A target is started as `python run.py PROGRAM [options] [ARG...]` and talks in l
     target   ready          warmed up; everything before this is not measured
     observer (any line)     e.g. after attaching
     target   result JSON    only if the program's main() returned something
+    target   spans JSON     only if asked to: see `spans`
     target   done
     observer (any line)     e.g. after the snapshot
     target   exits with status 0, at once: no shutdown code runs
@@ -18,8 +19,10 @@ these two are compared, and of run.py none.
 
 import _thread
 import os
+import time
 
 _profile = None  # cProfile of the main thread while it is on
+spans = None  # or a list: [tid, CPU seconds, wall seconds] of each measured() and thread_main()
 _counts = {}  # (filename, firstlineno, name) -> [ncalls, pcalls]
 
 
@@ -49,6 +52,32 @@ def read_line(fd=0):
 
 def measured(main, args):
     return main(*args)
+
+
+def timed(fn, args, before, after, told):
+    """Each of the two reads both clocks in one call: after a call, another thread may go on."""
+    told.extend(before)
+    try:
+        return fn(*args)
+    finally:
+        told.extend(after)
+
+
+def spanned(fn, *args):
+    """Call fn, and note what the kernel's clocks say of it.
+
+    Sleeps before and after: what a hypervisor takes from a thread shows when it leaves its CPU.
+    """
+    both = (time.CLOCK_THREAD_CPUTIME_ID, time.CLOCK_MONOTONIC)
+    before, after = map(time.clock_gettime, both), map(time.clock_gettime, both)
+    told = []
+    time.sleep(0.001)
+    try:
+        return timed(fn, args, before, after, told)
+    finally:
+        tid = int(os.readlink("/proc/thread-self").rpartition("/")[2])
+        spans.append([tid, told[2] - told[0], told[3] - told[1]])
+        time.sleep(0.001)
 
 
 def thread_main(body):
@@ -116,7 +145,7 @@ def region(main, args, profiled):
     if profiled == "monitoring":
         return monitored(main, args)
     if not profiled:
-        return measured(main, args)
+        return measured(main, args) if spans is None else spanned(measured, main, args)
     import cProfile
     _profile = cProfile.Profile()
     _profile.enable()
@@ -154,7 +183,10 @@ def _start(entry, body):
 
 def _thread_entry(body, lock):
     try:
-        thread_main(body)
+        if spans is None:
+            thread_main(body)
+        else:
+            spanned(thread_main, body)
     finally:
         lock.release()
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Start a target program: see proto.py for what is said on stdin and stdout.
 
-usage: run.py PROGRAM [--cprofile OUT.json | --monitoring OUT.json] [--repeat N] [--warm N] [ARG...]
+usage: run.py PROGRAM [--cprofile OUT.json | --monitoring OUT.json | --spans] [--repeat N]
+              [--warm N] [ARG...]
 
 PROGRAM is a module beside this file with a main(*args). It is called `warm` times before `ready`
 (default: the module's WARM, or 2), so that imports and caches are as they will stay, and `repeat`
 times (default 1) between `ready` and `done`. With --cprofile what cProfile counted is written as
 JSON: a list of [filename, firstlineno, name, ncalls, pcalls]; with --monitoring what sys.monitoring
-(before 3.12: sys.setprofile) did, whose pcalls mean nothing.
+(before 3.12: sys.setprofile) did, whose pcalls mean nothing. With --spans it says how long the
+measured calls took by the kernel's clocks.
 """
 
 import gc
@@ -31,12 +33,15 @@ def same_start():
 
 
 def parse(argv):
-    opts = {"--cprofile": None, "--monitoring": None, "--repeat": "1", "--warm": None}
+    opts = {"--cprofile": None, "--monitoring": None, "--repeat": "1", "--warm": None,
+            "--spans": None}
     rest = []
     argv = argv[1:]
     while argv:
         word = argv.pop(0)
-        if word in opts and argv:
+        if word == "--spans":
+            opts[word] = True
+        elif word in opts and argv:
             opts[word] = argv.pop(0)
         else:
             rest.append(word)
@@ -62,6 +67,8 @@ def main():
     gc.collect()
     gc.disable()  # when the collector runs depends on everything, and finalisers are calls
 
+    if opts["--spans"]:
+        proto.spans = []
     proto.say("ready")
     proto.wait()
     result = None
@@ -69,6 +76,8 @@ def main():
         result = proto.region(program.main, args, profiled)
     if result is not None:
         proto.say("result " + result)
+    if proto.spans is not None:
+        proto.say("spans " + repr(proto.spans))
     proto.say("done")
     proto.wait()
     if profiled:
