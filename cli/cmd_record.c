@@ -17,7 +17,7 @@
 
 #define STEP_NS	    (250 * 1000 * 1000)
 #define NS_PER_S    UINT64_C(1000000000)
-#define RUN_ARGS    16
+#define RUN_ARGS    20
 #define NUMBER_SIZE 32
 
 struct record_opts {
@@ -224,7 +224,7 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 	_cleanup_(private_end) struct private_daemon d = {0};
 	_cleanup_free_ const char **args =
 		calloc((size_t)call->noperands + RUN_ARGS, sizeof(*args));
-	char seconds[NUMBER_SIZE], rate[NUMBER_SIZE];
+	char seconds[NUMBER_SIZE], rate[NUMBER_SIZE], bound[NUMBER_SIZE];
 	size_t n = 0;
 	int r;
 
@@ -253,6 +253,11 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 		snprintf(rate, sizeof(rate), "%" PRIu64, o->mode.rate);
 		args[n++] = "--rate";
 		args[n++] = rate;
+	}
+	if (o->mode.max_overhead) {
+		snprintf(bound, sizeof(bound), "%" PRIu64, o->mode.max_overhead);
+		args[n++] = "--max-overhead";
+		args[n++] = bound;
 	}
 	if (o->duration_ns) {
 		snprintf(seconds, sizeof(seconds), "%" PRIu64 ".%09" PRIu64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* --mode and --rate: see mode_opts.h. */
+/* --mode, --rate and --max-overhead: see mode_opts.h. */
 #include "mode_opts.h"
 
 #include <errno.h>
@@ -9,6 +9,9 @@ const char *const mode_opts_names[] = {"", "trace", "count", "sample", NULL};
 /* Without a mode it is the daemon's to say whether the rate fits its own. */
 int mode_opts_check(const struct mode_opts *o, struct diag *diag)
 {
+	if (o->max_overhead && o->mode > MODE_TRACE + 1)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --mode or --max-overhead out",
+				"--max-overhead is for tracing only");
 	if (!o->rate || !o->mode || o->mode == MODE_SAMPLE + 1)
 		return 0;
 	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --mode sample",
@@ -21,4 +24,7 @@ void mode_opts_set(const struct mode_opts *o, json_t *body)
 		json_object_set_new(body, "mode", json_string(mode_opts_names[o->mode]));
 	if (o->rate)
 		json_object_set_new(body, "rate", json_integer((json_int_t)o->rate));
+	if (o->max_overhead)
+		json_object_set_new(body, "max_overhead",
+				    json_integer((json_int_t)o->max_overhead));
 }

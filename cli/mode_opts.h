@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --mode and --rate: what the commands that attach have in common. */
+/* --mode, --rate and --max-overhead: what the commands that attach have in common. */
 #ifndef PYPROFCTL_MODE_OPTS_H
 #define PYPROFCTL_MODE_OPTS_H
 
@@ -11,8 +11,9 @@
 #include "base/opts.h"
 
 struct mode_opts {
-	int mode;      /* index into mode_opts_names; 0: the daemon's own */
-	uint64_t rate; /* 0: none given */
+	int mode;	       /* index into mode_opts_names; 0: the daemon's own */
+	uint64_t rate;	       /* 0: none given */
+	uint64_t max_overhead; /* percent; 0: none given */
 };
 
 /* The empty name cannot be typed: it is what there is when nothing was given. */
@@ -27,12 +28,17 @@ extern const char *const mode_opts_names[];
 	 "trace|count|sample",                                                                     \
 	 "every call with its times; calls only; or an\nestimate",                                 \
 	 .choices = mode_opts_names},                                                              \
+		{"rate",   0,                                                                      \
+		 OPT_U64,  (at) + offsetof(struct mode_opts, rate),                                \
+		 "HZ",	   "samples a second (default: 99)",                                       \
+		 .min = 1, .max = MODE_RATE_MAX},                                                  \
 	{                                                                                          \
-		"rate", 0, OPT_U64, (at) + offsetof(struct mode_opts, rate), "HZ",                 \
-			"samples a second (default: 99)", .min = 1, .max = MODE_RATE_MAX           \
+		"max-overhead", 0, OPT_U64, (at) + offsetof(struct mode_opts, max_overhead),       \
+			"PCT", "trace in windows where it takes more than that;\nestimates",       \
+			.min = 1, .max = MODE_OVERHEAD_MAX                                         \
 	}
 
-/* Exit code 2 for a rate where nothing is sampled. */
+/* Exit code 2 for a rate where nothing is sampled, or a bound where nothing is traced. */
 int mode_opts_check(const struct mode_opts *o, struct diag *diag);
 /* Add them to the request's body. */
 void mode_opts_set(const struct mode_opts *o, json_t *body);

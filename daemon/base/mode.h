@@ -20,6 +20,9 @@ extern const char *const mode_names[]; /* by enum mode; ends with NULL */
 int mode_parse(const char *name);
 
 /* What was asked for. */
+/* --max-overhead, per cent of what the target uses itself. */
+#define MODE_OVERHEAD_MAX 50
+
 struct mode_choice {
 	enum mode mode;
 	uint32_t rate; /* Hz; MODE_SAMPLE only */

@@ -46,7 +46,7 @@ static const struct opt table[] = {
 	 "let probes take no more than this share of a process's\nCPU time, 1 to 50: trace in "
 	 "windows "
 	 "and estimate",
-	 1, 50},
+	 1, MODE_OVERHEAD_MAX},
 	{"raw-times", 0, OPT_FLAG, FIELD(raw_times), NULL,
 	 "leave the probes' own time in -o's figures"},
 	{"metrics", 0, OPT_STRING, FIELD(metrics_list), "LIST",

@@ -131,6 +131,22 @@ static int query_mode(const struct request *rq, struct mode_choice *mode, struct
 	return 0;
 }
 
+/* Another bound than the daemon's own; 0: none. */
+static int query_bound(const struct request *rq, unsigned int *percent, struct diag *diag)
+{
+	const char *text = request_get(rq, "max_overhead");
+	uint64_t n;
+
+	if (!text)
+		return 0;
+	if (parse_u64(text, 0, MODE_OVERHEAD_MAX, &n) < 0)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+				"it is a number of per cent, 50 at most; 0: no bound",
+				"max_overhead: '%s' is not valid", text);
+	*percent = (unsigned int)n;
+	return 0;
+}
+
 static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
@@ -150,6 +166,8 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 		r = metrics_parse(metrics, &o.metrics, diag);
 	if (r == 0)
 		r = query_mode(rq, &o.mode, diag);
+	if (r == 0)
+		r = query_bound(rq, &o.max_overhead, diag);
 	if (r < 0)
 		return r;
 	if (!pid)
@@ -506,8 +524,8 @@ const struct route routes[] = {
 	{"GET", "/v1/ping", NULL, PRIVILEGE_READ, handle_ping, "is the daemon there?"},
 	{"GET", "/v1/status", NULL, PRIVILEGE_READ, handle_status, "the daemon and its targets"},
 	{"GET", "/v1/targets", NULL, PRIVILEGE_READ, handle_targets, "all targets"},
-	{"POST", "/v1/targets", "pid,start,follow_children,metrics,mode,rate", PRIVILEGE_CONTROL,
-	 handle_attach, "attach to a process"},
+	{"POST", "/v1/targets", "pid,start,follow_children,metrics,mode,rate,max_overhead",
+	 PRIVILEGE_CONTROL, handle_attach, "attach to a process"},
 	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target"},
 	{"DELETE", "/v1/targets/{pid}", NULL, PRIVILEGE_CONTROL, handle_detach,
 	 "detach, and forget the data"},

@@ -102,6 +102,27 @@ Test(modes, what_is_wrong_is_said)
 		  NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "sampling only", "record", "--mode", "trace", "--rate", "9",
 		  "--pid", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "tracing only", "attach", "--mode", "count", "--max-overhead",
+		  "5", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "--max-overhead", "attach", "--max-overhead", "51", pid,
+		  NULL);
+}
+
+/* The bound is one target's own. */
+Test(modes, bounded)
+{
+	json_t *target, *windows;
+
+	free(ctl_ok(&d, "attach", "--max-overhead", "5", pid, NULL));
+	wait_for_events();
+	target = ctl_target(&d, 0);
+	windows = json_object_get(target, "windows");
+	cr_assert_eq(json_integer_value(json_object_get(windows, "max_overhead_percent")), 5);
+	cr_assert_str_eq(json_string_value(json_object_get(target, "mode")), "trace");
+	json_decref(target);
+	says("\"max_overhead_percent\":5", "json", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "in windows", "timeline", "--pid", pid, "-d", "100ms", "-o",
+		  "/dev/null", NULL);
 }
 
 static const char *recorded(const char *mode, const char *name, char *file, size_t size)
