@@ -158,6 +158,11 @@ bool snapshot_estimated(const struct snapshot *s)
 	return false;
 }
 
+bool snapshot_has_errors(const struct snapshot *s)
+{
+	return snapshot_estimated(s) && !s->folded && !s->stripped;
+}
+
 unsigned int snapshot_modes(const struct snapshot *s)
 {
 	unsigned int modes = 0;

@@ -203,6 +203,10 @@ bool snapshot_exact(const struct snapshot *s);
 /* Is any figure an estimate? Then none is exact, but counts are no lower bounds. */
 bool snapshot_estimated(const struct snapshot *s);
 
+/* Have the figures of functions standard errors? Of functions as they were when they were called: what
+ * was put together from several since has none. */
+bool snapshot_has_errors(const struct snapshot *s);
+
 /* The modes of its targets, a bit (1u << mode) for each. */
 unsigned int snapshot_modes(const struct snapshot *s);
 

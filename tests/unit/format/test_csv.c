@@ -71,6 +71,28 @@ Test(csv, rows_are_the_snapshots)
 	check_no_leaks();
 }
 
+/* Errors are those of the functions, as far as these are what was called. */
+Test(csv, standard_errors)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(1);
+	const struct format_opts o = {0};
+	char *text;
+
+	s->targets[0].windows = (struct snapshot_windows){.sampled = true, .n = 9};
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		for (int k = 0; k < SNAPSHOT_FIGURES; k++)
+			s->funcs[i].variance[k] = k == SNAPSHOT_CUM_CPU ? -1 : 100.0 * k * k;
+	text = columns(s, &o, "tottime_wall_error_ns cumtime_cpu_error_ns");
+	cr_assert_eq(strncmp(text, "20||", 3), 0, "%s", text);
+	free(text);
+	s->folded = true;
+	text = report_new("csv", s, &o, &(size_t){0});
+	cr_assert_null(strstr(text, "error"));
+	free(text);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
 Test(csv, several_processes)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("thread 42 42 a\n"

@@ -259,6 +259,35 @@ Test(json, overhead_and_outside)
 	check_no_leaks();
 }
 
+/* Errors are said and read back; null where they are not known. Folded functions have none. */
+Test(json, standard_errors)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile(), *back = NULL;
+	struct format_opts o = {0};
+	struct diag diag = {0};
+	size_t size;
+	char *text;
+
+	s->targets[0].windows = (struct snapshot_windows){.sampled = true, .n = 9};
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		for (int k = 0; k < SNAPSHOT_FIGURES; k++)
+			s->funcs[i].variance[k] = k == SNAPSHOT_CUM_CPU ? -1 : 100.0 * k * k;
+	text = report_new("json", s, &o, &size);
+	assert_diag_ok(snapshot_parse(text, size, "test", &back, &diag), &diag);
+	cr_assert(back->targets[0].windows.sampled && back->targets[0].windows.n == 9);
+	for (int k = 0; k < SNAPSHOT_FIGURES; k++)
+		cr_assert_float_eq(snapshot_error(&back->funcs[0], (enum snapshot_figure)k),
+				   k == SNAPSHOT_CUM_CPU ? -1 : 10.0 * k, 1e-9);
+	free(text);
+	s->folded = true;
+	text = report_new("json", s, &o, &size);
+	cr_assert_null(strstr(text, "\"error\""));
+	free(text);
+	snapshot_free(TAKE_PTR(back));
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
 Test(json, hostile_names_are_valid_utf8)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
