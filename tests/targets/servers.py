@@ -51,7 +51,7 @@ def load(server):
             thread.start()
         for thread in threads:
             thread.join()
-        print(len(right), flush=True)
+        os.write(1, b"%d\n" % len(right))  # in one piece
 
 
 # How often what is called for an answer ---------------------------------------------------------
