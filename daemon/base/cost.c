@@ -25,24 +25,23 @@ static uint32_t scaled(uint32_t ns, double scale)
 	return to < UINT32_MAX ? (uint32_t)to : UINT32_MAX;
 }
 
-/* The newest one's part. */
-#define LEARN 0.25
-
-struct cost cost_learn(const struct cost *before, const struct cost *measured)
+static uint32_t between(uint32_t from, uint32_t to, double part)
 {
-	struct cost ret = *measured;
-	double to;
+	return scaled(1, (1 - part) * from + part * to);
+}
+
+struct cost cost_learn(const struct cost *before, const struct cost *measured, double part)
+{
+	struct cost ret = *measured, then;
 
 	if (!measured->known || !measured->gauge_ps)
 		return measured->known ? *measured : *before;
 	if (!before->known || !before->gauge_ps)
 		return *measured;
-	to = (double)measured->gauge_ps / before->gauge_ps;
+	then = cost_scaled(before, (double)measured->gauge_ps / before->gauge_ps);
 	for (int k = 0; k < COST_KINDS; k++) {
-		ret.before[k] = scaled(1, LEARN * measured->before[k] +
-						  (1 - LEARN) * to * before->before[k]);
-		ret.after[k] =
-			scaled(1, LEARN * measured->after[k] + (1 - LEARN) * to * before->after[k]);
+		ret.before[k] = between(then.before[k], measured->before[k], part);
+		ret.after[k] = between(then.after[k], measured->after[k], part);
 	}
 	return ret;
 }

@@ -31,10 +31,10 @@ double cost_scale(const struct cost *c, uint64_t gauges_ns, uint64_t gauges);
 
 /*
  * What is believed after another measurement: of one and the same build, costs in gauges differ by
- * some percent from one process to the next, so it moves by a part of the difference. Either may be
- * not known.
+ * some percent from one process to the next, so it moves by a part (0 to 1) of the difference.
+ * Either may be not known.
  */
-struct cost cost_learn(const struct cost *before, const struct cost *measured);
+struct cost cost_learn(const struct cost *before, const struct cost *measured, double part);
 
 /* What they cost then. The gauge stays: it says what they are measured by. */
 struct cost cost_scaled(const struct cost *c, double scale);

@@ -45,14 +45,14 @@ Test(cost, learns_in_gauges)
 			   .before = {880, 660, 0},
 			   .after = {1100, 440, 11000},
 			   .gauge_ps = 240000};
-	struct cost c = cost_learn(&known, &now);
+	struct cost c = cost_learn(&known, &now, 0.25);
 
 	cr_assert(c.known);
 	cr_assert_eq(c.gauge_ps, 240000);
 	cr_assert_eq(c.before[COST_ENTER], 820, "a quarter of the way from 800 to 880");
 	cr_assert_eq(c.after[COST_YIELD], 10250);
 	for (int i = 0; i < 30; i++)
-		c = cost_learn(&c, &now);
+		c = cost_learn(&c, &now, 0.25);
 	cr_assert(c.before[COST_ENTER] >= 878 && c.before[COST_ENTER] <= 880, "%u",
 		  c.before[COST_ENTER]);
 }
@@ -63,12 +63,12 @@ Test(cost, learns_from_what_is_known_only)
 
 	no_gauge.gauge_ps = 0;
 	no_gauge.before[COST_ENTER] = 7;
-	c = cost_learn(&none, &known);
+	c = cost_learn(&none, &known, 0.25);
 	assert_bytes_eq(&c, &known, sizeof(c));
-	c = cost_learn(&known, &none);
+	c = cost_learn(&known, &none, 0.25);
 	assert_bytes_eq(&c, &known, sizeof(c));
-	c = cost_learn(&no_gauge, &known);
+	c = cost_learn(&no_gauge, &known, 0.25);
 	assert_bytes_eq(&c, &known, sizeof(c));
-	c = cost_learn(&known, &no_gauge);
+	c = cost_learn(&known, &no_gauge, 0.25);
 	cr_assert_eq(c.before[COST_ENTER], 7, "the newest, where they cannot be compared");
 }
