@@ -186,7 +186,9 @@ static void zsh_opt(const struct cmd *c, const struct opt *o, FILE *out)
 	enum value v = value_of(o);
 
 	(void)c;
-	if (o->short_name)
+	if (o->short_name && o->type == OPT_PIDS) /* again and again */
+		fprintf(out, " \\\n\t\t\t'*'{-%c,--%s}'[", o->short_name, o->name);
+	else if (o->short_name)
 		fprintf(out, " \\\n\t\t\t'(-%c --%s)'{-%c,--%s}'[", o->short_name, o->name,
 			o->short_name, o->name);
 	else

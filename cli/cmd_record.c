@@ -22,6 +22,7 @@
 
 struct record_opts {
 	struct query query;
+	struct opt_pids pids;
 	struct mode_opts mode;
 	uint64_t duration_ns; /* 0: until something ends it */
 	bool follow;
@@ -30,9 +31,9 @@ struct record_opts {
 #define FIELD(f) .offset = offsetof(struct record_opts, f)
 
 static const struct opt record_opts[] = {
-	{"pid", 'p', OPT_PID, FIELD(query.pid), "PID", "the process to record"},
+	{"pid", 'p', OPT_PIDS, FIELD(pids), "PID", "a process to record; may be repeated"},
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
-	 "for so long (also 250ms, 2m); else until\nCtrl-C or the program's end"},
+	 "for so long (also 250ms, 2m); else until\nCtrl-C or the last program's end"},
 	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL, "record the processes it forks, too"},
 	MODE_OPTS(offsetof(struct record_opts, mode)),
 	QUERY_OPT_FORMAT,
@@ -100,8 +101,8 @@ struct recording {
 	int npatterns;
 	struct visit visit;
 	bool quiet;
+	bool own; /* several processes: a daemon of our own, and all that it has */
 	uint64_t start_ns;
-	char path[64]; /* of the target */
 };
 
 static void recording_deinit(struct recording *r)
@@ -109,13 +110,27 @@ static void recording_deinit(struct recording *r)
 	visit_end(&r->visit);
 }
 
+/* Several begin together, when all are found to be traceable. */
 static int attach(struct recording *r, struct diag *diag)
 {
-	snprintf(r->path, sizeof(r->path), "/v1/targets/%d", r->o->query.pid);
+	const struct opt_pids *pids = &r->o->pids;
+	const struct visit_how how = {
+		.follow = r->o->follow, .waiting = pids->n > 1, .mode = &r->o->mode};
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < pids->n; i++)
+		err = visit_attach(&r->visit, pids->pid[i], &how, diag);
+	if (err == 0 && how.waiting)
+		err = visit_start(&r->visit, diag);
 	r->start_ns = clock_monotonic_ns();
-	return visit_attach(&r->visit, r->o->query.pid,
-			    &(struct visit_how){.follow = r->o->follow, .mode = &r->o->mode}, diag);
+	return err;
 }
+
+/* How it stands with all of them. */
+struct progress {
+	uint64_t events, rate, lost;
+	bool over;
+};
 
 static uint64_t count_of(const json_t *target, const char *key)
 {
@@ -124,7 +139,26 @@ static uint64_t count_of(const json_t *target, const char *key)
 	return v < 0 ? 0 : (uint64_t)v;
 }
 
-static void show_progress(const struct recording *r, const json_t *target)
+static int look(const struct recording *r, struct progress *ret, struct diag *diag)
+{
+	int err = 0;
+
+	*ret = (struct progress){.over = true};
+	for (size_t i = 0; err == 0 && i < r->o->pids.n; i++) {
+		_cleanup_(json_decrefp) json_t *target = NULL;
+		char path[64];
+
+		snprintf(path, sizeof(path), "/v1/targets/%d", r->o->pids.pid[i]);
+		err = client_request(r->visit.client, "GET", path, NULL, &target, diag);
+		ret->events += count_of(target, "events");
+		ret->rate += count_of(target, "events_per_s");
+		ret->lost += count_of(target, "lost");
+		ret->over &= json_is_true(json_object_get(target, "over"));
+	}
+	return err;
+}
+
+static void show_progress(const struct recording *r, const struct progress *p)
 {
 	char passed[NUMBER_SIZE], all[NUMBER_SIZE] = "", events[NUMBER_SIZE], rate[NUMBER_SIZE];
 
@@ -135,29 +169,24 @@ static void show_progress(const struct recording *r, const json_t *target)
 		render_duration(r->o->duration_ns, all, sizeof(all));
 	fprintf(stderr,
 		"\rrecording %s%s%s, %s events, %s/s, %" PRIu64 " lost; Ctrl-C ends it \033[K",
-		passed, *all ? " of " : "", all,
-		render_count(count_of(target, "events"), 9, events, sizeof(events)),
-		render_count(count_of(target, "events_per_s"), 6, rate, sizeof(rate)),
-		count_of(target, "lost"));
+		passed, *all ? " of " : "", all, render_count(p->events, 9, events, sizeof(events)),
+		render_count(p->rate, 6, rate, sizeof(rate)), p->lost);
 	fflush(stderr);
 }
 
-/* Until the time is up, a signal comes, or the program ends. */
+/* Until the time is up, a signal comes, or the last program ends. */
 static int watch(const struct recording *r, struct diag *diag)
 {
 	uint64_t end = r->o->duration_ns ? r->start_ns + r->o->duration_ns : UINT64_MAX;
+	struct progress p;
 	int err = 0;
 
 	for (uint64_t now = r->start_ns; now < end; now = clock_monotonic_ns()) {
-		_cleanup_(json_decrefp) json_t *target = NULL;
-
-		err = client_request(r->visit.client, "GET", r->path, NULL, &target, diag);
+		err = look(r, &p, diag);
 		if (err < 0)
 			break;
-		show_progress(r, target);
-		if (json_is_true(json_object_get(target, "over")))
-			break;
-		if (!visit_wait(end - now < STEP_NS ? end - now : STEP_NS))
+		show_progress(r, &p);
+		if (p.over || !visit_wait(end - now < STEP_NS ? end - now : STEP_NS))
 			break;
 	}
 	if (!r->quiet)
@@ -172,10 +201,10 @@ static int save(const struct recording *r, FILE *out, struct diag *diag)
 	_cleanup_free_ char *path = NULL;
 	int err;
 
-	if (r->o->follow)
-		q->pid = 0;
-	else
+	if (!r->own) {
+		q->pid = r->o->pids.pid[0];
 		json_object_set_new(body, "pid", json_integer(q->pid));
+	}
 	/* what has ended cannot be stopped, nor need it be */
 	client_request(r->visit.client, "POST", "/v1/stop", body, NULL, NULL);
 	path = query_path(r->visit.client, q, choose_format(q), r->patterns, r->npatterns,
@@ -195,10 +224,11 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 	_cleanup_(recording_deinit) struct recording r = {.o = o,
 							  .patterns = call->operands,
 							  .npatterns = call->noperands,
-							  .quiet = !isatty(STDERR_FILENO)};
+							  .quiet = !isatty(STDERR_FILENO),
+							  .own = o->follow || o->pids.n > 1};
 	int err;
 
-	if (!o->query.pid)
+	if (!o->pids.n)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "usage: pyprofctl record --pid PID",
 				"which process? there is no --pid");
 	err = check(&o->query, call->operands, call->noperands, diag);
@@ -207,7 +237,7 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 	if (err < 0)
 		return err;
 	visit_block_signals();
-	err = o->follow ? visit_open_own(&r.visit, diag) : visit_open(&r.visit, call->socket, diag);
+	err = r.own ? visit_open_own(&r.visit, diag) : visit_open(&r.visit, call->socket, diag);
 	if (err == 0)
 		err = attach(&r, diag);
 	if (err == 0)
@@ -288,7 +318,7 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 const struct cmd cmd_record = {
 	.name = "record",
 	.operands = "[PATTERN]...",
-	.summary = "Trace a process for a while and write its profile",
+	.summary = "Trace processes for a while and write their profile",
 	.opts = record_opts,
 	.opts_size = sizeof(struct record_opts),
 	.max_operands = CMD_ANY,

@@ -47,12 +47,21 @@ int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct
 				"more than %d processes", OPT_PIDS_MAX);
 	if (how && how->follow)
 		json_object_set_new(body, "follow_children", json_true());
+	if (how && how->waiting)
+		json_object_set_new(body, "start", json_false());
 	if (how && how->mode)
 		mode_opts_set(how->mode, body);
 	r = client_request(v->client, "POST", "/v1/targets", body, NULL, diag);
 	if (r == 0)
 		v->attached.pid[v->attached.n++] = pid;
 	return r;
+}
+
+int visit_start(struct visit *v, struct diag *diag)
+{
+	_cleanup_(json_decrefp) json_t *body = json_object();
+
+	return client_request(v->client, "POST", "/v1/start", body, NULL, diag);
 }
 
 void visit_end(struct visit *v)

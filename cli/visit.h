@@ -28,9 +28,12 @@ void visit_end(struct visit *v);
 /* Attach and start. how: NULL, as the daemon was told. Exit code 7: it is attached already. */
 struct visit_how {
 	bool follow;
+	bool waiting;		      /* attach only: visit_start begins */
 	const struct mode_opts *mode; /* NULL: the daemon's own */
 };
 int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag);
+/* Those that wait, and all others of the daemon: for one of our own. */
+int visit_start(struct visit *v, struct diag *diag);
 
 /* Signals that ask for the end are blocked from now on: visit_wait looks for them. */
 void visit_block_signals(void);

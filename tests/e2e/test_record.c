@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness/daemon.h"
+#include "harness/sites.h"
 #include "harness/test.h"
 #include "harness/tool.h"
 #include "harness/traced.h"
@@ -84,6 +85,96 @@ Test(record, with_the_daemon_that_runs)
 	ran_free(&r);
 }
 
+/* Of one of the profile's processes; -1: it is none. */
+static json_int_t events_of(const json_t *root, pid_t of)
+{
+	json_t *target;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "targets"), i, target)
+	{
+		if (json_integer_value(json_object_get(target, "pid")) == of)
+			return json_integer_value(json_object_get(target, "events"));
+	}
+	return -1;
+}
+
+static bool probes_on(pid_t of)
+{
+	struct sites sites;
+
+	sites_find(&sites, of);
+	return sites_changed(&sites, of) == (int)sites.plan.nsites;
+}
+
+/* `record` with these arguments, in the background. */
+static pid_t record_start(const char *const *args)
+{
+	const char *argv[16] = {"pyprofctl", "--socket", d.sock, "record"};
+	char program[4096];
+	pid_t child;
+
+	for (size_t i = 0; args[i]; i++)
+		argv[4 + i] = args[i];
+	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execv(program, (char *const *)argv);
+		_exit(127);
+	}
+	cr_assert(child > 0);
+	return child;
+}
+
+/* Until the last has ended, which is not the first named; one profile with both. */
+Test(record, several)
+{
+	double deadline = traced_seconds() + DAEMON_DEADLINE;
+	struct interpreter it = traced_newest();
+	char other_pid[16], file[128], *text;
+	struct traced other;
+	pid_t child, first;
+	int status;
+	json_t *root;
+
+	traced_start(&other, it.exe, "run.py", "busy_empty", "0.2", NULL);
+	traced_expect(&other, "ready");
+	first = other.pid; /* it will be reaped */
+	pid_text(other_pid, first);
+	pyprofd_file(&d, "out.json", file, sizeof(file));
+	child = record_start(
+		(const char *const[]){"-p", other_pid, "--pid", pid, "-o", file, NULL});
+	while (!probes_on(t.pid) || !probes_on(first))
+		cr_assert(traced_seconds() < deadline, "nothing is being recorded");
+	traced_go(&other);
+	traced_close(&other);
+	cr_assert_eq(traced_wait(&other), 0);
+	cr_assert_eq(waitpid(child, &status, WNOHANG), 0, "it goes on with the other");
+	traced_go(&t);
+	traced_close(&t);
+	cr_assert(waitpid(child, &status, 0) == child && status == 0, "status %x", status);
+	text = file_text(file, NULL);
+	root = json_loads(text, 0, NULL);
+	cr_assert(root, "%s", text);
+	cr_assert_eq(json_array_size(json_object_get(root, "targets")), 2);
+	cr_assert_gt(events_of(root, t.pid), 0);
+	cr_assert_gt(events_of(root, first), 0);
+	json_decref(root);
+	free(text);
+	unlink(file);
+	traced_stop(&other);
+}
+
+/* One that cannot be traced: the others are left alone. */
+Test(record, one_of_several_is_wrong)
+{
+	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "record", "-p", pid, "-p", "4194303",
+		  NULL);
+	cr_assert(!probes_on(t.pid));
+	ctl_fails(&d, PYP_EXIT_USAGE, "given twice", "record", "-p", pid, "-p", pid, NULL);
+}
+
 /* As snapshot does: what is shown, and in which order. */
 Test(record, patterns_and_order)
 {
@@ -105,24 +196,16 @@ Test(record, patterns_and_order)
 Test(record, ctrl_c_keeps_what_there_is)
 {
 	double deadline = traced_seconds() + DAEMON_DEADLINE;
-	char program[4096], file[128], *text;
+	char file[128], *text;
 	bool recording = false;
 	struct ran r;
 	pid_t child;
 	int status;
 
-	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
 	pyprofd_file(&d, "out.json", file, sizeof(file));
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
-	child = fork();
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl(program, program, "--socket", d.sock, "record", "--pid", pid, "-o", file,
-		      (char *)NULL);
-		_exit(127);
-	}
-	cr_assert(child > 0);
+	child = record_start((const char *const[]){"--pid", pid, "-o", file, NULL});
 	while (!recording) {
 		json_t *all = ctl_status(&d), *target;
 

@@ -89,6 +89,7 @@ Test(completion, bash_completes)
 		{"pyprofctl top -s cu", "cum cumtime\n"},
 		{"pyprofctl report x", "files\n\n"},
 		{"pyprofctl report --only", "--only-my-code\n"},
+		{"pyprofctl record --pid 1 --pi", "--pid\n"},
 	};
 	char *dir = save("bash", "bash"), file[256];
 
