@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/metrics.h"
 #include "format/jsonout.h"
 #include "format/names.h"
 #include "format/provenance.h"
@@ -110,6 +111,7 @@ int diff_check(const struct diff_side side[DIFF_SIDES], const struct diff_check 
 struct entry {
 	const struct snapshot_func *func;
 	const struct view_row *row;
+	const struct view_metrics *metrics; /* NULL: none */
 	int side;
 };
 
@@ -145,6 +147,14 @@ static int compare_entries(const void *left, const void *right)
 	return compare_identity(a->func, b->func);
 }
 
+static void add_metrics(struct view_metrics *to, const struct view_metrics *from)
+{
+	for (int k = 0; from && k < PYP_METRICS; k++) {
+		to->self[k] += from->self[k];
+		to->cum[k] += from->cum[k];
+	}
+}
+
 /* Entries of one function, variants and both sides, are neighbours and become one row. */
 static void join_same(struct diff *d, const struct entry *e, size_t n)
 {
@@ -158,6 +168,7 @@ static void join_same(struct diff *d, const struct entry *e, size_t n)
 		row->ncalls[e[i].side] += e[i].row->ncalls;
 		row->tot[e[i].side] += e[i].row->tot[d->clock];
 		row->cum[e[i].side] += e[i].row->cum[d->clock];
+		add_metrics(&row->metrics[e[i].side], e[i].metrics);
 	}
 }
 
@@ -188,6 +199,7 @@ static void join_moved(struct diff_row *rows, size_t n)
 	to->ncalls[DIFF_BEFORE] = from->ncalls[DIFF_BEFORE];
 	to->tot[DIFF_BEFORE] = from->tot[DIFF_BEFORE];
 	to->cum[DIFF_BEFORE] = from->cum[DIFF_BEFORE];
+	to->metrics[DIFF_BEFORE] = from->metrics[DIFF_BEFORE];
 	from->func[DIFF_BEFORE] = NULL; /* a row of nothing */
 }
 
@@ -240,6 +252,7 @@ static size_t add_entries(struct entry *e, const struct view *v, int side)
 	for (size_t i = 0; i < v->nrows; i++)
 		e[i] = (struct entry){.func = &v->snapshot->funcs[v->rows[i].func],
 				      .row = &v->rows[i],
+				      .metrics = v->metrics ? &v->metrics[i] : NULL,
 				      .side = side};
 	return v->nrows;
 }
@@ -270,6 +283,7 @@ int diff_build(const struct diff_side side[DIFF_SIDES], enum snapshot_clock cloc
 		return -ENOMEM;
 	d->clock = clock;
 	memcpy(d->side, side, sizeof(d->side));
+	d->metrics = side[DIFF_BEFORE].snapshot->metrics & side[DIFF_AFTER].snapshot->metrics;
 	d->side[DIFF_BEFORE].ncalls = before->ncalls;
 	d->side[DIFF_BEFORE].total = before->total[clock];
 	d->side[DIFF_AFTER].ncalls = after->ncalls;
@@ -286,6 +300,21 @@ void diff_free(struct diff *d)
 		return;
 	free(d->rows);
 	free(d);
+}
+
+/* ---- what is not compared ---- */
+
+typedef void (*left_out_fn)(const char *what, void *ctx);
+
+static void each_left_out(const struct diff *d, left_out_fn fn, void *ctx)
+{
+	const struct snapshot *a = d->side[DIFF_BEFORE].snapshot, *b = d->side[DIFF_AFTER].snapshot;
+
+	for (int k = 0; k < PYP_METRICS; k++)
+		if ((a->metrics ^ b->metrics) & 1u << k)
+			fn(metrics_name((enum pyp_metric)k), ctx);
+	if (a->ncoros || b->ncoros)
+		fn("coroutines", ctx);
 }
 
 /* ---- text ---- */
@@ -331,11 +360,15 @@ static void print_times(const struct diff_row *r, const uint64_t v[DIFF_SIDES], 
 	print_percent(r, v, out);
 }
 
+static char *std_of(const struct snapshot_func *f)
+{
+	return name_std(f->pseudo ? "~" : text(f->filename), f->pseudo ? 0 : f->firstlineno,
+			text(f->name));
+}
+
 static int print_row(const struct diff_row *r, FILE *out)
 {
-	const struct snapshot_func *f = func_of(r);
-	_cleanup_free_ char *std = name_std(f->pseudo ? "~" : text(f->filename),
-					    f->pseudo ? 0 : f->firstlineno, text(f->name));
+	_cleanup_free_ char *std = std_of(func_of(r));
 
 	if (!std)
 		return -ENOMEM;
@@ -354,12 +387,97 @@ static bool changed(const struct diff_row *r)
 	       !r->func[DIFF_AFTER];
 }
 
+struct left_out {
+	FILE *out;
+	bool any;
+};
+
+static void print_left_out(const char *what, void *ctx)
+{
+	struct left_out *l = ctx;
+
+	fprintf(l->out, "%s %s", l->any ? "," : "   not compared:", what);
+	l->any = true;
+}
+
+/* A function's own share of a resource, on both sides. */
+struct share {
+	const struct diff_row *row;
+	uint64_t v[DIFF_SIDES];
+};
+
+static int compare_shares(const void *left, const void *right)
+{
+	const struct share *a = left, *b = right;
+	int c = descending(change(a->v), change(b->v));
+
+	return c ? c : compare_identity(func_of(a->row), func_of(b->row));
+}
+
+static int print_share(const struct share *s, FILE *out)
+{
+	_cleanup_free_ char *std = std_of(func_of(s->row));
+
+	if (!std)
+		return -ENOMEM;
+	fprintf(out, "%12" PRIu64 " %+12" PRId64, s->v[DIFF_AFTER], change(s->v));
+	print_percent(s->row, s->v, out);
+	fputc(' ', out);
+	name_print(out, std, NAME_COLUMNS);
+	fputc('\n', out);
+	return 0;
+}
+
+/* What functions have changed their own share of a resource. */
+static int print_metric(const struct diff *d, int k, size_t limit, FILE *out)
+{
+	_cleanup_free_ struct share *shares = calloc(d->nrows + 1, sizeof(*shares));
+	uint64_t total[DIFF_SIDES] = {0};
+	int err = shares ? 0 : -ENOMEM;
+	size_t n = 0;
+
+	for (size_t i = 0; !err && i < d->nrows; i++) {
+		const struct diff_row *r = &d->rows[i];
+		const struct share s = {r, {r->metrics[0].self[k], r->metrics[1].self[k]}};
+
+		total[DIFF_BEFORE] += s.v[DIFF_BEFORE];
+		total[DIFF_AFTER] += s.v[DIFF_AFTER];
+		if (change(s.v))
+			shares[n++] = s;
+	}
+	if (err)
+		return err;
+	qsort(shares, n, sizeof(*shares), compare_shares);
+	fprintf(out, "\n   %s (%s): %" PRIu64 " before, %" PRIu64 " after\n",
+		metrics_text((enum pyp_metric)k), metrics_name((enum pyp_metric)k),
+		total[DIFF_BEFORE], total[DIFF_AFTER]);
+	if (n)
+		fprintf(out, "\n%12s %12s %8s %s\n", "self", "change", "%",
+			"filename:lineno(function)");
+	for (size_t i = 0; !err && i < n && !(limit && i == limit); i++)
+		err = print_share(&shares[i], out);
+	return err;
+}
+
+static int print_metrics(const struct diff *d, size_t limit, FILE *out)
+{
+	int err = 0;
+
+	for (int k = 0; k < PYP_METRICS && !err; k++)
+		if (d->metrics & 1u << k)
+			err = print_metric(d, k, limit, out);
+	return err;
+}
+
 int diff_write_text(const struct diff *d, size_t limit, FILE *out)
 {
+	struct left_out left_out = {.out = out};
 	size_t n = 0;
 
 	print_side(d, DIFF_BEFORE, out);
 	print_side(d, DIFF_AFTER, out);
+	each_left_out(d, print_left_out, &left_out);
+	fputs(left_out.any ? "\n" : "", out);
 	fprintf(out, "\n   Ordered by: increase of internal time (%s)\n\n", clock_names[d->clock]);
 	fprintf(out, "%9s %9s %10s %10s %8s %10s %10s %8s %s\n", "ncalls", "change", "tottime",
 		"change", "%", "cumtime", "change", "%", "filename:lineno(function)");
@@ -372,7 +490,7 @@ int diff_write_text(const struct diff *d, size_t limit, FILE *out)
 	}
 	if (!n)
 		fputs("   nothing changed\n", out);
-	return 0;
+	return print_metrics(d, limit, out);
 }
 
 /* ---- JSON ---- */
@@ -387,17 +505,34 @@ static json_t *figures_json(const uint64_t v[DIFF_SIDES])
 			 (json_int_t)change(v), "ratio", ratio);
 }
 
-static json_t *row_json(const struct diff_row *r)
+/* NULL: there are none. */
+static json_t *metrics_json(const struct diff *d, const struct diff_row *r)
+{
+	json_t *ret = d->metrics ? json_object() : NULL;
+
+	for (int k = 0; ret && k < PYP_METRICS; k++) {
+		const uint64_t self[] = {r->metrics[0].self[k], r->metrics[1].self[k]};
+		const uint64_t cum[] = {r->metrics[0].cum[k], r->metrics[1].cum[k]};
+
+		if (d->metrics & 1u << k)
+			json_object_set_new(ret, metrics_name((enum pyp_metric)k),
+					    json_pack("{s:o, s:o}", "self", figures_json(self),
+						      "cum", figures_json(cum)));
+	}
+	return ret;
+}
+
+static json_t *row_json(const struct diff *d, const struct diff_row *r)
 {
 	const struct snapshot_func *f = func_of(r), *before = r->func[DIFF_BEFORE];
 
-	return json_pack("{s:o, s:i, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o}", "file",
+	return json_pack("{s:o, s:i, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o*}", "file",
 			 provenance_string(f->filename), "line", (int)f->firstlineno, "name",
 			 provenance_string(f->name), "qualname", provenance_string(f->qualname),
 			 "line_before", before ? json_integer(before->firstlineno) : json_null(),
 			 "is_new", !before, "is_gone", !r->func[DIFF_AFTER], "ncalls",
 			 figures_json(r->ncalls), "tottime", figures_json(r->tot), "cumtime",
-			 figures_json(r->cum));
+			 figures_json(r->cum), "metrics", metrics_json(d, r));
 }
 
 static int put_side(const struct diff *d, int side, FILE *out)
@@ -416,6 +551,21 @@ static int put_side(const struct diff *d, int side, FILE *out)
 	return 0;
 }
 
+static void add_left_out(const char *what, void *ctx)
+{
+	json_array_append_new(ctx, json_string(what));
+}
+
+static int put_left_out(const struct diff *d, FILE *out)
+{
+	json_t *list = json_array();
+
+	if (list)
+		each_left_out(d, add_left_out, list);
+	fputs(",\n\"not_compared\":", out);
+	return jsonout_value(out, list);
+}
+
 int diff_write_json(const struct diff *d, size_t limit, FILE *out)
 {
 	size_t n = limit && limit < d->nrows ? limit : d->nrows;
@@ -424,12 +574,13 @@ int diff_write_json(const struct diff *d, size_t limit, FILE *out)
 		"{\"format\":\"pyprofd-diff\",\"version\":1,\"clock\":\"%s\","
 		"\"time_unit\":\"ns\"",
 		clock_names[d->clock]);
-	if (put_side(d, DIFF_BEFORE, out) < 0 || put_side(d, DIFF_AFTER, out) < 0)
+	if (put_side(d, DIFF_BEFORE, out) < 0 || put_side(d, DIFF_AFTER, out) < 0 ||
+	    put_left_out(d, out) < 0)
 		return -ENOMEM;
 	fputs(",\n\"functions\":[", out);
 	for (size_t i = 0; i < n; i++) {
 		fputs(i ? ",\n" : "\n", out);
-		if (jsonout_value(out, row_json(&d->rows[i])) < 0)
+		if (jsonout_value(out, row_json(d, &d->rows[i])) < 0)
 			return -ENOMEM;
 	}
 	fputs("\n]}\n", out);

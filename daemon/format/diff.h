@@ -5,6 +5,9 @@
  * A function is the same where file, line and names are. What then is left over on both sides is
  * matched by file and name alone if that names just one on either side: code above it was edited and
  * it moved.
+ *
+ * Resource counters are compared where both sides have them. Coroutines are not: what was open when
+ * a snapshot was taken says little of the program. What is not compared, reports say.
  */
 #ifndef PYPROF_FORMAT_DIFF_H
 #define PYPROF_FORMAT_DIFF_H
@@ -23,11 +26,13 @@ struct diff_row {
 	/* NULL: not called there. Points into the snapshots. */
 	const struct snapshot_func *func[DIFF_SIDES];
 	uint64_t ncalls[DIFF_SIDES], tot[DIFF_SIDES], cum[DIFF_SIDES];
+	struct view_metrics metrics[DIFF_SIDES];
 };
 
 struct diff {
 	struct diff_side side[DIFF_SIDES];
 	enum snapshot_clock clock;
+	uint32_t metrics;      /* resource counters that both have: bits, by enum pyp_metric */
 	struct diff_row *rows; /* what its own time grew most in comes first */
 	size_t nrows;
 };
@@ -49,7 +54,8 @@ int diff_build(const struct diff_side side[DIFF_SIDES], enum snapshot_clock cloc
 void diff_free(struct diff *d);
 DEFINE_FREEP(struct diff, diff_free)
 
-/* A table of what changed, at most `limit` rows (0: all); everything as JSON. 0 or -ENOMEM. */
+/* A table of what changed, at most `limit` rows (0: all), and one for each resource; everything as
+ * JSON. 0 or -ENOMEM. */
 int diff_write_text(const struct diff *d, size_t limit, FILE *out);
 int diff_write_json(const struct diff *d, size_t limit, FILE *out);
 

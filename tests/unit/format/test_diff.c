@@ -107,6 +107,84 @@ Test(diff, json)
 	json_decref(j);
 }
 
+/* main, f, g: nodes 1 to 3 behind the root. */
+static struct snapshot *with_bytes(const char *text, uint64_t f, uint64_t g)
+{
+	struct snapshot *s = snapshot_build(text);
+
+	s->metrics = 1u << PYP_METRIC_rbytes | 1u << PYP_METRIC_vcsw;
+	s->node_metrics = snapshot_alloc(s, s->nnodes + 1, sizeof(*s->node_metrics));
+	cr_assert(s->node_metrics && s->nnodes == 4);
+	s->node_metrics[2][PYP_METRIC_rbytes] = f;
+	s->node_metrics[3][PYP_METRIC_rbytes] = g;
+	return s;
+}
+
+static const char *const reading = "main a.py:1 1 5\n  f a.py:2 1 5\n  g a.py:3 1 5\n";
+
+Test(diff, resources)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = with_bytes(reading, 1000, 50);
+	_cleanup_(snapshot_freep) struct snapshot *b =
+		with_bytes("main a.py:1 1 5\n  f a.py:2 1 5\n  g a.py:7 1 5\n", 900, 80);
+	_cleanup_(diff_freep) struct diff *d = build(a, b);
+	_cleanup_free_ char *text = written(d, diff_write_text, 0);
+	_cleanup_free_ char *first = written(d, diff_write_text, 1);
+	_cleanup_free_ char *json = written(d, diff_write_json, 0);
+	json_t *j = json_loads(json, 0, NULL), *row, *figures;
+	size_t i;
+
+	cr_assert(strstr(text, "\n   nothing changed\n\n"
+			       "   voluntary context switches (vcsw): 0 before, 0 after\n\n"
+			       "   bytes read (rbytes): 1050 before, 980 after\n\n"
+			       "        self       change        % filename:lineno(function)\n"
+			       "          80          +30   +60.0% a.py:7(g)\n"
+			       "         900         -100   -10.0% a.py:2(f)\n"),
+		  "%s", text);
+	cr_assert(!strstr(text, "not compared"));
+	cr_assert(strstr(first, "(g)") && !strstr(first, "(f)"), "%s", first);
+	json_array_foreach(json_object_get(j, "functions"), i, row)
+	{
+		if (strcmp(json_string_value(json_object_get(row, "name")), "main") != 0)
+			continue;
+		figures = json_object_get(json_object_get(row, "metrics"), "rbytes");
+		cr_assert_eq(json_integer_value(
+				     json_object_get(json_object_get(figures, "self"), "after")),
+			     0);
+		cr_assert_eq(json_integer_value(
+				     json_object_get(json_object_get(figures, "cum"), "change")),
+			     -70);
+		break;
+	}
+	cr_assert_lt(i, 3, "main is there");
+	cr_assert_eq(json_array_size(json_object_get(j, "not_compared")), 0);
+	json_decref(j);
+}
+
+Test(diff, what_is_not_compared_is_said)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = with_bytes(reading, 1000, 50);
+	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build(reading);
+	struct snapshot_coro coro = {0};
+	_cleanup_(diff_freep) struct diff *d = build(a, b);
+	_cleanup_free_ char *text = written(d, diff_write_text, 0), *more = NULL, *json = NULL;
+	json_t *j;
+
+	cr_assert(strstr(text, "\n   not compared: vcsw, rbytes\n"), "%s", text);
+	cr_assert(!strstr(text, "bytes read"));
+	b->coros = &coro;
+	b->ncoros = 1;
+	more = written(d, diff_write_text, 0);
+	cr_assert(strstr(more, "\n   not compared: vcsw, rbytes, coroutines\n"), "%s", more);
+	json = written(d, diff_write_json, 0);
+	j = json_loads(json, 0, NULL);
+	cr_assert_eq(json_array_size(json_object_get(j, "not_compared")), 3);
+	cr_assert_null(
+		json_object_get(json_array_get(json_object_get(j, "functions"), 0), "metrics"));
+	json_decref(j);
+	b->ncoros = 0;
+}
+
 /* Two functions of one name on one side: by line only. */
 Test(diff, ambiguous_names_are_not_guessed)
 {
