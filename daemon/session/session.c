@@ -327,6 +327,26 @@ struct session_opts sessions_opts(const struct sessions *ss)
 	return ss->opts;
 }
 
+/* A target that was attached to just now may still be measured; meanwhile rings fill. */
+static void wait_for_cost(struct sessions *ss, struct tracee *t)
+{
+	bool urgent = !t->cost.known || !t->cost.gauge_ps;
+
+	if (!t->calibration)
+		return;
+	while (!calibration_wait(t->calibration, urgent ? PUMP_MS : 0) && urgent)
+		sessions_pump(ss);
+	tracee_take_cost(t);
+}
+
+static int start(struct sessions *ss, struct tracee *t, struct diag *diag)
+{
+	/* Windows are weighed by costs from the first one on. */
+	if (t->max_overhead)
+		wait_for_cost(ss, t);
+	return tracee_start(t, diag);
+}
+
 int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
 			 const struct session_opts *opts, struct diag *diag)
 {
@@ -354,7 +374,7 @@ int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
 	if (r == 0 && (flags & ATTACH_FOLLOW || ss->opts.follow))
 		r = follow_begin(s, diag);
 	if (r == 0 && flags & ATTACH_START)
-		r = tracee_start(s->tracee, diag);
+		r = start(ss, s->tracee, diag);
 	if (r < 0)
 		return r;
 	sessions_forget_ended(ss, pid);
@@ -384,7 +404,7 @@ int sessions_start(struct sessions *ss, pid_t pid, struct diag *diag)
 	for (size_t i = 0; i < ss->n && r == 0; i++) {
 		if (pid ? ss->v[i] != one : ss->v[i]->tracee->state == SESSION_ENDED)
 			continue;
-		r = tracee_start(ss->v[i]->tracee, diag);
+		r = start(ss, ss->v[i]->tracee, diag);
 		if (r == 0)
 			follow_look(ss->v[i]);
 	}
@@ -436,20 +456,6 @@ static void snapshot_provenance(const struct sessions *ss, struct snapshot *s)
 	s->kernel = snapshot_str(s, u.release);
 }
 
-/* A target that was attached to just now is still being measured; meanwhile its ring fills. */
-static void wait_for_costs(struct sessions *ss, pid_t pid)
-{
-	for (size_t i = 0; i < ss->n; i++) {
-		struct tracee *t = ss->v[i]->tracee;
-
-		if ((pid && t->target->pid != pid) || !t->calibration)
-			continue;
-		while (!calibration_wait(t->calibration, t->cost.known ? 0 : PUMP_MS) &&
-		       !t->cost.known)
-			sessions_pump(ss);
-	}
-}
-
 static int snapshot_targets(struct sessions *ss, pid_t pid, struct snapshot *s)
 {
 	int r = 0;
@@ -475,7 +481,9 @@ int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, str
 	if (!s || !s->targets)
 		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
 	snapshot_provenance(ss, s);
-	wait_for_costs(ss, pid);
+	for (size_t i = 0; i < ss->n; i++)
+		if (!pid || ss->v[i]->tracee->target->pid == pid)
+			wait_for_cost(ss, ss->v[i]->tracee);
 	r = snapshot_targets(ss, pid, s);
 	sessions_settle(ss);
 	if (r == 0 && !pid)

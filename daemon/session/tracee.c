@@ -609,6 +609,24 @@ struct cost tracee_cost(const struct tracee *t)
 	return t->cost.known ? t->cost : cost_guess;
 }
 
+static double pair_of(const struct cost *c)
+{
+	return (double)c->before[COST_ENTER] + c->after[COST_ENTER] + c->before[COST_LEAVE] +
+	       c->after[COST_LEAVE];
+}
+
+void tracee_take_cost(struct tracee *t)
+{
+	const struct cost before = tracee_cost(t);
+	struct cost c = t->calibration ? calibration_result(t->calibration) : (struct cost){0};
+
+	if (!c.known || memcmp(&c, &t->cost, sizeof(c)) == 0)
+		return;
+	if (t->max_overhead && pair_of(&before) > 0)
+		profile_costs_change(t->profile, pair_of(&c) / pair_of(&before));
+	t->cost = c;
+}
+
 struct probe_gauge tracee_gauge(const struct tracee *t)
 {
 	struct probe_gauge g = t->old_gauge, here;
@@ -634,10 +652,7 @@ static double event_cost(const struct tracee *t)
 {
 	const struct cost c = tracee_cost(t);
 
-	return tracee_scale(t, NULL) *
-	       (c.before[COST_ENTER] + c.after[COST_ENTER] + c.before[COST_LEAVE] +
-		c.after[COST_LEAVE]) /
-	       2.0;
+	return tracee_scale(t, NULL) * pair_of(&c) / 2;
 }
 
 /* The process's own clock is exact, threads that have ended are in it, and nobody has to be asked
@@ -689,8 +704,8 @@ void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 	if (t->state == SESSION_TRACING)
 		tracee_count(t, false);
 	events = profile_counts(t->profile).events;
-	if (t->calibration)
-		(void)calibration_wait(t->calibration, 0);
+	if (t->calibration && calibration_wait(t->calibration, 0))
+		tracee_take_cost(t);
 	if (now_ns > t->warned_ns + WARN_AGAIN_NS)
 		tracee_warn(t);
 	if (t->rate_ns && now_ns > t->rate_ns && events >= t->events_seen)
@@ -799,8 +814,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	uint64_t now;
 	double scale;
 
-	if (t->calibration && calibration_result(t->calibration).known)
-		t->cost = calibration_result(t->calibration);
+	tracee_take_cost(t);
 	if (t->state == SESSION_TRACING) {
 		tracee_drain(t, 0);
 		tracee_count(t, false);

@@ -151,6 +151,9 @@ void windowed_turn(struct tracee *t);
 /* Before a snapshot: the gap at hand is taken into account. */
 void windowed_settle(struct tracee *t);
 
+/* If its costs have been measured by now, they count. */
+void tracee_take_cost(struct tracee *t);
+
 /* In how many us tracee_turn is to be called again, at the latest. */
 uint64_t tracee_due_us(const struct tracee *t);
 /* What is to be done now and then besides draining. */

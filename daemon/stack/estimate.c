@@ -413,6 +413,11 @@ double estimate_variance(const struct estimate *e, uint32_t func, enum snapshot_
 	return var > 0 ? rest * rest * var * n / (n - 1) : 0;
 }
 
+void estimate_costs_change(struct estimate *e, double times)
+{
+	e->expected *= times;
+}
+
 double estimate_cost_factor(const struct estimate *e)
 {
 	return e->expected > 0 ? e->taken / e->expected : 1;

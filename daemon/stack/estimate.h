@@ -71,6 +71,9 @@ bool estimate_has(const struct estimate *e, uint32_t node);
 /* The variance of a function's figure; negative: not known. */
 double estimate_variance(const struct estimate *e, uint32_t func, enum snapshot_figure figure);
 
+/* What was expected so far, in terms of costs that are so many times what they were. */
+void estimate_costs_change(struct estimate *e, double times);
+
 /* The costs in all windows, as a share of the costs given. */
 double estimate_cost_factor(const struct estimate *e);
 

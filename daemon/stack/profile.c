@@ -536,6 +536,11 @@ void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost
 	(void)estimate_fold(&p->estimate, &p->rb.tree, p->codes.funcs.n, length_ns, cost, scale);
 }
 
+void profile_costs_change(struct profile *p, double times)
+{
+	estimate_costs_change(&p->estimate, times);
+}
+
 void profile_gap(struct profile *p, uint64_t ns)
 {
 	p->windows = true;

@@ -70,6 +70,8 @@ void profile_end(struct profile *p, uint64_t ts);
 struct cost;
 void profile_pause(struct profile *p, uint64_t ts);
 void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale);
+/* From now on folds are told costs that are so many times what they were. */
+void profile_costs_change(struct profile *p, double times);
 void profile_gap(struct profile *p, uint64_t ns);
 void profile_own_cpu(struct profile *p, double ns);
 /*

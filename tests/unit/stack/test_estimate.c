@@ -160,6 +160,8 @@ Test(estimate, dearer_hits)
 	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost, 1.5));
 	cr_assert_float_eq(m.e.seen_cpu, 800, 1e-6);
 	cr_assert_float_eq(estimate_cost_factor(&m.e), 1.5, 1e-9);
+	estimate_costs_change(&m.e, 2);
+	cr_assert_float_eq(estimate_cost_factor(&m.e), 0.75, 1e-9, "of what was measured since");
 	unmake(&m);
 	check_no_leaks();
 }
