@@ -620,8 +620,9 @@ void tracee_take_cost(struct tracee *t)
 	const struct cost before = tracee_cost(t);
 	struct cost c = t->calibration ? calibration_result(t->calibration) : (struct cost){0};
 
-	if (!c.known || memcmp(&c, &t->cost, sizeof(c)) == 0)
+	if (!c.known || t->cost_taken)
 		return;
+	t->cost_taken = true;
 	if (t->max_overhead && pair_of(&before) > 0)
 		profile_costs_change(t->profile, pair_of(&c) / pair_of(&before));
 	t->cost = c;

@@ -58,6 +58,7 @@ struct tracee {
 	uint64_t lost_hold_ns, until_ns, hold_gap_ns;
 	struct calibration *calibration; /* NULL: not possible, or not needed */
 	struct cost cost;		 /* as far as known */
+	bool cost_taken;		 /* the calibration's result is in it */
 	struct profile *profile;
 	struct memory memory;
 	struct mode_choice mode;
