@@ -17,15 +17,8 @@ const volatile __u32 metrics = 0;    /* bits: which resource counters are looked
 const volatile __u64 ring_half = 0;  /* bytes in the ring that are worth a wake-up */
 const volatile struct pyp_layout layout = {};
 
-/* Values of active. Between windows nothing is said about calls, and since `epoch` goes up before
- * the next one, nothing about switches; but code objects that go are to be known, and so are exits,
- * forks and exec. */
-#define ACTIVE_OFF     0u /* every program returns at once */
-#define ACTIVE_ON      1u
-#define ACTIVE_BETWEEN 2u
-
 /* State. */
-__u32 active = 0;		 /* ACTIVE_*: the daemon's to set, and cleared by an exec */
+__u32 active = 0;		 /* PYP_ACTIVE_*: the daemon's to set, and cleared by an exec */
 __u32 target_tgid = 0;		 /* in the daemon's pid namespace; no knob: see probe_aim */
 __u64 gauge_ns = 0, gauge_n = 0; /* from events' clocks to their ends, and of how many */
 __u32 follow = 0;		 /* tell at once about children, and about theirs */

@@ -324,11 +324,11 @@ static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
 {
 	__u64 id;
 
-	if (active != ACTIVE_ON && active != ACTIVE_BETWEEN)
+	if (!active)
 		return -1;
 	h->cookie = cookie_of(ctx);
 	/* Between windows only code objects that go are to be known. */
-	if (active == ACTIVE_BETWEEN && PYP_COOKIE_KIND(h->cookie) != PYP_SITE_CODE_FREE)
+	if (active == PYP_ACTIVE_BETWEEN && PYP_COOKIE_KIND(h->cookie) != PYP_SITE_CODE_FREE)
 		return -1;
 	if (!h->cookie || !core_counts(h->cookie, ctx->flags))
 		return -1;

@@ -34,10 +34,6 @@
 
 /* The init pid namespace has this inode everywhere: PROC_PID_INIT_INO of linux/proc_ns.h. */
 #define INIT_PID_NS 0xeffffffcul
-/* bpf/maps.bpf.h */
-#define ACTIVE_OFF     0u
-#define ACTIVE_ON      1u
-#define ACTIVE_BETWEEN 2u
 
 /* The kernel's own errno for an instruction it cannot probe. */
 #define KERNEL_ENOTSUPP 524
@@ -514,7 +510,7 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	p->on = on;
 	on = not_attached;
 	*ret_ts = clock_monotonic_ns();
-	set_active(p, ACTIVE_ON);
+	set_active(p, PYP_ACTIVE_ON);
 	return 0;
 }
 
@@ -525,7 +521,7 @@ int probe_rearm(struct probe *p, uint64_t *ret_ts)
 		return -ENOTSUP;
 	forget(p);
 	*ret_ts = clock_monotonic_ns();
-	set_active(p, 1);
+	set_active(p, PYP_ACTIVE_ON);
 	return 0;
 }
 
@@ -547,7 +543,7 @@ void probe_detach(struct probe *p)
 {
 	if (!probe_attached(p))
 		return;
-	set_active(p, ACTIVE_OFF);
+	set_active(p, PYP_ACTIVE_OFF);
 	detach_sites(&p->on);
 	closing_wait(&p->closing);
 	detach_sites(&p->between);
@@ -582,7 +578,7 @@ int probe_attach_windows(struct probe *p, struct diag *diag)
 	p->between = between;
 	between = not_attached;
 	p->windows = true;
-	set_active(p, ACTIVE_BETWEEN);
+	set_active(p, PYP_ACTIVE_BETWEEN);
 	return 0;
 }
 
@@ -604,7 +600,7 @@ int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	if (r < 0)
 		return attach_failed(p, r, diag);
 	*ret_ts = clock_monotonic_ns();
-	if (!change_active(p, ACTIVE_BETWEEN, ACTIVE_ON))
+	if (!change_active(p, PYP_ACTIVE_BETWEEN, PYP_ACTIVE_ON))
 		return attach_failed(p, -ESRCH, diag);
 	p->on = on;
 	on = not_attached;
@@ -613,7 +609,7 @@ int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 
 void probe_window_close(struct probe *p, uint64_t *ret_ts)
 {
-	change_active(p, ACTIVE_ON, ACTIVE_BETWEEN);
+	change_active(p, PYP_ACTIVE_ON, PYP_ACTIVE_BETWEEN);
 	*ret_ts = clock_monotonic_ns();
 	/* Nor their switches, from now on. */
 	forget_threads(p);

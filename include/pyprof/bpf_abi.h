@@ -15,7 +15,16 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 8
+#define PYP_BPF_ABI_VERSION 9
+
+/*
+ * Which hits say something. Between windows nothing is said about calls, and since the epoch goes up
+ * before the next one, nothing about switches; but code objects that go are to be known, and so are
+ * exits, forks and exec.
+ */
+#define PYP_ACTIVE_OFF	   0u /* every program returns at once */
+#define PYP_ACTIVE_ON	   1u
+#define PYP_ACTIVE_BETWEEN 2u
 
 /* What a probe site announces. */
 enum pyp_site_kind {
