@@ -437,9 +437,7 @@ static void update_runtime(void *ctx, uint32_t tid, bool needs_runtime)
 
 static void drain_all(void *ctx)
 {
-	struct tracee *t = ctx;
-
-	probe_drain(t->probe, 0, tracee_record, t);
+	tracee_drain_all(ctx);
 }
 
 /* What counting knows, as of now. */
@@ -457,11 +455,6 @@ void tracee_runtimes(struct tracee *t)
 		profile_foreach_thread(t->profile, update_runtime, t);
 }
 
-void tracee_read_ring(struct tracee *t)
-{
-	probe_drain(t->probe, 0, tracee_record, t);
-}
-
 static void tracee_halt(struct tracee *t)
 {
 	uint64_t now;
@@ -473,7 +466,7 @@ static void tracee_halt(struct tracee *t)
 	} else {
 		probe_detach(t->probe);
 		now = tracee_now();
-		tracee_read_ring(t);
+		tracee_drain_all(t);
 		tracee_count(t, true);
 		tracee_runtimes(t);
 		profile_end(t->profile, now);

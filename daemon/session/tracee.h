@@ -163,7 +163,6 @@ void tracee_turn(struct tracee *t);
 /* For windowed.c: the stacks at the beginning, the OS's word at the end, what probes take. */
 void tracee_seed(struct tracee *t);
 void tracee_runtimes(struct tracee *t);
-void tracee_read_ring(struct tracee *t);
 void tracee_account(struct tracee *t);
 struct cost tracee_cost(const struct tracee *t); /* as they were measured */
 struct probe_gauge tracee_gauge(const struct tracee *t);

@@ -57,7 +57,7 @@ static int open_window(struct tracee *t, struct diag *diag)
 	int r;
 
 	/* What is on its way from the last one must not be taken for this one's. */
-	tracee_read_ring(t);
+	tracee_drain_all(t);
 	r = probe_window_open(t->probe, &ts, diag);
 	if (r < 0)
 		return r;
@@ -96,7 +96,7 @@ static void end_window(struct tracee *t, uint64_t ts)
 	double scale = scale_of_window(t), dearer = scale / w->opened_scale;
 	uint64_t shown, own, taken;
 
-	tracee_read_ring(t);
+	tracee_drain_all(t);
 	tracee_runtimes(t);
 	tracee_account(t);
 	shown = profile_window_end(t->profile, ts, more(t->cpu_ns, w->since_cpu_ns), dearer);
@@ -168,7 +168,7 @@ void windowed_halt(struct tracee *t)
 		count_gap(t, now);
 	}
 	probe_detach(t->probe);
-	tracee_read_ring(t);
+	tracee_drain_all(t);
 	profile_end(t->profile, now);
 	w->span_ns += more(now, w->begun_ns);
 	w->begun_ns = now;
