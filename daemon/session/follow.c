@@ -17,7 +17,6 @@
  * older ones are folded into one (snapshot/fold.h).
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
@@ -195,7 +194,7 @@ static int no_room(struct sessions *ss, const struct session *origin, pid_t pid)
 	if (live_children(ss) < max)
 		return 0;
 	if (!tracee_same_program(origin->tracee, pid))
-		return kill(pid, 0) < 0 && errno == ESRCH ? -ESRCH : -ENOEXEC;
+		return -ENOEXEC;
 	if (!origin->family->limit_said)
 		log_warning("%zu children are followed: no further ones, until some end", max);
 	origin->family->limit_said = true;
@@ -283,6 +282,9 @@ static void task_run(struct sessions *ss, size_t i)
 
 	if (r == 0)
 		r = follow_child(task.origin, &task.news);
+	/* whatever could not be had of it */
+	if (r < 0 && target_ending(task.news.pid))
+		r = -ESRCH;
 	if (r == -EAGAIN && tracee_now() < task.until_ns) {
 		/* the set of tasks has not changed: no child was followed */
 		ss->tasks[i].retry_ns = tracee_now() + RETRY_NS;

@@ -9,7 +9,8 @@
 
 #include "base/cleanup.h"
 
-#define STAT_MAX 4096
+#define STAT_MAX   4096
+#define PF_EXITING 0x4 /* include/linux/sched.h */
 
 /* Fill buf from fd until its end or until size bytes; returns how many or a negative errno. */
 static ssize_t read_until(int fd, char *buf, size_t size)
@@ -112,7 +113,9 @@ int proc_stat_parse(const char *text, struct proc_stat *ret)
 		if (end == p)
 			return -EINVAL;
 		p = end;
-		if (field == 14)
+		if (field == 9)
+			st.exiting = v & PF_EXITING;
+		else if (field == 14)
 			st.utime = v;
 		else if (field == 15)
 			st.stime = v;

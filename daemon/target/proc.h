@@ -6,6 +6,7 @@
 #ifndef PYPROF_TARGET_PROC_H
 #define PYPROF_TARGET_PROC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -24,6 +25,7 @@ pid_t proc_last_pid(const char *status, const char *key);
 struct proc_stat {
 	char comm[16];
 	char state;
+	bool exiting; /* the kernel's PF_EXITING: set before anything of it is given back */
 	uint64_t utime, stime, starttime;
 };
 

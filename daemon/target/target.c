@@ -87,6 +87,8 @@ static int read_exe(int dirfd, struct target *t, struct diag *diag)
 {
 	ssize_t n = readlinkat(dirfd, "exe", t->exe, sizeof(t->exe) - 1);
 
+	if (n < 0 && errno == ENOENT && target_ending(t->pid))
+		return no_process(diag, t->pid);
 	if (n < 0 && errno == ENOENT)
 		return diag_set(
 			diag, -ENOEXEC, PYP_EXIT_UNTRACEABLE, "",

@@ -113,4 +113,8 @@ int target_threads(const struct target *t, struct target_thread **ret, size_t *n
 /* One thread; -ESRCH if it has gone. */
 int target_thread_read(pid_t pid, pid_t tid, struct target_thread *ret);
 
+/* Whether all threads of a process are on their way out or gone. Its memory and its program go
+ * before it is a zombie, so what is missing of such a process says nothing of what it was. */
+bool target_ending(pid_t pid);
+
 #endif

@@ -71,6 +71,25 @@ static pid_t next_tid(DIR *d)
 	return 0;
 }
 
+bool target_ending(pid_t pid)
+{
+	_cleanup_(closedirp) DIR *d = NULL;
+	struct proc_stat st;
+	char path[64];
+	pid_t tid;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	if (!d)
+		return errno == ENOENT;
+	while ((tid = next_tid(d))) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+		if (!proc_stat_read(AT_FDCWD, path, &st) && !st.exiting)
+			return false;
+	}
+	return true;
+}
+
 int target_threads(const struct target *t, struct target_thread **ret, size_t *n, struct diag *diag)
 {
 	_cleanup_free_ struct target_thread *v = NULL;

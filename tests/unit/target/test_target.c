@@ -251,6 +251,51 @@ Test(target, not_ours_to_trace, .timeout = 10)
 	cr_assert(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
+static void *wait_for_end(void *arg)
+{
+	pause();
+	return arg;
+}
+
+/* Its main thread has ended, another has not: the process is there. */
+Test(target, main_thread_has_ended, .timeout = 10)
+{
+	char path[64];
+	struct proc_stat st = {0};
+	pthread_t thread;
+	pid_t pid = fork();
+
+	if (!pid) {
+		pthread_create(&thread, NULL, wait_for_end, NULL);
+		pthread_exit(NULL);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	while (st.state != 'Z')
+		assert_ok(proc_stat_read(AT_FDCWD, path, &st));
+	cr_assert(st.exiting && !target_ending(pid));
+	assert_ok(kill(pid, SIGKILL));
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+}
+
+/* One that has ended and is not waited for, and one that is gone altogether. */
+Test(target, ending, .timeout = 10)
+{
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	cr_assert(pid > 0 && !target_ending(pid) && !target_ending(getpid()));
+	assert_ok(kill(pid, SIGKILL));
+	assert_ok(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+	cr_assert(target_ending(pid));
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_assert(target_ending(pid));
+	check_no_leaks();
+}
+
 Test(target, kernel_thread, .timeout = 10)
 {
 	char comm[32] = "";
