@@ -27,6 +27,17 @@ failed=0
 
 strict() { [ "${CI:-}" = true ] || [ -n "${PYPROF_TEST_REQUIRE:-}" ]; }
 
+# For the end, where it is looked for: Criterion's lines about failed assertions, else the log's end.
+keep_gist() {
+	local text
+	[ "$RESULTS" != /dev/null ] && [ -e "$work/log" ] || return 0
+	text=$(grep -E '^\[(----|FAIL|ERR |CRASH)' "$work/log") || text=$(tail -n 20 "$work/log")
+	{
+		echo "$1:"
+		head -n 40 <<<"$text" | cut -c 1-300
+	} >>"$RESULTS.why"
+}
+
 # record NAME PASSED FAILED SKIPPED: note it, and print it when it is worth a line.
 record() {
 	local name=$1 p=$2 f=$3 s=$4 word=ok
@@ -38,6 +49,7 @@ record() {
 	if [ "$f" -gt 0 ]; then
 		word=FAIL
 		failed=1
+		keep_gist "$name"
 	fi
 	echo "$p $f $s $name" >>"$RESULTS"
 	printf '  %-6s %s: %d passed, %d failed, %d skipped\n' "$word" "$name" "$p" "$f" "$s"
@@ -155,12 +167,14 @@ sections() {
 	local section
 	mkdir -p "$(dirname "$RESULTS")"
 	: >"$RESULTS"
+	: >"$RESULTS.why"
 	for section; do
 		echo "== $section"
 		# Not quoted: SUBMAKE carries -j as well.
 		# shellcheck disable=SC2086
 		$SUBMAKE "run-$section" || record "$section/build" 0 1 0
 	done
+	cat "$RESULTS.why"
 	awk -v strict="$(strict && echo 1)" '
 		{ p += $1; f += $2; s += $3
 		  if ($2) print "FAILED " $4; if ($3) print "skipped " $4 }
