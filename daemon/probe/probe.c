@@ -491,15 +491,16 @@ static int is_on_already(struct diag *diag)
 	return diag_set(diag, -EALREADY, PYP_EXIT_BUSY, NULL, "probes are on already");
 }
 
-int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
+/* Everything but the flag that makes them speak. */
+static int put_on(struct probe *p, enum sites which, struct attachment *ret, struct diag *diag)
 {
-	_cleanup_(detach_sites) struct attachment on = not_attached;
+	_cleanup_(detach_sites) struct attachment a = not_attached;
 	int r;
 
 	if (probe_attached(p))
 		return is_on_already(diag);
 	forget(p);
-	r = p->mode == MODE_SAMPLE ? attach_sampler(p, &on) : attach_sites(p, SITES_ALL, &on);
+	r = p->mode == MODE_SAMPLE ? attach_sampler(p, &a) : attach_sites(p, which, &a);
 	if (r < 0 && p->mode == MODE_SAMPLE)
 		return diag_errno(diag, -r, "cannot set the clocks that sample");
 	if (r < 0)
@@ -507,8 +508,17 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	r = attach_tracepoints(p, diag);
 	if (r)
 		return r;
-	p->on = on;
-	on = not_attached;
+	*ret = a;
+	a = not_attached;
+	return 0;
+}
+
+int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
+{
+	int r = put_on(p, SITES_ALL, &p->on, diag);
+
+	if (r)
+		return r;
 	*ret_ts = clock_monotonic_ns();
 	set_active(p, PYP_ACTIVE_ON);
 	return 0;
@@ -516,6 +526,8 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 
 int probe_rearm(struct probe *p, uint64_t *ret_ts)
 {
+	if (!probe_attached(p))
+		return -ENOTCONN;
 	/* an event's hits are told apart by their addresses, which are others now */
 	if (p->mechanism == PROBE_TRACEFS)
 		return -ENOTSUP;
@@ -558,25 +570,16 @@ bool probe_attached(const struct probe *p)
 
 int probe_attach_windows(struct probe *p, struct diag *diag)
 {
-	_cleanup_(detach_sites) struct attachment between = not_attached;
 	int r;
 
-	if (probe_attached(p))
-		return is_on_already(diag);
 	if (p->mechanism == PROBE_TRACEFS)
 		return diag_set(diag, -ENOTSUP, PYP_EXIT_UNTRACEABLE,
 				"without --max-overhead it can be traced",
 				"this kernel cannot open and close windows fast enough: no "
 				"multi-uprobe links");
-	forget(p);
-	r = attach_sites(p, SITES_CODE_FREE, &between);
-	if (r < 0)
-		return attach_failed(p, r, diag);
-	r = attach_tracepoints(p, diag);
+	r = put_on(p, SITES_CODE_FREE, &p->between, diag);
 	if (r)
 		return r;
-	p->between = between;
-	between = not_attached;
 	p->windows = true;
 	set_active(p, PYP_ACTIVE_BETWEEN);
 	return 0;

@@ -79,7 +79,7 @@ enum probe_mechanism probe_mechanism(const struct probe *p);
 /*
  * The process has executed a program from the same file: the kernel has put the probes on that as
  * well, and they are silent. Let them speak again; everything counts as unseen, as after
- * probe_attach. -ENOTSUP: they are to be put on anew.
+ * probe_attach. -ENOTSUP: they are to be put on anew. -ENOTCONN: none are on.
  */
 int probe_rearm(struct probe *p, uint64_t *ret_ts);
 

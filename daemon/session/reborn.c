@@ -126,12 +126,10 @@ static int relocate(struct tracee *t)
 	return 0;
 }
 
-static void resume(struct tracee *t, uint64_t ts)
+static void resumed(struct tracee *t, uint64_t ts)
 {
 	t->execs++;
 	t->exec_gap_ns += ts > t->exec_ns ? ts - t->exec_ns : 0;
-	if (!t->max_overhead)
-		tracee_begin(t, ts);
 }
 
 /* The leader's link goes on; any other thread's exec has left it with a process that is no more. */
@@ -140,19 +138,15 @@ static void exec_seen(struct tracee *t)
 	uint64_t ts = 0;
 
 	t->executed = false;
-	if (t->max_overhead)
-		windowed_halt(t);
-	profile_end(t->profile, t->exec_ns);
-	t->traced_ns += t->started_ns && t->exec_ns > t->started_ns ? t->exec_ns - t->started_ns
-								    : 0;
-	t->started_ns = 0;
+	tracee_silenced(t, t->exec_ns);
 	t->exec_until_ns = tracee_now() + LOOK_FOR_NS;
 	t->exec_retry_ns = 0;
 	/* What counting and sampling know of addresses cannot be told anew. */
 	if (t->mode.mode != MODE_TRACE || !tracee_same_program(t, t->target->pid)) {
 		tracee_end(t, "executed another program");
-	} else if (!t->max_overhead && !t->exec_other && probe_rearm(t->probe, &ts) == 0) {
-		resume(t, ts);
+	} else if (!t->exec_other && probe_rearm(t->probe, &ts) == 0) {
+		tracee_begin(t, ts);
+		resumed(t, ts);
 	} else {
 		probe_detach(t->probe);
 	}
@@ -165,13 +159,10 @@ static int attach_again(struct tracee *t)
 
 	if (probe_attached(t->probe))
 		return 0;
-	r = t->max_overhead ? windowed_start(t, &ts, NULL) : probe_attach(t->probe, &ts, NULL);
-	if (r < 0)
-		return r;
-	resume(t, ts);
-	if (!t->max_overhead)
-		tracee_seed(t);
-	return 0;
+	r = tracee_watch(t, &ts, NULL);
+	if (r == 0)
+		resumed(t, ts);
+	return r;
 }
 
 void tracee_executed(struct tracee *t)
@@ -256,8 +247,7 @@ static void change_probes(struct tracee *t, struct probe *next, uint64_t ts)
 	t->until_ns = 0;
 	if (probe_mechanism(t->probe) == PROBE_TRACEFS && ts > t->lost_hold_ns)
 		t->hold_gap_ns += ts - t->lost_hold_ns;
-	profile_end(t->profile, ts);
-	t->traced_ns += ts > t->started_ns ? ts - t->started_ns : 0;
+	tracee_cease(t, ts);
 	take_another(t, next);
 	tracee_begin(t, ts);
 	tracee_seed(t);

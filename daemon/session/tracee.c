@@ -374,6 +374,14 @@ void tracee_seed(struct tracee *t)
 	free(threads);
 }
 
+/* How long the window that is open has been so. */
+static uint64_t window_ns(const struct tracee *t, uint64_t now)
+{
+	return t->state == SESSION_TRACING && t->started_ns && now > t->started_ns
+		       ? now - t->started_ns
+		       : 0;
+}
+
 int tracee_start(struct tracee *t, struct diag *diag)
 {
 	uint64_t ts = 0;
@@ -387,19 +395,36 @@ int tracee_start(struct tracee *t, struct diag *diag)
 	r = tracee_check_program(t, diag);
 	tracee_account(t);
 	if (r == 0)
-		r = t->max_overhead ? windowed_start(t, &ts, diag)
-				    : probe_attach(t->probe, &ts, diag);
+		r = tracee_watch(t, &ts, diag);
 	if (r < 0)
 		return r;
 	if (t->forked_ns && ts > t->forked_ns)
 		t->fork_gap_ns = ts - t->forked_ns;
 	t->forked_ns = 0;
 	t->state = SESSION_TRACING;
+	return 0;
+}
+
+int tracee_watch(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
+{
+	int r;
+
 	if (t->max_overhead)
-		return 0;
-	tracee_begin(t, ts);
+		return windowed_start(t, ret_ts, diag);
+	r = probe_attach(t->probe, ret_ts, diag);
+	if (r < 0)
+		return r;
+	tracee_begin(t, *ret_ts);
 	tracee_seed(t);
 	return 0;
+}
+
+void tracee_silenced(struct tracee *t, uint64_t ts)
+{
+	if (t->max_overhead)
+		windowed_halt(t);
+	else
+		tracee_cease(t, ts);
 }
 
 void tracee_begin(struct tracee *t, uint64_t ts)
@@ -408,18 +433,17 @@ void tracee_begin(struct tracee *t, uint64_t ts)
 	t->started_ns = ts;
 }
 
+void tracee_cease(struct tracee *t, uint64_t ts)
+{
+	profile_end(t->profile, ts);
+	t->traced_ns += window_ns(t, ts);
+	t->started_ns = 0;
+}
+
 void tracee_follow(struct tracee *t)
 {
 	t->follow = true;
 	probe_follow(t->probe, true);
-}
-
-/* How long the window that is open has been so. */
-static uint64_t window_ns(const struct tracee *t, uint64_t now)
-{
-	return t->state == SESSION_TRACING && t->started_ns && now > t->started_ns
-		       ? now - t->started_ns
-		       : 0;
 }
 
 /* CPU time of threads that were never switched while traced comes from the system. */
@@ -469,10 +493,8 @@ static void tracee_halt(struct tracee *t)
 		tracee_drain_all(t);
 		tracee_count(t, true);
 		tracee_runtimes(t);
-		profile_end(t->profile, now);
-		t->traced_ns += window_ns(t, now);
+		tracee_cease(t, now);
 	}
-	t->started_ns = 0;
 	t->executed = t->lost_hold = false;
 	t->exec_until_ns = 0;
 }

@@ -194,8 +194,13 @@ void tracee_executed(struct tracee *t);
 void tracee_hold_on(struct tracee *t);
 /* Is it what it was when it was attached? Else find it anew, or end it: exit code 3. */
 int tracee_check_program(struct tracee *t, struct diag *diag);
-/* Tracing begins at ts. seed: what threads do now. */
+/* Tracing begins at ts, and ends for now. seed: what threads do now. */
 void tracee_begin(struct tracee *t, uint64_t ts);
+void tracee_cease(struct tracee *t, uint64_t ts);
+/* Put the probes on and begin, at *ret_ts: for all the time, or for windows. */
+int tracee_watch(struct tracee *t, uint64_t *ret_ts, struct diag *diag);
+/* An exec at ts has silenced them. Those of windows come off. */
+void tracee_silenced(struct tracee *t, uint64_t ts);
 /* Handle all that is in the ring, and nothing else. */
 void tracee_drain_all(struct tracee *t);
 void tracee_warn(struct tracee *t);
