@@ -6,12 +6,15 @@
 
 const char *const mode_opts_names[] = {"", "trace", "count", "sample", NULL};
 
-/* Without a mode it is the daemon's to say whether the rate fits its own. */
+/* Without a mode it is the daemon's to say whether the rest fits its own. */
 int mode_opts_check(const struct mode_opts *o, struct diag *diag)
 {
-	if (o->max_overhead && o->mode > MODE_TRACE + 1)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --mode or --max-overhead out",
-				"--max-overhead is for tracing only");
+	enum mode mode = o->mode ? (enum mode)(o->mode - 1) : MODE_TRACE;
+	int r = mode_check_bound(o->max_overhead, mode, false, "leave --mode or --max-overhead out",
+				 diag);
+
+	if (r < 0)
+		return r;
 	if (!o->rate || !o->mode || o->mode == MODE_SAMPLE + 1)
 		return 0;
 	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --mode sample",

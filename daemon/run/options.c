@@ -131,11 +131,10 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 			r = check_rate(&o, diag);
 		if (r == 0)
 			r = choose_format(&o, diag);
-		if (r == 0 && o.max_overhead && (o.mode != MODE_TRACE || o.metrics_list))
-			r = diag_set(
-				diag, -EINVAL, PYP_EXIT_USAGE,
-				"windows are for --mode trace, and metrics are not estimated",
-				"--max-overhead goes with neither another --mode nor --metrics");
+		if (r == 0)
+			r = mode_check_bound(o.max_overhead, (enum mode)o.mode, o.metrics_list,
+					     "leave --max-overhead out, or --mode and --metrics",
+					     diag);
 		if (r == 0 && o.metrics_list)
 			r = metrics_parse(o.metrics_list, &o.metrics, diag);
 		if (r < 0)

@@ -364,10 +364,10 @@ int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
 	if (opts->mode.mode != MODE_TRACE && opts->metrics)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --metrics out",
 				"resources are counted in mode trace only");
-	if (opts->max_overhead && (opts->mode.mode != MODE_TRACE || opts->metrics))
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-				"\"max_overhead\": 0 lifts this daemon's bound for one process",
-				"--max-overhead goes with neither another mode nor --metrics");
+	r = mode_check_bound(opts->max_overhead, opts->mode.mode, opts->metrics,
+			     "\"max_overhead\": 0 lifts this daemon's bound for one process", diag);
+	if (r < 0)
+		return r;
 	r = tracee_open(pid, opts, drain_all, ss, &t, diag);
 	if (r == 0)
 		r = session_new(ss, t, &s, diag);
