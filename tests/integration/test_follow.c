@@ -283,6 +283,21 @@ Test(follow, many_that_end, .timeout = 240)
 }
 
 /* Gone before they can be followed: nothing is left of them but their number. */
+#define BURST 40
+
+static uint64_t accounted_for(void)
+{
+	struct snapshot_children c = status_of(t.pid).children;
+
+	return c.followed + c.ended_first + c.failed + c.over_limit;
+}
+
+static bool all_are_accounted_for(struct traced *traced, void *ctx)
+{
+	(void)traced, (void)ctx;
+	return accounted_for() >= BURST;
+}
+
 Test(follow, children_that_end_at_once, .timeout = 120)
 {
 	struct session_status st;
@@ -290,13 +305,13 @@ Test(follow, children_that_end_at_once, .timeout = 120)
 
 	begin_newest();
 	traced_attach(&t);
-	tell("burst", 40, 0, "burst");
+	tell("burst", BURST, 0, "burst");
 	tell("work", 0, 5, "worked");
-	traced_run(&t, 50);
+	traced_until(&t, all_are_accounted_for, NULL, "news of all children");
 	n = sessions_count(t.sessions);
 	st = status_of(t.pid);
-	cr_assert_eq(st.children.followed + st.children.ended_first, 40, "%" PRIu64 " and %" PRIu64,
-		     st.children.followed, st.children.ended_first);
+	cr_assert_eq(st.children.followed + st.children.ended_first, BURST,
+		     "%" PRIu64 " and %" PRIu64, st.children.followed, st.children.ended_first);
 	cr_assert(n <= 1 + KEPT, "%zu targets", n);
 	cr_assert(work_of(0) >= 5);
 	finish();
