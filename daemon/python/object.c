@@ -129,9 +129,9 @@ static int read_str_at(const struct layout *l, const struct memory *mem, uint64_
 }
 
 int python_code_read(const struct layout *l, const struct memory *mem, uint64_t code,
-		     struct python_code *ret)
+		     struct code_names *ret)
 {
-	struct python_code c = {0};
+	struct code_names c = {0};
 	const struct pyp_layout *b = &l->bpf;
 	uint32_t line;
 	int err;
@@ -146,18 +146,10 @@ int python_code_read(const struct layout *l, const struct memory *mem, uint64_t 
 	if (!err && b->code_qualname != LAYOUT_NONE)
 		err = read_str_at(l, mem, code + b->code_qualname, &c.qualname);
 	if (err) {
-		python_code_deinit(&c);
+		code_names_deinit(&c);
 		return err;
 	}
 	c.firstlineno = (int32_t)line;
 	*ret = c;
 	return 0;
-}
-
-void python_code_deinit(struct python_code *c)
-{
-	free(c->filename);
-	free(c->name);
-	free(c->qualname);
-	*c = (struct python_code){0};
 }

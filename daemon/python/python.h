@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/code_names.h"
 #include "base/diag.h"
 #include "elf/image.h"
 #include "python/layout.h"
@@ -95,17 +96,11 @@ size_t python_hidden(const struct python *py, const struct memory *mem, const st
 		     bool *misses, char *out, size_t size);
 
 /*
- * Names of a code object read from memory: malloc'd UTF-8 (owned by the caller); qualname is NULL
- * before 3.11. Anything unreadable, not a str, or absurdly long is an error.
+ * Names of a code object read from memory, owned by the caller; qualname is NULL before 3.11.
+ * Anything unreadable, not a str, or absurdly long is an error, and *ret is as it was.
  */
-struct python_code {
-	char *filename, *name, *qualname;
-	int32_t firstlineno;
-	uint32_t flags;
-};
 int python_code_read(const struct layout *l, const struct memory *mem, uint64_t code,
-		     struct python_code *ret);
-void python_code_deinit(struct python_code *c);
+		     struct code_names *ret);
 
 /* One str object at addr to UTF-8, malloc'd; *ret_len bytes, NUL added. Cap 64 KiB. */
 int python_str_read(const struct layout *l, const struct memory *mem, uint64_t addr, char **ret,

@@ -29,22 +29,11 @@ uint64_t tracee_unix_now(void)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-static int tracee_resolve(void *ctx, uint64_t code, struct profile_code_names *ret)
+static int tracee_resolve(void *ctx, uint64_t code, struct code_names *ret)
 {
 	struct tracee *t = ctx;
-	struct python_code c = {0};
-	int r = python_code_read(&t->python->layout, &t->memory, code, &c);
 
-	if (r < 0)
-		return r;
-	*ret = (struct profile_code_names){
-		.filename = c.filename,
-		.name = c.name,
-		.qualname = c.qualname,
-		.firstlineno = c.firstlineno,
-		.flags = c.flags,
-	};
-	return 0;
+	return python_code_read(&t->python->layout, &t->memory, code, ret);
 }
 
 #define HOLD_GAP " were not traced when the thread that the probes were held by ended"

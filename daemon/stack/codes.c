@@ -13,13 +13,6 @@
 #define UNREADABLE "<unreadable>"
 #define UNKNOWN	   "<unknown>"
 
-static void names_deinit(struct profile_code_names *n)
-{
-	free(n->filename);
-	free(n->name);
-	free(n->qualname);
-}
-
 int codes_init(struct codes *c, const struct profile_limits *limits, profile_resolve_fn resolve,
 	       void *ctx)
 {
@@ -80,7 +73,7 @@ void codes_string(struct codes *c, uint32_t tid, const struct event_string *s)
 		pe->str[s->which] = utf8_from_units(s->data, s->bytes, s->kind, NULL);
 }
 
-static void bind_names(struct codes *c, uint64_t code, const struct profile_code_names *n)
+static void bind_names(struct codes *c, uint64_t code, const struct code_names *n)
 {
 	struct func_identity id = {
 		.filename = n->filename ? n->filename : UNREADABLE,
@@ -98,9 +91,9 @@ static void bind_names(struct codes *c, uint64_t code, const struct profile_code
 }
 
 /* Fill in what the target's memory says; what the records said stays. */
-static void resolve_missing(struct codes *c, uint64_t code, struct profile_code_names *n)
+static void resolve_missing(struct codes *c, uint64_t code, struct code_names *n)
 {
-	_cleanup_(names_deinit) struct profile_code_names found = {0};
+	_cleanup_(code_names_deinit) struct code_names found = {0};
 
 	if (!c->resolve || c->resolve(c->ctx, code, &found))
 		return;
@@ -123,9 +116,9 @@ static void complete(char **cut, char **whole)
 /* What was cut off is asked for as well. If it does not go on as it began, the code object has been
  * freed since then: the beginning stays. */
 static void complete_cut(struct codes *c, uint64_t code, const struct codes_pending *pe,
-			 struct profile_code_names *n)
+			 struct code_names *n)
 {
-	_cleanup_(names_deinit) struct profile_code_names found = {0};
+	_cleanup_(code_names_deinit) struct code_names found = {0};
 
 	if (!c->resolve || c->resolve(c->ctx, code, &found))
 		return;
@@ -139,8 +132,8 @@ static void complete_cut(struct codes *c, uint64_t code, const struct codes_pend
 
 void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno, uint32_t flags)
 {
-	_cleanup_(names_deinit) struct profile_code_names names = {.firstlineno = firstlineno,
-								   .flags = flags};
+	_cleanup_(code_names_deinit) struct code_names names = {.firstlineno = firstlineno,
+								.flags = flags};
 	struct codes_pending *pe = pending_find(c, tid);
 
 	if (pe && pe->code == code) {
@@ -179,7 +172,7 @@ void codes_forget(struct codes *c)
 
 uint32_t codes_unknown(struct codes *c, uint64_t code)
 {
-	_cleanup_(names_deinit) struct profile_code_names names = {0};
+	_cleanup_(code_names_deinit) struct code_names names = {0};
 	struct func_identity id = {.filename = UNKNOWN};
 	char name[48];
 	uint32_t func;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/code_names.h"
 #include "event/event.h"
 #include "snapshot/snapshot.h"
 #include "stack/watch.h"
@@ -33,12 +34,7 @@ struct profile_limits {
 /* Called for a code object whose strings could not be read in BPF, and for one that was never
  * announced: read it from the target's memory. Fills *name etc. with malloc'd UTF-8 that the
  * profile takes over; returns 0 or a negative errno. May be NULL (tests). */
-struct profile_code_names {
-	char *filename, *name, *qualname;
-	int32_t firstlineno;
-	uint32_t flags;
-};
-typedef int (*profile_resolve_fn)(void *ctx, uint64_t code, struct profile_code_names *ret);
+typedef int (*profile_resolve_fn)(void *ctx, uint64_t code, struct code_names *ret);
 
 struct profile *profile_new(const struct profile_limits *limits, profile_resolve_fn resolve,
 			    void *ctx);

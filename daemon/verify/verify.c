@@ -60,35 +60,24 @@ static int not_run(struct verify_result *ret, const struct diag *diag)
 
 /* ---- tracing it -------------------------------------------------------------------------- */
 
-static int resolve(void *ctx, uint64_t code, struct profile_code_names *ret)
+static int resolve(void *ctx, uint64_t code, struct code_names *ret)
 {
 	struct run *run = ctx;
-	struct python_code c = {0};
-	int r = python_code_read(&run->python->layout, &run->memory, code, &c);
 
-	if (r < 0)
-		return r;
-	*ret = (struct profile_code_names){
-		.filename = c.filename,
-		.name = c.name,
-		.qualname = c.qualname,
-		.firstlineno = c.firstlineno,
-		.flags = c.flags,
-	};
-	return 0;
+	return python_code_read(&run->python->layout, &run->memory, code, ret);
 }
 
 /* A name that could not be read in place. */
 static int code_name(void *ctx, uint64_t code, char *out, size_t size)
 {
 	struct run *run = ctx;
-	struct python_code c = {0};
+	struct code_names c = {0};
 	int r = python_code_read(&run->python->layout, &run->memory, code, &c);
 
 	if (r < 0)
 		return r;
 	snprintf(out, size, "%s", c.name);
-	python_code_deinit(&c);
+	code_names_deinit(&c);
 	return 0;
 }
 

@@ -99,7 +99,7 @@ static void check_code(const struct layout *l)
 {
 	struct heap *h = heap_new(l);
 	struct memory mem = heap_memory(h);
-	struct python_code c;
+	struct code_names c;
 	uint64_t code = heap_code(h, "/a/b.py", "f", -3, 0x23);
 
 	assert_ok(python_code_read(l, &mem, code, &c));
@@ -108,7 +108,7 @@ static void check_code(const struct layout *l)
 	cr_assert(c.firstlineno == -3 && c.flags == 0x23);
 	cr_assert((c.qualname != NULL) == (l->minor >= 11));
 	cr_assert(!c.qualname || strcmp(c.qualname, "Q.f") == 0);
-	python_code_deinit(&c);
+	code_names_deinit(&c);
 	heap_u64(h, code + l->bpf.code_name, 8);
 	assert_err(python_code_read(l, &mem, code, &c), -EFAULT);
 	assert_err(python_code_read(l, &mem, 0, &c), -EFAULT);

@@ -127,7 +127,7 @@ static void describe(const struct python *py, const struct memory *mem,
 
 	out[0] = 0;
 	for (size_t i = 0; i <= st->n; i++) {
-		struct python_code c = {0};
+		struct code_names c = {0};
 
 		if (i < st->n)
 			assert_ok(python_code_read(&py->layout, mem, st->frames[i].code, &c));
@@ -139,7 +139,7 @@ static void describe(const struct python *py, const struct memory *mem,
 			snprintf(last, sizeof(last), "%s", c.name ? c.name : "");
 			times = 1;
 		}
-		python_code_deinit(&c);
+		code_names_deinit(&c);
 	}
 }
 

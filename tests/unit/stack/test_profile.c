@@ -286,7 +286,7 @@ static void sim_compare(struct sim *s)
 	snapshot_free(snap);
 }
 
-static int resolve_by_number(void *ctx, uint64_t code, struct profile_code_names *ret)
+static int resolve_by_number(void *ctx, uint64_t code, struct code_names *ret)
 {
 	(void)ctx;
 	if (asprintf(&ret->name, "f%d", (int)((code - CODE(0)) / 0x10)) < 0)

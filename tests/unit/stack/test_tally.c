@@ -9,7 +9,7 @@
 #define CODE(i) (0x1000u + (uint64_t)(i)*0x10)
 #define ID(i)	(PYP_COUNT_FIRST + (uint32_t)(i))
 
-static int resolve(void *ctx, uint64_t code, struct profile_code_names *ret)
+static int resolve(void *ctx, uint64_t code, struct code_names *ret)
 {
 	(void)ctx;
 	if (asprintf(&ret->name, "f%u", (unsigned int)(code - CODE(0)) / 0x10) < 0)
