@@ -288,16 +288,12 @@ struct cost measure_typical(const struct cost *rounds, uint32_t n)
 
 struct run {
 	struct scratch scratch;
-	struct target *target;
-	struct python *python;
 	struct probe *probe;
 };
 
 static void run_deinit(struct run *r)
 {
 	probe_free(r->probe);
-	python_free(r->python);
-	target_free(r->target);
 	scratch_end(&r->scratch);
 }
 
@@ -326,17 +322,15 @@ static int start(struct run *r, const struct verify_opts *o, struct measuring *m
 	if (scratch_start(o->target, o->python->file, script_measure, &r->scratch, &diag) < 0 ||
 	    scratch_line(&r->scratch, line, sizeof(line)) < 0 || parse_untraced(m, line) < 0)
 		return -1;
-	return scratch_discover(&r->scratch, o->python, &r->target, &r->python, &diag);
+	return scratch_discover(&r->scratch, o->python, &diag);
 }
 
 static int attach(struct run *r, const struct verify_opts *o)
 {
-	struct probe_opts po = scratch_probe_opts(&r->scratch, r->python, o->plan);
 	struct diag diag = {0};
 	uint64_t ts;
 
-	po.ring_bytes = RING_BYTES;
-	if (probe_open(&po, &r->probe, &diag) < 0)
+	if (scratch_probe(&r->scratch, o->plan, RING_BYTES, &r->probe, &diag) < 0)
 		return -1;
 	return probe_attach(r->probe, &ts, &diag);
 }

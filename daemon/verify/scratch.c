@@ -467,31 +467,33 @@ static bool same_build(const struct python *a, const struct python *b)
 	       strcmp(a->version, b->version) == 0;
 }
 
-int scratch_discover(const struct scratch *s, const struct python *want, struct target **ret,
-		     struct python **ret_python, struct diag *diag)
+int scratch_discover(struct scratch *s, const struct python *want, struct diag *diag)
 {
-	int r = target_open(s->pid, ret, diag);
+	int r = target_open(s->pid, &s->target, diag);
 
 	if (r == 0)
-		r = python_discover(*ret, ret_python, diag);
+		r = python_discover(s->target, &s->python, diag);
 	if (r < 0)
 		return r;
-	return same_build(*ret_python, want)
+	return same_build(s->python, want)
 		       ? 0
 		       : diag_set(diag, -ESTALE, PYP_EXIT_FAILURE, "",
 				  "the scratch process got another interpreter");
 }
 
-struct probe_opts scratch_probe_opts(const struct scratch *s, const struct python *python,
-				     const struct plan *plan)
+int scratch_probe(const struct scratch *s, const struct plan *plan, size_t ring_bytes,
+		  struct probe **ret, struct diag *diag)
 {
-	return (struct probe_opts){
+	const struct probe_opts po = {
 		.pid = s->pid,
-		.via = python->via,
-		.bias = python->bias,
-		.layout = &python->layout,
+		.via = s->python->via,
+		.bias = s->python->bias,
+		.ring_bytes = ring_bytes,
+		.layout = &s->python->layout,
 		.plan = plan,
 	};
+
+	return probe_open(&po, ret, diag);
 }
 
 int scratch_go(struct scratch *s)
@@ -540,4 +542,6 @@ void scratch_end(struct scratch *s)
 		(void)waitpid(s->keeper, NULL, 0);
 	}
 	s->keeper = s->pid = 0;
+	python_free(TAKE_PTR(s->python));
+	target_free(TAKE_PTR(s->target));
 }

@@ -17,6 +17,9 @@ struct scratch {
 	pid_t pid;    /* the interpreter; 0: none */
 	pid_t keeper; /* our child, whose child it is */
 	int in, out;
+	/* As scratch_discover found them; NULL: it has not. */
+	struct target *target;
+	struct python *python;
 	uint64_t deadline_ns;
 	void (*pump)(void *ctx); /* called while we wait, every few ms; may be NULL */
 	void *pump_ctx;
@@ -25,13 +28,11 @@ struct scratch {
 /* Run the interpreter of a target (or the program at path, if target is NULL) on script. */
 int scratch_start(const struct target *target, const char *path, const char *script,
 		  struct scratch *ret, struct diag *diag);
-/* Find it and its interpreter, both owned by the caller, also on failure; an error if that is not the
- * same build as `want`. */
-int scratch_discover(const struct scratch *s, const struct python *want, struct target **ret,
-		     struct python **ret_python, struct diag *diag);
-/* What it takes to trace it with a plan; borrows all of them. */
-struct probe_opts scratch_probe_opts(const struct scratch *s, const struct python *python,
-				     const struct plan *plan);
+/* Find it and its interpreter; an error if that is not the same build as `want`. */
+int scratch_discover(struct scratch *s, const struct python *want, struct diag *diag);
+/* Load what it takes to trace it with a plan; borrows both. */
+int scratch_probe(const struct scratch *s, const struct plan *plan, size_t ring_bytes,
+		  struct probe **ret, struct diag *diag);
 /* Let it go on. */
 int scratch_go(struct scratch *s);
 /* Its next line; -ETIMEDOUT, or -EPIPE when it has ended. */

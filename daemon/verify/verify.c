@@ -21,8 +21,6 @@
 /* One run: the scratch process and what is seen of it. */
 struct run {
 	struct scratch scratch;
-	struct target *target;
-	struct python *python;
 	struct probe *probe;
 	struct profile *profile;
 	struct transcript *transcript;
@@ -36,8 +34,6 @@ static void run_deinit(struct run *r)
 	probe_free(r->probe);
 	profile_free(r->profile);
 	transcript_free(r->transcript);
-	python_free(r->python);
-	target_free(r->target);
 	scratch_end(&r->scratch);
 }
 
@@ -64,7 +60,7 @@ static int resolve(void *ctx, uint64_t code, struct code_names *ret)
 {
 	struct run *run = ctx;
 
-	return python_code_read(&run->python->layout, &run->memory, code, ret);
+	return python_code_read(&run->scratch.python->layout, &run->memory, code, ret);
 }
 
 /* A name that could not be read in place. */
@@ -72,7 +68,7 @@ static int code_name(void *ctx, uint64_t code, char *out, size_t size)
 {
 	struct run *run = ctx;
 	struct code_names c = {0};
-	int r = python_code_read(&run->python->layout, &run->memory, code, &c);
+	int r = python_code_read(&run->scratch.python->layout, &run->memory, code, &c);
 
 	if (r < 0)
 		return r;
@@ -125,7 +121,7 @@ static int start(struct run *run, const struct verify_opts *o, struct verify_res
 	r = expect(run, "ready", ret);
 	if (r < 0)
 		return r;
-	r = scratch_discover(&run->scratch, o->python, &run->target, &run->python, &diag);
+	r = scratch_discover(&run->scratch, o->python, &diag);
 	if (r < 0)
 		return not_run(ret, &diag);
 	run->memory = memory_live(run->scratch.pid);
@@ -134,9 +130,8 @@ static int start(struct run *run, const struct verify_opts *o, struct verify_res
 
 static int attach(struct run *run, const struct verify_opts *o, struct verify_result *ret)
 {
-	struct probe_opts po = scratch_probe_opts(&run->scratch, run->python, o->plan);
 	const struct transcript_opts to = {
-		.layout = &run->python->layout,
+		.layout = &run->scratch.python->layout,
 		.plan = o->plan,
 		.name = code_name,
 		.ctx = run,
@@ -145,8 +140,7 @@ static int attach(struct run *run, const struct verify_opts *o, struct verify_re
 	uint64_t ts = 0;
 	int r;
 
-	po.ring_bytes = RING_BYTES;
-	r = probe_open(&po, &run->probe, &diag);
+	r = scratch_probe(&run->scratch, o->plan, RING_BYTES, &run->probe, &diag);
 	run->profile = profile_new(NULL, resolve, run);
 	run->transcript = transcript_new(&to);
 	if (r == 0 && (!run->profile || !run->transcript))
