@@ -277,6 +277,29 @@ struct view_row counts_named(const struct view *v, const char *name)
 	return sum;
 }
 
+uint32_t counts_differing(const struct snapshot *s, const char *json)
+{
+	_cleanup_(view_freep) struct view *v = NULL;
+	json_t *counts = json_loads(json, 0, NULL), *value;
+	uint32_t differing = 0;
+	const char *name;
+
+	cr_assert(json_object_size(counts) > 0, "no result");
+	assert_ok(view_build(s, NULL, &v));
+	json_object_foreach(counts, name, value)
+	{
+		uint64_t ours = counts_named(v, name).ncalls;
+		uint64_t theirs = (uint64_t)json_integer_value(value);
+
+		if (ours != theirs)
+			fprintf(stderr, "  %s: %" PRIu64 " calls, ours %" PRIu64 "\n", name, theirs,
+				ours);
+		differing += ours != theirs;
+	}
+	json_decref(counts);
+	return differing;
+}
+
 static const char *name_of(const struct snapshot_func *f, char *out, size_t size)
 {
 	if (!f)

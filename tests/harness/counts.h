@@ -35,6 +35,9 @@ bool counts_equal(const struct interpreter *py, const char *program, const char 
 struct counts counts_edges(const struct snapshot *ours, const struct snapshot *theirs,
 			   const char *who);
 
+/* Compare with what a program says of itself, {"name": calls, ...}: how many differ; each is printed. */
+uint32_t counts_differing(const struct snapshot *s, const char *json);
+
 /* What a view says of the functions of that name in all: 0s if there are none. */
 struct view_row counts_named(const struct view *v, const char *name);
 

@@ -388,6 +388,19 @@ bool traced_is_exact(const struct snapshot *s, const char *who)
 	return ok && snapshot_exact(s);
 }
 
+void traced_check_times(const struct snapshot *s)
+{
+	for (uint32_t k = 0; k < s->nthreads; k++)
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+			uint64_t sum = 0;
+
+			for (uint32_t i = 0; i < s->nnodes; i++)
+				if (s->nodes[i].thread == k)
+					sum += s->nodes[i].self[c];
+			cr_assert_eq(sum, s->threads[k].total[c]);
+		}
+}
+
 /* Ending ----------------------------------------------------------------------------------- */
 
 struct ending {

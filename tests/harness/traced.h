@@ -95,6 +95,8 @@ struct snapshot *traced_snapshot_of(struct traced *t, pid_t pid);
 struct session_status traced_status(struct traced *t);
 /* 0 lost, 0 unmatched, every other counter 0; what is not is printed. */
 bool traced_is_exact(const struct snapshot *s, const char *who);
+/* Each thread's time is where its calls are. */
+void traced_check_times(const struct snapshot *s);
 
 /* Let it go on and end: its status must be 0. Then as traced_stop. */
 void traced_finish(struct traced *t);

@@ -5,14 +5,12 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
 #include "harness/counts.h"
 #include "harness/test.h"
 #include "harness/traced.h"
-#include "stats/view.h"
 
 extern char **environ;
 
@@ -31,42 +29,6 @@ static bool has_module(const char *exe, const char *module)
 	posix_spawn_file_actions_destroy(&quiet);
 	cr_assert(waitpid(pid, &status, 0) == pid);
 	return status == 0;
-}
-
-static uint32_t check_counts(const struct snapshot *s, const char *result)
-{
-	_cleanup_(view_freep) struct view *v = NULL;
-	json_t *counts = json_loads(result, 0, NULL), *value;
-	uint32_t differing = 0;
-	const char *name;
-
-	cr_assert(json_object_size(counts) > 0, "no result");
-	assert_ok(view_build(s, NULL, &v));
-	json_object_foreach(counts, name, value)
-	{
-		uint64_t ours = counts_named(v, name).ncalls;
-		uint64_t theirs = (uint64_t)json_integer_value(value);
-
-		fprintf(stderr, "  %-16s %6" PRIu64 " calls, ours %6" PRIu64 "%s\n", name, theirs,
-			ours, ours == theirs ? "" : "  DIFFERENT");
-		differing += ours != theirs;
-	}
-	json_decref(counts);
-	return differing;
-}
-
-/* Each thread's time is where its calls are. */
-static void check_times(const struct snapshot *s)
-{
-	for (uint32_t k = 0; k < s->nthreads; k++)
-		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
-			uint64_t sum = 0;
-
-			for (uint32_t i = 0; i < s->nnodes; i++)
-				if (s->nodes[i].thread == k)
-					sum += s->nodes[i].self[c];
-			cr_assert(sum == s->threads[k].total[c]);
-		}
 }
 
 static const struct snapshot_coro *greenlet_named(const struct snapshot *s, const char *name)
@@ -123,12 +85,12 @@ static void switching(const char *exe, const char *kind)
 	traced_go(&t);
 	traced_expect(&t, "done");
 	s = traced_snapshot(&t);
-	differing = check_counts(s, t.result);
+	differing = counts_differing(s, t.result);
 	exact = traced_is_exact(s, exe);
 	fprintf(stderr, "  %" PRIu64 " stack switches, %" PRIu64 " unmatched\n",
 		s->targets[0].stack_switches, s->targets[0].unmatched);
 	cr_assert(s->targets[0].stack_switches > 0);
-	check_times(s);
+	traced_check_times(s);
 	if (strcmp(kind, "plain") == 0)
 		check_greenlets(s);
 	traced_finish(&t);

@@ -5,7 +5,6 @@
  * can follow is compared with it, function by function; the other programs count for themselves.
  */
 #include <inttypes.h>
-#include <jansson.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,20 +17,6 @@
 #include "stats/view.h"
 
 #define CPROFILE_AGAIN 3
-
-/* Each thread's time is where its calls are. */
-static void check_times(const struct snapshot *s)
-{
-	for (uint32_t k = 0; k < s->nthreads; k++)
-		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
-			uint64_t sum = 0;
-
-			for (uint32_t i = 0; i < s->nnodes; i++)
-				if (s->nodes[i].thread == k)
-					sum += s->nodes[i].self[c];
-			cr_assert(sum == s->threads[k].total[c]);
-		}
-}
 
 /* With rows for what no function has, all rows are all time of their threads: to the nanosecond. */
 static void check_rows(const struct snapshot *s)
@@ -59,11 +44,11 @@ static void check_all_times(struct traced *t, const struct snapshot *raw)
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
 	_cleanup_(snapshot_freep) struct snapshot *corrected = traced_snapshot(t);
 
-	check_times(raw);
+	traced_check_times(raw);
 	assert_ok(snapshot_pseudo(s));
 	check_rows(s);
 	assert_ok(snapshot_correct(corrected));
-	check_times(corrected);
+	traced_check_times(corrected);
 	assert_ok(snapshot_pseudo(corrected));
 	check_rows(corrected);
 }
@@ -158,29 +143,6 @@ static bool like_cprofile(const struct interpreter *py, const char *kind, const 
 	return judge(s, who, c.differing);
 }
 
-static uint32_t count_differing(const struct snapshot *s, const char *result)
-{
-	_cleanup_(view_freep) struct view *v = NULL;
-	json_t *counts = json_loads(result, 0, NULL), *value;
-	uint32_t differing = 0;
-	const char *name;
-
-	cr_assert(json_object_size(counts) > 0, "no result");
-	assert_ok(view_build(s, NULL, &v));
-	json_object_foreach(counts, name, value)
-	{
-		uint64_t ours = counts_named(v, name).ncalls;
-		uint64_t theirs = (uint64_t)json_integer_value(value);
-
-		if (ours != theirs)
-			fprintf(stderr, "  %s: %" PRIu64 " calls, ours %" PRIu64 "\n", name, theirs,
-				ours);
-		differing += ours != theirs;
-	}
-	json_decref(counts);
-	return differing;
-}
-
 static bool like_its_own(const struct interpreter *py, const char *kind, const char *dir)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -191,7 +153,7 @@ static bool like_its_own(const struct interpreter *py, const char *kind, const c
 	(void)dir;
 	snprintf(who, sizeof(who), "%s %s", py->exe, kind);
 	s = run_ours(py->exe, "shapes_known", kind, &t);
-	ok = judge(s, who, count_differing(s, t.result));
+	ok = judge(s, who, counts_differing(s, t.result));
 	traced_finish(&t);
 	return ok;
 }
@@ -255,7 +217,7 @@ static bool waits(const struct interpreter *py, const char *kind, const char *di
 
 	(void)dir;
 	s = run_ours(py->exe, "shapes_known", kind, &t);
-	cr_assert_eq(count_differing(s, t.result), 0);
+	cr_assert_eq(counts_differing(s, t.result), 0);
 	traced_finish(&t);
 	assert_ok(snapshot_pseudo(s));
 	assert_ok(view_build(s, NULL, &v));
