@@ -166,10 +166,8 @@ static int explore_path(struct cfg *cfg, struct worklist *w, uint64_t vaddr)
 
 		if (cfg_find(cfg, vaddr) != CFG_NONE)
 			return 0;
-		if (!code_at(cfg, vaddr, &code, &max) || !insn_decode(code, max, vaddr, &in)) {
-			cfg->bad++;
+		if (!code_at(cfg, vaddr, &code, &max) || !insn_decode(code, max, vaddr, &in))
 			return 0;
-		}
 		if (is_noreturn(cfg, &in))
 			in.flow = INSN_STOP;
 		r = cfg_add(cfg, &in);

@@ -41,7 +41,6 @@ struct cfg {
 	uint32_t n, cap;
 	uint32_t *hash; /* vaddr → index + 1 */
 	uint32_t hash_size;
-	uint32_t bad;			 /* paths that ran into something that is no code */
 	uint64_t noreturn[CFG_NORETURN]; /* functions that do not come back */
 	unsigned int nnoreturn;
 };
