@@ -167,6 +167,13 @@ void python_build_id_hex(const struct python *py, char out[PYTHON_BUILD_ID_HEX])
 		snprintf(out + 2 * i, 3, "%02x", py->build_id[i]);
 }
 
+bool python_same_build(const struct python *a, const struct python *b)
+{
+	return a->build_id_len == b->build_id_len &&
+	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0 &&
+	       strcmp(a->version, b->version) == 0;
+}
+
 void python_free(struct python *py)
 {
 	if (!py)

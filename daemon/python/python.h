@@ -48,6 +48,8 @@ DEFINE_FREEP(struct python, python_free)
 /* The build-id in hex; "" where there is none. */
 #define PYTHON_BUILD_ID_HEX (2 * IMAGE_BUILD_ID_MAX + 1)
 void python_build_id_hex(const struct python *py, char out[PYTHON_BUILD_ID_HEX]);
+/* What holds for the one holds for the other. */
+bool python_same_build(const struct python *a, const struct python *b);
 
 /*
  * Version of the interpreter in an image: from what the file itself says (Py_Version, the

@@ -66,13 +66,6 @@ bool tracee_same_program(const struct tracee *t, pid_t pid)
 	return exe_of(pid, &exe) == 0 && target_file_equal(&exe, &t->exe);
 }
 
-static bool same_build(const struct python *a, const struct python *b)
-{
-	return a->build_id_len == b->build_id_len &&
-	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0 &&
-	       strcmp(a->version, b->version) == 0;
-}
-
 /* The interpreter of `like` in another start of its program. -EAGAIN: not (yet) found. */
 static int find_again(const struct tracee *like, const struct target *target, struct python **ret)
 {
@@ -85,7 +78,7 @@ static int find_again(const struct tracee *like, const struct target *target, st
 		return -EAGAIN;
 	if (target_file_of(py->via, &file) < 0)
 		return -EAGAIN;
-	if (!target_file_equal(&file, &like->file) || !same_build(py, like->python))
+	if (!target_file_equal(&file, &like->file) || !python_same_build(py, like->python))
 		return -ENOEXEC;
 	py->evaluator = python_evaluator(py);
 	image_free(py->image);

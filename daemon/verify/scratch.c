@@ -460,13 +460,6 @@ int scratch_start(const struct target *target, const char *path, const char *scr
 	return err;
 }
 
-static bool same_build(const struct python *a, const struct python *b)
-{
-	return a->build_id_len == b->build_id_len &&
-	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0 &&
-	       strcmp(a->version, b->version) == 0;
-}
-
 int scratch_discover(struct scratch *s, const struct python *want, struct diag *diag)
 {
 	int r = target_open(s->pid, &s->target, diag);
@@ -475,7 +468,7 @@ int scratch_discover(struct scratch *s, const struct python *want, struct diag *
 		r = python_discover(s->target, &s->python, diag);
 	if (r < 0)
 		return r;
-	return same_build(s->python, want)
+	return python_same_build(s->python, want)
 		       ? 0
 		       : diag_set(diag, -ESTALE, PYP_EXIT_FAILURE, "",
 				  "the scratch process got another interpreter");
