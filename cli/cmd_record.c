@@ -66,16 +66,6 @@ static const struct opt run_opts[] = {
 	{NULL},
 };
 
-static const char *choose_format(const struct query *q)
-{
-	const struct format *f;
-
-	if (q->format)
-		return q->format;
-	f = q->output ? format_of_file(q->output) : NULL;
-	return f ? f->name : "text";
-}
-
 /* What can be known to be wrong before anything is traced. */
 static int check(const struct query *q, char *const *patterns, int n, struct diag *diag)
 {
@@ -84,9 +74,9 @@ static int check(const struct query *q, char *const *patterns, int n, struct dia
 				       .nrestrict = (size_t)n};
 	int r;
 
-	if (!format_find(choose_format(q)))
+	if (!format_find(query_format(q)))
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "see snapshot in the manual",
-				"unknown format '%s'", choose_format(q));
+				"unknown format '%s'", query_format(q));
 	r = format_opts_check(&fo, diag);
 	if (r == 0 && q->output)
 		r = outfile_check(q->output, diag);
@@ -207,7 +197,7 @@ static int save(const struct recording *r, FILE *out, struct diag *diag)
 	}
 	/* what has ended cannot be stopped, nor need it be */
 	client_request(r->visit.client, "POST", "/v1/stop", body, NULL, NULL);
-	path = query_path(r->visit.client, q, choose_format(q), r->patterns, r->npatterns,
+	path = query_path(r->visit.client, q, query_format(q), r->patterns, r->npatterns,
 			  !q->output && query_colour(out));
 	if (!path)
 		return diag_errno(diag, ENOMEM, "cannot ask for the profile");
@@ -266,7 +256,7 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 	if (!args)
 		return diag_errno(diag, ENOMEM, "cannot start the program");
 	args[n++] = "-f";
-	args[n++] = choose_format(&o->query);
+	args[n++] = query_format(&o->query);
 	if (o->query.output) {
 		args[n++] = "-o";
 		args[n++] = o->query.output;

@@ -2,7 +2,6 @@
 /* snapshot: a profile, to a file or to stdout; callers, callees, threads, coroutines and tree: reports of it. */
 #include "cmd.h"
 
-#include "format/format.h"
 #include "query.h"
 
 /* clang-format off: rows that are macros */
@@ -25,19 +24,9 @@ static const struct opt tree_opts[] = {
 };
 /* clang-format on */
 
-static const char *choose_format(const struct query *q)
-{
-	const struct format *f;
-
-	if (q->format)
-		return q->format;
-	f = q->output ? format_of_file(q->output) : NULL;
-	return f ? f->name : "text";
-}
-
 static int run_snapshot(const struct cmd_call *call, struct diag *diag)
 {
-	return query_run(call, call->opts, choose_format(call->opts), diag);
+	return query_run(call, call->opts, query_format(call->opts), diag);
 }
 
 static int run_callers(const struct cmd_call *call, struct diag *diag)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/outfile.h"
+#include "format/format.h"
 
 const char *const query_clocks[] = {"", "cpu", "wall", NULL};
 
@@ -27,6 +28,16 @@ static char *add_flag(struct client *c, char *path, const char *key, bool set)
 static char *add_text(struct client *c, char *path, const char *key, const char *value)
 {
 	return value ? client_add_param(c, path, key, value) : path;
+}
+
+const char *query_format(const struct query *q)
+{
+	const struct format *f;
+
+	if (q->format)
+		return q->format;
+	f = q->output ? format_of_file(q->output) : NULL;
+	return f ? f->name : "text";
 }
 
 char *query_path(struct client *c, const struct query *q, const char *format, char *const *patterns,

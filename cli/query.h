@@ -65,6 +65,9 @@ extern const char *const query_clocks[];
 			"tree: leave out what has less of the time"                                \
 	}
 
+/* The name of the format that was asked for, else by the file's extension, else text. */
+const char *query_format(const struct query *q);
+
 /* The request for a format, restricted by patterns (n of them). Owned. NULL: no memory. */
 char *query_path(struct client *c, const struct query *q, const char *format, char *const *patterns,
 		 int n, bool colour);
