@@ -8,12 +8,8 @@
 
 #define REPLACEMENT 0xfffdu
 
-struct range {
-	uint32_t first, last;
-};
-
 /* Controls, formats (Cf: joiners, direction marks, tags), separators of lines, no characters. */
-static const struct range harmful[] = {
+static const struct name_range harmful[] = {
 	{0x0000, 0x001f},   {0x007f, 0x009f},	{0x00ad, 0x00ad},   {0x0600, 0x0605},
 	{0x061c, 0x061c},   {0x06dd, 0x06dd},	{0x070f, 0x070f},   {0x0890, 0x0891},
 	{0x08e2, 0x08e2},   {0x180e, 0x180e},	{0x200b, 0x200f},   {0x2028, 0x202e},
@@ -23,20 +19,18 @@ static const struct range harmful[] = {
 };
 
 /* What repr() escapes besides: spaces other than ' ', private use. */
-static const struct range unprintable[] = {
+static const struct name_range unprintable[] = {
 	{0x00a0, 0x00a0}, {0x1680, 0x1680}, {0x2000, 0x200a}, {0x202f, 0x202f},
 	{0x205f, 0x205f}, {0x3000, 0x3000}, {0xe000, 0xf8ff}, {0xf0000, 0x10ffff},
 };
 
-static bool in_ranges(const struct range *r, size_t n, uint32_t cp)
+bool name_in_ranges(const struct name_range *r, size_t n, uint32_t cp)
 {
 	for (size_t i = 0; i < n; i++)
 		if (cp >= r[i].first && cp <= r[i].last)
 			return true;
 	return false;
 }
-
-#define IN_RANGES(r, cp) in_ranges(r, sizeof(r) / sizeof((r)[0]), cp)
 
 /* Length of the sequence that a byte starts, with the bits it brings; 0: it starts none. */
 static int utf8_lead(unsigned char c, uint32_t *cp, uint32_t *min)
@@ -157,7 +151,7 @@ size_t name_putc_length(uint32_t cp)
 {
 	size_t digits = 0;
 
-	if (!IN_RANGES(harmful, cp))
+	if (!NAME_IN_RANGES(harmful, cp))
 		return 1;
 	for (uint32_t v = cp; v; v >>= 4)
 		digits++;
@@ -170,7 +164,7 @@ void name_putc(FILE *out, uint32_t cp)
 
 	if (cp >= 0x20 && cp < 0x7f)
 		fputc((int)cp, out);
-	else if (!IN_RANGES(harmful, cp))
+	else if (!NAME_IN_RANGES(harmful, cp))
 		fwrite(buf, 1, utf8_put(buf, cp), out);
 	else if (cp < 0x80)
 		fprintf(out, "\\x%02" PRIx32, cp);
@@ -226,7 +220,7 @@ static void repr_putc(FILE *out, uint32_t cp, char quote)
 		fputs("\\r", out);
 	else if (cp == '\t')
 		fputs("\\t", out);
-	else if (!IN_RANGES(harmful, cp) && !IN_RANGES(unprintable, cp))
+	else if (!NAME_IN_RANGES(harmful, cp) && !NAME_IN_RANGES(unprintable, cp))
 		fwrite(buf, 1, utf8_put(buf, cp), out);
 	else if (cp < 0x100)
 		fprintf(out, "\\x%02" PRIx32, cp);

@@ -26,6 +26,13 @@ uint32_t utf8_next(const char **p);
 /* Write a code point; returns the number of bytes. */
 size_t utf8_put(char out[4], uint32_t cp);
 
+/* Which code points some table means. */
+struct name_range {
+	uint32_t first, last;
+};
+bool name_in_ranges(const struct name_range *r, size_t n, uint32_t cp);
+#define NAME_IN_RANGES(r, cp) name_in_ranges(r, sizeof(r) / sizeof((r)[0]), cp)
+
 enum name_surrogates { NAME_KEEP_SURROGATES, NAME_REPLACE_SURROGATES };
 
 /* A copy in which everything that is not UTF-8 is U+FFFD; NULL reads as "". OOM: NULL. */

@@ -9,12 +9,8 @@
 #define ELLIPSIS	   "..."
 #define NELLIPSIS	   (sizeof(ELLIPSIS) - 1)
 
-struct range {
-	uint32_t first, last;
-};
-
 /* East Asian wide and fullwidth characters, emoji: what terminals give two columns. */
-static const struct range wide[] = {
+static const struct name_range wide[] = {
 	{0x1100, 0x115f},   {0x2e80, 0x303e},	{0x3041, 0xa4cf},   {0xa960, 0xa97f},
 	{0xac00, 0xd7a3},   {0xf900, 0xfaff},	{0xfe30, 0xfe6f},   {0xff00, 0xff60},
 	{0xffe0, 0xffe6},   {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff},
@@ -22,7 +18,7 @@ static const struct range wide[] = {
 };
 
 /* Marks that are drawn over the character before them. */
-static const struct range combining[] = {
+static const struct name_range combining[] = {
 	{0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd}, {0x1ab0, 0x1aff},
 	{0x1dc0, 0x1dff}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},
 };
@@ -42,25 +38,15 @@ const char *screen_plain(const struct format_opts *o)
 	return o->colour ? "\033[0m" : "";
 }
 
-static bool in_ranges(const struct range *r, size_t n, uint32_t cp)
-{
-	for (size_t i = 0; i < n; i++)
-		if (cp >= r[i].first && cp <= r[i].last)
-			return true;
-	return false;
-}
-
-#define IN_RANGES(r, cp) in_ranges(r, sizeof(r) / sizeof((r)[0]), cp)
-
 static size_t width_of(uint32_t cp)
 {
 	size_t length = name_putc_length(cp);
 
 	if (length > 1)
 		return length;
-	if (IN_RANGES(combining, cp))
+	if (NAME_IN_RANGES(combining, cp))
 		return 0;
-	return IN_RANGES(wide, cp) ? 2 : 1;
+	return NAME_IN_RANGES(wide, cp) ? 2 : 1;
 }
 
 size_t screen_width(const char *s)
