@@ -21,6 +21,10 @@
  * A thread first seen by an event is on a CPU, with an account that is not known before its first
  * switch. An event of a thread that is thought to be off its CPU proves the opposite.
  *
+ * At that first switch as well more may have been charged than a thread can have used: more than in
+ * all its life, which for a new one is all that there is to know; or than since the seed, whose
+ * account may be a tick old, and so is never ahead.
+ *
  * A gap (events were lost) and a blocked thread's time up to its first event have a CPU share that
  * only the next switch tells: gap_wall and gap_node remember who is to get it.
  */
@@ -84,13 +88,19 @@ static void forget_stretches(struct thread *th)
 	th->switch_cpu = th->total[SNAPSHOT_CPU];
 }
 
-void timing_charge(struct calltree *t, struct thread *th, uint64_t ts)
+static inline void charge_stretch(struct calltree *t, struct thread *th, uint64_t wall,
+				  uint64_t cpu)
 {
-	uint64_t wall = take_elapsed(th, ts), cpu = th->on_cpu ? wall : 0;
-
 	charge_current(t, th, wall, cpu);
 	if (__builtin_expect(cpu > th->stretches[THREAD_STRETCHES - 1].cpu, 0))
 		keep_stretch(th, cpu);
+}
+
+void timing_charge(struct calltree *t, struct thread *th, uint64_t ts)
+{
+	uint64_t wall = take_elapsed(th, ts);
+
+	charge_stretch(t, th, wall, th->on_cpu ? wall : 0);
 }
 
 static void defer(struct thread *th, uint32_t node, uint64_t wall)
@@ -188,9 +198,22 @@ static void settle(struct calltree *t, struct thread *th, struct timing *tm, uin
 	if (th->gap_wall)
 		charge_other(t, th, th->gap_node, 0, clamp(ahead(th, runtime), th->gap_wall));
 	th->gap_wall = 0;
-	if (ahead(th, runtime) < -NOISE && !th->forgive && !lags)
+	if (ahead(th, runtime) < -NOISE && !lags)
 		take_back_stolen(t, th, (uint64_t)-ahead(th, runtime));
 	settle_rest(t, th, tm, runtime);
+}
+
+/* Its first account: what it has used in all its life. */
+static void settle_first(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime,
+			 bool lags)
+{
+	uint64_t charged;
+
+	timing_charge(t, th, ts);
+	charged = th->total[SNAPSHOT_CPU] - th->switch_cpu;
+	if (charged > runtime && charged - runtime > (uint64_t)NOISE && !lags)
+		take_back_stolen(t, th, charged - runtime);
+	adopt(th, runtime);
 }
 
 static void compare(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
@@ -200,12 +223,10 @@ static void compare(struct calltree *t, struct thread *th, struct timing *tm, ui
 	if (th->os_cpu && ts < th->seed_ts)
 		th->runtime_known = false;
 	th->os_cpu = false;
-	if (th->runtime_known) {
+	if (th->runtime_known)
 		settle(t, th, tm, ts, runtime, lags);
-	} else {
-		timing_charge(t, th, ts);
-		adopt(th, runtime);
-	}
+	else
+		settle_first(t, th, ts, runtime, lags);
 	forget_stretches(th);
 }
 
@@ -261,7 +282,7 @@ void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts, bool s
 	uint64_t wall = take_elapsed(th, ts);
 	bool running = th->os_running && sure;
 
-	charge_current(t, th, wall, running ? wall : 0);
+	charge_stretch(t, th, wall, running ? wall : 0);
 	if (!running)
 		defer(th, th->node, th->gap_wall + wall);
 	th->os_cpu = false;

@@ -511,6 +511,26 @@ Test(time, stolen_before_a_call)
 	check_no_leaks();
 }
 
+/* Before its first switch a new thread's account is known to have begun at 0. */
+Test(time, stolen_at_first)
+{
+	expect("T1 enter 1 f; T1 +5000 enter 2 g 1; T1 +3000000 enter 3 h 2; T1 +4000 leave 3\n"
+	       "T1 +5 leave 2; T1 +5 out 1009010; T1 +5 in 1009010; T1 +10 out 1009020",
+	       "T1 1009020/3009025\n"
+	       "  f 1 5015/5020 *1\n"
+	       "    g 1 1000005/3000005\n"
+	       "      h 1 4000/4000\n");
+}
+
+/* Of one that has run before nobody knows. */
+Test(time, not_known_at_first)
+{
+	expect("T1 enter 1 f; T1 +3000000 enter 2 g 1; T1 +5 out 3000000; T1 +5 in 3000000",
+	       "T1 3000005/3000010\n"
+	       "  f 1 3000000/3000000 *1\n"
+	       "    g 1 5/10 *1\n");
+}
+
 /* No stretch holds that much: it is another account. */
 Test(time, stolen_too_much)
 {
@@ -610,6 +630,25 @@ Test(seed, running_thread_shows_an_event)
 }
 
 /* The CPU time between the OS's last word and the first event is told by the next switch. */
+/* 2 of g's 3 ms; the seed's account was 690 when tracing began. */
+Test(seed, stolen_from_a_running_thread)
+{
+	expect("begin; T1 +10 seed running 700 1=main; T1 +90 enter 2 g 1; T1 +3000000 leave 2\n"
+	       "T1 +5 out 1000795; T1 +5 in 1000795",
+	       "T1 1000105/3000110\n"
+	       "  main 0 100/110 *1\n"
+	       "    g 1 1000005/3000000\n");
+}
+
+/* It could run, but did not get a CPU. */
+Test(seed, waits_for_a_cpu)
+{
+	expect("begin; T1 +10 seed running 700 2=g 1=main; T1 +50000 leave 2; T1 +10 out 720",
+	       "T1 30/50020\n"
+	       "  main 0 0/10 *1\n"
+	       "    g 0 30/50010\n");
+}
+
 Test(seed, blocked_thread_shows_an_event)
 {
 	expect("begin; T1 +10 seed blocked 700 2=g 1=main; T1 +40 runtime 700\n"
