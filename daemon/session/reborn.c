@@ -267,8 +267,8 @@ void tracee_hold_on(struct tracee *t)
 	/* one at a time: the ring of the one before is still watched */
 	if (t->old_probe || t->state != SESSION_TRACING || !has_settled(t))
 		return;
-	/* what counting has in the kernel cannot be handed over */
-	if (t->mode.mode == MODE_TRACE && open_another(t, &next, NULL) == 0 &&
+	/* What counting has in the kernel cannot be handed over, and windows need a link. */
+	if (t->mode.mode == MODE_TRACE && !t->max_overhead && open_another(t, &next, NULL) == 0 &&
 	    probe_attach(next, &ts, NULL) == 0) {
 		t->lost_hold = false;
 		t->memory = memory_live(t->target->tid);

@@ -150,6 +150,24 @@ Test(leader, and_the_next_one, .timeout = 120)
 	finish();
 }
 
+static bool has_ended(struct traced *traced, void *ctx)
+{
+	(void)ctx;
+	return traced_status(traced).state == SESSION_ENDED;
+}
+
+/* Windows are opened and closed by a link, and no other thread can hold one. */
+Test(leader, ends_while_watched_in_windows, .timeout = 120)
+{
+	start(traced_newest().exe);
+	t.max_overhead = 5;
+	traced_attach(&t);
+	say("leave", "left");
+	traced_until(&t, has_ended, NULL, "its end");
+	cr_assert_str_eq(traced_status(&t).end_reason, "its main thread has ended");
+	finish();
+}
+
 Test(leader, ends_while_stopped, .timeout = 120)
 {
 	start(traced_newest().exe);
