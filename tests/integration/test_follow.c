@@ -386,6 +386,34 @@ Test(follow, the_same_program_again, .timeout = 300)
 	everywhere(executes_again);
 }
 
+static bool has_worked(pid_t pid)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&t, pid);
+	_cleanup_(view_freep) struct view *v = NULL;
+
+	assert_ok(view_build(s, NULL, &v));
+	return counts_named(v, "work").ncalls > 0;
+}
+
+/* One that is watched in windows, of which nobody knows when they are open. */
+Test(follow, the_same_program_again_in_windows, .timeout = 120)
+{
+	unsigned int member = 1;
+
+	start(traced_newest().exe);
+	t.max_overhead = 5;
+	traced_attach(&t);
+	fork_members(0, 1);
+	until_traced(member, member);
+	tell("again", member, 0, "again");
+	traced_until(&t, is_at_it_again, &member, "the program anew");
+	cr_assert_eq(status_of(members[member]).windows.max_overhead, 5);
+	cr_assert(status_of(members[member]).exec_gap_ns > 0);
+	while (!has_worked(members[member]))
+		tell("work", member, 10, "worked");
+	finish();
+}
+
 Test(follow, another_program, .timeout = 120)
 {
 	begin_newest();
