@@ -67,9 +67,12 @@ static uint32_t pseudo_func(struct snapshot *s, const char *name)
 
 	while (i < s->nfuncs && !(s->funcs[i].pseudo && strcmp(s->funcs[i].name, name) == 0))
 		i++;
-	if (i == s->nfuncs)
+	if (i == s->nfuncs) {
 		s->funcs[s->nfuncs++] =
 			(struct snapshot_func){.filename = "~", .name = name, .pseudo = true};
+		for (int k = 0; k < SNAPSHOT_FIGURES; k++)
+			s->funcs[i].variance[k] = -1; /* nobody has looked at its error */
+	}
 	return i;
 }
 

@@ -573,7 +573,7 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		     struct snapshot_target *target)
 {
 	_cleanup_(taker_deinit) struct taker t = {.p = p, .s = s, .now_ns = now_ns, .pid = pid};
-	uint32_t first = s->nnodes, count;
+	uint32_t first = s->nnodes, first_thread = s->nthreads, count;
 	int err = taker_init(&t);
 
 	if (err)
@@ -603,5 +603,7 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		take_errors(&t, target);
 	}
 	add_counters(p, target);
-	return 0;
+	return target->mode == MODE_SAMPLE
+		       ? tally_errors(s, first_thread, target->estimate.period_ns)
+		       : 0;
 }

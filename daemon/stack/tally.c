@@ -7,10 +7,12 @@
  */
 #include "stack/tally.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "stack/profile_priv.h"
+#include "stats/tree.h"
 
 void tally_deinit(struct tally *t)
 {
@@ -182,4 +184,68 @@ void tally_sample(struct profile *p, const struct event *e)
 	th->last_ts = e->ts > th->last_ts ? e->ts : th->last_ts;
 	th->chain_n = 0;
 	p->events++;
+}
+
+/* Errors of samples ------------------------------------------------------------------------ */
+
+struct spent {
+	bool seen;
+	uint32_t depth; /* times on the path */
+	double tot, cum;
+};
+
+struct spending {
+	const struct tree *tree;
+	struct spent *by_func;
+};
+
+static int spend_enter(void *ctx, uint32_t i)
+{
+	const struct spending *w = ctx;
+	const struct snapshot_node *n = &w->tree->snapshot->nodes[i];
+	struct spent *f;
+
+	if (n->func == SNAPSHOT_NONE)
+		return 0;
+	f = &w->by_func[n->func];
+	f->seen = true;
+	f->tot += (double)n->self[SNAPSHOT_CPU];
+	if (f->depth++ == 0)
+		f->cum += (double)w->tree->nodes[i].cum[SNAPSHOT_CPU];
+	return 0;
+}
+
+static void spend_leave(void *ctx, uint32_t i)
+{
+	const struct spending *w = ctx;
+	const struct snapshot_node *n = &w->tree->snapshot->nodes[i];
+
+	if (n->func != SNAPSHOT_NONE)
+		w->by_func[n->func].depth--;
+}
+
+int tally_errors(struct snapshot *s, uint32_t first_thread, uint64_t period_ns)
+{
+	_cleanup_free_ struct spent *by_func = calloc((size_t)s->nfuncs + 1, sizeof(*by_func));
+	_cleanup_(tree_freep) struct tree *tree = NULL;
+	struct spending w = {.by_func = by_func};
+	const struct tree_visitor visitor = {spend_enter, spend_leave, &w};
+	const double period = (double)period_ns;
+
+	if (!by_func || tree_build(s, &tree) < 0)
+		return -ENOMEM;
+	w.tree = tree;
+	for (uint32_t t = first_thread; t < s->nthreads; t++)
+		tree_walk(tree, s->threads[t].root, &visitor);
+	for (uint32_t i = 0; i < s->nfuncs; i++) {
+		const double variance[SNAPSHOT_FIGURES] = {
+			[SNAPSHOT_CALLS] = -1,	  [SNAPSHOT_TOT_CPU] = by_func[i].tot * period,
+			[SNAPSHOT_TOT_WALL] = -1, [SNAPSHOT_CUM_CPU] = by_func[i].cum * period,
+			[SNAPSHOT_CUM_WALL] = -1,
+		};
+
+		if (by_func[i].seen)
+			snapshot_add_variance(&s->funcs[i], variance);
+	}
+	return 0;
 }

@@ -32,6 +32,12 @@ void tally_name(struct profile *p, uint32_t id, uint64_t code);
 /* A stack was seen, or a part of one: it is charged when its last part has come. */
 struct event;
 void tally_sample(struct profile *p, const struct event *e);
+/*
+ * Errors of functions in what threads from first_thread on spend, each sample of it period_ns: of times
+ * T on the CPU sqrt(T * period_ns), of what no sample sees not known. 0 or -ENOMEM.
+ */
+struct snapshot;
+int tally_errors(struct snapshot *s, uint32_t first_thread, uint64_t period_ns);
 /* The tree has been emptied. */
 void tally_clear(struct tally *t);
 

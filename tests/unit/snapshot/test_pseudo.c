@@ -117,6 +117,18 @@ Test(pseudo, waiting_is_no_library_code)
 	check_no_leaks();
 }
 
+/* Estimates of functions have errors, these rows have none that anybody knows. */
+Test(pseudo, errors_are_not_known)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build();
+	uint32_t functions = s->nfuncs;
+
+	assert_ok(snapshot_pseudo(s));
+	cr_assert(s->nfuncs > functions);
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		cr_assert_eq(snapshot_error(&s->funcs[i], SNAPSHOT_TOT_CPU) < 0, i >= functions);
+}
+
 Test(pseudo, merged)
 {
 	struct snapshot *a = build(), *b = build(), *both = NULL;

@@ -233,6 +233,35 @@ Test(tally, a_sample_is_time_of_a_stack)
 	check_no_leaks();
 }
 
+/* Of a time T sqrt(T * period), a recursion's counted once; of what samples do not see not known. */
+Test(tally, errors_of_samples)
+{
+	struct profile *p = new_profile();
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
+
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(1), CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(0));
+	SAMPLE(p, 2, 0, PYP_SAMPLE_LAST, CODE(1), CODE(1), CODE(0));
+	s->targets = snapshot_alloc(s, 1, sizeof(*s->targets));
+	s->ntargets = 1;
+	s->targets[0] = (struct snapshot_target){
+		.pid = 7, .mode = MODE_SAMPLE, .estimate = {.period_ns = 10}};
+	assert_ok(profile_snapshot(p, 1000, 7, s, &s->targets[0]));
+	for (uint32_t i = 0; i < s->nfuncs; i++) {
+		const double *v = s->funcs[i].variance;
+		bool outer = strcmp(s->funcs[i].name, "f0") == 0;
+
+		cr_assert_float_eq(v[SNAPSHOT_TOT_CPU], outer ? 100 : 200, 1e-9);
+		cr_assert_float_eq(v[SNAPSHOT_CUM_CPU], outer ? 300 : 200, 1e-9);
+		cr_assert(v[SNAPSHOT_CALLS] < 0 && v[SNAPSHOT_TOT_WALL] < 0 &&
+			  v[SNAPSHOT_CUM_WALL] < 0);
+	}
+	cr_assert_eq(s->nfuncs, 2);
+	snapshot_free(TAKE_PTR(s));
+	profile_free(p);
+	check_no_leaks();
+}
+
 Test(tally, samples_in_parts)
 {
 	struct profile *p = new_profile();
