@@ -151,9 +151,9 @@ static unsigned int selected_modes(const struct snapshot *s, const struct view_f
 int format_check_modes(const struct format *f, unsigned int modes, enum snapshot_clock clock,
 		       struct diag *diag)
 {
-	static const write_fn of_times[] = {collapsed_write,	 speedscope_write, chrome_write,
-					    tree_write,		 html_write,	   coroutines_write,
-					    coroutines_csv_write};
+	static const write_fn of_times[] = {collapsed_write,  speedscope_write,
+					    chrome_write,     tree_write,
+					    coroutines_write, coroutines_csv_write};
 	static const write_fn of_one_clock[] = {text_write,    pstats_write,  collapsed_write,
 						callers_write, callees_write, tree_write,
 						html_write};
@@ -161,7 +161,7 @@ int format_check_modes(const struct format *f, unsigned int modes, enum snapshot
 	if (modes == 1u << MODE_COUNT &&
 	    is_one_of(f, of_times, sizeof(of_times) / sizeof(*of_times)))
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-				"try text, pstats, json, csv, callgrind, callers or callees",
+				"try text, pstats, json, csv, html, callgrind, callers or callees",
 				"the %s format is about times, and mode count has none", f->name);
 	if (modes & 1u << MODE_SAMPLE && clock == SNAPSHOT_WALL &&
 	    is_one_of(f, of_one_clock, sizeof(of_one_clock) / sizeof(*of_one_clock)))

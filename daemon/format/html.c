@@ -9,11 +9,15 @@
  * is ASCII, and what HTML could take for markup (< > &) is escaped as \uXXXX in strings, the only
  * place where it can be: nothing that a program is called ends the element or starts another. Lone
  * surrogates keep their value. Numbers that JavaScript could not hold exactly are strings of digits.
+ *
+ * Resource counters, where they were kept, are columns of contexts as times are. Standard errors are
+ * columns by function, -1 where they are not known; there are none for single threads.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/metrics.h"
 #include "base/strtab.h"
 #include "format/names.h"
 #include "format/provenance.h"
@@ -186,6 +190,37 @@ static const struct column node_columns[] = {
 	{NULL, NULL},
 };
 
+static bool metric_kept(const struct writer *w, int k)
+{
+	return w->s->node_metrics && w->s->metrics & 1u << k;
+}
+
+/* Its name, which is also its column's, and what it is. */
+static void put_metrics(struct writer *w)
+{
+	begin(w, "metrics", '[');
+	for (int k = 0; k < PYP_METRICS; k++) {
+		if (!metric_kept(w, k))
+			continue;
+		next(w);
+		fputc('[', w->out);
+		w->first = true;
+		put_string(w, metrics_name((enum pyp_metric)k));
+		put_string(w, metrics_text((enum pyp_metric)k));
+		end(w, ']');
+	}
+	end(w, ']');
+}
+
+static void put_metric(struct writer *w, int k)
+{
+	begin(w, metrics_name((enum pyp_metric)k), '[');
+	for (uint32_t i = 0; i < w->s->nnodes; i++)
+		if (node_selected(w, &w->s->nodes[i]))
+			put_number(w, w->s->node_metrics[i][k]);
+	end(w, ']');
+}
+
 static void put_nodes(struct writer *w)
 {
 	begin(w, "nodes", '{');
@@ -196,6 +231,9 @@ static void put_nodes(struct writer *w)
 				put_number(w, c->get(w, i));
 		end(w, ']');
 	}
+	for (int k = 0; k < PYP_METRICS; k++)
+		if (metric_kept(w, k))
+			put_metric(w, k);
 	end(w, '}');
 }
 
@@ -250,6 +288,31 @@ static int put_functions(struct writer *w)
 	return 0;
 }
 
+/* Of what is written, where figures are estimates; of a single thread's they are not known. */
+static void put_errors(struct writer *w)
+{
+	static const char *const figures[SNAPSHOT_FIGURES] = {
+		[SNAPSHOT_CALLS] = "ncalls",	  [SNAPSHOT_TOT_CPU] = "tot_cpu",
+		[SNAPSHOT_TOT_WALL] = "tot_wall", [SNAPSHOT_CUM_CPU] = "cum_cpu",
+		[SNAPSHOT_CUM_WALL] = "cum_wall",
+	};
+
+	if (!snapshot_has_errors(w->s) || w->o->filter.tid)
+		return;
+	begin(w, "errors", '{');
+	for (int k = 0; k < SNAPSHOT_FIGURES; k++) {
+		begin(w, figures[k], '[');
+		for (uint32_t i = 0; i < w->s->nfuncs; i++) {
+			double error = snapshot_error(&w->s->funcs[i], (enum snapshot_figure)k);
+
+			if (w->func_at[i] != SNAPSHOT_NONE)
+				put_number(w, error < 0 ? UINT64_MAX : (uint64_t)(error + 0.5));
+		}
+		end(w, ']');
+	}
+	end(w, '}');
+}
+
 /* ---- threads and targets ---- */
 
 /* The run that a thread belongs to; merged snapshots may have several of one pid. */
@@ -281,8 +344,9 @@ static uint64_t since_start(const struct writer *w, const struct snapshot_target
 	return offset + (ns > t->start_ns ? ns - t->start_ns : 0);
 }
 
-static void put_thread(struct writer *w, const struct snapshot_thread *t)
+static void put_thread(struct writer *w, uint32_t thread)
 {
+	const struct snapshot_thread *t = &w->s->threads[thread];
 	const struct snapshot_target *target = target_of(w->s, t);
 
 	next(w);
@@ -297,6 +361,7 @@ static void put_thread(struct writer *w, const struct snapshot_thread *t)
 	put_number(w, t->total[SNAPSHOT_CPU]);
 	put_number(w, t->total[SNAPSHOT_WALL]);
 	put_number(w, w->node_at[t->root]);
+	put_string(w, mode_names[snapshot_thread_mode(w->s, thread)]);
 	end(w, ']');
 }
 
@@ -325,7 +390,7 @@ static void put_threads(struct writer *w)
 	begin(w, "threads", '[');
 	for (uint32_t i = 0; i < s->nthreads; i++)
 		if (w->thread_at[i] != SNAPSHOT_NONE)
-			put_thread(w, &s->threads[i]);
+			put_thread(w, i);
 	end(w, ']');
 	begin(w, "targets", '[');
 	for (uint32_t i = 0; i < s->ntargets; i++)
@@ -377,6 +442,8 @@ static int put_data(struct writer *w)
 		err = put_functions(w);
 	if (err < 0)
 		return err;
+	put_errors(w);
+	put_metrics(w);
 	put_threads(w);
 	put_nodes(w);
 	fputs("\n}\n", w->out);

@@ -408,7 +408,7 @@ static void say_windows(struct lines *l, const struct snapshot_target *t)
 	say(l, "ESTIMATE",
 	    "from %" PRIu64 " windows (--max-overhead %" PRIu32
 	    "), with %.1f%% of its CPU time and "
-	    "%.1f%% of the time; errors are in the formats json and csv",
+	    "%.1f%% of the time; errors are in the formats json, csv and html",
 	    w->n, w->max_overhead, 100 * share_of(w->seen_cpu_ns, w->all_cpu_ns),
 	    100 * share_of(t->traced_ns, w->span_ns));
 }

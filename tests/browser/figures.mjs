@@ -2,8 +2,6 @@
 // What reports must show, worked out from the JSON format, whose own figures tests/unit/format
 // compares with the snapshot's.
 
-const SUMS = ['ncalls', 'pcalls', 'tot_cpu', 'tot_wall', 'cum_cpu', 'cum_wall'];
-
 function flat(f) {
 	return {
 		ncalls: f.ncalls,
@@ -12,6 +10,12 @@ function flat(f) {
 		tot_wall: f.tottime.wall,
 		cum_cpu: f.cumtime.cpu,
 		cum_wall: f.cumtime.wall,
+		...Object.fromEntries(
+			Object.entries(f.metrics ?? {}).flatMap(([name, { self, cum }]) => [
+				[`tot_${name}`, self],
+				[`cum_${name}`, cum],
+			]),
+		),
 	};
 }
 
@@ -21,8 +25,8 @@ function add(map, key, figures, extra) {
 	if (!known)
 		map.set(key, { ...extra, ...figures });
 	else
-		for (const field of SUMS)
-			known[field] += figures[field];
+		for (const [field, n] of Object.entries(figures))
+			known[field] += n;
 }
 
 // The identity of a function, also across variants.
@@ -97,4 +101,64 @@ export function ownInThread(json, thread) {
 		ret.set(key, row);
 	}
 	return ret;
+}
+
+// Standard errors by identity and figure, as the page has them; null: not known. Those of code objects
+// with one identity add up as variances do.
+export function errors(json) {
+	const ret = new Map();
+
+	for (const f of json.functions) {
+		const have = {
+			ncalls: f.error.ncalls,
+			tot_cpu: f.error.tottime.cpu,
+			tot_wall: f.error.tottime.wall,
+			cum_cpu: f.error.cumtime.cpu,
+			cum_wall: f.error.cumtime.wall,
+		};
+		const before = ret.get(identity(f)) ?? {};
+
+		for (const [figure, error] of Object.entries(have))
+			have[figure] =
+				error === null || before[figure] === null
+					? null
+					: Math.sqrt((before[figure] ?? 0) ** 2 + error ** 2);
+		ret.set(identity(f), have);
+	}
+	return ret;
+}
+
+// Resources of edges, from contexts alone: own shares, and with callees those of contexts that are not
+// below another one of the same edge.
+export function edgeMetrics(json, metric) {
+	const { nodes } = json;
+	const cum = nodes.map((n) => n.metrics[metric]);
+	const edge = (i) => `${nodes[nodes[i].parent].func} ${nodes[i].func}`;
+	const ret = new Map();
+
+	for (let i = nodes.length - 1; i > 0; i--)
+		if (nodes[i].parent !== null)
+			cum[nodes[i].parent] += cum[i];
+	nodes.forEach((n, i) => {
+		if (n.parent === null)
+			return;
+		let outermost = true;
+		for (let p = n.parent; nodes[p].parent !== null; p = nodes[p].parent)
+			outermost &&= edge(p) !== edge(i);
+		const caller = nodes[n.parent].func;
+		const key = JSON.stringify([
+			caller === null ? null : identity(json.functions[caller]),
+			identity(json.functions[n.func]),
+		]);
+		const known = ret.get(key) ?? { self: 0, cum: 0 };
+		known.self += n.metrics[metric];
+		known.cum += outermost ? cum[i] : 0;
+		ret.set(key, known);
+	});
+	return ret;
+}
+
+// All that a thread used of a resource, outside Python included.
+export function threadMetric(json, thread, metric) {
+	return json.nodes.reduce((sum, n) => sum + (n.thread === thread ? n.metrics[metric] : 0), 0);
 }

@@ -48,6 +48,16 @@ static void save_all(struct snapshot *s, const char *dir, const char *name,
 	snapshot_free(s);
 }
 
+/* Only the program's own code. Takes the snapshot. */
+static void save_folded(struct snapshot *s, const char *dir, const char *name)
+{
+	const struct format_opts o = {.only_my_code = true};
+
+	save(s, &o, dir, name, "html");
+	save(s, &o, dir, name, "json");
+	snapshot_free(s);
+}
+
 /* ---- snapshots that are too large for the builder ---- */
 
 static const char *text(struct snapshot *s, const char *before, unsigned int n, const char *after)
@@ -120,6 +130,18 @@ static void add_thread(struct snapshot *s, uint32_t i, uint64_t cpu)
 	add_node(s, SNAPSHOT_NONE, SNAPSHOT_NONE, 1000);
 }
 
+/* All counters, of any size; the more of them, the larger. */
+static struct snapshot *with_metrics(struct snapshot *s, unsigned int seed)
+{
+	s->metrics = (1u << PYP_METRICS) - 1;
+	s->node_metrics = snapshot_alloc(s, s->nnodes + 1, sizeof(*s->node_metrics));
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		for (int k = 0; k < PYP_METRICS; k++)
+			s->node_metrics[i][k] =
+				random_below(&seed, 3) ? random_below(&seed, 10 << (4 * k)) : 0;
+	return s;
+}
+
 /* Many contexts, as a service has them: bushy, some 60 deep, few of them large. */
 static struct snapshot *large(void)
 {
@@ -190,6 +212,79 @@ static struct snapshot *extreme(void)
 	return s;
 }
 
+/* Estimates with their errors, of which some are not known; the same function in two code objects. */
+static struct snapshot *estimate(void)
+{
+	struct snapshot *s = snapshot_random(9);
+
+	s->targets[0].windows = (struct snapshot_windows){.sampled = true,
+							  .max_overhead = 5,
+							  .n = 9,
+							  .span_ns = 20000000000,
+							  .seen_cpu_ns = 1,
+							  .all_cpu_ns = 3};
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		for (uint32_t k = 0; k < SNAPSHOT_FIGURES; k++)
+			s->funcs[i].variance[k] = (i + k) % 7 ? 1e6 * (i + 1) * (k + 1) : -1;
+	s->funcs[1] = s->funcs[0];
+	s->funcs[1].variant = 1;
+	return s;
+}
+
+/* Samples: CPU time only. */
+static struct snapshot *sampled(void)
+{
+	struct snapshot *s = snapshot_build("target 42\n"
+					    "thread 42 42 MainThread\n"
+					    "main app.py:1 0 20202020 0\n"
+					    "  fib app.py:10 0 505050500 0\n"
+					    "    fib app.py:10 0 303030300 0\n"
+					    "  idle app.py:30 0 10101010 0\n");
+	const double period = 10101010;
+
+	s->targets[0].mode = MODE_SAMPLE;
+	s->targets[0].estimate =
+		(struct snapshot_estimate){.rate = 99, .period_ns = 10101010, .samples = 83};
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->nodes[i].min[SNAPSHOT_CPU] = s->nodes[i].min[SNAPSHOT_WALL] = UINT64_MAX;
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		for (int k = 0; k < SNAPSHOT_FIGURES; k++)
+			s->funcs[i].variance[k] = k == SNAPSHOT_TOT_CPU ? period * 505050500 : -1;
+	s->threads[0].total[SNAPSHOT_CPU] = 838383830;
+	s->threads[0].total[SNAPSHOT_WALL] = 0;
+	return s;
+}
+
+/* Counts: contexts are two deep, and a caller's have no calls of their own. */
+static struct snapshot *counted(const char *text)
+{
+	struct snapshot *s = snapshot_build(text);
+
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		s->targets[i].mode = s->targets[i].pid == 42 ? MODE_COUNT : MODE_TRACE;
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		if (s->threads[i].pid == 42)
+			memset(s->threads[i].total, 0, sizeof(s->threads[i].total));
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->threads[s->nodes[i].thread].pid == 42)
+			s->nodes[i].min[SNAPSHOT_CPU] = s->nodes[i].min[SNAPSHOT_WALL] = UINT64_MAX;
+	return s;
+}
+
+#define COUNTED_TEXT                                                                               \
+	"target 42\n"                                                                              \
+	"thread 42 42 MainThread\n"                                                                \
+	"main app.py:1 1 0\n"                                                                      \
+	"  fib app.py:10 5 0\n"                                                                    \
+	"  idle app.py:30 2 0\n"                                                                   \
+	"fib app.py:10 0 0\n"                                                                      \
+	"  fib app.py:10 1234567 0\n"                                                              \
+	"  add lib/math.py:3 77 0\n"                                                               \
+	"thread 42 43 worker\n"                                                                    \
+	"run app.py:50 9 0\n"                                                                      \
+	"fib app.py:10 3 0\n"                                                                      \
+	"  add lib/math.py:3 8 0\n"
+
 /*
  * For readers of Chrome's traces, which count microseconds in doubles: whole ones, none of them 0,
  * so that where a slice ends is where the next one begins, to the last bit.
@@ -223,9 +318,20 @@ int main(int argc, char **argv)
 	save_all(whole(), argv[1], "whole", all);
 	save_all(snapshot_build("target 42\n"), argv[1], "empty", all);
 	save_all(large(), argv[1], "large", compared);
+	save_all(with_metrics(large(), 3), argv[1], "large_metrics", page);
 	save_all(wide(), argv[1], "wide", page);
 	save_all(deep(), argv[1], "deep", page);
 	save_all(extreme(), argv[1], "extreme", page);
+	save_all(with_metrics(snapshot_random(11), 11), argv[1], "metrics", compared);
+	save_all(estimate(), argv[1], "estimate", compared);
+	save_all(sampled(), argv[1], "sampled", compared);
+	save_all(counted(COUNTED_TEXT), argv[1], "counted", compared);
+	save_all(counted(COUNTED_TEXT "target 7\n"
+				      "thread 7 7 MainThread\n"
+				      "main app.py:1 1 5000 6000\n"
+				      "  fib app.py:10 2 3000 3000\n"),
+		 argv[1], "mixed", compared);
+	save_folded(estimate(), argv[1], "folded");
 	save_all(snapshot_build("target 42\n"
 				"main app.py:1 5 0\n"
 				"  f app.py:10 50 0\n"),

@@ -5,7 +5,15 @@
 import assert from 'node:assert/strict';
 import { pathToFileURL } from 'node:url';
 import { join, resolve } from 'node:path';
-import { contexts, edges, functions, ownInThread } from './figures.mjs';
+import {
+	contexts,
+	edgeMetrics,
+	edges,
+	errors,
+	functions,
+	ownInThread,
+	threadMetric,
+} from './figures.mjs';
 import { picture, REPORTS, snapshot, test, useBrowser, withPage, withReport, world } from './harness.mjs';
 
 useBrowser({ reports: REPORTS }, '--disable-gpu');
@@ -164,6 +172,263 @@ test('a function’s figures, callers and callees are the snapshot’s, at 100,0
 	});
 });
 
+const METRICS = ['vcsw', 'ivcsw', 'minflt', 'majflt', 'rbytes', 'wbytes'];
+
+// One after the other: the page shows a measure's columns when it is chosen.
+async function choose(page, measure) {
+	await page.check(`input[name=measure][value=${measure}]`, { force: true });
+	await page.waitForSelector(
+		`.tabulator-col[tabulator-field=${measure === 'calls' ? 'ncalls' : `tot_${measure}`}][aria-sort=descending]`,
+	);
+}
+
+// A column's heading can be seen, however many columns there are.
+function inView(page, field) {
+	return page.waitForFunction((f) => {
+		const box = document.querySelector('#functions-table').getBoundingClientRect();
+		const head = document.querySelector(`.tabulator-col[tabulator-field=${f}]`).getBoundingClientRect();
+
+		return head.left >= box.left && head.right <= box.right + 1;
+	}, field);
+}
+
+// What stands in the cells of a table by rows, exact.
+function exactCells(page, selector) {
+	return page.$$eval(selector, (list) =>
+		list.map((tr) => ({ id: tr.dataset.id, cells: [...tr.querySelectorAll('td[title]')].map((td) => td.title) })),
+	);
+}
+
+test('resources: every figure in the table is the snapshot’s, self and cumulative', async () => {
+	const { rows, ids } = functions(snapshot('metrics'));
+	const fields = METRICS.flatMap((m) => [`tot_${m}`, `cum_${m}`]);
+
+	await withReport('metrics', { viewport: { width: 3200, height: 900 } }, async (page) => {
+		await showColumns(page, fields);
+		const shown = await tableRows(page);
+
+		assert.ok(shown.size > 20);
+		for (const [id, cells] of shown)
+			for (const field of fields)
+				assert.equal(exact(cells[field]), rows.get(ids[id])[field], `${ids[id]} ${field}`);
+	});
+});
+
+test('resources: chosen as measures, they sort the table and are drawn', async () => {
+	const json = snapshot('metrics');
+	const { rows, ids } = functions(json);
+
+	await withReport('metrics', {}, async (page) => {
+		for (const metric of METRICS) {
+			const field = `tot_${metric}`;
+			const sorted = [...rows.values()].map((r) => r[field]).sort((a, b) => b - a);
+
+			await choose(page, metric);
+			for (const shown of [field, `cum_${metric}`]) {
+				assert.ok(await page.isChecked(`#columns input[value=${shown}]`), shown);
+				await inView(page, shown);
+			}
+			const top = (await topRows(page)).slice(0, 8).map((id) => rows.get(ids[id])[field]);
+			assert.deepEqual(top, sorted.slice(0, 8));
+			const root = (await frames(page)).find((f) => f.path.length === 1);
+			assert.equal(root.value, json.nodes.reduce((n, c) => n + (c.func === null ? 0 : c.metrics[metric]), 0));
+		}
+		assert.match(await page.textContent('#frame'), /^all · [\d.]+ [kM]?B written, 100.0 %/);
+		// A function that is chosen comes into view, and the columns stay.
+		await page.evaluate(() => (location.hash = '#f3'));
+		await page.waitForSelector('#row-3.selected');
+		await inView(page, 'cum_wbytes');
+	});
+});
+
+test('resources: those of a function, its callers and callees, and of threads', async () => {
+	const json = snapshot('metrics');
+	const { rows, ids } = functions(json);
+	const index = new Map(ids.map((key, id) => [key, id]));
+
+	await withReport('metrics', { viewport: { width: 1800, height: 1000 } }, async (page) => {
+		for (const metric of ['minflt', 'wbytes']) {
+			const all = [...edgeMetrics(json, metric)].map(([key, n]) => [...JSON.parse(key), n]);
+			await choose(page, metric);
+			for (const [id, key] of ids.entries()) {
+				await page.evaluate((i) => (location.hash = `#f${i}`), id);
+				await page.waitForFunction((i) => document.querySelector(`#row-${i}.selected`), id);
+				const figures = await exactCells(page, '#details [aria-label=resources] tbody tr');
+				assert.deepEqual(
+					figures.map(({ cells }) => cells.map(exact)),
+					METRICS.map((m) => [rows.get(key)[`tot_${m}`], rows.get(key)[`cum_${m}`]]),
+				);
+				for (const [kind, at, other] of [
+					['callers', 1, 0],
+					['callees', 0, 1],
+				]) {
+					const shown = await exactCells(page, `#details .${kind} tbody tr`);
+					const want = all.filter((e) => e[at] === key);
+					const byId = (a, b) => a[0] - b[0];
+					assert.deepEqual(
+						shown.map((tr) => [Number(tr.id), ...tr.cells.slice(1).map(exact)]).sort(byId),
+						want.map((e) => [e[other] === null ? -1 : index.get(e[other]), e[2].self, e[2].cum]).sort(byId),
+					);
+				}
+			}
+		}
+		for (const [thread, { tid }] of json.threads.entries()) {
+			const cells = await page
+				.locator('#threads-table .tabulator-row')
+				.filter({ has: page.locator(`[tabulator-field=tid] span:text-is("${tid}")`) })
+				.evaluate((row, metrics) => metrics.map((m) => row.querySelector(`[tabulator-field=${m}] span`).title), METRICS);
+			assert.deepEqual(cells.map(exact), METRICS.map((m) => threadMetric(json, thread, m)));
+		}
+	});
+});
+
+// "1,234 ns ± 56 ns (standard error), 5.6 %": the error, null where none stands there.
+const errorIn = (text) => (/± /.test(text) ? Number(/± ([\d,]+)/.exec(text)[1].replaceAll(',', '')) : null);
+
+test('estimates carry their standard errors, where they are known', async () => {
+	const json = snapshot('estimate');
+	const { rows, ids } = functions(json);
+	const known = errors(json);
+	const want = (id, field) => {
+		const error = known.get(ids[id])[field];
+
+		return error === null ? null : Math.round(error);
+	};
+
+	await withReport('estimate', { viewport: { width: 2600, height: 900 } }, async (page) => {
+		const fields = FIELDS.filter((f) => f !== 'pcalls');
+		const shown = await tableRows(page);
+		const seen = { known: 0, unknown: 0 };
+
+		assert.equal(await page.textContent('#quality'), 'estimates');
+		for (const [id, cells] of shown)
+			for (const field of fields) {
+				assert.equal(exact(cells[field]), rows.get(ids[id])[field]);
+				assert.equal(errorIn(cells[field]), want(id, field), `${ids[id]} ${field}`);
+				seen[want(id, field) === null ? 'unknown' : 'known']++;
+			}
+		assert.ok(seen.known > 20 && seen.unknown > 5);
+		assert.match(await page.textContent('#functions-table .tabulator-row'), /±[\d.]+ (ns|µs|ms|s)/);
+
+		for (const id of [0, 1, 5]) {
+			await page.evaluate((i) => (location.hash = `#f${i}`), id);
+			await page.waitForFunction((i) => document.querySelector(`#row-${i}.selected`), id);
+			const [tot, cum] = await exactCells(page, '#details [aria-label=times] tbody tr');
+			assert.deepEqual(tot.cells.map(errorIn), [want(id, 'tot_cpu'), want(id, 'tot_wall')]);
+			assert.deepEqual(cum.cells.map(errorIn), [want(id, 'cum_cpu'), want(id, 'cum_wall')]);
+		}
+
+		// Errors are of all threads together: of some of them, they are not known.
+		assert.ok(json.threads.length > 1);
+		await page.locator('#threads-table .tabulator-row input').first().uncheck();
+		await page.waitForFunction(() => !document.getElementById('threads-chosen').textContent.startsWith('all'));
+		await page.waitForFunction(() => !document.querySelector('#functions-table .error, #details .error'));
+		for (const cells of (await tableRows(page)).values())
+			for (const field of fields)
+				assert.equal(errorIn(cells[field]), null);
+	});
+	await withReport('folded', {}, async (page) => {
+		assert.equal(await page.textContent('#quality'), 'estimates');
+		assert.ok((await tableRows(page)).size > 5);
+		assert.doesNotMatch(await page.textContent('#functions'), /±/);
+	});
+});
+
+test('samples: CPU time with its error, and nothing of what is not seen', async () => {
+	const json = snapshot('sampled');
+	const { rows, ids } = functions(json);
+	const known = errors(json);
+
+	await withReport('sampled', {}, async (page) => {
+		const shown = await tableRows(page);
+
+		assert.equal(shown.size, rows.size);
+		for (const [id, cells] of shown) {
+			assert.deepEqual(Object.keys(cells).sort(), ['cum_cpu', 'label', 'tot_cpu', 'where']);
+			assert.equal(exact(cells.tot_cpu), rows.get(ids[id]).tot_cpu);
+			assert.equal(errorIn(cells.tot_cpu), Math.round(known.get(ids[id]).tot_cpu));
+			assert.equal(errorIn(cells.cum_cpu), null);
+		}
+		assert.deepEqual(
+			await page.$$eval('input[name=measure]', (list) => list.map((r) => r.value)),
+			['cpu'],
+		);
+		assert.match(await page.textContent('#banner'), /^ESTIMATE sampled at 99 Hz/);
+		assert.doesNotMatch(await page.textContent('#summary'), /calls|wall|waiting/);
+		assert.ok((await frames(page)).length > 3);
+	});
+});
+
+test('counts alone: calls, callers and callees, and no times', async () => {
+	const json = snapshot('counted');
+	const { rows, ids } = functions(json);
+	const all = edges(json);
+	const index = new Map(ids.map((key, id) => [key, id]));
+
+	await withReport('counted', {}, async (page) => {
+		await showColumns(page, ['ncalls', 'pcalls']);
+		const shown = await tableRows(page);
+
+		assert.equal(shown.size, rows.size);
+		for (const [id, cells] of shown) {
+			assert.deepEqual(Object.keys(cells).sort(), ['label', 'ncalls', 'pcalls', 'where']);
+			for (const field of ['ncalls', 'pcalls'])
+				assert.equal(exact(cells[field]), rows.get(ids[id])[field], `${ids[id]} ${field}`);
+		}
+		for (const [id, key] of ids.entries()) {
+			await page.evaluate((i) => (location.hash = `#f${i}`), id);
+			await page.waitForFunction((i) => document.querySelector(`#row-${i}.selected`), id);
+			for (const [kind, end, other] of [
+				['callers', 'callee', 'caller'],
+				['callees', 'caller', 'callee'],
+			]) {
+				const tr = await exactCells(page, `#details .${kind} tbody tr`);
+				assert.deepEqual(
+					tr.map((t) => [Number(t.id), ...t.cells.map(exact)]).sort(),
+					all
+						.filter((e) => e[end] === key)
+						.map((e) => [e[other] === null ? -1 : index.get(e[other]), e.ncalls])
+						.sort(),
+				);
+			}
+			assert.ok(!(await page.isVisible('#details .figures')));
+		}
+		assert.deepEqual(
+			await page.$$eval('input[name=measure]', (list) => list.map((r) => r.value)),
+			['calls'],
+		);
+		assert.deepEqual(
+			await page.$$eval('#threads-table .tabulator-col[tabulator-field]', (list) =>
+				list.map((c) => c.getAttribute('tabulator-field')),
+			),
+			['id', 'label', 'pid', 'tid', 'calls'],
+		);
+		assert.match(await page.textContent('#flame-note'), /in mode count, calls are known by caller and callee/);
+		assert.ok(!(await page.isVisible('#chart')) && !(await page.isVisible('#reset')));
+		for (const part of ['#summary', '#functions .beside', '#columns', '#threads-table'])
+			assert.doesNotMatch(await page.textContent(part), /tottime|cumtime|cpu|wall|timeline/i, part);
+
+		await page.fill('#search', 'fib');
+		await page.waitForFunction(() => /^1 functions, \d/.test(document.getElementById('search-note').textContent));
+	});
+});
+
+test('counted and traced processes in one report: only contexts are drawn', async () => {
+	const json = snapshot('mixed');
+	const { rows, ids } = functions(json);
+	const traced = json.threads.findIndex((t) => t.pid === 7);
+
+	await withReport('mixed', {}, async (page) => {
+		for (const [id, cells] of await tableRows(page))
+			for (const field of ['ncalls', 'tot_cpu', 'cum_wall'])
+				assert.equal(exact(cells[field]), rows.get(ids[id])[field]);
+		await choose(page, 'calls');
+		const root = (await frames(page)).find((f) => f.path.length === 1);
+		assert.equal(root.value, [...ownInThread(json, traced).values()].reduce((n, r) => n + r.ncalls, 0));
+		assert.match(await page.textContent('#flame-note'), /counted/);
+	});
+});
+
 test('sorts by any column, both ways', async () => {
 	const { rows, ids } = functions(snapshot('large'));
 
@@ -263,7 +528,7 @@ test('the flame graph draws the snapshot’s contexts, on each clock', async () 
 				want.set(key, [...(want.get(key) ?? []), figures[clock]]);
 			}
 
-			await page.check(`input[name=clock][value=${clock}]`, { force: true });
+			await page.check(`input[name=measure][value=${clock}]`, { force: true });
 			await page.waitForFunction(
 				(c) => document.getElementById('frame').textContent.includes(c),
 				clock === 'calls' ? 'calls,' : ` ${clock},`,
@@ -389,7 +654,7 @@ test('works without a mouse', async () => {
 			if (!order.includes(at))
 				order.push(at);
 		}
-		const parts = ['clock', 'by-thread', 'reset', 'chart', 'label', 'ncalls', 'tabulator-tableholder'];
+		const parts = ['measure', 'by-thread', 'reset', 'chart', 'label', 'ncalls', 'tabulator-tableholder'];
 		const found = parts.map((p) => order.indexOf(p));
 		assert.ok(!found.includes(-1), `${parts} in ${order}`);
 		assert.deepEqual([...found].sort((a, b) => a - b), found);
@@ -487,7 +752,7 @@ test('says whether it is exact, and what is not', async () => {
 		assert.match(await page.textContent('#summary'), /≈ 18,014,398,509,481,98\d/);
 	});
 	await withReport('counts', {}, async (page) => {
-		assert.ok(await page.isChecked('input[name=clock][value=calls]'));
+		assert.ok(await page.isChecked('input[name=measure][value=calls]'));
 		assert.match(await page.textContent('#frame'), /all · 55 calls/);
 		// No columns of nothing.
 		assert.ok(await page.isVisible('.tabulator-col[tabulator-field=ncalls]'));
@@ -596,6 +861,7 @@ test('opens from a file as well, and prints', async () => {
 		const most = [...functions(json).rows.values()].sort((a, b) => b.tot_cpu - a.tot_cpu)[0];
 		const line = await page.textContent('#printed tr');
 		assert.ok(line.includes(most.f.qualname ?? most.f.name), line);
+		assert.equal(await page.textContent('#printed-head'), 'ncallstottime cpucumtime cputottime wallcumtime wallwaitfunction');
 		assert.ok(await page.isVisible('#printed'));
 		assert.ok(!(await page.isVisible('#functions-table')));
 	});
@@ -604,7 +870,7 @@ test('opens from a file as well, and prints', async () => {
 // In seconds of the page's own thread, which other work on this machine does not lengthen as it does
 // the time on the wall; that is printed beside it.
 test('100,000 contexts open in less than 3 s', async (t) => {
-	for (const name of ['large', 'wide']) {
+	for (const name of ['large', 'large_metrics', 'wide']) {
 		let least = Infinity;
 
 		for (let round = 0; round < 3; round++) {

@@ -42,7 +42,7 @@ function readFunctions(json) {
 }
 
 function readThreads(json) {
-	return json.threads.map(([pid, tid, name, alive, start, end, cpu, wall, root], id) => ({
+	return json.threads.map(([pid, tid, name, alive, start, end, cpu, wall, root, mode], id) => ({
 		id,
 		pid,
 		tid,
@@ -53,8 +53,41 @@ function readThreads(json) {
 		cpu: Number(cpu),
 		wall: Number(wall),
 		root,
+		counted: mode === 'count',
 		calls: 0,
 	}));
+}
+
+// What the targets' modes measure at all; what they do not is no figure, not even 0. stacks: calling
+// contexts; of counted calls only the caller is known.
+function readModes({ targets }) {
+	const modes = targets.map((t) => t.mode);
+	const any = (test) => !modes.length || modes.some(test);
+
+	return {
+		calls: any((m) => m !== 'sample'),
+		cpu: any((m) => m !== 'count'),
+		wall: any((m) => m === 'trace'),
+		stacks: any((m) => m !== 'count'),
+	};
+}
+
+// Standard errors by function, null where they are not known. Code objects' errors know nothing of
+// each other; what is unknown of one is unknown of all.
+function readErrors(json, { groups, groupOf }) {
+	if (!json.errors)
+		return null;
+	const combine = (column) => {
+		const ret = new Array(groups.length).fill(0);
+
+		column.forEach((error, i) => {
+			const of = groupOf[i];
+			ret[of] = error < 0 || ret[of] === null ? null : Math.hypot(ret[of], Number(error));
+		});
+		return ret;
+	};
+
+	return Object.fromEntries(Object.entries(json.errors).map(([k, column]) => [k, combine(column)]));
 }
 
 // Children as lists, in the snapshot's order.
@@ -117,7 +150,7 @@ function relate(report) {
 	const { parent, func } = report.nodes;
 	const n = parent.length;
 	const links = link(parent);
-	const edgeOf = new Int32Array(n);
+	const edgeOf = new Int32Array(n).fill(-1);
 	const outerFunc = new Uint8Array(n);
 	const outerEdge = new Uint8Array(n);
 	const threadOf = new Int32Array(n);
@@ -126,6 +159,11 @@ function relate(report) {
 	const codeEdges = numberer();
 	const edges = numberer();
 	const edgeDepth = [];
+
+	// Contexts that are none: where calls were only counted, a caller's stands for its calls elsewhere.
+	function isCaller(node, thread) {
+		return thread.counted && !report.nodes.calls[node];
+	}
 
 	function meet(node) {
 		const caller = func[parent[node]];
@@ -145,15 +183,15 @@ function relate(report) {
 			parent,
 			(node) => {
 				threadOf[node] = thread.id;
-				if (func[node] < 0)
+				if (func[node] < 0 || isCaller(node, thread))
 					return;
 				thread.calls += report.nodes.calls[node];
 				meet(node);
-				outerFunc[node] = funcDepth[func[node]]++ === 0;
-				outerEdge[node] = edgeDepth[codeEdge[node]]++ === 0;
+				outerFunc[node] = funcDepth[func[node]]++ === 0 || thread.counted;
+				outerEdge[node] = edgeDepth[codeEdge[node]]++ === 0 || thread.counted;
 			},
 			(node) => {
-				if (func[node] < 0)
+				if (func[node] < 0 || isCaller(node, thread))
 					return;
 				funcDepth[func[node]]--;
 				edgeDepth[codeEdge[node]]--;
@@ -181,8 +219,24 @@ function cumulative(self, parent) {
 	return cum;
 }
 
+// All that threads used of a resource, outside Python as well.
+function addToThreads({ threads, threadOf, nodes }, name) {
+	const sum = new Float64Array(threads.length);
+
+	for (let i = 0; i < threadOf.length; i++)
+		sum[threadOf[i]] += nodes[name][i];
+	for (const thread of threads)
+		thread[name] = sum[thread.id];
+}
+
 export function load(json) {
 	const { groups, groupOf } = readFunctions(json);
+	const metrics = json.metrics.map(([name, text]) => ({
+		name,
+		text,
+		tot: `tot_${name}`,
+		cum: `cum_${name}`,
+	}));
 	const parent = indices(json.nodes.parent);
 	const nodes = {
 		parent,
@@ -196,6 +250,7 @@ export function load(json) {
 		min_wall: numbers(json.nodes.min_wall),
 		max_wall: numbers(json.nodes.max_wall),
 	};
+	const measured = ['cpu', 'wall', ...metrics.map((m) => m.name)];
 	const report = {
 		provenance: json.provenance,
 		lines: json.lines,
@@ -209,30 +264,63 @@ export function load(json) {
 		threads: readThreads(json),
 		functions: groups,
 		groupOf,
+		has: readModes(json.provenance),
+		errors: readErrors(json, { groups, groupOf }),
+		metrics,
+		measured, // what contexts have a share of
 		nodes,
 	};
 
-	nodes.cum_cpu = cumulative(nodes.cpu, parent);
-	nodes.cum_wall = cumulative(nodes.wall, parent);
+	for (const { name } of metrics)
+		nodes[name] = numbers(json.nodes[name]);
+	for (const key of measured)
+		nodes[`cum_${key}`] = cumulative(nodes[key], parent);
 	Object.assign(report, relate(report));
+	report.functionOf = nodes.func.map((f) => (f < 0 ? -1 : groupOf[f]));
+	for (const { name } of metrics)
+		addToThreads(report, name);
 	return report;
 }
 
-const FIGURES = ['ncalls', 'pcalls', 'tot_cpu', 'cum_cpu', 'tot_wall', 'cum_wall'];
+// Figures by name: calls, and own and cumulative shares of all that was measured.
+function sums(report, n) {
+	const keys = ['ncalls', 'pcalls', ...report.measured.flatMap((k) => [`tot_${k}`, `cum_${k}`])];
 
-function sums(n) {
-	return Object.fromEntries(FIGURES.map((key) => [key, new Float64Array(n)]));
+	return Object.fromEntries(keys.map((key) => [key, new Float64Array(n)]));
 }
 
-function add(to, at, nodes, i, outermost) {
-	to.ncalls[at] += nodes.calls[i];
-	to.tot_cpu[at] += nodes.cpu[i];
-	to.tot_wall[at] += nodes.wall[i];
-	if (!outermost)
-		return;
-	to.pcalls[at] += nodes.calls[i];
-	to.cum_cpu[at] += nodes.cum_cpu[i];
-	to.cum_wall[at] += nodes.cum_wall[i];
+// Adds what contexts have to where each of them belongs, if it does: with its callees' share only where
+// it is outermost. Column by column, which is what 100,000 contexts need to be quick.
+function addUp(to, self, all, { chosen, at, outermost }) {
+	const [tot, cum] = to;
+
+	for (let k = 0; k < chosen.length; k++) {
+		const i = chosen[k];
+
+		tot[at[i]] += self[i];
+		if (outermost[i])
+			cum[at[i]] += all[i];
+	}
+}
+
+function addAll(report, to, which) {
+	const { nodes } = report;
+
+	addUp([to.ncalls, to.pcalls], nodes.calls, nodes.calls, which);
+	for (const k of report.measured)
+		addUp([to[`tot_${k}`], to[`cum_${k}`]], nodes[k], nodes[`cum_${k}`], which);
+}
+
+// Contexts of functions, of the selected threads.
+function choose(report, selected) {
+	const { edgeOf, threadOf } = report;
+	const ret = new Int32Array(edgeOf.length);
+	let n = 0;
+
+	for (let i = 0; i < edgeOf.length; i++)
+		if (edgeOf[i] >= 0 && selected[threadOf[i]])
+			ret[n++] = i;
+	return ret.subarray(0, n);
 }
 
 // The shortest is -1 while no call has returned.
@@ -255,8 +343,7 @@ function rowOf(report, id, sum, inflight, min, max) {
 	const cum_wall = sum.cum_wall[id];
 	const perCall = (ns, calls) => (calls ? ns / calls : null);
 	const extreme = (clock, of) => (min[clock][id] < 0 ? null : of[clock][id]);
-
-	return {
+	const row = {
 		id,
 		label: report.functions[id].label,
 		where: report.functions[id].where,
@@ -278,26 +365,31 @@ function rowOf(report, id, sum, inflight, min, max) {
 		min_wall: extreme('wall', min),
 		max_wall: extreme('wall', max),
 	};
+
+	for (const { tot, cum } of report.metrics) {
+		row[tot] = sum[tot][id];
+		row[cum] = sum[cum][id];
+	}
+	return row;
 }
 
 // Rows, edges and totals of the threads for which selected[id] is true.
 export function aggregate(report, selected) {
-	const { nodes, groupOf, edgeOf, edges } = report;
+	const { nodes, edgeOf, functionOf, edges } = report;
+	const chosen = choose(report, selected);
 	const n = report.functions.length;
-	const byFunction = sums(n);
-	const byEdge = sums(edges.length);
+	const byFunction = sums(report, n);
+	const byEdge = sums(report, edges.length);
 	const seenEdge = new Uint8Array(edges.length);
 	const inflight = new Float64Array(n);
 	const min = { cpu: new Float64Array(n).fill(-1), wall: new Float64Array(n).fill(-1) };
 	const max = { cpu: new Float64Array(n), wall: new Float64Array(n) };
 
-	for (let i = 0; i < nodes.parent.length; i++) {
-		if (nodes.func[i] < 0 || !selected[report.threadOf[i]])
-			continue;
-		const id = groupOf[nodes.func[i]];
+	addAll(report, byFunction, { chosen, at: functionOf, outermost: report.outerFunc });
+	addAll(report, byEdge, { chosen, at: edgeOf, outermost: report.outerEdge });
+	for (const i of chosen) {
+		const id = functionOf[i];
 
-		add(byFunction, id, nodes, i, report.outerFunc[i]);
-		add(byEdge, edgeOf[i], nodes, i, report.outerEdge[i]);
 		seenEdge[edgeOf[i]] = 1;
 		inflight[id] += nodes.inflight[i];
 		widen(min.cpu, max.cpu, id, nodes.min_cpu[i], nodes.max_cpu[i]);
@@ -305,39 +397,44 @@ export function aggregate(report, selected) {
 	}
 
 	const rows = [];
-	const total = { ncalls: 0, pcalls: 0, tot_cpu: 0, tot_wall: 0 };
+	const total = Object.fromEntries(
+		Object.entries(byFunction).map(([key, column]) => [key, column.reduce((a, b) => a + b, 0)]),
+	);
 	for (let id = 0; id < n; id++) {
 		const row = rowOf(report, id, byFunction, inflight, min, max);
 
 		if (!row.ncalls && !row.inflight && !row.cum_cpu && !row.cum_wall)
 			continue;
-		total.ncalls += row.ncalls;
-		total.pcalls += row.pcalls;
-		total.tot_cpu += row.tot_cpu;
-		total.tot_wall += row.tot_wall;
 		rows.push(row);
 	}
 	total.wait = Math.max(0, total.tot_wall - total.tot_cpu);
 	return {
 		rows,
 		total,
+		// They are those of all threads together.
+		errors: selected.every(Boolean) ? report.errors : null,
 		// Made when somebody looks at a function.
 		edgesOf: (id, end) =>
 			edges.flatMap(([caller, callee], i) =>
 				seenEdge[i] && (end === 'caller' ? caller : callee) === id
-					? [{ caller, callee, ...Object.fromEntries(FIGURES.map((k) => [k, byEdge[k][i]])) }]
+					? [{ caller, callee, ...Object.fromEntries(Object.keys(byEdge).map((k) => [k, byEdge[k][i]])) }]
 					: [],
 			),
 	};
 }
 
 // The tree of a flame graph: contexts of the selected threads, those of the same path merged unless
-// each thread is to have its own. Node 0 is all of it; group -1 - t is thread t.
-export function mergeTree(report, selected, byThread) {
+// each thread is to have its own, with calls and one of what was measured. Node 0 is all of it;
+// group -1 - t is thread t. Where calls were only counted there are no contexts.
+export function mergeTree(report, selected, byThread, measure) {
 	const { nodes, groupOf } = report;
-	const tree = { parent: [-1], group: [NaN], cpu: [0], wall: [0], calls: [0] };
+	const figures = measure === 'calls' ? ['calls'] : [measure, 'calls'];
+	const tree = { parent: [-1], group: [NaN] };
 	const at = new Int32Array(nodes.parent.length);
 	const known = new Map();
+
+	for (const key of figures)
+		tree[key] = [0];
 
 	function child(parent, group) {
 		const key = parent * (report.functions.length + report.threads.length + 1) + group +
@@ -349,9 +446,8 @@ export function mergeTree(report, selected, byThread) {
 			known.set(key, i);
 			tree.parent.push(parent);
 			tree.group.push(group);
-			tree.cpu.push(0);
-			tree.wall.push(0);
-			tree.calls.push(0);
+			for (const key of figures)
+				tree[key].push(0);
 		}
 		return i;
 	}
@@ -359,21 +455,20 @@ export function mergeTree(report, selected, byThread) {
 	for (let i = 0; i < at.length; i++) {
 		const thread = report.threadOf[i];
 
-		if (!selected[thread])
+		if (!selected[thread] || report.threads[thread].counted)
 			continue;
 		if (nodes.func[i] < 0) {
 			at[i] = byThread ? child(0, -1 - thread) : 0;
 			continue;
 		}
 		const to = (at[i] = child(at[nodes.parent[i]], groupOf[nodes.func[i]]));
-		tree.cpu[to] += nodes.cpu[i];
-		tree.wall[to] += nodes.wall[i];
-		tree.calls[to] += nodes.calls[i];
+		for (const key of figures)
+			tree[key][to] += nodes[key][i];
 	}
 	tree.size = new Int32Array(tree.parent.length).fill(1);
 	for (let i = tree.parent.length - 1; i > 0; i--)
 		tree.size[tree.parent[i]] += tree.size[i];
-	for (const key of ['cpu', 'wall', 'calls'])
+	for (const key of figures)
 		tree[`cum_${key}`] = cumulative(tree[key], tree.parent);
 	tree.links = link(new Int32Array(tree.parent));
 	return tree;

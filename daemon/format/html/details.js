@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // One function: its figures, who called it, what it called. Callers and callees lead on to theirs.
 
-import { count, element, nanoseconds, percent, shortened, time, visible } from './text.js';
+import { resourcesOf } from './measures.js';
+import { count, element, nanoseconds, plusMinus, shortened, time, visible } from './text.js';
 
+// Figures on both clocks, and what kind of measurement has them, as in functions.js.
 const FIGURES = [
-	['tottime', 'in the function itself', 'tot_cpu', 'tot_wall'],
-	['cumtime', 'including what it called; recursion counted once', 'cum_cpu', 'cum_wall'],
-	['tottime per call', 'per call', 'percall_tot_cpu', 'percall_tot_wall'],
-	['cumtime per call', 'per primitive call', 'percall_cum_cpu', 'percall_cum_wall'],
-	['shortest call', 'what it called included', 'min_cpu', 'min_wall'],
-	['longest call', 'what it called included', 'max_cpu', 'max_wall'],
+	['tottime', 'in the function itself', 'tot_cpu', 'tot_wall', 'cpu'],
+	['cumtime', 'including what it called; recursion counted once', 'cum_cpu', 'cum_wall', 'cpu'],
+	['tottime per call', 'per call', 'percall_tot_cpu', 'percall_tot_wall', 'wall'],
+	['cumtime per call', 'per primitive call', 'percall_cum_cpu', 'percall_cum_wall', 'wall'],
+	['shortest call', 'what it called included', 'min_cpu', 'min_wall', 'wall'],
+	['longest call', 'what it called included', 'max_cpu', 'max_wall', 'wall'],
 ];
 const AT_FIRST = 50; // callers or callees listed before one asks for all
 
@@ -20,13 +22,15 @@ export class Details {
 		this.report = report;
 		this.onSelect = onSelect;
 		this.onFlame = onFlame;
+		this.resources = resourcesOf(report);
 		this.id = -1;
 	}
 
-	set({ rows, edgesOf }, clock) {
+	set({ rows, edgesOf, errors }, measure) {
 		this.rows = new Map(rows.map((r) => [r.id, r]));
 		this.edgesOf = edgesOf;
-		this.clock = clock;
+		this.errors = errors;
+		this.measure = measure;
 		this.show(this.id);
 	}
 
@@ -43,7 +47,7 @@ export class Details {
 		const row = this.rows.get(id);
 		this.box.replaceChildren(
 			this.heading(f, row),
-			row ? this.figures(row) : element('p', {}, 'Not called in the chosen threads.'),
+			...(row ? this.figures(row) : [element('p', {}, 'Not called in the chosen threads.')]),
 			this.list('callers', 'called by', this.edgesOf(id, 'callee'), 'caller'),
 			this.list('callees', 'calls', this.edgesOf(id, 'caller'), 'callee'),
 		);
@@ -57,7 +61,7 @@ export class Details {
 			{},
 			element('h3', {}, element('bdi', {}, visible(f.label))),
 			element('p', { class: 'where' }, element('bdi', {}, visible(f.where)), plain),
-			row
+			row && this.report.has.stacks
 				? element(
 						'button',
 						{ type: 'button', click: () => this.onFlame(f.id) },
@@ -68,55 +72,97 @@ export class Details {
 	}
 
 	figures(row) {
-		const calls =
-			row.ncalls === row.pcalls ? count(row.ncalls) : `${count(row.ncalls)}/${count(row.pcalls)}`;
-		const cell = (ns) =>
-			ns === null
-				? element('td', { class: 'none' }, '–')
-				: element('td', { title: nanoseconds(ns) }, time(ns));
-		const line = ([title, help, cpu, wall]) =>
-			element(
-				'tr',
-				{ title: help },
-				element('th', { scope: 'row' }, title),
-				cell(row[cpu]),
-				cell(row[wall]),
-			);
+		const { has } = this.report;
 
+		return [
+			has.calls ? element('p', { class: 'calls' }, this.calls(row)) : '',
+			row.inflight
+				? element('p', { class: 'hint' }, `${count(row.inflight)} of them still running when this was taken`)
+				: '',
+			has.cpu || has.wall ? this.times(row) : '',
+			this.resources.length ? this.counters(row) : '',
+		];
+	}
+
+	// cProfile's way of showing recursion: calls/primitive calls.
+	calls(row) {
+		const n = row.ncalls === row.pcalls ? count(row.ncalls) : `${count(row.ncalls)}/${count(row.pcalls)}`;
+		const error = plusMinus(this.errors?.ncalls?.[row.id], count);
+
+		return `${n}${error && ` ${error}`} call${row.ncalls === 1 ? '' : 's'}`;
+	}
+
+	// A figure, its error below it where that is known.
+	cell(row, field, text, exact) {
+		const n = row[field];
+		const error = this.errors?.[field]?.[row.id];
+
+		if (n === null)
+			return element('td', { class: 'none' }, '–');
+		if (typeof error !== 'number')
+			return element('td', { title: exact(n) }, text(n));
+		return element(
+			'td',
+			{ title: `${exact(n)} ± ${exact(error)} (standard error)` },
+			text(n),
+			element('small', { class: 'error' }, plusMinus(error, text)),
+		);
+	}
+
+	table(label, heads, lines) {
 		return element(
 			'table',
-			{ class: 'figures', 'aria-label': 'figures' },
+			{ class: 'figures', 'aria-label': label },
 			element(
 				'thead',
 				{},
-				element(
-					'tr',
-					{},
-					element('th', { scope: 'col', title: 'calls, and primitive calls where they differ' }, row.ncalls === 1 ? '1 call' : `${calls} calls`),
-					element('th', { scope: 'col' }, 'cpu'),
-					element('th', { scope: 'col' }, 'wall'),
-				),
+				element('tr', {}, element('td'), ...heads.map((h) => element('th', { scope: 'col' }, h))),
 			),
 			element(
 				'tbody',
 				{},
-				...FIGURES.map(line),
-				element(
-					'tr',
-					{ title: 'wall less cpu: in the function itself, and including what it called' },
-					element('th', { scope: 'row' }, 'wait: own, cumulative'),
-					cell(row.wait),
-					cell(row.cum_wait),
+				...lines.map(([title, help, ...cells]) =>
+					element('tr', { title: help }, element('th', { scope: 'row' }, title), ...cells),
 				),
 			),
-			row.inflight
-				? element('caption', {}, `${count(row.inflight)} of them still running when this was taken`)
-				: '',
+		);
+	}
+
+	times(row) {
+		const { has } = this.report;
+		const cell = (field) => this.cell(row, field, time, nanoseconds);
+		const lines = FIGURES.filter((figure) => has[figure[4]]).map(([title, help, cpu, wall]) => [
+			title,
+			help,
+			...(has.cpu ? [cell(cpu)] : []),
+			...(has.wall ? [cell(wall)] : []),
+		]);
+
+		if (has.wall)
+			lines.push([
+				'wait: own, cumulative',
+				'wall less cpu: in the function itself, and including what it called',
+				cell('wait'),
+				cell('cum_wait'),
+			]);
+		return this.table('times', ['cpu', 'wall'].filter((clock) => has[clock]), lines);
+	}
+
+	counters(row) {
+		return this.table(
+			'resources',
+			['self', 'cum'],
+			this.resources.map(({ title, help, self, cum, text, exact }) => [
+				title,
+				help,
+				this.cell(row, self, text, exact),
+				this.cell(row, cum, text, exact),
+			]),
 		);
 	}
 
 	list(kind, title, edges, end) {
-		const field = this.clock === 'calls' ? 'ncalls' : `cum_${this.clock}`;
+		const field = this.measure.cum;
 		const body = element('tbody');
 		const heading = `${title} ${count(edges.length)} function${edges.length === 1 ? '' : 's'}`;
 		const more = element(
@@ -142,9 +188,17 @@ export class Details {
 		);
 	}
 
+	// Own and cumulative shares of an edge: none of calls, whose number stands in any case.
+	shares() {
+		const { measure } = this;
+
+		return measure.key === 'calls' ? [] : [measure.self, measure.cum];
+	}
+
 	edgeTable(kind, body) {
-		const clock = this.clock === 'calls' ? 'cpu' : this.clock;
-		const head = ['function', 'ncalls', `tottime ${clock}`, `cumtime ${clock}`];
+		const calls = this.report.has.calls ? ['ncalls'] : [];
+		const shares = this.shares().length ? this.measure.headings : [];
+		const head = ['function', ...calls, ...shares];
 
 		return element(
 			'table',
@@ -155,7 +209,7 @@ export class Details {
 	}
 
 	fill(body, edges, from, to, end, field) {
-		const clock = this.clock === 'calls' ? 'cpu' : this.clock;
+		const { text, exact } = this.measure;
 		const largest = edges.length ? edges[0][field] : 0;
 
 		for (const e of edges.slice(from, to)) {
@@ -164,9 +218,8 @@ export class Details {
 				'tr',
 				{},
 				element('td', {}, this.link(e[end])),
-				element('td', { title: count(e.ncalls) }, calls),
-				element('td', { title: nanoseconds(e[`tot_${clock}`]) }, time(e[`tot_${clock}`])),
-				element('td', { title: nanoseconds(e[`cum_${clock}`]) }, time(e[`cum_${clock}`])),
+				this.report.has.calls ? element('td', { title: count(e.ncalls) }, calls) : '',
+				...this.shares().map((key) => element('td', { title: exact(e[key]) }, text(e[key]))),
 			);
 
 			row.dataset.id = e[end];

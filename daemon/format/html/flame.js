@@ -6,7 +6,7 @@
 
 import flamegraph from 'd3-flame-graph';
 import { select } from 'd3-selection';
-import { count, element, percent, shortened, time } from './text.js';
+import { count, element, percent, shortened } from './text.js';
 
 const NARROWEST = 1.5; // pixels
 const MOST_FRAMES = 2500;
@@ -75,12 +75,12 @@ export class Flame {
 		return data ? data.data.node : null;
 	}
 
-	setTree(tree, clock) {
+	setTree(tree, measure) {
 		const path = this.tree ? this.pathOf(this.focus).map((i) => this.tree.group[i]) : [];
 
 		this.tree = tree;
-		this.clock = clock;
-		this.cum = tree[`cum_${clock}`];
+		this.measure = measure;
+		this.cum = tree[`cum_${measure.key}`];
 		this.focus = this.current = this.find(path);
 		this.render();
 	}
@@ -127,19 +127,16 @@ export class Flame {
 		return `${shortened(thread.name || 'thread', LONGEST_NAME)} [${thread.pid}:${thread.tid}]`;
 	}
 
-	value(n) {
-		return this.clock === 'calls' ? `${count(n)} calls` : `${time(n)} ${this.clock}`;
-	}
-
 	describe(node) {
-		const own = this.tree[this.clock][node];
+		const own = this.tree[this.measure.key][node];
+		const calls = this.report.has.calls ? ` · ${count(this.tree.calls[node])} calls here` : '';
 		const group = this.tree.group[node];
 		const where = group >= 0 ? ` · ${this.report.functions[group].where}` : '';
 
-		return `${this.name(node)} · ${this.value(this.cum[node])}, ${percent(
+		return `${this.name(node)} · ${this.measure.value(this.cum[node])}, ${percent(
 			this.cum[node],
 			this.cum[0],
-		)} · own ${this.value(own)} · ${count(this.tree.calls[node])} calls here${shortened(where, 300)}`;
+		)} · own ${this.measure.value(own)}${calls}${shortened(where, 300)}`;
 	}
 
 	colour(node) {
@@ -328,13 +325,17 @@ export class Flame {
 	showNote() {
 		const all = this.tree.size[this.focus];
 		const left = all - this.frames.size;
+		const counted = this.report.threads.some((t) => t.counted)
+			? ' Processes that were only counted have no contexts, and are not in it.'
+			: '';
 
 		this.parts.note.textContent =
 			this.cum[this.focus] > 0
 				? left > 0
 					? `${count(this.frames.size)} of ${count(all)} contexts drawn; the others are too narrow or too deep to see: zoom in to see them.`
 					: `${count(all)} contexts.`
-				: 'Nothing was measured here on this clock.';
+				: 'Nothing was measured here of this.';
+		this.parts.note.textContent += counted;
 	}
 
 	describeCurrent() {

@@ -11,7 +11,8 @@ import {
 	SortModule,
 	Tabulator,
 } from 'tabulator-tables';
-import { count, element, nanoseconds, percent, shortened, time } from './text.js';
+import { resourcesOf } from './measures.js';
+import { count, element, nanoseconds, percent, plusMinus, shortened, time } from './text.js';
 
 Tabulator.registerModule([
 	FilterModule,
@@ -30,31 +31,52 @@ export const COMMON = {
 	columnDefaults: { headerSortTristate: false, headerSortStartingDir: 'desc', vertAlign: 'middle' },
 };
 
-export const TIMES = [
-	['tot_cpu', 'tottime cpu', 'CPU time in the function itself'],
-	['cum_cpu', 'cumtime cpu', 'CPU time including what it called; recursion counted once'],
-	['tot_wall', 'tottime wall', 'wall time in the function itself'],
-	['cum_wall', 'cumtime wall', 'wall time including what it called; recursion counted once'],
-	['wait', 'wait', 'tottime wall less tottime cpu: waiting for I/O, locks, a CPU'],
-	['cum_wait', 'cum wait', 'cumtime wall less cumtime cpu'],
-	['percall_tot_cpu', 'tot/call cpu', 'tottime cpu per call'],
-	['percall_cum_cpu', 'cum/call cpu', 'cumtime cpu per primitive call'],
-	['percall_tot_wall', 'tot/call wall', 'tottime wall per call'],
-	['percall_cum_wall', 'cum/call wall', 'cumtime wall per primitive call'],
-	['min_cpu', 'shortest cpu', 'its shortest call, callees included'],
-	['max_cpu', 'longest cpu', 'its longest call, callees included'],
-	['min_wall', 'shortest wall', 'its shortest call, callees included'],
-	['max_wall', 'longest wall', 'its longest call, callees included'],
+// Field, heading, help, and which kind of measurement has it: see readModes() in data.js. What needs
+// calls and times, or the one clock and the other, needs tracing, as wall time does.
+const CALLS = [
+	['ncalls', 'ncalls', 'calls', 'calls'],
+	['pcalls', 'pcalls', 'primitive calls: made while the function was not on the stack already', 'calls'],
+	['inflight', 'running', 'calls that had not returned when the snapshot was taken', 'wall'],
 ];
-const COUNTS = [
-	['ncalls', 'ncalls', 'calls'],
-	['pcalls', 'pcalls', 'primitive calls: made while the function was not on the stack already'],
-	['inflight', 'running', 'calls that had not returned when the snapshot was taken'],
+const TIMES = [
+	['tot_cpu', 'tottime cpu', 'CPU time in the function itself', 'cpu'],
+	['cum_cpu', 'cumtime cpu', 'CPU time including what it called; recursion counted once', 'cpu'],
+	['tot_wall', 'tottime wall', 'wall time in the function itself', 'wall'],
+	['cum_wall', 'cumtime wall', 'wall time including what it called; recursion counted once', 'wall'],
+	['wait', 'wait', 'tottime wall less tottime cpu: waiting for I/O, locks, a CPU', 'wall'],
+	['cum_wait', 'cum wait', 'cumtime wall less cumtime cpu', 'wall'],
+	['percall_tot_cpu', 'tot/call cpu', 'tottime cpu per call', 'wall'],
+	['percall_cum_cpu', 'cum/call cpu', 'cumtime cpu per primitive call', 'wall'],
+	['percall_tot_wall', 'tot/call wall', 'tottime wall per call', 'wall'],
+	['percall_cum_wall', 'cum/call wall', 'cumtime wall per primitive call', 'wall'],
+	['min_cpu', 'shortest cpu', 'its shortest call, callees included', 'wall'],
+	['max_cpu', 'longest cpu', 'its longest call, callees included', 'wall'],
+	['min_wall', 'shortest wall', 'its shortest call, callees included', 'wall'],
+	['max_wall', 'longest wall', 'its longest call, callees included', 'wall'],
 ];
 const SHOWN = new Set(['ncalls', 'tot_cpu', 'cum_cpu', 'tot_wall', 'cum_wall', 'wait']);
-const HELP = Object.fromEntries([...COUNTS, ...TIMES].map(([field, , help]) => [field, help]));
-// Shares of a total have a bar behind them.
-const BARS = { tot_cpu: 'tot_cpu', cum_cpu: 'tot_cpu', tot_wall: 'tot_wall', cum_wall: 'tot_wall' };
+const NARROW = 92;
+
+// Shares of a total have a bar behind them: the field with the total of such a field.
+function wholeOf(field) {
+	return /^(tot|cum)_(?!wait)/.test(field) ? field.replace(/^cum/, 'tot') : null;
+}
+
+// What can be chosen of this report: field, heading, help, how it is written, short and exact.
+function figuresOf(report) {
+	const figure = (text, exact) => ([field, title, help]) => ({ field, title, help, text, exact });
+	const measured = ([, , , needs]) => report.has[needs];
+	const resources = resourcesOf(report).flatMap(({ self, cum, headings, help, text, exact }) => [
+		{ field: self, title: headings[0], help: `${help}, in the function itself`, text, exact },
+		{ field: cum, title: headings[1], help: `${help}, including what it called; recursion counted once`, text, exact },
+	]);
+
+	return [
+		...CALLS.filter(measured).map(figure(count, (n) => `${count(n)} calls`)),
+		...TIMES.filter(measured).map(figure(time, nanoseconds)),
+		...resources,
+	];
+}
 
 // The end of a path says most: the rest is in the tooltip.
 function tail(where) {
@@ -98,7 +120,10 @@ export class Functions {
 		this.box = box;
 		this.report = report;
 		this.onSelect = onSelect;
+		this.figures = figuresOf(report);
+		this.help = Object.fromEntries(this.figures.map(({ field, help }) => [field, help]));
 		this.total = {};
+		this.errors = null;
 		this.current = -1;
 		this.selected = -1;
 		this.table = new Tabulator(box, {
@@ -117,16 +142,16 @@ export class Functions {
 	}
 
 	columns() {
-		const number = (field, title, formatter) => ({
-			field,
-			title,
+		const number = (figure) => ({
+			field: figure.field,
+			title: figure.title,
 			hozAlign: 'right',
 			headerHozAlign: 'right',
-			width: field === 'ncalls' ? 132 : 92,
+			width: this.width(figure.field),
 			headerWordWrap: true,
-			visible: SHOWN.has(field),
+			visible: SHOWN.has(figure.field),
 			sorter: nullsLast,
-			formatter,
+			formatter: (cell) => this.figureCell(cell, figure),
 		});
 
 		return [
@@ -147,9 +172,15 @@ export class Functions {
 				headerSortStartingDir: 'asc',
 				formatter: (cell) => element('bdi', {}, shortened(cell.getValue())),
 			},
-			...COUNTS.map(([field, title]) => number(field, title, (cell) => this.countCell(cell))),
-			...TIMES.map(([field, title]) => number(field, title, (cell) => this.timeCell(cell))),
+			...this.figures.map(number),
 		];
+	}
+
+	// Room for an error, or for primitive calls.
+	width(field) {
+		const error = this.report.errors && field in this.report.errors ? 60 : 0;
+
+		return (field === 'ncalls' ? 132 : NARROW) + error;
 	}
 
 	nameCell(row) {
@@ -161,30 +192,33 @@ export class Functions {
 		);
 	}
 
-	// cProfile's way of showing recursion: calls/primitive calls.
-	countCell(cell) {
-		const { ncalls, pcalls } = cell.getData();
+	figureCell(cell, { field, text, exact }) {
 		const n = cell.getValue();
+		const { id } = cell.getData();
+		const whole = this.total[wholeOf(field)];
+		const error = this.errors?.[field]?.[id];
 
-		if (cell.getField() !== 'ncalls' || ncalls === pcalls)
-			return element('span', {}, count(n));
-		return element('span', { title: `${count(n)} calls` }, count(n), element('small', {}, ` /${count(pcalls)}`));
-	}
-
-	timeCell(cell) {
-		const ns = cell.getValue();
-		const field = cell.getField();
-		const whole = this.total[BARS[field]];
-
-		if (ns === null)
+		if (n === null)
 			return element('span', { class: 'none' }, '–');
-		const span = element('span', { title: nanoseconds(ns), class: ns ? '' : 'none' }, time(ns));
+		const span = element('span', { title: exact(n), class: n ? '' : 'none' }, text(n));
+		if (field === 'ncalls')
+			this.addPrimitive(span, cell.getData());
+		if (error !== undefined) // one that is not known leaves its place empty
+			span.append(element('small', { class: 'error' }, plusMinus(error, text)));
+		if (typeof error === 'number')
+			span.title += ` ± ${exact(error)} (standard error)`;
 		if (whole) {
-			span.title += `, ${percent(ns, whole)}`;
+			span.title += `, ${percent(n, whole)}`;
 			cell.getElement().classList.add('bar');
-			cell.getElement().style.setProperty('--part', Math.min(1, ns / whole));
+			cell.getElement().style.setProperty('--part', Math.min(1, n / whole));
 		}
 		return span;
+	}
+
+	// cProfile's way of showing recursion: calls/primitive calls.
+	addPrimitive(span, { ncalls, pcalls }) {
+		if (ncalls !== pcalls)
+			span.append(element('small', {}, ` /${count(pcalls)}`));
 	}
 
 	// The row of a function, if it has one.
@@ -209,7 +243,7 @@ export class Functions {
 		holder.setAttribute('aria-label', 'functions; arrow keys move, Enter shows callers and callees');
 		holder.addEventListener('keydown', (event) => this.key(event));
 		this.holder = holder;
-		dressHeaders(this.table, HELP);
+		dressHeaders(this.table, this.help);
 		this.choice(chooser);
 	}
 
@@ -226,7 +260,7 @@ export class Functions {
 			chooser.append(
 				element(
 					'label',
-					{ title: HELP[column.getField()] },
+					{ title: this.help[column.getField()] },
 					box,
 					` ${column.getDefinition().title}`,
 				),
@@ -234,9 +268,10 @@ export class Functions {
 		}
 	}
 
-	async set({ rows, total }) {
+	async set({ rows, total, errors }) {
 		await this.ready;
 		this.total = total;
+		this.errors = errors;
 		this.ids = new Set(rows.map((r) => r.id));
 		await this.table.replaceData(rows);
 		if (this.match)
@@ -251,16 +286,49 @@ export class Functions {
 			...(tot_wall ? [] : ['tot_wall', 'cum_wall', 'wait']),
 		];
 
-		for (const field of fields) {
-			this.table.getColumn(field).hide();
-			this.chooser.querySelector(`input[value=${field}]`).checked = false;
-		}
+		for (const field of fields)
+			this.setVisible(field, false);
 		if (fields.length)
 			this.table.redraw();
 	}
 
-	sort(field) {
-		this.table.setSort(field, 'desc');
+	// The table's column and the chooser's box; nothing where the report has no such column.
+	setVisible(field, visible) {
+		if (!this.figures.some((f) => f.field === field))
+			return;
+		const column = this.table.getColumn(field);
+
+		if (column.isVisible() === visible)
+			return;
+		if (visible)
+			column.show();
+		else
+			column.hide();
+		this.chooser.querySelector(`input[value=${field}]`).checked = visible;
+	}
+
+	// By a measure's own share, which is shown then, as is its cumulative one.
+	sortBy({ self, cum }) {
+		for (const field of [self, cum])
+			this.setVisible(field, true);
+		this.table.setSort(self, 'desc');
+		this.reveal(cum);
+		this.reveal(self);
+	}
+
+	// Scroll sideways as far as it takes: the name's column stays.
+	reveal(field) {
+		const [name] = this.table.getColumns();
+		const column = this.table.getColumn(field).getElement();
+		const right = column.offsetLeft + column.offsetWidth - this.holder.clientWidth;
+		const left = column.offsetLeft - name.getElement().offsetWidth;
+
+		this.holder.scrollLeft = Math.min(Math.max(this.holder.scrollLeft, right), left);
+	}
+
+	// What is shown of the figures, for other tables of them.
+	visibleFigures() {
+		return this.figures.filter(({ field }) => this.table.getColumn(field).isVisible());
 	}
 
 	// match: true per function, or null for all.
@@ -296,8 +364,12 @@ export class Functions {
 				this.dress(row);
 		}
 		const row = this.row(id);
-		if (scroll && row && (!this.match || this.match[id]))
-			await this.table.scrollToRow(row, 'center', false).catch(() => {});
+		if (!scroll || !row || (this.match && !this.match[id]))
+			return;
+		const { scrollLeft } = this.holder; // up and down only
+
+		await this.table.scrollToRow(row, 'center', false).catch(() => {});
+		this.holder.scrollLeft = scrollLeft;
 	}
 
 	key(event) {

@@ -5,16 +5,19 @@ import { aggregate, load, mergeTree } from './data.js';
 import { Details } from './details.js';
 import { Flame } from './flame.js';
 import { Functions } from './functions.js';
-import { count, element, percent, shortened, time, visible } from './text.js';
+import { measuresOf } from './measures.js';
+import { count, element, nanoseconds, percent, shortened, time, visible } from './text.js';
 import { Threads } from './threads.js';
 
 const $ = (id) => document.getElementById(id);
 const PRINTED_ROWS = 100;
+const WARNING = /^[A-Z ]+$/;
 
 class Page {
 	constructor(json) {
 		this.report = load(json);
-		this.clock = json.provenance.clock;
+		this.measures = measuresOf(this.report);
+		this.measure = this.measures.find((m) => m.key === json.provenance.clock) ?? this.measures[0];
 		this.match = null;
 		this.details = new Details($('details'), this.report, (id) => this.go(id), (id) => this.toFlame(id));
 		this.functions = new Functions($('functions-table'), $('columns'), this.report, (id) => this.go(id));
@@ -33,11 +36,11 @@ class Page {
 		this.rebuild();
 		// Where there are only counts, show them.
 		if (!this.figures.total.tot_cpu && !this.figures.total.tot_wall && this.figures.total.ncalls)
-			this.setClock('calls');
+			this.setMeasure('calls');
 		await this.shown;
 		if (this.figures.rows.length)
 			this.functions.hideEmpty(this.figures.total);
-		this.sortByClock();
+		this.functions.sortBy(this.measure);
 		this.followHash();
 	}
 
@@ -53,7 +56,7 @@ class Page {
 	// Lines come from the writer, which knows what they mean; capitals are its way of warning.
 	provenance() {
 		const { lines, provenance } = this.report;
-		const warnings = lines.filter(([label]) => /^[A-Z]+$/.test(label));
+		const warnings = lines.filter(([label]) => WARNING.test(label));
 		const quality = $('quality');
 		const estimated = provenance.estimated || provenance.targets.some((t) => t.estimated);
 
@@ -73,7 +76,7 @@ class Page {
 			...lines.map(([label, value]) =>
 				element(
 					'tr',
-					{ class: /^[A-Z]+$/.test(label) ? 'warning' : null },
+					{ class: WARNING.test(label) ? 'warning' : null },
 					element('th', { scope: 'row' }, visible(label)),
 					element('td', {}, element('bdi', {}, visible(value))),
 				),
@@ -87,7 +90,7 @@ class Page {
 
 		this.figures = aggregate(this.report, selected);
 		this.shown = this.functions.set(this.figures);
-		this.details.set(this.figures, this.clock);
+		this.details.set(this.figures, this.measure);
 		this.drawFlame();
 		this.summary();
 		$('threads-chosen').textContent = this.threads.summary();
@@ -95,13 +98,23 @@ class Page {
 
 	drawFlame() {
 		const { selected } = this.threads;
+		const { has } = this.report;
 
-		this.flame.setTree(mergeTree(this.report, selected, $('by-thread').checked), this.clock);
+		$('flame').classList.toggle('without', !has.stacks);
+		if (has.stacks)
+			this.flame.setTree(
+				mergeTree(this.report, selected, $('by-thread').checked, this.measure.key),
+				this.measure,
+			);
+		else
+			$('flame-note').textContent =
+				'None: in mode count, calls are known by caller and callee, not by the whole stack. The functions below have theirs.';
 		this.showMatched();
 	}
 
 	summary() {
 		const { total, rows } = this.figures;
+		const { has, metrics, provenance } = this.report;
 		const card = (title, value, exact) =>
 			element(
 				'div',
@@ -109,28 +122,48 @@ class Page {
 				element('dt', {}, title),
 				element('dd', {}, value),
 			);
+		const known = (n, text) => (n ? text(n) : '–');
+		const traced = provenance.targets.reduce((n, t) => n + t.traced_ns, 0);
 
 		$('summary').replaceChildren(
-			card('CPU time in Python', total.tot_cpu ? time(total.tot_cpu) : '–', `${count(total.tot_cpu)} ns`),
-			card('wall time in Python', total.tot_wall ? time(total.tot_wall) : '–', `${count(total.tot_wall)} ns`),
-			card('waiting', percent(total.wait, total.tot_wall), `${count(total.wait)} ns`),
-			card('calls', total.ncalls ? count(total.ncalls) : '–', `${count(total.pcalls)} primitive`),
+			...(has.cpu ? [card('CPU time in Python', known(total.tot_cpu, time), nanoseconds(total.tot_cpu))] : []),
+			...(has.wall
+				? [
+						card('wall time in Python', known(total.tot_wall, time), nanoseconds(total.tot_wall)),
+						card('waiting', percent(total.wait, total.tot_wall), nanoseconds(total.wait)),
+					]
+				: []),
+			...(has.calls ? [card('calls', known(total.ncalls, count), `${count(total.pcalls)} primitive`)] : []),
+			...this.measures
+				.filter((m) => metrics.some(({ name }) => name === m.key))
+				.map((m) => card(m.title, m.text(total[m.self]), `${m.help}: ${m.exact(total[m.self])}`)),
 			card('functions', count(rows.length)),
 			card('threads', this.threads.summary()),
-			card('traced', time(this.report.provenance.targets.reduce((n, t) => n + t.traced_ns, 0))),
+			card('traced', time(traced)),
 		);
+	}
+
+	// What the whole page is about, one of what this report has.
+	choices() {
+		const choice = ({ key, label, help }) => {
+			const radio = element('input', { type: 'radio', name: 'measure', value: key, checked: key === this.measure.key });
+
+			radio.addEventListener('change', () => {
+				this.setMeasure(key);
+				this.functions.sortBy(this.measure);
+			});
+			return element('label', { title: help }, radio, element('span', {}, label));
+		};
+
+		$('measures').append(...this.measures.map(choice));
+		$('measures').hidden = this.measures.length < 2;
 	}
 
 	controls() {
 		$('search').addEventListener('input', () => this.search());
-		for (const radio of document.querySelectorAll('input[name=clock]')) {
-			radio.checked = radio.value === this.clock;
-			radio.addEventListener('change', () => {
-				this.setClock(radio.value);
-				this.sortByClock();
-			});
-		}
+		this.choices();
 		$('by-thread').addEventListener('change', () => this.drawFlame());
+		$('threads-note').hidden = !this.report.has.cpu;
 		$('by-thread').closest('label').hidden = this.report.threads.length < 2;
 		$('reset').addEventListener('click', () => this.flame.zoom(0));
 		$('all').addEventListener('click', () => this.threads.choose(() => true));
@@ -155,15 +188,11 @@ class Page {
 		}
 	}
 
-	setClock(clock) {
-		this.clock = clock;
-		document.querySelector(`input[name=clock][value=${clock}]`).checked = true;
-		this.details.set(this.figures, clock);
+	setMeasure(key) {
+		this.measure = this.measures.find((m) => m.key === key);
+		document.querySelector(`input[name=measure][value=${key}]`).checked = true;
+		this.details.set(this.figures, this.measure);
 		this.drawFlame();
-	}
-
-	sortByClock() {
-		this.functions.sort(this.clock === 'calls' ? 'ncalls' : `tot_${this.clock}`);
 	}
 
 	// A regular expression over "name file:line"; what is none is searched as it stands.
@@ -187,15 +216,18 @@ class Page {
 	}
 
 	showMatched() {
-		const share = this.flame.search(this.match);
 		const note = $('search-note');
 
-		if (!share) {
+		if (!this.match) {
 			note.textContent = '';
+			this.flame.search(null);
 			return;
 		}
-		const n = this.figures.rows.filter((r) => this.match[r.id]).length;
-		note.textContent = `${count(n)} functions, ${percent(share.matched, share.of)}${
+		const rows = this.figures.rows.filter((r) => this.match[r.id]);
+		const share = this.report.has.stacks
+			? this.flame.search(this.match)
+			: { matched: rows.reduce((n, r) => n + r.ncalls, 0), of: this.figures.total.ncalls };
+		note.textContent = `${count(rows.length)} functions, ${percent(share.matched, share.of)}${
 			this.literal ? '; no regular expression, searched as it stands' : ''
 		}`;
 	}
@@ -237,20 +269,25 @@ class Page {
 
 	// The table on screen holds only what is in view.
 	print() {
-		const rows = this.functions.shown().slice(0, PRINTED_ROWS);
-		const cells = (row) => [
-			row.ncalls === row.pcalls ? count(row.ncalls) : `${count(row.ncalls)}/${count(row.pcalls)}`,
-			time(row.tot_cpu),
-			time(row.cum_cpu),
-			time(row.tot_wall),
-			time(row.cum_wall),
+		const figures = this.functions.visibleFigures();
+		const cell = (row, { field, text }) =>
+			field === 'ncalls' && row.ncalls !== row.pcalls
+				? `${count(row.ncalls)}/${count(row.pcalls)}`
+				: row[field] === null
+					? '–'
+					: text(row[field]);
+		const line = (row) => [
+			...figures.map((f) => cell(row, f)),
 			shortened(`${row.label} (${row.where})`, 120),
 		];
+		const tr = (tag, texts) => element('tr', {}, ...texts.map((t) => element(tag, {}, t)));
 
+		$('printed-head').replaceChildren(tr('th', [...figures.map((f) => f.title), 'function']));
 		$('printed').replaceChildren(
-			...rows.map((r) =>
-				element('tr', {}, ...cells(r.getData()).map((text) => element('td', {}, text))),
-			),
+			...this.functions
+				.shown()
+				.slice(0, PRINTED_ROWS)
+				.map((r) => tr('td', line(r.getData()))),
 		);
 	}
 }

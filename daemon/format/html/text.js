@@ -34,15 +34,30 @@ const UNITS = [
 	[1e3, 'µs'],
 ];
 
-// Three significant digits, or all of what is whole.
-export function time(ns) {
-	for (const [size, unit] of UNITS) {
-		const n = ns / size;
+const SIZES = [
+	[1e12, 'TB'],
+	[1e9, 'GB'],
+	[1e6, 'MB'],
+	[1e3, 'kB'],
+];
 
-		if (n >= (unit === 'h' ? 10 : 0.9995))
-			return `${n >= 999.5 ? Math.round(n).toLocaleString('en') : n.toPrecision(3)} ${unit}`;
+function scaled(n, units, smallest, digits) {
+	for (const [size, unit] of units) {
+		const m = n / size;
+
+		if (m >= (unit === 'h' ? 10 : 0.9995))
+			return `${m >= 10 ** digits - 0.5 ? Math.round(m).toLocaleString('en') : m.toPrecision(digits)} ${unit}`;
 	}
-	return `${Math.round(ns)} ns`;
+	return `${Math.round(n)} ${smallest}`;
+}
+
+// Three significant digits, or all of what is whole.
+export function time(ns, digits = 3) {
+	return scaled(ns, UNITS, 'ns', digits);
+}
+
+export function bytes(n) {
+	return scaled(n, SIZES, 'B', 3);
 }
 
 // All digits; sums that JavaScript cannot hold exactly say so.
@@ -54,6 +69,11 @@ export function count(n) {
 
 export function nanoseconds(ns) {
 	return `${count(ns)} ns`;
+}
+
+// A figure's standard error in the figure's own unit, as it stands beside it; null: not known.
+export function plusMinus(error, text) {
+	return error === null || error === undefined ? '' : `±${text(error, 2)}`;
 }
 
 export function percent(part, whole) {

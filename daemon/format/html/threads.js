@@ -3,6 +3,7 @@
 
 import { Tabulator } from 'tabulator-tables';
 import { COMMON, dressHeaders } from './functions.js';
+import { resourcesOf } from './measures.js';
 import { count, element, nanoseconds, percent, shortened, time } from './text.js';
 
 const HELP = {
@@ -19,6 +20,7 @@ export class Threads {
 		this.report = report;
 		this.onChange = onChange;
 		this.selected = report.threads.map(() => true);
+		this.resources = resourcesOf(report);
 		this.span();
 		const rows = report.threads.map((t) => ({
 			...t,
@@ -31,11 +33,14 @@ export class Threads {
 			index: 'id',
 			maxHeight: '60vh',
 			columns: this.columns(),
-			initialSort: [{ column: 'wall', dir: 'desc' }],
+			initialSort: [{ column: ['wall', 'cpu', 'calls'].find((key) => report.has[key]), dir: 'desc' }],
 			placeholder: 'No threads.',
 		});
 		this.table.on('tableBuilt', () => {
-			dressHeaders(this.table, HELP);
+			dressHeaders(this.table, {
+				...HELP,
+				...Object.fromEntries(this.resources.map(({ key, help }) => [key, help])),
+			});
 			box.querySelector('.tabulator-tableholder').setAttribute('aria-label', 'threads');
 		});
 	}
@@ -49,18 +54,22 @@ export class Threads {
 	}
 
 	columns() {
+		const { has } = this.report;
 		const number = (field, title, formatter) => ({
 			field,
 			title,
 			hozAlign: 'right',
 			headerHozAlign: 'right',
-			width: 100,
+			headerWordWrap: true,
+			width: { pid: 84, tid: 84, calls: 140 }[field] ?? 96,
 			sorter: 'number',
 			formatter,
 		});
 		const plain = (cell) => element('span', {}, String(cell.getValue()));
 		const calls = (cell) => element('span', {}, count(cell.getValue()));
-		const clock = (cell) => element('span', { title: nanoseconds(cell.getValue()) }, time(cell.getValue()));
+		const figure = (text, exact) => (cell) =>
+			element('span', { title: exact(cell.getValue()) }, text(cell.getValue()));
+		const clock = figure(time, nanoseconds);
 
 		return [
 			{
@@ -81,20 +90,24 @@ export class Threads {
 			},
 			number('pid', 'pid', plain),
 			number('tid', 'tid', plain),
-			number('calls', 'calls', calls),
-			number('cpu', 'cpu', clock),
-			number('wall', 'wall', clock),
-			number('wait', 'wait', clock),
-			{
-				field: 'start',
-				title: `timeline (${time(this.length)})`,
-				minWidth: 200,
-				widthGrow: 2,
-				sorter: 'number',
-				headerSortStartingDir: 'asc',
-				formatter: (cell) => this.bar(cell.getData()),
-			},
+			...(has.calls ? [number('calls', 'calls', calls)] : []),
+			...(has.cpu ? [number('cpu', 'cpu', clock)] : []),
+			...(has.wall ? [number('wall', 'wall', clock), number('wait', 'wait', clock)] : []),
+			...(has.cpu ? [this.timeline()] : []),
+			...this.resources.map(({ key, title, text, exact }) => number(key, title, figure(text, exact))),
 		];
+	}
+
+	timeline() {
+		return {
+			field: 'start',
+			title: `timeline (${time(this.length)})`,
+			minWidth: 200,
+			widthGrow: 2,
+			sorter: 'number',
+			headerSortStartingDir: 'asc',
+			formatter: (cell) => this.bar(cell.getData()),
+		};
 	}
 
 	checkbox({ id, label }) {
@@ -120,15 +133,16 @@ export class Threads {
 
 	// Its life, and within it how much of it was spent on a CPU: a share, not when.
 	bar(row) {
+		const whole = this.report.has.wall ? row.wall : row.end - row.start;
 		const bar = element(
 			'span',
 			{
 				class: 'life',
 				role: 'img',
-				'aria-label': `${percent(row.cpu, row.wall)} on the CPU`,
+				'aria-label': `${percent(row.cpu, whole)} on the CPU`,
 				title: `from ${time(row.start - this.begin)} to ${time(row.end - this.begin)}; ${percent(
 					row.cpu,
-					row.wall,
+					whole,
 				)} on the CPU`,
 			},
 			element('span', { class: 'on-cpu' }),
@@ -136,7 +150,7 @@ export class Threads {
 
 		bar.style.setProperty('--from', (row.start - this.begin) / this.length);
 		bar.style.setProperty('--length', Math.max(0, row.end - row.start) / this.length);
-		bar.style.setProperty('--cpu', row.wall > 0 ? Math.min(1, row.cpu / row.wall) : 0);
+		bar.style.setProperty('--cpu', whole > 0 ? Math.min(1, row.cpu / whole) : 0);
 		return element('span', { class: 'axis' }, bar);
 	}
 

@@ -131,6 +131,7 @@ Test(format, what_a_mode_does_not_measure_is_refused)
 		{"callgrind", false, false}, {"tree", true, true},    {"collapsed", true, true},
 		{"speedscope", true, false}, {"chrome", true, false}, {"csv", false, false},
 		{"callers", false, true},    {"pprof", false, false}, {"threads", false, false},
+		{"html", false, true},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -29,7 +29,7 @@ static const char *const script =
 	"    names = (s[name], '' if qualname < 0 else s[qualname], s[file])\n"
 	"    return ' '.join(ascii(i)[1:-1].encode().hex() for i in names) + f' {line} {pseudo}'\n"
 	"for t in d['threads']: print(*t[:2], t[2].encode('utf-8', 'surrogatepass').hex(), "
-	"*t[3:])\n"
+	"*t[3:9])\n"
 	"for row in zip(*(n[k] for k in ('parent', 'calls', 'inflight', 'cpu', 'wall', 'min_cpu',\n"
 	"        'max_cpu', 'min_wall', 'max_wall'))): print(*row)\n"
 	"for f in n['func']: print(f)\n";
@@ -103,6 +103,100 @@ Test(html, contexts_are_the_snapshots)
 		free(want);
 	}
 	check_no_leaks();
+}
+
+/* What the data have under a key of theirs: a line per element of an array, or per member. */
+static char *part(const struct snapshot *s, const struct format_opts *o, const char *expression)
+{
+	static const char *const reader =
+		"import json, sys\n"
+		"page = open(sys.argv[1] + '/p.html').read()\n"
+		"d = json.loads(page.split('id=\"data\">')[1].split('</script>', 1)[0])\n"
+		"print(eval(sys.argv[2]))\n";
+	const char *argv[] = {"python3", "-c", reader, NULL, expression, NULL};
+	char *dir = temp_dir_new(), *out;
+
+	report_save("html", s, o, dir, "p.html");
+	argv[3] = dir;
+	out = tool_run(argv);
+	temp_dir_remove(dir);
+	return out;
+}
+
+static void assert_part(const struct snapshot *s, const struct format_opts *o,
+			const char *expression, const char *want)
+{
+	_cleanup_free_ char *have = part(s, o, expression);
+
+	have[strcspn(have, "\n")] = '\0';
+	cr_assert_str_eq(have, want, "%s: %s, not %s", expression, have, want);
+}
+
+static const char *const two_threads = "target 42\n"
+				       "thread 42 42 MainThread\n"
+				       "main a.py:1 1 5\n"
+				       "thread 42 43 worker\n"
+				       "f a.py:9 1 5\n"
+				       "  main a.py:1 1 5\n";
+
+/* A column of contexts for each counter that was kept, the root's share included. */
+Test(html, resources_are_columns)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(two_threads);
+	struct format_opts o = {0};
+
+	assert_part(s, &o, "d['metrics'], 'vcsw' in d['nodes']", "([], False)");
+	s->metrics = 1u << PYP_METRIC_vcsw | 1u << PYP_METRIC_wbytes;
+	s->node_metrics = snapshot_alloc(s, s->nnodes + 1, sizeof(*s->node_metrics));
+	cr_assert(s->node_metrics);
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		s->node_metrics[i][PYP_METRIC_vcsw] = 10 + i;
+		s->node_metrics[i][PYP_METRIC_rbytes] = 99;
+		s->node_metrics[i][PYP_METRIC_wbytes] = UINT64_C(9007199254740992) * i;
+	}
+	assert_part(s, &o, "[m[0] for m in d['metrics']], 'rbytes' in d['nodes']",
+		    "(['vcsw', 'wbytes'], False)");
+	assert_part(s, &o, "d['nodes']['vcsw']", "[10, 11, 12, 13, 14]");
+	assert_part(s, &o, "d['nodes']['wbytes'][:3]",
+		    "[0, '9007199254740992', '18014398509481984']");
+	o.filter.tid = 43;
+	assert_part(s, &o, "d['nodes']['vcsw']", "[12, 13, 14]");
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* By function, -1: not known; none of single threads, or of what was put together from several. */
+Test(html, estimates_have_errors)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(two_threads);
+	struct format_opts o = {0};
+
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		for (int k = 0; k < SNAPSHOT_FIGURES; k++)
+			s->funcs[i].variance[k] = k == SNAPSHOT_CUM_CPU ? -1 : 100.0 * k * k + i;
+	assert_part(s, &o, "'errors' in d", "False");
+	s->targets[0].windows = (struct snapshot_windows){.sampled = true, .n = 9};
+	assert_part(s, &o, "d['errors']",
+		    "{'ncalls': [0, 1], 'tot_cpu': [10, 10], 'tot_wall': [20, 20], "
+		    "'cum_cpu': [-1, -1], 'cum_wall': [40, 40]}");
+	o.filter.tid = 43;
+	assert_part(s, &o, "'errors' in d", "False");
+	o = (struct format_opts){.only_my_code = true};
+	assert_part(s, &o, "'errors' in d", "False");
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* The page must know whose contexts are none. */
+Test(html, threads_say_their_mode)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\nthread 42 42 a\nmain a.py:1 1 0\n"
+			       "target 7\nthread 7 7 b\nmain a.py:1 1 5\n");
+	struct format_opts o = {0};
+
+	s->targets[0].mode = MODE_COUNT;
+	assert_part(s, &o, "[t[9] for t in d['threads']]", "['count', 'trace']");
 }
 
 Test(html, hostile_names_stay_in_their_strings)
