@@ -69,9 +69,38 @@ Test(modes, count)
 	says("exact: ", "text", NULL);
 	says("\"mode\":\"count\"", "json", NULL);
 	says("three", "callers", NULL);
+	says("\"mode\":\"count\"", "html", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "mode count has none", "snapshot", "-f", "collapsed", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "mode count has none", "tree", NULL);
 	ctl_fails(&d, PYP_EXIT_BUSY, "already", "attach", "--mode", "trace", pid, NULL);
+}
+
+static void assert_counted_page(const char *path)
+{
+	char *text = file_text(path, NULL);
+
+	cr_assert(strncmp(text, "<!DOCTYPE html>", 15) == 0);
+	cr_assert(strstr(text, "\"three\"") && strstr(text, ",\"count\"]"), "%s", text);
+	free(text);
+	unlink(path);
+}
+
+/* What was counted is a page as well, from the daemon and from a file. */
+Test(modes, count_as_a_page)
+{
+	char page[128], saved[128], again[128];
+
+	pyprofd_file(&d, "count.html", page, sizeof(page));
+	pyprofd_file(&d, "count.json", saved, sizeof(saved));
+	pyprofd_file(&d, "again.html", again, sizeof(again));
+	attach("count");
+	wait_for_events();
+	free(ctl_ok(&d, "snapshot", "-o", page, NULL));
+	free(ctl_ok(&d, "snapshot", "-o", saved, NULL));
+	free(ctl_ok(&d, "report", saved, "-o", again, NULL));
+	assert_counted_page(page);
+	assert_counted_page(again);
+	unlink(saved);
 }
 
 Test(modes, sample)
@@ -86,6 +115,7 @@ Test(modes, sample)
 	says("seconds, estimated\n", "text", NULL);
 	says("ESTIMATE   sampled at 99 Hz, ", "text", NULL);
 	says("standard error", "text", NULL);
+	says("\"errors\":{", "html", NULL);
 	says("\"period_ns\":10101010", "json", NULL);
 	says("\"estimated\":true", "json", NULL);
 	says(":33);three (", "collapsed", NULL);
