@@ -88,7 +88,7 @@ int csv_write(const struct snapshot *s, const struct view *v, const struct forma
 	      FILE *out, struct diag *diag)
 {
 	_cleanup_free_ char *pids = NULL, *versions = NULL;
-	bool errors = snapshot_has_errors(s) && !o->filter.tid;
+	bool errors = view_has_errors(s, &o->filter);
 	int err = origin(s, o, &pids, &versions);
 
 	(void)diag;

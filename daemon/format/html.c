@@ -288,7 +288,7 @@ static int put_functions(struct writer *w)
 	return 0;
 }
 
-/* Of what is written, where figures are estimates; of a single thread's they are not known. */
+/* Of what is written, where figures are estimates; of some threads' they are not known. */
 static void put_errors(struct writer *w)
 {
 	static const char *const figures[SNAPSHOT_FIGURES] = {
@@ -297,7 +297,7 @@ static void put_errors(struct writer *w)
 		[SNAPSHOT_CUM_WALL] = "cum_wall",
 	};
 
-	if (!snapshot_has_errors(w->s) || w->o->filter.tid)
+	if (!view_has_errors(w->s, &w->o->filter))
 		return;
 	begin(w, "errors", '{');
 	for (int k = 0; k < SNAPSHOT_FIGURES; k++) {

@@ -392,7 +392,7 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 			   .thread_at = thread_at,
 			   .node_at = node_at,
 			   .outside = outside,
-			   .errors = snapshot_has_errors(s) && !o->filter.tid};
+			   .errors = view_has_errors(s, &o->filter)};
 	int err;
 
 	(void)diag;

@@ -578,9 +578,10 @@ int provenance_lines(const struct snapshot *s, const struct format_opts *o, prov
 	say(&l, "program", "%s", known(s->program));
 	say(&l, "host", "%s, %s", known(s->host), known(s->kernel));
 	say(&l, "taken", "%s", iso8601(s->taken_unix_ns, taken));
-	say(&l, "clock", "%s",
-	    o->clock == SNAPSHOT_WALL ? "wall: time that passed, waiting included"
-				      : "cpu: the threads' own CPU time");
+	if (snapshot_modes(s) != 1u << MODE_COUNT)
+		say(&l, "clock", "%s",
+		    o->clock == SNAPSHOT_WALL ? "wall: time that passed, waiting included"
+					      : "cpu: the threads' own CPU time");
 	if (s->folded)
 		say(&l, "folded", "standard library and installed packages into their callers");
 	for (uint32_t i = 0; i < s->ntargets; i++)

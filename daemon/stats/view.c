@@ -56,6 +56,14 @@ bool view_selects(const struct view_filter *filter, const struct snapshot_thread
 	return (!filter->pid || filter->pid == t->pid) && (!filter->tid || filter->tid == t->tid);
 }
 
+bool view_has_errors(const struct snapshot *s, const struct view_filter *filter)
+{
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		if (!view_selects(filter, &s->threads[i]))
+			return false;
+	return snapshot_has_errors(s);
+}
+
 static int reserve_edge(struct walk *w)
 {
 	size_t cap = w->edges_cap ? w->edges_cap * 2 : 64;

@@ -52,6 +52,10 @@ struct view_filter {
 /* Is the thread one of those that a filter (NULL: all) selects? */
 bool view_selects(const struct view_filter *filter, const struct snapshot_thread *t);
 
+/* Have the figures standard errors? These are of all threads together: where only some of them are
+ * selected they are not known. */
+bool view_has_errors(const struct snapshot *s, const struct view_filter *filter);
+
 int view_build(const struct snapshot *s, const struct view_filter *filter, struct view **ret);
 void view_free(struct view *v);
 DEFINE_FREEP(struct view, view_free)

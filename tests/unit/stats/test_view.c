@@ -199,3 +199,20 @@ Test(view, filter)
 	snapshot_free(s);
 	check_no_leaks();
 }
+
+/* Errors are of all threads together. */
+Test(view, errors_of_all_or_of_none)
+{
+	struct snapshot_target targets[] = {{.pid = 7, .windows.sampled = true}, {.pid = 8}};
+	struct snapshot_thread threads[] = {{.pid = 7, .tid = 7}, {.pid = 7, .tid = 9}};
+	struct snapshot s = {.targets = targets, .ntargets = 2, .threads = threads, .nthreads = 2};
+
+	cr_assert(view_has_errors(&s, NULL));
+	cr_assert(view_has_errors(&s, &(struct view_filter){.pid = 7}));
+	cr_assert_not(view_has_errors(&s, &(struct view_filter){.tid = 9}));
+	threads[1].pid = 8;
+	cr_assert(view_has_errors(&s, &(struct view_filter){0}));
+	cr_assert_not(view_has_errors(&s, &(struct view_filter){.pid = 7}));
+	s.folded = true;
+	cr_assert_not(view_has_errors(&s, NULL));
+}
