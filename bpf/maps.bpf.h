@@ -16,6 +16,7 @@ const volatile __u32 by_address = 0; /* 1: no cookies, sites are told by their a
 const volatile __u32 metrics = 0;    /* bits: which resource counters are looked at */
 const volatile __u64 ring_half = 0;  /* bytes in the ring that are worth a wake-up */
 const volatile struct pyp_layout layout = {};
+const volatile struct pyp_sampling sampling = {};
 
 /* State. */
 __u32 active = 0;		 /* PYP_ACTIVE_*: the daemon's to set, and cleared by an exec */
@@ -24,6 +25,8 @@ __u64 gauge_ns = 0, gauge_n = 0; /* from events' clocks to their ends, and of ho
 __u32 follow = 0;		 /* tell at once about children, and about theirs */
 __u32 epoch = 0; /* bumped at attach: what was learnt about threads before is void */
 __u32 woken = 0; /* the daemon was woken for a half full ring and has not drained it since */
+struct pyp_sampling_at sampling_at = {};
+__u64 stray_ns = 0; /* the last hit between windows: see on_sample */
 __u64 counters[PYP_CNT_MAX] = {};
 
 /* Where the daemon's pid namespace is in the kernel, found when first needed. */

@@ -328,8 +328,11 @@ static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
 		return -1;
 	h->cookie = cookie_of(ctx);
 	/* Between windows only code objects that go are to be known. */
-	if (active == PYP_ACTIVE_BETWEEN && PYP_COOKIE_KIND(h->cookie) != PYP_SITE_CODE_FREE)
+	if (active == PYP_ACTIVE_BETWEEN && PYP_COOKIE_KIND(h->cookie) != PYP_SITE_CODE_FREE) {
+		if (sampling.between)
+			stray_ns = bpf_ktime_get_ns();
 		return -1;
+	}
 	if (!h->cookie || !core_counts(h->cookie, ctx->flags))
 		return -1;
 	id = current_ids();
@@ -386,6 +389,19 @@ int on_site_count(struct pt_regs *ctx)
 
 #include "sample.bpf.h"
 
+/*
+ * A window's breakpoints are there for some moments before it is open and after it is closed, and
+ * hits cost the same: then what runs is disturbed, too. Long after a hit there are none.
+ */
+#define STRAY_NS 2000000
+
+static __always_inline int is_sampled(void)
+{
+	if (!sampling.between)
+		return active != PYP_ACTIVE_OFF;
+	return active == PYP_ACTIVE_BETWEEN && bpf_ktime_get_ns() > stray_ns + STRAY_NS;
+}
+
 /* The clock runs for everybody: most of what it interrupts is none of ours. */
 SEC("perf_event")
 int on_sample(void *ctx)
@@ -393,7 +409,7 @@ int on_sample(void *ctx)
 	__u64 id = current_ids();
 	struct task_struct *task;
 
-	if (!active || id >> 32 != target_tgid)
+	if (id >> 32 != target_tgid || !is_sampled())
 		return 0;
 	task = (struct task_struct *)bpf_get_current_task_btf();
 	sample_send(id, current_frame(id, task->thread.fsbase), sampling.period);

@@ -11,14 +11,15 @@
  * No probe tells when code objects end. So each time one is met, what it is called and where is
  * looked at again: who has taken another's address is introduced anew.
  *
+ * The same clocks look at a target that is watched in windows, while no window is open: what runs
+ * then runs undisturbed (see on_sample).
+ *
  * This runs in an interrupt: everything is bounded, and pages that are not there stay away.
  */
 #ifndef PYPROF_SAMPLE_BPF_H
 #define PYPROF_SAMPLE_BPF_H
 
 #include "thread.bpf.h"
-
-const volatile struct pyp_sampling sampling = {};
 
 /* Where a thread's state was found last. */
 struct {
@@ -88,7 +89,7 @@ static __always_inline __u64 current_frame(__u32 tid, __u64 self)
 
 	if (known && tstate_is(*known, self))
 		return tstate_frame(*known);
-	if (user_read(&s.interp, sizeof(s.interp), sampling.interp_head) || !s.interp)
+	if (user_read(&s.interp, sizeof(s.interp), sampling_at.interp_head) || !s.interp)
 		return 0;
 	user_read(&next, sizeof(next), s.interp + sampling.interp_next);
 	bpf_loop(SEARCH_MAX, search_step, &s, 0);
@@ -130,18 +131,31 @@ static __always_inline int is_code(__u64 code)
 {
 	__u64 type = 0;
 
-	return !user_read(&type, sizeof(type), code + 8) && type == sampling.code_type;
+	return !user_read(&type, sizeof(type), code + 8) && type == sampling_at.code_type;
+}
+
+/* Between windows it is told when code objects end, and what windows know is shared. */
+static __always_inline int sample_code_between(__u64 code, __u32 tid)
+{
+	__u64 *known = bpf_map_lookup_elem(&codes, &code);
+
+	if (known)
+		return *known & CORE_CODE_MARKS;
+	return is_code(code) ? code_introduce(code, tid) : -1;
 }
 
 /* CORE_CODE_* bits; -1: no code object, or it could not be introduced. */
 __noinline int sample_code(__u64 code, __u32 tid)
 {
-	__u64 *known = bpf_map_lookup_elem(&codes, &code);
-	__u64 print = fingerprint(code), value;
+	__u64 *known, print, value;
 	int marks;
 
+	if (sampling.between)
+		return sample_code_between(code, tid);
+	print = fingerprint(code);
 	if (!print)
 		return -1;
+	known = bpf_map_lookup_elem(&codes, &code);
 	if (known && (*known & ~(__u64)CORE_CODE_MARKS) == print)
 		return *known & CORE_CODE_MARKS;
 	if (!is_code(code))
@@ -223,7 +237,7 @@ static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period)
 	bpf_loop(PYP_SAMPLE_MAX_DEPTH, sample_names, &names, 0);
 	bpf_loop(SAMPLE_RECORDS, sample_record, &s, 0);
 	if (s.failed)
-		count(PYP_CNT_lost_events);
+		count(sampling.between ? PYP_CNT_lost_samples : PYP_CNT_lost_events);
 }
 
 #endif

@@ -250,6 +250,11 @@ static json_t *windows_json(const struct snapshot_target *t)
 	set(ret, "all_cpu_ns", provenance_integer(w->all_cpu_ns), &ok);
 	set(ret, "cpu_share", json_real(share_of(w->seen_cpu_ns, w->all_cpu_ns)), &ok);
 	set(ret, "time_share", json_real(share_of(t->traced_ns, w->span_ns)), &ok);
+	set(ret, "samples", provenance_integer(w->samples), &ok);
+	if (w->samples_factor > 0)
+		set(ret, "samples_factor", json_real(w->samples_factor), &ok);
+	if (w->unsampled)
+		set(ret, "unsampled", provenance_string(w->unsampled), &ok);
 	return checked(ret, ok);
 }
 
@@ -411,6 +416,12 @@ static void say_windows(struct lines *l, const struct snapshot_target *t)
 	    "%.1f%% of the time; errors are in the formats json, csv and html",
 	    w->n, w->max_overhead, 100 * share_of(w->seen_cpu_ns, w->all_cpu_ns),
 	    100 * share_of(t->traced_ns, w->span_ns));
+	if (w->unsampled && *w->unsampled)
+		say(l, "unsampled", "it was not sampled between windows: %s", w->unsampled);
+	else if (w->samples_factor > 0)
+		say(l, "samples",
+		    "%" PRIu64 " between windows: hits cost %.3f times what was measured",
+		    w->samples, w->samples_factor);
 }
 
 static void say_quality(struct lines *l, const struct snapshot_target *t)

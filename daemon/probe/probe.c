@@ -66,7 +66,8 @@ struct probe {
 	struct attachment on; /* of the target's own */
 	/* For windows. */
 	bool windows;
-	struct attachment between; /* the sites that are on between windows as well */
+	struct attachment between; /* the sites that are on between windows as well, and clocks */
+	int clocks;		   /* see probe_samples_between */
 	struct closing closing;
 };
 
@@ -180,6 +181,7 @@ static unsigned int kinds_of(enum mode mode)
 static int choose_programs(struct probe *p, const struct probe_opts *o)
 {
 	bool counting = p->mode == MODE_COUNT, sampled = p->mode == MODE_SAMPLE;
+	bool samples = sampled || o->sampling.between;
 	struct bpf_program *of_sites = sampled ? NULL : site_program(p);
 	struct pyp_waiting waiting = counts_waiting(o->layout);
 	struct pyp_restart restart = counts_restart(o->layout, o->sampling.interp_head);
@@ -194,7 +196,7 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 	if (!r)
 		r = bpf_program__set_autoload(p->skel->progs.on_site_count, counting);
 	if (!r)
-		r = bpf_program__set_autoload(p->skel->progs.on_sample, sampled);
+		r = bpf_program__set_autoload(p->skel->progs.on_sample, samples);
 	if (!r)
 		r = bpf_program__set_autoload(p->skel->progs.on_switch, p->mode == MODE_TRACE);
 	if (!r)
@@ -202,8 +204,9 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 	if (!r)
 		r = bpf_map__set_autocreate(p->skel->maps.edges, counting);
 	if (!r)
-		r = bpf_map__set_autocreate(p->skel->maps.tstates, sampled);
-	/* Before 6.1, programs in interrupts may only use memory that is there already. */
+		r = bpf_map__set_autocreate(p->skel->maps.tstates, samples);
+	/* Before 6.1, programs in interrupts may only use memory that is there already (windows
+	 * need a later kernel). */
 	if (!r && sampled)
 		r = bpf_map__set_map_flags(p->skel->maps.codes, 0);
 	if (!r && sampled)
@@ -304,6 +307,7 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 		return diag_errno(diag, ENOMEM, "cannot set up probes");
 	p->on = p->between = not_attached;
 	p->mode = opts->mode;
+	p->clocks = opts->sampling.between;
 	p->mechanism = mechanism;
 	p->skel = pyprof_bpf__open();
 	if (!p->skel)
@@ -334,6 +338,10 @@ int probe_aim(struct probe *p, const struct probe_opts *opts)
 	p->bias = opts->bias;
 	p->plan = opts->plan;
 	p->skel->bss->target_tgid = opts->pid;
+	p->skel->bss->sampling_at = (struct pyp_sampling_at){
+		.interp_head = opts->sampling.interp_head,
+		.code_type = opts->sampling.code_type,
+	};
 	return 0;
 }
 
@@ -374,6 +382,8 @@ static void forget(struct probe *p)
 	map_clear(bpf_map__fd(p->skel->maps.family));
 	if (p->mode == MODE_COUNT)
 		counts_forget(bpf_map__fd(p->skel->maps.count_state));
+	if (p->mode == MODE_SAMPLE || p->clocks)
+		map_clear(bpf_map__fd(p->skel->maps.tstates));
 	memset(p->skel->bss->code_cache, 0, sizeof(p->skel->bss->code_cache));
 	forget_threads(p);
 }
@@ -580,6 +590,8 @@ int probe_attach_windows(struct probe *p, struct diag *diag)
 	r = put_on(p, SITES_CODE_FREE, &p->between, diag);
 	if (r)
 		return r;
+	r = p->clocks ? attach_sampler(p, &p->between) : 0;
+	p->clocks = r < 0 ? r : p->clocks != 0;
 	p->windows = true;
 	set_active(p, PYP_ACTIVE_BETWEEN);
 	return 0;
@@ -623,6 +635,11 @@ void probe_window_close(struct probe *p, uint64_t *ret_ts)
 bool probe_window_ready(struct probe *p)
 {
 	return !closing_busy(&p->closing);
+}
+
+int probe_samples_between(const struct probe *p)
+{
+	return p->clocks;
 }
 
 struct probe_gauge probe_gauge(const struct probe *p)

@@ -32,6 +32,7 @@ const char *probe_mechanism_text(enum probe_mechanism m); /* for people */
 /* What sampling needs besides: addresses in the process. */
 struct probe_sampling {
 	uint32_t rate;	      /* Hz */
+	bool between;	      /* MODE_TRACE: sample while no window is open */
 	uint64_t interp_head; /* of the pointer to the first interpreter */
 	uint64_t code_type;   /* of PyCode_Type */
 };
@@ -48,7 +49,8 @@ struct probe_opts {
 	enum mode mode;
 	/* MODE_COUNT: nothing but the evaluator runs frames, as far as is known (see python_hidden) */
 	bool plain;
-	struct probe_sampling sampling; /* MODE_SAMPLE; MODE_COUNT: interp_head, 0: not known */
+	/* MODE_SAMPLE, and between windows; MODE_COUNT: interp_head, 0: not known */
+	struct probe_sampling sampling;
 };
 
 /* Load programs and maps; nothing touches the target yet. Errors name the missing capability
@@ -58,10 +60,10 @@ void probe_free(struct probe *p); /* detaches if attached */
 DEFINE_FREEP(struct probe, probe_free)
 
 /*
- * Name the process, what it is attached through, its plan and its bias, of a probe that is not
- * attached (or change them for the next time): loading takes ten times as long as attaching, so
- * probes for children to come are loaded beforehand. The other options are as they were. -ENOMEM:
- * nothing has changed.
+ * Name the process, what it is attached through, its plan, its bias and the addresses for sampling,
+ * of a probe that is not attached (or change them for the next time): loading takes ten times as
+ * long as attaching, so probes for children to come are loaded beforehand. The other options are as
+ * they were. -ENOMEM: nothing has changed.
  *
  * A multi-uprobe link is for processes whose main thread lives: for another tid, a uprobe event is
  * used, which needs a probe that was opened with such a tid.
@@ -97,11 +99,17 @@ void probe_follow_forget(struct probe *p, pid_t descendant);
  * and until it is over (probe_window_ready) no other window opens. What is known about code objects
  * outlives windows, what is known about threads does not. *ret_ts: from or up to when events come;
  * -ESRCH: the process is no more what it was. probe_detach closes whatever is open.
+ *
+ * Where it was opened with sampling.between, stacks are sampled while no window is open and no
+ * breakpoint of one is there. The clocks may be refused: then windows are all there is.
  */
 int probe_attach_windows(struct probe *p, struct diag *diag);
 int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag);
 void probe_window_close(struct probe *p, uint64_t *ret_ts);
 bool probe_window_ready(struct probe *p);
+/* 1: it is sampled between windows (or will be, if not attached); 0: it was not asked for; a
+ * negative errno: the clocks were refused when it was attached last. */
+int probe_samples_between(const struct probe *p);
 
 /* The time from an event's clock to the end of its program, of some events: since it was opened. See
  * base/cost.h. */
@@ -123,7 +131,7 @@ typedef void (*probe_record_fn)(void *ctx, const void *data, size_t size);
 int probe_drain(struct probe *p, size_t budget, probe_record_fn fn, void *ctx);
 int probe_ring_fd(const struct probe *p);
 
-/* MODE_SAMPLE: how much CPU time a sample stands for. */
+/* Where it samples: how much CPU time a sample stands for. */
 uint64_t probe_period(const struct probe *p);
 
 /*

@@ -23,8 +23,6 @@ uint64_t sampler_period(uint32_t rate)
 struct pyp_sampling sampler_layout(const struct layout *l, const struct probe_sampling *s)
 {
 	return (struct pyp_sampling){
-		.interp_head = s->interp_head,
-		.code_type = s->code_type,
 		.period = sampler_period(s->rate),
 		.interp_next = l->interp_next,
 		.interp_threads = l->interp_threads_head,
@@ -33,6 +31,7 @@ struct pyp_sampling sampler_layout(const struct layout *l, const struct probe_sa
 		.ts_frame = l->ts_frame,
 		.ts_cframe = l->ts_cframe,
 		.cframe_current = l->cframe_current,
+		.between = s->between,
 	};
 }
 

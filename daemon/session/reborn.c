@@ -95,6 +95,7 @@ static int aim(const struct tracee *t, struct probe *probe, const struct python 
 					.via = py->via,
 					.bias = py->bias,
 					.plan = &t->plan,
+					.sampling = tracee_sampling(t, py),
 				});
 }
 
@@ -347,6 +348,7 @@ static void take_over(const struct tracee *from, struct tracee *t)
 	t->memory = memory_live(t->target->tid);
 	t->plan = from->plan;
 	t->metrics = from->metrics;
+	t->code_type = from->code_type;
 	memcpy(t->self_test, from->self_test, sizeof(t->self_test));
 	t->cost = from->cost;
 	t->calibration = calibration_share(from->calibration);
@@ -359,6 +361,7 @@ int tracee_open_spare(const struct tracee *from, const struct session_opts *opts
 		.metrics = from->metrics,
 		.ring_bytes = opts->ring_bytes,
 		.layout = &from->python->layout,
+		.sampling = tracee_sampling(from, from->python),
 	};
 
 	return probe_open(&po, ret, NULL);
@@ -388,6 +391,7 @@ int tracee_fork(const struct tracee *from, const struct tracee_news *news, struc
 	if (r < 0)
 		return r;
 	take_over(from, t);
+	t->max_overhead = opts->max_overhead;
 	r = take_python(from, t);
 	if (r < 0)
 		return r;
@@ -399,7 +403,6 @@ int tracee_fork(const struct tracee *from, const struct tracee_news *news, struc
 	tracee_warn(t);
 	t->parent = news->parent ? news->parent : t->target->parent;
 	t->forked_ns = news->ts ? news->ts : target_started_ns(t->target);
-	t->max_overhead = opts->max_overhead;
 	t->first_ns = tracee_now();
 	t->first_unix_ns = tracee_unix_now();
 	*ret = TAKE_PTR(t);

@@ -90,18 +90,39 @@ static uint64_t interp_head(const struct python *py)
 	return py->runtime + py->layout.runtime_interpreters_head;
 }
 
-/* Sampling places no probe: it asks for no plan, nor for a proof. */
-static int tracee_sampling(struct tracee *t, struct probe_sampling *ret, struct diag *diag)
-{
-	struct image_symbol type;
+/* Between windows as often as makes hundreds in some seconds, and costs a fraction of a percent; out
+ * of step with what happens a round number of times a second. */
+#define RATE_BETWEEN 199
 
-	if (!ret->interp_head || image_symbol(t->python->image, "PyCode_Type", &type) < 0)
+struct probe_sampling tracee_sampling(const struct tracee *t, const struct python *py)
+{
+	const bool between = t->mode.mode == MODE_TRACE && t->max_overhead;
+	struct probe_sampling s = {
+		.rate = between ? RATE_BETWEEN : t->mode.rate,
+		.interp_head = interp_head(py),
+		.code_type = t->code_type ? t->code_type + py->bias : 0,
+	};
+
+	s.between = between && s.interp_head && s.code_type;
+	return s;
+}
+
+/* Sampling places no probe: it asks for no plan, nor for a proof. */
+static int tracee_samplable(struct tracee *t, const struct probe_sampling *s, struct diag *diag)
+{
+	if (!s->interp_head || !s->code_type)
 		return diag_set(
 			diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace does not need that",
 			"this build of Python does not show its threads: it cannot be sampled");
-	ret->code_type = type.vaddr + t->python->bias;
 	snprintf(t->self_test, sizeof(t->self_test), "not needed: no probes are placed");
 	return 0;
+}
+
+static uint64_t code_type_of(const struct tracee *t)
+{
+	struct image_symbol type;
+
+	return image_symbol(t->python->image, "PyCode_Type", &type) < 0 ? 0 : type.vaddr;
 }
 
 static int tracee_plan(struct tracee *t, const struct session_opts *opts,
@@ -130,10 +151,12 @@ static int tracee_load(struct tracee *t, const struct session_opts *opts,
 		.plan = sampled ? NULL : &t->plan,
 		.mode = t->mode.mode,
 		.plain = !t->warning[0],
-		.sampling = {.rate = t->mode.rate, .interp_head = interp_head(t->python)},
 	};
-	int r = sampled ? tracee_sampling(t, &po.sampling, diag) : tracee_plan(t, opts, vo, diag);
+	int r;
 
+	t->code_type = code_type_of(t);
+	po.sampling = tracee_sampling(t, t->python);
+	r = sampled ? tracee_samplable(t, &po.sampling, diag) : tracee_plan(t, opts, vo, diag);
 	if (r < 0)
 		return r;
 	r = probe_open(&po, &t->probe, diag);
@@ -169,6 +192,7 @@ int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *c
 		return r;
 	t->metrics = opts->metrics;
 	t->mode = opts->mode;
+	t->max_overhead = opts->max_overhead;
 	t->memory = memory_live(t->target->tid);
 	t->ring_bytes = opts->ring_bytes;
 	r = python_discover(t->target, &t->python, diag);
@@ -193,7 +217,6 @@ int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *c
 	/* Costs that were kept are of another day. Until there are new ones they will do. */
 	if (t->mode.mode == MODE_TRACE)
 		t->calibration = calibration_start(&vo, !opts->verify);
-	t->max_overhead = opts->max_overhead;
 	t->first_ns = tracee_now();
 	t->first_unix_ns = tracee_unix_now();
 	*ret = TAKE_PTR(t);
@@ -695,7 +718,7 @@ static void sample_overhead(struct tracee *t)
 
 	tracee_account(t);
 	cpu = (double)(t->cpu_ns - t->rate_cpu_ns);
-	taken = t->overhead_ns + t->windowed.links_ns;
+	taken = windowed_taken(t);
 	probes = (double)(taken - t->rate_overhead_ns);
 	t->rate_cpu_ns = t->cpu_ns;
 	t->rate_overhead_ns = taken;
@@ -740,6 +763,7 @@ static struct snapshot_windows tracee_windows(const struct tracee *t, uint64_t n
 	profile_windows(t->profile, &w);
 	w.max_overhead = t->max_overhead;
 	w.span_ns = span_until(t, now);
+	w.unsampled = windowed_unsampled(t);
 	return w;
 }
 

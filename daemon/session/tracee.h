@@ -63,6 +63,7 @@ struct tracee {
 	struct memory memory;
 	struct mode_choice mode;
 	uint64_t period_ns;	  /* MODE_SAMPLE */
+	uint64_t code_type;	  /* PyCode_Type, as its file has it; 0: not known */
 	struct counting counting; /* MODE_COUNT */
 	enum session_state state;
 	char end_reason[64];
@@ -151,6 +152,10 @@ void windowed_clear(struct tracee *t);
 void windowed_turn(struct tracee *t);
 /* Before a snapshot: the gap at hand is taken into account. */
 void windowed_settle(struct tracee *t);
+/* What watching has taken in all, about. */
+uint64_t windowed_taken(const struct tracee *t);
+/* Why it is not sampled between windows, for people; "": it is. */
+const char *windowed_unsampled(const struct tracee *t);
 
 /* If its costs have been measured by now, they count. */
 void tracee_take_cost(struct tracee *t);
@@ -194,6 +199,8 @@ void tracee_executed(struct tracee *t);
 void tracee_hold_on(struct tracee *t);
 /* Is it what it was when it was attached? Else find it anew, or end it: exit code 3. */
 int tracee_check_program(struct tracee *t, struct diag *diag);
+/* What its probe is told about sampling; between windows, where that is possible. */
+struct probe_sampling tracee_sampling(const struct tracee *t, const struct python *py);
 /* Tracing begins at ts, and ends for now. seed: what threads do now. */
 void tracee_begin(struct tracee *t, uint64_t ts);
 void tracee_cease(struct tracee *t, uint64_t ts);

@@ -6,7 +6,8 @@
  *
  * A window begins like tracing does, with the stacks that the threads have then, and ends like
  * tracing does: what runs on is on the stack no more, but has not returned. The CPU clock is read at
- * both moments, so that it is known what a gap was worth.
+ * both moments, so that it is known what a gap was worth. In gaps, clocks sample what runs: that they
+ * are taken into account is the profile's business, what they take is ours.
  */
 #include "session/tracee.h"
 
@@ -18,12 +19,34 @@
  */
 #define LINK_NS	     150000.0
 #define LINK_SITE_NS 30000.0
+/* What a sample takes of it: an interrupt, and the walk. */
+#define SAMPLE_NS 20000u
 
 #define PART_NS 1000000000ull
 
 static uint64_t more(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
+}
+
+uint64_t windowed_taken(const struct tracee *t)
+{
+	return t->overhead_ns + t->windowed.links_ns + SAMPLE_NS * profile_samples(t->profile);
+}
+
+/* What opening and closing takes is in the windows' accounts already. */
+static void account(struct tracee *t, uint64_t now)
+{
+	windows_account(&t->windowed.ctl, now, t->cpu_ns, windowed_taken(t) - t->windowed.links_ns);
+}
+
+const char *windowed_unsampled(const struct tracee *t)
+{
+	int r = t->probe ? probe_samples_between(t->probe) : 1;
+
+	if (r > 0)
+		return "";
+	return r < 0 ? "the kernel refuses its clocks" : "this build does not show its threads";
 }
 
 /* What the target has used for itself since it was last asked. */
@@ -33,7 +56,7 @@ static void count_cpu(struct tracee *t)
 	uint64_t taken;
 
 	tracee_account(t);
-	taken = t->overhead_ns + w->links_ns;
+	taken = windowed_taken(t);
 	profile_own_cpu(t->profile, (double)more(t->cpu_ns, w->since_cpu_ns) -
 					    (double)more(taken, w->since_taken_ns));
 	w->since_cpu_ns = t->cpu_ns;
@@ -110,7 +133,7 @@ static void end_window(struct tracee *t, uint64_t ts)
 	t->traced_ns += more(ts, t->started_ns);
 	t->started_ns = 0;
 	w->since_ns = ts;
-	windows_account(&w->ctl, ts, t->cpu_ns, t->overhead_ns);
+	account(t, ts);
 	windows_closed(&w->ctl, ts);
 }
 
@@ -129,7 +152,7 @@ static void begin_accounts(struct tracee *t)
 
 	tracee_account(t);
 	w->since_cpu_ns = t->cpu_ns;
-	w->since_taken_ns = t->overhead_ns + w->links_ns;
+	w->since_taken_ns = windowed_taken(t);
 	w->opened_overhead_ns = t->overhead_ns;
 	w->begun_ns = tracee_now();
 }
@@ -139,6 +162,7 @@ int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	struct windowed *w = &t->windowed;
 	int r;
 
+	profile_in_windows(t->profile);
 	r = probe_attach_windows(t->probe, diag);
 	if (r < 0)
 		return r;
@@ -146,7 +170,7 @@ int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 		     tracee_now() ^ (uint64_t)t->target->pid << 32);
 	begin_accounts(t);
 	w->since_ns = 0;
-	windows_account(&w->ctl, w->begun_ns, t->cpu_ns, t->overhead_ns);
+	account(t, w->begun_ns);
 	r = open_window(t, diag);
 	if (r < 0) {
 		probe_detach(t->probe);
@@ -213,7 +237,7 @@ void windowed_turn(struct tracee *t)
 	if (!probe_attached(t->probe))
 		return;
 	tracee_account(t);
-	windows_account(&w->ctl, now, t->cpu_ns, t->overhead_ns);
+	account(t, now);
 	switch (windows_decide(&w->ctl, now)) {
 	case WINDOWS_CLOSE:
 		close_window(t);

@@ -361,6 +361,11 @@ static void read_windows(struct loader *l, const json_t *v, struct snapshot_targ
 	w->span_ns = get_u64(l, v, "span_ns");
 	w->seen_cpu_ns = get_u64(l, v, "seen_cpu_ns");
 	w->all_cpu_ns = get_u64(l, v, "all_cpu_ns");
+	/* Files of other versions may not have these. */
+	if (json_object_get(v, "samples"))
+		w->samples = get_u64(l, v, "samples");
+	w->samples_factor = json_real_value(json_object_get(v, "samples_factor"));
+	w->unsampled = get_remark(l, v, "unsampled");
 }
 
 static void read_target(struct loader *l, const json_t *v)

@@ -105,6 +105,10 @@ static void windows_sum(struct snapshot_windows *into, const struct snapshot_win
 	into->span_ns += w->span_ns;
 	into->seen_cpu_ns += w->seen_cpu_ns;
 	into->all_cpu_ns += w->all_cpu_ns;
+	into->samples += w->samples;
+	/* Each had its own. */
+	if (into->samples_factor != w->samples_factor)
+		into->samples_factor = 0;
 }
 
 static void target_sum(struct snapshot_target *into, const struct snapshot_target *t)
@@ -161,7 +165,8 @@ static int add_target(struct merger *m, const struct snapshot_target *t)
 	if (copy_str(m, &copy->cmdline) < 0 || copy_str(m, &copy->exe) < 0 ||
 	    copy_str(m, &copy->python_file) < 0 || copy_str(m, &copy->python_version) < 0 ||
 	    copy_str(m, &copy->build_id) < 0 || copy_str(m, &copy->mechanism) < 0 ||
-	    copy_str(m, &copy->self_test) < 0 || copy_str(m, &copy->warnings) < 0)
+	    copy_str(m, &copy->self_test) < 0 || copy_str(m, &copy->warnings) < 0 ||
+	    copy_str(m, &copy->windows.unsampled) < 0)
 		return -ENOMEM;
 	m->s->ntargets++;
 	return 0;

@@ -117,6 +117,9 @@ struct snapshot_windows {
 	uint64_t n;	       /* windows that stand for more than themselves */
 	uint64_t span_ns;      /* from start to stop: traced_ns of it were windows */
 	uint64_t seen_cpu_ns, all_cpu_ns; /* its own CPU time, in windows and in all */
+	uint64_t samples;		  /* taken while no window was open */
+	double samples_factor; /* by which they have changed what hits are taken to cost; 0: not known */
+	const char *unsampled; /* why there are none, for people; "" or NULL: there may be */
 };
 
 /* What was traced; one per target. */

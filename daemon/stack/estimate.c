@@ -20,6 +20,11 @@
  * where f is the window's part of what it stands for: without a gap there is no error. Sums of z^2,
  * z M and M^2 are all that has to be kept for it. It is the error of sampling, as it is when windows
  * tell nothing about each other.
+ *
+ * Samples. Between windows a clock looks now and then at what runs, and that runs undisturbed. What
+ * these samples say about costs, and how much of a function's own time they decide, is fit.c's; here
+ * their contexts get it. Counts are the windows'. What a report subtracts for the probes is put back
+ * on, so that what is left are those times.
  */
 #include "stack/estimate.h"
 
@@ -29,10 +34,15 @@
 
 #include "stats/func.h"
 
+/* What began and ended: a context's own activations, or its callees'. */
+struct ends {
+	uint64_t calls, yields;
+};
+
 /* A context in the window at hand. */
 struct estimate_scratch {
-	uint64_t calls, yields; /* of its callees */
-	double taken;		/* of its own time, by probes */
+	struct ends callees;
+	double taken; /* of its own time, by probes */
 	double cum[SNAPSHOT_CLOCKS];
 };
 
@@ -150,23 +160,25 @@ struct window {
 	double cost_factor;
 };
 
-/* What the probes took of a context's own time: see snapshot/correct.c. */
-static double probes_time(const struct cost *c, const struct node *n, uint64_t yields,
-			  const struct estimate_scratch *callees, bool pseudo)
+static uint64_t leaves_of(struct ends e)
 {
-	uint64_t leaves = n->calls > yields ? n->calls - yields : 0;
-	uint64_t calls = callees->calls,
-		 back = callees->calls > callees->yields ? callees->calls - callees->yields : 0;
-	double own = (double)n->calls * c->after[COST_ENTER] +
-		     (double)leaves * c->before[COST_LEAVE] +
-		     (double)yields * c->before[COST_YIELD];
+	return e.calls > e.yields ? e.calls - e.yields : 0;
+}
+
+/* What the probes took of a context's own time: see snapshot/correct.c. */
+static double probes_time(const struct cost *c, struct ends n, struct ends callees, bool pseudo)
+{
+	double own = (double)n.calls * c->after[COST_ENTER] +
+		     (double)leaves_of(n) * c->before[COST_LEAVE] +
+		     (double)n.yields * c->before[COST_YIELD];
 
 	if (!c->known)
 		return 0;
 	if (pseudo)
-		return own + (double)n->calls * (c->before[COST_ENTER] + c->after[COST_LEAVE]);
-	return own + (double)calls * c->before[COST_ENTER] + (double)back * c->after[COST_LEAVE] +
-	       (double)callees->yields * c->after[COST_YIELD];
+		return own + (double)n.calls * (c->before[COST_ENTER] + c->after[COST_LEAVE]);
+	return own + (double)callees.calls * c->before[COST_ENTER] +
+	       (double)leaves_of(callees) * c->after[COST_LEAVE] +
+	       (double)callees.yields * c->after[COST_YIELD];
 }
 
 static void touch(struct estimate *e, uint32_t func, const struct node *n, double cpu, double wait,
@@ -192,6 +204,12 @@ static bool is_pseudo(const struct node *n)
 	return n->func != SNAPSHOT_NONE && func_is_pseudo(n->func);
 }
 
+static void add_ends(struct ends *to, struct ends n)
+{
+	to->calls += n.calls;
+	to->yields += n.yields;
+}
+
 /* Backwards: callees come after their callers. What probes took, by the costs that were measured. */
 static double count_callees(struct estimate *e, const struct calltree *tree,
 			    const struct cost *cost, struct window *w)
@@ -202,16 +220,16 @@ static double count_callees(struct estimate *e, const struct calltree *tree,
 	for (uint32_t i = tree->n; i-- > 0;) {
 		const struct node *n = &tree->nodes[i];
 		struct estimate_scratch *s = &e->scratch[i];
+		struct ends own = {n->calls, tree->yields[i]};
 		uint32_t parent = tree->parents[i];
 
-		s->taken = probes_time(cost, n, tree->yields[i], s, is_pseudo(n));
+		s->taken = probes_time(cost, own, s->callees, is_pseudo(n));
 		taken += s->taken;
 		w->raw_cpu += (double)n->self[SNAPSHOT_CPU];
 		w->events += 2.0 * (double)n->calls;
 		if (parent == NODE_NONE || is_pseudo(n))
 			continue;
-		e->scratch[parent].calls += n->calls;
-		e->scratch[parent].yields += tree->yields[i];
+		add_ends(&e->scratch[parent].callees, own);
 	}
 	return taken;
 }
@@ -313,6 +331,7 @@ static void take_nodes(struct estimate *e, struct calltree *tree, const struct w
 		out->yields += w->weight * (double)tree->yields[i];
 		out->cpu += w->weight * (double)n->self[SNAPSHOT_CPU];
 		out->wait += w->weight * waiting(n);
+		out->taken += w->weight * w->cost_factor * e->scratch[i].taken;
 		n->calls = n->self[SNAPSHOT_CPU] = n->self[SNAPSHOT_WALL] = 0;
 		tree->yields[i] = 0;
 	}
@@ -350,13 +369,43 @@ int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, ui
 	return 0;
 }
 
+int estimate_sample(struct estimate *e, const struct calltree *tree, uint32_t node)
+{
+	if (reserve_nodes(e, tree))
+		return -ENOMEM;
+	e->nodes[node].samples++;
+	e->samples++;
+	return 0;
+}
+
+bool estimate_has(const struct estimate *e, uint32_t node)
+{
+	const struct estimate_node *n = &e->nodes[node];
+
+	return node < e->n && (n->calls > 0 || n->cpu > 0 || n->wait > 0 || n->samples > 0);
+}
+
+void estimate_costs_change(struct estimate *e, double times)
+{
+	e->expected *= times;
+}
+
+bool estimate_sampled(const struct estimate *e)
+{
+	return e->windows > 0 || e->gap_ns > 0;
+}
+
 /* ---- what it comes to ---- */
 
-/* What makes the windows add up to what there was, the gap since the last one included. */
-static double cpu_rest(const struct estimate *e)
+/* A context: its own CPU time and what probes took, unscaled; what a report will subtract. */
+struct estimate_settled {
+	double own, taken, subtracted;
+	struct ends callees;
+};
+
+static double rest_of(const struct estimate *e, double own)
 {
-	return estimate_sampled(e) && e->all_cpu > 0 && e->own_cpu > 0 ? e->own_cpu / e->all_cpu
-								       : 1;
+	return estimate_sampled(e) && own > 0 && e->own_cpu > 0 ? e->own_cpu / own : 1;
 }
 
 static uint64_t rounded(double x)
@@ -369,38 +418,33 @@ static double wait_rest(const struct estimate *e)
 	return e->all_ns > 0 ? 1 + e->gap_ns / e->all_ns : 1;
 }
 
-bool estimate_has(const struct estimate *e, uint32_t node)
-{
-	const struct estimate_node *n = &e->nodes[node];
-
-	return node < e->n && (n->calls > 0 || n->cpu > 0 || n->wait > 0);
-}
-
-struct estimate_figures estimate_figures(const struct estimate *e, const struct calltree *tree,
-					 uint32_t node)
+/* What was folded and what is in the tree now. */
+static struct estimate_node sum_of(const struct estimate_result *r, uint32_t node)
 {
 	struct estimate_node sum = {0};
-	const struct node *n = &tree->nodes[node];
-	double rest = cpu_rest(e);
+	const struct node *n = &r->tree->nodes[node];
 
-	if (node < e->n)
-		sum = e->nodes[node];
+	if (node < r->e->n)
+		sum = r->e->nodes[node];
 	sum.calls += (double)n->calls;
-	sum.yields += (double)tree->yields[node];
+	sum.yields += (double)r->tree->yields[node];
 	sum.cpu += (double)n->self[SNAPSHOT_CPU];
 	sum.wait += waiting(n);
-	return (struct estimate_figures){
-		.calls = rounded(rest * sum.calls),
-		.yields = rounded(rest * sum.yields),
-		.self = {[SNAPSHOT_CPU] = rounded(rest * sum.cpu),
-			 [SNAPSHOT_WALL] = rounded(rest * sum.cpu + wait_rest(e) * sum.wait)},
-	};
+	return sum;
 }
 
-double estimate_variance(const struct estimate *e, uint32_t func, enum snapshot_figure figure)
+static struct fit_row *row_of(const struct estimate_result *r, uint32_t node)
+{
+	uint32_t func = r->tree->nodes[node].func;
+
+	return &r->rows[func < r->nfuncs ? func : r->nfuncs];
+}
+
+/* The variance of what windows say, unscaled. */
+static double windows_variance(const struct estimate *e, uint32_t func, enum snapshot_figure figure)
 {
 	bool wall = figure == SNAPSHOT_TOT_WALL || figure == SNAPSHOT_CUM_WALL;
-	double n = (double)e->windows, rest = cpu_rest(e), ratio, var;
+	double n = (double)e->windows, ratio, var;
 	const struct estimate_func *f;
 
 	if (!estimate_sampled(e))
@@ -410,20 +454,140 @@ double estimate_variance(const struct estimate *e, uint32_t func, enum snapshot_
 	f = &e->funcs[func];
 	ratio = f->sum[figure] / e->size[wall];
 	var = f->square[figure] - 2 * ratio * f->product[figure] + ratio * ratio * e->size2[wall];
-	return var > 0 ? rest * rest * var * n / (n - 1) : 0;
+	return var > 0 ? var * n / (n - 1) : 0;
 }
 
-void estimate_costs_change(struct estimate *e, double times)
+/* By function: what windows and samples say. */
+static void fill_rows(struct estimate_result *r, const struct cost *cost)
 {
-	e->expected *= times;
+	const struct calltree *tree = r->tree;
+
+	for (uint32_t i = 0; i < r->nfuncs; i++)
+		r->rows[i].variance = windows_variance(r->e, i, SNAPSHOT_TOT_CPU);
+	r->rows[r->nfuncs].variance = -1;
+	for (uint32_t i = tree->n; i-- > 0;) {
+		const struct node *n = &tree->nodes[i];
+		const struct ends now = {n->calls, tree->yields[i]};
+		struct estimate_settled *s = &r->nodes[i];
+		struct estimate_node sum = sum_of(r, i);
+		struct fit_row *row = row_of(r, i);
+
+		s->taken = sum.taken +
+			   r->cost_factor * probes_time(cost, now, s->callees, is_pseudo(n));
+		s->own = sum.cpu - s->taken;
+		row->own += s->own;
+		row->taken += s->taken;
+		row->samples += sum.samples;
+		if (tree->parents[i] != NODE_NONE && !is_pseudo(n))
+			add_ends(&r->nodes[tree->parents[i]].callees, now);
+	}
 }
 
-double estimate_cost_factor(const struct estimate *e)
+/* Each context's part of its function's share, from windows and from samples. */
+static void share_out(struct estimate_result *r)
 {
-	return e->expected > 0 ? e->taken / e->expected : 1;
+	double own = 0, shared = 0;
+
+	for (uint32_t i = 0; i < r->tree->n; i++) {
+		struct estimate_settled *s = &r->nodes[i];
+
+		s->own -= (r->fit.factor - 1) * s->taken;
+		if (s->own < 0)
+			s->own = 0;
+		own += s->own;
+	}
+	for (uint32_t i = 0; i < r->tree->n; i++) {
+		struct estimate_settled *s = &r->nodes[i];
+		const struct fit_row *row = row_of(r, i);
+		double samples = i < r->e->n ? r->e->nodes[i].samples : 0;
+
+		s->own = (1 - row->part) * s->own + row->part * own * samples / r->fit.samples;
+		shared += s->own;
+	}
+	for (uint32_t i = 0; i < r->tree->n && shared > 0; i++)
+		r->nodes[i].own *= own / shared;
+	r->rest = rest_of(r->e, own);
 }
 
-bool estimate_sampled(const struct estimate *e)
+/* What will be taken out of each context: by counts as the report has them, and whole ns. */
+static void put_back(struct estimate_result *r, const struct cost *cost)
 {
-	return e->windows > 0 || e->gap_ns > 0;
+	const struct calltree *tree = r->tree;
+	const struct cost c = cost_scaled(cost, r->cost_factor);
+
+	for (uint32_t i = 0; i < tree->n; i++)
+		r->nodes[i].callees = (struct ends){0};
+	for (uint32_t i = tree->n; i-- > 0;) {
+		const struct node *n = &tree->nodes[i];
+		struct estimate_node sum = sum_of(r, i);
+		struct ends own = {rounded(r->rest * sum.calls), rounded(r->rest * sum.yields)};
+
+		r->nodes[i].subtracted = probes_time(&c, own, r->nodes[i].callees, is_pseudo(n));
+		if (tree->parents[i] != NODE_NONE && !is_pseudo(n))
+			add_ends(&r->nodes[tree->parents[i]].callees, own);
+	}
+}
+
+void estimate_result_deinit(struct estimate_result *r)
+{
+	free(r->nodes);
+	free(r->rows);
+	*r = (struct estimate_result){0};
+}
+
+int estimate_settle(const struct estimate *e, const struct calltree *tree, uint32_t nfuncs,
+		    const struct cost *cost, struct estimate_result *ret)
+{
+	struct estimate_result r = {
+		.e = e,
+		.tree = tree,
+		.rest = rest_of(e, e->all_cpu),
+		.cost_factor = e->expected > 0 ? e->taken / e->expected : 1,
+		.fit = {.factor = 1},
+		.nfuncs = nfuncs,
+	};
+
+	/* Where costs are not known nothing is subtracted. */
+	if (e->samples > 0 && e->windows > 0 && cost->known) {
+		r.nodes = calloc(tree->n, sizeof(*r.nodes));
+		r.rows = calloc((size_t)nfuncs + 1, sizeof(*r.rows));
+		if (!r.nodes || !r.rows) {
+			estimate_result_deinit(&r);
+			return -ENOMEM;
+		}
+		fill_rows(&r, cost);
+		r.fit = fit_solve(r.rows, (size_t)nfuncs + 1);
+		r.cost_factor *= r.fit.factor;
+		share_out(&r);
+		put_back(&r, cost);
+	}
+	*ret = r;
+	return 0;
+}
+
+struct estimate_figures estimate_figures(const struct estimate_result *r, uint32_t node)
+{
+	struct estimate_node sum = sum_of(r, node);
+	double cpu = r->rest * (r->nodes ? r->nodes[node].own : sum.cpu);
+
+	if (r->nodes)
+		cpu += r->nodes[node].subtracted;
+	return (struct estimate_figures){
+		.calls = rounded(r->rest * sum.calls),
+		.yields = rounded(r->rest * sum.yields),
+		.self = {[SNAPSHOT_CPU] = rounded(cpu),
+			 [SNAPSHOT_WALL] = rounded(cpu + wait_rest(r->e) * sum.wait)},
+	};
+}
+
+double estimate_variance(const struct estimate_result *r, uint32_t func,
+			 enum snapshot_figure figure)
+{
+	double var = windows_variance(r->e, func, figure), spread;
+
+	if (r->nodes && figure == SNAPSHOT_TOT_CPU && func < r->nfuncs) {
+		spread = r->rows[func].spread * r->e->own_cpu;
+		return spread * spread;
+	}
+	return var > 0 ? r->rest * r->rest * var : var;
 }

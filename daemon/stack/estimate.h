@@ -11,11 +11,13 @@
 #include <stdint.h>
 
 #include "base/cost.h"
+#include "stack/fit.h"
 #include "stats/calltree.h"
 
-/* One context: the weighted sums, as yet unrounded. */
+/* One context: the weighted sums, as yet unrounded. taken: the probes' part of cpu. */
 struct estimate_node {
-	double calls, yields, cpu, wait;
+	double calls, yields, cpu, wait, taken;
+	double samples; /* taken while nobody watched */
 };
 
 struct estimate_func; /* a function's sums over windows */
@@ -36,6 +38,7 @@ struct estimate {
 	double taken, expected;	  /* by probes, weighted: as it must have been, and by its costs */
 	uint64_t windows;	  /* those that stand for more than themselves */
 	double size[2], size2[2]; /* sums, and of squares, of what they stand for: CPU, wall */
+	double samples;		  /* in all contexts */
 };
 
 void estimate_init(struct estimate *e);
@@ -59,23 +62,42 @@ int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, ui
 /* What an event takes without a probe, at the least: so much progress is in each. */
 #define ESTIMATE_OWN_NS 25u
 
-/* A context's figures: what was folded and what is in the tree now, times what makes all of them add
- * up to what the target has used. Rounded so that nothing that was seen becomes 0. */
+/* While nobody watched, a moment of CPU time was spent there. -ENOMEM: nothing has changed. */
+int estimate_sample(struct estimate *e, const struct calltree *tree, uint32_t node);
+
+/*
+ * What it comes to: what was folded, what is in the tree now, and samples. cost: as it was given to
+ * folds. A result is of this moment: nothing may change while it is used.
+ */
+struct estimate_result {
+	const struct estimate *e;
+	const struct calltree *tree;
+	double rest;	    /* what makes windows add up to what the target has used */
+	double cost_factor; /* the costs in all windows, as a share of the costs given */
+	struct fit fit;
+	/* Where there are samples. */
+	struct estimate_settled *nodes;
+	struct fit_row *rows; /* by function; the last one: outside Python */
+	uint32_t nfuncs;
+};
+int estimate_settle(const struct estimate *e, const struct calltree *tree, uint32_t nfuncs,
+		    const struct cost *cost, struct estimate_result *ret);
+void estimate_result_deinit(struct estimate_result *r);
+
+/* A context's figures. They add up to what the target has used, probes' time at the costs in all
+ * windows included. Rounded so that nothing that was seen becomes 0. */
 struct estimate_figures {
 	uint64_t calls, yields, self[SNAPSHOT_CLOCKS];
 };
-struct estimate_figures estimate_figures(const struct estimate *e, const struct calltree *tree,
-					 uint32_t node);
+struct estimate_figures estimate_figures(const struct estimate_result *r, uint32_t node);
 bool estimate_has(const struct estimate *e, uint32_t node);
 
 /* The variance of a function's figure; negative: not known. */
-double estimate_variance(const struct estimate *e, uint32_t func, enum snapshot_figure figure);
+double estimate_variance(const struct estimate_result *r, uint32_t func,
+			 enum snapshot_figure figure);
 
 /* What was expected so far, in terms of costs that are so many times what they were. */
 void estimate_costs_change(struct estimate *e, double times);
-
-/* The costs in all windows, as a share of the costs given. */
-double estimate_cost_factor(const struct estimate *e);
 
 /* Was there any gap at all? */
 bool estimate_sampled(const struct estimate *e);

@@ -529,6 +529,11 @@ void profile_end(struct profile *p, uint64_t ts)
 	codes_forget(&p->codes);
 }
 
+void profile_in_windows(struct profile *p)
+{
+	p->windows = true;
+}
+
 void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale)
 {
 	p->windows = true;
@@ -566,6 +571,11 @@ void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cos
 uint64_t profile_taken(const struct profile *p)
 {
 	return p->taken;
+}
+
+uint64_t profile_samples(const struct profile *p)
+{
+	return p->samples;
 }
 
 /*
@@ -808,6 +818,7 @@ void profile_windows(const struct profile *p, struct snapshot_windows *ret)
 
 	ret->sampled = estimate_sampled(e);
 	ret->n = e->windows;
+	ret->samples = (uint64_t)e->samples;
 	ret->seen_cpu_ns = (uint64_t)e->seen_cpu;
 	ret->all_cpu_ns = (uint64_t)(e->own_cpu > e->seen_cpu ? e->own_cpu : e->seen_cpu);
 }

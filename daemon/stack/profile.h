@@ -64,6 +64,7 @@ void profile_end(struct profile *p, uint64_t ts);
  * then, unless there never was a gap.
  */
 struct cost;
+void profile_in_windows(struct profile *p); /* from now on */
 void profile_pause(struct profile *p, uint64_t ts);
 void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale);
 /* From now on folds are told costs that are so many times what they were. */
@@ -80,6 +81,8 @@ void profile_own_cpu(struct profile *p, double ns);
 void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cost);
 /* What events have cost in windows so far, those that were discarded included. */
 uint64_t profile_taken(const struct profile *p);
+/* How many samples were taken between windows, so far: they are not the program's doing, either. */
+uint64_t profile_samples(const struct profile *p);
 uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, double scale);
 /* What a window without a limit has shown since this was last asked: it can be folded while it is
  * open. What profile_window_end says is what is left. */
@@ -150,7 +153,7 @@ struct profile_func {
 	int32_t firstlineno;
 };
 struct profile_func profile_func(const struct profile *p, uint32_t func);
-/* Of windows: sampled, n, seen_cpu_ns, all_cpu_ns. */
+/* Of windows: sampled, n, seen_cpu_ns, all_cpu_ns, samples. */
 void profile_windows(const struct profile *p, struct snapshot_windows *ret);
 
 struct profile_counts {

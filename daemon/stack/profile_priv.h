@@ -33,6 +33,7 @@ struct profile {
 		folded_ns; /* of the window at hand, in the program's own time */
 	uint32_t cost[COST_KINDS];
 	uint64_t window_events, window_taken, taken;
+	uint64_t samples; /* between windows, those that could not be kept included */
 	uint64_t events, resyncs;
 	uint32_t metrics;    /* bits: which resource counters are kept */
 	struct watch *watch; /* NULL: nobody watches */

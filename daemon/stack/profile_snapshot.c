@@ -25,6 +25,7 @@ struct taker {
 	struct coro_sums coros, greenlets; /* with what is in flight */
 	struct map by_identity;		   /* hash → first of the snapshot's functions */
 	uint32_t *next_func; /* the next with the same hash, by the snapshot's function */
+	struct estimate_result estimate; /* where it was watched in windows */
 };
 
 static void taker_deinit(struct taker *t)
@@ -38,6 +39,7 @@ static void taker_deinit(struct taker *t)
 	free(t->func_map);
 	free(t->strings);
 	free(t->next_func);
+	estimate_result_deinit(&t->estimate);
 	map_deinit(&t->by_identity);
 }
 
@@ -50,7 +52,7 @@ static uint32_t *none_array(size_t n)
 	return a;
 }
 
-static int taker_init(struct taker *t)
+static int taker_init(struct taker *t, const struct cost *cost)
 {
 	const struct profile *p = t->p;
 	size_t nodes = p->rb.tree.n, funcs = p->codes.funcs.n;
@@ -65,7 +67,9 @@ static int taker_init(struct taker *t)
 	if (!t->inflight || !t->charged || !t->extra || !t->strings || !t->node_map ||
 	    !t->func_map || !t->next_func)
 		return -ENOMEM;
-	return 0;
+	if (!p->windows)
+		return 0;
+	return estimate_settle(&p->estimate, &p->rb.tree, p->codes.funcs.n, cost, &t->estimate);
 }
 
 /* What is in flight ------------------------------------------------------------------------ */
@@ -424,7 +428,7 @@ static void take_figures(const struct taker *t, uint32_t i, struct snapshot_node
 		memcpy(out->self, tree->nodes[i].self, sizeof(out->self));
 		return;
 	}
-	f = estimate_figures(&t->p->estimate, tree, i);
+	f = estimate_figures(&t->estimate, i);
 	out->calls = f.calls;
 	out->yields = f.yields;
 	memcpy(out->self, f.self, sizeof(out->self));
@@ -540,12 +544,12 @@ static void sum_totals(struct snapshot *s, uint32_t first)
  */
 static void take_errors(struct taker *t, struct snapshot_target *target)
 {
-	const struct estimate *e = &t->p->estimate;
-	double factor = estimate_cost_factor(e);
+	const struct estimate_result *e = &t->estimate;
 
 	profile_windows(t->p, &target->windows);
-	target->cost = cost_scaled(&target->cost, factor);
-	target->cost_scale = factor;
+	target->windows.samples_factor = e->fit.factor;
+	target->cost = cost_scaled(&target->cost, e->cost_factor);
+	target->cost_scale = e->cost_factor;
 	for (uint32_t i = 0; i < t->p->codes.funcs.n; i++) {
 		double variance[SNAPSHOT_FIGURES];
 
@@ -574,7 +578,7 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 {
 	_cleanup_(taker_deinit) struct taker t = {.p = p, .s = s, .now_ns = now_ns, .pid = pid};
 	uint32_t first = s->nnodes, first_thread = s->nthreads, count;
-	int err = taker_init(&t);
+	int err = taker_init(&t, &target->cost);
 
 	if (err)
 		return err;

@@ -166,10 +166,13 @@ static uint32_t sample_node(struct profile *p, const struct thread *th, bool tru
 void tally_sample(struct profile *p, const struct event *e)
 {
 	const struct event_sample *s = &e->u.sample;
-	struct thread *th = p->tracing ? profile_thread(p, e->tid, e->ts) : NULL;
+	bool wanted = p->tracing || p->windows;
+	struct thread *th = wanted ? profile_thread(p, e->tid, e->ts) : NULL;
+	uint32_t node;
 
+	p->samples += p->windows && s->flags & PYP_SAMPLE_LAST;
 	if (!th) {
-		p->rb.truncated += p->tracing && s->flags & PYP_SAMPLE_LAST;
+		p->rb.truncated += wanted && s->flags & PYP_SAMPLE_LAST;
 		return;
 	}
 	if (!sample_append(p, th, s)) {
@@ -178,11 +181,16 @@ void tally_sample(struct profile *p, const struct event *e)
 	}
 	if (!(s->flags & PYP_SAMPLE_LAST))
 		return;
-	p->rb.tree.nodes[sample_node(p, th, s->flags & PYP_SAMPLE_TRUNCATED)].self[SNAPSHOT_CPU] +=
-		s->period;
+	node = sample_node(p, th, s->flags & PYP_SAMPLE_TRUNCATED);
+	th->chain_n = 0;
+	/* Between windows it is a witness, and no time by itself. */
+	if (p->windows) {
+		(void)estimate_sample(&p->estimate, &p->rb.tree, node);
+		return;
+	}
+	p->rb.tree.nodes[node].self[SNAPSHOT_CPU] += s->period;
 	th->total[SNAPSHOT_CPU] += s->period;
 	th->last_ts = e->ts > th->last_ts ? e->ts : th->last_ts;
-	th->chain_n = 0;
 	p->events++;
 }
 

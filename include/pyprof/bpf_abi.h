@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 9
+#define PYP_BPF_ABI_VERSION 10
 
 /*
  * Which hits say something. Between windows nothing is said about calls, and since the epoch goes up
@@ -326,14 +326,18 @@ struct pyp_rec_sample {
 	__u64 codes[PYP_SAMPLE_CODES];
 };
 
-/* Where sampling finds threads: addresses, and offsets as in struct layout; 0xffff: no such field. */
+/* How sampling finds threads: offsets as in struct layout; 0xffff: no such field. */
 struct pyp_sampling {
-	__u64 interp_head; /* of the pointer to the first interpreter */
-	__u64 code_type;   /* of PyCode_Type */
-	__u64 period;	   /* ns of CPU time between samples */
+	__u64 period; /* ns of CPU time between samples */
 	__u16 interp_next, interp_threads;
 	__u16 ts_next, ts_thread_id, ts_frame, ts_cframe, cframe_current;
-	__u16 pad;
+	__u16 between; /* 1: between windows, that is while PYP_ACTIVE_BETWEEN */
+};
+
+/* And where: addresses, which are others after an exec. */
+struct pyp_sampling_at {
+	__u64 interp_head; /* of the pointer to the first interpreter */
+	__u64 code_type;   /* of PyCode_Type */
 };
 
 /* CODE_ID: from now on this number stands for what is at this address now, for ever. */
@@ -395,7 +399,7 @@ struct pyp_restart {
 
 _Static_assert(sizeof(struct pyp_restart) == 16, "pyp_restart changed size");
 _Static_assert(sizeof(struct pyp_waiting) == 16, "pyp_waiting changed size");
-_Static_assert(sizeof(struct pyp_sampling) == 40, "pyp_sampling changed size");
+_Static_assert(sizeof(struct pyp_sampling) == 24, "pyp_sampling changed size");
 _Static_assert(sizeof(struct pyp_rec_sample) == 32 + 8 * PYP_SAMPLE_CODES, "pyp_rec_sample size");
 _Static_assert(sizeof(struct pyp_edge) == 12, "pyp_edge changed size");
 _Static_assert(sizeof(struct pyp_rec_code_id) == 32, "pyp_rec_code_id changed size");
@@ -427,7 +431,8 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 	X(name_truncated, "names cut off: too long")                                               \
 	X(map_full, "code objects or threads that did not fit the maps")                           \
 	X(lost_metrics, "resource counters that could not be sent (sent again later)")             \
-	X(unknown_site, "hits at an address that is no site of the plan")
+	X(unknown_site, "hits at an address that is no site of the plan")                          \
+	X(lost_samples, "samples between windows that could not be sent")
 
 enum pyp_counter {
 #define PYP_X(name, text) PYP_CNT_##name,

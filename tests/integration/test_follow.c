@@ -414,6 +414,57 @@ Test(follow, the_same_program_again_in_windows, .timeout = 120)
 	finish();
 }
 
+#define WORKS  100000
+#define ROUNDS 300
+
+static void work_until_sampled(unsigned int member)
+{
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		struct snapshot_windows w = status_of(members[member]).windows;
+
+		if (w.n >= 2 && w.samples >= 20)
+			return;
+		tell("work", member, WORKS, "worked");
+	}
+	cr_assert(false, "it is not sampled between windows");
+}
+
+/* By its CPU time: what is outside Python. */
+static double outside(void)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(&t);
+	double all = 0, root = 0;
+
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		all += (double)s->threads[i].total[SNAPSHOT_CPU];
+		root += (double)s->nodes[s->threads[i].root].self[SNAPSHOT_CPU];
+	}
+	return root / all;
+}
+
+/*
+ * Children of one that is watched in windows are, too, and sampled between these: with a probe that
+ * was loaded before there was a child, and, after an exec, at other addresses. Looked for at the
+ * wrong ones, all of it would be outside Python.
+ */
+Test(follow, samples_of_the_same_program_again, .timeout = 300)
+{
+	start(traced_newest().exe);
+	t.max_overhead = 5;
+	traced_attach(&t);
+	fork_members(0, 1);
+	until_traced(1, 1);
+	work_until_sampled(1);
+	cr_assert_lt(outside(), 0.3);
+	tell("again", 1, 0, "again");
+	traced_until(&t, is_at_it_again, &(unsigned int){1}, "the program anew");
+	assert_ok(sessions_clear(t.sessions, 0, NULL));
+	work_until_sampled(1);
+	cr_assert_lt(outside(), 0.3);
+	finish();
+	check_no_leaks();
+}
+
 Test(follow, another_program, .timeout = 120)
 {
 	begin_newest();

@@ -90,6 +90,11 @@ Test(windows, shares, .timeout = 280)
 		total_cpu(s));
 	cr_assert(w->n >= 2 && w->max_overhead == 2);
 	cr_assert(w->seen_cpu_ns < w->all_cpu_ns);
+	fprintf(stderr, "    %lu samples between them: costs times %.3f\n",
+		(unsigned long)w->samples, w->samples_factor);
+	cr_assert_str_eq(w->unsampled, "");
+	cr_assert(w->samples > 0, "it is sampled between windows");
+	cr_assert(w->samples_factor > 0.5 && w->samples_factor < 2);
 	cr_assert(fabs(total_cpu(s) / cpu - 1) < 0.1, "rows add up to what was used");
 	assert_ok(view_build(s, NULL, &v));
 	json_object_foreach(json_object_get(result, "shares"), name, share)
@@ -148,6 +153,25 @@ static void look(struct traced *t)
 	}
 }
 
+/* Clocks that this process holds. */
+static unsigned int clocks(void)
+{
+	unsigned int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		char path[64], to[64];
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, to, sizeof(to) - 1);
+		if (len < 0)
+			continue;
+		to[len] = '\0';
+		n += strcmp(to, "anon_inode:[perf_event]") == 0;
+	}
+	return n;
+}
+
 /* Six threads that call all the time and check their own work. */
 Test(windows, any_moment_is_right, .timeout = 280)
 {
@@ -166,8 +190,10 @@ Test(windows, any_moment_is_right, .timeout = 280)
 		assert_ok(sessions_clear(t.sessions, 0, &diag));
 		traced_until(&t, is_sampled, NULL, "two windows");
 		look(&t);
+		cr_assert_gt(clocks(), 0);
 		assert_ok(sessions_stop(t.sessions, 0, &diag));
 		cr_assert_eq(sites_changed(&sites, t.pid), 0, "stopped: no breakpoint is left");
+		cr_assert_eq(clocks(), 0, "nor a clock");
 		look(&t);
 		assert_ok(sessions_start(t.sessions, 0, &diag));
 	}

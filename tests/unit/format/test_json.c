@@ -268,13 +268,22 @@ Test(json, standard_errors)
 	size_t size;
 	char *text;
 
-	s->targets[0].windows = (struct snapshot_windows){.sampled = true, .n = 9};
+	s->targets[0].windows = (struct snapshot_windows){
+		.sampled = true,
+		.n = 9,
+		.samples = 77,
+		.samples_factor = 1.25,
+		.unsampled = "no \xc3\xa9",
+	};
 	for (uint32_t i = 0; i < s->nfuncs; i++)
 		for (int k = 0; k < SNAPSHOT_FIGURES; k++)
 			s->funcs[i].variance[k] = k == SNAPSHOT_CUM_CPU ? -1 : 100.0 * k * k;
 	text = report_new("json", s, &o, &size);
 	assert_diag_ok(snapshot_parse(text, size, "test", &back, &diag), &diag);
 	cr_assert(back->targets[0].windows.sampled && back->targets[0].windows.n == 9);
+	cr_assert_eq(back->targets[0].windows.samples, 77);
+	cr_assert_float_eq(back->targets[0].windows.samples_factor, 1.25, 1e-9);
+	cr_assert_str_eq(back->targets[0].windows.unsampled, "no \xc3\xa9");
 	for (int k = 0; k < SNAPSHOT_FIGURES; k++)
 		cr_assert_float_eq(snapshot_error(&back->funcs[0], (enum snapshot_figure)k),
 				   k == SNAPSHOT_CUM_CPU ? -1 : 10.0 * k, 1e-9);

@@ -10,7 +10,7 @@
 #include "stack/estimate.h"
 #include "stats/func.h"
 
-enum { F = FUNC_PSEUDO_MAX, G, FUNCS };
+enum { F = FUNC_PSEUDO_MAX, G, H, FUNCS };
 
 struct made {
 	struct estimate e;
@@ -42,14 +42,44 @@ static void seen(struct made *m, uint32_t node, uint64_t calls, uint64_t cpu, ui
 	m->tree.nodes[node].self[SNAPSHOT_WALL] += wall;
 }
 
+static struct estimate_result settled(const struct made *m, const struct cost *cost)
+{
+	struct estimate_result r;
+
+	assert_ok(estimate_settle(&m->e, &m->tree, FUNCS, cost, &r));
+	return r;
+}
+
 static struct estimate_figures figures(const struct made *m, uint32_t node)
 {
-	return estimate_figures(&m->e, &m->tree, node);
+	struct estimate_result r = settled(m, &no_cost);
+	struct estimate_figures f = estimate_figures(&r, node);
+
+	estimate_result_deinit(&r);
+	return f;
+}
+
+static double variance(const struct made *m, uint32_t func, enum snapshot_figure k)
+{
+	struct estimate_result r = settled(m, &no_cost);
+	double var = estimate_variance(&r, func, k);
+
+	estimate_result_deinit(&r);
+	return var;
 }
 
 static double error(const struct made *m, uint32_t func, enum snapshot_figure k)
 {
-	return sqrt(estimate_variance(&m->e, func, k));
+	return sqrt(variance(m, func, k));
+}
+
+static double cost_factor(const struct made *m)
+{
+	struct estimate_result r = settled(m, &no_cost);
+	double factor = r.cost_factor;
+
+	estimate_result_deinit(&r);
+	return factor;
 }
 
 Test(estimate, exact_without_a_gap)
@@ -69,7 +99,7 @@ Test(estimate, exact_without_a_gap)
 	cr_assert_eq(figures(&m, m.f).self[SNAPSHOT_CPU], 1001);
 	cr_assert_eq(figures(&m, m.f).self[SNAPSHOT_WALL], 1501);
 	cr_assert_eq(figures(&m, m.g).calls, 70);
-	cr_assert_eq(estimate_variance(&m.e, F, SNAPSHOT_CALLS), 0);
+	cr_assert_eq(variance(&m, F, SNAPSHOT_CALLS), 0);
 	unmake(&m);
 	check_no_leaks();
 }
@@ -125,7 +155,7 @@ Test(estimate, probes_time)
 	}
 	cr_assert_float_eq(m.e.seen_cpu, 4000, 1e-6);
 	cr_assert_eq(figures(&m, m.g).self[SNAPSHOT_CPU], 6 * 4 * 600);
-	cr_assert_float_eq(estimate_cost_factor(&m.e), 1, 1e-9);
+	cr_assert_float_eq(cost_factor(&m), 1, 1e-9);
 	unmake(&m);
 	check_no_leaks();
 }
@@ -141,7 +171,7 @@ Test(estimate, costs_too_high)
 	seen(&m, m.g, 10, 9000, 9000);
 	seen(&m, m.f, 0, 7000, 7000);
 	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost, 1));
-	cr_assert(estimate_cost_factor(&m.e) < 1 && estimate_cost_factor(&m.e) > 0.5);
+	cr_assert(cost_factor(&m) < 1 && cost_factor(&m) > 0.5);
 	cr_assert(m.e.seen_cpu > 0);
 	unmake(&m);
 	check_no_leaks();
@@ -159,9 +189,9 @@ Test(estimate, dearer_hits)
 	seen(&m, m.f, 0, 800, 800);
 	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost, 1.5));
 	cr_assert_float_eq(m.e.seen_cpu, 800, 1e-6);
-	cr_assert_float_eq(estimate_cost_factor(&m.e), 1.5, 1e-9);
+	cr_assert_float_eq(cost_factor(&m), 1.5, 1e-9);
 	estimate_costs_change(&m.e, 2);
-	cr_assert_float_eq(estimate_cost_factor(&m.e), 0.75, 1e-9, "of what was measured since");
+	cr_assert_float_eq(cost_factor(&m), 0.75, 1e-9, "of what was measured since");
 	unmake(&m);
 	check_no_leaks();
 }
@@ -236,7 +266,200 @@ Test(estimate, one_window_has_no_error)
 	estimate_gap(&m.e, 1000);
 	seen(&m, m.f, 1, 100, 100);
 	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 100, &no_cost, 1));
-	cr_assert_lt(estimate_variance(&m.e, F, SNAPSHOT_CALLS), 0);
+	cr_assert_lt(variance(&m, F, SNAPSHOT_CALLS), 0);
 	unmake(&m);
+	check_no_leaks();
+}
+
+/* ---- samples between windows ---- */
+
+/*
+ * A program that is in f for 200 ns, in g, which f calls, for 300, and in a loop, h, for 700, again
+ * and again. A call's two hits take 1200 ns more, half of them in f and half in g, and are said to
+ * take so many times that. Fifty windows that show about 1 ms of it, each after 9.
+ */
+#define WINDOWS	 50
+#define ALL_NS	 (WINDOWS * 10e6)
+#define ROUND_NS 1200
+
+struct watched {
+	struct made m;
+	uint32_t h;
+	struct cost cost;
+	struct estimate_result r;
+};
+
+static void watch(struct watched *w, double said)
+{
+	const uint32_t ns = (uint32_t)(300 * said + 0.5);
+	struct made *m = &w->m;
+
+	make(m);
+	w->h = calltree_child(&m->tree, m->root, H);
+	w->cost = (struct cost){.known = true, .before = {ns, ns, ns}, .after = {ns, ns, ns}};
+	for (uint64_t i = 0; i < WINDOWS; i++) {
+		uint64_t n = 810 + i;
+
+		estimate_gap(&m->e, 9000000);
+		estimate_own_cpu(&m->e, 10e6);
+		seen(m, m->f, 0, n * (200 + 600), n * (200 + 600));
+		seen(m, m->g, n, n * (300 + 600), n * (300 + 600));
+		seen(m, w->h, 0, n * 700, n * 700);
+		assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 1000000, &w->cost, 1));
+	}
+}
+
+static void sampled(struct watched *w, uint32_t node, int n)
+{
+	for (int i = 0; i < n; i++)
+		assert_ok(estimate_sample(&w->m.e, &w->m.tree, node));
+}
+
+static void sampled_rightly(struct watched *w, int rounds)
+{
+	sampled(w, w->m.f, 2 * rounds);
+	sampled(w, w->m.g, 3 * rounds);
+	sampled(w, w->h, 7 * rounds);
+}
+
+static void settle(struct watched *w)
+{
+	w->r = settled(&w->m, &w->cost);
+}
+
+/* What a report says, as a share: what hits take is out of it. */
+static double share(const struct watched *w, uint32_t node)
+{
+	const struct cost c = cost_scaled(&w->cost, w->r.cost_factor);
+	bool hit = node == w->m.f || node == w->m.g;
+	uint64_t calls = hit ? estimate_figures(&w->r, w->m.g).calls : 0;
+
+	return ((double)estimate_figures(&w->r, node).self[SNAPSHOT_CPU] -
+		(double)(calls * (c.before[COST_ENTER] + c.after[COST_ENTER]))) /
+	       ALL_NS;
+}
+
+static void unwatch(struct watched *w)
+{
+	estimate_result_deinit(&w->r);
+	unmake(&w->m);
+}
+
+Test(estimate, samples_tell_what_hits_really_cost)
+{
+	for (int percent = 80; percent <= 120; percent += 5) {
+		double said = percent / 100.0, whole;
+		struct watched w;
+
+		watch(&w, said);
+		sampled_rightly(&w, 400);
+		settle(&w);
+		whole = share(&w, w.m.f) + share(&w, w.m.g) + share(&w, w.h);
+		cr_assert_float_eq(whole, 1, 1e-6, "%.2f: they add up to %.4f", said, whole);
+		cr_assert_float_eq(w.r.cost_factor * said, 1, 0.02, "%.2f: %.4f", said,
+				   w.r.cost_factor);
+		cr_assert_float_eq(share(&w, w.m.f), 200.0 / ROUND_NS, 0.005, "%.2f", said);
+		cr_assert_float_eq(share(&w, w.m.g), 300.0 / ROUND_NS, 0.005, "%.2f", said);
+		cr_assert_float_eq((double)estimate_figures(&w.r, w.m.g).calls, ALL_NS / ROUND_NS,
+				   0.02 * ALL_NS / ROUND_NS, "counts hang on costs as well");
+		unwatch(&w);
+	}
+	check_no_leaks();
+}
+
+Test(estimate, without_samples_as_windows_have_it)
+{
+	struct watched w;
+
+	watch(&w, 1);
+	settle(&w);
+	cr_assert_eq(w.r.fit.samples, 0);
+	cr_assert_float_eq(w.r.fit.factor, 1, 1e-9);
+	cr_assert_float_eq(share(&w, w.m.f), 200.0 / ROUND_NS, 1e-4);
+	unwatch(&w);
+	check_no_leaks();
+}
+
+/* Costs are 10 % off, and there are six samples: not enough to say so. */
+Test(estimate, few_samples_change_little)
+{
+	struct watched none, few;
+	double before;
+
+	watch(&none, 1.1);
+	settle(&none);
+	watch(&few, 1.1);
+	sampled(&few, few.m.f, 4);
+	sampled(&few, few.h, 2);
+	settle(&few);
+	before = share(&none, none.h);
+	cr_assert(fabs(share(&few, few.h) - before) < 0.1 * before, "%.3f, before %.3f",
+		  share(&few, few.h), before);
+	cr_assert_float_eq(few.r.cost_factor, 1, 0.08);
+	unwatch(&none);
+	unwatch(&few);
+	check_no_leaks();
+}
+
+/* A context that no window has shown gets what samples say, and calls that nobody saw are none. */
+Test(estimate, what_windows_missed)
+{
+	struct watched w;
+	uint32_t missed;
+
+	watch(&w, 1);
+	missed = calltree_child(&w.m.tree, w.h, F);
+	sampled_rightly(&w, 400);
+	sampled(&w, missed, 400);
+	settle(&w);
+	cr_assert(estimate_has(&w.m.e, missed));
+	cr_assert_eq(estimate_figures(&w.r, missed).calls, 0);
+	cr_assert(share(&w, missed) > 0.05 && share(&w, missed) < 0.1, "%.4f", share(&w, missed));
+	unwatch(&w);
+	check_no_leaks();
+}
+
+/* Functions that came after what windows know, and a tree that has grown since the last fold. */
+Test(estimate, samples_of_what_is_unknown)
+{
+	struct watched w;
+	uint32_t other;
+	double whole;
+
+	watch(&w, 1);
+	for (uint32_t i = 0; i < 500; i++) {
+		other = calltree_child(&w.m.tree, w.m.root, FUNCS + 1 + i);
+		if (i % 2)
+			sampled(&w, other, 1);
+	}
+	sampled(&w, w.m.root, 3);
+	settle(&w);
+	cr_assert_eq(w.r.fit.samples, 253);
+	whole = 0;
+	for (uint32_t i = 0; i < w.m.tree.n; i++)
+		whole += (double)estimate_figures(&w.r, i).self[SNAPSHOT_CPU];
+	cr_assert(isfinite(whole) && whole > ALL_NS);
+	unwatch(&w);
+	check_no_leaks();
+}
+
+/* Nothing but samples: no window was folded, or costs are not known. */
+Test(estimate, samples_alone_are_not_enough)
+{
+	struct watched w;
+
+	make(&w.m);
+	w.cost = (struct cost){.known = true};
+	w.h = w.m.root;
+	sampled(&w, w.m.f, 10);
+	settle(&w);
+	cr_assert_eq(estimate_figures(&w.r, w.m.f).self[SNAPSHOT_CPU], 0);
+	unwatch(&w);
+	watch(&w, 1);
+	sampled_rightly(&w, 10);
+	w.cost.known = false;
+	settle(&w);
+	cr_assert_eq(w.r.fit.samples, 0);
+	unwatch(&w);
 	check_no_leaks();
 }

@@ -294,6 +294,30 @@ Test(tally, stacks_without_their_beginning_hang_below_truncated)
 	check_no_leaks();
 }
 
+/* Between windows they are no time by themselves: there is none before a window has shown some. */
+Test(tally, samples_between_windows)
+{
+	struct profile *p = new_profile();
+	struct snapshot_windows w = {0};
+
+	profile_in_windows(p);
+	profile_pause(p, 200);
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(1), CODE(0));
+	SAMPLE(p, 1, 0, 0, CODE(1));
+	SAMPLE(p, 2, 0, PYP_SAMPLE_LAST);
+	profile_windows(p, &w);
+	cr_assert_eq(w.samples, 2);
+	cr_assert_eq(profile_samples(p), 2);
+	cr_assert_eq(profile_counts(p).events, 0);
+	assert_times(p, "f1", 0, 0);
+	profile_clear(p, 300);
+	profile_windows(p, &w);
+	cr_assert_eq(w.samples, 0);
+	cr_assert_eq(profile_samples(p), 2, "what they took is not undone");
+	profile_free(p);
+	check_no_leaks();
+}
+
 Test(tally, samples_that_do_not_fit)
 {
 	const struct profile_limits limits = {.nodes = 1};

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Windows and samples put together: costs that were mis-measured are found out, each witness decides
+ * where it knows more, and nothing that comes in makes figures that are none.
+ */
+#include <math.h>
+
+#include "harness/test.h"
+#include "stack/fit.h"
+
+enum { CALLER, CALLEE, LOOP, ROWS };
+
+/* True shares of a fifth, three tenths and a half; hits take twice the program's own time. */
+static const double truth[ROWS] = {0.2, 0.3, 0.5};
+static const double hits[ROWS] = {1, 1, 0};
+
+struct watched {
+	double said;   /* costs were measured so many times too high */
+	double spread; /* by which windows differ, of all there is */
+	double samples;
+	double hits; /* fewer than above */
+};
+
+static void make(struct fit_row *rows, const struct watched *w)
+{
+	for (int i = 0; i < ROWS; i++) {
+		double taken = 1e9 * hits[i] * (w->hits > 0 ? w->hits : 1);
+
+		rows[i] = (struct fit_row){
+			.own = 1e9 * truth[i] + (1 - w->said) * taken,
+			.taken = w->said * taken,
+			.variance = w->spread * w->spread * 1e18,
+			.samples = w->samples * truth[i],
+		};
+	}
+}
+
+Test(fit, finds_the_factor)
+{
+	struct fit_row rows[ROWS];
+
+	for (int percent = 80; percent <= 120; percent += 10) {
+		double said = percent / 100.0;
+		struct fit fit;
+
+		make(rows, &(struct watched){.said = said, .spread = 0.01, .samples = 5000});
+		fit = fit_solve(rows, ROWS);
+		cr_assert_float_eq(fit.factor * said, 1, 0.02, "%.1f: %.3f", said, fit.factor);
+		cr_assert_eq(fit.samples, 5000);
+	}
+}
+
+Test(fit, nothing_without_samples)
+{
+	struct fit_row rows[ROWS];
+	struct fit fit;
+
+	make(rows, &(struct watched){.said = 1.2, .spread = 0.01});
+	fit = fit_solve(rows, ROWS);
+	cr_assert_eq(fit.factor, 1);
+	cr_assert_eq(rows[CALLER].part, 0);
+	fit = fit_solve(rows, 0);
+	cr_assert_eq(fit.factor, 1);
+}
+
+Test(fit, few_samples_change_little)
+{
+	struct fit_row rows[ROWS];
+
+	make(rows, &(struct watched){.said = 1.1, .spread = 0.01, .samples = 3});
+	rows[CALLER].samples = 0;
+	cr_assert(fabs(fit_solve(rows, ROWS).factor - 1) < 0.06);
+	make(rows, &(struct watched){.said = 1.1, .spread = 0.01, .samples = 3, .hits = 0.1});
+	fit_solve(rows, ROWS);
+	for (int i = 0; i < ROWS; i++)
+		cr_assert(rows[i].part < 0.01, "%d: %.3f", i, rows[i].part);
+}
+
+/* Where hits take little, windows know well; where they take most of the time, samples. */
+Test(fit, each_decides_where_it_knows_more)
+{
+	struct fit_row rows[ROWS];
+
+	make(rows, &(struct watched){.said = 1, .spread = 0.001, .samples = 2000, .hits = 0.05});
+	fit_solve(rows, ROWS);
+	for (int i = 0; i < ROWS; i++)
+		cr_assert(rows[i].part < 0.3, "%d: %.3f", i, rows[i].part);
+	make(rows, &(struct watched){.said = 1, .spread = 0.001, .samples = 2000});
+	fit_solve(rows, ROWS);
+	cr_assert(rows[CALLER].part > 0.7, "%.3f", rows[CALLER].part);
+	make(rows, &(struct watched){.said = 1, .spread = 0.05, .samples = 100000});
+	fit_solve(rows, ROWS);
+	for (int i = 0; i < ROWS; i++) {
+		cr_assert(rows[i].part > 0.9, "%d: %.3f", i, rows[i].part);
+		cr_assert_leq(rows[i].spread, sqrt(0.5 * 0.5 / 100000) + 1e-4);
+	}
+}
+
+Test(fit, whatever_comes_in)
+{
+	struct fit_row rows[ROWS];
+	static const double odd[] = {0, -1e9, 1e-300, 1e20, 5};
+	const size_t n = sizeof(odd) / sizeof(*odd);
+
+	for (size_t i = 0; i < n * n * n * n; i++) {
+		struct fit fit;
+
+		make(rows, &(struct watched){.said = 1, .spread = 0.01, .samples = 100});
+		rows[CALLER].own = odd[i % n];
+		rows[CALLEE].taken = fabs(odd[i / n % n]);
+		rows[LOOP].samples = fabs(odd[i / n / n % n]);
+		rows[LOOP].variance = odd[i / n / n / n];
+		fit = fit_solve(rows, ROWS);
+		cr_assert(fit.factor >= 0.7 && fit.factor <= 1.3, "%zu: %g", i, fit.factor);
+		for (int k = 0; k < ROWS; k++)
+			cr_assert(rows[k].part >= 0 && rows[k].part <= 1 && rows[k].spread >= 0,
+				  "%zu: %g, %g", i, rows[k].part, rows[k].spread);
+	}
+}
