@@ -279,6 +279,10 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 		args[n++] = "--max-overhead";
 		args[n++] = bound;
 	}
+	if (o->mode.metrics) {
+		args[n++] = "--metrics";
+		args[n++] = o->mode.metrics;
+	}
 	if (o->duration_ns) {
 		snprintf(seconds, sizeof(seconds), "%" PRIu64 ".%09" PRIu64,
 			 o->duration_ns / NS_PER_S, o->duration_ns % NS_PER_S);

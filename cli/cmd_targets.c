@@ -14,7 +14,6 @@ struct target_opts {
 	bool no_start, follow; /* attach */
 	struct mode_opts mode; /* attach */
 	pid_t pid;	       /* start, stop, clear; 0: all */
-	const char *metrics;
 };
 
 #define FIELD(f) .offset = offsetof(struct target_opts, f)
@@ -23,8 +22,6 @@ static const struct opt attach_opts[] = {
 	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL, "attach only; `start` begins"},
 	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
 	 "attach to the processes they fork, too"},
-	{"metrics", 0, OPT_STRING, FIELD(metrics), "LIST",
-	 "resources to count for each function: switches,\nfaults, io, all, or single ones"},
 	MODE_OPTS(offsetof(struct target_opts, mode)),
 	{NULL},
 };
@@ -55,8 +52,8 @@ static int check_pids(const struct cmd_call *call, struct diag *diag)
 
 static int attach_one(struct client *c, pid_t pid, const struct target_opts *o, struct diag *diag)
 {
-	_cleanup_(json_decrefp) json_t *body = json_pack(
-		"{s:i, s:b, s:s*}", "pid", (int)pid, "start", !o->no_start, "metrics", o->metrics);
+	_cleanup_(json_decrefp)
+		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", !o->no_start);
 
 	if (o->follow)
 		json_object_set_new(body, "follow_children", json_true());

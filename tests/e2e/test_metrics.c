@@ -123,3 +123,27 @@ Test(metrics, on_the_command_line)
 	free(ctl_ok(&d, "attach", pid, NULL));
 	ctl_fails(&d, PYP_EXIT_FAILURE, "no resources were counted", "metrics", NULL);
 }
+
+/* The commands that attach for a while know it as well. */
+Test(metrics, recorded)
+{
+	char path[128], *text;
+
+	traced_start(&t, traced_newest().exe, "run.py", "resources", NULL);
+	traced_expect(&t, "ready");
+	pyprofd_file(&d, "m.csv", path, sizeof(path));
+	free(ctl_ok(&d, "run", "--metrics", "faults", "-o", path, "--", traced_newest().exe, "-c",
+		    "def f(): return 1\nf()", NULL));
+	text = file_text(path, NULL);
+	cr_assert(strstr(text, ",minflt_self,minflt_cum,majflt_self,majflt_cum"), "%s", text);
+	free(text);
+	ctl_fails(&d, PYP_EXIT_USAGE, "unknown resource", "run", "--metrics", "bogus", "--",
+		  traced_newest().exe, NULL);
+	free(ctl_ok(&d, "record", "--metrics", "io", "-d", "100ms", "-o", path, "--pid",
+		    pid_text(pid, t.pid), NULL));
+	text = file_text(path, NULL);
+	cr_assert(strstr(text, ",rbytes_self,rbytes_cum,wbytes_self,wbytes_cum"), "%s", text);
+	free(text);
+	ctl_fails(&d, PYP_EXIT_USAGE, "without --metrics", "record", "--metrics", "io",
+		  "--max-overhead", "5", "--pid", pid, NULL);
+}
