@@ -380,9 +380,12 @@ int estimate_sample(struct estimate *e, const struct calltree *tree, uint32_t no
 
 bool estimate_has(const struct estimate *e, uint32_t node)
 {
-	const struct estimate_node *n = &e->nodes[node];
+	const struct estimate_node *n;
 
-	return node < e->n && (n->calls > 0 || n->cpu > 0 || n->wait > 0 || n->samples > 0);
+	if (node >= e->n)
+		return false;
+	n = &e->nodes[node];
+	return n->calls > 0 || n->cpu > 0 || n->wait > 0 || n->samples > 0;
 }
 
 void estimate_costs_change(struct estimate *e, double times)
