@@ -29,15 +29,21 @@ static uint64_t more(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+/* By hits and samples. */
+static uint64_t looking(const struct tracee *t)
+{
+	return t->overhead_ns + SAMPLE_NS * profile_samples(t->profile);
+}
+
 uint64_t windowed_taken(const struct tracee *t)
 {
-	return t->overhead_ns + t->windowed.links_ns + SAMPLE_NS * profile_samples(t->profile);
+	return looking(t) + t->windowed.links_ns;
 }
 
 /* What opening and closing takes is in the windows' accounts already. */
 static void account(struct tracee *t, uint64_t now)
 {
-	windows_account(&t->windowed.ctl, now, t->cpu_ns, windowed_taken(t) - t->windowed.links_ns);
+	windows_account(&t->windowed.ctl, now, t->cpu_ns, looking(t));
 }
 
 const char *windowed_unsampled(const struct tracee *t)

@@ -536,7 +536,6 @@ void profile_in_windows(struct profile *p)
 
 void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale)
 {
-	p->windows = true;
 	/* Out of memory: the figures stay where they are, until the next fold. */
 	(void)estimate_fold(&p->estimate, &p->rb.tree, p->codes.funcs.n, length_ns, cost, scale);
 }
@@ -548,7 +547,6 @@ void profile_costs_change(struct profile *p, double times)
 
 void profile_gap(struct profile *p, uint64_t ns)
 {
-	p->windows = true;
 	estimate_gap(&p->estimate, ns);
 }
 
@@ -559,7 +557,6 @@ void profile_own_cpu(struct profile *p, double ns)
 
 void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cost)
 {
-	p->windows = true;
 	/* The event's cost is known to be counted, even where there is no end. */
 	p->limit_ns = length_ns ? length_ns : UINT64_MAX;
 	p->shown_ns = p->folded_ns = 0;

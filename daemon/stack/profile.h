@@ -64,7 +64,7 @@ void profile_end(struct profile *p, uint64_t ts);
  * then, unless there never was a gap.
  */
 struct cost;
-void profile_in_windows(struct profile *p); /* from now on */
+void profile_in_windows(struct profile *p); /* from now on: before any of these */
 void profile_pause(struct profile *p, uint64_t ts);
 void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale);
 /* From now on folds are told costs that are so many times what they were. */
