@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "format/names.h"
+#include "harness/python.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "harness/tool.h"
 
 char *report_new(const char *format, const struct snapshot *s, const struct format_opts *o,
 		 size_t *size)
@@ -37,6 +39,18 @@ void report_save(const char *format, const struct snapshot *s, const struct form
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	out = fopen(path, "w");
 	cr_assert(out && fwrite(report, 1, n, out) == n);
+}
+
+char *report_read(const char *format, const struct snapshot *s, const struct format_opts *o,
+		  const char *name, const char *script, const char *arg)
+{
+	char *dir = temp_dir_new(), *out;
+	const char *argv[] = {"python3", "-c", script, dir, arg, NULL};
+
+	report_save(format, s, o, dir, name);
+	out = tool_run(argv);
+	temp_dir_remove(dir);
+	return out;
 }
 
 unsigned int random_below(unsigned int *seed, unsigned int n)

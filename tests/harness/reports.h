@@ -14,6 +14,13 @@ void report_save(const char *format, const struct snapshot *s, const struct form
 		 const char *dir, const char *name);
 
 /*
+ * What a Python script makes of it, to be freed. The script's argv[1] is a directory in which the
+ * report has this name, argv[2] is arg, if that is not NULL.
+ */
+char *report_read(const char *format, const struct snapshot *s, const struct format_opts *o,
+		  const char *name, const char *script, const char *arg);
+
+/*
  * A snapshot that looks like a real one: recursion, threads, functions running since before the
  * attach, names that differ in their qualified name only, built-ins, names in other scripts. The
  * same seed gives the same snapshot.

@@ -3,11 +3,9 @@
 #include <inttypes.h>
 
 #include "format/stacks.h"
-#include "harness/python.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
-#include "harness/tool.h"
 
 /* The part after the comments. */
 static const char *stacks(const char *report)
@@ -108,21 +106,17 @@ static const char *const script = "import collections, re, sys\n"
 
 static void check(const struct snapshot *s, const struct format_opts *o, size_t leaves)
 {
-	const char *argv[] = {"python3", "-c", script, NULL, NULL};
 	_cleanup_(view_freep) struct view *v = NULL;
-	char *dir = temp_dir_new(), *out;
 	uint64_t total = 0;
+	char *out;
 	size_t n = 0;
 
 	assert_ok(view_build(s, &o->filter, &v));
-	report_save("collapsed", s, o, dir, "stacks");
-	argv[3] = dir;
-	out = tool_run(argv);
+	out = report_read("collapsed", s, o, "stacks", script, NULL);
 	cr_assert(sscanf(out, "%" SCNu64 " %zu", &total, &n) == 2, "%s", out);
 	cr_assert_eq(total, v->total[o->clock], "%s", out);
 	cr_assert(!leaves || n == leaves, "%s", out);
 	free(out);
-	temp_dir_remove(dir);
 }
 
 Test(collapsed, self_times_sum_up)

@@ -3,11 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "harness/python.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
-#include "harness/tool.h"
 
 #define DATA_BEGINS "<script type=\"application/json\" id=\"data\">"
 #define DATA_ENDS   "</script>"
@@ -36,14 +34,7 @@ static const char *const script =
 
 static char *read_back(const struct snapshot *s, const struct format_opts *o)
 {
-	const char *argv[] = {"python3", "-c", script, NULL, NULL};
-	char *dir = temp_dir_new(), *out;
-
-	report_save("html", s, o, dir, "p.html");
-	argv[3] = dir;
-	out = tool_run(argv);
-	temp_dir_remove(dir);
-	return out;
+	return report_read("html", s, o, "p.html", script, NULL);
 }
 
 static void print_none(FILE *out, uint64_t n)
@@ -113,14 +104,8 @@ static char *part(const struct snapshot *s, const struct format_opts *o, const c
 		"page = open(sys.argv[1] + '/p.html').read()\n"
 		"d = json.loads(page.split('id=\"data\">')[1].split('</script>', 1)[0])\n"
 		"print(eval(sys.argv[2]))\n";
-	const char *argv[] = {"python3", "-c", reader, NULL, expression, NULL};
-	char *dir = temp_dir_new(), *out;
 
-	report_save("html", s, o, dir, "p.html");
-	argv[3] = dir;
-	out = tool_run(argv);
-	temp_dir_remove(dir);
-	return out;
+	return report_read("html", s, o, "p.html", reader, expression);
 }
 
 static void assert_part(const struct snapshot *s, const struct format_opts *o,
