@@ -161,6 +161,7 @@ static void set_quality(json_t *ret, const struct snapshot *s, const struct snap
 	set(ret, "unstarted", provenance_integer(t->unstarted), ok);
 	set(ret, "stack_switches", provenance_integer(t->stack_switches), ok);
 	set(ret, "resyncs", provenance_integer(t->resyncs), ok);
+	set(ret, "missed_switches", provenance_integer(t->missed_switches), ok);
 	set(ret, "truncated", provenance_integer(t->truncated), ok);
 	set(ret, "decode_errors", provenance_integer(t->decode_errors), ok);
 	set(ret, "forgotten_coroutines", provenance_integer(t->forgotten), ok);
@@ -456,6 +457,9 @@ static void say_corrections(struct lines *l, const struct snapshot_target *t)
 		    t->unseen);
 	if (t->resyncs)
 		say(l, "corrected", "%" PRIu64 " stacks read again after a loss", t->resyncs);
+	if (t->missed_switches)
+		say(l, "corrected", "%" PRIu64 " switches onto or off a CPU that were not told",
+		    t->missed_switches);
 	if (t->truncated)
 		say(l, "truncated", "%" PRIu64 " contexts or threads are summed in (truncated)",
 		    t->truncated);

@@ -266,6 +266,8 @@ static void read_quality(struct loader *l, const json_t *v, struct snapshot_targ
 	t->truncated = get_count(l, v, "truncated");
 	t->decode_errors = get_count(l, v, "decode_errors");
 	/* Older files do not say. */
+	if (json_object_get(v, "missed_switches"))
+		t->missed_switches = get_count(l, v, "missed_switches");
 	t->misses_calls = json_is_true(json_object_get(v, "misses_calls"));
 	t->forgotten = get_count(l, v, "forgotten_coroutines");
 	read_counters(l, member(l, v, "counters"), t);

@@ -135,6 +135,7 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	into->unstarted += t->unstarted;
 	into->stack_switches += t->stack_switches;
 	into->resyncs += t->resyncs;
+	into->missed_switches += t->missed_switches;
 	into->truncated += t->truncated;
 	into->decode_errors += t->decode_errors;
 	into->misses_calls |= t->misses_calls;

@@ -143,14 +143,15 @@ struct snapshot_target {
 	struct snapshot_children children;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC: first attached; taken at */
 	uint64_t start_unix_ns, end_unix_ns;
-	uint64_t traced_ns;	 /* how long probes were on, all windows together */
-	uint64_t events;	 /* calls and returns seen */
-	uint64_t unmatched;	 /* returns or callers that fitted no stack: corrections made */
-	uint64_t unseen;	 /* frames that were parked when tracing began: "(unseen)" */
-	uint64_t unstarted;	 /* frames that were unwound before they began to run */
-	uint64_t stack_switches; /* greenlet and other stack switches followed */
-	uint64_t resyncs;	 /* stacks read again after a loss */
-	uint64_t truncated;	 /* contexts or threads summed in "(truncated)" */
+	uint64_t traced_ns;	  /* how long probes were on, all windows together */
+	uint64_t events;	  /* calls and returns seen */
+	uint64_t unmatched;	  /* returns or callers that fitted no stack: corrections made */
+	uint64_t unseen;	  /* frames that were parked when tracing began: "(unseen)" */
+	uint64_t unstarted;	  /* frames that were unwound before they began to run */
+	uint64_t stack_switches;  /* greenlet and other stack switches followed */
+	uint64_t resyncs;	  /* stacks read again after a loss */
+	uint64_t missed_switches; /* of threads onto or off a CPU, that were not told */
+	uint64_t truncated;	  /* contexts or threads summed in "(truncated)" */
 	uint64_t decode_errors;
 	uint64_t forgotten; /* coroutines that were too many to be followed */
 	struct cost cost;   /* what a hit of its probes costs it */

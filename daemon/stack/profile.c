@@ -293,6 +293,7 @@ static bool window_over(struct profile *p, const struct event *e)
 static void on_call(struct profile *p, const struct event *e)
 {
 	struct thread *th;
+	uint64_t wall;
 
 	if (!p->tracing) {
 		if (p->windows)
@@ -305,8 +306,9 @@ static void on_call(struct profile *p, const struct event *e)
 	th = call_thread(p, e);
 	if (!th)
 		return;
-	timing_charge(&p->rb.tree, th, e->ts);
-	th->on_cpu = true;
+	wall = timing_charge(&p->rb.tree, th, e->ts);
+	if (__builtin_expect(!th->on_cpu, 0))
+		timing_resume(th, &p->timing, wall);
 	if (__builtin_expect(p->watch != NULL, 0))
 		apply_watched(p, th, e);
 	else
@@ -435,7 +437,7 @@ static void on_thread_exit(struct profile *p, const struct event *e)
 	if (th->live && e->arg & PYP_EXIT_LOST)
 		timing_charge_gap(&p->rb.tree, th, e->ts);
 	if (th->live && e->u.thread.runtime)
-		timing_exit(&p->rb.tree, th, &p->timing, e->ts, e->u.thread.runtime);
+		timing_exit(&p->rb.tree, th, e->ts, e->u.thread.runtime);
 	end_thread(p, th, e->ts);
 }
 
@@ -830,6 +832,7 @@ struct profile_counts profile_counts(const struct profile *p)
 		.unstarted = p->rb.unstarted,
 		.stack_switches = p->rb.stack_switches,
 		.resyncs = p->resyncs,
+		.missed_switches = p->timing.missed,
 		.truncated = p->rb.truncated,
 		.threads = p->nthreads - 1,
 		.funcs = p->codes.funcs.n - FUNC_PSEUDO_MAX,

@@ -131,7 +131,8 @@ void profile_clear(struct profile *p, uint64_t ts);
 
 /*
  * Add this profile's threads, functions and nodes to a snapshot (with pid in its threads), and its
- * counters to *target (events, unmatched, unstarted, stack_switches, resyncs, truncated). Frames
+ * counters to *target (events, unmatched, unstarted, stack_switches, resyncs, missed_switches,
+ * truncated). Frames
  * still running count with the time they have used up to now_ns. Does not change the profile.
  * Arrays in s are replaced by larger ones; several profiles can be added one after another, and
  * functions with the same identity are merged. Returns 0 or -ENOMEM.
@@ -158,6 +159,7 @@ void profile_windows(const struct profile *p, struct snapshot_windows *ret);
 
 struct profile_counts {
 	uint64_t events, calls, unmatched, unseen, unstarted, stack_switches, resyncs, truncated;
+	uint64_t missed_switches;
 	uint32_t threads, funcs, nodes;
 };
 struct profile_counts profile_counts(const struct profile *p);

@@ -569,6 +569,7 @@ static void add_counters(const struct profile *p, struct snapshot_target *target
 	target->unstarted += p->rb.unstarted;
 	target->stack_switches += p->rb.stack_switches;
 	target->resyncs += p->resyncs;
+	target->missed_switches += p->timing.missed;
 	target->truncated += p->rb.truncated;
 	target->forgotten += p->rb.coros.forgotten;
 }

@@ -19,14 +19,16 @@
  *     is, and counted.
  *
  * A thread first seen by an event is on a CPU, with an account that is not known before its first
- * switch. An event of a thread that is thought to be off its CPU proves the opposite.
+ * switch. An event of a thread that is thought to be off its CPU proves the opposite: the kernel did
+ * not tell of its return. (Seen: one that does not tell when a thread of its init leaves a CPU, so
+ * that whoever follows it is never told of, either.)
  *
  * At that first switch as well more may have been charged than a thread can have used: more than in
  * all its life, which for a new one is all that there is to know; or than since the seed, whose
  * account may be a tick old, and so is never ahead.
  *
- * A gap (events were lost) and a blocked thread's time up to its first event have a CPU share that
- * only the next switch tells: gap_wall and gap_node remember who is to get it.
+ * A gap (events were lost), a blocked thread's time up to its first event and such a return have a
+ * CPU share that only the next switch tells: gap_wall and gap_node remember who is to get it.
  */
 #include "stack/timing.h"
 
@@ -96,17 +98,27 @@ static inline void charge_stretch(struct calltree *t, struct thread *th, uint64_
 		keep_stretch(th, cpu);
 }
 
-void timing_charge(struct calltree *t, struct thread *th, uint64_t ts)
+uint64_t timing_charge(struct calltree *t, struct thread *th, uint64_t ts)
 {
 	uint64_t wall = take_elapsed(th, ts);
 
 	charge_stretch(t, th, wall, th->on_cpu ? wall : 0);
+	return wall;
 }
 
 static void defer(struct thread *th, uint32_t node, uint64_t wall)
 {
 	th->gap_node = node;
 	th->gap_wall = wall;
+}
+
+void timing_resume(struct thread *th, struct timing *tm, uint64_t wall)
+{
+	th->on_cpu = true;
+	if (!th->runtime_known)
+		return;
+	tm->missed++;
+	defer(th, th->node, wall);
 }
 
 void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts)
@@ -174,23 +186,18 @@ static void take_back_stolen(struct calltree *t, struct thread *th, uint64_t exc
 	}
 }
 
-static void settle_rest(struct calltree *t, struct thread *th, struct timing *tm, uint64_t runtime)
+static void settle_rest(struct calltree *t, struct thread *th, uint64_t runtime)
 {
 	int64_t rest = ahead(th, runtime);
 
-	if (rest < 0)
-		tm->clamped++;
-	if (rest > CARRY_MAX && !th->forgive) {
+	if (rest > CARRY_MAX && !th->forgive)
 		charge_other(t, th, NODE_LOST(th->root), 0, (uint64_t)rest);
-		tm->lost_cpu_ns += (uint64_t)rest;
-	} else if (rest > CARRY_MAX || rest < -CARRY_MAX || th->forgive) {
+	else if (rest > CARRY_MAX || rest < -CARRY_MAX || th->forgive)
 		adopt(th, runtime);
-	}
 }
 
 /* Charge up to ts what the scheduler's account says. lags: it is up to a tick behind. */
-static void settle(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
-		   uint64_t runtime, bool lags)
+static void settle(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime, bool lags)
 {
 	uint64_t wall = take_elapsed(th, ts);
 
@@ -200,7 +207,7 @@ static void settle(struct calltree *t, struct thread *th, struct timing *tm, uin
 	th->gap_wall = 0;
 	if (ahead(th, runtime) < -NOISE && !lags)
 		take_back_stolen(t, th, (uint64_t)-ahead(th, runtime));
-	settle_rest(t, th, tm, runtime);
+	settle_rest(t, th, runtime);
 }
 
 /* Its first account: what it has used in all its life. */
@@ -216,15 +223,14 @@ static void settle_first(struct calltree *t, struct thread *th, uint64_t ts, uin
 	adopt(th, runtime);
 }
 
-static void compare(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
-		    uint64_t runtime, bool lags)
+static void compare(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime, bool lags)
 {
 	/* An account older than the seed's: the seed's state is ahead of the events. */
 	if (th->os_cpu && ts < th->seed_ts)
 		th->runtime_known = false;
 	th->os_cpu = false;
 	if (th->runtime_known)
-		settle(t, th, tm, ts, runtime, lags);
+		settle(t, th, ts, runtime, lags);
 	else
 		settle_first(t, th, ts, runtime, lags);
 	forget_stretches(th);
@@ -235,16 +241,16 @@ void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uin
 {
 	if (th->os_cpu)
 		th->on_cpu = !in;
-	compare(t, th, tm, ts, runtime, false);
+	tm->missed += th->on_cpu == in;
+	compare(t, th, ts, runtime, false);
 	th->on_cpu = in;
 }
 
-void timing_exit(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
-		 uint64_t runtime)
+void timing_exit(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime)
 {
 	if (th->os_cpu)
 		th->on_cpu = true;
-	compare(t, th, tm, ts, runtime, true);
+	compare(t, th, ts, runtime, true);
 	th->on_cpu = false;
 }
 

@@ -15,25 +15,27 @@
 #include "stats/calltree.h"
 
 struct timing {
-	uint64_t clamped;     /* CPU comparisons that would have gone backwards */
-	uint64_t lost_cpu_ns; /* CPU time the scheduler reports and no stretch can hold */
+	uint64_t missed; /* moves onto or off a CPU that were not told */
 };
 
 /* The thread is first seen, by an event of its own, at ts. */
 void timing_first_seen(struct thread *th, uint64_t ts);
 
-/* Charge what has passed up to ts to the thread's current node. */
-void timing_charge(struct calltree *t, struct thread *th, uint64_t ts);
+/* Charge what has passed up to ts to the thread's current node, and return it. */
+uint64_t timing_charge(struct calltree *t, struct thread *th, uint64_t ts);
 /* The same to "(lost)": nobody knows what was on the stack. Activations' clocks stand still. */
 void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts);
+
+/* The thread has an event, and so a CPU; its time up to ts is charged. No word came of its getting
+ * the CPU: when in that time it did is for the scheduler's next word to say. */
+void timing_resume(struct thread *th, struct timing *tm, uint64_t wall);
 
 /* The thread leaves or gets a CPU, with its run time so far. */
 void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
 		   uint64_t runtime, bool in);
 
 /* The thread ends; its run time may be a scheduler tick short. */
-void timing_exit(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
-		 uint64_t runtime);
+void timing_exit(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime);
 
 /* Seeds: the thread was seen from outside, at ts, and traced since begin. */
 void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, uint64_t runtime);

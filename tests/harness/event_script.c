@@ -499,6 +499,7 @@ char *event_script_tree(const struct snapshot *s)
 		print_count(out, "unstarted", t->unstarted);
 		print_count(out, "switches", t->stack_switches);
 		print_count(out, "resyncs", t->resyncs);
+		print_count(out, "missed", t->missed_switches);
 		print_count(out, "truncated", t->truncated);
 	}
 	fclose(out);

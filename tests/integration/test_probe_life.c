@@ -396,12 +396,16 @@ Test(probe_life, threads_come_and_go)
 	}
 }
 
-/* The target waits for its next command: off the CPU, and on again, in pairs, with a run time that
- * only grows. */
+/*
+ * The target waits for its next command: off the CPU, and on again, with a run time that only
+ * grows. Each time that it leaves one is told. Not each time that it gets one: a kernel may keep to
+ * itself when a thread of its init leaves a CPU, and whoever is next there is not told of then, by
+ * any tracepoint; the accounting gets over it (timing_resume).
+ */
 Test(probe_life, switches_of_a_known_thread)
 {
+	unsigned int outs = 0, ins = 0;
 	uint64_t frame = plain_frame(0), runtime = 0;
-	unsigned int repeated = 0;
 	bool on = true;
 
 	rig.with_switches = true;
@@ -413,19 +417,24 @@ Test(probe_life, switches_of_a_known_thread)
 	probe_rig_drain(&rig);
 	for (size_t i = 0; i < rig.n; i++) {
 		const struct event *ev = probe_rig_event(&rig, i);
+		bool in = ev->type == PYP_REC_SWITCH_IN;
 
-		if (ev->type != PYP_REC_SWITCH_OUT && ev->type != PYP_REC_SWITCH_IN)
+		if (ev->type != PYP_REC_SWITCH_OUT && !in)
 			continue;
 		cr_assert_eq(ev->tid, (uint32_t)target()->pid);
-		repeated += (ev->type == PYP_REC_SWITCH_OUT) != on;
-		cr_assert(ev->u.sw.runtime >= runtime);
+		cr_assert(!in || !on, "it has left a CPU, and nobody told");
+		if (in)
+			cr_assert_eq(ev->u.sw.runtime, runtime, "it ran, and had no CPU");
+		else
+			cr_assert(ev->u.sw.runtime > runtime, "it had a CPU, and did not run");
 		runtime = ev->u.sw.runtime;
-		on = ev->type == PYP_REC_SWITCH_IN;
+		outs += !in;
+		ins += in;
+		on = in;
 	}
-	/* In one of some tens of runs a single record is missing and not counted as lost; why is not
-	 * known. The stack stage gets over it (timing.c). More than one is a defect. */
-	cr_assert_leq(repeated, 1);
-	cr_assert(probe_rig_count(&rig, PYP_REC_SWITCH_OUT) >= 9);
+	cr_assert(outs >= 9);
+	cr_assert(ins >= outs / 2);
+	probe_rig_check_no_loss(&rig);
 }
 
 static void exec_other(struct fake_target *t, uint64_t a, uint64_t b)

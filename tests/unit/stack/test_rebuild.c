@@ -560,23 +560,40 @@ Test(clear, forgets_stretches)
 	       "    g 0 0/17 *1\n");
 }
 
+/* Nobody told that it had a CPU again: f had it for 2 of the 100 before g was called. */
 Test(time, switch_in_lost)
 {
 	expect("T1 enter 1 f; T1 +5 out 1000; T1 +100 enter 2 g 1; T1 +5 leave 2; T1 +5 out 1012",
-	       "T1 15/115\n"
-	       "  f 1 10/110 *1\n"
-	       "    g 1 5/5\n");
+	       "T1 17/115\n"
+	       "  f 1 12/110 *1\n"
+	       "    g 1 5/5\n"
+	       "! missed 1\n");
 }
 
-/* Far more CPU time than the stretch can hold: it was used while nobody told. */
-Test(time, switches_lost)
+Test(time, switch_in_long_lost)
 {
 	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5000000 enter 2 g 1; T1 +5 leave 2; T1 +5 out "
 	       "3001010",
 	       "T1 3000015/5000015\n"
-	       "  (lost) 0 3000000/0\n"
-	       "  f 1 10/5000010 *1\n"
-	       "    g 1 5/5\n");
+	       "  f 1 3000010/5000010 *1\n"
+	       "    g 1 5/5\n"
+	       "! missed 1\n");
+}
+
+Test(time, switch_in_lost_without_events)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +100 out 1030; T1 +5 in 1030", "T1 35/110\n"
+										"  f 1 35/110 *1\n"
+										"! missed 1\n");
+}
+
+/* Far more CPU time than the stretch can hold: it was used while nobody told. */
+Test(time, more_than_there_was_time)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 3001000; T1 +5 out 3001005",
+	       "T1 3000010/15\n"
+	       "  (lost) 0 2999995/0\n"
+	       "  f 1 15/15 *1\n");
 }
 
 /* An account that went far back is another one: adopted. */
