@@ -186,6 +186,8 @@ static json_t *overhead_json(const struct snapshot_target *t)
 		set(hits, "yield", hit_json(&t->cost, COST_YIELD), &ok);
 	}
 	set(ret, "hit_ns", hits, &ok);
+	if (t->cost.known)
+		set(ret, "drag_ns", provenance_integer(t->cost.drag), &ok);
 	if (t->cost_scale > 0)
 		set(ret, "scale", json_real(t->cost_scale), &ok);
 	set(ret, "subtracted", json_boolean(t->corrected), &ok);

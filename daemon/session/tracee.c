@@ -837,6 +837,18 @@ static struct snapshot_estimate estimate_of(const struct tracee *t)
 	};
 }
 
+/* What windows show is corrected window by window, and compared with samples of the program as it
+ * runs without probes: no drag has to be known for that. */
+static struct cost cost_to_subtract(const struct tracee *t, double scale)
+{
+	struct cost c = t->cost;
+
+	if (!t->max_overhead)
+		return cost_scaled(&c, scale);
+	c.drag = 0;
+	return c;
+}
+
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
 {
 	char hex[PYTHON_BUILD_ID_HEX];
@@ -882,7 +894,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.end_unix_ns = t->first_unix_ns + (now - t->first_ns),
 		.traced_ns = traced_until(t, now),
 		.decode_errors = t->decode_errors,
-		.cost = t->max_overhead ? t->cost : cost_scaled(&t->cost, scale),
+		.cost = cost_to_subtract(t, scale),
 		.cost_scale = scale,
 		.windows = tracee_windows(t, now),
 	};

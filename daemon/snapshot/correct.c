@@ -13,7 +13,8 @@
  *	begun by a callee's end		as often as these do not run any more
  *
  * So nothing needs to be counted for this at run time, but how many ends were suspensions, where
- * these cost something else. Self times are corrected, and since all else is derived from them,
+ * these cost something else. The stretches of a context are as many as begin; what they are dragged
+ * by depends on how long they are, which is taken to be the same for all of them. Self times are corrected, and since all else is derived from them,
  * callers and their callers are right as well; threads' totals stay the sums of their contexts.
  *
  * The shortest and the longest activation lose the costs of their own two events, which is exact,
@@ -67,17 +68,29 @@ static uint64_t caller_cost(const struct cost *c, struct ends callees)
 	       callees.yields * c->after[COST_YIELD];
 }
 
+/* What it goes on slower after hits, besides. */
+static uint64_t drag_cost(const struct cost *c, const struct snapshot_node *n, struct ends own,
+			  struct ends callees, uint64_t hits)
+{
+	uint64_t stretches = own.calls + callees.leaves + callees.yields;
+	uint64_t cpu = n->self[SNAPSHOT_CPU];
+
+	return cpu > hits ? (uint64_t)cost_drag(c, stretches, (double)(cpu - hits)) : 0;
+}
+
 static uint64_t node_cost(const struct work *w, uint32_t i)
 {
 	const struct snapshot_node *n = &w->s->nodes[i];
 	const struct cost *c = w->cost[n->thread];
 	struct ends own = ends_of(n);
+	uint64_t hits;
 
 	if (!c)
 		return 0;
 	if (is_pseudo(w->s, n))
 		return own_cost(c, own) + caller_cost(c, own);
-	return own_cost(c, own) + caller_cost(c, w->callees[i]);
+	hits = own_cost(c, own) + caller_cost(c, w->callees[i]);
+	return hits + drag_cost(c, n, own, w->callees[i], hits);
 }
 
 static void take(uint64_t *from, uint64_t n)

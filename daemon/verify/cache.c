@@ -17,7 +17,7 @@
 #include "verify/script.h"
 
 #define MAGIC	     "pyprofd-verify"
-#define CACHE_FORMAT 3u
+#define CACHE_FORMAT 4u
 #define TEXT_MAX     1024
 #define CACHE_SYSTEM "/var/cache/pyprofd"
 
@@ -116,7 +116,7 @@ struct kept {
 	uint32_t *at;
 };
 
-#define KEPT_MAX (7 + 2 * COST_KINDS)
+#define KEPT_MAX (8 + 2 * COST_KINDS)
 
 static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept ret[KEPT_MAX])
 {
@@ -130,6 +130,7 @@ static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept re
 		{"event-ns", &v->event_ns},
 		{"cost-known", known},
 		{"gauge-ps", &v->cost.gauge_ps},
+		{"drag", &v->cost.drag},
 	};
 	size_t n = sizeof(first) / sizeof(*first);
 

@@ -11,12 +11,17 @@
  * about indirect jumps behind in a worse state), so a loop in C with the same instructions will not
  * do; nor will an interpreter that does nothing between two events, hence the function with a body.
  *
+ * It goes on for a while: a function that runs for longer before it calls another, or returns, feels
+ * more of it. Hence one that does so, and a little of everything, besides. By how much its calls are
+ * dearer, in gauges (its hits are, too, and that the gauge tells), is the drag.
+ *
  * Machines that others use as well are slower at one time than at another, within this measurement
  * too. So each round is seen in the light of its own gauge (base/cost.h) and of what the same loop
  * without calls takes at the time.
  *
- * Three loops: calls of a function, one after the other; calls in calls; items of a generator. With
- * E and L for an entry's and an end's cost, before (b) and after (a) the clock:
+ * Four loops: calls of a function, one after the other; calls in calls; items of a generator;
+ * calls of the longer function. With E and L for an entry's and an end's cost, before (b) and after
+ * (a) the clock, the first three tell:
  *
  *	between entry and end of a call:	Ea + Lb
  *	from there to the next call:		La + Eb
@@ -29,6 +34,7 @@
  */
 #include "verify/measure.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +51,9 @@
 #define LOOPS	   1000 /* per loop and round; a multiple of NEST */
 #define NEST	   20
 #define PAUSE_NS   2000000u /* between rounds: what disturbs one is over at the next */
+
+/* More is no drag. ns */
+#define DRAG_MAX 2000
 
 #define DONE "done "
 /* Times the middle one. */
@@ -75,18 +84,27 @@ static const char script_measure[] =
 	"    for i in range(n): yield i\n"
 	"def yields(n):\n"
 	"    for i in gen(n): pass\n"
+	"kept, words = {'a': 1, 'b': 2}, [3, 1, 2]\n"
+	"def longer(n):\n"
+	"    kept['a'] = n & 0xff; t = n, 'x', kept; a, b, c = t\n"
+	"    words[0] = words[1]; s = b + 'y'; k = len(words); x = c['b'] * 1.5\n"
+	"    if k > a or not s: n = ~n\n"
+	"    for _ in range(6): n = n * 3 & 0xffff\n"
+	"    return n\n"
+	"def longs(n):\n"
+	"    for i in range(n): longer(i)\n"
 	"def say(s): posix.write(1, s.encode() + b'\\n')\n"
 	"def wait(): return posix.read(0, 1)\n"
 	"def passes(f):\n"
 	"    t = time.perf_counter(); f(" STR(LOOPS) ")\n"
 	"    return (time.perf_counter() - t) * 1e12 / " STR(LOOPS) "\n"
-	"loops = loop, body, pairs, nest, yields\n"
+	"loops = loop, body, pairs, nest, yields, longs\n"
 	"for f in loops: f(2000)\n"
 	/* In turns: what the machine does meanwhile is the same for all of them. */
 	"found = [[passes(f) for f in loops] for i in range(41)]\n"
-	"say('ready %d %d %d %d %d' % tuple([sorted(of)[20] for of in zip(*found)]))\n"
+	"say('ready %d %d %d %d %d %d' % tuple([sorted(of)[20] for of in zip(*found)]))\n"
 	"while True:\n"
-	"    for f in pairs, nest, yields:\n"
+	"    for f in pairs, nest, yields, longs:\n"
 	"        if not wait(): posix._exit(0)\n"
 	"        f(" STR(LOOPS) "); say('" DONE "%d' % passes(body))\n";
 /* clang-format on */
@@ -115,11 +133,12 @@ struct measuring {
 	uint64_t last_ts;
 	struct sample_set times[PHASES][INTERVALS];
 	double untraced[PHASES], loop, body;
-	/* The round's: gauge, and what body was meanwhile. */
-	struct probe_gauge gauge;
+	/* The round's: gauges, and what body was meanwhile. */
+	struct probe_gauge gauges[PHASES];
 	double bodies;
 	struct cost rounds[ROUNDS];
-	uint32_t n;
+	double drags[ROUNDS];
+	uint32_t n, ndrags;
 };
 
 static int interval_of(uint8_t first, uint8_t second)
@@ -224,8 +243,34 @@ struct cost measure_costs_of(const struct measure_means *m)
 	});
 }
 
+double measure_drag_of(const struct measure_means *m)
+{
+	double call = m->enter_leave + m->leave_enter - m->untraced[PHASE_PAIRS];
+	double long_call = m->long_enter_leave + m->long_leave_enter - m->untraced[PHASE_LONGS];
+
+	if (m->enter_leave <= 0 || m->leave_enter <= 0 || m->gauge <= 0 ||
+	    m->long_enter_leave <= 0 || m->long_leave_enter <= 0 || m->long_gauge <= 0)
+		return NAN;
+	return long_call / m->long_gauge - call / m->gauge;
+}
+
+uint32_t measure_drag(double *v, uint32_t n, double stretch_ns, uint32_t gauge_ps)
+{
+	double part = cost_drag_part(stretch_ns), drag;
+
+	if (n < ROUNDS / 2 || part <= 0)
+		return 0;
+	drag = middle(v, n) / part * gauge_ps / 1e3;
+	return drag > 0 && drag < DRAG_MAX ? (uint32_t)(drag + 0.5) : 0;
+}
+
+static double gauge_ns(const struct probe_gauge *g)
+{
+	return g->n ? (double)g->ns / (double)g->n : 0;
+}
+
 /* What the round says, with the gauge of it. */
-static struct cost cost_of_round(struct measuring *m)
+static struct cost cost_of_round(struct measuring *m, double *ret_drag)
 {
 	double slower = m->body > 0 ? m->bodies / PHASES / m->body : 1;
 	struct measure_means means = {
@@ -237,14 +282,18 @@ static struct cost cost_of_round(struct measuring *m)
 		.leave_leave = set_mean(&m->times[PHASE_NEST][LEAVE_LEAVE]),
 		.enter_yield = set_mean(&m->times[PHASE_YIELDS][ENTER_YIELD]),
 		.yield_enter = set_mean(&m->times[PHASE_YIELDS][YIELD_ENTER]),
+		.long_enter_leave = set_mean(&m->times[PHASE_LONGS][ENTER_LEAVE]),
+		.long_leave_enter = set_mean(&m->times[PHASE_LONGS][LEAVE_ENTER]),
+		.long_gauge = gauge_ns(&m->gauges[PHASE_LONGS]),
+		.gauge = gauge_ns(&m->gauges[PHASE_PAIRS]),
 	};
 	struct cost ret;
 
 	for (int p = 0; p < PHASES; p++)
 		means.untraced[p] = slower * m->untraced[p];
 	ret = measure_costs_of(&means);
-	if (m->gauge.n)
-		ret.gauge_ps = (uint32_t)(1e3 * (double)m->gauge.ns / (double)m->gauge.n);
+	ret.gauge_ps = (uint32_t)(1e3 * means.gauge);
+	*ret_drag = measure_drag_of(&means);
 	return ret;
 }
 
@@ -299,8 +348,12 @@ static void run_deinit(struct run *r)
 
 static int parse_untraced(struct measuring *m, const char *line)
 {
-	double *const to[] = {&m->loop, &m->body, &m->untraced[PHASE_PAIRS],
-			      &m->untraced[PHASE_NEST], &m->untraced[PHASE_YIELDS]};
+	double *const to[] = {&m->loop,
+			      &m->body,
+			      &m->untraced[PHASE_PAIRS],
+			      &m->untraced[PHASE_NEST],
+			      &m->untraced[PHASE_YIELDS],
+			      &m->untraced[PHASE_LONGS]};
 	char *end;
 
 	if (strncmp(line, "ready ", 6) != 0)
@@ -337,10 +390,13 @@ static int attach(struct run *r, const struct verify_opts *o)
 
 static void close_round(struct measuring *m, bool count)
 {
-	struct cost c = cost_of_round(m);
+	double drag;
+	struct cost c = cost_of_round(m, &drag);
 
 	if (count && c.known && c.gauge_ps)
 		m->rounds[m->n++] = c;
+	if (count && !isnan(drag))
+		m->drags[m->ndrags++] = drag;
 	for (int p = 0; p < PHASES; p++)
 		for (int i = 0; i < INTERVALS; i++)
 			m->times[p][i].n = 0;
@@ -361,8 +417,7 @@ static int run_phase(struct run *r, struct measuring *m, enum measure_phase phas
 	if (end == line + strlen(DONE))
 		return -1;
 	after = probe_gauge(r->probe);
-	if (phase == PHASE_PAIRS)
-		m->gauge = (struct probe_gauge){after.ns - before.ns, after.n - before.n};
+	m->gauges[phase] = (struct probe_gauge){after.ns - before.ns, after.n - before.n};
 	return probe_drain(r->probe, 0, on_record, m) < 0 ? -1 : 0;
 }
 
@@ -379,12 +434,21 @@ static int run_rounds(struct run *r, struct measuring *m)
 	return 0;
 }
 
+/* How long the longer function runs, as far as can be told from outside. */
+static double stretch_of(const struct measuring *m)
+{
+	return m->untraced[PHASE_LONGS] - m->untraced[PHASE_PAIRS] + m->body - m->loop;
+}
+
 struct cost measure_cost(const struct verify_opts *o)
 {
 	_cleanup_(run_deinit) struct run run = {.scratch = {.in = -1, .out = -1}};
 	_cleanup_free_ struct measuring *m = calloc(1, sizeof(*m));
+	struct cost c;
 
 	if (!m || start(&run, o, m) < 0 || attach(&run, o) < 0 || run_rounds(&run, m) < 0)
 		return (struct cost){0};
-	return measure_typical(m->rounds, m->n);
+	c = measure_typical(m->rounds, m->n);
+	c.drag = measure_drag(m->drags, m->ndrags, stretch_of(m), c.gauge_ps);
+	return c;
 }
