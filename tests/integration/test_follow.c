@@ -396,7 +396,7 @@ static bool has_worked(pid_t pid)
 }
 
 /* One that is watched in windows, of which nobody knows when they are open. */
-Test(follow, the_same_program_again_in_windows, .timeout = 120)
+Test(follow, the_same_program_again_in_windows, .timeout = 300)
 {
 	unsigned int member = 1;
 

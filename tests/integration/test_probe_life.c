@@ -318,6 +318,18 @@ Test(probe_life, a_forked_child_is_swept)
 	assert_ok(probe_sweep_child(rig.probe, INT32_MAX - 1, &diag));
 }
 
+/* Wait until the ring has given an event of a type, without a word to the target. */
+static void wait_for(enum pyp_rec_type type)
+{
+	for (int i = 0; i < 5000 && !probe_rig_count(&rig, type); i++) {
+		struct timespec ms = {.tv_nsec = 1000000};
+
+		probe_rig_drain(&rig);
+		nanosleep(&ms, NULL);
+	}
+	cr_assert_eq(probe_rig_count(&rig, type), 1);
+}
+
 /* It shares the target's memory, breakpoints included, and is another process. */
 static void vfork_child(struct fake_target *t, uint64_t frame, uint64_t b)
 {
@@ -382,10 +394,7 @@ Test(probe_life, threads_come_and_go)
 		probe_rig_clear(&rig);
 		fake_target_run(target(), run_thread, frame, 0);
 		/* The thread is joined before it has gone; the next one's start is late enough. */
-		for (int k = 0; k < 1000 && !probe_rig_count(&rig, PYP_REC_THREAD_EXIT); k++) {
-			fake_target_run(target(), NULL, 0, 0);
-			probe_rig_drain(&rig);
-		}
+		wait_for(PYP_REC_THREAD_EXIT);
 		enter = probe_rig_find(&rig, PYP_REC_ENTER, i ? 0 : 1);
 		end = probe_rig_find(&rig, PYP_REC_THREAD_EXIT, 0);
 		cr_assert_neq(enter->tid, (uint32_t)target()->pid);
@@ -443,18 +452,6 @@ static void exec_other(struct fake_target *t, uint64_t a, uint64_t b)
 	(void)a;
 	(void)b;
 	execl("/bin/sh", "sh", "-c", "echo; exec sleep 60", NULL);
-}
-
-/* Wait until the ring has given an event of a type; the target takes no more commands. */
-static void wait_for(enum pyp_rec_type type)
-{
-	for (int i = 0; i < 5000 && !probe_rig_count(&rig, type); i++) {
-		struct timespec ms = {.tv_nsec = 1000000};
-
-		probe_rig_drain(&rig);
-		nanosleep(&ms, NULL);
-	}
-	cr_assert_eq(probe_rig_count(&rig, type), 1);
 }
 
 Test(probe_life, exec_ends_it)
