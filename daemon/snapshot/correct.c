@@ -14,8 +14,9 @@
  *
  * So nothing needs to be counted for this at run time, but how many ends were suspensions, where
  * these cost something else. The stretches of a context are as many as begin; what they are dragged
- * by depends on how long they are, which is taken to be the same for all of them. Self times are corrected, and since all else is derived from them,
- * callers and their callers are right as well; threads' totals stay the sums of their contexts.
+ * by depends on how long they are, which is taken to be the same for all of them. Self times are
+ * corrected, and since all else is derived from them, callers and their callers are right as well;
+ * threads' totals stay the sums of their contexts.
  *
  * The shortest and the longest activation lose the costs of their own two events, which is exact,
  * and the mean of what their callees' events cost, which is exact where each calls the same.
