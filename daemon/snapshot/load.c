@@ -250,9 +250,7 @@ static void read_counters(struct loader *l, const json_t *v, struct snapshot_tar
 	};
 
 	for (int i = 0; i < PYP_CNT_MAX; i++)
-		/* a pyprofd of old does not know all of them */
-		if (json_object_get(v, names[i]))
-			t->counters[i] = get_count(l, v, names[i]);
+		t->counters[i] = get_count(l, v, names[i]);
 }
 
 static void read_quality(struct loader *l, const json_t *v, struct snapshot_target *t)
@@ -265,9 +263,8 @@ static void read_quality(struct loader *l, const json_t *v, struct snapshot_targ
 	t->resyncs = get_count(l, v, "resyncs");
 	t->truncated = get_count(l, v, "truncated");
 	t->decode_errors = get_count(l, v, "decode_errors");
+	t->missed_switches = get_count(l, v, "missed_switches");
 	/* Older files do not say. */
-	if (json_object_get(v, "missed_switches"))
-		t->missed_switches = get_count(l, v, "missed_switches");
 	t->misses_calls = json_is_true(json_object_get(v, "misses_calls"));
 	t->forgotten = get_count(l, v, "forgotten_coroutines");
 	read_counters(l, member(l, v, "counters"), t);
@@ -365,9 +362,8 @@ static void read_windows(struct loader *l, const json_t *v, struct snapshot_targ
 	w->span_ns = get_u64(l, v, "span_ns");
 	w->seen_cpu_ns = get_u64(l, v, "seen_cpu_ns");
 	w->all_cpu_ns = get_u64(l, v, "all_cpu_ns");
+	w->samples = get_count(l, v, "samples");
 	/* Files of other versions may not have these. */
-	if (json_object_get(v, "samples"))
-		w->samples = get_u64(l, v, "samples");
 	w->samples_factor = json_real_value(json_object_get(v, "samples_factor"));
 	w->unsampled = get_remark(l, v, "unsampled");
 }

@@ -293,7 +293,6 @@ static bool window_over(struct profile *p, const struct event *e)
 static void on_call(struct profile *p, const struct event *e)
 {
 	struct thread *th;
-	uint64_t wall;
 
 	if (!p->tracing) {
 		if (p->windows)
@@ -306,9 +305,7 @@ static void on_call(struct profile *p, const struct event *e)
 	th = call_thread(p, e);
 	if (!th)
 		return;
-	wall = timing_charge(&p->rb.tree, th, e->ts);
-	if (__builtin_expect(!th->on_cpu, 0))
-		timing_resume(th, &p->timing, wall);
+	timing_event(&p->rb.tree, th, &p->timing, e->ts);
 	if (__builtin_expect(p->watch != NULL, 0))
 		apply_watched(p, th, e);
 	else
@@ -832,7 +829,6 @@ struct profile_counts profile_counts(const struct profile *p)
 		.unstarted = p->rb.unstarted,
 		.stack_switches = p->rb.stack_switches,
 		.resyncs = p->resyncs,
-		.missed_switches = p->timing.missed,
 		.truncated = p->rb.truncated,
 		.threads = p->nthreads - 1,
 		.funcs = p->codes.funcs.n - FUNC_PSEUDO_MAX,

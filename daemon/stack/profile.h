@@ -159,7 +159,6 @@ void profile_windows(const struct profile *p, struct snapshot_windows *ret);
 
 struct profile_counts {
 	uint64_t events, calls, unmatched, unseen, unstarted, stack_switches, resyncs, truncated;
-	uint64_t missed_switches;
 	uint32_t threads, funcs, nodes;
 };
 struct profile_counts profile_counts(const struct profile *p);

@@ -98,12 +98,18 @@ static inline void charge_stretch(struct calltree *t, struct thread *th, uint64_
 		keep_stretch(th, cpu);
 }
 
-uint64_t timing_charge(struct calltree *t, struct thread *th, uint64_t ts)
+/* Returns what has passed. */
+static inline uint64_t charge(struct calltree *t, struct thread *th, uint64_t ts)
 {
 	uint64_t wall = take_elapsed(th, ts);
 
 	charge_stretch(t, th, wall, th->on_cpu ? wall : 0);
 	return wall;
+}
+
+void timing_charge(struct calltree *t, struct thread *th, uint64_t ts)
+{
+	charge(t, th, ts);
 }
 
 static void defer(struct thread *th, uint32_t node, uint64_t wall)
@@ -112,8 +118,12 @@ static void defer(struct thread *th, uint32_t node, uint64_t wall)
 	th->gap_wall = wall;
 }
 
-void timing_resume(struct thread *th, struct timing *tm, uint64_t wall)
+void timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts)
 {
+	uint64_t wall = charge(t, th, ts);
+
+	if (__builtin_expect(th->on_cpu, 1))
+		return;
 	th->on_cpu = true;
 	if (!th->runtime_known)
 		return;

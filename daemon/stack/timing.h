@@ -21,14 +21,14 @@ struct timing {
 /* The thread is first seen, by an event of its own, at ts. */
 void timing_first_seen(struct thread *th, uint64_t ts);
 
-/* Charge what has passed up to ts to the thread's current node, and return it. */
-uint64_t timing_charge(struct calltree *t, struct thread *th, uint64_t ts);
+/* Charge what has passed up to ts to the thread's current node. */
+void timing_charge(struct calltree *t, struct thread *th, uint64_t ts);
 /* The same to "(lost)": nobody knows what was on the stack. Activations' clocks stand still. */
 void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts);
 
-/* The thread has an event, and so a CPU; its time up to ts is charged. No word came of its getting
- * the CPU: when in that time it did is for the scheduler's next word to say. */
-void timing_resume(struct thread *th, struct timing *tm, uint64_t wall);
+/* The same at an event of the thread, which therefore has a CPU. If no word came of its getting it:
+ * when in that time it did is for the scheduler's next word to say. */
+void timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts);
 
 /* The thread leaves or gets a CPU, with its run time so far. */
 void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
