@@ -614,6 +614,11 @@ int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	r = attach_sites(p, SITES_CALLS, &on);
 	if (r < 0)
 		return attach_failed(p, r, diag);
+	/*
+	 * A hit that was under way when the last one was closed may have made its thread known
+	 * since, and its stack would not be sent. Now that link has gone, and so have its hits.
+	 */
+	forget_threads(p);
 	*ret_ts = clock_monotonic_ns();
 	if (!change_active(p, PYP_ACTIVE_BETWEEN, PYP_ACTIVE_ON))
 		return attach_failed(p, -ESRCH, diag);

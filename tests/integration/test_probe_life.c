@@ -474,3 +474,65 @@ Test(probe_life, the_end_of_the_process)
 	wait_for(PYP_REC_THREAD_EXIT);
 	cr_assert_eq(probe_rig_find(&rig, PYP_REC_THREAD_EXIT, 0)->arg, 1, "the last thread");
 }
+
+static void hit_for_ever(struct fake_target *t, uint64_t frame, uint64_t b)
+{
+	(void)t;
+	(void)b;
+	for (;;) {
+		fake_enter(frame, 1);
+		fake_leave(frame);
+	}
+}
+
+static bool calls_or_returns(void)
+{
+	probe_rig_drain(&rig);
+	return probe_rig_count(&rig, PYP_REC_ENTER) + probe_rig_count(&rig, PYP_REC_LEAVE) > 0;
+}
+
+static size_t first_of(enum pyp_rec_type type)
+{
+	for (size_t i = 0; i < rig.n; i++)
+		if (rig.events[i].type == type)
+			return i;
+	return rig.n;
+}
+
+/* Some hits of a thread that does nothing else are always under way when a window is closed. */
+#define WINDOWS 200
+
+static void one_window(void)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+	struct diag diag = {0};
+	uint64_t ts;
+
+	while (!probe_window_ready(rig.probe))
+		nanosleep(&ms, NULL);
+	probe_rig_drain(&rig);
+	probe_rig_clear(&rig);
+	assert_diag_ok(probe_window_open(rig.probe, &ts, &diag), &diag);
+	for (int i = 0; i < 10000 && !calls_or_returns(); i++)
+		nanosleep(&ms, NULL);
+	probe_window_close(rig.probe, &ts);
+	cr_assert(first_of(PYP_REC_CHAIN) < first_of(PYP_REC_ENTER));
+	cr_assert(first_of(PYP_REC_CHAIN) < first_of(PYP_REC_LEAVE));
+}
+
+/* Whatever the one before has left behind. */
+Test(probe_life, every_window_begins_with_the_stack)
+{
+	struct diag diag = {0};
+
+	probe_detach(rig.probe);
+	if (probe_mechanism(rig.probe) == PROBE_TRACEFS) {
+		assert_err(probe_attach_windows(rig.probe, &diag), -ENOTSUP);
+		return;
+	}
+	assert_diag_ok(probe_attach_windows(rig.probe, &diag), &diag);
+	fake_target_send(target(), hit_for_ever, plain_frame(0), 0);
+	for (int i = 0; i < WINDOWS; i++)
+		one_window();
+	probe_detach(rig.probe);
+}
