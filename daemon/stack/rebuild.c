@@ -30,19 +30,16 @@
  *   E5  caller is on a parked stack: the program has switched to it. Make it the current one; as in
  *       E4, pop what is above the caller. Push.
  *
- *   E6  caller is unknown and the stack is empty: nothing contradicts it. Push.
- *
- *   E7  caller is unknown, the stack is not empty, and it is a THROW, or caller is a generator that
- *       is suspended: one that waits in `yield from` or `await` passes an exception on to what it
+ *   E6  caller is unknown, and it is a THROW, or caller is a generator that is suspended: one that waits in `yield from` or `await` passes an exception on to what it
  *       waits for without running itself, and only pretends to be the caller. What it waits for
  *       may catch it, return, and so resume the next one out, which is no THROW any more. Push on
  *       top. (3.11 also resumes a generator without any sign, after what it waited for has caught
  *       an exception; its calls, until it is left, are counted as those of whoever resumed it.)
  *
- *   E8  caller is unknown and the stack is not empty. After a loss a CHAIN comes first, so nothing
- *       was lost: this stack was parked before we looked, and runs again. A new stack begins, with
- *       a place for the caller, "(unseen)", so that what it calls from now on finds it; counted as
- *       such. The old stack is kept parked.
+ *   E7  caller is unknown otherwise. After a loss a CHAIN comes first, so nothing was lost: this
+ *       stack was parked before we looked, and runs again. A new stack begins, with a place for the
+ *       caller, "(unseen)", so that what it calls from now on finds it; counted as such. The old
+ *       stack, unless it is empty, is kept parked.
  *
  * A frame that is entered is on no stack. If a parked stack still has it, that stack's greenlet
  * died without a word and the memory is used again: the frame and what is above it are removed
@@ -364,16 +361,12 @@ static bool enter_overflow(struct rebuild *rb, struct thread *th, const struct r
 	return true;
 }
 
-/* E6 to E8. */
+/* E6 and E7. */
 static void enter_from_nowhere(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e)
 {
-	bool other = th->cur.depth > 0;
-
 	if (e->thrown || coro_is_suspended(&rb->coros, e->caller))
 		return;
 	park_for_new(rb, th);
-	if (!other)
-		return;
 	rb->unseen++;
 	push(rb, th, e->caller, FUNC_UNSEEN, 0, false);
 }

@@ -159,7 +159,7 @@ Test(rebuild, leave_of_unstarted_frame)
 							     "! unstarted 1\n");
 }
 
-/* E8: a greenlet that was parked before we looked; what it calls finds it from then on, and its own
+/* E7: a greenlet that was parked before we looked; what it calls finds it from then on, and its own
  * end as well. The old stack goes on later. */
 Test(rebuild, unknown_caller)
 {
@@ -175,11 +175,15 @@ Test(rebuild, unknown_caller)
 	       "! switches 1\n");
 }
 
-/* E6 */
+/* The same if the other stack had just emptied. */
 Test(rebuild, unknown_caller_on_empty_stack)
 {
-	expect("T1 enter 8 g 0x77; T1 +1 leave 8", "T1 1/1\n"
-						   "  g 1 1/1\n");
+	expect("T1 enter 1 f; T1 +1 leave 1; T1 enter 8 g 0x77; T1 +1 leave 8; T1 leave 0x77",
+	       "T1 2/2\n"
+	       "  f 1 1/1\n"
+	       "  (unseen) 0 0/0\n"
+	       "    g 1 1/1\n"
+	       "! unseen 1\n");
 }
 
 Test(rebuild, greenlets)
@@ -294,10 +298,11 @@ Test(rebuild, chain_never_finished)
 	expect("T1 +0 chain more 4=h 3=h; T1 enter 7 g 3; T1 +1 leave 7; T2 +0 chain 1=f; T2 +1 "
 	       "leave 1",
 	       "T1 2/2\n"
-	       "  outside 1/1\n"
-	       "  g 1 1/1\n"
+	       "  (unseen) 0 1/1 *1\n"
+	       "    g 1 1/1\n"
 	       "T2 1/1\n"
-	       "  f 0 1/1\n");
+	       "  f 0 1/1\n"
+	       "! unseen 1\n");
 }
 
 /* The first part went stale with the call; the second alone is of no use. */
@@ -305,7 +310,9 @@ Test(rebuild, chain_broken_by_a_call)
 {
 	expect("T1 +0 chain more 4=h 3=h; T1 enter 7 g 3; T1 +1 chain 1=f; T1 +1 leave 7",
 	       "T1 2/2\n"
-	       "  g 1 2/2\n");
+	       "  (unseen) 0 0/0 *1\n"
+	       "    g 1 2/2\n"
+	       "! unseen 1\n");
 }
 
 Test(rebuild, loss_and_resync)
