@@ -521,7 +521,7 @@ static void one_window(void)
 }
 
 /* Whatever the one before has left behind. */
-Test(probe_life, every_window_begins_with_the_stack)
+Test(probe_life, every_window_begins_with_the_stack, .timeout = 300)
 {
 	struct diag diag = {0};
 
