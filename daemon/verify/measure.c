@@ -28,6 +28,10 @@
  *	from a call to one in it:		Ea + Eb
  *	from its end to that of its caller:	La + Lb
  *
+ * What a call itself takes, making and clearing its frame, passes before its entry is seen and after
+ * its end is: it is its caller's. (Of the instructions that calling adds to a loop, counted one by
+ * one on nine builds from 3.6 to 3.13, -0.18 to 0.20 were between entry and end, 0.02 in the mean.)
+ *
  * The last two have the same sum as the first two, and what is measured has it not quite: then the
  * first two are believed, since that is what most calls look like. One figure stays open, how a cost
  * is split between the two sides of its own clock; every sum is the same for any choice.
@@ -51,6 +55,10 @@
 #define LOOPS	   1000 /* per loop and round; a multiple of NEST */
 #define NEST	   20
 #define PAUSE_NS   2000000u /* between rounds: what disturbs one is over at the next */
+
+/* How much of what a level of nest takes passes on the way down: of its instructions, on four builds
+ * from 3.8 to 3.13, 0.68 to 0.76. */
+#define DOWN 0.73
 
 /* More is no drag. ns */
 #define DRAG_MAX 2000
@@ -224,12 +232,10 @@ static uint64_t net(double whole, double passes)
 
 struct cost measure_costs_of(const struct measure_means *m)
 {
-	/* What a call itself takes is half its caller's. */
-	double half = (m->untraced[PHASE_PAIRS] - m->body) / 2;
-	double inside = m->enter_leave - (m->body - m->loop) - half;
-	double outside = m->leave_enter - m->loop - half;
-	double down = m->enter_enter - m->untraced[PHASE_NEST] / 2;
-	double up = m->leave_leave - m->untraced[PHASE_NEST] / 2;
+	double inside = m->enter_leave - (m->body - m->loop);
+	double outside = m->leave_enter - (m->untraced[PHASE_PAIRS] - (m->body - m->loop));
+	double down = m->enter_enter - DOWN * m->untraced[PHASE_NEST];
+	double up = m->leave_leave - (1 - DOWN) * m->untraced[PHASE_NEST];
 	double item = m->untraced[PHASE_YIELDS] / 2;
 
 	if (inside <= 0 || outside <= 0 || down <= 0 || up <= 0)

@@ -9,16 +9,16 @@
 /* An interpreter with these costs, seen as measure.c sees it. */
 static struct measure_means means_of(const struct cost *c)
 {
-	const double call = 40, loop = 10, body = 150, level = 36, item = 28;
+	const double call = 40, loop = 10, body = 150, level = 100, down = 73, item = 28;
 
 	return (struct measure_means){
 		.loop = loop,
 		.body = loop + body,
 		.untraced = {loop + body + call, level, item, 0},
-		.enter_leave = c->after[COST_ENTER] + body + call / 2 + c->before[COST_LEAVE],
-		.leave_enter = c->after[COST_LEAVE] + loop + call / 2 + c->before[COST_ENTER],
-		.enter_enter = c->after[COST_ENTER] + level / 2 + c->before[COST_ENTER],
-		.leave_leave = c->after[COST_LEAVE] + level / 2 + c->before[COST_LEAVE],
+		.enter_leave = c->after[COST_ENTER] + body + c->before[COST_LEAVE],
+		.leave_enter = c->after[COST_LEAVE] + loop + call + c->before[COST_ENTER],
+		.enter_enter = c->after[COST_ENTER] + down + c->before[COST_ENTER],
+		.leave_leave = c->after[COST_LEAVE] + level - down + c->before[COST_LEAVE],
 		.enter_yield = c->after[COST_ENTER] + item / 2 + c->before[COST_YIELD],
 		.yield_enter = c->after[COST_YIELD] + item / 2 + c->before[COST_ENTER],
 	};
