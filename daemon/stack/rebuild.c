@@ -30,11 +30,12 @@
  *   E5  caller is on a parked stack: the program has switched to it. Make it the current one; as in
  *       E4, pop what is above the caller. Push.
  *
- *   E6  caller is unknown, and it is a THROW, or caller is a generator that is suspended: one that waits in `yield from` or `await` passes an exception on to what it
- *       waits for without running itself, and only pretends to be the caller. What it waits for
- *       may catch it, return, and so resume the next one out, which is no THROW any more. Push on
- *       top. (3.11 also resumes a generator without any sign, after what it waited for has caught
- *       an exception; its calls, until it is left, are counted as those of whoever resumed it.)
+ *   E6  caller is unknown, and it is a THROW, or caller is a generator that is suspended: one that
+ *       waits in `yield from` or `await` passes an exception on to what it waits for without
+ *       running itself, and only pretends to be the caller. What it waits for may catch it, return,
+ *       and so resume the next one out, which is no THROW any more. Push on top. (3.11 also resumes
+ *       a generator without any sign, after what it waited for has caught an exception; its calls,
+ *       until it is left, are counted as those of whoever resumed it.)
  *
  *   E7  caller is unknown otherwise. After a loss a CHAIN comes first, so nothing was lost: this
  *       stack was parked before we looked, and runs again. A new stack begins, with a place for the

@@ -23,12 +23,12 @@ void timing_first_seen(struct thread *th, uint64_t ts);
 
 /* Charge what has passed up to ts to the thread's current node. */
 void timing_charge(struct calltree *t, struct thread *th, uint64_t ts);
-/* The same to "(lost)": nobody knows what was on the stack. Activations' clocks stand still. */
-void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts);
-
 /* The same at an event of the thread, which therefore has a CPU. If no word came of its getting it:
  * when in that time it did is for the scheduler's next word to say. */
 void timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts);
+/* What has passed goes to "(lost)": nobody knows what was on the stack. Activations' clocks stand
+ * still. */
+void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts);
 
 /* The thread leaves or gets a CPU, with its run time so far. */
 void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,

@@ -44,6 +44,11 @@ static struct fake_target *target(void)
 	return &rig.target;
 }
 
+static void pause_ms(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static uint64_t plain_frame(uint64_t previous)
 {
 	return fake_frame(target(), fake_code(target(), "/srv/app.py", "f", 3, 1), previous, 0);
@@ -257,11 +262,9 @@ struct child {
 /* Told to go, it comes by every site. */
 static void child_main(struct child *c)
 {
-	const struct timespec ms = {.tv_nsec = 1000000};
-
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (!c->go)
-		nanosleep(&ms, NULL);
+		pause_ms();
 	fake_enter(c->frame, 1);
 	fake_throw(c->frame);
 	fake_leave(c->frame);
@@ -289,7 +292,7 @@ static void hit_everything(struct child *c)
 {
 	c->go = 1;
 	for (int i = 0; i < 10000 && !c->done; i++)
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		pause_ms();
 	cr_assert(c->done);
 }
 
@@ -322,10 +325,8 @@ Test(probe_life, a_forked_child_is_swept)
 static void wait_for(enum pyp_rec_type type)
 {
 	for (int i = 0; i < 5000 && !probe_rig_count(&rig, type); i++) {
-		struct timespec ms = {.tv_nsec = 1000000};
-
 		probe_rig_drain(&rig);
-		nanosleep(&ms, NULL);
+		pause_ms();
 	}
 	cr_assert_eq(probe_rig_count(&rig, type), 1);
 }
@@ -485,18 +486,10 @@ static void hit_for_ever(struct fake_target *t, uint64_t frame, uint64_t b)
 	}
 }
 
-static bool calls_or_returns(void)
+static bool calls_and_returns(void)
 {
 	probe_rig_drain(&rig);
-	return probe_rig_count(&rig, PYP_REC_ENTER) + probe_rig_count(&rig, PYP_REC_LEAVE) > 0;
-}
-
-static size_t first_of(enum pyp_rec_type type)
-{
-	for (size_t i = 0; i < rig.n; i++)
-		if (rig.events[i].type == type)
-			return i;
-	return rig.n;
+	return probe_rig_count(&rig, PYP_REC_ENTER) && probe_rig_count(&rig, PYP_REC_LEAVE);
 }
 
 /* Some hits of a thread that does nothing else are always under way when a window is closed. */
@@ -504,20 +497,21 @@ static size_t first_of(enum pyp_rec_type type)
 
 static void one_window(void)
 {
-	const struct timespec ms = {.tv_nsec = 1000000};
+	const struct event *chain;
 	struct diag diag = {0};
 	uint64_t ts;
 
 	while (!probe_window_ready(rig.probe))
-		nanosleep(&ms, NULL);
+		pause_ms();
 	probe_rig_drain(&rig);
 	probe_rig_clear(&rig);
 	assert_diag_ok(probe_window_open(rig.probe, &ts, &diag), &diag);
-	for (int i = 0; i < 10000 && !calls_or_returns(); i++)
-		nanosleep(&ms, NULL);
+	for (int i = 0; i < 10000 && !calls_and_returns(); i++)
+		pause_ms();
 	probe_window_close(rig.probe, &ts);
-	cr_assert(first_of(PYP_REC_CHAIN) < first_of(PYP_REC_ENTER));
-	cr_assert(first_of(PYP_REC_CHAIN) < first_of(PYP_REC_LEAVE));
+	chain = probe_rig_find(&rig, PYP_REC_CHAIN, 0);
+	cr_assert(chain < probe_rig_find(&rig, PYP_REC_ENTER, 0));
+	cr_assert(chain < probe_rig_find(&rig, PYP_REC_LEAVE, 0));
 }
 
 /* Whatever the one before has left behind. */
