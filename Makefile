@@ -58,8 +58,8 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-pa
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu
 
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
-CHECKS := check-unit check-san check-integration check-suites check-e2e check-browser fuzz-smoke \
-	lint
+CHECKS := check-unit check-san check-integration check-suites check-e2e check-attack \
+	check-browser fuzz-smoke lint
 FREE_GOALS := help clean deps deps-dev format check $(CHECKS) bench matrix soak demo fidelity
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
@@ -91,11 +91,12 @@ HARNESS_SRC := $(call sources,tests/harness,*.c)
 UNIT_SRC := $(call sources,tests/unit,test_*.c)
 INTEGRATION_SRC := $(call sources,tests/integration,test_*.c)
 E2E_SRC := $(call sources,tests/e2e,test_*.c)
+ATTACK_SRC := $(call sources,tests/attack,test_*.c)
 FUZZ_SRC := $(call sources,tests/fuzz,fuzz_*.c)
 BENCH_SRC := $(call sources,tests/bench,bench_*.c)
 BROWSER_SRC := $(call sources,tests/browser,gen_*.c)
-TEST_SRC := $(UNIT_SRC) $(INTEGRATION_SRC) $(E2E_SRC) $(FUZZ_SRC) $(BENCH_SRC) $(BROWSER_SRC) \
-	$(HARNESS_SRC) $(wildcard tests/fuzz/driver.c)
+TEST_SRC := $(UNIT_SRC) $(INTEGRATION_SRC) $(E2E_SRC) $(ATTACK_SRC) $(FUZZ_SRC) \
+	$(BENCH_SRC) $(BROWSER_SRC) $(HARNESS_SRC) $(wildcard tests/fuzz/driver.c)
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 SKEL := $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.skel.h)
 PROTO_SRC := $(call sources,daemon,*.proto)
@@ -108,6 +109,7 @@ obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 UNIT_BIN := $(UNIT_SRC:tests/%.c=$(O)/tests/%)
 INTEGRATION_BIN := $(INTEGRATION_SRC:tests/%.c=$(O)/tests/%)
 E2E_BIN := $(E2E_SRC:tests/%.c=$(O)/tests/%)
+ATTACK_BIN := $(ATTACK_SRC:tests/%.c=$(O)/tests/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/%.c=$(O)/tests/%)
 BENCH_BIN := $(BENCH_SRC:tests/%.c=$(O)/tests/%)
 BROWSER_BIN := $(BROWSER_SRC:tests/%.c=$(O)/tests/%)
@@ -252,6 +254,7 @@ check-san: ## the same under address and undefined-behaviour sanitizers, leaks i
 check-integration: ## real probes on real interpreters (root)
 check-suites: ## the same for the interpreters of other Debian releases, which are fetched
 check-e2e: ## pyprofd and pyprofctl as processes (root)
+check-attack: ## hostile processes, users and loads (root): each point must hold
 check-browser: ## the HTML report, and others' pages on our files, in a headless browser
 fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
 lint: ## clang-format, clang-tidy, layers, forbidden calls, symbols, shellcheck, man pages
@@ -298,6 +301,10 @@ run-check-e2e:
 	@$(RUN) --jobs 1 e2e $(E2E_BIN)
 	@SOAK_MINUTES=0.5 $(RUN) --command soak tests/soak/soak.py
 
+run-check-attack:
+	@$(MAKE) DEV=1 all $(ATTACK_BIN)
+	@$(RUN) --jobs 1 attack $(ATTACK_BIN)
+
 # Run from a copy, beside what npm installs there: nothing is written into the source tree.
 BROWSER := $(abspath $(O))/browser
 run-check-browser:
@@ -315,7 +322,7 @@ run-fuzz-smoke:
 fuzz-inner: $(FUZZ_BIN)
 	@$(RUN) --fuzz $(FUZZ_SECONDS) fuzz $(FUZZ_BIN)
 
-tests-build: $(UNIT_BIN) $(INTEGRATION_BIN) $(E2E_BIN) $(FUZZ_BIN)
+tests-build: $(UNIT_BIN) $(INTEGRATION_BIN) $(E2E_BIN) $(ATTACK_BIN) $(FUZZ_BIN)
 
 # Lint ---------------------------------------------------------------------------------------
 TIDY_C := $(filter-out tests/%,$(ALL_C))
