@@ -4,7 +4,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "harness/test.h"
 
@@ -77,7 +79,7 @@ Test(outfile, appears_at_once)
 	cr_assert_str_eq(outfile_path(of), path);
 	outfile_free(of);
 	assert_content("new");
-	cr_assert(mode() == 0644 && entries() == 1);
+	cr_assert(mode() == 0600 && entries() == 1);
 	finish();
 }
 
@@ -86,14 +88,14 @@ Test(outfile, replaces_and_keeps_the_mode)
 	struct outfile *of;
 
 	put("old");
-	chmod(path, 0600);
+	chmod(path, 0640);
 	assert_ok(outfile_open(path, &of, NULL));
 	fputs("new", outfile_stream(of));
 	assert_content("old");
 	assert_ok(outfile_commit(of, NULL));
 	outfile_free(of);
 	assert_content("new");
-	cr_assert(mode() == 0600);
+	cr_assert(mode() == 0640 && entries() == 1);
 	finish();
 }
 
@@ -107,6 +109,24 @@ Test(outfile, without_commit_nothing_happened)
 	outfile_free(of);
 	assert_content("old");
 	cr_assert(entries() == 1);
+	finish();
+}
+
+Test(outfile, killed_leaves_nothing)
+{
+	struct outfile *of;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (outfile_open(path, &of, NULL) == 0 && fputs("new", outfile_stream(of)) >= 0 &&
+		    fflush(outfile_stream(of)) == 0)
+			raise(SIGKILL);
+		_exit(1);
+	}
+	cr_assert(waitpid(pid, &status, 0) == pid);
+	cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	cr_assert(entries() == 0, "something is left");
 	finish();
 }
 
@@ -125,6 +145,69 @@ Test(outfile, follows_symbolic_links)
 	assert_content("new");
 	cr_assert(entries() == 2);
 	unlink(target);
+	finish();
+}
+
+/* Below a linked directory, a relative link, and one that leads nowhere yet. */
+Test(outfile, follows_links_of_directories)
+{
+	char link[112], through[140];
+	struct outfile *of;
+
+	snprintf(link, sizeof(link), "%s.dir", path);
+	assert_ok(symlink(".", link));
+	snprintf(through, sizeof(through), "%s/link", dir);
+	assert_ok(symlink("out.dir//out", through));
+	assert_ok(outfile_open(through, &of, NULL));
+	fputs("new", outfile_stream(of));
+	assert_ok(outfile_commit(of, NULL));
+	outfile_free(of);
+	assert_content("new");
+	unlink(link);
+	unlink(through);
+	finish();
+}
+
+Test(outfile, links_in_a_circle)
+{
+	struct diag diag = {0};
+
+	assert_ok(symlink("out", path));
+	assert_err(outfile_check(path, &diag), -ELOOP);
+	finish();
+}
+
+Test(outfile, own_descriptor)
+{
+	char name[40], buf[8] = "";
+	struct outfile *of;
+	int fds[2];
+
+	assert_ok(pipe(fds));
+	snprintf(name, sizeof(name), "/dev/fd/%d", fds[1]);
+	assert_ok(outfile_open(name, &of, NULL));
+	fputs("new", outfile_stream(of));
+	assert_ok(outfile_commit(of, NULL));
+	outfile_free(of);
+	cr_assert(read(fds[0], buf, sizeof(buf)) == 3);
+	cr_assert_str_eq(buf, "new");
+	snprintf(name, sizeof(name), "/dev/fd/%d", fds[0]);
+	cr_assert(outfile_check(name, NULL) == -EBADF, "that is the end for reading");
+	close(fds[0]);
+	close(fds[1]);
+	finish();
+}
+
+/* Nobody reads from it: neither the check nor the opening may wait for that. */
+Test(outfile, refuses_a_fifo)
+{
+	struct diag diag = {0};
+	struct outfile *of;
+
+	assert_ok(mkfifo(path, 0600));
+	assert_err(outfile_check(path, &diag), -EINVAL);
+	cr_assert(strstr(diag.msg, "FIFO") && diag.hint[0]);
+	assert_err(outfile_open(path, &of, NULL), -EINVAL);
 	finish();
 }
 
