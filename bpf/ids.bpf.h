@@ -83,15 +83,26 @@ static __always_inline __u32 task_tgid(struct task_struct *task)
 	return pid_ns ? id_of(task->group_leader->thread_pid) : (__u32)task->tgid;
 }
 
-/* The thread that runs: its id, and above it its process's, as bpf_get_current_pid_tgid has them. */
-static __always_inline __u64 current_ids(void)
+/* The current thread's id, and above it its process's, as bpf_get_current_pid_tgid returns them. */
+static __always_inline __u64 current_process_ids(void)
 {
 	struct task_struct *task;
 
 	if (!pid_ns)
 		return bpf_get_current_pid_tgid();
 	task = (struct task_struct *)bpf_get_current_task_btf();
-	return (check_tgid ? (__u64)task_tgid(task) << 32 : 0) | task_tid(task);
+	return (__u64)task_tgid(task) << 32 | task_tid(task);
+}
+
+/*
+ * The same for a program whose link may filter by process: then the process's id is not needed, and
+ * in a pid namespace, where looking it up is expensive, it is 0.
+ */
+static __always_inline __u64 current_ids(void)
+{
+	if (!pid_ns || check_tgid)
+		return current_process_ids();
+	return task_tid((struct task_struct *)bpf_get_current_task_btf());
 }
 
 #endif

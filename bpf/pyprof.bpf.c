@@ -402,11 +402,11 @@ static __always_inline int is_sampled(void)
 	return active == PYP_ACTIVE_BETWEEN && bpf_ktime_get_ns() > stray_ns + STRAY_NS;
 }
 
-/* The clock runs for everybody: most of what it interrupts is none of ours. */
+/* A clock interrupts every process, whatever the mechanism of the probes: it must check which. */
 SEC("perf_event")
 int on_sample(void *ctx)
 {
-	__u64 id = current_ids();
+	__u64 id = current_process_ids();
 	struct task_struct *task;
 
 	if (id >> 32 != target_tgid || !is_sampled())

@@ -3,6 +3,8 @@
 #include "probe/kcaps.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdbool.h>
@@ -82,6 +84,22 @@ static int check_ring(const struct kcaps_system *sys, struct diag *diag)
 		return missing_feature(diag, r, "bpf() system call",
 				       "it needs CONFIG_BPF_SYSCALL=y");
 	return r < 0 ? diag_errno(diag, -r, "cannot create a BPF ring buffer") : 0;
+}
+
+/*
+ * What the programs use: without it the verifier would refuse them with a message that does not
+ * name the kernel. -ENOTSUP means that the kernel lacks it; another error, that it could not be
+ * found out, and then loading the programs decides.
+ */
+static int check_programs(const struct kcaps_system *sys, struct diag *diag)
+{
+	if (sys->loop() == -ENOTSUP)
+		return missing_feature(diag, -ENOTSUP, "BPF helper bpf_loop",
+				       "it needs Linux 5.17 or newer");
+	if (sys->switch_state() == -ENOTSUP)
+		return missing_feature(diag, -ENOTSUP, "task state in its sched_switch tracepoint",
+				       "it needs Linux 5.18 or newer");
+	return 0;
 }
 
 /* ---- mechanisms --------------------------------------------------------------------------- */
@@ -180,6 +198,8 @@ int kcaps_check(const struct kcaps_system *sys, const char *wish, enum probe_mec
 	if (r == 0)
 		r = check_ring(sys, diag);
 	if (r == 0)
+		r = check_programs(sys, diag);
+	if (r == 0)
 		r = find_multi(sys, &f, diag);
 	if (r < 0)
 		return r;
@@ -215,6 +235,44 @@ static int kernel_ring(void)
 	return fd < 0 ? fd : 0;
 }
 
+static int kernel_loop(void)
+{
+	int r = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL);
+
+	return r < 0 ? r : r ? 0 : -ENOTSUP;
+}
+
+/* The tracepoint's arguments are those of its prototype in BTF: a context, then preempt, prev, next
+ * and, since 5.18, prev_state. */
+#define SWITCH_ARGS 5
+
+static int count_switch_args(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *t;
+	int r;
+
+	if (!btf)
+		return -errno;
+	r = btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+	t = r < 0 ? NULL : btf__type_by_id(btf, (uint32_t)r);
+	t = t ? btf__type_by_id(btf, t->type) : NULL;
+	t = t && btf_is_ptr(t) ? btf__type_by_id(btf, t->type) : NULL;
+	r = t && btf_is_func_proto(t) ? btf_vlen(t) : -ENOENT;
+	btf__free(btf);
+	return r;
+}
+
+/* Reading all of BTF takes milliseconds, and the answer never changes: once per process. */
+static int kernel_switch_state(void)
+{
+	static int args;
+
+	if (!args)
+		args = count_switch_args();
+	return args < 0 ? args : args < SWITCH_ARGS ? -ENOTSUP : 0;
+}
+
 /* A program that does nothing. */
 static int kernel_empty_program(void)
 {
@@ -244,6 +302,8 @@ const struct kcaps_system kcaps_kernel = {
 	.capabilities = kernel_capabilities,
 	.btf = kernel_btf,
 	.ring = kernel_ring,
+	.loop = kernel_loop,
+	.switch_state = kernel_switch_state,
 	.empty_program = kernel_empty_program,
 	.multi_link = kernel_multi_link,
 	.tracefs = uprobe_event_possible,

@@ -17,6 +17,8 @@ struct kcaps_system {
 	int (*capabilities)(uint64_t *ret); /* effective ones, a bit each */
 	int (*btf)(void);
 	int (*ring)(void);
+	int (*loop)(void);	    /* the helper bpf_loop */
+	int (*switch_state)(void);  /* sched_switch passes the previous task's state */
 	int (*empty_program)(void); /* loaded for uprobe_multi; a descriptor */
 	/* A link on a file that cannot be probed: how it is refused tells what the kernel knows. */
 	int (*multi_link)(int prog_fd, pid_t pid);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "probe/bpfmap.h"
 #include "probe/closing.h"
 #include "probe/counts.h"
 #include "probe/kcaps.h"
@@ -356,15 +357,6 @@ void probe_free(struct probe *p)
 	free(p);
 }
 
-static void map_clear(int fd)
-{
-	uint64_t key; /* large enough for the keys of all maps */
-
-	while (!bpf_map_get_next_key(fd, NULL, &key))
-		if (bpf_map_delete_elem(fd, &key))
-			return;
-}
-
 static void forget_threads(struct probe *p)
 {
 	p->skel->bss->epoch++;
@@ -377,13 +369,13 @@ static void forget_threads(struct probe *p)
  */
 static void forget(struct probe *p)
 {
-	map_clear(bpf_map__fd(p->skel->maps.codes));
-	map_clear(bpf_map__fd(p->skel->maps.threads));
-	map_clear(bpf_map__fd(p->skel->maps.family));
+	bpfmap_clear(bpf_map__fd(p->skel->maps.codes));
+	bpfmap_clear(bpf_map__fd(p->skel->maps.threads));
+	bpfmap_clear(bpf_map__fd(p->skel->maps.family));
 	if (p->mode == MODE_COUNT)
 		counts_forget(bpf_map__fd(p->skel->maps.count_state));
 	if (p->mode == MODE_SAMPLE || p->clocks)
-		map_clear(bpf_map__fd(p->skel->maps.tstates));
+		bpfmap_clear(bpf_map__fd(p->skel->maps.tstates));
 	memset(p->skel->bss->code_cache, 0, sizeof(p->skel->bss->code_cache));
 	forget_threads(p);
 }
@@ -551,7 +543,7 @@ void probe_follow(struct probe *p, bool on)
 {
 	__atomic_store_n(&p->skel->bss->follow, on, __ATOMIC_SEQ_CST);
 	if (!on)
-		map_clear(bpf_map__fd(p->skel->maps.family));
+		bpfmap_clear(bpf_map__fd(p->skel->maps.family));
 }
 
 void probe_follow_forget(struct probe *p, pid_t descendant)

@@ -10,7 +10,7 @@
 /* A kernel to be asked: what it answers. Linux 6.10 to begin with. */
 static struct {
 	uint64_t caps;
-	int btf, ring, program, link, link_pid, tracefs;
+	int btf, ring, loop, switch_state, program, link, link_pid, tracefs;
 	unsigned int tracefs_asked;
 } kernel;
 
@@ -21,6 +21,7 @@ enum { SYS_PTRACE = 19, SYS_ADMIN = 21, PERFMON = 38, BPF = 39 };
 static void setup(void)
 {
 	kernel.caps = ENOUGH;
+	kernel.loop = kernel.switch_state = 0;
 	kernel.btf = kernel.ring = kernel.program = kernel.tracefs = 0;
 	kernel.link = -EBADF;
 	kernel.link_pid = -EINVAL;
@@ -45,6 +46,16 @@ static int ring(void)
 	return kernel.ring;
 }
 
+static int loop(void)
+{
+	return kernel.loop;
+}
+
+static int switch_state(void)
+{
+	return kernel.switch_state;
+}
+
 static int empty_program(void)
 {
 	return kernel.program ? kernel.program : open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -66,6 +77,8 @@ static const struct kcaps_system fake = {
 	.capabilities = capabilities,
 	.btf = btf,
 	.ring = ring,
+	.loop = loop,
+	.switch_state = switch_state,
 	.empty_program = empty_program,
 	.multi_link = multi_link,
 	.tracefs = tracefs,
@@ -115,6 +128,38 @@ Test(kcaps, features)
 	setup();
 	kernel.link = -EOPNOTSUPP;
 	expect_missing(NULL, PYP_EXIT_UNTRACEABLE, "uprobes");
+}
+
+/* A kernel that is too old for the programs is named, before the verifier refuses them. */
+Test(kcaps, too_old_for_the_programs)
+{
+	struct diag diag = {0};
+
+	kernel.loop = -ENOTSUP;
+	expect_missing(NULL, PYP_EXIT_UNTRACEABLE, "bpf_loop");
+	cr_assert(kcaps_check(&fake, NULL, NULL, &diag) < 0);
+	cr_assert(strstr(diag.hint, "5.17"), "%s", diag.hint);
+	setup();
+	diag = (struct diag){0};
+	kernel.switch_state = -ENOTSUP;
+	expect_missing(NULL, PYP_EXIT_UNTRACEABLE, "sched_switch");
+	cr_assert(kcaps_check(&fake, NULL, NULL, &diag) < 0);
+	cr_assert(strstr(diag.hint, "5.18"), "%s", diag.hint);
+	setup();
+	/* What cannot be found out is left to the verifier. */
+	kernel.loop = kernel.switch_state = -EPERM;
+	expect_mechanism(NULL, PROBE_MULTI);
+}
+
+/* This kernel runs the programs, so it has what they use. */
+Test(kcaps, this_kernel)
+{
+	int r = kcaps_kernel.loop();
+
+	if (r == -EPERM)
+		cr_skip_test("needs root");
+	assert_ok(r);
+	assert_ok(kcaps_kernel.switch_state());
 }
 
 Test(kcaps, refusals)

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The daemon inside a pid namespace of its own, as in a container: sampling finds its target there,
+ * whether it runs in the same namespace or in one below, and another process is not taken for it.
+ */
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/caps.h"
+#include "harness/place.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+
+#define SAMPLES 30u /* of 1000 a second of CPU time */
+
+TestSuite(pidns, .init = caps_require_bpf, .timeout = 60);
+
+static bool is_sampled(struct traced *t, void *ctx)
+{
+	struct snapshot *s = traced_snapshot(t);
+	bool enough = s->targets[0].events >= SAMPLES;
+
+	(void)ctx;
+	snapshot_free(s);
+	return enough;
+}
+
+/* Trace load.py by sampling, in a place below this one; it and its counts are as they should be. */
+static void sample(const char *exe, const struct place *at)
+{
+	struct traced t;
+
+	traced_place(at);
+	traced_start(&t, exe, "load.py", NULL);
+	traced_expect(&t, "ready");
+	t.mode = (struct mode_choice){.mode = MODE_SAMPLE, .rate = 999};
+	traced_attach(&t);
+	traced_until(&t, is_sampled, NULL, "samples");
+	traced_say(&t, "stop");
+	traced_expect(&t, "checked ok");
+	traced_finish(&t);
+	traced_place(NULL);
+}
+
+#define LIMIT_S	 20
+#define TOO_LONG 3
+
+static void on_alarm(int signo)
+{
+	(void)signo;
+	_exit(TOO_LONG);
+}
+
+/* As process 1 of its namespace: its end ends the target, too. */
+static _Noreturn void inside(const char *exe, const struct place *at)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGALRM, on_alarm);
+	alarm(LIMIT_S);
+	sample(exe, at);
+	_exit(0);
+}
+
+static void in_namespace(const struct place *at)
+{
+	const struct interpreter py = traced_newest();
+	const struct place own = {0};
+	int status;
+	pid_t pid = place_fork(&own);
+
+	if (pid == 0)
+		inside(py.exe, at);
+	cr_assert(waitpid(pid, &status, 0) == pid);
+	cr_assert(!WIFEXITED(status) || WEXITSTATUS(status) != TOO_LONG, "no samples in %d s",
+		  LIMIT_S);
+	cr_assert(status == 0, "wait status %#x", (unsigned int)status);
+}
+
+Test(pidns, samples_a_target_in_the_same_namespace)
+{
+	in_namespace(NULL);
+	check_no_leaks();
+}
+
+Test(pidns, samples_a_target_in_a_namespace_below)
+{
+	const struct place below = {0};
+
+	in_namespace(&below);
+	check_no_leaks();
+}
