@@ -4,6 +4,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,6 +23,10 @@ struct client {
 	CURL *curl;
 	struct sockaddr_un addr;
 	long timeout_s;
+	int fd;		     /* of the last connection; libcurl's */
+	int connect_err;     /* errno; 0: its peer is trusted */
+	bool untrusted;	     /* it is not, because it */
+	uid_t untrusted_uid; /* runs as this user */
 };
 
 /* What is received: into memory while it may be an error, else into the stream. */
@@ -100,12 +105,65 @@ static size_t on_data(char *data, size_t size, size_t count, void *userdata)
 	return 0;
 }
 
+/* --- connecting --- */
+
+/*
+ * Whoever serves the socket can answer anything. Only root and the user who runs this program are
+ * trusted; the kernel reports the user as which the server called listen(2).
+ */
+static int check_peer(struct client *c)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+		return errno;
+	if (peer.uid == (uid_t)-1) /* not connected: the server's queue is full */
+		return EAGAIN;
+	if (peer.uid == 0 || peer.uid == geteuid())
+		return 0;
+	c->untrusted = true;
+	c->untrusted_uid = peer.uid;
+	return EPERM;
+}
+
+/* Only to know the descriptor. */
+static curl_socket_t on_open_socket(void *userdata, curlsocktype purpose,
+				    struct curl_sockaddr *address)
+{
+	struct client *c = userdata;
+
+	(void)purpose;
+	c->fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	return c->fd < 0 ? CURL_SOCKET_BAD : c->fd;
+}
+
+/* Called when a connection is there, new or used before, and nothing of the request has been sent. */
+static int on_connected(void *userdata, char *peer_ip, char *own_ip, int peer_port, int own_port)
+{
+	struct client *c = userdata;
+
+	(void)peer_ip, (void)own_ip, (void)peer_port, (void)own_port;
+	c->connect_err = check_peer(c);
+	return c->connect_err ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
 /* --- errors --- */
 
 static int connect_error(const struct client *c, int err, struct diag *diag)
 {
 	const char *path = c->addr.sun_path;
 
+	if (c->untrusted)
+		return diag_set(
+			diag, -EPERM, PYP_EXIT_PERMISSION,
+			"run pyprofctl as that user, or name another socket with --socket",
+			"the socket '%s' is served by another user (uid %u); nothing was sent",
+			path, c->untrusted_uid);
+	if (err == EAGAIN)
+		return diag_set(diag, -err, PYP_EXIT_FAILURE,
+				"it may be busy; try again, or look at its log",
+				"the daemon at '%s' accepts no more connections", path);
 	if (err == EACCES || err == EPERM)
 		return diag_set(diag, -err, PYP_EXIT_PERMISSION,
 				"run as root or as the daemon's own user",
@@ -134,6 +192,8 @@ static int transfer_error(const struct client *c, const struct sink *s, CURLcode
 				"cannot write the output: %s", strerror(s->out_err));
 	if (code == CURLE_COULDNT_CONNECT)
 		return connect_error(c, connect_errno(c), diag);
+	if (c->connect_err)
+		return connect_error(c, c->connect_err, diag);
 	if (code == CURLE_OPERATION_TIMEDOUT)
 		return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE,
 				"it may be busy; try again, or look at its log",
@@ -178,10 +238,23 @@ int client_error(long status, const char *body, size_t n, struct diag *diag)
 
 /* --- requests --- */
 
-static void set_options(struct client *c, const char *method, const char *url, struct sink *sink)
+/* Without the check of the peer (libcurl before 7.80) there is no request. */
+static CURLcode set_socket_options(struct client *c)
+{
+	curl_easy_setopt(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->addr.sun_path);
+	curl_easy_setopt(c->curl, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+	curl_easy_setopt(c->curl, CURLOPT_OPENSOCKETDATA, c);
+	curl_easy_setopt(c->curl, CURLOPT_PREREQDATA, c);
+	curl_easy_setopt(c->curl, CURLOPT_MAXCONNECTS, 1L); /* fd is the one that is used */
+	c->connect_err = 0;
+	c->untrusted = false;
+	return curl_easy_setopt(c->curl, CURLOPT_PREREQFUNCTION, on_connected);
+}
+
+static CURLcode set_options(struct client *c, const char *method, const char *url,
+			    struct sink *sink)
 {
 	curl_easy_reset(c->curl);
-	curl_easy_setopt(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->addr.sun_path);
 	curl_easy_setopt(c->curl, CURLOPT_URL, url);
 	curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, method);
 	curl_easy_setopt(c->curl, CURLOPT_PROXY, ""); /* whatever the environment says */
@@ -190,6 +263,7 @@ static void set_options(struct client *c, const char *method, const char *url, s
 	curl_easy_setopt(c->curl, CURLOPT_USERAGENT, "pyprofctl");
 	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, sink);
+	return set_socket_options(c);
 }
 
 static void slist_freep(struct curl_slist **list)
@@ -210,13 +284,14 @@ static int exchange(struct client *c, const char *method, const char *path, cons
 		url = NULL;
 		return no_memory(diag);
 	}
-	set_options(c, method, url, sink);
+	code = set_options(c, method, url, sink);
 	if (body) {
 		headers = curl_slist_append(NULL, "Content-Type: application/json");
 		curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
 		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, body);
 	}
-	code = curl_easy_perform(c->curl);
+	if (code == CURLE_OK)
+		code = curl_easy_perform(c->curl);
 	if (code != CURLE_OK)
 		return transfer_error(c, sink, code, diag);
 	curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);

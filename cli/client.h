@@ -3,6 +3,9 @@
  * A client of the control API: one daemon at one socket. Every failure ends up as a diagnosis with
  * the exit code that the command line contract gives it: no daemon 6, no permission 4, and what the
  * daemon itself says.
+ *
+ * Each connection's peer is checked before a byte is sent: it must run as root or as this process's
+ * effective user, else the request fails with exit code 4.
  */
 #ifndef PYPROFCTL_CLIENT_H
 #define PYPROFCTL_CLIENT_H

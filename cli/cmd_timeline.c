@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/outfile.h"
 #include "pyprof/version.h"
 #include "render.h"
@@ -281,7 +282,7 @@ static int take_into(struct taking *t, FILE *out, struct diag *diag)
 	say_missing(t);
 	/* What came until then is kept. */
 	if (r < 0)
-		fprintf(stderr, "pyprofctl: the timeline ends early: %s\n", late.msg);
+		log_error("the timeline ends early: %s", late.msg);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/terminal.h"
 #include "query.h"
 #include "top.h"
 
@@ -192,7 +193,7 @@ static int run_top(const struct cmd_call *call, struct diag *diag)
 	_cleanup_(top_deinit) struct top t = {0};
 	int r;
 
-	if (!isatty(fileno(call->out)) || !isatty(STDIN_FILENO))
+	if (!terminal_is(call->out) || !isatty(STDIN_FILENO))
 		return run_watch(call, diag);
 	r = set_up(&t, call, diag);
 	if (r == 0)

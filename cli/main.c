@@ -4,35 +4,46 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/sockpath.h"
+#include "base/terminal.h"
 #include "cmd.h"
 #include "pyprof/version.h"
 
 /* A pipe that is closed (`| head`) is nothing to complain about; a full disk is. */
-static int finish_output(struct diag *diag)
+static int finish_output(FILE *out, struct diag *diag)
 {
+	int err = 0;
+
 	errno = EIO;
-	if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)
+	if (fflush(out) != 0 || ferror(out))
+		err = errno;
+	if (out != stdout)
+		fclose(out);
+	if (!err || err == EPIPE)
 		return 0;
-	return diag_set(diag, -errno, PYP_EXIT_FAILURE, "the daemon keeps the data",
-			"cannot write the output: %s", strerror(errno));
+	return diag_set(diag, -err, PYP_EXIT_FAILURE, "the daemon keeps the data",
+			"cannot write the output: %s", strerror(err));
 }
 
 static int run(const struct cmdline *cl, struct diag *diag)
 {
+	FILE *out = isatty(STDOUT_FILENO) ? terminal_open(STDOUT_FILENO) : stdout;
 	const struct cmd_call call = {
 		.socket = sockpath_choose(cl->socket),
 		.opts = cl->opts,
 		.operands = cl->operands,
 		.noperands = cl->noperands,
-		.out = stdout,
+		.out = out,
 	};
 	int r, written;
 
+	if (!out)
+		return diag_errno(diag, ENOMEM, "cannot write to the terminal");
 	r = cl->cmd->run(&call, diag);
-	written = finish_output(diag);
+	written = finish_output(out, diag);
 	return r < 0 ? r : written;
 }
 

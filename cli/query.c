@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/outfile.h"
+#include "base/terminal.h"
 #include "format/format.h"
 
 const char *const query_clocks[] = {"", "cpu", "wall", NULL};
@@ -65,7 +66,7 @@ bool query_colour(FILE *out)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	return isatty(fileno(out)) && (!no || !*no) && term && *term && strcmp(term, "dumb") != 0;
+	return terminal_is(out) && (!no || !*no) && term && *term && strcmp(term, "dumb") != 0;
 }
 
 static int kept(int err, struct diag *diag)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/terminal.h"
 #include "base/utf8_clean.h"
 
 #define COMMAND_WIDTH 13
@@ -55,16 +56,13 @@ static uint64_t count_of(const json_t *target, const char *key)
 	return v < 0 ? 0 : (uint64_t)v;
 }
 
-/* At most `width` characters of s, control characters replaced, so that a line stays a line. */
+/* At most `width` characters of s, harmful ones replaced, so that a line stays a line. */
 static void print_clipped(const char *s, int width, FILE *out)
 {
 	while (*s && width-- > 0) {
 		size_t n = utf8_len(s);
-		unsigned char c = (unsigned char)*s;
-		/* C1 control characters are two bytes, and as bad as the others */
-		bool c1 = n == 2 && c == 0xc2 && (unsigned char)s[1] < 0xa0;
 
-		if (n == 0 || (n == 1 && (c < 0x20 || c == 0x7f)) || c1)
+		if (n == 0 || terminal_harmful(utf8_decode(s, n)))
 			putc('?', out);
 		else
 			fwrite(s, 1, n, out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * top's screen: ncurses, and nothing but drawing and keys. All text comes from the model already
- * harmless and fitted. A daemon that has gone is waited for, with the last figures on the screen.
+ * fitted; put_line() is the only function that draws, and cleans it. A daemon that has gone is waited for, with the last figures on the screen.
  */
 #include "top.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/terminal.h"
 #include "format/screen.h"
 
 #define HEAD_LINES 3
@@ -43,6 +44,7 @@ static void put_line(const struct screen *s, int y, int attributes, char *text)
 {
 	if (y >= LINES)
 		return;
+	terminal_clean(text, text, strlen(text) + 1);
 	for (char *p = text; s->ascii && *p; p++)
 		if ((unsigned char)*p >= 0x80)
 			*p = '?';

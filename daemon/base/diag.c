@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/terminal.h"
+
 static void diag_vset(struct diag *diag, int err, enum pyp_exit exit, const char *fmt, va_list ap)
 {
 	diag->err = err;
@@ -80,10 +82,7 @@ void diag_clear(struct diag *diag)
 const char *diag_format(const struct diag *diag, char *out, unsigned long size)
 {
 	snprintf(out, size, diag->hint[0] ? "%s; %s" : "%s", diag->msg, diag->hint);
-	for (char *p = out; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
-	return out;
+	return terminal_clean(out, out, size);
 }
 
 const char *diag_exit_name(enum pyp_exit exit)

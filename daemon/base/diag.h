@@ -33,7 +33,7 @@ int diag_errno(struct diag *diag, int err, const char *fmt, ...)
 /* Forget what it says. */
 void diag_clear(struct diag *diag);
 
-/* "msg; hint" on one line, control characters replaced. Returns out. */
+/* "msg; hint" on one line, what could harm a terminal replaced. Returns out. */
 const char *diag_format(const struct diag *diag, char *out, unsigned long size);
 
 /* What the control API calls an exit code: "usage", "no_process", … */

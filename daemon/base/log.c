@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "base/terminal.h"
 
 static struct {
 	const char *prog;
@@ -73,10 +74,8 @@ void log_write(enum log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line + head, sizeof(line) - 1 - head, fmt, ap);
 	va_end(ap);
+	terminal_clean(line + head, line + head, sizeof(line) - 1 - head);
 	n = strlen(line);
-	for (size_t i = head; i < n; i++)
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = '?';
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, n) < 0)
 		return; /* nowhere left to say it */

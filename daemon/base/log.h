@@ -2,8 +2,8 @@
 /*
  * Log lines on stderr: "pyprofd: message", one write each, so that lines of several processes do
  * not mix. Below the journal (JOURNAL_STREAM is set and is our stderr) a line begins with its
- * priority, "<6>", instead. Control characters are replaced: a hostile command line cannot
- * reprogram a terminal. The level is the program's only mutable global.
+ * priority, "<6>", instead. What could harm a terminal is replaced
+ * (terminal.h), whatever stderr is. The level is the program's only mutable global.
  */
 #ifndef PYPROF_BASE_LOG_H
 #define PYPROF_BASE_LOG_H

@@ -2,7 +2,6 @@
 /* Valid UTF-8 out of any bytes: see utf8_clean.h. */
 #include "base/utf8_clean.h"
 
-#include <stdint.h>
 #include <string.h>
 
 static size_t expected_len(unsigned char c)
@@ -18,6 +17,16 @@ static size_t expected_len(unsigned char c)
 	return 0;
 }
 
+uint32_t utf8_decode(const char *s, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	uint32_t c = n == 1 ? p[0] : p[0] & (0xffu >> (n + 1));
+
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
 size_t utf8_len(const char *s)
 {
 	const unsigned char *p = (const unsigned char *)s;
@@ -26,12 +35,10 @@ size_t utf8_len(const char *s)
 
 	if (n <= 1)
 		return p[0] ? n : 0;
-	c = p[0] & (0xffu >> (n + 1));
-	for (size_t i = 1; i < n; i++) {
+	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-		c = c << 6 | (p[i] & 0x3f);
-	}
+	c = utf8_decode(s, n);
 	/* overlong forms, surrogates, beyond U+10FFFF */
 	if ((n == 3 && c < 0x800) || (n == 4 && c < 0x10000) || c > 0x10ffff ||
 	    (c >= 0xd800 && c <= 0xdfff))

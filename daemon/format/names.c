@@ -6,17 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPLACEMENT 0xfffdu
+#include "base/terminal.h"
 
-/* Controls, formats (Cf: joiners, direction marks, tags), separators of lines, no characters. */
-static const struct name_range harmful[] = {
-	{0x0000, 0x001f},   {0x007f, 0x009f},	{0x00ad, 0x00ad},   {0x0600, 0x0605},
-	{0x061c, 0x061c},   {0x06dd, 0x06dd},	{0x070f, 0x070f},   {0x0890, 0x0891},
-	{0x08e2, 0x08e2},   {0x180e, 0x180e},	{0x200b, 0x200f},   {0x2028, 0x202e},
-	{0x2060, 0x206f},   {0xd800, 0xdfff},	{0xfeff, 0xfeff},   {0xfff0, 0xfffb},
-	{0xfffe, 0xffff},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f},
-	{0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe007f}, {0x10fffe, 0x10ffff},
-};
+#define REPLACEMENT 0xfffdu
 
 /* What repr() escapes besides: spaces other than ' ', private use. */
 static const struct name_range unprintable[] = {
@@ -149,27 +141,21 @@ const char *name_of_func(const struct snapshot_func *f)
 
 size_t name_putc_length(uint32_t cp)
 {
-	size_t digits = 0;
+	char escaped[TERMINAL_ESCAPE_MAX];
 
-	if (!NAME_IN_RANGES(harmful, cp))
-		return 1;
-	for (uint32_t v = cp; v; v >>= 4)
-		digits++;
-	return cp < 0x80 ? strlen("\\xNN") : strlen("\\u{}") + digits;
+	return terminal_harmful(cp) ? strlen(terminal_escape(cp, escaped)) : 1;
 }
 
 void name_putc(FILE *out, uint32_t cp)
 {
-	char buf[4];
+	char buf[4], escaped[TERMINAL_ESCAPE_MAX];
 
 	if (cp >= 0x20 && cp < 0x7f)
 		fputc((int)cp, out);
-	else if (!NAME_IN_RANGES(harmful, cp))
+	else if (!terminal_harmful(cp))
 		fwrite(buf, 1, utf8_put(buf, cp), out);
-	else if (cp < 0x80)
-		fprintf(out, "\\x%02" PRIx32, cp);
 	else
-		fprintf(out, "\\u{%" PRIx32 "}", cp);
+		fputs(terminal_escape(cp, escaped), out);
 }
 
 static size_t utf8_length(const char *s)
@@ -220,7 +206,7 @@ static void repr_putc(FILE *out, uint32_t cp, char quote)
 		fputs("\\r", out);
 	else if (cp == '\t')
 		fputs("\\t", out);
-	else if (!NAME_IN_RANGES(harmful, cp) && !NAME_IN_RANGES(unprintable, cp))
+	else if (!terminal_harmful(cp) && !NAME_IN_RANGES(unprintable, cp))
 		fwrite(buf, 1, utf8_put(buf, cp), out);
 	else if (cp < 0x100)
 		fprintf(out, "\\x%02" PRIx32, cp);

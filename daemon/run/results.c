@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/outfile.h"
+#include "base/terminal.h"
 #include "snapshot/correct.h"
 #include "snapshot/pseudo.h"
 
@@ -47,12 +48,17 @@ static int write_file(const struct options *o, const struct snapshot *s, struct 
 
 static int write_stdout(const struct options *o, const struct snapshot *s, struct diag *diag)
 {
+	FILE *out = isatty(STDOUT_FILENO) ? terminal_open(STDOUT_FILENO) : stdout;
 	int r;
 
-	r = write_stream(o, s, stdout, diag);
+	if (!out)
+		return -ENOMEM;
+	r = write_stream(o, s, out, diag);
 	errno = EIO;
-	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+	if (r == 0 && (fflush(out) != 0 || ferror(out)))
 		r = diag_errno(diag, errno, "cannot write to the standard output");
+	if (out != stdout)
+		fclose(out);
 	/* whoever reads it has seen enough (`| head`) */
 	return r == -EPIPE ? 0 : r;
 }
