@@ -49,21 +49,6 @@ uint64_t target_exec_id(pid_t pid)
 	return id ? id : 1;
 }
 
-int target_file_of(const char *path, struct target_file *ret)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return -errno;
-	*ret = (struct target_file){.dev = st.st_dev, .ino = st.st_ino};
-	return 0;
-}
-
-bool target_file_equal(const struct target_file *a, const struct target_file *b)
-{
-	return a->dev == b->dev && a->ino == b->ino;
-}
-
 static void closedirp(DIR **d)
 {
 	if (*d)

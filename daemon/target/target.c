@@ -102,6 +102,19 @@ static int read_exe(int dirfd, struct target *t, struct diag *diag)
 	return 0;
 }
 
+static int identify(struct target *t, struct diag *diag)
+{
+	int err = target_identify(t, &t->identity);
+
+	if (err == -ESRCH || err == -ENOENT)
+		return no_process(diag, t->pid);
+	if (err == -EAGAIN)
+		return diag_set(diag, err, PYP_EXIT_FAILURE, "attach again",
+				"process %d has executed another program meanwhile", t->pid);
+	return err ? diag_errno(diag, -err, "cannot read which program process %d runs", t->pid)
+		   : 0;
+}
+
 /* What the thread through which the process is looked at shows. */
 static int read_program(struct target *t, struct diag *diag)
 {
@@ -120,8 +133,9 @@ static int read_program(struct target *t, struct diag *diag)
 	err = read_cmdline(dirfd, t);
 	if (err == -ESRCH)
 		return no_process(diag, t->pid);
-	return err ? diag_errno(diag, -err, "cannot read the command line of process %d", t->pid)
-		   : 0;
+	if (err)
+		return diag_errno(diag, -err, "cannot read the command line of process %d", t->pid);
+	return identify(t, diag);
 }
 
 /* In /proc there is nothing of a thread that has ended but that it was. */

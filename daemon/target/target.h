@@ -32,13 +32,28 @@ struct target_maps {
 	size_t n;
 };
 
+/* A file, as stat(2) identifies it. */
+struct target_file {
+	uint64_t dev, ino;
+};
+
+/* Which program a process runs, and as which user; an exec changes it. */
+struct target_identity {
+	uint64_t starttime; /* field 22 of /proc/PID/stat */
+	uint64_t auxv;	    /* hash of the auxiliary vector, which the kernel makes at exec */
+	struct target_file exe;
+	uint32_t uid, gid; /* real, effective, saved and file system ids alike; else 0 */
+	bool mixed;	   /* they differ: a set-user-id or set-group-id program */
+};
+
 struct target {
 	pid_t pid;	    /* as we see it */
 	pid_t tid;	    /* whose /proc/TID shows its memory and files: see target_hold */
 	pid_t parent;	    /* when it was opened */
 	int pidfd;	    /* readable once the process has ended */
 	uint64_t starttime; /* field 22 of /proc/PID/stat: tells a reused pid */
-	uid_t uid;
+	uid_t uid;	    /* whom it belongs to; root's if the kernel guards it from its user */
+	struct target_identity identity;  /* of when it was opened or refreshed */
 	char exe[4096];			  /* readlink of /proc/PID/exe */
 	char cmdline[TARGET_CMDLINE_MAX]; /* arguments joined by spaces, control characters replaced
 					   */
@@ -57,8 +72,16 @@ DEFINE_FREEP(struct target, target_free)
  */
 int target_hold(struct target *t);
 
-/* Read again what an exec changes: exe and cmdline. */
+/* Read again what an exec changes: exe, cmdline and identity. */
 int target_refresh(struct target *t, struct diag *diag);
+
+/* Which program it runs now. -EAGAIN: it executed another one meanwhile; -ESRCH: it has ended;
+ * else a negative errno. */
+int target_identify(const struct target *t, struct target_identity *ret);
+bool target_identity_equal(const struct target_identity *a, const struct target_identity *b);
+/* 0: it still runs the program that t->identity describes, as the same user and group. -ESTALE: it
+ * does not; -ESRCH: it has ended; diag says so. */
+int target_check(const struct target *t, struct diag *diag);
 
 /*
  * What a process has from its last exec on, and hands down to its forked children: a hash of its
@@ -67,11 +90,7 @@ int target_refresh(struct target *t, struct diag *diag);
  */
 uint64_t target_exec_id(pid_t pid);
 
-/* The file behind a path, as stat(2) tells it. */
-struct target_file {
-	uint64_t dev, ino;
-};
-/* 0 or a negative errno. */
+/* The file behind a path. 0 or a negative errno. Does not wait for a file system's server. */
 int target_file_of(const char *path, struct target_file *ret);
 bool target_file_equal(const struct target_file *a, const struct target_file *b);
 

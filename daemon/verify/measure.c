@@ -377,10 +377,12 @@ static int parse_untraced(struct measuring *m, const char *line)
 
 static int start(struct run *r, const struct verify_opts *o, struct measuring *m)
 {
+	const struct scratch_opts so = {
+		.target = o->target, .path = o->python->file, .script = script_measure};
 	struct diag diag = {0};
 	char line[128];
 
-	if (scratch_start(o->target, o->python->file, script_measure, &r->scratch, &diag) < 0 ||
+	if (scratch_start(&so, &r->scratch, &diag) < 0 ||
 	    scratch_line(&r->scratch, line, sizeof(line)) < 0 || parse_untraced(m, line) < 0)
 		return -1;
 	return scratch_discover(&r->scratch, o->python, &diag);
@@ -450,7 +452,8 @@ static double stretch_of(const struct measuring *m)
 
 struct cost measure_cost(const struct verify_opts *o)
 {
-	_cleanup_(run_deinit) struct run run = {.scratch = {.in = -1, .out = -1}};
+	_cleanup_(run_deinit) struct run run = {
+		.scratch = {.in = -1, .out = -1, .leash = -1, .pidfd = -1}};
 	_cleanup_free_ struct measuring *m = calloc(1, sizeof(*m));
 	struct cost c;
 

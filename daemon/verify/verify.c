@@ -110,14 +110,19 @@ static int expect(struct run *run, const char *word, struct verify_result *ret)
 
 static int start(struct run *run, const struct verify_opts *o, struct verify_result *ret)
 {
+	const struct scratch_opts so = {
+		.target = o->target,
+		.path = o->python->file,
+		.script = script_text,
+		.pump = o->pump,
+		.pump_ctx = o->pump_ctx,
+	};
 	struct diag diag = {0};
 	int r;
 
-	r = scratch_start(o->target, o->python->file, script_text, &run->scratch, &diag);
+	r = scratch_start(&so, &run->scratch, &diag);
 	if (r < 0)
 		return not_run(ret, &diag);
-	run->scratch.pump = o->pump;
-	run->scratch.pump_ctx = o->pump_ctx;
 	r = expect(run, "ready", ret);
 	if (r < 0)
 		return r;
@@ -255,7 +260,8 @@ static void measure(const struct run *run, struct verify_result *ret)
 
 static void run_scratch(const struct verify_opts *o, struct verify_result *ret)
 {
-	_cleanup_(run_deinit) struct run run = {.scratch = {.in = -1, .out = -1}};
+	_cleanup_(run_deinit) struct run run = {
+		.scratch = {.in = -1, .out = -1, .leash = -1, .pidfd = -1}};
 
 	if (start(&run, o, ret) < 0 || attach(&run, o, ret) < 0)
 		return;

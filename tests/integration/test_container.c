@@ -197,12 +197,13 @@ static void read_scratch(struct scratch *s, char line[256])
 
 static void check_scratch(const struct target *target, bool user)
 {
+	const struct scratch_opts so = {.target = target, .script = attempts};
 	struct diag diag = {0};
 	struct scratch s;
 	char line[256], want[64];
 	pid_t pid;
 
-	assert_diag_ok(scratch_start(target, NULL, attempts, &s, &diag), &diag);
+	assert_diag_ok(scratch_start(&so, &s, &diag), &diag);
 	read_scratch(&s, line);
 	snprintf(want, sizeof(want), "uid %u %u 0", user ? PLACE_USER : 0, user ? PLACE_USER : 0);
 	cr_assert_str_eq(line, want);

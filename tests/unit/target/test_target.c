@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -249,6 +250,143 @@ Test(target, not_ours_to_trace, .timeout = 10)
 		_exit(0);
 	}
 	cr_assert(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+/* A child that executes sh, which waits for its input, once a byte comes down *go. */
+static pid_t spawn_to_exec(int *go)
+{
+	int in[2], ready[2];
+	char c;
+	pid_t pid;
+
+	assert_ok(pipe2(in, O_CLOEXEC));
+	assert_ok(pipe2(ready, O_CLOEXEC));
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (write(ready[1], "r", 1) != 1 || read(in[0], &c, 1) != 1 || dup2(in[0], 0) < 0)
+			_exit(125);
+		execl("/bin/sh", "sh", "-c", "read x", (char *)NULL);
+		_exit(127);
+	}
+	cr_assert(pid > 0 && read(ready[0], &c, 1) == 1);
+	close(in[0]);
+	close(ready[0]);
+	close(ready[1]);
+	*go = in[1];
+	return pid;
+}
+
+static bool runs(pid_t pid, const char *program)
+{
+	char path[64], exe[256] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return readlink(path, exe, sizeof(exe) - 1) > 0 && strstr(exe, program);
+}
+
+Test(target, an_exec_changes_the_identity, .timeout = 10)
+{
+	struct target *t = NULL;
+	struct diag diag = {0};
+	int go;
+	pid_t pid = spawn_to_exec(&go);
+
+	assert_diag_ok(target_open(pid, &t, &diag), &diag);
+	assert_diag_ok(target_check(t, &diag), &diag);
+	cr_assert(t->identity.starttime == t->starttime && t->identity.uid == getuid() &&
+		  t->identity.gid == getgid() && !t->identity.mixed && t->identity.exe.ino);
+	cr_assert(write(go, "x", 1) == 1);
+	while (runs(pid, "test_target"))
+		sched_yield();
+	assert_err(target_check(t, &diag), -ESTALE);
+	cr_assert_not_null(strstr(diag.msg, "has executed another program meanwhile"));
+	assert_ok(target_refresh(t, NULL));
+	assert_ok(target_check(t, NULL));
+	close(go);
+	waitpid(pid, NULL, 0);
+	assert_err(target_check(t, NULL), -ESRCH);
+	target_free(t);
+	check_no_leaks();
+}
+
+/* Runs its own program again: the same file, user and group, and still another life. */
+static pid_t spawn_twice(int *go)
+{
+	int in[2];
+	pid_t pid;
+
+	assert_ok(pipe2(in, O_CLOEXEC));
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(in[0], 0);
+		execl("/bin/sh", "sh", "-c", "read x; exec sh -c 'read y'", (char *)NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	*go = in[1];
+	while (runs(pid, "test_target"))
+		sched_yield();
+	return pid;
+}
+
+Test(target, the_same_program_again_is_another_identity, .timeout = 10)
+{
+	struct target *t = NULL;
+	struct diag diag = {0};
+	int go, err = 0;
+	pid_t pid = spawn_twice(&go);
+
+	assert_diag_ok(target_open(pid, &t, &diag), &diag);
+	cr_assert(write(go, "\n", 1) == 1);
+	while (!err)
+		err = target_check(t, NULL);
+	assert_err(err, -ESTALE);
+	end(pid);
+	close(go);
+	target_free(t);
+	check_no_leaks();
+}
+
+static void become_half_nobody(void)
+{
+	if (setresuid(65534, -1, -1))
+		_exit(2);
+}
+
+static void become_half_nogroup(void)
+{
+	if (setresgid(65534, -1, -1))
+		_exit(2);
+}
+
+static struct target_identity identity_of(void (*prepare)(void))
+{
+	struct target_identity id;
+	struct target *t = NULL;
+	struct diag diag = {0};
+	pid_t pid = spawn(prepare);
+
+	assert_diag_ok(target_open(pid, &t, &diag), &diag);
+	id = t->identity;
+	target_free(t);
+	end(pid);
+	return id;
+}
+
+/* The kernel guards a process that has dropped its privileges; it is its user's all the same. */
+Test(target, as_which_user, .timeout = 10)
+{
+	struct target_identity id;
+
+	if (geteuid() != 0)
+		cr_skip_test("needs root to become another user");
+	id = identity_of(become_nobody_guarded);
+	cr_assert(!id.mixed && id.uid == 65534 && id.gid == 65534);
+	cr_assert(identity_of(become_half_nobody).mixed);
+	cr_assert(identity_of(become_half_nogroup).mixed);
+	check_no_leaks();
 }
 
 static void *wait_for_end(void *arg)

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Ending child processes without waiting for ever: see reaper.h. */
+#include "base/reaper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Callers stop long before. What does not fit is a zombie, or init's, once it ends. */
+#define PENDING_MAX 64u
+
+static struct pending {
+	pid_t child; /* 0: no child of ours */
+	int pidfd;
+} pending[PENDING_MAX];
+static unsigned int npending;
+static pid_t owner; /* a forked child of ours has neither these children nor the descriptors */
+
+static bool has_ended(int pidfd, int ms)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&p, 1, ms) > 0;
+}
+
+static void keep(pid_t child, int pidfd)
+{
+	(void)reaper_pending();
+	owner = getpid();
+	if (npending < PENDING_MAX)
+		pending[npending++] = (struct pending){child, pidfd};
+	else
+		(void)close(pidfd);
+}
+
+/* Without a descriptor for it there is no waiting for a while: killed, it may be reaped at once. */
+static void end_blind(pid_t child)
+{
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, WNOHANG);
+}
+
+void reaper_end(pid_t child, int other, int ms)
+{
+	int fd = (int)syscall(SYS_pidfd_open, child, 0);
+
+	if (fd < 0) {
+		end_blind(child);
+	} else {
+		if (!has_ended(fd, ms)) {
+			(void)kill(child, SIGKILL);
+			(void)has_ended(fd, ms);
+		}
+		if (has_ended(fd, 0)) {
+			(void)waitpid(child, NULL, 0);
+			(void)close(fd);
+		} else {
+			keep(child, fd);
+		}
+	}
+	if (other >= 0 && !has_ended(other, ms))
+		keep(0, other);
+	else if (other >= 0)
+		(void)close(other);
+}
+
+unsigned int reaper_pending(void)
+{
+	unsigned int left = 0;
+
+	if (owner != getpid())
+		npending = 0;
+	for (unsigned int i = 0; i < npending; i++) {
+		if (!has_ended(pending[i].pidfd, 0)) {
+			pending[left++] = pending[i];
+			continue;
+		}
+		if (pending[i].child)
+			(void)waitpid(pending[i].child, NULL, WNOHANG);
+		(void)close(pending[i].pidfd);
+	}
+	npending = left;
+	return left;
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which program a process runs, and as which user: see target.h.
+ *
+ * The kernel has no call that returns the two together, and a process may execute a set-user-id
+ * program between two calls. So the executable is read before and after the ids, and the whole is
+ * compared with an earlier reading before anything depends on it.
+ */
+#include "target/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/strtab.h"
+#include "target/proc.h"
+
+#define AUXV_MAX   16384
+#define STATUS_MAX 65536
+
+/* A server of a FUSE file system that does not answer must not hold us up: the kernel gives what it
+ * knows without asking. */
+int target_file_of(const char *path, struct target_file *ret)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st) < 0)
+		return -errno;
+	*ret = (struct target_file){.dev = makedev(st.stx_dev_major, st.stx_dev_minor),
+				    .ino = st.stx_ino};
+	return 0;
+}
+
+bool target_file_equal(const struct target_file *a, const struct target_file *b)
+{
+	return a->dev == b->dev && a->ino == b->ino;
+}
+
+/* The four numbers of a status line: real, effective, saved, file system. True: all alike. */
+static bool read_ids(const char *status, const char *key, uint32_t *ret)
+{
+	const char *p = proc_field(status, key);
+	uint32_t first = 0;
+
+	for (int i = 0; i < 4; i++) {
+		char *end;
+		unsigned long v = p ? strtoul(p, &end, 10) : 0;
+
+		if (!p || end == p || v > UINT32_MAX || (i && v != first))
+			return false;
+		first = (uint32_t)v;
+		p = end;
+	}
+	*ret = first;
+	return true;
+}
+
+/*
+ * A hash of the auxiliary vector. The kernel writes it at each exec, with the ids, the addresses and
+ * whether the program is set-user-id; it is the kernel's copy, so no page of the process is read.
+ */
+static int read_auxv(pid_t tid, uint64_t *ret)
+{
+	_cleanup_free_ char *auxv = NULL;
+	char path[64];
+	size_t size = 0;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", tid);
+	err = proc_read(AT_FDCWD, path, AUXV_MAX, &auxv, &size);
+	if (err)
+		return err;
+	if (!size)
+		return -ESRCH;
+	*ret = strtab_hash(0, auxv, size);
+	return 0;
+}
+
+static int read_creds(const struct target *t, struct target_identity *ret)
+{
+	_cleanup_free_ char *status = NULL;
+	struct proc_stat st;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", t->tid);
+	err = proc_read(AT_FDCWD, path, STATUS_MAX, &status, NULL);
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "/proc/%d/stat", t->pid);
+	err = proc_stat_read(AT_FDCWD, path, &st);
+	if (err)
+		return err;
+	ret->starttime = st.starttime;
+	ret->mixed = !read_ids(status, "Uid", &ret->uid) || !read_ids(status, "Gid", &ret->gid);
+	return 0;
+}
+
+int target_identify(const struct target *t, struct target_identity *ret)
+{
+	struct target_identity id = {0};
+	struct target_file exe;
+	uint64_t auxv;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", t->tid);
+	err = target_file_of(path, &exe);
+	if (!err)
+		err = read_auxv(t->tid, &auxv);
+	if (!err)
+		err = read_creds(t, &id);
+	if (!err)
+		err = read_auxv(t->tid, &id.auxv);
+	if (!err)
+		err = target_file_of(path, &id.exe);
+	if (!err && !target_alive(t))
+		err = -ESRCH;
+	if (!err && (auxv != id.auxv || !target_file_equal(&exe, &id.exe)))
+		err = -EAGAIN;
+	if (!err)
+		*ret = id;
+	return err;
+}
+
+bool target_identity_equal(const struct target_identity *a, const struct target_identity *b)
+{
+	return a->starttime == b->starttime && a->auxv == b->auxv &&
+	       target_file_equal(&a->exe, &b->exe) && a->mixed == b->mixed && a->uid == b->uid &&
+	       a->gid == b->gid;
+}
+
+int target_check(const struct target *t, struct diag *diag)
+{
+	struct target_identity now;
+	int err = target_identify(t, &now);
+
+	if (err == -ESRCH || err == -ENOENT)
+		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "process %d has ended",
+				t->pid);
+	if (err && err != -EAGAIN)
+		return diag_errno(diag, -err, "cannot read which program process %d runs", t->pid);
+	if (!err && target_identity_equal(&now, &t->identity))
+		return 0;
+	if (!err && target_file_equal(&now.exe, &t->identity.exe) && now.auxv == t->identity.auxv)
+		return diag_set(diag, -ESTALE, PYP_EXIT_FAILURE, "attach again",
+				"process %d has changed its user or group meanwhile", t->pid);
+	return diag_set(diag, -ESTALE, PYP_EXIT_FAILURE, "attach again",
+			"process %d has executed another program meanwhile", t->pid);
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The system calls of a scratch process: see scratch_priv.h.
+ *
+ * The list holds what the interpreters from 3.6 on, glibc's and musl's start-up and the self-test
+ * call. No call on it creates a process, a socket, a file or shared memory, or reaches another
+ * process. A call that is not on it fails with ENOSYS: C libraries know that answer and do without.
+ */
+#include "verify/scratch_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The self-test starts one. */
+#define THREADS_MAX 8u
+
+#define X32_BIT 0x40000000u
+
+/* Newer than some C libraries' headers. The kernel itself makes a probed process call these. */
+#ifndef SYS_uretprobe
+#define SYS_uretprobe 335
+#endif
+#ifndef SYS_uprobe
+#define SYS_uprobe 336
+#endif
+
+#define RETURN(action)	BPF_STMT(BPF_RET | BPF_K, (action))
+#define REFUSE(err)	RETURN(SECCOMP_RET_ERRNO | (err))
+#define LOAD(field)	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define AND(mask)	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, (mask))
+#define IF(op, k, n, m) BPF_JUMP(BPF_JMP | (op) | BPF_K, (k), (n), (m))
+/* Flags are in the low half of an argument. The accumulator holds the call's number between. */
+#define ALLOW(call) IF(BPF_JEQ, SYS_##call, 0, 1), RETURN(SECCOMP_RET_ALLOW)
+/* Only if no bit of mask is set in the argument. */
+#define ALLOW_WITHOUT(call, arg, mask, err)                                                        \
+	IF(BPF_JEQ, SYS_##call, 0, 4), LOAD(args[arg]), IF(BPF_JSET, (mask), 0, 1), REFUSE(err),   \
+		RETURN(SECCOMP_RET_ALLOW)
+
+/* Opening for anything but reading. */
+#define WRITING (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
+
+static int install(struct sock_filter *code, size_t n, unsigned int flags)
+{
+	const struct sock_fprog prog = {.len = (unsigned short)n, .filter = code};
+	long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+
+	return r < 0 ? -errno : (int)r;
+}
+
+int scratch_watch_threads(int *ret_listener)
+{
+	static struct sock_filter code[] = {
+		LOAD(nr),
+		IF(BPF_JEQ, SYS_clone, 0, 3),
+		LOAD(args[0]),
+		IF(BPF_JSET, CLONE_THREAD, 0, 1),
+		RETURN(SECCOMP_RET_USER_NOTIF),
+		RETURN(SECCOMP_RET_ALLOW),
+	};
+	int fd = install(code, sizeof(code) / sizeof(*code), SECCOMP_FILTER_FLAG_NEW_LISTENER);
+
+	if (fd < 0)
+		return fd;
+	*ret_listener = fd;
+	return 0;
+}
+
+void scratch_answer_thread(int listener, unsigned int *started)
+{
+	/* The kernel's structure may be larger than the one that we know. */
+	union {
+		struct seccomp_notif known;
+		char room[1024];
+	} question;
+	union {
+		struct seccomp_notif_resp known;
+		char room[1024];
+	} answer;
+
+	memset(&question, 0, sizeof(question));
+	memset(&answer, 0, sizeof(answer));
+	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &question) < 0)
+		return;
+	answer.known.id = question.known.id;
+	if (*started < THREADS_MAX) {
+		answer.known.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+		(*started)++;
+	} else {
+		answer.known.error = -EAGAIN;
+	}
+	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+/* clang-format off */
+static struct sock_filter allowed[] = {
+	LOAD(arch),
+	IF(BPF_JEQ, AUDIT_ARCH_X86_64, 1, 0),
+	RETURN(SECCOMP_RET_KILL_PROCESS),
+	LOAD(nr),
+	IF(BPF_JGE, X32_BIT, 0, 1),
+	RETURN(SECCOMP_RET_KILL_PROCESS),
+
+	/* What an interpreter calls most, first. */
+	ALLOW(read), ALLOW(write), ALLOW(futex), ALLOW(clock_gettime), ALLOW(clock_nanosleep),
+	ALLOW(munmap), ALLOW(mprotect), ALLOW(brk), ALLOW(madvise), ALLOW(mremap),
+
+	/* Memory that several processes could share is not bounded by RLIMIT_DATA. */
+	IF(BPF_JEQ, SYS_mmap, 0, 5),
+	LOAD(args[3]),
+	AND(MAP_SHARED | MAP_ANONYMOUS),
+	IF(BPF_JEQ, MAP_SHARED | MAP_ANONYMOUS, 0, 1),
+	REFUSE(EPERM),
+	RETURN(SECCOMP_RET_ALLOW),
+
+	/* Threads, no processes. clone3's flags are in memory: it does not exist, clone will do. */
+	IF(BPF_JEQ, SYS_clone, 0, 4),
+	LOAD(args[0]),
+	IF(BPF_JSET, CLONE_THREAD, 0, 1),
+	RETURN(SECCOMP_RET_ALLOW),
+	REFUSE(EPERM),
+
+	/* Files, to be read. */
+	ALLOW_WITHOUT(open, 1, WRITING, EROFS),
+	ALLOW_WITHOUT(openat, 2, WRITING, EROFS),
+	ALLOW(close), ALLOW(readv), ALLOW(writev), ALLOW(pread64), ALLOW(lseek),
+	ALLOW(stat), ALLOW(lstat), ALLOW(fstat), ALLOW(newfstatat), ALLOW(statx), ALLOW(fstatfs),
+	ALLOW(access), ALLOW(faccessat), ALLOW(faccessat2), ALLOW(readlink), ALLOW(readlinkat),
+	ALLOW(getdents64), ALLOW(getcwd), ALLOW(dup), ALLOW(poll), ALLOW(ppoll),
+	ALLOW(select), ALLOW(pselect6),
+
+	/* Flags of a descriptor, but no signals when it is ready, and no size of a pipe. */
+	IF(BPF_JEQ, SYS_fcntl, 0, 8),
+	LOAD(args[1]),
+	IF(BPF_JEQ, F_DUPFD, 4, 0),
+	IF(BPF_JEQ, F_DUPFD_CLOEXEC, 3, 0),
+	IF(BPF_JEQ, F_GETFD, 2, 0),
+	IF(BPF_JEQ, F_SETFD, 1, 0),
+	IF(BPF_JEQ, F_GETFL, 0, 1),
+	RETURN(SECCOMP_RET_ALLOW),
+	REFUSE(EPERM),
+
+	/* Is it a terminal? Close it on exec. */
+	IF(BPF_JEQ, SYS_ioctl, 0, 6),
+	LOAD(args[1]),
+	IF(BPF_JEQ, TCGETS, 2, 0),
+	IF(BPF_JEQ, FIOCLEX, 1, 0),
+	IF(BPF_JEQ, FIONCLEX, 0, 1),
+	RETURN(SECCOMP_RET_ALLOW),
+	REFUSE(ENOTTY),
+
+	/* Limits, to be read: the new one is no pointer, in neither half. */
+	IF(BPF_JEQ, SYS_prlimit64, 0, 6),
+	LOAD(args[2]),
+	IF(BPF_JEQ, 0, 0, 3),
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2]) + 4),
+	IF(BPF_JEQ, 0, 0, 1),
+	RETURN(SECCOMP_RET_ALLOW),
+	REFUSE(EPERM),
+	ALLOW(getrlimit),
+
+	/* The start of a process and of a thread. The program itself is executed so. */
+	IF(BPF_JEQ, SYS_execveat, 0, 4),
+	LOAD(args[4]),
+	IF(BPF_JEQ, AT_EMPTY_PATH, 0, 1),
+	RETURN(SECCOMP_RET_ALLOW),
+	REFUSE(EPERM),
+	ALLOW(arch_prctl), ALLOW(set_tid_address), ALLOW(set_robust_list), ALLOW(rseq),
+	ALLOW(getrandom), ALLOW(membarrier), ALLOW(exit), ALLOW(exit_group),
+
+	/* Its own signals. */
+	ALLOW(rt_sigaction), ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(sigaltstack),
+	ALLOW(restart_syscall),
+
+	/* The time, and what it is and has. */
+	ALLOW(gettimeofday), ALLOW(time), ALLOW(clock_getres), ALLOW(nanosleep), ALLOW(times),
+	ALLOW(getrusage), ALLOW(getpid), ALLOW(getppid), ALLOW(gettid), ALLOW(getuid),
+	ALLOW(geteuid), ALLOW(getgid), ALLOW(getegid), ALLOW(getgroups), ALLOW(uname),
+	ALLOW(sysinfo), ALLOW(sched_getaffinity), ALLOW(sched_yield), ALLOW(getcpu),
+
+	ALLOW(uretprobe), ALLOW(uprobe),
+	REFUSE(ENOSYS),
+};
+/* clang-format on */
+
+int scratch_allow_calls(void)
+{
+	return install(allowed, sizeof(allowed) / sizeof(*allowed), 0);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* base/reaper.c: children that end, that must be killed, and one that cannot be killed yet. */
+#include "base/reaper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/test.h"
+
+static pid_t spawn(bool stays)
+{
+	pid_t pid = fork();
+
+	cr_assert(pid >= 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (stays)
+		pause();
+	_exit(0);
+}
+
+static bool is_reaped(pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG) < 0 && errno == ECHILD;
+}
+
+Test(reaper, children, .timeout = 10)
+{
+	pid_t ends = spawn(false), stays = spawn(true);
+
+	reaper_end(ends, -1, 1000);
+	cr_assert(is_reaped(ends));
+	reaper_end(stays, -1, 1);
+	while (!is_reaped(stays) && reaper_pending())
+		sched_yield();
+	cr_assert(is_reaped(stays) && reaper_pending() == 0);
+	check_no_leaks();
+}
+
+/* A process that is not to be killed stands for one that cannot be. */
+Test(reaper, what_does_not_end_is_counted, .timeout = 10)
+{
+	pid_t child = spawn(false), other = spawn(true);
+	int pidfd = (int)syscall(SYS_pidfd_open, other, 0);
+
+	reaper_end(child, pidfd, 10);
+	cr_assert_eq(reaper_pending(), 1);
+	cr_assert(kill(other, 0) == 0);
+	assert_ok(kill(other, SIGKILL));
+	cr_assert_eq(waitpid(other, NULL, 0), other);
+	cr_assert_eq(reaper_pending(), 0);
+	cr_assert(fcntl(pidfd, F_GETFD) < 0 && errno == EBADF);
+	check_no_leaks();
+}
