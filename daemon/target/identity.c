@@ -58,8 +58,9 @@ static bool read_ids(const char *status, const char *key, uint32_t *ret)
 }
 
 /*
- * A hash of the auxiliary vector. The kernel writes it at each exec, with the ids, the addresses and
- * whether the program is set-user-id; it is the kernel's copy, so no page of the process is read.
+ * A hash of the auxiliary vector. The kernel writes it at each exec, with the ids, the addresses
+ * and whether the program is set-user-id; it is the kernel's copy, so no page of the process is
+ * read.
  */
 static int read_auxv(pid_t tid, uint64_t *ret)
 {

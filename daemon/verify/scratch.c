@@ -4,11 +4,11 @@
  * user has: their uid and gid, none of our capabilities, none to be gained, and if the target lives
  * in a mount namespace or root directory of its own, those: there are its libc and its standard
  * library. And it gets less: no network, every file system read-only and without devices, bounded
- * memory, few threads, and no way to start a process (which might outlive it), to signal or to trace
- * one. What it is executed from is /proc/PID/exe, the very file that the target runs.
+ * memory, few threads, and no way to start a process (which might outlive it), to signal or to
+ * trace one. What it is executed from is /proc/PID/exe, the very file that the target runs.
  *
- * The daemon opens all descriptors, and checks before and after that the target still is the process
- * and runs the program, as the user, that it was opened as. Then the keeper is forked
+ * The daemon opens all descriptors, and checks before and after that the target still is the
+ * process and runs the program, as the user, that it was opened as. Then the keeper is forked
  * (scratch_keep.c), whose child is the interpreter. Whatever the two are waiting for, the daemon
  * waits for them with a deadline only.
  */
@@ -402,7 +402,8 @@ int scratch_line(struct scratch *s, char *line, size_t size)
 }
 
 /* The keeper ends when it sees the leash let go, after it has ended and reaped the interpreter. One
- * that does not is stopped, or waits for a file system: it is killed, and reaped when that helps. */
+ * that does not is stopped, or waits for a file system: it is killed, and reaped when that
+ * helps. */
 void scratch_end(struct scratch *s)
 {
 	closep(&s->in);

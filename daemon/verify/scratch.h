@@ -36,9 +36,9 @@ struct scratch_opts {
 };
 
 /*
- * Run an interpreter on a script. An error (diag says which) if the target is not, or no longer, the
- * program and user that it was opened as, if the process cannot be set apart as it must be, or if it
- * does not start in time. scratch_end() in every case.
+ * Run an interpreter on a script. An error (diag says which) if the target is not, or no longer,
+ * the program and user that it was opened as, if the process cannot be set apart as it must be, or
+ * if it does not start in time. scratch_end() in every case.
  */
 int scratch_start(const struct scratch_opts *opts, struct scratch *ret, struct diag *diag);
 /* Find it and its interpreter; an error if that is not the same build as `want`. */

@@ -2,9 +2,9 @@
 /*
  * The keeper of a scratch process, and what becomes the interpreter: see scratch_priv.h.
  *
- * The keeper is the daemon's child. It enters the target's mount namespace and root directory, which
- * their owner may have prepared against us; the interpreter is its child. The order of the steps is
- * what keeps the host safe:
+ * The keeper is the daemon's child. It enters the target's mount namespace and root directory,
+ * which their owner may have prepared against us; the interpreter is its child. The order of the
+ * steps is what keeps the host safe:
  *
  *  1. Every descriptor is opened by the daemon, or here before anything foreign is entered; all
  *     others are closed first. Nothing is opened by its path afterwards.
@@ -166,8 +166,8 @@ static int keep_caps(uint64_t mask)
 }
 
 /*
- * Become the target's user, with no capability but those that entering takes, and none to be gained.
- * A process that may not change its bounding set has none that matters in it.
+ * Become the target's user, with no capability but those that entering takes, and none to be
+ * gained. A process that may not change its bounding set has none that matters in it.
  */
 static int become_user(const struct scratch_job *j)
 {
@@ -265,8 +265,8 @@ static void limit_all(void)
 /*
  * alive: readable once the keeper has ended, should that be before we asked to die with it.
  *
- * The target's /proc, if it has a pid namespace, does not know us and has no "self". The linker then
- * takes the directory of the program from LD_ORIGIN_PATH, for libraries beside it ($ORIGIN).
+ * The target's /proc, if it has a pid namespace, does not know us and has no "self". The linker
+ * then takes the directory of the program from LD_ORIGIN_PATH, for libraries beside it ($ORIGIN).
  */
 static _Noreturn void become_interpreter(struct scratch_job *j, int alive)
 {
@@ -352,8 +352,8 @@ static pid_t start_interpreter(struct scratch_job *j)
 	return pid < 0 ? -errno : pid;
 }
 
-/* Until the interpreter has ended. Should the daemon let go of the leash, or the time be over, it is
- * killed. It may be past killing for a while: a server of its file system does not answer. */
+/* Until the interpreter has ended. Should the daemon let go of the leash, or the time be over, it
+ * is killed. It may be past killing for a while: a server of its file system does not answer. */
 static void watch_over(pid_t pid, int leash, int listener)
 {
 	const uint64_t deadline = clock_monotonic_ns() + KEEP_MS * UINT64_C(1000000);

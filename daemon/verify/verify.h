@@ -8,8 +8,8 @@
  *
  * The probes' own cost, which is measured apart (calibration.h), is kept with the verdict.
  *
- * The scratch process has the target's user and namespaces, no capability, no network, no site
- * directory, little time. The target itself is not touched.
+ * The scratch process has the target's user, mount namespace and root directory, no capability, no
+ * network, no device, no site directory, little memory and time. The target itself is not touched.
  */
 #ifndef PYPROF_VERIFY_VERIFY_H
 #define PYPROF_VERIFY_VERIFY_H
