@@ -27,6 +27,7 @@ struct client {
 	int connect_err;     /* errno; 0: its peer is trusted */
 	bool untrusted;	     /* it is not, because it */
 	uid_t untrusted_uid; /* runs as this user */
+	json_t *error;	     /* what it answered the last request with; NULL: no error */
 };
 
 /* What is received: into memory while it may be an error, else into the stream. */
@@ -66,12 +67,18 @@ void client_free(struct client *c)
 	if (!c)
 		return;
 	curl_easy_cleanup(c->curl);
+	json_decref(c->error);
 	free(c);
 }
 
 void client_set_timeout(struct client *c, long seconds)
 {
 	c->timeout_s = seconds;
+}
+
+const json_t *client_last_error(const struct client *c)
+{
+	return c->error;
 }
 
 /* --- receiving --- */
@@ -284,6 +291,7 @@ static int exchange(struct client *c, const char *method, const char *path, cons
 		url = NULL;
 		return no_memory(diag);
 	}
+	json_decref(TAKE_PTR(c->error));
 	code = set_options(c, method, url, sink);
 	if (body) {
 		headers = curl_slist_append(NULL, "Content-Type: application/json");
@@ -295,7 +303,10 @@ static int exchange(struct client *c, const char *method, const char *path, cons
 	if (code != CURLE_OK)
 		return transfer_error(c, sink, code, diag);
 	curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
-	return status < 300 ? 0 : client_error(status, sink->body, sink->n, diag);
+	if (status < 300)
+		return 0;
+	c->error = json_loadb(sink->body ? sink->body : "", sink->n, 0, NULL);
+	return client_error(status, sink->body, sink->n, diag);
 }
 
 int client_request(struct client *c, const char *method, const char *path, const json_t *body,

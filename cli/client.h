@@ -29,6 +29,9 @@ void client_set_timeout(struct client *c, long seconds);
 int client_request(struct client *c, const char *method, const char *path, const json_t *body,
 		   json_t **ret, struct diag *diag);
 
+/* The error that the daemon answered the last request with, as JSON; NULL: none. Borrowed. */
+const json_t *client_last_error(const struct client *c);
+
 /* GET, and stream what comes to out. Nothing is written to out if the daemon answers an error. */
 int client_download(struct client *c, const char *path, FILE *out, struct diag *diag);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/parse.h"
 #include "client.h"
 #include "mode_opts.h"
@@ -61,6 +62,13 @@ static int attach_one(struct client *c, pid_t pid, const struct target_opts *o, 
 	return client_request(c, "POST", "/v1/targets", body, NULL, diag);
 }
 
+/* One of several has failed: a line for it now. The first one's exit status is the command's. */
+static void report(const struct diag *why, struct diag *diag)
+{
+	log_diag(why, why->err);
+	diag_set(diag, why->err, why->exit, NULL, "%s", "");
+}
+
 static int run_attach(const struct cmd_call *call, struct diag *diag)
 {
 	const struct target_opts *o = call->opts;
@@ -74,11 +82,16 @@ static int run_attach(const struct cmd_call *call, struct diag *diag)
 	if (r == 0)
 		r = client_open(call->socket, &c, diag);
 	for (int i = 0; r == 0 && i < call->noperands; i++) {
-		r = operand_pid(call->operands[i], &pid, diag);
-		if (r == 0)
-			r = attach_one(c, pid, o, diag);
+		struct diag why = {0};
+
+		operand_pid(call->operands[i], &pid, NULL);
+		if (attach_one(c, pid, o, &why) < 0)
+			report(&why, diag);
+		/* without a daemon the others need not be tried */
+		if (why.exit == PYP_EXIT_NO_DAEMON)
+			break;
 	}
-	return r;
+	return r < 0 ? r : diag->err;
 }
 
 static int run_detach(const struct cmd_call *call, struct diag *diag)
@@ -97,32 +110,58 @@ static int run_detach(const struct cmd_call *call, struct diag *diag)
 	return client_request(c, "DELETE", path, NULL, NULL, diag);
 }
 
-static int control(const struct cmd_call *call, const char *path, struct diag *diag)
+static int control(const struct cmd_call *call, const char *path, struct client **ret,
+		   struct diag *diag)
 {
 	const struct target_opts *o = call->opts;
-	_cleanup_(client_freep) struct client *c = NULL;
 	_cleanup_(json_decrefp) json_t *body = json_object();
 	int r;
 
 	if (o->pid)
 		json_object_set_new(body, "pid", json_integer(o->pid));
-	r = client_open(call->socket, &c, diag);
-	return r < 0 ? r : client_request(c, "POST", path, body, NULL, diag);
+	r = client_open(call->socket, ret, diag);
+	return r < 0 ? r : client_request(*ret, "POST", path, body, NULL, diag);
+}
+
+/* A line for each target that could not be started; what the daemon said in all is one of them. */
+static void report_failures(const json_t *failures, struct diag *diag)
+{
+	size_t n = json_array_size(failures);
+
+	if (n < 2)
+		return;
+	diag_clear(diag);
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *text = json_dumps(json_array_get(failures, i), JSON_COMPACT);
+		struct diag why = {0};
+
+		client_error(0, text, text ? strlen(text) : 0, &why);
+		report(&why, diag);
+	}
 }
 
 static int run_start(const struct cmd_call *call, struct diag *diag)
 {
-	return control(call, "/v1/start", diag);
+	_cleanup_(client_freep) struct client *c = NULL;
+	int r = control(call, "/v1/start", &c, diag);
+
+	if (r < 0 && c)
+		report_failures(json_object_get(client_last_error(c), "failures"), diag);
+	return r;
 }
 
 static int run_stop(const struct cmd_call *call, struct diag *diag)
 {
-	return control(call, "/v1/stop", diag);
+	_cleanup_(client_freep) struct client *c = NULL;
+
+	return control(call, "/v1/stop", &c, diag);
 }
 
 static int run_clear(const struct cmd_call *call, struct diag *diag)
 {
-	return control(call, "/v1/clear", diag);
+	_cleanup_(client_freep) struct client *c = NULL;
+
+	return control(call, "/v1/clear", &c, diag);
 }
 
 #define PID_COMMAND(cmd_name, cmd_summary, cmd_run)                                                \

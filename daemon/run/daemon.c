@@ -170,13 +170,13 @@ static int make_loop(struct daemon *d, struct diag *diag)
 static int make_sessions(struct daemon *d, struct diag *diag)
 {
 	const struct session_opts so = {
-		.ring_bytes = d->opts->ring_bytes,
-		.metrics = d->opts->metrics,
+		.target = {.ring_bytes = d->opts->ring_bytes,
+			   .metrics = d->opts->metrics,
+			   .mode = {(enum mode)d->opts->mode, (uint32_t)d->opts->rate},
+			   .max_overhead = (unsigned int)d->opts->max_overhead,
+			   .verify = !d->opts->no_verify,
+			   .follow = d->opts->follow},
 		.clock = (enum snapshot_clock)d->opts->clock,
-		.mode = {(enum mode)d->opts->mode, (uint32_t)d->opts->rate},
-		.max_overhead = (unsigned int)d->opts->max_overhead,
-		.verify = !d->opts->no_verify,
-		.follow = d->opts->follow,
 		.max_children = d->opts->max_children,
 		.on_end = on_end,
 		.ctx = d,
@@ -192,7 +192,7 @@ static int attach_pids(struct daemon *d, struct diag *diag)
 
 	for (size_t i = 0; i < pids->n; i++) {
 		d->given[d->ngiven++] = pids->pid[i];
-		r = sessions_attach(d->sessions, pids->pid[i], !d->opts->no_start, diag);
+		r = sessions_attach(d->sessions, pids->pid[i], !d->opts->no_start, NULL, diag);
 		if (r < 0)
 			return r;
 		log_info("attached to process %d", pids->pid[i]);

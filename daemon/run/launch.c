@@ -98,7 +98,7 @@ static int on_try(struct sd_event_source *source, uint64_t usec, void *userdata)
 		return 0;
 	}
 	kill(l->pid, SIGSTOP);
-	r = sessions_attach(l->opts.sessions, l->pid, l->opts.start, &diag);
+	r = sessions_attach(l->opts.sessions, l->pid, l->opts.start, NULL, &diag);
 	kill(l->pid, SIGCONT);
 	if (r == 0) {
 		settle(l);

@@ -73,24 +73,28 @@ unsigned int response_status(enum pyp_exit exit)
 	return 500;
 }
 
-static json_t *error_json(enum pyp_exit exit, const char *msg, const char *hint)
+static enum pyp_exit exit_of(const struct diag *diag)
 {
-	char m[sizeof(((struct diag *)0)->msg)], h[sizeof(((struct diag *)0)->hint)];
+	return diag->err && diag->exit ? diag->exit : PYP_EXIT_FAILURE;
+}
+
+json_t *response_error_json(const struct diag *diag, int err)
+{
+	char m[sizeof(diag->msg)], h[sizeof(diag->hint)];
+	const char *msg = diag->err ? diag->msg : strerror(-err);
+	enum pyp_exit exit = exit_of(diag);
 
 	return json_pack("{s:i, s:s, s:s, s:s}", "code", (int)exit, "error", diag_exit_name(exit),
 			 "message", utf8_clean(msg, m, sizeof(m)), "hint",
-			 utf8_clean(hint, h, sizeof(h)));
+			 utf8_clean(diag->hint, h, sizeof(h)));
 }
 
 void response_set_error(struct response *rs, unsigned int status, const struct diag *diag, int err)
 {
-	enum pyp_exit exit = diag->err && diag->exit ? diag->exit : PYP_EXIT_FAILURE;
-	const char *msg = diag->err ? diag->msg : strerror(-err);
-
 	closep(&rs->fd);
 	rs->fd = -1;
-	rs->status = status ? status : response_status(exit);
-	if (response_set_json(rs, rs->status, error_json(exit, msg, diag->hint)) == 0)
+	rs->status = status ? status : response_status(exit_of(diag));
+	if (response_set_json(rs, rs->status, response_error_json(diag, err)) == 0)
 		return;
 	free(TAKE_PTR(rs->body)); /* no memory even for that: the status alone has to say it */
 	rs->size = 0;

@@ -27,7 +27,10 @@ void response_deinit(struct response *rs);
 /* Take root as the body. NULL (jansson out of memory) is -ENOMEM. */
 int response_set_json(struct response *rs, unsigned int status, json_t *root);
 
-/* {"code", "error", "message", "hint"}; drops what was there. status 0: from the exit code. */
+/* A diagnosis as {"code", "error", "message", "hint"}; NULL: no memory. */
+json_t *response_error_json(const struct diag *diag, int err);
+
+/* That as the body; drops what was there. status 0: from the exit code. */
 void response_set_error(struct response *rs, unsigned int status, const struct diag *diag, int err);
 
 /* The HTTP status for an exit code. */

@@ -150,9 +150,9 @@ static int query_bound(const struct request *rq, unsigned int *percent, struct d
 static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
-	struct session_opts o = sessions_opts(ctx->sessions);
+	struct target_opts o = sessions_target_opts(ctx->sessions);
 	const char *metrics = request_get(rq, "metrics");
-	bool start = true, follow = false;
+	bool start = true;
 	pid_t pid = 0;
 	int r;
 
@@ -161,7 +161,7 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 	if (r == 0)
 		r = request_get_bool(rq, "start", &start, diag);
 	if (r == 0)
-		r = request_get_bool(rq, "follow_children", &follow, diag);
+		r = request_get_bool(rq, "follow_children", &o.follow, diag);
 	if (r == 0 && metrics)
 		r = metrics_parse(metrics, &o.metrics, diag);
 	if (r == 0)
@@ -173,9 +173,7 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 	if (!pid)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "send {\"pid\": N}",
 				"which process? there is no pid");
-	r = sessions_attach_with(ctx->sessions, pid,
-				 (start ? ATTACH_START : 0) | (follow ? ATTACH_FOLLOW : 0), &o,
-				 diag);
+	r = sessions_attach(ctx->sessions, pid, start, &o, diag);
 	if (r < 0)
 		return r;
 	snprintf(rs->location, sizeof(rs->location), "/v1/targets/%d", pid);
@@ -207,11 +205,35 @@ static int control(struct routes_ctx *ctx, const struct request *rq, struct resp
 	return r < 0 ? r : answer_targets(ctx, pid, rs);
 }
 
+static void add_failure(void *list, pid_t pid, int err, const struct diag *diag)
+{
+	json_t *failure = response_error_json(diag, err);
+
+	json_object_set_new(failure, "pid", json_integer(pid));
+	json_array_append_new(list, failure);
+}
+
+/* What could be started is. The error is the first target's, "failures" are all. */
 static int handle_start(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			struct response *rs, struct diag *diag)
 {
+	_cleanup_(json_decrefp) json_t *failures = json_array();
+	json_t *answer;
+	pid_t pid = 0;
+	int r;
+
 	(void)path_pid;
-	return control(ctx, rq, rs, sessions_start, diag);
+	r = request_get_pid(rq, "pid", &pid, diag);
+	if (r < 0)
+		return r;
+	r = sessions_start_each(ctx->sessions, pid, add_failure, failures, diag);
+	if (r == 0)
+		return answer_targets(ctx, pid, rs);
+	if (!json_array_size(failures))
+		return r;
+	answer = response_error_json(diag, r);
+	json_object_set(answer, "failures", failures);
+	return response_set_json(rs, response_status(diag->exit), answer);
 }
 
 static int handle_stop(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,

@@ -52,7 +52,9 @@ static void exits_tell(struct counting *c, struct profile *profile, size_t n)
 	for (size_t i = 0; i < n; i++)
 		profile_event(profile, &c->exits[i]);
 	c->nexits -= n;
-	memmove(c->exits, c->exits + n, c->nexits * sizeof(*c->exits));
+	/* Before the first exit there is no array, and memmove(NULL, ...) is undefined. */
+	if (c->nexits)
+		memmove(c->exits, c->exits + n, c->nexits * sizeof(*c->exits));
 }
 
 static int fetch(const struct probe *probe, struct probe_count **ret, size_t *ret_n)

@@ -96,6 +96,25 @@ bool follow_goes_on(const struct session *s)
 	return false;
 }
 
+bool follow_stems_from(const struct session *s, const struct session *from)
+{
+	const struct sessions *ss = s->set;
+
+	if (s == from)
+		return true;
+	if (!s->family || s->family != from->family)
+		return false;
+	if (from->family->root == from)
+		return true;
+	/* no further up than there are targets: pids that are used again could make a circle */
+	for (size_t i = 0; s && i < ss->n; i++) {
+		s = sessions_find(ss, s->tracee->parent);
+		if (s == from)
+			return true;
+	}
+	return false;
+}
+
 /* ---- tasks ------------------------------------------------------------------------------- */
 
 static void work_soon(struct sessions *ss)
@@ -218,7 +237,7 @@ static int make_session(struct session *origin, const struct tracee_news *news,
 	struct tracee *t;
 	int r;
 
-	r = tracee_fork(origin->tracee, news, &spare, &ss->opts, &t, NULL);
+	r = tracee_fork(origin->tracee, news, &spare, &t, NULL);
 	if (spare)
 		f->spare[f->nspares++] = spare;
 	return r < 0 ? r : session_new(ss, t, ret, NULL);
@@ -229,9 +248,12 @@ static int follow_child(struct session *origin, const struct tracee_news *news)
 {
 	_cleanup_(session_freep) struct session *s = NULL;
 	struct sessions *ss = origin->set;
-	struct session *old;
+	const struct session *old = sessions_find(ss, news->pid);
 	int r;
 
+	/* The pid was a target's until now, whose end the event loop has still to handle. */
+	if (old && old->tracee->state != SESSION_ENDED)
+		return -EAGAIN;
 	r = make_session(origin, news, &s);
 	if (r < 0)
 		return r;
@@ -240,10 +262,9 @@ static int follow_child(struct session *origin, const struct tracee_news *news)
 		r = tracee_start(s->tracee, NULL);
 	if (r < 0)
 		return r;
-	old = sessions_find(ss, news->pid);
-	if (old)
-		follow_forget(ss, old);
-	r = sessions_add(ss, s);
+	r = follow_forget(ss, news->pid);
+	if (r == 0)
+		r = sessions_add(ss, s);
 	if (r < 0)
 		return r;
 	disown(ss, s->family, news->pid);
@@ -275,23 +296,29 @@ static void task_done(struct session *origin, const struct tracee_news *news, in
 		opts->on_end(opts->ctx, news->pid);
 }
 
+/* Following a child may change the tasks, and remove a target whose pid it has, even the origin. */
 static void task_run(struct sessions *ss, size_t i)
 {
-	struct follow_task task = ss->tasks[i];
-	int r = no_room(ss, task.origin, task.news.pid);
+	const struct tracee_news news = ss->tasks[i].news;
+	struct follow_task *task;
+	struct session *origin;
+	int r = no_room(ss, ss->tasks[i].origin, news.pid);
 
 	if (r == 0)
-		r = follow_child(task.origin, &task.news);
-	/* whatever could not be had of it */
-	if (r < 0 && target_ending(task.news.pid))
+		r = follow_child(ss->tasks[i].origin, &news);
+	/* regardless of which step failed */
+	if (r < 0 && target_ending(news.pid))
 		r = -ESRCH;
-	if (r == -EAGAIN && tracee_now() < task.until_ns) {
-		/* the set of tasks has not changed: no child was followed */
-		ss->tasks[i].retry_ns = tracee_now() + RETRY_NS;
+	task = task_find(ss, news.pid);
+	if (!task)
+		return;
+	if (r == -EAGAIN && tracee_now() < task->until_ns) {
+		task->retry_ns = tracee_now() + RETRY_NS;
 		return;
 	}
-	task_remove(ss, i);
-	task_done(task.origin, &task.news, r);
+	origin = task->origin;
+	task_remove(ss, (size_t)(task - ss->tasks));
+	task_done(origin, &news, r);
 }
 
 /* The next task that is due, of one session or of all (NULL); -1: none. */
@@ -307,8 +334,10 @@ static int next_task(const struct sessions *ss, const struct session *origin)
 
 void follow_now(struct session *s)
 {
-	for (int i; (i = next_task(s->set, s)) >= 0;)
-		task_run(s->set, (size_t)i);
+	struct sessions *ss = s->set;
+
+	for (int i; (i = next_task(ss, s)) >= 0;)
+		task_run(ss, (size_t)i);
 }
 
 void follow_retry(struct sessions *ss)
@@ -333,15 +362,16 @@ static int fold(struct sessions *ss, struct session *s)
 	return r;
 }
 
-void follow_forget(struct sessions *ss, struct session *s)
+int follow_forget(struct sessions *ss, pid_t pid)
 {
-	pid_t pid = s->tracee->target->pid;
+	struct session *s = sessions_find(ss, pid);
+	int r = s ? fold(ss, s) : 0;
 
-	if (s->tracee->parent && fold(ss, s) == 0)
-		return;
-	if (s->tracee->parent)
-		log_warning("the profile of process %d, which has ended, is lost", pid);
-	sessions_remove(ss, s);
+	if (s && r == 0)
+		log_info("process %d is another one now: the profile of the one that has ended is "
+			 "kept with those of other ended processes",
+			 pid);
+	return r;
 }
 
 static void fold_old(struct sessions *ss)
@@ -391,7 +421,7 @@ static bool fill_spares(struct sessions *ss)
 		if (!f || s->tracee->state != SESSION_TRACING || f->no_spares ||
 		    f->nspares == SPARES)
 			continue;
-		if (tracee_open_spare(s->tracee, &ss->opts, &f->spare[f->nspares]) == 0)
+		if (tracee_open_spare(s->tracee, &f->spare[f->nspares]) == 0)
 			f->nspares++;
 		else
 			f->no_spares = true;
@@ -447,13 +477,26 @@ void follow_ended(struct session *s)
 	work_soon(s->set);
 }
 
+/* Another target of the same family runs the same program, so it can follow the child as well. */
+static void task_hand_over(struct sessions *ss, size_t i)
+{
+	const struct session *from = ss->tasks[i].origin;
+
+	for (size_t k = 0; from->family && k < ss->n; k++)
+		if (ss->v[k] != from && ss->v[k]->family == from->family) {
+			ss->tasks[i].origin = ss->v[k];
+			return;
+		}
+	task_remove(ss, i);
+}
+
 void follow_leave(struct session *s)
 {
 	struct sessions *ss = s->set;
 
 	for (size_t i = ss->ntasks; i-- > 0;)
 		if (ss->tasks[i].origin == s)
-			task_remove(ss, i);
+			task_hand_over(ss, i);
 	if (!s->family)
 		return;
 	if (s->family->root == s)

@@ -136,7 +136,7 @@ static void exec_seen(struct tracee *t)
 	t->exec_until_ns = tracee_now() + LOOK_FOR_NS;
 	t->exec_retry_ns = 0;
 	/* What counting and sampling know of addresses cannot be told anew. */
-	if (t->mode.mode != MODE_TRACE || !tracee_same_program(t, t->target->pid)) {
+	if (t->opts.mode.mode != MODE_TRACE || !tracee_same_program(t, t->target->pid)) {
 		tracee_end(t, "executed another program");
 	} else if (!t->exec_other && probe_rearm(t->probe, &ts) == 0) {
 		tracee_begin(t, ts);
@@ -198,8 +198,8 @@ static int open_another(struct tracee *t, struct probe **ret, struct diag *diag)
 		.tid = t->target->tid,
 		.via = "",
 		.bias = t->python->bias,
-		.metrics = t->metrics,
-		.ring_bytes = t->ring_bytes,
+		.metrics = t->opts.metrics,
+		.ring_bytes = t->opts.ring_bytes,
 		.layout = &t->python->layout,
 		.plan = &t->plan,
 	};
@@ -230,7 +230,7 @@ static void take_another(struct tracee *t, struct probe *next)
 	t->old_probe = t->probe;
 	t->probe = next;
 	t->mechanism = probe_mechanism(next);
-	if (t->follow)
+	if (t->opts.follow)
 		probe_follow(next, true);
 }
 
@@ -269,8 +269,8 @@ void tracee_hold_on(struct tracee *t)
 	if (t->old_probe || t->state != SESSION_TRACING || !has_settled(t))
 		return;
 	/* What counting has in the kernel cannot be handed over, and windows need a link. */
-	if (t->mode.mode == MODE_TRACE && !t->max_overhead && open_another(t, &next, NULL) == 0 &&
-	    probe_attach(next, &ts, NULL) == 0) {
+	if (t->opts.mode.mode == MODE_TRACE && !t->opts.max_overhead &&
+	    open_another(t, &next, NULL) == 0 && probe_attach(next, &ts, NULL) == 0) {
 		t->lost_hold = false;
 		t->memory = memory_live(t->target->tid);
 		change_probes(t, TAKE_PTR(next), ts);
@@ -292,7 +292,7 @@ static int hold_stopped(struct tracee *t, struct diag *diag)
 	r = target_hold(t->target);
 	if (r < 0)
 		return diag_errno(diag, -r, "process %d has ended", t->target->pid);
-	if (t->target->tid == before || t->old_probe || t->mode.mode != MODE_TRACE)
+	if (t->target->tid == before || t->old_probe || t->opts.mode.mode != MODE_TRACE)
 		return 0;
 	t->memory = memory_live(t->target->tid);
 	r = open_another(t, &next, diag);
@@ -321,7 +321,7 @@ int tracee_check_program(struct tracee *t, struct diag *diag)
 		return 0;
 	}
 	tracee_end(t, "executed another program");
-	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "detach it, or attach it anew",
+	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "detach it, then attach it again",
 			"process %d has executed another program", t->target->pid);
 }
 
@@ -347,19 +347,19 @@ static void take_over(const struct tracee *from, struct tracee *t)
 {
 	t->memory = memory_live(t->target->tid);
 	t->plan = from->plan;
-	t->metrics = from->metrics;
+	t->opts = from->opts;
 	t->code_type = from->code_type;
 	memcpy(t->self_test, from->self_test, sizeof(t->self_test));
 	t->cost = from->cost;
 	t->calibration = calibration_share(from->calibration);
 }
 
-int tracee_open_spare(const struct tracee *from, const struct session_opts *opts,
-		      struct probe **ret)
+int tracee_open_spare(const struct tracee *from, struct probe **ret)
 {
 	const struct probe_opts po = {
-		.metrics = from->metrics,
-		.ring_bytes = opts->ring_bytes,
+		.metrics = from->opts.metrics,
+		.ring_bytes = from->opts.ring_bytes,
+		.mode = from->opts.mode.mode,
 		.layout = &from->python->layout,
 		.sampling = tracee_sampling(from, from->python),
 	};
@@ -367,10 +367,9 @@ int tracee_open_spare(const struct tracee *from, const struct session_opts *opts
 	return probe_open(&po, ret, NULL);
 }
 
-static int take_probe(const struct tracee *from, struct probe **spare,
-		      const struct session_opts *opts, struct tracee *t)
+static int take_probe(const struct tracee *from, struct probe **spare, struct tracee *t)
 {
-	int r = *spare ? 0 : tracee_open_spare(from, opts, spare);
+	int r = *spare ? 0 : tracee_open_spare(from, spare);
 
 	if (r < 0)
 		return r;
@@ -380,7 +379,7 @@ static int take_probe(const struct tracee *from, struct probe **spare,
 }
 
 int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct probe **spare,
-		const struct session_opts *opts, struct tracee **ret, struct diag *diag)
+		struct tracee **ret, struct diag *diag)
 {
 	_cleanup_(tracee_freep) struct tracee *t = calloc(1, sizeof(*t));
 	int r;
@@ -391,11 +390,10 @@ int tracee_fork(const struct tracee *from, const struct tracee_news *news, struc
 	if (r < 0)
 		return r;
 	take_over(from, t);
-	t->max_overhead = opts->max_overhead;
 	r = take_python(from, t);
 	if (r < 0)
 		return r;
-	r = take_probe(from, spare, opts, t);
+	r = take_probe(from, spare, t);
 	if (r == 0)
 		r = tracee_make_profile(t, diag);
 	if (r < 0)

@@ -175,7 +175,7 @@ static uint64_t sessions_pause(const struct sessions *ss, bool busy)
 {
 	for (size_t i = 0; i < ss->n; i++)
 		if (ss->v[i]->tracee->state == SESSION_TRACING &&
-		    ss->v[i]->tracee->mode.mode == MODE_TRACE)
+		    ss->v[i]->tracee->opts.mode.mode == MODE_TRACE)
 			return busy ? DRAIN_BUSY_US : DRAIN_IDLE_US;
 	return DRAIN_REST_US;
 }
@@ -298,15 +298,6 @@ int sessions_add(struct sessions *ss, struct session *s)
 	return 0;
 }
 
-/* The pid of a process that has ended belongs to a new one now. */
-static void sessions_forget_ended(struct sessions *ss, pid_t pid)
-{
-	struct session *old = sessions_find(ss, pid);
-
-	if (old)
-		follow_forget(ss, old);
-}
-
 /* Attaching takes a moment, in which the other targets' rings fill. What their records lead to has
  * time until the next turn. */
 static void drain_all(void *ctx)
@@ -317,14 +308,9 @@ static void drain_all(void *ctx)
 		(void)tracee_drain(ss->v[i]->tracee, DRAIN_BUDGET);
 }
 
-int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct diag *diag)
+struct target_opts sessions_target_opts(const struct sessions *ss)
 {
-	return sessions_attach_with(ss, pid, flags, &ss->opts, diag);
-}
-
-struct session_opts sessions_opts(const struct sessions *ss)
-{
-	return ss->opts;
+	return ss->opts.target;
 }
 
 /* A target that was attached to just now may still be measured; meanwhile rings fill. */
@@ -339,46 +325,66 @@ static void wait_for_cost(struct sessions *ss, struct tracee *t)
 	tracee_take_cost(t);
 }
 
-static int start(struct sessions *ss, struct tracee *t, struct diag *diag)
+static int start_tracee(struct sessions *ss, struct tracee *t, struct diag *diag)
 {
 	/* Windows are weighed by costs from the first one on. */
-	if (t->max_overhead)
+	if (t->opts.max_overhead)
 		wait_for_cost(ss, t);
 	return tracee_start(t, diag);
 }
 
-int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
-			 const struct session_opts *opts, struct diag *diag)
+static int check_opts(const struct target_opts *o, struct diag *diag)
+{
+	if (o->mode.mode != MODE_TRACE && o->follow)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --follow-children out",
+				"children are followed in mode trace only");
+	if (o->mode.mode != MODE_TRACE && o->metrics)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --metrics out",
+				"resources are counted in mode trace only");
+	return mode_check_bound(o->max_overhead, o->mode.mode, o->metrics,
+				"\"max_overhead\": 0 lifts this daemon's bound for one process",
+				diag);
+}
+
+/* The data of a process that has ended is dropped by nobody but its user; a child's is folded. */
+static int check_free(const struct sessions *ss, pid_t pid, struct diag *diag)
+{
+	const struct session *old = sessions_find(ss, pid);
+
+	if (!old || (old->tracee->state == SESSION_ENDED && old->tracee->parent))
+		return 0;
+	if (old->tracee->state != SESSION_ENDED)
+		return diag_set(diag, -EEXIST, PYP_EXIT_BUSY, "`pyprofctl start` resumes tracing",
+				"process %d is attached already", pid);
+	return diag_set(diag, -EEXIST, PYP_EXIT_BUSY,
+			"save it (pyprofctl snapshot --pid PID -o FILE), then pyprofctl detach PID",
+			"the data of a target with the pid %d that has ended (%s) is kept", pid,
+			old->tracee->end_reason);
+}
+
+int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct target_opts *opts,
+		    struct diag *diag)
 {
 	_cleanup_(session_freep) struct session *s = NULL;
-	struct session *old = sessions_find(ss, pid);
 	struct tracee *t;
 	int r;
 
-	if (old && old->tracee->state != SESSION_ENDED)
-		return diag_set(diag, -EEXIST, PYP_EXIT_BUSY, "`pyprofctl start` resumes tracing",
-				"process %d is attached already", pid);
-	if (opts->mode.mode != MODE_TRACE && (flags & ATTACH_FOLLOW || opts->follow))
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --follow-children out",
-				"children are followed in mode trace only");
-	if (opts->mode.mode != MODE_TRACE && opts->metrics)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --metrics out",
-				"resources are counted in mode trace only");
-	r = mode_check_bound(opts->max_overhead, opts->mode.mode, opts->metrics,
-			     "\"max_overhead\": 0 lifts this daemon's bound for one process", diag);
-	if (r < 0)
-		return r;
-	r = tracee_open(pid, opts, drain_all, ss, &t, diag);
+	if (!opts)
+		opts = &ss->opts.target;
+	r = check_free(ss, pid, diag);
+	if (r == 0)
+		r = check_opts(opts, diag);
+	if (r == 0)
+		r = tracee_open(pid, opts, drain_all, ss, &t, diag);
 	if (r == 0)
 		r = session_new(ss, t, &s, diag);
-	if (r == 0 && (flags & ATTACH_FOLLOW || ss->opts.follow))
+	if (r == 0 && opts->follow)
 		r = follow_begin(s, diag);
-	if (r == 0 && flags & ATTACH_START)
-		r = start(ss, s->tracee, diag);
+	if (r == 0 && start)
+		r = start_tracee(ss, s->tracee, diag);
 	if (r < 0)
 		return r;
-	sessions_forget_ended(ss, pid);
-	if (sessions_add(ss, s) < 0)
+	if (follow_forget(ss, pid) < 0 || sessions_add(ss, s) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", pid);
 	follow_look(TAKE_PTR(s));
 	return 0;
@@ -394,51 +400,78 @@ int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag)
 	return 0;
 }
 
-int sessions_start(struct sessions *ss, pid_t pid, struct diag *diag)
+/* Does a command for the target `one` (NULL: for all) concern this target? */
+static bool concerns(const struct session *s, const struct session *one)
 {
-	struct session *one = pid ? sessions_find(ss, pid) : NULL;
-	int r = 0;
+	return !one || follow_stems_from(s, one);
+}
+
+static int all_ended(const struct session *one, struct diag *diag)
+{
+	if (one)
+		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "detach it, or attach another",
+				"process %d has gone", one->tracee->target->pid);
+	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "`pyprofctl attach PID` adds one",
+			"nothing to start: every target has ended");
+}
+
+int sessions_start_each(struct sessions *ss, pid_t pid, sessions_failed_fn failed, void *ctx,
+			struct diag *diag)
+{
+	const struct session *one = pid ? sessions_find(ss, pid) : NULL;
+	size_t alive = 0;
+	int first = 0;
 
 	if (pid && !one)
 		return not_attached(pid, diag);
-	for (size_t i = 0; i < ss->n && r == 0; i++) {
-		if (pid ? ss->v[i] != one : ss->v[i]->tracee->state == SESSION_ENDED)
+	for (size_t i = 0; i < ss->n; i++) {
+		struct session *s = ss->v[i];
+		struct diag why = {0};
+		int r;
+
+		if (!concerns(s, one) || s->tracee->state == SESSION_ENDED)
 			continue;
-		r = start(ss, ss->v[i]->tracee, diag);
-		if (r == 0)
-			follow_look(ss->v[i]);
+		alive++;
+		r = start_tracee(ss, s->tracee, &why);
+		if (r == 0) {
+			follow_look(s);
+			continue;
+		}
+		if (failed)
+			failed(ctx, s->tracee->target->pid, r, &why);
+		if (!first)
+			first = diag_set(diag, r, why.exit, why.hint, "%s", why.msg);
 	}
 	sessions_settle(ss);
 	sessions_arm(ss, DRAIN_BUSY_US);
-	return r;
-}
-
-/* Apply fn to one target or to all. */
-static int sessions_each(struct sessions *ss, pid_t pid, void (*fn)(struct tracee *),
-			 struct diag *diag)
-{
-	if (pid && !sessions_find(ss, pid))
-		return not_attached(pid, diag);
-	for (size_t i = 0; i < ss->n; i++)
-		if (!pid || ss->v[i]->tracee->target->pid == pid)
-			fn(ss->v[i]->tracee);
-	sessions_settle(ss);
-	return 0;
+	return !alive && ss->n ? all_ended(one, diag) : first;
 }
 
 int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag)
 {
-	int r = sessions_each(ss, pid, tracee_stop, diag);
+	const struct session *one = pid ? sessions_find(ss, pid) : NULL;
 
+	if (pid && !one)
+		return not_attached(pid, diag);
+	for (size_t i = 0; i < ss->n; i++)
+		if (concerns(ss->v[i], one))
+			tracee_stop(ss->v[i]->tracee);
+	sessions_settle(ss);
 	follow_stopped(ss);
-	return r;
+	return 0;
 }
 
 int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag)
 {
+	if (pid && !sessions_find(ss, pid))
+		return not_attached(pid, diag);
 	if (!pid)
 		follow_clear(ss);
-	return sessions_each(ss, pid, tracee_clear, diag);
+	for (size_t i = 0; i < ss->n; i++)
+		if (!pid || ss->v[i]->tracee->target->pid == pid)
+			tracee_clear(ss->v[i]->tracee);
+	sessions_settle(ss);
+	return 0;
 }
 
 /* ---- what they say ----------------------------------------------------------------------- */

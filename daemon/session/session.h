@@ -27,15 +27,25 @@ enum session_state {
 	SESSION_ENDED,	  /* the process has gone; data is kept */
 };
 
-struct session_opts {
-	size_t ring_bytes;
-	enum snapshot_clock clock;
+/*
+ * How one target is traced. A child that is followed gets a copy of what the process that forked it
+ * has, so an option that is added here is inherited without further ado.
+ */
+struct target_opts {
+	size_t ring_bytes; /* 0: the default */
 	struct mode_choice mode;
 	uint32_t metrics;	   /* resource counters to keep: bits, by enum pyp_metric */
 	bool verify;		   /* prove an unknown build on a scratch process first */
-	bool follow;		   /* children of all targets, as with ATTACH_FOLLOW */
-	size_t max_children;	   /* followed and alive at one time; 0: SESSION_MAX_CHILDREN */
 	unsigned int max_overhead; /* percent of the target's CPU time, 1 to 50; 0: no limit */
+	/* Processes that it forks, or has forked, and theirs become targets of their own as long as
+	 * they run the same program (see session/follow.c). */
+	bool follow;
+};
+
+struct session_opts {
+	struct target_opts target; /* of targets that are attached without options of their own */
+	enum snapshot_clock clock;
+	size_t max_children; /* followed and alive at one time; 0: SESSION_MAX_CHILDREN */
 	/* Called when a target has ended by itself (may be NULL). */
 	void (*on_end)(void *ctx, pid_t pid);
 	void *ctx;
@@ -49,23 +59,30 @@ void sessions_free(struct sessions *ss); /* detaches everything */
 DEFINE_FREEP(struct sessions, sessions_free)
 
 /*
- * START: put the probes on at once. FOLLOW: processes that it forks, or has forked, and theirs
- * become targets of their own as long as they run the same program (see session/follow.c).
+ * Attach to a process; start: put the probes on at once. opts NULL: the set's own, of which
+ * sessions_target_opts gives a copy to be changed. Exit code 7: it is attached already, or a
+ * process that has ended has left its data under this pid.
  */
-enum attach_flags { ATTACH_START = 1, ATTACH_FOLLOW = 2 };
-
-/* Attach to a process. Exit code 7 if it is attached already. */
-int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct diag *diag);
-/* The same with other options than the set's, of which there is a copy to be changed. */
-int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
-			 const struct session_opts *opts, struct diag *diag);
-struct session_opts sessions_opts(const struct sessions *ss);
+int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct target_opts *opts,
+		    struct diag *diag);
+struct target_opts sessions_target_opts(const struct sessions *ss);
 /* Forget a target and its data, and with it those that were followed from it. -ESRCH (exit 3) if it
  * is not attached. */
 int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag);
-/* pid 0: all. start on a target that ended is an error (3); start twice or stop twice is not. */
-int sessions_start(struct sessions *ss, pid_t pid, struct diag *diag);
+/*
+ * start and stop: of a target and of those that were followed from it, or of all (pid 0); twice is
+ * no error. Of several, start starts all it can and returns the first error; failed (may be NULL) is
+ * called for each target that could not be started. Exit code 3: the target has ended, or all have.
+ */
+typedef void (*sessions_failed_fn)(void *ctx, pid_t pid, int err, const struct diag *diag);
+int sessions_start_each(struct sessions *ss, pid_t pid, sessions_failed_fn failed, void *ctx,
+			struct diag *diag);
+static inline int sessions_start(struct sessions *ss, pid_t pid, struct diag *diag)
+{
+	return sessions_start_each(ss, pid, NULL, NULL, diag);
+}
 int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag);
+/* pid 0: all. */
 int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag);
 
 /* Drain the rings: for whoever keeps the event loop waiting. */

@@ -65,11 +65,14 @@ void follow_retry(struct sessions *ss);
 void follow_ended(struct session *s);
 void follow_stopped(struct sessions *ss);
 void follow_leave(struct session *s);
+/* Is s the target `from`, or was it followed from it or from one of its followed descendants? */
+bool follow_stems_from(const struct session *s, const struct session *from);
 /* Is anything left that was followed from it, or is to be? */
 bool follow_goes_on(const struct session *s);
 
-/* Remove an ended target, whose pid is another's now: a child's data is folded. */
-void follow_forget(struct sessions *ss, struct session *s);
+/* Remove the ended target with this pid, if there is one, because the pid is another process's now.
+ * Its data is folded. -ENOMEM: everything is as it was. */
+int follow_forget(struct sessions *ss, pid_t pid);
 /* Remove a target and what was followed from it. */
 void follow_detach(struct sessions *ss, struct session *s);
 void follow_clear(struct sessions *ss);

@@ -87,11 +87,11 @@ static int add_targets(struct sessions *ss, pid_t pid, struct timeline *tl, stru
 	int n = 0, r;
 
 	for (size_t i = 0; (t = sessions_tracee(ss, i)); i++) {
-		bool told = t->mode.mode == MODE_TRACE && !t->max_overhead;
+		bool told = t->opts.mode.mode == MODE_TRACE && !t->opts.max_overhead;
 
 		if (pid ? t->target->pid != pid : t->state == SESSION_ENDED || !told)
 			continue;
-		if (t->max_overhead)
+		if (t->opts.max_overhead)
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
 					"attach to it without --max-overhead",
 					"process %d is watched in windows: it has no timeline",

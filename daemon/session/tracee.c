@@ -76,7 +76,7 @@ static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wa
 /* In some builds what is traced well cannot be counted: a call and its repetition look the same. */
 static int tracee_countable(const struct tracee *t, struct diag *diag)
 {
-	if (t->mode.mode != MODE_COUNT || !t->plan.twice[0])
+	if (t->opts.mode.mode != MODE_COUNT || !t->plan.twice[0])
 		return 0;
 	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace counts it exactly",
 			"this build of Python cannot be counted: %s may be seen twice for a call",
@@ -96,9 +96,9 @@ static uint64_t interp_head(const struct python *py)
 
 struct probe_sampling tracee_sampling(const struct tracee *t, const struct python *py)
 {
-	const bool between = t->mode.mode == MODE_TRACE && t->max_overhead;
+	const bool between = t->opts.mode.mode == MODE_TRACE && t->opts.max_overhead;
 	struct probe_sampling s = {
-		.rate = between ? RATE_BETWEEN : t->mode.rate,
+		.rate = between ? RATE_BETWEEN : t->opts.mode.rate,
 		.interp_head = interp_head(py),
 		.code_type = t->code_type ? t->code_type + py->bias : 0,
 	};
@@ -125,7 +125,7 @@ static uint64_t code_type_of(const struct tracee *t)
 	return image_symbol(t->python->image, "PyCode_Type", &type) < 0 ? 0 : type.vaddr;
 }
 
-static int tracee_plan(struct tracee *t, const struct session_opts *opts,
+static int tracee_plan(struct tracee *t, const struct target_opts *opts,
 		       const struct verify_opts *vo, struct diag *diag)
 {
 	int r = plan_build(t->python->image, &t->python->layout, &t->plan, diag);
@@ -136,10 +136,10 @@ static int tracee_plan(struct tracee *t, const struct session_opts *opts,
 	return r < 0 ? r : tracee_verify(t, vo, opts->verify, diag);
 }
 
-static int tracee_load(struct tracee *t, const struct session_opts *opts,
+static int tracee_load(struct tracee *t, const struct target_opts *opts,
 		       const struct verify_opts *vo, struct diag *diag)
 {
-	const bool sampled = t->mode.mode == MODE_SAMPLE;
+	const bool sampled = t->opts.mode.mode == MODE_SAMPLE;
 	struct probe_opts po = {
 		.pid = t->target->pid,
 		.tid = t->target->tid,
@@ -149,7 +149,7 @@ static int tracee_load(struct tracee *t, const struct session_opts *opts,
 		.ring_bytes = opts->ring_bytes,
 		.layout = &t->python->layout,
 		.plan = sampled ? NULL : &t->plan,
-		.mode = t->mode.mode,
+		.mode = t->opts.mode.mode,
 		.plain = !t->warning[0],
 	};
 	int r;
@@ -171,14 +171,14 @@ static int tracee_load(struct tracee *t, const struct session_opts *opts,
 int tracee_make_profile(struct tracee *t, struct diag *diag)
 {
 	t->profile = profile_new(NULL, tracee_resolve, t);
-	if (!t->profile || profile_keep_metrics(t->profile, t->metrics) < 0)
+	if (!t->profile || profile_keep_metrics(t->profile, t->opts.metrics) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)
 		profile_ends_are_hidden(t->profile);
 	return 0;
 }
 
-int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *ctx), void *pump_ctx,
+int tracee_open(pid_t pid, const struct target_opts *opts, void (*pump)(void *ctx), void *pump_ctx,
 		struct tracee **ret, struct diag *diag)
 {
 	_cleanup_(tracee_freep) struct tracee *t = calloc(1, sizeof(*t));
@@ -190,11 +190,8 @@ int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *c
 	r = target_open(pid, &t->target, diag);
 	if (r < 0)
 		return r;
-	t->metrics = opts->metrics;
-	t->mode = opts->mode;
-	t->max_overhead = opts->max_overhead;
+	t->opts = *opts;
 	t->memory = memory_live(t->target->tid);
-	t->ring_bytes = opts->ring_bytes;
 	r = python_discover(t->target, &t->python, diag);
 	if (r < 0)
 		return r;
@@ -215,7 +212,7 @@ int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *c
 	image_free(t->python->image);
 	t->python->image = NULL;
 	/* Costs that were kept are of another day. Until there are new ones they will do. */
-	if (t->mode.mode == MODE_TRACE)
+	if (t->opts.mode.mode == MODE_TRACE)
 		t->calibration = calibration_start(&vo, !opts->verify);
 	t->first_ns = tracee_now();
 	t->first_unix_ns = tracee_unix_now();
@@ -267,7 +264,7 @@ static void tracee_forked(struct tracee *t, const struct event *e)
 {
 	if (e->arg & PYP_FORK_SHARED)
 		return;
-	if (t->follow)
+	if (t->opts.follow)
 		tracee_tell(t, e);
 	else
 		tracee_sweep_child(t, (pid_t)e->u.process.child);
@@ -296,7 +293,7 @@ static void tracee_record(void *ctx, const void *data, size_t size)
 	/* What the next probe sees as well: see tracee_hold_on. */
 	if (t->until_ns && e.ts >= t->until_ns)
 		return;
-	if (e.type == PYP_REC_THREAD_EXIT && t->mode.mode != MODE_SAMPLE &&
+	if (e.type == PYP_REC_THREAD_EXIT && t->opts.mode.mode != MODE_SAMPLE &&
 	    e.tid == (uint32_t)t->target->tid && !(e.arg & PYP_EXIT_GROUP)) {
 		t->lost_hold = true;
 		t->lost_hold_ns = e.ts;
@@ -305,7 +302,7 @@ static void tracee_record(void *ctx, const void *data, size_t size)
 		tracee_forked(t, &e);
 	else if (e.type == PYP_REC_EXEC)
 		tracee_exec_record(t, &e);
-	else if (t->mode.mode == MODE_COUNT && e.type == PYP_REC_THREAD_EXIT)
+	else if (t->opts.mode.mode == MODE_COUNT && e.type == PYP_REC_THREAD_EXIT)
 		counting_exit(&t->counting, &e);
 	else
 		profile_event(t->profile, &e);
@@ -362,7 +359,7 @@ void tracee_seed(struct tracee *t)
 	struct python_stack *stacks = NULL;
 	size_t nthreads = 0, nstacks = 0;
 
-	if (t->mode.mode != MODE_TRACE)
+	if (t->opts.mode.mode != MODE_TRACE)
 		return;
 	if (target_threads(t->target, &threads, &nthreads, NULL) < 0)
 		return;
@@ -421,7 +418,7 @@ int tracee_watch(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 {
 	int r;
 
-	if (t->max_overhead)
+	if (t->opts.max_overhead)
 		return windowed_start(t, ret_ts, diag);
 	r = probe_attach(t->probe, ret_ts, diag);
 	if (r < 0)
@@ -433,7 +430,7 @@ int tracee_watch(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 
 void tracee_silenced(struct tracee *t, uint64_t ts)
 {
-	if (t->max_overhead)
+	if (t->opts.max_overhead)
 		windowed_halt(t);
 	else
 		tracee_cease(t, ts);
@@ -454,7 +451,7 @@ void tracee_cease(struct tracee *t, uint64_t ts)
 
 void tracee_follow(struct tracee *t)
 {
-	t->follow = true;
+	t->opts.follow = true;
 	probe_follow(t->probe, true);
 }
 
@@ -481,7 +478,7 @@ static void tracee_count(struct tracee *t, bool final)
 {
 	const struct counting_sync how = {t->probe, t->profile, drain_all, t, final};
 
-	if (t->mode.mode == MODE_COUNT)
+	if (t->opts.mode.mode == MODE_COUNT)
 		counting_sync(&t->counting, &how);
 }
 
@@ -497,7 +494,7 @@ static void tracee_halt(struct tracee *t)
 
 	if (t->state != SESSION_TRACING)
 		return;
-	if (t->max_overhead) {
+	if (t->opts.max_overhead) {
 		windowed_halt(t);
 	} else {
 		probe_detach(t->probe);
@@ -561,7 +558,7 @@ void tracee_clear(struct tracee *t)
 
 	if (t->state == SESSION_TRACING)
 		tracee_drain(t, 0);
-	if (t->mode.mode == MODE_COUNT && t->probe)
+	if (t->opts.mode.mode == MODE_COUNT && t->probe)
 		counting_clear(&t->counting, t->probe, t->profile);
 	raw_counters(t, t->base);
 	t->gauge_base = tracee_gauge(t);
@@ -569,7 +566,7 @@ void tracee_clear(struct tracee *t)
 	t->decode_errors = 0;
 	t->misses_calls = false;
 	t->traced_ns = 0;
-	if (t->max_overhead)
+	if (t->opts.max_overhead)
 		windowed_clear(t);
 	t->started_ns = t->started_ns ? now : 0;
 	t->fork_gap_ns = t->exec_gap_ns = t->hold_gap_ns = 0;
@@ -650,7 +647,7 @@ void tracee_take_cost(struct tracee *t)
 	if (!c.known || t->cost_taken)
 		return;
 	t->cost_taken = true;
-	if (t->max_overhead && pair_of(&before) > 0)
+	if (t->opts.max_overhead && pair_of(&before) > 0)
 		profile_costs_change(t->profile, pair_of(&c) / pair_of(&before));
 	t->cost = c;
 }
@@ -700,7 +697,7 @@ void tracee_account(struct tracee *t)
 	uint64_t events = profile_counts(t->profile).events;
 
 	read_cpu(t);
-	if (t->max_overhead) {
+	if (t->opts.max_overhead) {
 		t->overhead_ns = profile_taken(t->profile);
 		return;
 	}
@@ -758,10 +755,10 @@ static struct snapshot_windows tracee_windows(const struct tracee *t, uint64_t n
 {
 	struct snapshot_windows w = {0};
 
-	if (!t->max_overhead)
+	if (!t->opts.max_overhead)
 		return w;
 	profile_windows(t->profile, &w);
-	w.max_overhead = t->max_overhead;
+	w.max_overhead = t->opts.max_overhead;
 	w.span_ns = span_until(t, now);
 	w.unsampled = windowed_unsampled(t);
 	return w;
@@ -769,13 +766,13 @@ static struct snapshot_windows tracee_windows(const struct tracee *t, uint64_t n
 
 void tracee_turn(struct tracee *t)
 {
-	if (t->max_overhead)
+	if (t->opts.max_overhead)
 		windowed_turn(t);
 }
 
 uint64_t tracee_due_us(const struct tracee *t)
 {
-	if (!t->max_overhead)
+	if (!t->opts.max_overhead)
 		return UINT64_MAX;
 	return windows_due(&t->windowed.ctl, tracee_now()) / 1000;
 }
@@ -788,7 +785,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 	*ret = (struct session_status){
 		.pid = t->target->pid,
 		.state = t->state,
-		.mode = t->mode,
+		.mode = t->opts.mode,
 		.traced_ns = traced_until(t, now),
 		.events = c.events,
 		.unmatched = c.unmatched,
@@ -799,7 +796,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.funcs = c.funcs,
 		.nodes = c.nodes,
 		.mechanism = probe_mechanism_name(t->mechanism),
-		.follows = t->follow,
+		.follows = t->opts.follow,
 		.parent = t->parent,
 		.execs = t->execs,
 		.fork_gap_ns = t->fork_gap_ns,
@@ -821,17 +818,17 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 
 static const char *mechanism_text(const struct tracee *t)
 {
-	if (t->mode.mode == MODE_SAMPLE)
+	if (t->opts.mode.mode == MODE_SAMPLE)
 		return "a clock on each CPU; nothing in the process";
 	return probe_mechanism_text(t->mechanism);
 }
 
 static struct snapshot_estimate estimate_of(const struct tracee *t)
 {
-	if (t->mode.mode != MODE_SAMPLE)
+	if (t->opts.mode.mode != MODE_SAMPLE)
 		return (struct snapshot_estimate){0};
 	return (struct snapshot_estimate){
-		.rate = t->mode.rate,
+		.rate = t->opts.mode.rate,
 		.period_ns = t->period_ns,
 		.samples = profile_counts(t->profile).events,
 	};
@@ -843,7 +840,7 @@ static struct cost cost_to_subtract(const struct tracee *t, double scale)
 {
 	struct cost c = t->cost;
 
-	if (!t->max_overhead)
+	if (!t->opts.max_overhead)
 		return cost_scaled(&c, scale);
 	c.drag = 0;
 	return c;
@@ -861,7 +858,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		tracee_count(t, false);
 		profile_foreach_thread(t->profile, update_runtime, t);
 	}
-	if (t->max_overhead)
+	if (t->opts.max_overhead)
 		windowed_settle(t);
 	tracee_warn(t);
 	scale = tracee_scale(t, NULL);
@@ -877,12 +874,12 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.mechanism = snapshot_str(s, mechanism_text(t)),
 		.self_test = snapshot_str(s, t->self_test),
 		.warnings = snapshot_str(s, t->warning),
-		.mode = t->mode.mode,
+		.mode = t->opts.mode.mode,
 		.estimate = estimate_of(t),
 		.misses_calls = t->misses_calls,
 		.alive = t->state != SESSION_ENDED,
 		.tracing = t->state == SESSION_TRACING,
-		.follows = t->follow,
+		.follows = t->opts.follow,
 		.parent = (uint32_t)t->parent,
 		.execs = t->execs,
 		.fork_gap_ns = t->fork_gap_ns,

@@ -52,7 +52,6 @@ struct tracee {
 	uint64_t old_counters[PYP_CNT_MAX];
 	struct probe_gauge old_gauge, gauge_base; /* of the probes before; at the last clear */
 	enum probe_mechanism mechanism;
-	uint64_t ring_bytes;
 	/* The thread that the process was held by has ended: see tracee_hold_on. */
 	bool lost_hold;
 	uint64_t lost_hold_ns, until_ns, hold_gap_ns;
@@ -61,7 +60,7 @@ struct tracee {
 	bool cost_taken;		 /* the calibration's result is in it */
 	struct profile *profile;
 	struct memory memory;
-	struct mode_choice mode;
+	struct target_opts opts;
 	uint64_t period_ns;	  /* MODE_SAMPLE */
 	uint64_t code_type;	  /* PyCode_Type, as its file has it; 0: not known */
 	struct counting counting; /* MODE_COUNT */
@@ -82,8 +81,6 @@ struct tracee {
 	uint64_t end_counters[PYP_CNT_MAX]; /* when it has ended */
 	uint64_t sweep_ns; /* when forked children are due to be swept; 0: none are */
 	pid_t sweep_child;
-	uint32_t metrics;	   /* resource counters that are kept: bits */
-	unsigned int max_overhead; /* percent; 0: no limit, watched all the time */
 	struct windowed windowed;
 	uint64_t cpu_ns;			/* the process's CPU time, as last read */
 	uint64_t overhead_ns;			/* what probes took of it, about */
@@ -103,7 +100,6 @@ struct tracee {
 	uint32_t execs;
 	uint64_t exec_gap_ns;
 	/* Following: what it is a child of, and what is known of its own. */
-	bool follow;
 	pid_t parent;
 	uint64_t forked_ns, fork_gap_ns;
 	struct snapshot_children children;
@@ -112,23 +108,22 @@ struct tracee {
 };
 
 /* Everything up to loaded programs; nothing in the process is touched yet. */
-int tracee_open(pid_t pid, const struct session_opts *opts, void (*pump)(void *ctx), void *pump_ctx,
+int tracee_open(pid_t pid, const struct target_opts *opts, void (*pump)(void *ctx), void *pump_ctx,
 		struct tracee **ret, struct diag *diag);
 void tracee_free(struct tracee *t);
 DEFINE_FREEP(struct tracee, tracee_free)
 
 /*
- * A descendant of a target that runs the same program: the same plan, proof and costs; nothing is
- * computed again. *spare: a probe from tracee_open_spare, taken if it is needed; NULL: one is
+ * A descendant of a target that runs the same program: the same options, plan, proof and costs;
+ * nothing is computed again. *spare: a probe from tracee_open_spare, taken if it is needed; NULL: one is
  * opened. -EAGAIN: it has executed that program anew, and its interpreter is not there yet.
  * -ENOEXEC: it is another program.
  */
 int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct probe **spare,
-		const struct session_opts *opts, struct tracee **ret, struct diag *diag);
+		struct tracee **ret, struct diag *diag);
 /* Is this process's program in the same file? */
 bool tracee_same_program(const struct tracee *t, pid_t pid);
-int tracee_open_spare(const struct tracee *from, const struct session_opts *opts,
-		      struct probe **ret);
+int tracee_open_spare(const struct tracee *from, struct probe **ret);
 /* Tell of children from now on, in news. */
 void tracee_follow(struct tracee *t);
 /* A child that is not followed loses its breakpoints, soon. */

@@ -172,7 +172,7 @@ int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	r = probe_attach_windows(t->probe, diag);
 	if (r < 0)
 		return r;
-	windows_init(&w->ctl, t->max_overhead, LINK_NS + LINK_SITE_NS * (double)t->plan.nsites,
+	windows_init(&w->ctl, t->opts.max_overhead, LINK_NS + LINK_SITE_NS * (double)t->plan.nsites,
 		     tracee_now() ^ (uint64_t)t->target->pid << 32);
 	begin_accounts(t);
 	w->since_ns = 0;

@@ -67,20 +67,21 @@ static int fake_refuse(pid_t pid, struct diag *diag)
 	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "no process %d", pid);
 }
 
-int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
-			 const struct session_opts *opts, struct diag *diag)
+int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct target_opts *opts,
+		    struct diag *diag)
 {
 	struct session_status *st;
 
+	if (!opts)
+		opts = &ss->opts.target;
 	if (pid > 999)
 		return fake_refuse(pid, diag);
 	if (fake_find(ss, pid) || ss->n == FAKE_MAX)
 		return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "", "process %d is attached", pid);
 	st = &ss->st[ss->n++];
 	*st = (struct session_status){.pid = pid,
-				      .state = flags & ATTACH_START ? SESSION_TRACING
-								    : SESSION_ATTACHED,
-				      .follows = flags & ATTACH_FOLLOW,
+				      .state = start ? SESSION_TRACING : SESSION_ATTACHED,
+				      .follows = opts->follow,
 				      .mode = opts->mode,
 				      .cmdline = "python3 \"app\".py\n\\ \xff",
 				      .python_version = "3.13.5",
@@ -91,14 +92,9 @@ int sessions_attach_with(struct sessions *ss, pid_t pid, unsigned int flags,
 	return 0;
 }
 
-int sessions_attach(struct sessions *ss, pid_t pid, unsigned int flags, struct diag *diag)
+struct target_opts sessions_target_opts(const struct sessions *ss)
 {
-	return sessions_attach_with(ss, pid, flags, &ss->opts, diag);
-}
-
-struct session_opts sessions_opts(const struct sessions *ss)
-{
-	return ss->opts;
+	return ss->opts.target;
 }
 
 int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag)
@@ -123,8 +119,17 @@ static int fake_set_state(struct sessions *ss, pid_t pid, enum session_state sta
 	return 0;
 }
 
-int sessions_start(struct sessions *ss, pid_t pid, struct diag *diag)
+/* 998 cannot be started. */
+int sessions_start_each(struct sessions *ss, pid_t pid, sessions_failed_fn failed, void *ctx,
+			struct diag *diag)
 {
+	if ((!pid || pid == 998) && fake_find(ss, 998)) {
+		int r = diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "process 998 has gone");
+
+		fake_set_state(ss, pid, SESSION_TRACING, NULL);
+		failed(ctx, 998, r, diag);
+		return r;
+	}
 	return fake_set_state(ss, pid, SESSION_TRACING, diag);
 }
 

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = malloc(size + 1);
 
 	require(text && sessions_new(NULL, NULL, &ctx.sessions, NULL) == 0);
-	require(sessions_attach(ctx.sessions, 42, true, NULL) == 0);
+	require(sessions_attach(ctx.sessions, 42, true, NULL, NULL) == 0);
 	memcpy(text, data, size);
 	text[size] = '\0';
 	dispatch(&ctx, text, size);

@@ -301,19 +301,19 @@ static void on_end(void *ctx, pid_t pid)
 static int try_attach(struct traced *t, bool verify, struct diag *diag)
 {
 	const struct session_opts opts = {
+		.target = {.verify = verify,
+			   .mode = t->mode,
+			   .follow = t->follow,
+			   .max_overhead = t->max_overhead},
 		.clock = SNAPSHOT_CPU,
-		.verify = verify,
-		.mode = t->mode,
-		.follow = t->follow,
 		.max_children = t->max_children,
-		.max_overhead = t->max_overhead,
 		.on_end = on_end,
 		.ctx = t,
 	};
 
 	if (!t->sessions)
 		assert_diag_ok(sessions_new(t->event, &opts, &t->sessions, diag), diag);
-	return sessions_attach(t->sessions, t->pid, ATTACH_START, diag);
+	return sessions_attach(t->sessions, t->pid, true, NULL, diag);
 }
 
 int traced_try_attach(struct traced *t, struct diag *diag)

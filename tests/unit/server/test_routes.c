@@ -26,7 +26,7 @@ static void setup(void)
 	struct sessions *ss;
 
 	assert_ok(sessions_new(NULL, NULL, &ss, NULL));
-	assert_ok(sessions_attach(ss, 42, true, NULL));
+	assert_ok(sessions_attach(ss, 42, true, NULL, NULL));
 	ctx = (struct routes_ctx){.sessions = ss, .owner = 500, .shutdown = count_shutdown};
 	response_init(&rs);
 }
@@ -392,7 +392,7 @@ Test(routes, metrics_are_well_formed)
 {
 	char family[64] = "", *save = NULL;
 
-	assert_ok(sessions_attach(ctx.sessions, 43, true, NULL));
+	assert_ok(sessions_attach(ctx.sessions, 43, true, NULL, NULL));
 	cr_assert(ask("GET", "/metrics", "") == 200);
 	for (char *line = strtok_r(rs.body, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save)) {

@@ -67,7 +67,7 @@ static void start(unsigned int timeout_s, unsigned int max_connections)
 	assert_ok(sd_event_new(&event));
 	assert_ok(control_socket_open(path, &sock, NULL));
 	assert_ok(sessions_new(event, NULL, &sessions, NULL));
-	assert_ok(sessions_attach(sessions, 42, true, NULL));
+	assert_ok(sessions_attach(sessions, 42, true, NULL, NULL));
 	opts.routes.sessions = sessions;
 	assert_diag_ok(server_new(event, control_socket_fd(sock), &opts, &server, &diag), &diag);
 }
