@@ -7,30 +7,69 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/sockpath.h"
 #include "client.h"
 
 #define ARGS_MAX      512
 #define READY_TRIES   1500
+#define READY_S	      30
+#define BACKLOG	      64
+#define LISTEN_FD     3 /* SD_LISTEN_FDS_START */
 #define STEP_NS	      (20 * 1000 * 1000)
 #define NO_PROGRAM    127
 #define PROGRAM	      "pyprofd"
 #define PROGRAM_COLON PROGRAM ": "
 
-static int make_places(struct private_daemon *d, struct diag *diag)
+/*
+ * A listening socket in the file system whose name is gone at once: it can be reached through an
+ * O_PATH descriptor of its file only, so by this process and its user, and nothing is left of it
+ * when both processes have been killed.
+ */
+static int listen_nameless(const char *dir, int *ret_path_fd)
 {
-	snprintf(d->dir, sizeof(d->dir), "/tmp/pyprofctl-XXXXXX");
-	if (!mkdtemp(d->dir)) {
-		d->dir[0] = '\0';
-		return diag_errno(diag, errno, "cannot make a directory in /tmp");
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un addr;
+	char path[64];
+	int r = 0;
+
+	snprintf(path, sizeof(path), "%s/sock", dir);
+	if (sockpath_addr(path, &addr, NULL) < 0)
+		return -ENAMETOOLONG;
+	if (fd < 0 || fchmod(fd, 0600) < 0 ||
+	    bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
+		return -errno;
+	*ret_path_fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (*ret_path_fd < 0 || listen(fd, BACKLOG) < 0)
+		r = -errno;
+	unlink(path);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* In a directory that lives as long as this call. Signals wait. */
+static int make_socket(struct private_daemon *d, struct diag *diag)
+{
+	char dir[] = "/tmp/pyprofctl-XXXXXX";
+	sigset_t all, old;
+	int fd, path_fd = -1;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &old);
+	fd = mkdtemp(dir) ? listen_nameless(dir, &path_fd) : -errno;
+	rmdir(dir);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (path_fd >= 0) {
+		d->sock_fd = path_fd;
+		snprintf(d->sock, sizeof(d->sock), "/proc/self/fd/%d", path_fd);
 	}
-	snprintf(d->sock, sizeof(d->sock), "%s/sock", d->dir);
-	snprintf(d->log, sizeof(d->log), "%s/log", d->dir);
-	return 0;
+	return fd < 0 ? diag_errno(diag, -fd, "cannot make a socket in /tmp") : fd;
 }
 
 /* Where pyprofd may be, as seen from this program: built beside it, or installed. */
@@ -52,7 +91,23 @@ static void exec_beside(char *const *argv)
 	}
 }
 
-static void run_child(const struct private_daemon *d, enum private_mode mode, char *const *argv)
+/* As sd_listen_fds(3) finds it. */
+static void pass_socket(int fd)
+{
+	char pid[16];
+
+	if (fd == LISTEN_FD)
+		fcntl(fd, F_SETFD, 0);
+	else
+		dup2(fd, LISTEN_FD);
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	setenv("LISTEN_PID", pid, 1);
+	setenv("LISTEN_FDS", "1", 1);
+	unsetenv("LISTEN_FDNAMES");
+}
+
+static _Noreturn void run_child(const struct private_daemon *d, enum private_mode mode, int sock,
+				pid_t parent, char *const *argv)
 {
 	sigset_t none;
 	int fd;
@@ -62,42 +117,62 @@ static void run_child(const struct private_daemon *d, enum private_mode mode, ch
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(NO_PROGRAM);
 	if (mode == PRIVATE_BACKGROUND) {
 		setsid();
-		fd = open(d->log, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd >= 0)
-			dup2(fd, STDERR_FILENO);
+		dup2(d->log_fd, STDERR_FILENO);
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 		dup2(fd, STDIN_FILENO);
 		dup2(fd, STDOUT_FILENO);
 	}
+	pass_socket(sock);
 	exec_beside(argv);
 	execvp(PROGRAM, argv);
 	_exit(NO_PROGRAM);
 }
 
-int private_start(struct private_daemon *d, enum private_mode mode, char *const *args,
-		  struct diag *diag)
+static int collect(char *const *args, const char *argv[ARGS_MAX + 1], struct diag *diag)
 {
-	const char *argv[ARGS_MAX + 4] = {PROGRAM, "--socket", d->sock};
-	size_t n = 3;
-	int r;
+	size_t n = 0;
 
-	*d = (struct private_daemon){0};
+	argv[n++] = PROGRAM;
 	for (; *args; args++) {
 		if (n == ARGS_MAX)
 			return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "use a script",
 					"the command has too many arguments");
 		argv[n++] = *args;
 	}
-	r = make_places(d, diag);
+	argv[n] = NULL;
+	return 0;
+}
+
+int private_start(struct private_daemon *d, enum private_mode mode, char *const *args,
+		  struct diag *diag)
+{
+	const char *argv[ARGS_MAX + 1];
+	_cleanup_close_ int sock = -1;
+	pid_t parent = getpid();
+	int r;
+
+	*d = (struct private_daemon){0};
+	r = collect(args, argv, diag);
 	if (r < 0)
 		return r;
+	sock = make_socket(d, diag);
+	if (sock >= 0)
+		d->log_fd = memfd_create("pyprofd-log", MFD_CLOEXEC);
+	if (sock < 0 || d->log_fd < 0) {
+		r = sock < 0 ? sock : diag_errno(diag, errno, "cannot make a memory file");
+		d->log_fd = 0;
+		private_end(d);
+		return r;
+	}
 	d->pid = fork();
 	if (d->pid == 0)
-		run_child(d, mode, (char *const *)argv);
+		run_child(d, mode, sock, parent, (char *const *)argv);
 	if (d->pid > 0)
-		return 0;
+		return 0; /* the socket is the daemon's: when that ends, connecting fails */
 	d->pid = 0;
 	r = diag_errno(diag, errno, "cannot start " PROGRAM);
 	private_end(d);
@@ -107,7 +182,8 @@ int private_start(struct private_daemon *d, enum private_mode mode, char *const 
 /* The last line that it said. */
 static void last_words(const struct private_daemon *d, char *out, size_t size)
 {
-	_cleanup_fclose_ FILE *f = fopen(d->log, "re");
+	int fd = lseek(d->log_fd, 0, SEEK_SET) < 0 ? -1 : fcntl(d->log_fd, F_DUPFD_CLOEXEC, 0);
+	_cleanup_fclose_ FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	_cleanup_free_ char *line = NULL;
 	size_t cap = 0, skip;
 
@@ -146,6 +222,7 @@ int private_ready(struct private_daemon *d, struct diag *diag)
 	r = client_open(d->sock, &c, diag);
 	if (r < 0)
 		return r;
+	client_set_timeout(c, READY_S);
 	for (int i = 0; i < READY_TRIES; i++) {
 		if (client_request(c, "GET", "/v1/ping", NULL, NULL, NULL) == 0)
 			return 0;
@@ -176,13 +253,9 @@ void private_end(struct private_daemon *d)
 			;
 		d->pid = 0;
 	}
-	if (!d->dir[0])
-		return;
-	/* killed, it leaves its socket and its lock behind */
-	unlink(d->log);
-	unlink(d->sock);
-	snprintf(d->log, sizeof(d->log), "%s/sock.lock", d->dir);
-	unlink(d->log);
-	rmdir(d->dir);
-	d->dir[0] = '\0';
+	if (d->sock_fd)
+		close(d->sock_fd);
+	if (d->log_fd)
+		close(d->log_fd);
+	d->sock_fd = d->log_fd = 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A pyprofd of one's own, for one command: started with a socket that nobody else knows, ended
- * with the command. It is the pyprofd beside this program, else the one that PATH finds.
+ * A pyprofd of one's own, for one command: started with a socket that has no name any more, ended
+ * with the command. Neither of them leaves a file behind, however it ends. It is the pyprofd beside this program, else the one that PATH finds.
  */
 #ifndef PYPROFCTL_PRIVATE_H
 #define PYPROFCTL_PRIVATE_H
@@ -11,9 +11,12 @@
 
 #include "base/diag.h"
 
+/* All zero: none. */
 struct private_daemon {
-	pid_t pid; /* 0: none */
-	char dir[64], sock[96], log[96];
+	pid_t pid;     /* 0: none */
+	char sock[40]; /* the socket, by sock_fd: in /proc/self/fd */
+	int sock_fd;   /* O_PATH; 0: none, as below */
+	int log_fd;    /* a memory file: what the daemon wrote to its stderr */
 };
 
 enum private_mode {
@@ -21,7 +24,7 @@ enum private_mode {
 	PRIVATE_FOREGROUND, /* shares the terminal */
 };
 
-/* args: what follows --socket; ends with NULL. */
+/* args: of pyprofd; ends with NULL. */
 int private_start(struct private_daemon *d, enum private_mode mode, char *const *args,
 		  struct diag *diag);
 
@@ -34,7 +37,7 @@ int private_ready(struct private_daemon *d, struct diag *diag);
  */
 int private_wait(struct private_daemon *d);
 
-/* End it if it runs, and remove what it left. */
+/* End it if it runs. */
 void private_end(struct private_daemon *d);
 
 #endif

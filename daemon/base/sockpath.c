@@ -3,6 +3,7 @@
 #include "base/sockpath.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,14 @@ const char *sockpath_choose(const char *opt)
 		return opt;
 	env = secure_getenv(SOCKPATH_ENV);
 	return env && *env ? env : SOCKPATH_DEFAULT;
+}
+
+/* Does it end in "/", "." or ".."? */
+static bool names_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	return !*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 int sockpath_addr(const char *path, struct sockaddr_un *ret, struct diag *diag)
@@ -30,6 +39,10 @@ int sockpath_addr(const char *path, struct sockaddr_un *ret, struct diag *diag)
 				"choose a shorter path with --socket",
 				"the socket's path is %zu bytes long, a socket can have %zu", n,
 				sizeof(addr.sun_path) - 1);
+	if (names_directory(path))
+		return diag_set(diag, -EISDIR, PYP_EXIT_USAGE,
+				"add the socket's name: --socket DIRECTORY/NAME",
+				"the socket's path '%s' is a directory's", path);
 	memcpy(addr.sun_path, path, n + 1);
 	*ret = addr;
 	return 0;

@@ -14,7 +14,8 @@
 /* opt: the value of --socket or NULL. Borrows from opt or the environment. */
 const char *sockpath_choose(const char *opt);
 
-/* The address for bind or connect. Exit code 2 if the path does not fit one (107 bytes). */
+/* The address for bind or connect. Exit code 2 if the path does not fit one (107 bytes),
+ * or can only name a directory. */
 int sockpath_addr(const char *path, struct sockaddr_un *ret, struct diag *diag);
 
 #endif

@@ -259,6 +259,18 @@ static int launch_cmd(struct daemon *d, struct diag *diag)
 	return launch_start(d->event, &lo, &d->launch, diag);
 }
 
+/* The one that was inherited, or the one that the options name. */
+static int open_socket(struct daemon *d, struct diag *diag)
+{
+	int n = sd_listen_fds(1);
+
+	if (n > 1)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "pass one Unix stream socket",
+				"LISTEN_FDS passes %d sockets", n);
+	return n == 1 ? control_socket_adopt(SD_LISTEN_FDS_START, &d->sock, diag)
+		      : control_socket_open(d->opts->socket, &d->sock, diag);
+}
+
 static int set_up(struct daemon *d, struct diag *diag)
 {
 	int r;
@@ -267,7 +279,7 @@ static int set_up(struct daemon *d, struct diag *diag)
 	if (r == 0)
 		r = make_loop(d, diag);
 	if (r == 0)
-		r = control_socket_open(d->opts->socket, &d->sock, diag);
+		r = open_socket(d, diag);
 	if (r == 0)
 		r = make_sessions(d, diag);
 	if (r == 0)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdbool.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/safepath.h"
 #include "base/sockpath.h"
 
 #define BACKLOG	   64
@@ -19,7 +21,8 @@
 
 struct control_socket {
 	struct sockaddr_un addr;
-	char lock_path[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+	char *lock_path;   /* NULL: there is no lock */
+	char *created_dir; /* made for the socket, and to go if it cannot be opened */
 	int fd, lock_fd;
 	dev_t dev; /* which file is ours */
 	ino_t ino;
@@ -45,26 +48,93 @@ static int file_error(struct diag *diag, int err, const char *what, const char *
 			path, strerror(err));
 }
 
-static int make_directory(const char *path, struct diag *diag)
-{
-	_cleanup_free_ char *copy = strdup(path);
-	const char *dir;
+/* ---- the directory ---- */
 
-	if (!copy)
-		return -ENOMEM;
-	dir = dirname(copy);
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return file_error(diag, errno, "cannot create the socket's directory", dir);
-	return 0;
+static int make_directory(struct control_socket *cs, const char *dir, struct diag *diag)
+{
+	if (mkdir(dir, 0700) == 0) {
+		cs->created_dir = strdup(dir);
+		return cs->created_dir ? 0 : -ENOMEM;
+	}
+	return errno == EEXIST
+		       ? 0
+		       : file_error(diag, errno, "cannot create the socket's directory", dir);
 }
+
+static bool is_private(const char *dir)
+{
+	struct stat st;
+
+	return stat(dir, &st) == 0 && S_ISDIR(st.st_mode) && safepath_is_private(&st);
+}
+
+/* FNV-1a, 64 bits: for a name, not for security. */
+static uint64_t hash_of(const char *s)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+/* A directory of this user for locks, or NULL. */
+static const char *lock_directory(void)
+{
+	const char *dir = geteuid() == 0 ? SOCKPATH_DEFAULT_DIR : secure_getenv("XDG_RUNTIME_DIR");
+
+	if (!dir || *dir != '/')
+		return NULL;
+	if (geteuid() == 0)
+		(void)mkdir(dir, 0700);
+	return is_private(dir) ? dir : NULL;
+}
+
+/*
+ * Where other users can write, they could create the lock first and hold it for ever: there the
+ * lock is in a directory of our own, under a name made from the socket's. Without such a directory
+ * there is none; two daemons that start at the same moment can then take a stale socket's place one
+ * after the other.
+ */
+static int choose_lock(struct control_socket *cs, const char *dir)
+{
+	_cleanup_free_ char *real = NULL, *full = NULL;
+	const char *path = cs->addr.sun_path, *slash = strrchr(path, '/'), *locks;
+	int n;
+
+	if (is_private(dir)) {
+		n = asprintf(&cs->lock_path, "%s.lock", path);
+	} else {
+		locks = lock_directory();
+		real = realpath(dir, NULL);
+		if (!locks || !real)
+			return 0;
+		if (asprintf(&full, "%s/%s", real, slash ? slash + 1 : path) < 0) {
+			full = NULL;
+			return -ENOMEM;
+		}
+		n = asprintf(&cs->lock_path, "%s/%016" PRIx64 ".lock", locks, hash_of(full));
+	}
+	if (n < 0)
+		cs->lock_path = NULL;
+	return n < 0 ? -ENOMEM : 0;
+}
+
+/* ---- the lock ---- */
 
 static int open_lock(struct control_socket *cs, struct diag *diag)
 {
-	int fd = open(cs->lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+	_cleanup_close_ int fd =
+		open(cs->lock_path,
+		     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
+	struct stat st;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return file_error(diag, errno, "cannot open the lock", cs->lock_path);
-	return fd;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return diag_set(diag, -EPERM, PYP_EXIT_FAILURE, "remove it, or " PATH_HINT,
+				"the lock '%s' is not a regular file of this user", cs->lock_path);
+	return TAKE_FD(fd);
 }
 
 /* Is what lies at path the file that fd has open? The one before us may have removed it. */
@@ -78,7 +148,7 @@ static bool is_at(int fd, const char *path)
 
 static int take_lock(struct control_socket *cs, struct diag *diag)
 {
-	for (int i = 0; i < LOCK_TRIES; i++) {
+	for (int i = 0; i < LOCK_TRIES && cs->lock_path; i++) {
 		_cleanup_close_ int fd = open_lock(cs, diag);
 
 		if (fd < 0)
@@ -92,8 +162,10 @@ static int take_lock(struct control_socket *cs, struct diag *diag)
 			return 0;
 		}
 	}
-	return busy(cs->addr.sun_path, diag);
+	return cs->lock_path ? busy(cs->addr.sun_path, diag) : 0;
 }
+
+/* ---- the socket ---- */
 
 /* Somebody may have removed the lock of a daemon that still runs. */
 static bool is_answered(const struct sockaddr_un *addr)
@@ -144,20 +216,31 @@ static int bind_and_listen(struct control_socket *cs, struct diag *diag)
 	return 0;
 }
 
+static struct control_socket *control_socket_new(void)
+{
+	struct control_socket *cs = calloc(1, sizeof(*cs));
+
+	if (cs)
+		cs->fd = cs->lock_fd = -1;
+	return cs;
+}
+
 int control_socket_open(const char *path, struct control_socket **ret, struct diag *diag)
 {
-	_cleanup_(control_socket_freep) struct control_socket *cs = NULL;
+	_cleanup_(control_socket_freep) struct control_socket *cs = control_socket_new();
+	_cleanup_free_ char *copy = strdup(path);
+	const char *dir;
 	int r;
 
-	cs = calloc(1, sizeof(*cs));
-	if (!cs)
+	if (!cs || !copy)
 		return -ENOMEM;
-	cs->fd = cs->lock_fd = -1;
 	r = sockpath_addr(path, &cs->addr, diag);
 	if (r < 0)
 		return r;
-	snprintf(cs->lock_path, sizeof(cs->lock_path), "%s.lock", path);
-	r = make_directory(path, diag);
+	dir = dirname(copy);
+	r = make_directory(cs, dir, diag);
+	if (r == 0)
+		r = choose_lock(cs, dir);
 	if (r == 0)
 		r = take_lock(cs, diag);
 	if (r == 0)
@@ -166,6 +249,30 @@ int control_socket_open(const char *path, struct control_socket **ret, struct di
 		r = bind_and_listen(cs, diag);
 	if (r < 0)
 		return r;
+	free(TAKE_PTR(cs->created_dir)); /* it stays */
+	*ret = TAKE_PTR(cs);
+	return 0;
+}
+
+int control_socket_adopt(int fd, struct control_socket **ret, struct diag *diag)
+{
+	_cleanup_(control_socket_freep) struct control_socket *cs = control_socket_new();
+	socklen_t n = sizeof(cs->addr);
+	int flags, listens = 0;
+	socklen_t size = sizeof(listens);
+
+	if (!cs)
+		return -ENOMEM;
+	if (getsockname(fd, (struct sockaddr *)&cs->addr, &n) < 0 ||
+	    cs->addr.sun_family != AF_UNIX ||
+	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 || !listens)
+		return diag_set(diag, -ENOTSOCK, PYP_EXIT_USAGE, "pass one Unix stream socket",
+				"descriptor %d, from LISTEN_FDS, is not a listening Unix socket",
+				fd);
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return diag_errno(diag, errno, "cannot use the inherited socket");
+	cs->fd = fd;
 	*ret = TAKE_PTR(cs);
 	return 0;
 }
@@ -197,7 +304,11 @@ void control_socket_free(struct control_socket *cs)
 	/* while we hold the lock nobody else does, and take_lock() notices a file that has gone */
 	if (cs->lock_fd >= 0)
 		unlink(cs->lock_path);
+	if (cs->created_dir)
+		rmdir(cs->created_dir);
 	closep(&cs->fd);
 	closep(&cs->lock_fd);
+	free(cs->created_dir);
+	free(cs->lock_path);
 	free(cs);
 }

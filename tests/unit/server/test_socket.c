@@ -164,6 +164,28 @@ Test(socket, makes_a_private_directory)
 	assert_err(control_socket_open(inner, &cs, NULL), -ENOENT);
 }
 
+/* One that systemd or pyprofctl has made: its file is theirs. */
+Test(socket, inherited)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct control_socket *cs;
+	struct sockaddr_un addr;
+	struct diag diag = {0};
+
+	assert_ok(sockpath_addr(path, &addr, NULL));
+	assert_ok(bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	assert_err(control_socket_adopt(fd, &cs, &diag), -ENOTSOCK);
+	cr_assert(diag.exit == PYP_EXIT_USAGE);
+	assert_ok(listen(fd, 1));
+	assert_ok(control_socket_adopt(fd, &cs, NULL));
+	cr_assert_str_eq(control_socket_path(cs), path);
+	cr_assert(fcntl(control_socket_fd(cs), F_GETFL) & O_NONBLOCK);
+	control_socket_free(cs);
+	cr_assert(S_ISSOCK(mode_of(path)) && !connects());
+	assert_err(control_socket_adopt(0, &cs, NULL), -ENOTSOCK);
+	check_no_leaks();
+}
+
 Test(socket, path_length)
 {
 	char longest[109];
@@ -178,6 +200,10 @@ Test(socket, path_length)
 	assert_ok(sockpath_addr(longest, &addr, NULL));
 	cr_assert(addr.sun_family == AF_UNIX);
 	assert_err(sockpath_addr("", &addr, NULL), -EINVAL);
+	assert_err(sockpath_addr("/tmp/", &addr, NULL), -EISDIR);
+	assert_err(sockpath_addr("..", &addr, NULL), -EISDIR);
+	assert_err(sockpath_addr("dir/.", &addr, NULL), -EISDIR);
+	assert_ok(sockpath_addr("dir/...", &addr, NULL));
 }
 
 Test(socket, path_choice)

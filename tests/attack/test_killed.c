@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * `pyprofctl record` and `run` with a daemon of their own, ended by signals: nothing is left in the
+ * temporary directory, and no daemon. The test has a /tmp of its own, so that all in it is known.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+
+static struct traced t;
+static struct interpreter it;
+
+static void setup(void)
+{
+	it = traced_newest();
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0)
+		cr_skip_test("needs root");
+	assert_ok(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	assert_ok(mount("tmpfs", "/tmp", "tmpfs", 0, "size=64m"));
+	/* what is left without a parent becomes ours */
+	assert_ok(prctl(PR_SET_CHILD_SUBREAPER, 1));
+	traced_start(&t, it.exe, "run.py", "busy_empty", "60", NULL);
+	traced_expect(&t, "ready");
+	traced_go(&t);
+}
+
+static void teardown(void)
+{
+	traced_stop(&t);
+}
+
+TestSuite(killed, .init = setup, .fini = teardown, .timeout = 100);
+
+static pid_t start(const char *const *args)
+{
+	const char *build = getenv("PYPROF_BUILD"), *argv[24] = {"pyprofctl"};
+	char program[4096];
+	pid_t pid;
+
+	for (size_t i = 0; args[i]; i++)
+		argv[1 + i] = args[i];
+	snprintf(program, sizeof(program), "%s/pyprofctl", build ? build : "build");
+	pid = fork();
+	cr_assert(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execv(program, (char *const *)argv);
+		_exit(127);
+	}
+	return pid;
+}
+
+/* Its child pyprofd, when it has been executed; 0: not yet. */
+static pid_t daemon_of(pid_t pid)
+{
+	char path[64], text[256] = "";
+	pid_t child = 0;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	fd = open(path, O_RDONLY);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[strcspn(text, " \n")] = '\0';
+	if (n <= 0 || parse_pid(text, &child) < 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/comm", child);
+	fd = open(path, O_RDONLY);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	close(fd);
+	return n > 0 && strncmp(text, "pyprofd\n", 8) == 0 ? child : 0;
+}
+
+static void wait_gone(pid_t pid)
+{
+	double end = traced_seconds() + 30;
+
+	while (kill(pid, 0) == 0) {
+		waitpid(pid, NULL, WNOHANG);
+		cr_assert(traced_seconds() < end, "the daemon did not end");
+		poll(NULL, 0, 5);
+	}
+}
+
+static void assert_nothing_left(void)
+{
+	DIR *dir = opendir("/tmp");
+
+	cr_assert(dir);
+	for (struct dirent *e; (e = readdir(dir));)
+		cr_assert(e->d_name[0] == '.', "'%s' is left in /tmp", e->d_name);
+	closedir(dir);
+}
+
+static void end_by(int signo, const char *const *args)
+{
+	double end = traced_seconds() + 30;
+	pid_t pid = start(args), daemon;
+
+	while (!(daemon = daemon_of(pid))) {
+		cr_assert(traced_seconds() < end, "it started no daemon");
+		poll(NULL, 0, 1);
+	}
+	assert_ok(kill(pid, signo));
+	cr_assert(waitpid(pid, NULL, 0) == pid);
+	wait_gone(daemon);
+	assert_nothing_left();
+}
+
+#define END_BY(signo, ...) end_by(signo, (const char *const[]){__VA_ARGS__, NULL})
+
+static void record_by(int signo)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", t.pid);
+	END_BY(signo, "--socket", "/nonexistent/s", "record", "--pid", pid, "-d", "30", "-o",
+	       "/dev/null");
+}
+
+Test(killed, record_by_sigkill)
+{
+	record_by(SIGKILL);
+}
+
+Test(killed, record_by_sigterm)
+{
+	record_by(SIGTERM);
+}
+
+Test(killed, run_by_signals)
+{
+	static const int signals[] = {SIGKILL, SIGTERM, SIGHUP};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		END_BY(signals[i], "run", "-o", "/dev/null", "--", it.exe, "-c",
+		       "import time; time.sleep(30)");
+}
