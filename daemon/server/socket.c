@@ -87,7 +87,8 @@ static const char *lock_directory(void)
 		return NULL;
 	if (geteuid() == 0)
 		(void)mkdir(dir, 0700);
-	return is_private(dir) ? dir : NULL;
+	return is_private(dir) && faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0 ? dir
+											 : NULL;
 }
 
 /*
