@@ -14,7 +14,8 @@
 #define DEFAULT_NODES	     (4u << 20)
 #define DEFAULT_FUNCS	     (1u << 20)
 #define DEFAULT_THREADS	     65536u
-#define DEFAULT_DEPTH	     65536u
+#define DEFAULT_DEPTH	     262144u
+#define DEFAULT_FRAMES	     (UINT64_C(4) << 20)
 #define DEFAULT_STRING_BYTES (UINT64_C(256) << 20)
 
 /* Construction ----------------------------------------------------------------------------- */
@@ -30,6 +31,7 @@ static struct profile_limits effective_limits(const struct profile_limits *l)
 		.funcs = l->funcs ? l->funcs : DEFAULT_FUNCS,
 		.threads = l->threads ? l->threads : DEFAULT_THREADS,
 		.depth = l->depth ? l->depth : DEFAULT_DEPTH,
+		.frames = l->frames ? l->frames : DEFAULT_FRAMES,
 		.string_bytes = l->string_bytes ? l->string_bytes : DEFAULT_STRING_BYTES,
 	};
 }
@@ -63,6 +65,7 @@ static struct thread *add_thread(struct profile *p, uint32_t tid, uint64_t ts)
 	th = thread_new(tid, root);
 	if (!th)
 		return NULL;
+	th->room = &p->room;
 	th->start_ns = th->end_ns = ts;
 	if (p->nthreads != PROFILE_OVERFLOW_THREAD && map_put(&p->by_tid, tid, p->nthreads)) {
 		thread_free(th);
@@ -82,6 +85,7 @@ struct profile *profile_new(const struct profile_limits *limits, profile_resolve
 	p->limits = effective_limits(limits);
 	p->tracing = true; /* profile_begin only tells since when */
 	p->rb.max_depth = p->limits.depth;
+	p->room.limit = p->limits.frames;
 	calltree_init(&p->rb.tree, p->limits.nodes);
 	coros_init(&p->rb.coros);
 	if (codes_init(&p->codes, &p->limits, resolve, ctx))

@@ -27,7 +27,8 @@ struct profile_limits {
 	uint32_t nodes;	       /* (4 Mi) */
 	uint32_t funcs;	       /* (1 Mi) */
 	uint32_t threads;      /* (65536) alive and dead together */
-	uint32_t depth;	       /* (65536) frames per stack */
+	uint32_t depth;	       /* (262144) frames per stack */
+	uint64_t frames;       /* (4 Mi) frames allocated for all stacks together, 32 bytes each */
 	uint64_t string_bytes; /* (256 MiB) */
 };
 

@@ -19,6 +19,7 @@ struct profile {
 	struct timing timing;
 	struct tally tally;
 	struct profile_limits limits;
+	struct stack_room room; /* of all threads' stacks */
 
 	struct thread **threads; /* alive and dead, in order of first sight; [0] is the overflow */
 	uint32_t nthreads, threads_cap;

@@ -68,7 +68,9 @@
  *
  * Too deep, or too many contexts: activations without a place of their own are summed in the
  * thread's "(truncated)" node, and so is everything that they call. Above the limit of depth they
- * are not even kept, only counted: `overflow` says how many there are above the last one kept.
+ * are not even kept, only counted: `overflow` says how many there are above the last one kept. No
+ * rule scans a stack: a frame is found in O(1) whatever the depth (thread_find), and every frame that
+ * is popped was pushed.
  */
 #include "stack/rebuild.h"
 
@@ -346,7 +348,8 @@ static void switch_to(struct rebuild *rb, struct thread *th, uint32_t slot)
 
 /* The rules -------------------------------------------------------------------------------- */
 
-/* Above the limit of depth nothing is kept, so nothing can be matched but the last frame. */
+/* Above the limit of depth nothing is kept, so nothing can be matched but the last frame. A program
+ * can stay up there: the search for each caller has to be cheap. */
 static bool enter_overflow(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e)
 {
 	uint32_t slot;

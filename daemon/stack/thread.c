@@ -8,6 +8,10 @@
  * parked, and stay in it when the stack becomes the current one again, until they are popped. So
  * each push costs at most one insertion and one removal, however often stacks switch; and a thread
  * that never switches pays nothing.
+ *
+ * A deep current stack is indexed as well, as soon as a frame has to be found on it: a program can
+ * make every event search (above the limit of depth, or by frames that are on no stack), and a scan
+ * of 100,000 activations for each would hold up the events of all other targets.
  */
 #include "stack/thread.h"
 
@@ -16,11 +20,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STACK_MIN 16u
+#define STACK_MIN  16u
+#define STACK_SCAN 32u /* activations that are compared one by one instead of being indexed */
 
 static void stack_init(struct stack *s)
 {
 	*s = (struct stack){.slot = STACK_NO_SLOT};
+}
+
+static void stack_free(struct thread *th, struct stack *s)
+{
+	if (th->room)
+		th->room->used -= s->cap;
+	free(s->acts);
+	s->acts = NULL;
+	s->cap = 0;
 }
 
 struct thread *thread_new(uint32_t tid, uint32_t root)
@@ -42,12 +56,12 @@ void thread_drop_stacks(struct thread *th)
 {
 	for (uint32_t i = 0; i < th->nslots; i++)
 		if (th->parked[i].parked)
-			free(th->parked[i].stack.acts);
+			stack_free(th, &th->parked[i].stack);
 	free(th->parked);
 	th->parked = NULL;
 	th->nparked = th->nslots = th->slots_cap = 0;
 	th->free_slot = th->oldest = th->newest = STACK_NO_SLOT;
-	free(th->cur.acts);
+	stack_free(th, &th->cur);
 	stack_init(&th->cur);
 	map_deinit(&th->index);
 	th->node = th->root;
@@ -87,9 +101,13 @@ bool thread_reserve(struct thread *th, uint32_t max_depth)
 		cap = max_depth;
 	if (s->depth >= cap)
 		return false;
+	if (th->room && cap - s->cap > th->room->limit - th->room->used)
+		return false;
 	acts = reallocarray(s->acts, cap, sizeof(*acts));
 	if (!acts)
 		return false;
+	if (th->room)
+		th->room->used += cap - s->cap;
 	s->acts = acts;
 	s->cap = cap;
 	return true;
@@ -210,7 +228,7 @@ int thread_park(struct thread *th)
 
 void thread_unpark(struct thread *th, uint32_t slot)
 {
-	free(th->cur.acts);
+	stack_free(th, &th->cur);
 	if (th->cur.slot != STACK_NO_SLOT)
 		slot_free(th, th->cur.slot);
 	list_remove(th, slot);
@@ -229,16 +247,29 @@ void thread_drop_parked(struct thread *th, uint32_t slot)
 		s->depth--;
 		thread_unindex(th, s, s->acts[s->depth].frame);
 	}
-	free(s->acts);
+	stack_free(th, s);
 	list_remove(th, slot);
 	slot_free(th, slot);
 }
 
-enum thread_place thread_find(const struct thread *th, uint64_t frame, uint32_t *ret_slot)
+/* Out of memory: the rest is not indexed, and is scanned. */
+static void index_deep(struct thread *th)
+{
+	struct stack *s = &th->cur;
+
+	if (s->depth - s->indexed <= STACK_SCAN)
+		return;
+	if (s->slot == STACK_NO_SLOT && slot_alloc(th, &s->slot) < 0)
+		return;
+	(void)index_frames(th, s);
+}
+
+enum thread_place thread_find(struct thread *th, uint64_t frame, uint32_t *ret_slot)
 {
 	const struct stack *s = &th->cur;
 	uint32_t slot;
 
+	index_deep(th);
 	if (map_get(&th->index, frame, &slot)) {
 		if (slot == s->slot)
 			return PLACE_CURRENT;

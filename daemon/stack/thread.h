@@ -73,6 +73,11 @@ struct stretch {
 	uint32_t node;
 };
 
+/* Room for activations: what all stacks of a profile have allocated, and may allocate. */
+struct stack_room {
+	uint64_t used, limit;
+};
+
 struct thread {
 	/* What every event touches. */
 	uint64_t last_ts; /* time is charged up to here */
@@ -107,7 +112,8 @@ struct thread {
 	struct parked *parked;
 	uint32_t nslots, slots_cap, free_slot; /* free ones are linked by `newer` */
 	uint32_t oldest, newest;
-	struct map index; /* frame → slot, for what is or was parked */
+	struct map index;	 /* frame → slot, for parked stacks and for deep ones */
+	struct stack_room *room; /* borrowed; NULL: no limit */
 
 	/* A chain that is being received, innermost first. */
 	struct chain_frame *chain;
@@ -141,7 +147,8 @@ static inline uint64_t thread_clock(const struct thread *th, int c)
 	return th->total[c] - th->cur.clock[c];
 }
 
-/* Room for one more activation on the current stack; false: it is as deep as may be, or OOM. */
+/* Reserve one more activation on the current stack; false: max_depth or th->room is reached, or the
+ * daemon is out of memory. */
 bool thread_reserve(struct thread *th, uint32_t max_depth);
 
 /* Bring node up to date after the current stack changed. */
@@ -159,8 +166,9 @@ void thread_drop_parked(struct thread *th, uint32_t slot);
 /* The frame at the end of s has been or is being removed: forget where it is. */
 void thread_unindex(struct thread *th, struct stack *s, uint64_t frame);
 
-/* Where is this frame? */
+/* Find the stack that holds this frame; *ret_slot is set for PLACE_PARKED. O(1) amortised over the
+ * calls that built the stack, whatever its depth: a deep stack enters the index first. */
 enum thread_place { PLACE_NOWHERE, PLACE_CURRENT, PLACE_PARKED };
-enum thread_place thread_find(const struct thread *th, uint64_t frame, uint32_t *ret_slot);
+enum thread_place thread_find(struct thread *th, uint64_t frame, uint32_t *ret_slot);
 
 #endif

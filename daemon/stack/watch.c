@@ -186,7 +186,7 @@ static bool same_below(const struct thread *th, uint32_t depth)
 	return !depth || same(&th->cur.acts[depth - 1], &th->mirror->v[depth - 1]);
 }
 
-static enum watch_kind why_gone(const struct thread *th, const struct mirror_frame *f,
+static enum watch_kind why_gone(struct thread *th, const struct mirror_frame *f,
 				const struct change *c)
 {
 	uint32_t slot;
@@ -216,16 +216,36 @@ static bool tell_return_elsewhere(struct watch *w, struct thread *th, const stru
 	return come(w, th, &s->acts[s->depth], WATCH_SWITCH_IN) && go(w, th, c->top);
 }
 
+/*
+ * How many of the outermost frames the stack and the mirror have in common. After one event the
+ * mirror is what the stack was before it, so the search from the top ends after what the event has
+ * changed, however deep the stack is. After a gap a frame's memory may be used again: all is compared.
+ */
+static uint32_t common_depth(const struct thread *th, const struct change *c)
+{
+	const struct mirror *m = th->mirror;
+	/* What was called just now is new, even where a frame was of which nobody heard the end. */
+	uint32_t limit = th->cur.depth - watch_kind_is_call(c->top), keep = 0;
+
+	if (m->n < limit)
+		limit = m->n;
+	if (c->top != WATCH_OPEN && c->top != WATCH_CLOSE) {
+		while (!same_below(th, limit))
+			limit--;
+		return limit;
+	}
+	while (keep < limit && same(&th->cur.acts[keep], &m->v[keep]))
+		keep++;
+	return keep;
+}
+
 /* Tell all that differs; false: not all of it. */
 static bool compare(struct watch *w, struct thread *th, const struct change *c)
 {
 	struct mirror *m = th->mirror;
-	uint32_t limit = th->cur.depth - watch_kind_is_call(c->top), keep = 0;
+	uint32_t keep = common_depth(th, c);
 	bool told = false;
 
-	/* What was called just now is new, even where a frame was of which nobody heard the end. */
-	while (keep < m->n && keep < limit && same(&th->cur.acts[keep], &m->v[keep]))
-		keep++;
 	while (m->n > keep) {
 		told |= m->v[m->n - 1].frame == c->frame;
 		if (!go(w, th, why_gone(th, &m->v[m->n - 1], c)))

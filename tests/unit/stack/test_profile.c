@@ -686,7 +686,8 @@ Test(threads, foreach_and_names)
 
 Test(threads, deep_stack)
 {
-	struct profile *p = profile_new(NULL, NULL, NULL);
+	const struct profile_limits limits = {.depth = 65536};
+	struct profile *p = profile_new(&limits, NULL, NULL);
 	const uint64_t n = 70000;
 
 	for (uint64_t i = 1; i <= n; i++)
