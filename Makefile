@@ -46,10 +46,15 @@ DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck 
 PKGS := libbpf libelf libmicrohttpd libcurl jansson libpcre2-8 libsystemd libprotobuf-c zlib \
 	ncursesw
 WARN := -Wall -Wextra -Wshadow -Wvla -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes \
-	-Wold-style-definition -Wpointer-arith -Wwrite-strings -Wundef -Wno-missing-field-initializers
+	-Wold-style-definition -Wpointer-arith -Wwrite-strings -Wundef -Wconversion \
+	-Wno-missing-field-initializers
 INC := -Iinclude -Idaemon -I$(O)/gen
 DEFS := -D_GNU_SOURCE
-ALL_CFLAGS = -std=gnu11 -fno-common -fstack-protector-strong -fPIE $(WARN) $(if $(DEV),-Werror) \
+# _FORTIFY_SOURCE needs optimization and conflicts with sanitizers. A level in CFLAGS takes precedence.
+FORTIFY = $(if $(SAN)$(findstring _FORTIFY_SOURCE,$(CFLAGS)),,$(if $(filter-out -O0,$(filter \
+	-O%,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
+HARDEN = -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE $(FORTIFY)
+ALL_CFLAGS = -std=gnu11 -fno-common $(HARDEN) $(WARN) $(if $(DEV),-Werror) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
 	$(INC) $(DEFS) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,--as-needed $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
@@ -147,7 +152,8 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(O)/.flags
 $(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
 	@mkdir -p $(@D)
 	$(call msg,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@
+	$(Q)echo '#pragma GCC system_header /* not our code: no warnings */' > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf >> $@
 
 # Likewise the messages of a .proto: format/x.proto is used by format/x.c. -w: not our code.
 $(O)/obj/daemon/format/pprof.o: | $(PROTO_C)
@@ -184,7 +190,7 @@ PAGE_O := $(O)/obj/gen/page.o
 $(PAGE_O): daemon/format/html/page.S $(PAGE)/page.stamp
 	@mkdir -p $(@D)
 	$(call msg,AS,$@)
-	$(Q)$(CC) -c -Wa,-I,$(PAGE) $< -o $@
+	$(Q)$(CC) $(HARDEN) -c -Wa,-I,$(PAGE) $< -o $@
 
 $(O)/libpyprof.a: $(call obj,$(LIB_SRC)) $(PROTO_O) $(PAGE_O)
 	$(call msg,AR,$@)
@@ -349,6 +355,7 @@ run-lint:
 	@$(RUN) --command layers tests/check/layers.sh
 	@$(RUN) --command forbidden tests/check/forbidden.sh
 	@$(RUN) --command symbols tests/check/symbols.sh
+	@$(RUN) --command hardening tests/check/hardening.sh
 	@$(RUN) --command shellcheck shellcheck $(SHELL_FILES)
 	@$(RUN) --command mandoc mandoc -T lint -W warning $(MAN)
 	@$(RUN) --command help-vs-man tests/check/help-vs-man.sh

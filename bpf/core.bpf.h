@@ -40,7 +40,7 @@ static inline int core_counts(__u64 cookie, __u64 eflags)
 
 static inline __u32 core_code_slot(__u64 code)
 {
-	return (code * 0x9e3779b97f4a7c15ull) >> 48;
+	return (__u32)((code * 0x9e3779b97f4a7c15ull) >> 48);
 }
 
 static inline __u32 core_thread_slot(__u32 tid)
@@ -125,12 +125,12 @@ static inline int core_count_hit(__u64 entry, __u64 addr)
 
 static inline __u32 core_count_id(__u64 entry)
 {
-	return entry & ((1u << CORE_COUNT_BITS) - 1);
+	return (__u32)entry & ((1u << CORE_COUNT_BITS) - 1);
 }
 
 static inline __u32 core_count_frame_slot(__u64 frame)
 {
-	return ((frame >> 3) * 0x9e3779b97f4a7c15ull) >> 48;
+	return (__u32)(((frame >> 3) * 0x9e3779b97f4a7c15ull) >> 48);
 }
 
 /* An interpreter's entry frame lives in the evaluator's C frame, a little above its sp. */

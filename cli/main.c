@@ -65,6 +65,6 @@ int main(int argc, char **argv)
 	else
 		r = run(&cl, &diag);
 	if (r < 0 && diag.err && !diag.msg[0])
-		return diag.exit; /* whoever failed has said it */
+		return (int)diag.exit; /* whoever failed has said it */
 	return r < 0 ? log_diag(&diag, r) : PYP_EXIT_OK;
 }

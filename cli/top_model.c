@@ -226,7 +226,7 @@ static void fill_row(const struct top_model *m, const struct entry *e, struct to
 	bool fresh = !m->before_ns || (m->view == TOP_CALLERS && m->callers_seen < 2);
 	uint64_t since = fresh ? m->first_ns : m->before_ns;
 	double ns = m->now_ns > since ? (double)(m->now_ns - since) : NS;
-	int c = m->clock;
+	enum snapshot_clock c = m->clock;
 	bool cleared;
 
 	if (!old)

@@ -50,7 +50,7 @@ static void put_line(const struct screen *s, int y, int attributes, char *text)
 			*p = '?';
 	attron(attributes);
 	mvaddstr(y, 0, text);
-	if (attributes & A_REVERSE)
+	if (attributes & (int)A_REVERSE)
 		for (int x = getcurx(stdscr); x < COLS - 1; x++)
 			addch(' ');
 	attroff(attributes);

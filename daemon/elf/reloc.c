@@ -63,7 +63,7 @@ static int add_slot(struct image *img, uint64_t vaddr, uint32_t symbol)
 
 static int add_rela(struct image *img, const Elf64_Rela *r)
 {
-	uint32_t type = ELF64_R_TYPE(r->r_info), index = ELF64_R_SYM(r->r_info);
+	uint32_t type = ELF64_R_TYPE(r->r_info), index = (uint32_t)ELF64_R_SYM(r->r_info);
 	bool slot = type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
 	Elf64_Sym sym;
 	int err;

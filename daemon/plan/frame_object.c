@@ -291,7 +291,8 @@ static int runs_before(const struct planner *p, uint32_t node, const uint8_t *ma
  * register there. If not, a throw() that a generator passes on looks like any entry. */
 static int entry_flag(const struct planner *p, uint32_t node, struct plan_site *site)
 {
-	const struct flow_root root = {p->entry, 1u << (p->layout->minor < 9 ? RSI : RDX)};
+	const struct flow_root root = {p->entry,
+				       (uint16_t)(1u << (p->layout->minor < 9 ? RSI : RDX))};
 	_cleanup_free_ struct flow_state *flag = flow_solve(&p->cfg, &root, 1, 32);
 
 	if (!flag)

@@ -131,8 +131,8 @@ bool insn_decode(const uint8_t *code, size_t max, uint64_t vaddr, struct insn *r
 	if (!decode(code, max, &zi, op))
 		return false;
 	in.len = zi.length;
-	in.probe = probe_class(&zi, code);
-	in.flow = flow_class(&zi, op, vaddr, &in.target);
+	in.probe = (uint8_t)probe_class(&zi, code);
+	in.flow = (uint8_t)flow_class(&zi, op, vaddr, &in.target);
 	/* loop and jrcxz branch without a condition code: decoded, never probed. */
 	if (in.flow == INSN_JCC) {
 		uint8_t last = code[zi.raw.prefix_count];

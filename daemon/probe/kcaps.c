@@ -229,8 +229,8 @@ static int kernel_btf(void)
 
 static int kernel_ring(void)
 {
-	_cleanup_close_ int fd =
-		bpf_map_create(BPF_MAP_TYPE_RINGBUF, NULL, 0, 0, sysconf(_SC_PAGESIZE), NULL);
+	_cleanup_close_ int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, NULL, 0, 0,
+						(uint32_t)sysconf(_SC_PAGESIZE), NULL);
 
 	return fd < 0 ? fd : 0;
 }

@@ -237,7 +237,7 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 		return diag_set(diag, -EINVAL, PYP_EXIT_UNTRACEABLE, NULL,
 				"the frame layout of Python %u.%u cannot be read in one block",
 				o->layout->major, o->layout->minor);
-	r = bpf_map__set_max_entries(p->skel->maps.ring, ring);
+	r = bpf_map__set_max_entries(p->skel->maps.ring, (uint32_t)ring);
 	if (!r)
 		r = choose_programs(p, o);
 	return r ? diag_errno(diag, -r, "cannot set up the BPF programs") : 0;
@@ -338,7 +338,7 @@ int probe_aim(struct probe *p, const struct probe_opts *opts)
 	p->tid = opts->tid ? opts->tid : opts->pid;
 	p->bias = opts->bias;
 	p->plan = opts->plan;
-	p->skel->bss->target_tgid = opts->pid;
+	p->skel->bss->target_tgid = (uint32_t)opts->pid;
 	p->skel->bss->sampling_at = (struct pyp_sampling_at){
 		.interp_head = opts->sampling.interp_head,
 		.code_type = opts->sampling.code_type,

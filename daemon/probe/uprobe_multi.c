@@ -29,15 +29,15 @@ _Static_assert(sizeof(struct link_create_attr) == 64, "link_create_attr changed 
 int uprobe_multi_link(const struct uprobe_multi_opts *o)
 {
 	struct link_create_attr attr = {
-		.prog_fd = o->prog_fd,
+		.prog_fd = (uint32_t)o->prog_fd,
 		.attach_type = UPROBE_MULTI_ATTACH_TYPE,
 		.path = (uintptr_t)o->path,
 		.offsets = (uintptr_t)o->offsets,
 		.cookies = (uintptr_t)o->cookies,
 		.cnt = o->n,
-		.pid = o->pid,
+		.pid = (uint32_t)o->pid,
 	};
-	int fd = syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	int fd = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return fd < 0 ? -errno : fd;
 }

@@ -39,7 +39,7 @@ static unsigned int touch(const struct event *ev, const uint8_t *end)
 	if (ev->type == PYP_REC_CODE_ID)
 		check(ev->u.code.id >= PYP_COUNT_FIRST && ev->u.code.id < PYP_COUNT_IDS);
 	if (ev->type == PYP_REC_THREAD_EXIT)
-		sum += strlen(ev->u.thread.comm);
+		sum += (unsigned int)strlen(ev->u.thread.comm);
 	return sum;
 }
 

@@ -271,7 +271,7 @@ void fake_target_plan(struct plan *ret)
 void fake_target_reg_plan(struct plan *ret)
 {
 	*ret = (struct plan){.nsites = FAKE_REGS};
-	for (unsigned int i = 0; i < FAKE_REGS; i++)
+	for (uint8_t i = 0; i < FAKE_REGS; i++)
 		ret->sites[i] = site_at(regs[i].site, PYP_SITE_LEAVE, i);
 	ret->sites[4].deref = true;
 	ret->sites[4].disp = 8;

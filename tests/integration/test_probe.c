@@ -354,10 +354,11 @@ Test(probe, strings_of_every_kind_and_size)
 	static uint8_t text[65536];
 
 	for (size_t i = 0; i < sizeof(text); i++)
-		text[i] = 'a' + i % 23;
+		text[i] = (uint8_t)('a' + i % 23);
 	for (unsigned int kind = 0; kind <= 4; kind += kind < 2 ? 1 : 2)
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-			size_t width = kind ? kind : 1, units = sizes[i] / width;
+			unsigned int width = kind ? kind : 1;
+			size_t units = sizes[i] / width;
 
 			enter_named(fake_str_kind(target(), kind, text, units));
 			check_name(width, units, units * width, 0);

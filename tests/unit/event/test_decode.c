@@ -259,7 +259,7 @@ Test(decode, longer_is_fine)
 Test(decode, unknown_types)
 {
 	for (unsigned int type = 0; type < 256; type++) {
-		struct sample s = sample_enter(type);
+		struct sample s = sample_enter((uint8_t)type);
 		struct event ev = {.tid = 99};
 
 		if (type >= 1 && type < PYP_REC_MAX)
@@ -405,12 +405,12 @@ Test(decode, every_bit_flip)
 		for (size_t bit = 0; bit < s.size * 8; bit++) {
 			struct event ev = {.tid = 99};
 
-			s.r.bytes[bit / 8] ^= 1 << bit % 8;
+			s.r.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 			if (decode(&s, &ev) == DECODE_OK)
 				check_event(&s, &ev);
 			else
 				cr_assert_eq(ev.tid, 99);
-			s.r.bytes[bit / 8] ^= 1 << bit % 8;
+			s.r.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		}
 	}
 }
@@ -422,7 +422,7 @@ Test(decode, reasons_have_names)
 	cr_assert_str_eq(decode_error_name(DECODE_TYPE), "type");
 	cr_assert_str_eq(decode_error_name(DECODE_FIELD), "field");
 	cr_assert_str_eq(decode_error_name(DECODE_ERROR_MAX), "unknown");
-	cr_assert_str_eq(decode_error_name(-1), "unknown");
+	cr_assert_str_eq(decode_error_name((enum decode_error) - 1), "unknown");
 }
 
 Test(decode, numbers_of_code)

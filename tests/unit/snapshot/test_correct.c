@@ -171,14 +171,14 @@ Test(correct, what_goes_on_after_a_hit_is_dragged)
 	c.drag = s->targets[0].cost.drag = 80;
 	assert_ok(snapshot_correct(s));
 	cr_assert_eq(node(s, "main")->self[SNAPSHOT_CPU],
-		     21000 - main_hits - (uint64_t)cost_drag(&c, 11, 21000.0 - main_hits));
+		     21000 - main_hits - (uint64_t)cost_drag(&c, 11, (double)(21000 - main_hits)));
 	cr_assert_eq(9000000 - node(s, "main")->self[SNAPSHOT_WALL],
 		     21000 - node(s, "main")->self[SNAPSHOT_CPU], "the same on both clocks");
 	/* 30 stretches of 7 us: all of the drag, for each. */
 	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 240000 - f_hits - 30 * 80 + 1);
 	cr_assert_eq(node(s, "g")->self[SNAPSHOT_CPU],
-		     28200 - g_hits - (uint64_t)cost_drag(&c, 20, 28200.0 - g_hits));
-	cr_assert_lt(cost_drag(&c, 20, 28200.0 - g_hits), 20 * 80);
+		     28200 - g_hits - (uint64_t)cost_drag(&c, 20, (double)(28200 - g_hits)));
+	cr_assert_lt(cost_drag(&c, 20, (double)(28200 - g_hits)), 20 * 80);
 	check_sums(s);
 	cr_assert(snapshot_valid(s));
 }

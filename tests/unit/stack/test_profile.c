@@ -498,7 +498,7 @@ Test(property, malformed_with_calls)
 
 Test(property, malformed_at_the_caps)
 {
-	for (uint64_t seed = 1; seed <= 3000; seed++) {
+	for (unsigned int seed = 1; seed <= 3000; seed++) {
 		const struct profile_limits limits = {
 			.nodes = 1 + seed % 20,
 			.funcs = 1 + seed % 4,

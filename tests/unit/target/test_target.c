@@ -351,13 +351,13 @@ Test(target, the_same_program_again_is_another_identity, .timeout = 10)
 
 static void become_half_nobody(void)
 {
-	if (setresuid(65534, -1, -1))
+	if (setresuid(65534, (uid_t)-1, (uid_t)-1))
 		_exit(2);
 }
 
 static void become_half_nogroup(void)
 {
-	if (setresgid(65534, -1, -1))
+	if (setresgid(65534, (gid_t)-1, (gid_t)-1))
 		_exit(2);
 }
 
