@@ -163,17 +163,42 @@ fuzz_replay() {
 	done
 }
 
+# What the kernel says when breakpoints stay in a process because whoever attached or detached them
+# was killed meanwhile. It names that process: our programs, their helpers and the tests.
+complaint='uprobe: (pyprof|test_|python).*leaking uprobe'
+
+# The kernel log's lines about it, with their times; fails where the log cannot be read.
+kernel_log() { dmesg >"$work/dmesg" && { grep -E "$complaint" "$work/dmesg" || true; }; }
+
+# kernel_log_check BEFORE: no line has come since that file was made.
+kernel_log_check() {
+	if [ ! -e "$1" ] || ! kernel_log >"$work/klog"; then
+		echo "         kernel-log: dmesg cannot be read here"
+		record kernel-log 0 0 1
+		return
+	fi
+	: >"$work/log"
+	if grep -vxFf "$1" "$work/klog" >"$work/log"; then
+		record kernel-log 0 1 0
+		cat "$work/log"
+	else
+		record kernel-log 1 0 0
+	fi
+}
+
 sections() {
 	local section
 	mkdir -p "$(dirname "$RESULTS")"
 	: >"$RESULTS"
 	: >"$RESULTS.why"
+	kernel_log >"$work/klog.before" 2>/dev/null || rm -f "$work/klog.before"
 	for section; do
 		echo "== $section"
 		# Not quoted: SUBMAKE carries -j as well.
 		# shellcheck disable=SC2086
 		$SUBMAKE "run-$section" || record "$section/build" 0 1 0
 	done
+	kernel_log_check "$work/klog.before"
 	cat "$RESULTS.why"
 	awk -v strict="$(strict && echo 1)" '
 		{ p += $1; f += $2; s += $3

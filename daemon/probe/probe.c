@@ -16,12 +16,11 @@
 
 #include "base/clock.h"
 #include "probe/bpfmap.h"
-#include "probe/closing.h"
 #include "probe/counts.h"
+#include "probe/holder.h"
 #include "probe/kcaps.h"
 #include "probe/sampler.h"
 #include "probe/sites.h"
-#include "probe/uprobe_event.h"
 #include "probe/uprobe_multi.h"
 #include "pyprof.skel.h"
 
@@ -39,10 +38,9 @@
 /* The kernel's own errno for an instruction it cannot probe. */
 #define KERNEL_ENOTSUPP 524
 
-/* What keeps the probes on: a link, or an event. */
+/* What keeps the probes on. */
 struct attachment {
-	int link; /* -1: none */
-	struct uprobe_event event;
+	int hold; /* see probe/holder.h; -1: none */
 	struct sampler *sampler;
 };
 
@@ -69,7 +67,7 @@ struct probe {
 	bool windows;
 	struct attachment between; /* the sites that are on between windows as well, and clocks */
 	int clocks;		   /* see probe_samples_between */
-	struct closing closing;
+	int closing;		   /* the last one, while it is detached; -1: none */
 };
 
 static int debug_print(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -271,7 +269,7 @@ static int open_ring(struct probe *p, struct diag *diag)
 	return p->rb ? 0 : diag_errno(diag, errno, "cannot map the ring buffer");
 }
 
-static const struct attachment not_attached = {.link = -1, .event = {.perf = -1}};
+static const struct attachment not_attached = {.hold = -1};
 
 /* The kernel takes a link's process by its main thread's memory, and that thread has none. */
 static int check_without_leader(pid_t pid, enum probe_mechanism *ret, struct diag *diag)
@@ -307,12 +305,16 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 	if (!p)
 		return diag_errno(diag, ENOMEM, "cannot set up probes");
 	p->on = p->between = not_attached;
+	p->closing = -1;
 	p->mode = opts->mode;
 	p->clocks = opts->sampling.between;
 	p->mechanism = mechanism;
 	p->skel = pyprof_bpf__open();
 	if (!p->skel)
 		return diag_errno(diag, errno, "cannot open the BPF programs");
+	r = opts->mode == MODE_SAMPLE ? 0 : holder_start();
+	if (r)
+		return diag_errno(diag, -r, "cannot start the process that holds the probes");
 	r = configure(p, opts, diag);
 	if (!r)
 		r = load(p, diag);
@@ -404,7 +406,7 @@ static int attach_failed(const struct probe *p, int err, struct diag *diag)
 static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sites *sites,
 			bool silent)
 {
-	return uprobe_multi_link(&(struct uprobe_multi_opts){
+	return holder_attach(&(struct holder_request){
 		.prog_fd = bpf_program__fd(site_program(p)),
 		.path = p->via,
 		.offsets = sites->offsets,
@@ -414,19 +416,20 @@ static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sit
 	});
 }
 
-static int attach_event(const struct probe *p, const struct probe_sites *sites,
-			struct uprobe_event *ret)
+static int attach_event(const struct probe *p, const struct probe_sites *sites)
 {
-	const struct uprobe_event_opts eo = {
+	int r = probe_sites_table(sites, p->skel->bss->site_table, &p->skel->bss->site_factor);
+
+	if (r < 0)
+		return r;
+	return holder_attach(&(struct holder_request){
+		.event = true,
 		.prog_fd = bpf_program__fd(site_program(p)),
 		.path = p->via,
 		.offsets = sites->offsets,
 		.n = sites->n,
 		.pid = p->tid,
-	};
-	int r = probe_sites_table(sites, p->skel->bss->site_table, &p->skel->bss->site_factor);
-
-	return r < 0 ? r : uprobe_event_open(&eo, ret);
+	});
 }
 
 static int attach_sampler(const struct probe *p, struct attachment *ret)
@@ -454,20 +457,17 @@ static int attach_sites(const struct probe *p, enum sites which, struct attachme
 
 	if (!sites.n)
 		return -ENOENT;
-	if (p->mechanism == PROBE_TRACEFS)
-		return attach_event(p, &sites, &ret->event);
-	r = attach_multi(p, p->pid, &sites, false);
+	r = p->mechanism == PROBE_TRACEFS ? attach_event(p, &sites)
+					  : attach_multi(p, p->pid, &sites, false);
 	if (r < 0)
 		return r;
-	ret->link = r;
+	ret->hold = r;
 	return 0;
 }
 
 static void detach_sites(struct attachment *a)
 {
-	if (a->event.perf >= 0)
-		uprobe_event_close(&a->event);
-	closep(&a->link);
+	holder_release(&a->hold);
 	sampler_free(a->sampler);
 	*a = not_attached;
 }
@@ -558,16 +558,27 @@ void probe_detach(struct probe *p)
 	if (!probe_attached(p))
 		return;
 	set_active(p, PYP_ACTIVE_OFF);
+	/* At the same time: the kernel waits 25 to 50 ms for each. */
+	if (p->on.hold >= 0)
+		holder_release_begin(p->on.hold);
+	if (p->between.hold >= 0)
+		holder_release_begin(p->between.hold);
 	detach_sites(&p->on);
-	closing_wait(&p->closing);
+	holder_release(&p->closing);
 	detach_sites(&p->between);
 	p->windows = false;
 	pyprof_bpf__detach(p->skel);
 }
 
+bool probe_lost(const struct probe *p)
+{
+	return (p->on.hold >= 0 && holder_lost(p->on.hold)) ||
+	       (p->between.hold >= 0 && holder_lost(p->between.hold));
+}
+
 bool probe_attached(const struct probe *p)
 {
-	return p->windows || p->on.link >= 0 || p->on.event.perf >= 0 || p->on.sampler;
+	return p->windows || p->on.hold >= 0 || p->on.sampler;
 }
 
 int probe_attach_windows(struct probe *p, struct diag *diag)
@@ -601,7 +612,7 @@ int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	_cleanup_(detach_sites) struct attachment on = not_attached;
 	int r;
 
-	if (p->on.link >= 0 || closing_busy(&p->closing))
+	if (p->on.hold >= 0 || !probe_window_ready(p))
 		return is_on_already(diag);
 	r = attach_sites(p, SITES_CALLS, &on);
 	if (r < 0)
@@ -625,13 +636,18 @@ void probe_window_close(struct probe *p, uint64_t *ret_ts)
 	*ret_ts = clock_monotonic_ns();
 	/* Nor their switches, from now on. */
 	forget_threads(p);
-	if (p->on.link >= 0)
-		closing_start(&p->closing, TAKE_FD(p->on.link));
+	if (p->on.hold >= 0) {
+		p->closing = TAKE_FD(p->on.hold);
+		holder_release_begin(p->closing);
+	}
 }
 
 bool probe_window_ready(struct probe *p)
 {
-	return !closing_busy(&p->closing);
+	if (p->closing >= 0 && !holder_released(p->closing))
+		return false;
+	holder_release(&p->closing);
+	return true;
 }
 
 int probe_samples_between(const struct probe *p)
@@ -666,7 +682,7 @@ int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag)
 	link = attach_multi(p, child, &sites, true);
 	if (link < 0 && link != -ESRCH)
 		return attach_failed(p, link, diag);
-	closep(&link);
+	holder_release(&link);
 	return 0;
 }
 

@@ -76,6 +76,8 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag);
 /* Take them off. What is in the ring stays there to be drained. */
 void probe_detach(struct probe *p);
 bool probe_attached(const struct probe *p);
+/* They have been detached by somebody else: the process that holds them has died (probe/holder.h). */
+bool probe_lost(const struct probe *p);
 enum probe_mechanism probe_mechanism(const struct probe *p);
 
 /*

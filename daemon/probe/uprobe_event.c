@@ -19,6 +19,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -122,7 +123,7 @@ static int myself(struct uprobe_event_maker *ret)
 	return 0;
 }
 
-static int make_name(char name[64])
+int uprobe_event_name(char name[64])
 {
 	static unsigned int serial;
 	struct uprobe_event_maker me;
@@ -285,9 +286,8 @@ int uprobe_event_open(const struct uprobe_event_opts *o, struct uprobe_event *re
 	if (tracefs < 0)
 		return tracefs;
 	clean(tracefs);
-	r = make_name(e.name);
-	if (r == 0)
-		r = define(tracefs, e.name, o);
+	snprintf(e.name, sizeof(e.name), "%s", o->name);
+	r = define(tracefs, e.name, o);
 	if (r < 0)
 		return r;
 	e.perf = open_perf(tracefs, e.name, o);
@@ -300,9 +300,19 @@ int uprobe_event_open(const struct uprobe_event_opts *o, struct uprobe_event *re
 	return 0;
 }
 
+/* Others may hold the event for a moment, as whoever reads its description does. */
+#define UNDEFINE_TRIES	  50u
+#define UNDEFINE_PAUSE_NS 10000000
+
 void uprobe_event_close(struct uprobe_event *e)
 {
+	const struct timespec pause = {.tv_nsec = UNDEFINE_PAUSE_NS};
+
 	close(TAKE_FD(e->perf));
-	(void)undefine(e->tracefs, e->name);
+	for (unsigned int i = 0; i < UNDEFINE_TRIES; i++) {
+		if (undefine(e->tracefs, e->name) != -EBUSY)
+			break;
+		(void)nanosleep(&pause, NULL);
+	}
 	close(TAKE_FD(e->tracefs));
 }

@@ -16,7 +16,8 @@
 #include <sys/types.h>
 
 struct uprobe_event_opts {
-	int prog_fd; /* a program without an attach type */
+	int prog_fd;	  /* a program without an attach type */
+	const char *name; /* from uprobe_event_name */
 	const char *path;
 	const uint64_t *offsets; /* in the file */
 	uint32_t n;
@@ -27,6 +28,12 @@ struct uprobe_event {
 	int tracefs, perf;
 	char name[64]; /* GROUP/EVENT */
 };
+
+/*
+ * A name for an event that no other process uses, and by which others can tell whether the process
+ * that this is called in still lives. 0 or -errno.
+ */
+int uprobe_event_name(char name[64]);
 
 /* 0 or -errno; nothing is left behind on failure. */
 int uprobe_event_open(const struct uprobe_event_opts *o, struct uprobe_event *ret);

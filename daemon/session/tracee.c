@@ -332,6 +332,10 @@ int tracee_drain(struct tracee *t, size_t budget)
 		return 0;
 	n = probe_drain(t->probe, budget, tracee_record, t);
 	tracee_sweep(t);
+	if (t->state == SESSION_TRACING && probe_lost(t->probe)) {
+		tracee_end(t, "the process that held its probes was killed");
+		return n;
+	}
 	if (t->executed || t->exec_until_ns)
 		tracee_executed(t);
 	else if (t->lost_hold)

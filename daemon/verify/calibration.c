@@ -91,6 +91,8 @@ static void reap(struct calibration *c)
 	c->helper = 0;
 }
 
+/* Its probes are not the helper's own to detach: a process that is never killed does so, when the
+ * helper has ended (probe/holder.h). */
 static void give_up(struct calibration *c)
 {
 	if (c->helper > 0)
@@ -128,8 +130,7 @@ bool calibration_wait(struct calibration *c, int ms)
 	if (p.revents && read(c->from, &cost, sizeof(cost)) == sizeof(cost))
 		c->cost = cost;
 	c->done = true;
-	/* It is about to end. The kernel does not like a process that is killed while its probes
-	 * come off (6.18 kernel/events/uprobes.c, uprobe_unregister_nosync). */
+	/* It is about to end. */
 	if (p.revents)
 		reap(c);
 	else

@@ -4,9 +4,11 @@
  * counts, children that are left alone, and nothing left behind, not even by a daemon that is
  * killed. (The Makefile runs some other suites with it as well.)
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "harness/caps.h"
@@ -18,6 +20,7 @@
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "probe/kcaps.h"
+#include "probe/uprobe_event.h"
 
 static void setup(void)
 {
@@ -27,19 +30,34 @@ static void setup(void)
 
 TestSuite(tracefs, .init = setup, .timeout = 300);
 
-/* The lines of uprobe_events that begin with prefix. */
-static unsigned int definitions(const char *prefix)
+/* tracefs' file of definitions, wherever that is mounted. */
+static int open_events(int flags)
 {
-	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC), dir = -1, fd = -1;
-	_cleanup_fclose_ FILE *f = NULL;
-	unsigned int n = 0;
-	char line[512];
+	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC), dir = -1;
+	int fd;
 
 	cr_assert(fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0);
 	dir = fsmount(fs, FSMOUNT_CLOEXEC, 0);
-	fd = openat(dir, "uprobe_events", O_RDONLY | O_CLOEXEC);
+	fd = openat(dir, "uprobe_events", flags | O_CLOEXEC);
 	cr_assert(fd >= 0);
-	f = fdopen(TAKE_FD(fd), "r");
+	return fd;
+}
+
+static void command(const char *text)
+{
+	_cleanup_close_ int fd = open_events(O_WRONLY | O_APPEND);
+
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text), "%s: %s", text,
+		     strerror(errno));
+}
+
+/* The lines of uprobe_events that begin with prefix. */
+static unsigned int definitions(const char *prefix)
+{
+	_cleanup_fclose_ FILE *f = fdopen(open_events(O_RDONLY), "r");
+	unsigned int n = 0;
+	char line[512];
+
 	cr_assert(f);
 	while (fgets(line, sizeof(line), f))
 		n += strncmp(line, prefix, strlen(prefix)) == 0;
@@ -119,10 +137,13 @@ static bool sites_are(struct traced *t, void *ctx)
 	return sites_changed(w->sites, t->pid) == w->changed;
 }
 
-/*
- * The kernel takes the breakpoints away, and the next one to attach the definition, which the
- * kernel keeps. Those of the living stay.
- */
+static bool no_definitions(struct traced *t, void *ctx)
+{
+	(void)t;
+	return definitions(ctx) == 0;
+}
+
+/* What held its probes takes them off, and their definitions away. Those of the living stay. */
 Test(tracefs, daemon_is_killed)
 {
 	char prefix[64], mine[64], pid[16];
@@ -144,12 +165,57 @@ Test(tracefs, daemon_is_killed)
 	cr_assert_eq(definitions(prefix), sites.plan.nsites, "the living's are not removed");
 	pyprofd_kill(&d);
 	traced_until(&t, sites_are, &off, "the file's bytes");
-	cr_assert_eq(definitions(prefix), sites.plan.nsites, "gone with the daemon?");
-	probe_detach(rig.probe);
-	probe_rig_attach(&rig);
-	cr_assert_eq(definitions(prefix), 0);
+	traced_until(&t, no_definitions, prefix, "no definitions of the daemon's");
 	cr_assert_eq(definitions(prefix_of(getpid(), mine)), rig.plan.nsites);
 	probe_rig_stop(&rig);
+	traced_say(&t, "stop");
+	traced_expect(&t, "checked ok");
+	traced_finish(&t);
+}
+
+/* What a crash left behind goes when the next one attaches: what is surely ours, and dead. */
+Test(tracefs, definitions_of_the_dead_are_removed)
+{
+	char dead[64], other[64], text[256], alive[80], name[64];
+	struct probe_rig rig;
+
+	prefix_of(pid_of_nobody(), dead);
+	snprintf(text, sizeof(text), "%s1/s0 /proc/self/exe:0x1000", dead);
+	command(text);
+	assert_ok(uprobe_event_name(name));
+	snprintf(alive, sizeof(alive), "p:%s ", name);
+	snprintf(text, sizeof(text), "%s/proc/self/exe:0x1000", alive);
+	command(text);
+	snprintf(other, sizeof(other), "p:other_%x/s0 ", (unsigned int)getpid());
+	snprintf(text, sizeof(text), "%s/proc/self/exe:0x1000", other);
+	command(text);
+	cr_assert_eq(definitions(dead), 1);
+	probe_rig_start(&rig, 0);
+	cr_assert_eq(definitions(dead), 0);
+	cr_assert_eq(definitions(alive), 1, "a living process's");
+	cr_assert_eq(definitions(other), 1, "somebody else's");
+	probe_rig_stop(&rig);
+	snprintf(text, sizeof(text), "-:%s", name);
+	command(text);
+	snprintf(text, sizeof(text), "-:other_%x/s0", (unsigned int)getpid());
+	command(text);
+}
+
+/* Ended while what measures costs still has an event of its own. */
+Test(tracefs, nothing_remains_after_a_clean_end)
+{
+	char pid[16];
+	struct traced t;
+	struct pyprofd d;
+
+	traced_start(&t, traced_newest().exe, "load.py", NULL);
+	traced_expect(&t, "ready");
+	for (long i = 0; i < 8; i++) {
+		pyprofd_start(&d, "--no-verify", "--pid", pid_text(pid, t.pid), NULL);
+		nanosleep(&(struct timespec){.tv_nsec = i * 60000000}, NULL);
+		pyprofd_shutdown(&d);
+	}
+	traced_until(&t, no_definitions, (void *)"p:pyprofd_", "no definitions");
 	traced_say(&t, "stop");
 	traced_expect(&t, "checked ok");
 	traced_finish(&t);

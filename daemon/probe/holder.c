@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The process that holds the probes: see holder.h.
+ *
+ * Each attachment has a socket pair: the owner's end is what stands for it, the holder's end belongs
+ * to a thread that attaches, answers with 0 or a negative errno, waits for the end of the stream and
+ * detaches. Closing its end tells the owner that this is done. The owner's death ends the stream,
+ * too.
+ */
+#include "probe/holder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "probe/uprobe_event.h"
+#include "probe/uprobe_multi.h"
+#include "pyprof/bpf_abi.h"
+
+#define STACK_BYTES (256u << 10)
+#define REQUESTS_FD 3
+
+/* As it is sent, with two descriptors: the program's, and the holder's end of the pair. */
+struct message {
+	uint32_t event, has_cookies, n;
+	pid_t pid;
+	uint64_t offsets[PYP_MAX_SITES], cookies[PYP_MAX_SITES];
+	char path[PATH_MAX];
+	char name[64]; /* the event's */
+};
+
+struct job {
+	struct message m;
+	int prog_fd, end;
+};
+
+/* ---- in the holder ----------------------------------------------------------------------- */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned int jobs; /* under way */
+} holder = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void count_jobs(int by)
+{
+	pthread_mutex_lock(&holder.lock);
+	holder.jobs += (unsigned int)by;
+	pthread_cond_signal(&holder.changed);
+	pthread_mutex_unlock(&holder.lock);
+}
+
+struct held {
+	int link; /* -1: none */
+	struct uprobe_event event;
+};
+
+static int attach(const struct job *j, struct held *ret)
+{
+	const struct message *m = &j->m;
+
+	if (m->event)
+		return uprobe_event_open(&(struct uprobe_event_opts){.prog_fd = j->prog_fd,
+								     .name = m->name,
+								     .path = m->path,
+								     .offsets = m->offsets,
+								     .n = m->n,
+								     .pid = m->pid},
+					 &ret->event);
+	ret->link = uprobe_multi_link(&(struct uprobe_multi_opts){
+		.prog_fd = j->prog_fd,
+		.path = m->path,
+		.offsets = m->offsets,
+		.cookies = m->has_cookies ? m->cookies : NULL,
+		.n = m->n,
+		.pid = m->pid,
+	});
+	return ret->link < 0 ? ret->link : 0;
+}
+
+static void detach(struct held *h)
+{
+	if (h->link >= 0)
+		close(h->link);
+	else
+		uprobe_event_close(&h->event);
+}
+
+static void wait_for_end(int fd)
+{
+	char c;
+	ssize_t n;
+
+	do
+		n = read(fd, &c, 1);
+	while (n > 0 || (n < 0 && errno == EINTR));
+}
+
+static void *job_main(void *arg)
+{
+	struct job *j = arg;
+	struct held h = {.link = -1};
+	int32_t answer = attach(j, &h);
+
+	close(j->prog_fd);
+	(void)send(j->end, &answer, sizeof(answer), MSG_NOSIGNAL);
+	if (answer == 0) {
+		wait_for_end(j->end);
+		detach(&h);
+	}
+	close(j->end);
+	free(j);
+	count_jobs(-1);
+	return NULL;
+}
+
+static void job_spawn(struct job *j)
+{
+	int32_t answer = -EAGAIN;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	count_jobs(1);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, job_main, j);
+	pthread_attr_destroy(&attr);
+	if (!err)
+		return;
+	(void)send(j->end, &answer, sizeof(answer), MSG_NOSIGNAL);
+	close(j->prog_fd);
+	close(j->end);
+	free(j);
+	count_jobs(-1);
+}
+
+union control {
+	char bytes[CMSG_SPACE(2 * sizeof(int))];
+	struct cmsghdr align;
+};
+
+/* 0 and a job; -1: the owner has gone. */
+static int receive(struct job *j)
+{
+	union control control;
+	struct iovec iov = {&j->m, sizeof(j->m)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	struct cmsghdr *c;
+	int fds[2];
+
+	if (recvmsg(REQUESTS_FD, &msg, MSG_CMSG_CLOEXEC) != sizeof(j->m))
+		return -1;
+	c = CMSG_FIRSTHDR(&msg);
+	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(fds)))
+		return -1;
+	memcpy(fds, CMSG_DATA(c), sizeof(fds));
+	j->prog_fd = fds[0];
+	j->end = fds[1];
+	return 0;
+}
+
+/* Nothing of the owner's stays open here: pipes must end with it. */
+static int set_apart(int requests)
+{
+	int null;
+
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "pyprofd-probes");
+	if (dup2(requests, REQUESTS_FD) < 0 || close_range(REQUESTS_FD + 1, ~0u, 0) < 0)
+		return -1;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < REQUESTS_FD; fd++)
+		if (null < 0 || dup2(null, fd) < 0)
+			close(fd);
+	return 0;
+}
+
+static _Noreturn void holder_main(int requests)
+{
+	struct job *j = NULL;
+
+	if (set_apart(requests) < 0)
+		_exit(1);
+	while ((j = calloc(1, sizeof(*j))) && receive(j) == 0)
+		job_spawn(j);
+	/* Whatever is still attached is detached: its streams end as well. */
+	close(REQUESTS_FD);
+	pthread_mutex_lock(&holder.lock);
+	while (holder.jobs)
+		pthread_cond_wait(&holder.changed, &holder.lock);
+	_exit(0);
+}
+
+/* ---- in the owner ------------------------------------------------------------------------ */
+
+static struct {
+	pid_t owner; /* a forked process needs a holder of its own */
+	pid_t pid;
+	int requests;
+} mine = {.requests = -1};
+
+static bool is_running(void)
+{
+	struct pollfd p = {.fd = mine.requests, .events = 0};
+
+	return mine.requests >= 0 && mine.owner == getpid() && poll(&p, 1, 0) == 0;
+}
+
+static void forget_mine(void)
+{
+	if (mine.requests >= 0)
+		close(TAKE_FD(mine.requests));
+	if (mine.owner == getpid())
+		(void)waitpid(mine.pid, NULL, WNOHANG);
+	mine.owner = 0;
+}
+
+/* Signals are blocked before it exists: no moment is left in which one ends it. */
+static pid_t fork_holder(int requests)
+{
+	sigset_t all, old;
+	pid_t pid;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pid = fork();
+	if (pid == 0)
+		holder_main(requests);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return pid < 0 ? -errno : pid;
+}
+
+int holder_start(void)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (is_running())
+		return 0;
+	forget_mine();
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	pid = fork_holder(ends[1]);
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return pid;
+	}
+	mine.owner = getpid();
+	mine.pid = pid;
+	mine.requests = ends[0];
+	return 0;
+}
+
+static int fill(const struct holder_request *r, struct message *m)
+{
+	size_t bytes = r->n * sizeof(*r->offsets);
+
+	if (r->n > PYP_MAX_SITES || strlen(r->path) >= sizeof(m->path))
+		return -EINVAL;
+	*m = (struct message){.event = r->event, .has_cookies = r->cookies != NULL, .n = r->n};
+	m->pid = r->pid;
+	memcpy(m->offsets, r->offsets, bytes);
+	if (r->cookies)
+		memcpy(m->cookies, r->cookies, bytes);
+	memcpy(m->path, r->path, strlen(r->path));
+	return r->event ? uprobe_event_name(m->name) : 0;
+}
+
+static int send_request(struct message *m, int prog_fd, int end)
+{
+	union control control = {{0}};
+	const int fds[2] = {prog_fd, end};
+	struct iovec iov = {m, sizeof(*m)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(c), fds, sizeof(fds));
+	return sendmsg(mine.requests, &msg, MSG_NOSIGNAL) == sizeof(*m) ? 0 : -errno;
+}
+
+/* Signals that arrive meanwhile have handlers or are blocked: the wait goes on. */
+static bool is_readable(int fd, int ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int r;
+
+	do
+		r = poll(&p, 1, ms);
+	while (r < 0 && errno == EINTR);
+	return r > 0;
+}
+
+int holder_attach(const struct holder_request *r)
+{
+	_cleanup_close_ int ours = -1, theirs = -1;
+	struct message m;
+	int32_t answer = -EPIPE;
+	int ends[2], err = fill(r, &m);
+
+	if (!err)
+		err = holder_start();
+	if (err)
+		return err;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	ours = ends[0];
+	theirs = ends[1];
+	err = send_request(&m, r->prog_fd, theirs);
+	if (err)
+		return err;
+	close(TAKE_FD(theirs));
+	if (!is_readable(ours, HOLDER_LIMIT_MS))
+		return -ETIMEDOUT;
+	if (recv(ours, &answer, sizeof(answer), 0) != sizeof(answer))
+		return -EPIPE;
+	return answer < 0 ? answer : TAKE_FD(ours);
+}
+
+void holder_release_begin(int hold)
+{
+	(void)shutdown(hold, SHUT_WR);
+}
+
+bool holder_released(int hold)
+{
+	return is_readable(hold, 0);
+}
+
+void holder_release(int *hold)
+{
+	if (*hold < 0)
+		return;
+	holder_release_begin(*hold);
+	(void)is_readable(*hold, HOLDER_LIMIT_MS);
+	close(TAKE_FD(*hold));
+}
+
+bool holder_lost(int hold)
+{
+	return is_readable(hold, 0);
+}

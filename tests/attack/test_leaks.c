@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * However the daemon ends, no breakpoint of its stays in the target, and the kernel has nothing to
+ * complain about: killed while it attaches, while it detaches, between windows; ended while its
+ * helpers still measure. The kernel leaves breakpoints behind when whoever attaches or detaches them
+ * is killed meanwhile, and the target then pays for each until it ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "harness/caps.h"
+#include "harness/daemon.h"
+#include "harness/sites.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+
+TestSuite(leaks, .init = caps_require_bpf, .timeout = 120);
+
+#define KILLS 12u
+
+/* ---- the kernel log ---------------------------------------------------------------------- */
+
+#define COMPLAINT "leaking uprobe"
+
+/* From now on; -1: it cannot be read here. */
+static int log_open(void)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0)
+		cr_assert(lseek(fd, 0, SEEK_END) >= 0);
+	return fd;
+}
+
+/* What it says of a process whose name begins with pyprofd, as all that the daemon starts. */
+static void log_check(int fd)
+{
+	char line[8192];
+	ssize_t n;
+
+	while (fd >= 0 && ((n = read(fd, line, sizeof(line) - 1)) > 0 || errno == EPIPE)) {
+		if (n <= 0)
+			continue;
+		line[n] = '\0';
+		cr_assert(!strstr(line, COMPLAINT) || !strstr(line, "pyprofd"), "%s", line);
+	}
+}
+
+/* ---- killing at the wrong moment --------------------------------------------------------- */
+
+struct victim {
+	struct traced t;
+	struct sites sites;
+	int log;
+};
+
+static void victim_start(struct victim *v)
+{
+	v->log = log_open();
+	traced_start(&v->t, traced_newest().exe, "load.py", NULL);
+	traced_expect(&v->t, "ready");
+	sites_find(&v->sites, v->t.pid);
+}
+
+/* It has computed the right things all the time. */
+static void victim_finish(struct victim *v)
+{
+	traced_say(&v->t, "stop");
+	traced_expect(&v->t, "checked ok");
+	traced_finish(&v->t);
+	log_check(v->log);
+	if (v->log >= 0)
+		close(v->log);
+}
+
+/* As sites_changed, in one system call. */
+static int changed_now(const struct victim *v)
+{
+	const struct plan *plan = &v->sites.plan;
+	struct iovec there[PYP_MAX_SITES], here[PYP_MAX_SITES];
+	uint8_t bytes[PYP_MAX_SITES];
+	int changed = 0;
+
+	for (unsigned int i = 0; i < plan->nsites; i++) {
+		there[i].iov_base = (void *)(v->sites.bias + plan->sites[i].vaddr);
+		here[i].iov_base = &bytes[i];
+		there[i].iov_len = here[i].iov_len = 1;
+	}
+	if (process_vm_readv(v->t.pid, here, plan->nsites, there, plan->nsites, 0) < 0)
+		return -1;
+	for (unsigned int i = 0; i < plan->nsites; i++)
+		changed += bytes[i] != plan->sites[i].bytes[0];
+	return changed;
+}
+
+/* Without a pause: the moment that is waited for is over in a tenth of a millisecond. */
+static void watch(const struct victim *v, bool more_than, int n)
+{
+	double end = traced_seconds() + TRACED_DEADLINE;
+	int changed;
+
+	do {
+		changed = changed_now(v);
+		cr_assert(changed >= 0 && traced_seconds() < end, "it never came");
+	} while (more_than ? changed <= n : changed >= n);
+}
+
+static void check_restored(const struct victim *v, unsigned int round)
+{
+	double end = traced_seconds() + 5;
+	int changed;
+
+	while ((changed = sites_changed(&v->sites, v->t.pid)) > 0 && traced_seconds() < end)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	cr_assert_eq(changed, 0, "%d breakpoints are left behind by kill number %u", changed,
+		     round + 1);
+}
+
+Test(leaks, killed_while_it_attaches)
+{
+	struct pyprofd d;
+	struct victim v;
+	char pid[16];
+
+	victim_start(&v);
+	for (unsigned int i = 0; i < KILLS; i++) {
+		pyprofd_init(&d);
+		pyprofd_launch(&d, "--no-verify", "--pid", pid_text(pid, v.t.pid), NULL);
+		watch(&v, true, (int)i % 3);
+		pyprofd_kill(&d);
+		check_restored(&v, i);
+	}
+	victim_finish(&v);
+}
+
+Test(leaks, killed_while_it_detaches)
+{
+	struct pyprofd d;
+	struct victim v;
+	char pid[16];
+
+	victim_start(&v);
+	for (unsigned int i = 0; i < KILLS; i++) {
+		pyprofd_start(&d, "--no-verify", "--pid", pid_text(pid, v.t.pid), NULL);
+		watch(&v, true, (int)v.sites.plan.nsites - 1);
+		kill(d.pid, SIGTERM);
+		watch(&v, false, (int)v.sites.plan.nsites - (int)i % 4);
+		pyprofd_kill(&d);
+		check_restored(&v, i);
+	}
+	victim_finish(&v);
+}
+
+/* Ten windows a second: a kill at any moment is likely to meet one that opens or closes. */
+Test(leaks, killed_between_windows)
+{
+	struct pyprofd d;
+	struct victim v;
+	char pid[16];
+
+	victim_start(&v);
+	for (unsigned int i = 0; i < KILLS; i++) {
+		pyprofd_start(&d, "--no-verify", "--max-overhead", "30", "--pid",
+			      pid_text(pid, v.t.pid), NULL);
+		watch(&v, true, (int)v.sites.plan.nsites - 1);
+		if (i % 2)
+			watch(&v, false, (int)v.sites.plan.nsites);
+		pyprofd_kill(&d);
+		check_restored(&v, i);
+	}
+	victim_finish(&v);
+}
+
+/* What measures the cost of events is still at it, with probes of its own on a scratch process. */
+Test(leaks, ended_while_it_measures)
+{
+	struct pyprofd d;
+	struct victim v;
+	char pid[16];
+
+	victim_start(&v);
+	for (unsigned int i = 0; i < KILLS; i++) {
+		pyprofd_start(&d, NULL);
+		free(ctl_ok(&d, "attach", pid_text(pid, v.t.pid), NULL));
+		nanosleep(&(struct timespec){.tv_nsec = (long)i * 40000000}, NULL);
+		pyprofd_shutdown(&d);
+		check_restored(&v, i);
+	}
+	victim_finish(&v);
+}
