@@ -25,9 +25,37 @@ struct writer {
 	const struct snapshot_thread *thread;
 	uint64_t at;
 	bool first;
-	struct map ends; /* (pid, tid) → the last thread that was laid out there */
-	uint64_t *end;	 /* per thread: where its slices end */
+	struct map ends;      /* (pid, tid) → the last thread that was laid out there */
+	uint64_t *end;	      /* per thread: where its slices end */
+	struct label *labels; /* per function, made when first needed */
 };
+
+/* Names are repeated in each slice, so long ones are cut. */
+struct label {
+	char *name, *file;
+};
+
+static void labels_free(struct label *labels, uint32_t n)
+{
+	for (uint32_t i = 0; labels && i < n; i++) {
+		free(labels[i].name);
+		free(labels[i].file);
+	}
+	free(labels);
+}
+
+/* NULL: no memory. */
+static const struct label *label_of(struct writer *w, uint32_t func)
+{
+	const struct snapshot_func *f = &w->s->funcs[func];
+	struct label *l = &w->labels[func];
+
+	if (!l->name)
+		l->name = name_cut(name_of_func(f), "", NAME_REPEATED);
+	if (!l->file)
+		l->file = name_cut(f->filename, "", NAME_REPEATED);
+	return l->name && l->file ? l : NULL;
+}
 
 static void next(struct writer *w)
 {
@@ -59,16 +87,19 @@ static int put_slice(struct writer *w, uint32_t node)
 	const struct snapshot_node *n = &w->s->nodes[node];
 	const struct snapshot_func *f = &w->s->funcs[n->func];
 	const uint64_t *cum = w->tree->nodes[node].cum;
+	const struct label *l = label_of(w, n->func);
 
+	if (!l)
+		return -ENOMEM;
 	next(w);
 	fputs("{\"ph\":\"X\",\"cat\":\"python\",\"name\":", w->out);
-	if (jsonout_string(w->out, name_of_func(f)) < 0)
+	if (jsonout_string(w->out, l->name) < 0)
 		return -ENOMEM;
 	fprintf(w->out, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, w->thread->pid, w->thread->tid);
 	put_us(w->out, "ts", w->at);
 	put_us(w->out, "dur", cum[w->clock]);
 	fputs(",\"args\":{\"file\":", w->out);
-	if (jsonout_string(w->out, f->filename) < 0)
+	if (jsonout_string(w->out, l->file) < 0)
 		return -ENOMEM;
 	fprintf(w->out,
 		",\"line\":%" PRId32 ",\"calls\":%" PRIu64 ",\"self_cpu_ns\":%" PRIu64
@@ -139,11 +170,15 @@ int chrome_write(const struct snapshot *s, const struct view *v, const struct fo
 	int err = tree_build(s, &tree);
 
 	(void)v, (void)diag;
-	if (err < 0 || !end)
+	w.labels = calloc((size_t)s->nfuncs + 1, sizeof(*w.labels));
+	if (err < 0 || !end || !w.labels) {
+		free(w.labels);
 		return -ENOMEM;
+	}
 	w.tree = tree;
 	err = put_events(&w, o);
 	map_deinit(&w.ends);
+	labels_free(w.labels, s->nfuncs);
 	if (err < 0)
 		return err;
 	fputs("\n],\n\"displayTimeUnit\":\"ns\",\n"

@@ -2,8 +2,9 @@
 /*
  * Collapsed stacks, the input of flame graph tools: one line per calling context, its frames from
  * the outermost on separated by semicolons, then its own time in nanoseconds. The first frame is
- * the thread; stacks.h says which stacks are too deep to be written whole. Provenance comes first in comments; their values are quoted, so that no tool takes
- * a comment that ends in a number for a stack.
+ * the thread; stacks.h says which stacks are too deep to be written whole. Long names are cut
+ * (NAME_REPEATED): they are repeated in each context. Provenance comes first in comments; their
+ * values are quoted, so that no tool takes a comment that ends in a number for a stack.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +13,8 @@
 #include "format/provenance.h"
 #include "format/stacks.h"
 #include "format/writers.h"
+
+#define SEPARATOR ";"
 
 struct writer {
 	const struct snapshot *s;
@@ -30,18 +33,20 @@ static void writer_deinit(struct writer *w)
 /* Deep trees repeat a function's frame very many times: escape it once. */
 static char *frame_new(const struct snapshot_func *f)
 {
+	_cleanup_free_ char *name = name_cut(name_of_func(f), SEPARATOR, NAME_REPEATED);
+	_cleanup_free_ char *file = name_cut(f->filename, SEPARATOR, NAME_REPEATED);
 	char *ret = NULL;
 	size_t size;
-	FILE *out = open_memstream(&ret, &size);
+	FILE *out = name && file ? open_memstream(&ret, &size) : NULL;
 
 	if (!out)
 		return NULL;
 	fputc(';', out);
 	/* A semicolon would end the frame. */
-	name_print_escape(out, name_of_func(f), ";");
+	name_print_escape(out, name, SEPARATOR);
 	if (!f->pseudo) {
 		fputs(" (", out);
-		name_print_escape(out, f->filename, ";");
+		name_print_escape(out, file, SEPARATOR);
 		fprintf(out, ":%" PRId32 ")", f->firstlineno);
 	}
 	if (fclose(out) == 0)
@@ -72,7 +77,7 @@ static int put_stack(void *ctx, const struct stack *stack)
 		return 0;
 	if (w->s->ntargets > 1)
 		fprintf(w->out, "process %" PRIu32 ";", t->pid);
-	name_print_escape(w->out, t->name, ";");
+	name_print_escape(w->out, t->name, SEPARATOR);
 	fprintf(w->out, " (%" PRIu32 ")", t->tid);
 	for (size_t i = 0; i < stack->n; i++)
 		if (put_func(w, stack->funcs[i]) < 0)

@@ -158,28 +158,103 @@ void name_putc(FILE *out, uint32_t cp)
 		fputs(terminal_escape(cp, escaped), out);
 }
 
-static size_t utf8_length(const char *s)
+/* What `also` has is written as \xNN. */
+static size_t width_of(uint32_t cp, const char *also)
 {
+	return cp < 0x80 && strchr(also, (int)cp) ? strlen("\\xNN") : name_putc_length(cp);
+}
+
+/* Step back over one character, or over one byte of what is none; p is behind the first one. */
+static const char *utf8_back(const char *s, const char *p)
+{
+	const char *q = p - 1;
+
+	while (q > s && p - q < 4 && ((unsigned char)*q & 0xc0) == 0x80)
+		q--;
+	return q;
+}
+
+/*
+ * Where the part at the head of s ends and the one at its tail begins, if more than `columns` are
+ * written of it. False: not so many.
+ */
+static bool find_middle(const char *s, const char *also, size_t columns, const char **ret_head,
+			const char **ret_tail)
+{
+	const char *p = s, *next;
+	size_t width = 0, w;
+	uint32_t cp;
+
+	*ret_head = NULL;
+	/* a short way into s decides it */
+	for (next = s; (cp = utf8_next(&next)); p = next) {
+		w = width_of(cp, also);
+		if (!*ret_head && width + w > columns / 2)
+			*ret_head = p;
+		width += w;
+		if (width > columns)
+			break;
+	}
+	if (!cp)
+		return false;
+	width = 0;
+	for (p = s + strlen(s); p > *ret_head; p = next) {
+		const char *at = next = utf8_back(s, p);
+
+		width += width_of(utf8_next(&at), also);
+		if (width > columns - columns / 2)
+			break;
+	}
+	*ret_tail = p;
+	return p > *ret_head;
+}
+
+char *name_cut(const char *s, const char *also, size_t columns)
+{
+	const char *head, *tail;
+	char *ret;
+
+	if (!s)
+		s = "";
+	if (!find_middle(s, also, columns - 1, &head, &tail))
+		return strdup(s);
+	if (asprintf(&ret, "%.*s\xe2\x80\xa6%s", (int)(head - s), s, tail) < 0)
+		return NULL;
+	return ret;
+}
+
+/* The same by characters instead of by what is written of them. *ret_head is s to begin with. */
+static bool find_middle_chars(const char *s, size_t columns, const char **ret_head,
+			      const char **ret_tail)
+{
+	const char *p = s;
 	size_t n = 0;
 
-	while (utf8_next(&s))
-		n++;
-	return n;
+	for (; n <= columns && utf8_next(&p); n++)
+		if (n + 1 == columns / 2)
+			*ret_head = p;
+	if (n <= columns)
+		return false;
+	p = s + strlen(s);
+	for (n = 0; n < columns - columns / 2; n++)
+		p = utf8_back(s, p);
+	*ret_tail = p;
+	return true;
 }
 
 void name_print(FILE *out, const char *s, size_t columns)
 {
-	size_t n = columns ? utf8_length(s) : 0;
-	size_t head = n > columns ? columns / 2 : n;
-	size_t tail = n > columns ? n - (columns - columns / 2) : n;
+	const char *head = s, *tail;
 	uint32_t cp;
 
-	for (size_t i = 0; (cp = utf8_next(&s)); i++) {
-		if (n > columns && i == head)
-			fputs("...", out);
-		if (i < head || i >= tail)
-			name_putc(out, cp);
+	if (columns && find_middle_chars(s, columns, &head, &tail)) {
+		while (s < head)
+			name_putc(out, utf8_next(&s));
+		fputs("...", out);
+		s = tail;
 	}
+	while ((cp = utf8_next(&s)))
+		name_putc(out, cp);
 }
 
 void name_print_escape(FILE *out, const char *s, const char *also)

@@ -18,6 +18,12 @@
 #define NAME_COLUMNS 1000
 
 /*
+ * How much of a name is in formats that repeat it for each calling context: a traced program could
+ * otherwise have names of 48 KB written a million times.
+ */
+#define NAME_REPEATED 200
+
+/*
  * Read one code point and step over it; 0 (without a step) at the end of the string. A byte that
  * is not UTF-8 reads as U+FFFD. Lone surrogates, which a Python str may hold, are passed through.
  */
@@ -40,6 +46,13 @@ char *name_normal(const char *s, enum name_surrogates surrogates);
 
 /* pstats' name for a function: `file:line(name)`, or `{name}` for cProfile's built-ins. OOM: NULL. */
 char *name_std(const char *file, int32_t line, const char *name);
+
+/*
+ * A copy of s (NULL reads as ""), its middle replaced by "…" if name_print_escape() would write more
+ * than `columns` characters of it (each character of `also` is written as four). O(columns + strlen).
+ * OOM: NULL.
+ */
+char *name_cut(const char *s, const char *also, size_t columns);
 
 /* What people call a function: its qualified name where it has one. Never NULL. */
 const char *name_of_func(const struct snapshot_func *f);

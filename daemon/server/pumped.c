@@ -15,6 +15,7 @@
 
 struct pumped {
 	int fd;
+	struct pumped_room *room;
 	void (*pump)(void *ctx);
 	void *ctx;
 	uint64_t last_ns;
@@ -29,6 +30,12 @@ static ssize_t pumped_write(void *cookie, const char *data, size_t n)
 		p->pump(p->ctx);
 		p->last_ns = clock_monotonic_ns();
 	}
+	/* nor may less follow: there must be no gap */
+	if (p->room->exceeded || n > p->room->left) {
+		p->room->exceeded = true;
+		errno = EFBIG;
+		return 0;
+	}
 	while (done < n) {
 		ssize_t w = write(p->fd, data + done, n - done);
 
@@ -38,6 +45,7 @@ static ssize_t pumped_write(void *cookie, const char *data, size_t n)
 			return 0;
 		done += (size_t)w;
 	}
+	p->room->left -= n;
 	return (ssize_t)n;
 }
 
@@ -47,14 +55,15 @@ static int pumped_close(void *cookie)
 	return 0;
 }
 
-FILE *pumped_open(int fd, void (*pump)(void *ctx), void *ctx)
+FILE *pumped_open(int fd, struct pumped_room *room, void (*pump)(void *ctx), void *ctx)
 {
 	struct pumped *p = malloc(sizeof(*p));
 	FILE *f;
 
 	if (!p)
 		return NULL;
-	*p = (struct pumped){.fd = fd, .pump = pump, .ctx = ctx, .last_ns = clock_monotonic_ns()};
+	*p = (struct pumped){
+		.fd = fd, .room = room, .pump = pump, .ctx = ctx, .last_ns = clock_monotonic_ns()};
 	f = fopencookie(p, "w",
 			(cookie_io_functions_t){.write = pumped_write, .close = pumped_close});
 	if (!f) {

@@ -7,9 +7,19 @@
 #ifndef PYPROF_SERVER_PUMPED_H
 #define PYPROF_SERVER_PUMPED_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
-/* fd is borrowed and must outlive the stream. NULL: out of memory. fclose() as usual. */
-FILE *pumped_open(int fd, void (*pump)(void *ctx), void *ctx);
+/* How much may be written. */
+struct pumped_room {
+	size_t left; /* bytes */
+	bool exceeded;
+};
+
+/*
+ * fd and room are borrowed and must outlive the stream. Writing more than room has fails with EFBIG,
+ * and from then on everything. NULL: out of memory. fclose() as usual.
+ */
+FILE *pumped_open(int fd, struct pumped_room *room, void (*pump)(void *ctx), void *ctx);
 
 #endif

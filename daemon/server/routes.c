@@ -463,24 +463,49 @@ static void pump_sessions(void *ctx)
 	sessions_pump(ctx);
 }
 
+static size_t bodies_max(const struct routes_ctx *ctx)
+{
+	return ctx->bodies_max ? ctx->bodies_max : ROUTES_BODIES_MAX;
+}
+
+/* No room for it, beside what is being sent to others. */
+static int refuse_large(const struct routes_ctx *ctx, const struct format *f, struct diag *diag)
+{
+	diag_clear(diag);
+	if (ctx->held)
+		return diag_set(diag, -ENOBUFS, PYP_EXIT_FAILURE, "try again when they are sent",
+				"no room for the %s output: %zu MiB of profiles are being sent, "
+				"%zu MiB are possible",
+				f->name, ctx->held >> 20, bodies_max(ctx) >> 20);
+	return diag_set(diag, -EFBIG, PYP_EXIT_FAILURE,
+			"restrict it with --pid, --tid, --limit or a pattern, or choose the format "
+			"json, pprof or text",
+			"the %s output is larger than %zu MiB", f->name, bodies_max(ctx) >> 20);
+}
+
 /* A profile can be large: it is written into a memory file, which sendfile(2) sends as it is. */
 static int write_body(struct routes_ctx *ctx, const struct snapshot_query *q,
 		      const struct snapshot *s, struct response *rs, struct diag *diag)
 {
 	_cleanup_close_ int fd = memfd_create("pyprofd-snapshot", MFD_CLOEXEC);
+	struct pumped_room room = {.left = bodies_max(ctx) - ctx->held};
 	_cleanup_fclose_ FILE *f = NULL;
 	struct stat st;
 	int r;
 
 	if (fd < 0)
 		return diag_errno(diag, errno, "cannot make a file for the profile");
-	f = pumped_open(fd, pump_sessions, ctx->sessions);
+	f = pumped_open(fd, &room, pump_sessions, ctx->sessions);
 	if (!f)
 		return diag_errno(diag, errno, "cannot write the profile");
 	r = format_write(q->format, s, &q->opts, f, diag);
+	if (room.exceeded)
+		return refuse_large(ctx, q->format, diag);
 	if (r < 0)
 		return r;
-	if (fflush(f) != 0 || fstat(fd, &st) < 0)
+	if (fflush(f) != 0 && room.exceeded)
+		return refuse_large(ctx, q->format, diag);
+	if (ferror(f) || fstat(fd, &st) < 0)
 		return diag_errno(diag, errno, "cannot write the profile");
 	rs->fd = TAKE_FD(fd);
 	rs->size = (size_t)st.st_size;
@@ -655,5 +680,5 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 	if (r == 0)
 		r = handle(ctx, route, &rq, path_pid, in, rs, &diag);
 	if (r < 0)
-		response_set_error(rs, 0, &diag, r);
+		response_set_error(rs, r == -EFBIG ? 507 : r == -ENOBUFS ? 503 : 0, &diag, r);
 }

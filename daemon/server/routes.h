@@ -21,12 +21,21 @@ struct routes_ctx {
 	struct sessions *sessions;
 	uint64_t start_ns; /* CLOCK_MONOTONIC: when the daemon was started */
 	uid_t owner;	   /* the daemon's user */
+	size_t held;	   /* bytes of profiles that are still being sent */
+	size_t bodies_max; /* 0: ROUTES_BODIES_MAX */
 	bool draining;	   /* shutting down: everything is answered with 503 */
 	/* End the daemon: results are written before it returns. A failure is the client's answer,
 	 * the daemon ends nevertheless. */
 	int (*shutdown)(void *ctx, struct diag *diag);
 	void *ctx;
 };
+
+/*
+ * Profiles are written into memory before they are sent, since only then their length, and whether
+ * that worked, is known. All that are being sent together may take this much; what would be more is
+ * refused, with HTTP status 507 if it is too large by itself, 503 if others leave no room.
+ */
+#define ROUTES_BODIES_MAX ((size_t)256 << 20)
 
 struct route {
 	const char *method;

@@ -44,6 +44,7 @@ struct conn {
 	char *uri; /* as received; NULL: no memory */
 	bool started;
 	char *body;
+	size_t held;  /* bytes of a profile that is being sent */
 	size_t nbody; /* received so far; beyond REQUEST_BODY_MAX it is only counted */
 };
 
@@ -51,6 +52,7 @@ static void conn_reset(struct conn *c)
 {
 	if (c->started)
 		c->srv->answering--;
+	c->srv->routes.held -= c->held;
 	free(c->uri);
 	free(c->body);
 	*c = (struct conn){.srv = c->srv};
@@ -88,6 +90,7 @@ static struct MHD_Response *response_to_mhd(struct response *rs)
 static enum MHD_Result send_response(struct conn *c, struct MHD_Connection *connection,
 				     struct response *rs)
 {
+	bool in_memory_file = rs->fd >= 0;
 	struct MHD_Response *mr = response_to_mhd(rs);
 	enum MHD_Result sent;
 
@@ -102,6 +105,10 @@ static enum MHD_Result send_response(struct conn *c, struct MHD_Connection *conn
 	if (c->srv->routes.draining)
 		MHD_add_response_header(mr, MHD_HTTP_HEADER_CONNECTION, "close");
 	sent = MHD_queue_response(connection, rs->status, mr);
+	if (sent == MHD_YES && in_memory_file) {
+		c->held = rs->size;
+		c->srv->routes.held += c->held;
+	}
 	MHD_destroy_response(mr);
 	return sent;
 }

@@ -109,6 +109,34 @@ Test(names, print)
 }
 
 /* repr() of characters of every kind, as Python has it. */
+static void assert_cut(const char *s, const char *also, size_t columns, const char *expected)
+{
+	char *cut = name_cut(s, also, columns);
+
+	cr_assert_str_eq(cut, expected, "%s", s ? s : "NULL");
+	free(cut);
+}
+
+Test(names, cut)
+{
+	char longest[50001], *cut;
+
+	assert_cut(NULL, "", 10, "");
+	assert_cut("ninechars", "", 10, "ninechars");
+	assert_cut("more than ten", "", 10, "more\xe2\x80\xa6n ten");
+	/* by what is written: \x0a is four characters, and so is what is escaped besides */
+	assert_cut("ab\ncdefgh", "", 10, "ab\xe2\x80\xa6\x64\x65\x66gh");
+	assert_cut("ab;cdefgh", ";", 10, "ab\xe2\x80\xa6\x64\x65\x66gh");
+	assert_cut("\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", "", 5,
+		   "\xc3\xa4\xc3\xa4\xe2\x80\xa6\xc3\xa4\xc3\xa4");
+	memset(longest, '\n', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	cut = name_cut(longest, "", NAME_REPEATED);
+	cr_assert(strlen(cut) <= NAME_REPEATED / 4 + 3, "%zu", strlen(cut));
+	free(cut);
+	check_no_leaks();
+}
+
 Test(names, repr)
 {
 	static const char *const samples[] = {

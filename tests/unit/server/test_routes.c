@@ -317,6 +317,30 @@ Test(routes, snapshot)
 	teardown();
 }
 
+/* Past the bound there is an error, and nothing of the profile. */
+Test(routes, snapshot_too_large)
+{
+	ctx.bodies_max = 100;
+	for (const struct format *f = formats; f->name; f++) {
+		char uri[128];
+
+		snprintf(uri, sizeof(uri), "/v1/snapshot?format=%s", f->name);
+		if (strcmp(f->name, "metrics") == 0)
+			continue; /* none were counted */
+		cr_assert(ask("GET", uri, "") == 507, "%s: %u", f->name, rs.status);
+		assert_error(PYP_EXIT_FAILURE);
+		cr_assert(rs.fd < 0);
+	}
+	/* what others are being sent is in the way */
+	ctx.bodies_max = 1 << 20;
+	ctx.held = (1 << 20) - 100;
+	cr_assert(ask("GET", "/v1/snapshot", "") == 503, "%u", rs.status);
+	assert_error(PYP_EXIT_FAILURE);
+	ctx.held = 0;
+	cr_assert(ask("GET", "/v1/snapshot", "") == 200);
+	teardown();
+}
+
 Test(routes, snapshot_restrictions_in_order)
 {
 	char *body;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Targets that make outputs large: names of 48 KB that each calling context repeats, recursion that
+ * gives each context a stack of its own. Each format answers within the bound or is refused; the
+ * daemon stays small and keeps the data.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/format.h"
+#include "harness/daemon.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "pyprof/exit_codes.h"
+
+#define MIB	  (1024ll * 1024)
+#define BOUND	  (256 * MIB) /* ROUTES_BODIES_MAX */
+#define RSS_BOUND (256 * MIB)
+
+static struct pyprofd d;
+static struct traced t;
+
+static void start(const char *depth, const char *length, const char *recursion)
+{
+	struct interpreter it = traced_newest();
+	char pid[16];
+
+	traced_start(&t, it.exe, "long_names.py", depth, length, recursion, NULL);
+	traced_expect(&t, "ready");
+	pyprofd_start(&d, "--pid", pid_text(pid, t.pid), "--no-verify", NULL);
+	traced_go(&t);
+	traced_expect(&t, "done");
+}
+
+static void teardown(void)
+{
+	if (d.pid)
+		pyprofd_shutdown(&d);
+	traced_stop(&t);
+}
+
+TestSuite(output, .fini = teardown, .timeout = 100);
+
+/* Peak memory of the daemon, mapped files and memory files in use included. */
+static long long peak_rss(void)
+{
+	char path[64], line[256];
+	long long kb = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", d.pid);
+	f = fopen(path, "r");
+	cr_assert(f);
+	while (!kb && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmHWM: %lld", &kb) != 1)
+			kb = 0;
+	fclose(f);
+	cr_assert(kb > 0);
+	return kb * 1024;
+}
+
+/* The size of a format's output, or -1: refused. */
+static long long size_of(const char *format)
+{
+	char path[128];
+	struct stat st;
+	struct ran r;
+
+	pyprofd_file(&d, "out", path, sizeof(path));
+	r = ctl(&d, "snapshot", "-f", format, "-o", path, NULL);
+	if (r.status == 0) {
+		assert_ok(stat(path, &st));
+		unlink(path);
+	} else {
+		cr_assert(r.status == PYP_EXIT_FAILURE && strstr(r.err, "larger than 256 MiB"),
+			  "%s: %d, %s", format, r.status, r.err);
+		cr_assert(access(path, F_OK) < 0, "%s: a part was left", format);
+		st.st_size = -1;
+	}
+	ran_free(&r);
+	return st.st_size;
+}
+
+static void assert_data_kept(size_t functions)
+{
+	char *text = ctl_ok(&d, "snapshot", "-f", "json", NULL);
+	json_t *root = json_loads(text, 0, NULL);
+
+	cr_assert(root && json_array_size(json_object_get(root, "functions")) >= functions);
+	json_decref(root);
+	free(text);
+	cr_assert(peak_rss() < RSS_BOUND, "the daemon took %lld MiB", peak_rss() / MIB);
+}
+
+/* 120 functions: 5.8 MB of names, of which a collapsed file would repeat 348 MB. */
+Test(output, long_names_in_every_format)
+{
+	start("120", "48000", "0");
+	for (const struct format *f = formats; f->name; f++) {
+		long long size;
+
+		if (strcmp(f->name, "metrics") == 0)
+			continue; /* none were counted */
+		size = size_of(f->name);
+		cr_log_info("%s: %lld bytes", f->name, size);
+		/* names once, perhaps with what reads them back */
+		cr_assert(size > 0 && size < 64 * MIB, "%s: %lld MiB", f->name, size / MIB);
+	}
+	assert_data_kept(120);
+}
+
+/* 40,000 contexts, each with a stack of its own: 512 frames are written of each. */
+Test(output, deep_recursion_is_refused)
+{
+	struct ran r;
+
+	start("1", "100", "40000");
+	cr_assert(size_of("collapsed") == -1, "more than 256 MiB were sent");
+	cr_assert(size_of("pprof") < BOUND && size_of("speedscope") < BOUND);
+	r = ctl(&d, "snapshot", "-f", "collapsed", NULL);
+	cr_assert(r.status == PYP_EXIT_FAILURE && r.nout == 0, "%d: %zu bytes", r.status, r.nout);
+	ran_free(&r);
+	assert_data_kept(1);
+}
