@@ -273,8 +273,10 @@ void coros_stop(struct coros *cs, uint64_t ts)
 
 		if (sum && c->suspended && !cs->ends_hidden)
 			sum->suspended += elapsed(c->since, ts);
+		/* One by one: the map may be as large as a window long ago has made it. */
+		if (c->used)
+			map_del(&cs->by_frame, c->frame);
 	}
-	map_clear(&cs->by_frame);
 	cs->n = 0;
 	cs->free = cs->oldest = cs->newest = CORO_NONE;
 }

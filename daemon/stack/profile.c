@@ -198,6 +198,7 @@ static void refuse_call(struct profile *p, const struct event *e)
 
 	if (e->type != PYP_REC_ENTER && e->type != PYP_REC_THROW)
 		return;
+	calltree_touch(&p->rb.tree, NODE_TRUNCATED(th->root));
 	p->rb.tree.nodes[NODE_TRUNCATED(th->root)].calls++;
 	p->rb.calls++;
 	p->rb.truncated++;
@@ -535,6 +536,8 @@ void profile_end(struct profile *p, uint64_t ts)
 void profile_in_windows(struct profile *p)
 {
 	p->windows = true;
+	/* Out of memory: each window looks at all nodes. */
+	(void)calltree_keep_touched(&p->rb.tree);
 }
 
 void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale)
@@ -587,8 +590,8 @@ static void settle_gaps(struct profile *p, uint64_t cpu_ns)
 	struct calltree *tree = &p->rb.tree;
 	double gaps = 0, part;
 
-	for (uint32_t i = 0; i < tree->n; i++) {
-		uint64_t cpu = tree->nodes[i].self[SNAPSHOT_CPU];
+	for (uint32_t i = 0; i < calltree_ntouched(tree); i++) {
+		uint64_t cpu = tree->nodes[calltree_touched(tree, i)].self[SNAPSHOT_CPU];
 
 		cpu_ns = cpu_ns > cpu ? cpu_ns - cpu : 0;
 	}

@@ -220,6 +220,15 @@ static inline void pop(struct rebuild *rb, struct thread *th, bool suspended)
 		end_current(rb, th, activation_func(a), true);
 }
 
+static inline void count_call(struct calltree *t, uint32_t node, bool counted)
+{
+	struct node *n = &t->nodes[node];
+
+	if (unlikely(!n->calls))
+		calltree_touch(t, node);
+	n->calls += counted;
+}
+
 static void push_overflow(struct rebuild *rb, struct thread *th, uint64_t frame, bool counted)
 {
 	uint32_t node = NODE_TRUNCATED(th->root);
@@ -227,7 +236,7 @@ static void push_overflow(struct rebuild *rb, struct thread *th, uint64_t frame,
 	th->cur.overflow++;
 	th->cur.overflow_frame = frame;
 	th->node = node;
-	rb->tree.nodes[node].calls += counted;
+	count_call(&rb->tree, node, counted);
 	rb->truncated++;
 }
 
@@ -277,7 +286,7 @@ static inline void push(struct rebuild *rb, struct thread *th, uint64_t frame, u
 	a->func_kind = func | kind;
 	a->enter[SNAPSHOT_CPU] = thread_clock(th, SNAPSHOT_CPU);
 	a->enter[SNAPSHOT_WALL] = counted ? thread_clock(th, SNAPSHOT_WALL) : ACTIVATION_PARTIAL;
-	rb->tree.nodes[node].calls += counted;
+	count_call(&rb->tree, node, counted);
 	th->node = node;
 }
 
@@ -433,8 +442,10 @@ static void leave_overflow(struct thread *th)
 
 static void leave_top(struct rebuild *rb, struct thread *th, bool suspended)
 {
-	if (suspended)
+	if (suspended) {
+		calltree_touch(&rb->tree, thread_top(th)->node);
 		rb->tree.yields[thread_top(th)->node]++;
+	}
 	pop(rb, th, suspended);
 }
 

@@ -42,6 +42,8 @@ static void charge_node(struct calltree *t, struct thread *th, uint32_t node, ui
 {
 	struct node *n = &t->nodes[node];
 
+	if (__builtin_expect(!n->self[SNAPSHOT_WALL], 0))
+		calltree_touch(t, node);
 	n->self[SNAPSHOT_WALL] += wall;
 	n->self[SNAPSHOT_CPU] += cpu;
 	th->total[SNAPSHOT_WALL] += wall;
@@ -177,6 +179,7 @@ static uint64_t clamp(int64_t x, uint64_t most)
 /* The current stack's clock stands still, and what was told of the thread's stays told. */
 static void take_back(struct calltree *t, struct thread *th, uint32_t node, uint64_t cpu)
 {
+	calltree_touch(t, node);
 	t->nodes[node].self[SNAPSHOT_CPU] -= cpu;
 	th->total[SNAPSHOT_CPU] -= cpu;
 	th->cur.clock[SNAPSHOT_CPU] -= cpu;

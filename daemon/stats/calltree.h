@@ -6,10 +6,14 @@
  *
  * Every root comes with two children for what cannot be placed, outside the cap and at fixed
  * distances: "(truncated)" and "(lost)".
+ *
+ * A tree can keep a list of the nodes whose figures have changed, so that a window costs what it
+ * touched, however large the tree is.
  */
 #ifndef PYPROF_STATS_CALLTREE_H
 #define PYPROF_STATS_CALLTREE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/map.h"
@@ -38,6 +42,9 @@ struct calltree {
 	uint32_t *parents;		  /* by node; NODE_NONE: a root */
 	uint64_t *yields;		  /* by node: suspensions */
 	uint64_t (*metrics)[PYP_METRICS]; /* by node: its own share of resources; NULL: not asked */
+	uint32_t *touched; /* nodes with figures since calltree_untouch(); NULL: no list is kept */
+	bool *is_touched;  /* by node: it is in the list */
+	uint32_t ntouched;
 	uint32_t n, cap;
 	uint32_t limit; /* nodes besides the roots and their pseudo children */
 	uint32_t contexts;
@@ -50,6 +57,34 @@ void calltree_clear(struct calltree *t); /* no nodes at all, memory kept */
 
 /* Keep resource counters by node from now on. 0 or -ENOMEM. */
 int calltree_keep_metrics(struct calltree *t);
+
+/* Keep the list of touched nodes from now on: the tree is empty. 0 or -ENOMEM (then no list). */
+int calltree_keep_touched(struct calltree *t);
+void calltree_add_touched(struct calltree *t, uint32_t node); /* for calltree_touch() */
+/* Add all callers of touched nodes, and put the list into ascending order. */
+void calltree_close_touched(struct calltree *t);
+void calltree_untouch(struct calltree *t); /* the list is empty again */
+
+/*
+ * The node's calls, self times or yields become other than 0: to be called before they do. A node
+ * that has calls, or wall time, is in the list already, which is cheaper to check first.
+ */
+static inline void calltree_touch(struct calltree *t, uint32_t node)
+{
+	if (t->touched && !t->is_touched[node])
+		calltree_add_touched(t, node);
+}
+
+/* The touched nodes in the order of the list; all nodes, in ascending order, where no list is kept. */
+static inline uint32_t calltree_ntouched(const struct calltree *t)
+{
+	return t->touched ? t->ntouched : t->n;
+}
+
+static inline uint32_t calltree_touched(const struct calltree *t, uint32_t i)
+{
+	return t->touched ? t->touched[i] : i;
+}
 
 /* A new root with its pseudo children; NODE_NONE: out of memory. */
 uint32_t calltree_add_root(struct calltree *t);

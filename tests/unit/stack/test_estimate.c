@@ -6,6 +6,7 @@
  */
 #include <math.h>
 
+#include "harness/reports.h"
 #include "harness/test.h"
 #include "stack/estimate.h"
 #include "stats/func.h"
@@ -461,5 +462,69 @@ Test(estimate, samples_alone_are_not_enough)
 	settle(&w);
 	cr_assert_eq(w.r.fit.samples, 0);
 	unwatch(&w);
+	check_no_leaks();
+}
+
+/* What a window costs ---------------------------------------------------------------------- */
+
+/* Two trees of the same figures: one lists what was touched, the other looks at everything. */
+static void grow_random(struct made *m, unsigned int *seed, uint32_t depth)
+{
+	uint32_t node = m->root;
+
+	while (depth--) {
+		uint32_t child = calltree_child(&m->tree, node, F + random_below(seed, 3));
+
+		node = child == NODE_NONE ? node : child;
+	}
+	calltree_touch(&m->tree, node);
+	seen(m, node, random_below(seed, 4), random_below(seed, 1000), 1000);
+	m->tree.yields[node] += random_below(seed, 2);
+}
+
+static void expect_equal(const struct made *a, const struct made *b)
+{
+	cr_assert_eq(a->tree.n, b->tree.n);
+	for (uint32_t i = 0; i < a->tree.n; i++) {
+		const struct estimate_node *x = &a->e.nodes[i], *y = &b->e.nodes[i];
+
+		cr_assert(x->calls == y->calls && x->yields == y->yields && x->cpu == y->cpu &&
+				  x->wait == y->wait && x->taken == y->taken,
+			  "node %u", i);
+		cr_assert(a->tree.nodes[i].calls == 0 && a->tree.yields[i] == 0);
+	}
+	for (uint32_t f = F; f < FUNCS; f++)
+		for (int k = 0; k < SNAPSHOT_FIGURES; k++)
+			cr_assert(variance(a, f, (enum snapshot_figure)k) ==
+				  variance(b, f, (enum snapshot_figure)k));
+}
+
+Test(estimate, lists_of_touched_contexts_change_nothing)
+{
+	const struct cost cost = {.known = true, .before = {3, 4, 5}, .after = {6, 7, 8}};
+	struct made listed, all;
+	unsigned int seed = 1, again = 1;
+
+	make(&listed);
+	make(&all);
+	assert_ok(calltree_keep_touched(&listed.tree));
+	for (int window = 0; window < 300; window++) {
+		int changes = window % 10 ? 3 : 200;
+
+		for (int i = 0; i < changes; i++) {
+			uint32_t depth = (uint32_t)(i * 7 + window) % 12;
+
+			grow_random(&listed, &seed, depth);
+			grow_random(&all, &again, depth);
+		}
+		estimate_gap(&listed.e, 5000);
+		estimate_gap(&all.e, 5000);
+		assert_ok(estimate_fold(&listed.e, &listed.tree, FUNCS, 10000, &cost, 1));
+		assert_ok(estimate_fold(&all.e, &all.tree, FUNCS, 10000, &cost, 1));
+		cr_assert_eq(listed.tree.ntouched, 0);
+	}
+	expect_equal(&listed, &all);
+	unmake(&listed);
+	unmake(&all);
 	check_no_leaks();
 }
