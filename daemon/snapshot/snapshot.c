@@ -77,6 +77,34 @@ void *snapshot_alloc(struct snapshot *s, size_t n, size_t size)
 	return p;
 }
 
+void *snapshot_grow(struct snapshot *s, struct snapshot_room *room, const void *array,
+		    uint32_t have, uint32_t n, size_t size)
+{
+	uint32_t total, cap;
+	void *grown;
+
+	if (__builtin_add_overflow(have, n, &total))
+		return NULL;
+	if (array && room->array == array && total <= room->cap)
+		return (void *)array;
+	cap = have <= UINT32_MAX / 2 && have * 2 > total ? have * 2 : total;
+	grown = snapshot_alloc(s, cap, size);
+	if (grown && have && array)
+		memcpy(grown, array, have * size);
+	if (grown)
+		*room = (struct snapshot_room){.array = grown, .cap = cap};
+	return grown;
+}
+
+size_t snapshot_bytes(const struct snapshot *s)
+{
+	size_t sum = sizeof(*s);
+
+	for (const struct chunk *c = s->arena; c; c = c->next)
+		sum += sizeof(*c) + c->size;
+	return sum;
+}
+
 const char *snapshot_strn(struct snapshot *s, const char *str, size_t n)
 {
 	char *copy;

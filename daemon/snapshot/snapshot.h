@@ -163,6 +163,12 @@ struct snapshot_target {
 	struct snapshot_windows windows;
 };
 
+/* An array with room to grow; see snapshot_grow(). */
+struct snapshot_room {
+	const void *array;
+	uint32_t cap;
+};
+
 struct snapshot {
 	const char *host, *kernel, *program; /* program: "pyprofd 0.1.0" */
 	uint64_t taken_unix_ns;
@@ -181,6 +187,11 @@ struct snapshot {
 	uint64_t (*node_metrics)[PYP_METRICS]; /* by node: its own share of them; NULL: none */
 	struct snapshot_coro *coros;
 	uint32_t ncoros;
+	/* While profiles are added; an index of the functions by identity, stack/known_funcs.h's. */
+	struct {
+		struct snapshot_room funcs, nodes, threads, coros, metrics;
+		void *known_funcs;
+	} adding;
 	void *arena; /* everything above lives in it */
 };
 
@@ -196,6 +207,17 @@ const char *snapshot_str(struct snapshot *s, const char *str);	 /* copy; NULL st
 const char *snapshot_strn(struct snapshot *s, const char *str, size_t n);
 void snapshot_free(struct snapshot *s);
 DEFINE_FREEP(struct snapshot, snapshot_free)
+
+/*
+ * The array with room for n elements after the first `have`, which are kept; the rest is 0. NULL: out
+ * of memory. Growth at least doubles what is there, so that adding many parts takes memory and time
+ * in proportion to their sum: old arrays stay in the arena.
+ */
+void *snapshot_grow(struct snapshot *s, struct snapshot_room *room, const void *array,
+		    uint32_t have, uint32_t n, size_t size);
+
+/* How many bytes the snapshot has allocated. */
+size_t snapshot_bytes(const struct snapshot *s);
 
 /* Give the first n nodes (those there are, and some to come) a place for resource counters, where the
  * snapshot has any. 0 or -ENOMEM. */

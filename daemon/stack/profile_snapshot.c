@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stack/known_funcs.h"
 #include "stack/profile_priv.h"
 
 struct taker {
@@ -23,9 +24,7 @@ struct taker {
 	uint32_t *func_map;		   /* function → snapshot's; SNAPSHOT_NONE: not met yet */
 	const char **strings;		   /* by string id; NULL: not copied yet */
 	struct coro_sums coros, greenlets; /* with what is in flight */
-	struct map by_identity;		   /* hash → first of the snapshot's functions */
-	uint32_t *next_func; /* the next with the same hash, by the snapshot's function */
-	struct estimate_result estimate; /* where it was watched in windows */
+	struct estimate_result estimate;   /* where it was watched in windows */
 };
 
 static void taker_deinit(struct taker *t)
@@ -38,9 +37,7 @@ static void taker_deinit(struct taker *t)
 	free(t->node_map);
 	free(t->func_map);
 	free(t->strings);
-	free(t->next_func);
 	estimate_result_deinit(&t->estimate);
-	map_deinit(&t->by_identity);
 }
 
 static uint32_t *none_array(size_t n)
@@ -63,9 +60,7 @@ static int taker_init(struct taker *t, const struct cost *cost)
 	t->strings = calloc((size_t)p->codes.funcs.strings.n + 1, sizeof(*t->strings));
 	t->node_map = none_array(nodes);
 	t->func_map = none_array(funcs);
-	t->next_func = none_array(funcs + t->s->nfuncs);
-	if (!t->inflight || !t->charged || !t->extra || !t->strings || !t->node_map ||
-	    !t->func_map || !t->next_func)
+	if (!t->inflight || !t->charged || !t->extra || !t->strings || !t->node_map || !t->func_map)
 		return -ENOMEM;
 	if (!p->windows)
 		return 0;
@@ -186,47 +181,6 @@ static bool sum_used(const struct coro_sum *sum)
 
 /* Functions -------------------------------------------------------------------------------- */
 
-static struct func_identity snapshot_identity(const struct snapshot_func *f)
-{
-	return (struct func_identity){
-		.filename = f->filename,
-		.name = f->name,
-		.qualname = f->qualname,
-		.firstlineno = f->firstlineno,
-	};
-}
-
-/* Pseudo functions have an identity that a target's function may have as well. */
-static uint64_t identity_key(const struct func_identity *id, bool pseudo)
-{
-	return func_identity_hash(id) ^ (pseudo ? 1 : 0);
-}
-
-static int index_func(struct taker *t, uint32_t i)
-{
-	struct func_identity id = snapshot_identity(&t->s->funcs[i]);
-	uint64_t key = identity_key(&id, t->s->funcs[i].pseudo);
-
-	map_get(&t->by_identity, key, &t->next_func[i]);
-	return map_put(&t->by_identity, key, i);
-}
-
-static uint32_t find_func(const struct taker *t, const struct func_identity *id, uint32_t variant,
-			  bool pseudo)
-{
-	uint32_t i = SNAPSHOT_NONE;
-
-	map_get(&t->by_identity, identity_key(id, pseudo), &i);
-	for (; i != SNAPSHOT_NONE; i = t->next_func[i]) {
-		struct func_identity other = snapshot_identity(&t->s->funcs[i]);
-
-		if (t->s->funcs[i].pseudo == pseudo && t->s->funcs[i].variant == variant &&
-		    func_identity_equal(id, &other))
-			return i;
-	}
-	return SNAPSHOT_NONE;
-}
-
 static const char *copy_string(struct taker *t, uint32_t id)
 {
 	if (id == STRTAB_NONE)
@@ -252,7 +206,8 @@ static int add_func(struct taker *t, uint32_t func)
 	if (!out->filename || !out->name || (fn->qualname != STRTAB_NONE && !out->qualname))
 		return -ENOMEM;
 	t->func_map[func] = t->s->nfuncs++;
-	return index_func(t, t->func_map[func]);
+	known_funcs_add(t->s);
+	return 0;
 }
 
 static int take_func(struct taker *t, uint32_t func)
@@ -262,23 +217,9 @@ static int take_func(struct taker *t, uint32_t func)
 	if (func == SNAPSHOT_NONE || t->func_map[func] != SNAPSHOT_NONE)
 		return 0;
 	id = funcs_identity(&t->p->codes.funcs, func);
-	t->func_map[func] =
-		find_func(t, &id, t->p->codes.funcs.list[func].variant, func_is_pseudo(func));
+	t->func_map[func] = known_funcs_find(t->s, &id, t->p->codes.funcs.list[func].variant,
+					     func_is_pseudo(func));
 	return t->func_map[func] == SNAPSHOT_NONE ? add_func(t, func) : 0;
-}
-
-/* Room for n more than there are; the old array stays in the arena. */
-static void *grown(struct snapshot *s, const void *old, uint32_t have, uint32_t n, size_t size)
-{
-	uint32_t total;
-	void *a;
-
-	if (__builtin_add_overflow(have, n, &total))
-		return NULL;
-	a = snapshot_alloc(s, total, size);
-	if (a && have)
-		memcpy(a, old, have * size);
-	return a;
 }
 
 static uint32_t mark_needed(struct taker *t, uint32_t func)
@@ -320,13 +261,13 @@ static int take_funcs(struct taker *t)
 	}
 	needed += mark_sums(t, &t->coros) + mark_sums(t, &t->greenlets);
 	memset(t->func_map, 0xff, t->p->codes.funcs.n * sizeof(*t->func_map));
-	funcs = grown(t->s, t->s->funcs, t->s->nfuncs, needed, sizeof(*funcs));
+	funcs = snapshot_grow(t->s, &t->s->adding.funcs, t->s->funcs, t->s->nfuncs, needed,
+			      sizeof(*funcs));
 	if (!funcs)
 		return -ENOMEM;
 	t->s->funcs = funcs;
-	for (uint32_t i = 0; i < t->s->nfuncs; i++)
-		if (index_func(t, i))
-			return -ENOMEM;
+	if (known_funcs_prepare(t->s, needed))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < tree->n; i++)
 		if (t->node_map[i] != SNAPSHOT_NONE && take_func(t, tree->nodes[i].func))
 			return -ENOMEM;
@@ -371,7 +312,8 @@ static int take_coros(struct taker *t)
 {
 	struct snapshot_coro *coros;
 
-	coros = grown(t->s, t->s->coros, t->s->ncoros, t->coros.n + t->greenlets.n, sizeof(*coros));
+	coros = snapshot_grow(t->s, &t->s->adding.coros, t->s->coros, t->s->ncoros,
+			      t->coros.n + t->greenlets.n, sizeof(*coros));
 	if (!coros)
 		return -ENOMEM;
 	t->s->coros = coros;
@@ -439,7 +381,8 @@ static int take_nodes(struct taker *t, uint32_t count)
 	const struct calltree *tree = &t->p->rb.tree;
 	struct snapshot_node *nodes;
 
-	nodes = grown(t->s, t->s->nodes, t->s->nnodes, count, sizeof(*nodes));
+	nodes = snapshot_grow(t->s, &t->s->adding.nodes, t->s->nodes, t->s->nnodes, count,
+			      sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
 	t->s->nodes = nodes;
@@ -474,11 +417,10 @@ static int take_metrics(struct taker *t, uint32_t first)
 
 	if (!tree->metrics && !t->s->node_metrics)
 		return 0;
-	all = snapshot_alloc(t->s, (size_t)t->s->nnodes + 1, sizeof(*all));
+	all = snapshot_grow(t->s, &t->s->adding.metrics, t->s->node_metrics, first,
+			    t->s->nnodes - first, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	if (t->s->node_metrics)
-		memcpy(all, t->s->node_metrics, first * sizeof(*all));
 	for (uint32_t i = 0; i < tree->n && tree->metrics; i++)
 		if (t->node_map[i] != SNAPSHOT_NONE)
 			memcpy(all[t->node_map[i]], tree->metrics[i], sizeof(*all));
@@ -499,7 +441,8 @@ static int take_threads(struct taker *t)
 	const struct profile *p = t->p;
 	struct snapshot_thread *threads;
 
-	threads = grown(t->s, t->s->threads, t->s->nthreads, p->nthreads, sizeof(*threads));
+	threads = snapshot_grow(t->s, &t->s->adding.threads, t->s->threads, t->s->nthreads,
+				p->nthreads, sizeof(*threads));
 	if (!threads)
 		return -ENOMEM;
 	t->s->threads = threads;

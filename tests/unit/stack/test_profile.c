@@ -7,6 +7,8 @@
  */
 #include "stack/profile.h"
 
+#include <time.h>
+
 #include "harness/event_script.h"
 #include "harness/test.h"
 #include "stats/view.h"
@@ -651,6 +653,63 @@ Test(snapshot, two_profiles_share_functions)
 	snapshot_free(s);
 	profile_free(p);
 	profile_free(q);
+	check_no_leaks();
+}
+
+/* Adding one process after another ---------------------------------------------------------- */
+
+#define ADDED_FUNCS 20u
+
+static struct profile *profile_of_child(uint32_t child)
+{
+	struct profile *p = profile_new(NULL, resolve_by_number, NULL);
+
+	profile_keep_metrics(p, 1);
+	for (uint32_t i = 0; i < ADDED_FUNCS; i++) {
+		send(p, 10 + 2 * i, PYP_REC_ENTER, 1, CODE(child * ADDED_FUNCS + i), 0);
+		send(p, 11 + 2 * i, PYP_REC_LEAVE, 1, 0, 0);
+	}
+	return p;
+}
+
+struct added {
+	double bytes, seconds;
+};
+
+static struct added add_children(uint32_t n)
+{
+	struct snapshot *s = snapshot_new();
+	struct snapshot_target t = {0};
+	struct added ret = {0};
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct profile *p = profile_of_child(i);
+		struct timespec from, to;
+
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+		assert_ok(profile_snapshot(p, 1000, 100 + i, s, &t));
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+		ret.seconds += (double)(to.tv_sec - from.tv_sec) +
+			       (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+		profile_free(p);
+	}
+	cr_assert(snapshot_valid(s));
+	cr_assert_eq(s->nthreads, n);
+	cr_assert_eq(s->nfuncs, n * ADDED_FUNCS);
+	ret.bytes = (double)snapshot_bytes(s);
+	snapshot_free(s);
+	return ret;
+}
+
+/* Memory and time are in proportion to the sum, also where each child has functions of its own. */
+Test(snapshot, many_profiles_are_linear)
+{
+	struct added few = add_children(200), many = add_children(1600);
+
+	cr_expect(many.bytes < 24 * few.bytes, "8 times as many take %.1f times the memory",
+		  many.bytes / few.bytes);
+	cr_expect(many.seconds < 32 * few.seconds, "8 times as many take %.1f times the time",
+		  many.seconds / few.seconds);
 	check_no_leaks();
 }
 
