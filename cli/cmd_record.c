@@ -17,7 +17,7 @@
 
 #define STEP_NS	    (250 * 1000 * 1000)
 #define NS_PER_S    UINT64_C(1000000000)
-#define RUN_ARGS    20
+#define RUN_ARGS    24
 #define NUMBER_SIZE 32
 
 struct record_opts {
@@ -63,6 +63,9 @@ static const struct opt run_opts[] = {
 	 "write it there instead of to stdout"},
 	{"clock", 0, OPT_CHOICE, FIELD(query.clock), "cpu|wall", "which clock it shows",
 	 .choices = query_clocks},
+	{"sort", 's', OPT_STRING, FIELD(query.sort), "KEY[,KEY]", "pstats' sort keys"},
+	{"limit", 'l', OPT_U64, FIELD(query.limit), "N", "at most N rows", .min = 1,
+	 .max = INT32_MAX},
 	{NULL},
 };
 
@@ -237,15 +240,61 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 
 /* ---- run ---- */
 
+/* Arguments for pyprofd, with the texts of those that are numbers. */
+struct run_args {
+	const char **v; /* owned */
+	size_t n;
+	char seconds[NUMBER_SIZE], rate[NUMBER_SIZE], bound[NUMBER_SIZE], limit[NUMBER_SIZE];
+};
+
+static void run_args_deinit(struct run_args *a)
+{
+	free(a->v);
+}
+
+/* An option with its value; NULL: it was not given. */
+static void add(struct run_args *a, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	a->v[a->n++] = option;
+	a->v[a->n++] = value;
+}
+
+static void add_number(struct run_args *a, const char *option, uint64_t v, char text[NUMBER_SIZE])
+{
+	snprintf(text, NUMBER_SIZE, "%" PRIu64, v);
+	add(a, option, v ? text : NULL);
+}
+
+static void collect(struct run_args *a, const struct record_opts *o)
+{
+	const struct query *q = &o->query;
+
+	snprintf(a->seconds, sizeof(a->seconds), "%" PRIu64 ".%09" PRIu64,
+		 o->duration_ns / NS_PER_S, o->duration_ns % NS_PER_S);
+	add(a, "-f", query_format(q));
+	add(a, "-o", q->output);
+	add(a, "--clock", q->clock ? query_clocks[q->clock] : NULL);
+	add(a, "--sort", q->sort);
+	add_number(a, "--limit", q->limit, a->limit);
+	add(a, "--mode", o->mode.mode ? mode_opts_names[o->mode.mode] : NULL);
+	add_number(a, "--rate", o->mode.rate, a->rate);
+	add_number(a, "--max-overhead", o->mode.max_overhead, a->bound);
+	add(a, "--metrics", o->mode.metrics);
+	add(a, "-d", o->duration_ns ? a->seconds : NULL);
+	if (o->follow)
+		a->v[a->n++] = "--follow-children";
+	a->v[a->n++] = "--";
+}
+
 /* pyprofd does all of it: it starts the program, ends with it, and writes. */
 static int run_run(const struct cmd_call *call, struct diag *diag)
 {
 	const struct record_opts *o = call->opts;
 	_cleanup_(private_end) struct private_daemon d = {0};
-	_cleanup_free_ const char **args =
-		calloc((size_t)call->noperands + RUN_ARGS, sizeof(*args));
-	char seconds[NUMBER_SIZE], rate[NUMBER_SIZE], bound[NUMBER_SIZE];
-	size_t n = 0;
+	_cleanup_(run_args_deinit) struct run_args args = {
+		.v = calloc((size_t)call->noperands + RUN_ARGS, sizeof(*args.v))};
 	int r;
 
 	r = check(&o->query, NULL, 0, diag);
@@ -253,47 +302,11 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 		r = mode_opts_check(&o->mode, diag);
 	if (r < 0)
 		return r;
-	if (!args)
+	if (!args.v)
 		return diag_errno(diag, ENOMEM, "cannot start the program");
-	args[n++] = "-f";
-	args[n++] = query_format(&o->query);
-	if (o->query.output) {
-		args[n++] = "-o";
-		args[n++] = o->query.output;
-	}
-	if (o->query.clock) {
-		args[n++] = "--clock";
-		args[n++] = query_clocks[o->query.clock];
-	}
-	if (o->mode.mode) {
-		args[n++] = "--mode";
-		args[n++] = mode_opts_names[o->mode.mode];
-	}
-	if (o->mode.rate) {
-		snprintf(rate, sizeof(rate), "%" PRIu64, o->mode.rate);
-		args[n++] = "--rate";
-		args[n++] = rate;
-	}
-	if (o->mode.max_overhead) {
-		snprintf(bound, sizeof(bound), "%" PRIu64, o->mode.max_overhead);
-		args[n++] = "--max-overhead";
-		args[n++] = bound;
-	}
-	if (o->mode.metrics) {
-		args[n++] = "--metrics";
-		args[n++] = o->mode.metrics;
-	}
-	if (o->duration_ns) {
-		snprintf(seconds, sizeof(seconds), "%" PRIu64 ".%09" PRIu64,
-			 o->duration_ns / NS_PER_S, o->duration_ns % NS_PER_S);
-		args[n++] = "-d";
-		args[n++] = seconds;
-	}
-	if (o->follow)
-		args[n++] = "--follow-children";
-	args[n++] = "--";
-	memcpy(args + n, call->operands, (size_t)call->noperands * sizeof(*args));
-	r = private_start(&d, PRIVATE_FOREGROUND, (char *const *)args, diag);
+	collect(&args, o);
+	memcpy(args.v + args.n, call->operands, (size_t)call->noperands * sizeof(*args.v));
+	r = private_start(&d, PRIVATE_FOREGROUND, (char *const *)args.v, diag);
 	if (r < 0)
 		return r;
 	r = private_wait(&d);

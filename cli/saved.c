@@ -50,13 +50,34 @@ static int check_alike(struct snapshot *const *list, size_t n, struct diag *diag
 	return 0;
 }
 
-static int merge(struct snapshot **list, size_t n, int clock, struct snapshot **ret,
-		 struct diag *diag)
+/* What two of them have in common would count twice. */
+static int check_overlaps(struct snapshot *const *list, char *const *files, size_t n,
+			  struct diag *diag)
+{
+	uint32_t pid;
+
+	for (size_t i = 1; i < n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (snapshot_overlap(list[k], list[i], &pid))
+				return diag_set(
+					diag, -EINVAL, PYP_EXIT_USAGE,
+					"report the later one alone, or `pyprofctl clear` "
+					"between two snapshots",
+					"'%.180s' and '%.180s' overlap: both contain the same "
+					"calls of process %u",
+					files[k], files[i], pid);
+	return 0;
+}
+
+static int merge(struct snapshot **list, char *const *files, size_t n, int clock,
+		 struct snapshot **ret, struct diag *diag)
 {
 	int err = clock ? 0 : check_clocks(list, n, diag);
 
 	if (!err)
 		err = check_alike(list, n, diag);
+	if (!err)
+		err = check_overlaps(list, files, n, diag);
 	if (err < 0)
 		return err;
 	if (n == 1) {
@@ -75,7 +96,7 @@ int saved_load(char *const *files, size_t n, int clock, struct snapshot **ret, s
 	for (size_t i = 0; i < n && !err; i++)
 		err = snapshot_load(files[i], &list[i], diag);
 	if (!err)
-		err = merge(list, n, clock, ret, diag);
+		err = merge(list, files, n, clock, ret, diag);
 	if (list)
 		free_all(list, n);
 	return err;

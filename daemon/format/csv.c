@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * CSV (RFC 4180): one row per function (and variant of one), both clocks, integer nanoseconds. CSV
- * has no comments, so where the figures come from is in columns as well: pids and Python versions. Resource counters, where
- * there are any, are the last columns.
+ * has no comments, so where the figures come from is in columns, the same in each row: processes,
+ * Python versions, whether the counts are exact and how many events were lost, host, kernel, command
+ * line, executable, build-id, first and last moment. Resource counters, where there are any, follow.
  *
  * Where figures are estimates, their standard errors follow in columns behind all others; empty: not
  * known.
@@ -19,9 +20,13 @@
 #include "format/provenance.h"
 #include "format/writers.h"
 
+#define PIDS_MAX 32 /* listed one by one */
+
 static const char header[] =
 	"ncalls,pcalls,inflight,tottime_cpu_ns,cumtime_cpu_ns,tottime_wall_ns,cumtime_wall_ns,"
-	"file,line,name,qualname,variant,pid,python_version";
+	"file,line,name,qualname,variant,pid,python_version,exact,lost,host,kernel,command,"
+	"executable,"
+	"build_id,start_unix_ns,end_unix_ns";
 /* In the order of enum snapshot_figure. */
 static const char error_header[] =
 	",ncalls_error,tottime_cpu_error_ns,tottime_wall_error_ns,cumtime_cpu_error_ns,"
@@ -58,42 +63,116 @@ static void put_errors(FILE *out, const struct snapshot_func *f)
 	}
 }
 
-/* " 42 43" and " 3.12.1 3.13.0" of the selected targets; the first blank is for nobody. */
-static int origin(const struct snapshot *s, const struct format_opts *o, char **ret_pids,
-		  char **ret_versions)
-{
-	size_t npids, nversions;
-	FILE *pids = open_memstream(ret_pids, &npids);
-	FILE *versions = open_memstream(ret_versions, &nversions);
-	const char *last = "";
-	int err = pids && versions ? 0 : -ENOMEM;
+/* ---- where the figures come from: the same columns in each row ---- */
 
-	for (uint32_t i = 0; i < s->ntargets && !err; i++) {
+/* Of the selected targets. */
+struct origin {
+	const struct snapshot_target *first;
+	uint32_t n;
+	uint64_t lost, start, end;
+	bool exact;
+};
+
+static struct origin origin_of(const struct snapshot *s, const struct format_opts *o)
+{
+	struct origin r = {.exact = true, .start = UINT64_MAX};
+
+	for (uint32_t i = 0; i < s->ntargets; i++) {
+		const struct snapshot_target *t = &s->targets[i];
+
+		if (!provenance_selects(s, &o->filter, t))
+			continue;
+		if (!r.n++)
+			r.first = t;
+		r.exact &= provenance_exact(s, t);
+		r.lost += provenance_lost(t);
+		r.start = t->start_unix_ns < r.start ? t->start_unix_ns : r.start;
+		r.end = t->end_unix_ns > r.end ? t->end_unix_ns : r.end;
+	}
+	return r;
+}
+
+/* "42 43" and "3.12.1 3.13.0"; of very many processes only how many they are. */
+static void put_lists(const struct snapshot *s, const struct format_opts *o, uint32_t n, FILE *out)
+{
+	const char *last = "", *blank = "";
+
+	fputs(",\"", out);
+	if (n > PIDS_MAX)
+		fprintf(out, "%" PRIu32 " processes", n);
+	for (uint32_t i = 0; i < s->ntargets && n <= PIDS_MAX; i++)
+		if (provenance_selects(s, &o->filter, &s->targets[i])) {
+			fprintf(out, "%s%" PRIu32, blank, s->targets[i].pid);
+			blank = " ";
+		}
+	fputs("\",\"", out);
+	blank = "";
+	for (uint32_t i = 0; i < s->ntargets; i++) {
 		const char *version = s->targets[i].python_version;
 
-		if (!provenance_selects(s, &o->filter, &s->targets[i]))
+		if (!provenance_selects(s, &o->filter, &s->targets[i]) || !version ||
+		    strcmp(version, last) == 0)
 			continue;
-		fprintf(pids, " %" PRIu32, s->targets[i].pid);
-		if (version && strcmp(version, last) != 0)
-			fprintf(versions, " %s", last = version);
+		fputs(blank, out);
+		name_print_escape(out, version, "\"");
+		last = version;
+		blank = " ";
 	}
-	if (pids && fclose(pids) != 0)
-		err = -ENOMEM;
-	if (versions && fclose(versions) != 0)
-		err = -ENOMEM;
+	fputc('"', out);
+}
+
+static int put_cut(FILE *out, const char *s)
+{
+	_cleanup_free_ char *cut = name_cut(s, "", NAME_REPEATED);
+
+	if (!cut)
+		return -ENOMEM;
+	put_text(out, cut);
+	return 0;
+}
+
+/* What is different for each process is left empty where there are several. */
+static int put_origin(const struct snapshot *s, const struct format_opts *o, FILE *out)
+{
+	const struct origin r = origin_of(s, o);
+	const struct snapshot_target none = {0}, *t = r.n == 1 ? r.first : &none;
+	int err;
+
+	put_lists(s, o, r.n, out);
+	fprintf(out, ",%d,%" PRIu64, r.n && r.exact, r.lost);
+	err = put_cut(out, s->host);
+	if (!err)
+		err = put_cut(out, s->kernel);
+	if (!err)
+		err = put_cut(out, t->cmdline);
+	if (!err)
+		err = put_cut(out, t->exe);
+	if (!err)
+		err = put_cut(out, t->build_id);
+	fprintf(out, ",%" PRIu64 ",%" PRIu64, r.n ? r.start : 0, r.end);
 	return err;
 }
 
-int csv_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
-	      FILE *out, struct diag *diag)
+/* Owned; NULL: no memory. */
+static char *origin_new(const struct snapshot *s, const struct format_opts *o)
 {
-	_cleanup_free_ char *pids = NULL, *versions = NULL;
-	bool errors = view_has_errors(s, &o->filter);
-	int err = origin(s, o, &pids, &versions);
+	char *ret = NULL;
+	size_t size;
+	FILE *out = open_memstream(&ret, &size);
+	int err = out ? put_origin(s, o, out) : -ENOMEM;
 
-	(void)diag;
-	if (err < 0)
-		return err;
+	if (out && fclose(out) != 0)
+		err = -ENOMEM;
+	if (!err)
+		return ret;
+	free(ret);
+	return NULL;
+}
+
+/* ---- the file ---- */
+
+static void put_header(const struct snapshot *s, bool errors, FILE *out)
+{
 	fputs(header, out);
 	for (int k = 0; k < PYP_METRICS; k++)
 		if (s->metrics & 1u << k)
@@ -102,10 +181,21 @@ int csv_write(const struct snapshot *s, const struct view *v, const struct forma
 	if (errors)
 		fputs(error_header, out);
 	fputs("\r\n", out);
+}
+
+int csv_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	      FILE *out, struct diag *diag)
+{
+	_cleanup_free_ char *origin = origin_new(s, o);
+	bool errors = view_has_errors(s, &o->filter);
+
+	(void)diag;
+	if (!origin)
+		return -ENOMEM;
+	put_header(s, errors, out);
 	for (size_t i = 0; i < v->nrows; i++) {
 		put_row(out, &s->funcs[v->rows[i].func], &v->rows[i]);
-		put_text(out, pids + (*pids == ' '));
-		put_text(out, versions + (*versions == ' '));
+		fputs(origin, out);
 		for (int k = 0; k < PYP_METRICS && v->metrics; k++)
 			if (s->metrics & 1u << k)
 				fprintf(out, ",%" PRIu64 ",%" PRIu64, v->metrics[i].self[k],

@@ -42,6 +42,10 @@ static const struct opt table[] = {
 	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write the profile there at the end"},
 	{"format", 'f', OPT_STRING, FIELD(format_name), "FORMAT",
 	 "the profile's format; else by FILE's extension, else\ntext"},
+	{"sort", 's', OPT_STRING, FIELD(sort), "KEY[,KEY]",
+	 "the profile's order: pstats' sort keys"},
+	{"limit", 'l', OPT_U64, FIELD(limit), "N", "at most N rows in the profile", .min = 1,
+	 .max = INT32_MAX},
 	{"max-overhead", 0, OPT_U64, FIELD(max_overhead), "PCT",
 	 "let probes take no more than this share of a process's\nCPU time, 1 to 50: trace in "
 	 "windows "
@@ -115,6 +119,13 @@ static int check_rate(struct options *o, struct diag *diag)
 	return 0;
 }
 
+static int check_sort(const struct options *o, struct diag *diag)
+{
+	const struct format_opts fo = {.sort = o->sort};
+
+	return format_opts_check(&fo, diag);
+}
+
 int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 {
 	struct options o = {.ring_bytes = RING_DEFAULT};
@@ -131,6 +142,8 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 			r = check_rate(&o, diag);
 		if (r == 0)
 			r = choose_format(&o, diag);
+		if (r == 0)
+			r = check_sort(&o, diag);
 		if (r == 0)
 			r = mode_check_bound(o.max_overhead, (enum mode)o.mode, o.metrics_list,
 					     "leave --max-overhead out, or --mode and --metrics",

@@ -25,6 +25,8 @@ struct options {
 	const char *output;    /* NULL: none */
 	const char *format_name;
 	const struct format *format; /* by name, else by output's extension, else text */
+	const char *sort;	     /* pstats' keys; NULL: the default */
+	uint64_t limit;		     /* rows; 0: all */
 	uint64_t ring_bytes;
 	const char *metrics_list;
 	uint32_t metrics;      /* bits, by enum pyp_metric */

@@ -3,6 +3,7 @@
 #include "run/results.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,8 +29,14 @@ int results_check(const struct options *o, struct diag *diag)
 static int write_stream(const struct options *o, const struct snapshot *s, FILE *out,
 			struct diag *diag)
 {
-	const struct format_opts fo = {.clock = (enum snapshot_clock)o->clock};
+	char limit[24];
+	const char *const restricts[] = {limit};
+	const struct format_opts fo = {.clock = (enum snapshot_clock)o->clock,
+				       .sort = o->sort,
+				       .restrict_ = restricts,
+				       .nrestrict = o->limit ? 1 : 0};
 
+	snprintf(limit, sizeof(limit), "%" PRIu64, o->limit);
 	return format_write(o->format, s, &fo, out, diag);
 }
 

@@ -173,6 +173,48 @@ static int add_target(struct merger *m, const struct snapshot_target *t)
 	return 0;
 }
 
+/* ---- overlaps ---- */
+
+/* Clocks are stepped: so much in common, in nanoseconds, is no overlap. */
+#define OVERLAP_MIN UINT64_C(1000000)
+
+static bool spans_overlap(const struct snapshot_target *a, const struct snapshot_target *b)
+{
+	uint64_t start = a->start_unix_ns > b->start_unix_ns ? a->start_unix_ns : b->start_unix_ns;
+	uint64_t end = a->end_unix_ns < b->end_unix_ns ? a->end_unix_ns : b->end_unix_ns;
+
+	return a->start_unix_ns == b->start_unix_ns || (end > start && end - start > OVERLAP_MIN);
+}
+
+/* With --tid a snapshot has one thread only, and goes with another one's. */
+static bool share_thread(const struct snapshot *a, const struct snapshot *b, uint32_t pid)
+{
+	for (uint32_t i = 0; i < a->nthreads; i++)
+		for (uint32_t k = 0; k < b->nthreads && a->threads[i].pid == pid; k++)
+			if (b->threads[k].pid == pid && b->threads[k].tid == a->threads[i].tid &&
+			    b->threads[k].start_ns == a->threads[i].start_ns)
+				return true;
+	return false;
+}
+
+bool snapshot_overlap(const struct snapshot *a, const struct snapshot *b, uint32_t *ret_pid)
+{
+	if (!str_equal(a->host, b->host))
+		return false;
+	for (uint32_t i = 0; i < a->ntargets; i++)
+		for (uint32_t k = 0; k < b->ntargets; k++) {
+			uint32_t pid = a->targets[i].pid;
+
+			if (b->targets[k].pid != pid ||
+			    !spans_overlap(&a->targets[i], &b->targets[k]) ||
+			    !share_thread(a, b, pid))
+				continue;
+			*ret_pid = pid;
+			return true;
+		}
+	return false;
+}
+
 /* ---- threads ---- */
 
 static uint64_t started(const struct snapshot *s, uint32_t pid)

@@ -116,7 +116,7 @@ Test(metrics, on_the_command_line)
 	free(text);
 	pyprofd_file(&d, "m.json", path, sizeof(path));
 	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
-	text = ctl_ok(&d, "report", path, path, "-f", "metrics", "sleep_often", NULL);
+	text = ctl_ok(&d, "report", path, "-f", "metrics", "sleep_often", NULL);
 	cr_assert(strstr(text, "(sleep_often)"), "%s", text);
 	free(text);
 	free(ctl_ok(&d, "detach", pid, NULL));

@@ -64,6 +64,43 @@ Test(saved, diff_names_the_planted_slowdown_first)
 	free(text);
 }
 
+/* Snapshots of one process: the later one contains the calls of the earlier one. */
+Test(saved, overlapping_snapshots_are_refused)
+{
+	char one[128], two[128], pid[16];
+	struct ran ended;
+	struct traced t;
+
+	traced_start(&t, traced_newest().exe, "run.py", "busy_empty", "60", NULL);
+	traced_expect(&t, "ready");
+	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--no-verify", NULL);
+	pyprofd_ready(&d);
+	traced_go(&t);
+	pyprofd_file(&d, "one.json", one, sizeof(one));
+	pyprofd_file(&d, "two.json", two, sizeof(two));
+	free(ctl_ok(&d, "snapshot", "-o", one, NULL));
+	free(ctl_ok(&d, "snapshot", "-o", two, NULL));
+	ctl_fails(&d, PYP_EXIT_USAGE, "two.json' overlap", "report", one, two, NULL);
+	free(ctl_ok(&d, "clear", NULL));
+	free(ctl_ok(&d, "snapshot", "-o", two, NULL));
+	free(ctl_ok(&d, "report", one, two, NULL));
+	free(ctl_ok(&d, "shutdown", NULL));
+	ended = pyprofd_wait(&d);
+	ran_free(&ended);
+	traced_stop(&t);
+}
+
+Test(saved, run_sorts_and_limits)
+{
+	char *text = ctl_ok(&d, "run", "-s", "name", "-l", "1", "--", traced_newest().exe, script,
+			    "1", NULL);
+
+	cr_assert(strstr(text, "Ordered by: function name"), "%s", text);
+	cr_assert(strstr(text, "due to restriction <1>"), "%s", text);
+	free(text);
+	ctl_fails(&d, PYP_EXIT_USAGE, "bogus", "run", "-s", "bogus", "--", "true", NULL);
+}
+
 Test(saved, two_runs_are_one_report)
 {
 	char one[128], two[128], less[128], *text;

@@ -107,16 +107,71 @@ Test(report, writes_files_in_the_format_of_their_names)
 Test(report, two_hundred_files)
 {
 	const char *words[204] = {"report"};
+	static char files[200][256];
 	struct fixture f = setup();
 	struct diag diag = {0};
 	char *text;
 
-	for (int i = 0; i < 200; i++)
-		words[i + 1] = i % 2 ? f.a : f.b;
+	for (int i = 0; i < 200; i++) {
+		char name[32], snapshot[128];
+
+		snprintf(name, sizeof(name), "%d.json", i);
+		snprintf(snapshot, sizeof(snapshot),
+			 "thread %d 42 Main\nmain a.py:1 1 1000\n  f a.py:5 %d %d\n", 1000 + i,
+			 i % 2 ? 2 : 3, i % 2 ? 5000 : 90000);
+		save(&f, files[i], name, snapshot, SNAPSHOT_CPU);
+		words[i + 1] = files[i];
+	}
 	text = run(&diag, words);
 	cr_assert(text && strstr(text, "      500    0.009    0.000    0.009    0.000 a.py:5(f)\n"),
 		  "%s%s", text ? text : "", diag.msg);
 	free(text);
+	temp_dir_remove(f.dir);
+	check_no_leaks();
+}
+
+/* Two snapshots of one run: what is in the first is in the second as well. */
+Test(report, overlapping_snapshots)
+{
+	static const char text[] = "thread 42 42 Main\nmain a.py:1 1 1000\n";
+	struct fixture f = setup();
+	const struct format_opts o = {0};
+	struct diag diag = {0};
+	char *got, later[300];
+	struct snapshot *s;
+
+	cr_assert_null(run(&diag, WORDS("report", f.b, f.a, f.a)));
+	cr_assert(diag.exit == PYP_EXIT_USAGE && strstr(diag.msg, "process 42"), "%s", diag.msg);
+	cr_assert(strstr(diag.msg, "a.json' and '") && diag.hint[0]);
+	snprintf(later, sizeof(later), "%s/later.json", f.dir);
+	/* it went on for a second */
+	s = snapshot_build(text);
+	s->targets[0].end_unix_ns += 1000000000;
+	report_save("json", s, &o, f.dir, "later.json");
+	cr_assert_null(run(&diag, WORDS("report", f.a, later)));
+	/* the data was cleared when the first had been taken */
+	s->targets[0].start_unix_ns = s->targets[0].end_unix_ns - 1000;
+	report_save("json", s, &o, f.dir, "later.json");
+	got = run(&diag, WORDS("report", f.a, later));
+	cr_assert(got, "%s", diag.msg);
+	free(got);
+	/* another thread of it */
+	snapshot_free(s);
+	s = snapshot_build(text);
+	s->threads[0].tid = 43;
+	report_save("json", s, &o, f.dir, "later.json");
+	got = run(&diag, WORDS("report", f.a, later));
+	cr_assert(got, "%s", diag.msg);
+	free(got);
+	/* another host's */
+	snapshot_free(s);
+	s = snapshot_build(text);
+	s->host = "elsewhere";
+	report_save("json", s, &o, f.dir, "later.json");
+	got = run(&diag, WORDS("report", f.a, later));
+	cr_assert(got, "%s", diag.msg);
+	free(got);
+	snapshot_free(s);
 	temp_dir_remove(f.dir);
 	check_no_leaks();
 }

@@ -84,6 +84,35 @@ Test(csv, standard_errors)
 	check_no_leaks();
 }
 
+/* Where the figures come from, and what is missing from them. */
+Test(csv, provenance)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("thread 42 42 a\n"
+								      "f a.py:1 1 1000\n"
+								      "g a.py:9 1 1000\n");
+	const struct format_opts o = {0};
+	char *text, *wanted;
+
+	text = columns(s, &o, "exact lost");
+	cr_assert_str_eq(text, "1|0\n1|0\n");
+	free(text);
+	s->targets[0].counters[PYP_CNT_lost_events] = 17;
+	s->host = "h,\"1\"";
+	s->targets[0].cmdline = "python3 =x\n";
+	text = columns(s, &o,
+		       "exact lost host kernel command executable build_id start_unix_ns "
+		       "end_unix_ns");
+	cr_assert(asprintf(&wanted,
+			   "0|17|h,\"1\"|%s|python3 =x\\x0a|%s|%s|%" PRIu64 "|%" PRIu64 "\n",
+			   s->kernel, s->targets[0].exe, s->targets[0].build_id,
+			   s->targets[0].start_unix_ns, s->targets[0].end_unix_ns) > 0);
+	cr_assert(strncmp(text, wanted, strlen(wanted)) == 0, "%s instead of %s", text, wanted);
+	free(wanted);
+	free(text);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
 Test(csv, several_processes)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("thread 42 42 a\n"

@@ -197,7 +197,7 @@ Test(metrics, in_reports)
 	struct format_opts o = {0};
 	char *text = report_new("csv", s, &o, NULL);
 
-	cr_assert(strstr(text, ",python_version,vcsw_self,vcsw_cum,rbytes_self,rbytes_cum\r\n"));
+	cr_assert(strstr(text, ",end_unix_ns,vcsw_self,vcsw_cum,rbytes_self,rbytes_cum\r\n"));
 	cr_assert(strstr(text, ",1,6,100,700\r\n") && strstr(text, ",5,5,600,600\r\n"), "%s", text);
 	free(text);
 	text = report_new("metrics", s, &o, NULL);
