@@ -2,12 +2,15 @@
 /* Verdicts kept between runs: see cache.h. */
 #include "verify/cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -17,9 +20,60 @@
 #include "verify/script.h"
 
 #define MAGIC	     "pyprofd-verify"
-#define CACHE_FORMAT 5u
+#define CACHE_FORMAT 6u
 #define TEXT_MAX     1024
 #define CACHE_SYSTEM "/var/cache/pyprofd"
+#define NAME_SIZE    64
+
+/*
+ * Which entry a target may use. A target chooses its file's build-id and bytes, and so the plan, but
+ * not another user's id or inode. The fields are stored and compared as they are, not hashed: a
+ * target can compute data that collides with another file's hash.
+ */
+struct key {
+	uint64_t user;					    /* that the target runs as */
+	uint64_t owner, dev, ino, size, mtime_ns, ctime_ns; /* of the interpreter's file */
+};
+
+#define KEY_FIELDS 7
+
+static uint64_t ns_of(const struct statx_timestamp *t)
+{
+	return (uint64_t)t->tv_sec * UINT64_C(1000000000) + t->tv_nsec;
+}
+
+/* Reads what the kernel has of the inode, without a request to a file system's server. -EPERM: the
+ * target is a set-user-id program, which belongs to no one user. */
+static int key_of(const struct verify_opts *o, struct key *ret)
+{
+	const char *path = o->python->via[0] ? o->python->via : o->python->file;
+	const unsigned int want = STATX_UID | STATX_INO | STATX_SIZE | STATX_MTIME | STATX_CTIME;
+	struct statx st;
+
+	if (o->target && o->target->identity.mixed)
+		return -EPERM;
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, want, &st) < 0)
+		return -errno;
+	if ((st.stx_mask & want) != want)
+		return -EOPNOTSUPP;
+	*ret = (struct key){
+		.user = o->target ? o->target->identity.uid : geteuid(),
+		.owner = st.stx_uid,
+		.dev = makedev(st.stx_dev_major, st.stx_dev_minor),
+		.ino = st.stx_ino,
+		.size = st.stx_size,
+		.mtime_ns = ns_of(&st.stx_mtime),
+		.ctime_ns = ns_of(&st.stx_ctime),
+	};
+	return 0;
+}
+
+/* One entry per user and inode: a file that changed replaces its entry. */
+static void file_name(const struct key *k, char out[NAME_SIZE])
+{
+	snprintf(out, NAME_SIZE, "%llu-%llx-%llx", (unsigned long long)k->user,
+		 (unsigned long long)k->dev, (unsigned long long)k->ino);
+}
 
 struct fnv {
 	uint64_t v;
@@ -57,14 +111,6 @@ static uint64_t subject(const struct python *py, const struct plan *plan)
 	}
 	mix(&h, script_text, strlen(script_text));
 	return h.v;
-}
-
-static int file_name(const struct python *py, char out[2 * IMAGE_BUILD_ID_MAX + 8])
-{
-	if (!py->build_id_len)
-		return -ENOENT;
-	python_build_id_hex(py, out);
-	return 0;
 }
 
 /* Nobody but us (and root) may have put it there. */
@@ -118,6 +164,24 @@ struct kept {
 
 #define KEPT_MAX (8 + 2 * COST_KINDS)
 
+static void key_list(const struct key *k, const char *names[KEY_FIELDS],
+		     uint64_t values[KEY_FIELDS])
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} list[KEY_FIELDS] = {
+		{"user", k->user},	   {"owner", k->owner}, {"dev", k->dev},
+		{"inode", k->ino},	   {"size", k->size},	{"mtime-ns", k->mtime_ns},
+		{"ctime-ns", k->ctime_ns},
+	};
+
+	for (size_t i = 0; i < KEY_FIELDS; i++) {
+		names[i] = list[i].name;
+		values[i] = list[i].value;
+	}
+}
+
 static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept ret[KEPT_MAX])
 {
 	static const char *const before[] = {"enter-before", "leave-before", "yield-before"};
@@ -142,7 +206,22 @@ static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept re
 	return n;
 }
 
-static int parse(char *text, uint64_t want, struct verify_result *ret)
+/* The entry's head: it was stored for this key and this subject. */
+static int parse_head(char **text, const struct key *key, uint64_t subject)
+{
+	const char *names[KEY_FIELDS];
+	uint64_t values[KEY_FIELDS], number;
+
+	key_list(key, names, values);
+	if (take_number(text, MAGIC, &number) < 0 || number != CACHE_FORMAT)
+		return -EINVAL;
+	for (size_t i = 0; i < KEY_FIELDS; i++)
+		if (take_number(text, names[i], &number) < 0 || number != values[i])
+			return -EINVAL;
+	return take_number(text, "subject", &number) < 0 || number != subject ? -EINVAL : 0;
+}
+
+static int parse(char *text, const struct key *key, uint64_t subject, struct verify_result *ret)
 {
 	struct verify_result v = {.verdict = VERIFY_RIGHT, .cached = true};
 	struct kept list[KEPT_MAX];
@@ -150,8 +229,7 @@ static int parse(char *text, uint64_t want, struct verify_result *ret)
 	size_t n = kept_list(&v, &known, list);
 	uint64_t number;
 
-	if (take_number(&text, MAGIC, &number) < 0 || number != CACHE_FORMAT ||
-	    take_number(&text, "subject", &number) < 0 || number != want)
+	if (parse_head(&text, key, subject) < 0)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++) {
 		if (take_number(&text, list[i].name, &number) < 0 || number > UINT32_MAX)
@@ -165,28 +243,45 @@ static int parse(char *text, uint64_t want, struct verify_result *ret)
 	return 0;
 }
 
-static size_t print(const struct verify_result *v, uint64_t about, char *out, size_t size)
+static size_t print(const struct verify_result *v, const struct key *key, uint64_t about, char *out,
+		    size_t size)
 {
 	struct verify_result copy = *v;
 	struct kept list[KEPT_MAX];
 	uint32_t known = v->cost.known;
 	size_t n = kept_list(&copy, &known, list);
-	int at = snprintf(out, size, "%s %u\nsubject %llu\n", MAGIC, CACHE_FORMAT,
-			  (unsigned long long)about);
+	const char *names[KEY_FIELDS];
+	uint64_t values[KEY_FIELDS];
+	int at = snprintf(out, size, "%s %u\n", MAGIC, CACHE_FORMAT);
 
+	key_list(key, names, values);
+	for (size_t i = 0; i < KEY_FIELDS; i++)
+		at += snprintf(out + at, size - (size_t)at, "%s %llu\n", names[i],
+			       (unsigned long long)values[i]);
+	at += snprintf(out + at, size - (size_t)at, "subject %llu\n", (unsigned long long)about);
 	for (size_t i = 0; i < n; i++)
 		at += snprintf(out + at, size - (size_t)at, "%s %u\n", list[i].name, *list[i].at);
 	at += snprintf(out + at, size - (size_t)at, "end 0\n");
 	return (size_t)at;
 }
 
-int cache_load(const struct python *py, const struct plan *plan, struct verify_result *ret)
+/* -ENOENT: a build that has no build-id, or a file that cannot be identified. */
+static int identify(const struct verify_opts *o, struct key *key, char name[NAME_SIZE])
+{
+	if (!o->python->build_id_len || key_of(o, key) < 0)
+		return -ENOENT;
+	file_name(key, name);
+	return 0;
+}
+
+int cache_load(const struct verify_opts *o, struct verify_result *ret)
 {
 	_cleanup_close_ int dir = open_dir(false), fd = -1;
-	char name[2 * IMAGE_BUILD_ID_MAX + 8], text[TEXT_MAX];
+	char name[NAME_SIZE], text[TEXT_MAX];
+	struct key key;
 	ssize_t n;
 
-	if (dir < 0 || file_name(py, name) < 0)
+	if (dir < 0 || identify(o, &key, name) < 0)
 		return -ENOENT;
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || !is_ours(fd, S_IFREG))
@@ -195,19 +290,68 @@ int cache_load(const struct python *py, const struct plan *plan, struct verify_r
 	if (n <= 0 || text[n - 1] != '\n' || memchr(text, 0, (size_t)n))
 		return -ENOENT;
 	text[n] = '\0';
-	return parse(text, subject(py, plan), ret);
+	return parse(text, &key, subject(o->python, o->plan), ret);
+}
+
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+static bool is_of_user(const char *name, uint64_t user)
+{
+	char *end;
+
+	return *name >= '0' && *name <= '9' && strtoull(name, &end, 10) == user && *end == '-';
+}
+
+/*
+ * Keep the number of entries below CACHE_ENTRIES: remove the oldest one, of this user if it has any,
+ * so that a user with many interpreters does not remove other users' entries.
+ */
+static void make_room(int dir, uint64_t user)
+{
+	char oldest[NAME_MAX + 1] = "";
+	struct timespec oldest_at = {0};
+	bool mine = false;
+	unsigned int n = 0;
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		bool same = is_of_user(e->d_name, user);
+		struct stat st;
+
+		if (e->d_name[0] == '.' || fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		n++;
+		if (*oldest && (same != mine ? mine : !is_before(&st.st_mtim, &oldest_at)))
+			continue;
+		snprintf(oldest, sizeof(oldest), "%s", e->d_name);
+		oldest_at = st.st_mtim;
+		mine = same;
+	}
+	if (n >= CACHE_ENTRIES)
+		(void)unlinkat(dir, oldest, 0);
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
 }
 
 /* Written beside it, then renamed: a reader sees all of it or nothing. */
-void cache_store(const struct python *py, const struct plan *plan, const struct verify_result *v)
+void cache_store(const struct verify_opts *o, const struct verify_result *v)
 {
 	_cleanup_close_ int dir = open_dir(true), fd = -1;
-	char name[2 * IMAGE_BUILD_ID_MAX + 8], temp[32], text[TEXT_MAX];
+	char name[NAME_SIZE], temp[32], text[TEXT_MAX];
+	struct key key;
 	size_t n;
 
-	if (v->verdict != VERIFY_RIGHT || dir < 0 || file_name(py, name) < 0)
+	if (v->verdict != VERIFY_RIGHT || dir < 0 || identify(o, &key, name) < 0)
 		return;
-	n = print(v, subject(py, plan), text, sizeof(text));
+	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		make_room(dir, key.user);
+	n = print(v, &key, subject(o->python, o->plan), text, sizeof(text));
 	snprintf(temp, sizeof(temp), ".new-%d", (int)getpid());
 	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -216,19 +360,19 @@ void cache_store(const struct python *py, const struct plan *plan, const struct 
 		(void)unlinkat(dir, temp, 0);
 }
 
-struct cost cache_load_cost(const struct python *py, const struct plan *plan)
+struct cost cache_load_cost(const struct verify_opts *o)
 {
 	struct verify_result v = {0};
 
-	return cache_load(py, plan, &v) < 0 ? (struct cost){0} : v.cost;
+	return cache_load(o, &v) < 0 ? (struct cost){0} : v.cost;
 }
 
-void cache_store_cost(const struct python *py, const struct plan *plan, const struct cost *cost)
+void cache_store_cost(const struct verify_opts *o, const struct cost *cost)
 {
 	struct verify_result v;
 
-	if (!cost->known || cache_load(py, plan, &v) < 0)
+	if (!cost->known || cache_load(o, &v) < 0)
 		return;
 	v.cost = *cost;
-	cache_store(py, plan, &v);
+	cache_store(o, &v);
 }

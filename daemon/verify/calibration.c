@@ -33,7 +33,7 @@ struct calibration {
 
 static struct cost learn_cost(const struct verify_opts *o)
 {
-	struct cost c = cache_load_cost(o->python, o->plan), measured;
+	struct cost c = cache_load_cost(o), measured;
 	uint64_t begun = clock_monotonic_ns();
 
 	if (c.known && c.gauge_ps) {
@@ -58,7 +58,7 @@ static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, i
 		_exit(1);
 	if (!synthetic) {
 		c = learn_cost(o);
-		cache_store_cost(o->python, o->plan, &c);
+		cache_store_cost(o, &c);
 	}
 	if (!c.known)
 		c = calibrate_synthetic(&o->python->layout, o->plan);

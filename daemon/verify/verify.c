@@ -276,10 +276,10 @@ static void run_scratch(const struct verify_opts *o, struct verify_result *ret)
 void verify_run(const struct verify_opts *opts, struct verify_result *ret)
 {
 	*ret = (struct verify_result){0};
-	if (!opts->fresh && cache_load(opts->python, opts->plan, ret) == 0)
+	if (!opts->fresh && cache_load(opts, ret) == 0)
 		return;
 	run_scratch(opts, ret);
-	cache_store(opts->python, opts->plan, ret);
+	cache_store(opts, ret);
 }
 
 const char *verify_text(const struct verify_result *v, char *out, size_t size)

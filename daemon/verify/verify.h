@@ -3,8 +3,8 @@
  * Proof before production: the target's own interpreter runs a small program as a scratch process,
  * which is traced with the plan that the target would be traced with, and what was seen is compared
  * with what that program is known to do: every call, return, yield, throw and unwinding, in order,
- * also while a profiler, a debugger or sys.monitoring watches it. The verdict is kept, by build-id
- * and plan, so this happens once per build.
+ * also while a profiler, a debugger or sys.monitoring watches it. The verdict is kept, by the target's
+ * user, interpreter file and plan (cache.h), so this happens once for each.
  *
  * The probes' own cost, which is measured apart (calibration.h), is kept with the verdict.
  *

@@ -3,6 +3,8 @@
  * The self-test passes on every interpreter here, fails whatever is wrong with a site of the plan,
  * and is remembered. (What may be believed of what is remembered: tests/unit/verify/test_cache.c.)
  */
+#include <dirent.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "harness/caps.h"
@@ -36,22 +38,25 @@ static void subject_start(struct subject *s, const struct interpreter *it)
 	assert_diag_ok(plan_build(s->python->image, &s->python->layout, &s->plan, &diag), &diag);
 }
 
-static char *cache_path(const struct subject *s, const char *name)
+/* The verdicts that were kept. */
+static void cache_remove(const struct subject *s)
 {
-	static char path[600];
+	char path[600];
+	struct dirent *e;
+	DIR *d;
 
-	snprintf(path, sizeof(path), "%s/pyprofd/%s", s->cache, name);
-	return path;
+	snprintf(path, sizeof(path), "%s/pyprofd", s->cache);
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		(void)unlinkat(dirfd(d), e->d_name, 0);
+	if (d)
+		closedir(d);
+	(void)rmdir(path);
 }
 
 static void subject_end(struct subject *s)
 {
-	char hex[2 * IMAGE_BUILD_ID_MAX + 1] = "";
-
-	for (size_t i = 0; i < s->python->build_id_len; i++)
-		snprintf(hex + 2 * i, 3, "%02x", s->python->build_id[i]);
-	(void)unlink(cache_path(s, hex));
-	(void)rmdir(cache_path(s, ""));
+	cache_remove(s);
 	temp_dir_remove(s->cache);
 	python_free(s->python);
 	target_free(s->target);

@@ -10,7 +10,7 @@
 #include "harness/python.h"
 #include "harness/test.h"
 
-static const struct python py = {.build_id = {0xab, 0xcd, 0xef}, .build_id_len = 3};
+static struct python py = {.build_id = {0xab, 0xcd, 0xef}, .build_id_len = 3};
 static const struct plan plan = {
 	.nsites = 1,
 	.sites[0] = {.kind = PYP_SITE_ENTER, .offset = 4096},
@@ -29,7 +29,9 @@ static const struct verify_result right = {
 		 .gauge_ps = 130000},
 };
 
-static char *home; /* $XDG_CACHE_HOME */
+static const struct verify_opts opts = {.python = &py, .plan = &plan};
+
+static char *home; /* $XDG_CACHE_HOME; the interpreter is in it as well */
 
 static const char *path_of(const char *name)
 {
@@ -41,12 +43,36 @@ static const char *path_of(const char *name)
 	return p;
 }
 
+static void write_file(const char *path, const char *text, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	cr_assert(fd >= 0 && write(fd, text, n) == (ssize_t)n);
+	close(fd);
+}
+
 #define DIR_NAME  "pyprofd"
-#define FILE_NAME "pyprofd/abcdef"
+#define FILE_NAME entry_of(DIR_NAME, 0)
+
+/* The entry's path below home, for the interpreter and a user. */
+static const char *entry_of(const char *dir, unsigned int user)
+{
+	static char name[2][100];
+	static unsigned int turn;
+	char *p = name[turn++ % 2];
+	struct stat st;
+
+	assert_ok(stat(py.file, &st));
+	snprintf(p, sizeof(*name), "%s/%u-%llx-%llx", dir, user, (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	return p;
+}
 
 static void setup(void)
 {
 	home = temp_dir_new();
+	snprintf(py.file, sizeof(py.file), "%s", path_of("python"));
+	write_file(py.file, "an interpreter", 14);
 	cr_assert(setenv("XDG_CACHE_HOME", home, 1) == 0 && unsetenv("CACHE_DIRECTORY") == 0);
 }
 
@@ -56,9 +82,10 @@ static void teardown(void)
 	(void)unlink(path_of("pyprofd/other"));
 	(void)unlink(path_of(DIR_NAME));
 	(void)rmdir(path_of(DIR_NAME));
-	(void)unlink(path_of("elsewhere/abcdef"));
+	(void)unlink(path_of(entry_of("elsewhere", 0)));
 	(void)rmdir(path_of("elsewhere"));
 	(void)unlink(path_of("other"));
+	(void)unlink(path_of("python"));
 	temp_dir_remove(home);
 	home = NULL;
 }
@@ -69,22 +96,14 @@ static bool known(void)
 {
 	struct verify_result v;
 
-	return cache_load(&py, &plan, &v) == 0;
+	return cache_load(&opts, &v) == 0;
 }
 
 /* Stored, and there. */
 static void store(void)
 {
-	cache_store(&py, &plan, &right);
+	cache_store(&opts, &right);
 	cr_assert(known(), "it was not stored");
-}
-
-static void write_file(const char *path, const char *text, size_t n)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	cr_assert(fd >= 0 && write(fd, text, n) == (ssize_t)n);
-	close(fd);
 }
 
 static size_t read_file(const char *path, char *text, size_t size)
@@ -106,7 +125,7 @@ Test(cache, all_comes_back)
 
 	cr_assert(!known());
 	store();
-	assert_ok(cache_load(&py, &plan, &v));
+	assert_ok(cache_load(&opts, &v));
 	cr_assert(v.cached && v.verdict == VERIFY_RIGHT);
 	cr_assert(v.events == 1 && v.functions == 2 && v.calls == 3 && v.sites == 4);
 	cr_assert_eq(v.event_ns, 5);
@@ -122,15 +141,15 @@ Test(cache, costs_come_later)
 	const struct cost none = {.known = false}, cost = {.known = true, .before = {7}};
 	struct verify_result v = right;
 
-	cache_store_cost(&py, &plan, &cost);
+	cache_store_cost(&opts, &cost);
 	cr_assert(!known(), "a cost without a verdict");
 	v.cost.known = false;
-	cache_store(&py, &plan, &v);
-	cache_store_cost(&py, &plan, &none);
-	assert_ok(cache_load(&py, &plan, &v));
+	cache_store(&opts, &v);
+	cache_store_cost(&opts, &none);
+	assert_ok(cache_load(&opts, &v));
 	cr_assert(!v.cost.known);
-	cache_store_cost(&py, &plan, &cost);
-	assert_ok(cache_load(&py, &plan, &v));
+	cache_store_cost(&opts, &cost);
+	assert_ok(cache_load(&opts, &v));
 	cr_assert(v.cost.known && v.cost.before[0] == 7 && v.events == right.events);
 }
 
@@ -139,9 +158,9 @@ Test(cache, only_right_verdicts)
 	struct verify_result v = right;
 
 	v.verdict = VERIFY_WRONG;
-	cache_store(&py, &plan, &v);
+	cache_store(&opts, &v);
 	v.verdict = VERIFY_NOT_RUN;
-	cache_store(&py, &plan, &v);
+	cache_store(&opts, &v);
 	cr_assert(!known());
 }
 
@@ -150,24 +169,114 @@ Test(cache, other_subjects)
 {
 	struct python other = py;
 	struct plan p = plan;
+	const struct verify_opts new_plan = {.python = &py, .plan = &p},
+				 new_python = {.python = &other, .plan = &plan};
 	struct verify_result v;
 
 	store();
 	p.sites[0].offset++;
-	cr_expect_lt(cache_load(&py, &p, &v), 0);
+	cr_expect_lt(cache_load(&new_plan, &v), 0);
 	p = plan;
 	p.sites[0].kind = PYP_SITE_LEAVE;
-	cr_expect_lt(cache_load(&py, &p, &v), 0);
+	cr_expect_lt(cache_load(&new_plan, &v), 0);
 	other.layout.bpf.code_flags += 4;
-	cr_expect_lt(cache_load(&other, &plan, &v), 0);
+	cr_expect_lt(cache_load(&new_python, &v), 0);
 	other = py;
 	other.build_id[2]++;
-	cr_expect_lt(cache_load(&other, &plan, &v), 0);
+	cr_expect_lt(cache_load(&new_python, &v), 0);
 	other = py;
 	other.build_id_len = 0;
-	cr_expect_lt(cache_load(&other, &plan, &v), 0);
-	cache_store(&other, &plan, &right);
+	cr_expect_lt(cache_load(&new_python, &v), 0);
+	cache_store(&new_python, &right);
 	cr_expect(known());
+}
+
+/* A target chooses its build-id and its plan: neither its user nor the inode follow from them. */
+Test(cache, another_user)
+{
+	struct target first = {.identity.uid = 1000}, second = {.identity.uid = 1001};
+	struct verify_opts a = opts, b = opts;
+	struct verify_result v = right;
+
+	a.target = &first;
+	b.target = &second;
+	cache_store(&a, &right);
+	cr_expect(cache_load(&a, &v) == 0);
+	cr_expect_lt(cache_load(&b, &v), 0);
+	cr_expect_lt(cache_load(&opts, &v), 0);
+	/* Nor does one replace the other's. */
+	v = right;
+	v.events = 99;
+	cache_store(&b, &v);
+	cr_assert(cache_load(&a, &v) == 0 && v.events == right.events);
+	cr_assert(cache_load(&b, &v) == 0 && v.events == 99);
+	first.identity.mixed = true;
+	cr_expect_lt(cache_load(&a, &v), 0, "a set-user-id program");
+	cr_assert(unlink(path_of(entry_of(DIR_NAME, 1000))) == 0);
+	cr_assert(unlink(path_of(entry_of(DIR_NAME, 1001))) == 0);
+}
+
+Test(cache, another_file)
+{
+	char first[600];
+	const char *const second = path_of("other");
+	const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	struct verify_result v;
+
+	snprintf(first, sizeof(first), "%s", path_of(FILE_NAME));
+	store();
+	/* The same bytes in another inode. */
+	write_file(second, "an interpreter", 14);
+	cr_assert(rename(second, py.file) == 0);
+	cr_expect(!known(), "another inode");
+	cr_assert(unlink(first) == 0);
+	store();
+	cr_assert(utimensat(AT_FDCWD, py.file, times, 0) == 0);
+	cr_expect(!known(), "changed");
+	store();
+	cr_assert(chown(py.file, 12345, 12345) == 0);
+	cr_expect(!known(), "another owner");
+	store();
+	write_file(py.file, "something else", 14);
+	cr_assert(utimensat(AT_FDCWD, py.file, times, 0) == 0);
+	cr_expect(!known(), "other bytes, the modification time set back");
+	store();
+	cr_assert(unlink(path_of(FILE_NAME)) == 0 && unlink(py.file) == 0);
+	cr_expect_lt(cache_load(&opts, &v), 0, "no file");
+	write_file(py.file, "", 0);
+}
+
+/* One user's many interpreters leave another user's verdict where it is. */
+Test(cache, room_is_made_by_its_user)
+{
+	struct target first = {.identity.uid = 1000}, second = {.identity.uid = 1001};
+	struct verify_opts a = opts, b = opts;
+	struct verify_result v;
+	char name[64];
+	unsigned int n = 0;
+	struct dirent *e;
+	DIR *d;
+
+	a.target = &first;
+	b.target = &second;
+	cache_store(&a, &right);
+	for (unsigned int i = 0; i < CACHE_ENTRIES; i++) {
+		snprintf(name, sizeof(name), DIR_NAME "/1001-0-%u", i);
+		write_file(path_of(name), "x", 1);
+	}
+	cache_store(&b, &right);
+	cr_expect(cache_load(&a, &v) == 0, "the other user's was removed");
+	cr_expect(cache_load(&b, &v) == 0);
+	d = opendir(path_of(DIR_NAME));
+	cr_assert(d);
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.') {
+			snprintf(name, sizeof(name), DIR_NAME "/%.40s", e->d_name);
+			cr_assert(unlink(path_of(name)) == 0);
+			n++;
+		}
+	closedir(d);
+	cr_assert_eq(n, CACHE_ENTRIES + 1, "%u entries", n);
 }
 
 Test(cache, others_could_write_it)
@@ -220,9 +329,9 @@ Test(cache, links_are_not_followed)
 	cr_assert(rename(path_of(DIR_NAME), path_of("elsewhere")) == 0);
 	cr_assert(symlink(path_of("elsewhere"), path_of(DIR_NAME)) == 0);
 	cr_expect(!known(), "a directory");
-	cr_assert(unlink(path_of("elsewhere/abcdef")) == 0);
-	cache_store(&py, &plan, &right);
-	cr_expect(access(path_of("elsewhere/abcdef"), F_OK) != 0, "it was written there");
+	cr_assert(unlink(path_of(entry_of("elsewhere", 0))) == 0);
+	cache_store(&opts, &right);
+	cr_expect(access(path_of(entry_of("elsewhere", 0)), F_OK) != 0, "it was written there");
 }
 
 /* A pipe with nobody at its other end would keep us waiting for ever. */
@@ -237,7 +346,7 @@ Test(cache, no_file_at_all, .timeout = 30)
 	cr_assert(unlink(path_of(FILE_NAME)) == 0 && rmdir(path_of(DIR_NAME)) == 0);
 	cr_assert(rename(path_of("other"), path_of(DIR_NAME)) == 0);
 	cr_expect(!known(), "the directory is a file");
-	cache_store(&py, &plan, &right);
+	cache_store(&opts, &right);
 	cr_expect(!known());
 }
 
@@ -305,11 +414,11 @@ Test(cache, replaced_at_once)
 	fd = open(path_of(FILE_NAME), O_RDONLY | O_CLOEXEC);
 	cr_assert(fd >= 0);
 	other.events = 77;
-	cache_store(&py, &plan, &other);
+	cache_store(&opts, &other);
 	m = (size_t)read(fd, after, sizeof(after));
 	close(fd);
 	cr_assert(n == m && memcmp(before, after, n) == 0, "what was open has changed");
-	assert_ok(cache_load(&py, &plan, &other));
+	assert_ok(cache_load(&opts, &other));
 	cr_assert_eq(other.events, 77);
 	d = opendir(path_of(DIR_NAME));
 	cr_assert(d);
@@ -324,7 +433,7 @@ Test(cache, the_services_directory)
 	cr_assert(mkdir(path_of("elsewhere"), 0700) == 0);
 	cr_assert(setenv("CACHE_DIRECTORY", path_of("elsewhere"), 1) == 0);
 	store();
-	cr_assert(access(path_of("elsewhere/abcdef"), F_OK) == 0);
+	cr_assert(access(path_of(entry_of("elsewhere", 0)), F_OK) == 0);
 	cr_assert(unsetenv("CACHE_DIRECTORY") == 0);
 	cr_assert(!known());
 }
