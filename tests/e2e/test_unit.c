@@ -8,6 +8,7 @@
 #include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "harness/caps.h"
@@ -27,8 +28,9 @@ static const char program[] = "import os, time\n"
 
 static struct pyprofd d;
 static pid_t target;
+static char home[64];
 
-static pid_t start_somebodys(void)
+static pid_t start_somebodys(const char *exe)
 {
 	int out[2];
 	char c;
@@ -42,7 +44,7 @@ static pid_t start_somebodys(void)
 		if (setgroups(0, NULL) || setgid(SOMEBODY) || setuid(SOMEBODY))
 			_exit(125);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl("/usr/bin/python3", "python3", "-c", program, (char *)NULL);
+		execl(exe, "python3", "-c", program, (char *)NULL);
 		_exit(127);
 	}
 	close(out[1]);
@@ -58,15 +60,25 @@ static void setup(void)
 	pyprofd_init(&d);
 	/* Verdicts are made anew. */
 	cr_assert(setenv("CACHE_DIRECTORY", d.dir, 1) == 0);
-	target = start_somebodys();
+	target = start_somebodys("/usr/bin/python3");
 }
 
-static void teardown(void)
+static void end_somebodys(void)
 {
 	if (target > 0) {
 		kill(target, SIGKILL);
 		waitpid(target, NULL, 0);
 	}
+	target = 0;
+}
+
+static void teardown(void)
+{
+	const char *const rm[] = {"rm", "-rf", home, NULL};
+
+	end_somebodys();
+	if (home[0])
+		free(tool_run(rm));
 }
 
 TestSuite(unit, .init = setup, .fini = teardown, .timeout = 120);
@@ -145,6 +157,26 @@ Test(unit, verifies_and_traces)
 	pyprofd_shutdown(&d);
 }
 
+/* The daemon sees no home directory (ProtectHome=yes): it opens the interpreter through /proc. */
+Test(unit, verifies_an_interpreter_in_a_home_directory)
+{
+	char exe[100];
+	const char *const cp[] = {"cp", "-L", "/usr/bin/python3", exe, NULL};
+
+	end_somebodys();
+	snprintf(home, sizeof(home), "%s/pyprofd-test-%d", "/home", (int)getpid());
+	snprintf(exe, sizeof(exe), "%s/python3", home);
+	assert_ok(mkdir(home, 0700));
+	free(tool_run(cp));
+	assert_ok(chmod(exe, 0700));
+	assert_ok(chown(exe, SOMEBODY, SOMEBODY));
+	assert_ok(chown(home, SOMEBODY, SOMEBODY));
+	target = start_somebodys(exe);
+	start_confined(NULL);
+	expect_status("self_test", "passed");
+	pyprofd_shutdown(&d);
+}
+
 Test(unit, traces_without_the_self_tests_capabilities)
 {
 	start_confined("CAP_SYS_ADMIN");
@@ -166,4 +198,16 @@ Test(unit, by_a_uprobe_event)
 	start_confined(NULL);
 	expect_status("mechanism", "tracefs");
 	pyprofd_shutdown(&d);
+}
+
+/* systemd's own estimate of the exposure is below 2.5. The threshold is in tenths. */
+Test(unit, is_narrow)
+{
+	char unit[512];
+	const char *const security[] = {"systemd-analyze", "security", "--offline=true",
+					"--threshold=24",  unit,       NULL};
+
+	traced_path("packaging", "pyprofd.service", unit, sizeof(unit));
+	free(tool_run(security));
+	pyprofd_deinit(&d);
 }

@@ -4,30 +4,39 @@
 usage: confine.py UNIT [--without CAPABILITY] [--writable DIR]... -- PROGRAM ARG...
 
 What the unit's [Service] section takes away is taken away here by the same means: bounding set,
-no_new_privs, seccomp filters, mounts, network. What grants or describes is passed over; a directive
-that is neither known to restrict nor to be harmless is an error, so that a new one is not forgotten.
+no_new_privs, seccomp filters, mounts, network, cgroups. What grants or describes is passed over; a
+directive that is neither known to restrict nor to be harmless is an error, so that a new one is not
+forgotten.
 """
 
 import ctypes
 import os
 import re
+import select
+import stat
 import struct
 import subprocess
 import sys
+import time
 
 UNISTD = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
 CAPABILITIES = "/usr/include/linux/capability.h"
 NAMESPACES = {"cgroup": 0x02000000, "ipc": 0x08000000, "mnt": 0x00020000, "net": 0x40000000,
               "pid": 0x20000000, "user": 0x10000000, "uts": 0x04000000}
 HARMLESS = {"Type", "ExecStart", "RuntimeDirectory", "RuntimeDirectoryMode", "CacheDirectory",
-            "CacheDirectoryMode", "Restart", "LimitMEMLOCK", "UMask", "SystemCallErrorNumber"}
+            "CacheDirectoryMode", "Restart", "LimitMEMLOCK", "UMask", "SystemCallErrorNumber",
+            "OOMPolicy"}
 # Subsumed by what is done anyway: all is mounted read-only, and the filter lists what is allowed.
-SUBSUMED = {"ProtectSystem", "ProtectHome", "PrivateTmp", "ProtectClock", "ProtectControlGroups",
+SUBSUMED = {"ProtectSystem", "PrivateTmp", "ProtectClock", "ProtectControlGroups",
             "ProtectHostname", "ProtectKernelLogs", "ProtectKernelModules",
             "ProtectKernelTunables", "LockPersonality", "RestrictRealtime", "RestrictSUIDSGID",
-            "SystemCallArchitectures"}
+            "SystemCallArchitectures", "PrivateMounts", "IPAddressDeny"}
 RESTRICTING = {"CapabilityBoundingSet", "NoNewPrivileges", "PrivateNetwork", "SystemCallFilter",
-               "RestrictNamespaces", "RestrictAddressFamilies", "MemoryDenyWriteExecute"}
+               "RestrictNamespaces", "RestrictAddressFamilies", "MemoryDenyWriteExecute",
+               "PrivateDevices", "DevicePolicy", "ProtectHome", "ProtectProc", "MemoryMax", "TasksMax"}
+# What DevicePolicy=closed leaves, and PrivateDevices=yes has in /dev.
+DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9),
+           "tty": (5, 0)}
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -45,6 +54,8 @@ def read_unit(path):
             section = line
         elif section == "[Service]" and line and not line.startswith("#"):
             key, _, value = line.partition("=")
+            if value.startswith("~"):
+                value = " ".join("~" + word for word in value[1:].split())
             unit[key] = unit[key] + " " + value if key in unit else value
     unknown = set(unit) - HARMLESS - SUBSUMED - RESTRICTING
     if unknown:
@@ -65,6 +76,16 @@ def syscall_group(name):
             yield from syscall_group(word)
         elif word and not word.startswith("#"):
             yield word
+
+
+def allowed_calls(words):
+    """Of a SystemCallFilter= that begins with an allow-list."""
+    allowed = set()
+    for word in words:
+        name = word.lstrip("~")
+        names = set(syscall_group(name) if name.startswith("@") else [name])
+        allowed = allowed - names if word.startswith("~") else allowed | names
+    return sorted(allowed)
 
 
 class Filter:
@@ -128,26 +149,98 @@ def filter_of(unit):
         f.on_call(calls["mmap"], [(0x20, 32, 0, 0), (0x54, 6, 0, 0), (0x15, 6, 0, 1),
                                   (0x06, f.ERRNO | 1, 0, 0)])
     f.load(0)
-    for word in unit["SystemCallFilter"].split():
-        for name in syscall_group(word) if word.startswith("@") else [word]:
-            if name in calls:
-                f.add(0x15, calls[name], 0, 1)
-                f.ret(f.ALLOW)
+    for name in allowed_calls(unit["SystemCallFilter"].split()):
+        if name in calls:
+            f.add(0x15, calls[name], 0, 1)
+            f.ret(f.ALLOW)
     f.ret(f.ERRNO | 1)
     return f
 
 
-def read_only(writable):
-    """Every mount, in a mount namespace of our own, but for these directories."""
+def mount_devices():
+    check(libc.mount(b"tmpfs", b"/dev", b"tmpfs", 0x2 | 0x8, b"mode=0755") == 0, "/dev")
+    for name, number in DEVICES.items():
+        os.mknod("/dev/" + name, stat.S_IFCHR | 0o666, os.makedev(*number))
+        os.chmod("/dev/" + name, 0o666)
+    os.symlink("/proc/self/fd", "/dev/fd")
+
+
+def mount_all(unit, writable):
+    """In a mount namespace of our own: /proc and /dev as the unit has them, and every mount read-only
+    but for these directories."""
     check(libc.unshare(0x00020000) == 0, "mount namespace")
     check(libc.mount(None, b"/", None, 0x44000, None) == 0, "private mounts")
+    proc = "hidepid=" + unit.get("ProtectProc", "off")
+    check(libc.mount(b"proc", b"/proc", b"proc", 0xe, proc.encode()) == 0, proc)
+    if unit.get("PrivateDevices") == "yes":
+        mount_devices()
+    if unit["ProtectHome"] == "yes":
+        for path in ("/home", "/root", "/run/user"):
+            if os.path.isdir(path):
+                check(libc.mount(b"tmpfs", path.encode(), b"tmpfs", 0xf, b"mode=000") == 0, path)
     for path in writable:
         check(libc.mount(path.encode(), path.encode(), None, 0x1000, None) == 0, path)
     attr = struct.pack("QQQQ", 1, 0, 0, 0)
     check(libc.syscall(442, -100, b"/", 0x8000, attr, len(attr)) == 0, "read-only mounts")
     attr = struct.pack("QQQQ", 0, 1, 0, 0)
-    for path in writable + [d for d in ("/dev", "/proc") if os.path.ismount(d)]:
+    for path in writable + ["/proc"]:
         check(libc.syscall(442, -100, path.encode(), 0, attr, len(attr)) == 0, path)
+
+
+def write(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+
+
+def cgroup_files(unit):
+    """Controller, file and value, by the names of cgroup v1."""
+    size = unit["MemoryMax"]
+    yield "memory", "memory.limit_in_bytes", str(int(size[:-1]) << "KMGT".index(size[-1]) * 10 + 10)
+    yield "pids", "pids.max", unit["TasksMax"]
+    if unit["DevicePolicy"] == "closed":
+        yield "devices", "devices.deny", "a"
+        yield "devices", "devices.allow", "c *:* m"
+        yield "devices", "devices.allow", "b *:* m"
+        for major, minor in DEVICES.values():
+            yield "devices", "devices.allow", "c %d:%d rwm" % (major, minor)
+        yield "devices", "devices.allow", "c 136:* rwm"
+
+
+def remove_after(pid, groups):
+    """Remove the groups when the program has ended: by a process that is not in them."""
+    if os.fork():
+        return
+    os.setsid()
+    ended = os.pidfd_open(pid)
+    os.closerange(0, ended)
+    os.closerange(ended + 1, 1024)
+    select.select([ended], [], [])
+    deadline = time.monotonic() + 10
+    while groups and time.monotonic() < deadline:
+        for group in list(groups):
+            try:
+                os.rmdir(group)
+                groups.remove(group)
+            except OSError:
+                time.sleep(0.05)
+    os._exit(0)
+
+
+def limit_by_cgroup(unit):
+    """On a machine with the controllers of cgroup v1; with v2 alone these limits are left out."""
+    groups = []
+    for controller, name, value in cgroup_files(unit):
+        top = "/sys/fs/cgroup/" + controller
+        group = "%s/confine-%d" % (top, os.getpid())
+        if not os.path.exists(top + "/cgroup.procs"):
+            continue
+        if group not in groups:
+            os.mkdir(group)
+            groups.append(group)
+        write(group + "/" + name, value)
+    remove_after(os.getpid(), list(groups))
+    for group in groups:
+        write(group + "/cgroup.procs", str(os.getpid()))
 
 
 def bound_capabilities(unit, without):
@@ -169,7 +262,8 @@ def main(argv):
             writable.append(value)
     unit = read_unit(path)
     f = filter_of(unit)
-    read_only(writable)
+    limit_by_cgroup(unit)
+    mount_all(unit, writable)
     if unit["PrivateNetwork"] == "yes":
         check(libc.unshare(0x40000000) == 0, "network namespace")
     bound_capabilities(unit, without)
