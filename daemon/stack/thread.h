@@ -91,6 +91,7 @@ struct thread {
 
 	/* The scheduler's view, see timing.c. */
 	bool runtime_known;    /* runtime_base means something */
+	bool lost;	       /* events were, since the last comparison */
 	bool forgive;	       /* the next comparison may be off by any amount: adopt it */
 	bool os_cpu;	       /* seeded, and no event so far: CPU time comes from the OS */
 	bool os_running;       /* the seed saw it running */

@@ -14,8 +14,9 @@
  *     events, so it is taken back from where the longest stretches since the last switch were
  *     charged. Clocks of stacks are not turned back: activations that ran then keep it, so the
  *     longest of them may be longer than all of them together.
- *   - More than CARRY_MAX that is left means that switches were lost. Missing CPU time goes to
- *     "(lost)"; superfluous CPU time that no stretch can hold stays: the account is adopted as it
+ *   - More than CARRY_MAX that is left means that switches are missing. Missing CPU time goes to
+ *     "(lost)" if events were lost since the last comparison, else to "(switch not reported)": some
+ *     kernels do not report all switches, and nothing was lost then. Superfluous CPU time that no stretch can hold stays: the account is adopted as it
  *     is, and counted.
  *
  * A thread first seen by an event is on a CPU, with an account that is not known before its first
@@ -33,6 +34,8 @@
 #include "stack/timing.h"
 
 #include <string.h>
+
+#include "stats/func.h"
 
 #define CARRY_MAX ((int64_t)1000000) /* ns; far above what the two clocks differ by */
 #define NOISE	  ((int64_t)10000)   /* ns; they differ by less from switch to switch */
@@ -138,6 +141,7 @@ void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts)
 	uint64_t wall = take_elapsed(th, ts);
 	uint32_t lost = NODE_LOST(th->root);
 
+	th->lost = true;
 	if (th->runtime_known) {
 		charge_other(t, th, lost, wall, 0);
 		defer(th, lost, th->gap_wall + wall);
@@ -150,7 +154,7 @@ void timing_first_seen(struct thread *th, uint64_t ts)
 {
 	th->last_ts = ts;
 	th->on_cpu = true;
-	th->runtime_known = th->forgive = th->os_cpu = false;
+	th->runtime_known = th->forgive = th->os_cpu = th->lost = false;
 	th->gap_wall = 0;
 	forget_stretches(th);
 	th->seed_ts = 0;
@@ -199,12 +203,21 @@ static void take_back_stolen(struct calltree *t, struct thread *th, uint64_t exc
 	}
 }
 
+/* Who gets the CPU time that was used between switches that are missing. */
+static uint32_t missing_node(struct calltree *t, const struct thread *th)
+{
+	uint32_t node = th->lost ? NODE_LOST(th->root)
+				 : calltree_child(t, th->root, FUNC_UNREPORTED);
+
+	return node != NODE_NONE ? node : NODE_TRUNCATED(th->root);
+}
+
 static void settle_rest(struct calltree *t, struct thread *th, uint64_t runtime)
 {
 	int64_t rest = ahead(th, runtime);
 
 	if (rest > CARRY_MAX && !th->forgive)
-		charge_other(t, th, NODE_LOST(th->root), 0, (uint64_t)rest);
+		charge_other(t, th, missing_node(t, th), 0, (uint64_t)rest);
 	else if (rest > CARRY_MAX || rest < -CARRY_MAX || th->forgive)
 		adopt(th, runtime);
 }
@@ -246,6 +259,7 @@ static void compare(struct calltree *t, struct thread *th, uint64_t ts, uint64_t
 		settle(t, th, ts, runtime, lags);
 	else
 		settle_first(t, th, ts, runtime, lags);
+	th->lost = false;
 	forget_stretches(th);
 }
 

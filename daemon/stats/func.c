@@ -39,6 +39,7 @@ int funcs_init(struct funcs *f, uint32_t limit, uint64_t string_bytes)
 		[FUNC_TRUNCATED] = {.filename = "~", .name = "(truncated)"},
 		[FUNC_LOST] = {.filename = "~", .name = "(lost)"},
 		[FUNC_UNSEEN] = {.filename = "~", .name = "(unseen)"},
+		[FUNC_UNREPORTED] = {.filename = "~", .name = "(switch not reported)"},
 	};
 
 	/* The pseudo functions come on top of the caps. */

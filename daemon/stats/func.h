@@ -19,7 +19,13 @@
 #include "base/strtab.h"
 
 /* Pseudo functions, always present. */
-enum { FUNC_TRUNCATED = 0, FUNC_LOST = 1, FUNC_UNSEEN = 2, FUNC_PSEUDO_MAX };
+enum {
+	FUNC_TRUNCATED = 0,
+	FUNC_LOST = 1,
+	FUNC_UNSEEN = 2,
+	FUNC_UNREPORTED = 3, /* CPU time between context switches that the kernel did not report */
+	FUNC_PSEUDO_MAX
+};
 
 struct func {
 	uint32_t filename, name, qualname; /* string ids; qualname may be STRTAB_NONE */

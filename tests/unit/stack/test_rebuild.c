@@ -594,13 +594,22 @@ Test(time, switch_in_lost_without_events)
 										"! missed 1\n");
 }
 
-/* Far more CPU time than the stretch can hold: it was used while nobody told. */
+/* Far more CPU time than the stretch can hold: it was used between switches not reported. */
 Test(time, more_than_there_was_time)
 {
 	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 3001000; T1 +5 out 3001005",
 	       "T1 3000010/15\n"
-	       "  (lost) 0 2999995/0\n"
-	       "  f 1 15/15 *1\n");
+	       "  f 1 15/15 *1\n"
+	       "  (switch not reported) 0 2999995/0\n");
+}
+
+/* The same after a loss of events. */
+Test(time, more_than_there_was_time_after_a_loss)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in lost 3001000",
+	       "T1 3000005/10\n"
+	       "  (lost) 0 3000000/5\n"
+	       "  f 1 5/5 *1\n");
 }
 
 /* An account that went far back is another one: adopted. */
