@@ -50,14 +50,23 @@ static int fill_row(const struct snapshot *s, size_t i, const struct format_opts
 	return r->std ? 0 : -ENOMEM;
 }
 
+static void print_known(uint64_t ns, FILE *out)
+{
+	if (ns == SNAPSHOT_MIN_UNKNOWN)
+		fprintf(out, " %8s", "-");
+	else
+		fprintf(out, " %8.3f", table_seconds(ns));
+}
+
 static void print_lifetimes(const struct snapshot_coro *c, FILE *out)
 {
 	if (!c->lifetimes) {
 		fprintf(out, " %8s %8s %8s", "-", "-", "-");
 		return;
 	}
-	fprintf(out, " %8.3f %8.3f %8.3f", table_seconds(c->min),
-		table_seconds(c->total / c->lifetimes), table_seconds(c->max));
+	print_known(c->min, out);
+	print_known(c->total / c->lifetimes, out);
+	print_known(c->max, out);
 }
 
 static void print_row(const struct snapshot *s, const struct listing_row *r,
@@ -124,6 +133,14 @@ static const char csv_header[] =
 	"lifetimes,lifetimes_total_ns,lifetimes_min_ns,lifetimes_max_ns,file,line,name,qualname,"
 	"variant,pid\r\n";
 
+/* Empty: no instance has ended, or probes cost more than it took. */
+static void put_csv_known(const struct snapshot_coro *c, uint64_t ns, FILE *out)
+{
+	fputc(',', out);
+	if (c->lifetimes && ns != SNAPSHOT_MIN_UNKNOWN)
+		fprintf(out, "%" PRIu64, ns);
+}
+
 static void put_csv_row(const struct snapshot *s, const struct snapshot_coro *c, FILE *out)
 {
 	const struct snapshot_func *f = &s->funcs[c->func];
@@ -135,10 +152,9 @@ static void put_csv_row(const struct snapshot *s, const struct snapshot_coro *c,
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
 		c->steps, c->running[SNAPSHOT_CPU], c->running[SNAPSHOT_WALL], c->suspended,
 		c->lifetimes, c->total);
-	if (c->lifetimes)
-		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",", c->min, c->max);
-	else
-		fputs(",,,", out);
+	put_csv_known(c, c->min, out);
+	put_csv_known(c, c->max, out);
+	fputc(',', out);
 	name_print_csv(out, f->filename);
 	fprintf(out, ",%" PRId32 ",", f->firstlineno);
 	name_print_csv(out, f->name);

@@ -66,7 +66,25 @@ static void put_clocks(struct writer *w, const char *key, const uint64_t ns[SNAP
 		ns[SNAPSHOT_WALL]);
 }
 
-/* Shortest and longest are null where no activation has completed yet. */
+static void put_known(struct writer *w, const char *key, uint64_t ns)
+{
+	if (ns == SNAPSHOT_MIN_UNKNOWN)
+		fprintf(w->out, "\"%s\":null", key);
+	else
+		fprintf(w->out, "\"%s\":%" PRIu64, key, ns);
+}
+
+static void put_known_clocks(struct writer *w, const char *key, const uint64_t ns[SNAPSHOT_CLOCKS])
+{
+	fprintf(w->out, "\"%s\":{", key);
+	put_known(w, "cpu", ns[SNAPSHOT_CPU]);
+	fputc(',', w->out);
+	put_known(w, "wall", ns[SNAPSHOT_WALL]);
+	fputc('}', w->out);
+}
+
+/* Shortest and longest are null where no activation has completed yet; a clock of them is null where
+ * probes cost more than the activation took. */
 static void put_extremes(struct writer *w, const uint64_t min[SNAPSHOT_CLOCKS],
 			 const uint64_t max[SNAPSHOT_CLOCKS])
 {
@@ -74,9 +92,9 @@ static void put_extremes(struct writer *w, const uint64_t min[SNAPSHOT_CLOCKS],
 		fputs("\"min\":null,\"max\":null", w->out);
 		return;
 	}
-	put_clocks(w, "min", min);
+	put_known_clocks(w, "min", min);
 	fputc(',', w->out);
-	put_clocks(w, "max", max);
+	put_known_clocks(w, "max", max);
 }
 
 static json_t *clocks_json(const uint64_t ns[SNAPSHOT_CLOCKS])
@@ -337,8 +355,9 @@ static void put_coroutine(struct writer *w, const struct snapshot_coro *c)
 	put_number(w, "suspended", c->suspended);
 	put_number(w, "lifetimes", c->lifetimes);
 	put_number(w, "total", c->total);
-	put_number(w, "min", c->min);
-	fprintf(w->out, "\"max\":%" PRIu64, c->max);
+	put_known(w, "min", c->min);
+	fputc(',', w->out);
+	put_known(w, "max", c->max);
 }
 
 static void put_coroutines(struct writer *w)

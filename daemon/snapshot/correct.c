@@ -19,7 +19,9 @@
  * threads' totals stay the sums of their contexts.
  *
  * The shortest and the longest activation lose the costs of their own two events, which is exact,
- * and the mean of what their callees' events cost, which is exact where each calls the same.
+ * and the mean of what their callees' events cost, which is exact where each calls the same. Where
+ * one is shorter than that mean, it loses the least that a call costs; a duration of which nothing is
+ * left is not known, and is never shown as 0.
  *
  * A mean cost may be more than a context has, where hits were cheaper than usual: it is 0 then, and
  * counted. What is summed in "(truncated)" pays for its calls itself: its callers are not known.
@@ -99,18 +101,37 @@ static void take(uint64_t *from, uint64_t n)
 	*from -= *from < n ? *from : n;
 }
 
+/* What each call costs, whatever it does: its own two events. */
+static uint64_t least_cost(const struct cost *c)
+{
+	uint32_t leave = c->before[COST_LEAVE], yield = c->before[COST_YIELD];
+
+	return c->after[COST_ENTER] + (leave < yield ? leave : yield);
+}
+
+/*
+ * The mean cost is that of the shortest and the longest as well, unless it is more than one of them
+ * has: then only the least cost is known to be in it, and what is left is what it took at most.
+ * Nothing left: SNAPSHOT_MIN_UNKNOWN, which is 0.
+ */
+static void correct_extreme(uint64_t *min, uint64_t *max, uint64_t mean, uint64_t least)
+{
+	take(min, *min > mean ? mean : least);
+	take(max, *max > mean ? mean : least);
+	if (*max < *min)
+		*max = *min;
+}
+
 /* An activation's share of what its context's events, and those below, have cost. */
 static void correct_extremes(const struct work *w, uint32_t i)
 {
 	struct snapshot_node *n = &w->s->nodes[i];
 	uint64_t mean = n->calls ? w->below[i] / n->calls : 0;
+	uint64_t least = least_cost(w->cost[n->thread]);
 
-	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
-		if (n->min[c] == UINT64_MAX)
-			continue;
-		take(&n->min[c], mean);
-		take(&n->max[c], mean);
-	}
+	for (int c = 0; c < SNAPSHOT_CLOCKS && mean; c++)
+		if (n->min[c] != UINT64_MAX)
+			correct_extreme(&n->min[c], &n->max[c], mean, least);
 }
 
 static void correct_node(const struct work *w, uint32_t i, uint64_t cost)
@@ -179,7 +200,7 @@ static bool runs_in(const struct snapshot *s, const struct snapshot_node *n,
 	return c->kind != SNAPSHOT_GREENLET || s->nodes[n->parent].parent == SNAPSHOT_NONE;
 }
 
-static void correct_coro(struct snapshot_coro *coro, uint64_t cost)
+static void correct_coro(struct snapshot_coro *coro, uint64_t cost, uint64_t least)
 {
 	uint64_t instances = coro->started + coro->partial;
 	uint64_t mean = instances ? cost / instances : 0;
@@ -187,8 +208,8 @@ static void correct_coro(struct snapshot_coro *coro, uint64_t cost)
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		take(&coro->running[c], cost);
 	take(&coro->total, mean * coro->lifetimes);
-	take(&coro->min, mean);
-	take(&coro->max, mean);
+	if (mean && coro->lifetimes)
+		correct_extreme(&coro->min, &coro->max, mean, least);
 }
 
 /* By function: the first of its coroutines; they are few for each. */
@@ -196,10 +217,11 @@ static int correct_coros(const struct work *w)
 {
 	struct snapshot *s = w->s;
 	_cleanup_free_ uint64_t *cost = calloc((size_t)s->ncoros + 1, sizeof(*cost));
+	_cleanup_free_ uint64_t *least = calloc((size_t)s->ncoros + 1, sizeof(*least));
 	_cleanup_free_ uint32_t *first = calloc((size_t)s->nfuncs + 1, sizeof(*first));
 	_cleanup_free_ uint32_t *next = calloc((size_t)s->ncoros + 1, sizeof(*next));
 
-	if (!cost || !first || !next)
+	if (!cost || !least || !first || !next)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->ncoros; i++) {
 		next[i] = first[s->coros[i].func];
@@ -208,10 +230,13 @@ static int correct_coros(const struct work *w)
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		for (uint32_t k = s->nodes[i].func == SNAPSHOT_NONE ? 0 : first[s->nodes[i].func];
 		     k; k = next[k - 1])
-			if (runs_in(s, &s->nodes[i], &s->coros[k - 1]))
+			if (runs_in(s, &s->nodes[i], &s->coros[k - 1]) &&
+			    w->cost[s->nodes[i].thread]) {
 				cost[k - 1] += w->below[i];
+				least[k - 1] = least_cost(w->cost[s->nodes[i].thread]);
+			}
 	for (uint32_t i = 0; i < s->ncoros; i++)
-		correct_coro(&s->coros[i], cost[i]);
+		correct_coro(&s->coros[i], cost[i], least[i]);
 	return 0;
 }
 

@@ -222,6 +222,25 @@ static void get_clocks(struct loader *l, const json_t *object, const char *key,
 	ns[SNAPSHOT_WALL] = get_u64(l, v, "wall");
 }
 
+/* null: it is not known. */
+static uint64_t get_known(struct loader *l, const json_t *object, const char *key)
+{
+	return json_is_null(json_object_get(object, key)) ? SNAPSHOT_MIN_UNKNOWN
+							  : get_u64(l, object, key);
+}
+
+/* null: there is none yet. */
+static void get_extreme(struct loader *l, const json_t *object, const char *key,
+			uint64_t ns[SNAPSHOT_CLOCKS])
+{
+	const json_t *v = member(l, object, key);
+
+	if (!v || json_is_null(v))
+		return;
+	ns[SNAPSHOT_CPU] = get_known(l, v, "cpu");
+	ns[SNAPSHOT_WALL] = get_known(l, v, "wall");
+}
+
 /* ---- elements ---- */
 
 /* A new, zeroed element at the end; NULL: out of memory. */
@@ -505,8 +524,8 @@ static void read_node(struct loader *l, const json_t *v)
 	n->inflight = get_u32(l, v, "inflight");
 	get_clocks(l, v, "self", n->self);
 	n->min[SNAPSHOT_CPU] = n->min[SNAPSHOT_WALL] = UINT64_MAX;
-	get_clocks(l, v, "min", n->min);
-	get_clocks(l, v, "max", n->max);
+	get_extreme(l, v, "min", n->min);
+	get_extreme(l, v, "max", n->max);
 	if (l->s->metrics)
 		read_metrics(l, json_object_get(v, "metrics"));
 }
@@ -540,8 +559,8 @@ static void read_coro(struct loader *l, const json_t *v)
 	c->suspended = get_u64(l, v, "suspended");
 	c->lifetimes = get_u64(l, v, "lifetimes");
 	c->total = get_u64(l, v, "total");
-	c->min = get_u64(l, v, "min");
-	c->max = get_u64(l, v, "max");
+	c->min = get_known(l, v, "min");
+	c->max = get_known(l, v, "max");
 }
 
 /* ---- the whole ---- */

@@ -20,6 +20,9 @@
 #include "pyprof/bpf_abi.h"
 
 #define SNAPSHOT_NONE UINT32_MAX
+/* A duration that probes cost more than: not known. 0, so that the least of several is not known
+ * either. Formats leave it out. */
+#define SNAPSHOT_MIN_UNKNOWN 0u
 
 enum snapshot_clock { SNAPSHOT_CPU = 0, SNAPSHOT_WALL = 1, SNAPSHOT_CLOCKS = 2 };
 
@@ -39,7 +42,7 @@ struct snapshot_func {
 	const char *qualname; /* NULL: the interpreter has none */
 	int32_t firstlineno;
 	uint32_t variant; /* several code objects with this identity lived at once: 0, 1, … */
-	bool pseudo;	  /* "(truncated)", "(lost)": not a Python function */
+	bool pseudo;	  /* "(truncated)", "(lost)" …: not a Python function */
 	/* Of its figures over all threads, where they are estimates: ns^2; negative: not known. */
 	double variance[SNAPSHOT_FIGURES];
 };
@@ -53,8 +56,10 @@ struct snapshot_node {
 	uint64_t calls;
 	uint64_t yields; /* how many of its ends were suspensions */
 	uint64_t self[SNAPSHOT_CLOCKS];
-	uint64_t min[SNAPSHOT_CLOCKS]; /* shortest and longest complete activation, callees included; */
-	uint64_t max[SNAPSHOT_CLOCKS]; /* min is UINT64_MAX while there is none */
+	/* Shortest and longest complete activation, callees included. min is UINT64_MAX while there is
+	 * none; SNAPSHOT_MIN_UNKNOWN where probes cost more than it took. */
+	uint64_t min[SNAPSHOT_CLOCKS];
+	uint64_t max[SNAPSHOT_CLOCKS];
 };
 
 struct snapshot_thread {
@@ -106,7 +111,8 @@ struct snapshot_coro {
 	uint64_t started, partial, ended, steps;
 	uint64_t running[SNAPSHOT_CLOCKS]; /* with what they call and await */
 	uint64_t suspended;		   /* wall time */
-	/* From first call to end, wall time; of those that were seen to do both. */
+	/* From first call to end, wall time; of those that were seen to do both. min and max may be
+	 * SNAPSHOT_MIN_UNKNOWN. */
 	uint64_t lifetimes, total, min, max;
 };
 

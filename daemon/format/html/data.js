@@ -323,7 +323,7 @@ function choose(report, selected) {
 	return ret.subarray(0, n);
 }
 
-// The shortest is -1 while no call has returned.
+// The shortest is -1 while no call has returned, and 0 where probes cost more than it took.
 function widen(min, max, at, nodeMin, nodeMax) {
 	if (nodeMin < 0)
 		return;
@@ -342,7 +342,7 @@ function rowOf(report, id, sum, inflight, min, max) {
 	const tot_wall = sum.tot_wall[id];
 	const cum_wall = sum.cum_wall[id];
 	const perCall = (ns, calls) => (calls ? ns / calls : null);
-	const extreme = (clock, of) => (min[clock][id] < 0 ? null : of[clock][id]);
+	const extreme = (clock, of) => (min[clock][id] < 0 ? null : of[clock][id] || null);
 	const row = {
 		id,
 		label: report.functions[id].label,

@@ -29,6 +29,18 @@ static uint64_t integer(const json_t *object, const char *key)
 	return (uint64_t)json_integer_value(value);
 }
 
+/* null, but never 0, where it is not known. */
+static uint64_t known(const json_t *object, const char *key)
+{
+	uint64_t ret = SNAPSHOT_MIN_UNKNOWN;
+
+	if (json_is_null(json_object_get(object, key)))
+		return ret;
+	ret = integer(object, key);
+	cr_assert_neq(ret, SNAPSHOT_MIN_UNKNOWN);
+	return ret;
+}
+
 static const char *string(const json_t *object, const char *key)
 {
 	json_t *value = json_object_get(object, key);
@@ -95,10 +107,10 @@ static void assert_rows(const json_t *j, const struct view *v)
 		tot[SNAPSHOT_WALL] += integer(json_object_get(f, "tottime"), "wall");
 		if (json_is_null(shortest))
 			continue;
-		if (integer(shortest, "cpu") < min)
-			min = integer(shortest, "cpu");
-		if (integer(json_object_get(f, "max"), "cpu") > max)
-			max = integer(json_object_get(f, "max"), "cpu");
+		if (known(shortest, "cpu") < min)
+			min = known(shortest, "cpu");
+		if (known(json_object_get(f, "max"), "cpu") > max)
+			max = known(json_object_get(f, "max"), "cpu");
 	}
 	for (size_t i = 0; i < v->nrows; i++) {
 		inflight -= v->rows[i].inflight;

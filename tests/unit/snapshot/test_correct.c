@@ -119,12 +119,56 @@ Test(correct, extremes)
 		m->max[c] = 80000;
 	}
 	assert_ok(snapshot_correct(s));
-	cr_assert_eq(f->min[0], 0, "not below 0");
+	cr_assert_eq(f->min[0], SNAPSHOT_MIN_UNKNOWN, "not below 0");
 	cr_assert_eq(f->max[0], 9000 - 101);
 	/* Its own two events, and five calls of f. */
 	cr_assert_eq(m->min[1], 30000 - 101 - 5 * 1111);
 	cr_assert_eq(m->max[1], 80000 - 101 - 5 * 1111);
 	cr_assert_eq(late->min[0], UINT64_MAX, "there is none");
+}
+
+/* The shortest call made fewer calls than most: it is known that its own two events are in it. */
+Test(correct, shorter_than_the_mean_cost)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 2 100000\n"
+							     "  f a.py:2 10 50000\n");
+	struct snapshot_node *f = node(s, "f"), *m = node(s, "main");
+
+	f->min[0] = 101;
+	f->max[0] = 102;
+	f->min[1] = f->max[1] = 103;
+	m->min[0] = 900;
+	m->max[0] = 5000;
+	m->min[1] = 900;
+	m->max[1] = 9000;
+	assert_ok(snapshot_correct(s));
+	/* 101 + 5 * 1111 on the mean, 101 at the least. */
+	cr_assert_eq(m->min[0], 900 - 101);
+	cr_assert_eq(m->max[0], 5000 - 101);
+	cr_assert_eq(m->min[1], 900 - 101);
+	cr_assert_eq(m->max[1], 9000 - 101 - 5 * 1111);
+	cr_assert_eq(f->min[0], SNAPSHOT_MIN_UNKNOWN);
+	cr_assert_eq(f->max[0], 1);
+	cr_assert_eq(f->min[1], 2);
+	cr_assert_eq(f->max[1], 2);
+}
+
+/* The longest is never shorter than the shortest. */
+Test(correct, extremes_keep_their_order)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 2 100000\n"
+							     "  f a.py:2 10 50000\n");
+	struct snapshot_node *m = node(s, "main");
+
+	m->min[0] = m->min[1] = 5600;
+	m->max[0] = m->max[1] = 5700;
+	assert_ok(snapshot_correct(s));
+	cr_assert_eq(m->min[0], 5600 - 101);
+	cr_assert_eq(m->max[0], 5600 - 101);
 }
 
 /* Its callers are not known, so it pays for all itself. */

@@ -39,6 +39,40 @@ static void assert_round_trip(const struct snapshot *s)
 	assert_bytes_eq(saved, again, size);
 }
 
+/* A shortest call that is not known is null, and stays so; one that an earlier version has written
+ * as 0 was never measured, and becomes null. */
+Test(load, unknown_extremes)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\nthread 42 43 worker\nmain a.py:1 2 100000\n");
+	struct snapshot_node *n = &s->nodes[1];
+	static const char unknown[] = "\"min\":{\"cpu\":null,\"wall\":7}",
+			  written[] = "\"min\":{\"cpu\":0,\"wall\":7}";
+	struct snapshot *loaded, *old;
+	size_t size;
+	char *saved, *at;
+
+	n->min[SNAPSHOT_CPU] = SNAPSHOT_MIN_UNKNOWN;
+	n->min[SNAPSHOT_WALL] = 7;
+	n->max[SNAPSHOT_CPU] = n->max[SNAPSHOT_WALL] = 9;
+	saved = save(s, &size);
+	cr_assert(strstr(saved, unknown), "%s", saved);
+	assert_round_trip(s);
+	loaded = parse(saved, size);
+	cr_assert_eq(loaded->nodes[1].min[SNAPSHOT_CPU], SNAPSHOT_MIN_UNKNOWN);
+	cr_assert_eq(loaded->nodes[1].min[SNAPSHOT_WALL], 7);
+	snapshot_free(loaded);
+	while ((at = strstr(saved, unknown))) {
+		memcpy(at, written, sizeof(written) - 1);
+		memset(at + sizeof(written) - 1, ' ', sizeof(unknown) - sizeof(written));
+	}
+	old = parse(saved, size);
+	cr_assert_eq(old->nodes[1].min[SNAPSHOT_CPU], SNAPSHOT_MIN_UNKNOWN);
+	snapshot_free(old);
+	free(saved);
+	check_no_leaks();
+}
+
 Test(load, what_was_saved)
 {
 	for (unsigned int seed = 1; seed <= 30; seed++) {

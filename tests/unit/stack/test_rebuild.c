@@ -606,10 +606,9 @@ Test(time, more_than_there_was_time)
 /* The same after a loss of events. */
 Test(time, more_than_there_was_time_after_a_loss)
 {
-	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in lost 3001000",
-	       "T1 3000005/10\n"
-	       "  (lost) 0 3000000/5\n"
-	       "  f 1 5/5 *1\n");
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in lost 3001000", "T1 3000005/10\n"
+								      "  (lost) 0 3000000/5\n"
+								      "  f 1 5/5 *1\n");
 }
 
 /* An account that went far back is another one: adopted. */
