@@ -28,9 +28,11 @@
 #define STACK_BYTES (256u << 10)
 #define REQUESTS_FD 3
 
-/* As it is sent, with two descriptors: the program's, and the holder's end of the pair. */
+enum what { HOLD_LINK, HOLD_EVENT, FIND_TRACERS };
+
+/* As it is sent, with two descriptors: the program's (or any), and the holder's end of the pair. */
 struct message {
-	uint32_t event, has_cookies, n;
+	uint32_t what, has_cookies, n;
 	pid_t pid;
 	uint64_t offsets[PYP_MAX_SITES], cookies[PYP_MAX_SITES];
 	char path[PATH_MAX];
@@ -60,6 +62,7 @@ static void count_jobs(int by)
 
 struct held {
 	int link; /* -1: none */
+	uint32_t id;
 	struct uprobe_event event;
 };
 
@@ -67,7 +70,7 @@ static int attach(const struct job *j, struct held *ret)
 {
 	const struct message *m = &j->m;
 
-	if (m->event)
+	if (m->what == HOLD_EVENT)
 		return uprobe_event_open(&(struct uprobe_event_opts){.prog_fd = j->prog_fd,
 								     .name = m->name,
 								     .path = m->path,
@@ -83,7 +86,10 @@ static int attach(const struct job *j, struct held *ret)
 		.n = m->n,
 		.pid = m->pid,
 	});
-	return ret->link < 0 ? ret->link : 0;
+	if (ret->link < 0)
+		return ret->link;
+	tracers_add_own(ret->link, &ret->id);
+	return 0;
 }
 
 static void detach(struct held *h)
@@ -92,6 +98,23 @@ static void detach(struct held *h)
 		close(h->link);
 	else
 		uprobe_event_close(&h->event);
+	tracers_drop_own(h->id);
+}
+
+struct found {
+	int32_t result;
+	struct tracers tracers;
+};
+
+static void find(const struct job *j)
+{
+	struct found f = {0};
+
+	f.result = tracers_find(
+		&(struct tracers_of){
+			.pid = j->m.pid, .path = j->m.path, .offsets = j->m.offsets, .n = j->m.n},
+		&f.tracers);
+	(void)send(j->end, &f, sizeof(f), MSG_NOSIGNAL);
 }
 
 static void wait_for_end(int fd)
@@ -104,21 +127,36 @@ static void wait_for_end(int fd)
 	while (n > 0 || (n < 0 && errno == EINTR));
 }
 
-static void *job_main(void *arg)
+static void hold(struct job *j)
 {
-	struct job *j = arg;
 	struct held h = {.link = -1};
 	int32_t answer = attach(j, &h);
 
-	close(j->prog_fd);
+	close(TAKE_FD(j->prog_fd));
 	(void)send(j->end, &answer, sizeof(answer), MSG_NOSIGNAL);
-	if (answer == 0) {
-		wait_for_end(j->end);
-		detach(&h);
-	}
+	if (answer < 0)
+		return;
+	wait_for_end(j->end);
+	detach(&h);
+}
+
+static void job_end(struct job *j)
+{
+	closep(&j->prog_fd);
 	close(j->end);
 	free(j);
 	count_jobs(-1);
+}
+
+static void *job_main(void *arg)
+{
+	struct job *j = arg;
+
+	if (j->m.what == FIND_TRACERS)
+		find(j);
+	else
+		hold(j);
+	job_end(j);
 	return NULL;
 }
 
@@ -138,10 +176,7 @@ static void job_spawn(struct job *j)
 	if (!err)
 		return;
 	(void)send(j->end, &answer, sizeof(answer), MSG_NOSIGNAL);
-	close(j->prog_fd);
-	close(j->end);
-	free(j);
-	count_jobs(-1);
+	job_end(j);
 }
 
 union control {
@@ -178,7 +213,7 @@ static int set_apart(int requests)
 	int null;
 
 	(void)setsid();
-	(void)prctl(PR_SET_NAME, "pyprofd-probes");
+	(void)prctl(PR_SET_NAME, TRACERS_HOLDER);
 	if (dup2(requests, REQUESTS_FD) < 0 || close_range(REQUESTS_FD + 1, ~0u, 0) < 0)
 		return -1;
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -265,25 +300,23 @@ int holder_start(void)
 	return 0;
 }
 
-static int fill(const struct holder_request *r, struct message *m)
+static int fill(struct message *m, const char *path, const uint64_t *offsets, uint32_t n, pid_t pid)
 {
-	size_t bytes = r->n * sizeof(*r->offsets);
+	size_t length = strlen(path);
 
-	if (r->n > PYP_MAX_SITES || strlen(r->path) >= sizeof(m->path))
+	if (n > PYP_MAX_SITES || length >= sizeof(m->path))
 		return -EINVAL;
-	*m = (struct message){.event = r->event, .has_cookies = r->cookies != NULL, .n = r->n};
-	m->pid = r->pid;
-	memcpy(m->offsets, r->offsets, bytes);
-	if (r->cookies)
-		memcpy(m->cookies, r->cookies, bytes);
-	memcpy(m->path, r->path, strlen(r->path));
-	return r->event ? uprobe_event_name(m->name) : 0;
+	*m = (struct message){.n = n, .pid = pid};
+	memcpy(m->offsets, offsets, n * sizeof(*offsets));
+	memcpy(m->path, path, length);
+	return 0;
 }
 
+/* prog_fd: -1: none; but a request has two descriptors. */
 static int send_request(struct message *m, int prog_fd, int end)
 {
 	union control control = {{0}};
-	const int fds[2] = {prog_fd, end};
+	const int fds[2] = {prog_fd < 0 ? end : prog_fd, end};
 	struct iovec iov = {m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
@@ -310,30 +343,64 @@ static bool is_readable(int fd, int ms)
 	return r > 0;
 }
 
-int holder_attach(const struct holder_request *r)
+/* Ask; the answer, `size` bytes, and our end of the stream, or -errno. */
+static int ask(struct message *m, int prog_fd, void *answer, size_t size)
 {
 	_cleanup_close_ int ours = -1, theirs = -1;
-	struct message m;
-	int32_t answer = -EPIPE;
-	int ends[2], err = fill(r, &m);
+	int ends[2], err = holder_start();
 
-	if (!err)
-		err = holder_start();
 	if (err)
 		return err;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	ours = ends[0];
 	theirs = ends[1];
-	err = send_request(&m, r->prog_fd, theirs);
+	err = send_request(m, prog_fd, theirs);
 	if (err)
 		return err;
 	close(TAKE_FD(theirs));
 	if (!is_readable(ours, HOLDER_LIMIT_MS))
 		return -ETIMEDOUT;
-	if (recv(ours, &answer, sizeof(answer), 0) != sizeof(answer))
-		return -EPIPE;
+	return recv(ours, answer, size, 0) == (ssize_t)size ? TAKE_FD(ours) : -EPIPE;
+}
+
+int holder_attach(const struct holder_request *r)
+{
+	_cleanup_close_ int ours = -1;
+	struct message m;
+	int32_t answer;
+	int err = fill(&m, r->path, r->offsets, r->n, r->pid);
+
+	if (err)
+		return err;
+	m.what = r->event ? HOLD_EVENT : HOLD_LINK;
+	m.has_cookies = r->cookies != NULL;
+	if (r->cookies)
+		memcpy(m.cookies, r->cookies, r->n * sizeof(*r->cookies));
+	err = r->event ? uprobe_event_name(m.name) : 0;
+	if (err)
+		return err;
+	ours = ask(&m, r->prog_fd, &answer, sizeof(answer));
+	if (ours < 0)
+		return ours;
 	return answer < 0 ? answer : TAKE_FD(ours);
+}
+
+int holder_find_tracers(const struct tracers_of *of, struct tracers *ret)
+{
+	_cleanup_close_ int ours = -1;
+	struct message m;
+	struct found f;
+	int err = fill(&m, of->path, of->offsets, of->n, of->pid);
+
+	if (err)
+		return err;
+	m.what = FIND_TRACERS;
+	ours = ask(&m, -1, &f, sizeof(f));
+	if (ours < 0)
+		return ours;
+	*ret = f.tracers;
+	return f.result;
 }
 
 void holder_release_begin(int hold)

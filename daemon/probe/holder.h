@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "probe/tracers.h"
+
 struct holder_request {
 	bool event;  /* a uprobe event in tracefs; else a multi-uprobe link */
 	int prog_fd; /* borrowed */
@@ -41,6 +43,9 @@ int holder_start(void);
  */
 #define HOLDER_LIMIT_MS 20000
 int holder_attach(const struct holder_request *r);
+
+/* tracers_find, in the holder: its own links are not among them. */
+int holder_find_tracers(const struct tracers_of *of, struct tracers *ret);
 
 /* Begin to detach; does not wait. */
 void holder_release_begin(int hold);

@@ -570,6 +570,30 @@ void probe_detach(struct probe *p)
 	pyprof_bpf__detach(p->skel);
 }
 
+int probe_tracers(const struct probe *p, struct tracers *ret)
+{
+	struct probe_sites sites;
+
+	*ret = (struct tracers){0};
+	if (!p->plan)
+		return 0;
+	sites = probe_sites_of(p->plan, p->bias, PROBE_SITES_ALL);
+	return holder_find_tracers(
+		&(struct tracers_of){
+			.pid = p->pid, .path = p->via, .offsets = sites.offsets, .n = sites.n},
+		ret);
+}
+
+int probe_tracers_of(pid_t pid, const char *via, const struct plan *plan, struct tracers *ret)
+{
+	const struct probe_sites sites = probe_sites_of(plan, 0, PROBE_SITES_ALL);
+
+	return tracers_find(
+		&(struct tracers_of){
+			.pid = pid, .path = via, .offsets = sites.offsets, .n = sites.n},
+		ret);
+}
+
 bool probe_lost(const struct probe *p)
 {
 	return (p->on.hold >= 0 && holder_lost(p->on.hold)) ||

@@ -16,6 +16,7 @@
 #include "base/diag.h"
 #include "base/mode.h"
 #include "plan/plan.h"
+#include "probe/tracers.h"
 #include "python/layout.h"
 
 struct probe;
@@ -76,6 +77,13 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag);
 /* Take them off. What is in the ring stays there to be drained. */
 void probe_detach(struct probe *p);
 bool probe_attached(const struct probe *p);
+/*
+ * Other programs' multi-uprobe links at its sites, of other processes: each pays for both. 0 or
+ * -errno, where it cannot be found out; in MODE_SAMPLE there are none.
+ */
+int probe_tracers(const struct probe *p, struct tracers *ret);
+/* The same for a process that nothing of ours is attached to; slower to return, see tracers.h. */
+int probe_tracers_of(pid_t pid, const char *via, const struct plan *plan, struct tracers *ret);
 /* They have been detached by somebody else: the process that holds them has died (probe/holder.h). */
 bool probe_lost(const struct probe *p);
 enum probe_mechanism probe_mechanism(const struct probe *p);

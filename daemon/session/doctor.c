@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "plan/plan.h"
+#include "probe/breaks.h"
 #include "probe/probe.h"
 #include "python/python.h"
+#include "session/strangers.h"
 #include "target/target.h"
 #include "verify/verify.h"
 
@@ -121,6 +123,74 @@ static void doctor_hidden(FILE *out, const struct python *py, const struct targe
 		print_safe(out, "WARNING", text);
 }
 
+#define BREAKS_SHOWN 8
+
+/* Of all the interpreter's code. */
+static size_t find_breaks(const struct python *py, const struct memory *mem,
+			  uint64_t out[BREAKS_SHOWN])
+{
+	const struct image_segment *segments;
+	unsigned int n = image_segments(py->image, &segments);
+	size_t found = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		const uint8_t *file;
+		size_t size;
+
+		if (!segments[i].exec)
+			continue;
+		size = image_view_max(py->image, segments[i].vaddr, &file);
+		found += breaks_in_text(mem, file, size, py->bias + segments[i].vaddr,
+					out + (found < BREAKS_SHOWN ? found : BREAKS_SHOWN),
+					found < BREAKS_SHOWN ? BREAKS_SHOWN - found : 0);
+	}
+	return found;
+}
+
+static void print_breaks(FILE *out, const struct python *py, const struct plan *plan, size_t n,
+			 const uint64_t *at)
+{
+	unsigned int planned = 0;
+
+	fprintf(out, "%-12s %zu in its code, at", "breakpoints", n);
+	for (size_t i = 0; i < n && i < BREAKS_SHOWN; i++) {
+		fprintf(out, " 0x%llx", (unsigned long long)at[i]);
+		planned += breaks_is_site(plan, py->bias, at[i]);
+	}
+	fprintf(out,
+		"%s\n%-12s left behind by a tracer that was killed, or set by perf or a debugger;\n"
+		"%-12s each costs about 0.5 us whenever it is reached",
+		n > BREAKS_SHOWN ? " ..." : "", "", "");
+	if (planned)
+		fprintf(out,
+			"; tracing the process once\n%-12s removes those at planned sites (%u of "
+			"these), if "
+			"they were left behind",
+			"", planned);
+	fputc('\n', out);
+}
+
+/* What others have in its code. */
+static void doctor_strangers(FILE *out, const struct python *py, const struct target *t,
+			     const struct plan *plan)
+{
+	const struct memory mem = memory_live(t->tid);
+	struct tracers tracers = {0};
+	uint64_t at[BREAKS_SHOWN + 1];
+	char text[STRANGERS_TEXT];
+	size_t n;
+
+	(void)probe_tracers_of(t->pid, py->via, plan, &tracers);
+	strangers_text(&tracers, 0, 0, text);
+	if (*text) {
+		print_safe(out, "WARNING", text);
+		return;
+	}
+	n = find_breaks(py, &mem, at);
+	if (n)
+		print_breaks(out, py, plan, n, at);
+}
+
 /* The proof, made anew. Wrong counts are a reason not to trace; no proof is not. */
 static int doctor_verify(FILE *out, const struct verify_opts *vo, struct diag *diag)
 {
@@ -168,6 +238,8 @@ int doctor_run(const char *arg, FILE *out, struct diag *diag)
 	print_plan(out, &plan);
 	if (target)
 		doctor_hidden(out, py, target);
+	if (target && r == 0)
+		doctor_strangers(out, py, target, &plan);
 	if (r == 0 && m < 0)
 		r = diag_set(diag, m, machine.exit, machine.hint, "%s", machine.msg);
 	if (r == 0)

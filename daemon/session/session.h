@@ -141,7 +141,7 @@ struct session_status {
 	char end_reason[64];   /* "exited", "executed another program", … */
 	const char *mechanism; /* how the probes are attached: see probe_mechanism_name */
 	char self_test[256];   /* see verify_text */
-	char warning[256];     /* e.g. a PEP 523 evaluator, or "" */
+	char warning[512];     /* e.g. a PEP 523 evaluator, or "" */
 };
 
 size_t sessions_count(const struct sessions *ss);

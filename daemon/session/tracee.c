@@ -53,6 +53,7 @@ void tracee_warn(struct tracee *t)
 			 n ? "; " : "", (double)t->hold_gap_ns / 1e9);
 	/* What was missed stays missed. */
 	t->misses_calls |= misses || t->hold_gap_ns;
+	strangers_again(t);
 	t->warned_ns = tracee_now();
 }
 
@@ -207,6 +208,7 @@ int tracee_open(pid_t pid, const struct target_opts *opts, void (*pump)(void *ct
 		r = tracee_load(t, opts, &vo, diag);
 	if (r < 0)
 		return r;
+	strangers_meet(t);
 	/* The image is large and has served its purpose. */
 	t->python->evaluator = python_evaluator(t->python);
 	image_free(t->python->image);
@@ -817,7 +819,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 	python_build_id_hex(t->python, ret->build_id);
 	copy_cut(ret->end_reason, sizeof(ret->end_reason), t->end_reason);
 	copy_cut(ret->self_test, sizeof(ret->self_test), t->self_test);
-	copy_cut(ret->warning, sizeof(ret->warning), t->warning);
+	strangers_warnings(t, ret->warning, sizeof(ret->warning));
 }
 
 static const char *mechanism_text(const struct tracee *t)
@@ -852,7 +854,7 @@ static struct cost cost_to_subtract(const struct tracee *t, double scale)
 
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
 {
-	char hex[PYTHON_BUILD_ID_HEX];
+	char hex[PYTHON_BUILD_ID_HEX], warnings[sizeof(t->warning) + STRANGERS_TEXT];
 	uint64_t now;
 	double scale;
 
@@ -865,6 +867,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	if (t->opts.max_overhead)
 		windowed_settle(t);
 	tracee_warn(t);
+	strangers_warnings(t, warnings, sizeof(warnings));
 	scale = tracee_scale(t, NULL);
 	now = t->state == SESSION_ENDED ? t->last_ns : tracee_now();
 	python_build_id_hex(t->python, hex);
@@ -877,7 +880,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.build_id = snapshot_str(s, hex),
 		.mechanism = snapshot_str(s, mechanism_text(t)),
 		.self_test = snapshot_str(s, t->self_test),
-		.warnings = snapshot_str(s, t->warning),
+		.warnings = snapshot_str(s, warnings),
 		.mode = t->opts.mode.mode,
 		.estimate = estimate_of(t),
 		.misses_calls = t->misses_calls,

@@ -12,6 +12,7 @@
 #include "python/python.h"
 #include "session/counting.h"
 #include "session/session.h"
+#include "session/strangers.h"
 #include "session/windows.h"
 #include "stack/profile.h"
 #include "target/target.h"
@@ -66,9 +67,11 @@ struct tracee {
 	struct counting counting; /* MODE_COUNT */
 	enum session_state state;
 	char end_reason[64];
-	char warning[256];	    /* see python_hidden */
-	bool misses_calls;	    /* likewise, since attached or cleared */
-	uint64_t warned_ns;	    /* when that was looked at */
+	char warning[256];   /* see python_hidden */
+	bool misses_calls;   /* likewise, since attached or cleared */
+	uint64_t warned_ns;  /* when that was looked at */
+	unsigned int breaks; /* at its sites, when it was opened: see strangers.h */
+	char strangers[STRANGERS_TEXT];
 	char self_test[256];	    /* see verify_text */
 	uint64_t started_ns;	    /* CLOCK_MONOTONIC of the running window, while tracing */
 	uint64_t first_ns, last_ns; /* first attached; ended */
