@@ -199,6 +199,9 @@ static int doctor_verify(FILE *out, const struct verify_opts *vo, struct diag *d
 
 	verify_run(vo, &v);
 	print_safe(out, "self-test", verify_text(&v, text, sizeof(text)));
+	print_safe(out, "its bounds",
+		   v.grouped ? "a control group for memory and threads, and resource limits"
+			     : "resource limits (no control group can be made for it)");
 	if (v.verdict != VERIFY_WRONG)
 		return 0;
 	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE, "please report this build",

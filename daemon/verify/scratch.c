@@ -339,6 +339,8 @@ int scratch_start(const struct scratch_opts *o, struct scratch *ret, struct diag
 		err = open_pipes(&j, ret, diag);
 	if (err)
 		return err;
+	scratch_group_new(&ret->group);
+	j.group = &ret->group;
 	ret->deadline_ns = clock_monotonic_ns() + SCRATCH_TIME_S * UINT64_C(1000000000);
 	err = launch(&j, ret, diag);
 	if (err)
@@ -413,6 +415,7 @@ void scratch_end(struct scratch *s)
 	if (s->keeper > 0)
 		reaper_end(s->keeper, TAKE_FD(s->pidfd), END_MS);
 	s->keeper = s->pid = 0;
+	scratch_group_end(&s->group);
 	python_free(TAKE_PTR(s->python));
 	target_free(TAKE_PTR(s->target));
 }

@@ -12,6 +12,7 @@
 #include "probe/probe.h"
 #include "python/python.h"
 #include "target/target.h"
+#include "verify/scratch_group.h"
 
 struct scratch {
 	pid_t pid;    /* the interpreter; 0: none */
@@ -19,6 +20,7 @@ struct scratch {
 	pid_t keeper; /* our child, whose child it is */
 	int in, out;
 	int leash; /* both end when it is closed */
+	struct scratch_group group;
 	/* As scratch_discover found them; NULL: it has not. */
 	struct target *target;
 	struct python *python;

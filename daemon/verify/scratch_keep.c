@@ -296,7 +296,9 @@ static int prepare(struct scratch_job *j)
 	if (getppid() != j->parent)
 		_exit(1);
 	(void)setpgid(0, 0);
-	r = arrange_files(j);
+	r = scratch_group_join(j->group);
+	if (r == 0)
+		r = arrange_files(j);
 	if (r < 0)
 		return r;
 	/* When memory runs out, this is to go first. */

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "target/target.h"
+#include "verify/scratch_group.h"
 
 #define SCRATCH_TIME_S	  5u
 #define SCRATCH_ARGS_MAX  16
@@ -50,6 +51,7 @@ struct scratch_job {
 	bool linked;  /* started through the dynamic linker: the keeper completes argv */
 	uid_t uid;
 	gid_t gid;
+	const struct scratch_group *group; /* borrowed */
 	unsigned int nargs;
 	char *argv[SCRATCH_ARGS_MAX + 8];
 	char text[SCRATCH_ARGS_SIZE];

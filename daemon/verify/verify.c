@@ -121,6 +121,7 @@ static int start(struct run *run, const struct verify_opts *o, struct verify_res
 	int r;
 
 	r = scratch_start(&so, &run->scratch, &diag);
+	ret->grouped = run->scratch.group.memory && run->scratch.group.pids;
 	if (r < 0)
 		return not_run(ret, &diag);
 	r = expect(run, "ready", ret);

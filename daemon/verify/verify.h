@@ -39,6 +39,7 @@ struct verify_result {
 	uint64_t site_mask;	   /* which, a bit each; 0 when cached */
 	uint32_t event_ns;	   /* what an event costs the target, on this machine */
 	struct cost cost;	   /* the same by kind, before and after the clock is read */
+	bool grouped; /* its memory and its threads were bounded by a control group, too */
 	char reason[160];
 };
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The self-test's scratch process beside hostile targets. A target's owner decides what the
- * interpreter reads when it starts; here that is a standard library whose first module attacks
- * whenever it runs in a scratch process. `pyprofctl doctor`, as root, makes that happen.
- *
- * The attacker reports without writing anything: for each word there is a FIFO, and opening it for
- * reading waits until the test opens it, too.
+ * The self-test's scratch process beside hostile targets: which devices it opens, as whom it runs,
+ * who can reach it. What it may use up: test_scratch_bounds.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,250 +21,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "harness/attack.h"
 #include "harness/caps.h"
 #include "harness/python.h"
 #include "harness/test.h"
 #include "harness/tool.h"
 #include "harness/traced.h"
 
-#define USER	  4711u
-#define PYTHON	  "/usr/bin/python3"
 #define SECTOR	  512
 #define DISK_SIZE 1048576
-#define WAITING	  "import time, os\nos.write(1, b'x')\ntime.sleep(300)\n"
-
-/* What an attacker may say; the first: that it ran at all. */
-static const char *const words[] = {"ran", "root", "user", "read", "wrote", "more", "held"};
-#define WORDS (sizeof(words) / sizeof(*words))
-
-struct attack {
-	char *dir;			   /* everybody may read it */
-	const char *code;		   /* of the attacker, in Python; say(WORD), DIR */
-	const char *program;		   /* of the target, in Python */
-	const char *exe;		   /* the target's */
-	uid_t uid;			   /* whose it is */
-	void (*prepare)(struct attack *a); /* in the target, before it becomes Python */
-	const char *disk;		   /* a block device that only root may open */
-	void (*meanwhile)(struct attack *a, pid_t doctor); /* when "held" is said */
-	bool in_place; /* nothing is to be mounted: the attacker is where it belongs */
-	bool traced;   /* by the test, from its start */
-	bool done;
-	pid_t target;
-	char text[8192]; /* what doctor printed */
-	unsigned int said;
-};
-
-static const char *path_in(const struct attack *a, const char *name)
-{
-	static char path[8][256];
-	static unsigned int i;
-
-	i = (i + 1) % 8;
-	snprintf(path[i], sizeof(path[i]), "%s/%s", a->dir, name);
-	return path[i];
-}
-
-static void must(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	perror(what);
-	_exit(125);
-}
-
-/* ---- the attacker ------------------------------------------------------------------------ */
-
-static char *encodings; /* the path of the first module that every interpreter imports */
-
-static void write_attacker(const struct attack *a)
-{
-	_cleanup_fclose_ FILE *in = fopen(encodings, "re"), *out = NULL;
-	char line[4096];
-
-	out = fopen(path_in(a, "attack.py"), "we");
-	cr_assert(in && out);
-	fprintf(out,
-		"import sys\n"
-		"if sys.flags.isolated and sys.flags.no_site:\n"
-		"    import posix, time\n"
-		"    DIR = '%s'\n"
-		"    def say(word): posix.close(posix.open(DIR + '/' + word, posix.O_RDONLY))\n"
-		"    say('ran')\n"
-		"%s"
-		"    posix._exit(0)\n",
-		a->dir, a->code);
-	while (fgets(line, sizeof(line), in))
-		fputs(line, out);
-}
-
-static void setup_files(struct attack *a)
-{
-	char *end;
-
-	a->dir = temp_dir_new();
-	assert_ok(chmod(a->dir, 0755));
-	encodings = python_run(PYTHON, "import encodings; print(encodings.__file__)", "");
-	end = strchr(encodings, '\n');
-	if (end)
-		*end = '\0';
-	write_attacker(a);
-	for (size_t i = 0; i < WORDS; i++) {
-		assert_ok(mkfifo(path_in(a, words[i]), 0644));
-		assert_ok(chmod(path_in(a, words[i]), 0644));
-	}
-}
-
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	must(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), path);
-	close(fd);
-}
-
-static void become(uid_t uid)
-{
-	if (uid)
-		must(setgroups(0, NULL) == 0 && setgid(uid) == 0 && setuid(uid) == 0, "user");
-	must(prctl(PR_SET_DUMPABLE, 1) == 0, "dumpable");
-}
-
-/* As any user may: a user and a mount namespace of its own. */
-static void own_namespaces(struct attack *a)
-{
-	char map[64];
-
-	become(a->uid);
-	must(unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0, "namespaces");
-	snprintf(map, sizeof(map), "0 %u 1", a->uid);
-	put("/proc/self/setgroups", "deny");
-	put("/proc/self/uid_map", map);
-	put("/proc/self/gid_map", map);
-}
-
-static _Noreturn void become_target(struct attack *a, int out)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	dup2(out, 1);
-	a->prepare(a);
-	if (!a->in_place)
-		must(mount(path_in(a, "attack.py"), encodings, NULL, MS_BIND, NULL) == 0,
-		     "attack.py");
-	if (a->disk && a->uid)
-		must(mount(a->disk, "/dev/null", NULL, MS_BIND, NULL) == 0, "/dev/null");
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	execl(a->exe, a->exe, "-B", "-c", a->program, (char *)NULL);
-	_exit(127);
-}
-
-static void start_target(struct attack *a)
-{
-	int out[2];
-	char c;
-
-	assert_ok(pipe2(out, O_CLOEXEC));
-	a->target = fork();
-	if (a->target == 0)
-		become_target(a, out[1]);
-	close(out[1]);
-	cr_assert(read(out[0], &c, 1) == 1, "the target does not start");
-	close(out[0]);
-}
-
-/* ---- pyprofctl doctor -------------------------------------------------------------------- */
-
-static pid_t start_doctor(const struct attack *a)
-{
-	char program[512], pid[16];
-	pid_t doctor = fork();
-	int fd;
-
-	if (doctor)
-		return doctor;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	fd = open(path_in(a, "doctor"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	dup2(fd, 1);
-	dup2(fd, 2);
-	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
-	snprintf(pid, sizeof(pid), "%d", (int)a->target);
-	if (a->traced)
-		ptrace(PTRACE_TRACEME, 0, 0, 0);
-	execl(program, "pyprofctl", "doctor", pid, (char *)NULL);
-	_exit(127);
-}
-
-static void hear(struct attack *a, pid_t doctor)
-{
-	for (size_t i = 0; i < WORDS; i++) {
-		bool held = strcmp(words[i], "held") == 0;
-		int fd = held && a->done
-				 ? -1
-				 : open(path_in(a, words[i]), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-
-		if (fd < 0)
-			continue;
-		a->said |= 1u << i;
-		if (held) {
-			/* It goes on to the next word, which is not listened to meanwhile. */
-			a->done = true;
-			a->meanwhile(a, doctor);
-		}
-		close(fd);
-	}
-}
-
-static void follow_doctor(struct attack *a, pid_t doctor)
-{
-	const double end = traced_seconds() + TRACED_DEADLINE;
-	FILE *f;
-
-	while (waitpid(doctor, NULL, WNOHANG) == 0) {
-		hear(a, doctor);
-		cr_assert(traced_seconds() < end, "doctor does not end");
-		nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
-	}
-	f = fopen(path_in(a, "doctor"), "re");
-	cr_assert(f);
-	a->text[fread(a->text, 1, sizeof(a->text) - 1, f)] = '\0';
-	fclose(f);
-}
-
-static void run_doctor(struct attack *a)
-{
-	follow_doctor(a, start_doctor(a));
-}
-
-static bool heard(const struct attack *a, const char *word)
-{
-	for (size_t i = 0; i < WORDS; i++)
-		if (strcmp(words[i], word) == 0)
-			return a->said >> i & 1;
-	return false;
-}
-
-static void run_attack(struct attack *a)
-{
-	caps_require_bpf();
-	if (!a->exe)
-		a->exe = PYTHON;
-	if (!a->prepare)
-		a->prepare = own_namespaces;
-	if (!a->program)
-		a->program = WAITING;
-	if (!a->dir)
-		setup_files(a);
-	start_target(a);
-	run_doctor(a);
-}
-
-static void end_attack(struct attack *a)
-{
-	kill(a->target, SIGKILL);
-	waitpid(a->target, NULL, 0);
-	free(tool_run((const char *const[]){"rm", "-rf", a->dir, NULL}));
-	free(a->dir);
-	free(encodings);
-}
 
 TestSuite(scratch, .timeout = 90);
 
@@ -281,9 +42,9 @@ static int disk_new(struct attack *a, char dev[32])
 	char dots[SECTOR];
 	int ctl, fd = -1;
 
-	setup_files(a);
+	attack_setup(a);
 	memset(dots, '.', sizeof(dots));
-	config.fd = (uint32_t)open(path_in(a, "disk"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	config.fd = (uint32_t)open(attack_path(a, "disk"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert_ok(ftruncate((int)config.fd, DISK_SIZE));
 	cr_assert(pwrite((int)config.fd, dots, sizeof(dots), 0) == sizeof(dots));
 	ctl = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
@@ -318,14 +79,14 @@ static bool disk_is_whole(int disk)
 /* What is mounted over /dev/null must not be opened with our privileges for it. */
 Test(scratch, a_disk_in_the_place_of_dev_null)
 {
-	struct attack a = {.uid = USER, .code = "    posix.write(2, b'ATTACKED' * 64)\n"};
+	struct attack a = {.uid = ATTACK_USER, .code = "    posix.write(2, b'ATTACKED' * 64)\n"};
 	char dev[32];
 	int disk = disk_new(&a, dev);
 
-	run_attack(&a);
-	cr_assert(heard(&a, "ran"), "%s", a.text);
+	attack_run(&a);
+	cr_assert(attack_said(&a, "ran"), "%s", a.text);
 	cr_assert(disk_is_whole(disk), "an unprivileged user wrote to root's disk");
-	end_attack(&a);
+	attack_end(&a);
 	close(disk);
 }
 
@@ -339,14 +100,15 @@ static void container_root(struct attack *a)
 	char pid[16];
 	struct stat st;
 
-	must(unshare(CLONE_NEWNS) == 0, "mount namespace");
-	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "private mounts");
-	must(stat(a->disk, &st) == 0, a->disk);
-	must(mount("tmpfs", "/mnt", "tmpfs", 0, NULL) == 0, "/mnt");
-	must(mknod("/mnt/disk", S_IFBLK | 0666, st.st_rdev) == 0, "/mnt/disk");
+	attack_must(unshare(CLONE_NEWNS) == 0, "mount namespace");
+	attack_must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "private mounts");
+	attack_must(stat(a->disk, &st) == 0, a->disk);
+	attack_must(mount("tmpfs", "/mnt", "tmpfs", 0, NULL) == 0, "/mnt");
+	attack_must(mknod("/mnt/disk", S_IFBLK | 0666, st.st_rdev) == 0, "/mnt/disk");
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	put(group, pid);
-	must(open("/mnt/disk", O_RDONLY | O_CLOEXEC) < 0 && errno == EPERM, "no device policy");
+	attack_put(group, pid);
+	attack_must(open("/mnt/disk", O_RDONLY | O_CLOEXEC) < 0 && errno == EPERM,
+		    "no device policy");
 }
 
 static void group_new(void)
@@ -357,7 +119,7 @@ static void group_new(void)
 	if (mkdir(group, 0755) < 0)
 		cr_skip_test("needs the devices cgroup of version 1");
 	snprintf(deny, sizeof(deny), "%s/devices.deny", group);
-	put(deny, "b 7:* rwm");
+	attack_put(deny, "b 7:* rwm");
 	strncat(group, "/cgroup.procs", sizeof(group) - strlen(group) - 1);
 }
 
@@ -383,11 +145,12 @@ Test(scratch, a_device_that_its_container_may_not_open)
 	int disk = disk_new(&a, dev);
 
 	group_new();
-	run_attack(&a);
-	cr_expect(heard(&a, "ran"), "%s", a.text);
-	cr_expect(!heard(&a, "read") && !heard(&a, "wrote"), "the scratch process opened it");
+	attack_run(&a);
+	cr_expect(attack_said(&a, "ran"), "%s", a.text);
+	cr_expect(!attack_said(&a, "read") && !attack_said(&a, "wrote"),
+		  "the scratch process opened it");
 	cr_expect(disk_is_whole(disk));
-	end_attack(&a);
+	attack_end(&a);
 	group_end();
 	close(disk);
 }
@@ -399,32 +162,25 @@ Test(scratch, a_device_that_its_container_may_not_open)
 /* /proc/PID of a process that is not dumpable is root's, and any process may be so. */
 Test(scratch, a_guarded_process_is_not_roots)
 {
-	struct attack a = {.uid = USER,
+	struct attack a = {.uid = ATTACK_USER,
 			   .code = WHO,
 			   .program = "import ctypes\n"
-				      "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n" WAITING};
+				      "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n" ATTACK_WAITS};
 
-	run_attack(&a);
-	cr_assert(heard(&a, "ran"), "%s", a.text);
-	cr_assert(!heard(&a, "root"), "a user's program was run as root");
-	cr_assert(heard(&a, "user"));
-	end_attack(&a);
-}
-
-static void private_mounts(struct attack *a)
-{
-	(void)a;
-	must(unshare(CLONE_NEWNS) == 0, "mount namespace");
-	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "private mounts");
+	attack_run(&a);
+	cr_assert(attack_said(&a, "ran"), "%s", a.text);
+	cr_assert(!attack_said(&a, "root"), "a user's program was run as root");
+	cr_assert(attack_said(&a, "user"));
+	attack_end(&a);
 }
 
 static void copy_python(struct attack *a, const char *to, uid_t uid, mode_t mode)
 {
 	char command[512];
 
-	snprintf(command, sizeof(command), "import shutil, sys; shutil.copy('%s', '%s')", PYTHON,
-		 to);
-	free(python_run(PYTHON, command, ""));
+	snprintf(command, sizeof(command), "import shutil, sys; shutil.copy('%s', '%s')",
+		 ATTACK_PYTHON, to);
+	free(python_run(ATTACK_PYTHON, command, ""));
 	assert_ok(chown(to, uid, uid));
 	assert_ok(chmod(to, mode));
 	a->exe = to;
@@ -433,34 +189,35 @@ static void copy_python(struct attack *a, const char *to, uid_t uid, mode_t mode
 /* Root itself runs it: what it executes next from that file is its owner's choice. */
 Test(scratch, a_file_of_a_user_is_not_run_as_root)
 {
-	struct attack a = {.code = WHO, .prepare = private_mounts};
+	struct attack a = {.code = WHO, .prepare = attack_private_mounts};
 
-	setup_files(&a);
-	copy_python(&a, path_in(&a, "python3"), USER, 0755);
-	run_attack(&a);
-	cr_assert(!heard(&a, "ran"), "a user's file was run as root");
+	attack_setup(&a);
+	copy_python(&a, attack_path(&a, "python3"), ATTACK_USER, 0755);
+	attack_run(&a);
+	cr_assert(!attack_said(&a, "ran"), "a user's file was run as root");
 	cr_assert(strstr(a.text, "belongs to user 4711"), "%s", a.text);
-	end_attack(&a);
+	attack_end(&a);
 }
 
 /* Set-user-id: real and effective user differ. */
 static void as_user_privately(struct attack *a)
 {
-	private_mounts(a);
-	must(mount(path_in(a, "attack.py"), encodings, NULL, MS_BIND, NULL) == 0, "attack.py");
-	must(setgroups(0, NULL) == 0 && setresgid(USER, USER, USER) == 0 &&
-		     setresuid(USER, 0, 0) == 0,
-	     "user");
+	attack_private_mounts(a);
+	attack_mount(a);
+	attack_must(setgroups(0, NULL) == 0 &&
+			    setresgid(ATTACK_USER, ATTACK_USER, ATTACK_USER) == 0 &&
+			    setresuid(ATTACK_USER, 0, 0) == 0,
+		    "user");
 }
 
 Test(scratch, a_process_of_two_users_is_not_run_again)
 {
 	struct attack a = {.code = WHO, .prepare = as_user_privately};
 
-	run_attack(&a);
-	cr_assert(!heard(&a, "ran"), "a process with two users was run as one of them");
+	attack_run(&a);
+	cr_assert(!attack_said(&a, "ran"), "a process with two users was run as one of them");
 	cr_assert(strstr(a.text, "the ids of several users"), "%s", a.text);
-	end_attack(&a);
+	attack_end(&a);
 }
 
 /* ---- another program at the worst moment ------------------------------------------------- */
@@ -485,10 +242,11 @@ static void as_user_to_exec(struct attack *a)
 {
 	struct stat st;
 
-	must(dup2(go_exec, 0) == 0, "standard input");
-	must(stat(path_in(a, "sleep"), &st) == 0 && st.st_mode & S_ISUID && st.st_uid == 0,
-	     "sleep");
-	become(a->uid);
+	attack_must(dup2(go_exec, 0) == 0, "standard input");
+	attack_must(stat(attack_path(a, "sleep"), &st) == 0 && st.st_mode & S_ISUID &&
+			    st.st_uid == 0,
+		    "sleep");
+	attack_become(a->uid);
 }
 
 /* A call that opens /proc/PID/exe without reading from it. */
@@ -549,7 +307,7 @@ static void wait_for_program(pid_t pid, const char *name)
 /* Between the program and the user: the program is the user's, and the user is root by then. */
 Test(scratch, a_set_user_id_program_between_two_looks)
 {
-	struct attack a = {.uid = USER,
+	struct attack a = {.uid = ATTACK_USER,
 			   .code = WHO,
 			   .prepare = as_user_to_exec,
 			   .in_place = true,
@@ -562,21 +320,21 @@ Test(scratch, a_set_user_id_program_between_two_looks)
 	caps_require_bpf();
 	assert_ok(pipe2(go, O_CLOEXEC));
 	go_exec = go[0];
-	setup_files(&a);
-	free(python_run(PYTHON, make_python, a.dir));
-	a.exe = path_in(&a, "bin/python3");
-	cr_assert(setenv("SLEEP", path_in(&a, "sleep"), 1) == 0);
-	start_target(&a);
-	doctor = start_doctor(&a);
+	attack_setup(&a);
+	free(python_run(ATTACK_PYTHON, make_python, a.dir));
+	a.exe = attack_path(&a, "bin/python3");
+	cr_assert(setenv("SLEEP", attack_path(&a, "sleep"), 1) == 0);
+	attack_start(&a);
+	doctor = attack_doctor(&a);
 	stop_at_exe(doctor);
 	close(go[1]);
 	close(go[0]);
 	wait_for_program(a.target, "/sleep");
 	ptrace(PTRACE_DETACH, doctor, 0, 0);
-	follow_doctor(&a, doctor);
-	cr_assert(!heard(&a, "root"), "a user's program was run as root");
+	attack_follow(&a, doctor);
+	cr_assert(!attack_said(&a, "root"), "a user's program was run as root");
 	cr_assert(strstr(a.text, "executed another program meanwhile"), "%s", a.text);
-	end_attack(&a);
+	attack_end(&a);
 }
 
 /* ---- who can reach it -------------------------------------------------------------------- */
@@ -597,32 +355,18 @@ static int look_into(pid_t pid)
 	return 0;
 }
 
-static pid_t child_of(pid_t pid)
-{
-	char path[64], text[32] = "";
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-	f = fopen(path, "re");
-	if (!f || !fgets(text, sizeof(text), f))
-		text[0] = '\0';
-	if (f)
-		fclose(f);
-	return (pid_t)strtol(text, NULL, 10);
-}
-
 static int keeper_reached = -1;
 
 /* The keeper is a child of doctor's; it watches over the interpreter, as the same user. */
 static void reach_keeper(struct attack *a, pid_t doctor)
 {
-	pid_t keeper = child_of(doctor), pid;
+	pid_t keeper = attack_child_of(doctor), pid;
 	int status = 0;
 
 	cr_assert(keeper > 0, "no keeper");
 	pid = fork();
 	if (pid == 0) {
-		become(a->uid);
+		attack_become(a->uid);
 		_exit(look_into(keeper));
 	}
 	waitpid(pid, &status, 0);
@@ -631,13 +375,14 @@ static void reach_keeper(struct attack *a, pid_t doctor)
 
 Test(scratch, the_same_user_cannot_reach_its_keeper)
 {
-	struct attack a = {
-		.uid = USER, .code = "    say('held'); say('user')\n", .meanwhile = reach_keeper};
+	struct attack a = {.uid = ATTACK_USER,
+			   .code = "    say('held'); say('user')\n",
+			   .meanwhile = reach_keeper};
 
-	run_attack(&a);
-	cr_assert(heard(&a, "held"), "%s", a.text);
+	attack_run(&a);
+	cr_assert(attack_said(&a, "held"), "%s", a.text);
 	cr_assert(keeper_reached == 0, "%d", keeper_reached);
-	end_attack(&a);
+	attack_end(&a);
 }
 
 /* A process in a container that waits for others to appear beside it. */
@@ -666,21 +411,21 @@ static void container_with_a_lurker(struct attack *a)
 	pid_t pid;
 	int status = 0;
 
-	must(unshare(CLONE_NEWPID | CLONE_NEWNS) == 0, "namespaces");
+	attack_must(unshare(CLONE_NEWPID | CLONE_NEWNS) == 0, "namespaces");
 	pid = fork();
 	if (pid) {
 		/* It is the target for doctor, too: tell its pid, and wait. */
 		char text[16];
 		int n = snprintf(text, sizeof(text), "%d ", (int)pid);
 
-		must(write(found[1], text, (size_t)n) == n, "pid");
+		attack_must(write(found[1], text, (size_t)n) == n, "pid");
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		waitpid(pid, &status, 0);
 		_exit(status ? 1 : 0);
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "private mounts");
-	must(mount("proc", "/proc", "proc", 0, NULL) == 0, "/proc");
+	attack_must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "private mounts");
+	attack_must(mount("proc", "/proc", "proc", 0, NULL) == 0, "/proc");
 	if (fork() == 0)
 		lie_in_wait(found[1]);
 	(void)a;
@@ -695,75 +440,22 @@ Test(scratch, a_container_never_sees_it)
 
 	caps_require_bpf();
 	assert_ok(pipe2(found, O_CLOEXEC | O_NONBLOCK));
-	a.exe = PYTHON;
-	a.program = WAITING;
-	setup_files(&a);
-	start_target(&a);
+	a.exe = ATTACK_PYTHON;
+	a.program = ATTACK_WAITS;
+	attack_setup(&a);
+	attack_start(&a);
 	n = read(found[0], text, sizeof(text) - 1);
 	cr_assert(n > 0);
 	text[n] = '\0';
 	cr_assert_str_eq(strchr(text, ' '), " ", "somebody was there from the beginning: %s", text);
 	outer = a.target;
 	a.target = (pid_t)strtol(text, NULL, 10);
-	run_doctor(&a);
-	cr_assert(heard(&a, "ran"), "%s", a.text);
+	attack_follow(&a, attack_doctor(&a));
+	cr_assert(attack_said(&a, "ran"), "%s", a.text);
 	n = read(found[0], text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = '\0';
 	cr_assert(n < 0, "a newcomer was seen from inside, whose program is '%s'", text);
 	kill(a.target, SIGKILL);
 	a.target = outer;
-	end_attack(&a);
-}
-
-/* ---- how much ---------------------------------------------------------------------------- */
-
-Test(scratch, shared_memory_is_bounded)
-{
-	struct attack a = {.uid = USER,
-			   .code = "    import mmap\n"
-				   "    held = []\n"
-				   "    try:\n"
-				   "        while len(held) < 48:\n"
-				   "            m = mmap.mmap(-1, 32 << 20); held.append(m)\n"
-				   "            for at in range(0, 32 << 20, 4096): m[at] = 1\n"
-				   "        say('more')\n"
-				   "    except (OSError, MemoryError): pass\n"};
-
-	run_attack(&a);
-	cr_assert(heard(&a, "ran"), "%s", a.text);
-	cr_assert(!heard(&a, "more"), "it took 1.5 GiB of shared memory");
-	end_attack(&a);
-}
-
-Test(scratch, private_memory_is_bounded)
-{
-	struct attack a = {.uid = USER,
-			   .code = "    held = []\n"
-				   "    try:\n"
-				   "        while len(held) < 24: held.append(b'x' * (32 << 20))\n"
-				   "        say('more')\n"
-				   "    except (OSError, MemoryError): pass\n"};
-
-	run_attack(&a);
-	cr_assert(heard(&a, "ran"), "%s", a.text);
-	cr_assert(!heard(&a, "more"), "it took 768 MiB of memory");
-	end_attack(&a);
-}
-
-Test(scratch, threads_are_bounded)
-{
-	struct attack a = {.uid = USER,
-			   .code = "    import _thread\n"
-				   "    lock = _thread.allocate_lock(); lock.acquire()\n"
-				   "    _thread.stack_size(32768)\n"
-				   "    try:\n"
-				   "        for i in range(500):\n"
-				   "            _thread.start_new_thread(lock.acquire, ())\n"
-				   "        say('more')\n"
-				   "    except (OSError, RuntimeError): pass\n"};
-
-	run_attack(&a);
-	cr_assert(heard(&a, "ran"), "%s", a.text);
-	cr_assert(!heard(&a, "more"), "it started 500 threads");
-	end_attack(&a);
+	attack_end(&a);
 }
