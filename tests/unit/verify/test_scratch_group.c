@@ -3,6 +3,7 @@
 #include "verify/scratch_group.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "harness/test.h"
 
@@ -55,7 +56,7 @@ Test(scratch_group, where_there_is_none, .timeout = 10)
 /* Whatever can be made is taken away again, and another process's is left alone. */
 Test(scratch_group, made_and_taken_away, .timeout = 10)
 {
-	struct scratch_group g;
+	struct scratch_group g = {0};
 
 	scratch_group_new(&g);
 	for (unsigned int i = 0; i < g.n; i++)
