@@ -187,6 +187,30 @@ static int watch(const struct recording *r, struct diag *diag)
 	return err;
 }
 
+/* Our own daemon ends with us, and with it the recording: all of it is kept as JSON. */
+static void save_elsewhere(const struct recording *r, const struct query *q, struct diag *diag)
+{
+	const struct query all = {.pid = q->pid, .raw_times = q->raw_times};
+	_cleanup_(outfile_freep) struct outfile *of = NULL;
+	_cleanup_free_ char *path = NULL, *name = NULL;
+	int err;
+
+	path = query_path(r->visit.client, &all, "json", NULL, 0, false);
+	err = path ? outfile_open_fallback("pyprofctl-recording", &of, NULL) : -ENOMEM;
+	if (err == 0)
+		err = client_download(r->visit.client, path, outfile_stream(of), NULL);
+	name = err == 0 ? strdup(outfile_path(of)) : NULL;
+	if (err == 0)
+		err = name ? outfile_commit(of, NULL) : -ENOMEM;
+	if (err < 0)
+		snprintf(diag->hint, sizeof(diag->hint), "the recording is lost; free some space");
+	else
+		snprintf(diag->hint, sizeof(diag->hint),
+			 "the recording is in '%.120s'; `pyprofctl report` makes other formats of "
+			 "it",
+			 name);
+}
+
 static int save(const struct recording *r, FILE *out, struct diag *diag)
 {
 	struct query query = r->o->query, *q = &query;
@@ -207,7 +231,7 @@ static int save(const struct recording *r, FILE *out, struct diag *diag)
 	err = q->output ? query_save(r->visit.client, path, q->output, diag)
 			: client_download(r->visit.client, path, out, diag);
 	if (err < 0 && r->visit.daemon.pid)
-		snprintf(diag->hint, sizeof(diag->hint), "the recording is lost; free some space");
+		save_elsewhere(r, q, diag);
 	return err;
 }
 

@@ -168,20 +168,36 @@ static int take_lock(struct control_socket *cs, struct diag *diag)
 
 /* ---- the socket ---- */
 
-/* Somebody may have removed the lock of a daemon that still runs. */
-static bool is_answered(const struct sockaddr_un *addr)
+/* Another user's server is no daemon of ours; it is not removed either. */
+static int answered(int fd, const char *path, struct diag *diag)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 || peer.uid == (uid_t)-1 ||
+	    peer.uid == 0 || peer.uid == geteuid())
+		return busy(path, diag);
+	return diag_set(diag, -EADDRINUSE, PYP_EXIT_BUSY, PATH_HINT,
+			"another user (uid %u) serves the socket '%s'", peer.uid, path);
+}
+
+/* Somebody may have removed the lock of a daemon that still runs. 0: nobody answers. */
+static int check_unanswered(const struct sockaddr_un *addr, struct diag *diag)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
-		return false;
+		return 0;
 	/* EAGAIN: its backlog is full */
-	return connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0 || errno == EAGAIN;
+	if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) < 0 && errno != EAGAIN)
+		return 0;
+	return answered(fd, addr->sun_path, diag);
 }
 
 static int remove_stale(const struct sockaddr_un *addr, struct diag *diag)
 {
 	struct stat st;
+	int r;
 
 	if (lstat(addr->sun_path, &st) < 0)
 		return errno == ENOENT ? 0
@@ -190,8 +206,9 @@ static int remove_stale(const struct sockaddr_un *addr, struct diag *diag)
 		return diag_set(diag, -ENOTSOCK, PYP_EXIT_FAILURE,
 				"remove it yourself, or " PATH_HINT,
 				"'%s' exists and is not a socket", addr->sun_path);
-	if (is_answered(addr))
-		return busy(addr->sun_path, diag);
+	r = check_unanswered(addr, diag);
+	if (r < 0)
+		return r;
 	if (unlink(addr->sun_path) < 0 && errno != ENOENT)
 		return file_error(diag, errno, "cannot remove the stale socket", addr->sun_path);
 	return 0;

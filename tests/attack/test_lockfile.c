@@ -7,10 +7,12 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sockpath.h"
 #include "harness/daemon.h"
 #include "harness/test.h"
 #include "pyprof/exit_codes.h"
@@ -132,6 +134,26 @@ Test(lockfile, anothers_directory)
 {
 	as_stranger(make_directory);
 	assert_starts();
+}
+
+static bool serve(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct sockaddr_un addr;
+
+	return sockpath_addr(d.sock, &addr, NULL) == 0 &&
+	       bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 && listen(fd, 1) == 0;
+}
+
+/* Only another path helps there; what is at this one is not ours to remove. */
+Test(lockfile, anothers_socket)
+{
+	struct stat st;
+
+	as_stranger(serve);
+	pyprofd_fails(&d, PYP_EXIT_BUSY, "another user (uid 65534) serves", NULL);
+	assert_ok(lstat(d.sock, &st));
+	unlink(d.sock);
 }
 
 /* ---- paths that are refused ---- */

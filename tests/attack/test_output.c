@@ -124,3 +124,29 @@ Test(output, deep_recursion_is_refused)
 	ran_free(&r);
 	assert_data_kept(1);
 }
+
+/* record's own daemon ends with it: what its format is too large for is kept as JSON. */
+Test(output, refused_recording_is_kept)
+{
+	struct interpreter it = traced_newest();
+	char pid[16], out[128], *file, *end;
+	struct ran r;
+
+	pyprofd_init(&d);
+	pyprofd_file(&d, "out.collapsed", out, sizeof(out));
+	traced_start(&t, it.exe, "long_names.py", "1", "100", "40000", "100000", NULL);
+	traced_expect(&t, "ready");
+	traced_go(&t); /* it goes on until it is killed */
+	setenv("TMPDIR", d.dir, 1);
+	r = ctl(&d, "record", "--pid", pid_text(pid, t.pid), "-d", "2", "-o", out, NULL);
+	cr_assert(r.status == PYP_EXIT_FAILURE, "%d: %s", r.status, r.err);
+	file = strstr(r.err, "the recording is in '");
+	cr_assert(file && strstr(r.err, "larger than 256 MiB"), "%s", r.err);
+	file += strlen("the recording is in '");
+	end = strchr(file, '\'');
+	cr_assert(end);
+	*end = '\0';
+	free(ctl_ok(&d, "report", file, "-l", "1", NULL));
+	ran_free(&r);
+	pyprofd_deinit(&d);
+}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """DEPTH functions, each with a name of LENGTH characters, that call each other in turn:
-python long_names.py [DEPTH [LENGTH [RECURSION]]]
+python long_names.py [DEPTH [LENGTH [RECURSION [ROUNDS]]]]
 
-`ready`; after a line on stdin each is called CALLS times, and `recurse` RECURSION times by itself;
-`done`, another line, exit.
+`ready`; after a line on stdin each is called CALLS times, and `recurse` RECURSION times by itself,
+ROUNDS times over; `done`, another line, exit.
 """
 
 import os
@@ -13,6 +13,7 @@ import sys
 DEPTH = int(sys.argv[1]) if len(sys.argv) > 1 else 400
 LENGTH = int(sys.argv[2]) if len(sys.argv) > 2 else 48000
 RECURSION = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 CALLS = 20
 
 
@@ -46,7 +47,7 @@ def main():
     wait()
     for _ in range(CALLS):
         first()
-    if RECURSION:
+    for _ in range(ROUNDS if RECURSION else 0):
         recurse(RECURSION)
     os.write(1, b"done\n")
     wait()
