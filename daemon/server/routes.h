@@ -35,7 +35,7 @@ struct routes_ctx {
  * that worked, is known. All that are being sent together may take this much; what would be more is
  * refused, with HTTP status 507 if it is too large by itself, 503 if others leave no room.
  */
-#define ROUTES_BODIES_MAX ((size_t)256 << 20)
+#define ROUTES_BODIES_MAX ((size_t)512 << 20)
 
 struct route {
 	const char *method;

@@ -16,7 +16,7 @@
 #include "pyprof/exit_codes.h"
 
 #define MIB	  (1024ll * 1024)
-#define BOUND	  (256 * MIB) /* ROUTES_BODIES_MAX */
+#define BOUND	  (512 * MIB) /* ROUTES_BODIES_MAX */
 #define RSS_BOUND (256 * MIB)
 
 static struct pyprofd d;
@@ -74,7 +74,7 @@ static long long size_of(const char *format)
 		assert_ok(stat(path, &st));
 		unlink(path);
 	} else {
-		cr_assert(r.status == PYP_EXIT_FAILURE && strstr(r.err, "larger than 256 MiB"),
+		cr_assert(r.status == PYP_EXIT_FAILURE && strstr(r.err, "larger than 512 MiB"),
 			  "%s: %d, %s", format, r.status, r.err);
 		cr_assert(access(path, F_OK) < 0, "%s: a part was left", format);
 		st.st_size = -1;
@@ -114,14 +114,9 @@ Test(output, long_names_in_every_format)
 /* 40,000 contexts, each with a stack of its own: 512 frames are written of each. */
 Test(output, deep_recursion_is_refused)
 {
-	struct ran r;
-
 	start("1", "100", "40000");
-	cr_assert(size_of("collapsed") == -1, "more than 256 MiB were sent");
+	cr_assert(size_of("collapsed") == -1, "more than 512 MiB were sent");
 	cr_assert(size_of("pprof") < BOUND && size_of("speedscope") < BOUND);
-	r = ctl(&d, "snapshot", "-f", "collapsed", NULL);
-	cr_assert(r.status == PYP_EXIT_FAILURE && r.nout == 0, "%d: %zu bytes", r.status, r.nout);
-	ran_free(&r);
 	assert_data_kept(1);
 }
 
@@ -141,7 +136,7 @@ Test(output, refused_recording_is_kept)
 	r = ctl(&d, "record", "--pid", pid_text(pid, t.pid), "-d", "2", "-o", out, NULL);
 	cr_assert(r.status == PYP_EXIT_FAILURE, "%d: %s", r.status, r.err);
 	file = strstr(r.err, "the recording is in '");
-	cr_assert(file && strstr(r.err, "larger than 256 MiB"), "%s", r.err);
+	cr_assert(file && strstr(r.err, "larger than 512 MiB"), "%s", r.err);
 	file += strlen("the recording is in '");
 	end = strchr(file, '\'');
 	cr_assert(end);
