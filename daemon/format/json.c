@@ -108,14 +108,24 @@ static json_t *thread_json(const struct writer *w, const struct snapshot_thread 
 {
 	const struct snapshot *s = w->s;
 	uint64_t outside[SNAPSHOT_CLOCKS];
+	json_t *ret;
 
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		outside[c] = s->nodes[t->root].self[c] + w->outside[t - s->threads][c];
-	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "pid",
-			 provenance_integer(t->pid), "tid", provenance_integer(t->tid), "name",
-			 provenance_string(t->name), "alive", t->alive, "start_ns",
-			 provenance_integer(t->start_ns), "end_ns", provenance_integer(t->end_ns),
-			 "total", clocks_json(t->total), "outside", clocks_json(outside));
+	ret = json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "pid",
+			provenance_integer(t->pid), "tid", provenance_integer(t->tid), "name",
+			provenance_string(t->name), "alive", t->alive, "start_ns",
+			provenance_integer(t->start_ns), "end_ns", provenance_integer(t->end_ns),
+			"total", clocks_json(t->total), "outside", clocks_json(outside));
+	/* A row of ended threads says how many they are, and what they ran. */
+	if (ret && t->folded &&
+	    (json_object_set_new(ret, "folded", provenance_integer(t->folded)) ||
+	     json_object_set_new(ret, "entry",
+				 t->entry ? provenance_string(t->entry) : json_null()))) {
+		json_decref(ret);
+		return NULL;
+	}
+	return ret;
 }
 
 static void sum_outside(struct writer *w)

@@ -29,6 +29,8 @@ static void become(struct snapshot *s, uint64_t start_ns, uint64_t start_unix_ns
 
 		th->pid = th->tid = 0;
 		th->name = "(ended)";
+		th->folded = 0;
+		th->entry = NULL;
 		th->alive = false;
 		th->start_ns = start_ns;
 	}

@@ -430,6 +430,8 @@ static void read_thread(struct loader *l, const json_t *v)
 	t->start_ns = get_u64(l, v, "start_ns");
 	t->end_ns = get_u64(l, v, "end_ns");
 	get_clocks(l, v, "total", t->total);
+	t->folded = get_count(l, v, "folded");
+	t->entry = t->folded ? get_remark(l, v, "entry") : NULL;
 	t->root = SNAPSHOT_NONE;
 }
 

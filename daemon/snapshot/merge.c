@@ -225,6 +225,24 @@ static uint64_t started(const struct snapshot *s, uint32_t pid)
 	return 0;
 }
 
+/* Rows of folded threads are the same where their entry functions have the same name. */
+static bool thread_same(const struct snapshot_thread *a, const struct snapshot_thread *b)
+{
+	if (a->pid != b->pid || a->tid != b->tid || !a->folded != !b->folded)
+		return false;
+	return a->folded ? str_equal(a->entry, b->entry) : a->start_ns == b->start_ns;
+}
+
+static int fold_more(struct merger *m, struct snapshot_thread *into,
+		     const struct snapshot_thread *t)
+{
+	into->folded += t->folded;
+	if (t->start_ns < into->start_ns)
+		into->start_ns = t->start_ns;
+	into->name = snapshot_folded_name(m->s, into->folded, into->entry);
+	return into->name ? 0 : -ENOMEM;
+}
+
 static void thread_sum(struct snapshot_thread *into, const struct snapshot_thread *t)
 {
 	if (t->end_ns > into->end_ns) {
@@ -238,25 +256,26 @@ static void thread_sum(struct snapshot_thread *into, const struct snapshot_threa
 static int add_thread(struct merger *m, const struct snapshot *from,
 		      const struct snapshot_thread *t, uint32_t *ret)
 {
-	const uint64_t identity[] = {t->pid, t->tid, t->start_ns, started(from, t->pid)};
-	uint64_t hash = strtab_hash(0, identity, sizeof(identity));
+	const uint64_t identity[] = {t->pid, t->tid, t->folded ? 0 : t->start_ns,
+				     started(from, t->pid)};
+	uint64_t hash = hash_str(strtab_hash(0, identity, sizeof(identity)), t->entry);
 	struct snapshot_thread *thread;
 	uint32_t at;
 
 	if (map_get(&m->threads, hash, &at)) {
 		thread = &m->s->threads[at];
-		if (thread->pid == t->pid && thread->tid == t->tid &&
-		    thread->start_ns == t->start_ns) {
+		if (thread_same(thread, t)) {
 			thread_sum(thread, t);
 			*ret = at;
-			return 0;
+			return t->folded ? fold_more(m, thread, t) : 0;
 		}
 	}
 	at = m->s->nthreads;
 	thread = &m->s->threads[at];
 	*thread = *t;
 	thread->root = SNAPSHOT_NONE;
-	if (copy_str(m, &thread->name) < 0 || map_put(&m->threads, hash, at) < 0)
+	if (copy_str(m, &thread->name) < 0 || copy_str(m, &thread->entry) < 0 ||
+	    map_put(&m->threads, hash, at) < 0)
 		return -ENOMEM;
 	m->s->nthreads++;
 	*ret = at;

@@ -3,9 +3,12 @@
 #include "snapshot/snapshot.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdalign.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ARENA_CHUNK ((size_t)64 * 1024)
@@ -245,4 +248,32 @@ bool snapshot_valid(const struct snapshot *s)
 		    (unsigned int)s->coros[i].kind >= SNAPSHOT_CORO_KINDS)
 			return false;
 	return true;
+}
+
+/* 1234567 → "1,234,567"; room for any number. */
+static void with_commas(uint64_t n, char text[32])
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, n), at = 0;
+
+	for (int i = 0; i < len; i++) {
+		if (i > 0 && (len - i) % 3 == 0)
+			text[at++] = ',';
+		text[at++] = digits[i];
+	}
+	text[at] = '\0';
+}
+
+const char *snapshot_folded_name(struct snapshot *s, uint64_t n, const char *entry)
+{
+	_cleanup_free_ char *name = NULL;
+	char number[32];
+
+	with_commas(n, number);
+	if (asprintf(&name, "ended threads (%s)%s%s", number, entry ? " of " : "",
+		     entry ? entry : "") < 0) {
+		name = NULL;
+		return NULL;
+	}
+	return snapshot_str(s, name);
 }

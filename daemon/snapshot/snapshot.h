@@ -70,6 +70,8 @@ struct snapshot_thread {
 	uint64_t start_ns, end_ns;	 /* CLOCK_MONOTONIC; first seen, last seen */
 	uint64_t total[SNAPSHOT_CLOCKS]; /* all its time while traced */
 	uint32_t root;			 /* its root node; the root's self time is outside Python */
+	uint64_t folded;   /* how many ended threads this stands for (tid 0); 0: one thread */
+	const char *entry; /* folded: name of the function that they ran; NULL: several, or none */
 };
 
 /* What became of the children of a process that is followed. */
@@ -228,6 +230,9 @@ size_t snapshot_bytes(const struct snapshot *s);
 /* Give the first n nodes (those there are, and some to come) a place for resource counters, where the
  * snapshot has any. 0 or -ENOMEM. */
 int snapshot_reserve_metrics(struct snapshot *s, uint32_t n);
+
+/* What folded threads are called, by their number and their entry function; NULL: out of memory. */
+const char *snapshot_folded_name(struct snapshot *s, uint64_t n, const char *entry);
 
 /* Anything lost? Then counts are lower bounds. */
 bool snapshot_exact(const struct snapshot *s);

@@ -109,6 +109,9 @@ static int grow(void **array, size_t cap, size_t size)
 	return 0;
 }
 
+/* Found out when it is first needed: a node's place may be used again by another context. */
+enum { OUTERMOST_UNKNOWN = 0, OUTERMOST_YES, OUTERMOST_NO };
+
 static bool find_outermost(const struct calltree *tree, uint32_t node)
 {
 	uint32_t func = tree->nodes[node].func;
@@ -135,9 +138,16 @@ static int reserve_nodes(struct estimate *e, const struct calltree *tree)
 	}
 	for (; e->n < tree->n; e->n++) {
 		e->nodes[e->n] = (struct estimate_node){0};
-		e->outermost[e->n] = find_outermost(tree, e->n);
+		e->outermost[e->n] = OUTERMOST_UNKNOWN;
 	}
 	return 0;
+}
+
+static bool is_outermost(struct estimate *e, const struct calltree *tree, uint32_t node)
+{
+	if (e->outermost[node] == OUTERMOST_UNKNOWN)
+		e->outermost[node] = find_outermost(tree, node) ? OUTERMOST_YES : OUTERMOST_NO;
+	return e->outermost[node] == OUTERMOST_YES;
 }
 
 static int reserve_funcs(struct estimate *e, uint32_t n)
@@ -282,7 +292,7 @@ static void look_at_nodes(struct estimate *e, const struct calltree *tree, struc
 		e->scratch[parent].cum[SNAPSHOT_CPU] += s->cum[SNAPSHOT_CPU];
 		e->scratch[parent].cum[SNAPSHOT_WALL] += s->cum[SNAPSHOT_WALL];
 		if (n->calls || s->cum[SNAPSHOT_CPU] > 0 || s->cum[SNAPSHOT_WALL] > 0)
-			touch(e, n->func, n, cpu, wait, s, e->outermost[i]);
+			touch(e, n->func, n, cpu, wait, s, is_outermost(e, tree, i));
 	}
 }
 
@@ -399,6 +409,29 @@ int estimate_sample(struct estimate *e, const struct calltree *tree, uint32_t no
 	e->nodes[node].samples++;
 	e->samples++;
 	return 0;
+}
+
+int estimate_move(struct estimate *e, const struct calltree *tree, uint32_t from, uint32_t to)
+{
+	struct estimate_node *a, *b;
+	int err;
+
+	if (from >= e->n)
+		return 0;
+	err = reserve_nodes(e, tree);
+	b = &e->nodes[from];
+	if (!err) {
+		a = &e->nodes[to];
+		a->calls += b->calls;
+		a->yields += b->yields;
+		a->cpu += b->cpu;
+		a->wait += b->wait;
+		a->taken += b->taken;
+		a->samples += b->samples;
+	}
+	*b = (struct estimate_node){0};
+	e->outermost[from] = OUTERMOST_UNKNOWN;
+	return err;
 }
 
 bool estimate_has(const struct estimate *e, uint32_t node)

@@ -24,7 +24,7 @@ struct estimate_func; /* a function's sums over windows */
 
 struct estimate {
 	struct estimate_node *nodes; /* by node of the tree */
-	bool *outermost;	     /* by node: its function is not among its callers */
+	uint8_t *outermost; /* by node: its function is not among its callers; see estimate.c */
 	struct estimate_scratch *scratch;
 	uint32_t n, cap;
 	struct estimate_func *funcs; /* by function */
@@ -91,6 +91,10 @@ struct estimate_figures {
 };
 struct estimate_figures estimate_figures(const struct estimate_result *r, uint32_t node);
 bool estimate_has(const struct estimate *e, uint32_t node);
+
+/* The figures of a node that is about to be removed are added to those of another one, of the same
+ * path. -ENOMEM: they are lost. */
+int estimate_move(struct estimate *e, const struct calltree *tree, uint32_t from, uint32_t to);
 
 /* The variance of a function's figure; negative: not known. */
 double estimate_variance(const struct estimate_result *r, uint32_t func,

@@ -51,27 +51,56 @@ static int reserve_thread(struct profile *p)
 	return 0;
 }
 
-/* A new thread, or NULL if it does not fit. The overflow thread comes on top of the cap. */
-static struct thread *add_thread(struct profile *p, uint32_t tid, uint64_t ts)
+struct thread *profile_new_thread(struct profile *p, uint32_t tid)
 {
 	struct thread *th;
 	uint32_t root;
 
-	if (p->nthreads > p->limits.threads || reserve_thread(p))
+	if (reserve_thread(p))
 		return NULL;
 	root = calltree_add_root(&p->rb.tree);
 	if (root == NODE_NONE)
 		return NULL;
 	th = thread_new(tid, root);
-	if (!th)
-		return NULL;
-	th->room = &p->room;
-	th->start_ns = th->end_ns = ts;
-	if (p->nthreads != PROFILE_OVERFLOW_THREAD && map_put(&p->by_tid, tid, p->nthreads)) {
-		thread_free(th);
+	if (!th) {
+		calltree_remove_root(&p->rb.tree, root);
 		return NULL;
 	}
+	th->room = &p->room;
+	th->at = p->nthreads;
 	p->threads[p->nthreads++] = th;
+	return th;
+}
+
+void profile_remove_thread(struct profile *p, struct thread *th)
+{
+	struct thread *moved = p->threads[--p->nthreads];
+
+	/* Cannot fail: the key is there, nothing grows. */
+	if (moved->alive)
+		map_put(&p->by_tid, moved->tid, th->at);
+	p->threads[th->at] = moved;
+	moved->at = th->at;
+	thread_free(th);
+}
+
+/* A new thread, or NULL if it does not fit. The overflow thread and rows come on top of the cap. */
+static struct thread *add_thread(struct profile *p, uint32_t tid, uint64_t ts)
+{
+	struct thread *th;
+
+	if (p->nthreads - p->ended.nrows > p->limits.threads)
+		return NULL;
+	th = profile_new_thread(p, tid);
+	if (!th)
+		return NULL;
+	th->start_ns = th->end_ns = ts;
+	if (th->at != PROFILE_OVERFLOW_THREAD && map_put(&p->by_tid, tid, th->at)) {
+		calltree_remove_root(&p->rb.tree, th->root);
+		th->alive = false;
+		profile_remove_thread(p, th);
+		return NULL;
+	}
 	return th;
 }
 
@@ -104,6 +133,7 @@ void profile_free(struct profile *p)
 	for (uint32_t i = 0; i < p->nthreads; i++)
 		thread_free(p->threads[i]);
 	free(p->threads);
+	ended_deinit(&p->ended);
 	watch_free(p->watch);
 	map_deinit(&p->by_tid);
 	estimate_deinit(&p->estimate);
@@ -188,6 +218,7 @@ static void end_thread(struct profile *p, struct thread *th, uint64_t ts)
 	map_del(&p->by_tid, th->tid);
 	if (p->last == th)
 		p->last = NULL;
+	ended_add(p, th);
 }
 
 /* Events ----------------------------------------------------------------------------------- */
@@ -636,6 +667,7 @@ uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, dou
 	uint64_t shown = window_end(p, ts);
 
 	settle_gaps(p, cpu_ns);
+	ended_fold(p);
 	return shown_really(p, shown, scale);
 }
 
@@ -775,6 +807,7 @@ static void forget_dead_threads(struct profile *p)
 			continue;
 		}
 		p->threads[kept] = th;
+		th->at = kept;
 		/* Cannot fail: the key is there, nothing grows. */
 		if (kept != PROFILE_OVERFLOW_THREAD)
 			map_put(&p->by_tid, th->tid, kept);
@@ -788,6 +821,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	for (uint32_t i = 0; i < p->nthreads; i++)
 		if (p->threads[i]->live)
 			timing_charge(&p->rb.tree, p->threads[i], ts);
+	ended_clear(&p->ended);
 	forget_dead_threads(p);
 	coros_clear(&p->rb.coros, ts); /* before greenlets are counted anew */
 	/* The memory of at least as many roots is there already, so replanting cannot fail. */
@@ -837,7 +871,7 @@ struct profile_counts profile_counts(const struct profile *p)
 		.stack_switches = p->rb.stack_switches,
 		.resyncs = p->resyncs,
 		.truncated = p->rb.truncated,
-		.threads = p->nthreads - 1,
+		.threads = p->nthreads - 1 - p->ended.nrows + p->ended.folded,
 		.funcs = p->codes.funcs.n - FUNC_PSEUDO_MAX,
 		.nodes = p->rb.tree.contexts,
 	};

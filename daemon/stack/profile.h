@@ -26,7 +26,7 @@ struct profile;
 struct profile_limits {
 	uint32_t nodes;	       /* (4 Mi) */
 	uint32_t funcs;	       /* (1 Mi) */
-	uint32_t threads;      /* (65536) alive and dead together */
+	uint32_t threads;      /* (65536) alive, and the few that have ended and are kept apart */
 	uint32_t depth;	       /* (262144) frames per stack */
 	uint64_t frames;       /* (4 Mi) frames allocated for all stacks together, 32 bytes each */
 	uint64_t string_bytes; /* (256 MiB) */
@@ -160,7 +160,8 @@ void profile_windows(const struct profile *p, struct snapshot_windows *ret);
 
 struct profile_counts {
 	uint64_t events, calls, unmatched, unseen, unstarted, stack_switches, resyncs, truncated;
-	uint32_t threads, funcs, nodes;
+	uint64_t threads; /* all that were seen, since the profile was last cleared */
+	uint32_t funcs, nodes;
 };
 struct profile_counts profile_counts(const struct profile *p);
 

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "stack/codes.h"
+#include "stack/ended.h"
 #include "stack/estimate.h"
 #include "stack/profile.h"
 #include "stack/rebuild.h"
@@ -21,8 +22,9 @@ struct profile {
 	struct profile_limits limits;
 	struct stack_room room; /* of all threads' stacks */
 
-	struct thread **threads; /* alive and dead, in order of first sight; [0] is the overflow */
+	struct thread **threads; /* alive, ended and rows of ended ones; [0] is the overflow */
 	uint32_t nthreads, threads_cap;
+	struct ended ended;
 	struct map by_tid;   /* alive ones: tid → index in threads */
 	struct thread *last; /* the last event's, or NULL */
 
@@ -45,6 +47,11 @@ struct profile {
 
 /* Room for n frames in the chain that the thread is being told. */
 bool profile_chain_reserve(struct thread *th, uint32_t n);
+
+/* A new thread, or row of threads, that is not found by its tid; NULL: out of memory. */
+struct thread *profile_new_thread(struct profile *p, uint32_t tid);
+/* Forget an ended thread; its contexts have gone elsewhere. */
+void profile_remove_thread(struct profile *p, struct thread *th);
 
 /* The living thread with this tid, made known if it is not; NULL: it does not fit. */
 struct thread *profile_thread(struct profile *p, uint32_t tid, uint64_t ts);

@@ -436,6 +436,23 @@ static uint64_t thread_end(const struct taker *t, const struct thread *th)
 	return th->live && t->p->tracing && t->now_ns > end ? t->now_ns : end;
 }
 
+/* A row of ended threads has their entry function's name. */
+static int take_name(struct taker *t, const struct thread *th, struct snapshot_thread *out)
+{
+	out->folded = th->folded;
+	if (!th->folded) {
+		out->name = snapshot_str(t->s, th->name);
+		return out->name ? 0 : -ENOMEM;
+	}
+	if (th->entry != SNAPSHOT_NONE) {
+		out->entry = copy_string(t, t->p->codes.funcs.list[th->entry].name);
+		if (!out->entry)
+			return -ENOMEM;
+	}
+	out->name = snapshot_folded_name(t->s, th->folded, out->entry);
+	return out->name ? 0 : -ENOMEM;
+}
+
 static int take_threads(struct taker *t)
 {
 	const struct profile *p = t->p;
@@ -454,8 +471,7 @@ static int take_threads(struct taker *t)
 			continue;
 		out->pid = t->pid;
 		out->tid = th->tid;
-		out->name = snapshot_str(t->s, th->name);
-		if (!out->name)
+		if (take_name(t, th, out))
 			return -ENOMEM;
 		out->alive = th->alive;
 		out->start_ns = th->start_ns;

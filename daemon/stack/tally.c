@@ -121,6 +121,7 @@ void profile_set_calls(struct profile *p, const struct profile_calls *v, size_t 
 	for (size_t i = 0; i < t->nparts; i++)
 		p->rb.tree.nodes[t->parts[i].node].calls -= t->parts[i].calls;
 	t->nparts = 0;
+	ended_fold(p);
 	p->rb.calls = t->kept;
 	p->rb.truncated = t->truncated;
 	for (size_t i = 0; i < n; i++)

@@ -46,6 +46,7 @@ struct thread *thread_new(uint32_t tid, uint32_t root)
 	th->tid = tid;
 	th->root = root;
 	th->node = root;
+	th->entry = SNAPSHOT_NONE;
 	th->alive = true;
 	stack_init(&th->cur);
 	th->free_slot = th->oldest = th->newest = STACK_NO_SLOT;

@@ -105,6 +105,10 @@ struct thread {
 	uint64_t seed_ts; /* 0: not seeded, or the seed's stack has been confirmed */
 	uint64_t start_ns, end_ns;
 	uint32_t root;
+	uint32_t at;	      /* its index among the profile's threads */
+	struct thread *later; /* ended: the one that did next; NULL: none so far */
+	uint64_t folded;      /* how many ended threads this stands for; 0: one thread */
+	uint32_t entry; /* folded: the function that they ran; SNAPSHOT_NONE: several, or none */
 	bool alive;
 	bool greenlets; /* has switched stacks */
 	char name[THREAD_NAME_SIZE];

@@ -19,11 +19,15 @@ void calltree_deinit(struct calltree *t)
 {
 	free(t->nodes);
 	free(t->parents);
+	free(t->first_child);
+	free(t->sibling);
 	free(t->yields);
 	free(t->metrics);
 	free(t->touched);
 	free(t->is_touched);
 	map_deinit(&t->children);
+	bitset_deinit(&t->free_nodes);
+	bitset_deinit(&t->free_roots);
 	*t = (struct calltree){0};
 }
 
@@ -102,6 +106,8 @@ void calltree_clear(struct calltree *t)
 {
 	calltree_untouch(t);
 	map_clear(&t->children);
+	bitset_clear(&t->free_nodes);
+	bitset_clear(&t->free_roots);
 	t->n = 0;
 	t->contexts = 0;
 }
@@ -124,10 +130,19 @@ static int reserve_touched(struct calltree *t, uint32_t cap)
 	return 0;
 }
 
+static int grow_links(uint32_t **links, uint32_t cap)
+{
+	uint32_t *grown = reallocarray(*links, cap, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	*links = grown;
+	return 0;
+}
+
 static int reserve(struct calltree *t, uint32_t n)
 {
 	uint32_t cap = t->cap ? t->cap : 256;
-	uint32_t *parents;
 	uint64_t *yields;
 	struct node *nodes;
 
@@ -138,10 +153,9 @@ static int reserve(struct calltree *t, uint32_t n)
 			return -ENOMEM;
 		cap *= 2;
 	}
-	parents = reallocarray(t->parents, cap, sizeof(*parents));
-	if (!parents)
+	if (grow_links(&t->parents, cap) || grow_links(&t->first_child, cap) ||
+	    grow_links(&t->sibling, cap))
 		return -ENOMEM;
-	t->parents = parents;
 	yields = reallocarray(t->yields, cap, sizeof(*yields));
 	if (!yields)
 		return -ENOMEM;
@@ -167,31 +181,54 @@ static int reserve(struct calltree *t, uint32_t n)
 	return 0;
 }
 
-static uint32_t add_node(struct calltree *t, uint32_t parent, uint32_t func)
+/* The next place that was never used. One that is used again may still be in the list of touched nodes. */
+static uint32_t fresh_place(struct calltree *t)
 {
-	t->parents[t->n] = parent;
-	t->yields[t->n] = 0;
 	if (t->touched)
 		t->is_touched[t->n] = false;
+	return t->n++;
+}
+
+static void set_node(struct calltree *t, uint32_t i, uint32_t parent, uint32_t func)
+{
+	t->parents[i] = parent;
+	t->first_child[i] = t->sibling[i] = NODE_NONE;
+	t->yields[i] = 0;
 	if (t->metrics)
-		memset(t->metrics[t->n], 0, sizeof(t->metrics[t->n]));
-	t->nodes[t->n] = (struct node){
+		memset(t->metrics[i], 0, sizeof(t->metrics[i]));
+	t->nodes[i] = (struct node){
 		.func = func,
 		.min = {UINT64_MAX, UINT64_MAX},
 	};
-	return t->n++;
 }
 
 uint32_t calltree_add_root(struct calltree *t)
 {
-	uint32_t root;
+	uint32_t root = bitset_next(&t->free_roots, 0);
 
-	if (reserve(t, NODES_PER_ROOT))
-		return NODE_NONE;
-	root = add_node(t, NODE_NONE, SNAPSHOT_NONE);
-	add_node(t, root, FUNC_TRUNCATED);
-	add_node(t, root, FUNC_LOST);
+	if (root != BITSET_NONE) {
+		bitset_remove(&t->free_roots, root);
+	} else {
+		if (reserve(t, NODES_PER_ROOT))
+			return NODE_NONE;
+		root = fresh_place(t);
+		fresh_place(t);
+		fresh_place(t);
+	}
+	set_node(t, root, NODE_NONE, SNAPSHOT_NONE);
+	set_node(t, NODE_TRUNCATED(root), root, FUNC_TRUNCATED);
+	set_node(t, NODE_LOST(root), root, FUNC_LOST);
 	return root;
+}
+
+/* A place for a child; NODE_NONE: out of memory. It is not taken yet. */
+static uint32_t child_place(struct calltree *t, uint32_t parent)
+{
+	uint32_t place = bitset_next(&t->free_nodes, parent + 1);
+
+	if (place != BITSET_NONE)
+		return place;
+	return reserve(t, 1) ? NODE_NONE : t->n;
 }
 
 uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t func)
@@ -201,8 +238,120 @@ uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t func)
 
 	if (map_get(&t->children, key, &node))
 		return node;
-	if (t->contexts >= t->limit || reserve(t, 1) || map_put(&t->children, key, t->n))
+	if (t->contexts >= t->limit)
 		return NODE_NONE;
+	node = child_place(t, parent);
+	if (node == NODE_NONE || map_put(&t->children, key, node))
+		return NODE_NONE;
+	if (node == t->n)
+		fresh_place(t);
+	else
+		bitset_remove(&t->free_nodes, node);
 	t->contexts++;
-	return add_node(t, parent, func);
+	set_node(t, node, parent, func);
+	t->sibling[node] = t->first_child[parent];
+	t->first_child[parent] = node;
+	return node;
+}
+
+/* Folding ---------------------------------------------------------------------------------- */
+
+struct folding {
+	struct calltree *t;
+	uint32_t root; /* that everything goes to */
+	calltree_moved_fn moved;
+	void *ctx;
+	uint32_t truncated;
+};
+
+/* Where a node's figures have gone is remembered in its last_child: nobody enters it any more. */
+static void move_figures(const struct folding *f, uint32_t from, uint32_t to)
+{
+	struct calltree *t = f->t;
+	struct node *a = &t->nodes[to], *b = &t->nodes[from];
+
+	if (b->calls || b->self[SNAPSHOT_CPU] || b->self[SNAPSHOT_WALL] || t->yields[from])
+		calltree_touch(t, to);
+	a->calls += b->calls;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		a->self[c] += b->self[c];
+		a->min[c] = b->min[c] < a->min[c] ? b->min[c] : a->min[c];
+		a->max[c] = b->max[c] > a->max[c] ? b->max[c] : a->max[c];
+	}
+	t->yields[to] += t->yields[from];
+	for (int k = 0; t->metrics && k < PYP_METRICS; k++)
+		t->metrics[to][k] += t->metrics[from][k];
+	if (f->moved)
+		f->moved(f->ctx, from, to);
+	b->last_child = to;
+}
+
+/* The same path's node. The one that it replaces is no context any more, so there is room. */
+static uint32_t fold_child(struct folding *f, uint32_t parent, uint32_t func)
+{
+	uint32_t to;
+
+	f->t->contexts--;
+	to = calltree_child(f->t, parent, func);
+	if (to != NODE_NONE)
+		return to;
+	f->truncated++;
+	return NODE_TRUNCATED(f->root);
+}
+
+/* Out of memory: the place stays unused until the tree is cleared. */
+static void add_free(struct calltree *t, struct bitset *places, uint32_t i)
+{
+	if (bitset_reserve(places, t->cap) == 0)
+		bitset_add(places, i);
+}
+
+static void remove_node(struct calltree *t, uint32_t i)
+{
+	map_del(&t->children, (uint64_t)t->parents[i] << 32 | t->nodes[i].func);
+	set_node(t, i, NODE_NONE, SNAPSHOT_NONE);
+	add_free(t, &t->free_nodes, i);
+}
+
+/* Depth first, without recursion: the lists of children are consumed on the way. */
+static void fold_below(struct folding *f, uint32_t top, uint32_t to)
+{
+	struct calltree *t = f->t;
+	uint32_t i = top;
+
+	move_figures(f, top, to);
+	for (;;) {
+		uint32_t child = t->first_child[i], parent;
+
+		if (child != NODE_NONE) {
+			t->first_child[i] = t->sibling[child];
+			to = fold_child(f, t->nodes[i].last_child, t->nodes[child].func);
+			move_figures(f, child, to);
+			i = child;
+			continue;
+		}
+		if (i == top)
+			return;
+		parent = t->parents[i];
+		remove_node(t, i);
+		i = parent;
+	}
+}
+
+void calltree_remove_root(struct calltree *t, uint32_t root)
+{
+	for (uint32_t k = 0; k < NODES_PER_ROOT; k++)
+		set_node(t, root + k, NODE_NONE, SNAPSHOT_NONE);
+	add_free(t, &t->free_roots, root);
+}
+
+uint32_t calltree_fold(struct calltree *t, uint32_t from, uint32_t to, calltree_moved_fn moved,
+		       void *ctx)
+{
+	struct folding f = {.t = t, .root = to, .moved = moved, .ctx = ctx};
+
+	for (uint32_t k = 0; k < NODES_PER_ROOT; k++)
+		fold_below(&f, from + k, to + k);
+	calltree_remove_root(t, from);
+	return f.truncated;
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calling-context tree: one node per path of functions from a thread's root. Nodes are never
- * removed but all at once, and a parent's index is lower than its children's. The tree holds self
- * times only; everything cumulative is derived from it when a view is built.
+ * The calling-context tree: one node per path of functions from a thread's root. A parent's index is
+ * lower than its children's. The tree holds self times only; everything cumulative is derived from
+ * it when a view is built.
+ *
+ * Nodes are removed all at once, or with their root when it is folded into another one. Their places
+ * are used again: a root takes the lowest free place, a child the lowest one above its parent, so the
+ * order of indices holds. A free place looks like a root without figures.
  *
  * Every root comes with two children for what cannot be placed, outside the cap and at fixed
  * distances: "(truncated)" and "(lost)".
@@ -16,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bitset.h"
 #include "base/map.h"
 #include "snapshot/snapshot.h"
 
@@ -38,9 +43,11 @@ struct node {
 _Static_assert(sizeof(struct node) == 64, "a node is a cache line");
 
 struct calltree {
-	struct node *nodes;		  /* aligned to their size */
-	uint32_t *parents;		  /* by node; NODE_NONE: a root */
-	uint64_t *yields;		  /* by node: suspensions */
+	struct node *nodes; /* aligned to their size */
+	uint32_t *parents;  /* by node; NODE_NONE: a root, or a free place */
+	uint32_t *first_child,
+		*sibling; /* by node; NODE_NONE: none. Newest first, no pseudo ones */
+	uint64_t *yields; /* by node: suspensions */
 	uint64_t (*metrics)[PYP_METRICS]; /* by node: its own share of resources; NULL: not asked */
 	uint32_t *touched; /* nodes with figures since calltree_untouch(); NULL: no list is kept */
 	bool *is_touched;  /* by node: it is in the list */
@@ -49,6 +56,8 @@ struct calltree {
 	uint32_t limit; /* nodes besides the roots and their pseudo children */
 	uint32_t contexts;
 	struct map children; /* (parent, func) → node */
+	/* Places of removed nodes below n; of removed roots, whose pseudo children follow them. */
+	struct bitset free_nodes, free_roots;
 };
 
 void calltree_init(struct calltree *t, uint32_t limit);
@@ -89,7 +98,20 @@ static inline uint32_t calltree_touched(const struct calltree *t, uint32_t i)
 /* A new root with its pseudo children; NODE_NONE: out of memory. */
 uint32_t calltree_add_root(struct calltree *t);
 
+/* Remove a root that nothing is below. */
+void calltree_remove_root(struct calltree *t, uint32_t root);
+
 /* The child of parent for func, added if it is new; NODE_NONE: it does not fit. */
 uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t func);
+
+/*
+ * Add the figures of all nodes below and with the root `from` to those of the same paths below the
+ * root `to`, and remove the former. moved (may be NULL) is called for each pair of nodes before the
+ * first one is removed. What finds no memory is added to the "(truncated)" node of `to`; returns how
+ * many nodes that are. Nothing may refer to nodes of `from` any more. O(nodes of `from`).
+ */
+typedef void (*calltree_moved_fn)(void *ctx, uint32_t from, uint32_t to);
+uint32_t calltree_fold(struct calltree *t, uint32_t from, uint32_t to, calltree_moved_fn moved,
+		       void *ctx);
 
 #endif

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Threads that have ended are added up by the function that they ran: nothing is lost by that, and
+ * memory follows what is alive and what is distinct, not how many threads there were.
+ */
+#include <stdio.h>
+
+#include "harness/event_script.h"
+#include "harness/test.h"
+#include "snapshot/merge.h"
+#include "stack/ended.h"
+#include "stack/profile_priv.h"
+
+#define FUNCS 10u
+
+static uint64_t now;
+
+static void send_event(struct profile *p, uint32_t tid, uint8_t type, uint64_t frame, uint64_t code,
+		       uint64_t caller)
+{
+	struct event e = {.ts = now += 100, .tid = tid, .type = type};
+
+	if (type == PYP_REC_ENTER || type == PYP_REC_LEAVE || type == PYP_REC_YIELD) {
+		e.u.call.frame = frame;
+		e.u.call.code = code;
+		e.u.call.caller = caller;
+	}
+	profile_event(p, &e);
+}
+
+/* A thread that runs function `entry`, and that FUNCS others, and ends. */
+static void short_thread(struct profile *p, uint32_t tid, uint32_t entry)
+{
+	send_event(p, tid, PYP_REC_ENTER, 0x1000, 0x100 + entry, 0);
+	for (uint32_t i = 0; i < FUNCS; i++) {
+		send_event(p, tid, PYP_REC_ENTER, 0x2000, 0x200 + i, 0x1000);
+		send_event(p, tid, PYP_REC_LEAVE, 0x2000, 0, 0);
+	}
+	send_event(p, tid, PYP_REC_LEAVE, 0x1000, 0, 0);
+	send_event(p, tid, PYP_REC_THREAD_EXIT, 0, 0, 0);
+}
+
+static struct snapshot *take(struct profile *p)
+{
+	struct snapshot *s = snapshot_new();
+
+	cr_assert(s);
+	s->targets = snapshot_alloc(s, 1, sizeof(*s->targets));
+	cr_assert(s->targets);
+	s->ntargets = 1;
+	s->targets[0].pid = 7;
+	assert_ok(profile_snapshot(p, now, 7, s, &s->targets[0]));
+	cr_assert(snapshot_valid(s));
+	return s;
+}
+
+static uint64_t all_calls(const struct snapshot *s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		n += s->nodes[i].calls;
+	return n;
+}
+
+/* Of ended threads, folded or not. */
+static uint64_t ended_threads(const struct snapshot *s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		if (!s->threads[i].alive && s->threads[i].root != SNAPSHOT_NONE)
+			n += s->threads[i].folded ? s->threads[i].folded : 1;
+	return n;
+}
+
+/* What a thread has, it has in its contexts, and wall time passes from its first event to its end. */
+static void check_sums(const struct snapshot *s, uint64_t wall_each, uint32_t others)
+{
+	uint64_t wall = 0;
+
+	for (uint32_t t = 0; t < s->nthreads; t++) {
+		uint64_t sum = 0;
+
+		for (uint32_t i = 0; i < s->nnodes; i++)
+			if (s->nodes[i].thread == t)
+				sum += s->nodes[i].self[SNAPSHOT_WALL];
+		cr_expect_eq(sum, s->threads[t].total[SNAPSHOT_WALL]);
+		wall += s->threads[t].alive ? 0 : sum;
+	}
+	cr_expect_eq(wall, wall_each * (ended_threads(s) - others));
+}
+
+Test(ended, a_hundred_thousand)
+{
+	const uint32_t threads = 100000;
+	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	uint32_t places = 0;
+
+	for (uint32_t i = 0; i < threads; i++) {
+		short_thread(p, 100 + i % 30000, 0);
+		if (i == 1000)
+			places = p->rb.tree.n;
+	}
+	cr_expect_eq(p->rb.tree.n, places, "%u places, %u after 1,000 threads", p->rb.tree.n,
+		     places);
+	cr_expect_leq(p->nthreads, ENDED_APART + 2);
+	cr_expect_eq(profile_counts(p).threads, threads);
+	cr_expect_eq(profile_counts(p).truncated, 0);
+	cr_expect_eq(profile_counts(p).nodes, (ENDED_APART + 1) * (FUNCS + 1));
+	s = take(p);
+	cr_expect_eq(s->nthreads, ENDED_APART + 1);
+	cr_expect_eq(ended_threads(s), threads);
+	cr_expect_eq(all_calls(s), (uint64_t)threads * (FUNCS + 1));
+	check_sums(s, 100 * (2 * FUNCS + 2), 0);
+}
+
+/* Two kinds of threads that take turns with one that lives on, on a tree that is used again. */
+Test(ended, places_are_used_again)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	uint64_t old_calls = 0, rows = 0;
+
+	for (uint32_t i = 0; i < 5000; i++) {
+		uint64_t frame = 0x9000 + 0x10 * (uint64_t)i;
+
+		short_thread(p, 100 + i, i % 3);
+		/* Ever deeper, each time another function. */
+		send_event(p, 1, PYP_REC_ENTER, frame, 0x5000 + i, i ? frame - 0x10 : 0);
+		old_calls++;
+	}
+	for (uint32_t i = 0; i < p->rb.tree.n; i++)
+		cr_assert(p->rb.tree.parents[i] == NODE_NONE || p->rb.tree.parents[i] < i);
+	s = take(p);
+	cr_expect_eq(all_calls(s), 5000ull * (FUNCS + 1) + old_calls);
+	cr_expect_eq(ended_threads(s), 5000);
+	for (uint32_t i = 0; i < s->nthreads; i++) {
+		rows += s->threads[i].folded > 0;
+		if (s->threads[i].folded)
+			cr_expect(strncmp(s->threads[i].entry, "<unknown 0x10", 13) == 0);
+	}
+	cr_expect_eq(rows, 3);
+}
+
+/* More entry functions than there are rows: the others share one. */
+Test(ended, rows_are_bounded)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+
+	for (uint32_t i = 0; i < 4 * ENDED_ROWS; i++) {
+		send_event(p, 100 + i, PYP_REC_ENTER, 0x1000, 0x10000 + i, 0);
+		send_event(p, 100 + i, PYP_REC_LEAVE, 0x1000, 0, 0);
+		send_event(p, 100 + i, PYP_REC_THREAD_EXIT, 0, 0, 0);
+	}
+	s = take(p);
+	cr_expect_eq(s->nthreads, ENDED_ROWS + 1 + ENDED_APART);
+	cr_expect_eq(ended_threads(s), 4 * ENDED_ROWS);
+	cr_expect_eq(all_calls(s), 4 * ENDED_ROWS);
+}
+
+/* At the limit of contexts a thread that is folded takes no more than it gives. */
+Test(ended, at_the_limit)
+{
+	static const struct profile_limits limits = {.nodes = (ENDED_APART + 2) * (FUNCS + 1)};
+	_cleanup_(profile_freep) struct profile *p = profile_new(&limits, NULL, NULL);
+
+	for (uint32_t i = 0; i < 1000; i++)
+		short_thread(p, 100 + i, 0);
+	cr_expect_eq(profile_counts(p).truncated, 0);
+}
+
+/* Their number is what is limited, of those that are alive; and clear forgets all the others. */
+Test(ended, limits_and_clear)
+{
+	static const struct profile_limits limits = {.threads = 2 * ENDED_APART};
+	_cleanup_(profile_freep) struct profile *p = profile_new(&limits, NULL, NULL);
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+
+	for (uint32_t i = 0; i < 1000; i++)
+		short_thread(p, 100 + i, i % 5);
+	cr_expect_eq(profile_counts(p).truncated, 0);
+	send_event(p, 1, PYP_REC_ENTER, 0x1000, 0x100, 0);
+	profile_clear(p, now += 100);
+	cr_expect_eq(profile_counts(p).threads, 1);
+	for (uint32_t i = 0; i < 1000; i++)
+		short_thread(p, 100 + i, 0);
+	s = take(p);
+	cr_expect_eq(ended_threads(s), 1000);
+	cr_expect_eq(all_calls(s), 1000 * (FUNCS + 1));
+}
+
+/* Shortest and longest activations of all of them, and how many ended by a suspension. */
+Test(ended, figures_are_kept)
+{
+	_cleanup_(event_script_freep) struct event_script *es = event_script_new(NULL);
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	char text[256];
+
+	for (int i = 1; i <= 50; i++) {
+		snprintf(text, sizeof(text),
+			 "T%d +10 enter 0x10 f\nT%d +%d enter 0x20 g 0x10\nT%d +%d yield 0x20\n"
+			 "T%d +5 leave 0x10\nT%d +1 exit\n",
+			 i, i, i, i, 2 * i, i, i);
+		event_script_run(es, text);
+	}
+	s = event_script_snapshot(es);
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		const struct snapshot_node *n = &s->nodes[i];
+
+		if (!s->threads[n->thread].folded || n->func == SNAPSHOT_NONE)
+			continue;
+		cr_expect_str_eq(s->threads[n->thread].name, "ended threads (34) of f");
+		cr_expect_eq(n->calls, 34);
+		if (strcmp(s->funcs[n->func].name, "g") == 0) {
+			cr_expect_eq(n->yields, 34);
+			cr_expect_eq(n->min[SNAPSHOT_WALL], 2);
+			cr_expect_eq(n->max[SNAPSHOT_WALL], 68);
+			cr_expect_eq(n->self[SNAPSHOT_WALL], 34 * 35);
+		} else {
+			cr_expect_eq(n->min[SNAPSHOT_WALL], 8);
+			cr_expect_eq(n->max[SNAPSHOT_WALL], 34 * 3 + 5);
+		}
+	}
+}
+
+/* A thread's number is used again at once: another thread. */
+Test(ended, numbers_come_again)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+
+	for (uint32_t i = 0; i < 100; i++)
+		short_thread(p, 5, 0);
+	/* It has no event any more: what comes now is another one's. */
+	send_event(p, 5, PYP_REC_THREAD_EXIT, 0, 0, 0);
+	s = take(p);
+	cr_expect_eq(ended_threads(s), 100);
+	cr_expect_eq(all_calls(s), 100 * (FUNCS + 1));
+}
+
+/* Merged snapshots: rows of the same entry function become one. */
+Test(ended, merged)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
+	_cleanup_(snapshot_freep) struct snapshot *a = NULL, *b = NULL, *merged = NULL;
+	const struct snapshot *list[2];
+	uint32_t rows = 0;
+
+	for (uint32_t i = 0; i < 100; i++)
+		short_thread(p, 100 + i, 0);
+	a = take(p);
+	for (uint32_t i = 0; i < 1000; i++)
+		short_thread(p, 300 + i, 0);
+	b = take(p);
+	list[0] = a;
+	list[1] = b;
+	assert_ok(snapshot_merge(list, 2, &merged));
+	cr_assert(snapshot_valid(merged));
+	for (uint32_t i = 0; i < merged->nthreads; i++) {
+		if (!merged->threads[i].folded)
+			continue;
+		rows++;
+		cr_expect_eq(merged->threads[i].folded, 1100 + 100 - 2 * ENDED_APART);
+		cr_expect_str_eq(merged->threads[i].name,
+				 "ended threads (1,168) of <unknown 0x100>");
+	}
+	cr_expect_eq(rows, 1);
+	cr_expect_eq(all_calls(merged), 1200 * (FUNCS + 1));
+}
+
+/* A window's weighted figures move with the context; those of the window at hand as well. */
+Test(ended, in_windows)
+{
+	static const struct cost cost = {0};
+	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+
+	profile_in_windows(p);
+	for (uint32_t w = 0; w < 100; w++) {
+		uint64_t shown;
+
+		profile_begin(p, now);
+		profile_limit(p, 0, &cost);
+		for (uint32_t i = 0; i < 10; i++)
+			short_thread(p, 100 + 10 * w + i, 0);
+		shown = profile_window_end(p, now, 1u << 20, 1);
+		profile_fold(p, shown, &cost, 1);
+		profile_gap(p, shown);
+		now += shown;
+	}
+	cr_expect_leq(p->nthreads, ENDED_APART + 2);
+	s = take(p);
+	cr_expect_eq(ended_threads(s), 1000);
+	/* Each stands for itself and for the gap before it; the first one has none. */
+	cr_expect_geq(all_calls(s), 1990 * (FUNCS + 1));
+	cr_expect_leq(all_calls(s), 2010 * (FUNCS + 1));
+}
+
+/* Counts are taken back at the next reading: what is ended and final waits until then. */
+Test(ended, counted)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+
+	for (uint32_t id = 1; id <= 2; id++)
+		profile_event(p, &(struct event){.type = PYP_REC_CODE_ID,
+						 .u.code = {.id = id, .code = 0x100 + id}});
+	for (uint32_t i = 0; i < 1000; i++) {
+		const struct profile_calls calls[] = {
+			{.tid = 1, .caller = PYP_COUNT_OUTSIDE, .callee = 1, .calls = i + 1},
+			{.tid = 100 + i,
+			 .caller = PYP_COUNT_OUTSIDE,
+			 .callee = 2,
+			 .calls = 3,
+			 .final = true},
+		};
+
+		profile_set_calls(p, calls, 2);
+		send_event(p, 100 + i, PYP_REC_THREAD_EXIT, 0, 0, 0);
+	}
+	cr_expect_leq(p->nthreads, ENDED_APART + 4);
+	s = take(p);
+	cr_expect_eq(ended_threads(s), 1000);
+	cr_expect_eq(all_calls(s), 1000 + 3000);
+}
