@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/outfile.h"
 #include "base/terminal.h"
+#include "server/pumped.h"
+#include "server/routes.h"
 #include "snapshot/correct.h"
 #include "snapshot/pseudo.h"
 
@@ -26,8 +28,8 @@ int results_check(const struct options *o, struct diag *diag)
 	return o->output ? outfile_check(o->output, diag) : 0;
 }
 
-static int write_stream(const struct options *o, const struct snapshot *s, FILE *out,
-			struct diag *diag)
+static int write_stream(const struct options *o, const struct format *format,
+			const struct snapshot *s, FILE *out, struct diag *diag)
 {
 	char limit[24];
 	const char *const restricts[] = {limit};
@@ -37,7 +39,32 @@ static int write_stream(const struct options *o, const struct snapshot *s, FILE 
 				       .nrestrict = o->limit ? 1 : 0};
 
 	snprintf(limit, sizeof(limit), "%" PRIu64, o->limit);
-	return format_write(o->format, s, &fo, out, diag);
+	return format_write(format, s, &fo, out, diag);
+}
+
+/* Probes are off by now: nothing has to be kept going. */
+static void no_pump(void *ctx)
+{
+	(void)ctx;
+}
+
+/* A target must not be able to fill the disk: the bound is the one of the control API. */
+static int write_bounded(const struct options *o, const struct snapshot *s, struct outfile *of,
+			 struct diag *diag)
+{
+	struct pumped_room room = {.left = ROUTES_BODIES_MAX};
+	FILE *f = pumped_open(fileno(outfile_stream(of)), &room, no_pump, NULL);
+	int r, closed;
+
+	if (!f)
+		return -ENOMEM;
+	r = write_stream(o, o->format, s, f, diag);
+	closed = fclose(f) == 0 ? 0 : -errno;
+	if (!room.exceeded)
+		return r < 0 ? r : closed;
+	diag_clear(diag);
+	return diag_set(diag, -EFBIG, PYP_EXIT_FAILURE, "", "the %s output is larger than %zu MiB",
+			o->format->name, ROUTES_BODIES_MAX >> 20);
 }
 
 static int write_file(const struct options *o, const struct snapshot *s, struct diag *diag)
@@ -47,7 +74,7 @@ static int write_file(const struct options *o, const struct snapshot *s, struct 
 
 	r = outfile_open(o->output, &of, diag);
 	if (r == 0)
-		r = write_stream(o, s, outfile_stream(of), diag);
+		r = write_bounded(o, s, of, diag);
 	if (r == 0)
 		r = outfile_commit(of, diag);
 	return r;
@@ -60,7 +87,7 @@ static int write_stdout(const struct options *o, const struct snapshot *s, struc
 
 	if (!out)
 		return -ENOMEM;
-	r = write_stream(o, s, out, diag);
+	r = write_stream(o, o->format, s, out, diag);
 	errno = EIO;
 	if (r == 0 && (fflush(out) != 0 || ferror(out)))
 		r = diag_errno(diag, errno, "cannot write to the standard output");
@@ -70,7 +97,10 @@ static int write_stdout(const struct options *o, const struct snapshot *s, struc
 	return r == -EPIPE ? 0 : r;
 }
 
-/* diag says what went wrong; its hint becomes where the profile is. */
+/*
+ * diag says what went wrong; its hint becomes where the profile is: in the same format, or as JSON,
+ * which grows with the tree only, if that was too large.
+ */
 static void write_fallback(const struct options *o, const struct snapshot *s, struct diag *diag)
 {
 	_cleanup_(outfile_freep) struct outfile *of = NULL;
@@ -80,7 +110,8 @@ static void write_fallback(const struct options *o, const struct snapshot *s, st
 
 	r = outfile_open_fallback("pyprofd-profile", &of, &second);
 	if (r == 0)
-		r = write_stream(o, s, outfile_stream(of), &second);
+		r = write_stream(o, diag->err == -EFBIG ? format_find("json") : o->format, s,
+				 outfile_stream(of), &second);
 	if (r == 0) {
 		snprintf(path, sizeof(path), "%s", outfile_path(of));
 		r = outfile_commit(of, &second);

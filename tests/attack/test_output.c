@@ -145,3 +145,36 @@ Test(output, refused_recording_is_kept)
 	ran_free(&r);
 	pyprofd_deinit(&d);
 }
+
+/* The same of the daemon's own -o. */
+Test(output, refused_profile_is_kept_at_the_end)
+{
+	struct interpreter it = traced_newest();
+	char pid[16], out[128], *file, *end;
+	struct ran r, ended;
+
+	pyprofd_init(&d);
+	pyprofd_file(&d, "out.collapsed", out, sizeof(out));
+	setenv("TMPDIR", d.dir, 1);
+	traced_start(&t, it.exe, "long_names.py", "1", "100", "40000", NULL);
+	traced_expect(&t, "ready");
+	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--no-verify", "-o", out, NULL);
+	pyprofd_ready(&d);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	r = ctl(&d, "shutdown", NULL);
+	cr_assert(r.status == PYP_EXIT_FAILURE && strstr(r.err, "larger than 512 MiB"), "%d: %s",
+		  r.status, r.err);
+	ended = pyprofd_wait(&d);
+	cr_assert(ended.status == PYP_EXIT_FAILURE && access(out, F_OK) < 0);
+	file = strstr(r.err, "the profile is in '");
+	cr_assert(file, "%s", r.err);
+	file += strlen("the profile is in '");
+	end = strchr(file, '\'');
+	cr_assert(end);
+	*end = '\0';
+	free(ctl_ok(&d, "report", file, "-l", "1", NULL));
+	ran_free(&r);
+	ran_free(&ended);
+	pyprofd_deinit(&d);
+}
