@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "stack/profile_priv.h"
+#include "stats/func.h"
 
 /* What threading.Thread executes before the function that it was given. */
 #define THREADING "threading.py"
@@ -30,13 +31,15 @@ void ended_clear(struct ended *e)
 
 /* The entry function --------------------------------------------------------------------- */
 
+/* The function that was called first; lists of children have the newest first. */
 static uint32_t oldest_child(const struct calltree *t, uint32_t node)
 {
-	uint32_t child = t->first_child[node];
+	uint32_t oldest = NODE_NONE;
 
-	while (child != NODE_NONE && t->sibling[child] != NODE_NONE)
-		child = t->sibling[child];
-	return child;
+	for (uint32_t i = t->first_child[node]; i != NODE_NONE; i = t->sibling[i])
+		if (!func_is_pseudo(t->nodes[i].func))
+			oldest = i;
+	return oldest;
 }
 
 static bool is_named(const struct profile *p, uint32_t node, const char *name)
@@ -76,7 +79,7 @@ static uint32_t inside_threading(const struct profile *p, uint32_t node)
 	return is_named(p, node, "run") ? oldest_child(&p->rb.tree, node) : NODE_NONE;
 }
 
-/* The function that the thread ran; SNAPSHOT_NONE: it called nothing. */
+/* The function that the thread ran; SNAPSHOT_NONE: it called nothing, or its name is not known. */
 static uint32_t entry_of(const struct profile *p, const struct thread *th)
 {
 	uint32_t node = oldest_child(&p->rb.tree, th->root), inner = node;

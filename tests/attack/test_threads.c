@@ -4,6 +4,7 @@
  * counted where it belongs, and neither the daemon's memory nor what it writes grows with them.
  */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,19 @@ static void teardown(void)
 }
 
 TestSuite(threads, .init = setup, .fini = teardown, .timeout = 3600);
+
+static void setup_workers(void)
+{
+	struct interpreter it = traced_newest();
+	char pid[16];
+
+	traced_start(&server, it.exe, "family.py", NULL);
+	traced_expect(&server, "ready");
+	pyprofd_start(&d, NULL);
+	free(ctl_ok(&d, "attach", "--follow-children", pid_text(pid, server.pid), NULL));
+}
+
+TestSuite(workers, .init = setup_workers, .fini = teardown, .timeout = 300);
 
 static uint64_t resident_kib(pid_t pid)
 {
@@ -177,6 +191,99 @@ Test(threads, one_per_request)
 	check_calls(s, n);
 	check_rows(s, n);
 	snapshot_free(s);
+	cr_expect_lt(after, before + MAX_GROWTH_KIB, "%" PRIu64 " KiB grew to %" PRIu64, before,
+		     after);
+	cr_expect_lt(size, MAX_JSON, "%lld bytes of JSON", (long long)size);
+	traced_close(&server);
+	cr_expect_eq(traced_wait(&server), 0);
+}
+
+/* Workers that are forked and end ------------------------------------------------------------ */
+
+#define WORKERS	   60u /* as many as family.py numbers; 16 that have ended are kept apart */
+#define WARM	   24u
+#define WORK	   10u
+#define BURST	   100u
+#define BURST_TEXT "burst 100"
+
+/* Of the server's children: those that became targets, and all that the daemon knows of. */
+static uint64_t followed_of(uint64_t *ret_known)
+{
+	json_t *target = ctl_target(&d, 0), *children = json_object_get(target, "children");
+	uint64_t followed = (uint64_t)json_integer_value(json_object_get(children, "followed"));
+	const char *key;
+	json_t *v;
+
+	cr_assert(children, "no children in the status");
+	*ret_known = 0;
+	json_object_foreach(children, key, v) *ret_known += (uint64_t)json_integer_value(v);
+	json_decref(target);
+	return followed;
+}
+
+static uint64_t wait_for_children(uint64_t n)
+{
+	double until = traced_seconds() + DAEMON_DEADLINE;
+	uint64_t known, followed = followed_of(&known);
+
+	while (known < n) {
+		cr_assert(traced_seconds() < until, "not all children are known");
+		usleep(10000);
+		followed = followed_of(&known);
+	}
+	return followed;
+}
+
+/* A worker is forked, followed, works and ends. */
+static void recycle(uint32_t i)
+{
+	char order[32];
+
+	traced_say(&server, "fork 0 1");
+	traced_expect(&server, "forked");
+	cr_assert_eq(wait_for_children(i), i, "worker %u is not followed", i);
+	snprintf(order, sizeof(order), "work %u %u", i, WORK);
+	traced_say(&server, order);
+	traced_expect(&server, "worked");
+	snprintf(order, sizeof(order), "end %u", i);
+	traced_say(&server, order);
+	traced_expect(&server, "ended");
+}
+
+/* Most of these have ended before they can be followed. */
+static void burst(void)
+{
+	traced_say(&server, BURST_TEXT);
+	traced_expect(&server, "burst");
+	wait_for_children(WORKERS + BURST);
+}
+
+Test(workers, recycled)
+{
+	uint64_t before = 0, after, calls;
+	struct snapshot *s;
+	struct view *v = NULL;
+	off_t size;
+
+	for (uint32_t i = 1; i <= WORKERS; i++) {
+		recycle(i);
+		if (i == WARM) {
+			snapshot_free(take(&size));
+			before = resident_kib(d.pid);
+		}
+	}
+	s = take(&size);
+	assert_ok(view_build(s, NULL, &v));
+	calls = counts_named(v, "work").ncalls;
+	cr_expect_eq(calls, WORKERS * WORK, "%" PRIu64 " calls", calls);
+	cr_expect_leq(s->ntargets, 1 + 16 + 2);
+	view_free(v);
+	snapshot_free(s);
+	burst();
+	snapshot_free(take(&size));
+	after = resident_kib(d.pid);
+	fprintf(stderr, "  %u workers: %" PRIu64 " KiB, then %" PRIu64 " KiB; %lld bytes of JSON\n",
+		WORKERS + BURST, before, after, (long long)size);
 	cr_expect_lt(after, before + MAX_GROWTH_KIB, "%" PRIu64 " KiB grew to %" PRIu64, before,
 		     after);
 	cr_expect_lt(size, MAX_JSON, "%lld bytes of JSON", (long long)size);
