@@ -237,30 +237,25 @@ static int enter_places(const struct scratch_job *j, enum scratch_stage *at)
 
 /* ---- the interpreter --------------------------------------------------------------------- */
 
-static void limit(int what, rlim_t value)
+static bool limit(int what, rlim_t value)
 {
 	struct rlimit rl;
 
 	if (getrlimit(what, &rl) < 0)
-		return;
+		return false;
 	if (rl.rlim_max < value)
 		value = rl.rlim_max;
 	rl = (struct rlimit){value, value};
-	(void)setrlimit(what, &rl);
+	return setrlimit(what, &rl) == 0;
 }
 
-static void limit_all(void)
+static bool limit_all(void)
 {
-	limit(RLIMIT_CPU, SCRATCH_TIME_S);
-	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_FSIZE, 0);
-	limit(RLIMIT_AS, SPACE_LIMIT);
-	limit(RLIMIT_DATA, DATA_LIMIT);
-	limit(RLIMIT_STACK, STACK_LIMIT);
-	limit(RLIMIT_NOFILE, FILES_LIMIT);
-	limit(RLIMIT_MEMLOCK, 0);
-	limit(RLIMIT_MSGQUEUE, 0);
-	limit(RLIMIT_SIGPENDING, FILES_LIMIT);
+	return limit(RLIMIT_CPU, SCRATCH_TIME_S) && limit(RLIMIT_CORE, 0) &&
+	       limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_AS, SPACE_LIMIT) &&
+	       limit(RLIMIT_DATA, DATA_LIMIT) && limit(RLIMIT_STACK, STACK_LIMIT) &&
+	       limit(RLIMIT_NOFILE, FILES_LIMIT) && limit(RLIMIT_MEMLOCK, 0) &&
+	       limit(RLIMIT_MSGQUEUE, 0) && limit(RLIMIT_SIGPENDING, FILES_LIMIT);
 }
 
 /*
@@ -277,8 +272,7 @@ static _Noreturn void become_interpreter(struct scratch_job *j, int alive)
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || poll(&p, 1, 0) != 0)
 		_exit(126);
-	limit_all();
-	if (scratch_allow_calls() < 0)
+	if (!limit_all() || scratch_allow_calls() < 0)
 		_exit(125);
 	(void)syscall(SYS_execveat, j->exe, "", j->argv, env, AT_EMPTY_PATH);
 	_exit(127);

@@ -140,6 +140,12 @@ void attack_start(struct attack *a)
 	int out[2];
 	char c;
 
+	if (!a->exe)
+		a->exe = ATTACK_PYTHON;
+	if (!a->prepare)
+		a->prepare = own_namespaces;
+	if (!a->program)
+		a->program = ATTACK_WAITS;
 	assert_ok(pipe2(out, O_CLOEXEC));
 	a->target = fork();
 	if (a->target == 0)
@@ -223,12 +229,6 @@ bool attack_said(const struct attack *a, const char *word)
 void attack_run(struct attack *a)
 {
 	caps_require_bpf();
-	if (!a->exe)
-		a->exe = ATTACK_PYTHON;
-	if (!a->prepare)
-		a->prepare = own_namespaces;
-	if (!a->program)
-		a->program = ATTACK_WAITS;
 	if (!a->dir)
 		attack_setup(a);
 	attack_start(a);
