@@ -19,6 +19,7 @@
 #include "probe/counts.h"
 #include "probe/holder.h"
 #include "probe/kcaps.h"
+#include "probe/ringpos.h"
 #include "probe/sampler.h"
 #include "probe/sites.h"
 #include "probe/uprobe_multi.h"
@@ -50,11 +51,14 @@ struct drain {
 	void *ctx;
 	size_t budget;
 	size_t done;
+	uint64_t goal;	   /* position in the ring */
+	uint64_t until_ns; /* 0: no deadline */
 };
 
 struct probe {
 	struct pyprof_bpf *skel;
 	struct ring_buffer *rb;
+	struct ringpos pos;
 	struct drain drain;
 	const struct plan *plan;
 	char *via;
@@ -253,20 +257,37 @@ static int load(struct probe *p, struct diag *diag)
 	return 0;
 }
 
-/* A negative return is how to stop libbpf: it has moved past this record by then. */
+/* So many records are handled between two looks at the clock. */
+#define CLOCK_RECORDS 32
+
+static bool drain_is_over(const struct probe *p, size_t size)
+{
+	const struct drain *d = &p->drain;
+
+	if (d->done == d->budget || ringpos_read(&p->pos) + ringpos_record(size) >= d->goal)
+		return true;
+	return d->until_ns && d->done % CLOCK_RECORDS == 0 && clock_monotonic_ns() >= d->until_ns;
+}
+
+/*
+ * A negative return is how to stop libbpf: it moves past this record then. It would go on as long as
+ * there are records, which a busy target writes as fast as they are read.
+ */
 static int on_record(void *ctx, void *data, size_t size)
 {
 	struct probe *p = ctx;
 
 	p->drain.fn(p->drain.ctx, data, size);
 	p->drain.done++;
-	return p->drain.done == p->drain.budget ? -EAGAIN : 0;
+	return drain_is_over(p, size) ? -EAGAIN : 0;
 }
 
 static int open_ring(struct probe *p, struct diag *diag)
 {
 	p->rb = ring_buffer__new(bpf_map__fd(p->skel->maps.ring), on_record, p, NULL);
-	return p->rb ? 0 : diag_errno(diag, errno, "cannot map the ring buffer");
+	if (!p->rb || ringpos_open(&p->pos, bpf_map__fd(p->skel->maps.ring)) < 0)
+		return diag_errno(diag, errno, "cannot map the ring buffer");
+	return 0;
 }
 
 static const struct attachment not_attached = {.hold = -1};
@@ -354,6 +375,7 @@ void probe_free(struct probe *p)
 		return;
 	probe_detach(p);
 	ring_buffer__free(p->rb);
+	ringpos_close(&p->pos);
 	pyprof_bpf__destroy(p->skel);
 	free(p->via);
 	free(p);
@@ -553,6 +575,11 @@ void probe_follow_forget(struct probe *p, pid_t descendant)
 	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.family), &tgid);
 }
 
+void probe_silence(struct probe *p)
+{
+	set_active(p, PYP_ACTIVE_OFF);
+}
+
 void probe_detach(struct probe *p)
 {
 	if (!probe_attached(p))
@@ -710,14 +737,36 @@ int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag)
 	return 0;
 }
 
-int probe_drain(struct probe *p, size_t budget, probe_record_fn fn, void *ctx)
+static int drain(struct probe *p, const struct drain *how)
 {
-	int r;
+	int r = 0;
 
-	p->drain = (struct drain){.fn = fn, .ctx = ctx, .budget = budget};
-	r = ring_buffer__consume(p->rb);
+	p->drain = *how;
+	p->drain.goal = ringpos_written(&p->pos);
+	if (ringpos_read(&p->pos) < p->drain.goal)
+		r = ring_buffer__consume(p->rb);
 	__atomic_store_n(&p->skel->bss->woken, 0, __ATOMIC_RELAXED);
 	return r < 0 && r != -EAGAIN ? r : (int)p->drain.done;
+}
+
+int probe_drain(struct probe *p, size_t budget, probe_record_fn fn, void *ctx)
+{
+	return drain(p, &(struct drain){.fn = fn, .ctx = ctx, .budget = budget});
+}
+
+int probe_drain_until(struct probe *p, uint64_t until_ns, probe_record_fn fn, void *ctx)
+{
+	return drain(p, &(struct drain){.fn = fn, .ctx = ctx, .until_ns = until_ns});
+}
+
+uint64_t probe_written(const struct probe *p)
+{
+	return ringpos_written(&p->pos);
+}
+
+uint64_t probe_read(const struct probe *p)
+{
+	return ringpos_read(&p->pos);
 }
 
 int probe_ring_fd(const struct probe *p)

@@ -74,6 +74,8 @@ int probe_aim(struct probe *p, const struct probe_opts *opts);
 /* Put the probes on; every thread counts as unseen afterwards. *ret_ts: CLOCK_MONOTONIC from which
  * on events may come. */
 int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag);
+/* No hit is recorded any more; the probes are still on, until probe_detach. Takes no time. */
+void probe_silence(struct probe *p);
 /* Take them off. What is in the ring stays there to be drained. */
 void probe_detach(struct probe *p);
 bool probe_attached(const struct probe *p);
@@ -132,13 +134,18 @@ struct probe_gauge probe_gauge(const struct probe *p);
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag);
 
 /*
- * Hand every record in the ring, oldest first, to fn; at most `budget` records (0: all). Returns
- * the number handed over, or a negative errno. fd: signalled when the ring gets more than half
+ * Hand the records in the ring, oldest first, to fn: those that are there at the time of the call,
+ * and of these at most `budget` (0: all), or as many as can be handled until until_ns
+ * (CLOCK_MONOTONIC; 0: all). Returns the number handed over, or a negative errno. fd: signalled when the ring gets more than half
  * full, once until the next drain; otherwise drain on a timer. Poll it edge-triggered: by level it
  * is readable whenever there is any record.
  */
 typedef void (*probe_record_fn)(void *ctx, const void *data, size_t size);
 int probe_drain(struct probe *p, size_t budget, probe_record_fn fn, void *ctx);
+int probe_drain_until(struct probe *p, uint64_t until_ns, probe_record_fn fn, void *ctx);
+/* How far the ring was written and read, in bytes since it was made. */
+uint64_t probe_written(const struct probe *p);
+uint64_t probe_read(const struct probe *p);
 int probe_ring_fd(const struct probe *p);
 
 /* Where it samples: how much CPU time a sample stands for. */

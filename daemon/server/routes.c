@@ -525,7 +525,7 @@ static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid
 	r = query_parse(rq, &q, diag);
 	if (r < 0)
 		return r;
-	r = sessions_snapshot(ctx->sessions, (pid_t)q.opts.filter.pid, &s, diag);
+	r = sessions_snapshot_now(ctx->sessions, (pid_t)q.opts.filter.pid, &s, diag);
 	if (r < 0)
 		return r;
 	r = check_tid(s, q.opts.filter.tid, diag);
@@ -576,18 +576,21 @@ const struct route routes[] = {
 	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target"},
 	{"DELETE", "/v1/targets/{pid}", NULL, PRIVILEGE_CONTROL, handle_detach,
 	 "detach, and forget the data"},
-	{"POST", "/v1/start", "pid", PRIVILEGE_CONTROL, handle_start, "put the probes on"},
+	{"POST", "/v1/start", "pid", PRIVILEGE_CONTROL, handle_start, "put the probes on",
+	 WAIT_STOPPED},
 	{"POST", "/v1/stop", "pid", PRIVILEGE_CONTROL, handle_stop,
 	 "take the probes off, keep the data"},
-	{"POST", "/v1/clear", "pid", PRIVILEGE_CONTROL, handle_clear, "zero the data"},
-	{"GET", "/v1/snapshot", SNAPSHOT_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile"},
+	{"POST", "/v1/clear", "pid", PRIVILEGE_CONTROL, handle_clear, "zero the data",
+	 WAIT_CURRENT},
+	{"GET", "/v1/snapshot", SNAPSHOT_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile",
+	 WAIT_CURRENT},
 	{"POST", "/v1/timelines", "pid,duration,buffer", PRIVILEGE_CONTROL, handle_timeline_begin,
-	 "take a timeline: every call and return"},
+	 "take a timeline: every call and return", WAIT_CURRENT},
 	{"GET", "/v1/timelines", NULL, PRIVILEGE_READ, handle_timelines, "those being taken"},
 	{"GET", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_read,
-	 "take the next piece of a timeline", .draining = true},
+	 "take the next piece of a timeline", WAIT_CURRENT, .draining = true},
 	{"DELETE", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_end,
-	 "end its window; what waits is still to be fetched"},
+	 "end its window; what waits is still to be fetched", WAIT_CURRENT},
 	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "end the daemon"},
 	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics"},
 	{NULL},
@@ -643,10 +646,38 @@ static int refuse_draining(struct diag *diag)
 			"the daemon is shutting down");
 }
 
+bool routes_ready(const struct routes_ctx *ctx, const struct routes_wait *wait, uint64_t since_ns)
+{
+	switch (wait->what) {
+	case WAIT_NOT:
+		return true;
+	case WAIT_STOPPED:
+		return !sessions_stopping(ctx->sessions, wait->pid);
+	case WAIT_CURRENT:
+		return sessions_current(ctx->sessions, wait->pid, since_ns);
+	}
+	return true;
+}
+
+/* Reading the rings is not a client's to wait for, if it takes longer than this. */
+#define CATCH_UP_NS 20000000ull
+
+static bool has_to_wait(struct routes_ctx *ctx, const struct routes_input *in,
+			const struct routes_wait *wait)
+{
+	if (!in->since_ns || wait->what == WAIT_NOT)
+		return false;
+	return !routes_ready(ctx, wait, in->since_ns) &&
+	       !sessions_catch_up(ctx->sessions, wait->pid, in->since_ns,
+				  clock_monotonic_ns() + CATCH_UP_NS) &&
+	       !routes_ready(ctx, wait, in->since_ns);
+}
+
 static int handle(struct routes_ctx *ctx, const struct route *route, struct request *rq,
 		  pid_t path_pid, const struct routes_input *in, struct response *rs,
-		  struct diag *diag)
+		  struct routes_wait *ret_wait, struct diag *diag)
 {
+	struct routes_wait wait = {.what = route->wait};
 	int r;
 
 	if (ctx->draining && !route->draining)
@@ -654,10 +685,19 @@ static int handle(struct routes_ctx *ctx, const struct route *route, struct requ
 	r = request_parse_body(rq, in->body, in->nbody, diag);
 	if (r == 0)
 		r = request_check_params(rq, route->params, diag);
-	return r < 0 ? r : route->handle(ctx, rq, path_pid, rs, diag);
+	if (r == 0)
+		r = request_get_pid(rq, "pid", &wait.pid, diag);
+	if (r < 0)
+		return r;
+	if (has_to_wait(ctx, in, &wait)) {
+		*ret_wait = wait;
+		return 0;
+	}
+	return route->handle(ctx, rq, path_pid, rs, diag);
 }
 
-void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs)
+void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs,
+		     struct routes_wait *wait)
 {
 	_cleanup_(request_deinit) struct request rq = {0};
 	const struct route *route;
@@ -665,6 +705,7 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 	pid_t path_pid;
 	int r;
 
+	*wait = (struct routes_wait){0};
 	/* even what there is, is not for everybody */
 	r = peer_check(&in->peer, ctx->owner, PRIVILEGE_READ, &diag);
 	if (r == 0)
@@ -678,7 +719,7 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 		return;
 	r = peer_check(&in->peer, ctx->owner, route->privilege, &diag);
 	if (r == 0)
-		r = handle(ctx, route, &rq, path_pid, in, rs, &diag);
+		r = handle(ctx, route, &rq, path_pid, in, rs, wait, &diag);
 	if (r < 0)
 		response_set_error(rs, r == -EFBIG ? 507 : r == -ENOBUFS ? 503 : 0, &diag, r);
 }

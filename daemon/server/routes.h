@@ -46,6 +46,11 @@ struct route {
 	int (*handle)(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 		      struct response *rs, struct diag *diag);
 	const char *help;
+	enum route_wait {
+		WAIT_NOT,
+		WAIT_STOPPED, /* nothing it is about is being stopped */
+		WAIT_CURRENT, /* the probes' records up to the request have been read */
+	} wait;
 	bool draining; /* answered even when the daemon is shutting down */
 };
 
@@ -63,9 +68,22 @@ struct routes_input {
 	struct ucred peer;
 	const char *method, *uri, *body;
 	size_t nbody;
+	uint64_t since_ns; /* CLOCK_MONOTONIC: when it was received; 0: it does not wait */
 };
 
-/* Answer one request. Always fills rs, which is initialised. */
-void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs);
+/* What an answer waits for. */
+struct routes_wait {
+	enum route_wait what; /* WAIT_NOT: the answer is there */
+	pid_t pid;
+};
+
+/*
+ * Answer one request. Always fills rs, which is initialised, unless the answer has to wait for
+ * rings that cannot be read in a moment: then *wait says for what. When routes_ready says so, or
+ * before, it is to be dispatched again with the same since_ns.
+ */
+void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs,
+		     struct routes_wait *wait);
+bool routes_ready(const struct routes_ctx *ctx, const struct routes_wait *wait, uint64_t since_ns);
 
 #endif

@@ -20,6 +20,7 @@
 #include <sys/epoll.h>
 #include <systemd/sd-event.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/parse.h"
 
@@ -27,13 +28,15 @@
 #define DEFAULT_CONNECTIONS 64
 #define CONNECTION_MEMORY   (32 * 1024)	  /* request line and headers, and one buffer of body */
 #define DISCARD_MAX	    (1024 * 1024) /* how much of a body that is too large is listened to */
-#define PRIORITY	    10		  /* rings are drained (0) before clients are served */
 #define DRAIN_US	    (1000 * 1000)
+#define LOOK_US		    4000 /* between looks whether requests have to wait any longer */
 
 struct server {
 	struct MHD_Daemon *mhd;
 	struct routes_ctx routes;
 	struct sd_event_source *io, *timer, *drain_timer;
+	struct sd_event_source *look; /* a timer, while requests wait */
+	struct conn *waiting;
 	size_t answering; /* requests whose answer has not been sent completely */
 	void (*drained)(void *ctx);
 	void *drained_ctx;
@@ -44,8 +47,13 @@ struct conn {
 	char *uri; /* as received; NULL: no memory */
 	bool started;
 	char *body;
-	size_t held;  /* bytes of a profile that is being sent */
-	size_t nbody; /* received so far; beyond REQUEST_BODY_MAX it is only counted */
+	size_t held;	   /* bytes of a profile that is being sent */
+	size_t nbody;	   /* received so far; beyond REQUEST_BODY_MAX it is only counted */
+	uint64_t since_ns; /* when it was complete; 0: it is not yet */
+	/* Suspended: its answer waits for rings to be read. */
+	struct MHD_Connection *suspended; /* NULL: it is not */
+	struct routes_wait wait;
+	struct conn *next; /* the next one that waits */
 };
 
 static void conn_reset(struct conn *c)
@@ -128,19 +136,65 @@ static enum MHD_Result send_too_large(struct conn *c, struct MHD_Connection *con
 	return sent;
 }
 
+static void look_soon(struct server *srv)
+{
+	(void)sd_event_source_set_time_relative(srv->look, LOOK_US);
+	(void)sd_event_source_set_enabled(srv->look, SD_EVENT_ONESHOT);
+}
+
+/* libmicrohttpd asks again when the connection is resumed. */
+static enum MHD_Result suspend(struct conn *c, struct MHD_Connection *connection,
+			       const struct routes_wait *wait)
+{
+	c->wait = *wait;
+	c->suspended = connection;
+	c->next = c->srv->waiting;
+	c->srv->waiting = c;
+	MHD_suspend_connection(connection);
+	look_soon(c->srv);
+	return MHD_YES;
+}
+
+/* Those whose wait is over go on; all: every one. */
+static bool resume(struct server *srv, bool all)
+{
+	bool any = false;
+
+	for (struct conn **at = &srv->waiting; *at;) {
+		struct conn *c = *at;
+
+		if (!all && !routes_ready(&srv->routes, &c->wait, c->since_ns)) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		MHD_resume_connection(TAKE_PTR(c->suspended));
+		any = true;
+	}
+	return any;
+}
+
 static enum MHD_Result answer(struct conn *c, struct MHD_Connection *connection, const char *method)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct routes_input in = {
 		.method = method, .uri = c->uri, .body = c->body ? c->body : "", .nbody = c->nbody};
+	struct routes_wait wait;
 	struct response rs;
 	enum MHD_Result sent;
 
+	if (!c->since_ns)
+		c->since_ns = clock_monotonic_ns();
+	in.since_ns = c->since_ns;
 	if (!info || !c->uri || peer_get(info->connect_fd, &in.peer) < 0)
 		return MHD_NO;
 	response_init(&rs);
-	routes_dispatch(&c->srv->routes, &in, &rs);
+	routes_dispatch(&c->srv->routes, &in, &rs, &wait);
+	if (wait.what != WAIT_NOT) {
+		response_deinit(&rs);
+		return suspend(c, connection, &wait);
+	}
 	log_debug("%s %.200s: %u", method, c->uri, rs.status);
 	sent = send_response(c, connection, &rs);
 	response_deinit(&rs);
@@ -309,6 +363,19 @@ static int on_timer(struct sd_event_source *source, uint64_t usec, void *userdat
 	return run(userdata);
 }
 
+/* Rings may have been read, or costs measured, meanwhile. */
+static int on_look(struct sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct server *srv = userdata;
+	int r;
+
+	(void)source, (void)usec;
+	r = resume(srv, false) ? run(srv) : 0;
+	if (srv->waiting)
+		look_soon(srv);
+	return r;
+}
+
 static int add_sources(struct server *srv, struct sd_event *event)
 {
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(srv->mhd, MHD_DAEMON_INFO_EPOLL_FD);
@@ -321,9 +388,10 @@ static int add_sources(struct server *srv, struct sd_event *event)
 		return r;
 	r = sd_event_add_time_relative(event, &srv->timer, CLOCK_MONOTONIC, 0, 1, on_timer, srv);
 	if (r >= 0)
-		r = sd_event_source_set_priority(srv->io, PRIORITY);
+		r = sd_event_add_time_relative(event, &srv->look, CLOCK_MONOTONIC, 0, 1, on_look,
+					       srv);
 	if (r >= 0)
-		r = sd_event_source_set_priority(srv->timer, PRIORITY);
+		r = sd_event_source_set_enabled(srv->look, SD_EVENT_OFF);
 	return r < 0 ? r : 0;
 }
 
@@ -344,13 +412,13 @@ static struct MHD_Daemon *start_mhd(struct server *srv, int fd, const struct ser
 	unsigned int timeout = opts->timeout_s ? opts->timeout_s : DEFAULT_TIMEOUT_S;
 	unsigned int max = opts->max_connections ? opts->max_connections : DEFAULT_CONNECTIONS;
 
-	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, srv,
-				MHD_OPTION_EXTERNAL_LOGGER, log_mhd, NULL, MHD_OPTION_LISTEN_SOCKET,
-				fd, MHD_OPTION_CONNECTION_LIMIT, max, MHD_OPTION_CONNECTION_TIMEOUT,
-				timeout, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-				(size_t)CONNECTION_MEMORY, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-				MHD_OPTION_NOTIFY_CONNECTION, on_connection, srv,
-				MHD_OPTION_NOTIFY_COMPLETED, on_completed, srv,
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0,
+				NULL, NULL, on_request, srv, MHD_OPTION_EXTERNAL_LOGGER, log_mhd,
+				NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+				max, MHD_OPTION_CONNECTION_TIMEOUT, timeout,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+				MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION,
+				on_connection, srv, MHD_OPTION_NOTIFY_COMPLETED, on_completed, srv,
 				MHD_OPTION_URI_LOG_CALLBACK, on_uri, srv, MHD_OPTION_END);
 }
 
@@ -403,6 +471,12 @@ void server_free(struct server *srv)
 	sd_event_source_disable_unref(srv->io);
 	sd_event_source_disable_unref(srv->timer);
 	sd_event_source_disable_unref(srv->drain_timer);
+	if (srv->mhd && srv->waiting) {
+		srv->routes.draining = true; /* they are told so */
+		resume(srv, true);
+		(void)MHD_run(srv->mhd);
+	}
+	sd_event_source_disable_unref(srv->look);
 	srv->drain_timer = NULL; /* closing connections completes requests */
 	if (srv->mhd)
 		MHD_stop_daemon(srv->mhd);

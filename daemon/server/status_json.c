@@ -81,6 +81,7 @@ json_t *json_of_status(const struct session_status *st)
 	set_text(o, "python_version", st->python_version);
 	set_text(o, "python_file", st->python_file);
 	set_text(o, "build_id", st->build_id);
+	set_count(o, "pending_bytes", st->pending);
 	set_count(o, "traced_ns", st->traced_ns);
 	set_count(o, "events", st->events);
 	set_count(o, "events_per_s", st->events_per_s);

@@ -258,7 +258,7 @@ static int follow_child(struct session *origin, const struct tracee_news *news)
 	if (r < 0)
 		return r;
 	family_join(s, origin->family);
-	if (origin->tracee->state != SESSION_ATTACHED)
+	if (!tracee_stops(origin->tracee))
 		r = tracee_start(s->tracee, NULL);
 	if (r < 0)
 		return r;
@@ -354,7 +354,7 @@ static int fold(struct sessions *ss, struct session *s)
 	_cleanup_(snapshot_freep) struct snapshot *one = NULL;
 	int r;
 
-	r = sessions_snapshot(ss, s->tracee->target->pid, &one, NULL);
+	r = sessions_snapshot_now(ss, s->tracee->target->pid, &one, NULL);
 	if (r == 0)
 		r = snapshot_fold(&ss->folded, one, FOLD_MAX_NODES);
 	if (r == 0)

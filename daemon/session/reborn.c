@@ -229,6 +229,7 @@ static void take_another(struct tracee *t, struct probe *next)
 	t->old_gauge = tracee_gauge(t);
 	t->old_probe = t->probe;
 	t->probe = next;
+	t->goal_ns = 0;
 	t->mechanism = probe_mechanism(next);
 	if (t->opts.follow)
 		probe_follow(next, true);

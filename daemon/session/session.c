@@ -21,9 +21,17 @@
 #define DRAIN_BUSY_US 4000u   /* between drains while events come */
 #define DRAIN_IDLE_US 25000u  /* while none do */
 #define DRAIN_REST_US 100000u /* where nothing comes that is worth a wake-up: counting, sampling */
-#define DRAIN_BUDGET  250000u /* records per target and turn, so that clients are served as well */
-#define PUMP_MS	      4
-#define RATE_NS	      1000000000ull
+/*
+ * What draining may take before clients are served again, and how much of that one target gets before
+ * the next one has its turn. Clients have the same priority in the event loop, so they get every other
+ * of its iterations, however many events come.
+ */
+#define TURN_NS	 500000ull
+#define SLICE_NS 250000ull
+#define STOP_NS	 100000000ull /* what a stop may take before it is answered */
+#define END_NS	 50000000ull /* what reading may take before a process that has ended is released */
+#define PUMP_MS	 4
+#define RATE_NS	 1000000000ull
 
 void session_free(struct session *s)
 {
@@ -39,6 +47,7 @@ void session_free(struct session *s)
 /* ---- the loop's side --------------------------------------------------------------------- */
 
 static int on_full(sd_event_source *source, int fd, uint32_t revents, void *ctx);
+static int sessions_arm(struct sessions *ss, uint64_t delay_us);
 
 /* It has come to its end: nothing to watch, and somebody to tell. */
 static void session_over(struct session *s)
@@ -85,42 +94,65 @@ static int on_pidfd(sd_event_source *source, int fd, uint32_t revents, void *ctx
 	struct session *s = ctx;
 
 	(void)source, (void)fd, (void)revents;
-	tracee_drain(s->tracee, 0);
+	s->end = sd_event_source_disable_unref(s->end);
+	tracee_drain(s->tracee, tracee_now() + END_NS);
 	follow_take_news(s);
 	follow_now(s);
 	tracee_end(s->tracee, "exited");
 	session_settle(s);
+	sessions_arm(s->set, 0);
 	return 0;
 }
 
-/* Drain one target; true if there is more than one turn's worth. */
-static bool session_turn(struct session *s, bool *busy)
+static bool is_on(const struct session *s)
 {
-	int n = tracee_drain(s->tracee, DRAIN_BUDGET);
-	uint64_t now = tracee_now();
-
-	*busy |= n > 0;
-	if (s->tracee->state == SESSION_TRACING)
-		tracee_turn(s->tracee);
-	if (now - s->tracee->rate_ns >= RATE_NS)
-		tracee_sample_rate(s->tracee, now);
-	session_settle(s);
-	return n >= (int)DRAIN_BUDGET;
+	return s->tracee->state == SESSION_TRACING || s->tracee->state == SESSION_STOPPING;
 }
 
+/* Drain one target for a slice of time; true if something is left. */
+static bool session_slice(struct session *s, bool *busy)
+{
+	struct tracee *t = s->tracee;
+	uint64_t until = tracee_now() + SLICE_NS;
+	bool more;
+
+	if (t->state == SESSION_STOPPING) {
+		more = !tracee_finish(t, until);
+		*busy = true;
+	} else {
+		*busy |= tracee_drain(t, until) > 0;
+		more = tracee_now() >= until && tracee_pending(t);
+	}
+	session_settle(s);
+	return more;
+}
+
+/* What is to be done now and then besides draining. */
+static void session_turn(struct session *s)
+{
+	struct tracee *t = s->tracee;
+	uint64_t now = tracee_now();
+
+	if (t->state == SESSION_TRACING)
+		tracee_turn(t);
+	if (now - t->rate_ns >= RATE_NS)
+		tracee_sample_rate(t, now);
+}
+
+/* More than half full: at once, but no target comes before the others. */
 static int on_full(sd_event_source *source, int fd, uint32_t revents, void *ctx)
 {
-	bool busy = false;
+	struct session *s = ctx;
 
 	(void)source, (void)fd, (void)revents;
-	session_turn(ctx, &busy);
+	sessions_arm(s->set, 0);
 	return 0;
 }
 
 static bool sessions_tracing(const struct sessions *ss)
 {
 	for (size_t i = 0; i < ss->n; i++)
-		if (ss->v[i]->tracee->state == SESSION_TRACING)
+		if (is_on(ss->v[i]))
 			return true;
 	return false;
 }
@@ -142,14 +174,34 @@ static int sessions_arm(struct sessions *ss, uint64_t delay_us)
 	return r < 0 ? r : sd_event_source_set_enabled(ss->timer, SD_EVENT_ONESHOT);
 }
 
-/* Drain all; true if there is more than one turn's worth. */
-static bool sessions_turn(struct sessions *ss, bool *busy)
+/* Each target that has something gets a slice, the one after the last turn's last one first; true if
+ * the turn was over before all had theirs, or something is left. */
+static bool sessions_round(struct sessions *ss, uint64_t until, bool first, bool *busy)
 {
 	bool more = false;
 
-	for (size_t i = 0; i < ss->n; i++)
-		if (ss->v[i]->tracee->state == SESSION_TRACING)
-			more |= session_turn(ss->v[i], busy);
+	for (size_t k = 0, n = ss->n; k < n; k++) {
+		struct session *s = ss->v[ss->next++ % n];
+
+		if (!is_on(s))
+			continue;
+		more |= session_slice(s, busy);
+		if (first)
+			session_turn(s);
+		if (tracee_now() >= until)
+			return more || k + 1 < n;
+	}
+	return more;
+}
+
+/* Drain all in turn; true if something is left. */
+static bool sessions_turn(struct sessions *ss, bool *busy)
+{
+	uint64_t until = tracee_now() + TURN_NS;
+	bool more = sessions_round(ss, until, true, busy);
+
+	while (more && tracee_now() < until)
+		more = sessions_round(ss, until, false, busy);
 	return more;
 }
 
@@ -174,8 +226,7 @@ void sessions_pump(struct sessions *ss)
 static uint64_t sessions_pause(const struct sessions *ss, bool busy)
 {
 	for (size_t i = 0; i < ss->n; i++)
-		if (ss->v[i]->tracee->state == SESSION_TRACING &&
-		    ss->v[i]->tracee->opts.mode.mode == MODE_TRACE)
+		if (is_on(ss->v[i]) && ss->v[i]->tracee->opts.mode.mode == MODE_TRACE)
 			return busy ? DRAIN_BUSY_US : DRAIN_IDLE_US;
 	return DRAIN_REST_US;
 }
@@ -303,9 +354,10 @@ int sessions_add(struct sessions *ss, struct session *s)
 static void drain_all(void *ctx)
 {
 	struct sessions *ss = ctx;
+	uint64_t until = tracee_now() + PUMP_MS * 1000000ull;
 
-	for (size_t i = 0; i < ss->n; i++)
-		(void)tracee_drain(ss->v[i]->tracee, DRAIN_BUDGET);
+	for (size_t k = 0, n = ss->n; k < n && tracee_now() < until; k++)
+		(void)tracee_drain(ss->v[ss->next++ % n]->tracee, until);
 }
 
 struct target_opts sessions_target_opts(const struct sessions *ss)
@@ -313,7 +365,14 @@ struct target_opts sessions_target_opts(const struct sessions *ss)
 	return ss->opts.target;
 }
 
-/* A target that was attached to just now may still be measured; meanwhile rings fill. */
+/* A target that was attached to just now is still being measured. */
+static bool lacks_cost(const struct tracee *t)
+{
+	return t->calibration && (!t->cost.known || !t->cost.gauge_ps) &&
+	       !calibration_wait(t->calibration, 0);
+}
+
+/* Meanwhile rings fill. */
 static void wait_for_cost(struct sessions *ss, struct tracee *t)
 {
 	bool urgent = !t->cost.known || !t->cost.gauge_ps;
@@ -450,14 +509,19 @@ int sessions_start_each(struct sessions *ss, pid_t pid, sessions_failed_fn faile
 int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag)
 {
 	const struct session *one = pid ? sessions_find(ss, pid) : NULL;
+	uint64_t until;
 
 	if (pid && !one)
 		return not_attached(pid, diag);
 	for (size_t i = 0; i < ss->n; i++)
 		if (concerns(ss->v[i], one))
 			tracee_stop(ss->v[i]->tracee);
+	until = tracee_now() + STOP_NS;
+	for (size_t i = 0; i < ss->n && tracee_now() < until; i++)
+		tracee_finish(ss->v[i]->tracee, until);
 	sessions_settle(ss);
 	follow_stopped(ss);
+	sessions_arm(ss, 0);
 	return 0;
 }
 
@@ -502,7 +566,60 @@ static int snapshot_targets(struct sessions *ss, pid_t pid, struct snapshot *s)
 	return r;
 }
 
+static bool is_meant(const struct session *s, pid_t pid)
+{
+	return !pid || s->tracee->target->pid == pid;
+}
+
+bool sessions_stopping(const struct sessions *ss, pid_t pid)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (is_meant(ss->v[i], pid) && ss->v[i]->tracee->state == SESSION_STOPPING)
+			return true;
+	return false;
+}
+
+bool sessions_current(const struct sessions *ss, pid_t pid, uint64_t since_ns)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (is_meant(ss->v[i], pid) && (tracee_current_ns(ss->v[i]->tracee) < since_ns ||
+						lacks_cost(ss->v[i]->tracee)))
+			return false;
+	return true;
+}
+
+bool sessions_catch_up(struct sessions *ss, pid_t pid, uint64_t since_ns, uint64_t until_ns)
+{
+	for (size_t i = 0; i < ss->n && tracee_now() < until_ns; i++) {
+		struct tracee *t = ss->v[i]->tracee;
+
+		if (!is_meant(ss->v[i], pid))
+			continue;
+		if (!tracee_finish(t, until_ns))
+			continue;
+		tracee_drain(t, until_ns);
+		/* that may have been the end of a piece that was begun before */
+		if (tracee_current_ns(t) < since_ns)
+			tracee_drain(t, until_ns);
+	}
+	sessions_settle(ss);
+	if (sessions_current(ss, pid, since_ns))
+		return true;
+	sessions_arm(ss, 0);
+	return false;
+}
+
 int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (is_meant(ss->v[i], pid)) {
+			wait_for_cost(ss, ss->v[i]->tracee);
+			tracee_catch_up(ss->v[i]->tracee);
+		}
+	return sessions_snapshot_now(ss, pid, ret, diag);
+}
+
+int sessions_snapshot_now(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
 	int r;
@@ -514,9 +631,6 @@ int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, str
 	if (!s || !s->targets)
 		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
 	snapshot_provenance(ss, s);
-	for (size_t i = 0; i < ss->n; i++)
-		if (!pid || ss->v[i]->tracee->target->pid == pid)
-			wait_for_cost(ss, ss->v[i]->tracee);
 	r = snapshot_targets(ss, pid, s);
 	sessions_settle(ss);
 	if (r == 0 && !pid)
@@ -564,6 +678,8 @@ const char *session_state_name(enum session_state s)
 		return "attached";
 	case SESSION_TRACING:
 		return "tracing";
+	case SESSION_STOPPING:
+		return "stopping";
 	case SESSION_ENDED:
 		return "ended";
 	}

@@ -24,6 +24,7 @@ struct sessions;
 enum session_state {
 	SESSION_ATTACHED, /* known and checked, probes off */
 	SESSION_TRACING,  /* probes on */
+	SESSION_STOPPING, /* nothing is recorded any more; what was is still being read */
 	SESSION_ENDED,	  /* the process has gone; data is kept */
 };
 
@@ -88,8 +89,20 @@ int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag);
 /* Drain the rings: for whoever keeps the event loop waiting. */
 void sessions_pump(struct sessions *ss);
 
-/* A snapshot of one target (pid) or of all (0), with provenance. Rings are drained first. */
+/*
+ * What was recorded before since_ns (CLOCK_MONOTONIC) by one target (pid) or by all (0): is it in
+ * the profile, and what the report needs besides, or is something being stopped? catch_up: see to it
+ * until until_ns; what is left is done by the event loop, in turns. true: it is there.
+ */
+bool sessions_current(const struct sessions *ss, pid_t pid, uint64_t since_ns);
+bool sessions_catch_up(struct sessions *ss, pid_t pid, uint64_t since_ns, uint64_t until_ns);
+/* Is anything of it being stopped? */
+bool sessions_stopping(const struct sessions *ss, pid_t pid);
+
+/* A snapshot of one target (pid) or of all (0), with provenance, of all that was recorded until now,
+ * however long it takes to read that; the second one: of what was read by now. */
 int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag);
+int sessions_snapshot_now(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag);
 
 /* Has this target ended, and all that were followed from it as well? */
 bool sessions_over(const struct sessions *ss, pid_t pid);
@@ -126,6 +139,7 @@ struct session_status {
 	enum session_state state;
 	struct mode_choice mode;
 	char cmdline[256], python_version[32], python_file[256], build_id[41];
+	uint64_t pending; /* bytes recorded by the probes that wait to be read */
 	uint64_t traced_ns, events, lost, unmatched, unseen, unstarted;
 	uint64_t events_per_s; /* over the last second or so */
 	double overhead;       /* then: probes' time as a share of the target's own */

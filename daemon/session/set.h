@@ -32,6 +32,7 @@ struct sessions {
 	struct sd_event_source *timer;
 	struct session **v;
 	size_t n;
+	size_t next; /* whose turn it is to be drained, modulo n */
 	struct timelines timelines;
 	/* Following: */
 	struct sd_event_source *work;

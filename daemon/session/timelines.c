@@ -73,8 +73,7 @@ static void complete(struct sessions *ss, struct timeline *tl)
 	for (size_t i = 0; (t = sessions_tracee(ss, i)); i++) {
 		if (t->timeline != tl)
 			continue;
-		if (t->state == SESSION_TRACING)
-			tracee_drain(t, 0);
+		tracee_catch_up(t);
 		tracee_timeline_end(t);
 	}
 	timeline_finish(tl, clock_monotonic_ns());
@@ -129,8 +128,7 @@ int sessions_timeline_begin(struct sessions *ss, pid_t pid, const struct session
 		return place;
 	/* What is in the rings was before. */
 	for (size_t i = 0; (t = sessions_tracee(ss, i)); i++)
-		if (t->state == SESSION_TRACING)
-			tracee_drain(t, 0);
+		tracee_catch_up(t);
 	to.from_ns = clock_monotonic_ns();
 	to.from_unix_ns = clock_unix_ns();
 	if (opts->duration_ns)

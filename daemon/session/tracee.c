@@ -326,13 +326,39 @@ void tracee_drain_all(struct tracee *t)
 	probe_drain(t->probe, 0, tracee_record, t);
 }
 
-int tracee_drain(struct tracee *t, size_t budget)
+bool tracee_drain_until(struct tracee *t, uint64_t until_ns)
+{
+	probe_drain_until(t->probe, until_ns, tracee_record, t);
+	return tracee_pending(t) == 0;
+}
+
+uint64_t tracee_pending(const struct tracee *t)
+{
+	return t->probe ? probe_written(t->probe) - probe_read(t->probe) : 0;
+}
+
+uint64_t tracee_current_ns(const struct tracee *t)
+{
+	if (t->state == SESSION_STOPPING)
+		return 0;
+	return tracee_pending(t) ? t->current_ns : UINT64_MAX;
+}
+
+int tracee_drain(struct tracee *t, uint64_t until_ns)
 {
 	int n;
 
-	if (t->state == SESSION_ENDED)
+	if (t->state == SESSION_ENDED || t->state == SESSION_STOPPING)
 		return 0;
-	n = probe_drain(t->probe, budget, tracee_record, t);
+	if (!t->goal_ns) {
+		t->goal_ns = tracee_now();
+		t->goal_at = probe_written(t->probe);
+	}
+	n = probe_drain_until(t->probe, until_ns, tracee_record, t);
+	if (probe_read(t->probe) >= t->goal_at) {
+		t->current_ns = t->goal_ns;
+		t->goal_ns = 0;
+	}
 	tracee_sweep(t);
 	if (t->state == SESSION_TRACING && probe_lost(t->probe)) {
 		tracee_end(t, "the process that held its probes was killed");
@@ -389,12 +415,18 @@ void tracee_seed(struct tracee *t)
 	free(threads);
 }
 
+/* Tracing, or what is left of it is being read. */
+static bool is_on(const struct tracee *t)
+{
+	return t->state == SESSION_TRACING || t->state == SESSION_STOPPING;
+}
+
 /* How long the window that is open has been so. */
 static uint64_t window_ns(const struct tracee *t, uint64_t now)
 {
-	return t->state == SESSION_TRACING && t->started_ns && now > t->started_ns
-		       ? now - t->started_ns
-		       : 0;
+	if (t->state == SESSION_STOPPING && now > t->halt_ns)
+		now = t->halt_ns;
+	return is_on(t) && t->started_ns && now > t->started_ns ? now - t->started_ns : 0;
 }
 
 int tracee_start(struct tracee *t, struct diag *diag)
@@ -404,6 +436,7 @@ int tracee_start(struct tracee *t, struct diag *diag)
 
 	if (t->state == SESSION_TRACING)
 		return 0;
+	tracee_finish(t, 0);
 	if (t->state == SESSION_ENDED || !target_alive(t->target))
 		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "detach it, or attach another",
 				"process %d has gone", t->target->pid);
@@ -480,7 +513,7 @@ static void drain_all(void *ctx)
 }
 
 /* What counting knows, as of now. */
-static void tracee_count(struct tracee *t, bool final)
+void tracee_count(struct tracee *t, bool final)
 {
 	const struct counting_sync how = {t->probe, t->profile, drain_all, t, final};
 
@@ -492,45 +525,6 @@ void tracee_runtimes(struct tracee *t)
 {
 	if (!t->executed && target_alive(t->target))
 		profile_foreach_thread(t->profile, update_runtime, t);
-}
-
-static void tracee_halt(struct tracee *t)
-{
-	uint64_t now;
-
-	if (t->state != SESSION_TRACING)
-		return;
-	if (t->opts.max_overhead) {
-		windowed_halt(t);
-	} else {
-		probe_detach(t->probe);
-		now = tracee_now();
-		tracee_drain_all(t);
-		tracee_count(t, true);
-		tracee_runtimes(t);
-		tracee_cease(t, now);
-	}
-	t->executed = t->lost_hold = false;
-	t->exec_until_ns = 0;
-}
-
-void tracee_stop(struct tracee *t)
-{
-	if (t->state != SESSION_TRACING)
-		return;
-	tracee_halt(t);
-	t->state = SESSION_ATTACHED;
-}
-
-void tracee_end(struct tracee *t, const char *reason)
-{
-	if (t->state == SESSION_ENDED)
-		return;
-	tracee_halt(t);
-	tracee_timeline_end(t);
-	t->state = SESSION_ENDED;
-	t->last_ns = tracee_now();
-	snprintf(t->end_reason, sizeof(t->end_reason), "%s", reason);
 }
 
 void tracee_release(struct tracee *t)
@@ -562,8 +556,7 @@ void tracee_clear(struct tracee *t)
 {
 	uint64_t now = tracee_now();
 
-	if (t->state == SESSION_TRACING)
-		tracee_drain(t, 0);
+	tracee_catch_up(t);
 	if (t->opts.mode.mode == MODE_COUNT && t->probe)
 		counting_clear(&t->counting, t->probe, t->profile);
 	raw_counters(t, t->base);
@@ -581,6 +574,14 @@ void tracee_clear(struct tracee *t)
 	t->first_ns = now;
 	t->first_unix_ns = tracee_unix_now();
 	t->events_seen = 0;
+}
+
+void tracee_catch_up(struct tracee *t)
+{
+	if (t->state == SESSION_TRACING)
+		tracee_drain(t, 0);
+	else
+		tracee_finish(t, 0);
 }
 
 int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag)
@@ -622,7 +623,7 @@ static uint64_t span_until(const struct tracee *t, uint64_t now)
 {
 	const struct windowed *w = &t->windowed;
 
-	return w->span_ns + (t->state == SESSION_TRACING ? now - w->begun_ns : 0);
+	return w->span_ns + (is_on(t) ? now - w->begun_ns : 0);
 }
 
 /* ---- what it costs ----------------------------------------------------------------------- */
@@ -688,7 +689,7 @@ static double event_cost(const struct tracee *t)
 
 /* The process's own clock is exact, threads that have ended are in it, and nobody has to be asked
  * for a permission. After its end it stays as it was. */
-static void read_cpu(struct tracee *t)
+void tracee_read_cpu(struct tracee *t)
 {
 	struct timespec ts;
 	clockid_t clock;
@@ -700,9 +701,14 @@ static void read_cpu(struct tracee *t)
 
 void tracee_account(struct tracee *t)
 {
+	tracee_read_cpu(t);
+	tracee_account_events(t);
+}
+
+void tracee_account_events(struct tracee *t)
+{
 	uint64_t events = profile_counts(t->profile).events;
 
-	read_cpu(t);
 	if (t->opts.max_overhead) {
 		t->overhead_ns = profile_taken(t->profile);
 		return;
@@ -801,6 +807,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.threads = c.threads,
 		.funcs = c.funcs,
 		.nodes = c.nodes,
+		.pending = tracee_pending(t),
 		.mechanism = probe_mechanism_name(t->mechanism),
 		.follows = t->opts.follow,
 		.parent = t->parent,
@@ -860,7 +867,6 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 
 	tracee_take_cost(t);
 	if (t->state == SESSION_TRACING) {
-		tracee_drain(t, 0);
 		tracee_count(t, false);
 		profile_foreach_thread(t->profile, update_runtime, t);
 	}

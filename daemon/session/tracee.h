@@ -42,6 +42,8 @@ struct windowed {
 	uint64_t begun_ns;   /* started, while tracing */
 	uint64_t span_ns;    /* of the times before that */
 	uint64_t links_ns;   /* what opening and closing took, about */
+	/* It was closed then, and what it recorded is still being read; 0: not so. */
+	uint64_t closed_ns, closed_cpu_ns;
 };
 
 struct tracee {
@@ -77,6 +79,11 @@ struct tracee {
 	uint64_t first_ns, last_ns; /* first attached; ended */
 	uint64_t first_unix_ns;
 	uint64_t traced_ns; /* of the windows that are over */
+	uint64_t halt_ns;   /* SESSION_STOPPING: since when nothing is recorded */
+	bool ends;	    /* … because it has come to its end */
+	/* What is in the ring up to goal_at was recorded before goal_ns (0: none is set), and all
+	 * before current_ns has been handled. */
+	uint64_t goal_at, goal_ns, current_ns;
 	uint64_t decode_errors;
 	uint64_t base[PYP_CNT_MAX]; /* the counters at the last clear */
 	uint64_t events_seen;	    /* at the last rate sample */
@@ -133,10 +140,18 @@ void tracee_follow(struct tracee *t);
 void tracee_sweep_child(struct tracee *t, pid_t child);
 
 int tracee_start(struct tracee *t, struct diag *diag);
-void tracee_stop(struct tracee *t);
 void tracee_clear(struct tracee *t);
-/* The process has gone (or is another program now): keep what there is. */
+
+/*
+ * session/halt.c. stop: from now on nothing is recorded; the state is SESSION_STOPPING. end: the
+ * same, because the process has gone (or is another program now). finish: probes off, and what was
+ * recorded is read, until until_ns (CLOCK_MONOTONIC; 0: however long it takes). true: all of it is,
+ * and the state is ATTACHED or ENDED, or was no other. stops: it was stopped, or is about to be.
+ */
+void tracee_stop(struct tracee *t);
 void tracee_end(struct tracee *t, const char *reason);
+bool tracee_finish(struct tracee *t, uint64_t until_ns);
+bool tracee_stops(const struct tracee *t);
 
 /* What has ended needs no probe: its memory goes back. Nobody may watch its ring any more. */
 void tracee_release(struct tracee *t);
@@ -144,6 +159,7 @@ void tracee_release_old(struct tracee *t);
 
 /* What of start, stop and clear is different for a target that is watched in windows. */
 int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag);
+void windowed_stop(struct tracee *t); /* the window that is open ends now */
 void windowed_halt(struct tracee *t); /* probes off; what was seen is in the profile */
 void windowed_clear(struct tracee *t);
 /* Open or close a window if it is time to. */
@@ -166,14 +182,22 @@ void tracee_turn(struct tracee *t);
 /* For windowed.c: the stacks at the beginning, the OS's word at the end, what probes take. */
 void tracee_seed(struct tracee *t);
 void tracee_runtimes(struct tracee *t);
-void tracee_account(struct tracee *t);
+void tracee_account(struct tracee *t); /* both of: */
+void tracee_read_cpu(struct tracee *t);
+void tracee_account_events(struct tracee *t);
 struct cost tracee_cost(const struct tracee *t); /* as they were measured */
 struct probe_gauge tracee_gauge(const struct tracee *t);
 /* How much dearer hits were than that, since the gauge was so; 0: since the data was cleared. */
 double tracee_scale(const struct tracee *t, const struct probe_gauge *since);
 
-/* Handle what is in the ring, at most budget records (0: all); the number handled. */
-int tracee_drain(struct tracee *t, size_t budget);
+/* Handle what is in the ring now, until until_ns (0: all of it); the number of records. */
+int tracee_drain(struct tracee *t, uint64_t until_ns);
+/* All that was recorded until now, however long that takes; one that is being stopped is, then. */
+void tracee_catch_up(struct tracee *t);
+/* Bytes in the ring that wait to be handled. */
+uint64_t tracee_pending(const struct tracee *t);
+/* Everything that was recorded before this moment has been handled (CLOCK_MONOTONIC). */
+uint64_t tracee_current_ns(const struct tracee *t);
 
 /* Counters since the last clear. */
 void tracee_counters(const struct tracee *t, uint64_t out[PYP_CNT_MAX]);
@@ -206,8 +230,11 @@ void tracee_cease(struct tracee *t, uint64_t ts);
 int tracee_watch(struct tracee *t, uint64_t *ret_ts, struct diag *diag);
 /* An exec at ts has silenced them. Those of windows come off. */
 void tracee_silenced(struct tracee *t, uint64_t ts);
-/* Handle all that is in the ring, and nothing else. */
+/* Handle all that is in the ring, and nothing else; the same until until_ns: true if it was all. */
 void tracee_drain_all(struct tracee *t);
+bool tracee_drain_until(struct tracee *t, uint64_t until_ns);
+/* What counting knows, as of now. final: the probes are off. */
+void tracee_count(struct tracee *t, bool final);
 void tracee_warn(struct tracee *t);
 int tracee_make_profile(struct tracee *t, struct diag *diag);
 uint64_t tracee_unix_now(void);

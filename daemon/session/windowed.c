@@ -23,6 +23,8 @@
 #define SAMPLE_NS 20000u
 
 #define PART_NS 1000000000ull
+/* What reading a window that was closed may take at once. */
+#define READ_NS 2000000ull
 
 static uint64_t more(uint64_t now, uint64_t before)
 {
@@ -55,18 +57,24 @@ const char *windowed_unsampled(const struct tracee *t)
 	return r < 0 ? "the kernel refuses its clocks" : "this build does not show its threads";
 }
 
-/* What the target has used for itself since it was last asked. */
-static void count_cpu(struct tracee *t)
+/* What the target has used for itself since that was last counted, by the clock as it was read. */
+static void count_cpu_read(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
 	uint64_t taken;
 
-	tracee_account(t);
+	tracee_account_events(t);
 	taken = windowed_taken(t);
 	profile_own_cpu(t->profile, (double)more(t->cpu_ns, w->since_cpu_ns) -
 					    (double)more(taken, w->since_taken_ns));
 	w->since_cpu_ns = t->cpu_ns;
 	w->since_taken_ns = taken;
+}
+
+static void count_cpu(struct tracee *t)
+{
+	tracee_read_cpu(t);
+	count_cpu_read(t);
 }
 
 static void count_gap(struct tracee *t, uint64_t now)
@@ -118,18 +126,21 @@ static double scale_of_window(const struct tracee *t)
 	return tracee_scale(t, &w->opened_gauge);
 }
 
-static void end_window(struct tracee *t, uint64_t ts)
+/* What the window that was closed has recorded is read. */
+static void end_window(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
+	const uint64_t ts = w->closed_ns;
 	const struct cost cost = tracee_cost(t);
 	double scale = scale_of_window(t), dearer = scale / w->opened_scale;
 	uint64_t shown, own, taken;
 
-	tracee_drain_all(t);
+	w->closed_ns = 0;
 	tracee_runtimes(t);
-	tracee_account(t);
+	t->cpu_ns = w->closed_cpu_ns;
+	tracee_account_events(t);
 	shown = profile_window_end(t->profile, ts, more(t->cpu_ns, w->since_cpu_ns), dearer);
-	count_cpu(t);
+	count_cpu_read(t);
 	taken = (uint64_t)(dearer * (double)more(t->overhead_ns, w->opened_overhead_ns));
 	own = more(more(ts, t->started_ns), taken);
 	profile_fold(t->profile, shown, &cost, scale);
@@ -145,10 +156,24 @@ static void end_window(struct tracee *t, uint64_t ts)
 
 static void close_window(struct tracee *t)
 {
-	uint64_t ts;
+	struct windowed *w = &t->windowed;
 
-	probe_window_close(t->probe, &ts);
-	end_window(t, ts);
+	probe_window_close(t->probe, &w->closed_ns);
+	tracee_read_cpu(t);
+	w->closed_cpu_ns = t->cpu_ns;
+}
+
+/* In a window that was closed late there may be more than can be read at once. */
+static void read_window(struct tracee *t, uint64_t now)
+{
+	if (tracee_drain_until(t, now + READ_NS))
+		end_window(t);
+}
+
+void windowed_stop(struct tracee *t)
+{
+	if (t->windowed.ctl.open && !t->windowed.closed_ns)
+		close_window(t);
 }
 
 /* From here on, as far as accounts go. */
@@ -191,9 +216,11 @@ void windowed_halt(struct tracee *t)
 	struct windowed *w = &t->windowed;
 	uint64_t now = tracee_now();
 
-	if (w->ctl.open) {
-		probe_window_close(t->probe, &now);
-		end_window(t, now);
+	windowed_stop(t);
+	tracee_drain_all(t);
+	if (w->closed_ns) {
+		now = w->closed_ns;
+		end_window(t);
 	} else if (probe_attached(t->probe)) {
 		count_gap(t, now);
 	}
@@ -242,11 +269,16 @@ void windowed_turn(struct tracee *t)
 	/* Nothing is on while it is not known what it has executed. */
 	if (!probe_attached(t->probe))
 		return;
+	if (w->closed_ns) {
+		read_window(t, now);
+		return;
+	}
 	tracee_account(t);
 	account(t, now);
 	switch (windows_decide(&w->ctl, now)) {
 	case WINDOWS_CLOSE:
 		close_window(t);
+		read_window(t, now);
 		break;
 	case WINDOWS_OPEN:
 		/* It fails when the process has just gone; then its end comes next. */

@@ -57,7 +57,7 @@ static void dispatch(struct routes_ctx *ctx, char *text, size_t size)
 		in.uri = uri;
 	}
 	response_init(&rs);
-	routes_dispatch(ctx, &in, &rs);
+	routes_dispatch(ctx, &in, &rs, &(struct routes_wait){0});
 	check(&rs);
 	response_deinit(&rs);
 }

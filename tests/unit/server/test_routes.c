@@ -56,7 +56,7 @@ static unsigned int ask_as(uid_t uid, const char *method, const char *uri, const
 	response_deinit(&rs);
 	json_decref(answer);
 	answer = NULL;
-	routes_dispatch(&ctx, &in, &rs);
+	routes_dispatch(&ctx, &in, &rs, &(struct routes_wait){0});
 	if (rs.body && rs.mime[12] == 'j')
 		answer = json_loadb(rs.body, rs.size, 0, NULL);
 	return rs.status;

@@ -412,6 +412,31 @@ Test(server, endless_body)
 	stop();
 }
 
+/* A profile waits until the rings are read; others are answered meanwhile. */
+Test(server, one_that_waits_keeps_nobody_waiting)
+{
+	char *reply;
+	int fd;
+
+	start(0, 0);
+	sessions->behind = true;
+	fd = client();
+	puts_to(fd, GET("/v1/snapshot"));
+	for (int i = 0; i < 10; i++)
+		cr_assert(ask(GET("/v1/status"), NULL) == 200);
+	cr_assert(recv(fd, &(char){0}, 1, 0) < 0 && errno == EAGAIN, "it was answered");
+	sessions->behind = false;
+	reply = get(fd, NULL);
+	cr_assert(status_of(reply) == 200, "%s", reply);
+	free(reply);
+	/* its connection goes on; one that is waiting when the server ends is no leak */
+	sessions->behind = true;
+	puts_to(fd, GET("/v1/snapshot"));
+	cr_assert(ask(GET("/v1/ping"), NULL) == 200);
+	stop();
+	close(fd);
+}
+
 Test(server, half_a_request_dies)
 {
 	const char *halves[] = {"", "GET", "GET /v1/ping HTTP/1.1\r\nHost: x\r\n",

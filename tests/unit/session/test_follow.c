@@ -66,7 +66,7 @@ void sessions_pump(struct sessions *ss)
 	(void)ss;
 }
 
-int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
+int sessions_snapshot_now(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
 {
 	char text[64];
 
@@ -112,6 +112,11 @@ int tracee_start(struct tracee *t, struct diag *diag)
 	(void)diag;
 	t->state = SESSION_TRACING;
 	return 0;
+}
+
+bool tracee_stops(const struct tracee *t)
+{
+	return t->state == SESSION_ATTACHED;
 }
 
 bool tracee_same_program(const struct tracee *t, pid_t pid)

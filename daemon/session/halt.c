@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * How tracing a target halts, on request or with its end.
+ *
+ * What was recorded until then counts, and a full ring takes long to read where the daemon has
+ * little CPU time. So there are two steps: tracee_stop and tracee_end make the BPF programs stop
+ * recording at once, which takes no time; tracee_finish takes the probes off and reads the ring in
+ * pieces, while the event loop serves clients and other targets. In between the state is
+ * SESSION_STOPPING. Where the daemon keeps up the second step follows the first immediately.
+ */
+#include <stdio.h>
+
+#include "session/tracee.h"
+
+/* What the target's end may take at once. */
+#define END_NS 50000000ull
+/* Thread run times that are read later than this after the halt are of another time. */
+#define RUNTIMES_NS 200000000ull
+
+static void begin_halt(struct tracee *t)
+{
+	if (t->opts.max_overhead)
+		windowed_stop(t);
+	probe_silence(t->probe);
+	t->halt_ns = tracee_now();
+	t->state = SESSION_STOPPING;
+}
+
+void tracee_stop(struct tracee *t)
+{
+	if (t->state == SESSION_TRACING)
+		begin_halt(t);
+}
+
+static void ended(struct tracee *t)
+{
+	tracee_timeline_end(t);
+	t->state = SESSION_ENDED;
+}
+
+void tracee_end(struct tracee *t, const char *reason)
+{
+	if (t->state == SESSION_ENDED || t->ends)
+		return;
+	t->ends = true;
+	t->last_ns = tracee_now();
+	snprintf(t->end_reason, sizeof(t->end_reason), "%s", reason);
+	tracee_stop(t);
+	if (t->state == SESSION_STOPPING)
+		tracee_finish(t, t->last_ns + END_NS);
+	else
+		ended(t);
+}
+
+bool tracee_stops(const struct tracee *t)
+{
+	return t->state == SESSION_ATTACHED || (t->state == SESSION_STOPPING && !t->ends);
+}
+
+/* All that was recorded is in the profile. */
+static void halted(struct tracee *t)
+{
+	if (t->opts.max_overhead) {
+		windowed_halt(t);
+	} else {
+		tracee_count(t, true);
+		if (tracee_now() - t->halt_ns < RUNTIMES_NS)
+			tracee_runtimes(t);
+		tracee_cease(t, t->halt_ns);
+	}
+	t->executed = t->lost_hold = false;
+	t->exec_until_ns = 0;
+	t->state = SESSION_ATTACHED;
+	if (t->ends)
+		ended(t);
+}
+
+bool tracee_finish(struct tracee *t, uint64_t until_ns)
+{
+	if (t->state != SESSION_STOPPING)
+		return true;
+	/* An open window's end is the halt; the kernel's wait for its link is over when it is
+	 * drained. */
+	if (!t->opts.max_overhead)
+		probe_detach(t->probe);
+	if (!tracee_drain_until(t, until_ns))
+		return false;
+	halted(t);
+	return true;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * More events than the daemon can read, because it has 2 % of a CPU: `status` and `stop` are
+ * answered within a second all the same, and nothing that was recorded before a stop is missing
+ * afterwards. A target that does much does not cost another one its events.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/caps.h"
+#include "harness/daemon.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+
+#define CPU_GROUPS "/sys/fs/cgroup/cpu"
+#define PERIOD_US  100000
+#define QUOTA_US   2000 /* 2 % */
+#define REPEAT	   10
+#define ANSWER_S   1.0
+
+static struct pyprofd d;
+static struct traced t;
+static char pid[16], group[128];
+
+static void group_write(const char *name, long value)
+{
+	char path[192], text[32];
+	int fd, n = snprintf(text, sizeof(text), "%ld", value);
+
+	snprintf(path, sizeof(path), "%s/%s", group, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	cr_assert(fd >= 0 && write(fd, text, (size_t)n) == n, "%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/* us in each PERIOD_US; -1: no limit. */
+static void set_quota(long us)
+{
+	group_write("cpu.cfs_quota_us", us);
+}
+
+static void setup(void)
+{
+	caps_require_bpf();
+	snprintf(group, sizeof(group), CPU_GROUPS "/pyprof-test-%d", getpid());
+	if (mkdir(group, 0700) < 0) {
+		group[0] = '\0';
+		cr_skip_test("needs the cpu controller of cgroup v1: %s: %s", CPU_GROUPS,
+			     strerror(errno));
+	}
+	group_write("cpu.cfs_period_us", PERIOD_US);
+	pyprofd_init(&d);
+}
+
+/* A group can be removed when nobody is in it any more. */
+static void remove_group(void)
+{
+	const struct timespec moment = {.tv_nsec = 20000000};
+
+	for (int i = 0; i < 500 && rmdir(group) < 0 && errno == EBUSY; i++)
+		nanosleep(&moment, NULL);
+}
+
+static void teardown(void)
+{
+	if (!group[0])
+		return;
+	if (d.pid) {
+		set_quota(-1);
+		pyprofd_shutdown(&d);
+	}
+	traced_stop(&t);
+	remove_group();
+}
+
+TestSuite(overload, .init = setup, .fini = teardown, .timeout = 120);
+
+/* One CPU for the target, the others for everybody else. */
+static void pin(pid_t to_pin)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	assert_ok(sched_setaffinity(to_pin, sizeof(one), &one));
+}
+
+static void start_busy(const char *seconds)
+{
+	traced_start(&t, traced_newest().exe, "run.py", "busy_empty", seconds, NULL);
+	traced_expect(&t, "ready");
+	pid_text(pid, t.pid);
+	pin(t.pid);
+}
+
+static void start_daemon(const char *ring)
+{
+	pyprofd_launch(&d, "--ring-size", ring, NULL);
+	pyprofd_ready(&d);
+	group_write("cgroup.procs", d.pid);
+}
+
+/* What a command takes, at the most; it is said. */
+static double timed(const char *command, double *most)
+{
+	double start = traced_seconds(), took;
+
+	free(ctl_ok(&d, command, NULL));
+	took = traced_seconds() - start;
+	if (took > *most)
+		*most = took;
+	return took;
+}
+
+static json_int_t number(const char *name)
+{
+	json_t *one = ctl_target(&d, 0);
+	json_int_t n = json_integer_value(json_object_get(one, name));
+
+	json_decref(one);
+	return n;
+}
+
+static void until_state(const char *state)
+{
+	const struct timespec moment = {.tv_nsec = 20000000};
+	double end = traced_seconds() + DAEMON_DEADLINE;
+
+	for (bool there = false; !there; nanosleep(&moment, NULL)) {
+		json_t *one = ctl_target(&d, 0);
+
+		there = strcmp(json_string_value(json_object_get(one, "state")), state) == 0;
+		json_decref(one);
+		cr_assert(traced_seconds() < end, "the target is not %s", state);
+	}
+}
+
+Test(overload, status_and_stop_are_answered)
+{
+	const struct timespec load = {.tv_sec = 1, .tv_nsec = 500000000};
+	double status = 0, stop = 0;
+
+	start_busy("1000");
+	traced_go(&t);
+	start_daemon("32M");
+	free(ctl_ok(&d, "attach", "--no-start", pid, NULL));
+	for (int i = 0; i < REPEAT; i++) {
+		double a, b;
+
+		free(ctl_ok(&d, "start", NULL));
+		set_quota(QUOTA_US);
+		nanosleep(&load, NULL); /* the ring fills */
+		a = timed("status", &status);
+		b = timed("stop", &stop);
+		set_quota(-1);
+		until_state("attached");
+		fprintf(stderr, "  status %.3f s, stop %.3f s; %lld events lost\n", a, b,
+			(long long)number("lost"));
+	}
+	cr_assert(status < ANSWER_S, "status took %.3f s", status);
+	cr_assert(stop < ANSWER_S, "stop took %.3f s", stop);
+}
+
+/* Calls of empty() that a profile has. */
+static json_int_t calls_of_empty(const json_t *root)
+{
+	json_int_t calls = 0;
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "functions"), i, f)
+	{
+		if (strcmp(json_string_value(json_object_get(f, "name")), "empty") == 0)
+			calls += json_integer_value(json_object_get(f, "ncalls"));
+	}
+	return calls;
+}
+
+/* A moment's calls fit the ring; they are still in there when the daemon is told to stop. */
+Test(overload, what_was_recorded_before_a_stop_is_counted)
+{
+	json_t *result, *profile;
+	double took = 0;
+	char *text;
+
+	start_busy("1");
+	start_daemon("128M");
+	free(ctl_ok(&d, "attach", pid, NULL));
+	set_quota(QUOTA_US);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	timed("stop", &took);
+	cr_assert(took < ANSWER_S, "stop took %.3f s", took);
+	fprintf(stderr, "  stop %.3f s; %lld bytes are still to be read\n", took,
+		(long long)number("pending_bytes"));
+	/* waits for them */
+	text = ctl_ok(&d, "snapshot", "-f", "json", NULL);
+	profile = json_loads(text, 0, NULL);
+	result = json_loads(t.result, 0, NULL);
+	cr_assert(json_is_true(json_object_get(profile, "exact")));
+	cr_assert_eq(calls_of_empty(profile), json_integer_value(json_object_get(result, "calls")));
+	until_state("attached");
+	free(ctl_ok(&d, "start", NULL));
+	until_state("tracing");
+	json_decref(profile);
+	json_decref(result);
+	free(text);
+}
