@@ -43,7 +43,7 @@ static void teardown(void)
 
 TestSuite(output, .fini = teardown, .timeout = 100);
 
-/* Peak memory of the daemon, mapped files and memory files in use included. */
+/* Peak resident memory of the daemon, in bytes. */
 static long long peak_rss(void)
 {
 	char path[64], line[256];
@@ -54,8 +54,8 @@ static long long peak_rss(void)
 	f = fopen(path, "r");
 	cr_assert(f);
 	while (!kb && fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmHWM: %lld", &kb) != 1)
-			kb = 0;
+		if (strncmp(line, "VmHWM:", 6) == 0)
+			kb = strtoll(line + 6, NULL, 10);
 	fclose(f);
 	cr_assert(kb > 0);
 	return kb * 1024;
