@@ -399,6 +399,12 @@ struct cost calibration_cost(const struct calibration_times *t)
 	return c;
 }
 
+static void measuring_deinit(struct measuring *m)
+{
+	for (int i = 0; i < INTERVALS; i++)
+		free(m->times[i].v);
+}
+
 static int measure_rounds(const struct scratch *s, struct probe *p, struct measuring *m)
 {
 	char c = 0;
@@ -437,7 +443,7 @@ static int measure_attached(const struct scratch *s, struct measuring *m)
 struct cost calibrate_synthetic(const struct layout *layout, const struct plan *plan)
 {
 	struct scratch s = {.layout = layout};
-	struct measuring m = {0};
+	_cleanup_(measuring_deinit) struct measuring m = {0};
 	struct cost none = {0}, ret;
 	uint64_t base;
 
