@@ -583,12 +583,12 @@ const struct route routes[] = {
 	{"POST", "/v1/clear", "pid", PRIVILEGE_CONTROL, handle_clear, "zero the data",
 	 WAIT_CURRENT},
 	{"GET", "/v1/snapshot", SNAPSHOT_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile",
-	 WAIT_CURRENT},
+	 WAIT_CURRENT, .no_head = true},
 	{"POST", "/v1/timelines", "pid,duration,buffer", PRIVILEGE_CONTROL, handle_timeline_begin,
 	 "take a timeline: every call and return", WAIT_CURRENT},
 	{"GET", "/v1/timelines", NULL, PRIVILEGE_READ, handle_timelines, "those being taken"},
 	{"GET", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_read,
-	 "take the next piece of a timeline", WAIT_CURRENT, .draining = true},
+	 "take the next piece of a timeline", WAIT_CURRENT, .draining = true, .no_head = true},
 	{"DELETE", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_end,
 	 "end its window; what waits is still to be fetched", WAIT_CURRENT},
 	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "end the daemon"},
@@ -617,9 +617,10 @@ static void answer_no_route(const char *method, const char *path, struct respons
 
 	for (const struct route *r = routes; r->method; r++)
 		if (path_match(r->path, path, &pid) && n < sizeof(rs->allow))
-			n += (size_t)snprintf(rs->allow + n, sizeof(rs->allow) - n, "%s%s%s",
-					      n ? ", " : "", r->method,
-					      strcmp(r->method, "GET") == 0 ? ", HEAD" : "");
+			n += (size_t)snprintf(
+				rs->allow + n, sizeof(rs->allow) - n, "%s%s%s", n ? ", " : "",
+				r->method,
+				strcmp(r->method, "GET") == 0 && !r->no_head ? ", HEAD" : "");
 	if (n)
 		diag_set(&diag, -EINVAL, PYP_EXIT_USAGE, API_HINT,
 			 "%.16s is not possible for %.200s", method, path);
@@ -631,10 +632,11 @@ static void answer_no_route(const char *method, const char *path, struct respons
 const struct route *routes_find(const char *method, const char *path, pid_t *ret_pid,
 				struct response *rs)
 {
-	if (strcmp(method, "HEAD") == 0)
-		method = "GET";
+	const bool head = strcmp(method, "HEAD") == 0;
+
 	for (const struct route *r = routes; r->method; r++)
-		if (strcmp(r->method, method) == 0 && path_match(r->path, path, ret_pid))
+		if (strcmp(r->method, head ? "GET" : method) == 0 && !(head && r->no_head) &&
+		    path_match(r->path, path, ret_pid))
 			return r;
 	answer_no_route(method, path, rs);
 	return NULL;

@@ -52,12 +52,13 @@ struct route {
 		WAIT_CURRENT, /* the probes' records up to the request have been read */
 	} wait;
 	bool draining; /* answered even when the daemon is shutting down */
+	bool no_head;  /* its GET changes something, or makes a profile: HEAD is a 405 */
 };
 
 extern const struct route routes[]; /* ends with method == NULL */
 
 /*
- * The route for a method and a path (HEAD counts as GET). NULL: rs is the error, 404 or 405.
+ * The route for a method and a path (HEAD counts as GET where that changes nothing). NULL: rs is the error, 404 or 405.
  * ret_pid: what {pid} matched.
  */
 const struct route *routes_find(const char *method, const char *path, pid_t *ret_pid,

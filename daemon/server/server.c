@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <systemd/sd-event.h>
 
 #include "base/clock.h"
@@ -29,13 +30,19 @@
 #define CONNECTION_MEMORY   (32 * 1024)	  /* request line and headers, and one buffer of body */
 #define DISCARD_MAX	    (1024 * 1024) /* how much of a body that is too large is listened to */
 #define DRAIN_US	    (1000 * 1000)
+#define SWEEP_US	    (1000 * 1000)
+#define SPARE_CONNECTIONS   16	 /* one in so many is kept free for the next one that comes */
 #define LOOK_US		    4000 /* between looks whether requests have to wait any longer */
 
 struct server {
 	struct MHD_Daemon *mhd;
 	struct routes_ctx routes;
 	struct sd_event_source *io, *timer, *drain_timer;
-	struct sd_event_source *look; /* a timer, while requests wait */
+	struct sd_event_source *look;  /* a timer, while requests wait */
+	struct sd_event_source *sweep; /* a timer, while there are connections */
+	struct conn *all;
+	unsigned int n, max; /* connections; from max on the oldest gives way to a new one */
+	uint64_t timeout_ns;
 	struct conn *waiting;
 	size_t answering; /* requests whose answer has not been sent completely */
 	void (*drained)(void *ctx);
@@ -44,7 +51,11 @@ struct server {
 
 struct conn {
 	struct server *srv;
-	char *uri; /* as received; NULL: no memory */
+	struct conn *next_of_all;
+	int fd; /* libmicrohttpd's */
+	bool dropped;
+	uint64_t begun_ns; /* connected, or finished with the request before */
+	char *uri;	   /* as received; NULL: no memory */
 	bool started;
 	char *body;
 	size_t held;	   /* bytes of a profile that is being sent */
@@ -56,6 +67,12 @@ struct conn {
 	struct conn *next; /* the next one that waits */
 };
 
+static void sweep_soon(struct server *srv)
+{
+	(void)sd_event_source_set_time_relative(srv->sweep, SWEEP_US);
+	(void)sd_event_source_set_enabled(srv->sweep, SD_EVENT_ONESHOT);
+}
+
 static void conn_reset(struct conn *c)
 {
 	if (c->started)
@@ -63,7 +80,77 @@ static void conn_reset(struct conn *c)
 	c->srv->routes.held -= c->held;
 	free(c->uri);
 	free(c->body);
-	*c = (struct conn){.srv = c->srv};
+	*c = (struct conn){.srv = c->srv,
+			   .next_of_all = c->next_of_all,
+			   .fd = c->fd,
+			   .dropped = c->dropped,
+			   .begun_ns = clock_monotonic_ns()};
+}
+
+/* ---- connections that are dropped --------------------------------------------------------- */
+
+/* libmicrohttpd finds it closed, as if the client had done it. */
+static void conn_drop(struct conn *c)
+{
+	c->dropped = true;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+/* Idle ones, and those whose request is not complete, give way before those that are answered. */
+static bool gives_way_before(const struct conn *a, const struct conn *b)
+{
+	bool answered_a = a->since_ns, answered_b = b->since_ns;
+
+	return answered_a != answered_b ? answered_b : a->begun_ns < b->begun_ns;
+}
+
+static void drop_oldest(struct server *srv, const struct conn *but)
+{
+	struct conn *victim = NULL;
+
+	for (struct conn *c = srv->all; c; c = c->next_of_all)
+		if (c != but && !c->dropped && (!victim || gives_way_before(c, victim)))
+			victim = c;
+	if (victim)
+		conn_drop(victim);
+}
+
+static void conn_enter(struct conn *c, int fd)
+{
+	struct server *srv = c->srv;
+
+	c->fd = fd;
+	c->begun_ns = clock_monotonic_ns();
+	c->next_of_all = srv->all;
+	srv->all = c;
+	if (++srv->n > srv->max)
+		drop_oldest(srv, c);
+	sweep_soon(srv);
+}
+
+static void conn_leave(struct conn *c)
+{
+	struct conn **at = &c->srv->all;
+
+	while (*at != c)
+		at = &(*at)->next_of_all;
+	*at = c->next_of_all;
+	c->srv->n--;
+}
+
+/* A request has to be complete in time, however little of it comes now and then. */
+static int on_sweep(struct sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct server *srv = userdata;
+	uint64_t now = clock_monotonic_ns();
+
+	(void)source, (void)usec;
+	for (struct conn *c = srv->all; c; c = c->next_of_all)
+		if (!c->since_ns && !c->dropped && now - c->begun_ns > srv->timeout_ns)
+			conn_drop(c);
+	if (srv->all)
+		sweep_soon(srv);
+	return 0;
 }
 
 /* --- one request --- */
@@ -299,15 +386,19 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
 			  enum MHD_ConnectionNotificationCode code)
 {
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct conn *c = *socket_context;
 
-	(void)connection;
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		c = calloc(1, sizeof(*c));
-		if (c)
-			c->srv = cls;
+		c = info ? calloc(1, sizeof(*c)) : NULL;
 		*socket_context = c;
+		if (!c)
+			return;
+		c->srv = cls;
+		conn_enter(c, info->connect_fd);
 	} else if (c) {
+		conn_leave(c);
 		conn_reset(c);
 		free(c);
 		*socket_context = NULL;
@@ -392,6 +483,9 @@ static int add_sources(struct server *srv, struct sd_event *event)
 					       srv);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(srv->look, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_time_relative(event, &srv->sweep, CLOCK_MONOTONIC, SWEEP_US, 1000,
+					       on_sweep, srv);
 	return r < 0 ? r : 0;
 }
 
@@ -411,6 +505,9 @@ static struct MHD_Daemon *start_mhd(struct server *srv, int fd, const struct ser
 {
 	unsigned int timeout = opts->timeout_s ? opts->timeout_s : DEFAULT_TIMEOUT_S;
 	unsigned int max = opts->max_connections ? opts->max_connections : DEFAULT_CONNECTIONS;
+
+	srv->max = max - max / SPARE_CONNECTIONS;
+	srv->timeout_ns = timeout * CLOCK_NS_PER_S;
 
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0,
 				NULL, NULL, on_request, srv, MHD_OPTION_EXTERNAL_LOGGER, log_mhd,
@@ -477,6 +574,7 @@ void server_free(struct server *srv)
 		(void)MHD_run(srv->mhd);
 	}
 	sd_event_source_disable_unref(srv->look);
+	srv->sweep = sd_event_source_disable_unref(srv->sweep);
 	srv->drain_timer = NULL; /* closing connections completes requests */
 	if (srv->mhd)
 		MHD_stop_daemon(srv->mhd);

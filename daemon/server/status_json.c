@@ -61,9 +61,10 @@ static json_t *windows_json(const struct session_status *st)
 	const struct snapshot_windows *w = &st->windows;
 	double cpu = (double)w->all_cpu_ns, time = (double)w->span_ns;
 
-	return json_pack("{s:i, s:b, s:I, s:f, s:f, s:I, s:s}", "max_overhead_percent",
+	return json_pack("{s:i, s:b, s:I, s:I, s:f, s:f, s:I, s:s}", "max_overhead_percent",
 			 (int)w->max_overhead, "sampled", w->sampled, "count", (json_int_t)w->n,
-			 "cpu_share", cpu > 0 ? (double)w->seen_cpu_ns / cpu : 1.0, "time_share",
+			 "failed", (json_int_t)st->windows_failed, "cpu_share",
+			 cpu > 0 ? (double)w->seen_cpu_ns / cpu : 1.0, "time_share",
 			 time > 0 ? (double)st->traced_ns / time : 1.0, "samples",
 			 (json_int_t)w->samples, "unsampled", w->unsampled ? w->unsampled : "");
 }

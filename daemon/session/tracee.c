@@ -818,6 +818,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 	};
 	ret->overhead = t->state == SESSION_TRACING ? t->overhead : 0;
 	ret->windows = tracee_windows(t, now);
+	ret->windows_failed = t->windowed.ctl.failed;
 	tracee_counters(t, ret->counters);
 	ret->lost = ret->counters[PYP_CNT_lost_events];
 	copy_cut(ret->cmdline, sizeof(ret->cmdline), t->target->cmdline);

@@ -282,8 +282,8 @@ void windowed_turn(struct tracee *t)
 		break;
 	case WINDOWS_OPEN:
 		/* It fails when the process has just gone; then its end comes next. */
-		if (probe_window_ready(t->probe))
-			(void)open_window(t, NULL);
+		if (probe_window_ready(t->probe) && open_window(t, NULL) < 0)
+			windows_failed(&w->ctl, now);
 		break;
 	case WINDOWS_GO_ON:
 		take_part(t, now);

@@ -49,7 +49,10 @@
  * would never be looked at again. */
 #define CPUS_MIN 0.02
 #define LOOK_MIN 300000ull
-#define LOOK_MAX 4000000ull
+/* Between attempts to open a window, after the first failure and at the most. */
+#define FAILED_MIN 10000000ull
+#define FAILED_MAX 2000000000ull
+#define LOOK_MAX   4000000ull
 
 /* xorshift64*: good enough to be out of step. */
 static double draw(struct windows *w, double from, double to)
@@ -163,8 +166,18 @@ enum windows_act windows_decide(struct windows *w, uint64_t now_ns)
 	return WINDOWS_GO_ON;
 }
 
+void windows_failed(struct windows *w, uint64_t now_ns)
+{
+	w->failed++;
+	w->wait_ns = w->wait_ns ? 2 * w->wait_ns : FAILED_MIN;
+	if (w->wait_ns > FAILED_MAX)
+		w->wait_ns = FAILED_MAX;
+	w->next_ns = now_ns + w->wait_ns;
+}
+
 void windows_opened(struct windows *w, uint64_t now_ns)
 {
+	w->wait_ns = 0;
 	w->open = true;
 	w->opened_ns = now_ns;
 	w->spent = w->earned = 0;

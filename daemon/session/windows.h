@@ -28,6 +28,8 @@ struct windows {
 	double need;	  /* what a window costs, about, by its length */
 	double cost;	  /* what windows have cost, smoothed over many */
 	uint64_t next_ns; /* when the next one opens */
+	uint64_t failed;  /* openings that failed */
+	uint64_t wait_ns; /* after the last one; 0: it succeeded */
 };
 
 /* percent: 1 to 50. seed: any. */
@@ -43,6 +45,8 @@ enum windows_act { WINDOWS_GO_ON, WINDOWS_OPEN, WINDOWS_CLOSE };
 /* What is to be done now. Whoever does it says so: windows_opened, windows_closed. */
 enum windows_act windows_decide(struct windows *w, uint64_t now_ns);
 void windows_opened(struct windows *w, uint64_t now_ns);
+/* It could not be opened: the next attempt is later each time, until one succeeds. */
+void windows_failed(struct windows *w, uint64_t now_ns);
 void windows_closed(struct windows *w, uint64_t now_ns);
 
 /* In how many ns something is to be decided, at the latest. */

@@ -500,3 +500,15 @@ Test(response, every_exit_code_has_a_status)
 		cr_assert(response_status((enum pyp_exit)e) >= 400);
 	cr_assert(response_status(PYP_EXIT_OK) == 200);
 }
+
+/* HEAD of what a GET consumes. */
+Test(routes, head_changes_nothing)
+{
+	cr_assert(ask("POST", "/v1/timelines", "") == 201);
+	cr_assert(ask("HEAD", "/v1/timelines/7", "") == 405);
+	cr_assert_str_eq(rs.allow, "GET, DELETE");
+	cr_assert(ask("HEAD", "/v1/snapshot", "") == 405);
+	cr_assert(ask("GET", "/v1/timelines/7", "") == 200);
+	cr_assert(ask("HEAD", "/v1/status", "") == 200);
+	teardown();
+}

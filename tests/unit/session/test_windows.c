@@ -211,3 +211,21 @@ Test(windows, does_not_keep_step)
 			  s.starts[i] / sum, sum);
 	check_no_leaks();
 }
+
+/* One that fails and fails is not tried again at once. */
+Test(windows, failures_are_counted_and_tried_again_later_and_later)
+{
+	struct windows w;
+	uint64_t now = 1000000000, tries = 0;
+
+	windows_init(&w, 5, 1e5, 1);
+	windows_account(&w, now, 0, 0);
+	for (uint64_t end = now + 10000000000ull; now < end; now += windows_due(&w, now))
+		if (windows_decide(&w, now) == WINDOWS_OPEN) {
+			tries++;
+			windows_failed(&w, now);
+		}
+	cr_assert(tries == w.failed && tries > 5 && tries < 20, "%lu tries in 10 s", tries);
+	windows_opened(&w, now);
+	cr_assert(w.wait_ns == 0);
+}
