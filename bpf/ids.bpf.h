@@ -100,7 +100,9 @@ static __always_inline __u64 current_process_ids(void)
  */
 static __always_inline __u64 current_ids(void)
 {
-	if (!pid_ns || check_tgid)
+	if (!pid_ns)
+		return bpf_get_current_pid_tgid();
+	if (check_tgid)
 		return current_process_ids();
 	return task_tid((struct task_struct *)bpf_get_current_task_btf());
 }

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "probe/uprobe_event.h"
@@ -310,6 +311,26 @@ static int fill(struct message *m, const char *path, const uint64_t *offsets, ui
 	memcpy(m->offsets, offsets, n * sizeof(*offsets));
 	memcpy(m->path, path, length);
 	return 0;
+}
+
+/* So that whoever becomes its parent finds no zombie: many an init of a container reaps none. */
+#define END_LIMIT_MS 2000
+
+void holder_end(void)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	if (mine.requests < 0 || mine.owner != getpid())
+		return;
+	close(TAKE_FD(mine.requests));
+	for (int i = 0; i < END_LIMIT_MS && waitpid(mine.pid, NULL, WNOHANG) == 0; i++)
+		(void)nanosleep(&pause, NULL);
+	mine.owner = 0;
+}
+
+__attribute__((destructor)) static void end_at_exit(void)
+{
+	holder_end();
 }
 
 /* prog_fd: -1: none; but a request has two descriptors. */

@@ -36,6 +36,10 @@ struct holder_request {
  */
 int holder_start(void);
 
+/* End it, if there is one, and wait for that, two seconds at most. exit(3) does so; who calls
+ * _exit(2) does not. */
+void holder_end(void);
+
 /*
  * Attach. Returns a descriptor (close-on-exec) that stands for the probes, or what the kernel
  * answered as -errno; -EPIPE: there is no holder; -ETIMEDOUT: no answer in HOLDER_LIMIT_MS. They are

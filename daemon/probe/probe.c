@@ -794,3 +794,8 @@ void probe_counts_drop(const struct probe *p, const struct pyp_edge *edge)
 {
 	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.edges), edge);
 }
+
+void probe_end(void)
+{
+	holder_end();
+}

@@ -167,6 +167,10 @@ void probe_counts_drop(const struct probe *p, const struct pyp_edge *edge);
 /* The BPF side's counters (PYP_CNT_*), since open. Hits per site: records say their site. */
 void probe_counters(const struct probe *p, uint64_t out[PYP_CNT_MAX]);
 
+/* To be called before _exit(2) by a process that has opened probes, and has freed them: ends what
+ * was started for them. */
+void probe_end(void);
+
 /* What this machine can do: 0, or a diag that names what is missing (exit 4: a capability, by
  * name; exit 5: a kernel feature, by name). Asks the kernel, never its version. ret: may be NULL. */
 int probe_check(enum probe_mechanism *ret, struct diag *diag);

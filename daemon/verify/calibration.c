@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "probe/calibrate.h"
+#include "probe/probe.h"
 #include "verify/cache.h"
 #include "verify/measure.h"
 
@@ -52,6 +53,7 @@ static struct cost learn_cost(const struct verify_opts *o)
 static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, int out)
 {
 	struct cost c = {0};
+	ssize_t r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(out, 3) < 0 || close_range(4, ~0u, 0) < 0)
@@ -62,7 +64,9 @@ static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, i
 	}
 	if (!c.known)
 		c = calibrate_synthetic(&o->python->layout, o->plan);
-	_exit(write(3, &c, sizeof(c)) == sizeof(c) ? 0 : 1);
+	r = write(3, &c, sizeof(c));
+	probe_end();
+	_exit(r == sizeof(c) ? 0 : 1);
 }
 
 struct calibration *calibration_start(const struct verify_opts *opts, bool synthetic)
