@@ -499,8 +499,13 @@ static void update_runtime(void *ctx, uint32_t tid, bool needs_runtime)
 {
 	struct tracee *t = ctx;
 	struct target_thread thread;
+	int r = target_thread_read(t->target->pid, (pid_t)tid, &thread);
 
-	if (target_thread_read(t->target->pid, (pid_t)tid, &thread) < 0)
+	/* Counts of a thread are final when its end is reported, not before. */
+	if ((r == -ENOENT || r == -ESRCH) && t->opts.mode.mode != MODE_COUNT && t->probe &&
+	    target_alive(t->target))
+		profile_thread_gone(t->profile, tid, probe_written(t->probe), probe_read(t->probe));
+	if (r < 0)
 		return;
 	profile_set_thread_name(t->profile, tid, thread.comm);
 	if (needs_runtime)

@@ -778,16 +778,34 @@ void profile_set_thread_name(struct profile *p, uint32_t tid, const char *name)
 {
 	struct thread *th = find_thread(p, tid);
 
-	if (th)
-		thread_set_name(th, name);
+	if (!th)
+		return;
+	thread_set_name(th, name);
+	th->missing = false;
+}
+
+void profile_thread_gone(struct profile *p, uint32_t tid, uint64_t written, uint64_t read)
+{
+	struct thread *th = find_thread(p, tid);
+
+	if (!th)
+		return;
+	if (!th->missing) {
+		th->missing = true;
+		th->missing_at = written;
+	} else if (read >= th->missing_at) {
+		/* Nothing is known of the time since its last event. */
+		end_thread(p, th, th->last_ts);
+	}
 }
 
 void profile_foreach_thread(const struct profile *p, profile_thread_fn fn, void *ctx)
 {
-	for (uint32_t i = 0; i < p->nthreads; i++) {
-		const struct thread *th = p->threads[i];
+	/* Backwards: fn may end a thread, and the last one takes its place then. */
+	for (uint32_t i = p->nthreads; i-- > 0;) {
+		const struct thread *th = i < p->nthreads ? p->threads[i] : NULL;
 
-		if (th->alive)
+		if (th && th->alive)
 			fn(ctx, th->tid, th->live && th->os_cpu);
 	}
 }

@@ -120,8 +120,14 @@ struct profile_calls {
 };
 void profile_set_calls(struct profile *p, const struct profile_calls *v, size_t n);
 
-/* Thread names may change: the newest wins. */
+/* Thread names may change: the newest wins. The OS knows the thread. */
 void profile_set_thread_name(struct profile *p, uint32_t tid, const char *name);
+/*
+ * The OS does not know this thread any more. Its end may be on its way still: it has ended unreported
+ * (its record was lost, or nobody watched) when this is said again and all that was written into the
+ * ring before the first time has been read. written, read: positions in the ring, in bytes.
+ */
+void profile_thread_gone(struct profile *p, uint32_t tid, uint64_t written, uint64_t read);
 /* Alive threads, by callback: needs_runtime is true where profile_update_runtime is needed before
  * a snapshot (no switch event since the seed). */
 typedef void (*profile_thread_fn)(void *ctx, uint32_t tid, bool needs_runtime);

@@ -110,7 +110,9 @@ struct thread {
 	uint64_t folded;      /* how many ended threads this stands for; 0: one thread */
 	uint32_t entry; /* folded: the function that they ran; SNAPSHOT_NONE: several, or none */
 	bool alive;
-	bool greenlets; /* has switched stacks */
+	bool missing;	     /* the OS did not know it when it was asked last ... */
+	uint64_t missing_at; /* ... with that much written into the ring */
+	bool greenlets;	     /* has switched stacks */
 	char name[THREAD_NAME_SIZE];
 
 	/* Parked stacks. */

@@ -241,6 +241,39 @@ Test(ended, numbers_come_again)
 	cr_expect_eq(all_calls(s), 100 * (FUNCS + 1));
 }
 
+static uint64_t written, drained; /* positions in the ring */
+
+static void gone(void *ctx, uint32_t tid, bool needs_runtime)
+{
+	(void)needs_runtime;
+	profile_thread_gone(ctx, tid, written, drained);
+}
+
+/* Their ends were lost: the OS is asked twice, and no time is invented. */
+Test(ended, unreported)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		send_event(p, 100 + i, PYP_REC_ENTER, 0x1000, 0x100, 0);
+		send_event(p, 100 + i, PYP_REC_LEAVE, 0x1000, 0, 0);
+	}
+	now += 1000000;
+	written = 4096;
+	profile_foreach_thread(p, gone, p);
+	drained = 4000;
+	profile_foreach_thread(p, gone, p);
+	cr_expect_eq(p->nthreads, 1001, "their ends may be on their way");
+	drained = 4096;
+	profile_foreach_thread(p, gone, p);
+	cr_expect_eq(p->nthreads, 1 + ENDED_APART + 1);
+	s = take(p);
+	cr_expect_eq(ended_threads(s), 1000);
+	cr_expect_eq(all_calls(s), 1000);
+	check_sums(s, 100, 0);
+}
+
 /* Merged snapshots: rows of the same entry function become one. */
 Test(ended, merged)
 {
