@@ -614,11 +614,9 @@ int probe_tracers(const struct probe *p, struct tracers *ret)
 int probe_tracers_of(pid_t pid, const char *via, const struct plan *plan, struct tracers *ret)
 {
 	const struct probe_sites sites = probe_sites_of(plan, 0, PROBE_SITES_ALL);
+	const struct tracers_of of = {pid, via, sites.offsets, sites.n};
 
-	return tracers_find(
-		&(struct tracers_of){
-			.pid = pid, .path = via, .offsets = sites.offsets, .n = sites.n},
-		ret);
+	return tracers_find(&of, ret);
 }
 
 bool probe_lost(const struct probe *p)
