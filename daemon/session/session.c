@@ -29,9 +29,11 @@
 #define TURN_NS	 500000ull
 #define SLICE_NS 250000ull
 #define STOP_NS	 100000000ull /* what a stop may take before it is answered */
-#define END_NS	 50000000ull /* what reading may take before a process that has ended is released */
-#define PUMP_MS	 4
-#define RATE_NS	 1000000000ull
+/* One whose ring holds more is not waited for: the daemon is behind, or has little CPU time. */
+#define STOP_BYTES (4u << 20)
+#define END_NS	   50000000ull /* what reading may take before a process that has ended is released */
+#define PUMP_MS	   4
+#define RATE_NS	   1000000000ull
 
 void session_free(struct session *s)
 {
@@ -518,7 +520,8 @@ int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag)
 			tracee_stop(ss->v[i]->tracee);
 	until = tracee_now() + STOP_NS;
 	for (size_t i = 0; i < ss->n && tracee_now() < until; i++)
-		tracee_finish(ss->v[i]->tracee, until);
+		if (tracee_pending(ss->v[i]->tracee) < STOP_BYTES)
+			tracee_finish(ss->v[i]->tracee, until);
 	sessions_settle(ss);
 	follow_stopped(ss);
 	sessions_arm(ss, 0);
