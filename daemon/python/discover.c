@@ -102,6 +102,7 @@ static int python_from_image(struct image *img, const char *file, struct python 
 {
 	_cleanup_(python_freep) struct python *py = calloc(1, sizeof(*py));
 	const struct layout *layout;
+	struct image_symbol type;
 	int err;
 
 	if (!py) {
@@ -126,6 +127,8 @@ static int python_from_image(struct image *img, const char *file, struct python 
 	if (py->free_threaded)
 		return refuse_build(py, "free-threaded build", diag);
 	py->build_id_len = image_build_id(img, py->build_id);
+	if (image_symbol(img, "PyCode_Type", &type) == 0)
+		py->code_type = type.vaddr;
 	*ret = TAKE_PTR(py);
 	return 0;
 }
@@ -140,14 +143,20 @@ static bool has_evaluator(const struct image *img)
 
 int python_open_file(const char *path, struct python **ret, struct diag *diag)
 {
-	_cleanup_(image_freep) struct image *img = NULL;
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return diag_errno(diag, errno, "cannot open '%s'", path);
+	return python_open_fd(fd, path, ret, diag);
+}
+
+int python_open_fd(int fd, const char *path, struct python **ret, struct diag *diag)
+{
+	_cleanup_(image_freep) struct image *img = NULL;
 	const char *library;
 	char hint[256];
 	int err;
 
-	if (fd < 0)
-		return diag_errno(diag, errno, "cannot open '%s'", path);
 	err = image_open_fd(fd, path, &img, diag);
 	if (err)
 		return err;

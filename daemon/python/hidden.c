@@ -3,7 +3,6 @@
  * What hides calls from probes in the evaluator: code that something else executes. Nothing here is
  * an error; what is found is said in every report.
  */
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,15 +133,14 @@ static void note_interpreters(struct notes *o, const struct found *f)
 }
 
 /* PYTHON_JIT as the program got it; false where it is not set, or 0. */
-static bool jit_wanted(pid_t pid)
+static bool jit_wanted(const struct target *t)
 {
 	static const char name[] = "PYTHON_JIT=";
 	_cleanup_free_ char *env = NULL;
-	char path[64];
 	size_t size = 0;
+	int fd = target_open_part(t, TARGET_ENVIRON, 0, 0);
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	if (proc_read(AT_FDCWD, path, ENVIRON_MAX, &env, &size) < 0)
+	if (fd < 0 || proc_read_fd(fd, ENVIRON_MAX, &env, &size) < 0)
 		return false;
 	for (size_t at = 0; at < size; at += strlen(env + at) + 1)
 		if (strncmp(env + at, name, strlen(name)) == 0)
@@ -170,7 +168,7 @@ static bool note_jit(struct notes *o, const struct python *py, const struct targ
 
 	if (py->minor < JIT_FIRST_MINOR)
 		return false;
-	wanted = jit_wanted(t->tid);
+	wanted = jit_wanted(t);
 	made = has_made_code(t);
 	if (wanted)
 		note(o,

@@ -28,6 +28,7 @@ struct python {
 	uint64_t bias;	  /* runtime address - virtual address in the file; 0 without a process */
 	uint64_t runtime; /* runtime address of _PyRuntime; 0: not known */
 	uint64_t evaluator; /* runtime address of the evaluator, once the image is given up; 0 before */
+	uint64_t code_type; /* address of PyCode_Type in the file; 0: not known */
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	size_t build_id_len;
 	bool free_threaded;
@@ -42,8 +43,19 @@ int python_discover(const struct target *t, struct python **ret, struct diag *di
  * is a thin one linked to libpython, the hint says to name the library. */
 int python_open_file(const char *path, struct python **ret, struct diag *diag);
 
+/* The same of an open file (not kept); path: what it is called. */
+int python_open_fd(int fd, const char *path, struct python **ret, struct diag *diag);
+
 void python_free(struct python *py);
 DEFINE_FREEP(struct python, python_free)
+
+/*
+ * The offsets of a layout that a build may refine, as numbers for another process. set: l is the
+ * version's table; -EINVAL, and *l as it was, if they are impossible. Pure.
+ */
+#define PYTHON_REFINED 14
+void python_refined_get(const struct layout *l, uint16_t out[PYTHON_REFINED]);
+int python_refined_set(struct layout *l, const uint16_t in[PYTHON_REFINED]);
 
 /* The build-id in hex; "" where there is none. */
 #define PYTHON_BUILD_ID_HEX (2 * IMAGE_BUILD_ID_MAX + 1)
@@ -73,9 +85,13 @@ struct python_stack {
  * while it is read may be wrong: the caller uses them only for threads that it knows did not run
  * meanwhile. Before 3.11, the tid is read from glibc's struct pthread behind thread_id, checked
  * against /proc/PID/task, and left 0 when it does not fit. Caps: threads, frames, total reads.
+ * pid PYTHON_TIDS_INNER: tids are what the process itself says, unchecked; python_stacks_check
+ * then turns them into ours, 0 where the process has no such thread.
  */
+#define PYTHON_TIDS_INNER ((pid_t)-1)
 int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
 		  struct python_stack **ret, size_t *n, struct diag *diag);
+int python_stacks_check(struct python_stack *v, size_t n, pid_t pid, struct diag *diag);
 void python_stacks_free(struct python_stack *v, size_t n);
 
 /*

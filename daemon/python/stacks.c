@@ -48,6 +48,7 @@ struct walk {
 	struct tid_pair *tids;
 	size_t ntids;
 	bool check_tids;
+	bool inner_tids; /* see PYTHON_TIDS_INNER */
 	struct python_stack *v;
 	size_t n, room;
 };
@@ -197,8 +198,8 @@ static pid_t thread_tid(struct walk *w, uint64_t tstate)
 	}
 	/* thread_id is a pthread_t, the address of a struct that is glibc's own business: what
 	 * is found there counts only if it is the id of one of the process's threads. */
-	if (!w->check_tids || walk_u64(w, tstate + w->l->ts_thread_id, &v) || !v ||
-	    walk_read(w, v + GLIBC_PTHREAD_TID, &tid, sizeof(tid)))
+	if ((!w->check_tids && !w->inner_tids) || walk_u64(w, tstate + w->l->ts_thread_id, &v) ||
+	    !v || walk_read(w, v + GLIBC_PTHREAD_TID, &tid, sizeof(tid)))
 		return 0;
 	return outer_tid(w, tid);
 }
@@ -312,6 +313,7 @@ int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
 	w->l = &py->layout;
 	w->mem = mem;
 	w->page = 1;
+	w->inner_tids = pid == PYTHON_TIDS_INNER;
 	if (!py->runtime || w->l->runtime_interpreters_head == LAYOUT_NONE)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
 				"Python %s in process %d does not show its threads", py->version,
@@ -325,6 +327,19 @@ int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
 	*n = w->n;
 	w->n = 0;
 	return 0;
+}
+
+int python_stacks_check(struct python_stack *v, size_t n, pid_t pid, struct diag *diag)
+{
+	_cleanup_(walk_freep) struct walk *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return diag_errno(diag, ENOMEM, "cannot read the stacks of process %d", pid);
+	err = list_tids(w, pid, diag);
+	for (size_t i = 0; i < n && !err; i++)
+		v[i].tid = v[i].tid > 0 ? outer_tid(w, (uint64_t)v[i].tid) : 0;
+	return err;
 }
 
 void python_stacks_free(struct python_stack *v, size_t n)

@@ -173,7 +173,9 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 	if (!pid)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "send {\"pid\": N}",
 				"which process? there is no pid");
-	r = sessions_attach(ctx->sessions, pid, start, &o, diag);
+	r = sessions_look(ctx->sessions, pid, &o, diag);
+	if (r == 0)
+		r = sessions_attach(ctx->sessions, pid, start, &o, diag);
 	if (r < 0)
 		return r;
 	snprintf(rs->location, sizeof(rs->location), "/v1/targets/%d", pid);
@@ -657,6 +659,8 @@ bool routes_ready(const struct routes_ctx *ctx, const struct routes_wait *wait, 
 		return !sessions_stopping(ctx->sessions, wait->pid);
 	case WAIT_CURRENT:
 		return sessions_current(ctx->sessions, wait->pid, since_ns);
+	case WAIT_LOOKED:
+		return sessions_looked(ctx->sessions, wait->pid);
 	}
 	return true;
 }
@@ -695,7 +699,11 @@ static int handle(struct routes_ctx *ctx, const struct route *route, struct requ
 		*ret_wait = wait;
 		return 0;
 	}
-	return route->handle(ctx, rq, path_pid, rs, diag);
+	r = route->handle(ctx, rq, path_pid, rs, diag);
+	if (r != -EINPROGRESS)
+		return r;
+	*ret_wait = (struct routes_wait){.what = WAIT_LOOKED, .pid = wait.pid};
+	return 0;
 }
 
 void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs,

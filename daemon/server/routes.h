@@ -50,6 +50,7 @@ struct route {
 		WAIT_NOT,
 		WAIT_STOPPED, /* nothing it is about is being stopped */
 		WAIT_CURRENT, /* the probes' records up to the request have been read */
+		WAIT_LOOKED,  /* the process that is being attached has been inspected */
 	} wait;
 	bool draining; /* answered even when the daemon is shutting down */
 	bool no_head;  /* its GET changes something, or makes a profile: HEAD is a 405 */
@@ -80,7 +81,7 @@ struct routes_wait {
 
 /*
  * Answer one request. Always fills rs, which is initialised, unless the answer has to wait for
- * rings that cannot be read in a moment: then *wait says for what. When routes_ready says so, or
+ * rings that cannot be read in a moment, or for a process that is being inspected: then *wait says for what. When routes_ready says so, or
  * before, it is to be dispatched again with the same since_ns.
  */
 void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs,

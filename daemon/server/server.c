@@ -467,6 +467,15 @@ static int on_look(struct sd_event_source *source, uint64_t usec, void *userdata
 	return r;
 }
 
+/* An answer waits for it: not at once, since a handler may be running. */
+static void on_looked(void *ctx)
+{
+	struct server *srv = ctx;
+
+	(void)sd_event_source_set_time_relative(srv->look, 0);
+	(void)sd_event_source_set_enabled(srv->look, SD_EVENT_ONESHOT);
+}
+
 static int add_sources(struct server *srv, struct sd_event *event)
 {
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(srv->mhd, MHD_DAEMON_INFO_EPOLL_FD);
@@ -541,6 +550,7 @@ int server_new(struct sd_event *event, int listen_fd, const struct server_opts *
 	r = add_sources(srv, event);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot serve the control socket");
+	sessions_on_looked(srv->routes.sessions, on_looked, srv);
 	*ret = TAKE_PTR(srv);
 	return 0;
 }
@@ -565,6 +575,7 @@ void server_free(struct server *srv)
 {
 	if (!srv)
 		return;
+	sessions_on_looked(srv->routes.sessions, NULL, NULL);
 	sd_event_source_disable_unref(srv->io);
 	sd_event_source_disable_unref(srv->timer);
 	sd_event_source_disable_unref(srv->drain_timer);

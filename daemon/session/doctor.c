@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inspect/inspect.h"
 #include "plan/plan.h"
-#include "probe/breaks.h"
+#include "inspect/breaks.h"
 #include "probe/probe.h"
 #include "python/python.h"
 #include "session/strangers.h"
@@ -93,74 +94,52 @@ static bool is_pid(const char *arg, pid_t *ret)
 	return true;
 }
 
-static int doctor_open(const char *arg, FILE *out, struct target **ret_target, struct python **ret,
-		       struct diag *diag)
+static int doctor_look(const char *arg, FILE *out, struct target **ret_target,
+		       struct inspect_result *ret, struct diag *diag)
 {
 	_cleanup_(target_freep) struct target *t = NULL;
+	struct inspect_opts io = {.plan = true, .breaks = true};
+	char exe[32];
 	pid_t pid;
 	int r;
 
-	if (!is_pid(arg, &pid))
-		return python_open_file(arg, ret, diag);
+	if (!is_pid(arg, &pid)) {
+		io.path = arg;
+		r = target_check_mount(NULL, arg, diag);
+		return r < 0 ? r : inspect_once(&io, ret, diag);
+	}
 	r = target_open(pid, &t, diag);
 	if (r < 0)
 		return r;
 	fprintf(out, "%-12s %d\n", "process", pid);
-	print_safe(out, "command", t->cmdline);
-	r = python_discover(t, ret, diag);
+	io.target = t;
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", t->tid);
+	r = target_check_mount(t, exe, diag);
 	if (r == 0)
-		*ret_target = TAKE_PTR(t);
-	return r;
+		r = inspect_once(&io, ret, diag);
+	if (r == 0)
+		r = target_check_mount(t, ret->python->via, diag);
+	if (r < 0)
+		return r;
+	print_safe(out, "command", ret->cmdline);
+	*ret_target = TAKE_PTR(t);
+	return 0;
 }
 
-static void doctor_hidden(FILE *out, const struct python *py, const struct target *t)
+static void print_breaks(FILE *out, const struct inspect_result *found)
 {
-	const struct memory mem = memory_live(t->tid);
-	char text[256];
-	bool misses;
-
-	if (python_hidden(py, &mem, t, &misses, text, sizeof(text)))
-		print_safe(out, "WARNING", text);
-}
-
-#define BREAKS_SHOWN 8
-
-/* Of all the interpreter's code. */
-static size_t find_breaks(const struct python *py, const struct memory *mem,
-			  uint64_t out[BREAKS_SHOWN])
-{
-	const struct image_segment *segments;
-	unsigned int n = image_segments(py->image, &segments);
-	size_t found = 0;
-
-	for (unsigned int i = 0; i < n; i++) {
-		const uint8_t *file;
-		size_t size;
-
-		if (!segments[i].exec)
-			continue;
-		size = image_view_max(py->image, segments[i].vaddr, &file);
-		found += breaks_in_text(mem, file, size, py->bias + segments[i].vaddr,
-					out + (found < BREAKS_SHOWN ? found : BREAKS_SHOWN),
-					found < BREAKS_SHOWN ? BREAKS_SHOWN - found : 0);
-	}
-	return found;
-}
-
-static void print_breaks(FILE *out, const struct python *py, const struct plan *plan, size_t n,
-			 const uint64_t *at)
-{
+	const size_t n = found->nbreaks;
 	unsigned int planned = 0;
 
 	fprintf(out, "%-12s %zu in its code, at", "breakpoints", n);
-	for (size_t i = 0; i < n && i < BREAKS_SHOWN; i++) {
-		fprintf(out, " 0x%llx", (unsigned long long)at[i]);
-		planned += breaks_is_site(plan, py->bias, at[i]);
+	for (size_t i = 0; i < n && i < INSPECT_BREAKS; i++) {
+		fprintf(out, " 0x%llx", (unsigned long long)found->breaks[i]);
+		planned += breaks_is_site(&found->plan, found->python->bias, found->breaks[i]);
 	}
 	fprintf(out,
 		"%s\n%-12s left behind by a tracer that was killed, or set by perf or a debugger;\n"
 		"%-12s each costs about 0.5 us whenever it is reached",
-		n > BREAKS_SHOWN ? " ..." : "", "", "");
+		n > INSPECT_BREAKS ? " ..." : "", "", "");
 	if (planned)
 		fprintf(out,
 			"; tracing the process once\n%-12s removes those at planned sites (%u of "
@@ -171,24 +150,19 @@ static void print_breaks(FILE *out, const struct python *py, const struct plan *
 }
 
 /* What others have in its code. */
-static void doctor_strangers(FILE *out, const struct python *py, const struct target *t,
-			     const struct plan *plan)
+static void doctor_strangers(FILE *out, const struct target *t, const struct inspect_result *found)
 {
-	const struct memory mem = memory_live(t->tid);
 	struct tracers tracers = {0};
-	uint64_t at[BREAKS_SHOWN + 1];
 	char text[STRANGERS_TEXT];
-	size_t n;
 
-	(void)probe_tracers_of(t->pid, py->via, plan, &tracers);
+	(void)probe_tracers_of(t->pid, found->python->via, &found->plan, &tracers);
 	strangers_text(&tracers, 0, 0, text);
 	if (*text) {
 		print_safe(out, "WARNING", text);
 		return;
 	}
-	n = find_breaks(py, &mem, at);
-	if (n)
-		print_breaks(out, py, plan, n, at);
+	if (found->nbreaks)
+		print_breaks(out, found);
 }
 
 /* The proof, made anew. Wrong counts are a reason not to trace; no proof is not. */
@@ -224,32 +198,40 @@ static int doctor_machine(FILE *out, struct diag *diag)
 	return diag_set(diag, r, d.exit, d.hint, "%s", d.msg);
 }
 
+static int doctor_plan(FILE *out, const struct inspect_result *found, struct diag *diag)
+{
+	const struct diag *why = &found->plan_diag;
+
+	print_plan(out, &found->plan);
+	if (found->warning[0])
+		print_safe(out, "WARNING", found->warning);
+	if (!found->plan_err)
+		return 0;
+	return diag_set(diag, found->plan_err, why->exit, why->hint, "%s", why->msg);
+}
+
 int doctor_run(const char *arg, FILE *out, struct diag *diag)
 {
-	_cleanup_(python_freep) struct python *py = NULL;
+	_cleanup_(inspect_result_deinit) struct inspect_result found = {0};
 	_cleanup_(target_freep) struct target *target = NULL;
 	struct diag machine = {0};
-	struct plan plan;
 	int r, m;
 
-	r = doctor_open(arg, out, &target, &py, diag);
+	r = doctor_look(arg, out, &target, &found, diag);
 	if (r < 0)
 		return r;
-	print_python(out, py);
+	print_python(out, found.python);
 	m = doctor_machine(out, &machine);
-	r = plan_build(py->image, &py->layout, &plan, diag);
-	print_plan(out, &plan);
-	if (target)
-		doctor_hidden(out, py, target);
+	r = doctor_plan(out, &found, diag);
 	if (target && r == 0)
-		doctor_strangers(out, py, target, &plan);
+		doctor_strangers(out, target, &found);
 	if (r == 0 && m < 0)
 		r = diag_set(diag, m, machine.exit, machine.hint, "%s", machine.msg);
 	if (r == 0)
 		r = doctor_verify(out,
 				  &(struct verify_opts){
-					  .python = py,
-					  .plan = &plan,
+					  .python = found.python,
+					  .plan = &found.plan,
 					  .target = target,
 					  .fresh = true,
 				  },

@@ -132,6 +132,7 @@ static struct follow_task *task_find(struct sessions *ss, pid_t pid)
 
 static void task_remove(struct sessions *ss, size_t i)
 {
+	tracee_free(ss->tasks[i].half);
 	ss->ntasks--;
 	memmove(&ss->tasks[i], &ss->tasks[i + 1], (ss->ntasks - i) * sizeof(*ss->tasks));
 }
@@ -229,7 +230,7 @@ static void disown(const struct sessions *ss, const struct family *f, pid_t pid)
 }
 
 static int make_session(struct session *origin, const struct tracee_news *news,
-			struct session **ret)
+			struct tracee **half, struct session **ret)
 {
 	struct sessions *ss = origin->set;
 	struct family *f = origin->family;
@@ -237,14 +238,15 @@ static int make_session(struct session *origin, const struct tracee_news *news,
 	struct tracee *t;
 	int r;
 
-	r = tracee_fork(origin->tracee, news, &spare, &t, NULL);
+	r = tracee_fork(origin->tracee, news, half, &spare, &t, NULL);
 	if (spare)
 		f->spare[f->nspares++] = spare;
 	return r < 0 ? r : session_new(ss, t, ret, NULL);
 }
 
 /* Make it a target. While its parent is stopped, so is it. Errors as tracee_fork's. */
-static int follow_child(struct session *origin, const struct tracee_news *news)
+static int follow_child(struct session *origin, const struct tracee_news *news,
+			struct tracee **half)
 {
 	_cleanup_(session_freep) struct session *s = NULL;
 	struct sessions *ss = origin->set;
@@ -254,7 +256,7 @@ static int follow_child(struct session *origin, const struct tracee_news *news)
 	/* The pid was a target's until now, whose end the event loop has still to handle. */
 	if (old && old->tracee->state != SESSION_ENDED)
 		return -EAGAIN;
-	r = make_session(origin, news, &s);
+	r = make_session(origin, news, half, &s);
 	if (r < 0)
 		return r;
 	family_join(s, origin->family);
@@ -300,12 +302,13 @@ static void task_done(struct session *origin, const struct tracee_news *news, in
 static void task_run(struct sessions *ss, size_t i)
 {
 	const struct tracee_news news = ss->tasks[i].news;
+	_cleanup_(tracee_freep) struct tracee *half = TAKE_PTR(ss->tasks[i].half);
 	struct follow_task *task;
 	struct session *origin;
 	int r = no_room(ss, ss->tasks[i].origin, news.pid);
 
 	if (r == 0)
-		r = follow_child(ss->tasks[i].origin, &news);
+		r = follow_child(ss->tasks[i].origin, &news, &half);
 	/* regardless of which step failed */
 	if (r < 0 && target_ending(news.pid))
 		r = -ESRCH;
@@ -314,6 +317,7 @@ static void task_run(struct sessions *ss, size_t i)
 		return;
 	if (r == -EAGAIN && tracee_now() < task->until_ns) {
 		task->retry_ns = tracee_now() + RETRY_NS;
+		task->half = TAKE_PTR(half);
 		return;
 	}
 	origin = task->origin;
@@ -458,6 +462,8 @@ void follow_deinit(struct sessions *ss)
 {
 	sd_event_source_disable_unref(ss->work);
 	snapshot_free(ss->folded);
+	while (ss->ntasks)
+		task_remove(ss, ss->ntasks - 1);
 	free(ss->tasks);
 }
 

@@ -21,6 +21,8 @@
 #define LOOK_FOR_NS   2000000000ull
 #define LOOK_AGAIN_NS 5000000ull
 #define SETTLE_NS     20000000ull
+#define CHECK_MS      900 /* looking into it when it is to be started: clients wait meanwhile */
+#define FORKED_MS     10
 
 static int exe_of(pid_t pid, struct target_file *ret)
 {
@@ -36,7 +38,6 @@ int tracee_identify(struct tracee *t)
 
 	if (r == 0)
 		r = target_file_of(t->python->via, &t->file);
-	t->exec_id = target_exec_id(t->target->tid);
 	return r;
 }
 
@@ -66,24 +67,16 @@ bool tracee_same_program(const struct tracee *t, pid_t pid)
 	return exe_of(pid, &exe) == 0 && target_file_equal(&exe, &t->exe);
 }
 
-/* The interpreter of `like` in another start of its program. -EAGAIN: not (yet) found. */
-static int find_again(const struct tracee *like, const struct target *target, struct python **ret)
+/* Whether what was found in another start of its program is the same interpreter. -EAGAIN: cannot be
+ * said (yet): it has not mapped it all. */
+static int same_interpreter(const struct tracee *like, const struct python *py)
 {
-	_cleanup_(python_freep) struct python *py = NULL;
 	struct target_file file;
 
-	if (!tracee_same_program(like, target->tid))
-		return -ENOEXEC;
-	if (python_discover(target, &py, NULL) < 0)
-		return -EAGAIN;
 	if (target_file_of(py->via, &file) < 0)
 		return -EAGAIN;
 	if (!target_file_equal(&file, &like->file) || !python_same_build(py, like->python))
 		return -ENOEXEC;
-	py->evaluator = python_evaluator(py);
-	image_free(py->image);
-	py->image = NULL;
-	*ret = TAKE_PTR(py);
 	return 0;
 }
 
@@ -99,25 +92,51 @@ static int aim(const struct tracee *t, struct probe *probe, const struct python 
 				});
 }
 
-static int relocate(struct tracee *t)
+/* Begin to look into what it has become. */
+static int look_again(struct tracee *t)
 {
-	struct python *py = NULL;
-	int r;
+	const struct inspect_opts io = {.target = t->target};
+	int r = target_refresh(t->target, NULL);
 
-	r = target_refresh(t->target, NULL);
-	if (r == 0)
-		r = find_again(t, t->target, &py);
+	if (r == 0 && !tracee_same_program(t, t->target->tid))
+		r = -ENOEXEC;
+	return r < 0 ? r : inspect_start(&io, &t->looking, NULL);
+}
+
+/* From now on this one answers questions. */
+static void take_inspect(struct tracee *t)
+{
+	t->late_before += inspect_late(t->inspect);
+	inspect_free(t->inspect);
+	t->inspect = TAKE_PTR(t->looking);
+}
+
+static void stop_looking(struct tracee *t)
+{
+	inspect_free(TAKE_PTR(t->looking));
+	inspect_result_deinit(&t->found);
+}
+
+/* Find its interpreter anew, waiting up to ms. -EINPROGRESS: it is still looked into; to be called
+ * again. -EAGAIN: not found; to be called again, later. */
+static int relocate(struct tracee *t, int ms)
+{
+	int r = t->looking ? 0 : look_again(t);
+
 	if (r < 0)
 		return r;
-	r = aim(t, t->probe, py);
-	if (r < 0) {
-		python_free(py);
+	r = inspect_wait(t->looking, ms, NULL, NULL, &t->found, NULL);
+	if (r == -EINPROGRESS)
 		return r;
+	r = r < 0 ? -EAGAIN : same_interpreter(t, t->found.python);
+	if (r == 0)
+		r = target_check(t->target, NULL) < 0 ? -EAGAIN : aim(t, t->probe, t->found.python);
+	if (r == 0) {
+		take_inspect(t);
+		tracee_take_found(t);
 	}
-	python_free(t->python);
-	t->python = py;
-	t->exec_id = target_exec_id(t->target->tid);
-	return 0;
+	stop_looking(t);
+	return r;
 }
 
 static void resumed(struct tracee *t, uint64_t ts)
@@ -135,6 +154,7 @@ static void exec_seen(struct tracee *t)
 	tracee_silenced(t, t->exec_ns);
 	t->exec_until_ns = tracee_now() + LOOK_FOR_NS;
 	t->exec_retry_ns = 0;
+	stop_looking(t);
 	/* What counting and sampling know of addresses cannot be told anew. */
 	if (t->opts.mode.mode != MODE_TRACE || !tracee_same_program(t, t->target->pid)) {
 		tracee_end(t, "executed another program");
@@ -168,7 +188,9 @@ void tracee_executed(struct tracee *t)
 		exec_seen(t);
 	if (t->state == SESSION_ENDED || now < t->exec_retry_ns)
 		return;
-	r = relocate(t);
+	r = relocate(t, 0);
+	if (r == -EINPROGRESS)
+		return;
 	if (r == 0)
 		r = attach_again(t);
 	if (r == 0) {
@@ -273,7 +295,6 @@ void tracee_hold_on(struct tracee *t)
 	if (t->opts.mode.mode == MODE_TRACE && !t->opts.max_overhead &&
 	    open_another(t, &next, NULL) == 0 && probe_attach(next, &ts, NULL) == 0) {
 		t->lost_hold = false;
-		t->memory = memory_live(t->target->tid);
 		change_probes(t, TAKE_PTR(next), ts);
 		return;
 	}
@@ -295,7 +316,6 @@ static int hold_stopped(struct tracee *t, struct diag *diag)
 		return diag_errno(diag, -r, "process %d has ended", t->target->pid);
 	if (t->target->tid == before || t->old_probe || t->opts.mode.mode != MODE_TRACE)
 		return 0;
-	t->memory = memory_live(t->target->tid);
 	r = open_another(t, &next, diag);
 	if (r == 0)
 		take_another(t, next);
@@ -304,21 +324,41 @@ static int hold_stopped(struct tracee *t, struct diag *diag)
 
 /* ---- before it starts -------------------------------------------------------------------- */
 
-int tracee_check_program(struct tracee *t, struct diag *diag)
+static int not_in_time(const struct tracee *t, struct diag *diag)
+{
+	return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE,
+			"try again; does it map files of a file system that does not answer?",
+			"the memory of process %d could not be read in time", t->target->pid);
+}
+
+/* Is it what was found? Without an inspector (it failed) it is looked into anew. */
+static bool same_program(struct tracee *t, int *ret_err)
 {
 	struct target_file file;
-	uint64_t id;
-	int r;
+	uint64_t id = 0;
+
+	*ret_err = inspect_exec_id(t->inspect, &id);
+	return *ret_err == 0 && id == t->exec_id && target_file_of(t->python->via, &file) == 0 &&
+	       target_file_equal(&file, &t->file);
+}
+
+int tracee_check_program(struct tracee *t, struct diag *diag)
+{
+	uint64_t before = t->exec_id;
+	int r, err;
 
 	r = hold_stopped(t, diag);
 	if (r < 0)
 		return r;
-	id = target_exec_id(t->target->tid);
-	if (id == t->exec_id && target_file_of(t->python->via, &file) == 0 &&
-	    target_file_equal(&file, &t->file))
+	if (same_program(t, &err))
 		return 0;
-	if (relocate(t) == 0) {
-		t->execs++;
+	if (err == -ETIMEDOUT || err == -EBUSY)
+		return not_in_time(t, diag);
+	r = relocate(t, CHECK_MS);
+	if (r == -EINPROGRESS)
+		return not_in_time(t, diag);
+	if (r == 0) {
+		t->execs += t->exec_id != before;
 		return 0;
 	}
 	tracee_end(t, "executed another program");
@@ -330,26 +370,35 @@ int tracee_check_program(struct tracee *t, struct diag *diag)
 
 static int take_python(const struct tracee *from, struct tracee *t)
 {
-	uint64_t id = target_exec_id(t->target->tid);
+	struct python *py;
 	int r;
 
-	if (!id)
+	if (!t->found.exec_id)
 		return -ESRCH;
-	r = id == from->exec_id ? inherit_python(from, t->target->pid, &t->python)
-				: find_again(from, t->target, &t->python);
-	if (r == 0)
-		r = tracee_identify(t);
-	if (r == 0 && (!target_file_equal(&t->file, &from->file) || t->exec_id != id))
+	if (t->found.same) {
+		r = inherit_python(from, t->target->pid, &py);
+		if (r < 0)
+			return r;
+		t->found.python = py;
+	} else if (!tracee_same_program(from, t->target->tid)) {
+		return -ENOEXEC;
+	} else {
+		r = same_interpreter(from, t->found.python);
+		if (r < 0)
+			return r;
+	}
+	tracee_take_found(t);
+	r = tracee_identify(t);
+	if (r == 0 &&
+	    (!target_file_equal(&t->file, &from->file) || target_check(t->target, NULL) < 0))
 		r = -EAGAIN;
 	return r;
 }
 
 static void take_over(const struct tracee *from, struct tracee *t)
 {
-	t->memory = memory_live(t->target->tid);
 	t->plan = from->plan;
 	t->opts = from->opts;
-	t->code_type = from->code_type;
 	memcpy(t->self_test, from->self_test, sizeof(t->self_test));
 	t->cost = from->cost;
 	t->calibration = calibration_share(from->calibration);
@@ -379,19 +428,51 @@ static int take_probe(const struct tracee *from, struct probe **spare, struct tr
 	return aim(t, t->probe, t->python);
 }
 
-int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct probe **spare,
-		struct tracee **ret, struct diag *diag)
+static int begin_fork(const struct tracee *from, pid_t pid, struct tracee **ret, struct diag *diag)
 {
 	_cleanup_(tracee_freep) struct tracee *t = calloc(1, sizeof(*t));
+	struct inspect_opts io = {.like = from->python, .like_exec_id = from->exec_id};
 	int r;
 
 	if (!t)
-		return diag_errno(diag, ENOMEM, "cannot follow %d", news->pid);
-	r = target_open(news->pid, &t->target, diag);
+		return diag_errno(diag, ENOMEM, "cannot follow %d", pid);
+	r = target_open(pid, &t->target, diag);
 	if (r < 0)
 		return r;
 	take_over(from, t);
-	r = take_python(from, t);
+	io.target = t->target;
+	r = inspect_start(&io, &t->inspect, diag);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(t);
+	return 0;
+}
+
+/* -EAGAIN: not yet, or it has executed that program and not mapped all of it. */
+static int await_found(const struct tracee *from, struct tracee *t)
+{
+	int r = inspect_wait(t->inspect, FORKED_MS, NULL, NULL, &t->found, NULL);
+
+	if (r == -EINPROGRESS || r == 0)
+		return r;
+	return tracee_same_program(from, t->target->tid) ? -EAGAIN : -ENOEXEC;
+}
+
+int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct tracee **half,
+		struct probe **spare, struct tracee **ret, struct diag *diag)
+{
+	_cleanup_(tracee_freep) struct tracee *t = TAKE_PTR(*half);
+	int r = t ? 0 : begin_fork(from, news->pid, &t, diag);
+
+	if (r < 0)
+		return r;
+	r = await_found(from, t);
+	if (r == -EINPROGRESS) {
+		*half = TAKE_PTR(t);
+		return -EAGAIN;
+	}
+	if (r == 0)
+		r = take_python(from, t);
 	if (r < 0)
 		return r;
 	r = take_probe(from, spare, t);
@@ -399,7 +480,6 @@ int tracee_fork(const struct tracee *from, const struct tracee_news *news, struc
 		r = tracee_make_profile(t, diag);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot follow %d", news->pid);
-	tracee_warn(t);
 	t->parent = news->parent ? news->parent : t->target->parent;
 	t->forked_ns = news->ts ? news->ts : target_started_ns(t->target);
 	t->first_ns = tracee_now();

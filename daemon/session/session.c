@@ -277,6 +277,7 @@ void sessions_free(struct sessions *ss)
 		session_free(ss->v[i]);
 	ss->n = 0;
 	timelines_close(ss);
+	looking_deinit(ss);
 	follow_deinit(ss);
 	sd_event_source_disable_unref(ss->timer);
 	free(ss->v);
@@ -423,23 +424,29 @@ static int check_free(const struct sessions *ss, pid_t pid, struct diag *diag)
 			old->tracee->end_reason);
 }
 
-int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct target_opts *opts,
-		    struct diag *diag)
+static int check_attach(const struct sessions *ss, pid_t pid, const struct target_opts *opts,
+			struct diag *diag)
+{
+	int r = check_free(ss, pid, diag);
+
+	return r < 0 ? r : check_opts(opts, diag);
+}
+
+int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, struct diag *diag)
+{
+	int r = check_attach(ss, pid, opts, diag);
+
+	return r < 0 ? r : looking_begin(ss, pid, opts, diag);
+}
+
+/* Takes t, also when it fails. */
+static int add_tracee(struct sessions *ss, struct tracee *t, bool start, struct diag *diag)
 {
 	_cleanup_(session_freep) struct session *s = NULL;
-	struct tracee *t;
-	int r;
+	pid_t pid = t->target->pid;
+	int r = session_new(ss, t, &s, diag);
 
-	if (!opts)
-		opts = &ss->opts.target;
-	r = check_free(ss, pid, diag);
-	if (r == 0)
-		r = check_opts(opts, diag);
-	if (r == 0)
-		r = tracee_open(pid, opts, drain_all, ss, &t, diag);
-	if (r == 0)
-		r = session_new(ss, t, &s, diag);
-	if (r == 0 && opts->follow)
+	if (r == 0 && t->opts.follow)
 		r = follow_begin(s, diag);
 	if (r == 0 && start)
 		r = start_tracee(ss, s->tracee, diag);
@@ -449,6 +456,24 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct tar
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", pid);
 	follow_look(TAKE_PTR(s));
 	return 0;
+}
+
+int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct target_opts *opts,
+		    struct diag *diag)
+{
+	_cleanup_(tracee_freep) struct tracee *t = NULL;
+	int r;
+
+	if (!opts)
+		opts = &ss->opts.target;
+	r = check_attach(ss, pid, opts, diag);
+	if (r < 0)
+		return r;
+	t = looking_take(ss, pid, opts);
+	r = t ? 0 : tracee_look(pid, opts, &t, diag);
+	if (r == 0)
+		r = tracee_open(t, drain_all, ss, diag);
+	return r < 0 ? r : add_tracee(ss, TAKE_PTR(t), start, diag);
 }
 
 int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag)

@@ -66,6 +66,16 @@ DEFINE_FREEP(struct sessions, sessions_free)
  */
 int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct target_opts *opts,
 		    struct diag *diag);
+/*
+ * Begin to attach: another process looks into the target, which may take as long as its deadline.
+ * -EINPROGRESS: not done yet; on_looked is called when it is, and this is to be called again. 0:
+ * sessions_attach is to be called now, and need not wait for that.
+ */
+int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts,
+		  struct diag *diag);
+/* Is nothing looking into that process (any more)? */
+bool sessions_looked(const struct sessions *ss, pid_t pid);
+void sessions_on_looked(struct sessions *ss, void (*fn)(void *ctx), void *ctx);
 struct target_opts sessions_target_opts(const struct sessions *ss);
 /* Forget a target and its data, and with it those that were followed from it. -ESRCH (exit 3) if it
  * is not attached. */

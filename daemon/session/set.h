@@ -9,6 +9,7 @@
 
 struct sd_event_source;
 struct family;
+struct looking;
 
 struct session {
 	struct tracee *tracee;
@@ -23,6 +24,7 @@ struct session {
 struct follow_task {
 	struct session *origin; /* whose ring told of it */
 	struct tracee_news news;
+	struct tracee *half; /* see tracee_fork; owned; NULL: not begun */
 	uint64_t retry_ns, until_ns;
 };
 
@@ -34,6 +36,11 @@ struct sessions {
 	size_t n;
 	size_t next; /* whose turn it is to be drained, modulo n */
 	struct timelines timelines;
+	/* Being attached: see looking.c. */
+	struct looking **looking;
+	size_t nlooking;
+	void (*on_looked)(void *ctx);
+	void *on_looked_ctx;
 	/* Following: */
 	struct sd_event_source *work;
 	struct follow_task *tasks;
@@ -49,6 +56,13 @@ DEFINE_FREEP(struct session, session_free)
 struct session *sessions_find(const struct sessions *ss, pid_t pid);
 int sessions_add(struct sessions *ss, struct session *s);
 void sessions_remove(struct sessions *ss, struct session *s);
+
+/* Begin to look into a process that is to be attached, or see how far that is. 0: it is done. */
+int looking_begin(struct sessions *ss, pid_t pid, const struct target_opts *opts,
+		  struct diag *diag);
+/* One for which it is done, the caller's; NULL: none. */
+struct tracee *looking_take(struct sessions *ss, pid_t pid, const struct target_opts *opts);
+void looking_deinit(struct sessions *ss);
 
 int follow_init(struct sessions *ss);
 void follow_deinit(struct sessions *ss);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "probe/breaks.h"
 #include "session/tracee.h"
 
 static size_t tracers_text(const struct tracers *tracers, char *text, size_t size)
@@ -60,7 +59,7 @@ void strangers_meet(struct tracee *t)
 	(void)probe_tracers(t->probe, &tracers);
 	/* With another tracer they are its own, and go with it. */
 	if (!tracers.links)
-		t->breaks = breaks_at_sites(&t->memory, &t->plan, t->python->bias);
+		t->breaks = t->found.site_breaks;
 	strangers_text(&tracers, t->breaks, t->plan.nsites, t->strangers);
 	if (*t->strangers)
 		log_warning("process %d: %s", (int)t->target->pid, t->strangers);

@@ -27,201 +27,6 @@ uint64_t tracee_unix_now(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-/* ---- opening ----------------------------------------------------------------------------- */
-
-static int tracee_resolve(void *ctx, uint64_t code, struct code_names *ret)
-{
-	struct tracee *t = ctx;
-
-	return python_code_read(&t->python->layout, &t->memory, code, ret);
-}
-
-#define HOLD_GAP " were not traced when the thread that the probes were held by ended"
-
-/* What may hide calls: looked at again before each report, since a JIT starts when it is warm. */
-void tracee_warn(struct tracee *t)
-{
-	bool misses;
-	size_t n;
-
-	if (t->state == SESSION_ENDED || !target_alive(t->target))
-		return;
-	python_hidden(t->python, &t->memory, t->target, &misses, t->warning, sizeof(t->warning));
-	n = strlen(t->warning);
-	if (t->hold_gap_ns)
-		snprintf(t->warning + n, sizeof(t->warning) - n, "%s%.3f seconds" HOLD_GAP,
-			 n ? "; " : "", (double)t->hold_gap_ns / 1e9);
-	/* What was missed stays missed. */
-	t->misses_calls |= misses || t->hold_gap_ns;
-	strangers_again(t);
-	t->warned_ns = tracee_now();
-}
-
-/* Wrong counts are worse than none. That the proof could not be made is said in every report. */
-static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wanted,
-			 struct diag *diag)
-{
-	struct verify_result v = {.verdict = VERIFY_SKIPPED};
-
-	if (wanted)
-		verify_run(vo, &v);
-	t->cost = v.cost;
-	verify_text(&v, t->self_test, sizeof(t->self_test));
-	if (v.verdict != VERIFY_WRONG)
-		return 0;
-	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE,
-			"please report this build; --no-verify traces it all the same",
-			"this build of Python fails the self-test: %s", v.reason);
-}
-
-/* In some builds what is traced well cannot be counted: a call and its repetition look the same. */
-static int tracee_countable(const struct tracee *t, struct diag *diag)
-{
-	if (t->opts.mode.mode != MODE_COUNT || !t->plan.twice[0])
-		return 0;
-	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace counts it exactly",
-			"this build of Python cannot be counted: %s may be seen twice for a call",
-			t->plan.twice);
-}
-
-static uint64_t interp_head(const struct python *py)
-{
-	if (!py->runtime || py->layout.runtime_interpreters_head == LAYOUT_NONE)
-		return 0;
-	return py->runtime + py->layout.runtime_interpreters_head;
-}
-
-/* Between windows as often as makes hundreds in some seconds, and costs a fraction of a percent; out
- * of step with what happens a round number of times a second. */
-#define RATE_BETWEEN 199
-
-struct probe_sampling tracee_sampling(const struct tracee *t, const struct python *py)
-{
-	const bool between = t->opts.mode.mode == MODE_TRACE && t->opts.max_overhead;
-	struct probe_sampling s = {
-		.rate = between ? RATE_BETWEEN : t->opts.mode.rate,
-		.interp_head = interp_head(py),
-		.code_type = t->code_type ? t->code_type + py->bias : 0,
-	};
-
-	s.between = between && s.interp_head && s.code_type;
-	return s;
-}
-
-/* Sampling places no probe: it asks for no plan, nor for a proof. */
-static int tracee_samplable(struct tracee *t, const struct probe_sampling *s, struct diag *diag)
-{
-	if (!s->interp_head || !s->code_type)
-		return diag_set(
-			diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace does not need that",
-			"this build of Python does not show its threads: it cannot be sampled");
-	snprintf(t->self_test, sizeof(t->self_test), "not needed: no probes are placed");
-	return 0;
-}
-
-static uint64_t code_type_of(const struct tracee *t)
-{
-	struct image_symbol type;
-
-	return image_symbol(t->python->image, "PyCode_Type", &type) < 0 ? 0 : type.vaddr;
-}
-
-static int tracee_plan(struct tracee *t, const struct target_opts *opts,
-		       const struct verify_opts *vo, struct diag *diag)
-{
-	int r = plan_build(t->python->image, &t->python->layout, &t->plan, diag);
-
-	vo->pump(vo->pump_ctx);
-	if (r == 0)
-		r = tracee_countable(t, diag);
-	return r < 0 ? r : tracee_verify(t, vo, opts->verify, diag);
-}
-
-static int tracee_load(struct tracee *t, const struct target_opts *opts,
-		       const struct verify_opts *vo, struct diag *diag)
-{
-	const bool sampled = t->opts.mode.mode == MODE_SAMPLE;
-	struct probe_opts po = {
-		.pid = t->target->pid,
-		.tid = t->target->tid,
-		.via = t->python->via,
-		.bias = t->python->bias,
-		.metrics = opts->metrics,
-		.ring_bytes = opts->ring_bytes,
-		.layout = &t->python->layout,
-		.plan = sampled ? NULL : &t->plan,
-		.mode = t->opts.mode.mode,
-		.plain = !t->warning[0],
-	};
-	int r;
-
-	t->code_type = code_type_of(t);
-	po.sampling = tracee_sampling(t, t->python);
-	r = sampled ? tracee_samplable(t, &po.sampling, diag) : tracee_plan(t, opts, vo, diag);
-	if (r < 0)
-		return r;
-	r = probe_open(&po, &t->probe, diag);
-	vo->pump(vo->pump_ctx);
-	if (r < 0)
-		return r;
-	t->mechanism = probe_mechanism(t->probe);
-	t->period_ns = probe_period(t->probe);
-	return tracee_make_profile(t, diag);
-}
-
-int tracee_make_profile(struct tracee *t, struct diag *diag)
-{
-	t->profile = profile_new(NULL, tracee_resolve, t);
-	if (!t->profile || profile_keep_metrics(t->profile, t->opts.metrics) < 0)
-		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
-	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)
-		profile_ends_are_hidden(t->profile);
-	return 0;
-}
-
-int tracee_open(pid_t pid, const struct target_opts *opts, void (*pump)(void *ctx), void *pump_ctx,
-		struct tracee **ret, struct diag *diag)
-{
-	_cleanup_(tracee_freep) struct tracee *t = calloc(1, sizeof(*t));
-	struct verify_opts vo = {.pump = pump, .pump_ctx = pump_ctx};
-	int r;
-
-	if (!t)
-		return diag_errno(diag, ENOMEM, "cannot attach to %d", pid);
-	r = target_open(pid, &t->target, diag);
-	if (r < 0)
-		return r;
-	t->opts = *opts;
-	t->memory = memory_live(t->target->tid);
-	r = python_discover(t->target, &t->python, diag);
-	if (r < 0)
-		return r;
-	vo.python = t->python;
-	vo.plan = &t->plan;
-	vo.target = t->target;
-	r = tracee_identify(t);
-	if (r < 0)
-		return diag_errno(diag, -r, "cannot look at the program of %d", pid);
-	r = python_check(t->python, &t->memory, pid, diag);
-	tracee_warn(t);
-	if (r == 0)
-		r = tracee_load(t, opts, &vo, diag);
-	if (r < 0)
-		return r;
-	strangers_meet(t);
-	/* The image is large and has served its purpose. */
-	t->python->evaluator = python_evaluator(t->python);
-	image_free(t->python->image);
-	t->python->image = NULL;
-	/* Costs that were kept are of another day. Until there are new ones they will do. */
-	if (t->opts.mode.mode == MODE_TRACE)
-		t->calibration = calibration_start(&vo, !opts->verify);
-	t->first_ns = tracee_now();
-	t->first_unix_ns = tracee_unix_now();
-	*ret = TAKE_PTR(t);
-	return 0;
-}
-
 void tracee_free(struct tracee *t)
 {
 	if (!t)
@@ -232,6 +37,9 @@ void tracee_free(struct tracee *t)
 	probe_free(t->probe);
 	probe_free(t->old_probe);
 	profile_free(t->profile);
+	inspect_free(t->inspect);
+	inspect_free(t->looking);
+	inspect_result_deinit(&t->found);
 	python_free(t->python);
 	target_free(t->target);
 	free(t);
@@ -396,7 +204,7 @@ void tracee_seed(struct tracee *t)
 	if (target_threads(t->target, &threads, &nthreads, NULL) < 0)
 		return;
 	/* Without the stacks the threads' first events still bring them. */
-	if (python_stacks(t->python, &t->memory, t->target->pid, &stacks, &nstacks, NULL) < 0)
+	if (inspect_stacks(t->inspect, t->target->pid, &stacks, &nstacks) < 0)
 		nstacks = 0;
 	for (size_t i = 0; i < nthreads; i++) {
 		const struct python_stack *s = stack_of(stacks, nstacks, threads[i].tid);

@@ -7,6 +7,7 @@
 #ifndef PYPROF_SESSION_TRACEE_H
 #define PYPROF_SESSION_TRACEE_H
 
+#include "inspect/inspect.h"
 #include "plan/plan.h"
 #include "probe/probe.h"
 #include "python/python.h"
@@ -62,17 +63,25 @@ struct tracee {
 	struct cost cost;		 /* as far as known */
 	bool cost_taken;		 /* the calibration's result is in it */
 	struct profile *profile;
-	struct memory memory;
+	/* Reads its files and its memory for us; NULL: none does. While it is looked into after an
+	 * exec: who does that. */
+	struct inspect *inspect, *looking;
+	struct inspect_result found; /* while it is being opened; found_err: -EINPROGRESS, not yet */
+	struct diag found_diag;
+	int found_err;
 	struct target_opts opts;
 	uint64_t period_ns;	  /* MODE_SAMPLE */
-	uint64_t code_type;	  /* PyCode_Type, as its file has it; 0: not known */
 	struct counting counting; /* MODE_COUNT */
 	enum session_state state;
 	char end_reason[64];
-	char warning[256];   /* see python_hidden */
-	bool misses_calls;   /* likewise, since attached or cleared */
-	uint64_t warned_ns;  /* when that was looked at */
-	unsigned int breaks; /* at its sites, when it was opened: see strangers.h */
+	char warning[256];    /* see tracee_warn_text */
+	char hidden[256];     /* see python_hidden */
+	bool hidden_misses;   /* likewise */
+	uint64_t hidden_ns;   /* when that was found */
+	uint64_t late_before; /* questions that inspectors before did not answer in time */
+	bool misses_calls;    /* likewise, since attached or cleared */
+	uint64_t warned_ns;   /* when that was looked at */
+	unsigned int breaks;  /* at its sites, when it was opened: see strangers.h */
 	char strangers[STRANGERS_TEXT];
 	char self_test[256];	    /* see verify_text */
 	uint64_t started_ns;	    /* CLOCK_MONOTONIC of the running window, while tracing */
@@ -117,20 +126,26 @@ struct tracee {
 	size_t nnews;
 };
 
-/* Everything up to loaded programs; nothing in the process is touched yet. */
-int tracee_open(pid_t pid, const struct target_opts *opts, void (*pump)(void *ctx), void *pump_ctx,
-		struct tracee **ret, struct diag *diag);
+/*
+ * Attaching, in two steps. look: a process of its own begins to look into the target; takes no
+ * time. open: everything up to loaded programs; nothing in the target is touched yet. It waits until
+ * tracee_looked, unless that is true already; inspect_fd(t->inspect) tells when to ask.
+ */
+int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, struct diag *diag);
+bool tracee_looked(struct tracee *t);
+int tracee_open(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx, struct diag *diag);
 void tracee_free(struct tracee *t);
 DEFINE_FREEP(struct tracee, tracee_free)
 
 /*
- * A descendant of a target that runs the same program: the same options, plan, proof and costs;
- * nothing is computed again. *spare: a probe from tracee_open_spare, taken if it is needed; NULL: one is
- * opened. -EAGAIN: it has executed that program anew, and its interpreter is not there yet.
- * -ENOEXEC: it is another program.
+ * A descendant of a target that runs the same program: the same plan, proof and costs; nothing is
+ * computed again. *half: NULL at first; what is begun and not finished, to be passed again after
+ * -EAGAIN or freed. *spare: a probe from tracee_open_spare, taken if it is needed; NULL: one is
+ * opened. -EAGAIN: it is still looked into, or it has executed that program anew, and its
+ * interpreter is not there yet. -ENOEXEC: it is another program.
  */
-int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct probe **spare,
-		struct tracee **ret, struct diag *diag);
+int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct tracee **half,
+		struct probe **spare, struct tracee **ret, struct diag *diag);
 /* Is this process's program in the same file? */
 bool tracee_same_program(const struct tracee *t, pid_t pid);
 int tracee_open_spare(const struct tracee *from, struct probe **ret);
@@ -213,7 +228,10 @@ void tracee_timeline_end(struct tracee *t);
 
 /* For reborn.c ----------------------------------------------------------------------------- */
 
-/* Which program it is, and where: fills exec_id, exe and file. 0 or a negative errno. */
+/* What was found is the target's: its interpreter, its exec id and what it says of itself. */
+void tracee_take_found(struct tracee *t);
+void tracee_warn_text(struct tracee *t);
+/* Which files it and its interpreter are in: fills exe and file. 0 or a negative errno. */
 int tracee_identify(struct tracee *t);
 /* It has executed, or is at it: go on with the same program, or end. */
 void tracee_executed(struct tracee *t);

@@ -31,17 +31,16 @@ static uint64_t random_address(const char *auxv, size_t size)
 	return 0;
 }
 
-uint64_t target_exec_id(pid_t pid)
+uint64_t target_exec_id(const struct target *t)
 {
 	_cleanup_free_ char *auxv = NULL;
-	struct memory mem = memory_live(pid);
+	struct memory mem = target_memory(t);
 	unsigned char bytes[RANDOM_BYTES];
-	char path[64];
 	uint64_t id;
 	size_t size;
+	int fd = target_open_part(t, TARGET_AUXV, 0, 0);
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	if (proc_read(AT_FDCWD, path, AUXV_MAX, &auxv, &size) || !size)
+	if (fd < 0 || proc_read_fd(fd, AUXV_MAX, &auxv, &size) || !size)
 		return 0;
 	if (memory_read(&mem, random_address(auxv, size), bytes, sizeof(bytes)))
 		return 0;

@@ -151,14 +151,13 @@ int target_maps_read(const struct target *t, struct target_maps *ret, struct dia
 {
 	_cleanup_free_ char *text = NULL;
 	struct target_maps maps;
-	char path[64];
 	size_t size;
-	int err;
+	int fd = target_open_part(t, TARGET_MAPS, 0, 0);
+	int err = fd < 0 ? fd : proc_read_fd(fd, MAPS_MAX_TEXT, &text, &size);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", t->tid);
-	err = proc_read(AT_FDCWD, path, MAPS_MAX_TEXT, &text, &size);
 	if (err)
-		return diag_errno(diag, -err, "cannot read the mappings of process %d", t->pid);
+		return diag_errno(diag, err == -ENOENT ? ESRCH : -err,
+				  "cannot read the mappings of process %d", t->pid);
 	if (!target_alive(t))
 		return diag_errno(diag, ESRCH, "process %d has ended", t->pid);
 	err = target_maps_parse(text, size, &maps, diag);
@@ -182,7 +181,7 @@ void target_maps_deinit(struct target_maps *maps)
  */
 static bool same_contents(const struct target *t, const struct target_map *map, int fd)
 {
-	struct memory mem = memory_live(t->tid);
+	struct memory mem = target_memory(t);
 	unsigned char file[VERIFY_BYTES], mapped[VERIFY_BYTES];
 	ssize_t n = pread(fd, file, sizeof(file), (off_t)map->offset);
 	size_t same = 0;
@@ -196,14 +195,14 @@ static bool same_contents(const struct target *t, const struct target_map *map, 
 	return same >= (size_t)n / 4 * 3;
 }
 
-/* The fd behind a /proc link if it is a regular file with that inode, else a negative errno. */
-static int open_link(const char *via, uint64_t inode)
+/* The fd if it is a regular file with that inode, else a negative errno. Takes it over. */
+static int check_file(int file, uint64_t inode)
 {
-	_cleanup_close_ int fd = open(via, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = file;
 	struct stat st;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
@@ -214,13 +213,13 @@ static int open_link(const char *via, uint64_t inode)
 }
 
 /* Through /proc/PID/exe: needs fewer privileges than map_files. */
-static int open_exe(const struct target *t, const struct target_map *map, const char *via)
+static int open_exe(const struct target *t, const struct target_map *map)
 {
 	_cleanup_close_ int fd = -1;
 
 	if (strcmp(map->path, t->exe) != 0)
 		return -ESTALE;
-	fd = open_link(via, map->inode);
+	fd = check_file(target_open_part(t, TARGET_EXE, 0, 0), map->inode);
 	if (fd >= 0 && !same_contents(t, map, fd))
 		return -ESTALE;
 	return fd < 0 ? fd : TAKE_FD(fd);
@@ -237,12 +236,12 @@ int target_open_map(const struct target *t, const struct target_map *map, char *
 				"the mapping at %#lx of process %d has no file",
 				(unsigned long)map->start, t->pid);
 	snprintf(path, sizeof(path), "/proc/%d/exe", t->tid);
-	fd = open_exe(t, map, path);
+	fd = open_exe(t, map);
 	if (fd < 0) {
 		snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", t->tid,
 			 (unsigned long)map->start, (unsigned long)map->end);
 		/* On overlayfs its inode number may differ from the one in maps. */
-		fd = open_link(path, 0);
+		fd = check_file(target_open_part(t, TARGET_MAP, map->start, map->end), 0);
 	}
 	if (fd == -EINVAL)
 		return diag_set(diag, -EINVAL, PYP_EXIT_UNTRACEABLE, "",

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 static int read_live(const struct memory *mem, uint64_t addr, void *out, size_t n)
 {
@@ -25,6 +26,24 @@ static int read_live(const struct memory *mem, uint64_t addr, void *out, size_t 
 	return 0;
 }
 
+static int read_fd(const struct memory *mem, uint64_t addr, void *out, size_t n)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t got = pread(mem->fd, (char *)out + done, n - done, (off_t)(addr + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -EFAULT;
+		if (got == 0)
+			return -ESRCH;
+		done += (size_t)got;
+	}
+	return 0;
+}
+
 static int read_buffer(const struct memory *mem, uint64_t addr, void *out, size_t n)
 {
 	if (addr < mem->base || addr - mem->base > mem->size || n > mem->size - (addr - mem->base))
@@ -37,6 +56,11 @@ static int read_buffer(const struct memory *mem, uint64_t addr, void *out, size_
 struct memory memory_live(pid_t pid)
 {
 	return (struct memory){.read = read_live, .pid = pid};
+}
+
+struct memory memory_fd(int fd)
+{
+	return (struct memory){.read = read_fd, .fd = fd};
 }
 
 struct memory memory_buffer(const void *bytes, size_t size, uint64_t base)

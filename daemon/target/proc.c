@@ -33,13 +33,20 @@ static ssize_t read_until(int fd, char *buf, size_t size)
 
 int proc_read(int dirfd, const char *path, size_t max, char **ret, size_t *ret_size)
 {
-	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	return proc_read_fd(fd, max, ret, ret_size);
+}
+
+int proc_read_fd(int file, size_t max, char **ret, size_t *ret_size)
+{
+	_cleanup_close_ int fd = file;
 	_cleanup_free_ char *buf = NULL;
 	size_t size = 0, room = 0;
 	ssize_t n;
 
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
 	do {
 		char *p;
 

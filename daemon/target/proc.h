@@ -15,6 +15,9 @@
  * as for openat. Returns 0 or a negative errno; -ESRCH where the process has gone. */
 int proc_read(int dirfd, const char *path, size_t max, char **ret, size_t *ret_size);
 
+/* The same from an open file, which is closed in every case. */
+int proc_read_fd(int fd, size_t max, char **ret, size_t *ret_size);
+
 /* The text after "key:" and white space on a line of a status file, or NULL. Borrowed. */
 const char *proc_field(const char *status, const char *key);
 

@@ -63,25 +63,6 @@ static uid_t owner_of(int dirfd, const char *status)
 	return st.st_uid == uid ? uid : 0;
 }
 
-static int read_cmdline(int dirfd, struct target *t)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t size, n;
-	int err = proc_read(dirfd, "cmdline", 4u << 20, &text, &size);
-
-	if (err)
-		return err;
-	n = size < sizeof(t->cmdline) ? size : sizeof(t->cmdline) - 1;
-	while (n && !text[n - 1])
-		n--;
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		t->cmdline[i] = c == 0 ? ' ' : c < 0x20 || c == 0x7f ? '?' : text[i];
-	}
-	return 0;
-}
-
 /* Needs the privilege to trace the process, and so tells whether we have it. */
 static int read_exe(int dirfd, struct target *t, struct diag *diag)
 {
@@ -130,11 +111,6 @@ static int read_program(struct target *t, struct diag *diag)
 	err = read_exe(dirfd, t, diag);
 	if (err)
 		return err;
-	err = read_cmdline(dirfd, t);
-	if (err == -ESRCH)
-		return no_process(diag, t->pid);
-	if (err)
-		return diag_errno(diag, -err, "cannot read the command line of process %d", t->pid);
 	return identify(t, diag);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "target/memory.h"
 
 #define TARGET_MAX_MAPS	   65536
 #define TARGET_CMDLINE_MAX 4096
@@ -46,18 +47,54 @@ struct target_identity {
 	bool mixed;	   /* they differ: a set-user-id or set-group-id program */
 };
 
+/* What of a process can be opened for reading. */
+enum target_part {
+	TARGET_EXE,
+	TARGET_MAP, /* the file behind the mapping start-end */
+	TARGET_MAPS,
+	TARGET_MEM,
+	TARGET_CMDLINE,
+	TARGET_AUXV,
+	TARGET_ENVIRON,
+	TARGET_PARTS
+};
+
+/*
+ * How the files and the memory of a process are reached. A helper process without privileges (see
+ * inspect/inspect.h) asks another process to open them.
+ */
+struct target_access {
+	/* A descriptor, the caller's, or a negative errno. start, end: TARGET_MAP only. */
+	int (*open)(void *ctx, enum target_part part, uint64_t start, uint64_t end);
+	void *ctx;
+	struct memory memory;
+};
+
 struct target {
-	pid_t pid;	    /* as we see it */
+	const struct target_access *access; /* borrowed; NULL: directly, see target_open_part */
+	pid_t pid;			    /* as we see it */
 	pid_t tid;	    /* whose /proc/TID shows its memory and files: see target_hold */
 	pid_t parent;	    /* when it was opened */
 	int pidfd;	    /* readable once the process has ended */
 	uint64_t starttime; /* field 22 of /proc/PID/stat: tells a reused pid */
 	uid_t uid;	    /* whom it belongs to; root's if the kernel guards it from its user */
-	struct target_identity identity;  /* of when it was opened or refreshed */
-	char exe[4096];			  /* readlink of /proc/PID/exe */
-	char cmdline[TARGET_CMDLINE_MAX]; /* arguments joined by spaces, control characters replaced
-					   */
+	struct target_identity identity; /* of when it was opened or refreshed */
+	char exe[4096];			 /* readlink of /proc/PID/exe */
+	/* Arguments joined by spaces, control characters replaced; "" before target_read_cmdline. */
+	char cmdline[TARGET_CMDLINE_MAX];
 };
+
+/*
+ * Open a part of a process, or reach its memory: through t->access, else through /proc/TID. Opening
+ * and reading may block for as long as a file system's server does not answer, also beyond
+ * SIGKILL: the daemon leaves all of it to helper processes (inspect/inspect.h).
+ */
+int target_open_part(const struct target *t, enum target_part part, uint64_t start, uint64_t end);
+/* The same by numbers alone; dirfd: /proc/TID. */
+int target_open_part_at(int dirfd, enum target_part part, uint64_t start, uint64_t end);
+struct memory target_memory(const struct target *t);
+/* Fill t->cmdline. 0 or a negative errno. */
+int target_read_cmdline(struct target *t);
 
 /* Open pid. Exit code 3 if there is no such process (or it is a zombie), 4 if it is not ours to
  * trace. A thread id that is not a process id: exit code 3, the hint names the process. */
@@ -72,7 +109,7 @@ DEFINE_FREEP(struct target, target_free)
  */
 int target_hold(struct target *t);
 
-/* Read again what an exec changes: exe, cmdline and identity. */
+/* Read again what an exec changes: exe and identity; cmdline is empty then. */
 int target_refresh(struct target *t, struct diag *diag);
 
 /* Which program it runs now. -EAGAIN: it executed another one meanwhile; -ESRCH: it has ended;
@@ -88,11 +125,25 @@ int target_check(const struct target *t, struct diag *diag);
  * auxiliary vector, which holds the addresses of this very start, and of the kernel's random bytes
  * for it. Equal ids: the same program at the same addresses. 0: cannot be read.
  */
-uint64_t target_exec_id(pid_t pid);
+uint64_t target_exec_id(const struct target *t);
 
 /* The file behind a path. 0 or a negative errno. Does not wait for a file system's server. */
 int target_file_of(const char *path, struct target_file *ret);
 bool target_file_equal(const struct target_file *a, const struct target_file *b);
+
+/*
+ * Refuse a file on a FUSE file system that is not root's (exit code 5); path is a /proc path of it.
+ * t: whose mounts may tell more than ours; may be NULL. Does not wait for a file system's server.
+ */
+int target_check_mount(const struct target *t, const char *path, struct diag *diag);
+
+/* Which file system a mountinfo text says this is: by its device number, or by the mount's id where
+ * that is not 0. Pure. */
+enum mount_kind { MOUNT_UNKNOWN, MOUNT_KERNEL, MOUNT_FUSE_ROOT, MOUNT_FUSE_USER };
+struct mount_key {
+	uint64_t major, minor, id;
+};
+enum mount_kind mount_kind_of(const char *mountinfo, const struct mount_key *key);
 
 /* Children of a process that are processes, up to max; how many. */
 #define TARGET_MAX_CHILDREN 4096

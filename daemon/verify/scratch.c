@@ -354,12 +354,18 @@ int scratch_start(const struct scratch_opts *o, struct scratch *ret, struct diag
 
 int scratch_discover(struct scratch *s, const struct python *want, struct diag *diag)
 {
+	_cleanup_(inspect_result_deinit) struct inspect_result found = {0};
+	struct inspect_opts io = {0};
 	int r = target_open(s->pid, &s->target, diag);
 
+	io.target = s->target;
 	if (r == 0)
-		r = python_discover(s->target, &s->python, diag);
+		r = inspect_start(&io, &s->inspect, diag);
+	if (r == 0)
+		r = inspect_wait(s->inspect, -1, s->pump, s->pump_ctx, &found, diag);
 	if (r < 0)
 		return r;
+	s->python = TAKE_PTR(found.python);
 	return python_same_build(s->python, want)
 		       ? 0
 		       : diag_set(diag, -ESTALE, PYP_EXIT_FAILURE, "",
@@ -416,6 +422,7 @@ void scratch_end(struct scratch *s)
 		reaper_end(s->keeper, TAKE_FD(s->pidfd), END_MS);
 	s->keeper = s->pid = 0;
 	scratch_group_end(&s->group);
+	inspect_free(TAKE_PTR(s->inspect));
 	python_free(TAKE_PTR(s->python));
 	target_free(TAKE_PTR(s->target));
 }

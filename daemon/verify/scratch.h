@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/diag.h"
+#include "inspect/inspect.h"
 #include "probe/probe.h"
 #include "python/python.h"
 #include "target/target.h"
@@ -24,6 +25,7 @@ struct scratch {
 	/* As scratch_discover found them; NULL: it has not. */
 	struct target *target;
 	struct python *python;
+	struct inspect *inspect; /* reads its memory */
 	uint64_t deadline_ns;
 	void (*pump)(void *ctx); /* called while we wait, every few ms; may be NULL */
 	void *pump_ctx;

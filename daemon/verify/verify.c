@@ -24,7 +24,6 @@ struct run {
 	struct probe *probe;
 	struct profile *profile;
 	struct transcript *transcript;
-	struct memory memory;
 	uint64_t broken; /* records that could not be decoded */
 	uint64_t without_ns, with_ns;
 };
@@ -60,7 +59,7 @@ static int resolve(void *ctx, uint64_t code, struct code_names *ret)
 {
 	struct run *run = ctx;
 
-	return python_code_read(&run->scratch.python->layout, &run->memory, code, ret);
+	return inspect_code(run->scratch.inspect, code, ret);
 }
 
 /* A name that could not be read in place. */
@@ -68,7 +67,7 @@ static int code_name(void *ctx, uint64_t code, char *out, size_t size)
 {
 	struct run *run = ctx;
 	struct code_names c = {0};
-	int r = python_code_read(&run->scratch.python->layout, &run->memory, code, &c);
+	int r = inspect_code(run->scratch.inspect, code, &c);
 
 	if (r < 0)
 		return r;
@@ -130,7 +129,6 @@ static int start(struct run *run, const struct verify_opts *o, struct verify_res
 	r = scratch_discover(&run->scratch, o->python, &diag);
 	if (r < 0)
 		return not_run(ret, &diag);
-	run->memory = memory_live(run->scratch.pid);
 	return 0;
 }
 

@@ -13,16 +13,17 @@ event
 snapshot
 python elf target
 plan elf python
+inspect target elf python plan
 probe target plan python event
 stats snapshot
 stack event snapshot stats
 format snapshot stats
-verify target elf python plan probe event stack stats snapshot
+verify target elf python plan inspect probe event stack stats snapshot
 timeline stack event snapshot stats format
-session target elf python plan probe event stack stats snapshot verify timeline
+session target elf python plan inspect probe event stack stats snapshot verify timeline
 server session format snapshot stats timeline
 run server session format snapshot
-doctor target elf python plan probe event stack stats snapshot session
+doctor target elf python plan inspect probe event stack stats snapshot session
 '
 # The skeleton of the BPF programs has one user; Python and BPF are nothing that the client knows
 # of, except through doctor.

@@ -93,6 +93,24 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct tar
 	return 0;
 }
 
+int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts,
+		  struct diag *diag)
+{
+	(void)ss, (void)pid, (void)opts, (void)diag;
+	return 0;
+}
+
+bool sessions_looked(const struct sessions *ss, pid_t pid)
+{
+	(void)ss, (void)pid;
+	return true;
+}
+
+void sessions_on_looked(struct sessions *ss, void (*fn)(void *ctx), void *ctx)
+{
+	(void)ss, (void)fn, (void)ctx;
+}
+
 struct target_opts sessions_target_opts(const struct sessions *ss)
 {
 	return ss->opts.target;

@@ -96,15 +96,20 @@ static struct tracee *tracee_of(pid_t pid, pid_t parent, enum session_state stat
 	return t;
 }
 
-int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct probe **spare,
-		struct tracee **ret, struct diag *diag)
+int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct tracee **half,
+		struct probe **spare, struct tracee **ret, struct diag *diag)
 {
-	(void)spare, (void)diag;
+	(void)half, (void)spare, (void)diag;
 	if (news->pid == not_yet)
 		return -EAGAIN;
 	forked++;
 	*ret = tracee_of(news->pid, from->target->pid, SESSION_ATTACHED);
 	return 0;
+}
+
+void tracee_free(struct tracee *t)
+{
+	free(t);
 }
 
 int tracee_start(struct tracee *t, struct diag *diag)

@@ -229,6 +229,7 @@ Test(target, command_line, .timeout = 10)
 	pid_t pid = spawn_shell(&input);
 
 	assert_diag_ok(target_open(pid, &t, &diag), &diag);
+	assert_ok(target_read_cmdline(t));
 	cr_assert_str_eq(t->cmdline, "sh -c read x two?lines ?[1m");
 	target_free(t);
 	close(input);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Breakpoints that a process has and its file has not, in memory laid out here. */
-#include "probe/breaks.h"
+#include "inspect/breaks.h"
 
 #include "harness/test.h"
 

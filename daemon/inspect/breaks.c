@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Breakpoints that are not in the file: see breaks.h. */
-#include "probe/breaks.h"
+#include "inspect/breaks.h"
 
 #define BREAKPOINT 0xcc
 #define PAGE_BYTES 4096u

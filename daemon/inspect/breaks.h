@@ -4,8 +4,8 @@
  * killed while it detached, and pays for each hit until it ends. To be looked for while no probes of
  * ours are on. Pure, but for the memory that is read.
  */
-#ifndef PYPROF_PROBE_BREAKS_H
-#define PYPROF_PROBE_BREAKS_H
+#ifndef PYPROF_INSPECT_BREAKS_H
+#define PYPROF_INSPECT_BREAKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What an inspector sends, and how the daemon checks it: see answer.h. */
+#include "inspect/answer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/utf8_clean.h"
+
+#define STACKS_MAX     (64u << 20)
+#define CODE_MAX       (3u * 4 * 65536 + 64)
+#define NAME_MAX_BYTES (4u * 65536) /* python_str_read's cap, as UTF-8 */
+#define NO_NAME	       UINT32_MAX
+#define PAGE	       4096u
+#define USER_END       (UINT64_C(1) << 56)
+#define REGISTERS      16u
+#define INSN_MAX       15u
+
+struct wire_diag {
+	int32_t err;
+	uint32_t exit;
+	char msg[512], hint[256];
+};
+
+struct wire_site {
+	uint64_t offset, vaddr;
+	int32_t disp;
+	uint8_t kind, cost, reg, cc, flag_reg, len;
+	uint8_t deref, has_cc, taken, has_flag, early, restarts, if_unequal;
+	uint8_t bytes[INSN_MAX];
+	char role[32], insn[64];
+};
+
+struct wire_find {
+	struct wire_diag diag, plan_diag;
+	uint64_t via_start, via_end, bias, runtime, evaluator, code_type, exec_id, table_vaddr;
+	uint64_t breaks[INSPECT_BREAKS];
+	uint32_t nsites, ninsns, site_breaks, nbreaks;
+	uint16_t refined[PYTHON_REFINED];
+	uint8_t same, via_exe, misses, debug_offsets, major, minor, micro, build_id_len;
+	uint8_t build_id[IMAGE_BUILD_ID_MAX];
+	char version[32], file[4096], cmdline[TARGET_CMDLINE_MAX], warning[256];
+	char missing[128], twice[32];
+	struct wire_site sites[PYP_MAX_SITES];
+};
+
+struct wire_stack {
+	uint64_t tstate;
+	int32_t tid;
+	uint32_t n, truncated, pad;
+};
+
+struct wire_code {
+	int32_t firstlineno;
+	uint32_t flags;
+	uint32_t len[3];
+};
+
+struct wire_hidden {
+	uint32_t misses;
+	char text[256];
+};
+
+size_t answer_max(enum question q)
+{
+	switch (q) {
+	case QUESTION_FIND:
+		return sizeof(struct wire_find);
+	case QUESTION_STACKS:
+		return STACKS_MAX;
+	case QUESTION_CODE:
+		return CODE_MAX;
+	case QUESTION_HIDDEN:
+		return sizeof(struct wire_hidden);
+	case QUESTION_EXEC_ID:
+		return sizeof(uint64_t);
+	}
+	return 0;
+}
+
+/* ---- text and diagnoses ------------------------------------------------------------------ */
+
+/* Bounded text from a fixed field, always NUL-terminated. */
+static void put_text(char *out, size_t size, const char *text)
+{
+	size_t n = strnlen(text, size - 1);
+
+	memcpy(out, text, n);
+	memset(out + n, 0, size - n);
+}
+
+/* A field that must hold its end; control characters, which nobody prints, are replaced. */
+static bool take_text(char *out, size_t size, const char *field, size_t field_size)
+{
+	size_t n = strnlen(field, field_size);
+
+	if (n == field_size || n >= size)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)field[i];
+
+		out[i] = (char)(c < 0x20 || c == 0x7f ? '?' : c);
+	}
+	out[n] = '\0';
+	return true;
+}
+
+#define PUT_TEXT(to, from)  put_text(to, sizeof(to), from)
+#define TAKE_TEXT(to, from) take_text(to, sizeof(to), from, sizeof(from))
+
+static void put_diag(struct wire_diag *w, int err, const struct diag *diag)
+{
+	w->err = err;
+	w->exit = (uint32_t)(diag ? diag->exit : PYP_EXIT_FAILURE);
+	PUT_TEXT(w->msg, diag ? diag->msg : "");
+	PUT_TEXT(w->hint, diag ? diag->hint : "");
+}
+
+/* False: no error of that kind can be. */
+static bool take_diag(const struct wire_diag *w, int *ret_err, struct diag *diag)
+{
+	struct diag d = {.err = w->err, .exit = (enum pyp_exit)w->exit};
+
+	if (w->err > 0 || w->err < -4095 || w->err == -EINPROGRESS || w->exit > PYP_EXIT_BUSY ||
+	    !TAKE_TEXT(d.msg, w->msg) || !TAKE_TEXT(d.hint, w->hint))
+		return false;
+	if (w->err && (!d.msg[0] || d.exit == PYP_EXIT_OK))
+		return false;
+	*ret_err = w->err;
+	*diag = d;
+	return true;
+}
+
+static bool is_bit(uint8_t v)
+{
+	return v <= 1;
+}
+
+/* ---- the plan ---------------------------------------------------------------------------- */
+
+static void put_site(struct wire_site *w, const struct plan_site *s)
+{
+	*w = (struct wire_site){
+		.offset = s->offset,
+		.vaddr = s->vaddr,
+		.disp = s->disp,
+		.kind = (uint8_t)s->kind,
+		.cost = (uint8_t)s->cost,
+		.reg = s->reg,
+		.cc = s->cc,
+		.flag_reg = s->flag_reg,
+		.len = s->len,
+		.deref = s->deref,
+		.has_cc = s->has_cc,
+		.taken = s->taken,
+		.has_flag = s->has_flag,
+		.early = s->early,
+		.restarts = s->restarts,
+		.if_unequal = s->if_unequal,
+	};
+	memcpy(w->bytes, s->bytes, sizeof(w->bytes));
+	PUT_TEXT(w->role, s->role);
+	PUT_TEXT(w->insn, s->insn);
+}
+
+static bool site_is_possible(const struct wire_site *w)
+{
+	return w->kind >= PYP_SITE_ENTER && w->kind <= PYP_SITE_CODE_FREE &&
+	       w->cost <= PLAN_COST_STEPPED && w->reg < REGISTERS && w->flag_reg < REGISTERS &&
+	       w->cc < 16 && w->len >= 1 && w->len <= INSN_MAX && w->offset < IMAGE_MAX_SIZE &&
+	       w->vaddr < USER_END && is_bit(w->deref) && is_bit(w->has_cc) && is_bit(w->taken) &&
+	       is_bit(w->has_flag) && is_bit(w->early) && is_bit(w->restarts) &&
+	       is_bit(w->if_unequal);
+}
+
+static bool take_site(const struct wire_site *w, struct plan_site *ret)
+{
+	struct plan_site s = {
+		.offset = w->offset,
+		.vaddr = w->vaddr,
+		.kind = (enum pyp_site_kind)w->kind,
+		.cost = (enum plan_cost)w->cost,
+		.reg = w->reg,
+		.deref = w->deref,
+		.disp = w->disp,
+		.has_cc = w->has_cc,
+		.cc = w->cc,
+		.taken = w->taken,
+		.has_flag = w->has_flag,
+		.flag_reg = w->flag_reg,
+		.early = w->early,
+		.restarts = w->restarts,
+		.if_unequal = w->if_unequal,
+		.len = w->len,
+	};
+
+	if (!site_is_possible(w) || !TAKE_TEXT(s.role, w->role) || !TAKE_TEXT(s.insn, w->insn))
+		return false;
+	memcpy(s.bytes, w->bytes, sizeof(s.bytes));
+	*ret = s;
+	return true;
+}
+
+/* A plan that is complete has sites; no instruction is probed twice. */
+static bool take_plan(const struct wire_find *w, int plan_err, struct plan *ret)
+{
+	struct plan p = {.nsites = w->nsites, .table_vaddr = w->table_vaddr, .ninsns = w->ninsns};
+
+	if (w->nsites > PYP_MAX_SITES || !TAKE_TEXT(p.missing, w->missing) ||
+	    !TAKE_TEXT(p.twice, w->twice))
+		return false;
+	if (!plan_err && p.missing[0])
+		return false;
+	for (uint32_t i = 0; i < w->nsites; i++) {
+		if (!take_site(&w->sites[i], &p.sites[i]))
+			return false;
+		for (uint32_t k = 0; k < i && !plan_err; k++)
+			if (p.sites[k].offset == p.sites[i].offset ||
+			    p.sites[k].vaddr == p.sites[i].vaddr)
+				return false;
+	}
+	*ret = p;
+	return true;
+}
+
+/* ---- what was found ---------------------------------------------------------------------- */
+
+static void put_python(struct wire_find *w, const struct python *py, const struct answer_via *via)
+{
+	w->via_exe = via->exe;
+	w->via_start = via->start;
+	w->via_end = via->end;
+	w->bias = py->bias;
+	w->runtime = py->runtime;
+	w->evaluator = python_evaluator(py);
+	w->code_type = py->code_type;
+	w->debug_offsets = py->debug_offsets;
+	w->major = py->major;
+	w->minor = py->minor;
+	w->micro = py->micro;
+	w->build_id_len = (uint8_t)py->build_id_len;
+	memcpy(w->build_id, py->build_id, py->build_id_len);
+	python_refined_get(&py->layout, w->refined);
+	PUT_TEXT(w->version, py->version);
+	PUT_TEXT(w->file, py->file);
+}
+
+static void put_plan(struct wire_find *w, const struct plan *p)
+{
+	w->table_vaddr = p->table_vaddr;
+	w->nsites = p->nsites;
+	w->ninsns = p->ninsns;
+	PUT_TEXT(w->missing, p->missing);
+	PUT_TEXT(w->twice, p->twice);
+	for (unsigned int i = 0; i < p->nsites; i++)
+		put_site(&w->sites[i], &p->sites[i]);
+}
+
+char *answer_encode_find(const struct inspect_result *r, const struct answer_via *via, int err,
+			 const struct diag *diag, size_t *ret_size)
+{
+	struct wire_find *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	put_diag(&w->diag, err, diag);
+	put_diag(&w->plan_diag, r->plan_err, r->plan_err ? &r->plan_diag : NULL);
+	w->exec_id = r->exec_id;
+	w->same = r->same;
+	w->misses = r->misses;
+	w->site_breaks = r->site_breaks;
+	w->nbreaks = r->nbreaks;
+	memcpy(w->breaks, r->breaks, sizeof(w->breaks));
+	PUT_TEXT(w->cmdline, r->cmdline);
+	PUT_TEXT(w->warning, r->warning);
+	if (r->python)
+		put_python(w, r->python, via);
+	put_plan(w, &r->plan);
+	*ret_size = sizeof(*w);
+	return (char *)w;
+}
+
+/* Generated here, from numbers: never a name that another process sent. */
+static bool take_via(const struct wire_find *w, pid_t tid, char *out, size_t size)
+{
+	if (!tid || w->via_exe) {
+		out[0] = '\0';
+		if (tid)
+			snprintf(out, size, "/proc/%d/exe", tid);
+		return is_bit(w->via_exe);
+	}
+	snprintf(out, size, "/proc/%d/map_files/%lx-%lx", tid, (unsigned long)w->via_start,
+		 (unsigned long)w->via_end);
+	return w->via_start < w->via_end && w->via_end <= USER_END && w->via_start % PAGE == 0 &&
+	       w->via_end % PAGE == 0;
+}
+
+static bool address_is_possible(uint64_t a)
+{
+	return a < USER_END;
+}
+
+/* A bias may be "negative" in a file whose addresses are higher than where it is mapped. */
+static bool bias_is_possible(uint64_t bias)
+{
+	return bias % PAGE == 0 && (bias < USER_END || -bias < USER_END);
+}
+
+static bool take_python(const struct wire_find *w, pid_t tid, const char *path, struct python *py)
+{
+	const struct layout *layout = layout_find(w->major, w->minor);
+
+	if (!layout || !layout->proven || w->build_id_len > IMAGE_BUILD_ID_MAX ||
+	    !is_bit(w->debug_offsets) || !bias_is_possible(w->bias) ||
+	    !address_is_possible(w->runtime) || !address_is_possible(w->evaluator) ||
+	    !address_is_possible(w->code_type))
+		return false;
+	py->layout = *layout;
+	py->major = w->major;
+	py->minor = w->minor;
+	py->micro = w->micro;
+	py->bias = w->bias;
+	py->runtime = w->runtime;
+	py->evaluator = w->evaluator;
+	py->code_type = w->code_type;
+	py->debug_offsets = w->debug_offsets;
+	py->build_id_len = w->build_id_len;
+	memcpy(py->build_id, w->build_id, sizeof(py->build_id));
+	if (path)
+		snprintf(py->file, sizeof(py->file), "%s", path);
+	else if (!TAKE_TEXT(py->file, w->file))
+		return false;
+	return TAKE_TEXT(py->version, w->version) && py->version[0] &&
+	       python_refined_set(&py->layout, w->refined) == 0 &&
+	       take_via(w, tid, py->via, sizeof(py->via));
+}
+
+static int lie(struct diag *diag)
+{
+	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE,
+			"its files may be damaged, or made to attack the daemon",
+			"the process that looked into the target gave an impossible answer");
+}
+
+static bool take_found(const struct wire_find *w, pid_t tid, const char *path,
+		       struct inspect_result *r)
+{
+	int err = 0;
+
+	if (!is_bit(w->same) || !is_bit(w->misses) || !TAKE_TEXT(r->cmdline, w->cmdline) ||
+	    !TAKE_TEXT(r->warning, w->warning) || !take_diag(&w->plan_diag, &err, &r->plan_diag))
+		return false;
+	if (w->site_breaks > PYP_MAX_SITES)
+		return false;
+	r->site_breaks = w->site_breaks;
+	r->nbreaks = w->nbreaks;
+	memcpy(r->breaks, w->breaks, sizeof(r->breaks));
+	r->plan_err = err;
+	r->exec_id = w->exec_id;
+	r->same = w->same;
+	r->misses = w->misses;
+	if (r->same)
+		return true;
+	r->python = calloc(1, sizeof(*r->python));
+	return r->python && take_python(w, tid, path, r->python) && take_plan(w, err, &r->plan);
+}
+
+int answer_decode_find(const void *data, size_t size, pid_t tid, const char *path,
+		       struct inspect_result *ret, struct diag *diag)
+{
+	_cleanup_(inspect_result_deinit) struct inspect_result r = {0};
+	_cleanup_free_ struct wire_find *w = malloc(sizeof(*w));
+	struct diag said;
+	int err = 0;
+
+	if (!w)
+		return diag_errno(diag, ENOMEM, "cannot look into the target");
+	if (size != sizeof(*w))
+		return lie(diag);
+	memcpy(w, data, sizeof(*w));
+	if (!take_diag(&w->diag, &err, &said))
+		return lie(diag);
+	if (err)
+		return diag_set(diag, err, said.exit, said.hint, "%s", said.msg);
+	if (!take_found(w, tid, path, &r))
+		return lie(diag);
+	*ret = r;
+	r = (struct inspect_result){0};
+	return 0;
+}
+
+void inspect_result_deinit(struct inspect_result *r)
+{
+	python_free(r->python);
+	r->python = NULL;
+}
+
+/* ---- stacks ------------------------------------------------------------------------------ */
+
+char *answer_encode_stacks(const struct python_stack *v, size_t n, size_t *ret_size)
+{
+	size_t size = 0, at = 0, whole = 0;
+	char *out;
+
+	for (; whole < n; whole++) {
+		size_t one = sizeof(struct wire_stack) + v[whole].n * sizeof(*v[whole].frames);
+
+		if (size + one > STACKS_MAX)
+			break;
+		size += one;
+	}
+	out = malloc(size ? size : 1);
+	for (size_t i = 0; out && i < whole; i++) {
+		const struct wire_stack w = {
+			.tstate = v[i].tstate,
+			.tid = v[i].tid,
+			.n = (uint32_t)v[i].n,
+			.truncated = v[i].truncated,
+		};
+
+		memcpy(out + at, &w, sizeof(w));
+		at += sizeof(w);
+		if (v[i].n)
+			memcpy(out + at, v[i].frames, v[i].n * sizeof(*v[i].frames));
+		at += v[i].n * sizeof(*v[i].frames);
+	}
+	*ret_size = size;
+	return out;
+}
+
+/* How many stacks there are, or -EPROTO. */
+static ssize_t count_stacks(const char *p, size_t size)
+{
+	ssize_t n = 0;
+
+	while (size) {
+		struct wire_stack w;
+
+		if (size < sizeof(w) || n == TARGET_MAX_THREADS)
+			return -EPROTO;
+		memcpy(&w, p, sizeof(w));
+		p += sizeof(w);
+		size -= sizeof(w);
+		if (w.n > PYP_CHAIN_MAX_DEPTH || w.truncated > 1 || w.tid < 0 ||
+		    size / sizeof(struct pyp_chain_frame) < w.n)
+			return -EPROTO;
+		p += w.n * sizeof(struct pyp_chain_frame);
+		size -= w.n * sizeof(struct pyp_chain_frame);
+		n++;
+	}
+	return n;
+}
+
+int answer_decode_stacks(const void *data, size_t size, struct python_stack **ret, size_t *ret_n)
+{
+	const char *p = data;
+	ssize_t n = count_stacks(p, size);
+	struct python_stack *v;
+
+	if (n < 0)
+		return (int)n;
+	v = calloc((size_t)n + 1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	for (ssize_t i = 0; i < n; i++) {
+		struct wire_stack w;
+		size_t bytes;
+
+		memcpy(&w, p, sizeof(w));
+		p += sizeof(w);
+		bytes = w.n * sizeof(*v[i].frames);
+		v[i] = (struct python_stack){
+			.tid = w.tid, .tstate = w.tstate, .truncated = w.truncated};
+		v[i].frames = bytes ? malloc(bytes) : NULL;
+		if (v[i].frames) {
+			memcpy(v[i].frames, p, bytes);
+			v[i].n = w.n;
+		}
+		p += bytes;
+	}
+	*ret = v;
+	*ret_n = (size_t)n;
+	return 0;
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+char *answer_encode_code(const struct code_names *c, size_t *ret_size)
+{
+	const char *const text[3] = {c->filename, c->name, c->qualname};
+	struct wire_code w = {.firstlineno = c->firstlineno, .flags = c->flags};
+	size_t size = sizeof(w), at = sizeof(w);
+	char *out;
+
+	for (int i = 0; i < 3; i++) {
+		w.len[i] = text[i] ? (uint32_t)strlen(text[i]) : NO_NAME;
+		size += text[i] ? w.len[i] : 0;
+	}
+	out = malloc(size);
+	if (!out)
+		return NULL;
+	memcpy(out, &w, sizeof(w));
+	for (int i = 0; i < 3; i++) {
+		if (!text[i])
+			continue;
+		memcpy(out + at, text[i], w.len[i]);
+		at += w.len[i];
+	}
+	*ret_size = size;
+	return out;
+}
+
+/* UTF-8 without a NUL in it, as python_str_read makes it. */
+static bool name_is_text(const char *s, size_t n)
+{
+	if (strlen(s) != n)
+		return false;
+	while (*s) {
+		size_t k = utf8_len(s);
+
+		if (!k)
+			return false;
+		s += k;
+	}
+	return true;
+}
+
+static int take_name(const char **p, size_t *left, uint32_t len, char **ret)
+{
+	if (len == NO_NAME)
+		return 0;
+	if (len > NAME_MAX_BYTES || len > *left)
+		return -EPROTO;
+	*ret = malloc((size_t)len + 1);
+	if (!*ret)
+		return -ENOMEM;
+	memcpy(*ret, *p, len);
+	(*ret)[len] = '\0';
+	*p += len;
+	*left -= len;
+	return name_is_text(*ret, len) ? 0 : -EPROTO;
+}
+
+int answer_decode_code(const void *data, size_t size, struct code_names *ret)
+{
+	_cleanup_(code_names_deinit) struct code_names c = {0};
+	char **const text[3] = {&c.filename, &c.name, &c.qualname};
+	const char *p = data;
+	struct wire_code w;
+	int r = 0;
+
+	if (size < sizeof(w))
+		return -EPROTO;
+	memcpy(&w, p, sizeof(w));
+	p += sizeof(w);
+	size -= sizeof(w);
+	for (int i = 0; i < 3 && r == 0; i++)
+		r = take_name(&p, &size, w.len[i], text[i]);
+	if (r == 0 && (size || !c.filename || !c.name))
+		r = -EPROTO;
+	if (r < 0)
+		return r;
+	c.firstlineno = w.firstlineno;
+	c.flags = w.flags;
+	*ret = c;
+	c = (struct code_names){0};
+	return 0;
+}
+
+/* ---- what hides calls -------------------------------------------------------------------- */
+
+char *answer_encode_hidden(bool misses, const char *text, size_t *ret_size)
+{
+	struct wire_hidden *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->misses = misses;
+	PUT_TEXT(w->text, text);
+	*ret_size = sizeof(*w);
+	return (char *)w;
+}
+
+int answer_decode_hidden(const void *data, size_t size, bool *misses, char *out, size_t out_size)
+{
+	struct wire_hidden w;
+
+	if (size != sizeof(w))
+		return -EPROTO;
+	memcpy(&w, data, sizeof(w));
+	if (w.misses > 1 || !take_text(out, out_size, w.text, sizeof(w.text)))
+		return -EPROTO;
+	*misses = w.misses;
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What an inspector sends (private to inspect/, and its tests). All of it is checked like records
+ * from the ring: the process may have been taken over by what it parsed. Decoding is total and
+ * pure; on failure nothing is returned.
+ */
+#ifndef PYPROF_INSPECT_ANSWER_H
+#define PYPROF_INSPECT_ANSWER_H
+
+#include "inspect/inspect.h"
+
+enum question { QUESTION_FIND, QUESTION_STACKS, QUESTION_CODE, QUESTION_HIDDEN, QUESTION_EXEC_ID };
+
+struct question_msg {
+	uint32_t seq;
+	uint32_t question; /* enum question */
+	uint64_t arg;
+};
+
+/* Precedes each answer. */
+struct answer_head {
+	uint32_t seq;
+	uint32_t question;
+	int32_t err;   /* 0 or a negative errno; then there is no content, but for QUESTION_FIND */
+	uint32_t size; /* of what follows */
+};
+
+/* No answer is longer. */
+size_t answer_max(enum question q);
+
+/* A result, or the diagnosis of a failure (err). via: what python->file was opened by. malloc'd. */
+struct answer_via {
+	bool exe;
+	uint64_t start, end; /* else: of the mapping */
+};
+char *answer_encode_find(const struct inspect_result *r, const struct answer_via *via, int err,
+			 const struct diag *diag, size_t *ret_size);
+/*
+ * tid: the thread whose /proc directory `via` is to be in; path: the file that was to be looked into
+ * (tid 0). 0, the error that it tells, or -EPROTO with diag set for what no honest inspector sends.
+ */
+int answer_decode_find(const void *data, size_t size, pid_t tid, const char *path,
+		       struct inspect_result *ret, struct diag *diag);
+
+char *answer_encode_stacks(const struct python_stack *v, size_t n, size_t *ret_size);
+int answer_decode_stacks(const void *data, size_t size, struct python_stack **ret, size_t *n);
+
+char *answer_encode_code(const struct code_names *c, size_t *ret_size);
+int answer_decode_code(const void *data, size_t size, struct code_names *ret);
+
+char *answer_encode_hidden(bool misses, const char *text, size_t *ret_size);
+int answer_decode_hidden(const void *data, size_t size, bool *misses, char *out, size_t out_size);
+
+#endif

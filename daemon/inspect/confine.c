@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What the processes that look into a target give up: see helper.h.
+ *
+ * The inspector, which parses the target's files, ends up as nobody, without a capability, without
+ * the memory that the daemon shares with the kernel (rings) and with a list of system calls that
+ * holds none that opens anything. A call that is not on the list fails with ENOSYS.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inspect/helper.h"
+#include "target/proc.h"
+
+#define NOBODY	    65534u
+#define MEMORY_MORE (UINT64_C(1536) << 20) /* beyond what the daemon has mapped */
+#define FILES_MAX   32u
+#define SELF_MAPS   (16u << 20)
+#define X32_BIT	    0x40000000u
+
+#define RETURN(action)	BPF_STMT(BPF_RET | BPF_K, (action))
+#define LOAD(field)	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define IF(op, k, n, m) BPF_JUMP(BPF_JMP | (op) | BPF_K, (k), (n), (m))
+#define ALLOW(call)	IF(BPF_JEQ, SYS_##call, 0, 1), RETURN(SECCOMP_RET_ALLOW)
+#define REFUSE(err)	RETURN(SECCOMP_RET_ERRNO | (err))
+#define NATIVE_ONLY                                                                                \
+	LOAD(arch), IF(BPF_JEQ, AUDIT_ARCH_X86_64, 1, 0), RETURN(SECCOMP_RET_KILL_PROCESS),        \
+		LOAD(nr), IF(BPF_JGE, X32_BIT, 0, 1), RETURN(SECCOMP_RET_KILL_PROCESS)
+
+/* clang-format off */
+static struct sock_filter inspector_calls[] = {
+	NATIVE_ONLY,
+	ALLOW(pread64), ALLOW(read), ALLOW(write), ALLOW(lseek), ALLOW(recvmsg), ALLOW(sendmsg),
+	ALLOW(close), ALLOW(dup), ALLOW(poll), ALLOW(fstat), ALLOW(newfstatat),
+	ALLOW(munmap), ALLOW(mremap), ALLOW(brk), ALLOW(madvise),
+	/* Memory of its own, never to be executed. */
+	IF(BPF_JEQ, SYS_mmap, 0, 6),
+	LOAD(args[2]),
+	IF(BPF_JSET, PROT_EXEC, 3, 0),
+	LOAD(args[3]),
+	IF(BPF_JSET, MAP_ANONYMOUS, 0, 1),
+	RETURN(SECCOMP_RET_ALLOW),
+	REFUSE(EPERM),
+	IF(BPF_JEQ, SYS_mprotect, 0, 4),
+	LOAD(args[2]),
+	IF(BPF_JSET, PROT_EXEC, 1, 0),
+	RETURN(SECCOMP_RET_ALLOW),
+	REFUSE(EPERM),
+	ALLOW(futex), ALLOW(clock_gettime), ALLOW(nanosleep), ALLOW(clock_nanosleep),
+	ALLOW(restart_syscall), ALLOW(rt_sigreturn), ALLOW(getpid), ALLOW(exit), ALLOW(exit_group),
+	REFUSE(ENOSYS),
+};
+
+static struct sock_filter opener_calls[] = {
+	NATIVE_ONLY,
+	ALLOW(openat), ALLOW(recvmsg), ALLOW(sendmsg), ALLOW(process_vm_readv), ALLOW(close),
+	ALLOW(poll), ALLOW(restart_syscall), ALLOW(exit), ALLOW(exit_group),
+	REFUSE(ENOSYS),
+};
+/* clang-format on */
+
+/* Sanitizers need calls of their own: builds for tests only. */
+static int allow_calls(struct sock_filter *code, size_t n)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	(void)code, (void)n;
+	return 0;
+#else
+	const struct sock_fprog prog = {.len = (unsigned short)n, .filter = code};
+
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
+#endif
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const int *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+void confine_descriptors(const int *keep, size_t n)
+{
+	unsigned int from = 0;
+	int sorted[8];
+
+	n = n < 8 ? n : 8;
+	memcpy(sorted, keep, n * sizeof(*keep));
+	qsort(sorted, n, sizeof(*sorted), by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (sorted[i] < 0)
+			continue;
+		if ((unsigned int)sorted[i] > from)
+			(void)syscall(SYS_close_range, from, (unsigned int)sorted[i] - 1, 0);
+		from = (unsigned int)sorted[i] + 1;
+	}
+	(void)syscall(SYS_close_range, from, ~0u, 0);
+}
+
+/* Also where the parent had ended before this was said. */
+static int die_with(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -errno;
+	return getppid() == parent ? 0 : -ESRCH;
+}
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{0}};
+
+	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
+		(void)prctl(PR_CAPBSET_DROP,
+			    cap); /* without SETPCAP: execve is not called anyway */
+	/* Where nobody is no user, or we may not change ours, the rest must do. */
+	(void)setgroups(0, NULL);
+	if (setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) < 0 &&
+	    errno != EPERM && errno != EINVAL)
+		return -errno;
+	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+}
+
+static int limit(int what, rlim_t n)
+{
+	const struct rlimit r = {n, n};
+
+	return setrlimit((__rlimit_resource_t)what, &r) < 0 ? -errno : 0;
+}
+
+/* Rings are shared with the kernel, and other targets' data is in them. Returns how much is mapped. */
+static int unmap_shared(uint64_t *ret_size)
+{
+	_cleanup_(target_maps_deinit) struct target_maps maps = {0};
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	int r = proc_read(AT_FDCWD, "/proc/self/maps", SELF_MAPS, &text, &size);
+
+	if (r == 0)
+		r = target_maps_parse(text, size, &maps, NULL);
+	for (size_t i = 0; i < maps.n; i++) {
+		const struct target_map *m = &maps.v[i];
+
+		if (m->shared)
+			(void)munmap((void *)(uintptr_t)m->start, m->end - m->start);
+		else
+			*ret_size += m->end - m->start;
+	}
+	return r;
+}
+
+static int set_limits(uint64_t mapped)
+{
+	int r = limit(RLIMIT_CORE, 0);
+
+	if (r == 0)
+		r = limit(RLIMIT_FSIZE, 0);
+	if (r == 0)
+		r = limit(RLIMIT_NPROC, 0);
+	if (r == 0)
+		r = limit(RLIMIT_NOFILE, FILES_MAX);
+#ifndef __SANITIZE_ADDRESS__ /* which maps all there is */
+	if (r == 0)
+		r = limit(RLIMIT_AS, mapped + MEMORY_MORE);
+#else
+	(void)mapped;
+#endif
+	return r;
+}
+
+int confine_opener(pid_t parent)
+{
+	int r = die_with(parent);
+
+	if (r == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
+		r = -errno;
+	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		r = -errno;
+	return r < 0 ? r : allow_calls(opener_calls, sizeof(opener_calls) / sizeof(*opener_calls));
+}
+
+int confine_inspector(pid_t parent)
+{
+	uint64_t mapped = 0;
+	int r = prctl(PR_SET_DUMPABLE, 0) < 0 ? -errno : 0;
+
+	if (r == 0)
+		r = unmap_shared(&mapped);
+	if (r == 0)
+		r = set_limits(mapped);
+	if (r == 0)
+		r = drop_capabilities();
+	/* A change of user lets go of both. */
+	if (r == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
+		r = -errno;
+	if (r == 0)
+		r = die_with(parent);
+	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		r = -errno;
+	return r < 0 ? r
+		     : allow_calls(inspector_calls,
+				   sizeof(inspector_calls) / sizeof(*inspector_calls));
+}

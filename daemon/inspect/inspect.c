@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The daemon's side of an inspector: see inspect.h. Nothing here blocks but where it says so. */
+#include "inspect/inspect.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/reaper.h"
+#include "inspect/answer.h"
+#include "inspect/helper.h"
+
+#define STUCK_MAX 16u /* processes that could not be ended: then no more are started */
+#define END_MS	  20
+#define PUMP_MS	  4
+
+struct inspect {
+	pid_t inspector, opener;
+	int chan;
+	pid_t tid; /* 0: a file */
+	char *path;
+	uint64_t deadline_ns;
+	uint32_t seq;	  /* of the last question */
+	bool found, gone; /* the result was given; it is of no more use */
+	bool asked;	  /* the last question has not been answered */
+	uint64_t late;
+	/* The answer at hand. */
+	struct answer_head head;
+	size_t have; /* of the head and of what follows, together */
+	char *content;
+	size_t room;
+};
+
+/* ---- the channel ------------------------------------------------------------------------- */
+
+bool channel_write(int fd, const void *data, size_t n)
+{
+	const char *p = data;
+
+	while (n) {
+		ssize_t w = write(fd, p, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return false;
+		p += w;
+		n -= (size_t)w;
+	}
+	return true;
+}
+
+bool channel_read(int fd, void *data, size_t n)
+{
+	char *p = data;
+
+	while (n) {
+		ssize_t r = read(fd, p, n);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return false;
+		p += r;
+		n -= (size_t)r;
+	}
+	return true;
+}
+
+/* The content grows with what has come, not with what was announced. */
+static int make_room(struct inspect *in, size_t want)
+{
+	size_t room = in->room ? in->room : 4096;
+	char *p;
+
+	if (want <= in->room)
+		return 0;
+	while (room < want)
+		room *= 2;
+	p = realloc(in->content, room);
+	if (!p)
+		return -ENOMEM;
+	in->content = p;
+	in->room = room;
+	return 0;
+}
+
+static bool head_is_possible(const struct inspect *in)
+{
+	const struct answer_head *h = &in->head;
+
+	return h->seq == in->seq && h->question <= QUESTION_EXEC_ID &&
+	       h->size <= answer_max((enum question)h->question) && h->err <= 0 && h->err > -4096 &&
+	       h->err != -EINPROGRESS && (!h->err || !h->size || h->question == QUESTION_FIND);
+}
+
+/* Take what has come. 0: an answer is whole; -EINPROGRESS: not yet; -EPROTO, -EPIPE, -ENOMEM. */
+static int take(struct inspect *in)
+{
+	for (;;) {
+		size_t head = sizeof(in->head), size, want;
+		ssize_t r;
+		char *to;
+
+		if (in->have >= head && !head_is_possible(in))
+			return -EPROTO;
+		size = in->have < head ? 0 : in->head.size;
+		want = in->have < head ? head - in->have : head + size - in->have;
+		if (in->have >= head && !want)
+			return 0;
+		if (in->have >= head) {
+			want = want < 65536 ? want : 65536;
+			if (make_room(in, in->have - head + want) < 0)
+				return -ENOMEM;
+			to = in->content + (in->have - head);
+		} else {
+			to = (char *)&in->head + in->have;
+		}
+		r = recv(in->chan, to, want, MSG_DONTWAIT);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return -EINPROGRESS;
+		if (r <= 0)
+			return -EPIPE;
+		in->have += (size_t)r;
+	}
+}
+
+static void answered(struct inspect *in)
+{
+	in->have = 0;
+	in->asked = false;
+}
+
+/* Wait up to ms for something to come. */
+static void wait_for(const struct inspect *in, int ms)
+{
+	struct pollfd p = {.fd = in->chan, .events = POLLIN};
+
+	(void)poll(&p, 1, ms);
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static pid_t fork_opener(const struct inspect_opts *opts, int ask)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid == 0)
+		opener_run(opts, ask, parent);
+	return pid;
+}
+
+static pid_t fork_inspector(const struct inspect_opts *opts, int chan, int ask)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid == 0)
+		inspector_run(opts, chan, ask, parent);
+	return pid;
+}
+
+static int launch(struct inspect *in, const struct inspect_opts *opts)
+{
+	int chan[2], ask[2], err = 0;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, chan) < 0)
+		return -errno;
+	in->chan = chan[0];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ask) < 0) {
+		err = -errno;
+		(void)close(chan[1]);
+		return err;
+	}
+	in->opener = fork_opener(opts, ask[1]);
+	if (in->opener > 0)
+		in->inspector = fork_inspector(opts, chan[1], ask[0]);
+	if (in->opener < 0 || in->inspector < 0)
+		err = -errno;
+	(void)close(chan[1]);
+	(void)close(ask[0]);
+	(void)close(ask[1]);
+	return err;
+}
+
+int inspect_start(const struct inspect_opts *opts, struct inspect **ret, struct diag *diag)
+{
+	_cleanup_(inspect_freep) struct inspect *in = calloc(1, sizeof(*in));
+	int r;
+
+	if (!in)
+		return diag_errno(diag, ENOMEM, "cannot look into the target");
+	in->chan = -1;
+	if (reaper_pending() >= STUCK_MAX)
+		return diag_set(diag, -EBUSY, PYP_EXIT_FAILURE,
+				"end the servers of the file systems that they wait for",
+				"%u helper processes wait for file systems that do not answer and "
+				"cannot be ended",
+				STUCK_MAX);
+	in->tid = opts->target ? opts->target->tid : 0;
+	in->path = opts->path ? strdup(opts->path) : NULL;
+	in->asked = true;
+	in->deadline_ns = clock_monotonic_ns() + INSPECT_DEADLINE_NS;
+	r = launch(in, opts);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot start a helper process");
+	*ret = TAKE_PTR(in);
+	return 0;
+}
+
+static void end_processes(struct inspect *in)
+{
+	const pid_t pids[] = {in->inspector, in->opener};
+
+	for (int i = 0; i < 2; i++)
+		if (pids[i] > 0)
+			(void)kill(pids[i], SIGKILL);
+	for (int i = 0; i < 2; i++)
+		if (pids[i] > 0)
+			reaper_end(pids[i], -1, END_MS);
+	in->inspector = in->opener = 0;
+}
+
+void inspect_free(struct inspect *in)
+{
+	if (!in)
+		return;
+	end_processes(in);
+	closep(&in->chan);
+	free(in->path);
+	free(in->content);
+	free(in);
+}
+
+int inspect_fd(const struct inspect *in)
+{
+	return in->chan;
+}
+
+uint64_t inspect_deadline(const struct inspect *in)
+{
+	return in->deadline_ns;
+}
+
+uint64_t inspect_late(const struct inspect *in)
+{
+	return in ? in->late : 0;
+}
+
+/* ---- the result -------------------------------------------------------------------------- */
+
+static int too_late(struct diag *diag)
+{
+	return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE,
+			"does it map files of a file system that does not answer?",
+			"the target's files and memory could not be read within %llu seconds",
+			INSPECT_DEADLINE_NS / 1000000000);
+}
+
+static int broken(int err, struct diag *diag)
+{
+	if (err == -EPROTO)
+		return diag_set(diag, err, PYP_EXIT_UNTRACEABLE,
+				"its files may be damaged, or made to attack the daemon",
+				"the process that looked into the target gave an impossible "
+				"answer");
+	if (err == -EPIPE)
+		return diag_set(diag, err, PYP_EXIT_UNTRACEABLE,
+				"its files may be damaged, or made to attack the daemon",
+				"the process that looked into the target has crashed");
+	return diag_errno(diag, -err, "cannot look into the target");
+}
+
+int inspect_poll(struct inspect *in, struct inspect_result *ret, struct diag *diag)
+{
+	int r = in->found || in->gone ? -EPIPE : take(in);
+
+	if (r == -EINPROGRESS && clock_monotonic_ns() < in->deadline_ns)
+		return r;
+	if (r == 0 && in->head.question != QUESTION_FIND)
+		r = -EPROTO;
+	if (r == 0) {
+		r = answer_decode_find(in->content, in->head.size, in->tid, in->path, ret, diag);
+		answered(in);
+	} else {
+		r = r == -EINPROGRESS ? too_late(diag) : broken(r, diag);
+	}
+	in->found = r == 0;
+	in->gone = r < 0;
+	return r;
+}
+
+int inspect_wait(struct inspect *in, int ms, void (*pump)(void *ctx), void *ctx,
+		 struct inspect_result *ret, struct diag *diag)
+{
+	uint64_t end = ms < 0 ? in->deadline_ns
+			      : clock_monotonic_ns() + (uint64_t)ms * UINT64_C(1000000);
+
+	for (;;) {
+		uint64_t now;
+		int r = inspect_poll(in, ret, diag);
+
+		now = clock_monotonic_ns();
+		if (r != -EINPROGRESS || (ms >= 0 && now >= end))
+			return r;
+		/* rounded up: a deadline is not waited for in circles */
+		wait_for(in, pump ? PUMP_MS : end > now ? (int)((end - now) / 1000000) + 1 : 1);
+		if (pump)
+			pump(ctx);
+	}
+}
+
+int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, struct diag *diag)
+{
+	_cleanup_(inspect_freep) struct inspect *in = NULL;
+	int r = inspect_start(opts, &in, diag);
+
+	return r < 0 ? r : inspect_wait(in, -1, NULL, NULL, ret, diag);
+}
+
+/* ---- questions --------------------------------------------------------------------------- */
+
+/* An answer that came too late is dropped. */
+static int clear_channel(struct inspect *in)
+{
+	int r = in->asked ? take(in) : 0;
+
+	if (r == -EINPROGRESS)
+		return -EBUSY;
+	if (r == 0)
+		answered(in);
+	else
+		in->gone = true;
+	return r;
+}
+
+static int send_question(struct inspect *in, enum question what, uint64_t arg)
+{
+	const struct question_msg q = {.seq = ++in->seq, .question = (uint32_t)what, .arg = arg};
+
+	/* It has read all that came before: there is room. */
+	if (send(in->chan, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(q)) {
+		in->gone = true;
+		return -EPIPE;
+	}
+	in->asked = true;
+	return 0;
+}
+
+static int await_answer(struct inspect *in, enum question what)
+{
+	uint64_t end = clock_monotonic_ns() + INSPECT_WAIT_MS * UINT64_C(1000000);
+	uint64_t now;
+	int r;
+
+	while ((r = take(in)) == -EINPROGRESS) {
+		now = clock_monotonic_ns();
+		if (now >= end)
+			return -ETIMEDOUT;
+		wait_for(in, (int)((end - now) / 1000000) + 1);
+	}
+	if (r == 0 && in->head.question != (uint32_t)what)
+		r = -EPROTO;
+	if (r < 0) {
+		in->gone = true;
+		return r;
+	}
+	answered(in);
+	return in->head.err;
+}
+
+/* 0: the answer is in in->content. */
+static int ask(struct inspect *in, enum question what, uint64_t arg)
+{
+	int r;
+
+	if (!in || !in->found || in->gone)
+		return -ENOTCONN;
+	r = clear_channel(in);
+	if (r == 0)
+		r = send_question(in, what, arg);
+	if (r == 0)
+		r = await_answer(in, what);
+	/* The others are asked again. */
+	if ((r == -EBUSY || r == -ETIMEDOUT) && (what == QUESTION_STACKS || what == QUESTION_CODE))
+		in->late++;
+	return r;
+}
+
+/* Whoever lies once is not asked again. */
+static int checked(struct inspect *in, int r)
+{
+	if (r == -EPROTO)
+		in->gone = true;
+	return r;
+}
+
+int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n)
+{
+	int r = ask(in, QUESTION_STACKS, 0);
+
+	if (r == 0)
+		r = checked(in, answer_decode_stacks(in->content, in->head.size, ret, n));
+	if (r < 0)
+		return r;
+	r = python_stacks_check(*ret, *n, pid, NULL);
+	if (r < 0)
+		python_stacks_free(*ret, *n);
+	return r;
+}
+
+int inspect_code(struct inspect *in, uint64_t code, struct code_names *ret)
+{
+	int r = ask(in, QUESTION_CODE, code);
+
+	return r < 0 ? r : checked(in, answer_decode_code(in->content, in->head.size, ret));
+}
+
+int inspect_hidden(struct inspect *in, bool *misses, char *out, size_t size)
+{
+	int r = ask(in, QUESTION_HIDDEN, 0);
+
+	return r < 0 ? r
+		     : checked(in,
+			       answer_decode_hidden(in->content, in->head.size, misses, out, size));
+}
+
+int inspect_exec_id(struct inspect *in, uint64_t *ret)
+{
+	int r = ask(in, QUESTION_EXEC_ID, 0);
+
+	if (r == 0 && in->head.size != sizeof(*ret))
+		r = checked(in, -EPROTO);
+	if (r == 0)
+		memcpy(ret, in->content, sizeof(*ret));
+	return r;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Targets that are being attached: a process looks into each of them (inspect/inspect.h), which may
+ * take until its deadline. Clients and other targets are served meanwhile.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <systemd/sd-event.h>
+
+#include "session/set.h"
+
+/* Each has two processes. */
+#define LOOKING_MAX 32u
+
+/* What is not fetched by then has lost its client. */
+#define KEEP_NS 2000000000ull
+
+struct looking {
+	struct sessions *set;
+	struct tracee *tracee;
+	struct sd_event_source *io, *timer;
+	uint64_t done_ns; /* 0: not yet */
+};
+
+static void looking_free(struct looking *l)
+{
+	if (!l)
+		return;
+	sd_event_source_disable_unref(l->io);
+	sd_event_source_disable_unref(l->timer);
+	tracee_free(l->tracee);
+	free(l);
+}
+DEFINE_FREEP(struct looking, looking_free)
+
+static void check(struct looking *l)
+{
+	if (l->done_ns || !tracee_looked(l->tracee))
+		return;
+	l->done_ns = tracee_now();
+	l->io = sd_event_source_disable_unref(l->io);
+	l->timer = sd_event_source_disable_unref(l->timer);
+	if (l->set->on_looked)
+		l->set->on_looked(l->set->on_looked_ctx);
+}
+
+static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *ctx)
+{
+	(void)source, (void)fd, (void)revents;
+	check(ctx);
+	return 0;
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *ctx)
+{
+	(void)source, (void)usec;
+	check(ctx);
+	return 0;
+}
+
+static struct looking *find(const struct sessions *ss, pid_t pid)
+{
+	for (size_t i = 0; i < ss->nlooking; i++)
+		if (ss->looking[i]->tracee->target->pid == pid)
+			return ss->looking[i];
+	return NULL;
+}
+
+static void forget(struct sessions *ss, const struct looking *l)
+{
+	size_t i = 0;
+
+	while (ss->looking[i] != l)
+		i++;
+	ss->nlooking--;
+	memmove(&ss->looking[i], &ss->looking[i + 1], (ss->nlooking - i) * sizeof(*ss->looking));
+}
+
+static void forget_old(struct sessions *ss)
+{
+	uint64_t now = tracee_now();
+
+	for (size_t i = ss->nlooking; i-- > 0;) {
+		struct looking *l = ss->looking[i];
+
+		if (!l->done_ns || now < l->done_ns + KEEP_NS)
+			continue;
+		forget(ss, l);
+		looking_free(l);
+	}
+}
+
+static int watch(struct looking *l)
+{
+	const struct inspect *in = l->tracee->inspect;
+	int r;
+
+	r = sd_event_add_io(l->set->event, &l->io, inspect_fd(in), EPOLLIN, on_answer, l);
+	if (r >= 0)
+		r = sd_event_add_time(l->set->event, &l->timer, CLOCK_MONOTONIC,
+				      inspect_deadline(in) / 1000 + 1, 1000, on_deadline, l);
+	return r < 0 ? r : 0;
+}
+
+static int begin(struct sessions *ss, pid_t pid, const struct target_opts *opts, struct diag *diag)
+{
+	_cleanup_(looking_freep) struct looking *l = NULL;
+	struct looking **v;
+	int r;
+
+	if (ss->nlooking == LOOKING_MAX)
+		return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "try again",
+				"%u processes are being attached to at this moment", LOOKING_MAX);
+	l = calloc(1, sizeof(*l));
+	v = reallocarray(ss->looking, ss->nlooking + 1, sizeof(*v));
+	if (v)
+		ss->looking = v;
+	if (!l || !v)
+		return diag_errno(diag, ENOMEM, "cannot attach to %d", pid);
+	l->set = ss;
+	r = tracee_look(pid, opts, &l->tracee, diag);
+	if (r < 0)
+		return r;
+	r = watch(l);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot watch a helper process");
+	v[ss->nlooking++] = TAKE_PTR(l);
+	return -EINPROGRESS;
+}
+
+int looking_begin(struct sessions *ss, pid_t pid, const struct target_opts *opts, struct diag *diag)
+{
+	const struct looking *l;
+
+	forget_old(ss);
+	l = find(ss, pid);
+	if (!l)
+		return begin(ss, pid, opts, diag);
+	return l->done_ns ? 0 : -EINPROGRESS;
+}
+
+struct tracee *looking_take(struct sessions *ss, pid_t pid, const struct target_opts *opts)
+{
+	struct looking *l = find(ss, pid);
+	struct tracee *t = NULL;
+
+	if (!l || !l->done_ns)
+		return NULL;
+	forget(ss, l);
+	/* Another client may have asked for it, with other options. */
+	if (l->tracee->opts.mode.mode == opts->mode.mode) {
+		t = TAKE_PTR(l->tracee);
+		t->opts = *opts;
+	}
+	looking_free(l);
+	return t;
+}
+
+bool sessions_looked(const struct sessions *ss, pid_t pid)
+{
+	const struct looking *l = find(ss, pid);
+
+	return !l || l->done_ns;
+}
+
+void looking_deinit(struct sessions *ss)
+{
+	while (ss->nlooking)
+		looking_free(ss->looking[--ss->nlooking]);
+	free(ss->looking);
+}
+
+void sessions_on_looked(struct sessions *ss, void (*fn)(void *ctx), void *ctx)
+{
+	ss->on_looked = fn;
+	ss->on_looked_ctx = ctx;
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Attaching to a process, up to loaded programs: see tracee.h. What its files and its memory tell is
+ * found out by another process (inspect/inspect.h).
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/tracee.h"
+
+/* After so long without an answer there is something wrong. */
+#define UNREADABLE_NS 5000000000ull
+
+#define HOLD_GAP " were not traced when the thread that the probes were held by ended"
+
+static int tracee_resolve(void *ctx, uint64_t code, struct code_names *ret)
+{
+	const struct tracee *t = ctx;
+
+	return inspect_code(t->inspect, code, ret);
+}
+
+__attribute__((format(printf, 2, 3))) static void warn(struct tracee *t, const char *fmt, ...)
+{
+	size_t n = strlen(t->warning);
+	va_list ap;
+
+	if (n)
+		n += (size_t)snprintf(t->warning + n, sizeof(t->warning) - n, "; ");
+	if (n >= sizeof(t->warning))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(t->warning + n, sizeof(t->warning) - n, fmt, ap);
+	va_end(ap);
+}
+
+/* What may hide calls as last seen, and what else is to be known of this target's data. */
+void tracee_warn_text(struct tracee *t)
+{
+	uint64_t late = t->late_before + inspect_late(t->inspect);
+
+	memcpy(t->warning, t->hidden, sizeof(t->warning));
+	if (t->hold_gap_ns)
+		warn(t, "%.3f seconds" HOLD_GAP, (double)t->hold_gap_ns / 1e9);
+	if (t->hidden_ns && tracee_now() > t->hidden_ns + UNREADABLE_NS)
+		warn(t, "the target's memory cannot be read: does it wait for a file system?");
+	else if (late)
+		warn(t, "the target's memory could not be read in time (%llu times)",
+		     (unsigned long long)late);
+	/* What was missed stays missed. */
+	t->misses_calls |= t->hidden_misses || t->hold_gap_ns;
+}
+
+/* Looked at again before each report, since a JIT starts when it is warm. */
+void tracee_warn(struct tracee *t)
+{
+	char text[sizeof(t->hidden)];
+	bool misses;
+
+	if (t->state == SESSION_ENDED || !target_alive(t->target))
+		return;
+	if (inspect_hidden(t->inspect, &misses, text, sizeof(text)) == 0) {
+		memcpy(t->hidden, text, sizeof(t->hidden));
+		t->hidden_misses = misses;
+		t->hidden_ns = tracee_now();
+	}
+	tracee_warn_text(t);
+	strangers_again(t);
+	t->warned_ns = tracee_now();
+}
+
+/* Wrong counts are worse than none. That the proof could not be made is said in every report. */
+static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wanted,
+			 struct diag *diag)
+{
+	struct verify_result v = {.verdict = VERIFY_SKIPPED};
+
+	if (wanted)
+		verify_run(vo, &v);
+	t->cost = v.cost;
+	verify_text(&v, t->self_test, sizeof(t->self_test));
+	if (v.verdict != VERIFY_WRONG)
+		return 0;
+	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE,
+			"please report this build; --no-verify traces it all the same",
+			"this build of Python fails the self-test: %s", v.reason);
+}
+
+/* In some builds what is traced well cannot be counted: a call and its repetition look the same. */
+static int tracee_countable(const struct tracee *t, struct diag *diag)
+{
+	if (t->opts.mode.mode != MODE_COUNT || !t->plan.twice[0])
+		return 0;
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace counts it exactly",
+			"this build of Python cannot be counted: %s may be seen twice for a call",
+			t->plan.twice);
+}
+
+static uint64_t interp_head(const struct python *py)
+{
+	if (!py->runtime || py->layout.runtime_interpreters_head == LAYOUT_NONE)
+		return 0;
+	return py->runtime + py->layout.runtime_interpreters_head;
+}
+
+/* Between windows as often as makes hundreds in some seconds, and costs a fraction of a percent; out
+ * of step with what happens a round number of times a second. */
+#define RATE_BETWEEN 199
+
+struct probe_sampling tracee_sampling(const struct tracee *t, const struct python *py)
+{
+	const bool between = t->opts.mode.mode == MODE_TRACE && t->opts.max_overhead;
+	struct probe_sampling s = {
+		.rate = between ? RATE_BETWEEN : t->opts.mode.rate,
+		.interp_head = interp_head(py),
+		.code_type = py->code_type ? py->code_type + py->bias : 0,
+	};
+
+	s.between = between && s.interp_head && s.code_type;
+	return s;
+}
+
+/* Sampling places no probe: it asks for no plan, nor for a proof. */
+static int tracee_samplable(struct tracee *t, const struct probe_sampling *s, struct diag *diag)
+{
+	if (!s->interp_head || !s->code_type)
+		return diag_set(
+			diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace does not need that",
+			"this build of Python does not show its threads: it cannot be sampled");
+	snprintf(t->self_test, sizeof(t->self_test), "not needed: no probes are placed");
+	return 0;
+}
+
+static int tracee_plan(struct tracee *t, const struct target_opts *opts,
+		       const struct verify_opts *vo, struct diag *diag)
+{
+	const struct inspect_result *f = &t->found;
+	int r;
+
+	if (f->plan_err)
+		return diag_set(diag, f->plan_err, f->plan_diag.exit, f->plan_diag.hint, "%s",
+				f->plan_diag.msg);
+	t->plan = f->plan;
+	r = tracee_countable(t, diag);
+	return r < 0 ? r : tracee_verify(t, vo, opts->verify, diag);
+}
+
+static int tracee_load(struct tracee *t, const struct target_opts *opts,
+		       const struct verify_opts *vo, struct diag *diag)
+{
+	const bool sampled = t->opts.mode.mode == MODE_SAMPLE;
+	struct probe_opts po = {
+		.pid = t->target->pid,
+		.tid = t->target->tid,
+		.via = t->python->via,
+		.bias = t->python->bias,
+		.metrics = opts->metrics,
+		.ring_bytes = opts->ring_bytes,
+		.layout = &t->python->layout,
+		.plan = sampled ? NULL : &t->plan,
+		.mode = t->opts.mode.mode,
+		.plain = !t->warning[0],
+	};
+	int r;
+
+	po.sampling = tracee_sampling(t, t->python);
+	r = sampled ? tracee_samplable(t, &po.sampling, diag) : tracee_plan(t, opts, vo, diag);
+	if (r < 0)
+		return r;
+	r = probe_open(&po, &t->probe, diag);
+	vo->pump(vo->pump_ctx);
+	if (r < 0)
+		return r;
+	t->mechanism = probe_mechanism(t->probe);
+	t->period_ns = probe_period(t->probe);
+	return tracee_make_profile(t, diag);
+}
+
+int tracee_make_profile(struct tracee *t, struct diag *diag)
+{
+	t->profile = profile_new(NULL, tracee_resolve, t);
+	if (!t->profile || profile_keep_metrics(t->profile, t->opts.metrics) < 0)
+		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
+	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)
+		profile_ends_are_hidden(t->profile);
+	return 0;
+}
+
+int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, struct diag *diag)
+{
+	_cleanup_(tracee_freep) struct tracee *t = calloc(1, sizeof(*t));
+	struct inspect_opts io = {.check = true};
+	char exe[32];
+	int r;
+
+	if (!t)
+		return diag_errno(diag, ENOMEM, "cannot attach to %d", pid);
+	r = target_open(pid, &t->target, diag);
+	if (r < 0)
+		return r;
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", t->target->tid);
+	r = target_check_mount(t->target, exe, diag);
+	if (r < 0)
+		return r;
+	t->opts = *opts;
+	t->found_err = -EINPROGRESS;
+	io.target = t->target;
+	io.plan = opts->mode.mode != MODE_SAMPLE;
+	r = inspect_start(&io, &t->inspect, diag);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(t);
+	return 0;
+}
+
+bool tracee_looked(struct tracee *t)
+{
+	if (t->found_err == -EINPROGRESS)
+		t->found_err = inspect_poll(t->inspect, &t->found, &t->found_diag);
+	return t->found_err != -EINPROGRESS;
+}
+
+/* What was found, once it is there: it belongs to the program that the process still runs. */
+static int take_found(struct tracee *t, const struct verify_opts *vo, struct diag *diag)
+{
+	struct inspect_result *f = &t->found;
+	const struct diag *why = &t->found_diag;
+	int r;
+
+	if (!tracee_looked(t))
+		t->found_err =
+			inspect_wait(t->inspect, -1, vo->pump, vo->pump_ctx, f, &t->found_diag);
+	if (t->found_err < 0)
+		return diag_set(diag, t->found_err, why->exit, why->hint, "%s", why->msg);
+	r = target_check(t->target, diag);
+	if (r < 0)
+		return r;
+	tracee_take_found(t);
+	r = target_check_mount(t->target, t->python->via, diag);
+	if (r < 0)
+		return r;
+	r = tracee_identify(t);
+	return r < 0 ? diag_errno(diag, -r, "cannot look at the program of %d", t->target->pid) : 0;
+}
+
+void tracee_take_found(struct tracee *t)
+{
+	struct inspect_result *f = &t->found;
+
+	if (f->python) {
+		python_free(t->python);
+		t->python = TAKE_PTR(f->python);
+	}
+	t->exec_id = f->exec_id;
+	memcpy(t->target->cmdline, f->cmdline, sizeof(t->target->cmdline));
+	memcpy(t->hidden, f->warning, sizeof(t->hidden));
+	t->hidden_misses = f->misses;
+	t->hidden_ns = tracee_now();
+	tracee_warn_text(t);
+	t->warned_ns = tracee_now();
+}
+
+int tracee_open(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx, struct diag *diag)
+{
+	struct verify_opts vo = {.pump = pump, .pump_ctx = pump_ctx};
+	int r = take_found(t, &vo, diag);
+
+	if (r < 0)
+		return r;
+	vo.python = t->python;
+	vo.plan = &t->plan;
+	vo.target = t->target;
+	r = tracee_load(t, &t->opts, &vo, diag);
+	if (r < 0)
+		return r;
+	strangers_meet(t);
+	/* Costs that were kept are of another day. Until there are new ones they will do. */
+	if (t->opts.mode.mode == MODE_TRACE)
+		t->calibration = calibration_start(&vo, !t->opts.verify);
+	t->first_ns = tracee_now();
+	t->first_unix_ns = tracee_unix_now();
+	return 0;
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A process that looks into a target and has been taken over by it: it crashes, hangs, lies, or
+ * tries what it is not to do. That is an error of this one attach.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "inspect/answer.h"
+#include "inspect/helper.h"
+
+static struct traced t;
+
+static void setup(void)
+{
+	traced_start(&t, traced_newest().exe, "run.py", "busy_empty", "60", NULL);
+	traced_expect(&t, "ready");
+}
+
+static void teardown(void)
+{
+	inspect_test_helper = NULL;
+	traced_stop(&t);
+}
+
+TestSuite(inspect, .init = setup, .fini = teardown, .timeout = 60);
+
+static void attach_fails(void (*helper)(int chan), int exit, const char *what, double seconds)
+{
+	double start = traced_seconds();
+	struct diag diag = {0};
+
+	inspect_test_helper = helper;
+	cr_assert(traced_try_attach(&t, &diag) < 0, "it was attached");
+	cr_assert_eq((int)diag.exit, exit, "%s", diag.msg);
+	cr_assert(strstr(diag.msg, what), "%s", diag.msg);
+	cr_assert_lt(traced_seconds() - start, seconds);
+}
+
+static void crash(int chan)
+{
+	(void)chan;
+	abort();
+}
+
+static void hang(int chan)
+{
+	(void)chan;
+	for (;;)
+		;
+}
+
+static void say_anything(int chan)
+{
+	static const char noise[65536] = {1, 2, 3};
+
+	(void)channel_write(chan, noise, sizeof(noise));
+	hang(chan);
+}
+
+/* A head that promises more than there may be. */
+static void promise(int chan)
+{
+	const struct answer_head h = {.question = QUESTION_FIND, .size = UINT32_MAX};
+
+	(void)channel_write(chan, &h, sizeof(h));
+	hang(chan);
+}
+
+static void lie(int chan)
+{
+	struct answer_head h = {.question = QUESTION_FIND};
+	size_t size = answer_max(QUESTION_FIND);
+	char *data = calloc(1, size);
+
+	h.size = (uint32_t)size;
+	(void)channel_write(chan, &h, sizeof(h));
+	(void)channel_write(chan, data, size);
+	hang(chan);
+}
+
+static void half(int chan)
+{
+	const struct answer_head h = {.question = QUESTION_FIND,
+				      .size = (uint32_t)answer_max(QUESTION_FIND)};
+
+	(void)channel_write(chan, &h, sizeof(h));
+	hang(chan);
+}
+
+Test(inspect, crashes)
+{
+	attach_fails(crash, 5, "crashed", 5);
+}
+
+Test(inspect, hangs)
+{
+	attach_fails(hang, 1, "within", 15);
+}
+
+Test(inspect, answers_by_half)
+{
+	attach_fails(half, 1, "within", 15);
+}
+
+Test(inspect, lies)
+{
+	attach_fails(say_anything, 5, "impossible", 5);
+	attach_fails(promise, 5, "impossible", 5);
+	attach_fails(lie, 5, "impossible", 5);
+	inspect_test_helper = NULL;
+	traced_attach(&t); /* nothing of that stays */
+}
+
+static bool opens(void)
+{
+	return open("/dev/null", O_RDONLY) >= 0;
+}
+
+static bool connects(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM, 0) >= 0;
+}
+
+static bool forks(void)
+{
+	return fork() >= 0;
+}
+
+static bool signals(void)
+{
+	return kill(getppid(), 0) == 0;
+}
+
+static bool makes_code(void)
+{
+	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+	       MAP_FAILED;
+}
+
+static bool takes_memory(void)
+{
+	return mmap(NULL, (size_t)4 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0) != MAP_FAILED;
+}
+
+static bool becomes_root(void)
+{
+	return setuid(0) == 0;
+}
+
+static bool unlinks(void)
+{
+	return unlink("/nonexistent") == 0 || errno != ENOSYS;
+}
+
+static bool executes(void)
+{
+	return execl("/bin/true", "true", NULL) == 0 || errno != ENOSYS;
+}
+
+static bool (*const attempts[])(void) = {opens,	       connects,     forks,   signals, makes_code,
+					 takes_memory, becomes_root, unlinks, executes};
+
+/* What is forbidden to it, each as a bit that it was possible after all; it says so by a message that
+ * no honest one sends. */
+static void try_all(int chan)
+{
+	uint32_t done = 0;
+	struct diag diag = {0};
+	struct inspect_result r = {0};
+	char *data;
+	size_t size;
+	struct answer_head h = {.question = QUESTION_FIND, .err = -EBADMSG};
+
+	for (unsigned int i = 0; i < sizeof(attempts) / sizeof(*attempts); i++)
+		done |= attempts[i]() ? 1u << i : 0;
+	diag_set(&diag, -EBADMSG, PYP_EXIT_FAILURE, "", "possible: %x", done);
+	data = answer_encode_find(&r, &(struct answer_via){0}, -EBADMSG, &diag, &size);
+	h.size = (uint32_t)size;
+	(void)channel_write(chan, &h, sizeof(h));
+	(void)channel_write(chan, data, size);
+	hang(chan);
+}
+
+Test(inspect, may_do_nothing_else)
+{
+	attach_fails(try_all, 1, "possible: 0", 5);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* inspect/answer with any bytes: what is accepted keeps to its ranges, and nothing is read past the
+ * end. The first byte says which answer it is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect/answer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void find(const uint8_t *data, size_t size)
+{
+	struct inspect_result r = {0};
+
+	if (answer_decode_find(data, size, 42, NULL, &r, NULL) < 0)
+		return;
+	check(r.same || (r.python && r.python->via[0] && r.plan.nsites <= PYP_MAX_SITES));
+	for (unsigned int i = 0; i < r.plan.nsites; i++)
+		check(r.plan.sites[i].reg < 16 && strlen(r.plan.sites[i].role) < 32);
+	inspect_result_deinit(&r);
+}
+
+static void stacks(const uint8_t *data, size_t size)
+{
+	struct python_stack *v;
+	size_t n;
+
+	if (answer_decode_stacks(data, size, &v, &n) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		check(v[i].n <= PYP_CHAIN_MAX_DEPTH && v[i].tid >= 0);
+	python_stacks_free(v, n);
+}
+
+static void names(const uint8_t *data, size_t size)
+{
+	struct code_names c;
+
+	if (answer_decode_code(data, size, &c) < 0)
+		return;
+	check(c.filename && c.name && strlen(c.filename) + strlen(c.name) <= size);
+	code_names_deinit(&c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *copy;
+	char text[256];
+	bool misses;
+
+	if (!size)
+		return 0;
+	copy = malloc(size);
+	if (!copy)
+		return 0;
+	memcpy(copy, data + 1, size - 1);
+	if (data[0] % 4 == 0)
+		find(copy, size - 1);
+	else if (data[0] % 4 == 1)
+		stacks(copy, size - 1);
+	else if (data[0] % 4 == 2)
+		names(copy, size - 1);
+	else
+		(void)answer_decode_hidden(copy, size - 1, &misses, text, sizeof(text));
+	free(copy);
+	return 0;
+}

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Covers what a debugger reads of this process with pages of a file, when told to.
+
+The file is on a FUSE file system. Covered is the top of the main thread's stack: its arguments, its
+environment, the random bytes of its start. The main thread waits for ever; another one works.
+"""
+import ctypes
+import os
+import struct
+import sys
+import threading
+
+PAGE = 4096
+AT_RANDOM = 25
+
+
+def random_bytes():
+    with open("/proc/self/auxv", "rb") as f:
+        data = f.read()
+    for key, value in struct.iter_unpack("QQ", data):
+        if key == AT_RANDOM:
+            return value
+
+
+def stack_end():
+    with open("/proc/self/maps") as f:
+        for line in f:
+            if line.rstrip().endswith("[stack]"):
+                return int(line.split()[0].split("-")[1], 16)
+
+
+def cover(path):
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
+                          ctypes.c_int, ctypes.c_long]
+    start = random_bytes() & ~(PAGE - 1)
+    fd = os.open(path, os.O_RDONLY)
+    # PROT_READ, MAP_PRIVATE | MAP_FIXED
+    got = libc.mmap(start, stack_end() - start, 1, 2 | 16, fd, 0)
+    return got == start
+
+
+def work(path):
+    os.write(1, b"ready\n")
+    sys.stdin.readline()
+    os.write(1, b"covered\n" if cover(path) else b"failed\n")
+    n = 0
+    while True:
+        n = step(n)
+
+
+def step(n):
+    return n + 1 & 0xffff
+
+
+worker = threading.Thread(target=work, args=(sys.argv[1],))
+worker.start()
+worker.join()

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What an inspector may say, and what the daemon takes of it. */
+#include "inspect/answer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "harness/heap.h"
+#include "harness/test.h"
+
+static struct inspect_result found;
+static struct python py;
+static const struct answer_via exe = {.exe = true};
+
+static void setup(void)
+{
+	found = (struct inspect_result){.exec_id = 7, .misses = true};
+	py = (struct python){.major = 3, .minor = 11, .micro = 2, .bias = 0x7f0000000000};
+	py.layout = *layout_find(3, 11);
+	py.runtime = 0x7f0000123450;
+	py.evaluator = 0x7f0000001000;
+	py.code_type = 0x2000;
+	py.build_id_len = 2;
+	snprintf(py.version, sizeof(py.version), "3.11.2");
+	snprintf(py.file, sizeof(py.file), "/usr/bin/py\nthon");
+	snprintf(found.cmdline, sizeof(found.cmdline), "python x");
+	found.python = &py;
+	found.plan.nsites = 2;
+	for (unsigned int i = 0; i < 2; i++) {
+		found.plan.sites[i] = (struct plan_site){
+			.offset = 0x1000 + i,
+			.vaddr = 0x2000 + i,
+			.kind = PYP_SITE_ENTER,
+			.reg = 12,
+			.disp = -8,
+			.deref = true,
+			.len = 5,
+			.role = "RESUME",
+			.insn = "call 1",
+		};
+	}
+}
+
+TestSuite(answer, .init = setup);
+
+static char *encode(int err, const struct diag *diag, size_t *size)
+{
+	char *data = answer_encode_find(&found, &exe, err, diag, size);
+
+	cr_assert(data);
+	cr_assert(*size <= answer_max(QUESTION_FIND));
+	return data;
+}
+
+static int decode(struct inspect_result *ret, struct diag *diag)
+{
+	size_t size;
+	char *data = encode(0, NULL, &size);
+	int r = answer_decode_find(data, size, 42, NULL, ret, diag);
+
+	free(data);
+	return r;
+}
+
+Test(answer, arrives_as_it_was)
+{
+	struct inspect_result r;
+
+	assert_ok(decode(&r, NULL));
+	cr_assert_str_eq(r.python->version, "3.11.2");
+	cr_assert_str_eq(r.python->file, "/usr/bin/py?thon");
+	cr_assert_str_eq(r.python->via, "/proc/42/exe");
+	cr_assert_str_eq(r.cmdline, "python x");
+	cr_assert_eq(r.python->bias, py.bias);
+	cr_assert_eq(r.python->runtime, py.runtime);
+	cr_assert_eq(memcmp(&r.python->layout, &py.layout, sizeof(py.layout)), 0);
+	cr_assert_eq(r.exec_id, 7);
+	cr_assert(r.misses && !r.same);
+	cr_assert_eq(r.plan.nsites, 2);
+	cr_assert_eq(plan_cookie(&r.plan.sites[1], 1), plan_cookie(&found.plan.sites[1], 1));
+	cr_assert_str_eq(r.plan.sites[0].role, "RESUME");
+	inspect_result_deinit(&r);
+	check_no_leaks();
+}
+
+Test(answer, tells_an_error)
+{
+	struct inspect_result r;
+	struct diag diag = {0}, said = {0};
+	size_t size;
+	char *data;
+
+	diag_set(&said, -ENOENT, PYP_EXIT_UNTRACEABLE, "hint", "no\033 Python");
+	data = encode(-ENOENT, &said, &size);
+	assert_err(answer_decode_find(data, size, 42, NULL, &r, &diag), -ENOENT);
+	cr_assert_str_eq(diag.msg, "no? Python");
+	cr_assert_eq(diag.exit, PYP_EXIT_UNTRACEABLE);
+	free(data);
+	check_no_leaks();
+}
+
+static void lies(const char *what)
+{
+	struct inspect_result r;
+	struct diag diag = {0};
+
+	assert_err(decode(&r, &diag), -EPROTO);
+	cr_assert(strstr(diag.msg, "impossible answer"), "%s: %s", what, diag.msg);
+	cr_assert_eq(diag.exit, PYP_EXIT_UNTRACEABLE);
+	setup();
+}
+
+Test(answer, impossible_sites_are_refused)
+{
+	found.plan.sites[1].offset = found.plan.sites[0].offset;
+	lies("twice the same offset");
+	found.plan.sites[1].vaddr = found.plan.sites[0].vaddr;
+	lies("twice the same address");
+	found.plan.sites[0].kind = (enum pyp_site_kind)0;
+	lies("no kind");
+	found.plan.sites[0].kind = (enum pyp_site_kind)6;
+	lies("an unknown kind");
+	found.plan.sites[0].reg = 16;
+	lies("a register");
+	found.plan.sites[0].flag_reg = 16;
+	lies("another register");
+	found.plan.sites[0].cc = 16;
+	lies("a condition");
+	found.plan.sites[0].len = 0;
+	lies("no instruction");
+	found.plan.sites[0].len = 16;
+	lies("a long instruction");
+	found.plan.sites[0].offset = IMAGE_MAX_SIZE;
+	lies("beyond any file");
+	memcpy(found.plan.missing, "x", 2);
+	lies("a plan that is not complete");
+}
+
+Test(answer, impossible_interpreters_are_refused)
+{
+	py.minor = 200;
+	lies("a version");
+	py.bias = 0x7f0000000001;
+	lies("a bias");
+	py.runtime = UINT64_MAX;
+	lies("an address");
+	py.layout.bpf.frame_code += 8;
+	lies("an offset that is fixed");
+	py.version[0] = '\0';
+	lies("no version");
+	py.layout.interp_eval_frame += 1;
+	lies("an offset that is not aligned");
+}
+
+Test(answer, refined_offsets_keep_to_their_ranges)
+{
+	struct inspect_result r;
+
+	py.minor = 13;
+	py.layout = *layout_find(3, 13);
+	py.layout.interp_next += 8;
+	py.layout.bpf.frame_owner += 1;
+	assert_ok(decode(&r, NULL));
+	cr_assert_eq(r.python->layout.interp_next, py.layout.interp_next);
+	cr_assert_eq(r.python->layout.bpf.frame_owner, py.layout.bpf.frame_owner);
+	inspect_result_deinit(&r);
+	py.layout.bpf.frame_previous = (uint16_t)(py.layout.bpf.frame_code + 40);
+	lies("a frame that is spread");
+}
+
+/* One byte after the other is replaced: nothing is read beyond the end, nothing leaks. */
+Test(answer, any_byte_may_be_wrong)
+{
+	size_t size, at, refused = 0;
+	char *data = encode(0, NULL, &size);
+
+	for (at = 0; at < size; at++) {
+		struct inspect_result r = {0};
+		char was = data[at];
+
+		data[at] = (char)0xff;
+		if (answer_decode_find(data, size, 42, NULL, &r, NULL) < 0)
+			refused++;
+		inspect_result_deinit(&r);
+		data[at] = was;
+	}
+	cr_assert(refused > 64, "%zu", refused);
+	for (at = 0; at < size; at += 97)
+		cr_assert_lt(answer_decode_find(data, at, 42, NULL, &(struct inspect_result){0},
+						NULL),
+			     0);
+	free(data);
+	check_no_leaks();
+}
+
+Test(answer, a_mapping_names_the_file)
+{
+	struct answer_via via = {.start = 0x7f0000001000, .end = 0x7f0000003000};
+	struct inspect_result r;
+	size_t size;
+	char *data = answer_encode_find(&found, &via, 0, NULL, &size);
+
+	assert_ok(answer_decode_find(data, size, 42, NULL, &r, NULL));
+	cr_assert_str_eq(r.python->via, "/proc/42/map_files/7f0000001000-7f0000003000");
+	inspect_result_deinit(&r);
+	free(data);
+	via.start = via.end;
+	data = answer_encode_find(&found, &via, 0, NULL, &size);
+	assert_err(answer_decode_find(data, size, 42, NULL, &r, NULL), -EPROTO);
+	free(data);
+}
+
+Test(answer, stacks)
+{
+	struct pyp_chain_frame frames[3] = {{1, 2}, {3, 4}, {5, 6}};
+	struct python_stack v[2] = {{.tid = 7, .tstate = 8, .n = 3, .frames = frames},
+				    {.tid = 9, .truncated = true}};
+	struct python_stack *got;
+	size_t size, n;
+	char *data = answer_encode_stacks(v, 2, &size);
+
+	assert_ok(answer_decode_stacks(data, size, &got, &n));
+	cr_assert(n == 2 && got[0].n == 3 && got[0].tid == 7 && got[1].truncated);
+	cr_assert_eq(memcmp(got[0].frames, frames, sizeof(frames)), 0);
+	python_stacks_free(got, n);
+	for (size_t cut = 1; cut < size; cut++)
+		if (cut != sizeof(frames) + 24)
+			assert_err(answer_decode_stacks(data, cut, &got, &n), -EPROTO);
+	free(data);
+	check_no_leaks();
+}
+
+Test(answer, names)
+{
+	char file[] = "a.py", name[] = "f\xc3\xa9";
+	struct code_names c = {.filename = file, .name = name, .firstlineno = 3, .flags = 4}, got;
+	size_t size;
+	char *data = answer_encode_code(&c, &size);
+
+	assert_ok(answer_decode_code(data, size, &got));
+	cr_assert_str_eq(got.filename, file);
+	cr_assert_str_eq(got.name, name);
+	cr_assert(!got.qualname && got.firstlineno == 3 && got.flags == 4);
+	code_names_deinit(&got);
+	for (size_t cut = 0; cut < size; cut++)
+		assert_err(answer_decode_code(data, cut, &got), -EPROTO);
+	data[size - 1] = 'x'; /* the character is cut */
+	assert_err(answer_decode_code(data, size, &got), -EPROTO);
+	data[size - 1] = '\0';
+	assert_err(answer_decode_code(data, size, &got), -EPROTO);
+	free(data);
+	check_no_leaks();
+}
+
+Test(answer, what_hides_calls)
+{
+	char text[256];
+	bool misses = false;
+	size_t size;
+	char *data = answer_encode_hidden(true, "a JIT\n", &size);
+
+	assert_ok(answer_decode_hidden(data, size, &misses, text, sizeof(text)));
+	cr_assert(misses);
+	cr_assert_str_eq(text, "a JIT?");
+	memset(data + 4, 'x', 256);
+	assert_err(answer_decode_hidden(data, size, &misses, text, sizeof(text)), -EPROTO);
+	free(data);
+	check_no_leaks();
+}
