@@ -311,6 +311,11 @@ static int check_without_leader(pid_t pid, enum probe_mechanism *ret, struct dia
 		(int)pid);
 }
 
+void probe_prepare(void)
+{
+	(void)holder_start();
+}
+
 int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *diag)
 {
 	_cleanup_(probe_freep) struct probe *p = NULL;

@@ -54,6 +54,12 @@ struct probe_opts {
 	struct probe_sampling sampling;
 };
 
+/*
+ * Start the process that holds probes (probe/holder.h): a fork, which is best done while this
+ * process is small and has nothing open. What fails is tried again by probe_open.
+ */
+void probe_prepare(void);
+
 /* Load programs and maps; nothing touches the target yet. Errors name the missing capability
  * (exit 4) or kernel feature (exit 5). */
 int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *diag);

@@ -265,6 +265,7 @@ int sessions_new(struct sd_event *event, const struct session_opts *opts, struct
 	r = follow_init(ss);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot set up the event loop");
+	probe_prepare();
 	*ret = TAKE_PTR(ss);
 	return 0;
 }
