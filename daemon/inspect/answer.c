@@ -565,7 +565,7 @@ int answer_decode_code(const void *data, size_t size, struct code_names *ret)
 	c.firstlineno = w.firstlineno;
 	c.flags = w.flags;
 	*ret = c;
-	c = (struct code_names){0};
+	memset(&c, 0, sizeof(c)); /* the caller's now */
 	return 0;
 }
 

@@ -291,11 +291,11 @@ static int answer_exec_id(const struct inspector *in, char **ret, size_t *ret_si
 {
 	uint64_t id = target_exec_id(&in->target);
 
-	*ret = malloc(sizeof(id));
+	*ret_size = sizeof(id);
+	*ret = malloc(*ret_size);
 	if (!*ret)
 		return -ENOMEM;
 	memcpy(*ret, &id, sizeof(id));
-	*ret_size = sizeof(id);
 	return 0;
 }
 

@@ -389,7 +389,7 @@ int holder_attach(const struct holder_request *r)
 {
 	_cleanup_close_ int ours = -1;
 	struct message m;
-	int32_t answer;
+	int32_t answer = -EPIPE;
 	int err = fill(&m, r->path, r->offsets, r->n, r->pid);
 
 	if (err)
@@ -411,7 +411,7 @@ int holder_find_tracers(const struct tracers_of *of, struct tracers *ret)
 {
 	_cleanup_close_ int ours = -1;
 	struct message m;
-	struct found f;
+	struct found f = {.result = -EPIPE};
 	int err = fill(&m, of->path, of->offsets, of->n, of->pid);
 
 	if (err)

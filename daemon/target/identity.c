@@ -24,7 +24,7 @@
  * knows without asking. */
 int target_file_of(const char *path, struct target_file *ret)
 {
-	struct statx st;
+	struct statx st = {0};
 
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st) < 0)
 		return -errno;
@@ -102,7 +102,7 @@ static int read_creds(const struct target *t, struct target_identity *ret)
 int target_identify(const struct target *t, struct target_identity *ret)
 {
 	struct target_identity id = {0};
-	struct target_file exe;
+	struct target_file exe = {0};
 	uint64_t auxv;
 	char path[64];
 	int err;

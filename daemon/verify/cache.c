@@ -48,7 +48,7 @@ static int key_of(const struct verify_opts *o, struct key *ret)
 {
 	const char *path = o->python->via[0] ? o->python->via : o->python->file;
 	const unsigned int want = STATX_UID | STATX_INO | STATX_SIZE | STATX_MTIME | STATX_CTIME;
-	struct statx st;
+	struct statx st = {0};
 
 	if (o->target && o->target->identity.mixed)
 		return -EPERM;
@@ -278,7 +278,7 @@ int cache_load(const struct verify_opts *o, struct verify_result *ret)
 {
 	_cleanup_close_ int dir = open_dir(false), fd = -1;
 	char name[NAME_SIZE], text[TEXT_MAX];
-	struct key key;
+	struct key key = {0};
 	ssize_t n;
 
 	if (dir < 0 || identify(o, &key, name) < 0)
@@ -344,7 +344,7 @@ void cache_store(const struct verify_opts *o, const struct verify_result *v)
 {
 	_cleanup_close_ int dir = open_dir(true), fd = -1;
 	char name[NAME_SIZE], temp[32], text[TEXT_MAX];
-	struct key key;
+	struct key key = {0};
 	size_t n;
 
 	if (v->verdict != VERIFY_RIGHT || dir < 0 || identify(o, &key, name) < 0)

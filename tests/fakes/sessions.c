@@ -93,8 +93,7 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct tar
 	return 0;
 }
 
-int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts,
-		  struct diag *diag)
+int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, struct diag *diag)
 {
 	(void)ss, (void)pid, (void)opts, (void)diag;
 	return 0;
