@@ -200,6 +200,18 @@ static bool runs_in(const struct snapshot *s, const struct snapshot_node *n,
 	return c->kind != SNAPSHOT_GREENLET || s->nodes[n->parent].parent == SNAPSHOT_NONE;
 }
 
+/* The shortest takes no more than the mean, the longest no less, whatever was taken from each. */
+static void keep_mean_between(struct snapshot_coro *coro)
+{
+	uint64_t mean = coro->total / coro->lifetimes;
+	uint64_t up = mean + (coro->total % coro->lifetimes != 0);
+
+	if (coro->min > mean)
+		coro->min = mean;
+	if (coro->max < up)
+		coro->max = up;
+}
+
 static void correct_coro(struct snapshot_coro *coro, uint64_t cost, uint64_t least)
 {
 	uint64_t instances = coro->started + coro->partial;
@@ -208,8 +220,10 @@ static void correct_coro(struct snapshot_coro *coro, uint64_t cost, uint64_t lea
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		take(&coro->running[c], cost);
 	take(&coro->total, mean * coro->lifetimes);
-	if (mean && coro->lifetimes)
-		correct_extreme(&coro->min, &coro->max, mean, least);
+	if (!mean || !coro->lifetimes)
+		return;
+	correct_extreme(&coro->min, &coro->max, mean, least);
+	keep_mean_between(coro);
 }
 
 /* By function: the first of its coroutines; they are few for each. */

@@ -171,6 +171,37 @@ Test(correct, extremes_keep_their_order)
 	cr_assert_eq(m->max[0], 5600 - 101);
 }
 
+/* A lifetime that is shorter than the mean cost is no longer than the mean lifetime. */
+Test(correct, lifetimes_have_their_mean_between_them)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 2 100000\n"
+							     "  f a.py:2 10 50000\n");
+	struct snapshot_coro *c = snapshot_alloc(s, 1, sizeof(*c));
+
+	*c = (struct snapshot_coro){.pid = 42, .func = node(s, "main")->func, .started = 2};
+	c->lifetimes = 2;
+	c->min = 2900;
+	c->max = 20000;
+	c->total = c->min + c->max;
+	s->coros = c;
+	s->ncoros = 1;
+	assert_ok(snapshot_correct(s));
+	/* Two instances, whose events cost 101 + 5 * 1111 each. */
+	cr_assert_eq(c->total, 22900 - 2 * (101 + 5 * 1111));
+	cr_assert_eq(c->min, 2900 - 101);
+	cr_assert_eq(c->max, 20000 - 101 - 5 * 1111);
+	c->total = 3000 + 2900;
+	c->min = 2900;
+	c->max = 3000;
+	s->targets[0].corrected = false;
+	assert_ok(snapshot_correct(s));
+	cr_assert_eq(c->total, 0);
+	cr_assert_eq(c->min, SNAPSHOT_MIN_UNKNOWN);
+	cr_assert_geq(c->max, c->min);
+}
+
 /* Its callers are not known, so it pays for all itself. */
 Test(correct, truncated)
 {
