@@ -8,6 +8,7 @@
  */
 #include "target/target.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -67,6 +68,7 @@ static int read_auxv(pid_t tid, uint64_t *ret)
 	_cleanup_free_ char *auxv = NULL;
 	char path[64];
 	size_t size = 0;
+	unsigned long first;
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/auxv", tid);
@@ -75,6 +77,11 @@ static int read_auxv(pid_t tid, uint64_t *ret)
 		return err;
 	if (!size)
 		return -ESRCH;
+	if (size < sizeof(first))
+		return -EIO;
+	memcpy(&first, auxv, sizeof(first));
+	if (first == AT_NULL) /* an exec has replaced the memory and has not written it yet */
+		return -EAGAIN;
 	*ret = strtab_hash(0, auxv, size);
 	return 0;
 }

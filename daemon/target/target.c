@@ -12,10 +12,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "target/proc.h"
 
-#define STATUS_MAX 65536
+#define STATUS_MAX    65536
+#define EXEC_TRIES    20
+#define EXEC_PAUSE_NS 500000
 
 static int no_process(struct diag *diag, pid_t pid)
 {
@@ -96,22 +99,30 @@ static int identify(struct target *t, struct diag *diag)
 		   : 0;
 }
 
-/* What the thread through which the process is looked at shows. */
+/* What the thread through which the process is read shows. A process in the middle of an exec is
+ * given the time to complete it. */
 static int read_program(struct target *t, struct diag *diag)
 {
+	const struct timespec pause = {.tv_nsec = EXEC_PAUSE_NS};
 	_cleanup_close_ int dirfd = -1;
 	char path[64];
-	int err;
+	int err = -EAGAIN;
 
 	snprintf(path, sizeof(path), "/proc/%d", t->tid);
 	dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dirfd < 0)
 		return errno == ENOENT ? no_process(diag, t->pid)
 				       : diag_errno(diag, errno, "cannot open '%s'", path);
-	err = read_exe(dirfd, t, diag);
-	if (err)
-		return err;
-	return identify(t, diag);
+	for (int i = 0; i < EXEC_TRIES; i++) {
+		memset(t->exe, 0, sizeof(t->exe));
+		err = read_exe(dirfd, t, diag);
+		if (!err)
+			err = identify(t, diag);
+		if (err != -EAGAIN)
+			return err;
+		nanosleep(&pause, NULL);
+	}
+	return err;
 }
 
 /* In /proc there is nothing of a thread that has ended but that it was. */
@@ -233,7 +244,6 @@ int target_refresh(struct target *t, struct diag *diag)
 	int err;
 
 	t->tid = t->pid; /* who executes becomes the leader */
-	memset(t->exe, 0, sizeof(t->exe));
 	memset(t->cmdline, 0, sizeof(t->cmdline));
 	err = read_program(t, diag);
 	return !err && !target_alive(t) ? no_process(diag, t->pid) : err;

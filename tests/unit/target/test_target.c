@@ -302,7 +302,7 @@ Test(target, an_exec_changes_the_identity, .timeout = 10)
 		sched_yield();
 	assert_err(target_check(t, &diag), -ESTALE);
 	cr_assert_not_null(strstr(diag.msg, "has executed another program meanwhile"));
-	assert_ok(target_refresh(t, NULL));
+	assert_ok(target_refresh(t, NULL)); /* waits for the end of the exec */
 	assert_ok(target_check(t, NULL));
 	close(go);
 	waitpid(pid, NULL, 0);
