@@ -166,7 +166,7 @@ static int explore_path(struct cfg *cfg, struct worklist *w, uint64_t vaddr)
 
 		if (cfg_find(cfg, vaddr) != CFG_NONE)
 			return 0;
-		if (!code_at(cfg, vaddr, &code, &max) || !insn_decode(code, max, vaddr, &in))
+		if (!code_at(cfg, vaddr, &code, &max) || !cfg->arch->decode(code, max, vaddr, &in))
 			return 0;
 		if (is_noreturn(cfg, &in))
 			in.flow = INSN_STOP;
@@ -279,7 +279,17 @@ bool cfg_full(const struct cfg *cfg, uint32_t i, struct insn_full *ret)
 	size_t max;
 
 	return code_at(cfg, cfg->v[i].in.vaddr, &code, &max) &&
-	       insn_decode_full(code, max, cfg->v[i].in.vaddr, ret);
+	       cfg->arch->decode_full(code, max, cfg->v[i].in.vaddr, ret);
+}
+
+void cfg_format(const struct cfg *cfg, uint32_t i, char *out, size_t size)
+{
+	const uint8_t *code;
+	size_t max;
+
+	out[0] = '\0';
+	if (code_at(cfg, cfg->v[i].in.vaddr, &code, &max))
+		cfg->arch->format(code, max, cfg->v[i].in.vaddr, out, size);
 }
 
 int cfg_reach(const struct cfg *cfg, uint32_t from, const uint8_t *blocked, uint8_t *seen)

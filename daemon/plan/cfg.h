@@ -3,7 +3,8 @@
  * The control-flow graph of one function's code, found by recursive descent: from roots (entries
  * known to be instruction boundaries) along every direct branch. Calls are not entered; those of
  * functions that never return (by their dynamic names) end a path. Indirect jumps end a path; their
- * targets must be given as roots. Owns its instructions; borrows the image.
+ * targets must be given as roots. Owns its instructions; borrows the image. To be initialised with img
+ * and arch, all else zero.
  *
  * Invariants: each instruction starts where control can arrive, or right behind one that falls
  * through; instructions that overlap are all marked as doubtful.
@@ -16,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "plan/insn.h"
+#include "plan/arch/arch.h"
 
 #define CFG_MAX_INSNS 400000u
 #define CFG_NONE      UINT32_MAX
@@ -37,6 +38,7 @@ struct cfg_node {
 
 struct cfg {
 	const struct image *img;
+	const struct arch *arch;
 	struct cfg_node *v;
 	uint32_t n, cap;
 	uint32_t *hash; /* vaddr → index + 1 */
@@ -59,6 +61,8 @@ uint32_t cfg_find(const struct cfg *cfg, uint64_t vaddr);
 
 /* Decode node i in full. */
 bool cfg_full(const struct cfg *cfg, uint32_t i, struct insn_full *ret);
+/* Disassemble node i into out; "" if that fails. */
+void cfg_format(const struct cfg *cfg, uint32_t i, char *out, size_t size);
 
 /*
  * Mark (in seen, one byte per node) everything reachable from node `from`, inclusive, without going

@@ -4,14 +4,9 @@
 
 #include <string.h>
 
-enum { RSP = 4, RBP = 5 };
-
-/* rax rcx rdx rsi rdi r8-r11: a call may change them (System V ABI). */
-#define CALLER_SAVED 0x0fc7u
-
-static bool is_stack(int base)
+static bool is_stack(const struct arch *arch, int base)
 {
-	return base == RSP || base == RBP;
+	return base == arch->sp || base == arch->fp;
 }
 
 static void slots_drop(struct flow_state *s, int base)
@@ -28,9 +23,10 @@ static void slots_drop(struct flow_state *s, int base)
  * A store to [base + disp] changes what overlaps it. Slots seen through the other stack register
  * may be the same memory: they go as well.
  */
-static void slot_kill(struct flow_state *s, int base, int64_t disp, int64_t size)
+static void slot_kill(const struct arch *arch, struct flow_state *s, int base, int64_t disp,
+		      int64_t size)
 {
-	slots_drop(s, base == RSP ? RBP : RSP);
+	slots_drop(s, base == arch->sp ? arch->fp : arch->sp);
 	for (int i = 0; i < s->nslots;) {
 		if (s->slot[i].disp < disp + size && disp < s->slot[i].disp + 8)
 			s->slot[i] = s->slot[--s->nslots];
@@ -53,91 +49,61 @@ static void slot_add(struct flow_state *s, int base, int64_t disp)
 		s->slot[s->nslots++] = (struct flow_slot){(uint8_t)base, (int32_t)disp};
 }
 
-static void slots_shift(struct flow_state *s, int64_t by)
+/* The stack pointer changes: slots keep their places if it is known by how much. */
+static void flow_stack(const struct arch *arch, struct flow_state *s, const struct insn_full *in)
 {
-	for (int i = 0; i < s->nslots; i++)
-		if (s->slot[i].base == RSP)
-			s->slot[i].disp += (int32_t)by;
-}
-
-/* rsp changes: follow push, pop and add/sub immediate; forget its slots otherwise. */
-static void flow_rsp(struct flow_state *s, const struct insn_full *in)
-{
-	switch (in->zi.mnemonic) {
-	case ZYDIS_MNEMONIC_PUSH:
-		slots_shift(s, 8);
+	if (!in->stack_known) {
+		slots_drop(s, arch->sp);
 		return;
-	case ZYDIS_MNEMONIC_POP:
-		slots_shift(s, -8);
-		return;
-	case ZYDIS_MNEMONIC_ADD:
-	case ZYDIS_MNEMONIC_SUB:
-		if (in->op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
-			int64_t by = in->op[1].imm.value.s;
-
-			slots_shift(s, in->zi.mnemonic == ZYDIS_MNEMONIC_SUB ? by : -by);
-			return;
-		}
-		break;
-	default:
-		break;
 	}
-	slots_drop(s, RSP);
+	for (int i = 0; i < s->nslots; i++)
+		if (s->slot[i].base == arch->sp)
+			s->slot[i].disp -= (int32_t)in->stack_add;
 }
 
 /* Everything the instruction writes no longer holds the value. */
-static void flow_kill(struct flow_state *s, const struct insn_full *in)
+static void flow_kill(const struct arch *arch, struct flow_state *s, const struct insn_full *in)
 {
-	bool rsp_written = false;
-
-	for (int i = 0; i < in->zi.operand_count; i++) {
-		const ZydisDecodedOperand *op = &in->op[i];
+	s->regs &= ~in->writes;
+	if (insn_writes_reg(in, arch->fp))
+		slots_drop(s, arch->fp);
+	for (int i = 0; i < in->noperands; i++) {
 		int64_t disp;
-		int r;
+		int base;
 
-		if (!(op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
-			continue;
-		if (op->type == ZYDIS_OPERAND_TYPE_REGISTER) {
-			r = insn_reg(op->reg.value);
-			if (r >= 0)
-				s->regs &= (uint16_t) ~(1u << r);
-			if (r == RBP)
-				slots_drop(s, RBP);
-			rsp_written |= r == RSP;
-		} else if (in->zi.mnemonic != ZYDIS_MNEMONIC_PUSH && insn_is_mem(op, &r, &disp) &&
-			   is_stack(r)) {
-			slot_kill(s, r, disp, op->size / 8);
-		}
+		if (in->op[i].written && insn_is_mem(&in->op[i], &base, &disp) &&
+		    is_stack(arch, base))
+			slot_kill(arch, s, base, disp, in->op[i].bits / 8);
 	}
-	if (rsp_written)
-		flow_rsp(s, in);
+	if (insn_writes_reg(in, arch->sp))
+		flow_stack(arch, s, in);
 }
 
-static bool flow_is_reg(const ZydisDecodedOperand *op, int *reg, unsigned int bits)
+static bool flow_is_reg(const struct insn_operand *op, int *reg, unsigned int bits)
 {
 	return insn_is_reg(op, reg, 64) || (bits == 32 && insn_is_reg(op, reg, 32));
 }
 
 /* What a plain move of the whole value makes hold it; judged before the kill, applied after. */
-static void flow_move(const struct flow_state *before, struct flow_state *after,
-		      const struct insn_full *in, unsigned int bits)
+static void flow_move(const struct arch *arch, const struct flow_state *before,
+		      struct flow_state *after, const struct insn_full *in, unsigned int bits)
 {
 	int dst, src;
 	int64_t disp;
 
-	if (in->zi.mnemonic != ZYDIS_MNEMONIC_MOV)
+	if (in->kind != INSN_MOVE)
 		return;
 	if (flow_is_reg(&in->op[0], &dst, bits)) {
 		bool holds = false;
 
 		if (flow_is_reg(&in->op[1], &src, bits))
-			holds = before->regs & (1u << src);
-		else if (insn_is_mem(&in->op[1], &src, &disp) && is_stack(src))
+			holds = before->regs & insn_bit(src);
+		else if (insn_is_mem(&in->op[1], &src, &disp) && is_stack(arch, src))
 			holds = flow_in_slot(before, src, disp);
 		if (holds)
-			after->regs |= (uint16_t)(1u << dst);
-	} else if (insn_is_mem(&in->op[0], &dst, &disp) && is_stack(dst) &&
-		   flow_is_reg(&in->op[1], &src, bits) && (before->regs & (1u << src))) {
+			after->regs |= insn_bit(dst);
+	} else if (insn_is_mem(&in->op[0], &dst, &disp) && is_stack(arch, dst) &&
+		   flow_is_reg(&in->op[1], &src, bits) && (before->regs & insn_bit(src))) {
 		slot_add(after, dst, disp);
 	}
 }
@@ -148,7 +114,7 @@ static void flow_step(const struct cfg *cfg, uint32_t i, struct flow_state *s, u
 	struct insn_full in;
 
 	if (cfg->v[i].in.flow == INSN_CALL || cfg->v[i].in.flow == INSN_CALL_IND) {
-		s->regs &= (uint16_t)~CALLER_SAVED;
+		s->regs &= ~cfg->arch->caller_saved;
 		return;
 	}
 	if (!cfg_full(cfg, i, &in)) {
@@ -156,8 +122,8 @@ static void flow_step(const struct cfg *cfg, uint32_t i, struct flow_state *s, u
 		s->nslots = 0;
 		return;
 	}
-	flow_kill(s, &in);
-	flow_move(&before, s, &in, bits);
+	flow_kill(cfg->arch, s, &in);
+	flow_move(cfg->arch, &before, s, &in, bits);
 }
 
 /* Intersect: returns whether *to changed. */

@@ -14,7 +14,7 @@
 
 #define FLOW_SLOTS 4
 
-/* A stack slot: memory at base + disp, base being rsp or a frame pointer rbp. */
+/* A stack slot: memory at base + disp, base being the stack or the frame pointer. */
 struct flow_slot {
 	uint8_t base;
 	int32_t disp;
@@ -22,7 +22,7 @@ struct flow_slot {
 
 /* Where the value is, just before an instruction. */
 struct flow_state {
-	uint16_t regs; /* bit r: general register r holds it */
+	insn_regs regs; /* registers that hold it */
 	uint8_t nslots;
 	bool reached; /* false: no path leads here */
 	struct flow_slot slot[FLOW_SLOTS];
@@ -34,7 +34,7 @@ bool flow_in_slot(const struct flow_state *s, int base, int64_t disp);
 /* A starting point: before node, the registers in regs and the slots hold the value. */
 struct flow_root {
 	uint32_t node;
-	uint16_t regs;
+	insn_regs regs;
 	const struct flow_slot *slot;
 	uint8_t nslots;
 };

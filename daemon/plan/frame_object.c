@@ -9,8 +9,6 @@
 
 #include <errno.h>
 
-enum { RDX = 2, RSP = 4, RSI = 6 };
-
 /* One place where tstate->frame becomes f->f_back: at node, through register `frame`. */
 struct f_back {
 	uint32_t node;
@@ -25,19 +23,17 @@ static bool f_back_at(const struct planner *p, uint32_t node, struct f_back *ret
 	int64_t disp;
 	int base, src;
 
-	if (!cfg_full(&p->cfg, node, &in) || in.zi.mnemonic != ZYDIS_MNEMONIC_MOV ||
-	    !insn_is_reg(&in.op[0], &ret->loaded, 64) ||
-	    !insn_is_mem(&in.op[1], &ret->frame, &disp) || ret->frame == RSP ||
-	    disp != p->layout->bpf.frame_previous)
+	if (!cfg_full(&p->cfg, node, &in) || !insn_is_load(&in, &ret->loaded, &ret->frame, &disp) ||
+	    ret->frame == p->cfg.arch->sp || disp != p->layout->bpf.frame_previous)
 		return false;
 	ret->node = node;
 	line_build(&p->cfg, node, &(struct line_opts){0}, &line);
 	for (unsigned int k = 1; k < line.n; k++) {
 		if (!cfg_full(&p->cfg, line.v[k], &in))
 			return false;
-		if (in.zi.mnemonic == ZYDIS_MNEMONIC_MOV && insn_is_mem(&in.op[0], &base, &disp) &&
-		    insn_is_reg(&in.op[1], &src, 64) && disp == p->layout->ts_frame &&
-		    src == ret->loaded && base != RSP && base != ret->frame)
+		if (insn_is_store(&in, &base, &disp) && insn_is_reg(&in.op[1], &src, 64) &&
+		    disp == p->layout->ts_frame && src == ret->loaded && base != p->cfg.arch->sp &&
+		    base != ret->frame)
 			return true;
 		if (insn_writes_reg(&in, ret->loaded))
 			return false;
@@ -98,13 +94,13 @@ static int cut_committed(const struct planner *p, const struct cut *c, uint32_t 
 /* A register that holds at node what every open load reached from there finds in its own; -1. */
 static int cut_register(const struct planner *p, const struct cut *c, uint32_t node)
 {
-	for (int reg = 0; reg < 16; reg++) {
-		const struct flow_root root = {node, (uint16_t)(1u << reg)};
+	for (int reg = 0; reg < p->cfg.arch->nregs; reg++) {
+		const struct flow_root root = {node, insn_bit(reg)};
 		_cleanup_free_ struct flow_state *st = NULL;
 		unsigned int fits = 0, others = 0;
 		struct f_back f;
 
-		if (reg == RSP)
+		if (reg == p->cfg.arch->sp)
 			continue;
 		st = flow_solve(&p->cfg, &root, 1, 64);
 		if (!st)
@@ -205,7 +201,7 @@ static int cut_prove(const struct planner *p, const struct cut *c, bool *ret)
 
 static int leave_add(struct planner *p, uint32_t node, int reg)
 {
-	const struct flow_state at = {.reached = true, .regs = (uint16_t)(1u << reg)};
+	const struct flow_state at = {.reached = true, .regs = insn_bit(reg)};
 
 	return site_add(p, &p->cfg, node, PYP_SITE_LEAVE, "exit_eval_frame", &at);
 }
@@ -291,8 +287,7 @@ static int runs_before(const struct planner *p, uint32_t node, const uint8_t *ma
  * register there. If not, a throw() that a generator passes on looks like any entry. */
 static int entry_flag(const struct planner *p, uint32_t node, struct plan_site *site)
 {
-	const struct flow_root root = {p->entry,
-				       (uint16_t)(1u << (p->layout->minor < 9 ? RSI : RDX))};
+	const struct flow_root root = {p->entry, planner_argument(p, p->layout->arg_throwflag)};
 	_cleanup_free_ struct flow_state *flag = flow_solve(&p->cfg, &root, 1, 32);
 
 	if (!flag)
@@ -454,7 +449,7 @@ static int plan_entry(struct planner *p)
 	return r == -ENOENT ? -ENOEXEC : r;
 }
 
-int frame_object_plan(struct planner *p)
+int models_plan_frame_object(struct planner *p)
 {
 	int r = plan_f_back(p);
 

@@ -58,11 +58,11 @@ static bool line_joined(const struct cfg *cfg, const struct line *line, unsigned
 	return false;
 }
 
-static bool is_endbr(const struct cfg *cfg, uint32_t i)
+static bool is_landing_pad(const struct cfg *cfg, uint32_t i)
 {
 	struct insn_full in;
 
-	return cfg_full(cfg, i, &in) && in.zi.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
+	return cfg_full(cfg, i, &in) && in.landing_pad;
 }
 
 static bool flow_known(const struct flow_state *st)
@@ -85,8 +85,9 @@ int line_site(struct planner *p, const struct line *line, const struct site_want
 			best = line->v[k];
 			break;
 		}
-		/* endbr64 only if there is nothing else: it is checked by hardware that has it. */
-		if (node->in.probe == INSN_STEPPED && (best == CFG_NONE || is_endbr(&p->cfg, best)))
+		/* Hardware may check landing pads: they come last. */
+		if (node->in.probe == INSN_STEPPED &&
+		    (best == CFG_NONE || is_landing_pad(&p->cfg, best)))
 			best = line->v[k];
 	}
 	if (best == CFG_NONE)
@@ -116,7 +117,6 @@ int site_add(struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site
 {
 	const struct insn *in = &cfg->v[i].in;
 	struct plan_site s = {.vaddr = in->vaddr, .kind = kind, .len = in->len};
-	struct insn_full full;
 	const uint8_t *code;
 
 	if (!flow_known(st) || in->probe == INSN_FORBIDDEN || cfg->v[i].doubtful)
@@ -124,11 +124,11 @@ int site_add(struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site
 	s.cost = in->probe == INSN_EMULATED ? PLAN_COST_EMULATED : PLAN_COST_STEPPED;
 	site_locate(&s, st);
 	code = image_view(p->img, in->vaddr, in->len);
-	if (!code || image_offset(p->img, in->vaddr, &s.offset) < 0 || !cfg_full(cfg, i, &full))
+	if (!code || image_offset(p->img, in->vaddr, &s.offset) < 0)
 		return -ENOENT;
 	memcpy(s.bytes, code, in->len);
 	snprintf(s.role, sizeof(s.role), "%s", role);
-	insn_format(&full, s.insn, sizeof(s.insn));
+	cfg_format(cfg, i, s.insn, sizeof(s.insn));
 	for (unsigned int k = 0; k < p->plan->nsites; k++)
 		if (site_same(&p->plan->sites[k], &s))
 			return 0;

@@ -47,30 +47,86 @@ void planner_block_sites(const struct planner *p, unsigned int kinds, uint8_t *b
 	}
 }
 
-static bool writes_flags(const struct insn_full *in)
+/* The only way to node, if that is from the instruction before it, which is decoded. */
+static uint32_t step_back(const struct cfg *cfg, uint32_t node, struct insn_full *ret)
 {
-	const ZydisAccessedFlags *f = in->zi.cpu_flags;
+	uint32_t prev = cfg->v[node].only_pred;
 
-	return f && (f->modified | f->set_0 | f->set_1 | f->undefined);
+	if (prev == CFG_NONE || cfg->v[node].root || cfg->v[prev].in.flow != INSN_NEXT ||
+	    !cfg_full(cfg, prev, ret))
+		return CFG_NONE;
+	return prev;
 }
 
-uint32_t planner_flags_setter(const struct cfg *cfg, uint32_t node, struct insn_full *ret,
-			      uint32_t path[PLAN_BACK_MAX], unsigned int *npath)
+/* The comparison whose flags the branch at node tests. */
+static bool flags_writer(const struct cfg *cfg, uint32_t node, struct comparison *c)
 {
-	uint32_t i = node;
-
-	for (*npath = 0; *npath < PLAN_BACK_MAX; (*npath)++) {
-		uint32_t prev = cfg->v[i].only_pred;
-
-		if (prev == CFG_NONE || cfg->v[i].root || cfg->v[prev].in.flow != INSN_NEXT ||
-		    !cfg_full(cfg, prev, ret))
-			return CFG_NONE;
-		if (writes_flags(ret))
-			return prev;
-		path[*npath] = prev;
-		i = prev;
+	for (unsigned int n = 0; n < PLAN_BACK_MAX; n++) {
+		node = step_back(cfg, node, &c->in);
+		if (node == CFG_NONE)
+			return false;
+		c->node = node;
+		if (c->in.writes_flags)
+			return true;
+		c->changed |= c->in.writes;
 	}
-	return CFG_NONE;
+	return false;
+}
+
+/* Where only registers can be compared: take for a register the memory that it was loaded from. */
+static void find_load(const struct cfg *cfg, struct comparison *c, int k)
+{
+	insn_regs changed = 0;
+	uint32_t node = c->node;
+	struct insn_full in;
+
+	if (c->value[k].type != INSN_OP_REG)
+		return;
+	for (unsigned int n = 0; n < PLAN_BACK_MAX; n++) {
+		node = step_back(cfg, node, &in);
+		if (node == CFG_NONE)
+			return;
+		changed |= in.writes;
+		if (!insn_writes_reg(&in, c->value[k].reg))
+			continue;
+		if (in.kind != INSN_MOVE || in.op[0].type != INSN_OP_REG ||
+		    in.op[1].type != INSN_OP_MEM)
+			return;
+		c->value[k] = in.op[1];
+		c->changed |= changed;
+		return;
+	}
+}
+
+bool planner_compared(const struct planner *p, uint32_t node, struct comparison *ret)
+{
+	const struct arch *arch = p->cfg.arch;
+	const struct insn *in = &p->cfg.v[node].in;
+	bool itself;
+
+	if (in->flow != INSN_JCC || in->cond == INSN_COND_OTHER)
+		return false;
+	ret->changed = 0;
+	ret->node = node;
+	itself = arch->compare_branch && cfg_full(&p->cfg, node, &ret->in) &&
+		 ret->in.kind != INSN_OTHER;
+	if (!itself && !flags_writer(&p->cfg, node, ret))
+		return false;
+	ret->value[0] = ret->in.op[0];
+	ret->value[1] = ret->in.op[1];
+	for (int k = 0; arch->load_store && k < 2; k++)
+		find_load(&p->cfg, ret, k);
+	return true;
+}
+
+bool planner_tests_zero(const struct comparison *c)
+{
+	const struct insn_operand *op = c->in.op;
+
+	if (c->in.kind == INSN_TEST)
+		return op[0].type == INSN_OP_REG && op[1].type == INSN_OP_REG &&
+		       op[0].bits == op[1].bits && op[0].reg == op[1].reg;
+	return c->in.kind == INSN_COMPARE && insn_is_zero(&op[1]);
 }
 
 void planner_lead_to(const struct planner *p, const uint8_t *stop, uint8_t *mark)
@@ -98,7 +154,8 @@ int planner_edge_site(struct planner *p, uint32_t node, bool taken, enum pyp_sit
 	unsigned int before = p->plan->nsites;
 	int r;
 
-	if (p->cfg.v[node].in.flow != INSN_JCC || p->cfg.v[node].in.probe != INSN_EMULATED)
+	if (p->cfg.v[node].in.flow != INSN_JCC || p->cfg.v[node].in.probe != INSN_EMULATED ||
+	    p->cfg.v[node].in.cc == INSN_NO_CC)
 		return -ENOENT;
 	r = site_add(p, &p->cfg, node, kind, role, &p->frame[node]);
 	if (r < 0 || p->plan->nsites == before)

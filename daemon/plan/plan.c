@@ -11,7 +11,6 @@
 #include "plan/plan.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,32 +18,6 @@
 
 #define EVALUATOR "_PyEval_EvalFrameDefault"
 #define SWEEP_MAX (2u << 20) /* no function is longer */
-
-enum { RDI = 7, RSI = 6 };
-
-int planner_missing(struct planner *p, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (!p->missing[0]) {
-		va_start(ap, fmt);
-		vsnprintf(p->missing, sizeof(p->missing), fmt, ap);
-		va_end(ap);
-	}
-	return -ENOEXEC;
-}
-
-uint32_t planner_handler(const struct planner *p, int16_t opcode)
-{
-	return opcode < 0 || opcode >= PLAN_OPCODES ? CFG_NONE
-						    : cfg_find(&p->cfg, p->handler[opcode]);
-}
-
-/* The frame is the evaluator's second argument since 3.9, the first before. */
-static uint16_t entry_register(const struct layout *l)
-{
-	return (uint16_t)(1u << (l->major == 3 && l->minor < 9 ? RDI : RSI));
-}
 
 static int planner_explore(struct planner *p)
 {
@@ -54,7 +27,6 @@ static int planner_explore(struct planner *p)
 	if (image_symbol(p->img, EVALUATOR, &sym) < 0)
 		return planner_missing(p, "evaluator (no dynamic symbol " EVALUATOR ")");
 	p->entry_vaddr = sym.vaddr;
-	p->cfg.img = p->img;
 	r = cfg_explore(&p->cfg, &p->entry_vaddr, 1);
 	if (r == 0)
 		r = table_find(p);
@@ -73,7 +45,7 @@ static int planner_explore(struct planner *p)
 static int planner_flow(struct planner *p)
 {
 	struct flow_root roots[PLAN_OPCODES + 1] = {
-		{.node = p->entry, .regs = entry_register(p->layout)},
+		{.node = p->entry, .regs = planner_argument(p, p->layout->arg_frame)},
 	};
 	size_t n = 1;
 
@@ -96,16 +68,16 @@ static int by_offset(const void *a, const void *b)
 }
 
 /* Reading straight on from `at`: does an instruction start at vaddr? */
-static bool sweep_meets(const struct image *img, uint64_t at, uint64_t vaddr)
+static bool sweep_meets(const struct planner *p, uint64_t at, uint64_t vaddr)
 {
 	if (vaddr - at > SWEEP_MAX)
 		return false;
 	while (at < vaddr) {
 		const uint8_t *code = NULL;
-		size_t max = image_view_max(img, at, &code);
+		size_t max = image_view_max(p->img, at, &code);
 		struct insn in;
 
-		if (!max || !insn_decode(code, max, at, &in))
+		if (!max || !p->cfg.arch->decode(code, max, at, &in))
 			return false;
 		at += in.len;
 	}
@@ -124,7 +96,7 @@ static int check_boundaries(struct planner *p)
 		if (r == -ENODATA)
 			return 0;
 		/* On from the site before, if it is in the same function. */
-		if (r < 0 || !sweep_meets(p->img, start == from ? last : start, s->vaddr))
+		if (r < 0 || !sweep_meets(p, start == from ? last : start, s->vaddr))
 			return planner_missing(p, "%s (0x%llx is inside of an instruction)",
 					       s->role, (unsigned long long)s->vaddr);
 		from = start;
@@ -164,8 +136,8 @@ static int planner_run(struct planner *p)
 	return r;
 }
 
-int plan_build(const struct image *img, const struct layout *layout, struct plan *ret,
-	       struct diag *diag)
+int plan_build_for(const struct image *img, const struct layout *layout, const struct arch *arch,
+		   struct plan *ret, struct diag *diag)
 {
 	struct planner *p = calloc(1, sizeof(*p));
 	int r;
@@ -173,7 +145,8 @@ int plan_build(const struct image *img, const struct layout *layout, struct plan
 	memset(ret, 0, sizeof(*ret));
 	if (!p)
 		return diag_errno(diag, ENOMEM, "cannot plan probes");
-	p->img = img;
+	p->img = p->cfg.img = img;
+	p->cfg.arch = arch;
 	p->layout = layout;
 	p->plan = ret;
 	r = planner_run(p);
@@ -192,6 +165,12 @@ int plan_build(const struct image *img, const struct layout *layout, struct plan
 	cfg_deinit(&p->cfg);
 	free(p);
 	return r;
+}
+
+int plan_build(const struct image *img, const struct layout *layout, struct plan *ret,
+	       struct diag *diag)
+{
+	return plan_build_for(img, layout, arch_native(), ret, diag);
 }
 
 uint64_t plan_cookie(const struct plan_site *s, unsigned int i)

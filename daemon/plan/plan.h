@@ -20,6 +20,7 @@
 #include "base/diag.h"
 #include "pyprof/bpf_abi.h"
 
+struct arch;
 struct image;
 struct layout;
 
@@ -67,6 +68,10 @@ struct plan {
  */
 int plan_build(const struct image *img, const struct layout *layout, struct plan *ret,
 	       struct diag *diag);
+
+/* The same for a given instruction set: plan_build takes the machine's. */
+int plan_build_for(const struct image *img, const struct layout *layout, const struct arch *arch,
+		   struct plan *ret, struct diag *diag);
 
 /* The cookie of site number i. */
 uint64_t plan_cookie(const struct plan_site *site, unsigned int i);

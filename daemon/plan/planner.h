@@ -2,13 +2,12 @@
 /*
  * The planner's working state, shared by its parts (private to plan/):
  *
+ *   planner.c what is missing, handlers, arguments
  *   table.c   where the evaluator's opcode table is, and the handlers in it
  *   roles.c   which registers hold the frame when a handler starts
  *   line.c    straight lines of code from a known entry, and the probe site on them
  *   paths.c   questions about paths, asked by every model
- *   models.c  which sites each way of calling and returning needs, and the proof that they are all
- *   frame_object.c   the same for 3.6 to 3.10
- *   tracing.c        3.11: the opcode that stands for all others while a tool traces
+ *   models.c  which sites each way of calling and returning needs: see there for their files
  *   plan.c    the order of it, and the checks that every site passes
  */
 #ifndef PYPROF_PLAN_PLANNER_H
@@ -32,7 +31,7 @@ struct planner {
 	uint32_t entry;			/* node of the evaluator's first instruction */
 	uint64_t handler[PLAN_OPCODES]; /* the opcode table */
 	bool has_table;
-	uint16_t roles; /* registers that hold the frame when any handler starts */
+	insn_regs roles; /* registers that hold the frame when any handler starts */
 	struct flow_slot role_slot[FLOW_SLOTS]; /* slots of the stack that do */
 	uint8_t nrole_slots;
 	struct flow_state *frame; /* where the frame is, per node */
@@ -44,6 +43,9 @@ int planner_missing(struct planner *p, const char *fmt, ...) __attribute__((form
 
 /* The node where opcode's handler starts, or CFG_NONE if the version has no such opcode. */
 uint32_t planner_handler(const struct planner *p, int16_t opcode);
+
+/* The register of the evaluator's argument number `arg` (0: the first), as a bit. */
+insn_regs planner_argument(const struct planner *p, unsigned int arg);
 
 /* table.c: fills handler[]; p->cfg must hold what is reached from the entry. */
 int table_find(struct planner *p);
@@ -102,24 +104,48 @@ void planner_lead_to(const struct planner *p, const uint8_t *stop, uint8_t *mark
 int planner_edge_site(struct planner *p, uint32_t node, bool taken, enum pyp_site_kind kind,
 		      const char *role);
 
-#define PLAN_BACK_MAX 32 /* how far a branch may be from the comparison it tests */
+#define PLAN_BACK_MAX 32 /* instructions between a branch and the comparison it tests */
+
+/* What a conditional branch compares. */
+struct comparison {
+	uint32_t node; /* the instruction that compares */
+	struct insn_full in;
+	/* Its first two operands; with arch->load_store, instead of a register the memory that the
+	 * register was loaded from, where that is known. */
+	struct insn_operand value[2];
+	insn_regs changed; /* what is written between there (or the load) and the branch */
+};
+
 /*
- * The instruction whose flags the branch at node tests: the nearest one before it that writes them,
- * as long as nothing joins in between. path receives the nodes between (at most PLAN_BACK_MAX).
+ * What the branch at node compares, if the branch depends on equality: the nearest instruction before
+ * it that writes the flags, as long as no other path joins in between. False: not known.
  */
-uint32_t planner_flags_setter(const struct cfg *cfg, uint32_t node, struct insn_full *ret,
-			      uint32_t path[PLAN_BACK_MAX], unsigned int *npath);
+bool planner_compared(const struct planner *p, uint32_t node, struct comparison *ret);
+/* Is it operand 0 that is compared with 0? */
+bool planner_tests_zero(const struct comparison *c);
 
-/* ------------------------------------------------------------------------------------------- */
+/* One file per group of sites. All add sites to the plan and return 0 or a negative errno. ------- */
 
-/* frame_object.c: all sites of LAYOUT_FRAME_OBJECT. */
-int frame_object_plan(struct planner *p);
+/* frame_object.c: 3.6 to 3.10, all but code_free. */
+int models_plan_frame_object(struct planner *p);
+/* resume.c: RESUME and what it specialises into. */
+int models_plan_resume(struct planner *p);
+/* yield.c */
+int models_plan_yield(struct planner *p);
+int models_plan_instrumented_yield(struct planner *p);
+/* throw.c */
+int models_plan_throw(struct planner *p);
+/* callees.c: _PyEval_FrameClearAndPop; the deallocation of code objects. */
+int models_plan_clear_and_pop(struct planner *p);
+int models_plan_code_free(struct planner *p);
+/* is_entry.c, for 3.11: returns, and the proof that none is missing. */
+int models_plan_is_entry(struct planner *p);
+int models_prove_is_entry(struct planner *p);
 /* tracing.c, for 3.11: frames that start while a tool traces them; yields, after the leaving sites. */
 int models_plan_tracing(struct planner *p);
 int models_plan_yield_edges(struct planner *p);
+
 /* models.c: all sites of the version's model. */
 int models_plan(struct planner *p);
-/* Sites that every model has: code objects' deallocation. */
-int models_plan_code_free(struct planner *p);
 
 #endif

@@ -11,13 +11,11 @@
 #include <errno.h>
 #include <string.h>
 
-enum { RSP = 4 };
-
 #define VOTES_MIN 10u
 #define SLOTS_MAX 16u
 
 struct vote_count {
-	unsigned int regs[16];
+	unsigned int regs[INSN_REGS_MAX];
 	struct {
 		int32_t disp;
 		unsigned int votes;
@@ -45,32 +43,22 @@ static bool is_frame_store(const struct planner *p, const struct insn_full *in, 
 	int64_t disp;
 	int src;
 
-	return in->zi.mnemonic == ZYDIS_MNEMONIC_MOV && in->op[0].size == 64 &&
-	       insn_is_mem(&in->op[0], base, &disp) && insn_is_reg(&in->op[1], &src, 64) &&
-	       disp == p->layout->bpf.frame_instr && *base != RSP;
+	return insn_is_store(in, base, &disp) && insn_is_reg(&in->op[1], &src, 64) &&
+	       disp == p->layout->bpf.frame_instr && *base != p->cfg.arch->sp;
 }
 
 /* The slot that the instruction loads a whole register from. */
-static bool is_slot_load(const struct insn_full *in, int *reg, int32_t *slot)
+static bool is_slot_load(const struct planner *p, const struct insn_full *in, int *reg,
+			 int32_t *slot)
 {
 	int64_t disp;
 	int base;
 
-	if (in->zi.mnemonic != ZYDIS_MNEMONIC_MOV || !insn_is_reg(&in->op[0], reg, 64) ||
-	    !insn_is_mem(&in->op[1], &base, &disp) || base != RSP || disp != (int32_t)disp)
+	if (!insn_is_load(in, reg, &base, &disp) || base != p->cfg.arch->sp ||
+	    disp != (int32_t)disp)
 		return false;
 	*slot = (int32_t)disp;
 	return true;
-}
-
-static uint16_t written_by(const struct insn_full *in)
-{
-	uint16_t ret = 0;
-
-	for (int r = 0; r < 16; r++)
-		if (insn_writes_reg(in, r))
-			ret |= (uint16_t)(1u << r);
-	return ret;
 }
 
 /* The base of the first store to frame_instr on the line, if it is as it was at the line's start, or
@@ -78,8 +66,9 @@ static uint16_t written_by(const struct insn_full *in)
 static struct vote line_vote(const struct planner *p, const struct line *line)
 {
 	const struct vote nothing = {.reg = -1};
-	uint16_t written = 0, loaded = 0;
-	int32_t slot[16], from;
+	const int sp = p->cfg.arch->sp;
+	insn_regs written = 0, loaded = 0;
+	int32_t slot[INSN_REGS_MAX], from;
 	int base, reg;
 
 	for (unsigned int i = 0; i < line->n; i++) {
@@ -88,15 +77,15 @@ static struct vote line_vote(const struct planner *p, const struct line *line)
 		if (!cfg_full(&p->cfg, line->v[i], &in))
 			return nothing;
 		if (is_frame_store(p, &in, &base)) {
-			if (!(written & (1u << base)))
+			if (!(written & insn_bit(base)))
 				return (struct vote){.reg = base};
-			if (loaded & (1u << base))
-				return (struct vote){RSP, true, slot[base]};
+			if (loaded & insn_bit(base))
+				return (struct vote){sp, true, slot[base]};
 		}
-		written |= written_by(&in);
-		loaded &= (uint16_t)~written_by(&in);
-		if (is_slot_load(&in, &reg, &from) && !(written & (1u << RSP))) {
-			loaded |= (uint16_t)(1u << reg);
+		written |= in.writes;
+		loaded &= ~in.writes;
+		if (is_slot_load(p, &in, &reg, &from) && !(written & insn_bit(sp))) {
+			loaded |= insn_bit(reg);
 			slot[reg] = from;
 		}
 	}
@@ -139,15 +128,16 @@ int roles_find(struct planner *p)
 		v = line_vote(p, &line);
 		count_vote(&c, &v);
 	}
-	for (unsigned int r = 0; r < 16; r++) {
+	for (int r = 0; r < p->cfg.arch->nregs; r++) {
 		best = c.regs[r] > best ? c.regs[r] : best;
 		if (c.regs[r] >= VOTES_MIN)
-			p->roles |= (uint16_t)(1u << r);
+			p->roles |= insn_bit(r);
 	}
 	for (unsigned int i = 0; i < c.nslots; i++) {
 		best = c.slot[i].votes > best ? c.slot[i].votes : best;
 		if (c.slot[i].votes >= VOTES_MIN && p->nrole_slots < FLOW_SLOTS)
-			p->role_slot[p->nrole_slots++] = (struct flow_slot){RSP, c.slot[i].disp};
+			p->role_slot[p->nrole_slots++] =
+				(struct flow_slot){p->cfg.arch->sp, c.slot[i].disp};
 	}
 	if (!p->roles && !p->nrole_slots)
 		return planner_missing(p, "place of the frame (only %u handlers show one)", best);

@@ -4,7 +4,7 @@
  * opcodes that do not exist) stands many times. Proof that such a run is the evaluator's own table:
  *
  * 1. The evaluator's first dispatch is reached from its entry by direct branches alone, and names
- *    the table's address (as a rip-relative lea, or as the displacement of the dispatching load).
+ *    the table's address (x86-64: in a rip-relative lea, or as the displacement of the dispatching load).
  * 2. Where the first dispatch goes through a switch instead (3.10 and earlier): the handlers in the
  *    table name the table themselves, each at its own end.
  */
@@ -87,8 +87,8 @@ static int table_from_entry(struct planner *p)
 
 		if (!cfg_full(&p->cfg, i, &in))
 			continue;
-		for (int k = 0; k < in.zi.operand_count_visible; k++) {
-			if (!insn_const_address(&in, &in.op[k], &vaddr) || vaddr == found ||
+		for (int k = 0; k < in.nexplicit; k++) {
+			if (!insn_const_address(&in.op[k], &vaddr) || vaddr == found ||
 			    !table_read(p->img, vaddr, t))
 				continue;
 			if (found)
@@ -108,7 +108,7 @@ static int table_from_entry(struct planner *p)
 static int table_references(const struct planner *p, uint64_t table, const uint64_t *t,
 			    unsigned int *ret)
 {
-	struct cfg cfg = {.img = p->img};
+	struct cfg cfg = {.img = p->img, .arch = p->cfg.arch};
 	int r = cfg_explore(&cfg, t, PLAN_OPCODES);
 
 	*ret = 0;
@@ -118,8 +118,8 @@ static int table_references(const struct planner *p, uint64_t table, const uint6
 
 		if (!cfg_full(&cfg, i, &in))
 			continue;
-		for (int k = 0; k < in.zi.operand_count_visible; k++)
-			*ret += insn_const_address(&in, &in.op[k], &vaddr) && vaddr == table;
+		for (int k = 0; k < in.nexplicit; k++)
+			*ret += insn_const_address(&in.op[k], &vaddr) && vaddr == table;
 	}
 	cfg_deinit(&cfg);
 	return r == -E2BIG ? 0 : r;

@@ -22,18 +22,18 @@
 /* Does the branch at node tell RESUME from other opcodes? Then which way RESUME goes. */
 static bool is_resume_branch(const struct planner *p, uint32_t node, bool *jump)
 {
-	uint32_t path[PLAN_BACK_MAX];
-	struct insn_full in;
-	unsigned int npath;
+	const struct insn_operand *op;
+	struct comparison c;
+	uint64_t value;
 
-	if (p->cfg.v[node].in.flow != INSN_JCC || (p->cfg.v[node].in.cc & 0xe) != 4 ||
-	    planner_flags_setter(&p->cfg, node, &in, path, &npath) == CFG_NONE)
+	if (!planner_compared(p, node, &c) || c.in.kind != INSN_COMPARE ||
+	    c.in.op[1].type != INSN_OP_IMM)
 		return false;
-	*jump = p->cfg.v[node].in.cc == 4;
-	return in.zi.mnemonic == ZYDIS_MNEMONIC_CMP &&
-	       in.op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-	       (uint8_t)in.op[1].imm.value.u == (uint8_t)p->layout->op.resume &&
-	       (in.op[0].size == 8 || in.op[1].imm.value.u == (uint64_t)p->layout->op.resume);
+	*jump = p->cfg.v[node].in.cond == INSN_COND_EQUAL;
+	op = c.in.op;
+	value = (uint64_t)op[1].value;
+	return (uint8_t)value == (uint8_t)p->layout->op.resume &&
+	       (op[0].bits == 8 || value == (uint64_t)p->layout->op.resume);
 }
 
 /* Where only a RESUME goes, if there is an instruction to be had; else the branch itself. */

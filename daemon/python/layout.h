@@ -37,7 +37,8 @@ struct layout {
 	const char *tag;      /* CPython tag it was read from and checked against */
 	bool proven;	      /* traced and compared with cProfile; others are refused */
 	enum layout_model model;
-	struct pyp_layout bpf; /* what the BPF side needs */
+	uint8_t arg_frame, arg_throwflag; /* arguments of the evaluator, from 0 */
+	struct pyp_layout bpf;		  /* what the BPF side needs */
 	struct layout_opcodes op;
 
 	/* code; 0: the version has none, or nobody asks */

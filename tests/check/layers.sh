@@ -71,6 +71,12 @@ bad=$(
 			if (to == "base" || to == "pyprof" || may[dir, to]) next
 			print at dir "/ may not include " to "/"
 		}'
+	# The planner's back ends are the only code that knows an instruction set: the decoder is theirs,
+	# and they know nothing of what is planned with it.
+	grep -rn '#include.*Zydis' daemon cli include tests bpf --include='*.[ch]' |
+		grep -v '^daemon/plan/arch/' | sed 's/$/: only daemon\/plan\/arch\/ uses Zydis/'
+	grep -n '^#include "' daemon/plan/arch/*.[ch] | grep -v '"plan/arch/' |
+		sed 's/$/: daemon\/plan\/arch\/ includes nothing else of ours/'
 	# A source file includes its own header first, or its directory's private one, which includes
 	# that: it proves the header complete.
 	find daemon cli -name '*.c' 2>/dev/null | LC_ALL=C sort | while read -r c; do

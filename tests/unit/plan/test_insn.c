@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a probe costs at an instruction, and where control goes from it. */
 #include "harness/test.h"
-#include "plan/insn.h"
+#include "plan/arch/arch.h"
 
 struct insn_case {
 	const char *text;
@@ -50,7 +50,7 @@ Test(insn, classes)
 		const struct insn_case *c = &cases[i];
 		struct insn in;
 
-		cr_assert(insn_decode(c->code, sizeof(c->code), 0x1000, &in), "%s", c->text);
+		cr_assert(arch_x86_64.decode(c->code, sizeof(c->code), 0x1000, &in), "%s", c->text);
 		cr_assert_eq(in.len, c->len, "%s: length %u", c->text, in.len);
 		cr_assert_eq((int)in.probe, (int)c->probe, "%s: class %u", c->text, in.probe);
 		cr_assert_eq((int)in.flow, (int)c->flow, "%s: flow %u", c->text, in.flow);
@@ -62,10 +62,10 @@ Test(insn, branch_targets_and_conditions)
 	const uint8_t back[] = {0x75, 0xfe}, far[] = {0x0f, 0x8e, 0xf6, 0xff, 0xff, 0xff};
 	struct insn in;
 
-	cr_assert(insn_decode(back, sizeof(back), 0x1000, &in));
+	cr_assert(arch_x86_64.decode(back, sizeof(back), 0x1000, &in));
 	cr_assert_eq(in.target, 0x1000);
 	cr_assert_eq(in.cc, 5);
-	cr_assert(insn_decode(far, sizeof(far), 0x2000, &in));
+	cr_assert(arch_x86_64.decode(far, sizeof(far), 0x2000, &in));
 	cr_assert_eq(in.target, 0x2006 - 10);
 	cr_assert_eq(in.cc, 0xe);
 }
@@ -79,7 +79,7 @@ Test(insn, never_reads_past_the_end)
 
 			memcpy(code, cases[i].code, n);
 			/* A prefix of an instruction may be one itself; it is never longer than n. */
-			if (insn_decode(code, n, 0, &in))
+			if (arch_x86_64.decode(code, n, 0, &in))
 				cr_assert_leq(in.len, n);
 			free(code);
 		}
@@ -93,11 +93,11 @@ Test(insn, constants)
 	struct insn_full in;
 	uint64_t v;
 
-	cr_assert(insn_decode_full(rip, sizeof(rip), 0x1000, &in));
-	cr_assert(insn_const_address(&in, &in.op[1], &v));
+	cr_assert(arch_x86_64.decode_full(rip, sizeof(rip), 0x1000, &in));
+	cr_assert(insn_const_address(&in.op[1], &v));
 	cr_assert_eq(v, 0x1000 + 7 + 0x10);
-	cr_assert(insn_decode_full(abs, sizeof(abs), 0x1000, &in));
-	cr_assert(insn_const_address(&in, &in.op[1], &v));
+	cr_assert(arch_x86_64.decode_full(abs, sizeof(abs), 0x1000, &in));
+	cr_assert(insn_const_address(&in.op[1], &v));
 	cr_assert_eq(v, 0x73af00);
-	cr_assert_not(insn_const_address(&in, &in.op[0], &v));
+	cr_assert_not(insn_const_address(&in.op[0], &v));
 }
