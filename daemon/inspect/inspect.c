@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -374,6 +375,13 @@ static int await_answer(struct inspect *in, enum question what)
 	return in->head.err;
 }
 
+/* It ends when it has opened all. */
+static void reap_opener(struct inspect *in)
+{
+	if (in->opener > 0 && waitpid(in->opener, NULL, WNOHANG) == in->opener)
+		in->opener = 0;
+}
+
 /* 0: the answer is in in->content. */
 static int ask(struct inspect *in, enum question what, uint64_t arg)
 {
@@ -381,6 +389,7 @@ static int ask(struct inspect *in, enum question what, uint64_t arg)
 
 	if (!in || !in->found || in->gone)
 		return -ENOTCONN;
+	reap_opener(in);
 	r = clear_channel(in);
 	if (r == 0)
 		r = send_question(in, what, arg);

@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "probe/uprobe_event.h"
 #include "probe/uprobe_multi.h"
 #include "pyprof/bpf_abi.h"
@@ -432,6 +433,16 @@ void holder_release_begin(int hold)
 bool holder_released(int hold)
 {
 	return is_readable(hold, 0);
+}
+
+bool holder_released_until(int hold, uint64_t until_ns)
+{
+	uint64_t now = clock_monotonic_ns();
+	uint64_t ms = until_ns > now ? (until_ns - now) / 1000000 : 0;
+
+	if (!until_ns || ms > HOLDER_LIMIT_MS)
+		ms = HOLDER_LIMIT_MS;
+	return is_readable(hold, (int)ms);
 }
 
 void holder_release(int *hold)

@@ -55,6 +55,8 @@ int holder_find_tracers(const struct tracers_of *of, struct tracers *ret);
 void holder_release_begin(int hold);
 /* Are they detached? Never waits. */
 bool holder_released(int hold);
+/* Wait for it until until_ns (CLOCK_MONOTONIC; 0: HOLDER_LIMIT_MS at most). */
+bool holder_released_until(int hold, uint64_t until_ns);
 /* Detach, wait until it is done (HOLDER_LIMIT_MS at most), close the descriptor. -1: nothing. */
 void holder_release(int *hold);
 

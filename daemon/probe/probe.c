@@ -69,6 +69,7 @@ struct probe {
 	struct attachment on; /* of the target's own */
 	/* For windows. */
 	bool windows;
+	bool releasing;		   /* detaching has begun and is not over */
 	struct attachment between; /* the sites that are on between windows as well, and clocks */
 	int clocks;		   /* see probe_samples_between */
 	int closing;		   /* the last one, while it is detached; -1: none */
@@ -585,21 +586,43 @@ void probe_silence(struct probe *p)
 	set_active(p, PYP_ACTIVE_OFF);
 }
 
-void probe_detach(struct probe *p)
+/* At the same time: the kernel waits 25 to 50 ms for each. */
+static void release_begin(struct probe *p)
 {
-	if (!probe_attached(p))
-		return;
 	set_active(p, PYP_ACTIVE_OFF);
-	/* At the same time: the kernel waits 25 to 50 ms for each. */
 	if (p->on.hold >= 0)
 		holder_release_begin(p->on.hold);
 	if (p->between.hold >= 0)
 		holder_release_begin(p->between.hold);
+}
+
+void probe_detach(struct probe *p)
+{
+	if (!probe_attached(p))
+		return;
+	release_begin(p);
 	detach_sites(&p->on);
 	holder_release(&p->closing);
 	detach_sites(&p->between);
 	p->windows = false;
+	p->releasing = false;
 	pyprof_bpf__detach(p->skel);
+}
+
+bool probe_detach_until(struct probe *p, uint64_t until_ns)
+{
+	const int holds[] = {p->on.hold, p->between.hold, p->closing};
+
+	if (!probe_attached(p))
+		return true;
+	if (!p->releasing)
+		release_begin(p);
+	p->releasing = true;
+	for (size_t i = 0; i < sizeof(holds) / sizeof(*holds); i++)
+		if (holds[i] >= 0 && !holder_released_until(holds[i], until_ns))
+			return false;
+	probe_detach(p);
+	return true;
 }
 
 int probe_tracers(const struct probe *p, struct tracers *ret)

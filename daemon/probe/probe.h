@@ -84,6 +84,9 @@ int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag);
 void probe_silence(struct probe *p);
 /* Take them off. What is in the ring stays there to be drained. */
 void probe_detach(struct probe *p);
+/* Begin to detach and wait for the end until until_ns (CLOCK_MONOTONIC; 0: as long as it takes).
+ * False: not over, call it again. */
+bool probe_detach_until(struct probe *p, uint64_t until_ns);
 bool probe_attached(const struct probe *p);
 /*
  * Other programs' multi-uprobe links at its sites, of other processes: each pays for both. 0 or

@@ -81,8 +81,10 @@ bool tracee_finish(struct tracee *t, uint64_t until_ns)
 		return true;
 	/* An open window's end is the halt; the kernel's wait for its link is over when it is
 	 * drained. */
-	if (!t->opts.max_overhead)
-		probe_detach(t->probe);
+	if (!t->opts.max_overhead && !probe_detach_until(t->probe, until_ns)) {
+		tracee_drain_until(t, until_ns);
+		return false;
+	}
 	if (!tracee_drain_until(t, until_ns))
 		return false;
 	halted(t);

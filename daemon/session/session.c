@@ -119,7 +119,8 @@ static bool session_slice(struct session *s, bool *busy)
 	bool more;
 
 	if (t->state == SESSION_STOPPING) {
-		more = !tracee_finish(t, until);
+		/* While its probes are being detached there is nothing to do. */
+		more = !tracee_finish(t, until) && tracee_pending(t);
 		*busy = true;
 	} else {
 		*busy |= tracee_drain(t, until) > 0;
@@ -227,10 +228,15 @@ void sessions_pump(struct sessions *ss)
 /* How long nothing needs to be done. */
 static uint64_t sessions_pause(const struct sessions *ss, bool busy)
 {
-	for (size_t i = 0; i < ss->n; i++)
+	uint64_t pause = DRAIN_REST_US;
+
+	for (size_t i = 0; i < ss->n; i++) {
+		if (ss->v[i]->tracee->state == SESSION_STOPPING)
+			return DRAIN_BUSY_US;
 		if (is_on(ss->v[i]) && ss->v[i]->tracee->opts.mode.mode == MODE_TRACE)
-			return busy ? DRAIN_BUSY_US : DRAIN_IDLE_US;
-	return DRAIN_REST_US;
+			pause = busy ? DRAIN_BUSY_US : DRAIN_IDLE_US;
+	}
+	return pause;
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
