@@ -1,36 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The decisions of the BPF programs that need neither kernel nor map: cookies, the processor's
- * conditions, string shapes, cache slots. Pure static inline functions; compiled for BPF and, for
+ * The decisions of the BPF programs that need neither kernel nor map: cookies, string shapes, cache
+ * slots. Pure static inline functions; compiled for BPF and, for
  * tests/unit/bpf/test_core.c, for the host.
  */
 #ifndef PYPROF_CORE_BPF_H
 #define PYPROF_CORE_BPF_H
 
+#include "arch.bpf.h"
 #include "pyprof/bpf_abi.h"
 
-/* Branch-free on purpose: 16 cases of compare-and-jump cost more than the six flags together. */
-static inline __u32 core_condition(__u64 eflags, __u32 cc)
-{
-	__u32 cf = eflags & 1;
-	__u32 pf = (eflags >> 2) & 1;
-	__u32 zf = (eflags >> 6) & 1;
-	__u32 sf = (eflags >> 7) & 1;
-	__u32 of = (eflags >> 11) & 1;
-	__u32 lt = sf ^ of;
-	/* Bit i: the condition with code 2 * i; odd codes are the negations. */
-	__u32 conds = of | cf << 1 | zf << 2 | (cf | zf) << 3 | sf << 4 | pf << 5 | lt << 6 |
-		      (lt | zf) << 7;
-
-	return ((conds >> ((cc >> 1) & 7)) ^ cc) & 1;
-}
-
 /* Does a hit count under the cookie's predicate? */
-static inline int core_counts(__u64 cookie, __u64 eflags)
+static inline int core_counts(__u64 cookie, __u64 flags)
 {
 	if (!PYP_COOKIE_HAS_CC(cookie))
 		return 1;
-	return core_condition(eflags, PYP_COOKIE_CC(cookie)) == PYP_COOKIE_TAKEN(cookie);
+	return arch_condition(flags, PYP_COOKIE_CC(cookie)) == PYP_COOKIE_TAKEN(cookie);
 }
 
 /* Slots of the direct-mapped caches. */

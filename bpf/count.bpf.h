@@ -222,15 +222,13 @@ static __always_inline int count_add(__u32 tid, __u32 caller, __u32 callee)
 	return 0;
 }
 
-#define FLAG_ZERO 6 /* its bit */
-
 /* Will this entry be executed once more? */
 static __always_inline int enter_restarts(struct pt_regs *ctx, const struct hit *h, __u64 code)
 {
 	__u64 interp, theirs, own;
 
 	if (!PYP_COOKIE_RESTARTS(h->cookie) || !restart.interp_head ||
-	    (PYP_COOKIE_UNEQUAL(h->cookie) && ctx->flags >> FLAG_ZERO & 1))
+	    (PYP_COOKIE_UNEQUAL(h->cookie) && arch_equal(ARCH_FLAGS(ctx))))
 		return 0;
 	return !user_read(&interp, sizeof(interp), restart.interp_head) &&
 	       !user_read(&theirs, sizeof(theirs), interp + restart.interp_version) &&
@@ -261,10 +259,10 @@ static __always_inline int count_enter(struct pt_regs *ctx, const struct hit *h)
 	id &= ~CORE_COUNT_CREATES;
 	if (id == PYP_COUNT_LOST)
 		count(PYP_CNT_lost_events);
-	if (!caller_is_clear(h->ptr, caller, h->tid, ctx->sp))
-		caller = caller_resolve(caller, h->tid, ctx->sp);
+	if (!caller_is_clear(h->ptr, caller, h->tid, ARCH_SP(ctx)))
+		caller = caller_resolve(caller, h->tid, ARCH_SP(ctx));
 	if (enter_type(ctx, h->cookie) == PYP_REC_THROW)
-		caller = thrower(caller, h->tid, ctx->sp);
+		caller = thrower(caller, h->tid, ARCH_SP(ctx));
 	st->frames[core_count_frame_slot(h->ptr)] =
 		id == PYP_COUNT_LOST ? 0 : core_count_entry(h->ptr, id);
 	if (caller)

@@ -2,19 +2,14 @@
 /*
  * The few kernel types that the BPF programs read, instead of a generated vmlinux.h: only the
  * fields we use; CO-RE (preserve_access_index) moves each access to where the running kernel has
- * the field. struct pt_regs is the exception: it is a uprobe program's context, whose layout on
- * x86-64 is user-visible and fixed, and context accesses must not be relocated.
+ * the field. Those that depend on the processor are in arch.bpf.h.
  */
 #ifndef PYPROF_KERN_MIN_H
 #define PYPROF_KERN_MIN_H
 
 #include <linux/types.h>
 
-struct pt_regs {
-	__u64 r15, r14, r13, r12, bp, bx;
-	__u64 r11, r10, r9, r8, ax, cx, dx, si, di;
-	__u64 orig_ax, ip, cs, flags, sp, ss;
-};
+#include "arch.bpf.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -53,10 +48,6 @@ struct pid {
 
 struct task_io_accounting {
 	__u64 rchar, wchar; /* bytes that read(2), write(2) and the like moved */
-};
-
-struct thread_struct {
-	unsigned long fsbase; /* what a pthread_t is, on x86-64 */
 };
 
 struct task_struct {

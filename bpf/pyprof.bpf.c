@@ -72,42 +72,6 @@ static __always_inline void gauge_look(__u64 ts)
 }
 
 /*
- * Context loads must have constant offsets: the verifier refuses a modified context pointer. The
- * asm keeps the compiler from merging the cases into one load at a computed offset.
- */
-#define REG_CASE(n, field)                                                                         \
-	case n:                                                                                    \
-		asm volatile("%0 = *(u64 *)(%1 + %2)"                                              \
-			     : "=r"(v)                                                             \
-			     : "r"(ctx), "i"(__builtin_offsetof(struct pt_regs, field)));          \
-		break
-
-static __always_inline __u64 ctx_reg(struct pt_regs *ctx, __u32 reg)
-{
-	__u64 v = 0;
-
-	switch (reg & 15) {
-		REG_CASE(0, ax);
-		REG_CASE(1, cx);
-		REG_CASE(2, dx);
-		REG_CASE(3, bx);
-		REG_CASE(4, sp);
-		REG_CASE(5, bp);
-		REG_CASE(6, si);
-		REG_CASE(7, di);
-		REG_CASE(8, r8);
-		REG_CASE(9, r9);
-		REG_CASE(10, r10);
-		REG_CASE(11, r11);
-		REG_CASE(12, r12);
-		REG_CASE(13, r13);
-		REG_CASE(14, r14);
-		REG_CASE(15, r15);
-	}
-	return v;
-}
-
-/*
  * The Python frame below a frame, 0 if there is none; `below` is what the frame calls previous.
  * Reading it costs as much as all else together, so only where it may not be the answer itself.
  * Below an entry frame may be another one: a frame that C code had called is being cleared, and
@@ -173,7 +137,7 @@ static __always_inline int frame_fault(__u32 tid)
 /* Which record an entry site makes: where one site serves both, throwflag tells. */
 static __always_inline __u32 enter_type(struct pt_regs *ctx, __u64 cookie)
 {
-	if (PYP_COOKIE_HAS_FLAG(cookie) && (__u32)ctx_reg(ctx, PYP_COOKIE_FLAG_REG(cookie)))
+	if (PYP_COOKIE_HAS_FLAG(cookie) && (__u32)arch_reg(ctx, PYP_COOKIE_FLAG_REG(cookie)))
 		return PYP_REC_THROW;
 	return PYP_COOKIE_KIND(cookie);
 }
@@ -235,8 +199,8 @@ static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 fra
 		entry = code_marks(code, tid);
 	if (entry & CORE_CODE_SKIP || is_creation(frame, entry))
 		return 0;
-	if (!caller_is_clear(frame, caller, tid, ctx->sp))
-		caller = caller_resolve(caller, tid, ctx->sp);
+	if (!caller_is_clear(frame, caller, tid, ARCH_SP(ctx)))
+		caller = caller_resolve(caller, tid, ARCH_SP(ctx));
 	if (entry & CORE_CODE_SUSPENDS)
 		arg = generator_arg(frame, code);
 	frame_entered(frame, tid);
@@ -306,8 +270,8 @@ static __always_inline __u64 cookie_of(struct pt_regs *ctx)
 
 	if (!by_address)
 		return bpf_get_attach_cookie(ctx);
-	e = &site_table[PYP_SITE_SLOT(ctx->ip, site_factor)];
-	if (e->address == ctx->ip)
+	e = &site_table[PYP_SITE_SLOT(ARCH_IP(ctx), site_factor)];
+	if (e->address == ARCH_IP(ctx))
 		return e->cookie;
 	count(PYP_CNT_unknown_site);
 	return 0;
@@ -333,13 +297,13 @@ static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
 			stray_ns = bpf_ktime_get_ns();
 		return -1;
 	}
-	if (!h->cookie || !core_counts(h->cookie, ctx->flags))
+	if (!h->cookie || !core_counts(h->cookie, ARCH_FLAGS(ctx)))
 		return -1;
 	id = current_ids();
 	if (check_tgid && id >> 32 != target_tgid)
 		return -1;
 	h->tid = id;
-	h->ptr = ctx_reg(ctx, PYP_COOKIE_REG(h->cookie));
+	h->ptr = arch_reg(ctx, PYP_COOKIE_REG(h->cookie));
 	if (PYP_COOKIE_DEREF(h->cookie) &&
 	    user_read(&h->ptr, sizeof(h->ptr), h->ptr + (__s64)PYP_COOKIE_DISP(h->cookie))) {
 		frame_fault(h->tid);
@@ -412,7 +376,7 @@ int on_sample(void *ctx)
 	if (id >> 32 != target_tgid || !is_sampled())
 		return 0;
 	task = (struct task_struct *)bpf_get_current_task_btf();
-	sample_send(id, current_frame(id, task->thread.fsbase), sampling.period);
+	sample_send(id, current_frame(id, ARCH_PTHREAD_SELF(task)), sampling.period);
 	return 0;
 }
 

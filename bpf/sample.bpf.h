@@ -4,7 +4,7 @@
  * target, its Python stack is walked and sent. Nothing is attached to the target itself.
  *
  * The thread state is found as CPython's own list has it: the one whose thread_id, a pthread_t, is
- * the thread's own, which is where its fs register points (glibc, musl). A thread may have states in
+ * the thread's own (ARCH_PTHREAD_SELF). A thread may have states in
  * several interpreters; the list begins with the newest, and the first with a frame is the one that
  * runs.
  *

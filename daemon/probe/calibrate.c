@@ -9,7 +9,7 @@
  * enter ...) and for calls in calls (enter, enter ...). One figure stays open, how a cost is split
  * between the two sides of its own clock reading; every sum is the same for any choice.
  *
- * The scratch process is a fork of ours, and has the sites below in its text. It lays out two
+ * The scratch process is a fork of ours, and has the sites (plan/arch/specimen.h) in its text. It lays out two
  * frames as the target's interpreter does, so the programs do what they do there.
  */
 #include "probe/calibrate.h"
@@ -29,77 +29,20 @@
 
 #include "base/clock.h"
 #include "event/decode.h"
+#include "plan/arch/specimen.h"
 #include "probe/probe.h"
 
 #define ROUNDS	   5u
 #define HITS	   1000u /* of each kind, per round and pass */
 #define RING_BYTES (4u << 20)
 #define TIMEOUT_MS 5000
-#define RDI	   7u
 
 /* The sites ---------------------------------------------------------------------------------- */
 
-/* One of each class of instructions, for each kind of event; the site's pointer is in rdi. */
-#define SITE(name, before, insn, after)                                                            \
-	void calibrate_fn_##name(const void *frame);                                               \
-	extern const char calibrate_site_##name[];                                                 \
-	__asm__(".text\n"                                                                          \
-		".globl calibrate_fn_" #name ", calibrate_site_" #name "\n"                        \
-		".type calibrate_fn_" #name ", @function\n"                                        \
-		"calibrate_fn_" #name ":\n" before "calibrate_site_" #name ":\n" insn after        \
-		"	ret\n")
-
-#define SITES(kind)                                                                                \
-	SITE(kind##_nop, "", "	nop\n", "");                                                       \
-	SITE(kind##_jump, "	test %rdi, %rdi\n", "	jz 1f\n1:\n", "");                         \
-	SITE(kind##_push, "", "	push %rbx\n", "	pop %rbx\n");                                      \
-	SITE(kind##_call, "", "	call 1f\n", "	ret\n1:\n");                                       \
-	SITE(kind##_step, "", "	mov %rdi, %rax\n", "")
-
-SITES(enter);
-SITES(leave);
-SITES(yield);
-
-enum insn_class { CLASS_NOP, CLASS_JUMP, CLASS_PUSH, CLASS_CALL, CLASS_STEP, CLASSES };
-
-struct scratch_site {
-	void (*fn)(const void *frame);
-	const char *site;
-};
-
-#define SITE_ROW(name)                                                                             \
-	{                                                                                          \
-		calibrate_fn_##name, calibrate_site_##name                                         \
-	}
-#define SITE_ROWS(kind)                                                                            \
-	{                                                                                          \
-		SITE_ROW(kind##_nop), SITE_ROW(kind##_jump), SITE_ROW(kind##_push),                \
-			SITE_ROW(kind##_call), SITE_ROW(kind##_step)                               \
-	}
-
-static const struct scratch_site scratch_sites[COST_KINDS][CLASSES] = {
-	[COST_ENTER] = SITE_ROWS(enter),
-	[COST_LEAVE] = SITE_ROWS(leave),
-	[COST_YIELD] = SITE_ROWS(yield),
-};
+_Static_assert((int)COST_KINDS <= SPECIMEN_SETS, "a specimen for each kind");
 
 static const enum pyp_site_kind site_kinds[COST_KINDS] = {PYP_SITE_ENTER, PYP_SITE_LEAVE,
 							  PYP_SITE_YIELD};
-
-static enum insn_class class_of(const struct plan_site *s)
-{
-	uint8_t b = s->bytes[0];
-
-	if (s->cost == PLAN_COST_STEPPED)
-		return CLASS_STEP;
-	if (b == 0x41)
-		b = s->bytes[1];
-	if (b >= 0x50 && b <= 0x57)
-		return CLASS_PUSH;
-	if (b == 0xe8)
-		return CLASS_CALL;
-	return b == 0x90 ? CLASS_NOP : CLASS_JUMP;
-}
 
 /* The plan's site for most events of a kind: sites of instrumented code are hardly ever hit. */
 static const struct plan_site *main_site(const struct plan *plan, enum pyp_site_kind kind)
@@ -180,22 +123,22 @@ static int scratch_plan(struct scratch *s, const struct plan *plan)
 {
 	for (int k = 0; k < COST_KINDS; k++) {
 		const struct plan_site *main = main_site(plan, site_kinds[k]);
-		const struct scratch_site *mine;
+		const struct specimen *mine;
 
 		/* Before 3.11 there is no YIELD: it is a LEAVE. */
 		if (!main && k == COST_YIELD)
 			main = main_site(plan, PYP_SITE_LEAVE);
 		if (!main)
 			return -ENOENT;
-		mine = &scratch_sites[k][class_of(main)];
+		mine = specimen_like((unsigned int)k, main->bytes, main->cost == PLAN_COST_STEPPED);
 		s->fn[k] = mine->fn;
 		s->arg[k] = s->arena + (main->deref ? AT_SLOT : AT_FRAME);
 		s->plan.sites[k] = (struct plan_site){
-			.offset = file_offset(mine->site),
-			.vaddr = (uintptr_t)mine->site, /* the scratch process has it there, too */
+			.offset = file_offset(mine->insn),
+			.vaddr = (uintptr_t)mine->insn, /* the scratch process has it there, too */
 			.kind = site_kinds[k],
 			.cost = main->cost,
-			.reg = RDI,
+			.reg = specimen_reg,
 			.deref = main->deref,
 		};
 		if (s->plan.sites[k].offset == UINT64_MAX)

@@ -40,16 +40,16 @@ enum pyp_site_kind {
  *
  *   bits  0-3   kind (enum pyp_site_kind)
  *   bits  4-8   base register that holds the frame (for CODE_FREE: the code object), or whose
- *               memory does; numbered as x86 encodes them: rax rcx rdx rbx rsp rbp rsi rdi r8..r15
+ *               memory does; numbered as the instruction set does (plan/arch, arch.bpf.h)
  *   bit   9     1: the pointer is in memory at [base + disp], 0: it is the register itself
  *   bits 10-15  site number (0..63), counted per site and carried in every record
  *   bit  16     1: the site is a conditional branch and counts only under the predicate below
- *   bits 17-20  x86 condition code (the low nibble of the Jcc opcode)
+ *   bits 17-20  condition code, as arch.bpf.h understands it (x86-64: the low nibble of Jcc)
  *   bit  21     1: counts when the branch is taken, 0: when it is not
  *   bit  22     1: an ENTER is a THROW if the low half of the register below is not 0 (throwflag)
  *   bits 23-27  that register
  *   bit  28     1: what it announces may be executed, and so announced, once more
- *   bit  29     1: that only if the zero flag is not set
+ *   bit  29     1: that only if the comparison before it found its operands unequal
  *   bits 32-63  disp, signed
  */
 #define PYP_COOKIE_KIND(c)     ((__u32)((c)&0xf))

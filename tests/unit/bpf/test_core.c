@@ -71,7 +71,7 @@ Test(core, conditions_are_the_processors)
 		uint64_t flags = flags_of(bits);
 
 		for (unsigned int cc = 0; cc < 16; cc++)
-			cr_assert_eq(core_condition(flags, cc), cpu_condition(flags, cc),
+			cr_assert_eq(arch_condition(flags, cc), cpu_condition(flags, cc),
 				     "condition %x with flags %lx", cc, (unsigned long)flags);
 	}
 }
@@ -82,8 +82,8 @@ Test(core, conditions_ignore_other_flags)
 
 	for (unsigned int bits = 0; bits < 32; bits++)
 		for (unsigned int cc = 0; cc < 16; cc++)
-			cr_assert_eq(core_condition(flags_of(bits) | others, cc),
-				     core_condition(flags_of(bits), cc));
+			cr_assert_eq(arch_condition(flags_of(bits) | others, cc),
+				     arch_condition(flags_of(bits), cc));
 }
 
 static uint64_t branch(bool has_cc, bool taken)
