@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The planner with another instruction set than the machine's: a made-up one, with fixed-length
+ * instructions, 32 registers, comparisons of registers only and branches that compare by themselves,
+ * as AArch64 has them. The back end is all that it takes: a small evaluator of 3.13 is planned.
+ */
+#include <errno.h>
+
+#include "elf/image.h"
+#include "harness/elf_builder.h"
+#include "harness/test.h"
+#include "plan/arch/arch.h"
+#include "plan/plan.h"
+#include "python/layout.h"
+
+/* ---- the instruction set ----------------------------------------------------------------- */
+
+/* Four bytes: the operation, then registers and constants: a, b, c, or a and b with c above b. */
+enum toy_op {
+	TOY_NOP = 1,
+	TOY_MOV,   /* a = b */
+	TOY_LOAD,  /* a = [b + c], 64 bits */
+	TOY_LOADB, /* the same, 8 bits */
+	TOY_STORE, /* [b + c] = a, 64 bits; a == ZERO: 0 */
+	TOY_CMP,   /* compare a with b, 64 bits */
+	TOY_CMPI,  /* compare a with the constant b, 32 bits */
+	TOY_ADDR,  /* a = an address, in words from here: bc */
+	TOY_B,	   /* go to bc, in words from here */
+	TOY_BEQ,   /* ... if equal */
+	TOY_BNE,
+	TOY_CBNZ, /* ... if a, 32 bits, is not 0 */
+	TOY_CALL,
+	TOY_RET,
+	TOY_BR, /* go to where a points */
+	TOY_OPS,
+};
+
+enum { FP = 29, SP = 30, ZERO = 31 };
+
+static uint64_t toy_target(const uint8_t *code, uint64_t vaddr)
+{
+	return vaddr + 4 * (uint64_t)(int16_t)(code[2] | code[3] << 8);
+}
+
+static bool toy_decode(const uint8_t *code, size_t max, uint64_t vaddr, struct insn *ret)
+{
+	static const uint8_t flow[TOY_OPS] = {
+		[TOY_B] = INSN_JMP,	 [TOY_BEQ] = INSN_JCC,	 [TOY_BNE] = INSN_JCC,
+		[TOY_CBNZ] = INSN_JCC,	 [TOY_CALL] = INSN_CALL, [TOY_RET] = INSN_RET,
+		[TOY_BR] = INSN_JMP_IND,
+	};
+	static const uint8_t cond[TOY_OPS] = {
+		[TOY_BEQ] = INSN_COND_EQUAL,
+		[TOY_BNE] = INSN_COND_UNEQUAL,
+		[TOY_CBNZ] = INSN_COND_UNEQUAL,
+	};
+	static const uint8_t probe[TOY_OPS] = {
+		[TOY_RET] = INSN_FORBIDDEN, [TOY_BR] = INSN_FORBIDDEN,	[TOY_MOV] = INSN_STEPPED,
+		[TOY_LOAD] = INSN_STEPPED,  [TOY_LOADB] = INSN_STEPPED, [TOY_STORE] = INSN_STEPPED,
+		[TOY_CMP] = INSN_STEPPED,   [TOY_CMPI] = INSN_STEPPED,	[TOY_ADDR] = INSN_FORBIDDEN,
+	};
+
+	if (max < 4 || !code[0] || code[0] >= TOY_OPS)
+		return false;
+	*ret = (struct insn){
+		.vaddr = vaddr,
+		.len = 4,
+		.flow = flow[code[0]],
+		.probe = probe[code[0]],
+		.cond = cond[code[0]],
+		.cc = code[0] == TOY_CBNZ ? INSN_NO_CC : code[0] == TOY_BEQ,
+	};
+	if (ret->flow == INSN_JMP || ret->flow == INSN_JCC || ret->flow == INSN_CALL)
+		ret->target = toy_target(code, vaddr);
+	return true;
+}
+
+static struct insn_operand reg_op(uint8_t r, uint16_t bits)
+{
+	if (r == ZERO)
+		return (struct insn_operand){.type = INSN_OP_IMM, .reg = -1, .bits = bits};
+	return (struct insn_operand){.type = INSN_OP_REG, .reg = (int8_t)r, .bits = bits};
+}
+
+static struct insn_operand mem_op(const uint8_t *code, uint16_t bits)
+{
+	return (struct insn_operand){.type = INSN_OP_MEM,
+				     .reg = (int8_t)code[2],
+				     .bits = bits,
+				     .plain = true,
+				     .value = code[3]};
+}
+
+static struct insn_operand imm_op(uint8_t v)
+{
+	return (struct insn_operand){.type = INSN_OP_IMM, .reg = -1, .bits = 32, .value = v};
+}
+
+/* What an operation does with its operands. */
+static void toy_operands(const uint8_t *code, uint64_t vaddr, struct insn_full *in)
+{
+	switch (code[0]) {
+	case TOY_LOAD:
+	case TOY_LOADB:
+	case TOY_MOV:
+		in->kind = INSN_MOVE;
+		in->op[0] = reg_op(code[1], 64);
+		in->op[1] = code[0] == TOY_MOV ? reg_op(code[2], 64)
+					       : mem_op(code, code[0] == TOY_LOAD ? 64 : 8);
+		break;
+	case TOY_STORE:
+		in->kind = INSN_MOVE;
+		in->op[0] = mem_op(code, 64);
+		in->op[1] = reg_op(code[1], 64);
+		break;
+	case TOY_CMP:
+	case TOY_CMPI:
+	case TOY_CBNZ:
+		in->kind = INSN_COMPARE;
+		in->op[0] = reg_op(code[1], code[0] == TOY_CMP ? 64 : 32);
+		in->op[1] = code[0] == TOY_CMP	  ? reg_op(code[2], 64)
+			    : code[0] == TOY_CMPI ? imm_op(code[2])
+						  : imm_op(0);
+		in->writes_flags = code[0] != TOY_CBNZ;
+		break;
+	case TOY_ADDR:
+		in->op[0] = reg_op(code[1], 64);
+		in->op[1].has_address = true;
+		in->op[1].address = toy_target(code, vaddr);
+		break;
+	}
+}
+
+static bool toy_decode_full(const uint8_t *code, size_t max, uint64_t vaddr, struct insn_full *ret)
+{
+	struct insn in;
+
+	if (!toy_decode(code, max, vaddr, &in))
+		return false;
+	*ret = (struct insn_full){.vaddr = vaddr, .noperands = 2, .nexplicit = 2};
+	toy_operands(code, vaddr, ret);
+	if (ret->kind == INSN_MOVE || code[0] == TOY_ADDR) {
+		ret->op[0].written = true;
+		if (ret->op[0].type == INSN_OP_REG)
+			ret->writes = insn_bit(ret->op[0].reg);
+	}
+	return true;
+}
+
+static void toy_format(const uint8_t *code, size_t max, uint64_t vaddr, char *out, size_t size)
+{
+	(void)vaddr;
+	snprintf(out, size, "toy %u", max ? code[0] : 0);
+}
+
+static const struct arch toy = {
+	.name = "toy",
+	.nregs = 31,
+	.sp = SP,
+	.fp = FP,
+	.arg = {0, 1, 2},
+	.result = 0,
+	.caller_saved = 0xffff,
+	.load_store = true,
+	.compare_branch = true,
+	.decode = toy_decode,
+	.decode_full = toy_decode_full,
+	.format = toy_format,
+};
+
+/* ---- the evaluator ----------------------------------------------------------------------- */
+
+#define CODE  0x400000ull
+#define DATA  0x408000ull
+#define TYPE  (DATA + 8 * 256)
+#define FRAME 20 /* the register that it keeps the frame in */
+
+enum place {
+	CLEAR_AND_POP,
+	DEALLOC,
+	THROWN,
+	UNWIND,
+	RESUME,
+	RESUME_BRANCH,
+	RESUMED,
+	CHECK_BRANCH,
+	CHECKED,
+	INSTRUMENTED,
+	YIELD,
+	TOOLS,
+	YIELD_BRANCH,
+	CLEAR_SITE,
+	PLACES,
+};
+
+struct program {
+	const struct layout *l;
+	uint8_t code[16384];
+	size_t size;
+	uint64_t at[PLACES]; /* filled while it is written; complete when it is written again */
+	uint64_t handler[256];
+	bool leaky; /* RETURN_VALUE has a way round the function that ends frames */
+};
+
+static uint64_t here(const struct program *g)
+{
+	return CODE + g->size;
+}
+
+static void put(struct program *g, enum toy_op op, int a, int b, int c)
+{
+	const uint8_t insn[4] = {(uint8_t)op, (uint8_t)a, (uint8_t)b, (uint8_t)c};
+
+	cr_assert_leq(g->size + 4, sizeof(g->code));
+	memcpy(g->code + g->size, insn, 4);
+	g->size += 4;
+}
+
+static void put_to(struct program *g, enum toy_op op, int a, uint64_t target)
+{
+	int words = (int)((int64_t)(target - here(g)) / 4);
+
+	put(g, op, a, words & 0xff, words >> 8 & 0xff);
+}
+
+static void put_dispatch(struct program *g)
+{
+	put_to(g, TOY_ADDR, 9, DATA);
+	put(g, TOY_BR, 9, 0, 0);
+}
+
+/* A handler starts with frame->instr_ptr = next_instr. */
+static void put_handler(struct program *g, int16_t opcode)
+{
+	g->handler[opcode] = here(g);
+	put(g, TOY_STORE, 10, FRAME, g->l->bpf.frame_instr);
+}
+
+static void put_clear(struct program *g)
+{
+	put(g, TOY_MOV, 1, FRAME, 0);
+	put_to(g, TOY_CALL, 0, g->at[CLEAR_AND_POP]);
+}
+
+static void put_functions(struct program *g)
+{
+	g->at[CLEAR_AND_POP] = here(g);
+	put(g, TOY_MOV, 21, 1, 0);
+	g->at[CLEAR_SITE] = here(g);
+	put(g, TOY_NOP, 0, 0, 0);
+	put(g, TOY_LOADB, 5, 21, g->l->bpf.frame_owner);
+	put(g, TOY_CMPI, 5, 1, 0);
+	put(g, TOY_RET, 0, 0, 0);
+	g->at[DEALLOC] = here(g);
+	put(g, TOY_NOP, 0, 0, 0);
+	put(g, TOY_RET, 0, 0, 0);
+	g->at[TOOLS] = here(g);
+	put(g, TOY_RET, 0, 0, 0);
+}
+
+static uint64_t put_entry(struct program *g)
+{
+	uint64_t entry = here(g);
+
+	put(g, TOY_MOV, FRAME, 1, 0);
+	put_to(g, TOY_CBNZ, 2, g->at[THROWN]);
+	put_dispatch(g);
+	g->at[THROWN] = here(g);
+	put(g, TOY_NOP, 0, 0, 0);
+	g->at[UNWIND] = here(g);
+	put_clear(g);
+	put(g, TOY_RET, 0, 0, 0);
+	return entry;
+}
+
+/* Compare the code's version with the interpreter's. */
+static void put_version_check(struct program *g, enum place branch, uint64_t equal)
+{
+	put(g, TOY_LOAD, 11, FRAME, g->l->bpf.frame_code);
+	put(g, TOY_LOAD, 12, 11, g->l->code_version);
+	put(g, TOY_LOAD, 13, 19, 0);
+	put(g, TOY_CMP, 12, 13, 0);
+	g->at[branch] = here(g);
+	put_to(g, TOY_BEQ, 0, equal);
+}
+
+static void put_resumes(struct program *g)
+{
+	g->at[RESUME] = here(g);
+	put_handler(g, g->l->op.resume);
+	put_version_check(g, RESUME_BRANCH, g->at[RESUMED]);
+	put_to(g, TOY_CALL, 0, g->at[TOOLS]);
+	put_dispatch(g);
+	g->at[RESUMED] = here(g);
+	put_dispatch(g);
+	put_handler(g, g->l->op.resume_check);
+	put_version_check(g, CHECK_BRANCH, g->at[CHECKED]);
+	put_to(g, TOY_B, 0, g->at[RESUME]);
+	g->at[CHECKED] = here(g);
+	put_dispatch(g);
+	put_handler(g, g->l->op.instrumented_resume);
+	g->at[INSTRUMENTED] = here(g);
+	put(g, TOY_NOP, 0, 0, 0);
+	put_dispatch(g);
+}
+
+static void put_yields(struct program *g)
+{
+	put_handler(g, g->l->op.yield_value);
+	g->at[YIELD] = here(g);
+	put(g, TOY_NOP, 0, 0, 0);
+	put(g, TOY_STORE, ZERO, FRAME, g->l->bpf.frame_previous);
+	put_dispatch(g);
+	put_handler(g, g->l->op.instrumented_yield_value);
+	put_to(g, TOY_CALL, 0, g->at[TOOLS]);
+	put(g, TOY_CMPI, 0, 0, 0);
+	g->at[YIELD_BRANCH] = here(g);
+	put_to(g, TOY_BNE, 0, g->at[UNWIND]);
+	put_dispatch(g);
+}
+
+static void put_returns(struct program *g)
+{
+	const int16_t ops[] = {g->l->op.return_value, g->l->op.return_const,
+			       g->l->op.instrumented_return_value,
+			       g->l->op.instrumented_return_const};
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
+		put_handler(g, ops[i]);
+		if (g->leaky)
+			put_to(g, TOY_CBNZ, 11, here(g) + 12);
+		put_clear(g);
+		put_dispatch(g);
+	}
+}
+
+static uint64_t put_all(struct program *g)
+{
+	uint64_t entry, unknown;
+
+	g->size = 0;
+	put_functions(g);
+	entry = put_entry(g);
+	unknown = here(g);
+	put_dispatch(g);
+	memset(g->handler, 0, sizeof(g->handler));
+	put_resumes(g);
+	put_yields(g);
+	put_returns(g);
+	for (int16_t op = 0; op < 256; op++) {
+		if (g->handler[op])
+			continue;
+		if (op >= 150 && op < 200) {
+			g->handler[op] = unknown;
+			continue;
+		}
+		put_handler(g, op);
+		put_dispatch(g);
+	}
+	return entry;
+}
+
+static int plan_program(struct program *g, const struct arch *arch, struct plan *plan,
+			struct diag *diag)
+{
+	struct elf_builder *b = elf_builder_new(ET_EXEC);
+	uint64_t data[256 + 8] = {0}, entry;
+	struct image *img;
+	size_t size;
+	void *file;
+	int r;
+
+	g->l = layout_find(3, 13);
+	put_all(g);
+	entry = put_all(g); /* all places are known now */
+	memcpy(data, g->handler, sizeof(g->handler));
+	data[256 + 6] = g->at[DEALLOC]; /* PyTypeObject.tp_dealloc */
+	elf_builder_segment(b, CODE, PF_R | PF_X, g->code, g->size);
+	elf_builder_segment(b, DATA, PF_R | PF_W, data, sizeof(data));
+	elf_builder_symbol(b, "_PyEval_EvalFrameDefault", entry, 64, STT_FUNC);
+	elf_builder_symbol(b, "_PyEval_FrameClearAndPop", g->at[CLEAR_AND_POP], 64, STT_FUNC);
+	elf_builder_symbol(b, "PyCode_Type", TYPE, 64, STT_OBJECT);
+	file = elf_builder_finish(b, &size);
+	assert_diag_ok(image_open_bytes(file, size, "toy", &img, diag), diag);
+	r = plan_build_for(img, g->l, arch, plan, diag);
+	image_free(img);
+	free(file);
+	return r;
+}
+
+/* ---- tests ------------------------------------------------------------------------------- */
+
+static const struct plan_site *site_at(const struct plan *plan, uint64_t vaddr)
+{
+	for (unsigned int i = 0; i < plan->nsites; i++)
+		if (plan->sites[i].vaddr == vaddr)
+			return &plan->sites[i];
+	cr_assert_fail("no site at 0x%llx", (unsigned long long)vaddr);
+	return NULL;
+}
+
+static void expect_site(const struct plan *plan, uint64_t vaddr, enum pyp_site_kind kind, int reg)
+{
+	const struct plan_site *s = site_at(plan, vaddr);
+
+	cr_expect_eq(s->kind, kind, "%s", s->role);
+	cr_expect_eq(s->reg, reg, "%s: register %u", s->role, s->reg);
+	cr_expect(!s->deref, "%s", s->role);
+	cr_expect_eq(s->cost, PLAN_COST_EMULATED, "%s", s->role);
+	cr_expect_eq(s->len, 4);
+}
+
+static void expect_condition(const struct plan *plan, uint64_t vaddr, unsigned int cc, bool taken)
+{
+	const struct plan_site *s = site_at(plan, vaddr);
+
+	cr_expect(s->has_cc && s->cc == cc && s->taken == taken, "%s: %d %u %d", s->role, s->has_cc,
+		  s->cc, s->taken);
+}
+
+Test(toy, a_small_evaluator_is_planned)
+{
+	struct program *g = calloc(1, sizeof(*g));
+	struct diag diag = {0};
+	struct plan plan;
+
+	cr_assert(g);
+	assert_diag_ok(plan_program(g, &toy, &plan, &diag), &diag);
+	cr_expect_eq(plan.table_vaddr, DATA);
+	cr_expect_eq(plan.nsites, 8);
+	cr_expect_str_eq(plan.twice, "");
+	expect_site(&plan, g->at[RESUME_BRANCH], PYP_SITE_ENTER, FRAME);
+	expect_site(&plan, g->at[CHECK_BRANCH], PYP_SITE_ENTER, FRAME);
+	expect_site(&plan, g->at[INSTRUMENTED], PYP_SITE_ENTER, FRAME);
+	expect_site(&plan, g->at[THROWN], PYP_SITE_THROW, 1);
+	expect_site(&plan, g->at[YIELD], PYP_SITE_YIELD, FRAME);
+	expect_site(&plan, g->at[YIELD_BRANCH], PYP_SITE_YIELD, FRAME);
+	expect_site(&plan, g->at[CLEAR_SITE], PYP_SITE_LEAVE, 1);
+	expect_site(&plan, g->at[DEALLOC], PYP_SITE_CODE_FREE, 0);
+	/* Both count when the versions are equal, a yield when the tools raised nothing. */
+	expect_condition(&plan, g->at[RESUME_BRANCH], 1, true);
+	expect_condition(&plan, g->at[CHECK_BRANCH], 1, true);
+	expect_condition(&plan, g->at[YIELD_BRANCH], 0, false);
+	free(g);
+	check_no_leaks();
+}
+
+Test(toy, a_way_round_a_site_is_found)
+{
+	struct program *g = calloc(1, sizeof(*g));
+	struct diag diag = {0};
+	struct plan plan;
+
+	cr_assert(g);
+	g->leaky = true;
+	cr_expect_eq(plan_program(g, &toy, &plan, &diag), -ENOEXEC);
+	cr_expect(strstr(plan.missing, "RETURN_VALUE"), "%s", plan.missing);
+	free(g);
+}
+
+Test(toy, is_nothing_to_another_back_end)
+{
+	struct program *g = calloc(1, sizeof(*g));
+	struct diag diag = {0};
+	struct plan plan;
+
+	cr_assert(g);
+	cr_expect_eq(plan_program(g, &arch_x86_64, &plan, &diag), -ENOEXEC);
+	free(g);
+}
