@@ -495,20 +495,25 @@ static void say_overhead(struct lines *l, const struct snapshot_target *t)
 
 static void say_threads(struct lines *l, const struct snapshot_target *t)
 {
-	uint32_t n = 0, alive = 0;
+	uint64_t n = 0, alive = 0, folded = 0;
 
 	for (uint32_t i = 0; i < l->s->nthreads; i++) {
 		const struct snapshot_thread *thread = &l->s->threads[i];
 
 		if (thread->pid != t->pid || !view_selects(&l->o->filter, thread))
 			continue;
-		n++;
+		n += thread->folded ? thread->folded : 1;
+		folded += thread->folded;
 		alive += thread->alive;
 		if (l->o->filter.tid)
 			say(l, "thread", "%" PRIu32 " (%s) only", thread->tid, known(thread->name));
 	}
-	if (!l->o->filter.tid)
-		say(l, "threads", "%" PRIu32 ", %" PRIu32 " of them alive", n, alive);
+	if (l->o->filter.tid)
+		return;
+	say(l, "threads", "%" PRIu64 ", %" PRIu64 " of them alive", n, alive);
+	if (folded)
+		say(l, "", "%" PRIu64 " ended threads are added up by the function that they ran",
+		    folded);
 }
 
 static double seconds_of(uint64_t ns)

@@ -55,6 +55,20 @@ Test(text, without_recursion_primitive_calls_are_not_mentioned)
 	assert_has(text, "   clock      wall");
 }
 
+Test(text, folded_threads_are_counted)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	struct format_opts o = {0};
+	_cleanup_free_ char *text = NULL;
+
+	s->threads[0].folded = 718;
+	s->threads[0].alive = false;
+	text = report_new("text", s, &o, NULL);
+	assert_has(text,
+		   "   threads    718, 0 of them alive\n"
+		   "              718 ended threads are added up by the function that they ran\n");
+}
+
 Test(text, restrictions_are_explained)
 {
 	const char *const restrictions[] = {"py", "app", ".5"};
