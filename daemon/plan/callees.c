@@ -11,8 +11,7 @@
 #include <string.h>
 
 #define CLEAR_AND_POP "_PyEval_FrameClearAndPop"
-#define FRAME_ARG     1	 /* which of its arguments is the frame, from 0 */
-#define TYPE_DEALLOC  48 /* offsetof(PyTypeObject, tp_dealloc), all versions, GIL builds */
+#define FRAME_ARG     1 /* which of its arguments is the frame, from 0 */
 
 /* ---- _PyEval_FrameClearAndPop (3.12+) ---------------------------------------------------- */
 
@@ -190,7 +189,7 @@ int models_plan_code_free(struct planner *p)
 	int r;
 
 	if (image_symbol(p->img, "PyCode_Type", &type) < 0 ||
-	    image_pointer(p->img, type.vaddr + TYPE_DEALLOC, &vaddr) < 0)
+	    image_pointer(p->img, type.vaddr + p->layout->type_dealloc, &vaddr) < 0)
 		return planner_missing(p, "code_dealloc (PyCode_Type)");
 	r = function_open(p, vaddr, 0, &cfg, &states);
 	if (r == -ENOMEM)

@@ -8,56 +8,6 @@
 
 #define BATCH_FIRST 4096u
 
-/* Before 3.11; the opcode has the same number in all of them. */
-#define YIELD_FROM 72
-/* PyBytesObject.ob_sval */
-#define BYTES_DATA 32
-/* Since 3.11: RESUME's argument, of a frame that goes on after `yield from` or `await`. */
-#define RESUME_DELEGATES 2
-
-static void add_op(struct pyp_waiting *w, unsigned int *n, int16_t op)
-{
-	if (op != LAYOUT_NO_OPCODE && *n < PYP_WAITING_OPS)
-		w->op[(*n)++] = (uint8_t)op;
-}
-
-struct pyp_waiting counts_waiting(const struct layout *l)
-{
-	struct pyp_waiting w = {.frame_instr = l->bpf.frame_instr};
-	unsigned int n = 0;
-
-	/* 3.8 and older show nobody but the one who throws. */
-	if (l->minor < 9)
-		return w;
-	if (l->minor < 11) {
-		w.style = PYP_WAITING_INDEX;
-		w.index_unit = l->minor == 9 ? 1 : 2;
-		w.code_bytes = l->code_bytes;
-		w.bytes_data = BYTES_DATA;
-		add_op(&w, &n, YIELD_FROM);
-		return w;
-	}
-	w.style = l->minor < 13 ? PYP_WAITING_PREV : PYP_WAITING_NEXT;
-	w.least_arg = RESUME_DELEGATES;
-	add_op(&w, &n, l->op.resume);
-	add_op(&w, &n, l->op.resume_quick);
-	add_op(&w, &n, l->op.resume_check);
-	add_op(&w, &n, l->op.resume_check_jit);
-	add_op(&w, &n, l->op.instrumented_resume);
-	return w;
-}
-
-struct pyp_restart counts_restart(const struct layout *l, uint64_t interp_head)
-{
-	if (!l->code_version)
-		return (struct pyp_restart){0};
-	return (struct pyp_restart){
-		.interp_head = interp_head,
-		.code_version = l->code_version,
-		.interp_version = l->interp_version,
-	};
-}
-
 void counts_forget(int state_fd)
 {
 	struct bpf_map_info info = {0};

@@ -5,12 +5,6 @@
 
 #include "probe/probe.h"
 
-/* How a version's generators show that they only pass something on. Pure. */
-struct pyp_waiting counts_waiting(const struct layout *l);
-
-/* When entries are executed again; interp_head: the address of that pointer, 0: not known. Pure. */
-struct pyp_restart counts_restart(const struct layout *l, uint64_t interp_head);
-
 /* What runs in which frame, and which code has which number, is void. */
 void counts_forget(int state_fd);
 

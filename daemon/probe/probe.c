@@ -187,8 +187,8 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 	bool counting = p->mode == MODE_COUNT, sampled = p->mode == MODE_SAMPLE;
 	bool samples = sampled || o->sampling.between;
 	struct bpf_program *of_sites = sampled ? NULL : site_program(p);
-	struct pyp_waiting waiting = counts_waiting(o->layout);
-	struct pyp_restart restart = counts_restart(o->layout, o->sampling.interp_head);
+	struct pyp_waiting waiting = layout_waiting(o->layout);
+	struct pyp_restart restart = layout_restart(o->layout, o->sampling.interp_head);
 	struct pyp_sampling sampling = sampler_layout(o->layout, &o->sampling);
 	int r;
 

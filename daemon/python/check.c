@@ -9,29 +9,29 @@
 #include "python/inside.h"
 
 #define TRIES	32
-#define OB_TYPE 8  /* offsetof(PyObject, ob_type), GIL builds */
 #define LOOK_AT 64 /* frames of each stack, from the outermost */
 
 enum verdict { NOTHING, WRONG, RIGHT };
 
-static bool is_code(const struct memory *mem, uint64_t code, uint64_t code_type)
+static bool is_code(const struct python *py, const struct memory *mem, uint64_t code,
+		    uint64_t code_type)
 {
 	uint64_t type;
 
-	return memory_read_u64(mem, code + OB_TYPE, &type) == 0 && type == code_type;
+	return memory_read_u64(mem, code + py->layout.object_type, &type) == 0 && type == code_type;
 }
 
 /* The outermost frames change least: nearly all of them must be right, the very last one surely. */
-static enum verdict judge(const struct memory *mem, const struct python_stack *st,
-			  uint64_t code_type)
+static enum verdict judge(const struct python *py, const struct memory *mem,
+			  const struct python_stack *st, uint64_t code_type)
 {
 	size_t n = st->n < LOOK_AT ? st->n : LOOK_AT, good = 0;
 
 	if (!st->n)
 		return st->truncated ? WRONG : NOTHING;
 	for (size_t i = 0; i < n; i++)
-		good += is_code(mem, st->frames[st->n - 1 - i].code, code_type);
-	if (st->truncated || !is_code(mem, st->frames[st->n - 1].code, code_type))
+		good += is_code(py, mem, st->frames[st->n - 1 - i].code, code_type);
+	if (st->truncated || !is_code(py, mem, st->frames[st->n - 1].code, code_type))
 		return WRONG;
 	return 2 * good > n ? RIGHT : WRONG;
 }
@@ -47,7 +47,7 @@ static int look(const struct python *py, const struct memory *mem, uint64_t code
 		return r;
 	*ret = NOTHING;
 	for (size_t i = 0; i < n && *ret != RIGHT; i++) {
-		enum verdict one = judge(mem, &v[i], code_type);
+		enum verdict one = judge(py, mem, &v[i], code_type);
 
 		if (one > *ret)
 			*ret = one;

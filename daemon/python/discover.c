@@ -96,12 +96,35 @@ static uint64_t runtime_vaddr(const struct image *img)
 	return image_section(img, ".PyRuntime", &vaddr, &size) ? 0 : vaddr;
 }
 
+/* The layout of this version and build, confirmed by what the file says. */
+static int take_layout(const struct image *img, struct python *py, struct diag *diag)
+{
+	const struct layout *layout = layout_find(py->major, py->minor);
+	unsigned int abi = is_debug_build(img) ? LAYOUT_ABI_DEBUG : 0;
+	int err;
+
+	if (!layout || !layout->proven)
+		return refuse_version(py, diag);
+	layout = layout_find_abi(py->major, py->minor, abi);
+	if (!layout)
+		return refuse_build(py, "debug build", diag);
+	py->layout = *layout;
+	py->runtime = py->minor == 6 ? interp_head_vaddr(img) : runtime_vaddr(img);
+	err = python_confirm_layout(img, py->runtime, py, diag);
+	if (err || !py->free_threaded)
+		return err;
+	layout = layout_find_abi(py->major, py->minor, abi | LAYOUT_ABI_FREE_THREADED);
+	if (!layout)
+		return refuse_build(py, "free-threaded build", diag);
+	py->layout = *layout;
+	return 0;
+}
+
 /* Everything that the file tells. Takes over img, also when it fails. */
 static int python_from_image(struct image *img, const char *file, struct python **ret,
 			     struct diag *diag)
 {
 	_cleanup_(python_freep) struct python *py = calloc(1, sizeof(*py));
-	const struct layout *layout;
 	struct image_symbol type;
 	int err;
 
@@ -112,20 +135,10 @@ static int python_from_image(struct image *img, const char *file, struct python 
 	py->image = img;
 	snprintf(py->file, sizeof(py->file), "%s", file);
 	err = python_version_of_image(img, file, py, diag);
+	if (err == 0)
+		err = take_layout(img, py, diag);
 	if (err)
 		return err;
-	layout = layout_find(py->major, py->minor);
-	if (!layout || !layout->proven)
-		return refuse_version(py, diag);
-	if (is_debug_build(img))
-		return refuse_build(py, "debug build", diag);
-	py->layout = *layout;
-	py->runtime = py->minor == 6 ? interp_head_vaddr(img) : runtime_vaddr(img);
-	err = python_confirm_layout(img, py->runtime, py, diag);
-	if (err)
-		return err;
-	if (py->free_threaded)
-		return refuse_build(py, "free-threaded build", diag);
 	py->build_id_len = image_build_id(img, py->build_id);
 	if (image_symbol(img, "PyCode_Type", &type) == 0)
 		py->code_type = type.vaddr;

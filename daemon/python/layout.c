@@ -1,23 +1,67 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The list of layout tables: see layout.h. */
+/* The list of layout tables, and what is derived from one: see layout.h. */
 #include "python/layout.h"
 
 #include <stddef.h>
 #include <stdio.h>
 
-#include "python/layout_versions.h"
+#include "python/layout_base.h"
 
 const struct layout *const layout_tables[] = {
 	&layout_3_06, &layout_3_07, &layout_3_08, &layout_3_09, &layout_3_10, &layout_3_11,
 	&layout_3_12, &layout_3_13, &layout_3_14, &layout_3_15, NULL,
 };
 
-const struct layout *layout_find(unsigned int major, unsigned int minor)
+const struct layout *layout_find_abi(unsigned int major, unsigned int minor, unsigned int abi)
 {
 	for (const struct layout *const *l = layout_tables; *l; l++)
-		if ((*l)->major == major && (*l)->minor == minor)
+		if ((*l)->major == major && (*l)->minor == minor && (*l)->abi == abi)
 			return *l;
 	return NULL;
+}
+
+const struct layout *layout_find(unsigned int major, unsigned int minor)
+{
+	return layout_find_abi(major, minor, 0);
+}
+
+static void add_op(struct pyp_waiting *w, unsigned int *n, int16_t op)
+{
+	if (op != LAYOUT_NO_OPCODE && *n < PYP_WAITING_OPS)
+		w->op[(*n)++] = (uint8_t)op;
+}
+
+struct pyp_waiting layout_waiting(const struct layout *l)
+{
+	struct pyp_waiting w = {.style = l->waiting_style, .frame_instr = l->bpf.frame_instr};
+	unsigned int n = 0;
+
+	if (w.style == PYP_WAITING_NONE)
+		return w;
+	w.least_arg = l->resume_delegates;
+	if (w.style == PYP_WAITING_INDEX) {
+		w.index_unit = l->lasti_unit;
+		w.code_bytes = l->code_bytes;
+		w.bytes_data = l->bytes_data;
+	}
+	add_op(&w, &n, l->op.yield_from);
+	add_op(&w, &n, l->op.resume);
+	add_op(&w, &n, l->op.resume_quick);
+	add_op(&w, &n, l->op.resume_check);
+	add_op(&w, &n, l->op.resume_check_jit);
+	add_op(&w, &n, l->op.instrumented_resume);
+	return w;
+}
+
+struct pyp_restart layout_restart(const struct layout *l, uint64_t interp_head)
+{
+	if (!l->code_version)
+		return (struct pyp_restart){0};
+	return (struct pyp_restart){
+		.interp_head = interp_head,
+		.code_version = l->code_version,
+		.interp_version = l->interp_version,
+	};
 }
 
 const char *layout_proven_range(char *out, size_t size)

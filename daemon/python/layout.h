@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What differs between CPython versions: structure offsets and opcode numbers. Const tables, one
- * file per version (python/layout_3_NN.c), copied per target (a target may refine its copy).
+ * What differs between CPython builds: structure offsets and opcode numbers. Const tables, one for
+ * each version and set of ABI flags (python/layout_3_NN.c), derived from common bases
+ * (layout_base.h), copied per target (a target may refine its copy). They are for 64-bit processors,
+ * whatever the instruction set.
  * Offsets in bytes; LAYOUT_NONE: the version has no such field. Source: CPython's headers at the
  * tag the table names, confirmed on binaries.
  */
@@ -17,6 +19,13 @@
 #define LAYOUT_NONE	 0xffffu
 #define LAYOUT_NO_OPCODE (-1)
 
+/* What a build may have been configured with that changes its structures; sys.abiflags has letters
+ * for them. */
+enum layout_abi {
+	LAYOUT_ABI_DEBUG = 1,	      /* d: --with-pydebug, --with-trace-refs */
+	LAYOUT_ABI_FREE_THREADED = 2, /* t: --disable-gil */
+};
+
 /* How frames live and leave in this version: decides how the plan is made. */
 enum layout_model {
 	LAYOUT_FRAME_OBJECT,  /* 3.6-3.10: one C call of the evaluator per activation */
@@ -30,10 +39,12 @@ struct layout_opcodes {
 	int16_t yield_value, instrumented_yield_value;
 	int16_t return_generator;
 	int16_t do_tracing; /* 3.11 */
+	int16_t yield_from; /* until 3.10 */
 };
 
 struct layout {
 	uint8_t major, minor; /* the version this table describes */
+	uint8_t abi;	      /* LAYOUT_ABI_* bits of its builds */
 	const char *tag;      /* CPython tag it was read from and checked against */
 	bool proven;	      /* traced and compared with cProfile; others are refused */
 	enum layout_model model;
@@ -48,6 +59,11 @@ struct layout {
 	/* frame */
 	uint16_t frame_is_entry; /* 3.11 */
 	uint16_t frame_localsplus;
+
+	/* objects */
+	uint16_t object_type;  /* ob_type in PyObject */
+	uint16_t type_dealloc; /* tp_dealloc in PyTypeObject */
+	uint16_t bytes_data;   /* ob_sval in PyBytesObject */
 
 	/* PyThreadState */
 	uint16_t ts_next, ts_interp;
@@ -67,10 +83,23 @@ struct layout {
 	 * eight tools in the interpreter (3.12+; 0: none) */
 	uint16_t ts_profilefunc, ts_tracefunc;
 	uint32_t interp_tool_names;
+
+	/* how a generator shows that it waits in `yield from` or `await` */
+	uint8_t waiting_style;	  /* enum pyp_waiting_style */
+	uint8_t lasti_unit;	  /* PYP_WAITING_INDEX: bytes that f_lasti counts in */
+	uint8_t resume_delegates; /* 3.11+: RESUME's argument then, in its two lowest bits */
 };
 
-/* The table for a version, or NULL. */
+/* The table for a version's ordinary build, or NULL. */
 const struct layout *layout_find(unsigned int major, unsigned int minor);
+/* The same for a build with these LAYOUT_ABI_* bits. */
+const struct layout *layout_find_abi(unsigned int major, unsigned int minor, unsigned int abi);
+
+/* For counting calls: how generators show that they wait. */
+struct pyp_waiting layout_waiting(const struct layout *l);
+/* For counting calls: when entries are executed again. interp_head: the address of the pointer to the
+ * interpreter, 0: not known. */
+struct pyp_restart layout_restart(const struct layout *l, uint64_t interp_head);
 
 /* The versions that are proven, for people: "3.10-3.13". Returns out. */
 const char *layout_proven_range(char *out, size_t size);

@@ -1,40 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* CPython 3.13 on x86-64: the current frame is in the thread state. _PyRuntime starts with
  * _Py_DebugOffsets, which this is checked against. */
-#include "python/layout_versions.h"
+#include "python/layout_base.h"
 
 const struct layout layout_3_13 = {
-	.major = 3,
+	LAYOUT_ENTRY_FRAMES,
 	.minor = 13,
 	.tag = "v3.13.0",
-	.proven = true,
-	.model = LAYOUT_CLEAR_AND_POP,
-	.arg_frame = 1,
-	.arg_throwflag = 2,
-	.bpf.frame_block = 0,
-	.bpf.frame_code = 0,
-	.bpf.frame_previous = 8,
 	.bpf.frame_owner = 70,
-	.bpf.owner_entry = 3,
-	.bpf.code_tag_mask = 0,
-	.bpf.code_flags = 48,
-	.bpf.code_firstlineno = 68,
-	.bpf.code_filename = 112,
-	.bpf.code_name = 120,
-	.bpf.code_qualname = 128,
-	.bpf.str_length = 16,
-	.bpf.str_state = 32,
-	.bpf.str_kind_shift = 2,
-	.bpf.str_ascii_data = 40,
-	.bpf.str_compact_data = 56,
-	.bpf.code_skip_flags = 0x2000000, /* CO_NO_MONITORING_EVENTS: shim below __init__ */
-	.bpf.frame_instr = 56,
 	.bpf.code_start = 200, /* co_code_adaptive */
 	.bpf.code_first = 184, /* _co_firsttraceable */
 	.op.resume = 149,
-	.op.resume_quick = LAYOUT_NO_OPCODE,
 	.op.resume_check = 207,
-	.op.resume_check_jit = LAYOUT_NO_OPCODE,
 	.op.instrumented_resume = 236,
 	.op.return_value = 36,
 	.op.return_const = 103,
@@ -43,15 +20,7 @@ const struct layout layout_3_13 = {
 	.op.yield_value = 118,
 	.op.instrumented_yield_value = 241,
 	.op.return_generator = 35,
-	.op.do_tracing = LAYOUT_NO_OPCODE,
-	.code_version = 168,
-	.frame_is_entry = LAYOUT_NONE,
 	.frame_localsplus = 72,
-	.ts_next = 8,
-	.ts_interp = 16,
-	.ts_frame = 72,
-	.ts_cframe = LAYOUT_NONE,
-	.cframe_current = LAYOUT_NONE,
 	.ts_recursion = 44,
 	.ts_thread_id = 152,
 	.ts_native_thread_id = 160,

@@ -1,58 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* CPython 3.15 on x86-64: as 3.14, with an owner less (3, INTERPRETER, is the entry frame), and
  * generator expressions that execute RESUME before they make their generator. */
-#include "python/layout_versions.h"
+#include "python/layout_base.h"
 
 const struct layout layout_3_15 = {
-	.major = 3,
+	LAYOUT_ENTRY_FRAMES,
 	.minor = 15,
 	.tag = "v3.15.2",
-	.proven = true,
-	.model = LAYOUT_CLEAR_AND_POP,
-	.arg_frame = 1,
-	.arg_throwflag = 2,
-	.bpf.frame_block = 0,
-	.bpf.frame_code = 0,
-	.bpf.frame_previous = 8,
 	.bpf.frame_owner = 74,
-	.bpf.owner_entry = 3,
 	.bpf.code_tag_mask = 3,
-	.bpf.code_flags = 48,
-	.bpf.code_firstlineno = 68,
-	.bpf.code_filename = 112,
-	.bpf.code_name = 120,
-	.bpf.code_qualname = 128,
-	.bpf.str_length = 16,
-	.bpf.str_state = 32,
-	.bpf.str_kind_shift = 2,
-	.bpf.str_ascii_data = 40,
-	.bpf.str_compact_data = 56,
-	.bpf.code_skip_flags = 0x2000000,
 	.bpf.code_creation_flags = 0x20 | 0x80 | 0x200, /* CO_GENERATOR, _COROUTINE, _ASYNC_ */
-	.bpf.frame_instr = 56,
-	.bpf.code_start = 208, /* co_code_adaptive */
-	.bpf.code_first = 192, /* _co_firsttraceable */
+	.bpf.code_start = 208,				/* co_code_adaptive */
+	.bpf.code_first = 192,				/* _co_firsttraceable */
 	.op.resume = 128,
-	.op.resume_quick = LAYOUT_NO_OPCODE,
 	.op.resume_check = 200,
 	.op.resume_check_jit = 201,
 	.op.instrumented_resume = 244,
 	.op.return_value = 33,
-	.op.return_const = LAYOUT_NO_OPCODE,
 	.op.instrumented_return_value = 245,
-	.op.instrumented_return_const = LAYOUT_NO_OPCODE,
 	.op.yield_value = 119,
 	.op.instrumented_yield_value = 246,
 	.op.return_generator = 32,
-	.op.do_tracing = LAYOUT_NO_OPCODE,
-	.code_version = 168,
-	.frame_is_entry = LAYOUT_NONE,
 	.frame_localsplus = 80,
-	.ts_next = 8,
-	.ts_interp = 16,
-	.ts_frame = 72,
-	.ts_cframe = LAYOUT_NONE,
-	.cframe_current = LAYOUT_NONE,
 	.ts_recursion = 52,
 	.ts_thread_id = 176,
 	.ts_native_thread_id = 184,

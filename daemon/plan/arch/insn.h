@@ -74,7 +74,7 @@ enum insn_operand_type { INSN_OP_OTHER, INSN_OP_REG, INSN_OP_MEM, INSN_OP_IMM };
 
 struct insn_operand {
 	uint8_t type; /* enum insn_operand_type */
-	int8_t reg;   /* REG: the register; MEM: the base; -1: none, or not a general register */
+	int16_t reg;  /* REG: the register; MEM: the base; -1: none, or not a general register */
 	uint16_t bits;
 	bool written;
 	bool plain;	  /* MEM: at base + value, without an index or another segment */

@@ -176,7 +176,7 @@ static bool x86_decode(const uint8_t *code, size_t max, uint64_t vaddr, struct i
 }
 
 /* As x86 numbers them (rax 0 … r15 15); -1: not a general register. */
-static int8_t general_reg(ZydisRegister reg)
+static int16_t general_reg(ZydisRegister reg)
 {
 	ZydisRegister whole;
 
@@ -185,7 +185,7 @@ static int8_t general_reg(ZydisRegister reg)
 	whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
 	if (whole < ZYDIS_REGISTER_RAX || whole > ZYDIS_REGISTER_R15)
 		return -1;
-	return (int8_t)(whole - ZYDIS_REGISTER_RAX);
+	return (int16_t)(whole - ZYDIS_REGISTER_RAX);
 }
 
 static void fill_memory(const ZydisDecodedInstruction *zi, const ZydisDecodedOperandMem *mem,

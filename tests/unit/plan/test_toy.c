@@ -79,13 +79,13 @@ static struct insn_operand reg_op(uint8_t r, uint16_t bits)
 {
 	if (r == ZERO)
 		return (struct insn_operand){.type = INSN_OP_IMM, .reg = -1, .bits = bits};
-	return (struct insn_operand){.type = INSN_OP_REG, .reg = (int8_t)r, .bits = bits};
+	return (struct insn_operand){.type = INSN_OP_REG, .reg = (int16_t)r, .bits = bits};
 }
 
 static struct insn_operand mem_op(const uint8_t *code, uint16_t bits)
 {
 	return (struct insn_operand){.type = INSN_OP_MEM,
-				     .reg = (int8_t)code[2],
+				     .reg = (int16_t)code[2],
 				     .bits = bits,
 				     .plain = true,
 				     .value = code[3]};

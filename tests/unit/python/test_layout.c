@@ -33,6 +33,16 @@ Test(layout, tables_are_sound, .timeout = 10)
 	cr_assert_null(layout_find(3, 99));
 }
 
+/* The key is the version and what the build was configured with. */
+Test(layout, builds_are_kept_apart, .timeout = 10)
+{
+	for (const struct layout *const *p = layout_tables; *p; p++)
+		cr_assert(layout_find_abi((*p)->major, (*p)->minor, (*p)->abi) == *p);
+	cr_assert(layout_find_abi(3, 13, 0) == layout_find(3, 13));
+	cr_assert_null(layout_find_abi(3, 13, LAYOUT_ABI_FREE_THREADED));
+	cr_assert_null(layout_find_abi(3, 12, LAYOUT_ABI_DEBUG));
+}
+
 Test(layout, range_for_people, .timeout = 10)
 {
 	char range[32];
@@ -55,13 +65,13 @@ static const char print_opcodes[] =
 	"print(*[m.get(s, -1) for s in '''RESUME RESUME_QUICK RESUME_CHECK RESUME_CHECK_JIT\n"
 	"INSTRUMENTED_RESUME RETURN_VALUE RETURN_CONST INSTRUMENTED_RETURN_VALUE\n"
 	"INSTRUMENTED_RETURN_CONST YIELD_VALUE INSTRUMENTED_YIELD_VALUE "
-	"RETURN_GENERATOR DO_TRACING'''.split()])\n"
+	"RETURN_GENERATOR DO_TRACING YIELD_FROM'''.split()])\n"
 	"import signal; signal.pause()\n";
 
 static void check_opcodes(const struct interpreter *it)
 {
 	const struct layout *l = layout_find((unsigned int)it->major, (unsigned int)it->minor);
-	int16_t op[13];
+	int16_t op[14];
 	char line[256], *p = line;
 	int out;
 	pid_t pid;
@@ -73,7 +83,7 @@ static void check_opcodes(const struct interpreter *it)
 	interpreter_end(pid, out);
 	cr_assert(sizeof(op) == sizeof(l->op));
 	memcpy(op, &l->op, sizeof(op));
-	for (int i = 0; i < 13; i++) {
+	for (int i = 0; i < 14; i++) {
 		long v = strtol(p, &p, 10);
 
 		cr_assert(v == op[i], "opcode %d of %s is %ld, not %d", i, it->exe, v, op[i]);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* probe/counts: what counting is told about a version. Its maps: tests/integration/test_modes.c. */
-#include "probe/counts.h"
+/* What counting calls needs to know about a version. Its maps: tests/integration/test_modes.c. */
+#include "python/layout.h"
 
 #include "harness/test.h"
 
-Test(counts, how_generators_show_that_they_wait)
+Test(waiting, how_generators_show_that_they_wait)
 {
 	for (const struct layout *const *l = layout_tables; *l; l++) {
-		struct pyp_waiting w = counts_waiting(*l);
+		struct pyp_waiting w = layout_waiting(*l);
 
 		if ((*l)->minor < 9) {
 			cr_assert_eq(w.style, PYP_WAITING_NONE);
@@ -27,10 +27,10 @@ Test(counts, how_generators_show_that_they_wait)
 	}
 }
 
-Test(counts, when_entries_are_executed_again)
+Test(waiting, when_entries_are_executed_again)
 {
 	for (const struct layout *const *l = layout_tables; *l; l++) {
-		struct pyp_restart r = counts_restart(*l, 0x1000);
+		struct pyp_restart r = layout_restart(*l, 0x1000);
 
 		cr_assert_eq(r.interp_head != 0, (*l)->minor >= 12);
 		cr_assert_eq(r.code_version, (*l)->code_version);
