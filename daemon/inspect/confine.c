@@ -134,6 +134,29 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
 }
 
+/*
+ * What it takes to open parts of any process: to look at it, to open what it maps, and to read files
+ * of other users. CAP_SYS_ADMIN does for the second where a daemon has not been given
+ * CAP_CHECKPOINT_RESTORE.
+ */
+static int keep_capabilities_to_open(void)
+{
+	const uint32_t ptrace = 1u << CAP_SYS_PTRACE, search = 1u << CAP_DAC_READ_SEARCH,
+		       admin = 1u << CAP_SYS_ADMIN, restore = 1u << (CAP_CHECKPOINT_RESTORE - 32);
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct caps[2] = {{0}};
+
+	if (syscall(SYS_capget, &head, caps) < 0)
+		return -errno;
+	caps[0].permitted &= ptrace | search | (caps[1].effective & restore ? 0 : admin);
+	caps[1].permitted &= restore;
+	for (int i = 0; i < 2; i++) {
+		caps[i].effective &= caps[i].permitted;
+		caps[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &head, caps) < 0 ? -errno : 0;
+}
+
 static int limit(int what, rlim_t n)
 {
 	const struct rlimit r = {n, n};
@@ -185,6 +208,8 @@ int confine_opener(pid_t parent)
 {
 	int r = die_with(parent);
 
+	if (r == 0)
+		r = keep_capabilities_to_open();
 	if (r == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
 		r = -errno;
 	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -5,7 +5,7 @@
  *
  * Each target has an inspector: a forked process without privileges, network, files or any system
  * call but reading, computing and writing its answer. What it needs of the target is opened by a
- * second process, the opener, which keeps the privileges and parses nothing. Either may wait for
+ * second process, the opener, which keeps the capabilities that takes and parses nothing. Either may wait for
  * ever (for a file system's server that does not answer, beyond SIGKILL too) or answer anything:
  * the daemon waits no longer than its deadline, checks each answer (answer.h), and an inspector
  * that fails is an error for its one target.

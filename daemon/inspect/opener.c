@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The opener: opens what an inspector asks for, of one process, and reads nothing of it but, where
- * /proc/PID/mem may not be opened, bytes of memory that it hands on unseen. It keeps the daemon's
- * privileges, so all that it takes from the inspector are numbers.
+ * /proc/PID/mem may not be opened, bytes of memory that it hands on unseen. It keeps the
+ * capabilities that opening takes, so all that it takes from the inspector are numbers.
  */
 #include <errno.h>
 #include <fcntl.h>

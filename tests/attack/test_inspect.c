@@ -5,16 +5,21 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "inspect/answer.h"
 #include "inspect/helper.h"
+#include "target/proc.h"
 
 static struct traced t;
 
@@ -193,4 +198,47 @@ static void try_all(int chan)
 Test(inspect, may_do_nothing_else)
 {
 	attach_fails(try_all, 1, "possible: 0", 5);
+}
+
+/* The kernel's lists of a process's capabilities, as one number. */
+static uint64_t capabilities(pid_t pid, const char *which)
+{
+	_cleanup_free_ char *status = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	assert_ok(proc_read(AT_FDCWD, path, 65536, &status, NULL));
+	return strtoull(proc_field(status, which), NULL, 16);
+}
+
+/* Whoever takes over the opener gets what opening takes, and no more. */
+Test(inspect, opener_keeps_three_capabilities)
+{
+	const uint64_t may = UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_DAC_READ_SEARCH |
+			     UINT64_C(1) << CAP_CHECKPOINT_RESTORE;
+	pid_t parent = getpid(), child;
+	char c = 0;
+	int said[2];
+
+	if (!(capabilities(parent, "CapEff") >> CAP_CHECKPOINT_RESTORE & 1))
+		cr_skip_test("needs CAP_CHECKPOINT_RESTORE");
+	assert_ok(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, said));
+	child = fork();
+	if (child == 0) {
+		struct iovec iov = {&c, 1};
+		struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+		c = confine_opener(parent) == 0;
+		(void)sendmsg(said[1], &msg, 0);
+		(void)recvmsg(said[1], &msg, 0);
+		_exit(0);
+	}
+	cr_assert(read(said[0], &c, 1) == 1 && c == 1);
+	cr_assert_eq(capabilities(child, "CapEff") & ~may, 0);
+	cr_assert_eq(capabilities(child, "CapPrm") & ~may, 0);
+	cr_assert_eq(capabilities(child, "CapInh"), 0);
+	cr_assert_eq(write(said[0], &c, 1), 1);
+	cr_assert_eq(waitpid(child, NULL, 0), child);
+	(void)close(said[0]);
+	(void)close(said[1]);
 }
