@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/abi.h"
 #include "elf/image_priv.h"
 
 static int malformed(struct diag *diag, const struct image *img, const char *what)
@@ -112,8 +113,8 @@ static int read_headers(struct image *img, struct diag *diag)
 	if (!img->elf || elf_kind(img->elf) != ELF_K_ELF || !gelf_getehdr(img->elf, &img->ehdr))
 		return malformed(diag, img, "no ELF header");
 	if (img->ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    img->ehdr.e_ident[EI_DATA] != ELFDATA2LSB || img->ehdr.e_machine != EM_X86_64)
-		return malformed(diag, img, "it is not for x86-64");
+	    img->ehdr.e_ident[EI_DATA] != ELFDATA2LSB || img->ehdr.e_machine != ABI_ELF_MACHINE)
+		return malformed(diag, img, "it is not for " ABI_NAME);
 	if (img->ehdr.e_type != ET_EXEC && img->ehdr.e_type != ET_DYN)
 		return malformed(diag, img, "it is neither a program nor a shared library");
 	return 0;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "elf/image.h"
 
 #define PEEK_MAX_DYNAMIC 1024
@@ -43,7 +44,7 @@ static bool read_phdrs(struct peek *pk)
 	Elf64_Ehdr eh;
 
 	if (!read_at(pk->fd, 0, &eh, sizeof(eh)) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_machine != EM_X86_64 ||
+	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_machine != ABI_ELF_MACHINE ||
 	    eh.e_phentsize != sizeof(*pk->phdrs) || eh.e_phnum > IMAGE_MAX_SEGMENTS)
 		return false;
 	pk->nphdrs = eh.e_phnum;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "elf/image_priv.h"
 
 #ifndef DT_RELR
@@ -64,13 +65,13 @@ static int add_slot(struct image *img, uint64_t vaddr, uint32_t symbol)
 static int add_rela(struct image *img, const Elf64_Rela *r)
 {
 	uint32_t type = ELF64_R_TYPE(r->r_info), index = (uint32_t)ELF64_R_SYM(r->r_info);
-	bool slot = type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
+	bool slot = type == ABI_RELOC_GLOB_DAT || type == ABI_RELOC_JUMP_SLOT;
 	Elf64_Sym sym;
 	int err;
 
-	if (type == R_X86_64_RELATIVE)
+	if (type == ABI_RELOC_RELATIVE)
 		return add_reloc(img, r->r_offset, (uint64_t)r->r_addend);
-	if (!slot && type != R_X86_64_64)
+	if (!slot && type != ABI_RELOC_ABSOLUTE)
 		return 0;
 	err = slot ? add_slot(img, r->r_offset, index) : 0;
 	if (err || image_symbol_at(img, index, &sym) || !image_symbol_defined(&sym) ||

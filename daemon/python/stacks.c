@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "python/python.h"
 #include "target/proc.h"
 
@@ -18,9 +19,6 @@
 
 /* What is read of a frame in one go: all offsets we need lie within. */
 #define FRAME_BYTES 128
-
-/* Where glibc keeps the thread id in struct pthread, on x86-64 (2.4 and later: nptl/descr.h). */
-#define GLIBC_PTHREAD_TID 720
 
 /* Frames lie side by side, so memory is read by the page. */
 #define PAGE 4096u
@@ -199,7 +197,7 @@ static pid_t thread_tid(struct walk *w, uint64_t tstate)
 	/* thread_id is a pthread_t, the address of a struct that is glibc's own business: what
 	 * is found there counts only if it is the id of one of the process's threads. */
 	if ((!w->check_tids && !w->inner_tids) || walk_u64(w, tstate + w->l->ts_thread_id, &v) ||
-	    !v || walk_read(w, v + GLIBC_PTHREAD_TID, &tid, sizeof(tid)))
+	    !v || walk_read(w, v + ABI_GLIBC_PTHREAD_TID, &tid, sizeof(tid)))
 		return 0;
 	return outer_tid(w, tid);
 }

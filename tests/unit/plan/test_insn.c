@@ -65,9 +65,11 @@ Test(insn, branch_targets_and_conditions)
 	cr_assert(arch_x86_64.decode(back, sizeof(back), 0x1000, &in));
 	cr_assert_eq(in.target, 0x1000);
 	cr_assert_eq(in.cc, 5);
+	cr_assert_eq(in.cond, INSN_COND_UNEQUAL);
 	cr_assert(arch_x86_64.decode(far, sizeof(far), 0x2000, &in));
 	cr_assert_eq(in.target, 0x2006 - 10);
 	cr_assert_eq(in.cc, 0xe);
+	cr_assert_eq(in.cond, INSN_COND_OTHER);
 }
 
 Test(insn, never_reads_past_the_end)
@@ -100,4 +102,58 @@ Test(insn, constants)
 	cr_assert(insn_const_address(&in.op[1], &v));
 	cr_assert_eq(v, 0x73af00);
 	cr_assert_not(insn_const_address(&in.op[0], &v));
+}
+
+/* ---- neutral instructions ------------------------------------------------------------------ */
+
+static struct insn_full full(const uint8_t *code, size_t n)
+{
+	struct insn_full in;
+
+	cr_assert(arch_x86_64.decode_full(code, n, 0x1000, &in));
+	return in;
+}
+
+Test(insn, moves_of_the_stack_pointer)
+{
+	const uint8_t push[] = {0x41, 0x54}, pop[] = {0x5d}, sub[] = {0x48, 0x83, 0xec, 0x28},
+		      and[] = {0x48, 0x83, 0xe4, 0xf0};
+	struct insn_full in = full(push, sizeof(push));
+
+	cr_assert(insn_writes_reg(&in, arch_x86_64.sp) && in.stack_known && in.stack_add == -8);
+	for (int i = 0; i < in.noperands; i++)
+		cr_assert(in.op[i].type != INSN_OP_MEM || !in.op[i].written);
+	in = full(pop, sizeof(pop));
+	cr_assert(in.stack_known && in.stack_add == 8 && insn_writes_reg(&in, arch_x86_64.fp));
+	in = full(sub, sizeof(sub));
+	cr_assert(in.stack_known && in.stack_add == -0x28);
+	in = full(and, sizeof(and));
+	cr_assert(insn_writes_reg(&in, arch_x86_64.sp) && !in.stack_known);
+}
+
+Test(insn, loads_stores_and_comparisons)
+{
+	const uint8_t load[] = {0x48, 0x8b, 0x47, 0x10};	     /* mov rax, [rdi+0x10] */
+	const uint8_t store[] = {0x48, 0x89, 0x5d, 0xf8};	     /* mov [rbp-8], rbx */
+	const uint8_t zero[] = {0x48, 0xc7, 0x40, 0x08, 0, 0, 0, 0}; /* mov qword [rax+8], 0 */
+	const uint8_t cmp[] = {0x80, 0x7f, 0x44, 0x00};		     /* cmp byte [rdi+0x44], 0 */
+	const uint8_t index[] = {0x48, 0x8b, 0x04, 0xc7};	     /* mov rax, [rdi+rax*8] */
+	const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	struct insn_full in = full(load, sizeof(load));
+	int64_t disp;
+	int reg, base;
+
+	cr_assert(insn_is_load(&in, &reg, &base, &disp) && reg == 0 && base == 7 && disp == 0x10);
+	cr_assert(!in.writes_flags && in.writes == insn_bit(0));
+	in = full(store, sizeof(store));
+	cr_assert(insn_is_store(&in, &base, &disp) && base == 5 && disp == -8 && !in.writes);
+	in = full(zero, sizeof(zero));
+	cr_assert(insn_is_store(&in, &base, &disp) && insn_is_zero(&in.op[1]));
+	in = full(cmp, sizeof(cmp));
+	cr_assert(in.kind == INSN_COMPARE && in.writes_flags && in.op[0].bits == 8 &&
+		  insn_is_mem(&in.op[0], &base, &disp) && disp == 0x44 && insn_is_zero(&in.op[1]));
+	in = full(index, sizeof(index));
+	cr_assert_not(insn_is_load(&in, &reg, &base, &disp));
+	in = full(endbr, sizeof(endbr));
+	cr_assert(in.landing_pad && in.kind == INSN_OTHER);
 }
