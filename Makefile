@@ -138,7 +138,7 @@ $(O)/obj/%.o: %.c $(O)/.flags
 
 # Both clocks' counters are stored one by one and read again at the next event: reading them as one
 # vector stalls on the stores (measured: 25 instead of 14 ns per event).
-$(O)/obj/daemon/stack/%.o: ALL_CFLAGS += -fno-tree-slp-vectorize
+$(O)/obj/daemon/stack/%.o $(O)/obj/daemon/profile/%.o: ALL_CFLAGS += -fno-tree-slp-vectorize
 
 # The skeleton has one user; it must exist before that is compiled, -MMD does the rest.
 $(O)/obj/daemon/probe/probe.o: | $(SKEL)
@@ -355,7 +355,7 @@ ANALYZE := -fanalyzer -Werror $(addprefix -Wno-analyzer-,null-dereference null-a
 ANALYZE_OK := $(TIDY_C:%.c=$(O)/analyze/%.ok)
 
 # gcc 12 takes an array whose reallocarray failed for freed.
-$(O)/analyze/daemon/stack/profile.ok: private ANALYZE += -Wno-analyzer-use-after-free
+$(O)/analyze/daemon/stack/threads.ok: private ANALYZE += -Wno-analyzer-use-after-free
 
 $(O)/analyze/%.ok: %.c $(HEADERS) | $(SKEL) $(PROTO_C)
 	@mkdir -p $(@D)

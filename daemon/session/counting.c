@@ -66,9 +66,9 @@ static int fetch(const struct probe *probe, struct probe_count **ret, size_t *re
 	return r;
 }
 
-static struct profile_calls calls_of(const struct probe_count *count, bool final)
+static struct call_count calls_of(const struct probe_count *count, bool final)
 {
-	return (struct profile_calls){
+	return (struct call_count){
 		.tid = count->edge.tid,
 		.caller = count->edge.caller,
 		.callee = count->edge.callee,
@@ -80,7 +80,7 @@ static struct profile_calls calls_of(const struct probe_count *count, bool final
 void counting_sync(struct counting *c, const struct counting_sync *how)
 {
 	_cleanup_free_ struct probe_count *counts = NULL;
-	_cleanup_free_ struct profile_calls *calls = NULL;
+	_cleanup_free_ struct call_count *calls = NULL;
 	_cleanup_(map_deinit) struct map gone = {0};
 	size_t n = 0, ended = c->nexits;
 	uint32_t one;

@@ -11,7 +11,7 @@
 
 #include "event/event.h"
 #include "probe/probe.h"
-#include "stack/profile.h"
+#include "profile/profile.h"
 
 struct counting {
 	struct event *exits; /* THREAD_EXITs, of which the profile knows nothing yet */

@@ -15,7 +15,7 @@
 #include "session/session.h"
 #include "session/strangers.h"
 #include "session/windows.h"
-#include "stack/profile.h"
+#include "profile/profile.h"
 #include "target/target.h"
 #include "timeline/timeline.h"
 #include "verify/calibration.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A target that is watched in windows. windows.c says when, stack/estimate.c makes estimates of what
+ * A target that is watched in windows. windows.c says when, estimate/estimate.c makes estimates of what
  * was seen; here the two are brought together: what a window's beginning and end mean for the probe
  * and the profile, and the accounts of what passed between.
  *

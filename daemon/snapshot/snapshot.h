@@ -195,7 +195,7 @@ struct snapshot {
 	uint64_t (*node_metrics)[PYP_METRICS]; /* by node: its own share of them; NULL: none */
 	struct snapshot_coro *coros;
 	uint32_t ncoros;
-	/* While profiles are added; an index of the functions by identity, stack/known_funcs.h's. */
+	/* While profiles are added; an index of the functions by identity, profile/known_funcs.h's. */
 	struct {
 		struct snapshot_room funcs, nodes, threads, coros, metrics;
 		void *known_funcs;

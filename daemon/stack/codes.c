@@ -13,11 +13,11 @@
 #define UNREADABLE "<unreadable>"
 #define UNKNOWN	   "<unknown>"
 
-int codes_init(struct codes *c, const struct profile_limits *limits, profile_resolve_fn resolve,
-	       void *ctx)
+int codes_init(struct codes *c, uint32_t max_funcs, uint64_t max_string_bytes,
+	       codes_resolve_fn resolve, void *ctx)
 {
 	*c = (struct codes){.resolve = resolve, .ctx = ctx};
-	return funcs_init(&c->funcs, limits->funcs, limits->string_bytes);
+	return funcs_init(&c->funcs, max_funcs, max_string_bytes);
 }
 
 static void pending_drop(struct codes *c, struct codes_pending *pe)

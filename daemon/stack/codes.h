@@ -8,13 +8,18 @@
 
 #include <stdint.h>
 
+#include "base/code_names.h"
 #include "event/event.h"
-#include "stack/profile.h"
 #include "stats/func.h"
 
 /* Announcements in progress: at most one per thread, and few threads at a time. */
 #define CODES_PENDING 64
 #define CODES_STRINGS 3
+
+/* Called for a code object whose strings could not be read in BPF, and for one that was never
+ * announced: read it from the target's memory. Fills *ret with malloc'd UTF-8 that the caller takes
+ * over; returns 0 or a negative errno. */
+typedef int (*codes_resolve_fn)(void *ctx, uint64_t code, struct code_names *ret);
 
 struct codes_pending {
 	uint64_t code;
@@ -25,7 +30,7 @@ struct codes_pending {
 
 struct codes {
 	struct funcs funcs;
-	profile_resolve_fn resolve; /* may be NULL */
+	codes_resolve_fn resolve; /* may be NULL */
 	void *ctx;
 	struct codes_pending pending[CODES_PENDING];
 	uint32_t npending;
@@ -33,8 +38,9 @@ struct codes {
 	uint64_t unreadable; /* code objects without readable names */
 };
 
-int codes_init(struct codes *c, const struct profile_limits *limits, profile_resolve_fn resolve,
-	       void *ctx);
+/* The caps are as for funcs_init(). 0 or -ENOMEM. */
+int codes_init(struct codes *c, uint32_t max_funcs, uint64_t max_string_bytes,
+	       codes_resolve_fn resolve, void *ctx);
 void codes_deinit(struct codes *c);
 
 void codes_string(struct codes *c, uint32_t tid, const struct event_string *s);

@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pyprof/bpf_abi.h"
+
 #define STACK_MIN  16u
 #define STACK_SCAN 32u /* activations that are compared one by one instead of being indexed */
 
@@ -73,6 +75,37 @@ void thread_drop_chain(struct thread *th)
 	free(th->chain);
 	th->chain = NULL;
 	th->chain_n = th->chain_cap = 0;
+}
+
+static bool chain_grow(struct thread *th, uint32_t n)
+{
+	struct chain_frame *chain;
+	uint32_t cap = th->chain_cap ? th->chain_cap : PYP_CHAIN_FRAMES;
+
+	if (n > PYP_CHAIN_MAX_DEPTH)
+		return false;
+	while (cap < n)
+		cap *= 2;
+	if (cap == th->chain_cap)
+		return true;
+	chain = reallocarray(th->chain, cap, sizeof(*chain));
+	if (!chain)
+		return false;
+	th->chain = chain;
+	th->chain_cap = cap;
+	return true;
+}
+
+bool thread_chain_reserve(struct thread *th, uint32_t first, uint32_t count, uint32_t most)
+{
+	if (first == 0) {
+		th->chain_n = 0;
+		th->chain_flags = 0;
+	}
+	if (first == th->chain_n && count <= most && chain_grow(th, first + count))
+		return true;
+	th->chain_n = 0;
+	return false;
 }
 
 void thread_free(struct thread *th)

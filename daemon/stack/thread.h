@@ -141,6 +141,12 @@ void thread_free(struct thread *th);
 /* Free what only a live thread needs: all its stacks with their index; the chain in progress. */
 void thread_drop_stacks(struct thread *th);
 void thread_drop_chain(struct thread *th);
+/*
+ * A part of a chain has come, which is frames first to first + count of it: make room for them, at
+ * chain[chain_n]. first 0 begins a new chain. False, and the chain is dropped: a part before it was
+ * lost, count is above most, or it does not fit.
+ */
+bool thread_chain_reserve(struct thread *th, uint32_t first, uint32_t count, uint32_t most);
 void thread_set_name(struct thread *th, const char *name);
 
 static inline struct activation *thread_top(struct thread *th)

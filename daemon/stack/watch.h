@@ -70,7 +70,7 @@ struct watcher {
 	uint64_t from_ns, until_ns; /* events earlier are told as of from, later ones are not */
 };
 
-/* The stack's side; for stack/profile*.c. */
+/* The stack's side; for profile/. */
 struct thread;
 struct watch;
 

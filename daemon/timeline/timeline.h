@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "stack/profile.h"
+#include "profile/profile.h"
 
 struct timeline;
 

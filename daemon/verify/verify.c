@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "event/decode.h"
 #include "probe/probe.h"
-#include "stack/profile.h"
+#include "profile/profile.h"
 #include "verify/cache.h"
 #include "verify/scratch.h"
 #include "verify/script.h"

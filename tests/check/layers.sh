@@ -17,13 +17,16 @@ inspect target elf python plan
 probe target plan python event
 stats snapshot
 stack event snapshot stats
+estimate snapshot stats
+counting event snapshot stats stack
+profile event snapshot stats stack estimate counting
 format snapshot stats
-verify target elf python plan inspect probe event stack stats snapshot
-timeline stack event snapshot stats format
-session target elf python plan inspect probe event stack stats snapshot verify timeline
+verify target elf python plan inspect probe event profile stats snapshot
+timeline profile stack event snapshot stats format
+session target elf python plan inspect probe event profile stats snapshot verify timeline
 server session format snapshot stats timeline
 run server session format snapshot
-doctor target elf python plan inspect probe event stack stats snapshot session
+doctor target elf python plan inspect probe event profile stats snapshot session
 '
 # The skeleton of the BPF programs has one user; Python and BPF are nothing that the client knows
 # of, except through doctor.

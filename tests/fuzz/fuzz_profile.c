@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "event/decode.h"
-#include "stack/profile.h"
+#include "profile/profile.h"
 #include "stats/view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

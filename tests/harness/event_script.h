@@ -31,7 +31,7 @@
 #define PYPROF_TESTS_HARNESS_EVENT_SCRIPT_H
 
 #include "snapshot/snapshot.h"
-#include "stack/profile.h"
+#include "profile/profile.h"
 
 struct event_script;
 

@@ -10,7 +10,7 @@
 /* As threads.py has them. */
 #define SHORT 200u
 #define NAMED 4u
-/* So many of those that have ended are kept apart, see stack/ended.h. */
+/* So many of those that have ended are kept apart, see profile/ended.h. */
 #define APART 16u
 
 static uint64_t short_steps(void)

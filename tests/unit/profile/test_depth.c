@@ -9,7 +9,7 @@
 
 #include "harness/event_script.h"
 #include "harness/test.h"
-#include "stack/profile.h"
+#include "profile/profile.h"
 #include "stack/watch.h"
 
 #define CODE	 0x1000u

@@ -3,12 +3,12 @@
  * The profile of one target: events in, calling-context tree and counters out. This is the pure
  * heart: no I/O, no clock (time comes in with the events), no global; all growth capped.
  *
- * It owns the per-thread stacks (stack/thread.c), the rules that match events to them
- * (stack/rebuild.c), the functions and code objects (stats/func.c) and the tree
- * (stats/calltree.c). See stack/README or the essay in rebuild.c for the rules.
+ * It routes each event to the stage it is for, and owns their data: stacks (stack/: threads, the
+ * rules that match events to stacks, time, code objects), estimates from windows (estimate/),
+ * aggregated counts and samples (counting/), and the tree (stats/calltree.c).
  */
-#ifndef PYPROF_STACK_PROFILE_H
-#define PYPROF_STACK_PROFILE_H
+#ifndef PYPROF_PROFILE_PROFILE_H
+#define PYPROF_PROFILE_PROFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/code_names.h"
+#include "counting/counts.h"
 #include "event/event.h"
 #include "snapshot/snapshot.h"
 #include "stack/watch.h"
@@ -59,7 +60,7 @@ void profile_end(struct profile *p, uint64_t ts);
 
 /*
  * Watched in windows: a pause is an end after which code objects stay known, since those that go
- * are still announced. The window's figures become weighted ones (stack/estimate.h) at its fold,
+ * are still announced. The window's figures become weighted ones (estimate/estimate.h) at its fold,
  * after the pause; gap says for how long nobody watched before the window that begins, own_cpu what
  * CPU time the target has used for itself, watched or not. All figures of a snapshot are estimates
  * then, unless there never was a gap.
@@ -109,16 +110,10 @@ void profile_seed_thread(struct profile *p, uint64_t ts, const struct profile_se
  * profile_needs_runtime): its CPU time since the seed. */
 void profile_update_runtime(struct profile *p, uint32_t tid, uint64_t ts, uint64_t runtime);
 /*
- * Counting: all calls by thread, caller and callee, as they stand now. Code objects go by the numbers
- * that CODE_ID events have told. Replaces what was said before, but for what was final then: that
- * stays, and is not said again.
+ * Counting: all calls by thread, caller and callee, as they stand now. Replaces the reading before, but
+ * for what was final then: that stays, and is not in later readings.
  */
-struct profile_calls {
-	uint32_t tid, caller, callee; /* as in struct pyp_edge */
-	uint64_t calls;
-	bool final;
-};
-void profile_set_calls(struct profile *p, const struct profile_calls *v, size_t n);
+void profile_set_calls(struct profile *p, const struct call_count *v, size_t n);
 
 /* Thread names may change: the newest wins. The OS knows the thread. */
 void profile_set_thread_name(struct profile *p, uint32_t tid, const char *name);

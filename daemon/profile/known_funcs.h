@@ -4,8 +4,8 @@
  * it, one after another, so that each costs what it adds. It lives in the snapshot's arena. Between
  * two additions the snapshot's functions may become more, but none may change. Pure.
  */
-#ifndef PYPROF_STACK_KNOWN_FUNCS_H
-#define PYPROF_STACK_KNOWN_FUNCS_H
+#ifndef PYPROF_PROFILE_KNOWN_FUNCS_H
+#define PYPROF_PROFILE_KNOWN_FUNCS_H
 
 #include <stdbool.h>
 #include <stdint.h>

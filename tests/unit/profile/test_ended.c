@@ -8,8 +8,8 @@
 #include "harness/event_script.h"
 #include "harness/test.h"
 #include "snapshot/merge.h"
-#include "stack/ended.h"
-#include "stack/profile_priv.h"
+#include "profile/ended.h"
+#include "profile/profile_priv.h"
 
 #define FUNCS 10u
 
@@ -105,7 +105,7 @@ Test(ended, a_hundred_thousand)
 	}
 	cr_expect_eq(p->rb.tree.n, places, "%u places, %u after 1,000 threads", p->rb.tree.n,
 		     places);
-	cr_expect_leq(p->nthreads, ENDED_APART + 2);
+	cr_expect_leq(p->threads.n, ENDED_APART + 2);
 	cr_expect_eq(profile_counts(p).threads, threads);
 	cr_expect_eq(profile_counts(p).truncated, 0);
 	cr_expect_eq(profile_counts(p).nodes, (ENDED_APART + 1) * (FUNCS + 1));
@@ -264,10 +264,10 @@ Test(ended, unreported)
 	profile_foreach_thread(p, gone, p);
 	drained = 4000;
 	profile_foreach_thread(p, gone, p);
-	cr_expect_eq(p->nthreads, 1001, "their ends may be on their way");
+	cr_expect_eq(p->threads.n, 1001, "their ends may be on their way");
 	drained = 4096;
 	profile_foreach_thread(p, gone, p);
-	cr_expect_eq(p->nthreads, 1 + ENDED_APART + 1);
+	cr_expect_eq(p->threads.n, 1 + ENDED_APART + 1);
 	s = take(p);
 	cr_expect_eq(ended_threads(s), 1000);
 	cr_expect_eq(all_calls(s), 1000);
@@ -324,7 +324,7 @@ Test(ended, in_windows)
 		profile_gap(p, shown);
 		now += shown;
 	}
-	cr_expect_leq(p->nthreads, ENDED_APART + 2);
+	cr_expect_leq(p->threads.n, ENDED_APART + 2);
 	s = take(p);
 	cr_expect_eq(ended_threads(s), 1000);
 	/* Each stands for itself and for the gap before it; the first one has none. */
@@ -342,7 +342,7 @@ Test(ended, counted)
 		profile_event(p, &(struct event){.type = PYP_REC_CODE_ID,
 						 .u.code = {.id = id, .code = 0x100 + id}});
 	for (uint32_t i = 0; i < 1000; i++) {
-		const struct profile_calls calls[] = {
+		const struct call_count calls[] = {
 			{.tid = 1, .caller = PYP_COUNT_OUTSIDE, .callee = 1, .calls = i + 1},
 			{.tid = 100 + i,
 			 .caller = PYP_COUNT_OUTSIDE,
@@ -354,7 +354,7 @@ Test(ended, counted)
 		profile_set_calls(p, calls, 2);
 		send_event(p, 100 + i, PYP_REC_THREAD_EXIT, 0, 0, 0);
 	}
-	cr_expect_leq(p->nthreads, ENDED_APART + 4);
+	cr_expect_leq(p->threads.n, ENDED_APART + 4);
 	s = take(p);
 	cr_expect_eq(ended_threads(s), 1000);
 	cr_expect_eq(all_calls(s), 1000 + 3000);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* stack/tally: sums in the tree; what is said again replaces what was said. */
-#include "stack/tally.h"
+/* counting/counts, samples: sums in the tree; what is said again replaces what was said. */
+#include "counting/counts.h"
 
 #include "harness/test.h"
-#include "stack/profile.h"
+#include "profile/profile.h"
 #include "stats/view.h"
 
 #define CODE(i) (0x1000u + (uint64_t)(i)*0x10)
@@ -75,7 +75,7 @@ static uint64_t calls(const struct profile *p, const char *caller, const char *c
 Test(tally, edges_and_rows)
 {
 	struct profile *p = new_profile();
-	const struct profile_calls said[] = {
+	const struct call_count said[] = {
 		{1, PYP_COUNT_OUTSIDE, ID(0), 2, false},
 		{1, ID(0), ID(1), 10, false},
 		{1, ID(1), ID(1), 5, false},
@@ -101,7 +101,7 @@ Test(tally, edges_and_rows)
 Test(tally, what_is_final_stays_and_the_rest_is_replaced)
 {
 	struct profile *p = new_profile();
-	struct profile_calls said[] = {{1, ID(0), ID(1), 10, false}, {2, ID(0), ID(1), 100, true}};
+	struct call_count said[] = {{1, ID(0), ID(1), 10, false}, {2, ID(0), ID(1), 100, true}};
 
 	profile_set_calls(p, said, 2);
 	cr_assert_eq(calls(p, "f0", "f1", NULL), 110);
@@ -123,7 +123,7 @@ Test(tally, what_is_final_stays_and_the_rest_is_replaced)
 Test(tally, strange_numbers_are_lost_not_dropped)
 {
 	struct profile *p = new_profile();
-	const struct profile_calls said[] = {
+	const struct call_count said[] = {
 		{1, ID(0), ID(77), 1, false},	      {1, ID(0), UINT32_MAX, 2, false},
 		{1, ID(0), PYP_COUNT_LOST, 4, false}, {1, PYP_COUNT_LOST, ID(1), 8, false},
 		{1, 0, PYP_COUNT_LOST, 16, false},
@@ -145,7 +145,7 @@ Test(tally, what_does_not_fit_is_truncated)
 {
 	const struct profile_limits limits = {.nodes = 2};
 	struct profile *p = profile_new(&limits, resolve, NULL);
-	struct profile_calls said[8];
+	struct call_count said[8];
 
 	for (unsigned int i = 0; i < 8; i++) {
 		struct event e = {.type = PYP_REC_CODE_ID, .tid = 1};
@@ -153,7 +153,7 @@ Test(tally, what_does_not_fit_is_truncated)
 		e.u.code.code = CODE(i);
 		e.u.code.id = ID(i);
 		profile_event(p, &e);
-		said[i] = (struct profile_calls){1, PYP_COUNT_OUTSIDE, ID(i), 1, false};
+		said[i] = (struct call_count){1, PYP_COUNT_OUTSIDE, ID(i), 1, false};
 	}
 	profile_set_calls(p, said, 8);
 	cr_assert_eq(calls(p, NULL, "(truncated)", NULL), 6);

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stack/known_funcs.h"
-#include "stack/profile_priv.h"
+#include "counting/samples.h"
+#include "profile/known_funcs.h"
+#include "profile/profile_priv.h"
 
 struct taker {
 	const struct profile *p;
@@ -56,7 +57,7 @@ static int taker_init(struct taker *t, const struct cost *cost)
 
 	t->inflight = calloc(nodes + 1, sizeof(*t->inflight));
 	t->charged = calloc(nodes + 1, sizeof(*t->charged));
-	t->extra = calloc((size_t)p->nthreads + 1, sizeof(*t->extra));
+	t->extra = calloc((size_t)p->threads.n + 1, sizeof(*t->extra));
 	t->strings = calloc((size_t)p->codes.funcs.strings.n + 1, sizeof(*t->strings));
 	t->node_map = none_array(nodes);
 	t->func_map = none_array(funcs);
@@ -78,7 +79,7 @@ static void stack_inflight(struct taker *t, const struct thread *th, const struc
 
 static void thread_inflight(struct taker *t, uint32_t i)
 {
-	const struct thread *th = t->p->threads[i];
+	const struct thread *th = t->p->threads.v[i];
 	uint64_t wall;
 
 	if (!th->live || !t->p->tracing)
@@ -136,7 +137,7 @@ static void stack_running(struct taker *t, const struct stack *s, const uint64_t
 
 static void thread_running(struct taker *t, uint32_t i)
 {
-	const struct thread *th = t->p->threads[i];
+	const struct thread *th = t->p->threads.v[i];
 	uint64_t clock[SNAPSHOT_CLOCKS];
 
 	if (!th->live || !t->p->tracing)
@@ -169,7 +170,7 @@ static int coros_inflight(struct taker *t)
 	if (copy_sums(&t->coros, &cs->sums) || copy_sums(&t->greenlets, &cs->greenlets))
 		return -ENOMEM;
 	coros_waiting(t);
-	for (uint32_t i = 0; i < t->p->nthreads; i++)
+	for (uint32_t i = 0; i < t->p->threads.n; i++)
 		thread_running(t, i);
 	return 0;
 }
@@ -349,9 +350,9 @@ static uint32_t number_nodes(struct taker *t)
 		if (parent != NODE_NONE)
 			t->node_map[parent] = 0;
 	}
-	for (uint32_t i = 0; i < t->p->nthreads; i++)
-		if (i != PROFILE_OVERFLOW_THREAD)
-			t->node_map[t->p->threads[i]->root] = 0;
+	for (uint32_t i = 0; i < t->p->threads.n; i++)
+		if (i != THREADS_OVERFLOW)
+			t->node_map[t->p->threads.v[i]->root] = 0;
 	for (uint32_t i = 0; i < tree->n; i++)
 		if (t->node_map[i] != SNAPSHOT_NONE)
 			t->node_map[i] = first + count++;
@@ -459,12 +460,12 @@ static int take_threads(struct taker *t)
 	struct snapshot_thread *threads;
 
 	threads = snapshot_grow(t->s, &t->s->adding.threads, t->s->threads, t->s->nthreads,
-				p->nthreads, sizeof(*threads));
+				p->threads.n, sizeof(*threads));
 	if (!threads)
 		return -ENOMEM;
 	t->s->threads = threads;
-	for (uint32_t i = 0; i < p->nthreads; i++) {
-		const struct thread *th = p->threads[i];
+	for (uint32_t i = 0; i < p->threads.n; i++) {
+		const struct thread *th = p->threads.v[i];
 		struct snapshot_thread *out = &threads[t->s->nthreads];
 
 		if (t->node_map[th->root] == SNAPSHOT_NONE)
@@ -542,7 +543,7 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 
 	if (err)
 		return err;
-	for (uint32_t i = 0; i < p->nthreads; i++)
+	for (uint32_t i = 0; i < p->threads.n; i++)
 		thread_inflight(&t, i);
 	err = coros_inflight(&t);
 	if (err)
@@ -568,6 +569,6 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 	}
 	add_counters(p, target);
 	return target->mode == MODE_SAMPLE
-		       ? tally_errors(s, first_thread, target->estimate.period_ns)
+		       ? samples_errors(s, first_thread, target->estimate.period_ns)
 		       : 0;
 }

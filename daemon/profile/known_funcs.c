@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A snapshot's functions by identity: see known_funcs.h. Chains of indices, by hash. */
-#include "stack/known_funcs.h"
+#include "profile/known_funcs.h"
 
 #include <errno.h>
 #include <string.h>

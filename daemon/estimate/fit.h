@@ -3,8 +3,8 @@
  * Two witnesses of where a program's CPU time went: windows, and samples taken between them. Pure;
  * see fit.c for what is made of them.
  */
-#ifndef PYPROF_STACK_FIT_H
-#define PYPROF_STACK_FIT_H
+#ifndef PYPROF_ESTIMATE_FIT_H
+#define PYPROF_ESTIMATE_FIT_H
 
 #include <stddef.h>
 

@@ -4,14 +4,14 @@
  * windows differ. Works on a calling-context tree whose figures it takes over when a window ends.
  * Pure; see estimate.c for the weights and the errors.
  */
-#ifndef PYPROF_STACK_ESTIMATE_H
-#define PYPROF_STACK_ESTIMATE_H
+#ifndef PYPROF_ESTIMATE_ESTIMATE_H
+#define PYPROF_ESTIMATE_ESTIMATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cost.h"
-#include "stack/fit.h"
+#include "estimate/fit.h"
 #include "stats/calltree.h"
 
 /* One context: the weighted sums, as yet unrounded. taken: the probes' part of cpu. */
@@ -58,9 +58,6 @@ void estimate_own_cpu(struct estimate *e, double ns);
  */
 int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
 		  const struct cost *cost, double scale);
-
-/* What an event takes without a probe, at the least: so much progress is in each. */
-#define ESTIMATE_OWN_NS 25u
 
 /* While nobody watched, a moment of CPU time was spent there. -ENOMEM: nothing has changed. */
 int estimate_sample(struct estimate *e, const struct calltree *tree, uint32_t node);

@@ -29,12 +29,13 @@
  * their contexts get it. Counts are the windows'. What a report subtracts for the probes is put back
  * on, so that what is left are those times.
  */
-#include "stack/estimate.h"
+#include "estimate/estimate.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "estimate/window.h"
 #include "stats/func.h"
 
 /* What began and ended: a context's own activations, or its callees'. */
@@ -178,7 +179,7 @@ static double waiting(const struct node *n)
 		       : 0;
 }
 
-struct window {
+struct folding {
 	double cpu, wait; /* of all threads, without the probes' time */
 	double weight;
 	double raw_cpu, events;
@@ -237,7 +238,7 @@ static void add_ends(struct ends *to, struct ends n)
 
 /* Backwards: callees come after their callers. What probes took, by the costs that were measured. */
 static double count_callees(struct estimate *e, const struct calltree *tree,
-			    const struct cost *cost, struct window *w)
+			    const struct cost *cost, struct folding *w)
 {
 	uint32_t count = calltree_ntouched(tree);
 	double taken = 0;
@@ -263,16 +264,16 @@ static double count_callees(struct estimate *e, const struct calltree *tree,
 }
 
 /* By how much the costs were lower, or it cannot be. */
-static double cost_factor(const struct window *w, double taken)
+static double cost_factor(const struct folding *w, double taken)
 {
-	double most = w->raw_cpu - ESTIMATE_OWN_NS * w->events;
+	double most = w->raw_cpu - WINDOW_OWN_NS * w->events;
 
 	if (taken <= 0 || taken <= most)
 		return 1;
 	return most > 0 ? most / taken : 0;
 }
 
-static void look_at_nodes(struct estimate *e, const struct calltree *tree, struct window *w)
+static void look_at_nodes(struct estimate *e, const struct calltree *tree, struct folding *w)
 {
 	for (uint32_t k = calltree_ntouched(tree); k-- > 0;) {
 		uint32_t i = calltree_touched(tree, k);
@@ -296,7 +297,7 @@ static void look_at_nodes(struct estimate *e, const struct calltree *tree, struc
 	}
 }
 
-static void weigh(struct estimate *e, struct window *w, double length)
+static void weigh(struct estimate *e, struct folding *w, double length)
 {
 	w->weight = 1 + e->gap_ns / length;
 	e->all_ns += length + e->gap_ns;
@@ -307,7 +308,7 @@ static void weigh(struct estimate *e, struct window *w, double length)
 
 /* ---- its part in the sums ---- */
 
-static void add_func(struct estimate_func *f, const struct window *w)
+static void add_func(struct estimate_func *f, const struct folding *w)
 {
 	double cpu_size = w->weight * w->cpu, wall_size = w->weight * (w->cpu + w->wait);
 	double unseen = 1 - 1 / w->weight;
@@ -325,7 +326,7 @@ static void add_func(struct estimate_func *f, const struct window *w)
 	}
 }
 
-static void add_errors(struct estimate *e, const struct window *w)
+static void add_errors(struct estimate *e, const struct folding *w)
 {
 	double size[2] = {w->weight * w->cpu, w->weight * (w->cpu + w->wait)};
 	bool sampled = w->weight > 1;
@@ -348,7 +349,7 @@ static void add_errors(struct estimate *e, const struct window *w)
 	}
 }
 
-static void take_nodes(struct estimate *e, struct calltree *tree, const struct window *w)
+static void take_nodes(struct estimate *e, struct calltree *tree, const struct folding *w)
 {
 	for (uint32_t k = 0; k < calltree_ntouched(tree); k++) {
 		uint32_t i = calltree_touched(tree, k);
@@ -383,7 +384,7 @@ void estimate_own_cpu(struct estimate *e, double ns)
 int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
 		  const struct cost *cost, double scale)
 {
-	struct window w = {0};
+	struct folding w = {0};
 	double taken;
 
 	if (!length_ns)

@@ -3,10 +3,10 @@
  * Threads that have ended: the last ones are kept as they are, those before them are added up, one
  * row per entry function, so that a profile's memory follows the threads that are alive and the
  * contexts that are distinct. Rows are threads of the profile (thread.folded > 0). For
- * stack/profile*.c only.
+ * profile/ only.
  */
-#ifndef PYPROF_STACK_ENDED_H
-#define PYPROF_STACK_ENDED_H
+#ifndef PYPROF_PROFILE_ENDED_H
+#define PYPROF_PROFILE_ENDED_H
 
 #include <stdint.h>
 
@@ -22,10 +22,9 @@ struct thread;
 struct ended {
 	struct thread *first, *last; /* kept apart, in the order in which they ended */
 	uint32_t napart;
-	struct thread **rows; /* folded ones; room for ENDED_ROWS + 1 */
-	uint32_t nrows;
-	struct map row_of; /* entry function → index of its row */
-	uint64_t folded;   /* threads in all rows */
+	struct thread **rows; /* threads.nrows folded ones; room for ENDED_ROWS + 1 */
+	struct map row_of;    /* entry function → index of its row */
+	uint64_t folded;      /* threads in all rows */
 };
 
 void ended_deinit(struct ended *e);

@@ -25,7 +25,7 @@
  * that holds little of the probes' time, they decide; where it is the probes' for the most part,
  * samples do.
  */
-#include "stack/fit.h"
+#include "estimate/fit.h"
 
 #include <math.h>
 

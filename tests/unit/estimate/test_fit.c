@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "harness/test.h"
-#include "stack/fit.h"
+#include "estimate/fit.h"
 
 enum { CALLER, CALLEE, LOOP, ROWS };
 

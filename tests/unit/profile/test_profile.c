@@ -5,7 +5,7 @@
  * agree to the last call and nanosecond. Malformed ones must keep the invariants. Besides: the
  * pieces that no event script shows (names, merging, resolving).
  */
-#include "stack/profile.h"
+#include "profile/profile.h"
 
 #include <time.h>
 

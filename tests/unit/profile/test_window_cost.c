@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "harness/test.h"
-#include "stack/profile.h"
+#include "profile/profile.h"
 
 #define SMALL	1000u
 #define LARGE	300000u

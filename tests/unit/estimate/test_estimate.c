@@ -8,7 +8,7 @@
 
 #include "harness/reports.h"
 #include "harness/test.h"
-#include "stack/estimate.h"
+#include "estimate/estimate.h"
 #include "stats/func.h"
 
 enum { F = FUNC_PSEUDO_MAX, G, H, FUNCS };

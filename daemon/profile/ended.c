@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Ended threads: see ended.h. A thread is folded when ENDED_APART others have ended after it, unless
- * something still refers to its contexts: counts that the next reading takes back (tally.c), or CPU
+ * something still refers to its contexts: counts that the next reading takes back (counting/counts.c), or CPU
  * time that the end of a window decides.
  */
-#include "stack/ended.h"
+#include "profile/ended.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "stack/profile_priv.h"
+#include "profile/profile_priv.h"
 #include "stats/func.h"
 
 /* What threading.Thread executes before the function that it was given. */
@@ -25,7 +25,7 @@ void ended_clear(struct ended *e)
 {
 	map_clear(&e->row_of);
 	e->first = e->last = NULL;
-	e->napart = e->nrows = 0;
+	e->napart = 0;
 	e->folded = 0;
 }
 
@@ -101,17 +101,16 @@ static struct thread *new_row(struct profile *p, uint32_t entry)
 
 	if (!e->rows)
 		e->rows = calloc(ENDED_ROWS + 1, sizeof(struct thread *));
-	if (!e->rows || map_put(&e->row_of, entry, e->nrows))
+	if (!e->rows || map_put(&e->row_of, entry, p->threads.nrows))
 		return NULL;
-	row = profile_new_thread(p, 0);
+	row = threads_add_row(&p->threads);
 	if (!row) {
 		map_del(&e->row_of, entry);
 		return NULL;
 	}
-	row->alive = false;
 	row->entry = entry;
 	row->start_ns = UINT64_MAX;
-	e->rows[e->nrows++] = row;
+	e->rows[p->threads.nrows - 1] = row;
 	return row;
 }
 
@@ -122,7 +121,7 @@ static struct thread *row_for(struct profile *p, uint32_t entry)
 
 	if (map_get(&e->row_of, entry, &i))
 		return e->rows[i];
-	if (e->nrows >= ENDED_ROWS && entry != SNAPSHOT_NONE)
+	if (p->threads.nrows >= ENDED_ROWS && entry != SNAPSHOT_NONE)
 		return row_for(p, SNAPSHOT_NONE);
 	return new_row(p, entry);
 }
@@ -171,14 +170,14 @@ static bool fold_first(struct profile *p)
 	if (!e->first)
 		e->last = NULL;
 	e->napart--;
-	profile_remove_thread(p, th);
+	threads_remove(&p->threads, th);
 	return true;
 }
 
 void ended_fold(struct profile *p)
 {
 	/* Counts that are to be taken back are found by their nodes. */
-	if (p->tally.nparts)
+	if (p->counts.nparts)
 		return;
 	while (p->ended.napart > ENDED_APART && !waits(p, p->ended.first))
 		if (!fold_first(p))

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Samples of stacks: see samples.h. */
+#include "counting/samples.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "stack/codes.h"
+#include "stack/rebuild.h"
+#include "stats/tree.h"
+
+/* The context at the end of the path. Where its beginning is not known it hangs below "(truncated)";
+ * what does not fit is all "(truncated)". */
+static uint32_t sample_node(struct rebuild *rb, const struct thread *th, bool truncated)
+{
+	uint32_t node = truncated ? NODE_TRUNCATED(th->root) : th->root;
+
+	for (uint32_t i = th->chain_n; i > 0 && node != NODE_NONE; i--)
+		node = th->chain[i - 1].func == FUNC_TRUNCATED
+			       ? NODE_NONE
+			       : calltree_child(&rb->tree, node, th->chain[i - 1].func);
+	if (node != NODE_NONE)
+		return node;
+	rb->truncated++;
+	return NODE_TRUNCATED(th->root);
+}
+
+uint32_t samples_add(struct rebuild *rb, struct codes *codes, struct thread *th,
+		     const struct event_sample *s)
+{
+	uint32_t node;
+
+	if (!thread_chain_reserve(th, s->first, s->count, PYP_SAMPLE_CODES))
+		return NODE_NONE;
+	for (uint32_t i = 0; i < s->count; i++)
+		th->chain[th->chain_n++] = (struct chain_frame){
+			.func = codes_func(codes, s->codes[i]),
+		};
+	if (!(s->flags & PYP_SAMPLE_LAST))
+		return NODE_NONE;
+	node = sample_node(rb, th, s->flags & PYP_SAMPLE_TRUNCATED);
+	th->chain_n = 0;
+	return node;
+}
+
+/* Errors of samples ------------------------------------------------------------------------ */
+
+struct spent {
+	bool seen;
+	uint32_t depth; /* times on the path */
+	double tot, cum;
+};
+
+struct spending {
+	const struct tree *tree;
+	struct spent *by_func;
+};
+
+static int spend_enter(void *ctx, uint32_t i)
+{
+	const struct spending *w = ctx;
+	const struct snapshot_node *n = &w->tree->snapshot->nodes[i];
+	struct spent *f;
+
+	if (n->func == SNAPSHOT_NONE)
+		return 0;
+	f = &w->by_func[n->func];
+	f->seen = true;
+	f->tot += (double)n->self[SNAPSHOT_CPU];
+	if (f->depth++ == 0)
+		f->cum += (double)w->tree->nodes[i].cum[SNAPSHOT_CPU];
+	return 0;
+}
+
+static void spend_leave(void *ctx, uint32_t i)
+{
+	const struct spending *w = ctx;
+	const struct snapshot_node *n = &w->tree->snapshot->nodes[i];
+
+	if (n->func != SNAPSHOT_NONE)
+		w->by_func[n->func].depth--;
+}
+
+int samples_errors(struct snapshot *s, uint32_t first_thread, uint64_t period_ns)
+{
+	_cleanup_free_ struct spent *by_func = calloc((size_t)s->nfuncs + 1, sizeof(*by_func));
+	_cleanup_(tree_freep) struct tree *tree = NULL;
+	struct spending w = {.by_func = by_func};
+	const struct tree_visitor visitor = {spend_enter, spend_leave, &w};
+	const double period = (double)period_ns;
+
+	if (!by_func || tree_build(s, &tree) < 0)
+		return -ENOMEM;
+	w.tree = tree;
+	for (uint32_t t = first_thread; t < s->nthreads; t++)
+		tree_walk(tree, s->threads[t].root, &visitor);
+	for (uint32_t i = 0; i < s->nfuncs; i++) {
+		const double variance[SNAPSHOT_FIGURES] = {
+			[SNAPSHOT_CALLS] = -1,	  [SNAPSHOT_TOT_CPU] = by_func[i].tot * period,
+			[SNAPSHOT_TOT_WALL] = -1, [SNAPSHOT_CUM_CPU] = by_func[i].cum * period,
+			[SNAPSHOT_CUM_WALL] = -1,
+		};
+
+		if (by_func[i].seen)
+			snapshot_add_variance(&s->funcs[i], variance);
+	}
+	return 0;
+}

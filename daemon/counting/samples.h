@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Samples of stacks in the calling-context tree, and their errors. Pure.
+ */
+#ifndef PYPROF_COUNTING_SAMPLES_H
+#define PYPROF_COUNTING_SAMPLES_H
+
+#include <stdint.h>
+
+#include "event/event.h"
+
+struct codes;
+struct rebuild;
+struct snapshot;
+struct thread;
+
+/*
+ * A stack of th was seen, or a part of one. Returns its context once its last part has come,
+ * NODE_NONE before that and where a part was lost. What does not fit the tree is "(truncated)".
+ */
+uint32_t samples_add(struct rebuild *rb, struct codes *codes, struct thread *th,
+		     const struct event_sample *s);
+
+/*
+ * Errors of functions in what threads from first_thread on spend, each sample of it period_ns: of
+ * times T on the CPU sqrt(T * period_ns), of what no sample sees not known. 0 or -ENOMEM.
+ */
+int samples_errors(struct snapshot *s, uint32_t first_thread, uint64_t period_ns);
+
+#endif

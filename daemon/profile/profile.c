@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The profile of one target: routes each event to the stages it is for. See profile.h; what arrives
+ * other than by events is in profile_threads.c and profile_windows.c.
+ *
+ * A call or return (on_call) passes these stations, in this order: does the open window show it; whose
+ * is it; what time has passed until it (stack/timing.c); what does it do to the stack
+ * (stack/rebuild.c); and, if somebody watches, what is to be reported (stack/watch.c).
+ */
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "counting/samples.h"
+#include "profile/profile_priv.h"
+
+#define DEFAULT_NODES	     (4u << 20)
+#define DEFAULT_FUNCS	     (1u << 20)
+#define DEFAULT_THREADS	     65536u
+#define DEFAULT_DEPTH	     262144u
+#define DEFAULT_FRAMES	     (UINT64_C(4) << 20)
+#define DEFAULT_STRING_BYTES (UINT64_C(256) << 20)
+
+/* Construction ----------------------------------------------------------------------------- */
+
+static struct profile_limits effective_limits(const struct profile_limits *l)
+{
+	struct profile_limits none = {0};
+
+	if (!l)
+		l = &none;
+	return (struct profile_limits){
+		.nodes = l->nodes ? l->nodes : DEFAULT_NODES,
+		.funcs = l->funcs ? l->funcs : DEFAULT_FUNCS,
+		.threads = l->threads ? l->threads : DEFAULT_THREADS,
+		.depth = l->depth ? l->depth : DEFAULT_DEPTH,
+		.frames = l->frames ? l->frames : DEFAULT_FRAMES,
+		.string_bytes = l->string_bytes ? l->string_bytes : DEFAULT_STRING_BYTES,
+	};
+}
+
+struct profile *profile_new(const struct profile_limits *limits, profile_resolve_fn resolve,
+			    void *ctx)
+{
+	_cleanup_(profile_freep) struct profile *p = calloc(1, sizeof(*p));
+	const struct profile_limits l = effective_limits(limits);
+
+	if (!p)
+		return NULL;
+	p->tracing = true; /* profile_begin only tells since when */
+	p->rb.max_depth = l.depth;
+	calltree_init(&p->rb.tree, l.nodes);
+	coros_init(&p->rb.coros);
+	if (codes_init(&p->codes, l.funcs, l.string_bytes, resolve, ctx))
+		return NULL;
+	if (threads_init(&p->threads, &p->rb.tree, l.threads, l.frames))
+		return NULL;
+	return TAKE_PTR(p);
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	threads_deinit(&p->threads);
+	ended_deinit(&p->ended);
+	watch_free(p->watch);
+	estimate_deinit(&p->estimate);
+	codes_deinit(&p->codes);
+	counts_deinit(&p->counts);
+	calltree_deinit(&p->rb.tree);
+	coros_deinit(&p->rb.coros);
+	free(p);
+}
+
+/* Whose event it is ------------------------------------------------------------------------ */
+
+static void refuse_call(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->threads.v[THREADS_OVERFLOW];
+
+	if (e->type != PYP_REC_ENTER && e->type != PYP_REC_THROW)
+		return;
+	calltree_touch(&p->rb.tree, NODE_TRUNCATED(th->root));
+	p->rb.tree.nodes[NODE_TRUNCATED(th->root)].calls++;
+	p->rb.calls++;
+	p->rb.truncated++;
+}
+
+/* The thread of an event that shows it running, made known if it is not; NULL: it does not fit. */
+static struct thread *running_thread(struct profile *p, const struct event *e)
+{
+	struct thread *th = threads_get(&p->threads, e->tid, e->ts);
+
+	/* Its probe was on its way when the window before this one was closed. */
+	if (p->windows && e->ts < p->window.begin_ts && !(th && th->live))
+		return NULL;
+	if (!th) {
+		refuse_call(p, e);
+		return NULL;
+	}
+	if (!th->live) {
+		timing_first_seen(th, e->ts);
+		th->live = true;
+	}
+	return th;
+}
+
+/*
+ * The first event of a seeded thread. The seed's stack was right, unless it is newer than the
+ * event; then the thread's time so far belongs to whatever the event finds on the stack.
+ */
+static void confirm_seed(struct profile *p, struct thread *th, uint64_t ts)
+{
+	bool outdated = ts < th->seed_ts;
+
+	th->seed_ts = 0;
+	if (outdated)
+		rebuild_drop_all(&p->rb, th, false);
+	if (outdated && th->os_cpu) {
+		th->os_cpu = false;
+		th->on_cpu = false;
+		th->runtime_known = false;
+	} else if (th->os_cpu) {
+		timing_take_over(&p->rb.tree, th, ts, !p->windows);
+	}
+}
+
+/* All that is not the same thread going on. NULL: it does not fit. */
+static struct thread *call_thread_slow(struct profile *p, const struct event *e)
+{
+	struct thread *th = running_thread(p, e);
+
+	if (!th)
+		return NULL;
+	if (th->seed_ts)
+		confirm_seed(p, th, e->ts);
+	/* A chain whose last record was lost is of no use. */
+	th->chain_n = 0;
+	th->metrics_gap = false;
+	p->last = th;
+	return th;
+}
+
+static inline struct thread *call_thread(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->last;
+
+	if (__builtin_expect(th && th->tid == e->tid && !th->chain_n, 1))
+		return th;
+	return call_thread_slow(p, e);
+}
+
+/* Calls and returns ------------------------------------------------------------------------ */
+
+static enum cost_kind cost_kind(const struct event *e)
+{
+	switch (e->type) {
+	case PYP_REC_YIELD:
+		return COST_YIELD;
+	case PYP_REC_LEAVE:
+		return COST_LEAVE;
+	default:
+		return COST_ENTER;
+	}
+}
+
+/* Does the open window show this event? The first one that it does not closes it. */
+static inline bool is_shown(struct profile *p, const struct event *e)
+{
+	uint64_t end;
+
+	if (!p->tracing) {
+		if (p->windows)
+			window_discard(&p->window, cost_kind(e));
+		return false;
+	}
+	if (__builtin_expect(!p->window.limit_ns, 1) ||
+	    window_admit(&p->window, e->ts, cost_kind(e), &end))
+		return true;
+	profile_pause(p, end);
+	return false;
+}
+
+static inline void apply(struct profile *p, struct thread *th, const struct event *e)
+{
+	if (e->type == PYP_REC_ENTER || e->type == PYP_REC_THROW) {
+		const struct rebuild_entry entry = {
+			.frame = e->u.call.frame,
+			.caller = e->u.call.caller,
+			.func = codes_func(&p->codes, e->u.call.code),
+			.thrown = e->type == PYP_REC_THROW,
+			.arg = e->arg,
+		};
+
+		rebuild_enter(&p->rb, th, &entry);
+		return;
+	}
+	rebuild_leave(&p->rb, th, e->u.call.frame, e->type == PYP_REC_YIELD);
+}
+
+static void apply_watched(struct profile *p, struct thread *th, const struct event *e)
+{
+	uint64_t calls = p->rb.calls, switches = p->rb.stack_switches;
+
+	apply(p, th, e);
+	watch_call(p->watch, th, e, p->rb.calls != calls, p->rb.stack_switches != switches);
+}
+
+static void on_call(struct profile *p, const struct event *e)
+{
+	struct thread *th;
+
+	if (!is_shown(p, e))
+		return;
+	p->events++;
+	th = call_thread(p, e);
+	if (!th)
+		return;
+	timing_event(&p->rb.tree, th, &p->timing, e->ts);
+	if (__builtin_expect(p->watch != NULL, 0))
+		apply_watched(p, th, e);
+	else
+		apply(p, th, e);
+}
+
+/* Other events of threads ------------------------------------------------------------------ */
+
+static void on_switch(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->tracing ? profile_live_thread(p, e->tid) : NULL;
+
+	if (!th || (p->windows && e->ts < p->window.begin_ts))
+		return;
+	/* Nobody knows what it was doing: not what was on its stack before the loss. */
+	if (e->arg & PYP_SWITCH_LOST)
+		timing_charge_gap(&p->rb.tree, th, e->ts);
+	timing_switch(&p->rb.tree, th, &p->timing, e->ts, e->u.sw.runtime,
+		      e->type == PYP_REC_SWITCH_IN);
+}
+
+static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
+{
+	bool outdated = th->seed_ts && ts < th->seed_ts;
+	uint32_t n = th->chain_n;
+	uint64_t before;
+
+	if (th->seed_ts)
+		confirm_seed(p, th, ts);
+	th->chain_n = 0;
+	if (th->chain_flags & PYP_CHAIN_RESYNC) {
+		p->resyncs++;
+		/* Counters that follow are still of the gap; the event that does ends it. */
+		th->metrics_gap = true;
+		p->last = NULL;
+		timing_charge_gap(&p->rb.tree, th, ts);
+	} else if (!outdated) {
+		timing_charge(&p->rb.tree, th, ts);
+	}
+	rebuild_chain(&p->rb, th, th->chain, n, th->chain_flags & PYP_CHAIN_TRUNCATED);
+	/* Nothing happened before its first event, so its stack was this all the time. */
+	before = th->last_ts;
+	timing_charge(&p->rb.tree, th, ts);
+	if (p->windows && outdated && ts > before)
+		timing_defer(th, ts - before);
+	th->on_cpu = true;
+	if (p->watch)
+		watch_chain(p->watch, th, ts, th->chain_flags & PYP_CHAIN_RESYNC);
+}
+
+static void on_chain(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->tracing ? running_thread(p, e) : NULL;
+	const struct event_chain *c = &e->u.chain;
+
+	if (!th || !thread_chain_reserve(th, c->first, c->count, PYP_CHAIN_MAX_DEPTH))
+		return;
+	for (uint32_t i = 0; i < c->count; i++)
+		th->chain[th->chain_n++] = (struct chain_frame){
+			.frame = c->frames[i].frame,
+			.func = codes_func(&p->codes, c->frames[i].code),
+		};
+	th->chain_flags |= c->flags;
+	if (c->flags & PYP_CHAIN_LAST)
+		chain_apply(p, th, e->ts);
+}
+
+static void on_metrics(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->tracing ? profile_live_thread(p, e->tid) : NULL;
+	const uint64_t *value = e->u.metrics.value;
+	uint64_t *own;
+
+	if (!th || !p->rb.tree.metrics)
+		return;
+	own = p->rb.tree.metrics[th->metrics_gap ? NODE_LOST(th->root) : th->node];
+	for (int i = 0; i < PYP_METRICS; i++) {
+		if (th->metrics_known && value[i] > th->metrics[i])
+			own[i] += value[i] - th->metrics[i];
+		th->metrics[i] = value[i];
+	}
+	th->metrics_known = true;
+}
+
+static void on_thread_exit(struct profile *p, const struct event *e)
+{
+	struct thread *th = threads_find(&p->threads, e->tid);
+
+	if (!th)
+		return;
+	if (e->u.thread.comm[0])
+		thread_set_name(th, e->u.thread.comm);
+	if (th->live && e->arg & PYP_EXIT_LOST)
+		timing_charge_gap(&p->rb.tree, th, e->ts);
+	if (th->live && e->u.thread.runtime)
+		timing_exit(&p->rb.tree, th, e->ts, e->u.thread.runtime);
+	profile_end_thread(p, th, e->ts);
+}
+
+static void on_sample(struct profile *p, const struct event *e)
+{
+	const struct event_sample *s = &e->u.sample;
+	bool wanted = p->tracing || p->windows, last = s->flags & PYP_SAMPLE_LAST;
+	struct thread *th = wanted ? threads_get(&p->threads, e->tid, e->ts) : NULL;
+	uint32_t node;
+
+	p->samples += p->windows && last;
+	if (!th) {
+		p->rb.truncated += wanted && last;
+		return;
+	}
+	node = samples_add(&p->rb, &p->codes, th, s);
+	if (node == NODE_NONE)
+		return;
+	/* Between windows it is a witness, and no time by itself. */
+	if (p->windows) {
+		(void)estimate_sample(&p->estimate, &p->rb.tree, node);
+		return;
+	}
+	p->rb.tree.nodes[node].self[SNAPSHOT_CPU] += s->period;
+	th->total[SNAPSHOT_CPU] += s->period;
+	th->last_ts = e->ts > th->last_ts ? e->ts : th->last_ts;
+	p->events++;
+}
+
+/* The router ------------------------------------------------------------------------------- */
+
+void profile_event(struct profile *p, const struct event *e)
+{
+	switch (e->type) {
+	case PYP_REC_ENTER:
+	case PYP_REC_THROW:
+	case PYP_REC_LEAVE:
+	case PYP_REC_YIELD:
+		on_call(p, e);
+		break;
+	case PYP_REC_SWITCH_OUT:
+	case PYP_REC_SWITCH_IN:
+		on_switch(p, e);
+		break;
+	case PYP_REC_CODE:
+		codes_code(&p->codes, e->tid, e->u.code.code, e->u.code.firstlineno,
+			   e->u.code.flags);
+		break;
+	case PYP_REC_STRING:
+		codes_string(&p->codes, e->tid, &e->u.string);
+		break;
+	case PYP_REC_CODE_FREE:
+		codes_free(&p->codes, e->u.code.code);
+		break;
+	case PYP_REC_SAMPLE:
+		on_sample(p, e);
+		break;
+	case PYP_REC_CODE_ID:
+		counts_name(&p->counts, &p->codes, e->u.code.id, e->u.code.code);
+		break;
+	case PYP_REC_CHAIN:
+		on_chain(p, e);
+		break;
+	case PYP_REC_THREAD_EXIT:
+		on_thread_exit(p, e);
+		break;
+	case PYP_REC_METRICS:
+		on_metrics(p, e);
+		break;
+	default:
+		break; /* FORK and EXEC are the session's business */
+	}
+}
+
+void profile_set_calls(struct profile *p, const struct call_count *v, size_t n)
+{
+	counts_take_back(&p->counts, &p->rb);
+	ended_fold(p);
+	counts_add(&p->counts, &p->rb, &p->threads, p->window.begin_ts, v, n);
+	p->events = p->rb.calls;
+}
+
+/* The session's calls ---------------------------------------------------------------------- */
+
+int profile_keep_metrics(struct profile *p, uint32_t metrics)
+{
+	p->metrics = metrics;
+	return metrics ? calltree_keep_metrics(&p->rb.tree) : 0;
+}
+
+void profile_ends_are_hidden(struct profile *p)
+{
+	p->rb.coros.ends_hidden = true;
+}
+
+void profile_begin(struct profile *p, uint64_t ts)
+{
+	p->tracing = true;
+	p->window.begin_ts = ts;
+}
+
+void profile_pause(struct profile *p, uint64_t ts)
+{
+	if (!p->tracing)
+		return;
+	for (uint32_t i = 0; i < p->threads.n; i++) {
+		struct thread *th = p->threads.v[i];
+
+		if (!th->live)
+			continue;
+		/* One without an event, and without a last word of the OS. */
+		if (th->os_cpu && p->windows)
+			timing_take_over(&p->rb.tree, th, ts, false);
+		timing_charge(&p->rb.tree, th, ts);
+		if (th->last_ts > th->end_ns)
+			th->end_ns = th->last_ts;
+		if (p->watch)
+			watch_end_thread(p->watch, th, ts);
+		rebuild_drop_all(&p->rb, th, false);
+		thread_drop_chain(th);
+		th->live = th->on_cpu = th->os_cpu = th->metrics_known = false;
+	}
+	coros_stop(&p->rb.coros, ts);
+	p->tracing = false;
+	p->last = NULL;
+}
+
+void profile_end(struct profile *p, uint64_t ts)
+{
+	profile_pause(p, ts);
+	/* While nobody watches, code objects come and go. */
+	codes_forget(&p->codes);
+}
+
+void profile_clear(struct profile *p, uint64_t ts)
+{
+	for (uint32_t i = 0; i < p->threads.n; i++)
+		if (p->threads.v[i]->live)
+			timing_charge(&p->rb.tree, p->threads.v[i], ts);
+	ended_clear(&p->ended);
+	threads_forget_dead(&p->threads);
+	coros_clear(&p->rb.coros, ts); /* before greenlets are counted anew */
+	/* The memory of at least as many roots is there already, so replanting cannot fail. */
+	calltree_clear(&p->rb.tree);
+	estimate_clear(&p->estimate);
+	for (uint32_t i = 0; i < p->threads.n; i++) {
+		struct thread *th = p->threads.v[i];
+
+		rebuild_replant(&p->rb, th);
+		timing_clear(th);
+		th->start_ns = ts;
+	}
+	p->rb.calls = p->rb.unmatched = p->rb.unseen = p->rb.unstarted = 0;
+	p->rb.stack_switches = p->rb.truncated = 0;
+	p->timing = (struct timing){0};
+	counts_clear(&p->counts);
+	p->events = p->resyncs = 0;
+	window_clear(&p->window);
+	if (p->tracing && ts > p->window.begin_ts)
+		p->window.begin_ts = ts;
+}
+
+struct profile_func profile_func(const struct profile *p, uint32_t func)
+{
+	const struct func_identity id = funcs_identity(&p->codes.funcs, func);
+
+	return (struct profile_func){
+		.filename = id.filename,
+		.name = id.name,
+		.qualname = id.qualname,
+		.firstlineno = id.firstlineno,
+	};
+}
+
+struct profile_counts profile_counts(const struct profile *p)
+{
+	return (struct profile_counts){
+		.events = p->events,
+		.calls = p->rb.calls,
+		.unmatched = p->rb.unmatched,
+		.unseen = p->rb.unseen,
+		.unstarted = p->rb.unstarted,
+		.stack_switches = p->rb.stack_switches,
+		.resyncs = p->resyncs,
+		.truncated = p->rb.truncated,
+		.threads = p->threads.n - 1 - p->threads.nrows + p->ended.folded,
+		.funcs = p->codes.funcs.n - FUNC_PSEUDO_MAX,
+		.nodes = p->rb.tree.contexts,
+	};
+}

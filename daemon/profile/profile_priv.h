@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a profile consists of; for profile/ only. */
+#ifndef PYPROF_PROFILE_PROFILE_PRIV_H
+#define PYPROF_PROFILE_PROFILE_PRIV_H
+
+#include "counting/counts.h"
+#include "estimate/estimate.h"
+#include "estimate/window.h"
+#include "profile/ended.h"
+#include "profile/profile.h"
+#include "stack/codes.h"
+#include "stack/rebuild.h"
+#include "stack/threads.h"
+#include "stack/timing.h"
+#include "stack/watch.h"
+
+struct profile {
+	struct rebuild rb;
+	struct codes codes;
+	struct timing timing;
+	struct threads threads;
+	struct thread *last; /* the last event's, or NULL */
+	bool tracing;
+	bool windows;	      /* some of the figures are in estimate */
+	uint32_t metrics;     /* bits: which resource counters are kept */
+	struct watch *watch;  /* NULL: nobody watches */
+	struct window window; /* begin_ts: also of what is not watched in windows */
+	uint64_t events, resyncs;
+	uint64_t samples; /* between windows, those that could not be kept included */
+	struct counts counts;
+	struct ended ended;
+	struct estimate estimate;
+};
+
+/* The thread with this tid, if it was seen or seeded since tracing began. */
+static inline struct thread *profile_live_thread(const struct profile *p, uint32_t tid)
+{
+	struct thread *th = threads_find(&p->threads, tid);
+
+	return th && th->live ? th : NULL;
+}
+
+/* A thread ends: nothing of it runs any more. */
+void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts);
+
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a profile is told of threads from outside the stream of events: stacks and names as /proc and
+ * the target's memory have them, threads that have gone, and who watches the stacks change.
+ */
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "profile/profile_priv.h"
+
+void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts)
+{
+	if (th->live)
+		timing_charge(&p->rb.tree, th, ts);
+	if (p->watch)
+		watch_end_thread(p->watch, th, ts);
+	rebuild_drop_all(&p->rb, th, true);
+	thread_drop_chain(th);
+	codes_thread_exit(&p->codes, th->tid);
+	if (ts > th->end_ns)
+		th->end_ns = ts;
+	threads_retire(&p->threads, th);
+	if (p->last == th)
+		p->last = NULL;
+	ended_add(p, th);
+}
+
+static void seed_stack(struct profile *p, struct thread *th, const struct profile_seed *seed)
+{
+	_cleanup_free_ struct chain_frame *frames = NULL;
+	size_t n = seed->n < PYP_CHAIN_MAX_DEPTH ? seed->n : PYP_CHAIN_MAX_DEPTH;
+
+	if (!n)
+		return;
+	frames = calloc(n, sizeof(*frames));
+	if (!frames)
+		return;
+	for (size_t i = 0; i < n; i++)
+		frames[i] = (struct chain_frame){
+			.frame = seed->frames[i].frame,
+			.func = codes_func(&p->codes, seed->frames[i].code),
+		};
+	rebuild_chain(&p->rb, th, frames, (uint32_t)n, n < seed->n);
+}
+
+void profile_seed_thread(struct profile *p, uint64_t ts, const struct profile_seed *seed)
+{
+	struct thread *th = threads_find(&p->threads, seed->tid);
+	uint64_t begin = p->window.begin_ts ? p->window.begin_ts : ts;
+
+	if (!p->tracing)
+		return;
+	if (!th)
+		th = threads_get(&p->threads, seed->tid, begin);
+	if (!th)
+		return;
+	if (seed->name)
+		thread_set_name(th, seed->name);
+	if (th->live)
+		return;
+	th->live = true;
+	timing_seed(th, begin, ts, seed->running, seed->runtime);
+	if (p->windows)
+		timing_doubt(th);
+	seed_stack(p, th, seed);
+	if (p->watch)
+		watch_chain(p->watch, th, ts, false);
+}
+
+void profile_update_runtime(struct profile *p, uint32_t tid, uint64_t ts, uint64_t runtime)
+{
+	struct thread *th = profile_live_thread(p, tid);
+
+	if (th)
+		timing_os(&p->rb.tree, th, ts, runtime);
+}
+
+void profile_set_thread_name(struct profile *p, uint32_t tid, const char *name)
+{
+	struct thread *th = threads_find(&p->threads, tid);
+
+	if (!th)
+		return;
+	thread_set_name(th, name);
+	th->missing = false;
+}
+
+void profile_thread_gone(struct profile *p, uint32_t tid, uint64_t written, uint64_t read)
+{
+	struct thread *th = threads_find(&p->threads, tid);
+
+	if (!th)
+		return;
+	if (!th->missing) {
+		th->missing = true;
+		th->missing_at = written;
+	} else if (read >= th->missing_at) {
+		/* Nothing is known of the time since its last event. */
+		profile_end_thread(p, th, th->last_ts);
+	}
+}
+
+void profile_foreach_thread(const struct profile *p, profile_thread_fn fn, void *ctx)
+{
+	/* Backwards: fn may end a thread, and the last one takes its place then. */
+	for (uint32_t i = p->threads.n; i-- > 0;) {
+		const struct thread *th = i < p->threads.n ? p->threads.v[i] : NULL;
+
+		if (th && th->alive)
+			fn(ctx, th->tid, th->live && th->os_cpu);
+	}
+}
+
+/* Watching --------------------------------------------------------------------------------- */
+
+int profile_watch(struct profile *p, const struct watcher *w)
+{
+	if (p->watch)
+		return -EBUSY;
+	p->watch = watch_new(w);
+	if (!p->watch)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->threads.n; i++)
+		if (p->threads.v[i]->live)
+			watch_begin_thread(p->watch, p->threads.v[i]);
+	return 0;
+}
+
+struct watch_counts profile_unwatch(struct profile *p, uint64_t ts)
+{
+	struct watch_counts counts = profile_watch_counts(p);
+
+	for (uint32_t i = 0; p->watch && i < p->threads.n; i++)
+		watch_end_thread(p->watch, p->threads.v[i], ts);
+	watch_free(TAKE_PTR(p->watch));
+	return counts;
+}
+
+struct watch_counts profile_watch_counts(const struct profile *p)
+{
+	return p->watch ? watch_counts(p->watch) : (struct watch_counts){0};
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A profile that sees its target in windows: the window at hand, and the fold of its figures into
+ * estimates. The arithmetic is in estimate/.
+ */
+#include "profile/profile.h"
+
+#include "profile/profile_priv.h"
+
+void profile_in_windows(struct profile *p)
+{
+	p->windows = true;
+	/* Out of memory: each window looks at all nodes. */
+	(void)calltree_keep_touched(&p->rb.tree);
+}
+
+void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale)
+{
+	/* Out of memory: the figures stay where they are, until the next fold. */
+	(void)estimate_fold(&p->estimate, &p->rb.tree, p->codes.funcs.n, length_ns, cost, scale);
+}
+
+void profile_costs_change(struct profile *p, double times)
+{
+	estimate_costs_change(&p->estimate, times);
+}
+
+void profile_gap(struct profile *p, uint64_t ns)
+{
+	estimate_gap(&p->estimate, ns);
+}
+
+void profile_own_cpu(struct profile *p, double ns)
+{
+	estimate_own_cpu(&p->estimate, ns);
+}
+
+void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cost)
+{
+	window_open(&p->window, length_ns, cost);
+}
+
+uint64_t profile_taken(const struct profile *p)
+{
+	return p->window.taken_ever;
+}
+
+uint64_t profile_samples(const struct profile *p)
+{
+	return p->samples;
+}
+
+/*
+ * A thread that could run when the window was opened has run until its first event, or waited for a
+ * CPU: where the scheduler has not said since, the process's CPU clock decides.
+ */
+static void settle_gaps(struct profile *p, uint64_t cpu_ns)
+{
+	struct calltree *tree = &p->rb.tree;
+	double gaps = 0, part;
+
+	for (uint32_t i = 0; i < calltree_ntouched(tree); i++) {
+		uint64_t cpu = tree->nodes[calltree_touched(tree, i)].self[SNAPSHOT_CPU];
+
+		cpu_ns = cpu_ns > cpu ? cpu_ns - cpu : 0;
+	}
+	for (uint32_t i = 0; i < p->threads.n; i++)
+		gaps += (double)timing_gap(p->threads.v[i]);
+	part = gaps > 0 ? (double)cpu_ns / gaps : 0;
+	for (uint32_t i = 0; i < p->threads.n; i++) {
+		struct thread *th = p->threads.v[i];
+
+		timing_settle_gap(tree, th, (uint64_t)(part * (double)timing_gap(th)));
+	}
+}
+
+uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, double scale)
+{
+	uint64_t shown =
+		p->window.shown_ns; /* where its limit has ended it: then it had no parts */
+	uint64_t end;
+
+	if (p->tracing) {
+		shown = window_close(&p->window, ts, &end);
+		profile_pause(p, end);
+	}
+	settle_gaps(p, cpu_ns);
+	ended_fold(p);
+	/* Where hits were dearer than was known while it was open, it has shown less. */
+	return window_rescale(&p->window, shown, scale);
+}
+
+uint64_t profile_window_part(struct profile *p, uint64_t ts)
+{
+	return p->tracing ? window_part(&p->window, ts) : 0;
+}
+
+void profile_windows(const struct profile *p, struct snapshot_windows *ret)
+{
+	const struct estimate *e = &p->estimate;
+
+	ret->sampled = estimate_sampled(e);
+	ret->n = e->windows;
+	ret->samples = (uint64_t)e->samples;
+	ret->seen_cpu_ns = (uint64_t)e->seen_cpu;
+	ret->all_cpu_ns = (uint64_t)(e->own_cpu > e->seen_cpu ? e->own_cpu : e->seen_cpu);
+}
