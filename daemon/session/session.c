@@ -28,7 +28,7 @@
  */
 #define TURN_NS	 500000ull
 #define SLICE_NS 250000ull
-#define STOP_NS	 100000000ull /* what a stop may take before it is answered */
+#define STOP_NS	 400000000ull /* what a stop may take before it is answered */
 /* One whose ring holds more is not waited for: the daemon is behind, or has little CPU time. */
 #define STOP_BYTES (4u << 20)
 #define END_NS	   50000000ull /* what reading may take before a process that has ended is released */

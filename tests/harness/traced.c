@@ -191,6 +191,20 @@ void traced_until(struct traced *t, traced_cond cond, void *ctx, const char *wha
 	}
 }
 
+static bool has_halted(struct traced *t, void *ctx)
+{
+	(void)ctx;
+	return !sessions_stopping(t->sessions, 0);
+}
+
+void traced_halt(struct traced *t)
+{
+	struct diag diag = {0};
+
+	assert_diag_ok(sessions_stop(t->sessions, 0, &diag), &diag);
+	traced_until(t, has_halted, NULL, "the end of a stop");
+}
+
 void traced_run(struct traced *t, unsigned int ms)
 {
 	double end = traced_seconds() + ms / 1e3;

@@ -327,7 +327,7 @@ Test(follow, stop_and_start, .timeout = 120)
 	fork_members(0, 1);
 	until_traced(1, 1);
 	tell("work", 1, 10, "worked");
-	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	traced_halt(&t);
 	cr_assert_eq(sites_changed(&sites, members[1]), 0);
 	tell("work", 1, 10, "worked");
 	fork_members(0, 1);

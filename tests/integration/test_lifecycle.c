@@ -81,7 +81,7 @@ static void check_stopped(struct traced *t, const struct sites *sites)
 {
 	uint64_t counted, before;
 
-	assert_ok(sessions_stop(t->sessions, t->pid, NULL));
+	traced_halt(t);
 	cr_assert(sites_changed(sites, t->pid) == 0, "breakpoints are left after stop");
 	cr_assert(traced_status(t).state == SESSION_ATTACHED);
 	counted = calls(t);

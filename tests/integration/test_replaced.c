@@ -75,7 +75,7 @@ static void check(const char *exe, const char *path, void (*change)(const char *
 	traced_attach(&t);
 	cr_assert(strstr(traced_status(&t).python_file, path), "%s", traced_status(&t).python_file);
 	expect_work(100, 100);
-	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	traced_halt(&t);
 	sites_find(&sites, t.pid);
 	cr_assert_eq(sites_changed(&sites, t.pid), 0);
 	assert_ok(sessions_start(t.sessions, 0, NULL));
