@@ -20,6 +20,7 @@
 #include "snapshot/pseudo.h"
 #include "server/metrics.h"
 #include "server/pumped.h"
+#include "server/snapshot_query.h"
 #include "timeline/timeline.h"
 #include "timeline/wire.h"
 
@@ -262,134 +263,6 @@ static int handle_shutdown(struct routes_ctx *ctx, const struct request *rq, pid
 	return r < 0 ? r : response_set_json(rs, 200, json_pack("{s:b}", "shutdown", 1));
 }
 
-/* --- /v1/snapshot --- */
-
-struct snapshot_query {
-	const struct format *format;
-	struct format_opts opts;
-	const char *restricts[REQUEST_PARAMS_MAX + 1];
-	bool clock_given;
-	bool raw; /* nothing is subtracted */
-};
-
-static int query_format(const struct request *rq, struct snapshot_query *q, struct diag *diag)
-{
-	const char *name = request_get(rq, "format");
-	char hint[256];
-	size_t n;
-
-	q->format = format_find(name ? name : "text");
-	if (q->format)
-		return 0;
-	n = (size_t)snprintf(hint, sizeof(hint), "known formats:");
-	for (const struct format *f = formats; f->name && n < sizeof(hint); f++)
-		n += (size_t)snprintf(hint + n, sizeof(hint) - n, " %s", f->name);
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint, "unknown format '%s'",
-			name ? name : "text");
-}
-
-static int query_clock(const struct request *rq, struct snapshot_query *q, struct diag *diag)
-{
-	const char *clock = request_get(rq, "clock");
-
-	if (!clock)
-		return 0;
-	q->clock_given = true;
-	if (strcmp(clock, "cpu") == 0)
-		q->opts.clock = SNAPSHOT_CPU;
-	else if (strcmp(clock, "wall") == 0)
-		q->opts.clock = SNAPSHOT_WALL;
-	else
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "choose cpu or wall",
-				"unknown clock '%s'", clock);
-	return 0;
-}
-
-/* The repeated `restrict` in order; a limit is one more restriction behind them. */
-static int query_restrict(const struct request *rq, struct snapshot_query *q, struct diag *diag)
-{
-	const char *limit = request_get(rq, "limit");
-	uint64_t rows;
-
-	for (size_t i = 0; i < rq->nparams; i++)
-		if (strcmp(rq->params[i].key, "restrict") == 0)
-			q->restricts[q->opts.nrestrict++] = rq->params[i].value;
-	if (limit) {
-		if (parse_u64(limit, 0, INT32_MAX, &rows) < 0)
-			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "it is a number of rows",
-					"limit: '%s' is not valid", limit);
-		q->restricts[q->opts.nrestrict++] = limit;
-	}
-	q->opts.restrict_ = q->restricts;
-	return 0;
-}
-
-/* What is for reports in a terminal. */
-static int query_report(const struct request *rq, struct snapshot_query *q, struct diag *diag)
-{
-	const char *depth = request_get(rq, "depth"), *share = request_get(rq, "min_share");
-	struct format_opts *o = &q->opts;
-	uint64_t n = 0;
-	int r;
-
-	r = request_get_bool(rq, "reverse", &o->reverse, diag);
-	if (r == 0)
-		r = request_get_bool(rq, "strip_dirs", &o->strip_dirs, diag);
-	if (r == 0)
-		r = request_get_bool(rq, "only_my_code", &o->only_my_code, diag);
-	if (r == 0)
-		r = request_get_bool(rq, "colour", &o->colour, diag);
-	if (r < 0)
-		return r;
-	if (depth && parse_u64(depth, 1, INT32_MAX, &n) < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "it is a number of levels",
-				"depth: '%s' is not valid", depth);
-	o->depth = (uint32_t)n;
-	if (!share)
-		return 0;
-	if (parse_percent(share, &o->min_share) < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "give a percentage, 0 to 100",
-				"min_share: '%s' is not valid", share);
-	if (o->min_share <= 0)
-		o->min_share = -1;
-	return 0;
-}
-
-static int query_parse(const struct request *rq, struct snapshot_query *q, struct diag *diag)
-{
-	pid_t pid = 0, tid = 0;
-	int r;
-
-	r = query_format(rq, q, diag);
-	if (r == 0)
-		r = query_clock(rq, q, diag);
-	if (r == 0)
-		r = query_restrict(rq, q, diag);
-	if (r == 0)
-		r = query_report(rq, q, diag);
-	if (r == 0)
-		r = request_get_pid(rq, "pid", &pid, diag);
-	if (r == 0)
-		r = request_get_pid(rq, "tid", &tid, diag);
-	if (r == 0)
-		r = request_get_bool(rq, "raw", &q->raw, diag);
-	if (r < 0)
-		return r;
-	q->opts.filter = (struct view_filter){.pid = (uint32_t)pid, .tid = (uint32_t)tid};
-	q->opts.sort = request_get(rq, "sort");
-	return format_opts_check(&q->opts, diag);
-}
-
-static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
-{
-	for (uint32_t i = 0; i < s->nthreads; i++)
-		if (!tid || s->threads[i].tid == tid)
-			return 0;
-	return !tid ? 0
-		    : diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS,
-			       "the json format lists all threads", "no thread %u was seen", tid);
-}
-
 /* --- /v1/timelines --- */
 
 static int handle_timeline_begin(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
@@ -458,7 +331,7 @@ static int handle_timeline_end(struct routes_ctx *ctx, const struct request *rq,
 	return r < 0 ? r : response_set_json(rs, 200, json_pack("{s:i}", "ended", (int)id));
 }
 
-/* --- bodies --- */
+/* --- /v1/snapshot --- */
 
 static void pump_sessions(void *ctx)
 {
@@ -516,6 +389,16 @@ static int write_body(struct routes_ctx *ctx, const struct snapshot_query *q,
 	return 0;
 }
 
+static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
+{
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		if (!tid || s->threads[i].tid == tid)
+			return 0;
+	return !tid ? 0
+		    : diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS,
+			       "the json format lists all threads", "no thread %u was seen", tid);
+}
+
 static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			   struct response *rs, struct diag *diag)
 {
@@ -524,7 +407,7 @@ static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid
 	int r;
 
 	(void)path_pid;
-	r = query_parse(rq, &q, diag);
+	r = snapshot_query_parse(rq, &q, diag);
 	if (r < 0)
 		return r;
 	r = sessions_snapshot_now(ctx->sessions, (pid_t)q.opts.filter.pid, &s, diag);
@@ -564,10 +447,6 @@ static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_
 	return 0;
 }
 
-#define SNAPSHOT_PARAMS                                                                            \
-	"format,pid,tid,clock,raw,sort,limit,restrict,reverse,strip_dirs,only_my_code,depth,"      \
-	"min_share,colour"
-
 const struct route routes[] = {
 	{"GET", "/v1", NULL, PRIVILEGE_READ, handle_index, "this list"},
 	{"GET", "/v1/ping", NULL, PRIVILEGE_READ, handle_ping, "is the daemon there?"},
@@ -584,7 +463,7 @@ const struct route routes[] = {
 	 "take the probes off, keep the data"},
 	{"POST", "/v1/clear", "pid", PRIVILEGE_CONTROL, handle_clear, "zero the data",
 	 WAIT_CURRENT},
-	{"GET", "/v1/snapshot", SNAPSHOT_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile",
+	{"GET", "/v1/snapshot", SNAPSHOT_QUERY_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile",
 	 WAIT_CURRENT, .no_head = true},
 	{"POST", "/v1/timelines", "pid,duration,buffer", PRIVILEGE_CONTROL, handle_timeline_begin,
 	 "take a timeline: every call and return", WAIT_CURRENT},

@@ -59,8 +59,8 @@ struct route {
 extern const struct route routes[]; /* ends with method == NULL */
 
 /*
- * The route for a method and a path (HEAD counts as GET where that changes nothing). NULL: rs is the error, 404 or 405.
- * ret_pid: what {pid} matched.
+ * The route for a method and a path (HEAD counts as GET where that changes nothing). NULL: rs is
+ * the error, 404 or 405. ret_pid: what {pid} matched.
  */
 const struct route *routes_find(const char *method, const char *path, pid_t *ret_pid,
 				struct response *rs);
@@ -81,8 +81,9 @@ struct routes_wait {
 
 /*
  * Answer one request. Always fills rs, which is initialised, unless the answer has to wait for
- * rings that cannot be read in a moment, or for a process that is being inspected: then *wait says for what. When routes_ready says so, or
- * before, it is to be dispatched again with the same since_ns.
+ * rings that cannot be read in a moment, or for a process that is being inspected: then *wait says
+ * for what. When routes_ready says so, or before, it is to be dispatched again with the same
+ * since_ns.
  */
 void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs,
 		     struct routes_wait *wait);

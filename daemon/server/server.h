@@ -25,8 +25,8 @@ int server_new(struct sd_event *event, int listen_fd, const struct server_opts *
 	       struct server **ret, struct diag *diag);
 
 /*
- * From now on everything is answered with 503, but for what is left of timelines. done is called, from the event loop, when no answer
- * is under way any more, or after a second at the most.
+ * From now on everything is answered with 503, but for what is left of timelines. done is called,
+ * from the event loop, when no answer is under way any more, or after a second at the most.
  */
 int server_drain(struct server *srv, void (*done)(void *ctx), void *ctx);
 

@@ -15,7 +15,8 @@
 struct control_socket;
 
 /*
- * Exit codes: 2 the path is too long or a directory's, 4 it cannot be created there, 7 a daemon holds it already.
+ * Exit codes: 2 the path is too long or a directory's, 4 it cannot be created there, 7 a daemon
+ * holds it already.
  * A missing directory is created for its user only (0700), and removed again on failure; its parent
  * must exist.
  */
