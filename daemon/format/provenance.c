@@ -248,6 +248,7 @@ static json_t *windows_json(const struct snapshot_target *t)
 	set(ret, "max_overhead_percent", provenance_integer(w->max_overhead), &ok);
 	set(ret, "sampled", json_boolean(w->sampled), &ok);
 	set(ret, "count", provenance_integer(w->n), &ok);
+	set(ret, "failed", provenance_integer(w->failed), &ok);
 	set(ret, "span_ns", provenance_integer(w->span_ns), &ok);
 	set(ret, "seen_cpu_ns", provenance_integer(w->seen_cpu_ns), &ok);
 	set(ret, "all_cpu_ns", provenance_integer(w->all_cpu_ns), &ok);
@@ -433,6 +434,11 @@ static void say_quality(struct lines *l, const struct snapshot_target *t)
 
 	if (t->windows.sampled)
 		say_windows(l, t);
+	if (t->windows.failed)
+		say(l, "windows",
+		    "%" PRIu64
+		    " failed to open: the daemon tried again later, with less data until then",
+		    t->windows.failed);
 	if (provenance_exact(l->s, t))
 		say(l, "result", "exact: %" PRIu64 " calls%s, none lost", t->events,
 		    t->mode == MODE_TRACE ? " and returns" : "");

@@ -63,7 +63,7 @@ static json_t *windows_json(const struct session_status *st)
 
 	return json_pack("{s:i, s:b, s:I, s:I, s:f, s:f, s:I, s:s}", "max_overhead_percent",
 			 (int)w->max_overhead, "sampled", w->sampled, "count", (json_int_t)w->n,
-			 "failed", (json_int_t)st->windows_failed, "cpu_share",
+			 "failed", (json_int_t)w->failed, "cpu_share",
 			 cpu > 0 ? (double)w->seen_cpu_ns / cpu : 1.0, "time_share",
 			 time > 0 ? (double)st->traced_ns / time : 1.0, "samples",
 			 (json_int_t)w->samples, "unsampled", w->unsampled ? w->unsampled : "");

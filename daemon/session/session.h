@@ -154,8 +154,7 @@ struct session_status {
 	uint64_t events_per_s; /* over the last second or so */
 	double overhead;       /* then: probes' time as a share of the target's own */
 	struct snapshot_windows windows;
-	uint64_t windows_failed; /* openings */
-	uint64_t threads;	 /* all that were seen */
+	uint64_t threads; /* all that were seen */
 	uint32_t funcs, nodes;
 	bool over;    /* see sessions_over */
 	bool follows; /* see struct snapshot_target for these */

@@ -585,6 +585,7 @@ static struct snapshot_windows tracee_windows(const struct tracee *t, uint64_t n
 	profile_windows(t->profile, &w);
 	w.max_overhead = t->opts.max_overhead;
 	w.span_ns = span_until(t, now);
+	w.failed = t->windowed.ctl.failed;
 	w.unsampled = windowed_unsampled(t);
 	return w;
 }
@@ -631,7 +632,6 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 	};
 	ret->overhead = t->state == SESSION_TRACING ? t->overhead : 0;
 	ret->windows = tracee_windows(t, now);
-	ret->windows_failed = t->windowed.ctl.failed;
 	tracee_counters(t, ret->counters);
 	ret->lost = ret->counters[PYP_CNT_lost_events];
 	copy_cut(ret->cmdline, sizeof(ret->cmdline), t->target->cmdline);

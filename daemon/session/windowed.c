@@ -191,6 +191,7 @@ static void begin_accounts(struct tracee *t)
 int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 {
 	struct windowed *w = &t->windowed;
+	uint64_t failed = w->ctl.failed;
 	int r;
 
 	profile_in_windows(t->profile);
@@ -199,6 +200,8 @@ int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 		return r;
 	windows_init(&w->ctl, t->opts.max_overhead, LINK_NS + LINK_SITE_NS * (double)t->plan.nsites,
 		     tracee_now() ^ (uint64_t)t->target->pid << 32);
+	/* A stop keeps the profile, and so what is missing from it. */
+	w->ctl.failed = failed;
 	begin_accounts(t);
 	w->since_ns = 0;
 	account(t, w->begun_ns);
@@ -238,6 +241,7 @@ void windowed_clear(struct tracee *t)
 	begin_accounts(t);
 	w->since_ns = w->begun_ns;
 	w->span_ns = 0;
+	w->ctl.failed = 0;
 }
 
 void windowed_settle(struct tracee *t)

@@ -182,6 +182,8 @@ static void read_windows(struct loader *l, const json_t *v, struct snapshot_targ
 	w->samples = loader_get_count(l, v, "samples");
 	/* Files of other versions may not have these. */
 	w->samples_factor = json_real_value(json_object_get(v, "samples_factor"));
+	if (json_object_get(v, "failed"))
+		w->failed = loader_get_count(l, v, "failed");
 	w->unsampled = loader_get_remark(l, v, "unsampled");
 }
 

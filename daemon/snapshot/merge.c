@@ -106,6 +106,7 @@ static void windows_sum(struct snapshot_windows *into, const struct snapshot_win
 	into->seen_cpu_ns += w->seen_cpu_ns;
 	into->all_cpu_ns += w->all_cpu_ns;
 	into->samples += w->samples;
+	into->failed += w->failed;
 	/* Each had its own. */
 	if (into->samples_factor != w->samples_factor)
 		into->samples_factor = 0;

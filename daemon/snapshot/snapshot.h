@@ -127,6 +127,7 @@ struct snapshot_windows {
 	uint64_t seen_cpu_ns, all_cpu_ns; /* its own CPU time, in windows and in all */
 	uint64_t samples;		  /* taken while no window was open */
 	double samples_factor; /* by which they have changed what hits are taken to cost; 0: not known */
+	uint64_t failed; /* attempts to open a window that failed; the daemon tried again later */
 	const char *unsampled; /* why there are none, for people; "" or NULL: there may be */
 };
 

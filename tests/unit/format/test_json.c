@@ -285,6 +285,7 @@ Test(json, standard_errors)
 		.n = 9,
 		.samples = 77,
 		.samples_factor = 1.25,
+		.failed = 12345678901,
 		.unsampled = "no \xc3\xa9",
 	};
 	for (uint32_t i = 0; i < s->nfuncs; i++)
@@ -295,6 +296,7 @@ Test(json, standard_errors)
 	cr_assert(back->targets[0].windows.sampled && back->targets[0].windows.n == 9);
 	cr_assert_eq(back->targets[0].windows.samples, 77);
 	cr_assert_float_eq(back->targets[0].windows.samples_factor, 1.25, 1e-9);
+	cr_assert_eq(back->targets[0].windows.failed, 12345678901);
 	cr_assert_str_eq(back->targets[0].windows.unsampled, "no \xc3\xa9");
 	for (int k = 0; k < SNAPSHOT_FIGURES; k++)
 		cr_assert_float_eq(snapshot_error(&back->funcs[0], (enum snapshot_figure)k),

@@ -187,6 +187,28 @@ Test(text, overhead_is_said)
 	assert_has(corrected, "   clamped    2 contexts at 0");
 }
 
+/* Whether or not another window could be opened. */
+Test(text, windows_that_failed_to_open_are_counted)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	struct format_opts o = {0};
+
+	for (int sampled = 0; sampled < 2; sampled++) {
+		_cleanup_free_ char *none = NULL, *some = NULL;
+
+		s->targets[0].windows = (struct snapshot_windows){
+			.sampled = sampled,
+			.max_overhead = 5,
+			.n = 9,
+		};
+		none = report_new("text", s, &o, NULL);
+		cr_assert_null(strstr(none, "failed to open"));
+		s->targets[0].windows.failed = 3;
+		some = report_new("text", s, &o, NULL);
+		assert_has(some, "   windows    3 failed to open: the daemon tried again later");
+	}
+}
+
 Test(text, losses_and_corrections_are_said)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);

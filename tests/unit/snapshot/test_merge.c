@@ -109,6 +109,18 @@ Test(merge, none_and_one)
 	cr_assert_eq(none->nnodes, 0);
 }
 
+Test(merge, failed_windows_add_up)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_random(3), *b = snapshot_random(3);
+	_cleanup_(snapshot_freep) struct snapshot *m = NULL;
+
+	a->targets[0].windows = (struct snapshot_windows){.max_overhead = 5, .failed = 3};
+	b->targets[0].windows = (struct snapshot_windows){.max_overhead = 5, .failed = 4};
+	m = merge((const struct snapshot *[]){a, b}, 2);
+	cr_assert_eq(m->ntargets, 1);
+	cr_assert_eq(m->targets[0].windows.failed, 7);
+}
+
 Test(merge, two_hundred, .timeout = 60)
 {
 	enum { N = 200 };
