@@ -112,6 +112,28 @@ Test(coroutines, csv)
 	check_no_leaks();
 }
 
+/* A lifetime that was shorter than the cost of the probes was not measured: it is never 0. */
+Test(coroutines, unknown_lifetimes)
+{
+	struct snapshot *s = build();
+	struct format_opts o = {0};
+	char *text, *csv, *json;
+
+	s->coros[0].min = s->coros[0].max = SNAPSHOT_MIN_UNKNOWN;
+	text = report_new("coroutines", s, &o, NULL);
+	csv = report_new("coroutines-csv", s, &o, NULL);
+	json = report_new("json", s, &o, NULL);
+	assert_has(text,
+		   "     0.208        -    0.090        -  coroutine /srv/app.py:10(fetch)\n");
+	assert_has(csv, ",200000000,2,180000000,,,\"/srv/app.py\",10,\"fetch\",");
+	assert_has(json, "\"total\":180000000,\"min\":null,\"max\":null");
+	free(text);
+	free(csv);
+	free(json);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
 Test(coroutines, merged)
 {
 	struct snapshot *a = build(), *b = build(), *both = NULL;
