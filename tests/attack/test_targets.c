@@ -248,11 +248,14 @@ Test(targets, stop_and_start_of_a_master_are_its_workers_too)
 	grandchild = fork_member(2);
 	until_state(grandchild, "tracing");
 	free(ctl_ok(&d, "stop", "-p", pid_text(worker, child), NULL));
-	cr_assert(state_is(child, "attached") && state_is(grandchild, "attached"));
+	until_state(child, "attached");
+	until_state(grandchild, "attached");
 	cr_assert(state_is(t.pid, "tracing") && state_is(other, "tracing"));
 	free(ctl_ok(&d, "stop", "-p", pid, NULL));
-	cr_assert(state_is(t.pid, "attached") && state_is(child, "attached"));
-	cr_assert(state_is(other, "attached") && state_is(grandchild, "attached"));
+	until_state(t.pid, "attached");
+	until_state(other, "attached");
+	until_state(child, "attached");
+	until_state(grandchild, "attached");
 	free(ctl_ok(&d, "start", "-p", pid, NULL));
 	cr_assert(state_is(t.pid, "tracing") && state_is(child, "tracing"));
 	cr_assert(state_is(other, "tracing") && state_is(grandchild, "tracing"));

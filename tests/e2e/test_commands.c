@@ -56,7 +56,7 @@ static json_int_t target_number(size_t i, const char *key)
 
 static void check_state(size_t i, const char *state)
 {
-	json_t *target = ctl_target(&d, i);
+	json_t *target = ctl_target_at_rest(&d, i);
 
 	cr_assert_str_eq(json_string_value(json_object_get(target, "state")), state);
 	json_decref(target);

@@ -330,7 +330,7 @@ Test(http, curl_controls)
 	json_t *target;
 
 	cr_assert_eq(curl("POST", "/v1/stop", NULL), 200);
-	target = ctl_target(&d, 0);
+	target = ctl_target_at_rest(&d, 0);
 	cr_assert_str_eq(json_string_value(json_object_get(target, "state")), "attached");
 	json_decref(target);
 	cr_assert_eq(curl("POST", "/v1/clear", NULL), 200);

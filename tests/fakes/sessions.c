@@ -265,7 +265,7 @@ int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *r
 
 const char *session_state_name(enum session_state s)
 {
-	static const char *const names[] = {"attached", "tracing", "ended"};
+	static const char *const names[] = {"attached", "tracing", "stopping", "ended"};
 
 	return names[s];
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "harness/python.h"
 #include "harness/test.h"
 
@@ -445,6 +446,21 @@ json_t *ctl_target(const struct pyprofd *d, size_t i)
 
 	json_decref(root);
 	cr_assert(target, "there is no target %zu", i);
+	return target;
+}
+
+json_t *ctl_target_at_rest(const struct pyprofd *d, size_t i)
+{
+	const struct timespec moment = {.tv_nsec = 20000000};
+	const uint64_t end = clock_monotonic_ns() + (uint64_t)(DAEMON_DEADLINE * 1e9);
+	json_t *target = ctl_target(d, i);
+
+	while (!strcmp(json_string_value(json_object_get(target, "state")), "stopping")) {
+		cr_assert(clock_monotonic_ns() < end, "the target is still being stopped");
+		json_decref(target);
+		nanosleep(&moment, NULL);
+		target = ctl_target(d, i);
+	}
 	return target;
 }
 

@@ -77,6 +77,8 @@ void ctl_fails(const struct pyprofd *d, int status, const char *what, ...)
 /* `pyprofctl status --json`, and of it the i-th target. */
 json_t *ctl_status(const struct pyprofd *d);
 json_t *ctl_target(const struct pyprofd *d, size_t i);
+/* The same, once it is not being stopped. */
+json_t *ctl_target_at_rest(const struct pyprofd *d, size_t i);
 
 /* A file of the daemon's directory. */
 const char *pyprofd_file(const struct pyprofd *d, const char *name, char *out, size_t size);

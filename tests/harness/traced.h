@@ -78,10 +78,10 @@ void traced_close(struct traced *t);
 /* Run the loop until cond holds. what: said when it does not in time. */
 typedef bool (*traced_cond)(struct traced *t, void *ctx);
 void traced_until(struct traced *t, traced_cond cond, void *ctx, const char *what);
-/* Stop all targets and run the loop until their probes are detached and all was read. */
-void traced_halt(struct traced *t);
 /* The same without running the loop: nothing is drained meanwhile. */
 void traced_hear(struct traced *t, const char *line);
+/* Stop all targets and run the loop until their probes are detached and all was read. */
+void traced_halt(struct traced *t);
 /* Run the loop for that long. Not for waiting: for letting the target work. */
 void traced_run(struct traced *t, unsigned int ms);
 

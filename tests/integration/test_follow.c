@@ -493,7 +493,7 @@ Test(follow, another_program_while_stopped, .timeout = 120)
 	traced_attach(&t);
 	fork_members(0, 1);
 	until_traced(1, 1);
-	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	traced_halt(&t);
 	tell("other", 1, 0, "other");
 	cr_assert(sessions_start(t.sessions, members[1], &diag) < 0);
 	cr_assert_eq(diag.exit, PYP_EXIT_NO_PROCESS, "%s", diag.msg);
@@ -509,7 +509,7 @@ Test(follow, the_same_program_while_stopped, .timeout = 120)
 	traced_attach(&t);
 	fork_members(0, 1);
 	until_traced(1, 1);
-	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	traced_halt(&t);
 	tell("again", 1, 0, "again");
 	assert_ok(sessions_start(t.sessions, members[1], NULL));
 	tell("work", 1, 9, "worked");

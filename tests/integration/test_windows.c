@@ -191,7 +191,7 @@ Test(windows, any_moment_is_right, .timeout = 280)
 		traced_until(&t, is_sampled, NULL, "two windows");
 		look(&t);
 		cr_assert_gt(clocks(), 0);
-		assert_ok(sessions_stop(t.sessions, 0, &diag));
+		traced_halt(&t);
 		cr_assert_eq(sites_changed(&sites, t.pid), 0, "stopped: no breakpoint is left");
 		cr_assert_eq(clocks(), 0, "nor a clock");
 		look(&t);

@@ -255,8 +255,14 @@ class Soak:
             print("pid %d: %s" % (pid, json.dumps(status)))
 
     def check_states(self):
-        status = json.loads(self.daemon.must(200, "GET", "/v1/status").decode())
-        found = {t["pid"]: t["state"] for t in status["targets"]}
+        end = time.monotonic() + DEADLINE
+        while True:
+            status = json.loads(self.daemon.must(200, "GET", "/v1/status").decode())
+            found = {t["pid"]: t["state"] for t in status["targets"]}
+            # the kernel may take longer to detach probes than a stop waits for
+            if "stopping" not in found.values() or time.monotonic() > end:
+                break
+            time.sleep(0.05)
         wanted = {p: "tracing" if on else "attached" for p, on in self.attached.items()}
         if found != wanted:
             raise Failure("the daemon holds %s instead of %s" % (found, wanted))
