@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Targets as OpenMetrics text, for a scraper: see metrics.h. Families are complete (TYPE, HELP,
+ * Targets and clients as OpenMetrics text, for a scraper: see metrics.h. Families are complete (TYPE, HELP,
  * every sample) before the next begins, counters end in _total, the exposition ends in # EOF.
  */
 #include "server/metrics.h"
@@ -135,7 +135,26 @@ static void write_drops(const struct session_status *st, size_t n, FILE *out)
 				st[i].pid, names[c], st[i].counters[c]);
 }
 
-void metrics_write(const struct session_status *st, size_t n, FILE *out)
+static void write_clients(const struct dropped_clients *dropped, FILE *out)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+	} reasons[] = {
+		{"late", dropped->late},
+		{"unread", dropped->unread},
+		{"crowded", dropped->crowded},
+	};
+
+	write_head(out, "pyprofd_dropped_clients", "counter", NULL,
+		   "Connections closed: request late, answer not read, too many of a user.");
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		fprintf(out, "pyprofd_dropped_clients_total{reason=\"%s\"} %" PRIu64 "\n",
+			reasons[i].name, reasons[i].n);
+}
+
+void metrics_write(const struct session_status *st, size_t n, const struct dropped_clients *dropped,
+		   FILE *out)
 {
 	write_head(out, "pyprofd_build", "info", NULL, "Which pyprofd this is.");
 	fprintf(out, "pyprofd_build_info{version=\"%s\"} 1\n", PYPROF_VERSION);
@@ -145,5 +164,6 @@ void metrics_write(const struct session_status *st, size_t n, FILE *out)
 		write_family(&families[i], st, n, out);
 	write_overhead(st, n, out);
 	write_drops(st, n, out);
+	write_clients(dropped, out);
 	fputs("# EOF\n", out);
 }

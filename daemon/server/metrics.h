@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the control API says about targets, as OpenMetrics text for a scraper. Pure. */
+/* What the control API says about targets and clients, as OpenMetrics text for a scraper. Pure. */
 #ifndef PYPROF_SERVER_METRICS_H
 #define PYPROF_SERVER_METRICS_H
 
 #include <stdio.h>
 
+#include "server/places.h"
 #include "session/session.h"
 
 #define METRICS_MIME "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* Everything about n targets, from the first # TYPE to the # EOF. */
-void metrics_write(const struct session_status *st, size_t n, FILE *out);
+/* Everything about n targets and the clients, from the first # TYPE to the # EOF. */
+void metrics_write(const struct session_status *st, size_t n, const struct dropped_clients *dropped,
+		   FILE *out);
 
 #endif

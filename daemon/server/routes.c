@@ -85,6 +85,12 @@ static int handle_ping(struct routes_ctx *ctx, const struct request *rq, pid_t p
 					   PYPROF_VERSION, "pid", (int)getpid()));
 }
 
+static json_t *dropped_json(const struct dropped_clients *d)
+{
+	return json_pack("{s:I, s:I, s:I}", "late", (json_int_t)d->late, "unread",
+			 (json_int_t)d->unread, "crowded", (json_int_t)d->crowded);
+}
+
 static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
@@ -92,9 +98,10 @@ static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t
 
 	(void)rq, (void)path_pid, (void)diag;
 	return response_set_json(rs, 200,
-				 json_pack("{s:s, s:s, s:i, s:I, s:o}", "program", "pyprofd",
+				 json_pack("{s:s, s:s, s:i, s:I, s:o, s:o}", "program", "pyprofd",
 					   "version", PYPROF_VERSION, "pid", (int)getpid(),
-					   "uptime_ns", uptime, "targets",
+					   "uptime_ns", uptime, "dropped_clients",
+					   dropped_json(&ctx->dropped), "targets",
 					   targets_json(ctx->sessions, 0)));
 }
 
@@ -439,7 +446,7 @@ static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_
 	f = open_memstream(&rs->body, &rs->size);
 	if (!f)
 		return -ENOMEM;
-	metrics_write(st, n, f);
+	metrics_write(st, n, &ctx->dropped, f);
 	if (fclose(f) != 0)
 		return -ENOMEM;
 	rs->mime = METRICS_MIME;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "server/peer.h"
+#include "server/places.h"
 #include "server/request.h"
 #include "server/response.h"
 #include "session/session.h"
@@ -23,7 +24,8 @@ struct routes_ctx {
 	uid_t owner;	   /* the daemon's user */
 	size_t held;	   /* bytes of profiles that are still being sent */
 	size_t bodies_max; /* 0: ROUTES_BODIES_MAX */
-	bool draining;	   /* shutting down: everything is answered with 503 */
+	struct dropped_clients dropped;
+	bool draining; /* shutting down: everything is answered with 503 */
 	/* End the daemon: results are written before it returns. A failure is the client's answer,
 	 * the daemon ends nevertheless. */
 	int (*shutdown)(void *ctx, struct diag *diag);

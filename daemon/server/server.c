@@ -7,6 +7,9 @@
  *
  * A connection has one struct conn for its whole life, reset after each request: what is allocated
  * per request before the headers are complete would never be given back to us by libmicrohttpd.
+ *
+ * Connections are dropped by ourselves, and counted, if they are late or too many (places.h).
+ * libmicrohttpd's own timeout finds those in addition of whose answer nothing at all is read.
  */
 #include "server/server.h"
 
@@ -27,11 +30,13 @@
 
 #define DEFAULT_TIMEOUT_S   10
 #define DEFAULT_CONNECTIONS 64
+#define DEFAULT_LEAST_RATE  (64 * 1024)
+#define LATER_S		    2 /* libmicrohttpd's timeout; what we drop, and count, comes first */
 #define CONNECTION_MEMORY   (32 * 1024)	  /* request line and headers, and one buffer of body */
 #define DISCARD_MAX	    (1024 * 1024) /* how much of a body that is too large is listened to */
 #define DRAIN_US	    (1000 * 1000)
 #define SWEEP_US	    (1000 * 1000)
-#define SPARE_CONNECTIONS   16	 /* one in so many is kept free for the next one that comes */
+#define SPARE_CONNECTIONS   16	 /* one in so many is kept free for those that are being closed */
 #define LOOK_US		    4000 /* between looks whether requests have to wait any longer */
 
 struct server {
@@ -40,9 +45,9 @@ struct server {
 	struct sd_event_source *io, *timer, *drain_timer;
 	struct sd_event_source *look;  /* a timer, while requests wait */
 	struct sd_event_source *sweep; /* a timer, while there are connections */
-	struct conn *all;
-	unsigned int n, max; /* connections; from max on the oldest gives way to a new one */
+	struct places places;
 	uint64_t timeout_ns;
+	size_t least_rate;
 	struct conn *waiting;
 	size_t answering; /* requests whose answer has not been sent completely */
 	void (*drained)(void *ctx);
@@ -50,12 +55,12 @@ struct server {
 };
 
 struct conn {
+	struct place place; /* the first: conn_at() */
 	struct server *srv;
-	struct conn *next_of_all;
-	int fd; /* libmicrohttpd's */
-	bool dropped;
-	uint64_t begun_ns; /* connected, or finished with the request before */
-	char *uri;	   /* as received; NULL: no memory */
+	struct ucred peer;
+	int fd;		 /* libmicrohttpd's */
+	uint64_t due_ns; /* when its request, or the client's reading, is late; 0: our turn */
+	char *uri;	 /* as received; NULL: no memory */
 	bool started;
 	char *body;
 	size_t held;	   /* bytes of a profile that is being sent */
@@ -73,82 +78,73 @@ static void sweep_soon(struct server *srv)
 	(void)sd_event_source_set_enabled(srv->sweep, SD_EVENT_ONESHOT);
 }
 
+/* For what comes next: its first request, or another one. */
 static void conn_reset(struct conn *c)
 {
+	struct server *srv = c->srv;
+	uint64_t now = clock_monotonic_ns();
+
 	if (c->started)
-		c->srv->answering--;
-	c->srv->routes.held -= c->held;
+		srv->answering--;
+	srv->routes.held -= c->held;
 	free(c->uri);
 	free(c->body);
-	*c = (struct conn){.srv = c->srv,
-			   .next_of_all = c->next_of_all,
+	*c = (struct conn){.place = c->place,
+			   .srv = srv,
+			   .peer = c->peer,
 			   .fd = c->fd,
-			   .dropped = c->dropped,
-			   .begun_ns = clock_monotonic_ns()};
+			   .due_ns = now + srv->timeout_ns};
+	c->place.begun_ns = now;
+	c->place.answering = false;
 }
 
 /* ---- connections that are dropped --------------------------------------------------------- */
 
-/* libmicrohttpd finds it closed, as if the client had done it. */
-static void conn_drop(struct conn *c)
+static struct conn *conn_at(struct place *place)
 {
-	c->dropped = true;
+	return (struct conn *)(void *)place;
+}
+
+/* libmicrohttpd finds it closed, as if the client had done it. count: of the reason. */
+static void conn_drop(struct conn *c, uint64_t *count)
+{
+	log_debug("dropped a connection of user %u", c->peer.uid);
+	++*count;
+	c->place.dropped = true;
 	shutdown(c->fd, SHUT_RDWR);
-}
-
-/* Idle ones, and those whose request is not complete, give way before those that are answered. */
-static bool gives_way_before(const struct conn *a, const struct conn *b)
-{
-	bool answered_a = a->since_ns, answered_b = b->since_ns;
-
-	return answered_a != answered_b ? answered_b : a->begun_ns < b->begun_ns;
-}
-
-static void drop_oldest(struct server *srv, const struct conn *but)
-{
-	struct conn *victim = NULL;
-
-	for (struct conn *c = srv->all; c; c = c->next_of_all)
-		if (c != but && !c->dropped && (!victim || gives_way_before(c, victim)))
-			victim = c;
-	if (victim)
-		conn_drop(victim);
 }
 
 static void conn_enter(struct conn *c, int fd)
 {
 	struct server *srv = c->srv;
+	struct place *out;
 
 	c->fd = fd;
-	c->begun_ns = clock_monotonic_ns();
-	c->next_of_all = srv->all;
-	srv->all = c;
-	if (++srv->n > srv->max)
-		drop_oldest(srv, c);
+	if (peer_get(fd, &c->peer) < 0)
+		c->peer.uid = (uid_t)-1; /* nobody's: it is not allowed anything */
+	c->place.uid = c->peer.uid;
+	conn_reset(c);
+	out = places_enter(&srv->places, &c->place);
+	if (out)
+		conn_drop(conn_at(out), &srv->routes.dropped.crowded);
 	sweep_soon(srv);
 }
 
-static void conn_leave(struct conn *c)
-{
-	struct conn **at = &c->srv->all;
-
-	while (*at != c)
-		at = &(*at)->next_of_all;
-	*at = c->next_of_all;
-	c->srv->n--;
-}
-
-/* A request has to be complete in time, however little of it comes now and then. */
+/* However little of a request comes, or of an answer is read, now and then. */
 static int on_sweep(struct sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct server *srv = userdata;
+	struct dropped_clients *counts = &srv->routes.dropped;
 	uint64_t now = clock_monotonic_ns();
 
 	(void)source, (void)usec;
-	for (struct conn *c = srv->all; c; c = c->next_of_all)
-		if (!c->since_ns && !c->dropped && now - c->begun_ns > srv->timeout_ns)
-			conn_drop(c);
-	if (srv->all)
+	for (struct place *p = srv->places.first; p; p = p->next) {
+		struct conn *c = conn_at(p);
+
+		if (c->due_ns && now > c->due_ns && !p->dropped)
+			conn_drop(c, p->answering ? &counts->unread : &counts->late);
+	}
+	if (srv->places.first)
 		sweep_soon(srv);
 	return 0;
 }
@@ -200,6 +196,9 @@ static enum MHD_Result send_response(struct conn *c, struct MHD_Connection *conn
 	if (c->srv->routes.draining)
 		MHD_add_response_header(mr, MHD_HTTP_HEADER_CONNECTION, "close");
 	sent = MHD_queue_response(connection, rs->status, mr);
+	c->place.answering = true;
+	c->due_ns = clock_monotonic_ns() + c->srv->timeout_ns +
+		    (uint64_t)rs->size * CLOCK_NS_PER_S / c->srv->least_rate;
 	if (sent == MHD_YES && in_memory_file) {
 		c->held = rs->size;
 		c->srv->routes.held += c->held;
@@ -242,7 +241,7 @@ static enum MHD_Result suspend(struct conn *c, struct MHD_Connection *connection
 	return MHD_YES;
 }
 
-/* Those whose wait is over go on; all: every one. */
+/* Those whose wait is over go on, those that were dropped come to their end; all: every one. */
 static bool resume(struct server *srv, bool all)
 {
 	bool any = false;
@@ -250,7 +249,8 @@ static bool resume(struct server *srv, bool all)
 	for (struct conn **at = &srv->waiting; *at;) {
 		struct conn *c = *at;
 
-		if (!all && !routes_ready(&srv->routes, &c->wait, c->since_ns)) {
+		if (!all && !c->place.dropped &&
+		    !routes_ready(&srv->routes, &c->wait, c->since_ns)) {
 			at = &c->next;
 			continue;
 		}
@@ -263,10 +263,11 @@ static bool resume(struct server *srv, bool all)
 
 static enum MHD_Result answer(struct conn *c, struct MHD_Connection *connection, const char *method)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct routes_input in = {
-		.method = method, .uri = c->uri, .body = c->body ? c->body : "", .nbody = c->nbody};
+	struct routes_input in = {.peer = c->peer,
+				  .method = method,
+				  .uri = c->uri,
+				  .body = c->body ? c->body : "",
+				  .nbody = c->nbody};
 	struct routes_wait wait;
 	struct response rs;
 	enum MHD_Result sent;
@@ -274,7 +275,9 @@ static enum MHD_Result answer(struct conn *c, struct MHD_Connection *connection,
 	if (!c->since_ns)
 		c->since_ns = clock_monotonic_ns();
 	in.since_ns = c->since_ns;
-	if (!info || !c->uri || peer_get(info->connect_fd, &in.peer) < 0)
+	c->place.answering = true;
+	c->due_ns = 0;
+	if (!c->uri)
 		return MHD_NO;
 	response_init(&rs);
 	routes_dispatch(&c->srv->routes, &in, &rs, &wait);
@@ -315,7 +318,7 @@ static enum MHD_Result receive(struct conn *c, const char *data, size_t n)
 	return c->nbody > DISCARD_MAX ? MHD_NO : MHD_YES;
 }
 
-/* Called when the headers are there, for each piece of the body, and when all of it was received. */
+/* Called when the headers are there, for each piece of the body, and when all was received. */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *data,
 				  size_t *size, void **con_cls)
@@ -324,7 +327,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	enum MHD_Result r;
 
 	(void)cls, (void)url, (void)version, (void)con_cls;
-	if (!c)
+	if (!c || c->place.dropped)
 		return MHD_NO;
 	if (!c->started)
 		return begin(c, connection);
@@ -377,7 +380,10 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	struct server *srv = cls;
 	struct conn *c = conn_of(connection);
 
-	(void)con_cls, (void)code;
+	(void)con_cls;
+	/* It sent the answer, and found no room for more of it for so long. */
+	if (c && code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED && !c->place.dropped)
+		++*(c->place.answering ? &srv->routes.dropped.unread : &srv->routes.dropped.late);
 	if (c)
 		conn_reset(c);
 	drain_check(srv);
@@ -398,7 +404,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 		c->srv = cls;
 		conn_enter(c, info->connect_fd);
 	} else if (c) {
-		conn_leave(c);
+		places_leave(&c->srv->places, &c->place);
 		conn_reset(c);
 		free(c);
 		*socket_context = NULL;
@@ -515,13 +521,15 @@ static struct MHD_Daemon *start_mhd(struct server *srv, int fd, const struct ser
 	unsigned int timeout = opts->timeout_s ? opts->timeout_s : DEFAULT_TIMEOUT_S;
 	unsigned int max = opts->max_connections ? opts->max_connections : DEFAULT_CONNECTIONS;
 
-	srv->max = max - max / SPARE_CONNECTIONS;
+	srv->places.max = max - max / SPARE_CONNECTIONS;
+	srv->places.owner = opts->routes.owner;
 	srv->timeout_ns = timeout * CLOCK_NS_PER_S;
+	srv->least_rate = opts->least_rate ? opts->least_rate : DEFAULT_LEAST_RATE;
 
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0,
 				NULL, NULL, on_request, srv, MHD_OPTION_EXTERNAL_LOGGER, log_mhd,
 				NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-				max, MHD_OPTION_CONNECTION_TIMEOUT, timeout,
+				max, MHD_OPTION_CONNECTION_TIMEOUT, timeout + LATER_S,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
 				MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION,
 				on_connection, srv, MHD_OPTION_NOTIFY_COMPLETED, on_completed, srv,

@@ -2,7 +2,8 @@
 /*
  * The control API's HTTP/1.1 server: libmicrohttpd without threads of its own, driven by the
  * daemon's event loop. It receives requests, hands them to routes.c, and sends the answers. Caps
- * everything that a client can make it hold: connections, memory each, URL, headers, body, time.
+ * everything that a client can make it hold: connections (places.h), memory each, URL, headers,
+ * body, time.
  */
 #ifndef PYPROF_SERVER_SERVER_H
 #define PYPROF_SERVER_SERVER_H
@@ -16,8 +17,11 @@ struct server;
 
 struct server_opts {
 	struct routes_ctx routes;
-	unsigned int timeout_s;	      /* of a silent connection; 0: the default, 10 */
+	unsigned int timeout_s;	      /* for a request, and between pieces of an answer; 0: 10 */
 	unsigned int max_connections; /* 0: the default, 64 */
+	/* Bytes per second: an answer has to be read within its size by this, and the timeout.
+	 * 0: the default, 64 KiB */
+	size_t least_rate;
 };
 
 /* listen_fd: a listening, non-blocking AF_UNIX socket; the server duplicates it. */

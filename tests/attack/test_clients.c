@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Clients that connect and say nothing, or very little at a time: they shut nobody out, and those
- * that never finish a request are dropped.
+ * Clients that connect and say nothing, or very little at a time, or do not read: they shut nobody
+ * out, those that never finish a request or do not read its answer are dropped, and no user can
+ * take the places of others.
  */
 #include <errno.h>
+#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -15,10 +19,16 @@
 #include "harness/traced.h"
 
 #define IDLE	   64 /* as many as the daemon serves at a time */
+#define FLOOD	   300
 #define DEADLINE_S 20.0
+#define STRANGER   4711
+#define ANOTHER	   4712
+#define OWNER	   4713
+
+#define PING "GET /v1/ping HTTP/1.1\r\nHost: x\r\n\r\n"
 
 static struct pyprofd d;
-static int fds[IDLE];
+static int fds[FLOOD];
 
 static void setup(void)
 {
@@ -40,6 +50,17 @@ static int dial(void)
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", d.sock);
 	cr_assert(fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0);
+	return fd;
+}
+
+/* A connection counts as the user's who made it, whoever uses it afterwards. */
+static int dial_as(uid_t uid)
+{
+	int fd;
+
+	assert_ok(seteuid(uid));
+	fd = dial();
+	assert_ok(seteuid(0));
 	return fd;
 }
 
@@ -104,4 +125,150 @@ Test(clients, trickling_ones_are_dropped)
 		poll(NULL, 0, 500);
 	}
 	close(fd);
+}
+
+/* The HTTP status that comes on it; 0: it is closed. */
+static int answer_on(int fd)
+{
+	const struct timeval limit = {.tv_sec = (time_t)DEADLINE_S};
+	char text[13] = "";
+	ssize_t n;
+
+	assert_ok(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	n = recv(fd, text, sizeof(text) - 1, MSG_WAITALL);
+	cr_assert(n >= 0 || errno == ECONNRESET, "no answer: %s", strerror(errno));
+	return n > 0 ? (int)strtol(text + strlen("HTTP/1.1 "), NULL, 10) : 0;
+}
+
+static int ping_on(int fd)
+{
+	(void)!send(fd, PING, strlen(PING), MSG_NOSIGNAL);
+	return answer_on(fd);
+}
+
+static void is_answered(uid_t uid, int expected)
+{
+	int fd = dial_as(uid), status = ping_on(fd);
+
+	cr_assert(status == expected, "user %u, a new connection: %d", uid, status);
+	close(fd);
+}
+
+/* As the daemon says. */
+static json_int_t dropped(const char *reason)
+{
+	json_t *root = ctl_status(&d);
+	json_t *n = json_object_get(json_object_get(root, "dropped_clients"), reason);
+	json_int_t ret = json_integer_value(n);
+
+	cr_assert(n, "it does not count them");
+	json_decref(root);
+	return ret;
+}
+
+static void flood_as(uid_t uid)
+{
+	const char half[] = "GET /v1/ping HTTP/1.1\r\nX: ";
+
+	for (int i = 0; i < FLOOD; i++) {
+		fds[i] = dial_as(uid);
+		(void)!send(fds[i], half, strlen(half), MSG_NOSIGNAL);
+	}
+}
+
+static void flood_ends(void)
+{
+	for (int i = 0; i < FLOOD; i++)
+		close(fds[i]);
+}
+
+/* The socket is open to everybody, as an administrator may have it. */
+Test(clients, one_user_takes_no_place_of_others)
+{
+	int root, another;
+
+	assert_ok(chmod(d.sock, 0666));
+	root = dial();
+	another = dial_as(ANOTHER);
+	flood_as(STRANGER);
+	is_answered(0, 200);
+	is_answered(ANOTHER, 403);
+	is_answered(STRANGER, 403);
+	cr_expect_eq(ping_on(root), 200, "root has lost its connection");
+	cr_expect_eq(ping_on(another), 403, "another user has lost its connection");
+	cr_expect_geq(dropped("crowded"), FLOOD - IDLE);
+	flood_ends();
+	close(root);
+	close(another);
+}
+
+/* Many users, each with few connections, as whoever has a range of subordinate users. */
+Test(clients, many_users_take_no_place_of_root)
+{
+	int root;
+
+	assert_ok(chmod(d.sock, 0666));
+	root = dial();
+	for (uid_t i = 0; i < FLOOD; i++)
+		fds[i] = dial_as(STRANGER + i);
+	is_answered(0, 200);
+	cr_expect_eq(ping_on(root), 200, "root has lost its connection");
+	flood_ends();
+	close(root);
+}
+
+/* root and the daemon's own user are let in, and take no place of each other. */
+Test(clients, root_and_the_daemons_user_leave_room_for_each_other)
+{
+	int root, owner;
+
+	pyprofd_shutdown(&d);
+	pyprofd_init(&d);
+	d.uid = OWNER;
+	pyprofd_launch(&d, NULL);
+	pyprofd_ready(&d);
+	owner = dial_as(OWNER);
+	flood_as(0);
+	is_answered(OWNER, 200);
+	cr_expect_eq(ping_on(owner), 200, "the daemon's user has lost its connection");
+	flood_ends();
+	root = dial();
+	flood_as(OWNER);
+	is_answered(0, 200);
+	cr_expect_eq(ping_on(root), 200, "root has lost its connection");
+	flood_ends();
+	close(owner);
+	close(root);
+}
+
+/* A look that reads nothing. */
+static bool is_closed(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 500) > 0 && p.revents & (POLLRDHUP | POLLHUP);
+}
+
+/* More than the kernel takes before it is read: functions with long names. */
+Test(clients, unread_answers_are_dropped)
+{
+	const char ask[] = "GET /v1/snapshot?format=json HTTP/1.1\r\nHost: x\r\n\r\n";
+	struct traced t;
+	double end;
+	char pid[16];
+	int fd;
+
+	traced_start(&t, traced_newest().exe, "long_names.py", "60", "48000", NULL);
+	traced_expect(&t, "ready");
+	free(ctl_ok(&d, "attach", pid_text(pid, t.pid), NULL));
+	traced_go(&t);
+	traced_expect(&t, "done");
+	fd = dial();
+	cr_assert(send(fd, ask, strlen(ask), MSG_NOSIGNAL) > 0);
+	for (end = traced_seconds() + 2 * DEADLINE_S; !is_closed(fd);)
+		cr_assert(traced_seconds() < end, "it is still served");
+	cr_expect_eq(dropped("unread"), 1);
+	cr_expect_eq(dropped("late"), 0);
+	close(fd);
+	traced_stop(&t);
 }

@@ -50,6 +50,8 @@ static int on_shutdown(void *ctx, struct diag *diag)
 	return server_drain(server, on_drained, NULL);
 }
 
+static size_t least_rate;
+
 /* owner: whose uid may use it, besides root. */
 static void start(unsigned int timeout_s, unsigned int max_connections)
 {
@@ -57,6 +59,7 @@ static void start(unsigned int timeout_s, unsigned int max_connections)
 		.routes = {.owner = geteuid(), .shutdown = on_shutdown},
 		.timeout_s = timeout_s,
 		.max_connections = max_connections,
+		.least_rate = least_rate,
 	};
 	struct diag diag = {0};
 
@@ -499,6 +502,105 @@ Test(server, large_answers_to_two_clients_at_once)
 	free(rb);
 	close(a);
 	close(b);
+	stop();
+}
+
+/* Has the server closed it? A look does not read anything. */
+static bool is_closed(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLRDHUP | POLLHUP);
+}
+
+static void answers_metric(const char *expected)
+{
+	char *reply;
+
+	cr_assert(ask(GET("/metrics"), &reply) == 200);
+	cr_assert(strstr(reply, expected), "no %s in %s", expected, reply);
+	free(reply);
+}
+
+static int asks_much(void)
+{
+	int fd;
+
+	sessions->funcs = 100000; /* some 20 MB */
+	fd = client();
+	puts_to(fd, GET("/v1/snapshot?format=json"));
+	return fd;
+}
+
+Test(server, unread_answer_is_dropped)
+{
+	uint64_t end;
+	int fd;
+
+	start(1, 0);
+	fd = asks_much();
+	end = now_ms() + DEADLINE_MS;
+	while (!is_closed(fd)) {
+		cr_assert(now_ms() < end, "it is still served");
+		turn();
+	}
+	answers_metric("pyprofd_dropped_clients_total{reason=\"unread\"} 1\n");
+	answers_metric("pyprofd_dropped_clients_total{reason=\"late\"} 0\n");
+	close(fd);
+	stop();
+}
+
+/* It reads on and on, each piece in time, but would take minutes. */
+Test(server, slowly_read_answer_is_dropped)
+{
+	static char piece[32 * 1024];
+	uint64_t end;
+	int fd;
+
+	least_rate = 16 << 20;
+	start(1, 0);
+	fd = asks_much();
+	end = now_ms() + DEADLINE_MS;
+	while (!is_closed(fd)) {
+		cr_assert(now_ms() < end, "it is still served");
+		(void)!recv(fd, piece, sizeof(piece), 0);
+		poll(NULL, 0, 50);
+		assert_ok(sd_event_run(event, 0) < 0);
+	}
+	answers_metric("pyprofd_dropped_clients_total{reason=\"unread\"} 1\n");
+	close(fd);
+	stop();
+}
+
+/* Its answer waits: it makes room at once all the same, and what it asked for is not done. */
+Test(server, one_that_waits_gives_way)
+{
+	int fds[60];
+	char *reply;
+	uint64_t end;
+
+	start(0, 32); /* no user may have more than 24 of them */
+	sessions->behind = true;
+	for (int i = 0; i < 60; i++) {
+		fds[i] = client();
+		puts_to(fds[i], "POST /v1/clear HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+		for (int j = 0; j < 5; j++)
+			turn(); /* until it waits: before that it is the first to give way */
+	}
+	end = now_ms() + DEADLINE_MS;
+	for (int i = 0; i < 30; i++)
+		while (!is_closed(fds[i])) {
+			cr_assert(now_ms() < end, "%d still waits", i);
+			turn();
+		}
+	cr_assert(sessions->clears == 0);
+	sessions->behind = false;
+	reply = get(fds[59], NULL);
+	cr_assert(status_of(reply) == 200, "%s", reply);
+	free(reply);
+	cr_assert(sessions->clears > 0 && sessions->clears <= 24, "%d", sessions->clears);
+	for (int i = 0; i < 60; i++)
+		close(fds[i]);
 	stop();
 }
 
