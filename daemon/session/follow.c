@@ -25,6 +25,7 @@
 #include "session/set.h"
 #include "snapshot/fold.h"
 #include "snapshot/merge.h"
+#include "target/deadline.h"
 
 #define SPARES	     4
 #define MAX_TASKS    4096
@@ -315,7 +316,7 @@ static void task_run(struct sessions *ss, size_t i)
 	task = task_find(ss, news.pid);
 	if (!task)
 		return;
-	if (r == -EAGAIN && tracee_now() < task->until_ns) {
+	if ((r == -EAGAIN || deadline_missed(r)) && tracee_now() < task->until_ns) {
 		task->retry_ns = tracee_now() + RETRY_NS;
 		task->half = TAKE_PTR(half);
 		return;

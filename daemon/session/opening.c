@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "session/tracee.h"
+#include "target/deadline.h"
 
 /* After so long without an answer there is something wrong. */
 #define UNREADABLE_NS 5000000000ull
@@ -243,6 +244,8 @@ static int take_found(struct tracee *t, const struct verify_opts *vo, struct dia
 	if (r < 0)
 		return r;
 	r = tracee_identify(t);
+	if (deadline_missed(r))
+		return deadline_diag(diag, r, t->target->pid);
 	return r < 0 ? diag_errno(diag, -r, "cannot look at the program of %d", t->target->pid) : 0;
 }
 

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "session/tracee.h"
+#include "target/deadline.h"
 
 #define LOOK_FOR_NS   2000000000ull
 #define LOOK_AGAIN_NS 5000000ull
@@ -60,11 +61,20 @@ static int inherit_python(const struct tracee *from, pid_t pid, struct python **
 
 /* ---- executed ---------------------------------------------------------------------------- */
 
-bool tracee_same_program(const struct tracee *t, pid_t pid)
+/* 0: pid runs the same program; -ENOEXEC: it does not; -ETIMEDOUT, -EBUSY: not known. */
+static int compare_program(const struct tracee *t, pid_t pid)
 {
 	struct target_file exe;
+	int r = exe_of(pid, &exe);
 
-	return exe_of(pid, &exe) == 0 && target_file_equal(&exe, &t->exe);
+	if (deadline_missed(r))
+		return r;
+	return r == 0 && target_file_equal(&exe, &t->exe) ? 0 : -ENOEXEC;
+}
+
+bool tracee_same_program(const struct tracee *t, pid_t pid)
+{
+	return compare_program(t, pid) == 0;
 }
 
 /* Whether what was found in another start of its program is the same interpreter. -EAGAIN: cannot be
@@ -98,8 +108,8 @@ static int look_again(struct tracee *t)
 	const struct inspect_opts io = {.target = t->target};
 	int r = target_refresh(t->target, NULL);
 
-	if (r == 0 && !tracee_same_program(t, t->target->tid))
-		r = -ENOEXEC;
+	if (r == 0)
+		r = compare_program(t, t->target->tid);
 	return r < 0 ? r : inspect_start(&io, &t->looking, NULL);
 }
 
@@ -149,6 +159,7 @@ static void resumed(struct tracee *t, uint64_t ts)
 static void exec_seen(struct tracee *t)
 {
 	uint64_t ts = 0;
+	int r;
 
 	t->executed = false;
 	tracee_silenced(t, t->exec_ns);
@@ -156,9 +167,10 @@ static void exec_seen(struct tracee *t)
 	t->exec_retry_ns = 0;
 	stop_looking(t);
 	/* What counting and sampling know of addresses cannot be told anew. */
-	if (t->opts.mode.mode != MODE_TRACE || !tracee_same_program(t, t->target->pid)) {
+	r = compare_program(t, t->target->pid);
+	if (t->opts.mode.mode != MODE_TRACE || r == -ENOEXEC) {
 		tracee_end(t, "executed another program");
-	} else if (!t->exec_other && probe_rearm(t->probe, &ts) == 0) {
+	} else if (r == 0 && !t->exec_other && probe_rearm(t->probe, &ts) == 0) {
 		tracee_begin(t, ts);
 		resumed(t, ts);
 	} else {
@@ -195,6 +207,10 @@ void tracee_executed(struct tracee *t)
 		r = attach_again(t);
 	if (r == 0) {
 		t->exec_until_ns = 0;
+	} else if (deadline_missed(r)) {
+		/* It is in another exec, which is held up: what it runs is found out after that. */
+		t->exec_until_ns = now + LOOK_FOR_NS;
+		t->exec_retry_ns = now + LOOK_AGAIN_NS;
 	} else if (r == -EAGAIN && now < t->exec_until_ns) {
 		t->exec_retry_ns = now + LOOK_AGAIN_NS;
 	} else {
@@ -274,11 +290,14 @@ static void change_probes(struct tracee *t, struct probe *next, uint64_t ts)
 static bool has_settled(struct tracee *t)
 {
 	pid_t before = t->target->tid;
+	int r;
 
 	if (tracee_now() < t->lost_hold_ns + SETTLE_NS)
 		return false;
-	t->lost_hold = target_alive(t->target) && target_hold(t->target) == 0 &&
-		       t->target->tid != before;
+	r = target_alive(t->target) ? target_hold(t->target) : -ESRCH;
+	if (deadline_missed(r)) /* asked again */
+		return false;
+	t->lost_hold = r == 0 && t->target->tid != before;
 	return t->lost_hold;
 }
 
@@ -312,6 +331,8 @@ static int hold_stopped(struct tracee *t, struct diag *diag)
 	int r;
 
 	r = target_hold(t->target);
+	if (deadline_missed(r))
+		return deadline_diag(diag, r, t->target->pid);
 	if (r < 0)
 		return diag_errno(diag, -r, "process %d has ended", t->target->pid);
 	if (t->target->tid == before || t->old_probe || t->opts.mode.mode != MODE_TRACE)
@@ -357,6 +378,8 @@ int tracee_check_program(struct tracee *t, struct diag *diag)
 	r = relocate(t, CHECK_MS);
 	if (r == -EINPROGRESS)
 		return not_in_time(t, diag);
+	if (deadline_missed(r))
+		return deadline_diag(diag, r, t->target->pid);
 	if (r == 0) {
 		t->execs += t->exec_id != before;
 		return 0;
@@ -380,9 +403,10 @@ static int take_python(const struct tracee *from, struct tracee *t)
 		if (r < 0)
 			return r;
 		t->found.python = py;
-	} else if (!tracee_same_program(from, t->target->tid)) {
-		return -ENOEXEC;
 	} else {
+		r = compare_program(from, t->target->tid);
+		if (r < 0)
+			return r;
 		r = same_interpreter(from, t->found.python);
 		if (r < 0)
 			return r;
@@ -455,7 +479,8 @@ static int await_found(const struct tracee *from, struct tracee *t)
 
 	if (r == -EINPROGRESS || r == 0)
 		return r;
-	return tracee_same_program(from, t->target->tid) ? -EAGAIN : -ENOEXEC;
+	r = compare_program(from, t->target->tid);
+	return r == 0 ? -EAGAIN : r;
 }
 
 int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct tracee **half,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -302,13 +303,43 @@ void tracee_follow(struct tracee *t)
 	probe_follow(t->probe, true);
 }
 
+/* What the system says of the threads that the profile has. */
+struct readings {
+	struct tracee *tracee;
+	struct target_reading *v;
+	size_t n, room, at;
+};
+
+static void list_thread(void *ctx, uint32_t tid, bool needs_runtime)
+{
+	struct readings *rs = ctx;
+
+	(void)needs_runtime;
+	if (rs->n == rs->room) {
+		size_t room = rs->room ? 2 * rs->room : 64;
+		struct target_reading *v = reallocarray(rs->v, room, sizeof(*v));
+
+		if (!v)
+			return;
+		rs->v = v;
+		rs->room = room;
+	}
+	rs->v[rs->n++] = (struct target_reading){.thread.tid = (pid_t)tid};
+}
+
 /* CPU time of threads that were never switched while traced comes from the system. */
 static void update_runtime(void *ctx, uint32_t tid, bool needs_runtime)
 {
-	struct tracee *t = ctx;
+	struct readings *rs = ctx;
+	struct tracee *t = rs->tracee;
 	struct target_thread thread;
-	int r = target_thread_read(t->target->pid, (pid_t)tid, &thread);
+	int r;
 
+	/* The same order as list_thread's. */
+	if (rs->at == rs->n || rs->v[rs->at].thread.tid != (pid_t)tid)
+		return;
+	thread = rs->v[rs->at].thread;
+	r = rs->v[rs->at++].err;
 	/* Counts of a thread are final when its end is reported, not before. */
 	if ((r == -ENOENT || r == -ESRCH) && t->opts.mode.mode != MODE_COUNT && t->probe &&
 	    target_alive(t->target))
@@ -334,10 +365,17 @@ void tracee_count(struct tracee *t, bool final)
 		counting_sync(&t->counting, &how);
 }
 
+/* In one call, for it has a deadline; what is not read in time stays as it was. */
 void tracee_runtimes(struct tracee *t)
 {
-	if (!t->executed && target_alive(t->target))
-		profile_foreach_thread(t->profile, update_runtime, t);
+	struct readings rs = {.tracee = t};
+
+	if (t->executed || !target_alive(t->target))
+		return;
+	profile_foreach_thread(t->profile, list_thread, &rs);
+	if (target_threads_update(t->target->pid, rs.v, rs.n) == 0)
+		profile_foreach_thread(t->profile, update_runtime, &rs);
+	free(rs.v);
 }
 
 void tracee_release(struct tracee *t)

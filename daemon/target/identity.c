@@ -16,6 +16,8 @@
 #include <sys/sysmacros.h>
 
 #include "base/strtab.h"
+#include "target/deadline.h"
+#include "target/now.h"
 #include "target/proc.h"
 
 #define AUXV_MAX   16384
@@ -23,7 +25,7 @@
 
 /* A server of a FUSE file system that does not answer must not hold us up: the kernel gives what it
  * knows without asking. */
-int target_file_of(const char *path, struct target_file *ret)
+int target_file_of_now(const char *path, struct target_file *ret)
 {
 	struct statx st = {0};
 
@@ -106,7 +108,7 @@ static int read_creds(const struct target *t, struct target_identity *ret)
 	return 0;
 }
 
-int target_identify(const struct target *t, struct target_identity *ret)
+int target_identify_now(const struct target *t, struct target_identity *ret)
 {
 	struct target_identity id = {0};
 	struct target_file exe = {0};
@@ -115,7 +117,7 @@ int target_identify(const struct target *t, struct target_identity *ret)
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", t->tid);
-	err = target_file_of(path, &exe);
+	err = target_file_of_now(path, &exe);
 	if (!err)
 		err = read_auxv(t->tid, &auxv);
 	if (!err)
@@ -123,7 +125,7 @@ int target_identify(const struct target *t, struct target_identity *ret)
 	if (!err)
 		err = read_auxv(t->tid, &id.auxv);
 	if (!err)
-		err = target_file_of(path, &id.exe);
+		err = target_file_of_now(path, &id.exe);
 	if (!err && !target_alive(t))
 		err = -ESRCH;
 	if (!err && (auxv != id.auxv || !target_file_equal(&exe, &id.exe)))
@@ -148,6 +150,8 @@ int target_check(const struct target *t, struct diag *diag)
 	if (err == -ESRCH || err == -ENOENT)
 		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "process %d has ended",
 				t->pid);
+	if (deadline_missed(err))
+		return deadline_diag(diag, err, t->pid);
 	if (err && err != -EAGAIN)
 		return diag_errno(diag, -err, "cannot read which program process %d runs", t->pid);
 	if (!err && target_identity_equal(&now, &t->identity))

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "target/now.h"
 #include "target/proc.h"
 #include "target/target.h"
 
@@ -83,7 +84,7 @@ static enum mount_kind kind_in(const char *path, const struct mount_key *key)
 	return mount_kind_of(text, key);
 }
 
-int target_check_mount(const struct target *t, const char *path, struct diag *diag)
+int target_check_mount_now(const struct target *t, const char *path, struct diag *diag)
 {
 	struct statx st;
 	struct mount_key key;

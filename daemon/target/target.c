@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "target/now.h"
 #include "target/proc.h"
 
 #define STATUS_MAX    65536
@@ -71,7 +72,7 @@ static int read_exe(int dirfd, struct target *t, struct diag *diag)
 {
 	ssize_t n = readlinkat(dirfd, "exe", t->exe, sizeof(t->exe) - 1);
 
-	if (n < 0 && errno == ENOENT && target_ending(t->pid))
+	if (n < 0 && errno == ENOENT && target_ending_now(t->pid))
 		return no_process(diag, t->pid);
 	if (n < 0 && errno == ENOENT)
 		return diag_set(
@@ -88,7 +89,7 @@ static int read_exe(int dirfd, struct target *t, struct diag *diag)
 
 static int identify(struct target *t, struct diag *diag)
 {
-	int err = target_identify(t, &t->identity);
+	int err = target_identify_now(t, &t->identity);
 
 	if (err == -ESRCH || err == -ENOENT)
 		return no_process(diag, t->pid);
@@ -130,10 +131,10 @@ static bool has_ended(pid_t pid, pid_t tid)
 {
 	struct target_thread th;
 
-	return target_thread_read(pid, tid, &th) < 0 || th.state == 'Z' || th.state == 'X';
+	return target_thread_read_now(pid, tid, &th) < 0 || th.state == 'Z' || th.state == 'X';
 }
 
-int target_hold(struct target *t)
+int target_hold_now(struct target *t)
 {
 	_cleanup_free_ struct target_thread *v = NULL;
 	size_t n = 0;
@@ -141,7 +142,7 @@ int target_hold(struct target *t)
 
 	if (!has_ended(t->pid, t->tid))
 		return 0;
-	r = target_threads(t, &v, &n, NULL);
+	r = target_threads_now(t, &v, &n, NULL);
 	if (r < 0)
 		return -ESRCH;
 	for (size_t i = 0; i < n; i++) {
@@ -203,7 +204,7 @@ static int refuse_thread_id(pid_t pid, struct diag *diag)
 	return check_leader(status, pid, diag);
 }
 
-int target_open(pid_t pid, struct target **ret, struct diag *diag)
+int target_open_now(pid_t pid, struct target **ret, struct diag *diag)
 {
 	_cleanup_(target_freep) struct target *t = calloc(1, sizeof(*t));
 	_cleanup_close_ int dirfd = -1;
@@ -227,7 +228,7 @@ int target_open(pid_t pid, struct target **ret, struct diag *diag)
 		return errno == ENOENT ? no_process(diag, pid)
 				       : diag_errno(diag, errno, "cannot open '%s'", path);
 	err = read_identity(dirfd, t, diag);
-	if (!err && target_hold(t) < 0)
+	if (!err && target_hold_now(t) < 0)
 		err = no_process(diag, pid);
 	if (!err)
 		err = read_program(t, diag);
@@ -239,7 +240,7 @@ int target_open(pid_t pid, struct target **ret, struct diag *diag)
 	return 0;
 }
 
-int target_refresh(struct target *t, struct diag *diag)
+int target_refresh_now(struct target *t, struct diag *diag)
 {
 	int err;
 

@@ -96,6 +96,11 @@ struct memory target_memory(const struct target *t);
 /* Fill t->cmdline. 0 or a negative errno. */
 int target_read_cmdline(struct target *t);
 
+/*
+ * The functions from here to target_alive that read about another process have a deadline: its exec
+ * can block them (see deadline.h). They return -ETIMEDOUT or -EBUSY then, and diag says so.
+ */
+
 /* Open pid. Exit code 3 if there is no such process (or it is a zombie), 4 if it is not ours to
  * trace. A thread id that is not a process id: exit code 3, the hint names the process. */
 int target_open(pid_t pid, struct target **ret, struct diag *diag);
@@ -105,7 +110,7 @@ DEFINE_FREEP(struct target, target_free)
 /*
  * Through which thread the process is looked at: the main thread, or any other if that has ended
  * (pthread_exit in it) while the process goes on. It stays the same as long as it lives. -ESRCH:
- * there is none.
+ * there is none. -ETIMEDOUT, -EBUSY: not known.
  */
 int target_hold(struct target *t);
 
@@ -126,6 +131,9 @@ int target_check(const struct target *t, struct diag *diag);
  * for it. Equal ids: the same program at the same addresses. 0: cannot be read.
  */
 uint64_t target_exec_id(const struct target *t);
+
+/* open(2), close-on-exec, of a path below /proc. A descriptor or a negative errno. */
+int target_open_path(const char *path, int flags);
 
 /* The file behind a path. 0 or a negative errno. Does not wait for a file system's server. */
 int target_file_of(const char *path, struct target_file *ret);
@@ -180,8 +188,14 @@ struct target_thread {
  * beyond TARGET_MAX_THREADS, are left out. */
 int target_threads(const struct target *t, struct target_thread **ret, size_t *n,
 		   struct diag *diag);
-/* One thread; -ESRCH if it has gone. */
+/* One thread; -ESRCH or -ENOENT if it has gone. */
 int target_thread_read(pid_t pid, pid_t tid, struct target_thread *ret);
+/* The same for n of them with one deadline. 0, or a negative errno: none was read. */
+struct target_reading {
+	struct target_thread thread; /* its tid: the caller's */
+	int err;		     /* as target_thread_read returns it */
+};
+int target_threads_update(pid_t pid, struct target_reading *v, size_t n);
 
 /* Whether all threads of a process are on their way out or gone. Its memory and its program go
  * before it is a zombie, so what is missing of such a process says nothing of what it was. */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "target/now.h"
 #include "target/proc.h"
 #include "target/target.h"
 
@@ -30,7 +31,7 @@ static int read_runtime(const char *dir, const struct proc_stat *st, uint64_t *r
 	return 0;
 }
 
-int target_thread_read(pid_t pid, pid_t tid, struct target_thread *ret)
+int target_thread_read_now(pid_t pid, pid_t tid, struct target_thread *ret)
 {
 	struct target_thread th = {.tid = tid};
 	struct proc_stat st;
@@ -71,7 +72,7 @@ static pid_t next_tid(DIR *d)
 	return 0;
 }
 
-bool target_ending(pid_t pid)
+bool target_ending_now(pid_t pid)
 {
 	_cleanup_(closedirp) DIR *d = NULL;
 	struct proc_stat st;
@@ -90,7 +91,8 @@ bool target_ending(pid_t pid)
 	return true;
 }
 
-int target_threads(const struct target *t, struct target_thread **ret, size_t *n, struct diag *diag)
+int target_threads_now(const struct target *t, struct target_thread **ret, size_t *n,
+		       struct diag *diag)
 {
 	_cleanup_free_ struct target_thread *v = NULL;
 	_cleanup_(closedirp) DIR *d = NULL;
@@ -113,7 +115,7 @@ int target_threads(const struct target *t, struct target_thread **ret, size_t *n
 			v = p;
 			room = want;
 		}
-		if (!target_thread_read(t->pid, tid, &v[have]))
+		if (!target_thread_read_now(t->pid, tid, &v[have]))
 			have++;
 	}
 	if (!target_alive(t))

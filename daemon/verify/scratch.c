@@ -28,6 +28,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/reaper.h"
+#include "target/deadline.h"
 #include "verify/scratch_priv.h"
 
 #define PUMP_MS 4
@@ -155,9 +156,11 @@ static int open_other(pid_t pid, const char *name, int flags, int *ret, struct d
 	if (target_file_of(theirs, &a) == 0 && target_file_of(ours, &b) == 0 &&
 	    target_file_equal(&a, &b))
 		return 0;
-	fd = open(theirs, flags | O_CLOEXEC);
+	fd = target_open_path(theirs, flags);
+	if (deadline_missed(fd))
+		return deadline_diag(diag, fd, pid);
 	if (fd < 0)
-		return diag_errno(diag, errno, "'%s' cannot be entered", theirs);
+		return diag_errno(diag, -fd, "'%s' cannot be entered", theirs);
 	*ret = fd;
 	return 0;
 }
@@ -168,9 +171,11 @@ static int choose_place(struct scratch_job *j, const struct target *t, struct di
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", t->tid);
-	j->exe = open(path, O_PATH | O_CLOEXEC);
+	j->exe = target_open_path(path, O_PATH);
+	if (deadline_missed(j->exe))
+		return deadline_diag(diag, j->exe, t->pid);
 	if (j->exe < 0)
-		return diag_errno(diag, errno, "'%s' cannot be opened", path);
+		return diag_errno(diag, -j->exe, "'%s' cannot be opened", path);
 	err = choose_user(j, t, diag);
 	if (!err)
 		err = open_other(t->tid, "root", O_PATH | O_DIRECTORY, &j->root, diag);

@@ -100,7 +100,7 @@ static void serve(const struct fuse_in_header *in, const void *arg)
 	}
 }
 
-static _Noreturn void run(volatile int *silent)
+static _Noreturn void run(const struct fuse_fs *fs)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(FUSE_SECONDS);
@@ -110,8 +110,12 @@ static _Noreturn void run(volatile int *silent)
 
 		if (n < 0 && errno == ENODEV)
 			_exit(0);
-		if (n >= (ssize_t)sizeof(*in) && !*silent)
+		if (n < (ssize_t)sizeof(*in))
+			continue;
+		if (!*fs->silent)
 			serve(in, in + 1);
+		else if (in->opcode == FUSE_FLUSH)
+			++*fs->flushes;
 	}
 }
 
@@ -145,9 +149,10 @@ _Bool fuse_start(struct fuse_fs *fs, const char *content)
 			rmdir(fs->dir);
 		return false;
 	}
+	fs->flushes = fs->silent + 1;
 	fs->server = fork();
 	if (fs->server == 0)
-		run(fs->silent);
+		run(fs);
 	close(dev); /* with the server's the last one goes, and the kernel gives up waiting */
 	if (content_fd >= 0)
 		close(content_fd);
@@ -158,6 +163,11 @@ _Bool fuse_start(struct fuse_fs *fs, const char *content)
 void fuse_silence(struct fuse_fs *fs)
 {
 	*fs->silent = 1;
+}
+
+_Bool fuse_holds_a_close(const struct fuse_fs *fs)
+{
+	return *fs->flushes > 0;
 }
 
 void fuse_end(struct fuse_fs *fs)

@@ -14,7 +14,8 @@
 struct fuse_fs {
 	char dir[64], file[80];
 	pid_t server;
-	volatile int *silent; /* shared with the server */
+	volatile int *silent;  /* shared with the server */
+	volatile int *flushes; /* likewise: those that are not answered */
 };
 
 /* content: the file is a copy of it, to be executed; NULL: a MiB, of which no byte is ever read.
@@ -22,6 +23,8 @@ struct fuse_fs {
 _Bool fuse_start(struct fuse_fs *fs, const char *content);
 /* From now on no request is answered. */
 void fuse_silence(struct fuse_fs *fs);
+/* Does anybody wait for it in a close? */
+_Bool fuse_holds_a_close(const struct fuse_fs *fs);
 /* The server ends, whoever waits for it goes on, the mount goes. */
 void fuse_end(struct fuse_fs *fs);
 

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Calls with a deadline: see deadline.h.
+ *
+ * A worker thread takes one call after the other. When a call does not end in time, its worker is
+ * left to it and another one is started for the next call. The worker that was left releases the
+ * job and ends as soon as its call returns.
+ */
+#include "target/deadline.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "target/proc.h"
+
+#define STACK_BYTES (256u << 10)
+
+struct worker {
+	pthread_cond_t wake, answered;
+	pid_t tid, pid;	      /* its own; of whom its call reads */
+	int (*fn)(void *job); /* NULL: it waits */
+	void (*release)(void *job);
+	void *job;
+	int result;
+	bool left, ends;
+	struct worker *next; /* of those that were left */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct worker *idle, *left;
+	struct deadline_counts counts;
+	bool is_child;
+	bool handles_forks;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local bool in_worker;
+
+/* ---- the worker -------------------------------------------------------------------------- */
+
+static void worker_free(struct worker *w)
+{
+	pthread_cond_destroy(&w->wake);
+	pthread_cond_destroy(&w->answered);
+	free(w);
+}
+
+static void forget(struct worker *w)
+{
+	struct worker **at = &all.left;
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	all.counts.stuck--;
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+
+	in_worker = true;
+	pthread_mutex_lock(&all.lock);
+	w->tid = (pid_t)syscall(SYS_gettid);
+	while (!w->ends) {
+		int result;
+
+		if (!w->fn) {
+			pthread_cond_wait(&w->wake, &all.lock);
+			continue;
+		}
+		pthread_mutex_unlock(&all.lock);
+		result = w->fn(w->job);
+		pthread_mutex_lock(&all.lock);
+		w->result = result;
+		w->fn = NULL;
+		w->ends = w->left;
+		pthread_cond_signal(&w->answered);
+	}
+	if (w->left)
+		forget(w);
+	pthread_mutex_unlock(&all.lock);
+	if (w->left)
+		w->release(w->job);
+	worker_free(w);
+	return NULL;
+}
+
+/* It gets no signal: those are for the thread that has the event loop. */
+static int start_thread(struct worker *w)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t blocked, before;
+	int err;
+
+	sigfillset(&blocked);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &blocked, &before);
+	err = pthread_create(&thread, &attr, worker_main, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+static struct worker *worker_new(void)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	pthread_condattr_t monotonic;
+
+	if (!w)
+		return NULL;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, NULL);
+	pthread_cond_init(&w->answered, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	if (start_thread(w) == 0)
+		return w;
+	worker_free(w);
+	return NULL;
+}
+
+/* ---- the caller -------------------------------------------------------------------------- */
+
+/* The child has none of the threads. */
+static void in_child(void)
+{
+	all.is_child = true;
+}
+
+void deadline_here(void)
+{
+	pthread_mutex_init(&all.lock, NULL);
+	all.idle = all.left = NULL;
+	all.counts = (struct deadline_counts){0};
+	all.is_child = false;
+}
+
+/* Does it use a processor, or wait for one? Then the machine is slow, and nothing blocks it. */
+static bool is_running(const struct worker *w)
+{
+	struct proc_stat st;
+	char path[64];
+
+	if (!w->tid)
+		return true;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", w->tid);
+	return proc_stat_read(AT_FDCWD, path, &st) == 0 && st.state == 'R';
+}
+
+static struct timespec time_of(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
+				 .tv_nsec = (long)(ns % 1000000000)};
+}
+
+/* False: not done in time. */
+static bool wait_for(struct worker *w)
+{
+	const uint64_t begin = clock_monotonic_ns();
+	const uint64_t step = (all.left ? DEADLINE_STUCK_MS : DEADLINE_MS) * UINT64_C(1000000);
+	uint64_t end = begin + step;
+
+	while (w->fn) {
+		const struct timespec until = time_of(end);
+
+		if (pthread_cond_timedwait(&w->answered, &all.lock, &until) != ETIMEDOUT)
+			continue;
+		if (end - begin >= DEADLINE_RUN_MS * UINT64_C(1000000) || !is_running(w))
+			break;
+		end = clock_monotonic_ns() + step;
+	}
+	return !w->fn;
+}
+
+static void leave(struct worker *w)
+{
+	w->left = true;
+	w->next = all.left;
+	all.left = w;
+	all.counts.late++;
+	all.counts.stuck++;
+}
+
+/* One is kept for the next call. */
+static void put_back(struct worker *w)
+{
+	if (!all.idle) {
+		all.idle = w;
+		return;
+	}
+	w->ends = true;
+	pthread_cond_signal(&w->wake);
+}
+
+static int refuse(pid_t pid)
+{
+	for (const struct worker *w = all.left; w; w = w->next)
+		if (pid && w->pid == pid)
+			return -ETIMEDOUT;
+	return all.counts.stuck >= DEADLINE_MAX ? -EBUSY : 0;
+}
+
+static int run(struct worker *w, void **job)
+{
+	int result;
+
+	pthread_cond_signal(&w->wake);
+	if (!wait_for(w)) {
+		leave(w);
+		*job = NULL;
+		return -ETIMEDOUT;
+	}
+	result = w->result;
+	put_back(w);
+	return result;
+}
+
+int deadline_run(pid_t pid, int (*fn)(void *job), void **job, void (*release)(void *job))
+{
+	struct worker *w;
+	int r;
+
+	if (all.is_child || in_worker)
+		return fn(*job);
+	pthread_mutex_lock(&all.lock);
+	if (!all.handles_forks)
+		all.handles_forks = pthread_atfork(NULL, NULL, in_child) == 0;
+	r = refuse(pid);
+	w = r ? NULL : all.idle ? all.idle : worker_new();
+	if (w) {
+		all.idle = all.idle == w ? NULL : all.idle;
+		w->pid = pid;
+		w->release = release;
+		w->job = *job;
+		w->fn = fn;
+		r = run(w, job);
+	} else if (!r) {
+		r = -ENOMEM;
+	}
+	pthread_mutex_unlock(&all.lock);
+	if (!*job && pid)
+		log_warning("process %d could not be read in time", (int)pid);
+	return r;
+}
+
+bool deadline_missed(int err)
+{
+	return err == -ETIMEDOUT || err == -EBUSY;
+}
+
+int deadline_diag(struct diag *diag, int err, pid_t pid)
+{
+	if (err == -EBUSY)
+		return diag_set(diag, err, PYP_EXIT_FAILURE, "end those processes, or try again",
+				"process %d is not read: %d others could not be read in time",
+				(int)pid, DEADLINE_MAX);
+	return diag_set(diag, err, PYP_EXIT_FAILURE, "end that server or the process, or try again",
+			"process %d could not be read in time: it may be in an exec that a file "
+			"system's server holds up",
+			(int)pid);
+}
+
+struct deadline_counts deadline_counts(void)
+{
+	struct deadline_counts counts;
+
+	pthread_mutex_lock(&all.lock);
+	counts = all.counts;
+	pthread_mutex_unlock(&all.lock);
+	return counts;
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Calls with a deadline. What blocks here waits for the end of a pipe. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "harness/test.h"
+#include "target/deadline.h"
+#include "target/target.h"
+
+struct job {
+	int answer, wait_for; /* a descriptor; -1: none */
+	int released;	      /* where to tell of it; -1: nowhere */
+};
+
+static void *job_new(int answer, int wait_for, int released)
+{
+	struct job *j = malloc(sizeof(*j));
+
+	*j = (struct job){answer, wait_for, released};
+	return j;
+}
+
+static int work(void *job)
+{
+	struct job *j = job;
+	char c;
+
+	if (j->wait_for >= 0)
+		(void)!read(j->wait_for, &c, 1);
+	return j->answer;
+}
+
+static void job_release(void *job)
+{
+	struct job *j = job;
+
+	if (j->released >= 0)
+		(void)!write(j->released, "r", 1);
+	free(j);
+}
+
+/* Answers in time: the job is still the caller's. */
+static int call(pid_t pid, int answer)
+{
+	void *job = job_new(answer, -1, -1);
+	int r = deadline_run(pid, work, &job, job_release);
+
+	cr_assert_not_null(job);
+	job_release(job);
+	return r;
+}
+
+/* One that gets stuck until the pipe's writing end is closed. */
+static void get_stuck(pid_t pid, const int block[2], int released)
+{
+	void *job = job_new(0, block[0], released);
+
+	assert_err(deadline_run(pid, work, &job, job_release), -ETIMEDOUT);
+	cr_assert_null(job);
+}
+
+/* A worker that was left is forgotten before it releases. */
+static void wait_for_releases(int fd, int n)
+{
+	char c;
+
+	while (n--)
+		cr_assert_eq(read(fd, &c, 1), 1);
+	cr_assert_eq(deadline_counts().stuck, 0);
+}
+
+static double seconds_since(uint64_t begin)
+{
+	return (double)(clock_monotonic_ns() - begin) / 1e9;
+}
+
+Test(deadline, answers_pass_through, .timeout = 10)
+{
+	for (int i = 0; i < 100; i++)
+		cr_assert_eq(call(1, i - 50), i - 50);
+	cr_assert_eq(deadline_counts().late, 0);
+	check_no_leaks();
+}
+
+Test(deadline, one_that_is_stuck_holds_up_no_other, .timeout = 20)
+{
+	int block[2], released[2];
+	uint64_t begin;
+	void *job;
+
+	cr_assert(pipe(block) == 0 && pipe(released) == 0);
+	get_stuck(7, block, released[1]);
+	cr_assert(deadline_counts().late == 1 && deadline_counts().stuck == 1);
+	begin = clock_monotonic_ns();
+	for (int i = 0; i < 1000; i++) {
+		job = job_new(0, -1, -1);
+		assert_err(deadline_run(7, work, &job, job_release), -ETIMEDOUT);
+		cr_assert_not_null(job); /* it was not even begun */
+		job_release(job);
+	}
+	cr_assert_lt(seconds_since(begin), 5);
+	cr_assert_eq(call(8, 42), 42);
+	close(block[1]);
+	wait_for_releases(released[0], 1);
+	cr_assert_eq(call(7, 43), 43);
+	cr_assert_eq(deadline_counts().late, 1);
+	close(block[0]);
+	close(released[0]);
+	close(released[1]);
+	check_no_leaks();
+}
+
+Test(deadline, no_more_than_so_many_are_stuck, .timeout = 30)
+{
+	int block[2], released[2];
+	void *job;
+
+	cr_assert(pipe(block) == 0 && pipe(released) == 0);
+	for (int i = 0; i < DEADLINE_MAX; i++)
+		get_stuck(100 + i, block, released[1]);
+	job = job_new(0, -1, -1);
+	assert_err(deadline_run(99, work, &job, job_release), -EBUSY);
+	job_release(job);
+	cr_assert_eq(deadline_counts().stuck, DEADLINE_MAX);
+	close(block[1]);
+	wait_for_releases(released[0], DEADLINE_MAX);
+	cr_assert_eq(call(99, 1), 1);
+	close(block[0]);
+	close(released[0]);
+	close(released[1]);
+	check_no_leaks();
+}
+
+/* What computes for long is not stuck: the machine may be slow. */
+static int compute(void *job)
+{
+	uint64_t end = clock_monotonic_ns() + 3 * DEADLINE_MS * UINT64_C(1000000);
+
+	while (clock_monotonic_ns() < end)
+		;
+	return ((struct job *)job)->answer;
+}
+
+Test(deadline, who_computes_is_waited_for, .timeout = 20)
+{
+	void *job = job_new(5, -1, -1);
+
+	cr_assert_eq(deadline_run(3, compute, &job, job_release), 5);
+	job_release(job);
+	check_no_leaks();
+}
+
+/* A forked child has none of the threads: it runs the call itself. */
+Test(deadline, in_a_child, .timeout = 20)
+{
+	int block[2], released[2], status;
+	pid_t child;
+
+	cr_assert_eq(call(1, 2), 2);
+	cr_assert(pipe(block) == 0 && pipe(released) == 0);
+	get_stuck(7, block, released[1]);
+	child = fork();
+	if (child == 0) {
+		struct target *t = NULL;
+		int r = call(7, 3) == 3 ? target_open(getpid(), &t, NULL) : -1;
+
+		target_free(t);
+		deadline_here();
+		_exit(r == 0 && call(7, 4) == 4 ? 0 : 1);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	close(block[1]);
+	wait_for_releases(released[0], 1);
+	close(block[0]);
+	close(released[0]);
+	close(released[1]);
+	check_no_leaks();
+}
+
+Test(deadline, words, .timeout = 10)
+{
+	struct diag diag = {0};
+
+	assert_err(deadline_diag(&diag, -ETIMEDOUT, 12), -ETIMEDOUT);
+	cr_assert(diag.exit == PYP_EXIT_FAILURE && strstr(diag.msg, "process 12") && diag.hint[0]);
+	diag_clear(&diag);
+	assert_err(deadline_diag(&diag, -EBUSY, 12), -EBUSY);
+	cr_assert(diag.exit == PYP_EXIT_FAILURE && strstr(diag.msg, "64 others"));
+	cr_assert(deadline_missed(-EBUSY) && deadline_missed(-ETIMEDOUT));
+	cr_assert(!deadline_missed(-EAGAIN) && !deadline_missed(0));
+}
