@@ -11,10 +11,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "probe/uprobe_event.h"
 #include "probe/uprobe_multi.h"
+#include "target/deadline.h"
 #include "pyprof/bpf_abi.h"
 
 #define STACK_BYTES (256u << 10)
@@ -32,18 +33,22 @@
 
 enum what { HOLD_LINK, HOLD_EVENT, FIND_TRACERS };
 
-/* As it is sent, with two descriptors: the program's (or any), and the holder's end of the pair. */
+/*
+ * As it is sent, with three descriptors: the program's (or any), the file's that is probed, and the
+ * holder's end of the pair. The file is not sent as a path: to look up one below /proc/PID can
+ * block for as long as that process is held up in an exec.
+ */
 struct message {
 	uint32_t what, has_cookies, n;
 	pid_t pid;
 	uint64_t offsets[PYP_MAX_SITES], cookies[PYP_MAX_SITES];
-	char path[PATH_MAX];
 	char name[64]; /* the event's */
 };
 
 struct job {
 	struct message m;
-	int prog_fd, end;
+	int prog_fd, file, end;
+	char path[32]; /* the file, as the kernel finds it here */
 };
 
 /* ---- in the holder ----------------------------------------------------------------------- */
@@ -75,14 +80,14 @@ static int attach(const struct job *j, struct held *ret)
 	if (m->what == HOLD_EVENT)
 		return uprobe_event_open(&(struct uprobe_event_opts){.prog_fd = j->prog_fd,
 								     .name = m->name,
-								     .path = m->path,
+								     .path = j->path,
 								     .offsets = m->offsets,
 								     .n = m->n,
 								     .pid = m->pid},
 					 &ret->event);
 	ret->link = uprobe_multi_link(&(struct uprobe_multi_opts){
 		.prog_fd = j->prog_fd,
-		.path = m->path,
+		.path = j->path,
 		.offsets = m->offsets,
 		.cookies = m->has_cookies ? m->cookies : NULL,
 		.n = m->n,
@@ -114,7 +119,7 @@ static void find(const struct job *j)
 
 	f.result = tracers_find(
 		&(struct tracers_of){
-			.pid = j->m.pid, .path = j->m.path, .offsets = j->m.offsets, .n = j->m.n},
+			.pid = j->m.pid, .path = j->path, .offsets = j->m.offsets, .n = j->m.n},
 		&f.tracers);
 	(void)send(j->end, &f, sizeof(f), MSG_NOSIGNAL);
 }
@@ -135,6 +140,7 @@ static void hold(struct job *j)
 	int32_t answer = attach(j, &h);
 
 	close(TAKE_FD(j->prog_fd));
+	close(TAKE_FD(j->file));
 	(void)send(j->end, &answer, sizeof(answer), MSG_NOSIGNAL);
 	if (answer < 0)
 		return;
@@ -145,6 +151,7 @@ static void hold(struct job *j)
 static void job_end(struct job *j)
 {
 	closep(&j->prog_fd);
+	closep(&j->file);
 	close(j->end);
 	free(j);
 	count_jobs(-1);
@@ -181,8 +188,10 @@ static void job_spawn(struct job *j)
 	job_end(j);
 }
 
+#define DESCRIPTORS 3
+
 union control {
-	char bytes[CMSG_SPACE(2 * sizeof(int))];
+	char bytes[CMSG_SPACE(DESCRIPTORS * sizeof(int))];
 	struct cmsghdr align;
 };
 
@@ -196,7 +205,7 @@ static int receive(struct job *j)
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
 	struct cmsghdr *c;
-	int fds[2];
+	int fds[DESCRIPTORS];
 
 	if (recvmsg(REQUESTS_FD, &msg, MSG_CMSG_CLOEXEC) != sizeof(j->m))
 		return -1;
@@ -205,7 +214,9 @@ static int receive(struct job *j)
 		return -1;
 	memcpy(fds, CMSG_DATA(c), sizeof(fds));
 	j->prog_fd = fds[0];
-	j->end = fds[1];
+	j->file = fds[1];
+	j->end = fds[2];
+	snprintf(j->path, sizeof(j->path), "/proc/self/fd/%d", j->file);
 	return 0;
 }
 
@@ -231,6 +242,7 @@ static _Noreturn void holder_main(int requests)
 
 	if (set_apart(requests) < 0)
 		_exit(1);
+	deadline_here();
 	while ((j = calloc(1, sizeof(*j))) && receive(j) == 0)
 		job_spawn(j);
 	/* Whatever is still attached is detached: its streams end as well. */
@@ -302,15 +314,12 @@ int holder_start(void)
 	return 0;
 }
 
-static int fill(struct message *m, const char *path, const uint64_t *offsets, uint32_t n, pid_t pid)
+static int fill(struct message *m, const uint64_t *offsets, uint32_t n, pid_t pid)
 {
-	size_t length = strlen(path);
-
-	if (n > PYP_MAX_SITES || length >= sizeof(m->path))
+	if (n > PYP_MAX_SITES)
 		return -EINVAL;
 	*m = (struct message){.n = n, .pid = pid};
 	memcpy(m->offsets, offsets, n * sizeof(*offsets));
-	memcpy(m->path, path, length);
 	return 0;
 }
 
@@ -334,11 +343,11 @@ __attribute__((destructor)) static void end_at_exit(void)
 	holder_end();
 }
 
-/* prog_fd: -1: none; but a request has two descriptors. */
-static int send_request(struct message *m, int prog_fd, int end)
+/* prog_fd: -1: none; but a request has three descriptors. */
+static int send_request(struct message *m, int prog_fd, int file, int end)
 {
 	union control control = {{0}};
-	const int fds[2] = {prog_fd < 0 ? end : prog_fd, end};
+	const int fds[DESCRIPTORS] = {prog_fd < 0 ? end : prog_fd, file, end};
 	struct iovec iov = {m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
@@ -365,8 +374,14 @@ static bool is_readable(int fd, int ms)
 	return r > 0;
 }
 
+struct question {
+	struct message m;
+	int prog_fd, file; /* as send_request takes them */
+	int limit_ms;
+};
+
 /* Ask; the answer, `size` bytes, and our end of the stream, or -errno. */
-static int ask(struct message *m, int prog_fd, void *answer, size_t size)
+static int ask(struct question *q, void *answer, size_t size)
 {
 	_cleanup_close_ int ours = -1, theirs = -1;
 	int ends[2], err = holder_start();
@@ -377,11 +392,11 @@ static int ask(struct message *m, int prog_fd, void *answer, size_t size)
 		return -errno;
 	ours = ends[0];
 	theirs = ends[1];
-	err = send_request(m, prog_fd, theirs);
+	err = send_request(&q->m, q->prog_fd, q->file, theirs);
 	if (err)
 		return err;
 	close(TAKE_FD(theirs));
-	if (!is_readable(ours, HOLDER_LIMIT_MS))
+	if (!is_readable(ours, q->limit_ms))
 		return -ETIMEDOUT;
 	return recv(ours, answer, size, 0) == (ssize_t)size ? TAKE_FD(ours) : -EPIPE;
 }
@@ -389,36 +404,36 @@ static int ask(struct message *m, int prog_fd, void *answer, size_t size)
 int holder_attach(const struct holder_request *r)
 {
 	_cleanup_close_ int ours = -1;
-	struct message m;
+	struct question q = {.prog_fd = r->prog_fd, .file = r->file, .limit_ms = HOLDER_LIMIT_MS};
 	int32_t answer = -EPIPE;
-	int err = fill(&m, r->path, r->offsets, r->n, r->pid);
+	int err = fill(&q.m, r->offsets, r->n, r->pid);
 
 	if (err)
 		return err;
-	m.what = r->event ? HOLD_EVENT : HOLD_LINK;
-	m.has_cookies = r->cookies != NULL;
+	q.m.what = r->event ? HOLD_EVENT : HOLD_LINK;
+	q.m.has_cookies = r->cookies != NULL;
 	if (r->cookies)
-		memcpy(m.cookies, r->cookies, r->n * sizeof(*r->cookies));
-	err = r->event ? uprobe_event_name(m.name) : 0;
+		memcpy(q.m.cookies, r->cookies, r->n * sizeof(*r->cookies));
+	err = r->event ? uprobe_event_name(q.m.name) : 0;
 	if (err)
 		return err;
-	ours = ask(&m, r->prog_fd, &answer, sizeof(answer));
+	ours = ask(&q, &answer, sizeof(answer));
 	if (ours < 0)
 		return ours;
 	return answer < 0 ? answer : TAKE_FD(ours);
 }
 
-int holder_find_tracers(const struct tracers_of *of, struct tracers *ret)
+int holder_find_tracers(const struct tracers_of *of, int file, struct tracers *ret)
 {
 	_cleanup_close_ int ours = -1;
-	struct message m;
+	struct question q = {.prog_fd = -1, .file = file, .limit_ms = HOLDER_FIND_MS};
 	struct found f = {.result = -EPIPE};
-	int err = fill(&m, of->path, of->offsets, of->n, of->pid);
+	int err = fill(&q.m, of->offsets, of->n, of->pid);
 
 	if (err)
 		return err;
-	m.what = FIND_TRACERS;
-	ours = ask(&m, -1, &f, sizeof(f));
+	q.m.what = FIND_TRACERS;
+	ours = ask(&q, &f, sizeof(f));
 	if (ours < 0)
 		return ours;
 	*ret = f.tracers;

@@ -21,9 +21,9 @@
 #include "probe/tracers.h"
 
 struct holder_request {
-	bool event;  /* a uprobe event in tracefs; else a multi-uprobe link */
-	int prog_fd; /* borrowed */
-	const char *path;
+	bool event;		 /* a uprobe event in tracefs; else a multi-uprobe link */
+	int prog_fd;		 /* borrowed */
+	int file;		 /* to be probed; O_PATH will do; borrowed */
 	const uint64_t *offsets; /* in the file; n of them, PYP_MAX_SITES at most */
 	const uint64_t *cookies; /* NULL: all 0 */
 	uint32_t n;
@@ -48,8 +48,12 @@ void holder_end(void);
 #define HOLDER_LIMIT_MS 20000
 int holder_attach(const struct holder_request *r);
 
-/* tracers_find, in the holder: its own links are not among them. */
-int holder_find_tracers(const struct tracers_of *of, struct tracers *ret);
+/*
+ * tracers_find, in the holder: its own links are not among them. file: as above; of->path is not
+ * read. -ETIMEDOUT: no answer in HOLDER_FIND_MS.
+ */
+#define HOLDER_FIND_MS 1000
+int holder_find_tracers(const struct tracers_of *of, int file, struct tracers *ret);
 
 /* Begin to detach; does not wait. */
 void holder_release_begin(int hold);

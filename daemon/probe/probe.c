@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -24,6 +25,8 @@
 #include "probe/sites.h"
 #include "probe/uprobe_multi.h"
 #include "pyprof.skel.h"
+#include "target/deadline.h"
+#include "target/target.h"
 
 #define RING_DEFAULT (32u << 20)
 #define RING_MIN     (64u << 10)
@@ -419,6 +422,8 @@ static bool is_gone(const struct probe *p, int err)
 
 static int attach_failed(const struct probe *p, int err, struct diag *diag)
 {
+	if (err == -ETIMEDOUT)
+		return deadline_diag(diag, err, p->pid);
 	switch (is_gone(p, err) ? ESRCH : -err) {
 	case ESRCH:
 		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "check the pid", "no process %d",
@@ -432,12 +437,31 @@ static int attach_failed(const struct probe *p, int err, struct diag *diag)
 	}
 }
 
+/* Here and not in the holder: to look it up can block for as long as the target is held up in an
+ * exec, and has a deadline. */
+static int open_file(const struct probe *p)
+{
+	return target_open_path(p->via, O_PATH);
+}
+
+/* That the holder does not answer has nothing to do with the target. */
+static int hold(const struct holder_request *r)
+{
+	int hold = holder_attach(r);
+
+	return hold == -ETIMEDOUT ? -ETIME : hold;
+}
+
 static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sites *sites,
 			bool silent)
 {
-	return holder_attach(&(struct holder_request){
+	_cleanup_close_ int file = open_file(p);
+
+	if (file < 0)
+		return file;
+	return hold(&(struct holder_request){
 		.prog_fd = bpf_program__fd(site_program(p)),
-		.path = p->via,
+		.file = file,
 		.offsets = sites->offsets,
 		.cookies = silent ? NULL : sites->cookies, /* without them a hit means nothing */
 		.n = sites->n,
@@ -447,14 +471,17 @@ static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sit
 
 static int attach_event(const struct probe *p, const struct probe_sites *sites)
 {
-	int r = probe_sites_table(sites, p->skel->bss->site_table, &p->skel->bss->site_factor);
+	_cleanup_close_ int file = open_file(p);
+	int r = file < 0 ? file
+			 : probe_sites_table(sites, p->skel->bss->site_table,
+					     &p->skel->bss->site_factor);
 
 	if (r < 0)
 		return r;
-	return holder_attach(&(struct holder_request){
+	return hold(&(struct holder_request){
 		.event = true,
 		.prog_fd = bpf_program__fd(site_program(p)),
-		.path = p->via,
+		.file = file,
 		.offsets = sites->offsets,
 		.n = sites->n,
 		.pid = p->tid,
@@ -628,15 +655,18 @@ bool probe_detach_until(struct probe *p, uint64_t until_ns)
 
 int probe_tracers(const struct probe *p, struct tracers *ret)
 {
+	_cleanup_close_ int file = -1;
 	struct probe_sites sites;
 
 	*ret = (struct tracers){0};
 	if (!p->plan)
 		return 0;
+	file = open_file(p);
+	if (file < 0)
+		return file;
 	sites = probe_sites_of(p->plan, p->bias, PROBE_SITES_ALL);
 	return holder_find_tracers(
-		&(struct tracers_of){
-			.pid = p->pid, .path = p->via, .offsets = sites.offsets, .n = sites.n},
+		&(struct tracers_of){.pid = p->pid, .offsets = sites.offsets, .n = sites.n}, file,
 		ret);
 }
 

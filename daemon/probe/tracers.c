@@ -10,11 +10,14 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
+#include "target/deadline.h"
 #include "target/proc.h"
 
 #define LINK_UPROBE_MULTI 12
@@ -134,17 +137,53 @@ static pid_t daemon_of(const char *pid)
 	return (pid_t)strtol(pid, NULL, 10);
 }
 
-static pid_t search_owner(uint32_t id)
+struct link_search {
+	char pid[16];
+	uint32_t id;
+	pid_t found; /* 0: it does not have the link */
+};
+
+static int do_search(void *job)
+{
+	struct link_search *s = job;
+
+	if (has_link(s->pid, s->id))
+		s->found = daemon_of(s->pid);
+	return 0;
+}
+
+/* A process that is held up in an exec blocks whoever looks at its descriptors. 0 or -errno. */
+static int search_in(const char *pid, uint32_t id, pid_t *ret)
+{
+	struct link_search *s = calloc(1, sizeof(*s));
+	void *job = s;
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	snprintf(s->pid, sizeof(s->pid), "%.15s", pid);
+	s->id = id;
+	r = deadline_run((pid_t)strtol(pid, NULL, 10), do_search, &job, free);
+	if (r == 0)
+		*ret = s->found;
+	free(job);
+	return r;
+}
+
+/* all: whether every process was looked at, or it is found. */
+static pid_t search_owner(uint32_t id, bool *all)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *e;
 	pid_t found = 0;
 
+	*all = true;
 	while (dir && !found && (e = readdir(dir)))
-		if (isdigit((unsigned char)*e->d_name) && has_link(e->d_name, id))
-			found = daemon_of(e->d_name);
+		if (isdigit((unsigned char)*e->d_name) && search_in(e->d_name, id, &found) < 0)
+			*all = false;
 	if (dir)
 		closedir(dir);
+	*all |= found != 0;
 	return found;
 }
 
@@ -155,13 +194,14 @@ static pid_t owner_of(uint32_t id)
 	static uint32_t last_id;
 	static pid_t last;
 	pid_t found;
+	bool all = true;
 
 	pthread_mutex_lock(&lock);
-	if (last_id != id) {
-		last = search_owner(id);
+	found = last_id == id ? last : search_owner(id, &all);
+	if (all) {
+		last = found;
 		last_id = id;
 	}
-	found = last;
 	pthread_mutex_unlock(&lock);
 	return found;
 }

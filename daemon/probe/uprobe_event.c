@@ -23,7 +23,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "target/deadline.h"
 #include "target/proc.h"
+#include "target/target.h"
 
 #define PREFIX	   "p:pyprofd_"
 #define EVENTS	   "uprobe_events"
@@ -103,13 +105,24 @@ static int undefine(int tracefs, const char *name)
 
 /* ---- whose they are ---------------------------------------------------------------------- */
 
-static unsigned long pid_ns_of(const char *proc)
+static int find_pid_ns(const char *proc, uint64_t *ret)
 {
+	struct target_file file;
 	char path[300];
-	struct stat st;
+	int r;
 
 	snprintf(path, sizeof(path), "/proc/%s/ns/pid", proc);
-	return stat(path, &st) == 0 ? st.st_ino : 0;
+	r = target_file_of(path, &file);
+	*ret = r == 0 ? file.ino : 0;
+	return r;
+}
+
+static uint64_t pid_ns_of(const char *proc)
+{
+	uint64_t ns;
+
+	(void)find_pid_ns(proc, &ns);
+	return ns;
 }
 
 static int myself(struct uprobe_event_maker *ret)
@@ -169,7 +182,7 @@ int uprobe_event_parse(const char *line, char name[64], struct uprobe_event_make
 }
 
 /* Only whoever sees all processes can tell that a namespace has none. */
-static bool ns_is_empty(unsigned long ns)
+static bool ns_is_empty(uint64_t ns)
 {
 	DIR *dir;
 	struct dirent *e;
@@ -180,22 +193,26 @@ static bool ns_is_empty(unsigned long ns)
 	dir = opendir("/proc");
 	if (!dir)
 		return false;
-	while (!found && (e = readdir(dir)))
-		found = *e->d_name >= '1' && *e->d_name <= '9' && pid_ns_of(e->d_name) == ns;
+	while (!found && (e = readdir(dir))) {
+		uint64_t its;
+
+		if (*e->d_name < '1' || *e->d_name > '9')
+			continue;
+		/* Of one that cannot be looked at it is not known. */
+		found = deadline_missed(find_pid_ns(e->d_name, &its)) || its == ns;
+	}
 	closedir(dir);
 	return !found;
 }
 
 static bool has_died(const struct uprobe_event_maker *m)
 {
-	char path[32];
 	struct proc_stat st;
 	int r;
 
 	if (m->pid_ns != pid_ns_of("self"))
 		return ns_is_empty(m->pid_ns);
-	snprintf(path, sizeof(path), "/proc/%d/stat", m->pid);
-	r = proc_stat_read(AT_FDCWD, path, &st);
+	r = target_stat_read(m->pid, &st);
 	return r == -ESRCH || (r == 0 && (st.starttime != m->starttime || st.state == 'Z'));
 }
 

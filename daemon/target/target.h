@@ -135,6 +135,10 @@ uint64_t target_exec_id(const struct target *t);
 /* open(2), close-on-exec, of a path below /proc. A descriptor or a negative errno. */
 int target_open_path(const char *path, int flags);
 
+/* proc_stat_read of /proc/PID/stat. -ESRCH: there is none. */
+struct proc_stat;
+int target_stat_read(pid_t pid, struct proc_stat *ret);
+
 /* The file behind a path. 0 or a negative errno. Does not wait for a file system's server. */
 int target_file_of(const char *path, struct target_file *ret);
 bool target_file_equal(const struct target_file *a, const struct target_file *b);

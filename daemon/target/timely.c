@@ -12,6 +12,7 @@
 
 #include "target/deadline.h"
 #include "target/now.h"
+#include "target/proc.h"
 
 /* Inputs and results of any of the calls: the worker has nothing else. */
 struct call {
@@ -22,6 +23,7 @@ struct call {
 	int flags;
 	struct target *opened;
 	struct target_file file;
+	struct proc_stat stat;
 	struct target_identity identity;
 	struct target_thread thread, *threads;
 	struct target_reading *readings;
@@ -243,6 +245,27 @@ int target_check_mount(const struct target *t, const char *path, struct diag *di
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot look at '%s'", path);
 	return perform(&c, t ? t->pid : pid_of(path), do_check_mount, diag);
+}
+
+static int do_stat_read(void *job)
+{
+	struct call *c = job;
+
+	snprintf(c->path, sizeof(c->path), "/proc/%d/stat", (int)c->pid);
+	return proc_stat_read(AT_FDCWD, c->path, &c->stat);
+}
+
+int target_stat_read(pid_t pid, struct proc_stat *ret)
+{
+	_cleanup_(call_releasep) struct call *c = call_new(NULL);
+	int r;
+
+	if (c)
+		c->pid = pid;
+	r = perform(&c, pid, do_stat_read, NULL);
+	if (r == 0)
+		*ret = c->stat;
+	return r;
 }
 
 /* ---- threads ----------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "harness/daemon.h"
 #include "harness/fuse.h"
 #include "harness/test.h"
@@ -75,10 +76,7 @@ static void stop_in_exec(void)
 
 static void ask_status(const struct pyprofd *of)
 {
-	double start = traced_seconds();
-
-	json_decref(ctl_status(of));
-	cr_assert_lt(traced_seconds() - start, STATUS_S, "status was held up");
+	cr_assert(ctl_answers(of, STATUS_S), "status was held up");
 }
 
 static void watch(const struct pyprofd *of)
@@ -134,6 +132,13 @@ static void stop_neighbour(const struct pyprofd *of)
 	check_lossless(of);
 }
 
+static bool tells(const struct pyprofd *of, const char *what)
+{
+	_cleanup_free_ char *status = ctl_ok(of, "status", NULL);
+
+	return strstr(status, what) != NULL;
+}
+
 Test(exec, of_a_process_to_be_attached)
 {
 	start_daemon();
@@ -162,4 +167,25 @@ Test(exec, of_a_target)
 	cr_assert_lt(traced_seconds() - start, STATUS_S, "its stop was held up");
 	ctl_fails(&d, 1, "could not be read in time", "start", "--pid", hostile_pid, NULL);
 	watch(&d);
+}
+
+/* The other daemon is looked for among all processes. What cannot be read then is left out. */
+Test(exec, of_a_stranger)
+{
+	char who[64];
+	double start;
+
+	start_hostile();
+	stop_in_exec();
+	start_daemon();
+	pyprofd_start(&second, "--no-verify", NULL);
+	cr_assert_eq(attach_beside(&second, neighbour_pid, NULL), 0);
+	watch(&second);
+	watch(&d);
+	start = traced_seconds();
+	stop_neighbour(&second);
+	snprintf(who, sizeof(who), "another tracer (pid %d)", (int)d.pid);
+	cr_assert(tells(&second, who), "the other daemon is not named");
+	stop_neighbour(&d);
+	cr_assert_lt(traced_seconds() - start, 3 * STATUS_S, "one of the stops was held up");
 }

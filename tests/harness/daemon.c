@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "harness/python.h"
 #include "harness/test.h"
+#include "harness/traced.h"
 
 #define ARGS_MAX 48
 #define STEP_MS	 5
@@ -437,6 +438,28 @@ json_t *ctl_status(const struct pyprofd *d)
 
 	cr_assert(root, "not JSON: %s", text);
 	return root;
+}
+
+bool ctl_answers(const struct pyprofd *d, double seconds)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	double end = traced_seconds() + seconds;
+	pid_t child = fork(), ended;
+	int status = 0;
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		json_decref(ctl_status(d));
+		_exit(0);
+	}
+	cr_assert_gt(child, 0);
+	while ((ended = waitpid(child, &status, WNOHANG)) == 0 && traced_seconds() < end)
+		nanosleep(&pause, NULL);
+	if (!ended) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	return ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 json_t *ctl_target(const struct pyprofd *d, size_t i)

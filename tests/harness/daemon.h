@@ -76,6 +76,8 @@ void ctl_fails(const struct pyprofd *d, int status, const char *what, ...)
 	__attribute__((sentinel));
 /* `pyprofctl status --json`, and of it the i-th target. */
 json_t *ctl_status(const struct pyprofd *d);
+/* Is it answered within so many seconds? Does not wait for longer. */
+bool ctl_answers(const struct pyprofd *d, double seconds);
 json_t *ctl_target(const struct pyprofd *d, size_t i);
 /* The same, once it is not being stopped. */
 json_t *ctl_target_at_rest(const struct pyprofd *d, size_t i);

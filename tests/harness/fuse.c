@@ -100,9 +100,23 @@ static void serve(const struct fuse_in_header *in, const void *arg)
 	}
 }
 
+static const char *mounted;
+
+static void leave(int sig)
+{
+	(void)sig;
+	umount2(mounted, MNT_DETACH);
+	rmdir(mounted);
+	_exit(0);
+}
+
+/* When its time is over, or the test has died, nobody else takes the mount down. */
 static _Noreturn void run(const struct fuse_fs *fs)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	mounted = fs->dir;
+	signal(SIGALRM, leave);
+	signal(SIGTERM, leave);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	alarm(FUSE_SECONDS);
 	for (;;) {
 		const struct fuse_in_header *in = (const void *)request;
