@@ -4,80 +4,44 @@
  * answered within a second all the same, and nothing that was recorded before a stop is missing
  * afterwards. A target that does much does not cost another one its events.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "harness/caps.h"
+#include "harness/cpu_group.h"
 #include "harness/daemon.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
-#define CPU_GROUPS "/sys/fs/cgroup/cpu"
-#define PERIOD_US  100000
-#define QUOTA_US   2000 /* 2 % */
-#define REPEAT	   10
-#define ANSWER_S   1.0
+#define QUOTA_US (CPU_GROUP_PERIOD_US / 50) /* 2 % */
+#define REPEAT	 10
+#define ANSWER_S 1.0
 
 static struct pyprofd d;
 static struct traced t;
-static char pid[16], group[128];
-
-static void group_write(const char *name, long value)
-{
-	char path[192], text[32];
-	int fd, n = snprintf(text, sizeof(text), "%ld", value);
-
-	snprintf(path, sizeof(path), "%s/%s", group, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	cr_assert(fd >= 0 && write(fd, text, (size_t)n) == n, "%s: %s", path, strerror(errno));
-	close(fd);
-}
-
-/* us in each PERIOD_US; -1: no limit. */
-static void set_quota(long us)
-{
-	group_write("cpu.cfs_quota_us", us);
-}
+static char pid[16];
 
 static void setup(void)
 {
 	caps_require_bpf();
-	snprintf(group, sizeof(group), CPU_GROUPS "/pyprof-test-%d", getpid());
-	if (mkdir(group, 0700) < 0) {
-		group[0] = '\0';
-		cr_skip_test("needs the cpu controller of cgroup v1: %s: %s", CPU_GROUPS,
-			     strerror(errno));
-	}
-	group_write("cpu.cfs_period_us", PERIOD_US);
+	cpu_group_make();
 	pyprofd_init(&d);
-}
-
-/* A group can be removed when nobody is in it any more. */
-static void remove_group(void)
-{
-	const struct timespec moment = {.tv_nsec = 20000000};
-
-	for (int i = 0; i < 500 && rmdir(group) < 0 && errno == EBUSY; i++)
-		nanosleep(&moment, NULL);
 }
 
 static void teardown(void)
 {
-	if (!group[0])
+	if (!cpu_group_made())
 		return;
 	if (d.pid) {
-		set_quota(-1);
+		cpu_group_quota(-1);
 		pyprofd_shutdown(&d);
 	}
 	traced_stop(&t);
-	remove_group();
+	cpu_group_remove();
 }
 
 TestSuite(overload, .init = setup, .fini = teardown, .timeout = 120);
@@ -104,7 +68,7 @@ static void start_daemon(const char *ring)
 {
 	pyprofd_launch(&d, "--ring-size", ring, NULL);
 	pyprofd_ready(&d);
-	group_write("cgroup.procs", d.pid);
+	cpu_group_add(d.pid);
 }
 
 /* What a command takes, at the most; it is said. */
@@ -165,11 +129,11 @@ Test(overload, status_and_stop_are_answered)
 		double a, b;
 
 		free(ctl_ok(&d, "start", NULL));
-		set_quota(QUOTA_US);
+		cpu_group_quota(QUOTA_US);
 		nanosleep(&load, NULL); /* the ring fills */
 		a = timed("status", &status);
 		b = timed("stop", &stop);
-		set_quota(-1);
+		cpu_group_quota(-1);
 		until_state("attached");
 		fprintf(stderr, "  status %.3f s, stop %.3f s; %lld events lost\n", a, b,
 			(long long)number("lost"));
@@ -204,7 +168,7 @@ Test(overload, what_was_recorded_before_a_stop_is_counted)
 	start_daemon("128M");
 	free(ctl_ok(&d, "attach", pid, NULL));
 	wait_for_costs();
-	set_quota(QUOTA_US);
+	cpu_group_quota(QUOTA_US);
 	traced_go(&t);
 	traced_expect(&t, "done");
 	timed("stop", &took);
@@ -219,7 +183,7 @@ Test(overload, what_was_recorded_before_a_stop_is_counted)
 	cr_assert_eq(calls_of_empty(profile), json_integer_value(json_object_get(result, "calls")));
 	until_state("attached");
 	/* A start reads the target's stacks, within a deadline. */
-	set_quota(-1);
+	cpu_group_quota(-1);
 	free(ctl_ok(&d, "start", NULL));
 	until_state("tracing");
 	json_decref(profile);
