@@ -266,28 +266,53 @@ static bool opens_exe(pid_t pid, const struct user_regs_struct *r)
 	return strncmp(path.text, "/proc/", 6) == 0 && end && !end[4];
 }
 
-/* Let doctor run until it has opened the target's program; it is stopped then. */
-static void stop_at_exe(pid_t doctor)
+/* The next thread of doctor that stops. */
+static pid_t next_stop(pid_t doctor, int *status)
+{
+	pid_t tid;
+
+	do {
+		tid = waitpid(-1, status, __WALL);
+		cr_assert(tid > 0 && (tid != doctor || WIFSTOPPED(*status)),
+			  "doctor does not open the program");
+	} while (!WIFSTOPPED(*status));
+	return tid;
+}
+
+/*
+ * Let doctor run until one of its threads has opened the target's program; that thread is stopped
+ * then. It reads about processes in a thread of its own.
+ */
+static pid_t stop_at_exe(pid_t doctor)
 {
 	struct user_regs_struct regs;
-	bool opening = false;
+	pid_t opening = 0, tid;
 	int status;
 
 	cr_assert(waitpid(doctor, &status, 0) == doctor && WIFSTOPPED(status));
-	ptrace(PTRACE_SETOPTIONS, doctor, 0, PTRACE_O_TRACESYSGOOD);
-	for (int signo = 0;; signo = WSTOPSIG(status) & 0x80 ? 0 : WSTOPSIG(status)) {
-		if (signo == SIGTRAP)
-			signo = 0;
-		ptrace(PTRACE_SYSCALL, doctor, 0, signo);
-		cr_assert(waitpid(doctor, &status, 0) == doctor && WIFSTOPPED(status),
-			  "doctor does not open the program");
-		if (!(WSTOPSIG(status) & 0x80))
-			continue;
-		ptrace(PTRACE_GETREGS, doctor, 0, &regs);
-		if (opening)
-			return;
-		opening = opens_exe(doctor, &regs);
+	ptrace(PTRACE_SETOPTIONS, doctor, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE);
+	ptrace(PTRACE_SYSCALL, doctor, 0, 0);
+	for (;;) {
+		tid = next_stop(doctor, &status);
+		if (WSTOPSIG(status) & 0x80) {
+			ptrace(PTRACE_GETREGS, tid, 0, &regs);
+			if (opening == tid)
+				return tid;
+			if (opens_exe(tid, &regs))
+				opening = tid;
+		}
+		ptrace(PTRACE_SYSCALL, tid, 0, 0);
 	}
+}
+
+/* Let go of the threads as they stop: of this one, which is stopped, first. */
+static void let_go(pid_t doctor, pid_t tid)
+{
+	int status;
+
+	ptrace(PTRACE_DETACH, tid, 0, 0);
+	if (tid != doctor)
+		ptrace(PTRACE_DETACH, next_stop(doctor, &status), 0, 0);
 }
 
 static void wait_for_program(pid_t pid, const char *name)
@@ -315,7 +340,7 @@ Test(scratch, a_set_user_id_program_between_two_looks)
 			   .program = "import os\nos.write(1, b'x')\nos.read(0, 1)\n"
 				      "os.execv(os.environ['SLEEP'], ['sleep', '300'])\n"};
 	int go[2];
-	pid_t doctor;
+	pid_t doctor, stopped;
 
 	caps_require_bpf();
 	assert_ok(pipe2(go, O_CLOEXEC));
@@ -326,11 +351,11 @@ Test(scratch, a_set_user_id_program_between_two_looks)
 	cr_assert(setenv("SLEEP", attack_path(&a, "sleep"), 1) == 0);
 	attack_start(&a);
 	doctor = attack_doctor(&a);
-	stop_at_exe(doctor);
+	stopped = stop_at_exe(doctor);
 	close(go[1]);
 	close(go[0]);
 	wait_for_program(a.target, "/sleep");
-	ptrace(PTRACE_DETACH, doctor, 0, 0);
+	let_go(doctor, stopped);
 	attack_follow(&a, doctor);
 	cr_assert(!attack_said(&a, "root"), "a user's program was run as root");
 	cr_assert(strstr(a.text, "executed another program meanwhile"), "%s", a.text);
