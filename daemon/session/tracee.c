@@ -720,7 +720,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	tracee_take_cost(t);
 	if (t->state == SESSION_TRACING) {
 		tracee_count(t, false);
-		profile_foreach_thread(t->profile, update_runtime, t);
+		tracee_runtimes(t);
 	}
 	if (t->opts.max_overhead)
 		windowed_settle(t);

@@ -352,26 +352,34 @@ def report(soaking, clients, steps):
         raise Failure("more suspended frames were met than there can have been")
 
 
+def check_files(targets, before):
+    """Without clients the servers have open what they had before them."""
+    end = time.monotonic() + DEADLINE
+    while [len(open_files(t.pid)) for t in targets] != before:
+        if time.monotonic() > end:
+            raise Failure("the servers had %s files open, now %s" % (
+                before, [len(open_files(t.pid)) for t in targets]))
+        time.sleep(0.05)
+
+
 def run(started):
     targets = [Server("gevent", python_with_gevent()), Server("asyncio", newest_python())]
     started += [t.process for t in targets]
     stop = threading.Event()
     rng = random.Random(SEED)
     clients = [Client(t, rng.random(), stop) for t in targets for _ in range(CLIENTS)]
+    files = [len(open_files(t.pid)) for t in targets]
     for client in clients:
         client.start()
     daemon = Daemon()
     started.append(daemon.process)
-    files = [len(open_files(t.pid)) for t in targets]
     soaking = Soak(daemon, targets, rng)
     steps = soak(soaking, clients, MINUTES * 60)
-    if files != [len(open_files(t.pid)) for t in targets]:
-        raise Failure("the servers had %s files open, now %s" % (
-            files, [len(open_files(t.pid)) for t in targets]))
     stop.set()
     for client in clients:
         client.join(DEADLINE)
     check_clients(clients)
+    check_files(targets, files)
     daemon.end()
     for target in targets:
         target.end()
