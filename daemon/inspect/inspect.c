@@ -3,6 +3,7 @@
 #include "inspect/inspect.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/reaper.h"
 #include "inspect/answer.h"
 #include "inspect/helper.h"
+#include "target/proc.h"
 
 #define STUCK_MAX 16u /* processes that could not be ended: then no more are started */
 #define END_MS	  20
@@ -353,16 +355,34 @@ static int send_question(struct inspect *in, enum question what, uint64_t arg)
 	return 0;
 }
 
+static bool process_runs(pid_t pid)
+{
+	struct proc_stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return pid > 0 && proc_stat_read(AT_FDCWD, path, &st) == 0 && st.state == 'R';
+}
+
+/* Then nothing blocks them: the machine is busy. */
+static bool is_running(const struct inspect *in)
+{
+	return process_runs(in->inspector) || process_runs(in->opener);
+}
+
 static int await_answer(struct inspect *in, enum question what)
 {
-	uint64_t end = clock_monotonic_ns() + INSPECT_WAIT_MS * UINT64_C(1000000);
-	uint64_t now;
+	const uint64_t begin = clock_monotonic_ns(), step = INSPECT_WAIT_MS * UINT64_C(1000000);
+	uint64_t end = begin + step, now;
 	int r;
 
 	while ((r = take(in)) == -EINPROGRESS) {
 		now = clock_monotonic_ns();
-		if (now >= end)
-			return -ETIMEDOUT;
+		if (now >= end) {
+			if (now - begin >= INSPECT_RUN_MS * UINT64_C(1000000) || !is_running(in))
+				return -ETIMEDOUT;
+			end = now + step;
+		}
 		wait_for(in, (int)((end - now) / 1000000) + 1);
 	}
 	if (r == 0 && in->head.question != (uint32_t)what)

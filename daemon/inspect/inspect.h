@@ -28,8 +28,10 @@ struct inspect;
 
 /* How long finding the interpreter and planning may take. */
 #define INSPECT_DEADLINE_NS 10000000000ull
-/* How long the daemon waits for what it asks of a target that it traces. */
-#define INSPECT_WAIT_MS 50
+/* How long the daemon waits for what it asks of a target that it traces: while a read blocks, and
+ * while the inspector runs, or waits for a processor on a busy machine. */
+#define INSPECT_WAIT_MS 100
+#define INSPECT_RUN_MS	800
 
 struct inspect_opts {
 	const struct target *target; /* borrowed during inspect_start; NULL: the file at path */
@@ -86,7 +88,7 @@ int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, st
 
 /*
  * Questions to an inspector that has given its result; in may be NULL (-ENOTCONN). They wait for
- * INSPECT_WAIT_MS at most: -ETIMEDOUT. While an earlier one is not answered: -EBUSY, at once. Other
+ * INSPECT_WAIT_MS (or INSPECT_RUN_MS) at most: -ETIMEDOUT. While an earlier one is not answered: -EBUSY, at once. Other
  * errors are the functions' of python.h, or that it has ended.
  */
 int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n);
