@@ -118,6 +118,14 @@ Test(modes, count_after_monitoring, .timeout = 300)
 	everywhere("monitored", 12);
 }
 
+static bool sleeps(struct traced *t, void *ctx)
+{
+	struct target_thread thread;
+
+	(void)ctx;
+	return target_thread_read(t->pid, t->pid, &thread) == 0 && thread.state == 'S';
+}
+
 /* start and stop, clear, and threads that end before anyone asks. */
 Test(modes, count_through_its_life, .timeout = 120)
 {
@@ -128,6 +136,7 @@ Test(modes, count_through_its_life, .timeout = 120)
 
 	start(&t, &py, "mixed", MODE_COUNT);
 	traced_expect(&t, "done");
+	traced_until(&t, sleeps, NULL, "the target to wait: that is a call as well");
 	before = traced_snapshot(&t);
 	cr_assert_gt(before->nthreads, 5, "threads that have ended are missing");
 	assert_ok(sessions_stop(t.sessions, 0, NULL));
