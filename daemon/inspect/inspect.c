@@ -3,7 +3,6 @@
 #include "inspect/inspect.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/patience.h"
 #include "base/reaper.h"
 #include "inspect/answer.h"
 #include "inspect/helper.h"
@@ -357,11 +357,10 @@ static int send_question(struct inspect *in, enum question what, uint64_t arg)
 
 static bool process_runs(pid_t pid)
 {
-	struct proc_stat st;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	return pid > 0 && proc_stat_read(AT_FDCWD, path, &st) == 0 && st.state == 'R';
+	return pid > 0 && proc_runs(path);
 }
 
 /* Then nothing blocks them: the machine is busy. */
@@ -372,18 +371,15 @@ static bool is_running(const struct inspect *in)
 
 static int await_answer(struct inspect *in, enum question what)
 {
-	const uint64_t begin = clock_monotonic_ns(), step = INSPECT_WAIT_MS * UINT64_C(1000000);
-	uint64_t end = begin + step, now;
+	uint64_t now = clock_monotonic_ns();
+	struct patience p = patience_new(now, INSPECT_WAIT_MS, INSPECT_RUN_MS);
 	int r;
 
 	while ((r = take(in)) == -EINPROGRESS) {
 		now = clock_monotonic_ns();
-		if (now >= end) {
-			if (now - begin >= INSPECT_RUN_MS * UINT64_C(1000000) || !is_running(in))
-				return -ETIMEDOUT;
-			end = now + step;
-		}
-		wait_for(in, (int)((end - now) / 1000000) + 1);
+		if (now >= p.next_ns && patience_ends(&p, now, is_running(in)))
+			return -ETIMEDOUT;
+		wait_for(in, (int)((p.next_ns - now) / 1000000) + 1);
 	}
 	if (r == 0 && in->head.question != (uint32_t)what)
 		r = -EPROTO;

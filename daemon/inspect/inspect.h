@@ -88,8 +88,8 @@ int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, st
 
 /*
  * Questions to an inspector that has given its result; in may be NULL (-ENOTCONN). They wait for
- * INSPECT_WAIT_MS (or INSPECT_RUN_MS) at most: -ETIMEDOUT. While an earlier one is not answered: -EBUSY, at once. Other
- * errors are the functions' of python.h, or that it has ended.
+ * INSPECT_WAIT_MS (or INSPECT_RUN_MS) at most: -ETIMEDOUT. While an earlier one is not answered:
+ * -EBUSY, at once. Other errors are the functions' of python.h, or that it has ended.
  */
 int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n);
 int inspect_code(struct inspect *in, uint64_t code, struct code_names *ret);

@@ -9,9 +9,9 @@
 #include "target/deadline.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "target/proc.h"
 
 #define STACK_BYTES (256u << 10)
@@ -31,6 +32,7 @@ struct worker {
 	void (*release)(void *job);
 	void *job;
 	int result;
+	atomic_bool done; /* with fn, before the lock is taken to say so */
 	bool left, ends;
 	struct worker *next; /* of those that were left */
 };
@@ -80,6 +82,7 @@ static void *worker_main(void *arg)
 		}
 		pthread_mutex_unlock(&all.lock);
 		result = w->fn(w->job);
+		atomic_store(&w->done, true);
 		pthread_mutex_lock(&all.lock);
 		w->result = result;
 		w->fn = NULL;
@@ -148,16 +151,16 @@ void deadline_here(void)
 	all.is_child = false;
 }
 
-/* Does it use a processor, or wait for one? Then the machine is slow, and nothing blocks it. */
+/* Then the machine is slow, and nothing blocks it: it has not begun, needs a processor, or waits for
+ * the lock to say what came of it. */
 static bool is_running(const struct worker *w)
 {
-	struct proc_stat st;
 	char path[64];
 
-	if (!w->tid)
+	if (!w->tid || atomic_load(&w->done))
 		return true;
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", w->tid);
-	return proc_stat_read(AT_FDCWD, path, &st) == 0 && st.state == 'R';
+	return proc_runs(path);
 }
 
 static struct timespec time_of(uint64_t ns)
@@ -169,18 +172,15 @@ static struct timespec time_of(uint64_t ns)
 /* False: not done in time. */
 static bool wait_for(struct worker *w)
 {
-	const uint64_t begin = clock_monotonic_ns();
-	const uint64_t step = (all.left ? DEADLINE_STUCK_MS : DEADLINE_MS) * UINT64_C(1000000);
-	uint64_t end = begin + step;
+	struct patience p = patience_new(
+		clock_monotonic_ns(), all.left ? DEADLINE_STUCK_MS : DEADLINE_MS, DEADLINE_RUN_MS);
 
 	while (w->fn) {
-		const struct timespec until = time_of(end);
+		const struct timespec until = time_of(p.next_ns);
 
-		if (pthread_cond_timedwait(&w->answered, &all.lock, &until) != ETIMEDOUT)
-			continue;
-		if (end - begin >= DEADLINE_RUN_MS * UINT64_C(1000000) || !is_running(w))
+		if (pthread_cond_timedwait(&w->answered, &all.lock, &until) == ETIMEDOUT && w->fn &&
+		    patience_ends(&p, clock_monotonic_ns(), is_running(w)))
 			break;
-		end = clock_monotonic_ns() + step;
 	}
 	return !w->fn;
 }
@@ -245,6 +245,7 @@ int deadline_run(pid_t pid, int (*fn)(void *job), void **job, void (*release)(vo
 		w->pid = pid;
 		w->release = release;
 		w->job = *job;
+		atomic_store(&w->done, false);
 		w->fn = fn;
 		r = run(w, job);
 	} else if (!r) {

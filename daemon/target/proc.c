@@ -140,3 +140,10 @@ int proc_stat_read(int dirfd, const char *path, struct proc_stat *ret)
 
 	return text ? proc_stat_parse(text, ret) : err;
 }
+
+bool proc_runs(const char *path)
+{
+	struct proc_stat st;
+
+	return proc_stat_read(AT_FDCWD, path, &st) == 0 && st.state == 'R';
+}

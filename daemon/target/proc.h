@@ -36,4 +36,7 @@ struct proc_stat {
 int proc_stat_parse(const char *text, struct proc_stat *ret);
 int proc_stat_read(int dirfd, const char *path, struct proc_stat *ret);
 
+/* Does the process or thread of this stat file use a processor, or wait for one? */
+bool proc_runs(const char *path);
+
 #endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Waiting for somebody who may be blocked: see patience.h. */
+#include "base/patience.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+struct patience patience_new(uint64_t now_ns, unsigned int blocked_ms, unsigned int limit_ms)
+{
+	const uint64_t step = blocked_ms * NS_PER_MS / PATIENCE_LOOKS;
+
+	return (struct patience){
+		.next_ns = now_ns + step,
+		.step_ns = step,
+		.left = (unsigned int)(limit_ms * NS_PER_MS / step),
+	};
+}
+
+bool patience_ends(struct patience *p, uint64_t now_ns, bool runs)
+{
+	p->blocked = runs ? 0 : p->blocked + 1;
+	p->left -= p->left > 0;
+	p->next_ns = now_ns + p->step_ns;
+	return p->blocked >= PATIENCE_LOOKS || p->left == 0;
+}
