@@ -106,8 +106,8 @@ struct profile_seed {
 };
 void profile_seed_thread(struct profile *p, uint64_t ts, const struct profile_seed *seed);
 
-/* The run time the OS reports now for a thread that has had no switch event yet (see
- * profile_needs_runtime): its CPU time since the seed. */
+/* The run time the OS reports now: the CPU time since the seed of a thread that has had no switch
+ * event yet. Nothing is done for others. */
 void profile_update_runtime(struct profile *p, uint32_t tid, uint64_t ts, uint64_t runtime);
 /*
  * Counting: all calls by thread, caller and callee, as they stand now. Replaces the reading before, but
@@ -123,9 +123,8 @@ void profile_set_thread_name(struct profile *p, uint32_t tid, const char *name);
  * ring before the first time has been read. written, read: positions in the ring, in bytes.
  */
 void profile_thread_gone(struct profile *p, uint32_t tid, uint64_t written, uint64_t read);
-/* Alive threads, by callback: needs_runtime is true where profile_update_runtime is needed before
- * a snapshot (no switch event since the seed). */
-typedef void (*profile_thread_fn)(void *ctx, uint32_t tid, bool needs_runtime);
+/* Alive threads, by callback, which may end them. */
+typedef void (*profile_thread_fn)(void *ctx, uint32_t tid);
 void profile_foreach_thread(const struct profile *p, profile_thread_fn fn, void *ctx);
 
 /* Zero counts and times; stacks stay. Frames running go on with ncalls 0. */

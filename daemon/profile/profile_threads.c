@@ -109,7 +109,7 @@ void profile_foreach_thread(const struct profile *p, profile_thread_fn fn, void 
 		const struct thread *th = i < p->threads.n ? p->threads.v[i] : NULL;
 
 		if (th && th->alive)
-			fn(ctx, th->tid, th->live && th->os_cpu);
+			fn(ctx, th->tid);
 	}
 }
 

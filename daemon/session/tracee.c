@@ -305,16 +305,14 @@ void tracee_follow(struct tracee *t)
 
 /* What the system says of the threads that the profile has. */
 struct readings {
-	struct tracee *tracee;
 	struct target_reading *v;
-	size_t n, room, at;
+	size_t n, room;
 };
 
-static void list_thread(void *ctx, uint32_t tid, bool needs_runtime)
+static void list_thread(void *ctx, uint32_t tid)
 {
 	struct readings *rs = ctx;
 
-	(void)needs_runtime;
 	if (rs->n == rs->room) {
 		size_t room = rs->room ? 2 * rs->room : 64;
 		struct target_reading *v = reallocarray(rs->v, room, sizeof(*v));
@@ -328,27 +326,18 @@ static void list_thread(void *ctx, uint32_t tid, bool needs_runtime)
 }
 
 /* CPU time of threads that were never switched while traced comes from the system. */
-static void update_runtime(void *ctx, uint32_t tid, bool needs_runtime)
+static void update_thread(struct tracee *t, const struct target_reading *r)
 {
-	struct readings *rs = ctx;
-	struct tracee *t = rs->tracee;
-	struct target_thread thread;
-	int r;
+	uint32_t tid = (uint32_t)r->thread.tid;
 
-	/* The same order as list_thread's. */
-	if (rs->at == rs->n || rs->v[rs->at].thread.tid != (pid_t)tid)
-		return;
-	thread = rs->v[rs->at].thread;
-	r = rs->v[rs->at++].err;
 	/* Counts of a thread are final when its end is reported, not before. */
-	if ((r == -ENOENT || r == -ESRCH) && t->opts.mode.mode != MODE_COUNT && t->probe &&
-	    target_alive(t->target))
+	if ((r->err == -ENOENT || r->err == -ESRCH) && t->opts.mode.mode != MODE_COUNT &&
+	    t->probe && target_alive(t->target))
 		profile_thread_gone(t->profile, tid, probe_written(t->probe), probe_read(t->probe));
-	if (r < 0)
+	if (r->err < 0)
 		return;
-	profile_set_thread_name(t->profile, tid, thread.comm);
-	if (needs_runtime)
-		profile_update_runtime(t->profile, tid, tracee_now(), thread.runtime);
+	profile_set_thread_name(t->profile, tid, r->thread.comm);
+	profile_update_runtime(t->profile, tid, tracee_now(), r->thread.runtime);
 }
 
 static void drain_all(void *ctx)
@@ -368,13 +357,14 @@ void tracee_count(struct tracee *t, bool final)
 /* In one call, for it has a deadline; what is not read in time stays as it was. */
 void tracee_runtimes(struct tracee *t)
 {
-	struct readings rs = {.tracee = t};
+	struct readings rs = {0};
 
 	if (t->executed || !target_alive(t->target))
 		return;
 	profile_foreach_thread(t->profile, list_thread, &rs);
 	if (target_threads_update(t->target->pid, rs.v, rs.n) == 0)
-		profile_foreach_thread(t->profile, update_runtime, &rs);
+		for (size_t i = 0; i < rs.n; i++)
+			update_thread(t, &rs.v[i]);
 	free(rs.v);
 }
 

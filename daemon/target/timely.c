@@ -80,6 +80,7 @@ static int perform(struct call **c, pid_t pid, int (*fn)(void *job), struct diag
 
 	if (!job)
 		return diag_errno(diag, ENOMEM, "cannot read about process %d", (int)pid);
+	(*c)->pid = pid;
 	r = deadline_run(pid, fn, &job, call_release);
 	*c = job;
 	if (deadline_missed(r))
@@ -101,11 +102,7 @@ static int do_open(void *job)
 int target_open(pid_t pid, struct target **ret, struct diag *diag)
 {
 	_cleanup_(call_releasep) struct call *c = call_new(NULL);
-	int r;
-
-	if (c)
-		c->pid = pid;
-	r = perform(&c, pid, do_open, diag);
+	int r = perform(&c, pid, do_open, diag);
 	if (r == 0)
 		*ret = TAKE_PTR(c->opened);
 	return r;
@@ -258,11 +255,7 @@ static int do_stat_read(void *job)
 int target_stat_read(pid_t pid, struct proc_stat *ret)
 {
 	_cleanup_(call_releasep) struct call *c = call_new(NULL);
-	int r;
-
-	if (c)
-		c->pid = pid;
-	r = perform(&c, pid, do_stat_read, NULL);
+	int r = perform(&c, pid, do_stat_read, NULL);
 	if (r == 0)
 		*ret = c->stat;
 	return r;
@@ -301,10 +294,8 @@ int target_thread_read(pid_t pid, pid_t tid, struct target_thread *ret)
 	_cleanup_(call_releasep) struct call *c = call_new(NULL);
 	int r;
 
-	if (c) {
-		c->pid = pid;
+	if (c)
 		c->tid = tid;
-	}
 	r = perform(&c, pid, do_thread_read, NULL);
 	if (r == 0)
 		*ret = c->thread;
@@ -335,7 +326,6 @@ int target_threads_update(pid_t pid, struct target_reading *v, size_t n)
 	if (!c || !c->readings)
 		return -ENOMEM;
 	memcpy(c->readings, v, n * sizeof(*v));
-	c->pid = pid;
 	c->n = n;
 	r = perform(&c, pid, do_threads_update, NULL);
 	if (r == 0)
@@ -355,7 +345,5 @@ bool target_ending(pid_t pid)
 {
 	_cleanup_(call_releasep) struct call *c = call_new(NULL);
 
-	if (c)
-		c->pid = pid;
 	return perform(&c, pid, do_ending, NULL) > 0;
 }

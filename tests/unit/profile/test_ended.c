@@ -243,9 +243,8 @@ Test(ended, numbers_come_again)
 
 static uint64_t written, drained; /* positions in the ring */
 
-static void gone(void *ctx, uint32_t tid, bool needs_runtime)
+static void gone(void *ctx, uint32_t tid)
 {
-	(void)needs_runtime;
 	profile_thread_gone(ctx, tid, written, drained);
 }
 
