@@ -31,6 +31,9 @@ struct cmd {
 	const char *summary;
 	const struct opt *opts; /* NULL: none */
 	size_t opts_size;	/* of its struct, at most CMD_OPTS_MAX; zeroed before parsing */
+	/* It attaches: target_opt_table, and where its struct has the struct target_opts_given. */
+	const struct opt *target_opts;
+	size_t target_at;
 	int min_operands, max_operands;
 	int (*run)(const struct cmd_call *call, struct diag *diag);
 };

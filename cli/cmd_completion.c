@@ -19,6 +19,7 @@ static enum value value_of(const struct opt *o)
 {
 	switch (o->type) {
 	case OPT_FLAG:
+	case OPT_OFF:
 		return VALUE_NONE;
 	case OPT_CHOICE:
 		return VALUE_CHOICE;
@@ -78,6 +79,8 @@ typedef void (*opt_fn)(const struct cmd *c, const struct opt *o, FILE *out);
 static void each_opt(const struct cmd *c, opt_fn fn, FILE *out)
 {
 	for (const struct opt *o = c ? c->opts : NULL; o && o->name; o++)
+		fn(c, o, out);
+	for (const struct opt *o = c ? c->target_opts : NULL; o && o->name; o++)
 		fn(c, o, out);
 	for (const struct opt *o = cmd_global_opts; o->name; o++)
 		fn(c, o, out);
@@ -319,6 +322,8 @@ static void fish_write(FILE *out)
 		put_help((*c)->summary, "", out);
 		fputs("'\n", out);
 		for (const struct opt *o = (*c)->opts; o && o->name; o++)
+			fish_opt(*c, o, out);
+		for (const struct opt *o = (*c)->target_opts; o && o->name; o++)
 			fish_opt(*c, o, out);
 		if (v == VALUE_FILE || v == VALUE_PID) {
 			fish_begin(*c, out);

@@ -10,22 +10,20 @@
 #include "base/outfile.h"
 #include "base/parse.h"
 #include "format/format.h"
-#include "mode_opts.h"
 #include "query.h"
 #include "render.h"
+#include "target_args.h"
 #include "visit.h"
 
 #define STEP_NS	    (250 * 1000 * 1000)
 #define NS_PER_S    UINT64_C(1000000000)
-#define RUN_ARGS    24
 #define NUMBER_SIZE 32
 
 struct record_opts {
 	struct query query;
 	struct opt_pids pids;
-	struct mode_opts mode;
+	struct target_opts_given target;
 	uint64_t duration_ns; /* 0: until something ends it */
-	bool follow;
 };
 
 #define FIELD(f) .offset = offsetof(struct record_opts, f)
@@ -34,8 +32,6 @@ static const struct opt record_opts[] = {
 	{"pid", 'p', OPT_PIDS, FIELD(pids), "PID", "a process to record; may be repeated"},
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
 	 "for so long (also 250ms, 2m); else until\nCtrl-C or the last program's end"},
-	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL, "record the processes it forks, too"},
-	MODE_OPTS(offsetof(struct record_opts, mode)),
 	QUERY_OPT_FORMAT,
 	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
 	 "write it there instead of to stdout"},
@@ -56,8 +52,6 @@ static const struct opt record_opts[] = {
 
 static const struct opt run_opts[] = {
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS", "end after this time"},
-	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL, "trace the processes it forks, too"},
-	MODE_OPTS(offsetof(struct record_opts, mode)),
 	QUERY_OPT_FORMAT,
 	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
 	 "write it there instead of to stdout"},
@@ -107,8 +101,7 @@ static void recording_deinit(struct recording *r)
 static int attach(struct recording *r, struct diag *diag)
 {
 	const struct opt_pids *pids = &r->o->pids;
-	const struct visit_how how = {
-		.follow = r->o->follow, .waiting = pids->n > 1, .mode = &r->o->mode};
+	const struct visit_how how = {.waiting = pids->n > 1, .target = &r->o->target};
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < pids->n; i++)
@@ -242,7 +235,8 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 							  .patterns = call->operands,
 							  .npatterns = call->noperands,
 							  .quiet = !isatty(STDERR_FILENO),
-							  .own = o->follow || o->pids.n > 1};
+							  .own = o->target.opts.follow ||
+								 o->pids.n > 1};
 	int err;
 
 	if (!o->pids.n)
@@ -250,7 +244,7 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 				"which process? there is no --pid");
 	err = check(&o->query, call->operands, call->noperands, diag);
 	if (err == 0)
-		err = mode_opts_check(&o->mode, diag);
+		err = target_args_check(&o->target, diag);
 	if (err < 0)
 		return err;
 	visit_block_signals();
@@ -264,15 +258,17 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 
 /* ---- run ---- */
 
-/* Arguments for pyprofd, with the texts of those that are numbers. */
+/* Arguments for pyprofd: options, then the command. */
 struct run_args {
-	const char **v; /* owned */
-	size_t n;
-	char seconds[NUMBER_SIZE], rate[NUMBER_SIZE], bound[NUMBER_SIZE], limit[NUMBER_SIZE];
+	char **v; /* owned; of the strings the first noptions are */
+	size_t noptions;
+	bool failed; /* no memory */
 };
 
 static void run_args_deinit(struct run_args *a)
 {
+	for (size_t i = 0; i < a->noptions; i++)
+		free(a->v[i]);
 	free(a->v);
 }
 
@@ -281,35 +277,49 @@ static void add(struct run_args *a, const char *option, const char *value)
 {
 	if (!value)
 		return;
-	a->v[a->n++] = option;
-	a->v[a->n++] = value;
+	if (asprintf(&a->v[a->noptions], "--%s=%s", option, value) < 0)
+		a->failed = true;
+	else
+		a->noptions++;
 }
 
-static void add_number(struct run_args *a, const char *option, uint64_t v, char text[NUMBER_SIZE])
+static void add_flag(struct run_args *a, const char *option)
 {
-	snprintf(text, NUMBER_SIZE, "%" PRIu64, v);
-	add(a, option, v ? text : NULL);
+	if (asprintf(&a->v[a->noptions], "--%s", option) < 0)
+		a->failed = true;
+	else
+		a->noptions++;
+}
+
+static void add_target(struct run_args *a, const struct target_opts_given *g)
+{
+	char text[OPT_TEXT_MAX];
+
+	for (const struct opt *row = target_opt_table; row->name; row++) {
+		if (!target_opts_has(g, row->offset))
+			continue;
+		if (row->arg)
+			add(a, row->name, opt_text(row, &g->opts, text));
+		else
+			add_flag(a, row->name);
+	}
 }
 
 static void collect(struct run_args *a, const struct record_opts *o)
 {
 	const struct query *q = &o->query;
+	char seconds[NUMBER_SIZE], limit[NUMBER_SIZE];
 
-	snprintf(a->seconds, sizeof(a->seconds), "%" PRIu64 ".%09" PRIu64,
-		 o->duration_ns / NS_PER_S, o->duration_ns % NS_PER_S);
-	add(a, "-f", query_format(q));
-	add(a, "-o", q->output);
-	add(a, "--clock", q->clock ? query_clocks[q->clock] : NULL);
-	add(a, "--sort", q->sort);
-	add_number(a, "--limit", q->limit, a->limit);
-	add(a, "--mode", o->mode.mode ? mode_opts_names[o->mode.mode] : NULL);
-	add_number(a, "--rate", o->mode.rate, a->rate);
-	add_number(a, "--max-overhead", o->mode.max_overhead, a->bound);
-	add(a, "--metrics", o->mode.metrics);
-	add(a, "-d", o->duration_ns ? a->seconds : NULL);
-	if (o->follow)
-		a->v[a->n++] = "--follow-children";
-	a->v[a->n++] = "--";
+	snprintf(seconds, sizeof(seconds), "%" PRIu64 ".%09" PRIu64, o->duration_ns / NS_PER_S,
+		 o->duration_ns % NS_PER_S);
+	snprintf(limit, sizeof(limit), "%" PRIu64, q->limit);
+	add(a, "format", query_format(q));
+	add(a, "output", q->output);
+	add(a, "clock", q->clock ? query_clocks[q->clock] : NULL);
+	add(a, "sort", q->sort);
+	add(a, "limit", q->limit ? limit : NULL);
+	add(a, "duration", o->duration_ns ? seconds : NULL);
+	add_target(a, &o->target);
 }
 
 /* pyprofd does all of it: it starts the program, ends with it, and writes. */
@@ -318,19 +328,22 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 	const struct record_opts *o = call->opts;
 	_cleanup_(private_end) struct private_daemon d = {0};
 	_cleanup_(run_args_deinit) struct run_args args = {
-		.v = calloc((size_t)call->noperands + RUN_ARGS, sizeof(*args.v))};
+		.v = calloc(OPTS_MAX + 2 + (size_t)call->noperands, sizeof(*args.v))};
 	int r;
 
 	r = check(&o->query, NULL, 0, diag);
 	if (r == 0)
-		r = mode_opts_check(&o->mode, diag);
+		r = target_args_check(&o->target, diag);
 	if (r < 0)
 		return r;
-	if (!args.v)
+	if (args.v)
+		collect(&args, o);
+	if (!args.v || args.failed)
 		return diag_errno(diag, ENOMEM, "cannot start the program");
-	collect(&args, o);
-	memcpy(args.v + args.n, call->operands, (size_t)call->noperands * sizeof(*args.v));
-	r = private_start(&d, PRIVATE_FOREGROUND, (char *const *)args.v, diag);
+	args.v[args.noptions] = (char *)"--";
+	memcpy(args.v + args.noptions + 1, call->operands,
+	       (size_t)call->noperands * sizeof(*args.v));
+	r = private_start(&d, PRIVATE_FOREGROUND, args.v, diag);
 	if (r < 0)
 		return r;
 	r = private_wait(&d);
@@ -352,6 +365,7 @@ const struct cmd cmd_record = {
 	.summary = "Trace processes for a while and write their profile",
 	.opts = record_opts,
 	.opts_size = sizeof(struct record_opts),
+	TARGET_ARGS(struct record_opts, target),
 	.max_operands = CMD_ANY,
 	.run = run_record,
 };
@@ -362,6 +376,7 @@ const struct cmd cmd_run = {
 	.summary = "Run a Python program and write its profile",
 	.opts = run_opts,
 	.opts_size = sizeof(struct record_opts),
+	TARGET_ARGS(struct record_opts, target),
 	.min_operands = 1,
 	.max_operands = CMD_ANY,
 	.run = run_run,

@@ -9,26 +9,27 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "client.h"
-#include "mode_opts.h"
+#include "target_args.h"
 
-struct target_opts {
-	bool no_start, follow; /* attach */
-	struct mode_opts mode; /* attach */
-	pid_t pid;	       /* start, stop, clear; 0: all */
+struct attach_opts {
+	bool no_start;
+	struct target_opts_given target;
 };
 
-#define FIELD(f) .offset = offsetof(struct target_opts, f)
-
 static const struct opt attach_opts[] = {
-	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL, "attach only; `start` begins"},
-	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
-	 "attach to the processes they fork, too"},
-	MODE_OPTS(offsetof(struct target_opts, mode)),
+	{"no-start", 0, OPT_FLAG, offsetof(struct attach_opts, no_start), NULL,
+	 "attach only; `start` begins"},
 	{NULL},
 };
 
-static const struct opt pid_opts[] = {
-	{"pid", 'p', OPT_PID, FIELD(pid), "PID", "only this process (default: all)"},
+/* start, stop, clear */
+struct control_opts {
+	pid_t pid; /* 0: all */
+};
+
+static const struct opt control_opts[] = {
+	{"pid", 'p', OPT_PID, offsetof(struct control_opts, pid), "PID",
+	 "only this process (default: all)"},
 	{NULL},
 };
 
@@ -51,14 +52,12 @@ static int check_pids(const struct cmd_call *call, struct diag *diag)
 	return r;
 }
 
-static int attach_one(struct client *c, pid_t pid, const struct target_opts *o, struct diag *diag)
+static int attach_one(struct client *c, pid_t pid, const struct attach_opts *o, struct diag *diag)
 {
 	_cleanup_(json_decrefp)
 		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", !o->no_start);
 
-	if (o->follow)
-		json_object_set_new(body, "follow_children", json_true());
-	mode_opts_set(&o->mode, body);
+	target_args_add(&o->target, body);
 	return client_request(c, "POST", "/v1/targets", body, NULL, diag);
 }
 
@@ -71,12 +70,12 @@ static void report(const struct diag *why, struct diag *diag)
 
 static int run_attach(const struct cmd_call *call, struct diag *diag)
 {
-	const struct target_opts *o = call->opts;
+	const struct attach_opts *o = call->opts;
 	_cleanup_(client_freep) struct client *c = NULL;
 	pid_t pid = 0;
 	int r;
 
-	r = mode_opts_check(&o->mode, diag);
+	r = target_args_check(&o->target, diag);
 	if (r == 0)
 		r = check_pids(call, diag);
 	if (r == 0)
@@ -113,7 +112,7 @@ static int run_detach(const struct cmd_call *call, struct diag *diag)
 static int control(const struct cmd_call *call, const char *path, struct client **ret,
 		   struct diag *diag)
 {
-	const struct target_opts *o = call->opts;
+	const struct control_opts *o = call->opts;
 	_cleanup_(json_decrefp) json_t *body = json_object();
 	int r;
 
@@ -166,8 +165,8 @@ static int run_clear(const struct cmd_call *call, struct diag *diag)
 
 #define PID_COMMAND(cmd_name, cmd_summary, cmd_run)                                                \
 	{                                                                                          \
-		.name = (cmd_name), .summary = (cmd_summary), .opts = pid_opts,                    \
-		.opts_size = sizeof(struct target_opts), .run = (cmd_run),                         \
+		.name = (cmd_name), .summary = (cmd_summary), .opts = control_opts,                \
+		.opts_size = sizeof(struct control_opts), .run = (cmd_run),                        \
 	}
 
 const struct cmd cmd_start = PID_COMMAND("start", "Put the probes on", run_start);
@@ -179,7 +178,8 @@ const struct cmd cmd_attach = {
 	.operands = "PID...",
 	.summary = "Attach to processes and trace them",
 	.opts = attach_opts,
-	.opts_size = sizeof(struct target_opts),
+	.opts_size = sizeof(struct attach_opts),
+	TARGET_ARGS(struct attach_opts, target),
 	.min_operands = 1,
 	.max_operands = CMD_ANY,
 	.run = run_attach,

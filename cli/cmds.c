@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/sockpath.h"
+#include "base/target_opts.h"
 
 const struct cmd *const cmds[] = {
 	&cmd_attach,  &cmd_detach,  &cmd_start,	     &cmd_stop,	      &cmd_clear,
@@ -71,9 +72,12 @@ static int check_operands(const struct cmdline *cl, struct diag *diag)
 
 static int parse_command(int argc, char **argv, struct cmdline *cl, struct diag *diag)
 {
+	const struct cmd *cmd = cl->cmd;
+	struct target_opts_given *target = (void *)(cl->opts + cmd->target_at);
 	const struct opt_group groups[] = {
-		{cl->cmd->opts ? cl->cmd->opts : no_opts, cl->opts},
+		{cmd->opts ? cmd->opts : no_opts, cl->opts},
 		{cmd_global_opts, cl},
+		{cmd->target_opts, &target->opts, &target->given}, /* or the end */
 		{NULL},
 	};
 	int first, r;
@@ -125,7 +129,7 @@ static void program_help(FILE *out)
 		fprintf(out, "  %-24s  %s\n", left, (*c)->summary);
 	}
 	fputs("\nOptions:\n", out);
-	opts_print(cmd_global_opts, out);
+	opts_print(cmd_global_opts, false, out);
 	fputs("\nExit status: 0 done, 1 failure, 2 usage, 3 no such process, 4 no permission,\n"
 	      "5 not a Python that can be traced, 6 no daemon, 7 already being traced.\n",
 	      out);
@@ -141,6 +145,10 @@ void cmd_help(const struct cmd *cmd, FILE *out)
 		cmd->opts ? " [OPTION]..." : "", cmd->operands ? " " : "",
 		cmd->operands ? cmd->operands : "", cmd->summary);
 	if (cmd->opts)
-		opts_print(cmd->opts, out);
-	opts_print(cmd_global_opts, out);
+		opts_print(cmd->opts, false, out);
+	opts_print(cmd_global_opts, false, out);
+	if (!cmd->target_opts)
+		return;
+	fputs("\nHow the target is observed (default: as pyprofd was started):\n", out);
+	opts_print(cmd->target_opts, false, out);
 }

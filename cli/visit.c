@@ -45,12 +45,10 @@ int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct
 	if (v->attached.n == OPT_PIDS_MAX)
 		return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "take fewer at once",
 				"more than %d processes", OPT_PIDS_MAX);
-	if (how && how->follow)
-		json_object_set_new(body, "follow_children", json_true());
 	if (how && how->waiting)
 		json_object_set_new(body, "start", json_false());
-	if (how && how->mode)
-		mode_opts_set(how->mode, body);
+	if (how)
+		target_args_add(how->target, body);
 	r = client_request(v->client, "POST", "/v1/targets", body, NULL, diag);
 	if (r == 0)
 		v->attached.pid[v->attached.n++] = pid;

@@ -10,8 +10,8 @@
 
 #include "base/opts.h"
 #include "client.h"
-#include "mode_opts.h"
 #include "private.h"
+#include "target_args.h"
 
 struct visit {
 	struct private_daemon daemon; /* pid 0: it is somebody else's */
@@ -27,9 +27,8 @@ void visit_end(struct visit *v);
 
 /* Attach and start. how: NULL, as the daemon was told. Exit code 7: it is attached already. */
 struct visit_how {
-	bool follow;
-	bool waiting;		      /* attach only: visit_start begins */
-	const struct mode_opts *mode; /* NULL: the daemon's own */
+	bool waiting; /* attach only: visit_start begins */
+	const struct target_opts_given *target;
 };
 int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag);
 /* Those that wait, and all others of the daemon: for one of our own. */

@@ -3,7 +3,7 @@
 #include "base/metrics.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #define BIT(name) (1u << PYP_METRIC_##name)
@@ -67,4 +67,16 @@ int metrics_parse(const char *list, uint32_t *ret, struct diag *diag)
 	}
 	*ret = bits;
 	return 0;
+}
+
+const char *metrics_list(uint32_t bits, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	*buf = '\0';
+	for (size_t i = 0; i < PYP_METRICS && n < size; i++)
+		if (bits & 1u << i)
+			n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "," : "",
+					      known[i].name);
+	return buf;
 }

@@ -2,7 +2,6 @@
 /* Modes by name: see mode.h. */
 #include "base/mode.h"
 
-#include <errno.h>
 #include <string.h>
 
 const char *const mode_names[] = {
@@ -18,13 +17,4 @@ int mode_parse(const char *name)
 		if (strcmp(mode_names[i], name) == 0)
 			return i;
 	return -1;
-}
-
-int mode_check_bound(uint64_t percent, enum mode mode, bool metrics, const char *hint,
-		     struct diag *diag)
-{
-	if (!percent || (mode == MODE_TRACE && !metrics))
-		return 0;
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint,
-			"--max-overhead is for tracing only, without --metrics");
 }

@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "base/metrics.h"
 #include "base/parse.h"
 
 #define HELP_HINT   "see --help"
@@ -19,13 +20,18 @@ struct tables {
 	struct option longs[OPTS_MAX + 1];
 	char shorts[2 + 2 * OPTS_MAX + 1];
 	const struct opt *opt[OPTS_MAX];
-	void *dst[OPTS_MAX];
+	const struct opt_group *group[OPTS_MAX];
 	size_t n, nshort;
 };
 
-static void tables_add(struct tables *t, const struct opt *opt, void *dst)
+static bool is_flag(const struct opt *opt)
 {
-	bool has_arg = opt->type != OPT_FLAG;
+	return opt->type == OPT_FLAG || opt->type == OPT_OFF;
+}
+
+static void tables_add(struct tables *t, const struct opt *opt, const struct opt_group *group)
+{
+	bool has_arg = !is_flag(opt);
 
 	t->longs[t->n] = (struct option){
 		.name = opt->name,
@@ -38,7 +44,7 @@ static void tables_add(struct tables *t, const struct opt *opt, void *dst)
 			t->shorts[t->nshort++] = ':';
 	}
 	t->opt[t->n] = opt;
-	t->dst[t->n] = dst;
+	t->group[t->n] = group;
 	t->n++;
 }
 
@@ -50,7 +56,7 @@ static void tables_init(struct tables *t, const struct opt_group *groups, enum o
 	t->shorts[t->nshort++] = ':';
 	for (; groups->opts; groups++)
 		for (const struct opt *o = groups->opts; o->name && t->n < OPTS_MAX; o++)
-			tables_add(t, o, groups->dst);
+			tables_add(t, o, groups);
 }
 
 /* Index of the option that getopt's return value stands for, or -1. */
@@ -63,120 +69,196 @@ static int tables_find(const struct tables *t, int c)
 	return -1;
 }
 
-static int bad_value(const struct opt *opt, const char *arg, const char *hint, struct diag *diag)
+/* What is to be set, and what errors call it. */
+struct value {
+	const struct opt *opt;
+	const char *name, *text;
+	struct diag *diag;
+};
+
+static int bad_value(const struct value *v, const char *hint)
 {
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint, "--%s: '%s' is not a valid %s",
-			opt->name, arg, opt->arg ? opt->arg : "value");
+	return diag_set(v->diag, -EINVAL, PYP_EXIT_USAGE, hint, "%s: '%s' is not a valid %s",
+			v->name, v->text, v->opt->arg ? v->opt->arg : "value");
 }
 
-static int out_of_range(const struct opt *opt, const char *arg, struct diag *diag)
+static int out_of_range(const struct value *v)
 {
 	char hint[96];
 
-	snprintf(hint, sizeof(hint), "it must be %llu to %llu", (unsigned long long)opt->min,
-		 (unsigned long long)(opt->max ? opt->max : UINT64_MAX));
-	return diag_set(diag, -ERANGE, PYP_EXIT_USAGE, hint, "--%s: '%s' is out of range",
-			opt->name, arg);
+	snprintf(hint, sizeof(hint), "it must be %llu to %llu", (unsigned long long)v->opt->min,
+		 (unsigned long long)(v->opt->max ? v->opt->max : UINT64_MAX));
+	return diag_set(v->diag, -ERANGE, PYP_EXIT_USAGE, hint, "%s: '%s' is out of range", v->name,
+			v->text);
 }
 
-static int set_number(const struct opt *opt, const char *arg, uint64_t *dst, struct diag *diag)
+static int set_number(const struct value *v, uint64_t *dst)
 {
-	uint64_t v, max = opt->max ? opt->max : UINT64_MAX;
+	const struct opt *opt = v->opt;
+	uint64_t n, max = opt->max ? opt->max : UINT64_MAX;
 	int r;
 
-	r = opt->type == OPT_SIZE ? parse_size(arg, &v) : parse_u64(arg, 0, UINT64_MAX, &v);
-	if (r == -ERANGE || (r == 0 && (v < opt->min || v > max)))
-		return out_of_range(opt, arg, diag);
+	r = opt->type == OPT_SIZE ? parse_size(v->text, &n) : parse_u64(v->text, 0, UINT64_MAX, &n);
+	if (r == -ERANGE || (r == 0 && (n < opt->min || n > max)))
+		return out_of_range(v);
 	if (r < 0)
-		return bad_value(opt, arg,
-				 opt->type == OPT_SIZE ? "bytes, or a number with K, M or G"
-						       : "a whole number is needed",
-				 diag);
-	*dst = v;
+		return bad_value(v, opt->type == OPT_SIZE ? "bytes, or a number with K, M or G"
+							  : "a whole number is needed");
+	*dst = n;
 	return 0;
 }
 
-static int set_choice(const struct opt *opt, const char *arg, int *dst, struct diag *diag)
+static int set_u32(const struct value *v, uint32_t *dst)
+{
+	uint64_t n;
+	int r = set_number(v, &n);
+
+	if (r < 0)
+		return r;
+	if (n > UINT32_MAX)
+		return out_of_range(v);
+	*dst = (uint32_t)n;
+	return 0;
+}
+
+static int set_choice(const struct value *v, int *dst)
 {
 	char hint[128] = "choose one of:";
 	size_t n = strlen(hint);
 
-	for (int i = 0; opt->choices[i]; i++) {
-		if (!*opt->choices[i])
+	for (int i = 0; v->opt->choices[i]; i++) {
+		const char *choice = v->opt->choices[i];
+
+		if (!*choice)
 			continue;
-		if (strcmp(arg, opt->choices[i]) == 0) {
+		if (strcmp(v->text, choice) == 0) {
 			*dst = i;
 			return 0;
 		}
-		n += (size_t)snprintf(hint + n, sizeof(hint) - n, " %s", opt->choices[i]);
+		n += (size_t)snprintf(hint + n, sizeof(hint) - n, " %s", choice);
 		if (n >= sizeof(hint))
 			break;
 	}
-	return bad_value(opt, arg, hint, diag);
+	return bad_value(v, hint);
 }
 
-static int set_pids(const struct opt *opt, const char *arg, struct opt_pids *dst, struct diag *diag)
+static int set_pids(const struct value *v, struct opt_pids *dst)
 {
 	pid_t pid;
 
-	if (parse_pid(arg, &pid) < 0)
-		return bad_value(opt, arg, "a process id is a positive number", diag);
+	if (parse_pid(v->text, &pid) < 0)
+		return bad_value(v, "a process id is a positive number");
 	for (size_t i = 0; i < dst->n; i++)
 		if (dst->pid[i] == pid)
-			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "name each process once",
-					"--%s: %d is given twice", opt->name, pid);
+			return diag_set(v->diag, -EINVAL, PYP_EXIT_USAGE, "name each process once",
+					"%s: %d is given twice", v->name, pid);
 	if (dst->n == OPT_PIDS_MAX)
-		return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "attach the others with pyprofctl",
-				"--%s: more than %d processes", opt->name, OPT_PIDS_MAX);
+		return diag_set(v->diag, -E2BIG, PYP_EXIT_USAGE, "attach the others with pyprofctl",
+				"%s: more than %d processes", v->name, OPT_PIDS_MAX);
 	dst->pid[dst->n++] = pid;
 	return 0;
 }
 
-static int set_pid(const struct opt *opt, const char *arg, pid_t *dst, struct diag *diag)
+static int set_pid(const struct value *v, pid_t *dst)
 {
-	if (parse_pid(arg, dst) < 0)
-		return bad_value(opt, arg, "a process id is a positive number", diag);
+	return parse_pid(v->text, dst) < 0 ? bad_value(v, "a process id is a positive number") : 0;
+}
+
+static int set_string(const struct value *v, const char **dst)
+{
+	if (!*v->text)
+		return bad_value(v, "it must not be empty");
+	*dst = v->text;
 	return 0;
 }
 
-static int set_string(const struct opt *opt, const char *arg, const char **dst, struct diag *diag)
+static int set_duration(const struct value *v, uint64_t *dst)
 {
-	if (!*arg)
-		return bad_value(opt, arg, "it must not be empty", diag);
-	*dst = arg;
+	return parse_duration(v->text, dst) < 0
+		       ? bad_value(v, "give seconds or e.g. 1.5, 250ms, 2m, 1h")
+		       : 0;
+}
+
+static int set_flag(const struct value *v, bool *dst)
+{
+	if (!v->text)
+		*dst = v->opt->type == OPT_FLAG;
+	else if (strcmp(v->text, "true") == 0 || strcmp(v->text, "1") == 0)
+		*dst = true;
+	else if (strcmp(v->text, "false") == 0 || strcmp(v->text, "0") == 0)
+		*dst = false;
+	else
+		return bad_value(v, "it must be true or false");
 	return 0;
 }
 
-static int set_duration(const struct opt *opt, const char *arg, uint64_t *dst, struct diag *diag)
+int opt_set(const struct opt *opt, const char *name, const char *text, void *dst, struct diag *diag)
 {
-	if (parse_duration(arg, dst) < 0)
-		return bad_value(opt, arg, "give seconds or e.g. 1.5, 250ms, 2m, 1h", diag);
-	return 0;
-}
-
-static int set_value(const struct opt *opt, void *dst, const char *arg, struct diag *diag)
-{
+	const struct value v = {opt, name, text, diag};
 	void *p = (char *)dst + opt->offset;
 
 	switch (opt->type) {
 	case OPT_FLAG:
-		*(bool *)p = true;
-		return 0;
+	case OPT_OFF:
+		return set_flag(&v, p);
 	case OPT_STRING:
-		return set_string(opt, arg, p, diag);
+		return set_string(&v, p);
 	case OPT_U64:
 	case OPT_SIZE:
-		return set_number(opt, arg, p, diag);
+		return set_number(&v, p);
+	case OPT_U32:
+		return set_u32(&v, p);
 	case OPT_PID:
-		return set_pid(opt, arg, p, diag);
+		return set_pid(&v, p);
 	case OPT_DURATION:
-		return set_duration(opt, arg, p, diag);
+		return set_duration(&v, p);
 	case OPT_CHOICE:
-		return set_choice(opt, arg, p, diag);
+		return set_choice(&v, p);
+	case OPT_METRICS:
+		return metrics_parse(text, p, diag);
 	case OPT_PIDS:
-		return set_pids(opt, arg, p, diag);
+		return set_pids(&v, p);
 	}
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "--%s: no such type", opt->name);
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "%s: no such type", name);
+}
+
+static int set_given(const struct opt *opt, const struct opt_group *group, const char *text,
+		     struct diag *diag)
+{
+	char name[WORD_MAX + 3];
+	int r;
+
+	snprintf(name, sizeof(name), "--%s", opt->name);
+	r = opt_set(opt, name, text, group->dst, diag);
+	if (r == 0 && group->given)
+		*group->given |= UINT64_C(1) << (opt - group->opts);
+	return r;
+}
+
+const char *opt_text(const struct opt *opt, const void *src, char buf[OPT_TEXT_MAX])
+{
+	const void *p = (const char *)src + opt->offset;
+
+	switch (opt->type) {
+	case OPT_FLAG:
+	case OPT_OFF:
+		return *(const bool *)p ? "true" : "false";
+	case OPT_STRING:
+		return *(const char *const *)p;
+	case OPT_CHOICE:
+		return opt->choices[*(const int *)p];
+	case OPT_METRICS:
+		return metrics_list(*(const uint32_t *)p, buf, OPT_TEXT_MAX);
+	case OPT_U32:
+		snprintf(buf, OPT_TEXT_MAX, "%u", *(const uint32_t *)p);
+		return buf;
+	case OPT_U64:
+	case OPT_SIZE:
+		snprintf(buf, OPT_TEXT_MAX, "%llu", (unsigned long long)*(const uint64_t *)p);
+		return buf;
+	default:
+		return NULL;
+	}
 }
 
 static int bad_option(int c, char *const *argv, int index, struct diag *diag)
@@ -209,7 +291,7 @@ int opts_parse(const struct opt_group *groups, int argc, char **argv, enum opts_
 		i = tables_find(&t, c);
 		if (i < 0)
 			return bad_option(c, argv, optind > 1 ? optind - 1 : 1, diag);
-		r = set_value(t.opt[i], t.dst[i], optarg, diag);
+		r = set_given(t.opt[i], t.group[i], is_flag(t.opt[i]) ? NULL : optarg, diag);
 		if (r < 0)
 			return r;
 	}
@@ -230,8 +312,39 @@ static int print_names(const struct opt *o, FILE *out)
 	return fprintf(out, "  %-*s", HELP_COLUMN, left);
 }
 
+static void print_limit(const struct opt *o, uint64_t v, FILE *out)
+{
+	static const char units[] = "\0KMG";
+	size_t unit = 0;
+
+	while (o->type == OPT_SIZE && unit + 2 < sizeof(units) && v && v % 1024 == 0) {
+		v /= 1024;
+		unit++;
+	}
+	fprintf(out, "%llu", (unsigned long long)v);
+	if (unit)
+		putc(units[unit], out);
+}
+
+/* In a line of its own: "64K to 1G; default: 16M". */
+static void print_range(const struct opt *o, bool initial, FILE *out)
+{
+	initial = initial && o->initial && !is_flag(o);
+	if (!o->key || (!o->max && !initial))
+		return;
+	fprintf(out, "%*s", HELP_COLUMN + 2, "");
+	if (o->max) {
+		print_limit(o, o->min, out);
+		fputs(" to ", out);
+		print_limit(o, o->max, out);
+	}
+	if (initial)
+		fprintf(out, "%sdefault: %s", o->max ? "; " : "", o->initial);
+	putc('\n', out);
+}
+
 /* Help texts are wrapped by hand: '\n' starts a new line in the right column. */
-void opts_print(const struct opt *opts, FILE *out)
+void opts_print(const struct opt *opts, bool initial, FILE *out)
 {
 	for (const struct opt *o = opts; o->name; o++) {
 		if (print_names(o, out) > HELP_COLUMN + 2)
@@ -242,6 +355,7 @@ void opts_print(const struct opt *opts, FILE *out)
 				fprintf(out, "%*s", HELP_COLUMN + 2, "");
 		}
 		putc('\n', out);
+		print_range(o, initial, out);
 	}
 }
 

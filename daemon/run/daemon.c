@@ -170,12 +170,7 @@ static int make_loop(struct daemon *d, struct diag *diag)
 static int make_sessions(struct daemon *d, struct diag *diag)
 {
 	const struct session_opts so = {
-		.target = {.ring_bytes = d->opts->ring_bytes,
-			   .metrics = d->opts->metrics,
-			   .mode = {(enum mode)d->opts->mode, (uint32_t)d->opts->rate},
-			   .max_overhead = (unsigned int)d->opts->max_overhead,
-			   .verify = !d->opts->no_verify,
-			   .follow = d->opts->follow},
+		.target = d->opts->target,
 		.clock = (enum snapshot_clock)d->opts->clock,
 		.max_children = d->opts->max_children,
 		.on_end = on_end,

@@ -6,12 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/metrics.h"
 #include "base/sockpath.h"
 
-#define RING_DEFAULT (UINT64_C(16) << 20)
-#define RING_MIN     (UINT64_C(64) << 10)
-#define RING_MAX     (UINT64_C(1) << 30)
 #define MAX_CHILDREN 4096
 
 static const char *const clocks[] = {[SNAPSHOT_CPU] = "cpu", [SNAPSHOT_WALL] = "wall", NULL};
@@ -23,18 +19,8 @@ static const struct opt table[] = {
 	{"socket", 0, OPT_STRING, FIELD(socket), "PATH",
 	 "the control socket; else $" SOCKPATH_ENV ", else\n" SOCKPATH_DEFAULT},
 	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL, "attach only; `pyprofctl start` begins"},
-	{"no-verify", 0, OPT_FLAG, FIELD(no_verify), NULL,
-	 "do not prove an interpreter not seen before on a\nscratch process of its own"},
-	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
-	 "trace the processes they fork, too, and theirs"},
 	{"max-children", 0, OPT_U64, FIELD(max_children), "N",
 	 "follow at most so many at one time (default: 64)", .min = 1, .max = MAX_CHILDREN},
-	{"mode", 0, OPT_CHOICE, FIELD(mode), "trace|count|sample",
-	 "every call with its times (default); calls only, at\nhalf the cost; or an estimate, at "
-	 "hardly any",
-	 .choices = mode_names},
-	{"rate", 0, OPT_U64, FIELD(rate), "HZ", "samples a second (default: 99); --mode sample", 1,
-	 MODE_RATE_MAX},
 	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall",
 	 "which clock reports show (default: cpu); both are\nmeasured", .choices = clocks},
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
@@ -46,18 +32,8 @@ static const struct opt table[] = {
 	 "the profile's order: pstats' sort keys"},
 	{"limit", 'l', OPT_U64, FIELD(limit), "N", "at most N rows in the profile", .min = 1,
 	 .max = INT32_MAX},
-	{"max-overhead", 0, OPT_U64, FIELD(max_overhead), "PCT",
-	 "let probes take no more than this share of a process's\nCPU time, 1 to 50: trace in "
-	 "windows "
-	 "and estimate",
-	 1, MODE_OVERHEAD_MAX},
 	{"raw-times", 0, OPT_FLAG, FIELD(raw_times), NULL,
 	 "leave the probes' own time in -o's figures"},
-	{"metrics", 0, OPT_STRING, FIELD(metrics_list), "LIST",
-	 "resources to count for each function: switches,\nfaults, io, all, or single ones"},
-	{"ring-size", 0, OPT_SIZE, FIELD(ring_bytes), "BYTES",
-	 "events held per process (default: 16M); rounded up to\na power of two", RING_MIN,
-	 RING_MAX},
 	{"verbose", 'v', OPT_FLAG, FIELD(verbose), NULL, "say what happens"},
 	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "this text"},
 	{"version", 0, OPT_FLAG, FIELD(version), NULL, "the version"},
@@ -66,7 +42,7 @@ static const struct opt table[] = {
 
 static uint64_t round_up_pow2(uint64_t v)
 {
-	uint64_t p = RING_MIN;
+	uint64_t p = 1;
 
 	while (p < v)
 		p <<= 1;
@@ -106,17 +82,12 @@ static int choose_cmd(struct options *o, char **operands, bool dashes, struct di
 	return 0;
 }
 
-static int check_rate(struct options *o, struct diag *diag)
+static int check_clock(const struct options *o, struct diag *diag)
 {
-	if (o->rate && o->mode != MODE_SAMPLE)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --mode sample",
-				"--rate is for sampling only");
-	if (o->mode == MODE_SAMPLE && o->clock == SNAPSHOT_WALL)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --clock wall out",
-				"--mode sample sees CPU time only");
-	if (!o->rate)
-		o->rate = MODE_RATE_DEFAULT;
-	return 0;
+	if (o->target.mode.mode != MODE_SAMPLE || o->clock != SNAPSHOT_WALL)
+		return 0;
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --clock wall out",
+			"--mode sample sees CPU time only");
 }
 
 static int check_sort(const struct options *o, struct diag *diag)
@@ -128,33 +99,32 @@ static int check_sort(const struct options *o, struct diag *diag)
 
 int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 {
-	struct options o = {.ring_bytes = RING_DEFAULT};
-	const struct opt_group groups[] = {{table, &o}, {NULL}};
+	struct options o = {0};
+	struct target_opts_given target = {0};
+	const struct opt_group groups[] = {{table, &o}, TARGET_OPTS_GROUP(&target), {NULL}};
 	bool dashes;
 	int first, r;
 
+	target_opts_init(&target.opts);
 	r = opts_parse(groups, argc, argv, OPTS_STOP, &first, &dashes, diag);
 	if (r < 0)
 		return r;
+	o.target = target.opts;
 	if (!o.help && !o.version) {
 		r = choose_cmd(&o, argv + first, dashes, diag);
 		if (r == 0)
-			r = check_rate(&o, diag);
+			r = target_opts_check_given(&target, diag);
+		if (r == 0)
+			r = check_clock(&o, diag);
 		if (r == 0)
 			r = choose_format(&o, diag);
 		if (r == 0)
 			r = check_sort(&o, diag);
-		if (r == 0)
-			r = mode_check_bound(o.max_overhead, (enum mode)o.mode, o.metrics_list,
-					     "leave --max-overhead out, or --mode and --metrics",
-					     diag);
-		if (r == 0 && o.metrics_list)
-			r = metrics_parse(o.metrics_list, &o.metrics, diag);
 		if (r < 0)
 			return r;
 	}
 	o.socket = sockpath_choose(o.socket);
-	o.ring_bytes = round_up_pow2(o.ring_bytes);
+	o.target.ring_bytes = round_up_pow2(o.target.ring_bytes);
 	*ret = o;
 	return 0;
 }
@@ -169,7 +139,9 @@ void options_help(FILE *out)
 	      "\n"
 	      "Options:\n",
 	      out);
-	opts_print(table, out);
+	opts_print(table, false, out);
+	fputs("\nHow the processes are observed:\n", out);
+	opts_print(target_opt_table, true, out);
 	fputs("\nFormats:", out);
 	for (const struct format *f = formats; f->name; f++)
 		fprintf(out, " %s", f->name);

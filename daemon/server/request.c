@@ -209,7 +209,7 @@ static bool list_has(const char *list, const char *word)
 {
 	size_t n = strlen(word);
 
-	while (list && *list) {
+	while (*list) {
 		size_t len = strcspn(list, ",");
 
 		if (len == n && memcmp(list, word, n) == 0)
@@ -228,8 +228,7 @@ int request_check_params(const struct request *rq, const char *allowed, struct d
 
 		if (!list_has(allowed, key)) {
 			snprintf(hint, sizeof(hint), "%s%s",
-				 allowed ? "known here: " : "none is known here",
-				 allowed ? allowed : "");
+				 *allowed ? "known here: " : "none is known here", allowed);
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint,
 					"unknown parameter '%s'", key);
 		}

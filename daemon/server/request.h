@@ -39,7 +39,7 @@ int request_parse_target(struct request *rq, const char *uri, struct diag *diag)
 /* A JSON object of strings, numbers and booleans: adds its members to the parameters. Blank: none. */
 int request_parse_body(struct request *rq, const char *body, size_t n, struct diag *diag);
 
-/* Every parameter must be in allowed (comma-separated), and only `restrict` can be repeated. */
+/* Every parameter must be in allowed (comma-separated, "": none is), and only `restrict` can be repeated. */
 int request_check_params(const struct request *rq, const char *allowed, struct diag *diag);
 
 /* The value, or NULL if it was not given. */

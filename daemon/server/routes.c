@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/metrics.h"
 #include "base/parse.h"
 #include "format/format.h"
 #include "pyprof/version.h"
@@ -24,7 +23,8 @@
 #include "timeline/timeline.h"
 #include "timeline/wire.h"
 
-#define API_HINT "GET /v1 lists what there is"
+#define API_HINT   "GET /v1 lists what there is"
+#define PARAMS_MAX 256
 
 /* --- answers about targets --- */
 
@@ -63,16 +63,28 @@ static int answer_target(struct routes_ctx *ctx, unsigned int status, pid_t pid,
 
 /* --- handlers --- */
 
+/* The names of a route's parameters, comma-separated; "": it has none. */
+static const char *params_of(const struct route *route, char buf[PARAMS_MAX])
+{
+	size_t n = (size_t)snprintf(buf, PARAMS_MAX, "%s", route->params ? route->params : "");
+
+	for (const struct opt *row = target_opt_table;
+	     route->target_opts && row->name && n < PARAMS_MAX; row++)
+		n += (size_t)snprintf(buf + n, PARAMS_MAX - n, "%s%s", n ? "," : "", row->key);
+	return buf;
+}
+
 static int handle_index(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			struct response *rs, struct diag *diag)
 {
 	json_t *list = json_array();
+	char params[PARAMS_MAX];
 
 	(void)ctx, (void)rq, (void)path_pid, (void)diag;
 	for (const struct route *r = routes; r->method; r++)
 		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "method", r->method,
 						      "path", r->path, "parameters",
-						      r->params ? r->params : "", "help", r->help));
+						      params_of(r, params), "help", r->help));
 	return response_set_json(rs, 200, json_pack("{s:o}", "routes", list));
 }
 
@@ -119,47 +131,28 @@ static int handle_target(struct routes_ctx *ctx, const struct request *rq, pid_t
 	return answer_target(ctx, 200, path_pid, rs, diag);
 }
 
-/* mode and rate, where they are given, instead of the daemon's own. */
-static int query_mode(const struct request *rq, struct mode_choice *mode, struct diag *diag)
+/* Those that the request has, instead of the daemon's own. */
+static int query_target_opts(const struct request *rq, struct target_opts *ret, struct diag *diag)
 {
-	const char *name = request_get(rq, "mode"), *rate = request_get(rq, "rate");
-	int number = name ? mode_parse(name) : (int)mode->mode;
-	uint64_t hz = mode->rate;
+	struct target_opts_given g = {.opts = *ret};
+	int r = 0;
 
-	if (number < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "choose trace, count or sample",
-				"unknown mode '%s'", name);
-	if (rate && parse_u64(rate, 1, MODE_RATE_MAX, &hz) < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "it is a number from 1 to 9999",
-				"rate: '%s' is not valid", rate);
-	if (rate && number != MODE_SAMPLE)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "ask for mode sample as well",
-				"a rate is for sampling only");
-	*mode = (struct mode_choice){(enum mode)number, (uint32_t)hz};
-	return 0;
-}
+	for (const struct opt *row = target_opt_table; r == 0 && row->name; row++) {
+		const char *text = request_get(rq, row->key);
 
-/* Another bound than the daemon's own; 0: none. */
-static int query_bound(const struct request *rq, unsigned int *percent, struct diag *diag)
-{
-	const char *text = request_get(rq, "max_overhead");
-	uint64_t n;
-
-	if (!text)
-		return 0;
-	if (parse_u64(text, 0, MODE_OVERHEAD_MAX, &n) < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-				"it is a number of per cent, 50 at most; 0: no bound",
-				"max_overhead: '%s' is not valid", text);
-	*percent = (unsigned int)n;
-	return 0;
+		if (text)
+			r = target_opts_set(&g, row, text, diag);
+	}
+	if (r == 0)
+		r = target_opts_check_given(&g, diag);
+	*ret = g.opts;
+	return r;
 }
 
 static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
 	struct target_opts o = sessions_target_opts(ctx->sessions);
-	const char *metrics = request_get(rq, "metrics");
 	bool start = true;
 	pid_t pid = 0;
 	int r;
@@ -169,13 +162,7 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 	if (r == 0)
 		r = request_get_bool(rq, "start", &start, diag);
 	if (r == 0)
-		r = request_get_bool(rq, "follow_children", &o.follow, diag);
-	if (r == 0 && metrics)
-		r = metrics_parse(metrics, &o.metrics, diag);
-	if (r == 0)
-		r = query_mode(rq, &o.mode, diag);
-	if (r == 0)
-		r = query_bound(rq, &o.max_overhead, diag);
+		r = query_target_opts(rq, &o, diag);
 	if (r < 0)
 		return r;
 	if (!pid)
@@ -459,8 +446,8 @@ const struct route routes[] = {
 	{"GET", "/v1/ping", NULL, PRIVILEGE_READ, handle_ping, "is the daemon there?"},
 	{"GET", "/v1/status", NULL, PRIVILEGE_READ, handle_status, "the daemon and its targets"},
 	{"GET", "/v1/targets", NULL, PRIVILEGE_READ, handle_targets, "all targets"},
-	{"POST", "/v1/targets", "pid,start,follow_children,metrics,mode,rate,max_overhead",
-	 PRIVILEGE_CONTROL, handle_attach, "attach to a process"},
+	{"POST", "/v1/targets", "pid,start", PRIVILEGE_CONTROL, handle_attach,
+	 "attach to a process", .target_opts = true},
 	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target"},
 	{"DELETE", "/v1/targets/{pid}", NULL, PRIVILEGE_CONTROL, handle_detach,
 	 "detach, and forget the data"},
@@ -570,13 +557,14 @@ static int handle(struct routes_ctx *ctx, const struct route *route, struct requ
 		  struct routes_wait *ret_wait, struct diag *diag)
 {
 	struct routes_wait wait = {.what = route->wait};
+	char params[PARAMS_MAX];
 	int r;
 
 	if (ctx->draining && !route->draining)
 		return refuse_draining(diag);
 	r = request_parse_body(rq, in->body, in->nbody, diag);
 	if (r == 0)
-		r = request_check_params(rq, route->params, diag);
+		r = request_check_params(rq, params_of(route, params), diag);
 	if (r == 0)
 		r = request_get_pid(rq, "pid", &wait.pid, diag);
 	if (r < 0)

@@ -54,8 +54,9 @@ struct route {
 		WAIT_CURRENT, /* the probes' records up to the request have been read */
 		WAIT_LOOKED,  /* the process that is being attached has been inspected */
 	} wait;
-	bool draining; /* answered even when the daemon is shutting down */
-	bool no_head;  /* its GET changes something, or makes a profile: HEAD is a 405 */
+	bool target_opts; /* its parameters are those of target_opt_table, too */
+	bool draining;	  /* answered even when the daemon is shutting down */
+	bool no_head;	  /* its GET changes something, or makes a profile: HEAD is a 405 */
 };
 
 extern const struct route routes[]; /* ends with method == NULL */

@@ -402,19 +402,6 @@ static int start_tracee(struct sessions *ss, struct tracee *t, struct diag *diag
 	return tracee_start(t, diag);
 }
 
-static int check_opts(const struct target_opts *o, struct diag *diag)
-{
-	if (o->mode.mode != MODE_TRACE && o->follow)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --follow-children out",
-				"children are followed in mode trace only");
-	if (o->mode.mode != MODE_TRACE && o->metrics)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --metrics out",
-				"resources are counted in mode trace only");
-	return mode_check_bound(o->max_overhead, o->mode.mode, o->metrics,
-				"\"max_overhead\": 0 lifts this daemon's bound for one process",
-				diag);
-}
-
 /* The data of a process that has ended is dropped by nobody but its user; a child's is folded. */
 static int check_free(const struct sessions *ss, pid_t pid, struct diag *diag)
 {
@@ -436,7 +423,7 @@ static int check_attach(const struct sessions *ss, pid_t pid, const struct targe
 {
 	int r = check_free(ss, pid, diag);
 
-	return r < 0 ? r : check_opts(opts, diag);
+	return r < 0 ? r : target_opts_check(opts, diag);
 }
 
 int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, struct diag *diag)

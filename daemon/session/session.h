@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "base/mode.h"
+#include "base/target_opts.h"
 #include "pyprof/bpf_abi.h"
 #include "snapshot/snapshot.h"
 
@@ -26,21 +26,6 @@ enum session_state {
 	SESSION_TRACING,  /* probes on */
 	SESSION_STOPPING, /* nothing is recorded any more; what was is still being read */
 	SESSION_ENDED,	  /* the process has gone; data is kept */
-};
-
-/*
- * How one target is traced. A child that is followed gets a copy of what the process that forked it
- * has, so an option that is added here is inherited without further ado.
- */
-struct target_opts {
-	size_t ring_bytes; /* 0: the default */
-	struct mode_choice mode;
-	uint32_t metrics;	   /* resource counters to keep: bits, by enum pyp_metric */
-	bool verify;		   /* prove an unknown build on a scratch process first */
-	unsigned int max_overhead; /* percent of the target's CPU time, 1 to 50; 0: no limit */
-	/* Processes that it forks, or has forked, and theirs become targets of their own as long as
-	 * they run the same program (see session/follow.c). */
-	bool follow;
 };
 
 struct session_opts {

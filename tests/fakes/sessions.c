@@ -17,6 +17,7 @@
 
 struct sessions {
 	struct session_opts opts;
+	struct target_opts last; /* of the last attach */
 	struct session_status st[FAKE_MAX];
 	size_t n;
 	unsigned int funcs; /* how many functions snapshots have besides main: size of answers */
@@ -75,6 +76,7 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct tar
 
 	if (!opts)
 		opts = &ss->opts.target;
+	ss->last = *opts;
 	if (pid > 999)
 		return fake_refuse(pid, diag);
 	if (fake_find(ss, pid) || ss->n == FAKE_MAX)

@@ -141,7 +141,7 @@ Test(opts, help)
 	size_t n;
 	FILE *f = open_memstream(&text, &n);
 
-	opts_print(table, f);
+	opts_print(table, false, f);
 	fclose(f);
 	cr_assert(strstr(text, "  -n, --number N            a number\n"));
 	cr_assert(strstr(text, "      --size BYTES          a size\n"

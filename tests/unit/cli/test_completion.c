@@ -34,6 +34,8 @@ Test(completion, has_every_command_and_option)
 			cr_assert(strstr(text, (*c)->name), "%s: %s", shells[i], (*c)->name);
 			for (const struct opt *o = (*c)->opts; o && o->name; o++)
 				cr_assert(strstr(text, o->name), "%s: %s", shells[i], o->name);
+			for (const struct opt *o = (*c)->target_opts; o && o->name; o++)
+				cr_assert(strstr(text, o->name), "%s: %s", shells[i], o->name);
 		}
 	}
 	check_no_leaks();

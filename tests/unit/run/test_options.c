@@ -32,7 +32,7 @@ Test(options, defaults)
 	cr_assert_str_eq(o.socket, SOCKPATH_DEFAULT);
 	cr_assert_str_eq(o.format->name, "text");
 	cr_assert(o.clock == SNAPSHOT_CPU && o.duration_ns == 0 && !o.output && !o.cmd);
-	cr_assert(o.ring_bytes == 16 << 20);
+	cr_assert(o.target.ring_bytes == 16 << 20);
 }
 
 Test(options, all_of_them)
@@ -42,7 +42,7 @@ Test(options, all_of_them)
 			     "--", "python3", "-c", "pass"),
 		       &diag);
 	cr_assert(o.pids.n == 2 && o.no_start && o.verbose && o.clock == SNAPSHOT_WALL);
-	cr_assert(o.duration_ns == 1500000000 && o.ring_bytes == 131072);
+	cr_assert(o.duration_ns == 1500000000 && o.target.ring_bytes == 131072);
 	cr_assert_str_eq(o.format->name, "json");
 	cr_assert_str_eq(o.cmd[0], "python3");
 	cr_assert_str_eq(o.cmd[2], "pass");
@@ -52,13 +52,13 @@ Test(options, all_of_them)
 Test(options, mode)
 {
 	assert_diag_ok(PARSE(NULL), &diag);
-	cr_assert(o.mode == MODE_TRACE);
+	cr_assert(o.target.mode.mode == MODE_TRACE);
 	assert_diag_ok(PARSE("--mode", "count"), &diag);
-	cr_assert(o.mode == MODE_COUNT);
+	cr_assert(o.target.mode.mode == MODE_COUNT);
 	assert_diag_ok(PARSE("--mode=sample"), &diag);
-	cr_assert(o.mode == MODE_SAMPLE && o.rate == MODE_RATE_DEFAULT);
+	cr_assert(o.target.mode.mode == MODE_SAMPLE && o.target.mode.rate == 99);
 	assert_diag_ok(PARSE("--mode=sample", "--rate", "999"), &diag);
-	cr_assert(o.rate == 999);
+	cr_assert(o.target.mode.rate == 999);
 	assert_err(PARSE("--mode=guess"), -EINVAL);
 	assert_err(PARSE("--mode=sample", "--rate=0"), -ERANGE);
 	assert_err(PARSE("--mode=sample", "--rate=10000"), -ERANGE);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* How a target is observed: see target_opts.h. */
+#include "base/target_opts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FIELD(f) .offset = offsetof(struct target_opts, f)
+
+const struct opt target_opt_table[] = {
+	{"mode", 0, OPT_CHOICE, FIELD(mode.mode), "trace|count|sample",
+	 "every call with its times; calls only, at half the\ncost; or an estimate, at hardly any",
+	 .choices = mode_names, .initial = "trace", .key = "mode"},
+	{"rate", 0, OPT_U32, FIELD(mode.rate), "HZ", "samples per second; --mode sample", 1, 9999,
+	 /* not 100: programs that do something every 10 ms are seen as well */
+	 .initial = "99", .key = "rate"},
+	{"max-overhead", 0, OPT_U32, FIELD(max_overhead), "PCT",
+	 "let probes take no more than this share of a\nprocess's CPU time: trace in windows, and\n"
+	 "estimate",
+	 1, 50, .key = "max_overhead", .none = "0"},
+	{"metrics", 0, OPT_METRICS, FIELD(metrics), "LIST",
+	 "resources to count for each function: switches,\nfaults, io, all, or single ones",
+	 .key = "metrics"},
+	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
+	 "trace the processes that it forks, too, and theirs", .key = "follow_children"},
+	{"no-verify", 0, OPT_OFF, FIELD(verify), NULL,
+	 "do not prove an interpreter not seen before on a\nscratch process of its own",
+	 .initial = "true", .key = "verify"},
+	{"ring-size", 0, OPT_SIZE, FIELD(ring_bytes), "BYTES",
+	 "events held per process; rounded up to a power\nof two", UINT64_C(64) << 10,
+	 UINT64_C(1) << 30, .initial = "16M", .key = "ring_size"},
+	{NULL},
+};
+
+bool target_opts_has(const struct target_opts_given *g, size_t offset)
+{
+	for (const struct opt *o = target_opt_table; o->name; o++)
+		if (o->offset == offset)
+			return g->given >> (o - target_opt_table) & 1;
+	return false;
+}
+
+void target_opts_init(struct target_opts *o)
+{
+	*o = (struct target_opts){0};
+	for (const struct opt *row = target_opt_table; row->name; row++)
+		if (row->initial)
+			(void)opt_set(row, row->name, row->initial, o, NULL);
+}
+
+int target_opts_set(struct target_opts_given *g, const struct opt *row, const char *text,
+		    struct diag *diag)
+{
+	struct opt zero = *row;
+	int r;
+
+	if (row->none && strcmp(text, row->none) == 0)
+		zero.min = 0;
+	r = opt_set(&zero, row->key, text, &g->opts, diag);
+	if (r == 0)
+		g->given |= UINT64_C(1) << (row - target_opt_table);
+	return r;
+}
+
+/* Windows are of traces, and resources are not estimated. */
+static int check_bound(const struct target_opts *o, struct diag *diag)
+{
+	if (!o->max_overhead || (o->mode.mode == MODE_TRACE && !o->metrics))
+		return 0;
+	return diag_set(
+		diag, -EINVAL, PYP_EXIT_USAGE,
+		"leave --max-overhead out, or --mode and --metrics; \"max_overhead\": 0 in a "
+		"request lifts the daemon's own bound",
+		"--max-overhead is for tracing only, without --metrics");
+}
+
+int target_opts_check_given(const struct target_opts_given *g, struct diag *diag)
+{
+	if (TARGET_OPTS_HAS(g, mode.rate) && g->opts.mode.mode != MODE_SAMPLE)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --mode sample",
+				"--rate is for sampling only");
+	return TARGET_OPTS_HAS(g, max_overhead) ? check_bound(&g->opts, diag) : 0;
+}
+
+int target_opts_check(const struct target_opts *o, struct diag *diag)
+{
+	if (o->mode.mode != MODE_TRACE && o->follow)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --follow-children out",
+				"children are followed in mode trace only");
+	if (o->mode.mode != MODE_TRACE && o->metrics)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --metrics out",
+				"resources are counted in mode trace only");
+	return check_bound(o, diag);
+}

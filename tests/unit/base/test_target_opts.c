@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * base/target_opts: every row of the table on pyprofd's and pyprofctl's command lines, in a request,
+ * in completion and in the man pages.
+ */
+#include "base/target_opts.h"
+
+#include <errno.h>
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "cmd.h"
+#include "fakes/sessions.c"
+#include "harness/test.h"
+#include "run/options.h"
+#include "server/routes.h"
+#include "target_args.h"
+
+#define EACH_ROW(row)                                                                              \
+	const struct opt *row = target_opt_table;                                                  \
+	row->name;                                                                                 \
+	row++
+
+static struct diag diag;
+
+/* The commands that attach. */
+static const struct {
+	const struct cmd *cmd;
+	const char *words[2];
+} commands[] = {{&cmd_attach, {"1"}}, {&cmd_record, {"--pid=1"}}, {&cmd_run, {"--", "true"}}};
+
+#define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* ---- the four ways in -------------------------------------------------------------------- */
+
+/* A rate goes with a mode. */
+static bool needs_sample(const struct opt *row)
+{
+	return strcmp(row->name, "rate") == 0;
+}
+
+/* "--name=text"; a flag without. */
+static void make_word(const struct opt *row, const char *text, char word[64])
+{
+	snprintf(word, 64, "--%s%s%s", row->name, row->arg ? "=" : "", row->arg ? text : "");
+}
+
+static int by_pyprofd(const struct opt *row, const char *text, struct target_opts *ret)
+{
+	char word[64];
+	char *argv[] = {(char *)"pyprofd", word, (char *)"--mode=sample", NULL};
+	int argc = needs_sample(row) ? 3 : 2, r;
+	struct options o = {0};
+
+	make_word(row, text, word);
+	argv[argc] = NULL;
+	diag_clear(&diag);
+	r = options_parse(argc, argv, &o, &diag);
+	*ret = o.target;
+	return r;
+}
+
+static int by_command(size_t i, const struct opt *row, const char *text,
+		      struct target_opts_given *ret)
+{
+	char word[64];
+	const char *words[] = {commands[i].words[0], commands[i].words[1]};
+	char *argv[] = {(char *)"pyprofctl",
+			(char *)commands[i].cmd->name,
+			word,
+			(char *)words[0],
+			(char *)words[1],
+			NULL};
+	struct cmdline cl;
+	int r;
+
+	make_word(row, text, word);
+	diag_clear(&diag);
+	r = cmdline_parse(words[1] ? 5 : 4, argv, &cl, &diag);
+	if (r == 0)
+		memcpy(ret, cl.opts + cl.cmd->target_at, sizeof(*ret));
+	return r;
+}
+
+/* The HTTP status; hint: of an error. */
+static unsigned int ask(const char *body, const struct target_opts *daemon, struct target_opts *ret,
+			char hint[128])
+{
+	struct routes_input in = {
+		.method = "POST", .uri = "/v1/targets", .body = body, .nbody = strlen(body)};
+	_cleanup_(json_decrefp) json_t *answer = NULL;
+	struct session_opts so = {.target = *daemon};
+	struct routes_ctx ctx = {.owner = 500};
+	struct response rs;
+	unsigned int status;
+
+	response_init(&rs);
+	assert_ok(sessions_new(NULL, &so, &ctx.sessions, NULL));
+	routes_dispatch(&ctx, &in, &rs, &(struct routes_wait){0});
+	*ret = ctx.sessions->last;
+	status = rs.status;
+	answer = json_loadb(rs.body, rs.size, 0, NULL);
+	snprintf(hint, 128, "%s", json_string_value(json_object_get(answer, "hint")) ?: "");
+	response_deinit(&rs);
+	sessions_free(ctx.sessions);
+	return status;
+}
+
+static unsigned int by_request(const struct opt *row, const char *text, struct target_opts *ret,
+			       char hint[128])
+{
+	struct target_opts daemon;
+	char body[256];
+
+	target_opts_init(&daemon);
+	snprintf(body, sizeof(body), "{\"pid\": 1, \"%s\": \"%s\"%s}", row->key, text,
+		 needs_sample(row) ? ", \"mode\": \"sample\"" : "");
+	return ask(body, &daemon, ret, hint);
+}
+
+static void assert_same(const struct opt *row, const struct target_opts *o, const char *want)
+{
+	char buf[OPT_TEXT_MAX];
+	const char *have = opt_text(row, o, buf);
+
+	cr_assert(strcmp(have, want) == 0, "%s: '%s', not '%s'", row->name, have, want);
+}
+
+static void assert_accepted(const struct opt *row, const char *text)
+{
+	struct target_opts o;
+	char hint[128];
+
+	assert_diag_ok(by_pyprofd(row, text, &o), &diag);
+	assert_same(row, &o, text);
+	for (size_t i = 0; i < NCOMMANDS; i++) {
+		struct target_opts_given g;
+
+		assert_diag_ok(by_command(i, row, text, &g), &diag);
+		assert_same(row, &g.opts, text);
+		cr_assert(g.given == UINT64_C(1) << (row - target_opt_table), "%s", row->name);
+	}
+	cr_assert(by_request(row, text, &o, hint) == 201, "%s %s: %s", row->key, text, hint);
+	assert_same(row, &o, text);
+}
+
+/* Everybody says the same of what is possible. */
+static void assert_refused(const struct opt *row, const char *text)
+{
+	struct target_opts_given g;
+	struct target_opts o;
+	char hint[128];
+
+	cr_assert(by_pyprofd(row, text, &o) < 0 && diag.exit == PYP_EXIT_USAGE, "%s", row->name);
+	cr_assert(diag.hint[0]);
+	cr_assert(by_request(row, text, &o, hint) == 400, "%s: %s", row->key, text);
+	cr_assert_str_eq(hint, diag.hint);
+	for (size_t i = 0; i < NCOMMANDS; i++) {
+		cr_assert(by_command(i, row, text, &g) < 0 && diag.exit == PYP_EXIT_USAGE);
+		cr_assert_str_eq(hint, diag.hint);
+	}
+}
+
+/* ---- tests ------------------------------------------------------------------------------- */
+
+Test(target_opts, is_parsed_alike)
+{
+	char text[32];
+
+	for (EACH_ROW(row)) {
+		cr_assert(row->key && row->help && row->offset < sizeof(struct target_opts));
+		cr_assert(row - target_opt_table < 64);
+		if (!row->arg)
+			assert_accepted(row, row->type == OPT_FLAG ? "true" : "false");
+		if (row->type == OPT_METRICS)
+			assert_accepted(row, "vcsw,rbytes");
+		for (const char *const *c = row->choices; c && *c; c++)
+			assert_accepted(row, *c);
+		if (!row->max)
+			continue;
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)row->min);
+		assert_accepted(row, text);
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)row->max);
+		assert_accepted(row, text);
+	}
+	check_no_leaks();
+}
+
+Test(target_opts, has_the_same_limits)
+{
+	char text[32];
+
+	for (EACH_ROW(row)) {
+		if (!row->arg)
+			continue;
+		assert_refused(row, "?");
+		assert_refused(row, "-1");
+		if (!row->max)
+			continue;
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)row->max + 1);
+		assert_refused(row, text);
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)row->min - 1);
+		if (!row->none || strcmp(row->none, text) != 0)
+			assert_refused(row, text);
+	}
+	check_no_leaks();
+}
+
+/* What a request does not have is the daemon's; what it has overrides that, "no" and "none" too. */
+Test(target_opts, of_a_request_or_the_daemons)
+{
+	const struct target_opts daemon = {.mode = {MODE_TRACE, 7},
+					   .max_overhead = 5,
+					   .follow = true,
+					   .verify = true,
+					   .ring_bytes = 1 << 20};
+	struct target_opts o;
+	char a[OPT_TEXT_MAX], hint[128];
+
+	cr_assert(ask("{\"pid\": 1}", &daemon, &o, hint) == 201);
+	for (EACH_ROW(row))
+		assert_same(row, &o, opt_text(row, &daemon, a));
+	cr_assert(ask("{\"pid\": 1, \"follow_children\": false, \"verify\": false, "
+		      "\"max_overhead\": 0, \"ring_size\": \"64K\"}",
+		      &daemon, &o, hint) == 201);
+	cr_assert(!o.follow && !o.verify && o.max_overhead == 0 && o.ring_bytes == 65536);
+	cr_assert(o.mode.mode == MODE_TRACE && o.mode.rate == 7);
+	cr_assert(ask("{\"pid\": 1, \"follow_children\": \"perhaps\"}", &daemon, &o, hint) == 400);
+	cr_assert(ask("{\"pid\": 1, \"rate\": 9}", &daemon, &o, hint) == 400);
+	cr_assert_str_eq(hint, "add --mode sample");
+	check_no_leaks();
+}
+
+/* What pyprofctl sends is what it was given, and the daemon reads it as that. */
+Test(target_opts, are_sent_as_given)
+{
+	struct target_opts daemon, o;
+	char hint[128];
+
+	target_opts_init(&daemon);
+	for (EACH_ROW(row)) {
+		_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", 1);
+		_cleanup_free_ char *text = NULL;
+		const char *value = !row->arg		       ? "false"
+				    : row->choices	       ? row->choices[0]
+				    : row->type == OPT_METRICS ? "minflt"
+							       : "65536";
+		struct target_opts_given g = {.given = UINT64_C(1) << (row - target_opt_table)};
+		struct opt any = *row;
+
+		any.min = any.max = 0;
+		assert_ok(opt_set(&any, row->name, value, &g.opts, NULL));
+		target_args_add(&g, body);
+		cr_assert(json_object_size(body) == 2 && json_object_get(body, row->key));
+		if (row->max && row->max < 65536)
+			continue;
+		text = json_dumps(body, 0);
+		cr_assert(ask(text, &daemon, &o, hint) == 201, "%s: %s", text, hint);
+		assert_same(row, &o, value);
+	}
+	check_no_leaks();
+}
+
+/* ---- where they are written about -------------------------------------------------------- */
+
+static char *read_source(const char *name)
+{
+	const char *top = getenv("PYPROF_TOP");
+	char path[512], *text = calloc(1, 1 << 20);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", top ? top : ".", name);
+	f = fopen(path, "r");
+	cr_assert(f, "%s", path);
+	cr_assert(fread(text, 1, (1 << 20) - 1, f) > 0);
+	fclose(f);
+	return text;
+}
+
+/* The text of the page between two lines; owned. */
+static char *part(const char *page, const char *from, const char *to)
+{
+	const char *begin = strstr(page, from), *end = begin ? strstr(begin + 1, to) : NULL;
+
+	cr_assert(begin && end, "there is no '%s' with a '%s' behind it", from, to);
+	return strndup(begin, (size_t)(end - begin));
+}
+
+/* What a list has of an option; owned. */
+static char *paragraph(const char *section, const struct opt *row)
+{
+	char from[64];
+
+	snprintf(from, sizeof(from), "\n.It Fl -%s%s", row->name, row->arg ? " " : "\n");
+	return part(section, from, "\n.It ");
+}
+
+/* "64K" of 65536. */
+static const char *limit(const struct opt *row, uint64_t v, char text[32])
+{
+	size_t unit = 0;
+
+	for (; row->type == OPT_SIZE && unit < 3 && v % 1024 == 0; unit++)
+		v /= 1024;
+	snprintf(text, 32, "%llu%.1s", (unsigned long long)v, &"\0KMG"[unit]);
+	return text;
+}
+
+Test(target_opts, is_in_pyprofds_manual)
+{
+	_cleanup_free_ char *page = read_source("packaging/pyprofd.8");
+	_cleanup_free_ char *synopsis = part(page, ".Sh SYNOPSIS", ".Sh DESCRIPTION");
+	_cleanup_free_ char *options = part(page, "\nThe options are:", ".Sh MODES");
+
+	for (EACH_ROW(row)) {
+		char from[64], low[32], high[32], range[80];
+		_cleanup_free_ char *text = paragraph(options, row);
+
+		snprintf(from, sizeof(from), "Fl -%s", row->name);
+		cr_assert(strstr(synopsis, from), "%s", row->name);
+		snprintf(range, sizeof(range), "%s to %s", limit(row, row->min, low),
+			 limit(row, row->max, high));
+		cr_assert(!row->max || strstr(text, range), "%s: no '%s'", row->name, range);
+		cr_assert(!row->arg || !row->initial || strstr(text, row->initial),
+			  "%s: no default %s", row->name, row->initial);
+	}
+}
+
+Test(target_opts, is_in_pyprofctls_manual)
+{
+	_cleanup_free_ char *page = read_source("packaging/pyprofctl.1");
+	_cleanup_free_ char *options = part(page, ".Ss Options of commands", ".Ss Timelines");
+	_cleanup_free_ char *api = part(page, ".Sh CONTROL API", ".Sh ENVIRONMENT");
+
+	for (EACH_ROW(row)) {
+		char key[64];
+		_cleanup_free_ char *text = paragraph(options, row);
+
+		cr_assert(strstr(text, "\n.Pq Ic attach , record , run\n"), "%s", row->name);
+		snprintf(key, sizeof(key), "\n.It Li %s ", row->key);
+		cr_assert(strstr(api, key), "%s", row->key);
+	}
+}
+
+Test(target_opts, is_completed)
+{
+	char *text = NULL, *operands[] = {(char *)"bash", NULL}, name[64];
+	struct cmd_call call = {.operands = operands, .noperands = 1};
+	size_t n;
+
+	call.out = open_memstream(&text, &n);
+	assert_ok(cmd_completion.run(&call, &diag));
+	fclose(call.out);
+	for (size_t i = 0; i < NCOMMANDS; i++) {
+		_cleanup_free_ char *words = NULL;
+
+		snprintf(name, sizeof(name), "\t%s:*)\n", commands[i].cmd->name);
+		words = part(text, name, ";;");
+		for (EACH_ROW(row)) {
+			snprintf(name, sizeof(name), " --%s", row->name);
+			cr_assert(strstr(words, name), "%s %s", commands[i].cmd->name, name);
+		}
+	}
+	free(text);
+	check_no_leaks();
+}
