@@ -65,7 +65,8 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-pa
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 CHECKS := check-unit check-san check-integration check-suites check-e2e check-attack \
 	check-browser fuzz-smoke lint
-FREE_GOALS := help clean deps deps-dev format check $(CHECKS) bench matrix soak demo fidelity
+FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench matrix soak \
+	demo fidelity
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -248,9 +249,12 @@ RUN := tests/run.sh
 # Parallel, unless the user said how parallel.
 SUB = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: check $(CHECKS) $(CHECKS:%=run-%) tests-build bench matrix soak demo
+.PHONY: check test run-check-smoke $(CHECKS) $(CHECKS:%=run-%) tests-build bench matrix soak demo
 check: deps deps-dev ## everything below; ends with one line: N passed, N failed, N skipped
 	+@SUBMAKE="$(SUB)" $(RUN) --sections $(CHECKS)
+
+test: deps deps-dev ## unit tests and a smoke test on /usr/bin/python3, < 3 minutes (root)
+	+@SUBMAKE="$(SUB)" $(RUN) --sections check-unit check-smoke
 
 $(CHECKS): deps deps-dev
 	+@SUBMAKE="$(SUB)" $(RUN) --sections $@
@@ -269,6 +273,12 @@ run-check-unit:
 	@$(MAKE) DEV=1 all tests-build
 	@$(RUN) unit $(UNIT_BIN)
 	@$(RUN) --fuzz-replay replay $(FUZZ_BIN)
+
+# Exact counts, and the programs from start to end, on this system's Python and on no other.
+SMOKE_BIN := $(addprefix $(O)/tests/,integration/test_counts e2e/test_commands e2e/test_record)
+run-check-smoke:
+	@$(MAKE) DEV=1 all $(SMOKE_BIN)
+	@PYPROF_INTERPRETERS=$(realpath /usr/bin/python3) $(RUN) --jobs 1 smoke $(SMOKE_BIN)
 
 run-check-san:
 	@$(MAKE) DEV=1 SAN=address,undefined O=$(O)/san-address-undefined san-inner

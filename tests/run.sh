@@ -11,8 +11,9 @@
 #   run.sh --command LABEL CMD [ARG]...    any command: 0 passed, 77 skipped, else failed
 #   run.sh --sections SECTION...           make run-SECTION for each, then the closing line
 #
-# Environment: RESULTS (file that collects "passed failed skipped name"), TEST_TIMEOUT, SUBMAKE, and
-# CI=true or PYPROF_TEST_REQUIRE, under either of which a skipped test is a failure.
+# Environment: RESULTS (file that collects "passed failed skipped name"; RESULTS.times collects
+# "seconds name note"), TEST_TIMEOUT, SUBMAKE, and CI=true or PYPROF_TEST_REQUIRE, under either of
+# which a skipped test is a failure.
 set -eu
 
 : "${RESULTS:=/dev/null}" "${TEST_TIMEOUT:=900}" "${SUBMAKE:=make}"
@@ -55,8 +56,21 @@ record() {
 	printf '  %-6s %s: %d passed, %d failed, %d skipped\n' "$word" "$name" "$p" "$f" "$s"
 }
 
+# Microseconds.
+now() { echo "${EPOCHREALTIME/[.,]/}"; }
+
+# took NAME START NOTE: write down how long NAME took since START.
+took() {
+	[ "$RESULTS" = /dev/null ] ||
+		printf '%d.%d %s %s\n' $((($(now) - $2) / 1000000)) \
+			$((($(now) - $2) / 100000 % 10)) "$1" "$3" >>"$RESULTS.times"
+}
+
 # run CMD...: run with a time limit, in a process group of its own that ends with it.
-run() { timeout -k 10 "$TEST_TIMEOUT" "$@" >"$work/log" 2>&1; }
+run() {
+	begun=$(now)
+	timeout -k 10 "$TEST_TIMEOUT" "$@" >"$work/log" 2>&1
+}
 
 # Sanitizers write here; any file means failure, also in child processes and at exit, where
 # Criterion would not notice.
@@ -75,10 +89,17 @@ why() {
 
 count() { grep -c "$1" "$work/tap" || true; }
 
+# The slowest test of a Criterion program that has several, with its seconds.
+slowest_test() {
+	sed -n 's/^\(not \)\?ok [0-9 ]*- \([^ ]*\) .*(\([0-9.]*\)s)$/\3 \2/p' "$work/tap" |
+		sort -rn | awk 'NR == 1 { t = $2 ", " $1 " s" } END { if (NR > 1) print t }'
+}
+
 # judge NAME STATUS: read the TAP file; anything short of a complete one is a failure.
 judge() {
 	local name=$1 rc=$2 p f s plan
 
+	took "$name" "$begun" "$(slowest_test)"
 	s=$(count '^ok .*# SKIP')
 	p=$(($(count '^ok ') - s))
 	f=$(count '^not ok ')
@@ -130,6 +151,7 @@ command_() {
 	local name=$1 rc=0
 	shift
 	run "$@" || rc=$?
+	took "$name" "$begun" ""
 	[ $rc -eq 0 ] || cat "$work/log"
 	case $rc in
 	0) record "$name" 1 0 0 ;;
@@ -186,20 +208,34 @@ kernel_log_check() {
 	fi
 }
 
+# Where the time went: each section, and the ten programs that took longest.
+print_times() {
+	sed -n 's/^\([0-9]*\)\.[0-9] SECTION \(.*[^ ]\) *$/\2 \1 s/p' "$RESULTS.times" |
+		paste -s -d, | sed 's/,/, /g; s/^/sections: /'
+	echo "slowest:"
+	grep -v ' SECTION ' "$RESULTS.times" | sort -rn | head -n 10 |
+		awk '{ printf "%7.1f s  %s", $1, $2; $1 = $2 = ""; sub(/^ +/, "")
+		       print $0 == "" ? "" : " (" $0 ")" }'
+}
+
 sections() {
-	local section
+	local section start
 	mkdir -p "$(dirname "$RESULTS")"
 	: >"$RESULTS"
 	: >"$RESULTS.why"
+	: >"$RESULTS.times"
 	kernel_log >"$work/klog.before" 2>/dev/null || rm -f "$work/klog.before"
 	for section; do
 		echo "== $section"
+		start=$(now)
 		# Not quoted: SUBMAKE carries -j as well.
 		# shellcheck disable=SC2086
 		$SUBMAKE "run-$section" || record "$section/build" 0 1 0
+		took SECTION "$start" "$section"
 	done
 	kernel_log_check "$work/klog.before"
 	cat "$RESULTS.why"
+	print_times
 	awk -v strict="$(strict && echo 1)" '
 		{ p += $1; f += $2; s += $3
 		  if ($2) print "FAILED " $4; if ($3) print "skipped " $4 }
