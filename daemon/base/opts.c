@@ -110,7 +110,7 @@ static int set_number(const struct value *v, uint64_t *dst)
 
 static int set_u32(const struct value *v, uint32_t *dst)
 {
-	uint64_t n;
+	uint64_t n = 0;
 	int r = set_number(v, &n);
 
 	if (r < 0)
