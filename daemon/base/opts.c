@@ -29,6 +29,11 @@ static bool is_flag(const struct opt *opt)
 	return opt->type == OPT_FLAG || opt->type == OPT_OFF;
 }
 
+static bool is_size(const struct opt *opt)
+{
+	return opt->type == OPT_SIZE || opt->type == OPT_POW2;
+}
+
 static void tables_add(struct tables *t, const struct opt *opt, const struct opt_group *group)
 {
 	bool has_arg = !is_flag(opt);
@@ -82,12 +87,26 @@ static int bad_value(const struct value *v, const char *hint)
 			v->name, v->text, v->opt->arg ? v->opt->arg : "value");
 }
 
+/* "64K to 1G" */
+#define RANGE_MAX 64
+static const char *range_text(const struct opt *opt, char buf[RANGE_MAX])
+{
+	uint64_t limit[2] = {opt->min, opt->max ? opt->max : UINT64_MAX};
+	size_t unit[2] = {0};
+
+	for (size_t i = 0; i < 2; i++)
+		for (; is_size(opt) && unit[i] < 3 && limit[i] && limit[i] % 1024 == 0; unit[i]++)
+			limit[i] /= 1024;
+	snprintf(buf, RANGE_MAX, "%llu%.1s to %llu%.1s", (unsigned long long)limit[0],
+		 &"\0KMG"[unit[0]], (unsigned long long)limit[1], &"\0KMG"[unit[1]]);
+	return buf;
+}
+
 static int out_of_range(const struct value *v)
 {
-	char hint[96];
+	char range[RANGE_MAX], hint[RANGE_MAX + 16];
 
-	snprintf(hint, sizeof(hint), "it must be %llu to %llu", (unsigned long long)v->opt->min,
-		 (unsigned long long)(v->opt->max ? v->opt->max : UINT64_MAX));
+	snprintf(hint, sizeof(hint), "it must be %s", range_text(v->opt, range));
 	return diag_set(v->diag, -ERANGE, PYP_EXIT_USAGE, hint, "%s: '%s' is out of range", v->name,
 			v->text);
 }
@@ -98,12 +117,14 @@ static int set_number(const struct value *v, uint64_t *dst)
 	uint64_t n, max = opt->max ? opt->max : UINT64_MAX;
 	int r;
 
-	r = opt->type == OPT_SIZE ? parse_size(v->text, &n) : parse_u64(v->text, 0, UINT64_MAX, &n);
+	r = is_size(opt) ? parse_size(v->text, &n) : parse_u64(v->text, 0, UINT64_MAX, &n);
 	if (r == -ERANGE || (r == 0 && (n < opt->min || n > max)))
 		return out_of_range(v);
 	if (r < 0)
-		return bad_value(v, opt->type == OPT_SIZE ? "bytes, or a number with K, M or G"
-							  : "a whole number is needed");
+		return bad_value(v, is_size(opt) ? "bytes, or a number with K, M or G"
+						 : "a whole number is needed");
+	while (opt->type == OPT_POW2 && n & (n - 1))
+		n += n & -n;
 	*dst = n;
 	return 0;
 }
@@ -205,6 +226,7 @@ int opt_set(const struct opt *opt, const char *name, const char *text, void *dst
 		return set_string(&v, p);
 	case OPT_U64:
 	case OPT_SIZE:
+	case OPT_POW2:
 		return set_number(&v, p);
 	case OPT_U32:
 		return set_u32(&v, p);
@@ -254,6 +276,7 @@ const char *opt_text(const struct opt *opt, const void *src, char buf[OPT_TEXT_M
 		return buf;
 	case OPT_U64:
 	case OPT_SIZE:
+	case OPT_POW2:
 		snprintf(buf, OPT_TEXT_MAX, "%llu", (unsigned long long)*(const uint64_t *)p);
 		return buf;
 	default:
@@ -312,32 +335,15 @@ static int print_names(const struct opt *o, FILE *out)
 	return fprintf(out, "  %-*s", HELP_COLUMN, left);
 }
 
-static void print_limit(const struct opt *o, uint64_t v, FILE *out)
-{
-	static const char units[] = "\0KMG";
-	size_t unit = 0;
-
-	while (o->type == OPT_SIZE && unit + 2 < sizeof(units) && v && v % 1024 == 0) {
-		v /= 1024;
-		unit++;
-	}
-	fprintf(out, "%llu", (unsigned long long)v);
-	if (unit)
-		putc(units[unit], out);
-}
-
 /* In a line of its own: "64K to 1G; default: 16M". */
 static void print_range(const struct opt *o, bool initial, FILE *out)
 {
+	char range[RANGE_MAX];
+
 	initial = initial && o->initial && !is_flag(o);
 	if (!o->key || (!o->max && !initial))
 		return;
-	fprintf(out, "%*s", HELP_COLUMN + 2, "");
-	if (o->max) {
-		print_limit(o, o->min, out);
-		fputs(" to ", out);
-		print_limit(o, o->max, out);
-	}
+	fprintf(out, "%*s%s", HELP_COLUMN + 2, "", o->max ? range_text(o, range) : "");
 	if (initial)
 		fprintf(out, "%sdefault: %s", o->max ? "; " : "", o->initial);
 	putc('\n', out);

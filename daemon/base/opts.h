@@ -25,6 +25,7 @@ enum opt_type {
 	OPT_PID,      /* pid_t */
 	OPT_DURATION, /* uint64_t nanoseconds, see parse_duration */
 	OPT_SIZE,     /* uint64_t bytes within min…max, see parse_size */
+	OPT_POW2,     /* the same, rounded up to a power of two */
 	OPT_CHOICE,   /* int or an enum: index into choices */
 	OPT_METRICS,  /* uint32_t: bits, see metrics_parse */
 	OPT_PIDS,     /* struct opt_pids, repeatable */
@@ -44,7 +45,7 @@ struct opt {
 	size_t offset;	 /* in the struct of its group */
 	const char *arg; /* what help calls the value */
 	const char *help;
-	uint64_t min, max;	    /* OPT_U64, OPT_U32, OPT_SIZE; max 0: no limit */
+	uint64_t min, max;	    /* of numbers and sizes; max 0: no limit */
 	const char *const *choices; /* OPT_CHOICE: ends with NULL; "" is no choice */
 	const char *initial;	    /* the value if none is given; NULL: 0, false or none */
 	const char *key;	    /* in a request of the control API; NULL: it has none */

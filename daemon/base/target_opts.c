@@ -26,7 +26,7 @@ const struct opt target_opt_table[] = {
 	{"no-verify", 0, OPT_OFF, FIELD(verify), NULL,
 	 "do not prove an interpreter not seen before on a\nscratch process of its own",
 	 .initial = "true", .key = "verify"},
-	{"ring-size", 0, OPT_SIZE, FIELD(ring_bytes), "BYTES",
+	{"ring-size", 0, OPT_POW2, FIELD(ring_bytes), "BYTES",
 	 "events held per process; rounded up to a power\nof two", UINT64_C(64) << 10,
 	 UINT64_C(1) << 30, .initial = "16M", .key = "ring_size"},
 	{NULL},

@@ -25,7 +25,7 @@ struct target_opts {
 	 * they run the same program (see session/follow.c). */
 	bool follow;
 	bool verify;	     /* prove an unknown build on a scratch process first */
-	uint64_t ring_bytes; /* 0: the probe's own default */
+	uint64_t ring_bytes; /* a power of two */
 };
 
 /* Rows have a key, and go into a struct target_opts. Ends with name == NULL. */

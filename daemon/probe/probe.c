@@ -28,10 +28,6 @@
 #include "target/deadline.h"
 #include "target/target.h"
 
-#define RING_DEFAULT (32u << 20)
-#define RING_MIN     (64u << 10)
-#define RING_MAX     (1u << 30)
-
 /* As the BPF side has them: bpf/thread.bpf.h. */
 #define FRAME_BLOCK 32u
 #define FRAME_SPAN  96u
@@ -127,17 +123,6 @@ const char *probe_mechanism_text(enum probe_mechanism m)
 	return "";
 }
 
-static size_t ring_size(size_t wanted)
-{
-	size_t size = RING_MIN;
-
-	if (!wanted)
-		wanted = RING_DEFAULT;
-	while (size < wanted && size < RING_MAX)
-		size <<= 1;
-	return size;
-}
-
 static bool in_block(const struct pyp_layout *l, uint16_t field)
 {
 	return field >= l->frame_block && field + 8u <= l->frame_block + FRAME_BLOCK &&
@@ -229,21 +214,20 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 static int configure(struct probe *p, const struct probe_opts *o, struct diag *diag)
 {
 	struct pyprof_bpf__rodata *ro = p->skel->rodata;
-	size_t ring = ring_size(o->ring_bytes);
 	int r;
 
 	ro->pid_ns = pid_ns_inode();
 	ro->check_tgid = p->mechanism != PROBE_MULTI;
 	ro->by_address = p->mechanism == PROBE_TRACEFS;
 	ro->metrics = o->metrics;
-	ro->ring_half = ring / 2;
+	ro->ring_half = o->ring_bytes / 2;
 	memcpy((void *)&ro->layout, &o->layout->bpf, sizeof(ro->layout));
 	ro->frame_span = frame_span(&o->layout->bpf);
 	if (!ro->frame_span)
 		return diag_set(diag, -EINVAL, PYP_EXIT_UNTRACEABLE, NULL,
 				"the frame layout of Python %u.%u cannot be read in one block",
 				o->layout->major, o->layout->minor);
-	r = bpf_map__set_max_entries(p->skel->maps.ring, (uint32_t)ring);
+	r = bpf_map__set_max_entries(p->skel->maps.ring, (uint32_t)o->ring_bytes);
 	if (!r)
 		r = choose_programs(p, o);
 	return r ? diag_errno(diag, -r, "cannot set up the BPF programs") : 0;

@@ -44,7 +44,7 @@ struct probe_opts {
 	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
 	uint64_t bias;	   /* of the file in the process: address - plan_site.vaddr */
 	uint32_t metrics;  /* bits, by enum pyp_metric */
-	size_t ring_bytes; /* 0: default (32 MiB); rounded up to a power of two */
+	size_t ring_bytes; /* a power of two, a page at least */
 	const struct layout *layout;
 	const struct plan *plan; /* borrowed for the probe's lifetime; NULL: MODE_SAMPLE */
 	enum mode mode;

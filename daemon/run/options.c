@@ -40,15 +40,6 @@ static const struct opt table[] = {
 	{NULL},
 };
 
-static uint64_t round_up_pow2(uint64_t v)
-{
-	uint64_t p = 1;
-
-	while (p < v)
-		p <<= 1;
-	return p;
-}
-
 static int choose_format(struct options *o, struct diag *diag)
 {
 	char hint[256];
@@ -124,7 +115,6 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 			return r;
 	}
 	o.socket = sockpath_choose(o.socket);
-	o.target.ring_bytes = round_up_pow2(o.target.ring_bytes);
 	*ret = o;
 	return 0;
 }

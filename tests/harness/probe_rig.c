@@ -5,11 +5,13 @@
 #include "event/decode.h"
 #include "harness/test.h"
 
+#define RING_DEFAULT (32u << 20)
+
 void probe_rig_open(struct probe_rig *rig, size_t ring_bytes)
 {
 	struct probe_opts opts = {.pid = rig->target.pid,
 				  .via = rig->target.via,
-				  .ring_bytes = ring_bytes,
+				  .ring_bytes = ring_bytes ? ring_bytes : RING_DEFAULT,
 				  .layout = rig->target.layout,
 				  .plan = &rig->plan};
 	struct diag diag = {0};

@@ -315,7 +315,8 @@ static void on_end(void *ctx, pid_t pid)
 static int try_attach(struct traced *t, bool verify, struct diag *diag)
 {
 	const struct session_opts opts = {
-		.target = {.verify = verify,
+		.target = {.ring_bytes = 32 << 20,
+			   .verify = verify,
 			   .mode = t->mode,
 			   .follow = t->follow,
 			   .max_overhead = t->max_overhead},

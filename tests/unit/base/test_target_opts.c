@@ -221,9 +221,9 @@ Test(target_opts, of_a_request_or_the_daemons)
 	for (EACH_ROW(row))
 		assert_same(row, &o, opt_text(row, &daemon, a));
 	cr_assert(ask("{\"pid\": 1, \"follow_children\": false, \"verify\": false, "
-		      "\"max_overhead\": 0, \"ring_size\": \"64K\"}",
+		      "\"max_overhead\": 0, \"ring_size\": \"65K\"}",
 		      &daemon, &o, hint) == 201);
-	cr_assert(!o.follow && !o.verify && o.max_overhead == 0 && o.ring_bytes == 65536);
+	cr_assert(!o.follow && !o.verify && o.max_overhead == 0 && o.ring_bytes == 131072);
 	cr_assert(o.mode.mode == MODE_TRACE && o.mode.rate == 7);
 	cr_assert(ask("{\"pid\": 1, \"follow_children\": \"perhaps\"}", &daemon, &o, hint) == 400);
 	cr_assert(ask("{\"pid\": 1, \"rate\": 9}", &daemon, &o, hint) == 400);
@@ -300,7 +300,7 @@ static const char *limit(const struct opt *row, uint64_t v, char text[32])
 {
 	size_t unit = 0;
 
-	for (; row->type == OPT_SIZE && unit < 3 && v % 1024 == 0; unit++)
+	for (; row->type == OPT_POW2 && unit < 3 && v % 1024 == 0; unit++)
 		v /= 1024;
 	snprintf(text, 32, "%llu%.1s", (unsigned long long)v, &"\0KMG"[unit]);
 	return text;
