@@ -9,7 +9,10 @@
 #   run.sh --fuzz SECONDS LABEL BINARY...  libFuzzer binaries, from tests/fuzz/corpus/NAME/
 #   run.sh --fuzz-replay LABEL BINARY...   fuzzers linked with driver.c: replay the corpus
 #   run.sh --command LABEL CMD [ARG]...    any command: 0 passed, 77 skipped, else failed
-#   run.sh --sections SECTION...           make run-SECTION for each, then the closing line
+#   run.sh --sections GROUP...             make run-SECTION for each, then the closing line
+#
+# A GROUP is A,B,C+X: sections in turn, and beside them X, which gets the processor time that they
+# leave. The output of X follows when the group has ended.
 #
 # Environment: RESULTS (file that collects "passed failed skipped name"; RESULTS.times collects
 # "seconds name note"), TEST_TIMEOUT, SUBMAKE, and CI=true or PYPROF_TEST_REQUIRE, under either of
@@ -20,7 +23,8 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 corpora=$top/tests/fuzz/corpus
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+beside= # the process group of a section beside others
+trap '[ -z "$beside" ] || kill -- "-$beside" 2>/dev/null; rm -rf "$work"' EXIT
 # Verdicts on interpreters are made anew, and leave nothing behind.
 export CACHE_DIRECTORY=$work/cache
 mkdir -m 700 "$CACHE_DIRECTORY"
@@ -33,10 +37,9 @@ keep_gist() {
 	local text
 	[ "$RESULTS" != /dev/null ] && [ -e "$work/log" ] || return 0
 	text=$(grep -E '^\[(----|FAIL|ERR |CRASH)' "$work/log") || text=$(tail -n 20 "$work/log")
-	{
-		echo "$1:"
-		head -n 40 <<<"$text" | cut -c 1-300
-	} >>"$RESULTS.why"
+	text=$(head -n 40 <<<"$text" | cut -c 1-300)
+	# At once: sections beside each other write to the same file.
+	printf '%s:\n%s\n' "$1" "$text" >>"$RESULTS.why"
 }
 
 # record NAME PASSED FAILED SKIPPED: note it, and print it when it is worth a line.
@@ -218,20 +221,49 @@ print_times() {
 		       print $0 == "" ? "" : " (" $0 ")" }'
 }
 
+# section NAME CMD...: make run-NAME, through CMD.
+section() {
+	local name=$1 start rc=0
+	shift
+	start=$(now)
+	# Not quoted: SUBMAKE carries -j as well.
+	# shellcheck disable=SC2086
+	"$@" $SUBMAKE "run-$name" || rc=$?
+	[ $rc -eq 0 ] || record "$name/build" 0 1 0
+	took SECTION "$start" "$name"
+}
+
+# group SECTIONS ASIDE: a GROUP.
+group() {
+	local name aside=$2 idle=(nice -n 19)
+
+	! chrt -i 0 true 2>/dev/null || idle=(chrt -i 0)
+	if [ -n "$aside" ]; then
+		set -m
+		section "$aside" "${idle[@]}" >"$work/aside" 2>&1 &
+		beside=$!
+		set +m
+	fi
+	for name in ${1//,/ }; do
+		echo "== $name"
+		section "$name" env
+	done
+	[ -n "$aside" ] || return 0
+	echo "== $aside"
+	wait "$beside" || record "$aside/build" 0 1 0
+	beside=
+	cat "$work/aside"
+}
+
 sections() {
-	local section start
+	local group
 	mkdir -p "$(dirname "$RESULTS")"
 	: >"$RESULTS"
 	: >"$RESULTS.why"
 	: >"$RESULTS.times"
 	kernel_log >"$work/klog.before" 2>/dev/null || rm -f "$work/klog.before"
-	for section; do
-		echo "== $section"
-		start=$(now)
-		# Not quoted: SUBMAKE carries -j as well.
-		# shellcheck disable=SC2086
-		$SUBMAKE "run-$section" || record "$section/build" 0 1 0
-		took SECTION "$start" "$section"
+	for group; do
+		group "${group%+*}" "$(sed -n 's/.*+//p' <<<"$group")"
 	done
 	kernel_log_check "$work/klog.before"
 	cat "$RESULTS.why"

@@ -143,7 +143,7 @@ int proc_stat_read(int dirfd, const char *path, struct proc_stat *ret)
 
 bool proc_runs(const char *path)
 {
-	struct proc_stat st;
+	struct proc_stat st = {0};
 
 	return proc_stat_read(AT_FDCWD, path, &st) == 0 && st.state == 'R';
 }
