@@ -272,9 +272,11 @@ check-browser: ## the HTML report, and others' pages on our files, in a headless
 fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
 lint: ## clang-format, clang-tidy, gcc's analyzer, layers, forbidden calls, symbols, shellcheck, man pages
 
+# Programs run beside each other; the one that takes longest begins.
+UNIT_FIRST = $(DAMAGED_BIN) $(filter-out $(DAMAGED_BIN),$(UNIT_BIN))
 run-check-unit:
 	@$(MAKE) DEV=1 all tests-build
-	@$(RUN) unit $(UNIT_BIN)
+	@$(RUN) --programs $(JOBS) --jobs 1 unit $(UNIT_FIRST)
 	@$(RUN) --fuzz-replay replay $(FUZZ_BIN)
 
 # Exact counts, and the programs from start to end, on this system's Python and on no other.
@@ -288,7 +290,7 @@ run-check-san:
 
 .PHONY: san-inner fuzz-inner
 san-inner: $(UNIT_BIN) $(FUZZ_BIN)
-	@$(RUN) unit-san $(UNIT_BIN)
+	@$(RUN) --programs $(JOBS) --jobs 1 unit-san $(UNIT_FIRST)
 	@$(RUN) --fuzz-replay replay-san $(FUZZ_BIN)
 
 run-check-integration:
@@ -339,7 +341,7 @@ run-fuzz-smoke:
 	@$(MAKE) DEV= SAN=$(FUZZ_SAN) CC=$(CLANG) O=$(O)/fuzz fuzz-inner
 
 fuzz-inner: $(FUZZ_BIN)
-	@$(RUN) --fuzz $(FUZZ_SECONDS) fuzz $(FUZZ_BIN)
+	@$(RUN) --programs $(JOBS) --fuzz $(FUZZ_SECONDS) fuzz $(FUZZ_BIN)
 
 tests-build: $(UNIT_BIN) $(INTEGRATION_BIN) $(E2E_BIN) $(ATTACK_BIN) $(FUZZ_BIN)
 

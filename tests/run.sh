@@ -9,6 +9,7 @@
 #   run.sh --fuzz SECONDS LABEL BINARY...  libFuzzer binaries, from tests/fuzz/corpus/NAME/
 #   run.sh --fuzz-replay LABEL BINARY...   fuzzers linked with driver.c: replay the corpus
 #   run.sh --command LABEL CMD [ARG]...    any command: 0 passed, 77 skipped, else failed
+#   run.sh --programs N A B C BINARY...    run.sh A B C BINARY for each, N at a time
 #   run.sh --sections GROUP...             make run-SECTION for each, then the closing line
 #
 # A GROUP is A,B,C+X: sections in turn, and beside them X, which gets the processor time that they
@@ -188,6 +189,22 @@ fuzz_replay() {
 	done
 }
 
+# programs N A B C BINARY...: the output of each is printed when it is complete.
+programs() {
+	local n=$1 args=("${@:2:3}")
+	shift 4
+	printf '%s\0' "$@" | xargs -0 -n 1 -P "$n" "$0" --whole "$work/lock" "${args[@]}"
+}
+
+# whole LOCK ARG...
+whole() {
+	local lock=$1 text rc=0
+	shift
+	text=$("$0" "$@" 2>&1) || rc=$?
+	flock "$lock" printf '%s\n' "$text"
+	return $rc
+}
+
 # What the kernel says when breakpoints stay in a process because whoever attached or detached them
 # was killed meanwhile. It names that process: our programs, their helpers and the tests.
 complaint='uprobe: (pyprof|test_|python).*leaking uprobe'
@@ -284,6 +301,8 @@ case ${1:-} in
 --node) node_ "${@:2}" ;;
 --fuzz) fuzz "${@:2}" ;;
 --fuzz-replay) fuzz_replay "${@:2}" ;;
+--programs) programs "${@:2}" || failed=1 ;;
+--whole) whole "${@:2}" || failed=1 ;;
 --jobs) criterion "$2" "${@:3}" ;;
 *) criterion "" "$@" ;;
 esac
