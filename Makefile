@@ -69,7 +69,7 @@ CHECK_GROUPS := check-unit check-san,check-suites,check-browser,fuzz-smoke+lint 
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench matrix soak \
-	demo fidelity
+	demo fidelity pictures
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -252,7 +252,8 @@ RUN := tests/run.sh
 # Parallel, unless the user said how parallel.
 SUB = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: check test run-check-smoke $(CHECKS) $(CHECKS:%=run-%) tests-build bench matrix soak demo
+.PHONY: check test run-check-smoke $(CHECKS) $(CHECKS:%=run-%) tests-build bench matrix soak \
+	demo pictures
 check: deps deps-dev ## everything below; ends with one line: N passed, N failed, N skipped
 	+@SUBMAKE="$(SUB)" $(RUN) --sections $(CHECK_GROUPS)
 
@@ -408,7 +409,7 @@ bench: deps deps-dev ## measure cost, loss, distortion; beside cProfile and yapp
 	@$(SUB) all bench-build
 	@tests/bench/run.sh
 
-matrix: deps deps-dev ## the table of interpreters, as in README.md (root)
+matrix: deps deps-dev ## the table of interpreters, as in packaging/doc/fidelity.md (root)
 	@$(SUB) all
 	@tests/fetch-interpreters.sh > /dev/null
 	@tests/matrix.py
@@ -425,12 +426,18 @@ soak: deps deps-dev ## servers under load, start/stop/snapshot at random, for SO
 	@$(SUB) all
 	@SOAK_MINUTES=$(SOAK_MINUTES) tests/soak/soak.py
 
+pictures: deps deps-dev ## draw the README's pictures from a new run (root)
+	$(call debian_install,tmux)
+	@$(SUB) all
+	@packaging/doc/pictures.sh
+
 demo: deps ## profile a small web service for a few seconds (root)
 	@$(SUB) all
 	@tests/demo.sh
 
 # Installing ---------------------------------------------------------------------------------
 INSTALL ?= install
+DOCS := $(sort $(wildcard packaging/doc/*.md)) .github/SECURITY.md
 .PHONY: install uninstall deps deps-dev clean help
 install: all ## into DESTDIR and PREFIX: programs, man pages, completions, systemd unit
 	$(INSTALL) -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man8 \
@@ -446,6 +453,7 @@ install: all ## into DESTDIR and PREFIX: programs, man pages, completions, syste
 	$(INSTALL) -m 644 $(O)/completion.zsh $(DESTDIR)$(ZSHDIR)/_pyprofctl
 	$(INSTALL) -m 644 $(O)/completion.fish $(DESTDIR)$(FISHDIR)/pyprofctl.fish
 	$(INSTALL) -m 644 $(PAGE)/licences.txt $(DESTDIR)$(DOCDIR)/html-report-licences.txt
+	$(INSTALL) -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
 	sed 's|/usr/local/sbin|$(SBINDIR)|' packaging/pyprofd.service > $(O)/pyprofd.service
 	$(INSTALL) -m 644 $(O)/pyprofd.service $(DESTDIR)$(UNITDIR)/pyprofd.service
 
@@ -454,7 +462,8 @@ uninstall: ## remove what install put there
 		$(DESTDIR)$(MANDIR)/man8/pyprofd.8 $(DESTDIR)$(MANDIR)/man1/pyprofctl.1 \
 		$(DESTDIR)$(BASHDIR)/pyprofctl $(DESTDIR)$(ZSHDIR)/_pyprofctl \
 		$(DESTDIR)$(FISHDIR)/pyprofctl.fish $(DESTDIR)$(UNITDIR)/pyprofd.service \
-		$(DESTDIR)$(DOCDIR)/html-report-licences.txt
+		$(DESTDIR)$(DOCDIR)/html-report-licences.txt \
+		$(addprefix $(DESTDIR)$(DOCDIR)/,$(notdir $(DOCS)))
 
 # $(1): packages. Asks dpkg first, so that nothing needs the network once all is there.
 APT := DEBIAN_FRONTEND=noninteractive $(if $(filter 0,$(shell id -u)),,sudo) apt-get
