@@ -10,17 +10,16 @@
  */
 #include <stdio.h>
 
+#include "session/collector.h"
 #include "session/tracee.h"
 
 /* What the target's end may take at once. */
 #define END_NS 50000000ull
-/* Thread run times that are read later than this after the halt are of another time. */
-#define RUNTIMES_NS 200000000ull
 
 static void begin_halt(struct tracee *t)
 {
-	if (t->opts.max_overhead)
-		windowed_stop(t);
+	if (t->collector->stop)
+		t->collector->stop(t);
 	probe_silence(t->probe);
 	t->halt_ns = tracee_now();
 	t->state = SESSION_STOPPING;
@@ -60,14 +59,7 @@ bool tracee_stops(const struct tracee *t)
 /* All that was recorded is in the profile. */
 static void halted(struct tracee *t)
 {
-	if (t->opts.max_overhead) {
-		windowed_halt(t);
-	} else {
-		tracee_count(t, true);
-		if (tracee_now() - t->halt_ns < RUNTIMES_NS)
-			tracee_runtimes(t);
-		tracee_cease(t, t->halt_ns);
-	}
+	t->collector->finish(t);
 	t->executed = t->lost_hold = false;
 	t->exec_until_ns = 0;
 	t->state = SESSION_ATTACHED;
@@ -81,7 +73,7 @@ bool tracee_finish(struct tracee *t, uint64_t until_ns)
 		return true;
 	/* An open window's end is the halt; the kernel's wait for its link is over when it is
 	 * drained. */
-	if (!t->opts.max_overhead && !probe_detach_until(t->probe, until_ns)) {
+	if (!t->collector->windows && !probe_detach_until(t->probe, until_ns)) {
 		tracee_drain_until(t, until_ns);
 		return false;
 	}

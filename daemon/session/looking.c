@@ -152,7 +152,7 @@ struct tracee *looking_take(struct sessions *ss, pid_t pid, const struct target_
 	/* Another client may have asked for it, with other options. */
 	if (l->tracee->opts.mode.mode == opts->mode.mode) {
 		t = TAKE_PTR(l->tracee);
-		t->opts = *opts;
+		tracee_set_opts(t, opts);
 	}
 	looking_free(l);
 	return t;

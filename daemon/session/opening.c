@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session/collector.h"
 #include "session/tracee.h"
 #include "target/deadline.h"
 
@@ -90,16 +91,6 @@ static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wa
 			"this build of Python fails the self-test: %s", v.reason);
 }
 
-/* In some builds what is traced well cannot be counted: a call and its repetition look the same. */
-static int tracee_countable(const struct tracee *t, struct diag *diag)
-{
-	if (t->opts.mode.mode != MODE_COUNT || !t->plan.twice[0])
-		return 0;
-	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace counts it exactly",
-			"this build of Python cannot be counted: %s may be seen twice for a call",
-			t->plan.twice);
-}
-
 static uint64_t interp_head(const struct python *py)
 {
 	if (!py->runtime || py->layout.runtime_interpreters_head == LAYOUT_NONE)
@@ -113,7 +104,7 @@ static uint64_t interp_head(const struct python *py)
 
 struct probe_sampling tracee_sampling(const struct tracee *t, const struct python *py)
 {
-	const bool between = t->opts.mode.mode == MODE_TRACE && t->opts.max_overhead;
+	const bool between = t->collector->windows;
 	struct probe_sampling s = {
 		.rate = between ? RATE_BETWEEN : t->opts.mode.rate,
 		.interp_head = interp_head(py),
@@ -124,51 +115,50 @@ struct probe_sampling tracee_sampling(const struct tracee *t, const struct pytho
 	return s;
 }
 
-/* Sampling places no probe: it asks for no plan, nor for a proof. */
-static int tracee_samplable(struct tracee *t, const struct probe_sampling *s, struct diag *diag)
-{
-	if (!s->interp_head || !s->code_type)
-		return diag_set(
-			diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace does not need that",
-			"this build of Python does not show its threads: it cannot be sampled");
-	snprintf(t->self_test, sizeof(t->self_test), "not needed: no probes are placed");
-	return 0;
-}
-
-static int tracee_plan(struct tracee *t, const struct target_opts *opts,
-		       const struct verify_opts *vo, struct diag *diag)
+static int tracee_plan(struct tracee *t, struct diag *diag)
 {
 	const struct inspect_result *f = &t->found;
-	int r;
 
 	if (f->plan_err)
 		return diag_set(diag, f->plan_err, f->plan_diag.exit, f->plan_diag.hint, "%s",
 				f->plan_diag.msg);
 	t->plan = f->plan;
-	r = tracee_countable(t, diag);
-	return r < 0 ? r : tracee_verify(t, vo, opts->verify, diag);
+	return 0;
 }
 
-static int tracee_load(struct tracee *t, const struct target_opts *opts,
-		       const struct verify_opts *vo, struct diag *diag)
+/* That what it needs is there, and proven. */
+static int tracee_check(struct tracee *t, const struct verify_opts *vo, struct diag *diag)
 {
-	const bool sampled = t->opts.mode.mode == MODE_SAMPLE;
+	int r = t->collector->probes ? tracee_plan(t, diag) : 0;
+
+	if (r == 0 && t->collector->check)
+		r = t->collector->check(t, diag);
+	if (r < 0)
+		return r;
+	if (t->collector->probes)
+		return tracee_verify(t, vo, t->opts.verify, diag);
+	snprintf(t->self_test, sizeof(t->self_test), "not needed: no probes are placed");
+	return 0;
+}
+
+static int tracee_load(struct tracee *t, const struct verify_opts *vo, struct diag *diag)
+{
 	struct probe_opts po = {
 		.pid = t->target->pid,
 		.tid = t->target->tid,
 		.via = t->python->via,
 		.bias = t->python->bias,
-		.metrics = opts->metrics,
-		.ring_bytes = opts->ring_bytes,
+		.metrics = t->opts.metrics,
+		.ring_bytes = t->opts.ring_bytes,
 		.layout = &t->python->layout,
-		.plan = sampled ? NULL : &t->plan,
+		.plan = t->collector->probes ? &t->plan : NULL,
 		.mode = t->opts.mode.mode,
 		.plain = !t->warning[0],
+		.sampling = tracee_sampling(t, t->python),
 	};
 	int r;
 
-	po.sampling = tracee_sampling(t, t->python);
-	r = sampled ? tracee_samplable(t, &po.sampling, diag) : tracee_plan(t, opts, vo, diag);
+	r = tracee_check(t, vo, diag);
 	if (r < 0)
 		return r;
 	r = probe_open(&po, &t->probe, diag);
@@ -206,10 +196,10 @@ int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, 
 	r = target_check_mount(t->target, exe, diag);
 	if (r < 0)
 		return r;
-	t->opts = *opts;
+	tracee_set_opts(t, opts);
 	t->found_err = -EINPROGRESS;
 	io.target = t->target;
-	io.plan = opts->mode.mode != MODE_SAMPLE;
+	io.plan = t->collector->probes;
 	r = inspect_start(&io, &t->inspect, diag);
 	if (r < 0)
 		return r;
@@ -276,12 +266,12 @@ int tracee_open(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx, struc
 	vo.python = t->python;
 	vo.plan = &t->plan;
 	vo.target = t->target;
-	r = tracee_load(t, &t->opts, &vo, diag);
+	r = tracee_load(t, &vo, diag);
 	if (r < 0)
 		return r;
 	strangers_meet(t);
 	/* Costs that were kept are of another day. Until there are new ones they will do. */
-	if (t->opts.mode.mode == MODE_TRACE)
+	if (t->collector->stacks)
 		t->calibration = calibration_start(&vo, !t->opts.verify);
 	t->first_ns = tracee_now();
 	t->first_unix_ns = tracee_unix_now();

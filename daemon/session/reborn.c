@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session/collector.h"
 #include "session/tracee.h"
 #include "target/deadline.h"
 
@@ -162,13 +163,13 @@ static void exec_seen(struct tracee *t)
 	int r;
 
 	t->executed = false;
-	tracee_silenced(t, t->exec_ns);
+	t->collector->interrupt(t, t->exec_ns);
 	t->exec_until_ns = tracee_now() + LOOK_FOR_NS;
 	t->exec_retry_ns = 0;
 	stop_looking(t);
 	/* What counting and sampling know of addresses cannot be told anew. */
 	r = compare_program(t, t->target->pid);
-	if (t->opts.mode.mode != MODE_TRACE || r == -ENOEXEC) {
+	if (!t->collector->stacks || r == -ENOEXEC) {
 		tracee_end(t, "executed another program");
 	} else if (r == 0 && !t->exec_other && probe_rearm(t->probe, &ts) == 0) {
 		tracee_begin(t, ts);
@@ -185,7 +186,7 @@ static int attach_again(struct tracee *t)
 
 	if (probe_attached(t->probe))
 		return 0;
-	r = tracee_watch(t, &ts, NULL);
+	r = t->collector->start(t, &ts, NULL);
 	if (r == 0)
 		resumed(t, ts);
 	return r;
@@ -311,8 +312,8 @@ void tracee_hold_on(struct tracee *t)
 	if (t->old_probe || t->state != SESSION_TRACING || !has_settled(t))
 		return;
 	/* What counting has in the kernel cannot be handed over, and windows need a link. */
-	if (t->opts.mode.mode == MODE_TRACE && !t->opts.max_overhead &&
-	    open_another(t, &next, NULL) == 0 && probe_attach(next, &ts, NULL) == 0) {
+	if (t->collector->moves && open_another(t, &next, NULL) == 0 &&
+	    probe_attach(next, &ts, NULL) == 0) {
 		t->lost_hold = false;
 		change_probes(t, TAKE_PTR(next), ts);
 		return;
@@ -335,7 +336,7 @@ static int hold_stopped(struct tracee *t, struct diag *diag)
 		return deadline_diag(diag, r, t->target->pid);
 	if (r < 0)
 		return diag_errno(diag, -r, "process %d has ended", t->target->pid);
-	if (t->target->tid == before || t->old_probe || t->opts.mode.mode != MODE_TRACE)
+	if (t->target->tid == before || t->old_probe || !t->collector->stacks)
 		return 0;
 	r = open_another(t, &next, diag);
 	if (r == 0)
@@ -422,7 +423,7 @@ static int take_python(const struct tracee *from, struct tracee *t)
 static void take_over(const struct tracee *from, struct tracee *t)
 {
 	t->plan = from->plan;
-	t->opts = from->opts;
+	tracee_set_opts(t, &from->opts);
 	memcpy(t->self_test, from->self_test, sizeof(t->self_test));
 	t->cost = from->cost;
 	t->calibration = calibration_share(from->calibration);

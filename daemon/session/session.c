@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "pyprof/version.h"
+#include "session/collector.h"
 #include "session/set.h"
 
 #define DRAIN_BUSY_US 4000u   /* between drains while events come */
@@ -233,7 +234,7 @@ static uint64_t sessions_pause(const struct sessions *ss, bool busy)
 	for (size_t i = 0; i < ss->n; i++) {
 		if (ss->v[i]->tracee->state == SESSION_STOPPING)
 			return DRAIN_BUSY_US;
-		if (is_on(ss->v[i]) && ss->v[i]->tracee->opts.mode.mode == MODE_TRACE)
+		if (is_on(ss->v[i]) && ss->v[i]->tracee->collector->stacks)
 			pause = busy ? DRAIN_BUSY_US : DRAIN_IDLE_US;
 	}
 	return pause;
@@ -397,7 +398,7 @@ static void wait_for_cost(struct sessions *ss, struct tracee *t)
 static int start_tracee(struct sessions *ss, struct tracee *t, struct diag *diag)
 {
 	/* Windows are weighed by costs from the first one on. */
-	if (t->opts.max_overhead)
+	if (t->collector->windows)
 		wait_for_cost(ss, t);
 	return tracee_start(t, diag);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "session/collector.h"
 #include "session/tracee.h"
 
 static size_t tracers_text(const struct tracers *tracers, char *text, size_t size)
@@ -54,7 +55,7 @@ void strangers_meet(struct tracee *t)
 {
 	struct tracers tracers = {0};
 
-	if (t->opts.mode.mode == MODE_SAMPLE)
+	if (!t->collector->probes)
 		return;
 	(void)probe_tracers(t->probe, &tracers);
 	/* With another tracer they are its own, and go with it. */

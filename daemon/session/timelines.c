@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "session/collector.h"
 
 #define FORGOTTEN_NS (30 * CLOCK_NS_PER_S)
 #define ID_MAX	     4000000u /* the control API's limit for a number in a path is a pid's */
@@ -86,19 +87,13 @@ static int add_targets(struct sessions *ss, pid_t pid, struct timeline *tl, stru
 	int n = 0, r;
 
 	for (size_t i = 0; (t = sessions_tracee(ss, i)); i++) {
-		bool told = t->opts.mode.mode == MODE_TRACE && !t->opts.max_overhead;
+		const struct collector *c = t->collector;
 
-		if (pid ? t->target->pid != pid : t->state == SESSION_ENDED || !told)
+		if (pid ? t->target->pid != pid : t->state == SESSION_ENDED || c->no_timeline)
 			continue;
-		if (t->opts.max_overhead)
-			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-					"attach to it without --max-overhead",
-					"process %d is watched in windows: it has no timeline",
-					pid);
-		if (!told)
-			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-					"attach to it with --mode trace",
-					"process %d is not traced: it has no timeline", pid);
+		if (c->no_timeline)
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, c->timeline_hint,
+					"process %d %s: it has no timeline", pid, c->no_timeline);
 		if (t->state == SESSION_ENDED)
 			return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS,
 					"the profile it left is in its snapshot",

@@ -11,11 +11,12 @@
 
 #include "base/clock.h"
 #include "event/decode.h"
+#include "session/collector.h"
 
+/* How old what status says of hidden calls may be. */
+#define WARN_AGAIN_NS 2000000000ull
 /* Closing a link takes tens of milliseconds, whatever it covers: one sweep serves all children
  * that were forked within this time. */
-/* How old what status says of hidden calls may be. */
-#define WARN_AGAIN_NS  2000000000ull
 #define SWEEP_DELAY_NS 100000000ull
 
 uint64_t tracee_now(void)
@@ -104,7 +105,7 @@ static void tracee_record(void *ctx, const void *data, size_t size)
 	/* What the next probe sees as well: see tracee_hold_on. */
 	if (t->until_ns && e.ts >= t->until_ns)
 		return;
-	if (e.type == PYP_REC_THREAD_EXIT && t->opts.mode.mode != MODE_SAMPLE &&
+	if (e.type == PYP_REC_THREAD_EXIT && t->collector->probes &&
 	    e.tid == (uint32_t)t->target->tid && !(e.arg & PYP_EXIT_GROUP)) {
 		t->lost_hold = true;
 		t->lost_hold_ns = e.ts;
@@ -113,9 +114,7 @@ static void tracee_record(void *ctx, const void *data, size_t size)
 		tracee_forked(t, &e);
 	else if (e.type == PYP_REC_EXEC)
 		tracee_exec_record(t, &e);
-	else if (t->opts.mode.mode == MODE_COUNT && e.type == PYP_REC_THREAD_EXIT)
-		counting_exit(&t->counting, &e);
-	else
+	else if (!t->collector->record || !t->collector->record(t, &e))
 		profile_event(t->profile, &e);
 }
 
@@ -200,8 +199,6 @@ void tracee_seed(struct tracee *t)
 	struct python_stack *stacks = NULL;
 	size_t nthreads = 0, nstacks = 0;
 
-	if (t->opts.mode.mode != MODE_TRACE)
-		return;
 	if (target_threads(t->target, &threads, &nthreads, NULL) < 0)
 		return;
 	/* Without the stacks the threads' first events still bring them. */
@@ -224,8 +221,13 @@ void tracee_seed(struct tracee *t)
 	free(threads);
 }
 
-/* Tracing, or what is left of it is being read. */
-static bool is_on(const struct tracee *t)
+void tracee_set_opts(struct tracee *t, const struct target_opts *opts)
+{
+	t->opts = *opts;
+	t->collector = collector_of(opts);
+}
+
+bool tracee_is_on(const struct tracee *t)
 {
 	return t->state == SESSION_TRACING || t->state == SESSION_STOPPING;
 }
@@ -235,7 +237,7 @@ static uint64_t window_ns(const struct tracee *t, uint64_t now)
 {
 	if (t->state == SESSION_STOPPING && now > t->halt_ns)
 		now = t->halt_ns;
-	return is_on(t) && t->started_ns && now > t->started_ns ? now - t->started_ns : 0;
+	return tracee_is_on(t) && t->started_ns && now > t->started_ns ? now - t->started_ns : 0;
 }
 
 int tracee_start(struct tracee *t, struct diag *diag)
@@ -252,7 +254,7 @@ int tracee_start(struct tracee *t, struct diag *diag)
 	r = tracee_check_program(t, diag);
 	tracee_account(t);
 	if (r == 0)
-		r = tracee_watch(t, &ts, diag);
+		r = t->collector->start(t, &ts, diag);
 	if (r < 0)
 		return r;
 	if (t->forked_ns && ts > t->forked_ns)
@@ -260,28 +262,6 @@ int tracee_start(struct tracee *t, struct diag *diag)
 	t->forked_ns = 0;
 	t->state = SESSION_TRACING;
 	return 0;
-}
-
-int tracee_watch(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
-{
-	int r;
-
-	if (t->opts.max_overhead)
-		return windowed_start(t, ret_ts, diag);
-	r = probe_attach(t->probe, ret_ts, diag);
-	if (r < 0)
-		return r;
-	tracee_begin(t, *ret_ts);
-	tracee_seed(t);
-	return 0;
-}
-
-void tracee_silenced(struct tracee *t, uint64_t ts)
-{
-	if (t->opts.max_overhead)
-		windowed_halt(t);
-	else
-		tracee_cease(t, ts);
 }
 
 void tracee_begin(struct tracee *t, uint64_t ts)
@@ -330,28 +310,14 @@ static void update_thread(struct tracee *t, const struct target_reading *r)
 {
 	uint32_t tid = (uint32_t)r->thread.tid;
 
-	/* Counts of a thread are final when its end is reported, not before. */
-	if ((r->err == -ENOENT || r->err == -ESRCH) && t->opts.mode.mode != MODE_COUNT &&
-	    t->probe && target_alive(t->target))
+	/* What is kept elsewhere of a thread is final when its end is reported, not before. */
+	if ((r->err == -ENOENT || r->err == -ESRCH) && !t->collector->sync && t->probe &&
+	    target_alive(t->target))
 		profile_thread_gone(t->profile, tid, probe_written(t->probe), probe_read(t->probe));
 	if (r->err < 0)
 		return;
 	profile_set_thread_name(t->profile, tid, r->thread.comm);
 	profile_update_runtime(t->profile, tid, tracee_now(), r->thread.runtime);
-}
-
-static void drain_all(void *ctx)
-{
-	tracee_drain_all(ctx);
-}
-
-/* What counting knows, as of now. */
-void tracee_count(struct tracee *t, bool final)
-{
-	const struct counting_sync how = {t->probe, t->profile, drain_all, t, final};
-
-	if (t->opts.mode.mode == MODE_COUNT)
-		counting_sync(&t->counting, &how);
 }
 
 /* In one call, for it has a deadline; what is not read in time stays as it was. */
@@ -398,16 +364,14 @@ void tracee_clear(struct tracee *t)
 	uint64_t now = tracee_now();
 
 	tracee_catch_up(t);
-	if (t->opts.mode.mode == MODE_COUNT && t->probe)
-		counting_clear(&t->counting, t->probe, t->profile);
 	raw_counters(t, t->base);
 	t->gauge_base = tracee_gauge(t);
 	profile_clear(t->profile, now);
 	t->decode_errors = 0;
 	t->misses_calls = false;
 	t->traced_ns = 0;
-	if (t->opts.max_overhead)
-		windowed_clear(t);
+	if (t->collector->clear)
+		t->collector->clear(t);
 	t->started_ns = t->started_ns ? now : 0;
 	t->fork_gap_ns = t->exec_gap_ns = t->hold_gap_ns = 0;
 	t->execs = 0;
@@ -460,13 +424,6 @@ static uint64_t traced_until(const struct tracee *t, uint64_t now)
 	return t->traced_ns + window_ns(t, now);
 }
 
-static uint64_t span_until(const struct tracee *t, uint64_t now)
-{
-	const struct windowed *w = &t->windowed;
-
-	return w->span_ns + (is_on(t) ? now - w->begun_ns : 0);
-}
-
 /* ---- what it costs ----------------------------------------------------------------------- */
 
 /* What windows are weighed by before it has been measured, which takes a moment. */
@@ -495,8 +452,8 @@ void tracee_take_cost(struct tracee *t)
 	if (!c.known || t->cost_taken)
 		return;
 	t->cost_taken = true;
-	if (t->opts.max_overhead && pair_of(&before) > 0)
-		profile_costs_change(t->profile, pair_of(&c) / pair_of(&before));
+	if (t->collector->costs_change && pair_of(&before) > 0)
+		t->collector->costs_change(t, pair_of(&c) / pair_of(&before));
 	t->cost = c;
 }
 
@@ -550,8 +507,8 @@ void tracee_account_events(struct tracee *t)
 {
 	uint64_t events = profile_counts(t->profile).events;
 
-	if (t->opts.max_overhead) {
-		t->overhead_ns = profile_taken(t->profile);
+	if (t->collector->account) {
+		t->collector->account(t);
 		return;
 	}
 	/* A clear begins anew. */
@@ -575,12 +532,18 @@ static void sample_overhead(struct tracee *t)
 	t->overhead = cpu > probes ? probes / (cpu - probes) : probes > 0 ? 1 : 0;
 }
 
+static void sync_data(struct tracee *t)
+{
+	if (t->collector->sync)
+		t->collector->sync(t);
+}
+
 void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 {
 	uint64_t events;
 
 	if (t->state == SESSION_TRACING)
-		tracee_count(t, false);
+		sync_data(t);
 	events = profile_counts(t->profile).events;
 	if (t->calibration && calibration_wait(t->calibration, 0))
 		tracee_take_cost(t);
@@ -603,32 +566,25 @@ static void copy_cut(char *out, size_t size, const char *text)
 	out[n] = '\0';
 }
 
-/* What the profile adds to it: how much of it was seen. */
+/* How much of it was seen. */
 static struct snapshot_windows tracee_windows(const struct tracee *t, uint64_t now)
 {
 	struct snapshot_windows w = {0};
 
-	if (!t->opts.max_overhead)
-		return w;
-	profile_windows(t->profile, &w);
-	w.max_overhead = t->opts.max_overhead;
-	w.span_ns = span_until(t, now);
-	w.failed = t->windowed.ctl.failed;
-	w.unsampled = windowed_unsampled(t);
+	if (t->collector->describe)
+		t->collector->describe(t, now, &w);
 	return w;
 }
 
 void tracee_turn(struct tracee *t)
 {
-	if (t->opts.max_overhead)
-		windowed_turn(t);
+	if (t->collector->turn)
+		t->collector->turn(t);
 }
 
 uint64_t tracee_due_us(const struct tracee *t)
 {
-	if (!t->opts.max_overhead)
-		return UINT64_MAX;
-	return windows_due(&t->windowed.ctl, tracee_now()) / 1000;
+	return t->collector->due_us ? t->collector->due_us(t) : UINT64_MAX;
 }
 
 void tracee_status(const struct tracee *t, struct session_status *ret)
@@ -673,32 +629,8 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 
 static const char *mechanism_text(const struct tracee *t)
 {
-	if (t->opts.mode.mode == MODE_SAMPLE)
-		return "a clock on each CPU; nothing in the process";
-	return probe_mechanism_text(t->mechanism);
-}
-
-static struct snapshot_estimate estimate_of(const struct tracee *t)
-{
-	if (t->opts.mode.mode != MODE_SAMPLE)
-		return (struct snapshot_estimate){0};
-	return (struct snapshot_estimate){
-		.rate = t->opts.mode.rate,
-		.period_ns = t->period_ns,
-		.samples = profile_counts(t->profile).events,
-	};
-}
-
-/* What windows show is corrected window by window, and compared with samples of the program as it
- * runs without probes: no drag has to be known for that. */
-static struct cost cost_to_subtract(const struct tracee *t, double scale)
-{
-	struct cost c = t->cost;
-
-	if (!t->opts.max_overhead)
-		return cost_scaled(&c, scale);
-	c.drag = 0;
-	return c;
+	return t->collector->mechanism ? t->collector->mechanism
+				       : probe_mechanism_text(t->mechanism);
 }
 
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
@@ -709,11 +641,11 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 
 	tracee_take_cost(t);
 	if (t->state == SESSION_TRACING) {
-		tracee_count(t, false);
+		sync_data(t);
 		tracee_runtimes(t);
 	}
-	if (t->opts.max_overhead)
-		windowed_settle(t);
+	if (t->collector->settle)
+		t->collector->settle(t);
 	tracee_warn(t);
 	strangers_warnings(t, warnings, sizeof(warnings));
 	scale = tracee_scale(t, NULL);
@@ -730,7 +662,6 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.self_test = snapshot_str(s, t->self_test),
 		.warnings = snapshot_str(s, warnings),
 		.mode = t->opts.mode.mode,
-		.estimate = estimate_of(t),
 		.misses_calls = t->misses_calls,
 		.alive = t->state != SESSION_ENDED,
 		.tracing = t->state == SESSION_TRACING,
@@ -746,10 +677,12 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.end_unix_ns = t->first_unix_ns + (now - t->first_ns),
 		.traced_ns = traced_until(t, now),
 		.decode_errors = t->decode_errors,
-		.cost = cost_to_subtract(t, scale),
+		.cost = cost_scaled(&t->cost, scale),
 		.cost_scale = scale,
 		.windows = tracee_windows(t, now),
 	};
 	tracee_counters(t, slot->counters);
+	if (t->collector->report)
+		t->collector->report(t, slot);
 	return profile_snapshot(t->profile, now, slot->pid, s, slot);
 }

@@ -11,6 +11,7 @@
 #include "plan/plan.h"
 #include "probe/probe.h"
 #include "python/python.h"
+#include "session/collector.h"
 #include "session/counting.h"
 #include "session/session.h"
 #include "session/strangers.h"
@@ -70,8 +71,10 @@ struct tracee {
 	struct diag found_diag;
 	int found_err;
 	struct target_opts opts;
-	uint64_t period_ns;	  /* MODE_SAMPLE */
-	struct counting counting; /* MODE_COUNT */
+	const struct collector *collector;
+	struct windowed windowed; /* collector_windowed's */
+	struct counting counting; /* collector_count's */
+	uint64_t period_ns;	  /* collector_sample's */
 	enum session_state state;
 	char end_reason[64];
 	char warning[256];    /* see tracee_warn_text */
@@ -100,7 +103,6 @@ struct tracee {
 	uint64_t end_counters[PYP_CNT_MAX]; /* when it has ended */
 	uint64_t sweep_ns; /* when forked children are due to be swept; 0: none are */
 	pid_t sweep_child;
-	struct windowed windowed;
 	uint64_t cpu_ns;			/* the process's CPU time, as last read */
 	uint64_t overhead_ns;			/* what probes took of it, about */
 	uint64_t overhead_events;		/* so many events are in that */
@@ -154,7 +156,12 @@ void tracee_follow(struct tracee *t);
 /* A child that is not followed loses its breakpoints, soon. */
 void tracee_sweep_child(struct tracee *t, pid_t child);
 
+/* How it is observed; chosen before it is opened. */
+void tracee_set_opts(struct tracee *t, const struct target_opts *opts);
+
 int tracee_start(struct tracee *t, struct diag *diag);
+/* Tracing, or what is left of it is being read. */
+bool tracee_is_on(const struct tracee *t);
 void tracee_clear(struct tracee *t);
 
 /*
@@ -172,19 +179,8 @@ bool tracee_stops(const struct tracee *t);
 void tracee_release(struct tracee *t);
 void tracee_release_old(struct tracee *t);
 
-/* What of start, stop and clear is different for a target that is watched in windows. */
-int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag);
-void windowed_stop(struct tracee *t); /* the window that is open ends now */
-void windowed_halt(struct tracee *t); /* probes off; what was seen is in the profile */
-void windowed_clear(struct tracee *t);
-/* Open or close a window if it is time to. */
-void windowed_turn(struct tracee *t);
-/* Before a snapshot: the gap at hand is taken into account. */
-void windowed_settle(struct tracee *t);
 /* What watching has taken in all, about. */
 uint64_t windowed_taken(const struct tracee *t);
-/* Why it is not sampled between windows, for people; "": it is. */
-const char *windowed_unsampled(const struct tracee *t);
 
 /* If its costs have been measured by now, they count. */
 void tracee_take_cost(struct tracee *t);
@@ -194,7 +190,7 @@ uint64_t tracee_due_us(const struct tracee *t);
 /* What is to be done now and then besides draining. */
 void tracee_turn(struct tracee *t);
 
-/* For windowed.c: the stacks at the beginning, the OS's word at the end, what probes take. */
+/* For collectors: the stacks at the beginning, the OS's word at the end, what probes take. */
 void tracee_seed(struct tracee *t);
 void tracee_runtimes(struct tracee *t);
 void tracee_account(struct tracee *t); /* both of: */
@@ -244,15 +240,9 @@ struct probe_sampling tracee_sampling(const struct tracee *t, const struct pytho
 /* Tracing begins at ts, and ends for now. seed: what threads do now. */
 void tracee_begin(struct tracee *t, uint64_t ts);
 void tracee_cease(struct tracee *t, uint64_t ts);
-/* Put the probes on and begin, at *ret_ts: for all the time, or for windows. */
-int tracee_watch(struct tracee *t, uint64_t *ret_ts, struct diag *diag);
-/* An exec at ts has silenced them. Those of windows come off. */
-void tracee_silenced(struct tracee *t, uint64_t ts);
 /* Handle all that is in the ring, and nothing else; the same until until_ns: true if it was all. */
 void tracee_drain_all(struct tracee *t);
 bool tracee_drain_until(struct tracee *t, uint64_t until_ns);
-/* What counting knows, as of now. final: the probes are off. */
-void tracee_count(struct tracee *t, bool final);
 void tracee_warn(struct tracee *t);
 int tracee_make_profile(struct tracee *t, struct diag *diag);
 uint64_t tracee_unix_now(void);

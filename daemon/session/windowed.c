@@ -9,9 +9,8 @@
  * both moments, so that it is known what a gap was worth. In gaps, clocks sample what runs: that they
  * are taken into account is the profile's business, what they take is ours.
  */
+#include "session/collector.h"
 #include "session/tracee.h"
-
-#include <errno.h>
 
 /*
  * What opening and closing a window takes of the target: an interrupt on each of its CPUs for each
@@ -48,7 +47,8 @@ static void account(struct tracee *t, uint64_t now)
 	windows_account(&t->windowed.ctl, now, t->cpu_ns, looking(t));
 }
 
-const char *windowed_unsampled(const struct tracee *t)
+/* Why it is not sampled between windows, for people; "": it is. */
+static const char *unsampled(const struct tracee *t)
 {
 	int r = t->probe ? probe_samples_between(t->probe) : 1;
 
@@ -170,7 +170,7 @@ static void read_window(struct tracee *t, uint64_t now)
 		end_window(t);
 }
 
-void windowed_stop(struct tracee *t)
+static void windowed_stop(struct tracee *t)
 {
 	if (t->windowed.ctl.open && !t->windowed.closed_ns)
 		close_window(t);
@@ -188,7 +188,7 @@ static void begin_accounts(struct tracee *t)
 	w->begun_ns = tracee_now();
 }
 
-int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
+static int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 {
 	struct windowed *w = &t->windowed;
 	uint64_t failed = w->ctl.failed;
@@ -214,7 +214,7 @@ int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	return 0;
 }
 
-void windowed_halt(struct tracee *t)
+static void windowed_halt(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
 	uint64_t now = tracee_now();
@@ -234,7 +234,7 @@ void windowed_halt(struct tracee *t)
 	w->begun_ns = now;
 }
 
-void windowed_clear(struct tracee *t)
+static void windowed_clear(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
 
@@ -244,7 +244,7 @@ void windowed_clear(struct tracee *t)
 	w->ctl.failed = 0;
 }
 
-void windowed_settle(struct tracee *t)
+static void windowed_settle(struct tracee *t)
 {
 	if (t->state == SESSION_TRACING && probe_attached(t->probe) && !t->windowed.ctl.open)
 		count_gap(t, tracee_now());
@@ -265,7 +265,7 @@ static void take_part(struct tracee *t, uint64_t now)
 		     tracee_scale(t, NULL));
 }
 
-void windowed_turn(struct tracee *t)
+static void windowed_turn(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
 	uint64_t now = tracee_now();
@@ -294,3 +294,63 @@ void windowed_turn(struct tracee *t)
 		break;
 	}
 }
+
+static void windowed_interrupt(struct tracee *t, uint64_t ts)
+{
+	(void)ts;
+	windowed_halt(t);
+}
+
+static uint64_t windowed_due_us(const struct tracee *t)
+{
+	return windows_due(&t->windowed.ctl, tracee_now()) / 1000;
+}
+
+static void windowed_account(struct tracee *t)
+{
+	t->overhead_ns = profile_taken(t->profile);
+}
+
+static void windowed_costs_change(struct tracee *t, double times)
+{
+	profile_costs_change(t->profile, times);
+}
+
+static void windowed_describe(const struct tracee *t, uint64_t now, struct snapshot_windows *ret)
+{
+	const struct windowed *w = &t->windowed;
+
+	profile_windows(t->profile, ret);
+	ret->max_overhead = t->opts.max_overhead;
+	ret->span_ns = w->span_ns + (tracee_is_on(t) ? now - w->begun_ns : 0);
+	ret->failed = w->ctl.failed;
+	ret->unsampled = unsampled(t);
+}
+
+/* What windows show is corrected window by window, and compared with samples of the program as it
+ * runs without probes: no drag has to be known for that. */
+static void windowed_report(const struct tracee *t, struct snapshot_target *slot)
+{
+	slot->cost = t->cost;
+	slot->cost.drag = 0;
+}
+
+const struct collector collector_windowed = {
+	.probes = true,
+	.stacks = true,
+	.windows = true,
+	.no_timeline = "is watched in windows",
+	.timeline_hint = "attach to it without --max-overhead",
+	.start = windowed_start,
+	.stop = windowed_stop,
+	.finish = windowed_halt,
+	.interrupt = windowed_interrupt,
+	.clear = windowed_clear,
+	.settle = windowed_settle,
+	.turn = windowed_turn,
+	.due_us = windowed_due_us,
+	.account = windowed_account,
+	.costs_change = windowed_costs_change,
+	.describe = windowed_describe,
+	.report = windowed_report,
+};

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Every call, added up in the kernel: see counting.h. */
+#include <errno.h>
+
+#include "session/collector.h"
+#include "session/tracee.h"
+
+static void drain_all(void *ctx)
+{
+	tracee_drain_all(ctx);
+}
+
+static void sync_counts(struct tracee *t, bool final)
+{
+	const struct counting_sync how = {t->probe, t->profile, drain_all, t, final};
+
+	counting_sync(&t->counting, &how);
+}
+
+/* In some builds what is traced well cannot be counted: a call and its repetition look the same. */
+static int count_check(struct tracee *t, struct diag *diag)
+{
+	if (!t->plan.twice[0])
+		return 0;
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace counts it exactly",
+			"this build of Python cannot be counted: %s may be seen twice for a call",
+			t->plan.twice);
+}
+
+static void count_finish(struct tracee *t)
+{
+	sync_counts(t, true);
+	collector_finish(t);
+}
+
+static void count_clear(struct tracee *t)
+{
+	if (t->probe)
+		counting_clear(&t->counting, t->probe, t->profile);
+}
+
+static bool count_record(struct tracee *t, const struct event *e)
+{
+	if (e->type != PYP_REC_THREAD_EXIT)
+		return false;
+	counting_exit(&t->counting, e);
+	return true;
+}
+
+static void count_sync(struct tracee *t)
+{
+	sync_counts(t, false);
+}
+
+const struct collector collector_count = {
+	.probes = true,
+	.no_timeline = "is not traced",
+	.timeline_hint = "attach to it with --mode trace",
+	.check = count_check,
+	.start = collector_attach,
+	.finish = count_finish,
+	.interrupt = tracee_cease,
+	.clear = count_clear,
+	.record = count_record,
+	.sync = count_sync,
+};

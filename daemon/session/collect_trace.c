@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Every call and every return, from start to stop. */
+#include "session/collector.h"
+#include "session/tracee.h"
+
+static int trace_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
+{
+	int r = collector_attach(t, ret_ts, diag);
+
+	if (r == 0)
+		tracee_seed(t);
+	return r;
+}
+
+const struct collector collector_trace = {
+	.probes = true,
+	.stacks = true,
+	.moves = true,
+	.start = trace_start,
+	.finish = collector_finish,
+	.interrupt = tracee_cease,
+};

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which collector a target gets, and what several of them share: see collector.h. */
+#include "session/collector.h"
+
+#include "session/tracee.h"
+
+/* Thread run times that are read later than this after the halt are of another time. */
+#define RUNTIMES_NS 200000000ull
+
+const struct collector *collector_of(const struct target_opts *opts)
+{
+	switch (opts->mode.mode) {
+	case MODE_COUNT:
+		return &collector_count;
+	case MODE_SAMPLE:
+		return &collector_sample;
+	case MODE_TRACE:
+		break;
+	}
+	return opts->max_overhead ? &collector_windowed : &collector_trace;
+}
+
+int collector_attach(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
+{
+	int r = probe_attach(t->probe, ret_ts, diag);
+
+	if (r == 0)
+		tracee_begin(t, *ret_ts);
+	return r;
+}
+
+void collector_finish(struct tracee *t)
+{
+	if (tracee_now() - t->halt_ns < RUNTIMES_NS)
+		tracee_runtimes(t);
+	tracee_cease(t, t->halt_ns);
+}
