@@ -4,132 +4,74 @@
  * system there, whose server does not answer. On Linux 6.18 whoever reads their stat, exe, auxv,
  * map_files or fd waits as long. The daemon goes on serving its clients and its other targets.
  */
-#include <signal.h>
 #include <stdio.h>
-#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "harness/daemon.h"
-#include "harness/fuse.h"
+#include "harness/fuse_rig.h"
 #include "harness/test.h"
-#include "harness/traced.h"
 
-#define STATUS_S 1.0  /* in which status and stop are answered */
-#define ATTACH_S 15.0 /* in which attach succeeds, or says why it fails */
-#define WATCH_S	 3.0  /* what is done from time to time is done in that */
-#define PYTHON	 "/usr/bin/python3"
+#define WATCH_S 3.0 /* what is done from time to time is done in that */
 
-static struct traced hostile, neighbour;
-static struct fuse_fs fs;
-static struct pyprofd d, second;
-static char hostile_pid[16], neighbour_pid[16];
+static struct fuse_rig rig;
+static struct pyprofd second;
 
-static void setup(void)
+static void end(void)
 {
-	if (geteuid() != 0)
-		cr_skip_test("needs root");
-}
-
-/* What waits for the server can only end after it. */
-static void teardown(void)
-{
-	fuse_end(&fs);
-	traced_stop(&hostile);
-	traced_stop(&neighbour);
+	fuse_end(&rig.fs);
 	pyprofd_end(&second);
-	pyprofd_end(&d);
+	fuse_rig_end(&rig);
 }
 
-TestSuite(exec, .init = setup, .fini = teardown, .timeout = 100);
-
-/* A daemon that traces a program at work. */
-static void start_daemon(void)
-{
-	traced_start(&neighbour, traced_newest().exe, "run.py", "busy_empty", "12", NULL);
-	traced_expect(&neighbour, "ready");
-	pid_text(neighbour_pid, neighbour.pid);
-	pyprofd_start(&d, "--no-verify", "--pid", neighbour_pid, NULL);
-	traced_go(&neighbour);
-}
+TestSuite(exec, .init = fuse_rig_require, .fini = end, .timeout = 100);
 
 static void start_hostile(void)
 {
-	if (!fuse_start(&fs, NULL))
-		cr_skip_test("needs FUSE");
-	traced_start(&hostile, PYTHON, "fuse_exec.py", fs.file, NULL);
-	traced_expect(&hostile, "ready");
-	pid_text(hostile_pid, hostile.pid);
+	fuse_rig_mount(&rig, NULL);
+	fuse_rig_hostile(&rig, "/usr/bin/python3", "fuse_exec.py");
 }
 
 static void stop_in_exec(void)
 {
-	double end = traced_seconds() + 10;
+	double deadline = traced_seconds() + 10;
 
-	fuse_silence(&fs);
-	traced_go(&hostile);
-	while (!fuse_holds_a_close(&fs)) {
-		cr_assert_lt(traced_seconds(), end, "the exec has not begun");
+	fuse_silence(&rig.fs);
+	traced_go(&rig.hostile);
+	while (!fuse_holds_a_close(&rig.fs)) {
+		cr_assert_lt(traced_seconds(), deadline, "the exec has not begun");
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
 }
 
-static void ask_status(const struct pyprofd *of)
-{
-	cr_assert(ctl_answers(of, STATUS_S), "status was held up");
-}
-
 static void watch(const struct pyprofd *of)
 {
-	double end = traced_seconds() + WATCH_S;
+	double deadline = traced_seconds() + WATCH_S;
 
-	while (traced_seconds() < end)
-		ask_status(of);
+	while (traced_seconds() < deadline)
+		cr_assert(ctl_answers(of, FUSE_RIG_STATUS), "status was held up");
 }
 
 /* Attach beside the test, and ask for the status meanwhile. Returns the exit code. */
 static int attach_beside(const struct pyprofd *to, const char *pid, const char *why)
 {
-	double begin = traced_seconds();
 	pid_t child = fork();
-	int status;
 
 	if (child == 0) {
 		struct ran r = ctl(to, "attach", pid, NULL);
 
 		_exit(why && !strstr(r.err, why) ? 100 : r.status);
 	}
-	while (waitpid(child, &status, WNOHANG) == 0) {
-		ask_status(to);
-		cr_assert_lt(traced_seconds() - begin, ATTACH_S, "no answer in time");
-	}
-	cr_assert(WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
-static void check_lossless(const struct pyprofd *of)
-{
-	for (size_t i = 0; i < 2; i++) {
-		json_t *t = ctl_target(of, i);
-
-		if (t && json_integer_value(json_object_get(t, "pid")) == neighbour.pid) {
-			cr_assert_eq(json_integer_value(json_object_get(t, "lost")), 0);
-			cr_assert_gt(json_integer_value(json_object_get(t, "events")), 1000);
-			json_decref(t);
-			return;
-		}
-		json_decref(t);
-	}
-	cr_assert(false, "the neighbour is not there");
+	return fuse_rig_serve_until(to, child);
 }
 
 static void stop_neighbour(const struct pyprofd *of)
 {
 	double start = traced_seconds();
 
-	free(ctl_ok(of, "stop", "--pid", neighbour_pid, NULL));
-	cr_assert_lt(traced_seconds() - start, STATUS_S, "stop was held up");
-	check_lossless(of);
+	free(ctl_ok(of, "stop", "--pid", rig.neighbour_pid, NULL));
+	cr_assert_lt(traced_seconds() - start, FUSE_RIG_STATUS, "stop was held up");
+	fuse_rig_check_neighbour(&rig, of);
 }
 
 static bool tells(const struct pyprofd *of, const char *what)
@@ -141,14 +83,14 @@ static bool tells(const struct pyprofd *of, const char *what)
 
 Test(exec, of_a_process_to_be_attached)
 {
-	start_daemon();
+	fuse_rig_daemon(&rig);
 	start_hostile();
 	stop_in_exec();
-	cr_assert_eq(attach_beside(&d, hostile_pid, "could not be read in time"), 1);
+	cr_assert_eq(attach_beside(&rig.d, rig.hostile_pid, "could not be read in time"), 1);
 	/* Known by now: refused at once. */
-	cr_assert_eq(attach_beside(&d, hostile_pid, "could not be read in time"), 1);
-	watch(&d);
-	stop_neighbour(&d);
+	cr_assert_eq(attach_beside(&rig.d, rig.hostile_pid, "could not be read in time"), 1);
+	watch(&rig.d);
+	stop_neighbour(&rig.d);
 }
 
 /* It stays a target: what it has become is found out after the exec. */
@@ -156,17 +98,17 @@ Test(exec, of_a_target)
 {
 	double start;
 
-	start_daemon();
+	fuse_rig_daemon(&rig);
 	start_hostile();
-	free(ctl_ok(&d, "attach", hostile_pid, NULL));
+	free(ctl_ok(&rig.d, "attach", rig.hostile_pid, NULL));
 	stop_in_exec();
-	watch(&d);
-	stop_neighbour(&d);
+	watch(&rig.d);
+	stop_neighbour(&rig.d);
 	start = traced_seconds();
-	free(ctl_ok(&d, "stop", "--pid", hostile_pid, NULL));
-	cr_assert_lt(traced_seconds() - start, STATUS_S, "its stop was held up");
-	ctl_fails(&d, 1, "could not be read in time", "start", "--pid", hostile_pid, NULL);
-	watch(&d);
+	free(ctl_ok(&rig.d, "stop", "--pid", rig.hostile_pid, NULL));
+	cr_assert_lt(traced_seconds() - start, FUSE_RIG_STATUS, "its stop was held up");
+	ctl_fails(&rig.d, 1, "could not be read in time", "start", "--pid", rig.hostile_pid, NULL);
+	watch(&rig.d);
 }
 
 /* The other daemon is looked for among all processes. What cannot be read then is left out. */
@@ -177,15 +119,15 @@ Test(exec, of_a_stranger)
 
 	start_hostile();
 	stop_in_exec();
-	start_daemon();
+	fuse_rig_daemon(&rig);
 	pyprofd_start(&second, "--no-verify", NULL);
-	cr_assert_eq(attach_beside(&second, neighbour_pid, NULL), 0);
+	cr_assert_eq(attach_beside(&second, rig.neighbour_pid, NULL), 0);
 	watch(&second);
-	watch(&d);
+	watch(&rig.d);
 	start = traced_seconds();
 	stop_neighbour(&second);
-	snprintf(who, sizeof(who), "another tracer (pid %d)", (int)d.pid);
+	snprintf(who, sizeof(who), "another tracer (pid %d)", (int)rig.d.pid);
 	cr_assert(tells(&second, who), "the other daemon is not named");
-	stop_neighbour(&d);
-	cr_assert_lt(traced_seconds() - start, 3 * STATUS_S, "one of the stops was held up");
+	stop_neighbour(&rig.d);
+	cr_assert_lt(traced_seconds() - start, 3 * FUSE_RIG_STATUS, "one of the stops was held up");
 }

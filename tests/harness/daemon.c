@@ -472,6 +472,20 @@ json_t *ctl_target(const struct pyprofd *d, size_t i)
 	return target;
 }
 
+json_t *ctl_target_of(const struct pyprofd *d, pid_t pid)
+{
+	json_t *root = ctl_status(d), *one, *found = NULL;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "targets"), i, one)
+	{
+		if (json_integer_value(json_object_get(one, "pid")) == pid)
+			found = json_incref(one);
+	}
+	json_decref(root);
+	return found;
+}
+
 json_t *ctl_target_at_rest(const struct pyprofd *d, size_t i)
 {
 	const struct timespec moment = {.tv_nsec = 20000000};

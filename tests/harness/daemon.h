@@ -79,6 +79,8 @@ json_t *ctl_status(const struct pyprofd *d);
 /* Is it answered within so many seconds? Does not wait for longer. */
 bool ctl_answers(const struct pyprofd *d, double seconds);
 json_t *ctl_target(const struct pyprofd *d, size_t i);
+/* The same of a process; NULL: it is no target. */
+json_t *ctl_target_of(const struct pyprofd *d, pid_t pid);
 /* The same, once it is not being stopped. */
 json_t *ctl_target_at_rest(const struct pyprofd *d, size_t i);
 
