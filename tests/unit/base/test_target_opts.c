@@ -330,15 +330,26 @@ Test(target_opts, is_in_pyprofctls_manual)
 {
 	_cleanup_free_ char *page = read_source("packaging/pyprofctl.1");
 	_cleanup_free_ char *options = part(page, ".Ss Options of commands", ".Ss Timelines");
-	_cleanup_free_ char *api = part(page, ".Sh CONTROL API", ".Sh ENVIRONMENT");
 
 	for (EACH_ROW(row)) {
-		char key[64];
 		_cleanup_free_ char *text = paragraph(options, row);
 
 		cr_assert(strstr(text, "\n.Pq Ic attach , record , run\n"), "%s", row->name);
-		snprintf(key, sizeof(key), "\n.It Li %s ", row->key);
-		cr_assert(strstr(api, key), "%s", row->key);
+	}
+}
+
+Test(target_opts, is_in_the_description_of_requests)
+{
+	_cleanup_free_ char *page = read_source("packaging/doc/api.md");
+	_cleanup_free_ char *keys = part(page, "\n## Target options\n", "\n## Errors\n");
+
+	for (EACH_ROW(row)) {
+		char key[64], option[64];
+
+		snprintf(key, sizeof(key), "\n| `%s` | ", row->key);
+		snprintf(option, sizeof(option), " | `--%s` ", row->name);
+		_cleanup_free_ char *line = part(keys, key, "|\n");
+		cr_assert(strstr(line, option), "%s has no%s", line, option);
 	}
 }
 
