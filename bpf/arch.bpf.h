@@ -44,9 +44,11 @@ struct pt_regs {
 	__u64 orig_ax, ip, cs, flags, sp, ss;
 };
 
-#define ARCH_IP(ctx)	((ctx)->ip)
-#define ARCH_SP(ctx)	((ctx)->sp)
-#define ARCH_FLAGS(ctx) ((ctx)->flags)
+/* Did these registers belong to user code? */
+#define ARCH_IS_USER(ctx) (((ctx)->cs & 3) == 3)
+#define ARCH_IP(ctx)	  ((ctx)->ip)
+#define ARCH_SP(ctx)	  ((ctx)->sp)
+#define ARCH_FLAGS(ctx)	  ((ctx)->flags)
 
 /*
  * Context loads must have constant offsets: the verifier refuses a modified context pointer. The

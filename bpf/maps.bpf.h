@@ -27,6 +27,7 @@ __u32 epoch = 0; /* bumped at attach: what was learnt about threads before is vo
 __u32 woken = 0; /* the daemon was woken for a half full ring and has not drained it since */
 struct pyp_sampling_at sampling_at = {};
 __u64 stray_ns = 0; /* the last hit between windows: see on_sample */
+struct pyp_trap_samples trap_samples = {};
 __u64 counters[PYP_CNT_MAX] = {};
 
 /* Where the daemon's pid namespace is in the kernel, found when first needed. */

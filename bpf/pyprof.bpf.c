@@ -293,7 +293,7 @@ static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
 	h->cookie = cookie_of(ctx);
 	/* Between windows only code objects that go are to be known. */
 	if (active == PYP_ACTIVE_BETWEEN && PYP_COOKIE_KIND(h->cookie) != PYP_SITE_CODE_FREE) {
-		if (sampling.between)
+		if (sampling.when == PYP_SAMPLING_BETWEEN)
 			stray_ns = bpf_ktime_get_ns();
 		return -1;
 	}
@@ -361,14 +361,14 @@ int on_site_count(struct pt_regs *ctx)
 
 static __always_inline int is_sampled(void)
 {
-	if (!sampling.between)
+	if (sampling.when != PYP_SAMPLING_BETWEEN)
 		return active != PYP_ACTIVE_OFF;
 	return active == PYP_ACTIVE_BETWEEN && bpf_ktime_get_ns() > stray_ns + STRAY_NS;
 }
 
 /* A clock interrupts every process, whatever the mechanism of the probes: it must check which. */
 SEC("perf_event")
-int on_sample(void *ctx)
+int on_sample(struct pt_regs *ctx)
 {
 	__u64 id = current_process_ids();
 	struct task_struct *task;
@@ -376,6 +376,8 @@ int on_sample(void *ctx)
 	if (id >> 32 != target_tgid || !is_sampled())
 		return 0;
 	task = (struct task_struct *)bpf_get_current_task_btf();
+	if (sampling.when == PYP_SAMPLING_BESIDE && sample_is_of_trap(ctx, task))
+		return 0;
 	sample_send(id, current_frame(id, ARCH_PTHREAD_SELF(task)), sampling.period);
 	return 0;
 }

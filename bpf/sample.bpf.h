@@ -12,7 +12,8 @@
  * looked at again: who has taken another's address is introduced anew.
  *
  * The same clocks look at a target that is watched in windows, while no window is open: what runs
- * then runs undisturbed (see on_sample).
+ * then runs undisturbed (see on_sample). Beside probes, samples of their time are dropped (see
+ * sample_is_of_trap).
  *
  * This runs in an interrupt: everything is bounded, and pages that are not there stay away.
  */
@@ -28,6 +29,14 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } tstates SEC(".maps");
+
+/* Beside probes: PYP_TRAP_* of addresses in the target; the daemon fills it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PYP_TRAPS_MAX);
+	__type(key, __u64);
+	__type(value, __u64);
+} traps SEC(".maps");
 
 #define NO_FIELD 0xffff
 
@@ -99,6 +108,27 @@ static __always_inline __u64 current_frame(__u32 tid, __u64 self)
 	return s.frame;
 }
 
+/* ---- probes' time ---- */
+
+/*
+ * Is it a probe that the clock has interrupted? In user mode that shows only at the first instruction
+ * after a breakpoint, where interrupts that were held back arrive. In the kernel the user's own
+ * registers say where it came from: while a probe runs that is the site or what follows it. In user
+ * mode they are what the clock has interrupted.
+ */
+static __always_inline int sample_is_of_trap(struct pt_regs *ctx, struct task_struct *task)
+{
+	struct pt_regs *user = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 ip = ARCH_IP(user);
+	int in_user = ARCH_IS_USER(ctx);
+	__u64 *trap = bpf_map_lookup_elem(&traps, &ip);
+
+	if (!trap || !(*trap & (in_user ? PYP_TRAP_USER : PYP_TRAP_KERNEL)))
+		return 0;
+	__sync_fetch_and_add(in_user ? &trap_samples.after : &trap_samples.in_kernel, 1);
+	return 1;
+}
+
 /* ---- code objects ---- */
 
 /* From 64 bytes before the name of its file to behind its own: all that tells one from another. */
@@ -134,8 +164,8 @@ static __always_inline int is_code(__u64 code)
 	return !user_read(&type, sizeof(type), code + 8) && type == sampling_at.code_type;
 }
 
-/* Between windows it is told when code objects end, and what windows know is shared. */
-static __always_inline int sample_code_between(__u64 code, __u32 tid)
+/* Where there are probes the ends of code objects are reported, and what is known of them is shared. */
+static __always_inline int sample_code_probed(__u64 code, __u32 tid)
 {
 	__u64 *known = bpf_map_lookup_elem(&codes, &code);
 
@@ -150,8 +180,8 @@ __noinline int sample_code(__u64 code, __u32 tid)
 	__u64 *known, print, value;
 	int marks;
 
-	if (sampling.between)
-		return sample_code_between(code, tid);
+	if (sampling.when != PYP_SAMPLING_ALONE)
+		return sample_code_probed(code, tid);
 	print = fingerprint(code);
 	if (!print)
 		return -1;
@@ -237,7 +267,8 @@ static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period)
 	bpf_loop(PYP_SAMPLE_MAX_DEPTH, sample_names, &names, 0);
 	bpf_loop(SAMPLE_RECORDS, sample_record, &s, 0);
 	if (s.failed)
-		count(sampling.between ? PYP_CNT_lost_samples : PYP_CNT_lost_events);
+		count(sampling.when == PYP_SAMPLING_ALONE ? PYP_CNT_lost_events
+							  : PYP_CNT_lost_samples);
 }
 
 #endif

@@ -7,7 +7,7 @@
 
 enum mode {
 	MODE_TRACE,  /* every call and every return: counts and times */
-	MODE_COUNT,  /* every call: counts only */
+	MODE_COUNT,  /* every call: counts; with a rate, an estimate of CPU time as well */
 	MODE_SAMPLE, /* the stack, so and so often a second: an estimate of CPU time */
 };
 
@@ -19,7 +19,7 @@ int mode_parse(const char *name);
 /* What was asked for. */
 struct mode_choice {
 	enum mode mode;
-	uint32_t rate; /* Hz; MODE_SAMPLE only */
+	uint32_t rate; /* Hz; 0: see target_opts_rate */
 };
 
 #endif

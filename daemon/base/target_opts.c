@@ -11,9 +11,10 @@ const struct opt target_opt_table[] = {
 	{"mode", 0, OPT_CHOICE, FIELD(mode.mode), "trace|count|sample",
 	 "every call with its times; calls only, at half the\ncost; or an estimate, at hardly any",
 	 .choices = mode_names, .initial = "trace", .key = "mode"},
-	{"rate", 0, OPT_U32, FIELD(mode.rate), "HZ", "samples per second; --mode sample", 1, 9999,
-	 /* not 100: programs that do something every 10 ms are seen as well */
-	 .initial = "99", .key = "rate"},
+	{"rate", 0, OPT_U32, FIELD(mode.rate), "HZ",
+	 "samples per second: 99 with --mode sample; with\n--mode count they estimate times, "
+	 "default none",
+	 1, 9999, .key = "rate", .none = "0"},
 	{"max-overhead", 0, OPT_U32, FIELD(max_overhead), "PCT",
 	 "let probes take no more than this share of a\nprocess's CPU time: trace in windows, and\n"
 	 "estimate",
@@ -38,6 +39,22 @@ bool target_opts_has(const struct target_opts_given *g, size_t offset)
 		if (o->offset == offset)
 			return g->given >> (o - target_opt_table) & 1;
 	return false;
+}
+
+/* Not 100: programs that do something every 10 ms are seen as well. */
+#define RATE_ALONE 99
+
+uint32_t target_opts_rate(const struct target_opts *o)
+{
+	switch (o->mode.mode) {
+	case MODE_COUNT:
+		return o->mode.rate;
+	case MODE_SAMPLE:
+		return o->mode.rate ? o->mode.rate : RATE_ALONE;
+	case MODE_TRACE:
+		break;
+	}
+	return 0;
 }
 
 void target_opts_init(struct target_opts *o)
@@ -76,8 +93,11 @@ static int check_bound(const struct target_opts *o, struct diag *diag)
 
 int target_opts_check_given(const struct target_opts_given *g, struct diag *diag)
 {
-	if (TARGET_OPTS_HAS(g, mode.rate) && g->opts.mode.mode != MODE_SAMPLE)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --mode sample",
+	if (TARGET_OPTS_HAS(g, mode.rate) && !g->opts.mode.rate && g->opts.mode.mode == MODE_SAMPLE)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave \"rate\" out",
+				"--mode sample takes 1 to 9999 samples per second");
+	if (TARGET_OPTS_HAS(g, mode.rate) && g->opts.mode.rate && !target_opts_rate(&g->opts))
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --mode sample, or --mode count",
 				"--rate is for sampling only");
 	return TARGET_OPTS_HAS(g, max_overhead) ? check_bound(&g->opts, diag) : 0;
 }

@@ -47,6 +47,9 @@ struct target_opts_given {
 bool target_opts_has(const struct target_opts_given *g, size_t offset);
 #define TARGET_OPTS_HAS(g, member) target_opts_has((g), offsetof(struct target_opts, member))
 
+/* Samples per second, Hz; 0: none are taken. */
+uint32_t target_opts_rate(const struct target_opts *o);
+
 /* What holds where nothing was given, to the daemon either. */
 void target_opts_init(struct target_opts *o);
 

@@ -144,7 +144,7 @@ static unsigned int selected_modes(const struct snapshot *s, const struct view_f
 
 	for (uint32_t i = 0; i < s->ntargets; i++)
 		if (provenance_selects(s, filter, &s->targets[i]))
-			modes |= 1u << s->targets[i].mode;
+			modes |= snapshot_target_modes(&s->targets[i]);
 	return modes;
 }
 
@@ -166,7 +166,7 @@ int format_check_modes(const struct format *f, unsigned int modes, enum snapshot
 	if (modes & 1u << MODE_SAMPLE && clock == SNAPSHOT_WALL &&
 	    is_one_of(f, of_one_clock, sizeof(of_one_clock) / sizeof(*of_one_clock)))
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "choose --clock cpu, or mode trace",
-				"mode sample sees CPU time only, no wall time");
+				"samples see CPU time only, no wall time");
 	return 0;
 }
 

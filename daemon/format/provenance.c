@@ -230,6 +230,8 @@ static json_t *estimate_json(const struct snapshot_estimate *e)
 	set(ret, "rate_hz", provenance_integer(e->rate), &ok);
 	set(ret, "period_ns", provenance_integer(e->period_ns), &ok);
 	set(ret, "samples", provenance_integer(e->samples), &ok);
+	if (e->of_probes)
+		set(ret, "samples_of_probes", provenance_integer(e->of_probes), &ok);
 	set(ret, "relative_error", json_real(provenance_sampling_error(e->samples)), &ok);
 	return checked(ret, ok);
 }
@@ -278,7 +280,7 @@ static json_t *target_json(const struct snapshot *s, const struct snapshot_targe
 	if (t->warnings)
 		set(ret, "warnings", provenance_string(t->warnings), &ok);
 	set(ret, "mode", json_string(mode_names[t->mode]), &ok);
-	if (t->mode == MODE_SAMPLE)
+	if (t->estimate.rate || t->mode == MODE_SAMPLE)
 		set(ret, "estimate", estimate_json(&t->estimate), &ok);
 	set(ret, "misses_calls", json_boolean(t->misses_calls), &ok);
 	set(ret, "alive", json_boolean(t->alive), &ok);
@@ -398,13 +400,20 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 	const struct snapshot_estimate *e = &t->estimate;
 
 	if (t->mode == MODE_COUNT)
-		say(l, "mode", "count: counts only, no times; recursive calls are not told apart");
-	if (t->mode != MODE_SAMPLE)
+		say(l, "mode", "count: %s; recursive calls are not told apart",
+		    e->rate ? "every call; times are from samples" : "counts only, no times");
+	if (t->mode != MODE_SAMPLE && !e->rate)
 		return;
 	say(l, "ESTIMATE",
-	    "sampled at %" PRIu32 " Hz, %" PRIu64 " samples of %.3f ms of CPU time; no calls are "
-	    "counted, no waiting is seen",
-	    e->rate, e->samples, (double)e->period_ns / 1e6);
+	    "sampled at %" PRIu32 " Hz, %" PRIu64 " samples of %.3f ms of CPU time; %sno waiting "
+	    "is seen",
+	    e->rate, e->samples, (double)e->period_ns / 1e6,
+	    t->mode == MODE_SAMPLE ? "no calls are counted, " : "");
+	if (t->mode == MODE_COUNT)
+		say(l, "probes",
+		    "%" PRIu64 " further samples are of the probes' time, %.1f%% of "
+		    "all: they are in no figure",
+		    e->of_probes, 100 * (1 - share_of(e->samples, e->samples + e->of_probes)));
 	say(l, "error",
 	    "a time of T has a standard error of sqrt(T * %.3f ms); %.1f%% of all samples'",
 	    (double)e->period_ns / 1e6, 100 * provenance_sampling_error(e->samples));
@@ -440,7 +449,8 @@ static void say_quality(struct lines *l, const struct snapshot_target *t)
 		    " failed to open: the daemon tried again later, with less data until then",
 		    t->windows.failed);
 	if (provenance_exact(l->s, t))
-		say(l, "result", "exact: %" PRIu64 " calls%s, none lost", t->events,
+		say(l, "result", "exact%s: %" PRIu64 " calls%s, none lost",
+		    t->estimate.rate ? " counts" : "", t->events,
 		    t->mode == MODE_TRACE ? " and returns" : "");
 	else if (t->mode == MODE_SAMPLE && lost)
 		say(l, "LOST", "%" PRIu64 " samples besides", lost);

@@ -25,7 +25,7 @@ struct wire_diag {
 };
 
 struct wire_site {
-	uint64_t offset, vaddr;
+	uint64_t offset, vaddr, target;
 	int32_t disp;
 	uint8_t kind, cost, reg, cc, flag_reg, len;
 	uint8_t deref, has_cc, taken, has_flag, early, restarts, if_unequal;
@@ -145,6 +145,7 @@ static void put_site(struct wire_site *w, const struct plan_site *s)
 	*w = (struct wire_site){
 		.offset = s->offset,
 		.vaddr = s->vaddr,
+		.target = s->target,
 		.disp = s->disp,
 		.kind = (uint8_t)s->kind,
 		.cost = (uint8_t)s->cost,
@@ -170,9 +171,9 @@ static bool site_is_possible(const struct wire_site *w)
 	return w->kind >= PYP_SITE_ENTER && w->kind <= PYP_SITE_CODE_FREE &&
 	       w->cost <= PLAN_COST_STEPPED && w->reg < REGISTERS && w->flag_reg < REGISTERS &&
 	       w->cc < 16 && w->len >= 1 && w->len <= INSN_MAX && w->offset < IMAGE_MAX_SIZE &&
-	       w->vaddr < USER_END && is_bit(w->deref) && is_bit(w->has_cc) && is_bit(w->taken) &&
-	       is_bit(w->has_flag) && is_bit(w->early) && is_bit(w->restarts) &&
-	       is_bit(w->if_unequal);
+	       w->vaddr < USER_END && w->target < USER_END && is_bit(w->deref) &&
+	       is_bit(w->has_cc) && is_bit(w->taken) && is_bit(w->has_flag) && is_bit(w->early) &&
+	       is_bit(w->restarts) && is_bit(w->if_unequal);
 }
 
 static bool take_site(const struct wire_site *w, struct plan_site *ret)
@@ -180,6 +181,7 @@ static bool take_site(const struct wire_site *w, struct plan_site *ret)
 	struct plan_site s = {
 		.offset = w->offset,
 		.vaddr = w->vaddr,
+		.target = w->target,
 		.kind = (enum pyp_site_kind)w->kind,
 		.cost = (enum plan_cost)w->cost,
 		.reg = w->reg,

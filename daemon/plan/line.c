@@ -116,7 +116,12 @@ int site_add(struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site
 	     const char *role, const struct flow_state *st)
 {
 	const struct insn *in = &cfg->v[i].in;
-	struct plan_site s = {.vaddr = in->vaddr, .kind = kind, .len = in->len};
+	struct plan_site s = {
+		.vaddr = in->vaddr,
+		.target = in->target,
+		.kind = kind,
+		.len = in->len,
+	};
 	const uint8_t *code;
 
 	if (!flow_known(st) || in->probe == INSN_FORBIDDEN || cfg->v[i].doubtful)

@@ -33,6 +33,7 @@ enum plan_cost {
 struct plan_site {
 	uint64_t offset; /* in the file */
 	uint64_t vaddr;	 /* as the file's program headers say */
+	uint64_t target; /* where it jumps to, or may; 0: nowhere */
 	enum pyp_site_kind kind;
 	enum plan_cost cost;
 	uint8_t reg; /* base register, as in the cookie */

@@ -173,7 +173,8 @@ static unsigned int kinds_of(enum mode mode)
 static int choose_programs(struct probe *p, const struct probe_opts *o)
 {
 	bool counting = p->mode == MODE_COUNT, sampled = p->mode == MODE_SAMPLE;
-	bool samples = sampled || o->sampling.between;
+	bool samples = o->sampling.rate;
+	bool beside = samples && o->sampling.when == PYP_SAMPLING_BESIDE;
 	struct bpf_program *of_sites = sampled ? NULL : site_program(p);
 	struct pyp_waiting waiting = layout_waiting(o->layout);
 	struct pyp_restart restart = layout_restart(o->layout, o->sampling.interp_head);
@@ -197,9 +198,11 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 		r = bpf_map__set_autocreate(p->skel->maps.edges, counting);
 	if (!r)
 		r = bpf_map__set_autocreate(p->skel->maps.tstates, samples);
+	if (!r)
+		r = bpf_map__set_autocreate(p->skel->maps.traps, samples);
 	/* Before 6.1, programs in interrupts may only use memory that is there already (windows
 	 * need a later kernel). */
-	if (!r && sampled)
+	if (!r && (sampled || beside))
 		r = bpf_map__set_map_flags(p->skel->maps.codes, 0);
 	if (!r && sampled)
 		r = bpf_map__set_map_flags(p->skel->maps.threads, 0);
@@ -322,7 +325,7 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 	p->on = p->between = not_attached;
 	p->closing = -1;
 	p->mode = opts->mode;
-	p->clocks = opts->sampling.between;
+	p->clocks = opts->sampling.rate != 0;
 	p->mechanism = mechanism;
 	p->skel = pyprof_bpf__open();
 	if (!p->skel)
@@ -392,7 +395,7 @@ static void forget(struct probe *p)
 	bpfmap_clear(bpf_map__fd(p->skel->maps.family));
 	if (p->mode == MODE_COUNT)
 		counts_forget(bpf_map__fd(p->skel->maps.count_state));
-	if (p->mode == MODE_SAMPLE || p->clocks)
+	if (p->clocks)
 		bpfmap_clear(bpf_map__fd(p->skel->maps.tstates));
 	memset(p->skel->bss->code_cache, 0, sizeof(p->skel->bss->code_cache));
 	forget_threads(p);
@@ -505,6 +508,30 @@ static int attach_sites(const struct probe *p, enum sites which, struct attachme
 	return 0;
 }
 
+/* Where interrupts are of probes' time: see sample_is_of_trap in bpf/sample.bpf.h. */
+static int fill_traps(const struct probe *p)
+{
+	struct probe_traps traps;
+	int fd = bpf_map__fd(p->skel->maps.traps);
+
+	probe_traps_of(p->plan, p->bias, &traps);
+	bpfmap_clear(fd);
+	for (uint32_t i = 0; i < traps.n; i++)
+		if (bpf_map_update_elem(fd, &traps.v[i].address, &traps.v[i].marks, BPF_ANY) < 0)
+			return -errno;
+	return 0;
+}
+
+/* Clocks beside probes are not worth a failed attach: see probe_samples. */
+static void attach_beside(struct probe *p, struct attachment *a)
+{
+	int r = fill_traps(p);
+
+	if (r == 0)
+		r = attach_sampler(p, a);
+	p->clocks = r < 0 ? r : 1;
+}
+
 static void detach_sites(struct attachment *a)
 {
 	holder_release(&a->hold);
@@ -547,6 +574,8 @@ static int put_on(struct probe *p, enum sites which, struct attachment *ret, str
 		return diag_errno(diag, -r, "cannot set the clocks that sample");
 	if (r < 0)
 		return attach_failed(p, r, diag);
+	if (p->clocks && p->skel->rodata->sampling.when == PYP_SAMPLING_BESIDE)
+		attach_beside(p, &a);
 	r = attach_tracepoints(p, diag);
 	if (r)
 		return r;
@@ -742,9 +771,14 @@ bool probe_window_ready(struct probe *p)
 	return true;
 }
 
-int probe_samples_between(const struct probe *p)
+int probe_samples(const struct probe *p)
 {
 	return p->clocks;
+}
+
+struct pyp_trap_samples probe_trap_samples(const struct probe *p)
+{
+	return p->skel->bss->trap_samples;
 }
 
 struct probe_gauge probe_gauge(const struct probe *p)

@@ -33,7 +33,7 @@ const char *probe_mechanism_text(enum probe_mechanism m); /* for people */
 /* What sampling needs besides: addresses in the process. */
 struct probe_sampling {
 	uint32_t rate;	      /* Hz */
-	bool between;	      /* MODE_TRACE: sample while no window is open */
+	uint16_t when;	      /* PYP_SAMPLING_* */
 	uint64_t interp_head; /* of the pointer to the first interpreter */
 	uint64_t code_type;   /* of PyCode_Type */
 };
@@ -50,7 +50,7 @@ struct probe_opts {
 	enum mode mode;
 	/* MODE_COUNT: nothing but the evaluator runs frames, as far as is known (see python_hidden) */
 	bool plain;
-	/* MODE_SAMPLE, and between windows; MODE_COUNT: interp_head, 0: not known */
+	/* rate 0: no samples are taken. MODE_COUNT: interp_head in any case, 0: not known */
 	struct probe_sampling sampling;
 };
 
@@ -121,16 +121,18 @@ void probe_follow_forget(struct probe *p, pid_t descendant);
  * outlives windows, what is known about threads does not. *ret_ts: from or up to when events come;
  * -ESRCH: the process is no more what it was. probe_detach closes whatever is open.
  *
- * Where it was opened with sampling.between, stacks are sampled while no window is open and no
+ * Where it was opened with PYP_SAMPLING_BETWEEN, stacks are sampled while no window is open and no
  * breakpoint of one is there. The clocks may be refused: then windows are all there is.
  */
 int probe_attach_windows(struct probe *p, struct diag *diag);
 int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag);
 void probe_window_close(struct probe *p, uint64_t *ret_ts);
 bool probe_window_ready(struct probe *p);
-/* 1: it is sampled between windows (or will be, if not attached); 0: it was not asked for; a
- * negative errno: the clocks were refused when it was attached last. */
-int probe_samples_between(const struct probe *p);
+/* 1: it is sampled between windows or beside probes (or will be, if not attached); 0: it was not asked
+ * for; a negative errno: the clocks were refused when it was attached last. */
+int probe_samples(const struct probe *p);
+/* Samples beside probes that were dropped since it was opened, because they are of the probes' time. */
+struct pyp_trap_samples probe_trap_samples(const struct probe *p);
 
 /* The time from an event's clock to the end of its program, of some events: since it was opened. See
  * base/cost.h. */

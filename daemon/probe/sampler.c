@@ -31,7 +31,7 @@ struct pyp_sampling sampler_layout(const struct layout *l, const struct probe_sa
 		.ts_frame = l->ts_frame,
 		.ts_cframe = l->ts_cframe,
 		.cframe_current = l->cframe_current,
-		.between = s->between,
+		.when = s->when,
 	};
 }
 

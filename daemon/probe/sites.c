@@ -25,6 +25,32 @@ struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsign
 	return s;
 }
 
+static void add_trap(struct probe_traps *t, uint64_t address, uint64_t marks)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->v[i].address == address) {
+			t->v[i].marks |= marks;
+			return;
+		}
+	t->v[t->n++] = (struct probe_trap){address, marks};
+}
+
+/* The kernel knows a site by its address, and at first by that of the byte behind the breakpoint. */
+void probe_traps_of(const struct plan *plan, uint64_t bias, struct probe_traps *ret)
+{
+	ret->n = 0;
+	for (uint32_t i = 0; i < plan->nsites; i++) {
+		const struct plan_site *site = &plan->sites[i];
+		const uint64_t at = bias + site->vaddr;
+
+		add_trap(ret, at, PYP_TRAP_KERNEL);
+		add_trap(ret, at + 1, PYP_TRAP_KERNEL);
+		add_trap(ret, at + site->len, PYP_TRAP_KERNEL | PYP_TRAP_USER);
+		if (site->target)
+			add_trap(ret, bias + site->target, PYP_TRAP_KERNEL | PYP_TRAP_USER);
+	}
+}
+
 static bool fill(const struct probe_sites *s, struct pyp_site_entry *table, uint64_t factor)
 {
 	memset(table, 0, PYP_SITE_SLOTS * sizeof(*table));

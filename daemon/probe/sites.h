@@ -18,6 +18,15 @@ struct probe_sites {
 #define PROBE_SITES_ALL (~0u)
 struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsigned int kinds);
 
+/* PYP_TRAP_* of addresses in the process, each once, for all of a plan's sites. */
+struct probe_traps {
+	uint32_t n;
+	struct probe_trap {
+		uint64_t address, marks;
+	} v[PYP_TRAPS_MAX];
+};
+void probe_traps_of(const struct plan *plan, uint64_t bias, struct probe_traps *ret);
+
 /* Fill the table by which the programs tell a site by its address. -EEXIST: two have the same. */
 int probe_sites_table(const struct probe_sites *sites, struct pyp_site_entry table[PYP_SITE_SLOTS],
 		      __u64 *ret_factor);

@@ -325,7 +325,7 @@ static void on_sample(struct profile *p, const struct event *e)
 	struct thread *th = wanted ? threads_get(&p->threads, e->tid, e->ts) : NULL;
 	uint32_t node;
 
-	p->samples += p->windows && last;
+	p->samples += wanted && last;
 	if (!th) {
 		p->rb.truncated += wanted && last;
 		return;

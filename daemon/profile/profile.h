@@ -83,7 +83,7 @@ void profile_own_cpu(struct profile *p, double ns);
 void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cost);
 /* What events have cost in windows so far, those that were discarded included. */
 uint64_t profile_taken(const struct profile *p);
-/* How many samples were taken between windows, so far: they are not the program's doing, either. */
+/* How many samples have come so far, whatever was cleared: they are not the program's doing, either. */
 uint64_t profile_samples(const struct profile *p);
 uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, double scale);
 /* What a window without a limit has shown since this was last asked: it can be folded while it is

@@ -568,7 +568,7 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		take_errors(&t, target);
 	}
 	add_counters(p, target);
-	return target->mode == MODE_SAMPLE
+	return target->mode == MODE_SAMPLE || target->estimate.rate
 		       ? samples_errors(s, first_thread, target->estimate.period_ns)
 		       : 0;
 }

@@ -76,7 +76,7 @@ json_t *json_of_status(const struct session_status *st)
 	set_count(o, "pid", (uint64_t)st->pid);
 	set_text(o, "state", session_state_name(st->state));
 	set_text(o, "mode", mode_names[st->mode.mode]);
-	if (st->mode.mode == MODE_SAMPLE)
+	if (st->mode.rate)
 		set_count(o, "rate_hz", st->mode.rate);
 	set_text(o, "cmdline", st->cmdline);
 	set_text(o, "python_version", st->python_version);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Every call, added up in the kernel: see counting.h. */
+/*
+ * Every call, added up in the kernel: see counting.h. With --rate, clocks sample stacks besides: calls
+ * are exact then, and CPU times are estimates. Samples of the probes' time are dropped, so that their
+ * sum is the CPU time that the program used itself.
+ */
 #include <errno.h>
 
 #include "session/collector.h"
@@ -15,13 +19,14 @@ static void sync_counts(struct tracee *t, bool final)
 	const struct counting_sync how = {t->probe, t->profile, drain_all, t, final};
 
 	counting_sync(&t->counting, &how);
+	t->trap_samples = probe_trap_samples(t->probe);
 }
 
 /* In some builds what is traced well cannot be counted: a call and its repetition look the same. */
 static int count_check(struct tracee *t, struct diag *diag)
 {
 	if (!t->plan.twice[0])
-		return 0;
+		return collector_can_sample(t, diag);
 	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "--mode trace counts it exactly",
 			"this build of Python cannot be counted: %s may be seen twice for a call",
 			t->plan.twice);
@@ -37,6 +42,10 @@ static void count_clear(struct tracee *t)
 {
 	if (t->probe)
 		counting_clear(&t->counting, t->probe, t->profile);
+	if (t->probe)
+		t->trap_samples = probe_trap_samples(t->probe);
+	t->trap_base = t->trap_samples;
+	t->samples_base = profile_samples(t->profile);
 }
 
 static bool count_record(struct tracee *t, const struct event *e)
@@ -52,8 +61,32 @@ static void count_sync(struct tracee *t)
 	sync_counts(t, false);
 }
 
+static uint64_t trap_samples(const struct pyp_trap_samples *s)
+{
+	return s->in_kernel + s->after;
+}
+
+/* Without samples nobody knows what probes cost. */
+static void count_account(struct tracee *t)
+{
+	t->overhead_ns = trap_samples(&t->trap_samples) * t->period_ns;
+}
+
+static void count_report(const struct tracee *t, struct snapshot_target *slot)
+{
+	if (!target_opts_rate(&t->opts))
+		return;
+	slot->estimate = (struct snapshot_estimate){
+		.rate = target_opts_rate(&t->opts),
+		.period_ns = t->period_ns,
+		.samples = profile_samples(t->profile) - t->samples_base,
+		.of_probes = trap_samples(&t->trap_samples) - trap_samples(&t->trap_base),
+	};
+}
+
 const struct collector collector_count = {
 	.probes = true,
+	.sampling = PYP_SAMPLING_BESIDE,
 	.no_timeline = "is not traced",
 	.timeline_hint = "attach to it with --mode trace",
 	.check = count_check,
@@ -63,4 +96,6 @@ const struct collector collector_count = {
 	.clear = count_clear,
 	.record = count_record,
 	.sync = count_sync,
+	.account = count_account,
+	.report = count_report,
 };

@@ -2,6 +2,8 @@
 /* Which collector a target gets, and what several of them share: see collector.h. */
 #include "session/collector.h"
 
+#include <errno.h>
+
 #include "session/tracee.h"
 
 /* Thread run times that are read later than this after the halt are of another time. */
@@ -18,6 +20,15 @@ const struct collector *collector_of(const struct target_opts *opts)
 		break;
 	}
 	return opts->max_overhead ? &collector_windowed : &collector_trace;
+}
+
+int collector_can_sample(struct tracee *t, struct diag *diag)
+{
+	if (!target_opts_rate(&t->opts) || tracee_sampling(t, t->python).rate)
+		return 0;
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
+			"trace it, or count it without --rate",
+			"this build of Python does not show its threads: it cannot be sampled");
 }
 
 int collector_attach(struct tracee *t, uint64_t *ret_ts, struct diag *diag)

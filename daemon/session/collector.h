@@ -25,6 +25,7 @@ struct collector {
 	 * probes are attached at times only, and clocks sample in between. moves: another probe can
 	 * take over while it goes on. */
 	bool probes, stacks, windows, moves;
+	uint16_t sampling;     /* when samples are taken, if there is a rate: PYP_SAMPLING_* */
 	const char *mechanism; /* how it observes, for people; NULL: by the probe's mechanism */
 	/* Why there is no timeline of it ("process 7 ...: it has no timeline"), and what to do. */
 	const char *no_timeline, *timeline_hint;
@@ -59,6 +60,9 @@ struct collector {
 	/* Its own facts in a snapshot's row. */
 	void (*report)(const struct tracee *t, struct snapshot_target *slot);
 };
+
+/* check of collectors that take samples. */
+int collector_can_sample(struct tracee *t, struct diag *diag);
 
 extern const struct collector collector_trace, collector_windowed, collector_count,
 	collector_sample;

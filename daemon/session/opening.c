@@ -104,14 +104,15 @@ static uint64_t interp_head(const struct python *py)
 
 struct probe_sampling tracee_sampling(const struct tracee *t, const struct python *py)
 {
-	const bool between = t->collector->windows;
 	struct probe_sampling s = {
-		.rate = between ? RATE_BETWEEN : t->opts.mode.rate,
+		.rate = t->collector->windows ? RATE_BETWEEN : target_opts_rate(&t->opts),
+		.when = t->collector->sampling,
 		.interp_head = interp_head(py),
 		.code_type = py->code_type ? py->code_type + py->bias : 0,
 	};
 
-	s.between = between && s.interp_head && s.code_type;
+	if (!s.interp_head || !s.code_type)
+		s.rate = 0;
 	return s;
 }
 

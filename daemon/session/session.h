@@ -132,7 +132,7 @@ bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_tim
 struct session_status {
 	pid_t pid;
 	enum session_state state;
-	struct mode_choice mode;
+	struct mode_choice mode; /* rate: of samples; 0: none are taken */
 	char cmdline[256], python_version[32], python_file[256], build_id[41];
 	uint64_t pending; /* bytes recorded by the probes that wait to be read */
 	uint64_t traced_ns, events, lost, unmatched, unseen, unstarted;

@@ -595,7 +595,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 	*ret = (struct session_status){
 		.pid = t->target->pid,
 		.state = t->state,
-		.mode = t->opts.mode,
+		.mode = {t->opts.mode.mode, target_opts_rate(&t->opts)},
 		.traced_ns = traced_until(t, now),
 		.events = c.events,
 		.unmatched = c.unmatched,

@@ -74,7 +74,10 @@ struct tracee {
 	const struct collector *collector;
 	struct windowed windowed; /* collector_windowed's */
 	struct counting counting; /* collector_count's */
-	uint64_t period_ns;	  /* collector_sample's */
+	uint64_t period_ns;	  /* of samples */
+	/* collector_count's: samples of probes' time, all and at the last clear; other samples, then. */
+	struct pyp_trap_samples trap_samples, trap_base;
+	uint64_t samples_base;
 	enum session_state state;
 	char end_reason[64];
 	char warning[256];    /* see tracee_warn_text */

@@ -50,7 +50,7 @@ static void account(struct tracee *t, uint64_t now)
 /* Why it is not sampled between windows, for people; "": it is. */
 static const char *unsampled(const struct tracee *t)
 {
-	int r = t->probe ? probe_samples_between(t->probe) : 1;
+	int r = t->probe ? probe_samples(t->probe) : 1;
 
 	if (r > 0)
 		return "";
@@ -339,6 +339,7 @@ const struct collector collector_windowed = {
 	.probes = true,
 	.stacks = true,
 	.windows = true,
+	.sampling = PYP_SAMPLING_BETWEEN,
 	.no_timeline = "is watched in windows",
 	.timeline_hint = "attach to it without --max-overhead",
 	.start = windowed_start,

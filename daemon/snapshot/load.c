@@ -155,7 +155,7 @@ static void read_mode(struct loader *l, const json_t *v, struct snapshot_target 
 		return;
 	}
 	t->mode = (enum mode)number;
-	if (t->mode != MODE_SAMPLE)
+	if (t->mode == MODE_TRACE || (t->mode == MODE_COUNT && !estimate))
 		return;
 	if (!json_is_object(estimate)) {
 		loader_damaged(l, "there is no \"estimate\"");
@@ -164,6 +164,7 @@ static void read_mode(struct loader *l, const json_t *v, struct snapshot_target 
 	t->estimate.rate = loader_get_u32(l, estimate, "rate_hz");
 	t->estimate.period_ns = loader_get_u64(l, estimate, "period_ns");
 	t->estimate.samples = loader_get_u64(l, estimate, "samples");
+	t->estimate.of_probes = loader_get_count(l, estimate, "samples_of_probes");
 }
 
 /* Only where it was watched in windows. */

@@ -184,7 +184,8 @@ bool snapshot_exact(const struct snapshot *s)
 bool snapshot_estimated(const struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->ntargets; i++)
-		if (s->targets[i].mode == MODE_SAMPLE || s->targets[i].windows.sampled)
+		if (s->targets[i].estimate.rate || s->targets[i].mode == MODE_SAMPLE ||
+		    s->targets[i].windows.sampled)
 			return true;
 	return false;
 }
@@ -194,12 +195,17 @@ bool snapshot_has_errors(const struct snapshot *s)
 	return snapshot_estimated(s) && !s->folded && !s->stripped;
 }
 
+unsigned int snapshot_target_modes(const struct snapshot_target *t)
+{
+	return 1u << t->mode | (t->estimate.rate ? 1u << MODE_SAMPLE : 0);
+}
+
 unsigned int snapshot_modes(const struct snapshot *s)
 {
 	unsigned int modes = 0;
 
 	for (uint32_t i = 0; i < s->ntargets; i++)
-		modes |= 1u << s->targets[i].mode;
+		modes |= snapshot_target_modes(&s->targets[i]);
 	return modes;
 }
 

@@ -82,11 +82,15 @@ struct snapshot_children {
 	uint64_t failed;      /* could not, for another reason */
 };
 
-/* Of a target that was sampled. A time T has a standard error of sqrt(T * period_ns). */
+/*
+ * Of a target that was sampled, alone or while its calls were counted. A time T has a standard error
+ * of sqrt(T * period_ns).
+ */
 struct snapshot_estimate {
-	uint32_t rate;	    /* Hz, as it was asked for */
+	uint32_t rate;	    /* Hz, as it was asked for; 0: it was not sampled */
 	uint64_t period_ns; /* CPU time that a sample stands for */
 	uint64_t samples;
+	uint64_t of_probes; /* further samples, of the time of probes: they are in no figure */
 };
 
 /*
@@ -140,7 +144,7 @@ struct snapshot_target {
 	const char *mechanism; /* how the probes were attached, for people; NULL: not known */
 	const char *warnings;  /* what may hide calls, for people; "" or NULL: nothing */
 	enum mode mode;
-	struct snapshot_estimate estimate; /* MODE_SAMPLE */
+	struct snapshot_estimate estimate; /* MODE_SAMPLE; MODE_COUNT with samples */
 	bool misses_calls; /* some of that hid calls, or may have: counts are lower bounds */
 	bool alive, tracing;
 	bool follows;	      /* its children are followed */
@@ -245,8 +249,9 @@ bool snapshot_estimated(const struct snapshot *s);
  * was put together from several since has none. */
 bool snapshot_has_errors(const struct snapshot *s);
 
-/* The modes of its targets, a bit (1u << mode) for each. */
+/* The modes of its targets, a bit (1u << mode) for each; counted and sampled is both. */
 unsigned int snapshot_modes(const struct snapshot *s);
+unsigned int snapshot_target_modes(const struct snapshot_target *t);
 
 /* How the thread's process was looked at. */
 enum mode snapshot_thread_mode(const struct snapshot *s, uint32_t thread);

@@ -104,17 +104,22 @@ static int find_edge(struct walk *w, uint32_t caller, uint32_t callee, uint32_t 
 	return 0;
 }
 
-static void add_to_row(struct view_row *r, const struct snapshot_node *n, const uint64_t *cum,
-		       bool outermost)
+/* Of a node: is it the outermost of its function or edge on the path? */
+struct outermost {
+	bool calls;
+	const uint64_t *cum; /* its cumulative times if it is; NULL: it is not */
+};
+
+static void add_to_row(struct view_row *r, const struct snapshot_node *n, struct outermost o)
 {
 	r->ncalls += n->calls;
 	r->inflight += n->inflight;
-	if (outermost)
+	if (o.calls)
 		r->pcalls += n->calls;
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
 		r->tot[c] += n->self[c];
-		if (outermost)
-			r->cum[c] += cum[c];
+		if (o.cum)
+			r->cum[c] += o.cum[c];
 		if (n->min[c] < r->min[c])
 			r->min[c] = n->min[c];
 		if (n->max[c] > r->max[c])
@@ -122,16 +127,15 @@ static void add_to_row(struct view_row *r, const struct snapshot_node *n, const 
 	}
 }
 
-static void add_to_edge(struct view_edge *e, const struct snapshot_node *n, const uint64_t *cum,
-			bool outermost)
+static void add_to_edge(struct view_edge *e, const struct snapshot_node *n, struct outermost o)
 {
 	e->ncalls += n->calls;
-	if (outermost)
+	if (o.calls)
 		e->pcalls += n->calls;
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
 		e->tot[c] += n->self[c];
-		if (outermost)
-			e->cum[c] += cum[c];
+		if (o.cum)
+			e->cum[c] += o.cum[c];
 	}
 }
 
@@ -146,6 +150,26 @@ static void add_metrics(struct walk *w, uint32_t i, bool outermost)
 	}
 }
 
+/*
+ * Counted calls are known by caller and callee only: the node of a caller may be there for its callees'
+ * sake, and recursion does not show. Times of samples beside them are of whole stacks.
+ */
+static bool is_row(const struct walk *w, uint32_t i)
+{
+	const struct snapshot_node *n = &w->s->nodes[i];
+
+	return n->parent != SNAPSHOT_NONE &&
+	       (!w->counted || n->calls || w->tree->nodes[i].cum[SNAPSHOT_CPU]);
+}
+
+static struct outermost outermost(const struct walk *w, uint32_t depth, const uint64_t *cum)
+{
+	return (struct outermost){
+		.calls = depth == 0 || w->counted,
+		.cum = depth == 0 ? cum : NULL,
+	};
+}
+
 static int node_enter(void *ctx, uint32_t i)
 {
 	struct walk *w = ctx;
@@ -154,7 +178,7 @@ static int node_enter(void *ctx, uint32_t i)
 	uint32_t edge;
 	int err;
 
-	if (n->parent == SNAPSHOT_NONE || (w->counted && !n->calls))
+	if (!is_row(w, i))
 		return 0;
 	err = find_edge(w, w->s->nodes[n->parent].func, n->func, &edge);
 	if (err)
@@ -162,8 +186,8 @@ static int node_enter(void *ctx, uint32_t i)
 	w->edge_of[i] = edge;
 	if (w->metrics)
 		add_metrics(w, i, w->func_depth[n->func] == 0);
-	add_to_row(&w->v->rows[n->func], n, cum, w->func_depth[n->func]++ == 0 || w->counted);
-	add_to_edge(&w->v->edges[edge], n, cum, w->edge_depth[edge]++ == 0 || w->counted);
+	add_to_row(&w->v->rows[n->func], n, outermost(w, w->func_depth[n->func]++, cum));
+	add_to_edge(&w->v->edges[edge], n, outermost(w, w->edge_depth[edge]++, cum));
 	return 0;
 }
 
@@ -172,7 +196,7 @@ static void node_leave(void *ctx, uint32_t i)
 	struct walk *w = ctx;
 	const struct snapshot_node *n = &w->s->nodes[i];
 
-	if (n->parent == SNAPSHOT_NONE || (w->counted && !n->calls))
+	if (!is_row(w, i))
 		return;
 	w->func_depth[n->func]--;
 	w->edge_depth[w->edge_of[i]]--;

@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 10
+#define PYP_BPF_ABI_VERSION 11
 
 /*
  * Which hits say something. Between windows nothing is said about calls, and since the epoch goes up
@@ -326,12 +326,32 @@ struct pyp_rec_sample {
 	__u64 codes[PYP_SAMPLE_CODES];
 };
 
+/* When samples are taken. */
+#define PYP_SAMPLING_ALONE   0u /* while PYP_ACTIVE_ON, of a target without probes */
+#define PYP_SAMPLING_BETWEEN 1u /* between windows, that is while PYP_ACTIVE_BETWEEN */
+#define PYP_SAMPLING_BESIDE                                                                        \
+	2u /* while PYP_ACTIVE_ON, beside probes: those of their time are dropped */
+
+/*
+ * Sampling beside probes: addresses in the target, with what an interrupt there means. A clock that
+ * fell due while the processor handled a breakpoint with interrupts disabled interrupts the first
+ * instruction after it.
+ */
+#define PYP_TRAP_KERNEL 1u /* the kernel, entered from there, runs a probe */
+#define PYP_TRAP_USER	2u /* as well if user code is interrupted there */
+#define PYP_TRAPS_MAX	(4u * PYP_MAX_SITES)
+
+/* Samples that were dropped because they are of probes' time. */
+struct pyp_trap_samples {
+	__u64 in_kernel, after;
+};
+
 /* How sampling finds threads: offsets as in struct layout; 0xffff: no such field. */
 struct pyp_sampling {
 	__u64 period; /* ns of CPU time between samples */
 	__u16 interp_next, interp_threads;
 	__u16 ts_next, ts_thread_id, ts_frame, ts_cframe, cframe_current;
-	__u16 between; /* 1: between windows, that is while PYP_ACTIVE_BETWEEN */
+	__u16 when; /* PYP_SAMPLING_* */
 };
 
 /* And where: addresses, which are others after an exec. */
@@ -432,7 +452,7 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 	X(map_full, "code objects or threads that did not fit the maps")                           \
 	X(lost_metrics, "resource counters that could not be sent (sent again later)")             \
 	X(unknown_site, "hits at an address that is no site of the plan")                          \
-	X(lost_samples, "samples between windows that could not be sent")
+	X(lost_samples, "samples between windows or beside probes that could not be sent")
 
 enum pyp_counter {
 #define PYP_X(name, text) PYP_CNT_##name,

@@ -175,6 +175,14 @@ static bool has_events(struct traced *t, void *ctx)
 	return st.events >= *(const uint64_t *)ctx;
 }
 
+/* Counting with samples: exact calls, and shares of CPU time as sampling alone has them. */
+static bool has_samples(struct traced *t, void *ctx)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
+
+	return s->targets[0].estimate.samples >= *(const uint64_t *)ctx;
+}
+
 static struct snapshot *after_samples(struct traced *t, uint64_t n)
 {
 	struct snapshot *s;
@@ -221,6 +229,68 @@ static void check_shares(const struct interpreter *py, uint64_t samples, double 
 	cr_assert_gt(share(sampled, "plain"), 99, "%s: stacks are not whole", py->exe);
 	traced_stop(&a);
 	traced_stop(&b);
+}
+
+/* Of three functions, by what they spend: work() has a call each, so what it costs is the same. */
+static void check_counted_shares(const struct interpreter *py)
+{
+	static const char *const names[] = {"one", "two", "three"};
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	uint64_t samples = 600;
+	struct traced t;
+
+	start_shares(&t, py, MODE_COUNT, "plain", NULL);
+	traced_until(&t, has_samples, &samples, "samples");
+	s = traced_snapshot(&t);
+	cr_assert(snapshot_exact(s) && snapshot_estimated(s));
+	assert_ok(view_build(s, NULL, &v));
+	for (size_t i = 0; i < 3; i++) {
+		struct view_row r = counts_named(v, names[i]);
+		double ours = 100 * (double)r.cum[SNAPSHOT_CPU] / (double)v->total[SNAPSHOT_CPU];
+
+		fprintf(stderr, "%d.%d  %-6s counted and sampled %5.1f %%, %" PRIu64 " calls\n",
+			py->major, py->minor, names[i], ours, r.ncalls);
+		cr_assert_lt(fabs(ours - 100.0 * (double)(i + 1) / 6), 8, "%s: %s", py->exe,
+			     names[i]);
+		cr_assert_leq(r.ncalls, counts_named(v, "work").ncalls / 3 + 1);
+		cr_assert_geq(r.ncalls, counts_named(v, "work").ncalls / 3 - 1);
+	}
+	traced_stop(&t);
+}
+
+Test(modes, count_with_samples, .timeout = 600)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		check_counted_shares(&v[i]);
+	check_no_leaks();
+}
+
+/* Of a program that does nothing but call, most samples are of the probes' time. */
+Test(modes, count_drops_samples_of_probes, .timeout = 120)
+{
+	struct interpreter py = traced_newest();
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	const struct snapshot_estimate *e;
+	uint64_t samples = 100;
+	struct traced t;
+
+	start_shares(&t, &py, MODE_COUNT, "calls", NULL);
+	traced_until(&t, has_samples, &samples, "samples");
+	s = traced_snapshot(&t);
+	e = &s->targets[0].estimate;
+	fprintf(stderr, "%" PRIu64 " samples, %" PRIu64 " of probes' time\n", e->samples,
+		e->of_probes);
+	cr_assert_gt(e->of_probes, e->samples / 2);
+	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	sessions_clear(t.sessions, 0, NULL);
+	snapshot_free(TAKE_PTR(s));
+	s = traced_snapshot(&t);
+	cr_assert(s->targets[0].estimate.samples == 0 && s->targets[0].estimate.of_probes == 0);
+	traced_stop(&t);
 }
 
 Test(modes, sample_shares, .timeout = 600)

@@ -4,6 +4,7 @@
 plain    one(), two() and three() take a sixth, a third and a half of the time
 threads  two threads, each in a function of its own
 deep N   N calls deep
+calls    calls of a function that does nothing
 made     functions that are made, take a moment and are gone, so that others get their place
 """
 
@@ -45,6 +46,15 @@ def left():
 def right():
     while True:
         work(1000)
+
+
+def nothing():
+    pass
+
+
+def calls():
+    while True:
+        nothing()
 
 
 def threads():

@@ -227,8 +227,23 @@ Test(target_opts, of_a_request_or_the_daemons)
 	cr_assert(o.mode.mode == MODE_TRACE && o.mode.rate == 7);
 	cr_assert(ask("{\"pid\": 1, \"follow_children\": \"perhaps\"}", &daemon, &o, hint) == 400);
 	cr_assert(ask("{\"pid\": 1, \"rate\": 9}", &daemon, &o, hint) == 400);
-	cr_assert_str_eq(hint, "add --mode sample");
+	cr_assert_str_eq(hint, "add --mode sample, or --mode count");
 	check_no_leaks();
+}
+
+Test(target_opts, rate)
+{
+	struct target_opts o = {.mode = {MODE_SAMPLE, 0}};
+
+	cr_assert_eq(target_opts_rate(&o), 99);
+	o.mode.rate = 7;
+	cr_assert_eq(target_opts_rate(&o), 7);
+	o.mode.mode = MODE_COUNT;
+	cr_assert_eq(target_opts_rate(&o), 7);
+	o.mode.rate = 0;
+	cr_assert_eq(target_opts_rate(&o), 0, "counting alone is cheaper");
+	o.mode = (struct mode_choice){MODE_TRACE, 7};
+	cr_assert_eq(target_opts_rate(&o), 0);
 }
 
 /* What pyprofctl sends is what it was given, and the daemon reads it as that. */

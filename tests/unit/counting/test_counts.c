@@ -215,6 +215,43 @@ static void assert_times(const struct profile *p, const char *name, uint64_t tot
 		  (unsigned long long)t.cum);
 }
 
+/* Calls go by caller and callee, times by whole stacks; in rows they meet. */
+Test(tally, samples_beside_counts)
+{
+	struct profile *p = new_profile();
+	const struct call_count calls[] = {{1, PYP_COUNT_OUTSIDE, ID(0), 5, false},
+					   {1, ID(0), ID(1), 7, false},
+					   {1, ID(1), ID(1), 2, false}};
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(1), CODE(1), CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(0));
+	profile_set_calls(p, calls, 3);
+	profile_set_calls(p, calls, 3);
+	cr_assert_eq(profile_counts(p).events, 14);
+	cr_assert_eq(profile_samples(p), 2);
+	s = snapshot_of(p);
+	s->targets[0].mode = MODE_COUNT;
+	s->targets[0].estimate = (struct snapshot_estimate){.rate = 99, .period_ns = 10};
+	cr_assert(snapshot_estimated(s) && snapshot_exact(s),
+		  "times are estimates, counts are not");
+	assert_ok(view_build(s, NULL, &v));
+	cr_assert_eq(v->ncalls, 14);
+	cr_assert_eq(v->total[SNAPSHOT_CPU], 20);
+	for (size_t i = 0; i < v->nrows; i++) {
+		const struct view_row *r = &v->rows[i];
+		bool first = strcmp(s->funcs[r->func].name, "f0") == 0;
+
+		cr_assert_eq(r->ncalls, first ? 5u : 9u);
+		cr_assert_eq(r->pcalls, r->ncalls);
+		cr_assert_eq(r->tot[SNAPSHOT_CPU], 10);
+		cr_assert_eq(r->cum[SNAPSHOT_CPU], first ? 20u : 10u, "recursion counts once");
+	}
+	profile_free(p);
+	check_no_leaks();
+}
+
 Test(tally, a_sample_is_time_of_a_stack)
 {
 	struct profile *p = new_profile();

@@ -59,6 +59,50 @@ Test(sites, every_one_has_a_slot)
 		}
 }
 
+static uint64_t marks_at(const struct probe_traps *t, uint64_t address)
+{
+	uint64_t marks = 0;
+	int n = 0;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->v[i].address == address) {
+			marks = t->v[i].marks;
+			n++;
+		}
+	cr_assert_leq(n, 1, "twice");
+	return marks;
+}
+
+/* A jump of two bytes, and a push of one whose successor is the jump. */
+Test(sites, traps)
+{
+	const struct plan plan = {.nsites = 2,
+				  .sites = {{.vaddr = 0x101, .len = 2, .target = 0x200},
+					    {.vaddr = 0x100, .len = 1}}};
+	struct probe_traps t;
+
+	probe_traps_of(&plan, 0x1000, &t);
+	cr_assert_eq(t.n, 5);
+	cr_assert_eq(marks_at(&t, 0x1100), PYP_TRAP_KERNEL);
+	cr_assert_eq(marks_at(&t, 0x1101), PYP_TRAP_KERNEL | PYP_TRAP_USER);
+	cr_assert_eq(marks_at(&t, 0x1102), PYP_TRAP_KERNEL);
+	cr_assert_eq(marks_at(&t, 0x1103), PYP_TRAP_KERNEL | PYP_TRAP_USER);
+	cr_assert_eq(marks_at(&t, 0x1200), PYP_TRAP_KERNEL | PYP_TRAP_USER);
+}
+
+/* As many as a plan may have fit the kernel's map. */
+Test(sites, traps_of_all)
+{
+	struct plan plan = {.nsites = PYP_MAX_SITES};
+	struct probe_traps t;
+
+	for (unsigned int i = 0; i < PYP_MAX_SITES; i++)
+		plan.sites[i] = (struct plan_site){
+			.vaddr = 0x1000 + 16 * i, .len = 6, .target = 0x9000 + 16 * i};
+	probe_traps_of(&plan, 0, &t);
+	cr_assert_eq(t.n, PYP_TRAPS_MAX);
+}
+
 Test(sites, two_at_one_place)
 {
 	struct plan plan = plan_of(2, 0);

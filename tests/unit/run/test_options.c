@@ -56,7 +56,9 @@ Test(options, mode)
 	assert_diag_ok(PARSE("--mode", "count"), &diag);
 	cr_assert(o.target.mode.mode == MODE_COUNT);
 	assert_diag_ok(PARSE("--mode=sample"), &diag);
-	cr_assert(o.target.mode.mode == MODE_SAMPLE && o.target.mode.rate == 99);
+	cr_assert(o.target.mode.mode == MODE_SAMPLE && target_opts_rate(&o.target) == 99);
+	assert_diag_ok(PARSE("--mode=count", "--rate", "199"), &diag);
+	cr_assert(o.target.mode.mode == MODE_COUNT && o.target.mode.rate == 199);
 	assert_diag_ok(PARSE("--mode=sample", "--rate", "999"), &diag);
 	cr_assert(o.target.mode.rate == 999);
 	assert_err(PARSE("--mode=guess"), -EINVAL);

@@ -158,6 +158,10 @@ Test(routes, attach_in_a_mode)
 	cr_assert(number_at("rate_hz") == 9);
 	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 9}") == 201);
 	assert_mode("trace");
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 11, \"mode\": \"count\", \"rate\": 199}") ==
+		  201);
+	assert_mode("count");
+	cr_assert(number_at("rate_hz") == 199);
 	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 10, \"mode\": \"guess\"}") == 400);
 	assert_error(PYP_EXIT_USAGE);
 	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 10, \"rate\": 9}") == 400);
