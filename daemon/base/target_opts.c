@@ -12,8 +12,9 @@ const struct opt target_opt_table[] = {
 	 "every call with its times; calls only, at half the\ncost; or an estimate, at hardly any",
 	 .choices = mode_names, .initial = "trace", .key = "mode"},
 	{"rate", 0, OPT_U32, FIELD(mode.rate), "HZ",
-	 "samples per second: 99 with --mode sample; with\n--mode count they estimate times, "
-	 "default none",
+	 "samples per second: 99 with --mode sample, 199\nwith --max-overhead; else none by "
+	 "default: "
+	 "they\nestimate times with count, correct them with trace",
 	 1, 9999, .key = "rate", .none = "0"},
 	{"max-overhead", 0, OPT_U32, FIELD(max_overhead), "PCT",
 	 "let probes take no more than this share of a\nprocess's CPU time: trace in windows, and\n"
@@ -43,18 +44,20 @@ bool target_opts_has(const struct target_opts_given *g, size_t offset)
 
 /* Not 100: programs that do something every 10 ms are seen as well. */
 #define RATE_ALONE 99
+/* Between windows as often as makes hundreds in some seconds, and costs a fraction of a percent; out
+ * of step with what happens a round number of times a second. */
+#define RATE_BETWEEN 199
 
 uint32_t target_opts_rate(const struct target_opts *o)
 {
 	switch (o->mode.mode) {
-	case MODE_COUNT:
-		return o->mode.rate;
 	case MODE_SAMPLE:
 		return o->mode.rate ? o->mode.rate : RATE_ALONE;
 	case MODE_TRACE:
+	case MODE_COUNT:
 		break;
 	}
-	return 0;
+	return o->max_overhead && !o->mode.rate ? RATE_BETWEEN : o->mode.rate;
 }
 
 void target_opts_init(struct target_opts *o)
@@ -96,9 +99,6 @@ int target_opts_check_given(const struct target_opts_given *g, struct diag *diag
 	if (TARGET_OPTS_HAS(g, mode.rate) && !g->opts.mode.rate && g->opts.mode.mode == MODE_SAMPLE)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave \"rate\" out",
 				"--mode sample takes 1 to 9999 samples per second");
-	if (TARGET_OPTS_HAS(g, mode.rate) && g->opts.mode.rate && !target_opts_rate(&g->opts))
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --mode sample, or --mode count",
-				"--rate is for sampling only");
 	return TARGET_OPTS_HAS(g, max_overhead) ? check_bound(&g->opts, diag) : 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "stack/codes.h"
@@ -42,6 +43,51 @@ uint32_t samples_add(struct rebuild *rb, struct codes *codes, struct thread *th,
 	node = sample_node(rb, th, s->flags & PYP_SAMPLE_TRUNCATED);
 	th->chain_n = 0;
 	return node;
+}
+
+/* Beside a trace ----------------------------------------------------------------------------- */
+
+void samples_beside_deinit(struct samples_beside *b)
+{
+	free(b->of);
+}
+
+void samples_beside_clear(struct samples_beside *b)
+{
+	if (b->of)
+		memset(b->of, 0, b->n * sizeof(*b->of));
+	b->outside = 0;
+}
+
+static bool beside_reserve(struct samples_beside *b, uint32_t func)
+{
+	uint32_t n = b->n ? b->n : 256;
+	uint64_t *of;
+
+	if (func < b->n)
+		return true;
+	while (n <= func)
+		n = n < UINT32_MAX / 2 ? 2 * n : UINT32_MAX;
+	of = reallocarray(b->of, n, sizeof(*of));
+	if (!of)
+		return false;
+	memset(of + b->n, 0, (n - b->n) * sizeof(*of));
+	b->of = of;
+	b->n = n;
+	return true;
+}
+
+void samples_beside_add(struct samples_beside *b, struct codes *codes, const struct event_sample *s)
+{
+	uint32_t func;
+
+	if (s->first)
+		return;
+	func = s->count ? codes_func(codes, s->codes[0]) : FUNC_TRUNCATED;
+	if (func != FUNC_TRUNCATED && beside_reserve(b, func))
+		b->of[func]++;
+	else
+		b->outside++;
 }
 
 /* Errors of samples ------------------------------------------------------------------------ */

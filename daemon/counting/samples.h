@@ -5,6 +5,7 @@
 #ifndef PYPROF_COUNTING_SAMPLES_H
 #define PYPROF_COUNTING_SAMPLES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "event/event.h"
@@ -20,6 +21,23 @@ struct thread;
  */
 uint32_t samples_add(struct rebuild *rb, struct codes *codes, struct thread *th,
 		     const struct event_sample *s);
+
+/*
+ * Samples beside a trace: how often which function ran. The tree has the trace's figures, which these
+ * correct: see snapshot/reconcile.h.
+ */
+struct samples_beside {
+	bool wanted;
+	uint64_t *of; /* by function; NULL: none yet */
+	uint32_t n;
+	uint64_t outside; /* no Python ran, or nobody knows what */
+};
+
+void samples_beside_deinit(struct samples_beside *b);
+void samples_beside_clear(struct samples_beside *b);
+/* Of a sample in several records only the first says what ran. */
+void samples_beside_add(struct samples_beside *b, struct codes *codes,
+			const struct event_sample *s);
 
 /*
  * Errors of functions in what threads from first_thread on spend, each sample of it period_ns: of

@@ -402,7 +402,13 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 	if (t->mode == MODE_COUNT)
 		say(l, "mode", "count: %s; recursive calls are not told apart",
 		    e->rate ? "every call; times are from samples" : "counts only, no times");
-	if (t->mode != MODE_SAMPLE && !e->rate)
+	if (t->mode == MODE_TRACE && e->rate)
+		say(l, "samples",
+		    "%" PRIu64 " at %" PRIu32 " Hz, and %" PRIu64 " of the probes' time: CPU times "
+		    "are %s them",
+		    e->samples, e->rate, e->of_probes,
+		    t->corrected ? "reconciled with" : "not corrected by");
+	if (t->mode == MODE_TRACE || (t->mode == MODE_COUNT && !e->rate))
 		return;
 	say(l, "ESTIMATE",
 	    "sampled at %" PRIu32 " Hz, %" PRIu64 " samples of %.3f ms of CPU time; %sno waiting "

@@ -522,6 +522,11 @@ static int fill_traps(const struct probe *p)
 	return 0;
 }
 
+static bool samples_beside(const struct probe *p)
+{
+	return p->skel->rodata->sampling.when == PYP_SAMPLING_BESIDE;
+}
+
 /* Clocks beside probes are not worth a failed attach: see probe_samples. */
 static void attach_beside(struct probe *p, struct attachment *a)
 {
@@ -574,7 +579,7 @@ static int put_on(struct probe *p, enum sites which, struct attachment *ret, str
 		return diag_errno(diag, -r, "cannot set the clocks that sample");
 	if (r < 0)
 		return attach_failed(p, r, diag);
-	if (p->clocks && p->skel->rodata->sampling.when == PYP_SAMPLING_BESIDE)
+	if (p->clocks && samples_beside(p))
 		attach_beside(p, &a);
 	r = attach_tracepoints(p, diag);
 	if (r)
@@ -603,6 +608,8 @@ int probe_rearm(struct probe *p, uint64_t *ret_ts)
 	if (p->mechanism == PROBE_TRACEFS)
 		return -ENOTSUP;
 	forget(p);
+	if (p->clocks > 0 && samples_beside(p) && fill_traps(p) < 0)
+		p->clocks = -ENOMEM;
 	*ret_ts = clock_monotonic_ns();
 	set_active(p, PYP_ACTIVE_ON);
 	return 0;

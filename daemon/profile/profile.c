@@ -69,6 +69,7 @@ void profile_free(struct profile *p)
 	estimate_deinit(&p->estimate);
 	codes_deinit(&p->codes);
 	counts_deinit(&p->counts);
+	samples_beside_deinit(&p->beside);
 	calltree_deinit(&p->rb.tree);
 	coros_deinit(&p->rb.coros);
 	free(p);
@@ -322,10 +323,16 @@ static void on_sample(struct profile *p, const struct event *e)
 {
 	const struct event_sample *s = &e->u.sample;
 	bool wanted = p->tracing || p->windows, last = s->flags & PYP_SAMPLE_LAST;
-	struct thread *th = wanted ? threads_get(&p->threads, e->tid, e->ts) : NULL;
+	struct thread *th;
 	uint32_t node;
 
 	p->samples += wanted && last;
+	if (p->beside.wanted) {
+		if (wanted)
+			samples_beside_add(&p->beside, &p->codes, s);
+		return;
+	}
+	th = wanted ? threads_get(&p->threads, e->tid, e->ts) : NULL;
 	if (!th) {
 		p->rb.truncated += wanted && last;
 		return;
@@ -410,6 +417,11 @@ void profile_ends_are_hidden(struct profile *p)
 	p->rb.coros.ends_hidden = true;
 }
 
+void profile_is_sampled(struct profile *p)
+{
+	p->beside.wanted = true;
+}
+
 void profile_begin(struct profile *p, uint64_t ts)
 {
 	p->tracing = true;
@@ -471,6 +483,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	p->rb.stack_switches = p->rb.truncated = 0;
 	p->timing = (struct timing){0};
 	counts_clear(&p->counts);
+	samples_beside_clear(&p->beside);
 	p->events = p->resyncs = 0;
 	window_clear(&p->window);
 	if (p->tracing && ts > p->window.begin_ts)

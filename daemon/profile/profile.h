@@ -48,6 +48,9 @@ int profile_keep_metrics(struct profile *p, uint32_t metrics);
 /* In this target a generator's suspension looks as its end does (CPython before 3.11). */
 void profile_ends_are_hidden(struct profile *p);
 
+/* Samples come beside calls and returns, to correct their times by; before any of them. */
+void profile_is_sampled(struct profile *p);
+
 /* Consume one event. Never fails: what does not fit is counted. O(1). */
 void profile_event(struct profile *p, const struct event *e);
 

@@ -4,6 +4,7 @@
 #define PYPROF_PROFILE_PROFILE_PRIV_H
 
 #include "counting/counts.h"
+#include "counting/samples.h"
 #include "estimate/estimate.h"
 #include "estimate/window.h"
 #include "profile/ended.h"
@@ -26,7 +27,8 @@ struct profile {
 	struct watch *watch;  /* NULL: nobody watches */
 	struct window window; /* begin_ts: also of what is not watched in windows */
 	uint64_t events, resyncs;
-	uint64_t samples; /* between windows, those that could not be kept included */
+	uint64_t samples; /* all, those that could not be kept included */
+	struct samples_beside beside;
 	struct counts counts;
 	struct ended ended;
 	struct estimate estimate;

@@ -521,6 +521,23 @@ static void take_errors(struct taker *t, struct snapshot_target *target)
 	}
 }
 
+/* What has no context here was not traced: it is outside. */
+static int take_beside(const struct taker *t, struct snapshot_target *target)
+{
+	const struct samples_beside *b = &t->p->beside;
+	uint64_t *of = snapshot_alloc(t->s, (size_t)t->s->nfuncs + 1, sizeof(*of));
+
+	if (!of)
+		return -ENOMEM;
+	target->beside = (struct snapshot_beside){of, t->s->nfuncs, b->outside};
+	for (uint32_t i = 0; i < b->n && i < t->p->codes.funcs.n; i++)
+		if (t->func_map[i] != SNAPSHOT_NONE)
+			of[t->func_map[i]] += b->of[i];
+		else
+			target->beside.outside += b->of[i];
+	return 0;
+}
+
 static void add_counters(const struct profile *p, struct snapshot_target *target)
 {
 	target->events += p->events;
@@ -568,6 +585,8 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		take_errors(&t, target);
 	}
 	add_counters(p, target);
+	if (p->beside.wanted)
+		return take_beside(&t, target);
 	return target->mode == MODE_SAMPLE || target->estimate.rate
 		       ? samples_errors(s, first_thread, target->estimate.period_ns)
 		       : 0;

@@ -19,7 +19,6 @@ static void sync_counts(struct tracee *t, bool final)
 	const struct counting_sync how = {t->probe, t->profile, drain_all, t, final};
 
 	counting_sync(&t->counting, &how);
-	t->trap_samples = probe_trap_samples(t->probe);
 }
 
 /* In some builds what is traced well cannot be counted: a call and its repetition look the same. */
@@ -42,10 +41,6 @@ static void count_clear(struct tracee *t)
 {
 	if (t->probe)
 		counting_clear(&t->counting, t->probe, t->profile);
-	if (t->probe)
-		t->trap_samples = probe_trap_samples(t->probe);
-	t->trap_base = t->trap_samples;
-	t->samples_base = profile_samples(t->profile);
 }
 
 static bool count_record(struct tracee *t, const struct event *e)
@@ -61,27 +56,10 @@ static void count_sync(struct tracee *t)
 	sync_counts(t, false);
 }
 
-static uint64_t trap_samples(const struct pyp_trap_samples *s)
-{
-	return s->in_kernel + s->after;
-}
-
 /* Without samples nobody knows what probes cost. */
 static void count_account(struct tracee *t)
 {
-	t->overhead_ns = trap_samples(&t->trap_samples) * t->period_ns;
-}
-
-static void count_report(const struct tracee *t, struct snapshot_target *slot)
-{
-	if (!target_opts_rate(&t->opts))
-		return;
-	slot->estimate = (struct snapshot_estimate){
-		.rate = target_opts_rate(&t->opts),
-		.period_ns = t->period_ns,
-		.samples = profile_samples(t->profile) - t->samples_base,
-		.of_probes = trap_samples(&t->trap_samples) - trap_samples(&t->trap_base),
-	};
+	t->overhead_ns = tracee_traps(t) * t->period_ns;
 }
 
 const struct collector collector_count = {
@@ -97,5 +75,5 @@ const struct collector collector_count = {
 	.record = count_record,
 	.sync = count_sync,
 	.account = count_account,
-	.report = count_report,
+	.report = collector_report_samples,
 };

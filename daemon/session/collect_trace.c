@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Every call and every return, from start to stop. */
+/*
+ * Every call and every return, from start to stop. With --rate, clocks sample besides, which tells
+ * how much of the time is the probes': see snapshot/reconcile.h.
+ */
 #include "session/collector.h"
 #include "session/tracee.h"
 
@@ -16,7 +19,10 @@ const struct collector collector_trace = {
 	.probes = true,
 	.stacks = true,
 	.moves = true,
+	.sampling = PYP_SAMPLING_BESIDE,
+	.check = collector_can_sample,
 	.start = trace_start,
 	.finish = collector_finish,
 	.interrupt = tracee_cease,
+	.report = collector_report_samples,
 };

@@ -31,6 +31,20 @@ int collector_can_sample(struct tracee *t, struct diag *diag)
 			"this build of Python does not show its threads: it cannot be sampled");
 }
 
+void collector_report_samples(const struct tracee *t, struct snapshot_target *slot)
+{
+	const uint32_t rate = target_opts_rate(&t->opts);
+
+	if (!rate)
+		return;
+	slot->estimate = (struct snapshot_estimate){
+		.rate = rate,
+		.period_ns = t->period_ns,
+		.samples = profile_samples(t->profile) - t->samples_base,
+		.of_probes = tracee_traps(t) - t->traps_base,
+	};
+}
+
 int collector_attach(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 {
 	int r = probe_attach(t->probe, ret_ts, diag);

@@ -61,8 +61,9 @@ struct collector {
 	void (*report)(const struct tracee *t, struct snapshot_target *slot);
 };
 
-/* check of collectors that take samples. */
+/* check and report of collectors that take samples, or may. */
 int collector_can_sample(struct tracee *t, struct diag *diag);
+void collector_report_samples(const struct tracee *t, struct snapshot_target *slot);
 
 extern const struct collector collector_trace, collector_windowed, collector_count,
 	collector_sample;

@@ -98,14 +98,10 @@ static uint64_t interp_head(const struct python *py)
 	return py->runtime + py->layout.runtime_interpreters_head;
 }
 
-/* Between windows as often as makes hundreds in some seconds, and costs a fraction of a percent; out
- * of step with what happens a round number of times a second. */
-#define RATE_BETWEEN 199
-
 struct probe_sampling tracee_sampling(const struct tracee *t, const struct python *py)
 {
 	struct probe_sampling s = {
-		.rate = t->collector->windows ? RATE_BETWEEN : target_opts_rate(&t->opts),
+		.rate = target_opts_rate(&t->opts),
 		.when = t->collector->sampling,
 		.interp_head = interp_head(py),
 		.code_type = py->code_type ? py->code_type + py->bias : 0,
@@ -178,6 +174,8 @@ int tracee_make_profile(struct tracee *t, struct diag *diag)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)
 		profile_ends_are_hidden(t->profile);
+	if (t->collector->stacks && !t->collector->windows && target_opts_rate(&t->opts))
+		profile_is_sampled(t->profile);
 	return 0;
 }
 

@@ -266,6 +266,7 @@ static void take_another(struct tracee *t, struct probe *next)
 	for (int i = 0; i < PYP_CNT_MAX; i++)
 		t->old_counters[i] += counters[i];
 	t->old_gauge = tracee_gauge(t);
+	t->old_traps = tracee_traps(t);
 	t->old_probe = t->probe;
 	t->probe = next;
 	t->goal_ns = 0;

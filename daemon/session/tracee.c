@@ -340,6 +340,7 @@ void tracee_release(struct tracee *t)
 		return;
 	probe_counters(t->probe, t->end_counters);
 	t->old_gauge = tracee_gauge(t);
+	t->old_traps = tracee_traps(t);
 	probe_free(TAKE_PTR(t->probe));
 	tracee_release_old(t);
 }
@@ -366,6 +367,8 @@ void tracee_clear(struct tracee *t)
 	tracee_catch_up(t);
 	raw_counters(t, t->base);
 	t->gauge_base = tracee_gauge(t);
+	t->traps_base = tracee_traps(t);
+	t->samples_base = profile_samples(t->profile);
 	profile_clear(t->profile, now);
 	t->decode_errors = 0;
 	t->misses_calls = false;
@@ -467,6 +470,15 @@ struct probe_gauge tracee_gauge(const struct tracee *t)
 		g.n += here.n;
 	}
 	return g;
+}
+
+uint64_t tracee_traps(const struct tracee *t)
+{
+	struct pyp_trap_samples here = {0};
+
+	if (t->probe)
+		here = probe_trap_samples(t->probe);
+	return t->old_traps + here.in_kernel + here.after;
 }
 
 double tracee_scale(const struct tracee *t, const struct probe_gauge *since)

@@ -55,7 +55,8 @@ struct tracee {
 	struct probe *probe;	 /* NULL: it has ended */
 	struct probe *old_probe; /* the one before; its ring may still be watched: see session.c */
 	uint64_t old_counters[PYP_CNT_MAX];
-	struct probe_gauge old_gauge, gauge_base; /* of the probes before; at the last clear */
+	struct probe_gauge old_gauge, gauge_base;     /* of the probes before; at the last clear */
+	uint64_t old_traps, traps_base, samples_base; /* likewise, of samples: see tracee_traps */
 	enum probe_mechanism mechanism;
 	/* The thread that the process was held by has ended: see tracee_hold_on. */
 	bool lost_hold;
@@ -75,9 +76,6 @@ struct tracee {
 	struct windowed windowed; /* collector_windowed's */
 	struct counting counting; /* collector_count's */
 	uint64_t period_ns;	  /* of samples */
-	/* collector_count's: samples of probes' time, all and at the last clear; other samples, then. */
-	struct pyp_trap_samples trap_samples, trap_base;
-	uint64_t samples_base;
 	enum session_state state;
 	char end_reason[64];
 	char warning[256];    /* see tracee_warn_text */
@@ -201,6 +199,8 @@ void tracee_read_cpu(struct tracee *t);
 void tracee_account_events(struct tracee *t);
 struct cost tracee_cost(const struct tracee *t); /* as they were measured */
 struct probe_gauge tracee_gauge(const struct tracee *t);
+/* Samples that were dropped because they are of the probes' time. */
+uint64_t tracee_traps(const struct tracee *t);
 /* How much dearer hits were than that, since the gauge was so; 0: since the data was cleared. */
 double tracee_scale(const struct tracee *t, const struct probe_gauge *since);
 

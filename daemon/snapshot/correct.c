@@ -29,6 +29,9 @@
 #include "snapshot/correct.h"
 
 #include <errno.h>
+#include <string.h>
+
+#include "snapshot/reconcile.h"
 
 struct ends {
 	uint64_t calls, leaves, yields;
@@ -38,6 +41,7 @@ struct work {
 	struct snapshot *s;
 	struct ends *callees;	  /* by node: sums over its children */
 	uint64_t *below;	  /* by node: what all events of it and below cost */
+	uint64_t *taken;	  /* by node: what was subtracted, or should have been */
 	const struct cost **cost; /* by thread; NULL: not known */
 	struct snapshot_target **target;
 };
@@ -191,6 +195,49 @@ static void count_callees(struct work *w)
 	}
 }
 
+/* What all hits of each target have cost, as its samples say: the costs become those. */
+static void scale_costs(struct work *w)
+{
+	struct snapshot *s = w->s;
+
+	for (uint32_t k = 0; k < s->ntargets; k++) {
+		struct snapshot_target *t = &s->targets[k];
+		double cpu = 0, taken = 0, scale;
+
+		if (!t->beside.of || !t->corrected)
+			continue;
+		for (uint32_t i = 0; i < s->nnodes; i++) {
+			if (w->target[s->nodes[i].thread] != t)
+				continue;
+			cpu += (double)s->nodes[i].self[SNAPSHOT_CPU];
+			taken += (double)node_cost(w, i);
+		}
+		scale = reconcile_scale(cpu, taken, (double)t->estimate.samples,
+					(double)t->estimate.period_ns);
+		t->cost = cost_scaled(&t->cost, scale);
+		t->cost_scale *= scale;
+	}
+}
+
+static void forget_callees(struct work *w)
+{
+	memset(w->callees, 0, w->s->nnodes * sizeof(*w->callees));
+	memset(w->below, 0, w->s->nnodes * sizeof(*w->below));
+}
+
+static int reconcile(const struct work *w)
+{
+	struct snapshot *s = w->s;
+	int r = 0;
+
+	for (uint32_t k = 0; k < s->ntargets && !r; k++)
+		if (s->targets[k].beside.of && s->targets[k].corrected) {
+			r = reconcile_target(s, &s->targets[k], w->taken);
+			s->targets[k].beside = (struct snapshot_beside){0};
+		}
+	return r;
+}
+
 /* The time of an instance's steps holds what its events cost, and those of all it calls. */
 static bool runs_in(const struct snapshot *s, const struct snapshot_node *n,
 		    const struct snapshot_coro *c)
@@ -261,17 +308,25 @@ int snapshot_correct(struct snapshot *s)
 	_cleanup_free_ const struct cost **cost = calloc((size_t)s->nthreads + 1, sizeof(*cost));
 	_cleanup_free_ struct snapshot_target **target =
 		calloc((size_t)s->nthreads + 1, sizeof(*target));
-	struct work w = {s, callees, below, cost, target};
+	_cleanup_free_ uint64_t *taken = calloc((size_t)s->nnodes + 1, sizeof(*taken));
+	struct work w = {s, callees, below, taken, cost, target};
+	int r;
 
-	if (!callees || !below || !cost || !target)
+	if (!callees || !below || !cost || !target || !taken)
 		return -ENOMEM;
 	find_targets(&w);
+	count_callees(&w);
+	scale_costs(&w);
+	forget_callees(&w);
 	count_callees(&w);
 	for (uint32_t i = 0; i < s->nnodes; i++) {
 		if (!cost[s->nodes[i].thread])
 			continue;
+		taken[i] = node_cost(&w, i);
 		correct_extremes(&w, i);
-		correct_node(&w, i, node_cost(&w, i));
+		if (!target[s->nodes[i].thread]->beside.of)
+			correct_node(&w, i, taken[i]);
 	}
-	return correct_coros(&w);
+	r = reconcile(&w);
+	return r < 0 ? r : correct_coros(&w);
 }

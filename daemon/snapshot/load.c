@@ -155,7 +155,7 @@ static void read_mode(struct loader *l, const json_t *v, struct snapshot_target 
 		return;
 	}
 	t->mode = (enum mode)number;
-	if (t->mode == MODE_TRACE || (t->mode == MODE_COUNT && !estimate))
+	if (t->mode != MODE_SAMPLE && !estimate)
 		return;
 	if (!json_is_object(estimate)) {
 		loader_damaged(l, "there is no \"estimate\"");

@@ -165,6 +165,7 @@ static int add_target(struct merger *m, const struct snapshot_target *t)
 		return 0;
 	}
 	*copy = *t;
+	copy->beside = (struct snapshot_beside){0};
 	if (copy_str(m, &copy->cmdline) < 0 || copy_str(m, &copy->exe) < 0 ||
 	    copy_str(m, &copy->python_file) < 0 || copy_str(m, &copy->python_version) < 0 ||
 	    copy_str(m, &copy->build_id) < 0 || copy_str(m, &copy->mechanism) < 0 ||

@@ -197,7 +197,9 @@ bool snapshot_has_errors(const struct snapshot *s)
 
 unsigned int snapshot_target_modes(const struct snapshot_target *t)
 {
-	return 1u << t->mode | (t->estimate.rate ? 1u << MODE_SAMPLE : 0);
+	bool counted = t->mode == MODE_COUNT && t->estimate.rate;
+
+	return 1u << t->mode | (counted ? 1u << MODE_SAMPLE : 0);
 }
 
 unsigned int snapshot_modes(const struct snapshot *s)

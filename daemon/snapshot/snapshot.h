@@ -83,8 +83,8 @@ struct snapshot_children {
 };
 
 /*
- * Of a target that was sampled, alone or while its calls were counted. A time T has a standard error
- * of sqrt(T * period_ns).
+ * Of a target that was sampled, alone or beside probes. But for a trace's, a time T has a standard
+ * error of sqrt(T * period_ns).
  */
 struct snapshot_estimate {
 	uint32_t rate;	    /* Hz, as it was asked for; 0: it was not sampled */
@@ -135,6 +135,13 @@ struct snapshot_windows {
 	const char *unsampled; /* why there are none, for people; "" or NULL: there may be */
 };
 
+/* Samples beside a trace, until snapshot_correct has used them: how often which function ran. */
+struct snapshot_beside {
+	const uint64_t *of; /* by function, the first n; NULL: there are none */
+	uint32_t n;
+	uint64_t outside; /* no function */
+};
+
 /* What was traced; one per target. */
 struct snapshot_target {
 	uint32_t pid; /* 0: children that have ended, folded into one: see snapshot/fold.h */
@@ -144,7 +151,7 @@ struct snapshot_target {
 	const char *mechanism; /* how the probes were attached, for people; NULL: not known */
 	const char *warnings;  /* what may hide calls, for people; "" or NULL: nothing */
 	enum mode mode;
-	struct snapshot_estimate estimate; /* MODE_SAMPLE; MODE_COUNT with samples */
+	struct snapshot_estimate estimate; /* MODE_SAMPLE; others with samples */
 	bool misses_calls; /* some of that hid calls, or may have: counts are lower bounds */
 	bool alive, tracing;
 	bool follows;	      /* its children are followed */
@@ -174,6 +181,7 @@ struct snapshot_target {
 	uint64_t clamped;		/* contexts that would have become negative */
 	uint64_t counters[PYP_CNT_MAX]; /* the BPF side's, see PYP_COUNTERS */
 	struct snapshot_windows windows;
+	struct snapshot_beside beside;
 };
 
 /* An array with room to grow; see snapshot_grow(). */

@@ -226,8 +226,8 @@ Test(target_opts, of_a_request_or_the_daemons)
 	cr_assert(!o.follow && !o.verify && o.max_overhead == 0 && o.ring_bytes == 131072);
 	cr_assert(o.mode.mode == MODE_TRACE && o.mode.rate == 7);
 	cr_assert(ask("{\"pid\": 1, \"follow_children\": \"perhaps\"}", &daemon, &o, hint) == 400);
-	cr_assert(ask("{\"pid\": 1, \"rate\": 9}", &daemon, &o, hint) == 400);
-	cr_assert_str_eq(hint, "add --mode sample, or --mode count");
+	cr_assert(ask("{\"pid\": 1, \"mode\": \"sample\", \"rate\": 0}", &daemon, &o, hint) == 400);
+	cr_assert_str_eq(hint, "leave \"rate\" out");
 	check_no_leaks();
 }
 
@@ -242,8 +242,12 @@ Test(target_opts, rate)
 	cr_assert_eq(target_opts_rate(&o), 7);
 	o.mode.rate = 0;
 	cr_assert_eq(target_opts_rate(&o), 0, "counting alone is cheaper");
-	o.mode = (struct mode_choice){MODE_TRACE, 7};
+	o.mode = (struct mode_choice){MODE_TRACE, 0};
 	cr_assert_eq(target_opts_rate(&o), 0);
+	o.max_overhead = 5;
+	cr_assert_eq(target_opts_rate(&o), 199);
+	o.mode.rate = 7;
+	cr_assert_eq(target_opts_rate(&o), 7);
 }
 
 /* What pyprofctl sends is what it was given, and the daemon reads it as that. */

@@ -64,7 +64,8 @@ Test(options, mode)
 	assert_err(PARSE("--mode=guess"), -EINVAL);
 	assert_err(PARSE("--mode=sample", "--rate=0"), -ERANGE);
 	assert_err(PARSE("--mode=sample", "--rate=10000"), -ERANGE);
-	assert_err(PARSE("--rate=99"), -EINVAL);
+	assert_diag_ok(PARSE("--rate=99"), &diag);
+	cr_assert(o.target.mode.mode == MODE_TRACE && o.target.mode.rate == 99);
 	assert_err(PARSE("--mode=sample", "--clock=wall"), -EINVAL);
 	cr_assert(diag.exit == PYP_EXIT_USAGE);
 }

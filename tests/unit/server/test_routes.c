@@ -164,7 +164,7 @@ Test(routes, attach_in_a_mode)
 	cr_assert(number_at("rate_hz") == 199);
 	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 10, \"mode\": \"guess\"}") == 400);
 	assert_error(PYP_EXIT_USAGE);
-	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 10, \"rate\": 9}") == 400);
+	cr_assert(ask("POST", "/v1/targets", "{\"pid\": 10, \"rate\": 10000}") == 400);
 	cr_assert(ask("POST", "/v1/targets?pid=10&mode=sample&rate=0", "") == 400);
 	cr_assert(ask("GET", "/v1/targets/10", "") == 404);
 	teardown();

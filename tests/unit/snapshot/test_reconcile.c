@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A trace and samples beside it: which of the two is believed, and that sums stay sums. */
+#include "snapshot/reconcile.h"
+
+#include <math.h>
+
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+#include "snapshot/correct.h"
+
+#define PERIOD 1000.0 /* ns */
+
+Test(reconcile, costs_of_all_hits)
+{
+	/* 1000 samples of 1 us are the program's, so 9 of 10 ms are probes': not 7.5. */
+	double k = reconcile_scale(10e6, 7.5e6, 1000, PERIOD);
+
+	cr_assert(fabs(k - 1.2) < 0.01, "%f", k);
+	/* Few hits: what is known of their costs is better than what samples say. */
+	k = reconcile_scale(10e6, 1e3, 8000, PERIOD);
+	cr_assert(fabs(k - 1) < 0.01, "%f", k);
+	cr_assert_eq(reconcile_scale(10e6, 5e6, 0, PERIOD), 1, "no samples");
+	cr_assert_eq(reconcile_scale(10e6, 0, 100, PERIOD), 1, "no hits");
+	cr_assert_leq(reconcile_scale(1e9, 1e3, 1, 1), 5);
+	cr_assert_geq(reconcile_scale(10e6, 9e6, 1e6, PERIOD), 0.2);
+}
+
+/* A loop without hits is the trace's; a function that only calls is the samples'. */
+Test(reconcile, each_by_its_precision)
+{
+	struct reconcile_row rows[] = {
+		{.own = 4e6, .taken = 0, .samples = 3900},
+		{.own = 0, .taken = 50e6, .samples = 1000},
+		{.own = 3e6, .taken = 50e6, .samples = 1100},
+	};
+
+	reconcile_solve(rows, 3, PERIOD);
+	cr_assert(fabs(rows[0].ns - 4e6) < 1, "%f", rows[0].ns);
+	cr_assert_eq(rows[0].variance, 0);
+	cr_assert(fabs(rows[1].ns - 1e6) < 0.1e6, "%f", rows[1].ns);
+	cr_assert(fabs(rows[2].ns - 1.1e6) < 0.15e6, "%f", rows[2].ns);
+	cr_assert_leq(sqrt(rows[1].variance), sqrt(1000) * PERIOD);
+	cr_assert_geq(sqrt(rows[1].variance), 0.5 * sqrt(1000) * PERIOD);
+}
+
+Test(reconcile, nothing_known)
+{
+	struct reconcile_row none[] = {{.own = 5, .taken = 3}, {0}};
+
+	reconcile_solve(none, 2, PERIOD);
+	cr_assert(fabs(none[0].ns - 5) < 0.1 && none[1].ns == 0);
+	reconcile_solve(none, 0, PERIOD);
+}
+
+static const struct snapshot_node *node(const struct snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->nodes[i].func != SNAPSHOT_NONE &&
+		    strcmp(s->funcs[s->nodes[i].func].name, name) == 0)
+			return &s->nodes[i];
+	cr_assert_fail("no %s", name);
+	return NULL;
+}
+
+static uint32_t func_of(const struct snapshot *s, const char *name)
+{
+	return node(s, name)->func;
+}
+
+static struct snapshot *traced(void)
+{
+	struct snapshot *s = snapshot_build("target 42\n"
+					    "thread 42 43 worker\n"
+					    "main a.py:1 1 2000000 9000000 1\n"
+					    "  f a.py:2 1000 11000000\n"
+					    "  g a.py:3 1000 13000000\n"
+					    "    f a.py:2 500 5000000\n");
+
+	s->threads[0].total[SNAPSHOT_CPU] = s->threads[0].total[SNAPSHOT_WALL] = 0;
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		s->nodes[i].min[0] = s->nodes[i].min[1] = UINT64_MAX;
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			s->threads[0].total[c] += s->nodes[i].self[c];
+	}
+	s->targets[0].cost = (struct cost){
+		.known = true, .before = {4000, 4000, 4000}, .after = {4000, 4000, 4000}};
+	s->targets[0].cost_scale = 1;
+	return s;
+}
+
+static void give_samples(struct snapshot *s, uint64_t of_f, uint64_t of_main)
+{
+	uint64_t *of = snapshot_alloc(s, s->nfuncs, sizeof(*of));
+
+	of[func_of(s, "f")] = of_f;
+	of[func_of(s, "main")] = of_main;
+	s->targets[0].beside = (struct snapshot_beside){of, s->nfuncs, 0};
+	s->targets[0].estimate = (struct snapshot_estimate){
+		.rate = 999, .period_ns = 1000, .samples = of_f + of_main};
+}
+
+static void give_more(struct snapshot *s, const char *name, uint64_t samples)
+{
+	((uint64_t *)s->targets[0].beside.of)[func_of(s, name)] += samples;
+	s->targets[0].estimate.samples += samples;
+}
+
+static void check_sums(const struct snapshot *s)
+{
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		uint64_t self = 0;
+
+		for (uint32_t i = 0; i < s->nnodes; i++)
+			self += s->nodes[i].self[c];
+		cr_assert_eq(self, s->threads[0].total[c]);
+	}
+	cr_assert(snapshot_valid(s));
+}
+
+/* By costs nothing is left of g, and too much of f; samples say that both have as much. */
+Test(reconcile, a_snapshot)
+{
+	_cleanup_(snapshot_freep) struct snapshot *plain = traced(), *s = traced();
+	uint64_t wait = node(s, "main")->self[SNAPSHOT_WALL] - node(s, "main")->self[SNAPSHOT_CPU];
+	double f, g;
+
+	give_samples(s, 2000, 1000);
+	give_more(s, "g", 2000);
+	assert_ok(snapshot_correct(plain));
+	assert_ok(snapshot_correct(s));
+	check_sums(plain);
+	check_sums(s);
+	g = (double)node(s, "g")->self[SNAPSHOT_CPU];
+	f = (double)(node(s, "f")->self[SNAPSHOT_CPU]);
+	for (uint32_t i = 0, n = 0; i < s->nnodes; i++)
+		if (s->nodes[i].func == func_of(s, "f") && n++)
+			f += (double)s->nodes[i].self[SNAPSHOT_CPU];
+	cr_assert(fabs(g - 2e6) < 0.3e6, "%f", g);
+	cr_assert(fabs(f - 2e6) < 0.3e6, "%f", f);
+	cr_assert(fabs((double)s->threads[0].total[SNAPSHOT_CPU] - 5e6) < 0.3e6);
+	cr_assert_eq(node(s, "main")->self[SNAPSHOT_WALL] - node(s, "main")->self[SNAPSHOT_CPU],
+		     wait, "waiting is no matter of samples");
+	cr_assert_eq(node(s, "f")->calls, node(plain, "f")->calls);
+	cr_assert(snapshot_error(&s->funcs[func_of(s, "f")], SNAPSHOT_TOT_CPU) > 0);
+	cr_assert_eq(snapshot_error(&s->funcs[func_of(s, "f")], SNAPSHOT_CALLS), 0);
+	cr_assert_lt(snapshot_error(&s->funcs[func_of(s, "f")], SNAPSHOT_CUM_CPU), 0);
+	cr_assert(!s->targets[0].beside.of, "used once");
+}
+
+Test(reconcile, without_samples_as_before)
+{
+	_cleanup_(snapshot_freep) struct snapshot *plain = traced(), *s = traced();
+
+	give_samples(s, 0, 0);
+	assert_ok(snapshot_correct(plain));
+	assert_ok(snapshot_correct(s));
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		cr_assert_leq(llabs((long long)s->nodes[i].self[SNAPSHOT_CPU] -
+				    (long long)plain->nodes[i].self[SNAPSHOT_CPU]),
+			      1);
+	check_sums(s);
+}
+
+/* Another process's contexts are its own. */
+Test(reconcile, one_of_two_targets)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\ntarget 43\n"
+			       "thread 42 42 a\nmain a.py:1 1 8000000\n  f a.py:2 1000 9000000\n"
+			       "thread 43 43 b\nmain a.py:1 1 8000000\n  f a.py:2 1000 9000000\n");
+	uint64_t before[2];
+
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->nodes[i].min[0] = s->nodes[i].min[1] = UINT64_MAX;
+	give_samples(s, 100, 5000);
+	s->targets[0].cost = (struct cost){.known = true, .before = {4000}, .after = {3000}};
+	memcpy(before, s->nodes[s->nnodes - 1].self, sizeof(before));
+	assert_ok(snapshot_correct(s));
+	cr_assert_arr_eq(s->nodes[s->nnodes - 1].self, before, sizeof(before));
+	cr_assert(s->targets[0].corrected && !s->targets[1].corrected);
+}
