@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RATE = '999'
 WAYS = {
     'trace': [],
+    'trace+samples': ['--rate', RATE],
     'count+samples': ['--mode', 'count', '--rate', RATE],
     'max-overhead 5': ['--max-overhead', '5'],
 }
@@ -35,10 +36,10 @@ def functions(path):
         report = json.load(f)
     rows = {}
     for row in report['functions']:
-        if row['name'].startswith(('{', '(')):
+        if row['pseudo']:
             continue
-        key = os.path.basename(row['filename']), row['firstlineno'], row['name']
-        rows[key] = rows.get(key, 0) + row['tottime_ns']['cpu']
+        key = os.path.basename(row['file']), row['line'], row['name']
+        rows[key] = rows.get(key, 0) + row['tottime']['cpu']
     return report, rows
 
 

@@ -16,6 +16,7 @@
 #include "harness/traced.h"
 #include "plan/plan.h"
 #include "python/python.h"
+#include "snapshot/correct.h"
 #include "stats/view.h"
 
 /* Here an exception that is passed on by generators that wait hides who throws it. */
@@ -162,7 +163,7 @@ static void start_shares(struct traced *t, const struct interpreter *py, enum mo
 			 const char *what, const char *number)
 {
 	traced_start(t, py->exe, "shares.py", what, number, NULL);
-	t->mode = (struct mode_choice){mode, RATE};
+	t->mode = (struct mode_choice){mode, mode == MODE_TRACE ? 0 : RATE};
 	traced_expect(t, "ready");
 	traced_attach(t);
 }
@@ -242,6 +243,7 @@ static void check_counted_shares(const struct interpreter *py)
 
 	start_shares(&t, py, MODE_COUNT, "plain", NULL);
 	traced_until(&t, has_samples, &samples, "samples");
+	assert_ok(sessions_stop(t.sessions, 0, NULL));
 	s = traced_snapshot(&t);
 	cr_assert(snapshot_exact(s) && snapshot_estimated(s));
 	assert_ok(view_build(s, NULL, &v));
@@ -266,6 +268,45 @@ Test(modes, count_with_samples, .timeout = 600)
 
 	for (size_t i = 0; i < n; i++)
 		check_counted_shares(&v[i]);
+	check_no_leaks();
+}
+
+/* Beside a trace: the loop's share is right though most of the time is the probes'. */
+static void check_reconciled(const struct interpreter *py)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	uint64_t samples = 600;
+	double loop;
+	struct traced t;
+
+	traced_start(&t, py->exe, "shares.py", "halves", NULL);
+	t.mode = (struct mode_choice){MODE_TRACE, RATE};
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_until(&t, has_samples, &samples, "samples");
+	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	s = traced_snapshot(&t);
+	cr_assert(s->targets[0].beside.of && snapshot_exact(s) && snapshot_estimated(s));
+	assert_ok(snapshot_correct(s));
+	assert_ok(view_build(s, NULL, &v));
+	loop = 100 * (double)counts_named(v, "work").tot[SNAPSHOT_CPU] /
+	       (double)v->total[SNAPSHOT_CPU];
+	fprintf(stderr, "%d.%d  loop %5.1f %%, %" PRIu64 " samples and %" PRIu64 " of probes\n",
+		py->major, py->minor, loop, s->targets[0].estimate.samples,
+		s->targets[0].estimate.of_probes);
+	cr_assert_gt(s->targets[0].estimate.of_probes, 0);
+	cr_assert(loop > 20 && loop < 80, "%s", py->exe);
+	traced_stop(&t);
+}
+
+Test(modes, trace_with_samples, .timeout = 600)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		check_reconciled(&v[i]);
 	check_no_leaks();
 }
 

@@ -4,10 +4,9 @@
 plain    one(), two() and three() take a sixth, a third and a half of the time
 threads  two threads, each in a function of its own
 deep N   N calls deep
-calls    calls of a function that does nothing
+calls    of a function that does nothing; halves: as long in a loop as with 1000 such calls
 made     functions that are made, take a moment and are gone, so that others get their place
 """
-
 import sys
 import threading
 
@@ -55,6 +54,13 @@ def nothing():
 def calls():
     while True:
         nothing()
+
+
+def halves():
+    while True:
+        work(3000)
+        for _ in range(1000):
+            nothing()
 
 
 def threads():
