@@ -353,7 +353,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 const struct cmd cmd_completion = {
 	.name = "completion",
 	.operands = "bash|zsh|fish",
-	.summary = "Print the shell's completion of this program",
+	.summary = "Print the completion script for a shell",
 	.min_operands = 1,
 	.max_operands = 1,
 	.run = run,

@@ -32,12 +32,12 @@ static int run_shutdown(const struct cmd_call *call, struct diag *diag)
 
 const struct cmd cmd_ping = {
 	.name = "ping",
-	.summary = "Is the daemon there? Says so by the exit status",
+	.summary = "Check that the daemon is running (exit status)",
 	.run = run_ping,
 };
 
 const struct cmd cmd_shutdown = {
 	.name = "shutdown",
-	.summary = "End the daemon; it writes what -o asked for",
+	.summary = "Stop the daemon; it writes the profile of its -o",
 	.run = run_shutdown,
 };

@@ -19,13 +19,13 @@ static const char *const diff_formats[] = {"text", "json", NULL};
 #define FIELD(f) .offset = offsetof(struct diff_opts, f)
 
 static const struct opt opts[] = {
-	{"format", 'f', OPT_CHOICE, FIELD(format), "text|json", "how it is written",
+	{"format", 'f', OPT_CHOICE, FIELD(format), "text|json", "output format",
 	 .choices = diff_formats},
-	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write it there instead of to stdout"},
-	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall", "which clock is compared",
+	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "output file (default: stdout)"},
+	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall", "clock to compare",
 	 .choices = saved_clocks},
 	{"force", 0, OPT_FLAG, FIELD(force), NULL,
-	 "even if they were not measured, or saved, in the\nsame way"},
+	 "compare snapshots that were measured or saved with\ndifferent options"},
 	{"limit", 'l', OPT_U64, FIELD(limit), "N", "at most N rows", .min = 1, .max = INT32_MAX},
 	{NULL},
 };
@@ -79,7 +79,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 const struct cmd cmd_diff = {
 	.name = "diff",
 	.operands = "BEFORE AFTER",
-	.summary = "What got slower between two saved snapshots",
+	.summary = "Compare two snapshots",
 	.opts = opts,
 	.opts_size = sizeof(struct diff_opts),
 	.min_operands = 2,

@@ -12,7 +12,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 const struct cmd cmd_doctor = {
 	.name = "doctor",
 	.operands = "PID|PYTHON-BINARY",
-	.summary = "Can this Python be traced here? Needs no daemon",
+	.summary = "Check whether a Python can be traced (no daemon)",
 	.min_operands = 1,
 	.max_operands = 1,
 	.run = run,

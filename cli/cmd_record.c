@@ -29,22 +29,22 @@ struct record_opts {
 #define FIELD(f) .offset = offsetof(struct record_opts, f)
 
 static const struct opt record_opts[] = {
-	{"pid", 'p', OPT_PIDS, FIELD(pids), "PID", "a process to record; may be repeated"},
+	{"pid", 'p', OPT_PIDS, FIELD(pids), "PID", "process to record; may be repeated"},
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
-	 "for so long (also 250ms, 2m); else until\nCtrl-C or the last program's end"},
+	 "for this duration (also 250ms, 2m); without it until\nCtrl-C or until the last process "
+	 "ends"},
 	QUERY_OPT_FORMAT,
-	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
-	 "write it there instead of to stdout"},
-	{"clock", 0, OPT_CHOICE, FIELD(query.clock), "cpu|wall", "which clock it shows",
+	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE", "output file (default: stdout)"},
+	{"clock", 0, OPT_CHOICE, FIELD(query.clock), "cpu|wall", "clock to report",
 	 .choices = query_clocks},
-	{"sort", 's', OPT_STRING, FIELD(query.sort), "KEY[,KEY]", "pstats' sort keys"},
-	{"reverse", 'r', OPT_FLAG, FIELD(query.reverse), NULL, "the other way round"},
+	{"sort", 's', OPT_STRING, FIELD(query.sort), "KEY[,KEY]", "sort keys, as in pstats"},
+	{"reverse", 'r', OPT_FLAG, FIELD(query.reverse), NULL, "reverse the sort order"},
 	{"strip-dirs", 0, OPT_FLAG, FIELD(query.strip_dirs), NULL,
 	 "file names without directories"},
 	{"only-my-code", 0, OPT_FLAG, FIELD(query.only_my_code), NULL,
-	 "standard library and installed packages folded\ninto their callers"},
+	 "fold the standard library and installed packages\ninto their callers"},
 	{"raw-times", 0, OPT_FLAG, FIELD(query.raw_times), NULL,
-	 "leave the probes' own time in the figures"},
+	 "do not subtract the probes' own time"},
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N", "at most N rows", .min = 1,
 	 .max = INT32_MAX},
 	{NULL},
@@ -53,11 +53,10 @@ static const struct opt record_opts[] = {
 static const struct opt run_opts[] = {
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS", "end after this time"},
 	QUERY_OPT_FORMAT,
-	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE",
-	 "write it there instead of to stdout"},
-	{"clock", 0, OPT_CHOICE, FIELD(query.clock), "cpu|wall", "which clock it shows",
+	{"output", 'o', OPT_STRING, FIELD(query.output), "FILE", "output file (default: stdout)"},
+	{"clock", 0, OPT_CHOICE, FIELD(query.clock), "cpu|wall", "clock to report",
 	 .choices = query_clocks},
-	{"sort", 's', OPT_STRING, FIELD(query.sort), "KEY[,KEY]", "pstats' sort keys"},
+	{"sort", 's', OPT_STRING, FIELD(query.sort), "KEY[,KEY]", "sort keys, as in pstats"},
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N", "at most N rows", .min = 1,
 	 .max = INT32_MAX},
 	{NULL},
@@ -241,7 +240,7 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 
 	if (!o->pids.n)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "usage: pyprofctl record --pid PID",
-				"which process? there is no --pid");
+				"--pid is required");
 	err = check(&o->query, call->operands, call->noperands, diag);
 	if (err == 0)
 		err = target_args_check(&o->target, diag);

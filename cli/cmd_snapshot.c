@@ -67,17 +67,17 @@ static int run_metrics(const struct cmd_call *call, struct diag *diag)
 	}
 
 const struct cmd cmd_snapshot = REPORT("snapshot",
-				       "Write a profile; PATTERNs restrict it as pstats' do",
+				       "Write a profile; PATTERNs restrict rows as in pstats",
 				       snapshot_opts, run_snapshot);
 const struct cmd cmd_callers =
-	REPORT("callers", "Who called these functions", report_opts, run_callers);
+	REPORT("callers", "Callers of these functions", report_opts, run_callers);
 const struct cmd cmd_callees =
-	REPORT("callees", "Whom these functions called", report_opts, run_callees);
+	REPORT("callees", "Functions called by these", report_opts, run_callees);
 const struct cmd cmd_threads =
 	REPORT("threads", "Calls and times of each thread", report_opts, run_threads);
 const struct cmd cmd_coroutines = REPORT("coroutines",
-					 "Coroutines, generators, greenlets: as they ran",
+					 "Lifetimes of coroutines, generators, greenlets",
 					 report_opts, run_coroutines);
-const struct cmd cmd_tree = REPORT("tree", "Calling contexts, as a tree", tree_opts, run_tree);
-const struct cmd cmd_metrics =
-	REPORT("metrics", "Resources each function used, if counted", report_opts, run_metrics);
+const struct cmd cmd_tree = REPORT("tree", "Calling-context tree", tree_opts, run_tree);
+const struct cmd cmd_metrics = REPORT("metrics", "Resource counters of each function, if enabled",
+				      report_opts, run_metrics);

@@ -12,7 +12,8 @@ struct status_opts {
 };
 
 static const struct opt opts[] = {
-	{"json", 0, OPT_FLAG, offsetof(struct status_opts, json), NULL, "the API's own JSON"},
+	{"json", 0, OPT_FLAG, offsetof(struct status_opts, json), NULL,
+	 "print the JSON of the HTTP API"},
 	{NULL},
 };
 
@@ -39,7 +40,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 
 const struct cmd cmd_status = {
 	.name = "status",
-	.summary = "Show the processes and how it goes",
+	.summary = "Show traced processes and their health",
 	.opts = opts,
 	.opts_size = sizeof(struct status_opts),
 	.run = run,

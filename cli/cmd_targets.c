@@ -18,7 +18,7 @@ struct attach_opts {
 
 static const struct opt attach_opts[] = {
 	{"no-start", 0, OPT_FLAG, offsetof(struct attach_opts, no_start), NULL,
-	 "attach only; `start` begins"},
+	 "attach only; `start` begins recording"},
 	{NULL},
 };
 
@@ -169,9 +169,10 @@ static int run_clear(const struct cmd_call *call, struct diag *diag)
 		.opts_size = sizeof(struct control_opts), .run = (cmd_run),                        \
 	}
 
-const struct cmd cmd_start = PID_COMMAND("start", "Put the probes on", run_start);
-const struct cmd cmd_stop = PID_COMMAND("stop", "Take the probes off, keep the data", run_stop);
-const struct cmd cmd_clear = PID_COMMAND("clear", "Zero the data", run_clear);
+const struct cmd cmd_start =
+	PID_COMMAND("start", "Attach the probes and start recording", run_start);
+const struct cmd cmd_stop = PID_COMMAND("stop", "Detach the probes, keep the data", run_stop);
+const struct cmd cmd_clear = PID_COMMAND("clear", "Reset counts and times to zero", run_clear);
 
 const struct cmd cmd_attach = {
 	.name = "attach",

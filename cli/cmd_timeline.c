@@ -40,15 +40,15 @@ static const char *const timeline_formats[] = {"", "chrome", "csv", NULL};
 
 static const struct opt timeline_opts[] = {
 	{"pid", 'p', OPT_PID, FIELD(pid), "PID",
-	 "this process; attached for so long if it is not\n(else: all that are)"},
+	 "this process, attached temporarily if needed\n(default: all targets)"},
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
-	 "for so long (also 250ms, 2m); else until\nCtrl-C or the program's end"},
+	 "for this duration (also 250ms, 2m); without it until\nCtrl-C or until the program ends"},
 	{"format", 'f', OPT_CHOICE, FIELD(format), "chrome|csv",
-	 "for Perfetto and speedscope, or as rows; else by\nthe ending (.json, .csv), else csv",
+	 "output format; default: from the extension of FILE\n(.json, .csv), otherwise csv",
 	 .choices = timeline_formats},
-	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write it there instead of to stdout"},
+	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "output file (default: stdout)"},
 	{"max-size", 0, OPT_SIZE, FIELD(max_size), "BYTES",
-	 "end when the file is as large (default 256M)", .min = TIMELINE_SIZE_MIN},
+	 "stop when the file reaches this size (default: 256M)", .min = TIMELINE_SIZE_MIN},
 	{NULL},
 };
 
@@ -114,7 +114,7 @@ static int check_traced(const struct taking *t, struct diag *diag)
 		if (state && strcmp(state, "tracing") == 0)
 			return 0;
 	}
-	return diag_set(diag, -EINVAL, PYP_EXIT_FAILURE, "`pyprofctl start` puts the probes on",
+	return diag_set(diag, -EINVAL, PYP_EXIT_FAILURE, "`pyprofctl start` attaches the probes",
 			"nothing is being traced now");
 }
 

@@ -30,15 +30,15 @@ static const char *const sorts[] = {"",	       "self",	  "cum",  "rate", "calls"
 
 static const struct opt opts[] = {
 	{"interval", 'i', OPT_DURATION, FIELD(interval_ns), "SECONDS",
-	 "how often it looks (default: 1)"},
-	{"count", 'n', OPT_U64, FIELD(count), "N", "as text: so many times, then end", .min = 1,
+	 "refresh interval (default: 1)"},
+	{"count", 'n', OPT_U64, FIELD(count), "N", "as text: exit after N intervals", .min = 1,
 	 .max = INT32_MAX},
 	{"pid", 'p', OPT_PID, FIELD(pid), "PID", "only this process"},
-	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall", "which clock it shows",
+	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall", "clock to report",
 	 .choices = query_clocks},
 	{"sort", 's', OPT_CHOICE, FIELD(sort), "KEY",
 	 "self, cum, rate, calls, tottime, cumtime or name", .choices = sorts},
-	{"reverse", 'r', OPT_FLAG, FIELD(reverse), NULL, "the other way round"},
+	{"reverse", 'r', OPT_FLAG, FIELD(reverse), NULL, "reverse the sort order"},
 	{"threads", 0, OPT_FLAG, FIELD(threads), NULL, "threads instead of functions"},
 	{"limit", 'l', OPT_U64, FIELD(limit), "N", "as text: at most N rows (default: 20)",
 	 .min = 1, .max = INT32_MAX},
@@ -204,7 +204,7 @@ static int run_top(const struct cmd_call *call, struct diag *diag)
 const struct cmd cmd_top = {
 	.name = "top",
 	.operands = "[PATTERN]",
-	.summary = "Show what happens now, on the whole screen",
+	.summary = "Show live statistics on the full screen",
 	.opts = opts,
 	.opts_size = sizeof(struct top_opts),
 	.max_operands = 1,
@@ -214,7 +214,7 @@ const struct cmd cmd_top = {
 const struct cmd cmd_watch = {
 	.name = "watch",
 	.operands = "[PATTERN]",
-	.summary = "Show what happens now, as text, again and again",
+	.summary = "Print live statistics periodically",
 	.opts = opts,
 	.opts_size = sizeof(struct top_opts),
 	.max_operands = 1,

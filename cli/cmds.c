@@ -22,9 +22,9 @@ const struct cmd *const cmds[] = {
 
 const struct opt cmd_global_opts[] = {
 	{"socket", 0, OPT_STRING, FIELD(socket), "PATH",
-	 "the daemon's socket; else $" SOCKPATH_ENV ", else\n" SOCKPATH_DEFAULT},
-	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "this text, or a command's"},
-	{"version", 0, OPT_FLAG, FIELD(version), NULL, "the version"},
+	 "the daemon's socket; default: $" SOCKPATH_ENV ",\notherwise " SOCKPATH_DEFAULT},
+	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "show this help, or that of a command"},
+	{"version", 0, OPT_FLAG, FIELD(version), NULL, "show the version"},
 	{NULL},
 };
 
@@ -117,7 +117,7 @@ static void program_help(FILE *out)
 {
 	fputs("Usage: pyprofctl [--socket PATH] COMMAND [OPTION]... [ARGUMENT]...\n"
 	      "\n"
-	      "Talk to pyprofd, the out-of-process profiler for Python.\n"
+	      "Control pyprofd, the out-of-process profiler for Python.\n"
 	      "\n"
 	      "Commands:\n",
 	      out);

@@ -29,9 +29,7 @@ extern const char *const query_clocks[];
 			"text, pstats, json, ...; else by FILE's extension,\nelse text"            \
 	}
 #define QUERY_OPTS_ALL                                                                             \
-	{"output",   'o',                                                                          \
-	 OPT_STRING, QUERY_FIELD(output),                                                          \
-	 "FILE",     "write it there instead of to stdout"},                                       \
+	{"output", 'o', OPT_STRING, QUERY_FIELD(output), "FILE", "output file (default: stdout)"}, \
 		{"pid", 'p', OPT_PID, QUERY_FIELD(pid), "PID", "only this process"},               \
 		{"tid", 't', OPT_PID, QUERY_FIELD(tid), "TID", "only this thread"},                \
 		{"clock",                                                                          \
@@ -39,13 +37,15 @@ extern const char *const query_clocks[];
 		 OPT_CHOICE,                                                                       \
 		 QUERY_FIELD(clock),                                                               \
 		 "cpu|wall",                                                                       \
-		 "which clock it shows",                                                           \
+		 "clock to report",                                                                \
 		 .choices = query_clocks},                                                         \
 		{"raw-times", 0,                                                                   \
 		 OPT_FLAG,    QUERY_FIELD(raw_times),                                              \
 		 NULL,	      "leave the probes' own time in the figures"},                        \
-		{"sort", 's', OPT_STRING, QUERY_FIELD(sort), "KEY[,KEY]", "pstats' sort keys"},    \
-		{"reverse", 'r', OPT_FLAG, QUERY_FIELD(reverse), NULL, "the other way round"},     \
+		{"sort",      's',                                                                 \
+		 OPT_STRING,  QUERY_FIELD(sort),                                                   \
+		 "KEY[,KEY]", "sort keys, as in pstats"},                                          \
+		{"reverse", 'r', OPT_FLAG, QUERY_FIELD(reverse), NULL, "reverse the sort order"},  \
 		{"limit",	   'l',	     OPT_U64,	      QUERY_FIELD(limit), "N",             \
 		 "at most N rows", .min = 1, .max = INT32_MAX},                                    \
 		{"strip-dirs", 0,                                                                  \

@@ -83,8 +83,8 @@ struct value {
 
 static int bad_value(const struct value *v, const char *hint)
 {
-	return diag_set(v->diag, -EINVAL, PYP_EXIT_USAGE, hint, "%s: '%s' is not a valid %s",
-			v->name, v->text, v->opt->arg ? v->opt->arg : "value");
+	return diag_set(v->diag, -EINVAL, PYP_EXIT_USAGE, hint, "%s: invalid value '%s'", v->name,
+			v->text);
 }
 
 /* "64K to 1G" */

@@ -9,27 +9,28 @@
 
 const struct opt target_opt_table[] = {
 	{"mode", 0, OPT_CHOICE, FIELD(mode.mode), "trace|count|sample",
-	 "every call with its times; calls only, at half the\ncost; or an estimate, at hardly any",
+	 "every call with its times; calls only, at half the\ncost; or an estimate from samples, "
+	 "almost for free",
 	 .choices = mode_names, .initial = "trace", .key = "mode"},
 	{"rate", 0, OPT_U32, FIELD(mode.rate), "HZ",
-	 "samples per second: 99 with --mode sample, 199\nwith --max-overhead; else none by "
-	 "default: "
-	 "they\nestimate times with count, correct them with trace",
+	 "samples per second; default: 99 with --mode sample,\n199 with --max-overhead, otherwise "
+	 "none.\n"
+	 "They correct times of trace, estimate those of count",
 	 1, 9999, .key = "rate", .none = "0"},
 	{"max-overhead", 0, OPT_U32, FIELD(max_overhead), "PCT",
-	 "let probes take no more than this share of a\nprocess's CPU time: trace in windows, and\n"
-	 "estimate",
+	 "limit probe overhead to PCT % of the target's CPU\n"
+	 "time: traces in windows, figures are estimates",
 	 1, 50, .key = "max_overhead", .none = "0"},
 	{"metrics", 0, OPT_METRICS, FIELD(metrics), "LIST",
-	 "resources to count for each function: switches,\nfaults, io, all, or single ones",
+	 "resources to count per function: switches, faults,\nio, all, or single names",
 	 .key = "metrics"},
 	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
-	 "trace the processes that it forks, too, and theirs", .key = "follow_children"},
+	 "also trace forked children and their children", .key = "follow_children"},
 	{"no-verify", 0, OPT_OFF, FIELD(verify), NULL,
-	 "do not prove an interpreter not seen before on a\nscratch process of its own",
-	 .initial = "true", .key = "verify"},
+	 "skip the self-test of an interpreter that was not\ntested before", .initial = "true",
+	 .key = "verify"},
 	{"ring-size", 0, OPT_POW2, FIELD(ring_bytes), "BYTES",
-	 "events held per process; rounded up to a power\nof two", UINT64_C(64) << 10,
+	 "ring buffer per process; rounded up to a power of\ntwo", UINT64_C(64) << 10,
 	 UINT64_C(1) << 30, .initial = "16M", .key = "ring_size"},
 	{NULL},
 };

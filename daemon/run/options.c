@@ -17,26 +17,27 @@ static const char *const clocks[] = {[SNAPSHOT_CPU] = "cpu", [SNAPSHOT_WALL] = "
 static const struct opt table[] = {
 	{"pid", 'p', OPT_PIDS, FIELD(pids), "PID", "trace this process; may be repeated"},
 	{"socket", 0, OPT_STRING, FIELD(socket), "PATH",
-	 "the control socket; else $" SOCKPATH_ENV ", else\n" SOCKPATH_DEFAULT},
-	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL, "attach only; `pyprofctl start` begins"},
+	 "control socket; default: $" SOCKPATH_ENV ", otherwise\n" SOCKPATH_DEFAULT},
+	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL,
+	 "attach only; `pyprofctl start` begins recording"},
 	{"max-children", 0, OPT_U64, FIELD(max_children), "N",
-	 "follow at most so many at one time (default: 64)", .min = 1, .max = MAX_CHILDREN},
+	 "follow at most N children at a time (default: 64)", .min = 1, .max = MAX_CHILDREN},
 	{"clock", 0, OPT_CHOICE, FIELD(clock), "cpu|wall",
-	 "which clock reports show (default: cpu); both are\nmeasured", .choices = clocks},
+	 "default clock of reports (default: cpu); both are\nalways measured", .choices = clocks},
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
-	 "end after this time; also 250ms, 1.5, 2m, 1h"},
-	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write the profile there at the end"},
+	 "exit after this time; also 250ms, 1.5, 2m, 1h"},
+	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "write the profile to FILE at exit"},
 	{"format", 'f', OPT_STRING, FIELD(format_name), "FORMAT",
-	 "the profile's format; else by FILE's extension, else\ntext"},
+	 "profile format; default: from the extension of FILE,\notherwise text"},
 	{"sort", 's', OPT_STRING, FIELD(sort), "KEY[,KEY]",
-	 "the profile's order: pstats' sort keys"},
+	 "sort keys of the profile, as in pstats"},
 	{"limit", 'l', OPT_U64, FIELD(limit), "N", "at most N rows in the profile", .min = 1,
 	 .max = INT32_MAX},
 	{"raw-times", 0, OPT_FLAG, FIELD(raw_times), NULL,
-	 "leave the probes' own time in -o's figures"},
-	{"verbose", 'v', OPT_FLAG, FIELD(verbose), NULL, "say what happens"},
-	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "this text"},
-	{"version", 0, OPT_FLAG, FIELD(version), NULL, "the version"},
+	 "do not subtract the probes' own time in the profile"},
+	{"verbose", 'v', OPT_FLAG, FIELD(verbose), NULL, "log what the daemon does"},
+	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "show this help"},
+	{"version", 0, OPT_FLAG, FIELD(version), NULL, "show the version"},
 	{NULL},
 };
 
@@ -123,9 +124,9 @@ void options_help(FILE *out)
 {
 	fputs("Usage: pyprofd [OPTION]... [-- CMD ARG...]\n"
 	      "\n"
-	      "Profile running Python programs from outside: exact calls and times, nothing\n"
-	      "injected. Traces the processes named by --pid and the command, until they or\n"
-	      "the duration end or a signal comes; with neither it waits for pyprofctl.\n"
+	      "Profile running Python programs from outside: exact calls and times, no code\n"
+	      "injected. Traces the processes given by --pid and the command until they end,\n"
+	      "the duration is over or a signal arrives; without both, waits for pyprofctl.\n"
 	      "\n"
 	      "Options:\n",
 	      out);

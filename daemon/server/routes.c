@@ -167,7 +167,7 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 		return r;
 	if (!pid)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "send {\"pid\": N}",
-				"which process? there is no pid");
+				"pid is required");
 	r = sessions_look(ctx->sessions, pid, &o, diag);
 	if (r == 0)
 		r = sessions_attach(ctx->sessions, pid, start, &o, diag);
@@ -443,7 +443,7 @@ static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_
 
 const struct route routes[] = {
 	{"GET", "/v1", NULL, PRIVILEGE_READ, handle_index, "this list"},
-	{"GET", "/v1/ping", NULL, PRIVILEGE_READ, handle_ping, "is the daemon there?"},
+	{"GET", "/v1/ping", NULL, PRIVILEGE_READ, handle_ping, "check that the daemon is running"},
 	{"GET", "/v1/status", NULL, PRIVILEGE_READ, handle_status, "the daemon and its targets"},
 	{"GET", "/v1/targets", NULL, PRIVILEGE_READ, handle_targets, "all targets"},
 	{"POST", "/v1/targets", "pid,start", PRIVILEGE_CONTROL, handle_attach,
@@ -451,21 +451,22 @@ const struct route routes[] = {
 	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target"},
 	{"DELETE", "/v1/targets/{pid}", NULL, PRIVILEGE_CONTROL, handle_detach,
 	 "detach, and forget the data"},
-	{"POST", "/v1/start", "pid", PRIVILEGE_CONTROL, handle_start, "put the probes on",
+	{"POST", "/v1/start", "pid", PRIVILEGE_CONTROL, handle_start, "attach the probes",
 	 WAIT_STOPPED},
 	{"POST", "/v1/stop", "pid", PRIVILEGE_CONTROL, handle_stop,
-	 "take the probes off, keep the data"},
-	{"POST", "/v1/clear", "pid", PRIVILEGE_CONTROL, handle_clear, "zero the data",
-	 WAIT_CURRENT},
+	 "detach the probes, keep the data"},
+	{"POST", "/v1/clear", "pid", PRIVILEGE_CONTROL, handle_clear,
+	 "reset counts and times to zero", WAIT_CURRENT},
 	{"GET", "/v1/snapshot", SNAPSHOT_QUERY_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile",
 	 WAIT_CURRENT, .no_head = true},
 	{"POST", "/v1/timelines", "pid,duration,buffer", PRIVILEGE_CONTROL, handle_timeline_begin,
-	 "take a timeline: every call and return", WAIT_CURRENT},
-	{"GET", "/v1/timelines", NULL, PRIVILEGE_READ, handle_timelines, "those being taken"},
+	 "record a timeline: every call and return", WAIT_CURRENT},
+	{"GET", "/v1/timelines", NULL, PRIVILEGE_READ, handle_timelines,
+	 "timelines that are being recorded"},
 	{"GET", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_read,
-	 "take the next piece of a timeline", WAIT_CURRENT, .draining = true, .no_head = true},
+	 "fetch the next piece of a timeline", WAIT_CURRENT, .draining = true, .no_head = true},
 	{"DELETE", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_end,
-	 "end its window; what waits is still to be fetched", WAIT_CURRENT},
+	 "stop recording; buffered data remains readable", WAIT_CURRENT},
 	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "end the daemon"},
 	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics"},
 	{NULL},

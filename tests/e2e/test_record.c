@@ -229,7 +229,7 @@ Test(record, ctrl_c_keeps_what_there_is)
 
 Test(record, what_is_wrong_is_said_before)
 {
-	ctl_fails(&d, PYP_EXIT_USAGE, "which process", "record", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "--pid is required", "record", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "unknown format", "record", "-p", pid, "-f", "x", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "sort key", "record", "-p", pid, "-s", "x", NULL);
 	ctl_fails(&d, PYP_EXIT_FAILURE, "No such file", "record", "-p", pid, "-o", "/nosuch/x",

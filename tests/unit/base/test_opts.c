@@ -97,16 +97,16 @@ Test(opts, errors_name_the_culprit)
 		{{"-n"}, "option '-n' needs a value"},
 		{{"--number"}, "option '--number' needs a value"},
 		{{"--flag=1"}, "option '--flag=1' takes no value"},
-		{{"-n", "x"}, "--number: 'x' is not a valid N"},
-		{{"-n", "1x"}, "--number: '1x' is not a valid N"},
+		{{"-n", "x"}, "--number: invalid value 'x'"},
+		{{"-n", "1x"}, "--number: invalid value '1x'"},
 		{{"-n", "0"}, "--number: '0' is out of range"},
 		{{"-n", "101"}, "--number: '101' is out of range"},
-		{{"-d", "1y"}, "--duration: '1y' is not a valid TIME"},
-		{{"--choice", "cp"}, "--choice: 'cp' is not a valid cpu|wall"},
-		{{"--choice", ""}, "--choice: '' is not a valid cpu|wall"},
-		{{"-p", "-1"}, "--pid: '-1' is not a valid PID"},
+		{{"-d", "1y"}, "--duration: invalid value '1y'"},
+		{{"--choice", "cp"}, "--choice: invalid value 'cp'"},
+		{{"--choice", ""}, "--choice: invalid value ''"},
+		{{"-p", "-1"}, "--pid: invalid value '-1'"},
 		{{"--pids", "5", "--pids=5"}, "--pids: 5 is given twice"},
-		{{"--string", ""}, "--string: '' is not a valid TEXT"},
+		{{"--string", ""}, "--string: invalid value ''"},
 	};
 	struct diag diag;
 	struct dst d;
