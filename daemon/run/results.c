@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bounded.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/outfile.h"
 #include "base/terminal.h"
-#include "server/pumped.h"
 #include "server/routes.h"
 #include "snapshot/correct.h"
 #include "snapshot/pseudo.h"
@@ -42,18 +42,12 @@ static int write_stream(const struct options *o, const struct format *format,
 	return format_write(format, s, &fo, out, diag);
 }
 
-/* Probes are off by now: nothing has to be kept going. */
-static void no_pump(void *ctx)
-{
-	(void)ctx;
-}
-
 /* A target must not be able to fill the disk: the bound is the one of the control API. */
 static int write_bounded(const struct options *o, const struct snapshot *s, struct outfile *of,
 			 struct diag *diag)
 {
-	struct pumped_room room = {.left = ROUTES_BODIES_MAX};
-	FILE *f = pumped_open(fileno(outfile_stream(of)), &room, no_pump, NULL);
+	struct bounded_room room = {.left = ROUTES_BODIES_MAX};
+	FILE *f = bounded_open(fileno(outfile_stream(of)), &room);
 	int r, closed;
 
 	if (!f)

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -15,10 +13,8 @@
 #include "format/format.h"
 #include "pyprof/version.h"
 #include "server/status_json.h"
-#include "snapshot/correct.h"
-#include "snapshot/pseudo.h"
 #include "server/metrics.h"
-#include "server/pumped.h"
+#include "server/render.h"
 #include "server/snapshot_query.h"
 #include "timeline/timeline.h"
 #include "timeline/wire.h"
@@ -327,60 +323,9 @@ static int handle_timeline_end(struct routes_ctx *ctx, const struct request *rq,
 
 /* --- /v1/snapshot --- */
 
-static void pump_sessions(void *ctx)
-{
-	sessions_pump(ctx);
-}
-
 static size_t bodies_max(const struct routes_ctx *ctx)
 {
 	return ctx->bodies_max ? ctx->bodies_max : ROUTES_BODIES_MAX;
-}
-
-/* No room for it, beside what is being sent to others. */
-static int refuse_large(const struct routes_ctx *ctx, const struct format *f, struct diag *diag)
-{
-	diag_clear(diag);
-	if (ctx->held)
-		return diag_set(diag, -ENOBUFS, PYP_EXIT_FAILURE, "try again when they are sent",
-				"no room for the %s output: %zu MiB of profiles are being sent, "
-				"%zu MiB are possible",
-				f->name, ctx->held >> 20, bodies_max(ctx) >> 20);
-	return diag_set(diag, -EFBIG, PYP_EXIT_FAILURE,
-			"restrict it with --pid, --tid, --limit or a pattern, or choose the format "
-			"json, pprof or text",
-			"the %s output is larger than %zu MiB", f->name, bodies_max(ctx) >> 20);
-}
-
-/* A profile can be large: it is written into a memory file, which sendfile(2) sends as it is. */
-static int write_body(struct routes_ctx *ctx, const struct snapshot_query *q,
-		      const struct snapshot *s, struct response *rs, struct diag *diag)
-{
-	_cleanup_close_ int fd = memfd_create("pyprofd-snapshot", MFD_CLOEXEC);
-	struct pumped_room room = {.left = bodies_max(ctx) - ctx->held};
-	_cleanup_fclose_ FILE *f = NULL;
-	struct stat st;
-	int r;
-
-	if (fd < 0)
-		return diag_errno(diag, errno, "cannot make a file for the profile");
-	f = pumped_open(fd, &room, pump_sessions, ctx->sessions);
-	if (!f)
-		return diag_errno(diag, errno, "cannot write the profile");
-	r = format_write(q->format, s, &q->opts, f, diag);
-	if (room.exceeded)
-		return refuse_large(ctx, q->format, diag);
-	if (r < 0)
-		return r;
-	if (fflush(f) != 0 && room.exceeded)
-		return refuse_large(ctx, q->format, diag);
-	if (ferror(f) || fstat(fd, &st) < 0)
-		return diag_errno(diag, errno, "cannot write the profile");
-	rs->fd = TAKE_FD(fd);
-	rs->size = (size_t)st.st_size;
-	rs->mime = q->format->mime;
-	rs->status = 200;
-	return 0;
 }
 
 static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
@@ -393,6 +338,7 @@ static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
 			       "the json format lists all threads", "no thread %u was seen", tid);
 }
 
+/* What it begins here, answer_rendered() completes. */
 static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			   struct response *rs, struct diag *diag)
 {
@@ -400,7 +346,7 @@ static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid
 	struct snapshot_query q = {0};
 	int r;
 
-	(void)path_pid;
+	(void)path_pid, (void)rs;
 	r = snapshot_query_parse(rq, &q, diag);
 	if (r < 0)
 		return r;
@@ -410,11 +356,15 @@ static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid
 	r = check_tid(s, q.opts.filter.tid, diag);
 	if (r < 0)
 		return r;
-	if ((!q.raw && snapshot_correct(s) < 0) || snapshot_pseudo(s) < 0)
-		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
-	if (!q.clock_given)
-		q.opts.clock = s->clock;
-	return write_body(ctx, &q, s, rs, diag);
+	r = render_start(TAKE_PTR(s), &q, ctx->held, bodies_max(ctx), &ctx->render, diag);
+	return r < 0 ? r : -EINPROGRESS;
+}
+
+static int answer_rendered(struct routes_ctx *ctx, struct response *rs, struct diag *diag)
+{
+	_cleanup_(render_freep) struct render *render = TAKE_PTR(ctx->render);
+
+	return render_take(render, rs, diag);
 }
 
 static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
@@ -458,7 +408,7 @@ const struct route routes[] = {
 	{"POST", "/v1/clear", "pid", PRIVILEGE_CONTROL, handle_clear,
 	 "reset counts and times to zero", WAIT_CURRENT},
 	{"GET", "/v1/snapshot", SNAPSHOT_QUERY_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile",
-	 WAIT_CURRENT, .no_head = true},
+	 WAIT_CURRENT, .renders = true, .no_head = true},
 	{"POST", "/v1/timelines", "pid,duration,buffer", PRIVILEGE_CONTROL, handle_timeline_begin,
 	 "record a timeline: every call and return", WAIT_CURRENT},
 	{"GET", "/v1/timelines", NULL, PRIVILEGE_READ, handle_timelines,
@@ -524,6 +474,12 @@ static int refuse_draining(struct diag *diag)
 			"the daemon is shutting down");
 }
 
+void routes_forget(struct routes_ctx *ctx, const struct routes_wait *wait)
+{
+	if (wait->what == WAIT_RENDERED)
+		render_free(TAKE_PTR(ctx->render));
+}
+
 bool routes_ready(const struct routes_ctx *ctx, const struct routes_wait *wait, uint64_t since_ns)
 {
 	switch (wait->what) {
@@ -535,6 +491,10 @@ bool routes_ready(const struct routes_ctx *ctx, const struct routes_wait *wait, 
 		return sessions_current(ctx->sessions, wait->pid, since_ns);
 	case WAIT_LOOKED:
 		return sessions_looked(ctx->sessions, wait->pid);
+	case WAIT_RENDERER:
+		return !ctx->render; /* one is written at a time */
+	case WAIT_RENDERED:
+		return render_done(ctx->render);
 	}
 	return true;
 }
@@ -570,6 +530,10 @@ static int handle(struct routes_ctx *ctx, const struct route *route, struct requ
 		r = request_get_pid(rq, "pid", &wait.pid, diag);
 	if (r < 0)
 		return r;
+	if (route->renders && ctx->render) {
+		*ret_wait = (struct routes_wait){.what = WAIT_RENDERER};
+		return 0;
+	}
 	if (has_to_wait(ctx, in, &wait)) {
 		*ret_wait = wait;
 		return 0;
@@ -577,8 +541,19 @@ static int handle(struct routes_ctx *ctx, const struct route *route, struct requ
 	r = route->handle(ctx, rq, path_pid, rs, diag);
 	if (r != -EINPROGRESS)
 		return r;
-	*ret_wait = (struct routes_wait){.what = WAIT_LOOKED, .pid = wait.pid};
+	if (!route->renders) {
+		*ret_wait = (struct routes_wait){.what = WAIT_LOOKED, .pid = wait.pid};
+		return 0;
+	}
+	if (!in->since_ns)
+		return answer_rendered(ctx, rs, diag);
+	*ret_wait = (struct routes_wait){.what = WAIT_RENDERED};
 	return 0;
+}
+
+static void answer_error(struct response *rs, int err, const struct diag *diag)
+{
+	response_set_error(rs, err == -EFBIG ? 507 : err == -ENOBUFS ? 503 : 0, diag, err);
 }
 
 void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs,
@@ -591,6 +566,12 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 	int r;
 
 	*wait = (struct routes_wait){0};
+	if (in->rendered) {
+		r = answer_rendered(ctx, rs, &diag);
+		if (r < 0)
+			answer_error(rs, r, &diag);
+		return;
+	}
 	/* even what there is, is not for everybody */
 	r = peer_check(&in->peer, ctx->owner, PRIVILEGE_READ, &diag);
 	if (r == 0)
@@ -606,5 +587,5 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 	if (r == 0)
 		r = handle(ctx, route, &rq, path_pid, in, rs, wait, &diag);
 	if (r < 0)
-		response_set_error(rs, r == -EFBIG ? 507 : r == -ENOBUFS ? 503 : 0, &diag, r);
+		answer_error(rs, r, &diag);
 }

@@ -20,10 +20,11 @@
 /* What handlers work on. Borrowed by everybody. */
 struct routes_ctx {
 	struct sessions *sessions;
-	uint64_t start_ns; /* CLOCK_MONOTONIC: when the daemon was started */
-	uid_t owner;	   /* the daemon's user */
-	size_t held;	   /* bytes of profiles that are still being sent */
-	size_t bodies_max; /* 0: ROUTES_BODIES_MAX */
+	uint64_t start_ns;     /* CLOCK_MONOTONIC: when the daemon was started */
+	uid_t owner;	       /* the daemon's user */
+	size_t held;	       /* bytes of profiles that are still being sent */
+	size_t bodies_max;     /* 0: ROUTES_BODIES_MAX */
+	struct render *render; /* the profile that is being written; NULL: none is */
 	struct dropped_clients dropped;
 	bool draining; /* shutting down: everything is answered with 503 */
 	/* End the daemon: results are written before it returns. A failure is the client's answer,
@@ -39,6 +40,8 @@ struct routes_ctx {
  */
 #define ROUTES_BODIES_MAX ((size_t)512 << 20)
 
+struct render;
+
 struct route {
 	const char *method;
 	const char *path;   /* a segment in braces matches one number: /v1/targets/{pid} */
@@ -50,11 +53,14 @@ struct route {
 	const char *help;
 	enum route_wait {
 		WAIT_NOT,
-		WAIT_STOPPED, /* nothing it is about is being stopped */
-		WAIT_CURRENT, /* the probes' records up to the request have been read */
-		WAIT_LOOKED,  /* the process that is being attached has been inspected */
+		WAIT_STOPPED,  /* nothing it is about is being stopped */
+		WAIT_CURRENT,  /* the probes' records up to the request have been read */
+		WAIT_LOOKED,   /* the process that is being attached has been inspected */
+		WAIT_RENDERER, /* no other profile is being written */
+		WAIT_RENDERED, /* the profile that was asked for is written */
 	} wait;
 	bool target_opts; /* its parameters are those of target_opt_table, too */
+	bool renders;	  /* its answer is a profile: see WAIT_RENDERED */
 	bool draining;	  /* answered even when the daemon is shutting down */
 	bool no_head;	  /* its GET changes something, or makes a profile: HEAD is a 405 */
 };
@@ -74,6 +80,7 @@ struct routes_input {
 	const char *method, *uri, *body;
 	size_t nbody;
 	uint64_t since_ns; /* CLOCK_MONOTONIC: when it was received; 0: it does not wait */
+	bool rendered;	   /* it has waited for WAIT_RENDERED */
 };
 
 /* What an answer waits for. */
@@ -84,12 +91,14 @@ struct routes_wait {
 
 /*
  * Answer one request. Always fills rs, which is initialised, unless the answer has to wait for
- * rings that cannot be read in a moment, or for a process that is being inspected: then *wait says
- * for what. When routes_ready says so, or before, it is to be dispatched again with the same
- * since_ns.
+ * rings that cannot be read in a moment, for a process that is being inspected, or for a profile that
+ * is being written: then *wait says for what. When routes_ready returns true, or earlier, it is to be
+ * dispatched again with the same since_ns.
  */
 void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs,
 		     struct routes_wait *wait);
 bool routes_ready(const struct routes_ctx *ctx, const struct routes_wait *wait, uint64_t since_ns);
+/* The request that waits for this is not dispatched again. Blocks while its profile is written. */
+void routes_forget(struct routes_ctx *ctx, const struct routes_wait *wait);
 
 #endif

@@ -66,7 +66,7 @@ struct conn {
 	size_t held;	   /* bytes of a profile that is being sent */
 	size_t nbody;	   /* received so far; beyond REQUEST_BODY_MAX it is only counted */
 	uint64_t since_ns; /* when it was complete; 0: it is not yet */
-	/* Suspended: its answer waits for rings to be read. */
+	/* Suspended: its answer waits for what c->wait says. */
 	struct MHD_Connection *suspended; /* NULL: it is not */
 	struct routes_wait wait;
 	struct conn *next; /* the next one that waits */
@@ -86,6 +86,7 @@ static void conn_reset(struct conn *c)
 
 	if (c->started)
 		srv->answering--;
+	routes_forget(&srv->routes, &c->wait);
 	srv->routes.held -= c->held;
 	free(c->uri);
 	free(c->body);
@@ -232,16 +233,27 @@ static void look_soon(struct server *srv)
 static enum MHD_Result suspend(struct conn *c, struct MHD_Connection *connection,
 			       const struct routes_wait *wait)
 {
+	struct conn **end = &c->srv->waiting;
+
 	c->wait = *wait;
 	c->suspended = connection;
-	c->next = c->srv->waiting;
-	c->srv->waiting = c;
+	c->next = NULL;
+	while (*end)
+		end = &(*end)->next;
+	*end = c;
 	MHD_suspend_connection(connection);
 	look_soon(c->srv);
 	return MHD_YES;
 }
 
-/* Those whose wait is over go on, those that were dropped come to their end; all: every one. */
+/* A dropped one ends at once, but for one whose profile is still being written. */
+static bool is_over(const struct server *srv, const struct conn *c)
+{
+	return (c->place.dropped && c->wait.what != WAIT_RENDERED) ||
+	       routes_ready(&srv->routes, &c->wait, c->since_ns);
+}
+
+/* Those whose wait is over go on; all: every one. */
 static bool resume(struct server *srv, bool all)
 {
 	bool any = false;
@@ -249,8 +261,7 @@ static bool resume(struct server *srv, bool all)
 	for (struct conn **at = &srv->waiting; *at;) {
 		struct conn *c = *at;
 
-		if (!all && !c->place.dropped &&
-		    !routes_ready(&srv->routes, &c->wait, c->since_ns)) {
+		if (!all && !is_over(srv, c)) {
 			at = &c->next;
 			continue;
 		}
@@ -275,6 +286,8 @@ static enum MHD_Result answer(struct conn *c, struct MHD_Connection *connection,
 	if (!c->since_ns)
 		c->since_ns = clock_monotonic_ns();
 	in.since_ns = c->since_ns;
+	in.rendered = c->wait.what == WAIT_RENDERED;
+	c->wait = (struct routes_wait){0};
 	c->place.answering = true;
 	c->due_ns = 0;
 	if (!c->uri)
@@ -354,11 +367,16 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connectio
 	return c;
 }
 
+/* A profile that is still being written is sent, too: only one is, and its size is limited. */
 static int on_drained(struct sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct server *srv = userdata;
 
 	(void)usec;
+	if (srv->routes.render) {
+		(void)sd_event_source_set_time_relative(source, DRAIN_US);
+		return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	}
 	(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	srv->drained(srv->drained_ctx);
 	return 0;
@@ -460,14 +478,18 @@ static int on_timer(struct sd_event_source *source, uint64_t usec, void *userdat
 	return run(userdata);
 }
 
-/* Rings may have been read, or costs measured, meanwhile. */
+/*
+ * Rings may have been read, costs measured or a profile written meanwhile. The second round is for
+ * requests that wait for the renderer, which the first one has released: they go before new requests.
+ */
 static int on_look(struct sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct server *srv = userdata;
-	int r;
+	int r = 0;
 
 	(void)source, (void)usec;
-	r = resume(srv, false) ? run(srv) : 0;
+	for (int round = 0; round < 2 && r >= 0 && resume(srv, false); round++)
+		r = run(srv);
 	if (srv->waiting)
 		look_soon(srv);
 	return r;

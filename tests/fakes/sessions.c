@@ -21,7 +21,7 @@ struct sessions {
 	struct session_status st[FAKE_MAX];
 	size_t n;
 	unsigned int funcs; /* how many functions snapshots have besides main: size of answers */
-	int stops, clears;
+	int stops, clears, snapshots;
 	bool behind;	   /* its rings have not been read */
 	uint32_t timeline; /* the id of the one that is being taken; 0: none is */
 	bool timeline_over;
@@ -239,6 +239,7 @@ int sessions_snapshot_now(struct sessions *ss, pid_t pid, struct snapshot **ret,
 	s->nodes = snapshot_alloc(s, n + 1, sizeof(*s->nodes));
 	s->targets[0] = fake_target(s, pid ? pid : 42);
 	fake_calls(s, n);
+	ss->snapshots++;
 	*ret = s;
 	return 0;
 }

@@ -682,3 +682,63 @@ Test(server, ends_with_clients_connected)
 	stop();
 	close(fd);
 }
+
+/* One profile is written at a time: the others wait, and clients that left hold nobody up. */
+Test(server, profiles_are_written_in_turn)
+{
+	int fds[6];
+
+	start(0, 0);
+	sessions->funcs = 20000;
+	for (size_t i = 0; i < 6; i++) {
+		fds[i] = client();
+		puts_to(fds[i], GET("/v1/snapshot?format=json"));
+	}
+	close(fds[0]);
+	close(fds[2]);
+	cr_assert(ask(GET("/v1/ping"), NULL) == 200);
+	for (size_t i = 1; i < 6; i += i == 1 ? 2 : 1) {
+		char *reply = get(fds[i], NULL);
+
+		cr_assert(status_of(reply) == 200, "%zu", i);
+		free(reply);
+		close(fds[i]);
+	}
+	stop();
+}
+
+Test(server, drains_after_the_profile_that_is_being_written)
+{
+	uint64_t end = now_ms() + DEADLINE_MS;
+	char *reply;
+	int fd;
+
+	start(0, 0);
+	sessions->funcs = 20000;
+	fd = client();
+	puts_to(fd, GET("/v1/snapshot?format=json"));
+	while (!sessions->snapshots && now_ms() < end)
+		turn();
+	assert_ok(server_drain(server, on_drained, NULL));
+	reply = get(fd, NULL);
+	cr_assert(status_of(reply) == 200 && strlen(reply) == whole_reply(reply));
+	while (!drained && now_ms() < end)
+		turn();
+	cr_assert(drained == 1);
+	free(reply);
+	close(fd);
+	stop();
+}
+
+/* It may or may not have been written by then; nothing leaks either way. */
+Test(server, ends_while_a_profile_is_written)
+{
+	int fd;
+
+	start(0, 0);
+	fd = asks_much();
+	for (int i = 0; i < 3 && !sessions->snapshots; i++)
+		turn();
+	stop();
+	close(fd);
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The thread that writes a profile: see render.h. */
+#include "server/render.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/bounded.h"
+#include "snapshot/correct.h"
+#include "snapshot/pseudo.h"
+
+#define STACK_BYTES ((size_t)8 << 20)
+
+struct render {
+	pthread_t thread;
+	bool started, joined;
+	struct snapshot *snapshot;
+	struct snapshot_query query;
+	size_t held, max;
+	struct bounded_room room;
+	/* The result: read only after the thread has ended. */
+	int fd, err;
+	size_t size;
+	struct diag diag;
+};
+
+/* ---- on the thread ----------------------------------------------------------------------- */
+
+static int refuse_large(const struct render *r, struct diag *diag)
+{
+	const char *name = r->query.format->name;
+
+	diag_clear(diag);
+	if (r->held)
+		return diag_set(diag, -ENOBUFS, PYP_EXIT_FAILURE, "try again when they are sent",
+				"no room for the %s output: %zu MiB of profiles are being sent, "
+				"%zu MiB are possible",
+				name, r->held >> 20, r->max >> 20);
+	return diag_set(diag, -EFBIG, PYP_EXIT_FAILURE,
+			"restrict it with --pid, --tid, --limit or a pattern, or choose the format "
+			"json, pprof or text",
+			"the %s output is larger than %zu MiB", name, r->max >> 20);
+}
+
+static int write_profile(struct render *r, struct diag *diag)
+{
+	struct snapshot *s = r->snapshot;
+	struct snapshot_query *q = &r->query;
+	_cleanup_fclose_ FILE *f = NULL;
+	struct stat st;
+	int err;
+
+	if ((!q->raw && snapshot_correct(s) < 0) || snapshot_pseudo(s) < 0)
+		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
+	if (!q->clock_given)
+		q->opts.clock = s->clock;
+	r->fd = memfd_create("pyprofd-snapshot", MFD_CLOEXEC);
+	if (r->fd < 0)
+		return diag_errno(diag, errno, "cannot make a file for the profile");
+	f = bounded_open(r->fd, &r->room);
+	if (!f)
+		return diag_errno(diag, errno, "cannot write the profile");
+	err = format_write(q->format, s, &q->opts, f, diag);
+	if (r->room.exceeded)
+		return refuse_large(r, diag);
+	if (err < 0)
+		return err;
+	if (fflush(f) != 0 && r->room.exceeded)
+		return refuse_large(r, diag);
+	if (ferror(f) || fstat(r->fd, &st) < 0)
+		return diag_errno(diag, errno, "cannot write the profile");
+	r->size = (size_t)st.st_size;
+	return 0;
+}
+
+static void *render_main(void *arg)
+{
+	struct render *r = arg;
+
+	r->err = write_profile(r, &r->diag);
+	return NULL;
+}
+
+/* ---- beside it --------------------------------------------------------------------------- */
+
+/* The request's texts do not live as long as the snapshot does. */
+static int copy_query(struct render *r, const struct snapshot_query *q)
+{
+	struct snapshot_query *own = &r->query;
+
+	*own = *q;
+	own->opts.restrict_ = own->restricts;
+	for (size_t i = 0; i < own->opts.nrestrict; i++) {
+		own->restricts[i] = snapshot_str(r->snapshot, q->restricts[i]);
+		if (!own->restricts[i])
+			return -ENOMEM;
+	}
+	if (q->opts.sort)
+		own->opts.sort = snapshot_str(r->snapshot, q->opts.sort);
+	return q->opts.sort && !own->opts.sort ? -ENOMEM : 0;
+}
+
+/* Signals are for the main thread. The stack is as large as the main thread's usually is: formats
+ * were written for that one. */
+static int start_thread(struct render *r)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&r->thread, &attr, render_main, r);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	r->started = !err;
+	return -err;
+}
+
+int render_start(struct snapshot *s, const struct snapshot_query *q, size_t held, size_t max,
+		 struct render **ret, struct diag *diag)
+{
+	_cleanup_(render_freep) struct render *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r) {
+		snapshot_free(s);
+		return diag_errno(diag, ENOMEM, "cannot write the profile");
+	}
+	r->snapshot = s;
+	r->fd = -1;
+	r->held = held;
+	r->max = max;
+	r->room.left = max > held ? max - held : 0;
+	err = copy_query(r, q);
+	if (!err)
+		err = start_thread(r);
+	if (err)
+		return diag_errno(diag, -err, "cannot write the profile");
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+bool render_done(struct render *r)
+{
+	if (r->started && !r->joined)
+		r->joined = pthread_tryjoin_np(r->thread, NULL) == 0;
+	return r->joined;
+}
+
+static void join(struct render *r)
+{
+	if (!r->started || r->joined)
+		return;
+	pthread_join(r->thread, NULL);
+	r->joined = true;
+}
+
+int render_take(struct render *r, struct response *rs, struct diag *diag)
+{
+	join(r);
+	*diag = r->diag;
+	if (r->err < 0)
+		return r->err;
+	rs->fd = TAKE_FD(r->fd);
+	rs->size = r->size;
+	rs->mime = r->query.format->mime;
+	rs->status = 200;
+	return 0;
+}
+
+void render_free(struct render *r)
+{
+	if (!r)
+		return;
+	join(r);
+	closep(&r->fd);
+	snapshot_free(r->snapshot);
+	free(r);
+}
