@@ -180,16 +180,25 @@ static void print_remarks(const json_t *t, FILE *out)
 		print_remark(t, "", "events were lost: counts are lower bounds", out);
 }
 
+static void print_attaching(const json_t *a, FILE *out)
+{
+	print_remark(a, "attaching: ", text_of(a, "step"), out);
+}
+
 void render_status(const json_t *status, FILE *out)
 {
 	const json_t *targets = json_object_get(status, "targets");
+	const json_t *attaching = json_object_get(status, "attaching");
 	size_t i;
 	json_t *t;
 
-	if (json_array_size(targets) == 0) {
+	if (json_array_size(targets) == 0 && json_array_size(attaching) == 0) {
 		fputs("no targets; `pyprofctl attach PID` adds one\n", out);
 		return;
 	}
+	json_array_foreach(attaching, i, t) print_attaching(t, out);
+	if (json_array_size(targets) == 0)
+		return;
 	fputs("    PID STATE    PYTHON  TRACED    EVENTS   EV/S   LOST THR FUNCS COMMAND\n", out);
 	json_array_foreach(targets, i, t) print_target(t, out);
 	json_array_foreach(targets, i, t) print_remarks(t, out);

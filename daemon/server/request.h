@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/diag.h"
@@ -28,6 +29,7 @@ struct request {
 	size_t nparams;
 	char *body[REQUEST_PARAMS_MAX]; /* owned: what came from the body */
 	size_t nbody;
+	uint64_t since_ns; /* CLOCK_MONOTONIC: when it was received; 0: not known */
 };
 
 void request_init(struct request *rq);

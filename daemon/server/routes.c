@@ -99,6 +99,17 @@ static json_t *dropped_json(const struct dropped_clients *d)
 			 (json_int_t)d->unread, "crowded", (json_int_t)d->crowded);
 }
 
+static json_t *attaching_json(const struct sessions *ss)
+{
+	struct session_attaching a;
+	json_t *list = json_array();
+
+	for (size_t i = 0; sessions_attaching(ss, i, &a); i++)
+		json_array_append_new(list,
+				      json_pack("{s:i, s:s}", "pid", (int)a.pid, "step", a.step));
+	return list;
+}
+
 static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
@@ -106,11 +117,12 @@ static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t
 
 	(void)rq, (void)path_pid, (void)diag;
 	return response_set_json(rs, 200,
-				 json_pack("{s:s, s:s, s:i, s:I, s:o, s:o}", "program", "pyprofd",
-					   "version", PYPROF_VERSION, "pid", (int)getpid(),
-					   "uptime_ns", uptime, "dropped_clients",
+				 json_pack("{s:s, s:s, s:i, s:I, s:o, s:o, s:o}", "program",
+					   "pyprofd", "version", PYPROF_VERSION, "pid",
+					   (int)getpid(), "uptime_ns", uptime, "dropped_clients",
 					   dropped_json(&ctx->dropped), "targets",
-					   targets_json(ctx->sessions, 0)));
+					   targets_json(ctx->sessions, 0), "attaching",
+					   attaching_json(ctx->sessions)));
 }
 
 static int handle_targets(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
@@ -164,7 +176,7 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 	if (!pid)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "send {\"pid\": N}",
 				"pid is required");
-	r = sessions_look(ctx->sessions, pid, &o, diag);
+	r = sessions_look(ctx->sessions, pid, &o, rq->since_ns, diag);
 	if (r == 0)
 		r = sessions_attach(ctx->sessions, pid, start, &o, diag);
 	if (r < 0)
@@ -574,6 +586,7 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 	}
 	/* even what there is, is not for everybody */
 	r = peer_check(&in->peer, ctx->owner, PRIVILEGE_READ, &diag);
+	rq.since_ns = in->since_ns;
 	if (r == 0)
 		r = request_parse_target(&rq, in->uri, &diag);
 	if (r < 0) {

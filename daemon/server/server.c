@@ -592,6 +592,7 @@ int server_drain(struct server *srv, void (*done)(void *ctx), void *ctx)
 	if (srv->drain_timer)
 		return 0;
 	srv->routes.draining = true;
+	sessions_cancel_attaching(srv->routes.sessions);
 	sessions_timelines_end(srv->routes.sessions);
 	srv->drained = done;
 	srv->drained_ctx = ctx;

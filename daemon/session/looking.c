@@ -19,9 +19,10 @@
 
 struct looking {
 	struct sessions *set;
-	struct tracee *tracee;
+	pid_t pid;
+	struct tracee *tracee; /* NULL: cancelled */
 	struct sd_event_source *io, *timer;
-	uint64_t done_ns; /* 0: not yet */
+	uint64_t done_ns; /* or cancelled; 0: not yet */
 };
 
 static void looking_free(struct looking *l)
@@ -35,15 +36,19 @@ static void looking_free(struct looking *l)
 }
 DEFINE_FREEP(struct looking, looking_free)
 
-static void check(struct looking *l)
+static void done(struct looking *l)
 {
-	if (l->done_ns || !tracee_looked(l->tracee))
-		return;
 	l->done_ns = tracee_now();
 	l->io = sd_event_source_disable_unref(l->io);
 	l->timer = sd_event_source_disable_unref(l->timer);
 	if (l->set->on_looked)
 		l->set->on_looked(l->set->on_looked_ctx);
+}
+
+static void check(struct looking *l)
+{
+	if (!l->done_ns && tracee_looked(l->tracee))
+		done(l);
 }
 
 static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *ctx)
@@ -63,12 +68,12 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *ctx)
 static struct looking *find(const struct sessions *ss, pid_t pid)
 {
 	for (size_t i = 0; i < ss->nlooking; i++)
-		if (ss->looking[i]->tracee->target->pid == pid)
+		if (ss->looking[i]->pid == pid)
 			return ss->looking[i];
 	return NULL;
 }
 
-static void forget(struct sessions *ss, const struct looking *l)
+static void forget(struct sessions *ss, struct looking *l)
 {
 	size_t i = 0;
 
@@ -76,6 +81,7 @@ static void forget(struct sessions *ss, const struct looking *l)
 		i++;
 	ss->nlooking--;
 	memmove(&ss->looking[i], &ss->looking[i + 1], (ss->nlooking - i) * sizeof(*ss->looking));
+	looking_free(l);
 }
 
 static void forget_old(struct sessions *ss)
@@ -85,10 +91,8 @@ static void forget_old(struct sessions *ss)
 	for (size_t i = ss->nlooking; i-- > 0;) {
 		struct looking *l = ss->looking[i];
 
-		if (!l->done_ns || now < l->done_ns + KEEP_NS)
-			continue;
-		forget(ss, l);
-		looking_free(l);
+		if (l->done_ns && now >= l->done_ns + KEEP_NS)
+			forget(ss, l);
 	}
 }
 
@@ -120,6 +124,7 @@ static int begin(struct sessions *ss, pid_t pid, const struct target_opts *opts,
 	if (!l || !v)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", pid);
 	l->set = ss;
+	l->pid = pid;
 	r = tracee_look(pid, opts, &l->tracee, diag);
 	if (r < 0)
 		return r;
@@ -130,12 +135,20 @@ static int begin(struct sessions *ss, pid_t pid, const struct target_opts *opts,
 	return -EINPROGRESS;
 }
 
-int looking_begin(struct sessions *ss, pid_t pid, const struct target_opts *opts, struct diag *diag)
+int looking_begin(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
+		  struct diag *diag)
 {
-	const struct looking *l;
+	struct looking *l;
 
 	forget_old(ss);
 	l = find(ss, pid);
+	if (l && !l->tracee) {
+		if (since_ns && since_ns <= l->done_ns)
+			return diag_set(diag, -ECANCELED, PYP_EXIT_NO_PROCESS, "",
+					"attaching to %d was cancelled", pid);
+		forget(ss, l);
+		l = NULL;
+	}
 	if (!l)
 		return begin(ss, pid, opts, diag);
 	return l->done_ns ? 0 : -EINPROGRESS;
@@ -148,14 +161,48 @@ struct tracee *looking_take(struct sessions *ss, pid_t pid, const struct target_
 
 	if (!l || !l->done_ns)
 		return NULL;
-	forget(ss, l);
 	/* Another client may have asked for it, with other options. */
-	if (l->tracee->opts.mode.mode == opts->mode.mode) {
+	if (l->tracee && l->tracee->opts.mode.mode == opts->mode.mode) {
 		t = TAKE_PTR(l->tracee);
 		tracee_set_opts(t, opts);
 	}
-	looking_free(l);
+	forget(ss, l);
 	return t;
+}
+
+/* Freeing the target ends the processes that look into it. The entry stays: it is the answer to the
+ * requests that wait. */
+static bool cancel(struct looking *l)
+{
+	if (l->done_ns)
+		return false;
+	done(l);
+	tracee_free(TAKE_PTR(l->tracee));
+	return true;
+}
+
+bool looking_cancel(struct sessions *ss, pid_t pid)
+{
+	struct looking *l = find(ss, pid);
+
+	return l && cancel(l);
+}
+
+void sessions_cancel_attaching(struct sessions *ss)
+{
+	for (size_t i = 0; i < ss->nlooking; i++)
+		cancel(ss->looking[i]);
+}
+
+bool sessions_attaching(const struct sessions *ss, size_t i, struct session_attaching *ret)
+{
+	for (size_t k = 0; k < ss->nlooking; k++) {
+		if (ss->looking[k]->done_ns || i--)
+			continue;
+		*ret = (struct session_attaching){.pid = ss->looking[k]->pid, .step = "planning"};
+		return true;
+	}
+	return false;
 }
 
 bool sessions_looked(const struct sessions *ss, pid_t pid)

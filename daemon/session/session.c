@@ -427,11 +427,12 @@ static int check_attach(const struct sessions *ss, pid_t pid, const struct targe
 	return r < 0 ? r : target_opts_check(opts, diag);
 }
 
-int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, struct diag *diag)
+int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
+		  struct diag *diag)
 {
 	int r = check_attach(ss, pid, opts, diag);
 
-	return r < 0 ? r : looking_begin(ss, pid, opts, diag);
+	return r < 0 ? r : looking_begin(ss, pid, opts, since_ns, diag);
 }
 
 /* Takes t, also when it fails. */
@@ -476,7 +477,7 @@ int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag)
 	struct session *s = sessions_find(ss, pid);
 
 	if (!s)
-		return not_attached(pid, diag);
+		return looking_cancel(ss, pid) ? 0 : not_attached(pid, diag);
 	follow_detach(ss, s);
 	return 0;
 }

@@ -54,16 +54,28 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct tar
 /*
  * Begin to attach: another process looks into the target, which may take as long as its deadline.
  * -EINPROGRESS: not done yet; on_looked is called when it is, and this is to be called again. 0:
- * sessions_attach is to be called now, and need not wait for that.
+ * sessions_attach is to be called now, and need not wait for that. since_ns: when the attach was
+ * requested (CLOCK_MONOTONIC; 0: now). -ECANCELED: it was cancelled after that, by sessions_detach
+ * or sessions_cancel_attaching.
  */
-int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts,
+int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
 		  struct diag *diag);
 /* Is nothing looking into that process (any more)? */
 bool sessions_looked(const struct sessions *ss, pid_t pid);
 void sessions_on_looked(struct sessions *ss, void (*fn)(void *ctx), void *ctx);
+/* Cancel everything that sessions_look has begun and that is not done. */
+void sessions_cancel_attaching(struct sessions *ss);
+
+/* A process that is being attached: what sessions_look has begun and is not done. */
+struct session_attaching {
+	pid_t pid;
+	const char *step; /* static: "planning" */
+};
+/* The i-th; false: there are not that many. */
+bool sessions_attaching(const struct sessions *ss, size_t i, struct session_attaching *ret);
 struct target_opts sessions_target_opts(const struct sessions *ss);
-/* Forget a target and its data, and with it those that were followed from it. -ESRCH (exit 3) if it
- * is not attached. */
+/* Forget a target and its data, and with it those that were followed from it; cancel attaching to it,
+ * if that is not done. -ESRCH (exit 3) if it is not attached. */
 int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag);
 /*
  * start and stop: of a target and of those that were followed from it, or of all (pid 0); twice is

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #define FAKE_MAX 64
 
 struct sessions {
@@ -22,6 +24,8 @@ struct sessions {
 	size_t n;
 	unsigned int funcs; /* how many functions snapshots have besides main: size of answers */
 	int stops, clears, snapshots;
+	pid_t slow; /* attaching to this process does not end */
+	uint64_t cancelled_ns;
 	bool behind;	   /* its rings have not been read */
 	uint32_t timeline; /* the id of the one that is being taken; 0: none is */
 	bool timeline_over;
@@ -95,15 +99,33 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct tar
 	return 0;
 }
 
-int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, struct diag *diag)
+int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
+		  struct diag *diag)
 {
-	(void)ss, (void)pid, (void)opts, (void)diag;
-	return 0;
+	(void)opts;
+	if (since_ns && since_ns <= ss->cancelled_ns)
+		return diag_set(diag, -ECANCELED, PYP_EXIT_NO_PROCESS, "", "cancelled");
+	return pid == ss->slow ? -EINPROGRESS : 0;
 }
 
 bool sessions_looked(const struct sessions *ss, pid_t pid)
 {
-	(void)ss, (void)pid;
+	return pid != ss->slow;
+}
+
+void sessions_cancel_attaching(struct sessions *ss)
+{
+	if (!ss->slow)
+		return;
+	ss->cancelled_ns = clock_monotonic_ns();
+	ss->slow = 0;
+}
+
+bool sessions_attaching(const struct sessions *ss, size_t i, struct session_attaching *ret)
+{
+	if (i || !ss->slow)
+		return false;
+	*ret = (struct session_attaching){.pid = ss->slow, .step = "planning"};
 	return true;
 }
 
@@ -121,6 +143,10 @@ int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag)
 {
 	struct session_status *st = fake_find(ss, pid);
 
+	if (!st && pid == ss->slow) {
+		sessions_cancel_attaching(ss);
+		return 0;
+	}
 	if (!st)
 		return fake_missing(diag, pid);
 	memmove(st, st + 1, (size_t)(&ss->st[ss->n] - (st + 1)) * sizeof(*st));

@@ -134,3 +134,14 @@ Test(render, duration)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		cr_assert_str_eq(render_duration(cases[i].ns, s, sizeof(s)), cases[i].s);
 }
+
+Test(render, attaching)
+{
+	_cleanup_free_ char *alone =
+		render("{\"targets\": [], \"attaching\": [{\"pid\": 42, \"step\": \"planning\"}]}");
+	_cleanup_free_ char *both = render("{\"targets\": [{\"pid\": 1}], \"attaching\": "
+					   "[{\"pid\": 42, \"step\": \"planning\"}]}");
+
+	cr_assert_str_eq(alone, "     42 attaching: planning\n");
+	cr_assert(strstr(both, "     42 attaching: planning\n    PID STATE"), "%s", both);
+}

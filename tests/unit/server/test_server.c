@@ -742,3 +742,59 @@ Test(server, ends_while_a_profile_is_written)
 	stop();
 	close(fd);
 }
+
+#define POST_TARGET_7                                                                              \
+	"POST /v1/targets HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{\"pid\": 7}"
+
+static void is_answered(int fd, int status)
+{
+	char *reply = get(fd, NULL);
+
+	cr_assert(status_of(reply) == status, "%s", reply);
+	free(reply);
+	close(fd);
+}
+
+/* An attach that takes long keeps nobody waiting, shows in the status, and ends when detached. */
+Test(server, attaching_shows_and_is_cancelled)
+{
+	char *reply;
+	int fds[2];
+
+	start(0, 0);
+	sessions->slow = 7;
+	for (int i = 0; i < 2; i++) {
+		fds[i] = client();
+		puts_to(fds[i], POST_TARGET_7);
+	}
+	cr_assert(ask(GET("/v1/status"), &reply) == 200);
+	cr_assert(strstr(reply, "\"pid\": 7,\n      \"step\": \"planning\""), "%s", reply);
+	free(reply);
+	cr_assert(recv(fds[0], &(char){0}, 1, 0) < 0 && errno == EAGAIN, "it was answered");
+	cr_assert(ask("DELETE /v1/targets/7 HTTP/1.1\r\nHost: x\r\n\r\n", NULL) == 200);
+	for (int i = 0; i < 2; i++)
+		is_answered(fds[i], 404);
+	cr_assert(ask(POST_TARGET_7, NULL) == 201, "a later request is not cancelled");
+	cr_assert(ask(GET("/v1/status"), &reply) == 200);
+	cr_assert(strstr(reply, "\"attaching\": []"), "%s", reply);
+	free(reply);
+	stop();
+}
+
+Test(server, drain_cancels_attaching)
+{
+	uint64_t end = now_ms() + DEADLINE_MS;
+	int fd;
+
+	start(0, 0);
+	sessions->slow = 7;
+	fd = client();
+	puts_to(fd, POST_TARGET_7);
+	cr_assert(ask(GET("/v1/ping"), NULL) == 200);
+	assert_ok(server_drain(server, on_drained, NULL));
+	is_answered(fd, 503);
+	while (!drained && now_ms() < end)
+		turn();
+	cr_assert(drained == 1);
+	stop();
+}

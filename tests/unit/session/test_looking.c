@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * session/looking: several targets that are attached at a time, and cancellation. The life of a target
+ * is replaced by functions of the test, which are linked instead of the archive's.
+ */
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <systemd/sd-event.h>
+
+#include "harness/test.h"
+#include "session/set.h"
+
+static uint64_t now_ns;
+static unsigned int alive, begun, reported;
+static int fds[8];
+static struct sessions set;
+static const struct target_opts opts;
+
+/* ---- a target: its pidfd is an eventfd that is readable when the inspection has ended -------- */
+
+uint64_t tracee_now(void)
+{
+	return now_ns;
+}
+
+int tracee_look(pid_t pid, const struct target_opts *o, struct tracee **ret, struct diag *diag)
+{
+	struct tracee *t = calloc(1, sizeof(*t));
+
+	(void)diag;
+	t->target = calloc(1, sizeof(*t->target));
+	t->target->pid = pid;
+	t->target->pidfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->opts = *o;
+	t->inspect = (struct inspect *)(void *)t;
+	alive++;
+	fds[begun++] = t->target->pidfd;
+	*ret = t;
+	return 0;
+}
+
+void tracee_free(struct tracee *t)
+{
+	if (!t)
+		return;
+	close(t->target->pidfd);
+	free(t->target);
+	free(t);
+	alive--;
+}
+
+bool tracee_looked(struct tracee *t)
+{
+	uint64_t n;
+
+	return read(t->target->pidfd, &n, sizeof(n)) == sizeof(n);
+}
+
+void tracee_set_opts(struct tracee *t, const struct target_opts *o)
+{
+	t->opts = *o;
+}
+
+int inspect_fd(const struct inspect *in)
+{
+	return ((const struct tracee *)(const void *)in)->target->pidfd;
+}
+
+uint64_t inspect_deadline(const struct inspect *in)
+{
+	(void)in;
+	return UINT64_MAX / 2;
+}
+
+/* ---- the set ------------------------------------------------------------------------------- */
+
+static void on_looked(void *ctx)
+{
+	(void)ctx;
+	reported++;
+}
+
+static void setup(void)
+{
+	now_ns = 1000;
+	assert_ok(sd_event_new(&set.event));
+	sessions_on_looked(&set, on_looked, NULL);
+}
+
+static void teardown(void)
+{
+	looking_deinit(&set);
+	sd_event_unref(set.event);
+	cr_assert(alive == 0, "%u targets are left", alive);
+	check_no_leaks();
+}
+
+TestSuite(looking, .init = setup, .timeout = 20);
+
+static int begin(pid_t pid, uint64_t since_ns)
+{
+	struct diag diag = {0};
+
+	return looking_begin(&set, pid, &opts, since_ns, &diag);
+}
+
+/* The inspection that was begun as the i-th has ended. */
+static void end_inspection(size_t i)
+{
+	const uint64_t one = 1;
+
+	cr_assert(write(fds[i], &one, sizeof(one)) == sizeof(one));
+	cr_assert(sd_event_run(set.event, 0) >= 0);
+}
+
+static bool attaches(size_t i, pid_t pid)
+{
+	struct session_attaching a;
+
+	return sessions_attaching(&set, i, &a) && a.pid == pid && strcmp(a.step, "planning") == 0;
+}
+
+static bool nothing_is_attached(void)
+{
+	return !sessions_attaching(&set, 0, &(struct session_attaching){0});
+}
+
+/* Each ends by itself, in any order. */
+Test(looking, several_at_a_time)
+{
+	struct tracee *t;
+
+	cr_assert(begin(11, 1) == -EINPROGRESS && begin(12, 1) == -EINPROGRESS);
+	cr_assert(begin(11, 2) == -EINPROGRESS && alive == 2, "it is begun once");
+	cr_assert(attaches(0, 11) && attaches(1, 12) && !attaches(2, 12));
+	end_inspection(1);
+	cr_assert(reported == 1 && sessions_looked(&set, 12) && !sessions_looked(&set, 11));
+	cr_assert(attaches(0, 11) && !attaches(1, 12));
+	cr_assert(begin(12, 1) == 0 && begin(11, 1) == -EINPROGRESS);
+	cr_assert(!looking_take(&set, 11, &opts));
+	t = looking_take(&set, 12, &opts);
+	cr_assert(t && t->target->pid == 12);
+	tracee_free(t);
+	end_inspection(0);
+	cr_assert(reported == 2 && nothing_is_attached());
+	teardown();
+}
+
+/* A request from before that is refused, as often as it asks; a later one begins anew. */
+Test(looking, is_cancelled)
+{
+	cr_assert(begin(11, 900) == -EINPROGRESS && begin(12, 900) == -EINPROGRESS);
+	cr_assert(!looking_cancel(&set, 13));
+	cr_assert(looking_cancel(&set, 11));
+	cr_assert(alive == 1 && reported == 1 && sessions_looked(&set, 11));
+	cr_assert(attaches(0, 12) && !looking_cancel(&set, 11));
+	cr_assert(begin(11, 900) == -ECANCELED && begin(11, 1000) == -ECANCELED);
+	now_ns = 1001;
+	cr_assert(begin(11, 1001) == -EINPROGRESS && alive == 2);
+	sessions_cancel_attaching(&set);
+	cr_assert(alive == 0 && nothing_is_attached());
+	cr_assert(begin(11, 900) == -ECANCELED && begin(12, 900) == -ECANCELED);
+	cr_assert(!looking_take(&set, 11, &opts) && begin(11, 0) == -EINPROGRESS);
+	teardown();
+}
+
+/* An inspection that has ended cannot be cancelled: its request attaches in the next moment. */
+Test(looking, is_not_cancelled_when_done)
+{
+	cr_assert(begin(11, 900) == -EINPROGRESS);
+	end_inspection(0);
+	cr_assert(!looking_cancel(&set, 11));
+	sessions_cancel_attaching(&set);
+	cr_assert(begin(11, 900) == 0 && alive == 1);
+	teardown();
+}
+
+/* The set is freed while inspections are under way. */
+Test(looking, ends_with_the_set)
+{
+	cr_assert(begin(11, 1) == -EINPROGRESS && begin(12, 1) == -EINPROGRESS);
+	teardown();
+}
