@@ -68,7 +68,7 @@ CHECK_GROUPS := check-unit check-san,check-suites,check-browser,fuzz-smoke+lint 
 	check-e2e check-attack
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
-FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench matrix soak \
+FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times matrix soak \
 	demo fidelity pictures
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
@@ -408,6 +408,12 @@ format: ## rewrite the sources as .clang-format says
 bench: deps deps-dev ## measure cost, loss, distortion; beside cProfile and yappi
 	@$(SUB) all bench-build
 	@tests/bench/run.sh
+
+BENCH_TIMES_PYTHON ?= python3
+BENCH_TIMES_SECONDS ?= 5
+bench-times: deps deps-dev ## shares of time by mode, beside samples of undisturbed programs (root)
+	@$(SUB) all
+	@tests/bench/times.py $(O)/pyprofctl $(BENCH_TIMES_PYTHON) $(BENCH_TIMES_SECONDS)
 
 matrix: deps deps-dev ## the table of interpreters, as in packaging/doc/fidelity.md (root)
 	@$(SUB) all

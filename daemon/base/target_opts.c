@@ -21,6 +21,11 @@ const struct opt target_opt_table[] = {
 	 "limit probe overhead to PCT % of the target's CPU\n"
 	 "time: traces in windows, figures are estimates",
 	 1, 50, .key = "max_overhead", .none = "0"},
+	{"stop-above", 0, OPT_U32, FIELD(stop_above), "PCT",
+	 "stop recording when the probes have taken more than\nPCT % of the target's own CPU time "
+	 "for "
+	 "10 seconds",
+	 1, 10000, .key = "stop_above", .none = "0"},
 	{"metrics", 0, OPT_METRICS, FIELD(metrics), "LIST",
 	 "resources to count per function: switches, faults,\nio, all, or single names",
 	 .key = "metrics"},

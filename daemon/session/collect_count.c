@@ -56,10 +56,13 @@ static void count_sync(struct tracee *t)
 	sync_counts(t, false);
 }
 
-/* Without samples nobody knows what probes cost. */
+/* Samples tell what probes take; without them it is estimated from the number of calls. */
 static void count_account(struct tracee *t)
 {
-	t->overhead_ns = tracee_traps(t) * t->period_ns;
+	if (!target_opts_rate(&t->opts))
+		tracee_account_costs(t);
+	else
+		t->overhead_ns = tracee_traps(t) * t->period_ns;
 }
 
 const struct collector collector_count = {

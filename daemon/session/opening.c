@@ -45,6 +45,8 @@ void tracee_warn_text(struct tracee *t)
 	uint64_t late = t->late_before + inspect_late(t->inspect);
 
 	memcpy(t->warning, t->hidden, sizeof(t->warning));
+	if (t->breaker.text[0])
+		warn(t, "%s", t->breaker.text);
 	if (t->hold_gap_ns)
 		warn(t, "%.3f seconds" HOLD_GAP, (double)t->hold_gap_ns / 1e9);
 	if (t->hidden_ns && tracee_now() > t->hidden_ns + UNREADABLE_NS)

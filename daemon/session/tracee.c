@@ -261,6 +261,8 @@ int tracee_start(struct tracee *t, struct diag *diag)
 		t->fork_gap_ns = ts - t->forked_ns;
 	t->forked_ns = 0;
 	t->state = SESSION_TRACING;
+	breaker_reset(&t->breaker);
+	tracee_warn_text(t);
 	return 0;
 }
 
@@ -427,123 +429,6 @@ static uint64_t traced_until(const struct tracee *t, uint64_t now)
 	return t->traced_ns + window_ns(t, now);
 }
 
-/* ---- what it costs ----------------------------------------------------------------------- */
-
-/* What windows are weighed by before it has been measured, which takes a moment. */
-static const struct cost cost_guess = {
-	.known = true,
-	.before = {350, 350, 350},
-	.after = {250, 250, 250},
-};
-
-struct cost tracee_cost(const struct tracee *t)
-{
-	return t->cost.known ? t->cost : cost_guess;
-}
-
-static double pair_of(const struct cost *c)
-{
-	return (double)c->before[COST_ENTER] + c->after[COST_ENTER] + c->before[COST_LEAVE] +
-	       c->after[COST_LEAVE];
-}
-
-void tracee_take_cost(struct tracee *t)
-{
-	const struct cost before = tracee_cost(t);
-	struct cost c = t->calibration ? calibration_result(t->calibration) : (struct cost){0};
-
-	if (!c.known || t->cost_taken)
-		return;
-	t->cost_taken = true;
-	if (t->collector->costs_change && pair_of(&before) > 0)
-		t->collector->costs_change(t, pair_of(&c) / pair_of(&before));
-	t->cost = c;
-}
-
-struct probe_gauge tracee_gauge(const struct tracee *t)
-{
-	struct probe_gauge g = t->old_gauge, here;
-
-	if (t->probe) {
-		here = probe_gauge(t->probe);
-		g.ns += here.ns;
-		g.n += here.n;
-	}
-	return g;
-}
-
-uint64_t tracee_traps(const struct tracee *t)
-{
-	struct pyp_trap_samples here = {0};
-
-	if (t->probe)
-		here = probe_trap_samples(t->probe);
-	return t->old_traps + here.in_kernel + here.after;
-}
-
-double tracee_scale(const struct tracee *t, const struct probe_gauge *since)
-{
-	const struct probe_gauge now = tracee_gauge(t);
-
-	if (!since)
-		since = &t->gauge_base;
-	return cost_scale(&t->cost, now.ns - since->ns, now.n - since->n);
-}
-
-static double event_cost(const struct tracee *t)
-{
-	const struct cost c = tracee_cost(t);
-
-	return tracee_scale(t, NULL) * pair_of(&c) / 2;
-}
-
-/* The process's own clock is exact, threads that have ended are in it, and nobody has to be asked
- * for a permission. After its end it stays as it was. */
-void tracee_read_cpu(struct tracee *t)
-{
-	struct timespec ts;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(t->target->pid, &clock) != 0 || clock_gettime(clock, &ts) < 0)
-		return;
-	t->cpu_ns = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
-void tracee_account(struct tracee *t)
-{
-	tracee_read_cpu(t);
-	tracee_account_events(t);
-}
-
-void tracee_account_events(struct tracee *t)
-{
-	uint64_t events = profile_counts(t->profile).events;
-
-	if (t->collector->account) {
-		t->collector->account(t);
-		return;
-	}
-	/* A clear begins anew. */
-	if (events < t->overhead_events)
-		t->overhead_events = 0;
-	t->overhead_ns += (uint64_t)((double)(events - t->overhead_events) * event_cost(t));
-	t->overhead_events = events;
-}
-
-static void sample_overhead(struct tracee *t)
-{
-	double cpu, probes;
-	uint64_t taken;
-
-	tracee_account(t);
-	cpu = (double)(t->cpu_ns - t->rate_cpu_ns);
-	taken = windowed_taken(t);
-	probes = (double)(taken - t->rate_overhead_ns);
-	t->rate_cpu_ns = t->cpu_ns;
-	t->rate_overhead_ns = taken;
-	t->overhead = cpu > probes ? probes / (cpu - probes) : probes > 0 ? 1 : 0;
-}
-
 static void sync_data(struct tracee *t)
 {
 	if (t->collector->sync)
@@ -566,7 +451,7 @@ void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 					     (double)(now_ns - t->rate_ns));
 	t->events_seen = events;
 	t->rate_ns = now_ns;
-	sample_overhead(t);
+	tracee_sample_overhead(t);
 }
 
 /* Status fields are for a glance: what is longer is cut. */

@@ -11,6 +11,7 @@
 #include "plan/plan.h"
 #include "probe/probe.h"
 #include "python/python.h"
+#include "session/breaker.h"
 #include "session/collector.h"
 #include "session/counting.h"
 #include "session/session.h"
@@ -75,7 +76,8 @@ struct tracee {
 	const struct collector *collector;
 	struct windowed windowed; /* collector_windowed's */
 	struct counting counting; /* collector_count's */
-	uint64_t period_ns;	  /* of samples */
+	struct breaker breaker;
+	uint64_t period_ns; /* of samples */
 	enum session_state state;
 	char end_reason[64];
 	char warning[256];    /* see tracee_warn_text */
@@ -197,6 +199,10 @@ void tracee_runtimes(struct tracee *t);
 void tracee_account(struct tracee *t); /* both of: */
 void tracee_read_cpu(struct tracee *t);
 void tracee_account_events(struct tracee *t);
+/* The share that they took in the last second; stops the target if that is too much for too long. */
+void tracee_sample_overhead(struct tracee *t);
+/* What is done where the collector has no account of its own: each event has its cost. */
+void tracee_account_costs(struct tracee *t);
 struct cost tracee_cost(const struct tracee *t); /* as they were measured */
 struct probe_gauge tracee_gauge(const struct tracee *t);
 /* Samples that were dropped because they are of the probes' time. */

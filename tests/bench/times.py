@@ -1,57 +1,100 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""How true times are: shares of tottime by mode, beside samples of the undisturbed program.
+"""`make bench-times`: how true times are, by mode, beside samples of the undisturbed program.
 
 usage: times.py PYPROFCTL PYTHON SECONDS [PROGRAM ...]
 
 For each program of programs.py: the reference is mode sample on the running program, before any probe
-and once more afterwards; what the two differ by is noise. Printed are, for each way to measure, the
-largest difference of a function's share from the reference in points of the whole (functions above
-1 %), and the sum of tottime by the CPU time that the same work takes undisturbed.
+and once more afterwards; what the two differ by is noise. For each way to measure there are
+
+- the largest difference of a function's share of tottime from the reference, in points of the whole
+  (functions above 1 %), and which function that is;
+- the sum of tottime by the CPU time that as many rounds take undisturbed;
+- of functions above 1 %, those whose share is within two standard errors of the reference.
 """
 import json
+import math
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RATE = '999'
+SAMPLE = ['--mode', 'sample', '--rate', RATE]
 WAYS = {
     'trace': [],
     'trace+samples': ['--rate', RATE],
     'count+samples': ['--mode', 'count', '--rate', RATE],
     'max-overhead 5': ['--max-overhead', '5'],
 }
+CPROFILE = """
+import cProfile, json, sys, time
+sys.path.insert(0, sys.argv[1])
+import programs
+work, end = programs.PROGRAMS[sys.argv[2]], time.process_time() + float(sys.argv[3])
+profile = cProfile.Profile(builtins=False)
+profile.enable()
+while time.process_time() < end:
+    work()
+profile.disable()
+profile.create_stats()
+print(json.dumps([[list(key), row[1], row[2]] for key, row in profile.stats.items()]))
+"""
 
 
-def shares(rows):
-    """Functions' shares of the sum, by file name, line and name."""
-    total = sum(rows.values()) or 1
-    return {key: value / total for key, value in rows.items()}
+class Figures:
+    """What one way says of a program. Functions go by file name, line and name."""
+
+    def __init__(self):
+        self.tottime, self.variance, self.rounds = {}, {}, 0
+        self.has_errors = False
+
+    def add(self, key, tottime, error=None):
+        self.tottime[key] = self.tottime.get(key, 0) + tottime
+        if error is not None:
+            self.has_errors = True
+            self.variance[key] = self.variance.get(key, 0) + error * error
+
+    def share(self, key):
+        return self.tottime.get(key, 0) / (sum(self.tottime.values()) or 1)
+
+    def error(self, key):
+        return math.sqrt(self.variance.get(key, 0)) / (sum(self.tottime.values()) or 1)
+
+    def plus(self, other):
+        both = Figures()
+        for figures in self, other:
+            for key, tottime in figures.tottime.items():
+                both.add(key, tottime, math.sqrt(figures.variance.get(key, 0)))
+        return both
 
 
-def functions(path):
+def read_report(path, name):
+    figures = Figures()
     with open(path) as f:
         report = json.load(f)
-    rows = {}
     for row in report['functions']:
         if row['pseudo']:
             continue
         key = os.path.basename(row['file']), row['line'], row['name']
-        rows[key] = rows.get(key, 0) + row['tottime']['cpu']
-    return report, rows
+        error = row.get('error', {}).get('tottime', {}).get('cpu')
+        figures.add(key, row['tottime']['cpu'], error)
+        if row['name'] == name:
+            figures.rounds += row['ncalls']
+    return figures
 
 
 class Program:
     def __init__(self, python, name):
+        self.name = name
         self.process = subprocess.Popen([python, os.path.join(HERE, 'programs.py'), name],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == 'ready\n'
 
     def end(self):
-        out, _ = self.process.communicate()
-        return out
+        self.process.communicate()
 
     def record(self, ctl, seconds, options):
         with tempfile.TemporaryDirectory() as directory:
@@ -59,54 +102,75 @@ class Program:
             subprocess.run([ctl, 'record', '--pid', str(self.process.pid), '-d', str(seconds),
                             '-o', path] + options, check=True, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL)
-            return functions(path)
+            return read_report(path, self.name)
 
 
 def cprofile(python, name, seconds):
-    script = ('import cProfile, json, sys, time\n'
-              'sys.path.insert(0, %r)\n'
-              'import programs\n'
-              'work, end = programs.PROGRAMS[%r], time.process_time() + %r\n'
-              'p = cProfile.Profile(builtins=False)\n'
-              'p.enable()\n'
-              'while time.process_time() < end:\n'
-              '    work()\n'
-              'p.disable()\n'
-              'p.create_stats()\n'
-              'print(json.dumps([[list(k), v[2]] for k, v in p.stats.items()]))\n'
-              % (HERE, name, seconds))
-    out = subprocess.run([python, '-c', script], check=True, stdout=subprocess.PIPE, text=True).stdout
-    rows = {}
-    for (path, line, name_), tottime in json.loads(out):
-        if path != '~':
-            key = os.path.basename(path), line, name_
-            rows[key] = rows.get(key, 0) + tottime
-    return rows
+    out = subprocess.run([python, '-c', CPROFILE, HERE, name, str(seconds)], check=True,
+                         stdout=subprocess.PIPE, text=True).stdout
+    figures = Figures()
+    for (path, line, function), ncalls, tottime in json.loads(out):
+        if path == '~':
+            continue
+        figures.add((os.path.basename(path), line, function), 1e9 * tottime)
+        if function == name:
+            figures.rounds += ncalls
+    return figures
 
 
-def worst(reference, measured):
-    return max((abs(share - measured.get(key, 0)), key[2])
-               for key, share in reference.items() if share > 0.01)
+def undisturbed(python, name, seconds):
+    """CPU time of a round, ns."""
+    out = subprocess.run([python, os.path.join(HERE, 'programs.py'), name, str(seconds)],
+                         check=True, stdout=subprocess.PIPE, text=True).stdout
+    rounds, cpu = out.split()[-2:]
+    return 1e9 * float(cpu) / int(rounds)
+
+
+def compare(reference, figures, round_ns):
+    large = [key for key in reference.tottime if reference.share(key) > 0.01]
+    points, where = max((100 * abs(figures.share(key) - reference.share(key)), key[2])
+                        for key in large)
+    within = [abs(figures.share(key) - reference.share(key)) <=
+              2 * math.hypot(figures.error(key), reference.error(key)) for key in large]
+    return {
+        'points': points,
+        'where': where,
+        'ratio': sum(figures.tottime.values()) / (figures.rounds * round_ns or math.inf),
+        'within': sum(within) if figures.has_errors else None,
+        'rows': len(within),
+    }
 
 
 def measure(ctl, python, name, seconds):
     program = Program(python, name)
-    sample = ['--mode', 'sample', '--rate', RATE]
-    _, before = program.record(ctl, seconds, sample)
-    results = {}
-    for way, options in WAYS.items():
-        results[way] = program.record(ctl, seconds, options)[1]
-    _, after = program.record(ctl, seconds, sample)
+    before = program.record(ctl, seconds, SAMPLE)
+    figures = {way: program.record(ctl, seconds, options) for way, options in WAYS.items()}
+    after = program.record(ctl, seconds, SAMPLE)
     program.end()
-    results['cProfile'] = cprofile(python, name, seconds)
-    both = {key: before.get(key, 0) + after.get(key, 0) for key in set(before) | set(after)}
-    reference = shares(both)
-    noise = worst(shares(before), shares(after))
-    line = {way: worst(reference, shares(rows)) for way, rows in results.items()}
-    print('%-12s noise %4.1f  %s' % (name, 100 * noise[0], '  '.join(
-        '%s %5.1f (%s)' % (way, 100 * error, where) for way, (error, where) in line.items())),
-        flush=True)
-    return {way: error for way, (error, _) in line.items()}
+    figures['cProfile'] = cprofile(python, name, seconds)
+    round_ns = undisturbed(python, name, seconds / 3)
+    reference = before.plus(after)
+    results = {way: compare(reference, f, round_ns) for way, f in figures.items()}
+    print('%s: before and after differ by %.1f points' % (
+        name, compare(before, after, round_ns)['points']))
+    for way, r in results.items():
+        print('  %-16s %5.1f points (%s), sum %.2f%s' % (
+            way, r['points'], r['where'], r['ratio'],
+            '' if r['within'] is None else ', %d of %d within 2 errors' % (r['within'], r['rows'])),
+            flush=True)
+    return results
+
+
+def summary(results, way):
+    points = [r[way]['points'] for r in results]
+    ratios = [r[way]['ratio'] for r in results]
+    known = [r[way] for r in results if r[way]['within'] is not None]
+    text = '%-16s worst function: median %.1f, most %.1f points; sum %.2f to %.2f' % (
+        way, statistics.median(points), max(points), min(ratios), max(ratios))
+    if known:
+        text += '; within 2 errors: %.0f %%' % (
+            100 * sum(r['within'] for r in known) / sum(r['rows'] for r in known))
+    return text
 
 
 def main():
@@ -114,11 +178,11 @@ def main():
     names = sys.argv[4:] or subprocess.run(
         [python, os.path.join(HERE, 'programs.py'), '--list'], check=True,
         stdout=subprocess.PIPE, text=True).stdout.split()
-    errors = [measure(ctl, python, name, seconds) for name in names]
-    for way in errors[0]:
-        values = sorted(e[way] for e in errors)
-        print('%-16s median %4.1f  worst %4.1f points' % (
-            way, 100 * values[len(values) // 2], 100 * values[-1]))
+    print(subprocess.run([python, '-VV'], check=True, stdout=subprocess.PIPE,
+                         text=True).stdout.strip())
+    results = [measure(ctl, python, name, seconds) for name in names]
+    for way in results[0]:
+        print(summary(results, way))
 
 
 if __name__ == '__main__':

@@ -47,6 +47,7 @@ struct traced {
 	bool follow;		   /* its children, too; to be set before traced_attach */
 	size_t max_children;	   /* at one time; 0: the default */
 	unsigned int max_overhead; /* likewise */
+	unsigned int stop_above;   /* likewise */
 	unsigned int ended;	   /* how often on_end was called */
 };
 

@@ -74,3 +74,37 @@ Test(overhead, is_taken_out, .timeout = 280)
 	}
 	check_no_leaks();
 }
+
+static bool has_stopped(struct traced *t, void *ctx)
+{
+	(void)ctx;
+	return traced_status(t).state == SESSION_ATTACHED;
+}
+
+/* --stop-above: the data is kept, the report says why; started again it goes on. */
+Test(overhead, stops_what_costs_too_much, .timeout = 120)
+{
+	struct interpreter py = traced_newest();
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL, *later = NULL;
+	struct traced t;
+
+	traced_start(&t, py.exe, "shares.py", "calls", NULL);
+	t.stop_above = 10;
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_until(&t, has_stopped, NULL, "the stop");
+	s = traced_snapshot(&t);
+	cr_assert(snapshot_exact(s));
+	cr_assert_gt(s->targets[0].events, 1000000u);
+	cr_assert(strstr(s->targets[0].warnings, "took more than 10 % of its own CPU time"), "%s",
+		  s->targets[0].warnings);
+	cr_assert(strstr(traced_status(&t).warning, "(--stop-above)"));
+	assert_ok(sessions_start(t.sessions, 0, NULL));
+	cr_assert(traced_status(&t).state == SESSION_TRACING);
+	later = traced_snapshot(&t);
+	cr_assert_geq(later->targets[0].events, s->targets[0].events);
+	cr_assert(!strstr(later->targets[0].warnings, "--stop-above"), "%s",
+		  later->targets[0].warnings);
+	traced_stop(&t);
+	check_no_leaks();
+}
