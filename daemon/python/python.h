@@ -35,6 +35,19 @@ struct python {
 	bool debug_offsets; /* layout was confirmed or refined from _Py_DebugOffsets */
 };
 
+/* Addresses in the process of the pointer to the first interpreter, and of PyCode_Type; 0: not known. */
+static inline uint64_t python_interp_head(const struct python *py)
+{
+	if (!py->runtime || py->layout.runtime_interpreters_head == LAYOUT_NONE)
+		return 0;
+	return py->runtime + py->layout.runtime_interpreters_head;
+}
+
+static inline uint64_t python_code_type(const struct python *py)
+{
+	return py->code_type ? py->code_type + py->bias : 0;
+}
+
 /* Find the interpreter that a process runs. Exit code 5 when there is none, or one that cannot be
  * traced, with the reason. */
 int python_discover(const struct target *t, struct python **ret, struct diag *diag);

@@ -14,6 +14,7 @@
 #include "probe/probe.h"
 #include "python/python.h"
 #include "session/strangers.h"
+#include "session/survey.h"
 #include "target/target.h"
 #include "verify/verify.h"
 
@@ -149,8 +150,8 @@ static void print_breaks(FILE *out, const struct inspect_result *found)
 	fputc('\n', out);
 }
 
-/* What others have in its code. */
-static void doctor_strangers(FILE *out, const struct target *t, const struct inspect_result *found)
+/* What others have in its code. True: something, that a forecast would disturb or remove. */
+static bool doctor_strangers(FILE *out, const struct target *t, const struct inspect_result *found)
 {
 	struct tracers tracers = {0};
 	char text[STRANGERS_TEXT];
@@ -159,19 +160,22 @@ static void doctor_strangers(FILE *out, const struct target *t, const struct ins
 	strangers_text(&tracers, 0, 0, text);
 	if (*text) {
 		print_safe(out, "WARNING", text);
-		return;
+		return true;
 	}
 	if (found->nbreaks)
 		print_breaks(out, found);
+	return found->nbreaks;
 }
 
 /* The proof, made anew. Wrong counts are a reason not to trace; no proof is not. */
-static int doctor_verify(FILE *out, const struct verify_opts *vo, struct diag *diag)
+static int doctor_verify(FILE *out, const struct verify_opts *vo, struct cost *ret_cost,
+			 struct diag *diag)
 {
 	struct verify_result v;
 	char text[256];
 
 	verify_run(vo, &v);
+	*ret_cost = v.cost;
 	print_safe(out, "self-test", verify_text(&v, text, sizeof(text)));
 	print_safe(out, "its bounds",
 		   v.grouped ? "a control group for memory and threads, and resource limits"
@@ -210,11 +214,33 @@ static int doctor_plan(FILE *out, const struct inspect_result *found, struct dia
 	return diag_set(diag, found->plan_err, why->exit, why->hint, "%s", why->msg);
 }
 
+/* What modes would cost this process. That it cannot be said is no reason not to trace it. */
+static void doctor_forecast(FILE *out, const struct target *t, const struct inspect_result *found,
+			    const struct cost *cost)
+{
+	struct forecast_reading reading;
+	struct diag why = {0};
+	struct forecast f;
+	char text[FORECAST_TEXT];
+
+	if (survey_run(t, found->python, &found->plan, &reading, &why) < 0) {
+		print_safe(out, "forecast", why.msg);
+		return;
+	}
+	reading.cost = *cost;
+	f = forecast_of(&reading);
+	print_safe(out, "forecast", forecast_text(&f, text));
+	if (forecast_advice(&f))
+		print_safe(out, "WARNING", forecast_advice(&f));
+}
+
 int doctor_run(const char *arg, FILE *out, struct diag *diag)
 {
 	_cleanup_(inspect_result_deinit) struct inspect_result found = {0};
 	_cleanup_(target_freep) struct target *target = NULL;
 	struct diag machine = {0};
+	struct cost cost = {0};
+	bool disturbed = false;
 	int r, m;
 
 	r = doctor_look(arg, out, &target, &found, diag);
@@ -224,7 +250,7 @@ int doctor_run(const char *arg, FILE *out, struct diag *diag)
 	m = doctor_machine(out, &machine);
 	r = doctor_plan(out, &found, diag);
 	if (target && r == 0)
-		doctor_strangers(out, target, &found);
+		disturbed = doctor_strangers(out, target, &found);
 	if (r == 0 && m < 0)
 		r = diag_set(diag, m, machine.exit, machine.hint, "%s", machine.msg);
 	if (r == 0)
@@ -235,7 +261,10 @@ int doctor_run(const char *arg, FILE *out, struct diag *diag)
 					  .target = target,
 					  .fresh = true,
 				  },
-				  diag);
+				  &cost, diag);
+	if (target && r == 0 && !disturbed)
+		doctor_forecast(out, target, &found, &cost);
+	probe_end();
 	fprintf(out, "%-12s %s\n", "verdict", r == 0 ? "can be traced" : "cannot be traced");
 	return r;
 }

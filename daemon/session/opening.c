@@ -93,20 +93,13 @@ static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wa
 			"this build of Python fails the self-test: %s", v.reason);
 }
 
-static uint64_t interp_head(const struct python *py)
-{
-	if (!py->runtime || py->layout.runtime_interpreters_head == LAYOUT_NONE)
-		return 0;
-	return py->runtime + py->layout.runtime_interpreters_head;
-}
-
 struct probe_sampling tracee_sampling(const struct tracee *t, const struct python *py)
 {
 	struct probe_sampling s = {
 		.rate = target_opts_rate(&t->opts),
 		.when = t->collector->sampling,
-		.interp_head = interp_head(py),
-		.code_type = py->code_type ? py->code_type + py->bias : 0,
+		.interp_head = python_interp_head(py),
+		.code_type = python_code_type(py),
 	};
 
 	if (!s.interp_head || !s.code_type)

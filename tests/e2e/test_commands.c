@@ -294,11 +294,31 @@ Test(commands, doctor_needs_no_daemon)
 	text = ctl_ok(&other, "doctor", pid, NULL);
 	cr_assert(strstr(text, "can be traced"), "%s", text);
 	cr_assert(strstr(text, "build-id") && strstr(text, "leave"), "%s", text);
+	cr_assert(strstr(text, "\nforecast"), "%s", text);
 	free(text);
 	text = ctl_ok(&other, "doctor", traced_newest().file, NULL);
 	cr_assert(strstr(text, "can be traced"), "%s", text);
 	free(text);
 	pyprofd_deinit(&other);
+}
+
+/* A program that does nothing but call: tracing costs it more than it does itself. */
+Test(commands, doctor_forecasts)
+{
+	struct traced busy;
+	char *text, of[16];
+
+	traced_start(&busy, traced_newest().exe, "shares.py", "calls", NULL);
+	traced_expect(&busy, "ready");
+	text = ctl_ok(&d, "doctor", pid_text(of, busy.pid), NULL);
+	cr_assert(strstr(text, " million calls per second of CPU time, trace +"), "%s", text);
+	cr_assert(strstr(text, "costs it less"), "%s", text);
+	free(text);
+	/* It is as it was: nothing of ours is left in it. */
+	text = ctl_ok(&d, "doctor", pid_text(of, busy.pid), NULL);
+	cr_assert(!strstr(text, "breakpoints "), "%s", text);
+	free(text);
+	traced_stop(&busy);
 }
 
 Test(commands, help_and_version)

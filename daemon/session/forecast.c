@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * From calls and samples to what modes cost. What a call's hit takes is measured in the process itself,
+ * by the samples of the probes' time; how much more a call and its return take than a call, is known
+ * from the scratch process.
+ */
+#include "session/forecast.h"
+
+#include <stdio.h>
+
+#define ENOUGH	  100 /* samples of the program */
+#define LEAST	  10
+#define OF_PROBES 20 /* samples of probes from which a hit's cost can be told */
+/* What a sample takes of the program: an interrupt, and the walk. */
+#define SAMPLE_NS 20000.0
+#define RATE	  199
+#define RATE_LOW  99
+#define BOUND	  0.05
+#define ADVISE	  0.25
+
+bool forecast_suffices(const struct forecast_reading *r)
+{
+	return r->samples >= ENOUGH;
+}
+
+static double enter_ns(const struct cost *c)
+{
+	return c->known ? (double)c->before[COST_ENTER] + c->after[COST_ENTER] : 600;
+}
+
+static double leave_ns(const struct cost *c)
+{
+	return c->known ? (double)c->before[COST_LEAVE] + c->after[COST_LEAVE] : 600;
+}
+
+struct forecast forecast_of(const struct forecast_reading *r)
+{
+	double own = (double)r->samples * r->period_ns, calls = (double)r->calls, hit;
+	struct forecast f = {0};
+
+	if (r->samples < LEAST)
+		return f;
+	hit = r->of_probes >= OF_PROBES && r->calls ? (double)r->of_probes * r->period_ns / calls
+						    : enter_ns(&r->cost);
+	f.known = true;
+	f.calls_per_s = calls / own * 1e9;
+	f.count = calls * hit / own;
+	f.trace = f.count * (1 + leave_ns(&r->cost) / enter_ns(&r->cost));
+	return f;
+}
+
+static int put_share(char *out, size_t size, const char *mode, double share)
+{
+	return snprintf(out, size, ", %s +%.*f %%", mode, share < 0.0995 ? 1 : 0, 100 * share);
+}
+
+const char *forecast_text(const struct forecast *f, char out[FORECAST_TEXT])
+{
+	const double sampling = SAMPLE_NS * RATE / 1e9, low = SAMPLE_NS * RATE_LOW / 1e9;
+	const struct {
+		const char *mode;
+		double share;
+	} rows[] = {{"trace", f->trace},
+		    {"count", f->count},
+		    {"count --rate 199", f->count + sampling},
+		    {"trace --max-overhead 5", f->trace < BOUND ? f->trace : BOUND},
+		    {"sample", low}};
+	size_t n;
+
+	if (!f->known) {
+		snprintf(out, FORECAST_TEXT, "none: it has used hardly any CPU time meanwhile");
+		return out;
+	}
+	n = (size_t)snprintf(out, FORECAST_TEXT, "%.3g million calls per second of CPU time",
+			     f->calls_per_s / 1e6);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) && n < FORECAST_TEXT; i++)
+		n += (size_t)put_share(out + n, FORECAST_TEXT - n, rows[i].mode, rows[i].share);
+	return out;
+}
+
+const char *forecast_advice(const struct forecast *f)
+{
+	if (!f->known || f->trace <= ADVISE)
+		return NULL;
+	return f->count <= ADVISE ? "--mode count --rate 199, or --max-overhead 5, costs it less"
+				  : "--max-overhead 5, or --mode sample, costs it less";
+}

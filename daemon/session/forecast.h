@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What each mode would cost a process, from a moment in which its calls were counted and sampled.
+ * Pure; doctor.c takes that moment.
+ */
+#ifndef PYPROF_SESSION_FORECAST_H
+#define PYPROF_SESSION_FORECAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cost.h"
+
+/* While calls were counted with samples beside (mode count with a rate). */
+struct forecast_reading {
+	uint64_t calls;
+	uint64_t samples;   /* of the program itself */
+	uint64_t of_probes; /* of the probes' time */
+	double period_ns;   /* CPU time that a sample stands for */
+	struct cost cost;   /* what hits cost a scratch process; may be not known */
+};
+
+/* Fractions of the program's own CPU time. */
+struct forecast {
+	bool known;	    /* false: it has used too little CPU time */
+	double calls_per_s; /* of its own CPU time */
+	double trace, count;
+};
+
+struct forecast forecast_of(const struct forecast_reading *r);
+
+/* Enough samples to tell. */
+bool forecast_suffices(const struct forecast_reading *r);
+
+/* "2.1 million calls per second of CPU time: trace +192 %, count +85 %, …". Returns out. */
+#define FORECAST_TEXT 256
+const char *forecast_text(const struct forecast *f, char out[FORECAST_TEXT]);
+/* Which mode costs less; NULL: tracing costs little. */
+const char *forecast_advice(const struct forecast *f);
+
+#endif
