@@ -454,7 +454,9 @@ static void say_quality(struct lines *l, const struct snapshot_target *t)
 		    "%" PRIu64
 		    " failed to open: the daemon tried again later, with less data until then",
 		    t->windows.failed);
-	if (provenance_exact(l->s, t))
+	if (provenance_exact(l->s, t) && !t->events)
+		say(l, "result", "no call was seen");
+	else if (provenance_exact(l->s, t))
 		say(l, "result", "exact%s: %" PRIu64 " calls%s, none lost",
 		    t->estimate.rate ? " counts" : "", t->events,
 		    t->mode == MODE_TRACE ? " and returns" : "");

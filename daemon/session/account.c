@@ -113,6 +113,21 @@ void tracee_account_costs(struct tracee *t)
 	t->overhead_events = events;
 }
 
+/* So much CPU time without a call is worth a word. */
+#define SILENT_NS 1000000000ull
+
+static void look_for_calls(struct tracee *t)
+{
+	bool none = t->state == SESSION_TRACING && t->collector->probes && !t->collector->windows &&
+		    profile_counts(t->profile).events == 0 &&
+		    t->cpu_ns > t->start_cpu_ns + SILENT_NS;
+
+	if (none == t->no_calls)
+		return;
+	t->no_calls = none;
+	tracee_warn_text(t);
+}
+
 void tracee_sample_overhead(struct tracee *t)
 {
 	double cpu, probes;
@@ -125,6 +140,7 @@ void tracee_sample_overhead(struct tracee *t)
 	t->rate_cpu_ns = t->cpu_ns;
 	t->rate_overhead_ns = taken;
 	t->overhead = cpu > probes ? probes / (cpu - probes) : probes > 0 ? 1 : 0;
+	look_for_calls(t);
 	if (t->state == SESSION_TRACING &&
 	    breaker_trips(&t->breaker, t->opts.stop_above, probes, cpu - probes, t->rate_ns,
 			  tracee_unix_now())) {

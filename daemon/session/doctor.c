@@ -110,6 +110,8 @@ static int doctor_look(const char *arg, FILE *out, struct target **ret_target,
 		return r < 0 ? r : inspect_once(&io, ret, diag);
 	}
 	r = target_open(pid, &t, diag);
+	if (r == 0)
+		r = target_check_native(t, diag);
 	if (r < 0)
 		return r;
 	fprintf(out, "%-12s %d\n", "process", pid);

@@ -45,6 +45,9 @@ void tracee_warn_text(struct tracee *t)
 	uint64_t late = t->late_before + inspect_late(t->inspect);
 
 	memcpy(t->warning, t->hidden, sizeof(t->warning));
+	if (t->no_calls)
+		warn(t, "no call was seen, though it uses CPU time: it runs C code or a loop, or "
+			"Python in a way that probes do not see");
 	if (t->breaker.text[0])
 		warn(t, "%s", t->breaker.text);
 	if (t->hold_gap_ns)
@@ -184,6 +187,8 @@ int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, 
 	if (!t)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", pid);
 	r = target_open(pid, &t->target, diag);
+	if (r == 0)
+		r = target_check_native(t->target, diag);
 	if (r < 0)
 		return r;
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", t->target->tid);

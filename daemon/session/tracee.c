@@ -262,6 +262,8 @@ int tracee_start(struct tracee *t, struct diag *diag)
 	t->forked_ns = 0;
 	t->state = SESSION_TRACING;
 	breaker_reset(&t->breaker);
+	t->start_cpu_ns = t->cpu_ns;
+	t->no_calls = false;
 	tracee_warn_text(t);
 	return 0;
 }

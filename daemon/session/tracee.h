@@ -77,7 +77,9 @@ struct tracee {
 	struct windowed windowed; /* collector_windowed's */
 	struct counting counting; /* collector_count's */
 	struct breaker breaker;
-	uint64_t period_ns; /* of samples */
+	uint64_t start_cpu_ns; /* its CPU time when tracing began */
+	bool no_calls;	       /* it has used a second since, and no call was ever seen */
+	uint64_t period_ns;    /* of samples */
 	enum session_state state;
 	char end_reason[64];
 	char warning[256];    /* see tracee_warn_text */

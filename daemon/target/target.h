@@ -126,6 +126,14 @@ bool target_identity_equal(const struct target_identity *a, const struct target_
 int target_check(const struct target *t, struct diag *diag);
 
 /*
+ * 0: its code runs as it is in its files. Exit code 5, -ENOEXEC: valgrind or qemu translates it, or rr
+ * records it, and probes would miss calls, or disturb the recording.
+ */
+int target_check_native(const struct target *t, struct diag *diag);
+/* Which one, by the path of what runs it, and the name of its tracer ("": none); NULL: none. Pure. */
+const char *target_emulator_of(const char *exe, const char *tracer);
+
+/*
  * What a process has from its last exec on, and hands down to its forked children: a hash of its
  * auxiliary vector, which holds the addresses of this very start, and of the kernel's random bytes
  * for it. Equal ids: the same program at the same addresses. 0: cannot be read.

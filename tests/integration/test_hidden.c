@@ -326,3 +326,28 @@ Test(hidden, jit)
 		fprintf(stderr, "none of these interpreters has a JIT: see `make check-suites`\n");
 	check_no_leaks();
 }
+
+static bool is_warned(struct traced *t, void *ctx)
+{
+	(void)ctx;
+	return strstr(traced_status(t).warning, "no call was seen") != NULL;
+}
+
+/* It uses CPU time, and probes see nothing: status and report say so. */
+Test(hidden, no_calls_at_all, .timeout = 60)
+{
+	struct interpreter py = traced_newest();
+	struct snapshot *s;
+	struct traced t;
+
+	traced_start(&t, py.exe, "shares.py", "loop", NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_until(&t, is_warned, NULL, "the warning");
+	s = traced_snapshot(&t);
+	cr_assert_eq(s->targets[0].events, 0);
+	cr_assert(strstr(s->targets[0].warnings, "no call was seen"), "%s", s->targets[0].warnings);
+	snapshot_free(s);
+	traced_stop(&t);
+	check_no_leaks();
+}

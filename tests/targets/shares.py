@@ -4,7 +4,7 @@
 plain    one(), two() and three() take a sixth, a third and a half of the time
 threads  two threads, each in a function of its own
 deep N   N calls deep
-calls    of a function that does nothing; halves: as long in a loop as with 1000 such calls
+calls    of a function that does nothing; halves: half of the time in a loop; loop: no calls at all
 made     functions that are made, take a moment and are gone, so that others get their place
 """
 import sys
@@ -54,6 +54,12 @@ def nothing():
 def calls():
     while True:
         nothing()
+
+
+def loop():
+    n = 0
+    while True:
+        n += 1
 
 
 def halves():
