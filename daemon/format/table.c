@@ -91,10 +91,19 @@ static int row_get(struct builder *b, uint32_t func, uint32_t *ret)
 	return 0;
 }
 
+static void add_variance(double *sum, double variance)
+{
+	*sum = *sum < 0 || variance < 0 ? -1 : *sum + variance;
+}
+
 static int add_rows(struct builder *b, enum snapshot_clock clock)
 {
+	static const enum snapshot_figure tot_figure[] = {SNAPSHOT_TOT_CPU, SNAPSHOT_TOT_WALL};
+	static const enum snapshot_figure cum_figure[] = {SNAPSHOT_CUM_CPU, SNAPSHOT_CUM_WALL};
+
 	for (size_t i = 0; i < b->v->nrows; i++) {
 		const struct view_row *from = &b->v->rows[i];
+		const struct snapshot_func *f = &b->v->snapshot->funcs[from->func];
 		struct table_row *row;
 		uint32_t at;
 
@@ -102,12 +111,13 @@ static int add_rows(struct builder *b, enum snapshot_clock clock)
 			return -ENOMEM;
 		row = &b->t->rows[at];
 		/* Time that is not there on this clock makes no row. */
-		row->listed = row->listed || !b->v->snapshot->funcs[from->func].pseudo ||
-			      from->ncalls || from->cum[clock];
+		row->listed = row->listed || !f->pseudo || from->ncalls || from->cum[clock];
 		row->nc += from->ncalls;
 		row->cc += from->pcalls;
 		row->tt += from->tot[clock];
 		row->ct += from->cum[clock];
+		add_variance(&row->tt_variance, f->variance[tot_figure[clock]]);
+		add_variance(&row->ct_variance, f->variance[cum_figure[clock]]);
 	}
 	return 0;
 }

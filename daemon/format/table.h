@@ -12,9 +12,10 @@ struct table_row {
 	char *file, *name; /* UTF-8, lone surrogates allowed */
 	char *std;	   /* file:line(name) */
 	int32_t line;
-	bool listed;	 /* false: known only as somebody's caller */
-	uint64_t nc, cc; /* calls, primitive calls */
-	uint64_t tt, ct; /* own time, cumulative time: ns */
+	bool listed;			 /* false: known only as somebody's caller */
+	uint64_t nc, cc;		 /* calls, primitive calls */
+	uint64_t tt, ct;		 /* own time, cumulative time: ns */
+	double tt_variance, ct_variance; /* of these over all threads, ns^2; negative: not known */
 };
 
 struct table_edge {

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Text: the table that cProfile prints, letter for letter, so that eyes and scripts made for it
- * go on working (where figures are estimates, the first line ends by saying so); below it, where the
+ * go on working (where figures are estimates, the first line ends by saying so, and rough ones are
+ * marked); below it, where the
  * figures come from. Two departures, both for hostile names:
  * what could harm a terminal is escaped, and the middle of absurdly long names is left out.
  */
 #include <inttypes.h>
+#include <math.h>
 
 #include "format/names.h"
 #include "format/screen.h"
 #include "format/selection.h"
 #include "format/writers.h"
+
+/* Of a time: worth a mark if its standard error is more. */
+#define ROUGH 0.25
 
 static void print_head(const struct table *t, bool estimated, FILE *out)
 {
@@ -37,8 +42,25 @@ static void print_percall(double seconds, uint64_t n, FILE *out)
 		fputs("         ", out);
 }
 
-static void print_row(const struct table_row *r, FILE *out)
+/* A standard error of more than a quarter; one that is not known does not count. */
+static bool is_rough(uint64_t ns, double variance)
 {
+	return variance > 0 && sqrt(variance) > ROUGH * (double)ns;
+}
+
+static void print_time(double seconds, bool rough, FILE *out)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%s%.3f", rough ? "~" : "", seconds);
+	fprintf(out, "%8s ", text);
+}
+
+/* Returns whether a time of it is marked. */
+static bool print_row(const struct table_row *r, bool errors, FILE *out)
+{
+	bool rough_tt = errors && is_rough(r->tt, r->tt_variance);
+	bool rough_ct = errors && is_rough(r->ct, r->ct_variance);
 	double tt = table_seconds(r->tt), ct = table_seconds(r->ct);
 	char calls[48];
 
@@ -46,18 +68,22 @@ static void print_row(const struct table_row *r, FILE *out)
 		snprintf(calls, sizeof(calls), "%" PRIu64, r->nc);
 	else
 		snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, r->nc, r->cc);
-	fprintf(out, "%9s %8.3f ", calls, tt);
+	fprintf(out, "%9s ", calls);
+	print_time(tt, rough_tt, out);
 	print_percall(tt, r->nc, out);
-	fprintf(out, "%8.3f ", ct);
+	print_time(ct, rough_ct, out);
 	print_percall(ct, r->cc, out);
 	name_print(out, r->std, NAME_COLUMNS);
 	fputc('\n', out);
+	return rough_tt || rough_ct;
 }
 
 /* With no row left pstats says nothing at all, not even why. */
 static void print_rows(const struct table *t, const struct selection *rows,
-		       const struct format_opts *o, FILE *out)
+		       const struct format_opts *o, bool errors, FILE *out)
 {
+	bool rough = false;
+
 	if (!rows->n)
 		return;
 	fputs("   Ordered by: ", out);
@@ -67,7 +93,9 @@ static void print_rows(const struct table *t, const struct selection *rows,
 	fputs("   ncalls  tottime  percall  cumtime  percall filename:lineno(function)", out);
 	fprintf(out, "%s\n", screen_plain(o));
 	for (size_t i = 0; i < rows->n; i++)
-		print_row(&t->rows[rows->order[i]], out);
+		rough |= print_row(&t->rows[rows->order[i]], errors, out);
+	if (rough)
+		fputs("\n   ~ marks times with a standard error of more than 25%", out);
 	fputs("\n\n", out);
 }
 
@@ -83,6 +111,6 @@ int text_write(const struct snapshot *s, const struct view *v, const struct form
 	if (err < 0)
 		return err;
 	print_head(t, snapshot_estimated(s), out);
-	print_rows(t, &rows, o, out);
+	print_rows(t, &rows, o, view_has_errors(s, &o->filter), out);
 	return screen_provenance(s, o, out);
 }

@@ -69,6 +69,35 @@ Test(text, folded_threads_are_counted)
 		   "              718 ended threads are added up by the function that they ran\n");
 }
 
+/* Of estimates: a quarter is not more than a quarter. */
+Test(text, rough_times_are_marked)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
+								      "thread 42 42 MainThread\n"
+								      "main app.py:1 1 1000000000\n"
+								      "  f app.py:2 1 400000000\n"
+								      "  g app.py:3 1 400000000\n"
+								      "thread 42 43 worker\n");
+	struct format_opts o = {.sort = "name"}, one = {.sort = "name", .filter = {.tid = 42}};
+	_cleanup_free_ char *text = NULL, *exact = NULL, *other = NULL;
+
+	for (uint32_t i = 0; i < 3; i++)
+		s->funcs[i].variance[SNAPSHOT_CUM_CPU] = -1;
+	s->funcs[1].variance[SNAPSHOT_TOT_CPU] = 0.1e9 * 0.1e9;
+	s->funcs[2].variance[SNAPSHOT_TOT_CPU] = 0.101e9 * 0.101e9;
+	exact = report_new("text", s, &o, NULL);
+	cr_assert(!strchr(exact, '~'), "%s", exact);
+	s->targets[0].windows.sampled = true;
+	text = report_new("text", s, &o, NULL);
+	assert_has(text, "        1    0.400    0.400    0.400    0.400 app.py:2(f)\n"
+			 "        1   ~0.400    0.400    0.400    0.400 app.py:3(g)\n"
+			 "        1    1.000    1.000    1.800    1.800 app.py:1(main)\n"
+			 "\n"
+			 "   ~ marks times with a standard error of more than 25%\n");
+	other = report_new("text", s, &one, NULL);
+	cr_assert(!strchr(other, '~'), "errors are of all threads");
+}
+
 Test(text, restrictions_are_explained)
 {
 	const char *const restrictions[] = {"py", "app", ".5"};
