@@ -125,7 +125,7 @@ static __always_inline int code_send_all(__u64 code, __u32 flags, __u32 tid)
 }
 
 /* First sight. Returns CORE_CODE_* bits, or -1 if it could not be sent (not marked as seen). */
-__noinline int code_introduce(__u64 code, __u32 tid)
+__noinline int code_announce(__u64 code, __u32 tid)
 {
 	__u64 mark = 0;
 	__u32 flags = 0;
@@ -153,7 +153,7 @@ __noinline int code_introduce(__u64 code, __u32 tid)
 }
 
 /* CORE_CODE_* bits; a code object not seen before is introduced (-1: it could not be). */
-__noinline int code_meet(__u64 code, __u32 tid)
+__noinline int code_lookup(__u64 code, __u32 tid)
 {
 	__u64 entry = code_cache[core_code_slot(code)];
 	__u64 *mark;
@@ -162,7 +162,7 @@ __noinline int code_meet(__u64 code, __u32 tid)
 		return entry & CORE_CODE_MARKS;
 	mark = bpf_map_lookup_elem(&codes, &code);
 	if (!mark)
-		return code_introduce(code, tid);
+		return code_announce(code, tid);
 	code_cache[core_code_slot(code)] = core_code_entry(code, *mark);
 	return *mark & CORE_CODE_MARKS;
 }

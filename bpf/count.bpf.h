@@ -85,7 +85,7 @@ static __always_inline __u32 count_number(__u64 code, __u64 marks, __u32 tid)
 }
 
 /* The number of a code object that is not in the cache, with CORE_COUNT_CREATES. */
-__noinline __u32 count_meet(__u64 code, __u32 tid)
+__noinline __u32 count_lookup(__u64 code, __u32 tid)
 {
 	__u64 *known = bpf_map_lookup_elem(&codes, &code);
 	__u64 marks = known ? *known & CORE_CODE_MARKS : 0;
@@ -94,7 +94,7 @@ __noinline __u32 count_meet(__u64 code, __u32 tid)
 	int r;
 
 	if (!known) {
-		r = code_introduce(code, tid);
+		r = code_announce(code, tid);
 		if (r < 0)
 			return PYP_COUNT_LOST;
 		marks = r;
@@ -114,7 +114,7 @@ static __always_inline __u32 count_code(struct count_state *st, __u64 code, __u3
 {
 	__u64 entry = st->codes[core_code_slot(code)];
 
-	return core_count_hit(entry, code) ? core_count_id(entry) : count_meet(code, tid);
+	return core_count_hit(entry, code) ? core_count_id(entry) : count_lookup(code, tid);
 }
 
 /* The number of the code that a frame runs. */

@@ -20,7 +20,7 @@ const volatile struct pyp_sampling sampling = {};
 
 /* State. */
 __u32 active = 0;		 /* PYP_ACTIVE_*: the daemon's to set, and cleared by an exec */
-__u32 target_tgid = 0;		 /* in the daemon's pid namespace; no knob: see probe_aim */
+__u32 target_tgid = 0;		 /* in the daemon's pid namespace; no knob: see probe_set_target */
 __u64 gauge_ns = 0, gauge_n = 0; /* from events' clocks to their ends, and of how many */
 __u32 follow = 0;		 /* tell at once about children, and about theirs */
 __u32 epoch = 0; /* bumped at attach: what was learnt about threads before is void */
@@ -91,7 +91,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
 	__type(value, __u8);
-} family SEC(".maps");
+} process_tree SEC(".maps");
 
 static __always_inline void count(enum pyp_counter which)
 {

@@ -87,7 +87,7 @@ __noinline __u64 caller_resolve(__u64 below, __u32 tid, __u64 sp)
 			return 0;
 		}
 		if (!h.entry) {
-			int marks = code_meet(h.code, tid);
+			int marks = code_lookup(h.code, tid);
 
 			if (marks < 0 || !(marks & CORE_CODE_SKIP))
 				break;
@@ -145,7 +145,7 @@ static __always_inline __u32 enter_type(struct pt_regs *ctx, __u64 cookie)
 /* What is known of the code of a frame that is entered; nothing if it could not be introduced. */
 static __always_inline __u64 code_marks(__u64 code, __u32 tid)
 {
-	int marks = code_meet(code, tid);
+	int marks = code_lookup(code, tid);
 
 	return marks < 0 ? 0 : marks;
 }
@@ -204,7 +204,7 @@ static __always_inline int on_enter(struct pt_regs *ctx, __u64 cookie, __u64 fra
 	if (entry & CORE_CODE_SUSPENDS)
 		arg = generator_arg(frame, code);
 	frame_entered(frame, tid);
-	if (!thread_cached(tid) && thread_meet(tid, PYP_COOKIE_KIND(cookie), caller))
+	if (!thread_cached(tid) && thread_announce(tid, PYP_COOKIE_KIND(cookie), caller))
 		return 0;
 	if (metrics)
 		metrics_look(bpf_get_current_task_btf(), tid);
@@ -228,7 +228,7 @@ static __always_inline int on_leave(__u64 cookie, __u64 frame, __u32 tid)
 	__u64 ts;
 
 	frame_left(frame, tid);
-	if (!thread_cached(tid) && thread_meet(tid, PYP_COOKIE_KIND(cookie), frame))
+	if (!thread_cached(tid) && thread_announce(tid, PYP_COOKIE_KIND(cookie), frame))
 		return 0;
 	if (metrics)
 		metrics_look(bpf_get_current_task_btf(), tid);
@@ -426,7 +426,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		return 0;
 	if (tgid != target_tgid) {
 		if (follow && task->signal->live.counter == 0)
-			bpf_map_delete_elem(&family, &tgid);
+			bpf_map_delete_elem(&process_tree, &tgid);
 		return 0;
 	}
 	if (metrics && thread_sight(tid) == SIGHT_KNOWN)
@@ -464,9 +464,9 @@ static __always_inline void process_send(__u32 type, struct task_struct *task, _
 	bpf_ringbuf_submit(r, wake);
 }
 
-static __always_inline int is_family(__u32 tgid)
+static __always_inline int is_in_tree(__u32 tgid)
 {
-	return follow && bpf_map_lookup_elem(&family, &tgid);
+	return follow && bpf_map_lookup_elem(&process_tree, &tgid);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -477,11 +477,11 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (!active || child->pid != child->tgid)
 		return 0;
-	if (from != target_tgid && !is_family(from))
+	if (from != target_tgid && !is_in_tree(from))
 		return 0;
 	if (child->mm == parent->mm)
 		arg = PYP_FORK_SHARED;
-	if (follow && bpf_map_update_elem(&family, &tgid, &one, 0))
+	if (follow && bpf_map_update_elem(&process_tree, &tgid, &one, 0))
 		count(PYP_CNT_lost_processes);
 	if (follow || !arg)
 		process_send(PYP_REC_FORK, parent, tgid, arg,
@@ -505,8 +505,8 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 		active = 0;
 		process_send(PYP_REC_EXEC, task, 0,
 			     old_pid == task->pid ? 0 : PYP_EXEC_OTHER_THREAD, BPF_RB_FORCE_WAKEUP);
-	} else if (is_family(tgid)) {
-		bpf_map_delete_elem(&family, &tgid);
+	} else if (is_in_tree(tgid)) {
+		bpf_map_delete_elem(&process_tree, &tgid);
 		process_send(PYP_REC_EXEC, task, tgid, 0, BPF_RB_FORCE_WAKEUP);
 	}
 	return 0;

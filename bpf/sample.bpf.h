@@ -171,7 +171,7 @@ static __always_inline int sample_code_probed(__u64 code, __u32 tid)
 
 	if (known)
 		return *known & CORE_CODE_MARKS;
-	return is_code(code) ? code_introduce(code, tid) : -1;
+	return is_code(code) ? code_announce(code, tid) : -1;
 }
 
 /* CORE_CODE_* bits; -1: no code object, or it could not be introduced. */
@@ -190,7 +190,7 @@ __noinline int sample_code(__u64 code, __u32 tid)
 		return *known & CORE_CODE_MARKS;
 	if (!is_code(code))
 		return -1;
-	marks = code_introduce(code, tid);
+	marks = code_announce(code, tid);
 	if (marks < 0)
 		return -1;
 	value = print | (marks & CORE_CODE_MARKS);

@@ -98,7 +98,7 @@ static __always_inline int walk_step(struct walk *w, walk_look_fn look, int unkn
 /* A global function: the verifier looks at it once, not once per frame. */
 __noinline int walk_next(struct walk *w)
 {
-	return walk_step(w, code_meet, WALK_FULL);
+	return walk_step(w, code_lookup, WALK_FULL);
 }
 
 static long walk_names(__u64 index, struct walk *w)
@@ -229,7 +229,7 @@ static __always_inline int yield_is_cut(__u32 kind, __u64 frame)
  * A thread that is not in the cache: send its stack, innermost frame first from `frame` on, unless
  * it was sent already. Returns 0: its event may follow; -1: drop the event.
  */
-__noinline int thread_meet(__u32 tid, __u32 kind, __u64 frame)
+__noinline int thread_announce(__u32 tid, __u32 kind, __u64 frame)
 {
 	struct thread_state *st = bpf_map_lookup_elem(&threads, &tid);
 	struct thread_state fresh = {.epoch = epoch};

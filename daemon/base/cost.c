@@ -8,7 +8,7 @@
 #define SCALE_MIN 0.25
 #define SCALE_MAX 4.0
 
-/* Stretches that are no longer feel nothing beyond `after`; from there on the rest of the drag
+/* Stretches that are no longer feel nothing beyond `after`; from there on the rest of the slowdown
  * becomes less by the same part in the same time. (Seen on four builds, bodies of 0.1 to 10 us.) */
 #define DRAG_FROM 100.0
 #define DRAG_OVER 400.0
@@ -50,24 +50,24 @@ struct cost cost_learn(const struct cost *before, const struct cost *measured, d
 		ret.before[k] = between(then.before[k], measured->before[k], part);
 		ret.after[k] = between(then.after[k], measured->after[k], part);
 	}
-	ret.drag = between(then.drag, measured->drag, part);
+	ret.slowdown = between(then.slowdown, measured->slowdown, part);
 	return ret;
 }
 
-double cost_drag_part(double stretch_ns)
+double cost_slowdown_part(double stretch_ns)
 {
 	return stretch_ns > DRAG_FROM ? 1 - exp((DRAG_FROM - stretch_ns) / DRAG_OVER) : 0;
 }
 
-/* How long a stretch takes without its drag follows from how long it takes with it: in two steps it
+/* How long a stretch takes without its slowdown follows from how long it takes with it: in two steps it
  * is known to some ns. */
-double cost_drag(const struct cost *c, uint64_t n, double ns)
+double cost_slowdown(const struct cost *c, uint64_t n, double ns)
 {
-	double each = n ? ns / (double)n : 0, drag = 0;
+	double each = n ? ns / (double)n : 0, slowdown = 0;
 
 	for (int i = 0; i < 2; i++)
-		drag = c->drag * cost_drag_part(each - drag);
-	return (double)n * drag;
+		slowdown = c->slowdown * cost_slowdown_part(each - slowdown);
+	return (double)n * slowdown;
 }
 
 struct cost cost_scaled(const struct cost *c, double scale)
@@ -78,6 +78,6 @@ struct cost cost_scaled(const struct cost *c, double scale)
 		ret.before[k] = scaled(c->before[k], scale);
 		ret.after[k] = scaled(c->after[k], scale);
 	}
-	ret.drag = scaled(c->drag, scale);
+	ret.slowdown = scaled(c->slowdown, scale);
 	return ret;
 }

@@ -10,7 +10,7 @@
  * call's two hits from 2267 to 3276 ns, and 22.2 to 23.4 times the gauge.)
  *
  * What comes after a hit is slower for a while, as caches and the processor's guesses are those of
- * the trap: that is a part of `after` as far as it shows in a short function, and drag beyond that.
+ * the trap: that is a part of `after` as far as it shows in a short function, and slowdown beyond that.
  */
 #ifndef PYPROF_BASE_COST_H
 #define PYPROF_BASE_COST_H
@@ -23,7 +23,7 @@ enum cost_kind { COST_ENTER, COST_LEAVE, COST_YIELD, COST_KINDS };
 struct cost {
 	bool known;
 	uint32_t before[COST_KINDS], after[COST_KINDS];
-	uint32_t drag;	   /* more after a hit, where the program runs on for long */
+	uint32_t slowdown; /* more after a hit, where the program runs on for long */
 	uint32_t gauge_ps; /* when the others were measured; 0: not known */
 };
 
@@ -40,11 +40,11 @@ double cost_scale(const struct cost *c, uint64_t gauges_ns, uint64_t gauges);
  */
 struct cost cost_learn(const struct cost *before, const struct cost *measured, double part);
 
-/* How much of the drag falls on a stretch of the program between two hits that takes so long without
+/* How much of the slowdown falls on a stretch of the program between two hits that takes so long without
  * it, ns: 0 to 1. */
-double cost_drag_part(double stretch_ns);
-/* The drag of n such stretches, which take so long with it. */
-double cost_drag(const struct cost *c, uint64_t n, double ns);
+double cost_slowdown_part(double stretch_ns);
+/* The slowdown of n such stretches, which take so long with it. */
+double cost_slowdown(const struct cost *c, uint64_t n, double ns);
 
 /* What they cost then. The gauge stays: it says what they are measured by. */
 struct cost cost_scaled(const struct cost *c, double scale);

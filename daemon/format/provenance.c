@@ -187,7 +187,7 @@ static json_t *overhead_json(const struct snapshot_target *t)
 	}
 	set(ret, "hit_ns", hits, &ok);
 	if (t->cost.known)
-		set(ret, "drag_ns", provenance_integer(t->cost.drag), &ok);
+		set(ret, "drag_ns", provenance_integer(t->cost.slowdown), &ok);
 	if (t->cost_scale > 0)
 		set(ret, "scale", json_real(t->cost_scale), &ok);
 	set(ret, "subtracted", json_boolean(t->corrected), &ok);
@@ -198,7 +198,7 @@ static json_t *overhead_json(const struct snapshot_target *t)
 }
 
 /* Only what is not as usual. */
-static void set_family(json_t *ret, const struct snapshot_target *t, bool *ok)
+static void set_process_tree(json_t *ret, const struct snapshot_target *t, bool *ok)
 {
 	const struct snapshot_children *c = &t->children;
 	json_t *children = t->follows ? json_object() : NULL;
@@ -285,7 +285,7 @@ static json_t *target_json(const struct snapshot *s, const struct snapshot_targe
 	set(ret, "misses_calls", json_boolean(t->misses_calls), &ok);
 	set(ret, "alive", json_boolean(t->alive), &ok);
 	set(ret, "tracing", json_boolean(t->tracing), &ok);
-	set_family(ret, t, &ok);
+	set_process_tree(ret, t, &ok);
 	set_times(ret, t, &ok);
 	set_quality(ret, s, t, &ok);
 	set(ret, "overhead", overhead_json(t), &ok);

@@ -340,13 +340,13 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 		r = open_ring(p, diag);
 	if (r)
 		return r;
-	if (opts->pid && probe_aim(p, opts) < 0)
+	if (opts->pid && probe_set_target(p, opts) < 0)
 		return diag_errno(diag, ENOMEM, "cannot set up probes");
 	*ret = TAKE_PTR(p);
 	return 0;
 }
 
-int probe_aim(struct probe *p, const struct probe_opts *opts)
+int probe_set_target(struct probe *p, const struct probe_opts *opts)
 {
 	char *copy = strdup(opts->via);
 
@@ -392,7 +392,7 @@ static void forget(struct probe *p)
 {
 	bpfmap_clear(bpf_map__fd(p->skel->maps.codes));
 	bpfmap_clear(bpf_map__fd(p->skel->maps.threads));
-	bpfmap_clear(bpf_map__fd(p->skel->maps.family));
+	bpfmap_clear(bpf_map__fd(p->skel->maps.process_tree));
 	if (p->mode == MODE_COUNT)
 		counts_forget(bpf_map__fd(p->skel->maps.count_state));
 	if (p->clocks)
@@ -619,14 +619,14 @@ void probe_follow(struct probe *p, bool on)
 {
 	__atomic_store_n(&p->skel->bss->follow, on, __ATOMIC_SEQ_CST);
 	if (!on)
-		bpfmap_clear(bpf_map__fd(p->skel->maps.family));
+		bpfmap_clear(bpf_map__fd(p->skel->maps.process_tree));
 }
 
 void probe_follow_forget(struct probe *p, pid_t descendant)
 {
 	uint32_t tgid = (uint32_t)descendant;
 
-	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.family), &tgid);
+	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.process_tree), &tgid);
 }
 
 void probe_silence(struct probe *p)

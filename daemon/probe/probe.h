@@ -39,7 +39,7 @@ struct probe_sampling {
 };
 
 struct probe_opts {
-	pid_t pid;	   /* 0: named later, by probe_aim */
+	pid_t pid;	   /* 0: named later, by probe_set_target */
 	pid_t tid;	   /* a thread of it that lives; 0: the main thread */
 	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
 	uint64_t bias;	   /* of the file in the process: address - plan_site.vaddr */
@@ -75,7 +75,7 @@ DEFINE_FREEP(struct probe, probe_free)
  * A multi-uprobe link is for processes whose main thread lives: for another tid, a uprobe event is
  * used, which needs a probe that was opened with such a tid.
  */
-int probe_aim(struct probe *p, const struct probe_opts *opts);
+int probe_set_target(struct probe *p, const struct probe_opts *opts);
 
 /* Put the probes on; every thread counts as unseen afterwards. *ret_ts: CLOCK_MONOTONIC from which
  * on events may come. */

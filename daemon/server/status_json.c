@@ -32,7 +32,7 @@ static void set_count(json_t *o, const char *key, uint64_t v)
 }
 
 /* Where it comes from, and what became of its children. */
-static void set_family(json_t *o, const struct session_status *st)
+static void set_process_tree(json_t *o, const struct session_status *st)
 {
 	json_t *children = json_object();
 
@@ -98,7 +98,7 @@ json_t *json_of_status(const struct session_status *st)
 	set_count(o, "functions", st->funcs);
 	set_count(o, "nodes", st->nodes);
 	json_object_set_new(o, "counters", counters_json(st));
-	set_family(o, st);
+	set_process_tree(o, st);
 	set_text(o, "end_reason", st->end_reason);
 	if (st->mechanism)
 		set_text(o, "mechanism", st->mechanism);

@@ -12,7 +12,7 @@
  * drained and clients answered in between. Nothing here changes the set of sessions while somebody
  * walks through it.
  *
- * The sessions that stem from one that its user attached are a family: they end together for him.
+ * The sessions that stem from one that its user attached are a process tree: they end together for that user.
  * Live children are limited in number; of those that have ended the newest are kept as they are,
  * older ones are folded into one (snapshot/fold.h).
  */
@@ -33,7 +33,7 @@
 #define RETRY_NS     1000000ull
 #define RETRY_FOR_NS 2000000000ull
 
-struct family {
+struct process_tree {
 	unsigned int refs;
 	struct session *root; /* the one its user attached; NULL: it is gone */
 	struct probe *spare[SPARES];
@@ -44,42 +44,42 @@ struct family {
 
 /* ---- families ---------------------------------------------------------------------------- */
 
-static void family_drop_spares(struct family *f)
+static void process_tree_drop_spares(struct process_tree *f)
 {
 	while (f->nspares)
 		probe_free(f->spare[--f->nspares]);
 }
 
-static void family_unref(struct family *f)
+static void process_tree_unref(struct process_tree *f)
 {
 	if (--f->refs)
 		return;
-	family_drop_spares(f);
+	process_tree_drop_spares(f);
 	free(f);
 }
 
-static void family_join(struct session *s, struct family *f)
+static void process_tree_join(struct session *s, struct process_tree *f)
 {
 	f->refs++;
-	s->family = f;
+	s->process_tree = f;
 	tracee_follow(s->tracee);
 }
 
 int follow_begin(struct session *s, struct diag *diag)
 {
-	struct family *f = calloc(1, sizeof(*f));
+	struct process_tree *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return diag_errno(diag, ENOMEM, "cannot follow children");
 	f->root = s;
-	family_join(s, f);
+	process_tree_join(s, f);
 	return 0;
 }
 
-static bool family_traces(const struct sessions *ss, const struct family *f)
+static bool process_tree_traces(const struct sessions *ss, const struct process_tree *f)
 {
 	for (size_t i = 0; i < ss->n; i++)
-		if (ss->v[i]->family == f && ss->v[i]->tracee->state == SESSION_TRACING)
+		if (ss->v[i]->process_tree == f && ss->v[i]->tracee->state == SESSION_TRACING)
 			return true;
 	return false;
 }
@@ -88,11 +88,12 @@ bool follow_goes_on(const struct session *s)
 {
 	const struct sessions *ss = s->set;
 
-	for (size_t i = 0; s->family && i < ss->n; i++)
-		if (ss->v[i]->family == s->family && ss->v[i]->tracee->state != SESSION_ENDED)
+	for (size_t i = 0; s->process_tree && i < ss->n; i++)
+		if (ss->v[i]->process_tree == s->process_tree &&
+		    ss->v[i]->tracee->state != SESSION_ENDED)
 			return true;
-	for (size_t i = 0; s->family && i < ss->ntasks; i++)
-		if (ss->tasks[i].origin->family == s->family)
+	for (size_t i = 0; s->process_tree && i < ss->ntasks; i++)
+		if (ss->tasks[i].origin->process_tree == s->process_tree)
 			return true;
 	return false;
 }
@@ -103,9 +104,9 @@ bool follow_stems_from(const struct session *s, const struct session *from)
 
 	if (s == from)
 		return true;
-	if (!s->family || s->family != from->family)
+	if (!s->process_tree || s->process_tree != from->process_tree)
 		return false;
-	if (from->family->root == from)
+	if (from->process_tree->root == from)
 		return true;
 	/* no further up than there are targets: pids that are used again could make a circle */
 	for (size_t i = 0; s && i < ss->n; i++) {
@@ -187,7 +188,7 @@ void follow_look(struct session *s)
 	pid_t pid = s->tracee->target->pid;
 	size_t n;
 
-	if (!s->family || s->tracee->state != SESSION_TRACING)
+	if (!s->process_tree || s->tracee->state != SESSION_TRACING)
 		return;
 	work_soon(s->set); /* for the spares */
 	pids = calloc(TARGET_MAX_CHILDREN, sizeof(*pids));
@@ -216,17 +217,17 @@ static int no_room(struct sessions *ss, const struct session *origin, pid_t pid)
 		return 0;
 	if (!tracee_same_program(origin->tracee, pid))
 		return -ENOEXEC;
-	if (!origin->family->limit_said)
+	if (!origin->process_tree->limit_said)
 		log_warning("%zu children are followed: no further ones, until some end", max);
-	origin->family->limit_said = true;
+	origin->process_tree->limit_said = true;
 	return -ENOSPC;
 }
 
 /* Nobody else needs to tell of its children any more. */
-static void disown(const struct sessions *ss, const struct family *f, pid_t pid)
+static void disown(const struct sessions *ss, const struct process_tree *f, pid_t pid)
 {
 	for (size_t i = 0; i < ss->n; i++)
-		if (ss->v[i]->family == f && ss->v[i]->tracee->probe)
+		if (ss->v[i]->process_tree == f && ss->v[i]->tracee->probe)
 			probe_follow_forget(ss->v[i]->tracee->probe, pid);
 }
 
@@ -234,7 +235,7 @@ static int make_session(struct session *origin, const struct tracee_news *news,
 			struct tracee **half, struct session **ret)
 {
 	struct sessions *ss = origin->set;
-	struct family *f = origin->family;
+	struct process_tree *f = origin->process_tree;
 	struct probe *spare = f->nspares ? f->spare[--f->nspares] : NULL;
 	struct tracee *t;
 	int r;
@@ -260,7 +261,7 @@ static int follow_child(struct session *origin, const struct tracee_news *news,
 	r = make_session(origin, news, half, &s);
 	if (r < 0)
 		return r;
-	family_join(s, origin->family);
+	process_tree_join(s, origin->process_tree);
 	if (!tracee_stops(origin->tracee))
 		r = tracee_start(s->tracee, NULL);
 	if (r < 0)
@@ -270,13 +271,13 @@ static int follow_child(struct session *origin, const struct tracee_news *news,
 		r = sessions_add(ss, s);
 	if (r < 0)
 		return r;
-	disown(ss, s->family, news->pid);
+	disown(ss, s->process_tree, news->pid);
 	log_info("following process %d, a child of %d", news->pid, s->tracee->parent);
 	follow_look(TAKE_PTR(s));
 	return 0;
 }
 
-/* How it went; for whoever waits for the family's end, a child that is not followed has ended. */
+/* How it went; for whoever waits for the process tree's end, a child that is not followed has ended. */
 static void task_done(struct session *origin, const struct tracee_news *news, int r)
 {
 	struct snapshot_children *c = &origin->tracee->children;
@@ -421,7 +422,7 @@ static bool fill_spares(struct sessions *ss)
 {
 	for (size_t i = 0; i < ss->n; i++) {
 		struct session *s = ss->v[i];
-		struct family *f = s->family;
+		struct process_tree *f = s->process_tree;
 
 		if (!f || s->tracee->state != SESSION_TRACING || f->no_spares ||
 		    f->nspares == SPARES)
@@ -471,26 +472,26 @@ void follow_deinit(struct sessions *ss)
 void follow_stopped(struct sessions *ss)
 {
 	for (size_t i = 0; i < ss->n; i++)
-		if (ss->v[i]->family && !family_traces(ss, ss->v[i]->family))
-			family_drop_spares(ss->v[i]->family);
+		if (ss->v[i]->process_tree && !process_tree_traces(ss, ss->v[i]->process_tree))
+			process_tree_drop_spares(ss->v[i]->process_tree);
 }
 
 void follow_ended(struct session *s)
 {
-	if (!s->family)
+	if (!s->process_tree)
 		return;
-	s->family->limit_said = false;
+	s->process_tree->limit_said = false;
 	follow_stopped(s->set);
 	work_soon(s->set);
 }
 
-/* Another target of the same family runs the same program, so it can follow the child as well. */
+/* Another target of the same process tree runs the same program, so it can follow the child as well. */
 static void task_hand_over(struct sessions *ss, size_t i)
 {
 	const struct session *from = ss->tasks[i].origin;
 
-	for (size_t k = 0; from->family && k < ss->n; k++)
-		if (ss->v[k] != from && ss->v[k]->family == from->family) {
+	for (size_t k = 0; from->process_tree && k < ss->n; k++)
+		if (ss->v[k] != from && ss->v[k]->process_tree == from->process_tree) {
 			ss->tasks[i].origin = ss->v[k];
 			return;
 		}
@@ -504,29 +505,29 @@ void follow_leave(struct session *s)
 	for (size_t i = ss->ntasks; i-- > 0;)
 		if (ss->tasks[i].origin == s)
 			task_hand_over(ss, i);
-	if (!s->family)
+	if (!s->process_tree)
 		return;
-	if (s->family->root == s)
-		s->family->root = NULL;
-	family_unref(s->family);
-	s->family = NULL;
+	if (s->process_tree->root == s)
+		s->process_tree->root = NULL;
+	process_tree_unref(s->process_tree);
+	s->process_tree = NULL;
 }
 
 static bool any_family(const struct sessions *ss)
 {
 	for (size_t i = 0; i < ss->n; i++)
-		if (ss->v[i]->family)
+		if (ss->v[i]->process_tree)
 			return true;
 	return false;
 }
 
 void follow_detach(struct sessions *ss, struct session *s)
 {
-	struct family *f = s->family;
+	struct process_tree *f = s->process_tree;
 
 	if (f && f->root == s)
 		for (size_t i = ss->n; i-- > 0;)
-			if (ss->v[i]->family == f && ss->v[i] != s)
+			if (ss->v[i]->process_tree == f && ss->v[i] != s)
 				sessions_remove(ss, ss->v[i]);
 	sessions_remove(ss, s);
 	if (!any_family(ss))

@@ -268,7 +268,7 @@ int tracee_open(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx, struc
 	r = tracee_load(t, &vo, diag);
 	if (r < 0)
 		return r;
-	strangers_meet(t);
+	strangers_find(t);
 	/* Costs that were kept are of another day. Until there are new ones they will do. */
 	if (t->collector->stacks)
 		t->calibration = calibration_start(&vo, !t->opts.verify);

@@ -8,16 +8,16 @@
 #include "session/tracee.h"
 
 struct sd_event_source;
-struct family;
+struct process_tree;
 struct looking;
 
 struct session {
 	struct tracee *tracee;
 	struct sessions *set;
-	struct sd_event_source *end;  /* the process's pidfd */
-	struct sd_event_source *full; /* the ring's alarm */
-	struct family *family;	      /* NULL: its children are not followed */
-	bool over;		      /* it has ended, and that was told */
+	struct sd_event_source *end;	   /* the process's pidfd */
+	struct sd_event_source *full;	   /* the ring's alarm */
+	struct process_tree *process_tree; /* NULL: its children are not followed */
+	bool over;			   /* it has ended, and that was told */
 };
 
 /* A descendant that is to be followed. */

@@ -51,7 +51,7 @@ void strangers_warnings(const struct tracee *t, char *out, size_t size)
 	snprintf(out, size, "%s%s%s", t->warning, both ? "; " : "", t->strangers);
 }
 
-void strangers_meet(struct tracee *t)
+void strangers_find(struct tracee *t)
 {
 	struct tracers tracers = {0};
 

@@ -18,7 +18,7 @@ void strangers_text(const struct tracers *tracers, unsigned int breaks, unsigned
 
 struct tracee;
 /* When it is opened, and nothing of ours is in it: look, and log what there is. */
-void strangers_meet(struct tracee *t);
+void strangers_find(struct tracee *t);
 /* All that reports warn of: what may hide calls, and this. */
 void strangers_warnings(const struct tracee *t, char *out, size_t size);
 /* Before a report: are there other tracers now? Breakpoints were looked for at the beginning. */

@@ -233,7 +233,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag);
 void tracee_timeline_end(struct tracee *t);
 
-/* For reborn.c ----------------------------------------------------------------------------- */
+/* For fork_exec.c ----------------------------------------------------------------------------- */
 
 /* What was found is the target's: its interpreter, its exec id and what it says of itself. */
 void tracee_take_found(struct tracee *t);

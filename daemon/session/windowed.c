@@ -328,11 +328,11 @@ static void windowed_describe(const struct tracee *t, uint64_t now, struct snaps
 }
 
 /* What windows show is corrected window by window, and compared with samples of the program as it
- * runs without probes: no drag has to be known for that. */
+ * runs without probes: no slowdown has to be known for that. */
 static void windowed_report(const struct tracee *t, struct snapshot_target *slot)
 {
 	slot->cost = t->cost;
-	slot->cost.drag = 0;
+	slot->cost.slowdown = 0;
 }
 
 const struct collector collector_windowed = {

@@ -76,13 +76,13 @@ static uint64_t caller_cost(const struct cost *c, struct ends callees)
 }
 
 /* What it goes on slower after hits, besides. */
-static uint64_t drag_cost(const struct cost *c, const struct snapshot_node *n, struct ends own,
-			  struct ends callees, uint64_t hits)
+static uint64_t slowdown_cost(const struct cost *c, const struct snapshot_node *n, struct ends own,
+			      struct ends callees, uint64_t hits)
 {
 	uint64_t stretches = own.calls + callees.leaves + callees.yields;
 	uint64_t cpu = n->self[SNAPSHOT_CPU];
 
-	return cpu > hits ? (uint64_t)cost_drag(c, stretches, (double)(cpu - hits)) : 0;
+	return cpu > hits ? (uint64_t)cost_slowdown(c, stretches, (double)(cpu - hits)) : 0;
 }
 
 static uint64_t node_cost(const struct work *w, uint32_t i)
@@ -97,7 +97,7 @@ static uint64_t node_cost(const struct work *w, uint32_t i)
 	if (is_pseudo(w->s, n))
 		return own_cost(c, own) + caller_cost(c, own);
 	hits = own_cost(c, own) + caller_cost(c, w->callees[i]);
-	return hits + drag_cost(c, n, own, w->callees[i], hits);
+	return hits + slowdown_cost(c, n, own, w->callees[i], hits);
 }
 
 static void take(uint64_t *from, uint64_t n)

@@ -194,7 +194,7 @@ static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept re
 		{"event-ns", &v->event_ns},
 		{"cost-known", known},
 		{"gauge-ps", &v->cost.gauge_ps},
-		{"drag", &v->cost.drag},
+		{"drag", &v->cost.slowdown},
 	};
 	size_t n = sizeof(first) / sizeof(*first);
 

@@ -13,7 +13,7 @@
  *
  * It goes on for a while: a function that runs for longer before it calls another, or returns, feels
  * more of it. Hence one that does so, and a little of everything, besides. By how much its calls are
- * dearer, in gauges (its hits are, too, and that the gauge tells), is the drag.
+ * dearer, in gauges (its hits are, too, and that the gauge tells), is the slowdown.
  *
  * Machines that others use as well are slower at one time than at another, within this measurement
  * too. So each round is seen in the light of its own gauge (base/cost.h) and of what the same loop
@@ -61,8 +61,8 @@
  * builds from 3.8 to 3.13, 0.68 to 0.76. */
 #define DOWN 0.73
 
-/* More is no drag. ns */
-#define DRAG_MAX 2000
+/* More is no slowdown. ns */
+#define SLOWDOWN_MAX 2000
 
 #define DONE "done "
 /* Times the middle one. */
@@ -146,8 +146,8 @@ struct measuring {
 	struct probe_gauge gauges[PHASES];
 	double bodies;
 	struct cost rounds[ROUNDS];
-	double drags[ROUNDS];
-	uint32_t n, ndrags;
+	double slowdowns[ROUNDS];
+	uint32_t n, nslowdowns;
 };
 
 static int interval_of(uint8_t first, uint8_t second)
@@ -251,7 +251,7 @@ struct cost measure_costs_of(const struct measure_means *m)
 	});
 }
 
-double measure_drag_of(const struct measure_means *m)
+double measure_slowdown_of(const struct measure_means *m)
 {
 	double call = m->enter_leave + m->leave_enter - m->untraced[PHASE_PAIRS];
 	double long_call = m->long_enter_leave + m->long_leave_enter - m->untraced[PHASE_LONGS];
@@ -262,14 +262,14 @@ double measure_drag_of(const struct measure_means *m)
 	return long_call / m->long_gauge - call / m->gauge;
 }
 
-uint32_t measure_drag(double *v, uint32_t n, double stretch_ns, uint32_t gauge_ps)
+uint32_t measure_slowdown(double *v, uint32_t n, double stretch_ns, uint32_t gauge_ps)
 {
-	double part = cost_drag_part(stretch_ns), drag;
+	double part = cost_slowdown_part(stretch_ns), slowdown;
 
 	if (n < ROUNDS / 2 || part <= 0)
 		return 0;
-	drag = middle(v, n) / part * gauge_ps / 1e3;
-	return drag > 0 && drag < DRAG_MAX ? (uint32_t)(drag + 0.5) : 0;
+	slowdown = middle(v, n) / part * gauge_ps / 1e3;
+	return slowdown > 0 && slowdown < SLOWDOWN_MAX ? (uint32_t)(slowdown + 0.5) : 0;
 }
 
 static double gauge_ns(const struct probe_gauge *g)
@@ -278,7 +278,7 @@ static double gauge_ns(const struct probe_gauge *g)
 }
 
 /* What the round says, with the gauge of it. */
-static struct cost cost_of_round(struct measuring *m, double *ret_drag)
+static struct cost cost_of_round(struct measuring *m, double *ret_slowdown)
 {
 	double slower = m->body > 0 ? m->bodies / PHASES / m->body : 1;
 	struct measure_means means = {
@@ -301,7 +301,7 @@ static struct cost cost_of_round(struct measuring *m, double *ret_drag)
 		means.untraced[p] = slower * m->untraced[p];
 	ret = measure_costs_of(&means);
 	ret.gauge_ps = (uint32_t)(1e3 * means.gauge);
-	*ret_drag = measure_drag_of(&means);
+	*ret_slowdown = measure_slowdown_of(&means);
 	return ret;
 }
 
@@ -400,13 +400,13 @@ static int attach(struct run *r, const struct verify_opts *o)
 
 static void close_round(struct measuring *m, bool count)
 {
-	double drag;
-	struct cost c = cost_of_round(m, &drag);
+	double slowdown;
+	struct cost c = cost_of_round(m, &slowdown);
 
 	if (count && c.known && c.gauge_ps)
 		m->rounds[m->n++] = c;
-	if (count && !isnan(drag))
-		m->drags[m->ndrags++] = drag;
+	if (count && !isnan(slowdown))
+		m->slowdowns[m->nslowdowns++] = slowdown;
 	for (int p = 0; p < PHASES; p++)
 		for (int i = 0; i < INTERVALS; i++)
 			m->times[p][i].n = 0;
@@ -460,6 +460,6 @@ struct cost measure_cost(const struct verify_opts *o)
 	if (!m || start(&run, o, m) < 0 || attach(&run, o) < 0 || run_rounds(&run, m) < 0)
 		return (struct cost){0};
 	c = measure_typical(m->rounds, m->n);
-	c.drag = measure_drag(m->drags, m->ndrags, stretch_of(m), c.gauge_ps);
+	c.slowdown = measure_slowdown(m->slowdowns, m->nslowdowns, stretch_of(m), c.gauge_ps);
 	return c;
 }

@@ -33,9 +33,9 @@ struct cost measure_costs_of(const struct measure_means *m);
 
 /* Pure: how much more a call's two hits are in longs, in gauges of longs, than in pairs, in those of
  * pairs. NAN: not known. */
-double measure_drag_of(const struct measure_means *m);
-/* Pure: of these, and how long a call in longs takes, a cost's drag. Changes v. */
-uint32_t measure_drag(double *v, uint32_t n, double stretch_ns, uint32_t gauge_ps);
+double measure_slowdown_of(const struct measure_means *m);
+/* Pure: of these, and how long a call in longs takes, a cost's slowdown. Changes v. */
+uint32_t measure_slowdown(double *v, uint32_t n, double stretch_ns, uint32_t gauge_ps);
 
 /* Pure: of rounds with their gauges, what is usual: costs in gauges, times the usual gauge. Not known:
  * too few. n: MEASURE_ROUNDS at most. */

@@ -7,7 +7,7 @@
 static const struct cost known = {.known = true,
 				  .before = {400, 300, 0},
 				  .after = {500, 200, 5000},
-				  .drag = 80,
+				  .slowdown = 80,
 				  .gauge_ps = 120000};
 
 Test(cost, goes_with_the_gauge)
@@ -18,7 +18,7 @@ Test(cost, goes_with_the_gauge)
 	cr_assert_eq(c.after[COST_LEAVE], 250);
 	cr_assert_eq(c.before[COST_YIELD], 0);
 	cr_assert_eq(c.after[COST_YIELD], 6250);
-	cr_assert_eq(c.drag, 100);
+	cr_assert_eq(c.slowdown, 100);
 	cr_assert_eq(c.gauge_ps, known.gauge_ps, "it is still what they are measured by");
 }
 
@@ -77,22 +77,22 @@ Test(cost, learns_from_what_is_known_only)
 	cr_assert_eq(c.before[COST_ENTER], 7, "the newest, where they cannot be compared");
 }
 
-/* From what a stretch takes without drag to what it takes with it, and back. */
+/* From what a stretch takes without slowdown to what it takes with it, and back. */
 Test(cost, drag_of_stretches)
 {
 	const double without[] = {0, 50, 100, 150, 300, 600, 1000, 5000, 1e6};
-	const struct cost c = {.known = true, .drag = 200};
+	const struct cost c = {.known = true, .slowdown = 200};
 
 	for (size_t i = 0; i < sizeof(without) / sizeof(*without); i++) {
-		double drag = c.drag * cost_drag_part(without[i]);
+		double slowdown = c.slowdown * cost_slowdown_part(without[i]);
 
-		cr_assert(drag >= 0 && drag <= 200);
-		cr_assert_float_eq(cost_drag(&c, 10, 10 * (without[i] + drag)), 10 * drag, 100,
-				   "%.0f ns", without[i]);
+		cr_assert(slowdown >= 0 && slowdown <= 200);
+		cr_assert_float_eq(cost_slowdown(&c, 10, 10 * (without[i] + slowdown)),
+				   10 * slowdown, 100, "%.0f ns", without[i]);
 	}
-	cr_assert_eq(cost_drag_part(100), 0, "that is in the hit's own cost");
-	cr_assert_gt(cost_drag_part(600), 0.7);
-	cr_assert_float_eq(cost_drag(&c, 1, 1e6), 200, 1e-6, "no more than all of it");
-	cr_assert_eq(cost_drag(&c, 0, 1e6), 0, "nothing was hit");
-	cr_assert_eq(cost_drag(&known, 3, 0), 0);
+	cr_assert_eq(cost_slowdown_part(100), 0, "that is in the hit's own cost");
+	cr_assert_gt(cost_slowdown_part(600), 0.7);
+	cr_assert_float_eq(cost_slowdown(&c, 1, 1e6), 200, 1e-6, "no more than all of it");
+	cr_assert_eq(cost_slowdown(&c, 0, 1e6), 0, "nothing was hit");
+	cr_assert_eq(cost_slowdown(&known, 3, 0), 0);
 }

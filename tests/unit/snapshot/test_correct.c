@@ -231,7 +231,7 @@ Test(correct, unknown_costs_change_nothing)
 }
 
 /* Ten long bodies, each once more after its callee, and twenty short ones; main waits for most of
- * its time, which drags nothing along. */
+ * its time, which slowdowns nothing along. */
 Test(correct, what_goes_on_after_a_hit_is_dragged)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
@@ -243,17 +243,18 @@ Test(correct, what_goes_on_after_a_hit_is_dragged)
 	const uint64_t f_hits = 10 * 101 + 20 * 1010, g_hits = 20 * 101;
 	struct cost c = costs;
 
-	c.drag = s->targets[0].cost.drag = 80;
+	c.slowdown = s->targets[0].cost.slowdown = 80;
 	assert_ok(snapshot_correct(s));
 	cr_assert_eq(node(s, "main")->self[SNAPSHOT_CPU],
-		     21000 - main_hits - (uint64_t)cost_drag(&c, 11, (double)(21000 - main_hits)));
+		     21000 - main_hits -
+			     (uint64_t)cost_slowdown(&c, 11, (double)(21000 - main_hits)));
 	cr_assert_eq(9000000 - node(s, "main")->self[SNAPSHOT_WALL],
 		     21000 - node(s, "main")->self[SNAPSHOT_CPU], "the same on both clocks");
-	/* 30 stretches of 7 us: all of the drag, for each. */
+	/* 30 stretches of 7 us: all of the slowdown, for each. */
 	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 240000 - f_hits - 30 * 80 + 1);
 	cr_assert_eq(node(s, "g")->self[SNAPSHOT_CPU],
-		     28200 - g_hits - (uint64_t)cost_drag(&c, 20, (double)(28200 - g_hits)));
-	cr_assert_lt(cost_drag(&c, 20, (double)(28200 - g_hits)), 20 * 80);
+		     28200 - g_hits - (uint64_t)cost_slowdown(&c, 20, (double)(28200 - g_hits)));
+	cr_assert_lt(cost_slowdown(&c, 20, (double)(28200 - g_hits)), 20 * 80);
 	check_sums(s);
 	cr_assert(snapshot_valid(s));
 }
@@ -265,7 +266,7 @@ Test(correct, no_drag_where_nothing_is_left)
 							     "main a.py:1 1 100 100 1\n"
 							     "  f a.py:2 10 1010\n");
 
-	s->targets[0].cost.drag = 1000;
+	s->targets[0].cost.slowdown = 1000;
 	assert_ok(snapshot_correct(s));
 	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 0);
 	check_sums(s);

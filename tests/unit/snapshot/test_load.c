@@ -86,7 +86,7 @@ Test(load, what_was_saved)
 		s->targets[0].unmatched = 2 * seed;
 		s->targets[0].cost.known = seed & 1;
 		if (seed & 1)
-			s->targets[0].cost.before[COST_LEAVE] = s->targets[0].cost.drag = seed;
+			s->targets[0].cost.before[COST_LEAVE] = s->targets[0].cost.slowdown = seed;
 		s->targets[0].missed_switches = 5 * seed;
 		s->targets[0].corrected = seed & 1;
 		s->targets[0].subtracted[SNAPSHOT_WALL] = 3 * seed;

@@ -23,7 +23,7 @@ static const struct verify_result right = {
 	.sites = 4,
 	.event_ns = 5,
 	.cost = {.known = true,
-		 .drag = 5,
+		 .slowdown = 5,
 		 .before = {10, 11, 12},
 		 .after = {20, 21, UINT32_MAX},
 		 .gauge_ps = 130000},

@@ -100,26 +100,27 @@ Test(measure, what_is_usual_is_in_gauges)
 	cr_assert(!measure_typical(rounds, n / 2 - 1).known, "too few");
 }
 
-/* Hits are dearer in longs by what the gauge tells, and by the drag besides. */
+/* Hits are dearer in longs by what the gauge tells, and by the slowdown besides. */
 Test(measure, drag_comes_back)
 {
 	const struct cost cost = {.known = true, .before = {420, 350, 0}, .after = {420, 200, 0}};
-	const double gauge = 100, long_gauge = 120, stretch = 700, drag = 60;
+	const double gauge = 100, long_gauge = 120, stretch = 700, slowdown = 60;
 	struct measure_means m = means_of(&cost);
 	double v[MEASURE_ROUNDS];
 
 	m.gauge = gauge;
-	cr_assert(isnan(measure_drag_of(&m)), "nothing is known of longs");
+	cr_assert(isnan(measure_slowdown_of(&m)), "nothing is known of longs");
 	m.long_gauge = long_gauge;
 	m.untraced[PHASE_LONGS] = stretch + 50;
 	m.long_leave_enter = 50;
-	m.long_enter_leave = stretch + (1390 + drag * cost_drag_part(stretch)) * long_gauge / gauge;
+	m.long_enter_leave =
+		stretch + (1390 + slowdown * cost_slowdown_part(stretch)) * long_gauge / gauge;
 	for (uint32_t i = 0; i < MEASURE_ROUNDS; i++)
-		v[i] = measure_drag_of(&m) + (i % 7 == 0 ? 5 : 0);
-	cr_assert_eq(measure_drag(v, MEASURE_ROUNDS, stretch, (uint32_t)(1000 * gauge)), 60);
-	cr_assert_eq(measure_drag(v, MEASURE_ROUNDS / 2 - 1, stretch, 100000), 0, "too few");
-	cr_assert_eq(measure_drag(v, MEASURE_ROUNDS, 50, 100000), 0, "that is not long");
+		v[i] = measure_slowdown_of(&m) + (i % 7 == 0 ? 5 : 0);
+	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, stretch, (uint32_t)(1000 * gauge)), 60);
+	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS / 2 - 1, stretch, 100000), 0, "too few");
+	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, 50, 100000), 0, "that is not long");
 	for (uint32_t i = 0; i < MEASURE_ROUNDS; i++)
 		v[i] = -0.1;
-	cr_assert_eq(measure_drag(v, MEASURE_ROUNDS, stretch, 100000), 0, "none");
+	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, stretch, 100000), 0, "none");
 }

@@ -93,14 +93,14 @@ static int same_interpreter(const struct tracee *like, const struct python *py)
 
 static int aim(const struct tracee *t, struct probe *probe, const struct python *py)
 {
-	return probe_aim(probe, &(struct probe_opts){
-					.pid = t->target->pid,
-					.tid = t->target->tid,
-					.via = py->via,
-					.bias = py->bias,
-					.plan = &t->plan,
-					.sampling = tracee_sampling(t, py),
-				});
+	return probe_set_target(probe, &(struct probe_opts){
+					       .pid = t->target->pid,
+					       .tid = t->target->tid,
+					       .via = py->via,
+					       .bias = py->bias,
+					       .plan = &t->plan,
+					       .sampling = tracee_sampling(t, py),
+				       });
 }
 
 /* Begin to look into what it has become. */
