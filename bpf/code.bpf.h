@@ -152,7 +152,7 @@ __noinline int code_announce(__u64 code, __u32 tid)
 	return mark;
 }
 
-/* CORE_CODE_* bits; a code object not seen before is introduced (-1: it could not be). */
+/* CORE_CODE_* bits; a code object not seen before is announced (-1: it could not be). */
 __noinline int code_lookup(__u64 code, __u32 tid)
 {
 	__u64 entry = code_cache[core_code_slot(code)];

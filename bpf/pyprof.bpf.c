@@ -142,7 +142,7 @@ static __always_inline __u32 enter_type(struct pt_regs *ctx, __u64 cookie)
 	return PYP_COOKIE_KIND(cookie);
 }
 
-/* What is known of the code of a frame that is entered; nothing if it could not be introduced. */
+/* What is known of the code of a frame that is entered; nothing if it could not be announced. */
 static __always_inline __u64 code_marks(__u64 code, __u32 tid)
 {
 	int marks = code_lookup(code, tid);
@@ -253,7 +253,7 @@ static __always_inline int on_code_free(__u64 cookie, __u64 code, __u32 tid)
 		return 0;
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (!r) {
-		/* No harm: whatever comes to live at the address is introduced anew. */
+		/* No harm: whatever comes to live at the address is announced anew. */
 		count(PYP_CNT_lost_codes);
 		return 0;
 	}

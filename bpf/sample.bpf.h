@@ -9,7 +9,7 @@
  * runs.
  *
  * No probe tells when code objects end. So each time one is met, what it is called and where is
- * looked at again: who has taken another's address is introduced anew.
+ * looked at again: who has taken another's address is announced anew.
  *
  * The same clocks look at a target that is watched in windows, while no window is open: what runs
  * then runs undisturbed (see on_sample). Beside probes, samples of their time are dropped (see
@@ -174,7 +174,7 @@ static __always_inline int sample_code_probed(__u64 code, __u32 tid)
 	return is_code(code) ? code_announce(code, tid) : -1;
 }
 
-/* CORE_CODE_* bits; -1: no code object, or it could not be introduced. */
+/* CORE_CODE_* bits; -1: no code object, or it could not be announced. */
 __noinline int sample_code(__u64 code, __u32 tid)
 {
 	__u64 *known, print, value;

@@ -59,7 +59,7 @@ enum walk_result { WALK_FRAME, WALK_END, WALK_CUT, WALK_FULL };
 
 #define WALK_HOPS 8
 
-/* CORE_CODE_* bits of a code object; less than 0: it could not be introduced. */
+/* CORE_CODE_* bits of a code object; less than 0: it could not be announced. */
 typedef int (*walk_look_fn)(__u64 code, __u32 tid);
 
 /*
