@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "harness/caps.h"
 #include "harness/daemon.h"
@@ -149,6 +150,34 @@ Test(bad_input, attached_already)
 	begin("--pid", pid);
 	ctl_fails(&d, 7, "attached already", "attach", pid, NULL);
 	end();
+}
+
+static bool runs_valgrind(struct traced *unused, void *ctx)
+{
+	char path[64], exe[256] = "";
+
+	(void)unused;
+	snprintf(path, sizeof(path), "/proc/%d/exe", *(const pid_t *)ctx);
+	return readlink(path, exe, sizeof(exe) - 1) > 0 && strstr(exe, "/valgrind/");
+}
+
+/* Its code is translated: probes in the file would see nothing. */
+Test(bad_input, under_valgrind)
+{
+	pid_t child = fork();
+	char text[16];
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execlp("valgrind", "valgrind", "-q", "--tool=none", "/usr/bin/sleep", "100",
+		       (char *)NULL);
+		_exit(127);
+	}
+	cr_assert(child > 0);
+	traced_until(&t, runs_valgrind, &child, "valgrind");
+	ctl_fails(&d, 5, "runs under valgrind", "doctor", pid_text(text, child), NULL);
+	pyprofd_fails(&d, 5, "runs under valgrind", "--pid", text, NULL);
+	cr_assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
 }
 
 /* --- permissions --- */
