@@ -689,7 +689,7 @@ Test(server, profiles_are_written_in_turn)
 	int fds[6];
 
 	start(0, 0);
-	sessions->funcs = 20000;
+	sessions->funcs = 5000;
 	for (size_t i = 0; i < 6; i++) {
 		fds[i] = client();
 		puts_to(fds[i], GET("/v1/snapshot?format=json"));
@@ -714,7 +714,7 @@ Test(server, drains_after_the_profile_that_is_being_written)
 	int fd;
 
 	start(0, 0);
-	sessions->funcs = 20000;
+	sessions->funcs = 5000;
 	fd = client();
 	puts_to(fd, GET("/v1/snapshot?format=json"));
 	while (!sessions->snapshots && now_ms() < end)
