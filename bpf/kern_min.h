@@ -50,6 +50,13 @@ struct task_io_accounting {
 	__u64 rchar, wchar; /* bytes that read(2), write(2) and the like moved */
 };
 
+struct uprobe;
+
+struct uprobe_task {
+	struct uprobe
+		*active_uprobe; /* whose instruction is being single-stepped; only ever compared */
+};
+
 struct task_struct {
 	struct sched_entity se;
 	unsigned long nvcsw, nivcsw;	/* context switches: by itself, by force */
@@ -60,7 +67,8 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
-	struct mm_struct *mm; /* only ever compared */
+	struct mm_struct *mm;	   /* only ever compared */
+	struct uprobe_task *utask; /* NULL before the first hit */
 	struct thread_struct thread;
 };
 

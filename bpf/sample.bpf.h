@@ -114,7 +114,8 @@ static __always_inline __u64 current_frame(__u32 tid, __u64 self)
  * Is it a probe that the clock has interrupted? In user mode that shows only at the first instruction
  * after a breakpoint, where interrupts that were held back arrive. In the kernel the user's own
  * registers say where it came from: while a probe runs that is the site or what follows it. In user
- * mode they are what the clock has interrupted.
+ * mode they are what the clock has interrupted. A site's instruction that is single-stepped runs
+ * elsewhere meanwhile, in either mode: the kernel knows that.
  */
 static __always_inline int sample_is_of_trap(struct pt_regs *ctx, struct task_struct *task)
 {
@@ -123,7 +124,9 @@ static __always_inline int sample_is_of_trap(struct pt_regs *ctx, struct task_st
 	int in_user = ARCH_IS_USER(ctx);
 	__u64 *trap = bpf_map_lookup_elem(&traps, &ip);
 
-	if (!trap || !(*trap & (in_user ? PYP_TRAP_USER : PYP_TRAP_KERNEL)))
+	/* Such loads read 0 behind a NULL. */
+	if (!task->utask->active_uprobe &&
+	    (!trap || !(*trap & (in_user ? PYP_TRAP_USER : PYP_TRAP_KERNEL))))
 		return 0;
 	__sync_fetch_and_add(in_user ? &trap_samples.after : &trap_samples.in_kernel, 1);
 	return 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * From calls and samples to what modes cost. What a call's hit takes is measured in the process itself,
- * by the samples of the probes' time; how much more a call and its return take than a call, is known
- * from the scratch process.
+ * by the samples of the probes' time; how much more a call and its return, or yield, take than a call,
+ * is known from the scratch process.
  */
 #include "session/forecast.h"
 
@@ -17,6 +17,9 @@
 #define RATE_LOW  99
 #define BOUND	  0.05
 #define ADVISE	  0.25
+
+/* Where an instruction must be single-stepped. */
+#define STEPPED_NS 14000
 
 bool forecast_suffices(const struct forecast_reading *r)
 {
@@ -33,6 +36,17 @@ static double leave_ns(const struct cost *c)
 	return c->known ? (double)c->before[COST_LEAVE] + c->after[COST_LEAVE] : 600;
 }
 
+static double yield_ns(const struct cost *c)
+{
+	return c->known ? (double)c->before[COST_YIELD] + c->after[COST_YIELD] : STEPPED_NS;
+}
+
+/* What the end of a call costs, in the mean. */
+static double end_ns(const struct forecast_reading *r)
+{
+	return (1 - r->yields) * leave_ns(&r->cost) + r->yields * yield_ns(&r->cost);
+}
+
 struct forecast forecast_of(const struct forecast_reading *r)
 {
 	double own = (double)r->samples * r->period_ns, calls = (double)r->calls, hit;
@@ -45,7 +59,7 @@ struct forecast forecast_of(const struct forecast_reading *r)
 	f.known = true;
 	f.calls_per_s = calls / own * 1e9;
 	f.count = calls * hit / own;
-	f.trace = f.count * (1 + leave_ns(&r->cost) / enter_ns(&r->cost));
+	f.trace = f.count * (1 + end_ns(r) / enter_ns(&r->cost));
 	return f;
 }
 

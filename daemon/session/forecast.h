@@ -17,8 +17,9 @@ struct forecast_reading {
 	uint64_t calls;
 	uint64_t samples;   /* of the program itself */
 	uint64_t of_probes; /* of the probes' time */
-	double period_ns;   /* CPU time that a sample stands for */
-	struct cost cost;   /* what hits cost a scratch process; may be not known */
+	double yields; /* of all calls, the part that ends in a yield where that costs a multiple */
+	double period_ns; /* CPU time that a sample stands for */
+	struct cost cost; /* what hits cost a scratch process; may be not known */
 };
 
 /* Fractions of the program's own CPU time. */

@@ -38,7 +38,8 @@ static int add_calls(const struct probe *p, struct forecast_reading *r)
 	return err;
 }
 
-static int moment(struct probe *p, struct forecast_reading *r, struct diag *diag)
+/* The probes are on for a moment. */
+static int moment(struct probe *p, struct diag *diag)
 {
 	const struct timespec pause = {.tv_nsec = SURVEY_NS};
 	uint64_t ts;
@@ -49,11 +50,67 @@ static int moment(struct probe *p, struct forecast_reading *r, struct diag *diag
 	nanosleep(&pause, NULL);
 	probe_silence(p);
 	probe_detach(p);
+	return 0;
+}
+
+static int moment_counted(struct probe *p, struct forecast_reading *r, struct diag *diag)
+{
+	int err = moment(p, diag);
+
+	if (err < 0)
+		return err;
 	if (probe_samples(p) <= 0)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_FAILURE, NULL,
 				"the kernel refuses the clocks that sample");
 	(void)probe_drain(p, SIZE_MAX, on_record, r);
 	return add_calls(p, r);
+}
+
+/* ---- where yields are dear ---- */
+
+struct traced {
+	uint64_t calls, yields;
+};
+
+static void on_call(void *ctx, const void *data, size_t size)
+{
+	struct traced *t = ctx;
+	struct event e;
+
+	if (decode_event(data, size, &e) != DECODE_OK)
+		return;
+	t->calls += e.type == PYP_REC_ENTER || e.type == PYP_REC_THROW;
+	t->yields += e.type == PYP_REC_YIELD;
+}
+
+static bool yields_are_stepped(const struct plan *plan)
+{
+	for (unsigned int i = 0; i < plan->nsites; i++)
+		if (plan->sites[i].kind == PYP_SITE_YIELD &&
+		    plan->sites[i].cost == PLAN_COST_STEPPED)
+			return true;
+	return false;
+}
+
+/* Counting does not see how calls end: a moment of tracing does. */
+static int survey_yields(const struct probe_opts *counting, double *ret, struct diag *diag)
+{
+	_cleanup_(probe_freep) struct probe *p = NULL;
+	struct probe_opts po = *counting;
+	struct traced t = {0};
+	int r;
+
+	po.mode = MODE_TRACE;
+	po.sampling = (struct probe_sampling){0};
+	r = probe_open(&po, &p, diag);
+	if (r == 0)
+		r = moment(p, diag);
+	if (r < 0)
+		return r;
+	(void)probe_drain(p, 0, on_call, &t);
+	if (t.calls)
+		*ret = t.yields < t.calls ? (double)t.yields / (double)t.calls : 1;
+	return 0;
 }
 
 int survey_run(const struct target *t, const struct python *py, const struct plan *plan,
@@ -85,9 +142,11 @@ int survey_run(const struct target *t, const struct python *py, const struct pla
 	if (r < 0)
 		return r;
 	for (int i = 0; i < SURVEY_TIMES && r == 0 && !forecast_suffices(ret); i++)
-		r = moment(p, ret, diag);
+		r = moment_counted(p, ret, diag);
 	traps = probe_trap_samples(p);
 	ret->of_probes = traps.in_kernel + traps.after;
 	ret->period_ns = (double)probe_period(p);
+	if (r == 0 && yields_are_stepped(plan))
+		r = survey_yields(&po, &ret->yields, diag);
 	return r;
 }

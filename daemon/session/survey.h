@@ -11,8 +11,8 @@ struct python;
 struct target;
 
 /*
- * Probes are on for SURVEY_NS, up to SURVEY_TIMES times until there are samples enough. Blocks as
- * long. What is known of costs is not in *ret. -EOPNOTSUPP: this build cannot be counted, or sampled;
+ * Probes are on for SURVEY_NS, up to SURVEY_TIMES times until there are samples enough; and once more,
+ * on calls' ends too, where the plan has yields single-stepped. Blocks as long. What is known of costs is not in *ret. -EOPNOTSUPP: this build cannot be counted, or sampled;
  * else as probe_open and probe_attach. All arguments are borrowed.
  */
 #define SURVEY_NS    50000000ull

@@ -44,11 +44,6 @@ static void expect_complete(const struct interpreter *py, const struct layout *l
 		cr_expect_geq(count_kind(plan, PYP_SITE_YIELD), 1, "%s", py->file);
 		cr_expect_geq(count_kind(plan, PYP_SITE_THROW), 1, "%s", py->file);
 	}
-	for (unsigned int i = 0; i < plan->nsites; i++)
-		if (plan->sites[i].cost == PLAN_COST_STEPPED)
-			cr_expect_eq(plan->sites[i].kind, PYP_SITE_YIELD,
-				     "%s: only a yield may need single-stepping here, not %s",
-				     py->file, plan->sites[i].role);
 }
 
 /* Does objdump, too, see an instruction start at vaddr, when it disassembles a stretch around it? */
@@ -70,6 +65,51 @@ static bool objdump_agrees(const char *file, const struct plan_site *s)
 	return found;
 }
 
+/* As objdump sees it: does nothing follow that the kernel emulates, up to a jump through a register? */
+static bool only_stepped_to_dispatch(const char *file, const struct plan_site *s)
+{
+	static const char *const emulated[] = {"j", "call", "push", "nop"};
+	bool over = false, found = false;
+	char cmd[1200], line[512];
+	FILE *f;
+
+	snprintf(cmd, sizeof(cmd),
+		 "objdump -d --no-show-raw-insn --start-address=0x%llx --stop-address=0x%llx '%s'",
+		 (unsigned long long)s->vaddr, (unsigned long long)s->vaddr + 256, file);
+	f = popen(cmd, "re");
+	cr_assert(f);
+	while (fgets(line, sizeof(line), f)) {
+		const char *insn = strstr(line, ":\t");
+
+		if (line[0] != ' ' || !insn || over)
+			continue;
+		insn += strspn(insn, ":\t");
+		over = strncmp(insn, "jmp ", 4) == 0 && strchr(insn, '*');
+		for (size_t i = 0; !over && i < sizeof(emulated) / sizeof(*emulated); i++)
+			found |= strncmp(insn, emulated[i], strlen(emulated[i])) == 0;
+	}
+	pclose(f);
+	return over && !found;
+}
+
+/*
+ * Nothing is single-stepped, except: YIELD_VALUE of 3.13, which is a straight line of moves in all
+ * builds seen, and ends in the jump to the next instruction's handler.
+ */
+static void expect_emulated(const struct interpreter *py, const struct plan *plan)
+{
+	for (unsigned int i = 0; i < plan->nsites; i++) {
+		const struct plan_site *s = &plan->sites[i];
+
+		if (s->cost == PLAN_COST_EMULATED)
+			continue;
+		cr_expect(py->minor == 13 && strcmp(s->role, "YIELD_VALUE") == 0,
+			  "%s: %s is single-stepped", py->file, s->role);
+		cr_expect(only_stepped_to_dispatch(py->file, s),
+			  "%s: %s has an instruction that the kernel emulates", py->file, s->role);
+	}
+}
+
 Test(plan, real_interpreters_are_complete, .timeout = 300)
 {
 	struct interpreter py[INTERPRETERS_MAX];
@@ -88,6 +128,7 @@ Test(plan, real_interpreters_are_complete, .timeout = 300)
 		data = interpreter_read(&py[i], &size);
 		assert_diag_ok(plan_of(data, size, l, &plan, &diag), &diag);
 		expect_complete(&py[i], l, &plan);
+		expect_emulated(&py[i], &plan);
 		for (unsigned int k = 0; k < plan.nsites; k++)
 			cr_expect(objdump_agrees(py[i].file, &plan.sites[k]), "%s: %s at 0x%llx",
 				  py[i].file, plan.sites[k].role,

@@ -29,6 +29,25 @@ Test(forecast, of_a_busy_program)
 	cr_assert(strstr(forecast_advice(&f), "--max-overhead 5"));
 }
 
+/* As the first, but every third call ends in a yield, and that costs ten times what a call does. */
+Test(forecast, of_yields_that_cost_a_multiple)
+{
+	struct forecast_reading r = {
+		.calls = 100000,
+		.samples = 100,
+		.of_probes = 100,
+		.period_ns = 200000,
+		.yields = 1 / 3.0,
+		.cost = {.known = true, .before = {300, 100, 2000}, .after = {300, 200, 4000}},
+	};
+	struct forecast f = forecast_of(&r);
+
+	cr_assert(fabs(f.count - 1) < 1e-9);
+	cr_assert(fabs(f.trace - (1 + 2200 / 600.0)) < 1e-9, "%g", f.trace);
+	r.cost.known = false;
+	cr_assert(forecast_of(&r).trace > f.trace);
+}
+
 /* Too few samples of probes: what the scratch process says of their cost. */
 Test(forecast, of_one_that_seldom_calls)
 {
