@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Pure Python programs that call a lot, for benchmarks of times.
 
-usage: programs.py NAME [SECONDS]
+usage: programs.py NAME [SECONDS | FILE]
        programs.py --list
 
 A program repeats one piece of work, which is the same each time. It prints "ready" first, repeats
 until SECONDS of CPU time have passed (default: until standard input closes or it is killed), and
-prints how often, and the CPU time that took.
+prints how often, and the CPU time that took. With FILE, of 24 bytes, it shows its progress there.
 """
 import asyncio
+import mmap
 import select
 import sys
 import time
@@ -473,16 +474,30 @@ def closed():
     return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
+def open_progress(path):
+    """Rounds, CPU time in ns at the end of the last one, rounds once more."""
+    with open(path, 'r+b') as f:
+        return memoryview(mmap.mmap(f.fileno(), 24)).cast('Q')
+
+
 def main():
     if sys.argv[1] == '--list':
         print('\n'.join(PROGRAMS))
         return
-    work, seconds = PROGRAMS[sys.argv[1]], float(sys.argv[2]) if len(sys.argv) > 2 else None
+    work, seconds, progress = PROGRAMS[sys.argv[1]], None, memoryview(bytearray(24)).cast('Q')
+    if len(sys.argv) > 2 and sys.argv[2][0].isdigit():
+        seconds = float(sys.argv[2])
+    elif len(sys.argv) > 2:
+        progress = open_progress(sys.argv[2])
     print('ready', flush=True)
     rounds, begin = 0, time.process_time()
     while not closed() if seconds is None else time.process_time() - begin < seconds:
         for _ in range(20):
             work()
+            # In this order: who reads them in the other knows whether they belong together.
+            progress[0] += 1
+            progress[1] = int(time.process_time() * 1e9)
+            progress[2] += 1
         rounds += 20
     print(rounds, time.process_time() - begin, flush=True)
 

@@ -14,18 +14,21 @@ and once more afterwards; what the two differ by is noise. For each way to measu
 """
 import json
 import math
+import mmap
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RATE = '999'
+BESIDE = 0.5  # seconds
 SAMPLE = ['--mode', 'sample', '--rate', RATE]
 WAYS = {
     'trace': [],
-    'trace+samples': ['--rate', RATE],
+    'trace --rate 0': ['--rate', '0'],
     'count+samples': ['--mode', 'count', '--rate', RATE],
     'max-overhead 5': ['--max-overhead', '5'],
 }
@@ -89,12 +92,31 @@ def read_report(path, name):
 class Program:
     def __init__(self, python, name):
         self.name = name
-        self.process = subprocess.Popen([python, os.path.join(HERE, 'programs.py'), name],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline() == 'ready\n'
+        with tempfile.NamedTemporaryFile() as f:
+            f.write(bytes(24))
+            f.flush()
+            self.progress = memoryview(mmap.mmap(f.fileno(), 24)).cast('Q')
+            self.process = subprocess.Popen(
+                [python, os.path.join(HERE, 'programs.py'), name, f.name],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert self.process.stdout.readline() == 'ready\n'
 
     def end(self):
         self.process.communicate()
+
+    def read_progress(self):
+        """Rounds, and CPU time at the end of the last one, ns."""
+        while True:
+            after, cpu, rounds = self.progress[2], self.progress[1], self.progress[0]
+            if rounds == after:
+                return rounds, cpu
+
+    def round_ns(self, seconds):
+        """CPU time of a round at this moment, undisturbed."""
+        begin = self.read_progress()
+        time.sleep(seconds)
+        end = self.read_progress()
+        return (end[1] - begin[1]) / ((end[0] - begin[0]) or 1)
 
     def record(self, ctl, seconds, options):
         with tempfile.TemporaryDirectory() as directory:
@@ -118,14 +140,6 @@ def cprofile(python, name, seconds):
     return figures
 
 
-def undisturbed(python, name, seconds):
-    """CPU time of a round, ns."""
-    out = subprocess.run([python, os.path.join(HERE, 'programs.py'), name, str(seconds)],
-                         check=True, stdout=subprocess.PIPE, text=True).stdout
-    rounds, cpu = out.split()[-2:]
-    return 1e9 * float(cpu) / int(rounds)
-
-
 def compare(reference, figures, round_ns):
     large = [key for key in reference.tottime if reference.share(key) > 0.01]
     points, where = max((100 * abs(figures.share(key) - reference.share(key)), key[2])
@@ -141,16 +155,23 @@ def compare(reference, figures, round_ns):
     }
 
 
+def measure_way(program, ctl, seconds, options):
+    """Figures, and the CPU time of a round directly before and afterwards."""
+    before = program.round_ns(BESIDE)
+    figures = program.record(ctl, seconds, options)
+    return figures, (before + program.round_ns(BESIDE)) / 2
+
+
 def measure(ctl, python, name, seconds):
     program = Program(python, name)
     before = program.record(ctl, seconds, SAMPLE)
-    figures = {way: program.record(ctl, seconds, options) for way, options in WAYS.items()}
+    measured = {way: measure_way(program, ctl, seconds, options) for way, options in WAYS.items()}
     after = program.record(ctl, seconds, SAMPLE)
+    round_ns = program.round_ns(BESIDE)
+    measured['cProfile'] = cprofile(python, name, seconds), round_ns
     program.end()
-    figures['cProfile'] = cprofile(python, name, seconds)
-    round_ns = undisturbed(python, name, seconds / 3)
     reference = before.plus(after)
-    results = {way: compare(reference, f, round_ns) for way, f in figures.items()}
+    results = {way: compare(reference, *m) for way, m in measured.items()}
     print('%s: before and after differ by %.1f points' % (
         name, compare(before, after, round_ns)['points']))
     for way, r in results.items():
