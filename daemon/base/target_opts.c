@@ -13,10 +13,10 @@ const struct opt target_opt_table[] = {
 	 "almost for free",
 	 .choices = mode_names, .initial = "trace", .key = "mode"},
 	{"rate", 0, OPT_U32, FIELD(mode.rate), "HZ",
-	 "samples per second; default: 99 with --mode sample,\n199 with --max-overhead, otherwise "
-	 "none.\n"
-	 "They correct times of trace, estimate those of count",
-	 1, 9999, .key = "rate", .none = "0"},
+	 "samples per second, 0: none; default: 99 with --mode\nsample, 199 with --max-overhead, "
+	 "none with --mode\n"
+	 "count, 999 beside a trace, whose times they correct",
+	 0, 9999, .key = "rate"},
 	{"max-overhead", 0, OPT_U32, FIELD(max_overhead), "PCT",
 	 "limit probe overhead to PCT % of the target's CPU\n"
 	 "time: traces in windows, figures are estimates",
@@ -54,21 +54,25 @@ bool target_opts_has(const struct target_opts_given *g, size_t offset)
  * of step with what happens a round number of times a second. */
 #define RATE_BETWEEN 199
 
+/* Beside a trace, that leaves the program a fraction of its time to be sampled in. */
+#define RATE_BESIDE 999
+
 uint32_t target_opts_rate(const struct target_opts *o)
 {
-	switch (o->mode.mode) {
-	case MODE_SAMPLE:
-		return o->mode.rate ? o->mode.rate : RATE_ALONE;
-	case MODE_TRACE:
-	case MODE_COUNT:
-		break;
-	}
-	return o->max_overhead && !o->mode.rate ? RATE_BETWEEN : o->mode.rate;
+	const uint32_t given = o->mode.rate == TARGET_OPTS_RATE_AUTO ? 0 : o->mode.rate;
+
+	if (given)
+		return given;
+	if (o->mode.mode == MODE_SAMPLE)
+		return RATE_ALONE;
+	if (o->max_overhead)
+		return RATE_BETWEEN;
+	return o->mode.mode == MODE_TRACE && o->mode.rate ? RATE_BESIDE : 0;
 }
 
 void target_opts_init(struct target_opts *o)
 {
-	*o = (struct target_opts){0};
+	*o = (struct target_opts){.mode.rate = TARGET_OPTS_RATE_AUTO};
 	for (const struct opt *row = target_opt_table; row->name; row++)
 		if (row->initial)
 			(void)opt_set(row, row->name, row->initial, o, NULL);
@@ -103,8 +107,8 @@ static int check_bound(const struct target_opts *o, struct diag *diag)
 int target_opts_check_given(const struct target_opts_given *g, struct diag *diag)
 {
 	if (TARGET_OPTS_HAS(g, mode.rate) && !g->opts.mode.rate && g->opts.mode.mode == MODE_SAMPLE)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave \"rate\" out",
-				"--mode sample takes 1 to 9999 samples per second");
+		return diag_set(diag, -ERANGE, PYP_EXIT_USAGE, "leave \"rate\" out",
+				"--mode sample takes a --rate of 1 to 9999 samples per second");
 	return TARGET_OPTS_HAS(g, max_overhead) ? check_bound(&g->opts, diag) : 0;
 }
 

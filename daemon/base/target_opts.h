@@ -18,10 +18,10 @@
 
 /* A child that is followed gets a copy of what the process that forked it has. */
 struct target_opts {
-	struct mode_choice mode;
-	uint32_t max_overhead; /* percent of the target's CPU time, 1 to 50; 0: no limit */
-	uint32_t stop_above;   /* percent: see session/breaker.h; 0: never */
-	uint32_t metrics;      /* resource counters to keep: bits, by enum pyp_metric */
+	struct mode_choice mode; /* rate may be TARGET_OPTS_RATE_AUTO */
+	uint32_t max_overhead;	 /* percent of the target's CPU time, 1 to 50; 0: no limit */
+	uint32_t stop_above;	 /* percent: see session/breaker.h; 0: never */
+	uint32_t metrics;	 /* resource counters to keep: bits, by enum pyp_metric */
 	/* Processes that it forks, or has forked, and theirs become targets of their own as long as
 	 * they run the same program (see session/follow.c). */
 	bool follow;
@@ -48,6 +48,8 @@ struct target_opts_given {
 bool target_opts_has(const struct target_opts_given *g, size_t offset);
 #define TARGET_OPTS_HAS(g, member) target_opts_has((g), offsetof(struct target_opts, member))
 
+/* No rate was given: what the mode takes. 0 is none, beside a trace. */
+#define TARGET_OPTS_RATE_AUTO UINT32_MAX
 /* Samples per second, Hz; 0: none are taken. */
 uint32_t target_opts_rate(const struct target_opts *o);
 

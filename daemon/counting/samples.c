@@ -45,21 +45,21 @@ uint32_t samples_add(struct rebuild *rb, struct codes *codes, struct thread *th,
 	return node;
 }
 
-/* Beside a trace ----------------------------------------------------------------------------- */
+/* By function ------------------------------------------------------------------------------- */
 
-void samples_beside_deinit(struct samples_beside *b)
+void samples_by_func_deinit(struct samples_by_func *b)
 {
 	free(b->of);
 }
 
-void samples_beside_clear(struct samples_beside *b)
+void samples_by_func_clear(struct samples_by_func *b)
 {
 	if (b->of)
 		memset(b->of, 0, b->n * sizeof(*b->of));
 	b->outside = 0;
 }
 
-static bool beside_reserve(struct samples_beside *b, uint32_t func)
+static bool by_func_reserve(struct samples_by_func *b, uint32_t func)
 {
 	uint32_t n = b->n ? b->n : 256;
 	uint64_t *of;
@@ -77,14 +77,15 @@ static bool beside_reserve(struct samples_beside *b, uint32_t func)
 	return true;
 }
 
-void samples_beside_add(struct samples_beside *b, struct codes *codes, const struct event_sample *s)
+void samples_by_func_add(struct samples_by_func *b, struct codes *codes,
+			 const struct event_sample *s)
 {
 	uint32_t func;
 
 	if (s->first)
 		return;
 	func = s->count ? codes_func(codes, s->codes[0]) : FUNC_TRUNCATED;
-	if (func != FUNC_TRUNCATED && beside_reserve(b, func))
+	if (func != FUNC_TRUNCATED && by_func_reserve(b, func))
 		b->of[func]++;
 	else
 		b->outside++;

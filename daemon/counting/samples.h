@@ -22,22 +22,27 @@ struct thread;
 uint32_t samples_add(struct rebuild *rb, struct codes *codes, struct thread *th,
 		     const struct event_sample *s);
 
+/* How often which function ran. */
+struct samples_by_func {
+	uint64_t *of; /* by function; NULL: none yet */
+	uint32_t n;
+	uint64_t outside; /* no Python ran, or it is not known what */
+};
+
 /*
- * Samples beside a trace: how often which function ran. The tree has the trace's figures, which these
- * correct: see snapshot/reconcile.h.
+ * Samples that are in no context of the tree: beside a trace, whose times they correct, and of the
+ * program before that. See snapshot/reconcile.h.
  */
 struct samples_beside {
 	bool wanted;
-	uint64_t *of; /* by function; NULL: none yet */
-	uint32_t n;
-	uint64_t outside; /* no Python ran, or nobody knows what */
+	struct samples_by_func trace, before;
 };
 
-void samples_beside_deinit(struct samples_beside *b);
-void samples_beside_clear(struct samples_beside *b);
+void samples_by_func_deinit(struct samples_by_func *b);
+void samples_by_func_clear(struct samples_by_func *b);
 /* Of a sample in several records only the first says what ran. */
-void samples_beside_add(struct samples_beside *b, struct codes *codes,
-			const struct event_sample *s);
+void samples_by_func_add(struct samples_by_func *b, struct codes *codes,
+			 const struct event_sample *s);
 
 /*
  * Errors of functions in what threads from first_thread on spend, each sample of it period_ns: of

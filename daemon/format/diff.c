@@ -330,7 +330,7 @@ static void print_side(const struct diff *d, int side, FILE *out)
 	fprintf(out, ", %" PRIu64 " function calls in %.3f seconds, python ", s->ncalls,
 		(double)s->total / 1e9);
 	name_print(out, version && *version ? version : "unknown", NAME_COLUMNS);
-	if (snapshot_estimated(snapshot))
+	if (snapshot_guesses_counts(snapshot))
 		fputs(", estimated\n", out);
 	else
 		fputs(snapshot_exact(snapshot) ? "\n" : ", INCOMPLETE: counts are lower bounds\n",

@@ -232,6 +232,8 @@ static json_t *estimate_json(const struct snapshot_estimate *e)
 	set(ret, "samples", provenance_integer(e->samples), &ok);
 	if (e->of_probes)
 		set(ret, "samples_of_probes", provenance_integer(e->of_probes), &ok);
+	if (e->before)
+		set(ret, "samples_before", provenance_integer(e->before), &ok);
 	set(ret, "relative_error", json_real(provenance_sampling_error(e->samples)), &ok);
 	return checked(ret, ok);
 }
@@ -404,9 +406,9 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 		    e->rate ? "every call; times are from samples" : "counts only, no times");
 	if (t->mode == MODE_TRACE && e->rate)
 		say(l, "samples",
-		    "%" PRIu64 " at %" PRIu32 " Hz, and %" PRIu64 " of the probes' time: CPU times "
-		    "are %s them",
-		    e->samples, e->rate, e->of_probes,
+		    "%" PRIu64 " before the probes, %" PRIu64 " beside them at %" PRIu32 " Hz, and "
+		    "%" PRIu64 " of the probes' time: CPU times are %s them",
+		    e->before, e->samples, e->rate, e->of_probes,
 		    t->corrected ? "reconciled with" : "not corrected by");
 	if (t->mode == MODE_TRACE || (t->mode == MODE_COUNT && !e->rate))
 		return;
@@ -457,8 +459,7 @@ static void say_quality(struct lines *l, const struct snapshot_target *t)
 	if (provenance_exact(l->s, t) && !t->events)
 		say(l, "result", "no call was seen");
 	else if (provenance_exact(l->s, t))
-		say(l, "result", "exact%s: %" PRIu64 " calls%s, none lost",
-		    t->estimate.rate ? " counts" : "", t->events,
+		say(l, "result", "exact counts: %" PRIu64 " calls%s, none lost", t->events,
 		    t->mode == MODE_TRACE ? " and returns" : "");
 	else if (t->mode == MODE_SAMPLE && lost)
 		say(l, "LOST", "%" PRIu64 " samples besides", lost);

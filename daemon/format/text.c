@@ -15,7 +15,8 @@
 #include "format/writers.h"
 
 /* Of a time: worth a mark if its standard error is more. */
-#define ROUGH 0.25
+#define ROUGH	 0.25
+#define SHOWN_NS 500000
 
 static void print_head(const struct table *t, bool estimated, FILE *out)
 {
@@ -42,10 +43,11 @@ static void print_percall(double seconds, uint64_t n, FILE *out)
 		fputs("         ", out);
 }
 
-/* A standard error of more than a quarter; one that is not known does not count. */
+/* A standard error of more than a quarter; one that is not known does not count, nor what is shown
+ * as 0.000. */
 static bool is_rough(uint64_t ns, double variance)
 {
-	return variance > 0 && sqrt(variance) > ROUGH * (double)ns;
+	return ns >= SHOWN_NS && variance > 0 && sqrt(variance) > ROUGH * (double)ns;
 }
 
 static void print_time(double seconds, bool rough, FILE *out)
@@ -110,7 +112,7 @@ int text_write(const struct snapshot *s, const struct view *v, const struct form
 		err = selection_init(&rows, t, o, diag);
 	if (err < 0)
 		return err;
-	print_head(t, snapshot_estimated(s), out);
+	print_head(t, snapshot_guesses_counts(s), out);
 	print_rows(t, &rows, o, view_has_errors(s, &o->filter), out);
 	return screen_provenance(s, o, out);
 }

@@ -69,7 +69,8 @@ void profile_free(struct profile *p)
 	estimate_deinit(&p->estimate);
 	codes_deinit(&p->codes);
 	counts_deinit(&p->counts);
-	samples_beside_deinit(&p->beside);
+	samples_by_func_deinit(&p->beside.trace);
+	samples_by_func_deinit(&p->beside.before);
 	calltree_deinit(&p->rb.tree);
 	coros_deinit(&p->rb.coros);
 	free(p);
@@ -329,7 +330,7 @@ static void on_sample(struct profile *p, const struct event *e)
 	p->samples += wanted && last;
 	if (p->beside.wanted) {
 		if (wanted)
-			samples_beside_add(&p->beside, &p->codes, s);
+			samples_by_func_add(&p->beside.trace, &p->codes, s);
 		return;
 	}
 	th = wanted ? threads_get(&p->threads, e->tid, e->ts) : NULL;
@@ -394,6 +395,14 @@ void profile_event(struct profile *p, const struct event *e)
 	default:
 		break; /* FORK and EXEC are the session's business */
 	}
+}
+
+void profile_sample_before(struct profile *p, const struct event *e)
+{
+	if (e->type == PYP_REC_SAMPLE)
+		samples_by_func_add(&p->beside.before, &p->codes, &e->u.sample);
+	else if (e->type == PYP_REC_CODE || e->type == PYP_REC_STRING)
+		profile_event(p, e);
 }
 
 void profile_set_calls(struct profile *p, const struct call_count *v, size_t n)
@@ -483,7 +492,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	p->rb.stack_switches = p->rb.truncated = 0;
 	p->timing = (struct timing){0};
 	counts_clear(&p->counts);
-	samples_beside_clear(&p->beside);
+	samples_by_func_clear(&p->beside.trace);
 	p->events = p->resyncs = 0;
 	window_clear(&p->window);
 	if (p->tracing && ts > p->window.begin_ts)

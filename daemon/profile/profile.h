@@ -50,6 +50,8 @@ void profile_ends_are_hidden(struct profile *p);
 
 /* Samples come beside calls and returns, to correct their times by; before any of them. */
 void profile_is_sampled(struct profile *p);
+/* A sample, or what names its code, from before anything was traced. */
+void profile_sample_before(struct profile *p, const struct event *e);
 
 /* Consume one event. Never fails: what does not fit is counted. O(1). */
 void profile_event(struct profile *p, const struct event *e);

@@ -522,20 +522,27 @@ static void take_errors(struct taker *t, struct snapshot_target *target)
 }
 
 /* What has no context here was not traced: it is outside. */
-static int take_beside(const struct taker *t, struct snapshot_target *target)
+static int take_sampled(const struct taker *t, const struct samples_by_func *b,
+			struct snapshot_sampled *ret)
 {
-	const struct samples_beside *b = &t->p->beside;
 	uint64_t *of = snapshot_alloc(t->s, (size_t)t->s->nfuncs + 1, sizeof(*of));
 
 	if (!of)
 		return -ENOMEM;
-	target->beside = (struct snapshot_beside){of, t->s->nfuncs, b->outside};
+	*ret = (struct snapshot_sampled){of, t->s->nfuncs, b->outside};
 	for (uint32_t i = 0; i < b->n && i < t->p->codes.funcs.n; i++)
 		if (t->func_map[i] != SNAPSHOT_NONE)
 			of[t->func_map[i]] += b->of[i];
 		else
-			target->beside.outside += b->of[i];
+			ret->outside += b->of[i];
 	return 0;
+}
+
+static int take_beside(const struct taker *t, struct snapshot_target *target)
+{
+	int r = take_sampled(t, &t->p->beside.trace, &target->beside.trace);
+
+	return r < 0 ? r : take_sampled(t, &t->p->beside.before, &target->beside.before);
 }
 
 static void add_counters(const struct profile *p, struct snapshot_target *target)
@@ -587,6 +594,10 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 	add_counters(p, target);
 	if (p->beside.wanted)
 		return take_beside(&t, target);
+	if (p->beside.before.of)
+		err = take_sampled(&t, &p->beside.before, &target->beside.before);
+	if (err)
+		return err;
 	return target->mode == MODE_SAMPLE || target->estimate.rate
 		       ? samples_errors(s, first_thread, target->estimate.period_ns)
 		       : 0;

@@ -180,17 +180,32 @@ static int make_sessions(struct daemon *d, struct diag *diag)
 	return sessions_new(d->event, &so, &d->sessions, diag);
 }
 
+/* Until everything about it is found out. */
+static int look_into(struct daemon *d, pid_t pid, struct diag *diag)
+{
+	int r;
+
+	while ((r = sessions_look(d->sessions, pid, &d->opts->target, 0, diag)) == -EINPROGRESS)
+		if (sd_event_run(d->event, UINT64_MAX) < 0)
+			return diag_set(diag, -EINTR, PYP_EXIT_FAILURE, NULL,
+					"ended before process %d was attached to", pid);
+	return r;
+}
+
 static int attach_pids(struct daemon *d, struct diag *diag)
 {
 	const struct opt_pids *pids = &d->opts->pids;
-	int r;
 
 	for (size_t i = 0; i < pids->n; i++) {
-		d->given[d->ngiven++] = pids->pid[i];
-		r = sessions_attach(d->sessions, pids->pid[i], !d->opts->no_start, NULL, diag);
+		pid_t pid = pids->pid[i];
+		int r = look_into(d, pid, diag);
+
+		d->given[d->ngiven++] = pid;
+		if (r == 0)
+			r = sessions_attach(d->sessions, pid, !d->opts->no_start, NULL, diag);
 		if (r < 0)
 			return r;
-		log_info("attached to process %d", pids->pid[i]);
+		log_info("attached to process %d", pid);
 	}
 	return 0;
 }

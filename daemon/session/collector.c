@@ -24,7 +24,9 @@ const struct collector *collector_of(const struct target_opts *opts)
 
 int collector_can_sample(struct tracee *t, struct diag *diag)
 {
-	if (!target_opts_rate(&t->opts) || tracee_sampling(t, t->python).rate)
+	bool asked = t->opts.mode.mode == MODE_SAMPLE || t->opts.mode.rate != TARGET_OPTS_RATE_AUTO;
+
+	if (!asked || !target_opts_rate(&t->opts) || tracee_sampling(t, &t->opts, t->python).rate)
 		return 0;
 	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
 			"trace it, or count it without --rate",
@@ -42,6 +44,7 @@ void collector_report_samples(const struct tracee *t, struct snapshot_target *sl
 		.period_ns = t->period_ns,
 		.samples = profile_samples(t->profile) - t->samples_base,
 		.of_probes = tracee_traps(t) - t->traps_base,
+		.before = t->samples_before,
 	};
 }
 

@@ -99,7 +99,7 @@ static int aim(const struct tracee *t, struct probe *probe, const struct python 
 					       .via = py->via,
 					       .bias = py->bias,
 					       .plan = &t->plan,
-					       .sampling = tracee_sampling(t, py),
+					       .sampling = tracee_sampling(t, &t->opts, py),
 				       });
 }
 
@@ -421,10 +421,22 @@ static int take_python(const struct tracee *from, struct tracee *t)
 	return r;
 }
 
+/* Clocks interrupt every CPU, for each target: of children, which may be many, only if asked for. */
+static struct target_opts opts_of_child(const struct tracee *from)
+{
+	struct target_opts o = from->opts;
+
+	if (from->collector == &collector_trace && o.mode.rate == TARGET_OPTS_RATE_AUTO)
+		o.mode.rate = 0;
+	return o;
+}
+
 static void take_over(const struct tracee *from, struct tracee *t)
 {
+	const struct target_opts opts = opts_of_child(from);
+
 	t->plan = from->plan;
-	tracee_set_opts(t, &from->opts);
+	tracee_set_opts(t, &opts);
 	memcpy(t->self_test, from->self_test, sizeof(t->self_test));
 	t->cost = from->cost;
 	t->calibration = calibration_share(from->calibration);
@@ -432,12 +444,13 @@ static void take_over(const struct tracee *from, struct tracee *t)
 
 int tracee_open_spare(const struct tracee *from, struct probe **ret)
 {
+	const struct target_opts opts = opts_of_child(from);
 	const struct probe_opts po = {
-		.metrics = from->opts.metrics,
-		.ring_bytes = from->opts.ring_bytes,
-		.mode = from->opts.mode.mode,
+		.metrics = opts.metrics,
+		.ring_bytes = opts.ring_bytes,
+		.mode = opts.mode.mode,
 		.layout = &from->python->layout,
-		.sampling = tracee_sampling(from, from->python),
+		.sampling = tracee_sampling(from, &opts, from->python),
 	};
 
 	return probe_open(&po, ret, NULL);

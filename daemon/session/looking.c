@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Targets that are being attached: a process looks into each of them (inspect/inspect.h), which may
- * take until its deadline. Clients and other targets are served meanwhile.
+ * take until its deadline. One that is to be traced is then sampled for a moment. Clients and other
+ * targets are served meanwhile.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ struct looking {
 	pid_t pid;
 	struct tracee *tracee; /* NULL: cancelled */
 	struct sd_event_source *io, *timer;
-	uint64_t done_ns; /* or cancelled; 0: not yet */
+	uint64_t done_ns;    /* or cancelled; 0: not yet */
+	uint64_t sampled_ns; /* until when it is sampled; 0: it is looked into */
 };
 
 static void looking_free(struct looking *l)
@@ -45,9 +47,22 @@ static void done(struct looking *l)
 		l->set->on_looked(l->set->on_looked_ctx);
 }
 
+/* It is sampled from now on. */
+static bool sample(struct looking *l)
+{
+	if (tracee_refer(l->tracee) < 0)
+		return false;
+	l->io = sd_event_source_disable_unref(l->io);
+	l->sampled_ns = tracee_now() + REFERENCE_NS;
+	return sd_event_source_set_time(l->timer, l->sampled_ns / 1000 + 1) >= 0 &&
+	       sd_event_source_set_enabled(l->timer, SD_EVENT_ONESHOT) >= 0;
+}
+
 static void check(struct looking *l)
 {
-	if (!l->done_ns && tracee_looked(l->tracee))
+	if (l->done_ns || !tracee_looked(l->tracee))
+		return;
+	if (l->sampled_ns ? tracee_now() >= l->sampled_ns : !sample(l))
 		done(l);
 }
 
@@ -199,7 +214,10 @@ bool sessions_attaching(const struct sessions *ss, size_t i, struct session_atta
 	for (size_t k = 0; k < ss->nlooking; k++) {
 		if (ss->looking[k]->done_ns || i--)
 			continue;
-		*ret = (struct session_attaching){.pid = ss->looking[k]->pid, .step = "planning"};
+		*ret = (struct session_attaching){
+			.pid = ss->looking[k]->pid,
+			.step = ss->looking[k]->sampled_ns ? "sampling" : "planning",
+		};
 		return true;
 	}
 	return false;

@@ -96,10 +96,11 @@ static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wa
 			"this build of Python fails the self-test: %s", v.reason);
 }
 
-struct probe_sampling tracee_sampling(const struct tracee *t, const struct python *py)
+struct probe_sampling tracee_sampling(const struct tracee *t, const struct target_opts *opts,
+				      const struct python *py)
 {
 	struct probe_sampling s = {
-		.rate = target_opts_rate(&t->opts),
+		.rate = target_opts_rate(opts),
 		.when = t->collector->sampling,
 		.interp_head = python_interp_head(py),
 		.code_type = python_code_type(py),
@@ -149,7 +150,7 @@ static int tracee_load(struct tracee *t, const struct verify_opts *vo, struct di
 		.plan = t->collector->probes ? &t->plan : NULL,
 		.mode = t->opts.mode.mode,
 		.plain = !t->warning[0],
-		.sampling = tracee_sampling(t, t->python),
+		.sampling = tracee_sampling(t, &t->opts, t->python),
 	};
 	int r;
 
@@ -162,7 +163,12 @@ static int tracee_load(struct tracee *t, const struct verify_opts *vo, struct di
 		return r;
 	t->mechanism = probe_mechanism(t->probe);
 	t->period_ns = probe_period(t->probe);
-	return tracee_make_profile(t, diag);
+	r = tracee_make_profile(t, diag);
+	if (r == 0 && t->reference) {
+		t->samples_before = reference_take(t->reference, t->profile);
+		reference_free(TAKE_PTR(t->reference));
+	}
+	return r;
 }
 
 int tracee_make_profile(struct tracee *t, struct diag *diag)
@@ -211,6 +217,14 @@ bool tracee_looked(struct tracee *t)
 	if (t->found_err == -EINPROGRESS)
 		t->found_err = inspect_poll(t->inspect, &t->found, &t->found_diag);
 	return t->found_err != -EINPROGRESS;
+}
+
+int tracee_refer(struct tracee *t)
+{
+	if (t->found_err < 0 || t->found.plan_err || t->collector->windows ||
+	    !t->collector->probes || !target_opts_rate(&t->opts))
+		return -EOPNOTSUPP;
+	return reference_start(t->target, t->found.python, &t->reference);
 }
 
 /* What was found, once it is there: it belongs to the program that the process still runs. */

@@ -41,6 +41,7 @@ void tracee_free(struct tracee *t)
 	profile_free(t->profile);
 	inspect_free(t->inspect);
 	inspect_free(t->looking);
+	reference_free(t->reference);
 	inspect_result_deinit(&t->found);
 	python_free(t->python);
 	target_free(t->target);

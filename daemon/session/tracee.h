@@ -14,6 +14,7 @@
 #include "session/breaker.h"
 #include "session/collector.h"
 #include "session/counting.h"
+#include "session/reference.h"
 #include "session/session.h"
 #include "session/strangers.h"
 #include "session/windows.h"
@@ -77,9 +78,11 @@ struct tracee {
 	struct windowed windowed; /* collector_windowed's */
 	struct counting counting; /* collector_count's */
 	struct breaker breaker;
-	uint64_t start_cpu_ns; /* its CPU time when tracing began */
-	bool no_calls;	       /* it has used a second since, and no call was ever seen */
-	uint64_t period_ns;    /* of samples */
+	uint64_t start_cpu_ns;	     /* its CPU time when tracing began */
+	bool no_calls;		     /* it has used a second since, and no call was ever seen */
+	uint64_t period_ns;	     /* of samples */
+	struct reference *reference; /* while it is being opened */
+	uint64_t samples_before;     /* that it took */
 	enum session_state state;
 	char end_reason[64];
 	char warning[256];    /* see tracee_warn_text */
@@ -140,6 +143,9 @@ struct tracee {
  */
 int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, struct diag *diag);
 bool tracee_looked(struct tracee *t);
+/* Between the two, if it is to be traced: sample it until it is opened. It is worth it after
+ * REFERENCE_NS. A negative errno: it is not sampled. */
+int tracee_refer(struct tracee *t);
 int tracee_open(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx, struct diag *diag);
 void tracee_free(struct tracee *t);
 DEFINE_FREEP(struct tracee, tracee_free)
@@ -247,7 +253,8 @@ void tracee_hold_on(struct tracee *t);
 /* Is it what it was when it was attached? Else find it anew, or end it: exit code 3. */
 int tracee_check_program(struct tracee *t, struct diag *diag);
 /* What its probe is told about sampling; between windows, where that is possible. */
-struct probe_sampling tracee_sampling(const struct tracee *t, const struct python *py);
+struct probe_sampling tracee_sampling(const struct tracee *t, const struct target_opts *opts,
+				      const struct python *py);
 /* Tracing begins at ts, and ends for now. seed: what threads do now. */
 void tracee_begin(struct tracee *t, uint64_t ts);
 void tracee_cease(struct tracee *t, uint64_t ts);

@@ -204,8 +204,11 @@ static void scale_costs(struct work *w)
 		struct snapshot_target *t = &s->targets[k];
 		double cpu = 0, taken = 0, scale;
 
-		if (!t->beside.of || !t->corrected)
+		if (!t->beside.trace.of || !t->corrected)
 			continue;
+		/* What samples show is slowed down as well: reconcile.c takes that out. */
+		if (t->estimate.samples)
+			t->cost.slowdown = 0;
 		for (uint32_t i = 0; i < s->nnodes; i++) {
 			if (w->target[s->nodes[i].thread] != t)
 				continue;
@@ -230,11 +233,15 @@ static int reconcile(const struct work *w)
 	struct snapshot *s = w->s;
 	int r = 0;
 
-	for (uint32_t k = 0; k < s->ntargets && !r; k++)
-		if (s->targets[k].beside.of && s->targets[k].corrected) {
-			r = reconcile_target(s, &s->targets[k], w->taken);
-			s->targets[k].beside = (struct snapshot_beside){0};
-		}
+	for (uint32_t k = 0; k < s->ntargets && !r; k++) {
+		struct snapshot_target *t = &s->targets[k];
+
+		if (t->beside.trace.of && t->corrected)
+			r = reconcile_target(s, t, w->taken);
+		else if (t->mode == MODE_COUNT && t->estimate.samples)
+			r = reconcile_counted(s, t);
+		t->beside = (struct snapshot_beside){0};
+	}
 	return r;
 }
 
@@ -324,7 +331,7 @@ int snapshot_correct(struct snapshot *s)
 			continue;
 		taken[i] = node_cost(&w, i);
 		correct_extremes(&w, i);
-		if (!target[s->nodes[i].thread]->beside.of)
+		if (!target[s->nodes[i].thread]->beside.trace.of)
 			correct_node(&w, i, taken[i]);
 	}
 	r = reconcile(&w);

@@ -165,6 +165,7 @@ static void read_mode(struct loader *l, const json_t *v, struct snapshot_target 
 	t->estimate.period_ns = loader_get_u64(l, estimate, "period_ns");
 	t->estimate.samples = loader_get_u64(l, estimate, "samples");
 	t->estimate.of_probes = loader_get_count(l, estimate, "samples_of_probes");
+	t->estimate.before = loader_get_count(l, estimate, "samples_before");
 }
 
 /* Only where it was watched in windows. */

@@ -131,6 +131,7 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	into->traced_ns += t->traced_ns;
 	into->estimate.samples += t->estimate.samples;
 	into->estimate.of_probes += t->estimate.of_probes;
+	into->estimate.before += t->estimate.before;
 	into->events += t->events;
 	into->unmatched += t->unmatched;
 	into->unseen += t->unseen;

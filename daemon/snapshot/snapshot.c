@@ -190,6 +190,14 @@ bool snapshot_estimated(const struct snapshot *s)
 	return false;
 }
 
+bool snapshot_guesses_counts(const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (s->targets[i].mode == MODE_SAMPLE || s->targets[i].windows.sampled)
+			return true;
+	return false;
+}
+
 bool snapshot_has_errors(const struct snapshot *s)
 {
 	return snapshot_estimated(s) && !s->folded && !s->stripped;

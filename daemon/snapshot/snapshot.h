@@ -91,6 +91,7 @@ struct snapshot_estimate {
 	uint64_t period_ns; /* CPU time that a sample stands for */
 	uint64_t samples;
 	uint64_t of_probes; /* further samples, of the time of probes: they are in no figure */
+	uint64_t before;    /* of a trace: taken before its probes were attached */
 };
 
 /*
@@ -135,11 +136,16 @@ struct snapshot_windows {
 	const char *unsampled; /* why there are none, for people; "" or NULL: there may be */
 };
 
-/* Samples beside a trace, until snapshot_correct has used them: how often which function ran. */
-struct snapshot_beside {
+/* How often samples met which function. */
+struct snapshot_sampled {
 	const uint64_t *of; /* by function, the first n; NULL: there are none */
 	uint32_t n;
 	uint64_t outside; /* no function */
+};
+
+/* Samples beside a trace, and of the program before it, until snapshot_correct has used them. */
+struct snapshot_beside {
+	struct snapshot_sampled trace, before;
 };
 
 /* What was traced; one per target. */
@@ -252,6 +258,8 @@ bool snapshot_exact(const struct snapshot *s);
 
 /* Is any figure an estimate? Then none is exact, but counts are no lower bounds. */
 bool snapshot_estimated(const struct snapshot *s);
+/* Are counts estimates, too, or missing? */
+bool snapshot_guesses_counts(const struct snapshot *s);
 
 /* Have the figures of functions standard errors? Of functions as they were when they were called: what
  * was put together from several since has none. */

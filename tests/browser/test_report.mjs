@@ -743,7 +743,7 @@ test('says whether it is exact, and what is not', async () => {
 		assert.equal(await page.textContent('#quality'), 'exact');
 		assert.ok(!(await page.isVisible('#banner')));
 		assert.match(await page.textContent('#lines'), /python3\.13\.0/);
-		assert.match(await page.textContent('#lines'), /resultexact: 1234 calls and returns/);
+		assert.match(await page.textContent('#lines'), /resultexact counts: 1234 calls and returns/);
 	});
 	await withReport('extreme', {}, async (page) => {
 		assert.equal(await page.textContent('#quality'), 'lower bounds');

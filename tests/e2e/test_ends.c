@@ -63,7 +63,7 @@ static void check_report(const char *text, json_int_t calls)
 	snprintf(row, sizeof(row), "%9lld ", (long long)calls);
 	cr_assert(text, "no report");
 	cr_assert(strstr(text, row) && strstr(text, "(empty)"), "%s is not in %s", row, text);
-	cr_assert(strstr(text, "exact: "), "%s", text);
+	cr_assert(strstr(text, "exact counts: "), "%s", text);
 }
 
 /* It has ended well, and the file is there. */

@@ -66,7 +66,7 @@ Test(modes, count)
 	cr_assert_str_eq(json_string_value(json_object_get(target, "mode")), "count");
 	json_decref(target);
 	says("counts only, no times", "text", NULL);
-	says("exact: ", "text", NULL);
+	says("exact counts: ", "text", NULL);
 	says("\"mode\":\"count\"", "json", NULL);
 	says("three", "callers", NULL);
 	says("\"mode\":\"count\"", "html", NULL);

@@ -287,7 +287,7 @@ static void check_reconciled(const struct interpreter *py)
 	traced_until(&t, has_samples, &samples, "samples");
 	assert_ok(sessions_stop(t.sessions, 0, NULL));
 	s = traced_snapshot(&t);
-	cr_assert(s->targets[0].beside.of && snapshot_exact(s) && snapshot_estimated(s));
+	cr_assert(s->targets[0].beside.trace.of && snapshot_exact(s) && snapshot_estimated(s));
 	assert_ok(snapshot_correct(s));
 	assert_ok(view_build(s, NULL, &v));
 	loop = 100 * (double)counts_named(v, "work").tot[SNAPSHOT_CPU] /
@@ -296,7 +296,8 @@ static void check_reconciled(const struct interpreter *py)
 		py->major, py->minor, loop, s->targets[0].estimate.samples,
 		s->targets[0].estimate.of_probes);
 	cr_assert_gt(s->targets[0].estimate.of_probes, 0);
-	cr_assert(loop > 20 && loop < 80, "%s", py->exe);
+	/* Mode sample says 76 to 83 %; without samples beside it, a trace says 47 %. */
+	cr_assert(loop > 55 && loop < 95, "%s", py->exe);
 	traced_stop(&t);
 }
 

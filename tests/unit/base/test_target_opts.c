@@ -33,12 +33,6 @@ static const struct {
 
 /* ---- the four ways in -------------------------------------------------------------------- */
 
-/* A rate goes with a mode. */
-static bool needs_sample(const struct opt *row)
-{
-	return strcmp(row->name, "rate") == 0;
-}
-
 /* "--name=text"; a flag without. */
 static void make_word(const struct opt *row, const char *text, char word[64])
 {
@@ -48,12 +42,11 @@ static void make_word(const struct opt *row, const char *text, char word[64])
 static int by_pyprofd(const struct opt *row, const char *text, struct target_opts *ret)
 {
 	char word[64];
-	char *argv[] = {(char *)"pyprofd", word, (char *)"--mode=sample", NULL};
-	int argc = needs_sample(row) ? 3 : 2, r;
+	char *argv[] = {(char *)"pyprofd", word, NULL};
+	int argc = 2, r;
 	struct options o = {0};
 
 	make_word(row, text, word);
-	argv[argc] = NULL;
 	diag_clear(&diag);
 	r = options_parse(argc, argv, &o, &diag);
 	*ret = o.target;
@@ -113,8 +106,7 @@ static unsigned int by_request(const struct opt *row, const char *text, struct t
 	char body[256];
 
 	target_opts_init(&daemon);
-	snprintf(body, sizeof(body), "{\"pid\": 1, \"%s\": \"%s\"%s}", row->key, text,
-		 needs_sample(row) ? ", \"mode\": \"sample\"" : "");
+	snprintf(body, sizeof(body), "{\"pid\": 1, \"%s\": \"%s\"}", row->key, text);
 	return ask(body, &daemon, ret, hint);
 }
 
@@ -245,6 +237,14 @@ Test(target_opts, rate)
 	o.mode = (struct mode_choice){MODE_TRACE, 0};
 	cr_assert_eq(target_opts_rate(&o), 0);
 	o.max_overhead = 5;
+	cr_assert_eq(target_opts_rate(&o), 199);
+	target_opts_init(&o);
+	cr_assert_eq(target_opts_rate(&o), 999, "beside a trace");
+	o.mode.mode = MODE_COUNT;
+	cr_assert_eq(target_opts_rate(&o), 0);
+	o.mode.mode = MODE_SAMPLE;
+	cr_assert_eq(target_opts_rate(&o), 99);
+	o = (struct target_opts){.mode = {MODE_TRACE, TARGET_OPTS_RATE_AUTO}, .max_overhead = 5};
 	cr_assert_eq(target_opts_rate(&o), 199);
 	o.mode.rate = 7;
 	cr_assert_eq(target_opts_rate(&o), 7);

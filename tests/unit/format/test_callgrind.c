@@ -200,7 +200,7 @@ Test(callgrind, says_where_it_comes_from)
 
 	cr_assert_not_null(strstr(report, "\npid: 42\ncmd: python app.py\n"));
 	cr_assert_not_null(strstr(report, "\ncreator: pyprofd test\n"));
-	cr_assert_not_null(strstr(report, "\ndesc: result: exact: 1234 calls and returns"));
+	cr_assert_not_null(strstr(report, "\ndesc: result: exact counts: 1234 calls and returns"));
 	cr_assert_not_null(strstr(report, "\nevents: cpu wall\nsummary: 107 107\n"));
 }
 

@@ -170,8 +170,8 @@ Test(pprof, raw_has_everything, .timeout = 60)
 	cr_assert_not_null(strstr(raw, "pid:[42] tid:[43]\n"), "%s", raw);
 	cr_assert_not_null(strstr(raw, "M=1 <lambda> b.py:7 s=7(b.py:7(<lambda>))\n"), "%s", raw);
 	cr_assert_not_null(strstr(raw, "libpython.so 0123456789abcdef [FN][FL][LN]\n"), "%s", raw);
-	cr_assert_not_null(strstr(raw, "Comment: result: exact: 1234 calls and returns"), "%s",
-			   raw);
+	cr_assert_not_null(strstr(raw, "Comment: result: exact counts: 1234 calls and returns"),
+			   "%s", raw);
 	cr_assert_not_null(strstr(raw, "Duration: 10s\n"), "%s", raw);
 	free(raw);
 	temp_dir_remove(dir);

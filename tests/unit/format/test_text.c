@@ -174,7 +174,7 @@ Test(text, provenance_follows_the_table)
 	assert_has(text, "   start      2023-11-14T22:13:20.000Z\n");
 	assert_has(text, "   end        2023-11-14T22:13:30.000Z, traced for 10.000 seconds\n");
 	assert_has(text, "   threads    1, 1 of them alive\n");
-	assert_has(text, "   result     exact: 1234 calls and returns, none lost\n");
+	assert_has(text, "   result     exact counts: 1234 calls and returns, none lost\n");
 	cr_assert(!strstr(text, "LOST") && !strstr(text, "corrected"));
 }
 

@@ -53,7 +53,17 @@ bool tracee_looked(struct tracee *t)
 {
 	uint64_t n;
 
-	return read(t->target->pidfd, &n, sizeof(n)) == sizeof(n);
+	if (read(t->target->pidfd, &n, sizeof(n)) == sizeof(n))
+		t->lost_hold = true; /* stands for: it has ended */
+	return t->lost_hold;
+}
+
+static bool samples;
+
+int tracee_refer(struct tracee *t)
+{
+	(void)t;
+	return samples ? 0 : -EOPNOTSUPP;
 }
 
 void tracee_set_opts(struct tracee *t, const struct target_opts *o)
@@ -113,11 +123,16 @@ static void end_inspection(size_t i)
 	cr_assert(sd_event_run(set.event, 0) >= 0);
 }
 
-static bool attaches(size_t i, pid_t pid)
+static bool is_at(size_t i, pid_t pid, const char *step)
 {
 	struct session_attaching a;
 
-	return sessions_attaching(&set, i, &a) && a.pid == pid && strcmp(a.step, "planning") == 0;
+	return sessions_attaching(&set, i, &a) && a.pid == pid && strcmp(a.step, step) == 0;
+}
+
+static bool attaches(size_t i, pid_t pid)
+{
+	return is_at(i, pid, "planning");
 }
 
 static bool nothing_is_attached(void)
@@ -143,6 +158,25 @@ Test(looking, several_at_a_time)
 	tracee_free(t);
 	end_inspection(0);
 	cr_assert(reported == 2 && nothing_is_attached());
+	teardown();
+}
+
+/* What is to be traced is sampled for a moment, which may be cancelled as well. */
+Test(looking, is_sampled)
+{
+	samples = true;
+	cr_assert(begin(11, 1) == -EINPROGRESS && begin(12, 1) == -EINPROGRESS);
+	end_inspection(0);
+	cr_assert(is_at(0, 11, "sampling") && attaches(1, 12) && reported == 0);
+	cr_assert(begin(11, 1) == -EINPROGRESS && !looking_take(&set, 11, &opts));
+	end_inspection(1);
+	cr_assert(looking_cancel(&set, 12) && reported == 1);
+	now_ns += REFERENCE_NS;
+	for (int i = 0; i < 100 && reported < 2; i++)
+		cr_assert(sd_event_run(set.event, 100000) >= 0);
+	cr_assert(reported == 2 && nothing_is_attached());
+	tracee_free(looking_take(&set, 11, &opts));
+	samples = false;
 	teardown();
 }
 
