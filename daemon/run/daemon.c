@@ -33,6 +33,7 @@ struct daemon {
 	struct server *server;
 	struct launch *launch;
 	sigset_t old_mask;
+	struct rlimit old_files;
 	pid_t given[OPT_PIDS_MAX + 1]; /* --pid's and the command's; 0: has ended */
 	size_t ngiven;
 	bool finished;
@@ -150,6 +151,17 @@ static int block_signals(struct daemon *d)
 	return sigprocmask(SIG_BLOCK, &mask, &d->old_mask) < 0 ? -errno : 0;
 }
 
+/* Each target's samples need a descriptor on each CPU. */
+static void allow_many_files(struct daemon *d)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &d->old_files) < 0)
+		return;
+	most = (struct rlimit){d->old_files.rlim_max, d->old_files.rlim_max};
+	(void)setrlimit(RLIMIT_NOFILE, &most);
+}
+
 static int make_loop(struct daemon *d, struct diag *diag)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -259,6 +271,7 @@ static int launch_cmd(struct daemon *d, struct diag *diag)
 	const struct launch_opts lo = {
 		.argv = d->opts->cmd,
 		.sigmask = &d->old_mask,
+		.files = &d->old_files,
 		.sessions = d->sessions,
 		.start = !d->opts->no_start,
 		.attached = on_attached,
@@ -285,6 +298,7 @@ static int set_up(struct daemon *d, struct diag *diag)
 {
 	int r;
 
+	allow_many_files(d);
 	r = results_check(d->opts, diag);
 	if (r == 0)
 		r = make_loop(d, diag);

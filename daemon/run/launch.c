@@ -32,6 +32,7 @@ static _Noreturn void run_child(const struct launch_opts *opts, int fd)
 	/* caught and ignored signals of ours must not be the program's business */
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, opts->sigmask, NULL);
+	setrlimit(RLIMIT_NOFILE, opts->files);
 	unsetenv("NOTIFY_SOCKET");
 	execvp(opts->argv[0], opts->argv);
 	err = errno;

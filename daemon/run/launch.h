@@ -13,6 +13,7 @@
 #define PYPROF_RUN_LAUNCH_H
 
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
@@ -23,7 +24,8 @@ struct launch;
 
 struct launch_opts {
 	char **argv;
-	const sigset_t *sigmask; /* the child's */
+	const sigset_t *sigmask;    /* the child's */
+	const struct rlimit *files; /* RLIMIT_NOFILE of the child */
 	struct sessions *sessions;
 	bool start; /* put the probes on */
 	/* Exactly one of these is called, from the event loop. failed: the child was terminated. */

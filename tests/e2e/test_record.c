@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -235,6 +236,21 @@ Test(record, what_is_wrong_is_said_before)
 	ctl_fails(&d, PYP_EXIT_FAILURE, "No such file", "record", "-p", pid, "-o", "/nosuch/x",
 		  NULL);
 	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "record", "-p", "4194303", NULL);
+}
+
+/* We may open more files than we were allowed to; what we start may not. */
+Test(record, run_keeps_the_limit_of_open_files)
+{
+	struct interpreter it = traced_newest();
+	const struct rlimit few = {256, 512};
+	const char *program = "import resource\n"
+			      "print(*resource.getrlimit(resource.RLIMIT_NOFILE))\n";
+	char *text;
+
+	cr_assert(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	text = ctl_ok(&d, "run", "--", it.exe, "-c", program, NULL);
+	cr_assert(strncmp(text, "256 512\n", 8) == 0, "%s", text);
+	free(text);
 }
 
 Test(record, run)
