@@ -422,6 +422,13 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 		    "%" PRIu64 " further samples are of the probes' time, %.1f%% of "
 		    "all: they are in no figure",
 		    e->of_probes, 100 * (1 - share_of(e->samples, e->samples + e->of_probes)));
+	if (e->before) {
+		say(l, "corrected",
+		    "by %" PRIu64 " samples from before the probes; JSON, CSV and HTML contain the "
+		    "standard errors",
+		    e->before);
+		return;
+	}
 	say(l, "error",
 	    "a time of T has a standard error of sqrt(T * %.3f ms); %.1f%% of all samples'",
 	    (double)e->period_ns / 1e6, 100 * provenance_sampling_error(e->samples));

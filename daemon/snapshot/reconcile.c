@@ -48,7 +48,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -517,10 +516,12 @@ int reconcile_counted(struct snapshot *s, struct snapshot_target *t)
 			      : row->intervals > 0 ? (double)n->calls / row->intervals
 						   : 0;
 
-		if (s->threads[n->thread].pid == t->pid)
-			set_cpu(s, t, n, (uint64_t)(row->ns * part));
+		if (s->threads[n->thread].pid != t->pid)
+			continue;
+		s->threads[n->thread].total[SNAPSHOT_CPU] -= n->self[SNAPSHOT_CPU];
+		n->self[SNAPSHOT_CPU] = (uint64_t)(row->ns * part);
+		s->threads[n->thread].total[SNAPSHOT_CPU] += n->self[SNAPSHOT_CPU];
 	}
-	memset(t->subtracted, 0, sizeof(t->subtracted));
 	for (uint32_t f = 0; f < s->nfuncs; f++)
 		if (rows[f].ns > 0)
 			set_variance(&s->funcs[f], rows[f].variance, true);

@@ -97,7 +97,8 @@ Test(load, what_was_saved)
 		s->targets[0].warnings = seed & 4 ? "a JIT" : NULL;
 		s->targets[0].mode = (enum mode)(seed % 3);
 		if (s->targets[0].mode == MODE_SAMPLE)
-			s->targets[0].estimate = (struct snapshot_estimate){99, 10101010, seed};
+			s->targets[0].estimate =
+				(struct snapshot_estimate){99, 10101010, seed, seed, seed};
 		assert_round_trip(s);
 	}
 	check_no_leaks();

@@ -2,6 +2,7 @@
 /* A trace and samples beside it: which of the two is believed, and that sums stay sums. */
 #include "snapshot/reconcile.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "harness/snapshot_builder.h"
@@ -274,4 +275,41 @@ Test(reconcile, one_of_two_targets)
 	assert_ok(snapshot_correct(s));
 	cr_assert_arr_eq(s->nodes[s->nnodes - 1].self, before, sizeof(before));
 	cr_assert(s->targets[0].corrected && !s->targets[1].corrected);
+}
+
+/* Calls were counted: all times are of samples, and those before the probes tell the shares. */
+Test(reconcile, counted)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
+								      "thread 42 43 worker\n"
+								      "main a.py:1 1 9000000\n"
+								      "  f a.py:2 10000 3000000\n"
+								      "  g a.py:3 10000 0\n");
+	struct snapshot_target *t = &s->targets[0];
+	uint64_t *before = snapshot_alloc(s, s->nfuncs, sizeof(*before)), all;
+
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->nodes[i].self[SNAPSHOT_WALL] = 0;
+	s->threads[0].total[SNAPSHOT_CPU] = 12000000;
+	s->threads[0].total[SNAPSHOT_WALL] = 0;
+	t->mode = MODE_COUNT;
+	/* A hit costs 1 us, so it slows down by up to 180 ns. */
+	t->estimate = (struct snapshot_estimate){.rate = 999,
+						 .period_ns = 10000,
+						 .samples = 1200,
+						 .of_probes = 2000,
+						 .before = 1000};
+	before[func_of(s, "main")] = 800;
+	before[func_of(s, "f")] = 150;
+	before[func_of(s, "g")] = 50;
+	t->beside.before = (struct snapshot_sampled){before, s->nfuncs, 0};
+	assert_ok(snapshot_correct(s));
+	all = s->threads[0].total[SNAPSHOT_CPU];
+	cr_assert(all > 9000000 && all < 12000000, "%" PRIu64, all);
+	cr_assert(fabs((double)node(s, "main")->self[SNAPSHOT_CPU] / (double)all - 0.8) < 0.04);
+	cr_assert(fabs((double)node(s, "f")->self[SNAPSHOT_CPU] / (double)all - 0.15) < 0.04);
+	cr_assert(node(s, "g")->self[SNAPSHOT_CPU] > 0, "no sample met it, but one before");
+	cr_assert_eq(node(s, "g")->calls, 10000);
+	cr_assert_eq(s->threads[0].total[SNAPSHOT_WALL], 0, "samples know no wall time");
+	cr_assert(!t->beside.before.of && t->subtracted[SNAPSHOT_CPU] == 0);
 }
