@@ -46,6 +46,19 @@ double cost_slowdown_part(double stretch_ns);
 /* The slowdown of n such stretches, which take so long with it. */
 double cost_slowdown(const struct cost *c, uint64_t n, double ns);
 
+/*
+ * Besides, caches and branch predictors are cold after a hit. An interval of x ns between two hits
+ * takes x + D * (1 - exp(-x / D)), D being cost_cold. That is what n intervals which have taken so
+ * many ns in all would have taken without; times: how much more or less D is than expected. See
+ * snapshot/reconcile.c.
+ */
+double cost_undisturbed(double cold_ns, double n, double ns, double times);
+/* The slowdown of n intervals that take so long without it, and its slope. */
+double cost_cold_slowdown(double cold_ns, double n, double ns);
+double cost_cold_slope(double cold_ns, double n, double ns);
+/* D where a hit costs so much, ns. */
+double cost_cold(double hit_ns);
+
 /* What they cost then. The gauge stays: it says what they are measured by. */
 struct cost cost_scaled(const struct cost *c, double scale);
 

@@ -19,7 +19,8 @@
  *
  * where f is the window's part of what it stands for: without a gap there is no error. Sums of z^2,
  * z M and M^2 are all that has to be kept for it. It is the error of sampling, as it is when windows
- * tell nothing about each other.
+ * tell nothing about each other. What is not known of the probes' costs is an error that all windows
+ * share: it is added, as it comes out of fit.c, to the errors of counts and cumulative times.
  *
  * Work. A window costs what it touched: the tree lists the contexts that have figures, and only these
  * and their callers are looked at. The tree may be as large as all windows together have made it.
@@ -32,6 +33,7 @@
 #include "estimate/estimate.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +66,12 @@ struct estimate_func {
  * would be 5,000,000,000 steps.
  */
 #define OUTERMOST_STEPS 1024u
+
+/* What hits cost tells how much the program slows down, and that what they cost. */
+#define TURNS 3
+
+/* By what the slowdown differs from what is expected, from program to program. */
+#define SLOWDOWN_ERROR 0.3
 
 void estimate_init(struct estimate *e)
 {
@@ -459,7 +467,7 @@ bool estimate_sampled(const struct estimate *e)
 
 /* A context: its own CPU time and what probes took, unscaled; what a report will subtract. */
 struct estimate_settled {
-	double own, taken, subtracted;
+	double own, taken, slowdown, subtracted, intervals;
 	struct ends callees;
 };
 
@@ -517,10 +525,28 @@ static double windows_variance(const struct estimate *e, uint32_t func, enum sna
 	return var > 0 ? var * n / (n - 1) : 0;
 }
 
+/* Code runs slower after hits (base/cost.h): that is not its own time either. Of what probes took,
+ * the part remains that its own time would change by. */
+static void take_slowdown(struct estimate_settled *s, double cold_ns)
+{
+	double own = s->own;
+
+	if (own <= 0)
+		return;
+	s->own = cost_undisturbed(cold_ns, s->intervals, own, 1);
+	s->slowdown = own - s->own;
+	s->taken /= 1 + cost_cold_slope(cold_ns, s->intervals, s->own);
+}
+
 /* By function: what windows and samples say. */
 static void fill_rows(struct estimate_result *r, const struct cost *cost)
 {
 	const struct calltree *tree = r->tree;
+	const double cold = cost_cold(r->cost_factor * r->fit.factor *
+				      ((double)cost->before[COST_ENTER] + cost->after[COST_ENTER]));
+
+	memset(r->nodes, 0, tree->n * sizeof(*r->nodes));
+	memset(r->rows, 0, ((size_t)r->nfuncs + 1) * sizeof(*r->rows));
 
 	for (uint32_t i = 0; i < r->nfuncs; i++)
 		r->rows[i].variance = windows_variance(r->e, i, SNAPSHOT_TOT_CPU);
@@ -535,18 +561,22 @@ static void fill_rows(struct estimate_result *r, const struct cost *cost)
 		s->taken = sum.taken +
 			   r->cost_factor * probes_time(cost, now, s->callees, is_pseudo(n));
 		s->own = sum.cpu - s->taken;
+		s->intervals += sum.calls;
+		take_slowdown(s, cold);
 		row->own += s->own;
 		row->taken += s->taken;
 		row->samples += sum.samples;
-		if (tree->parents[i] != NODE_NONE && !is_pseudo(n))
-			add_ends(&r->nodes[tree->parents[i]].callees, now);
+		if (tree->parents[i] == NODE_NONE || is_pseudo(n))
+			continue;
+		add_ends(&r->nodes[tree->parents[i]].callees, now);
+		r->nodes[tree->parents[i]].intervals += sum.calls;
 	}
 }
 
 /* Each context's part of its function's share, from windows and from samples. */
 static void share_out(struct estimate_result *r)
 {
-	double own = 0, shared = 0;
+	double own = 0, shared = 0, taken = 0, slowdown = 0;
 
 	for (uint32_t i = 0; i < r->tree->n; i++) {
 		struct estimate_settled *s = &r->nodes[i];
@@ -555,13 +585,19 @@ static void share_out(struct estimate_result *r)
 		if (s->own < 0)
 			s->own = 0;
 		own += s->own;
+		taken += s->taken;
+		slowdown += s->slowdown;
 	}
+	if (own > 0)
+		r->systematic = hypot(r->fit.error * taken, SLOWDOWN_ERROR * slowdown) / own;
 	for (uint32_t i = 0; i < r->tree->n; i++) {
 		struct estimate_settled *s = &r->nodes[i];
 		const struct fit_row *row = row_of(r, i);
 		double samples = i < r->e->n ? r->e->nodes[i].samples : 0;
 
-		s->own = (1 - row->part) * s->own + row->part * own * samples / r->fit.samples;
+		if (row->part > 0)
+			s->own = (1 - row->part) * s->own +
+				 row->part * own * samples / r->fit.samples;
 		shared += s->own;
 	}
 	for (uint32_t i = 0; i < r->tree->n && shared > 0; i++)
@@ -608,15 +644,17 @@ int estimate_settle(const struct estimate *e, const struct calltree *tree, uint3
 	};
 
 	/* Where costs are not known nothing is subtracted. */
-	if (e->samples > 0 && e->windows > 0 && cost->known) {
+	if (e->windows > 0 && cost->known) {
 		r.nodes = calloc(tree->n, sizeof(*r.nodes));
 		r.rows = calloc((size_t)nfuncs + 1, sizeof(*r.rows));
 		if (!r.nodes || !r.rows) {
 			estimate_result_deinit(&r);
 			return -ENOMEM;
 		}
-		fill_rows(&r, cost);
-		r.fit = fit_solve(r.rows, (size_t)nfuncs + 1);
+		for (int pass = 0; pass < TURNS; pass++) {
+			fill_rows(&r, cost);
+			r.fit = fit_solve(r.rows, (size_t)nfuncs + 1);
+		}
 		r.cost_factor *= r.fit.factor;
 		share_out(&r);
 		put_back(&r, cost);
@@ -643,11 +681,15 @@ struct estimate_figures estimate_figures(const struct estimate_result *r, uint32
 double estimate_variance(const struct estimate_result *r, uint32_t func,
 			 enum snapshot_figure figure)
 {
-	double var = windows_variance(r->e, func, figure), spread;
+	double var = windows_variance(r->e, func, figure), spread, systematic;
 
-	if (r->nodes && figure == SNAPSHOT_TOT_CPU && func < r->nfuncs) {
+	if (r->fit.samples > 0 && figure == SNAPSHOT_TOT_CPU && func < r->nfuncs) {
 		spread = r->rows[func].spread * r->e->own_cpu;
 		return spread * spread;
 	}
-	return var > 0 ? r->rest * r->rest * var : var;
+	if (var < 0 || func >= r->e->nfuncs)
+		return var;
+	/* What windows show is scaled by the CPU time that was theirs without probes. */
+	systematic = r->systematic * r->rest * r->e->funcs[func].sum[figure];
+	return r->rest * r->rest * var + systematic * systematic;
 }

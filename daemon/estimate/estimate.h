@@ -72,6 +72,7 @@ struct estimate_result {
 	double rest;	    /* what makes windows add up to what the target has used */
 	double cost_factor; /* the costs in all windows, as a share of the costs given */
 	struct fit fit;
+	double systematic; /* relative error of what windows' CPU time is without probes */
 	/* Where there are samples. */
 	struct estimate_settled *nodes;
 	struct fit_row *rows; /* by function; the last one: outside Python */

@@ -30,7 +30,7 @@
 #include <math.h>
 
 #define KNOWN_TO 0.1  /* how well costs are known beforehand */
-#define APART	 0.04 /* by what functions' costs differ from what is known of all of them */
+#define APART	 0.08 /* by what functions' costs differ from what is known of all of them */
 #define MOST	 0.3  /* farther off it is something else than a cost */
 #define TURNS	 3    /* the shares' errors depend on the factor, a little */
 
@@ -129,7 +129,7 @@ static void weigh(struct fit_row *r, const struct sums *s, double x, double vari
 struct fit fit_solve(struct fit_row *rows, size_t n)
 {
 	const struct sums s = sums_of(rows, n);
-	struct fit ret = {.samples = s.samples, .factor = 1};
+	struct fit ret = {.samples = s.samples, .factor = 1, .error = KNOWN_TO};
 	double x = 0, variance = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -141,5 +141,6 @@ struct fit fit_solve(struct fit_row *rows, size_t n)
 	for (size_t i = 0; i < n; i++)
 		weigh(&rows[i], &s, x, variance);
 	ret.factor = 1 + x;
+	ret.error = sqrt(variance);
 	return ret;
 }

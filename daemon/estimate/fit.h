@@ -22,6 +22,7 @@ struct fit_row {
 struct fit {
 	double samples;
 	double factor; /* what hits cost, as a multiple of what is known */
+	double error;  /* of that: one standard error */
 };
 
 /* Without samples the factor is 1 and no part is theirs. */

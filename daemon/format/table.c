@@ -116,6 +116,7 @@ static int add_rows(struct builder *b, enum snapshot_clock clock)
 		row->cc += from->pcalls;
 		row->tt += from->tot[clock];
 		row->ct += from->cum[clock];
+		add_variance(&row->nc_variance, f->variance[SNAPSHOT_CALLS]);
 		add_variance(&row->tt_variance, f->variance[tot_figure[clock]]);
 		add_variance(&row->ct_variance, f->variance[cum_figure[clock]]);
 	}

@@ -16,6 +16,7 @@ struct table_row {
 	uint64_t nc, cc;		 /* calls, primitive calls */
 	uint64_t tt, ct;		 /* own time, cumulative time: ns */
 	double tt_variance, ct_variance; /* of these over all threads, ns^2; negative: not known */
+	double nc_variance;
 };
 
 struct table_edge {

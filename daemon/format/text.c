@@ -58,18 +58,25 @@ static void print_time(double seconds, bool rough, FILE *out)
 	fprintf(out, "%8s ", text);
 }
 
-/* Returns whether a time of it is marked. */
+static bool is_rough_count(uint64_t n, double variance)
+{
+	return variance > 0 && sqrt(variance) > ROUGH * (double)n;
+}
+
+/* Returns whether a figure of it is marked. */
 static bool print_row(const struct table_row *r, bool errors, FILE *out)
 {
 	bool rough_tt = errors && is_rough(r->tt, r->tt_variance);
 	bool rough_ct = errors && is_rough(r->ct, r->ct_variance);
+	bool rough_nc = errors && is_rough_count(r->nc, r->nc_variance);
 	double tt = table_seconds(r->tt), ct = table_seconds(r->ct);
+	const char *mark = rough_nc ? "~" : "";
 	char calls[48];
 
 	if (r->nc == r->cc)
-		snprintf(calls, sizeof(calls), "%" PRIu64, r->nc);
+		snprintf(calls, sizeof(calls), "%s%" PRIu64, mark, r->nc);
 	else
-		snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, r->nc, r->cc);
+		snprintf(calls, sizeof(calls), "%s%" PRIu64 "/%" PRIu64, mark, r->nc, r->cc);
 	fprintf(out, "%9s ", calls);
 	print_time(tt, rough_tt, out);
 	print_percall(tt, r->nc, out);
@@ -77,7 +84,7 @@ static bool print_row(const struct table_row *r, bool errors, FILE *out)
 	print_percall(ct, r->cc, out);
 	name_print(out, r->std, NAME_COLUMNS);
 	fputc('\n', out);
-	return rough_tt || rough_ct;
+	return rough_nc || rough_tt || rough_ct;
 }
 
 /* With no row left pstats says nothing at all, not even why. */
@@ -97,7 +104,7 @@ static void print_rows(const struct table *t, const struct selection *rows,
 	for (size_t i = 0; i < rows->n; i++)
 		rough |= print_row(&t->rows[rows->order[i]], errors, out);
 	if (rough)
-		fputs("\n   ~ marks times with a standard error of more than 25%", out);
+		fputs("\n   ~ marks figures with a standard error of more than 25%", out);
 	fputs("\n\n", out);
 }
 

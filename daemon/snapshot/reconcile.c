@@ -55,17 +55,16 @@
 #define APART	 0.15 /* by what functions' hits differ in cost from the mean of all */
 #define MOST	 5.0  /* more often off it is something else than a cost */
 
-#define SLOWDOWN_PART 0.18 /* D0, of what a hit costs */
-#define TIMES_ERROR   0.3  /* by what D differs from D0, from program to program */
-#define DIFFER	      0.4  /* by what slowdowns of functions differ from those of the mean */
-#define COLD	      0.25 /* by what functions are slowed down besides, caches being cold */
-#define OUTLIER	      4.0  /* squared errors are believed up to about that */
-#define MET	      5.0  /* samples of a function that can be compared */
-#define DRIFTS	      4.0  /* squared errors of half of the functions that are no chance */
-#define SLOWEST	      6.0  /* no program is slowed down more often than that, besides its hits */
-#define UNKNOWN	      1e18 /* ns: far more than any time, and not infinite */
-#define TOTALS	      90   /* that are tried between the two */
-#define FEW	      30.0 /* fewer samples say nothing */
+#define TIMES_ERROR 0.3	 /* by what D differs from D0, from program to program */
+#define DIFFER	    0.4	 /* by what slowdowns of functions differ from those of the mean */
+#define COLD	    0.25 /* by what functions are slowed down besides, caches being cold */
+#define OUTLIER	    4.0	 /* squared errors are believed up to about that */
+#define MET	    5.0	 /* samples of a function that can be compared */
+#define DRIFTS	    4.0	 /* squared errors of half of the functions that are no chance */
+#define SLOWEST	    6.0	 /* no program is slowed down more often than that, besides its hits */
+#define UNKNOWN	    1e18 /* ns: far more than any time, and not infinite */
+#define TOTALS	    90	 /* that are tried between the two */
+#define FEW	    30.0 /* fewer samples say nothing */
 
 static double square(double x)
 {
@@ -110,38 +109,12 @@ static struct measured while_traced(const struct reconcile *r, const struct reco
 
 /* ---- the slowdown ------------------------------------------------------------------------ */
 
-/* Of all intervals in which a function runs for so long in all, undisturbed. */
-static double slowdown(const struct reconcile *r, double intervals, double ns)
-{
-	if (intervals <= 0 || r->slowdown_ns <= 0)
-		return 0;
-	return intervals * r->slowdown_ns * (1 - exp(-ns / intervals / r->slowdown_ns));
-}
-
-/* How much more there is of it, for each ns more. */
-static double slowdown_slope(const struct reconcile *r, double intervals, double ns)
-{
-	return intervals > 0 && r->slowdown_ns > 0 ? exp(-ns / intervals / r->slowdown_ns) : 0;
-}
-
-/* What took so long would have taken undisturbed; times: D by D0. From below, by Newton's method: the
- * slope becomes less with time. */
-static double undisturbed(const struct reconcile *r, double intervals, double ns, double times)
-{
-	double x = 0;
-
-	for (int i = 0; i < 8; i++)
-		x += (ns - x - times * slowdown(r, intervals, x)) /
-		     (1 + times * slowdown_slope(r, intervals, x));
-	return fmax(0, x);
-}
-
 static struct measured without_slowdown(const struct reconcile *r, const struct reconcile_row *row,
 					const struct measured *u, double times)
 {
-	double ns = undisturbed(r, row->intervals, u->ns, times);
-	double slope = 1 + times * slowdown_slope(r, row->intervals, ns);
-	double unknown = DIFFER * times * slowdown(r, row->intervals, ns);
+	double ns = cost_undisturbed(r->slowdown_ns, row->intervals, u->ns, times);
+	double slope = 1 + times * cost_cold_slope(r->slowdown_ns, row->intervals, ns);
+	double unknown = DIFFER * times * cost_cold_slowdown(r->slowdown_ns, row->intervals, ns);
 	double cold = COLD * r->disturbed * ns;
 
 	return (struct measured){ns,
@@ -185,8 +158,10 @@ static double misfit(const struct reconcile *r, const struct reconcile_row *rows
 		*ret_times = fmax(0, ab / aa);
 		for (size_t i = 0; i < n; i++) {
 			struct measured share = by_share(&rows[i], f, total);
-			double slow = slowdown(r, rows[i].intervals, share.ns);
-			double slope = 1 + slowdown_slope(r, rows[i].intervals, share.ns);
+			double slow =
+				cost_cold_slowdown(r->slowdown_ns, rows[i].intervals, share.ns);
+			double slope =
+				1 + cost_cold_slope(r->slowdown_ns, rows[i].intervals, share.ns);
 			double v = u[i].variance + square(slope) * share.variance +
 				   square(DIFFER * f->times * slow) +
 				   square(COLD * r->disturbed * share.ns);
@@ -442,7 +417,7 @@ int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64
 	_cleanup_free_ struct reconcile_row *rows = calloc((size_t)s->nfuncs + 1, sizeof(*rows));
 	const struct reconcile r = {
 		.period_ns = (double)t->estimate.period_ns,
-		.slowdown_ns = t->estimate.samples ? SLOWDOWN_PART * hit_ns(&t->cost) : 0,
+		.slowdown_ns = t->estimate.samples ? cost_cold(hit_ns(&t->cost)) : 0,
 		.disturbed = disturbed(t),
 	};
 
@@ -506,7 +481,7 @@ int reconcile_counted(struct snapshot *s, struct snapshot_target *t)
 		return -ENOMEM;
 	calls = fill_counted(s, t, rows);
 	if (calls > 0)
-		r.slowdown_ns = SLOWDOWN_PART * (double)t->estimate.of_probes * r.period_ns / calls;
+		r.slowdown_ns = cost_cold((double)t->estimate.of_probes * r.period_ns / calls);
 	if (reconcile_solve(&r, rows, (size_t)s->nfuncs + 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->nnodes; i++) {

@@ -96,3 +96,23 @@ Test(cost, drag_of_stretches)
 	cr_assert_eq(cost_slowdown(&c, 0, 1e6), 0, "nothing was hit");
 	cr_assert_eq(cost_slowdown(&known, 3, 0), 0);
 }
+
+/* From what intervals take undisturbed to what they take after hits, and back. */
+Test(cost, undisturbed)
+{
+	const double without[] = {0.01, 20, 70, 120, 170, 600, 5000, 1e6};
+	const double cold = cost_cold(800), n = 1000;
+
+	for (size_t i = 0; i < sizeof(without) / sizeof(*without); i++)
+		for (double times = 0; times < 3; times += 0.5) {
+			double ns = n * without[i];
+			double with = ns + times * cost_cold_slowdown(cold, n, ns);
+
+			cr_assert_float_eq(cost_undisturbed(cold, n, with, times), ns, 0.01 * ns,
+					   "%.2f ns, %.1f", without[i], times);
+		}
+	cr_assert_float_eq(cost_cold_slowdown(cold, n, 1e12), n * cold, 1, "no more than D each");
+	cr_assert_eq(cost_cold_slowdown(cold, 0, 5), 0);
+	cr_assert_eq(cost_undisturbed(cold, 0, 5, 1), 5, "nothing was hit");
+	cr_assert_eq(cost_undisturbed(0, 7, 5, 1), 5);
+}

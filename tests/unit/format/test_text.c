@@ -93,9 +93,13 @@ Test(text, rough_times_are_marked)
 			 "        1   ~0.400    0.400    0.400    0.400 app.py:3(g)\n"
 			 "        1    1.000    1.000    1.800    1.800 app.py:1(main)\n"
 			 "\n"
-			 "   ~ marks times with a standard error of more than 25%\n");
+			 "   ~ marks figures with a standard error of more than 25%\n");
 	other = report_new("text", s, &one, NULL);
 	cr_assert(!strchr(other, '~'), "errors are of all threads");
+	free(text);
+	s->funcs[1].variance[SNAPSHOT_CALLS] = 0.3 * 0.3;
+	text = report_new("text", s, &o, NULL);
+	assert_has(text, "       ~1    0.400    0.400    0.400    0.400 app.py:2(f)\n");
 }
 
 Test(text, restrictions_are_explained)
