@@ -74,10 +74,12 @@ static bool has_ended(const struct launch *l, siginfo_t *info)
 	return waitid(P_PID, (id_t)l->pid, info, WEXITED | WNOHANG | WNOWAIT) == 0 && info->si_pid;
 }
 
-/* What may be different a millisecond later: libraries are still being mapped. */
+/* What may be different a millisecond later: libraries are still being mapped. A child that is about
+ * to end has no program any more before it can be waited for. */
 static bool worth_another_try(const struct diag *diag)
 {
-	return diag->exit == PYP_EXIT_UNTRACEABLE || diag->exit == PYP_EXIT_FAILURE;
+	return diag->exit == PYP_EXIT_UNTRACEABLE || diag->exit == PYP_EXIT_FAILURE ||
+	       diag->exit == PYP_EXIT_NO_PROCESS;
 }
 
 static void fail_ended(struct launch *l)
