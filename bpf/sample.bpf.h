@@ -238,7 +238,7 @@ static long sample_record(__u64 index, struct sample *s)
 		__u64 code = 0;
 
 		if (end == WALK_FRAME)
-			end = sample_next(&s->walk);
+			end = sampling.top && i ? WALK_END : sample_next(&s->walk);
 		if (end == WALK_FRAME) {
 			code = s->walk.code;
 			n++;
@@ -251,7 +251,8 @@ static long sample_record(__u64 index, struct sample *s)
 		arg |= PYP_SAMPLE_LAST;
 	if (end == WALK_CUT) {
 		arg |= PYP_SAMPLE_TRUNCATED;
-		count(PYP_CNT_chain_truncated);
+		if (!sampling.top)
+			count(PYP_CNT_chain_truncated);
 	}
 	rec_head(&r->h, bpf_ktime_get_ns(), s->walk.tid, PYP_REC_SAMPLE, 0, arg);
 	r->period = s->period;
@@ -267,7 +268,7 @@ static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period)
 	struct walk names = {.next = frame, .tid = tid};
 	struct sample s = {.walk = {.next = frame, .tid = tid}, .period = period};
 
-	bpf_loop(PYP_SAMPLE_MAX_DEPTH, sample_names, &names, 0);
+	bpf_loop(sampling.top ? 1 : PYP_SAMPLE_MAX_DEPTH, sample_names, &names, 0);
 	bpf_loop(SAMPLE_RECORDS, sample_record, &s, 0);
 	if (s.failed)
 		count(sampling.when == PYP_SAMPLING_ALONE ? PYP_CNT_lost_events

@@ -33,7 +33,8 @@ const char *probe_mechanism_text(enum probe_mechanism m); /* for people */
 /* What sampling needs besides: addresses in the process. */
 struct probe_sampling {
 	uint32_t rate;	      /* Hz */
-	uint16_t when;	      /* PYP_SAMPLING_* */
+	uint8_t when;	      /* PYP_SAMPLING_* */
+	bool top;	      /* the first frame of each stack is enough */
 	uint64_t interp_head; /* of the pointer to the first interpreter */
 	uint64_t code_type;   /* of PyCode_Type */
 };

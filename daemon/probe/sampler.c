@@ -32,6 +32,7 @@ struct pyp_sampling sampler_layout(const struct layout *l, const struct probe_sa
 		.ts_cframe = l->ts_cframe,
 		.cframe_current = l->cframe_current,
 		.when = s->when,
+		.top = s->top,
 	};
 }
 

@@ -20,6 +20,7 @@ const struct collector collector_trace = {
 	.stacks = true,
 	.moves = true,
 	.sampling = PYP_SAMPLING_BESIDE,
+	.samples_top = true,
 	.check = collector_can_sample,
 	.start = trace_start,
 	.finish = collector_finish,

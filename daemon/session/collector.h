@@ -25,7 +25,8 @@ struct collector {
 	 * probes are attached at times only, and clocks sample in between. moves: another probe can
 	 * take over while it goes on. */
 	bool probes, stacks, windows, moves;
-	uint16_t sampling;     /* when samples are taken, if there is a rate: PYP_SAMPLING_* */
+	uint8_t sampling;      /* when samples are taken, if there is a rate: PYP_SAMPLING_* */
+	bool samples_top;      /* of their stacks the first frame is enough */
 	const char *mechanism; /* how it observes, for people; NULL: by the probe's mechanism */
 	/* Why there is no timeline of it ("process 7 ...: it has no timeline"), and what to do. */
 	const char *no_timeline, *timeline_hint;

@@ -102,6 +102,7 @@ struct probe_sampling tracee_sampling(const struct tracee *t, const struct targe
 	struct probe_sampling s = {
 		.rate = target_opts_rate(opts),
 		.when = t->collector->sampling,
+		.top = t->collector->samples_top,
 		.interp_head = python_interp_head(py),
 		.code_type = python_code_type(py),
 	};

@@ -38,6 +38,7 @@ int reference_start(const struct target *t, const struct python *py, struct refe
 		.mode = MODE_SAMPLE,
 		.sampling = {.rate = RATE,
 			     .when = PYP_SAMPLING_ALONE,
+			     .top = true,
 			     .interp_head = python_interp_head(py),
 			     .code_type = python_code_type(py)},
 	};

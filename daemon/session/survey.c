@@ -128,6 +128,7 @@ int survey_run(const struct target *t, const struct python *py, const struct pla
 		.mode = MODE_COUNT,
 		.sampling = {.rate = RATE,
 			     .when = PYP_SAMPLING_BESIDE,
+			     .top = true,
 			     .interp_head = python_interp_head(py),
 			     .code_type = python_code_type(py)},
 	};

@@ -351,7 +351,8 @@ struct pyp_sampling {
 	__u64 period; /* ns of CPU time between samples */
 	__u16 interp_next, interp_threads;
 	__u16 ts_next, ts_thread_id, ts_frame, ts_cframe, cframe_current;
-	__u16 when; /* PYP_SAMPLING_* */
+	__u8 when; /* PYP_SAMPLING_* */
+	__u8 top;  /* of the stack the first frame alone is sent: who runs, not who called it */
 };
 
 /* And where: addresses, which are others after an exec. */
