@@ -68,7 +68,7 @@ CHECK_GROUPS := check-unit check-san,check-suites,check-browser,fuzz-smoke+lint 
 	check-e2e check-attack
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
-FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times matrix soak \
+FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times bench-windows matrix soak \
 	demo fidelity pictures
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
@@ -414,6 +414,13 @@ BENCH_TIMES_SECONDS ?= 5
 bench-times: deps deps-dev ## shares of time by mode, beside samples of undisturbed programs (root)
 	@$(SUB) all
 	@tests/bench/times.py $(O)/pyprofctl $(BENCH_TIMES_PYTHON) $(BENCH_TIMES_SECONDS)
+
+BENCH_WINDOWS_RUNS ?= 20
+BENCH_WINDOWS_SECONDS ?= 10
+bench-windows: deps deps-dev ## counts under --max-overhead beside the true ones, and its bound (root)
+	@$(SUB) all
+	@tests/bench/windows.py $(O)/pyprofctl $(BENCH_TIMES_PYTHON) $(BENCH_WINDOWS_SECONDS) \
+		$(BENCH_WINDOWS_RUNS)
 
 matrix: deps deps-dev ## the table of interpreters, as in packaging/doc/fidelity.md (root)
 	@$(SUB) all

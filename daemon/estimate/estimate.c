@@ -2,11 +2,13 @@
 /*
  * Estimates from windows
  *
- * Weights. A window stands for itself and for the gap before it: what was seen in it is multiplied
- * by 1 + gap / length, both in the program's own time, and nothing else, since each moment of the
- * program was as likely to be in a window as any other near it (session/windows.c). Then all of it
- * is multiplied once more, by a factor near 1, so that the rows add up to the CPU time that the
- * target has really used for itself, which its CPU clock tells (a combined ratio estimate).
+ * Weights. A window stands for itself, for half of the gap before it, and for half of the gap after:
+ * what was seen in it is multiplied by 1 + gaps / length, both in the program's own time, and nothing
+ * else, since each moment of the program was as likely to be in a window as any other near it
+ * (session/windows.c). Were the whole gap before it a window's, then what follows dear times, after
+ * which no window may open for a while, would count for too much. Then all of it is multiplied once
+ * more, by a factor near 1, so that the rows add up to the CPU time that the target has really used for
+ * itself, which its CPU clock tells (a combined ratio estimate).
  *
  * Where almost all of a window's CPU time was the probes', a small error of their measured cost is a
  * large one of what is left: the costs of another moment may even come to more than there was. A call
@@ -37,6 +39,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "estimate/last.h"
 #include "estimate/window.h"
 #include "stats/func.h"
 
@@ -50,14 +53,6 @@ struct estimate_scratch {
 	struct ends callees;
 	double taken; /* of its own time, by probes */
 	double cum[SNAPSHOT_CLOCKS];
-};
-
-struct estimate_func {
-	bool touched;
-	double now[SNAPSHOT_FIGURES]; /* in the window at hand; wall: waiting */
-	double sum[SNAPSHOT_FIGURES]; /* of z, z^2, and z M */
-	double square[SNAPSHOT_FIGURES];
-	double product[SNAPSHOT_FIGURES];
 };
 
 /*
@@ -85,6 +80,7 @@ void estimate_deinit(struct estimate *e)
 	free(e->scratch);
 	free(e->funcs);
 	free(e->touched);
+	last_deinit(&e->last);
 	*e = (struct estimate){0};
 }
 
@@ -99,10 +95,12 @@ void estimate_clear(struct estimate *e)
 		.touched = e->touched,
 		.nfuncs = e->nfuncs,
 		.funcs_cap = e->funcs_cap,
+		.last = e->last,
 	};
 
 	if (e->nfuncs)
 		memset(e->funcs, 0, e->nfuncs * sizeof(*e->funcs));
+	last_clear(&kept.last);
 	*e = kept;
 }
 
@@ -189,7 +187,6 @@ static double waiting(const struct node *n)
 
 struct folding {
 	double cpu, wait; /* of all threads, without the probes' time */
-	double weight;
 	double raw_cpu, events;
 	double cost_factor;
 };
@@ -305,77 +302,60 @@ static void look_at_nodes(struct estimate *e, const struct calltree *tree, struc
 	}
 }
 
-static void weigh(struct estimate *e, struct folding *w, double length)
-{
-	w->weight = 1 + e->gap_ns / length;
-	e->all_ns += length + e->gap_ns;
-	e->gap_ns = 0;
-	e->seen_cpu += w->cpu;
-	e->all_cpu += w->weight * w->cpu;
-}
-
 /* ---- its part in the sums ---- */
 
-static void add_func(struct estimate_func *f, const struct folding *w)
+static void keep_funcs(struct estimate *e)
 {
-	double cpu_size = w->weight * w->cpu, wall_size = w->weight * (w->cpu + w->wait);
-	double unseen = 1 - 1 / w->weight;
-
-	/* So far it is the waiting of these. */
-	f->now[SNAPSHOT_TOT_WALL] += f->now[SNAPSHOT_TOT_CPU];
-	f->now[SNAPSHOT_CUM_WALL] += f->now[SNAPSHOT_CUM_CPU];
-	for (int i = 0; i < SNAPSHOT_FIGURES; i++) {
-		bool wall = i == SNAPSHOT_TOT_WALL || i == SNAPSHOT_CUM_WALL;
-		double z = w->weight * f->now[i];
-
-		f->sum[i] += z;
-		f->square[i] += unseen * z * z;
-		f->product[i] += unseen * z * (wall ? wall_size : cpu_size);
-	}
-}
-
-static void add_errors(struct estimate *e, const struct folding *w)
-{
-	double size[2] = {w->weight * w->cpu, w->weight * (w->cpu + w->wait)};
-	bool sampled = w->weight > 1;
-
 	for (uint32_t i = 0; i < e->ntouched; i++) {
 		struct estimate_func *f = &e->funcs[e->touched[i]];
 
-		if (sampled)
-			add_func(f, w);
+		/* So far it is the waiting of these. */
+		f->now[SNAPSHOT_TOT_WALL] += f->now[SNAPSHOT_TOT_CPU];
+		f->now[SNAPSHOT_CUM_WALL] += f->now[SNAPSHOT_CUM_CPU];
+		last_add_func(&e->last, e->touched[i], f->now);
 		memset(f->now, 0, sizeof(f->now));
 		f->touched = false;
 	}
 	e->ntouched = 0;
-	if (!sampled)
-		return;
-	e->windows++;
-	for (int i = 0; i < 2; i++) {
-		e->size[i] += size[i];
-		e->size2[i] += (1 - 1 / w->weight) * size[i] * size[i];
-	}
 }
 
-static void take_nodes(struct estimate *e, struct calltree *tree, const struct folding *w)
+static void keep_nodes(struct estimate *e, struct calltree *tree, const struct folding *w)
 {
 	for (uint32_t k = 0; k < calltree_ntouched(tree); k++) {
 		uint32_t i = calltree_touched(tree, k);
 		struct node *n = &tree->nodes[i];
-		struct estimate_node *out = &e->nodes[i];
+		const struct estimate_node seen = {
+			.calls = (double)n->calls,
+			.yields = (double)tree->yields[i],
+			.cpu = (double)n->self[SNAPSHOT_CPU],
+			.wait = waiting(n),
+			.taken = w->cost_factor * e->scratch[i].taken,
+		};
 
 		if (!n->calls && !n->self[SNAPSHOT_CPU] && !n->self[SNAPSHOT_WALL] &&
 		    !tree->yields[i])
 			continue;
-		out->calls += w->weight * (double)n->calls;
-		out->yields += w->weight * (double)tree->yields[i];
-		out->cpu += w->weight * (double)n->self[SNAPSHOT_CPU];
-		out->wait += w->weight * waiting(n);
-		out->taken += w->weight * w->cost_factor * e->scratch[i].taken;
+		last_add_node(e, i, &seen);
 		n->calls = n->self[SNAPSHOT_CPU] = n->self[SNAPSHOT_WALL] = 0;
 		tree->yields[i] = 0;
 	}
 	calltree_untouch(tree);
+}
+
+/* The places of the window before. */
+static void forget_last(struct estimate *e)
+{
+	for (uint32_t k = 0; k < e->last.n; k++)
+		e->nodes[e->last.nodes[k].node].last = 0;
+}
+
+/* The gap between two windows: a half is of each. */
+static void share_gap(struct estimate *e)
+{
+	double half = e->last.length > 0 ? e->gap_ns / 2 : 0;
+
+	last_raise(e, half);
+	e->gap_ns -= half;
 }
 
 void estimate_gap(struct estimate *e, uint64_t ns)
@@ -400,15 +380,28 @@ int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, ui
 	if (reserve_nodes(e, tree) || reserve_funcs(e, nfuncs))
 		return -ENOMEM;
 	calltree_close_touched(tree);
+	if (last_reserve(&e->last, calltree_ntouched(tree), nfuncs))
+		return -ENOMEM;
+	share_gap(e);
+	forget_last(e);
 	taken = count_callees(e, tree, cost, &w);
 	w.cost_factor = scale * cost_factor(&w, scale * taken);
 	look_at_nodes(e, tree, &w);
-	weigh(e, &w, (double)length_ns);
-	e->expected += w.weight * taken;
-	e->taken += w.weight * w.cost_factor * taken;
-	add_errors(e, &w);
-	take_nodes(e, tree, &w);
+	last_begin(&e->last, (double)length_ns, w.cpu, w.wait);
+	e->last.expected = taken;
+	e->last.taken = w.cost_factor * taken;
+	e->seen_cpu += w.cpu;
+	keep_funcs(e);
+	keep_nodes(e, tree, &w);
+	last_raise(e, (double)length_ns + e->gap_ns);
+	e->gap_ns = 0;
 	return 0;
+}
+
+void estimate_fold_end(struct estimate *e)
+{
+	forget_last(e);
+	last_clear(&e->last);
 }
 
 int estimate_sample(struct estimate *e, const struct calltree *tree, uint32_t node)
@@ -437,6 +430,9 @@ int estimate_move(struct estimate *e, const struct calltree *tree, uint32_t from
 		a->wait += b->wait;
 		a->taken += b->taken;
 		a->samples += b->samples;
+		last_move(e, from, to);
+	} else if (b->last) {
+		e->last.nodes[b->last - 1].seen = (struct estimate_node){0};
 	}
 	*b = (struct estimate_node){0};
 	e->outermost[from] = OUTERMOST_UNKNOWN;
@@ -456,6 +452,7 @@ bool estimate_has(const struct estimate *e, uint32_t node)
 void estimate_costs_change(struct estimate *e, double times)
 {
 	e->expected *= times;
+	e->last.expected *= times;
 }
 
 bool estimate_sampled(const struct estimate *e)

@@ -18,9 +18,21 @@
 struct estimate_node {
 	double calls, yields, cpu, wait, taken;
 	double samples; /* taken while nobody watched */
+	uint32_t last;	/* its place among those of the last window, counted from 1; 0: none */
 };
 
 struct estimate_func; /* a function's sums over windows */
+
+/* The last window: see estimate/last.h. Figures are as it showed them. */
+struct estimate_last {
+	struct estimate_last_node *nodes;
+	struct estimate_last_func *funcs;
+	uint32_t n, nfuncs, cap, funcs_cap;
+	double length; /* ns of the program's own time; 0: there is none */
+	double weight; /* what it stands for, as a multiple of that; so far */
+	double cpu, wait;
+	double taken, expected; /* by probes: as it must have been, and by their costs */
+};
 
 struct estimate {
 	struct estimate_node *nodes; /* by node of the tree */
@@ -30,8 +42,9 @@ struct estimate {
 	struct estimate_func *funcs; /* by function */
 	uint32_t *touched;	     /* functions of the window at hand */
 	uint32_t nfuncs, funcs_cap, ntouched;
+	struct estimate_last last;
 
-	double gap_ns;		  /* that no window stands for yet */
+	double gap_ns;		  /* after the last window; no window stands for it yet */
 	double own_cpu;		  /* the target's, in windows and gaps, as its CPU clock says */
 	double seen_cpu, all_cpu; /* in windows, and what these stand for */
 	double all_ns;		  /* the time that they stand for */
@@ -58,6 +71,9 @@ void estimate_own_cpu(struct estimate *e, double ns);
  */
 int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
 		  const struct cost *cost, double scale);
+
+/* The window that was taken last is not like what comes after it: of that gap it gets nothing. */
+void estimate_fold_end(struct estimate *e);
 
 /* While nobody watched, a moment of CPU time was spent there. -ENOMEM: nothing has changed. */
 int estimate_sample(struct estimate *e, const struct calltree *tree, uint32_t node);

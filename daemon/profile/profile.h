@@ -74,6 +74,8 @@ struct cost;
 void profile_in_windows(struct profile *p); /* from now on: before any of these */
 void profile_pause(struct profile *p, uint64_t ts);
 void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale);
+/* What comes next is not like the window that was folded last: of that gap it gets nothing. */
+void profile_fold_end(struct profile *p);
 /* From now on folds are told costs that are so many times what they were. */
 void profile_costs_change(struct profile *p, double times);
 void profile_gap(struct profile *p, uint64_t ns);

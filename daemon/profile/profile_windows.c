@@ -20,6 +20,11 @@ void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost
 	(void)estimate_fold(&p->estimate, &p->rb.tree, p->codes.funcs.n, length_ns, cost, scale);
 }
 
+void profile_fold_end(struct profile *p)
+{
+	estimate_fold_end(&p->estimate);
+}
+
 void profile_costs_change(struct profile *p, double times)
 {
 	estimate_costs_change(&p->estimate, times);

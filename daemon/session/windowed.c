@@ -103,7 +103,7 @@ static int open_window(struct tracee *t, struct diag *diag)
 		count_gap(t, ts);
 	else
 		count_cpu(t);
-	w->links_ns += (uint64_t)w->ctl.link_ns;
+	w->links_ns += (uint64_t)windows_link_ns(&w->ctl);
 	w->opened_overhead_ns = t->overhead_ns;
 	w->opened_gauge = tracee_gauge(t);
 	w->opened_scale = tracee_scale(t, NULL);
@@ -144,6 +144,9 @@ static void end_window(struct tracee *t)
 	taken = (uint64_t)(dearer * (double)more(t->overhead_ns, w->opened_overhead_ns));
 	own = more(more(ts, t->started_ns), taken);
 	profile_fold(t->profile, shown, &cost, scale);
+	/* It was to go on, and ended because times have changed: what comes next is not like it. */
+	if (!w->ctl.length_ns)
+		profile_fold_end(t->profile);
 	/* The end came late: what has passed since it should have come belongs to the next gap. */
 	if (w->ctl.length_ns)
 		profile_gap(t->profile, more(own, shown));

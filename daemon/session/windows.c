@@ -3,11 +3,11 @@
  * When to watch
  *
  * A budget. The CPU time that the target uses for itself earns the bound's share of it; each event
- * spends what an event costs, each window what its opening and closing cost. Gaps
- * are as long as it takes to earn what windows cost on average, longer where the budget is behind and
- * shorter where it is ahead: so the bound holds over any longer time, whatever the target does, and
- * however late the daemon was in closing a window. The budget is capped, so that a long quiet time does not pay for
- * a storm.
+ * spends what an event costs, each window what its opening and closing cost. Gaps are as long as it
+ * takes to earn what windows cost on average, and none ends while the budget is far behind: so the
+ * bound holds over any 2 s, give or take a third of it, whatever the target does, and however late the
+ * daemon was in closing a window. The budget is capped, so that a long quiet time does not pay for a
+ * storm.
  *
  * A fair sample. Every moment of the program must have the same chance to be in a window. Moments
  * of the program, not of the clock: a window of 10 ms that begins in a loop shows 10 ms of the
@@ -20,8 +20,9 @@
  *     a dear one were followed by a long gap, a program's phases would decide what is looked at.
  *   - Both are drawn between a half and one and a half of what about ten windows a second can
  *     afford, so that they do not keep step with a program that does the same over and over.
- *   - A window is closed before its time only where it costs several times what was to be expected:
- *     the bound comes first.
+ *   - A window is closed before its time only where it costs twice what one may cost: the bound comes
+ *     first. What would be seen of such a time then would be its beginning, so a length is planned
+ *     that can be afforded where the target was dearest lately.
  *
  * Where the target earns what the probes spend, the window is not closed at all. So a target whose
  * calls are cheap enough is watched all the time, and nothing is estimated.
@@ -33,18 +34,20 @@
 #define NS 1e9
 
 #define WINDOWS_PER_S 10.0
+#define DRAW_LEAST    0.5 /* of what is planned */
+#define DRAW_MOST     1.5
 #define LENGTH_MIN    200e3
 #define LENGTH_MAX    50e6
 #define GAP_MIN	      10e6
 #define FIRST_DENSITY 2.0 /* before it was measured */
 #define SMOOTH	      0.2 /* the newest window's part in what is expected of the next one */
 #define SMOOTH_COST   0.05
-#define STORM	      4.0 /* times what a window may cost until it is cut */
-/* How many windows the budget may be behind, or ahead, until that doubles, or halves, the gaps: many,
- * so that a gap tells little of the window before it. */
-#define DEBT_WINDOWS 8.0
-#define DEBT_MAX     16.0
-#define SAVED_S	     0.5 /* the budget holds what this time earns, at the most */
+#define STORM	      2.0  /* times what a window may cost until it is cut */
+#define FORGET_PEAK   0.99 /* a window */
+/* The budget holds what this time earns, at the most, and no window opens where it is more behind than
+ * so many windows: together less than 0.3 of what 2 s earn. */
+#define SAVED_S	 0.25
+#define DEBT_MAX 4.0
 /* A target that does nothing earns nothing. It is taken to use at least this, or what it waits for
  * would never be looked at again. */
 #define CPUS_MIN 0.02
@@ -85,15 +88,24 @@ static double share_of_window(const struct windows *w)
 	return income(w) * NS / WINDOWS_PER_S;
 }
 
+/* An interrupt takes nothing of a target that does not run. */
+double windows_link_ns(const struct windows *w)
+{
+	return w->link_ns * smaller(w->cpus, 1);
+}
+
+/* As long as may be afforded; and not so long that the dearest it may meet, drawn longest, is cut. */
 static void plan_length(struct windows *w)
 {
-	double length = LENGTH_MAX;
+	double share = share_of_window(w), link = windows_link_ns(w), length = LENGTH_MAX;
 
 	if (w->density > 0)
-		length = (share_of_window(w) - w->link_ns) / w->density;
+		length = (share - link) / w->density;
+	if (w->peak > 0)
+		length = smaller(length, (STORM * share - link) / (DRAW_MOST * w->peak));
 	length = smaller(larger(length, LENGTH_MIN), LENGTH_MAX);
-	w->need = w->link_ns + w->density * length;
-	w->length_ns = w->load > 1 ? (uint64_t)(length * draw(w, 0.5, 1.5)) : 0;
+	w->need = windows_link_ns(w) + w->density * length;
+	w->length_ns = w->load > 1 ? (uint64_t)(length * draw(w, DRAW_LEAST, DRAW_MOST)) : 0;
 }
 
 static double budget_max(const struct windows *w)
@@ -123,7 +135,7 @@ void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64
 	double cpu = cpu_ns > w->cpu_ns ? (double)(cpu_ns - w->cpu_ns) : 0;
 	double time = now_ns > w->seen_ns ? (double)(now_ns - w->seen_ns) : 0;
 	bool first = !w->seen_ns;
-	double own, earned;
+	double own, earned, undisturbed;
 
 	w->seen_ns = now_ns;
 	w->cpu_ns = cpu_ns;
@@ -131,9 +143,10 @@ void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64
 	if (first || time <= 0)
 		return;
 	own = cpu > probes ? cpu - probes : 0;
-	earned = w->bound * larger(own, CPUS_MIN * time);
-	/* Over about a second. */
-	w->cpus += smaller(time / NS, 1) * (own / time - w->cpus);
+	earned = w->bound * (own + larger(CPUS_MIN - w->cpus, 0) * time);
+	/* As it goes on without probes: over about a second of its own time. */
+	undisturbed = larger(time - probes / larger(cpu / time, 1), 0);
+	w->cpus += (own - w->cpus * undisturbed) / larger(undisturbed, NS);
 	w->budget = smaller(w->budget + earned, budget_max(w)) - probes;
 	w->spent += probes;
 	w->earned += earned;
@@ -162,7 +175,7 @@ enum windows_act windows_decide(struct windows *w, uint64_t now_ns)
 		return WINDOWS_GO_ON;
 	if (w->budget >= -DEBT_MAX * w->cost)
 		return WINDOWS_OPEN;
-	w->next_ns = now_ns + (uint64_t)(GAP_MIN * draw(w, 0.5, 1.5));
+	w->next_ns = now_ns + (uint64_t)(GAP_MIN * draw(w, DRAW_LEAST, DRAW_MOST));
 	return WINDOWS_GO_ON;
 }
 
@@ -181,7 +194,7 @@ void windows_opened(struct windows *w, uint64_t now_ns)
 	w->open = true;
 	w->opened_ns = now_ns;
 	w->spent = w->earned = 0;
-	w->budget -= w->link_ns;
+	w->budget -= windows_link_ns(w);
 }
 
 static void learn(struct windows *w, uint64_t now_ns)
@@ -189,21 +202,21 @@ static void learn(struct windows *w, uint64_t now_ns)
 	double own = larger(shown(w, now_ns), LENGTH_MIN / 4);
 
 	w->density += SMOOTH * (w->spent / own - w->density);
-	w->cost += SMOOTH_COST * (w->spent + w->link_ns - w->cost);
+	w->peak = larger(w->spent / own, FORGET_PEAK * w->peak);
+	w->cost += SMOOTH_COST * (w->spent + windows_link_ns(w) - w->cost);
 	if (w->earned > 0)
 		w->load += SMOOTH * (smaller(w->spent / w->earned, 100) - w->load);
 }
 
 void windows_closed(struct windows *w, uint64_t now_ns)
 {
-	double gap, behind;
+	double gap;
 
 	w->open = false;
 	learn(w, now_ns);
 	plan_length(w);
-	behind = larger(smaller(-w->budget / (DEBT_WINDOWS * w->cost), 1), -1);
-	gap = larger(w->cost / income(w) * exp2(behind), GAP_MIN);
-	w->next_ns = now_ns + (uint64_t)(gap * draw(w, 0.5, 1.5));
+	gap = larger(w->cost / income(w), GAP_MIN);
+	w->next_ns = now_ns + (uint64_t)(gap * draw(w, DRAW_LEAST, DRAW_MOST));
 }
 
 uint64_t windows_due(const struct windows *w, uint64_t now_ns)

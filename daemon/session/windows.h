@@ -17,6 +17,7 @@ struct windows {
 
 	double budget;	/* ns that probes may take now; negative: they have taken too much */
 	double density; /* what they take per ns of the program's own time, smoothed */
+	double peak;	/* the same, of the dearest window of late */
 	double load;	/* what they take per ns that was earned meanwhile, smoothed */
 	double cpus;	/* CPU time that the target uses itself per ns, smoothed */
 	uint64_t seen_ns, cpu_ns, probe_ns; /* accounted up to here; 0: not yet */
@@ -48,6 +49,9 @@ void windows_opened(struct windows *w, uint64_t now_ns);
 /* It could not be opened: the next attempt is later each time, until one succeeds. */
 void windows_failed(struct windows *w, uint64_t now_ns);
 void windows_closed(struct windows *w, uint64_t now_ns);
+
+/* What opening and closing a window takes of the target as it is now. */
+double windows_link_ns(const struct windows *w);
 
 /* In how many ns something is to be decided, at the latest. */
 uint64_t windows_due(const struct windows *w, uint64_t now_ns);

@@ -139,6 +139,63 @@ Test(estimate, adds_up)
 	check_no_leaks();
 }
 
+/* Half of a gap is of the window before it, and half of the one after it. */
+Test(estimate, gaps_are_shared)
+{
+	struct made m;
+
+	make(&m);
+	seen(&m, m.f, 10, 100, 100);
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &no_cost, 1));
+	cr_assert_eq(m.e.windows, 0, "there was no gap");
+	cr_assert_eq(figures(&m, m.f).calls, 10);
+	estimate_gap(&m.e, 4000);
+	seen(&m, m.g, 10, 100, 100);
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &no_cost, 1));
+	cr_assert_eq(m.e.windows, 2);
+	cr_assert_eq(figures(&m, m.f).calls, 30);
+	cr_assert_eq(figures(&m, m.g).calls, 30);
+	estimate_gap(&m.e, 2000);
+	seen(&m, m.f, 1, 100, 100);
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &no_cost, 1));
+	cr_assert_eq(figures(&m, m.f).calls, 32);
+	cr_assert_eq(figures(&m, m.g).calls, 40);
+	cr_assert_float_eq(m.e.all_ns, 9000, 1e-6);
+	/* One that ended because times have changed. */
+	estimate_fold_end(&m.e);
+	estimate_gap(&m.e, 2000);
+	seen(&m, m.g, 10, 100, 100);
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &no_cost, 1));
+	cr_assert_eq(figures(&m, m.f).calls, 32);
+	cr_assert_eq(figures(&m, m.g).calls, 70);
+	unmake(&m);
+	check_no_leaks();
+}
+
+/* Contexts that became one between two windows, twice. */
+Test(estimate, gaps_are_shared_with_what_was_moved)
+{
+	struct made m;
+	uint32_t a, b;
+
+	make(&m);
+	a = calltree_child(&m.tree, m.g, F);
+	b = calltree_child(&m.tree, m.root, G);
+	seen(&m, m.f, 10, 100, 100);
+	seen(&m, a, 1, 100, 100);
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &no_cost, 1));
+	assert_ok(estimate_move(&m.e, &m.tree, m.f, a));
+	assert_ok(estimate_move(&m.e, &m.tree, a, b));
+	estimate_gap(&m.e, 4000);
+	seen(&m, a, 5, 100, 100);
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &no_cost, 1));
+	cr_assert_eq(figures(&m, b).calls, 33);
+	cr_assert_eq(figures(&m, a).calls, 15);
+	cr_assert_eq(figures(&m, m.f).calls, 0);
+	unmake(&m);
+	check_no_leaks();
+}
+
 /* What the probes took is in the figures, as in exact ones, and not in what is compared. */
 Test(estimate, probes_time)
 {

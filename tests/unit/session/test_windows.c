@@ -41,15 +41,21 @@ static double step(struct sim *s, const struct program *p, double ns)
 	return own;
 }
 
-static void decide(struct sim *s)
+/* An interrupt takes nothing of a program that does not run just then. */
+static double link_ns(const struct program *p)
+{
+	return LINK_NS * fmin(p->cpus, 1);
+}
+
+static void decide(struct sim *s, const struct program *p)
 {
 	windows_account(&s->w, (uint64_t)s->now, (uint64_t)s->cpu, (uint64_t)s->probes);
 	switch (windows_decide(&s->w, (uint64_t)s->now)) {
 	case WINDOWS_OPEN:
 		if (s->period > 0)
 			s->starts[(size_t)(fmod(s->own, s->period) / s->period * 8)]++;
-		s->cpu += LINK_NS;
-		s->links += LINK_NS;
+		s->cpu += link_ns(p);
+		s->links += link_ns(p);
 		s->windows++;
 		windows_opened(&s->w, (uint64_t)s->now);
 		break;
@@ -69,7 +75,7 @@ static void run(struct sim *s, const struct program *p, double seconds, double l
 	while (s->now < end) {
 		uint64_t due;
 
-		decide(s);
+		decide(s, p);
 		due = windows_due(&s->w, (uint64_t)s->now);
 		/* In small steps: density may change meanwhile. */
 		for (double left = (double)(due < LOOK ? due : LOOK) + late; left > 0; left -= 1e5)
@@ -120,6 +126,12 @@ static double phases(double own)
 	return fmod(own, PERIOD) < PERIOD / 2 ? 4 : 0.02;
 }
 
+/* 1 s of calls after 3 s of loops. */
+static double bursts(double own)
+{
+	return fmod(own, 4e9) < 3e9 ? 0.02 : 8;
+}
+
 Test(windows, holds_the_bound)
 {
 	static const unsigned int bounds[] = {1, 2, 5, 10, 20, 50};
@@ -139,6 +151,35 @@ Test(windows, holds_the_bound)
 			cr_assert(got > 0.5 * bound || s.seen > 0.95 * s.own,
 				  "%u%%, program %zu: only %.2f%%", bounds[i], k, 100 * got);
 			cr_assert(s.windows > 20 || s.seen > 0.95 * s.own, "%u windows", s.windows);
+		}
+	check_no_leaks();
+}
+
+/* From the first second on. */
+#define SPAN 20 /* of 100 ms */
+Test(windows, holds_the_bound_over_any_two_seconds)
+{
+	static const unsigned int bounds[] = {2, 5, 10, 20};
+	static const struct program programs[] = {
+		{always_heavy, 1}, {medium, 1}, {phases, 1}, {bursts, 1}, {always_heavy, 4}};
+	double taken[601] = {0}, own[601] = {0};
+
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(*bounds); i++)
+		for (size_t k = 0; k < sizeof(programs) / sizeof(*programs); k++) {
+			unsigned int over = 0;
+			struct sim s;
+
+			start(&s, bounds[i], 17 * i + k);
+			for (size_t t = 1; t <= 600; t++) {
+				run(&s, &programs[k], 0.1, 0);
+				taken[t] = s.probes + s.links;
+				own[t] = s.own * programs[k].cpus;
+			}
+			for (size_t t = SPAN; t <= 600; t++)
+				over += taken[t] - taken[t - SPAN] >
+					1.3 * bounds[i] / 100 * (own[t] - own[t - SPAN]);
+			cr_assert(over < 0.05 * 600, "%u%%, program %zu: in %u of 581 spans",
+				  bounds[i], k, over);
 		}
 	check_no_leaks();
 }

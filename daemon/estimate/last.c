@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The window that was taken over last: see last.h. */
+#include "estimate/last.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int grow(void **array, uint32_t *cap, uint32_t n, size_t size)
+{
+	uint32_t more = *cap ? *cap : 256;
+	void *grown;
+
+	if (n <= *cap)
+		return 0;
+	while (more < n)
+		more = more < UINT32_MAX / 2 ? 2 * more : UINT32_MAX;
+	grown = reallocarray(*array, more, size);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*cap = more;
+	return 0;
+}
+
+int last_reserve(struct estimate_last *last, uint32_t nodes, uint32_t funcs)
+{
+	if (grow((void **)&last->nodes, &last->cap, nodes, sizeof(*last->nodes)) ||
+	    grow((void **)&last->funcs, &last->funcs_cap, funcs, sizeof(*last->funcs)))
+		return -ENOMEM;
+	return 0;
+}
+
+void last_deinit(struct estimate_last *last)
+{
+	free(last->nodes);
+	free(last->funcs);
+	*last = (struct estimate_last){0};
+}
+
+void last_clear(struct estimate_last *last)
+{
+	last_begin(last, 0, 0, 0);
+}
+
+void last_begin(struct estimate_last *last, double length_ns, double cpu, double wait)
+{
+	last->n = last->nfuncs = 0;
+	last->length = length_ns;
+	last->weight = 0;
+	last->cpu = cpu;
+	last->wait = wait;
+	last->taken = last->expected = 0;
+}
+
+void last_add_node(struct estimate *e, uint32_t node, const struct estimate_node *seen)
+{
+	struct estimate_last *last = &e->last;
+
+	last->nodes[last->n] = (struct estimate_last_node){node, *seen};
+	e->nodes[node].last = ++last->n;
+}
+
+void last_add_func(struct estimate_last *last, uint32_t func, const double z[SNAPSHOT_FIGURES])
+{
+	struct estimate_last_func *f = &last->funcs[last->nfuncs++];
+
+	f->func = func;
+	for (int i = 0; i < SNAPSHOT_FIGURES; i++)
+		f->z[i] = z[i];
+}
+
+/* By how much sums grow, of z and of z^2: a window that stands for itself alone has no error. */
+struct growth {
+	double sum, square;
+};
+
+static struct growth growth(double from, double to)
+{
+	return (struct growth){
+		.sum = to - (from > 1 ? from : 0),
+		.square = to * (to - 1) - (from > 1 ? from * (from - 1) : 0),
+	};
+}
+
+static void raise_errors(struct estimate *e, double from, double to)
+{
+	const struct estimate_last *last = &e->last;
+	const double size[2] = {last->cpu, last->cpu + last->wait};
+	const struct growth g = growth(from, to);
+
+	e->windows += from <= 1;
+	for (int i = 0; i < 2; i++) {
+		e->size[i] += g.sum * size[i];
+		e->size2[i] += g.square * size[i] * size[i];
+	}
+	for (uint32_t k = 0; k < last->nfuncs; k++) {
+		struct estimate_func *f = &e->funcs[last->funcs[k].func];
+		const double *z = last->funcs[k].z;
+
+		for (int i = 0; i < SNAPSHOT_FIGURES; i++) {
+			bool wall = i == SNAPSHOT_TOT_WALL || i == SNAPSHOT_CUM_WALL;
+
+			f->sum[i] += g.sum * z[i];
+			f->square[i] += g.square * z[i] * z[i];
+			f->product[i] += g.square * z[i] * size[wall];
+		}
+	}
+}
+
+static void raise_nodes(struct estimate *e, double by)
+{
+	for (uint32_t k = 0; k < e->last.n; k++) {
+		const struct estimate_last_node *l = &e->last.nodes[k];
+		struct estimate_node *out = &e->nodes[l->node];
+
+		out->calls += by * l->seen.calls;
+		out->yields += by * l->seen.yields;
+		out->cpu += by * l->seen.cpu;
+		out->wait += by * l->seen.wait;
+		out->taken += by * l->seen.taken;
+	}
+}
+
+void last_raise(struct estimate *e, double ns)
+{
+	struct estimate_last *last = &e->last;
+	double from = last->weight, by;
+
+	if (ns <= 0 || last->length <= 0)
+		return;
+	by = ns / last->length;
+	last->weight += by;
+	raise_nodes(e, by);
+	if (last->weight > 1)
+		raise_errors(e, from, last->weight);
+	e->all_ns += ns;
+	e->all_cpu += by * last->cpu;
+	e->expected += by * last->expected;
+	e->taken += by * last->taken;
+}
+
+void last_move(struct estimate *e, uint32_t from, uint32_t to)
+{
+	struct estimate_node *a, *b, *source = &e->nodes[from];
+	struct estimate_node *target = &e->nodes[to];
+
+	if (!source->last)
+		return;
+	e->last.nodes[source->last - 1].node = to;
+	if (!target->last) {
+		target->last = source->last;
+		return;
+	}
+	/* Both: one entry gets all of it, so that it can be moved again. */
+	a = &e->last.nodes[target->last - 1].seen;
+	b = &e->last.nodes[source->last - 1].seen;
+	a->calls += b->calls;
+	a->yields += b->yields;
+	a->cpu += b->cpu;
+	a->wait += b->wait;
+	a->taken += b->taken;
+	*b = (struct estimate_node){0};
+}

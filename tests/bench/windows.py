@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""`make bench-windows`: how true counts are under --max-overhead, and whether the bound holds.
+
+usage: windows.py PYPROFCTL PYTHON SECONDS RUNS [PROGRAM ...]
+
+Five programs that know how often they call what: they keep numbers of rounds, and the CPU time that
+these took, in a file that is read while they are recorded. For each run there are
+
+- the number of calls as reported, with its error, and the true one between the report's beginning and
+  its end;
+- what each span of 2 s took of CPU time, by what as many rounds take undisturbed before and after. The
+  same of undisturbed spans says how much of that is the machine's.
+"""
+import json
+import mmap
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+BOUND = 5  # percent
+SPAN = 2.0  # seconds
+LOOK = 0.005
+UNDISTURBED = 3.0
+LEAVES = 40  # of a round
+SLOTS = 6
+WORKERS = 2
+
+
+# ---- the programs ----
+
+def leaf(n):
+    total = 0
+    for i in range(n):
+        total += i
+    return total
+
+
+def handle():
+    for i in range(LEAVES):
+        leaf(i)
+
+
+def loops():
+    return sum(range(100000))
+
+
+class Progress:
+    """Rounds and the CPU time that they took, of each kind and each process."""
+
+    def __init__(self, path):
+        with open(path, 'r+b') as f:
+            self.slots = memoryview(mmap.mmap(f.fileno(), 16 * SLOTS)).cast('Q')
+
+    def count(self, slot, work, times=1):
+        begin = time.process_time_ns()
+        for _ in range(times):
+            work()
+        self.slots[2 * slot + 1] += time.process_time_ns() - begin
+        self.slots[2 * slot] += times
+
+    def read(self):
+        return list(self.slots)
+
+
+def busy(progress):
+    while True:
+        progress.count(0, handle)
+
+
+def sleeping(progress):
+    while True:
+        progress.count(0, handle, 40)
+        time.sleep(0.02)
+
+
+def bursty(progress):
+    draw = random.Random(1)
+    while True:
+        for slot, work, mean in (0, handle, 0.3), (1, loops, 1.0):
+            end = time.monotonic() + draw.expovariate(1 / mean)
+            while time.monotonic() < end:
+                progress.count(slot, work)
+
+
+def server(progress):
+    """Requests come at any time; a thread of the same program sends them, and waits."""
+    draw, requests = random.Random(2), os.pipe()
+
+    def client():
+        while True:
+            time.sleep(draw.expovariate(1 / 0.01))
+            os.write(requests[1], b'.')
+    threading.Thread(target=client, daemon=True).start()
+    while os.read(requests[0], 1):
+        progress.count(0, handle, 20)
+
+
+def prefork(progress):
+    sys.stdin.readline()
+    for slot in range(WORKERS):
+        if os.fork() == 0:
+            while os.getppid() != 1:
+                progress.count(slot, handle, 20)
+                time.sleep(0.01)
+            os._exit(0)
+    time.sleep(1000)
+
+
+PROGRAMS = {f.__name__: f for f in (busy, sleeping, prefork, bursty, server)}
+
+
+# ---- measuring ----
+
+class Run:
+    """A program, and what its progress was at which time."""
+
+    def __init__(self, python, name):
+        self.file = tempfile.NamedTemporaryFile()
+        self.file.write(bytes(16 * SLOTS))
+        self.file.flush()
+        self.progress, self.seen, self.on = Progress(self.file.name), [], True
+        self.process = subprocess.Popen([python, __file__, '--program', name, self.file.name],
+                                        stdin=subprocess.PIPE)
+        self.thread = threading.Thread(target=self.look)
+        self.thread.start()
+
+    def look(self):
+        while self.on:
+            self.seen.append((time.monotonic_ns(), self.progress.read()))
+            time.sleep(LOOK)
+
+    def go(self):
+        self.process.stdin.write(b'\n')
+        self.process.stdin.flush()
+
+    def end(self):
+        self.on = False
+        self.thread.join()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+
+    def at(self, ns):
+        """Progress at that time, between two looks."""
+        for (t0, before), (t1, after) in zip(self.seen, self.seen[1:]):
+            if t0 <= ns <= t1:
+                part = (ns - t0) / ((t1 - t0) or 1)
+                return [a + part * (b - a) for a, b in zip(before, after)]
+        return self.seen[-1][1] if ns > self.seen[-1][0] else self.seen[0][1]
+
+    def between(self, begin, end):
+        return [b - a for a, b in zip(self.at(begin), self.at(end))]
+
+
+def add(a, b):
+    return [x + y for x, y in zip(a, b)]
+
+
+def costs_of(spans):
+    """CPU time of a round, by kind; of all these spans."""
+    total = [0] * (2 * SLOTS)
+    for span in spans:
+        total = add(total, span)
+    return [total[i + 1] / total[i] if total[i] else 0 for i in range(0, 2 * SLOTS, 2)]
+
+
+def slower(span, costs):
+    """What these rounds took more than they take undisturbed, in percent; None: there were none."""
+    expected = sum(span[2 * i] * cost for i, cost in enumerate(costs))
+    return 100 * (sum(span[1::2]) / expected - 1) if expected else None
+
+
+def spans_of(run, begin, end):
+    step = int(SPAN * 1e9 / 4)
+    return [run.between(t, t + 4 * step) for t in range(int(begin), int(end) - 4 * step + 1, step)]
+
+
+def record(ctl, pid, seconds, options):
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, 'out.json')
+        process = subprocess.Popen([ctl, 'record', '--pid', str(pid), '-d', str(seconds), '-o', path,
+                                    '--max-overhead', str(BOUND)] + options,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        yield None
+        assert process.wait() == 0
+        with open(path) as f:
+            yield json.load(f)
+
+
+def measure(ctl, python, name, seconds):
+    """A run: calls as reported, their error, the true ones; undisturbed spans, and the others."""
+    run, forks = Run(python, name), name == 'prefork'
+    if not forks:
+        time.sleep(UNDISTURBED)
+    recording = record(ctl, run.process.pid, seconds, ['--follow-children'] if forks else [])
+    next(recording)
+    if forks:
+        time.sleep(1)
+        run.go()
+    begin = time.monotonic_ns() - int(UNDISTURBED * 1e9)
+    report = next(recording)
+    start = min(t['start_ns'] for t in report['targets'])
+    end = max(t['end_ns'] for t in report['targets'])
+    time.sleep(UNDISTURBED)
+    run.end()
+    rows = [r for r in report['functions'] if r['name'] == 'handle']
+    undisturbed = spans_of(run, end + 100e6, run.seen[-1][0])
+    if not forks:
+        undisturbed += spans_of(run, begin, begin + UNDISTURBED * 1e9 - 10e6)
+    return {
+        'calls': sum(r['ncalls'] for r in rows),
+        'error': sum(r.get('error', {}).get('ncalls', 0) ** 2 for r in rows) ** 0.5,
+        'true': sum(run.between(start, end)[0:(2 * WORKERS if forks else 2):2]),
+        'undisturbed': undisturbed,
+        'spans': spans_of(run, start, end),
+    }
+
+
+def summary(name, runs):
+    costs = costs_of([s for r in runs for s in r['undisturbed']])
+    taken = [x for r in runs for x in (slower(s, costs) for s in r['spans']) if x is not None]
+    noise = [x for r in runs for x in (slower(s, costs) for s in r['undisturbed'])
+             if x is not None]
+    within = sum(abs(r['calls'] - r['true']) <= 1.96 * r['error'] + 1 for r in runs)
+    errors = [r['error'] / r['true'] for r in runs if r['true']]
+    return ('%-9s %d of %d intervals hold the true count; bias %+.1f %%, error %.1f %%; slower by '
+            '%.1f %%, over %.1f %% in %.0f %% of spans (undisturbed spans: over %.1f %% in %.0f %%)'
+            % (name, within, len(runs),
+               100 * (sum(r['calls'] for r in runs) / sum(r['true'] for r in runs) - 1),
+               100 * statistics.median(errors), statistics.mean(taken), 1.3 * BOUND,
+               100 * sum(x > 1.3 * BOUND for x in taken) / len(taken), 0.3 * BOUND,
+               100 * sum(x > 0.3 * BOUND for x in noise) / len(noise)))
+
+
+def main():
+    if sys.argv[1] == '--program':
+        PROGRAMS[sys.argv[2]](Progress(sys.argv[3]))
+    ctl, python, seconds, times = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
+    print(subprocess.run([python, '-VV'], check=True, stdout=subprocess.PIPE,
+                         text=True).stdout.strip())
+    for name in sys.argv[5:] or PROGRAMS:
+        runs = [measure(ctl, python, name, seconds) for _ in range(times)]
+        for r in runs:
+            print('  %-9s %9.0f calls, %9.0f +- %.0f reported' % (
+                name, r['true'], r['calls'], r['error']))
+        print(summary(name, runs), flush=True)
+
+
+if __name__ == '__main__':
+    main()
