@@ -20,37 +20,28 @@
  *	n / (n - 1)  *  sum over windows of (1 - f) (z - R M)^2
  *
  * where f is the window's part of what it stands for: without a gap there is no error. Sums of z^2,
- * z M and M^2 are all that has to be kept for it. It is the error of sampling, as it is when windows
- * tell nothing about each other. What is not known of the probes' costs is an error that all windows
- * share: it is added, as it comes out of fit.c, to the errors of counts and cumulative times.
+ * z M and M^2 are all that has to be kept for it. Few windows say little of how much windows differ:
+ * then it is widened. It is the error of sampling, as it is when windows tell nothing about each other.
+ * What is not known of the probes' costs is an error that all windows share: it is added, as it comes
+ * out of fit.c, to the errors of counts and cumulative times.
  *
  * Work. A window costs what it touched: the tree lists the contexts that have figures, and only these
  * and their callers are looked at. The tree may be as large as all windows together have made it.
- *
- * Samples. Between windows a clock looks now and then at what runs, and that runs undisturbed. What
- * these samples say about costs, and how much of a function's own time they decide, is fit.c's; here
- * their contexts get it. Counts are the windows'. What a report subtracts for the probes is put back
- * on, so that what is left are those times.
  */
 #include "estimate/estimate.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "estimate/last.h"
+#include "estimate/taken.h"
 #include "estimate/window.h"
 #include "stats/func.h"
 
-/* What began and ended: a context's own activations, or its callees'. */
-struct ends {
-	uint64_t calls, yields;
-};
-
 /* A context in the window at hand. */
 struct estimate_scratch {
-	struct ends callees;
+	struct taken_ends callees;
 	double taken; /* of its own time, by probes */
 	double cum[SNAPSHOT_CLOCKS];
 };
@@ -61,12 +52,6 @@ struct estimate_scratch {
  * would be 5,000,000,000 steps.
  */
 #define OUTERMOST_STEPS 1024u
-
-/* What hits cost tells how much the program slows down, and that what they cost. */
-#define TURNS 3
-
-/* By what the slowdown differs from what is expected, from program to program. */
-#define SLOWDOWN_ERROR 0.3
 
 void estimate_init(struct estimate *e)
 {
@@ -178,39 +163,11 @@ static int reserve_funcs(struct estimate *e, uint32_t n)
 
 /* ---- one window ---- */
 
-static double waiting(const struct node *n)
-{
-	return n->self[SNAPSHOT_WALL] > n->self[SNAPSHOT_CPU]
-		       ? (double)(n->self[SNAPSHOT_WALL] - n->self[SNAPSHOT_CPU])
-		       : 0;
-}
-
 struct folding {
 	double cpu, wait; /* of all threads, without the probes' time */
 	double raw_cpu, events;
 	double cost_factor;
 };
-
-static uint64_t leaves_of(struct ends e)
-{
-	return e.calls > e.yields ? e.calls - e.yields : 0;
-}
-
-/* What the probes took of a context's own time: see snapshot/correct.c. */
-static double probes_time(const struct cost *c, struct ends n, struct ends callees, bool pseudo)
-{
-	double own = (double)n.calls * c->after[COST_ENTER] +
-		     (double)leaves_of(n) * c->before[COST_LEAVE] +
-		     (double)n.yields * c->before[COST_YIELD];
-
-	if (!c->known)
-		return 0;
-	if (pseudo)
-		return own + (double)n.calls * (c->before[COST_ENTER] + c->after[COST_LEAVE]);
-	return own + (double)callees.calls * c->before[COST_ENTER] +
-	       (double)leaves_of(callees) * c->after[COST_LEAVE] +
-	       (double)callees.yields * c->after[COST_YIELD];
-}
 
 static void touch(struct estimate *e, uint32_t func, const struct node *n, double cpu, double wait,
 		  const struct estimate_scratch *s, bool outermost)
@@ -230,17 +187,6 @@ static void touch(struct estimate *e, uint32_t func, const struct node *n, doubl
 	f->now[SNAPSHOT_CUM_WALL] += s->cum[SNAPSHOT_WALL];
 }
 
-static bool is_pseudo(const struct node *n)
-{
-	return n->func != SNAPSHOT_NONE && func_is_pseudo(n->func);
-}
-
-static void add_ends(struct ends *to, struct ends n)
-{
-	to->calls += n.calls;
-	to->yields += n.yields;
-}
-
 /* Backwards: callees come after their callers. What probes took, by the costs that were measured. */
 static double count_callees(struct estimate *e, const struct calltree *tree,
 			    const struct cost *cost, struct folding *w)
@@ -254,16 +200,16 @@ static double count_callees(struct estimate *e, const struct calltree *tree,
 		uint32_t i = calltree_touched(tree, k);
 		const struct node *n = &tree->nodes[i];
 		struct estimate_scratch *s = &e->scratch[i];
-		struct ends own = {n->calls, tree->yields[i]};
+		struct taken_ends own = {n->calls, tree->yields[i]};
 		uint32_t parent = tree->parents[i];
 
-		s->taken = probes_time(cost, own, s->callees, is_pseudo(n));
+		s->taken = taken_of(cost, own, s->callees, taken_is_pseudo(n));
 		taken += s->taken;
 		w->raw_cpu += (double)n->self[SNAPSHOT_CPU];
 		w->events += 2.0 * (double)n->calls;
-		if (parent == NODE_NONE || is_pseudo(n))
+		if (parent == NODE_NONE || taken_is_pseudo(n))
 			continue;
-		add_ends(&e->scratch[parent].callees, own);
+		taken_ends_add(&e->scratch[parent].callees, own);
 	}
 	return taken;
 }
@@ -285,7 +231,7 @@ static void look_at_nodes(struct estimate *e, const struct calltree *tree, struc
 		const struct node *n = &tree->nodes[i];
 		struct estimate_scratch *s = &e->scratch[i];
 		uint32_t parent = tree->parents[i];
-		double cpu = (double)n->self[SNAPSHOT_CPU], wait = waiting(n);
+		double cpu = (double)n->self[SNAPSHOT_CPU], wait = taken_waiting(n);
 		double taken = w->cost_factor * s->taken;
 
 		cpu = cpu > taken ? cpu - taken : 0;
@@ -328,7 +274,7 @@ static void keep_nodes(struct estimate *e, struct calltree *tree, const struct f
 			.calls = (double)n->calls,
 			.yields = (double)tree->yields[i],
 			.cpu = (double)n->self[SNAPSHOT_CPU],
-			.wait = waiting(n),
+			.wait = taken_waiting(n),
 			.taken = w->cost_factor * e->scratch[i].taken,
 		};
 
@@ -458,235 +404,4 @@ void estimate_costs_change(struct estimate *e, double times)
 bool estimate_sampled(const struct estimate *e)
 {
 	return e->windows > 0 || e->gap_ns > 0;
-}
-
-/* ---- what it comes to ---- */
-
-/* A context: its own CPU time and what probes took, unscaled; what a report will subtract. */
-struct estimate_settled {
-	double own, taken, slowdown, subtracted, intervals;
-	struct ends callees;
-};
-
-static double rest_of(const struct estimate *e, double own)
-{
-	return estimate_sampled(e) && own > 0 && e->own_cpu > 0 ? e->own_cpu / own : 1;
-}
-
-static uint64_t rounded(double x)
-{
-	return x < 1 ? x > 0 : (uint64_t)(x + 0.5);
-}
-
-static double wait_rest(const struct estimate *e)
-{
-	return e->all_ns > 0 ? 1 + e->gap_ns / e->all_ns : 1;
-}
-
-/* What was folded and what is in the tree now. */
-static struct estimate_node sum_of(const struct estimate_result *r, uint32_t node)
-{
-	struct estimate_node sum = {0};
-	const struct node *n = &r->tree->nodes[node];
-
-	if (node < r->e->n)
-		sum = r->e->nodes[node];
-	sum.calls += (double)n->calls;
-	sum.yields += (double)r->tree->yields[node];
-	sum.cpu += (double)n->self[SNAPSHOT_CPU];
-	sum.wait += waiting(n);
-	return sum;
-}
-
-static struct fit_row *row_of(const struct estimate_result *r, uint32_t node)
-{
-	uint32_t func = r->tree->nodes[node].func;
-
-	return &r->rows[func < r->nfuncs ? func : r->nfuncs];
-}
-
-/* The variance of what windows say, unscaled. */
-static double windows_variance(const struct estimate *e, uint32_t func, enum snapshot_figure figure)
-{
-	bool wall = figure == SNAPSHOT_TOT_WALL || figure == SNAPSHOT_CUM_WALL;
-	double n = (double)e->windows, ratio, var;
-	const struct estimate_func *f;
-
-	if (!estimate_sampled(e))
-		return 0;
-	if (e->windows < 2 || func >= e->nfuncs || e->size[wall] <= 0)
-		return -1;
-	f = &e->funcs[func];
-	ratio = f->sum[figure] / e->size[wall];
-	var = f->square[figure] - 2 * ratio * f->product[figure] + ratio * ratio * e->size2[wall];
-	return var > 0 ? var * n / (n - 1) : 0;
-}
-
-/* Code runs slower after hits (base/cost.h): that is not its own time either. Of what probes took,
- * the part remains that its own time would change by. */
-static void take_slowdown(struct estimate_settled *s, double cold_ns)
-{
-	double own = s->own;
-
-	if (own <= 0)
-		return;
-	s->own = cost_undisturbed(cold_ns, s->intervals, own, 1);
-	s->slowdown = own - s->own;
-	s->taken /= 1 + cost_cold_slope(cold_ns, s->intervals, s->own);
-}
-
-/* By function: what windows and samples say. */
-static void fill_rows(struct estimate_result *r, const struct cost *cost)
-{
-	const struct calltree *tree = r->tree;
-	const double cold = cost_cold(r->cost_factor * r->fit.factor *
-				      ((double)cost->before[COST_ENTER] + cost->after[COST_ENTER]));
-
-	memset(r->nodes, 0, tree->n * sizeof(*r->nodes));
-	memset(r->rows, 0, ((size_t)r->nfuncs + 1) * sizeof(*r->rows));
-
-	for (uint32_t i = 0; i < r->nfuncs; i++)
-		r->rows[i].variance = windows_variance(r->e, i, SNAPSHOT_TOT_CPU);
-	r->rows[r->nfuncs].variance = -1;
-	for (uint32_t i = tree->n; i-- > 0;) {
-		const struct node *n = &tree->nodes[i];
-		const struct ends now = {n->calls, tree->yields[i]};
-		struct estimate_settled *s = &r->nodes[i];
-		struct estimate_node sum = sum_of(r, i);
-		struct fit_row *row = row_of(r, i);
-
-		s->taken = sum.taken +
-			   r->cost_factor * probes_time(cost, now, s->callees, is_pseudo(n));
-		s->own = sum.cpu - s->taken;
-		s->intervals += sum.calls;
-		take_slowdown(s, cold);
-		row->own += s->own;
-		row->taken += s->taken;
-		row->samples += sum.samples;
-		if (tree->parents[i] == NODE_NONE || is_pseudo(n))
-			continue;
-		add_ends(&r->nodes[tree->parents[i]].callees, now);
-		r->nodes[tree->parents[i]].intervals += sum.calls;
-	}
-}
-
-/* Each context's part of its function's share, from windows and from samples. */
-static void share_out(struct estimate_result *r)
-{
-	double own = 0, shared = 0, taken = 0, slowdown = 0;
-
-	for (uint32_t i = 0; i < r->tree->n; i++) {
-		struct estimate_settled *s = &r->nodes[i];
-
-		s->own -= (r->fit.factor - 1) * s->taken;
-		if (s->own < 0)
-			s->own = 0;
-		own += s->own;
-		taken += s->taken;
-		slowdown += s->slowdown;
-	}
-	if (own > 0)
-		r->systematic = hypot(r->fit.error * taken, SLOWDOWN_ERROR * slowdown) / own;
-	for (uint32_t i = 0; i < r->tree->n; i++) {
-		struct estimate_settled *s = &r->nodes[i];
-		const struct fit_row *row = row_of(r, i);
-		double samples = i < r->e->n ? r->e->nodes[i].samples : 0;
-
-		if (row->part > 0)
-			s->own = (1 - row->part) * s->own +
-				 row->part * own * samples / r->fit.samples;
-		shared += s->own;
-	}
-	for (uint32_t i = 0; i < r->tree->n && shared > 0; i++)
-		r->nodes[i].own *= own / shared;
-	r->rest = rest_of(r->e, own);
-}
-
-/* What will be taken out of each context: by counts as the report has them, and whole ns. */
-static void put_back(struct estimate_result *r, const struct cost *cost)
-{
-	const struct calltree *tree = r->tree;
-	const struct cost c = cost_scaled(cost, r->cost_factor);
-
-	for (uint32_t i = 0; i < tree->n; i++)
-		r->nodes[i].callees = (struct ends){0};
-	for (uint32_t i = tree->n; i-- > 0;) {
-		const struct node *n = &tree->nodes[i];
-		struct estimate_node sum = sum_of(r, i);
-		struct ends own = {rounded(r->rest * sum.calls), rounded(r->rest * sum.yields)};
-
-		r->nodes[i].subtracted = probes_time(&c, own, r->nodes[i].callees, is_pseudo(n));
-		if (tree->parents[i] != NODE_NONE && !is_pseudo(n))
-			add_ends(&r->nodes[tree->parents[i]].callees, own);
-	}
-}
-
-void estimate_result_deinit(struct estimate_result *r)
-{
-	free(r->nodes);
-	free(r->rows);
-	*r = (struct estimate_result){0};
-}
-
-int estimate_settle(const struct estimate *e, const struct calltree *tree, uint32_t nfuncs,
-		    const struct cost *cost, struct estimate_result *ret)
-{
-	struct estimate_result r = {
-		.e = e,
-		.tree = tree,
-		.rest = rest_of(e, e->all_cpu),
-		.cost_factor = e->expected > 0 ? e->taken / e->expected : 1,
-		.fit = {.factor = 1},
-		.nfuncs = nfuncs,
-	};
-
-	/* Where costs are not known nothing is subtracted. */
-	if (e->windows > 0 && cost->known) {
-		r.nodes = calloc(tree->n, sizeof(*r.nodes));
-		r.rows = calloc((size_t)nfuncs + 1, sizeof(*r.rows));
-		if (!r.nodes || !r.rows) {
-			estimate_result_deinit(&r);
-			return -ENOMEM;
-		}
-		for (int pass = 0; pass < TURNS; pass++) {
-			fill_rows(&r, cost);
-			r.fit = fit_solve(r.rows, (size_t)nfuncs + 1);
-		}
-		r.cost_factor *= r.fit.factor;
-		share_out(&r);
-		put_back(&r, cost);
-	}
-	*ret = r;
-	return 0;
-}
-
-struct estimate_figures estimate_figures(const struct estimate_result *r, uint32_t node)
-{
-	struct estimate_node sum = sum_of(r, node);
-	double cpu = r->rest * (r->nodes ? r->nodes[node].own : sum.cpu);
-
-	if (r->nodes)
-		cpu += r->nodes[node].subtracted;
-	return (struct estimate_figures){
-		.calls = rounded(r->rest * sum.calls),
-		.yields = rounded(r->rest * sum.yields),
-		.self = {[SNAPSHOT_CPU] = rounded(cpu),
-			 [SNAPSHOT_WALL] = rounded(cpu + wait_rest(r->e) * sum.wait)},
-	};
-}
-
-double estimate_variance(const struct estimate_result *r, uint32_t func,
-			 enum snapshot_figure figure)
-{
-	double var = windows_variance(r->e, func, figure), spread, systematic;
-
-	if (r->fit.samples > 0 && figure == SNAPSHOT_TOT_CPU && func < r->nfuncs) {
-		spread = r->rows[func].spread * r->e->own_cpu;
-		return spread * spread;
-	}
-	if (var < 0 || func >= r->e->nfuncs)
-		return var;
-	/* What windows show is scaled by the CPU time that was theirs without probes. */
-	systematic = r->systematic * r->rest * r->e->funcs[func].sum[figure];
-	return r->rest * r->rest * var + systematic * systematic;
 }

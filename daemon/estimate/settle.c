@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What windows and samples come to: see estimate.h
+ *
+ * Samples. Between windows a clock looks now and then at what runs, and that runs undisturbed. What
+ * these samples say about costs, and how much of a function's own time they decide, is fit.c's; here
+ * their contexts get it. Counts are the windows'. What a report subtracts for the probes is put back
+ * on, so that what is left are those times.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "estimate/estimate.h"
+#include "estimate/last.h"
+#include "estimate/taken.h"
+
+/* What hits cost tells how much the program slows down, and that what they cost. */
+#define TURNS 3
+
+/* By what the slowdown differs from what is expected, from program to program. */
+#define SLOWDOWN_ERROR 0.3
+
+/* A context: its own CPU time and what probes took, unscaled; what a report will subtract. */
+struct estimate_settled {
+	double own, taken, slowdown, subtracted, intervals;
+	struct taken_ends callees;
+};
+
+static double rest_of(const struct estimate *e, double own)
+{
+	return estimate_sampled(e) && own > 0 && e->own_cpu > 0 ? e->own_cpu / own : 1;
+}
+
+static uint64_t rounded(double x)
+{
+	return x < 1 ? x > 0 : (uint64_t)(x + 0.5);
+}
+
+static double wait_rest(const struct estimate *e)
+{
+	return e->all_ns > 0 ? 1 + e->gap_ns / e->all_ns : 1;
+}
+
+/* What was folded and what is in the tree now. */
+static struct estimate_node sum_of(const struct estimate_result *r, uint32_t node)
+{
+	struct estimate_node sum = {0};
+	const struct node *n = &r->tree->nodes[node];
+
+	if (node < r->e->n)
+		sum = r->e->nodes[node];
+	sum.calls += (double)n->calls;
+	sum.yields += (double)r->tree->yields[node];
+	sum.cpu += (double)n->self[SNAPSHOT_CPU];
+	sum.wait += taken_waiting(n);
+	return sum;
+}
+
+static struct fit_row *row_of(const struct estimate_result *r, uint32_t node)
+{
+	uint32_t func = r->tree->nodes[node].func;
+
+	return &r->rows[func < r->nfuncs ? func : r->nfuncs];
+}
+
+/*
+ * A variance that is itself known from n windows alone: widened so that 1.96 errors hold 95 % all the
+ * same. Student's t by its expansion in 1 / (n - 1) (Abramowitz and Stegun, 26.7.5).
+ */
+static double widened(double var, double n)
+{
+	const double z = 1.96, v = n - 1, z3 = z * z * z;
+	double t = z + (z3 + z) / (4 * v) + (5 * z3 * z * z + 16 * z3 + 3 * z) / (96 * v * v);
+
+	return var * (t / z) * (t / z);
+}
+
+/* The variance of what windows say, unscaled. */
+static double windows_variance(const struct estimate *e, uint32_t func, enum snapshot_figure figure)
+{
+	bool wall = figure == SNAPSHOT_TOT_WALL || figure == SNAPSHOT_CUM_WALL;
+	double n = (double)e->windows, ratio, var;
+	const struct estimate_func *f;
+
+	if (!estimate_sampled(e))
+		return 0;
+	if (e->windows < 2 || func >= e->nfuncs || e->size[wall] <= 0)
+		return -1;
+	f = &e->funcs[func];
+	ratio = f->sum[figure] / e->size[wall];
+	var = f->square[figure] - 2 * ratio * f->product[figure] + ratio * ratio * e->size2[wall];
+	return var > 0 ? widened(var * n / (n - 1), n) : 0;
+}
+
+/* Code runs slower after hits (base/cost.h): that is not its own time either. Of what probes took,
+ * the part remains that its own time would change by. */
+static void take_slowdown(struct estimate_settled *s, double cold_ns)
+{
+	double own = s->own;
+
+	if (own <= 0)
+		return;
+	s->own = cost_undisturbed(cold_ns, s->intervals, own, 1);
+	s->slowdown = own - s->own;
+	s->taken /= 1 + cost_cold_slope(cold_ns, s->intervals, s->own);
+}
+
+/* By function: what windows and samples say. */
+static void fill_rows(struct estimate_result *r, const struct cost *cost)
+{
+	const struct calltree *tree = r->tree;
+	const double cold = cost_cold(r->cost_factor * r->fit.factor *
+				      ((double)cost->before[COST_ENTER] + cost->after[COST_ENTER]));
+
+	memset(r->nodes, 0, tree->n * sizeof(*r->nodes));
+	memset(r->rows, 0, ((size_t)r->nfuncs + 1) * sizeof(*r->rows));
+
+	for (uint32_t i = 0; i < r->nfuncs; i++)
+		r->rows[i].variance = windows_variance(r->e, i, SNAPSHOT_TOT_CPU);
+	r->rows[r->nfuncs].variance = -1;
+	for (uint32_t i = tree->n; i-- > 0;) {
+		const struct node *n = &tree->nodes[i];
+		const struct taken_ends now = {n->calls, tree->yields[i]};
+		struct estimate_settled *s = &r->nodes[i];
+		struct estimate_node sum = sum_of(r, i);
+		struct fit_row *row = row_of(r, i);
+
+		s->taken = sum.taken +
+			   r->cost_factor * taken_of(cost, now, s->callees, taken_is_pseudo(n));
+		s->own = sum.cpu - s->taken;
+		s->intervals += sum.calls;
+		take_slowdown(s, cold);
+		row->own += s->own;
+		row->taken += s->taken;
+		row->samples += sum.samples;
+		if (tree->parents[i] == NODE_NONE || taken_is_pseudo(n))
+			continue;
+		taken_ends_add(&r->nodes[tree->parents[i]].callees, now);
+		r->nodes[tree->parents[i]].intervals += sum.calls;
+	}
+}
+
+/* Each context's part of its function's share, from windows and from samples. */
+static void share_out(struct estimate_result *r)
+{
+	double own = 0, shared = 0, taken = 0, slowdown = 0;
+
+	for (uint32_t i = 0; i < r->tree->n; i++) {
+		struct estimate_settled *s = &r->nodes[i];
+
+		s->own -= (r->fit.factor - 1) * s->taken;
+		if (s->own < 0)
+			s->own = 0;
+		own += s->own;
+		taken += s->taken;
+		slowdown += s->slowdown;
+	}
+	if (own > 0)
+		r->systematic = hypot(r->fit.error * taken, SLOWDOWN_ERROR * slowdown) / own;
+	for (uint32_t i = 0; i < r->tree->n; i++) {
+		struct estimate_settled *s = &r->nodes[i];
+		const struct fit_row *row = row_of(r, i);
+		double samples = i < r->e->n ? r->e->nodes[i].samples : 0;
+
+		if (row->part > 0)
+			s->own = (1 - row->part) * s->own +
+				 row->part * own * samples / r->fit.samples;
+		shared += s->own;
+	}
+	for (uint32_t i = 0; i < r->tree->n && shared > 0; i++)
+		r->nodes[i].own *= own / shared;
+	r->rest = rest_of(r->e, own);
+}
+
+/* What will be taken out of each context: by counts as the report has them, and whole ns. */
+static void put_back(struct estimate_result *r, const struct cost *cost)
+{
+	const struct calltree *tree = r->tree;
+	const struct cost c = cost_scaled(cost, r->cost_factor);
+
+	for (uint32_t i = 0; i < tree->n; i++)
+		r->nodes[i].callees = (struct taken_ends){0};
+	for (uint32_t i = tree->n; i-- > 0;) {
+		const struct node *n = &tree->nodes[i];
+		struct estimate_node sum = sum_of(r, i);
+		struct taken_ends own = {rounded(r->rest * sum.calls),
+					 rounded(r->rest * sum.yields)};
+
+		r->nodes[i].subtracted = taken_of(&c, own, r->nodes[i].callees, taken_is_pseudo(n));
+		if (tree->parents[i] != NODE_NONE && !taken_is_pseudo(n))
+			taken_ends_add(&r->nodes[tree->parents[i]].callees, own);
+	}
+}
+
+void estimate_result_deinit(struct estimate_result *r)
+{
+	free(r->nodes);
+	free(r->rows);
+	*r = (struct estimate_result){0};
+}
+
+int estimate_settle(const struct estimate *e, const struct calltree *tree, uint32_t nfuncs,
+		    const struct cost *cost, struct estimate_result *ret)
+{
+	struct estimate_result r = {
+		.e = e,
+		.tree = tree,
+		.rest = rest_of(e, e->all_cpu),
+		.cost_factor = e->expected > 0 ? e->taken / e->expected : 1,
+		.fit = {.factor = 1},
+		.nfuncs = nfuncs,
+	};
+
+	/* Where costs are not known nothing is subtracted. */
+	if (e->windows > 0 && cost->known) {
+		r.nodes = calloc(tree->n, sizeof(*r.nodes));
+		r.rows = calloc((size_t)nfuncs + 1, sizeof(*r.rows));
+		if (!r.nodes || !r.rows) {
+			estimate_result_deinit(&r);
+			return -ENOMEM;
+		}
+		for (int pass = 0; pass < TURNS; pass++) {
+			fill_rows(&r, cost);
+			r.fit = fit_solve(r.rows, (size_t)nfuncs + 1);
+		}
+		r.cost_factor *= r.fit.factor;
+		share_out(&r);
+		put_back(&r, cost);
+	}
+	*ret = r;
+	return 0;
+}
+
+struct estimate_figures estimate_figures(const struct estimate_result *r, uint32_t node)
+{
+	struct estimate_node sum = sum_of(r, node);
+	double cpu = r->rest * (r->nodes ? r->nodes[node].own : sum.cpu);
+
+	if (r->nodes)
+		cpu += r->nodes[node].subtracted;
+	return (struct estimate_figures){
+		.calls = rounded(r->rest * sum.calls),
+		.yields = rounded(r->rest * sum.yields),
+		.self = {[SNAPSHOT_CPU] = rounded(cpu),
+			 [SNAPSHOT_WALL] = rounded(cpu + wait_rest(r->e) * sum.wait)},
+	};
+}
+
+double estimate_variance(const struct estimate_result *r, uint32_t func,
+			 enum snapshot_figure figure)
+{
+	double var = windows_variance(r->e, func, figure), spread, systematic;
+
+	if (r->fit.samples > 0 && figure == SNAPSHOT_TOT_CPU && func < r->nfuncs) {
+		spread = r->rows[func].spread * r->e->own_cpu;
+		return spread * spread;
+	}
+	if (var < 0 || func >= r->e->nfuncs)
+		return var;
+	/* What windows show is scaled by the CPU time that was theirs without probes. */
+	systematic = r->systematic * r->rest * r->e->funcs[func].sum[figure];
+	return r->rest * r->rest * var + systematic * systematic;
+}
