@@ -4,10 +4,10 @@
  *
  * A budget. The CPU time that the target uses for itself earns the bound's share of it; each event
  * spends what an event costs, each window what its opening and closing cost. Gaps are as long as it
- * takes to earn what windows cost on average, and none ends while the budget is far behind: so the
- * bound holds over any 2 s, give or take a third of it, whatever the target does, and however late the
- * daemon was in closing a window. The budget is capped, so that a long quiet time does not pay for a
- * storm.
+ * takes to earn what windows cost on average and a quarter more, and none ends while the budget is far
+ * behind: so the bound holds over any 2 s, give or take a third of it, whatever the target does, and
+ * however late the daemon was in closing a window. The budget is capped, so that a long quiet time does
+ * not pay for a storm.
  *
  * A fair sample. Every moment of the program must have the same chance to be in a window. Moments
  * of the program, not of the clock: a window of 10 ms that begins in a loop shows 10 ms of the
@@ -38,24 +38,26 @@
 #define DRAW_MOST     1.5
 #define LENGTH_MIN    200e3
 #define LENGTH_MAX    50e6
-#define GAP_MIN	      10e6
+#define GAP_MIN	      20e6
 #define FIRST_DENSITY 2.0 /* before it was measured */
 #define SMOOTH	      0.2 /* the newest window's part in what is expected of the next one */
 #define SMOOTH_COST   0.05
 #define STORM	      2.0  /* times what a window may cost until it is cut */
 #define FORGET_PEAK   0.99 /* a window */
 /* The budget holds what this time earns, at the most, and no window opens where it is more behind than
- * so many windows: together less than 0.3 of what 2 s earn. */
-#define SAVED_S	 0.25
-#define DEBT_MAX 4.0
+ * so many windows. What is looked at depends on what was seen then: gaps are longer than what windows
+ * cost would have them, so that it seldom comes to that. */
+#define SAVED_S	 0.15
+#define DEBT_MAX 5.0
+#define SLACK	 1.25
 /* A target that does nothing earns nothing. It is taken to use at least this, or what it waits for
  * would never be looked at again. */
 #define CPUS_MIN 0.02
-#define LOOK_MIN 300000ull
+#define LOOK_MIN 300e3
 /* Between attempts to open a window, after the first failure and at the most. */
 #define FAILED_MIN 10000000ull
 #define FAILED_MAX 2000000000ull
-#define LOOK_MAX   4000000ull
+#define LOOK_MAX   4e6
 
 /* xorshift64*: good enough to be out of step. */
 static double draw(struct windows *w, double from, double to)
@@ -203,7 +205,12 @@ static void learn(struct windows *w, uint64_t now_ns)
 
 	w->density += SMOOTH * (w->spent / own - w->density);
 	w->peak = larger(w->spent / own, FORGET_PEAK * w->peak);
-	w->cost += SMOOTH_COST * (w->spent + windows_link_ns(w) - w->cost);
+	if (w->length_ns) {
+		/* The first ones tell more than what was assumed. */
+		w->closed++;
+		w->cost += larger(SMOOTH_COST, 1 / (double)w->closed) *
+			   (w->spent + windows_link_ns(w) - w->cost);
+	}
 	if (w->earned > 0)
 		w->load += SMOOTH * (smaller(w->spent / w->earned, 100) - w->load);
 }
@@ -215,7 +222,7 @@ void windows_closed(struct windows *w, uint64_t now_ns)
 	w->open = false;
 	learn(w, now_ns);
 	plan_length(w);
-	gap = larger(w->cost / income(w), GAP_MIN);
+	gap = larger(SLACK * w->cost / income(w), GAP_MIN);
 	w->next_ns = now_ns + (uint64_t)(gap * draw(w, DRAW_LEAST, DRAW_MOST));
 }
 
@@ -224,12 +231,12 @@ uint64_t windows_due(const struct windows *w, uint64_t now_ns)
 	double left;
 
 	if (!w->open) {
-		if (w->next_ns <= now_ns)
-			return LOOK_MIN;
-		return w->next_ns - now_ns < LOOK_MIN ? LOOK_MIN : w->next_ns - now_ns;
+		left = w->next_ns > now_ns ? (double)(w->next_ns - now_ns) : 0;
+		return (uint64_t)larger(left, LOOK_MIN);
 	}
 	left = ((double)w->length_ns - shown(w, now_ns)) * (1 + w->density);
-	if (!w->length_ns || left > (double)LOOK_MAX)
-		return LOOK_MAX;
-	return left > (double)LOOK_MIN ? (uint64_t)left : LOOK_MIN;
+	/* Nothing but probes meanwhile would cost half of what a window may. */
+	if (!w->length_ns)
+		left = share_of_window(w) / 2;
+	return (uint64_t)larger(smaller(left, LOOK_MAX), LOOK_MIN);
 }

@@ -28,6 +28,7 @@ struct windows {
 	double spent, earned;
 	double need;	  /* what a window costs, about, by its length */
 	double cost;	  /* what windows have cost, smoothed over many */
+	uint64_t closed;  /* so many of a planned length */
 	uint64_t next_ns; /* when the next one opens */
 	uint64_t failed;  /* openings that failed */
 	uint64_t wait_ns; /* after the last one; 0: it succeeded */
