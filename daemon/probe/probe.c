@@ -758,10 +758,14 @@ int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	return 0;
 }
 
-void probe_window_close(struct probe *p, uint64_t *ret_ts)
+void probe_window_silence(struct probe *p, uint64_t *ret_ts)
 {
 	change_active(p, PYP_ACTIVE_ON, PYP_ACTIVE_BETWEEN);
 	*ret_ts = clock_monotonic_ns();
+}
+
+void probe_window_close(struct probe *p)
+{
 	/* Nor their switches, from now on. */
 	forget_threads(p);
 	if (p->on.hold >= 0) {

@@ -127,7 +127,9 @@ void probe_follow_forget(struct probe *p, pid_t descendant);
  */
 int probe_attach_windows(struct probe *p, struct diag *diag);
 int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag);
-void probe_window_close(struct probe *p, uint64_t *ret_ts);
+/* From *ret_ts on, nothing is recorded; close it soon. */
+void probe_window_silence(struct probe *p, uint64_t *ret_ts);
+void probe_window_close(struct probe *p);
 bool probe_window_ready(struct probe *p);
 /* 1: it is sampled between windows or beside probes (or will be, if not attached); 0: it was not asked
  * for; a negative errno: the clocks were refused when it was attached last. */

@@ -136,7 +136,10 @@ static void end_window(struct tracee *t)
 	uint64_t shown, own, taken;
 
 	w->closed_ns = 0;
-	tracee_runtimes(t);
+	/* The system's word comes late: what ran since would be a large part of a short window. There
+	 * the process's clock tells. */
+	if (!w->ctl.length_ns)
+		tracee_runtimes(t);
 	t->cpu_ns = w->closed_cpu_ns;
 	tracee_account_events(t);
 	shown = profile_window_end(t->profile, ts, more(t->cpu_ns, w->since_cpu_ns), dearer);
@@ -161,9 +164,10 @@ static void close_window(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
 
-	probe_window_close(t->probe, &w->closed_ns);
+	probe_window_silence(t->probe, &w->closed_ns);
 	tracee_read_cpu(t);
 	w->closed_cpu_ns = t->cpu_ns;
+	probe_window_close(t->probe);
 }
 
 /* In a window that was closed late there may be more than can be read at once. */

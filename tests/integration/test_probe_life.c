@@ -508,7 +508,8 @@ static void one_window(void)
 	assert_diag_ok(probe_window_open(rig.probe, &ts, &diag), &diag);
 	for (int i = 0; i < 10000 && !calls_and_returns(); i++)
 		pause_ms();
-	probe_window_close(rig.probe, &ts);
+	probe_window_silence(rig.probe, &ts);
+	probe_window_close(rig.probe);
 	chain = probe_rig_find(&rig, PYP_REC_CHAIN, 0);
 	cr_assert(chain < probe_rig_find(&rig, PYP_REC_ENTER, 0));
 	cr_assert(chain < probe_rig_find(&rig, PYP_REC_LEAVE, 0));
