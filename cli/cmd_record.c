@@ -24,6 +24,7 @@ struct record_opts {
 	struct opt_pids pids;
 	struct target_opts_given target;
 	uint64_t duration_ns; /* 0: until something ends it */
+	bool yes;
 };
 
 #define FIELD(f) .offset = offsetof(struct record_opts, f)
@@ -47,6 +48,7 @@ static const struct opt record_opts[] = {
 	 "do not subtract the probes' own time"},
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N", "at most N rows", .min = 1,
 	 .max = INT32_MAX},
+	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL, "do not ask, whatever it costs the process"},
 	{NULL},
 };
 
@@ -100,7 +102,8 @@ static void recording_deinit(struct recording *r)
 static int attach(struct recording *r, struct diag *diag)
 {
 	const struct opt_pids *pids = &r->o->pids;
-	const struct visit_how how = {.waiting = pids->n > 1, .target = &r->o->target};
+	const struct visit_how how = {
+		.waiting = pids->n > 1, .yes = r->o->yes, .target = &r->o->target};
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < pids->n; i++)

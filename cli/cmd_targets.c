@@ -9,16 +9,19 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "client.h"
+#include "forecast.h"
 #include "target_args.h"
 
 struct attach_opts {
-	bool no_start;
+	bool no_start, yes;
 	struct target_opts_given target;
 };
 
 static const struct opt attach_opts[] = {
 	{"no-start", 0, OPT_FLAG, offsetof(struct attach_opts, no_start), NULL,
 	 "attach only; `start` begins recording"},
+	{"yes", 'y', OPT_FLAG, offsetof(struct attach_opts, yes), NULL,
+	 "do not ask, whatever it costs the process"},
 	{NULL},
 };
 
@@ -57,6 +60,10 @@ static int attach_one(struct client *c, pid_t pid, const struct attach_opts *o, 
 	_cleanup_(json_decrefp)
 		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", !o->no_start);
 
+	int r = forecast_tell(c, pid, &o->target, o->yes, diag);
+
+	if (r < 0)
+		return r;
 	target_args_add(&o->target, body);
 	return client_request(c, "POST", "/v1/targets", body, NULL, diag);
 }

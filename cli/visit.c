@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
+#include "forecast.h"
 
 int visit_open_own(struct visit *v, struct diag *diag)
 {
@@ -40,11 +41,15 @@ int visit_open(struct visit *v, const char *socket, struct diag *diag)
 int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag)
 {
 	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)pid);
-	int r;
+	int r = 0;
 
 	if (v->attached.n == OPT_PIDS_MAX)
 		return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "take fewer at once",
 				"more than %d processes", OPT_PIDS_MAX);
+	if (how)
+		r = forecast_tell(v->client, pid, how->target, how->yes, diag);
+	if (r < 0)
+		return r;
 	if (how && how->waiting)
 		json_object_set_new(body, "start", json_false());
 	if (how)

@@ -28,6 +28,7 @@ void visit_end(struct visit *v);
 /* Attach and start. how: NULL, as the daemon was told. Exit code 7: it is attached already. */
 struct visit_how {
 	bool waiting; /* attach only: visit_start begins */
+	bool yes;     /* do not ask, whatever it costs the process */
 	const struct target_opts_given *target;
 };
 int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag);

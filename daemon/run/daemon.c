@@ -204,6 +204,20 @@ static int look_into(struct daemon *d, pid_t pid, struct diag *diag)
 	return r;
 }
 
+static void tell_forecast(const struct daemon *d, pid_t pid)
+{
+	struct session_forecast f = sessions_forecast(d->sessions, pid, &d->opts->target);
+	const char *advice = forecast_advice(&f.forecast, f.cost);
+	char text[FORECAST_TEXT];
+
+	if (*f.name)
+		/* Whoever starts it is to see it. */
+		log_warning("%d %s: %s", pid, f.name, forecast_text(&f.forecast, text));
+	if (advice)
+		log_warning("this will cost process %d about %.0f %% of its own CPU time: %s", pid,
+			    100 * f.cost, advice);
+}
+
 static int attach_pids(struct daemon *d, struct diag *diag)
 {
 	const struct opt_pids *pids = &d->opts->pids;
@@ -212,6 +226,8 @@ static int attach_pids(struct daemon *d, struct diag *diag)
 		pid_t pid = pids->pid[i];
 		int r = look_into(d, pid, diag);
 
+		if (r == 0)
+			tell_forecast(d, pid);
 		d->given[d->ngiven++] = pid;
 		if (r == 0)
 			r = sessions_attach(d->sessions, pid, !d->opts->no_start, NULL, diag);

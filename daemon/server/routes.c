@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/parse.h"
+#include "base/utf8_clean.h"
 #include "format/format.h"
 #include "pyprof/version.h"
 #include "server/status_json.h"
@@ -157,26 +158,61 @@ static int query_target_opts(const struct request *rq, struct target_opts *ret, 
 	return r;
 }
 
+/* Which process, and how. -EINPROGRESS: it is being looked into. */
+static int look_at(struct routes_ctx *ctx, const struct request *rq, pid_t *ret_pid,
+		   struct target_opts *ret_opts, struct diag *diag)
+{
+	int r;
+
+	*ret_opts = sessions_target_opts(ctx->sessions);
+	r = request_get_pid(rq, "pid", ret_pid, diag);
+	if (r == 0)
+		r = query_target_opts(rq, ret_opts, diag);
+	if (r < 0)
+		return r;
+	if (!*ret_pid)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "send {\"pid\": N}",
+				"pid is required");
+	return sessions_look(ctx->sessions, *ret_pid, ret_opts, rq->since_ns, diag);
+}
+
+/* Before a target is attached. What is wrong with it, attaching will tell. */
+static int handle_forecast(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			   struct response *rs, struct diag *diag)
+{
+	struct session_forecast f;
+	char text[FORECAST_TEXT], name[sizeof(f.name)];
+	struct target_opts o;
+	const char *advice;
+	pid_t pid = 0;
+	int r;
+
+	(void)path_pid;
+	r = look_at(ctx, rq, &pid, &o, diag);
+	if (r < 0)
+		return r;
+	f = sessions_forecast(ctx->sessions, pid, &o);
+	advice = forecast_advice(&f.forecast, f.cost);
+	return response_set_json(rs, 200,
+				 json_pack("{s:i, s:s, s:o, s:f, s:s, s:s}", "pid", (int)pid,
+					   "name", utf8_clean(f.name, name, sizeof(name)),
+					   "forecast", json_of_forecast(&f.forecast), "cost",
+					   100 * f.cost, "text", forecast_text(&f.forecast, text),
+					   "advice", advice ? advice : ""));
+}
+
 static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
-	struct target_opts o = sessions_target_opts(ctx->sessions);
+	struct target_opts o;
 	bool start = true;
 	pid_t pid = 0;
 	int r;
 
 	(void)path_pid;
-	r = request_get_pid(rq, "pid", &pid, diag);
+	r = request_get_bool(rq, "start", &start, diag);
 	if (r == 0)
-		r = request_get_bool(rq, "start", &start, diag);
-	if (r == 0)
-		r = query_target_opts(rq, &o, diag);
-	if (r < 0)
-		return r;
-	if (!pid)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "send {\"pid\": N}",
-				"pid is required");
-	r = sessions_look(ctx->sessions, pid, &o, rq->since_ns, diag);
+		r = look_at(ctx, rq, &pid, &o, diag);
 	if (r == 0)
 		r = sessions_attach(ctx->sessions, pid, start, &o, diag);
 	if (r < 0)
@@ -410,6 +446,8 @@ const struct route routes[] = {
 	{"GET", "/v1/targets", NULL, PRIVILEGE_READ, handle_targets, "all targets"},
 	{"POST", "/v1/targets", "pid,start", PRIVILEGE_CONTROL, handle_attach,
 	 "attach to a process", .target_opts = true},
+	{"POST", "/v1/forecast", "pid", PRIVILEGE_CONTROL, handle_forecast,
+	 "what tracing a process would cost it", .target_opts = true},
 	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target"},
 	{"DELETE", "/v1/targets/{pid}", NULL, PRIVILEGE_CONTROL, handle_detach,
 	 "detach, and forget the data"},

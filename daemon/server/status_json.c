@@ -69,6 +69,14 @@ static json_t *windows_json(const struct session_status *st)
 			 (json_int_t)w->samples, "unsampled", w->unsampled ? w->unsampled : "");
 }
 
+json_t *json_of_forecast(const struct forecast *f)
+{
+	if (!f->known)
+		return json_null();
+	return json_pack("{s:f, s:f, s:f}", "calls_per_s", f->calls_per_s, "trace", 100 * f->trace,
+			 "count", 100 * f->count);
+}
+
 json_t *json_of_status(const struct session_status *st)
 {
 	json_t *o = json_object();
@@ -87,6 +95,7 @@ json_t *json_of_status(const struct session_status *st)
 	set_count(o, "events", st->events);
 	set_count(o, "events_per_s", st->events_per_s);
 	json_object_set_new(o, "overhead", json_real(st->overhead));
+	json_object_set_new(o, "forecast", json_of_forecast(&st->forecast));
 	if (st->windows.max_overhead)
 		json_object_set_new(o, "windows", windows_json(st));
 	set_count(o, "lost", st->lost);

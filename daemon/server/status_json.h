@@ -7,6 +7,9 @@
 
 #include "session/session.h"
 
+/* What modes would cost, in percent of its own CPU time; null where that is not known. New reference. */
+json_t *json_of_forecast(const struct forecast *f);
+
 /* One target's status. New reference; NULL: no memory. */
 json_t *json_of_status(const struct session_status *st);
 

@@ -223,7 +223,7 @@ static void doctor_forecast(FILE *out, const struct target *t, const struct insp
 	struct forecast_reading reading;
 	struct diag why = {0};
 	struct forecast f;
-	char text[FORECAST_TEXT];
+	char text[FORECAST_TEXT], line[FORECAST_TEXT + 64];
 
 	if (survey_run(t, found->python, &found->plan, &reading, &why) < 0) {
 		print_safe(out, "forecast", why.msg);
@@ -231,9 +231,11 @@ static void doctor_forecast(FILE *out, const struct target *t, const struct insp
 	}
 	reading.cost = *cost;
 	f = forecast_of(&reading);
-	print_safe(out, "forecast", forecast_text(&f, text));
-	if (forecast_advice(&f))
-		print_safe(out, "WARNING", forecast_advice(&f));
+	snprintf(line, sizeof(line), "%.3g million calls per second of CPU time, %s",
+		 f.calls_per_s / 1e6, forecast_text(&f, text));
+	print_safe(out, "forecast", f.known ? line : text);
+	if (forecast_advice(&f, f.trace))
+		print_safe(out, "WARNING", forecast_advice(&f, f.trace));
 }
 
 int doctor_run(const char *arg, FILE *out, struct diag *diag)

@@ -47,54 +47,85 @@ static double end_ns(const struct forecast_reading *r)
 	return (1 - r->yields) * leave_ns(&r->cost) + r->yields * yield_ns(&r->cost);
 }
 
+/*
+ * What was sampled of the program has slowed down after each hit, as it will, more often, when returns
+ * are hit as well: see base/cost.h.
+ */
 struct forecast forecast_of(const struct forecast_reading *r)
 {
-	double own = (double)r->samples * r->period_ns, calls = (double)r->calls, hit;
+	double calls = (double)r->calls, hit, hits, cold, seen = (double)r->samples * r->period_ns,
+	       own;
 	struct forecast f = {0};
 
 	if (r->samples < LEAST)
 		return f;
 	hit = r->of_probes >= OF_PROBES && r->calls ? (double)r->of_probes * r->period_ns / calls
 						    : enter_ns(&r->cost);
+	hits = hit * (1 + end_ns(r) / enter_ns(&r->cost));
+	cold = cost_cold(hit);
+	own = calls > 0 ? cost_undisturbed(cold, calls, seen, 1) : seen;
+	if (own <= 0)
+		return f;
 	f.known = true;
 	f.calls_per_s = calls / own * 1e9;
-	f.count = calls * hit / own;
-	f.trace = f.count * (1 + end_ns(r) / enter_ns(&r->cost));
+	f.count = (calls * hit + seen - own) / own;
+	f.trace = calls * hits / own;
+	if (calls > 0)
+		f.trace += cost_cold_slowdown(cold, 2 * calls, own) / own;
 	return f;
+}
+
+static double smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double cost_of_samples(uint32_t rate)
+{
+	return SAMPLE_NS * rate / 1e9;
+}
+
+double forecast_cost(const struct forecast *f, const struct target_opts *o)
+{
+	double samples = cost_of_samples(target_opts_rate(o));
+
+	if (!f->known || o->mode.mode == MODE_SAMPLE)
+		return o->mode.mode == MODE_SAMPLE ? samples : 0;
+	if (o->max_overhead)
+		return smaller(f->trace, (double)o->max_overhead / 100);
+	return (o->mode.mode == MODE_COUNT ? f->count : f->trace) + samples;
 }
 
 static int put_share(char *out, size_t size, const char *mode, double share)
 {
-	return snprintf(out, size, ", %s +%.*f %%", mode, share < 0.0995 ? 1 : 0, 100 * share);
+	return snprintf(out, size, "%s +%.*f %%", mode, share < 0.0995 ? 1 : 0, 100 * share);
 }
 
 const char *forecast_text(const struct forecast *f, char out[FORECAST_TEXT])
 {
-	const double sampling = SAMPLE_NS * RATE / 1e9, low = SAMPLE_NS * RATE_LOW / 1e9;
 	const struct {
 		const char *mode;
 		double share;
 	} rows[] = {{"trace", f->trace},
-		    {"count", f->count},
-		    {"count --rate 199", f->count + sampling},
-		    {"trace --max-overhead 5", f->trace < BOUND ? f->trace : BOUND},
-		    {"sample", low}};
-	size_t n;
+		    {" · count", f->count},
+		    {" · count+samples", f->count + cost_of_samples(RATE)},
+		    {" · sample", cost_of_samples(RATE_LOW)},
+		    {" · --max-overhead 5:", smaller(f->trace, BOUND)}};
+	size_t n = 0;
 
 	if (!f->known) {
-		snprintf(out, FORECAST_TEXT, "none: it has used hardly any CPU time meanwhile");
+		snprintf(out, FORECAST_TEXT,
+			 "no forecast: it has used hardly any CPU time meanwhile");
 		return out;
 	}
-	n = (size_t)snprintf(out, FORECAST_TEXT, "%.3g million calls per second of CPU time",
-			     f->calls_per_s / 1e6);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) && n < FORECAST_TEXT; i++)
 		n += (size_t)put_share(out + n, FORECAST_TEXT - n, rows[i].mode, rows[i].share);
 	return out;
 }
 
-const char *forecast_advice(const struct forecast *f)
+const char *forecast_advice(const struct forecast *f, double cost)
 {
-	if (!f->known || f->trace <= ADVISE)
+	if (!f->known || cost <= ADVISE)
 		return NULL;
 	return f->count <= ADVISE ? "--mode count --rate 199, or --max-overhead 5, costs it less"
 				  : "--max-overhead 5, or --mode sample, costs it less";

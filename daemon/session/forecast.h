@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What each mode would cost a process, from a moment in which its calls were counted and sampled.
- * Pure; doctor.c takes that moment.
+ * Pure; survey.c takes that moment.
  */
 #ifndef PYPROF_SESSION_FORECAST_H
 #define PYPROF_SESSION_FORECAST_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/cost.h"
+#include "base/target_opts.h"
 
 /* While calls were counted with samples beside (mode count with a rate). */
 struct forecast_reading {
@@ -34,10 +35,13 @@ struct forecast forecast_of(const struct forecast_reading *r);
 /* Enough samples to tell. */
 bool forecast_suffices(const struct forecast_reading *r);
 
-/* "2.1 million calls per second of CPU time: trace +192 %, count +85 %, …". Returns out. */
+/* What observing it in this way costs, as a fraction; 0 where nothing is known. */
+double forecast_cost(const struct forecast *f, const struct target_opts *opts);
+
+/* "trace +192 % · count +85 % · …". Returns out. */
 #define FORECAST_TEXT 256
 const char *forecast_text(const struct forecast *f, char out[FORECAST_TEXT]);
-/* Which mode costs less; NULL: tracing costs little. */
-const char *forecast_advice(const struct forecast *f);
+/* What costs less than that; NULL: it costs little. */
+const char *forecast_advice(const struct forecast *f, double cost);
 
 #endif

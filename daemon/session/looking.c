@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Targets that are being attached: a process looks into each of them (inspect/inspect.h), which may
- * take until its deadline. One that is to be traced is then sampled for a moment. Clients and other
- * targets are served meanwhile.
+ * take until its deadline. One that is to be traced is then sampled for a moment, and its calls are
+ * counted for another one, which tells what tracing will cost it. Clients and other targets are served
+ * meanwhile.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,13 +19,17 @@
 /* What is not fetched by then has lost its client. */
 #define KEEP_NS 2000000000ull
 
+enum looking_step { LOOKING_PLANNING, LOOKING_SAMPLING, LOOKING_FORECASTING };
+static const char *const step_names[] = {"planning", "sampling", "forecasting"};
+
 struct looking {
 	struct sessions *set;
 	pid_t pid;
 	struct tracee *tracee; /* NULL: cancelled */
 	struct sd_event_source *io, *timer;
-	uint64_t done_ns;    /* or cancelled; 0: not yet */
-	uint64_t sampled_ns; /* until when it is sampled; 0: it is looked into */
+	uint64_t done_ns; /* or cancelled; 0: not yet */
+	enum looking_step step;
+	uint64_t until_ns; /* it is observed until then, where it is */
 };
 
 static void looking_free(struct looking *l)
@@ -47,22 +52,48 @@ static void done(struct looking *l)
 		l->set->on_looked(l->set->on_looked_ctx);
 }
 
-/* It is sampled from now on. */
-static bool sample(struct looking *l)
+/* Until then it is observed. */
+static bool observe(struct looking *l, enum looking_step step, uint64_t until_ns)
 {
-	if (tracee_refer(l->tracee) < 0)
-		return false;
-	l->io = sd_event_source_disable_unref(l->io);
-	l->sampled_ns = tracee_now() + REFERENCE_NS;
-	return sd_event_source_set_time(l->timer, l->sampled_ns / 1000 + 1) >= 0 &&
+	l->step = step;
+	l->until_ns = until_ns;
+	return sd_event_source_set_time(l->timer, l->until_ns / 1000 + 1) >= 0 &&
 	       sd_event_source_set_enabled(l->timer, SD_EVENT_ONESHOT) >= 0;
+}
+
+static void prepare(struct looking *l)
+{
+	l->io = sd_event_source_disable_unref(l->io);
+	tracee_prepare(l->tracee, sessions_drain, l->set);
+}
+
+/* What a step has found out, and the next one. */
+static bool go_on(struct looking *l)
+{
+	uint64_t begin = tracee_now();
+	bool sampled = false;
+
+	if (l->step == LOOKING_PLANNING) {
+		prepare(l);
+		sampled = tracee_refer(l->tracee) == 0;
+		begin = tracee_now();
+		/* Loading it takes as long as sampling. */
+		(void)tracee_survey(l->tracee);
+	}
+	if (sampled)
+		return observe(l, LOOKING_SAMPLING, begin + REFERENCE_NS);
+	tracee_refer_end(l->tracee);
+	return tracee_survey_next(l->tracee) > 0 &&
+	       observe(l, LOOKING_FORECASTING, tracee_now() + SURVEY_NS);
 }
 
 static void check(struct looking *l)
 {
 	if (l->done_ns || !tracee_looked(l->tracee))
 		return;
-	if (l->sampled_ns ? tracee_now() >= l->sampled_ns : !sample(l))
+	if (l->step != LOOKING_PLANNING && tracee_now() < l->until_ns)
+		return;
+	if (!go_on(l))
 		done(l);
 }
 
@@ -169,6 +200,13 @@ int looking_begin(struct sessions *ss, pid_t pid, const struct target_opts *opts
 	return l->done_ns ? 0 : -EINPROGRESS;
 }
 
+const struct tracee *looking_seen(const struct sessions *ss, pid_t pid)
+{
+	const struct looking *l = find(ss, pid);
+
+	return l && l->done_ns ? l->tracee : NULL;
+}
+
 struct tracee *looking_take(struct sessions *ss, pid_t pid, const struct target_opts *opts)
 {
 	struct looking *l = find(ss, pid);
@@ -216,7 +254,7 @@ bool sessions_attaching(const struct sessions *ss, size_t i, struct session_atta
 			continue;
 		*ret = (struct session_attaching){
 			.pid = ss->looking[k]->pid,
-			.step = ss->looking[k]->sampled_ns ? "sampling" : "planning",
+			.step = step_names[ss->looking[k]->step],
 		};
 		return true;
 	}

@@ -153,12 +153,8 @@ static int tracee_load(struct tracee *t, const struct verify_opts *vo, struct di
 		.plain = !t->warning[0],
 		.sampling = tracee_sampling(t, &t->opts, t->python),
 	};
-	int r;
+	int r = probe_open(&po, &t->probe, diag);
 
-	r = tracee_check(t, vo, diag);
-	if (r < 0)
-		return r;
-	r = probe_open(&po, &t->probe, diag);
 	vo->pump(vo->pump_ctx);
 	if (r < 0)
 		return r;
@@ -222,10 +218,44 @@ bool tracee_looked(struct tracee *t)
 
 int tracee_refer(struct tracee *t)
 {
-	if (t->found_err < 0 || t->found.plan_err || t->collector->windows ||
-	    !t->collector->probes || !target_opts_rate(&t->opts))
+	if (!t->prepared || t->prepared_err || t->collector->windows || !t->collector->probes ||
+	    !target_opts_rate(&t->opts))
 		return -EOPNOTSUPP;
-	return reference_start(t->target, t->found.python, &t->reference);
+	return reference_start(t->target, t->python, &t->reference);
+}
+
+void tracee_refer_end(struct tracee *t)
+{
+	if (t->reference)
+		reference_end(t->reference);
+}
+
+/* One that hardly runs is looked at twice. */
+#define SURVEY_TIMES 2
+
+int tracee_survey(struct tracee *t)
+{
+	if (!t->prepared || t->prepared_err || !t->collector->probes)
+		return -EOPNOTSUPP;
+	return survey_begin(t->target, t->python, &t->plan, SURVEY_TIMES, &t->survey, NULL);
+}
+
+int tracee_survey_next(struct tracee *t)
+{
+	struct forecast_reading reading;
+	int r;
+
+	if (!t->survey)
+		return -EOPNOTSUPP;
+	r = survey_next(t->survey, NULL);
+	if (r > 0)
+		return r;
+	reading = survey_reading(t->survey);
+	reading.cost = t->cost;
+	if (r == 0)
+		t->forecast = forecast_of(&reading);
+	survey_free(TAKE_PTR(t->survey));
+	return r;
 }
 
 /* What was found, once it is there: it belongs to the program that the process still runs. */
@@ -270,17 +300,45 @@ void tracee_take_found(struct tracee *t)
 	t->warned_ns = tracee_now();
 }
 
-int tracee_open(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx, struct diag *diag)
+static int prepare(struct tracee *t, struct verify_opts *vo, struct diag *diag)
 {
-	struct verify_opts vo = {.pump = pump, .pump_ctx = pump_ctx};
-	int r = take_found(t, &vo, diag);
+	int r = take_found(t, vo, diag);
 
 	if (r < 0)
 		return r;
+	vo->python = t->python;
+	return tracee_check(t, vo, diag);
+}
+
+void tracee_prepare(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx)
+{
+	struct verify_opts vo = {
+		.plan = &t->plan, .target = t->target, .pump = pump, .pump_ctx = pump_ctx};
+
+	t->prepared = true;
+	t->prepared_verify = t->opts.verify;
+	t->prepared_err = prepare(t, &vo, &t->prepared_diag);
+}
+
+int tracee_open(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx, struct diag *diag)
+{
+	struct verify_opts vo = {
+		.plan = &t->plan, .target = t->target, .pump = pump, .pump_ctx = pump_ctx};
+	bool before = t->prepared;
+	int r;
+
+	if (!before)
+		tracee_prepare(t, pump, pump_ctx);
+	if (t->prepared_err < 0)
+		return diag_set(diag, t->prepared_err, t->prepared_diag.exit, t->prepared_diag.hint,
+				"%s", t->prepared_diag.msg);
 	vo.python = t->python;
-	vo.plan = &t->plan;
-	vo.target = t->target;
-	r = tracee_load(t, &vo, diag);
+	r = before ? target_check(t->target, diag) : 0;
+	/* Another client's options. */
+	if (r == 0 && t->opts.verify && !t->prepared_verify)
+		r = tracee_check(t, &vo, diag);
+	if (r == 0)
+		r = tracee_load(t, &vo, diag);
 	if (r < 0)
 		return r;
 	strangers_find(t);

@@ -68,6 +68,11 @@ static void on_record(void *ctx, const void *data, size_t size)
 	profile_sample_before(r->profile, &e);
 }
 
+void reference_end(struct reference *r)
+{
+	probe_silence(r->probe);
+}
+
 uint64_t reference_take(struct reference *r, struct profile *p)
 {
 	r->profile = p;

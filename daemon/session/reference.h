@@ -24,6 +24,9 @@ struct reference;
  * there are no samples then, and no harm is done. */
 int reference_start(const struct target *t, const struct python *py, struct reference **ret);
 
+/* What comes from now on is not taken. */
+void reference_end(struct reference *r);
+
 /* End, and give the profile what was seen. Returns the number of samples. */
 uint64_t reference_take(struct reference *r, struct profile *p);
 

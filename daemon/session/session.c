@@ -362,7 +362,7 @@ int sessions_add(struct sessions *ss, struct session *s)
 
 /* Attaching takes a moment, in which the other targets' rings fill. What their records lead to has
  * time until the next turn. */
-static void drain_all(void *ctx)
+void sessions_drain(void *ctx)
 {
 	struct sessions *ss = ctx;
 	uint64_t until = tracee_now() + PUMP_MS * 1000000ull;
@@ -435,6 +435,22 @@ int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts
 	return r < 0 ? r : looking_begin(ss, pid, opts, since_ns, diag);
 }
 
+struct session_forecast sessions_forecast(const struct sessions *ss, pid_t pid,
+					  const struct target_opts *opts)
+{
+	const struct tracee *t = looking_seen(ss, pid);
+	struct session_forecast ret = {0};
+	const char *slash;
+
+	if (!t)
+		return ret;
+	slash = strrchr(t->target->exe, '/');
+	snprintf(ret.name, sizeof(ret.name), "%.63s", slash ? slash + 1 : t->target->exe);
+	ret.forecast = t->forecast;
+	ret.cost = forecast_cost(&t->forecast, opts);
+	return ret;
+}
+
 /* Takes t, also when it fails. */
 static int add_tracee(struct sessions *ss, struct tracee *t, bool start, struct diag *diag)
 {
@@ -468,7 +484,7 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct tar
 	t = looking_take(ss, pid, opts);
 	r = t ? 0 : tracee_look(pid, opts, &t, diag);
 	if (r == 0)
-		r = tracee_open(t, drain_all, ss, diag);
+		r = tracee_open(t, sessions_drain, ss, diag);
 	return r < 0 ? r : add_tracee(ss, TAKE_PTR(t), start, diag);
 }
 

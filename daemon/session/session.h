@@ -16,6 +16,7 @@
 #include "base/diag.h"
 #include "base/target_opts.h"
 #include "pyprof/bpf_abi.h"
+#include "session/forecast.h"
 #include "snapshot/snapshot.h"
 
 struct sd_event;
@@ -63,6 +64,15 @@ int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts
 /* Is nothing looking into that process (any more)? */
 bool sessions_looked(const struct sessions *ss, pid_t pid);
 void sessions_on_looked(struct sessions *ss, void (*fn)(void *ctx), void *ctx);
+/* What observing it in this way would cost, once it was looked into. */
+struct session_forecast {
+	struct forecast forecast;
+	double cost;   /* of these options, as a fraction of its own CPU time */
+	char name[64]; /* of its program */
+};
+struct session_forecast sessions_forecast(const struct sessions *ss, pid_t pid,
+					  const struct target_opts *opts);
+
 /* Cancel everything that sessions_look has begun and that is not done. */
 void sessions_cancel_attaching(struct sessions *ss);
 
@@ -143,6 +153,7 @@ bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_tim
 
 struct session_status {
 	pid_t pid;
+	struct forecast forecast;
 	enum session_state state;
 	struct mode_choice mode; /* rate: of samples; 0: none are taken */
 	char cmdline[256], python_version[32], python_file[256], build_id[41];

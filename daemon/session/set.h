@@ -57,12 +57,17 @@ struct session *sessions_find(const struct sessions *ss, pid_t pid);
 int sessions_add(struct sessions *ss, struct session *s);
 void sessions_remove(struct sessions *ss, struct session *s);
 
+/* Read the rings for some ms: for what takes longer (ctx: the sessions). */
+void sessions_drain(void *ctx);
+
 /* Begin to look into a process that is to be attached, or check whether that has ended: see
  * sessions_look. */
 int looking_begin(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
 		  struct diag *diag);
 /* End looking into this process. false: nothing looks into it. */
 bool looking_cancel(struct sessions *ss, pid_t pid);
+/* One for which it is done; NULL: none, or it was cancelled. */
+const struct tracee *looking_seen(const struct sessions *ss, pid_t pid);
 /* One for which it is done, the caller's; NULL: none. */
 struct tracee *looking_take(struct sessions *ss, pid_t pid, const struct target_opts *opts);
 void looking_deinit(struct sessions *ss);

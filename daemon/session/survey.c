@@ -15,6 +15,18 @@
 /* Hundreds of samples in a moment of a busy process; their cost is not in the figures. */
 #define RATE	   4999
 #define RING_BYTES (4u << 20)
+#define TIMES	   10
+
+struct survey {
+	const struct target *target;
+	const struct python *python;
+	const struct plan *plan;
+	unsigned int times; /* that are left */
+	bool on;	    /* probes are, for another moment */
+	bool of_yields;	    /* the last moment */
+	struct probe *probe;
+	struct forecast_reading reading;
+};
 
 static void on_record(void *ctx, const void *data, size_t size)
 {
@@ -36,34 +48,6 @@ static int add_calls(const struct probe *p, struct forecast_reading *r)
 		probe_counts_drop(p, &counts[i].edge);
 	}
 	return err;
-}
-
-/* The probes are on for a moment. */
-static int moment(struct probe *p, struct diag *diag)
-{
-	const struct timespec pause = {.tv_nsec = SURVEY_NS};
-	uint64_t ts;
-	int err = probe_attach(p, &ts, diag);
-
-	if (err < 0)
-		return err;
-	nanosleep(&pause, NULL);
-	probe_silence(p);
-	probe_detach(p);
-	return 0;
-}
-
-static int moment_counted(struct probe *p, struct forecast_reading *r, struct diag *diag)
-{
-	int err = moment(p, diag);
-
-	if (err < 0)
-		return err;
-	if (probe_samples(p) <= 0)
-		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_FAILURE, NULL,
-				"the kernel refuses the clocks that sample");
-	(void)probe_drain(p, SIZE_MAX, on_record, r);
-	return add_calls(p, r);
 }
 
 /* ---- where yields are dear ---- */
@@ -92,39 +76,20 @@ static bool yields_are_stepped(const struct plan *plan)
 	return false;
 }
 
-/* Counting does not see how calls end: a moment of tracing does. */
-static int survey_yields(const struct probe_opts *counting, double *ret, struct diag *diag)
-{
-	_cleanup_(probe_freep) struct probe *p = NULL;
-	struct probe_opts po = *counting;
-	struct traced t = {0};
-	int r;
+/* ---- moments ---- */
 
-	po.mode = MODE_TRACE;
-	po.sampling = (struct probe_sampling){0};
-	r = probe_open(&po, &p, diag);
-	if (r == 0)
-		r = moment(p, diag);
-	if (r < 0)
-		return r;
-	(void)probe_drain(p, 0, on_call, &t);
-	if (t.calls)
-		*ret = t.yields < t.calls ? (double)t.yields / (double)t.calls : 1;
-	return 0;
-}
-
-int survey_run(const struct target *t, const struct python *py, const struct plan *plan,
-	       struct forecast_reading *ret, struct diag *diag)
+static struct probe_opts opts_of(const struct survey *s)
 {
-	_cleanup_(probe_freep) struct probe *p = NULL;
-	const struct probe_opts po = {
-		.pid = t->pid,
-		.tid = t->tid,
+	const struct python *py = s->python;
+
+	return (struct probe_opts){
+		.pid = s->target->pid,
+		.tid = s->target->tid,
 		.via = py->via,
 		.bias = py->bias,
 		.ring_bytes = RING_BYTES,
 		.layout = &py->layout,
-		.plan = plan,
+		.plan = s->plan,
 		.mode = MODE_COUNT,
 		.sampling = {.rate = RATE,
 			     .when = PYP_SAMPLING_BESIDE,
@@ -132,22 +97,126 @@ int survey_run(const struct target *t, const struct python *py, const struct pla
 			     .interp_head = python_interp_head(py),
 			     .code_type = python_code_type(py)},
 	};
+}
+
+static int probes_on(struct survey *s, struct diag *diag)
+{
+	uint64_t ts;
+	int r = probe_attach(s->probe, &ts, diag);
+
+	s->on = r == 0;
+	return r < 0 ? r : 1;
+}
+
+static void probes_off(struct survey *s)
+{
+	probe_silence(s->probe);
+	probe_detach(s->probe);
+	s->on = false;
+}
+
+static int read_counted(struct survey *s, struct diag *diag)
+{
+	struct forecast_reading *r = &s->reading;
 	struct pyp_trap_samples traps;
+
+	if (probe_samples(s->probe) <= 0)
+		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_FAILURE, NULL,
+				"the kernel refuses the clocks that sample");
+	(void)probe_drain(s->probe, SIZE_MAX, on_record, r);
+	traps = probe_trap_samples(s->probe);
+	r->of_probes = traps.in_kernel + traps.after;
+	return add_calls(s->probe, r);
+}
+
+static void read_yields(struct survey *s)
+{
+	struct traced t = {0};
+
+	(void)probe_drain(s->probe, 0, on_call, &t);
+	if (t.calls)
+		s->reading.yields = t.yields < t.calls ? (double)t.yields / (double)t.calls : 1;
+}
+
+/* Counting does not see how calls end: a moment of tracing does. */
+static int begin_yields(struct survey *s, struct diag *diag)
+{
+	struct probe_opts po = opts_of(s);
 	int r;
 
-	*ret = (struct forecast_reading){0};
+	po.mode = MODE_TRACE;
+	po.sampling = (struct probe_sampling){0};
+	probe_free(TAKE_PTR(s->probe));
+	s->of_yields = true;
+	r = probe_open(&po, &s->probe, diag);
+	return r < 0 ? r : probes_on(s, diag);
+}
+
+int survey_next(struct survey *s, struct diag *diag)
+{
+	int r;
+
+	if (!s->on)
+		return probes_on(s, diag);
+	probes_off(s);
+	if (s->of_yields) {
+		read_yields(s);
+		return 0;
+	}
+	r = read_counted(s, diag);
+	if (r == 0 && s->times-- > 1 && !forecast_suffices(&s->reading))
+		return probes_on(s, diag);
+	return r == 0 && yields_are_stepped(s->plan) ? begin_yields(s, diag) : r;
+}
+
+int survey_begin(const struct target *t, const struct python *py, const struct plan *plan,
+		 unsigned int times, struct survey **ret, struct diag *diag)
+{
+	_cleanup_(survey_freep) struct survey *s = calloc(1, sizeof(*s));
+	struct probe_opts po;
+	int r;
+
+	if (!s)
+		return diag_errno(diag, ENOMEM, "cannot look at what %d does", t->pid);
+	*s = (struct survey){.target = t, .python = py, .plan = plan, .times = times};
+	po = opts_of(s);
 	if (plan->twice[0] || !po.sampling.interp_head || !po.sampling.code_type)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, NULL,
 				"this build of Python cannot be counted and sampled");
-	r = probe_open(&po, &p, diag);
+	r = probe_open(&po, &s->probe, diag);
 	if (r < 0)
 		return r;
-	for (int i = 0; i < SURVEY_TIMES && r == 0 && !forecast_suffices(ret); i++)
-		r = moment_counted(p, ret, diag);
-	traps = probe_trap_samples(p);
-	ret->of_probes = traps.in_kernel + traps.after;
-	ret->period_ns = (double)probe_period(p);
-	if (r == 0 && yields_are_stepped(plan))
-		r = survey_yields(&po, &ret->yields, diag);
+	s->reading.period_ns = (double)probe_period(s->probe);
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+struct forecast_reading survey_reading(const struct survey *s)
+{
+	return s->reading;
+}
+
+void survey_free(struct survey *s)
+{
+	if (!s)
+		return;
+	probe_free(s->probe);
+	free(s);
+}
+
+int survey_run(const struct target *t, const struct python *py, const struct plan *plan,
+	       struct forecast_reading *ret, struct diag *diag)
+{
+	const struct timespec pause = {.tv_nsec = SURVEY_NS};
+	_cleanup_(survey_freep) struct survey *s = NULL;
+	int r = survey_begin(t, py, plan, TIMES, &s, diag);
+
+	if (r == 0)
+		r = survey_next(s, diag);
+	while (r > 0) {
+		nanosleep(&pause, NULL);
+		r = survey_next(s, diag);
+	}
+	*ret = s ? survey_reading(s) : (struct forecast_reading){0};
 	return r;
 }

@@ -3,6 +3,7 @@
 #ifndef PYPROF_SESSION_SURVEY_H
 #define PYPROF_SESSION_SURVEY_H
 
+#include "base/cleanup.h"
 #include "base/diag.h"
 #include "session/forecast.h"
 
@@ -10,13 +11,26 @@ struct plan;
 struct python;
 struct target;
 
+#define SURVEY_NS 50000000ull
+
 /*
- * Probes are on for SURVEY_NS, up to SURVEY_TIMES times until there are samples enough; and once more,
- * on calls' ends too, where the plan has yields single-stepped. Blocks as long. What is known of costs is not in *ret. -EOPNOTSUPP: this build cannot be counted, or sampled;
- * else as probe_open and probe_attach. All arguments are borrowed.
+ * Everything is loaded, and nothing touches the process yet. survey_next puts probes on (1). SURVEY_NS
+ * later it takes them off, reads what they saw, and puts them on again until there are samples enough,
+ * `times` times at most; and once more, on calls' ends too, where the plan has yields single-stepped.
+ * 0: that was all. survey_free takes them off.
+ *
+ * What is known of costs is not in the reading. -EOPNOTSUPP: this build cannot be counted, or sampled;
+ * else as probe_open and probe_attach. All arguments are borrowed for the survey's lifetime.
  */
-#define SURVEY_NS    50000000ull
-#define SURVEY_TIMES 10
+struct survey;
+int survey_begin(const struct target *t, const struct python *py, const struct plan *plan,
+		 unsigned int times, struct survey **ret, struct diag *diag);
+int survey_next(struct survey *s, struct diag *diag);
+struct forecast_reading survey_reading(const struct survey *s);
+void survey_free(struct survey *s);
+DEFINE_FREEP(struct survey, survey_free)
+
+/* All of it, up to ten moments. Blocks as long. */
 int survey_run(const struct target *t, const struct python *py, const struct plan *plan,
 	       struct forecast_reading *ret, struct diag *diag);
 

@@ -42,6 +42,7 @@ void tracee_free(struct tracee *t)
 	inspect_free(t->inspect);
 	inspect_free(t->looking);
 	reference_free(t->reference);
+	survey_free(t->survey);
 	inspect_result_deinit(&t->found);
 	python_free(t->python);
 	target_free(t->target);
@@ -496,6 +497,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.pid = t->target->pid,
 		.state = t->state,
 		.mode = {t->opts.mode.mode, target_opts_rate(&t->opts)},
+		.forecast = t->forecast,
 		.traced_ns = traced_until(t, now),
 		.events = c.events,
 		.unmatched = c.unmatched,

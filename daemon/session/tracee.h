@@ -17,6 +17,7 @@
 #include "session/reference.h"
 #include "session/session.h"
 #include "session/strangers.h"
+#include "session/survey.h"
 #include "session/windows.h"
 #include "profile/profile.h"
 #include "target/target.h"
@@ -82,7 +83,13 @@ struct tracee {
 	bool no_calls;		     /* it has used a second since, and no call was ever seen */
 	uint64_t period_ns;	     /* of samples */
 	struct reference *reference; /* while it is being opened */
-	uint64_t samples_before;     /* that it took */
+	struct survey *survey;	     /* then, too */
+	struct forecast forecast;
+	bool prepared; /* see tracee_prepare; then: */
+	bool prepared_verify;
+	int prepared_err;
+	struct diag prepared_diag;
+	uint64_t samples_before; /* that it took */
 	enum session_state state;
 	char end_reason[64];
 	char warning[256];    /* see tracee_warn_text */
@@ -143,9 +150,17 @@ struct tracee {
  */
 int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, struct diag *diag);
 bool tracee_looked(struct tracee *t);
-/* Between the two, if it is to be traced: sample it until it is opened. It is worth it after
- * REFERENCE_NS. A negative errno: it is not sampled. */
+/* Then: check what was found, and prove the plan (verify/verify.h), which may take some seconds while
+ * pump is called. What is wrong is told by tracee_open, which does it if it was not done. */
+void tracee_prepare(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx);
+/* Between the two, if it is to be traced: sample it for REFERENCE_NS, and until tracee_refer_end. A
+ * negative errno: it is not sampled. */
 int tracee_refer(struct tracee *t);
+void tracee_refer_end(struct tracee *t);
+/* And count its calls, for t->forecast: load what that needs, then, after what was before, as
+ * survey_next. A negative errno: there is no forecast. */
+int tracee_survey(struct tracee *t);
+int tracee_survey_next(struct tracee *t);
 int tracee_open(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx, struct diag *diag);
 void tracee_free(struct tracee *t);
 DEFINE_FREEP(struct tracee, tracee_free)

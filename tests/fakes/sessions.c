@@ -108,6 +108,19 @@ int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts
 	return pid == ss->slow ? -EINPROGRESS : 0;
 }
 
+struct session_forecast sessions_forecast(const struct sessions *ss, pid_t pid,
+					  const struct target_opts *opts)
+{
+	(void)ss, (void)opts;
+	if (pid == 8)
+		return (struct session_forecast){0};
+	return (struct session_forecast){
+		.forecast = {.known = true, .calls_per_s = 2e6, .trace = 3.5, .count = 1.75},
+		.cost = 3.5,
+		.name = "python\x1b",
+	};
+}
+
 bool sessions_looked(const struct sessions *ss, pid_t pid)
 {
 	return pid != ss->slow;

@@ -179,6 +179,7 @@ void ran_free(struct ran *r)
 {
 	free(r->out);
 	free(r->err);
+	free(r->forecast);
 	*r = (struct ran){0};
 }
 
@@ -294,6 +295,44 @@ static void check_alone(pid_t group)
 	}
 }
 
+/* A line of a forecast, before a process is attached to. */
+static bool is_forecast(const char *line, size_t n)
+{
+	static const char *const marks[] = {" · sample +",
+					    ": no forecast: ", "warning: this will cost",
+					    ": this will cost process"};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+		if (memmem(line, n, marks[i], strlen(marks[i])))
+			return strncmp(line, "pyprofd: ", 9) == 0;
+	return false;
+}
+
+/* These lines go to *ret_forecast, which may be NULL. */
+static void take_forecast(char *err, char **ret_forecast)
+{
+	char *out = err, *forecast = strdup(""), *grown;
+
+	for (char *line = err, *end; *line; line = end) {
+		size_t n = strcspn(line, "\n");
+
+		end = line + n + (line[n] != '\0');
+		n = (size_t)(end - line);
+		if (!is_forecast(line, n)) {
+			memmove(out, line, n);
+			out += n;
+		} else if (asprintf(&grown, "%s%.*s", forecast, (int)n, line) >= 0) {
+			free(forecast);
+			forecast = grown;
+		}
+	}
+	*out = '\0';
+	if (ret_forecast)
+		*ret_forecast = forecast;
+	else
+		free(forecast);
+}
+
 struct ran pyprofd_wait(struct pyprofd *d)
 {
 	struct ran r = {.status = wait_end(d->pid, "pyprofd")};
@@ -303,6 +342,7 @@ struct ran pyprofd_wait(struct pyprofd *d)
 	r.out = file_text(d->out, &r.nout);
 	r.err = file_text(d->err, NULL);
 	check_sanitizers(r.err);
+	take_forecast(r.err, NULL);
 	return r;
 }
 
@@ -380,6 +420,7 @@ static struct ran run_ctl(const struct pyprofd *d, va_list ap)
 	r.out = fd_text(c.out, &r.nout);
 	r.err = fd_text(c.err, NULL);
 	check_sanitizers(r.err);
+	take_forecast(r.err, &r.forecast);
 	return r;
 }
 
@@ -399,6 +440,7 @@ static char *expect_ok(struct ran *r)
 	cr_assert(r->status == 0, "pyprofctl ended with %d: %s", r->status, r->err);
 	cr_assert_str_eq(r->err, "");
 	free(r->err);
+	free(r->forecast);
 	return r->out;
 }
 

@@ -28,8 +28,9 @@
 
 /* How a program ended, and what it said. */
 struct ran {
-	int status; /* exit status, or 128 + the signal */
-	char *out, *err;
+	int status;	 /* exit status, or 128 + the signal */
+	char *out, *err; /* err: without a forecast's lines, which are apart */
+	char *forecast;	 /* NULL: it was a daemon */
 	size_t nout;
 };
 

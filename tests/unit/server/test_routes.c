@@ -143,6 +143,25 @@ Test(routes, attach_and_detach)
 	teardown();
 }
 
+Test(routes, forecast)
+{
+	const json_t *f;
+
+	cr_assert(ask("POST", "/v1/forecast", "{\"pid\": 7, \"mode\": \"trace\"}") == 200);
+	f = json_object_get(answer, "forecast");
+	cr_assert(json_number_value(json_object_get(f, "trace")) == 350);
+	cr_assert(json_number_value(json_object_get(f, "count")) == 175);
+	cr_assert(json_number_value(json_object_get(answer, "cost")) == 350);
+	cr_assert(strstr(json_string_value(json_object_get(answer, "text")), "trace +350 %"));
+	cr_assert(strstr(json_string_value(json_object_get(answer, "advice")), "--max-overhead"));
+	cr_assert(ask("POST", "/v1/forecast?pid=8", "") == 200);
+	cr_assert(json_is_null(json_object_get(answer, "forecast")));
+	cr_assert(strstr(json_string_value(json_object_get(answer, "text")), "no forecast"));
+	cr_assert(ask("POST", "/v1/forecast", "{}") == 400);
+	assert_error(PYP_EXIT_USAGE);
+	teardown();
+}
+
 static void assert_mode(const char *mode)
 {
 	cr_assert_str_eq(json_string_value(json_object_get(answer, "mode")), mode);

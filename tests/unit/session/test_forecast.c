@@ -9,41 +9,73 @@
 static char text[FORECAST_TEXT];
 
 /* 20 ms of its own, 100,000 calls; as long again in probes: 200 ns a hit, and a return costs half. */
+static const struct forecast_reading busy = {
+	.calls = 100000,
+	.samples = 100,
+	.of_probes = 100,
+	.period_ns = 200000,
+	.cost = {.known = true, .before = {300, 100}, .after = {300, 200}},
+};
+
+static double undisturbed(const struct forecast_reading *r, double hit_ns)
+{
+	return cost_undisturbed(cost_cold(hit_ns), (double)r->calls,
+				(double)r->samples * r->period_ns, 1);
+}
+
+/* Some of what was its own was slowdown after hits: there will be twice as many intervals. */
 Test(forecast, of_a_busy_program)
 {
-	const struct forecast_reading r = {
-		.calls = 100000,
-		.samples = 100,
-		.of_probes = 100,
-		.period_ns = 200000,
-		.cost = {.known = true, .before = {300, 100}, .after = {300, 200}},
-	};
-	struct forecast f = forecast_of(&r);
+	struct forecast f = forecast_of(&busy);
+	double own = undisturbed(&busy, 200), slow = 20e6 - own;
 
-	cr_assert(f.known && forecast_suffices(&r));
-	cr_assert(fabs(f.calls_per_s - 5e6) < 1 && fabs(f.count - 1) < 1e-9);
-	cr_assert(fabs(f.trace - 1.5) < 1e-9);
+	cr_assert(f.known && forecast_suffices(&busy) && slow > 1e6);
+	cr_assert_float_eq(f.calls_per_s, 1e5 / own * 1e9, 1);
+	cr_assert_float_eq(f.count, (20e6 + slow) / own, 1e-9);
+	cr_assert(f.trace > (30e6 + slow) / own && f.trace < (30e6 + 2 * slow) / own);
+	cr_assert(strstr(forecast_advice(&f, f.trace), "--max-overhead 5"));
+}
+
+Test(forecast, as_text)
+{
+	const struct forecast f = {true, 5e6, 1.5, 1};
+	const struct forecast low = {true, 5e3, 0.012, 0.006};
+
 	cr_assert_str_eq(forecast_text(&f, text),
-			 "5 million calls per second of CPU time, trace +150 %, count +100 %, "
-			 "count --rate 199 +100 %, trace --max-overhead 5 +5.0 %, sample +0.2 %");
-	cr_assert(strstr(forecast_advice(&f), "--max-overhead 5"));
+			 "trace +150 % · count +100 % · count+samples +100 % · sample +0.2 % · "
+			 "--max-overhead 5: +5.0 %");
+	cr_assert(strstr(forecast_text(&low, text), "--max-overhead 5: +1.2 %"), "%s", text);
+}
+
+Test(forecast, of_what_was_chosen)
+{
+	const struct forecast f = {true, 5e6, 1.5, 1}, none = {0};
+	struct target_opts o = {.mode = {.mode = MODE_TRACE}};
+
+	cr_assert_float_eq(forecast_cost(&f, &o), 1.5, 1e-9);
+	cr_assert(forecast_cost(&none, &o) == 0);
+	o.max_overhead = 10;
+	cr_assert_float_eq(forecast_cost(&f, &o), 0.1, 1e-9);
+	o = (struct target_opts){.mode = {.mode = MODE_COUNT, .rate = 1000}};
+	cr_assert_float_eq(forecast_cost(&f, &o), 1.02, 1e-9);
+	o.mode.mode = MODE_SAMPLE;
+	cr_assert_float_eq(forecast_cost(&f, &o), 0.02, 1e-9);
+	cr_assert(!forecast_advice(&f, 0.02) && forecast_advice(&f, 0.3));
 }
 
 /* As the first, but every third call ends in a yield, and that costs ten times what a call does. */
 Test(forecast, of_yields_that_cost_a_multiple)
 {
-	struct forecast_reading r = {
-		.calls = 100000,
-		.samples = 100,
-		.of_probes = 100,
-		.period_ns = 200000,
-		.yields = 1 / 3.0,
-		.cost = {.known = true, .before = {300, 100, 2000}, .after = {300, 200, 4000}},
-	};
-	struct forecast f = forecast_of(&r);
+	struct forecast_reading r = busy;
+	struct forecast f, without = forecast_of(&busy);
+	double own = undisturbed(&busy, 200);
 
-	cr_assert(fabs(f.count - 1) < 1e-9);
-	cr_assert(fabs(f.trace - (1 + 2200 / 600.0)) < 1e-9, "%g", f.trace);
+	r.yields = 1 / 3.0;
+	r.cost.before[COST_YIELD] = 2000;
+	r.cost.after[COST_YIELD] = 4000;
+	f = forecast_of(&r);
+	cr_assert_float_eq(f.count, without.count, 1e-9);
+	cr_assert_float_eq(f.trace - without.trace, (2200 - 300) / 600.0 * 20e6 / own, 1e-6);
 	r.cost.known = false;
 	cr_assert(forecast_of(&r).trace > f.trace);
 }
@@ -58,11 +90,12 @@ Test(forecast, of_one_that_seldom_calls)
 		.cost = {.known = true, .before = {300, 200}, .after = {500, 200}},
 	};
 	struct forecast f = forecast_of(&r);
+	double own = undisturbed(&r, 800), slow = 20e6 - own;
 
-	cr_assert(fabs(f.count - 200 * 800 / 20e6) < 1e-9);
-	cr_assert(fabs(f.trace - 200 * 1200 / 20e6) < 1e-9);
-	cr_assert(!forecast_advice(&f));
-	cr_assert(strstr(forecast_text(&f, text), "trace --max-overhead 5 +1.2 %"), "%s", text);
+	cr_assert(slow < 0.01 * own);
+	cr_assert_float_eq(f.count, (200 * 800 + slow) / own, 1e-9);
+	cr_assert_float_eq(f.trace, (200 * 1200 + 2 * slow) / own, 1e-4);
+	cr_assert(!forecast_advice(&f, f.trace));
 }
 
 Test(forecast, of_one_that_waits)
@@ -70,8 +103,8 @@ Test(forecast, of_one_that_waits)
 	const struct forecast_reading r = {.calls = 3, .samples = 2, .period_ns = 200000};
 	struct forecast f = forecast_of(&r);
 
-	cr_assert(!f.known && !forecast_suffices(&r) && !forecast_advice(&f));
-	cr_assert(strstr(forecast_text(&f, text), "none"));
+	cr_assert(!f.known && !forecast_suffices(&r) && !forecast_advice(&f, 9));
+	cr_assert(strstr(forecast_text(&f, text), "no forecast"));
 }
 
 Test(forecast, without_calls_or_costs)

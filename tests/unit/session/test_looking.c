@@ -58,12 +58,42 @@ bool tracee_looked(struct tracee *t)
 	return t->lost_hold;
 }
 
-static bool samples;
+static bool samples, counts;
+static unsigned int prepared, moments;
+
+void tracee_prepare(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx)
+{
+	(void)t, (void)pump, (void)pump_ctx;
+	prepared++;
+}
 
 int tracee_refer(struct tracee *t)
 {
 	(void)t;
 	return samples ? 0 : -EOPNOTSUPP;
+}
+
+void tracee_refer_end(struct tracee *t)
+{
+	(void)t;
+}
+
+int tracee_survey(struct tracee *t)
+{
+	(void)t;
+	return counts ? 0 : -EOPNOTSUPP;
+}
+
+/* Two moments. */
+int tracee_survey_next(struct tracee *t)
+{
+	(void)t;
+	return counts ? moments++ % 3 < 2 : -EOPNOTSUPP;
+}
+
+void sessions_drain(void *ctx)
+{
+	(void)ctx;
 }
 
 void tracee_set_opts(struct tracee *t, const struct target_opts *o)
@@ -195,6 +225,37 @@ Test(looking, is_cancelled)
 	cr_assert(alive == 0 && nothing_is_attached());
 	cr_assert(begin(11, 900) == -ECANCELED && begin(12, 900) == -ECANCELED);
 	cr_assert(!looking_take(&set, 11, &opts) && begin(11, 0) == -EINPROGRESS);
+	teardown();
+}
+
+static void run_until_reported(unsigned int n)
+{
+	for (int i = 0; i < 100 && reported < n; i++)
+		cr_assert(sd_event_run(set.event, 100000) >= 0);
+	cr_assert_eq(reported, n);
+}
+
+/* Then its calls are counted, as often as it takes. */
+Test(looking, is_forecast)
+{
+	samples = counts = true;
+	cr_assert(begin(11, 1) == -EINPROGRESS);
+	end_inspection(0);
+	cr_assert(is_at(0, 11, "sampling") && prepared == 1 && moments == 0);
+	now_ns += REFERENCE_NS;
+	for (int i = 0; i < 100 && moments < 1; i++)
+		cr_assert(sd_event_run(set.event, 100000) >= 0);
+	cr_assert(is_at(0, 11, "forecasting") && !looking_seen(&set, 11));
+	now_ns += SURVEY_NS;
+	for (int i = 0; i < 100 && moments < 2; i++)
+		cr_assert(sd_event_run(set.event, 100000) >= 0);
+	cr_assert(is_at(0, 11, "forecasting") && reported == 0);
+	now_ns += SURVEY_NS;
+	run_until_reported(1);
+	cr_assert(moments == 3 && prepared == 1 && looking_seen(&set, 11));
+	tracee_free(looking_take(&set, 11, &opts));
+	samples = counts = false;
+	moments = 0;
 	teardown();
 }
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What observing a process would cost it: see forecast.h. */
+#include "forecast.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/terminal.h"
+
+static const char *text_of(const json_t *answer, const char *key)
+{
+	const char *text = json_string_value(json_object_get(answer, key));
+
+	return text ? text : "";
+}
+
+static void put_line(pid_t pid, const json_t *answer)
+{
+	char name[128], text[512];
+
+	fprintf(stderr, "pyprofd: %d %s: %s\n", (int)pid,
+		terminal_clean(text_of(answer, "name"), name, sizeof(name)),
+		terminal_clean(text_of(answer, "text"), text, sizeof(text)));
+}
+
+static void warn(double cost, const json_t *answer)
+{
+	char advice[256];
+
+	terminal_clean(text_of(answer, "advice"), advice, sizeof(advice));
+	fprintf(stderr,
+		"pyprofd: warning: this will cost it about %.0f %% of its own CPU time%s%s\n", cost,
+		*advice ? ": " : "", advice);
+}
+
+static bool is_asked(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+static bool agrees(void)
+{
+	char answer[16];
+
+	fputs("Go on? [y/N] ", stderr);
+	if (!fgets(answer, sizeof(answer), stdin))
+		return false;
+	return *answer == 'y' || *answer == 'Y';
+}
+
+int forecast_tell(struct client *c, pid_t pid, const struct target_opts_given *given, bool yes,
+		  struct diag *diag)
+{
+	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)pid);
+	_cleanup_(json_decrefp) json_t *answer = NULL;
+	double cost;
+	int r;
+
+	if (given)
+		target_args_add(given, body);
+	r = client_request(c, "POST", "/v1/forecast", body, &answer, diag);
+	if (r < 0)
+		return r;
+	/* Nothing was found out: attaching says why. */
+	if (!*text_of(answer, "name"))
+		return 0;
+	put_line(pid, answer);
+	cost = json_number_value(json_object_get(answer, "cost"));
+	if (cost > FORECAST_WARN)
+		warn(cost, answer);
+	if (cost <= FORECAST_ASK || yes || !is_asked() || agrees())
+		return 0;
+	return diag_set(diag, -ECANCELED, PYP_EXIT_FAILURE, "--yes does not ask",
+			"process %d was not attached to", (int)pid);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a mode will cost is said before a process is attached to; who sits at a terminal is asked
+ * if it is dear.
+ */
+#include <poll.h>
+#include <pty.h>
+#include <sys/wait.h>
+
+#include "harness/daemon.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+
+static struct pyprofd d;
+static struct traced busy;
+static char pid[16];
+
+static void setup(void)
+{
+	/* It does nothing but call. */
+	traced_start(&busy, traced_newest().exe, "shares.py", "calls", NULL);
+	traced_expect(&busy, "ready");
+	pid_text(pid, busy.pid);
+	pyprofd_start(&d, NULL);
+}
+
+static void teardown(void)
+{
+	if (d.pid)
+		pyprofd_shutdown(&d);
+	traced_stop(&busy);
+}
+
+TestSuite(forecast, .init = setup, .fini = teardown, .timeout = 60);
+
+static double percent(const json_t *target, const char *key)
+{
+	return json_number_value(json_object_get(json_object_get(target, "forecast"), key));
+}
+
+Test(forecast, is_told_before_attaching)
+{
+	struct ran r = ctl(&d, "attach", pid, NULL);
+	json_t *target;
+
+	cr_assert_eq(r.status, 0, "%s", r.err);
+	cr_assert(strstr(r.forecast, "trace +") &&
+			  strstr(r.forecast, " · --max-overhead 5: +5.0 %"),
+		  "%s", r.forecast);
+	cr_assert(strstr(r.forecast, "pyprofd: warning: this will cost it about "), "%s",
+		  r.forecast);
+	cr_assert(strstr(r.forecast, "costs it less"), "%s", r.forecast);
+	ran_free(&r);
+	target = ctl_target(&d, 0);
+	cr_assert(percent(target, "count") > 25, "%g", percent(target, "count"));
+	cr_assert(percent(target, "trace") > percent(target, "count"));
+	json_decref(target);
+}
+
+/* What is bounded is not warned of. */
+Test(forecast, of_a_mode_that_costs_little)
+{
+	struct ran r = ctl(&d, "attach", "--max-overhead", "5", pid, NULL);
+
+	cr_assert_eq(r.status, 0, "%s", r.err);
+	cr_assert(strstr(r.forecast, "trace +") && !strstr(r.forecast, "warning"), "%s",
+		  r.forecast);
+	ran_free(&r);
+}
+
+/* ---- at a terminal ---- */
+
+/* Runs pyprofctl on a terminal, and answers when it asks. Returns its exit status. */
+static int at_terminal(const char *answer, char said[4096], const char *option)
+{
+	const char *build = getenv("PYPROF_BUILD");
+	char path[4096];
+	size_t n = 0;
+	int fd, status;
+	pid_t child;
+
+	snprintf(path, sizeof(path), "%s/pyprofctl", build ? build : "build");
+	child = forkpty(&fd, NULL, NULL, NULL);
+	cr_assert(child >= 0);
+	if (child == 0) {
+		execl(path, path, "--socket", d.sock, "attach", pid, option, NULL);
+		_exit(127);
+	}
+	for (struct pollfd p = {.fd = fd, .events = POLLIN}; poll(&p, 1, 30000) > 0;) {
+		ssize_t k = read(fd, said + n, 4095 - n);
+
+		if (k <= 0)
+			break;
+		n += (size_t)k;
+		said[n] = '\0';
+		if (answer && strstr(said, "[y/N] ")) {
+			cr_assert(write(fd, answer, strlen(answer)) > 0);
+			answer = NULL;
+		}
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	close(fd);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool is_attached(void)
+{
+	json_t *status = ctl_status(&d);
+	bool ret = json_array_size(json_object_get(status, "targets")) > 0;
+
+	json_decref(status);
+	return ret;
+}
+
+Test(forecast, asks_at_a_terminal)
+{
+	char said[4096] = "";
+
+	cr_assert_eq(at_terminal("n\n", said, NULL), 1, "%s", said);
+	cr_assert(strstr(said, "was not attached to") && !is_attached(), "%s", said);
+	cr_assert_eq(at_terminal("\n", said, NULL), 1, "%s", said);
+	cr_assert(!is_attached());
+	cr_assert_eq(at_terminal("y\n", said, NULL), 0, "%s", said);
+	cr_assert(is_attached());
+}
+
+Test(forecast, does_not_ask_who_said_yes)
+{
+	char said[4096] = "";
+
+	cr_assert_eq(at_terminal(NULL, said, "--yes"), 0, "%s", said);
+	cr_assert(strstr(said, "warning") && !strstr(said, "[y/N]"), "%s", said);
+	cr_assert(is_attached());
+}
