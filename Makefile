@@ -68,8 +68,8 @@ CHECK_GROUPS := check-unit check-san,check-suites,check-browser,fuzz-smoke+lint 
 	check-e2e check-attack
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
-FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times bench-windows matrix soak \
-	demo fidelity pictures
+FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times bench-windows \
+	bench-forecast matrix soak demo fidelity pictures
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -421,6 +421,10 @@ bench-windows: deps deps-dev ## counts under --max-overhead beside the true ones
 	@$(SUB) all
 	@tests/bench/windows.py $(O)/pyprofctl $(BENCH_TIMES_PYTHON) $(BENCH_WINDOWS_SECONDS) \
 		$(BENCH_WINDOWS_RUNS)
+
+bench-forecast: deps deps-dev ## what was forecast beside the slowdown then measured (root)
+	@$(SUB) all
+	@tests/bench/forecast.py $(O)/pyprofctl $(BENCH_TIMES_PYTHON) 1.5
 
 matrix: deps deps-dev ## the table of interpreters, as in packaging/doc/fidelity.md (root)
 	@$(SUB) all
