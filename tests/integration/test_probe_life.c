@@ -422,8 +422,10 @@ Test(probe_life, switches_of_a_known_thread)
 	fake_target_run(target(), NULL, 0, 0);
 	fake_target_run(target(), NULL, 0, 0);
 	cr_assert_eq(probe_rig_drain(&rig), 0, "not a thread we know");
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 10; i++) {
 		fake_target_pairs(target(), frame, 1000);
+		usleep(2000); /* it waits for the next by then, off its CPU */
+	}
 	probe_rig_drain(&rig);
 	for (size_t i = 0; i < rig.n; i++) {
 		const struct event *ev = probe_rig_event(&rig, i);

@@ -137,6 +137,17 @@ static bool sites_are(struct traced *t, void *ctx)
 	return sites_changed(w->sites, t->pid) == w->changed;
 }
 
+/* Before that, probes come and go that only forecast what it will cost. */
+static bool is_traced(struct traced *t, void *ctx)
+{
+	struct ran status = ctl(ctx, "status", NULL);
+	bool ret = strstr(status.out, "tracing");
+
+	(void)t;
+	ran_free(&status);
+	return ret;
+}
+
 static bool no_definitions(struct traced *t, void *ctx)
 {
 	(void)t;
@@ -160,6 +171,7 @@ Test(tracefs, daemon_is_killed)
 	pyprofd_init(&d);
 	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--no-verify", NULL);
 	prefix_of(d.pid, prefix);
+	traced_until(&t, is_traced, &d, "a traced target");
 	traced_until(&t, sites_are, &on, "the daemon's probes");
 	probe_rig_start(&rig, 0);
 	cr_assert_eq(definitions(prefix), sites.plan.nsites, "the living's are not removed");
