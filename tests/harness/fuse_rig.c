@@ -21,7 +21,7 @@ void fuse_rig_mount(struct fuse_rig *r, const char *content)
 
 void fuse_rig_daemon(struct fuse_rig *r)
 {
-	traced_start(&r->neighbour, traced_newest().exe, "run.py", "busy_empty", "12", NULL);
+	traced_start(&r->neighbour, traced_newest().exe, "run.py", "half_busy", "12", NULL);
 	traced_expect(&r->neighbour, "ready");
 	pid_text(r->neighbour_pid, r->neighbour.pid);
 	pyprofd_start(&r->d, "--no-verify", "--pid", r->neighbour_pid, NULL);
