@@ -193,6 +193,12 @@ def record(ctl, pid, seconds, options):
             yield json.load(f)
 
 
+def error_of(rows):
+    """One standard error of their calls; None: the report says that it is not known."""
+    errors = [r.get('error', {}).get('ncalls') for r in rows]
+    return None if None in errors else sum(e ** 2 for e in errors) ** 0.5
+
+
 def measure(ctl, python, name, seconds):
     """A run: calls as reported, their error, the true ones; undisturbed spans, and the others."""
     run, forks = Run(python, name), name == 'prefork'
@@ -215,7 +221,7 @@ def measure(ctl, python, name, seconds):
         undisturbed += spans_of(run, begin, begin + UNDISTURBED * 1e9 - 10e6)
     return {
         'calls': sum(r['ncalls'] for r in rows),
-        'error': sum(r.get('error', {}).get('ncalls', 0) ** 2 for r in rows) ** 0.5,
+        'error': error_of(rows),
         'true': sum(run.between(start, end)[0:(2 * WORKERS if forks else 2):2]),
         'undisturbed': undisturbed,
         'spans': spans_of(run, start, end),
@@ -227,11 +233,12 @@ def summary(name, runs):
     taken = [x for r in runs for x in (slower(s, costs) for s in r['spans']) if x is not None]
     noise = [x for r in runs for x in (slower(s, costs) for s in r['undisturbed'])
              if x is not None]
-    within = sum(abs(r['calls'] - r['true']) <= 1.96 * r['error'] + 1 for r in runs)
-    errors = [r['error'] / r['true'] for r in runs if r['true']]
+    known = [r for r in runs if r['error'] is not None]
+    within = sum(abs(r['calls'] - r['true']) <= 1.96 * r['error'] + 1 for r in known)
+    errors = [r['error'] / r['true'] for r in known if r['true']]
     return ('%-9s %d of %d intervals hold the true count; bias %+.1f %%, error %.1f %%; slower by '
             '%.1f %%, over %.1f %% in %.0f %% of spans (undisturbed spans: over %.1f %% in %.0f %%)'
-            % (name, within, len(runs),
+            % (name, within, len(known),
                100 * (sum(r['calls'] for r in runs) / sum(r['true'] for r in runs) - 1),
                100 * statistics.median(errors), statistics.mean(taken), 1.3 * BOUND,
                100 * sum(x > 1.3 * BOUND for x in taken) / len(taken), 0.3 * BOUND,
@@ -247,8 +254,9 @@ def main():
     for name in sys.argv[5:] or PROGRAMS:
         runs = [measure(ctl, python, name, seconds) for _ in range(times)]
         for r in runs:
-            print('  %-9s %9.0f calls, %9.0f +- %.0f reported' % (
-                name, r['true'], r['calls'], r['error']))
+            print('  %-9s %9.0f calls, %9.0f +- %s reported' % (
+                name, r['true'], r['calls'],
+                'unknown' if r['error'] is None else '%.0f' % r['error']))
         print(summary(name, runs), flush=True)
 
 
