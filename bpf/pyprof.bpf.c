@@ -52,7 +52,7 @@ static __always_inline __u64 wake_flags(__u64 ts)
  */
 #define GAUGE_SAMPLE  15
 #define GAUGE_AT      8
-#define GAUGE_MOST_NS 8192 /* it was interrupted */
+#define GAUGE_MOST_NS 1024 /* it was interrupted */
 
 __noinline int gauge_take(__u64 ts)
 {

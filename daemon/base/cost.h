@@ -22,6 +22,7 @@ enum cost_kind { COST_ENTER, COST_LEAVE, COST_YIELD, COST_KINDS };
 
 struct cost {
 	bool known;
+	bool synthetic; /* measured on a program like the interpreter, not on the interpreter itself */
 	uint32_t before[COST_KINDS], after[COST_KINDS];
 	uint32_t slowdown; /* more after a hit, where the program runs on for long */
 	uint32_t gauge_ps; /* when the others were measured; 0: not known */

@@ -14,7 +14,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -83,31 +82,6 @@ static int allow_calls(struct sock_filter *code, size_t n)
 
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
 #endif
-}
-
-static int by_number(const void *a, const void *b)
-{
-	const int *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-void confine_descriptors(const int *keep, size_t n)
-{
-	unsigned int from = 0;
-	int sorted[8];
-
-	n = n < 8 ? n : 8;
-	memcpy(sorted, keep, n * sizeof(*keep));
-	qsort(sorted, n, sizeof(*sorted), by_number);
-	for (size_t i = 0; i < n; i++) {
-		if (sorted[i] < 0)
-			continue;
-		if ((unsigned int)sorted[i] > from)
-			(void)syscall(SYS_close_range, from, (unsigned int)sorted[i] - 1, 0);
-		from = (unsigned int)sorted[i] + 1;
-	}
-	(void)syscall(SYS_close_range, from, ~0u, 0);
 }
 
 /* Also where the parent had ended before this was said. */

@@ -24,8 +24,6 @@ struct opener_msg {
 _Noreturn void opener_run(const struct inspect_opts *opts, int ask, pid_t parent);
 _Noreturn void inspector_run(const struct inspect_opts *opts, int chan, int ask, pid_t parent);
 
-/* Close all descriptors but these. */
-void confine_descriptors(const int *keep, size_t n);
 /* Give up what the process is not to have; at last, all system calls but those it needs. 0 or a
  * negative errno. */
 int confine_opener(pid_t parent);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "inspect/answer.h"
 #include "inspect/breaks.h"
 #include "inspect/helper.h"
@@ -325,7 +326,7 @@ _Noreturn void inspector_run(const struct inspect_opts *opts, int chan, int ask,
 	const int keep[] = {chan, ask, opts->target ? opts->target->pidfd : -1};
 
 	in = (struct inspector){.opts = opts, .chan = chan, .ask = ask};
-	confine_descriptors(keep, 3);
+	(void)descriptors_close_others(0, keep, 3);
 	if (confine_inspector(parent) < 0)
 		_exit(1);
 	if (inspect_test_helper)

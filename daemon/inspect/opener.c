@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "inspect/helper.h"
 
 struct opener {
@@ -101,7 +102,7 @@ _Noreturn void opener_run(const struct inspect_opts *opts, int ask, pid_t parent
 
 	o.opts = opts;
 	o.dirfd = -1;
-	confine_descriptors(keep, 2);
+	(void)descriptors_close_others(0, keep, 2);
 	if (opts->target) {
 		snprintf(path, sizeof(path), "/proc/%d", opts->target->tid);
 		o.dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -409,6 +409,7 @@ struct cost calibrate_synthetic(const struct layout *layout, const struct plan *
 		.enter_yield = median(&m.times[ENTER_YIELD], base),
 		.yield_enter = median(&m.times[YIELD_ENTER], base),
 	});
+	ret.synthetic = true;
 	if (m.gauge.n)
 		ret.gauge_ps = (uint32_t)(1000 * m.gauge.ns / m.gauge.n);
 	return ret;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "probe/calibrate.h"
 #include "probe/probe.h"
 #include "verify/cache.h"
@@ -49,14 +50,16 @@ static struct cost learn_cost(const struct verify_opts *o)
 	return c;
 }
 
-/* What the daemon has open is none of the helper's: a link is on as long as anybody has it. */
+/* What the daemon has open is none of the helper's (a link is on as long as anybody has it), but for
+ * what tells the target from a process that got its number. */
 static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, int out)
 {
+	const int keep[] = {out, o->target->pidfd};
 	struct cost c = {0};
 	ssize_t r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (dup2(out, 3) < 0 || close_range(4, ~0u, 0) < 0)
+	if (descriptors_close_others(3, keep, sizeof(keep) / sizeof(*keep)) < 0)
 		_exit(1);
 	if (!synthetic) {
 		c = learn_cost(o);
@@ -64,7 +67,7 @@ static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, i
 	}
 	if (!c.known)
 		c = calibrate_synthetic(&o->python->layout, o->plan);
-	r = write(3, &c, sizeof(c));
+	r = write(out, &c, sizeof(c));
 	probe_end();
 	_exit(r == sizeof(c) ? 0 : 1);
 }

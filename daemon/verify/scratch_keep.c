@@ -39,6 +39,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "target/proc.h"
 
 /*
@@ -68,20 +69,8 @@ static int lift(int *fd)
 static int close_others(const struct scratch_job *j)
 {
 	const int keep[] = {j->exe, j->root, j->mnt, j->leash, j->target ? j->target->pidfd : -1};
-	unsigned int from = 3;
 
-	for (;;) {
-		unsigned int next = ~0u;
-
-		for (size_t i = 0; i < sizeof(keep) / sizeof(*keep); i++)
-			if (keep[i] >= (int)from && (unsigned int)keep[i] < next)
-				next = (unsigned int)keep[i];
-		if (next > from && close_range(from, next == ~0u ? next : next - 1, 0) < 0)
-			return -errno;
-		if (next == ~0u)
-			return 0;
-		from = next + 1;
-	}
+	return descriptors_close_others(3, keep, sizeof(keep) / sizeof(*keep));
 }
 
 /* The interpreter's three become 0, 1, 2; else only what the keeper needs stays open. */
