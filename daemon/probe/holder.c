@@ -268,12 +268,14 @@ static bool is_running(void)
 	return mine.requests >= 0 && mine.owner == getpid() && poll(&p, 1, 0) == 0;
 }
 
+/* In a forked process the descriptor is its parent's: here its number may be another file's by now. */
 static void forget_mine(void)
 {
-	if (mine.requests >= 0)
-		close(TAKE_FD(mine.requests));
-	if (mine.owner == getpid())
+	if (mine.owner == getpid()) {
+		close(mine.requests);
 		(void)waitpid(mine.pid, NULL, WNOHANG);
+	}
+	mine.requests = -1;
 	mine.owner = 0;
 }
 

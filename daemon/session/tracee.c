@@ -255,10 +255,16 @@ int tracee_start(struct tracee *t, struct diag *diag)
 				"process %d has gone", t->target->pid);
 	r = tracee_check_program(t, diag);
 	tracee_account(t);
+	if (!t->has_started) {
+		/* What it did before, while costs were measured, is in no figure. */
+		t->first_ns = tracee_now();
+		t->first_unix_ns = tracee_unix_now();
+	}
 	if (r == 0)
 		r = t->collector->start(t, &ts, diag);
 	if (r < 0)
 		return r;
+	t->has_started = true;
 	if (t->forked_ns && ts > t->forked_ns)
 		t->fork_gap_ns = ts - t->forked_ns;
 	t->forked_ns = 0;

@@ -66,6 +66,7 @@ struct tracee {
 	uint64_t lost_hold_ns, until_ns, hold_gap_ns;
 	struct calibration *calibration; /* NULL: not possible, or not needed */
 	struct cost cost;		 /* as far as known */
+	bool has_started;		 /* tracing has begun, once at least */
 	bool cost_taken;		 /* the calibration's result is in it */
 	struct profile *profile;
 	/* Reads its files and its memory for us; NULL: none does. While it is looked into after an
