@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 11
+#define PYP_BPF_ABI_VERSION 12
 
 /*
  * Which hits say something. Between windows nothing is said about calls, and since the epoch goes up
@@ -33,6 +33,9 @@ enum pyp_site_kind {
 	PYP_SITE_LEAVE = 3,	/* a frame is left for good: return or unwinding */
 	PYP_SITE_YIELD = 4,	/* a frame is suspended (before 3.11 this is a LEAVE) */
 	PYP_SITE_CODE_FREE = 5, /* a code object is deallocated: its address may be reused */
+	PYP_SITE_C_ENTER = 6,	/* the frame calls something that may be a function written in C */
+	PYP_SITE_C_LEAVE = 7,	/* and that has returned, or raised */
+	PYP_SITE_C_INSTANT = 8, /* the evaluator did itself what such a function does */
 };
 
 /*
@@ -140,9 +143,13 @@ enum pyp_rec_type {
 	PYP_REC_THREAD_EXIT,
 	PYP_REC_FORK, /* the target, or a descendant, made a child process */
 	PYP_REC_EXEC,
-	PYP_REC_METRICS, /* a thread's resource counters, where they have changed */
-	PYP_REC_SAMPLE,	 /* sampling: a stack; the names of its code came before */
-	PYP_REC_CODE_ID, /* counting: the number of a code object whose CODE came before */
+	PYP_REC_METRICS,   /* a thread's resource counters, where they have changed */
+	PYP_REC_SAMPLE,	   /* sampling: a stack; the names of its code came before */
+	PYP_REC_CODE_ID,   /* counting: the number of a code object whose CODE came before */
+	PYP_REC_C_ENTER,   /* a frame calls a function written in C; its METHOD came before */
+	PYP_REC_C_LEAVE,   /* and that has returned */
+	PYP_REC_C_INSTANT, /* both at once */
+	PYP_REC_METHOD,	   /* a function written in C is seen for the first time */
 	PYP_REC_MAX
 };
 
@@ -171,6 +178,37 @@ struct pyp_rec_enter {
 struct pyp_rec_leave {
 	struct pyp_rec h;
 	__u64 frame;
+};
+
+/*
+ * C_ENTER, C_INSTANT, C_LEAVE (method is 0): the Python frame whose call it is, which has one such call
+ * at a time. method: the address of the PyMethodDef, by which such functions are told apart.
+ */
+struct pyp_rec_c_call {
+	struct pyp_rec h;
+	__u64 frame;
+	__u64 method;
+};
+
+/* In h.arg of METHOD: what is called. */
+enum pyp_method_kind {
+	PYP_METHOD_FUNCTION =
+		1,	      /* of a module, or of no known one: "<built-in method math.sqrt>" */
+	PYP_METHOD_BOUND = 2, /* of an object: "<built-in method fromkeys of type object …>" */
+	PYP_METHOD_DESCRIPTOR = 3, /* of a type: "<method 'append' of 'list' objects>" */
+};
+#define PYP_METHOD_UNREADABLE 0x100u /* the name could not be read */
+
+/*
+ * METHOD: from now on this PyMethodDef is this function (again, where its name or type has changed:
+ * memory is used again). Strings end with a NUL, and are cut where they do not fit.
+ */
+struct pyp_rec_method {
+	struct pyp_rec h;
+	__u64 method;
+	char name[96];	 /* ml_name */
+	char type[96];	 /* tp_name of the type whose method it is; "" for a module's function */
+	char module[96]; /* m_module, where that is a str; else "" */
 };
 
 /* In h.arg of SWITCH_OUT: still runnable, preempted. */
@@ -426,6 +464,8 @@ _Static_assert(sizeof(struct pyp_edge) == 12, "pyp_edge changed size");
 _Static_assert(sizeof(struct pyp_rec_code_id) == 32, "pyp_rec_code_id changed size");
 _Static_assert(sizeof(struct pyp_rec) == 16, "pyp_rec changed size");
 _Static_assert(sizeof(struct pyp_rec_enter) == 40, "pyp_rec_enter changed size");
+_Static_assert(sizeof(struct pyp_rec_c_call) == 32, "pyp_rec_c_call changed size");
+_Static_assert(sizeof(struct pyp_rec_method) == 312, "pyp_rec_method changed size");
 _Static_assert(sizeof(struct pyp_rec_leave) == 24, "pyp_rec_leave changed size");
 _Static_assert(sizeof(struct pyp_rec_switch) == 24, "pyp_rec_switch changed size");
 _Static_assert(sizeof(struct pyp_rec_string) == 40, "pyp_rec_string changed size");
