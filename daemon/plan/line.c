@@ -95,7 +95,7 @@ int line_site(struct planner *p, const struct line *line, const struct site_want
 	return site_add(p, &p->cfg, best, want->kind, want->role, &want->where[best]);
 }
 
-static void site_locate(struct plan_site *s, const struct flow_state *st)
+void site_locate(struct plan_site *s, const struct flow_state *st)
 {
 	s->deref = st->regs == 0;
 	if (!s->deref) {
@@ -112,8 +112,8 @@ static bool site_same(const struct plan_site *a, const struct plan_site *b)
 	       a->deref == b->deref && a->disp == b->disp;
 }
 
-int site_add(struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site_kind kind,
-	     const char *role, const struct flow_state *st)
+int site_make(const struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site_kind kind,
+	      const char *role, const struct flow_state *st, struct plan_site *ret)
 {
 	const struct insn *in = &cfg->v[i].in;
 	struct plan_site s = {
@@ -134,6 +134,18 @@ int site_add(struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site
 	memcpy(s.bytes, code, in->len);
 	snprintf(s.role, sizeof(s.role), "%s", role);
 	cfg_format(cfg, i, s.insn, sizeof(s.insn));
+	*ret = s;
+	return 0;
+}
+
+int site_add(struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site_kind kind,
+	     const char *role, const struct flow_state *st)
+{
+	struct plan_site s;
+	int r = site_make(p, cfg, i, kind, role, st, &s);
+
+	if (r < 0)
+		return r;
 	for (unsigned int k = 0; k < p->plan->nsites; k++)
 		if (site_same(&p->plan->sites[k], &s))
 			return 0;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/native.h"
 #include "plan/planner.h"
 
 #define EVALUATOR "_PyEval_EvalFrameDefault"
@@ -84,12 +85,12 @@ static bool sweep_meets(const struct planner *p, uint64_t at, uint64_t vaddr)
 	return at == vaddr;
 }
 
-static int check_boundaries(struct planner *p)
+int planner_check_boundaries(struct planner *p, const struct plan_site *sites, unsigned int n)
 {
 	uint64_t from = UINT64_MAX, last = 0, start;
 
-	for (unsigned int i = 0; i < p->plan->nsites; i++) {
-		const struct plan_site *s = &p->plan->sites[i];
+	for (unsigned int i = 0; i < n; i++) {
+		const struct plan_site *s = &sites[i];
 		int r = image_function_start(p->img, s->vaddr, &start);
 
 		/* No table: some builds do without one. The graph's proof stands alone. */
@@ -115,7 +116,7 @@ static int planner_check(struct planner *p)
 		if (plan->sites[i].offset == plan->sites[i + 1].offset)
 			return planner_missing(p, "%s and %s (the same instruction)",
 					       plan->sites[i].role, plan->sites[i + 1].role);
-	return check_boundaries(p);
+	return planner_check_boundaries(p, plan->sites, plan->nsites);
 }
 
 static int planner_run(struct planner *p)
@@ -132,6 +133,8 @@ static int planner_run(struct planner *p)
 		r = models_plan_code_free(p);
 	if (r == 0)
 		r = planner_check(p);
+	if (r == 0)
+		r = native_plan(p);
 	p->plan->ninsns = p->cfg.n;
 	return r;
 }
@@ -187,7 +190,8 @@ const char *plan_kind_name(enum pyp_site_kind kind)
 	static const char *const names[] = {
 		[PYP_SITE_ENTER] = "enter",	    [PYP_SITE_THROW] = "throw",
 		[PYP_SITE_LEAVE] = "leave",	    [PYP_SITE_YIELD] = "yield",
-		[PYP_SITE_CODE_FREE] = "code-free",
+		[PYP_SITE_CODE_FREE] = "code-free", [PYP_SITE_C_ENTER] = "c-enter",
+		[PYP_SITE_C_LEAVE] = "c-leave",	    [PYP_SITE_C_INSTANT] = "c-call",
 	};
 
 	return kind < sizeof(names) / sizeof(*names) && names[kind] ? names[kind] : "?";

@@ -39,6 +39,10 @@ struct plan_site {
 	uint8_t reg; /* base register, as in the cookie */
 	bool deref;
 	int32_t disp;
+	bool has_callable; /* C_ENTER, C_INSTANT: what is called is, at the site, in ... */
+	uint8_t callable_reg;
+	bool callable_deref; /* ... and the next as reg, deref and disp say for the frame */
+	int32_t callable_disp;
 	bool has_cc; /* counts only under a condition of the branch */
 	uint8_t cc;
 	bool taken;
@@ -60,6 +64,13 @@ struct plan {
 	unsigned int ninsns;  /* instructions decoded */
 	char missing[128];    /* why there is no complete plan; "" when complete */
 	char twice[32];	      /* a site after which the same call may be seen again; "": none */
+
+	/* Calls of functions written in C: all of them can be seen, or there is no site at all, and
+	 * native_missing says why. What is called is tagged in 3.14 and later: its two lowest bits
+	 * are to be ignored. */
+	struct plan_site native[PYP_MAX_NATIVE_SITES];
+	unsigned int nnative;
+	char native_missing[128];
 };
 
 /*

@@ -84,6 +84,15 @@ int line_site(struct planner *p, const struct line *line, const struct site_want
 int site_add(struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site_kind kind,
 	     const char *role, const struct flow_state *st);
 
+/* Set where the pointer is: the first of st's registers, else of its slots. st must have one. */
+void site_locate(struct plan_site *s, const struct flow_state *st);
+/* A site as site_add() adds it. */
+int site_make(const struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site_kind kind,
+	      const char *role, const struct flow_state *st, struct plan_site *ret);
+
+/* plan.c: is the first byte of each site, sorted by offset, the start of an instruction? */
+int planner_check_boundaries(struct planner *p, const struct plan_site *sites, unsigned int n);
+
 /* paths.c ----------------------------------------------------------------------------------- */
 
 /* A byte for each node, zeroed; NULL if out of memory. The caller frees it. */

@@ -42,6 +42,19 @@ struct layout_opcodes {
 	int16_t yield_from; /* until 3.10 */
 };
 
+/*
+ * Opcodes that call, by what they call; 0 ends a list. Only these run functions written in C as what
+ * cProfile counts.
+ */
+struct layout_calls {
+	uint8_t generic[8];    /* anything */
+	uint8_t function[4];   /* builtin_function_or_method, through its PyMethodDef */
+	uint8_t descriptor[4]; /* method_descriptor, through its PyMethodDef */
+	uint8_t cached[3];     /* one known function: len, isinstance */
+	uint8_t append;	       /* list.append, which is not called but done; 0: none */
+	uint8_t related[16];   /* call no such function, but become a generic one */
+};
+
 struct layout {
 	uint8_t major, minor; /* the version this table describes */
 	uint8_t abi;	      /* LAYOUT_ABI_* bits of its builds */
@@ -51,6 +64,7 @@ struct layout {
 	uint8_t arg_frame, arg_throwflag; /* arguments of the evaluator, from 0 */
 	struct pyp_layout bpf;		  /* what the BPF side needs */
 	struct layout_opcodes op;
+	struct layout_calls calls;
 
 	/* code; 0: the version has none, or nobody asks */
 	uint16_t code_bytes;   /* co_code (3.9, 3.10) */
@@ -61,9 +75,12 @@ struct layout {
 	uint16_t frame_localsplus;
 
 	/* objects */
-	uint16_t object_type;  /* ob_type in PyObject */
-	uint16_t type_dealloc; /* tp_dealloc in PyTypeObject */
-	uint16_t bytes_data;   /* ob_sval in PyBytesObject */
+	uint16_t object_type;	  /* ob_type in PyObject */
+	uint16_t type_dealloc;	  /* tp_dealloc in PyTypeObject */
+	uint16_t type_vectorcall; /* tp_vectorcall_offset; 0: types have none (before 3.8) */
+	uint16_t type_call, type_descr_get; /* tp_call, tp_descr_get */
+	uint16_t method_meth;		    /* ml_meth in PyMethodDef */
+	uint16_t bytes_data;		    /* ob_sval in PyBytesObject */
 
 	/* PyThreadState */
 	uint16_t ts_next, ts_interp;

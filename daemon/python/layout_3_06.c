@@ -4,11 +4,20 @@
 #include "python/layout_base.h"
 
 const struct layout layout_3_06 = {
-	LAYOUT_FRAME_OBJECTS,	    .minor = 6,
-	.tag = "v3.6.15",	    .bpf.code_flags = 32,
-	.bpf.code_firstlineno = 36, .bpf.code_filename = 96,
-	.bpf.code_name = 104,	    .bpf.frame_instr = 120,
-	.frame_localsplus = 376,    .ts_thread_id = 152,
-	.interp_eval_frame = 112,   .runtime_interpreters_head = 0,
-	.ts_profilefunc = 48,	    .ts_tracefunc = 56,
+	LAYOUT_FRAME_OBJECTS,
+	.minor = 6,
+	.tag = "v3.6.15",
+	.bpf.code_flags = 32,
+	.bpf.code_firstlineno = 36,
+	.bpf.code_filename = 96,
+	.bpf.code_name = 104,
+	.bpf.frame_instr = 120,
+	.frame_localsplus = 376,
+	.ts_thread_id = 152,
+	.interp_eval_frame = 112,
+	.runtime_interpreters_head = 0,
+	.calls.generic = {131, 141, 142},
+	.type_vectorcall = 0,
+	.ts_profilefunc = 48,
+	.ts_tracefunc = 56,
 };

@@ -20,6 +20,13 @@ const struct layout layout_3_13 = {
 	.op.yield_value = 118,
 	.op.instrumented_yield_value = 241,
 	.op.return_generator = 35,
+	/* CALL, CALL_FUNCTION_EX, CALL_KW, CALL_NON_PY_GENERAL, the first three instrumented */
+	.calls.generic = {53, 54, 57, 176, 244, 246, 245},
+	.calls.function = {166, 167, 168},
+	.calls.descriptor = {172, 173, 174, 175},
+	.calls.cached = {170, 169},
+	.calls.append = 171,
+	.calls.related = {162, 163, 164, 165, 177, 178, 179, 180, 181},
 	.frame_localsplus = 72,
 	.ts_recursion = 44,
 	.ts_thread_id = 152,

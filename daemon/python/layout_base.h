@@ -38,6 +38,10 @@
 	.bytes_data = 32,									\
 	.object_type = 8,									\
 	.type_dealloc = 48,									\
+	.type_vectorcall = 56,									\
+	.type_call = 128,									\
+	.type_descr_get = 272,									\
+	.method_meth = 8,									\
 	.ts_next = 8,										\
 	.ts_interp = 16,									\
 	.ts_frame = LAYOUT_NONE,								\
@@ -64,6 +68,7 @@
 	.op.return_value = 83,									\
 	.op.yield_value = 86,									\
 	.op.yield_from = 72,									\
+	.calls.generic = {131, 141, 142, 161},	/* CALL_FUNCTION, _KW, _EX, CALL_METHOD */	\
 	.frame_localsplus = 360,								\
 	.ts_frame = 24,										\
 	.ts_recursion = 32,									\

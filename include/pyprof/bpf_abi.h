@@ -68,6 +68,7 @@ enum pyp_site_kind {
 #define PYP_COOKIE_UNEQUAL(c)  ((__u32)(((c) >> 29) & 1))
 #define PYP_COOKIE_DISP(c)     ((__s32)((c) >> 32))
 #define PYP_MAX_SITES	       64
+#define PYP_MAX_NATIVE_SITES   96 /* of calls of functions written in C */
 
 /*
  * Where the kernel has no cookies (a uprobe event of many probes), the sites are found by their

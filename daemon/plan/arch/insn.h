@@ -68,16 +68,19 @@ enum insn_kind {
 	INSN_MOVE,    /* operand 0 becomes operand 1: a load, a store or a copy */
 	INSN_COMPARE, /* compares operand 0 with operand 1 */
 	INSN_TEST,    /* compares (operand 0 & operand 1) with 0 */
+	INSN_PUSH,    /* puts operand 0 on the stack */
 };
 
 enum insn_operand_type { INSN_OP_OTHER, INSN_OP_REG, INSN_OP_MEM, INSN_OP_IMM };
 
 struct insn_operand {
-	uint8_t type; /* enum insn_operand_type */
-	int16_t reg;  /* REG: the register; MEM: the base; -1: none, or not a general register */
+	uint8_t type;  /* enum insn_operand_type */
+	int16_t reg;   /* REG: the register; MEM: the base; -1: none, or not a general register */
+	int16_t index; /* MEM: the register added to the base as it is, -1: none */
 	uint16_t bits;
 	bool written;
 	bool plain;	  /* MEM: at base + value, without an index or another segment */
+	bool computed;	  /* MEM: only the address is computed, nothing is accessed */
 	bool has_address; /* the operand is, or refers to, a constant address: */
 	uint64_t address;
 	int64_t value; /* IMM: the constant, sign-extended; MEM: the displacement */

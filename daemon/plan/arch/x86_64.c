@@ -192,6 +192,7 @@ static void fill_memory(const ZydisDecodedInstruction *zi, const ZydisDecodedOpe
 			uint64_t vaddr, struct insn_operand *ret)
 {
 	ret->reg = general_reg(mem->base);
+	ret->index = mem->scale == 1 ? general_reg(mem->index) : -1;
 	ret->value = mem->disp.has_displacement ? mem->disp.value : 0;
 	ret->plain = mem->index == ZYDIS_REGISTER_NONE &&
 		     (mem->segment == ZYDIS_REGISTER_DS || mem->segment == ZYDIS_REGISTER_SS);
@@ -206,7 +207,7 @@ static void fill_memory(const ZydisDecodedInstruction *zi, const ZydisDecodedOpe
 static void fill_operand(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op,
 			 uint64_t vaddr, struct insn_operand *ret)
 {
-	*ret = (struct insn_operand){.reg = -1, .bits = op->size};
+	*ret = (struct insn_operand){.reg = -1, .index = -1, .bits = op->size};
 	ret->written = op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 	switch (op->type) {
 	case ZYDIS_OPERAND_TYPE_REGISTER:
@@ -222,6 +223,7 @@ static void fill_operand(const ZydisDecodedInstruction *zi, const ZydisDecodedOp
 	case ZYDIS_OPERAND_TYPE_MEMORY:
 		ret->type = INSN_OP_MEM;
 		fill_memory(zi, &op->mem, vaddr, ret);
+		ret->computed = op->mem.type == ZYDIS_MEMOP_TYPE_AGEN;
 		/* A push stores below all that the stack holds: it changes nothing there. */
 		ret->written &= zi->mnemonic != ZYDIS_MNEMONIC_PUSH;
 		return;
@@ -239,6 +241,8 @@ static enum insn_kind kind_of(ZydisMnemonic mnemonic)
 		return INSN_COMPARE;
 	case ZYDIS_MNEMONIC_TEST:
 		return INSN_TEST;
+	case ZYDIS_MNEMONIC_PUSH:
+		return INSN_PUSH;
 	default:
 		return INSN_OTHER;
 	}

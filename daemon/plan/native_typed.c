@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Opcodes specialised for what they call, 3.11 and later: they test that it is a function in C, or a
+ * method descriptor, or one known function, and become a generic opcode if it is not.
+ *
+ * Source: CPython v3.11.2 Python/ceval.c; v3.12.1 and v3.13.0 Python/bytecodes.c.
+ */
+#include "plan/native.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define GUARDS_MAX   64
+#define INTERP_LEAST 1024 /* the interpreter's cache of callables is further inside than this */
+
+/* ---- guards ------------------------------------------------------------------------------ */
+
+struct guards {
+	struct flow_root root[GUARDS_MAX];
+	size_t n;
+};
+
+/* From where on the line before a guard its register has the value that it has there: copies may have
+ * been made since. */
+static uint32_t root_back(const struct native *n, uint32_t node, int reg)
+{
+	const struct cfg *cfg = &n->p.cfg;
+
+	for (unsigned int i = 0; i < PLAN_BACK_MAX; i++) {
+		uint32_t prev = cfg->v[node].only_pred;
+		struct insn_full in;
+
+		if (prev == CFG_NONE || cfg->v[node].root || cfg->v[prev].in.flow != INSN_NEXT ||
+		    !cfg_full(cfg, prev, &in) || insn_writes_reg(&in, reg))
+			break;
+		node = prev;
+	}
+	return node;
+}
+
+static int guard_add(struct native *n, struct guards *g, uint32_t node, int reg)
+{
+	if (g->n == GUARDS_MAX)
+		return planner_missing(&n->p, "guards (too many)");
+	g->root[g->n++] = (struct flow_root){root_back(n, node, reg), insn_bit(reg)};
+	return 0;
+}
+
+/* Is it a load of an object's type? */
+static bool loads_type(const struct native *n, const struct insn_operand *op, int *base)
+{
+	int64_t disp;
+
+	return op->bits == 64 && insn_is_mem(op, base, &disp) && disp == n->p.layout->object_type &&
+	       *base != n->arch.sp;
+}
+
+/* The comparison at node has found an object's type in its operand: the object is what is called. */
+static int guard_of(struct native *n, struct guards *g, uint32_t node,
+		    const struct insn_operand *op)
+{
+	uint32_t defs[NATIVE_DEFS];
+	struct insn_full in;
+	int base, count, r = 0;
+
+	if (loads_type(n, op, &base))
+		return guard_add(n, g, node, base);
+	if (op->type != INSN_OP_REG || op->bits != 64)
+		return 0;
+	count = native_defs(n, node, op->reg, defs);
+	for (int i = 0; i < count && r == 0; i++)
+		if (cfg_full(&n->p.cfg, defs[i], &in) && in.kind == INSN_MOVE &&
+		    loads_type(n, &in.op[1], &base))
+			r = guard_add(n, g, defs[i], base);
+	return r;
+}
+
+static int find_guards(struct native *n, const uint8_t *within, struct guards *g)
+{
+	const struct native_callees *c = n->callees;
+	struct insn_full in;
+	uint64_t value;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n->p.cfg.n && r == 0; i++) {
+		if (!within[i] || !cfg_full(&n->p.cfg, i, &in) || in.kind != INSN_COMPARE)
+			continue;
+		for (int k = 0; k < 2 && r == 0; k++)
+			if (native_constant(n, i, &in.op[k], &value) && value &&
+			    (value == c->function_type || value == c->descriptor_type))
+				r = guard_of(n, g, i, &in.op[1 - k]);
+	}
+	return r < 0 || g->n ? r : planner_missing(&n->p, "guards (no test of a type)");
+}
+
+/* Comparisons with the interpreter's cache of callables. */
+static int find_cached(struct native *n, const uint8_t *within, struct guards *g, uint8_t *tests)
+{
+	struct insn_full in, def;
+	uint32_t defs[NATIVE_DEFS];
+	int64_t disp;
+	int base, r = 0;
+
+	for (uint32_t i = 0; i < n->p.cfg.n && r == 0; i++) {
+		if (!within[i] || !cfg_full(&n->p.cfg, i, &in) || in.kind != INSN_COMPARE)
+			continue;
+		for (int k = 0; k < 2 && r == 0; k++) {
+			struct insn_operand op = in.op[k];
+
+			if (in.op[1 - k].type != INSN_OP_REG || in.op[1 - k].bits != 64)
+				continue;
+			if (op.type == INSN_OP_REG && native_defs(n, i, op.reg, defs) == 1 &&
+			    cfg_full(&n->p.cfg, defs[0], &def) && def.kind == INSN_MOVE)
+				op = def.op[1];
+			if (op.bits != 64 || !insn_is_mem(&op, &base, &disp) ||
+			    disp < INTERP_LEAST || base == n->arch.sp)
+				continue;
+			tests[i] = 1;
+			r = guard_add(n, g, i, in.op[1 - k].reg);
+		}
+	}
+	return r < 0 || g->n ? r : planner_missing(&n->p, "guards (no test of a function)");
+}
+
+/* ---- through a PyMethodDef --------------------------------------------------------------- */
+
+/* Nodes that only these handlers reach. */
+static int own_nodes(const struct native *n, const uint8_t *ops, size_t max, uint8_t *own)
+{
+	int r = native_reach_ops(n, ops, max, own);
+
+	for (uint32_t i = 0; i < n->p.cfg.n; i++)
+		own[i] &= !n->plain[i] && !n->generic[i];
+	return r;
+}
+
+static int find_method_calls(struct native *n, const uint8_t *own, uint8_t *calls)
+{
+	unsigned int found = 0;
+
+	for (uint32_t i = 0; i < n->p.cfg.n; i++) {
+		uint32_t loads[NATIVE_DEFS];
+		int nloads;
+
+		if (!own[i] || n->p.cfg.v[i].in.flow != INSN_CALL_IND ||
+		    native_through_of(n, i, loads, &nloads) != NATIVE_METHOD)
+			continue;
+		calls[i] = n->calls[i] = n->over[i] = 1;
+		found++;
+	}
+	return found ? 0 : planner_missing(&n->p, "calls of methods (none found)");
+}
+
+/* Each handler leads to a call, and to no unknown one. */
+static int prove_handlers(struct native *n, const uint8_t *ops, size_t max, const char *role)
+{
+	_cleanup_free_ uint8_t *from = planner_bytes(&n->p), *leads = planner_bytes(&n->p);
+
+	if (!from || !leads)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n->p.cfg.n; i++)
+		leads[i] = n->calls[i] && !n->generic[i];
+	planner_lead_to(&n->p, NULL, leads);
+	for (size_t i = 0; i < max && ops[i]; i++) {
+		uint32_t h = planner_handler(&n->p, ops[i]);
+
+		if (h == CFG_NONE || n->plain[h] || !leads[h])
+			return planner_missing(&n->p, "%s (opcode %u calls nothing)", role, ops[i]);
+		from[h] = 1;
+	}
+	return native_prove(n, from, n->generic, role);
+}
+
+static int plan_methods(struct native *n, const uint8_t *ops, size_t max, const char *role)
+{
+	_cleanup_free_ uint8_t *own = planner_bytes(&n->p), *calls = planner_bytes(&n->p);
+	_cleanup_free_ struct flow_state *callable = NULL;
+	struct native_group g = {role, PYP_SITE_C_ENTER, own, NULL};
+	struct guards guards = {.n = 0};
+	unsigned int count = 0;
+	int r;
+
+	if (!own || !calls)
+		return -ENOMEM;
+	r = own_nodes(n, ops, max, own);
+	if (r == 0)
+		r = find_method_calls(n, own, calls);
+	if (r == 0)
+		r = find_guards(n, own, &guards);
+	if (r == 0)
+		r = native_follow(n, guards.root, guards.n, &callable);
+	g.callable = callable;
+	if (r == 0)
+		r = native_certain_edges(n, &g, calls, &count);
+	if (r == 0)
+		r = prove_handlers(n, ops, max, role);
+	return r;
+}
+
+/* ---- known functions --------------------------------------------------------------------- */
+
+/* Where the opcode becomes another one: mark the line of code for when one of the marked comparisons finds no equality. */
+static unsigned int mark_misses(const struct native *n, const uint8_t *own, const uint8_t *tests,
+				uint8_t *mark)
+{
+	const struct line_opts o = {.follow_jumps = true};
+	unsigned int found = 0;
+
+	for (uint32_t i = 0; i < n->p.cfg.n; i++) {
+		const struct cfg_node *node = &n->p.cfg.v[i];
+		struct comparison c;
+		struct line line;
+
+		if (!own[i] || !planner_compared(&n->p, i, &c) || !tests[c.node])
+			continue;
+		found++;
+		line_build(&n->p.cfg, node->in.cond == INSN_COND_EQUAL ? node->next : node->jump,
+			   &o, &line);
+		for (unsigned int k = 0; k < line.n; k++)
+			mark[line.v[k]] = 1;
+	}
+	return found;
+}
+
+/* The calls that come first behind the entering sites from number `first` on. */
+static int first_calls(struct native *n, unsigned int first, const char *role)
+{
+	_cleanup_free_ uint8_t *seen = planner_bytes(&n->p), *any = planner_bytes(&n->p);
+	int r = 0;
+
+	if (!seen || !any)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n->p.cfg.n; i++)
+		any[i] = n->p.cfg.v[i].in.flow == INSN_CALL ||
+			 n->p.cfg.v[i].in.flow == INSN_CALL_IND;
+	for (unsigned int i = first; i < n->p.plan->nnative && r == 0; i++) {
+		const struct plan_site *s = &n->p.plan->native[i];
+		const struct cfg_node *node = &n->p.cfg.v[cfg_find(&n->p.cfg, s->vaddr)];
+		uint32_t to = s->taken ? node->jump : node->next;
+
+		n->over[to] |= any[to];
+		r = cfg_reach(&n->p.cfg, to, any, seen);
+	}
+	if (r == 0 && planner_any_flow(&n->p.cfg, seen, true, true))
+		return planner_missing(&n->p, "%s (calls nothing on some path)", role);
+	for (uint32_t i = 0; i < n->p.cfg.n; i++)
+		for (uint32_t k = n->pred_start[i]; k < n->pred_start[i + 1]; k++)
+			n->over[i] |= any[i] && seen[n->preds[k]];
+	for (uint32_t i = 0; i < n->p.cfg.n; i++)
+		n->calls[i] |= n->over[i];
+	return r;
+}
+
+/* An opcode that runs one known function: entered where it cannot become another opcode any more. */
+static int plan_known(struct native *n, uint8_t op, enum pyp_site_kind kind, const char *role)
+{
+	_cleanup_free_ uint8_t *own = planner_bytes(&n->p), *goal = planner_bytes(&n->p),
+			       *open = planner_bytes(&n->p), *tests = planner_bytes(&n->p);
+	_cleanup_free_ struct flow_state *callable = NULL;
+	struct native_group g = {role, kind, own, NULL};
+	const unsigned int first = n->p.plan->nnative;
+	const uint8_t ops[] = {op};
+	struct guards guards = {.n = 0};
+	unsigned int count = 0;
+	int r;
+
+	if (!own || !goal || !open || !tests)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n->p.cfg.n; i++) {
+		goal[i] = n->p.cfg.v[i].in.flow == INSN_JMP_IND;
+		open[i] = n->generic[i] && n->calls[i];
+	}
+	r = own_nodes(n, ops, 1, own);
+	if (r == 0)
+		r = find_cached(n, own, &guards, tests);
+	if (r == 0 && !mark_misses(n, own, tests, open))
+		return planner_missing(&n->p, "%s (its test decides nothing)", role);
+	if (r == 0)
+		r = native_follow(n, guards.root, guards.n, &callable);
+	g.callable = callable;
+	planner_lead_to(&n->p, NULL, open);
+	if (r == 0)
+		r = native_enter_edges(n, &g, open, goal, &count);
+	if (r == 0 && !count)
+		return planner_missing(&n->p, "%s (never becomes certain)", role);
+	if (r == 0 && kind == PYP_SITE_C_ENTER)
+		r = first_calls(n, first, role);
+	if (r == 0 && kind == PYP_SITE_C_ENTER)
+		r = prove_handlers(n, ops, 1, role);
+	return r;
+}
+
+int native_plan_typed(struct native *n)
+{
+	const struct layout_calls *c = &n->p.layout->calls;
+	const char *const cached[] = {"len", "isinstance"};
+	int r = 0;
+
+	if (!c->function[0])
+		return 0;
+	r = plan_methods(n, c->function, sizeof(c->function), "builtin");
+	if (r == 0)
+		r = plan_methods(n, c->descriptor, sizeof(c->descriptor), "method");
+	for (size_t i = 0; i < sizeof(cached) / sizeof(*cached) && r == 0; i++)
+		r = plan_known(n, c->cached[i], PYP_SITE_C_ENTER, cached[i]);
+	if (r == 0 && c->append)
+		r = plan_known(n, c->append, PYP_SITE_C_INSTANT, "list.append");
+	return r;
+}
