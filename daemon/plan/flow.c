@@ -108,6 +108,25 @@ static void flow_move(const struct arch *arch, const struct flow_state *before,
 	}
 }
 
+/* A push stores where the stack pointer then points to; what a slot below the stack held is gone. */
+static void flow_push(const struct arch *arch, const struct flow_state *before,
+		      struct flow_state *after, const struct insn_full *in)
+{
+	int src;
+
+	if (in->kind != INSN_PUSH)
+		return;
+	for (int i = 0; i < after->nslots;) {
+		if (after->slot[i].base == arch->sp && after->slot[i].disp < 8 &&
+		    after->slot[i].disp > -8)
+			after->slot[i] = after->slot[--after->nslots];
+		else
+			i++;
+	}
+	if (insn_is_reg(&in->op[0], &src, 64) && (before->regs & insn_bit(src)))
+		slot_add(after, arch->sp, 0);
+}
+
 static void flow_step(const struct cfg *cfg, uint32_t i, struct flow_state *s, unsigned int bits)
 {
 	const struct flow_state before = *s;
@@ -123,6 +142,7 @@ static void flow_step(const struct cfg *cfg, uint32_t i, struct flow_state *s, u
 		return;
 	}
 	flow_kill(cfg->arch, s, &in);
+	flow_push(cfg->arch, &before, s, &in);
 	flow_move(cfg->arch, &before, s, &in, bits);
 }
 

@@ -8,6 +8,7 @@
  *   native_callee.c  what is called, and which argument a callee calls in turn
  *   native_edges.c   where a call becomes certain, and where it is over
  *   native_generic.c opcodes that call anything
+ *   native_helper.c  functions that the evaluator leaves its calls to
  *   native_typed.c   opcodes that have tested what they call
  *
  * A call is one of these. Direct: of a function that calls one of its arguments (PyObject_Vectorcall);
@@ -24,7 +25,7 @@
 #define NATIVE_ARGS    3 /* of a callee: those that are looked at */
 #define NATIVE_CALLEES 256
 #define NATIVE_DEFS    16
-#define NATIVE_KNOWN   24
+#define NATIVE_KNOWN   40
 
 /* Callees that have been looked at. */
 struct native_callee {
@@ -62,6 +63,8 @@ void native_code_close(struct native *n);
 
 /* Fill n->frame for the evaluator. */
 int native_frame_find(struct native *n);
+/* The same for a function that is called while these registers hold the frame. */
+int native_frame_from(struct native *n, uint32_t entry, insn_regs regs);
 
 /*
  * The instructions that may have set register reg to the value it has before node. -1: not known.
@@ -128,9 +131,13 @@ int native_certain_edges(struct native *n, const struct native_group *g, const u
 /* Leaving sites for all calls in n->over. */
 int native_leaves(struct native *n);
 
-/* native_generic.c, native_typed.c ------------------------------------------------------------ */
+/* native_generic.c, native_helper.c, native_typed.c ------------------------------------------------------------ */
 
 int native_plan_generic(struct native *n);
+/* Sites for the calls in n->generic. */
+int native_plan_calls(struct native *n);
+/* And for those in functions that n->generic calls. */
+int native_plan_helpers(struct native *n);
 int native_plan_typed(struct native *n);
 /* Can a function in C be called on a way from these nodes that passes no call with a site? */
 int native_prove(struct native *n, const uint8_t *from, const uint8_t *without, const char *role);

@@ -41,12 +41,23 @@ static const struct {
 	{"_PyObject_FastCallDictTstate", 0, 99, 1},
 	{"_Py_VectorCall_StackRefSteal", 15, 99, 0},
 	{"_Py_VectorCallInstrumentation_StackRefSteal", 15, 99, 0},
+	{"_PyFunction_FastCallKeywords", 0, 99, NOT_CALLED},
+	{"_PyFunction_FastCallDict", 0, 99, NOT_CALLED},
+	{"_PyFunction_Vectorcall", 0, 99, NOT_CALLED},
 	/* 3.6, 3.7: a function in C gets there only from within a bound method */
 	{"_PyObject_FastCallKeywords", 0, 7, NOT_CALLED},
 	{"_Py_CheckRecursiveCall", 0, 99, NOT_CALLED},
 	{"_PyEval_CallTracing", 0, 99, NOT_CALLED},
-	/* make an instance of the exception */
+	/* these make an instance of the exception */
+	{"PyErr_Format", 0, 99, NOT_CALLED},
 	{"_PyErr_Format", 0, 99, NOT_CALLED},
+	{"PyErr_FormatV", 0, 99, NOT_CALLED},
+	{"PyErr_SetNone", 0, 99, NOT_CALLED},
+	{"_PyErr_SetNone", 0, 99, NOT_CALLED},
+	{"PyErr_SetObject", 0, 99, NOT_CALLED},
+	{"_PyErr_SetObject", 0, 99, NOT_CALLED},
+	{"PyErr_SetString", 0, 99, NOT_CALLED},
+	{"_PyErr_SetString", 0, 99, NOT_CALLED},
 };
 
 #define KNOWN (sizeof(known) / sizeof(*known))

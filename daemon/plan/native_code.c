@@ -184,6 +184,14 @@ static int frame_from_entry(struct native *n)
 	return r < 0 ? r : planner_missing(&n->p, "frame (its place changes between opcodes)");
 }
 
+int native_frame_from(struct native *n, uint32_t entry, insn_regs regs)
+{
+	const struct flow_root root = {entry, regs};
+
+	n->frame = flow_solve(&n->p.cfg, &root, 1, 64);
+	return n->frame ? 0 : -ENOMEM;
+}
+
 int native_frame_find(struct native *n)
 {
 	struct flow_state place = {.regs = n->p.roles, .nslots = n->p.nrole_slots};

@@ -168,7 +168,11 @@ int native_prove(struct native *n, const uint8_t *from, const uint8_t *without, 
 		const struct cfg_node *node = &n->p.cfg.v[i];
 		bool call = node->in.flow == INSN_CALL || node->in.flow == INSN_CALL_IND;
 
-		if (seen[i] && (call || node->tail) && !n->plain[i])
+		if (!seen[i] || (!call && !node->tail))
+			continue;
+		/* What other opcodes do as well calls no callable of theirs. */
+		if (!n->plain[i] ||
+		    (node->in.flow == INSN_CALL && native_called_argument(n, node->in.target) >= 0))
 			r = prove_call(n, i, role);
 	}
 	return r;
@@ -198,11 +202,18 @@ static int prove_ops(struct native *n)
 	return native_prove(n, from, NULL, "calls");
 }
 
-int native_plan_generic(struct native *n)
+int native_plan_calls(struct native *n)
 {
 	int r = plan_directs(n);
 
-	if (r == 0)
-		r = plan_vectorcalls(n);
+	return r < 0 ? r : plan_vectorcalls(n);
+}
+
+int native_plan_generic(struct native *n)
+{
+	int r = native_plan_calls(n);
+
+	if (r == 0 && n->p.layout->model == LAYOUT_FRAME_OBJECT)
+		r = native_plan_helpers(n);
 	return r < 0 ? r : prove_ops(n);
 }

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Before 3.11 the evaluator may leave its calls to a function, call_function, which finds what it
+ * calls on the stack of values. The sites are in that function then. It gets no frame, but registers
+ * that a callee preserves hold it, and the function saves them.
+ *
+ * Source: CPython v3.6.15 and v3.8.18 Python/ceval.c, call_function.
+ */
+#include "plan/native.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Registers that hold the frame at all calls of the function, and that it preserves. */
+static insn_regs frame_at_calls(const struct native *n, uint64_t target)
+{
+	insn_regs regs = ~n->arch.caller_saved;
+
+	for (uint32_t i = 0; i < n->p.cfg.n; i++)
+		if (n->p.cfg.v[i].in.flow == INSN_CALL && n->p.cfg.v[i].in.target == target)
+			regs &= n->frame[i].reached ? n->frame[i].regs : 0;
+	return regs;
+}
+
+static int plan_calls(struct native *h, uint32_t entry, insn_regs frame)
+{
+	int r = native_code_open(h);
+
+	if (r < 0)
+		return r;
+	h->starts[entry] = 1;
+	memset(h->generic, 1, h->p.cfg.n);
+	r = native_frame_from(h, entry, frame);
+	if (r == 0)
+		r = native_plan_calls(h);
+	return r;
+}
+
+/* Sites in the function, if it calls anything. */
+static int plan_function(struct native *n, uint64_t target, bool *ret)
+{
+	struct native h = {.p = n->p, .callees = n->callees};
+	uint32_t entry;
+	bool calls = false;
+	int r;
+
+	h.p.cfg = (struct cfg){.img = n->p.img, .arch = n->machine};
+	r = cfg_explore(&h.p.cfg, &target, 1);
+	if (r == 0)
+		r = cfg_link(&h.p.cfg);
+	entry = r == 0 ? cfg_find(&h.p.cfg, target) : CFG_NONE;
+	if (entry != CFG_NONE)
+		r = plan_calls(&h, entry, frame_at_calls(n, target));
+	for (uint32_t i = 0; entry != CFG_NONE && i < h.p.cfg.n && h.calls; i++)
+		calls |= h.calls[i];
+	if (r == 0 && calls)
+		r = native_prove(&h, h.starts, NULL, "call_function");
+	if (r == 0 && calls)
+		r = native_leaves(&h);
+	memcpy(n->p.missing, h.p.missing, sizeof(n->p.missing));
+	native_code_close(&h);
+	cfg_deinit(&h.p.cfg);
+	*ret = calls;
+	return r;
+}
+
+int native_plan_helpers(struct native *n)
+{
+	uint64_t looked_into[NATIVE_DEFS];
+	bool calls[NATIVE_DEFS];
+	unsigned int count = 0;
+
+	for (uint32_t i = 0; i < n->p.cfg.n; i++) {
+		const struct cfg_node *node = &n->p.cfg.v[i];
+		unsigned int k = 0;
+		int r;
+
+		if (!n->generic[i] || n->calls[i] || node->in.flow != INSN_CALL ||
+		    native_is_named(n, node->in.target))
+			continue;
+		while (k < count && looked_into[k] != node->in.target)
+			k++;
+		if (k == NATIVE_DEFS)
+			return planner_missing(&n->p, "calls (too many functions)");
+		if (k == count) {
+			looked_into[count++] = node->in.target;
+			r = plan_function(n, node->in.target, &calls[k]);
+			if (r < 0)
+				return r;
+		}
+		n->calls[i] = calls[k];
+	}
+	return 0;
+}
