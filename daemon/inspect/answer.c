@@ -26,9 +26,10 @@ struct wire_diag {
 
 struct wire_site {
 	uint64_t offset, vaddr, target;
-	int32_t disp;
+	int32_t disp, callable_disp;
 	uint8_t kind, cost, reg, cc, flag_reg, len;
 	uint8_t deref, has_cc, taken, has_flag, early, restarts, if_unequal;
+	uint8_t has_callable, callable_reg, callable_deref;
 	uint8_t bytes[INSN_MAX];
 	char role[32], insn[64];
 };
@@ -37,13 +38,13 @@ struct wire_find {
 	struct wire_diag diag, plan_diag;
 	uint64_t via_start, via_end, bias, runtime, evaluator, code_type, exec_id, table_vaddr;
 	uint64_t breaks[INSPECT_BREAKS];
-	uint32_t nsites, ninsns, site_breaks, nbreaks;
+	uint32_t nsites, nnative, ninsns, site_breaks, nbreaks;
 	uint16_t refined[PYTHON_REFINED];
 	uint8_t same, via_exe, misses, debug_offsets, major, minor, micro, build_id_len;
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	char version[32], file[4096], cmdline[TARGET_CMDLINE_MAX], warning[256];
-	char missing[128], twice[32];
-	struct wire_site sites[PYP_MAX_SITES];
+	char missing[128], twice[32], native_missing[128];
+	struct wire_site sites[PYP_MAX_SITES], native[PYP_MAX_NATIVE_SITES];
 };
 
 struct wire_stack {
@@ -160,6 +161,10 @@ static void put_site(struct wire_site *w, const struct plan_site *s)
 		.early = s->early,
 		.restarts = s->restarts,
 		.if_unequal = s->if_unequal,
+		.has_callable = s->has_callable,
+		.callable_reg = s->callable_reg,
+		.callable_deref = s->callable_deref,
+		.callable_disp = s->callable_disp,
 	};
 	memcpy(w->bytes, s->bytes, sizeof(w->bytes));
 	PUT_TEXT(w->role, s->role);
@@ -168,12 +173,26 @@ static void put_site(struct wire_site *w, const struct plan_site *s)
 
 static bool site_is_possible(const struct wire_site *w)
 {
-	return w->kind >= PYP_SITE_ENTER && w->kind <= PYP_SITE_CODE_FREE &&
-	       w->cost <= PLAN_COST_STEPPED && w->reg < REGISTERS && w->flag_reg < REGISTERS &&
+	return w->cost <= PLAN_COST_STEPPED && w->reg < REGISTERS && w->flag_reg < REGISTERS &&
 	       w->cc < 16 && w->len >= 1 && w->len <= INSN_MAX && w->offset < IMAGE_MAX_SIZE &&
 	       w->vaddr < USER_END && w->target < USER_END && is_bit(w->deref) &&
 	       is_bit(w->has_cc) && is_bit(w->taken) && is_bit(w->has_flag) && is_bit(w->early) &&
-	       is_bit(w->restarts) && is_bit(w->if_unequal);
+	       is_bit(w->restarts) && is_bit(w->if_unequal) && is_bit(w->has_callable) &&
+	       is_bit(w->callable_deref) && w->callable_reg < REGISTERS;
+}
+
+/* A site for Python functions. */
+static bool is_python_site(const struct wire_site *w)
+{
+	return w->kind >= PYP_SITE_ENTER && w->kind <= PYP_SITE_CODE_FREE && !w->has_callable;
+}
+
+/* A site for functions in C: what is called is known where it is called, and nothing is stepped. */
+static bool is_native_site(const struct wire_site *w)
+{
+	return w->kind >= PYP_SITE_C_ENTER && w->kind <= PYP_SITE_C_INSTANT &&
+	       w->cost == PLAN_COST_EMULATED && !w->has_flag && !w->early && !w->restarts &&
+	       !w->if_unequal && w->has_callable == (w->kind != PYP_SITE_C_LEAVE);
 }
 
 static bool take_site(const struct wire_site *w, struct plan_site *ret)
@@ -195,6 +214,10 @@ static bool take_site(const struct wire_site *w, struct plan_site *ret)
 		.early = w->early,
 		.restarts = w->restarts,
 		.if_unequal = w->if_unequal,
+		.has_callable = w->has_callable,
+		.callable_reg = w->callable_reg,
+		.callable_deref = w->callable_deref,
+		.callable_disp = w->callable_disp,
 		.len = w->len,
 	};
 
@@ -202,6 +225,30 @@ static bool take_site(const struct wire_site *w, struct plan_site *ret)
 		return false;
 	memcpy(s.bytes, w->bytes, sizeof(s.bytes));
 	*ret = s;
+	return true;
+}
+
+/* Is this instruction among the sites? */
+static bool is_among(const struct plan_site *v, uint32_t n, const struct plan_site *s)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (v[i].offset == s->offset || v[i].vaddr == s->vaddr)
+			return true;
+	return false;
+}
+
+/* All sites for functions in C are there, or none; only a plan that is complete has them. */
+static bool take_native(const struct wire_find *w, int plan_err, struct plan *p)
+{
+	if (w->nnative > PYP_MAX_NATIVE_SITES || !TAKE_TEXT(p->native_missing, w->native_missing) ||
+	    (w->nnative && (plan_err || p->native_missing[0])))
+		return false;
+	for (uint32_t i = 0; i < w->nnative; i++)
+		if (!is_native_site(&w->native[i]) || !take_site(&w->native[i], &p->native[i]) ||
+		    is_among(p->native, i, &p->native[i]) ||
+		    is_among(p->sites, p->nsites, &p->native[i]))
+			return false;
+	p->nnative = w->nnative;
 	return true;
 }
 
@@ -216,13 +263,15 @@ static bool take_plan(const struct wire_find *w, int plan_err, struct plan *ret)
 	if (!plan_err && p.missing[0])
 		return false;
 	for (uint32_t i = 0; i < w->nsites; i++) {
-		if (!take_site(&w->sites[i], &p.sites[i]))
+		if (!is_python_site(&w->sites[i]) || !take_site(&w->sites[i], &p.sites[i]))
 			return false;
 		for (uint32_t k = 0; k < i && !plan_err; k++)
 			if (p.sites[k].offset == p.sites[i].offset ||
 			    p.sites[k].vaddr == p.sites[i].vaddr)
 				return false;
 	}
+	if (!take_native(w, plan_err, &p))
+		return false;
 	*ret = p;
 	return true;
 }
@@ -258,6 +307,10 @@ static void put_plan(struct wire_find *w, const struct plan *p)
 	PUT_TEXT(w->twice, p->twice);
 	for (unsigned int i = 0; i < p->nsites; i++)
 		put_site(&w->sites[i], &p->sites[i]);
+	w->nnative = p->nnative;
+	PUT_TEXT(w->native_missing, p->native_missing);
+	for (unsigned int i = 0; i < p->nnative; i++)
+		put_site(&w->native[i], &p->native[i]);
 }
 
 char *answer_encode_find(const struct inspect_result *r, const struct answer_via *via, int err,

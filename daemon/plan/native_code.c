@@ -413,7 +413,7 @@ static bool same_site(const struct plan_site *a, const struct plan_site *b)
 
 static bool site_callable(struct plan_site *s, const struct flow_state *at)
 {
-	struct plan_site place;
+	struct plan_site place = {0};
 
 	if (!at->reached || (!at->regs && !at->nslots))
 		return false;

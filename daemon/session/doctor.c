@@ -39,21 +39,47 @@ static void print_python(FILE *out, const struct python *py)
 		py->debug_offsets ? ", confirmed by the build's own debug offsets" : "");
 }
 
-static void print_site(FILE *out, const struct plan_site *s)
+static const char *place_text(uint8_t reg, bool deref, int32_t disp, char out[32])
 {
-	char where[32];
 	static const char *const regs[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 					   "r8",  "r9",	 "r10", "r11", "r12", "r13", "r14", "r15"};
 
-	if (s->deref)
-		snprintf(where, sizeof(where), "[%s%+d]", regs[s->reg & 15], s->disp);
+	if (deref)
+		snprintf(out, 32, "[%s%+d]", regs[reg & 15], disp);
 	else
-		snprintf(where, sizeof(where), "%s", regs[s->reg & 15]);
-	fprintf(out, "  %-9s 0x%08llx  %-14s %-8s %-24s %s%s\n", plan_kind_name(s->kind),
+		snprintf(out, 32, "%s", regs[reg & 15]);
+	return out;
+}
+
+static void print_site(FILE *out, const struct plan_site *s)
+{
+	char where[32], callable[32];
+
+	place_text(s->reg, s->deref, s->disp, where);
+	fprintf(out, "  %-9s 0x%08llx  %-14s %-8s %-24s %s%s", plan_kind_name(s->kind),
 		(unsigned long long)s->offset, plan_cost_name(s->cost), where, s->role, s->insn,
 		!s->has_cc ? ""
 		: s->taken ? " (when taken)"
 			   : " (when not taken)");
+	if (s->has_callable)
+		fprintf(out, ", callable: %s",
+			place_text(s->callable_reg, s->callable_deref, s->callable_disp, callable));
+	fputc('\n', out);
+}
+
+static void print_native(FILE *out, const struct plan *plan)
+{
+	if (!plan->nnative) {
+		char why[192];
+
+		snprintf(why, sizeof(why), "cannot be traced on this build: %s",
+			 plan->native_missing);
+		print_safe(out, "C functions:", why);
+		return;
+	}
+	fprintf(out, "%-12s %u sites\n", "C functions:", plan->nnative);
+	for (unsigned int i = 0; i < plan->nnative; i++)
+		print_site(out, &plan->native[i]);
 }
 
 static void print_plan(FILE *out, const struct plan *plan)
@@ -78,6 +104,8 @@ static void print_plan(FILE *out, const struct plan *plan)
 			"note", stepped);
 	if (plan->missing[0])
 		print_safe(out, "missing", plan->missing);
+	else
+		print_native(out, plan);
 }
 
 static bool is_pid(const char *arg, pid_t *ret)

@@ -38,7 +38,21 @@ static void setup(void)
 			.role = "RESUME",
 			.insn = "call 1",
 		};
+		found.plan.native[i] = (struct plan_site){
+			.offset = 0x3000 + i,
+			.vaddr = 0x4000 + i,
+			.kind = PYP_SITE_C_ENTER,
+			.reg = 3,
+			.has_callable = true,
+			.callable_reg = 4,
+			.callable_deref = true,
+			.callable_disp = -16,
+			.len = 5,
+			.role = "call",
+			.insn = "call 2",
+		};
 	}
+	found.plan.nnative = 2;
 }
 
 TestSuite(answer, .init = setup);
@@ -79,6 +93,11 @@ Test(answer, arrives_as_it_was)
 	cr_assert_eq(r.plan.nsites, 2);
 	cr_assert_eq(plan_cookie(&r.plan.sites[1], 1), plan_cookie(&found.plan.sites[1], 1));
 	cr_assert_str_eq(r.plan.sites[0].role, "RESUME");
+	cr_assert_eq(r.plan.nnative, 2);
+	cr_assert_eq(plan_cookie(&r.plan.native[1], 1), plan_cookie(&found.plan.native[1], 1));
+	cr_assert(r.plan.native[1].has_callable && r.plan.native[1].callable_deref);
+	cr_assert_eq(r.plan.native[1].callable_reg, 4);
+	cr_assert_eq(r.plan.native[1].callable_disp, -16);
 	inspect_result_deinit(&r);
 	check_no_leaks();
 }
@@ -134,6 +153,32 @@ Test(answer, impossible_sites_are_refused)
 	lies("beyond any file");
 	memcpy(found.plan.missing, "x", 2);
 	lies("a plan that is not complete");
+	found.plan.sites[0].kind = PYP_SITE_C_ENTER;
+	lies("a call among Python's sites");
+	found.plan.sites[0].has_callable = true;
+	lies("something called at Python's sites");
+}
+
+Test(answer, impossible_native_sites_are_refused)
+{
+	struct plan_site *s = &found.plan.native[0];
+
+	s->kind = PYP_SITE_ENTER;
+	lies("a kind of Python's");
+	s->has_callable = false;
+	lies("nothing that is called");
+	s->kind = PYP_SITE_C_LEAVE;
+	lies("something that is called where it is over");
+	s->callable_reg = 16;
+	lies("a register");
+	s->cost = PLAN_COST_STEPPED;
+	lies("an instruction that is not emulated");
+	s->offset = found.plan.sites[1].offset;
+	lies("the place of another site");
+	s->vaddr = found.plan.native[1].vaddr;
+	lies("the address of another call");
+	memcpy(found.plan.native_missing, "x", 2);
+	lies("sites that are not complete");
 }
 
 Test(answer, impossible_interpreters_are_refused)

@@ -131,6 +131,8 @@ static void corpus_open(struct corpus *c, const struct interpreter *py)
 	image_free(img);
 	for (unsigned int k = 0; k < c->plan.nsites; k++)
 		cr_assert(c->starts[c->plan.sites[k].offset], "objdump knows the sites");
+	for (unsigned int k = 0; k < c->plan.nnative; k++)
+		cr_assert(c->starts[c->plan.native[k].offset], "objdump knows the sites");
 }
 
 static void corpus_close(struct corpus *c)
@@ -200,6 +202,18 @@ static bool is_code(const struct corpus *c, size_t at)
 	return false;
 }
 
+static void check_site(const struct corpus *c, const struct plan_site *s, const struct stretch *st,
+		       size_t at)
+{
+	bool moved = s->offset >= st->from && s->offset < st->until;
+
+	cr_assert_lt(s->offset, c->size);
+	cr_expect(moved ? st->starts[s->offset - st->from] : c->starts[s->offset],
+		  "%s: byte %zu: %s at 0x%llx is no boundary", c->py->file, at, s->role,
+		  (unsigned long long)s->offset);
+	cr_expect(memcmp(c->copy + s->offset, s->bytes, s->len) == 0);
+}
+
 /* at: SIZE_MAX: no byte of the code was changed. */
 static void check_sites(const struct corpus *c, const struct plan *plan, size_t at)
 {
@@ -207,16 +221,18 @@ static void check_sites(const struct corpus *c, const struct plan *plan, size_t 
 
 	if (at != SIZE_MAX)
 		stretch_read(c, at, &st);
-	for (unsigned int k = 0; k < plan->nsites; k++) {
-		const struct plan_site *s = &plan->sites[k];
-		bool moved = s->offset >= st.from && s->offset < st.until;
+	for (unsigned int k = 0; k < plan->nsites; k++)
+		check_site(c, &plan->sites[k], &st, at);
+	for (unsigned int k = 0; k < plan->nnative; k++)
+		check_site(c, &plan->native[k], &st, at);
+	cr_expect(!plan->nnative == (plan->native_missing[0] != 0));
+}
 
-		cr_assert_lt(s->offset, c->size);
-		cr_expect(moved ? st.starts[s->offset - st.from] : c->starts[s->offset],
-			  "%s: byte %zu: %s at 0x%llx is no boundary", c->py->file, at, s->role,
-			  (unsigned long long)s->offset);
-		cr_expect(memcmp(c->copy + s->offset, s->bytes, s->len) == 0);
-	}
+static const struct plan_site *some_site(struct corpus *c)
+{
+	if (c->plan.nnative && next_random(c) % 2)
+		return &c->plan.native[next_random(c) % c->plan.nnative];
+	return &c->plan.sites[next_random(c) % c->plan.nsites];
 }
 
 /* Headers: the first page and the last, which has the section headers. Tables: the opcode table and
@@ -239,8 +255,7 @@ static size_t choose(struct corpus *c, unsigned int kind)
 		return next_random(c) % (at ? at : c->size);
 	default:
 		if (next_random(c) % 2)
-			return c->plan.sites[next_random(c) % c->plan.nsites].offset - 64 +
-			       next_random(c) % 80;
+			return some_site(c)->offset - 64 + next_random(c) % 80;
 		do
 			at = (size_t)next_random(c) << 4 ^ next_random(c);
 		while (at >= c->size || !is_code(c, at));
@@ -276,6 +291,7 @@ static void truncate_at(struct corpus *c, size_t size)
 static void mislead(struct corpus *c)
 {
 	const struct layout_opcodes *op = &c->layout->op;
+	const struct layout_calls *calls = &c->layout->calls;
 	const int16_t known[] = {op->resume,
 				 op->resume_quick,
 				 op->resume_check,
@@ -284,7 +300,11 @@ static void mislead(struct corpus *c)
 				 op->do_tracing,
 				 op->yield_value,
 				 op->instrumented_yield_value,
-				 op->resume_check_jit};
+				 op->resume_check_jit,
+				 calls->generic[0],
+				 calls->generic[1],
+				 calls->function[0] ? calls->function[0] : LAYOUT_NO_OPCODE,
+				 calls->cached[0] ? calls->cached[0] : LAYOUT_NO_OPCODE};
 	int16_t opcode;
 	struct plan plan;
 	size_t at;

@@ -78,14 +78,17 @@ static bool toy_decode(const uint8_t *code, size_t max, uint64_t vaddr, struct i
 static struct insn_operand reg_op(uint8_t r, uint16_t bits)
 {
 	if (r == ZERO)
-		return (struct insn_operand){.type = INSN_OP_IMM, .reg = -1, .bits = bits};
-	return (struct insn_operand){.type = INSN_OP_REG, .reg = (int16_t)r, .bits = bits};
+		return (struct insn_operand){
+			.type = INSN_OP_IMM, .reg = -1, .index = -1, .bits = bits};
+	return (struct insn_operand){
+		.type = INSN_OP_REG, .reg = (int16_t)r, .index = -1, .bits = bits};
 }
 
 static struct insn_operand mem_op(const uint8_t *code, uint16_t bits)
 {
 	return (struct insn_operand){.type = INSN_OP_MEM,
 				     .reg = (int16_t)code[2],
+				     .index = -1,
 				     .bits = bits,
 				     .plain = true,
 				     .value = code[3]};
@@ -93,7 +96,8 @@ static struct insn_operand mem_op(const uint8_t *code, uint16_t bits)
 
 static struct insn_operand imm_op(uint8_t v)
 {
-	return (struct insn_operand){.type = INSN_OP_IMM, .reg = -1, .bits = 32, .value = v};
+	return (struct insn_operand){
+		.type = INSN_OP_IMM, .reg = -1, .index = -1, .bits = 32, .value = v};
 }
 
 /* What an operation does with its operands. */

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Plans for calls of functions written in C, of real interpreters: complete, on instruction
+ * boundaries as objdump sees them, emulated, apart from Python's sites. Of damaged interpreters:
+ * test_damaged.c.
+ */
+#include "elf/image.h"
+#include "harness/interpreters.h"
+#include "harness/test.h"
+#include "plan/plan.h"
+#include "python/layout.h"
+
+static int plan_of(const void *data, size_t size, const struct layout *l, struct plan *plan)
+{
+	struct diag diag = {0};
+	struct image *img;
+	int r;
+
+	assert_diag_ok(image_open_bytes(data, size, "test", &img, &diag), &diag);
+	r = plan_build(img, l, plan, &diag);
+	image_free(img);
+	return r;
+}
+
+static unsigned int count_kind(const struct plan *plan, enum pyp_site_kind kind)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < plan->nnative; i++)
+		n += plan->native[i].kind == kind;
+	return n;
+}
+
+/* What was found in builds that were traced and compared with cProfile: others differ by copies that
+ * the compiler made. */
+static void expect_counts(const struct interpreter *py, const struct plan *plan)
+{
+	static const struct {
+		unsigned int enter, leave;
+	} least[] = {
+		[6] = {5, 5},	 [7] = {8, 8},	  [8] = {12, 11},  [9] = {10, 10},
+		[10] = {10, 10}, [11] = {18, 15}, [12] = {15, 12}, [13] = {14, 14},
+	};
+	unsigned int enter = count_kind(plan, PYP_SITE_C_ENTER);
+	unsigned int leave = count_kind(plan, PYP_SITE_C_LEAVE);
+
+	fprintf(stderr, "3.%-3d enter %u, instant %u, leave %u  %s\n", py->minor, enter,
+		count_kind(plan, PYP_SITE_C_INSTANT), leave, py->file);
+	cr_expect_eq(count_kind(plan, PYP_SITE_C_INSTANT), py->minor >= 11);
+	if ((size_t)py->minor >= sizeof(least) / sizeof(*least))
+		return;
+	cr_expect_geq(enter, least[py->minor].enter, "%s", py->file);
+	cr_expect_geq(leave, least[py->minor].leave, "%s", py->file);
+	cr_expect_leq(enter, least[py->minor].enter + 12, "%s", py->file);
+}
+
+static void expect_site(const struct interpreter *py, const struct plan *plan, unsigned int i)
+{
+	const struct plan_site *s = &plan->native[i];
+
+	cr_expect_eq(s->cost, PLAN_COST_EMULATED, "%s: %s is single-stepped", py->file, s->role);
+	cr_expect_eq(s->has_callable, s->kind != PYP_SITE_C_LEAVE, "%s: %s", py->file, s->role);
+	cr_expect(!s->has_cc || s->kind != PYP_SITE_C_LEAVE);
+	for (unsigned int k = 0; k < plan->nsites; k++)
+		cr_expect_neq(plan->sites[k].offset, s->offset, "%s: %s", py->file, s->role);
+	for (unsigned int k = 0; k < i; k++)
+		cr_expect_lt(plan->native[k].offset, s->offset, "sorted, none twice");
+}
+
+/* One reading by objdump of all that lies between the first site and the last. */
+static void expect_boundaries(const struct interpreter *py, const struct plan *plan)
+{
+	const struct plan_site *first = plan->native, *last = &plan->native[plan->nnative - 1];
+	bool seen[PYP_MAX_NATIVE_SITES] = {false};
+	char cmd[1200], line[512];
+	FILE *f;
+
+	snprintf(cmd, sizeof(cmd),
+		 "objdump -d --no-show-raw-insn --start-address=0x%llx --stop-address=0x%llx '%s'",
+		 (unsigned long long)first->vaddr, (unsigned long long)last->vaddr + last->len,
+		 py->file);
+	f = popen(cmd, "re");
+	cr_assert(f);
+	while (fgets(line, sizeof(line), f)) {
+		char *end;
+		uint64_t at = strtoull(line, &end, 16);
+
+		for (unsigned int i = 0; line[0] == ' ' && *end == ':' && i < plan->nnative; i++)
+			seen[i] |= plan->native[i].vaddr == at && !strstr(end, "(bad)");
+	}
+	pclose(f);
+	for (unsigned int i = 0; i < plan->nnative; i++)
+		cr_expect(seen[i], "%s: %s at 0x%llx", py->file, plan->native[i].role,
+			  (unsigned long long)plan->native[i].vaddr);
+}
+
+Test(native, real_interpreters_are_complete, .timeout = 300)
+{
+	struct interpreter py[INTERPRETERS_MAX];
+	size_t n = interpreters_find(py);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct layout *l =
+			layout_find((unsigned int)py[i].major, (unsigned int)py[i].minor);
+		static struct plan plan;
+		size_t size;
+		void *data;
+
+		if (!l)
+			continue;
+		data = interpreter_read(&py[i], &size);
+		assert_ok(plan_of(data, size, l, &plan));
+		free(data);
+		cr_expect_str_eq(plan.native_missing, "", "%s: %s", py[i].file,
+				 plan.native_missing);
+		if (!plan.nnative)
+			continue;
+		expect_counts(&py[i], &plan);
+		for (unsigned int k = 0; k < plan.nnative; k++)
+			expect_site(&py[i], &plan, k);
+		expect_boundaries(&py[i], &plan);
+	}
+	check_no_leaks();
+}
+
+/* What is missing for functions in C is told, and Python functions are planned as before. */
+static void expect_refused(const struct interpreter *py, const void *data, size_t size,
+			   const struct layout *l)
+{
+	static struct plan plan, whole;
+
+	assert_ok(plan_of(data, size, layout_find(3, l->minor), &whole));
+	assert_ok(plan_of(data, size, l, &plan));
+	cr_expect_eq(plan.nnative, 0, "%s", py->file);
+	cr_expect_neq(plan.native_missing[0], '\0', "%s", py->file);
+	cr_expect_eq(plan.nsites, whole.nsites);
+	cr_expect_eq(memcmp(plan.sites, whole.sites, sizeof(plan.sites)), 0, "%s", py->file);
+}
+
+Test(native, missing_opcodes_are_told, .timeout = 300)
+{
+	struct interpreter py[INTERPRETERS_MAX];
+	size_t n = interpreters_find(py);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct layout *l =
+			layout_find((unsigned int)py[i].major, (unsigned int)py[i].minor);
+		struct layout damaged;
+		size_t size;
+		void *data;
+
+		if (!l)
+			continue;
+		data = interpreter_read(&py[i], &size);
+		damaged = *l;
+		damaged.calls.generic[1] = (uint8_t)l->op.return_value;
+		expect_refused(&py[i], data, size, &damaged);
+		damaged = *l;
+		damaged.calls.function[0] = (uint8_t)l->op.return_value;
+		expect_refused(&py[i], data, size, &damaged);
+		if (l->calls.append) {
+			damaged = *l;
+			damaged.calls.append = l->calls.related[0];
+			expect_refused(&py[i], data, size, &damaged);
+		}
+		free(data);
+	}
+	check_no_leaks();
+}
