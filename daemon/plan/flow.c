@@ -108,12 +108,15 @@ static void flow_move(const struct arch *arch, const struct flow_state *before,
 	}
 }
 
-/* A push stores where the stack pointer then points to; what a slot below the stack held is gone. */
+/* A pop loads what the stack pointer points to. A push stores where the stack pointer then points to; what a slot below the stack held is gone. */
 static void flow_push(const struct arch *arch, const struct flow_state *before,
 		      struct flow_state *after, const struct insn_full *in)
 {
 	int src;
 
+	if (in->kind == INSN_POP && insn_is_reg(&in->op[0], &src, 64) && src != arch->sp &&
+	    flow_in_slot(before, arch->sp, 0))
+		after->regs |= insn_bit(src);
 	if (in->kind != INSN_PUSH)
 		return;
 	for (int i = 0; i < after->nslots;) {

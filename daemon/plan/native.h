@@ -128,6 +128,8 @@ int native_enter_edges(struct native *n, const struct native_group *g, const uin
 /* Sites at the edges over which one of the calls becomes certain. */
 int native_certain_edges(struct native *n, const struct native_group *g, const uint8_t *calls,
 			 unsigned int *count);
+/* Does other code, too, pass the first emulated instruction behind the call? */
+bool native_leave_is_shared(const struct native *n, uint32_t call);
 /* Leaving sites for all calls in n->over. */
 int native_leaves(struct native *n);
 
@@ -136,7 +138,9 @@ int native_leaves(struct native *n);
 int native_plan_generic(struct native *n);
 /* Sites for the calls in n->generic. */
 int native_plan_calls(struct native *n);
-/* And for those in functions that n->generic calls. */
+/* A site for the direct call at node i, if its callee calls an argument. */
+int native_plan_direct(struct native *n, uint32_t i);
+/* Sites in functions that n->generic leaves calls to. */
 int native_plan_helpers(struct native *n);
 int native_plan_typed(struct native *n);
 /* Can a function in C be called on a way from these nodes that passes no call with a site? */

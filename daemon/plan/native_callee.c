@@ -28,7 +28,9 @@ static const struct {
 	{"_PyObject_Vectorcall", 0, 99, 0},
 	{"PyObject_VectorcallDict", 0, 99, 0},
 	{"_PyObject_VectorcallTstate", 0, 99, 1},
-	{"PyObject_Call", 0, 99, 0},
+	/* 3.6, 3.7: CALL_FUNCTION_EX gives functions in C to PyCFunction_Call */
+	{"PyObject_Call", 0, 7, NOT_CALLED},
+	{"PyObject_Call", 8, 99, 0},
 	{"_PyObject_Call", 0, 99, 1},
 	{"_PyObject_MakeTpCall", 0, 8, 0},
 	{"_PyObject_MakeTpCall", 9, 99, 1},

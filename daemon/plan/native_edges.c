@@ -70,6 +70,22 @@ int native_certain_edges(struct native *n, const struct native_group *g, const u
 	return native_enter_edges(n, g, open, calls, count);
 }
 
+bool native_leave_is_shared(const struct native *n, uint32_t call)
+{
+	struct line line;
+
+	line_build(&n->p.cfg, n->p.cfg.v[call].next, &(struct line_opts){0}, &line);
+	for (unsigned int k = 0; k < line.n; k++) {
+		const struct cfg_node *node = &n->p.cfg.v[line.v[k]];
+
+		if (node->preds > 1)
+			return true;
+		if (node->in.probe == INSN_EMULATED)
+			return false;
+	}
+	return true;
+}
+
 /* The first emulated instruction behind the call that no other site has. */
 static int leave(struct native *n, uint32_t call)
 {

@@ -99,7 +99,17 @@ static int plan_vectorcalls(struct native *n)
 
 /* ---- direct calls ------------------------------------------------------------------------ */
 
-static int plan_direct(struct native *n, uint32_t i)
+/*
+ * trace_call_function, before 3.11: the evaluator pops the arguments behind it as behind all calls, in
+ * a loop. A site there would be hit many times in each call; those in the function are not.
+ */
+static bool is_better_inside(const struct native *n, uint32_t i)
+{
+	return n->p.layout->model == LAYOUT_FRAME_OBJECT && i != CFG_NONE &&
+	       !native_is_named(n, n->p.cfg.v[i].in.target) && native_leave_is_shared(n, i);
+}
+
+int native_plan_direct(struct native *n, uint32_t i)
 {
 	const uint64_t target = n->p.cfg.v[i].in.target;
 	struct flow_state callable = {.reached = true};
@@ -115,7 +125,8 @@ static int plan_direct(struct native *n, uint32_t i)
 	if (r < 0)
 		return planner_missing(&n->p, "site at the call at 0x%llx",
 				       (unsigned long long)n->p.cfg.v[i].in.vaddr);
-	n->calls[i] = n->over[i] = 1;
+	n->calls[i] = 1;
+	n->over[i] = n->p.cfg.v[i].in.flow == INSN_CALL;
 	return 0;
 }
 
@@ -123,9 +134,13 @@ static int plan_directs(struct native *n)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < n->p.cfg.n && r == 0; i++)
-		if (n->generic[i] && n->p.cfg.v[i].in.flow == INSN_CALL)
-			r = plan_direct(n, i);
+	for (uint32_t i = 0; i < n->p.cfg.n && r == 0; i++) {
+		const struct cfg_node *node = &n->p.cfg.v[i];
+		bool call = node->in.flow == INSN_CALL && !is_better_inside(n, i);
+
+		if (n->generic[i] && (call || node->tail))
+			r = native_plan_direct(n, i);
+	}
 	return r;
 }
 

@@ -2,7 +2,9 @@
 /*
  * Before 3.11 the evaluator may leave its calls to a function, call_function, which finds what it
  * calls on the stack of values. The sites are in that function then. It gets no frame, but registers
- * that a callee preserves hold it, and the function saves them.
+ * that a callee preserves hold it, and the function saves them. Where it ends with a jump to what
+ * calls (trace_call_function does, while a tool traces that is no profiler), the call has no end that
+ * could be seen: the frame's next event ends it.
  *
  * Source: CPython v3.6.15 and v3.8.18 Python/ceval.c, call_function.
  */
@@ -64,31 +66,53 @@ static int plan_function(struct native *n, uint64_t target, bool *ret)
 	return r;
 }
 
+/* Functions that the evaluator calls, each looked into once. */
+struct helpers {
+	uint64_t target[NATIVE_DEFS];
+	bool inside[NATIVE_DEFS]; /* its calls have sites */
+	unsigned int n;
+};
+
+/* Sites inside the function; if that fails, there are none, and its callers may have them. */
+static int open_helper(struct native *n, struct helpers *h, uint64_t target)
+{
+	const unsigned int before = n->p.plan->nnative;
+	int r;
+
+	if (h->n == NATIVE_DEFS)
+		return planner_missing(&n->p, "calls (too many functions)");
+	h->target[h->n] = target;
+	r = plan_function(n, target, &h->inside[h->n]);
+	if (r == -ENOEXEC && native_called_argument(n, target) >= 0) {
+		n->p.plan->nnative = before;
+		n->p.missing[0] = '\0';
+		h->inside[h->n] = false;
+		r = 0;
+	}
+	h->n++;
+	return r;
+}
+
 int native_plan_helpers(struct native *n)
 {
-	uint64_t looked_into[NATIVE_DEFS];
-	bool calls[NATIVE_DEFS];
-	unsigned int count = 0;
+	struct helpers h = {.n = 0};
+	int r = 0;
 
-	for (uint32_t i = 0; i < n->p.cfg.n; i++) {
+	for (uint32_t i = 0; i < n->p.cfg.n && r == 0; i++) {
 		const struct cfg_node *node = &n->p.cfg.v[i];
 		unsigned int k = 0;
-		int r;
 
 		if (!n->generic[i] || n->calls[i] || node->in.flow != INSN_CALL ||
 		    native_is_named(n, node->in.target))
 			continue;
-		while (k < count && looked_into[k] != node->in.target)
+		while (k < h.n && h.target[k] != node->in.target)
 			k++;
-		if (k == NATIVE_DEFS)
-			return planner_missing(&n->p, "calls (too many functions)");
-		if (k == count) {
-			looked_into[count++] = node->in.target;
-			r = plan_function(n, node->in.target, &calls[k]);
-			if (r < 0)
-				return r;
-		}
-		n->calls[i] = calls[k];
+		if (k == h.n)
+			r = open_helper(n, &h, node->in.target);
+		if (r == 0 && h.inside[k])
+			n->calls[i] = 1;
+		else if (r == 0)
+			r = native_plan_direct(n, i);
 	}
-	return 0;
+	return r;
 }

@@ -69,6 +69,7 @@ enum insn_kind {
 	INSN_COMPARE, /* compares operand 0 with operand 1 */
 	INSN_TEST,    /* compares (operand 0 & operand 1) with 0 */
 	INSN_PUSH,    /* puts operand 0 on the stack */
+	INSN_POP,     /* takes operand 0 from the stack */
 };
 
 enum insn_operand_type { INSN_OP_OTHER, INSN_OP_REG, INSN_OP_MEM, INSN_OP_IMM };

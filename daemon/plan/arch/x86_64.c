@@ -243,6 +243,8 @@ static enum insn_kind kind_of(ZydisMnemonic mnemonic)
 		return INSN_TEST;
 	case ZYDIS_MNEMONIC_PUSH:
 		return INSN_PUSH;
+	case ZYDIS_MNEMONIC_POP:
+		return INSN_POP;
 	default:
 		return INSN_OTHER;
 	}
