@@ -47,9 +47,9 @@ struct layout_opcodes {
  * cProfile counts.
  */
 struct layout_calls {
-	uint8_t generic[8];    /* anything */
-	uint8_t function[4];   /* builtin_function_or_method, through its PyMethodDef */
-	uint8_t descriptor[4]; /* method_descriptor, through its PyMethodDef */
+	uint8_t generic[12];   /* anything */
+	uint8_t function[6];   /* builtin_function_or_method, through its PyMethodDef */
+	uint8_t descriptor[6]; /* method_descriptor, through its PyMethodDef */
 	uint8_t cached[3];     /* one known function: len, isinstance */
 	uint8_t append;	       /* list.append, which is not called but done; 0: none */
 	uint8_t related[16];   /* call no such function, but become a generic one */

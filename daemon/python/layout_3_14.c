@@ -19,6 +19,13 @@ const struct layout layout_3_14 = {
 	.op.yield_value = 120,
 	.op.instrumented_yield_value = 247,
 	.op.return_generator = 34,
+	/* CALL, _FUNCTION_EX, _KW, _NON_PY_GENERAL, _KW_NON_PY, and the first three instrumented */
+	.calls.generic = {52, 4, 55, 160, 152, 250, 252, 251},
+	.calls.function = {147, 148, 149},
+	.calls.descriptor = {156, 157, 158, 159},
+	.calls.cached = {154, 150},
+	.calls.append = 155,
+	.calls.related = {143, 144, 145, 146, 151, 153, 161, 162, 163, 164, 165},
 	.frame_localsplus = 80,
 	.ts_recursion = 48,
 	.ts_thread_id = 152,

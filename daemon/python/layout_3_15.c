@@ -21,6 +21,14 @@ const struct layout layout_3_15 = {
 	.op.yield_value = 119,
 	.op.instrumented_yield_value = 246,
 	.op.return_generator = 32,
+	/* CALL, _FUNCTION_EX, _KW, _NON_PY_GENERAL, _KW_NON_PY, _EX_NON_PY_GENERAL, and the first three
+	 * instrumented */
+	.calls.generic = {50, 4, 53, 163, 155, 151, 249, 251, 250},
+	.calls.function = {148, 149, 150},
+	.calls.descriptor = {159, 160, 161, 162},
+	.calls.cached = {157, 153},
+	.calls.append = 158,
+	.calls.related = {144, 145, 146, 147, 152, 154, 156, 164, 165, 166, 167, 168},
 	.frame_localsplus = 80,
 	.ts_recursion = 52,
 	.ts_thread_id = 176,
