@@ -210,7 +210,8 @@ int native_frame_find(struct native *n)
 /* A register, or a slot of the stack, whose value before a node is sought. */
 struct defs_want {
 	uint32_t node;
-	int reg; /* -1: the slot at the stack pointer + disp */
+	int reg; /* -1: the slot at base + disp, base being the stack or the frame pointer */
+	int base;
 	int32_t disp;
 };
 
@@ -219,28 +220,44 @@ struct defs_search {
 	insn_regs *
 		seen; /* per node: registers that were asked for there, the stack pointer: a slot */
 	int32_t *slot; /* which one */
+	int base;      /* of all slots that are asked for; -1: none was yet */
 	struct defs_want waiting[DEFS_WAITING];
 	unsigned int nwaiting;
 	uint32_t *defs;
 	int found; /* -1: not known */
 };
 
-static void defs_ask(struct defs_search *s, uint32_t node, int reg, int32_t disp)
+static void defs_wait(struct defs_search *s, const struct defs_want *w)
 {
-	const insn_regs bit = insn_bit(reg < 0 ? s->n->arch.sp : reg);
-
-	if (s->seen[node] & bit) {
-		if (reg < 0 && s->slot[node] != disp)
-			s->found = -1;
-		return;
-	}
-	s->seen[node] |= bit;
-	if (reg < 0)
-		s->slot[node] = disp;
 	if (s->nwaiting == DEFS_WAITING)
 		s->found = -1;
 	else
-		s->waiting[s->nwaiting++] = (struct defs_want){node, reg, disp};
+		s->waiting[s->nwaiting++] = *w;
+}
+
+static void defs_ask(struct defs_search *s, uint32_t node, int reg)
+{
+	if (s->seen[node] & insn_bit(reg))
+		return;
+	s->seen[node] |= insn_bit(reg);
+	defs_wait(s, &(struct defs_want){.node = node, .reg = reg});
+}
+
+static void defs_ask_slot(struct defs_search *s, uint32_t node, int base, int32_t disp)
+{
+	const insn_regs bit = insn_bit(s->n->arch.sp);
+
+	if (s->base < 0)
+		s->base = base;
+	if (s->base != base || ((s->seen[node] & bit) && s->slot[node] != disp)) {
+		s->found = -1;
+		return;
+	}
+	if (s->seen[node] & bit)
+		return;
+	s->seen[node] |= bit;
+	s->slot[node] = disp;
+	defs_wait(s, &(struct defs_want){node, -1, base, disp});
 }
 
 static void defs_found(struct defs_search *s, uint32_t node)
@@ -254,48 +271,64 @@ static void defs_found(struct defs_search *s, uint32_t node)
 		s->defs[s->found++] = node;
 }
 
+static bool is_stack(const struct native *n, int base)
+{
+	return base == n->arch.sp || base == n->arch.fp;
+}
+
 /* The instruction at node set reg: a copy leads on, all else is what was sought. */
 static void defs_set(struct defs_search *s, uint32_t node, const struct insn_full *in)
 {
-	const int sp = s->n->arch.sp;
 	int dst, src, base;
 	int64_t disp;
 
 	if (in->kind == INSN_MOVE && insn_is_reg(&in->op[0], &dst, 64) &&
-	    insn_is_reg(&in->op[1], &src, 64) && src != sp)
-		defs_ask(s, node, src, 0);
-	else if (insn_is_load(in, &dst, &base, &disp) && base == sp && disp == (int32_t)disp)
-		defs_ask(s, node, -1, (int32_t)disp);
+	    insn_is_reg(&in->op[1], &src, 64) && !is_stack(s->n, src))
+		defs_ask(s, node, src);
+	else if (insn_is_load(in, &dst, &base, &disp) && is_stack(s->n, base) &&
+		 disp == (int32_t)disp)
+		defs_ask_slot(s, node, base, (int32_t)disp);
 	else
 		defs_found(s, node);
 }
 
+/* Does the operand store into the slot, or perhaps? */
+static bool may_store(const struct defs_search *s, const struct insn_operand *op,
+		      const struct defs_want *w)
+{
+	int64_t to;
+	int base;
+
+	if (!op->written || !insn_is_mem(op, &base, &to) || !is_stack(s->n, base))
+		return false;
+	return base != w->base ||
+	       (to < (int64_t)w->disp + 8 && (int64_t)w->disp < to + op->bits / 8);
+}
+
 /* The instruction ran before: does it change the slot? Only a store of all of it leads on. */
-static void defs_pass_slot(struct defs_search *s, uint32_t node, int32_t disp,
+static void defs_pass_slot(struct defs_search *s, const struct defs_want *w, uint32_t node,
 			   const struct insn_full *in)
 {
-	const int sp = s->n->arch.sp;
 	int base, src;
 	int64_t to;
 
 	for (int k = 0; k < in->noperands; k++) {
-		if (!in->op[k].written || !insn_is_mem(&in->op[k], &base, &to) || base != sp ||
-		    to >= (int64_t)disp + 8 || (int64_t)disp >= to + in->op[k].bits / 8)
+		if (!may_store(s, &in->op[k], w))
 			continue;
-		if (insn_is_store(in, &base, &to) && to == disp &&
-		    insn_is_reg(&in->op[1], &src, 64) && src != sp)
-			defs_ask(s, node, src, 0);
+		if (insn_is_store(in, &base, &to) && base == w->base && to == w->disp &&
+		    insn_is_reg(&in->op[1], &src, 64) && !is_stack(s->n, src))
+			defs_ask(s, node, src);
 		else
 			s->found = -1;
 		return;
 	}
-	if (insn_writes_reg(in, sp) || s->n->arch.fp < s->n->arch.nregs)
+	if (insn_writes_reg(in, w->base))
 		s->found = -1;
 	else
-		defs_ask(s, node, -1, disp);
+		defs_ask_slot(s, node, w->base, w->disp);
 }
 
-/* The instruction at node ran before: it set what is wanted, or copied it, or has nothing to do with it. */
+/* The instruction ran before: it set what is wanted, or copied it, or has nothing to do with it. */
 static void defs_pass(struct defs_search *s, uint32_t node, const struct defs_want *w)
 {
 	const struct cfg *cfg = &s->n->p.cfg;
@@ -303,16 +336,18 @@ static void defs_pass(struct defs_search *s, uint32_t node, const struct defs_wa
 	bool call = flow == INSN_CALL || flow == INSN_CALL_IND;
 	struct insn_full in;
 
-	if (call && w->reg >= 0 && (cfg->arch->caller_saved & insn_bit(w->reg)))
+	if (call && w->reg < 0)
+		defs_ask_slot(s, node, w->base, w->disp);
+	else if (call && (cfg->arch->caller_saved & insn_bit(w->reg)))
 		defs_found(s, node);
 	else if (call)
-		defs_ask(s, node, w->reg, w->disp);
+		defs_ask(s, node, w->reg);
 	else if (!cfg_full(cfg, node, &in))
 		s->found = -1;
 	else if (w->reg < 0)
-		defs_pass_slot(s, node, w->disp, &in);
+		defs_pass_slot(s, w, node, &in);
 	else if (!insn_writes_reg(&in, w->reg))
-		defs_ask(s, node, w->reg, 0);
+		defs_ask(s, node, w->reg);
 	else
 		defs_set(s, node, &in);
 }
@@ -321,11 +356,11 @@ int native_defs(const struct native *n, uint32_t node, int reg, uint32_t defs[NA
 {
 	_cleanup_free_ insn_regs *seen = calloc(n->p.cfg.n + 1, sizeof(*seen));
 	_cleanup_free_ int32_t *slot = calloc(n->p.cfg.n + 1, sizeof(*slot));
-	struct defs_search s = {.n = n, .seen = seen, .slot = slot, .defs = defs};
+	struct defs_search s = {.n = n, .seen = seen, .slot = slot, .base = -1, .defs = defs};
 
 	if (!seen || !slot)
 		return -1;
-	defs_ask(&s, node, reg, 0);
+	defs_ask(&s, node, reg);
 	while (s.nwaiting && s.found >= 0) {
 		const struct defs_want w = s.waiting[--s.nwaiting];
 
