@@ -12,10 +12,10 @@
  *   native_typed.c   opcodes that have tested what they call
  *
  * A call is one of these. Direct: of a function that calls one of its arguments (PyObject_Vectorcall);
- * the call itself is the site. Or indirect, through a pointer that was loaded from the callable, or
- * direct because the compiler has guessed the pointer: then the sites are the branches over whose
- * edges the call becomes certain. In both cases the call is over at the first emulated instruction
- * behind it.
+ * the call itself is the site. Or indirect, through a pointer that was loaded from the callable: then
+ * the sites are the branches over whose edges the call becomes certain. In both cases the call is over
+ * at the first emulated instruction behind it. Not known are direct calls of one particular function
+ * in C that a compiler has guessed from a profile: no build seen has one.
  */
 #ifndef PYPROF_PLAN_NATIVE_H
 #define PYPROF_PLAN_NATIVE_H
