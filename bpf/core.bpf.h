@@ -77,6 +77,27 @@ static inline __u32 core_frame_slot(__u64 frame)
 	return (frame >> 3) & (CORE_FRAME_SLOTS - 1);
 }
 
+/* PyMethodDefs: a word of their cache is made of the address and of a fingerprint of what is there. */
+#define CORE_METHOD_SLOTS 4096
+
+static inline __u32 core_method_slot(__u64 method)
+{
+	return (__u32)(((method >> 3) * 0x9e3779b97f4a7c15ull) >> 52);
+}
+
+static inline __u64 core_method_print(__u64 name, __u64 function)
+{
+	return name * 0x9e3779b97f4a7c15ull ^ function;
+}
+
+static inline __u64 core_method_entry(__u64 method, __u64 print)
+{
+	return method ^ print * 0xc2b2ae3d27d4eb4full;
+}
+
+/* No frame's address: several frames have met in a slot. */
+#define CORE_NATIVE_MANY 1ull
+
 /* One word for a thread's resource counters: another one, but for an accident, when any changes. */
 static inline __u64 core_metrics_mark(const __u64 *value, __u32 tid, __u32 epoch)
 {

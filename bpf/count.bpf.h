@@ -14,7 +14,7 @@
 #ifndef PYPROF_COUNT_BPF_H
 #define PYPROF_COUNT_BPF_H
 
-#include "thread.bpf.h"
+#include "native.bpf.h"
 
 const volatile __u32 count_remembers = 0; /* 1: frames' code may be remembered */
 const volatile struct pyp_waiting waiting = {};
@@ -268,6 +268,65 @@ static __always_inline int count_enter(struct pt_regs *ctx, const struct hit *h)
 	if (caller)
 		caller_id = count_frame(st, caller, h->tid);
 	return count_add(h->tid, caller_id, id);
+}
+
+/* The number of a C function that is not in the cache. */
+__noinline __u32 count_method_lookup(struct native_call *c)
+{
+	struct method_state *known;
+	__u64 method;
+	__u32 id;
+
+	if (!c || method_lookup(c))
+		return PYP_COUNT_LOST;
+	method = c->method;
+	known = bpf_map_lookup_elem(&methods, &method);
+	if (!known)
+		return PYP_COUNT_LOST;
+	if (known->id)
+		return known->id;
+	if (count_next >= PYP_COUNT_IDS) {
+		count(PYP_CNT_map_full);
+		return PYP_COUNT_LOST;
+	}
+	id = __sync_fetch_and_add(&count_next, 1);
+	if (count_id_send(method, id, c->tid)) {
+		count(PYP_CNT_lost_codes);
+		return PYP_COUNT_LOST;
+	}
+	known->id = id;
+	return id;
+}
+
+static __always_inline __u32 count_method(struct count_state *st, struct native_call *c)
+{
+	__u64 *entry = &st->codes[core_code_slot(c->method)];
+	__u32 id;
+
+	if (method_cache[core_method_slot(c->method)] == core_method_entry(c->method, c->print) &&
+	    core_count_hit(*entry, c->method))
+		return core_count_id(*entry);
+	id = count_method_lookup(c);
+	if (id != PYP_COUNT_LOST)
+		*entry = core_count_entry(c->method, id);
+	return id;
+}
+
+static __always_inline int count_native(struct pt_regs *ctx, const struct hit *h)
+{
+	struct native_call c = {.tid = h->tid};
+	__u32 zero = 0, id;
+	struct count_state *st = bpf_map_lookup_elem(&count_state, &zero);
+	int is = native_call_of(ctx, h->cookie, &c);
+
+	if (is < 0)
+		return count_lost(PYP_CNT_fault_frame);
+	if (!is || !st)
+		return 0;
+	id = count_method(st, &c);
+	if (id == PYP_COUNT_LOST)
+		count(PYP_CNT_lost_events);
+	return count_add(h->tid, count_frame(st, h->ptr, h->tid), id);
 }
 
 static __always_inline int count_code_free(const struct hit *h)

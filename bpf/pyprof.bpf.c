@@ -312,6 +312,8 @@ static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
 	return 0;
 }
 
+#include "native.bpf.h" /* needs what is above it */
+
 SEC("uprobe")
 int on_site(struct pt_regs *ctx)
 {
@@ -328,6 +330,11 @@ int on_site(struct pt_regs *ctx)
 		return on_leave(h.cookie, h.ptr, h.tid);
 	case PYP_SITE_CODE_FREE:
 		return on_code_free(h.cookie, h.ptr, h.tid);
+	case PYP_SITE_C_ENTER:
+	case PYP_SITE_C_INSTANT:
+		return builtins ? on_native(ctx, &h) : 0;
+	case PYP_SITE_C_LEAVE:
+		return builtins ? on_native_leave(&h) : 0;
 	}
 	return 0; /* a sweep's link: its hits mean nothing */
 }
@@ -347,6 +354,9 @@ int on_site_count(struct pt_regs *ctx)
 		return count_enter(ctx, &h);
 	case PYP_SITE_CODE_FREE:
 		return count_code_free(&h);
+	case PYP_SITE_C_ENTER:
+	case PYP_SITE_C_INSTANT:
+		return builtins ? count_native(ctx, &h) : 0;
 	}
 	return 0;
 }

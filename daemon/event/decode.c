@@ -207,6 +207,46 @@ static enum decode_error decode_metrics(const void *data, size_t size, struct ev
 	return DECODE_OK;
 }
 
+static enum decode_error decode_c_call(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_c_call r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	/* Only an end does not say of what. */
+	if (!r.frame || r.h.arg || !r.method != (r.h.type == PYP_REC_C_LEAVE))
+		return DECODE_FIELD;
+	ev->u.c_call.frame = r.frame;
+	ev->u.c_call.method = r.method;
+	return DECODE_OK;
+}
+
+static bool text_ends(const char *text, size_t size)
+{
+	return memchr(text, 0, size) != NULL;
+}
+
+static enum decode_error decode_method(const void *data, size_t size, struct event *ev)
+{
+	const struct pyp_rec_method *r = data;
+	struct event_method *m = &ev->u.method;
+	uint32_t kind = r->h.arg & ~PYP_METHOD_UNREADABLE;
+
+	(void)size;
+	if (!r->method || kind < PYP_METHOD_FUNCTION || kind > PYP_METHOD_DESCRIPTOR ||
+	    !text_ends(r->name, sizeof(r->name)) || !text_ends(r->type, sizeof(r->type)) ||
+	    !text_ends(r->module, sizeof(r->module)))
+		return DECODE_FIELD;
+	m->method = r->method;
+	m->self_type = r->self_type;
+	m->kind = kind;
+	m->unreadable = r->h.arg & PYP_METHOD_UNREADABLE;
+	m->name = r->name;
+	m->type = r->type;
+	m->module = r->module;
+	return DECODE_OK;
+}
+
 static const struct {
 	decode_fn fn;
 	size_t min;
@@ -226,6 +266,10 @@ static const struct {
 	[PYP_REC_EXEC] = {decode_process, sizeof(struct pyp_rec_process)},
 	[PYP_REC_METRICS] = {decode_metrics, sizeof(struct pyp_rec_metrics)},
 	[PYP_REC_SAMPLE] = {decode_sample, SAMPLE_HEAD},
+	[PYP_REC_C_ENTER] = {decode_c_call, sizeof(struct pyp_rec_c_call)},
+	[PYP_REC_C_LEAVE] = {decode_c_call, sizeof(struct pyp_rec_c_call)},
+	[PYP_REC_C_INSTANT] = {decode_c_call, sizeof(struct pyp_rec_c_call)},
+	[PYP_REC_METHOD] = {decode_method, sizeof(struct pyp_rec_method)},
 	[PYP_REC_CODE_ID] = {decode_code_id, sizeof(struct pyp_rec_code_id)},
 };
 
@@ -242,7 +286,7 @@ enum decode_error decode_event(const void *data, size_t size, struct event *ret)
 		return DECODE_TYPE;
 	if (size < decoders[h.type].min)
 		return DECODE_SHORT;
-	if (h.site >= PYP_MAX_SITES)
+	if (h.site >= PYP_ALL_SITES)
 		return DECODE_FIELD;
 	ev.ts = h.ts;
 	ev.tid = h.tid;

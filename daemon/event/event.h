@@ -6,6 +6,7 @@
 #ifndef PYPROF_EVENT_EVENT_H
 #define PYPROF_EVENT_EVENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "pyprof/bpf_abi.h"
@@ -36,6 +37,15 @@ struct event_sample {
 	const uint64_t *codes; /* points into the caller's aligned copy */
 };
 
+struct event_method {
+	uint64_t method;
+	uint64_t self_type;
+	uint32_t kind;	 /* enum pyp_method_kind */
+	bool unreadable; /* its name */
+	/* Point into the record, and end with a NUL there. */
+	const char *name, *type, *module;
+};
+
 /* One event. Which member of the union is valid follows from type (enum pyp_rec_type). */
 struct event {
 	uint64_t ts;
@@ -49,6 +59,11 @@ struct event {
 			uint64_t code;	 /* ENTER, THROW */
 			uint64_t caller; /* ENTER, THROW */
 		} call;			 /* ENTER, THROW, LEAVE, YIELD */
+		struct {
+			uint64_t frame;
+			uint64_t method; /* C_ENTER, C_INSTANT */
+		} c_call;		 /* C_ENTER, C_LEAVE, C_INSTANT */
+		struct event_method method;
 		struct {
 			uint64_t runtime;
 		} sw; /* SWITCH_IN, SWITCH_OUT */

@@ -37,6 +37,7 @@ struct wire_site {
 struct wire_find {
 	struct wire_diag diag, plan_diag;
 	uint64_t via_start, via_end, bias, runtime, evaluator, code_type, exec_id, table_vaddr;
+	struct pyp_native_types native_types;
 	uint64_t breaks[INSPECT_BREAKS];
 	uint32_t nsites, nnative, ninsns, site_breaks, nbreaks;
 	uint16_t refined[PYTHON_REFINED];
@@ -287,6 +288,7 @@ static void put_python(struct wire_find *w, const struct python *py, const struc
 	w->runtime = py->runtime;
 	w->evaluator = python_evaluator(py);
 	w->code_type = py->code_type;
+	w->native_types = py->native_types;
 	w->debug_offsets = py->debug_offsets;
 	w->major = py->major;
 	w->minor = py->minor;
@@ -370,7 +372,9 @@ static bool take_python(const struct wire_find *w, pid_t tid, const char *path, 
 	if (!layout || !layout->proven || w->build_id_len > IMAGE_BUILD_ID_MAX ||
 	    !is_bit(w->debug_offsets) || !bias_is_possible(w->bias) ||
 	    !address_is_possible(w->runtime) || !address_is_possible(w->evaluator) ||
-	    !address_is_possible(w->code_type))
+	    !address_is_possible(w->code_type) || !address_is_possible(w->native_types.function) ||
+	    !address_is_possible(w->native_types.cmethod) ||
+	    !address_is_possible(w->native_types.descriptor))
 		return false;
 	py->layout = *layout;
 	py->major = w->major;
@@ -380,6 +384,7 @@ static bool take_python(const struct wire_find *w, pid_t tid, const char *path, 
 	py->runtime = w->runtime;
 	py->evaluator = w->evaluator;
 	py->code_type = w->code_type;
+	py->native_types = w->native_types;
 	py->debug_offsets = w->debug_offsets;
 	py->build_id_len = w->build_id_len;
 	memcpy(py->build_id, w->build_id, sizeof(py->build_id));

@@ -179,7 +179,8 @@ int plan_build(const struct image *img, const struct layout *layout, struct plan
 uint64_t plan_cookie(const struct plan_site *s, unsigned int i)
 {
 	return (uint64_t)s->kind | (uint64_t)s->reg << 4 | (uint64_t)s->deref << 9 |
-	       (uint64_t)i << 10 | (uint64_t)s->restarts << 28 | (uint64_t)s->if_unequal << 29 |
+	       (uint64_t)(i & 0x3f) << 10 | (uint64_t)(i >> 6 & 3) << 30 |
+	       (uint64_t)s->restarts << 28 | (uint64_t)s->if_unequal << 29 |
 	       (uint64_t)s->has_cc << 16 | (uint64_t)s->cc << 17 | (uint64_t)s->taken << 21 |
 	       (uint64_t)s->has_flag << 22 | (uint64_t)s->flag_reg << 23 |
 	       (uint64_t)(uint32_t)s->disp << 32;
@@ -191,7 +192,7 @@ const char *plan_kind_name(enum pyp_site_kind kind)
 		[PYP_SITE_ENTER] = "enter",	    [PYP_SITE_THROW] = "throw",
 		[PYP_SITE_LEAVE] = "leave",	    [PYP_SITE_YIELD] = "yield",
 		[PYP_SITE_CODE_FREE] = "code-free", [PYP_SITE_C_ENTER] = "c-enter",
-		[PYP_SITE_C_LEAVE] = "c-leave",	    [PYP_SITE_C_INSTANT] = "c-call",
+		[PYP_SITE_C_LEAVE] = "c-leave",	    [PYP_SITE_C_INSTANT] = "c-instant",
 	};
 
 	return kind < sizeof(names) / sizeof(*names) && names[kind] ? names[kind] : "?";

@@ -85,6 +85,17 @@ int plan_build(const struct image *img, const struct layout *layout, struct plan
 int plan_build_for(const struct image *img, const struct layout *layout, const struct arch *arch,
 		   struct plan *ret, struct diag *diag);
 
+/* All sites by number: those of Python functions, and behind them those of C functions. */
+static inline unsigned int plan_sites(const struct plan *plan)
+{
+	return plan->nsites + plan->nnative;
+}
+
+static inline const struct plan_site *plan_site(const struct plan *plan, unsigned int i)
+{
+	return i < plan->nsites ? &plan->sites[i] : &plan->native[i - plan->nsites];
+}
+
 /* The cookie of site number i. */
 uint64_t plan_cookie(const struct plan_site *site, unsigned int i);
 

@@ -41,7 +41,7 @@ enum what { HOLD_LINK, HOLD_EVENT, FIND_TRACERS };
 struct message {
 	uint32_t what, has_cookies, n;
 	pid_t pid;
-	uint64_t offsets[PYP_MAX_SITES], cookies[PYP_MAX_SITES];
+	uint64_t offsets[PYP_ALL_SITES], cookies[PYP_ALL_SITES];
 	char name[64]; /* the event's */
 };
 
@@ -318,7 +318,7 @@ int holder_start(void)
 
 static int fill(struct message *m, const uint64_t *offsets, uint32_t n, pid_t pid)
 {
-	if (n > PYP_MAX_SITES)
+	if (n > PYP_ALL_SITES)
 		return -EINVAL;
 	*m = (struct message){.n = n, .pid = pid};
 	memcpy(m->offsets, offsets, n * sizeof(*offsets));

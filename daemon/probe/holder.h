@@ -24,7 +24,7 @@ struct holder_request {
 	bool event;		 /* a uprobe event in tracefs; else a multi-uprobe link */
 	int prog_fd;		 /* borrowed */
 	int file;		 /* to be probed; O_PATH will do; borrowed */
-	const uint64_t *offsets; /* in the file; n of them, PYP_MAX_SITES at most */
+	const uint64_t *offsets; /* in the file; n of them, PYP_ALL_SITES at most */
 	const uint64_t *cookies; /* NULL: all 0 */
 	uint32_t n;
 	pid_t pid; /* as in uprobe_multi.h and uprobe_event.h */

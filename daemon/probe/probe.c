@@ -162,11 +162,14 @@ static struct bpf_program *site_program(const struct probe *p)
 }
 
 /* Which sites it takes, a bit for each kind. Counting asks where frames start and code ends. */
-static unsigned int kinds_of(enum mode mode)
+static unsigned int kinds_of(const struct probe *p)
 {
-	if (mode == MODE_COUNT)
-		return 1u << PYP_SITE_ENTER | 1u << PYP_SITE_THROW | 1u << PYP_SITE_CODE_FREE;
-	return PROBE_SITES_ALL;
+	const unsigned int counted = 1u << PYP_SITE_ENTER | 1u << PYP_SITE_THROW |
+				     1u << PYP_SITE_CODE_FREE | 1u << PYP_SITE_C_ENTER |
+				     1u << PYP_SITE_C_INSTANT;
+	unsigned int kinds = p->mode == MODE_COUNT ? counted : PROBE_SITES_ALL;
+
+	return p->skel->rodata->builtins ? kinds : kinds & PROBE_SITES_PYTHON;
 }
 
 /* Only what the mode needs is loaded: programs, maps, and tracepoints that cost each switch. */
@@ -192,6 +195,8 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 		r = bpf_program__set_autoload(p->skel->progs.on_sample, samples);
 	if (!r)
 		r = bpf_program__set_autoload(p->skel->progs.on_switch, p->mode == MODE_TRACE);
+	if (!r)
+		r = bpf_map__set_autocreate(p->skel->maps.methods, p->skel->rodata->builtins);
 	if (!r)
 		r = bpf_map__set_autocreate(p->skel->maps.count_state, counting);
 	if (!r)
@@ -223,6 +228,7 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 	ro->check_tgid = p->mechanism != PROBE_MULTI;
 	ro->by_address = p->mechanism == PROBE_TRACEFS;
 	ro->metrics = o->metrics;
+	ro->builtins = o->builtins && p->mode != MODE_SAMPLE;
 	ro->ring_half = o->ring_bytes / 2;
 	memcpy((void *)&ro->layout, &o->layout->bpf, sizeof(ro->layout));
 	ro->frame_span = frame_span(&o->layout->bpf);
@@ -359,6 +365,9 @@ int probe_set_target(struct probe *p, const struct probe_opts *opts)
 	p->bias = opts->bias;
 	p->plan = opts->plan;
 	p->skel->bss->target_tgid = (uint32_t)opts->pid;
+	if (opts->plan && p->skel->rodata->builtins)
+		probe_native_sites(opts->plan, p->skel->bss->native_sites);
+	p->skel->bss->native_types = opts->native;
 	p->skel->bss->sampling_at = (struct pyp_sampling_at){
 		.interp_head = opts->sampling.interp_head,
 		.code_type = opts->sampling.code_type,
@@ -391,6 +400,8 @@ static void forget_threads(struct probe *p)
 static void forget(struct probe *p)
 {
 	bpfmap_clear(bpf_map__fd(p->skel->maps.codes));
+	if (p->skel->rodata->builtins)
+		bpfmap_clear(bpf_map__fd(p->skel->maps.methods));
 	bpfmap_clear(bpf_map__fd(p->skel->maps.threads));
 	bpfmap_clear(bpf_map__fd(p->skel->maps.process_tree));
 	if (p->mode == MODE_COUNT)
@@ -398,6 +409,8 @@ static void forget(struct probe *p)
 	if (p->clocks)
 		bpfmap_clear(bpf_map__fd(p->skel->maps.tstates));
 	memset(p->skel->bss->code_cache, 0, sizeof(p->skel->bss->code_cache));
+	memset(p->skel->bss->method_cache, 0, sizeof(p->skel->bss->method_cache));
+	memset(p->skel->bss->native_cache, 0, sizeof(p->skel->bss->native_cache));
 	forget_threads(p);
 }
 
@@ -486,7 +499,7 @@ enum sites { SITES_ALL, SITES_CALLS, SITES_CODE_FREE };
 
 static unsigned int kinds_in(const struct probe *p, enum sites which)
 {
-	unsigned int kinds = kinds_of(p->mode), code_free = 1u << PYP_SITE_CODE_FREE;
+	unsigned int kinds = kinds_of(p), code_free = 1u << PYP_SITE_CODE_FREE;
 
 	return which == SITES_ALL     ? kinds
 	       : which == SITES_CALLS ? kinds & ~code_free
@@ -514,7 +527,7 @@ static int fill_traps(const struct probe *p)
 	struct probe_traps traps;
 	int fd = bpf_map__fd(p->skel->maps.traps);
 
-	probe_traps_of(p->plan, p->bias, &traps);
+	probe_traps_of(p->plan, p->bias, kinds_of(p), &traps);
 	bpfmap_clear(fd);
 	for (uint32_t i = 0; i < traps.n; i++)
 		if (bpf_map_update_elem(fd, &traps.v[i].address, &traps.v[i].marks, BPF_ANY) < 0)
@@ -684,7 +697,7 @@ int probe_tracers(const struct probe *p, struct tracers *ret)
 	file = open_file(p);
 	if (file < 0)
 		return file;
-	sites = probe_sites_of(p->plan, p->bias, PROBE_SITES_ALL);
+	sites = probe_sites_of(p->plan, p->bias, kinds_of(p));
 	return holder_find_tracers(
 		&(struct tracers_of){.pid = p->pid, .offsets = sites.offsets, .n = sites.n}, file,
 		ret);
@@ -692,7 +705,7 @@ int probe_tracers(const struct probe *p, struct tracers *ret)
 
 int probe_tracers_of(pid_t pid, const char *via, const struct plan *plan, struct tracers *ret)
 {
-	const struct probe_sites sites = probe_sites_of(plan, 0, PROBE_SITES_ALL);
+	const struct probe_sites sites = probe_sites_of(plan, 0, PROBE_SITES_PYTHON);
 	const struct tracers_of of = {pid, via, sites.offsets, sites.n};
 
 	return tracers_find(&of, ret);
@@ -815,7 +828,7 @@ int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag)
 
 	if (!probe_attached(p) || p->mechanism != PROBE_MULTI || p->mode == MODE_SAMPLE)
 		return 0;
-	sites = probe_sites_of(p->plan, p->bias, kinds_of(p->mode));
+	sites = probe_sites_of(p->plan, p->bias, kinds_of(p));
 	link = attach_multi(p, child, &sites, true);
 	if (link < 0 && link != -ESRCH)
 		return attach_failed(p, link, diag);

@@ -45,6 +45,7 @@ struct probe_opts {
 	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
 	uint64_t bias;	   /* of the file in the process: address - plan_site.vaddr */
 	uint32_t metrics;  /* bits, by enum pyp_metric */
+	bool builtins;	   /* calls of C functions, too; not in MODE_SAMPLE */
 	size_t ring_bytes; /* a power of two, a page at least */
 	const struct layout *layout;
 	const struct plan *plan; /* borrowed for the probe's lifetime; NULL: MODE_SAMPLE */
@@ -53,6 +54,7 @@ struct probe_opts {
 	bool plain;
 	/* rate 0: no samples are taken. MODE_COUNT: interp_head in any case, 0: not known */
 	struct probe_sampling sampling;
+	struct pyp_native_types native; /* for builtins */
 };
 
 /*

@@ -13,14 +13,16 @@ struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsign
 {
 	struct probe_sites s = {0};
 
-	for (uint32_t i = 0; i < plan->nsites; i++) {
-		const struct plan_site *site = &plan->sites[i];
+	const bool whole = (kinds & PROBE_SITES_PYTHON) == PROBE_SITES_PYTHON;
 
-		if (!(kinds & 1u << site->kind) || (kinds != PROBE_SITES_ALL && site->early))
+	for (uint32_t i = 0; i < plan_sites(plan); i++) {
+		const struct plan_site *site = plan_site(plan, i);
+
+		if (!(kinds & 1u << site->kind) || (!whole && site->early))
 			continue;
-		s.offsets[s.n] = plan->sites[i].offset;
-		s.cookies[s.n] = plan_cookie(&plan->sites[i], i);
-		s.addresses[s.n++] = bias + plan->sites[i].vaddr;
+		s.offsets[s.n] = site->offset;
+		s.cookies[s.n] = plan_cookie(site, i);
+		s.addresses[s.n++] = bias + site->vaddr;
 	}
 	return s;
 }
@@ -36,18 +38,35 @@ static void add_trap(struct probe_traps *t, uint64_t address, uint64_t marks)
 }
 
 /* The kernel knows a site by its address, and at first by that of the byte behind the breakpoint. */
-void probe_traps_of(const struct plan *plan, uint64_t bias, struct probe_traps *ret)
+void probe_traps_of(const struct plan *plan, uint64_t bias, unsigned int kinds,
+		    struct probe_traps *ret)
 {
 	ret->n = 0;
-	for (uint32_t i = 0; i < plan->nsites; i++) {
-		const struct plan_site *site = &plan->sites[i];
+	for (uint32_t i = 0; i < plan_sites(plan); i++) {
+		const struct plan_site *site = plan_site(plan, i);
 		const uint64_t at = bias + site->vaddr;
 
+		if (!(kinds & 1u << site->kind))
+			continue;
 		add_trap(ret, at, PYP_TRAP_KERNEL);
 		add_trap(ret, at + 1, PYP_TRAP_KERNEL);
 		add_trap(ret, at + site->len, PYP_TRAP_KERNEL | PYP_TRAP_USER);
 		if (site->target)
 			add_trap(ret, bias + site->target, PYP_TRAP_KERNEL | PYP_TRAP_USER);
+	}
+}
+
+void probe_native_sites(const struct plan *plan, struct pyp_native_site ret[PYP_ALL_SITES])
+{
+	memset(ret, 0, PYP_ALL_SITES * sizeof(*ret));
+	for (uint32_t i = 0; i < plan_sites(plan); i++) {
+		const struct plan_site *site = plan_site(plan, i);
+
+		ret[i] = (struct pyp_native_site){
+			.disp = site->callable_disp,
+			.reg = site->callable_reg,
+			.deref = site->callable_deref,
+		};
 	}
 }
 

@@ -10,12 +10,15 @@
 
 struct probe_sites {
 	uint32_t n;
-	uint64_t offsets[PYP_MAX_SITES], cookies[PYP_MAX_SITES], addresses[PYP_MAX_SITES];
+	uint64_t offsets[PYP_ALL_SITES], cookies[PYP_ALL_SITES], addresses[PYP_ALL_SITES];
 };
 
-/* bias: address in the process - address in the file. kinds: which sites, a bit for each kind; then
- * those that announce what others do as well are left out. */
+/* bias: address in the process - address in the file. kinds: which sites, a bit for each kind. Unless
+ * these are all of Python functions, those that announce what others do as well are left out. */
 #define PROBE_SITES_ALL (~0u)
+#define PROBE_SITES_NATIVE                                                                         \
+	(1u << PYP_SITE_C_ENTER | 1u << PYP_SITE_C_LEAVE | 1u << PYP_SITE_C_INSTANT)
+#define PROBE_SITES_PYTHON (PROBE_SITES_ALL & ~PROBE_SITES_NATIVE)
 struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsigned int kinds);
 
 /* PYP_TRAP_* of addresses in the process, each once, for all of a plan's sites. */
@@ -25,7 +28,11 @@ struct probe_traps {
 		uint64_t address, marks;
 	} v[PYP_TRAPS_MAX];
 };
-void probe_traps_of(const struct plan *plan, uint64_t bias, struct probe_traps *ret);
+void probe_traps_of(const struct plan *plan, uint64_t bias, unsigned int kinds,
+		    struct probe_traps *ret);
+
+/* Where what is called is, by site number. */
+void probe_native_sites(const struct plan *plan, struct pyp_native_site ret[PYP_ALL_SITES]);
 
 /* Fill the table by which the programs tell a site by its address. -EEXIST: two have the same. */
 int probe_sites_table(const struct probe_sites *sites, struct pyp_site_entry table[PYP_SITE_SLOTS],

@@ -82,7 +82,8 @@ static void refuse_call(struct profile *p, const struct event *e)
 {
 	struct thread *th = p->threads.v[THREADS_OVERFLOW];
 
-	if (e->type != PYP_REC_ENTER && e->type != PYP_REC_THROW)
+	if (e->type != PYP_REC_ENTER && e->type != PYP_REC_THROW && e->type != PYP_REC_C_ENTER &&
+	    e->type != PYP_REC_C_INSTANT)
 		return;
 	calltree_touch(&p->rb.tree, NODE_TRUNCATED(th->root));
 	p->rb.tree.nodes[NODE_TRUNCATED(th->root)].calls++;
@@ -162,6 +163,7 @@ static enum cost_kind cost_kind(const struct event *e)
 	case PYP_REC_YIELD:
 		return COST_YIELD;
 	case PYP_REC_LEAVE:
+	case PYP_REC_C_LEAVE:
 		return COST_LEAVE;
 	default:
 		return COST_ENTER;
@@ -225,6 +227,55 @@ static void on_call(struct profile *p, const struct event *e)
 		apply_watched(p, th, e);
 	else
 		apply(p, th, e);
+}
+
+/* Calls of C functions --------------------------------------------------------------------- */
+
+/* What a watcher is told: as of a call or return of a Python function. */
+static void watch_c(struct profile *p, struct thread *th, const struct event *e, uint8_t type,
+		    uint64_t switches)
+{
+	struct event as = {.ts = e->ts, .tid = e->tid, .type = type};
+
+	as.u.call.frame = activation_native(e->u.c_call.frame);
+	watch_call(p->watch, th, &as, type == PYP_REC_ENTER, p->rb.stack_switches != switches);
+}
+
+static void apply_c_enter(struct profile *p, struct thread *th, const struct event *e)
+{
+	uint64_t switches = p->rb.stack_switches, method = e->u.c_call.method;
+	uint32_t func = e->type == PYP_REC_C_INSTANT ? codes_instant(&p->codes, method)
+						     : codes_func(&p->codes, method);
+
+	rebuild_c_enter(&p->rb, th, e->u.c_call.frame, func);
+	if (p->watch)
+		watch_c(p, th, e, PYP_REC_ENTER, switches);
+}
+
+static void apply_c_leave(struct profile *p, struct thread *th, const struct event *e)
+{
+	uint64_t switches = p->rb.stack_switches;
+
+	rebuild_c_leave(&p->rb, th, e->u.c_call.frame);
+	if (p->watch)
+		watch_c(p, th, e, PYP_REC_LEAVE, switches);
+}
+
+static void on_c_call(struct profile *p, const struct event *e)
+{
+	struct thread *th;
+
+	if (!is_shown(p, e))
+		return;
+	p->events++;
+	th = call_thread(p, e);
+	if (!th)
+		return;
+	timing_event(&p->rb.tree, th, &p->timing, e->ts);
+	if (e->type != PYP_REC_C_LEAVE)
+		apply_c_enter(p, th, e);
+	if (e->type != PYP_REC_C_ENTER)
+		apply_c_leave(p, th, e);
 }
 
 /* Other events of threads ------------------------------------------------------------------ */
@@ -362,6 +413,14 @@ void profile_event(struct profile *p, const struct event *e)
 	case PYP_REC_LEAVE:
 	case PYP_REC_YIELD:
 		on_call(p, e);
+		break;
+	case PYP_REC_C_ENTER:
+	case PYP_REC_C_LEAVE:
+	case PYP_REC_C_INSTANT:
+		on_c_call(p, e);
+		break;
+	case PYP_REC_METHOD:
+		codes_method(&p->codes, &e->u.method);
 		break;
 	case PYP_REC_SWITCH_OUT:
 	case PYP_REC_SWITCH_IN:

@@ -202,6 +202,7 @@ static int add_func(struct taker *t, uint32_t func)
 		.qualname = copy_string(t, fn->qualname),
 		.firstlineno = fn->firstlineno,
 		.variant = fn->variant,
+		.instant = fn->instant,
 		.pseudo = func_is_pseudo(func),
 	};
 	if (!out->filename || !out->name || (fn->qualname != STRTAB_NONE && !out->qualname))

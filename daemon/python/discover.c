@@ -120,12 +120,28 @@ static int take_layout(const struct image *img, struct python *py, struct diag *
 	return 0;
 }
 
+static uint64_t address_of(const struct image *img, const char *symbol)
+{
+	struct image_symbol sym;
+
+	return image_symbol(img, symbol, &sym) == 0 ? sym.vaddr : 0;
+}
+
+/* cProfile counts methods of types, called without an object's, from 3.7 on; and so do we. */
+static struct pyp_native_types native_types_of(const struct image *img, const struct layout *l)
+{
+	return (struct pyp_native_types){
+		.function = address_of(img, "PyCFunction_Type"),
+		.cmethod = address_of(img, "PyCMethod_Type"),
+		.descriptor = l->minor >= 7 ? address_of(img, "PyMethodDescr_Type") : 0,
+	};
+}
+
 /* Everything that the file tells. Takes over img, also when it fails. */
 static int python_from_image(struct image *img, const char *file, struct python **ret,
 			     struct diag *diag)
 {
 	_cleanup_(python_freep) struct python *py = calloc(1, sizeof(*py));
-	struct image_symbol type;
 	int err;
 
 	if (!py) {
@@ -140,8 +156,8 @@ static int python_from_image(struct image *img, const char *file, struct python 
 	if (err)
 		return err;
 	py->build_id_len = image_build_id(img, py->build_id);
-	if (image_symbol(img, "PyCode_Type", &type) == 0)
-		py->code_type = type.vaddr;
+	py->code_type = address_of(img, "PyCode_Type");
+	py->native_types = native_types_of(img, &py->layout);
 	*ret = TAKE_PTR(py);
 	return 0;
 }

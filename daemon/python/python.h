@@ -28,7 +28,8 @@ struct python {
 	uint64_t bias;	  /* runtime address - virtual address in the file; 0 without a process */
 	uint64_t runtime; /* runtime address of _PyRuntime; 0: not known */
 	uint64_t evaluator; /* runtime address of the evaluator, once the image is given up; 0 before */
-	uint64_t code_type; /* address of PyCode_Type in the file; 0: not known */
+	uint64_t code_type;		      /* address of PyCode_Type in the file; 0: not known */
+	struct pyp_native_types native_types; /* of C functions, in the file; 0: not known, or none */
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	size_t build_id_len;
 	bool free_threaded;
@@ -46,6 +47,17 @@ static inline uint64_t python_interp_head(const struct python *py)
 static inline uint64_t python_code_type(const struct python *py)
 {
 	return py->code_type ? py->code_type + py->bias : 0;
+}
+
+/* Addresses in the process of the types of C functions. */
+static inline struct pyp_native_types python_native_types(const struct python *py)
+{
+	struct pyp_native_types t = py->native_types;
+
+	t.function += t.function ? py->bias : 0;
+	t.cmethod += t.cmethod ? py->bias : 0;
+	t.descriptor += t.descriptor ? py->bias : 0;
+	return t;
 }
 
 /* Find the interpreter that a process runs. Exit code 5 when there is none, or one that cannot be

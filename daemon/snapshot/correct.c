@@ -35,6 +35,7 @@
 
 struct ends {
 	uint64_t calls, leaves, yields;
+	uint64_t instants; /* calls of C functions that have no end: all of it is their caller's */
 };
 
 struct work {
@@ -51,13 +52,15 @@ static bool is_pseudo(const struct snapshot *s, const struct snapshot_node *n)
 	return n->func != SNAPSHOT_NONE && s->funcs[n->func].pseudo;
 }
 
-static struct ends ends_of(const struct snapshot_node *n)
+static struct ends ends_of(const struct snapshot *s, const struct snapshot_node *n)
 {
 	uint64_t ended = n->calls > n->inflight ? n->calls - n->inflight : 0;
 	uint64_t yields = n->yields < ended ? n->yields : ended;
 
 	if (n->parent == SNAPSHOT_NONE)
 		return (struct ends){0};
+	if (n->func != SNAPSHOT_NONE && s->funcs[n->func].instant)
+		return (struct ends){.instants = n->calls};
 	return (struct ends){.calls = n->calls, .leaves = ended - yields, .yields = yields};
 }
 
@@ -72,14 +75,15 @@ static uint64_t own_cost(const struct cost *c, struct ends own)
 static uint64_t caller_cost(const struct cost *c, struct ends callees)
 {
 	return callees.calls * c->before[COST_ENTER] + callees.leaves * c->after[COST_LEAVE] +
-	       callees.yields * c->after[COST_YIELD];
+	       callees.yields * c->after[COST_YIELD] +
+	       callees.instants * (c->before[COST_ENTER] + c->after[COST_ENTER]);
 }
 
 /* What it goes on slower after hits, besides. */
 static uint64_t slowdown_cost(const struct cost *c, const struct snapshot_node *n, struct ends own,
 			      struct ends callees, uint64_t hits)
 {
-	uint64_t stretches = own.calls + callees.leaves + callees.yields;
+	uint64_t stretches = own.calls + callees.leaves + callees.yields + callees.instants;
 	uint64_t cpu = n->self[SNAPSHOT_CPU];
 
 	return cpu > hits ? (uint64_t)cost_slowdown(c, stretches, (double)(cpu - hits)) : 0;
@@ -89,7 +93,7 @@ static uint64_t node_cost(const struct work *w, uint32_t i)
 {
 	const struct snapshot_node *n = &w->s->nodes[i];
 	const struct cost *c = w->cost[n->thread];
-	struct ends own = ends_of(n);
+	struct ends own = ends_of(w->s, n);
 	uint64_t hits;
 
 	if (!c)
@@ -181,7 +185,7 @@ static void count_callees(struct work *w)
 
 	for (uint32_t i = s->nnodes; i-- > 0;) {
 		const struct snapshot_node *n = &s->nodes[i];
-		struct ends own = ends_of(n);
+		struct ends own = ends_of(s, n);
 
 		w->below[i] += node_cost(w, i);
 		if (n->parent == SNAPSHOT_NONE)
@@ -192,6 +196,7 @@ static void count_callees(struct work *w)
 		w->callees[n->parent].calls += own.calls;
 		w->callees[n->parent].leaves += own.leaves;
 		w->callees[n->parent].yields += own.yields;
+		w->callees[n->parent].instants += own.instants;
 	}
 }
 

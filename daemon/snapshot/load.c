@@ -82,6 +82,7 @@ static void read_quality(struct loader *l, const json_t *v, struct snapshot_targ
 	t->decode_errors = loader_get_count(l, v, "decode_errors");
 	t->missed_switches = loader_get_count(l, v, "missed_switches");
 	/* Older files do not say. */
+	t->builtins = json_is_true(json_object_get(v, "builtins"));
 	t->misses_calls = json_is_true(json_object_get(v, "misses_calls"));
 	t->forgotten = loader_get_count(l, v, "forgotten_coroutines");
 	read_counters(l, loader_member(l, v, "counters"), t);

@@ -203,6 +203,26 @@ bool snapshot_has_errors(const struct snapshot *s)
 	return snapshot_estimated(s) && !s->folded && !s->stripped;
 }
 
+bool snapshot_func_is_native(const struct snapshot_func *f)
+{
+	return !f->pseudo && !f->firstlineno && f->filename &&
+	       strcmp(f->filename, SNAPSHOT_NATIVE_FILE) == 0;
+}
+
+enum snapshot_builtins snapshot_builtins(const struct snapshot *s)
+{
+	uint32_t n = 0, of = 0;
+
+	/* Samples tell no C functions apart. */
+	for (uint32_t i = 0; i < s->ntargets; i++) {
+		of += s->targets[i].mode != MODE_SAMPLE;
+		n += s->targets[i].builtins;
+	}
+	return n == 0	 ? SNAPSHOT_BUILTINS_NONE
+	       : n == of ? SNAPSHOT_BUILTINS_ALL
+			 : SNAPSHOT_BUILTINS_SOME;
+}
+
 unsigned int snapshot_target_modes(const struct snapshot_target *t)
 {
 	bool counted = t->mode == MODE_COUNT && t->estimate.rate;

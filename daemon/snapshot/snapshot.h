@@ -41,6 +41,7 @@ struct snapshot_func {
 	const char *name;
 	const char *qualname; /* NULL: the interpreter has none */
 	int32_t firstlineno;
+	bool instant;	  /* C functions: its calls were one event each; not in saved snapshots */
 	uint32_t variant; /* several code objects with this identity lived at once: 0, 1, … */
 	bool pseudo;	  /* "(truncated)", "(lost)" …: not a Python function */
 	/* Of its figures over all threads, where they are estimates: ns^2; negative: not known. */
@@ -158,6 +159,7 @@ struct snapshot_target {
 	const char *warnings;  /* what may hide calls, for people; "" or NULL: nothing */
 	enum mode mode;
 	struct snapshot_estimate estimate; /* MODE_SAMPLE; others with samples */
+	bool builtins;			   /* calls of C functions were traced or counted, too */
 	bool misses_calls; /* some of that hid calls, or may have: counts are lower bounds */
 	bool alive, tracing;
 	bool follows;	      /* its children are followed */
@@ -264,6 +266,15 @@ bool snapshot_guesses_counts(const struct snapshot *s);
 /* Have the figures of functions standard errors? Of functions as they were when they were called: what
  * was put together from several since has none. */
 bool snapshot_has_errors(const struct snapshot *s);
+
+#define SNAPSHOT_NATIVE_FILE "~"
+
+/* Are there rows of C functions: of no target, of all, of some? */
+enum snapshot_builtins { SNAPSHOT_BUILTINS_NONE, SNAPSHOT_BUILTINS_ALL, SNAPSHOT_BUILTINS_SOME };
+enum snapshot_builtins snapshot_builtins(const struct snapshot *s);
+
+/* A function written in C: pstats' file of these, and no pseudo function of ours. */
+bool snapshot_func_is_native(const struct snapshot_func *f);
 
 /* The modes of its targets, a bit (1u << mode) for each; counted and sampled is both. */
 unsigned int snapshot_modes(const struct snapshot *s);

@@ -9,6 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "base/utf8_clean.h"
+#include "snapshot/snapshot.h"
 
 #define UNREADABLE "<unreadable>"
 #define UNKNOWN	   "<unknown>"
@@ -148,6 +150,58 @@ void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlinen
 	if (!names.filename || !names.name)
 		resolve_missing(c, code, &names);
 	bind_names(c, code, &names);
+}
+
+/*
+ * cProfile's names: normalizeUserObj in Modules/_lsprof.c. A method of a type is printed as the type's
+ * attribute is; what is not one, by its module, if that is known.
+ */
+#define METHOD_NAME_MAX 256
+#define INSTANT		1u /* in the address that stands for the variant: methods are aligned */
+
+static void method_name(const struct event_method *m, char *out, size_t size)
+{
+	const char *name = m->unreadable ? UNREADABLE : m->name;
+
+	if (m->type[0])
+		snprintf(out, size, "<method '%s' of '%s' objects>", name, m->type);
+	else if (strcmp(name, "__new__") == 0)
+		/* All types share one; it is printed as type.__new__, by the metaclass. */
+		snprintf(out, size, "<built-in method __new__ of type object at 0x%" PRIx64 ">",
+			 m->self_type);
+	else if (m->module[0])
+		snprintf(out, size, "<built-in method %s.%s>", m->module, name);
+	else
+		snprintf(out, size, "<built-in method %s>", name);
+}
+
+void codes_method(struct codes *c, const struct event_method *m)
+{
+	char raw[METHOD_NAME_MAX], name[METHOD_NAME_MAX];
+
+	method_name(m, raw, sizeof(raw));
+	utf8_clean(raw, name, sizeof(name));
+	c->unreadable += m->unreadable;
+	funcs_forget(&c->funcs, m->method | INSTANT);
+	(void)funcs_bind(&c->funcs, m->method,
+			 &(struct func_identity){
+				 .filename = SNAPSHOT_NATIVE_FILE,
+				 .name = name,
+			 },
+			 NULL);
+}
+
+uint32_t codes_instant(struct codes *c, uint64_t method)
+{
+	struct func_identity id;
+	uint32_t func;
+
+	if (funcs_find(&c->funcs, method | INSTANT, &func))
+		return func;
+	id = funcs_identity(&c->funcs, codes_func(c, method));
+	func = funcs_bind(&c->funcs, method | INSTANT, &id, NULL);
+	c->funcs.list[func].instant = !func_is_pseudo(func);
+	return func;
 }
 
 void codes_free(struct codes *c, uint64_t code)

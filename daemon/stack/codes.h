@@ -46,10 +46,18 @@ void codes_deinit(struct codes *c);
 void codes_string(struct codes *c, uint32_t tid, const struct event_string *s);
 void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno, uint32_t flags);
 void codes_free(struct codes *c, uint64_t code);
+/* A C function, from now on at this address, by the name that cProfile gives it. */
+void codes_method(struct codes *c, const struct event_method *m);
 /* The thread has gone: drop what it did not finish. */
 void codes_thread_exit(struct codes *c, uint32_t tid);
 /* Forget all addresses and all that is in progress. */
 void codes_forget(struct codes *c);
+
+/*
+ * The C function at this address, where its calls are one event, an entry without an end: a variant of
+ * its own, as such calls cost less.
+ */
+uint32_t codes_instant(struct codes *c, uint64_t method);
 
 /* The function of a code object that was never announced; binds it. */
 uint32_t codes_unknown(struct codes *c, uint64_t code);

@@ -55,6 +55,21 @@
  *   L4  frame is unknown: it was unwound before it began to run (an entry that raised
  *       RecursionError), or it is an interpreter's shim. Counted as unstarted, otherwise ignored.
  *
+ * C_ENTER(frame, method): the frame, which runs, calls a function written in C. A frame has one such
+ * call at a time, so the activation is known by the frame's address with a bit set that no address
+ * has, frame' below, and its caller is the frame. C_LEAVE(frame): it has returned.
+ *
+ *   C1  C_ENTER while frame' is on top: that one's end was not seen. Pop it.
+ *   C2  Then as ENTER(frame', method, frame).
+ *   C3  ENTER whose caller is frame, while frame' is on the same stack: the C function has called
+ *       back, so it is the caller. E2, E4 and E5 unwind to it and not to the frame.
+ *   C4  LEAVE(frame) while frame' is above it: that ended with it, as it should.
+ *   C5  C_LEAVE as LEAVE(frame'), but one that is unknown is no mismatch: the same instruction is
+ *       passed behind calls of other things, and a thread may be inside of a call when it is first seen.
+ *       (greenlet.switch is such a function: it returns on a stack that was parked.)
+ *   C6  A CHAIN has no such activations: those between two frames that go on go on as well, one at the
+ *       end does not, as nobody can say.
+ *
  * CHAIN(frames): the truth, read from the target's own frames: on first sight of a thread, and
  * after a loss. What the current stack and the chain have in common, from the outermost frame
  * inwards (same frame, same function), goes on as if nothing had happened. What the stack has
@@ -300,15 +315,29 @@ static bool stack_has(const struct stack *s, uint64_t frame)
 	return false;
 }
 
+/* C functions that end with their callers are as they should be. */
+static void pop_unseen(struct rebuild *rb, struct thread *th)
+{
+	rb->unmatched += !activation_is_native(thread_top(th)->frame);
+	pop(rb, th, false);
+}
+
 /* Pop what is above frame, which is on the current stack. */
 static void unwind_to(struct rebuild *rb, struct thread *th, uint64_t frame)
 {
 	if (!stack_has(&th->cur, frame))
 		return;
-	while (thread_top(th)->frame != frame) {
-		rb->unmatched++;
-		pop(rb, th, false);
-	}
+	while (thread_top(th)->frame != frame)
+		pop_unseen(rb, th);
+}
+
+/* The same, but the C function that it calls stays (C3). */
+static void unwind_to_caller(struct rebuild *rb, struct thread *th, uint64_t frame)
+{
+	if (!stack_has(&th->cur, frame))
+		return;
+	while (activation_of(thread_top(th)->frame) != frame)
+		pop_unseen(rb, th);
 }
 
 static void drop_oldest(struct rebuild *rb, struct thread *th)
@@ -406,10 +435,10 @@ static bool enter_prepare(struct rebuild *rb, struct thread *th, const struct re
 	switch (thread_find(th, e->caller, &slot)) {
 	case PLACE_PARKED:
 		switch_to(rb, th, slot);
-		unwind_to(rb, th, e->caller);
+		unwind_to_caller(rb, th, e->caller);
 		break;
 	case PLACE_CURRENT:
-		unwind_to(rb, th, e->caller);
+		unwind_to_caller(rb, th, e->caller);
 		break;
 	case PLACE_NOWHERE:
 		enter_from_nowhere(rb, th, e);
@@ -423,7 +452,7 @@ void rebuild_enter(struct rebuild *rb, struct thread *th, const struct rebuild_e
 	const struct activation *top = thread_top(th);
 	uint32_t kind = unlikely(e->arg & PYP_ENTER_GENERATOR) ? ACTIVATION_SUSPENDS : 0;
 
-	if (unlikely(!top || e->caller != top->frame || e->frame == e->caller)) {
+	if (unlikely(!top || e->caller != activation_of(top->frame) || e->frame == e->caller)) {
 		if (enter_overflow(rb, th, e) || !enter_prepare(rb, th, e))
 			return;
 	}
@@ -482,6 +511,67 @@ void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame, bool s
 	leave_top(rb, th, suspended);
 }
 
+/* C functions ------------------------------------------------------------------------------ */
+
+static void c_close(struct rebuild *rb, struct thread *th, uint64_t frame)
+{
+	const struct activation *top = thread_top(th);
+
+	if (top && top->frame == activation_native(frame))
+		pop(rb, th, false);
+}
+
+void rebuild_c_enter(struct rebuild *rb, struct thread *th, uint64_t frame, uint32_t func)
+{
+	const struct activation *top = thread_top(th);
+	const struct rebuild_entry e = {
+		.frame = activation_native(frame),
+		.caller = frame,
+		.func = func,
+	};
+
+	/* One that is not seen to end, or whose caller is not on top. */
+	if (unlikely(!top || top->frame != frame)) {
+		c_close(rb, th, frame);
+		if (enter_overflow(rb, th, &e) || !enter_prepare(rb, th, &e))
+			return;
+		c_close(rb, th, frame);
+	}
+	rb->calls++;
+	push(rb, th, e.frame, func, 0, true);
+}
+
+static void c_leave_slow(struct rebuild *rb, struct thread *th, uint64_t native)
+{
+	uint64_t last = th->cur.overflow_frame;
+	uint32_t slot;
+
+	switch (thread_find(th, native, &slot)) {
+	case PLACE_PARKED:
+		switch_to(rb, th, slot);
+		break;
+	case PLACE_CURRENT:
+		break;
+	case PLACE_NOWHERE:
+		if (th->cur.overflow && (!last || last == native))
+			leave_overflow(th);
+		return;
+	}
+	unwind_to(rb, th, native);
+	if (thread_top(th) && thread_top(th)->frame == native)
+		pop(rb, th, false);
+}
+
+void rebuild_c_leave(struct rebuild *rb, struct thread *th, uint64_t frame)
+{
+	const struct activation *top = thread_top(th);
+
+	if (likely(top && top->frame == activation_native(frame)))
+		pop(rb, th, false);
+	else
+		c_leave_slow(rb, th, activation_native(frame));
+}
+
 /* Chains ----------------------------------------------------------------------------------- */
 
 static bool same(const struct activation *a, const struct chain_frame *f)
@@ -510,6 +600,19 @@ static uint32_t chain_stack(struct rebuild *rb, struct thread *th, const struct 
 	return 0;
 }
 
+/* Is the activation at *at, or behind a C function's there, this frame's? */
+static bool chain_goes_on(const struct stack *s, uint32_t *at, const struct chain_frame *f)
+{
+	uint32_t i = *at;
+
+	if (i && i < s->depth && activation_is_native(s->acts[i].frame))
+		i++;
+	if (i >= s->depth || !same(&s->acts[i], f))
+		return false;
+	*at = i;
+	return true;
+}
+
 void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_frame *frames,
 		   uint32_t n, bool truncated)
 {
@@ -517,7 +620,7 @@ void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_fra
 
 	if (n) {
 		keep = chain_stack(rb, th, &frames[n - 1], truncated);
-		while (n && keep < th->cur.depth && same(&th->cur.acts[keep], &frames[n - 1])) {
+		while (n && chain_goes_on(&th->cur, &keep, &frames[n - 1])) {
 			keep++;
 			n--;
 		}

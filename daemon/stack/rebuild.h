@@ -36,6 +36,9 @@ struct rebuild_entry {
 void rebuild_enter(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e);
 /* A frame stops running. */
 void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame, bool suspended);
+/* The frame calls a function written in C, and that returns. */
+void rebuild_c_enter(struct rebuild *rb, struct thread *th, uint64_t frame, uint32_t func);
+void rebuild_c_leave(struct rebuild *rb, struct thread *th, uint64_t frame);
 /* The thread's stack as it really is, innermost first; truncated: outermost frames are missing. */
 void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_frame *frames,
 		   uint32_t n, bool truncated);

@@ -39,6 +39,25 @@ static inline uint32_t activation_func(const struct activation *a)
 	return a->func_kind & ~ACTIVATION_SUSPENDS;
 }
 
+/* No address of a frame has this bit: with it, the activation of the C function that a frame calls. */
+#define ACTIVATION_NATIVE (UINT64_C(1) << 63)
+
+static inline uint64_t activation_native(uint64_t frame)
+{
+	return frame | ACTIVATION_NATIVE;
+}
+
+static inline bool activation_is_native(uint64_t frame)
+{
+	return frame & ACTIVATION_NATIVE;
+}
+
+/* The Python frame that is running, or has called the C function that is. */
+static inline uint64_t activation_of(uint64_t frame)
+{
+	return frame & ~ACTIVATION_NATIVE;
+}
+
 struct stack {
 	struct activation *acts; /* outermost first */
 	uint32_t depth, cap;

@@ -32,6 +32,7 @@ struct func {
 	int32_t firstlineno;
 	uint32_t variant; /* 0, 1, …: which of those with this identity */
 	uint32_t flags;	  /* co_flags */
+	bool instant;	  /* a C function whose calls are one event: see codes_instant() */
 	uint32_t bound;	  /* code addresses that stand for it now */
 	uint32_t next;	  /* another function with the same hash, or UINT32_MAX */
 };

@@ -45,7 +45,7 @@ enum pyp_site_kind {
  *   bits  4-8   base register that holds the frame (for CODE_FREE: the code object), or whose
  *               memory does; numbered as the instruction set does (plan/arch, arch.bpf.h)
  *   bit   9     1: the pointer is in memory at [base + disp], 0: it is the register itself
- *   bits 10-15  site number (0..63), counted per site and carried in every record
+ *   bits 10-15  site number, its lower six bits, carried in every record
  *   bit  16     1: the site is a conditional branch and counts only under the predicate below
  *   bits 17-20  condition code, as arch.bpf.h understands it (x86-64: the low nibble of Jcc)
  *   bit  21     1: counts when the branch is taken, 0: when it is not
@@ -53,12 +53,13 @@ enum pyp_site_kind {
  *   bits 23-27  that register
  *   bit  28     1: what it announces may be executed, and so announced, once more
  *   bit  29     1: that only if the comparison before it found its operands unequal
+ *   bits 30-31  site number, its upper two bits
  *   bits 32-63  disp, signed
  */
 #define PYP_COOKIE_KIND(c)     ((__u32)((c)&0xf))
 #define PYP_COOKIE_REG(c)      ((__u32)(((c) >> 4) & 0x1f))
 #define PYP_COOKIE_DEREF(c)    ((__u32)(((c) >> 9) & 1))
-#define PYP_COOKIE_SITE(c)     ((__u32)(((c) >> 10) & 0x3f))
+#define PYP_COOKIE_SITE(c)     ((__u32)(((c) >> 10) & 0x3f) | ((__u32)(((c) >> 30) & 3) << 6))
 #define PYP_COOKIE_HAS_CC(c)   ((__u32)(((c) >> 16) & 1))
 #define PYP_COOKIE_CC(c)       ((__u32)(((c) >> 17) & 0xf))
 #define PYP_COOKIE_TAKEN(c)    ((__u32)(((c) >> 21) & 1))
@@ -69,13 +70,14 @@ enum pyp_site_kind {
 #define PYP_COOKIE_DISP(c)     ((__s32)((c) >> 32))
 #define PYP_MAX_SITES	       64
 #define PYP_MAX_NATIVE_SITES   96 /* of calls of functions written in C */
+#define PYP_ALL_SITES	       (PYP_MAX_SITES + PYP_MAX_NATIVE_SITES)
 
 /*
  * Where the kernel has no cookies (a uprobe event of many probes), the sites are found by their
  * address in the target: a table with one slot each, for which the daemon has sought a factor that
  * puts no two sites in one slot.
  */
-#define PYP_SITE_BITS  10
+#define PYP_SITE_BITS  12
 #define PYP_SITE_SLOTS (1u << PYP_SITE_BITS)
 #define PYP_SITE_SLOT(address, factor)                                                             \
 	((__u32)(((__u64)(address) * (__u64)(factor)) >> (64 - PYP_SITE_BITS)))
@@ -86,6 +88,26 @@ struct pyp_site_entry {
 };
 
 _Static_assert(sizeof(struct pyp_site_entry) == 16, "pyp_site_entry changed size");
+
+/*
+ * Of C_ENTER and C_INSTANT, by site number: where the object that is called is, as the cookie says it
+ * of the frame. Its two lowest bits are a tag in some versions.
+ */
+struct pyp_native_site {
+	__s32 disp;
+	__u8 reg;
+	__u8 deref;
+	__u8 pad[2];
+};
+
+/* And which objects count: addresses of their types in the target, 0: there is none. */
+struct pyp_native_types {
+	__u64 function;	  /* PyCFunction_Type */
+	__u64 cmethod;	  /* PyCMethod_Type (3.9+) */
+	__u64 descriptor; /* PyMethodDescr_Type */
+};
+
+_Static_assert(sizeof(struct pyp_native_site) == 8, "pyp_native_site changed size");
 
 /*
  * Where things are in the target's frames and code objects; one per target, constant for the
@@ -207,6 +229,7 @@ enum pyp_method_kind {
 struct pyp_rec_method {
 	struct pyp_rec h;
 	__u64 method;
+	__u64 self_type; /* FUNCTION, BOUND: address of the type of the object it is bound to */
 	char name[96];	 /* ml_name */
 	char type[96];	 /* tp_name of the type whose method it is; "" for a module's function */
 	char module[96]; /* m_module, where that is a str; else "" */
@@ -378,7 +401,7 @@ struct pyp_rec_sample {
  */
 #define PYP_TRAP_KERNEL 1u /* the kernel, entered from there, runs a probe */
 #define PYP_TRAP_USER	2u /* as well if user code is interrupted there */
-#define PYP_TRAPS_MAX	(4u * PYP_MAX_SITES)
+#define PYP_TRAPS_MAX	(4u * PYP_ALL_SITES)
 
 /* Samples that were dropped because they are of probes' time. */
 struct pyp_trap_samples {
@@ -466,7 +489,7 @@ _Static_assert(sizeof(struct pyp_rec_code_id) == 32, "pyp_rec_code_id changed si
 _Static_assert(sizeof(struct pyp_rec) == 16, "pyp_rec changed size");
 _Static_assert(sizeof(struct pyp_rec_enter) == 40, "pyp_rec_enter changed size");
 _Static_assert(sizeof(struct pyp_rec_c_call) == 32, "pyp_rec_c_call changed size");
-_Static_assert(sizeof(struct pyp_rec_method) == 312, "pyp_rec_method changed size");
+_Static_assert(sizeof(struct pyp_rec_method) == 320, "pyp_rec_method changed size");
 _Static_assert(sizeof(struct pyp_rec_leave) == 24, "pyp_rec_leave changed size");
 _Static_assert(sizeof(struct pyp_rec_switch) == 24, "pyp_rec_switch changed size");
 _Static_assert(sizeof(struct pyp_rec_string) == 40, "pyp_rec_string changed size");
