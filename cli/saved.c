@@ -47,6 +47,13 @@ static int check_alike(struct snapshot *const *list, size_t n, struct diag *diag
 				"report what was made with the same --mode",
 				"some of the files are of another mode than others: traced, "
 				"counted and sampled figures do not add up");
+	for (size_t i = 1; i < n; i++)
+		if (snapshot_builtins(list[i]) != snapshot_builtins(list[0]))
+			return diag_set(
+				diag, -EINVAL, PYP_EXIT_USAGE,
+				"report what was made with --builtins, or what was made without",
+				"some of the files have rows of C functions and others do not: a "
+				"function's own time is not the same in both");
 	return 0;
 }
 

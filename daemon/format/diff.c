@@ -31,6 +31,11 @@ static unsigned int mode(const struct snapshot *s)
 	return modes ? MODE_SAMPLE + 1 : MODE_TRACE;
 }
 
+static unsigned int builtins(const struct snapshot *s)
+{
+	return snapshot_builtins(s);
+}
+
 static unsigned int folded(const struct snapshot *s)
 {
 	return s->folded;
@@ -56,6 +61,13 @@ static const struct trait mode_trait = {mode,
 					{"was traced", "was counted", "was sampled",
 					 "was made in several modes"},
 					"compare what was made with the same --mode"};
+
+/* Nor is this: a function's own time with and without the C functions that it calls. */
+static const struct trait builtins_trait = {builtins,
+					    {"has no rows of C functions",
+					     "has rows of C functions",
+					     "has rows of C functions for some processes"},
+					    "compare what was made with --builtins, or without"};
 
 static const struct trait traits[] = {
 	{folded,
@@ -98,6 +110,8 @@ int diff_check(const struct diff_side side[DIFF_SIDES], const struct diff_check 
 {
 	int err = check_trait(side, &mode_trait, diag);
 
+	if (!err)
+		err = check_trait(side, &builtins_trait, diag);
 	if (!err && !check->clock_given)
 		err = check_clocks(side, diag);
 	for (size_t i = 0; i < sizeof(traits) / sizeof(traits[0]) && !err && !check->force; i++)

@@ -244,11 +244,11 @@ static int put_function(struct writer *w, const struct snapshot_func *f, const s
 {
 	static const struct view_metrics no_metrics;
 	static const struct view_row none = {.min = {UINT64_MAX, UINT64_MAX}};
-	json_t *names = json_pack("{s:o, s:i, s:o, s:o, s:i, s:b}", "file",
+	json_t *names = json_pack("{s:o, s:i, s:o, s:o, s:i, s:b, s:b}", "file",
 				  provenance_string(f->filename), "line", (int)f->firstlineno,
 				  "name", provenance_string(f->name), "qualname",
 				  provenance_string(f->qualname), "variant", (int)f->variant,
-				  "pseudo", f->pseudo);
+				  "pseudo", f->pseudo, "native", snapshot_func_is_native(f));
 
 	if (!row)
 		row = &none;

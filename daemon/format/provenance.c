@@ -284,6 +284,7 @@ static json_t *target_json(const struct snapshot *s, const struct snapshot_targe
 	set(ret, "mode", json_string(mode_names[t->mode]), &ok);
 	if (t->estimate.rate || t->mode == MODE_SAMPLE)
 		set(ret, "estimate", estimate_json(&t->estimate), &ok);
+	set(ret, "builtins", json_boolean(t->builtins), &ok);
 	set(ret, "misses_calls", json_boolean(t->misses_calls), &ok);
 	set(ret, "alive", json_boolean(t->alive), &ok);
 	set(ret, "tracing", json_boolean(t->tracing), &ok);
@@ -401,6 +402,10 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 {
 	const struct snapshot_estimate *e = &t->estimate;
 
+	if (t->mode != MODE_SAMPLE)
+		say(l, "builtins", "%s",
+		    t->builtins ? "C functions have rows of their own"
+				: "C functions have no rows: their time is their callers'");
 	if (t->mode == MODE_COUNT)
 		say(l, "mode", "count: %s; recursive calls are not told apart",
 		    e->rate ? "every call; times are from samples" : "counts only, no times");

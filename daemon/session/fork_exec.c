@@ -99,6 +99,7 @@ static int aim(const struct tracee *t, struct probe *probe, const struct python 
 					       .via = py->via,
 					       .bias = py->bias,
 					       .plan = &t->plan,
+					       .native = python_native_types(py),
 					       .sampling = tracee_sampling(t, &t->opts, py),
 				       });
 }
@@ -238,6 +239,7 @@ static int open_another(struct tracee *t, struct probe **ret, struct diag *diag)
 		.via = "",
 		.bias = t->python->bias,
 		.metrics = t->opts.metrics,
+		.builtins = t->opts.builtins,
 		.ring_bytes = t->opts.ring_bytes,
 		.layout = &t->python->layout,
 		.plan = &t->plan,
@@ -447,6 +449,7 @@ int tracee_open_spare(const struct tracee *from, struct probe **ret)
 	const struct target_opts opts = opts_of_child(from);
 	const struct probe_opts po = {
 		.metrics = opts.metrics,
+		.builtins = opts.builtins,
 		.ring_bytes = opts.ring_bytes,
 		.mode = opts.mode.mode,
 		.layout = &from->python->layout,

@@ -84,7 +84,8 @@ void tracee_warn(struct tracee *t)
  * the interpreter contain a part of it; those of the synthetic program do not. Subtracted twice, the
  * programs of `make bench-times` came to 0.68 to 0.84 of their CPU time, and else to 0.92 to 1.11.
  *
- * Wrong counts are worse than none. That the proof could not be made is said in every report. */
+ * Wrong counts are worse than none. That the proof could not be made is said in every report.
+ */
 static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wanted,
 			 struct diag *diag)
 {
@@ -118,6 +119,18 @@ struct probe_sampling tracee_sampling(const struct tracee *t, const struct targe
 	return s;
 }
 
+static int check_builtins(const struct tracee *t, struct diag *diag)
+{
+	const char *missing = t->plan.native_missing;
+
+	if (t->plan.nnative && t->python->native_types.function)
+		return 0;
+	return diag_set(
+		diag, -ENOTSUP, PYP_EXIT_UNTRACEABLE, "without --builtins it can be traced",
+		"C functions cannot be traced in this build of Python: no proven site for %s",
+		missing[0] ? missing : "their type (no symbol PyCFunction_Type)");
+}
+
 static int tracee_plan(struct tracee *t, struct diag *diag)
 {
 	const struct inspect_result *f = &t->found;
@@ -126,7 +139,7 @@ static int tracee_plan(struct tracee *t, struct diag *diag)
 		return diag_set(diag, f->plan_err, f->plan_diag.exit, f->plan_diag.hint, "%s",
 				f->plan_diag.msg);
 	t->plan = f->plan;
-	return 0;
+	return t->opts.builtins ? check_builtins(t, diag) : 0;
 }
 
 /* That what it needs is there, and proven. */
@@ -152,6 +165,8 @@ static int tracee_load(struct tracee *t, const struct verify_opts *vo, struct di
 		.via = t->python->via,
 		.bias = t->python->bias,
 		.metrics = t->opts.metrics,
+		.builtins = t->opts.builtins,
+		.native = python_native_types(t->python),
 		.ring_bytes = t->opts.ring_bytes,
 		.layout = &t->python->layout,
 		.plan = t->collector->probes ? &t->plan : NULL,

@@ -570,6 +570,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.self_test = snapshot_str(s, t->self_test),
 		.warnings = snapshot_str(s, warnings),
 		.mode = t->opts.mode.mode,
+		.builtins = t->opts.builtins,
 		.misses_calls = t->misses_calls,
 		.alive = t->state != SESSION_ENDED,
 		.tracing = t->state == SESSION_TRACING,
