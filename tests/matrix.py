@@ -6,7 +6,8 @@ Prints a table: for each interpreter (default: those of ~/.pyenv/versions, /usr/
 that fetch-interpreters.sh has fetched) how the plan comes out, what the self-test says, and in how
 many functions of the programs in tests/targets the counts differ from cProfile's. Where cProfile
 counts what only happens because it asks (3.13 and later: generators that are closed while
-suspended), sys.monitoring, which was asked for calls only, decides: the second figure. Exits with 1
+suspended), sys.monitoring, which was asked for calls only, decides: the second figure. The column
+"builtins" is of C functions, with --builtins, in all of these programs. Exits with 1
 if an interpreter is not traced (free-threaded ones are not meant to be), or a count is wrong.
 """
 
@@ -29,7 +30,8 @@ STDLIB = sorted(os.path.basename(p)[:-3] for p in glob.glob(HERE + "/targets/std
 # Of build-interpreters.sh.
 BUILT = {"plain": "gcc 16, no PGO, no LTO", "clang": "clang 21, no PGO", "nogil": "free-threaded",
          "tailcall": "clang 21, tail calls"}
-COLUMNS = ("CPython", "build", "plan", "self-test", "ns per event", "mixed", "stdlib")
+COLUMNS = ("CPython", "build", "plan", "self-test", "ns per event", "mixed", "stdlib",
+           "builtins")
 
 
 def suites():
@@ -117,6 +119,25 @@ def count(python, version, programs):
     return total
 
 
+def builtins(python, text):
+    """C functions that differ from cProfile's, of how many; why they cannot be traced."""
+    missing = re.search(r"^C functions: cannot be traced on this build: (.*)", text, re.M)
+    if missing:
+        return "no " + missing.group(1), True
+    native = ["--only-native"]
+    total = Sum()
+    for program in ["mixed"] + STDLIB:
+        with tempfile.TemporaryDirectory() as tmp:
+            ours, theirs = os.path.join(tmp, "ours"), os.path.join(tmp, "theirs")
+            exact.under("cprofile", python, program, theirs, "--builtins")
+            exact.under_pyprofd(python, program, ours, os.path.join(tmp, "socket"), "--builtins")
+            functions, differ, lost = differing(ours, theirs, *native)
+            total.functions += functions
+            total.cprofile += differ
+            total.wrong += differ + lost
+    return str(total), total.wrong == 0
+
+
 def row(python):
     version = version_of(python)
     text = doctor(python)
@@ -126,10 +147,12 @@ def row(python):
     cells = [version, build_of(python), plan_of(text), test.split(":")[0],
              cost.group(1) if cost else "-"]
     if not test.startswith("passed"):
-        return cells + ["-", "-"], cells[2].startswith("refused: a free-threaded")
+        return cells + ["-", "-", "-"], cells[2].startswith("refused: a free-threaded")
     key = tuple(int(n) for n in re.findall(r"\d+", version)[:3])
     sums = [count(python, key, ["mixed"]), count(python, key, STDLIB)]
-    return cells + [str(s) for s in sums], all(s.wrong == 0 for s in sums)
+    native, right = builtins(python, text)
+    return (cells + [str(s) for s in sums] + [native],
+            right and all(s.wrong == 0 for s in sums))
 
 
 def main(argv):

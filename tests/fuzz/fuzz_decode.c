@@ -19,7 +19,7 @@ static unsigned int touch(const struct event *ev, const uint8_t *end)
 {
 	unsigned int sum = 0;
 
-	check(ev->type >= 1 && ev->type < PYP_REC_MAX && ev->site < PYP_MAX_SITES);
+	check(ev->type >= 1 && ev->type < PYP_REC_MAX && ev->site < PYP_ALL_SITES);
 	if (ev->type == PYP_REC_STRING) {
 		check(ev->u.string.data + ev->u.string.bytes <= end);
 		check(ev->u.string.which <= PYP_STR_QUALNAME);

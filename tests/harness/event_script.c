@@ -184,6 +184,35 @@ static void do_call(struct event_script *es, struct words *w, struct event *e, b
 	profile_event(es->p, e);
 }
 
+static void announce_method(struct event_script *es, uint32_t tid, struct script_code *c)
+{
+	struct event e = {.ts = es->now, .tid = tid, .type = PYP_REC_METHOD};
+
+	e.u.method = (struct event_method){
+		.method = c->address,
+		.kind = PYP_METHOD_FUNCTION,
+		.name = c->name,
+		.type = "",
+		.module = "",
+	};
+	profile_event(es->p, &e);
+	c->announced = true;
+}
+
+static void do_c_call(struct event_script *es, struct words *w, struct event *e)
+{
+	thread_at(es, e->tid);
+	e->u.c_call.frame = number(es, next_word(w));
+	if (e->type != PYP_REC_C_LEAVE) {
+		struct script_code *c = find_code(es, next_word(w));
+
+		if (!c->announced)
+			announce_method(es, e->tid, c);
+		e->u.c_call.method = c->address;
+	}
+	profile_event(es->p, e);
+}
+
 static void do_switch(struct event_script *es, struct words *w, struct event *e, bool in)
 {
 	struct script_thread *t = thread_at(es, e->tid);
@@ -281,9 +310,12 @@ static void thread_line(struct event_script *es, struct words *w, uint32_t tid)
 		const char *word;
 		uint8_t type;
 	} types[] = {
-		{"enter", PYP_REC_ENTER}, {"throw", PYP_REC_THROW},	 {"leave", PYP_REC_LEAVE},
-		{"yield", PYP_REC_YIELD}, {"out", PYP_REC_SWITCH_OUT},	 {"in", PYP_REC_SWITCH_IN},
-		{"chain", PYP_REC_CHAIN}, {"exit", PYP_REC_THREAD_EXIT},
+		{"enter", PYP_REC_ENTER},	  {"throw", PYP_REC_THROW},
+		{"leave", PYP_REC_LEAVE},	  {"yield", PYP_REC_YIELD},
+		{"out", PYP_REC_SWITCH_OUT},	  {"in", PYP_REC_SWITCH_IN},
+		{"chain", PYP_REC_CHAIN},	  {"exit", PYP_REC_THREAD_EXIT},
+		{"c-enter", PYP_REC_C_ENTER},	  {"c-leave", PYP_REC_C_LEAVE},
+		{"c-instant", PYP_REC_C_INSTANT},
 	};
 	struct event e = {.ts = es->now, .tid = tid};
 
@@ -308,6 +340,11 @@ static void thread_line(struct event_script *es, struct words *w, uint32_t tid)
 	case PYP_REC_LEAVE:
 	case PYP_REC_YIELD:
 		do_call(es, w, &e, false);
+		break;
+	case PYP_REC_C_ENTER:
+	case PYP_REC_C_LEAVE:
+	case PYP_REC_C_INSTANT:
+		do_c_call(es, w, &e);
 		break;
 	case PYP_REC_SWITCH_OUT:
 	case PYP_REC_SWITCH_IN:

@@ -7,6 +7,9 @@
  *	T1 +5 enter 0x10 f 0x8		frame 0x10 runs f, called by frame 0x8 (nothing: by none)
  *	T1 +5 throw 0x10 f 0x8
  *	T1 +3 leave 0x10 | yield 0x10
+ *	T1 +5 c-enter 0x10 len		frame 0x10 calls a function written in C, of this name
+ *	T1 +3 c-leave 0x10
+ *	T1 +3 c-instant 0x10 append
  *	T1 +1 out [lost] [RUNTIME]	lost: an event of the thread was, since its last chain;
  *	T1 +1 in [lost] [RUNTIME]	RUNTIME: what has passed on the CPU, if not given
  *	T1 +1 chain [resync] [truncated] [more] 0x20=g 0x10=f

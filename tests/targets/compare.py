@@ -6,11 +6,12 @@ OURS is a snapshot in pyprofd's json format, or like CPROFILE a list written by 
 Prints every function whose ncalls or pcalls differ, then one closing line; exits with 1 if any
 differ, if nothing was compared, or if the snapshot is not exact. --ignore FILE leaves out functions
 of files that end so, --event-loop those that a server's event loop calls as often as time has it;
---ncalls compares ncalls only.
+--ncalls compares ncalls only, --only-native C functions only.
 """
 
 import json
 import os
+import re
 import sys
 
 COMPARED_OF_PROTO = ("measured", "thread_main")
@@ -27,9 +28,23 @@ EVENT_LOOP = {
 
 def of_snapshot(doc):
     for row in doc["functions"]:
-        if row.get("pseudo") or row["ncalls"] == 0:  # ncalls 0: was running at attach
+        # ncalls 0: was running at attach
+        if row.get("pseudo") or row.get("native") or row["ncalls"] == 0:
             continue
         yield row["file"], row["line"], row["name"], row["ncalls"], row["pcalls"]
+    yield from native_of_snapshot(doc)
+
+
+def native_of_snapshot(doc):
+    """C functions, but for calls by what is not compared. Recursion of these is not compared."""
+    rows = doc["functions"]
+    for edge in doc["edges"]:
+        callee, caller = rows[edge["callee"]], edge["caller"]
+        if not callee.get("native") or caller is None:
+            continue
+        if os.path.basename(rows[caller]["file"]) in ("proto.py", "run.py"):
+            continue
+        yield callee["file"], 0, callee["name"], edge["ncalls"], edge["ncalls"]
 
 
 def of_event_loop(filename, name):
@@ -53,16 +68,32 @@ def load(path, ignore, timing):
     for filename, line, name, ncalls, pcalls in rows:
         if outside(filename, name, ignore) or (not timing and of_event_loop(filename, name)):
             continue
-        total = counts.setdefault((filename, line, name), [0, 0])
+        # A type's address is another in each process.
+        total = counts.setdefault((filename, line, re.sub("0x[0-9a-f]+>$", "0x…>", name)), [0, 0])
         total[0] += ncalls
         total[1] += pcalls
     return counts, exact
 
 
+def paired(ours, theirs):
+    """cProfile names the method of a type as an attribute of its first object's class is printed, which
+    may be a Python function of that name; we name the method of the type."""
+    for key in [k for k in theirs if k not in ours and k[2].startswith("<function ")]:
+        name = key[2].split(" ")[1].rpartition(".")[2]
+        for other in ours:
+            if other not in theirs and other[2].startswith("<method '%s' of " % name):
+                theirs[other] = theirs.pop(key)
+                break
+
+
+def only_native(counts):
+    return {key: n for key, n in counts.items() if key[0] == "~"}
+
+
 def main(argv):
     ignore = []
     paths = []
-    compared, timing = 2, True
+    compared, timing, native = 2, True, False
     argv = argv[1:]
     while argv:
         word = argv.pop(0)
@@ -72,6 +103,8 @@ def main(argv):
             compared = 1
         elif word == "--event-loop":
             timing = False
+        elif word == "--only-native":
+            native = True
         else:
             paths.append(word)
     if len(paths) != 2:
@@ -79,6 +112,9 @@ def main(argv):
         return 2
     ours, exact = load(paths[0], ignore, timing)
     theirs, _ = load(paths[1], ignore, timing)
+    paired(ours, theirs)
+    if native:
+        ours, theirs = only_native(ours), only_native(theirs)
     differ = [key for key in sorted(set(ours) | set(theirs))
               if ours.get(key, [0, 0])[:compared] != theirs.get(key, [0, 0])[:compared]]
     for key in differ:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Are the counts exact? As root: exact.py PROGRAM... [--python PYTHON]...
+"""Are the counts exact? As root: exact.py PROGRAM... [--builtins] [--count] [--python PYTHON]...
 
 Runs each program twice with each interpreter (default: those in ~/.pyenv/versions, and
 /usr/bin/python3): under cProfile, and under pyprofd from outside; compares with compare.py. Programs
-come from PYPROF_BUILD (default: build). Exits with 1 if anything differs.
+come from PYPROF_BUILD (default: build). --builtins: C functions as well; --count: in mode count. Exits with 1 if anything differs.
 """
 
 import glob
@@ -39,8 +39,8 @@ class Target:
             raise SystemExit("the target ended with status %d" % self.process.returncode)
 
 
-def under(observer, python, program, out):
-    target = Target(python, program, "--" + observer, out)
+def under(observer, python, program, out, *options):
+    target = Target(python, program, "--" + observer, out, *options)
     target.expect(b"ready")
     target.go()
     target.expect(b"done")
@@ -62,12 +62,12 @@ def wait_ready(daemon, env):
         time.sleep(0.05)
 
 
-def under_pyprofd(python, program, out, socket):
+def under_pyprofd(python, program, out, socket, *options):
     target = Target(python, program)
     target.expect(b"ready")
     env = dict(os.environ, PYPROFD_SOCKET=socket)
-    daemon = subprocess.Popen([os.path.join(BUILD, "pyprofd"), "--pid", str(target.process.pid)],
-                              env=env)
+    daemon = subprocess.Popen([os.path.join(BUILD, "pyprofd"), "--pid", str(target.process.pid)]
+                              + list(options), env=env)
     try:
         wait_ready(daemon, env)
         target.go()
@@ -87,21 +87,26 @@ def compare(ours, theirs, *options):
                            + list(options))
 
 
-def check(python, program):
+def check(python, program, options, counting):
+    mode, compared = (["--mode", "count"], ["--ncalls"]) if counting else ([], [])
     with tempfile.TemporaryDirectory() as tmp:
         ours, theirs = os.path.join(tmp, "ours.json"), os.path.join(tmp, "cprofile.json")
-        under("cprofile", python, program, theirs)
-        under_pyprofd(python, program, ours, os.path.join(tmp, "socket"))
-        return compare(ours, theirs)
+        under("cprofile", python, program, theirs, *options)
+        under_pyprofd(python, program, ours, os.path.join(tmp, "socket"), *options + mode)
+        return compare(ours, theirs, *compared)
 
 
 def main(argv):
-    pythons, programs = [], []
+    pythons, programs, options, counting = [], [], [], False
     argv = argv[1:]
     while argv:
         word = argv.pop(0)
         if word == "--python" and argv:
             pythons.append(argv.pop(0))
+        elif word == "--count":
+            counting = True
+        elif word == "--builtins":
+            options.append(word)
         else:
             programs.append(word)
     if not programs or programs[0].startswith("-"):
@@ -114,7 +119,7 @@ def main(argv):
         for program in programs:
             print("%s %s:" % (python, program), end=" ", flush=True)
             try:
-                bad += check(python, program)
+                bad += check(python, program, options, counting)
             except SystemExit as e:
                 print(e)
                 bad += 1

@@ -23,6 +23,7 @@ import time
 
 _profile = None  # cProfile of the main thread while it is on
 spans = None  # or a list: [tid, CPU seconds, wall seconds] of each measured() and thread_main()
+builtins = False  # C functions are counted, too
 _counts = {}  # (filename, firstlineno, name) -> [ncalls, pcalls]
 
 
@@ -147,7 +148,7 @@ def region(main, args, profiled):
     if not profiled:
         return measured(main, args) if spans is None else spanned(measured, main, args)
     import cProfile
-    _profile = cProfile.Profile()
+    _profile = cProfile.Profile(builtins=builtins)
     _profile.enable()
     try:
         return measured(main, args)
@@ -193,7 +194,7 @@ def _thread_entry(body, lock):
 
 def _thread_entry_profiled(body, lock):
     import cProfile
-    profile = cProfile.Profile()
+    profile = cProfile.Profile(builtins=builtins)
     try:
         profile.enable()
         try:
@@ -205,11 +206,22 @@ def _thread_entry_profiled(body, lock):
         lock.release()
 
 
+def _add_builtins(calls):
+    """C functions that a function called, as they are in pstats; not those of this file."""
+    for call in calls:
+        if isinstance(call.code, str):
+            counts = _counts.setdefault(("~", 0, call.code), [0, 0])
+            counts[0] += call.callcount
+            counts[1] += call.callcount
+
+
 def _add(profile):
     for entry in profile.getstats():
-        if isinstance(entry.code, str):  # a builtin
+        if isinstance(entry.code, str):  # a C function: by who called it
             continue
         key = (entry.code.co_filename, entry.code.co_firstlineno, entry.code.co_name)
+        if builtins and entry.code.co_filename != __file__:
+            _add_builtins(entry.calls or ())
         counts = _counts.setdefault(key, [0, 0])
         counts[0] += entry.callcount
         counts[1] += entry.callcount - entry.reccallcount

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Start a target program: see proto.py for what is said on stdin and stdout.
 
-usage: run.py PROGRAM [--cprofile OUT.json | --monitoring OUT.json | --spans] [--repeat N]
-              [--warm N] [ARG...]
+usage: run.py PROGRAM [--cprofile OUT.json [--builtins] | --monitoring OUT.json | --spans]
+              [--repeat N] [--warm N] [ARG...]
 
 PROGRAM is a module beside this file with a main(*args). It is called `warm` times before `ready`
 (default: the module's WARM, or 2), so that imports and caches are as they will stay, and `repeat`
@@ -34,12 +34,12 @@ def same_start():
 
 def parse(argv):
     opts = {"--cprofile": None, "--monitoring": None, "--repeat": "1", "--warm": None,
-            "--spans": None}
+            "--spans": None, "--builtins": None}
     rest = []
     argv = argv[1:]
     while argv:
         word = argv.pop(0)
-        if word == "--spans":
+        if word in ("--spans", "--builtins"):
             opts[word] = True
         elif word in opts and argv:
             opts[word] = argv.pop(0)
@@ -69,6 +69,7 @@ def main():
 
     if opts["--spans"]:
         proto.spans = []
+    proto.builtins = bool(opts["--builtins"])
     proto.say("ready")
     proto.wait()
     result = None

@@ -121,7 +121,7 @@ Test(core, cookie_round_trip)
 						    .has_flag = ones >> 6 & 1,
 						    .flag_reg = ones & 128 ? 31 : 0,
 						    .disp = disps[d]};
-			unsigned int site = ones & 256 ? PYP_MAX_SITES - 1 : 0;
+			unsigned int site = ones & 256 ? PYP_ALL_SITES - 1 : 0;
 			uint64_t c = plan_cookie(&s, site);
 
 			cr_assert_eq(PYP_COOKIE_KIND(c), s.kind);

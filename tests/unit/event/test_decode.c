@@ -18,6 +18,8 @@ union record {
 	struct pyp_rec_thread thread;
 	struct pyp_rec_process process;
 	struct pyp_rec_metrics metrics;
+	struct pyp_rec_c_call c_call;
+	struct pyp_rec_method method;
 	uint8_t bytes[1024]; /* more than the largest of them */
 };
 
@@ -127,6 +129,21 @@ static struct sample sample_of(uint8_t type)
 		s.r.thread.runtime = 777;
 		memset(s.r.thread.comm, 'x', sizeof(s.r.thread.comm));
 		return s;
+	case PYP_REC_C_ENTER:
+	case PYP_REC_C_LEAVE:
+	case PYP_REC_C_INSTANT:
+		s = sample_new(type, sizeof(s.r.c_call));
+		s.r.c_call.frame = 0x1000;
+		s.r.c_call.method = type == PYP_REC_C_LEAVE ? 0 : 0x5000;
+		return s;
+	case PYP_REC_METHOD:
+		s = sample_new(type, sizeof(s.r.method));
+		s.r.h.arg = PYP_METHOD_DESCRIPTOR | PYP_METHOD_UNREADABLE;
+		s.r.method.method = 0x5000;
+		s.r.method.self_type = 0x6000;
+		memset(s.r.method.name, 'n', sizeof(s.r.method.name) - 1);
+		s.r.method.type[0] = 't';
+		return s;
 	case PYP_REC_METRICS:
 		s = sample_new(type, sizeof(s.r.metrics));
 		s.r.metrics.value[PYP_METRIC_rbytes] = 888;
@@ -166,6 +183,29 @@ Test(decode, calls)
 		cr_assert_eq(ev.u.call.code, enters ? 0x2000 : 0);
 		cr_assert_eq(ev.u.call.caller, enters ? 0x3000 : 0);
 	}
+}
+
+Test(decode, calls_of_c_functions)
+{
+	struct event ev = decoded(PYP_REC_C_ENTER);
+
+	cr_assert(ev.u.c_call.frame == 0x1000 && ev.u.c_call.method == 0x5000);
+	ev = decoded(PYP_REC_C_INSTANT);
+	cr_assert(ev.u.c_call.frame == 0x1000 && ev.u.c_call.method == 0x5000);
+	ev = decoded(PYP_REC_C_LEAVE);
+	cr_assert(ev.u.c_call.frame == 0x1000 && ev.u.c_call.method == 0);
+}
+
+Test(decode, methods)
+{
+	struct event ev = decoded(PYP_REC_METHOD);
+	const struct event_method *m = &ev.u.method;
+
+	cr_assert(m->method == 0x5000 && m->self_type == 0x6000 && m->unreadable);
+	cr_assert_eq(m->kind, PYP_METHOD_DESCRIPTOR);
+	cr_assert_eq(strlen(m->name), sizeof(((struct pyp_rec_method *)NULL)->name) - 1);
+	cr_assert_str_eq(m->type, "t");
+	cr_assert_str_eq(m->module, "");
 }
 
 Test(decode, switches)
@@ -291,8 +331,16 @@ Test(decode, unknown_types)
 
 Test(decode, ranges_of_calls)
 {
-	REFUSES(PYP_REC_ENTER, DECODE_FIELD, h.site = PYP_MAX_SITES);
-	ACCEPTS(PYP_REC_ENTER, h.site = PYP_MAX_SITES - 1);
+	REFUSES(PYP_REC_C_ENTER, DECODE_FIELD, c_call.frame = 0);
+	REFUSES(PYP_REC_C_ENTER, DECODE_FIELD, c_call.method = 0);
+	REFUSES(PYP_REC_C_LEAVE, DECODE_FIELD, c_call.method = 1);
+	REFUSES(PYP_REC_C_INSTANT, DECODE_FIELD, h.arg = 1);
+	REFUSES(PYP_REC_METHOD, DECODE_FIELD, method.method = 0);
+	REFUSES(PYP_REC_METHOD, DECODE_FIELD, h.arg = 0);
+	REFUSES(PYP_REC_METHOD, DECODE_FIELD, h.arg = PYP_METHOD_DESCRIPTOR + 1);
+	REFUSES(PYP_REC_METHOD, DECODE_FIELD, method.name[sizeof(s.r.method.name) - 1] = 'n');
+	REFUSES(PYP_REC_ENTER, DECODE_FIELD, h.site = PYP_ALL_SITES);
+	ACCEPTS(PYP_REC_ENTER, h.site = PYP_ALL_SITES - 1);
 	REFUSES(PYP_REC_ENTER, DECODE_FIELD, h.arg = 4);
 	ACCEPTS(PYP_REC_THROW, h.arg = PYP_ENTER_GENERATOR | PYP_ENTER_START);
 	REFUSES(PYP_REC_ENTER, DECODE_FIELD, enter.frame = 0);
@@ -390,7 +438,7 @@ static void check_event(const struct sample *s, const struct event *ev)
 	const uint8_t *end = (const uint8_t *)&s->r + s->size;
 
 	cr_assert(ev->type >= 1 && ev->type < PYP_REC_MAX);
-	cr_assert(ev->site < PYP_MAX_SITES);
+	cr_assert(ev->site < PYP_ALL_SITES);
 	if (ev->type == PYP_REC_STRING)
 		cr_assert(ev->u.string.data + ev->u.string.bytes <= end);
 	if (ev->type == PYP_REC_CHAIN)

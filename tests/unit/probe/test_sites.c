@@ -81,7 +81,7 @@ Test(sites, traps)
 					    {.vaddr = 0x100, .len = 1}}};
 	struct probe_traps t;
 
-	probe_traps_of(&plan, 0x1000, &t);
+	probe_traps_of(&plan, 0x1000, PROBE_SITES_ALL, &t);
 	cr_assert_eq(t.n, 5);
 	cr_assert_eq(marks_at(&t, 0x1100), PYP_TRAP_KERNEL);
 	cr_assert_eq(marks_at(&t, 0x1101), PYP_TRAP_KERNEL | PYP_TRAP_USER);
@@ -90,16 +90,50 @@ Test(sites, traps)
 	cr_assert_eq(marks_at(&t, 0x1200), PYP_TRAP_KERNEL | PYP_TRAP_USER);
 }
 
+static struct plan_site *site_of(struct plan *plan, unsigned int i)
+{
+	return i < plan->nsites ? &plan->sites[i] : &plan->native[i - plan->nsites];
+}
+
+/* Sites of C functions are numbered behind the others, and are there only where they are asked for. */
+Test(sites, of_c_functions)
+{
+	struct plan plan = plan_of(PYP_MAX_SITES, 16);
+	struct pyp_native_site native[PYP_ALL_SITES];
+	struct probe_sites s;
+
+	plan.nnative = 2;
+	plan.native[0] = (struct plan_site){.offset = 0x9000,
+					    .vaddr = 0x409000,
+					    .kind = PYP_SITE_C_ENTER,
+					    .has_callable = true,
+					    .callable_reg = 12,
+					    .callable_deref = true,
+					    .callable_disp = -8};
+	plan.native[1] =
+		(struct plan_site){.offset = 0x9010, .vaddr = 0x409010, .kind = PYP_SITE_C_LEAVE};
+	s = probe_sites_of(&plan, 0, PROBE_SITES_PYTHON);
+	cr_assert_eq(s.n, PYP_MAX_SITES);
+	s = probe_sites_of(&plan, 0, PROBE_SITES_ALL);
+	cr_assert_eq(s.n, PYP_MAX_SITES + 2);
+	cr_assert_eq(s.offsets[PYP_MAX_SITES], 0x9000);
+	cr_assert_eq(PYP_COOKIE_SITE(s.cookies[PYP_MAX_SITES + 1]), PYP_MAX_SITES + 1);
+	cr_assert_eq(PYP_COOKIE_KIND(s.cookies[PYP_MAX_SITES + 1]), PYP_SITE_C_LEAVE);
+	probe_native_sites(&plan, native);
+	cr_assert(native[PYP_MAX_SITES].reg == 12 && native[PYP_MAX_SITES].deref);
+	cr_assert_eq(native[PYP_MAX_SITES].disp, -8);
+}
+
 /* As many as a plan may have fit the kernel's map. */
 Test(sites, traps_of_all)
 {
-	struct plan plan = {.nsites = PYP_MAX_SITES};
+	struct plan plan = {.nsites = PYP_MAX_SITES, .nnative = PYP_MAX_NATIVE_SITES};
 	struct probe_traps t;
 
-	for (unsigned int i = 0; i < PYP_MAX_SITES; i++)
-		plan.sites[i] = (struct plan_site){
+	for (unsigned int i = 0; i < PYP_ALL_SITES; i++)
+		*site_of(&plan, i) = (struct plan_site){
 			.vaddr = 0x1000 + 16 * i, .len = 6, .target = 0x9000 + 16 * i};
-	probe_traps_of(&plan, 0, &t);
+	probe_traps_of(&plan, 0, PROBE_SITES_ALL, &t);
 	cr_assert_eq(t.n, PYP_TRAPS_MAX);
 }
 

@@ -68,6 +68,22 @@ Test(correct, self_and_callers)
 	cr_assert(snapshot_valid(s));
 }
 
+/* A C function that the evaluator executes itself has an entry and no end: the caller goes on at once. */
+Test(correct, instants_are_their_callers)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 1 100000 200000 1\n"
+							     "  append ~:0 30 0\n");
+
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		s->funcs[i].instant = strcmp(s->funcs[i].name, "append") == 0;
+	assert_ok(snapshot_correct(s));
+	cr_assert_eq(node(s, "main")->self[SNAPSHOT_CPU], 100000 - 100 - 30 * (10 + 100));
+	cr_assert_eq(node(s, "append")->self[SNAPSHOT_CPU], 0);
+	check_sums(s);
+}
+
 Test(correct, suspensions_have_their_own_cost)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Calls of functions written in C: the rules C1 to C6 of rebuild.c, and the names. */
+#include "harness/event_script.h"
+#include "harness/test.h"
+#include "stack/codes.h"
+
+static void expect(const char *script, const char *expected)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+	char *tree;
+
+	event_script_run(es, script);
+	s = event_script_snapshot(es);
+	cr_assert(snapshot_valid(s));
+	tree = event_script_tree(s);
+	cr_assert(strcmp(tree, expected) == 0, "%s\n--- gives\n%s--- not\n%s", script, tree,
+		  expected);
+	free(tree);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+/* What a C function takes is its own, and not its caller's. */
+Test(native, call)
+{
+	expect("T1 enter 0x10 f; T1 +2 c-enter 0x10 len; T1 +5 c-leave 0x10; T1 +1 leave 0x10",
+	       "T1 8/8\n"
+	       "  f 1 3/3\n"
+	       "    <built-in method len> 1 5/5\n");
+}
+
+Test(native, instant)
+{
+	expect("T1 enter 0x10 f; T1 +2 c-instant 0x10 append; T1 +3 c-instant 0x10 append\n"
+	       "T1 +1 leave 0x10",
+	       "T1 6/6\n"
+	       "  f 1 6/6\n"
+	       "    <built-in method append> 2 0/0\n");
+}
+
+/* C3: sorted(key=g); g's time is not sorted's. */
+Test(native, calls_back)
+{
+	expect("T1 enter 0x10 f; T1 +1 c-enter 0x10 sorted; T1 +2 enter 0x20 g 0x10\n"
+	       "T1 +4 leave 0x20; T1 +8 enter 0x20 g 0x10; T1 +4 leave 0x20; T1 +1 c-leave 0x10\n"
+	       "T1 +1 leave 0x10",
+	       "T1 21/21\n"
+	       "  f 1 2/2\n"
+	       "    <built-in method sorted> 1 11/11\n"
+	       "      g 2 8/8\n");
+}
+
+/* What is called back calls C functions, too. */
+Test(native, nested)
+{
+	expect("T1 enter 0x10 f; T1 c-enter 0x10 map; T1 enter 0x20 g 0x10\n"
+	       "T1 +1 c-enter 0x20 len; T1 +3 c-leave 0x20; T1 +1 leave 0x20; T1 c-leave 0x10\n"
+	       "T1 +1 c-enter 0x10 len; T1 +1 c-leave 0x10; T1 leave 0x10",
+	       "T1 7/7\n"
+	       "  f 1 1/1\n"
+	       "    <built-in method map> 1 0/0\n"
+	       "      g 1 2/2\n"
+	       "        <built-in method len> 1 3/3\n"
+	       "    <built-in method len> 1 1/1\n");
+}
+
+/* E4 with C3: of what was called back no end was seen, but the C function goes on. */
+Test(native, called_back_is_unwound)
+{
+	expect("T1 enter 0x10 f; T1 c-enter 0x10 map; T1 enter 0x20 g 0x10; T1 enter 0x30 h 0x20\n"
+	       "T1 +2 enter 0x40 g 0x10; T1 +1 leave 0x40; T1 c-leave 0x10; T1 leave 0x10",
+	       "T1 3/3\n"
+	       "  f 1 0/0\n"
+	       "    <built-in method map> 1 0/0\n"
+	       "      g 2 1/1\n"
+	       "        h 1 2/2\n"
+	       "! unmatched 2\n");
+}
+
+/* C1 */
+Test(native, end_unseen)
+{
+	expect("T1 enter 0x10 f; T1 c-enter 0x10 len; T1 +2 c-enter 0x10 abs; T1 +3 c-leave 0x10\n"
+	       "T1 leave 0x10",
+	       "T1 5/5\n"
+	       "  f 1 0/0\n"
+	       "    <built-in method len> 1 2/2\n"
+	       "    <built-in method abs> 1 3/3\n");
+}
+
+/* C4: nothing is wrong with that. */
+Test(native, ends_with_its_caller)
+{
+	expect("T1 enter 0x10 f; T1 enter 0x20 g 0x10; T1 c-enter 0x20 len; T1 +2 leave 0x20\n"
+	       "T1 +1 leave 0x10",
+	       "T1 3/3\n"
+	       "  f 1 1/1\n"
+	       "    g 1 0/0\n"
+	       "      <built-in method len> 1 2/2\n");
+}
+
+/* C5: a call of something else has returned, or of a C function that was entered before we looked. */
+Test(native, unknown_end)
+{
+	expect("T1 enter 0x10 f; T1 +1 c-leave 0x10; T1 +1 c-enter 0x10 len; T1 c-leave 0x10\n"
+	       "T1 c-leave 0x10; T1 leave 0x10; T1 c-leave 0x10",
+	       "T1 2/2\n"
+	       "  f 1 2/2\n"
+	       "    <built-in method len> 1 0/0\n");
+}
+
+/* next(gen): the generator's caller is the C function, and its yield leaves that on the stack. */
+Test(native, resumes_a_generator)
+{
+	expect("T1 enter 0x10 f; T1 c-enter 0x10 next; T1 +1 enter 0x90 gen 0x10; T1 +2 yield "
+	       "0x90\n"
+	       "T1 +1 c-leave 0x10; T1 c-enter 0x10 next; T1 enter 0x90 gen 0x10; T1 +3 leave "
+	       "0x90\n"
+	       "T1 c-leave 0x10; T1 leave 0x10",
+	       "T1 7/7\n"
+	       "  f 1 0/0\n"
+	       "    <built-in method next> 2 2/2\n"
+	       "      gen 2 5/5\n");
+}
+
+/* greenlet.switch is a C function: it returns on a stack that was parked. */
+Test(native, switches_stacks)
+{
+	expect("T1 enter 0x10 f; T1 c-enter 0x10 switch; T1 +1 enter 0x50 g\n"
+	       "T1 +2 c-enter 0x50 switch; T1 +4 c-leave 0x10; T1 +8 c-enter 0x10 switch\n"
+	       "T1 c-leave 0x50; T1 +16 leave 0x50; T1 c-leave 0x10; T1 leave 0x10",
+	       "T1 31/31\n"
+	       "  f 1 8/8\n"
+	       "    <built-in method switch> 2 1/1\n"
+	       "  g 1 18/18\n"
+	       "    <built-in method switch> 1 4/4\n"
+	       "! switches 4\n");
+}
+
+/* C6: a chain has no C functions; those between frames that go on do so. */
+Test(native, chain_after_a_loss)
+{
+	expect("T1 enter 0x10 f; T1 c-enter 0x10 map; T1 +1 enter 0x20 g 0x10\n"
+	       "T1 +2 chain resync 0x20=g 0x10=f; T1 +1 leave 0x20; T1 +1 c-leave 0x10\n"
+	       "T1 leave 0x10",
+	       "T1 5/5\n"
+	       "  (lost) 0 2/2\n"
+	       "  f 1 0/0\n"
+	       "    <built-in method map> 1 2/2\n"
+	       "      g 1 1/1\n"
+	       "! resyncs 1\n");
+}
+
+/* One at the end of it does not. */
+Test(native, chain_drops_the_last)
+{
+	expect("T1 enter 0x10 f; T1 c-enter 0x10 len; T1 +2 chain resync 0x10=f; T1 +1 c-leave "
+	       "0x10\n"
+	       "T1 leave 0x10",
+	       "T1 3/3\n"
+	       "  (lost) 0 2/2\n"
+	       "  f 1 1/1\n"
+	       "    <built-in method len> 1 0/0\n"
+	       "! resyncs 1\n");
+}
+
+/* ---- names ---- */
+
+static void expect_name(const struct event_method *m, const char *expected)
+{
+	struct funcs *f;
+	struct codes c;
+	uint32_t func;
+
+	assert_ok(codes_init(&c, 100, 10000, NULL, NULL));
+	f = &c.funcs;
+	codes_method(&c, m);
+	cr_assert(funcs_find(f, m->method, &func));
+	cr_assert_str_eq(funcs_identity(f, func).name, expected);
+	cr_assert_str_eq(funcs_identity(f, func).filename, "~");
+	cr_assert_eq(funcs_identity(f, func).firstlineno, 0);
+	codes_deinit(&c);
+	check_no_leaks();
+}
+
+Test(native, names)
+{
+	struct event_method m = {.method = 0x1000,
+				 .kind = PYP_METHOD_FUNCTION,
+				 .name = "len",
+				 .type = "",
+				 .module = "builtins"};
+
+	expect_name(&m, "<built-in method builtins.len>");
+	m.module = "";
+	expect_name(&m, "<built-in method len>");
+	m.name = "__new__";
+	m.self_type = 0x9584a0;
+	expect_name(&m, "<built-in method __new__ of type object at 0x9584a0>");
+	m.kind = PYP_METHOD_DESCRIPTOR;
+	m.name = "append";
+	m.type = "list";
+	expect_name(&m, "<method 'append' of 'list' objects>");
+	m.name = "b\xff";
+	expect_name(&m, "<method 'b?' of 'list' objects>");
+	m.unreadable = true;
+	expect_name(&m, "<method '<unreadable>' of 'list' objects>");
+}
+
+/* Memory is used again for another method: what was counted before stays with the first. */
+Test(native, address_is_used_again)
+{
+	struct event_method m = {.method = 0x1000,
+				 .kind = PYP_METHOD_FUNCTION,
+				 .name = "a",
+				 .type = "",
+				 .module = ""};
+	uint32_t first, second;
+	struct codes c;
+
+	assert_ok(codes_init(&c, 100, 10000, NULL, NULL));
+	codes_method(&c, &m);
+	first = codes_func(&c, m.method);
+	codes_method(&c, &m);
+	cr_assert_eq(codes_func(&c, m.method), first, "the same, announced again");
+	m.name = "b";
+	codes_method(&c, &m);
+	second = codes_func(&c, m.method);
+	cr_assert_neq(second, first);
+	cr_assert_str_eq(funcs_identity(&c.funcs, first).name, "<built-in method a>");
+	cr_assert_str_eq(funcs_identity(&c.funcs, second).name, "<built-in method b>");
+	codes_deinit(&c);
+	check_no_leaks();
+}
