@@ -244,24 +244,39 @@ static int doctor_plan(FILE *out, const struct inspect_result *found, struct dia
 	return diag_set(diag, found->plan_err, why->exit, why->hint, "%s", why->msg);
 }
 
-/* What modes would cost this process. That it cannot be said is no reason not to trace it. */
-static void doctor_forecast(FILE *out, const struct target *t, const struct inspect_result *found,
-			    const struct cost *cost)
+#define SURVEY_TIMES 10
+
+/* What modes would cost. That it cannot be said is no reason not to trace it. Returns what tracing would. */
+static struct forecast print_forecast(FILE *out, const char *key, const struct survey_of *of,
+				      const struct cost *cost)
 {
 	struct forecast_reading reading;
+	struct forecast f = {0};
 	struct diag why = {0};
-	struct forecast f;
 	char text[FORECAST_TEXT], line[FORECAST_TEXT + 64];
 
-	if (survey_run(t, found->python, &found->plan, &reading, &why) < 0) {
-		print_safe(out, "forecast", why.msg);
-		return;
+	if (survey_run(of, &reading, &why) < 0) {
+		print_safe(out, key, why.msg);
+		return f;
 	}
 	reading.cost = *cost;
 	f = forecast_of(&reading);
 	snprintf(line, sizeof(line), "%.3g million calls per second of CPU time, %s",
 		 f.calls_per_s / 1e6, forecast_text(&f, text));
-	print_safe(out, "forecast", f.known ? line : text);
+	print_safe(out, key, f.known ? line : text);
+	return f;
+}
+
+static void doctor_forecast(FILE *out, const struct target *t, const struct inspect_result *found,
+			    const struct cost *cost)
+{
+	struct survey_of of = {
+		.target = t, .python = found->python, .plan = &found->plan, .times = SURVEY_TIMES};
+	struct forecast f = print_forecast(out, "forecast", &of, cost);
+
+	of.builtins = f.known && found->plan.nnative;
+	if (of.builtins)
+		(void)print_forecast(out, "  with --builtins", &of, cost);
 	if (forecast_advice(&f, f.trace))
 		print_safe(out, "WARNING", forecast_advice(&f, f.trace));
 }

@@ -79,6 +79,13 @@ void tracee_warn(struct tracee *t)
 	t->warned_ns = tracee_now();
 }
 
+static void add_text(char *to, size_t size, const char *text)
+{
+	size_t n = strnlen(to, size);
+
+	snprintf(to + n, size - n, "%s", text);
+}
+
 /*
  * Windows subtract the slowdown after hits themselves (estimate/settle.c), by a model. Costs measured on
  * the interpreter contain a part of it; those of the synthetic program do not. Subtracted twice, the
@@ -96,6 +103,9 @@ static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wa
 	if (!t->collector->windows)
 		t->cost = v.cost;
 	verify_text(&v, t->self_test, sizeof(t->self_test));
+	if (t->opts.builtins)
+		add_text(t->self_test, sizeof(t->self_test),
+			 "; calls of C functions are not in it");
 	if (v.verdict != VERIFY_WRONG)
 		return 0;
 	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE,
@@ -258,7 +268,12 @@ int tracee_survey(struct tracee *t)
 {
 	if (!t->prepared || t->prepared_err || !t->collector->probes)
 		return -EOPNOTSUPP;
-	return survey_begin(t->target, t->python, &t->plan, SURVEY_TIMES, &t->survey, NULL);
+	return survey_begin(&(struct survey_of){.target = t->target,
+						.python = t->python,
+						.plan = &t->plan,
+						.builtins = t->opts.builtins,
+						.times = SURVEY_TIMES},
+			    &t->survey, NULL);
 }
 
 int tracee_survey_next(struct tracee *t)

@@ -15,12 +15,12 @@
 /* Hundreds of samples in a moment of a busy process; their cost is not in the figures. */
 #define RATE	   4999
 #define RING_BYTES (4u << 20)
-#define TIMES	   10
 
 struct survey {
 	const struct target *target;
 	const struct python *python;
 	const struct plan *plan;
+	bool builtins;
 	unsigned int times; /* that are left */
 	bool on;	    /* probes are, for another moment */
 	bool of_yields;	    /* the last moment */
@@ -91,6 +91,8 @@ static struct probe_opts opts_of(const struct survey *s)
 		.layout = &py->layout,
 		.plan = s->plan,
 		.mode = MODE_COUNT,
+		.builtins = s->builtins,
+		.native = python_native_types(py),
 		.sampling = {.rate = RATE,
 			     .when = PYP_SAMPLING_BESIDE,
 			     .top = true,
@@ -145,6 +147,7 @@ static int begin_yields(struct survey *s, struct diag *diag)
 	int r;
 
 	po.mode = MODE_TRACE;
+	po.builtins = false;
 	po.sampling = (struct probe_sampling){0};
 	probe_free(TAKE_PTR(s->probe));
 	s->of_yields = true;
@@ -169,18 +172,23 @@ int survey_next(struct survey *s, struct diag *diag)
 	return r == 0 && yields_are_stepped(s->plan) ? begin_yields(s, diag) : r;
 }
 
-int survey_begin(const struct target *t, const struct python *py, const struct plan *plan,
-		 unsigned int times, struct survey **ret, struct diag *diag)
+int survey_begin(const struct survey_of *of, struct survey **ret, struct diag *diag)
 {
 	_cleanup_(survey_freep) struct survey *s = calloc(1, sizeof(*s));
 	struct probe_opts po;
 	int r;
 
 	if (!s)
-		return diag_errno(diag, ENOMEM, "cannot look at what %d does", t->pid);
-	*s = (struct survey){.target = t, .python = py, .plan = plan, .times = times};
+		return diag_errno(diag, ENOMEM, "cannot look at what %d does", of->target->pid);
+	*s = (struct survey){
+		.target = of->target,
+		.python = of->python,
+		.plan = of->plan,
+		.builtins = of->builtins && of->plan->nnative,
+		.times = of->times,
+	};
 	po = opts_of(s);
-	if (plan->twice[0] || !po.sampling.interp_head || !po.sampling.code_type)
+	if (of->plan->twice[0] || !po.sampling.interp_head || !po.sampling.code_type)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, NULL,
 				"this build of Python cannot be counted and sampled");
 	r = probe_open(&po, &s->probe, diag);
@@ -204,12 +212,11 @@ void survey_free(struct survey *s)
 	free(s);
 }
 
-int survey_run(const struct target *t, const struct python *py, const struct plan *plan,
-	       struct forecast_reading *ret, struct diag *diag)
+int survey_run(const struct survey_of *of, struct forecast_reading *ret, struct diag *diag)
 {
 	const struct timespec pause = {.tv_nsec = SURVEY_NS};
 	_cleanup_(survey_freep) struct survey *s = NULL;
-	int r = survey_begin(t, py, plan, TIMES, &s, diag);
+	int r = survey_begin(of, &s, diag);
 
 	if (r == 0)
 		r = survey_next(s, diag);

@@ -23,15 +23,20 @@ struct target;
  * else as probe_open and probe_attach. All arguments are borrowed for the survey's lifetime.
  */
 struct survey;
-int survey_begin(const struct target *t, const struct python *py, const struct plan *plan,
-		 unsigned int times, struct survey **ret, struct diag *diag);
+struct survey_of {
+	const struct target *target;
+	const struct python *python;
+	const struct plan *plan;
+	bool builtins; /* calls of C functions are calls as well, where the plan has them */
+	unsigned int times;
+};
+int survey_begin(const struct survey_of *of, struct survey **ret, struct diag *diag);
 int survey_next(struct survey *s, struct diag *diag);
 struct forecast_reading survey_reading(const struct survey *s);
 void survey_free(struct survey *s);
 DEFINE_FREEP(struct survey, survey_free)
 
-/* All of it, up to ten moments. Blocks as long. */
-int survey_run(const struct target *t, const struct python *py, const struct plan *plan,
-	       struct forecast_reading *ret, struct diag *diag);
+/* All of it, in so many moments at most. Blocks as long. */
+int survey_run(const struct survey_of *of, struct forecast_reading *ret, struct diag *diag);
 
 #endif
