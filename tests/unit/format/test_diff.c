@@ -288,6 +288,26 @@ Test(diff, mismatched_modes_are_refused)
 	assert_ok(diff_check(side, &(struct diff_check){0}, NULL));
 }
 
+/* A function's own time is another one where C functions have rows of their own. */
+Test(diff, c_functions_on_one_side_are_refused)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(before);
+	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build(after);
+	const struct diff_side side[] = {{.snapshot = a, .name = "a"},
+					 {.snapshot = b, .name = "b"}};
+	struct diag diag = {0};
+
+	for (uint32_t i = 0; i < b->ntargets; i++)
+		b->targets[i].builtins = true;
+	assert_err(diff_check(side, &(struct diff_check){.force = true}, &diag), -EINVAL);
+	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	cr_assert_str_eq(diag.msg,
+			 "'a' has no rows of C functions and 'b' has rows of C functions");
+	for (uint32_t i = 0; i < a->ntargets; i++)
+		a->targets[i].builtins = true;
+	assert_ok(diff_check(side, &(struct diff_check){0}, NULL));
+}
+
 Test(diff, hostile_names_do_no_harm)
 {
 	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_hostile(), *b = snapshot_random(2);

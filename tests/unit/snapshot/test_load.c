@@ -307,6 +307,30 @@ Test(load, modes)
 			    PYP_EXIT_FAILURE);
 }
 
+/* C functions are pstats' file "~" without a line; what is no function at all is not one of them. */
+Test(load, c_functions)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\nthread 42 43 worker\nmain a.py:1 2 100000\n"
+			       "  <built-in~method~builtins.len> ~:0 3 500\n");
+	_cleanup_(snapshot_freep) struct snapshot *loaded = NULL;
+	_cleanup_free_ char *saved = NULL;
+	size_t size, native = 0;
+
+	cr_assert_eq(snapshot_builtins(s), SNAPSHOT_BUILTINS_NONE);
+	s->targets[0].builtins = true;
+	assert_round_trip(s);
+	saved = save(s, &size);
+	cr_assert(strstr(saved, "\"builtins\":true") && strstr(saved, "\"native\":true"));
+	loaded = parse(saved, size);
+	cr_assert_eq(snapshot_builtins(loaded), SNAPSHOT_BUILTINS_ALL);
+	for (uint32_t i = 0; i < loaded->nfuncs; i++)
+		native += snapshot_func_is_native(&loaded->funcs[i]);
+	cr_assert_eq(native, 1);
+	loaded->funcs[0].pseudo = loaded->funcs[1].pseudo = true;
+	cr_assert(!snapshot_func_is_native(&loaded->funcs[1]));
+}
+
 /* What a later version adds without changing the rest is no reason to refuse the file. */
 Test(load, unknown_members_are_passed_over)
 {
