@@ -10,13 +10,21 @@
  */
 typedef enum decode_error (*decode_fn)(const void *data, size_t size, struct event *ev);
 
+/* A frame is whatever the target's memory says. Above its memory there is none, and the stacks use
+ * such addresses for what is no frame. */
+static bool is_frame(uint64_t addr)
+{
+	return addr && event_is_user_address(addr);
+}
+
 static enum decode_error decode_enter(const void *data, size_t size, struct event *ev)
 {
 	struct pyp_rec_enter r;
 
 	(void)size;
 	memcpy(&r, data, sizeof(r));
-	if (!r.frame || !r.code || r.h.arg & ~(PYP_ENTER_GENERATOR | PYP_ENTER_START))
+	if (!is_frame(r.frame) || !r.code || !event_is_user_address(r.caller) ||
+	    r.h.arg & ~(PYP_ENTER_GENERATOR | PYP_ENTER_START))
 		return DECODE_FIELD;
 	ev->u.call.frame = r.frame;
 	ev->u.call.code = r.code;
@@ -30,7 +38,7 @@ static enum decode_error decode_leave(const void *data, size_t size, struct even
 
 	(void)size;
 	memcpy(&r, data, sizeof(r));
-	if (!r.frame || r.h.arg)
+	if (!is_frame(r.frame) || r.h.arg)
 		return DECODE_FIELD;
 	ev->u.call.frame = r.frame;
 	return DECODE_OK;
@@ -144,6 +152,9 @@ static enum decode_error decode_chain(const void *data, size_t size, struct even
 	c->count = r.count;
 	c->flags = r.h.arg;
 	c->frames = (const void *)((const uint8_t *)data + CHAIN_HEAD);
+	for (uint32_t i = 0; i < c->count; i++)
+		if (!event_is_user_address(c->frames[i].frame))
+			return DECODE_FIELD;
 	return DECODE_OK;
 }
 
@@ -214,7 +225,7 @@ static enum decode_error decode_c_call(const void *data, size_t size, struct eve
 	(void)size;
 	memcpy(&r, data, sizeof(r));
 	/* Only an end does not say of what. */
-	if (!r.frame || r.h.arg || !r.method != (r.h.type == PYP_REC_C_LEAVE))
+	if (!is_frame(r.frame) || r.h.arg || !r.method != (r.h.type == PYP_REC_C_LEAVE))
 		return DECODE_FIELD;
 	ev->u.c_call.frame = r.frame;
 	ev->u.c_call.method = r.method;

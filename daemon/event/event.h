@@ -11,6 +11,12 @@
 
 #include "pyprof/bpf_abi.h"
 
+/* Where the memory of a process is: what a frame's address can be. See ACTIVATION_NATIVE. */
+static inline bool event_is_user_address(uint64_t addr)
+{
+	return !(addr >> 63);
+}
+
 struct event_string {
 	uint64_t code;
 	uint64_t object;

@@ -2,7 +2,8 @@
 /*
  * The rules that match events to stacks: see the essay in rebuild.c. Works on a thread and the
  * tree; time is charged before (the caller's business), so nothing here knows what time it is.
- * Nothing here fails: what does not fit is counted.
+ * Nothing here fails: what does not fit is counted. Frames are addresses of user space (as decode
+ * gives them): the others stand for C functions.
  */
 #ifndef PYPROF_STACK_REBUILD_H
 #define PYPROF_STACK_REBUILD_H

@@ -350,6 +350,21 @@ Test(decode, ranges_of_calls)
 	REFUSES(PYP_REC_YIELD, DECODE_FIELD, h.arg = 1);
 }
 
+/* What a hostile process has in its memory, or a plan with a mistake takes for a frame. */
+Test(decode, addresses_that_no_frame_has)
+{
+	const uint64_t native = UINT64_C(1) << 63 | 3;
+
+	REFUSES(PYP_REC_ENTER, DECODE_FIELD, enter.frame = native);
+	REFUSES(PYP_REC_ENTER, DECODE_FIELD, enter.caller = native);
+	REFUSES(PYP_REC_THROW, DECODE_FIELD, enter.caller = native);
+	REFUSES(PYP_REC_LEAVE, DECODE_FIELD, leave.frame = native);
+	REFUSES(PYP_REC_C_ENTER, DECODE_FIELD, c_call.frame = native);
+	REFUSES(PYP_REC_C_LEAVE, DECODE_FIELD, c_call.frame = native);
+	REFUSES(PYP_REC_CHAIN, DECODE_FIELD, chain.frames[1].frame = native);
+	ACCEPTS(PYP_REC_ENTER, enter.caller = native - 4);
+}
+
 Test(decode, ranges_of_the_rest)
 {
 	REFUSES(PYP_REC_SWITCH_OUT, DECODE_FIELD, h.arg = 4);
