@@ -44,6 +44,8 @@ static const struct opt record_opts[] = {
 	 "file names without directories"},
 	{"only-my-code", 0, OPT_FLAG, FIELD(query.only_my_code), NULL,
 	 "fold the standard library and installed packages\ninto their callers"},
+	{"builtins-of", 0, OPT_STRING, FIELD(query.builtins_of), "PATTERN",
+	 "rows only for C functions that match, the others\nfolded into their callers"},
 	{"raw-times", 0, OPT_FLAG, FIELD(query.raw_times), NULL,
 	 "do not subtract the probes' own time"},
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N", "at most N rows", .min = 1,
@@ -68,6 +70,7 @@ static const struct opt run_opts[] = {
 static int check(const struct query *q, char *const *patterns, int n, struct diag *diag)
 {
 	const struct format_opts fo = {.sort = q->sort,
+				       .builtins_of = q->builtins_of,
 				       .restrict_ = (const char *const *)patterns,
 				       .nrestrict = (size_t)n};
 	int r;

@@ -15,6 +15,7 @@ struct query {
 	int clock;	       /* index into query_clocks; 0: the daemon's own */
 	uint64_t limit, depth; /* 0: none given */
 	bool raw_times, reverse, strip_dirs, only_my_code;
+	const char *builtins_of;
 };
 
 /* The empty name cannot be typed: it is what there is when nothing was given. */
@@ -51,9 +52,16 @@ extern const char *const query_clocks[];
 		{"strip-dirs", 0,                                                                  \
 		 OPT_FLAG,     QUERY_FIELD(strip_dirs),                                            \
 		 NULL,	       "file names without directories"},                                  \
+		{"only-my-code",                                                                   \
+		 0,                                                                                \
+		 OPT_FLAG,                                                                         \
+		 QUERY_FIELD(only_my_code),                                                        \
+		 NULL,                                                                             \
+		 "standard library and installed packages folded\ninto their callers"},            \
 	{                                                                                          \
-		"only-my-code", 0, OPT_FLAG, QUERY_FIELD(only_my_code), NULL,                      \
-			"standard library and installed packages folded\ninto their callers"       \
+		"builtins-of", 0, OPT_STRING, QUERY_FIELD(builtins_of), "PATTERN",                 \
+			"rows only for C functions that match, the others\nfolded into their "     \
+			"callers"                                                                  \
 	}
 #define QUERY_OPTS_TREE                                                                            \
 	{"depth",  0,                                                                              \

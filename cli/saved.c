@@ -3,6 +3,7 @@
 #include "saved.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/outfile.h"
 #include "snapshot/load.h"
@@ -35,6 +36,12 @@ static int check_alike(struct snapshot *const *list, size_t n, struct diag *diag
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
 					"save all of them with --only-my-code, or none",
 					"some of the files have library code folded");
+		if (!list[i]->builtins_of != !list[0]->builtins_of ||
+		    (list[i]->builtins_of &&
+		     strcmp(list[i]->builtins_of, list[0]->builtins_of) != 0))
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+					"save all of them with the same --builtins-of, or none",
+					"the files have rows of different C functions");
 		if (list[i]->stripped != list[0]->stripped)
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
 					"save all of them with --strip-dirs, or none",

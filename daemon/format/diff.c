@@ -41,6 +41,11 @@ static unsigned int folded(const struct snapshot *s)
 	return s->folded;
 }
 
+static unsigned int chosen(const struct snapshot *s)
+{
+	return s->builtins_of != NULL;
+}
+
 static unsigned int stripped(const struct snapshot *s)
 {
 	return s->stripped;
@@ -73,6 +78,9 @@ static const struct trait traits[] = {
 	{folded,
 	 {"has library code as functions of its own", "has it folded into its callers", NULL},
 	 "save both with --only-my-code, or none"},
+	{chosen,
+	 {"has rows of all C functions", "has some of them folded into their callers", NULL},
+	 "save both with --builtins-of, or none"},
 	{stripped,
 	 {"has whole file names", "has them without directories", NULL},
 	 "save both with --strip-dirs, or none"},

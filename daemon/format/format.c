@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "format/names.h"
 #include "format/provenance.h"
 #include "format/restrict.h"
 #include "format/sort.h"
@@ -101,9 +102,11 @@ int format_opts_check(const struct format_opts *o, struct diag *diag)
 	struct sort sort;
 	int err = sort_parse(o->sort, &sort, diag);
 
-	if (err < 0)
-		return err;
-	return restrictions_parse(o->restrict_, o->nrestrict, &restrictions, diag);
+	if (!err)
+		err = restrictions_parse(o->restrict_, o->nrestrict, &restrictions, diag);
+	if (!err && o->builtins_of)
+		err = restrict_names(o->builtins_of, NULL, 0, NULL, diag);
+	return err;
 }
 
 /* A filter that selects nothing is a mistake rather than an empty report. */
@@ -170,14 +173,48 @@ int format_check_modes(const struct format *f, unsigned int modes, enum snapshot
 	return 0;
 }
 
+/* By function: a C function that --builtins-of leaves out. */
+static int unwanted_builtins(const struct snapshot *s, const char *pattern, bool *ret,
+			     struct diag *diag)
+{
+	char **names = calloc((size_t)s->nfuncs + 1, sizeof(*names));
+	int err = names ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < s->nfuncs && !err; i++) {
+		const struct snapshot_func *f = &s->funcs[i];
+
+		if (!snapshot_func_is_native(f))
+			continue;
+		names[i] = name_std(f->filename, f->firstlineno, f->name);
+		err = names[i] ? 0 : -ENOMEM;
+	}
+	if (!err)
+		err = restrict_names(pattern, names, s->nfuncs, ret, diag);
+	for (uint32_t i = 0; i < s->nfuncs && names; i++) {
+		ret[i] = names[i] && !ret[i];
+		free(names[i]);
+	}
+	free(names);
+	return err;
+}
+
 /* The snapshot without what the options leave out, or itself. */
 static int reduce(const struct snapshot **s, const struct format_opts *o,
-		  struct snapshot **ret_reduced)
+		  struct snapshot **ret_reduced, struct diag *diag)
 {
-	const struct reduce_opts opts = {o->strip_dirs, o->only_my_code};
+	_cleanup_free_ bool *unwanted = NULL;
+	struct reduce_opts opts = {.strip_dirs = o->strip_dirs, .only_my_code = o->only_my_code};
 	int err = 0;
 
-	if (o->strip_dirs || o->only_my_code)
+	if (o->builtins_of) {
+		unwanted = calloc((size_t)(*s)->nfuncs + 1, sizeof(*unwanted));
+		if (!unwanted)
+			return -ENOMEM;
+		err = unwanted_builtins(*s, o->builtins_of, unwanted, diag);
+		opts.fold = unwanted;
+		opts.builtins_of = o->builtins_of;
+	}
+	if (!err && (o->strip_dirs || o->only_my_code || o->builtins_of))
 		err = reduce_snapshot(*s, &opts, ret_reduced);
 	if (*ret_reduced)
 		*s = *ret_reduced;
@@ -214,7 +251,7 @@ int format_write(const struct format *f, const struct snapshot *s, const struct 
 	if (!err)
 		err = format_check_modes(f, selected_modes(s, &o->filter), o->clock, diag);
 	if (!err)
-		err = reduce(&s, o, &reduced);
+		err = reduce(&s, o, &reduced, diag);
 	if (!err)
 		err = view_build(s, &o->filter, &v);
 	if (!err)

@@ -12,6 +12,7 @@
 
 #include "base/metrics.h"
 #include "format/coroutines.h"
+#include "format/names.h"
 #include "format/provenance.h"
 #include "format/writers.h"
 #include "snapshot/pseudo.h"
@@ -240,15 +241,31 @@ static void put_errors(struct writer *w, const struct snapshot_func *f)
 	fputs("}}", w->out);
 }
 
+/* NULL, and later an error: out of memory. */
+static json_t *owner(const struct snapshot_func *f,
+		     const char *(*find)(const char *name, size_t *len))
+{
+	_cleanup_free_ char *copy = NULL;
+	size_t len = 0;
+	const char *s = snapshot_func_is_native(f) && f->name ? find(f->name, &len) : NULL;
+
+	if (!len)
+		return json_null();
+	copy = strndup(s, len);
+	return copy ? provenance_string(copy) : NULL;
+}
+
 static int put_function(struct writer *w, const struct snapshot_func *f, const struct view_row *row)
 {
 	static const struct view_metrics no_metrics;
 	static const struct view_row none = {.min = {UINT64_MAX, UINT64_MAX}};
-	json_t *names = json_pack("{s:o, s:i, s:o, s:o, s:i, s:b, s:b}", "file",
+	json_t *names = json_pack("{s:o, s:i, s:o, s:o, s:i, s:b, s:b, s:o, s:o}", "file",
 				  provenance_string(f->filename), "line", (int)f->firstlineno,
 				  "name", provenance_string(f->name), "qualname",
 				  provenance_string(f->qualname), "variant", (int)f->variant,
-				  "pseudo", f->pseudo, "native", snapshot_func_is_native(f));
+				  "pseudo", f->pseudo, "native", snapshot_func_is_native(f),
+				  "module", owner(f, name_builtin_module), "type",
+				  owner(f, name_builtin_type));
 
 	if (!row)
 		row = &none;

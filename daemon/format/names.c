@@ -132,6 +132,35 @@ char *name_std(const char *file, int32_t line, const char *name)
 	return ret;
 }
 
+/* What is behind prefix; NULL: name does not begin like that. */
+static const char *behind(const char *name, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return strncmp(name, prefix, n) == 0 ? name + n : NULL;
+}
+
+/* <method 'append' of 'list' objects>; a type's name can hold anything, a method's as well. */
+const char *name_builtin_type(const char *name, size_t *len)
+{
+	static const char of[] = "' of '", objects[] = "' objects>";
+	const char *method = behind(name, "<method '"), *type = method ? strstr(method, of) : NULL;
+	const char *end = type ? strstr(type + strlen(of), objects) : NULL;
+
+	*len = end ? (size_t)(end - type) - strlen(of) : 0;
+	return end ? type + strlen(of) : name;
+}
+
+/* <built-in method os.path.x>, but not <built-in method __new__ of type object at 0x4f2.> */
+const char *name_builtin_module(const char *name, size_t *len)
+{
+	const char *module = behind(name, "<built-in method ");
+	const char *dot = module && !strchr(module, ' ') ? strrchr(module, '.') : NULL;
+
+	*len = dot ? (size_t)(dot - module) : 0;
+	return dot ? module : name;
+}
+
 const char *name_of_func(const struct snapshot_func *f)
 {
 	if (f->qualname && f->qualname[0])

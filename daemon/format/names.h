@@ -48,6 +48,13 @@ char *name_normal(const char *s, enum name_surrogates surrogates);
 char *name_std(const char *file, int32_t line, const char *name);
 
 /*
+ * What a C function belongs to, by its name, which is cProfile's: the type of which it is a method
+ * ("list"), or its module ("math"). Points into name; *len 0: it has none.
+ */
+const char *name_builtin_type(const char *name, size_t *len);
+const char *name_builtin_module(const char *name, size_t *len);
+
+/*
  * A copy of s (NULL reads as ""), its middle replaced by "…" if name_print_escape() would write more
  * than `columns` characters of it (each character of `also` is written as four). O(columns + strlen).
  * OOM: NULL.

@@ -357,6 +357,8 @@ json_t *provenance_json(const struct snapshot *s, const struct format_opts *o, c
 	set(ret, "exact", json_boolean(all_exact(s, o)), &ok);
 	set(ret, "only_my_code", json_boolean(s->folded), &ok);
 	set(ret, "strip_dirs", json_boolean(s->stripped), &ok);
+	if (s->builtins_of)
+		set(ret, "builtins_of", provenance_string(s->builtins_of), &ok);
 	if (s->metrics)
 		set(ret, "metrics", metrics_json(s->metrics), &ok);
 	set(ret, "estimated", json_boolean(snapshot_estimated(s)), &ok);
@@ -643,6 +645,9 @@ int provenance_lines(const struct snapshot *s, const struct format_opts *o, prov
 					      : "cpu: the threads' own CPU time");
 	if (s->folded)
 		say(&l, "folded", "standard library and installed packages into their callers");
+	if (s->builtins_of)
+		say(&l, "folded", "C functions that do not match '%s' into their callers",
+		    s->builtins_of);
 	for (uint32_t i = 0; i < s->ntargets; i++)
 		if (provenance_selects(s, &o->filter, &s->targets[i]))
 			say_target(&l, &s->targets[i]);

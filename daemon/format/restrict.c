@@ -224,6 +224,22 @@ static int too_slow(const struct restriction *r, struct diag *diag)
 			"pattern '%.200s' takes too long", r->text);
 }
 
+/* 1: the pattern is in there; 0: it is not. */
+static int match(const struct restrictions *all, const struct restriction *r, const char *name,
+		 struct diag *diag)
+{
+	int rc = pcre2_match(r->code, (PCRE2_SPTR)name, PCRE2_ZERO_TERMINATED, 0, 0, all->match,
+			     all->limits);
+
+	if (rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_HEAPLIMIT ||
+	    rc == PCRE2_ERROR_DEPTHLIMIT)
+		return too_slow(r, diag);
+	if (rc < 0 && rc != PCRE2_ERROR_NOMATCH)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "try a simpler pattern",
+				"pattern '%.200s' failed (%d)", r->text, rc);
+	return rc >= 0;
+}
+
 static int keep_matching(const struct restrictions *all, const struct restriction *r,
 			 const struct table *t, uint32_t *order, size_t *n, struct diag *diag)
 {
@@ -231,23 +247,40 @@ static int keep_matching(const struct restrictions *all, const struct restrictio
 	size_t kept = 0;
 
 	for (size_t i = 0; i < *n; i++) {
-		PCRE2_SPTR std = (PCRE2_SPTR)t->rows[order[i]].std;
-		int rc = pcre2_match(r->code, std, PCRE2_ZERO_TERMINATED, 0, 0, all->match,
-				     all->limits);
+		int matches = match(all, r, t->rows[order[i]].std, diag);
 
-		if (rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_HEAPLIMIT ||
-		    rc == PCRE2_ERROR_DEPTHLIMIT)
-			return too_slow(r, diag);
-		if (rc < 0 && rc != PCRE2_ERROR_NOMATCH)
-			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "try a simpler pattern",
-					"pattern '%.200s' failed (%d)", r->text, rc);
-		if (rc >= 0)
+		if (matches < 0)
+			return matches;
+		if (matches)
 			order[kept++] = order[i];
 		if (i % 256 == 255 && cpu_seconds() > deadline)
 			return too_slow(r, diag);
 	}
 	*n = kept;
 	return 0;
+}
+
+int restrict_names(const char *pattern, char *const *names, size_t n, bool *matches,
+		   struct diag *diag)
+{
+	_cleanup_(restrictions_freep) struct restrictions *all = restrictions_new();
+	double deadline = cpu_seconds() + MATCH_SECONDS;
+	struct restriction *r;
+	int err;
+
+	if (!all)
+		return -ENOMEM;
+	r = &all->list[0];
+	r->text = pattern;
+	err = parse_pattern(r, pattern, diag);
+	all->n = 1;
+	for (size_t i = 0; i < n && err >= 0; i++) {
+		err = names[i] ? match(all, r, names[i], diag) : 0;
+		matches[i] = err > 0;
+		if (i % 256 == 255 && cpu_seconds() > deadline)
+			err = too_slow(r, diag);
+	}
+	return err < 0 ? err : 0;
 }
 
 /* As Python prints the number: the fewest digits that read back the same. */

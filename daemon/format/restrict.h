@@ -27,6 +27,13 @@ DEFINE_FREEP(struct restrictions, restrictions_free)
 int restrictions_apply(const struct restrictions *r, const struct table *t, uint32_t *order,
 		       size_t *n, FILE *notes, struct diag *diag);
 
+/*
+ * Which of the names does the pattern match? A NULL name is never matched. A bad pattern, or one that
+ * takes too long: -EINVAL, exit code 2.
+ */
+int restrict_names(const char *pattern, char *const *names, size_t n, bool *matches,
+		   struct diag *diag);
+
 /* Not a number of rows nor a share of them? */
 bool restriction_is_pattern(const char *s);
 

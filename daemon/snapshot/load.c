@@ -449,6 +449,8 @@ static int read_member(struct loader *l, const char *key)
 		l->s->folded = loader_bool(l, v, key);
 	else if (strcmp(key, "strip_dirs") == 0)
 		l->s->stripped = loader_bool(l, v, key);
+	else if (strcmp(key, "builtins_of") == 0)
+		l->s->builtins_of = loader_string(l, v, key);
 	json_decref(v);
 	return l->err;
 }

@@ -401,7 +401,8 @@ static int add_head(struct merger *m, const struct snapshot *s, bool first)
 {
 	if (common_str(m, &m->s->host, s->host, first) < 0 ||
 	    common_str(m, &m->s->kernel, s->kernel, first) < 0 ||
-	    common_str(m, &m->s->program, s->program, first) < 0)
+	    common_str(m, &m->s->program, s->program, first) < 0 ||
+	    common_str(m, &m->s->builtins_of, s->builtins_of, first) < 0)
 		return -ENOMEM;
 	if (first)
 		m->s->clock = s->clock;

@@ -200,7 +200,7 @@ bool snapshot_guesses_counts(const struct snapshot *s)
 
 bool snapshot_has_errors(const struct snapshot *s)
 {
-	return snapshot_estimated(s) && !s->folded && !s->stripped;
+	return snapshot_estimated(s) && !s->folded && !s->stripped && !s->builtins_of;
 }
 
 bool snapshot_func_is_native(const struct snapshot_func *f)

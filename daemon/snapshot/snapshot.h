@@ -204,6 +204,7 @@ struct snapshot {
 	enum snapshot_clock clock; /* the one its user asked for */
 	bool folded;		   /* library code counts as its callers' own, see stats/reduce.h */
 	bool stripped;		   /* file names are without their directories */
+	const char *builtins_of; /* only C functions that match have rows; NULL: all that there are */
 	struct snapshot_target *targets;
 	uint32_t ntargets;
 	struct snapshot_thread *threads;

@@ -84,14 +84,14 @@ struct folding {
 	const struct snapshot *s;
 	struct snapshot *to;
 	uint32_t *host;	     /* by node: which one has its time */
-	bool *library;	     /* by function */
+	bool *away;	     /* by function: it is folded */
 	struct map children; /* (parent, func) → node */
 };
 
 static void folding_deinit(struct folding *f)
 {
 	free(f->host);
-	free(f->library);
+	free(f->away);
 	map_deinit(&f->children);
 }
 
@@ -139,7 +139,7 @@ static int fold_node(struct folding *f, uint32_t i)
 		return 0;
 	}
 	parent = f->host[n->parent];
-	if (!f->library[n->func]) {
+	if (!f->away[n->func]) {
 		if (child_of(f, parent, n->func, n->thread, &f->host[i]) < 0)
 			return -ENOMEM;
 		add_node(&f->to->nodes[f->host[i]], n, true);
@@ -184,7 +184,15 @@ static int fold_metrics(struct folding *f)
 	return 0;
 }
 
-static int fold(const struct snapshot *s, struct snapshot *to)
+static bool is_folded(const struct snapshot *s, const struct reduce_opts *o, uint32_t func)
+{
+	if (o->fold && o->fold[func])
+		return true;
+	return o->only_my_code && !s->funcs[func].pseudo &&
+	       reduce_is_library(s->funcs[func].filename);
+}
+
+static int fold(const struct snapshot *s, const struct reduce_opts *o, struct snapshot *to)
 {
 	_cleanup_(folding_deinit) struct folding f = {.s = s, .to = to};
 
@@ -192,11 +200,11 @@ static int fold(const struct snapshot *s, struct snapshot *to)
 	to->nnodes = 0;
 	to->nodes = snapshot_alloc(to, (size_t)s->nnodes + s->nthreads + 1, sizeof(*to->nodes));
 	f.host = calloc((size_t)s->nnodes + 1, sizeof(*f.host));
-	f.library = calloc((size_t)s->nfuncs + 1, sizeof(*f.library));
-	if (!to->nodes || !f.host || !f.library)
+	f.away = calloc((size_t)s->nfuncs + 1, sizeof(*f.away));
+	if (!to->nodes || !f.host || !f.away)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->nfuncs; i++)
-		f.library[i] = !s->funcs[i].pseudo && reduce_is_library(s->funcs[i].filename);
+		f.away[i] = is_folded(s, o, i);
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (fold_node(&f, i) < 0)
 			return -ENOMEM;
@@ -218,9 +226,11 @@ int reduce_snapshot(const struct snapshot *s, const struct reduce_opts *o, struc
 	to->arena = arena;
 	to->folded |= o->only_my_code;
 	to->stripped |= o->strip_dirs;
+	if (o->fold)
+		to->builtins_of = o->builtins_of;
 	err = copy_funcs(to, s, o->strip_dirs);
-	if (!err && o->only_my_code)
-		err = fold(s, to);
+	if (!err && (o->only_my_code || o->fold))
+		err = fold(s, o, to);
 	if (err < 0)
 		return err;
 	*ret = TAKE_PTR(to);

@@ -12,6 +12,11 @@ function indices(column) {
 	return new Int32Array(column);
 }
 
+// C functions have no file.
+function place(file, line) {
+	return line === 0 && file === '~' ? 'written in C' : `${file}:${line}`;
+}
+
 // Code objects with the same identity are one function in reports, whatever their number.
 function readFunctions(json) {
 	const groups = [];
@@ -32,8 +37,9 @@ function readFunctions(json) {
 				file: json.strings[file],
 				line,
 				pseudo: Boolean(pseudo),
+				native: !pseudo && line === 0 && json.strings[file] === '~',
 				label: json.strings[qualname] || json.strings[name] || '<unknown>',
-				where: pseudo ? '' : `${json.strings[file]}:${line}`,
+				where: pseudo ? '' : place(json.strings[file], line),
 			});
 		}
 		groupOf[i] = id;

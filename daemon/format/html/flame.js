@@ -145,6 +145,8 @@ export class Flame {
 
 		if (!f || f.pseudo)
 			return 'var(--frame-plain)';
+		if (f.native)
+			return 'var(--frame-native)';
 		if (!this.colours.has(f.file))
 			this.colours.set(f.file, `oklch(var(--frame-light) var(--frame-chroma) ${hue(f.file)})`);
 		return this.colours.get(f.file);

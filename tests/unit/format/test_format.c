@@ -87,6 +87,7 @@ Test(format, options_are_checked_for_all_formats)
 	const char *pattern = "(";
 	struct format_opts good = {.sort = "time"}, sort = {.sort = "bogus"};
 	struct format_opts restriction = {.restrict_ = &pattern, .nrestrict = 1};
+	struct format_opts builtins = {.builtins_of = pattern};
 	struct diag diag = {0};
 
 	assert_ok(format_opts_check(&good, &diag));
@@ -94,6 +95,7 @@ Test(format, options_are_checked_for_all_formats)
 	diag_clear(&diag);
 	assert_err(format_opts_check(&restriction, &diag), -EINVAL);
 	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	assert_err(format_opts_check(&builtins, &diag), -EINVAL);
 	assert_ok(try_write(s, &good, "/dev/null", &diag));
 	assert_err(try_write(s, &sort, "/dev/null", &diag), -EINVAL);
 	assert_err(try_write(s, &restriction, "/dev/null", &diag), -EINVAL);

@@ -245,6 +245,57 @@ Test(json, coroutines_round_trip)
 	check_no_leaks();
 }
 
+static void assert_strings(const json_t *f, const char *const *fields)
+{
+	for (; fields[0]; fields += 2) {
+		const json_t *v = json_object_get(f, fields[0]);
+
+		cr_assert(fields[1] ? strcmp(json_string_value(v), fields[1]) == 0
+				    : json_is_null(v),
+			  "%s", fields[0]);
+	}
+}
+
+/* C functions that --builtins-of leaves out are their callers'; the others say what they belong to. */
+Test(json, builtins)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("f a.py:1 1 10\n"
+			       "  <method_'append'_of_'list'_objects> ~:0 2 6\n"
+			       "  <built-in_method_math.sqrt> ~:0 3 3\n"
+			       "    g a.py:9 1 1\n");
+	struct format_opts o = {.builtins_of = "app.nd"};
+	json_t *j, *funcs;
+
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		for (char *p = (char *)s->funcs[i].name; *p; p++)
+			*p = *p == '_' ? ' ' : *p;
+	j = load(s, &o);
+	funcs = json_object_get(j, "functions");
+	cr_assert_str_eq(json_string_value(json_object_get(j, "builtins_of")), "app.nd");
+	for (size_t i = 0; i < json_array_size(funcs); i++) {
+		const json_t *f = json_array_get(funcs, i);
+		const char *name = json_string_value(json_object_get(f, "name"));
+		bool native = json_is_true(json_object_get(f, "native"));
+
+		cr_assert_eq(native, *name == '<', "%s", name);
+		if (strstr(name, "append"))
+			assert_strings(f,
+				       (const char *const[]){"type", "list", "module", NULL, NULL});
+		else if (strstr(name, "sqrt"))
+			assert_strings(f,
+				       (const char *const[]){"type", NULL, "module", "math", NULL});
+		else
+			assert_strings(f,
+				       (const char *const[]){"type", NULL, "module", NULL, NULL});
+	}
+	/* the thread, f, append, and g, which f has called now */
+	cr_assert_eq(json_array_size(json_object_get(j, "nodes")), 4);
+	json_decref(j);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
 /* What was subtracted, and the time that no function has. */
 Test(json, overhead_and_outside)
 {

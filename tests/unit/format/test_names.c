@@ -51,6 +51,32 @@ Test(names, every_code_point_survives)
 	}
 }
 
+static void assert_owner(const char *name, const char *module, const char *type)
+{
+	size_t len;
+	const char *at = name_builtin_module(name, &len);
+
+	cr_assert(len == strlen(module) && memcmp(at, module, len) == 0, "%s: %.*s", name, (int)len,
+		  at);
+	at = name_builtin_type(name, &len);
+	cr_assert(len == strlen(type) && memcmp(at, type, len) == 0, "%s: %.*s", name, (int)len,
+		  at);
+}
+
+Test(names, owners_of_c_functions)
+{
+	assert_owner("<built-in method builtins.len>", "builtins", "");
+	assert_owner("<built-in method a.b.c>", "a.b", "");
+	assert_owner("<built-in method posix_spawn>", "", "");
+	assert_owner("<built-in method __new__ of type object at 0x4f2.0>", "", "");
+	assert_owner("<method 'append' of 'list' objects>", "", "list");
+	assert_owner("<method 'a' of 'b.c' objects>", "", "b.c");
+	assert_owner("<method 'a' of 'b", "", "");
+	assert_owner("<method 'a", "", "");
+	assert_owner("", "", "");
+	assert_owner("math.sqrt", "", "");
+}
+
 Test(names, normal)
 {
 	_cleanup_free_ char *kept = name_normal("a\xff\xed\xb3\xbf", NAME_KEEP_SURROGATES);

@@ -386,7 +386,7 @@ Test(routes, snapshot_reports)
 	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
 		snprintf(uri, sizeof(uri),
 			 "/v1/snapshot?format=%s&reverse=1&strip_dirs=true&only_my_code=1&depth=5&"
-			 "min_share=0&colour=1",
+			 "builtins_of=len&min_share=0&colour=1",
 			 reports[i]);
 		cr_assert(ask("GET", uri, "") == 200, "%s", reports[i]);
 		body = snapshot_body();

@@ -84,6 +84,26 @@ Test(reduce, only_my_code)
 	cr_assert_eq(to->nnodes, 1 + 4);
 }
 
+/* What is folded by name goes where it was called from; Python functions that it called as well. */
+Test(reduce, single_functions)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *to = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	bool fold[16] = {false};
+	const struct reduce_opts opts = {.fold = fold, .builtins_of = "some"};
+
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		fold[i] = strcmp(s->funcs[i].name, "scan") == 0;
+	assert_ok(reduce_snapshot(s, &opts, &to));
+	cr_assert(snapshot_valid(to));
+	cr_assert_str_eq(to->builtins_of, "some");
+	assert_ok(view_build(to, NULL, &v));
+	cr_assert_eq(v->nrows, 4);
+	assert_row(v, "loads", 3, 230, 285);
+	assert_row(v, "hook", 9, 63, 63);
+	assert_row(v, "boot", 1, 10, 1303);
+}
+
 Test(reduce, strip_dirs)
 {
 	const struct reduce_opts opts = {.strip_dirs = true};
