@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tracing costs, side by side in one run. As root: bench.py [PART...]
 
-Parts: calls distortion pause after modes bound sustained two; all without any. PYPROF_BUILD says where the programs
+Parts: calls builtins known distortion pause after modes bound sustained two; all without any. PYPROF_BUILD says where the programs
 are (build), BENCH_PYTHONS which interpreters (default: those found), BENCH_SECONDS how long the
 sustained parts take, and the bound (60), BENCH_ROUNDS how often the others are repeated (5).
 
@@ -231,6 +231,74 @@ def calls(python):
             ratio(added[name], added.get("yappi, cpu clock", 0)) if tool else ""))
     daemon.end()
     floor.end()
+    target.end()
+
+
+CCALLS = ("len", "append", "sqrt", "upper", "int")
+
+
+def builtins(python):
+    """What each profiler adds to a call of a function written in C. int is a type and has no row, but
+    its calls are looked at as well."""
+    target = target_of(python)
+    pid = str(target.pid)
+    variants = [("untraced", None), ("cProfile", InTarget(target, "cProfile"))]
+    if has_yappi(python):
+        variants.append(("yappi, builtins", InTarget(target, "yappi-builtins")))
+    for name, options in (("trace", []), ("trace --builtins", ["--builtins"]),
+                          ("count", ["--mode", "count"]),
+                          ("count --builtins", ["--mode", "count", "--builtins"])):
+        variants.append((name, Daemon("--pid", pid, "--no-start", *options)))
+    results = interleaved(variants, lambda _: {
+        call: target.numbers("ccalls %s 20" % call)[0] for call in ("nothing",) + CCALLS})
+    least = {name: {call: min(r[call] for r in results[name]) for call in ("nothing",) + CCALLS}
+             for name, _ in variants}
+    print("%-20s %9s" % ("ns more per call", "nothing") + "".join(" %9s" % c for c in CCALLS) +
+          "   geometric mean / yappi")
+    base = {call: least["untraced"][call] for call in least["untraced"]}
+    for name, tool in variants:
+        more = {call: least[name][call] - (base[call] if tool else 0) for call in base}
+        line = "%-20s %9.1f" % (name, more["nothing"]) + "".join(
+            " %9.1f" % more[call] for call in CCALLS)
+        yappi = least.get("yappi, builtins")
+        if tool and yappi and "builtins" in name:
+            ratios = [more[call] / (yappi[call] - base[call]) for call in CCALLS if call != "int"]
+            line += " %9.2f" % statistics.geometric_mean(map(abs, ratios))
+        print(line)
+    for name, tool in variants:
+        if isinstance(tool, Daemon):
+            tool.end()
+    target.end()
+
+
+def known(python):
+    """Longer functions written in C: the time of a call that the target measures undisturbed, and the
+    time that is reported. Turns of both alternate; these are their means."""
+    target = target_of(python)
+    daemon = Daemon("--pid", str(target.pid), "--no-start", "--builtins")
+    target.ask("known 20")
+    truth, counts, mine = {}, {}, {}
+    for _ in range(2 * ROUNDS):
+        for name, calls, cpu, wall in json.loads(target.ask("known 50")):
+            truth.setdefault(name, []).append((cpu / calls, wall / calls))
+        daemon.ctl("clear")
+        daemon.on()
+        made = json.loads(target.ask("known 50"))
+        daemon.off()
+        rows = {f["name"]: f for f in daemon.json("snapshot", "-f", "json")["functions"]
+                if f["native"]}
+        for name, calls, _, _ in made:
+            times, n = rows[name]["cumtime"], rows[name]["ncalls"]
+            counts[name] = counts.get(name, 0) + abs(n - calls)
+            mine.setdefault(name, []).append((times["cpu"] / 1e9 / n, times["wall"] / 1e9 / n))
+    print("%-46s %7s %11s %8s %11s %8s" % ("function", "off by", "cpu, us", "reported",
+                                           "wall, us", "reported"))
+    for name in truth:
+        was, is_ = ([statistics.mean(r[c] for r in of[name]) for c in (0, 1)]
+                    for of in (truth, mine))
+        print("%-46s %7d %11.2f %8.3f %11.2f %8.3f" % (
+            name, counts[name], was[0] * 1e6, is_[0] / was[0], was[1] * 1e6, is_[1] / was[1]))
+    daemon.end()
     target.end()
 
 
@@ -480,8 +548,8 @@ def two(python):
     sustained(python, 2)
 
 
-PARTS = {"calls": calls, "distortion": distortion, "pause": pause, "after": after,
-         "modes": modes, "bound": bound, "sustained": sustained, "two": two}
+PARTS = {"calls": calls, "builtins": builtins, "known": known, "distortion": distortion,
+         "pause": pause, "after": after, "modes": modes, "bound": bound, "sustained": sustained, "two": two}
 ONCE = ("sustained", "two", "modes", "bound")
 
 

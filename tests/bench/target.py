@@ -2,7 +2,10 @@
 """What bench.py measures: does what it is told by lines on stdin, answers each with a line.
 
     calls MS        ns per call of an empty function: minimum and median of short runs
-    profiler NAME   cProfile, yappi or none, from now on
+    ccalls NAME MS  the same for a function written in C: one of CCALLS
+    known MS        what functions written in C take that are long: name, calls, seconds of CPU and of
+                    wall time, of each that is in KNOWN
+    profiler NAME   cProfile, yappi, yappi-builtins or none, from now on
     work N LOOPS    CPU time of N calls with that many loops in each, and of the same work without
                     calls: seconds each
     mix SECONDS     rounds of calls of many lengths, for so long: ns of CPU time per round, and how
@@ -13,9 +16,14 @@
 """
 
 import inspect
+import json
+import math
+import random
+import re
 import sys
 import threading
 import time
+import zlib
 
 CALLS = 2000
 profiler = None
@@ -43,6 +51,73 @@ def calls(ms):
             break
     times.sort()
     return "%.2f %.2f" % (times[0], times[len(times) // 2])
+
+
+# Functions written in C. The loop around a call is the same for all, and is measured as "nothing".
+
+CCALLS = {
+    "nothing": "pass",
+    "len": "len(s)",
+    "append": "l.append(s)",
+    "sqrt": "sqrt(2.0)",
+    "upper": "s.upper()",
+    "int": 'int("3")',
+}
+
+
+def ccall_runner(body):
+    names = {"CALLS": CALLS, "sqrt": math.sqrt}
+    exec("def run():\n s, l = 'spam', []\n for _ in range(CALLS):\n  %s\n" % body, names)
+    return names["run"]
+
+
+CCALLS = {name: ccall_runner(body) for name, body in CCALLS.items()}
+
+
+def ccalls(name, ms):
+    clock = time.perf_counter
+    run, times = CCALLS[name], []
+    end = clock() + float(ms) / 1e3
+    while True:
+        start = clock()
+        run()
+        now = clock()
+        times.append((now - start) / CALLS * 1e9)
+        if now > end:
+            break
+    times.sort()
+    return "%.2f %.2f" % (times[0], times[len(times) // 2])
+
+
+def known_calls():
+    chance = random.Random(7)
+    numbers = [chance.random() for _ in range(20000)]
+    letters = "".join(chance.choice("abcdefgh ") for _ in range(10000))
+    pattern = re.compile("[a-c]+h [d-g]*zz")
+    data = bytes(bytearray(chance.randrange(40) for _ in range(20000)))
+    return [("<built-in method time.sleep>", time.sleep, (0.002,)),
+            ("<built-in method builtins.sorted>", sorted, (numbers,)),
+            ("<built-in method zlib.compress>", zlib.compress, (data,)),
+            ("<method 'search' of '%s.Pattern' objects>" % type(pattern).__module__
+             if sys.version_info >= (3, 7) else "<method 'search' of '_sre.SRE_Pattern' objects>",
+             pattern.search, (letters,)),
+            ("<built-in method builtins.sum>", sum, (numbers,)),
+            ("<method 'count' of 'str' objects>", letters.count, ("ab",)),
+            ("<built-in method builtins.max>", max, (numbers,)),
+            ("<method 'encode' of 'str' objects>", ("\xe4" * 50000).encode, ("utf-8",))]
+
+
+def known(ms):
+    """Measured from inside around each call, which is short against it."""
+    found = []
+    for name, call, args in known_calls():
+        end, calls, cpu, wall = time.perf_counter() + float(ms) / 1e3, 0, 0, 0
+        while time.perf_counter() < end:
+            c, w = cpu_clock(), time.perf_counter()
+            call(*args)
+            cpu, wall, calls = cpu + cpu_clock() - c, wall + time.perf_counter() - w, calls + 1
+        found.append([name, calls, cpu, wall])
+    return json.dumps(found)
 
 
 # The same work, in a function of its own and without one.
@@ -125,12 +200,12 @@ def use(name):
         import cProfile
         profiler = cProfile.Profile()
         profiler.enable()
-    elif name == "yappi":
+    elif name.startswith("yappi"):
         import yappi
         profiler = yappi
         yappi.clear_stats()
         yappi.set_clock_type("cpu")
-        yappi.start(builtins=False)
+        yappi.start(builtins=name == "yappi-builtins")
     elif profiler is not None:
         stop = getattr(profiler, "disable", None) or profiler.stop
         stop()
@@ -175,8 +250,8 @@ def tell_gaps():
     return found or "0 0"
 
 
-COMMANDS = {"calls": calls, "mix": mix, "profiler": use, "work": work, "shares": shares, "spin": spin,
-            "gaps": tell_gaps}
+COMMANDS = {"calls": calls, "ccalls": ccalls, "known": known, "mix": mix, "profiler": use,
+            "work": work, "shares": shares, "spin": spin, "gaps": tell_gaps}
 
 
 def main():
