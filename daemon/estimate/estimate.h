@@ -51,6 +51,8 @@ struct estimate {
 	double taken, expected;	  /* by probes, weighted: as it must have been, and by its costs */
 	uint64_t windows;	  /* those that stand for more than themselves */
 	double size[2], size2[2]; /* sums, and of squares, of what they stand for: CPU, wall */
+	double length, length2;	  /* the same of the time that passes, whether threads run or not */
+	double length_cpu;	  /* sum of its products with the CPU time */
 	double samples;		  /* in all contexts */
 };
 
@@ -85,7 +87,9 @@ int estimate_sample(struct estimate *e, const struct calltree *tree, uint32_t no
 struct estimate_result {
 	const struct estimate *e;
 	const struct calltree *tree;
-	double rest;	    /* what makes windows add up to what the target has used */
+	double rest;	     /* what makes windows add up to what the target has used */
+	double counts;	     /* what counts are scaled by, for the same purpose: see settle.c */
+	double counts_error; /* what these do not share with CPU time, and what all share: relative */
 	double cost_factor; /* the costs in all windows, as a share of the costs given */
 	struct fit fit;
 	double systematic; /* relative error of what windows' CPU time is without probes */

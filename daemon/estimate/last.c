@@ -93,6 +93,9 @@ static void raise_errors(struct estimate *e, double from, double to)
 		e->size[i] += g.sum * size[i];
 		e->size2[i] += g.square * size[i] * size[i];
 	}
+	e->length += g.sum * last->length;
+	e->length2 += g.square * last->length * last->length;
+	e->length_cpu += g.square * last->length * last->cpu;
 	for (uint32_t k = 0; k < last->nfuncs; k++) {
 		struct estimate_func *f = &e->funcs[last->funcs[k].func];
 		const double *z = last->funcs[k].z;

@@ -6,6 +6,19 @@
  * these samples say about costs, and how much of a function's own time they decide, is fit.c's; here
  * their contexts get it. Counts are the windows'. What a report subtracts for the probes is put back
  * on, so that what is left are those times.
+ *
+ * Counts. Windows are scaled up to the whole run by the CPU time that the target has used for itself
+ * (r->rest), which many figures go along with. But what of a window's CPU time is the target's own is
+ * known only as well as what hits cost: with an error of A of it. Or they are scaled by time that
+ * passes, whoever runs: if the target waits for the most part, probes take little of that, and the
+ * error B is smaller. Then windows differ in how much of the work they happen to show: by V. What hits
+ * cost is in both errors, in the same direction. Scaled by the one to the power of t and by the other to
+ * the power of 1 - t, counts have the error
+ *
+ *	(t A + (1 - t) B)^2  +  (1 - t)^2 V^2
+ *
+ * besides what they do not share with CPU time, and the t is taken that makes it least. Times are
+ * scaled by CPU time always: they must add up to it.
  */
 #include <errno.h>
 #include <math.h>
@@ -107,6 +120,31 @@ static void take_slowdown(struct estimate_settled *s, double cold_ns)
 	s->taken /= 1 + cost_cold_slope(cold_ns, s->intervals, s->own);
 }
 
+/* V squared: by how much CPU time, scaled by time that passes, differs from window to window. Negative:
+ * not known. */
+static double luck_of_windows(const struct estimate *e)
+{
+	double n = (double)e->windows, ratio, var;
+
+	if (e->windows < 2 || e->length <= 0 || e->size[SNAPSHOT_CPU] <= 0)
+		return -1;
+	ratio = e->size[SNAPSHOT_CPU] / e->length;
+	var = e->size2[SNAPSHOT_CPU] - 2 * ratio * e->length_cpu + ratio * ratio * e->length2;
+	return var > 0 ? widened(var * n / (n - 1), n) / pow(e->size[SNAPSHOT_CPU], 2) : 0;
+}
+
+/* wrong: the error of all of the probes' time in windows, ns; own: what is left of CPU time. */
+static void scale_counts(struct estimate_result *r, double wrong, double own)
+{
+	double a = own > 0 ? wrong / own : 0, b = r->e->all_ns > 0 ? wrong / r->e->all_ns : a;
+	double luck = luck_of_windows(r->e), t = 1;
+
+	if (luck >= 0 && a > b)
+		t = fmax(0, (luck - b * (a - b)) / (luck + (a - b) * (a - b)));
+	r->counts = pow(r->rest, t) * pow(wait_rest(r->e), 1 - t);
+	r->counts_error = hypot(t * a + (1 - t) * b, (1 - t) * sqrt(fmax(0, luck)));
+}
+
 /* By function: what windows and samples say. */
 static void fill_rows(struct estimate_result *r, const struct cost *cost)
 {
@@ -145,7 +183,7 @@ static void fill_rows(struct estimate_result *r, const struct cost *cost)
 /* Each context's part of its function's share, from windows and from samples. */
 static void share_out(struct estimate_result *r)
 {
-	double own = 0, shared = 0, taken = 0, slowdown = 0;
+	double own = 0, shared = 0, taken = 0, slowdown = 0, wrong;
 
 	for (uint32_t i = 0; i < r->tree->n; i++) {
 		struct estimate_settled *s = &r->nodes[i];
@@ -157,8 +195,9 @@ static void share_out(struct estimate_result *r)
 		taken += s->taken;
 		slowdown += s->slowdown;
 	}
+	wrong = hypot(r->fit.error * taken, SLOWDOWN_ERROR * slowdown);
 	if (own > 0)
-		r->systematic = hypot(r->fit.error * taken, SLOWDOWN_ERROR * slowdown) / own;
+		r->systematic = wrong / own;
 	for (uint32_t i = 0; i < r->tree->n; i++) {
 		struct estimate_settled *s = &r->nodes[i];
 		const struct fit_row *row = row_of(r, i);
@@ -172,6 +211,7 @@ static void share_out(struct estimate_result *r)
 	for (uint32_t i = 0; i < r->tree->n && shared > 0; i++)
 		r->nodes[i].own *= own / shared;
 	r->rest = rest_of(r->e, own);
+	scale_counts(r, wrong, own);
 }
 
 /* What will be taken out of each context: by counts as the report has them, and whole ns. */
@@ -185,8 +225,8 @@ static void put_back(struct estimate_result *r, const struct cost *cost)
 	for (uint32_t i = tree->n; i-- > 0;) {
 		const struct node *n = &tree->nodes[i];
 		struct estimate_node sum = sum_of(r, i);
-		struct taken_ends own = {rounded(r->rest * sum.calls),
-					 rounded(r->rest * sum.yields)};
+		struct taken_ends own = {rounded(r->counts * sum.calls),
+					 rounded(r->counts * sum.yields)};
 
 		r->nodes[i].subtracted = taken_of(&c, own, r->nodes[i].callees, taken_is_pseudo(n));
 		if (tree->parents[i] != NODE_NONE && !taken_is_pseudo(n))
@@ -212,6 +252,8 @@ int estimate_settle(const struct estimate *e, const struct calltree *tree, uint3
 		.fit = {.factor = 1},
 		.nfuncs = nfuncs,
 	};
+
+	r.counts = r.rest;
 
 	/* Where costs are not known nothing is subtracted. */
 	if (e->windows > 0 && cost->known) {
@@ -241,8 +283,8 @@ struct estimate_figures estimate_figures(const struct estimate_result *r, uint32
 	if (r->nodes)
 		cpu += r->nodes[node].subtracted;
 	return (struct estimate_figures){
-		.calls = rounded(r->rest * sum.calls),
-		.yields = rounded(r->rest * sum.yields),
+		.calls = rounded(r->counts * sum.calls),
+		.yields = rounded(r->counts * sum.yields),
 		.self = {[SNAPSHOT_CPU] = rounded(cpu),
 			 [SNAPSHOT_WALL] = rounded(cpu + wait_rest(r->e) * sum.wait)},
 	};
@@ -260,6 +302,10 @@ double estimate_variance(const struct estimate_result *r, uint32_t func,
 	if (var < 0 || func >= r->e->nfuncs)
 		return var;
 	/* What windows show is scaled by the CPU time that was theirs without probes. */
-	systematic = r->systematic * r->rest * r->e->funcs[func].sum[figure];
-	return r->rest * r->rest * var + systematic * systematic;
+	if (figure != SNAPSHOT_CALLS) {
+		systematic = r->systematic * r->rest * r->e->funcs[func].sum[figure];
+		return r->rest * r->rest * var + systematic * systematic;
+	}
+	systematic = r->counts_error * r->counts * r->e->funcs[func].sum[figure];
+	return r->counts * r->counts * var + systematic * systematic;
 }

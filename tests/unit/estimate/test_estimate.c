@@ -426,6 +426,65 @@ Test(estimate, samples_tell_what_hits_really_cost)
 	check_no_leaks();
 }
 
+/*
+ * The same program without its loop, which waits: a hundred rounds in 10 ms, or `spread` more and less
+ * in turns. A tenth of the time is watched. Returns how many calls there were in truth.
+ */
+static double watch_waiting(struct watched *w, double said, uint64_t windows, uint64_t spread)
+{
+	const uint32_t ns = (uint32_t)(300 * said + 0.5);
+	struct made *m = &w->m;
+
+	make(m);
+	w->cost = (struct cost){.known = true, .before = {ns, ns, ns}, .after = {ns, ns, ns}};
+	for (uint64_t i = 0; i < windows; i++) {
+		uint64_t n = i % 2 ? 100 + spread : 100 - spread, cpu = n * (291 + 600);
+
+		estimate_gap(&m->e, 90000000);
+		estimate_own_cpu(&m->e, 1000 * 500);
+		seen(m, m->f, 0, cpu, cpu + 10000000 - n * 500);
+		seen(m, m->g, n, n * (401 + 600), n * (401 + 600));
+		assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 10000000, &w->cost, 1));
+	}
+	settle(w);
+	return 1000.0 * (double)windows;
+}
+
+/* What hits cost matters little for a program that waits: time passes whatever they do. */
+Test(estimate, counts_of_what_waits_go_by_time)
+{
+	for (int percent = 80; percent <= 120; percent += 20) {
+		double said = percent / 100.0, calls, truth;
+		struct watched w;
+
+		truth = watch_waiting(&w, said, 100, 10);
+		calls = (double)estimate_figures(&w.r, w.m.g).calls;
+		cr_assert_float_eq(calls, truth, 0.04 * truth, "%.1f: %.0f of %.0f", said, calls,
+				   truth);
+		cr_assert(fabs(calls - truth) <
+			  2 * sqrt(estimate_variance(&w.r, G, SNAPSHOT_CALLS)));
+		cr_assert(said == 1 || fabs(w.r.rest - 1) > 0.15, "not by the CPU time: %.3f",
+			  w.r.rest);
+		unwatch(&w);
+	}
+	check_no_leaks();
+}
+
+/* Few windows, of which some show nineteen times what others do: then the CPU time knows better. */
+Test(estimate, counts_go_by_cpu_time_where_windows_differ)
+{
+	struct watched w;
+	double truth = watch_waiting(&w, 1, 5, 90), calls, error;
+
+	/* Three of the five show little. */
+	calls = (double)estimate_figures(&w.r, w.m.g).calls;
+	error = sqrt(estimate_variance(&w.r, G, SNAPSHOT_CALLS));
+	cr_assert_float_eq(calls, truth, 0.06 * truth, "%.0f of %.0f", calls, truth);
+	cr_assert(error > 0.15 * truth && error < 0.6 * truth, "%.0f of %.0f", error, truth);
+	unwatch(&w);
+	check_no_leaks();
+}
+
 Test(estimate, without_samples_as_windows_have_it)
 {
 	struct watched w;
