@@ -48,36 +48,79 @@ int models_plan_yield(struct planner *p)
 	return 0;
 }
 
+#define INSTRUMENTED "INSTRUMENTED_YIELD_VALUE"
+
+/* The branch that a straight line from there ends with, behind calls. CFG_NONE: none. */
+static uint32_t branch_after(const struct planner *p, uint32_t node)
+{
+	struct line line;
+
+	line_build(&p->cfg, node, &(struct line_opts){.through_calls = true, .follow_jumps = true},
+		   &line);
+	if (!line.n || p->cfg.v[line.v[line.n - 1]].in.flow != INSN_JCC)
+		return CFG_NONE;
+	return line.v[line.n - 1];
+}
+
+/* Does the branch test what a call has returned? Then which way it goes if that is 0. */
+static bool tests_result(const struct planner *p, uint32_t branch, bool *zero)
+{
+	struct comparison c;
+	int reg;
+
+	*zero = p->cfg.v[branch].in.cond == INSN_COND_EQUAL;
+	return p->cfg.v[branch].in.cc != INSN_NO_CC && planner_compared(p, branch, &c) &&
+	       planner_tests_zero(&c) && insn_is_reg(&c.in.op[0], &reg, 32) &&
+	       reg == p->cfg.arch->result;
+}
+
+static uint32_t side_of(const struct planner *p, uint32_t branch, bool taken)
+{
+	const struct cfg_node *n = &p->cfg.v[branch];
+	uint32_t to = taken ? n->jump : n->next;
+
+	/* Compilers jump to jumps. */
+	for (int i = 0; i < 4 && to != CFG_NONE && p->cfg.v[to].in.flow == INSN_JMP; i++)
+		to = p->cfg.v[to].jump;
+	return to;
+}
+
+static int suspend_site(struct planner *p, uint32_t branch, bool taken)
+{
+	if (planner_edge_site(p, branch, taken, PYP_SITE_YIELD, INSTRUMENTED) < 0)
+		return planner_missing(p, INSTRUMENTED " (frame not known)");
+	return 0;
+}
+
 /*
  * INSTRUMENTED_YIELD_VALUE calls the monitoring tools first, and the frame is suspended only if
- * they raised nothing: the site is the branch on their result, under the condition of success.
+ * they raised nothing: the site is the branch on their result, under the condition of success. Where
+ * the test for tools that run already is inlined (gcc, libpython of 3.13), another branch comes first,
+ * and one of its sides is where success leads as well: then that side is a site, too.
  */
 int models_plan_instrumented_yield(struct planner *p)
 {
-	const struct line_opts o = {.through_calls = true};
-	const struct insn *in;
-	struct comparison c;
-	struct line line;
-	uint32_t branch;
-	int reg, r;
+	uint32_t first, result = CFG_NONE;
+	bool zero = false, skips = false;
+	int r = 0;
 
 	if (p->layout->op.instrumented_yield_value == LAYOUT_NO_OPCODE)
 		return 0;
-	line_build(&p->cfg, planner_handler(p, p->layout->op.instrumented_yield_value), &o, &line);
-	if (!line.n)
-		return planner_missing(p, "INSTRUMENTED_YIELD_VALUE (no handler)");
-	branch = line.v[line.n - 1];
-	in = &p->cfg.v[branch].in;
-	if (in->cc == INSN_NO_CC || !planner_compared(p, branch, &c) || !planner_tests_zero(&c) ||
-	    !insn_is_reg(&c.in.op[0], &reg, 32) || reg != p->cfg.arch->result)
-		return planner_missing(p, "INSTRUMENTED_YIELD_VALUE (result of the tools not "
-					  "tested)");
-	r = site_add(p, &p->cfg, branch, PYP_SITE_YIELD, "INSTRUMENTED_YIELD_VALUE",
-		     &p->frame[branch]);
-	if (r < 0)
-		return planner_missing(p, "INSTRUMENTED_YIELD_VALUE (frame not known)");
-	p->plan->sites[p->plan->nsites - 1].has_cc = true;
-	p->plan->sites[p->plan->nsites - 1].cc = in->cc;
-	p->plan->sites[p->plan->nsites - 1].taken = in->cond == INSN_COND_EQUAL;
-	return 0;
+	first = planner_handler(p, p->layout->op.instrumented_yield_value);
+	if (first == CFG_NONE)
+		return planner_missing(p, INSTRUMENTED " (no handler)");
+	first = branch_after(p, first);
+	if (first != CFG_NONE && tests_result(p, first, &zero))
+		return suspend_site(p, first, zero);
+	for (int way = 0; way < 2 && first != CFG_NONE && result == CFG_NONE; way++) {
+		skips = way;
+		result = branch_after(p, side_of(p, first, !skips));
+		if (result != CFG_NONE && (!tests_result(p, result, &zero) ||
+					   side_of(p, result, zero) != side_of(p, first, skips)))
+			result = CFG_NONE;
+	}
+	if (result == CFG_NONE)
+		return planner_missing(p, INSTRUMENTED " (result of the tools not tested)");
+	r = suspend_site(p, first, skips);
+	return r == 0 ? suspend_site(p, result, zero) : r;
 }
