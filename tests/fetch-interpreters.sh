@@ -19,20 +19,46 @@ set -eu
 packages() {
 	case $1 in
 	bullseye) echo python3.9 python3-gevent ;;
-	bookworm) echo python3.11 gunicorn python3-gevent ;;
-	trixie) echo python3.13 python3-gevent ;;
-	sid) echo python3.13 python3.14 python3.15 python3-gevent ;;
+	bookworm) echo python3.11 libpython3.11 gunicorn python3-gevent ;;
+	trixie) echo python3.13 libpython3.13 python3-gevent ;;
+	sid) echo python3.13 python3.14 python3.15 libpython3.13 libpython3.14 python3-gevent ;;
 	*) return 1 ;;
 	esac
 }
 
+# A program that embeds the Python of a shared library, as uwsgi, mod_wsgi, PL/Python, gdb and vim do.
+host() {
+	"${CC:-cc}" -x c -o "$1" - -ldl -DLIBRARY="\"$2\"" <<-'END'
+		#include <dlfcn.h>
+		#include <stdio.h>
+
+		int main(int argc, char **argv)
+		{
+			void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL);
+			int (*run)(int, char **) = lib ? dlsym(lib, "Py_BytesMain") : NULL;
+
+			if (run)
+				return run(argc, argv);
+			fprintf(stderr, "%s\n", dlerror());
+			return 1;
+		}
+	END
+}
+
 fetch() {
-	local suite=$1 root=$work/root python
+	local suite=$1 root=$work/root python lib
 	say "fetching $suite: $(packages "$suite")"
 	# shellcheck disable=SC2046 # a list of names
 	fill_root "$suite" "$root" $(packages "$suite")
 	for python in "$root"/usr/bin/python3.*[0-9]; do
 		launcher "$root" "${python##*/}"
+	done
+	for lib in "$root"/usr/lib/x86_64-linux-gnu/libpython3.*.so.1.0; do
+		[ -e "$lib" ] || continue
+		python=${lib##*/lib}
+		python=${python%.so.1.0}-embedded
+		host "$root/usr/bin/$python" "${lib##*/}"
+		launcher "$root" "$python"
 	done
 	mkdir -p "$cache"
 	rm -rf "${cache:?}/$suite"

@@ -47,6 +47,8 @@ def interpreters():
 
 
 def build_of(python):
+    if python.endswith("-embedded"):
+        return build_of(python[:-len("-embedded")]) + ", libpython"
     if python.startswith(suites()):
         suite = os.path.relpath(python, suites()).split(os.sep)[0]
         return BUILT.get(suite.rsplit("-", 1)[-1], "Debian " + suite)

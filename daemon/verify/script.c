@@ -3,7 +3,8 @@
  * The scratch program: see script.h. It runs through every way in which a frame starts, resumes and
  * ends, first as it is, then while tools watch it (a profiler, a debugger, sys.monitoring), whose
  * opcodes have handlers and sites of their own. Left out is what CPython itself does differently when
- * it is watched: closing a generator that is suspended outside of any try.
+ * it is watched: closing a generator that is suspended outside of any try. What a tool runs itself is
+ * not watched, but its code may be instrumented: so it resumes a generator whose code others ran before.
  *
  * The tools are callables written in C that take any arguments, so they make no events themselves;
  * one is a Python function, which is what debuggers have. tests/integration/test_script.c compares
@@ -115,9 +116,12 @@
 	"def rounds(n):\n"                                                                                       \
 	"    for i in range(n): body()\n"                                                                        \
 	"def worker(): rounds(FEW); ran.append(1)\n"                                                             \
-	"def tracer(*a): return tracer\n"                                                                        \
+	"def tracer_gen():\n"                                                                                    \
+	"    while True: yield 1\n"                                                                              \
+	"tracer_held, tracer_own = tracer_gen(), tracer_gen()\n"                                                 \
+	"def tracer(*a): next(tracer_held); return tracer\n"                                                     \
 	"def watch(tool, on, off):\n"                                                                            \
-	"    leaf(0); tool(*on); leaf(0); next(held); rounds(FEW)\n"                                             \
+	"    leaf(0); tool(*on); leaf(0); next(held); next(tracer_own); rounds(FEW)\n"                           \
 	"    next(held); tool(*off); leaf(0); next(held)\n"                                                      \
 	"def cost():\n"                                                                                          \
 	"    t = time.process_time()\n"                                                                          \

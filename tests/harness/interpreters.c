@@ -15,10 +15,11 @@ static void add(struct interpreter *v, size_t *n, const char *exe)
 {
 	const char *base = strrchr(exe, '/') + 1;
 	struct interpreter it = {0};
-	char rest;
+	char rest[16] = "";
 
 	if (*n == INTERPRETERS_MAX ||
-	    sscanf(base, "python%d.%d%c", &it.major, &it.minor, &rest) != 2)
+	    sscanf(base, "python%d.%d%15s", &it.major, &it.minor, rest) < 2 ||
+	    (*rest && strcmp(rest, "-embedded") != 0))
 		return;
 	if (access(exe, X_OK))
 		return;
@@ -27,6 +28,10 @@ static void add(struct interpreter *v, size_t *n, const char *exe)
 		 (int)(base - exe - 1), exe, it.major, it.minor,
 		 it.major == 3 && it.minor < 8 ? "m" : "");
 	/* A launcher of tests/fetch-interpreters.sh */
+	if (*rest)
+		snprintf(it.file, sizeof(it.file),
+			 "%.*s/../usr/lib/x86_64-linux-gnu/libpython%d.%d.so.1.0",
+			 (int)(base - exe - 1), exe, it.major, it.minor);
 	if (access(it.file, R_OK))
 		snprintf(it.file, sizeof(it.file), "%.*s/../usr/bin/%s", (int)(base - exe - 1), exe,
 			 base);
