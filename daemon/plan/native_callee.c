@@ -217,8 +217,28 @@ int native_called_argument(const struct native *n, uint64_t vaddr)
 
 /* ---- indirect calls ---------------------------------------------------------------------- */
 
-/* What a pointer is that was loaded from there. */
-static enum native_through through_memory(const struct native *n, const struct insn_operand *op)
+/* Is it an address in the file? Of what is in a shared library, a register may hold the beginning. */
+static bool constant_place(const struct native *n, uint32_t node, const struct insn_operand *op,
+			   uint64_t *ret)
+{
+	struct insn_operand reg = {.type = INSN_OP_REG, .bits = 64};
+	int64_t disp;
+	int base;
+
+	if (insn_const_address(op, ret))
+		return true;
+	if (!insn_is_mem(op, &base, &disp) || base == n->arch.sp)
+		return false;
+	reg.reg = (int16_t)base;
+	if (!native_constant(n, node, &reg, ret))
+		return false;
+	*ret += (uint64_t)disp;
+	return true;
+}
+
+/* What a pointer is that the instruction at node loads from there. */
+static enum native_through through_memory(const struct native *n, uint32_t node,
+					  const struct insn_operand *op)
 {
 	const struct layout *l = n->p.layout;
 	uint64_t address, target;
@@ -227,7 +247,7 @@ static enum native_through through_memory(const struct native *n, const struct i
 
 	if (op->type != INSN_OP_MEM)
 		return NATIVE_UNKNOWN;
-	if (insn_const_address(op, &address))
+	if (constant_place(n, node, op, &address))
 		return image_pointer(n->p.img, address, &target) == 0 &&
 				       native_called_argument(n, target) >= 0
 			       ? NATIVE_UNKNOWN
@@ -254,14 +274,14 @@ enum native_through native_through_of(const struct native *n, uint32_t call,
 	if (!cfg_full(&n->p.cfg, call, &in))
 		return NATIVE_UNKNOWN;
 	if (in.op[0].type != INSN_OP_REG)
-		return through_memory(n, &in.op[0]);
+		return through_memory(n, call, &in.op[0]);
 	*nloads = native_defs(n, call, in.op[0].reg, loads);
 	for (int i = 0; i < *nloads; i++) {
 		enum native_through t;
 
 		if (!cfg_full(&n->p.cfg, loads[i], &in) || in.kind != INSN_MOVE)
 			return NATIVE_UNKNOWN;
-		t = through_memory(n, &in.op[1]);
+		t = through_memory(n, loads[i], &in.op[1]);
 		if (i && t != ret)
 			return NATIVE_UNKNOWN;
 		ret = t;
