@@ -91,6 +91,9 @@ static void flow_move(const struct arch *arch, const struct flow_state *before,
 	int dst, src;
 	int64_t disp;
 
+	/* 3.14 and later: without its tag it is the same object. */
+	if (bits == 64 && insn_is_untagging(in, &dst) && before->regs & insn_bit(dst))
+		after->regs |= insn_bit(dst);
 	if (in->kind != INSN_MOVE)
 		return;
 	if (flow_is_reg(&in->op[0], &dst, bits)) {

@@ -288,6 +288,8 @@ static void defs_set(struct defs_search *s, uint32_t node, const struct insn_ful
 	else if (insn_is_load(in, &dst, &base, &disp) && is_stack(s->n, base) &&
 		 disp == (int32_t)disp)
 		defs_ask_slot(s, node, base, (int32_t)disp);
+	else if (insn_is_untagging(in, &dst))
+		defs_ask(s, node, dst);
 	else
 		defs_found(s, node);
 }

@@ -38,8 +38,42 @@ static uint32_t root_back(const struct native *n, uint32_t node, int reg)
 	return node;
 }
 
+/*
+ * 3.14 and later: objects on the stack are tagged in their lowest two bits, and what is tested has none.
+ * So the value is followed from where it was loaded: the register that was tested may be used for
+ * something else soon. (What a site says is called is untagged when it is read.)
+ */
+static int guard_add_tagged(struct native *n, struct guards *g, uint32_t node, int reg)
+{
+	uint32_t defs[NATIVE_DEFS];
+	int count = native_defs(n, node, reg, defs);
+
+	for (int i = 0; i < count; i++) {
+		struct flow_root root = {.node = n->p.cfg.v[defs[i]].next};
+		struct insn_full in;
+		int dst;
+
+		if (!cfg_full(&n->p.cfg, defs[i], &in) || in.kind != INSN_MOVE ||
+		    !insn_is_reg(&in.op[0], &dst, 64) || in.op[1].type != INSN_OP_MEM ||
+		    root.node == CFG_NONE)
+			return -ENOENT;
+		root.regs = insn_bit(dst);
+		for (size_t k = 0; k < g->n && root.node != CFG_NONE; k++)
+			if (g->root[k].node == root.node && g->root[k].regs == root.regs)
+				root.node = CFG_NONE;
+		if (root.node == CFG_NONE)
+			continue;
+		if (g->n == GUARDS_MAX)
+			return -ENOENT;
+		g->root[g->n++] = root;
+	}
+	return count > 0 ? 0 : -ENOENT;
+}
+
 static int guard_add(struct native *n, struct guards *g, uint32_t node, int reg)
 {
+	if (n->p.layout->calls.tagged && guard_add_tagged(n, g, node, reg) == 0)
+		return 0;
 	if (g->n == GUARDS_MAX)
 		return planner_missing(&n->p, "guards (too many)");
 	g->root[g->n++] = (struct flow_root){root_back(n, node, reg), insn_bit(reg)};

@@ -53,6 +53,7 @@ struct layout_calls {
 	uint8_t cached[3];     /* one known function: len, isinstance */
 	uint8_t append;	       /* list.append, which is not called but done; 0: none */
 	uint8_t related[16];   /* call no such function, but become a generic one */
+	bool tagged;	       /* objects on the stack are tagged in their lowest two bits */
 };
 
 struct layout {

@@ -24,6 +24,7 @@ const struct layout layout_3_14 = {
 	.calls.function = {147, 148, 149},
 	.calls.descriptor = {156, 157, 158, 159},
 	.calls.cached = {154, 150},
+	.calls.tagged = true,
 	.calls.append = 155,
 	.calls.related = {143, 144, 145, 146, 151, 153, 161, 162, 163, 164, 165},
 	.frame_localsplus = 80,

@@ -27,6 +27,7 @@ const struct layout layout_3_15 = {
 	.calls.function = {148, 149, 150},
 	.calls.descriptor = {159, 160, 161, 162},
 	.calls.cached = {157, 153},
+	.calls.tagged = true,
 	.calls.append = 158,
 	.calls.related = {144, 145, 146, 147, 152, 154, 156, 164, 165, 166, 167, 168},
 	.frame_localsplus = 80,

@@ -43,6 +43,12 @@ bool insn_is_store(const struct insn_full *in, int *base, int64_t *disp)
 	return in->kind == INSN_MOVE && in->op[0].bits == 64 && insn_is_mem(&in->op[0], base, disp);
 }
 
+bool insn_is_untagging(const struct insn_full *in, int *reg)
+{
+	return in->kind == INSN_AND && insn_is_reg(&in->op[0], reg, 64) &&
+	       in->op[1].type == INSN_OP_IMM && in->op[1].value >= -4 && in->op[1].value < -1;
+}
+
 bool insn_writes_reg(const struct insn_full *in, int reg)
 {
 	return in->writes & insn_bit(reg);

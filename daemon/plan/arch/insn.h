@@ -68,6 +68,7 @@ enum insn_kind {
 	INSN_MOVE,    /* operand 0 becomes operand 1: a load, a store or a copy */
 	INSN_COMPARE, /* compares operand 0 with operand 1 */
 	INSN_TEST,    /* compares (operand 0 & operand 1) with 0 */
+	INSN_AND,     /* operand 0 becomes operand 0 & operand 1 */
 	INSN_PUSH,    /* puts operand 0 on the stack */
 	INSN_POP,     /* takes operand 0 from the stack */
 };
@@ -114,6 +115,8 @@ bool insn_const_address(const struct insn_operand *op, uint64_t *ret);
 bool insn_is_load(const struct insn_full *in, int *reg, int *base, int64_t *disp);
 /* A 64-bit store to [base + disp]; operand 1 is what is stored. */
 bool insn_is_store(const struct insn_full *in, int *base, int64_t *disp);
+/* Does it remove the tag of a pointer that is in the register, that is one or both of its lowest bits? */
+bool insn_is_untagging(const struct insn_full *in, int *reg);
 /* Does it write the register, or a part of it? */
 bool insn_writes_reg(const struct insn_full *in, int reg);
 

@@ -241,6 +241,8 @@ static enum insn_kind kind_of(ZydisMnemonic mnemonic)
 		return INSN_COMPARE;
 	case ZYDIS_MNEMONIC_TEST:
 		return INSN_TEST;
+	case ZYDIS_MNEMONIC_AND:
+		return INSN_AND;
 	case ZYDIS_MNEMONIC_PUSH:
 		return INSN_PUSH;
 	case ZYDIS_MNEMONIC_POP:
