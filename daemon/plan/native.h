@@ -71,6 +71,9 @@ int native_frame_from(struct native *n, uint32_t entry, insn_regs regs);
  * At most NATIVE_DEFS nodes; copies between registers are followed.
  */
 int native_defs(const struct native *n, uint32_t node, int reg, uint32_t defs[NATIVE_DEFS]);
+/* The same of an operand that is read there: a register, or a slot of the stack. */
+int native_operand_defs(const struct native *n, uint32_t node, const struct insn_operand *op,
+			uint32_t defs[NATIVE_DEFS]);
 
 /* The address that an operand of the instruction at node is: constant, or loaded from a constant place
  * that the dynamic linker fills in. */

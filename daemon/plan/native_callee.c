@@ -273,9 +273,11 @@ enum native_through native_through_of(const struct native *n, uint32_t call,
 	*nloads = 0;
 	if (!cfg_full(&n->p.cfg, call, &in))
 		return NATIVE_UNKNOWN;
-	if (in.op[0].type != INSN_OP_REG)
+	*nloads = native_operand_defs(n, call, &in.op[0], loads);
+	if (*nloads <= 0 && in.op[0].type != INSN_OP_REG) {
+		*nloads = 0;
 		return through_memory(n, call, &in.op[0]);
-	*nloads = native_defs(n, call, in.op[0].reg, loads);
+	}
 	for (int i = 0; i < *nloads; i++) {
 		enum native_through t;
 

@@ -354,15 +354,25 @@ static void defs_pass(struct defs_search *s, uint32_t node, const struct defs_wa
 		defs_set(s, node, &in);
 }
 
-int native_defs(const struct native *n, uint32_t node, int reg, uint32_t defs[NATIVE_DEFS])
+int native_operand_defs(const struct native *n, uint32_t node, const struct insn_operand *op,
+			uint32_t defs[NATIVE_DEFS])
 {
 	_cleanup_free_ insn_regs *seen = calloc(n->p.cfg.n + 1, sizeof(*seen));
 	_cleanup_free_ int32_t *slot = calloc(n->p.cfg.n + 1, sizeof(*slot));
 	struct defs_search s = {.n = n, .seen = seen, .slot = slot, .base = -1, .defs = defs};
 
+	int64_t disp;
+	int reg;
+
 	if (!seen || !slot)
 		return -1;
-	defs_ask(&s, node, reg);
+	if (insn_is_reg(op, &reg, 64))
+		defs_ask(&s, node, reg);
+	else if (op->bits == 64 && insn_is_mem(op, &reg, &disp) && is_stack(n, reg) &&
+		 disp == (int32_t)disp)
+		defs_ask_slot(&s, node, reg, (int32_t)disp);
+	else
+		return -1;
 	while (s.nwaiting && s.found >= 0) {
 		const struct defs_want w = s.waiting[--s.nwaiting];
 
@@ -374,6 +384,13 @@ int native_defs(const struct native *n, uint32_t node, int reg, uint32_t defs[NA
 				defs_pass(&s, n->preds[k], &w);
 	}
 	return s.found;
+}
+
+int native_defs(const struct native *n, uint32_t node, int reg, uint32_t defs[NATIVE_DEFS])
+{
+	const struct insn_operand op = {.type = INSN_OP_REG, .bits = 64, .reg = (int16_t)reg};
+
+	return native_operand_defs(n, node, &op, defs);
 }
 
 /* What one instruction makes of a constant. */
