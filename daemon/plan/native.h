@@ -97,6 +97,8 @@ void native_callees_init(const struct planner *p, struct native_callees *ret);
 int native_called_argument(const struct native *n, uint64_t vaddr);
 /* Is it a function with a name that says that it calls, but is not known to us? Then the name. */
 const char *native_unknown_caller(const struct native *n, uint64_t vaddr);
+/* Does it call what a PyMethodDef says, for an opcode that has tested what it calls? */
+bool native_calls_method(const struct native *n, uint64_t vaddr);
 /* Is the function at vaddr known by a name at all? */
 bool native_is_named(const struct native *n, uint64_t vaddr);
 

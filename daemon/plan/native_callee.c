@@ -18,6 +18,7 @@
 /* ---- functions known by name ------------------------------------------------------------- */
 
 #define NOT_CALLED -1
+#define METHOD	   -2 /* calls a C function through its PyMethodDef, whose type has been tested */
 
 static const struct {
 	const char *name;
@@ -43,6 +44,10 @@ static const struct {
 	{"_PyObject_FastCallDictTstate", 0, 99, 1},
 	{"_Py_VectorCall_StackRefSteal", 15, 99, 0},
 	{"_Py_VectorCallInstrumentation_StackRefSteal", 15, 99, 0},
+	{"_Py_BuiltinCallFast_StackRef", 15, 99, METHOD},
+	{"_Py_BuiltinCallFastWithKeywords_StackRef", 15, 99, METHOD},
+	{"_PyCallMethodDescriptorFast_StackRef", 15, 99, METHOD},
+	{"_PyCallMethodDescriptorFastWithKeywords_StackRef", 15, 99, METHOD},
 	{"_PyFunction_FastCallKeywords", 0, 99, NOT_CALLED},
 	{"_PyFunction_FastCallDict", 0, 99, NOT_CALLED},
 	{"_PyFunction_Vectorcall", 0, 99, NOT_CALLED},
@@ -93,6 +98,13 @@ static int known_find(const struct native *n, uint64_t vaddr)
 			return (int)i;
 	}
 	return -1;
+}
+
+bool native_calls_method(const struct native *n, uint64_t vaddr)
+{
+	int k = known_find(n, vaddr);
+
+	return k >= 0 && known[k].arg == METHOD;
 }
 
 bool native_is_named(const struct native *n, uint64_t vaddr)
@@ -196,7 +208,7 @@ static int called_argument(const struct native *n, uint64_t vaddr, unsigned int 
 	int k = known_find(n, vaddr), ret;
 
 	if (k >= 0)
-		return known[k].arg;
+		return known[k].arg >= 0 ? known[k].arg : -1;
 	if (image_plt_name(n->p.img, vaddr))
 		return -1;
 	for (unsigned int i = 0; i < c->n; i++)

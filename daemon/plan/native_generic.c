@@ -3,7 +3,7 @@
  * Opcodes that call anything: CALL, CALL_FUNCTION_EX and the like. What they call is a function in C
  * or not; the BPF program asks its type.
  *
- * Source: CPython v3.6.15 to v3.13.0 Python/ceval.c, Include/cpython/abstract.h.
+ * Source: CPython v3.6.15 to v3.15.2 Python/ceval.c, Include/cpython/abstract.h.
  */
 #include "plan/native.h"
 

@@ -3,7 +3,7 @@
  * Opcodes specialised for what they call, 3.11 and later: they test that it is a function in C, or a
  * method descriptor, or one known function, and become a generic opcode if it is not.
  *
- * Source: CPython v3.11.2 Python/ceval.c; v3.12.1 and v3.13.0 Python/bytecodes.c.
+ * Source: CPython v3.11.2 Python/ceval.c; v3.12.1 to v3.15.2 Python/bytecodes.c.
  */
 #include "plan/native.h"
 
@@ -168,16 +168,25 @@ static int own_nodes(const struct native *n, const uint8_t *ops, size_t max, uin
 	return r;
 }
 
+/* Through the pointer in a PyMethodDef, or by a function that does that. */
+static bool is_method_call(const struct native *n, uint32_t i)
+{
+	const struct insn *in = &n->p.cfg.v[i].in;
+	uint32_t loads[NATIVE_DEFS];
+	int nloads;
+
+	if (in->flow == INSN_CALL)
+		return native_calls_method(n, in->target);
+	return in->flow == INSN_CALL_IND &&
+	       native_through_of(n, i, loads, &nloads) == NATIVE_METHOD;
+}
+
 static int find_method_calls(struct native *n, const uint8_t *own, uint8_t *calls)
 {
 	unsigned int found = 0;
 
 	for (uint32_t i = 0; i < n->p.cfg.n; i++) {
-		uint32_t loads[NATIVE_DEFS];
-		int nloads;
-
-		if (!own[i] || n->p.cfg.v[i].in.flow != INSN_CALL_IND ||
-		    native_through_of(n, i, loads, &nloads) != NATIVE_METHOD)
+		if (!own[i] || !is_method_call(n, i))
 			continue;
 		calls[i] = n->calls[i] = n->over[i] = 1;
 		found++;

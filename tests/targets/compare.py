@@ -77,9 +77,13 @@ def load(path, ignore, timing):
 
 def paired(ours, theirs):
     """cProfile names the method of a type as an attribute of its first object's class is printed, which
-    may be a Python function of that name; we name the method of the type."""
-    for key in [k for k in theirs if k not in ours and k[2].startswith("<function ")]:
-        name = key[2].split(" ")[1].rpartition(".")[2]
+    may be a Python function of that name; we name the method of the type. 3.15 prints those of object
+    as <method 'NAME'>, as if they belonged to nothing."""
+    for key in [k for k in theirs if k not in ours]:
+        found = re.match(r"<function (?:.*\.)?(\w+) at |<method '(\w+)'>$", key[2])
+        if not found:
+            continue
+        name = found.group(1) or found.group(2)
         for other in ours:
             if other not in theirs and other[2].startswith("<method '%s' of " % name):
                 theirs[other] = theirs.pop(key)

@@ -4,7 +4,8 @@
 
 Runs each program twice with each interpreter (default: those in ~/.pyenv/versions, and
 /usr/bin/python3): under cProfile, and under pyprofd from outside; compares with compare.py. Programs
-come from PYPROF_BUILD (default: build). --builtins: C functions as well; --count: in mode count. Exits with 1 if anything differs.
+come from PYPROF_BUILD (default: build). --builtins: C functions as well; --only-native: nothing but
+these; --count: in mode count. Exits with 1 if anything differs.
 """
 
 import glob
@@ -87,8 +88,9 @@ def compare(ours, theirs, *options):
                            + list(options))
 
 
-def check(python, program, options, counting):
+def check(python, program, options, counting, only_native):
     mode, compared = (["--mode", "count"], ["--ncalls"]) if counting else ([], [])
+    compared += ["--only-native"] if only_native else []
     with tempfile.TemporaryDirectory() as tmp:
         ours, theirs = os.path.join(tmp, "ours.json"), os.path.join(tmp, "cprofile.json")
         under("cprofile", python, program, theirs, *options)
@@ -97,7 +99,7 @@ def check(python, program, options, counting):
 
 
 def main(argv):
-    pythons, programs, options, counting = [], [], [], False
+    pythons, programs, options, counting, only_native = [], [], [], False, False
     argv = argv[1:]
     while argv:
         word = argv.pop(0)
@@ -107,6 +109,8 @@ def main(argv):
             counting = True
         elif word == "--builtins":
             options.append(word)
+        elif word == "--only-native":
+            only_native = True
         else:
             programs.append(word)
     if not programs or programs[0].startswith("-"):
@@ -119,7 +123,7 @@ def main(argv):
         for program in programs:
             print("%s %s:" % (python, program), end=" ", flush=True)
             try:
-                bad += check(python, program, options, counting)
+                bad += check(python, program, options, counting, only_native)
             except SystemExit as e:
                 print(e)
                 bad += 1

@@ -157,3 +157,27 @@ Test(insn, loads_stores_and_comparisons)
 	in = full(endbr, sizeof(endbr));
 	cr_assert(in.landing_pad && in.kind == INSN_OTHER);
 }
+
+Test(insn, tags_that_are_removed)
+{
+	const uint8_t one[] = {0x48, 0x83, 0xe6, 0xfe};	   /* and rsi, -2 */
+	const uint8_t two[] = {0x49, 0x83, 0xe0, 0xfc};	   /* and r8, -4 */
+	const uint8_t more[] = {0x48, 0x83, 0xe6, 0xf8};   /* and rsi, -8 */
+	const uint8_t half[] = {0x83, 0xe6, 0xfe};	   /* and esi, -2 */
+	const uint8_t memory[] = {0x48, 0x83, 0x26, 0xfe}; /* and qword [rsi], -2 */
+	const uint8_t or [] = {0x48, 0x83, 0xce, 0xfe};	   /* or rsi, -2 */
+	struct insn_full in = full(one, sizeof(one));
+	int reg;
+
+	cr_assert(insn_is_untagging(&in, &reg) && reg == 6);
+	in = full(two, sizeof(two));
+	cr_assert(insn_is_untagging(&in, &reg) && reg == 8);
+	in = full(more, sizeof(more));
+	cr_assert_not(insn_is_untagging(&in, &reg));
+	in = full(half, sizeof(half));
+	cr_assert_not(insn_is_untagging(&in, &reg));
+	in = full(memory, sizeof(memory));
+	cr_assert_not(insn_is_untagging(&in, &reg));
+	in = full(or, sizeof(or));
+	cr_assert_not(insn_is_untagging(&in, &reg));
+}
