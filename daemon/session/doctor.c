@@ -197,6 +197,18 @@ static bool doctor_strangers(FILE *out, const struct target *t, const struct ins
 	return found->nbreaks;
 }
 
+/* Without them the process can be traced, whatever comes out. */
+static void doctor_verify_builtins(FILE *out, const struct verify_opts *vo)
+{
+	struct verify_opts of_builtins = *vo;
+	struct verify_result v;
+	char text[256];
+
+	of_builtins.builtins = true;
+	verify_run(&of_builtins, &v);
+	print_safe(out, "C functions:", verify_builtins_text(&v, text, sizeof(text)));
+}
+
 /* The proof, made anew. Wrong counts are a reason not to trace; no proof is not. */
 static int doctor_verify(FILE *out, const struct verify_opts *vo, struct cost *ret_cost,
 			 struct diag *diag)
@@ -207,6 +219,8 @@ static int doctor_verify(FILE *out, const struct verify_opts *vo, struct cost *r
 	verify_run(vo, &v);
 	*ret_cost = v.cost;
 	print_safe(out, "self-test", verify_text(&v, text, sizeof(text)));
+	if (v.verdict == VERIFY_RIGHT && vo->plan->nnative)
+		doctor_verify_builtins(out, vo);
 	print_safe(out, "its bounds",
 		   v.grouped ? "a control group for memory and threads, and resource limits"
 			     : "resource limits (no control group can be made for it)");

@@ -86,6 +86,24 @@ static void add_text(char *to, size_t size, const char *text)
 	snprintf(to + n, size - n, "%s", text);
 }
 
+static int verify_builtins(struct tracee *t, const struct verify_opts *vo, struct diag *diag)
+{
+	struct verify_opts of_builtins = *vo;
+	struct verify_result v;
+	char text[192];
+
+	of_builtins.builtins = true;
+	verify_run(&of_builtins, &v);
+	add_text(t->self_test, sizeof(t->self_test), "; calls of C functions: ");
+	add_text(t->self_test, sizeof(t->self_test), verify_builtins_text(&v, text, sizeof(text)));
+	if (v.verdict != VERIFY_WRONG)
+		return 0;
+	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE,
+			"without --builtins it can be traced; please report this build",
+			"this build of Python fails the self-test of calls of C functions: %s",
+			v.reason);
+}
+
 /*
  * Windows subtract the slowdown after hits themselves (estimate/settle.c), by a model. Costs measured on
  * the interpreter contain a part of it; those of the synthetic program do not. Subtracted twice, the
@@ -103,9 +121,9 @@ static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wa
 	if (!t->collector->windows)
 		t->cost = v.cost;
 	verify_text(&v, t->self_test, sizeof(t->self_test));
-	if (t->opts.builtins)
-		add_text(t->self_test, sizeof(t->self_test),
-			 "; calls of C functions are not in it");
+	/* What could not be run once is not tried again. */
+	if (t->opts.builtins && v.verdict == VERIFY_RIGHT)
+		return verify_builtins(t, vo, diag);
 	if (v.verdict != VERIFY_WRONG)
 		return 0;
 	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE,

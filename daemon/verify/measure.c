@@ -393,7 +393,7 @@ static int attach(struct run *r, const struct verify_opts *o)
 	struct diag diag = {0};
 	uint64_t ts;
 
-	if (scratch_probe(&r->scratch, o->plan, RING_BYTES, &r->probe, &diag) < 0)
+	if (scratch_probe(&r->scratch, o->plan, false, RING_BYTES, &r->probe, &diag) < 0)
 		return -1;
 	return probe_attach(r->probe, &ts, &diag);
 }

@@ -377,10 +377,12 @@ int scratch_discover(struct scratch *s, const struct python *want, struct diag *
 				  "the scratch process got another interpreter");
 }
 
-int scratch_probe(const struct scratch *s, const struct plan *plan, size_t ring_bytes,
-		  struct probe **ret, struct diag *diag)
+int scratch_probe(const struct scratch *s, const struct plan *plan, bool builtins,
+		  size_t ring_bytes, struct probe **ret, struct diag *diag)
 {
 	const struct probe_opts po = {
+		.builtins = builtins,
+		.native = python_native_types(s->python),
 		.pid = s->pid,
 		.via = s->python->via,
 		.bias = s->python->bias,

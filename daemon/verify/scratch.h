@@ -47,9 +47,9 @@ struct scratch_opts {
 int scratch_start(const struct scratch_opts *opts, struct scratch *ret, struct diag *diag);
 /* Find it and its interpreter; an error if that is not the same build as `want`. */
 int scratch_discover(struct scratch *s, const struct python *want, struct diag *diag);
-/* Load what it takes to trace it with a plan; borrows both. */
-int scratch_probe(const struct scratch *s, const struct plan *plan, size_t ring_bytes,
-		  struct probe **ret, struct diag *diag);
+/* Load what it takes to trace it with a plan, calls of C functions included or not; borrows both. */
+int scratch_probe(const struct scratch *s, const struct plan *plan, bool builtins,
+		  size_t ring_bytes, struct probe **ret, struct diag *diag);
 /* Let it go on. */
 int scratch_go(struct scratch *s);
 /* Its next line; -ETIMEDOUT, -EPIPE when it has ended, -EMSGSIZE when the line is longer. */

@@ -25,6 +25,10 @@ extern const char script_functions[];
  *	>f  f starts or resumes		^f  an exception is thrown into f
  *	<f  f returns			!f  an exception leaves f
  *	~f  f yields or awaits		-f  f's code object has gone
+ *	(f  the C function f is called	)f  it has returned, or raised
+ *	+f  both, perhaps as one event (list.append)
+ *
+ * Of calls of C functions, those of functions that begin with SCRIPT_BUILTINS are compared.
  *
  * A name that ends with ":11" is for versions up to 3.11 only. What names of SCRIPT_FREE begin with
  * comes and goes as often as the version likes.
@@ -35,10 +39,14 @@ struct script_part {
 	unsigned int since; /* from this minor version on */
 };
 
-#define SCRIPT_FREE "tracer"
+#define SCRIPT_FREE	"tracer"
+#define SCRIPT_BUILTINS "c_"
 
 /* From the answer to "ready" on, as far as "done". A part without events is the end. */
 extern const struct script_part script_main[], script_worker[];
+/* The same of another program, in one thread, which says nothing of costs: calls of C functions. */
+extern const char script_builtins_text[];
+extern const struct script_part script_builtins[];
 /* One call of body(), for tests. */
 extern const char script_body[];
 

@@ -22,6 +22,9 @@ struct open_frame {
 	uint64_t frame;
 	uint64_t code;
 	uint32_t name;
+	/* The C function that it calls; NO_NAME: none. silent: its end is none of the events. */
+	uint32_t called;
+	bool silent;
 };
 
 /* Where in its parts a thread is. */
@@ -48,7 +51,7 @@ struct transcript {
 	size_t ncodes;
 	struct transcript_calls names[MAX_CODES];
 	size_t nnames;
-	uint64_t sites;
+	uint64_t sites[TRANSCRIPT_WORDS];
 	bool lost; /* events were: from there on nothing can be said */
 	char wrong[160];
 };
@@ -79,6 +82,11 @@ static const char *sign_text(char sign)
 		return "the unwinding of";
 	case '~':
 		return "the yield of";
+	case '(':
+	case '+':
+		return "a call of";
+	case ')':
+		return "the end of";
 	default:
 		return "the end of the code of";
 	}
@@ -95,6 +103,11 @@ static const char *seen_text(uint8_t type)
 		return "end";
 	case PYP_REC_YIELD:
 		return "yield";
+	case PYP_REC_C_ENTER:
+	case PYP_REC_C_INSTANT:
+		return "be called";
+	case PYP_REC_C_LEAVE:
+		return "return";
 	default:
 		return "lose its code";
 	}
@@ -102,7 +115,8 @@ static const char *seen_text(uint8_t type)
 
 static const char *site_text(const struct transcript *t, const struct event *e)
 {
-	return e->site < t->opts.plan->nsites ? t->opts.plan->sites[e->site].role : "no site";
+	return e->site < plan_sites(t->opts.plan) ? plan_site(t->opts.plan, e->site)->role
+						  : "no site";
 }
 
 /* ---- names of code objects --------------------------------------------------------------- */
@@ -227,27 +241,35 @@ static bool fits(const struct transcript *t, char sign, uint8_t type)
 		       (sign == '~' && t->opts.layout->model == LAYOUT_FRAME_OBJECT);
 	case PYP_REC_YIELD:
 		return sign == '~';
+	case PYP_REC_C_ENTER:
+		return sign == '(' || sign == '+';
+	case PYP_REC_C_LEAVE:
+		return sign == ')';
+	case PYP_REC_C_INSTANT:
+		return sign == '+';
 	default:
 		return sign == '-';
 	}
 }
 
-static void compare(struct transcript *t, struct scratch_thread *th, const struct event *e,
+/* Returns the sign of what had to be seen. */
+static char compare(struct transcript *t, struct scratch_thread *th, const struct event *e,
 		    uint32_t name)
 {
 	const char *text = name_text(t, name);
 	struct expected want;
 
 	if (strncmp(text, SCRIPT_FREE, sizeof(SCRIPT_FREE) - 1) == 0)
-		return;
+		return 0;
 	want = cursor_next(&th->cursor, t->opts.layout->minor);
 	if (!want.sign)
-		return; /* it has done what it had to: what it says now is not compared */
+		return 0; /* it has done what it had to: what it says now is not compared */
 	th->events++;
 	if (!fits(t, want.sign, e->type) || strcmp(want.name, text) != 0)
 		wrong(t, "event %llu had to be %s %s, but %s was seen to %s (%s)",
 		      (unsigned long long)th->events, sign_text(want.sign), want.name, text,
 		      seen_text(e->type), site_text(t, e));
+	return want.sign;
 }
 
 /* ---- stacks ------------------------------------------------------------------------------ */
@@ -289,7 +311,8 @@ static void on_enter(struct transcript *t, struct scratch_thread *th, const stru
 		wrong(t, "%s was entered, and what ran before was not seen to end",
 		      name_text(t, name));
 	else
-		th->open[th->depth++] = (struct open_frame){e->u.call.frame, e->u.call.code, name};
+		th->open[th->depth++] =
+			(struct open_frame){e->u.call.frame, e->u.call.code, name, NO_NAME, false};
 }
 
 static void on_leave(struct transcript *t, struct scratch_thread *th, const struct event *e)
@@ -310,6 +333,65 @@ static void on_leave(struct transcript *t, struct scratch_thread *th, const stru
 	th->depth--;
 }
 
+static void mark_site(struct transcript *t, const struct event *e)
+{
+	if (e->site < PYP_ALL_SITES)
+		t->sites[e->site / 64] |= UINT64_C(1) << (e->site & 63);
+}
+
+/* ---- calls of C functions ---------------------------------------------------------------- */
+
+static void on_method(struct transcript *t, const struct event *e)
+{
+	const struct event_method *m = &e->u.method;
+
+	if (!m->unreadable)
+		code_name(t, m->method, m->name, strlen(m->name));
+}
+
+/* The function that is running, if its calls are compared. */
+static struct open_frame *caller_of(const struct transcript *t, struct scratch_thread *th)
+{
+	struct open_frame *top = top_of(th);
+
+	if (!top ||
+	    strncmp(name_text(t, top->name), SCRIPT_BUILTINS, sizeof(SCRIPT_BUILTINS) - 1) != 0)
+		return NULL;
+	return top;
+}
+
+static void on_c_enter(struct transcript *t, struct scratch_thread *th, const struct event *e)
+{
+	struct open_frame *caller = caller_of(t, th);
+	uint32_t name;
+
+	if (!caller)
+		return;
+	mark_site(t, e);
+	name = name_of(t, e->u.c_call.method);
+	if (caller->called != NO_NAME)
+		wrong(t, "%s was called, and %s before it was not seen to return (%s)",
+		      name_text(t, name), name_text(t, caller->called), site_text(t, e));
+	if (caller->frame != e->u.c_call.frame)
+		wrong(t, "%s was not called by %s, which was running (%s)", name_text(t, name),
+		      name_text(t, caller->name), site_text(t, e));
+	caller->silent = compare(t, th, e, name) == '+';
+	caller->called = e->type == PYP_REC_C_ENTER ? name : NO_NAME;
+}
+
+/* An end without a call is not of a C function: the daemon takes no notice either. */
+static void on_c_leave(struct transcript *t, struct scratch_thread *th, const struct event *e)
+{
+	struct open_frame *caller = caller_of(t, th);
+
+	if (!caller || caller->frame != e->u.c_call.frame || caller->called == NO_NAME)
+		return;
+	mark_site(t, e);
+	if (!caller->silent)
+		compare(t, th, e, caller->called);
+	caller->called = NO_NAME;
+}
+
 /* A thread first seen: what it was doing. It never does much then. */
 static void on_chain(struct transcript *t, struct scratch_thread *th, const struct event *e)
 {
@@ -326,7 +408,8 @@ static void on_chain(struct transcript *t, struct scratch_thread *th, const stru
 	for (uint32_t i = 0; i < c->count; i++) {
 		const struct pyp_chain_frame *f = &c->frames[c->count - 1 - i];
 
-		th->open[i] = (struct open_frame){f->frame, f->code, name_of(t, f->code)};
+		th->open[i] =
+			(struct open_frame){f->frame, f->code, name_of(t, f->code), NO_NAME, false};
 	}
 	th->depth = c->count;
 }
@@ -385,6 +468,8 @@ void transcript_event(struct transcript *t, const struct event *e)
 		[PYP_REC_ENTER] = on_enter,	    [PYP_REC_THROW] = on_enter,
 		[PYP_REC_LEAVE] = on_leave,	    [PYP_REC_YIELD] = on_leave,
 		[PYP_REC_CODE_FREE] = on_code_free, [PYP_REC_CHAIN] = on_chain,
+		[PYP_REC_C_ENTER] = on_c_enter,	    [PYP_REC_C_LEAVE] = on_c_leave,
+		[PYP_REC_C_INSTANT] = on_c_enter,
 	};
 	struct scratch_thread *th;
 
@@ -394,13 +479,17 @@ void transcript_event(struct transcript *t, const struct event *e)
 		on_string(t, e);
 		return;
 	}
+	if (e->type == PYP_REC_METHOD) {
+		on_method(t, e);
+		return;
+	}
 	if (e->type >= PYP_REC_MAX || !on[e->type])
 		return;
 	th = thread_of(t, e->tid);
 	if (!th)
 		return;
-	if (e->type != PYP_REC_CHAIN)
-		t->sites |= UINT64_C(1) << (e->site & 63);
+	if (e->type <= PYP_REC_YIELD || e->type == PYP_REC_CODE_FREE)
+		mark_site(t, e);
 	on[e->type](t, th, e);
 }
 
@@ -439,9 +528,9 @@ uint64_t transcript_events(const struct transcript *t)
 	return n;
 }
 
-uint64_t transcript_sites(const struct transcript *t)
+uint64_t transcript_sites(const struct transcript *t, unsigned int word)
 {
-	return t->sites;
+	return word < TRANSCRIPT_WORDS ? t->sites[word] : 0;
 }
 
 size_t transcript_calls(const struct transcript *t, const struct transcript_calls **ret)

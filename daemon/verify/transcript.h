@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event by event, what was seen of the scratch program beside what script.h says must be seen: kind,
+ * Event by event, what was seen of a scratch program beside what script.h says must be seen: kind,
  * function, order in each thread, and who was running below. Pure.
  *
  * It keeps stacks of its own, and knows the interpreter's few habits that make no difference: the
@@ -43,9 +43,11 @@ void transcript_event(struct transcript *t, const struct event *e);
 /* Was it what it had to be, as far as nothing was lost? If not: why, for people. */
 bool transcript_right(const struct transcript *t, char *why, size_t size);
 
-/* How many events were compared, and which sites of the plan (a bit each) they came from. */
+/* How many events were compared, and which sites of the plan (a bit each) they came from: sites 64 to
+ * 127 and 128 to 191 are in words 1 and 2. */
+#define TRANSCRIPT_WORDS ((PYP_ALL_SITES + 63) / 64)
 uint64_t transcript_events(const struct transcript *t);
-uint64_t transcript_sites(const struct transcript *t);
+uint64_t transcript_sites(const struct transcript *t, unsigned int word);
 
 /* What the events amount to: a function's calls, as profilers count them. */
 struct transcript_calls {

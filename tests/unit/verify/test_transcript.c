@@ -45,7 +45,8 @@ static struct event *add(uint8_t type)
 	return &play.v[play.n++];
 }
 
-static uint64_t code_of(const char *name, size_t n)
+/* What a thing of that name is known by; announced when it is new. */
+static uint64_t known_by(const char *name, size_t n, bool method)
 {
 	struct event *e;
 
@@ -56,6 +57,12 @@ static uint64_t code_of(const char *name, size_t n)
 	cr_assert_lt(play.nnames, (uint32_t)NAMES);
 	memcpy(play.names[play.nnames], name, n);
 	play.names[play.nnames][n] = '\0';
+	if (method) {
+		e = add(PYP_REC_METHOD);
+		e->u.method = (struct event_method){.method = CODE(play.nnames),
+						    .name = play.names[play.nnames]};
+		return CODE(play.nnames++);
+	}
 	e = add(PYP_REC_STRING);
 	e->u.string = (struct event_string){
 		.code = CODE(play.nnames),
@@ -78,11 +85,28 @@ static void enter(uint8_t type, uint64_t code)
 	play.open[play.depth++] = e->u.call.frame;
 }
 
+static void c_event(uint8_t type, uint64_t method)
+{
+	struct event *e = add(type);
+
+	e->u.c_call.frame = play.open[play.depth - 1];
+	e->u.c_call.method = method;
+}
+
 static void play_token(const char *at, size_t n)
 {
-	uint64_t code = code_of(at + 1, n - 1);
+	uint64_t code = known_by(at + 1, n - 1, strchr("()+", *at));
 
 	switch (*at) {
+	case '(':
+		c_event(PYP_REC_C_ENTER, code);
+		break;
+	case ')':
+		c_event(PYP_REC_C_LEAVE, 0);
+		break;
+	case '+':
+		c_event(PYP_REC_C_INSTANT, code);
+		break;
 	case '>':
 		enter(PYP_REC_ENTER, code);
 		break;
@@ -131,8 +155,8 @@ static void play_all(const struct script_part *a, const struct script_part *b, u
 
 	memset(&play, 0, sizeof(play));
 	play.tid = 100;
-	first_frames[1] = (struct pyp_chain_frame){FRAME(1000), code_of("<module>", 8)};
-	first_frames[0] = (struct pyp_chain_frame){FRAME(1001), code_of("wait", 4)};
+	first_frames[1] = (struct pyp_chain_frame){FRAME(1000), known_by("<module>", 8, false)};
+	first_frames[0] = (struct pyp_chain_frame){FRAME(1001), known_by("wait", 4, false)};
 	e = add(PYP_REC_CHAIN);
 	e->u.chain =
 		(struct event_chain){.count = 2, .flags = PYP_CHAIN_LAST, .frames = first_frames};
@@ -179,7 +203,7 @@ Test(transcript, what_must_be)
 		transcript_event(t, &play.v[i]);
 	cr_assert(transcript_right(t, why, sizeof(why)), "%s", why);
 	cr_assert_eq(transcript_events(t), 28 + 2);
-	cr_assert_eq(transcript_sites(t), 1);
+	cr_assert_eq(transcript_sites(t, 0), 1);
 	n = transcript_calls(t, &c);
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(c[i].name, "rec") == 0)
@@ -352,4 +376,102 @@ Test(transcript, more_than_there_may_be)
 	}
 	cr_expect(!accepted(13, false, why, sizeof(why)));
 	cr_expect(strstr(why, "more code objects"), "%s", why);
+}
+
+/* ---- calls of C functions ---------------------------------------------------------------- */
+
+#define CALLING " >c_f (len )len +append (sorted >c_key <c_key )sorted <c_f >other"
+
+static const struct script_part calling[] = {{CALLING " <other", 2, 0}, {NULL, 0, 0}};
+/* The other function calls as well. */
+static const struct script_part played[] = {{CALLING " (len )len <other", 2, 0}, {NULL, 0, 0}};
+
+static bool is_c_event(const struct event *e)
+{
+	return e->type >= PYP_REC_C_ENTER && e->type <= PYP_REC_C_INSTANT;
+}
+
+/* Play all but event number `without`; that one as another type, if there is one. */
+static bool right_but(size_t without, uint8_t type)
+{
+	const struct layout l = layout_of(13);
+	const struct transcript_opts o = {.layout = &l, .plan = &plan, .parts = {calling, NULL}};
+	_cleanup_(transcript_freep) struct transcript *t = transcript_new(&o);
+	char why[160];
+
+	for (size_t i = 0; i < play.n; i++) {
+		struct event e = play.v[i];
+
+		if (i == without && type)
+			e.type = type;
+		if (i != without || type)
+			transcript_event(t, &e);
+	}
+	return transcript_right(t, why, sizeof(why));
+}
+
+/* What other functions call is not compared: tools and imports call what they like. */
+Test(transcript, calls_of_c_functions)
+{
+	bool compared = false;
+	unsigned int n = 0;
+
+	memset(&play, 0, sizeof(play));
+	play.tid = 1;
+	play_parts(played, 13);
+	cr_assert(right_but(SIZE_MAX, 0));
+	for (size_t i = 0; i < play.n; i++) {
+		const struct event *e = &play.v[i];
+
+		if (e->type == PYP_REC_ENTER)
+			compared = strcmp(play.names[(e->u.call.code - CODE(0)) / 0x200],
+					  "other") != 0;
+		if (!is_c_event(e))
+			continue;
+		cr_assert_eq(right_but(i, 0), !compared, "event %zu is missing", i);
+		n += compared;
+	}
+	cr_assert_eq(n, 10);
+	check_no_leaks();
+}
+
+/* list.append is one event or two, but not a call without an end. */
+Test(transcript, c_functions_that_are_not_called)
+{
+	memset(&play, 0, sizeof(play));
+	play.tid = 1;
+	play_parts(played, 13);
+	for (size_t i = 0; i < play.n; i++)
+		if (play.v[i].type == PYP_REC_C_INSTANT)
+			cr_assert_not(right_but(i, PYP_REC_C_ENTER));
+	for (size_t i = play.n; i-- > 0;) {
+		if (play.v[i].type != PYP_REC_C_INSTANT)
+			continue;
+		memmove(&play.v[i + 1], &play.v[i], (play.n - i) * sizeof(play.v[0]));
+		play.n++;
+		play.v[i].type = PYP_REC_C_ENTER;
+		play.v[i + 1].type = PYP_REC_C_LEAVE;
+		play.v[i + 1].u.c_call.method = 0;
+	}
+	cr_assert(right_but(SIZE_MAX, 0));
+	check_no_leaks();
+}
+
+Test(transcript, c_functions_of_all_versions)
+{
+	static const struct script_part none[] = {{NULL, 0, 0}};
+	char why[160] = "";
+
+	for (unsigned int minor = 6; minor <= 15; minor++) {
+		const struct layout l = layout_of(minor);
+		const struct transcript_opts o = {
+			.layout = &l, .plan = &plan, .parts = {script_builtins, NULL}};
+		_cleanup_(transcript_freep) struct transcript *t = transcript_new(&o);
+
+		play_all(script_builtins, none, minor);
+		for (size_t i = 0; i < play.n; i++)
+			transcript_event(t, &play.v[i]);
+		cr_assert(transcript_right(t, why, sizeof(why)), "3.%u: %s", minor, why);
+	}
+	check_no_leaks();
 }

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The self-test of calls of C functions passes on every interpreter here, and fails whatever is wrong
+ * with one of their sites that it comes by.
+ */
+#include "harness/caps.h"
+#include "harness/interpreters.h"
+#include "harness/python.h"
+#include "harness/test.h"
+#include "verify/verify.h"
+
+static const char sleeping[] = "import signal\nprint('ready')\nsignal.pause()\n";
+
+struct subject {
+	const struct interpreter *it;
+	pid_t pid;
+	int out;
+	struct target *target;
+	struct python *python;
+	struct plan plan;
+};
+
+static void subject_start(struct subject *s, const struct interpreter *it)
+{
+	struct diag diag = {0};
+	char line[16];
+
+	s->it = it;
+	s->pid = interpreter_start(it, sleeping, &s->out);
+	interpreter_line(s->out, line, sizeof(line));
+	assert_diag_ok(target_open(s->pid, &s->target, &diag), &diag);
+	assert_diag_ok(python_discover(s->target, &s->python, &diag), &diag);
+	assert_diag_ok(plan_build(s->python->image, &s->python->layout, &s->plan, &diag), &diag);
+	cr_assert(s->plan.nnative, "%s: %s", it->exe, s->plan.native_missing);
+}
+
+static void subject_end(struct subject *s)
+{
+	python_free(s->python);
+	target_free(s->target);
+	interpreter_end(s->pid, s->out);
+}
+
+static struct verify_result verify(const struct subject *s)
+{
+	const struct verify_opts vo = {
+		.python = s->python,
+		.plan = &s->plan,
+		.target = s->target,
+		.builtins = true,
+	};
+	struct verify_result v;
+
+	verify_run(&vo, &v);
+	return v;
+}
+
+/* Of C functions' sites: does anything run over number i? */
+static bool is_seen(const struct plan *plan, const struct verify_result *r, unsigned int i)
+{
+	const uint64_t words[] = {r->site_mask, r->more_sites[0], r->more_sites[1]};
+	unsigned int site = plan->nsites + i;
+
+	return words[site / 64] >> (site % 64) & 1;
+}
+
+Test(verify_builtins, every_interpreter, .timeout = 200)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n;
+
+	caps_require_bpf();
+	n = interpreters_find(v);
+	for (size_t i = 0; i < n; i++) {
+		struct subject s;
+		struct verify_result r;
+		unsigned int seen = 0;
+
+		if (v[i].major != 3)
+			continue;
+		subject_start(&s, &v[i]);
+		r = verify(&s);
+		for (unsigned int k = 0; k < s.plan.nnative; k++)
+			seen += is_seen(&s.plan, &r, k);
+		fprintf(stderr, "3.%-3d %u events, %u of %u sites of C functions  %s\n", v[i].minor,
+			r.events, seen, s.plan.nnative, v[i].exe);
+		cr_expect_eq(r.verdict, VERIFY_RIGHT, "%s: %s", v[i].exe, r.reason);
+		cr_expect(r.events > 6000 && 3 * seen >= s.plan.nnative, "%u of %u", seen,
+			  s.plan.nnative);
+		subject_end(&s);
+	}
+	check_no_leaks();
+}
+
+/* What can be wrong with a site. Returns false where that is nothing at this one. */
+typedef bool (*mistake_fn)(struct plan *p, struct plan_site *site);
+
+static bool missing(struct plan *p, struct plan_site *site)
+{
+	*site = p->native[--p->nnative];
+	return true;
+}
+
+static bool another_kind(struct plan *p, struct plan_site *site)
+{
+	(void)p;
+	if (site->kind == PYP_SITE_C_LEAVE)
+		return false; /* what is called is not known there */
+	site->kind = site->kind == PYP_SITE_C_ENTER ? PYP_SITE_C_INSTANT : PYP_SITE_C_ENTER;
+	return true;
+}
+
+static bool end_for_call(struct plan *p, struct plan_site *site)
+{
+	(void)p;
+	if (site->kind == PYP_SITE_C_LEAVE)
+		return false;
+	site->kind = PYP_SITE_C_LEAVE;
+	return true;
+}
+
+static bool no_frame(struct plan *p, struct plan_site *site)
+{
+	(void)p;
+	site->reg = 4;
+	site->deref = false;
+	return true;
+}
+
+static bool other_callable(struct plan *p, struct plan_site *site)
+{
+	(void)p;
+	if (site->kind == PYP_SITE_C_LEAVE)
+		return false;
+	site->callable_reg = 4;
+	site->callable_deref = false;
+	return true;
+}
+
+static bool other_side(struct plan *p, struct plan_site *site)
+{
+	(void)p;
+	if (!site->has_cc)
+		return false;
+	site->taken = !site->taken;
+	return true;
+}
+
+static const struct {
+	const char *what;
+	mistake_fn make;
+} mistakes[] = {
+	{"no probe", missing},
+	{"another kind", another_kind},
+	{"an end for a call", end_for_call},
+	{"the stack pointer for the frame", no_frame},
+	{"the stack pointer for what is called", other_callable},
+	{"the other side of the branch", other_side},
+};
+
+/*
+ * Where one end comes right behind another (compilers make copies of the code that both lead to), the
+ * second does as well: nothing is wrong then without the first.
+ */
+static bool is_spare(const struct plan_site *site, const struct verify_result *whole,
+		     const struct verify_result *r)
+{
+	return site->kind == PYP_SITE_C_LEAVE && r->verdict == VERIFY_RIGHT &&
+	       r->events == whole->events;
+}
+
+static void check_mistakes(const struct interpreter *it)
+{
+	unsigned int found = 0, spare = 0;
+	struct subject s;
+	struct verify_result whole;
+	struct plan plan;
+
+	subject_start(&s, it);
+	plan = s.plan;
+	whole = verify(&s);
+	cr_assert_eq(whole.verdict, VERIFY_RIGHT, "%s: %s", it->exe, whole.reason);
+	for (unsigned int i = 0; i < plan.nnative; i++) {
+		if (!is_seen(&plan, &whole, i))
+			continue;
+		for (size_t k = 0; k < sizeof(mistakes) / sizeof(*mistakes); k++) {
+			struct verify_result r;
+
+			s.plan = plan;
+			if (!mistakes[k].make(&s.plan, &s.plan.native[i]))
+				continue;
+			r = verify(&s);
+			found += r.verdict == VERIFY_WRONG;
+			if (is_spare(&plan.native[i], &whole, &r)) {
+				spare++;
+				continue;
+			}
+			cr_expect_eq(r.verdict, VERIFY_WRONG, "%s: %s at 0x%llx (%s): %d %s",
+				     it->exe, mistakes[k].what,
+				     (unsigned long long)plan.native[i].offset, plan.native[i].role,
+				     r.verdict, r.reason);
+		}
+	}
+	fprintf(stderr, "%u mistakes found, %u ends were spare  %s\n", found, spare, it->exe);
+	cr_expect(found > 8 * spare, "%s: %u of %u", it->exe, spare, found);
+	s.plan = plan;
+	subject_end(&s);
+}
+
+/* On the newest of each way in which frames live. */
+Test(verify_builtins, mistakes, .timeout = 300)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	unsigned int models = 0;
+	size_t n;
+
+	caps_require_bpf();
+	n = interpreters_find(v);
+	for (size_t i = n; i-- > 0;) {
+		const struct layout *l =
+			layout_find((unsigned int)v[i].major, (unsigned int)v[i].minor);
+
+		if (!l || models & 1u << l->model)
+			continue;
+		models |= 1u << l->model;
+		check_mistakes(&v[i]);
+	}
+	check_no_leaks();
+}
