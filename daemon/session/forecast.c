@@ -53,11 +53,12 @@ static double end_ns(const struct forecast_reading *r)
  */
 struct forecast forecast_of(const struct forecast_reading *r)
 {
-	double calls = (double)r->calls, hit, hits, cold, seen = (double)r->samples * r->period_ns,
-	       own;
+	/* Where probes take nearly all of its time, as none can be: it is about one. */
+	double seen = (double)(r->samples ? r->samples : 1) * r->period_ns;
+	double calls = (double)r->calls, hit, hits, cold, own;
 	struct forecast f = {0};
 
-	if (r->samples < LEAST)
+	if (r->samples < LEAST && r->samples + r->of_probes < ENOUGH)
 		return f;
 	hit = r->of_probes >= OF_PROBES && r->calls ? (double)r->of_probes * r->period_ns / calls
 						    : enter_ns(&r->cost);

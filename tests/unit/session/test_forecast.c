@@ -36,6 +36,21 @@ Test(forecast, of_a_busy_program)
 	cr_assert(strstr(forecast_advice(&f, f.trace), "--max-overhead 5"));
 }
 
+/* One that does nothing but call leaves hardly any samples of its own: it is busy all the same. */
+Test(forecast, of_one_that_probes_take_all_of)
+{
+	struct forecast_reading r = busy;
+	double before = forecast_of(&busy).trace;
+
+	r.samples = 2;
+	r.of_probes = 490;
+	cr_assert(forecast_of(&r).known && forecast_of(&r).trace > 10 * before);
+	r.samples = 0;
+	cr_assert(forecast_of(&r).known && isfinite(forecast_of(&r).trace));
+	r.of_probes = 90;
+	cr_assert_not(forecast_of(&r).known);
+}
+
 Test(forecast, as_text)
 {
 	const struct forecast f = {true, 5e6, 1.5, 1};
