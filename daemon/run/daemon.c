@@ -212,7 +212,7 @@ static void tell_forecast(const struct daemon *d, pid_t pid)
 
 	if (*f.name)
 		/* Whoever starts it is to see it. */
-		log_warning("%d %s: %s", pid, f.name, forecast_text(&f.forecast, text));
+		log_warning("%d %s: %s", pid, f.name, forecast_text(&f.forecast, f.cost, text));
 	if (advice)
 		log_warning("this will cost process %d about %.0f %% of its own CPU time: %s", pid,
 			    100 * f.cost, advice);

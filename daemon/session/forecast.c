@@ -56,7 +56,7 @@ struct forecast forecast_of(const struct forecast_reading *r)
 	/* Where probes take nearly all of its time, as none can be: it is about one. */
 	double seen = (double)(r->samples ? r->samples : 1) * r->period_ns;
 	double calls = (double)r->calls, hit, hits, cold, own;
-	struct forecast f = {0};
+	struct forecast f = {.measured = true};
 
 	if (r->samples < LEAST && r->samples + r->of_probes < ENOUGH)
 		return f;
@@ -102,7 +102,7 @@ static int put_share(char *out, size_t size, const char *mode, double share)
 	return snprintf(out, size, "%s +%.*f %%", mode, share < 0.0995 ? 1 : 0, 100 * share);
 }
 
-const char *forecast_text(const struct forecast *f, char out[FORECAST_TEXT])
+const char *forecast_text(const struct forecast *f, double cost, char out[FORECAST_TEXT])
 {
 	const struct {
 		const char *mode;
@@ -114,6 +114,14 @@ const char *forecast_text(const struct forecast *f, char out[FORECAST_TEXT])
 		    {" · --max-overhead 5:", smaller(f->trace, BOUND)}};
 	size_t n = 0;
 
+	if (!f->measured) {
+		if (cost > 0)
+			snprintf(out, FORECAST_TEXT, "+%.1f %% (by samples, without probes)",
+				 100 * cost);
+		else
+			snprintf(out, FORECAST_TEXT, "no forecast: its calls could not be counted");
+		return out;
+	}
 	if (!f->known) {
 		snprintf(out, FORECAST_TEXT,
 			 "no forecast: it has used hardly any CPU time meanwhile");

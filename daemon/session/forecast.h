@@ -25,7 +25,8 @@ struct forecast_reading {
 
 /* Fractions of the program's own CPU time. */
 struct forecast {
-	bool known;	    /* false: it has used too little CPU time */
+	bool measured;	    /* false: nobody has looked, as in mode sample, which needs no probes */
+	bool known;	    /* false: not measured, or it has used too little CPU time */
 	double calls_per_s; /* of its own CPU time */
 	double trace, count;
 };
@@ -38,9 +39,9 @@ bool forecast_suffices(const struct forecast_reading *r);
 /* What observing it in this way costs, as a fraction; 0 where nothing is known. */
 double forecast_cost(const struct forecast *f, const struct target_opts *opts);
 
-/* "trace +192 % · count +85 % · …". Returns out. */
+/* "trace +192 % · count +85 % · …"; where that was not measured, the cost alone. Returns out. */
 #define FORECAST_TEXT 256
-const char *forecast_text(const struct forecast *f, char out[FORECAST_TEXT]);
+const char *forecast_text(const struct forecast *f, double cost, char out[FORECAST_TEXT]);
 /* What costs less than that; NULL: it costs little. */
 const char *forecast_advice(const struct forecast *f, double cost);
 

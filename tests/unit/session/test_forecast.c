@@ -53,18 +53,18 @@ Test(forecast, of_one_that_probes_take_all_of)
 
 Test(forecast, as_text)
 {
-	const struct forecast f = {true, 5e6, 1.5, 1};
-	const struct forecast low = {true, 5e3, 0.012, 0.006};
+	const struct forecast f = {true, true, 5e6, 1.5, 1};
+	const struct forecast low = {true, true, 5e3, 0.012, 0.006};
 
-	cr_assert_str_eq(forecast_text(&f, text),
+	cr_assert_str_eq(forecast_text(&f, 0, text),
 			 "trace +150 % · count +100 % · count+samples +100 % · sample +0.2 % · "
 			 "--max-overhead 5: +5.0 %");
-	cr_assert(strstr(forecast_text(&low, text), "--max-overhead 5: +1.2 %"), "%s", text);
+	cr_assert(strstr(forecast_text(&low, 0, text), "--max-overhead 5: +1.2 %"), "%s", text);
 }
 
 Test(forecast, of_what_was_chosen)
 {
-	const struct forecast f = {true, 5e6, 1.5, 1}, none = {0};
+	const struct forecast f = {true, true, 5e6, 1.5, 1}, none = {0};
 	struct target_opts o = {.mode = {.mode = MODE_TRACE}};
 
 	cr_assert_float_eq(forecast_cost(&f, &o), 1.5, 1e-9);
@@ -119,7 +119,15 @@ Test(forecast, of_one_that_waits)
 	struct forecast f = forecast_of(&r);
 
 	cr_assert(!f.known && !forecast_suffices(&r) && !forecast_advice(&f, 9));
-	cr_assert(strstr(forecast_text(&f, text), "no forecast"));
+	cr_assert(strstr(forecast_text(&f, 0, text), "no forecast"));
+}
+
+Test(forecast, that_was_not_measured)
+{
+	const struct forecast f = {0};
+
+	cr_assert_str_eq(forecast_text(&f, 0.002, text), "+0.2 % (by samples, without probes)");
+	cr_assert_str_eq(forecast_text(&f, 0, text), "no forecast: its calls could not be counted");
 }
 
 Test(forecast, without_calls_or_costs)
@@ -130,8 +138,8 @@ Test(forecast, without_calls_or_costs)
 	cr_assert(forecast_of(&none).trace == 0 && forecast_of(&none).count == 0);
 	cr_assert(isfinite(forecast_of(&some).trace));
 	for (double x = 1; x < 1e300; x *= 1e20) {
-		struct forecast f = {true, x, x, x};
+		struct forecast f = {true, true, x, x, x};
 
-		cr_assert(strlen(forecast_text(&f, text)) < FORECAST_TEXT);
+		cr_assert(strlen(forecast_text(&f, 0, text)) < FORECAST_TEXT);
 	}
 }
