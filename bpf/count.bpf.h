@@ -319,6 +319,8 @@ static __always_inline int count_native(struct pt_regs *ctx, const struct hit *h
 	struct count_state *st = bpf_map_lookup_elem(&count_state, &zero);
 	int is = native_call_of(ctx, h->cookie, &c);
 
+	if (native_calls.remember)
+		native_remember(h->ptr, is > 0 ? c.method : 0);
 	if (is < 0)
 		return count_lost(PYP_CNT_fault_frame);
 	if (!is || !st)

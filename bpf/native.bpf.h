@@ -13,6 +13,7 @@
 #include "thread.bpf.h"
 
 const volatile __u32 builtins = 0; /* 1: the sites of C functions are attached to */
+const volatile struct pyp_native_calls native_calls = {};
 
 struct pyp_native_site native_sites[PYP_ALL_SITES] = {};
 struct pyp_native_types native_types = {};
@@ -90,16 +91,13 @@ static __always_inline int native_callable(struct pt_regs *ctx, __u64 cookie, __
 	return 0;
 }
 
-/* 1: a C function is called; 0: something else; -1: that could not be read. */
-static __always_inline int native_call_of(struct pt_regs *ctx, __u64 cookie,
-					  struct native_call *ret)
+/* 1: the object is a C function; 0: something else; -1: that could not be read. */
+static __always_inline int native_call_read(__u64 object, struct native_call *ret)
 {
 	struct method_def def;
 	struct callable c = {};
-	__u64 object;
 
-	if (native_callable(ctx, cookie, &object) ||
-	    user_read(&c, sizeof(c), object + CALLABLE_TYPE))
+	if (user_read(&c, sizeof(c), object + CALLABLE_TYPE))
 		return -1;
 	if (c.type == native_types.function || c.type == native_types.cmethod) {
 		ret->method = c.function.method;
@@ -119,6 +117,15 @@ static __always_inline int native_call_of(struct pt_regs *ctx, __u64 cookie,
 	ret->name = def.name;
 	ret->print = core_method_print(def.name, def.function);
 	return 1;
+}
+
+/* The same of what is called at a site. */
+static __always_inline int native_call_of(struct pt_regs *ctx, __u64 cookie,
+					  struct native_call *ret)
+{
+	__u64 object;
+
+	return native_callable(ctx, cookie, &object) ? -1 : native_call_read(object, ret);
 }
 
 struct bases {
@@ -273,6 +280,31 @@ static __always_inline void native_open(__u64 frame)
 static __always_inline int native_is_open(__u64 frame)
 {
 	return __sync_val_compare_and_swap(&native_cache[core_frame_slot(frame)], frame, 0) != 0;
+}
+
+/*
+ * Counting beside samples: what a frame has called last, where that cannot be read from its value stack.
+ * Tracing's slots are free then; two of them make an entry, the frame and the PyMethodDef (0: the call
+ * is of no C function). A thread that writes the entry while another one's sample reads it may
+ * misname that sample.
+ */
+static __always_inline void native_remember(__u64 frame, __u64 method)
+{
+	volatile __u64 *entry = &native_cache[core_frame_slot(frame) & ~1u];
+
+	entry[0] = 0;
+	entry[1] = method;
+	entry[0] = frame;
+}
+
+static __always_inline int native_recall(__u64 frame, __u64 *ret)
+{
+	volatile __u64 *entry = &native_cache[core_frame_slot(frame) & ~1u];
+
+	if (entry[0] != frame)
+		return -1;
+	*ret = entry[1];
+	return entry[0] == frame ? 0 : -1;
 }
 
 static __always_inline int native_send(__u64 cookie, __u64 frame, __u64 method, __u32 type,

@@ -376,6 +376,17 @@ static __always_inline int is_sampled(void)
 	return active == PYP_ACTIVE_BETWEEN && bpf_ktime_get_ns() > stray_ns + STRAY_NS;
 }
 
+/* Where the thread runs, or has entered the kernel. */
+static __always_inline __u64 user_ip(struct pt_regs *ctx, struct task_struct *task)
+{
+	struct pt_regs *user = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 ip = ARCH_IP(ctx);
+
+	/* The verifier refuses one load through either pointer. */
+	barrier_var(ip);
+	return ARCH_IS_USER(ctx) ? ip : ARCH_IP(user);
+}
+
 /* A clock interrupts every process, whatever the mechanism of the probes: it must check which. */
 SEC("perf_event")
 int on_sample(struct pt_regs *ctx)
@@ -388,7 +399,8 @@ int on_sample(struct pt_regs *ctx)
 	task = (struct task_struct *)bpf_get_current_task_btf();
 	if (sampling.when == PYP_SAMPLING_BESIDE && sample_is_of_trap(ctx, task))
 		return 0;
-	sample_send(id, current_frame(id, ARCH_PTHREAD_SELF(task)), sampling.period);
+	sample_send(id, current_frame(id, ARCH_PTHREAD_SELF(task)), sampling.period,
+		    native_calls.on ? user_ip(ctx, task) : 0);
 	return 0;
 }
 

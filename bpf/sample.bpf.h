@@ -20,7 +20,7 @@
 #ifndef PYPROF_SAMPLE_BPF_H
 #define PYPROF_SAMPLE_BPF_H
 
-#include "thread.bpf.h"
+#include "native.bpf.h"
 
 /* Where a thread's state was found last. */
 struct {
@@ -202,6 +202,107 @@ __noinline int sample_code(__u64 code, __u32 tid)
 	return marks;
 }
 
+/* ---- functions written in C ---- */
+
+/*
+ * Which C function runs above a frame? There is one if the frame's current instruction calls something
+ * and the thread runs none of the interpreter's own code for running Python. What it calls is read
+ * from the frame's value stack where the evaluator keeps the stack's top in the frame (3.14+), or
+ * known from the probe that counted the call. Types are no C functions, as for cProfile, nor is
+ * anything else that has no PyMethodDef: their time is the frame's own. Where the called object is
+ * not known the address of the instruction that runs is all there is.
+ *
+ * Some of the time before and after a call cannot be told from the call: the interpreter's allocator
+ * while it makes or frees the frame of a Python function, and objects that this sets free (before 3.11,
+ * and in later versions at instructions that are not specialised); arguments that are freed after the
+ * call; the garbage collector and signal handlers.
+ */
+struct native_top {
+	__u64 at;   /* PyMethodDef, or instruction */
+	__u32 mark; /* PYP_SAMPLE_METHOD, PYP_SAMPLE_NATIVE; 0: there is none */
+	__u32 op;   /* of struct pyp_native_calls */
+	__u32 arg;  /* of the instruction */
+	__u32 tid;
+};
+
+static __always_inline int is_own_code(__u64 ip)
+{
+	for (int i = 0; i < PYP_OWN_CODE; i++) {
+		const struct pyp_code_range *own = &sampling_at.own[i];
+
+		if (!own->size)
+			return !i;
+		if (ip - own->start < own->size)
+			return 1;
+	}
+	return 0;
+}
+
+static __always_inline int frame_instruction(__u64 frame, const struct frame_head *h, __u64 *ret)
+{
+	__s32 index = 0;
+
+	if (!native_calls.index_unit)
+		return user_read(ret, sizeof(*ret), frame + layout.frame_instr);
+	if (user_read(&index, sizeof(index), frame + layout.frame_instr) || index < 0 ||
+	    user_read(ret, sizeof(*ret), h->code + native_calls.code_bytes))
+		return -1;
+	*ret += native_calls.bytes_data + (__u64)index * native_calls.index_unit;
+	return 0;
+}
+
+/* Does the frame's current instruction call? */
+static __always_inline int frame_calls(__u64 frame, struct native_top *top)
+{
+	struct frame_head h;
+	__u64 at = 0;
+	__u8 insn[2];
+
+	if (!frame || frame_load(frame, &h) || h.entry || frame_instruction(frame, &h, &at) ||
+	    user_read(insn, sizeof(insn), at))
+		return 0;
+	top->op = native_calls.op[insn[0]];
+	top->arg = insn[1];
+	return top->op & PYP_CALL;
+}
+
+/* From the frame's value stack. */
+static __always_inline void top_read(__u64 frame, struct native_top *top)
+{
+	struct native_call c = {.tid = top->tid};
+	__u64 stack = 0, object = 0, slots = top->op & PYP_CALL_SLOTS;
+
+	if (top->op & PYP_CALL_ARGS)
+		slots += top->arg;
+	if (user_read(&stack, sizeof(stack), frame + native_calls.frame_stack) || !stack ||
+	    user_read(&object, sizeof(object), stack - 8 * slots) || !(object & ~3ull))
+		return;
+	if (native_call_read(object & ~3ull, &c) <= 0)
+		return;
+	method_known(&c);
+	top->at = c.method;
+	top->mark = PYP_SAMPLE_METHOD;
+}
+
+static __noinline int native_top(struct native_top *top, __u64 frame, __u64 ip)
+{
+	__u64 method = 0;
+
+	if (!top || is_own_code(ip) || !frame_calls(frame, top))
+		return 0;
+	if (native_calls.frame_stack) {
+		top_read(frame, top);
+		return 0;
+	}
+	top->at = ip;
+	top->mark = PYP_SAMPLE_NATIVE;
+	if (native_calls.remember && !native_recall(frame, &method)) {
+		top->at = method;
+		top->mark = method ? PYP_SAMPLE_METHOD : 0;
+	}
+	return 0;
+}
+
 /* ---- the walk ---- */
 
 /* As walk_next: a global function, too. */
@@ -219,6 +320,9 @@ struct sample {
 	struct walk walk;
 	__u64 period;
 	__u64 failed;
+	__u64 native; /* as struct native_top */
+	__u32 native_mark;
+	__u32 pad;
 };
 
 #define SAMPLE_RECORDS (PYP_SAMPLE_MAX_DEPTH / PYP_SAMPLE_CODES)
@@ -228,7 +332,7 @@ static long sample_record(__u64 index, struct sample *s)
 {
 	struct pyp_rec_sample *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	int end = WALK_FRAME;
-	__u32 n = 0, arg = 0;
+	__u32 n = 0, arg = index ? 0 : s->native_mark;
 
 	if (!r) {
 		s->failed = 1;
@@ -237,6 +341,10 @@ static long sample_record(__u64 index, struct sample *s)
 	for (int i = 0; i < PYP_SAMPLE_CODES; i++) {
 		__u64 code = 0;
 
+		if (native_calls.on && !i && arg) {
+			r->codes[n++] = s->native;
+			continue;
+		}
 		if (end == WALK_FRAME)
 			end = sampling.top && i ? WALK_END : sample_next(&s->walk);
 		if (end == WALK_FRAME) {
@@ -263,11 +371,18 @@ static long sample_record(__u64 index, struct sample *s)
 }
 
 /* Names first, as in chain_send. */
-static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period)
+static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period, __u64 ip)
 {
 	struct walk names = {.next = frame, .tid = tid};
 	struct sample s = {.walk = {.next = frame, .tid = tid}, .period = period};
 
+	if (native_calls.on) {
+		struct native_top top = {.tid = tid};
+
+		native_top(&top, frame, ip);
+		s.native = top.at;
+		s.native_mark = top.mark;
+	}
 	bpf_loop(sampling.top ? 1 : PYP_SAMPLE_MAX_DEPTH, sample_names, &names, 0);
 	bpf_loop(SAMPLE_RECORDS, sample_record, &s, 0);
 	if (s.failed)

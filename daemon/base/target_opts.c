@@ -27,7 +27,7 @@ const struct opt target_opt_table[] = {
 	 "10 seconds",
 	 1, 10000, .key = "stop_above", .none = "0"},
 	{"builtins", 0, OPT_FLAG, FIELD(builtins), NULL,
-	 "also trace, or count, calls of functions written\nin C", .key = "builtins"},
+	 "also trace, count or sample functions written in C", .key = "builtins"},
 	{"metrics", 0, OPT_METRICS, FIELD(metrics), "LIST",
 	 "resources to count per function: switches, faults,\nio, all, or single names",
 	 .key = "metrics"},
@@ -119,9 +119,6 @@ int target_opts_check(const struct target_opts *o, struct diag *diag)
 	if (o->mode.mode != MODE_TRACE && o->follow)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --follow-children out",
 				"children are followed in mode trace only");
-	if (o->mode.mode == MODE_SAMPLE && o->builtins)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --builtins out",
-				"calls of C functions are seen in modes trace and count only");
 	if (o->mode.mode != MODE_TRACE && o->metrics)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --metrics out",
 				"resources are counted in mode trace only");

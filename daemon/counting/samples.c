@@ -27,6 +27,13 @@ static uint32_t sample_node(struct rebuild *rb, const struct thread *th, bool tr
 	return NODE_TRUNCATED(th->root);
 }
 
+static uint32_t sample_func(struct codes *codes, const struct event_sample *s, uint32_t i)
+{
+	if (i < event_sample_natives(s) && s->flags & PYP_SAMPLE_NATIVE)
+		return codes_native(codes, s->codes[i]);
+	return codes_func(codes, s->codes[i]);
+}
+
 uint32_t samples_add(struct rebuild *rb, struct codes *codes, struct thread *th,
 		     const struct event_sample *s)
 {
@@ -36,7 +43,7 @@ uint32_t samples_add(struct rebuild *rb, struct codes *codes, struct thread *th,
 		return NODE_NONE;
 	for (uint32_t i = 0; i < s->count; i++)
 		th->chain[th->chain_n++] = (struct chain_frame){
-			.func = codes_func(codes, s->codes[i]),
+			.func = sample_func(codes, s, i),
 		};
 	if (!(s->flags & PYP_SAMPLE_LAST))
 		return NODE_NONE;
@@ -80,11 +87,12 @@ static bool by_func_reserve(struct samples_by_func *b, uint32_t func)
 void samples_by_func_add(struct samples_by_func *b, struct codes *codes,
 			 const struct event_sample *s)
 {
+	const uint32_t at = event_sample_natives(s);
 	uint32_t func;
 
 	if (s->first)
 		return;
-	func = s->count ? codes_func(codes, s->codes[0]) : FUNC_TRUNCATED;
+	func = s->count > at ? codes_func(codes, s->codes[at]) : FUNC_TRUNCATED;
 	if (func != FUNC_TRUNCATED && by_func_reserve(b, func))
 		b->of[func]++;
 	else

@@ -40,7 +40,7 @@ struct samples_beside {
 
 void samples_by_func_deinit(struct samples_by_func *b);
 void samples_by_func_clear(struct samples_by_func *b);
-/* Of a sample in several records only the first says what ran. */
+/* Of a sample in several records only the first says what ran: which Python function. */
 void samples_by_func_add(struct samples_by_func *b, struct codes *codes,
 			 const struct event_sample *s);
 

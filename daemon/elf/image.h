@@ -93,6 +93,9 @@ int image_code_pointer_runs(const struct image *img, size_t min, image_run_fn fn
 /* Where the function (or the part of a split one) starts that vaddr is in or behind, by the file's
  * table for unwinding. -ENODATA: it has none that we can read; -ENOENT: none starts before vaddr. */
 int image_function_start(const struct image *img, uint64_t vaddr, uint64_t *ret);
+/* And where the next one starts, or the segment ends: the same errors. */
+int image_function_range(const struct image *img, uint64_t vaddr, uint64_t *ret_start,
+			 uint64_t *ret_end);
 
 /* Start and size of section `name` if section headers exist (".PyRuntime"); else -ENOENT. */
 int image_section(const struct image *img, const char *name, uint64_t *vaddr, uint64_t *size);

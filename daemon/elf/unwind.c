@@ -24,30 +24,72 @@ struct unwind_entry {
 	int32_t start, frame; /* both from the header's own address on */
 };
 
-int image_function_start(const struct image *img, uint64_t vaddr, uint64_t *ret)
+/* The table's entries; NULL: there is none that we can read. */
+static const uint8_t *unwind_table(const struct image *img, size_t *ret_n)
 {
 	struct unwind_header h;
-	struct unwind_entry e;
 	const uint8_t *p = image_view(img, img->unwind, sizeof(h));
 	size_t room;
-	bool found = false;
 
 	if (!img->unwind || !p)
-		return -ENODATA;
+		return NULL;
 	memcpy(&h, p, sizeof(h));
 	if (h.version != 1 || h.frames == ENC_OMIT || h.count != ENC_UDATA4 ||
 	    h.table != ENC_DATAREL_SDATA4)
-		return -ENODATA;
-	room = image_view_max(img, img->unwind + sizeof(h), &p) / sizeof(e);
-	for (size_t i = 0; i < h.entries && i < room; i++) {
-		uint64_t start;
+		return NULL;
+	room = image_view_max(img, img->unwind + sizeof(h), &p) / sizeof(struct unwind_entry);
+	*ret_n = h.entries < room ? h.entries : room;
+	return p;
+}
 
-		memcpy(&e, p + i * sizeof(e), sizeof(e));
-		start = img->unwind + (uint64_t)(int64_t)e.start;
+static uint64_t unwind_start(const struct image *img, const uint8_t *table, size_t i)
+{
+	struct unwind_entry e;
+
+	memcpy(&e, table + i * sizeof(e), sizeof(e));
+	return img->unwind + (uint64_t)(int64_t)e.start;
+}
+
+int image_function_start(const struct image *img, uint64_t vaddr, uint64_t *ret)
+{
+	size_t n = 0;
+	const uint8_t *table = unwind_table(img, &n);
+	bool found = false;
+
+	for (size_t i = 0; table && i < n; i++) {
+		uint64_t start = unwind_start(img, table, i);
+
 		if (start > vaddr || (found && start < *ret))
 			continue;
 		*ret = start;
 		found = true;
 	}
+	if (!table)
+		return -ENODATA;
 	return found ? 0 : -ENOENT;
+}
+
+int image_function_range(const struct image *img, uint64_t vaddr, uint64_t *ret_start,
+			 uint64_t *ret_end)
+{
+	size_t n = 0, room;
+	const uint8_t *table = unwind_table(img, &n), *bytes;
+	uint64_t start, end;
+	int r = image_function_start(img, vaddr, &start);
+
+	if (r < 0)
+		return r;
+	room = image_view_max(img, vaddr, &bytes);
+	if (!room)
+		return -ENOENT;
+	end = vaddr + room;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t next = unwind_start(img, table, i);
+
+		if (next > vaddr && next < end)
+			end = next;
+	}
+	*ret_start = start;
+	*ret_end = end;
+	return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/cost.h"
 #include "estimate/fit.h"
 #include "stats/calltree.h"
+#include "stats/func.h"
 
 /* One context: the weighted sums, as yet unrounded. taken: the probes' part of cpu. */
 struct estimate_node {
@@ -95,11 +96,14 @@ struct estimate_result {
 	double systematic; /* relative error of what windows' CPU time is without probes */
 	/* Where there are samples. */
 	struct estimate_settled *nodes;
-	struct fit_row *rows; /* by function; the last one: outside Python */
+	struct fit_row *rows;		 /* by function; the last one: outside Python */
+	struct estimate_native *natives; /* by function; NULL: no C function was seen */
 	uint32_t nfuncs;
 };
+/* funcs: which functions are C functions; NULL: none. */
 int estimate_settle(const struct estimate *e, const struct calltree *tree, uint32_t nfuncs,
-		    const struct cost *cost, struct estimate_result *ret);
+		    const struct funcs *funcs, const struct cost *cost,
+		    struct estimate_result *ret);
 void estimate_result_deinit(struct estimate_result *r);
 
 /* A context's figures. They add up to what the target has used, probes' time at the costs in all

@@ -7,6 +7,9 @@
  * their contexts get it. Counts are the windows'. What a report subtracts for the probes is put back
  * on, so that what is left are those times.
  *
+ * These samples know Python functions alone. So a Python function and the C functions that it calls make
+ * one row, and each of its contexts one with those below it: inside, windows decide.
+ *
  * Counts. Windows are scaled up to the whole run by the CPU time that the target has used for itself
  * (r->rest), which many figures go along with. But what of a window's CPU time is the target's own is
  * known only as well as what hits cost: with an error of A of it. Or they are scaled by time that
@@ -35,10 +38,21 @@
 /* By what the slowdown differs from what is expected, from program to program. */
 #define SLOWDOWN_ERROR 0.3
 
+/* By what hits of functions differ in cost from the mean, as in fit.c. */
+#define APART 0.08
+
 /* A context: its own CPU time and what probes took, unscaled; what a report will subtract. */
 struct estimate_settled {
 	double own, taken, slowdown, subtracted, intervals;
+	double group; /* its own time and that of the C functions it calls */
 	struct taken_ends callees;
+};
+
+/* Of a C function: itself; of a Python function: those that it calls. */
+struct estimate_native {
+	bool native;
+	double own, taken;
+	double variance; /* of own, by what windows differ */
 };
 
 static double rest_of(const struct estimate *e, double own)
@@ -71,11 +85,25 @@ static struct estimate_node sum_of(const struct estimate_result *r, uint32_t nod
 	return sum;
 }
 
-static struct fit_row *row_of(const struct estimate_result *r, uint32_t node)
+static uint32_t func_of(const struct estimate_result *r, uint32_t node)
 {
 	uint32_t func = r->tree->nodes[node].func;
 
-	return &r->rows[func < r->nfuncs ? func : r->nfuncs];
+	return func < r->nfuncs ? func : r->nfuncs;
+}
+
+/* The context of the Python function that calls a C function; of any other, itself. */
+static uint32_t group_of(const struct estimate_result *r, uint32_t node)
+{
+	while (r->natives && r->tree->parents[node] != NODE_NONE &&
+	       r->natives[func_of(r, node)].native)
+		node = r->tree->parents[node];
+	return node;
+}
+
+static struct fit_row *row_of(const struct estimate_result *r, uint32_t node)
+{
+	return &r->rows[func_of(r, group_of(r, node))];
 }
 
 /*
@@ -145,6 +173,69 @@ static void scale_counts(struct estimate_result *r, double wrong, double own)
 	r->counts_error = hypot(t * a + (1 - t) * b, (1 - t) * sqrt(fmax(0, luck)));
 }
 
+/* ---- C functions ---- */
+
+static int natives_init(struct estimate_result *r, const struct funcs *funcs)
+{
+	bool any = false;
+
+	if (!funcs)
+		return 0;
+	r->natives = calloc((size_t)r->nfuncs + 1, sizeof(*r->natives));
+	if (!r->natives)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->nfuncs; i++)
+		any |= r->natives[i].native = funcs_is_native(funcs, i);
+	if (any)
+		return 0;
+	free(r->natives);
+	r->natives = NULL;
+	return 0;
+}
+
+static void natives_clear(struct estimate_result *r)
+{
+	for (uint32_t i = 0; i <= r->nfuncs; i++)
+		r->natives[i] = (struct estimate_native){.native = r->natives[i].native};
+}
+
+/* What windows say of C functions is part of what they say of the functions that call them. */
+static void add_natives(struct estimate_result *r)
+{
+	natives_clear(r);
+	for (uint32_t i = 0; i < r->tree->n; i++) {
+		struct estimate_native *f = &r->natives[func_of(r, i)];
+
+		if (f->native && r->nodes[i].own > 0)
+			f->own += r->nodes[i].own;
+	}
+	for (uint32_t i = 0; i < r->tree->n; i++) {
+		const uint32_t func = func_of(r, i), caller = func_of(r, group_of(r, i));
+		struct estimate_native *f = &r->natives[func], *g = &r->natives[caller];
+		double all = windows_variance(r->e, func, SNAPSHOT_TOT_CPU), own = r->nodes[i].own;
+
+		if (func == caller)
+			continue;
+		f->taken += r->nodes[i].taken;
+		g->taken += r->nodes[i].taken;
+		f->variance = fmax(0, all);
+		if (f->own > 0 && own > 0)
+			g->variance += f->variance * own / f->own;
+	}
+	for (uint32_t i = 0; i <= r->nfuncs; i++)
+		if (!r->natives[i].native && r->rows[i].variance >= 0)
+			r->rows[i].variance += r->natives[i].variance;
+}
+
+/* Of what is told apart by windows alone. */
+static double native_variance(const struct estimate_result *r, uint32_t func)
+{
+	const struct estimate_native *f = &r->natives[func];
+	double of_costs = hypot(r->fit.error, APART) * f->taken;
+
+	return r->rest * r->rest * (f->variance + of_costs * of_costs);
+}
+
 /* By function: what windows and samples say. */
 static void fill_rows(struct estimate_result *r, const struct cost *cost)
 {
@@ -178,6 +269,24 @@ static void fill_rows(struct estimate_result *r, const struct cost *cost)
 		taken_ends_add(&r->nodes[tree->parents[i]].callees, now);
 		r->nodes[tree->parents[i]].intervals += sum.calls;
 	}
+	if (r->natives)
+		add_natives(r);
+}
+
+/* A context's own time by windows and samples, of all that is the program's own. */
+static double with_samples(const struct estimate_result *r, uint32_t node, double own)
+{
+	const uint32_t at = group_of(r, node);
+	const struct fit_row *row = row_of(r, node);
+	double samples = at < r->e->n ? r->e->nodes[at].samples : 0;
+	double group = r->nodes[at].group, both;
+
+	if (row->part <= 0)
+		return r->nodes[node].own;
+	both = (1 - row->part) * group + row->part * own * samples / r->fit.samples;
+	if (group > 0)
+		return both * r->nodes[node].own / group;
+	return node == at ? both : 0;
 }
 
 /* Each context's part of its function's share, from windows and from samples. */
@@ -198,15 +307,11 @@ static void share_out(struct estimate_result *r)
 	wrong = hypot(r->fit.error * taken, SLOWDOWN_ERROR * slowdown);
 	if (own > 0)
 		r->systematic = wrong / own;
+	for (uint32_t i = 0; i < r->tree->n; i++)
+		r->nodes[group_of(r, i)].group += r->nodes[i].own;
 	for (uint32_t i = 0; i < r->tree->n; i++) {
-		struct estimate_settled *s = &r->nodes[i];
-		const struct fit_row *row = row_of(r, i);
-		double samples = i < r->e->n ? r->e->nodes[i].samples : 0;
-
-		if (row->part > 0)
-			s->own = (1 - row->part) * s->own +
-				 row->part * own * samples / r->fit.samples;
-		shared += s->own;
+		r->nodes[i].own = with_samples(r, i, own);
+		shared += r->nodes[i].own;
 	}
 	for (uint32_t i = 0; i < r->tree->n && shared > 0; i++)
 		r->nodes[i].own *= own / shared;
@@ -238,11 +343,12 @@ void estimate_result_deinit(struct estimate_result *r)
 {
 	free(r->nodes);
 	free(r->rows);
+	free(r->natives);
 	*r = (struct estimate_result){0};
 }
 
 int estimate_settle(const struct estimate *e, const struct calltree *tree, uint32_t nfuncs,
-		    const struct cost *cost, struct estimate_result *ret)
+		    const struct funcs *funcs, const struct cost *cost, struct estimate_result *ret)
 {
 	struct estimate_result r = {
 		.e = e,
@@ -259,7 +365,7 @@ int estimate_settle(const struct estimate *e, const struct calltree *tree, uint3
 	if (e->windows > 0 && cost->known) {
 		r.nodes = calloc(tree->n, sizeof(*r.nodes));
 		r.rows = calloc((size_t)nfuncs + 1, sizeof(*r.rows));
-		if (!r.nodes || !r.rows) {
+		if (!r.nodes || !r.rows || natives_init(&r, funcs) < 0) {
 			estimate_result_deinit(&r);
 			return -ENOMEM;
 		}
@@ -297,7 +403,7 @@ double estimate_variance(const struct estimate_result *r, uint32_t func,
 
 	if (r->fit.samples > 0 && figure == SNAPSHOT_TOT_CPU && func < r->nfuncs) {
 		spread = r->rows[func].spread * r->e->own_cpu;
-		return spread * spread;
+		return spread * spread + (r->natives ? native_variance(r, func) : 0);
 	}
 	if (var < 0 || func >= r->e->nfuncs)
 		return var;

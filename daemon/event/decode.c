@@ -160,6 +160,20 @@ static enum decode_error decode_chain(const void *data, size_t size, struct even
 
 #define SAMPLE_HEAD offsetof(struct pyp_rec_sample, codes)
 
+/* A C function is on top of something: in the first part, and with no code below it only where the
+ * rest of the stack could not be read. */
+static bool sample_marks_are_possible(const struct pyp_rec_sample *r)
+{
+	const uint32_t native = r->h.arg & (PYP_SAMPLE_METHOD | PYP_SAMPLE_NATIVE);
+
+	if (r->h.arg & ~(PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED | native))
+		return false;
+	if (!native)
+		return true;
+	return native != (PYP_SAMPLE_METHOD | PYP_SAMPLE_NATIVE) && !r->first &&
+	       (r->count > 1 || (r->count == 1 && r->h.arg & PYP_SAMPLE_TRUNCATED));
+}
+
 static enum decode_error decode_sample(const void *data, size_t size, struct event *ev)
 {
 	struct event_sample *s = &ev->u.sample;
@@ -167,7 +181,7 @@ static enum decode_error decode_sample(const void *data, size_t size, struct eve
 
 	memcpy(&r, data, SAMPLE_HEAD);
 	if (r.count > PYP_SAMPLE_CODES || r.first > PYP_SAMPLE_MAX_DEPTH - r.count ||
-	    r.h.arg & ~(PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED))
+	    !sample_marks_are_possible(&r))
 		return DECODE_FIELD;
 	if (r.count * sizeof(r.codes[0]) > size - SAMPLE_HEAD)
 		return DECODE_SHORT;

@@ -39,9 +39,17 @@ struct event_sample {
 	uint64_t period;
 	uint32_t first;
 	uint32_t count;
-	uint16_t flags;	       /* PYP_SAMPLE_* */
-	const uint64_t *codes; /* points into the caller's aligned copy */
+	uint16_t flags; /* PYP_SAMPLE_* */
+	/* Points into the caller's aligned copy; of the first part, with METHOD or NATIVE, the first one
+	 * is a C function's. */
+	const uint64_t *codes;
 };
+
+/* How many of its codes are no code objects. */
+static inline uint32_t event_sample_natives(const struct event_sample *s)
+{
+	return s->flags & (PYP_SAMPLE_METHOD | PYP_SAMPLE_NATIVE) ? 1 : 0;
+}
 
 struct event_method {
 	uint64_t method;

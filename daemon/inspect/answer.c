@@ -38,6 +38,7 @@ struct wire_find {
 	struct wire_diag diag, plan_diag;
 	uint64_t via_start, via_end, bias, runtime, evaluator, code_type, exec_id, table_vaddr;
 	struct pyp_native_types native_types;
+	struct pyp_code_range own_code[PYP_OWN_CODE];
 	uint64_t breaks[INSPECT_BREAKS];
 	uint32_t nsites, nnative, ninsns, site_breaks, nbreaks;
 	uint16_t refined[PYTHON_REFINED];
@@ -289,6 +290,7 @@ static void put_python(struct wire_find *w, const struct python *py, const struc
 	w->evaluator = python_evaluator(py);
 	w->code_type = py->code_type;
 	w->native_types = py->native_types;
+	memcpy(w->own_code, py->own_code, sizeof(w->own_code));
 	w->debug_offsets = py->debug_offsets;
 	w->major = py->major;
 	w->minor = py->minor;
@@ -365,6 +367,15 @@ static bool bias_is_possible(uint64_t bias)
 	return bias % PAGE == 0 && (bias < USER_END || -bias < USER_END);
 }
 
+static bool own_code_is_possible(const struct wire_find *w)
+{
+	for (int i = 0; i < PYP_OWN_CODE; i++)
+		if (!address_is_possible(w->own_code[i].start) ||
+		    !address_is_possible(w->own_code[i].size))
+			return false;
+	return true;
+}
+
 static bool take_python(const struct wire_find *w, pid_t tid, const char *path, struct python *py)
 {
 	const struct layout *layout = layout_find(w->major, w->minor);
@@ -374,7 +385,7 @@ static bool take_python(const struct wire_find *w, pid_t tid, const char *path, 
 	    !address_is_possible(w->runtime) || !address_is_possible(w->evaluator) ||
 	    !address_is_possible(w->code_type) || !address_is_possible(w->native_types.function) ||
 	    !address_is_possible(w->native_types.cmethod) ||
-	    !address_is_possible(w->native_types.descriptor))
+	    !address_is_possible(w->native_types.descriptor) || !own_code_is_possible(w))
 		return false;
 	py->layout = *layout;
 	py->major = w->major;
@@ -385,6 +396,7 @@ static bool take_python(const struct wire_find *w, pid_t tid, const char *path, 
 	py->evaluator = w->evaluator;
 	py->code_type = w->code_type;
 	py->native_types = w->native_types;
+	memcpy(py->own_code, w->own_code, sizeof(py->own_code));
 	py->debug_offsets = w->debug_offsets;
 	py->build_id_len = w->build_id_len;
 	memcpy(py->build_id, w->build_id, sizeof(py->build_id));

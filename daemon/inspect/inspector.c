@@ -13,6 +13,7 @@
 #include "inspect/answer.h"
 #include "inspect/breaks.h"
 #include "inspect/helper.h"
+#include "plan/own_code.h"
 
 /* Parts that are read more than once, or that stay open: the memory of this very program. */
 #define KEPT (1u << TARGET_MAPS | 1u << TARGET_AUXV | 1u << TARGET_ENVIRON | 1u << TARGET_MEM)
@@ -211,6 +212,9 @@ static int find(struct inspector *in, struct diag *diag)
 	if (f->python && in->opts->plan)
 		f->plan_err =
 			plan_build(f->python->image, &f->python->layout, &f->plan, &f->plan_diag);
+	if (f->python && in->opts->plan)
+		(void)own_code_find(f->python->image, &f->python->layout, &f->plan,
+				    f->python->own_code);
 	if (in->opts->target && f->python && in->opts->plan && !f->plan_err)
 		find_breaks(in);
 	if (in->opts->target)

@@ -172,6 +172,17 @@ static unsigned int kinds_of(const struct probe *p)
 	return p->skel->rodata->builtins ? kinds : kinds & PROBE_SITES_PYTHON;
 }
 
+static bool has_methods(const struct probe *p)
+{
+	return p->skel->rodata->builtins || p->skel->rodata->native_calls.on;
+}
+
+/* Beside a trace they say how it spends its time, by Python function. */
+static bool samples_native(const struct probe *p, const struct probe_opts *o)
+{
+	return o->builtins && o->sampling.rate && p->mode != MODE_TRACE;
+}
+
 /* Only what the mode needs is loaded: programs, maps, and tracepoints that cost each switch. */
 static int choose_programs(struct probe *p, const struct probe_opts *o)
 {
@@ -196,7 +207,7 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 	if (!r)
 		r = bpf_program__set_autoload(p->skel->progs.on_switch, p->mode == MODE_TRACE);
 	if (!r)
-		r = bpf_map__set_autocreate(p->skel->maps.methods, p->skel->rodata->builtins);
+		r = bpf_map__set_autocreate(p->skel->maps.methods, has_methods(p));
 	if (!r)
 		r = bpf_map__set_autocreate(p->skel->maps.count_state, counting);
 	if (!r)
@@ -209,6 +220,8 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 	 * need a later kernel). */
 	if (!r && (sampled || beside))
 		r = bpf_map__set_map_flags(p->skel->maps.codes, 0);
+	if (!r && p->skel->rodata->native_calls.on)
+		r = bpf_map__set_map_flags(p->skel->maps.methods, 0);
 	if (!r && sampled)
 		r = bpf_map__set_map_flags(p->skel->maps.threads, 0);
 	if (!r && of_sites && p->mechanism != PROBE_TRACEFS)
@@ -222,6 +235,7 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 static int configure(struct probe *p, const struct probe_opts *o, struct diag *diag)
 {
 	struct pyprof_bpf__rodata *ro = p->skel->rodata;
+	const struct pyp_native_calls calls = layout_native_calls(o->layout, p->mode == MODE_COUNT);
 	int r;
 
 	ro->pid_ns = pid_ns_inode();
@@ -229,6 +243,8 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 	ro->by_address = p->mechanism == PROBE_TRACEFS;
 	ro->metrics = o->metrics;
 	ro->builtins = o->builtins && p->mode != MODE_SAMPLE;
+	if (samples_native(p, o))
+		memcpy((void *)&ro->native_calls, &calls, sizeof(calls));
 	ro->ring_half = o->ring_bytes / 2;
 	memcpy((void *)&ro->layout, &o->layout->bpf, sizeof(ro->layout));
 	ro->frame_span = frame_span(&o->layout->bpf);
@@ -372,6 +388,7 @@ int probe_set_target(struct probe *p, const struct probe_opts *opts)
 		.interp_head = opts->sampling.interp_head,
 		.code_type = opts->sampling.code_type,
 	};
+	memcpy(p->skel->bss->sampling_at.own, opts->sampling.own, sizeof(opts->sampling.own));
 	return 0;
 }
 
@@ -400,7 +417,7 @@ static void forget_threads(struct probe *p)
 static void forget(struct probe *p)
 {
 	bpfmap_clear(bpf_map__fd(p->skel->maps.codes));
-	if (p->skel->rodata->builtins)
+	if (has_methods(p))
 		bpfmap_clear(bpf_map__fd(p->skel->maps.methods));
 	bpfmap_clear(bpf_map__fd(p->skel->maps.threads));
 	bpfmap_clear(bpf_map__fd(p->skel->maps.process_tree));

@@ -37,6 +37,8 @@ struct probe_sampling {
 	bool top;	      /* the first frame of each stack is enough */
 	uint64_t interp_head; /* of the pointer to the first interpreter */
 	uint64_t code_type;   /* of PyCode_Type */
+	/* Of the interpreter's own code; without an entry C functions have no samples. */
+	struct pyp_code_range own[PYP_OWN_CODE];
 };
 
 struct probe_opts {
@@ -45,7 +47,7 @@ struct probe_opts {
 	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
 	uint64_t bias;	   /* of the file in the process: address - plan_site.vaddr */
 	uint32_t metrics;  /* bits, by enum pyp_metric */
-	bool builtins;	   /* calls of C functions, too; not in MODE_SAMPLE */
+	bool builtins;	   /* calls of C functions, too; in samples: not beside a trace */
 	size_t ring_bytes; /* a power of two, a page at least */
 	const struct layout *layout;
 	const struct plan *plan; /* borrowed for the probe's lifetime; NULL: MODE_SAMPLE */

@@ -59,6 +59,12 @@ struct profile *profile_new(const struct profile_limits *limits, profile_resolve
 	return TAKE_PTR(p);
 }
 
+void profile_names_natives(struct profile *p, natives_find_fn find, void *ctx)
+{
+	p->codes.natives.find = find;
+	p->codes.natives.ctx = ctx;
+}
+
 void profile_free(struct profile *p)
 {
 	if (!p)

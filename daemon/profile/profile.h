@@ -19,6 +19,7 @@
 #include "counting/counts.h"
 #include "event/event.h"
 #include "snapshot/snapshot.h"
+#include "stack/natives.h"
 #include "stack/watch.h"
 
 struct profile;
@@ -47,6 +48,10 @@ DEFINE_FREEP(struct profile, profile_free)
 int profile_keep_metrics(struct profile *p, uint32_t metrics);
 /* In this target a generator's suspension looks as its end does (CPython before 3.11). */
 void profile_ends_are_hidden(struct profile *p);
+
+/* Samples have C functions on top of Python's, of which the address alone may be known. NULL: then they
+ * have no names (tests). */
+void profile_names_natives(struct profile *p, natives_find_fn find, void *ctx);
 
 /* Samples come beside calls and returns, to correct their times by; before any of them. */
 void profile_is_sampled(struct profile *p);

@@ -64,6 +64,38 @@ struct pyp_restart layout_restart(const struct layout *l, uint64_t interp_head)
 	};
 }
 
+static void add_calls(struct pyp_native_calls *c, const uint8_t *ops, size_t n, unsigned int where)
+{
+	for (size_t i = 0; i < n && ops[i]; i++)
+		c->op[ops[i]] = (uint8_t)(PYP_CALL | where);
+}
+
+#define ADD_CALLS(c, list, where) add_calls((c), (list), sizeof(list), (where))
+
+struct pyp_native_calls layout_native_calls(const struct layout *l, bool remember)
+{
+	const struct layout_calls *calls = &l->calls;
+	const unsigned int args = PYP_CALL_ARGS;
+	struct pyp_native_calls c = {
+		.on = 1,
+		.remember = remember && !l->frame_stack,
+		.index_unit = l->lasti_unit,
+		.frame_stack = l->frame_stack,
+		.code_bytes = l->code_bytes,
+		.bytes_data = l->bytes_data,
+	};
+
+	/* Above it: its object or nothing, the arguments, and what the lists of exceptions say. */
+	ADD_CALLS(&c, calls->generic, args | 2);
+	ADD_CALLS(&c, calls->function, args | 2);
+	ADD_CALLS(&c, calls->descriptor, args | 2);
+	ADD_CALLS(&c, calls->cached, args | 2);
+	add_calls(&c, &calls->append, 1, args | 2);
+	ADD_CALLS(&c, calls->keywords, args | 3);
+	ADD_CALLS(&c, calls->unpacked, 4);
+	return c;
+}
+
 const char *layout_proven_range(char *out, size_t size)
 {
 	const struct layout *first = NULL, *last = NULL;

@@ -54,6 +54,9 @@ struct layout_calls {
 	uint8_t append;	       /* list.append, which is not called but done; 0: none */
 	uint8_t related[16];   /* call no such function, but become a generic one */
 	bool tagged;	       /* objects on the stack are tagged in their lowest two bits */
+	/* Of the generic ones of versions with frame_stack, those whose called object is not right
+	 * below its arguments: above these are names of arguments, or there is a tuple of them. */
+	uint8_t keywords[4], unpacked[4];
 };
 
 struct layout {
@@ -68,12 +71,13 @@ struct layout {
 	struct layout_calls calls;
 
 	/* code; 0: the version has none, or nobody asks */
-	uint16_t code_bytes;   /* co_code (3.9, 3.10) */
+	uint16_t code_bytes;   /* co_code (up to 3.10) */
 	uint16_t code_version; /* _co_instrumentation_version, 64 bits (3.12+) */
 
 	/* frame */
 	uint16_t frame_is_entry; /* 3.11 */
 	uint16_t frame_localsplus;
+	uint16_t frame_stack; /* stackpointer, kept during calls (3.14+); 0: it is not */
 
 	/* objects */
 	uint16_t object_type;	  /* ob_type in PyObject */
@@ -104,7 +108,7 @@ struct layout {
 
 	/* how a generator shows that it waits in `yield from` or `await` */
 	uint8_t waiting_style;	  /* enum pyp_waiting_style */
-	uint8_t lasti_unit;	  /* PYP_WAITING_INDEX: bytes that f_lasti counts in */
+	uint8_t lasti_unit;	  /* up to 3.10: bytes that f_lasti counts in */
 	uint8_t resume_delegates; /* 3.11+: RESUME's argument then, in its two lowest bits */
 };
 
@@ -118,6 +122,9 @@ struct pyp_waiting layout_waiting(const struct layout *l);
 /* For counting calls: when entries are executed again. interp_head: the address of the pointer to the
  * interpreter, 0: not known. */
 struct pyp_restart layout_restart(const struct layout *l, uint64_t interp_head);
+
+/* For samples of C functions; remember: calls are counted as well. */
+struct pyp_native_calls layout_native_calls(const struct layout *l, bool remember);
 
 /* The versions that are proven, for people: "3.10-3.13". Returns out. */
 const char *layout_proven_range(char *out, size_t size);

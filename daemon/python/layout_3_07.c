@@ -3,9 +3,16 @@
 #include "python/layout_base.h"
 
 const struct layout layout_3_07 = {
-	LAYOUT_FRAME_OBJECTS,	    .minor = 7,
-	.tag = "v3.7.16",	    .bpf.code_flags = 32,
-	.bpf.code_firstlineno = 36, .bpf.code_filename = 96,
-	.bpf.code_name = 104,	    .type_vectorcall = 0,
-	.interp_eval_frame = 464,   .runtime_interpreters_head = 24,
+	LAYOUT_FRAME_OBJECTS,
+	.minor = 7,
+	.tag = "v3.7.16",
+	.bpf.code_flags = 32,
+	.bpf.code_firstlineno = 36,
+	.bpf.code_filename = 96,
+	.bpf.code_name = 104,
+	.type_vectorcall = 0,
+	.interp_eval_frame = 464,
+	.runtime_interpreters_head = 24,
+	.lasti_unit = 1,
+	.code_bytes = 40,
 };

@@ -3,8 +3,6 @@
 #include "python/layout_base.h"
 
 const struct layout layout_3_08 = {
-	LAYOUT_FRAME_OBJECTS,
-	.minor = 8,
-	.tag = "v3.8.18",
-	.interp_eval_frame = 568,
+	LAYOUT_FRAME_OBJECTS, .minor = 8,	.tag = "v3.8.18",
+	.lasti_unit = 1,      .code_bytes = 48, .interp_eval_frame = 568,
 };

@@ -21,6 +21,8 @@ const struct layout layout_3_14 = {
 	.op.return_generator = 34,
 	/* CALL, _FUNCTION_EX, _KW, _NON_PY_GENERAL, _KW_NON_PY, and the first three instrumented */
 	.calls.generic = {52, 4, 55, 160, 152, 250, 252, 251},
+	.calls.keywords = {55, 152, 251},
+	.calls.unpacked = {4, 252},
 	.calls.function = {147, 148, 149},
 	.calls.descriptor = {156, 157, 158, 159},
 	.calls.cached = {154, 150},
@@ -28,6 +30,7 @@ const struct layout layout_3_14 = {
 	.calls.append = 155,
 	.calls.related = {143, 144, 145, 146, 151, 153, 161, 162, 163, 164, 165},
 	.frame_localsplus = 80,
+	.frame_stack = 64,
 	.ts_recursion = 48,
 	.ts_thread_id = 152,
 	.ts_native_thread_id = 160,

@@ -24,6 +24,8 @@ const struct layout layout_3_15 = {
 	/* CALL, _FUNCTION_EX, _KW, _NON_PY_GENERAL, _KW_NON_PY, _EX_NON_PY_GENERAL, and the first three
 	 * instrumented */
 	.calls.generic = {50, 4, 53, 163, 155, 151, 249, 251, 250},
+	.calls.keywords = {53, 155, 250},
+	.calls.unpacked = {4, 151, 251},
 	.calls.function = {148, 149, 150},
 	.calls.descriptor = {159, 160, 161, 162},
 	.calls.cached = {157, 153},
@@ -31,6 +33,7 @@ const struct layout layout_3_15 = {
 	.calls.append = 158,
 	.calls.related = {144, 145, 146, 147, 152, 154, 156, 164, 165, 166, 167, 168},
 	.frame_localsplus = 80,
+	.frame_stack = 64,
 	.ts_recursion = 52,
 	.ts_thread_id = 176,
 	.ts_native_thread_id = 184,

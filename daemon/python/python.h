@@ -30,6 +30,7 @@ struct python {
 	uint64_t evaluator; /* runtime address of the evaluator, once the image is given up; 0 before */
 	uint64_t code_type;		      /* address of PyCode_Type in the file; 0: not known */
 	struct pyp_native_types native_types; /* of C functions, in the file; 0: not known, or none */
+	struct pyp_code_range own_code[PYP_OWN_CODE]; /* see plan/own_code.h, in the file */
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	size_t build_id_len;
 	bool free_threaded;

@@ -197,8 +197,9 @@ static int handle_forecast(struct routes_ctx *ctx, const struct request *rq, pid
 				 json_pack("{s:i, s:s, s:o, s:f, s:s, s:s}", "pid", (int)pid,
 					   "name", utf8_clean(f.name, name, sizeof(name)),
 					   "forecast", json_of_forecast(&f.forecast), "cost",
-					   100 * f.cost, "text", forecast_text(&f.forecast, f.cost, text),
-					   "advice", advice ? advice : ""));
+					   100 * f.cost, "text",
+					   forecast_text(&f.forecast, f.cost, text), "advice",
+					   advice ? advice : ""));
 }
 
 static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,

@@ -25,6 +25,16 @@ static int tracee_resolve(void *ctx, uint64_t code, struct code_names *ret)
 	return inspect_code(t->inspect, code, ret);
 }
 
+/* The file that is mapped at an address. */
+static int tracee_find_native(void *ctx, uint64_t address, struct native_code *ret)
+{
+	const struct tracee *t = ctx;
+	_cleanup_(target_maps_deinit) struct target_maps maps = {0};
+	int r = target_maps_read(t->target, &maps, NULL);
+
+	return r < 0 ? r : target_maps_code(&maps, address, ret);
+}
+
 __attribute__((format(printf, 2, 3))) static void warn(struct tracee *t, const char *fmt, ...)
 {
 	size_t n = strlen(t->warning);
@@ -142,6 +152,11 @@ struct probe_sampling tracee_sampling(const struct tracee *t, const struct targe
 		.code_type = python_code_type(py),
 	};
 
+	for (int i = 0; i < PYP_OWN_CODE; i++)
+		if (py->own_code[i].size)
+			s.own[i] =
+				(struct pyp_code_range){.start = py->own_code[i].start + py->bias,
+							.size = py->own_code[i].size};
 	if (!s.interp_head || !s.code_type)
 		s.rate = 0;
 	return s;
@@ -222,6 +237,7 @@ int tracee_make_profile(struct tracee *t, struct diag *diag)
 	t->profile = profile_new(NULL, tracee_resolve, t);
 	if (!t->profile || profile_keep_metrics(t->profile, t->opts.metrics) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
+	profile_names_natives(t->profile, tracee_find_native, t);
 	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)
 		profile_ends_are_hidden(t->profile);
 	if (t->collector->stacks && !t->collector->windows && target_opts_rate(&t->opts))
@@ -250,7 +266,8 @@ int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, 
 	tracee_set_opts(t, opts);
 	t->found_err = -EINPROGRESS;
 	io.target = t->target;
-	io.plan = t->collector->probes;
+	/* The plan says where the evaluator's code is. */
+	io.plan = t->collector->probes || opts->builtins;
 	r = inspect_start(&io, &t->inspect, diag);
 	if (r < 0)
 		return r;

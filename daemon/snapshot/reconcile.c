@@ -39,7 +39,9 @@
  * errors explain, the program does something else than before: the errors of its shares then grow
  * until they explain it. At last the two times of each function are combined by their precision.
  *
- * Inside a function, its contexts keep the proportions of the trace. Assumed: samples are
+ * Inside a function, its contexts keep the proportions of the trace, and so do the C functions that it
+ * calls: samples before the probes, and beside a trace, say which Python function ran, and not whether
+ * a C function did for it. They make one row together. Assumed: samples are
  * independent of what the program does (their period is no round number of its own periods), and
  * dropping a sample does not depend on the function.
  */
@@ -325,6 +327,15 @@ static size_t row_of(const struct snapshot *s, const struct snapshot_node *n)
 	return n->func == SNAPSHOT_NONE ? s->nfuncs : n->func;
 }
 
+/* The same of a C function is that of the Python function which calls it. */
+static size_t group_of(const struct snapshot *s, const struct snapshot_node *n)
+{
+	while (n->func != SNAPSHOT_NONE && n->parent != SNAPSHOT_NONE &&
+	       snapshot_func_is_native(&s->funcs[n->func]))
+		n = &s->nodes[n->parent];
+	return row_of(s, n);
+}
+
 /* An interval begins with a call and with each return to the function. */
 static void count_intervals(const struct snapshot *s, const struct snapshot_node *n,
 			    struct reconcile_row *rows)
@@ -333,8 +344,8 @@ static void count_intervals(const struct snapshot *s, const struct snapshot_node
 
 	if (n->parent == SNAPSHOT_NONE)
 		return;
-	rows[row_of(s, n)].intervals += (double)n->calls;
-	rows[row_of(s, &s->nodes[n->parent])].intervals += (double)ended;
+	rows[group_of(s, n)].intervals += (double)n->calls;
+	rows[group_of(s, &s->nodes[n->parent])].intervals += (double)ended;
 }
 
 static void fill_rows(const struct snapshot *s, const struct snapshot_target *t,
@@ -342,7 +353,7 @@ static void fill_rows(const struct snapshot *s, const struct snapshot_target *t,
 {
 	for (uint32_t i = 0; i < s->nnodes; i++) {
 		const struct snapshot_node *n = &s->nodes[i];
-		struct reconcile_row *r = &rows[row_of(s, n)];
+		struct reconcile_row *r = &rows[group_of(s, n)];
 
 		if (s->threads[n->thread].pid != t->pid)
 			continue;
@@ -396,6 +407,16 @@ static double hit_ns(const struct cost *c)
 	return (double)c->before[COST_ENTER] + c->after[COST_ENTER];
 }
 
+/* ---- errors of functions ---- */
+
+/* What is known of a function's part in its row, and in those of others if it is one in C. */
+struct portion {
+	double error;		     /* of the rows, ns */
+	double part;		     /* of its own row, without what C functions have of it */
+	double variance;	     /* of a C function's parts of rows, ns^2 */
+	struct reconcile_row native; /* of C functions, by the trace: it, or those that it calls */
+};
+
 /* Errors of sums over contexts are not known. Those that were there are the samples' alone. */
 static void set_variance(struct snapshot_func *f, double variance, bool counted)
 {
@@ -412,33 +433,70 @@ static void set_variance(struct snapshot_func *f, double variance, bool counted)
 		f->variance[SNAPSHOT_TOT_CPU] = variance;
 }
 
+static void add_native(struct portion *p, const struct snapshot_node *n, uint64_t taken)
+{
+	p->native.own += (double)own_of(n, taken);
+	p->native.taken += (double)taken;
+	p->native.intervals += (double)n->calls;
+}
+
+/* A node's part of its row: what is wrong with the row is wrong with it in all contexts alike. */
+static void add_portion(const struct snapshot *s, const struct snapshot_node *n,
+			const struct reconcile_row *row, double part, uint64_t taken,
+			struct portion *portions)
+{
+	const size_t func = row_of(s, n), group = group_of(s, n);
+
+	portions[func].error += part * sqrt(fmax(0, row->variance));
+	if (func == group)
+		return;
+	add_native(&portions[func], n, taken);
+	add_native(&portions[group], n, taken);
+}
+
+static void set_variances(struct snapshot *s, const struct reconcile *r,
+			  const struct reconcile_row *rows, const struct portion *portions)
+{
+	for (uint32_t f = 0; f < s->nfuncs; f++) {
+		const struct reconcile_row *native = &portions[f].native;
+		struct measured u = while_traced(r, native, false);
+		double split = native->intervals > 0 ? without_slowdown(r, native, &u, 1).variance
+						     : 0;
+
+		if (rows[f].ns > 0 || native->intervals > 0)
+			set_variance(&s->funcs[f], square(portions[f].error) + split, false);
+	}
+}
+
 int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64_t *taken)
 {
 	_cleanup_free_ struct reconcile_row *rows = calloc((size_t)s->nfuncs + 1, sizeof(*rows));
+	_cleanup_free_ struct portion *portions = calloc((size_t)s->nfuncs + 1, sizeof(*portions));
 	const struct reconcile r = {
 		.period_ns = (double)t->estimate.period_ns,
 		.slowdown_ns = t->estimate.samples ? cost_cold(hit_ns(&t->cost)) : 0,
 		.disturbed = disturbed(t),
 	};
 
-	if (!rows)
+	if (!rows || !portions)
 		return -ENOMEM;
 	fill_rows(s, t, taken, rows);
 	if (reconcile_solve(&r, rows, (size_t)s->nfuncs + 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->nnodes; i++) {
 		struct snapshot_node *n = &s->nodes[i];
-		const struct reconcile_row *row = &rows[row_of(s, n)];
+		const struct reconcile_row *row = &rows[group_of(s, n)];
+		double part = part_of(n, row, taken[i]);
 
-		if (s->threads[n->thread].pid == t->pid)
-			set_cpu(s, t, n, (uint64_t)(row->ns * part_of(n, row, taken[i])));
+		if (s->threads[n->thread].pid != t->pid)
+			continue;
+		add_portion(s, n, row, part, taken[i], portions);
+		set_cpu(s, t, n, (uint64_t)(row->ns * part));
 	}
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		if (t->subtracted[c] > INT64_MAX)
 			t->subtracted[c] = 0;
-	for (uint32_t f = 0; f < s->nfuncs; f++)
-		if (rows[f].ns > 0)
-			set_variance(&s->funcs[f], rows[f].variance, false);
+	set_variances(s, &r, rows, portions);
 	return 0;
 }
 
@@ -452,7 +510,7 @@ static double fill_counted(const struct snapshot *s, const struct snapshot_targe
 
 	for (uint32_t i = 0; i < s->nnodes; i++) {
 		const struct snapshot_node *n = &s->nodes[i];
-		struct reconcile_row *r = &rows[row_of(s, n)];
+		struct reconcile_row *r = &rows[group_of(s, n)];
 
 		if (s->threads[n->thread].pid != t->pid)
 			continue;
@@ -470,14 +528,42 @@ static double fill_counted(const struct snapshot *s, const struct snapshot_targe
 	return calls;
 }
 
+/* A context's part of its function's time; where no sample has met that, by its calls. */
+static double counted_part(const struct snapshot_node *n, const struct reconcile_row *row)
+{
+	if (row->own > 0)
+		return (double)n->self[SNAPSHOT_CPU] / row->own;
+	return row->intervals > 0 ? (double)n->calls / row->intervals : 0;
+}
+
+/* Of a row's samples some meet this part of it. */
+static double part_variance(const struct reconcile_row *row, double part)
+{
+	return square(row->ns) * part * fmax(0, 1 - part) / fmax(1, row->samples);
+}
+
+static void add_counted_portion(const struct snapshot *s, const struct snapshot_node *n,
+				const struct reconcile_row *row, double part,
+				struct portion *portions)
+{
+	struct portion *p = &portions[row_of(s, n)];
+
+	p->error += part * sqrt(fmax(0, row->variance));
+	if (row_of(s, n) == group_of(s, n))
+		p->part += part;
+	else
+		p->variance += part_variance(row, part);
+}
+
 int reconcile_counted(struct snapshot *s, struct snapshot_target *t)
 {
 	_cleanup_free_ struct reconcile_row *rows = calloc((size_t)s->nfuncs + 1, sizeof(*rows));
+	_cleanup_free_ struct portion *portions = calloc((size_t)s->nfuncs + 1, sizeof(*portions));
 	struct reconcile r = {.period_ns = (double)t->estimate.period_ns,
 			      .disturbed = disturbed(t)};
 	double calls;
 
-	if (!rows)
+	if (!rows || !portions)
 		return -ENOMEM;
 	calls = fill_counted(s, t, rows);
 	if (calls > 0)
@@ -486,19 +572,24 @@ int reconcile_counted(struct snapshot *s, struct snapshot_target *t)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->nnodes; i++) {
 		struct snapshot_node *n = &s->nodes[i];
-		const struct reconcile_row *row = &rows[row_of(s, n)];
-		double part = row->own > 0	   ? (double)n->self[SNAPSHOT_CPU] / row->own
-			      : row->intervals > 0 ? (double)n->calls / row->intervals
-						   : 0;
+		const struct reconcile_row *row = &rows[group_of(s, n)];
+		double part = counted_part(n, row);
 
 		if (s->threads[n->thread].pid != t->pid)
 			continue;
+		add_counted_portion(s, n, row, part, portions);
 		s->threads[n->thread].total[SNAPSHOT_CPU] -= n->self[SNAPSHOT_CPU];
 		n->self[SNAPSHOT_CPU] = (uint64_t)(row->ns * part);
 		s->threads[n->thread].total[SNAPSHOT_CPU] += n->self[SNAPSHOT_CPU];
 	}
-	for (uint32_t f = 0; f < s->nfuncs; f++)
-		if (rows[f].ns > 0)
-			set_variance(&s->funcs[f], rows[f].variance, true);
+	for (uint32_t f = 0; f < s->nfuncs; f++) {
+		const struct portion *p = &portions[f];
+
+		if (p->error > 0)
+			set_variance(&s->funcs[f],
+				     square(p->error) + p->variance +
+					     part_variance(&rows[f], p->part),
+				     true);
+	}
 	return 0;
 }

@@ -33,6 +33,7 @@ void codes_deinit(struct codes *c)
 {
 	while (c->npending)
 		pending_drop(c, &c->pending[0]);
+	natives_deinit(&c->natives);
 	funcs_deinit(&c->funcs);
 }
 
@@ -222,6 +223,12 @@ void codes_forget(struct codes *c)
 	while (c->npending)
 		pending_drop(c, &c->pending[0]);
 	funcs_forget_all(&c->funcs);
+	natives_forget(&c->natives);
+}
+
+uint32_t codes_native(struct codes *c, uint64_t address)
+{
+	return natives_func(&c->natives, &c->funcs, address);
 }
 
 uint32_t codes_unknown(struct codes *c, uint64_t code)

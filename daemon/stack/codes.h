@@ -10,6 +10,7 @@
 
 #include "base/code_names.h"
 #include "event/event.h"
+#include "stack/natives.h"
 #include "stats/func.h"
 
 /* Announcements in progress: at most one per thread, and few threads at a time. */
@@ -36,6 +37,7 @@ struct codes {
 	uint32_t npending;
 	uint32_t evict;	     /* whose turn it is when all are in use */
 	uint64_t unreadable; /* code objects without readable names */
+	struct natives natives;
 };
 
 /* The caps are as for funcs_init(). 0 or -ENOMEM. */
@@ -58,6 +60,9 @@ void codes_forget(struct codes *c);
  * its own, as such calls cost less.
  */
 uint32_t codes_instant(struct codes *c, uint64_t method);
+
+/* The C function that an instruction at this address is of, by what the file says that is mapped there. */
+uint32_t codes_native(struct codes *c, uint64_t address);
 
 /* The function of a code object that was never announced; binds it. */
 uint32_t codes_unknown(struct codes *c, uint64_t code);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "snapshot/snapshot.h"
+
 #define FUNC_NONE      UINT32_MAX
 #define CODES_PER_FUNC 4
 
@@ -76,6 +78,14 @@ struct func_identity funcs_identity(const struct funcs *f, uint32_t func)
 		.qualname = strtab_get(&f->strings, fn->qualname),
 		.firstlineno = fn->firstlineno,
 	};
+}
+
+bool funcs_is_native(const struct funcs *f, uint32_t func)
+{
+	const struct func_identity id = funcs_identity(f, func);
+
+	return func >= FUNC_PSEUDO_MAX && !id.firstlineno && id.filename &&
+	       strcmp(id.filename, SNAPSHOT_NATIVE_FILE) == 0;
 }
 
 static int reserve(struct funcs *f)

@@ -63,6 +63,9 @@ uint32_t funcs_intern(struct funcs *f, const struct func_identity *id);
 /* Its identity; strings are valid until the next funcs_intern. */
 struct func_identity funcs_identity(const struct funcs *f, uint32_t func);
 
+/* Is it written in C? */
+bool funcs_is_native(const struct funcs *f, uint32_t func);
+
 /*
  * This code address stands for the function with this identity from now on: for a variant that no
  * other living code object stands for, if there is one. Returns it; *ret_bound is false if the

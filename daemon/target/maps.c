@@ -166,6 +166,26 @@ int target_maps_read(const struct target *t, struct target_maps *ret, struct dia
 	return err;
 }
 
+int target_maps_code(const struct target_maps *maps, uint64_t address, struct native_code *ret)
+{
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct target_map *m = &maps->v[i];
+		const char *name = strrchr(m->path, '/'), *deleted;
+		size_t n;
+
+		if (!m->exec || address < m->start || address >= m->end)
+			continue;
+		name = name ? name + 1 : m->path;
+		deleted = strstr(name, " (deleted)");
+		n = deleted ? (size_t)(deleted - name) : strlen(name);
+		*ret = (struct native_code){.start = m->start, .end = m->end};
+		snprintf(ret->file, sizeof(ret->file), "%.*s",
+			 (int)(n < NATIVE_FILE_MAX ? n : NATIVE_FILE_MAX - 1), name);
+		return 0;
+	}
+	return -ENOENT;
+}
+
 void target_maps_deinit(struct target_maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++)

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/native_code.h"
 #include "target/memory.h"
 
 #define TARGET_MAX_MAPS	   65536
@@ -178,6 +179,8 @@ bool target_alive(const struct target *t); /* the same process, not a zombie */
 int target_maps_parse(const char *text, size_t size, struct target_maps *ret, struct diag *diag);
 int target_maps_read(const struct target *t, struct target_maps *ret, struct diag *diag);
 void target_maps_deinit(struct target_maps *maps);
+/* The mapping of code that the address is in; -ENOENT: there is none. Pure. */
+int target_maps_code(const struct target_maps *maps, uint64_t address, struct native_code *ret);
 
 /*
  * Open the file behind a mapping, the very inode that is mapped: through /proc/PID/exe if it is

@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 12
+#define PYP_BPF_ABI_VERSION 13
 
 /*
  * Which hits say something. Between windows nothing is said about calls, and since the epoch goes up
@@ -374,10 +374,16 @@ _Static_assert(sizeof(struct pyp_rec_metrics) == 64, "pyp_rec_metrics changed si
  * SAMPLE: the code on a thread's stack, innermost first, in as many records as needed, each with the
  * CPU time that the sample stands for. A record with first = 0 starts a sample: one before it that had
  * no LAST was given up. No code at all: the thread runs no Python.
+ *
+ * With METHOD or NATIVE in its first record, a function written in C runs on top of the stack, and the
+ * first of the codes is the address of its PyMethodDef, whose METHOD came before, or the address of the
+ * instruction that runs.
  */
 #define PYP_SAMPLE_CODES     64
 #define PYP_SAMPLE_LAST	     1u /* h.arg: no more to come */
 #define PYP_SAMPLE_TRUNCATED 2u /* too deep or unreadable: the outermost frames are missing */
+#define PYP_SAMPLE_METHOD    4u
+#define PYP_SAMPLE_NATIVE    8u
 #define PYP_SAMPLE_MAX_DEPTH 1024
 
 struct pyp_rec_sample {
@@ -417,10 +423,39 @@ struct pyp_sampling {
 	__u8 top;  /* of the stack the first frame alone is sent: who runs, not who called it */
 };
 
+/* Code in the target; size 0: none. */
+struct pyp_code_range {
+	__u64 start, size;
+};
+
+/* Of the evaluator, and of what it takes to call and to leave a Python function. */
+#define PYP_OWN_CODE 16
+
 /* And where: addresses, which are others after an exec. */
 struct pyp_sampling_at {
-	__u64 interp_head; /* of the pointer to the first interpreter */
-	__u64 code_type;   /* of PyCode_Type */
+	__u64 interp_head;			 /* of the pointer to the first interpreter */
+	__u64 code_type;			 /* of PyCode_Type */
+	struct pyp_code_range own[PYP_OWN_CODE]; /* the first: none if not known */
+};
+
+/*
+ * C functions in samples. op: what an instruction calls: 0, no C function; else PYP_CALL, and where
+ * the called object lies, so many slots below the top of the value stack, with PYP_CALL_ARGS the
+ * instruction's argument besides.
+ */
+#define PYP_CALL       0x80u
+#define PYP_CALL_ARGS  0x40u
+#define PYP_CALL_SLOTS 0x0fu
+struct pyp_native_calls {
+	__u8 on;
+	__u8 remember;	 /* counting: calls are probed, and remembered by frame */
+	__u8 index_unit; /* bytes that frame_instr counts in; 0: it is a pointer */
+	__u8 pad;
+	__u16 frame_stack; /* the pointer to the value stack's top during a call (3.14+); 0: none */
+	__u16 code_bytes;  /* where it is an index: as in struct pyp_waiting */
+	__u16 bytes_data;
+	__u8 pad2[6];
+	__u8 op[256];
 };
 
 /* CODE_ID: from now on this number stands for what is at this address now, for ever. */
@@ -480,6 +515,7 @@ struct pyp_restart {
 	__u16 pad[2];
 };
 
+_Static_assert(sizeof(struct pyp_native_calls) == 272, "pyp_native_calls changed size");
 _Static_assert(sizeof(struct pyp_restart) == 16, "pyp_restart changed size");
 _Static_assert(sizeof(struct pyp_waiting) == 16, "pyp_waiting changed size");
 _Static_assert(sizeof(struct pyp_sampling) == 24, "pyp_sampling changed size");

@@ -115,7 +115,11 @@ struct session_forecast sessions_forecast(const struct sessions *ss, pid_t pid,
 	if (pid == 8)
 		return (struct session_forecast){0};
 	return (struct session_forecast){
-		.forecast = {.known = true, .calls_per_s = 2e6, .trace = 3.5, .count = 1.75},
+		.forecast = {.measured = true,
+			     .known = true,
+			     .calls_per_s = 2e6,
+			     .trace = 3.5,
+			     .count = 1.75},
 		.cost = 3.5,
 		.name = "python\x1b",
 	};

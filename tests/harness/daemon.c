@@ -299,8 +299,8 @@ static void check_alone(pid_t group)
 static bool is_forecast(const char *line, size_t n)
 {
 	static const char *const marks[] = {" · sample +",
-					    ": no forecast: ", "warning: this will cost",
-					    ": this will cost process"};
+					    ": no forecast: ", " % (by samples, without probes)",
+					    "warning: this will cost", ": this will cost process"};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
 		if (memmem(line, n, marks[i], strlen(marks[i])))

@@ -318,6 +318,7 @@ static int try_attach(struct traced *t, bool verify, struct diag *diag)
 		.target = {.ring_bytes = 32 << 20,
 			   .verify = verify,
 			   .mode = t->mode,
+			   .builtins = t->builtins,
 			   .follow = t->follow,
 			   .max_overhead = t->max_overhead,
 			   .stop_above = t->stop_above},

@@ -44,6 +44,7 @@ struct traced {
 	struct sd_event_source *source;
 	struct mode_choice mode;   /* to be set before traced_attach; else trace */
 	struct sessions *sessions; /* NULL before traced_attach */
+	bool builtins;		   /* C functions, too; to be set before traced_attach */
 	bool follow;		   /* its children, too; to be set before traced_attach */
 	size_t max_children;	   /* at one time; 0: the default */
 	unsigned int max_overhead; /* likewise */

@@ -311,6 +311,61 @@ Test(modes, trace_with_samples, .timeout = 600)
 	check_no_leaks();
 }
 
+/* ---- C functions ---- */
+
+/* What max() is called: where its call has no probe, only 3.14 and later show what is called. */
+static bool is_max(const struct interpreter *py, enum mode mode, const char *name)
+{
+	if (mode == MODE_SAMPLE && py->minor < 14)
+		return strncmp(name, "<native code in ", 16) == 0;
+	return strcmp(name, "<built-in method builtins.max>") == 0;
+}
+
+static void check_search(const struct interpreter *py, enum mode mode)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	uint64_t samples = 600;
+	double found = 0, all;
+	struct traced t;
+
+	traced_start(&t, py->exe, "shares.py", "search", NULL);
+	t.mode = (struct mode_choice){mode, RATE};
+	t.builtins = true;
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_until(&t, has_samples, &samples, "samples");
+	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	s = traced_snapshot(&t);
+	assert_ok(snapshot_correct(s));
+	assert_ok(view_build(s, NULL, &v));
+	all = (double)v->total[SNAPSHOT_CPU];
+	for (uint32_t i = 0; i < v->nrows; i++)
+		if (is_max(py, mode, s->funcs[v->rows[i].func].name))
+			found += (double)v->rows[i].tot[SNAPSHOT_CPU];
+	fprintf(stderr, "%d.%d  mode %d: max %4.1f %%, searches %4.1f %%, loops %4.1f %%\n",
+		py->major, py->minor, mode, 100 * found / all,
+		100 * (double)counts_named(v, "searches").cum[SNAPSHOT_CPU] / all,
+		100 * (double)counts_named(v, "loops").cum[SNAPSHOT_CPU] / all);
+	cr_expect_lt(fabs(found / all - 0.5), 0.1, "%s, mode %d", py->file, mode);
+	cr_expect_lt(fabs((double)counts_named(v, "loops").cum[SNAPSHOT_CPU] / all - 0.5), 0.1,
+		     "%s, mode %d", py->file, mode);
+	traced_stop(&t);
+}
+
+Test(modes, c_functions_in_samples, .timeout = 900)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++) {
+		check_search(&v[i], MODE_SAMPLE);
+		check_search(&v[i], MODE_COUNT);
+		check_search(&v[i], MODE_TRACE);
+	}
+	check_no_leaks();
+}
+
 /* Of a program that does nothing but call, most samples are of the probes' time. */
 Test(modes, count_drops_samples_of_probes, .timeout = 120)
 {

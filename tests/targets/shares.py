@@ -5,10 +5,12 @@ plain    one(), two() and three() take a sixth, a third and a half of the time
 threads  two threads, each in a function of its own
 deep N   N calls deep
 calls    of a function that does nothing; halves: half of the time in a loop; loop: no calls at all
+search   half of the time max(), half of it a loop
 made     functions that are made, take a moment and are gone, so that others get their place
 """
 import sys
 import threading
+import time
 
 
 def work(n):
@@ -67,6 +69,24 @@ def halves():
         work(3000)
         for _ in range(1000):
             nothing()
+
+
+def searches(data):
+    return max(data)
+
+
+def loops(data):
+    return work(len(data) // 8)
+
+
+def search():
+    data = list(range(300000))
+    spent = {searches: 0.0, loops: 0.0}
+    while True:
+        begun = time.process_time()
+        part = min(spent, key=spent.get)
+        part(data)
+        spent[part] += time.process_time() - begun
 
 
 def threads():

@@ -17,6 +17,7 @@ struct made {
 	struct estimate e;
 	struct calltree tree;
 	uint32_t root, f, g; /* g is called by f */
+	struct funcs *funcs; /* NULL: all are Python functions */
 };
 
 static const struct cost no_cost;
@@ -25,6 +26,7 @@ static void make(struct made *m)
 {
 	estimate_init(&m->e);
 	calltree_init(&m->tree, 1000);
+	m->funcs = NULL;
 	m->root = calltree_add_root(&m->tree);
 	m->f = calltree_child(&m->tree, m->root, F);
 	m->g = calltree_child(&m->tree, m->f, G);
@@ -47,7 +49,7 @@ static struct estimate_result settled(const struct made *m, const struct cost *c
 {
 	struct estimate_result r;
 
-	assert_ok(estimate_settle(&m->e, &m->tree, FUNCS, cost, &r));
+	assert_ok(estimate_settle(&m->e, &m->tree, FUNCS, m->funcs, cost, &r));
 	return r;
 }
 
@@ -648,5 +650,52 @@ Test(estimate, lists_of_touched_contexts_change_nothing)
 	expect_equal(&listed, &all);
 	unmake(&listed);
 	unmake(&all);
+	check_no_leaks();
+}
+
+/*
+ * Samples between windows met f as often as h, and are all there is of them. In windows f's time was
+ * nearly all in a C function: it remains so.
+ */
+Test(estimate, samples_of_functions_that_call_c)
+{
+	static const struct cost cost = {.known = true, .before = {100, 100}, .after = {100, 100}};
+	const struct func_identity ids[] = {{.filename = "a.py", .name = "f", .firstlineno = 1},
+					    {.filename = "~", .name = "<built-in method g>"},
+					    {.filename = "a.py", .name = "h", .firstlineno = 2}};
+	struct estimate_result r;
+	struct funcs funcs;
+	struct made m;
+	uint32_t h;
+
+	make(&m);
+	assert_ok(funcs_init(&funcs, 100, 1 << 16));
+	for (uint32_t i = 0; i < 3; i++)
+		cr_assert_eq(funcs_intern(&funcs, &ids[i]), F + i);
+	m.funcs = &funcs;
+	h = calltree_child(&m.tree, m.root, H);
+	for (int i = 0; i < 20; i++) {
+		seen(&m, m.f, 1, 2000, 2000);
+		seen(&m, m.g, 1, 98000, 98000);
+		seen(&m, h, 100, 100000, 100000);
+		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 200000, &cost, 1));
+		estimate_gap(&m.e, 1800000);
+		estimate_own_cpu(&m.e, 2000000);
+		for (int k = 0; k < 50; k++) {
+			assert_ok(estimate_sample(&m.e, &m.tree, m.f));
+			assert_ok(estimate_sample(&m.e, &m.tree, h));
+		}
+	}
+	r = settled(&m, &cost);
+	cr_assert_gt(estimate_figures(&r, m.g).self[SNAPSHOT_CPU],
+		     20 * estimate_figures(&r, m.f).self[SNAPSHOT_CPU]);
+	cr_assert_float_eq((double)estimate_figures(&r, m.g).self[SNAPSHOT_CPU] /
+				   (double)estimate_figures(&r, h).self[SNAPSHOT_CPU],
+			   1, 0.1);
+	cr_assert(estimate_variance(&r, G, SNAPSHOT_TOT_CPU) >= 0);
+	cr_assert_gt(estimate_variance(&r, F, SNAPSHOT_TOT_CPU), 0);
+	estimate_result_deinit(&r);
+	funcs_deinit(&funcs);
+	unmake(&m);
 	check_no_leaks();
 }

@@ -535,6 +535,34 @@ Test(decode, sample_bounds)
 	s.r.sample.first++;
 	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
 	s = sample_of(PYP_REC_SAMPLE);
-	s.r.h.arg = 4;
+	s.r.h.arg = 16;
 	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
+}
+
+/* A C function is on top of the stack's innermost part, and on top of something. */
+Test(decode, sample_of_c_function)
+{
+	const struct {
+		uint16_t arg, first, count;
+		enum decode_error err;
+	} cases[] = {
+		{PYP_SAMPLE_METHOD | PYP_SAMPLE_LAST, 0, 2, DECODE_OK},
+		{PYP_SAMPLE_NATIVE, 0, 2, DECODE_OK},
+		{PYP_SAMPLE_NATIVE | PYP_SAMPLE_METHOD, 0, 2, DECODE_FIELD},
+		{PYP_SAMPLE_NATIVE, 64, 2, DECODE_FIELD},
+		{PYP_SAMPLE_NATIVE | PYP_SAMPLE_LAST, 0, 1, DECODE_FIELD},
+		{PYP_SAMPLE_NATIVE | PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED, 0, 1, DECODE_OK},
+		{PYP_SAMPLE_METHOD | PYP_SAMPLE_LAST, 0, 0, DECODE_FIELD},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sample s = sample_of(PYP_REC_SAMPLE);
+		struct event ev = {0};
+
+		s.r.h.arg = cases[i].arg;
+		s.r.sample.first = cases[i].first;
+		s.r.sample.count = cases[i].count;
+		cr_assert_eq(decode(&s, &ev), cases[i].err, "%zu", i);
+		cr_assert(cases[i].err || event_sample_natives(&ev.u.sample) == 1);
+	}
 }

@@ -7,6 +7,7 @@
 #include "elf/image.h"
 #include "harness/interpreters.h"
 #include "harness/test.h"
+#include "plan/own_code.h"
 #include "plan/plan.h"
 #include "python/layout.h"
 
@@ -119,6 +120,54 @@ Test(native, real_interpreters_are_complete, .timeout = 300)
 		for (unsigned int k = 0; k < plan.nnative; k++)
 			expect_site(&py[i], &plan, k);
 		expect_boundaries(&py[i], &plan);
+	}
+	check_no_leaks();
+}
+
+static bool is_own(const struct pyp_code_range *own, uint64_t vaddr)
+{
+	for (unsigned int i = 0; i < PYP_OWN_CODE; i++)
+		if (vaddr - own[i].start < own[i].size)
+			return true;
+	return false;
+}
+
+/* The code that runs Python has all probes in it, and no function that Python calls. */
+static void expect_own_code(const struct interpreter *py, const struct layout *l)
+{
+	static const char *const others[] = {"PyList_Sort", "PyUnicode_Join", "PyDict_New"};
+	static struct plan plan;
+	struct pyp_code_range own[PYP_OWN_CODE] = {0};
+	struct image_symbol sym;
+	struct image *img;
+	size_t size;
+	void *data = interpreter_read(py, &size);
+
+	assert_ok(image_open_bytes(data, size, "test", &img, NULL));
+	free(data);
+	assert_ok(plan_build(img, l, &plan, NULL));
+	cr_expect_gt(own_code_find(img, l, &plan, own), 0, "%s", py->file);
+	for (unsigned int i = 0; i < plan.nsites; i++)
+		cr_expect_eq(is_own(own, plan.sites[i].vaddr),
+			     plan.sites[i].kind != PYP_SITE_CODE_FREE, "%s: %s", py->file,
+			     plan.sites[i].role);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		cr_expect(image_symbol(img, others[i], &sym) < 0 || !is_own(own, sym.vaddr),
+			  "%s: %s", py->file, others[i]);
+	image_free(img);
+}
+
+Test(native, own_code_of_real_interpreters, .timeout = 300)
+{
+	struct interpreter py[INTERPRETERS_MAX];
+	size_t n = interpreters_find(py);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct layout *l =
+			layout_find((unsigned int)py[i].major, (unsigned int)py[i].minor);
+
+		if (l)
+			expect_own_code(&py[i], l);
 	}
 	check_no_leaks();
 }

@@ -313,3 +313,84 @@ Test(reconcile, counted)
 	cr_assert_eq(s->threads[0].total[SNAPSHOT_WALL], 0, "samples know no wall time");
 	cr_assert(!t->beside.before.of && t->subtracted[SNAPSHOT_CPU] == 0);
 }
+
+/*
+ * Samples know Python functions alone: f and g each have half of them, f's in a C function. 1000 hits
+ * were in g's calls of another one.
+ */
+static struct snapshot *with_natives(void)
+{
+	struct snapshot *s = snapshot_build("target 42\n"
+					    "thread 42 43 worker\n"
+					    "main a.py:1 1 1000\n"
+					    "  f a.py:2 10 100000\n"
+					    "    sort ~:0 10 9900000\n"
+					    "  g a.py:3 10 8000000\n"
+					    "    len ~:0 1000 10000000\n");
+
+	s->threads[0].total[SNAPSHOT_CPU] = s->threads[0].total[SNAPSHOT_WALL] = 0;
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		s->nodes[i].min[0] = s->nodes[i].min[1] = UINT64_MAX;
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			s->threads[0].total[c] += s->nodes[i].self[c];
+	}
+	return s;
+}
+
+static double tot(const struct snapshot *s, const char *name)
+{
+	return (double)node(s, name)->self[SNAPSHOT_CPU];
+}
+
+static double error_of(const struct snapshot *s, const char *name)
+{
+	return snapshot_error(&s->funcs[func_of(s, name)], SNAPSHOT_TOT_CPU);
+}
+
+Test(reconcile, c_functions_of_a_trace)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = with_natives();
+	uint64_t *of = snapshot_alloc(s, s->nfuncs, sizeof(*of)),
+		 *before = snapshot_alloc(s, s->nfuncs, sizeof(*before));
+
+	of[func_of(s, "f")] = of[func_of(s, "g")] = 1000;
+	before[func_of(s, "f")] = before[func_of(s, "g")] = 500;
+	s->targets[0].beside.trace = (struct snapshot_sampled){of, s->nfuncs, 0};
+	s->targets[0].beside.before = (struct snapshot_sampled){before, s->nfuncs, 0};
+	s->targets[0].cost = (struct cost){
+		.known = true, .before = {4000, 4000, 4000}, .after = {4000, 4000, 4000}};
+	s->targets[0].cost_scale = 1;
+	s->targets[0].estimate = (struct snapshot_estimate){
+		.rate = 999, .period_ns = 10000, .samples = 2000, .before = 1000};
+	assert_ok(snapshot_correct(s));
+	check_sums(s);
+	cr_assert(tot(s, "sort") > 9e6 && tot(s, "sort") < 10.5e6, "%f", tot(s, "sort"));
+	cr_assert(tot(s, "f") < 0.1e6, "%f", tot(s, "f"));
+	cr_assert(tot(s, "g") + tot(s, "len") > 8.5e6, "%f %f", tot(s, "g"), tot(s, "len"));
+	/* What is not well known is which part of the row was len: its hits took as long. */
+	cr_assert(error_of(s, "sort") > 0 && error_of(s, "sort") < 0.1 * tot(s, "sort"));
+	cr_assert_gt(error_of(s, "len"), 0.05 * tot(s, "g"));
+	cr_assert_gt(error_of(s, "g"), 0.05 * tot(s, "g"));
+	cr_assert(snapshot_valid(s));
+}
+
+Test(reconcile, c_functions_that_were_counted)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = with_natives();
+	struct snapshot_target *t = &s->targets[0];
+	uint64_t *before = snapshot_alloc(s, s->nfuncs, sizeof(*before));
+
+	t->mode = MODE_COUNT;
+	((struct snapshot_node *)node(s, "len"))->self[SNAPSHOT_CPU] = 2000000;
+	t->estimate = (struct snapshot_estimate){
+		.rate = 999, .period_ns = 10000, .samples = 2000, .before = 1000};
+	before[func_of(s, "f")] = before[func_of(s, "g")] = 500;
+	t->beside.before = (struct snapshot_sampled){before, s->nfuncs, 0};
+	assert_ok(snapshot_correct(s));
+	cr_assert(tot(s, "sort") > 50 * tot(s, "f"), "%f", tot(s, "sort"));
+	cr_assert(fabs(tot(s, "sort") + tot(s, "f") - tot(s, "g") - tot(s, "len")) <
+			  0.01 * tot(s, "sort"),
+		  "%f and %f", tot(s, "g"), tot(s, "len"));
+	cr_assert(fabs(tot(s, "len") / tot(s, "g") - 0.25) < 0.01, "as samples have them");
+	cr_assert_gt(error_of(s, "len"), 0);
+}

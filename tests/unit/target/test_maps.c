@@ -40,6 +40,33 @@ Test(maps, lines, .timeout = 10)
 	check_no_leaks();
 }
 
+Test(maps, code, .timeout = 10)
+{
+	struct target_maps m = {0};
+	struct native_code code;
+
+	assert_ok(parse("1000-2000 r--p 0 fe:01 1 /usr/lib/libz.so.1\n"
+			"2000-4000 r-xp 1000 fe:01 1 /usr/lib/libz.so.1 (deleted)\n"
+			"4000-5000 r-xp 0 00:00 0\n"
+			"6000-7000 r-xp 0 00:00 0 [vdso]\n"
+			"7000-8000 r-xp 0 fe:01 2 /"
+			"0123456789012345678901234567890123456789012345678901234567890123456789\n",
+			&m));
+	cr_assert_eq(target_maps_code(&m, 0x1800, &code), -ENOENT);
+	cr_assert_eq(target_maps_code(&m, 0x5000, &code), -ENOENT);
+	assert_ok(target_maps_code(&m, 0x3fff, &code));
+	cr_assert(code.start == 0x2000 && code.end == 0x4000);
+	cr_assert_str_eq(code.file, "libz.so.1");
+	assert_ok(target_maps_code(&m, 0x4000, &code));
+	cr_assert_str_eq(code.file, "", "belongs to no file");
+	assert_ok(target_maps_code(&m, 0x6000, &code));
+	cr_assert_str_eq(code.file, "[vdso]");
+	assert_ok(target_maps_code(&m, 0x7000, &code));
+	cr_assert_eq(strlen(code.file), NATIVE_FILE_MAX - 1);
+	target_maps_deinit(&m);
+	check_no_leaks();
+}
+
 Test(maps, empty, .timeout = 10)
 {
 	struct target_maps m = {0};
