@@ -118,7 +118,7 @@ Test(modes, sample)
 	says("\"errors\":{", "html", NULL);
 	says("\"period_ns\":10101010", "json", NULL);
 	says("\"estimated\":true", "json", NULL);
-	says(":33);three (", "collapsed", NULL);
+	says(":35);three (", "collapsed", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "CPU time only", "snapshot", "--clock", "wall", NULL);
 }
 
