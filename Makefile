@@ -159,6 +159,16 @@ $(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
 	$(Q)echo '#pragma GCC system_header /* not our code: no warnings */' > $@
 	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf >> $@
 
+# Names of system calls, as initialisers by number. It has one user, too.
+SYSCALLS := $(O)/gen/syscall_names.h
+$(O)/obj/daemon/base/syscalls.o: | $(SYSCALLS)
+$(SYSCALLS): $(O)/.flags
+	@mkdir -p $(@D)
+	$(call msg,GEN,$@)
+	$(Q)echo '#include <asm/unistd.h>' | $(CC) -E -dM - | \
+		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' | LC_ALL=C sort > $@.new
+	$(Q)mv $@.new $@
+
 # Likewise the messages of a .proto: format/x.proto is used by format/x.c. -w: not our code.
 $(O)/obj/daemon/format/pprof.o: | $(PROTO_C)
 
@@ -357,7 +367,7 @@ SHELL_FILES = $(sort $(call sources,tests packaging,*.sh) $(wildcard .ci/run))
 # times as long, reaches the same basic blocks and reports the same.
 TIDY_STATES := $(addprefix -Xclang ,-analyzer-config max-nodes=75000)
 
-$(O)/tidy/%.ok: %.c $(HEADERS) .clang-tidy | $(SKEL) $(PROTO_C)
+$(O)/tidy/%.ok: %.c $(HEADERS) .clang-tidy | $(SKEL) $(PROTO_C) $(SYSCALLS)
 	@mkdir -p $(@D)
 	$(call msg,TIDY,$*.c)
 	$(Q)$(CLANG_TIDY) --quiet --warnings-as-errors='*' $< -- $(TIDY_STATES) -std=gnu11 $(INC) \
@@ -377,7 +387,7 @@ ANALYZE_OK := $(TIDY_C:%.c=$(O)/analyze/%.ok)
 # gcc 12 takes an array whose reallocarray failed for freed.
 $(O)/analyze/daemon/stack/threads.ok: private ANALYZE += -Wno-analyzer-use-after-free
 
-$(O)/analyze/%.ok: %.c $(HEADERS) | $(SKEL) $(PROTO_C)
+$(O)/analyze/%.ok: %.c $(HEADERS) | $(SKEL) $(PROTO_C) $(SYSCALLS)
 	@mkdir -p $(@D)
 	$(call msg,CHECK,$*.c)
 	$(Q)gcc -std=gnu11 -O1 $(ANALYZE) $(INC) $(DEFS) $(PKG_CFLAGS) -c -o /dev/null $<

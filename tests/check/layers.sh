@@ -60,6 +60,10 @@ bad=$(
 				if (file != "daemon/probe/probe.c") print at "only probe/probe.c uses the skeleton"
 				next
 			}
+			if (inc == "syscall_names.h") {
+				if (file != "daemon/base/syscalls.c") print at "only base/syscalls.c uses it"
+				next
+			}
 			to = inc
 			if (!sub(/\/.*/, "", to)) {
 				if (top == "cli") next

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Line tables: see lines.h. Sources: Objects/lnotab_notes.txt of 3.9 and 3.10, Objects/locations.md of
+ * 3.11. */
+#include "python/lines.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* Bytes of a table. The largest of the standard library is below 100 kB. */
+#define TABLE_MAX (1u << 20)
+
+#define PEP626_NO_LINE (-128)
+
+/* Codes of entries in location tables. */
+#define LOCATION_ONE_LINE  10u /* 10 to 12: the line advances by 0 to 2 */
+#define LOCATION_NO_COLUMN 13u
+#define LOCATION_LONG	   14u
+#define LOCATION_NONE	   15u
+
+enum line_format lines_format(const struct layout *l)
+{
+	if (l->minor >= 11)
+		return LINE_LOCATIONS;
+	return l->minor == 10 ? LINE_PEP626 : LINE_LNOTAB;
+}
+
+static int32_t known(int64_t line)
+{
+	return line > 0 && line <= INT32_MAX ? (int32_t)line : LINE_UNKNOWN;
+}
+
+/* Pairs: so many bytes further, so many lines further. */
+static int32_t find_lnotab(const struct lines *ls, int64_t offset)
+{
+	int64_t line = ls->firstlineno, addr = 0;
+
+	for (size_t i = 0; i + 1 < ls->size; i += 2) {
+		addr += ls->table[i];
+		if (addr > offset)
+			break;
+		line += (int8_t)ls->table[i + 1];
+	}
+	return known(line);
+}
+
+/* Pairs: so many bytes have the line that is so many further. */
+static int32_t find_pep626(const struct lines *ls, int64_t offset)
+{
+	int64_t line = ls->firstlineno, end = 0;
+
+	if (offset < 0)
+		return known(line);
+	for (size_t i = 0; i + 1 < ls->size; i += 2) {
+		int8_t delta = (int8_t)ls->table[i + 1];
+
+		end += ls->table[i];
+		if (delta != PEP626_NO_LINE)
+			line += delta;
+		if (offset < end)
+			return delta == PEP626_NO_LINE ? LINE_UNKNOWN : known(line);
+	}
+	return LINE_UNKNOWN;
+}
+
+/* Six bits a byte, lowest first; the seventh says that more follow. */
+static bool take_varint(const struct lines *ls, size_t *at, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	for (unsigned int shift = 0; *at < ls->size && shift < 60; shift += 6) {
+		uint8_t byte = ls->table[(*at)++];
+
+		v |= (uint64_t)(byte & 63) << shift;
+		if (!(byte & 64)) {
+			*ret = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The sign is in the lowest bit. */
+static bool take_svarint(const struct lines *ls, size_t *at, int64_t *ret)
+{
+	uint64_t v;
+
+	if (!take_varint(ls, at, &v))
+		return false;
+	*ret = v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
+	return true;
+}
+
+/* By how many lines an entry with this code advances; its bytes may follow at *at. */
+static bool take_delta(const struct lines *ls, unsigned int code, size_t *at, int64_t *ret)
+{
+	*ret = 0;
+	if (code == LOCATION_LONG || code == LOCATION_NO_COLUMN)
+		return take_svarint(ls, at, ret);
+	if (code >= LOCATION_ONE_LINE && code < LOCATION_NO_COLUMN)
+		*ret = code - LOCATION_ONE_LINE;
+	return true;
+}
+
+static int32_t find_location(const struct lines *ls, int64_t offset)
+{
+	int64_t line = ls->firstlineno, end = 0, delta;
+	size_t at = 0;
+
+	if (offset < 0)
+		return known(line);
+	while (at < ls->size) {
+		uint8_t head = ls->table[at++];
+		unsigned int code = head >> 3 & 15;
+
+		/* The first byte of an entry, and no other, has its highest bit set. */
+		if (!(head & 0x80) || !take_delta(ls, code, &at, &delta))
+			break;
+		line += delta;
+		end += 2 * ((head & 7) + 1); /* in code units */
+		if (offset < end)
+			return code == LOCATION_NONE ? LINE_UNKNOWN : known(line);
+		while (at < ls->size && !(ls->table[at] & 0x80))
+			at++;
+	}
+	return LINE_UNKNOWN;
+}
+
+int32_t lines_find(const struct lines *ls, int64_t offset)
+{
+	switch (ls->format) {
+	case LINE_LNOTAB:
+		return find_lnotab(ls, offset);
+	case LINE_PEP626:
+		return find_pep626(ls, offset);
+	case LINE_LOCATIONS:
+		return find_location(ls, offset);
+	}
+	return LINE_UNKNOWN;
+}
+
+int lines_read(const struct layout *l, const struct memory *mem, uint64_t code, struct lines *ret)
+{
+	const struct pyp_layout *b = &l->bpf;
+	/* In all versions the table follows the last of the names. */
+	uint16_t last = b->code_qualname != LAYOUT_NONE ? b->code_qualname : b->code_name;
+	struct lines ls = {.format = lines_format(l)};
+	uint64_t bytes, size;
+	uint32_t first;
+	int err = memory_read_u32(mem, code + b->code_firstlineno, &first);
+
+	if (!err)
+		err = memory_read_u64(mem, code + last + 8, &bytes);
+	/* ob_size comes before ob_shash, which comes before the bytes. */
+	if (!err)
+		err = memory_read_u64(mem, bytes + l->bytes_data - 16, &size);
+	if (err)
+		return err;
+	if (size > TABLE_MAX)
+		return -E2BIG;
+	ls.firstlineno = (int32_t)first;
+	ls.size = size;
+	ls.table = malloc(size + 1);
+	if (!ls.table)
+		return -ENOMEM;
+	err = size ? memory_read(mem, bytes + l->bytes_data, ls.table, size) : 0;
+	if (err) {
+		lines_deinit(&ls);
+		return err;
+	}
+	*ret = ls;
+	return 0;
+}
+
+void lines_deinit(struct lines *ls)
+{
+	free(ls->table);
+	*ls = (struct lines){0};
+}
+
+int64_t lines_offset(const struct layout *l, uint64_t code, uint64_t instr)
+{
+	if (l->minor >= 11)
+		return (int64_t)(instr - code - l->bpf.code_start);
+	return (int64_t)(int32_t)(uint32_t)instr * l->lasti_unit;
+}
