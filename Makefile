@@ -106,8 +106,10 @@ BENCH_SRC := $(call sources,tests/bench,bench_*.c)
 BROWSER_SRC := $(call sources,tests/browser,gen_*.c)
 TEST_SRC := $(UNIT_SRC) $(INTEGRATION_SRC) $(E2E_SRC) $(ATTACK_SRC) $(FUZZ_SRC) \
 	$(BENCH_SRC) $(BROWSER_SRC) $(HARNESS_SRC) $(wildcard tests/fuzz/driver.c)
-BPF_SRC := $(wildcard bpf/*.bpf.c)
-SKEL := $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.skel.h)
+# The definitions of maps come before what uses them: see there.
+BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c,$(sort $(wildcard bpf/*.bpf.c)))
+BPF_O := $(BPF_SRC:bpf/%.c=$(O)/bpf/%.o)
+SKEL := $(O)/gen/pyprof.skel.h
 PROTO_SRC := $(call sources,daemon,*.proto)
 PROTO_C := $(PROTO_SRC:daemon/%.proto=$(O)/gen/%.pb-c.c)
 PROTO_O := $(PROTO_SRC:daemon/%.proto=$(O)/obj/gen/%.pb-c.o)
@@ -153,11 +155,15 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(O)/.flags
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 	$(Q)$(LLVM_STRIP) -g $@ 2>/dev/null || true
 
-$(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
+$(O)/bpf/pyprof.o: $(BPF_O)
+	$(call msg,BPF,$@)
+	$(Q)$(BPFTOOL) gen object $@ $^
+
+$(SKEL): $(O)/bpf/pyprof.o
 	@mkdir -p $(@D)
 	$(call msg,SKEL,$@)
 	$(Q)echo '#pragma GCC system_header /* not our code: no warnings */' > $@
-	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf >> $@
+	$(Q)$(BPFTOOL) gen skeleton $< name pyprof_bpf >> $@
 
 # Names of system calls, as initialisers by number. It has one user, too.
 SYSCALLS := $(O)/gen/syscall_names.h

@@ -7,9 +7,9 @@
 #ifndef PYPROF_METRICS_BPF_H
 #define PYPROF_METRICS_BPF_H
 
-#include <bpf/bpf_core_read.h>
+#include "ring.bpf.h"
 
-#include "thread.bpf.h"
+#include <bpf/bpf_core_read.h>
 
 static __always_inline void metrics_read(struct task_struct *task, __u64 *value)
 {

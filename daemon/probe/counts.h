@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counting calls (bpf/count.bpf.h), as the daemon sees it: private to probe/. */
+/* Counting calls (bpf/count.bpf.c), as the daemon sees it: private to probe/. */
 #ifndef PYPROF_PROBE_COUNTS_H
 #define PYPROF_PROBE_COUNTS_H
 

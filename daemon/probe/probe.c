@@ -28,7 +28,7 @@
 #include "target/deadline.h"
 #include "target/target.h"
 
-/* As the BPF side has them: bpf/thread.bpf.h. */
+/* As the BPF side has them: bpf/frame.bpf.h. */
 #define FRAME_BLOCK 32u
 #define FRAME_SPAN  96u
 
@@ -538,7 +538,7 @@ static int attach_sites(const struct probe *p, enum sites which, struct attachme
 	return 0;
 }
 
-/* Where interrupts are of probes' time: see sample_is_of_trap in bpf/sample.bpf.h. */
+/* Where interrupts are of probes' time: see sample_is_of_trap in bpf/sample.bpf.c. */
 static int fill_traps(const struct probe *p)
 {
 	struct probe_traps traps;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Sampling: a clock on each CPU interrupts whatever runs there, and if that is a thread of the
  * target, its Python stack is walked and sent. Nothing is attached to the target itself.
@@ -17,10 +17,10 @@
  *
  * This runs in an interrupt: everything is bounded, and pages that are not there stay away.
  */
-#ifndef PYPROF_SAMPLE_BPF_H
-#define PYPROF_SAMPLE_BPF_H
-
+#include "ids.bpf.h"
 #include "native.bpf.h"
+#include "ring.bpf.h"
+#include "walk.bpf.h"
 
 /* Where a thread's state was found last. */
 struct {
@@ -353,21 +353,15 @@ static long sample_record(__u64 index, struct sample *s)
 		}
 		r->codes[i] = code;
 	}
-	if (end == WALK_FRAME && index == SAMPLE_RECORDS - 1)
-		end = WALK_CUT;
-	if (end != WALK_FRAME)
-		arg |= PYP_SAMPLE_LAST;
-	if (end == WALK_CUT) {
-		arg |= PYP_SAMPLE_TRUNCATED;
-		if (!sampling.top)
-			count(PYP_CNT_chain_truncated);
-	}
+	arg |= walk_flags(end, index == SAMPLE_RECORDS - 1);
+	if (arg & PYP_SAMPLE_TRUNCATED && !sampling.top)
+		count(PYP_CNT_chain_truncated);
 	rec_head(&r->h, bpf_ktime_get_ns(), s->walk.tid, PYP_REC_SAMPLE, 0, arg);
 	r->period = s->period;
 	r->first = index * PYP_SAMPLE_CODES;
 	r->count = n;
 	bpf_ringbuf_submit(r, wake_check());
-	return end != WALK_FRAME;
+	return !!(arg & PYP_SAMPLE_LAST);
 }
 
 /* Names first, as in chain_send. */
@@ -390,4 +384,45 @@ static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period, __
 							  : PYP_CNT_lost_samples);
 }
 
-#endif
+/* ---- the clock ---- */
+
+/*
+ * A window's breakpoints are there for some moments before it is open and after it is closed, and
+ * hits cost the same: then what runs is disturbed, too. Long after a hit there are none.
+ */
+#define STRAY_NS 2000000
+
+static __always_inline int is_sampled(void)
+{
+	if (sampling.when != PYP_SAMPLING_BETWEEN)
+		return active != PYP_ACTIVE_OFF;
+	return active == PYP_ACTIVE_BETWEEN && bpf_ktime_get_ns() > stray_ns + STRAY_NS;
+}
+
+/* Where the thread runs, or has entered the kernel. */
+static __always_inline __u64 user_ip(struct pt_regs *ctx, struct task_struct *task)
+{
+	struct pt_regs *user = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 ip = ARCH_IP(ctx);
+
+	/* The verifier refuses one load through either pointer. */
+	barrier_var(ip);
+	return ARCH_IS_USER(ctx) ? ip : ARCH_IP(user);
+}
+
+/* A clock interrupts every process, whatever the mechanism of the probes: it must check which. */
+SEC("perf_event")
+int on_sample(struct pt_regs *ctx)
+{
+	__u64 id = current_process_ids();
+	struct task_struct *task;
+
+	if (id >> 32 != target_tgid || !is_sampled())
+		return 0;
+	task = (struct task_struct *)bpf_get_current_task_btf();
+	if (sampling.when == PYP_SAMPLING_BESIDE && sample_is_of_trap(ctx, task))
+		return 0;
+	sample_send(id, current_frame(id, ARCH_PTHREAD_SELF(task)), sampling.period,
+		    native_calls.on ? user_ip(ctx, task) : 0);
+	return 0;
+}

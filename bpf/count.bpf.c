@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Counting calls, where nobody asks for times: entries only, added up here by thread, caller and
  * callee. Nothing travels but names, so nothing is lost, and the daemon has nothing to do.
@@ -11,9 +11,7 @@
  * runs in a frame that was not entered: so it is true as long as nothing else runs frames. Where
  * something may (a JIT, another evaluator), frames are asked.
  */
-#ifndef PYPROF_COUNT_BPF_H
-#define PYPROF_COUNT_BPF_H
-
+#include "hit.bpf.h"
 #include "native.bpf.h"
 
 const volatile __u32 count_remembers = 0; /* 1: frames' code may be remembered */
@@ -345,4 +343,22 @@ static __always_inline int count_code_free(const struct hit *h)
 	return on_code_free(h->cookie, h->ptr, h->tid);
 }
 
-#endif
+SEC("uprobe")
+int on_site_count(struct pt_regs *ctx)
+{
+	struct hit h;
+
+	if (hit_take(ctx, &h))
+		return 0;
+	switch (PYP_COOKIE_KIND(h.cookie)) {
+	case PYP_SITE_ENTER:
+	case PYP_SITE_THROW:
+		return count_enter(ctx, &h);
+	case PYP_SITE_CODE_FREE:
+		return count_code_free(&h);
+	case PYP_SITE_C_ENTER:
+	case PYP_SITE_C_INSTANT:
+		return builtins ? count_native(ctx, &h) : 0;
+	}
+	return 0;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "code.bpf.h"
+
+#include "ring.bpf.h"
+#include "user.bpf.h"
+
+/* What a STRING record says besides its characters. */
+struct string_msg {
+	__u64 code;
+	__u64 object;
+	struct core_string shape;
+	__u32 tid;
+	__u32 which;
+	__u32 flags;
+};
+
+static __always_inline void string_fill(struct pyp_rec_string *r, const struct string_msg *m,
+					__u32 room)
+{
+	__u64 bytes = m->shape.bytes;
+	__u32 flags = m->flags;
+
+	/* A read that must fault zero-fills: the cheapest way to initialise this much. */
+	user_read(r->data, room, 0);
+	if (bytes > room) {
+		bytes = room; /* room is a multiple of 4: no character is cut */
+		flags |= PYP_STRING_TRUNCATED;
+	}
+	if (!m->shape.kind || user_read(r->data, bytes, m->object + m->shape.offset)) {
+		bytes = 0;
+		flags = PYP_STRING_UNREADABLE;
+	}
+	rec_head(&r->h, bpf_ktime_get_ns(), m->tid, PYP_REC_STRING, 0, m->which);
+	r->code = m->code;
+	r->object = m->object;
+	r->units = m->shape.units;
+	r->bytes = bytes;
+	r->kind = m->shape.kind;
+	r->flags = flags;
+	if (flags & PYP_STRING_UNREADABLE)
+		count(PYP_CNT_fault_string);
+	if (flags & PYP_STRING_TRUNCATED)
+		count(PYP_CNT_name_truncated);
+}
+
+#define STRING_SEND(m, size)                                                                       \
+	({                                                                                         \
+		struct pyp_rec_string *r_ = bpf_ringbuf_reserve(&ring, (size), 0);                 \
+		if (r_) {                                                                          \
+			string_fill(r_, (m), (size) - sizeof(*r_));                                \
+			bpf_ringbuf_submit(r_, BPF_RB_NO_WAKEUP);                                  \
+		}                                                                                  \
+		r_ ? 0 : -1;                                                                       \
+	})
+
+/* Returns 0, or -1 if the ring is full. A string that cannot be read is sent as unreadable. */
+__noinline int string_send(__u64 code, __u32 field, __u32 which, __u32 tid)
+{
+	struct string_msg m = {.code = code, .which = which, .tid = tid};
+	__u64 length = 0;
+	__u32 state = 0;
+
+	if (!user_read(&m.object, sizeof(m.object), code + field) &&
+	    !user_read(&length, sizeof(length), m.object + layout.str_length) &&
+	    !user_read(&state, sizeof(state), m.object + layout.str_state) && length <= 1u << 30)
+		m.shape = core_string_shape(length, state, layout.str_kind_shift,
+					    layout.str_ascii_data, layout.str_compact_data);
+	switch (core_string_class(m.shape.bytes)) {
+	case PYP_STRING_SMALL:
+		return STRING_SEND(&m, PYP_STRING_SMALL);
+	case PYP_STRING_MEDIUM:
+		return STRING_SEND(&m, PYP_STRING_MEDIUM);
+	case PYP_STRING_HUGE:
+		if (!STRING_SEND(&m, PYP_STRING_HUGE))
+			return 0;
+	}
+	return STRING_SEND(&m, PYP_STRING_LARGE);
+}
+
+static __always_inline int code_send(__u64 code, __u32 flags, __u32 arg, __u32 tid)
+{
+	struct pyp_rec_code *r;
+	__s32 line = 0;
+
+	user_read(&line, sizeof(line), code + layout.code_firstlineno);
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r)
+		return -1;
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_CODE, 0, arg);
+	r->code = code;
+	r->flags = flags;
+	r->firstlineno = line;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __always_inline int code_send_all(__u64 code, __u32 flags, __u32 tid)
+{
+	if (string_send(code, layout.code_filename, PYP_STR_FILENAME, tid) ||
+	    string_send(code, layout.code_name, PYP_STR_NAME, tid))
+		return -1;
+	if (layout.code_qualname != 0xffff &&
+	    string_send(code, layout.code_qualname, PYP_STR_QUALNAME, tid))
+		return -1;
+	return code_send(code, flags, 0, tid);
+}
+
+__noinline int code_announce(__u64 code, __u32 tid)
+{
+	__u64 mark = 0;
+	__u32 flags = 0;
+	int err = 0;
+
+	if (user_read(&flags, sizeof(flags), code + layout.code_flags))
+		err = code_send(code, 0, PYP_CODE_UNREADABLE, tid);
+	else if (flags & layout.code_skip_flags)
+		mark = CORE_CODE_SKIP;
+	else
+		err = code_send_all(code, flags, tid);
+	if (flags & layout.code_creation_flags)
+		mark |= CORE_CODE_CREATES;
+	if (flags & PYP_CO_SUSPENDS)
+		mark |= CORE_CODE_SUSPENDS;
+	if (err) {
+		count(PYP_CNT_lost_codes);
+		return -1;
+	}
+	/* A full map is no loss: the cache below remembers, or the names are sent once more. */
+	if (bpf_map_update_elem(&codes, &code, &mark, BPF_ANY))
+		count(PYP_CNT_map_full);
+	code_cache[core_code_slot(code)] = core_code_entry(code, mark);
+	return mark;
+}
+
+__noinline int code_lookup(__u64 code, __u32 tid)
+{
+	__u64 entry = code_cache[core_code_slot(code)];
+	__u64 *mark;
+
+	if (core_code_hit(entry, code))
+		return entry & CORE_CODE_MARKS;
+	mark = bpf_map_lookup_elem(&codes, &code);
+	if (!mark)
+		return code_announce(code, tid);
+	code_cache[core_code_slot(code)] = core_code_entry(code, *mark);
+	return *mark & CORE_CODE_MARKS;
+}

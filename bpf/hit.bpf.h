@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Hits of probes on sites: which ones produce records, and what both collectors that probe sites,
+ * trace.bpf.c and count.bpf.c, do with them.
+ */
+#ifndef PYPROF_HIT_BPF_H
+#define PYPROF_HIT_BPF_H
+
+#include "frame.bpf.h"
+#include "ids.bpf.h"
+#include "ring.bpf.h"
+#include "thread.bpf.h"
+
+/* A hit that counts. */
+struct hit {
+	__u64 cookie;
+	__u64 ptr; /* the frame or code object it is about */
+	__u32 tid;
+};
+
+static __always_inline int frame_fault(__u32 tid)
+{
+	count(PYP_CNT_fault_frame);
+	return thread_lost(tid);
+}
+
+/* A site's cookie. One uprobe event has many probes and one cookie: there it is in a table. */
+static __always_inline __u64 cookie_of(struct pt_regs *ctx)
+{
+	struct pyp_site_entry *e;
+
+	if (!by_address)
+		return bpf_get_attach_cookie(ctx);
+	e = &site_table[PYP_SITE_SLOT(ARCH_IP(ctx), site_factor)];
+	if (e->address == ARCH_IP(ctx))
+		return e->cookie;
+	count(PYP_CNT_unknown_site);
+	return 0;
+}
+
+static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
+{
+	__u64 id;
+
+	if (!active)
+		return -1;
+	h->cookie = cookie_of(ctx);
+	/* Between windows only code objects that go are to be known. */
+	if (active == PYP_ACTIVE_BETWEEN && PYP_COOKIE_KIND(h->cookie) != PYP_SITE_CODE_FREE) {
+		if (sampling.when == PYP_SAMPLING_BETWEEN)
+			stray_ns = bpf_ktime_get_ns();
+		return -1;
+	}
+	if (!h->cookie || !core_counts(h->cookie, ARCH_FLAGS(ctx)))
+		return -1;
+	id = current_ids();
+	if (check_tgid && id >> 32 != target_tgid)
+		return -1;
+	h->tid = id;
+	h->ptr = arch_reg(ctx, PYP_COOKIE_REG(h->cookie));
+	if (PYP_COOKIE_DEREF(h->cookie) &&
+	    user_read(&h->ptr, sizeof(h->ptr), h->ptr + (__s64)PYP_COOKIE_DISP(h->cookie))) {
+		frame_fault(h->tid);
+		return -1;
+	}
+	return 0;
+}
+
+/* Which record an entry site makes: where one site serves both, throwflag tells. */
+static __always_inline __u32 enter_type(struct pt_regs *ctx, __u64 cookie)
+{
+	if (PYP_COOKIE_HAS_FLAG(cookie) && (__u32)arch_reg(ctx, PYP_COOKIE_FLAG_REG(cookie)))
+		return PYP_REC_THROW;
+	return PYP_COOKIE_KIND(cookie);
+}
+
+/*
+ * From 3.15 on a generator expression executes RESUME as a function of its own first, before the
+ * RETURN_GENERATOR that makes the generator: that is its creation, no call. (3.15.2
+ * Python/codegen.c, codegen_comprehension; seen on the binary.)
+ */
+static __always_inline int is_creation(__u64 frame, __u64 marks)
+{
+	__u8 owner = 0xff;
+
+	if (!layout.code_creation_flags || !(marks & CORE_CODE_CREATES))
+		return 0;
+	user_read(&owner, sizeof(owner), frame + layout.frame_owner);
+	return owner == PYP_OWNER_THREAD;
+}
+
+/* A code object nobody has seen needs no record. */
+static __always_inline int on_code_free(__u64 cookie, __u64 code, __u32 tid)
+{
+	struct pyp_rec_code_free *r;
+
+	if (!code_forget(code))
+		return 0;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		/* No harm: whatever comes to live at the address is announced anew. */
+		count(PYP_CNT_lost_codes);
+		return 0;
+	}
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_CODE_FREE, PYP_COOKIE_SITE(cookie), 0);
+	r->code = code;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+#endif

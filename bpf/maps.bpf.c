@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The definitions of what maps.bpf.h declares. This is linked first: libbpf 1.1 misplaces a map whose
+ * definition comes after a declaration, so maps that several files use belong here.
+ */
+#include "maps.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile __u32 pid_ns = 0;
+const volatile __u32 check_tgid = 0;
+const volatile __u32 by_address = 0;
+const volatile __u32 metrics = 0;
+const volatile __u64 ring_half = 0;
+const volatile struct pyp_layout layout = {};
+const volatile struct pyp_sampling sampling = {};
+
+__u32 active = 0;
+__u32 target_tgid = 0;
+__u64 gauge_ns = 0, gauge_n = 0;
+__u32 follow = 0;
+__u32 epoch = 0;
+__u32 woken = 0;
+struct pyp_sampling_at sampling_at = {};
+__u64 stray_ns = 0;
+struct pyp_trap_samples trap_samples = {};
+__u64 counters[PYP_CNT_MAX] = {};
+__u64 pid_ns_address = 0;
+__u32 pid_ns_level = 0;
+struct pyp_site_entry site_table[PYP_SITE_SLOTS] = {};
+__u64 site_factor = 0;
+__u64 code_cache[CORE_CODE_SLOTS] = {};
+__u64 thread_cache[CORE_THREAD_SLOTS] = {};
+__u64 frame_cache[CORE_FRAME_SLOTS] = {};
+__u64 metrics_cache[CORE_THREAD_SLOTS] = {};
+
+struct ring_map ring SEC(".maps");
+struct codes_map codes SEC(".maps");
+struct threads_map threads SEC(".maps");
+struct process_tree_map process_tree SEC(".maps");
+struct methods_map methods SEC(".maps");

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "native.bpf.h"
+
+#include "ring.bpf.h"
+
+const volatile __u32 builtins = 0;
+const volatile struct pyp_native_calls native_calls = {};
+
+struct pyp_native_site native_sites[PYP_ALL_SITES] = {};
+struct pyp_native_types native_types = {};
+__u64 method_cache[CORE_METHOD_SLOTS] = {};
+__u64 native_cache[CORE_FRAME_SLOTS] = {};
+
+#define TYPE_NAME    24	 /* PyTypeObject.tp_name */
+#define TYPE_METHODS 232 /* tp_methods; tp_base is three words behind it */
+#define METHOD_SIZE  32
+#define METHODS_MAX  512
+#define TYPE_BASES   16
+
+struct bases {
+	__u64 method;
+	__u64 type;
+	__u64 found, methods;
+};
+
+/* The type whose array of methods it lies in: of those that begin before it, the last. */
+static long bases_next(__u64 index, struct bases *b)
+{
+	__u64 part[4]; /* tp_methods, tp_members, tp_getset, tp_base */
+
+	if (!b->type || user_read(part, sizeof(part), b->type + TYPE_METHODS))
+		return 1;
+	if (part[0] > b->methods && part[0] <= b->method &&
+	    b->method - part[0] < METHODS_MAX * METHOD_SIZE &&
+	    (b->method - part[0]) % METHOD_SIZE == 0) {
+		b->found = b->type;
+		b->methods = part[0];
+	}
+	b->type = part[3];
+	return 0;
+}
+
+/* An array of methods ends with one without a name. */
+static long method_is_named(__u64 index, struct bases *b)
+{
+	__u64 at = b->methods + index * METHOD_SIZE, name = 0;
+
+	if (at >= b->method)
+		return 1;
+	if (user_read(&name, sizeof(name), at) || !name)
+		b->found = 0;
+	return !b->found;
+}
+
+/* The type among whose methods it is, of a type and its bases; 0: none. */
+static __always_inline __u64 method_type(__u64 method, __u64 type)
+{
+	struct bases b = {.method = method, .type = type};
+
+	bpf_loop(TYPE_BASES, bases_next, &b, 0);
+	if (b.found)
+		bpf_loop(METHODS_MAX, method_is_named, &b, 0);
+	return b.found;
+}
+
+static __always_inline void type_name(char *to, __u32 size, __u64 type)
+{
+	__u64 name = 0;
+
+	if (!type || user_read(&name, sizeof(name), type + TYPE_NAME) ||
+	    bpf_probe_read_user_str(to, size, (const void *)name) < 0)
+		to[0] = 0;
+}
+
+/* A str of Latin-1 characters that fit; else none. */
+static __always_inline void module_name(char *to, __u32 size, __u64 object)
+{
+	struct core_string s = {};
+	__u64 length = 0;
+	__u32 state = 0;
+
+	to[0] = 0;
+	if (!object || user_read(&length, sizeof(length), object + layout.str_length) ||
+	    user_read(&state, sizeof(state), object + layout.str_state) || length >= size)
+		return;
+	s = core_string_shape(length, state, layout.str_kind_shift, layout.str_ascii_data,
+			      layout.str_compact_data);
+	if (s.kind != 1 || bpf_probe_read_user_str(to, size, (const void *)(object + s.offset)) < 0)
+		to[0] = 0;
+}
+
+static __always_inline int method_send(const struct native_call *c)
+{
+	struct pyp_rec_method *r;
+	__u32 kind = PYP_METHOD_DESCRIPTOR;
+	__u64 type = c->type, self_type = 0;
+
+	if (c->bound) {
+		/* It is bound to an object, whose type is one read further. */
+		if (!c->type || user_read(&self_type, sizeof(self_type), c->type + CALLABLE_TYPE))
+			self_type = 0;
+		type = method_type(c->method, self_type);
+		kind = type ? PYP_METHOD_BOUND : PYP_METHOD_FUNCTION;
+	}
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r)
+		return -1;
+	rec_head(&r->h, bpf_ktime_get_ns(), c->tid, PYP_REC_METHOD, 0, kind);
+	r->method = c->method;
+	r->self_type = self_type;
+	__builtin_memset(r->name, 0, sizeof(r->name));
+	__builtin_memset(r->type, 0, sizeof(r->type));
+	__builtin_memset(r->module, 0, sizeof(r->module));
+	if (bpf_probe_read_user_str(r->name, sizeof(r->name), (const void *)c->name) < 0) {
+		r->h.arg |= PYP_METHOD_UNREADABLE;
+		count(PYP_CNT_fault_string);
+	}
+	type_name(r->type, sizeof(r->type), type);
+	module_name(r->module, sizeof(r->module), c->module);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+__noinline int method_lookup(struct native_call *c)
+{
+	struct method_state fresh = {}, *known;
+	__u64 method;
+
+	if (!c)
+		return -1;
+	method = c->method;
+	known = bpf_map_lookup_elem(&methods, &method);
+	if (!known || known->print != c->print) {
+		if (method_send(c)) {
+			count(PYP_CNT_lost_codes);
+			return -1;
+		}
+		fresh.print = c->print;
+		if (bpf_map_update_elem(&methods, &method, &fresh, BPF_ANY))
+			count(PYP_CNT_map_full);
+	}
+	method_cache[core_method_slot(method)] = core_method_entry(method, c->print);
+	return 0;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The scheduler's tracepoints, in all modes: ends of threads, forks and execs; and in mode trace the
+ * switches of threads, which make CPU time of time.
+ */
+#include "metrics.bpf.h"
+#include "ids.bpf.h"
+#include "ring.bpf.h"
+#include "thread.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+static __always_inline void switch_send(struct task_struct *task, __u32 type, __u32 arg)
+{
+	__u32 tid = task_tid(task);
+	enum thread_sight sight = thread_sight(tid);
+	struct pyp_rec_switch *r;
+
+	if (sight == SIGHT_NONE)
+		return;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		count(PYP_CNT_lost_switches);
+		return;
+	}
+	if (sight == SIGHT_LOST)
+		arg |= PYP_SWITCH_LOST;
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, type, 0, arg);
+	r->runtime = task->se.sum_exec_runtime;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, int preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	if (!active)
+		return 0;
+	if (task_tgid(prev) == target_tgid)
+		switch_send(prev, PYP_REC_SWITCH_OUT,
+			    (preempt & 1) || !prev_state ? PYP_SWITCH_RUNNABLE : 0);
+	if (task_tgid(next) == target_tgid)
+		switch_send(next, PYP_REC_SWITCH_IN, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	struct pyp_rec_thread *r;
+	__u32 tid = task_tid(task), tgid = task_tgid(task), arg = 0;
+
+	if (!active)
+		return 0;
+	if (tgid != target_tgid) {
+		if (follow && task->signal->live.counter == 0)
+			bpf_map_delete_elem(&process_tree, &tgid);
+		return 0;
+	}
+	if (metrics && thread_sight(tid) == SIGHT_KNOWN)
+		metrics_look(task, tid);
+	if (thread_sight(tid) == SIGHT_LOST)
+		arg |= PYP_EXIT_LOST;
+	if (task->signal->live.counter == 0)
+		arg |= PYP_EXIT_GROUP;
+	thread_cache_drop(tid);
+	bpf_map_delete_elem(&threads, &tid);
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		count(PYP_CNT_lost_threads);
+		return 0;
+	}
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_THREAD_EXIT, 0, arg);
+	r->runtime = task->se.sum_exec_runtime;
+	bpf_get_current_comm(r->comm, sizeof(r->comm)); /* an exiting task is the current one */
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __always_inline void process_send(__u32 type, struct task_struct *task, __u32 child,
+					 __u32 arg, __u64 wake)
+{
+	struct pyp_rec_process *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+
+	if (!r) {
+		count(PYP_CNT_lost_processes);
+		return;
+	}
+	rec_head(&r->h, bpf_ktime_get_ns(), task_tid(task), type, 0, arg);
+	r->child = child;
+	r->parent = type == PYP_REC_FORK ? task_tgid(task) : 0;
+	bpf_ringbuf_submit(r, wake);
+}
+
+static __always_inline int is_in_tree(__u32 tgid)
+{
+	return follow && bpf_map_lookup_elem(&process_tree, &tgid);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 tgid = task_tid(child), from = task_tgid(parent), arg = 0;
+	__u8 one = 1;
+
+	if (!active || child->pid != child->tgid)
+		return 0;
+	if (from != target_tgid && !is_in_tree(from))
+		return 0;
+	if (child->mm == parent->mm)
+		arg = PYP_FORK_SHARED;
+	if (follow && bpf_map_update_elem(&process_tree, &tgid, &one, 0))
+		count(PYP_CNT_lost_processes);
+	if (follow || !arg)
+		process_send(PYP_REC_FORK, parent, tgid, arg,
+			     follow ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/*
+ * The process runs another program now: what is known about code objects and threads is void, and
+ * so may the plan be. Say so and fall silent until the daemon has looked. By now the thread that
+ * executes has the leader's id; old_pid is the one that it had.
+ */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
+{
+	__u32 tgid = task_tgid(task);
+
+	if (!active)
+		return 0;
+	if (tgid == target_tgid) {
+		active = 0;
+		process_send(PYP_REC_EXEC, task, 0,
+			     old_pid == task->pid ? 0 : PYP_EXEC_OTHER_THREAD, BPF_RB_FORCE_WAKEUP);
+	} else if (is_in_tree(tgid)) {
+		bpf_map_delete_elem(&process_tree, &tgid);
+		process_send(PYP_REC_EXEC, task, tgid, 0, BPF_RB_FORCE_WAKEUP);
+	}
+	return 0;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "thread.bpf.h"
+
+#include "ring.bpf.h"
+#include "walk.bpf.h"
+
+/* A global function: the verifier looks at it once, not once per frame. */
+__noinline int walk_next(struct walk *w)
+{
+	return walk_step(w, code_lookup, WALK_FULL);
+}
+
+static long walk_names(__u64 index, struct walk *w)
+{
+	return walk_next(w) != WALK_FRAME;
+}
+
+#define CHAIN_RECORDS (PYP_CHAIN_MAX_DEPTH / PYP_CHAIN_FRAMES)
+
+struct chain {
+	struct walk walk;
+	__u32 flags; /* of the first record */
+	__u32 failed;
+};
+
+/* One CHAIN record; returns 1 after the last. */
+static long chain_record(__u64 index, struct chain *c)
+{
+	struct pyp_rec_chain *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	__u32 arg = index ? 0 : c->flags;
+	int end = WALK_FRAME;
+	__u32 n = 0;
+
+	if (!r) {
+		c->failed = 1;
+		return 1;
+	}
+	for (int i = 0; i < PYP_CHAIN_FRAMES; i++) {
+		struct pyp_chain_frame f = {};
+
+		if (end == WALK_FRAME)
+			end = walk_next(&c->walk);
+		if (end == WALK_FRAME) {
+			f.frame = c->walk.frame;
+			f.code = c->walk.code;
+			n++;
+		}
+		r->frames[i] = f;
+	}
+	if (end == WALK_FULL)
+		c->failed = 1;
+	arg |= walk_flags(end, index == CHAIN_RECORDS - 1);
+	if (arg & PYP_CHAIN_TRUNCATED)
+		count(PYP_CNT_chain_truncated);
+	rec_head(&r->h, bpf_ktime_get_ns(), c->walk.tid, PYP_REC_CHAIN, 0, arg);
+	r->first = index * PYP_CHAIN_FRAMES;
+	r->count = n;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return !!(arg & PYP_CHAIN_LAST);
+}
+
+/*
+ * Two walks: names first, because what a CHAIN record mentions should be known when it is read,
+ * and a record that is reserved but not submitted holds up everything behind it.
+ */
+static __noinline int chain_send(__u32 tid, __u64 frame, __u32 flags)
+{
+	struct walk names = {.next = frame, .tid = tid};
+	struct chain c = {.walk = {.next = frame, .tid = tid}, .flags = flags};
+
+	bpf_loop(PYP_CHAIN_MAX_DEPTH, walk_names, &names, 0);
+	bpf_loop(CHAIN_RECORDS, chain_record, &c, 0);
+	return c.failed ? -1 : 0;
+}
+
+__noinline int thread_lost(__u32 tid)
+{
+	struct thread_state *st = bpf_map_lookup_elem(&threads, &tid);
+
+	thread_cache_drop(tid);
+	if (st)
+		st->flags |= THREAD_LOST;
+	count(PYP_CNT_lost_events);
+	return 0;
+}
+
+/*
+ * A suspended frame is cut off from its caller before some YIELD sites: its stack cannot be told.
+ * Nothing is lost by dropping that event, since the thread's next one sends the stack.
+ */
+static __always_inline int yield_is_cut(__u32 kind, __u64 frame)
+{
+	struct frame_head h;
+
+	return kind == PYP_SITE_YIELD && !frame_load(frame, &h) && !h.previous;
+}
+
+__noinline int thread_announce(__u32 tid, __u32 kind, __u64 frame)
+{
+	struct thread_state *st = bpf_map_lookup_elem(&threads, &tid);
+	struct thread_state fresh = {.epoch = epoch};
+	int known = st && st->epoch == epoch;
+
+	if (known && !(st->flags & THREAD_LOST)) {
+		thread_cache_add(tid);
+		return 0;
+	}
+	if (yield_is_cut(kind, frame))
+		return -1;
+	if (chain_send(tid, frame, known ? PYP_CHAIN_RESYNC : 0)) {
+		count(PYP_CNT_lost_chains);
+		count(PYP_CNT_lost_events);
+		return -1;
+	}
+	if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY))
+		count(PYP_CNT_map_full);
+	thread_cache_add(tid);
+	return 0;
+}

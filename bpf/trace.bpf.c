@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Mode trace: every call and return is a record. One program for all sites of the plan.
+ */
+#include "hit.bpf.h"
+#include "metrics.bpf.h"
+#include "native.bpf.h"
+
+/* The first four site kinds announce the record of the same number. */
+_Static_assert((int)PYP_SITE_ENTER == (int)PYP_REC_ENTER, "kinds are types");
+_Static_assert((int)PYP_SITE_THROW == (int)PYP_REC_THROW, "kinds are types");
+_Static_assert((int)PYP_SITE_LEAVE == (int)PYP_REC_LEAVE, "kinds are types");
+_Static_assert((int)PYP_SITE_YIELD == (int)PYP_REC_YIELD, "kinds are types");
+
+/*
+ * What goes before an event: the thread's stack, if the daemon does not have it, and the resource
+ * counters that have changed. -1: the event must be dropped, and is counted.
+ */
+static __always_inline int event_prepare(const struct hit *h, __u64 frame)
+{
+	if (!thread_cached(h->tid) && thread_announce(h->tid, PYP_COOKIE_KIND(h->cookie), frame))
+		return -1;
+	if (metrics)
+		metrics_look(bpf_get_current_task_btf(), h->tid);
+	return 0;
+}
+
+/* An event's record, with its head; NULL: the ring is full. */
+static __always_inline void *event_reserve(const struct hit *h, __u64 size, __u32 type, __u32 arg)
+{
+	__u64 ts = bpf_ktime_get_ns();
+	struct pyp_rec *r = bpf_ringbuf_reserve(&ring, size, 0);
+
+	if (!r) {
+		thread_lost(h->tid);
+		return 0;
+	}
+	rec_head(r, ts, h->tid, type, PYP_COOKIE_SITE(h->cookie), arg);
+	return r;
+}
+
+static __always_inline int event_submit(struct pyp_rec *r)
+{
+	__u64 ts = r->ts;
+
+	bpf_ringbuf_submit(r, wake_flags(ts));
+	gauge_look(ts);
+	return 0;
+}
+
+/* What is known of the code of a frame that is entered; nothing if it could not be announced. */
+static __always_inline __u64 code_marks(__u64 code, __u32 tid)
+{
+	int marks = code_lookup(code, tid);
+
+	return marks < 0 ? 0 : marks;
+}
+
+/* What an ENTER says of a frame that can be suspended. Where it cannot be read it was not the first. */
+static __noinline __u32 generator_arg(__u64 frame, __u64 code)
+{
+	__u64 at = 0;
+	__s32 first = 0, lasti = 0;
+	int start = 0;
+
+	if (!layout.code_start)
+		start = !user_read(&lasti, sizeof(lasti), frame + layout.frame_instr) && lasti < 0;
+	else if (!user_read(&at, sizeof(at), frame + layout.frame_instr) &&
+		 !user_read(&first, sizeof(first), code + layout.code_first))
+		start = core_is_start(at - (code + layout.code_start), first);
+	return PYP_ENTER_GENERATOR | (start ? PYP_ENTER_START : 0);
+}
+
+static __always_inline int on_enter(struct pt_regs *ctx, const struct hit *h)
+{
+	__u64 block[FRAME_BLOCK / 8];
+	struct pyp_rec_enter *r;
+	__u64 code, caller, entry, frame = h->ptr;
+	__u32 arg = 0, tid = h->tid;
+
+	if (user_read(block, sizeof(block), frame + layout.frame_block))
+		return frame_fault(tid);
+	code = frame_code(block);
+	caller = FRAME_FIELD(block, previous);
+	if (!code) /* not a frame: 0 would pass for a known code object */
+		return frame_fault(tid);
+
+	entry = code_cache[core_code_slot(code)];
+	if (!core_code_hit(entry, code))
+		entry = code_marks(code, tid);
+	if (entry & CORE_CODE_SKIP || is_creation(frame, entry))
+		return 0;
+	if (!caller_is_clear(frame, caller, tid, ARCH_SP(ctx)))
+		caller = caller_resolve(caller, tid, ARCH_SP(ctx));
+	if (entry & CORE_CODE_SUSPENDS)
+		arg = generator_arg(frame, code);
+	frame_entered(frame, tid);
+	if (event_prepare(h, caller))
+		return 0;
+	r = event_reserve(h, sizeof(*r), enter_type(ctx, h->cookie), arg);
+	if (!r)
+		return 0;
+	r->frame = frame;
+	r->code = code;
+	r->caller = caller;
+	return event_submit(&r->h);
+}
+
+static __always_inline int on_leave(const struct hit *h)
+{
+	struct pyp_rec_leave *r;
+
+	frame_left(h->ptr, h->tid);
+	if (event_prepare(h, h->ptr))
+		return 0;
+	r = event_reserve(h, sizeof(*r), PYP_COOKIE_KIND(h->cookie), 0);
+	if (!r)
+		return 0;
+	r->frame = h->ptr;
+	return event_submit(&r->h);
+}
+
+/*
+ * Most calls at generic sites are none of a C function, and their ends are no events. So it is
+ * remembered of each frame whether it has a call under way, in a slot that other frames use, too: from
+ * when two have met there, ends are sent whether they belong to a call or not, and the daemon knows.
+ * Atomic, as no end may be missed because of another thread.
+ */
+static __always_inline void native_open(__u64 frame)
+{
+	__u64 *slot = &native_cache[core_frame_slot(frame)];
+	__u64 before = __sync_val_compare_and_swap(slot, 0, frame);
+
+	if (before && before != frame)
+		__sync_lock_test_and_set(slot, CORE_NATIVE_MANY);
+}
+
+static __always_inline int native_is_open(__u64 frame)
+{
+	return __sync_val_compare_and_swap(&native_cache[core_frame_slot(frame)], frame, 0) != 0;
+}
+
+/* The frame runs: the thread's stack begins with it. */
+static __always_inline int native_send(const struct hit *h, __u64 method, __u32 type)
+{
+	struct pyp_rec_c_call *r;
+
+	if (event_prepare(h, h->ptr))
+		return 0;
+	r = event_reserve(h, sizeof(*r), type, 0);
+	if (!r)
+		return 0;
+	r->frame = h->ptr;
+	r->method = method;
+	return event_submit(&r->h);
+}
+
+static __always_inline int on_native(struct pt_regs *ctx, const struct hit *h)
+{
+	struct native_call c = {.tid = h->tid};
+	int is = native_call_of(ctx, h->cookie, &c);
+
+	if (is < 0)
+		return frame_fault(h->tid);
+	/* Where its names could not be sent it is unknown to the daemon, and counted so. */
+	if (!is)
+		return 0;
+	method_known(&c);
+	if (PYP_COOKIE_KIND(h->cookie) == PYP_SITE_C_INSTANT)
+		return native_send(h, c.method, PYP_REC_C_INSTANT);
+	native_open(h->ptr);
+	return native_send(h, c.method, PYP_REC_C_ENTER);
+}
+
+static __always_inline int on_native_leave(const struct hit *h)
+{
+	if (!native_is_open(h->ptr))
+		return 0;
+	return native_send(h, 0, PYP_REC_C_LEAVE);
+}
+
+SEC("uprobe")
+int on_site(struct pt_regs *ctx)
+{
+	struct hit h;
+
+	if (hit_take(ctx, &h))
+		return 0;
+	switch (PYP_COOKIE_KIND(h.cookie)) {
+	case PYP_SITE_ENTER:
+	case PYP_SITE_THROW:
+		return on_enter(ctx, &h);
+	case PYP_SITE_LEAVE:
+	case PYP_SITE_YIELD:
+		return on_leave(&h);
+	case PYP_SITE_CODE_FREE:
+		return on_code_free(h.cookie, h.ptr, h.tid);
+	case PYP_SITE_C_ENTER:
+	case PYP_SITE_C_INSTANT:
+		return builtins ? on_native(ctx, &h) : 0;
+	case PYP_SITE_C_LEAVE:
+		return builtins ? on_native_leave(&h) : 0;
+	}
+	return 0; /* a sweep's link: its hits mean nothing */
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The walk down a thread's frames, and the records it is sent in: as many as it takes, each with a
+ * fixed number of frames.
+ */
+#ifndef PYPROF_WALK_BPF_H
+#define PYPROF_WALK_BPF_H
+
+#include "frame.bpf.h"
+
+/* A walk down a thread's frames; frame and code are set by walk_next. */
+struct walk {
+	__u64 next;
+	__u64 frame;
+	__u64 code;
+	__u32 tid;
+	__u32 pad;
+};
+
+enum walk_result { WALK_FRAME, WALK_END, WALK_CUT, WALK_FULL };
+
+#define WALK_HOPS 8
+
+/* CORE_CODE_* bits of a code object; less than 0: it could not be announced. */
+typedef int (*walk_look_fn)(__u64 code, __u32 tid);
+
+/*
+ * The next frame of Python code: entry frames and code that is never counted are passed over.
+ * WALK_CUT: the stack cannot be read further; `unknown`: the code object cannot be told.
+ */
+static __always_inline int walk_step(struct walk *w, walk_look_fn look, int unknown)
+{
+	struct frame_head h;
+	__u64 frame;
+	int marks;
+
+	if (!w)
+		return WALK_CUT;
+	for (int i = 0; i < WALK_HOPS; i++) {
+		frame = w->next;
+		if (!frame)
+			return WALK_END;
+		if (frame_load(frame, &h))
+			return WALK_CUT;
+		w->next = h.previous;
+		if (h.entry)
+			continue;
+		marks = look(h.code, w->tid);
+		if (marks < 0)
+			return unknown;
+		if (marks & CORE_CODE_SKIP)
+			continue;
+		w->frame = frame;
+		w->code = h.code;
+		return WALK_FRAME;
+	}
+	return WALK_CUT;
+}
+
+_Static_assert(PYP_CHAIN_LAST == PYP_SAMPLE_LAST && PYP_CHAIN_TRUNCATED == PYP_SAMPLE_TRUNCATED,
+	       "walk_flags serves both");
+
+/* What a record says of how far the walk has come; `full`: there is no further record. */
+static __always_inline __u32 walk_flags(enum walk_result end, int full)
+{
+	if (end == WALK_CUT || (end == WALK_FRAME && full))
+		return PYP_CHAIN_LAST | PYP_CHAIN_TRUNCATED;
+	return end == WALK_FRAME ? 0 : PYP_CHAIN_LAST;
+}
+
+#endif
