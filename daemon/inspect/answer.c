@@ -52,7 +52,9 @@ struct wire_find {
 struct wire_stack {
 	uint64_t tstate;
 	int32_t tid;
-	uint32_t n, truncated, pad;
+	uint32_t n, truncated, stable;
+	uint32_t lines; /* the frames are followed by their lines */
+	uint32_t pad;
 };
 
 struct wire_code {
@@ -72,6 +74,7 @@ size_t answer_max(enum question q)
 	case QUESTION_FIND:
 		return sizeof(struct wire_find);
 	case QUESTION_STACKS:
+	case QUESTION_DUMP:
 		return STACKS_MAX;
 	case QUESTION_CODE:
 		return CODE_MAX;
@@ -79,6 +82,8 @@ size_t answer_max(enum question q)
 		return sizeof(struct wire_hidden);
 	case QUESTION_EXEC_ID:
 		return sizeof(uint64_t);
+	case QUESTIONS:
+		break;
 	}
 	return 0;
 }
@@ -471,33 +476,48 @@ void inspect_result_deinit(struct inspect_result *r)
 
 /* ---- stacks ------------------------------------------------------------------------------ */
 
+/* How many bytes follow a stack's head. */
+static size_t frames_size(size_t n, bool lines)
+{
+	return n * (sizeof(struct pyp_chain_frame) + (lines ? sizeof(int32_t) : 0));
+}
+
+static char *put_stack(char *to, const struct python_stack *st)
+{
+	const struct wire_stack w = {
+		.tstate = st->tstate,
+		.tid = st->tid,
+		.n = (uint32_t)st->n,
+		.truncated = st->truncated,
+		.stable = (uint32_t)st->stable,
+		.lines = st->lines != NULL,
+	};
+	size_t n = st->n;
+
+	memcpy(to, &w, sizeof(w));
+	to += sizeof(w);
+	if (n)
+		memcpy(to, st->frames, n * sizeof(*st->frames));
+	if (n && st->lines)
+		memcpy(to + n * sizeof(*st->frames), st->lines, n * sizeof(*st->lines));
+	return to + frames_size(n, st->lines);
+}
+
 char *answer_encode_stacks(const struct python_stack *v, size_t n, size_t *ret_size)
 {
-	size_t size = 0, at = 0, whole = 0;
-	char *out;
+	size_t size = 0, whole = 0;
+	char *out, *to;
 
 	for (; whole < n; whole++) {
-		size_t one = sizeof(struct wire_stack) + v[whole].n * sizeof(*v[whole].frames);
+		size_t one = sizeof(struct wire_stack) + frames_size(v[whole].n, v[whole].lines);
 
 		if (size + one > STACKS_MAX)
 			break;
 		size += one;
 	}
-	out = malloc(size ? size : 1);
-	for (size_t i = 0; out && i < whole; i++) {
-		const struct wire_stack w = {
-			.tstate = v[i].tstate,
-			.tid = v[i].tid,
-			.n = (uint32_t)v[i].n,
-			.truncated = v[i].truncated,
-		};
-
-		memcpy(out + at, &w, sizeof(w));
-		at += sizeof(w);
-		if (v[i].n)
-			memcpy(out + at, v[i].frames, v[i].n * sizeof(*v[i].frames));
-		at += v[i].n * sizeof(*v[i].frames);
-	}
+	out = to = malloc(size ? size : 1);
+	for (size_t i = 0; out && i < whole; i++)
+		to = put_stack(to, &v[i]);
 	*ret_size = size;
 	return out;
 }
@@ -515,14 +535,40 @@ static ssize_t count_stacks(const char *p, size_t size)
 		memcpy(&w, p, sizeof(w));
 		p += sizeof(w);
 		size -= sizeof(w);
-		if (w.n > PYP_CHAIN_MAX_DEPTH || w.truncated > 1 || w.tid < 0 ||
-		    size / sizeof(struct pyp_chain_frame) < w.n)
+		if (w.n > PYP_CHAIN_MAX_DEPTH || w.truncated > 1 || w.lines > 1 || w.tid < 0 ||
+		    w.stable > w.n || frames_size(w.n, w.lines) > size)
 			return -EPROTO;
-		p += w.n * sizeof(struct pyp_chain_frame);
-		size -= w.n * sizeof(struct pyp_chain_frame);
+		p += frames_size(w.n, w.lines);
+		size -= frames_size(w.n, w.lines);
 		n++;
 	}
 	return n;
+}
+
+static void *copy_of(const void *data, size_t size)
+{
+	void *p = size ? malloc(size) : NULL;
+
+	if (p)
+		memcpy(p, data, size);
+	return p;
+}
+
+/* The stack at p, which was counted; without frames where there is no memory. */
+static const char *take_stack(const char *p, struct python_stack *ret)
+{
+	struct wire_stack w;
+	size_t bytes;
+
+	memcpy(&w, p, sizeof(w));
+	p += sizeof(w);
+	bytes = w.n * sizeof(*ret->frames);
+	*ret = (struct python_stack){
+		.tid = w.tid, .tstate = w.tstate, .truncated = w.truncated, .stable = w.stable};
+	ret->frames = copy_of(p, bytes);
+	ret->lines = w.lines ? copy_of(p + bytes, w.n * sizeof(*ret->lines)) : NULL;
+	ret->n = ret->frames && (ret->lines || !w.lines) ? w.n : 0;
+	return p + frames_size(w.n, w.lines);
 }
 
 int answer_decode_stacks(const void *data, size_t size, struct python_stack **ret, size_t *ret_n)
@@ -536,22 +582,8 @@ int answer_decode_stacks(const void *data, size_t size, struct python_stack **re
 	v = calloc((size_t)n + 1, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
-	for (ssize_t i = 0; i < n; i++) {
-		struct wire_stack w;
-		size_t bytes;
-
-		memcpy(&w, p, sizeof(w));
-		p += sizeof(w);
-		bytes = w.n * sizeof(*v[i].frames);
-		v[i] = (struct python_stack){
-			.tid = w.tid, .tstate = w.tstate, .truncated = w.truncated};
-		v[i].frames = bytes ? malloc(bytes) : NULL;
-		if (v[i].frames) {
-			memcpy(v[i].frames, p, bytes);
-			v[i].n = w.n;
-		}
-		p += bytes;
-	}
+	for (ssize_t i = 0; i < n; i++)
+		p = take_stack(p, &v[i]);
 	*ret = v;
 	*ret_n = (size_t)n;
 	return 0;

@@ -9,7 +9,15 @@
 
 #include "inspect/inspect.h"
 
-enum question { QUESTION_FIND, QUESTION_STACKS, QUESTION_CODE, QUESTION_HIDDEN, QUESTION_EXEC_ID };
+enum question {
+	QUESTION_FIND,
+	QUESTION_STACKS,
+	QUESTION_CODE,
+	QUESTION_HIDDEN,
+	QUESTION_EXEC_ID,
+	QUESTION_DUMP, /* stacks with lines */
+	QUESTIONS
+};
 
 struct question_msg {
 	uint32_t seq;
@@ -42,6 +50,7 @@ char *answer_encode_find(const struct inspect_result *r, const struct answer_via
 int answer_decode_find(const void *data, size_t size, pid_t tid, const char *path,
 		       struct inspect_result *ret, struct diag *diag);
 
+/* Stacks, with their lines where all of them have any. What exceeds answer_max() is left out. */
 char *answer_encode_stacks(const struct python_stack *v, size_t n, size_t *ret_size);
 int answer_decode_stacks(const void *data, size_t size, struct python_stack **ret, size_t *n);
 

@@ -96,7 +96,7 @@ static bool head_is_possible(const struct inspect *in)
 {
 	const struct answer_head *h = &in->head;
 
-	return h->seq == in->seq && h->question <= QUESTION_EXEC_ID &&
+	return h->seq == in->seq && h->question < QUESTIONS &&
 	       h->size <= answer_max((enum question)h->question) && h->err <= 0 && h->err > -4096 &&
 	       h->err != -EINPROGRESS && (!h->err || !h->size || h->question == QUESTION_FIND);
 }
@@ -425,9 +425,10 @@ static int checked(struct inspect *in, int r)
 	return r;
 }
 
-int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n)
+static int ask_stacks(struct inspect *in, enum question what, pid_t pid, struct python_stack **ret,
+		      size_t *n)
 {
-	int r = ask(in, QUESTION_STACKS, 0);
+	int r = ask(in, what, 0);
 
 	if (r == 0)
 		r = checked(in, answer_decode_stacks(in->content, in->head.size, ret, n));
@@ -437,6 +438,16 @@ int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, siz
 	if (r < 0)
 		python_stacks_free(*ret, *n);
 	return r;
+}
+
+int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n)
+{
+	return ask_stacks(in, QUESTION_STACKS, pid, ret, n);
+}
+
+int inspect_dump(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n)
+{
+	return ask_stacks(in, QUESTION_DUMP, pid, ret, n);
 }
 
 int inspect_code(struct inspect *in, uint64_t code, struct code_names *ret)

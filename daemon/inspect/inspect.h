@@ -92,6 +92,8 @@ int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, st
  * -EBUSY, at once. Other errors are the functions' of python.h, or that it has ended.
  */
 int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n);
+/* The same by python_dump, with lines. */
+int inspect_dump(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n);
 int inspect_code(struct inspect *in, uint64_t code, struct code_names *ret);
 int inspect_hidden(struct inspect *in, bool *misses, char *out, size_t size);
 /* 0: the memory that it reads is no more (the target has executed a program, or ended). */

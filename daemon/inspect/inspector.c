@@ -257,11 +257,13 @@ static bool send_found(struct inspector *in)
 	return in->opts->target;
 }
 
-static int answer_stacks(const struct inspector *in, char **ret, size_t *ret_size)
+static int answer_stacks(const struct inspector *in, bool dump, char **ret, size_t *ret_size)
 {
+	const struct memory *mem = &in->access.memory;
 	struct python_stack *v = NULL;
 	size_t n = 0;
-	int r = python_stacks(in->python, &in->access.memory, PYTHON_TIDS_INNER, &v, &n, NULL);
+	int r = dump ? python_dump(in->python, mem, PYTHON_TIDS_INNER, &v, &n, NULL)
+		     : python_stacks(in->python, mem, PYTHON_TIDS_INNER, &v, &n, NULL);
 
 	if (r < 0)
 		return r;
@@ -313,8 +315,8 @@ static bool serve(struct inspector *in)
 
 	if (!channel_read(in->chan, &q, sizeof(q)))
 		return false;
-	if (q.question == QUESTION_STACKS)
-		r = answer_stacks(in, &out, &size);
+	if (q.question == QUESTION_STACKS || q.question == QUESTION_DUMP)
+		r = answer_stacks(in, q.question == QUESTION_DUMP, &out, &size);
 	else if (q.question == QUESTION_CODE)
 		r = answer_code(in, q.arg, &out, &size);
 	else if (q.question == QUESTION_HIDDEN)

@@ -103,7 +103,9 @@ struct python_stack {
 	uint64_t tstate;
 	bool truncated;
 	size_t n;
+	size_t stable; /* of a dump: so many outermost frames are certain, see python_dump */
 	struct pyp_chain_frame *frames; /* owned */
+	int32_t *lines; /* owned; by frame: its current line, or LINE_UNKNOWN; NULL: not read */
 };
 
 /*
@@ -117,6 +119,13 @@ struct python_stack {
 #define PYTHON_TIDS_INNER ((pid_t)-1)
 int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
 		  struct python_stack **ret, size_t *n, struct diag *diag);
+/*
+ * The same with the current line of each frame. A thread that runs changes its stack while it is read:
+ * each stack is read several times in a row, and only what did not change meanwhile is certain (of the
+ * innermost frame, the line may). If anything did, all is tried again, some times.
+ */
+int python_dump(const struct python *py, const struct memory *mem, pid_t pid,
+		struct python_stack **ret, size_t *n, struct diag *diag);
 int python_stacks_check(struct python_stack *v, size_t n, pid_t pid, struct diag *diag);
 void python_stacks_free(struct python_stack *v, size_t n);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/abi.h"
+#include "python/lines.h"
 #include "python/python.h"
 #include "target/proc.h"
 
@@ -25,6 +26,12 @@
 
 /* Recently seen code objects, and whether their frames count. */
 #define CODE_CACHE 256
+
+/* A dump reads a stack so many times in a row, and that again until it was the same each time. One
+ * reading may mix two moments of a thread that calls twice in a microsecond; eight in a row do not show
+ * the same mixture. */
+#define DUMP_READINGS 8
+#define DUMP_ROUNDS   16
 
 struct tid_pair {
 	pid_t inner; /* as the process sees it */
@@ -46,7 +53,10 @@ struct walk {
 	struct tid_pair *tids;
 	size_t ntids;
 	bool check_tids;
-	bool inner_tids; /* see PYTHON_TIDS_INNER */
+	bool inner_tids;  /* see PYTHON_TIDS_INNER */
+	bool dump;	  /* see python_dump */
+	uint64_t *instrs; /* dump: by frame of the stack that is being read; see lines_offset() */
+	size_t instrs_room;
 	struct python_stack *v;
 	size_t n, room;
 };
@@ -104,7 +114,24 @@ static size_t frame_bytes(const struct pyp_layout *b)
 
 	if (b->frame_owner != LAYOUT_NONE && b->frame_owner + 1u > n)
 		n = b->frame_owner + 1u;
+	if (b->frame_instr + 8u > n)
+		n = b->frame_instr + 8u;
 	return n;
+}
+
+static int keep_instr(struct walk *w, size_t at, uint64_t instr)
+{
+	if (at >= w->instrs_room) {
+		size_t want = w->instrs_room ? 2 * w->instrs_room : 64;
+		uint64_t *v = reallocarray(w->instrs, want, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		w->instrs = v;
+		w->instrs_room = want;
+	}
+	w->instrs[at] = instr;
+	return 0;
 }
 
 static int add_frame(struct python_stack *st, size_t *room, uint64_t frame, uint64_t code)
@@ -141,8 +168,11 @@ static int walk_frames(struct walk *w, uint64_t frame, struct python_stack *st)
 		}
 		code = u64_in(block, b->frame_code) & ~(uint64_t)b->code_tag_mask;
 		entry = b->frame_owner != LAYOUT_NONE && block[b->frame_owner] >= b->owner_entry;
-		if (code && !entry && !skip_code(w, code))
+		if (code && !entry && !skip_code(w, code)) {
 			err = add_frame(st, &room, frame, code);
+			if (!err && w->dump)
+				err = keep_instr(w, st->n - 1, u64_in(block, b->frame_instr));
+		}
 		if (err)
 			return err;
 		frame = u64_in(block, b->frame_previous);
@@ -202,10 +232,130 @@ static pid_t thread_tid(struct walk *w, uint64_t tstate)
 	return outer_tid(w, tid);
 }
 
+static int walk_stack(struct walk *w, struct python_stack *st)
+{
+	uint64_t frame = 0;
+
+	st->truncated = current_frame(w, st->tstate, &frame) != 0;
+	return walk_frames(w, frame, st);
+}
+
+/* Read the stack anew into *st, and its instructions into w->instrs. */
+static int walk_again(struct walk *w, struct python_stack *st)
+{
+	w->page = 1;
+	w->frames -= st->n < w->frames ? st->n : w->frames;
+	free(st->frames);
+	st->frames = NULL;
+	st->n = 0;
+	return walk_stack(w, st);
+}
+
+/* A reading to compare others with. */
+struct reading {
+	struct python_stack stack;
+	uint64_t *instrs;
+};
+
+static int keep_reading(const struct walk *w, const struct python_stack *st, struct reading *ret)
+{
+	size_t n = st->n;
+
+	ret->stack = *st;
+	ret->stack.frames = calloc(n + 1, sizeof(*st->frames));
+	ret->instrs = calloc(n + 1, sizeof(*ret->instrs));
+	if (!ret->stack.frames || !ret->instrs)
+		return -ENOMEM;
+	if (n) {
+		memcpy(ret->stack.frames, st->frames, n * sizeof(*st->frames));
+		memcpy(ret->instrs, w->instrs, n * sizeof(*ret->instrs));
+	}
+	return 0;
+}
+
+static void reading_deinit(struct reading *r)
+{
+	free(r->stack.frames);
+	free(r->instrs);
+}
+
+/* How many outermost frames are the same, instructions included (but for the innermost frame's). */
+static size_t common_frames(const struct walk *w, const struct python_stack *st,
+			    const struct reading *r)
+{
+	size_t n = 0, a = st->n, b = r->stack.n;
+
+	while (a && b) {
+		const struct pyp_chain_frame *x = &st->frames[--a], *y = &r->stack.frames[--b];
+
+		if (x->frame != y->frame || x->code != y->code ||
+		    (w->instrs[a] != r->instrs[b] && (a || b)))
+			break;
+		n++;
+	}
+	return n;
+}
+
+/* One round of readings. *ret_same: they were all the same; st->stable is set in any case. */
+static int walk_round(struct walk *w, struct python_stack *st, bool *ret_same)
+{
+	struct reading first = {0};
+	int err = walk_again(w, st);
+
+	if (!err)
+		err = keep_reading(w, st, &first);
+	st->stable = st->n;
+	*ret_same = true;
+	for (unsigned int i = 1; !err && i < DUMP_READINGS; i++) {
+		size_t same;
+
+		err = walk_again(w, st);
+		if (err)
+			break;
+		same = common_frames(w, st, &first);
+		*ret_same &= same == st->n && same == first.stack.n;
+		st->stable = same < st->stable ? same : st->stable;
+	}
+	reading_deinit(&first);
+	return err;
+}
+
+static int walk_until_same(struct walk *w, struct python_stack *st)
+{
+	bool same = false;
+	int err = 0;
+
+	/* However busy and deep the stacks are, every thread is read once. */
+	for (unsigned int i = 0; !err && !same && i < DUMP_ROUNDS; i++) {
+		if (i && w->reads > MAX_READS / 4)
+			break;
+		err = walk_round(w, st, &same);
+	}
+	return err;
+}
+
+/* The lines of a stack's frames, from w->instrs. */
+static int find_lines(struct walk *w, struct python_stack *st)
+{
+	st->lines = calloc(st->n + 1, sizeof(*st->lines));
+	if (!st->lines)
+		return -ENOMEM;
+	for (size_t i = 0; i < st->n; i++) {
+		uint64_t code = st->frames[i].code;
+		struct lines ls;
+
+		if (lines_read(w->l, w->mem, code, &ls))
+			continue;
+		st->lines[i] = lines_find(&ls, lines_offset(w->l, code, w->instrs[i]));
+		lines_deinit(&ls);
+	}
+	return 0;
+}
+
 static int walk_thread(struct walk *w, uint64_t tstate)
 {
 	struct python_stack *st;
-	uint64_t frame = 0;
+	int err;
 
 	if (w->n == w->room) {
 		size_t want = w->room ? 2 * w->room : 16;
@@ -219,8 +369,10 @@ static int walk_thread(struct walk *w, uint64_t tstate)
 	st = &w->v[w->n++];
 	*st = (struct python_stack){.tstate = tstate};
 	st->tid = thread_tid(w, tstate);
-	st->truncated = current_frame(w, tstate, &frame) != 0;
-	return walk_frames(w, frame, st);
+	if (!w->dump)
+		return walk_stack(w, st);
+	err = walk_until_same(w, st);
+	return err ? err : find_lines(w, st);
 }
 
 static int walk_threads(struct walk *w, uint64_t interp)
@@ -295,12 +447,13 @@ static void walk_free(struct walk *w)
 		return;
 	python_stacks_free(w->v, w->n);
 	free(w->tids);
+	free(w->instrs);
 	free(w);
 }
 DEFINE_FREEP(struct walk, walk_free)
 
-int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
-		  struct python_stack **ret, size_t *n, struct diag *diag)
+static int read_stacks(const struct python *py, const struct memory *mem, pid_t pid, bool dump,
+		       struct python_stack **ret, size_t *n, struct diag *diag)
 {
 	_cleanup_(walk_freep) struct walk *w = calloc(1, sizeof(*w));
 	int err = 0;
@@ -312,6 +465,7 @@ int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
 	w->mem = mem;
 	w->page = 1;
 	w->inner_tids = pid == PYTHON_TIDS_INNER;
+	w->dump = dump;
 	if (!py->runtime || w->l->runtime_interpreters_head == LAYOUT_NONE)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
 				"Python %s in process %d does not show its threads", py->version,
@@ -325,6 +479,18 @@ int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
 	*n = w->n;
 	w->n = 0;
 	return 0;
+}
+
+int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
+		  struct python_stack **ret, size_t *n, struct diag *diag)
+{
+	return read_stacks(py, mem, pid, false, ret, n, diag);
+}
+
+int python_dump(const struct python *py, const struct memory *mem, pid_t pid,
+		struct python_stack **ret, size_t *n, struct diag *diag)
+{
+	return read_stacks(py, mem, pid, true, ret, n, diag);
 }
 
 int python_stacks_check(struct python_stack *v, size_t n, pid_t pid, struct diag *diag)
@@ -342,7 +508,9 @@ int python_stacks_check(struct python_stack *v, size_t n, pid_t pid, struct diag
 
 void python_stacks_free(struct python_stack *v, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		free(v[i].frames);
+		free(v[i].lines);
+	}
 	free(v);
 }

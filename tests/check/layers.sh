@@ -27,10 +27,11 @@ session target elf python plan inspect probe event profile stats snapshot verify
 server session format snapshot stats timeline
 run server session format snapshot
 doctor target elf python plan inspect probe event profile stats snapshot session
+dump target python inspect
 '
 # The skeleton of the BPF programs has one user; Python and BPF are nothing that the client knows
 # of, except through doctor.
-cli_may='doctor format snapshot timeline python plan target elf probe session'
+cli_may='doctor dump format snapshot timeline python plan target elf probe session'
 
 bad=$(
 	find daemon cli include -name '*.[ch]' 2>/dev/null | LC_ALL=C sort | xargs grep -Hn '^#include "' |

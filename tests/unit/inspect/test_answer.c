@@ -258,18 +258,27 @@ Test(answer, a_mapping_names_the_file)
 Test(answer, stacks)
 {
 	struct pyp_chain_frame frames[3] = {{1, 2}, {3, 4}, {5, 6}};
-	struct python_stack v[2] = {{.tid = 7, .tstate = 8, .n = 3, .frames = frames},
-				    {.tid = 9, .truncated = true}};
+	int32_t lines[3] = {10, 0, 30};
+	struct python_stack v[3] = {
+		{.tid = 7, .tstate = 8, .n = 3, .frames = frames},
+		{.tid = 9, .truncated = true},
+		{.tid = 11, .n = 3, .stable = 2, .frames = frames, .lines = lines}};
 	struct python_stack *got;
-	size_t size, n;
-	char *data = answer_encode_stacks(v, 2, &size);
+	size_t size, n, at[2];
+	char *data;
 
+	for (size_t i = 0; i < 2; i++)
+		free(answer_encode_stacks(v, i + 1, &at[i]));
+	data = answer_encode_stacks(v, 3, &size);
 	assert_ok(answer_decode_stacks(data, size, &got, &n));
-	cr_assert(n == 2 && got[0].n == 3 && got[0].tid == 7 && got[1].truncated);
+	cr_assert(n == 3 && got[0].n == 3 && got[0].tid == 7 && got[1].truncated);
 	cr_assert_eq(memcmp(got[0].frames, frames, sizeof(frames)), 0);
+	cr_assert(!got[0].lines && got[2].stable == 2);
+	cr_assert_eq(memcmp(got[2].frames, frames, sizeof(frames)), 0);
+	cr_assert_eq(memcmp(got[2].lines, lines, sizeof(lines)), 0);
 	python_stacks_free(got, n);
 	for (size_t cut = 1; cut < size; cut++)
-		if (cut != sizeof(frames) + 24)
+		if (cut != at[0] && cut != at[1])
 			assert_err(answer_decode_stacks(data, cut, &got, &n), -EPROTO);
 	free(data);
 	check_no_leaks();

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Take a dump: see dump.h. */
+#include "dump/dump.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "dump/doing.h"
+#include "inspect/inspect.h"
+#include "target/target.h"
+
+/* A code object's names, read once per dump. */
+struct names {
+	struct map at; /* address → index + 1 */
+	struct code_names *v;
+	uint32_t n, room;
+};
+
+static void names_deinit(struct names *names)
+{
+	for (uint32_t i = 0; i < names->n; i++)
+		code_names_deinit(&names->v[i]);
+	free(names->v);
+	map_deinit(&names->at);
+}
+
+static const struct code_names *names_of(struct names *names, struct inspect *in, uint64_t code)
+{
+	static const struct code_names unknown;
+	uint32_t at;
+
+	if (map_get(&names->at, code, &at))
+		return &names->v[at];
+	if (names->n == names->room) {
+		uint32_t want = names->room ? 2 * names->room : 64;
+		struct code_names *v = reallocarray(names->v, want, sizeof(*v));
+
+		if (!v)
+			return &unknown;
+		names->v = v;
+		names->room = want;
+	}
+	names->v[names->n] = unknown;
+	(void)inspect_code(in, code, &names->v[names->n]);
+	(void)map_put(&names->at, code, names->n);
+	return &names->v[names->n++];
+}
+
+static char *shown(const char *name)
+{
+	return strdup(name ? name : "?");
+}
+
+static int fill_frames(struct names *names, struct inspect *in, const struct python_stack *st,
+		       struct dump_thread *t)
+{
+	t->frames = calloc(st->n + 1, sizeof(*t->frames));
+	if (!t->frames)
+		return -ENOMEM;
+	for (size_t i = 0; i < st->n; i++) {
+		const struct code_names *c = names_of(names, in, st->frames[i].code);
+		struct dump_frame *f = &t->frames[t->n++];
+
+		f->filename = shown(c->filename);
+		f->name = shown(c->qualname ? c->qualname : c->name);
+		f->line = st->lines ? st->lines[i] : 0;
+		f->moving = i < st->n - st->stable;
+		if (!f->filename || !f->name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* What the kernel says of the thread; false: it has none with this id. */
+static bool fill_kernel(struct dump_thread *t, const struct target_thread *v, size_t n)
+{
+	t->state = '?';
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].tid != t->tid)
+			continue;
+		memcpy(t->name, v[i].comm, sizeof(t->name));
+		t->state = v[i].state;
+		return true;
+	}
+	return false;
+}
+
+/* What a dump is made of. */
+struct parts {
+	struct target *target;
+	struct inspect *in;
+	struct inspect_result found;
+	struct python_stack *stacks;
+	size_t nstacks;
+	struct target_thread *threads;
+	size_t nthreads;
+	struct names names;
+};
+
+static void parts_deinit(struct parts *p)
+{
+	names_deinit(&p->names);
+	free(p->threads);
+	python_stacks_free(p->stacks, p->nstacks);
+	inspect_result_deinit(&p->found);
+	inspect_free(p->in);
+	target_free(p->target);
+}
+
+static int look(pid_t pid, struct parts *p, struct diag *diag)
+{
+	struct inspect_opts io = {.check = true};
+	char exe[32];
+	int r = target_open(pid, &p->target, diag);
+
+	if (r == 0)
+		r = target_check_native(p->target, diag);
+	if (r < 0)
+		return r;
+	io.target = p->target;
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", p->target->tid);
+	r = target_check_mount(p->target, exe, diag);
+	if (r == 0)
+		r = inspect_start(&io, &p->in, diag);
+	if (r == 0)
+		r = inspect_wait(p->in, -1, NULL, NULL, &p->found, diag);
+	if (r == 0)
+		r = target_check_mount(p->target, p->found.python->via, diag);
+	return r;
+}
+
+static int read_threads(pid_t pid, struct parts *p, struct diag *diag)
+{
+	int r = inspect_dump(p->in, pid, &p->stacks, &p->nstacks);
+
+	if (r == 0)
+		return target_threads(p->target, &p->threads, &p->nthreads, diag);
+	p->nstacks = 0;
+	p->stacks = NULL;
+	return diag_errno(diag, -r, "cannot read the stacks of process %d", pid);
+}
+
+static bool is_in(const struct dump *d, pid_t tid)
+{
+	for (size_t i = 0; i < d->nthreads; i++)
+		if (d->threads[i].tid == tid)
+			return true;
+	return false;
+}
+
+static int fill(struct dump *d, struct parts *p)
+{
+	int r = 0;
+
+	d->cmdline = strdup(p->found.cmdline);
+	d->version = strdup(p->found.python->version);
+	d->file = strdup(p->found.python->file);
+	d->threads = calloc(p->nstacks + p->nthreads + 1, sizeof(*d->threads));
+	if (!d->cmdline || !d->version || !d->file || !d->threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nstacks && r == 0; i++) {
+		struct dump_thread *t = &d->threads[d->nthreads++];
+
+		*t = (struct dump_thread){.tid = p->stacks[i].tid, .python = true};
+		t->truncated = p->stacks[i].truncated;
+		if (fill_kernel(t, p->threads, p->nthreads))
+			doing_read(d->pid, t->tid, t->doing, sizeof(t->doing));
+		r = fill_frames(&p->names, p->in, &p->stacks[i], t);
+	}
+	for (size_t i = 0; i < p->nthreads && r == 0; i++) {
+		struct dump_thread *t = &d->threads[d->nthreads];
+
+		if (is_in(d, p->threads[i].tid))
+			continue;
+		d->nthreads++;
+		*t = (struct dump_thread){.tid = p->threads[i].tid};
+		(void)fill_kernel(t, p->threads, p->nthreads);
+		doing_read(d->pid, t->tid, t->doing, sizeof(t->doing));
+	}
+	return r;
+}
+
+int dump_take(pid_t pid, struct dump **ret, struct diag *diag)
+{
+	_cleanup_(dump_freep) struct dump *d = calloc(1, sizeof(*d));
+	_cleanup_(parts_deinit) struct parts p = {0};
+	int r;
+
+	if (!d)
+		return diag_errno(diag, ENOMEM, "cannot dump process %d", pid);
+	d->pid = pid;
+	r = look(pid, &p, diag);
+	if (r == 0)
+		r = read_threads(pid, &p, diag);
+	if (r < 0)
+		return r;
+	r = fill(d, &p);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot dump process %d", pid);
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+void dump_free(struct dump *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->nthreads; i++) {
+		struct dump_thread *t = &d->threads[i];
+
+		for (size_t k = 0; k < t->n; k++) {
+			free(t->frames[k].filename);
+			free(t->frames[k].name);
+		}
+		free(t->frames);
+	}
+	free(d->threads);
+	free(d->cmdline);
+	free(d->version);
+	free(d->file);
+	free(d);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Dumps of each interpreter: of threads that wait, equal to what the process sees itself; of a thread
+ * that calls and returns all the time, nothing that cannot be, but what is marked.
+ */
+#include <inttypes.h>
+
+#include "base/parse.h"
+#include "dump/dump.h"
+#include "harness/interpreters.h"
+#include "harness/test.h"
+
+#define THREADS	  5
+#define TEXT_SIZE 8192
+
+static const char *program(char path[512])
+{
+	const char *top = getenv("PYPROF_TOP");
+
+	snprintf(path, 512, "%s/tests/targets/dump.py", top ? top : ".");
+	return path;
+}
+
+static pid_t start(const struct interpreter *it, const char *how, int *out)
+{
+	char path[512], script[1200];
+
+	program(path);
+	snprintf(
+		script, sizeof(script),
+		"import sys; sys.argv = ['', '%s']; exec(compile(open('%s').read(), '%s', 'exec'))",
+		how, path, path);
+	return interpreter_start(it, script, out);
+}
+
+/* "name:line name:line ...", as the program prints it. */
+static void describe(const struct dump_thread *t, char out[TEXT_SIZE])
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < t->n && at < TEXT_SIZE; i++)
+		at += (size_t)snprintf(out + at, TEXT_SIZE - at, "%s%s:%d", i ? " " : "",
+				       t->frames[i].name, t->frames[i].line);
+}
+
+static bool has_thread(const struct dump *d, const char *want)
+{
+	char text[TEXT_SIZE];
+
+	for (size_t i = 0; i < d->nthreads; i++) {
+		describe(&d->threads[i], text);
+		if (strcmp(text, want) == 0 && d->threads[i].state == 'S')
+			return true;
+	}
+	return false;
+}
+
+static void check_waiting(const struct interpreter *it)
+{
+	static char lines[THREADS][TEXT_SIZE];
+	_cleanup_(dump_freep) struct dump *d = NULL;
+	struct diag diag = {0};
+	int out;
+	pid_t pid = start(it, "wait", &out);
+
+	for (unsigned int i = 0; i < THREADS; i++)
+		interpreter_line(out, lines[i], TEXT_SIZE);
+	assert_diag_ok(dump_take(pid, &d, &diag), &diag);
+	for (unsigned int i = 0; i < THREADS; i++)
+		cr_assert(has_thread(d, lines[i]), "%s: no thread has %s", it->exe, lines[i]);
+	for (size_t i = 0; i < d->nthreads; i++)
+		for (size_t k = 0; k < d->threads[i].n; k++)
+			cr_assert(!d->threads[i].frames[k].moving);
+	interpreter_end(pid, out);
+}
+
+Test(dump, of_threads_that_wait, .timeout = 120)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = interpreters_find(v);
+
+	for (size_t i = 0; i < n; i++)
+		check_waiting(&v[i]);
+}
+
+/* May a frame have this caller, at this line? */
+static bool fits(const struct dump_frame *f, const struct dump_frame *caller, const int line[6])
+{
+	static const struct {
+		const char *name, *caller;
+		unsigned int line;
+	} calls[] = {
+		{"one", "running", 0}, {"even", "running", 1}, {"two", "running", 2},
+		{"odd", "even", 3},    {"even", "odd", 4},     {"leaf_even", "even", 3},
+		{"two", "one", 5},
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (strcmp(calls[i].name, f->name) == 0 &&
+		    strcmp(calls[i].caller, caller->name) == 0)
+			return caller->line == line[calls[i].line];
+	return strcmp(f->name, "running") == 0 || strcmp(f->name, "<module>") == 0;
+}
+
+/* The number of the line that has this text; they are looked for in the program itself. */
+static void find_lines(int out[6])
+{
+	static const char *const texts[6] = {
+		"        one()\n",	    "        even(60)\n",
+		"        two()\n",	    "    return odd(n - 1) if n else leaf_even()\n",
+		"    return even(n - 1)\n", "    return two()\n"};
+	char path[512], line[256];
+	FILE *f;
+
+	f = fopen(program(path), "re");
+	cr_assert(f);
+	for (int n = 1; fgets(line, sizeof(line), f); n++)
+		for (unsigned int i = 0; i < 6; i++)
+			if (strcmp(line, texts[i]) == 0)
+				out[i] = n;
+	(void)fclose(f);
+}
+
+/* Returns how many of its stacks were whole. */
+static unsigned int check_running(const struct interpreter *it, uint64_t dumps)
+{
+	unsigned int whole = 0;
+	int line[6] = {0}, out;
+	char ready[16];
+	pid_t pid = start(it, "run", &out);
+
+	find_lines(line);
+	interpreter_line(out, ready, sizeof(ready));
+	for (uint64_t i = 0; i < dumps; i++) {
+		_cleanup_(dump_freep) struct dump *d = NULL;
+		const struct dump_thread *th;
+		struct diag diag = {0};
+		size_t moving = 0;
+
+		assert_diag_ok(dump_take(pid, &d, &diag), &diag);
+		cr_assert(d->nthreads == 1 && d->threads[0].n >= 2);
+		th = &d->threads[0];
+		for (size_t k = 0; k < th->n; k++) {
+			const struct dump_frame *f = &th->frames[k];
+
+			moving += f->moving;
+			if (!f->moving && k + 1 < th->n)
+				cr_assert(fits(f, f + 1, line), "%s: %s:%d called by %s:%d",
+					  it->exe, f->name, f->line, f[1].name, f[1].line);
+		}
+		whole += !moving;
+	}
+	interpreter_end(pid, out);
+	return whole;
+}
+
+/* PYPROF_TEST_DUMPS: of each interpreter. */
+Test(dump, of_a_thread_that_runs, .timeout = 600)
+{
+	const char *text = getenv("PYPROF_TEST_DUMPS");
+	uint64_t dumps = 40;
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = interpreters_find(v);
+
+	if (text)
+		assert_ok(parse_u64(text, 1, 100000, &dumps));
+	for (size_t i = 0; i < n; i++)
+		fprintf(stderr, "%s: %u of %" PRIu64 " stacks whole\n", v[i].exe,
+			check_running(&v[i], dumps), dumps);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* dump/doing: texts of /proc/PID/task/TID/syscall. */
+#include <errno.h>
+
+#include "dump/doing.h"
+#include "harness/test.h"
+
+Test(doing, texts)
+{
+	struct doing_call c;
+
+	assert_ok(doing_parse("running\n", &c));
+	cr_assert(c.running);
+	assert_ok(doing_parse("-1 0x7ffc0 0x7f00\n", &c));
+	cr_assert(!c.running && c.nr == -1);
+	assert_ok(doing_parse("202 0x7f0000001000 0x80 0x0 0x0 0x0 0x0 0x7ffc0 0x7f00\n", &c));
+	cr_assert(c.nr == 202 && c.arg[0] == 0x7f0000001000 && c.arg[1] == 0x80);
+	assert_err(doing_parse("", &c), -EINVAL);
+	assert_err(doing_parse("202\n", &c), -EINVAL);
+	assert_err(doing_parse("x", &c), -EINVAL);
+}
+
+Test(doing, descriptors)
+{
+	cr_assert(doing_takes_descriptor("recvfrom") && doing_takes_descriptor("read"));
+	cr_assert(!doing_takes_descriptor("futex") && !doing_takes_descriptor("poll"));
+}
