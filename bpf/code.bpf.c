@@ -38,9 +38,9 @@ static __always_inline void string_fill(struct pyp_rec_string *r, const struct s
 	r->kind = m->shape.kind;
 	r->flags = flags;
 	if (flags & PYP_STRING_UNREADABLE)
-		count(PYP_CNT_fault_string);
+		count(PYP_LOSS_fault_string);
 	if (flags & PYP_STRING_TRUNCATED)
-		count(PYP_CNT_name_truncated);
+		count(PYP_LOSS_name_truncated);
 }
 
 #define STRING_SEND(m, size)                                                                       \
@@ -122,12 +122,12 @@ __noinline int code_announce(__u64 code, __u32 tid)
 	if (flags & PYP_CO_SUSPENDS)
 		mark |= CORE_CODE_SUSPENDS;
 	if (err) {
-		count(PYP_CNT_lost_codes);
+		count(PYP_LOSS_lost_codes);
 		return -1;
 	}
 	/* A full map is no loss: the cache below remembers, or the names are sent once more. */
 	if (bpf_map_update_elem(&codes, &code, &mark, BPF_ANY))
-		count(PYP_CNT_map_full);
+		count(PYP_LOSS_map_full);
 	code_cache[core_code_slot(code)] = core_code_entry(code, mark);
 	return mark;
 }

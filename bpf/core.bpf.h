@@ -99,11 +99,11 @@ static inline __u64 core_method_entry(__u64 method, __u64 print)
 #define CORE_NATIVE_MANY 1ull
 
 /* One word for a thread's resource counters: another one, but for an accident, when any changes. */
-static inline __u64 core_metrics_mark(const __u64 *value, __u32 tid, __u32 epoch)
+static inline __u64 core_counters_mark(const __u64 *value, __u32 tid, __u32 epoch)
 {
 	__u64 mark = core_thread_entry(tid, epoch);
 
-	for (int i = 0; i < PYP_METRICS; i++)
+	for (int i = 0; i < PYP_COUNTERS; i++)
 		mark = (mark ^ value[i]) * 0x9e3779b97f4a7c15ull;
 	return mark;
 }

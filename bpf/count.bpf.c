@@ -68,17 +68,17 @@ static __always_inline __u32 count_number(__u64 code, __u64 marks, __u32 tid)
 	if (marks & CORE_CODE_SKIP)
 		return PYP_COUNT_SKIP;
 	if (count_next >= PYP_COUNT_IDS) {
-		count(PYP_CNT_map_full);
+		count(PYP_LOSS_map_full);
 		return PYP_COUNT_LOST;
 	}
 	id = __sync_fetch_and_add(&count_next, 1);
 	if (count_id_send(code, id, tid)) {
-		count(PYP_CNT_lost_codes);
+		count(PYP_LOSS_lost_codes);
 		return PYP_COUNT_LOST;
 	}
 	value = (__u64)id << COUNT_ID_SHIFT | marks;
 	if (bpf_map_update_elem(&codes, &code, &value, BPF_ANY))
-		count(PYP_CNT_map_full);
+		count(PYP_LOSS_map_full);
 	return id;
 }
 
@@ -125,7 +125,7 @@ static __always_inline __u32 count_frame(struct count_state *st, __u64 frame, __
 	if (count_remembers && core_count_hit(*entry, frame))
 		return core_count_id(*entry);
 	if (frame_load(frame, &h)) {
-		count(PYP_CNT_fault_frame);
+		count(PYP_LOSS_fault_frame);
 		return PYP_COUNT_LOST;
 	}
 	id = count_code(st, h.code, tid) & ~CORE_COUNT_CREATES;
@@ -199,10 +199,10 @@ static __always_inline __u64 thrower(__u64 caller, __u32 tid, __u64 sp)
 	return p.frame;
 }
 
-static __always_inline int count_lost(enum pyp_counter why)
+static __always_inline int count_lost(enum pyp_loss why)
 {
 	count(why);
-	count(PYP_CNT_lost_events);
+	count(PYP_LOSS_lost_events);
 	return 0;
 }
 
@@ -216,7 +216,7 @@ static __always_inline int count_add(__u32 tid, __u32 caller, __u32 callee)
 		return 0;
 	}
 	if (bpf_map_update_elem(&edges, &key, &one, BPF_NOEXIST))
-		return count_lost(PYP_CNT_map_full);
+		return count_lost(PYP_LOSS_map_full);
 	return 0;
 }
 
@@ -243,11 +243,11 @@ static __always_inline int count_enter(struct pt_regs *ctx, const struct hit *h)
 	if (!st)
 		return 0;
 	if (user_read(block, sizeof(block), h->ptr + layout.frame_block))
-		return count_lost(PYP_CNT_fault_frame);
+		return count_lost(PYP_LOSS_fault_frame);
 	code = frame_code(block);
 	caller = FRAME_FIELD(block, previous);
 	if (!code)
-		return count_lost(PYP_CNT_fault_frame);
+		return count_lost(PYP_LOSS_fault_frame);
 	if (enter_restarts(ctx, h, code))
 		return 0;
 	id = count_code(st, code, h->tid);
@@ -256,7 +256,7 @@ static __always_inline int count_enter(struct pt_regs *ctx, const struct hit *h)
 		return 0;
 	id &= ~CORE_COUNT_CREATES;
 	if (id == PYP_COUNT_LOST)
-		count(PYP_CNT_lost_events);
+		count(PYP_LOSS_lost_events);
 	if (!caller_is_clear(h->ptr, caller, h->tid, ARCH_SP(ctx)))
 		caller = caller_resolve(caller, h->tid, ARCH_SP(ctx));
 	if (enter_type(ctx, h->cookie) == PYP_REC_THROW)
@@ -284,12 +284,12 @@ __noinline __u32 count_method_lookup(struct native_call *c)
 	if (known->id)
 		return known->id;
 	if (count_next >= PYP_COUNT_IDS) {
-		count(PYP_CNT_map_full);
+		count(PYP_LOSS_map_full);
 		return PYP_COUNT_LOST;
 	}
 	id = __sync_fetch_and_add(&count_next, 1);
 	if (count_id_send(method, id, c->tid)) {
-		count(PYP_CNT_lost_codes);
+		count(PYP_LOSS_lost_codes);
 		return PYP_COUNT_LOST;
 	}
 	known->id = id;
@@ -320,12 +320,12 @@ static __always_inline int count_native(struct pt_regs *ctx, const struct hit *h
 	if (native_calls.remember)
 		native_remember(h->ptr, is > 0 ? c.method : 0);
 	if (is < 0)
-		return count_lost(PYP_CNT_fault_frame);
+		return count_lost(PYP_LOSS_fault_frame);
 	if (!is || !st)
 		return 0;
 	id = count_method(st, &c);
 	if (id == PYP_COUNT_LOST)
-		count(PYP_CNT_lost_events);
+		count(PYP_LOSS_lost_events);
 	return count_add(h->tid, count_frame(st, h->ptr, h->tid), id);
 }
 

@@ -9,7 +9,7 @@ __noinline __u64 caller_resolve(__u64 below, __u32 tid, __u64 sp)
 
 	for (int i = 0; i < 4 && below; i++) {
 		if (frame_load(below, &h)) {
-			count(PYP_CNT_fault_frame);
+			count(PYP_LOSS_fault_frame);
 			return 0;
 		}
 		if (!h.entry) {

@@ -20,7 +20,7 @@ struct hit {
 
 static __always_inline int frame_fault(__u32 tid)
 {
-	count(PYP_CNT_fault_frame);
+	count(PYP_LOSS_fault_frame);
 	return thread_lost(tid);
 }
 
@@ -34,7 +34,7 @@ static __always_inline __u64 cookie_of(struct pt_regs *ctx)
 	e = &site_table[PYP_SITE_SLOT(ARCH_IP(ctx), site_factor)];
 	if (e->address == ARCH_IP(ctx))
 		return e->cookie;
-	count(PYP_CNT_unknown_site);
+	count(PYP_LOSS_unknown_site);
 	return 0;
 }
 
@@ -99,7 +99,7 @@ static __always_inline int on_code_free(__u64 cookie, __u64 code, __u32 tid)
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (!r) {
 		/* No harm: whatever comes to live at the address is announced anew. */
-		count(PYP_CNT_lost_codes);
+		count(PYP_LOSS_lost_codes);
 		return 0;
 	}
 	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_CODE_FREE, PYP_COOKIE_SITE(cookie), 0);

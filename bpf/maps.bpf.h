@@ -18,7 +18,7 @@
 extern const volatile __u32 pid_ns;	/* the daemon's pid namespace's inode; 0: the init one */
 extern const volatile __u32 check_tgid; /* 1: the link cannot filter by process, do it here */
 extern const volatile __u32 by_address; /* 1: no cookies, sites are told by their address */
-extern const volatile __u32 metrics;	/* bits: which resource counters are looked at */
+extern const volatile __u32 counters;	/* bits: which resource counters are looked at */
 extern const volatile __u64 ring_half;	/* bytes in the ring that are worth a wake-up */
 extern const volatile struct pyp_layout layout;
 extern const volatile struct pyp_sampling sampling;
@@ -33,7 +33,7 @@ extern __u32 woken; /* the daemon was woken for a half full ring and has not dra
 extern struct pyp_sampling_at sampling_at;
 extern __u64 stray_ns; /* the last hit between windows: see on_sample */
 extern struct pyp_trap_samples trap_samples;
-extern __u64 counters[PYP_CNT_MAX];
+extern __u64 losses[PYP_LOSS_MAX];
 
 /* Where the daemon's pid namespace is in the kernel, found when first needed. */
 extern __u64 pid_ns_address;
@@ -54,7 +54,7 @@ extern __u64 thread_cache[CORE_THREAD_SLOTS];
 extern __u64 frame_cache[CORE_FRAME_SLOTS];
 
 /* What each thread's resource counters were when they were last sent, mixed into one word. */
-extern __u64 metrics_cache[CORE_THREAD_SLOTS];
+extern __u64 counters_cache[CORE_THREAD_SLOTS];
 
 struct ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -118,9 +118,9 @@ struct methods_map {
 };
 extern struct methods_map methods SEC(".maps");
 
-static __always_inline void count(enum pyp_counter which)
+static __always_inline void count(enum pyp_loss which)
 {
-	__sync_fetch_and_add(&counters[which], 1);
+	__sync_fetch_and_add(&losses[which], 1);
 }
 
 #endif

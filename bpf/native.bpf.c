@@ -113,7 +113,7 @@ static __always_inline int method_send(const struct native_call *c)
 	__builtin_memset(r->module, 0, sizeof(r->module));
 	if (bpf_probe_read_user_str(r->name, sizeof(r->name), (const void *)c->name) < 0) {
 		r->h.arg |= PYP_METHOD_UNREADABLE;
-		count(PYP_CNT_fault_string);
+		count(PYP_LOSS_fault_string);
 	}
 	type_name(r->type, sizeof(r->type), type);
 	module_name(r->module, sizeof(r->module), c->module);
@@ -132,12 +132,12 @@ __noinline int method_lookup(struct native_call *c)
 	known = bpf_map_lookup_elem(&methods, &method);
 	if (!known || known->print != c->print) {
 		if (method_send(c)) {
-			count(PYP_CNT_lost_codes);
+			count(PYP_LOSS_lost_codes);
 			return -1;
 		}
 		fresh.print = c->print;
 		if (bpf_map_update_elem(&methods, &method, &fresh, BPF_ANY))
-			count(PYP_CNT_map_full);
+			count(PYP_LOSS_map_full);
 	}
 	method_cache[core_method_slot(method)] = core_method_entry(method, c->print);
 	return 0;

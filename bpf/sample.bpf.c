@@ -198,7 +198,7 @@ __noinline int sample_code(__u64 code, __u32 tid)
 		return -1;
 	value = print | (marks & CORE_CODE_MARKS);
 	if (bpf_map_update_elem(&codes, &code, &value, BPF_ANY))
-		count(PYP_CNT_map_full);
+		count(PYP_LOSS_map_full);
 	return marks;
 }
 
@@ -355,7 +355,7 @@ static long sample_record(__u64 index, struct sample *s)
 	}
 	arg |= walk_flags(end, index == SAMPLE_RECORDS - 1);
 	if (arg & PYP_SAMPLE_TRUNCATED && !sampling.top)
-		count(PYP_CNT_chain_truncated);
+		count(PYP_LOSS_chain_truncated);
 	rec_head(&r->h, bpf_ktime_get_ns(), s->walk.tid, PYP_REC_SAMPLE, 0, arg);
 	r->period = s->period;
 	r->first = index * PYP_SAMPLE_CODES;
@@ -380,8 +380,8 @@ static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period, __
 	bpf_loop(sampling.top ? 1 : PYP_SAMPLE_MAX_DEPTH, sample_names, &names, 0);
 	bpf_loop(SAMPLE_RECORDS, sample_record, &s, 0);
 	if (s.failed)
-		count(sampling.when == PYP_SAMPLING_ALONE ? PYP_CNT_lost_events
-							  : PYP_CNT_lost_samples);
+		count(sampling.when == PYP_SAMPLING_ALONE ? PYP_LOSS_lost_events
+							  : PYP_LOSS_lost_samples);
 }
 
 /* ---- the clock ---- */

@@ -3,7 +3,7 @@
  * The scheduler's tracepoints, in all modes: ends of threads, forks and execs; and in mode trace the
  * switches of threads, which make CPU time of time.
  */
-#include "metrics.bpf.h"
+#include "counters.bpf.h"
 #include "ids.bpf.h"
 #include "ring.bpf.h"
 #include "thread.bpf.h"
@@ -20,7 +20,7 @@ static __always_inline void switch_send(struct task_struct *task, __u32 type, __
 		return;
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (!r) {
-		count(PYP_CNT_lost_switches);
+		count(PYP_LOSS_lost_switches);
 		return;
 	}
 	if (sight == SIGHT_LOST)
@@ -57,8 +57,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 			bpf_map_delete_elem(&process_tree, &tgid);
 		return 0;
 	}
-	if (metrics && thread_sight(tid) == SIGHT_KNOWN)
-		metrics_look(task, tid);
+	if (counters && thread_sight(tid) == SIGHT_KNOWN)
+		counters_look(task, tid);
 	if (thread_sight(tid) == SIGHT_LOST)
 		arg |= PYP_EXIT_LOST;
 	if (task->signal->live.counter == 0)
@@ -67,7 +67,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	bpf_map_delete_elem(&threads, &tid);
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (!r) {
-		count(PYP_CNT_lost_threads);
+		count(PYP_LOSS_lost_threads);
 		return 0;
 	}
 	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_THREAD_EXIT, 0, arg);
@@ -83,7 +83,7 @@ static __always_inline void process_send(__u32 type, struct task_struct *task, _
 	struct pyp_rec_process *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 
 	if (!r) {
-		count(PYP_CNT_lost_processes);
+		count(PYP_LOSS_lost_processes);
 		return;
 	}
 	rec_head(&r->h, bpf_ktime_get_ns(), task_tid(task), type, 0, arg);
@@ -110,7 +110,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (child->mm == parent->mm)
 		arg = PYP_FORK_SHARED;
 	if (follow && bpf_map_update_elem(&process_tree, &tgid, &one, 0))
-		count(PYP_CNT_lost_processes);
+		count(PYP_LOSS_lost_processes);
 	if (follow || !arg)
 		process_send(PYP_REC_FORK, parent, tgid, arg,
 			     follow ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);

@@ -51,7 +51,7 @@ static long chain_record(__u64 index, struct chain *c)
 		c->failed = 1;
 	arg |= walk_flags(end, index == CHAIN_RECORDS - 1);
 	if (arg & PYP_CHAIN_TRUNCATED)
-		count(PYP_CNT_chain_truncated);
+		count(PYP_LOSS_chain_truncated);
 	rec_head(&r->h, bpf_ktime_get_ns(), c->walk.tid, PYP_REC_CHAIN, 0, arg);
 	r->first = index * PYP_CHAIN_FRAMES;
 	r->count = n;
@@ -80,7 +80,7 @@ __noinline int thread_lost(__u32 tid)
 	thread_cache_drop(tid);
 	if (st)
 		st->flags |= THREAD_LOST;
-	count(PYP_CNT_lost_events);
+	count(PYP_LOSS_lost_events);
 	return 0;
 }
 
@@ -108,12 +108,12 @@ __noinline int thread_announce(__u32 tid, __u32 kind, __u64 frame)
 	if (yield_is_cut(kind, frame))
 		return -1;
 	if (chain_send(tid, frame, known ? PYP_CHAIN_RESYNC : 0)) {
-		count(PYP_CNT_lost_chains);
-		count(PYP_CNT_lost_events);
+		count(PYP_LOSS_lost_chains);
+		count(PYP_LOSS_lost_events);
 		return -1;
 	}
 	if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY))
-		count(PYP_CNT_map_full);
+		count(PYP_LOSS_map_full);
 	thread_cache_add(tid);
 	return 0;
 }

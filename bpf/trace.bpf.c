@@ -3,7 +3,7 @@
  * Mode trace: every call and return is a record. One program for all sites of the plan.
  */
 #include "hit.bpf.h"
-#include "metrics.bpf.h"
+#include "counters.bpf.h"
 #include "native.bpf.h"
 
 /* The first four site kinds announce the record of the same number. */
@@ -20,8 +20,8 @@ static __always_inline int event_prepare(const struct hit *h, __u64 frame)
 {
 	if (!thread_cached(h->tid) && thread_announce(h->tid, PYP_COOKIE_KIND(h->cookie), frame))
 		return -1;
-	if (metrics)
-		metrics_look(bpf_get_current_task_btf(), h->tid);
+	if (counters)
+		counters_look(bpf_get_current_task_btf(), h->tid);
 	return 0;
 }
 

@@ -54,9 +54,9 @@ static int run_tree(const struct cmd_call *call, struct diag *diag)
 	return query_run(call, call->opts, "tree", diag);
 }
 
-static int run_metrics(const struct cmd_call *call, struct diag *diag)
+static int run_counters(const struct cmd_call *call, struct diag *diag)
 {
-	return query_run(call, call->opts, "metrics", diag);
+	return query_run(call, call->opts, "counters", diag);
 }
 
 #define REPORT(cmd_name, cmd_summary, cmd_opts, cmd_run)                                           \
@@ -79,5 +79,5 @@ const struct cmd cmd_coroutines = REPORT("coroutines",
 					 "Lifetimes of coroutines, generators, greenlets",
 					 report_opts, run_coroutines);
 const struct cmd cmd_tree = REPORT("tree", "Calling-context tree", tree_opts, run_tree);
-const struct cmd cmd_metrics = REPORT("metrics", "Resource counters of each function, if enabled",
-				      report_opts, run_metrics);
+const struct cmd cmd_counters = REPORT("counters", "Resource counters of each function, if enabled",
+				       report_opts, run_counters);

@@ -6,7 +6,7 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "base/metrics.h"
+#include "base/counters.h"
 #include "base/parse.h"
 
 #define HELP_HINT   "see --help"
@@ -236,8 +236,8 @@ int opt_set(const struct opt *opt, const char *name, const char *text, void *dst
 		return set_duration(&v, p);
 	case OPT_CHOICE:
 		return set_choice(&v, p);
-	case OPT_METRICS:
-		return metrics_parse(text, p, diag);
+	case OPT_COUNTERS:
+		return counters_parse(text, p, diag);
 	case OPT_PIDS:
 		return set_pids(&v, p);
 	}
@@ -269,8 +269,8 @@ const char *opt_text(const struct opt *opt, const void *src, char buf[OPT_TEXT_M
 		return *(const char *const *)p;
 	case OPT_CHOICE:
 		return opt->choices[*(const int *)p];
-	case OPT_METRICS:
-		return metrics_list(*(const uint32_t *)p, buf, OPT_TEXT_MAX);
+	case OPT_COUNTERS:
+		return counters_list(*(const uint32_t *)p, buf, OPT_TEXT_MAX);
 	case OPT_U32:
 		snprintf(buf, OPT_TEXT_MAX, "%u", *(const uint32_t *)p);
 		return buf;

@@ -27,7 +27,7 @@ enum opt_type {
 	OPT_SIZE,     /* uint64_t bytes within min…max, see parse_size */
 	OPT_POW2,     /* the same, rounded up to a power of two */
 	OPT_CHOICE,   /* int or an enum: index into choices */
-	OPT_METRICS,  /* uint32_t: bits, see metrics_parse */
+	OPT_COUNTERS, /* uint32_t: bits, see counters_parse */
 	OPT_PIDS,     /* struct opt_pids, repeatable */
 };
 

@@ -28,9 +28,9 @@ const struct opt target_opt_table[] = {
 	 1, 10000, .key = "stop_above", .none = "0"},
 	{"builtins", 0, OPT_FLAG, FIELD(builtins), NULL,
 	 "also trace, count or sample functions written in C", .key = "builtins"},
-	{"metrics", 0, OPT_METRICS, FIELD(metrics), "LIST",
+	{"counters", 0, OPT_COUNTERS, FIELD(counters), "LIST",
 	 "resources to count per function: switches, faults,\nio, all, or single names",
-	 .key = "metrics"},
+	 .key = "counters"},
 	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
 	 "also trace forked children and their children", .key = "follow_children"},
 	{"no-verify", 0, OPT_OFF, FIELD(verify), NULL,
@@ -97,13 +97,13 @@ int target_opts_set(struct target_opts_given *g, const struct opt *row, const ch
 /* Windows are of traces, and resources are not estimated. */
 static int check_bound(const struct target_opts *o, struct diag *diag)
 {
-	if (!o->max_overhead || (o->mode.mode == MODE_TRACE && !o->metrics))
+	if (!o->max_overhead || (o->mode.mode == MODE_TRACE && !o->counters))
 		return 0;
 	return diag_set(
 		diag, -EINVAL, PYP_EXIT_USAGE,
-		"leave --max-overhead out, or --mode and --metrics; \"max_overhead\": 0 in a "
+		"leave --max-overhead out, or --mode and --counters; \"max_overhead\": 0 in a "
 		"request lifts the daemon's own bound",
-		"--max-overhead is for tracing only, without --metrics");
+		"--max-overhead is for tracing only, without --counters");
 }
 
 int target_opts_check_given(const struct target_opts_given *g, struct diag *diag)
@@ -119,8 +119,8 @@ int target_opts_check(const struct target_opts *o, struct diag *diag)
 	if (o->mode.mode != MODE_TRACE && o->follow)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --follow-children out",
 				"children are followed in mode trace only");
-	if (o->mode.mode != MODE_TRACE && o->metrics)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --metrics out",
+	if (o->mode.mode != MODE_TRACE && o->counters)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --counters out",
 				"resources are counted in mode trace only");
 	return check_bound(o, diag);
 }

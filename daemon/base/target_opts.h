@@ -22,7 +22,7 @@ struct target_opts {
 	uint32_t max_overhead;	 /* percent of the target's CPU time, 1 to 50; 0: no limit */
 	uint32_t stop_above;	 /* percent: see session/breaker.h; 0: never */
 	bool builtins;		 /* rows for functions written in C, too */
-	uint32_t metrics;	 /* resource counters to keep: bits, by enum pyp_metric */
+	uint32_t counters;	 /* resource counters to keep: bits, by enum pyp_counter */
 	/* Processes that it forks, or has forked, and theirs become targets of their own as long as
 	 * they run the same program (see session/follow.c). */
 	bool follow;

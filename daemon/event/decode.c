@@ -221,14 +221,14 @@ static enum decode_error decode_process(const void *data, size_t size, struct ev
 	return DECODE_OK;
 }
 
-static enum decode_error decode_metrics(const void *data, size_t size, struct event *ev)
+static enum decode_error decode_counters(const void *data, size_t size, struct event *ev)
 {
-	const struct pyp_rec_metrics *r = data;
+	const struct pyp_rec_counters *r = data;
 
 	(void)size;
 	if (r->h.arg)
 		return DECODE_FIELD;
-	ev->u.metrics.value = (const uint64_t *)r->value;
+	ev->u.counters.value = (const uint64_t *)r->value;
 	return DECODE_OK;
 }
 
@@ -289,7 +289,7 @@ static const struct {
 	[PYP_REC_THREAD_EXIT] = {decode_thread, sizeof(struct pyp_rec_thread)},
 	[PYP_REC_FORK] = {decode_process, sizeof(struct pyp_rec_process)},
 	[PYP_REC_EXEC] = {decode_process, sizeof(struct pyp_rec_process)},
-	[PYP_REC_METRICS] = {decode_metrics, sizeof(struct pyp_rec_metrics)},
+	[PYP_REC_COUNTERS] = {decode_counters, sizeof(struct pyp_rec_counters)},
 	[PYP_REC_SAMPLE] = {decode_sample, SAMPLE_HEAD},
 	[PYP_REC_C_ENTER] = {decode_c_call, sizeof(struct pyp_rec_c_call)},
 	[PYP_REC_C_LEAVE] = {decode_c_call, sizeof(struct pyp_rec_c_call)},

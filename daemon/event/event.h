@@ -99,8 +99,8 @@ struct event {
 			uint32_t parent; /* FORK */
 		} process;		 /* FORK, EXEC */
 		struct {
-			const uint64_t *value; /* PYP_METRICS of them; points into the record */
-		} metrics;		       /* METRICS */
+			const uint64_t *value; /* PYP_COUNTERS of them; points into the record */
+		} counters;		       /* COUNTERS */
 	} u;
 };
 

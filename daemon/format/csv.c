@@ -3,7 +3,8 @@
  * CSV (RFC 4180): one row per function (and variant of one), both clocks, integer nanoseconds. CSV
  * has no comments, so where the figures come from is in columns, the same in each row: processes,
  * Python versions, whether the counts are exact and how many events were lost, host, kernel, command
- * line, executable, build-id, first and last moment. Resource counters, where there are any, follow.
+ * line, executable, build-id, first and last moment. Optional columns that were measured follow, a function's own
+ * figure and that with its callees.
  *
  * Where figures are estimates, their standard errors follow in columns behind all others; empty: not
  * known.
@@ -15,7 +16,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/metrics.h"
 #include "format/names.h"
 #include "format/provenance.h"
 #include "format/writers.h"
@@ -173,11 +173,16 @@ static char *origin_new(const struct snapshot *s, const struct format_opts *o)
 
 static void put_header(const struct snapshot *s, bool errors, FILE *out)
 {
+	char key[COLUMN_KEY_MAX];
+
 	fputs(header, out);
-	for (int k = 0; k < PYP_METRICS; k++)
-		if (s->metrics & 1u << k)
-			fprintf(out, ",%s_self,%s_cum", metrics_name((enum pyp_metric)k),
-				metrics_name((enum pyp_metric)k));
+	for (int c = 0; c < COLUMNS; c++)
+		if (s->measured & COLUMN_BIT(c)) {
+			const char *unit = column_table[c].unit == COLUMN_NS ? "_ns" : "";
+
+			column_key(c, key);
+			fprintf(out, ",%s_self%s,%s_cum%s", key, unit, key, unit);
+		}
 	if (errors)
 		fputs(error_header, out);
 	fputs("\r\n", out);
@@ -196,10 +201,9 @@ int csv_write(const struct snapshot *s, const struct view *v, const struct forma
 	for (size_t i = 0; i < v->nrows; i++) {
 		put_row(out, &s->funcs[v->rows[i].func], &v->rows[i]);
 		fputs(origin, out);
-		for (int k = 0; k < PYP_METRICS && v->metrics; k++)
-			if (s->metrics & 1u << k)
-				fprintf(out, ",%" PRIu64 ",%" PRIu64, v->metrics[i].self[k],
-					v->metrics[i].cum[k]);
+		for (int c = 0; c < COLUMNS; c++)
+			if (v->self[c])
+				fprintf(out, ",%" PRIu64 ",%" PRIu64, v->self[c][i], v->cum[c][i]);
 		if (errors)
 			put_errors(out, &s->funcs[v->rows[i].func]);
 		fputs("\r\n", out);

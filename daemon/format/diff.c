@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/metrics.h"
 #include "format/jsonout.h"
 #include "format/names.h"
 #include "format/provenance.h"
@@ -133,7 +132,7 @@ int diff_check(const struct diff_side side[DIFF_SIDES], const struct diff_check 
 struct entry {
 	const struct snapshot_func *func;
 	const struct view_row *row;
-	const struct view_metrics *metrics; /* NULL: none */
+	const struct view *view;
 	int side;
 };
 
@@ -169,17 +168,25 @@ static int compare_entries(const void *left, const void *right)
 	return compare_identity(a->func, b->func);
 }
 
-static void add_metrics(struct view_metrics *to, const struct view_metrics *from)
+/* Of a row's side, which has a place of its own from its first entry on. */
+static void add_figures(struct diff *d, uint32_t *at, uint32_t *places, const struct entry *e)
 {
-	for (int k = 0; from && k < PYP_METRICS; k++) {
-		to->self[k] += from->self[k];
-		to->cum[k] += from->cum[k];
-	}
+	size_t row = (size_t)(e->row - e->view->rows);
+
+	if (!*at)
+		*at = ++*places;
+	for (int c = 0; c < COLUMNS; c++)
+		if (d->self[c]) {
+			column_merge(c, &d->self[c][*at], e->view->self[c][row]);
+			column_merge(c, &d->cum[c][*at], e->view->cum[c][row]);
+		}
 }
 
 /* Entries of one function, variants and both sides, are neighbours and become one row. */
 static void join_same(struct diff *d, const struct entry *e, size_t n)
 {
+	uint32_t places = 0;
+
 	for (size_t i = 0; i < n; i++) {
 		struct diff_row *row;
 
@@ -190,7 +197,7 @@ static void join_same(struct diff *d, const struct entry *e, size_t n)
 		row->ncalls[e[i].side] += e[i].row->ncalls;
 		row->tot[e[i].side] += e[i].row->tot[d->clock];
 		row->cum[e[i].side] += e[i].row->cum[d->clock];
-		add_metrics(&row->metrics[e[i].side], e[i].metrics);
+		add_figures(d, &row->figures[e[i].side], &places, &e[i]);
 	}
 }
 
@@ -221,7 +228,7 @@ static void join_moved(struct diff_row *rows, size_t n)
 	to->ncalls[DIFF_BEFORE] = from->ncalls[DIFF_BEFORE];
 	to->tot[DIFF_BEFORE] = from->tot[DIFF_BEFORE];
 	to->cum[DIFF_BEFORE] = from->cum[DIFF_BEFORE];
-	to->metrics[DIFF_BEFORE] = from->metrics[DIFF_BEFORE];
+	to->figures[DIFF_BEFORE] = from->figures[DIFF_BEFORE];
 	from->func[DIFF_BEFORE] = NULL; /* a row of nothing */
 }
 
@@ -274,9 +281,23 @@ static size_t add_entries(struct entry *e, const struct view *v, int side)
 	for (size_t i = 0; i < v->nrows; i++)
 		e[i] = (struct entry){.func = &v->snapshot->funcs[v->rows[i].func],
 				      .row = &v->rows[i],
-				      .metrics = v->metrics ? &v->metrics[i] : NULL,
+				      .view = v,
 				      .side = side};
 	return v->nrows;
+}
+
+/* A place for each entry, and one for none. */
+static int reserve_figures(struct diff *d, size_t n)
+{
+	for (int c = 0; c < COLUMNS; c++) {
+		if (!(d->columns & COLUMN_BIT(c)))
+			continue;
+		d->self[c] = calloc(n + 1, sizeof(*d->self[c]));
+		d->cum[c] = calloc(n + 1, sizeof(*d->cum[c]));
+		if (!d->self[c] || !d->cum[c])
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static int fill(struct diff *d, const struct view *before, const struct view *after)
@@ -285,7 +306,7 @@ static int fill(struct diff *d, const struct view *before, const struct view *af
 	_cleanup_free_ struct entry *e = calloc(n + 1, sizeof(*e));
 
 	d->rows = calloc(n + 1, sizeof(*d->rows));
-	if (!e || !d->rows)
+	if (!e || !d->rows || reserve_figures(d, n) < 0)
 		return -ENOMEM;
 	add_entries(e + add_entries(e, before, DIFF_BEFORE), after, DIFF_AFTER);
 	qsort(e, n, sizeof(*e), compare_entries);
@@ -305,7 +326,7 @@ int diff_build(const struct diff_side side[DIFF_SIDES], enum snapshot_clock cloc
 		return -ENOMEM;
 	d->clock = clock;
 	memcpy(d->side, side, sizeof(d->side));
-	d->metrics = side[DIFF_BEFORE].snapshot->metrics & side[DIFF_AFTER].snapshot->metrics;
+	d->columns = side[DIFF_BEFORE].snapshot->measured & side[DIFF_AFTER].snapshot->measured;
 	d->side[DIFF_BEFORE].ncalls = before->ncalls;
 	d->side[DIFF_BEFORE].total = before->total[clock];
 	d->side[DIFF_AFTER].ncalls = after->ncalls;
@@ -320,6 +341,10 @@ void diff_free(struct diff *d)
 {
 	if (!d)
 		return;
+	for (int c = 0; c < COLUMNS; c++) {
+		free(d->self[c]);
+		free(d->cum[c]);
+	}
 	free(d->rows);
 	free(d);
 }
@@ -330,11 +355,12 @@ typedef void (*left_out_fn)(const char *what, void *ctx);
 
 static void each_left_out(const struct diff *d, left_out_fn fn, void *ctx)
 {
+	char key[COLUMN_KEY_MAX];
 	const struct snapshot *a = d->side[DIFF_BEFORE].snapshot, *b = d->side[DIFF_AFTER].snapshot;
 
-	for (int k = 0; k < PYP_METRICS; k++)
-		if ((a->metrics ^ b->metrics) & 1u << k)
-			fn(metrics_name((enum pyp_metric)k), ctx);
+	for (int c = 0; c < COLUMNS; c++)
+		if ((a->measured ^ b->measured) & COLUMN_BIT(c))
+			fn(column_key(c, key), ctx);
 	if (a->ncoros || b->ncoros)
 		fn("coroutines", ctx);
 }
@@ -422,7 +448,7 @@ static void print_left_out(const char *what, void *ctx)
 	l->any = true;
 }
 
-/* A function's own share of a resource, on both sides. */
+/* A function's own figure of a column, on both sides. */
 struct share {
 	const struct diff_row *row;
 	uint64_t v[DIFF_SIDES];
@@ -450,8 +476,8 @@ static int print_share(const struct share *s, FILE *out)
 	return 0;
 }
 
-/* What functions have changed their own share of a resource. */
-static int print_metric(const struct diff *d, int k, size_t limit, FILE *out)
+/* Functions whose own figure of a column has changed. */
+static int print_column(const struct diff *d, int c, size_t limit, FILE *out)
 {
 	_cleanup_free_ struct share *shares = calloc(d->nrows + 1, sizeof(*shares));
 	uint64_t total[DIFF_SIDES] = {0};
@@ -460,19 +486,20 @@ static int print_metric(const struct diff *d, int k, size_t limit, FILE *out)
 
 	for (size_t i = 0; !err && i < d->nrows; i++) {
 		const struct diff_row *r = &d->rows[i];
-		const struct share s = {r, {r->metrics[0].self[k], r->metrics[1].self[k]}};
+		const struct share s = {r,
+					{d->self[c][r->figures[DIFF_BEFORE]],
+					 d->self[c][r->figures[DIFF_AFTER]]}};
 
-		total[DIFF_BEFORE] += s.v[DIFF_BEFORE];
-		total[DIFF_AFTER] += s.v[DIFF_AFTER];
+		column_merge(c, &total[DIFF_BEFORE], s.v[DIFF_BEFORE]);
+		column_merge(c, &total[DIFF_AFTER], s.v[DIFF_AFTER]);
 		if (change(s.v))
 			shares[n++] = s;
 	}
 	if (err)
 		return err;
 	qsort(shares, n, sizeof(*shares), compare_shares);
-	fprintf(out, "\n   %s (%s): %" PRIu64 " before, %" PRIu64 " after\n",
-		metrics_text((enum pyp_metric)k), metrics_name((enum pyp_metric)k),
-		total[DIFF_BEFORE], total[DIFF_AFTER]);
+	fprintf(out, "\n   %s (%s): %" PRIu64 " before, %" PRIu64 " after\n", column_table[c].text,
+		column_table[c].name, total[DIFF_BEFORE], total[DIFF_AFTER]);
 	if (n)
 		fprintf(out, "\n%12s %12s %8s %s\n", "self", "change", "%",
 			"filename:lineno(function)");
@@ -481,13 +508,13 @@ static int print_metric(const struct diff *d, int k, size_t limit, FILE *out)
 	return err;
 }
 
-static int print_metrics(const struct diff *d, size_t limit, FILE *out)
+static int print_columns(const struct diff *d, size_t limit, FILE *out)
 {
 	int err = 0;
 
-	for (int k = 0; k < PYP_METRICS && !err; k++)
-		if (d->metrics & 1u << k)
-			err = print_metric(d, k, limit, out);
+	for (int c = 0; c < COLUMNS && !err; c++)
+		if (d->columns & COLUMN_BIT(c))
+			err = print_column(d, c, limit, out);
 	return err;
 }
 
@@ -512,7 +539,7 @@ int diff_write_text(const struct diff *d, size_t limit, FILE *out)
 	}
 	if (!n)
 		fputs("   nothing changed\n", out);
-	return print_metrics(d, limit, out);
+	return print_columns(d, limit, out);
 }
 
 /* ---- JSON ---- */
@@ -527,34 +554,46 @@ static json_t *figures_json(const uint64_t v[DIFF_SIDES])
 			 (json_int_t)change(v), "ratio", ratio);
 }
 
-/* NULL: there are none. */
-static json_t *metrics_json(const struct diff *d, const struct diff_row *r)
+static json_t *column_json(const struct diff *d, const struct diff_row *r, int c)
 {
-	json_t *ret = d->metrics ? json_object() : NULL;
+	const uint64_t self[] = {d->self[c][r->figures[0]], d->self[c][r->figures[1]]};
+	const uint64_t cum[] = {d->cum[c][r->figures[0]], d->cum[c][r->figures[1]]};
 
-	for (int k = 0; ret && k < PYP_METRICS; k++) {
-		const uint64_t self[] = {r->metrics[0].self[k], r->metrics[1].self[k]};
-		const uint64_t cum[] = {r->metrics[0].cum[k], r->metrics[1].cum[k]};
+	return json_pack("{s:o, s:o}", "self", figures_json(self), "cum", figures_json(cum));
+}
 
-		if (d->metrics & 1u << k)
-			json_object_set_new(ret, metrics_name((enum pyp_metric)k),
-					    json_pack("{s:o, s:o}", "self", figures_json(self),
-						      "cum", figures_json(cum)));
+/* Compared columns, those of a group in an object of its name; NULL stays NULL. */
+static json_t *add_columns(json_t *row, const struct diff *d, const struct diff_row *r)
+{
+	for (int c = 0, end; row && (c = column_group_next(d->columns, c, &end)) < COLUMNS;
+	     c = end) {
+		json_t *group = *column_table[c].group ? json_object() : json_incref(row);
+
+		for (int i = c; i < end; i++)
+			if (d->columns & COLUMN_BIT(i))
+				json_object_set_new(group, column_table[i].name,
+						    column_json(d, r, i));
+		if (group == row)
+			json_decref(group);
+		else
+			json_object_set_new(row, column_table[c].group, group);
 	}
-	return ret;
+	return row;
 }
 
 static json_t *row_json(const struct diff *d, const struct diff_row *r)
 {
 	const struct snapshot_func *f = func_of(r), *before = r->func[DIFF_BEFORE];
+	json_t *ret = json_pack("{s:o, s:i, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o}", "file",
+				provenance_string(f->filename), "line", (int)f->firstlineno, "name",
+				provenance_string(f->name), "qualname",
+				provenance_string(f->qualname), "line_before",
+				before ? json_integer(before->firstlineno) : json_null(), "is_new",
+				!before, "is_gone", !r->func[DIFF_AFTER], "ncalls",
+				figures_json(r->ncalls), "tottime", figures_json(r->tot), "cumtime",
+				figures_json(r->cum));
 
-	return json_pack("{s:o, s:i, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o*}", "file",
-			 provenance_string(f->filename), "line", (int)f->firstlineno, "name",
-			 provenance_string(f->name), "qualname", provenance_string(f->qualname),
-			 "line_before", before ? json_integer(before->firstlineno) : json_null(),
-			 "is_new", !before, "is_gone", !r->func[DIFF_AFTER], "ncalls",
-			 figures_json(r->ncalls), "tottime", figures_json(r->tot), "cumtime",
-			 figures_json(r->cum), "metrics", metrics_json(d, r));
+	return add_columns(ret, d, r);
 }
 
 static int put_side(const struct diff *d, int side, FILE *out)

@@ -6,7 +6,7 @@
  * matched by file and name alone if that names just one on either side: code above it was edited and
  * it moved.
  *
- * Resource counters are compared where both sides have them. Coroutines are not: what was open when
+ * Optional columns are compared where both sides have measured them. Coroutines are not: what was open when
  * a snapshot was taken says little of the program. What is not compared, reports say.
  */
 #ifndef PYPROF_FORMAT_DIFF_H
@@ -26,13 +26,15 @@ struct diff_row {
 	/* NULL: not called there. Points into the snapshots. */
 	const struct snapshot_func *func[DIFF_SIDES];
 	uint64_t ncalls[DIFF_SIDES], tot[DIFF_SIDES], cum[DIFF_SIDES];
-	struct view_metrics metrics[DIFF_SIDES];
+	uint32_t figures[DIFF_SIDES]; /* where its figures are: see diff_figure() */
 };
 
 struct diff {
 	struct diff_side side[DIFF_SIDES];
 	enum snapshot_clock clock;
-	uint32_t metrics;      /* resource counters that both have: bits, by enum pyp_metric */
+	uint64_t columns; /* those that both have measured: bits */
+	/* By diff_row.figures: a function's own and with its callees. Those of 0 are 0. NULL: not compared. */
+	uint64_t *self[COLUMNS], *cum[COLUMNS];
 	struct diff_row *rows; /* what its own time grew most in comes first */
 	size_t nrows;
 };

@@ -10,14 +10,13 @@
  * place where it can be: nothing that a program is called ends the element or starts another. Lone
  * surrogates keep their value. Numbers that JavaScript could not hold exactly are strings of digits.
  *
- * Resource counters, where they were kept, are columns of contexts as times are. Standard errors are
+ * Optional columns that were measured are columns of contexts as times are. Standard errors are
  * columns by function, -1 where they are not known; there are none for single threads.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/metrics.h"
 #include "base/strtab.h"
 #include "format/names.h"
 #include "format/provenance.h"
@@ -141,7 +140,7 @@ static void number_all(struct writer *w)
 
 /* ---- columns ---- */
 
-struct column {
+struct own_column {
 	const char *name;
 	uint64_t (*get)(const struct writer *w, uint32_t i);
 };
@@ -176,7 +175,7 @@ NODE(max_cpu, longest(n, SNAPSHOT_CPU))
 NODE(min_wall, n->min[SNAPSHOT_WALL])
 NODE(max_wall, longest(n, SNAPSHOT_WALL))
 
-static const struct column node_columns[] = {
+static const struct own_column node_columns[] = {
 	{"parent", node_parent},
 	{"func", node_func},
 	{"calls", node_calls},
@@ -190,50 +189,56 @@ static const struct column node_columns[] = {
 	{NULL, NULL},
 };
 
-static bool metric_kept(const struct writer *w, int k)
+/* Of each optional column: its key, which is also its column's of contexts, group, name, what it is, unit,
+ * and how figures of contexts make one. */
+static void put_columns(struct writer *w)
 {
-	return w->s->node_metrics && w->s->metrics & 1u << k;
-}
+	char key[COLUMN_KEY_MAX];
 
-/* Its name, which is also its column's, and what it is. */
-static void put_metrics(struct writer *w)
-{
-	begin(w, "metrics", '[');
-	for (int k = 0; k < PYP_METRICS; k++) {
-		if (!metric_kept(w, k))
+	begin(w, "columns", '[');
+	for (int c = 0; c < COLUMNS; c++) {
+		const struct column *column = &column_table[c];
+
+		if (!(w->s->measured & COLUMN_BIT(c)))
 			continue;
 		next(w);
 		fputc('[', w->out);
 		w->first = true;
-		put_string(w, metrics_name((enum pyp_metric)k));
-		put_string(w, metrics_text((enum pyp_metric)k));
+		put_string(w, column_key(c, key));
+		put_string(w, column->group);
+		put_string(w, column->name);
+		put_string(w, column->text);
+		put_string(w, column_units[column->unit]);
+		put_string(w, column->merge == COLUMN_SUM ? "sum" : "max");
 		end(w, ']');
 	}
 	end(w, ']');
 }
 
-static void put_metric(struct writer *w, int k)
+static void put_column(struct writer *w, int c)
 {
-	begin(w, metrics_name((enum pyp_metric)k), '[');
+	char key[COLUMN_KEY_MAX];
+
+	begin(w, column_key(c, key), '[');
 	for (uint32_t i = 0; i < w->s->nnodes; i++)
 		if (node_selected(w, &w->s->nodes[i]))
-			put_number(w, w->s->node_metrics[i][k]);
+			put_number(w, snapshot_figure(w->s, c, i));
 	end(w, ']');
 }
 
 static void put_nodes(struct writer *w)
 {
 	begin(w, "nodes", '{');
-	for (const struct column *c = node_columns; c->name; c++) {
+	for (const struct own_column *c = node_columns; c->name; c++) {
 		begin(w, c->name, '[');
 		for (uint32_t i = 0; i < w->s->nnodes; i++)
 			if (node_selected(w, &w->s->nodes[i]))
 				put_number(w, c->get(w, i));
 		end(w, ']');
 	}
-	for (int k = 0; k < PYP_METRICS; k++)
-		if (metric_kept(w, k))
-			put_metric(w, k);
+	for (int c = 0; c < COLUMNS; c++)
+		if (w->s->measured & COLUMN_BIT(c))
+			put_column(w, c);
 	end(w, '}');
 }
 
@@ -443,7 +448,7 @@ static int put_data(struct writer *w)
 	if (err < 0)
 		return err;
 	put_errors(w);
-	put_metrics(w);
+	put_columns(w);
 	put_threads(w);
 	put_nodes(w);
 	fputs("\n}\n", w->out);

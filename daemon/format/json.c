@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/metrics.h"
 #include "format/coroutines.h"
 #include "format/names.h"
 #include "format/provenance.h"
@@ -194,24 +193,31 @@ static void number_functions(struct writer *w)
 			w->func_at[i] = n++;
 }
 
-/* Resource counters, those that were asked for. cum NULL: they have only their own. */
-static void put_metrics(struct writer *w, const uint64_t *self, const uint64_t *cum)
+/* One group's measured columns, from the first one on up to end: the values of row i. */
+static void put_group(struct writer *w, int c, int end, uint64_t *const *values, const char *suffix,
+		      size_t i)
 {
+	const char *group = column_table[c].group;
 	const char *comma = "";
 
-	fputs(",\"metrics\":{", w->out);
-	for (int k = 0; k < PYP_METRICS; k++) {
-		if (!(w->s->metrics & 1u << k))
+	if (*group)
+		fprintf(w->out, ",\"%s%s\":{", group, suffix);
+	for (; c < end; c++) {
+		if (!(w->s->measured & COLUMN_BIT(c)))
 			continue;
-		fprintf(w->out, "%s\"%s\":", comma, metrics_name((enum pyp_metric)k));
-		if (cum)
-			fprintf(w->out, "{\"self\":%" PRIu64 ",\"cum\":%" PRIu64 "}", self[k],
-				cum[k]);
-		else
-			fprintf(w->out, "%" PRIu64, self[k]);
+		fprintf(w->out, "%s\"%s%s\":%" PRIu64, *group ? comma : ",", column_table[c].name,
+			*group ? "" : suffix, i != SIZE_MAX && values[c] ? values[c][i] : 0);
 		comma = ",";
 	}
-	fputc('}', w->out);
+	if (*group)
+		fputc('}', w->out);
+}
+
+/* An object for each group of columns that was measured; i SIZE_MAX: a row without figures. */
+static void put_columns(struct writer *w, uint64_t *const *values, const char *suffix, size_t i)
+{
+	for (int c = 0, end; (c = column_group_next(w->s->measured, c, &end)) < COLUMNS; c = end)
+		put_group(w, c, end, values, suffix, i);
 }
 
 static void put_error(struct writer *w, const char *key, const struct snapshot_func *f,
@@ -257,7 +263,6 @@ static json_t *owner(const struct snapshot_func *f,
 
 static int put_function(struct writer *w, const struct snapshot_func *f, const struct view_row *row)
 {
-	static const struct view_metrics no_metrics;
 	static const struct view_row none = {.min = {UINT64_MAX, UINT64_MAX}};
 	json_t *names = json_pack("{s:o, s:i, s:o, s:o, s:i, s:b, s:b, s:o, s:o}", "file",
 				  provenance_string(f->filename), "line", (int)f->firstlineno,
@@ -266,6 +271,7 @@ static int put_function(struct writer *w, const struct snapshot_func *f, const s
 				  "pseudo", f->pseudo, "native", snapshot_func_is_native(f),
 				  "module", owner(f, name_builtin_module), "type",
 				  owner(f, name_builtin_type));
+	size_t at;
 
 	if (!row)
 		row = &none;
@@ -281,12 +287,9 @@ static int put_function(struct writer *w, const struct snapshot_func *f, const s
 	put_clocks(w, "cumtime", row->cum);
 	fputc(',', w->out);
 	put_extremes(w, row->min, row->max);
-	if (w->v->metrics) {
-		const struct view_metrics *m = row == &none ? &no_metrics
-							    : &w->v->metrics[row - w->v->rows];
-
-		put_metrics(w, m->self, m->cum);
-	}
+	at = row == &none ? SIZE_MAX : (size_t)(row - w->v->rows);
+	put_columns(w, w->v->self, "", at);
+	put_columns(w, w->v->cum, "_cum", at);
 	if (w->errors)
 		put_errors(w, f);
 	fputc('}', w->out);
@@ -360,8 +363,7 @@ static void put_nodes(struct writer *w)
 		put_clocks(w, "self", node->self);
 		fputc(',', w->out);
 		put_extremes(w, node->min, node->max);
-		if (w->s->node_metrics)
-			put_metrics(w, w->s->node_metrics[i], NULL);
+		put_columns(w, w->s->columns, "", i);
 		fputc('}', w->out);
 	}
 	fputs("\n]", w->out);

@@ -9,18 +9,17 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/metrics.h"
 #include "format/names.h"
 
 #define NS 1000000000u
 
-struct counter {
+struct loss {
 	const char *name, *text;
 };
 
-static const struct counter counters[PYP_CNT_MAX] = {
-#define PYP_X(name_, text_) [PYP_CNT_##name_] = {#name_, text_},
-	PYP_COUNTERS(PYP_X)
+static const struct loss losses[PYP_LOSS_MAX] = {
+#define PYP_X(name_, text_) [PYP_LOSS_##name_] = {#name_, text_},
+	PYP_LOSSES(PYP_X)
 #undef PYP_X
 };
 
@@ -75,7 +74,7 @@ bool provenance_exact(const struct snapshot *s, const struct snapshot_target *t)
 
 uint64_t provenance_lost(const struct snapshot_target *t)
 {
-	return t->counters[PYP_CNT_lost_events] + t->counters[PYP_CNT_fault_frame];
+	return t->losses[PYP_LOSS_lost_events] + t->losses[PYP_LOSS_fault_frame];
 }
 
 bool provenance_selects(const struct snapshot *s, const struct view_filter *filter,
@@ -115,13 +114,13 @@ static json_t *checked(json_t *value, bool ok)
 	return NULL;
 }
 
-static json_t *counters_json(const struct snapshot_target *t)
+static json_t *losses_json(const struct snapshot_target *t)
 {
 	json_t *ret = json_object();
 	bool ok = ret;
 
-	for (int i = 0; i < PYP_CNT_MAX; i++)
-		set(ret, counters[i].name, provenance_integer(t->counters[i]), &ok);
+	for (int i = 0; i < PYP_LOSS_MAX; i++)
+		set(ret, losses[i].name, provenance_integer(t->losses[i]), &ok);
 	return checked(ret, ok);
 }
 
@@ -165,7 +164,7 @@ static void set_quality(json_t *ret, const struct snapshot *s, const struct snap
 	set(ret, "truncated", provenance_integer(t->truncated), ok);
 	set(ret, "decode_errors", provenance_integer(t->decode_errors), ok);
 	set(ret, "forgotten_coroutines", provenance_integer(t->forgotten), ok);
-	set(ret, "counters", counters_json(t), ok);
+	set(ret, "losses", losses_json(t), ok);
 }
 
 static json_t *hit_json(const struct cost *c, enum cost_kind k)
@@ -318,16 +317,21 @@ static json_t *filter_json(const struct view_filter *filter)
 	return checked(ret, ok);
 }
 
-/* The names of the resource counters that were kept. */
-static json_t *metrics_json(uint32_t metrics)
+/* Names of the columns that were measured, by group. */
+static json_t *columns_json(uint64_t measured)
 {
-	json_t *ret = json_array();
+	json_t *ret = json_object();
 	bool ok = ret;
 
-	for (int k = 0; k < PYP_METRICS && ok; k++)
-		if (metrics & 1u << k)
-			ok = json_array_append_new(
-				     ret, json_string(metrics_name((enum pyp_metric)k))) == 0;
+	for (int c = 0, end; (c = column_group_next(measured, c, &end)) < COLUMNS; c = end) {
+		json_t *names = json_array();
+
+		set(ret, column_table[c].group, names, &ok);
+		for (int i = c; i < end && ok; i++)
+			if (measured & COLUMN_BIT(i))
+				ok = json_array_append_new(names,
+							   json_string(column_table[i].name)) == 0;
+	}
 	return checked(ret, ok);
 }
 
@@ -359,8 +363,8 @@ json_t *provenance_json(const struct snapshot *s, const struct format_opts *o, c
 	set(ret, "strip_dirs", json_boolean(s->stripped), &ok);
 	if (s->builtins_of)
 		set(ret, "builtins_of", provenance_string(s->builtins_of), &ok);
-	if (s->metrics)
-		set(ret, "metrics", metrics_json(s->metrics), &ok);
+	if (s->measured)
+		set(ret, "columns", columns_json(s->measured), &ok);
 	set(ret, "estimated", json_boolean(snapshot_estimated(s)), &ok);
 	set(ret, "filter", filter_json(&o->filter), &ok);
 	set(ret, "targets", targets_json(s, o), &ok);
@@ -484,9 +488,9 @@ static void say_quality(struct lines *l, const struct snapshot_target *t)
 		    t->events + lost);
 	else if (!t->windows.sampled || t->truncated || t->decode_errors)
 		say(l, "INCOMPLETE", "counts are lower bounds, for what follows");
-	for (int i = 0; i < PYP_CNT_MAX; i++)
-		if (t->counters[i])
-			say(l, "note", "%" PRIu64 " %s", t->counters[i], counters[i].text);
+	for (int i = 0; i < PYP_LOSS_MAX; i++)
+		if (t->losses[i])
+			say(l, "note", "%" PRIu64 " %s", t->losses[i], losses[i].text);
 }
 
 static void say_corrections(struct lines *l, const struct snapshot_target *t)

@@ -241,7 +241,7 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 	ro->pid_ns = pid_ns_inode();
 	ro->check_tgid = p->mechanism != PROBE_MULTI;
 	ro->by_address = p->mechanism == PROBE_TRACEFS;
-	ro->metrics = o->metrics;
+	ro->counters = o->counters;
 	ro->builtins = o->builtins && p->mode != MODE_SAMPLE;
 	if (samples_native(p, o))
 		memcpy((void *)&ro->native_calls, &calls, sizeof(calls));
@@ -891,10 +891,10 @@ int probe_ring_fd(const struct probe *p)
 	return bpf_map__fd(p->skel->maps.ring);
 }
 
-void probe_counters(const struct probe *p, uint64_t out[PYP_CNT_MAX])
+void probe_losses(const struct probe *p, uint64_t out[PYP_LOSS_MAX])
 {
-	for (int i = 0; i < PYP_CNT_MAX; i++)
-		out[i] = __atomic_load_n(&p->skel->bss->counters[i], __ATOMIC_RELAXED);
+	for (int i = 0; i < PYP_LOSS_MAX; i++)
+		out[i] = __atomic_load_n(&p->skel->bss->losses[i], __ATOMIC_RELAXED);
 }
 
 uint64_t probe_period(const struct probe *p)

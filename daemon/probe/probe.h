@@ -46,7 +46,7 @@ struct probe_opts {
 	pid_t tid;	   /* a thread of it that lives; 0: the main thread */
 	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
 	uint64_t bias;	   /* of the file in the process: address - plan_site.vaddr */
-	uint32_t metrics;  /* bits, by enum pyp_metric */
+	uint32_t counters; /* bits, by enum pyp_counter */
 	bool builtins;	   /* calls of C functions, too; in samples: not beside a trace */
 	size_t ring_bytes; /* a power of two, a page at least */
 	const struct layout *layout;
@@ -182,8 +182,8 @@ int probe_counts(const struct probe *p, struct probe_count **ret, size_t *ret_n)
 /* Start again from 0 with one. Exact if its thread has ended, or the probes are off. */
 void probe_counts_drop(const struct probe *p, const struct pyp_edge *edge);
 
-/* The BPF side's counters (PYP_CNT_*), since open. Hits per site: records say their site. */
-void probe_counters(const struct probe *p, uint64_t out[PYP_CNT_MAX]);
+/* The BPF side's losses (PYP_LOSS_*), since open. Hits per site: records say their site. */
+void probe_losses(const struct probe *p, uint64_t out[PYP_LOSS_MAX]);
 
 /* To be called before _exit(2) by a process that has opened probes, and has freed them: ends what
  * was started for them. */

@@ -147,7 +147,7 @@ static struct thread *call_thread_slow(struct profile *p, const struct event *e)
 		confirm_seed(p, th, e->ts);
 	/* A chain whose last record was lost is of no use. */
 	th->chain_n = 0;
-	th->metrics_gap = false;
+	th->counters_gap = false;
 	p->last = th;
 	return th;
 }
@@ -311,7 +311,7 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 	if (th->chain_flags & PYP_CHAIN_RESYNC) {
 		p->resyncs++;
 		/* Counters that follow are still of the gap; the event that does ends it. */
-		th->metrics_gap = true;
+		th->counters_gap = true;
 		p->last = NULL;
 		timing_charge_gap(&p->rb.tree, th, ts);
 	} else if (!outdated) {
@@ -345,21 +345,22 @@ static void on_chain(struct profile *p, const struct event *e)
 		chain_apply(p, th, e->ts);
 }
 
-static void on_metrics(struct profile *p, const struct event *e)
+static void on_counters(struct profile *p, const struct event *e)
 {
 	struct thread *th = p->tracing ? profile_live_thread(p, e->tid) : NULL;
-	const uint64_t *value = e->u.metrics.value;
-	uint64_t *own;
+	const uint64_t *value = e->u.counters.value;
+	uint32_t node;
 
-	if (!th || !p->rb.tree.metrics)
+	if (!th || !(p->measured & COLUMN_COUNTERS(UINT32_MAX)))
 		return;
-	own = p->rb.tree.metrics[th->metrics_gap ? NODE_LOST(th->root) : th->node];
-	for (int i = 0; i < PYP_METRICS; i++) {
-		if (th->metrics_known && value[i] > th->metrics[i])
-			own[i] += value[i] - th->metrics[i];
-		th->metrics[i] = value[i];
+	node = th->counters_gap ? NODE_LOST(th->root) : th->node;
+	for (int i = 0; i < PYP_COUNTERS; i++) {
+		if (th->counters_known && value[i] > th->counters[i])
+			calltree_add(&p->rb.tree, node, COLUMN_vcsw + i,
+				     value[i] - th->counters[i]);
+		th->counters[i] = value[i];
 	}
-	th->metrics_known = true;
+	th->counters_known = true;
 }
 
 static void on_thread_exit(struct profile *p, const struct event *e)
@@ -454,8 +455,8 @@ void profile_event(struct profile *p, const struct event *e)
 	case PYP_REC_THREAD_EXIT:
 		on_thread_exit(p, e);
 		break;
-	case PYP_REC_METRICS:
-		on_metrics(p, e);
+	case PYP_REC_COUNTERS:
+		on_counters(p, e);
 		break;
 	default:
 		break; /* FORK and EXEC are the session's business */
@@ -480,10 +481,10 @@ void profile_set_calls(struct profile *p, const struct call_count *v, size_t n)
 
 /* The session's calls ---------------------------------------------------------------------- */
 
-int profile_keep_metrics(struct profile *p, uint32_t metrics)
+int profile_keep_columns(struct profile *p, uint64_t columns)
 {
-	p->metrics = metrics;
-	return metrics ? calltree_keep_metrics(&p->rb.tree) : 0;
+	p->measured |= columns;
+	return calltree_keep(&p->rb.tree, columns);
 }
 
 void profile_ends_are_hidden(struct profile *p)
@@ -521,7 +522,7 @@ void profile_pause(struct profile *p, uint64_t ts)
 			watch_end_thread(p->watch, th, ts);
 		rebuild_drop_all(&p->rb, th, false);
 		thread_drop_chain(th);
-		th->live = th->on_cpu = th->os_cpu = th->metrics_known = false;
+		th->live = th->on_cpu = th->os_cpu = th->counters_known = false;
 	}
 	coros_stop(&p->rb.coros, ts);
 	p->tracing = false;

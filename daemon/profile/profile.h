@@ -44,8 +44,9 @@ struct profile *profile_new(const struct profile_limits *limits, profile_resolve
 void profile_free(struct profile *p);
 DEFINE_FREEP(struct profile, profile_free)
 
-/* Keep these resource counters (bits, by enum pyp_metric), from now on. 0 or -ENOMEM. */
-int profile_keep_metrics(struct profile *p, uint32_t metrics);
+/* These columns (bits) are measured from now on: snapshots have them, even where all figures are 0. 0 or
+ * -ENOMEM. */
+int profile_keep_columns(struct profile *p, uint64_t columns);
 /* In this target a generator's suspension looks as its end does (CPython before 3.11). */
 void profile_ends_are_hidden(struct profile *p);
 

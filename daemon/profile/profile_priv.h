@@ -23,7 +23,7 @@ struct profile {
 	struct thread *last; /* the last event's, or NULL */
 	bool tracing;
 	bool windows;	      /* some of the figures are in estimate */
-	uint32_t metrics;     /* bits: which resource counters are kept */
+	uint64_t measured;    /* columns that are measured: bits */
 	struct watch *watch;  /* NULL: nobody watches */
 	struct window window; /* begin_ts: also of what is not watched in windows */
 	uint64_t events, resyncs;

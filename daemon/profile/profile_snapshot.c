@@ -413,23 +413,32 @@ static int take_nodes(struct taker *t, uint32_t count)
 }
 
 /* Others that are in the snapshot already may keep none: theirs are 0 then. */
-static int take_metrics(struct taker *t, uint32_t first)
+static int take_column(struct taker *t, uint32_t first, int c)
 {
 	const struct calltree *tree = &t->p->rb.tree;
-	uint64_t(*all)[PYP_METRICS];
+	uint64_t *all;
 
-	if (!tree->metrics && !t->s->node_metrics)
+	if (!tree->columns[c] && !t->s->columns[c])
 		return 0;
-	all = snapshot_grow(t->s, &t->s->adding.metrics, t->s->node_metrics, first,
+	all = snapshot_grow(t->s, &t->s->adding.columns[c], t->s->columns[c], first,
 			    t->s->nnodes - first, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < tree->n && tree->metrics; i++)
+	for (uint32_t i = 0; i < tree->n && tree->columns[c]; i++)
 		if (t->node_map[i] != SNAPSHOT_NONE)
-			memcpy(all[t->node_map[i]], tree->metrics[i], sizeof(*all));
-	t->s->node_metrics = all;
-	t->s->metrics |= t->p->metrics;
+			all[t->node_map[i]] = tree->columns[c][i];
+	t->s->columns[c] = all;
 	return 0;
+}
+
+static int take_columns(struct taker *t, uint32_t first)
+{
+	int err = 0;
+
+	for (int c = 0; c < COLUMNS && !err; c++)
+		err = take_column(t, first, c);
+	t->s->measured |= t->p->measured;
+	return err;
 }
 
 static uint64_t thread_end(const struct taker *t, const struct thread *th)
@@ -556,7 +565,7 @@ static void add_counters(const struct profile *p, struct snapshot_target *target
 	target->stack_switches += p->rb.stack_switches;
 	target->resyncs += p->resyncs;
 	target->missed_switches += p->timing.missed;
-	target->truncated += p->rb.truncated;
+	target->truncated += p->rb.truncated + p->rb.tree.dropped;
 	target->forgotten += p->rb.coros.forgotten;
 }
 
@@ -579,7 +588,7 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 	if (!err)
 		err = take_nodes(&t, count);
 	if (!err)
-		err = take_metrics(&t, first);
+		err = take_columns(&t, first);
 	if (!err)
 		err = take_threads(&t);
 	if (!err)

@@ -121,18 +121,18 @@ static void write_info(const struct session_status *st, size_t n, FILE *out)
 
 static void write_drops(const struct session_status *st, size_t n, FILE *out)
 {
-	static const char *const names[PYP_CNT_MAX] = {
-#define PYP_X(name, text) [PYP_CNT_##name] = #name,
-		PYP_COUNTERS(PYP_X)
+	static const char *const names[PYP_LOSS_MAX] = {
+#define PYP_X(name, text) [PYP_LOSS_##name] = #name,
+		PYP_LOSSES(PYP_X)
 #undef PYP_X
 	};
 
 	write_head(out, "pyprofd_bpf_drops", "counter", NULL, "What the kernel side could not do.");
 	for (size_t i = 0; i < n; i++)
-		for (size_t c = 0; c < PYP_CNT_MAX; c++)
+		for (size_t c = 0; c < PYP_LOSS_MAX; c++)
 			fprintf(out,
 				"pyprofd_bpf_drops_total{pid=\"%d\",reason=\"%s\"} %" PRIu64 "\n",
-				st[i].pid, names[c], st[i].counters[c]);
+				st[i].pid, names[c], st[i].losses[c]);
 }
 
 static void write_clients(const struct dropped_clients *dropped, FILE *out)

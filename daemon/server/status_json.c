@@ -4,18 +4,18 @@
 
 #include "base/utf8_clean.h"
 
-static const char *const counter_names[PYP_CNT_MAX] = {
-#define PYP_X(name, text) [PYP_CNT_##name] = #name,
-	PYP_COUNTERS(PYP_X)
+static const char *const loss_names[PYP_LOSS_MAX] = {
+#define PYP_X(name, text) [PYP_LOSS_##name] = #name,
+	PYP_LOSSES(PYP_X)
 #undef PYP_X
 };
 
-static json_t *counters_json(const struct session_status *st)
+static json_t *losses_json(const struct session_status *st)
 {
 	json_t *o = json_object();
 
-	for (size_t i = 0; i < PYP_CNT_MAX; i++)
-		json_object_set_new(o, counter_names[i], json_integer((json_int_t)st->counters[i]));
+	for (size_t i = 0; i < PYP_LOSS_MAX; i++)
+		json_object_set_new(o, loss_names[i], json_integer((json_int_t)st->losses[i]));
 	return o;
 }
 
@@ -106,7 +106,7 @@ json_t *json_of_status(const struct session_status *st)
 	set_count(o, "threads", st->threads);
 	set_count(o, "functions", st->funcs);
 	set_count(o, "nodes", st->nodes);
-	json_object_set_new(o, "counters", counters_json(st));
+	json_object_set_new(o, "losses", losses_json(st));
 	set_process_tree(o, st);
 	set_text(o, "end_reason", st->end_reason);
 	if (st->mechanism)

@@ -238,7 +238,7 @@ static int open_another(struct tracee *t, struct probe **ret, struct diag *diag)
 		.tid = t->target->tid,
 		.via = "",
 		.bias = t->python->bias,
-		.metrics = t->opts.metrics,
+		.counters = t->opts.counters,
 		.builtins = t->opts.builtins,
 		.ring_bytes = t->opts.ring_bytes,
 		.layout = &t->python->layout,
@@ -261,12 +261,12 @@ static int open_another(struct tracee *t, struct probe **ret, struct diag *diag)
 /* The old one's ring may be watched: session.c lets go of it. */
 static void take_another(struct tracee *t, struct probe *next)
 {
-	uint64_t counters[PYP_CNT_MAX];
+	uint64_t losses[PYP_LOSS_MAX];
 
 	probe_detach(t->probe);
-	probe_counters(t->probe, counters);
-	for (int i = 0; i < PYP_CNT_MAX; i++)
-		t->old_counters[i] += counters[i];
+	probe_losses(t->probe, losses);
+	for (int i = 0; i < PYP_LOSS_MAX; i++)
+		t->old_losses[i] += losses[i];
 	t->old_gauge = tracee_gauge(t);
 	t->old_traps = tracee_traps(t);
 	t->old_probe = t->probe;
@@ -448,7 +448,7 @@ int tracee_open_spare(const struct tracee *from, struct probe **ret)
 {
 	const struct target_opts opts = opts_of_child(from);
 	const struct probe_opts po = {
-		.metrics = opts.metrics,
+		.counters = opts.counters,
 		.builtins = opts.builtins,
 		.ring_bytes = opts.ring_bytes,
 		.mode = opts.mode.mode,

@@ -207,7 +207,7 @@ static int tracee_load(struct tracee *t, const struct verify_opts *vo, struct di
 		.tid = t->target->tid,
 		.via = t->python->via,
 		.bias = t->python->bias,
-		.metrics = t->opts.metrics,
+		.counters = t->opts.counters,
 		.builtins = t->opts.builtins,
 		.native = python_native_types(t->python),
 		.ring_bytes = t->opts.ring_bytes,
@@ -235,7 +235,7 @@ static int tracee_load(struct tracee *t, const struct verify_opts *vo, struct di
 int tracee_make_profile(struct tracee *t, struct diag *diag)
 {
 	t->profile = profile_new(NULL, tracee_resolve, t);
-	if (!t->profile || profile_keep_metrics(t->profile, t->opts.metrics) < 0)
+	if (!t->profile || profile_keep_columns(t->profile, COLUMN_COUNTERS(t->opts.counters)) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 	profile_names_natives(t->profile, tracee_find_native, t);
 	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)

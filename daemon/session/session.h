@@ -170,7 +170,7 @@ struct session_status {
 	uint32_t execs;
 	uint64_t fork_gap_ns, exec_gap_ns;
 	struct snapshot_children children;
-	uint64_t counters[PYP_CNT_MAX];
+	uint64_t losses[PYP_LOSS_MAX];
 	char end_reason[64];   /* "exited", "executed another program", … */
 	const char *mechanism; /* how the probes are attached: see probe_mechanism_name */
 	char self_test[256];   /* see verify_text */

@@ -350,7 +350,7 @@ void tracee_release(struct tracee *t)
 {
 	if (!t->probe)
 		return;
-	probe_counters(t->probe, t->end_counters);
+	probe_losses(t->probe, t->end_losses);
 	t->old_gauge = tracee_gauge(t);
 	t->old_traps = tracee_traps(t);
 	probe_free(TAKE_PTR(t->probe));
@@ -362,14 +362,14 @@ void tracee_release_old(struct tracee *t)
 	probe_free(TAKE_PTR(t->old_probe));
 }
 
-static void raw_counters(const struct tracee *t, uint64_t out[PYP_CNT_MAX])
+static void raw_losses(const struct tracee *t, uint64_t out[PYP_LOSS_MAX])
 {
 	if (t->probe)
-		probe_counters(t->probe, out);
+		probe_losses(t->probe, out);
 	else
-		memcpy(out, t->end_counters, sizeof(t->end_counters));
-	for (int i = 0; i < PYP_CNT_MAX; i++)
-		out[i] += t->old_counters[i];
+		memcpy(out, t->end_losses, sizeof(t->end_losses));
+	for (int i = 0; i < PYP_LOSS_MAX; i++)
+		out[i] += t->old_losses[i];
 }
 
 void tracee_clear(struct tracee *t)
@@ -377,7 +377,7 @@ void tracee_clear(struct tracee *t)
 	uint64_t now = tracee_now();
 
 	tracee_catch_up(t);
-	raw_counters(t, t->base);
+	raw_losses(t, t->base);
 	t->gauge_base = tracee_gauge(t);
 	t->traps_base = tracee_traps(t);
 	t->samples_base = profile_samples(t->profile);
@@ -427,10 +427,10 @@ void tracee_timeline_end(struct tracee *t)
 
 /* ---- what it says ------------------------------------------------------------------------ */
 
-void tracee_counters(const struct tracee *t, uint64_t out[PYP_CNT_MAX])
+void tracee_losses(const struct tracee *t, uint64_t out[PYP_LOSS_MAX])
 {
-	raw_counters(t, out);
-	for (int i = 0; i < PYP_CNT_MAX; i++)
+	raw_losses(t, out);
+	for (int i = 0; i < PYP_LOSS_MAX; i++)
 		out[i] -= t->base[i];
 }
 
@@ -524,8 +524,8 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 	};
 	ret->overhead = t->state == SESSION_TRACING ? t->overhead : 0;
 	ret->windows = tracee_windows(t, now);
-	tracee_counters(t, ret->counters);
-	ret->lost = ret->counters[PYP_CNT_lost_events];
+	tracee_losses(t, ret->losses);
+	ret->lost = ret->losses[PYP_LOSS_lost_events];
 	copy_cut(ret->cmdline, sizeof(ret->cmdline), t->target->cmdline);
 	copy_cut(ret->python_version, sizeof(ret->python_version), t->python->version);
 	copy_cut(ret->python_file, sizeof(ret->python_file), t->python->file);
@@ -590,7 +590,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.cost_scale = scale,
 		.windows = tracee_windows(t, now),
 	};
-	tracee_counters(t, slot->counters);
+	tracee_losses(t, slot->losses);
 	if (t->collector->report)
 		t->collector->report(t, slot);
 	return profile_snapshot(t->profile, now, slot->pid, s, slot);

@@ -57,7 +57,7 @@ struct tracee {
 	struct plan plan;
 	struct probe *probe;	 /* NULL: it has ended */
 	struct probe *old_probe; /* the one before; its ring may still be watched: see session.c */
-	uint64_t old_counters[PYP_CNT_MAX];
+	uint64_t old_losses[PYP_LOSS_MAX];
 	struct probe_gauge old_gauge, gauge_base;     /* of the probes before; at the last clear */
 	uint64_t old_traps, traps_base, samples_base; /* likewise, of samples: see tracee_traps */
 	enum probe_mechanism mechanism;
@@ -113,10 +113,10 @@ struct tracee {
 	 * before current_ns has been handled. */
 	uint64_t goal_at, goal_ns, current_ns;
 	uint64_t decode_errors;
-	uint64_t base[PYP_CNT_MAX]; /* the counters at the last clear */
-	uint64_t events_seen;	    /* at the last rate sample */
+	uint64_t base[PYP_LOSS_MAX]; /* the losses at the last clear */
+	uint64_t events_seen;	     /* at the last rate sample */
 	uint64_t rate_ns, events_per_s;
-	uint64_t end_counters[PYP_CNT_MAX]; /* when it has ended */
+	uint64_t end_losses[PYP_LOSS_MAX]; /* when it has ended */
 	uint64_t sweep_ns; /* when forked children are due to be swept; 0: none are */
 	pid_t sweep_child;
 	uint64_t cpu_ns;			/* the process's CPU time, as last read */
@@ -244,7 +244,7 @@ uint64_t tracee_pending(const struct tracee *t);
 uint64_t tracee_current_ns(const struct tracee *t);
 
 /* Counters since the last clear. */
-void tracee_counters(const struct tracee *t, uint64_t out[PYP_CNT_MAX]);
+void tracee_losses(const struct tracee *t, uint64_t out[PYP_LOSS_MAX]);
 void tracee_status(const struct tracee *t, struct session_status *ret);
 /* What is to be done once a second or so: the events-per-second figure, ended helpers. */
 void tracee_sample_rate(struct tracee *t, uint64_t now_ns);

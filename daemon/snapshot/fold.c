@@ -3,6 +3,7 @@
 #include "snapshot/fold.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "snapshot/merge.h"
 
@@ -38,14 +39,32 @@ static void become(struct snapshot *s, uint64_t start_ns, uint64_t start_unix_ns
 		s->coros[i].pid = 0;
 }
 
+/* Changes nothing without memory. */
+static int flatten_columns(struct snapshot *s)
+{
+	uint64_t *sums[COLUMNS] = {NULL};
+
+	for (int c = 0; c < COLUMNS; c++) {
+		if (!s->columns[c])
+			continue;
+		sums[c] = snapshot_alloc(s, 2, sizeof(*sums[c]));
+		if (!sums[c])
+			return -ENOMEM;
+		for (uint32_t i = 0; i < s->nnodes; i++)
+			column_merge(c, &sums[c][s->nodes[i].parent != SNAPSHOT_NONE],
+				     s->columns[c][i]);
+	}
+	memcpy(s->columns, sums, sizeof(sums));
+	return 0;
+}
+
 /* Nothing but totals: what is outside Python, and all the rest as one context. */
 static int flatten(struct snapshot *s)
 {
 	struct snapshot_node *nodes = snapshot_alloc(s, 2, sizeof(*nodes));
 	struct snapshot_func *func = snapshot_alloc(s, 1, sizeof(*func));
-	uint64_t(*metrics)[PYP_METRICS] = snapshot_alloc(s, 2, sizeof(*metrics));
 
-	if (!nodes || !func || !metrics)
+	if (!nodes || !func || flatten_columns(s) < 0)
 		return -ENOMEM;
 	*func = (struct snapshot_func){.filename = "~", .name = "(truncated)", .pseudo = true};
 	nodes[0] = (struct snapshot_node){.parent = SNAPSHOT_NONE, .func = SNAPSHOT_NONE};
@@ -64,11 +83,6 @@ static int flatten(struct snapshot *s)
 	for (uint32_t i = 1; i < s->nthreads; i++)
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 			s->threads[0].total[c] += s->threads[i].total[c];
-	for (uint32_t i = 0; s->node_metrics && i < s->nnodes; i++)
-		for (int k = 0; k < PYP_METRICS; k++)
-			metrics[s->nodes[i].parent != SNAPSHOT_NONE][k] += s->node_metrics[i][k];
-	if (s->node_metrics)
-		s->node_metrics = metrics;
 	for (uint32_t i = 0; i < s->ncoros; i++)
 		s->targets[0].forgotten += s->coros[i].started + s->coros[i].partial;
 	s->ncoros = 0;

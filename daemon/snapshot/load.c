@@ -12,9 +12,11 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/metrics.h"
 #include "snapshot/load_json.h"
 #include "snapshot/pseudo.h"
+
+/* The arrays of a file. Files of earlier versions have none of those from OPTIONAL on. */
+enum { TARGETS, THREADS, FUNCTIONS, NODES, OPTIONAL, COROUTINES = OPTIONAL, SECTIONS };
 
 #define READ_CHUNK ((size_t)64 * 1024)
 
@@ -24,7 +26,8 @@ static void loader_deinit(struct loader *l)
 	free(l->threads.data);
 	free(l->funcs.data);
 	free(l->nodes.data);
-	free(l->metrics.data);
+	for (int c = 0; c < COLUMNS; c++)
+		free(l->columns[c].data);
 	free(l->coros.data);
 }
 
@@ -58,16 +61,16 @@ static void *append(struct loader *l, struct list *list)
 	return memset((char *)list->data + list->n++ * list->size, 0, list->size);
 }
 
-static void read_counters(struct loader *l, const json_t *v, struct snapshot_target *t)
+static void read_losses(struct loader *l, const json_t *v, struct snapshot_target *t)
 {
-	static const char *const names[PYP_CNT_MAX] = {
-#define PYP_X(name, text) [PYP_CNT_##name] = #name,
-		PYP_COUNTERS(PYP_X)
+	static const char *const names[PYP_LOSS_MAX] = {
+#define PYP_X(name, text) [PYP_LOSS_##name] = #name,
+		PYP_LOSSES(PYP_X)
 #undef PYP_X
 	};
 
-	for (int i = 0; i < PYP_CNT_MAX; i++)
-		t->counters[i] = loader_get_count(l, v, names[i]);
+	for (int i = 0; i < PYP_LOSS_MAX; i++)
+		t->losses[i] = loader_get_count(l, v, names[i]);
 }
 
 static void read_quality(struct loader *l, const json_t *v, struct snapshot_target *t)
@@ -85,7 +88,7 @@ static void read_quality(struct loader *l, const json_t *v, struct snapshot_targ
 	t->builtins = json_is_true(json_object_get(v, "builtins"));
 	t->misses_calls = json_is_true(json_object_get(v, "misses_calls"));
 	t->forgotten = loader_get_count(l, v, "forgotten_coroutines");
-	read_counters(l, loader_member(l, v, "counters"), t);
+	read_losses(l, loader_member(l, v, "losses"), t);
 }
 
 static void read_hit(struct loader *l, const json_t *v, const char *key, struct cost *c,
@@ -289,32 +292,47 @@ static void read_func(struct loader *l, const json_t *v)
 		f->name = "";
 }
 
-/* The node's own share of the resource counters; files without any have none. */
-static void read_metrics(struct loader *l, const json_t *v)
+/* A node's own figures: each measured column's, by group. */
+static void read_columns(struct loader *l, const json_t *v)
 {
-	uint64_t *own = append(l, &l->metrics);
+	for (int c = 0, end; (c = column_group_next(l->s->measured, c, &end)) < COLUMNS; c = end) {
+		const char *group = column_table[c].group;
+		const json_t *figures = *group ? json_object_get(v, group) : v;
 
-	if (!own)
-		return;
-	for (int k = 0; k < PYP_METRICS; k++) {
-		const char *name = metrics_name((enum pyp_metric)k);
-		const json_t *n = json_object_get(v, name);
+		for (; c < end && !l->err; c++) {
+			uint64_t *own;
 
-		if (n)
-			own[k] = loader_unsigned(l, n, name, INT64_MAX);
+			if (!(l->s->measured & COLUMN_BIT(c)))
+				continue;
+			own = append(l, &l->columns[c]);
+			if (own)
+				*own = loader_get_count(l, figures, column_table[c].name);
+		}
 	}
 }
 
-static void set_metrics(struct loader *l, const json_t *v)
+/* What was measured: names by group. Columns of later versions are left out. */
+static void set_measured(struct loader *l, const json_t *v)
 {
-	const json_t *name;
+	const char *group;
+	const json_t *names, *name;
 	size_t i;
 
-	json_array_foreach(v, i, name) for (int k = 0; k < PYP_METRICS;
-					    k++) if (json_is_string(name) &&
-						     strcmp(json_string_value(name),
-							    metrics_name((enum pyp_metric)k)) == 0)
-		l->s->metrics |= 1u << k;
+	if (l->sections & 1u << NODES) {
+		loader_damaged(l, "\"columns\" is behind \"nodes\"");
+		return;
+	}
+	json_object_foreach((json_t *)v, group, names)
+	{
+		json_array_foreach(names, i, name)
+		{
+			int c = column_find(group,
+					    json_is_string(name) ? json_string_value(name) : "");
+
+			if (c < COLUMNS)
+				l->s->measured |= COLUMN_BIT(c);
+		}
+	}
 }
 
 static void read_node(struct loader *l, const json_t *v)
@@ -332,8 +350,7 @@ static void read_node(struct loader *l, const json_t *v)
 	n->min[SNAPSHOT_CPU] = n->min[SNAPSHOT_WALL] = UINT64_MAX;
 	loader_get_extreme(l, v, "min", n->min);
 	loader_get_extreme(l, v, "max", n->max);
-	if (l->s->metrics)
-		read_metrics(l, json_object_get(v, "metrics"));
+	read_columns(l, v);
 }
 
 static enum snapshot_coro_kind get_kind(struct loader *l, const json_t *v)
@@ -370,9 +387,6 @@ static void read_coro(struct loader *l, const json_t *v)
 }
 
 /* ---- the whole ---- */
-
-/* Files of earlier versions have none of those from OPTIONAL on. */
-enum { TARGETS, THREADS, FUNCTIONS, NODES, OPTIONAL, COROUTINES = OPTIONAL, SECTIONS };
 
 static const struct section {
 	const char *name;
@@ -443,8 +457,8 @@ static int read_member(struct loader *l, const char *key)
 		l->s->taken_unix_ns = loader_unsigned(l, v, key, INT64_MAX);
 	else if (strcmp(key, "clock") == 0)
 		set_clock(l, v);
-	else if (strcmp(key, "metrics") == 0)
-		set_metrics(l, v);
+	else if (strcmp(key, "columns") == 0)
+		set_measured(l, v);
 	else if (strcmp(key, "only_my_code") == 0)
 		l->s->folded = loader_bool(l, v, key);
 	else if (strcmp(key, "strip_dirs") == 0)
@@ -535,17 +549,15 @@ static void *settle(struct loader *l, const struct list *list, uint32_t *ret_n)
 static int assemble(struct loader *l)
 {
 	struct snapshot *s = l->s;
-	uint32_t nmetrics;
+	uint32_t figures;
 
 	s->targets = settle(l, &l->targets, &s->ntargets);
 	s->threads = settle(l, &l->threads, &s->nthreads);
 	s->funcs = settle(l, &l->funcs, &s->nfuncs);
 	s->nodes = settle(l, &l->nodes, &s->nnodes);
-	/* Were they said to be there behind some of the nodes, those had none. */
-	if (s->metrics && l->metrics.n == l->nodes.n)
-		s->node_metrics = settle(l, &l->metrics, &nmetrics);
-	else
-		s->metrics = 0;
+	for (int c = 0; c < COLUMNS; c++)
+		if (s->measured & COLUMN_BIT(c))
+			s->columns[c] = settle(l, &l->columns[c], &figures);
 	s->coros = settle(l, &l->coros, &s->ncoros);
 	for (uint32_t i = 0; i < s->nnodes && !l->err; i++) {
 		const struct snapshot_node *n = &s->nodes[i];
@@ -575,13 +587,14 @@ int snapshot_parse(const char *data, size_t size, const char *name, struct snaps
 		.threads.size = sizeof(struct snapshot_thread),
 		.funcs.size = sizeof(struct snapshot_func),
 		.nodes.size = sizeof(struct snapshot_node),
-		.metrics.size = sizeof(uint64_t[PYP_METRICS]),
 		.coros.size = sizeof(struct snapshot_coro),
 		.diag = diag,
 	};
 
 	if (!s)
 		return loader_no_memory(&l);
+	for (int c = 0; c < COLUMNS; c++)
+		l.columns[c].size = sizeof(uint64_t);
 	if (read_head(&l) < 0 || read_members(&l) < 0 || assemble(&l) < 0)
 		return l.err;
 	*ret = TAKE_PTR(s);

@@ -148,8 +148,8 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	windows_sum(&into->windows, &t->windows);
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		into->subtracted[c] += t->subtracted[c];
-	for (int i = 0; i < PYP_CNT_MAX; i++)
-		into->counters[i] += t->counters[i];
+	for (int i = 0; i < PYP_LOSS_MAX; i++)
+		into->losses[i] += t->losses[i];
 }
 
 static int add_target(struct merger *m, const struct snapshot_target *t)
@@ -413,12 +413,11 @@ static int add_head(struct merger *m, const struct snapshot *s, bool first)
 	return 0;
 }
 
-static void add_metrics(struct merger *m, const struct snapshot *s)
+static void add_columns(struct merger *m, const struct snapshot *s)
 {
-	m->s->metrics |= s->metrics;
+	m->s->measured |= s->measured;
 	for (uint32_t i = 0; i < s->nnodes; i++)
-		for (int k = 0; k < PYP_METRICS; k++)
-			m->s->node_metrics[m->node_at[i]][k] += s->node_metrics[i][k];
+		snapshot_add_columns(m->s, m->node_at[i], s, i);
 }
 
 static int add_snapshot(struct merger *m, const struct snapshot *s, bool first)
@@ -433,8 +432,8 @@ static int add_snapshot(struct merger *m, const struct snapshot *s, bool first)
 		err = add_thread(m, s, &s->threads[i], &m->thread_at[i]);
 	for (uint32_t i = 0; i < s->nnodes && !err; i++)
 		err = add_node(m, &s->nodes[i], &m->node_at[i]);
-	if (!err && s->node_metrics)
-		add_metrics(m, s);
+	if (!err)
+		add_columns(m, s);
 	for (uint32_t i = 0; i < s->ncoros && !err; i++)
 		err = add_coro(m, &s->coros[i]);
 	return err;
@@ -448,7 +447,7 @@ struct sizes {
 static int make_room(struct merger *m, const struct snapshot *const *list, size_t n)
 {
 	struct sizes sum = {0}, most = {0};
-	bool metrics = false;
+	uint64_t columns = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct snapshot *s = list[i];
@@ -457,7 +456,7 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 		sum.threads += s->nthreads;
 		sum.funcs += s->nfuncs;
 		sum.nodes += s->nnodes;
-		metrics |= s->node_metrics != NULL;
+		columns |= snapshot_columns(s);
 		sum.coros += s->ncoros;
 		most.threads = s->nthreads > most.threads ? s->nthreads : most.threads;
 		most.funcs = s->nfuncs > most.funcs ? s->nfuncs : most.funcs;
@@ -470,10 +469,7 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 	m->s->threads = snapshot_alloc(m->s, sum.threads + 1, sizeof(*m->s->threads));
 	m->s->funcs = snapshot_alloc(m->s, sum.funcs + 1, sizeof(*m->s->funcs));
 	m->s->nodes = snapshot_alloc(m->s, sum.nodes + 1, sizeof(*m->s->nodes));
-	if (metrics)
-		m->s->node_metrics =
-			snapshot_alloc(m->s, sum.nodes + 1, sizeof(*m->s->node_metrics));
-	if (metrics && !m->s->node_metrics)
+	if (snapshot_reserve_columns(m->s, columns, (uint32_t)sum.nodes) < 0)
 		return -ENOMEM;
 	m->s->coros = snapshot_alloc(m->s, sum.coros + 1, sizeof(*m->s->coros));
 	m->same_hash = calloc(sum.funcs + 1, sizeof(*m->same_hash));

@@ -108,13 +108,13 @@ static struct snapshot_node *child(struct adder *a, uint32_t parent)
 	return &s->nodes[s->nnodes++];
 }
 
-/* What resources were used outside Python; those of a poller stay its own. */
-static void move_metrics(struct snapshot *s, uint32_t from, uint32_t to)
+/* All other figures from outside Python; those of a poller stay its own. */
+static void move_columns(struct snapshot *s, uint32_t from, uint32_t to)
 {
-	for (int k = 0; k < PYP_METRICS; k++) {
-		s->node_metrics[to][k] += s->node_metrics[from][k];
-		s->node_metrics[from][k] = 0;
-	}
+	snapshot_add_columns(s, to, s, from);
+	for (int c = 0; c < COLUMNS; c++)
+		if (s->columns[c])
+			s->columns[c][from] = 0;
 }
 
 static void move_all(struct adder *a, uint32_t nodes)
@@ -130,8 +130,8 @@ static void move_all(struct adder *a, uint32_t nodes)
 			a->s->nodes[i].self[c] -= ns[c];
 			to->self[c] += ns[c];
 		}
-		if (a->s->node_metrics && to->func == a->outside)
-			move_metrics(a->s, i, (uint32_t)(to - a->s->nodes));
+		if (to->func == a->outside)
+			move_columns(a->s, i, (uint32_t)(to - a->s->nodes));
 	}
 }
 
@@ -169,7 +169,7 @@ static int make_room_for_nodes(struct snapshot *s, uint32_t n)
 	struct snapshot_node *nodes = snapshot_alloc(s, (size_t)s->nnodes + n, sizeof(*nodes));
 
 	if (!nodes || s->nnodes > SNAPSHOT_NONE - n ||
-	    snapshot_reserve_metrics(s, s->nnodes + n) < 0)
+	    snapshot_reserve_columns(s, 0, s->nnodes + n) < 0)
 		return -ENOMEM;
 	if (s->nnodes)
 		memcpy(nodes, s->nodes, s->nnodes * sizeof(*nodes));

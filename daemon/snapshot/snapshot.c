@@ -125,18 +125,38 @@ const char *snapshot_str(struct snapshot *s, const char *str)
 	return str ? snapshot_strn(s, str, strlen(str)) : NULL;
 }
 
-int snapshot_reserve_metrics(struct snapshot *s, uint32_t n)
+int snapshot_reserve_columns(struct snapshot *s, uint64_t columns, uint32_t n)
 {
-	uint64_t(*all)[PYP_METRICS];
+	for (int c = 0; c < COLUMNS; c++) {
+		uint64_t *old = s->columns[c];
 
-	if (!s->node_metrics)
-		return 0;
-	all = snapshot_alloc(s, (size_t)n + 1, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	memcpy(all, s->node_metrics, (n < s->nnodes ? n : s->nnodes) * sizeof(*all));
-	s->node_metrics = all;
+		if (!old && !(columns & COLUMN_BIT(c)))
+			continue;
+		s->columns[c] = snapshot_alloc(s, (size_t)n + 1, sizeof(*s->columns[c]));
+		if (!s->columns[c])
+			return -ENOMEM;
+		if (old)
+			memcpy(s->columns[c], old, (n < s->nnodes ? n : s->nnodes) * sizeof(*old));
+	}
 	return 0;
+}
+
+void snapshot_add_columns(struct snapshot *to, uint32_t into, const struct snapshot *from,
+			  uint32_t node)
+{
+	for (int c = 0; c < COLUMNS; c++)
+		if (from->columns[c])
+			column_merge(c, &to->columns[c][into], from->columns[c][node]);
+}
+
+uint64_t snapshot_columns(const struct snapshot *s)
+{
+	uint64_t set = 0;
+
+	for (int c = 0; c < COLUMNS; c++)
+		if (s->columns[c])
+			set |= COLUMN_BIT(c);
+	return set;
 }
 
 const char *const snapshot_coro_kinds[SNAPSHOT_CORO_KINDS] = {
@@ -160,12 +180,12 @@ void snapshot_add_variance(struct snapshot_func *f, const double variance[SNAPSH
 
 bool snapshot_exact(const struct snapshot *s)
 {
-	/* The counters of calls or contexts that went missing; the others cost a name or a time. */
-	static const enum pyp_counter lossy[] = {
-		PYP_CNT_lost_events,
-		PYP_CNT_fault_frame,
-		PYP_CNT_map_full,
-		PYP_CNT_unknown_site,
+	/* The losses of calls or contexts that went missing; the others cost a name or a time. */
+	static const enum pyp_loss lossy[] = {
+		PYP_LOSS_lost_events,
+		PYP_LOSS_fault_frame,
+		PYP_LOSS_map_full,
+		PYP_LOSS_unknown_site,
 	};
 
 	for (uint32_t i = 0; i < s->ntargets; i++) {
@@ -175,7 +195,7 @@ bool snapshot_exact(const struct snapshot *s)
 		    t->windows.sampled)
 			return false;
 		for (size_t k = 0; k < sizeof(lossy) / sizeof(lossy[0]); k++)
-			if (t->counters[lossy[k]])
+			if (t->losses[lossy[k]])
 				return false;
 	}
 	return true;

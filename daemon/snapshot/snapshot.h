@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/column.h"
 #include "base/cost.h"
 #include "base/mode.h"
 #include "pyprof/bpf_abi.h"
@@ -186,8 +187,8 @@ struct snapshot_target {
 	double cost_scale; /* that is so many times what it did when it was measured; 0: not known */
 	bool corrected;	   /* that was subtracted, see snapshot/correct.h */
 	uint64_t subtracted[SNAPSHOT_CLOCKS];
-	uint64_t clamped;		/* contexts that would have become negative */
-	uint64_t counters[PYP_CNT_MAX]; /* the BPF side's, see PYP_COUNTERS */
+	uint64_t clamped;	       /* contexts that would have become negative */
+	uint64_t losses[PYP_LOSS_MAX]; /* the BPF side's, see PYP_LOSSES */
 	struct snapshot_windows windows;
 	struct snapshot_beside beside;
 };
@@ -213,13 +214,13 @@ struct snapshot {
 	uint32_t nfuncs;
 	struct snapshot_node *nodes;
 	uint32_t nnodes;
-	uint32_t metrics; /* which resource counters there are: bits, by enum pyp_metric */
-	uint64_t (*node_metrics)[PYP_METRICS]; /* by node: its own share of them; NULL: none */
+	uint64_t measured; /* columns that were measured, of any target: bits, see base/column.h */
+	uint64_t *columns[COLUMNS]; /* by node: its own figure; NULL: no node has one */
 	struct snapshot_coro *coros;
 	uint32_t ncoros;
 	/* While profiles are added; an index of the functions by identity, profile/known_funcs.h's. */
 	struct {
-		struct snapshot_room funcs, nodes, threads, coros, metrics;
+		struct snapshot_room funcs, nodes, threads, coros, columns[COLUMNS];
 		void *known_funcs;
 	} adding;
 	void *arena; /* everything above lives in it */
@@ -249,9 +250,19 @@ void *snapshot_grow(struct snapshot *s, struct snapshot_room *room, const void *
 /* How many bytes the snapshot has allocated. */
 size_t snapshot_bytes(const struct snapshot *s);
 
-/* Give the first n nodes (those there are, and some to come) a place for resource counters, where the
- * snapshot has any. 0 or -ENOMEM. */
-int snapshot_reserve_metrics(struct snapshot *s, uint32_t n);
+/* Give these columns, and those that the snapshot has, room for the first n nodes: those there are, whose
+ * figures are kept, and some to come. 0 or -ENOMEM. */
+int snapshot_reserve_columns(struct snapshot *s, uint64_t columns, uint32_t n);
+/* Add all figures of a node of `from` to those of a node of `to`, which has room for them. */
+void snapshot_add_columns(struct snapshot *to, uint32_t into, const struct snapshot *from,
+			  uint32_t node);
+/* The columns that are not NULL. */
+uint64_t snapshot_columns(const struct snapshot *s);
+/* A node's own figure; 0 where no node has one. */
+static inline uint64_t snapshot_figure(const struct snapshot *s, int column, uint32_t node)
+{
+	return s->columns[column] ? s->columns[column][node] : 0;
+}
 
 /* What folded threads are called, by their number and their entry function; NULL: out of memory. */
 const char *snapshot_folded_name(struct snapshot *s, uint64_t n, const char *entry);

@@ -147,8 +147,8 @@ struct thread {
 	uint16_t chain_flags;
 
 	/* Resource counters, where they are asked for: as last seen; what came of a gap is not its. */
-	uint64_t metrics[PYP_METRICS];
-	bool metrics_known, metrics_gap;
+	uint64_t counters[PYP_COUNTERS];
+	bool counters_known, counters_gap;
 
 	struct mirror *mirror; /* watch.c's; NULL: nothing of it was told */
 };

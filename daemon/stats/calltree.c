@@ -22,7 +22,8 @@ void calltree_deinit(struct calltree *t)
 	free(t->first_child);
 	free(t->sibling);
 	free(t->yields);
-	free(t->metrics);
+	for (int c = 0; c < COLUMNS; c++)
+		free(t->columns[c]);
 	free(t->touched);
 	free(t->is_touched);
 	map_deinit(&t->children);
@@ -31,11 +32,25 @@ void calltree_deinit(struct calltree *t)
 	*t = (struct calltree){0};
 }
 
-int calltree_keep_metrics(struct calltree *t)
+int calltree_keep(struct calltree *t, uint64_t columns)
 {
-	if (!t->metrics)
-		t->metrics = calloc(t->cap ? t->cap : 1, sizeof(*t->metrics));
-	return t->metrics ? 0 : -ENOMEM;
+	for (int c = 0; c < COLUMNS; c++) {
+		if (!(columns & ~t->kept & COLUMN_BIT(c)))
+			continue;
+		t->columns[c] = calloc(t->cap ? t->cap : 1, sizeof(*t->columns[c]));
+		if (!t->columns[c])
+			return -ENOMEM;
+		t->kept |= COLUMN_BIT(c);
+	}
+	return 0;
+}
+
+void calltree_add(struct calltree *t, uint32_t node, int column, uint64_t value)
+{
+	if (!t->columns[column] && calltree_keep(t, COLUMN_BIT(column)) < 0)
+		t->dropped++;
+	else
+		column_merge(column, &t->columns[column][node], value);
 }
 
 int calltree_keep_touched(struct calltree *t)
@@ -140,6 +155,21 @@ static int grow_links(uint32_t **links, uint32_t cap)
 	return 0;
 }
 
+static int reserve_columns(struct calltree *t, uint32_t cap)
+{
+	for (int c = 0; c < COLUMNS; c++) {
+		uint64_t *grown;
+
+		if (!t->columns[c])
+			continue;
+		grown = reallocarray(t->columns[c], cap, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		t->columns[c] = grown;
+	}
+	return 0;
+}
+
 static int reserve(struct calltree *t, uint32_t n)
 {
 	uint32_t cap = t->cap ? t->cap : 256;
@@ -160,14 +190,7 @@ static int reserve(struct calltree *t, uint32_t n)
 	if (!yields)
 		return -ENOMEM;
 	t->yields = yields;
-	if (t->metrics) {
-		uint64_t(*metrics)[PYP_METRICS] = reallocarray(t->metrics, cap, sizeof(*metrics));
-
-		if (!metrics)
-			return -ENOMEM;
-		t->metrics = metrics;
-	}
-	if (reserve_touched(t, cap))
+	if (reserve_columns(t, cap) || reserve_touched(t, cap))
 		return -ENOMEM;
 	/* realloc would not keep the alignment. */
 	nodes = aligned_alloc(sizeof(*nodes), (size_t)cap * sizeof(*nodes));
@@ -194,8 +217,8 @@ static void set_node(struct calltree *t, uint32_t i, uint32_t parent, uint32_t f
 	t->parents[i] = parent;
 	t->first_child[i] = t->sibling[i] = NODE_NONE;
 	t->yields[i] = 0;
-	if (t->metrics)
-		memset(t->metrics[i], 0, sizeof(t->metrics[i]));
+	for (uint64_t left = t->kept; left; left &= left - 1)
+		t->columns[__builtin_ctzll(left)][i] = 0;
 	t->nodes[i] = (struct node){
 		.func = func,
 		.min = {UINT64_MAX, UINT64_MAX},
@@ -279,8 +302,11 @@ static void move_figures(const struct folding *f, uint32_t from, uint32_t to)
 		a->max[c] = b->max[c] > a->max[c] ? b->max[c] : a->max[c];
 	}
 	t->yields[to] += t->yields[from];
-	for (int k = 0; t->metrics && k < PYP_METRICS; k++)
-		t->metrics[to][k] += t->metrics[from][k];
+	for (uint64_t left = t->kept; left; left &= left - 1) {
+		int c = __builtin_ctzll(left);
+
+		column_merge(c, &t->columns[c][to], t->columns[c][from]);
+	}
 	if (f->moved)
 		f->moved(f->ctx, from, to);
 	b->last_child = to;

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/bitset.h"
+#include "base/column.h"
 #include "base/map.h"
 #include "snapshot/snapshot.h"
 
@@ -46,9 +47,11 @@ struct calltree {
 	struct node *nodes; /* aligned to their size */
 	uint32_t *parents;  /* by node; NODE_NONE: a root, or a free place */
 	uint32_t *first_child,
-		*sibling; /* by node; NODE_NONE: none. Newest first, no pseudo ones */
-	uint64_t *yields; /* by node: suspensions */
-	uint64_t (*metrics)[PYP_METRICS]; /* by node: its own share of resources; NULL: not asked */
+		*sibling;	    /* by node; NODE_NONE: none. Newest first, no pseudo ones */
+	uint64_t *yields;	    /* by node: suspensions */
+	uint64_t *columns[COLUMNS]; /* by node: its own figures; NULL: there are none yet */
+	uint64_t kept;		    /* the columns that are not NULL */
+	uint64_t dropped;	    /* figures for which there was no memory */
 	uint32_t *touched; /* nodes with figures since calltree_untouch(); NULL: no list is kept */
 	bool *is_touched;  /* by node: it is in the list */
 	uint32_t ntouched;
@@ -64,8 +67,13 @@ void calltree_init(struct calltree *t, uint32_t limit);
 void calltree_deinit(struct calltree *t);
 void calltree_clear(struct calltree *t); /* no nodes at all, memory kept */
 
-/* Keep resource counters by node from now on. 0 or -ENOMEM. */
-int calltree_keep_metrics(struct calltree *t);
+/* Have room for these columns, so that no figure is dropped for want of it. 0 or -ENOMEM. */
+int calltree_keep(struct calltree *t, uint64_t columns);
+/*
+ * Add a figure to a node's own, as the column's merge rule says. A column has room from its first figure
+ * on; without memory for that the figure is dropped, and counted in t->dropped.
+ */
+void calltree_add(struct calltree *t, uint32_t node, int column, uint64_t value);
 
 /* Keep the list of touched nodes from now on: the tree is empty. 0 or -ENOMEM (then no list). */
 int calltree_keep_touched(struct calltree *t);

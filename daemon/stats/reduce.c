@@ -168,19 +168,16 @@ static int fold_threads(struct folding *f)
 	return 0;
 }
 
-static int fold_metrics(struct folding *f)
+/* The columns are still those of s, by its nodes. */
+static int fold_columns(struct folding *f)
 {
-	const struct snapshot *s = f->s;
+	uint64_t columns = snapshot_columns(f->s);
 
-	if (!s->node_metrics)
-		return 0;
-	f->to->node_metrics =
-		snapshot_alloc(f->to, (size_t)f->to->nnodes + 1, sizeof(*s->node_metrics));
-	if (!f->to->node_metrics)
+	memset(f->to->columns, 0, sizeof(f->to->columns));
+	if (snapshot_reserve_columns(f->to, columns, f->to->nnodes) < 0)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->nnodes; i++)
-		for (int k = 0; k < PYP_METRICS; k++)
-			f->to->node_metrics[f->host[i]][k] += s->node_metrics[i][k];
+	for (uint32_t i = 0; i < f->s->nnodes; i++)
+		snapshot_add_columns(f->to, f->host[i], f->s, i);
 	return 0;
 }
 
@@ -208,7 +205,7 @@ static int fold(const struct snapshot *s, const struct reduce_opts *o, struct sn
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (fold_node(&f, i) < 0)
 			return -ENOMEM;
-	if (fold_metrics(&f) < 0)
+	if (fold_columns(&f) < 0)
 		return -ENOMEM;
 	return fold_threads(&f);
 }

@@ -15,6 +15,10 @@
 #include "base/map.h"
 #include "stats/tree.h"
 
+/* Of a node, while columns are added up: it is in a row, and the outermost of its function on the path. */
+#define ROW	      1
+#define ROW_OUTERMOST 2
+
 struct walk {
 	const struct snapshot *s;
 	const struct view_filter *filter;
@@ -24,8 +28,8 @@ struct walk {
 	uint32_t *func_depth; /* times on the path, by function */
 	uint32_t *edge_depth; /* the same, by edge; grows with the edges */
 	size_t edges_cap;
-	struct map edges;		  /* (caller, callee) → edge */
-	uint64_t (*metrics)[PYP_METRICS]; /* per node, with all below; NULL: there are none */
+	struct map edges;      /* (caller, callee) → edge */
+	unsigned char *is_row; /* per node: is_row(), and ROW_OUTERMOST; NULL: no columns */
 	bool counted; /* the tree is one of counts: two deep, and it knows nothing of recursion */
 };
 
@@ -36,7 +40,7 @@ static void walk_deinit(struct walk *w)
 	free(w->func_depth);
 	free(w->edge_depth);
 	map_deinit(&w->edges);
-	free(w->metrics);
+	free(w->is_row);
 }
 
 void view_free(struct view *v)
@@ -45,7 +49,10 @@ void view_free(struct view *v)
 		return;
 	free(v->rows);
 	free(v->edges);
-	free(v->metrics);
+	for (int c = 0; c < COLUMNS; c++) {
+		free(v->self[c]);
+		free(v->cum[c]);
+	}
 	free(v);
 }
 
@@ -139,17 +146,6 @@ static void add_to_edge(struct view_edge *e, const struct snapshot_node *n, stru
 	}
 }
 
-static void add_metrics(struct walk *w, uint32_t i, bool outermost)
-{
-	struct view_metrics *to = &w->v->metrics[w->s->nodes[i].func];
-
-	for (int k = 0; k < PYP_METRICS; k++) {
-		to->self[k] += w->s->node_metrics[i][k];
-		if (outermost)
-			to->cum[k] += w->metrics[i][k];
-	}
-}
-
 /*
  * Counted calls are known by caller and callee only: the node of a caller may be there for its callees'
  * sake, and recursion does not show. Times of samples beside them are of whole stacks.
@@ -184,8 +180,8 @@ static int node_enter(void *ctx, uint32_t i)
 	if (err)
 		return err;
 	w->edge_of[i] = edge;
-	if (w->metrics)
-		add_metrics(w, i, w->func_depth[n->func] == 0);
+	if (w->is_row)
+		w->is_row[i] = ROW | (w->func_depth[n->func] == 0 ? ROW_OUTERMOST : 0);
 	add_to_row(&w->v->rows[n->func], n, outermost(w, w->func_depth[n->func]++, cum));
 	add_to_edge(&w->v->edges[edge], n, outermost(w, w->edge_depth[edge]++, cum));
 	return 0;
@@ -216,23 +212,45 @@ static int walk_threads(struct walk *w)
 	return err;
 }
 
-/* Parents come before their children. */
-static int sum_metrics(struct walk *w)
+/* One column by function. all: room for a figure per node, with all below; parents come before their
+ * children. */
+static int sum_column(const struct walk *w, int c, uint64_t *all)
 {
 	const struct snapshot *s = w->s;
+	uint64_t *self = calloc((size_t)s->nfuncs + 1, sizeof(*self));
+	uint64_t *cum = calloc((size_t)s->nfuncs + 1, sizeof(*cum));
 
-	if (!s->node_metrics)
-		return 0;
-	w->metrics = calloc((size_t)s->nnodes + 1, sizeof(*w->metrics));
-	w->v->metrics = calloc((size_t)s->nfuncs + 1, sizeof(*w->v->metrics));
-	if (!w->metrics || !w->v->metrics)
+	w->v->self[c] = self;
+	w->v->cum[c] = cum;
+	if (!self || !cum)
 		return -ENOMEM;
+	if (!s->columns[c])
+		return 0;
+	memcpy(all, s->columns[c], s->nnodes * sizeof(*all));
 	for (uint32_t i = s->nnodes; i-- > 0;)
-		for (int k = 0; k < PYP_METRICS; k++) {
-			w->metrics[i][k] += s->node_metrics[i][k];
-			if (s->nodes[i].parent != SNAPSHOT_NONE)
-				w->metrics[s->nodes[i].parent][k] += w->metrics[i][k];
-		}
+		if (s->nodes[i].parent != SNAPSHOT_NONE)
+			column_merge(c, &all[s->nodes[i].parent], all[i]);
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		if (w->is_row[i] & ROW)
+			column_merge(c, &self[s->nodes[i].func], s->columns[c][i]);
+		if (w->is_row[i] & ROW_OUTERMOST)
+			column_merge(c, &cum[s->nodes[i].func], all[i]);
+	}
+	return 0;
+}
+
+static int sum_columns(const struct walk *w)
+{
+	_cleanup_free_ uint64_t *all = NULL;
+
+	if (!w->s->measured)
+		return 0;
+	all = calloc((size_t)w->s->nnodes + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	for (int c = 0; c < COLUMNS; c++)
+		if (w->s->measured & COLUMN_BIT(c) && sum_column(w, c, all) < 0)
+			return -ENOMEM;
 	return 0;
 }
 
@@ -248,8 +266,11 @@ static int walk_init(struct walk *w)
 		return -ENOMEM;
 	for (uint32_t f = 0; f < s->nfuncs; f++)
 		w->v->rows[f] = (struct view_row){.func = f, .min = {UINT64_MAX, UINT64_MAX}};
-	if (sum_metrics(w) < 0)
-		return -ENOMEM;
+	if (s->measured) {
+		w->is_row = calloc((size_t)s->nnodes + 1, sizeof(*w->is_row));
+		if (!w->is_row)
+			return -ENOMEM;
+	}
 	return tree_build(s, &w->tree);
 }
 
@@ -269,8 +290,11 @@ static void finish_rows(struct view *v, uint32_t nfuncs)
 		v->pcalls += r->pcalls;
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 			v->total[c] += r->tot[c];
-		if (v->metrics)
-			v->metrics[v->nrows] = v->metrics[f];
+		for (int c = 0; c < COLUMNS; c++)
+			if (v->self[c]) {
+				v->self[c][v->nrows] = v->self[c][f];
+				v->cum[c][v->nrows] = v->cum[c][f];
+			}
 		v->rows[v->nrows++] = *r;
 	}
 }
@@ -296,6 +320,8 @@ int view_build(const struct snapshot *s, const struct view_filter *filter, struc
 	err = walk_init(&w);
 	if (!err)
 		err = walk_threads(&w);
+	if (!err)
+		err = sum_columns(&w);
 	if (err)
 		return err;
 	finish_rows(v, s->nfuncs);

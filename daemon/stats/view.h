@@ -28,17 +28,14 @@ struct view_edge {
 	uint64_t tot[SNAPSHOT_CLOCKS], cum[SNAPSHOT_CLOCKS];
 };
 
-/* A function's share of the threads' resource counters, by enum pyp_metric. */
-struct view_metrics {
-	uint64_t self[PYP_METRICS], cum[PYP_METRICS];
-};
-
 struct view {
 	const struct snapshot *snapshot; /* borrowed */
 	struct view_row *rows;		 /* functions that were called or have time */
 	size_t nrows;
-	struct view_metrics *metrics; /* by row; NULL: the snapshot has none */
-	struct view_edge *edges;      /* sorted by callee, then caller */
+	/* By row, of each column that the snapshot has measured: the function's own figure, and that with
+	 * all that it called, of outermost activations only. NULL: not measured. */
+	uint64_t *self[COLUMNS], *cum[COLUMNS];
+	struct view_edge *edges; /* sorted by callee, then caller */
 	size_t nedges;
 	uint64_t ncalls, pcalls;	 /* totals over rows */
 	uint64_t total[SNAPSHOT_CLOCKS]; /* sum of tot over rows */

@@ -216,15 +216,15 @@ static int judge_functions(const struct run *run, const struct snapshot *s,
 
 static int judge(const struct run *run, const struct snapshot *s, struct verify_result *ret)
 {
-	uint64_t counters[PYP_CNT_MAX];
+	uint64_t losses[PYP_LOSS_MAX];
 	char why[sizeof(ret->reason)];
 
-	probe_counters(run->probe, counters);
+	probe_losses(run->probe, losses);
 	if (!transcript_right(run->transcript, why, sizeof(why)))
 		return verdict(ret, VERIFY_WRONG, "%s", why);
-	if (run->broken || counters[PYP_CNT_fault_frame])
+	if (run->broken || losses[PYP_LOSS_fault_frame])
 		return verdict(ret, VERIFY_WRONG, "frames could not be read");
-	if (counters[PYP_CNT_lost_events] || counters[PYP_CNT_lost_chains])
+	if (losses[PYP_LOSS_lost_events] || losses[PYP_LOSS_lost_chains])
 		return verdict(ret, VERIFY_NOT_RUN, "events of the scratch process were lost");
 	if (s->targets[0].unmatched)
 		return verdict(ret, VERIFY_WRONG, "%llu events fitted no stack",

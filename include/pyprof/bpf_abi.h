@@ -166,7 +166,7 @@ enum pyp_rec_type {
 	PYP_REC_THREAD_EXIT,
 	PYP_REC_FORK, /* the target, or a descendant, made a child process */
 	PYP_REC_EXEC,
-	PYP_REC_METRICS,   /* a thread's resource counters, where they have changed */
+	PYP_REC_COUNTERS,  /* a thread's resource counters, where they have changed */
 	PYP_REC_SAMPLE,	   /* sampling: a stack; the names of its code came before */
 	PYP_REC_CODE_ID,   /* counting: the number of a code object whose CODE came before */
 	PYP_REC_C_ENTER,   /* a frame calls a function written in C; its METHOD came before */
@@ -340,35 +340,36 @@ struct pyp_rec_process {
 };
 
 /*
- * What the kernel counts for each thread, at choice. X(name, what it is, field of the kernel's).
+ * What the kernel counts for each thread, at choice. X(name, field of the kernel's); what each is, is in
+ * the daemon's table of columns.
  * The bytes are those that read(2), write(2) and the like were asked to move, whatever the file is;
  * recv(2) and send(2) are not among these.
  */
-#define PYP_METRICS_X(X)                                                                           \
-	X(vcsw, "voluntary context switches", nvcsw)                                               \
-	X(ivcsw, "involuntary context switches", nivcsw)                                           \
-	X(minflt, "minor page faults", min_flt)                                                    \
-	X(majflt, "major page faults", maj_flt)                                                    \
-	X(rbytes, "bytes read", ioac.rchar)                                                        \
-	X(wbytes, "bytes written", ioac.wchar)
+#define PYP_COUNTERS_X(X)                                                                          \
+	X(vcsw, nvcsw)                                                                             \
+	X(ivcsw, nivcsw)                                                                           \
+	X(minflt, min_flt)                                                                         \
+	X(majflt, maj_flt)                                                                         \
+	X(rbytes, ioac.rchar)                                                                      \
+	X(wbytes, ioac.wchar)
 
-enum pyp_metric {
-#define PYP_X(name, text, field) PYP_METRIC_##name,
-	PYP_METRICS_X(PYP_X)
+enum pyp_counter {
+#define PYP_X(name, field) PYP_COUNTER_##name,
+	PYP_COUNTERS_X(PYP_X)
 #undef PYP_X
-		PYP_METRICS
+		PYP_COUNTERS
 };
 
 /*
- * METRICS: the thread's counters since it began, those that were asked for, else 0. Sent before the
+ * COUNTERS: the thread's counters since it began, those that were asked for, else 0. Sent before the
  * thread's next event when one of them has changed since they were last sent.
  */
-struct pyp_rec_metrics {
+struct pyp_rec_counters {
 	struct pyp_rec h;
-	__u64 value[PYP_METRICS];
+	__u64 value[PYP_COUNTERS];
 };
 
-_Static_assert(sizeof(struct pyp_rec_metrics) == 64, "pyp_rec_metrics changed size");
+_Static_assert(sizeof(struct pyp_rec_counters) == 64, "pyp_rec_counters changed size");
 
 /*
  * SAMPLE: the code on a thread's stack, innermost first, in as many records as needed, each with the
@@ -537,9 +538,9 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 
 /*
  * Named counters of everything the BPF side could not do. X(name, what it means). They live in
- * the target's .bss as an array of __u64 indexed by enum pyp_counter.
+ * the target's .bss as an array of __u64 indexed by enum pyp_loss.
  */
-#define PYP_COUNTERS(X)                                                                            \
+#define PYP_LOSSES(X)                                                                              \
 	X(lost_events, "calls and returns lost because the ring was full")                         \
 	X(lost_switches, "thread switches lost because the ring was full")                         \
 	X(lost_codes, "code objects whose names could not be sent (sent again later)")             \
@@ -551,15 +552,15 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 	X(chain_truncated, "stacks cut off: too deep or unreadable")                               \
 	X(name_truncated, "names cut off: too long")                                               \
 	X(map_full, "code objects or threads that did not fit the maps")                           \
-	X(lost_metrics, "resource counters that could not be sent (sent again later)")             \
+	X(lost_counters, "resource counters that could not be sent (sent again later)")            \
 	X(unknown_site, "hits at an address that is no site of the plan")                          \
 	X(lost_samples, "samples between windows or beside probes that could not be sent")
 
-enum pyp_counter {
-#define PYP_X(name, text) PYP_CNT_##name,
-	PYP_COUNTERS(PYP_X)
+enum pyp_loss {
+#define PYP_X(name, text) PYP_LOSS_##name,
+	PYP_LOSSES(PYP_X)
 #undef PYP_X
-		PYP_CNT_MAX
+		PYP_LOSS_MAX
 };
 
 #endif

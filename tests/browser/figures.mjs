@@ -11,9 +11,9 @@ function flat(f) {
 		cum_cpu: f.cumtime.cpu,
 		cum_wall: f.cumtime.wall,
 		...Object.fromEntries(
-			Object.entries(f.metrics ?? {}).flatMap(([name, { self, cum }]) => [
-				[`tot_${name}`, self],
-				[`cum_${name}`, cum],
+			Object.entries(f.counters ?? {}).flatMap(([name, self]) => [
+				[`tot_counters_${name}`, self],
+				[`cum_counters_${name}`, f.counters_cum[name]],
 			]),
 		),
 	};
@@ -130,9 +130,9 @@ export function errors(json) {
 
 // Resources of edges, from contexts alone: own shares, and with callees those of contexts that are not
 // below another one of the same edge.
-export function edgeMetrics(json, metric) {
+export function edgeCounters(json, counter) {
 	const { nodes } = json;
-	const cum = nodes.map((n) => n.metrics[metric]);
+	const cum = nodes.map((n) => n.counters[counter]);
 	const edge = (i) => `${nodes[nodes[i].parent].func} ${nodes[i].func}`;
 	const ret = new Map();
 
@@ -151,7 +151,7 @@ export function edgeMetrics(json, metric) {
 			identity(json.functions[n.func]),
 		]);
 		const known = ret.get(key) ?? { self: 0, cum: 0 };
-		known.self += n.metrics[metric];
+		known.self += n.counters[counter];
 		known.cum += outermost ? cum[i] : 0;
 		ret.set(key, known);
 	});
@@ -159,6 +159,6 @@ export function edgeMetrics(json, metric) {
 }
 
 // All that a thread used of a resource, outside Python included.
-export function threadMetric(json, thread, metric) {
-	return json.nodes.reduce((sum, n) => sum + (n.thread === thread ? n.metrics[metric] : 0), 0);
+export function threadCounter(json, thread, counter) {
+	return json.nodes.reduce((sum, n) => sum + (n.thread === thread ? n.counters[counter] : 0), 0);
 }

@@ -131,13 +131,14 @@ static void add_thread(struct snapshot *s, uint32_t i, uint64_t cpu)
 }
 
 /* All counters, of any size; the more of them, the larger. */
-static struct snapshot *with_metrics(struct snapshot *s, unsigned int seed)
+static struct snapshot *with_counters(struct snapshot *s, unsigned int seed)
 {
-	s->metrics = (1u << PYP_METRICS) - 1;
-	s->node_metrics = snapshot_alloc(s, s->nnodes + 1, sizeof(*s->node_metrics));
+	s->measured = column_group("counters");
+	if (snapshot_reserve_columns(s, s->measured, s->nnodes) < 0)
+		exit(1);
 	for (uint32_t i = 0; i < s->nnodes; i++)
-		for (int k = 0; k < PYP_METRICS; k++)
-			s->node_metrics[i][k] =
+		for (int k = 0; k < PYP_COUNTERS; k++)
+			s->columns[COLUMN_vcsw + k][i] =
 				random_below(&seed, 3) ? random_below(&seed, 10 << (4 * k)) : 0;
 	return s;
 }
@@ -207,7 +208,7 @@ static struct snapshot *extreme(void)
 			       "main app.py:1 1 9007199254740993 18446744073709551614\n"
 			       "  f app.py:10 18014398509481985 5 6\n");
 
-	s->targets[0].counters[PYP_CNT_lost_events] = 12;
+	s->targets[0].losses[PYP_LOSS_lost_events] = 12;
 	s->clock = SNAPSHOT_WALL;
 	return s;
 }
@@ -318,11 +319,11 @@ int main(int argc, char **argv)
 	save_all(whole(), argv[1], "whole", all);
 	save_all(snapshot_build("target 42\n"), argv[1], "empty", all);
 	save_all(large(), argv[1], "large", compared);
-	save_all(with_metrics(large(), 3), argv[1], "large_metrics", page);
+	save_all(with_counters(large(), 3), argv[1], "large_counters", page);
 	save_all(wide(), argv[1], "wide", page);
 	save_all(deep(), argv[1], "deep", page);
 	save_all(extreme(), argv[1], "extreme", page);
-	save_all(with_metrics(snapshot_random(11), 11), argv[1], "metrics", compared);
+	save_all(with_counters(snapshot_random(11), 11), argv[1], "counters", compared);
 	save_all(estimate(), argv[1], "estimate", compared);
 	save_all(sampled(), argv[1], "sampled", compared);
 	save_all(counted(COUNTED_TEXT), argv[1], "counted", compared);

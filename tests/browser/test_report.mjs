@@ -7,12 +7,12 @@ import { pathToFileURL } from 'node:url';
 import { join, resolve } from 'node:path';
 import {
 	contexts,
-	edgeMetrics,
+	edgeCounters,
 	edges,
 	errors,
 	functions,
 	ownInThread,
-	threadMetric,
+	threadCounter,
 } from './figures.mjs';
 import { picture, REPORTS, snapshot, test, useBrowser, withPage, withReport, world } from './harness.mjs';
 
@@ -172,7 +172,7 @@ test('a function’s figures, callers and callees are the snapshot’s, at 100,0
 	});
 });
 
-const METRICS = ['vcsw', 'ivcsw', 'minflt', 'majflt', 'rbytes', 'wbytes'];
+const COUNTERS = ['vcsw', 'ivcsw', 'minflt', 'majflt', 'rbytes', 'wbytes'];
 
 // One after the other: the page shows a measure's columns when it is chosen.
 async function choose(page, measure) {
@@ -200,10 +200,10 @@ function exactCells(page, selector) {
 }
 
 test('resources: every figure in the table is the snapshot’s, self and cumulative', async () => {
-	const { rows, ids } = functions(snapshot('metrics'));
-	const fields = METRICS.flatMap((m) => [`tot_${m}`, `cum_${m}`]);
+	const { rows, ids } = functions(snapshot('counters'));
+	const fields = COUNTERS.flatMap((m) => [`tot_counters_${m}`, `cum_counters_${m}`]);
 
-	await withReport('metrics', { viewport: { width: 3200, height: 900 } }, async (page) => {
+	await withReport('counters', { viewport: { width: 3200, height: 900 } }, async (page) => {
 		await showColumns(page, fields);
 		const shown = await tableRows(page);
 
@@ -215,48 +215,48 @@ test('resources: every figure in the table is the snapshot’s, self and cumulat
 });
 
 test('resources: chosen as measures, they sort the table and are drawn', async () => {
-	const json = snapshot('metrics');
+	const json = snapshot('counters');
 	const { rows, ids } = functions(json);
 
-	await withReport('metrics', {}, async (page) => {
-		for (const metric of METRICS) {
-			const field = `tot_${metric}`;
+	await withReport('counters', {}, async (page) => {
+		for (const counter of COUNTERS) {
+			const field = `tot_counters_${counter}`;
 			const sorted = [...rows.values()].map((r) => r[field]).sort((a, b) => b - a);
 
-			await choose(page, metric);
-			for (const shown of [field, `cum_${metric}`]) {
+			await choose(page, `counters_${counter}`);
+			for (const shown of [field, `cum_counters_${counter}`]) {
 				assert.ok(await page.isChecked(`#columns input[value=${shown}]`), shown);
 				await inView(page, shown);
 			}
 			const top = (await topRows(page)).slice(0, 8).map((id) => rows.get(ids[id])[field]);
 			assert.deepEqual(top, sorted.slice(0, 8));
 			const root = (await frames(page)).find((f) => f.path.length === 1);
-			assert.equal(root.value, json.nodes.reduce((n, c) => n + (c.func === null ? 0 : c.metrics[metric]), 0));
+			assert.equal(root.value, json.nodes.reduce((n, c) => n + (c.func === null ? 0 : c.counters[counter]), 0));
 		}
 		assert.match(await page.textContent('#frame'), /^all · [\d.]+ [kM]?B written, 100.0 %/);
 		// A function that is chosen comes into view, and the columns stay.
 		await page.evaluate(() => (location.hash = '#f3'));
 		await page.waitForSelector('#row-3.selected');
-		await inView(page, 'cum_wbytes');
+		await inView(page, 'cum_counters_wbytes');
 	});
 });
 
 test('resources: those of a function, its callers and callees, and of threads', async () => {
-	const json = snapshot('metrics');
+	const json = snapshot('counters');
 	const { rows, ids } = functions(json);
 	const index = new Map(ids.map((key, id) => [key, id]));
 
-	await withReport('metrics', { viewport: { width: 1800, height: 1000 } }, async (page) => {
-		for (const metric of ['minflt', 'wbytes']) {
-			const all = [...edgeMetrics(json, metric)].map(([key, n]) => [...JSON.parse(key), n]);
-			await choose(page, metric);
+	await withReport('counters', { viewport: { width: 1800, height: 1000 } }, async (page) => {
+		for (const counter of ['minflt', 'wbytes']) {
+			const all = [...edgeCounters(json, counter)].map(([key, n]) => [...JSON.parse(key), n]);
+			await choose(page, `counters_${counter}`);
 			for (const [id, key] of ids.entries()) {
 				await page.evaluate((i) => (location.hash = `#f${i}`), id);
 				await page.waitForFunction((i) => document.querySelector(`#row-${i}.selected`), id);
 				const figures = await exactCells(page, '#details [aria-label=resources] tbody tr');
 				assert.deepEqual(
 					figures.map(({ cells }) => cells.map(exact)),
-					METRICS.map((m) => [rows.get(key)[`tot_${m}`], rows.get(key)[`cum_${m}`]]),
+					COUNTERS.map((m) => [rows.get(key)[`tot_counters_${m}`], rows.get(key)[`cum_counters_${m}`]]),
 				);
 				for (const [kind, at, other] of [
 					['callers', 1, 0],
@@ -276,8 +276,8 @@ test('resources: those of a function, its callers and callees, and of threads', 
 			const cells = await page
 				.locator('#threads-table .tabulator-row')
 				.filter({ has: page.locator(`[tabulator-field=tid] span:text-is("${tid}")`) })
-				.evaluate((row, metrics) => metrics.map((m) => row.querySelector(`[tabulator-field=${m}] span`).title), METRICS);
-			assert.deepEqual(cells.map(exact), METRICS.map((m) => threadMetric(json, thread, m)));
+				.evaluate((row, counters) => counters.map((m) => row.querySelector(`[tabulator-field=counters_${m}] span`).title), COUNTERS);
+			assert.deepEqual(cells.map(exact), COUNTERS.map((m) => threadCounter(json, thread, m)));
 		}
 	});
 });
@@ -870,7 +870,7 @@ test('opens from a file as well, and prints', async () => {
 // In seconds of the page's own thread, which other work on this machine does not lengthen as it does
 // the time on the wall; that is printed beside it.
 test('100,000 contexts open in less than 3 s', async (t) => {
-	for (const name of ['large', 'large_metrics', 'wide']) {
+	for (const name of ['large', 'large_counters', 'wide']) {
 		let least = Infinity;
 
 		for (let round = 0; round < 3; round++) {

@@ -374,7 +374,8 @@ Test(bad_input, usage_of_pyprofd)
 	pyprofd_fails(&d, 2, "max-overhead", "--max-overhead", "51", NULL);
 	pyprofd_fails(&d, 2, "max-overhead", "--max-overhead", "5x", NULL);
 	pyprofd_fails(&d, 2, "tracing only", "--max-overhead", "5", "--mode", "count", NULL);
-	pyprofd_fails(&d, 2, "without --metrics", "--max-overhead", "5", "--metrics", "all", NULL);
+	pyprofd_fails(&d, 2, "without --counters", "--max-overhead", "5", "--counters", "all",
+		      NULL);
 	pyprofd_fails(&d, 2, "nonsense", "--nonsense", NULL);
 	pyprofd_fails(&d, 2, "unexpected argument", pid, NULL);
 	pyprofd_fails(&d, 2, "no command", "--", NULL);

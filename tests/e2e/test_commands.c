@@ -281,7 +281,7 @@ Test(commands, status_for_programs)
 	cr_assert_eq(number(target, "pid"), t.pid);
 	cr_assert(strstr(json_string_value(json_object_get(target, "cmdline")), "busy_empty"));
 	cr_assert(json_is_true(json_object_get(target, "exact")));
-	cr_assert(json_is_object(json_object_get(target, "counters")));
+	cr_assert(json_is_object(json_object_get(target, "losses")));
 	json_decref(root);
 }
 

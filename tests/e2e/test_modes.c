@@ -132,7 +132,7 @@ Test(modes, what_is_wrong_is_said)
 		  "--pid", pid, NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "tracing only", "attach", "--mode", "count", "--max-overhead",
 		  "5", pid, NULL);
-	ctl_fails(&d, PYP_EXIT_USAGE, "without --metrics", "attach", "--metrics", "all",
+	ctl_fails(&d, PYP_EXIT_USAGE, "without --counters", "attach", "--counters", "all",
 		  "--max-overhead", "5", pid, NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "--max-overhead", "attach", "--max-overhead", "51", pid,
 		  NULL);

@@ -119,12 +119,12 @@ void probe_rig_check_no_loss(const struct probe_rig *rig)
 {
 	static const char *const names[] = {
 #define PYP_X(name, text) #name,
-		PYP_COUNTERS(PYP_X)
+		PYP_LOSSES(PYP_X)
 #undef PYP_X
 	};
-	uint64_t counters[PYP_CNT_MAX];
+	uint64_t losses[PYP_LOSS_MAX];
 
-	probe_counters(rig->probe, counters);
-	for (int i = 0; i < PYP_CNT_MAX; i++)
-		cr_assert_eq(counters[i], 0, "%s is %lu", names[i], (unsigned long)counters[i]);
+	probe_losses(rig->probe, losses);
+	for (int i = 0; i < PYP_LOSS_MAX; i++)
+		cr_assert_eq(losses[i], 0, "%s is %lu", names[i], (unsigned long)losses[i]);
 }

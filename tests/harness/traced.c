@@ -395,9 +395,9 @@ bool traced_is_exact(const struct snapshot *s, const char *who)
 		ok &= is_zero(who, "truncated", t->truncated);
 		ok &= is_zero(who, "decode_errors", t->decode_errors);
 #define PYP_X(name, text)                                                                          \
-	if (PYP_CNT_##name != PYP_CNT_fault_string)                                                \
-		ok &= is_zero(who, #name, t->counters[PYP_CNT_##name]);
-		PYP_COUNTERS(PYP_X)
+	if (PYP_LOSS_##name != PYP_LOSS_fault_string)                                              \
+		ok &= is_zero(who, #name, t->losses[PYP_LOSS_##name]);
+		PYP_LOSSES(PYP_X)
 #undef PYP_X
 	}
 	if (!snapshot_exact(s))

@@ -153,7 +153,7 @@ static void check_way(const struct interpreter *py, const struct way *w, const c
 		s->targets[0].unmatched, s->targets[0].warnings);
 	cr_expect(c.functions > 10 && c.differing == 0, "%s: %" PRIu32 " differ", who, c.differing);
 	cr_expect_eq(s->targets[0].unmatched, 0, "%s", who);
-	cr_expect_eq(s->targets[0].counters[PYP_CNT_lost_events], 0);
+	cr_expect_eq(s->targets[0].losses[PYP_LOSS_lost_events], 0);
 	if (strcmp(w->when, "before") == 0) {
 		expect_said(&t, s, w->word, who);
 		cr_expect_eq(snapshot_exact(s), !w->misses, "%s", who);

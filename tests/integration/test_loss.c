@@ -188,7 +188,7 @@ static void check_counts(const json_t *profile, const json_t *truth)
 static void check_loss(const json_t *profile, double paused)
 {
 	const json_t *target = json_array_get(json_object_get(profile, "targets"), 0);
-	const json_t *counters = json_object_get(target, "counters");
+	const json_t *counters = json_object_get(target, "losses");
 	const json_t *lost = function(profile, "(lost)");
 	double wall = (double)clock_of(lost, "tottime", "wall") / 1e9;
 

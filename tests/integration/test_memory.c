@@ -57,7 +57,7 @@ static void busy(const char *exe)
 	s = traced_snapshot(&t);
 	assert_ok(view_build(s, NULL, &v));
 	fprintf(stderr, "%s\n  %" PRIu64 " calls, %" PRIu64 " lost, %lu KiB, then %lu\n", exe,
-		counts_named(v, "empty").ncalls, s->targets[0].counters[PYP_CNT_lost_events],
+		counts_named(v, "empty").ncalls, s->targets[0].losses[PYP_LOSS_lost_events],
 		at_first, at_end);
 	cr_assert(traced_is_exact(s, exe));
 	cr_assert(counts_named(v, "empty").ncalls == said_calls(&t, "calls"));

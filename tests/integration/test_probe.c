@@ -249,7 +249,7 @@ Test(probe, a_deep_stack_is_sent_whole)
 Test(probe, an_endless_stack_is_cut)
 {
 	uint64_t code = plain_code("f"), frame = fake_frame(target(), code, 0, 0);
-	uint64_t counters[PYP_CNT_MAX];
+	uint64_t losses[PYP_LOSS_MAX];
 	const struct event *last;
 	size_t n;
 
@@ -259,8 +259,8 @@ Test(probe, an_endless_stack_is_cut)
 	cr_assert_eq(n, 4 + PYP_CHAIN_MAX_DEPTH / PYP_CHAIN_FRAMES + 1);
 	last = probe_rig_event(&rig, n - 2);
 	cr_assert_eq(last->arg, PYP_CHAIN_LAST | PYP_CHAIN_TRUNCATED);
-	probe_counters(rig.probe, counters);
-	cr_assert_eq(counters[PYP_CNT_chain_truncated], 1);
+	probe_losses(rig.probe, losses);
+	cr_assert_eq(losses[PYP_LOSS_chain_truncated], 1);
 }
 
 Test(probe, an_unreadable_stack_is_cut)
@@ -277,15 +277,15 @@ Test(probe, an_unreadable_stack_is_cut)
 
 Test(probe, an_unreadable_frame_is_counted)
 {
-	uint64_t counters[PYP_CNT_MAX];
+	uint64_t losses[PYP_LOSS_MAX];
 
 	acquaint();
 	fake_target_enter(target(), 8);
 	fake_target_enter(target(), fake_frame(target(), 0, 0, 0));
 	cr_assert_eq(probe_rig_drain(&rig), 0);
-	probe_counters(rig.probe, counters);
-	cr_assert_eq(counters[PYP_CNT_fault_frame], 2);
-	cr_assert_eq(counters[PYP_CNT_lost_events], 2);
+	probe_losses(rig.probe, losses);
+	cr_assert_eq(losses[PYP_LOSS_fault_frame], 2);
+	cr_assert_eq(losses[PYP_LOSS_lost_events], 2);
 }
 
 static void code_free(struct fake_target *t, uint64_t code, uint64_t b)
@@ -391,15 +391,15 @@ Test(probe, strings_not_in_memory_say_where_they_are)
 {
 	uint64_t page = fake_alloc(target(), 4096, 4096);
 	uint64_t name = fake_str(target(), "paged_out"), next = fake_alloc(target(), 1, 4096);
-	uint64_t counters[PYP_CNT_MAX];
+	uint64_t losses[PYP_LOSS_MAX];
 
 	cr_assert(name > page && next > name);
 	fake_target_run(target(), drop_page, page, next - page);
 	enter_named(name);
 	check_name(0, 0, 0, PYP_STRING_UNREADABLE);
 	cr_assert_eq(string_of(PYP_STR_NAME)->u.string.object, name);
-	probe_counters(rig.probe, counters);
-	cr_assert_eq(counters[PYP_CNT_fault_string], 1);
+	probe_losses(rig.probe, losses);
+	cr_assert_eq(losses[PYP_LOSS_fault_string], 1);
 }
 
 Test(probe, code_not_in_memory_is_still_counted)

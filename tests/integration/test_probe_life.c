@@ -190,7 +190,7 @@ Test(probe_life, drain_keeps_to_its_budget)
 Test(probe_small_ring, losses_are_counted_and_mended)
 {
 	const uint64_t pairs = SMALL_RING / 64;
-	uint64_t outer = plain_frame(0), frame = plain_frame(outer), counters[PYP_CNT_MAX];
+	uint64_t outer = plain_frame(0), frame = plain_frame(outer), losses[PYP_LOSS_MAX];
 	const struct event *ev;
 	size_t got;
 
@@ -200,9 +200,9 @@ Test(probe_small_ring, losses_are_counted_and_mended)
 	fake_target_pairs(target(), frame, pairs);
 	probe_rig_drain(&rig);
 	got = probe_rig_count(&rig, PYP_REC_ENTER) + probe_rig_count(&rig, PYP_REC_LEAVE);
-	probe_counters(rig.probe, counters);
-	cr_assert(counters[PYP_CNT_lost_events] > 0);
-	cr_assert_eq(got + counters[PYP_CNT_lost_events], 2 * pairs);
+	probe_losses(rig.probe, losses);
+	cr_assert(losses[PYP_LOSS_lost_events] > 0);
+	cr_assert_eq(got + losses[PYP_LOSS_lost_events], 2 * pairs);
 
 	probe_rig_clear(&rig);
 	fake_target_pairs(target(), frame, 2);
@@ -210,14 +210,14 @@ Test(probe_small_ring, losses_are_counted_and_mended)
 	ev = probe_rig_event(&rig, 0);
 	cr_assert(ev->type == PYP_REC_CHAIN && ev->arg == (PYP_CHAIN_LAST | PYP_CHAIN_RESYNC));
 	cr_assert(ev->u.chain.count == 1 && ev->u.chain.frames[0].frame == outer);
-	probe_counters(rig.probe, counters);
-	cr_assert_eq(got + counters[PYP_CNT_lost_events], 2 * pairs, "no more was lost");
+	probe_losses(rig.probe, losses);
+	cr_assert_eq(got + losses[PYP_LOSS_lost_events], 2 * pairs, "no more was lost");
 }
 
 /* A stack that does not fit the ring is not half believed. */
 Test(probe_small_ring, a_stack_too_large_for_the_ring)
 {
-	uint64_t code = fake_code(target(), "f.py", "f", 3, 1), frame = 0, counters[PYP_CNT_MAX];
+	uint64_t code = fake_code(target(), "f.py", "f", 3, 1), frame = 0, losses[PYP_LOSS_MAX];
 
 	for (int i = 0; i < 8000; i++)
 		frame = fake_frame(target(), code, frame, 0);
@@ -228,9 +228,9 @@ Test(probe_small_ring, a_stack_too_large_for_the_ring)
 	for (size_t i = 0; i < rig.n; i++)
 		cr_assert(rig.events[i].type != PYP_REC_CHAIN ||
 			  !(rig.events[i].arg & PYP_CHAIN_LAST));
-	probe_counters(rig.probe, counters);
-	cr_assert_eq(counters[PYP_CNT_lost_chains], 1);
-	cr_assert_eq(counters[PYP_CNT_lost_events], 1);
+	probe_losses(rig.probe, losses);
+	cr_assert_eq(losses[PYP_LOSS_lost_chains], 1);
+	cr_assert_eq(losses[PYP_LOSS_lost_events], 1);
 }
 
 Test(probe_small_ring, wakes_once_when_half_full)

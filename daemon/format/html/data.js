@@ -216,30 +216,43 @@ function relate(report) {
 	};
 }
 
-function cumulative(self, parent) {
+// How figures of a key become one: all are sums but those of columns that say otherwise.
+const sum = (a, b) => a + b;
+
+function mergeOf({ columns }, key) {
+	return columns.some((c) => c.name === key && c.merge === 'max') ? Math.max : sum;
+}
+
+function cumulative(self, parent, merge = sum) {
 	const cum = new Float64Array(self);
 
 	for (let i = cum.length - 1; i >= 0; i--)
 		if (parent[i] >= 0)
-			cum[parent[i]] += cum[i];
+			cum[parent[i]] = merge(cum[parent[i]], cum[i]);
 	return cum;
 }
 
-// All that threads used of a resource, outside Python as well.
-function addToThreads({ threads, threadOf, nodes }, name) {
-	const sum = new Float64Array(threads.length);
+// All that threads have of a column, outside Python as well.
+function addToThreads(report, name) {
+	const { threads, threadOf, nodes } = report;
+	const merge = mergeOf(report, name);
+	const all = new Float64Array(threads.length);
 
 	for (let i = 0; i < threadOf.length; i++)
-		sum[threadOf[i]] += nodes[name][i];
+		all[threadOf[i]] = merge(all[threadOf[i]], nodes[name][i]);
 	for (const thread of threads)
-		thread[name] = sum[thread.id];
+		thread[name] = all[thread.id];
 }
 
 export function load(json) {
 	const { groups, groupOf } = readFunctions(json);
-	const metrics = json.metrics.map(([name, text]) => ({
-		name,
+	const columns = json.columns.map(([name, group, label, text, unit, merge]) => ({
+		name, // the key of its figures
+		group,
+		label,
 		text,
+		unit,
+		merge,
 		tot: `tot_${name}`,
 		cum: `cum_${name}`,
 	}));
@@ -256,7 +269,7 @@ export function load(json) {
 		min_wall: numbers(json.nodes.min_wall),
 		max_wall: numbers(json.nodes.max_wall),
 	};
-	const measured = ['cpu', 'wall', ...metrics.map((m) => m.name)];
+	const measured = ['cpu', 'wall', ...columns.map((c) => c.name)];
 	const report = {
 		provenance: json.provenance,
 		lines: json.lines,
@@ -272,18 +285,18 @@ export function load(json) {
 		groupOf,
 		has: readModes(json.provenance),
 		errors: readErrors(json, { groups, groupOf }),
-		metrics,
+		columns,
 		measured, // what contexts have a share of
 		nodes,
 	};
 
-	for (const { name } of metrics)
+	for (const { name } of columns)
 		nodes[name] = numbers(json.nodes[name]);
 	for (const key of measured)
-		nodes[`cum_${key}`] = cumulative(nodes[key], parent);
+		nodes[`cum_${key}`] = cumulative(nodes[key], parent, mergeOf(report, key));
 	Object.assign(report, relate(report));
 	report.functionOf = nodes.func.map((f) => (f < 0 ? -1 : groupOf[f]));
-	for (const { name } of metrics)
+	for (const { name } of columns)
 		addToThreads(report, name);
 	return report;
 }
@@ -297,15 +310,15 @@ function sums(report, n) {
 
 // Adds what contexts have to where each of them belongs, if it does: with its callees' share only where
 // it is outermost. Column by column, which is what 100,000 contexts need to be quick.
-function addUp(to, self, all, { chosen, at, outermost }) {
+function addUp(to, self, all, { chosen, at, outermost }, merge = sum) {
 	const [tot, cum] = to;
 
 	for (let k = 0; k < chosen.length; k++) {
 		const i = chosen[k];
 
-		tot[at[i]] += self[i];
+		tot[at[i]] = merge(tot[at[i]], self[i]);
 		if (outermost[i])
-			cum[at[i]] += all[i];
+			cum[at[i]] = merge(cum[at[i]], all[i]);
 	}
 }
 
@@ -314,7 +327,7 @@ function addAll(report, to, which) {
 
 	addUp([to.ncalls, to.pcalls], nodes.calls, nodes.calls, which);
 	for (const k of report.measured)
-		addUp([to[`tot_${k}`], to[`cum_${k}`]], nodes[k], nodes[`cum_${k}`], which);
+		addUp([to[`tot_${k}`], to[`cum_${k}`]], nodes[k], nodes[`cum_${k}`], which, mergeOf(report, k));
 }
 
 // Contexts of functions, of the selected threads.
@@ -372,7 +385,7 @@ function rowOf(report, id, sum, inflight, min, max) {
 		max_wall: extreme('wall', max),
 	};
 
-	for (const { tot, cum } of report.metrics) {
+	for (const { tot, cum } of report.columns) {
 		row[tot] = sum[tot][id];
 		row[cum] = sum[cum][id];
 	}
@@ -404,7 +417,10 @@ export function aggregate(report, selected) {
 
 	const rows = [];
 	const total = Object.fromEntries(
-		Object.entries(byFunction).map(([key, column]) => [key, column.reduce((a, b) => a + b, 0)]),
+		Object.entries(byFunction).map(([key, column]) => [
+			key,
+			column.reduce(mergeOf(report, key.replace(/^(tot|cum)_/, '')), 0),
+		]),
 	);
 	for (let id = 0; id < n; id++) {
 		const row = rowOf(report, id, byFunction, inflight, min, max);
@@ -435,6 +451,7 @@ export function aggregate(report, selected) {
 export function mergeTree(report, selected, byThread, measure) {
 	const { nodes, groupOf } = report;
 	const figures = measure === 'calls' ? ['calls'] : [measure, 'calls'];
+	const merges = Object.fromEntries(figures.map((key) => [key, mergeOf(report, key)]));
 	const tree = { parent: [-1], group: [NaN] };
 	const at = new Int32Array(nodes.parent.length);
 	const known = new Map();
@@ -469,13 +486,13 @@ export function mergeTree(report, selected, byThread, measure) {
 		}
 		const to = (at[i] = child(at[nodes.parent[i]], groupOf[nodes.func[i]]));
 		for (const key of figures)
-			tree[key][to] += nodes[key][i];
+			tree[key][to] = merges[key](tree[key][to], nodes[key][i]);
 	}
 	tree.size = new Int32Array(tree.parent.length).fill(1);
 	for (let i = tree.parent.length - 1; i > 0; i--)
 		tree.size[tree.parent[i]] += tree.size[i];
 	for (const key of figures)
-		tree[`cum_${key}`] = cumulative(tree[key], tree.parent);
+		tree[`cum_${key}`] = cumulative(tree[key], tree.parent, merges[key]);
 	tree.links = link(new Int32Array(tree.parent));
 	return tree;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // One function: its figures, who called it, what it called. Callers and callees lead on to theirs.
 
-import { resourcesOf } from './measures.js';
+import { columnsOf } from './measures.js';
 import { count, element, nanoseconds, plusMinus, shortened, time, visible } from './text.js';
 
 // Figures on both clocks, and what kind of measurement has them, as in functions.js.
@@ -22,7 +22,7 @@ export class Details {
 		this.report = report;
 		this.onSelect = onSelect;
 		this.onFlame = onFlame;
-		this.resources = resourcesOf(report);
+		this.optionals = columnsOf(report);
 		this.id = -1;
 	}
 
@@ -80,7 +80,7 @@ export class Details {
 				? element('p', { class: 'hint' }, `${count(row.inflight)} of them still running when this was taken`)
 				: '',
 			has.cpu || has.wall ? this.times(row) : '',
-			this.resources.length ? this.counters(row) : '',
+			this.optionals.length ? this.optional(row) : '',
 		];
 	}
 
@@ -148,11 +148,11 @@ export class Details {
 		return this.table('times', ['cpu', 'wall'].filter((clock) => has[clock]), lines);
 	}
 
-	counters(row) {
+	optional(row) {
 		return this.table(
 			'resources',
 			['self', 'cum'],
-			this.resources.map(({ title, help, self, cum, text, exact }) => [
+			this.optionals.map(({ title, help, self, cum, text, exact }) => [
 				title,
 				help,
 				this.cell(row, self, text, exact),

@@ -11,7 +11,7 @@ import {
 	SortModule,
 	Tabulator,
 } from 'tabulator-tables';
-import { resourcesOf } from './measures.js';
+import { columnsOf } from './measures.js';
 import { count, element, nanoseconds, percent, plusMinus, shortened, time } from './text.js';
 
 Tabulator.registerModule([
@@ -66,7 +66,7 @@ function wholeOf(field) {
 function figuresOf(report) {
 	const figure = (text, exact) => ([field, title, help]) => ({ field, title, help, text, exact });
 	const measured = ([, , , needs]) => report.has[needs];
-	const resources = resourcesOf(report).flatMap(({ self, cum, headings, help, text, exact }) => [
+	const optional = columnsOf(report).flatMap(({ self, cum, headings, help, text, exact }) => [
 		{ field: self, title: headings[0], help: `${help}, in the function itself`, text, exact },
 		{ field: cum, title: headings[1], help: `${help}, including what it called; recursion counted once`, text, exact },
 	]);
@@ -74,7 +74,7 @@ function figuresOf(report) {
 	return [
 		...CALLS.filter(measured).map(figure(count, (n) => `${count(n)} calls`)),
 		...TIMES.filter(measured).map(figure(time, nanoseconds)),
-		...resources,
+		...optional,
 	];
 }
 

@@ -114,7 +114,7 @@ class Page {
 
 	summary() {
 		const { total, rows } = this.figures;
-		const { has, metrics, provenance } = this.report;
+		const { has, columns, provenance } = this.report;
 		const card = (title, value, exact) =>
 			element(
 				'div',
@@ -135,7 +135,7 @@ class Page {
 				: []),
 			...(has.calls ? [card('calls', known(total.ncalls, count), `${count(total.pcalls)} primitive`)] : []),
 			...this.measures
-				.filter((m) => metrics.some(({ name }) => name === m.key))
+				.filter((m) => columns.some(({ name }) => name === m.key))
 				.map((m) => card(m.title, m.text(total[m.self]), `${m.help}: ${m.exact(total[m.self])}`)),
 			card('functions', count(rows.length)),
 			card('threads', this.threads.summary()),

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a report has figures of, and how they are written: its clocks, calls, and resource counters.
+// What a report has figures of, and how they are written: its clocks, calls, and optional columns.
 
 import { bytes, count, nanoseconds, time } from './text.js';
 
-// In words that fit a heading; a counter that is not known here has its name.
+// In words that fit a heading; a column that is not known here has its name.
 const TITLES = {
-	vcsw: 'vol. switches',
-	ivcsw: 'invol. switches',
-	minflt: 'minor faults',
-	majflt: 'major faults',
-	rbytes: 'bytes read',
-	wbytes: 'bytes written',
+	counters_vcsw: 'vol. switches',
+	counters_ivcsw: 'invol. switches',
+	counters_minflt: 'minor faults',
+	counters_majflt: 'major faults',
+	counters_rbytes: 'bytes read',
+	counters_wbytes: 'bytes written',
 };
 
 function clock(key, label) {
@@ -28,9 +28,23 @@ function clock(key, label) {
 	};
 }
 
-function counter({ name, text }) {
-	const title = TITLES[name] ?? name;
-	const isBytes = name.endsWith('bytes');
+// By unit: how a figure is written, short and exact, and beside its title.
+const UNITS = {
+	ns: (title) => ({ text: time, exact: nanoseconds, value: (n) => `${time(n)} ${title}` }),
+	bytes: (title) => ({
+		text: bytes,
+		exact: (n) => `${count(n)} bytes`,
+		value: (n) => `${bytes(n)} ${title.replace('bytes ', '')}`,
+	}),
+	count: (title) => ({
+		text: count,
+		exact: (n) => `${count(n)} ${title}`,
+		value: (n) => `${count(n)} ${title}`,
+	}),
+};
+
+function optional({ name, label, text, unit }) {
+	const title = TITLES[name] ?? label;
 
 	return {
 		key: name,
@@ -40,9 +54,7 @@ function counter({ name, text }) {
 		self: `tot_${name}`,
 		cum: `cum_${name}`,
 		headings: [`${title} self`, `${title} cum`],
-		text: isBytes ? bytes : count,
-		exact: (n) => `${count(n)} ${isBytes ? 'bytes' : title}`,
-		value: (n) => (isBytes ? `${bytes(n)} ${title.replace('bytes ', '')}` : `${count(n)} ${title}`),
+		...UNITS[unit](title),
 	};
 }
 
@@ -60,16 +72,16 @@ const CALLS = {
 };
 
 // In the order in which they are offered.
-export function measuresOf({ has, metrics }) {
+export function measuresOf({ has, columns }) {
 	return [
 		...(has.cpu ? [clock('cpu', 'CPU')] : []),
 		...(has.wall ? [clock('wall', 'Wall')] : []),
 		...(has.calls ? [CALLS] : []),
-		...metrics.map(counter),
+		...columns.map(optional),
 	];
 }
 
-// Those that are counted by contexts, as time is.
-export function resourcesOf({ metrics }) {
-	return metrics.map(counter);
+// Those that contexts have besides times and calls.
+export function columnsOf({ columns }) {
+	return columns.map(optional);
 }

@@ -3,7 +3,7 @@
 
 import { Tabulator } from 'tabulator-tables';
 import { COMMON, dressHeaders } from './functions.js';
-import { resourcesOf } from './measures.js';
+import { columnsOf } from './measures.js';
 import { count, element, nanoseconds, percent, shortened, time } from './text.js';
 
 const HELP = {
@@ -20,7 +20,7 @@ export class Threads {
 		this.report = report;
 		this.onChange = onChange;
 		this.selected = report.threads.map(() => true);
-		this.resources = resourcesOf(report);
+		this.optionals = columnsOf(report);
 		this.span();
 		const rows = report.threads.map((t) => ({
 			...t,
@@ -39,7 +39,7 @@ export class Threads {
 		this.table.on('tableBuilt', () => {
 			dressHeaders(this.table, {
 				...HELP,
-				...Object.fromEntries(this.resources.map(({ key, help }) => [key, help])),
+				...Object.fromEntries(this.optionals.map(({ key, help }) => [key, help])),
 			});
 			box.querySelector('.tabulator-tableholder').setAttribute('aria-label', 'threads');
 		});
@@ -94,7 +94,7 @@ export class Threads {
 			...(has.cpu ? [number('cpu', 'cpu', clock)] : []),
 			...(has.wall ? [number('wall', 'wall', clock), number('wait', 'wait', clock)] : []),
 			...(has.cpu ? [this.timeline()] : []),
-			...this.resources.map(({ key, title, text, exact }) => number(key, title, figure(text, exact))),
+			...this.optionals.map(({ key, title, text, exact }) => number(key, title, figure(text, exact))),
 		];
 	}
 

@@ -164,7 +164,7 @@ Test(target_opts, is_parsed_alike)
 		cr_assert(row - target_opt_table < 64);
 		if (!row->arg)
 			assert_accepted(row, row->type == OPT_FLAG ? "true" : "false");
-		if (row->type == OPT_METRICS)
+		if (row->type == OPT_COUNTERS)
 			assert_accepted(row, "vcsw,rbytes");
 		for (const char *const *c = row->choices; c && *c; c++)
 			assert_accepted(row, *c);
@@ -260,10 +260,10 @@ Test(target_opts, are_sent_as_given)
 	for (EACH_ROW(row)) {
 		_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", 1);
 		_cleanup_free_ char *text = NULL;
-		const char *value = !row->arg		       ? "false"
-				    : row->choices	       ? row->choices[0]
-				    : row->type == OPT_METRICS ? "minflt"
-							       : "65536";
+		const char *value = !row->arg			? "false"
+				    : row->choices		? row->choices[0]
+				    : row->type == OPT_COUNTERS ? "minflt"
+								: "65536";
 		struct target_opts_given g = {.given = UINT64_C(1) << (row - target_opt_table)};
 		struct opt any = *row;
 

@@ -175,23 +175,23 @@ Test(core, thread_entries)
 }
 
 /* Any counter, the thread or the attachment: another mark. */
-Test(core, metrics_marks)
+Test(core, counters_marks)
 {
-	__u64 value[PYP_METRICS] = {1, 2, 3, 4, 5, 6};
-	const __u64 mark = core_metrics_mark(value, 7, 1);
+	__u64 value[PYP_COUNTERS] = {1, 2, 3, 4, 5, 6};
+	const __u64 mark = core_counters_mark(value, 7, 1);
 
-	cr_assert_eq(core_metrics_mark(value, 7, 1), mark);
-	cr_assert_neq(core_metrics_mark(value, 8, 1), mark);
-	cr_assert_neq(core_metrics_mark(value, 7, 2), mark);
-	for (int i = 0; i < PYP_METRICS; i++) {
+	cr_assert_eq(core_counters_mark(value, 7, 1), mark);
+	cr_assert_neq(core_counters_mark(value, 8, 1), mark);
+	cr_assert_neq(core_counters_mark(value, 7, 2), mark);
+	for (int i = 0; i < PYP_COUNTERS; i++) {
 		value[i]++;
-		cr_assert_neq(core_metrics_mark(value, 7, 1), mark, "%d", i);
+		cr_assert_neq(core_counters_mark(value, 7, 1), mark, "%d", i);
 		value[i]--;
 	}
 	/* what one gains another loses */
 	value[0]++;
 	value[1]--;
-	cr_assert_neq(core_metrics_mark(value, 7, 1), mark);
+	cr_assert_neq(core_counters_mark(value, 7, 1), mark);
 }
 
 Test(core, entry_frames_are_just_above_sp)

@@ -17,7 +17,7 @@ union record {
 	struct pyp_rec_chain chain;
 	struct pyp_rec_thread thread;
 	struct pyp_rec_process process;
-	struct pyp_rec_metrics metrics;
+	struct pyp_rec_counters counters;
 	struct pyp_rec_c_call c_call;
 	struct pyp_rec_method method;
 	uint8_t bytes[1024]; /* more than the largest of them */
@@ -144,9 +144,9 @@ static struct sample sample_of(uint8_t type)
 		memset(s.r.method.name, 'n', sizeof(s.r.method.name) - 1);
 		s.r.method.type[0] = 't';
 		return s;
-	case PYP_REC_METRICS:
-		s = sample_new(type, sizeof(s.r.metrics));
-		s.r.metrics.value[PYP_METRIC_rbytes] = 888;
+	case PYP_REC_COUNTERS:
+		s = sample_new(type, sizeof(s.r.counters));
+		s.r.counters.value[PYP_COUNTER_rbytes] = 888;
 		return s;
 	default:
 		s = sample_new(type, sizeof(s.r.process));
@@ -250,10 +250,10 @@ Test(decode, thread_exit_name_is_terminated)
 	cr_assert_str_eq(ev.u.thread.comm, "xxxxxxxxxxxxxxx");
 }
 
-Test(decode, metrics)
+Test(decode, counters)
 {
-	cr_assert_eq(decoded(PYP_REC_METRICS).u.metrics.value[PYP_METRIC_rbytes], 888);
-	cr_assert_eq(decoded(PYP_REC_METRICS).u.metrics.value[PYP_METRIC_vcsw], 0);
+	cr_assert_eq(decoded(PYP_REC_COUNTERS).u.counters.value[PYP_COUNTER_rbytes], 888);
+	cr_assert_eq(decoded(PYP_REC_COUNTERS).u.counters.value[PYP_COUNTER_vcsw], 0);
 }
 
 Test(decode, processes)
@@ -382,7 +382,7 @@ Test(decode, ranges_of_the_rest)
 	REFUSES(PYP_REC_FORK, DECODE_FIELD, h.arg = 2);
 	REFUSES(PYP_REC_EXEC, DECODE_FIELD, process.parent = 1);
 	REFUSES(PYP_REC_EXEC, DECODE_FIELD, h.arg = 2);
-	REFUSES(PYP_REC_METRICS, DECODE_FIELD, h.arg = 1);
+	REFUSES(PYP_REC_COUNTERS, DECODE_FIELD, h.arg = 1);
 }
 
 Test(decode, ranges_of_strings)

@@ -96,7 +96,7 @@ Test(csv, provenance)
 	text = columns(s, &o, "exact lost");
 	cr_assert_str_eq(text, "1|0\n1|0\n");
 	free(text);
-	s->targets[0].counters[PYP_CNT_lost_events] = 17;
+	s->targets[0].losses[PYP_LOSS_lost_events] = 17;
 	s->host = "h,\"1\"";
 	s->targets[0].cmdline = "python3 =x\n";
 	text = columns(s, &o,

@@ -112,11 +112,11 @@ static struct snapshot *with_bytes(const char *text, uint64_t f, uint64_t g)
 {
 	struct snapshot *s = snapshot_build(text);
 
-	s->metrics = 1u << PYP_METRIC_rbytes | 1u << PYP_METRIC_vcsw;
-	s->node_metrics = snapshot_alloc(s, s->nnodes + 1, sizeof(*s->node_metrics));
-	cr_assert(s->node_metrics && s->nnodes == 4);
-	s->node_metrics[2][PYP_METRIC_rbytes] = f;
-	s->node_metrics[3][PYP_METRIC_rbytes] = g;
+	s->measured = COLUMN_BIT(COLUMN_rbytes) | COLUMN_BIT(COLUMN_vcsw);
+	cr_assert_eq(s->nnodes, 4);
+	assert_ok(snapshot_reserve_columns(s, COLUMN_BIT(COLUMN_rbytes), s->nnodes));
+	s->columns[COLUMN_rbytes][2] = f;
+	s->columns[COLUMN_rbytes][3] = g;
 	return s;
 }
 
@@ -147,7 +147,7 @@ Test(diff, resources)
 	{
 		if (strcmp(json_string_value(json_object_get(row, "name")), "main") != 0)
 			continue;
-		figures = json_object_get(json_object_get(row, "metrics"), "rbytes");
+		figures = json_object_get(json_object_get(row, "counters"), "rbytes");
 		cr_assert_eq(json_integer_value(
 				     json_object_get(json_object_get(figures, "self"), "after")),
 			     0);
@@ -170,17 +170,18 @@ Test(diff, what_is_not_compared_is_said)
 	_cleanup_free_ char *text = written(d, diff_write_text, 0), *more = NULL, *json = NULL;
 	json_t *j;
 
-	cr_assert(strstr(text, "\n   not compared: vcsw, rbytes\n"), "%s", text);
+	cr_assert(strstr(text, "\n   not compared: counters_vcsw, counters_rbytes\n"), "%s", text);
 	cr_assert(!strstr(text, "bytes read"));
 	b->coros = &coro;
 	b->ncoros = 1;
 	more = written(d, diff_write_text, 0);
-	cr_assert(strstr(more, "\n   not compared: vcsw, rbytes, coroutines\n"), "%s", more);
+	cr_assert(strstr(more, "\n   not compared: counters_vcsw, counters_rbytes, coroutines\n"),
+		  "%s", more);
 	json = written(d, diff_write_json, 0);
 	j = json_loads(json, 0, NULL);
 	cr_assert_eq(json_array_size(json_object_get(j, "not_compared")), 3);
 	cr_assert_null(
-		json_object_get(json_array_get(json_object_get(j, "functions"), 0), "metrics"));
+		json_object_get(json_array_get(json_object_get(j, "functions"), 0), "counters"));
 	json_decref(j);
 	b->ncoros = 0;
 }

@@ -52,13 +52,12 @@ Test(format, of_file)
 }
 
 /* As if resources had been counted: one format is about nothing else. */
-static struct snapshot *with_metrics(struct snapshot *s)
+static struct snapshot *with_counters(struct snapshot *s)
 {
-	s->metrics = 1;
-	s->node_metrics = snapshot_alloc(s, s->nnodes + 1, sizeof(*s->node_metrics));
-	cr_assert(s->node_metrics);
+	s->measured = COLUMN_BIT(COLUMN_vcsw);
+	assert_ok(snapshot_reserve_columns(s, s->measured, s->nnodes));
 	for (uint32_t i = 0; i < s->nnodes; i++)
-		s->node_metrics[i][0] = i;
+		s->columns[COLUMN_vcsw][i] = i;
 	return s;
 }
 
@@ -83,7 +82,7 @@ static int try_write(const struct snapshot *s, const struct format_opts *o, cons
 Test(format, options_are_checked_for_all_formats)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
-		with_metrics(snapshot_build("main a.py:1 1 5\n"));
+		with_counters(snapshot_build("main a.py:1 1 5\n"));
 	const char *pattern = "(";
 	struct format_opts good = {.sort = "time"}, sort = {.sort = "bogus"};
 	struct format_opts restriction = {.restrict_ = &pattern, .nrestrict = 1};
@@ -107,8 +106,8 @@ Test(format, options_are_checked_for_all_formats)
 Test(format, a_filter_that_selects_nothing_is_refused)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
-		with_metrics(snapshot_build("thread 42 43 worker\nmain a.py:1 1 5\n"
-					    "thread 77 78 worker\nmain a.py:1 1 5\n"));
+		with_counters(snapshot_build("thread 42 43 worker\nmain a.py:1 1 5\n"
+					     "thread 77 78 worker\nmain a.py:1 1 5\n"));
 	struct format_opts pid = {.filter = {.pid = 43}}, tid = {.filter = {.tid = 42}};
 	struct format_opts both = {.filter = {.pid = 42, .tid = 78}};
 	struct format_opts good = {.filter = {.pid = 77, .tid = 78}};
@@ -152,7 +151,7 @@ Test(format, what_a_mode_does_not_measure_is_refused)
 Test(format, a_full_disk_is_an_error)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
-		with_metrics(snapshot_build("main a.py:1 1 5\n"));
+		with_counters(snapshot_build("main a.py:1 1 5\n"));
 	struct format_opts o = {0};
 	struct diag diag = {0};
 
@@ -166,7 +165,7 @@ Test(format, a_full_disk_is_an_error)
 Test(format, hostile_names_do_no_harm_in_any)
 {
 	static const char *const own[] = {"pstats", "pprof", "csv", "coroutines-csv", "html"};
-	_cleanup_(snapshot_freep) struct snapshot *s = with_metrics(snapshot_hostile());
+	_cleanup_(snapshot_freep) struct snapshot *s = with_counters(snapshot_hostile());
 	struct format_opts o = {.min_share = -1};
 
 	for (const struct format *f = formats; f->name; f++) {

@@ -130,22 +130,24 @@ Test(html, resources_are_columns)
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(two_threads);
 	struct format_opts o = {0};
 
-	assert_part(s, &o, "d['metrics'], 'vcsw' in d['nodes']", "([], False)");
-	s->metrics = 1u << PYP_METRIC_vcsw | 1u << PYP_METRIC_wbytes;
-	s->node_metrics = snapshot_alloc(s, s->nnodes + 1, sizeof(*s->node_metrics));
-	cr_assert(s->node_metrics);
+	assert_part(s, &o, "d['columns'], 'counters_vcsw' in d['nodes']", "([], False)");
+	s->measured = COLUMN_BIT(COLUMN_vcsw) | COLUMN_BIT(COLUMN_wbytes);
+	assert_ok(snapshot_reserve_columns(s, column_group("counters"), s->nnodes));
 	for (uint32_t i = 0; i < s->nnodes; i++) {
-		s->node_metrics[i][PYP_METRIC_vcsw] = 10 + i;
-		s->node_metrics[i][PYP_METRIC_rbytes] = 99;
-		s->node_metrics[i][PYP_METRIC_wbytes] = UINT64_C(9007199254740992) * i;
+		s->columns[COLUMN_vcsw][i] = 10 + i;
+		s->columns[COLUMN_rbytes][i] = 99;
+		s->columns[COLUMN_wbytes][i] = UINT64_C(9007199254740992) * i;
 	}
-	assert_part(s, &o, "[m[0] for m in d['metrics']], 'rbytes' in d['nodes']",
-		    "(['vcsw', 'wbytes'], False)");
-	assert_part(s, &o, "d['nodes']['vcsw']", "[10, 11, 12, 13, 14]");
-	assert_part(s, &o, "d['nodes']['wbytes'][:3]",
+	assert_part(s, &o,
+		    "[(m[0], m[1], m[4], m[5]) for m in d['columns']], "
+		    "'counters_rbytes' in d['nodes']",
+		    "([('counters_vcsw', 'counters', 'count', 'sum'), "
+		    "('counters_wbytes', 'counters', 'bytes', 'sum')], False)");
+	assert_part(s, &o, "d['nodes']['counters_vcsw']", "[10, 11, 12, 13, 14]");
+	assert_part(s, &o, "d['nodes']['counters_wbytes'][:3]",
 		    "[0, '9007199254740992', '18014398509481984']");
 	o.filter.tid = 43;
-	assert_part(s, &o, "d['nodes']['vcsw']", "[12, 13, 14]");
+	assert_part(s, &o, "d['nodes']['counters_vcsw']", "[12, 13, 14]");
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
 }

@@ -147,8 +147,8 @@ Test(json, provenance)
 	struct format_opts o = {.clock = SNAPSHOT_WALL};
 	json_t *j, *t;
 
-	s->targets[0].counters[PYP_CNT_lost_events] = 17;
-	s->targets[0].counters[PYP_CNT_name_truncated] = 2;
+	s->targets[0].losses[PYP_LOSS_lost_events] = 17;
+	s->targets[0].losses[PYP_LOSS_name_truncated] = 2;
 	s->targets[0].stack_switches = 5;
 	j = load(s, &o);
 	cr_assert_str_eq(string(j, "format"), "pyprofd-snapshot");
@@ -166,9 +166,9 @@ Test(json, provenance)
 	cr_assert_str_eq(string(json_object_get(t, "python"), "build_id"), "0123456789abcdef");
 	cr_assert_eq(integer(t, "lost"), 17);
 	cr_assert_eq(integer(t, "stack_switches"), 5);
-	cr_assert_eq(integer(json_object_get(t, "counters"), "lost_events"), 17);
-	cr_assert_eq(integer(json_object_get(t, "counters"), "name_truncated"), 2);
-	cr_assert_eq(json_object_size(json_object_get(t, "counters")), PYP_CNT_MAX);
+	cr_assert_eq(integer(json_object_get(t, "losses"), "lost_events"), 17);
+	cr_assert_eq(integer(json_object_get(t, "losses"), "name_truncated"), 2);
+	cr_assert_eq(json_object_size(json_object_get(t, "losses")), PYP_LOSS_MAX);
 	json_decref(j);
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();

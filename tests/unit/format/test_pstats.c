@@ -123,7 +123,7 @@ Test(pstats, provenance_stands_behind_the_profile)
 	struct format_opts o = {0};
 	char *dir = temp_dir_new();
 
-	s->targets[0].counters[PYP_CNT_lost_events] = 5000000000;
+	s->targets[0].losses[PYP_LOSS_lost_events] = 5000000000;
 	report_save("pstats", s, &o, dir, "profile");
 	run_everywhere("import marshal, sys\n"
 		       "f = open(sys.argv[1] + '/profile', 'rb')\n"

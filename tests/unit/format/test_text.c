@@ -248,10 +248,10 @@ Test(text, losses_and_corrections_are_said)
 	_cleanup_free_ char *text = NULL;
 	struct format_opts o = {0};
 
-	s->targets[0].counters[PYP_CNT_lost_events] = 17;
+	s->targets[0].losses[PYP_LOSS_lost_events] = 17;
 	s->targets[0].unmatched = 3;
 	s->targets[0].truncated = 4;
-	s->targets[0].counters[PYP_CNT_name_truncated] = 2;
+	s->targets[0].losses[PYP_LOSS_name_truncated] = 2;
 	text = report_new("text", s, &o, NULL);
 	assert_has(text, "   LOST       17 of 1251 events: counts are lower bounds\n");
 	assert_has(text, "   corrected  3 events that fitted no stack\n");
@@ -259,7 +259,7 @@ Test(text, losses_and_corrections_are_said)
 	assert_has(text, "   note       2 names cut off: too long\n");
 	cr_assert(!strstr(text, "exact"));
 	free(text);
-	s->targets[0].counters[PYP_CNT_lost_events] = 0;
+	s->targets[0].losses[PYP_LOSS_lost_events] = 0;
 	text = report_new("text", s, &o, NULL);
 	assert_has(text, "   INCOMPLETE counts are lower bounds");
 }

@@ -664,7 +664,7 @@ static struct profile *profile_of_child(uint32_t child)
 {
 	struct profile *p = profile_new(NULL, resolve_by_number, NULL);
 
-	profile_keep_metrics(p, 1);
+	profile_keep_columns(p, COLUMN_BIT(COLUMN_vcsw));
 	for (uint32_t i = 0; i < ADDED_FUNCS; i++) {
 		send(p, 10 + 2 * i, PYP_REC_ENTER, 1, CODE(child * ADDED_FUNCS + i), 0);
 		send(p, 11 + 2 * i, PYP_REC_LEAVE, 1, 0, 0);

@@ -81,7 +81,7 @@ Test(load, what_was_saved)
 		s->clock = seed % 2 ? SNAPSHOT_CPU : SNAPSHOT_WALL;
 		s->funcs[0].pseudo = true;
 		s->funcs[s->nfuncs - 1].variant = 3;
-		s->targets[0].counters[seed % PYP_CNT_MAX] = seed;
+		s->targets[0].losses[seed % PYP_LOSS_MAX] = seed;
 		s->targets[0].truncated = seed;
 		s->targets[0].unmatched = 2 * seed;
 		s->targets[0].cost.known = seed & 1;
@@ -261,7 +261,7 @@ Test(load, wrong_in_every_way)
 		{"\"clock\":\"cpu\"", "\"clock\":null"},
 		{"\"version\":1", "\"version\":-1"},
 		{"\"version\":1", "\"version\":{}"},
-		{"\"counters\":{\"lost_events\":0", "\"counters\":{\"lost_events\":-1"},
+		{"\"losses\":{\"lost_events\":0", "\"losses\":{\"lost_events\":-1"},
 		{"\n}\n", "\n}}\n"},
 		{"\n}\n", "\n]\n"},
 	};

@@ -77,7 +77,7 @@ Test(merge, contexts_of_one_thread_add_up)
 		"thread 42 42 Main\nmain a.py:1 1 1\n  g a.py:9 1 3\n  f a.py:5 1 2\n");
 	_cleanup_(snapshot_freep) struct snapshot *m = NULL;
 
-	b->targets[0].counters[PYP_CNT_lost_events] = 5;
+	b->targets[0].losses[PYP_LOSS_lost_events] = 5;
 	b->targets[0].end_unix_ns += 1;
 	b->targets[0].alive = false;
 	m = merge((const struct snapshot *[]){a, b}, 2);

@@ -39,11 +39,11 @@ Test(snapshot, exact)
 
 	cr_assert(snapshot_exact(&s));
 	t[1].unmatched = t[1].unstarted = t[1].stack_switches = 5;
-	t[1].counters[PYP_CNT_fault_string] = 1;
+	t[1].losses[PYP_LOSS_fault_string] = 1;
 	cr_assert(snapshot_exact(&s), "corrections cost no counts");
-	t[1].counters[PYP_CNT_lost_events] = 1;
+	t[1].losses[PYP_LOSS_lost_events] = 1;
 	cr_assert(!snapshot_exact(&s));
-	t[1].counters[PYP_CNT_lost_events] = 0;
+	t[1].losses[PYP_LOSS_lost_events] = 0;
 	t[0].decode_errors = 1;
 	cr_assert(!snapshot_exact(&s));
 	t[0].decode_errors = 0;

@@ -25,7 +25,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(metrics, .init = setup, .fini = teardown, .timeout = 240);
+TestSuite(counters, .init = setup, .fini = teardown, .timeout = 240);
 
 /* How far the two may be apart: the kernel's figures include the end of looking at them before and
  * the beginning of looking at them behind, ours do not. */
@@ -34,18 +34,18 @@ static const char judge[] =
 	"said = json.load(open(sys.argv[1] + '/said.json'))\n"
 	"ours = json.load(open(sys.argv[1] + '/ours.json'))\n"
 	"slack = dict(vcsw=2, ivcsw=20, minflt=20, majflt=2, rbytes=400, wbytes=0)\n"
-	"assert ours['metrics'] == list(slack), ours['metrics']\n"
+	"assert ours['columns'] == {'counters': list(slack)}, ours['columns']\n"
 	"calls = {f['name']: f for f in ours['functions'] if f['file'].endswith('resources.py')}\n"
 	"twice = said.pop('nested')\n"
 	"for name, kernel in said.items():\n"
-	"    metrics = calls[name]['metrics']\n"
+	"    counters = calls[name]['counters_cum']\n"
 	"    for key, n in kernel.items():\n"
-	"        cum = metrics[key]['cum']\n"
+	"        cum = counters[key]\n"
 	"        if name == 'read_bytes':\n"
 	"            n += twice[key]\n"
-	"        assert n - slack[key] <= cum <= n + slack[key], (name, key, n, metrics)\n"
-	"def own(name, key): return calls[name]['metrics'][key]['self']\n"
-	"def cum(name, key): return calls[name]['metrics'][key]['cum']\n"
+	"        assert n - slack[key] <= cum <= n + slack[key], (name, key, n, counters)\n"
+	"def own(name, key): return calls[name]['counters'][key]\n"
+	"def cum(name, key): return calls[name]['counters_cum'][key]\n"
 	"assert own('read_bytes', 'rbytes') == 2 * 37 * 10000\n"
 	"assert own('write_bytes', 'wbytes') == 23 * 3000\n"
 	"assert own('sleep_often', 'vcsw') >= said['sleep_often']['vcsw'] - slack['vcsw']\n"
@@ -64,7 +64,7 @@ static void resources(const struct interpreter *it)
 
 	traced_start(&t, it->exe, "run.py", "resources", NULL);
 	traced_expect(&t, "ready");
-	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--metrics", "all", NULL);
+	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--counters", "all", NULL);
 	pyprofd_ready(&d);
 	traced_go(&t);
 	traced_expect(&t, "done");
@@ -81,7 +81,7 @@ static void resources(const struct interpreter *it)
 	traced_finish(&t);
 }
 
-Test(metrics, are_the_kernels)
+Test(counters, are_the_kernels)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_interpreters(v);
@@ -90,7 +90,7 @@ Test(metrics, are_the_kernels)
 		resources(&v[i]);
 }
 
-Test(metrics, on_the_command_line)
+Test(counters, on_the_command_line)
 {
 	char path[128], *text;
 
@@ -99,12 +99,12 @@ Test(metrics, on_the_command_line)
 	pid_text(pid, t.pid);
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
-	ctl_fails(&d, PYP_EXIT_USAGE, "unknown resource", "attach", "--metrics", "bogus", pid,
+	ctl_fails(&d, PYP_EXIT_USAGE, "unknown resource", "attach", "--counters", "bogus", pid,
 		  NULL);
-	free(ctl_ok(&d, "attach", "--metrics", "vcsw,io", pid, NULL));
+	free(ctl_ok(&d, "attach", "--counters", "vcsw,io", pid, NULL));
 	traced_go(&t);
 	traced_expect(&t, "done");
-	text = ctl_ok(&d, "metrics", "-l", "2", NULL);
+	text = ctl_ok(&d, "counters", "-l", "2", NULL);
 	cr_assert(strstr(text, "bytes read (rbytes)") && strstr(text, "read_bytes)") &&
 			  !strstr(text, "faults"),
 		  "%s", text);
@@ -112,39 +112,43 @@ Test(metrics, on_the_command_line)
 	pyprofd_file(&d, "m.csv", path, sizeof(path));
 	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
 	text = file_text(path, NULL);
-	cr_assert(
-		strstr(text, ",vcsw_self,vcsw_cum,rbytes_self,rbytes_cum,wbytes_self,wbytes_cum"));
+	cr_assert(strstr(text, ",counters_vcsw_self,counters_vcsw_cum,counters_rbytes_self,"
+			       "counters_rbytes_cum,counters_wbytes_self,counters_wbytes_cum"));
 	free(text);
 	pyprofd_file(&d, "m.json", path, sizeof(path));
 	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
-	text = ctl_ok(&d, "report", path, "-f", "metrics", "sleep_often", NULL);
+	text = ctl_ok(&d, "report", path, "-f", "counters", "sleep_often", NULL);
 	cr_assert(strstr(text, "(sleep_often)"), "%s", text);
 	free(text);
 	free(ctl_ok(&d, "detach", pid, NULL));
 	free(ctl_ok(&d, "attach", pid, NULL));
-	ctl_fails(&d, PYP_EXIT_FAILURE, "no resources were counted", "metrics", NULL);
+	ctl_fails(&d, PYP_EXIT_FAILURE, "no resources were counted", "counters", NULL);
 }
 
 /* The commands that attach for a while know it as well. */
-Test(metrics, recorded)
+Test(counters, recorded)
 {
 	char path[128], *text;
 
 	traced_start(&t, traced_newest().exe, "run.py", "resources", NULL);
 	traced_expect(&t, "ready");
 	pyprofd_file(&d, "m.csv", path, sizeof(path));
-	free(ctl_ok(&d, "run", "--metrics", "faults", "-o", path, "--", traced_newest().exe, "-c",
+	free(ctl_ok(&d, "run", "--counters", "faults", "-o", path, "--", traced_newest().exe, "-c",
 		    "def f(): return 1\nf()", NULL));
 	text = file_text(path, NULL);
-	cr_assert(strstr(text, ",minflt_self,minflt_cum,majflt_self,majflt_cum"), "%s", text);
+	cr_assert(strstr(text, ",counters_minflt_self,counters_minflt_cum,counters_majflt_self,"
+			       "counters_majflt_cum"),
+		  "%s", text);
 	free(text);
-	ctl_fails(&d, PYP_EXIT_USAGE, "unknown resource", "run", "--metrics", "bogus", "--",
+	ctl_fails(&d, PYP_EXIT_USAGE, "unknown resource", "run", "--counters", "bogus", "--",
 		  traced_newest().exe, NULL);
-	free(ctl_ok(&d, "record", "--metrics", "io", "-d", "100ms", "-o", path, "--pid",
+	free(ctl_ok(&d, "record", "--counters", "io", "-d", "100ms", "-o", path, "--pid",
 		    pid_text(pid, t.pid), NULL));
 	text = file_text(path, NULL);
-	cr_assert(strstr(text, ",rbytes_self,rbytes_cum,wbytes_self,wbytes_cum"), "%s", text);
+	cr_assert(strstr(text, ",counters_rbytes_self,counters_rbytes_cum,counters_wbytes_self,"
+			       "counters_wbytes_cum"),
+		  "%s", text);
 	free(text);
-	ctl_fails(&d, PYP_EXIT_USAGE, "without --metrics", "record", "--metrics", "io",
+	ctl_fails(&d, PYP_EXIT_USAGE, "without --counters", "record", "--counters", "io",
 		  "--max-overhead", "5", "--pid", pid, NULL);
 }

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Resource counters by name: see metrics.h. */
-#include "base/metrics.h"
+/* Resource counters by name: see counters.h. */
+#include "base/counters.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define BIT(name) (1u << PYP_METRIC_##name)
+#define BIT(name) (1u << PYP_COUNTER_##name)
 
-static const struct {
-	const char *name, *text;
-} known[PYP_METRICS] = {
-#define PYP_X(name_, text_, field) [PYP_METRIC_##name_] = {#name_, text_},
-	PYP_METRICS_X(PYP_X)
+static const char *const known[PYP_COUNTERS] = {
+#define PYP_X(name, field) [PYP_COUNTER_##name] = #name,
+	PYP_COUNTERS_X(PYP_X)
 #undef PYP_X
 };
 
@@ -23,31 +21,21 @@ static const struct {
 	{"switches", BIT(vcsw) | BIT(ivcsw)},
 	{"faults", BIT(minflt) | BIT(majflt)},
 	{"io", BIT(rbytes) | BIT(wbytes)},
-	{"all", (1u << PYP_METRICS) - 1},
+	{"all", (1u << PYP_COUNTERS) - 1},
 };
-
-const char *metrics_name(enum pyp_metric m)
-{
-	return known[m].name;
-}
-
-const char *metrics_text(enum pyp_metric m)
-{
-	return known[m].text;
-}
 
 static uint32_t bits_of(const char *name, size_t n)
 {
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		if (strlen(groups[i].name) == n && memcmp(groups[i].name, name, n) == 0)
 			return groups[i].bits;
-	for (size_t i = 0; i < PYP_METRICS; i++)
-		if (strlen(known[i].name) == n && memcmp(known[i].name, name, n) == 0)
+	for (size_t i = 0; i < PYP_COUNTERS; i++)
+		if (strlen(known[i]) == n && memcmp(known[i], name, n) == 0)
 			return 1u << i;
 	return 0;
 }
 
-int metrics_parse(const char *list, uint32_t *ret, struct diag *diag)
+int counters_parse(const char *list, uint32_t *ret, struct diag *diag)
 {
 	uint32_t bits = 0;
 
@@ -69,14 +57,13 @@ int metrics_parse(const char *list, uint32_t *ret, struct diag *diag)
 	return 0;
 }
 
-const char *metrics_list(uint32_t bits, char *buf, size_t size)
+const char *counters_list(uint32_t bits, char *buf, size_t size)
 {
 	size_t n = 0;
 
 	*buf = '\0';
-	for (size_t i = 0; i < PYP_METRICS && n < size; i++)
+	for (size_t i = 0; i < PYP_COUNTERS && n < size; i++)
 		if (bits & 1u << i)
-			n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "," : "",
-					      known[i].name);
+			n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "," : "", known[i]);
 	return buf;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Resource counters: whose they are, and that views, saved files, merging and folding keep them.
+ * Resource counters, and with them optional columns: whose they are, and that views, saved files, merging
+ * and folding keep them.
  */
-#include "base/metrics.h"
+#include "base/counters.h"
 
 #include <errno.h>
 
@@ -20,20 +21,20 @@
 /* The thread's counters now: voluntary switches and bytes read; the others stay 0. */
 static void counters(struct event_script *es, uint32_t tid, uint64_t vcsw, uint64_t rbytes)
 {
-	const uint64_t value[PYP_METRICS] = {
-		[PYP_METRIC_vcsw] = vcsw, [PYP_METRIC_rbytes] = rbytes};
-	struct event e = {.ts = 1000, .tid = tid, .type = PYP_REC_METRICS};
+	const uint64_t value[PYP_COUNTERS] = {
+		[PYP_COUNTER_vcsw] = vcsw, [PYP_COUNTER_rbytes] = rbytes};
+	struct event e = {.ts = 1000, .tid = tid, .type = PYP_REC_COUNTERS};
 
-	e.u.metrics.value = value;
+	e.u.counters.value = value;
 	profile_event(event_script_profile(es), &e);
 }
 
 static struct event_script *script_new(void)
 {
 	struct event_script *es = event_script_new(NULL);
-	const uint32_t kept = 1u << PYP_METRIC_vcsw | 1u << PYP_METRIC_rbytes;
+	const uint32_t kept = 1u << PYP_COUNTER_vcsw | 1u << PYP_COUNTER_rbytes;
 
-	assert_ok(profile_keep_metrics(event_script_profile(es), kept));
+	assert_ok(profile_keep_columns(event_script_profile(es), COLUMN_COUNTERS(kept)));
 	return es;
 }
 
@@ -46,14 +47,11 @@ static char *rows_of(const struct snapshot *s)
 	FILE *f = open_memstream(&text, &n);
 
 	assert_ok(view_build(s, NULL, &v));
-	cr_assert(v->metrics);
-	for (size_t i = 0; i < v->nrows; i++) {
-		const struct view_metrics *m = &v->metrics[i];
-
+	cr_assert(v->self[COLUMN_vcsw] && v->cum[COLUMN_rbytes] && !v->self[COLUMN_wbytes]);
+	for (size_t i = 0; i < v->nrows; i++)
 		fprintf(f, "%s %lu/%lu %lu/%lu\n", s->funcs[v->rows[i].func].name,
-			m->self[PYP_METRIC_vcsw], m->cum[PYP_METRIC_vcsw],
-			m->self[PYP_METRIC_rbytes], m->cum[PYP_METRIC_rbytes]);
-	}
+			v->self[COLUMN_vcsw][i], v->cum[COLUMN_vcsw][i], v->self[COLUMN_rbytes][i],
+			v->cum[COLUMN_rbytes][i]);
 	fclose(f);
 	return text;
 }
@@ -89,7 +87,7 @@ static struct snapshot *sample(void)
 	return s;
 }
 
-Test(metrics, are_charged_to_who_runs)
+Test(counters, are_charged_to_who_runs)
 {
 	struct snapshot *s = sample();
 
@@ -98,7 +96,7 @@ Test(metrics, are_charged_to_who_runs)
 	check_no_leaks();
 }
 
-Test(metrics, of_a_gap_are_lost)
+Test(counters, of_a_gap_are_lost)
 {
 	struct event_script *es = script_new();
 	struct snapshot *s;
@@ -117,7 +115,7 @@ Test(metrics, of_a_gap_are_lost)
 	check_no_leaks();
 }
 
-Test(metrics, clearing_and_pauses)
+Test(counters, clearing_and_pauses)
 {
 	struct event_script *es = script_new();
 	struct snapshot *s;
@@ -138,7 +136,7 @@ Test(metrics, clearing_and_pauses)
 	check_no_leaks();
 }
 
-Test(metrics, saved_and_put_together)
+Test(counters, saved_and_put_together)
 {
 	struct snapshot *s = sample(), *loaded = NULL, *merged = NULL, *folded = NULL;
 	const struct snapshot *two[2];
@@ -148,12 +146,12 @@ Test(metrics, saved_and_put_together)
 	char *text = report_new("json", s, &o, &n);
 
 	assert_diag_ok(snapshot_parse(text, n, "saved", &loaded, &diag), &diag);
-	cr_assert_eq(loaded->metrics, s->metrics);
+	cr_assert_eq(loaded->measured, s->measured);
 	assert_rows(loaded, expected);
 	two[0] = s;
 	two[1] = loaded;
 	assert_ok(snapshot_merge(two, 2, &merged));
-	cr_assert_eq(merged->metrics, s->metrics);
+	cr_assert_eq(merged->measured, s->measured);
 	assert_rows(merged, "f 2/12 200/1400\ng 10/10 1200/1200\n");
 	assert_ok(reduce_snapshot(s, &(struct reduce_opts){.only_my_code = true}, &folded));
 	assert_rows(folded, expected);
@@ -166,7 +164,7 @@ Test(metrics, saved_and_put_together)
 }
 
 /* Snapshots gain contexts (and lose all but two) after they were taken. */
-Test(metrics, contexts_that_come_later)
+Test(counters, contexts_that_come_later)
 {
 	struct event_script *es = script_new();
 	struct snapshot *s, *sum = NULL;
@@ -191,16 +189,17 @@ Test(metrics, contexts_that_come_later)
 	check_no_leaks();
 }
 
-Test(metrics, in_reports)
+Test(counters, in_reports)
 {
 	struct snapshot *s = sample();
 	struct format_opts o = {0};
 	char *text = report_new("csv", s, &o, NULL);
 
-	cr_assert(strstr(text, ",end_unix_ns,vcsw_self,vcsw_cum,rbytes_self,rbytes_cum\r\n"));
+	cr_assert(strstr(text, ",end_unix_ns,counters_vcsw_self,counters_vcsw_cum,"
+			       "counters_rbytes_self,counters_rbytes_cum\r\n"));
 	cr_assert(strstr(text, ",1,6,100,700\r\n") && strstr(text, ",5,5,600,600\r\n"), "%s", text);
 	free(text);
-	text = report_new("metrics", s, &o, NULL);
+	text = report_new("counters", s, &o, NULL);
 	cr_assert(strstr(text, "(vcsw): 6\n"), "%s", text);
 	cr_assert(strstr(text, "        2          600          600  "), "%s", text);
 	cr_assert(!strstr(text, "page faults"), "%s", text);
@@ -213,7 +212,7 @@ Test(metrics, in_reports)
 }
 
 /* Nobody asked: no columns, and a report of them says so. */
-Test(metrics, not_kept)
+Test(counters, not_kept)
 {
 	struct event_script *es = event_script_new(NULL);
 	struct format_opts o = {0};
@@ -226,11 +225,11 @@ Test(metrics, not_kept)
 	counters(es, 1, 1, 0);
 	event_script_run(es, "T1 leave 1");
 	s = event_script_snapshot(es);
-	cr_assert(!s->metrics && !s->node_metrics);
+	cr_assert(!s->measured && !snapshot_columns(s));
 	text = report_new("csv", s, &o, NULL);
 	cr_assert(!strstr(text, "vcsw"));
 	free(text);
-	cr_assert(format_write(format_find("metrics"), s, &o, out, &diag) < 0 &&
+	cr_assert(format_write(format_find("counters"), s, &o, out, &diag) < 0 &&
 		  diag.exit == PYP_EXIT_FAILURE);
 	fclose(out);
 	snapshot_free(s);
@@ -238,26 +237,25 @@ Test(metrics, not_kept)
 	check_no_leaks();
 }
 
-Test(metrics, lists)
+Test(counters, lists)
 {
 	struct diag diag = {0};
 	uint32_t bits = 0;
 
-	assert_ok(metrics_parse("all", &bits, NULL));
-	cr_assert_eq(bits, (1u << PYP_METRICS) - 1);
-	assert_ok(metrics_parse("vcsw,io", &bits, NULL));
+	assert_ok(counters_parse("all", &bits, NULL));
+	cr_assert_eq(bits, (1u << PYP_COUNTERS) - 1);
+	assert_ok(counters_parse("vcsw,io", &bits, NULL));
 	cr_assert_eq(bits,
-		     1u << PYP_METRIC_vcsw | 1u << PYP_METRIC_rbytes | 1u << PYP_METRIC_wbytes);
-	for (int k = 0; k < PYP_METRICS; k++) {
-		assert_ok(metrics_parse(metrics_name((enum pyp_metric)k), &bits, NULL));
+		     1u << PYP_COUNTER_vcsw | 1u << PYP_COUNTER_rbytes | 1u << PYP_COUNTER_wbytes);
+	for (int k = 0; k < PYP_COUNTERS; k++) {
+		assert_ok(counters_parse(column_table[COLUMN_vcsw + k].name, &bits, NULL));
 		cr_assert_eq(bits, 1u << k);
-		cr_assert(metrics_text((enum pyp_metric)k)[0]);
 	}
 	for (const char *const *bad =
 		     (const char *const[]){"", ",", "vcsw,", "bogus", "vcs", "all ", NULL};
 	     *bad; bad++) {
 		diag_clear(&diag);
-		cr_assert(metrics_parse(*bad, &bits, &diag) == -EINVAL &&
+		cr_assert(counters_parse(*bad, &bits, &diag) == -EINVAL &&
 				  diag.exit == PYP_EXIT_USAGE,
 			  "%s", *bad);
 	}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Resource counters: what the kernel counts for each thread, looked at with every call and return,
+ * if that was asked for, and sent when it has changed, before the event. So calls that neither
+ * switch nor fault nor read cost a look, and the records of events stay as they are.
+ */
+#ifndef PYPROF_COUNTERS_BPF_H
+#define PYPROF_COUNTERS_BPF_H
+
+#include "ring.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+
+static __always_inline void counters_read(struct task_struct *task, __u64 *value)
+{
+#define PYP_X(name, field)                                                                         \
+	value[PYP_COUNTER_##name] = 0;                                                             \
+	if (counters & 1u << PYP_COUNTER_##name && bpf_core_field_exists(task->field))             \
+		value[PYP_COUNTER_##name] = task->field;
+	PYP_COUNTERS_X(PYP_X)
+#undef PYP_X
+}
+
+static __noinline int counters_send(__u32 tid, const __u64 *value)
+{
+	struct pyp_rec_counters *r;
+
+	if (!value)
+		return -1;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		count(PYP_LOSS_lost_counters);
+		return -1;
+	}
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_COUNTERS, 0, 0);
+	for (int i = 0; i < PYP_COUNTERS; i++)
+		r->value[i] = value[i];
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __always_inline void counters_look(struct task_struct *task, __u32 tid)
+{
+	__u64 value[PYP_COUNTERS], mark;
+
+	counters_read(task, value);
+	mark = core_counters_mark(value, tid, epoch);
+	if (counters_cache[core_thread_slot(tid)] != mark && !counters_send(tid, value))
+		counters_cache[core_thread_slot(tid)] = mark;
+}
+
+#endif
