@@ -237,12 +237,12 @@ static __always_inline int count_enter(struct pt_regs *ctx, const struct hit *h)
 {
 	__u32 zero = 0, id, caller_id = PYP_COUNT_OUTSIDE;
 	struct count_state *st = bpf_map_lookup_elem(&count_state, &zero);
-	__u64 block[FRAME_BLOCK / 8];
+	__u64 block[ENTRY_BLOCK / 8];
 	__u64 code, caller;
 
 	if (!st)
 		return 0;
-	if (user_read(block, sizeof(block), h->ptr + layout.frame_block))
+	if (frame_block_read(block, h->ptr))
 		return count_lost(PYP_LOSS_fault_frame);
 	code = frame_code(block);
 	caller = FRAME_FIELD(block, previous);
@@ -257,7 +257,7 @@ static __always_inline int count_enter(struct pt_regs *ctx, const struct hit *h)
 	id &= ~CORE_COUNT_CREATES;
 	if (id == PYP_COUNT_LOST)
 		count(PYP_LOSS_lost_events);
-	if (!caller_is_clear(h->ptr, caller, h->tid, ARCH_SP(ctx)))
+	if (!caller_is_clear(h->ptr, block, caller, h->tid, ARCH_SP(ctx)))
 		caller = caller_resolve(caller, h->tid, ARCH_SP(ctx));
 	if (enter_type(ctx, h->cookie) == PYP_REC_THROW)
 		caller = thrower(caller, h->tid, ARCH_SP(ctx));

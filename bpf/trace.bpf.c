@@ -73,12 +73,12 @@ static __noinline __u32 generator_arg(__u64 frame, __u64 code)
 
 static __always_inline int on_enter(struct pt_regs *ctx, const struct hit *h)
 {
-	__u64 block[FRAME_BLOCK / 8];
+	__u64 block[ENTRY_BLOCK / 8];
 	struct pyp_rec_enter *r;
 	__u64 code, caller, entry, frame = h->ptr;
 	__u32 arg = 0, tid = h->tid;
 
-	if (user_read(block, sizeof(block), frame + layout.frame_block))
+	if (frame_block_read(block, frame))
 		return frame_fault(tid);
 	code = frame_code(block);
 	caller = FRAME_FIELD(block, previous);
@@ -90,7 +90,7 @@ static __always_inline int on_enter(struct pt_regs *ctx, const struct hit *h)
 		entry = code_marks(code, tid);
 	if (entry & CORE_CODE_SKIP || is_creation(frame, entry))
 		return 0;
-	if (!caller_is_clear(frame, caller, tid, ARCH_SP(ctx)))
+	if (!caller_is_clear(frame, block, caller, tid, ARCH_SP(ctx)))
 		caller = caller_resolve(caller, tid, ARCH_SP(ctx));
 	if (entry & CORE_CODE_SUSPENDS)
 		arg = generator_arg(frame, code);

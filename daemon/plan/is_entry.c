@@ -17,7 +17,7 @@ static bool is_entry_branch(const struct planner *p, uint32_t node, int *reg)
 
 	return planner_compared(p, node, &c) && c.in.kind == INSN_COMPARE && c.value[0].bits == 8 &&
 	       insn_is_zero(&c.in.op[1]) && insn_is_mem(&c.value[0], reg, &disp) &&
-	       disp == p->layout->frame_is_entry && *reg != p->cfg.arch->sp &&
+	       disp == p->layout->bpf.frame_is_entry && *reg != p->cfg.arch->sp &&
 	       !(c.changed & insn_bit(*reg));
 }
 

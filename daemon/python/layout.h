@@ -75,7 +75,6 @@ struct layout {
 	uint16_t code_version; /* _co_instrumentation_version, 64 bits (3.12+) */
 
 	/* frame */
-	uint16_t frame_is_entry; /* 3.11 */
 	uint16_t frame_localsplus;
 	uint16_t frame_stack; /* stackpointer, kept during calls (3.14+); 0: it is not */
 

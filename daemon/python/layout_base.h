@@ -34,7 +34,7 @@
 	.op.return_generator = LAYOUT_NO_OPCODE,						\
 	.op.do_tracing = LAYOUT_NO_OPCODE,							\
 	.op.yield_from = LAYOUT_NO_OPCODE,							\
-	.frame_is_entry = LAYOUT_NONE,								\
+	.bpf.frame_is_entry = LAYOUT_NONE,								\
 	.bytes_data = 32,									\
 	.object_type = 8,									\
 	.type_dealloc = 48,									\

@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 13
+#define PYP_BPF_ABI_VERSION 14
 
 /*
  * Which hits say something. Between windows nothing is said about calls, and since the epoch goes up
@@ -138,7 +138,9 @@ struct pyp_layout {
 	__u16 frame_instr; /* 3.11+: pointer to the current instruction; before: f_lasti, -1 at first */
 	__u16 code_start; /* the instructions, 0 before 3.11 */
 	__u16 code_first; /* 3.11+: the number of the first instruction of its own, an __s32 */
-	__u16 pad;
+	/* 3.11: a byte, 1 if C code has called the frame; its caller may then be a frame that was
+	 * not entered yet. 0xffff: no frame calls before it is entered */
+	__u16 frame_is_entry;
 };
 
 #define PYP_OWNER_THREAD 0

@@ -5,6 +5,7 @@
  * can follow is compared with it, function by function; the other programs count for themselves.
  */
 #include <inttypes.h>
+#include <jansson.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -203,6 +204,94 @@ KNOWN(gen_threads, 6)
 KNOWN(pthread_exit, 6)
 KNOWN(foreign, 6)
 KNOWN(subinterpreters, 8)
+
+/* How often did which function call which? */
+static uint64_t edge_calls(const struct view *v, const char *caller, const char *callee)
+{
+	const struct snapshot_func *f = v->snapshot->funcs;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < v->nedges; i++) {
+		const struct view_edge *e = &v->edges[i];
+
+		if (e->caller != SNAPSHOT_NONE && strcmp(f[e->caller].name, caller) == 0 &&
+		    strcmp(f[e->callee].name, callee) == 0)
+			sum += e->ncalls;
+	}
+	return sum;
+}
+
+static bool edge_differs(const struct view *v, const char *edge, uint64_t calls)
+{
+	const char *arrow = strstr(edge, " -> ");
+	char caller[64];
+	uint64_t ours;
+
+	if (!arrow)
+		return counts_named(v, edge).ncalls != calls;
+	snprintf(caller, sizeof(caller), "%.*s", (int)(arrow - edge), edge);
+	ours = edge_calls(v, caller, arrow + 4);
+	if (ours != calls)
+		fprintf(stderr, "  %s: %" PRIu64 " calls, ours %" PRIu64 "\n", edge, calls, ours);
+	return ours != calls;
+}
+
+static uint32_t edges_differing(const struct snapshot *s, const char *json)
+{
+	_cleanup_(view_freep) struct view *v = NULL;
+	json_t *truth = json_loads(json, 0, NULL), *calls;
+	uint32_t differing = 0;
+	const char *edge;
+
+	cr_assert_gt(json_object_size(truth), 5);
+	assert_ok(view_build(s, NULL, &v));
+	json_object_foreach(truth, edge, calls)
+		differing += edge_differs(v, edge, (uint64_t)json_integer_value(calls));
+	json_decref(truth);
+	return differing;
+}
+
+static bool edges_counted_like_its_own(const struct interpreter *py, const char *kind)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct traced t;
+	uint32_t differing;
+
+	traced_start(&t, py->exe, "run.py", "shapes_known", kind, NULL);
+	t.mode = (struct mode_choice){.mode = MODE_COUNT};
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	s = traced_snapshot(&t);
+	differing = edges_differing(s, t.result);
+	traced_finish(&t);
+	return differing == 0;
+}
+
+/*
+ * 3.11 collects while a frame begins that was not entered yet: it is not the caller. Then nothing is
+ * called by a frame that was not seen.
+ */
+static bool edges_like_its_own(const struct interpreter *py, const char *kind, const char *dir)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct traced t;
+	char who[700];
+	bool ok;
+
+	(void)dir;
+	snprintf(who, sizeof(who), "%s %s", py->exe, kind);
+	s = run_ours(py->exe, "shapes_known", kind, &t);
+	ok = judge(s, who, edges_differing(s, t.result)) && s->targets[0].unseen == 0;
+	traced_finish(&t);
+	return edges_counted_like_its_own(py, kind) && ok;
+}
+
+Test(shapes, collected, .timeout = 300)
+{
+	everywhere("collected", 6, edges_like_its_own);
+}
 
 /* As shapes_known.py has them. */
 #define NAPS   8

@@ -7,18 +7,22 @@
     foreign          threads that Python did not start call into it
     tid_reuse        a thread that gets the number of one that has died in the middle of its frames
     subinterpreters  other interpreters in the same thread, and in threads of their own
+    collected        the collector calls back wherever something is made, also where frames begin
     waiting          an event loop with nothing to do for NAPS * NAP seconds
 
-The result says how often each function ran: they count in their own code.
+The result says how often each function ran: they count in their own code; and of some, "CALLER -> NAME",
+by which function they were called.
 """
 
 import _thread
 import asyncio
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import sys
+import weakref
 
 WARM = 1
 
@@ -332,6 +336,90 @@ def subinterpreters():
     ended.acquire()
 
 
+# collected -----------------------------------------------------------------------------------
+
+MADE = 200
+
+
+def count_below(name):
+    """By whom is the function called that has called this one?"""
+    key = sys._getframe(2).f_code.co_name + " -> " + name
+    counts[key] = counts.get(key, 0) + 1
+
+
+@counted
+def on_collect(phase, info):
+    counts["on_collect"] += 1
+    count_below("on_collect")
+    leaf(0)
+
+
+@counted
+def on_death(ref):
+    counts["on_death"] += 1
+    count_below("on_death")
+    leaf(0)
+
+
+@counted
+def never_runs(_=None):
+    yield leaf(0)
+
+
+@counted
+async def never_awaited():
+    return leaf(0)
+
+
+@counted
+def has_cells(a, b):
+    counts["has_cells"] += 1
+    return (lambda: a + b) and leaf(a)
+
+
+class Cycle:
+    pass
+
+
+def make_garbage(refs):
+    cycle = Cycle()
+    cycle.cycle = cycle
+    refs.append(weakref.ref(cycle, on_death))
+
+
+@counted
+def makes_generators(refs):
+    counts["makes_generators"] += 1
+    for _ in range(MADE):
+        kept.append(never_runs())
+        kept.append(never_awaited())
+        make_garbage(refs)
+    kept.extend(map(never_runs, range(MADE)))
+
+
+@counted
+def makes_cells(refs):
+    counts["makes_cells"] += 1
+    for i in range(MADE):
+        has_cells(i, i)
+        make_garbage(refs)
+
+
+def collected():
+    threshold = gc.get_threshold()
+    refs = []
+    gc.callbacks.append(on_collect)
+    gc.set_threshold(1)
+    gc.enable()
+    try:
+        makes_generators(refs)
+        makes_cells(refs)
+    finally:
+        gc.disable()
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(on_collect)
+
+
 # waiting -------------------------------------------------------------------------------------
 
 NAPS = 8
@@ -355,7 +443,7 @@ def waiting():
 
 
 def main(kind):
-    for name in counts:
+    for name in list(counts):
         counts[name] = 0
     globals()[kind]()
     return json.dumps({name: n for name, n in counts.items() if n})
