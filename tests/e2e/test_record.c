@@ -21,7 +21,7 @@ static void setup(void)
 {
 	struct interpreter it = traced_newest();
 
-	traced_start(&t, it.exe, "run.py", "busy_empty", "1.5", NULL);
+	traced_start(&t, it.exe, "run.py", "busy_empty", "4", NULL);
 	traced_expect(&t, "ready");
 	pid_text(pid, t.pid);
 	pyprofd_init(&d);
