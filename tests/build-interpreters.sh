@@ -15,7 +15,7 @@
 toolchain=$cache/toolchain
 tools='gcc clang-21 lld-21 llvm-21 bolt-21 binutils make libc6-dev zlib1g-dev bash dash coreutils sed grep
 	mawk findutils diffutils hostname'
-builds='3.13-plain 3.13-clang 3.13-nogil 3.14-tailcall 3.15-tailcall'
+builds='3.13-plain 3.13-switch 3.13-clang 3.13-nogil 3.14-tailcall 3.15-tailcall'
 
 # What distinguishes a build: compiler and arguments for configure.
 how() {
@@ -23,6 +23,7 @@ how() {
 	tailcall) echo 'CC=clang-21 --with-tail-call-interp' ;;
 	clang) echo 'CC=clang-21' ;;
 	plain) echo 'CC=gcc' ;;
+	switch) echo 'CC=gcc --without-computed-gotos' ;;
 	nogil) echo 'CC=gcc --disable-gil' ;;
 	*) return 1 ;;
 	esac

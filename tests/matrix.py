@@ -29,7 +29,7 @@ import exact  # noqa: E402
 STDLIB = sorted(os.path.basename(p)[:-3] for p in glob.glob(HERE + "/targets/stdlib_*.py"))
 # Of build-interpreters.sh.
 BUILT = {"plain": "gcc 16, no PGO, no LTO", "clang": "clang 21, no PGO", "nogil": "free-threaded",
-         "tailcall": "clang 21, tail calls"}
+         "tailcall": "clang 21, tail calls", "switch": "gcc 16, --without-computed-gotos"}
 COLUMNS = ("CPython", "build", "plan", "self-test", "ns per event", "mixed", "stdlib",
            "builtins")
 

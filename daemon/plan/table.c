@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The opcode dispatch table: 256 consecutive pointers into code, in which one handler (the one for
- * opcodes that do not exist) stands many times. Proof that such a run is the evaluator's own table:
+ * opcodes that do not exist) stands many times. Builds without computed gotos have a switch, whose
+ * table may be of distances from itself, 32 bits each. Proof that such a run is the evaluator's own
+ * table:
  *
  * 1. The evaluator's first dispatch is reached from its entry by direct branches alone, and names
  *    the table's address (x86-64: in a rip-relative lea, or as the displacement of the dispatching load).
@@ -56,17 +58,46 @@ static void table_shape(const uint64_t t[PLAN_OPCODES], unsigned int *commonest,
 	}
 }
 
-static bool table_read(const struct image *img, uint64_t vaddr, uint64_t t[PLAN_OPCODES])
+static bool table_is_plausible(const uint64_t t[PLAN_OPCODES])
 {
 	unsigned int commonest, unique;
 
+	table_shape(t, &commonest, &unique);
+	return commonest >= UNKNOWN_MIN && commonest <= UNKNOWN_MAX && unique >= UNIQUE_MIN;
+}
+
+static bool read_pointers(const struct image *img, uint64_t vaddr, uint64_t t[PLAN_OPCODES])
+{
 	if (vaddr & 7)
 		return false;
 	for (unsigned int i = 0; i < PLAN_OPCODES; i++)
 		if (image_pointer(img, vaddr + 8 * i, &t[i]) < 0 || !is_code(img, t[i]))
 			return false;
-	table_shape(t, &commonest, &unique);
-	return commonest >= UNKNOWN_MIN && commonest <= UNKNOWN_MAX && unique >= UNIQUE_MIN;
+	return true;
+}
+
+/* Distances from the table's beginning. */
+static bool read_distances(const struct image *img, uint64_t vaddr, uint64_t t[PLAN_OPCODES])
+{
+	if (vaddr & 3)
+		return false;
+	for (unsigned int i = 0; i < PLAN_OPCODES; i += 2) {
+		uint64_t two;
+
+		if (image_pointer(img, vaddr + 4 * i, &two) < 0)
+			return false;
+		t[i] = vaddr + (uint64_t)(int64_t)(int32_t)two;
+		t[i + 1] = vaddr + (uint64_t)(int64_t)(int32_t)(two >> 32);
+		if (!is_code(img, t[i]) || !is_code(img, t[i + 1]))
+			return false;
+	}
+	return true;
+}
+
+static bool table_read(const struct image *img, uint64_t vaddr, uint64_t t[PLAN_OPCODES])
+{
+	return (read_pointers(img, vaddr, t) || read_distances(img, vaddr, t)) &&
+	       table_is_plausible(t);
 }
 
 static void table_take(struct planner *p, uint64_t vaddr, const uint64_t t[PLAN_OPCODES])
@@ -128,14 +159,12 @@ static int table_references(const struct planner *p, uint64_t table, const uint6
 static int table_try_run(void *ctx, uint64_t vaddr, const uint64_t *targets, size_t n)
 {
 	struct planner *p = ctx;
-	unsigned int commonest, unique, refs;
-	unsigned int tried = 0;
+	unsigned int tried = 0, refs;
 
 	for (size_t i = 0; i + PLAN_OPCODES <= n && tried < RUN_TRIES; i++) {
 		int r;
 
-		table_shape(targets + i, &commonest, &unique);
-		if (commonest < UNKNOWN_MIN || commonest > UNKNOWN_MAX || unique < UNIQUE_MIN)
+		if (!table_is_plausible(targets + i))
 			continue;
 		tried++;
 		r = table_references(p, vaddr + 8 * i, targets + i, &refs);

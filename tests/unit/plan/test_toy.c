@@ -203,7 +203,8 @@ struct program {
 	size_t size;
 	uint64_t at[PLACES]; /* filled while it is written; complete when it is written again */
 	uint64_t handler[256];
-	bool leaky; /* RETURN_VALUE has a way round the function that ends frames */
+	bool distances; /* the table has them, as a switch's */
+	bool leaky;	/* RETURN_VALUE has a way round the function that ends frames */
 };
 
 static uint64_t here(const struct program *g)
@@ -364,6 +365,19 @@ static uint64_t put_all(struct program *g)
 	return entry;
 }
 
+static void make_table(const struct program *g, uint64_t data[256])
+{
+	int32_t distance[256];
+
+	if (!g->distances) {
+		memcpy(data, g->handler, sizeof(g->handler));
+		return;
+	}
+	for (int i = 0; i < 256; i++)
+		distance[i] = (int32_t)(g->handler[i] - DATA);
+	memcpy(data, distance, sizeof(distance));
+}
+
 static int plan_program(struct program *g, const struct arch *arch, struct plan *plan,
 			struct diag *diag)
 {
@@ -377,7 +391,7 @@ static int plan_program(struct program *g, const struct arch *arch, struct plan 
 	g->l = layout_find(3, 13);
 	put_all(g);
 	entry = put_all(g); /* all places are known now */
-	memcpy(data, g->handler, sizeof(g->handler));
+	make_table(g, data);
 	data[256 + 6] = g->at[DEALLOC]; /* PyTypeObject.tp_dealloc */
 	elf_builder_segment(b, CODE, PF_R | PF_X, g->code, g->size);
 	elf_builder_segment(b, DATA, PF_R | PF_W, data, sizeof(data));
@@ -445,6 +459,22 @@ Test(toy, a_small_evaluator_is_planned)
 	expect_condition(&plan, g->at[RESUME_BRANCH], 1, true);
 	expect_condition(&plan, g->at[CHECK_BRANCH], 1, true);
 	expect_condition(&plan, g->at[YIELD_BRANCH], 0, false);
+	free(g);
+	check_no_leaks();
+}
+
+Test(toy, a_switch_is_planned)
+{
+	struct program *g = calloc(1, sizeof(*g));
+	struct diag diag = {0};
+	struct plan plan;
+
+	cr_assert(g);
+	g->distances = true;
+	assert_diag_ok(plan_program(g, &toy, &plan, &diag), &diag);
+	cr_expect_eq(plan.table_vaddr, DATA);
+	cr_expect_eq(plan.nsites, 8);
+	expect_site(&plan, g->at[YIELD], PYP_SITE_YIELD, FRAME);
 	free(g);
 	check_no_leaks();
 }
