@@ -59,7 +59,29 @@ static __always_inline int count_id_send(__u64 code, __u32 id, __u32 tid)
 	return 0;
 }
 
-/* A number for a code object whose names were sent. */
+/* A new number, and what it stands for sent; PYP_COUNT_LOST: not. Looked at twice, as other threads
+ * may take the last ones meanwhile, and so that it cannot start again at 0. */
+static __always_inline __u32 count_take(__u64 code, __u32 tid)
+{
+	__u32 id = PYP_COUNT_IDS;
+
+	if (count_next < PYP_COUNT_IDS)
+		id = __sync_fetch_and_add(&count_next, 1);
+	if (id >= PYP_COUNT_IDS) {
+		count(PYP_LOSS_map_full);
+		return PYP_COUNT_LOST;
+	}
+	if (count_id_send(code, id, tid)) {
+		count(PYP_LOSS_lost_codes);
+		return PYP_COUNT_LOST;
+	}
+	return id;
+}
+
+/*
+ * A number for a code object whose names were sent. Threads that run at the same time may give one
+ * code object several numbers: the daemon knows what each stands for.
+ */
 static __always_inline __u32 count_number(__u64 code, __u64 marks, __u32 tid)
 {
 	__u64 value;
@@ -67,15 +89,9 @@ static __always_inline __u32 count_number(__u64 code, __u64 marks, __u32 tid)
 
 	if (marks & CORE_CODE_SKIP)
 		return PYP_COUNT_SKIP;
-	if (count_next >= PYP_COUNT_IDS) {
-		count(PYP_LOSS_map_full);
-		return PYP_COUNT_LOST;
-	}
-	id = __sync_fetch_and_add(&count_next, 1);
-	if (count_id_send(code, id, tid)) {
-		count(PYP_LOSS_lost_codes);
-		return PYP_COUNT_LOST;
-	}
+	id = count_take(code, tid);
+	if (id == PYP_COUNT_LOST)
+		return id;
 	value = (__u64)id << COUNT_ID_SHIFT | marks;
 	if (bpf_map_update_elem(&codes, &code, &value, BPF_ANY))
 		count(PYP_LOSS_map_full);
@@ -283,16 +299,9 @@ __noinline __u32 count_method_lookup(struct native_call *c)
 		return PYP_COUNT_LOST;
 	if (known->id)
 		return known->id;
-	if (count_next >= PYP_COUNT_IDS) {
-		count(PYP_LOSS_map_full);
-		return PYP_COUNT_LOST;
-	}
-	id = __sync_fetch_and_add(&count_next, 1);
-	if (count_id_send(method, id, c->tid)) {
-		count(PYP_LOSS_lost_codes);
-		return PYP_COUNT_LOST;
-	}
-	known->id = id;
+	id = count_take(method, c->tid);
+	if (id != PYP_COUNT_LOST)
+		known->id = id;
 	return id;
 }
 
