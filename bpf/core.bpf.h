@@ -95,6 +95,12 @@ static inline __u64 core_method_entry(__u64 method, __u64 print)
 	return method ^ print * 0xc2b2ae3d27d4eb4full;
 }
 
+/* Beside a PyMethodDef: the frame that has called it, 0 mixed with none. */
+static inline __u64 core_called_entry(__u64 frame, __u64 method)
+{
+	return frame ^ method * 0x9e3779b97f4a7c15ull;
+}
+
 /* No frame's address: several frames have met in a slot. */
 #define CORE_NATIVE_MANY 1ull
 

@@ -11,8 +11,9 @@ struct pyp_native_types native_types = {};
 __u64 method_cache[CORE_METHOD_SLOTS] = {};
 __u64 native_cache[CORE_FRAME_SLOTS] = {};
 
-#define TYPE_NAME    24	 /* PyTypeObject.tp_name */
-#define TYPE_METHODS 232 /* tp_methods; tp_base is three words behind it */
+/* Fields of PyTypeObject, behind an object's head, which ends with its type and one word more. */
+#define TYPE_NAME    (layout.object_type + 16)
+#define TYPE_METHODS (layout.object_type + 224) /* tp_methods; tp_base is three words behind it */
 #define METHOD_SIZE  32
 #define METHODS_MAX  512
 #define TYPE_BASES   16
@@ -97,7 +98,8 @@ static __always_inline int method_send(const struct native_call *c)
 
 	if (c->bound) {
 		/* It is bound to an object, whose type is one read further. */
-		if (!c->type || user_read(&self_type, sizeof(self_type), c->type + CALLABLE_TYPE))
+		if (!c->type ||
+		    user_read(&self_type, sizeof(self_type), c->type + layout.object_type))
 			self_type = 0;
 		type = method_type(c->method, self_type);
 		kind = type ? PYP_METHOD_BOUND : PYP_METHOD_FUNCTION;

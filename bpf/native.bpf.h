@@ -39,7 +39,6 @@ struct callable {
 		} descriptor;
 	};
 };
-#define CALLABLE_TYPE 8 /* ob_type, in every object */
 
 struct method_def {
 	__u64 name, function;
@@ -77,7 +76,7 @@ static __always_inline int native_call_read(__u64 object, struct native_call *re
 	struct method_def def;
 	struct callable c = {};
 
-	if (user_read(&c, sizeof(c), object + CALLABLE_TYPE))
+	if (user_read(&c, sizeof(c), object + layout.object_type))
 		return -1;
 	if (c.type == native_types.function || c.type == native_types.cmethod) {
 		ret->method = c.function.method;
@@ -120,27 +119,23 @@ static __always_inline int method_known(struct native_call *c)
 
 /*
  * Counting beside samples: what a frame has called last, where that cannot be read from its value stack.
- * Tracing's slots are free then; two of them make an entry, the frame and the PyMethodDef (0: the call
- * is of no C function). A thread that writes the entry while another one's sample reads it may
- * misname that sample.
+ * Tracing's slots are free then; two of them make an entry, the PyMethodDef (0: the call is of no C
+ * function) and the frame, mixed with it: what two threads have written half each is not recalled.
  */
 static __always_inline void native_remember(__u64 frame, __u64 method)
 {
 	volatile __u64 *entry = &native_cache[core_frame_slot(frame) & ~1u];
 
-	entry[0] = 0;
 	entry[1] = method;
-	entry[0] = frame;
+	entry[0] = core_called_entry(frame, method);
 }
 
 static __always_inline int native_recall(__u64 frame, __u64 *ret)
 {
 	volatile __u64 *entry = &native_cache[core_frame_slot(frame) & ~1u];
 
-	if (entry[0] != frame)
-		return -1;
 	*ret = entry[1];
-	return entry[0] == frame ? 0 : -1;
+	return entry[0] == core_called_entry(frame, *ret) ? 0 : -1;
 }
 
 #endif

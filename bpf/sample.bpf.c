@@ -164,7 +164,8 @@ static __always_inline int is_code(__u64 code)
 {
 	__u64 type = 0;
 
-	return !user_read(&type, sizeof(type), code + 8) && type == sampling_at.code_type;
+	return !user_read(&type, sizeof(type), code + layout.object_type) &&
+	       type == sampling_at.code_type;
 }
 
 /* Where there are probes the ends of code objects are reported, and what is known of them is shared. */

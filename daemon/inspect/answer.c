@@ -42,7 +42,7 @@ struct wire_find {
 	uint64_t breaks[INSPECT_BREAKS];
 	uint32_t nsites, nnative, ninsns, site_breaks, nbreaks;
 	uint16_t refined[PYTHON_REFINED];
-	uint8_t same, via_exe, misses, debug_offsets, major, minor, micro, build_id_len;
+	uint8_t same, via_exe, misses, debug_offsets, major, minor, micro, abi, build_id_len;
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	char version[32], file[4096], cmdline[TARGET_CMDLINE_MAX], warning[256];
 	char missing[128], twice[32], native_missing[128];
@@ -300,6 +300,7 @@ static void put_python(struct wire_find *w, const struct python *py, const struc
 	w->major = py->major;
 	w->minor = py->minor;
 	w->micro = py->micro;
+	w->abi = py->layout.abi;
 	w->build_id_len = (uint8_t)py->build_id_len;
 	memcpy(w->build_id, py->build_id, py->build_id_len);
 	python_refined_get(&py->layout, w->refined);
@@ -383,7 +384,7 @@ static bool own_code_is_possible(const struct wire_find *w)
 
 static bool take_python(const struct wire_find *w, pid_t tid, const char *path, struct python *py)
 {
-	const struct layout *layout = layout_find(w->major, w->minor);
+	const struct layout *layout = layout_find_abi(w->major, w->minor, w->abi);
 
 	if (!layout || !layout->proven || w->build_id_len > IMAGE_BUILD_ID_MAX ||
 	    !is_bit(w->debug_offsets) || !bias_is_possible(w->bias) ||

@@ -182,7 +182,7 @@ static bool calls_argument(const struct native *n, const struct cfg *cfg, uint32
 		if (passes_on(n, cfg, i, &st[i], depth))
 			return true;
 		if (cfg_full(cfg, i, &in) && insn_is_load(&in, &type, &base, &disp) &&
-		    disp == n->p.layout->object_type && (st[i].regs & insn_bit(base)) &&
+		    disp == n->p.layout->bpf.object_type && (st[i].regs & insn_bit(base)) &&
 		    cfg->v[i].next != CFG_NONE && uses_call_slot(n, cfg, cfg->v[i].next, type))
 			return true;
 	}

@@ -85,8 +85,8 @@ static bool loads_type(const struct native *n, const struct insn_operand *op, in
 {
 	int64_t disp;
 
-	return op->bits == 64 && insn_is_mem(op, base, &disp) && disp == n->p.layout->object_type &&
-	       *base != n->arch.sp;
+	return op->bits == 64 && insn_is_mem(op, base, &disp) &&
+	       disp == n->p.layout->bpf.object_type && *base != n->arch.sp;
 }
 
 /* The comparison at node has found an object's type in its operand: the object is what is called. */

@@ -18,7 +18,8 @@ static bool is_code(const struct python *py, const struct memory *mem, uint64_t 
 {
 	uint64_t type;
 
-	return memory_read_u64(mem, code + py->layout.object_type, &type) == 0 && type == code_type;
+	return memory_read_u64(mem, code + py->layout.bpf.object_type, &type) == 0 &&
+	       type == code_type;
 }
 
 /* The outermost frames change least: nearly all of them must be right, the very last one surely. */

@@ -53,6 +53,8 @@ static const struct debug_field fields_3_13[] = {
 	FIXED_FIELD(288, 272, 8, bpf.code_name),
 	FIXED_FIELD(296, 272, 8, bpf.code_qualname),
 	FIXED_FIELD(312, 272, 4, bpf.code_firstlineno),
+	FIXED_FIELD(344, 272, 8, bpf.code_start),
+	FIXED_FIELD(360, 352, 8, bpf.object_type),
 	FIXED_FIELD(544, 536, 4, bpf.str_state),
 	FIXED_FIELD(552, 536, 8, bpf.str_length),
 	FIXED_FIELD(560, 536, 8, bpf.str_ascii_data),
@@ -78,6 +80,8 @@ static const struct debug_field fields_3_14[] = {
 	FIXED_FIELD(328, 312, 8, bpf.code_name),
 	FIXED_FIELD(336, 312, 8, bpf.code_qualname),
 	FIXED_FIELD(352, 312, 4, bpf.code_firstlineno),
+	FIXED_FIELD(384, 312, 8, bpf.code_start),
+	FIXED_FIELD(408, 400, 8, bpf.object_type),
 	FIXED_FIELD(624, 616, 4, bpf.str_state),
 	FIXED_FIELD(632, 616, 8, bpf.str_length),
 	FIXED_FIELD(640, 616, 8, bpf.str_ascii_data),
@@ -101,6 +105,8 @@ static const struct debug_field fields_3_15[] = {
 	FIXED_FIELD(392, 376, 8, bpf.code_name),
 	FIXED_FIELD(400, 376, 8, bpf.code_qualname),
 	FIXED_FIELD(416, 376, 4, bpf.code_firstlineno),
+	FIXED_FIELD(448, 376, 8, bpf.code_start),
+	FIXED_FIELD(472, 464, 8, bpf.object_type),
 	FIXED_FIELD(720, 712, 4, bpf.str_state),
 	FIXED_FIELD(728, 712, 8, bpf.str_length),
 	FIXED_FIELD(736, 712, 8, bpf.str_ascii_data),
@@ -161,6 +167,13 @@ static int take_fields(const uint8_t *p, const struct debug_field *fields, size_
 	return 0;
 }
 
+bool python_is_free_threaded(const struct image *img, uint64_t runtime_vaddr)
+{
+	const uint8_t *p = runtime_vaddr ? image_view(img, runtime_vaddr, DEBUG_HEAD) : NULL;
+
+	return p && memcmp(p, DEBUG_COOKIE, 8) == 0 && debug_u64(p, 16) != 0;
+}
+
 static int confirm_by_debug_offsets(const struct image *img, uint64_t vaddr, struct python *py,
 				    struct diag *diag)
 {
@@ -171,9 +184,8 @@ static int confirm_by_debug_offsets(const struct image *img, uint64_t vaddr, str
 		return absurd(diag, py, "_Py_DebugOffsets is missing");
 	if (debug_u64(p, 8) >> 8 != python_hex(py))
 		return absurd(diag, py, "_Py_DebugOffsets is of another version");
-	py->free_threaded = debug_u64(p, 16) != 0;
 	i = py->minor - DEBUG_FIRST_MINOR;
-	if (py->free_threaded || i >= sizeof(debug_tables) / sizeof(*debug_tables))
+	if (i >= sizeof(debug_tables) / sizeof(*debug_tables))
 		return 0;
 	p = image_view(img, vaddr, debug_tables[i].size);
 	if (!p)

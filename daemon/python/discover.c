@@ -46,10 +46,10 @@ static int refuse_version(const struct python *py, struct diag *diag)
 			py->version, layout_proven_range(range, sizeof(range)));
 }
 
-static int refuse_build(const struct python *py, const char *what, struct diag *diag)
+static int refuse_build(const struct python *py, const char *what, const char *hint,
+			struct diag *diag)
 {
-	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
-			"run the program with an ordinary build of Python",
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, hint,
 			"'%s' is a %s of Python %s, which cannot be traced", py->file, what,
 			py->version);
 }
@@ -96,28 +96,33 @@ static uint64_t runtime_vaddr(const struct image *img)
 	return image_section(img, ".PyRuntime", &vaddr, &size) ? 0 : vaddr;
 }
 
+static int refuse_abi(const struct python *py, unsigned int abi, struct diag *diag)
+{
+	if (abi & LAYOUT_ABI_DEBUG)
+		return refuse_build(py, "debug build",
+				    "run the program with an ordinary build of Python", diag);
+	return refuse_build(py, "free-threaded build",
+			    "run the program with an ordinary build of Python, or with the "
+			    "free-threaded one of 3.13",
+			    diag);
+}
+
 /* The layout of this version and build, confirmed by what the file says. */
 static int take_layout(const struct image *img, struct python *py, struct diag *diag)
 {
 	const struct layout *layout = layout_find(py->major, py->minor);
 	unsigned int abi = is_debug_build(img) ? LAYOUT_ABI_DEBUG : 0;
-	int err;
 
 	if (!layout || !layout->proven)
 		return refuse_version(py, diag);
-	layout = layout_find_abi(py->major, py->minor, abi);
-	if (!layout)
-		return refuse_build(py, "debug build", diag);
-	py->layout = *layout;
 	py->runtime = py->minor == 6 ? interp_head_vaddr(img) : runtime_vaddr(img);
-	err = python_confirm_layout(img, py->runtime, py, diag);
-	if (err || !py->free_threaded)
-		return err;
-	layout = layout_find_abi(py->major, py->minor, abi | LAYOUT_ABI_FREE_THREADED);
-	if (!layout)
-		return refuse_build(py, "free-threaded build", diag);
+	if (python_is_free_threaded(img, py->runtime))
+		abi |= LAYOUT_ABI_FREE_THREADED;
+	layout = layout_find_abi(py->major, py->minor, abi);
+	if (!layout || !layout->proven)
+		return refuse_abi(py, abi, diag);
 	py->layout = *layout;
-	return 0;
+	return python_confirm_layout(img, py->runtime, py, diag);
 }
 
 static uint64_t address_of(const struct image *img, const char *symbol)

@@ -19,9 +19,12 @@ static inline uint32_t python_hex(const struct python *py)
  * Compare py->layout with what the interpreter says about itself: _Py_DebugOffsets at runtime_vaddr
  * (3.13+) and the code that reads interp->eval_frame. Offsets that are known better are taken over;
  * impossible ones, or a version that differs from py's, are an error (exit code 5). Sets
- * py->free_threaded and py->debug_offsets. Pure.
+ * py->debug_offsets. Pure.
  */
 int python_confirm_layout(const struct image *img, uint64_t runtime_vaddr, struct python *py,
 			  struct diag *diag);
+
+/* Does _Py_DebugOffsets call it a free-threaded build? Where it cannot be read: no. Pure. */
+bool python_is_free_threaded(const struct image *img, uint64_t runtime_vaddr);
 
 #endif

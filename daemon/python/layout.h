@@ -64,6 +64,7 @@ struct layout {
 	uint8_t abi;	      /* LAYOUT_ABI_* bits of its builds */
 	const char *tag;      /* CPython tag it was read from and checked against */
 	bool proven;	      /* traced and compared with cProfile; others are refused */
+	bool frees_code_late; /* code objects wait for the garbage collector (free-threaded) */
 	enum layout_model model;
 	uint8_t arg_frame, arg_throwflag; /* arguments of the evaluator, from 0 */
 	struct pyp_layout bpf;		  /* what the BPF side needs */
@@ -79,7 +80,6 @@ struct layout {
 	uint16_t frame_stack; /* stackpointer, kept during calls (3.14+); 0: it is not */
 
 	/* objects */
-	uint16_t object_type;	  /* ob_type in PyObject */
 	uint16_t type_dealloc;	  /* tp_dealloc in PyTypeObject */
 	uint16_t type_vectorcall; /* tp_vectorcall_offset; 0: types have none (before 3.8) */
 	uint16_t type_call, type_descr_get; /* tp_call, tp_descr_get */

@@ -22,6 +22,7 @@
 	.bpf.str_length = 16,									\
 	.bpf.str_state = 32,									\
 	.bpf.str_kind_shift = 2,								\
+	.bpf.object_type = 8,									\
 	.op.resume = LAYOUT_NO_OPCODE,								\
 	.op.resume_quick = LAYOUT_NO_OPCODE,							\
 	.op.resume_check = LAYOUT_NO_OPCODE,							\
@@ -36,7 +37,6 @@
 	.op.yield_from = LAYOUT_NO_OPCODE,							\
 	.bpf.frame_is_entry = LAYOUT_NONE,								\
 	.bytes_data = 32,									\
-	.object_type = 8,									\
 	.type_dealloc = 48,									\
 	.type_vectorcall = 56,									\
 	.type_call = 128,									\
@@ -115,7 +115,7 @@ extern const struct layout layout_3_09;
 extern const struct layout layout_3_10;
 extern const struct layout layout_3_11;
 extern const struct layout layout_3_12;
-extern const struct layout layout_3_13;
+extern const struct layout layout_3_13, layout_3_13t;
 extern const struct layout layout_3_14;
 extern const struct layout layout_3_15;
 

@@ -33,7 +33,6 @@ struct python {
 	struct pyp_code_range own_code[PYP_OWN_CODE]; /* see plan/own_code.h, in the file */
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	size_t build_id_len;
-	bool free_threaded;
 	bool debug_offsets; /* layout was confirmed or refined from _Py_DebugOffsets */
 };
 
@@ -48,6 +47,11 @@ static inline uint64_t python_interp_head(const struct python *py)
 static inline uint64_t python_code_type(const struct python *py)
 {
 	return py->code_type ? py->code_type + py->bias : 0;
+}
+
+static inline bool python_free_threaded(const struct python *py)
+{
+	return py->layout.abi & LAYOUT_ABI_FREE_THREADED;
 }
 
 /* Addresses in the process of the types of C functions. */

@@ -29,11 +29,13 @@ static void print_safe(FILE *out, const char *label, const char *text)
 
 static void print_python(FILE *out, const struct python *py)
 {
-	char hex[PYTHON_BUILD_ID_HEX];
+	char hex[PYTHON_BUILD_ID_HEX], version[sizeof(py->version) + 32];
 
 	python_build_id_hex(py, hex);
 	print_safe(out, "interpreter", py->file);
-	print_safe(out, "version", py->version);
+	snprintf(version, sizeof(version), "%s%s", py->version,
+		 python_free_threaded(py) ? ", a free-threaded build" : "");
+	print_safe(out, "version", version);
 	print_safe(out, "build-id", *hex ? hex : "none");
 	fprintf(out, "%-12s CPython %s%s\n", "layout", py->layout.tag,
 		py->debug_offsets ? ", confirmed by the build's own debug offsets" : "");

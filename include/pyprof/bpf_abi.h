@@ -141,6 +141,8 @@ struct pyp_layout {
 	/* 3.11: a byte, 1 if C code has called the frame; its caller may then be a frame that was
 	 * not entered yet. 0xffff: no frame calls before it is entered */
 	__u16 frame_is_entry;
+	__u16 object_type; /* ob_type, in every object; types' own fields move with it */
+	__u16 pad;
 };
 
 #define PYP_OWNER_THREAD 0
@@ -151,7 +153,7 @@ struct pyp_layout {
 #define PYP_CO_ASYNC_GENERATOR 0x200u
 #define PYP_CO_SUSPENDS	       (PYP_CO_GENERATOR | PYP_CO_COROUTINE | PYP_CO_ASYNC_GENERATOR)
 
-_Static_assert(sizeof(struct pyp_layout) == 48, "pyp_layout changed size");
+_Static_assert(sizeof(struct pyp_layout) == 52, "pyp_layout changed size");
 
 /* Record types in the ring. */
 enum pyp_rec_type {

@@ -19,8 +19,10 @@ static void add(struct interpreter *v, size_t *n, const char *exe)
 
 	if (*n == INTERPRETERS_MAX ||
 	    sscanf(base, "python%d.%d%15s", &it.major, &it.minor, rest) < 2 ||
-	    (*rest && strcmp(rest, "-embedded") != 0))
+	    (*rest && strcmp(rest, "-embedded") != 0 && strcmp(rest, "t") != 0))
 		return;
+	if (strcmp(rest, "t") == 0)
+		it.abi = LAYOUT_ABI_FREE_THREADED;
 	if (access(exe, X_OK))
 		return;
 	snprintf(it.exe, sizeof(it.exe), "%s", exe);
@@ -28,7 +30,7 @@ static void add(struct interpreter *v, size_t *n, const char *exe)
 		 (int)(base - exe - 1), exe, it.major, it.minor,
 		 it.major == 3 && it.minor < 8 ? "m" : "");
 	/* A launcher of tests/fetch-interpreters.sh */
-	if (*rest)
+	if (*rest == '-')
 		snprintf(it.file, sizeof(it.file),
 			 "%.*s/../usr/lib/x86_64-linux-gnu/libpython%d.%d.so.1.0",
 			 (int)(base - exe - 1), exe, it.major, it.minor);
@@ -111,6 +113,11 @@ size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX])
 		fprintf(stderr, "using %s\n", v[i].file);
 	require(v, n);
 	return n;
+}
+
+const struct layout *interpreter_layout(const struct interpreter *it)
+{
+	return layout_find_abi((unsigned int)it->major, (unsigned int)it->minor, it->abi);
 }
 
 uint8_t *interpreter_read(const struct interpreter *it, size_t *size)

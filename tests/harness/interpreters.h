@@ -12,10 +12,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "python/layout.h"
+
 struct interpreter {
 	int major, minor;
-	char exe[512];	/* the program to run */
-	char file[512]; /* where the interpreter is: exe itself or its libpython */
+	unsigned int abi; /* LAYOUT_ABI_*, as its name says: python3.13t */
+	char exe[512];	  /* the program to run */
+	char file[512];	  /* where the interpreter is: exe itself or its libpython */
 };
 
 #define INTERPRETERS_MAX 32
@@ -23,6 +26,9 @@ struct interpreter {
 /* All that are there, in order of version; returns how many. Skips or fails the test (see above)
  * when there is none. */
 size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX]);
+
+/* The table for it; NULL: it is refused. */
+const struct layout *interpreter_layout(const struct interpreter *it);
 
 /* The bytes of its file, to be freed. */
 uint8_t *interpreter_read(const struct interpreter *it, size_t *size);

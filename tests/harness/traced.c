@@ -51,8 +51,7 @@ size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX])
 	caps_require_bpf();
 	n = interpreters_find(v);
 	for (size_t i = 0; i < n; i++) {
-		const struct layout *l =
-			layout_find((unsigned int)v[i].major, (unsigned int)v[i].minor);
+		const struct layout *l = interpreter_layout(&v[i]);
 
 		if (l && l->proven)
 			v[kept++] = v[i];

@@ -85,8 +85,9 @@ Test(verify_builtins, every_interpreter, .timeout = 200)
 		fprintf(stderr, "3.%-3d %u events, %u of %u sites of C functions  %s\n", v[i].minor,
 			r.events, seen, s.plan.nnative, v[i].exe);
 		cr_expect_eq(r.verdict, VERIFY_RIGHT, "%s: %s", v[i].exe, r.reason);
-		cr_expect(r.events > 6000 && 3 * seen >= s.plan.nnative, "%u of %u", seen,
-			  s.plan.nnative);
+		/* Free-threaded 3.13 does not specialise opcodes: half of the sites are idle. */
+		cr_expect(r.events > 6000 && (v[i].abi ? 5 : 3) * seen >= s.plan.nnative,
+			  "%u of %u", seen, s.plan.nnative);
 		subject_end(&s);
 	}
 	check_no_leaks();
@@ -217,8 +218,7 @@ Test(verify_builtins, mistakes, .timeout = 300)
 	caps_require_bpf();
 	n = interpreters_find(v);
 	for (size_t i = n; i-- > 0;) {
-		const struct layout *l =
-			layout_find((unsigned int)v[i].major, (unsigned int)v[i].minor);
+		const struct layout *l = interpreter_layout(&v[i]);
 
 		if (!l || models & 1u << l->model)
 			continue;

@@ -293,3 +293,19 @@ Test(core, counting_entries_hold_an_address_and_a_number)
 			cr_assert_lt(core_count_frame_slot(addr[i]), CORE_COUNT_FRAMES);
 		}
 }
+
+/* Written by two threads half each, it is neither's. */
+Test(core, what_a_frame_calls_is_told_from_halves)
+{
+	uint64_t frame[] = {0x7f12345678a8, 0x7f12345688a8}, method[] = {0x563412345678, 0};
+
+	for (size_t i = 0; i < 2; i++)
+		for (size_t k = 0; k < 2; k++) {
+			uint64_t entry = core_called_entry(frame[i], method[k]);
+
+			cr_assert_eq(entry, core_called_entry(frame[i], method[k]));
+			cr_assert_neq(entry, core_called_entry(frame[i], method[1 - k]));
+			cr_assert_neq(entry, core_called_entry(frame[1 - i], method[k]));
+			cr_assert_neq(entry, core_called_entry(frame[1 - i], method[1 - k]));
+		}
+}

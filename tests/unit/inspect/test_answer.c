@@ -213,6 +213,23 @@ Test(answer, refined_offsets_keep_to_their_ranges)
 	lies("a frame that is spread");
 }
 
+Test(answer, build_is_told)
+{
+	struct inspect_result r;
+
+	py.minor = 13;
+	py.layout = *layout_find_abi(3, 13, LAYOUT_ABI_FREE_THREADED);
+	assert_ok(decode(&r, NULL));
+	cr_assert(python_free_threaded(r.python));
+	cr_assert_eq(memcmp(&r.python->layout, &py.layout, sizeof(py.layout)), 0);
+	inspect_result_deinit(&r);
+	py.minor = 14;
+	lies("a free-threaded build that is not known");
+	py.minor = 13;
+	py.layout.abi = 0xff;
+	lies("a build that cannot be");
+}
+
 /* One byte after the other is replaced: nothing is read beyond the end, nothing leaks. */
 Test(answer, any_byte_may_be_wrong)
 {

@@ -118,7 +118,7 @@ static void corpus_open(struct corpus *c, const struct interpreter *py)
 	struct image *img;
 
 	*c = (struct corpus){.py = py, .seed = 23u + (uint32_t)py->minor};
-	c->layout = layout_find((unsigned int)py->major, (unsigned int)py->minor);
+	c->layout = interpreter_layout(py);
 	c->data = interpreter_read(py, &c->size);
 	c->copy = malloc(c->size);
 	cr_assert(c->layout && c->copy);

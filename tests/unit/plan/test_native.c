@@ -101,8 +101,7 @@ Test(native, real_interpreters_are_complete, .timeout = 300)
 	size_t n = interpreters_find(py);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct layout *l =
-			layout_find((unsigned int)py[i].major, (unsigned int)py[i].minor);
+		const struct layout *l = interpreter_layout(&py[i]);
 		static struct plan plan;
 		size_t size;
 		void *data;
@@ -163,8 +162,7 @@ Test(native, own_code_of_real_interpreters, .timeout = 300)
 	size_t n = interpreters_find(py);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct layout *l =
-			layout_find((unsigned int)py[i].major, (unsigned int)py[i].minor);
+		const struct layout *l = interpreter_layout(&py[i]);
 
 		if (l)
 			expect_own_code(&py[i], l);
@@ -178,7 +176,7 @@ static void expect_refused(const struct interpreter *py, const void *data, size_
 {
 	static struct plan plan, whole;
 
-	assert_ok(plan_of(data, size, layout_find(3, l->minor), &whole));
+	assert_ok(plan_of(data, size, layout_find_abi(3, l->minor, l->abi), &whole));
 	assert_ok(plan_of(data, size, l, &plan));
 	cr_expect_eq(plan.nnative, 0, "%s", py->file);
 	cr_expect_neq(plan.native_missing[0], '\0', "%s", py->file);
@@ -192,8 +190,7 @@ Test(native, missing_opcodes_are_told, .timeout = 300)
 	size_t n = interpreters_find(py);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct layout *l =
-			layout_find((unsigned int)py[i].major, (unsigned int)py[i].minor);
+		const struct layout *l = interpreter_layout(&py[i]);
 		struct layout damaged;
 		size_t size;
 		void *data;

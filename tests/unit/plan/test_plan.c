@@ -116,8 +116,7 @@ Test(plan, real_interpreters_are_complete, .timeout = 300)
 	size_t n = interpreters_find(py);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct layout *l =
-			layout_find((unsigned int)py[i].major, (unsigned int)py[i].minor);
+		const struct layout *l = interpreter_layout(&py[i]);
 		struct diag diag = {0};
 		struct plan plan;
 		size_t size;

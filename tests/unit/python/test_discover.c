@@ -16,7 +16,7 @@ static const char say_version[] = "import platform, signal\n"
 
 static bool supported(const struct interpreter *it)
 {
-	const struct layout *l = layout_find((unsigned int)it->major, (unsigned int)it->minor);
+	const struct layout *l = interpreter_layout(it);
 
 	return l && l->proven;
 }

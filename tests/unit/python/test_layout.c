@@ -13,8 +13,9 @@ Test(layout, tables_are_sound, .timeout = 10)
 		const struct layout *l = *p;
 		const struct pyp_layout *b = &l->bpf;
 
-		cr_assert(layout_find(l->major, l->minor) == l);
-		cr_assert(!prev || prev->minor < l->minor);
+		cr_assert(layout_find_abi(l->major, l->minor, l->abi) == l);
+		cr_assert(!prev || prev->minor < l->minor ||
+			  (prev->minor == l->minor && prev->abi < l->abi));
 		cr_assert(b->frame_code >= b->frame_block && b->frame_previous >= b->frame_block);
 		cr_assert(b->frame_code + 8 <= b->frame_block + 32);
 		cr_assert(b->frame_previous + 8 <= b->frame_block + 32);
@@ -39,7 +40,10 @@ Test(layout, builds_are_kept_apart, .timeout = 10)
 	for (const struct layout *const *p = layout_tables; *p; p++)
 		cr_assert(layout_find_abi((*p)->major, (*p)->minor, (*p)->abi) == *p);
 	cr_assert(layout_find_abi(3, 13, 0) == layout_find(3, 13));
-	cr_assert_null(layout_find_abi(3, 13, LAYOUT_ABI_FREE_THREADED));
+	cr_assert(layout_find(3, 13)->abi == 0);
+	cr_assert(layout_find_abi(3, 13, LAYOUT_ABI_FREE_THREADED)->bpf.object_type == 24);
+	cr_assert_null(layout_find_abi(3, 13, LAYOUT_ABI_FREE_THREADED | LAYOUT_ABI_DEBUG));
+	cr_assert_null(layout_find_abi(3, 14, LAYOUT_ABI_FREE_THREADED));
 	cr_assert_null(layout_find_abi(3, 12, LAYOUT_ABI_DEBUG));
 }
 
@@ -70,7 +74,7 @@ static const char print_opcodes[] =
 
 static void check_opcodes(const struct interpreter *it)
 {
-	const struct layout *l = layout_find((unsigned int)it->major, (unsigned int)it->minor);
+	const struct layout *l = interpreter_layout(it);
 	int16_t op[14];
 	char line[256], *p = line;
 	int out;

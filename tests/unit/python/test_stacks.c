@@ -182,7 +182,7 @@ Test(stacks, real_processes, .timeout = 60)
 	size_t n = interpreters_find(v);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct layout *l = layout_find(3, (unsigned int)v[i].minor);
+		const struct layout *l = interpreter_layout(&v[i]);
 
 		if (l && l->proven)
 			check_process(&v[i]);

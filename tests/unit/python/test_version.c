@@ -147,10 +147,11 @@ Test(version, python_2, .timeout = 10)
 
 /* What 3.13.0 says about itself; in 8-byte words. */
 static const uint64_t debug_3_13[73] = {
-	[1] = 0x030d00f0, [3] = 400000, [5] = 632, [6] = 250000, [8] = 7264, [9] = 7344, [19] = 304,
-	[21] = 8,	  [22] = 16,	[23] = 72, [24] = 152,	 [25] = 160, [28] = 80,	 [29] = 8,
-	[30] = 0,	  [31] = 56,	[32] = 72, [33] = 70,	 [34] = 208, [35] = 112, [36] = 120,
-	[37] = 128,	  [39] = 68,	[67] = 64, [68] = 32,	 [69] = 16,  [70] = 40,
+	[1] = 0x030d00f0, [3] = 400000, [5] = 632,  [6] = 250000, [8] = 7264, [9] = 7344,
+	[19] = 304,	  [21] = 8,	[22] = 16,  [23] = 72,	  [24] = 152, [25] = 160,
+	[28] = 80,	  [29] = 8,	[30] = 0,   [31] = 56,	  [32] = 72,  [33] = 70,
+	[34] = 208,	  [35] = 112,	[36] = 120, [37] = 128,	  [39] = 68,  [43] = 200,
+	[44] = 16,	  [45] = 8,	[67] = 64,  [68] = 32,	  [69] = 16,  [70] = 40,
 };
 
 static struct recipe recipe_3_13(void)
@@ -196,7 +197,7 @@ Test(confirm, as_in_the_table, .timeout = 10)
 	struct diag diag = {0};
 
 	assert_diag_ok(open_recipe(&r, &py, &diag), &diag);
-	cr_assert(py->debug_offsets && !py->free_threaded);
+	cr_assert(py->debug_offsets && !python_free_threaded(py));
 	cr_assert(py->runtime == RUNTIME && py->bias == 0 && !py->via[0]);
 	assert_bytes_eq(&py->layout, &want, sizeof(want));
 	python_free(py);
@@ -223,6 +224,30 @@ Test(confirm, refined, .timeout = 10)
 	check_no_leaks();
 }
 
+/* Its objects have a longer head, which is in all that is confirmed. */
+Test(confirm, free_threaded, .timeout = 10)
+{
+	static const uint8_t moved[] = {35, 36, 37, 39, 43, 44, 45, 68, 69, 70};
+	struct recipe r = recipe_3_13();
+	struct layout want = *layout_find_abi(3, 13, LAYOUT_ABI_FREE_THREADED);
+	struct python *py = NULL;
+	struct diag diag = {0};
+
+	r.debug[2] = 1;
+	assert_refused(&r, "not laid out like any known build: its objects differ");
+	for (size_t i = 0; i < sizeof(moved); i++)
+		r.debug[moved[i]] += 16;
+	r.debug[34] += 16;
+	r.debug[67] += 16;
+	assert_diag_ok(open_recipe(&r, &py, &diag), &diag);
+	cr_assert(py->debug_offsets && python_free_threaded(py));
+	assert_bytes_eq(&py->layout, &want, sizeof(want));
+	python_free(py);
+	r.debug[2] = 0;
+	assert_refused(&r, "not laid out like any known build: its objects differ");
+	check_no_leaks();
+}
+
 Test(confirm, absurd, .timeout = 10)
 {
 	static const struct {
@@ -232,6 +257,7 @@ Test(confirm, absurd, .timeout = 10)
 		{0, 0},		{1, 0x030d01f0}, {1, 0x030c00f0}, {5, UINT64_MAX}, {5, 500000},
 		{5, 65535 * 8}, {8, 7265},	 {23, 304},	  {29, 80},	   {29, 48},
 		{33, 80},	{35, 120},	 {39, 72},	  {69, 32},	   {70, 48},
+		{43, 208},	{45, 24},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -248,7 +274,13 @@ Test(discover, builds_that_are_refused, .timeout = 10)
 	struct recipe r = recipe_3_13();
 
 	r.debug[2] = 1;
-	assert_refused(&r, "free-threaded build of Python 3.13.0");
+	r.extra = "_Py_GetRefTotal";
+	assert_refused(&r, "debug build of Python 3.13.0");
+	r = (struct recipe){.hex = 0x030e00f0, .refers = -1};
+	memcpy(r.debug, "xdebugpy", 8);
+	r.debug[1] = 0x030e00f0;
+	r.debug[2] = 1;
+	assert_refused(&r, "free-threaded build of Python 3.14.0");
 	r = recipe_3_13();
 	r.extra = "_Py_NegativeRefcount";
 	assert_refused(&r, "debug build of Python 3.13.0");
