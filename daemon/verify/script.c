@@ -8,7 +8,8 @@
  *
  * The tools are callables written in C that take any arguments, so they make no events themselves;
  * one is a Python function, which is what debuggers have. tests/integration/test_script.c compares
- * the events below with what each interpreter reports of itself.
+ * the events below with what each interpreter reports of itself. Before its second thread it
+ * collects garbage: in free-threaded builds code objects wait for that, and from then on for ever.
  */
 #include "verify/script.h"
 
@@ -20,7 +21,7 @@
 #define FEW	5
 
 #define FUNCTIONS                                                                                  \
-	"import posix, sys, time, itertools, _thread\n"                                            \
+	"import posix, sys, time, itertools, gc, _thread\n"                                        \
 	"def empty(): pass\n"                                                                      \
 	"def leaf(a, b=1): return a\n"                                                             \
 	"def star(*a, **k): return leaf(*a)\n"                                                     \
@@ -112,44 +113,44 @@
 
 #define NUMBERS "ROUNDS, FEW, CALLS = " STR(ROUNDS) ", " STR(FEW) ", " STR(SCRIPT_COST_CALLS) "\n"
 
-#define PROGRAM                                                                                                  \
-	"def rounds(n):\n"                                                                                       \
-	"    for i in range(n): body()\n"                                                                        \
-	"def worker(): rounds(FEW); ran.append(1)\n"                                                             \
-	"def tracer_gen():\n"                                                                                    \
-	"    while True: yield 1\n"                                                                              \
-	"tracer_held, tracer_own = tracer_gen(), tracer_gen()\n"                                                 \
-	"def tracer(*a): next(tracer_held); return tracer\n"                                                     \
-	"def watch(tool, on, off):\n"                                                                            \
-	"    leaf(0); tool(*on); leaf(0); next(held); next(tracer_own); rounds(FEW)\n"                           \
-	"    next(held); tool(*off); leaf(0); next(held)\n"                                                      \
-	"def cost():\n"                                                                                          \
-	"    t = time.process_time()\n"                                                                          \
-	"    for i in range(CALLS): empty()\n"                                                                   \
-	"    return int((time.process_time() - t) * 1e9)\n"                                                      \
-	"def say(s): posix.write(1, s.encode() + b'\\n')\n"                                                      \
-	"def wait(): return posix.read(0, 1)\n"                                                                  \
-	"m = getattr(sys, 'monitoring', None)\n"                                                                 \
-	"if m:\n"                                                                                                \
-	"    every = 0; m.use_tool_id(5, 'pyprof')\n"                                                            \
-	"    for name in dir(m.events):\n"                                                                       \
-	"        e = getattr(m.events, name)\n"                                                                  \
-	"        if type(e) is int and e and not e & (e - 1):\n"                                                 \
-	"            every |= e; m.register_callback(5, e, itertools.chain)\n"                                   \
-	"ran = []; held = gen(99); next(held); rounds(3); cost()\n"                                              \
-	"without = min([cost() for i in (1, 2, 3)])\n"                                                           \
-	"say('ready'); wait()\n"                                                                                 \
-	"rounds(ROUNDS)\n" /* A thread is counted from its own beginning on, until its function has returned. */ \
-	"_thread.start_new_thread(worker, ())\n"                                                                 \
-	"while not ran or _thread._count(): time.sleep(0.001)\n"                                                 \
-	"watch(sys.setprofile, (getattr,), (None,))\n"                                                           \
-	"watch(sys.settrace, (getattr,), (None,))\n"                                                             \
-	"watch(sys.settrace, (tracer,), (None,))\n"                                                              \
-	"if m: watch(m.set_events, (5, every), (5, 0))\n"                                                        \
-	"rounds(FEW)\n"                                                                                          \
-	"say('done'); wait()\n"                                                                                  \
-	"say('cost %d %d' % (without, cost()))\n"                                                                \
-	"while wait(): pass\n"                                                                                   \
+#define PROGRAM                                                                                                                \
+	"def rounds(n):\n"                                                                                                     \
+	"    for i in range(n): body()\n"                                                                                      \
+	"def worker(): rounds(FEW); ran.append(1)\n"                                                                           \
+	"def tracer_gen():\n"                                                                                                  \
+	"    while True: yield 1\n"                                                                                            \
+	"tracer_held, tracer_own = tracer_gen(), tracer_gen()\n"                                                               \
+	"def tracer(*a): next(tracer_held); return tracer\n"                                                                   \
+	"def watch(tool, on, off):\n"                                                                                          \
+	"    leaf(0); tool(*on); leaf(0); next(held); next(tracer_own); rounds(FEW)\n"                                         \
+	"    next(held); tool(*off); leaf(0); next(held)\n"                                                                    \
+	"def cost():\n"                                                                                                        \
+	"    t = time.process_time()\n"                                                                                        \
+	"    for i in range(CALLS): empty()\n"                                                                                 \
+	"    return int((time.process_time() - t) * 1e9)\n"                                                                    \
+	"def say(s): posix.write(1, s.encode() + b'\\n')\n"                                                                    \
+	"def wait(): return posix.read(0, 1)\n"                                                                                \
+	"m = getattr(sys, 'monitoring', None)\n"                                                                               \
+	"if m:\n"                                                                                                              \
+	"    every = 0; m.use_tool_id(5, 'pyprof')\n"                                                                          \
+	"    for name in dir(m.events):\n"                                                                                     \
+	"        e = getattr(m.events, name)\n"                                                                                \
+	"        if type(e) is int and e and not e & (e - 1):\n"                                                               \
+	"            every |= e; m.register_callback(5, e, itertools.chain)\n"                                                 \
+	"ran = []; held = gen(99); next(held); rounds(3); cost()\n"                                                            \
+	"without = min([cost() for i in (1, 2, 3)])\n"                                                                         \
+	"say('ready'); wait()\n"                                                                                               \
+	"rounds(ROUNDS); gc.collect()\n" /* A thread is counted from its own beginning on, until its function has returned. */ \
+	"_thread.start_new_thread(worker, ())\n"                                                                               \
+	"while not ran or _thread._count(): time.sleep(0.001)\n"                                                               \
+	"watch(sys.setprofile, (getattr,), (None,))\n"                                                                         \
+	"watch(sys.settrace, (getattr,), (None,))\n"                                                                           \
+	"watch(sys.settrace, (tracer,), (None,))\n"                                                                            \
+	"if m: watch(m.set_events, (5, every), (5, 0))\n"                                                                      \
+	"rounds(FEW)\n"                                                                                                        \
+	"say('done'); wait()\n"                                                                                                \
+	"say('cost %d %d' % (without, cost()))\n"                                                                              \
+	"while wait(): pass\n"                                                                                                 \
 	"posix._exit(0)\n"
 
 const char script_functions[] = FUNCTIONS;

@@ -173,11 +173,10 @@ static struct layout layout_of(unsigned int minor)
 	return *layout_find(3, minor);
 }
 
-static bool accepted(unsigned int minor, bool whole, char *why, size_t size)
+static bool accepted_as(const struct layout *l, bool whole, char *why, size_t size)
 {
-	const struct layout l = layout_of(minor);
 	const struct transcript_opts o = {
-		.layout = &l,
+		.layout = l,
 		.plan = &plan,
 		.parts = {whole ? NULL : few, whole ? NULL : second},
 	};
@@ -187,6 +186,13 @@ static bool accepted(unsigned int minor, bool whole, char *why, size_t size)
 	for (size_t i = 0; i < play.n; i++)
 		transcript_event(t, &play.v[i]);
 	return transcript_right(t, why, size);
+}
+
+static bool accepted(unsigned int minor, bool whole, char *why, size_t size)
+{
+	const struct layout l = layout_of(minor);
+
+	return accepted_as(&l, whole, why, size);
 }
 
 Test(transcript, what_must_be)
@@ -244,6 +250,57 @@ Test(transcript, the_whole_program)
 	play.n--;
 	cr_assert(!accepted(15, true, why, sizeof(why)));
 	cr_assert(strstr(why, "worker was not seen"), "%s", why);
+}
+
+/* Code objects that the collector frees: some, each once, whenever and in whichever thread. */
+Test(transcript, code_freed_late)
+{
+	const struct layout *l = layout_find_abi(3, 13, LAYOUT_ABI_FREE_THREADED);
+	char why[160] = "";
+	struct event freed;
+	size_t n = 0;
+
+	play_all(few, second, 13);
+	cr_assert(accepted_as(l, false, why, sizeof(why)), "%s", why);
+	for (size_t i = 0; i < play.n; i++)
+		if (play.v[i].type == PYP_REC_CODE_FREE)
+			freed = play.v[i];
+		else
+			play.v[n++] = play.v[i];
+	cr_assert_eq(n, play.n - 1);
+	play.n = n;
+	cr_assert(!accepted_as(l, false, why, sizeof(why)));
+	cr_assert_str_eq(why, "no code object was seen to be freed");
+	play.v[play.n++] = freed;
+	play.v[n].tid = 101;
+	cr_assert(accepted_as(l, false, why, sizeof(why)), "%s", why);
+	cr_assert(!accepted(13, false, why, sizeof(why)));
+	for (size_t i = 0; i < n; i++)
+		if (play.v[i].type == PYP_REC_STRING && play.v[i].u.string.bytes == 4 &&
+		    memcmp(play.v[i].u.string.data, "leaf", 4) == 0)
+			freed.u.code.code = play.v[i].u.string.code;
+	play.v[play.n++] = freed;
+	cr_assert(!accepted_as(l, false, why, sizeof(why)));
+	cr_assert_str_eq(why, "the code of leaf was seen to be freed, and had not ended");
+}
+
+/* All of the program, when nothing is freed before its end. */
+Test(transcript, the_whole_program_freed_late)
+{
+	const struct layout *l = layout_find_abi(3, 13, LAYOUT_ABI_FREE_THREADED);
+	static struct event freed[NAMES];
+	size_t n = 0, nfreed = 0;
+	char why[160] = "";
+
+	play_all(script_main, script_worker, 13);
+	for (size_t i = 0; i < play.n; i++)
+		if (play.v[i].type == PYP_REC_CODE_FREE)
+			freed[nfreed++] = play.v[i];
+		else
+			play.v[n++] = play.v[i];
+	cr_assert_gt(nfreed, 100u);
+	memcpy(&play.v[n], freed, nfreed * sizeof(*freed));
+	cr_assert(accepted_as(l, true, why, sizeof(why)), "%s", why);
 }
 
 static void expect_refused(const char *what, size_t i)
@@ -364,7 +421,7 @@ Test(transcript, more_than_there_may_be)
 	cr_expect(!accepted(13, false, why, sizeof(why)));
 	cr_expect(strstr(why, "more threads"), "%s", why);
 	play_all(few, second, 13);
-	for (uint32_t i = 0; i < 200; i++) {
+	for (uint32_t i = 0; i < 600; i++) {
 		struct event *e = add(PYP_REC_STRING);
 
 		e->u.string = (struct event_string){.code = CODE(1000 + i),
