@@ -321,10 +321,12 @@ TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integ
 # A suite that cannot be fetched is a skipped test; what could be is tested all the same.
 DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
 SUITES_BIN := $(O)/tests/unit/plan/test_plan $(O)/tests/unit/plan/test_native $(DAMAGED_BIN) \
-	$(foreach t,script verify verify_builtins counts builtins hidden,$(O)/tests/integration/test_$(t))
+	$(foreach t,script verify verify_builtins counts builtins hidden parallel,$(O)/tests/integration/test_$(t))
 run-check-suites:
 	@$(MAKE) DEV=1 all $(SUITES_BIN)
 	@$(RUN) --command suites/fetch sh -c 'tests/fetch-interpreters.sh > $(O)/suites'
+	@TEST_TIMEOUT=1800 $(RUN) --command suites/build \
+		sh -c 'JOBS=$(JOBS) tests/build-interpreters.sh 3.13-nogil >> $(O)/suites'
 	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
 		$(RUN) --jobs 1 suites $(SUITES_BIN)
 	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" $(MAKE) DEV=1 \
@@ -445,6 +447,7 @@ bench-forecast: deps deps-dev ## what was forecast beside the slowdown then meas
 matrix: deps deps-dev ## the table of interpreters, as in packaging/doc/fidelity.md (root)
 	@$(SUB) all
 	@tests/fetch-interpreters.sh > /dev/null
+	@tests/build-interpreters.sh 3.13-nogil > /dev/null
 	@tests/matrix.py
 
 .PHONY: fidelity

@@ -3,6 +3,9 @@
 # CPythons that no distribution ships, built from Debian's own source packages with the compilers of
 # Debian sid, in a root directory of their own: how CPython is built decides where its probes can go.
 # As root. Not part of `make check`: the first build fetches ~500 MB, and each takes some minutes.
+# 3.13-nogil (free-threaded) is, among the suites: this system's compiler makes it, at -O2 and without
+# what no test imports, so the source's 22 MB are all that is fetched, and two processors have it in two
+# to three minutes.
 #
 #   build-interpreters.sh [BUILD...]    default: all below; prints the launchers, one per line
 #
@@ -24,7 +27,7 @@ how() {
 	clang) echo 'CC=clang-21' ;;
 	plain) echo 'CC=gcc' ;;
 	switch) echo 'CC=gcc --without-computed-gotos' ;;
-	nogil) echo 'CC=gcc --disable-gil' ;;
+	nogil) echo '--disable-gil' ;;
 	*) return 1 ;;
 	esac
 }
@@ -35,8 +38,8 @@ get_toolchain() {
 	# shellcheck disable=SC2086 # a list of names
 	fill_root sid "$work/toolchain" $tools
 	ln -s mawk "$work/toolchain/usr/bin/awk"
-	mkdir -p "$cache"
-	mv "$work/toolchain" "$toolchain"
+	mkdir -p "$toolchain"
+	mv "$work"/toolchain/* "$toolchain/"
 }
 
 # The source of CPython 3.N as Debian got it: the newest whose files the mirror still has.
@@ -88,6 +91,47 @@ build() {
 	rm -rf "${toolchain:?}/build/$name"
 }
 
+# The same here, without the toolchain: the program, the standard library, their shared libraries.
+build_here() {
+	local name=$1 version=${1%%-*} dir=$work/build root=$work/root lib=usr/lib/x86_64-linux-gnu
+	local python stdlib
+	command -v "${CC:-cc}" make >/dev/null || skip 'no compiler, or no make'
+	get_source "$version" || return
+	say "building $name"
+	mkdir -p "$dir" "$root/$lib" "$root"/usr/{bin,lib64}
+	# shellcheck disable=SC2046 # a list of arguments
+	(cd "$dir" && "$toolchain/src/$version/configure" --prefix=/usr --without-ensurepip \
+		--disable-test-modules OPT='-O2 -fwrapv -DNDEBUG' $(how "$name") &&
+		make -j "${JOBS:-2}") >"$work/log" 2>&1 || {
+		tail -n 30 "$work/log" >&2
+		say "$name could not be built"
+		return 1
+	}
+	python=python$("$dir/python" -c 'import sys; print("%d.%d" % sys.version_info[:2] + sys.abiflags)')
+	stdlib=$root/usr/lib/$python
+	cp "$dir/python" "$root/usr/bin/$python"
+	cp -r "$toolchain/src/$version/Lib" "$stdlib"
+	rm -rf "${stdlib:?}"/{test,idlelib,tkinter,turtledemo,ensurepip}
+	mkdir "$stdlib/lib-dynload"
+	cp -L "$dir"/build/lib.*/*.so "$stdlib/lib-dynload/"
+	cp "$dir"/build/lib.*/_sysconfigdata*.py "$stdlib/"
+	ldd "$dir/python" "$stdlib"/lib-dynload/*.so | sed -n 's/.*[ \t]\(\/[^ :]*\) (.*/\1/p' | sort -u |
+		xargs -I{} cp -L {} "$root/$lib/"
+	ln -s "/$lib/ld-linux-x86-64.so.2" "$root/usr/lib64/"
+	ln -s usr/lib64 "$root/lib64"
+	launcher "$root" "$python"
+	"$root/pyprof/$python" -c 'import asyncio, json, threading' || return 1
+	rm -rf "${cache:?}/built-$name"
+	mv "$root" "$cache/built-$name"
+}
+
+make_build() {
+	case $1 in
+	*-nogil) build_here "$1" ;;
+	*) build "$1" ;;
+	esac
+}
+
 need_apt
 # shellcheck disable=SC2086 # a list of names
 [ $# -gt 0 ] || set -- $builds
@@ -97,7 +141,7 @@ for name; do
 		say "no such build here: $name"
 		exit 2
 	}
-	if [ -d "$cache/built-$name/pyprof" ] || build "$name"; then
+	if [ -d "$cache/built-$name/pyprof" ] || make_build "$name"; then
 		printf '%s\n' "$cache/built-$name"/pyprof/python3.*
 	else
 		status=$?

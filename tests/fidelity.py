@@ -7,7 +7,7 @@ Runs every program of tests/targets (greenlets, servers under load, stacks of al
 interpreter that matrix.py finds, and prints a line per program. 0: every function is called as
 often as cProfile says, or as the program itself knows where cProfile cannot follow it, or both.
 `0 m`: cProfile makes things happen that it counts, and sys.monitoring, which was asked for calls
-only, agrees with us. `-`: the interpreter lacks a module, or is free-threaded, which is refused.
+only, agrees with us. `-`: the interpreter lacks a module.
 
 Each run's times must add up within 0.1 %: rows to their thread's total, on both clocks, with the
 probes' own time and without it; and what threads spent to what the kernel's clocks say of them (or
@@ -50,14 +50,7 @@ AGAIN = 75
 ATTEMPTS = 3  # a busy host takes CPU time from a thread, and when, nobody tells: see timing.c
 
 
-def free_threaded(python):
-    ask = "import sys, sysconfig; sys.exit(not sysconfig.get_config_var('Py_GIL_DISABLED'))"
-    return subprocess.call([python, "-c", ask]) == 0
-
-
 def lacks(python, args, module):
-    if free_threaded(python):
-        return True
     if module and subprocess.call([python, "-c", "import " + module], stderr=subprocess.DEVNULL):
         return True
     need = "_interpreters" if "subinterpreters" in args else None

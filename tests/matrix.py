@@ -8,7 +8,7 @@ many functions of the programs in tests/targets the counts differ from cProfile'
 counts what only happens because it asks (3.13 and later: generators that are closed while
 suspended), sys.monitoring, which was asked for calls only, decides: the second figure. The column
 "builtins" is of C functions, with --builtins, in all of these programs. Exits with 1
-if an interpreter is not traced (free-threaded ones are not meant to be), or a count is wrong.
+if an interpreter is not traced, or a count is wrong.
 """
 
 import collections
@@ -149,7 +149,7 @@ def row(python):
     cells = [version, build_of(python), plan_of(text), test.split(":")[0],
              cost.group(1) if cost else "-"]
     if not test.startswith("passed"):
-        return cells + ["-", "-", "-"], cells[2].startswith("refused: a free-threaded")
+        return cells + ["-", "-", "-"], False
     key = tuple(int(n) for n in re.findall(r"\d+", version)[:3])
     sums = [count(python, key, ["mixed"]), count(python, key, STDLIB)]
     native, right = builtins(python, text)
