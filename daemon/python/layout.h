@@ -65,6 +65,7 @@ struct layout {
 	const char *tag;      /* CPython tag it was read from and checked against */
 	bool proven;	      /* traced and compared with cProfile; others are refused */
 	bool frees_code_late; /* code objects wait for the garbage collector (free-threaded) */
+	bool unspecialized;   /* opcodes never turn into RESUME_CHECK and the like */
 	enum layout_model model;
 	uint8_t arg_frame, arg_throwflag; /* arguments of the evaluator, from 0 */
 	struct pyp_layout bpf;		  /* what the BPF side needs */

@@ -59,6 +59,7 @@ const struct layout layout_3_13t = {
 	.abi = LAYOUT_ABI_FREE_THREADED,
 	.tag = "v3.13.15",
 	.frees_code_late = true,
+	.unspecialized = true,
 	.bpf.object_type = 24,
 	.bpf.code_flags = 64,
 	.bpf.code_firstlineno = 84,

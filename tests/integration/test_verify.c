@@ -87,7 +87,7 @@ static void expect_sites(const struct subject *s, const struct verify_result *r)
 		bool rare = strcmp(site->role, "RESUME_CHECK_JIT") == 0 ||
 			    (strcmp(site->role, "entry") == 0 && site->has_cc) ||
 			    (strcmp(site->role, "RESUME_CHECK") == 0 &&
-			     python_free_threaded(s->python));
+			     s->python->layout.unspecialized);
 
 		cr_expect(rare || r->site_mask >> i & 1, "%s: %s at 0x%llx was not exercised",
 			  s->python->file, site->role, (unsigned long long)site->offset);
