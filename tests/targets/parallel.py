@@ -17,7 +17,8 @@ WARM = 1
 FRESH = 150  # functions that nobody has called
 STEPS = 40  # calls of each kind in a round
 CHURN = 4  # code objects that are made, run and dropped in a round
-COLLECT = 8  # rounds after which one thread collects garbage
+RELAY = 6  # rounds after which generators are passed on: threads wait for each other then
+COLLECT = 20  # rounds after which one thread collects garbage
 BRIEF = 3  # threads that are started and end in a round in which one does
 
 total = {}
@@ -111,7 +112,7 @@ def passed_on():
 
 
 def relay(mine, following, counts):
-    """As often as there are rounds the generators of the other thread are run in this one."""
+    """Run the generators that another thread has run before, and hand them on."""
     mine.acquire()
     for g in following[1]:
         next(g)
@@ -181,12 +182,14 @@ def worker(number, rounds, state):
         for k in range(CHURN):
             churn(counts, k)
         counts["churn"] = counts.get("churn", 0) + CHURN
-        relay(state["locks"][number][i % 2], state["next"][number][i % 2], counts)
+        if i % RELAY == 0:
+            k = i // RELAY % 2
+            relay(state["locks"][number][k], state["next"][number][k], counts)
+            counts["relay"] = counts.get("relay", 0) + 1
         if i % COLLECT == number:
             start_brief(counts)
             counts["start_brief"] = counts.get("start_brief", 0) + 1
             gc.collect()
-    counts["relay"] = rounds
     counts["worker"] = 1
     counts.add_to_total()
     state["ended"][number].release()
