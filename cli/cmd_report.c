@@ -92,6 +92,7 @@ static int set_options(struct format_opts *to, const struct query *q, FILE *out,
 				   .strip_dirs = q->strip_dirs,
 				   .only_my_code = q->only_my_code,
 				   .builtins_of = q->builtins_of,
+				   .columns = q->columns,
 				   .colour = !q->output && query_colour(out),
 				   .depth = (uint32_t)q->depth};
 	if (!q->min_share)

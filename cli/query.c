@@ -55,6 +55,7 @@ char *query_path(struct client *c, const struct query *q, const char *format, ch
 	path = add_flag(c, path, "strip_dirs", q->strip_dirs);
 	path = add_flag(c, path, "only_my_code", q->only_my_code);
 	path = add_text(c, path, "builtins_of", q->builtins_of);
+	path = add_text(c, path, "columns", q->columns);
 	path = add_number(c, path, "depth", q->depth);
 	path = add_text(c, path, "min_share", q->min_share);
 	path = add_flag(c, path, "colour", colour);

@@ -15,7 +15,7 @@ struct query {
 	int clock;	       /* index into query_clocks; 0: the daemon's own */
 	uint64_t limit, depth; /* 0: none given */
 	bool raw_times, reverse, strip_dirs, only_my_code;
-	const char *builtins_of;
+	const char *builtins_of, *columns;
 };
 
 /* The empty name cannot be typed: it is what there is when nothing was given. */
@@ -58,6 +58,13 @@ extern const char *const query_clocks[];
 		 QUERY_FIELD(only_my_code),                                                        \
 		 NULL,                                                                             \
 		 "standard library and installed packages folded\ninto their callers"},            \
+		{"columns",                                                                        \
+		 0,                                                                                \
+		 OPT_STRING,                                                                       \
+		 QUERY_FIELD(columns),                                                             \
+		 "LIST",                                                                           \
+		 "text: also p50, p90, p99, max of calls, or columns\nas in csv, such as "         \
+		 "counters_vcsw"},                                                                 \
 	{                                                                                          \
 		"builtins-of", 0, OPT_STRING, QUERY_FIELD(builtins_of), "PATTERN",                 \
 			"rows only for C functions that match, the others\nfolded into their "     \

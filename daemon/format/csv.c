@@ -4,7 +4,7 @@
  * has no comments, so where the figures come from is in columns, the same in each row: processes,
  * Python versions, whether the counts are exact and how many events were lost, host, kernel, command
  * line, executable, build-id, first and last moment. Optional columns that were measured follow, a function's own
- * figure and that with its callees.
+ * figure and that with its callees; then quantiles of how long calls took, on both clocks.
  *
  * Where figures are estimates, their standard errors follow in columns behind all others; empty: not
  * known.
@@ -18,6 +18,7 @@
 
 #include "format/names.h"
 #include "format/provenance.h"
+#include "format/quantiles.h"
 #include "format/writers.h"
 
 #define PIDS_MAX 32 /* listed one by one */
@@ -60,6 +61,24 @@ static void put_errors(FILE *out, const struct snapshot_func *f)
 			fputc(',', out);
 		else
 			fprintf(out, ",%.0f", error);
+	}
+}
+
+/* Empty where there are none, or probes cost more than it took. */
+static void put_durations(FILE *out, const struct snapshot_durations *d)
+{
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		struct quantiles q = {.max = 0};
+
+		quantiles_add(&q, d, (enum snapshot_clock)c);
+		for (int k = 0; k < QUANTILES; k++) {
+			uint64_t ns = quantiles_get(&q, (enum quantile)k);
+
+			if (ns)
+				fprintf(out, ",%" PRIu64, ns);
+			else
+				fputc(',', out);
+		}
 	}
 }
 
@@ -171,7 +190,7 @@ static char *origin_new(const struct snapshot *s, const struct format_opts *o)
 
 /* ---- the file ---- */
 
-static void put_header(const struct snapshot *s, bool errors, FILE *out)
+static void put_header(const struct snapshot *s, bool durations, bool errors, FILE *out)
 {
 	char key[COLUMN_KEY_MAX];
 
@@ -183,6 +202,9 @@ static void put_header(const struct snapshot *s, bool errors, FILE *out)
 			column_key(c, key);
 			fprintf(out, ",%s_self%s,%s_cum%s", key, unit, key, unit);
 		}
+	for (int i = 0; durations && i < QUANTILES * SNAPSHOT_CLOCKS; i++)
+		fprintf(out, ",duration_%s_%s_ns", i < QUANTILES ? "cpu" : "wall",
+			quantile_names[i % QUANTILES]);
 	if (errors)
 		fputs(error_header, out);
 	fputs("\r\n", out);
@@ -192,18 +214,21 @@ int csv_write(const struct snapshot *s, const struct view *v, const struct forma
 	      FILE *out, struct diag *diag)
 {
 	_cleanup_free_ char *origin = origin_new(s, o);
+	bool durations = view_has_durations(s, &o->filter);
 	bool errors = view_has_errors(s, &o->filter);
 
 	(void)diag;
 	if (!origin)
 		return -ENOMEM;
-	put_header(s, errors, out);
+	put_header(s, durations, errors, out);
 	for (size_t i = 0; i < v->nrows; i++) {
 		put_row(out, &s->funcs[v->rows[i].func], &v->rows[i]);
 		fputs(origin, out);
 		for (int c = 0; c < COLUMNS; c++)
 			if (v->self[c])
 				fprintf(out, ",%" PRIu64 ",%" PRIu64, v->self[c][i], v->cum[c][i]);
+		if (durations)
+			put_durations(out, s->funcs[v->rows[i].func].durations);
 		if (errors)
 			put_errors(out, &s->funcs[v->rows[i].func]);
 		fputs("\r\n", out);

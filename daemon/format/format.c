@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "format/extras.h"
 #include "format/names.h"
 #include "format/provenance.h"
 #include "format/restrict.h"
@@ -104,6 +105,8 @@ int format_opts_check(const struct format_opts *o, struct diag *diag)
 
 	if (!err)
 		err = restrictions_parse(o->restrict_, o->nrestrict, &restrictions, diag);
+	if (!err)
+		err = extras_check(o->columns, diag);
 	if (!err && o->builtins_of)
 		err = restrict_names(o->builtins_of, NULL, 0, NULL, diag);
 	return err;

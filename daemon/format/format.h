@@ -27,6 +27,7 @@ struct format_opts {
 	bool strip_dirs;   /* file names without their directories */
 	bool only_my_code; /* standard library and installed packages folded into their callers */
 	const char *builtins_of; /* C functions that do not match are, too; NULL: they are not */
+	const char *columns;	 /* text: more of them, see extras.h; NULL: none */
 	bool colour;		 /* for a terminal, in what is for people; never for files */
 	uint32_t depth;		 /* tree: levels shown; 0: the default */
 	double min_share; /* tree: percent of the whole; 0: the default, negative: no limit */

@@ -13,6 +13,7 @@
 #include "format/coroutines.h"
 #include "format/names.h"
 #include "format/provenance.h"
+#include "format/quantiles.h"
 #include "format/writers.h"
 #include "snapshot/pseudo.h"
 
@@ -26,7 +27,8 @@ struct writer {
 	uint32_t *thread_at; /* likewise */
 	uint32_t *node_at;
 	uint64_t (*outside)[SNAPSHOT_CLOCKS]; /* by thread: what its "<outside>" has */
-	bool errors; /* figures have them, and they are those of these threads */
+	bool durations; /* functions have them, and they are those of these threads */
+	bool errors;	/* figures have them, and they are those of these threads */
 };
 
 static void next(struct writer *w, bool *first)
@@ -220,6 +222,38 @@ static void put_columns(struct writer *w, uint64_t *const *values, const char *s
 		put_group(w, c, end, values, suffix, i);
 }
 
+static void put_duration(struct writer *w, const struct snapshot_durations *d,
+			 enum snapshot_clock clock)
+{
+	const struct histogram *h = &d[clock].histogram;
+	struct quantiles q = {.max = 0};
+	const char *comma = "";
+
+	quantiles_add(&q, d, clock);
+	for (int k = 0; k < QUANTILES; k++) {
+		put_known(w, quantile_names[k], quantiles_get(&q, (enum quantile)k));
+		fputc(',', w->out);
+	}
+	fputs("\"buckets\":[", w->out);
+	for (uint32_t i = 0; i < h->len; i++) {
+		if (!h->n[i])
+			continue;
+		fprintf(w->out, "%s[%" PRIu64 ",%" PRIu64 "]", comma, histogram_upper(h->first + i),
+			h->n[i]);
+		comma = ",";
+	}
+	fputc(']', w->out);
+}
+
+static void put_durations(struct writer *w, const struct snapshot_durations *d)
+{
+	fputs(",\"durations\":{\"cpu\":{", w->out);
+	put_duration(w, d, SNAPSHOT_CPU);
+	fputs("},\"wall\":{", w->out);
+	put_duration(w, d, SNAPSHOT_WALL);
+	fputs("}}", w->out);
+}
+
 static void put_error(struct writer *w, const char *key, const struct snapshot_func *f,
 		      enum snapshot_figure figure)
 {
@@ -290,6 +324,8 @@ static int put_function(struct writer *w, const struct snapshot_func *f, const s
 	at = row == &none ? SIZE_MAX : (size_t)(row - w->v->rows);
 	put_columns(w, w->v->self, "", at);
 	put_columns(w, w->v->cum, "_cum", at);
+	if (w->durations && f->durations)
+		put_durations(w, f->durations);
 	if (w->errors)
 		put_errors(w, f);
 	fputc('}', w->out);
@@ -440,6 +476,7 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 			   .thread_at = thread_at,
 			   .node_at = node_at,
 			   .outside = outside,
+			   .durations = view_has_durations(s, &o->filter),
 			   .errors = view_has_errors(s, &o->filter)};
 	int err;
 

@@ -164,6 +164,8 @@ static void set_quality(json_t *ret, const struct snapshot *s, const struct snap
 	set(ret, "truncated", provenance_integer(t->truncated), ok);
 	set(ret, "decode_errors", provenance_integer(t->decode_errors), ok);
 	set(ret, "forgotten_coroutines", provenance_integer(t->forgotten), ok);
+	if (t->durations_dropped)
+		set(ret, "durations_dropped", provenance_integer(t->durations_dropped), ok);
 	set(ret, "losses", losses_json(t), ok);
 }
 
@@ -508,6 +510,9 @@ static void say_corrections(struct lines *l, const struct snapshot_target *t)
 	if (t->truncated)
 		say(l, "truncated", "%" PRIu64 " contexts or threads are summed in (truncated)",
 		    t->truncated);
+	if (t->durations_dropped)
+		say(l, "durations", "%" PRIu64 " calls are not among them: too many functions",
+		    t->durations_dropped);
 	if (t->misses_calls)
 		say(l, "hidden", "calls may have been made that cannot be seen, see WARNING");
 	if (t->decode_errors)

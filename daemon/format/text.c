@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "format/extras.h"
 #include "format/names.h"
 #include "format/screen.h"
 #include "format/selection.h"
@@ -64,8 +65,10 @@ static bool is_rough_count(uint64_t n, double variance)
 }
 
 /* Returns whether a figure of it is marked. */
-static bool print_row(const struct table_row *r, bool errors, FILE *out)
+static bool print_row(const struct table *t, uint32_t row, const struct extras *extras, bool errors,
+		      FILE *out)
 {
+	const struct table_row *r = &t->rows[row];
 	bool rough_tt = errors && is_rough(r->tt, r->tt_variance);
 	bool rough_ct = errors && is_rough(r->ct, r->ct_variance);
 	bool rough_nc = errors && is_rough_count(r->nc, r->nc_variance);
@@ -82,6 +85,7 @@ static bool print_row(const struct table_row *r, bool errors, FILE *out)
 	print_percall(tt, r->nc, out);
 	print_time(ct, rough_ct, out);
 	print_percall(ct, r->cc, out);
+	extras_print_row(extras, row, out);
 	name_print(out, r->std, NAME_COLUMNS);
 	fputc('\n', out);
 	return rough_nc || rough_tt || rough_ct;
@@ -89,7 +93,8 @@ static bool print_row(const struct table_row *r, bool errors, FILE *out)
 
 /* With no row left pstats says nothing at all, not even why. */
 static void print_rows(const struct table *t, const struct selection *rows,
-		       const struct format_opts *o, bool errors, FILE *out)
+		       const struct format_opts *o, const struct extras *extras, bool errors,
+		       FILE *out)
 {
 	bool rough = false;
 
@@ -99,10 +104,11 @@ static void print_rows(const struct table *t, const struct selection *rows,
 	sort_print_title(&rows->sort, out);
 	fprintf(out, "\n%s\n", rows->notes);
 	fputs(screen_bold(o), out);
-	fputs("   ncalls  tottime  percall  cumtime  percall filename:lineno(function)", out);
-	fprintf(out, "%s\n", screen_plain(o));
+	fputs("   ncalls  tottime  percall  cumtime  percall ", out);
+	extras_print_titles(extras, out);
+	fprintf(out, "filename:lineno(function)%s\n", screen_plain(o));
 	for (size_t i = 0; i < rows->n; i++)
-		rough |= print_row(&t->rows[rows->order[i]], errors, out);
+		rough |= print_row(t, rows->order[i], extras, errors, out);
 	if (rough)
 		fputs("\n   ~ marks figures with a standard error of more than 25%", out);
 	fputs("\n\n", out);
@@ -112,14 +118,17 @@ int text_write(const struct snapshot *s, const struct view *v, const struct form
 	       FILE *out, struct diag *diag)
 {
 	_cleanup_(selection_deinit) struct selection rows = {0};
+	_cleanup_(extras_freep) struct extras *extras = NULL;
 	_cleanup_(table_freep) struct table *t = NULL;
 	int err = table_build(v, o->clock, &t);
 
 	if (!err)
 		err = selection_init(&rows, t, o, diag);
+	if (!err)
+		err = extras_new(v, t, o, &extras, diag);
 	if (err < 0)
 		return err;
 	print_head(t, snapshot_guesses_counts(s), out);
-	print_rows(t, &rows, o, view_has_errors(s, &o->filter), out);
+	print_rows(t, &rows, o, extras, view_has_errors(s, &o->filter), out);
 	return screen_provenance(s, o, out);
 }

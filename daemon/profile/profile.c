@@ -78,6 +78,7 @@ void profile_free(struct profile *p)
 	samples_by_func_deinit(&p->beside.trace);
 	samples_by_func_deinit(&p->beside.before);
 	calltree_deinit(&p->rb.tree);
+	durations_deinit(&p->rb.durations);
 	coros_deinit(&p->rb.coros);
 	free(p);
 }
@@ -220,6 +221,7 @@ static void apply_watched(struct profile *p, struct thread *th, const struct eve
 
 static void on_call(struct profile *p, const struct event *e)
 {
+	enum cost_kind kind;
 	struct thread *th;
 
 	if (!is_shown(p, e))
@@ -229,10 +231,13 @@ static void on_call(struct profile *p, const struct event *e)
 	if (!th)
 		return;
 	timing_event(&p->rb.tree, th, &p->timing, e->ts);
+	kind = cost_kind(e);
+	th->probes += p->cost.before[kind];
 	if (__builtin_expect(p->watch != NULL, 0))
 		apply_watched(p, th, e);
 	else
 		apply(p, th, e);
+	th->probes += p->cost.after[kind];
 }
 
 /* Calls of C functions --------------------------------------------------------------------- */
@@ -278,10 +283,12 @@ static void on_c_call(struct profile *p, const struct event *e)
 	if (!th)
 		return;
 	timing_event(&p->rb.tree, th, &p->timing, e->ts);
+	th->probes += p->cost.before[cost_kind(e)];
 	if (e->type != PYP_REC_C_LEAVE)
 		apply_c_enter(p, th, e);
 	if (e->type != PYP_REC_C_ENTER)
 		apply_c_leave(p, th, e);
+	th->probes += p->cost.after[cost_kind(e)];
 }
 
 /* Other events of threads ------------------------------------------------------------------ */
@@ -487,6 +494,11 @@ int profile_keep_columns(struct profile *p, uint64_t columns)
 	return calltree_keep(&p->rb.tree, columns);
 }
 
+void profile_set_cost(struct profile *p, const struct cost *cost)
+{
+	p->cost = *cost;
+}
+
 void profile_ends_are_hidden(struct profile *p)
 {
 	p->rb.coros.ends_hidden = true;
@@ -546,6 +558,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	coros_clear(&p->rb.coros, ts); /* before greenlets are counted anew */
 	/* The memory of at least as many roots is there already, so replanting cannot fail. */
 	calltree_clear(&p->rb.tree);
+	durations_clear(&p->rb.durations);
 	estimate_clear(&p->estimate);
 	for (uint32_t i = 0; i < p->threads.n; i++) {
 		struct thread *th = p->threads.v[i];

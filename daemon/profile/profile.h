@@ -47,6 +47,9 @@ DEFINE_FREEP(struct profile, profile_free)
 /* These columns (bits) are measured from now on: snapshots have them, even where all figures are 0. 0 or
  * -ENOMEM. */
 int profile_keep_columns(struct profile *p, uint64_t columns);
+/* Hits cost so much from now on: durations are recorded without it. */
+struct cost;
+void profile_set_cost(struct profile *p, const struct cost *cost);
 /* In this target a generator's suspension looks as its end does (CPython before 3.11). */
 void profile_ends_are_hidden(struct profile *p);
 

@@ -24,6 +24,7 @@ struct profile {
 	bool tracing;
 	bool windows;	      /* some of the figures are in estimate */
 	uint64_t measured;    /* columns that are measured: bits */
+	struct cost cost;     /* of hits, as known now; 0: not known. For durations */
 	struct watch *watch;  /* NULL: nobody watches */
 	struct window window; /* begin_ts: also of what is not watched in windows */
 	uint64_t events, resyncs;

@@ -243,6 +243,18 @@ static uint32_t mark_sums(struct taker *t, const struct coro_sums *sums)
 	return needed;
 }
 
+/* Of the functions that the snapshot has, where each of its targets was traced all the time. */
+static int take_durations(struct taker *t)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < t->p->codes.funcs.n && !err; i++)
+		if (t->func_map[i] != SNAPSHOT_NONE)
+			err = durations_take(&t->p->rb.durations, i, t->s,
+					     &t->s->funcs[t->func_map[i]]);
+	return err;
+}
+
 static int take_sums_funcs(struct taker *t, const struct coro_sums *sums)
 {
 	for (uint32_t i = 0; i < sums->n; i++)
@@ -567,6 +579,7 @@ static void add_counters(const struct profile *p, struct snapshot_target *target
 	target->missed_switches += p->timing.missed;
 	target->truncated += p->rb.truncated + p->rb.tree.dropped;
 	target->forgotten += p->rb.coros.forgotten;
+	target->durations_dropped += p->rb.durations.dropped;
 }
 
 int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, struct snapshot *s,
@@ -589,6 +602,8 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		err = take_nodes(&t, count);
 	if (!err)
 		err = take_columns(&t, first);
+	if (!err)
+		err = take_durations(&t);
 	if (!err)
 		err = take_threads(&t);
 	if (!err)

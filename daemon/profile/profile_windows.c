@@ -10,6 +10,8 @@
 void profile_in_windows(struct profile *p)
 {
 	p->windows = true;
+	/* Those that are longer than a window would be missing. */
+	p->rb.durations.off = true;
 	/* Out of memory: each window looks at all nodes. */
 	(void)calltree_keep_touched(&p->rb.tree);
 }

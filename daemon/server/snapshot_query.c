@@ -114,6 +114,7 @@ int snapshot_query_parse(const struct request *rq, struct snapshot_query *q, str
 		return r;
 	q->opts.filter = (struct view_filter){.pid = (uint32_t)pid, .tid = (uint32_t)tid};
 	q->opts.sort = request_get(rq, "sort");
+	q->opts.columns = request_get(rq, "columns");
 	q->opts.builtins_of = request_get(rq, "builtins_of");
 	return format_opts_check(&q->opts, diag);
 }

@@ -15,7 +15,7 @@
 /* The parameters that GET /v1/snapshot knows, as struct route has them. */
 #define SNAPSHOT_QUERY_PARAMS                                                                      \
 	"format,pid,tid,clock,raw,sort,limit,restrict,reverse,strip_dirs,only_my_code,"            \
-	"builtins_of,depth,min_share,colour"
+	"builtins_of,columns,depth,min_share,colour"
 
 /* Valid as long as the request and the query itself: its texts are the request's, and
  * opts.restrict_ points into the query, which must not be copied. */

@@ -37,6 +37,7 @@ void tracee_take_cost(struct tracee *t)
 	if (t->collector->costs_change && pair_of(&before) > 0)
 		t->collector->costs_change(t, pair_of(&c) / pair_of(&before));
 	t->cost = c;
+	tracee_update_cost(t);
 }
 
 struct probe_gauge tracee_gauge(const struct tracee *t)
@@ -60,6 +61,9 @@ uint64_t tracee_traps(const struct tracee *t)
 	return t->old_traps + here.in_kernel + here.after;
 }
 
+/* The first gauges are of cold caches: with so many, half of what they say is believed. */
+#define GAUGES_HALF 256
+
 double tracee_scale(const struct tracee *t, const struct probe_gauge *since)
 {
 	const struct probe_gauge now = tracee_gauge(t);
@@ -67,6 +71,16 @@ double tracee_scale(const struct tracee *t, const struct probe_gauge *since)
 	if (!since)
 		since = &t->gauge_base;
 	return cost_scale(&t->cost, now.ns - since->ns, now.n - since->n);
+}
+
+void tracee_update_cost(const struct tracee *t)
+{
+	const struct cost measured = tracee_cost(t);
+	const double n = (double)(tracee_gauge(t).n - t->gauge_base.n);
+	const double scale = 1 + (tracee_scale(t, NULL) - 1) * n / (n + GAUGES_HALF);
+	const struct cost now = cost_scaled(&measured, scale);
+
+	profile_set_cost(t->profile, &now);
 }
 
 static double event_cost(const struct tracee *t)
@@ -111,6 +125,7 @@ void tracee_account_costs(struct tracee *t)
 		t->overhead_events = 0;
 	t->overhead_ns += (uint64_t)((double)(events - t->overhead_events) * event_cost(t));
 	t->overhead_events = events;
+	tracee_update_cost(t);
 }
 
 /* So much CPU time without a call is worth a word. */

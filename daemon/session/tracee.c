@@ -278,6 +278,7 @@ int tracee_start(struct tracee *t, struct diag *diag)
 
 void tracee_begin(struct tracee *t, uint64_t ts)
 {
+	tracee_update_cost(t);
 	profile_begin(t->profile, ts);
 	t->started_ns = ts;
 }

@@ -226,6 +226,8 @@ void tracee_account_events(struct tracee *t);
 /* The share that they took in the last second; stops the target if that is too much for too long. */
 void tracee_sample_overhead(struct tracee *t);
 /* What is done where the collector has no account of its own: each event has its cost. */
+/* Have durations recorded without what hits cost at the moment. */
+void tracee_update_cost(const struct tracee *t);
 void tracee_account_costs(struct tracee *t);
 struct cost tracee_cost(const struct tracee *t); /* as they were measured */
 struct probe_gauge tracee_gauge(const struct tracee *t);

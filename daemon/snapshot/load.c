@@ -88,6 +88,7 @@ static void read_quality(struct loader *l, const json_t *v, struct snapshot_targ
 	t->builtins = json_is_true(json_object_get(v, "builtins"));
 	t->misses_calls = json_is_true(json_object_get(v, "misses_calls"));
 	t->forgotten = loader_get_count(l, v, "forgotten_coroutines");
+	t->durations_dropped = loader_get_count(l, v, "durations_dropped");
 	read_losses(l, loader_member(l, v, "losses"), t);
 }
 
@@ -268,6 +269,39 @@ static void read_errors(struct loader *l, const json_t *v, struct snapshot_func 
 	f->variance[SNAPSHOT_CUM_WALL] = read_variance(l, cum, "wall");
 }
 
+/* Buckets are known by their upper bounds. */
+static void read_buckets(struct loader *l, const json_t *v, struct histogram_sum *sum)
+{
+	const json_t *bucket;
+	size_t i;
+
+	json_array_foreach(v, i, bucket)
+	{
+		uint64_t upper = loader_unsigned(l, json_array_get(bucket, 0), "upper", INT64_MAX);
+		uint64_t n = loader_unsigned(l, json_array_get(bucket, 1), "count", INT64_MAX);
+
+		sum->n[histogram_bucket(upper)] += n;
+		sum->count += n;
+	}
+}
+
+/* Only of functions that were traced; for one of the clocks there may be none. */
+static void read_durations(struct loader *l, const json_t *v, struct snapshot_func *f)
+{
+	static const char *const clocks[SNAPSHOT_CLOCKS] = {"cpu", "wall"};
+
+	for (int c = 0; c < SNAPSHOT_CLOCKS && json_is_object(v); c++) {
+		const json_t *of = json_object_get(v, clocks[c]);
+		struct histogram_sum sum = {.count = 0};
+
+		if (!json_is_object(of))
+			continue;
+		read_buckets(l, loader_member(l, of, "buckets"), &sum);
+		if (snapshot_add_durations(l->s, f, c, &sum, loader_get_known(l, of, "max")) < 0)
+			loader_no_memory(l);
+	}
+}
+
 static void read_func(struct loader *l, const json_t *v)
 {
 	struct snapshot_func *f = append(l, &l->funcs);
@@ -286,6 +320,7 @@ static void read_func(struct loader *l, const json_t *v)
 		(uint32_t)loader_unsigned(l, json_object_get(v, "variant"), "variant", INT32_MAX);
 	f->pseudo = loader_get_bool(l, v, "pseudo");
 	read_errors(l, json_object_get(v, "error"), f);
+	read_durations(l, json_object_get(v, "durations"), f);
 	if (!f->filename)
 		f->filename = "";
 	if (!f->name)

@@ -81,11 +81,13 @@ static int add_func(struct merger *m, const struct snapshot_func *f, uint32_t *r
 			continue;
 		snapshot_add_variance(&m->s->funcs[i], f->variance);
 		*ret = i;
-		return 0;
+		return snapshot_merge_durations(m->s, &m->s->funcs[i], f->durations);
 	}
 	copy = &m->s->funcs[at];
 	*copy = *f;
-	if (copy_str(m, &copy->filename) < 0 || copy_str(m, &copy->name) < 0 ||
+	copy->durations = NULL;
+	if (snapshot_merge_durations(m->s, copy, f->durations) < 0 ||
+	    copy_str(m, &copy->filename) < 0 || copy_str(m, &copy->name) < 0 ||
 	    copy_str(m, &copy->qualname) < 0 || map_put(&m->funcs, hash, at) < 0)
 		return -ENOMEM;
 	m->same_hash[at] = first;
@@ -143,6 +145,7 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	into->decode_errors += t->decode_errors;
 	into->misses_calls |= t->misses_calls;
 	into->forgotten += t->forgotten;
+	into->durations_dropped += t->durations_dropped;
 	into->corrected &= t->corrected;
 	into->clamped += t->clamped;
 	windows_sum(&into->windows, &t->windows);

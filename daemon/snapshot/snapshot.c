@@ -178,6 +178,55 @@ void snapshot_add_variance(struct snapshot_func *f, const double variance[SNAPSH
 			f->variance[i] < 0 || variance[i] < 0 ? -1 : f->variance[i] + variance[i];
 }
 
+/* What is replaced stays in the arena. */
+int snapshot_add_durations(struct snapshot *s, struct snapshot_func *f, int clock,
+			   const struct histogram_sum *more, uint64_t max)
+{
+	struct histogram_sum sum = *more;
+	struct snapshot_durations *d;
+	uint32_t first, len;
+	uint64_t *n;
+
+	if (!more->count)
+		return 0;
+	if (!f->durations)
+		f->durations = snapshot_alloc(s, SNAPSHOT_CLOCKS, sizeof(*f->durations));
+	if (!f->durations)
+		return -ENOMEM;
+	d = &f->durations[clock];
+	histogram_add(&sum, &d->histogram);
+	len = histogram_range(&sum, &first);
+	n = snapshot_alloc(s, len, sizeof(*n));
+	if (!n)
+		return -ENOMEM;
+	memcpy(n, sum.n + first, len * sizeof(*n));
+	d->histogram = (struct histogram){n, (uint16_t)first, (uint16_t)len};
+	d->max = max > d->max ? max : d->max;
+	return 0;
+}
+
+int snapshot_merge_durations(struct snapshot *s, struct snapshot_func *f,
+			     const struct snapshot_durations *more)
+{
+	int err = 0;
+
+	for (int c = 0; c < SNAPSHOT_CLOCKS && more && !err; c++) {
+		struct histogram_sum sum = {.count = 0};
+
+		histogram_add(&sum, &more[c].histogram);
+		err = snapshot_add_durations(s, f, c, &sum, more[c].max);
+	}
+	return err;
+}
+
+bool snapshot_has_durations(const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (s->funcs[i].durations)
+			return true;
+	return false;
+}
+
 bool snapshot_exact(const struct snapshot *s)
 {
 	/* The losses of calls or contexts that went missing; the others cost a name or a time. */

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/column.h"
 #include "base/cost.h"
+#include "base/histogram.h"
 #include "base/mode.h"
 #include "pyprof/bpf_abi.h"
 
@@ -37,6 +38,12 @@ enum snapshot_figure {
 	SNAPSHOT_FIGURES
 };
 
+/* How long complete activations took, callees included, less what the probes of both have cost. */
+struct snapshot_durations {
+	struct histogram histogram;
+	uint64_t max; /* 0: not known, as all that are in its bucket 0: probes cost more than it took */
+};
+
 struct snapshot_func {
 	const char *filename;
 	const char *name;
@@ -47,6 +54,7 @@ struct snapshot_func {
 	bool pseudo;	  /* "(truncated)", "(lost)" …: not a Python function */
 	/* Of its figures over all threads, where they are estimates: ns^2; negative: not known. */
 	double variance[SNAPSHOT_FIGURES];
+	struct snapshot_durations *durations; /* of all threads, by clock; NULL: none */
 };
 
 /* One calling context. Parents come before their children. */
@@ -182,8 +190,9 @@ struct snapshot_target {
 	uint64_t missed_switches; /* of threads onto or off a CPU, that were not told */
 	uint64_t truncated;	  /* contexts or threads summed in "(truncated)" */
 	uint64_t decode_errors;
-	uint64_t forgotten; /* coroutines that were too many to be followed */
-	struct cost cost;   /* what a hit of its probes costs it */
+	uint64_t forgotten;	    /* coroutines that were too many to be followed */
+	uint64_t durations_dropped; /* ends of calls for whose durations there was no room */
+	struct cost cost;	    /* what a hit of its probes costs it */
 	double cost_scale; /* that is so many times what it did when it was measured; 0: not known */
 	bool corrected;	   /* that was subtracted, see snapshot/correct.h */
 	uint64_t subtracted[SNAPSHOT_CLOCKS];
@@ -230,6 +239,14 @@ struct snapshot {
 double snapshot_error(const struct snapshot_func *f, enum snapshot_figure figure);
 /* Errors of figures that are added up, and do not know of each other; unknown stays unknown. */
 void snapshot_add_variance(struct snapshot_func *f, const double variance[SNAPSHOT_FIGURES]);
+
+/* Add durations to a function's. 0 or -ENOMEM. */
+int snapshot_add_durations(struct snapshot *s, struct snapshot_func *f, int clock,
+			   const struct histogram_sum *more, uint64_t max);
+/* All of another snapshot's function's. */
+int snapshot_merge_durations(struct snapshot *s, struct snapshot_func *f,
+			     const struct snapshot_durations *more);
+bool snapshot_has_durations(const struct snapshot *s);
 
 /* Builders (session, tests) allocate everything from the snapshot's arena. OOM: NULL. */
 struct snapshot *snapshot_new(void);

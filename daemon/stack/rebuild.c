@@ -143,9 +143,20 @@ static void finish_step(struct rebuild *rb, const struct thread *th, const struc
 	coro_leave(&rb->coros, a->frame, activation_func(a), th->last_ts, running, suspended);
 }
 
+/* Less what its own probes, and those of all that it called, have cost. */
+static inline void record_duration(struct durations *d, const struct activation *a, uint64_t cpu,
+				   uint64_t wall, uint64_t probes)
+{
+	/* A C function without an end of its own takes no time. */
+	if (d->off || !wall)
+		return;
+	durations_add(d, activation_func(a), cpu > probes ? cpu - probes : 0,
+		      wall > probes ? wall - probes : 0);
+}
+
 /* An activation ends, with its stack's clocks as they are. */
 static inline void finish(struct rebuild *rb, const struct thread *th, const struct activation *a,
-			  uint64_t cpu, uint64_t wall, bool suspended)
+			  uint64_t cpu, uint64_t wall, uint64_t probes, bool suspended)
 {
 	struct node *n = &rb->tree.nodes[a->node];
 
@@ -153,14 +164,17 @@ static inline void finish(struct rebuild *rb, const struct thread *th, const str
 		finish_step(rb, th, a, cpu, wall, suspended);
 	if (unlikely(a->enter[SNAPSHOT_WALL] == ACTIVATION_PARTIAL))
 		return;
-	record(n, SNAPSHOT_CPU, cpu - a->enter[SNAPSHOT_CPU]);
-	record(n, SNAPSHOT_WALL, wall - a->enter[SNAPSHOT_WALL]);
+	cpu -= a->enter[SNAPSHOT_CPU];
+	wall -= a->enter[SNAPSHOT_WALL];
+	record(n, SNAPSHOT_CPU, cpu);
+	record(n, SNAPSHOT_WALL, wall);
+	record_duration(&rb->durations, a, cpu, wall, probes - a->probes);
 }
 
 static void finish_parked(struct rebuild *rb, const struct thread *th, const struct stack *s,
 			  const struct activation *a)
 {
-	finish(rb, th, a, s->clock[SNAPSHOT_CPU], s->clock[SNAPSHOT_WALL], false);
+	finish(rb, th, a, s->clock[SNAPSHOT_CPU], s->clock[SNAPSHOT_WALL], s->probes, false);
 }
 
 /* A greenlet has run and waited; since its beginning, or since it was first seen. */
@@ -223,7 +237,7 @@ static inline void pop(struct rebuild *rb, struct thread *th, bool suspended)
 		s->overflow = 0;
 	}
 	finish(rb, th, a, thread_clock(th, SNAPSHOT_CPU), thread_clock(th, SNAPSHOT_WALL),
-	       suspended);
+	       thread_probes(th), suspended);
 	if (unlikely(s->depth < s->indexed))
 		thread_unindex(th, s, a->frame);
 	if (likely(s->depth)) {
@@ -300,8 +314,10 @@ static inline void push(struct rebuild *rb, struct thread *th, uint64_t frame, u
 	a->node = node;
 	a->func_kind = func | kind;
 	a->enter[SNAPSHOT_CPU] = thread_clock(th, SNAPSHOT_CPU);
+	a->probes = thread_probes(th);
 	a->enter[SNAPSHOT_WALL] = counted ? thread_clock(th, SNAPSHOT_WALL) : ACTIVATION_PARTIAL;
 	count_call(&rb->tree, node, counted);
+	durations_expect(&rb->durations, func);
 	th->node = node;
 }
 
@@ -645,7 +661,7 @@ static void finish_all(struct rebuild *rb, struct thread *th)
 	}
 	for (uint32_t k = 0; k < th->cur.depth; k++)
 		finish(rb, th, &th->cur.acts[k], thread_clock(th, SNAPSHOT_CPU),
-		       thread_clock(th, SNAPSHOT_WALL), false);
+		       thread_clock(th, SNAPSHOT_WALL), thread_probes(th), false);
 }
 
 void rebuild_drop_all(struct rebuild *rb, struct thread *th, bool complete)

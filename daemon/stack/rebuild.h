@@ -14,10 +14,12 @@
 #include "stack/coro.h"
 #include "stack/thread.h"
 #include "stats/calltree.h"
+#include "stats/durations.h"
 
 struct rebuild {
 	struct calltree tree;
 	struct coros coros;
+	struct durations durations;
 	uint32_t max_depth;
 	uint64_t calls;		 /* activations entered, as cProfile counts them */
 	uint64_t unmatched;	 /* activations that ended, or began, where they should not have */

@@ -252,6 +252,7 @@ int thread_park(struct thread *th)
 		return err;
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		s->clock[c] = thread_clock(th, c);
+	s->probes = thread_probes(th);
 	th->parked[s->slot].stack = *s;
 	list_append(th, s->slot);
 	stack_init(s);
@@ -269,6 +270,7 @@ void thread_unpark(struct thread *th, uint32_t slot)
 	th->cur = th->parked[slot].stack;
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		th->cur.clock[c] = th->total[c] - th->cur.clock[c];
+	th->cur.probes = th->probes - th->cur.probes;
 	th->parked[slot].stack.acts = NULL;
 	thread_update_node(th);
 }

@@ -32,6 +32,7 @@ struct activation {
 	uint32_t node;
 	uint32_t func_kind;		 /* its function, and ACTIVATION_SUSPENDS */
 	uint64_t enter[SNAPSHOT_CLOCKS]; /* its stack's clocks at entry; modulo 2^64 */
+	uint64_t probes;		 /* its stack's probe time then, likewise */
 };
 
 static inline uint32_t activation_func(const struct activation *a)
@@ -67,6 +68,7 @@ struct stack {
 	uint64_t overflow_frame;
 	/* Current: the thread's totals minus this are the stack's clocks. Parked: the clocks. */
 	uint64_t clock[SNAPSHOT_CLOCKS];
+	uint64_t probes; /* likewise, of the thread's probes */
 	/* A greenlet, that is: it began while others were parked. */
 	bool greenlet;
 	uint64_t first, born, parked_at; /* when it began (0: not known), counts from, was parked */
@@ -107,6 +109,7 @@ struct thread {
 	uint32_t nparked;
 	struct stack cur;
 	uint64_t total[SNAPSHOT_CLOCKS];
+	uint64_t probes; /* what its hits have cost in all, as known at each, ns */
 
 	/* The scheduler's view, see timing.c. */
 	bool runtime_known;    /* runtime_base means something */
@@ -177,6 +180,12 @@ static inline struct activation *thread_top(struct thread *th)
 static inline uint64_t thread_clock(const struct thread *th, int c)
 {
 	return th->total[c] - th->cur.clock[c];
+}
+
+/* What hits have cost while the current stack was on; both modulo 2^64. */
+static inline uint64_t thread_probes(const struct thread *th)
+{
+	return th->probes - th->cur.probes;
 }
 
 /* Reserve one more activation on the current stack; false: max_depth or th->room is reached, or the

@@ -125,6 +125,7 @@ void calltree_clear(struct calltree *t)
 	bitset_clear(&t->free_roots);
 	t->n = 0;
 	t->contexts = 0;
+	t->dropped = 0;
 }
 
 static int reserve_touched(struct calltree *t, uint32_t cap)

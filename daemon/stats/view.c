@@ -63,12 +63,22 @@ bool view_selects(const struct view_filter *filter, const struct snapshot_thread
 	return (!filter->pid || filter->pid == t->pid) && (!filter->tid || filter->tid == t->tid);
 }
 
-bool view_has_errors(const struct snapshot *s, const struct view_filter *filter)
+static bool selects_all(const struct snapshot *s, const struct view_filter *filter)
 {
 	for (uint32_t i = 0; i < s->nthreads; i++)
 		if (!view_selects(filter, &s->threads[i]))
 			return false;
-	return snapshot_has_errors(s);
+	return true;
+}
+
+bool view_has_errors(const struct snapshot *s, const struct view_filter *filter)
+{
+	return selects_all(s, filter) && snapshot_has_errors(s);
+}
+
+bool view_has_durations(const struct snapshot *s, const struct view_filter *filter)
+{
+	return selects_all(s, filter) && snapshot_has_durations(s);
 }
 
 static int reserve_edge(struct walk *w)

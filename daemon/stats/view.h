@@ -53,6 +53,9 @@ bool view_selects(const struct view_filter *filter, const struct snapshot_thread
  * selected they are not known. */
 bool view_has_errors(const struct snapshot *s, const struct view_filter *filter);
 
+/* Have functions durations? These are of all threads together, as errors are. */
+bool view_has_durations(const struct snapshot *s, const struct view_filter *filter);
+
 int view_build(const struct snapshot *s, const struct view_filter *filter, struct view **ret);
 void view_free(struct view *v);
 DEFINE_FREEP(struct view, view_free)

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Columns on request: see extras.h. */
+#include "format/extras.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "format/quantiles.h"
+
+#define WIDTH_MIN 10
+
+struct extra {
+	char title[COLUMN_KEY_MAX + 8];
+	int quantile; /* QUANTILES: it is a column */
+	int column;
+	bool cum;
+};
+
+struct extras {
+	const struct view *view;
+	enum snapshot_clock clock;
+	bool durations; /* they are known */
+	struct extra list[EXTRAS_MAX];
+	size_t n;
+	/* The view's rows of each row of the table, newest first: number + 1; 0: no more. */
+	uint32_t *first, *next;
+};
+
+static bool is_quantile(const char *name, size_t n, struct extra *ret)
+{
+	for (int k = 0; k < QUANTILES; k++)
+		if (strlen(quantile_names[k]) == n && memcmp(name, quantile_names[k], n) == 0) {
+			ret->quantile = k;
+			return true;
+		}
+	return false;
+}
+
+static bool is_column(const char *name, size_t n, struct extra *ret)
+{
+	static const char suffix[] = "_cum";
+	size_t end = sizeof(suffix) - 1;
+	char key[COLUMN_KEY_MAX];
+
+	ret->quantile = QUANTILES;
+	ret->cum = n > end && memcmp(name + n - end, suffix, end) == 0;
+	if (ret->cum)
+		n -= end;
+	for (ret->column = 0; ret->column < COLUMNS; ret->column++)
+		if (strlen(column_key(ret->column, key)) == n && memcmp(key, name, n) == 0)
+			return true;
+	return false;
+}
+
+static int parse(const char *list, struct extra ret[EXTRAS_MAX], size_t *ret_n, struct diag *diag)
+{
+	static const char hint[] = "p50 p90 p99 max, or columns of the csv format such as "
+				   "counters_minflt, counters_minflt_cum";
+
+	for (const char *p = list;; p++) {
+		size_t n = strcspn(p, ",");
+		struct extra *e = &ret[*ret_n];
+
+		if (*ret_n == EXTRAS_MAX)
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "too many columns");
+		if (!is_quantile(p, n, e) && !is_column(p, n, e))
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint,
+					"unknown column '%.*s'",
+					n < COLUMN_KEY_MAX ? (int)n : COLUMN_KEY_MAX, p);
+		snprintf(e->title, sizeof(e->title), "%.*s", (int)n, p);
+		++*ret_n;
+		p += n;
+		if (!*p)
+			return 0;
+	}
+}
+
+int extras_check(const char *list, struct diag *diag)
+{
+	struct extra parsed[EXTRAS_MAX];
+	size_t n = 0;
+
+	return list ? parse(list, parsed, &n, diag) : 0;
+}
+
+/* Rows of the view that differ in their qualified names only are one row of the table. */
+static int link_rows(struct extras *e, const struct table *t)
+{
+	const struct view *v = e->view;
+
+	e->first = calloc(t->nrows + 1, sizeof(*e->first));
+	e->next = calloc(v->nrows + 1, sizeof(*e->next));
+	if (!e->first || !e->next)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->nrows; i++) {
+		uint32_t row = t->row_of[v->rows[i].func];
+
+		e->next[i] = e->first[row];
+		e->first[row] = i + 1;
+	}
+	return 0;
+}
+
+int extras_new(const struct view *v, const struct table *t, const struct format_opts *o,
+	       struct extras **ret, struct diag *diag)
+{
+	_cleanup_(extras_freep) struct extras *e = calloc(1, sizeof(*e));
+	int err = e ? 0 : -ENOMEM;
+
+	if (!err && o->columns)
+		err = parse(o->columns, e->list, &e->n, diag);
+	if (err < 0)
+		return err;
+	e->view = v;
+	e->clock = o->clock;
+	e->durations = view_has_durations(v->snapshot, &o->filter);
+	if (e->n && link_rows(e, t) < 0)
+		return -ENOMEM;
+	*ret = TAKE_PTR(e);
+	return 0;
+}
+
+void extras_free(struct extras *e)
+{
+	if (!e)
+		return;
+	free(e->first);
+	free(e->next);
+	free(e);
+}
+
+static int width_of(const struct extra *x)
+{
+	int n = (int)strlen(x->title);
+
+	return n > WIDTH_MIN ? n : WIDTH_MIN;
+}
+
+void extras_print_titles(const struct extras *e, FILE *out)
+{
+	for (size_t i = 0; i < e->n; i++)
+		fprintf(out, "%*s ", width_of(&e->list[i]), e->list[i].title);
+}
+
+static uint64_t quantile_of(const struct extras *e, int quantile, uint32_t row)
+{
+	struct quantiles q = {.max = 0};
+
+	for (uint32_t i = e->durations ? e->first[row] : 0; i; i = e->next[i - 1])
+		quantiles_add(&q, e->view->snapshot->funcs[e->view->rows[i - 1].func].durations,
+			      e->clock);
+	return quantiles_get(&q, (enum quantile)quantile);
+}
+
+static uint64_t figure_of(const struct extras *e, const struct extra *x, uint32_t row)
+{
+	const uint64_t *figures = (x->cum ? e->view->cum : e->view->self)[x->column];
+	uint64_t figure = 0;
+
+	for (uint32_t i = e->first[row]; i; i = e->next[i - 1])
+		column_merge(x->column, &figure, figures[i - 1]);
+	return figure;
+}
+
+void extras_print_row(const struct extras *e, uint32_t row, FILE *out)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		const struct extra *x = &e->list[i];
+		bool quantile = x->quantile < QUANTILES;
+		bool known = quantile || e->view->self[x->column];
+		uint64_t n = quantile ? quantile_of(e, x->quantile, row)
+			     : known  ? figure_of(e, x, row)
+				      : 0;
+
+		if (!known || (quantile && !n))
+			fprintf(out, "%*s ", width_of(x), "-");
+		else if (quantile || column_table[x->column].unit == COLUMN_NS)
+			fprintf(out, "%*.6f ", width_of(x), table_seconds(n));
+		else
+			fprintf(out, "%*" PRIu64 " ", width_of(x), n);
+	}
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Quantiles of durations against those that a program measures itself, on every interpreter. */
+#include <stdio.h>
+
+#include "harness/daemon.h"
+#include "harness/python.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+
+static struct pyprofd d;
+static struct traced t;
+
+static void setup(void)
+{
+	pyprofd_init(&d);
+}
+
+static void teardown(void)
+{
+	pyprofd_end(&d);
+	traced_stop(&t);
+}
+
+TestSuite(durations, .init = setup, .fini = teardown, .timeout = 240);
+
+/* Buckets are eighths of an octave; the program's own figures are not rounded to them. */
+static const char judge[] =
+	"import json, math, sys\n"
+	"said = json.load(open(sys.argv[1] + '/said.json'))\n"
+	"ours = json.load(open(sys.argv[1] + '/ours.json'))\n"
+	"calls = {f['name']: f for f in ours['functions'] if f['file'].endswith('durations.py')}\n"
+	"bucket = lambda ns: math.ceil(8 * math.log2(ns))\n"
+	"for name, own in said.items():\n"
+	"    wall, cpu = (calls[name]['durations'][c] for c in ('wall', 'cpu'))\n"
+	"    for d in wall, cpu:\n"
+	"        assert sum(n for _, n in d['buckets']) == own['n'] == calls[name]['ncalls'], "
+	"name\n"
+	"    for q in 'p50', 'p90', 'p99':\n"
+	"        low, high = map(bucket, own[q])\n"
+	"        assert low - 1 <= bucket(wall[q]) <= high + 1, (name, q, wall[q], own[q])\n"
+	"        assert cpu[q] <= wall[q], (name, q, cpu[q], wall[q])\n"
+	"    assert bucket(wall['max']) >= bucket(own['max']) - 1, (name, wall['max'], "
+	"own['max'])\n"
+	"print('fine')\n";
+
+static void durations(const struct interpreter *it)
+{
+	char path[128], pid[16], *out;
+	struct ran r;
+	FILE *f;
+
+	traced_start(&t, it->exe, "run.py", "durations", NULL);
+	traced_expect(&t, "ready");
+	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), NULL);
+	pyprofd_ready(&d);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	f = fopen(pyprofd_file(&d, "said.json", path, sizeof(path)), "w");
+	cr_assert(f && fputs(t.result, f) >= 0 && fclose(f) == 0);
+	pyprofd_file(&d, "ours.json", path, sizeof(path));
+	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
+	out = python_run(it->exe, judge, d.dir);
+	cr_assert_str_eq(out, "fine\n", "%s", out);
+	free(out);
+	out = ctl_ok(&d, "snapshot", "--columns", "p50,p99", "--clock", "wall", "plain", NULL);
+	cr_assert(strstr(out, "        p50        p99 filename:"), "%s", out);
+	free(out);
+	free(ctl_ok(&d, "shutdown", NULL));
+	r = pyprofd_wait(&d);
+	ran_free(&r);
+	traced_finish(&t);
+}
+
+Test(durations, are_the_programs)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		durations(&v[i]);
+}
