@@ -29,6 +29,13 @@ uint64_t histogram_upper(uint32_t bucket)
 	return histogram_bounds[bucket % HISTOGRAM_SCALE] >> (63u - octave);
 }
 
+uint64_t histogram_middle(uint32_t bucket)
+{
+	uint64_t low = bucket ? histogram_upper(bucket - 1) : 0, high = histogram_upper(bucket);
+
+	return bucket ? low + (high - low + 1) / 2 : 0;
+}
+
 size_t histogram_grow(struct histogram *h, uint32_t bucket)
 {
 	uint32_t first = bucket > ROOM ? bucket - ROOM : 0, end = bucket + ROOM + 1;
@@ -71,14 +78,6 @@ uint32_t histogram_range(const struct histogram_sum *sum, uint32_t *first)
 	return end - *first;
 }
 
-/* The middle by logarithm, as the buckets are. */
-static uint64_t middle(uint32_t bucket)
-{
-	uint64_t low = bucket ? histogram_upper(bucket - 1) : 0, high = histogram_upper(bucket);
-
-	return bucket ? low + (high - low + 1) / 2 : 0;
-}
-
 uint64_t histogram_quantile(const struct histogram_sum *sum, double share)
 {
 	double wanted = share * (double)sum->count;
@@ -87,7 +86,7 @@ uint64_t histogram_quantile(const struct histogram_sum *sum, double share)
 	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		seen += sum->n[i];
 		if (sum->n[i] && (double)seen >= wanted)
-			return middle(i);
+			return histogram_middle(i);
 	}
 	return 0;
 }

@@ -41,8 +41,9 @@ static inline uint32_t histogram_bucket(uint64_t value)
 	return HISTOGRAM_SCALE * octave + below + (m > histogram_bounds[below]);
 }
 
-/* The largest number in a bucket. */
+/* The largest number in a bucket, and what stands for all numbers in it: its middle; of bucket 0, 0. */
 uint64_t histogram_upper(uint32_t bucket);
+uint64_t histogram_middle(uint32_t bucket);
 
 /* A bucket outside of those there are: make room for it, and some beside it. Returns how many bytes more
  * that takes, or 0: out of memory, unchanged. For histograms on the heap only. */

@@ -11,7 +11,8 @@
  * surrogates keep their value. Numbers that JavaScript could not hold exactly are strings of digits.
  *
  * Optional columns that were measured are columns of contexts as times are. Standard errors are
- * columns by function, -1 where they are not known; there are none for single threads.
+ * columns by function, -1 where they are not known; there are none for single threads. Nor are there
+ * durations, which are histograms by function.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -293,6 +294,47 @@ static int put_functions(struct writer *w)
 	return 0;
 }
 
+/* A clock's: the longest, then the middle of each bucket and how many are in it. */
+static void put_histogram(struct writer *w, const struct snapshot_durations *d)
+{
+	next(w);
+	fputc('[', w->out);
+	w->first = true;
+	put_number(w, d->max);
+	for (uint32_t i = 0; i < d->histogram.len; i++) {
+		if (!d->histogram.n[i])
+			continue;
+		put_number(w, histogram_middle(d->histogram.first + i));
+		put_number(w, d->histogram.n[i]);
+	}
+	end(w, ']');
+}
+
+/* By function: both clocks' histograms, null where it has none. */
+static void put_durations(struct writer *w)
+{
+	if (!view_has_durations(w->s, &w->o->filter))
+		return;
+	begin(w, "durations", '[');
+	for (uint32_t i = 0; i < w->s->nfuncs; i++) {
+		const struct snapshot_durations *d = w->s->funcs[i].durations;
+
+		if (w->func_at[i] == SNAPSHOT_NONE)
+			continue;
+		next(w);
+		if (!d) {
+			fputs("null", w->out);
+			continue;
+		}
+		fputc('[', w->out);
+		w->first = true;
+		put_histogram(w, &d[SNAPSHOT_CPU]);
+		put_histogram(w, &d[SNAPSHOT_WALL]);
+		end(w, ']');
+	}
+	end(w, ']');
+}
+
 /* Of what is written, where figures are estimates; of some threads' they are not known. */
 static void put_errors(struct writer *w)
 {
@@ -448,6 +490,7 @@ static int put_data(struct writer *w)
 	if (err < 0)
 		return err;
 	put_errors(w);
+	put_durations(w);
 	put_columns(w);
 	put_threads(w);
 	put_nodes(w);

@@ -17,6 +17,7 @@
 #include "format/names.h"
 #include "format/pprof.pb-c.h"
 #include "format/provenance.h"
+#include "format/quantiles.h"
 #include "format/stacks.h"
 #include "format/writers.h"
 
@@ -40,7 +41,11 @@ struct writer {
 	uint32_t *target_of;	/* per thread; ntargets: none of them */
 	uint64_t last_location; /* the greatest number so far */
 	uint64_t ids[STACKS_MAX_FRAMES];
-	Pprof__Label labels[3]; /* of the thread labels_of */
+	Pprof__Label labels[3];				     /* of the thread labels_of */
+	bool durations;					     /* functions have them */
+	Pprof__Label quantiles[QUANTILES * SNAPSHOT_CLOCKS]; /* of the function quantiles_of */
+	size_t nquantiles;
+	uint32_t quantiles_of;
 	uint32_t labels_of;
 };
 
@@ -236,7 +241,7 @@ static int put_location(struct writer *w, uint32_t target, uint32_t func, uint64
 /* ---- samples ---- */
 
 static int set_label(struct writer *w, Pprof__Label *label, const char *key, const char *str,
-		     uint32_t num)
+		     int64_t num)
 {
 	pprof__label__init(label);
 	if (put_string(w, key, &label->key) < 0 || (str && put_string(w, str, &label->str) < 0))
@@ -261,6 +266,36 @@ static int set_labels(struct writer *w, uint32_t thread)
 	return 0;
 }
 
+/* How long calls of the innermost function take: pprof has no histograms. */
+static int set_quantiles(struct writer *w, uint32_t func)
+{
+	static const char *const clocks[SNAPSHOT_CLOCKS] = {"cpu", "wall"};
+
+	if (w->quantiles_of == func)
+		return 0;
+	w->quantiles_of = func;
+	w->nquantiles = 0;
+	for (int i = 0; w->durations && func != SNAPSHOT_NONE && i < QUANTILES * SNAPSHOT_CLOCKS;
+	     i++) {
+		Pprof__Label *label = &w->quantiles[w->nquantiles];
+		enum snapshot_clock clock = (enum snapshot_clock)(i / QUANTILES);
+		struct quantiles q = {.max = 0};
+		char key[16];
+		uint64_t ns;
+
+		quantiles_add(&q, w->s->funcs[func].durations, clock);
+		ns = quantiles_get(&q, (enum quantile)(i % QUANTILES));
+		if (!ns)
+			continue;
+		snprintf(key, sizeof(key), "%s_%s", clocks[clock], quantile_names[i % QUANTILES]);
+		if (set_label(w, label, key, NULL, clamp(ns)) < 0 ||
+		    put_string(w, "nanoseconds", &label->num_unit) < 0)
+			return -ENOMEM;
+		w->nquantiles++;
+	}
+	return 0;
+}
+
 static int put_sample(void *ctx, const struct stack *stack)
 {
 	struct writer *w = ctx;
@@ -268,14 +303,17 @@ static int put_sample(void *ctx, const struct stack *stack)
 	uint32_t target = w->target_of[stack->thread];
 	int64_t values[] = {clamp(n->calls), clamp(n->self[SNAPSHOT_CPU]),
 			    clamp(n->self[SNAPSHOT_WALL])};
-	Pprof__Label *labels[] = {&w->labels[0], &w->labels[1], &w->labels[2]};
+	Pprof__Label *labels[3 + QUANTILES * SNAPSHOT_CLOCKS] = {&w->labels[0], &w->labels[1],
+								 &w->labels[2]};
 	Pprof__Sample message = PPROF__SAMPLE__INIT, *list = &message;
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 
 	if (!values[0] && !values[1] && !values[2])
 		return 0;
-	if (set_labels(w, stack->thread) < 0)
+	if (set_labels(w, stack->thread) < 0 || set_quantiles(w, n->func) < 0)
 		return -ENOMEM;
+	for (size_t i = 0; i < w->nquantiles; i++)
+		labels[3 + i] = &w->quantiles[i];
 	for (size_t i = 0; i < stack->n; i++)
 		if (put_location(w, target, stack->funcs[stack->n - 1 - i], &w->ids[i]) < 0)
 			return -ENOMEM;
@@ -283,7 +321,7 @@ static int put_sample(void *ctx, const struct stack *stack)
 	message.location_id = w->ids;
 	message.n_value = 3;
 	message.value = values;
-	message.n_label = 3;
+	message.n_label = 3 + w->nquantiles;
 	message.label = labels;
 	piece.n_sample = 1;
 	piece.sample = &list;
@@ -381,6 +419,8 @@ int pprof_write(const struct snapshot *s, const struct view *v, const struct for
 						    .gz = gz,
 						    .strings = {.limit = INT64_MAX},
 						    .target_of = target_of,
+						    .durations = view_has_durations(s, &o->filter),
+						    .quantiles_of = SNAPSHOT_NONE,
 						    .labels_of = SNAPSHOT_NONE};
 	int err;
 

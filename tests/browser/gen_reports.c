@@ -304,6 +304,26 @@ static struct snapshot *whole(void)
 			      "  fib app.py:10 1 5000 6000\n");
 }
 
+/* Each function has durations, but for the first. */
+static struct snapshot *with_durations(struct snapshot *s, unsigned int seed)
+{
+	for (uint32_t f = 1; f < s->nfuncs; f++)
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+			struct histogram_sum sum = {.count = 0};
+			uint64_t ns = 0, max = 0;
+
+			for (uint32_t i = random_below(&seed, 50) + 1; i; i--) {
+				ns = random_below(&seed, 1000) ? random_below(&seed, 100000) : 0;
+				max = ns > max ? ns : max;
+				sum.n[histogram_bucket(ns)]++;
+				sum.count++;
+			}
+			if (snapshot_add_durations(s, &s->funcs[f], c, &sum, max) < 0)
+				exit(1);
+		}
+	return s;
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const page[] = {"html", NULL}, *const compared[] = {"html", "json",
@@ -324,6 +344,7 @@ int main(int argc, char **argv)
 	save_all(deep(), argv[1], "deep", page);
 	save_all(extreme(), argv[1], "extreme", page);
 	save_all(with_counters(snapshot_random(11), 11), argv[1], "counters", compared);
+	save_all(with_durations(whole(), 5), argv[1], "durations", compared);
 	save_all(estimate(), argv[1], "estimate", compared);
 	save_all(sampled(), argv[1], "sampled", compared);
 	save_all(counted(COUNTED_TEXT), argv[1], "counted", compared);

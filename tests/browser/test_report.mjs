@@ -11,6 +11,7 @@ import {
 	edges,
 	errors,
 	functions,
+	identity,
 	ownInThread,
 	threadCounter,
 } from './figures.mjs';
@@ -279,6 +280,30 @@ test('resources: those of a function, its callers and callees, and of threads', 
 				.evaluate((row, counters) => counters.map((m) => row.querySelector(`[tabulator-field=counters_${m}] span`).title), COUNTERS);
 			assert.deepEqual(cells.map(exact), COUNTERS.map((m) => threadCounter(json, thread, m)));
 		}
+	});
+});
+
+test('quantiles of durations are the snapshot’s, where all threads are selected', async () => {
+	const json = snapshot('durations');
+	const { ids } = functions(json);
+	const fields = ['cpu', 'wall'].flatMap((clock) => ['p50', 'p90', 'p99'].map((p) => `${p}_${clock}`));
+	const byKey = new Map(json.functions.map((f) => [identity(f), f]));
+
+	await withReport('durations', { viewport: { width: 2600, height: 900 } }, async (page) => {
+		await showColumns(page, fields);
+		const shown = await tableRows(page);
+		let known = 0;
+
+		assert.ok(shown.size > 2);
+		for (const [id, cells] of shown)
+			for (const field of fields) {
+				const [p, clock] = field.split('_');
+				const want = byKey.get(ids[id]).durations?.[clock][p] ?? null;
+
+				assert.equal(/^\d/.test(cells[field]) ? exact(cells[field]) : null, want, `${ids[id]} ${field}`);
+				known += want !== null;
+			}
+		assert.ok(known > 10);
 	});
 });
 

@@ -96,6 +96,43 @@ function readErrors(json, { groups, groupOf }) {
 	return Object.fromEntries(Object.entries(json.errors).map(([k, column]) => [k, combine(column)]));
 }
 
+// Quantiles of how long calls took, by function and field: p50_cpu to max_wall, null where they are not
+// known. Of a histogram, [longest, middle of a bucket, number in it, …], those of code objects add up.
+function readDurations(json, { groups, groupOf }) {
+	if (!json.durations)
+		return null;
+	const ret = groups.map(() => ({}));
+
+	['cpu', 'wall'].forEach((clock, c) => {
+		const sums = groups.map(() => ({ longest: 0, count: 0, buckets: new Map() }));
+
+		json.durations.forEach((histograms, i) => {
+			const [longest, ...pairs] = (histograms?.[c] ?? [0]).map(Number);
+			const to = sums[groupOf[i]];
+
+			to.longest = Math.max(to.longest, longest);
+			for (let k = 0; k < pairs.length; k += 2) {
+				to.buckets.set(pairs[k], (to.buckets.get(pairs[k]) ?? 0) + pairs[k + 1]);
+				to.count += pairs[k + 1];
+			}
+		});
+		sums.forEach(({ longest, count, buckets }, id) => {
+			const sorted = [...buckets].sort(([a], [b]) => a - b);
+			const quantile = (share) => {
+				let seen = 0;
+				const found = sorted.find(([, n]) => (seen += n) >= share * count);
+
+				return Math.min(found?.[0] ?? 0, longest) || null;
+			};
+
+			ret[id][`p50_${clock}`] = quantile(0.5);
+			ret[id][`p90_${clock}`] = quantile(0.9);
+			ret[id][`p99_${clock}`] = quantile(0.99);
+		});
+	});
+	return ret;
+}
+
 // Children as lists, in the snapshot's order.
 function link(parent) {
 	const n = parent.length;
@@ -285,6 +322,7 @@ export function load(json) {
 		groupOf,
 		has: readModes(json.provenance),
 		errors: readErrors(json, { groups, groupOf }),
+		durations: readDurations(json, { groups, groupOf }),
 		columns,
 		measured, // what contexts have a share of
 		nodes,
@@ -415,6 +453,7 @@ export function aggregate(report, selected) {
 		widen(min.wall, max.wall, id, nodes.min_wall[i], nodes.max_wall[i]);
 	}
 
+	const everything = selected.every(Boolean);
 	const rows = [];
 	const total = Object.fromEntries(
 		Object.entries(byFunction).map(([key, column]) => [
@@ -427,6 +466,8 @@ export function aggregate(report, selected) {
 
 		if (!row.ncalls && !row.inflight && !row.cum_cpu && !row.cum_wall)
 			continue;
+		// They are those of all threads together.
+		Object.assign(row, everything && report.durations?.[id]);
 		rows.push(row);
 	}
 	total.wait = Math.max(0, total.tot_wall - total.tot_cpu);
@@ -434,7 +475,7 @@ export function aggregate(report, selected) {
 		rows,
 		total,
 		// They are those of all threads together.
-		errors: selected.every(Boolean) ? report.errors : null,
+		errors: everything ? report.errors : null,
 		// Made when somebody looks at a function.
 		edgesOf: (id, end) =>
 			edges.flatMap(([caller, callee], i) =>

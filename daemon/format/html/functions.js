@@ -54,6 +54,14 @@ const TIMES = [
 	['min_wall', 'shortest wall', 'its shortest call, callees included', 'wall'],
 	['max_wall', 'longest wall', 'its longest call, callees included', 'wall'],
 ];
+const DURATIONS = ['cpu', 'wall'].flatMap((clock) =>
+	[50, 90, 99].map((p) => [
+		`p${p}_${clock}`,
+		`p${p} ${clock}`,
+		`${p} % of its calls took no longer, callees included, less what probes cost; of all threads`,
+		'wall',
+	]),
+);
 const SHOWN = new Set(['ncalls', 'tot_cpu', 'cum_cpu', 'tot_wall', 'cum_wall', 'wait']);
 const NARROW = 92;
 
@@ -74,6 +82,7 @@ function figuresOf(report) {
 	return [
 		...CALLS.filter(measured).map(figure(count, (n) => `${count(n)} calls`)),
 		...TIMES.filter(measured).map(figure(time, nanoseconds)),
+		...(report.durations ? DURATIONS : []).map(figure(time, nanoseconds)),
 		...optional,
 	];
 }

@@ -179,6 +179,33 @@ Test(pprof, raw_has_everything, .timeout = 60)
 	check_no_leaks();
 }
 
+/* Numeric labels of samples, by their innermost function. */
+Test(pprof, durations_are_labels, .timeout = 60)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("main a.py:1 1 5 5\n  f a.py:2 2 70000 70000\n");
+	static const char *const tags[] = {"-tags", NULL};
+	struct format_opts o = {0};
+	struct histogram_sum sum = {.count = 2};
+	char *dir = temp_dir_new(), *text;
+
+	sum.n[histogram_bucket(35000)] = 2;
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (strcmp(s->funcs[i].name, "f") == 0)
+			assert_ok(snapshot_add_durations(s, &s->funcs[i], SNAPSHOT_WALL, &sum,
+							 35000));
+	tool_need("go");
+	report_save("pprof", s, &o, dir, "profile.pb.gz");
+	text = pprof(dir, tags);
+	cr_assert(strstr(text, "wall_p50") && strstr(text, "wall_max") && !strstr(text, "cpu_p50"),
+		  "%s", text);
+	cr_assert(strstr(text, "35us"), "%s", text);
+	free(text);
+	temp_dir_remove(dir);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
 Test(pprof, hostile_names_do_no_harm, .timeout = 60)
 {
 	static const char *const options[] = {"-top", "-nodefraction=0", NULL};
