@@ -221,7 +221,6 @@ static void apply_watched(struct profile *p, struct thread *th, const struct eve
 
 static void on_call(struct profile *p, const struct event *e)
 {
-	enum cost_kind kind;
 	struct thread *th;
 
 	if (!is_shown(p, e))
@@ -231,13 +230,11 @@ static void on_call(struct profile *p, const struct event *e)
 	if (!th)
 		return;
 	timing_event(&p->rb.tree, th, &p->timing, e->ts);
-	kind = cost_kind(e);
-	th->probes += p->cost.before[kind];
 	if (__builtin_expect(p->watch != NULL, 0))
 		apply_watched(p, th, e);
 	else
 		apply(p, th, e);
-	th->probes += p->cost.after[kind];
+	th->probes += p->hit_ns[e->type];
 }
 
 /* Calls of C functions --------------------------------------------------------------------- */
@@ -283,12 +280,11 @@ static void on_c_call(struct profile *p, const struct event *e)
 	if (!th)
 		return;
 	timing_event(&p->rb.tree, th, &p->timing, e->ts);
-	th->probes += p->cost.before[cost_kind(e)];
 	if (e->type != PYP_REC_C_LEAVE)
 		apply_c_enter(p, th, e);
 	if (e->type != PYP_REC_C_ENTER)
 		apply_c_leave(p, th, e);
-	th->probes += p->cost.after[cost_kind(e)];
+	th->probes += p->hit_ns[e->type];
 }
 
 /* Other events of threads ------------------------------------------------------------------ */
@@ -496,7 +492,17 @@ int profile_keep_columns(struct profile *p, uint64_t columns)
 
 void profile_set_cost(struct profile *p, const struct cost *cost)
 {
-	p->cost = *cost;
+	static const uint8_t types[] = {PYP_REC_ENTER,	  PYP_REC_THROW,   PYP_REC_LEAVE,
+					PYP_REC_YIELD,	  PYP_REC_C_ENTER, PYP_REC_C_LEAVE,
+					PYP_REC_C_INSTANT};
+
+	for (size_t i = 0; i < sizeof(types); i++) {
+		enum cost_kind kind = cost_kind(&(struct event){.type = types[i]});
+
+		p->hit_ns[types[i]] = cost->before[kind] + cost->after[kind];
+	}
+	p->rb.own_ns[false] = cost->before[COST_LEAVE] - cost->before[COST_ENTER];
+	p->rb.own_ns[true] = cost->before[COST_YIELD] - cost->before[COST_ENTER];
 }
 
 void profile_ends_are_hidden(struct profile *p)

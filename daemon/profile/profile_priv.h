@@ -22,11 +22,11 @@ struct profile {
 	struct threads threads;
 	struct thread *last; /* the last event's, or NULL */
 	bool tracing;
-	bool windows;	      /* some of the figures are in estimate */
-	uint64_t measured;    /* columns that are measured: bits */
-	struct cost cost;     /* of hits, as known now; 0: not known. For durations */
-	struct watch *watch;  /* NULL: nobody watches */
-	struct window window; /* begin_ts: also of what is not watched in windows */
+	bool windows;		      /* some of the figures are in estimate */
+	uint64_t measured;	      /* columns that are measured: bits */
+	uint32_t hit_ns[PYP_REC_MAX]; /* what events of a type cost, as known now; 0: not known */
+	struct watch *watch;	      /* NULL: nobody watches */
+	struct window window;	      /* begin_ts: also of what is not watched in windows */
 	uint64_t events, resyncs;
 	uint64_t samples; /* all, those that could not be kept included */
 	struct samples_beside beside;

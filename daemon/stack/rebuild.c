@@ -168,6 +168,7 @@ static inline void finish(struct rebuild *rb, const struct thread *th, const str
 	wall -= a->enter[SNAPSHOT_WALL];
 	record(n, SNAPSHOT_CPU, cpu);
 	record(n, SNAPSHOT_WALL, wall);
+	probes += (uint64_t)(int32_t)rb->own_ns[suspended];
 	record_duration(&rb->durations, a, cpu, wall, probes - a->probes);
 }
 

@@ -20,6 +20,9 @@ struct rebuild {
 	struct calltree tree;
 	struct coros coros;
 	struct durations durations;
+	/* From the probe time before an activation's entry to that before its end: what less of the former
+	 * and more of the latter is in it. By whether it is suspended; modulo 2^32. */
+	uint32_t own_ns[2];
 	uint32_t max_depth;
 	uint64_t calls;		 /* activations entered, as cProfile counts them */
 	uint64_t unmatched;	 /* activations that ended, or began, where they should not have */

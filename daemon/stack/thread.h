@@ -32,7 +32,7 @@ struct activation {
 	uint32_t node;
 	uint32_t func_kind;		 /* its function, and ACTIVATION_SUSPENDS */
 	uint64_t enter[SNAPSHOT_CLOCKS]; /* its stack's clocks at entry; modulo 2^64 */
-	uint64_t probes;		 /* its stack's probe time then, likewise */
+	uint64_t probes; /* its stack's probe time then, less its own entry's; likewise */
 };
 
 static inline uint32_t activation_func(const struct activation *a)
