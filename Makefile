@@ -320,7 +320,8 @@ TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integ
 
 # A suite that cannot be fetched is a skipped test; what could be is tested all the same.
 DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
-SUITES_BIN := $(O)/tests/unit/plan/test_plan $(O)/tests/unit/plan/test_native $(DAMAGED_BIN) \
+SUITES_BIN := $(O)/tests/unit/plan/test_plan $(O)/tests/unit/plan/test_native \
+	$(O)/tests/unit/plan/test_gc $(DAMAGED_BIN) \
 	$(foreach t,script verify verify_builtins counts builtins hidden parallel,$(O)/tests/integration/test_$(t))
 run-check-suites:
 	@$(MAKE) DEV=1 all $(SUITES_BIN)

@@ -40,13 +40,14 @@ struct wire_find {
 	struct pyp_native_types native_types;
 	struct pyp_code_range own_code[PYP_OWN_CODE];
 	uint64_t breaks[INSPECT_BREAKS];
-	uint32_t nsites, nnative, ninsns, site_breaks, nbreaks;
+	uint32_t nsites, nnative, ngc, ninsns, site_breaks, nbreaks;
 	uint16_t refined[PYTHON_REFINED];
 	uint8_t same, via_exe, misses, debug_offsets, major, minor, micro, abi, build_id_len;
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	char version[32], file[4096], cmdline[TARGET_CMDLINE_MAX], warning[256];
-	char missing[128], twice[32], native_missing[128];
+	char missing[128], twice[32], native_missing[128], gc_missing[128];
 	struct wire_site sites[PYP_MAX_SITES], native[PYP_MAX_NATIVE_SITES];
+	struct wire_site gc[PYP_MAX_GC_SITES];
 };
 
 struct wire_stack {
@@ -202,6 +203,15 @@ static bool is_native_site(const struct wire_site *w)
 	       !w->if_unequal && w->has_callable == (w->kind != PYP_SITE_C_LEAVE);
 }
 
+/* A site for collections: a call of one function, which always is one. */
+static bool is_gc_site(const struct wire_site *w)
+{
+	return (w->kind == PYP_SITE_GC_START || w->kind == PYP_SITE_GC_STOP) &&
+	       w->cost == PLAN_COST_EMULATED && !w->has_flag && !w->early && !w->restarts &&
+	       !w->if_unequal && !w->has_callable && !w->has_cc && !w->deref &&
+	       (!w->disp || w->disp == PYP_GC_NO_GENERATION);
+}
+
 static bool take_site(const struct wire_site *w, struct plan_site *ret)
 {
 	struct plan_site s = {
@@ -259,6 +269,21 @@ static bool take_native(const struct wire_find *w, int plan_err, struct plan *p)
 	return true;
 }
 
+/* The same of those for collections. */
+static bool take_gc(const struct wire_find *w, int plan_err, struct plan *p)
+{
+	if (w->ngc > PYP_MAX_GC_SITES || !TAKE_TEXT(p->gc_missing, w->gc_missing) ||
+	    (w->ngc && (plan_err || p->gc_missing[0])))
+		return false;
+	for (uint32_t i = 0; i < w->ngc; i++)
+		if (!is_gc_site(&w->gc[i]) || !take_site(&w->gc[i], &p->gc[i]) ||
+		    is_among(p->gc, i, &p->gc[i]) || is_among(p->sites, p->nsites, &p->gc[i]) ||
+		    is_among(p->native, p->nnative, &p->gc[i]))
+			return false;
+	p->ngc = w->ngc;
+	return true;
+}
+
 /* A plan that is complete has sites; no instruction is probed twice. */
 static bool take_plan(const struct wire_find *w, int plan_err, struct plan *ret)
 {
@@ -277,7 +302,7 @@ static bool take_plan(const struct wire_find *w, int plan_err, struct plan *ret)
 			    p.sites[k].vaddr == p.sites[i].vaddr)
 				return false;
 	}
-	if (!take_native(w, plan_err, &p))
+	if (!take_native(w, plan_err, &p) || !take_gc(w, plan_err, &p))
 		return false;
 	*ret = p;
 	return true;
@@ -321,6 +346,10 @@ static void put_plan(struct wire_find *w, const struct plan *p)
 	PUT_TEXT(w->native_missing, p->native_missing);
 	for (unsigned int i = 0; i < p->nnative; i++)
 		put_site(&w->native[i], &p->native[i]);
+	w->ngc = p->ngc;
+	PUT_TEXT(w->gc_missing, p->gc_missing);
+	for (unsigned int i = 0; i < p->ngc; i++)
+		put_site(&w->gc[i], &p->gc[i]);
 }
 
 char *answer_encode_find(const struct inspect_result *r, const struct answer_via *via, int err,

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/gc.h"
 #include "plan/native.h"
 #include "plan/planner.h"
 
@@ -68,8 +69,7 @@ static int by_offset(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Reading straight on from `at`: does an instruction start at vaddr? */
-static bool sweep_meets(const struct planner *p, uint64_t at, uint64_t vaddr)
+bool planner_reading_meets(const struct planner *p, uint64_t at, uint64_t vaddr)
 {
 	if (vaddr - at > SWEEP_MAX)
 		return false;
@@ -97,7 +97,7 @@ int planner_check_boundaries(struct planner *p, const struct plan_site *sites, u
 		if (r == -ENODATA)
 			return 0;
 		/* On from the site before, if it is in the same function. */
-		if (r < 0 || !sweep_meets(p, start == from ? last : start, s->vaddr))
+		if (r < 0 || !planner_reading_meets(p, start == from ? last : start, s->vaddr))
 			return planner_missing(p, "%s (0x%llx is inside of an instruction)",
 					       s->role, (unsigned long long)s->vaddr);
 		from = start;
@@ -135,6 +135,8 @@ static int planner_run(struct planner *p)
 		r = planner_check(p);
 	if (r == 0)
 		r = native_plan(p);
+	if (r == 0)
+		r = gc_plan(p);
 	p->plan->ninsns = p->cfg.n;
 	return r;
 }
@@ -193,6 +195,7 @@ const char *plan_kind_name(enum pyp_site_kind kind)
 		[PYP_SITE_LEAVE] = "leave",	    [PYP_SITE_YIELD] = "yield",
 		[PYP_SITE_CODE_FREE] = "code-free", [PYP_SITE_C_ENTER] = "c-enter",
 		[PYP_SITE_C_LEAVE] = "c-leave",	    [PYP_SITE_C_INSTANT] = "c-instant",
+		[PYP_SITE_GC_START] = "gc-start",   [PYP_SITE_GC_STOP] = "gc-stop",
 	};
 
 	return kind < sizeof(names) / sizeof(*names) && names[kind] ? names[kind] : "?";

@@ -71,6 +71,12 @@ struct plan {
 	struct plan_site native[PYP_MAX_NATIVE_SITES];
 	unsigned int nnative;
 	char native_missing[128];
+
+	/* Collections of the garbage collector, the same way. reg holds the generation, if disp is not
+	 * PYP_GC_NO_GENERATION. */
+	struct plan_site gc[PYP_MAX_GC_SITES];
+	unsigned int ngc;
+	char gc_missing[128];
 };
 
 /*
@@ -85,15 +91,18 @@ int plan_build(const struct image *img, const struct layout *layout, struct plan
 int plan_build_for(const struct image *img, const struct layout *layout, const struct arch *arch,
 		   struct plan *ret, struct diag *diag);
 
-/* All sites by number: those of Python functions, and behind them those of C functions. */
+/* All sites by number: those of Python functions, those of C functions, those of the collector. */
 static inline unsigned int plan_sites(const struct plan *plan)
 {
-	return plan->nsites + plan->nnative;
+	return plan->nsites + plan->nnative + plan->ngc;
 }
 
 static inline const struct plan_site *plan_site(const struct plan *plan, unsigned int i)
 {
-	return i < plan->nsites ? &plan->sites[i] : &plan->native[i - plan->nsites];
+	if (i < plan->nsites)
+		return &plan->sites[i];
+	i -= plan->nsites;
+	return i < plan->nnative ? &plan->native[i] : &plan->gc[i - plan->nnative];
 }
 
 /* The cookie of site number i. */

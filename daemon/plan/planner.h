@@ -90,6 +90,8 @@ void site_locate(struct plan_site *s, const struct flow_state *st);
 int site_make(const struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site_kind kind,
 	      const char *role, const struct flow_state *st, struct plan_site *ret);
 
+/* plan.c: reading the code straight on from `at`, does an instruction start at vaddr? */
+bool planner_reading_meets(const struct planner *p, uint64_t at, uint64_t vaddr);
 /* plan.c: is the first byte of each site, sorted by offset, the start of an instruction? */
 int planner_check_boundaries(struct planner *p, const struct plan_site *sites, unsigned int n);
 

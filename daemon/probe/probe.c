@@ -167,7 +167,7 @@ static unsigned int kinds_of(const struct probe *p)
 	const unsigned int counted = 1u << PYP_SITE_ENTER | 1u << PYP_SITE_THROW |
 				     1u << PYP_SITE_CODE_FREE | 1u << PYP_SITE_C_ENTER |
 				     1u << PYP_SITE_C_INSTANT;
-	unsigned int kinds = p->mode == MODE_COUNT ? counted : PROBE_SITES_ALL;
+	unsigned int kinds = p->mode == MODE_COUNT ? counted : PROBE_SITES_ALL & ~PROBE_SITES_GC;
 
 	return p->skel->rodata->builtins ? kinds : kinds & PROBE_SITES_PYTHON;
 }

@@ -18,7 +18,8 @@ struct probe_sites {
 #define PROBE_SITES_ALL (~0u)
 #define PROBE_SITES_NATIVE                                                                         \
 	(1u << PYP_SITE_C_ENTER | 1u << PYP_SITE_C_LEAVE | 1u << PYP_SITE_C_INSTANT)
-#define PROBE_SITES_PYTHON (PROBE_SITES_ALL & ~PROBE_SITES_NATIVE)
+#define PROBE_SITES_GC	   (1u << PYP_SITE_GC_START | 1u << PYP_SITE_GC_STOP)
+#define PROBE_SITES_PYTHON (PROBE_SITES_ALL & ~(PROBE_SITES_NATIVE | PROBE_SITES_GC))
 struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsigned int kinds);
 
 /* PYP_TRAP_* of addresses in the process, each once, for all of a plan's sites. */

@@ -84,6 +84,21 @@ static void print_native(FILE *out, const struct plan *plan)
 		print_site(out, &plan->native[i]);
 }
 
+static void print_gc(FILE *out, const struct plan *plan)
+{
+	if (!plan->ngc) {
+		char why[192];
+
+		snprintf(why, sizeof(why), "collections have no rows on this build: %s",
+			 plan->gc_missing);
+		print_safe(out, "collector:", why);
+		return;
+	}
+	fprintf(out, "%-12s %u sites\n", "collector:", plan->ngc);
+	for (unsigned int i = 0; i < plan->ngc; i++)
+		print_site(out, &plan->gc[i]);
+}
+
 static void print_plan(FILE *out, const struct plan *plan)
 {
 	unsigned int stepped = 0;
@@ -106,8 +121,10 @@ static void print_plan(FILE *out, const struct plan *plan)
 			"note", stepped);
 	if (plan->missing[0])
 		print_safe(out, "missing", plan->missing);
-	else
+	if (!plan->missing[0]) {
 		print_native(out, plan);
+		print_gc(out, plan);
+	}
 }
 
 static bool is_pid(const char *arg, pid_t *ret)

@@ -36,6 +36,8 @@ enum pyp_site_kind {
 	PYP_SITE_C_ENTER = 6,	/* the frame calls something that may be a function written in C */
 	PYP_SITE_C_LEAVE = 7,	/* and that has returned, or raised */
 	PYP_SITE_C_INSTANT = 8, /* the evaluator did itself what such a function does */
+	PYP_SITE_GC_START = 9,	/* a collection of the garbage collector starts */
+	PYP_SITE_GC_STOP = 10,	/* and has ended */
 };
 
 /*
@@ -43,7 +45,8 @@ enum pyp_site_kind {
  *
  *   bits  0-3   kind (enum pyp_site_kind)
  *   bits  4-8   base register that holds the frame (for CODE_FREE: the code object), or whose
- *               memory does; numbered as the instruction set does (plan/arch, arch.bpf.h)
+ *               memory does; numbered as the instruction set does (plan/arch, arch.bpf.h).
+ *               GC_START, GC_STOP: that holds the generation, if disp is not PYP_GC_NO_GENERATION
  *   bit   9     1: the pointer is in memory at [base + disp], 0: it is the register itself
  *   bits 10-15  site number, its lower six bits, carried in every record
  *   bit  16     1: the site is a conditional branch and counts only under the predicate below
@@ -70,7 +73,11 @@ enum pyp_site_kind {
 #define PYP_COOKIE_DISP(c)     ((__s32)((c) >> 32))
 #define PYP_MAX_SITES	       64
 #define PYP_MAX_NATIVE_SITES   96 /* of calls of functions written in C */
-#define PYP_ALL_SITES	       (PYP_MAX_SITES + PYP_MAX_NATIVE_SITES)
+#define PYP_MAX_GC_SITES       16 /* of the garbage collector */
+#define PYP_ALL_SITES	       (PYP_MAX_SITES + PYP_MAX_NATIVE_SITES + PYP_MAX_GC_SITES)
+
+/* In a GC site's disp: its register does not hold the generation. */
+#define PYP_GC_NO_GENERATION (-1)
 
 /*
  * Where the kernel has no cookies (a uprobe event of many probes), the sites are found by their

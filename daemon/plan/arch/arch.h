@@ -27,6 +27,11 @@ struct arch {
 	 * program has at vaddr. Total and pure: any bytes give an instruction or false.
 	 */
 	bool (*decode)(const uint8_t *code, size_t max, uint64_t vaddr, struct insn *ret);
+	/*
+	 * Can a direct call of, or jump to, target be at code? A cheap question to ask of every address
+	 * before decode; it may say true where there is none. NULL: every address must be decoded.
+	 */
+	bool (*may_branch)(const uint8_t *code, size_t max, uint64_t vaddr, uint64_t target);
 	bool (*decode_full)(const uint8_t *code, size_t max, uint64_t vaddr, struct insn_full *ret);
 	/* Disassemble into out (never NULL; "" if it is no instruction). */
 	void (*format)(const uint8_t *code, size_t max, uint64_t vaddr, char *out, size_t size);

@@ -53,6 +53,21 @@ static void setup(void)
 		};
 	}
 	found.plan.nnative = 2;
+	found.plan.gc[0] = (struct plan_site){
+		.offset = 0x5000,
+		.vaddr = 0x6000,
+		.kind = PYP_SITE_GC_START,
+		.reg = 2,
+		.len = 5,
+		.role = "collection starts",
+		.insn = "call 3",
+	};
+	found.plan.gc[1] = found.plan.gc[0];
+	found.plan.gc[1].offset = 0x5010;
+	found.plan.gc[1].vaddr = 0x6010;
+	found.plan.gc[1].kind = PYP_SITE_GC_STOP;
+	found.plan.gc[1].disp = PYP_GC_NO_GENERATION;
+	found.plan.ngc = 2;
 }
 
 TestSuite(answer, .init = setup);
@@ -98,6 +113,8 @@ Test(answer, arrives_as_it_was)
 	cr_assert(r.plan.native[1].has_callable && r.plan.native[1].callable_deref);
 	cr_assert_eq(r.plan.native[1].callable_reg, 4);
 	cr_assert_eq(r.plan.native[1].callable_disp, -16);
+	cr_assert_eq(r.plan.ngc, 2);
+	cr_assert_eq(plan_cookie(&r.plan.gc[1], 5), plan_cookie(&found.plan.gc[1], 5));
 	inspect_result_deinit(&r);
 	check_no_leaks();
 }
@@ -178,6 +195,26 @@ Test(answer, impossible_native_sites_are_refused)
 	s->vaddr = found.plan.native[1].vaddr;
 	lies("the address of another call");
 	memcpy(found.plan.native_missing, "x", 2);
+	lies("sites that are not complete");
+}
+
+Test(answer, impossible_collector_sites_are_refused)
+{
+	struct plan_site *s = &found.plan.gc[0];
+
+	s->kind = PYP_SITE_ENTER;
+	lies("a kind of Python's");
+	s->has_callable = true;
+	lies("something that is called");
+	s->deref = true;
+	lies("a generation in memory");
+	s->disp = 8;
+	lies("a displacement");
+	s->cost = PLAN_COST_STEPPED;
+	lies("an instruction that is not emulated");
+	s->offset = found.plan.native[1].offset;
+	lies("the place of another site");
+	memcpy(found.plan.gc_missing, "x", 2);
 	lies("sites that are not complete");
 }
 

@@ -133,6 +133,8 @@ static void corpus_open(struct corpus *c, const struct interpreter *py)
 		cr_assert(c->starts[c->plan.sites[k].offset], "objdump knows the sites");
 	for (unsigned int k = 0; k < c->plan.nnative; k++)
 		cr_assert(c->starts[c->plan.native[k].offset], "objdump knows the sites");
+	for (unsigned int k = 0; k < c->plan.ngc; k++)
+		cr_assert(c->starts[c->plan.gc[k].offset], "objdump knows the sites");
 }
 
 static void corpus_close(struct corpus *c)
@@ -225,11 +227,16 @@ static void check_sites(const struct corpus *c, const struct plan *plan, size_t 
 		check_site(c, &plan->sites[k], &st, at);
 	for (unsigned int k = 0; k < plan->nnative; k++)
 		check_site(c, &plan->native[k], &st, at);
+	for (unsigned int k = 0; k < plan->ngc; k++)
+		check_site(c, &plan->gc[k], &st, at);
 	cr_expect(!plan->nnative == (plan->native_missing[0] != 0));
+	cr_expect(!plan->ngc == (plan->gc_missing[0] != 0));
 }
 
 static const struct plan_site *some_site(struct corpus *c)
 {
+	if (c->plan.ngc && next_random(c) % 4 == 0)
+		return &c->plan.gc[next_random(c) % c->plan.ngc];
 	if (c->plan.nnative && next_random(c) % 2)
 		return &c->plan.native[next_random(c) % c->plan.nnative];
 	return &c->plan.sites[next_random(c) % c->plan.nsites];
