@@ -11,6 +11,7 @@
  * runs in a frame that was not entered: so it is true as long as nothing else runs frames. Where
  * something may (a JIT, another evaluator), frames are asked.
  */
+#include "gc.bpf.h"
 #include "hit.bpf.h"
 #include "native.bpf.h"
 
@@ -338,6 +339,19 @@ static __always_inline int count_native(struct pt_regs *ctx, const struct hit *h
 	return count_add(h->tid, count_frame(st, h->ptr, h->tid), id);
 }
 
+static __always_inline int count_gc(struct pt_regs *ctx, const struct hit *h)
+{
+	__u32 zero = 0, caller = PYP_COUNT_OUTSIDE;
+	struct count_state *st = bpf_map_lookup_elem(&count_state, &zero);
+	__u64 frame = gc_frame(h->tid, ARCH_SP(ctx));
+
+	if (!st)
+		return 0;
+	if (frame)
+		caller = count_frame(st, frame, h->tid);
+	return count_add(h->tid, caller, PYP_COUNT_GC + gc_generation(h));
+}
+
 static __always_inline int count_code_free(const struct hit *h)
 {
 	__u32 zero = 0;
@@ -368,6 +382,8 @@ int on_site_count(struct pt_regs *ctx)
 	case PYP_SITE_C_ENTER:
 	case PYP_SITE_C_INSTANT:
 		return builtins ? count_native(ctx, &h) : 0;
+	case PYP_SITE_GC_START:
+		return collections ? count_gc(ctx, &h) : 0;
 	}
 	return 0;
 }

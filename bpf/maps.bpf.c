@@ -38,4 +38,5 @@ struct ring_map ring SEC(".maps");
 struct codes_map codes SEC(".maps");
 struct threads_map threads SEC(".maps");
 struct process_tree_map process_tree SEC(".maps");
+struct tstates_map tstates SEC(".maps");
 struct methods_map methods SEC(".maps");

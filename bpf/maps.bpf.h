@@ -102,6 +102,15 @@ struct process_tree_map {
 };
 extern struct process_tree_map process_tree SEC(".maps");
 
+/* Where a thread's state was found last. */
+struct tstates_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+extern struct tstates_map tstates SEC(".maps");
+
 struct method_state {
 	__u64 print;
 	__u32 id; /* counting: its number; 0: none yet */

@@ -3,11 +3,6 @@
  * Sampling: a clock on each CPU interrupts whatever runs there, and if that is a thread of the
  * target, its Python stack is walked and sent. Nothing is attached to the target itself.
  *
- * The thread state is found as CPython's own list has it: the one whose thread_id, a pthread_t, is
- * the thread's own (ARCH_PTHREAD_SELF). A thread may have states in
- * several interpreters; the list begins with the newest, and the first with a frame is the one that
- * runs.
- *
  * No probe tells when code objects end. So each time one is met, what it is called and where is
  * looked at again: who has taken another's address is announced anew.
  *
@@ -20,15 +15,8 @@
 #include "ids.bpf.h"
 #include "native.bpf.h"
 #include "ring.bpf.h"
+#include "tstate.bpf.h"
 #include "walk.bpf.h"
-
-/* Where a thread's state was found last. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u32);
-	__type(value, __u64);
-} tstates SEC(".maps");
 
 /* Beside probes: PYP_TRAP_* of addresses in the target; the daemon fills it. */
 struct {
@@ -37,76 +25,6 @@ struct {
 	__type(key, __u64);
 	__type(value, __u64);
 } traps SEC(".maps");
-
-#define NO_FIELD 0xffff
-
-/* ---- the thread's state ---- */
-
-static __always_inline __u64 tstate_frame(__u64 tstate)
-{
-	__u64 at = 0;
-
-	if (sampling.ts_cframe == NO_FIELD) {
-		user_read(&at, sizeof(at), tstate + sampling.ts_frame);
-		return at;
-	}
-	if (user_read(&at, sizeof(at), tstate + sampling.ts_cframe) || !at ||
-	    user_read(&at, sizeof(at), at + sampling.cframe_current))
-		return 0;
-	return at;
-}
-
-static __always_inline int tstate_is(__u64 tstate, __u64 self)
-{
-	__u64 id = 0;
-
-	return !user_read(&id, sizeof(id), tstate + sampling.ts_thread_id) && id == self;
-}
-
-struct search {
-	__u64 interp;
-	__u64 tstate; /* to be looked at; 0: the next interpreter's first */
-	__u64 self;
-	__u64 found, frame;
-};
-
-static long search_step(__u64 index, struct search *s)
-{
-	if (!s->tstate) {
-		if (!s->interp ||
-		    user_read(&s->tstate, sizeof(s->tstate), s->interp + sampling.interp_threads) ||
-		    user_read(&s->interp, sizeof(s->interp), s->interp + sampling.interp_next))
-			return 1;
-		return 0;
-	}
-	if (tstate_is(s->tstate, s->self)) {
-		s->found = s->tstate;
-		s->frame = tstate_frame(s->tstate);
-		if (s->frame)
-			return 1;
-	}
-	return user_read(&s->tstate, sizeof(s->tstate), s->tstate + sampling.ts_next) ? 1 : 0;
-}
-
-#define SEARCH_MAX 8192
-
-/* The innermost frame of the thread that runs; 0: it has none. */
-static __always_inline __u64 current_frame(__u32 tid, __u64 self)
-{
-	struct search s = {.self = self};
-	__u64 *known = bpf_map_lookup_elem(&tstates, &tid), next = 0;
-
-	if (known && tstate_is(*known, self))
-		return tstate_frame(*known);
-	if (user_read(&s.interp, sizeof(s.interp), sampling_at.interp_head) || !s.interp)
-		return 0;
-	user_read(&next, sizeof(next), s.interp + sampling.interp_next);
-	bpf_loop(SEARCH_MAX, search_step, &s, 0);
-	/* With more than one interpreter the state changes without a word. */
-	if (s.found && !next)
-		bpf_map_update_elem(&tstates, &tid, &s.found, BPF_ANY);
-	return s.frame;
-}
 
 /* ---- probes' time ---- */
 

@@ -2,6 +2,7 @@
 /*
  * Mode trace: every call and return is a record. One program for all sites of the plan.
  */
+#include "gc.bpf.h"
 #include "hit.bpf.h"
 #include "counters.bpf.h"
 #include "native.bpf.h"
@@ -179,6 +180,36 @@ static __always_inline int on_native_leave(const struct hit *h)
 	return native_send(h, 0, PYP_REC_C_LEAVE);
 }
 
+static __always_inline int gc_send(const struct hit *h, __u32 type, __u64 frame)
+{
+	struct pyp_rec_gc *r = event_reserve(h, sizeof(*r), type, gc_generation(h));
+
+	if (!r)
+		return 0;
+	r->frame = frame;
+	return event_submit(&r->h);
+}
+
+/* Of a thread that nothing is known of, and that has no frame, nothing can be told. */
+static __always_inline int on_gc_start(struct pt_regs *ctx, const struct hit *h)
+{
+	__u64 frame = gc_frame(h->tid, ARCH_SP(ctx));
+
+	if ((!frame && !thread_cached(h->tid)) || event_prepare(h, frame))
+		return 0;
+	return gc_send(h, PYP_REC_GC_START, frame);
+}
+
+/* After a loss the thread's next event sends its stack, on which the collection is not any more. */
+static __always_inline int on_gc_stop(const struct hit *h)
+{
+	if (thread_sight(h->tid) != SIGHT_KNOWN)
+		return 0;
+	if (counters)
+		counters_look(bpf_get_current_task_btf(), h->tid);
+	return gc_send(h, PYP_REC_GC_STOP, 0);
+}
+
 SEC("uprobe")
 int on_site(struct pt_regs *ctx)
 {
@@ -200,6 +231,10 @@ int on_site(struct pt_regs *ctx)
 		return builtins ? on_native(ctx, &h) : 0;
 	case PYP_SITE_C_LEAVE:
 		return builtins ? on_native_leave(&h) : 0;
+	case PYP_SITE_GC_START:
+		return collections ? on_gc_start(ctx, &h) : 0;
+	case PYP_SITE_GC_STOP:
+		return collections ? on_gc_stop(&h) : 0;
 	}
 	return 0; /* a sweep's link: its hits mean nothing */
 }

@@ -48,6 +48,8 @@ void counts_name(struct counts *t, struct codes *codes, uint32_t id, uint64_t co
 
 static uint32_t func_of(const struct counts *t, uint32_t id)
 {
+	if (id >= PYP_COUNT_GC && id < PYP_COUNT_FIRST)
+		return func_of_gc(id - PYP_COUNT_GC);
 	if (id >= t->nfuncs || t->func_of[id] == UINT32_MAX)
 		return FUNC_LOST;
 	return t->func_of[id];
@@ -100,18 +102,18 @@ static bool remember(struct counts *t, uint32_t node, uint64_t calls)
 static void add(struct counts *t, struct rebuild *rb, const struct thread *th,
 		const struct call_count *c)
 {
-	uint64_t before = rb->truncated;
+	uint64_t before = rb->truncated, calls = func_is_gc(func_of(t, c->callee)) ? 0 : c->calls;
 	uint32_t node = th->at == THREADS_OVERFLOW ? NODE_TRUNCATED(th->root)
 						   : node_of(t, rb, th, c);
 
 	if (c->final) {
-		t->kept += c->calls;
+		t->kept += calls;
 		t->truncated += rb->truncated - before;
 	} else if (!remember(t, node, c->calls)) {
 		return;
 	}
 	rb->tree.nodes[node].calls += c->calls;
-	rb->calls += c->calls;
+	rb->calls += calls; /* collections are no calls */
 }
 
 void counts_take_back(struct counts *t, struct rebuild *rb)

@@ -185,7 +185,7 @@ static int natives_init(struct estimate_result *r, const struct funcs *funcs)
 	if (!r->natives)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->nfuncs; i++)
-		any |= r->natives[i].native = funcs_is_native(funcs, i);
+		any |= r->natives[i].native = funcs_is_native(funcs, i) || func_is_gc(i);
 	if (any)
 		return 0;
 	free(r->natives);

@@ -33,7 +33,7 @@ double taken_of(const struct cost *c, struct taken_ends n, struct taken_ends cal
 
 bool taken_is_pseudo(const struct node *n)
 {
-	return n->func != SNAPSHOT_NONE && func_is_pseudo(n->func);
+	return n->func != SNAPSHOT_NONE && func_is_pseudo(n->func) && !func_is_gc(n->func);
 }
 
 double taken_waiting(const struct node *n)

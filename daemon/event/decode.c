@@ -246,6 +246,19 @@ static enum decode_error decode_c_call(const void *data, size_t size, struct eve
 	return DECODE_OK;
 }
 
+static enum decode_error decode_gc(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_gc r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (r.h.arg > PYP_GC_UNKNOWN || (r.frame && !is_frame(r.frame)) ||
+	    (r.frame && r.h.type == PYP_REC_GC_STOP))
+		return DECODE_FIELD;
+	ev->u.gc.frame = r.frame;
+	return DECODE_OK;
+}
+
 static bool text_ends(const char *text, size_t size)
 {
 	return memchr(text, 0, size) != NULL;
@@ -295,6 +308,8 @@ static const struct {
 	[PYP_REC_C_LEAVE] = {decode_c_call, sizeof(struct pyp_rec_c_call)},
 	[PYP_REC_C_INSTANT] = {decode_c_call, sizeof(struct pyp_rec_c_call)},
 	[PYP_REC_METHOD] = {decode_method, sizeof(struct pyp_rec_method)},
+	[PYP_REC_GC_START] = {decode_gc, sizeof(struct pyp_rec_gc)},
+	[PYP_REC_GC_STOP] = {decode_gc, sizeof(struct pyp_rec_gc)},
 	[PYP_REC_CODE_ID] = {decode_code_id, sizeof(struct pyp_rec_code_id)},
 };
 

@@ -11,10 +11,10 @@
 
 #include "pyprof/bpf_abi.h"
 
-/* Where the memory of a process is: what a frame's address can be. See ACTIVATION_NATIVE. */
+/* Where the memory of a process is: what a frame's address can be. See ACTIVATION_NATIVE and ACTIVATION_GC. */
 static inline bool event_is_user_address(uint64_t addr)
 {
-	return !(addr >> 63);
+	return !(addr >> 62);
 }
 
 struct event_string {
@@ -78,6 +78,9 @@ struct event {
 			uint64_t method; /* C_ENTER, C_INSTANT */
 		} c_call;		 /* C_ENTER, C_LEAVE, C_INSTANT */
 		struct event_method method;
+		struct {
+			uint64_t frame; /* GC_START: the innermost; 0: none, or not known */
+		} gc;			/* GC_START, GC_STOP; arg is the generation */
 		struct {
 			uint64_t runtime;
 		} sw; /* SWITCH_IN, SWITCH_OUT */

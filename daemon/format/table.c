@@ -49,7 +49,10 @@ static int row_init(struct table_row *r, const struct snapshot_func *f)
 {
 	const char *file = f->pseudo ? "~" : f->filename;
 
-	*r = (struct table_row){.line = f->pseudo ? 0 : f->firstlineno};
+	*r = (struct table_row){
+		.line = f->pseudo ? 0 : f->firstlineno,
+		.gc = snapshot_func_is_gc(f),
+	};
 	r->file = name_normal(file ? file : "<unknown>", NAME_KEEP_SURROGATES);
 	r->name = name_normal(f->name ? f->name : "<unknown>", NAME_KEEP_SURROGATES);
 	r->std = r->file && r->name ? name_std(r->file, r->line, r->name) : NULL;

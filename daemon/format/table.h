@@ -13,6 +13,7 @@ struct table_row {
 	char *std;	   /* file:line(name) */
 	int32_t line;
 	bool listed;			 /* false: known only as somebody's caller */
+	bool gc;			 /* its calls are collections, and no functions' */
 	uint64_t nc, cc;		 /* calls, primitive calls */
 	uint64_t tt, ct;		 /* own time, cumulative time: ns */
 	double tt_variance, ct_variance; /* of these over all threads, ns^2; negative: not known */

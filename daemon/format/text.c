@@ -26,8 +26,8 @@ static void print_head(const struct table *t, bool estimated, FILE *out)
 
 	/* Seconds are summed as pstats sums them, or the last digit could differ. */
 	for (size_t i = 0; i < t->nrows; i++) {
-		nc += t->rows[i].nc;
-		cc += t->rows[i].cc;
+		nc += t->rows[i].gc ? 0 : t->rows[i].nc;
+		cc += t->rows[i].gc ? 0 : t->rows[i].cc;
 		tt += table_seconds(t->rows[i].tt);
 	}
 	fprintf(out, "         %" PRIu64 " function calls ", nc);

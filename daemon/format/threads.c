@@ -33,8 +33,12 @@ static int fill_row(const struct snapshot *s, size_t i, const struct format_opts
 static void count_calls(const struct snapshot *s, struct table_row *rows)
 {
 	for (uint32_t i = 0; i < s->nnodes; i++) {
-		rows[s->nodes[i].thread].nc += s->nodes[i].calls;
-		rows[s->nodes[i].thread].cc += s->nodes[i].calls;
+		const struct snapshot_node *n = &s->nodes[i];
+
+		if (n->func != SNAPSHOT_NONE && snapshot_func_is_gc(&s->funcs[n->func]))
+			continue;
+		rows[n->thread].nc += n->calls;
+		rows[n->thread].cc += n->calls;
 	}
 }
 

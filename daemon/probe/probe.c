@@ -166,10 +166,12 @@ static unsigned int kinds_of(const struct probe *p)
 {
 	const unsigned int counted = 1u << PYP_SITE_ENTER | 1u << PYP_SITE_THROW |
 				     1u << PYP_SITE_CODE_FREE | 1u << PYP_SITE_C_ENTER |
-				     1u << PYP_SITE_C_INSTANT;
-	unsigned int kinds = p->mode == MODE_COUNT ? counted : PROBE_SITES_ALL & ~PROBE_SITES_GC;
+				     1u << PYP_SITE_C_INSTANT | 1u << PYP_SITE_GC_START;
+	unsigned int kinds = p->mode == MODE_COUNT ? counted : PROBE_SITES_ALL;
 
-	return p->skel->rodata->builtins ? kinds : kinds & PROBE_SITES_PYTHON;
+	if (!p->skel->rodata->builtins)
+		kinds &= ~PROBE_SITES_NATIVE;
+	return p->skel->rodata->collections ? kinds : kinds & ~PROBE_SITES_GC;
 }
 
 static bool has_methods(const struct probe *p)
@@ -213,8 +215,6 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 	if (!r)
 		r = bpf_map__set_autocreate(p->skel->maps.edges, counting);
 	if (!r)
-		r = bpf_map__set_autocreate(p->skel->maps.tstates, samples);
-	if (!r)
 		r = bpf_map__set_autocreate(p->skel->maps.traps, samples);
 	/* Before 6.1, programs in interrupts may only use memory that is there already (windows
 	 * need a later kernel). */
@@ -243,6 +243,7 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 	ro->by_address = p->mechanism == PROBE_TRACEFS;
 	ro->counters = o->counters;
 	ro->builtins = o->builtins && p->mode != MODE_SAMPLE;
+	ro->collections = o->collections && p->mode != MODE_SAMPLE;
 	if (samples_native(p, o))
 		memcpy((void *)&ro->native_calls, &calls, sizeof(calls));
 	ro->ring_half = o->ring_bytes / 2;
@@ -423,8 +424,7 @@ static void forget(struct probe *p)
 	bpfmap_clear(bpf_map__fd(p->skel->maps.process_tree));
 	if (p->mode == MODE_COUNT)
 		counts_forget(bpf_map__fd(p->skel->maps.count_state));
-	if (p->clocks)
-		bpfmap_clear(bpf_map__fd(p->skel->maps.tstates));
+	bpfmap_clear(bpf_map__fd(p->skel->maps.tstates));
 	memset(p->skel->bss->code_cache, 0, sizeof(p->skel->bss->code_cache));
 	memset(p->skel->bss->method_cache, 0, sizeof(p->skel->bss->method_cache));
 	memset(p->skel->bss->native_cache, 0, sizeof(p->skel->bss->native_cache));

@@ -48,6 +48,7 @@ struct probe_opts {
 	uint64_t bias;	   /* of the file in the process: address - plan_site.vaddr */
 	uint32_t counters; /* bits, by enum pyp_counter */
 	bool builtins;	   /* calls of C functions, too; in samples: not beside a trace */
+	bool collections; /* of the garbage collector, too, where the plan has them; not MODE_SAMPLE */
 	size_t ring_bytes; /* a power of two, a page at least */
 	const struct layout *layout;
 	const struct plan *plan; /* borrowed for the probe's lifetime; NULL: MODE_SAMPLE */

@@ -171,6 +171,7 @@ static enum cost_kind cost_kind(const struct event *e)
 		return COST_YIELD;
 	case PYP_REC_LEAVE:
 	case PYP_REC_C_LEAVE:
+	case PYP_REC_GC_STOP:
 		return COST_LEAVE;
 	default:
 		return COST_ENTER;
@@ -285,6 +286,38 @@ static void on_c_call(struct profile *p, const struct event *e)
 	if (e->type != PYP_REC_C_ENTER)
 		apply_c_leave(p, th, e);
 	th->probes += p->hit_ns[e->type];
+}
+
+/* Collections ------------------------------------------------------------------------------ */
+
+static void apply_gc(struct profile *p, struct thread *th, const struct event *e)
+{
+	const bool starts = e->type == PYP_REC_GC_START;
+	uint64_t switches = p->rb.stack_switches, gc = th->gc;
+	struct event as = {.ts = e->ts, .tid = e->tid};
+
+	if (starts)
+		rebuild_gc_start(&p->rb, th, e->u.gc.frame, func_of_gc(e->arg));
+	else
+		rebuild_gc_stop(&p->rb, th);
+	as.type = starts ? PYP_REC_ENTER : PYP_REC_LEAVE;
+	as.u.call.frame = starts ? th->gc : gc;
+	if (p->watch && as.u.call.frame)
+		watch_call(p->watch, th, &as, starts, p->rb.stack_switches != switches);
+}
+
+static void on_gc(struct profile *p, const struct event *e)
+{
+	struct thread *th;
+
+	if (!is_shown(p, e))
+		return;
+	p->events++;
+	th = call_thread(p, e);
+	if (!th)
+		return;
+	timing_event(&p->rb.tree, th, &p->timing, e->ts);
+	apply_gc(p, th, e);
 }
 
 /* Other events of threads ------------------------------------------------------------------ */
@@ -428,6 +461,10 @@ void profile_event(struct profile *p, const struct event *e)
 	case PYP_REC_C_LEAVE:
 	case PYP_REC_C_INSTANT:
 		on_c_call(p, e);
+		break;
+	case PYP_REC_GC_START:
+	case PYP_REC_GC_STOP:
+		on_gc(p, e);
 		break;
 	case PYP_REC_METHOD:
 		codes_method(&p->codes, &e->u.method);

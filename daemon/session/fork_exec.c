@@ -450,6 +450,7 @@ int tracee_open_spare(const struct tracee *from, struct probe **ret)
 	const struct probe_opts po = {
 		.counters = opts.counters,
 		.builtins = opts.builtins,
+		.collections = true,
 		.ring_bytes = opts.ring_bytes,
 		.mode = opts.mode.mode,
 		.layout = &from->python->layout,

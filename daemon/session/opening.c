@@ -209,6 +209,7 @@ static int tracee_load(struct tracee *t, const struct verify_opts *vo, struct di
 		.bias = t->python->bias,
 		.counters = t->opts.counters,
 		.builtins = t->opts.builtins,
+		.collections = true,
 		.native = python_native_types(t->python),
 		.ring_bytes = t->opts.ring_bytes,
 		.layout = &t->python->layout,

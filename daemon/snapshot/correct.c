@@ -47,9 +47,11 @@ struct work {
 	struct snapshot_target **target;
 };
 
+/* Has it no events of its own? */
 static bool is_pseudo(const struct snapshot *s, const struct snapshot_node *n)
 {
-	return n->func != SNAPSHOT_NONE && s->funcs[n->func].pseudo;
+	return n->func != SNAPSHOT_NONE && s->funcs[n->func].pseudo &&
+	       !snapshot_func_is_gc(&s->funcs[n->func]);
 }
 
 static struct ends ends_of(const struct snapshot *s, const struct snapshot_node *n)

@@ -327,11 +327,16 @@ static size_t row_of(const struct snapshot *s, const struct snapshot_node *n)
 	return n->func == SNAPSHOT_NONE ? s->nfuncs : n->func;
 }
 
-/* The same of a C function is that of the Python function which calls it. */
+static bool is_gc(const struct snapshot *s, const struct snapshot_node *n)
+{
+	return n->func != SNAPSHOT_NONE && snapshot_func_is_gc(&s->funcs[n->func]);
+}
+
+/* The same of a C function, or a collection, is that of the Python function which calls it. */
 static size_t group_of(const struct snapshot *s, const struct snapshot_node *n)
 {
 	while (n->func != SNAPSHOT_NONE && n->parent != SNAPSHOT_NONE &&
-	       snapshot_func_is_native(&s->funcs[n->func]))
+	       (snapshot_func_is_native(&s->funcs[n->func]) || is_gc(s, n)))
 		n = &s->nodes[n->parent];
 	return row_of(s, n);
 }
@@ -348,8 +353,28 @@ static void count_intervals(const struct snapshot *s, const struct snapshot_node
 	rows[group_of(s, &s->nodes[n->parent])].intervals += (double)ended;
 }
 
+/*
+ * Collections are long, and two hits each: what the trace says of them is true. Samples met the
+ * function that set them off, so those of collections are not its own; nor is their part of its
+ * samples from before.
+ */
+static void take_collections(const struct snapshot_target *t, const double *collected,
+			     struct reconcile_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		double samples = collected[i] / (double)t->estimate.period_ns, left;
+
+		if (samples <= 0)
+			continue;
+		left = fmax(0, rows[i].samples - samples);
+		rows[i].before *= rows[i].samples > 0 ? left / rows[i].samples
+						      : rows[i].own / (rows[i].own + collected[i]);
+		rows[i].samples = left;
+	}
+}
+
 static void fill_rows(const struct snapshot *s, const struct snapshot_target *t,
-		      const uint64_t *taken, struct reconcile_row *rows)
+		      const uint64_t *taken, struct reconcile_row *rows, double *collected)
 {
 	for (uint32_t i = 0; i < s->nnodes; i++) {
 		const struct snapshot_node *n = &s->nodes[i];
@@ -357,6 +382,11 @@ static void fill_rows(const struct snapshot *s, const struct snapshot_target *t,
 
 		if (s->threads[n->thread].pid != t->pid)
 			continue;
+		if (is_gc(s, n)) {
+			collected[group_of(s, n)] += (double)own_of(n, taken[i]);
+			r->intervals += (double)n->calls; /* the function goes on after it */
+			continue;
+		}
 		r->own += (double)own_of(n, taken[i]);
 		r->taken += (double)taken[i];
 		count_intervals(s, n, rows);
@@ -367,6 +397,7 @@ static void fill_rows(const struct snapshot *s, const struct snapshot_target *t,
 		rows[f].before = (double)t->beside.before.of[f];
 	rows[s->nfuncs].samples = (double)t->beside.trace.outside;
 	rows[s->nfuncs].before = (double)t->beside.before.outside;
+	take_collections(t, collected, rows, (size_t)s->nfuncs + 1);
 }
 
 /* A context's part of its function's time; where nothing is left of it, by its hits. */
@@ -472,15 +503,16 @@ int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64
 {
 	_cleanup_free_ struct reconcile_row *rows = calloc((size_t)s->nfuncs + 1, sizeof(*rows));
 	_cleanup_free_ struct portion *portions = calloc((size_t)s->nfuncs + 1, sizeof(*portions));
+	_cleanup_free_ double *collected = calloc((size_t)s->nfuncs + 1, sizeof(*collected));
 	const struct reconcile r = {
 		.period_ns = (double)t->estimate.period_ns,
 		.slowdown_ns = t->estimate.samples ? cost_cold(hit_ns(&t->cost)) : 0,
 		.disturbed = disturbed(t),
 	};
 
-	if (!rows || !portions)
+	if (!rows || !portions || !collected)
 		return -ENOMEM;
-	fill_rows(s, t, taken, rows);
+	fill_rows(s, t, taken, rows, collected);
 	if (reconcile_solve(&r, rows, (size_t)s->nfuncs + 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->nnodes; i++) {
@@ -490,6 +522,10 @@ int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64
 
 		if (s->threads[n->thread].pid != t->pid)
 			continue;
+		if (is_gc(s, n)) {
+			set_cpu(s, t, n, own_of(n, taken[i]));
+			continue;
+		}
 		add_portion(s, n, row, part, taken[i], portions);
 		set_cpu(s, t, n, (uint64_t)(row->ns * part));
 	}

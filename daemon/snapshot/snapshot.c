@@ -272,6 +272,12 @@ bool snapshot_has_errors(const struct snapshot *s)
 	return snapshot_estimated(s) && !s->folded && !s->stripped && !s->builtins_of;
 }
 
+bool snapshot_func_is_gc(const struct snapshot_func *f)
+{
+	return f->pseudo && f->name &&
+	       strncmp(f->name, SNAPSHOT_GC_PREFIX, strlen(SNAPSHOT_GC_PREFIX)) == 0;
+}
+
 bool snapshot_func_is_native(const struct snapshot_func *f)
 {
 	return !f->pseudo && !f->firstlineno && f->filename &&

@@ -302,6 +302,11 @@ bool snapshot_has_errors(const struct snapshot *s);
 enum snapshot_builtins { SNAPSHOT_BUILTINS_NONE, SNAPSHOT_BUILTINS_ALL, SNAPSHOT_BUILTINS_SOME };
 enum snapshot_builtins snapshot_builtins(const struct snapshot *s);
 
+/* Collections of the garbage collector: "<gc generation 0>" … "<gc generation 2>", and "<gc>" where the
+ * generation is not known. Pseudo functions that are called, and run. */
+#define SNAPSHOT_GC_PREFIX "<gc"
+bool snapshot_func_is_gc(const struct snapshot_func *f);
+
 /* A function written in C: pstats' file of these, and no pseudo function of ours. */
 bool snapshot_func_is_native(const struct snapshot_func *f);
 

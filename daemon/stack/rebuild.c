@@ -70,6 +70,19 @@
  *   C6  A CHAIN has no such activations: those between two frames that go on go on as well, one at the
  *       end does not, as nobody can say.
  *
+ * GC_START(frame): the frame, or a C function that it calls, has set off a collection of the garbage
+ * collector. A thread is in one collection at a time. Its activation is known by the address of what
+ * set it off with another bit set, and what it calls (callbacks, finalizers) names the frame as its
+ * caller, as in C3. Nothing leaves a collection but its end.
+ *
+ *   G1  GC_START while a collection is open: that one's end was not seen. It is popped.
+ *   G2  The frame is found as a caller is in E2, E4 and E5. One that is on no stack is being created
+ *       (a generator's, 3.11), or it is not known: then what is on top has set it off.
+ *   G3  ENTER whose caller is on no stack, while a collection is on top: the collection is the caller.
+ *   G4  C_ENTER(frame), LEAVE(frame): the frame goes on, so a collection on top of it is over.
+ *   G5  GC_STOP pops the collection and what is above it. Without one it means nothing: it had begun
+ *       before anybody looked, or in a loss (C6 is true of collections as well).
+ *
  * CHAIN(frames): the truth, read from the target's own frames: on first sight of a thread, and
  * after a loss. What the current stack and the chain have in common, from the outermost frame
  * inwards (same frame, same function), goes on as if nothing had happened. What the stack has
@@ -332,10 +345,12 @@ static bool stack_has(const struct stack *s, uint64_t frame)
 	return false;
 }
 
-/* C functions that end with their callers are as they should be. */
+/* C functions that end with their callers are as they should be, and so are collections. */
 static void pop_unseen(struct rebuild *rb, struct thread *th)
 {
-	rb->unmatched += !activation_is_native(thread_top(th)->frame);
+	const uint64_t frame = thread_top(th)->frame;
+
+	rb->unmatched += frame == activation_of(frame);
 	pop(rb, th, false);
 }
 
@@ -420,9 +435,11 @@ static bool enter_overflow(struct rebuild *rb, struct thread *th, const struct r
 	return true;
 }
 
-/* E6 and E7. */
+/* E6, E7 and G3. */
 static void enter_from_nowhere(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e)
 {
+	if (thread_top(th) && activation_is_gc(thread_top(th)->frame))
+		return;
 	if (e->thrown || coro_is_suspended(&rb->coros, e->caller))
 		return;
 	park_for_new(rb, th);
@@ -530,10 +547,15 @@ void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame, bool s
 
 /* C functions ------------------------------------------------------------------------------ */
 
+/* What the frame has called, or set off, is over (C1, G4). */
 static void c_close(struct rebuild *rb, struct thread *th, uint64_t frame)
 {
 	const struct activation *top = thread_top(th);
 
+	if (top && activation_is_gc(top->frame) && activation_of(top->frame) == frame) {
+		pop(rb, th, false);
+		top = thread_top(th);
+	}
 	if (top && top->frame == activation_native(frame))
 		pop(rb, th, false);
 }
@@ -589,6 +611,70 @@ void rebuild_c_leave(struct rebuild *rb, struct thread *th, uint64_t frame)
 		c_leave_slow(rb, th, activation_native(frame));
 }
 
+/* Collections ------------------------------------------------------------------------------ */
+
+/* The collection that is open, and what is above it, is over. */
+static void gc_close(struct rebuild *rb, struct thread *th)
+{
+	const uint64_t gc = th->gc;
+	uint32_t slot;
+
+	th->gc = 0;
+	if (!gc)
+		return;
+	switch (thread_find(th, gc, &slot)) {
+	case PLACE_PARKED:
+		switch_to(rb, th, slot);
+		break;
+	case PLACE_CURRENT:
+		break;
+	case PLACE_NOWHERE:
+		return;
+	}
+	unwind_to(rb, th, gc);
+	if (thread_top(th) && thread_top(th)->frame == gc)
+		pop(rb, th, false);
+}
+
+/* Bring what has set it off to the top (G2). */
+static void gc_find(struct rebuild *rb, struct thread *th, uint64_t frame)
+{
+	const struct activation *top = thread_top(th);
+	uint32_t slot;
+
+	if (!frame || (top && activation_of(top->frame) == frame))
+		return;
+	switch (thread_find(th, frame, &slot)) {
+	case PLACE_PARKED:
+		switch_to(rb, th, slot);
+		break;
+	case PLACE_CURRENT:
+		break;
+	case PLACE_NOWHERE:
+		return;
+	}
+	unwind_to_caller(rb, th, frame);
+}
+
+void rebuild_gc_start(struct rebuild *rb, struct thread *th, uint64_t frame, uint32_t func)
+{
+	const struct activation *top;
+
+	gc_close(rb, th);
+	/* Above the limit of depth it is not told apart from what set it off. */
+	if (th->cur.overflow)
+		return;
+	gc_find(rb, th, frame);
+	top = thread_top(th);
+	th->gc = (top ? top->frame : 0) | ACTIVATION_GC;
+	push(rb, th, th->gc, func, 0, true);
+}
+
+void rebuild_gc_stop(struct rebuild *rb, struct thread *th)
+{
+	gc_close(rb, th);
+}
+
 /* Chains ----------------------------------------------------------------------------------- */
 
 static bool same(const struct activation *a, const struct chain_frame *f)
@@ -617,12 +703,12 @@ static uint32_t chain_stack(struct rebuild *rb, struct thread *th, const struct 
 	return 0;
 }
 
-/* Is the activation at *at, or behind a C function's there, this frame's? */
+/* Is the activation at *at, or behind a C function's or a collection's there, this frame's? */
 static bool chain_goes_on(const struct stack *s, uint32_t *at, const struct chain_frame *f)
 {
 	uint32_t i = *at;
 
-	if (i && i < s->depth && activation_is_native(s->acts[i].frame))
+	while (i && i < s->depth && s->acts[i].frame != activation_of(s->acts[i].frame))
 		i++;
 	if (i >= s->depth || !same(&s->acts[i], f))
 		return false;

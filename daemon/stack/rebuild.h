@@ -45,6 +45,9 @@ void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame, bool s
 /* The frame calls a function written in C, and that returns. */
 void rebuild_c_enter(struct rebuild *rb, struct thread *th, uint64_t frame, uint32_t func);
 void rebuild_c_leave(struct rebuild *rb, struct thread *th, uint64_t frame);
+/* A collection of the garbage collector starts, with this frame innermost (0: not known), and stops. */
+void rebuild_gc_start(struct rebuild *rb, struct thread *th, uint64_t frame, uint32_t func);
+void rebuild_gc_stop(struct rebuild *rb, struct thread *th);
 /* The thread's stack as it really is, innermost first; truncated: outermost frames are missing. */
 void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_frame *frames,
 		   uint32_t n, bool truncated);

@@ -43,6 +43,9 @@ static inline uint32_t activation_func(const struct activation *a)
 /* No address of a frame has this bit: with it, the activation of the C function that a frame calls. */
 #define ACTIVATION_NATIVE (UINT64_C(1) << 63)
 
+/* Nor this one: with it, besides, that of a collection that the frame, or the C function, has set off. */
+#define ACTIVATION_GC (UINT64_C(1) << 62)
+
 static inline uint64_t activation_native(uint64_t frame)
 {
 	return frame | ACTIVATION_NATIVE;
@@ -53,10 +56,15 @@ static inline bool activation_is_native(uint64_t frame)
 	return frame & ACTIVATION_NATIVE;
 }
 
-/* The Python frame that is running, or has called the C function that is. */
+static inline bool activation_is_gc(uint64_t frame)
+{
+	return frame & ACTIVATION_GC;
+}
+
+/* The Python frame that is running, or has called the C function or set off the collection that is. */
 static inline uint64_t activation_of(uint64_t frame)
 {
-	return frame & ~ACTIVATION_NATIVE;
+	return frame & ~(ACTIVATION_NATIVE | ACTIVATION_GC);
 }
 
 struct stack {
@@ -124,6 +132,7 @@ struct thread {
 	uint64_t switch_cpu;   /* total[SNAPSHOT_CPU] at the last switch */
 	struct stretch stretches[THREAD_STRETCHES]; /* the longest since then */
 
+	uint64_t gc; /* the activation of a collection that has not ended, as far as is known; 0: none */
 	uint64_t seed_ts; /* 0: not seeded, or the seed's stack has been confirmed */
 	uint64_t start_ns, end_ns;
 	uint32_t root;

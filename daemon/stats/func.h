@@ -17,6 +17,7 @@
 
 #include "base/map.h"
 #include "base/strtab.h"
+#include "pyprof/bpf_abi.h"
 
 /* Pseudo functions, always present. */
 enum {
@@ -24,7 +25,8 @@ enum {
 	FUNC_LOST = 1,
 	FUNC_UNSEEN = 2,
 	FUNC_UNREPORTED = 3, /* CPU time between context switches that the kernel did not report */
-	FUNC_PSEUDO_MAX
+	FUNC_GC = 4,	     /* collections of generation 0, 1, 2, and of one that is not known */
+	FUNC_PSEUDO_MAX = FUNC_GC + PYP_GC_UNKNOWN + 1
 };
 
 struct func {
@@ -86,6 +88,17 @@ static inline bool funcs_find(const struct funcs *f, uint64_t code, uint32_t *re
 static inline bool func_is_pseudo(uint32_t func)
 {
 	return func < FUNC_PSEUDO_MAX;
+}
+
+/* The function that collections of a generation, or PYP_GC_UNKNOWN, are calls of. */
+static inline uint32_t func_of_gc(uint32_t generation)
+{
+	return FUNC_GC + (generation < PYP_GC_UNKNOWN ? generation : PYP_GC_UNKNOWN);
+}
+
+static inline bool func_is_gc(uint32_t func)
+{
+	return func >= FUNC_GC && func <= FUNC_GC + PYP_GC_UNKNOWN;
 }
 
 uint64_t func_identity_hash(const struct func_identity *id);

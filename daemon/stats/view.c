@@ -296,8 +296,11 @@ static void finish_rows(struct view *v, uint32_t nfuncs)
 
 		if (!row_used(r))
 			continue;
-		v->ncalls += r->ncalls;
-		v->pcalls += r->pcalls;
+		/* Collections are no function's calls. */
+		if (!snapshot_func_is_gc(&v->snapshot->funcs[f])) {
+			v->ncalls += r->ncalls;
+			v->pcalls += r->pcalls;
+		}
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 			v->total[c] += r->tot[c];
 		for (int c = 0; c < COLUMNS; c++)

@@ -184,6 +184,8 @@ enum pyp_rec_type {
 	PYP_REC_C_LEAVE,   /* and that has returned */
 	PYP_REC_C_INSTANT, /* both at once */
 	PYP_REC_METHOD,	   /* a function written in C is seen for the first time */
+	PYP_REC_GC_START,  /* a collection of the garbage collector starts */
+	PYP_REC_GC_STOP,   /* and has ended */
 	PYP_REC_MAX
 };
 
@@ -223,6 +225,20 @@ struct pyp_rec_c_call {
 	__u64 frame;
 	__u64 method;
 };
+
+/*
+ * GC_START, GC_STOP: h.arg is the generation, or PYP_GC_UNKNOWN. frame: GC_START: the thread's innermost
+ * Python frame, entry frames skipped; 0: it could not be read, or there is none. GC_STOP: 0.
+ */
+#define PYP_GC_GENERATIONS 3
+#define PYP_GC_UNKNOWN	   PYP_GC_GENERATIONS
+
+struct pyp_rec_gc {
+	struct pyp_rec h;
+	__u64 frame;
+};
+
+_Static_assert(sizeof(struct pyp_rec_gc) == 24, "pyp_rec_gc changed size");
 
 /* In h.arg of METHOD: what is called. */
 enum pyp_method_kind {
@@ -482,7 +498,8 @@ struct pyp_rec_code_id {
 #define PYP_COUNT_OUTSIDE 1u /* as caller: no Python code */
 #define PYP_COUNT_LOST	  2u /* code whose names or number could not be sent */
 #define PYP_COUNT_SKIP	  3u /* never counted, never sent */
-#define PYP_COUNT_FIRST	  4u
+#define PYP_COUNT_GC	  4u /* as callee: a collection of generation 0; then 1, 2, unknown */
+#define PYP_COUNT_FIRST	  (PYP_COUNT_GC + PYP_GC_UNKNOWN + 1)
 #define PYP_COUNT_IDS	  524288u /* what comes after these is lost, and counted so */
 
 /* Counting's map: how often a thread has called one from the other, by number; value: __u64. */

@@ -315,9 +315,11 @@ static void thread_line(struct event_script *es, struct words *w, uint32_t tid)
 		{"out", PYP_REC_SWITCH_OUT},	  {"in", PYP_REC_SWITCH_IN},
 		{"chain", PYP_REC_CHAIN},	  {"exit", PYP_REC_THREAD_EXIT},
 		{"c-enter", PYP_REC_C_ENTER},	  {"c-leave", PYP_REC_C_LEAVE},
-		{"c-instant", PYP_REC_C_INSTANT},
+		{"c-instant", PYP_REC_C_INSTANT}, {"gc-start", PYP_REC_GC_START},
+		{"gc-stop", PYP_REC_GC_STOP},
 	};
 	struct event e = {.ts = es->now, .tid = tid};
+	const char *frame;
 
 	if (accept_word(w, "seed")) {
 		do_seed(es, w, tid);
@@ -345,6 +347,13 @@ static void thread_line(struct event_script *es, struct words *w, uint32_t tid)
 	case PYP_REC_C_LEAVE:
 	case PYP_REC_C_INSTANT:
 		do_c_call(es, w, &e);
+		break;
+	case PYP_REC_GC_START:
+	case PYP_REC_GC_STOP:
+		e.arg = (uint16_t)number(es, next_word(w));
+		frame = next_word(w);
+		e.u.gc.frame = frame ? number(es, frame) : 0;
+		profile_event(es->p, &e);
 		break;
 	case PYP_REC_SWITCH_OUT:
 	case PYP_REC_SWITCH_IN:

@@ -10,6 +10,9 @@
  *	T1 +5 c-enter 0x10 len		frame 0x10 calls a function written in C, of this name
  *	T1 +3 c-leave 0x10
  *	T1 +3 c-instant 0x10 append
+ *	T1 +5 gc-start 0|1|2|3 [0x10]	a collection of this generation (3: not known), with this
+ *					frame innermost (nothing: not known)
+ *	T1 +9 gc-stop 0|1|2|3
  *	T1 +1 out [lost] [RUNTIME]	lost: an event of the thread was, since its last chain;
  *	T1 +1 in [lost] [RUNTIME]	RUNTIME: what has passed on the CPU, if not given
  *	T1 +1 chain [resync] [truncated] [more] 0x20=g 0x10=f

@@ -20,6 +20,7 @@ union record {
 	struct pyp_rec_counters counters;
 	struct pyp_rec_c_call c_call;
 	struct pyp_rec_method method;
+	struct pyp_rec_gc gc;
 	uint8_t bytes[1024]; /* more than the largest of them */
 };
 
@@ -144,6 +145,12 @@ static struct sample sample_of(uint8_t type)
 		memset(s.r.method.name, 'n', sizeof(s.r.method.name) - 1);
 		s.r.method.type[0] = 't';
 		return s;
+	case PYP_REC_GC_START:
+	case PYP_REC_GC_STOP:
+		s = sample_new(type, sizeof(s.r.gc));
+		s.r.h.arg = type == PYP_REC_GC_START ? 2 : PYP_GC_UNKNOWN;
+		s.r.gc.frame = type == PYP_REC_GC_START ? 0x1000 : 0;
+		return s;
 	case PYP_REC_COUNTERS:
 		s = sample_new(type, sizeof(s.r.counters));
 		s.r.counters.value[PYP_COUNTER_rbytes] = 888;
@@ -194,6 +201,15 @@ Test(decode, calls_of_c_functions)
 	cr_assert(ev.u.c_call.frame == 0x1000 && ev.u.c_call.method == 0x5000);
 	ev = decoded(PYP_REC_C_LEAVE);
 	cr_assert(ev.u.c_call.frame == 0x1000 && ev.u.c_call.method == 0);
+}
+
+Test(decode, collections)
+{
+	struct event ev = decoded(PYP_REC_GC_START);
+
+	cr_assert(ev.u.gc.frame == 0x1000 && ev.arg == 2);
+	ev = decoded(PYP_REC_GC_STOP);
+	cr_assert(ev.u.gc.frame == 0 && ev.arg == PYP_GC_UNKNOWN);
 }
 
 Test(decode, methods)
@@ -335,6 +351,9 @@ Test(decode, ranges_of_calls)
 	REFUSES(PYP_REC_C_ENTER, DECODE_FIELD, c_call.method = 0);
 	REFUSES(PYP_REC_C_LEAVE, DECODE_FIELD, c_call.method = 1);
 	REFUSES(PYP_REC_C_INSTANT, DECODE_FIELD, h.arg = 1);
+	REFUSES(PYP_REC_GC_START, DECODE_FIELD, h.arg = PYP_GC_UNKNOWN + 1);
+	ACCEPTS(PYP_REC_GC_START, gc.frame = 0);
+	REFUSES(PYP_REC_GC_STOP, DECODE_FIELD, gc.frame = 0x1000);
 	REFUSES(PYP_REC_METHOD, DECODE_FIELD, method.method = 0);
 	REFUSES(PYP_REC_METHOD, DECODE_FIELD, h.arg = 0);
 	REFUSES(PYP_REC_METHOD, DECODE_FIELD, h.arg = PYP_METHOD_DESCRIPTOR + 1);
@@ -353,7 +372,7 @@ Test(decode, ranges_of_calls)
 /* What a hostile process has in its memory, or a plan with a mistake takes for a frame. */
 Test(decode, addresses_that_no_frame_has)
 {
-	const uint64_t native = UINT64_C(1) << 63 | 3;
+	const uint64_t native = UINT64_C(1) << 63 | 3, gc = UINT64_C(1) << 62;
 
 	REFUSES(PYP_REC_ENTER, DECODE_FIELD, enter.frame = native);
 	REFUSES(PYP_REC_ENTER, DECODE_FIELD, enter.caller = native);
@@ -362,7 +381,9 @@ Test(decode, addresses_that_no_frame_has)
 	REFUSES(PYP_REC_C_ENTER, DECODE_FIELD, c_call.frame = native);
 	REFUSES(PYP_REC_C_LEAVE, DECODE_FIELD, c_call.frame = native);
 	REFUSES(PYP_REC_CHAIN, DECODE_FIELD, chain.frames[1].frame = native);
-	ACCEPTS(PYP_REC_ENTER, enter.caller = native - 4);
+	REFUSES(PYP_REC_ENTER, DECODE_FIELD, enter.frame = gc);
+	REFUSES(PYP_REC_GC_START, DECODE_FIELD, gc.frame = gc);
+	ACCEPTS(PYP_REC_ENTER, enter.caller = gc - 4);
 }
 
 Test(decode, ranges_of_the_rest)

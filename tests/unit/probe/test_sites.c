@@ -92,7 +92,10 @@ Test(sites, traps)
 
 static struct plan_site *site_of(struct plan *plan, unsigned int i)
 {
-	return i < plan->nsites ? &plan->sites[i] : &plan->native[i - plan->nsites];
+	if (i < plan->nsites)
+		return &plan->sites[i];
+	i -= plan->nsites;
+	return i < plan->nnative ? &plan->native[i] : &plan->gc[i - plan->nnative];
 }
 
 /* Sites of C functions are numbered behind the others, and are there only where they are asked for. */
@@ -127,7 +130,8 @@ Test(sites, of_c_functions)
 /* As many as a plan may have fit the kernel's map. */
 Test(sites, traps_of_all)
 {
-	struct plan plan = {.nsites = PYP_MAX_SITES, .nnative = PYP_MAX_NATIVE_SITES};
+	struct plan plan = {
+		.nsites = PYP_MAX_SITES, .nnative = PYP_MAX_NATIVE_SITES, .ngc = PYP_MAX_GC_SITES};
 	struct probe_traps t;
 
 	for (unsigned int i = 0; i < PYP_ALL_SITES; i++)
