@@ -238,6 +238,8 @@ static int doctor_verify(FILE *out, const struct verify_opts *vo, struct cost *r
 	verify_run(vo, &v);
 	*ret_cost = v.cost;
 	print_safe(out, "self-test", verify_text(&v, text, sizeof(text)));
+	if (v.gc_wrong[0])
+		print_safe(out, "collector:", v.gc_wrong);
 	if (v.verdict == VERIFY_RIGHT && vo->plan->nnative)
 		doctor_verify_builtins(out, vo);
 	print_safe(out, "its bounds",

@@ -114,6 +114,20 @@ static int verify_builtins(struct tracee *t, const struct verify_opts *vo, struc
 			v.reason);
 }
 
+/* Without their rows all else is as it is. */
+static void check_collections(struct tracee *t, const struct verify_result *v)
+{
+	if (v->gc_wrong[0]) {
+		t->plan.ngc = 0;
+		snprintf(t->plan.gc_missing, sizeof(t->plan.gc_missing), "self-test: %.110s",
+			 v->gc_wrong);
+	}
+	if (t->plan.ngc)
+		return;
+	add_text(t->self_test, sizeof(t->self_test), "; collections have no rows: ");
+	add_text(t->self_test, sizeof(t->self_test), t->plan.gc_missing);
+}
+
 /*
  * Windows subtract the slowdown after hits themselves (estimate/settle.c), by a model. Costs measured on
  * the interpreter contain a part of it; those of the synthetic program do not. Subtracted twice, the
@@ -131,6 +145,7 @@ static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wa
 	if (!t->collector->windows)
 		t->cost = v.cost;
 	verify_text(&v, t->self_test, sizeof(t->self_test));
+	check_collections(t, &v);
 	/* What could not be run once is not tried again. */
 	if (t->opts.builtins && v.verdict == VERIFY_RIGHT)
 		return verify_builtins(t, vo, diag);

@@ -109,6 +109,11 @@ static uint64_t subject(const struct python *py, const struct plan *plan)
 
 		mix(&h, site, sizeof(site));
 	}
+	for (unsigned int i = 0; i < plan->ngc; i++) {
+		const uint64_t site[2] = {plan->gc[i].offset, plan_cookie(&plan->gc[i], i)};
+
+		mix(&h, site, sizeof(site));
+	}
 	mix(&h, script_text, strlen(script_text));
 	return h.v;
 }

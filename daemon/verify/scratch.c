@@ -382,6 +382,8 @@ int scratch_probe(const struct scratch *s, const struct plan *plan, bool builtin
 {
 	const struct probe_opts po = {
 		.builtins = builtins,
+		.collections = !builtins,
+		.sampling.interp_head = python_interp_head(s->python),
 		.native = python_native_types(s->python),
 		.pid = s->pid,
 		.via = s->python->via,

@@ -121,6 +121,18 @@
 	"    while True: yield 1\n"                                                                                            \
 	"tracer_held, tracer_own = tracer_gen(), tracer_gen()\n"                                                               \
 	"def tracer(*a): next(tracer_held); return tracer\n"                                                                   \
+	"class Tracer: pass\n"                                                                                                 \
+	"def tracer_del(self): pass\n"                                                                                         \
+	"Tracer.__del__ = tracer_del\n"                                                                                        \
+	"def tracer_stats():\n"                                                                                                \
+	"    s = gc.get_stats()\n"                                                                                             \
+	"    return s[0]['collections'], s[1]['collections'], s[2]['collections']\n"                                           \
+	"def tracer_cycle(): o = Tracer(); o.o = o\n"                                                                          \
+	"def tracer_collect(generation): tracer_cycle(); gc.collect(generation)\n"                                             \
+	"def tracer_litter():\n"                                                                                               \
+	"    kept = []; gc.set_threshold(100, 5, 5)\n"                                                                         \
+	"    for i in range(2000): kept.append([])\n"                                                                          \
+	"    gc.set_threshold(700, 10, 10)\n"                                                                                  \
 	"def watch(tool, on, off):\n"                                                                                          \
 	"    leaf(0); tool(*on); leaf(0); next(held); next(tracer_own); rounds(FEW)\n"                                         \
 	"    next(held); tool(*off); leaf(0); next(held)\n"                                                                    \
@@ -139,7 +151,8 @@
 	"            every |= e; m.register_callback(5, e, itertools.chain)\n"                                                 \
 	"ran = []; held = gen(99); next(held); rounds(3); cost()\n"                                                            \
 	"without = min([cost() for i in (1, 2, 3)])\n"                                                                         \
-	"say('ready'); wait()\n"                                                                                               \
+	"gc.disable(); before = tracer_stats()\n"                                                                              \
+	"say('ready'); wait(); gc.enable()\n"                                                                                  \
 	"rounds(ROUNDS); gc.collect()\n" /* A thread is counted from its own beginning on, until its function has returned. */ \
 	"_thread.start_new_thread(worker, ())\n"                                                                               \
 	"while not ran or _thread._count(): time.sleep(0.001)\n"                                                               \
@@ -148,7 +161,11 @@
 	"watch(sys.settrace, (tracer,), (None,))\n"                                                                            \
 	"if m: watch(m.set_events, (5, every), (5, 0))\n"                                                                      \
 	"rounds(FEW)\n"                                                                                                        \
-	"say('done'); wait()\n"                                                                                                \
+	"tracer_collect(0); tracer_collect(1); tracer_collect(2); tracer_litter(); gc.disable()\n"                             \
+	"after = tracer_stats()\n"                                                                                             \
+	"say('done %d %d %d' % (after[0] - before[0], after[1] - before[1], after[2] - "                                       \
+	"before[2]))\n"                                                                                                        \
+	"wait()\n"                                                                                                             \
 	"say('cost %d %d' % (without, cost()))\n"                                                                              \
 	"while wait(): pass\n"                                                                                                 \
 	"posix._exit(0)\n"

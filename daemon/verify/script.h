@@ -10,7 +10,7 @@
 
 /*
  * Says "ready" and waits for a byte; does what script_main and script_worker tell, in two threads;
- * says "done", waits; says "cost" and how long SCRIPT_COST_CALLS calls of an empty function took, in
+ * says "done" and how many collections there were since, of generations 0, 1 and 2, waits; says "cost" and how long SCRIPT_COST_CALLS calls of an empty function took, in
  * ns: as the first word without, as the second with probes; ends when its input does.
  */
 extern const char script_text[];
@@ -39,8 +39,10 @@ struct script_part {
 	unsigned int since; /* from this minor version on */
 };
 
-#define SCRIPT_FREE	"tracer"
-#define SCRIPT_BUILTINS "c_"
+#define SCRIPT_FREE "tracer"
+/* Of these, one that runs inside of collections only: a finalizer. */
+#define SCRIPT_FINALIZER "tracer_del"
+#define SCRIPT_BUILTINS	 "c_"
 
 /* From the answer to "ready" on, as far as "done". A part without events is the end. */
 extern const struct script_part script_main[], script_worker[];

@@ -41,6 +41,8 @@ struct scratch_thread {
 	unsigned int depth;
 	uint64_t events;
 	bool after_init; /* the last event was the end of an __init__ */
+	bool collecting;
+	uint16_t generation; /* of the collection */
 };
 
 struct transcript {
@@ -55,8 +57,10 @@ struct transcript {
 	int32_t unfreed[MAX_CODES];
 	uint64_t ended, freed; /* and of all names */
 	uint64_t sites[TRANSCRIPT_WORDS];
+	uint64_t collections[PYP_GC_UNKNOWN + 1]; /* that have started and stopped */
 	bool lost; /* events were: from there on nothing can be said */
 	char wrong[160];
+	char gc_wrong[160]; /* about collections: all else may be right */
 };
 
 /* ---- what went wrong --------------------------------------------------------------------- */
@@ -69,6 +73,18 @@ __attribute__((format(printf, 2, 3))) static void wrong(struct transcript *t, co
 		return;
 	va_start(ap, fmt);
 	vsnprintf(t->wrong, sizeof(t->wrong), fmt, ap);
+	va_end(ap);
+}
+
+__attribute__((format(printf, 2, 3))) static void gc_wrong(struct transcript *t, const char *fmt,
+							   ...)
+{
+	va_list ap;
+
+	if (t->gc_wrong[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(t->gc_wrong, sizeof(t->gc_wrong), fmt, ap);
 	va_end(ap);
 }
 
@@ -327,6 +343,8 @@ static void on_enter(struct transcript *t, struct scratch_thread *th, const stru
 	if (top && top->frame == e->u.call.frame && top->code == e->u.call.code)
 		return;
 	compare(t, th, e, name);
+	if (!th->collecting && strcmp(name_text(t, name), SCRIPT_FINALIZER) == 0)
+		gc_wrong(t, "a finalizer was called outside of a collection");
 	if (e->type == PYP_REC_ENTER && e->u.call.caller != (top ? top->frame : 0))
 		wrong(t, "%s was not called by %s, which was running (%s)", name_text(t, name),
 		      top ? name_text(t, top->name) : "nobody", site_text(t, e));
@@ -416,6 +434,41 @@ static void on_c_leave(struct transcript *t, struct scratch_thread *th, const st
 	caller->called = NO_NAME;
 }
 
+/* ---- collections ------------------------------------------------------------------------- */
+
+/* A frame that is being made (a generator's, 3.11) is none that runs. */
+static bool is_open_below(const struct scratch_thread *th, uint64_t frame)
+{
+	for (unsigned int i = 0; i + 1 < th->depth; i++)
+		if (th->open[i].frame == frame)
+			return true;
+	return false;
+}
+
+static void on_gc_start(struct transcript *t, struct scratch_thread *th, const struct event *e)
+{
+	const struct open_frame *top = top_of(th);
+
+	if (th->collecting)
+		gc_wrong(t, "a collection started, and the one before it was not seen to stop");
+	if (top && top->frame != e->u.gc.frame && is_open_below(th, e->u.gc.frame))
+		gc_wrong(t, "a collection was not set off by %s, which was running",
+			 name_text(t, top->name));
+	th->collecting = true;
+	th->generation = e->arg;
+}
+
+static void on_gc_stop(struct transcript *t, struct scratch_thread *th, const struct event *e)
+{
+	if (!th->collecting)
+		gc_wrong(t, "a collection stopped, and none was seen to start");
+	else if (th->generation != e->arg)
+		gc_wrong(t, "a collection of generation %u stopped as one of generation %u",
+			 th->generation, e->arg);
+	th->collecting = false;
+	t->collections[e->arg <= PYP_GC_UNKNOWN ? e->arg : PYP_GC_UNKNOWN]++;
+}
+
 /* A thread first seen: what it was doing. It never does much then. */
 static void on_chain(struct transcript *t, struct scratch_thread *th, const struct event *e)
 {
@@ -497,7 +550,8 @@ void transcript_event(struct transcript *t, const struct event *e)
 		[PYP_REC_LEAVE] = on_leave,	    [PYP_REC_YIELD] = on_leave,
 		[PYP_REC_CODE_FREE] = on_code_free, [PYP_REC_CHAIN] = on_chain,
 		[PYP_REC_C_ENTER] = on_c_enter,	    [PYP_REC_C_LEAVE] = on_c_leave,
-		[PYP_REC_C_INSTANT] = on_c_enter,
+		[PYP_REC_C_INSTANT] = on_c_enter,   [PYP_REC_GC_START] = on_gc_start,
+		[PYP_REC_GC_STOP] = on_gc_stop,
 	};
 	struct scratch_thread *th;
 
@@ -561,6 +615,38 @@ bool transcript_right(const struct transcript *t, char *why, size_t size)
 		}
 	}
 	return freed_right(t, why, size);
+}
+
+bool transcript_collections_right(const struct transcript *t,
+				  const uint64_t counted[PYP_GC_GENERATIONS], char *why,
+				  size_t size)
+{
+	const bool known = t->opts.plan->ngc && t->opts.plan->gc[0].disp != PYP_GC_NO_GENERATION;
+	uint64_t seen = 0, all = 0;
+
+	if (t->lost)
+		return true;
+	if (t->gc_wrong[0]) {
+		snprintf(why, size, "%s", t->gc_wrong);
+		return false;
+	}
+	for (unsigned int g = 0; g < PYP_GC_GENERATIONS; g++) {
+		seen += t->collections[g];
+		all += counted[g];
+		if (known && t->collections[g] != counted[g]) {
+			snprintf(why, size,
+				 "%llu collections of generation %u were seen, and there were %llu",
+				 (unsigned long long)t->collections[g], g,
+				 (unsigned long long)counted[g]);
+			return false;
+		}
+	}
+	seen += t->collections[PYP_GC_UNKNOWN];
+	if (seen == all)
+		return true;
+	snprintf(why, size, "%llu collections were seen, and there were %llu",
+		 (unsigned long long)seen, (unsigned long long)all);
+	return false;
 }
 
 uint64_t transcript_events(const struct transcript *t)

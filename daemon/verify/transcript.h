@@ -49,6 +49,11 @@ bool transcript_right(const struct transcript *t, char *why, size_t size);
 uint64_t transcript_events(const struct transcript *t);
 uint64_t transcript_sites(const struct transcript *t, unsigned int word);
 
+/* Were there as many collections of each generation as these, and each as it had to be? If not: why. */
+bool transcript_collections_right(const struct transcript *t,
+				  const uint64_t counted[PYP_GC_GENERATIONS], char *why,
+				  size_t size);
+
 /* What the events amount to: a function's calls, as profilers count them. */
 struct transcript_calls {
 	char name[24];

@@ -26,6 +26,8 @@ struct run {
 	struct transcript *transcript;
 	uint64_t broken; /* records that could not be decoded */
 	uint64_t without_ns, with_ns;
+	bool gc;				  /* collections are compared as well */
+	uint64_t collections[PYP_GC_GENERATIONS]; /* as the process counts them */
 };
 
 static void run_deinit(struct run *r)
@@ -84,7 +86,9 @@ static void on_record(void *ctx, const void *data, size_t size)
 	if (decode_event(data, size, &e) != DECODE_OK)
 		run->broken++;
 	else if (e.type != PYP_REC_FORK && e.type != PYP_REC_EXEC) {
-		profile_event(run->profile, &e);
+		/* Collections that were wrong must make nothing else so. */
+		if (e.type != PYP_REC_GC_START && e.type != PYP_REC_GC_STOP)
+			profile_event(run->profile, &e);
 		transcript_event(run->transcript, &e);
 	}
 }
@@ -98,6 +102,12 @@ static int expect(struct run *run, const char *word, struct verify_result *ret)
 		return verdict(ret, VERIFY_NOT_RUN, "the scratch process takes too long");
 	if (r < 0 || strncmp(line, word, strlen(word)) != 0)
 		return verdict(ret, VERIFY_NOT_RUN, "the scratch process does not run");
+	if (strcmp(word, "done") == 0) {
+		char *p = line + strlen(word);
+
+		for (unsigned int g = 0; g < PYP_GC_GENERATIONS; g++)
+			run->collections[g] = strtoull(p, &p, 10);
+	}
 	if (strcmp(word, "cost") == 0) {
 		char *p = line + strlen(word);
 
@@ -145,6 +155,7 @@ static int attach(struct run *run, const struct verify_opts *o, struct verify_re
 	uint64_t ts = 0;
 	int r;
 
+	run->gc = o->plan->ngc && !o->builtins;
 	r = scratch_probe(&run->scratch, o->plan, o->builtins, RING_BYTES, &run->probe, &diag);
 	run->profile = profile_new(NULL, resolve, run);
 	run->transcript = transcript_new(&to);
@@ -226,6 +237,9 @@ static int judge(const struct run *run, const struct snapshot *s, struct verify_
 		return verdict(ret, VERIFY_WRONG, "frames could not be read");
 	if (losses[PYP_LOSS_lost_events] || losses[PYP_LOSS_lost_chains])
 		return verdict(ret, VERIFY_NOT_RUN, "events of the scratch process were lost");
+	if (run->gc &&
+	    !transcript_collections_right(run->transcript, run->collections, why, sizeof(why)))
+		memcpy(ret->gc_wrong, why, sizeof(why));
 	if (s->targets[0].unmatched)
 		return verdict(ret, VERIFY_WRONG, "%llu events fitted no stack",
 			       (unsigned long long)s->targets[0].unmatched);
@@ -283,7 +297,7 @@ void verify_run(const struct verify_opts *opts, struct verify_result *ret)
 	if (!opts->fresh && !opts->builtins && cache_load(opts, ret) == 0)
 		return;
 	run_scratch(opts, ret);
-	if (!opts->builtins)
+	if (!opts->builtins && !ret->gc_wrong[0])
 		cache_store(opts, ret);
 }
 

@@ -42,6 +42,7 @@ struct verify_result {
 	struct cost cost;	   /* the same by kind, before and after the clock is read */
 	bool grouped; /* its memory and its threads were bounded by a control group, too */
 	char reason[160];
+	char gc_wrong[160]; /* what was wrong about collections, whatever the verdict; "": nothing */
 };
 
 struct verify_opts {

@@ -314,3 +314,76 @@ Test(verify, programs_that_are_not_run, .timeout = 60)
 	subject_end(&s);
 	check_no_leaks();
 }
+
+/* ---- collections ------------------------------------------------------------------------- */
+
+static void expect_gc_wrong(struct subject *s, const struct plan *planted, const char *mistake)
+{
+	const struct plan own = s->plan;
+	struct verify_result r;
+
+	s->plan = *planted;
+	r = verify(s, true);
+	s->plan = own;
+	cr_expect_neq(r.gc_wrong[0], '\0', "%s: %s was not found", s->python->file, mistake);
+	cr_expect_eq(r.verdict, VERIFY_RIGHT, "%s: %s: all else is right: %s", s->python->file,
+		     mistake, r.reason);
+	fprintf(stderr, "  %-24s %s\n", mistake, r.gc_wrong);
+}
+
+static void remove_kind(struct plan *p, enum pyp_site_kind kind)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < p->ngc; i++)
+		if (p->gc[i].kind != kind)
+			p->gc[n++] = p->gc[i];
+	p->ngc = n;
+}
+
+static void plant_gc_mistakes(struct subject *s)
+{
+	static struct plan planted;
+	const uint8_t others = 4; /* registers away: it holds something else, or nothing */
+
+	planted = s->plan;
+	for (unsigned int i = 0; i < planted.ngc; i++)
+		planted.gc[i].kind = planted.gc[i].kind == PYP_SITE_GC_START ? PYP_SITE_GC_STOP
+									     : PYP_SITE_GC_START;
+	expect_gc_wrong(s, &planted, "starts and stops swapped");
+	planted = s->plan;
+	remove_kind(&planted, PYP_SITE_GC_STOP);
+	expect_gc_wrong(s, &planted, "no stops");
+	planted = s->plan;
+	remove_kind(&planted, PYP_SITE_GC_START);
+	expect_gc_wrong(s, &planted, "no starts");
+	planted = s->plan;
+	for (unsigned int i = 0; i < planted.ngc; i++)
+		planted.gc[i].reg = (uint8_t)((planted.gc[i].reg + others) & 15);
+	expect_gc_wrong(s, &planted, "another register");
+}
+
+/* What is wrong about them is found, and concerns nothing else. */
+Test(verify, mistakes_about_collections, .timeout = 300)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n;
+
+	caps_require_bpf();
+	n = interpreters_find(v);
+	for (size_t i = 0; i < n; i++) {
+		struct subject s;
+		struct verify_result r;
+
+		if (v[i].major != 3)
+			continue;
+		subject_start(&s, &v[i]);
+		r = verify(&s, true);
+		cr_expect(r.verdict == VERIFY_RIGHT && !r.gc_wrong[0], "%s: %s%s", v[i].exe,
+			  r.reason, r.gc_wrong);
+		fprintf(stderr, "%s\n", v[i].exe);
+		plant_gc_mistakes(&s);
+		subject_end(&s);
+	}
+	check_no_leaks();
+}
