@@ -298,13 +298,13 @@ static json_t *owner(const struct snapshot_func *f,
 static int put_function(struct writer *w, const struct snapshot_func *f, const struct view_row *row)
 {
 	static const struct view_row none = {.min = {UINT64_MAX, UINT64_MAX}};
-	json_t *names = json_pack("{s:o, s:i, s:o, s:o, s:i, s:b, s:b, s:o, s:o}", "file",
-				  provenance_string(f->filename), "line", (int)f->firstlineno,
-				  "name", provenance_string(f->name), "qualname",
-				  provenance_string(f->qualname), "variant", (int)f->variant,
-				  "pseudo", f->pseudo, "native", snapshot_func_is_native(f),
-				  "module", owner(f, name_builtin_module), "type",
-				  owner(f, name_builtin_type));
+	json_t *names =
+		json_pack("{s:o, s:i, s:o, s:o, s:i, s:b, s:b, s:b, s:o, s:o}", "file",
+			  provenance_string(f->filename), "line", (int)f->firstlineno, "name",
+			  provenance_string(f->name), "qualname", provenance_string(f->qualname),
+			  "variant", (int)f->variant, "pseudo", f->pseudo, "gc",
+			  snapshot_func_is_gc(f), "native", snapshot_func_is_native(f), "module",
+			  owner(f, name_builtin_module), "type", owner(f, name_builtin_type));
 	size_t at;
 
 	if (!row)

@@ -37,6 +37,7 @@ function readFunctions(json) {
 				file: json.strings[file],
 				line,
 				pseudo: Boolean(pseudo),
+				gc: Boolean(pseudo) && json.strings[name].startsWith('<gc'),
 				native: !pseudo && line === 0 && json.strings[file] === '~',
 				label: json.strings[qualname] || json.strings[name] || '<unknown>',
 				where: pseudo ? '' : place(json.strings[file], line),

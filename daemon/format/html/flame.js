@@ -143,6 +143,8 @@ export class Flame {
 		const group = this.tree.group[node];
 		const f = group >= 0 ? this.report.functions[group] : null;
 
+		if (f && f.gc)
+			return 'var(--frame-gc)';
 		if (!f || f.pseudo)
 			return 'var(--frame-plain)';
 		if (f.native)

@@ -368,3 +368,23 @@ Test(tally, samples_that_do_not_fit)
 	profile_free(p);
 	check_no_leaks();
 }
+
+/* Collections have rows, and are no calls. */
+Test(tally, collections)
+{
+	struct profile *p = new_profile();
+	const struct call_count said[] = {
+		{1, PYP_COUNT_OUTSIDE, ID(0), 2, false},
+		{1, ID(0), PYP_COUNT_GC, 10, true},
+		{1, ID(0), PYP_COUNT_GC + 2, 5, false},
+		{1, PYP_COUNT_OUTSIDE, PYP_COUNT_GC + PYP_GC_UNKNOWN, 1, false},
+	};
+
+	profile_set_calls(p, said, sizeof(said) / sizeof(*said));
+	cr_assert_eq(calls(p, "f0", "<gc generation 0>", NULL), 10);
+	cr_assert_eq(calls(p, "f0", "<gc generation 2>", NULL), 5);
+	cr_assert_eq(calls(p, "", "<gc>", NULL), 1);
+	cr_assert_eq(profile_counts(p).events, 2);
+	profile_free(p);
+	check_no_leaks();
+}

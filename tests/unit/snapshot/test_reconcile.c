@@ -394,3 +394,36 @@ Test(reconcile, c_functions_that_were_counted)
 	cr_assert(fabs(tot(s, "len") / tot(s, "g") - 0.25) < 0.01, "as samples have them");
 	cr_assert_gt(error_of(s, "len"), 0);
 }
+
+/* Samples met the function that set off collections; what these took is known from the trace. */
+Test(reconcile, collections_of_a_trace)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
+								      "thread 42 43 worker\n"
+								      "main a.py:1 1 1000\n"
+								      "  f a.py:2 1000 18000000\n"
+								      "    <gc> ~:0 10 6000000\n");
+	uint64_t *of = snapshot_alloc(s, s->nfuncs, sizeof(*of));
+	double collected;
+
+	s->funcs[func_of(s, "<gc>")].pseudo = true;
+	s->threads[0].total[SNAPSHOT_CPU] = s->threads[0].total[SNAPSHOT_WALL] = 0;
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		s->nodes[i].min[0] = s->nodes[i].min[1] = UINT64_MAX;
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			s->threads[0].total[c] += s->nodes[i].self[c];
+	}
+	of[func_of(s, "f")] = 1100; /* 5 ms its own, 6 ms of collections */
+	s->targets[0].beside.trace = (struct snapshot_sampled){of, s->nfuncs, 0};
+	s->targets[0].cost = (struct cost){
+		.known = true, .before = {4000, 4000, 4000}, .after = {4000, 4000, 4000}};
+	s->targets[0].cost_scale = 1;
+	s->targets[0].estimate =
+		(struct snapshot_estimate){.rate = 999, .period_ns = 10000, .samples = 1100};
+	assert_ok(snapshot_correct(s));
+	check_sums(s);
+	collected = tot(s, "<gc>");
+	cr_assert(collected > 5.8e6 && collected < 6e6, "%f", collected);
+	cr_assert(tot(s, "f") > 3e6 && tot(s, "f") < 6e6, "%f", tot(s, "f"));
+	cr_assert(snapshot_valid(s));
+}
