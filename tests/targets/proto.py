@@ -119,11 +119,13 @@ def monitored(main, args):
     if sys.version_info < (3, 12):
         return counting(main, args)
     calls = {}
+    lock = _thread.allocate_lock()  # without a GIL threads count at the same time
 
     def on_call(code, *_):
         # Not the code object itself: those of different files may be equal.
         key = (code.co_filename, code.co_firstlineno, code.co_name)
-        calls[key] = calls.get(key, 0) + 1
+        with lock:
+            calls[key] = calls.get(key, 0) + 1
 
     mon = sys.monitoring
     events = mon.events.PY_START | mon.events.PY_RESUME | mon.events.PY_THROW
