@@ -50,6 +50,13 @@ struct pt_regs {
 #define ARCH_SP(ctx)	  ((ctx)->sp)
 #define ARCH_FLAGS(ctx)	  ((ctx)->flags)
 
+/* A thread's registers as it entered the kernel: the system call's number, less than 0 outside of one,
+ * and its first two arguments. */
+#define ARCH_SYSCALL(regs)	((__s64)(regs)->orig_ax)
+#define ARCH_SYSCALL_ARG0(regs) ((regs)->di)
+#define ARCH_SYSCALL_ARG1(regs) ((regs)->si)
+#define ARCH_NR_FUTEX		202
+
 /*
  * Context loads must have constant offsets: the verifier refuses a modified context pointer. The
  * asm keeps the compiler from merging the cases into one load at a computed offset.

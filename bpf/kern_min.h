@@ -50,6 +50,32 @@ struct task_io_accounting {
 	__u64 rchar, wchar; /* bytes that read(2), write(2) and the like moved */
 };
 
+struct sched_info {
+	unsigned long long run_delay; /* time spent in run queues */
+};
+
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct inode {
+	unsigned short i_mode;
+	struct super_block *i_sb;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct uprobe;
 
 struct uprobe_task {
@@ -62,6 +88,8 @@ struct task_struct {
 	unsigned long nvcsw, nivcsw;	/* context switches: by itself, by force */
 	unsigned long min_flt, maj_flt; /* page faults */
 	struct task_io_accounting ioac;
+	struct sched_info sched_info; /* only where the kernel keeps it */
+	struct files_struct *files;
 	int pid;  /* what user space calls the tid, in the init pid namespace */
 	int tgid; /* what user space calls the pid */
 	struct task_struct *group_leader;

@@ -1,34 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The scheduler's tracepoints, in all modes: ends of threads, forks and execs; and in mode trace the
- * switches of threads, which make CPU time of time.
+ * switches of threads, which make CPU time of time, and why they wait.
  */
 #include "counters.bpf.h"
 #include "ids.bpf.h"
 #include "ring.bpf.h"
 #include "thread.bpf.h"
+#include "wait.bpf.h"
 
 #include <bpf/bpf_tracing.h>
-
-static __always_inline void switch_send(struct task_struct *task, __u32 type, __u32 arg)
-{
-	__u32 tid = task_tid(task);
-	enum thread_sight sight = thread_sight(tid);
-	struct pyp_rec_switch *r;
-
-	if (sight == SIGHT_NONE)
-		return;
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
-	if (!r) {
-		count(PYP_LOSS_lost_switches);
-		return;
-	}
-	if (sight == SIGHT_LOST)
-		arg |= PYP_SWITCH_LOST;
-	rec_head(&r->h, bpf_ktime_get_ns(), tid, type, 0, arg);
-	r->runtime = task->se.sum_exec_runtime;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-}
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, int preempt, struct task_struct *prev, struct task_struct *next,
@@ -37,10 +18,9 @@ int BPF_PROG(on_switch, int preempt, struct task_struct *prev, struct task_struc
 	if (!active)
 		return 0;
 	if (task_tgid(prev) == target_tgid)
-		switch_send(prev, PYP_REC_SWITCH_OUT,
-			    (preempt & 1) || !prev_state ? PYP_SWITCH_RUNNABLE : 0);
+		switch_out_send(prev, (preempt & 1) || !prev_state, prev_state);
 	if (task_tgid(next) == target_tgid)
-		switch_send(next, PYP_REC_SWITCH_IN, 0);
+		switch_in_send(next);
 	return 0;
 }
 

@@ -50,10 +50,41 @@ static enum decode_error decode_switch(const void *data, size_t size, struct eve
 
 	(void)size;
 	memcpy(&r, data, sizeof(r));
-	if (r.h.arg &
-	    ~(PYP_SWITCH_LOST | (r.h.type == PYP_REC_SWITCH_OUT ? PYP_SWITCH_RUNNABLE : 0u)))
+	if (r.h.arg & ~PYP_SWITCH_LOST)
 		return DECODE_FIELD;
 	ev->u.sw.runtime = r.runtime;
+	ev->u.sw.syscall = -1;
+	return DECODE_OK;
+}
+
+/* A system call has a number; what is no system call has neither number nor arguments. */
+static bool wait_is_possible(const struct pyp_rec_switch_out *r)
+{
+	bool in_call = r->wait == PYP_WAIT_SYSCALL || r->wait == PYP_WAIT_GIL;
+
+	if (r->wait >= PYP_WAIT_MAX || r->fd >= PYP_FD_MAX || r->gil >= PYP_GIL_RANGES ||
+	    (r->h.arg & PYP_SWITCH_RUNNABLE) != (r->wait == PYP_WAIT_CPU ? PYP_SWITCH_RUNNABLE : 0))
+		return false;
+	return in_call ? r->syscall >= 0 : r->syscall == -1 && !r->arg[0] && !r->arg[1] && !r->fd;
+}
+
+static enum decode_error decode_switch_out(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_switch_out r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (r.h.arg & ~(PYP_SWITCH_LOST | PYP_SWITCH_RUNNABLE) || !wait_is_possible(&r))
+		return DECODE_FIELD;
+	ev->u.sw = (struct event_switch){
+		.runtime = r.runtime,
+		.delay = r.delay,
+		.arg = {r.arg[0], r.arg[1]},
+		.syscall = r.syscall,
+		.wait = r.wait,
+		.fd = r.fd,
+		.gil = r.gil,
+	};
 	return DECODE_OK;
 }
 
@@ -293,7 +324,7 @@ static const struct {
 	[PYP_REC_THROW] = {decode_enter, sizeof(struct pyp_rec_enter)},
 	[PYP_REC_LEAVE] = {decode_leave, sizeof(struct pyp_rec_leave)},
 	[PYP_REC_YIELD] = {decode_leave, sizeof(struct pyp_rec_leave)},
-	[PYP_REC_SWITCH_OUT] = {decode_switch, sizeof(struct pyp_rec_switch)},
+	[PYP_REC_SWITCH_OUT] = {decode_switch_out, sizeof(struct pyp_rec_switch_out)},
 	[PYP_REC_SWITCH_IN] = {decode_switch, sizeof(struct pyp_rec_switch)},
 	[PYP_REC_CODE] = {decode_code, sizeof(struct pyp_rec_code)},
 	[PYP_REC_STRING] = {decode_string, sizeof(struct pyp_rec_string)},

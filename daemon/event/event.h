@@ -51,6 +51,17 @@ static inline uint32_t event_sample_natives(const struct event_sample *s)
 	return s->flags & (PYP_SAMPLE_METHOD | PYP_SAMPLE_NATIVE) ? 1 : 0;
 }
 
+/* All but runtime: of SWITCH_OUT, see struct pyp_rec_switch_out. */
+struct event_switch {
+	uint64_t runtime;
+	uint64_t delay;
+	uint64_t arg[2];
+	int32_t syscall; /* -1: none */
+	uint8_t wait;	 /* enum pyp_wait */
+	uint8_t fd;	 /* enum pyp_fd_kind */
+	uint8_t gil;
+};
+
 struct event_method {
 	uint64_t method;
 	uint64_t self_type;
@@ -81,9 +92,7 @@ struct event {
 		struct {
 			uint64_t frame; /* GC_START: the innermost; 0: none, or not known */
 		} gc;			/* GC_START, GC_STOP; arg is the generation */
-		struct {
-			uint64_t runtime;
-		} sw; /* SWITCH_IN, SWITCH_OUT */
+		struct event_switch sw; /* SWITCH_IN, SWITCH_OUT */
 		struct {
 			uint64_t code;
 			uint32_t flags;

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "probe/bpfmap.h"
 #include "probe/counts.h"
 #include "probe/holder.h"
@@ -232,6 +233,16 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 	return r;
 }
 
+static void set_fd_calls(struct probe *p)
+{
+	uint64_t calls[PYP_FD_CALLS / 64] = {0};
+
+	for (int nr = 0; nr < PYP_FD_CALLS; nr++)
+		if (wait_by_fd(nr))
+			calls[nr / 64] |= UINT64_C(1) << (nr % 64);
+	memcpy((void *)&p->skel->rodata->fd_calls, calls, sizeof(calls));
+}
+
 static int configure(struct probe *p, const struct probe_opts *o, struct diag *diag)
 {
 	struct pyprof_bpf__rodata *ro = p->skel->rodata;
@@ -247,6 +258,7 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 	if (samples_native(p, o))
 		memcpy((void *)&ro->native_calls, &calls, sizeof(calls));
 	ro->ring_half = o->ring_bytes / 2;
+	set_fd_calls(p);
 	memcpy((void *)&ro->layout, &o->layout->bpf, sizeof(ro->layout));
 	ro->frame_span = frame_span(&o->layout->bpf);
 	if (!ro->frame_span)
@@ -820,6 +832,11 @@ int probe_samples(const struct probe *p)
 struct pyp_trap_samples probe_trap_samples(const struct probe *p)
 {
 	return p->skel->bss->trap_samples;
+}
+
+void probe_set_gils(struct probe *p, const struct pyp_gil_range v[PYP_GIL_RANGES])
+{
+	memcpy(p->skel->bss->gil_ranges, v, sizeof(p->skel->bss->gil_ranges));
 }
 
 struct probe_gauge probe_gauge(const struct probe *p)

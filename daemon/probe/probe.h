@@ -83,6 +83,9 @@ DEFINE_FREEP(struct probe, probe_free)
  */
 int probe_set_target(struct probe *p, const struct probe_opts *opts);
 
+/* Where the target's GILs are, at any time; none known: waiting for one is waiting for a lock. */
+void probe_set_gils(struct probe *p, const struct pyp_gil_range v[PYP_GIL_RANGES]);
+
 /* Put the probes on; every thread counts as unseen afterwards. *ret_ts: CLOCK_MONOTONIC from which
  * on events may come. */
 int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag);

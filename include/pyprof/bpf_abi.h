@@ -267,11 +267,63 @@ struct pyp_rec_method {
 /* In h.arg of both: calls or returns of the thread were lost, and its stack was not sent since. */
 #define PYP_SWITCH_LOST 2u
 
-/* SWITCH_OUT, SWITCH_IN: the thread's run time so far. */
+/* SWITCH_IN: the thread's run time so far. */
 struct pyp_rec_switch {
 	struct pyp_rec h;
 	__u64 runtime;
 };
+
+/* In wait of SWITCH_OUT: what the thread waits for, as far as the kernel side knows. */
+enum pyp_wait {
+	PYP_WAIT_CPU,	  /* it could go on: it was preempted, or yielded */
+	PYP_WAIT_SYSCALL, /* blocked in a system call */
+	PYP_WAIT_GIL,	  /* in a futex call on one of the ranges below */
+	PYP_WAIT_FAULT,	  /* blocked outside of system calls: a page fault */
+	PYP_WAIT_STOPPED, /* by a signal or a debugger */
+	PYP_WAIT_MAX
+};
+
+/* What a descriptor is, as far as it matters for why a thread waits. */
+enum pyp_fd_kind {
+	PYP_FD_UNKNOWN, /* not looked at, closed, or unreadable */
+	PYP_FD_FILE,	/* a regular file, a directory or a block device */
+	PYP_FD_SOCKET,
+	PYP_FD_PIPE,
+	PYP_FD_OTHER, /* a terminal, an eventfd */
+	PYP_FD_MAX
+};
+
+/*
+ * SWITCH_OUT: besides, why. delay: how long the thread has waited in run queues in all its life, the
+ * wait that ended last included; 0: the kernel does not count it. syscall and its first two arguments:
+ * where wait is SYSCALL or GIL, else -1 and 0. fd: enum pyp_fd_kind of the first argument, for calls that
+ * the daemon has asked to be looked at. gil: the number of the GIL, where wait is GIL.
+ */
+struct pyp_rec_switch_out {
+	struct pyp_rec h;
+	__u64 runtime;
+	__u64 delay;
+	__u64 arg[2];
+	__s32 syscall;
+	__u8 wait; /* enum pyp_wait */
+	__u8 fd;
+	__u8 gil;
+	__u8 pad;
+};
+
+/*
+ * Where futexes mean a GIL: addresses in the target. Several ranges can be of one GIL; each
+ * interpreter (3.12+) can have one. size 0: none.
+ */
+#define PYP_GIL_RANGES 16
+struct pyp_gil_range {
+	__u64 start;
+	__u32 size;
+	__u32 gil; /* its number, below PYP_GIL_RANGES */
+};
+
+/* System calls whose descriptor is looked at: bits by number. */
+#define PYP_FD_CALLS 512
 
 /* Which of a code object's strings a STRING record carries (h.arg). */
 enum pyp_string_which { PYP_STR_FILENAME = 0, PYP_STR_NAME = 1, PYP_STR_QUALNAME = 2 };
@@ -557,6 +609,8 @@ _Static_assert(sizeof(struct pyp_rec_c_call) == 32, "pyp_rec_c_call changed size
 _Static_assert(sizeof(struct pyp_rec_method) == 320, "pyp_rec_method changed size");
 _Static_assert(sizeof(struct pyp_rec_leave) == 24, "pyp_rec_leave changed size");
 _Static_assert(sizeof(struct pyp_rec_switch) == 24, "pyp_rec_switch changed size");
+_Static_assert(sizeof(struct pyp_rec_switch_out) == 56, "pyp_rec_switch_out changed size");
+_Static_assert(sizeof(struct pyp_gil_range) == 16, "pyp_gil_range changed size");
 _Static_assert(sizeof(struct pyp_rec_string) == 40, "pyp_rec_string changed size");
 _Static_assert(sizeof(struct pyp_rec_code) == 32, "pyp_rec_code changed size");
 _Static_assert(sizeof(struct pyp_rec_code_free) == 24, "pyp_rec_code_free changed size");

@@ -9,6 +9,7 @@ union record {
 	struct pyp_rec_enter enter;
 	struct pyp_rec_leave leave;
 	struct pyp_rec_switch sw;
+	struct pyp_rec_switch_out out;
 	struct pyp_rec_string string;
 	struct pyp_rec_code code;
 	struct pyp_rec_code_free code_free;
@@ -91,9 +92,17 @@ static struct sample sample_of(uint8_t type)
 		s.r.leave.frame = 0x1000;
 		return s;
 	case PYP_REC_SWITCH_OUT:
+		s = sample_new(type, sizeof(s.r.out));
+		s.r.out.runtime = 555;
+		s.r.out.delay = 66;
+		s.r.out.wait = PYP_WAIT_SYSCALL;
+		s.r.out.syscall = 7;
+		s.r.out.arg[0] = 8;
+		s.r.out.arg[1] = 9;
+		s.r.out.fd = PYP_FD_PIPE;
+		return s;
 	case PYP_REC_SWITCH_IN:
 		s = sample_new(type, sizeof(s.r.sw));
-		s.r.h.arg = type == PYP_REC_SWITCH_OUT;
 		s.r.sw.runtime = 555;
 		return s;
 	case PYP_REC_CODE:
@@ -227,6 +236,12 @@ Test(decode, methods)
 Test(decode, switches)
 {
 	cr_assert_eq(decoded(PYP_REC_SWITCH_OUT).u.sw.runtime, 555);
+	cr_assert_eq(decoded(PYP_REC_SWITCH_OUT).u.sw.delay, 66);
+	cr_assert_eq(decoded(PYP_REC_SWITCH_OUT).u.sw.syscall, 7);
+	cr_assert_eq(decoded(PYP_REC_SWITCH_OUT).u.sw.arg[0], 8);
+	cr_assert_eq(decoded(PYP_REC_SWITCH_OUT).u.sw.arg[1], 9);
+	cr_assert_eq(decoded(PYP_REC_SWITCH_OUT).u.sw.fd, PYP_FD_PIPE);
+	cr_assert_eq(decoded(PYP_REC_SWITCH_IN).u.sw.syscall, -1);
 	cr_assert_eq(decoded(PYP_REC_SWITCH_IN).u.sw.runtime, 555);
 }
 
@@ -389,7 +404,15 @@ Test(decode, addresses_that_no_frame_has)
 Test(decode, ranges_of_the_rest)
 {
 	REFUSES(PYP_REC_SWITCH_OUT, DECODE_FIELD, h.arg = 4);
-	ACCEPTS(PYP_REC_SWITCH_OUT, h.arg = PYP_SWITCH_RUNNABLE | PYP_SWITCH_LOST);
+	REFUSES(PYP_REC_SWITCH_OUT, DECODE_FIELD, h.arg = PYP_SWITCH_RUNNABLE);
+	ACCEPTS(PYP_REC_SWITCH_OUT, h.arg = PYP_SWITCH_LOST);
+	REFUSES(PYP_REC_SWITCH_OUT, DECODE_FIELD, out.wait = PYP_WAIT_MAX);
+	REFUSES(PYP_REC_SWITCH_OUT, DECODE_FIELD, out.wait = PYP_WAIT_CPU);
+	REFUSES(PYP_REC_SWITCH_OUT, DECODE_FIELD, out.wait = PYP_WAIT_FAULT);
+	REFUSES(PYP_REC_SWITCH_OUT, DECODE_FIELD, out.syscall = -1);
+	REFUSES(PYP_REC_SWITCH_OUT, DECODE_FIELD, out.fd = PYP_FD_MAX);
+	REFUSES(PYP_REC_SWITCH_OUT, DECODE_FIELD, out.gil = PYP_GIL_RANGES);
+	ACCEPTS(PYP_REC_SWITCH_OUT, out.wait = PYP_WAIT_GIL);
 	REFUSES(PYP_REC_SWITCH_IN, DECODE_FIELD, h.arg = PYP_SWITCH_RUNNABLE);
 	ACCEPTS(PYP_REC_SWITCH_IN, h.arg = PYP_SWITCH_LOST);
 	REFUSES(PYP_REC_CODE, DECODE_FIELD, h.arg = 2);

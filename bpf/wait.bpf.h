@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Switches, and why a thread leaves its CPU: by the registers with which it entered the kernel. A
+ * thread that is switched out is the current one, so its descriptors are its own to look at; what
+ * another thread closes meanwhile stays readable until the program ends.
+ */
+#ifndef PYPROF_WAIT_BPF_H
+#define PYPROF_WAIT_BPF_H
+
+#include "ids.bpf.h"
+#include "ring.bpf.h"
+#include "thread.bpf.h"
+
+const volatile __u64 fd_calls[PYP_FD_CALLS / 64] = {}; /* whose descriptor's kind is reported */
+struct pyp_gil_range gil_ranges[PYP_GIL_RANGES] = {};  /* the first one of size 0 ends them */
+
+#define TASK_STOPPED_OR_TRACED (0x4 | 0x8)
+
+#define MODE_TYPE	    0170000
+#define MODE_FIFO	    0010000
+#define MODE_DIRECTORY	    0040000
+#define MODE_BLOCK	    0060000
+#define MODE_FILE	    0100000
+#define MODE_SOCKET	    0140000
+#define ANON_INODE_FS_MAGIC 0x09041934 /* eventfd, timerfd: regular files since 6.16 */
+
+static __always_inline __u8 kind_of_inode(struct inode *inode)
+{
+	switch (BPF_CORE_READ(inode, i_mode) & MODE_TYPE) {
+	case MODE_SOCKET:
+		return PYP_FD_SOCKET;
+	case MODE_FIFO:
+		return PYP_FD_PIPE;
+	case MODE_FILE:
+		if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
+			return PYP_FD_OTHER;
+		return PYP_FD_FILE;
+	case MODE_DIRECTORY:
+	case MODE_BLOCK:
+		return PYP_FD_FILE;
+	default:
+		return PYP_FD_OTHER;
+	}
+}
+
+static __always_inline __u8 kind_of_fd(struct task_struct *task, __u32 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files, *file = NULL;
+	struct inode *inode;
+
+	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+		return PYP_FD_UNKNOWN;
+	files = BPF_CORE_READ(table, fd);
+	if (bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
+		return PYP_FD_UNKNOWN;
+	inode = BPF_CORE_READ(file, f_inode);
+	return inode ? kind_of_inode(inode) : PYP_FD_UNKNOWN;
+}
+
+static __always_inline int gil_find(__u64 address, __u8 *ret)
+{
+	for (int i = 0; i < PYP_GIL_RANGES; i++) {
+		if (!gil_ranges[i].size)
+			return 0;
+		if (address - gil_ranges[i].start >= gil_ranges[i].size)
+			continue;
+		*ret = gil_ranges[i].gil;
+		return 1;
+	}
+	return 0;
+}
+
+/* Blocked in a system call. */
+static __always_inline void wait_of_call(struct pyp_rec_switch_out *r, struct task_struct *task,
+					 struct pt_regs *user)
+{
+	__s64 nr = ARCH_SYSCALL(user);
+	__u8 gil = 0;
+
+	r->wait = PYP_WAIT_SYSCALL;
+	r->syscall = nr;
+	r->arg[0] = ARCH_SYSCALL_ARG0(user);
+	r->arg[1] = ARCH_SYSCALL_ARG1(user);
+	if (nr == ARCH_NR_FUTEX && gil_find(r->arg[0], &gil)) {
+		r->wait = PYP_WAIT_GIL;
+		r->gil = gil;
+	}
+	if (nr < PYP_FD_CALLS &&
+	    fd_calls[((__u64)nr >> 6) & (PYP_FD_CALLS / 64 - 1)] >> (nr & 63) & 1)
+		r->fd = kind_of_fd(task, r->arg[0]);
+}
+
+static __always_inline void wait_fill(struct pyp_rec_switch_out *r, struct task_struct *task,
+				      int runnable, __u32 state)
+{
+	struct pt_regs *user = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	r->arg[0] = r->arg[1] = 0;
+	r->syscall = -1;
+	r->fd = r->gil = r->pad = 0;
+	if (runnable)
+		r->wait = PYP_WAIT_CPU;
+	else if (state & TASK_STOPPED_OR_TRACED)
+		r->wait = PYP_WAIT_STOPPED;
+	else if (ARCH_SYSCALL(user) < 0)
+		r->wait = PYP_WAIT_FAULT;
+	else
+		wait_of_call(r, task, user);
+}
+
+static __always_inline void switch_out_send(struct task_struct *task, int runnable, __u32 state)
+{
+	__u32 tid = task_tid(task), arg = runnable ? PYP_SWITCH_RUNNABLE : 0;
+	enum thread_sight sight = thread_sight(tid);
+	struct pyp_rec_switch_out *r;
+
+	if (sight == SIGHT_NONE)
+		return;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		count(PYP_LOSS_lost_switches);
+		return;
+	}
+	if (sight == SIGHT_LOST)
+		arg |= PYP_SWITCH_LOST;
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_SWITCH_OUT, 0, arg);
+	r->runtime = task->se.sum_exec_runtime;
+	r->delay = bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay
+								     : 0;
+	wait_fill(r, task, runnable, state);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void switch_in_send(struct task_struct *task)
+{
+	__u32 tid = task_tid(task);
+	enum thread_sight sight = thread_sight(tid);
+	struct pyp_rec_switch *r;
+
+	if (sight == SIGHT_NONE)
+		return;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		count(PYP_LOSS_lost_switches);
+		return;
+	}
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_SWITCH_IN, 0,
+		 sight == SIGHT_LOST ? PYP_SWITCH_LOST : 0);
+	r->runtime = task->se.sum_exec_runtime;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+#endif
