@@ -38,11 +38,12 @@ struct wire_find {
 	struct wire_diag diag, plan_diag;
 	uint64_t via_start, via_end, bias, runtime, evaluator, code_type, exec_id, table_vaddr;
 	struct pyp_native_types native_types;
+	uint64_t gil_at, gil_behind, gil_parts[PYTHON_GIL_PARTS];
 	struct pyp_code_range own_code[PYP_OWN_CODE];
 	uint64_t breaks[INSPECT_BREAKS];
 	uint32_t nsites, nnative, ngc, ninsns, site_breaks, nbreaks;
-	uint16_t refined[PYTHON_REFINED];
-	uint8_t same, via_exe, misses, debug_offsets, major, minor, micro, abi, build_id_len;
+	uint16_t refined[PYTHON_REFINED], gil_interp;
+	uint8_t gil_pointer, same, via_exe, misses, debug_offsets, major, minor, micro, abi, build_id_len;
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	char version[32], file[4096], cmdline[TARGET_CMDLINE_MAX], warning[256];
 	char missing[128], twice[32], native_missing[128], gc_missing[128];
@@ -83,6 +84,8 @@ size_t answer_max(enum question q)
 		return sizeof(struct wire_hidden);
 	case QUESTION_EXEC_ID:
 		return sizeof(uint64_t);
+	case QUESTION_GILS:
+		return sizeof(struct pyp_gil_range) * PYP_GIL_RANGES;
 	case QUESTIONS:
 		break;
 	}
@@ -320,6 +323,11 @@ static void put_python(struct wire_find *w, const struct python *py, const struc
 	w->evaluator = python_evaluator(py);
 	w->code_type = py->code_type;
 	w->native_types = py->native_types;
+	w->gil_at = py->gil.at;
+	w->gil_behind = py->gil.behind;
+	w->gil_interp = py->gil.interp;
+	w->gil_pointer = py->gil.pointer;
+	memcpy(w->gil_parts, py->gil.parts, sizeof(w->gil_parts));
 	memcpy(w->own_code, py->own_code, sizeof(w->own_code));
 	w->debug_offsets = py->debug_offsets;
 	w->major = py->major;
@@ -411,6 +419,24 @@ static bool own_code_is_possible(const struct wire_find *w)
 	return true;
 }
 
+static bool take_gil(const struct wire_find *w, struct python_gil *ret)
+{
+	struct python_gil g = {.at = w->gil_at,
+			       .behind = w->gil_behind,
+			       .interp = w->gil_interp,
+			       .pointer = w->gil_pointer};
+
+	if (!address_is_possible(w->gil_at) || !address_is_possible(w->gil_behind) ||
+	    !is_bit(w->gil_pointer))
+		return false;
+	for (int i = 0; i < PYTHON_GIL_PARTS; i++)
+		if (!address_is_possible(w->gil_parts[i]))
+			return false;
+	memcpy(g.parts, w->gil_parts, sizeof(g.parts));
+	*ret = g;
+	return true;
+}
+
 static bool take_python(const struct wire_find *w, pid_t tid, const char *path, struct python *py)
 {
 	const struct layout *layout = layout_find_abi(w->major, w->minor, w->abi);
@@ -420,7 +446,8 @@ static bool take_python(const struct wire_find *w, pid_t tid, const char *path, 
 	    !address_is_possible(w->runtime) || !address_is_possible(w->evaluator) ||
 	    !address_is_possible(w->code_type) || !address_is_possible(w->native_types.function) ||
 	    !address_is_possible(w->native_types.cmethod) ||
-	    !address_is_possible(w->native_types.descriptor) || !own_code_is_possible(w))
+	    !address_is_possible(w->native_types.descriptor) || !own_code_is_possible(w) ||
+	    !take_gil(w, &py->gil))
 		return false;
 	py->layout = *layout;
 	py->major = w->major;
@@ -728,4 +755,23 @@ int answer_decode_hidden(const void *data, size_t size, bool *misses, char *out,
 		return -EPROTO;
 	*misses = w.misses;
 	return 0;
+}
+
+/* ---- GILs -------------------------------------------------------------------------------- */
+
+int answer_decode_gils(const void *data, size_t size, struct pyp_gil_range out[PYP_GIL_RANGES])
+{
+	struct pyp_gil_range v[PYP_GIL_RANGES] = {0};
+	size_t n = size / sizeof(*v);
+
+	if (size % sizeof(*v) || n > PYP_GIL_RANGES)
+		return -EPROTO;
+	if (n)
+		memcpy(v, data, size);
+	for (size_t i = 0; i < n; i++)
+		if (!v[i].start || !address_is_possible(v[i].start) || !v[i].size ||
+		    v[i].size > PAGE || v[i].gil >= PYP_GIL_RANGES)
+			return -EPROTO;
+	memcpy(out, v, sizeof(v));
+	return (int)n;
 }

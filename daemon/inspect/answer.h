@@ -16,6 +16,7 @@ enum question {
 	QUESTION_HIDDEN,
 	QUESTION_EXEC_ID,
 	QUESTION_DUMP, /* stacks with lines */
+	QUESTION_GILS,
 	QUESTIONS
 };
 
@@ -58,6 +59,7 @@ char *answer_encode_code(const struct code_names *c, size_t *ret_size);
 int answer_decode_code(const void *data, size_t size, struct code_names *ret);
 
 char *answer_encode_hidden(bool misses, const char *text, size_t *ret_size);
+int answer_decode_gils(const void *data, size_t size, struct pyp_gil_range out[PYP_GIL_RANGES]);
 int answer_decode_hidden(const void *data, size_t size, bool *misses, char *out, size_t out_size);
 
 #endif

@@ -466,6 +466,13 @@ int inspect_hidden(struct inspect *in, bool *misses, char *out, size_t size)
 			       answer_decode_hidden(in->content, in->head.size, misses, out, size));
 }
 
+int inspect_gils(struct inspect *in, struct pyp_gil_range ret[PYP_GIL_RANGES])
+{
+	int r = ask(in, QUESTION_GILS, 0);
+
+	return r < 0 ? r : checked(in, answer_decode_gils(in->content, in->head.size, ret));
+}
+
 int inspect_exec_id(struct inspect *in, uint64_t *ret)
 {
 	int r = ask(in, QUESTION_EXEC_ID, 0);

@@ -96,6 +96,8 @@ int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, siz
 int inspect_dump(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n);
 int inspect_code(struct inspect *in, uint64_t code, struct code_names *ret);
 int inspect_hidden(struct inspect *in, bool *misses, char *out, size_t size);
+/* Where its GILs are, the rest of ret zeroed: how many ranges. 0: not known. */
+int inspect_gils(struct inspect *in, struct pyp_gil_range ret[PYP_GIL_RANGES]);
 /* 0: the memory that it reads is no more (the target has executed a program, or ended). */
 int inspect_exec_id(struct inspect *in, uint64_t *ret);
 

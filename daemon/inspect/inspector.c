@@ -12,7 +12,9 @@
 #include "base/descriptors.h"
 #include "inspect/answer.h"
 #include "inspect/breaks.h"
+#include "inspect/gils.h"
 #include "inspect/helper.h"
+#include "plan/gil.h"
 #include "plan/own_code.h"
 
 /* Parts that are read more than once, or that stay open: the memory of this very program. */
@@ -215,6 +217,8 @@ static int find(struct inspector *in, struct diag *diag)
 	if (f->python && in->opts->plan)
 		(void)own_code_find(f->python->image, &f->python->layout, &f->plan,
 				    f->python->own_code);
+	if (f->python)
+		gil_find(f->python->image, &f->python->layout, &f->python->gil);
 	if (in->opts->target && f->python && in->opts->plan && !f->plan_err)
 		find_breaks(in);
 	if (in->opts->target)
@@ -306,6 +310,18 @@ static int answer_exec_id(const struct inspector *in, char **ret, size_t *ret_si
 	return 0;
 }
 
+static int answer_gils(const struct inspector *in, char **ret, size_t *ret_size)
+{
+	struct pyp_gil_range v[PYP_GIL_RANGES];
+
+	*ret_size = gils_read(in->python, &in->access.memory, v) * sizeof(*v);
+	*ret = malloc(*ret_size + 1);
+	if (!*ret)
+		return -ENOMEM;
+	memcpy(*ret, v, *ret_size);
+	return 0;
+}
+
 static bool serve(struct inspector *in)
 {
 	_cleanup_free_ char *out = NULL;
@@ -321,6 +337,8 @@ static bool serve(struct inspector *in)
 		r = answer_code(in, q.arg, &out, &size);
 	else if (q.question == QUESTION_HIDDEN)
 		r = answer_hidden(in, &out, &size);
+	else if (q.question == QUESTION_GILS)
+		r = answer_gils(in, &out, &size);
 	else
 		r = answer_exec_id(in, &out, &size);
 	return send_answer(in->chan, &q, r < 0 ? r : 0, out, r < 0 ? 0 : size);

@@ -13,6 +13,7 @@
 #define DEBUG_COOKIE	  "xdebugpy"
 #define DEBUG_HEAD	  24
 #define DEBUG_FIRST_MINOR 13
+#define DEBUG_INTERP_SIZE 48
 
 /* An offset: where _Py_DebugOffsets has it, where it has the size of the structure it is in, what
  * it must be a multiple of, and which field of struct layout it is. */
@@ -116,10 +117,11 @@ static const struct debug_field fields_3_15[] = {
 static const struct {
 	const struct debug_field *v;
 	size_t n, size;
+	size_t gil; /* where the interpreter has the pointer to its GIL (ceval_gil) */
 } debug_tables[] = {
-	{fields_3_13, sizeof(fields_3_13) / sizeof(*fields_3_13), DEBUG_SIZE_3_13},
-	{fields_3_14, sizeof(fields_3_14) / sizeof(*fields_3_14), DEBUG_SIZE_3_14},
-	{fields_3_15, sizeof(fields_3_15) / sizeof(*fields_3_15), DEBUG_SIZE_3_15},
+	{fields_3_13, sizeof(fields_3_13) / sizeof(*fields_3_13), DEBUG_SIZE_3_13, 112},
+	{fields_3_14, sizeof(fields_3_14) / sizeof(*fields_3_14), DEBUG_SIZE_3_14, 120},
+	{fields_3_15, sizeof(fields_3_15) / sizeof(*fields_3_15), DEBUG_SIZE_3_15, 120},
 };
 
 static uint64_t debug_u64(const uint8_t *p, size_t at)
@@ -174,6 +176,15 @@ bool python_is_free_threaded(const struct image *img, uint64_t runtime_vaddr)
 	return p && memcmp(p, DEBUG_COOKIE, 8) == 0 && debug_u64(p, 16) != 0;
 }
 
+/* Without it the GIL is not known, no more. */
+static void take_gil(const uint8_t *p, size_t at, struct python *py)
+{
+	uint64_t v = debug_u64(p, at);
+
+	if (v < debug_u64(p, DEBUG_INTERP_SIZE) && v < LAYOUT_NONE && v % 8 == 0)
+		py->gil.interp = (uint16_t)v;
+}
+
 static int confirm_by_debug_offsets(const struct image *img, uint64_t vaddr, struct python *py,
 				    struct diag *diag)
 {
@@ -190,6 +201,7 @@ static int confirm_by_debug_offsets(const struct image *img, uint64_t vaddr, str
 	p = image_view(img, vaddr, debug_tables[i].size);
 	if (!p)
 		return absurd(diag, py, "_Py_DebugOffsets is cut off");
+	take_gil(p, debug_tables[i].gil, py);
 	return take_fields(p, debug_tables[i].v, debug_tables[i].n, py, diag);
 }
 

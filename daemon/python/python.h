@@ -18,6 +18,19 @@
 #include "target/memory.h"
 #include "target/target.h"
 
+/*
+ * Where the GIL is, addresses in the file; all 0: not known. The structures begin with the switch
+ * interval. Up to 3.11 there is one, at `at`, or `behind` bytes behind what the pointer at `at` points
+ * to; 3.6 has its parts here and there (`parts`). Later each interpreter has a pointer to its own.
+ */
+#define PYTHON_GIL_PARTS 6
+struct python_gil {
+	uint64_t at, behind;
+	uint64_t parts[PYTHON_GIL_PARTS];
+	uint16_t interp; /* offset of the pointer in PyInterpreterState */
+	bool pointer;	 /* `behind` counts */
+};
+
 struct python {
 	struct image *image;  /* owned */
 	struct layout layout; /* this target's own copy */
@@ -33,6 +46,7 @@ struct python {
 	struct pyp_code_range own_code[PYP_OWN_CODE]; /* see plan/own_code.h, in the file */
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	size_t build_id_len;
+	struct python_gil gil;
 	bool debug_offsets; /* layout was confirmed or refined from _Py_DebugOffsets */
 };
 

@@ -50,7 +50,10 @@ void collector_report_samples(const struct tracee *t, struct snapshot_target *sl
 
 int collector_attach(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 {
-	int r = probe_attach(t->probe, ret_ts, diag);
+	int r;
+
+	tracee_find_gils(t);
+	r = probe_attach(t->probe, ret_ts, diag);
 
 	if (r == 0)
 		tracee_begin(t, *ret_ts);

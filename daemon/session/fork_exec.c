@@ -146,6 +146,7 @@ static int relocate(struct tracee *t, int ms)
 	if (r == 0) {
 		take_inspect(t);
 		tracee_take_found(t);
+		tracee_find_gils(t);
 	}
 	stop_looking(t);
 	return r;
@@ -286,6 +287,7 @@ static void change_probes(struct tracee *t, struct probe *next, uint64_t ts)
 		t->hold_gap_ns += ts - t->lost_hold_ns;
 	tracee_cease(t, ts);
 	take_another(t, next);
+	tracee_find_gils(t);
 	tracee_begin(t, ts);
 	tracee_seed(t);
 }

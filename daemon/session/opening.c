@@ -86,6 +86,7 @@ void tracee_warn(struct tracee *t)
 	}
 	tracee_warn_text(t);
 	strangers_again(t);
+	tracee_find_gils(t);
 	t->warned_ns = tracee_now();
 }
 
@@ -252,6 +253,9 @@ int tracee_make_profile(struct tracee *t, struct diag *diag)
 {
 	t->profile = profile_new(NULL, tracee_resolve, t);
 	if (!t->profile || profile_keep_columns(t->profile, COLUMN_COUNTERS(t->opts.counters)) < 0)
+		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
+	if (t->opts.mode.mode == MODE_TRACE && !t->collector->windows &&
+	    profile_keep_waits(t->profile) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 	profile_names_natives(t->profile, tracee_find_native, t);
 	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)

@@ -590,6 +590,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.cost = cost_scaled(&t->cost, scale),
 		.cost_scale = scale,
 		.windows = tracee_windows(t, now),
+		.waits.gil_known = t->gils > 0,
 	};
 	tracee_losses(t, slot->losses);
 	if (t->collector->report)

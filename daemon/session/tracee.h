@@ -128,6 +128,7 @@ struct tracee {
 	uint32_t timeline_source;
 	/* Which program at which addresses, and the files it and the interpreter are in. */
 	uint64_t exec_id;
+	uint32_t gils; /* ranges of memory that are known to be GILs' */
 	struct target_file exe, file;
 	/* An exec that was seen: when, by a thread that was not the leader, and until when to look
 	 * for the interpreter in what it has become. */
@@ -256,6 +257,10 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 /* Let a timeline (borrowed) watch, until it is told to end. */
 int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag);
 void tracee_timeline_end(struct tracee *t);
+
+/* session/gils.c: find the target's GILs, for its probe, now that it has one and memory to look into.
+ * Again now and then: interpreters come and go. */
+void tracee_find_gils(struct tracee *t);
 
 /* For fork_exec.c ----------------------------------------------------------------------------- */
 

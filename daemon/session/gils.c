@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where a target's GILs are: see tracee_find_gils. */
+#include "session/tracee.h"
+
+void tracee_find_gils(struct tracee *t)
+{
+	struct pyp_gil_range v[PYP_GIL_RANGES];
+	int n;
+
+	if (!t->probe || t->opts.mode.mode != MODE_TRACE)
+		return;
+	n = inspect_gils(t->inspect, v);
+	if (n <= 0)
+		return; /* what was found before holds */
+	probe_set_gils(t->probe, v);
+	t->gils = (uint32_t)n;
+}
