@@ -27,7 +27,21 @@
 	X(minflt, "minflt", "counters", "minor page faults", COLUMN_COUNT, COLUMN_SUM)             \
 	X(majflt, "majflt", "counters", "major page faults", COLUMN_COUNT, COLUMN_SUM)             \
 	X(rbytes, "rbytes", "counters", "bytes read", COLUMN_BYTES, COLUMN_SUM)                    \
-	X(wbytes, "wbytes", "counters", "bytes written", COLUMN_BYTES, COLUMN_SUM)
+	X(wbytes, "wbytes", "counters", "bytes written", COLUMN_BYTES, COLUMN_SUM)                 \
+	X(gil, "gil", "waits", "waited for the GIL", COLUMN_NS, COLUMN_SUM)                        \
+	X(lock, "lock", "waits", "waited for a lock", COLUMN_NS, COLUMN_SUM)                       \
+	X(runnable, "runnable", "waits", "waited for a CPU", COLUMN_NS, COLUMN_SUM)                \
+	X(io, "io", "waits", "waited for I/O", COLUMN_NS, COLUMN_SUM)                              \
+	X(sleep, "sleep", "waits", "slept", COLUMN_NS, COLUMN_SUM)                                 \
+	X(fault, "fault", "waits", "waited for pages", COLUMN_NS, COLUMN_SUM)                      \
+	X(process, "process", "waits", "waited for child processes", COLUMN_NS, COLUMN_SUM)        \
+	X(other, "other", "waits", "waited for other system calls", COLUMN_NS, COLUMN_SUM)         \
+	X(io_disk, "io_disk", "waits", "I/O: files", COLUMN_NS, COLUMN_SUM)                        \
+	X(io_socket, "io_socket", "waits", "I/O: sockets", COLUMN_NS, COLUMN_SUM)                  \
+	X(io_poll, "io_poll", "waits", "I/O: poll, select, epoll", COLUMN_NS, COLUMN_SUM)          \
+	X(io_pipe, "io_pipe", "waits", "I/O: pipes", COLUMN_NS, COLUMN_SUM)                        \
+	X(io_device, "io_device", "waits", "I/O: other", COLUMN_NS, COLUMN_SUM)                    \
+	X(gil_held_ns, "gil_held_ns", "", "held the GIL while others waited", COLUMN_NS, COLUMN_SUM)
 
 enum column_id {
 #define PYP_X(id, name, group, text, unit, merge) COLUMN_##id,
@@ -59,6 +73,10 @@ _Static_assert(COLUMNS <= 64, "a set of columns is 64 bits");
 /* The resource counters (bits, by enum pyp_counter) as columns. */
 #define COLUMN_COUNTERS(counters)                                                                  \
 	((uint64_t)((counters) & ((1u << PYP_COUNTERS) - 1)) << COLUMN_vcsw)
+/* Why threads wait: these add up to wall time less CPU time (those behind them, to "io"). */
+#define COLUMN_WAITS_FIRST COLUMN_gil
+#define COLUMN_WAITS_END   (COLUMN_other + 1)
+#define COLUMN_WAITS	   (COLUMN_BIT(COLUMN_io_device + 1) - COLUMN_BIT(COLUMN_gil))
 _Static_assert(COLUMN_wbytes - COLUMN_vcsw == PYP_COUNTER_wbytes, "in the order of the ABI");
 
 /*

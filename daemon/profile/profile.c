@@ -74,6 +74,7 @@ void profile_free(struct profile *p)
 	watch_free(p->watch);
 	estimate_deinit(&p->estimate);
 	codes_deinit(&p->codes);
+	gils_deinit(&p->gils);
 	counts_deinit(&p->counts);
 	samples_by_func_deinit(&p->beside.trace);
 	samples_by_func_deinit(&p->beside.before);
@@ -132,6 +133,7 @@ static void confirm_seed(struct profile *p, struct thread *th, uint64_t ts)
 		th->os_cpu = false;
 		th->on_cpu = false;
 		th->runtime_known = false;
+		th->wait.why = WAIT_other;
 	} else if (th->os_cpu) {
 		timing_take_over(&p->rb.tree, th, ts, !p->windows);
 	}
@@ -231,6 +233,7 @@ static void on_call(struct profile *p, const struct event *e)
 	if (!th)
 		return;
 	timing_event(&p->rb.tree, th, &p->timing, e->ts);
+	gil_event(&p->gils, &p->rb.tree, th, e->ts);
 	if (__builtin_expect(p->watch != NULL, 0))
 		apply_watched(p, th, e);
 	else
@@ -281,6 +284,7 @@ static void on_c_call(struct profile *p, const struct event *e)
 	if (!th)
 		return;
 	timing_event(&p->rb.tree, th, &p->timing, e->ts);
+	gil_event(&p->gils, &p->rb.tree, th, e->ts);
 	if (e->type != PYP_REC_C_LEAVE)
 		apply_c_enter(p, th, e);
 	if (e->type != PYP_REC_C_ENTER)
@@ -331,8 +335,8 @@ static void on_switch(struct profile *p, const struct event *e)
 	/* Nobody knows what it was doing: not what was on its stack before the loss. */
 	if (e->arg & PYP_SWITCH_LOST)
 		timing_charge_gap(&p->rb.tree, th, e->ts);
-	timing_switch(&p->rb.tree, th, &p->timing, e->ts, e->u.sw.runtime,
-		      e->type == PYP_REC_SWITCH_IN);
+	timing_switch(&p->rb.tree, th, &p->timing, e->ts, &e->u.sw, e->type == PYP_REC_SWITCH_IN);
+	gil_switch(&p->gils, &p->rb.tree, th, e->ts, &e->u.sw, e->type == PYP_REC_SWITCH_IN);
 }
 
 static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
@@ -360,6 +364,7 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 	if (p->windows && outdated && ts > before)
 		timing_defer(th, ts - before);
 	th->on_cpu = true;
+	th->wait.why = WAIT_runnable;
 	if (p->watch)
 		watch_chain(p->watch, th, ts, th->chain_flags & PYP_CHAIN_RESYNC);
 }
@@ -542,6 +547,13 @@ void profile_set_cost(struct profile *p, const struct cost *cost)
 	p->rb.own_ns[true] = cost->before[COST_YIELD] - cost->before[COST_ENTER];
 }
 
+int profile_keep_waits(struct profile *p)
+{
+	p->measured |= COLUMN_WAITS | COLUMN_BIT(COLUMN_gil_held_ns);
+	/* The others have room from their first figure on. */
+	return calltree_keep(&p->rb.tree, COLUMN_BIT(COLUMN_gil));
+}
+
 void profile_ends_are_hidden(struct profile *p)
 {
 	p->rb.coros.ends_hidden = true;
@@ -573,6 +585,7 @@ void profile_pause(struct profile *p, uint64_t ts)
 		timing_charge(&p->rb.tree, th, ts);
 		if (th->last_ts > th->end_ns)
 			th->end_ns = th->last_ts;
+		gil_forget(&p->gils, &p->rb.tree, th, ts);
 		if (p->watch)
 			watch_end_thread(p->watch, th, ts);
 		rebuild_drop_all(&p->rb, th, false);
@@ -613,6 +626,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	p->rb.calls = p->rb.unmatched = p->rb.unseen = p->rb.unstarted = 0;
 	p->rb.stack_switches = p->rb.truncated = 0;
 	p->timing = (struct timing){0};
+	gils_clear(&p->gils);
 	counts_clear(&p->counts);
 	samples_by_func_clear(&p->beside.trace);
 	p->events = p->resyncs = 0;

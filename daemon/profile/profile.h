@@ -50,6 +50,9 @@ int profile_keep_columns(struct profile *p, uint64_t columns);
 /* Hits cost so much from now on: durations are recorded without it. */
 struct cost;
 void profile_set_cost(struct profile *p, const struct cost *cost);
+/* Why threads wait, and who holds the GIL meanwhile, is measured from now on; not with windows. 0 or
+ * -ENOMEM. */
+int profile_keep_waits(struct profile *p);
 /* In this target a generator's suspension looks as its end does (CPython before 3.11). */
 void profile_ends_are_hidden(struct profile *p);
 

@@ -10,6 +10,7 @@
 #include "profile/ended.h"
 #include "profile/profile.h"
 #include "stack/codes.h"
+#include "stack/gil.h"
 #include "stack/rebuild.h"
 #include "stack/threads.h"
 #include "stack/timing.h"
@@ -19,6 +20,7 @@ struct profile {
 	struct rebuild rb;
 	struct codes codes;
 	struct timing timing;
+	struct gils gils;
 	struct threads threads;
 	struct thread *last; /* the last event's, or NULL */
 	bool tracing;

@@ -12,6 +12,8 @@
 #include "counting/samples.h"
 #include "profile/known_funcs.h"
 #include "profile/profile_priv.h"
+#include "profile/take_waits.h"
+#include "stack/waits.h"
 
 struct taker {
 	const struct profile *p;
@@ -25,6 +27,7 @@ struct taker {
 	uint32_t *func_map;		   /* function → snapshot's; SNAPSHOT_NONE: not met yet */
 	const char **strings;		   /* by string id; NULL: not copied yet */
 	struct coro_sums coros, greenlets; /* with what is in flight */
+	uint64_t waiting;		   /* columns of what threads wait for at the moment */
 	struct estimate_result estimate;   /* where it was watched in windows */
 };
 
@@ -430,7 +433,7 @@ static int take_column(struct taker *t, uint32_t first, int c)
 	const struct calltree *tree = &t->p->rb.tree;
 	uint64_t *all;
 
-	if (!tree->columns[c] && !t->s->columns[c])
+	if (!tree->columns[c] && !t->s->columns[c] && !(t->waiting & COLUMN_BIT(c)))
 		return 0;
 	all = snapshot_grow(t->s, &t->s->adding.columns[c], t->s->columns[c], first,
 			    t->s->nnodes - first, sizeof(*all));
@@ -443,13 +446,49 @@ static int take_column(struct taker *t, uint32_t first, int c)
 	return 0;
 }
 
+/* What threads wait for that are off their CPUs now: see take_waiting. */
+static void add_waiting(struct taker *t, const struct thread *th, uint64_t wall)
+{
+	const struct node *n = &t->p->rb.tree.nodes[th->node];
+	struct node later = *n;
+	uint64_t ns;
+	uint32_t node = t->node_map[th->node];
+
+	later.self[SNAPSHOT_WALL] += wall;
+	ns = waits_of(&later) - waits_of(n);
+	t->s->columns[waits_column(th->wait.why)][node] += ns;
+	if (wait_is_io(th->wait.why))
+		t->s->columns[COLUMN_io][node] += ns;
+}
+
+static bool is_waiting(const struct taker *t, uint32_t i)
+{
+	return t->extra[i][SNAPSHOT_WALL] && !t->extra[i][SNAPSHOT_CPU] &&
+	       waits_kept(&t->p->rb.tree);
+}
+
+static void mark_waiting(struct taker *t)
+{
+	for (uint32_t i = 0; i < t->p->threads.n; i++) {
+		enum wait_reason why = t->p->threads.v[i]->wait.why;
+
+		if (is_waiting(t, i))
+			t->waiting |= COLUMN_BIT(waits_column(why)) |
+				      (wait_is_io(why) ? COLUMN_BIT(COLUMN_io) : 0);
+	}
+}
+
 static int take_columns(struct taker *t, uint32_t first)
 {
 	int err = 0;
 
+	mark_waiting(t);
 	for (int c = 0; c < COLUMNS && !err; c++)
 		err = take_column(t, first, c);
 	t->s->measured |= t->p->measured;
+	for (uint32_t i = 0; i < t->p->threads.n && !err; i++)
+		if (is_waiting(t, i))
+			add_waiting(t, t->p->threads.v[i], t->extra[i][SNAPSHOT_WALL]);
 	return err;
 }
 
@@ -618,6 +657,9 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		take_errors(&t, target);
 	}
 	add_counters(p, target);
+	err = take_waits(p, t.func_map, s, target);
+	if (err)
+		return err;
 	if (p->beside.wanted)
 		return take_beside(&t, target);
 	if (p->beside.before.of)

@@ -14,6 +14,7 @@ void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts)
 {
 	if (th->live)
 		timing_charge(&p->rb.tree, th, ts);
+	gil_forget(&p->gils, &p->rb.tree, th, ts);
 	if (p->watch)
 		watch_end_thread(p->watch, th, ts);
 	rebuild_drop_all(&p->rb, th, true);

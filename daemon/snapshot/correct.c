@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "snapshot/reconcile.h"
+#include "snapshot/waits.h"
 
 struct ends {
 	uint64_t calls, leaves, yields;
@@ -342,5 +343,6 @@ int snapshot_correct(struct snapshot *s)
 			correct_node(&w, i, taken[i]);
 	}
 	r = reconcile(&w);
+	snapshot_fit_waits(s);
 	return r < 0 ? r : correct_coros(&w);
 }

@@ -16,7 +16,7 @@
 #include "snapshot/pseudo.h"
 
 /* The arrays of a file. Files of earlier versions have none of those from OPTIONAL on. */
-enum { TARGETS, THREADS, FUNCTIONS, NODES, OPTIONAL, COROUTINES = OPTIONAL, SECTIONS };
+enum { TARGETS, THREADS, FUNCTIONS, NODES, OPTIONAL, COROUTINES = OPTIONAL, GIL_PAIRS, SECTIONS };
 
 #define READ_CHUNK ((size_t)64 * 1024)
 
@@ -29,6 +29,7 @@ static void loader_deinit(struct loader *l)
 	for (int c = 0; c < COLUMNS; c++)
 		free(l->columns[c].data);
 	free(l->coros.data);
+	free(l->gil_pairs.data);
 }
 
 /* ---- errors ---- */
@@ -194,6 +195,33 @@ static void read_windows(struct loader *l, const json_t *v, struct snapshot_targ
 	w->unsampled = loader_get_remark(l, v, "unsampled");
 }
 
+/* Only where it was traced without windows. */
+static void read_waits(struct loader *l, const json_t *v, struct snapshot_target *t)
+{
+	const json_t *calls = json_object_get(v, "other");
+	struct snapshot_waits *w = &t->waits;
+
+	if (!json_is_object(v))
+		return;
+	w->measured = true;
+	w->gil_known = loader_get_bool(l, v, "gil_known");
+	w->pairs_dropped = loader_get_u64(l, v, "gil_pairs_dropped_ns");
+	w->other = snapshot_alloc(l->s, json_array_size(calls) + 1, sizeof(*w->other));
+	if (!w->other) {
+		loader_no_memory(l);
+		return;
+	}
+	for (size_t i = 0; i < json_array_size(calls); i++) {
+		const json_t *call = json_array_get(calls, i);
+
+		w->other[w->nother++] = (struct snapshot_call){
+			.name = loader_get_string(l, call, "syscall"),
+			.ns = loader_get_u64(l, call, "ns"),
+			.n = loader_get_u64(l, call, "count"),
+		};
+	}
+}
+
 static void read_target(struct loader *l, const json_t *v)
 {
 	struct snapshot_target *t = append(l, &l->targets);
@@ -222,6 +250,7 @@ static void read_target(struct loader *l, const json_t *v)
 	read_quality(l, v, t);
 	read_overhead(l, json_object_get(v, "overhead"), t);
 	read_windows(l, json_object_get(v, "windows"), t);
+	read_waits(l, json_object_get(v, "waits"), t);
 }
 
 static void read_thread(struct loader *l, const json_t *v)
@@ -421,6 +450,18 @@ static void read_coro(struct loader *l, const json_t *v)
 	c->max = loader_get_known(l, v, "max");
 }
 
+static void read_gil_pair(struct loader *l, const json_t *v)
+{
+	struct snapshot_gil_pair *p = append(l, &l->gil_pairs);
+
+	if (!p)
+		return;
+	p->pid = loader_get_u32(l, v, "pid");
+	p->holder = loader_get_index(l, v, "holder");
+	p->waiter = loader_get_index(l, v, "waiter");
+	p->ns = loader_get_u64(l, v, "ns");
+}
+
 /* ---- the whole ---- */
 
 static const struct section {
@@ -429,7 +470,7 @@ static const struct section {
 } sections[SECTIONS] = {
 	[TARGETS] = {"targets", read_target},	  [THREADS] = {"threads", read_thread},
 	[FUNCTIONS] = {"functions", read_func},	  [NODES] = {"nodes", read_node},
-	[COROUTINES] = {"coroutines", read_coro},
+	[COROUTINES] = {"coroutines", read_coro}, [GIL_PAIRS] = {"gil_pairs", read_gil_pair},
 };
 
 /* An array whose elements are objects, one at a time. */
@@ -594,6 +635,7 @@ static int assemble(struct loader *l)
 		if (s->measured & COLUMN_BIT(c))
 			s->columns[c] = settle(l, &l->columns[c], &figures);
 	s->coros = settle(l, &l->coros, &s->ncoros);
+	s->gil_pairs = settle(l, &l->gil_pairs, &s->ngil_pairs);
 	for (uint32_t i = 0; i < s->nnodes && !l->err; i++) {
 		const struct snapshot_node *n = &s->nodes[i];
 
@@ -623,6 +665,7 @@ int snapshot_parse(const char *data, size_t size, const char *name, struct snaps
 		.funcs.size = sizeof(struct snapshot_func),
 		.nodes.size = sizeof(struct snapshot_node),
 		.coros.size = sizeof(struct snapshot_coro),
+		.gil_pairs.size = sizeof(struct snapshot_gil_pair),
 		.diag = diag,
 	};
 

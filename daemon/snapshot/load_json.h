@@ -26,7 +26,7 @@ struct loader {
 	const char *name;
 	const char *data, *p, *end;
 	struct snapshot *s;
-	struct list targets, threads, funcs, nodes, columns[COLUMNS], coros;
+	struct list targets, threads, funcs, nodes, columns[COLUMNS], coros, gil_pairs;
 	unsigned int sections; /* those that were there: bits, by their number */
 	const char *section;   /* the one at hand, or NULL */
 	size_t element;

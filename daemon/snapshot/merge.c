@@ -155,6 +155,38 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 		into->losses[i] += t->losses[i];
 }
 
+/* System calls by name: those of both. */
+static int add_waits(struct merger *m, struct snapshot_waits *into, const struct snapshot_waits *w)
+{
+	struct snapshot_call *v =
+		snapshot_alloc(m->s, (size_t)into->nother + w->nother + 1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < into->nother; i++)
+		v[i] = into->other[i];
+	into->other = v;
+	for (uint32_t i = 0; i < w->nother; i++) {
+		struct snapshot_call call = w->other[i];
+		uint32_t k = 0;
+
+		while (k < into->nother && !str_equal(v[k].name, call.name))
+			k++;
+		if (k == into->nother) {
+			if (copy_str(m, &call.name) < 0)
+				return -ENOMEM;
+			v[into->nother++] = call;
+			continue;
+		}
+		v[k].ns += call.ns;
+		v[k].n += call.n;
+	}
+	into->measured |= w->measured;
+	into->gil_known |= w->gil_known;
+	into->pairs_dropped += w->pairs_dropped;
+	return 0;
+}
+
 static int add_target(struct merger *m, const struct snapshot_target *t)
 {
 	struct snapshot_target *copy = &m->s->targets[m->s->ntargets];
@@ -166,15 +198,16 @@ static int add_target(struct merger *m, const struct snapshot_target *t)
 		    !str_equal(known->cmdline, t->cmdline))
 			continue;
 		target_sum(known, t);
-		return 0;
+		return add_waits(m, &known->waits, &t->waits);
 	}
 	*copy = *t;
 	copy->beside = (struct snapshot_beside){0};
+	copy->waits = (struct snapshot_waits){0};
 	if (copy_str(m, &copy->cmdline) < 0 || copy_str(m, &copy->exe) < 0 ||
 	    copy_str(m, &copy->python_file) < 0 || copy_str(m, &copy->python_version) < 0 ||
 	    copy_str(m, &copy->build_id) < 0 || copy_str(m, &copy->mechanism) < 0 ||
 	    copy_str(m, &copy->self_test) < 0 || copy_str(m, &copy->warnings) < 0 ||
-	    copy_str(m, &copy->windows.unsampled) < 0)
+	    copy_str(m, &copy->windows.unsampled) < 0 || add_waits(m, &copy->waits, &t->waits) < 0)
 		return -ENOMEM;
 	m->s->ntargets++;
 	return 0;

@@ -158,6 +158,29 @@ struct snapshot_beside {
 	struct snapshot_sampled trace, before;
 };
 
+/* What the reason "other" is, by system call; the longest ones. */
+struct snapshot_call {
+	const char *name; /* "unknown": not known; stopped by a signal or a debugger */
+	uint64_t ns, n;
+};
+
+/* The one function held the GIL for so long while the other one waited for it; SNAPSHOT_NONE: outside of
+ * Python. */
+struct snapshot_gil_pair {
+	uint32_t pid;
+	uint32_t holder, waiter;
+	uint64_t ns;
+};
+
+/* Why threads of a target waited; of several targets each has its own. */
+struct snapshot_waits {
+	bool measured;
+	bool gil_known; /* else waiting for the GIL is in "lock" */
+	struct snapshot_call *other;
+	uint32_t nother;
+	uint64_t pairs_dropped; /* ns of pairs of GIL holder and waiter that were too many */
+};
+
 /* What was traced; one per target. */
 struct snapshot_target {
 	uint32_t pid; /* 0: children that have ended, folded into one: see snapshot/fold.h */
@@ -200,6 +223,7 @@ struct snapshot_target {
 	uint64_t losses[PYP_LOSS_MAX]; /* the BPF side's, see PYP_LOSSES */
 	struct snapshot_windows windows;
 	struct snapshot_beside beside;
+	struct snapshot_waits waits;
 };
 
 /* An array with room to grow; see snapshot_grow(). */
@@ -227,9 +251,11 @@ struct snapshot {
 	uint64_t *columns[COLUMNS]; /* by node: its own figure; NULL: no node has one */
 	struct snapshot_coro *coros;
 	uint32_t ncoros;
+	struct snapshot_gil_pair *gil_pairs; /* the longest first, by target */
+	uint32_t ngil_pairs;
 	/* While profiles are added; an index of the functions by identity, profile/known_funcs.h's. */
 	struct {
-		struct snapshot_room funcs, nodes, threads, coros, columns[COLUMNS];
+		struct snapshot_room funcs, nodes, threads, coros, gil_pairs, columns[COLUMNS];
 		void *known_funcs;
 	} adding;
 	void *arena; /* everything above lives in it */

@@ -107,6 +107,28 @@ struct stack_room {
 	uint64_t used, limit;
 };
 
+/* Why a thread waits. */
+struct thread_wait {
+	uint8_t why;	 /* enum wait_reason, of its time now that is not CPU time */
+	uint8_t gap_why; /* of the time whose CPU share is not known */
+	int32_t syscall; /* that it is blocked in; -1: none, or not known */
+	/* The wait that ended last. How much of it was in a run queue, the next switch tells. */
+	uint8_t last_why;
+	uint32_t last_node;
+	uint64_t last_ns;
+	uint64_t delay; /* its time in run queues, as of its last switch-out */
+	bool delay_known;
+};
+
+/* What it has to do with the GIL: gil.c's. */
+struct thread_gil {
+	uint8_t of;    /* which one it uses */
+	uint8_t group; /* while it waits */
+	bool waits;
+	bool awake;	  /* has waited, and runs */
+	uint64_t runtime; /* as it was woken */
+};
+
 struct thread {
 	/* What every event touches. */
 	uint64_t last_ts; /* time is charged up to here */
@@ -129,7 +151,9 @@ struct thread {
 	uint64_t cpu_cleared;  /* what was taken from total[SNAPSHOT_CPU] again */
 	uint64_t gap_wall;     /* time whose CPU share is not known yet ... */
 	uint32_t gap_node;     /* ... and who gets it */
-	uint64_t switch_cpu;   /* total[SNAPSHOT_CPU] at the last switch */
+	struct thread_wait wait;
+	struct thread_gil gil;
+	uint64_t switch_cpu;			    /* total[SNAPSHOT_CPU] at the last switch */
 	struct stretch stretches[THREAD_STRETCHES]; /* the longest since then */
 
 	uint64_t gc; /* the activation of a collection that has not ended, as far as is known; 0: none */

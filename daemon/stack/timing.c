@@ -35,15 +35,17 @@
 
 #include <string.h>
 
+#include "stack/waits.h"
 #include "stats/func.h"
 
 #define CARRY_MAX ((int64_t)1000000) /* ns; far above what the two clocks differ by */
 #define NOISE	  ((int64_t)10000)   /* ns; they differ by less from switch to switch */
 
 static void charge_node(struct calltree *t, struct thread *th, uint32_t node, uint64_t wall,
-			uint64_t cpu)
+			uint64_t cpu, enum wait_reason why)
 {
 	struct node *n = &t->nodes[node];
+	uint64_t waits = waits_of(n);
 
 	if (__builtin_expect(!n->self[SNAPSHOT_WALL], 0))
 		calltree_touch(t, node);
@@ -51,18 +53,20 @@ static void charge_node(struct calltree *t, struct thread *th, uint32_t node, ui
 	n->self[SNAPSHOT_CPU] += cpu;
 	th->total[SNAPSHOT_WALL] += wall;
 	th->total[SNAPSHOT_CPU] += cpu;
+	if (__builtin_expect(wall != cpu, 0))
+		waits_change(t, node, waits, why);
 }
 
 static void charge_current(struct calltree *t, struct thread *th, uint64_t wall, uint64_t cpu)
 {
-	charge_node(t, th, th->node, wall, cpu);
+	charge_node(t, th, th->node, wall, cpu, th->wait.why);
 }
 
 /* To a node that is not the current one: the current stack's clocks stand still. */
 static void charge_other(struct calltree *t, struct thread *th, uint32_t node, uint64_t wall,
-			 uint64_t cpu)
+			 uint64_t cpu, enum wait_reason why)
 {
-	charge_node(t, th, node, wall, cpu);
+	charge_node(t, th, node, wall, cpu, why);
 	th->cur.clock[SNAPSHOT_WALL] += wall;
 	th->cur.clock[SNAPSHOT_CPU] += cpu;
 }
@@ -121,6 +125,7 @@ static void defer(struct thread *th, uint32_t node, uint64_t wall)
 {
 	th->gap_node = node;
 	th->gap_wall = wall;
+	th->wait.gap_why = th->wait.why;
 }
 
 void timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts)
@@ -130,10 +135,11 @@ void timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint
 	if (__builtin_expect(th->on_cpu, 1))
 		return;
 	th->on_cpu = true;
-	if (!th->runtime_known)
-		return;
-	tm->missed++;
-	defer(th, th->node, wall);
+	if (th->runtime_known) {
+		tm->missed++;
+		defer(th, th->node, wall);
+	}
+	th->wait.why = WAIT_runnable;
 }
 
 void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts)
@@ -143,10 +149,10 @@ void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts)
 
 	th->lost = true;
 	if (th->runtime_known) {
-		charge_other(t, th, lost, wall, 0);
+		charge_other(t, th, lost, wall, 0, th->wait.why);
 		defer(th, lost, th->gap_wall + wall);
 	} else {
-		charge_other(t, th, lost, wall, th->on_cpu ? wall : 0);
+		charge_other(t, th, lost, wall, th->on_cpu ? wall : 0, th->wait.why);
 	}
 }
 
@@ -158,6 +164,7 @@ void timing_first_seen(struct thread *th, uint64_t ts)
 	th->gap_wall = 0;
 	forget_stretches(th);
 	th->seed_ts = 0;
+	th->wait = (struct thread_wait){.why = WAIT_runnable, .syscall = -1};
 }
 
 static void adopt(struct thread *th, uint64_t runtime)
@@ -183,8 +190,11 @@ static uint64_t clamp(int64_t x, uint64_t most)
 /* The current stack's clock stands still, and what was told of the thread's stays told. */
 static void take_back(struct calltree *t, struct thread *th, uint32_t node, uint64_t cpu)
 {
+	uint64_t waits = waits_of(&t->nodes[node]);
+
 	calltree_touch(t, node);
 	t->nodes[node].self[SNAPSHOT_CPU] -= cpu;
+	waits_change(t, node, waits, WAIT_runnable);
 	th->total[SNAPSHOT_CPU] -= cpu;
 	th->cur.clock[SNAPSHOT_CPU] -= cpu;
 	th->cpu_cleared += cpu;
@@ -217,7 +227,7 @@ static void settle_rest(struct calltree *t, struct thread *th, uint64_t runtime)
 	int64_t rest = ahead(th, runtime);
 
 	if (rest > CARRY_MAX && !th->forgive)
-		charge_other(t, th, missing_node(t, th), 0, (uint64_t)rest);
+		charge_other(t, th, missing_node(t, th), 0, (uint64_t)rest, th->wait.why);
 	else if (rest > CARRY_MAX || rest < -CARRY_MAX || th->forgive)
 		adopt(th, runtime);
 }
@@ -229,7 +239,8 @@ static void settle(struct calltree *t, struct thread *th, uint64_t ts, uint64_t 
 
 	charge_current(t, th, wall, clamp(ahead(th, runtime), wall));
 	if (th->gap_wall)
-		charge_other(t, th, th->gap_node, 0, clamp(ahead(th, runtime), th->gap_wall));
+		charge_other(t, th, th->gap_node, 0, clamp(ahead(th, runtime), th->gap_wall),
+			     th->wait.gap_why);
 	th->gap_wall = 0;
 	if (ahead(th, runtime) < -NOISE && !lags)
 		take_back_stolen(t, th, (uint64_t)-ahead(th, runtime));
@@ -263,14 +274,61 @@ static void compare(struct calltree *t, struct thread *th, uint64_t ts, uint64_t
 	forget_stretches(th);
 }
 
-void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
-		   uint64_t runtime, bool in)
+/* How long it has waited in run queues is known up to the wait that ended last. */
+static void split_last_wait(struct calltree *t, struct thread *th, uint64_t delay)
 {
+	struct thread_wait *w = &th->wait;
+
+	if (w->delay_known && w->last_ns && delay > w->delay)
+		waits_move(t, w->last_node, w->last_why, WAIT_runnable,
+			   clamp((int64_t)(delay - w->delay), w->last_ns));
+	w->last_ns = 0;
+	w->delay = delay;
+	w->delay_known = delay > 0;
+}
+
+static void begin_wait(struct calltree *t, struct thread *th, const struct event_switch *sw)
+{
+	split_last_wait(t, th, sw->delay);
+	th->wait.why = waits_reason(sw);
+	th->wait.syscall = sw->syscall;
+}
+
+/* The time up to now was charged to the current node, which waited for `before` before. */
+static void end_wait(struct calltree *t, struct thread *th, struct timing *tm, uint64_t before)
+{
+	uint64_t now = waits_of(&t->nodes[th->node]);
+	struct thread_wait *w = &th->wait;
+	uint32_t nr = (uint32_t)w->syscall < WAIT_SYSCALLS ? (uint32_t)w->syscall : WAIT_SYSCALLS;
+
+	w->last_node = th->node;
+	w->last_why = w->why;
+	w->last_ns = now > before ? now - before : 0;
+	if (w->why == WAIT_other && waits_kept(t)) {
+		tm->other[nr].ns += w->last_ns;
+		tm->other[nr].n++;
+	}
+	w->why = WAIT_runnable;
+	w->syscall = -1;
+}
+
+void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
+		   const struct event_switch *sw, bool in)
+{
+	uint64_t before = waits_of(&t->nodes[th->node]);
+
 	if (th->os_cpu)
 		th->on_cpu = !in;
 	tm->missed += th->on_cpu == in;
-	compare(t, th, ts, runtime, false);
+	/* When it left the CPU, and why, was not reported. */
+	if (in && th->on_cpu)
+		th->wait.why = WAIT_other;
+	compare(t, th, ts, sw->runtime, false);
 	th->on_cpu = in;
+	if (in)
+		end_wait(t, th, tm, before);
+	else
+		begin_wait(t, th, sw);
 }
 
 void timing_exit(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime)
@@ -289,6 +347,7 @@ void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, u
 	th->on_cpu = false;
 	th->os_cpu = true;
 	th->os_running = running;
+	th->wait.why = running ? WAIT_runnable : WAIT_other;
 	th->seed_ts = ts;
 	/* A running one has been on its CPU since tracing began, as far as anyone knows. */
 	adopt(th, running ? runtime - before : runtime);
@@ -320,6 +379,7 @@ void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts, bool s
 		defer(th, th->node, th->gap_wall + wall);
 	th->os_cpu = false;
 	th->on_cpu = true;
+	th->wait.why = WAIT_runnable;
 }
 
 void timing_doubt(struct thread *th)
@@ -344,7 +404,7 @@ uint64_t timing_settle_gap(struct calltree *t, struct thread *th, uint64_t most)
 
 	if (!th->gap_wall || !th->os_running)
 		return 0;
-	charge_other(t, th, th->gap_node, 0, cpu);
+	charge_other(t, th, th->gap_node, 0, cpu, th->wait.gap_why);
 	th->gap_wall = 0;
 	return cpu;
 }
@@ -354,6 +414,7 @@ void timing_clear(struct thread *th)
 	th->runtime_base += th->total[SNAPSHOT_CPU];
 	th->cpu_cleared += th->total[SNAPSHOT_CPU];
 	th->gap_wall = 0;
+	th->wait.last_ns = 0;
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		th->total[c] = 0;
 	forget_stretches(th);

@@ -11,11 +11,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/wait.h"
+#include "event/event.h"
 #include "stack/thread.h"
 #include "stats/calltree.h"
 
+/* Of the reason "other". */
+struct timing_call {
+	uint64_t ns, n;
+};
+
 struct timing {
 	uint64_t missed; /* moves onto or off a CPU that were not told */
+	/* By system call; the last one: none, not known, or numbers that have no place here. */
+	struct timing_call other[WAIT_SYSCALLS + 1];
 };
 
 /* The thread is first seen, by an event of its own, at ts. */
@@ -30,9 +39,9 @@ void timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint
  * still. */
 void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts);
 
-/* The thread leaves or gets a CPU, with its run time so far. */
+/* The thread leaves or gets a CPU. */
 void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
-		   uint64_t runtime, bool in);
+		   const struct event_switch *sw, bool in);
 
 /* The thread ends; its run time may be a scheduler tick short. */
 void timing_exit(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime);

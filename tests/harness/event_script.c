@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #define MAX_WORDS   64
 #define MAX_CODES   256
@@ -213,6 +214,33 @@ static void do_c_call(struct event_script *es, struct words *w, struct event *e)
 	profile_event(es->p, e);
 }
 
+/* Why it leaves its CPU. */
+static void parse_reason(struct event_script *es, struct words *w, struct event_switch *sw)
+{
+	static const struct {
+		const char *word;
+		struct event_switch sw;
+	} reasons[] = {
+		{"cpu", {.wait = PYP_WAIT_CPU, .syscall = -1}},
+		{"gil", {.wait = PYP_WAIT_GIL, .syscall = SYS_futex}},
+		{"gil1", {.wait = PYP_WAIT_GIL, .syscall = SYS_futex, .gil = 1}},
+		{"fault", {.wait = PYP_WAIT_FAULT, .syscall = -1}},
+		{"stop", {.wait = PYP_WAIT_STOPPED, .syscall = -1}},
+		{"lock", {.wait = PYP_WAIT_SYSCALL, .syscall = SYS_futex}},
+		{"sleep", {.wait = PYP_WAIT_SYSCALL, .syscall = SYS_clock_nanosleep}},
+		{"socket", {.wait = PYP_WAIT_SYSCALL, .syscall = SYS_read, .fd = PYP_FD_SOCKET}},
+		{"child", {.wait = PYP_WAIT_SYSCALL, .syscall = SYS_wait4}},
+		{"sync", {.wait = PYP_WAIT_SYSCALL, .syscall = SYS_fsync}},
+		{"quota", {.wait = PYP_WAIT_SYSCALL, .syscall = SYS_quotactl}},
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (accept_word(w, reasons[i].word))
+			*sw = reasons[i].sw;
+	if (accept_word(w, "delay"))
+		sw->delay = number(es, next_word(w));
+}
+
 static void do_switch(struct event_script *es, struct words *w, struct event *e, bool in)
 {
 	struct script_thread *t = thread_at(es, e->tid);
@@ -220,6 +248,8 @@ static void do_switch(struct event_script *es, struct words *w, struct event *e,
 
 	if (accept_word(w, "lost"))
 		e->arg |= PYP_SWITCH_LOST;
+	if (!in)
+		parse_reason(es, w, &e->u.sw);
 	runtime = next_word(w);
 	if (t->on_cpu)
 		t->runtime += es->now - t->since;

@@ -14,6 +14,8 @@
  *					frame innermost (nothing: not known)
  *	T1 +9 gc-stop 0|1|2|3
  *	T1 +1 out [lost] [RUNTIME]	lost: an event of the thread was, since its last chain;
+ *	T1 +1 out [cpu|gil|gil1|lock|sleep|socket|child|sync|fault|stop|quota] [delay NS]
+ *					why it waits; its time in run queues so far
  *	T1 +1 in [lost] [RUNTIME]	RUNTIME: what has passed on the CPU, if not given
  *	T1 +1 chain [resync] [truncated] [more] 0x20=g 0x10=f
  *					innermost first; more: not the last one

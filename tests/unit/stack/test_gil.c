@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Who holds the GIL while others wait: the rules of stack/gil.c, each by a script of its own. */
+#include "stack/gil.h"
+
+#include "harness/event_script.h"
+#include "harness/test.h"
+
+/* "f 10" for each function that held it, then "f>g 10" for each pair. */
+static const char *name_of(const struct snapshot *s, uint32_t func)
+{
+	return func == SNAPSHOT_NONE ? "outside" : s->funcs[func].name;
+}
+
+static void check(const char *script, const char *expected)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+	char text[1024] = "";
+	size_t at = 0;
+
+	assert_ok(profile_keep_waits(event_script_profile(es)));
+	event_script_run(es, script);
+	s = event_script_snapshot(es);
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (snapshot_figure(s, COLUMN_gil_held_ns, i))
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %lu\n",
+					       name_of(s, s->nodes[i].func),
+					       snapshot_figure(s, COLUMN_gil_held_ns, i));
+	for (uint32_t i = 0; i < s->ngil_pairs; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s>%s %lu\n",
+				       name_of(s, s->gil_pairs[i].holder),
+				       name_of(s, s->gil_pairs[i].waiter), s->gil_pairs[i].ns);
+	cr_assert_str_eq(text, expected, "%s", text);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+/* T1 runs f and g while T2 waits in w. */
+Test(gil, events_prove)
+{
+	check("T2 +1 enter 0x90 w\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil\n"
+	      "T1 +100 enter 0x20 g 0x10\n"
+	      "T1 +30 leave 0x20\n"
+	      "T1 +5 enter 0x20 g 0x10\n",
+	      "f 105\ng 30\nf>w 105\ng>w 30\n");
+	/* Nobody waits: nothing is held against anybody. */
+	check("T2 +1 enter 0x90 w\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out lock\n"
+	      "T1 +100 enter 0x20 g 0x10\n",
+	      "");
+}
+
+/* Two that have no events: what is known comes from their switches. */
+Test(gil, spinners)
+{
+	check("T1 +1 enter 0x10 f\n"
+	      "T2 +1 enter 0x90 w\n"
+	      "T1 +10 out gil 1000\n"	       /* since then w runs */
+	      "T1 +5000000 in 1000\n"	       /* timed out, asks for it, ... */
+	      "T1 +2000 out gil 3000\n"	       /* ... and waits again */
+	      "T1 +3000 in 3000\n"	       /* has it */
+	      "T2 +1000 out gil 5010000\n"     /* not released before, by T2's account */
+	      "T1 +5000000 out gil 5005000\n", /* has run for long: the time is its own */
+	      "f 5000000\nw 5003000\nw>f 5003000\nf>w 5000000\n");
+}
+
+/* A timed out waiter that runs changes nothing. */
+Test(gil, timeouts)
+{
+	check("T2 +1 enter 0x90 w\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil 1000\n"
+	      "T2 +5000 in 1000\n"
+	      "T2 +10 out gil 1010\n"
+	      "T2 +5000 in 1010\n"
+	      "T2 +10 out gil 1020\n"
+	      "T1 +1000 leave 0x10\n",
+	      "f 11000\nf>w 11000\n");
+}
+
+/* It blocks in something else: it still has it if nobody else gets it, and not if a waiter does. */
+Test(gil, blocked_holder)
+{
+	check("T2 +1 enter 0x90 w\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil\n"
+	      "T1 +100 out sync\n"
+	      "T1 +5000 in\n"
+	      "T1 +10 leave 0x10\n",
+	      "f 5110\nf>w 5110\n");
+	check("T2 +1 enter 0x90 w\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil\n"
+	      "T1 +100 out sync\n"
+	      "T2 +3 in\n"
+	      "T2 +40 leave 0x90\n"
+	      "T1 +5000 in\n"
+	      "T1 +10 leave 0x10\n",
+	      "f 103\nf>w 103\n");
+}
+
+/* Each waiter counts in pairs, the time only once; interpreters have GILs of their own. */
+Test(gil, several_waiters)
+{
+	check("T2 +1 enter 0x90 w\n"
+	      "T3 +1 enter 0x80 w\n"
+	      "T4 +1 enter 0x70 x\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil\n"
+	      "T3 +10 out gil\n"
+	      "T4 +10 out gil1\n"
+	      "T1 +100 leave 0x10\n",
+	      "f 120\nf>w 230\n");
+}
+
+/* Ends, clears and stops leave nothing behind that is charged to somebody else. */
+Test(gil, ends)
+{
+	check("T2 +1 enter 0x90 w\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil\n"
+	      "T1 +100 exit\n"
+	      "T3 +50 enter 0x30 h\n"
+	      "T3 +20 leave 0x30\n"
+	      "T2 +5 exit\n"
+	      "T3 +50 enter 0x30 h\n",
+	      "f 100\noutside 55\nh 20\nf>w 100\noutside>w 55\nh>w 20\n");
+	check("T2 +1 enter 0x90 w\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil\n"
+	      "T1 +100 enter 0x20 g 0x10\n"
+	      "clear\n"
+	      "T1 +7 leave 0x20\n",
+	      "g 7\ng>w 7\n");
+}
