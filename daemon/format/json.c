@@ -170,6 +170,14 @@ static bool node_selected(const struct writer *w, const struct snapshot_node *no
 	return w->thread_at[node->thread] != SNAPSHOT_NONE;
 }
 
+/* Pairs are of processes: threads of them cannot be selected. */
+static bool gil_pair_selected(const struct writer *w, const struct snapshot_gil_pair *p)
+{
+	const struct view_filter *f = w->filter;
+
+	return (!f->pid || f->pid == p->pid) && !f->tid;
+}
+
 /* Functions with a row of figures, and those that edges and contexts refer to besides. */
 static void number_functions(struct writer *w)
 {
@@ -190,6 +198,14 @@ static void number_functions(struct writer *w)
 	for (uint32_t i = 0; i < s->ncoros; i++)
 		if (coroutine_selected(s, &s->coros[i], w->o))
 			w->func_at[s->coros[i].func] = 0;
+	for (uint32_t i = 0; i < s->ngil_pairs; i++) {
+		if (!gil_pair_selected(w, &s->gil_pairs[i]))
+			continue;
+		if (s->gil_pairs[i].holder != SNAPSHOT_NONE)
+			w->func_at[s->gil_pairs[i].holder] = 0;
+		if (s->gil_pairs[i].waiter != SNAPSHOT_NONE)
+			w->func_at[s->gil_pairs[i].waiter] = 0;
+	}
 	for (uint32_t i = 0; i < s->nfuncs; i++)
 		if (w->func_at[i] == 0)
 			w->func_at[i] = n++;
@@ -441,6 +457,27 @@ static void put_coroutines(struct writer *w)
 	fputs("\n]", w->out);
 }
 
+/* Who held the GIL while whom waited; null: outside of Python. */
+static void put_gil_pairs(struct writer *w)
+{
+	bool first = true;
+
+	fputs(",\n\"gil_pairs\":[", w->out);
+	for (uint32_t i = 0; i < w->s->ngil_pairs; i++) {
+		const struct snapshot_gil_pair *p = &w->s->gil_pairs[i];
+
+		if (!gil_pair_selected(w, p))
+			continue;
+		next(w, &first);
+		fputc('{', w->out);
+		put_number(w, "pid", p->pid);
+		put_index(w, "holder", w->func_at, p->holder);
+		put_index(w, "waiter", w->func_at, p->waiter);
+		fprintf(w->out, "\"ns\":%" PRIu64 "}", p->ns);
+	}
+	fputs("\n]", w->out);
+}
+
 static void put_totals(struct writer *w)
 {
 	fputs(",\n\"time_unit\":\"ns\",\n\"totals\":{", w->out);
@@ -497,6 +534,8 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 	put_edges(&w);
 	put_nodes(&w);
 	put_coroutines(&w);
+	if (s->measured & COLUMN_WAITS)
+		put_gil_pairs(&w);
 	fputs("\n}\n", out);
 	return 0;
 }

@@ -244,6 +244,27 @@ static double share_of(uint64_t part, uint64_t whole)
 	return whole > 0 ? (double)part / (double)whole : 1;
 }
 
+/* What the reason "other" is, by system call, and how much of the GIL is known. */
+static json_t *waits_json(const struct snapshot_target *t)
+{
+	const struct snapshot_waits *w = &t->waits;
+	json_t *calls = json_array();
+	bool ok = true;
+
+	for (uint32_t i = 0; i < w->nother; i++)
+		ok &= json_array_append_new(calls,
+					    json_pack("{s:o, s:o, s:o}", "syscall",
+						      provenance_string(w->other[i].name), "ns",
+						      provenance_integer(w->other[i].ns), "count",
+						      provenance_integer(w->other[i].n))) == 0;
+	if (!ok) {
+		json_decref(calls);
+		return NULL;
+	}
+	return json_pack("{s:b, s:o, s:o}", "gil_known", w->gil_known, "gil_pairs_dropped_ns",
+			 provenance_integer(w->pairs_dropped), "other", calls);
+}
+
 static json_t *windows_json(const struct snapshot_target *t)
 {
 	const struct snapshot_windows *w = &t->windows;
@@ -295,6 +316,8 @@ static json_t *target_json(const struct snapshot *s, const struct snapshot_targe
 	set(ret, "overhead", overhead_json(t), &ok);
 	if (t->windows.max_overhead || t->windows.sampled)
 		set(ret, "windows", windows_json(t), &ok);
+	if (t->waits.measured)
+		set(ret, "waits", waits_json(t), &ok);
 	return checked(ret, ok);
 }
 

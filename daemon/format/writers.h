@@ -42,6 +42,10 @@ int tree_write(const struct snapshot *s, const struct view *v, const struct form
 	       FILE *out, struct diag *diag);
 int counters_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		   FILE *out, struct diag *diag);
+int waits_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		FILE *out, struct diag *diag);
+int gil_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	      FILE *out, struct diag *diag);
 int rows_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	       FILE *out, struct diag *diag);
 

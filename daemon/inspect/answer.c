@@ -43,7 +43,8 @@ struct wire_find {
 	uint64_t breaks[INSPECT_BREAKS];
 	uint32_t nsites, nnative, ngc, ninsns, site_breaks, nbreaks;
 	uint16_t refined[PYTHON_REFINED], gil_interp;
-	uint8_t gil_pointer, same, via_exe, misses, debug_offsets, major, minor, micro, abi, build_id_len;
+	uint8_t gil_pointer, same, via_exe, misses, debug_offsets, major, minor, micro, abi,
+		build_id_len;
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	char version[32], file[4096], cmdline[TARGET_CMDLINE_MAX], warning[256];
 	char missing[128], twice[32], native_missing[128], gc_missing[128];

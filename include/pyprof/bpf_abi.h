@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 15
+#define PYP_BPF_ABI_VERSION 16
 
 /*
  * Which hits say something. Between windows nothing is said about calls, and since the epoch goes up
