@@ -24,11 +24,6 @@ static void plan_of(const void *data, size_t size, const struct layout *l, struc
 	image_free(img);
 }
 
-static const struct layout *layout_of(const struct interpreter *py)
-{
-	return layout_find((unsigned int)py->major, (unsigned int)py->minor);
-}
-
 static unsigned int count_kind(enum pyp_site_kind kind)
 {
 	unsigned int n = 0;
@@ -80,7 +75,7 @@ static void expect_plan(const struct interpreter *py, const void *data, size_t s
 	struct diag diag = {0};
 	struct image *img;
 
-	plan_of(data, size, layout_of(py), &plan);
+	plan_of(data, size, interpreter_layout(py), &plan);
 	cr_expect_str_eq(plan.gc_missing, "", "%s: %s", py->file, plan.gc_missing);
 	fprintf(stderr, "3.%-3d start %u, stop %u  %s\n", py->minor, count_kind(PYP_SITE_GC_START),
 		count_kind(PYP_SITE_GC_STOP), py->file);
@@ -103,7 +98,7 @@ Test(gc, real_interpreters_are_complete, .timeout = 300)
 		size_t size;
 		void *data;
 
-		if (!layout_of(&py[i]))
+		if (!interpreter_layout(&py[i]))
 			continue;
 		data = interpreter_read(&py[i], &size);
 		expect_plan(&py[i], data, size);
@@ -115,7 +110,7 @@ Test(gc, real_interpreters_are_complete, .timeout = 300)
 /* Whatever is found instead, nothing is planned for collections, and all else as before. */
 static void expect_missing(const struct interpreter *py, const void *data, size_t size)
 {
-	plan_of(data, size, layout_of(py), &plan);
+	plan_of(data, size, interpreter_layout(py), &plan);
 	cr_expect_eq(plan.ngc, 0, "%s", py->file);
 	cr_expect_neq(plan.gc_missing[0], '\0', "%s", py->file);
 	cr_expect_eq(plan.nsites, whole.nsites);
@@ -135,7 +130,7 @@ static void replace(uint8_t *data, size_t size, const char *text, char first)
 
 static void damage(const struct interpreter *py, uint8_t *data, size_t size)
 {
-	const struct layout *l = layout_of(py);
+	const struct layout *l = interpreter_layout(py);
 	uint8_t *copy = malloc(size);
 
 	cr_assert(copy);
@@ -164,7 +159,7 @@ Test(gc, what_is_missing_is_named, .timeout = 300)
 		size_t size;
 		uint8_t *data;
 
-		if (!layout_of(&py[i]))
+		if (!interpreter_layout(&py[i]))
 			continue;
 		data = interpreter_read(&py[i], &size);
 		damage(&py[i], data, size);
