@@ -101,6 +101,18 @@ static inline __u64 core_called_entry(__u64 frame, __u64 method)
 	return frame ^ method * 0x9e3779b97f4a7c15ull;
 }
 
+/* One word for an address of the lower half and the epoch in which it was learnt: an exec ends it. */
+static inline __u64 core_same_entry(__u64 method, __u32 epoch)
+{
+	return method << 16 | (epoch & 0xffff);
+}
+
+/* The address; 0: it was learnt in another epoch, or not at all. */
+static inline __u64 core_same_method(__u64 entry, __u32 epoch)
+{
+	return (entry & 0xffff) == (epoch & 0xffff) ? entry >> 16 : 0;
+}
+
 /* No frame's address: several frames have met in a slot. */
 #define CORE_NATIVE_MANY 1ull
 

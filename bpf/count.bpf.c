@@ -320,12 +320,26 @@ static __always_inline __u32 count_method(struct count_state *st, struct native_
 	return id;
 }
 
+/* The same of a function that is called at a site of its own: its number, if it is in the cache. */
+static __always_inline __u32 count_same(struct count_state *st, __u64 method)
+{
+	__u64 entry;
+
+	if (!method || !st)
+		return PYP_COUNT_LOST;
+	entry = st->codes[core_code_slot(method)];
+	return core_count_hit(entry, method) ? core_count_id(entry) : PYP_COUNT_LOST;
+}
+
 static __always_inline int count_native(struct pt_regs *ctx, const struct hit *h)
 {
-	struct native_call c = {.tid = h->tid};
+	struct native_call c = {.tid = h->tid, .method = native_same_get(h->cookie)};
 	__u32 zero = 0, id;
 	struct count_state *st = bpf_map_lookup_elem(&count_state, &zero);
-	int is = native_call_of(ctx, h->cookie, &c);
+	int is;
+
+	id = count_same(st, c.method);
+	is = id == PYP_COUNT_LOST ? native_call_of(ctx, h->cookie, &c) : 1;
 
 	if (native_calls.remember)
 		native_remember(h->ptr, is > 0 ? c.method : 0);
@@ -333,9 +347,12 @@ static __always_inline int count_native(struct pt_regs *ctx, const struct hit *h
 		return count_lost(PYP_LOSS_fault_frame);
 	if (!is || !st)
 		return 0;
-	id = count_method(st, &c);
+	if (id == PYP_COUNT_LOST)
+		id = count_method(st, &c);
 	if (id == PYP_COUNT_LOST)
 		count(PYP_LOSS_lost_events);
+	else
+		native_same_set(h->cookie, c.method);
 	return count_add(h->tid, count_frame(st, h->ptr, h->tid), id);
 }
 

@@ -9,6 +9,7 @@ const volatile struct pyp_native_calls native_calls = {};
 struct pyp_native_site native_sites[PYP_ALL_SITES] = {};
 struct pyp_native_types native_types = {};
 __u64 method_cache[CORE_METHOD_SLOTS] = {};
+__u64 native_same[PYP_ALL_SITES] = {};
 __u64 native_cache[CORE_FRAME_SLOTS] = {};
 
 /* Fields of PyTypeObject, behind an object's head, which ends with its type and one word more. */

@@ -21,6 +21,9 @@ extern struct pyp_native_types native_types;
 /* Direct-mapped, before the map: see core_method_entry. */
 extern __u64 method_cache[CORE_METHOD_SLOTS];
 
+/* Of sites at which one known function is called: its PyMethodDef, once it was seen there. */
+extern __u64 native_same[PYP_ALL_SITES];
+
 /* Tracing: frames that have a call of a C function under way; counting: see native_remember. */
 extern __u64 native_cache[CORE_FRAME_SLOTS];
 
@@ -68,6 +71,25 @@ static __always_inline int native_callable(struct pt_regs *ctx, __u64 cookie, __
 		return -1;
 	*ret &= ~3ull;
 	return 0;
+}
+
+/*
+ * What is called at a site of one known function: its PyMethodDef, 0 if it is to be read. Its names were
+ * sent; it belongs to the interpreter, which never frees it.
+ */
+static __always_inline __u64 native_same_get(__u64 cookie)
+{
+	__u32 i = PYP_COOKIE_SITE(cookie);
+
+	return i < PYP_ALL_SITES ? core_same_method(native_same[i], epoch) : 0;
+}
+
+static __always_inline void native_same_set(__u64 cookie, __u64 method)
+{
+	__u32 i = PYP_COOKIE_SITE(cookie);
+
+	if (i < PYP_ALL_SITES && native_sites[i].same)
+		native_same[i] = core_same_entry(method, epoch);
 }
 
 /* 1: the object is a C function; 0: something else; -1: that could not be read. */

@@ -156,17 +156,31 @@ static __always_inline int native_send(const struct hit *h, __u64 method, __u32 
 	return event_submit(&r->h);
 }
 
+/* What is called: 1, a C function; 0, something else; -1, that could not be read. */
+static __always_inline int native_look(struct pt_regs *ctx, const struct hit *h,
+				       struct native_call *c)
+{
+	int is;
+
+	c->method = native_same_get(h->cookie);
+	if (c->method)
+		return 1;
+	is = native_call_of(ctx, h->cookie, c);
+	/* Where its names could not be sent it is unknown to the daemon, and counted so. */
+	if (is > 0 && !method_known(c))
+		native_same_set(h->cookie, c->method);
+	return is;
+}
+
 static __always_inline int on_native(struct pt_regs *ctx, const struct hit *h)
 {
 	struct native_call c = {.tid = h->tid};
-	int is = native_call_of(ctx, h->cookie, &c);
+	int is = native_look(ctx, h, &c);
 
 	if (is < 0)
 		return frame_fault(h->tid);
-	/* Where its names could not be sent it is unknown to the daemon, and counted so. */
 	if (!is)
 		return 0;
-	method_known(&c);
 	if (PYP_COOKIE_KIND(h->cookie) == PYP_SITE_C_INSTANT)
 		return native_send(h, c.method, PYP_REC_C_INSTANT);
 	native_open(h->ptr);

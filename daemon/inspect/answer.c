@@ -29,7 +29,7 @@ struct wire_site {
 	int32_t disp, callable_disp;
 	uint8_t kind, cost, reg, cc, flag_reg, len;
 	uint8_t deref, has_cc, taken, has_flag, early, restarts, if_unequal;
-	uint8_t has_callable, callable_reg, callable_deref;
+	uint8_t has_callable, callable_reg, callable_deref, same_callable;
 	uint8_t bytes[INSN_MAX];
 	char role[32], insn[64];
 };
@@ -177,6 +177,7 @@ static void put_site(struct wire_site *w, const struct plan_site *s)
 		.callable_reg = s->callable_reg,
 		.callable_deref = s->callable_deref,
 		.callable_disp = s->callable_disp,
+		.same_callable = s->same_callable,
 	};
 	memcpy(w->bytes, s->bytes, sizeof(w->bytes));
 	PUT_TEXT(w->role, s->role);
@@ -190,7 +191,8 @@ static bool site_is_possible(const struct wire_site *w)
 	       w->vaddr < USER_END && w->target < USER_END && is_bit(w->deref) &&
 	       is_bit(w->has_cc) && is_bit(w->taken) && is_bit(w->has_flag) && is_bit(w->early) &&
 	       is_bit(w->restarts) && is_bit(w->if_unequal) && is_bit(w->has_callable) &&
-	       is_bit(w->callable_deref) && w->callable_reg < REGISTERS;
+	       is_bit(w->callable_deref) && w->callable_reg < REGISTERS &&
+	       is_bit(w->same_callable) && w->same_callable <= w->has_callable;
 }
 
 /* A site for Python functions. */
@@ -239,6 +241,7 @@ static bool take_site(const struct wire_site *w, struct plan_site *ret)
 		.callable_reg = w->callable_reg,
 		.callable_deref = w->callable_deref,
 		.callable_disp = w->callable_disp,
+		.same_callable = w->same_callable,
 		.len = w->len,
 	};
 

@@ -497,8 +497,10 @@ int native_site(struct native *n, uint32_t node, enum pyp_site_kind kind, const 
 		if (plan->sites[i].vaddr == s.vaddr)
 			return -EEXIST;
 	for (unsigned int i = 0; i < plan->nnative; i++)
-		if (plan->native[i].vaddr == s.vaddr)
+		if (plan->native[i].vaddr == s.vaddr) {
+			plan->native[i].same_callable = false;
 			return same_site(&plan->native[i], &s) ? 0 : -EEXIST;
+		}
 	if (plan->nnative == PYP_MAX_NATIVE_SITES)
 		return -E2BIG;
 	plan->native[plan->nnative++] = s;

@@ -330,6 +330,8 @@ static int plan_known(struct native *n, uint8_t op, enum pyp_site_kind kind, con
 		r = first_calls(n, first, role);
 	if (r == 0 && kind == PYP_SITE_C_ENTER)
 		r = prove_handlers(n, ops, 1, role);
+	for (unsigned int i = first; i < n->p.plan->nnative; i++)
+		n->p.plan->native[i].same_callable = true;
 	return r;
 }
 

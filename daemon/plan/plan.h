@@ -43,7 +43,8 @@ struct plan_site {
 	uint8_t callable_reg;
 	bool callable_deref; /* ... and the next as reg, deref and disp say for the frame */
 	int32_t callable_disp;
-	bool has_cc; /* counts only under a condition of the branch */
+	bool same_callable; /* C_ENTER, C_INSTANT: it is of one and the same PyMethodDef each time */
+	bool has_cc;	    /* counts only under a condition of the branch */
 	uint8_t cc;
 	bool taken;
 	bool has_flag; /* flag_reg's low half is throwflag: not 0 means THROW */

@@ -66,6 +66,7 @@ void probe_native_sites(const struct plan *plan, struct pyp_native_site ret[PYP_
 			.disp = site->callable_disp,
 			.reg = site->callable_reg,
 			.deref = site->callable_deref,
+			.same = site->same_callable,
 		};
 	}
 }

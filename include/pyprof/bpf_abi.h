@@ -104,7 +104,8 @@ struct pyp_native_site {
 	__s32 disp;
 	__u8 reg;
 	__u8 deref;
-	__u8 pad[2];
+	__u8 same; /* it is of one and the same PyMethodDef each time */
+	__u8 pad;
 };
 
 /* And which objects count: addresses of their types in the target, 0: there is none. */

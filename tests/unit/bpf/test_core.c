@@ -309,3 +309,14 @@ Test(core, what_a_frame_calls_is_told_from_halves)
 			cr_assert_neq(entry, core_called_entry(frame[1 - i], method[1 - k]));
 		}
 }
+
+/* What a site was seen to call is known in the same epoch alone. */
+Test(core, known_methods_end_with_their_epoch)
+{
+	const uint64_t method = 0x7fffdeadbee8;
+
+	cr_expect_eq(core_same_method(core_same_entry(method, 7), 7), method);
+	cr_expect_eq(core_same_method(core_same_entry(method, 7), 8), 0);
+	cr_expect_eq(core_same_method(0, 7), 0);
+	cr_expect_eq(core_same_method(0, 0), 0);
+}
