@@ -153,19 +153,9 @@ static void set_quality(json_t *ret, const struct snapshot *s, const struct snap
 			bool *ok)
 {
 	set(ret, "exact", json_boolean(provenance_exact(s, t)), ok);
-	set(ret, "events", provenance_integer(t->events), ok);
 	set(ret, "lost", provenance_integer(provenance_lost(t)), ok);
-	set(ret, "unmatched", provenance_integer(t->unmatched), ok);
-	set(ret, "unseen", provenance_integer(t->unseen), ok);
-	set(ret, "unstarted", provenance_integer(t->unstarted), ok);
-	set(ret, "stack_switches", provenance_integer(t->stack_switches), ok);
-	set(ret, "resyncs", provenance_integer(t->resyncs), ok);
-	set(ret, "missed_switches", provenance_integer(t->missed_switches), ok);
-	set(ret, "truncated", provenance_integer(t->truncated), ok);
-	set(ret, "decode_errors", provenance_integer(t->decode_errors), ok);
-	set(ret, "forgotten_coroutines", provenance_integer(t->forgotten), ok);
-	if (t->durations_dropped)
-		set(ret, "durations_dropped", provenance_integer(t->durations_dropped), ok);
+	for (const struct snapshot_fact *f = snapshot_facts; f->key; f++)
+		set(ret, f->key, provenance_integer(snapshot_fact_of(t, f)), ok);
 	set(ret, "losses", losses_json(t), ok);
 }
 
@@ -520,26 +510,11 @@ static void say_quality(struct lines *l, const struct snapshot_target *t)
 
 static void say_corrections(struct lines *l, const struct snapshot_target *t)
 {
-	if (t->unmatched)
-		say(l, "corrected", "%" PRIu64 " events that fitted no stack", t->unmatched);
-	if (t->unseen)
-		say(l, "unseen", "%" PRIu64 " frames, suspended when tracing began, have no name",
-		    t->unseen);
-	if (t->resyncs)
-		say(l, "corrected", "%" PRIu64 " stacks read again after a loss", t->resyncs);
-	if (t->missed_switches)
-		say(l, "corrected", "%" PRIu64 " switches onto or off a CPU that were not told",
-		    t->missed_switches);
-	if (t->truncated)
-		say(l, "truncated", "%" PRIu64 " contexts or threads are summed in (truncated)",
-		    t->truncated);
-	if (t->durations_dropped)
-		say(l, "durations", "%" PRIu64 " calls are not among them: too many functions",
-		    t->durations_dropped);
+	for (const struct snapshot_fact *f = snapshot_facts; f->key; f++)
+		if (f->label && snapshot_fact_of(t, f))
+			say(l, f->label, "%" PRIu64 " %s", snapshot_fact_of(t, f), f->text);
 	if (t->misses_calls)
 		say(l, "hidden", "calls may have been made that cannot be seen, see WARNING");
-	if (t->decode_errors)
-		say(l, "dropped", "%" PRIu64 " records that could not be read", t->decode_errors);
 }
 
 static void say_overhead(struct lines *l, const struct snapshot_target *t)

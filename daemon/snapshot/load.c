@@ -76,20 +76,11 @@ static void read_losses(struct loader *l, const json_t *v, struct snapshot_targe
 
 static void read_quality(struct loader *l, const json_t *v, struct snapshot_target *t)
 {
-	t->events = loader_get_count(l, v, "events");
-	t->unmatched = loader_get_count(l, v, "unmatched");
-	t->unseen = loader_get_count(l, v, "unseen");
-	t->unstarted = loader_get_count(l, v, "unstarted");
-	t->stack_switches = loader_get_count(l, v, "stack_switches");
-	t->resyncs = loader_get_count(l, v, "resyncs");
-	t->truncated = loader_get_count(l, v, "truncated");
-	t->decode_errors = loader_get_count(l, v, "decode_errors");
-	t->missed_switches = loader_get_count(l, v, "missed_switches");
+	for (const struct snapshot_fact *f = snapshot_facts; f->key; f++)
+		*snapshot_fact(t, f) = loader_get_count(l, v, f->key);
 	/* Older files do not say. */
 	t->builtins = json_is_true(json_object_get(v, "builtins"));
 	t->misses_calls = json_is_true(json_object_get(v, "misses_calls"));
-	t->forgotten = loader_get_count(l, v, "forgotten_coroutines");
-	t->durations_dropped = loader_get_count(l, v, "durations_dropped");
 	read_losses(l, loader_member(l, v, "losses"), t);
 }
 

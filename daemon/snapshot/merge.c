@@ -134,18 +134,9 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	into->estimate.samples += t->estimate.samples;
 	into->estimate.of_probes += t->estimate.of_probes;
 	into->estimate.before += t->estimate.before;
-	into->events += t->events;
-	into->unmatched += t->unmatched;
-	into->unseen += t->unseen;
-	into->unstarted += t->unstarted;
-	into->stack_switches += t->stack_switches;
-	into->resyncs += t->resyncs;
-	into->missed_switches += t->missed_switches;
-	into->truncated += t->truncated;
-	into->decode_errors += t->decode_errors;
+	for (const struct snapshot_fact *f = snapshot_facts; f->key; f++)
+		*snapshot_fact(into, f) += snapshot_fact_of(t, f);
 	into->misses_calls |= t->misses_calls;
-	into->forgotten += t->forgotten;
-	into->durations_dropped += t->durations_dropped;
 	into->corrected &= t->corrected;
 	into->clamped += t->clamped;
 	windows_sum(&into->windows, &t->windows);

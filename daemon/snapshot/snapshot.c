@@ -159,6 +159,24 @@ uint64_t snapshot_columns(const struct snapshot *s)
 	return set;
 }
 
+const struct snapshot_fact snapshot_facts[] = {
+#define PYP_X(member, key, label, text)                                                            \
+	{key, label, text, offsetof(struct snapshot_target, member)},
+	SNAPSHOT_FACTS(PYP_X)
+#undef PYP_X
+		{NULL, NULL, NULL, 0},
+};
+
+uint64_t *snapshot_fact(struct snapshot_target *t, const struct snapshot_fact *fact)
+{
+	return (uint64_t *)((char *)t + fact->offset);
+}
+
+uint64_t snapshot_fact_of(const struct snapshot_target *t, const struct snapshot_fact *fact)
+{
+	return *(const uint64_t *)((const char *)t + fact->offset);
+}
+
 const char *const snapshot_coro_kinds[SNAPSHOT_CORO_KINDS] = {
 	[SNAPSHOT_GENERATOR] = "generator",
 	[SNAPSHOT_COROUTINE] = "coroutine",

@@ -181,6 +181,49 @@ struct snapshot_waits {
 	uint64_t pairs_dropped; /* ns of pairs of GIL holder and waiter that were too many */
 };
 
+/*
+ * Plain numbers of a target, which add up where targets are merged. X(member, JSON key, label and text for
+ * people): a line "label: N text" where it is not 0; label NULL: no line. Merging, saving, loading and
+ * reports iterate this table. In order:
+ *
+ *	calls and returns seen
+ *	returns or callers that fitted no stack: corrections made
+ *	frames that were parked when tracing began: "(unseen)"
+ *	frames that were unwound before they began to run
+ *	greenlet and other stack switches followed
+ *	stacks read again after a loss
+ *	switches of threads onto or off a CPU that were not reported
+ *	contexts or threads summed in "(truncated)"
+ *	ends of calls for whose durations there was no room
+ *	records that could not be decoded
+ *	coroutines that were too many to be followed
+ */
+#define SNAPSHOT_FACTS(X)                                                                          \
+	X(events, "events", NULL, "")                                                              \
+	X(unmatched, "unmatched", "corrected", "events that fitted no stack")                      \
+	X(unseen, "unseen", "unseen", "frames, suspended when tracing began, have no name")        \
+	X(unstarted, "unstarted", NULL, "")                                                        \
+	X(stack_switches, "stack_switches", NULL, "")                                              \
+	X(resyncs, "resyncs", "corrected", "stacks read again after a loss")                       \
+	X(missed_switches, "missed_switches", "corrected",                                         \
+	  "switches onto or off a CPU that were not told")                                         \
+	X(truncated, "truncated", "truncated", "contexts or threads are summed in (truncated)")    \
+	X(durations_dropped, "durations_dropped", "durations",                                     \
+	  "calls are not among them: too many functions")                                          \
+	X(decode_errors, "decode_errors", "dropped", "records that could not be read")             \
+	X(forgotten, "forgotten_coroutines", NULL, "")
+
+struct snapshot_target;
+struct snapshot_fact {
+	const char *key, *label, *text;
+	size_t offset; /* of its uint64_t in struct snapshot_target */
+};
+
+/* Ends with key == NULL. */
+extern const struct snapshot_fact snapshot_facts[];
+uint64_t *snapshot_fact(struct snapshot_target *t, const struct snapshot_fact *fact);
+uint64_t snapshot_fact_of(const struct snapshot_target *t, const struct snapshot_fact *fact);
+
 /* What was traced; one per target. */
 struct snapshot_target {
 	uint32_t pid; /* 0: children that have ended, folded into one: see snapshot/fold.h */
@@ -203,19 +246,11 @@ struct snapshot_target {
 	struct snapshot_children children;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC: first attached; taken at */
 	uint64_t start_unix_ns, end_unix_ns;
-	uint64_t traced_ns;	  /* how long probes were on, all windows together */
-	uint64_t events;	  /* calls and returns seen */
-	uint64_t unmatched;	  /* returns or callers that fitted no stack: corrections made */
-	uint64_t unseen;	  /* frames that were parked when tracing began: "(unseen)" */
-	uint64_t unstarted;	  /* frames that were unwound before they began to run */
-	uint64_t stack_switches;  /* greenlet and other stack switches followed */
-	uint64_t resyncs;	  /* stacks read again after a loss */
-	uint64_t missed_switches; /* of threads onto or off a CPU, that were not told */
-	uint64_t truncated;	  /* contexts or threads summed in "(truncated)" */
-	uint64_t decode_errors;
-	uint64_t forgotten;	    /* coroutines that were too many to be followed */
-	uint64_t durations_dropped; /* ends of calls for whose durations there was no room */
-	struct cost cost;	    /* what a hit of its probes costs it */
+	uint64_t traced_ns; /* how long probes were on, all windows together */
+#define PYP_X(member, key, label, text) uint64_t member;
+	SNAPSHOT_FACTS(PYP_X)
+#undef PYP_X
+	struct cost cost;  /* what a hit of its probes costs it */
 	double cost_scale; /* that is so many times what it did when it was measured; 0: not known */
 	bool corrected;	   /* that was subtracted, see snapshot/correct.h */
 	uint64_t subtracted[SNAPSHOT_CLOCKS];
