@@ -21,7 +21,27 @@ struct sched_entity {
 	__u64 sum_exec_runtime; /* the thread's run time, brought up to date at a switch */
 };
 
-struct mm_struct;
+typedef struct {
+	long counter;
+} atomic_long_t;
+
+struct percpu_counter {
+	long long count;
+};
+
+struct mm_struct {
+	struct percpu_counter rss_stat[4];
+	unsigned long total_vm; /* pages */
+};
+
+/* Before 6.2. */
+struct mm_rss_stat {
+	atomic_long_t count[4];
+};
+
+struct mm_struct___6_1 {
+	struct mm_rss_stat rss_stat;
+};
 
 struct signal_struct {
 	atomic_t live; /* threads of the group that have not exited */
@@ -95,7 +115,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
-	struct mm_struct *mm;	   /* only ever compared */
+	struct mm_struct *mm;
 	struct uprobe_task *utask; /* NULL before the first hit */
 	struct thread_struct thread;
 };

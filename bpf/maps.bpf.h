@@ -19,6 +19,7 @@ extern const volatile __u32 pid_ns;	/* the daemon's pid namespace's inode; 0: th
 extern const volatile __u32 check_tgid; /* 1: the link cannot filter by process, do it here */
 extern const volatile __u32 by_address; /* 1: no cookies, sites are told by their address */
 extern const volatile __u32 counters;	/* bits: which resource counters are looked at */
+extern const volatile __u32 memory;	/* 1: changes of the process's memory are sent */
 extern const volatile __u64 ring_half;	/* bytes in the ring that are worth a wake-up */
 extern const volatile struct pyp_layout layout;
 extern const volatile struct pyp_sampling sampling;
@@ -34,6 +35,10 @@ extern struct pyp_sampling_at sampling_at;
 extern __u64 stray_ns; /* the last hit between windows: see on_sample */
 extern struct pyp_trap_samples trap_samples;
 extern __u64 losses[PYP_LOSS_MAX];
+
+/* The memory whose figures these are, as last sent, in pages; 0: none yet. See memory.bpf.h. */
+extern __u64 memory_of;
+extern __s64 memory_resident_last, memory_mapped_last;
 
 /* Where the daemon's pid namespace is in the kernel, found when first needed. */
 extern __u64 pid_ns_address;

@@ -5,6 +5,7 @@
 #include "gc.bpf.h"
 #include "hit.bpf.h"
 #include "counters.bpf.h"
+#include "memory.bpf.h"
 #include "native.bpf.h"
 
 /* The first four site kinds announce the record of the same number. */
@@ -14,8 +15,8 @@ _Static_assert((int)PYP_SITE_LEAVE == (int)PYP_REC_LEAVE, "kinds are types");
 _Static_assert((int)PYP_SITE_YIELD == (int)PYP_REC_YIELD, "kinds are types");
 
 /*
- * What goes before an event: the thread's stack, if the daemon does not have it, and the resource
- * counters that have changed. -1: the event must be dropped, and is counted.
+ * What goes before an event: the thread's stack, if the daemon does not have it, and what has changed of
+ * the resource counters and of the process's memory. -1: the event must be dropped, and is counted.
  */
 static __always_inline int event_prepare(const struct hit *h, __u64 frame)
 {
@@ -23,6 +24,8 @@ static __always_inline int event_prepare(const struct hit *h, __u64 frame)
 		return -1;
 	if (counters)
 		counters_look(bpf_get_current_task_btf(), h->tid);
+	if (memory)
+		memory_look(bpf_get_current_task_btf(), h->tid);
 	return 0;
 }
 

@@ -69,6 +69,11 @@ static int run_gil(const struct cmd_call *call, struct diag *diag)
 	return query_run(call, call->opts, "gil", diag);
 }
 
+static int run_memory(const struct cmd_call *call, struct diag *diag)
+{
+	return query_run(call, call->opts, "memory", diag);
+}
+
 #define REPORT(cmd_name, cmd_summary, cmd_opts, cmd_run)                                           \
 	{                                                                                          \
 		.name = (cmd_name), .operands = "[PATTERN]...", .summary = (cmd_summary),          \
@@ -95,3 +100,5 @@ const struct cmd cmd_waits = REPORT("waits", "Reasons why each function waited: 
 				    report_opts, run_waits);
 const struct cmd cmd_gil =
 	REPORT("gil", "Functions that held the GIL while others waited", report_opts, run_gil);
+const struct cmd cmd_memory =
+	REPORT("memory", "Growth of memory by function, if enabled", report_opts, run_memory);

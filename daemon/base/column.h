@@ -41,7 +41,15 @@
 	X(io_poll, "io_poll", "waits", "I/O: poll, select, epoll", COLUMN_NS, COLUMN_SUM)          \
 	X(io_pipe, "io_pipe", "waits", "I/O: pipes", COLUMN_NS, COLUMN_SUM)                        \
 	X(io_device, "io_device", "waits", "I/O: other", COLUMN_NS, COLUMN_SUM)                    \
-	X(gil_held_ns, "gil_held_ns", "", "held the GIL while others waited", COLUMN_NS, COLUMN_SUM)
+	X(gil_held_ns, "gil_held_ns", "", "held the GIL while others waited", COLUMN_NS,           \
+	  COLUMN_SUM)                                                                              \
+	X(grown, "grown", "memory", "growth of resident memory", COLUMN_BYTES, COLUMN_SUM)         \
+	X(shrunk, "shrunk", "memory", "resident memory given back", COLUMN_BYTES, COLUMN_SUM)      \
+	X(mapped, "mapped", "memory", "mapped in blocks of 128 KiB and more", COLUMN_BYTES,        \
+	  COLUMN_SUM)                                                                              \
+	X(unmapped, "unmapped", "memory", "unmapped in blocks of 128 KiB and more", COLUMN_BYTES,  \
+	  COLUMN_SUM)                                                                              \
+	X(large, "large", "memory", "blocks of 128 KiB and more mapped", COLUMN_COUNT, COLUMN_SUM)
 
 enum column_id {
 #define PYP_X(id, name, group, text, unit, merge) COLUMN_##id,

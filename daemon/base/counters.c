@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/column.h"
+
 #define BIT(name) (1u << PYP_COUNTER_##name)
 
 static const char *const known[PYP_COUNTERS] = {
@@ -18,10 +20,9 @@ static const struct {
 	const char *name;
 	uint32_t bits;
 } groups[] = {
-	{"switches", BIT(vcsw) | BIT(ivcsw)},
-	{"faults", BIT(minflt) | BIT(majflt)},
-	{"io", BIT(rbytes) | BIT(wbytes)},
-	{"all", (1u << PYP_COUNTERS) - 1},
+	{"switches", BIT(vcsw) | BIT(ivcsw)}, {"faults", BIT(minflt) | BIT(majflt)},
+	{"io", BIT(rbytes) | BIT(wbytes)},    {"all", (1u << PYP_COUNTERS) - 1},
+	{"memory", COUNTERS_MEMORY},
 };
 
 static uint32_t bits_of(const char *name, size_t n)
@@ -46,7 +47,7 @@ int counters_parse(const char *list, uint32_t *ret, struct diag *diag)
 		if (!more)
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
 					"vcsw ivcsw minflt majflt rbytes wbytes; switches faults "
-					"io all",
+					"io all; memory",
 					"unknown resource counter '%.*s'", n < 64 ? (int)n : 64, p);
 		bits |= more;
 		p += n;
@@ -57,6 +58,11 @@ int counters_parse(const char *list, uint32_t *ret, struct diag *diag)
 	return 0;
 }
 
+uint64_t counters_columns(uint32_t bits)
+{
+	return COLUMN_COUNTERS(bits) | (bits & COUNTERS_MEMORY ? column_group("memory") : 0);
+}
+
 const char *counters_list(uint32_t bits, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -65,5 +71,7 @@ const char *counters_list(uint32_t bits, char *buf, size_t size)
 	for (size_t i = 0; i < PYP_COUNTERS && n < size; i++)
 		if (bits & 1u << i)
 			n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "," : "", known[i]);
+	if (bits & COUNTERS_MEMORY && n < size)
+		(void)snprintf(buf + n, size - n, "%smemory", n ? "," : "");
 	return buf;
 }

@@ -29,7 +29,7 @@ const struct opt target_opt_table[] = {
 	{"builtins", 0, OPT_FLAG, FIELD(builtins), NULL,
 	 "also trace, count or sample functions written in C", .key = "builtins"},
 	{"counters", 0, OPT_COUNTERS, FIELD(counters), "LIST",
-	 "resources to count per function: switches, faults,\nio, all, or single names",
+	 "resources to count per function: switches, faults,\nio, all, or single names; memory",
 	 .key = "counters"},
 	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
 	 "also trace forked children and their children", .key = "follow_children"},

@@ -263,6 +263,28 @@ static enum decode_error decode_counters(const void *data, size_t size, struct e
 	return DECODE_OK;
 }
 
+#define MEMORY_PAGE 4096
+#define MEMORY_MAX  (INT64_C(1) << 56)
+
+static bool is_memory(int64_t bytes)
+{
+	return bytes > -MEMORY_MAX && bytes < MEMORY_MAX && bytes % MEMORY_PAGE == 0;
+}
+
+static enum decode_error decode_memory(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_memory r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (r.h.arg & ~PYP_MEMORY_LOST || !is_memory(r.resident) || !is_memory(r.mapped) ||
+	    (!r.resident && !r.mapped))
+		return DECODE_FIELD;
+	ev->u.memory.resident = r.resident;
+	ev->u.memory.mapped = r.mapped;
+	return DECODE_OK;
+}
+
 static enum decode_error decode_c_call(const void *data, size_t size, struct event *ev)
 {
 	struct pyp_rec_c_call r;
@@ -334,6 +356,7 @@ static const struct {
 	[PYP_REC_FORK] = {decode_process, sizeof(struct pyp_rec_process)},
 	[PYP_REC_EXEC] = {decode_process, sizeof(struct pyp_rec_process)},
 	[PYP_REC_COUNTERS] = {decode_counters, sizeof(struct pyp_rec_counters)},
+	[PYP_REC_MEMORY] = {decode_memory, sizeof(struct pyp_rec_memory)},
 	[PYP_REC_SAMPLE] = {decode_sample, SAMPLE_HEAD},
 	[PYP_REC_C_ENTER] = {decode_c_call, sizeof(struct pyp_rec_c_call)},
 	[PYP_REC_C_LEAVE] = {decode_c_call, sizeof(struct pyp_rec_c_call)},

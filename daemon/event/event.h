@@ -113,6 +113,9 @@ struct event {
 		struct {
 			const uint64_t *value; /* PYP_COUNTERS of them; points into the record */
 		} counters;		       /* COUNTERS */
+		struct {
+			int64_t resident, mapped; /* bytes more or less; not both 0 */
+		} memory;			  /* MEMORY */
 	} u;
 };
 

@@ -49,6 +49,8 @@ const struct format formats[] = {
 	 "why functions waited: the GIL, locks, I/O, no CPU", waits_write},
 	{"gil", ".gil.txt", "text/plain; charset=utf-8",
 	 "functions that held the GIL while others waited", gil_write},
+	{"memory", ".memory.txt", "text/plain; charset=utf-8",
+	 "memory by function, if it was measured", memory_write},
 	{"rows", ".rows.json", "application/json", "functions and threads only, for live views",
 	 rows_write},
 	{"csv", ".csv", "text/csv; charset=utf-8", "a row per function, both clocks", csv_write},

@@ -263,6 +263,18 @@ static int count_switch_args(void)
 	return r;
 }
 
+bool kcaps_has_tracepoint(const char *name)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	char type[64];
+	bool has;
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	has = btf && btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+	btf__free(btf);
+	return has;
+}
+
 /* Reading all of BTF takes milliseconds, and the answer never changes: once per process. */
 static int kernel_switch_state(void)
 {

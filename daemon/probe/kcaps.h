@@ -36,4 +36,7 @@ extern const struct kcaps_system kcaps_kernel;
 int kcaps_check(const struct kcaps_system *sys, const char *wish, enum probe_mechanism *ret,
 		struct diag *diag);
 
+/* Does the kernel have this tracepoint for BPF programs (tp_btf)? */
+bool kcaps_has_tracepoint(const char *name);
+
 #endif

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/wait.h"
 #include "probe/bpfmap.h"
 #include "probe/counts.h"
@@ -210,6 +211,8 @@ static int choose_programs(struct probe *p, const struct probe_opts *o)
 	if (!r)
 		r = bpf_program__set_autoload(p->skel->progs.on_switch, p->mode == MODE_TRACE);
 	if (!r)
+		r = bpf_program__set_autoload(p->skel->progs.on_rss, p->skel->rodata->memory);
+	if (!r)
 		r = bpf_map__set_autocreate(p->skel->maps.methods, has_methods(p));
 	if (!r)
 		r = bpf_map__set_autocreate(p->skel->maps.count_state, counting);
@@ -252,7 +255,8 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 	ro->pid_ns = pid_ns_inode();
 	ro->check_tgid = p->mechanism != PROBE_MULTI;
 	ro->by_address = p->mechanism == PROBE_TRACEFS;
-	ro->counters = o->counters;
+	ro->counters = o->counters & ((1u << PYP_COUNTERS) - 1);
+	ro->memory = (o->counters & COUNTERS_MEMORY) != 0;
 	ro->builtins = o->builtins && p->mode != MODE_SAMPLE;
 	ro->collections = o->collections && p->mode != MODE_SAMPLE;
 	if (samples_native(p, o))
@@ -265,6 +269,11 @@ static int configure(struct probe *p, const struct probe_opts *o, struct diag *d
 		return diag_set(diag, -EINVAL, PYP_EXIT_UNTRACEABLE, NULL,
 				"the frame layout of Python %u.%u cannot be read in one block",
 				o->layout->major, o->layout->minor);
+	if (ro->memory && !kcaps_has_tracepoint("rss_stat"))
+		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_FAILURE,
+				"leave memory out of --counters",
+				"this kernel has no tracepoint rss_stat, which --counters memory "
+				"needs");
 	r = bpf_map__set_max_entries(p->skel->maps.ring, (uint32_t)o->ring_bytes);
 	if (!r)
 		r = choose_programs(p, o);
@@ -421,6 +430,7 @@ static void forget_threads(struct probe *p)
 {
 	p->skel->bss->epoch++;
 	p->skel->bss->woken = 0;
+	p->skel->bss->memory_of = 0;
 }
 
 /*

@@ -404,6 +404,27 @@ static void on_counters(struct profile *p, const struct event *e)
 	th->counters_known = true;
 }
 
+static void on_memory(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->tracing ? profile_live_thread(p, e->tid) : NULL;
+	const int64_t resident = e->u.memory.resident, mapped = e->u.memory.mapped;
+	uint32_t node;
+
+	if (!th || !(p->measured & COLUMN_BIT(COLUMN_grown)))
+		return;
+	node = e->arg & PYP_MEMORY_LOST || th->counters_gap ? NODE_LOST(th->root) : th->node;
+	if (resident > 0)
+		calltree_add(&p->rb.tree, node, COLUMN_grown, (uint64_t)resident);
+	if (resident < 0)
+		calltree_add(&p->rb.tree, node, COLUMN_shrunk, (uint64_t)-resident);
+	if (mapped > 0) {
+		calltree_add(&p->rb.tree, node, COLUMN_mapped, (uint64_t)mapped);
+		calltree_add(&p->rb.tree, node, COLUMN_large, 1);
+	}
+	if (mapped < 0)
+		calltree_add(&p->rb.tree, node, COLUMN_unmapped, (uint64_t)-mapped);
+}
+
 static void on_thread_exit(struct profile *p, const struct event *e)
 {
 	struct thread *th = threads_find(&p->threads, e->tid);
@@ -502,6 +523,9 @@ void profile_event(struct profile *p, const struct event *e)
 		break;
 	case PYP_REC_COUNTERS:
 		on_counters(p, e);
+		break;
+	case PYP_REC_MEMORY:
+		on_memory(p, e);
 		break;
 	default:
 		break; /* FORK and EXEC are the session's business */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/counters.h"
 #include "session/collector.h"
 #include "session/tracee.h"
 #include "target/deadline.h"
@@ -252,7 +253,7 @@ static int tracee_load(struct tracee *t, const struct verify_opts *vo, struct di
 int tracee_make_profile(struct tracee *t, struct diag *diag)
 {
 	t->profile = profile_new(NULL, tracee_resolve, t);
-	if (!t->profile || profile_keep_columns(t->profile, COLUMN_COUNTERS(t->opts.counters)) < 0)
+	if (!t->profile || profile_keep_columns(t->profile, counters_columns(t->opts.counters)) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 	if (t->opts.mode.mode == MODE_TRACE && !t->collector->windows &&
 	    profile_keep_waits(t->profile) < 0)

@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 16
+#define PYP_BPF_ABI_VERSION 17
 
 /*
  * Which hits say something. Between windows nothing is said about calls, and since the epoch goes up
@@ -187,6 +187,7 @@ enum pyp_rec_type {
 	PYP_REC_METHOD,	   /* a function written in C is seen for the first time */
 	PYP_REC_GC_START,  /* a collection of the garbage collector starts */
 	PYP_REC_GC_STOP,   /* and has ended */
+	PYP_REC_MEMORY,	   /* the process's memory has grown or shrunk */
 	PYP_REC_MAX
 };
 
@@ -452,6 +453,20 @@ struct pyp_rec_counters {
 _Static_assert(sizeof(struct pyp_rec_counters) == 64, "pyp_rec_counters changed size");
 
 /*
+ * MEMORY: by how many bytes (negative: it has shrunk) the process's memory has changed since it was last
+ * sent, by this thread's doing; either is 0 where it has not moved by a step. h.arg: PYP_MEMORY_*.
+ */
+struct pyp_rec_memory {
+	struct pyp_rec h;
+	__s64 resident; /* in RAM */
+	__s64 mapped;	/* addresses mapped, resident or not */
+};
+
+_Static_assert(sizeof(struct pyp_rec_memory) == 32, "pyp_rec_memory changed size");
+
+#define PYP_MEMORY_LOST 1u /* as PYP_SWITCH_LOST */
+
+/*
  * SAMPLE: the code on a thread's stack, innermost first, in as many records as needed, each with the
  * CPU time that the sample stands for. A record with first = 0 starts a sample: one before it that had
  * no LAST was given up. No code at all: the thread runs no Python.
@@ -637,7 +652,8 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 	X(map_full, "code objects or threads that did not fit the maps")                           \
 	X(lost_counters, "resource counters that could not be sent (sent again later)")            \
 	X(unknown_site, "hits at an address that is no site of the plan")                          \
-	X(lost_samples, "samples between windows or beside probes that could not be sent")
+	X(lost_samples, "samples between windows or beside probes that could not be sent")         \
+	X(lost_memory, "changes of memory that could not be sent (sent again later)")
 
 enum pyp_loss {
 #define PYP_X(name, text) PYP_LOSS_##name,

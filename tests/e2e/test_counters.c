@@ -123,6 +123,7 @@ Test(counters, on_the_command_line)
 	free(ctl_ok(&d, "detach", pid, NULL));
 	free(ctl_ok(&d, "attach", pid, NULL));
 	ctl_fails(&d, PYP_EXIT_FAILURE, "no resources were counted", "counters", NULL);
+	ctl_fails(&d, PYP_EXIT_FAILURE, "memory was not measured", "memory", NULL);
 }
 
 /* The commands that attach for a while know it as well. */
@@ -151,4 +152,62 @@ Test(counters, recorded)
 	free(text);
 	ctl_fails(&d, PYP_EXIT_USAGE, "without --counters", "record", "--counters", "io",
 		  "--max-overhead", "5", "--pid", pid, NULL);
+}
+
+/* The program's own view of each function's growth, within 2 %; slack: 40 pages, which the kernel counts
+ * for each CPU before it adds them up, and what is between the figures taken by the program. */
+static const char judge_memory[] =
+	"import json, os, sys\n"
+	"said = json.load(open(sys.argv[1] + '/said.json'))\n"
+	"ours = json.load(open(sys.argv[1] + '/ours.json'))\n"
+	"slack = max(40, 32 * os.cpu_count()) * 4096\n"
+	"assert list(ours['columns']) == ['memory'], ours['columns']\n"
+	"rows = {f['name']: f['memory'] for f in ours['functions'] if "
+	"f['file'].endswith('memory.py')}\n"
+	"for name, change in said:\n"
+	"    m = rows[name]\n"
+	"    net = m['grown'] - m['shrunk']\n"
+	"    assert abs(net - change) <= abs(change) / 50 + slack, (name, change, m)\n"
+	"    assert abs(change) > 5 << 20, (name, change)\n"
+	"    assert min(m['grown'], m['shrunk']) <= slack, (name, m)\n"
+	"assert 8 <= rows['grow_large']['large'] <= 10, rows\n"
+	"assert rows['drop_huge']['unmapped'] >= 16 << 20, rows\n"
+	"print('fine')\n";
+
+static void growth(const struct interpreter *it)
+{
+	char path[128], *out;
+	struct ran r;
+	FILE *f;
+
+	traced_start(&t, it->exe, "run.py", "memory", NULL);
+	traced_expect(&t, "ready");
+	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--counters", "memory", "--no-verify",
+		       NULL);
+	pyprofd_ready(&d);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	f = fopen(pyprofd_file(&d, "said.json", path, sizeof(path)), "w");
+	cr_assert(f && fputs(t.result, f) >= 0 && fclose(f) == 0);
+	pyprofd_file(&d, "ours.json", path, sizeof(path));
+	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
+	out = ctl_ok(&d, "memory", NULL);
+	cr_assert(strstr(out, "(leak)"), "%s", out);
+	free(out);
+	out = python_run(it->exe, judge_memory, d.dir);
+	cr_assert_str_eq(out, "fine\n", "%s: %s", it->exe, out);
+	free(out);
+	free(ctl_ok(&d, "shutdown", NULL));
+	r = pyprofd_wait(&d);
+	ran_free(&r);
+	traced_finish(&t);
+}
+
+Test(counters, of_memory)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		growth(&v[i]);
 }

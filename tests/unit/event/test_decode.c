@@ -19,6 +19,7 @@ union record {
 	struct pyp_rec_thread thread;
 	struct pyp_rec_process process;
 	struct pyp_rec_counters counters;
+	struct pyp_rec_memory memory;
 	struct pyp_rec_c_call c_call;
 	struct pyp_rec_method method;
 	struct pyp_rec_gc gc;
@@ -160,6 +161,11 @@ static struct sample sample_of(uint8_t type)
 		s.r.h.arg = type == PYP_REC_GC_START ? 2 : PYP_GC_UNKNOWN;
 		s.r.gc.frame = type == PYP_REC_GC_START ? 0x1000 : 0;
 		return s;
+	case PYP_REC_MEMORY:
+		s = sample_new(type, sizeof(s.r.memory));
+		s.r.memory.resident = -65536;
+		s.r.memory.mapped = 1 << 20;
+		return s;
 	case PYP_REC_COUNTERS:
 		s = sample_new(type, sizeof(s.r.counters));
 		s.r.counters.value[PYP_COUNTER_rbytes] = 888;
@@ -279,6 +285,12 @@ Test(decode, thread_exit_name_is_terminated)
 
 	cr_assert_eq(ev.u.thread.runtime, 777);
 	cr_assert_str_eq(ev.u.thread.comm, "xxxxxxxxxxxxxxx");
+}
+
+Test(decode, memory)
+{
+	cr_assert_eq(decoded(PYP_REC_MEMORY).u.memory.resident, -65536);
+	cr_assert_eq(decoded(PYP_REC_MEMORY).u.memory.mapped, 1 << 20);
 }
 
 Test(decode, counters)
@@ -427,6 +439,9 @@ Test(decode, ranges_of_the_rest)
 	REFUSES(PYP_REC_EXEC, DECODE_FIELD, process.parent = 1);
 	REFUSES(PYP_REC_EXEC, DECODE_FIELD, h.arg = 2);
 	REFUSES(PYP_REC_COUNTERS, DECODE_FIELD, h.arg = 1);
+	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, h.arg = 2);
+	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, memory.resident = 100);
+	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, memory.mapped = INT64_MIN);
 }
 
 Test(decode, ranges_of_strings)

@@ -54,7 +54,8 @@ Test(format, of_file)
 /* As if resources had been counted: one format is about nothing else. */
 static struct snapshot *with_counters(struct snapshot *s)
 {
-	s->measured = COLUMN_BIT(COLUMN_vcsw) | COLUMN_WAITS | COLUMN_BIT(COLUMN_gil_held_ns);
+	s->measured = COLUMN_BIT(COLUMN_vcsw) | COLUMN_WAITS | COLUMN_BIT(COLUMN_gil_held_ns) |
+		      column_group("memory");
 	assert_ok(snapshot_reserve_columns(s, s->measured, s->nnodes));
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		s->columns[COLUMN_vcsw][i] = i;

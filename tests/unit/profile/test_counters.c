@@ -260,3 +260,60 @@ Test(counters, lists)
 			  "%s", *bad);
 	}
 }
+
+TestSuite(memory_columns);
+
+static void memory(struct event_script *es, int64_t resident, int64_t mapped)
+{
+	struct event e = {.ts = 1000, .tid = 1, .type = PYP_REC_MEMORY};
+
+	e.u.memory.resident = resident;
+	e.u.memory.mapped = mapped;
+	profile_event(event_script_profile(es), &e);
+}
+
+/* Growth and shrink, of who runs; f calls g. */
+Test(memory_columns, are_charged_to_who_runs)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct format_opts o = {0};
+	struct snapshot *s;
+	char *text;
+
+	assert_ok(
+		profile_keep_columns(event_script_profile(es), counters_columns(COUNTERS_MEMORY)));
+	event_script_run(es, "T1 chain 1=f");
+	memory(es, 131072, 262144);
+	event_script_run(es, "T1 +1 enter 2 g 1");
+	memory(es, 1 << 20, 1 << 20);
+	memory(es, -65536, 0);
+	memory(es, 0, 262144);
+	event_script_run(es, "T1 +1 leave 2");
+	memory(es, -(1 << 20), -(1 << 20));
+	event_script_run(es, "T1 +1 leave 1");
+	s = event_script_snapshot(es);
+	cr_assert_eq(s->measured, column_group("memory"));
+	text = report_new("memory", s, &o, NULL);
+	cr_assert(strstr(text, "grown 1152 KiB, given back 1088 KiB"), "%s", text);
+	cr_assert(strstr(text,
+			 "       1024          64        +960        1280           0       2  "),
+		  "%s", text);
+	cr_assert(strstr(text,
+			 "        128        1024        -896         256        1024       1  "),
+		  "%s", text);
+	free(text);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+Test(memory_columns, by_name)
+{
+	char text[64];
+	uint32_t bits = 0;
+
+	assert_ok(counters_parse("vcsw,memory", &bits, NULL));
+	cr_assert_eq(bits, 1u << PYP_COUNTER_vcsw | COUNTERS_MEMORY);
+	cr_assert_str_eq(counters_list(bits, text, sizeof(text)), "vcsw,memory");
+	cr_assert_eq(counters_columns(bits), COLUMN_BIT(COLUMN_vcsw) | column_group("memory"));
+}
