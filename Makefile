@@ -322,7 +322,7 @@ TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integ
 DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
 SUITES_BIN := $(O)/tests/unit/plan/test_plan $(O)/tests/unit/plan/test_native \
 	$(O)/tests/unit/plan/test_gc $(DAMAGED_BIN) \
-	$(foreach t,script verify verify_builtins counts builtins hidden parallel,$(O)/tests/integration/test_$(t))
+	$(foreach t,script verify verify_builtins counts builtins hidden parallel objects,$(O)/tests/integration/test_$(t))
 run-check-suites:
 	@$(MAKE) DEV=1 all $(SUITES_BIN)
 	@$(RUN) --command suites/fetch sh -c 'tests/fetch-interpreters.sh > $(O)/suites'

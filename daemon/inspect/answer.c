@@ -87,6 +87,8 @@ size_t answer_max(enum question q)
 		return sizeof(uint64_t);
 	case QUESTION_GILS:
 		return sizeof(struct pyp_gil_range) * PYP_GIL_RANGES;
+	case QUESTION_CENSUS:
+		return answer_census_max;
 	case QUESTIONS:
 		break;
 	}

@@ -8,6 +8,7 @@
 #define PYPROF_INSPECT_ANSWER_H
 
 #include "inspect/inspect.h"
+#include "python/census.h"
 
 enum question {
 	QUESTION_FIND,
@@ -17,6 +18,7 @@ enum question {
 	QUESTION_EXEC_ID,
 	QUESTION_DUMP, /* stacks with lines */
 	QUESTION_GILS,
+	QUESTION_CENSUS,
 	QUESTIONS
 };
 
@@ -61,5 +63,9 @@ int answer_decode_code(const void *data, size_t size, struct code_names *ret);
 char *answer_encode_hidden(bool misses, const char *text, size_t *ret_size);
 int answer_decode_gils(const void *data, size_t size, struct pyp_gil_range out[PYP_GIL_RANGES]);
 int answer_decode_hidden(const void *data, size_t size, bool *misses, char *out, size_t out_size);
+
+extern const size_t answer_census_max;
+char *answer_encode_census(const struct census *c, size_t *ret_size);
+int answer_decode_census(const void *data, size_t size, struct census *ret);
 
 #endif

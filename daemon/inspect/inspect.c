@@ -17,9 +17,10 @@
 #include "inspect/helper.h"
 #include "target/proc.h"
 
-#define STUCK_MAX 16u /* processes that could not be ended: then no more are started */
-#define END_MS	  20
-#define PUMP_MS	  4
+#define STUCK_MAX      16u /* processes that could not be ended: then no more are started */
+#define END_MS	       20
+#define PUMP_MS	       4
+#define CENSUS_WAIT_MS 2000 /* it pauses while the target collects garbage */
 
 struct inspect {
 	pid_t inspector, opener;
@@ -372,7 +373,9 @@ static bool is_running(const struct inspect *in)
 static int await_answer(struct inspect *in, enum question what)
 {
 	uint64_t now = clock_monotonic_ns();
-	struct patience p = patience_new(now, INSPECT_WAIT_MS, INSPECT_RUN_MS);
+	struct patience p = what == QUESTION_CENSUS
+				    ? patience_new(now, CENSUS_WAIT_MS, INSPECT_CENSUS_MS)
+				    : patience_new(now, INSPECT_WAIT_MS, INSPECT_RUN_MS);
 	int r;
 
 	while ((r = take(in)) == -EINPROGRESS) {
@@ -471,6 +474,13 @@ int inspect_gils(struct inspect *in, struct pyp_gil_range ret[PYP_GIL_RANGES])
 	int r = ask(in, QUESTION_GILS, 0);
 
 	return r < 0 ? r : checked(in, answer_decode_gils(in->content, in->head.size, ret));
+}
+
+int inspect_census(struct inspect *in, struct census *ret)
+{
+	int r = ask(in, QUESTION_CENSUS, 0);
+
+	return r < 0 ? r : checked(in, answer_decode_census(in->content, in->head.size, ret));
 }
 
 int inspect_exec_id(struct inspect *in, uint64_t *ret)

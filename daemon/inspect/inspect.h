@@ -21,6 +21,7 @@
 #include "base/code_names.h"
 #include "base/diag.h"
 #include "plan/plan.h"
+#include "python/census.h"
 #include "python/python.h"
 #include "target/target.h"
 
@@ -32,6 +33,8 @@ struct inspect;
  * while the inspector runs, or waits for a processor on a busy machine. */
 #define INSPECT_WAIT_MS 100
 #define INSPECT_RUN_MS	800
+/* The same of a census, which reads up to 32 million objects. */
+#define INSPECT_CENSUS_MS 60000
 
 struct inspect_opts {
 	const struct target *target; /* borrowed during inspect_start; NULL: the file at path */
@@ -98,6 +101,9 @@ int inspect_code(struct inspect *in, uint64_t code, struct code_names *ret);
 int inspect_hidden(struct inspect *in, bool *misses, char *out, size_t size);
 /* Where its GILs are, the rest of ret zeroed: how many ranges. 0: not known. */
 int inspect_gils(struct inspect *in, struct pyp_gil_range ret[PYP_GIL_RANGES]);
+/* The objects of the target by type: see census.h. Waits for up to INSPECT_CENSUS_MS: not to be asked
+ * by the daemon's event loop. */
+int inspect_census(struct inspect *in, struct census *ret);
 /* 0: the memory that it reads is no more (the target has executed a program, or ended). */
 int inspect_exec_id(struct inspect *in, uint64_t *ret);
 

@@ -322,6 +322,18 @@ static int answer_gils(const struct inspector *in, char **ret, size_t *ret_size)
 	return 0;
 }
 
+static int answer_census(const struct inspector *in, char **ret, size_t *ret_size)
+{
+	struct census c;
+	int r = python_census(in->python, &in->access.memory, &c, NULL);
+
+	if (r < 0)
+		return r;
+	*ret = answer_encode_census(&c, ret_size);
+	census_deinit(&c);
+	return *ret ? 0 : -ENOMEM;
+}
+
 static bool serve(struct inspector *in)
 {
 	_cleanup_free_ char *out = NULL;
@@ -339,6 +351,8 @@ static bool serve(struct inspector *in)
 		r = answer_hidden(in, &out, &size);
 	else if (q.question == QUESTION_GILS)
 		r = answer_gils(in, &out, &size);
+	else if (q.question == QUESTION_CENSUS)
+		r = answer_census(in, &out, &size);
 	else
 		r = answer_exec_id(in, &out, &size);
 	return send_answer(in->chan, &q, r < 0 ? r : 0, out, r < 0 ? 0 : size);

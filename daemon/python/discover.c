@@ -162,6 +162,8 @@ static int python_from_image(struct image *img, const char *file, struct python 
 		return err;
 	py->build_id_len = image_build_id(img, py->build_id);
 	py->code_type = address_of(img, "PyCode_Type");
+	if (py->layout.gc_place == LAYOUT_GC_POINTER)
+		py->gc_generation0 = address_of(img, "_PyGC_generation0");
 	py->native_types = native_types_of(img, &py->layout);
 	*ret = TAKE_PTR(py);
 	return 0;

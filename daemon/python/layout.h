@@ -33,6 +33,13 @@ enum layout_model {
 	LAYOUT_CLEAR_AND_POP, /* 3.12+: RESUME to enter, _PyEval_FrameClearAndPop to leave */
 };
 
+/* Where the state of the garbage collector is. */
+enum layout_gc {
+	LAYOUT_GC_INTERPRETER, /* in each interpreter (3.9+) */
+	LAYOUT_GC_RUNTIME,     /* in _PyRuntime */
+	LAYOUT_GC_POINTER,     /* where _PyGC_generation0 points to (3.6) */
+};
+
 struct layout_opcodes {
 	int16_t resume, resume_quick, resume_check, resume_check_jit, instrumented_resume;
 	int16_t return_value, return_const, instrumented_return_value, instrumented_return_const;
@@ -105,6 +112,12 @@ struct layout {
 	 * eight tools in the interpreter (3.12+; 0: none) */
 	uint16_t ts_profilefunc, ts_tracefunc;
 	uint32_t interp_tool_names;
+
+	/* the garbage collector's lists: its state, of gc_size bytes (0: it has no lists), is gc_state
+	 * bytes from where gc_place says; gc_head bytes precede each object in a list */
+	uint8_t gc_place; /* enum layout_gc */
+	uint8_t gc_head;
+	uint16_t gc_state, gc_size;
 
 	/* how a generator shows that it waits in `yield from` or `await` */
 	uint8_t waiting_style;	  /* enum pyp_waiting_style */

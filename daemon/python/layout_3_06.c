@@ -22,4 +22,7 @@ const struct layout layout_3_06 = {
 	.type_vectorcall = 0,
 	.ts_profilefunc = 48,
 	.ts_tracefunc = 56,
+	.gc_place = LAYOUT_GC_POINTER,
+	.gc_head = 32,
+	.gc_size = 144,
 };

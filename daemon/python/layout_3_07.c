@@ -15,4 +15,8 @@ const struct layout layout_3_07 = {
 	.runtime_interpreters_head = 24,
 	.lasti_unit = 1,
 	.code_bytes = 40,
+	.gc_place = LAYOUT_GC_RUNTIME,
+	.gc_head = 32,
+	.gc_state = 320,
+	.gc_size = 352,
 };

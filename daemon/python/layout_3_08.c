@@ -3,6 +3,12 @@
 #include "python/layout_base.h"
 
 const struct layout layout_3_08 = {
-	LAYOUT_FRAME_OBJECTS, .minor = 8,	.tag = "v3.8.18",
-	.lasti_unit = 1,      .code_bytes = 48, .interp_eval_frame = 568,
+	LAYOUT_FRAME_OBJECTS,
+	.minor = 8,
+	.tag = "v3.8.18",
+	.lasti_unit = 1,
+	.code_bytes = 48,
+	.interp_eval_frame = 568,
+	.gc_place = LAYOUT_GC_RUNTIME,
+	.gc_state = 344,
 };

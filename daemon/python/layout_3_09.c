@@ -13,4 +13,5 @@ const struct layout layout_3_09 = {
 	.waiting_style = PYP_WAITING_INDEX,
 	.lasti_unit = 1,
 	.code_bytes = 48,
+	.gc_state = 616,
 };

@@ -15,4 +15,5 @@ const struct layout layout_3_10 = {
 	.waiting_style = PYP_WAITING_INDEX,
 	.lasti_unit = 2,
 	.code_bytes = 48,
+	.gc_state = 616,
 };

@@ -43,4 +43,5 @@ const struct layout layout_3_11 = {
 	.ts_profilefunc = 64,
 	.ts_tracefunc = 72,
 	.waiting_style = PYP_WAITING_PREV,
+	.gc_state = 648,
 };

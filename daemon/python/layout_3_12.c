@@ -42,4 +42,5 @@ const struct layout layout_3_12 = {
 	.ts_tracefunc = 72,
 	.interp_tool_names = 382872,
 	.waiting_style = PYP_WAITING_PREV,
+	.gc_state = 112,
 };

@@ -52,11 +52,14 @@ const struct layout layout_3_13 = {
 	.interp_eval_frame = 8472,
 	.runtime_interpreters_head = 632,
 	.interp_tool_names = 194264,
+	.gc_state = 7400,
 };
 
 const struct layout layout_3_13t = {
 	VERSION_3_13,
 	.abi = LAYOUT_ABI_FREE_THREADED,
+	.gc_state = 7400,
+	.gc_size = 0, /* objects are in no lists */
 	.tag = "v3.13.15",
 	.frees_code_late = true,
 	.unspecialized = true,

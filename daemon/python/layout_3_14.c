@@ -41,4 +41,6 @@ const struct layout layout_3_14 = {
 	.ts_profilefunc = 80,
 	.ts_tracefunc = 88,
 	.interp_tool_names = 224496,
+	.gc_state = 7408,
+	.gc_size = 264,
 };

@@ -44,4 +44,6 @@ const struct layout layout_3_15 = {
 	.ts_profilefunc = 104,
 	.ts_tracefunc = 112,
 	.interp_tool_names = 224768,
+	.gc_state = 7400,
+	.gc_size = 176,
 };

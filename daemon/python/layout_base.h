@@ -47,7 +47,9 @@
 	.ts_frame = LAYOUT_NONE,								\
 	.ts_cframe = LAYOUT_NONE,								\
 	.cframe_current = LAYOUT_NONE,								\
-	.ts_native_thread_id = LAYOUT_NONE
+	.ts_native_thread_id = LAYOUT_NONE,							\
+	.gc_head = 16,										\
+	.gc_size = 240
 
 /* 3.6 to 3.10: frames are objects, one C call of the evaluator each. */
 #define LAYOUT_FRAME_OBJECTS									\

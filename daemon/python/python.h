@@ -41,7 +41,8 @@ struct python {
 	uint64_t bias;	  /* runtime address - virtual address in the file; 0 without a process */
 	uint64_t runtime; /* runtime address of _PyRuntime; 0: not known */
 	uint64_t evaluator; /* runtime address of the evaluator, once the image is given up; 0 before */
-	uint64_t code_type;		      /* address of PyCode_Type in the file; 0: not known */
+	uint64_t code_type;	 /* address of PyCode_Type in the file; 0: not known */
+	uint64_t gc_generation0; /* of _PyGC_generation0, before 3.7; only where the file was read */
 	struct pyp_native_types native_types; /* of C functions, in the file; 0: not known, or none */
 	struct pyp_code_range own_code[PYP_OWN_CODE]; /* see plan/own_code.h, in the file */
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];

@@ -247,3 +247,31 @@ Test(doctor, an_interpreter_without_its_file)
 	traced_finish(&t);
 	free(c.sites);
 }
+
+/* objects, which looks into a process the same way: a census, a difference, and what it refuses. */
+Test(doctor, objects)
+{
+	struct interpreter it = traced_newest();
+	char text[16], saved[128];
+	struct traced t;
+	char *said;
+
+	traced_start(&t, it.exe, "deep.py", NULL);
+	traced_expect(&t, "ready");
+	pid_text(text, t.pid);
+	pyprofd_file(&d, "objects.json", saved, sizeof(saved));
+	free(ctl_ok(&d, "objects", text, "--json", "-o", saved, NULL));
+	said = ctl_ok(&d, "objects", text, "--sort", "size", "-l", "3", NULL);
+	cr_assert(strstr(said, "  function\n") && strstr(said, "more types"), "%s", said);
+	free(said);
+	said = ctl_ok(&d, "objects", text, "--since", saved, NULL);
+	cr_assert(strstr(said, "seconds before") && !strstr(said, "function"), "%s", said);
+	free(said);
+	ctl_fails(&d, 2, "two ways", "objects", text, "--since", saved, "--diff", "1s", NULL);
+	ctl_fails(&d, 2, "not a saved census", "objects", text, "--since", it.exe, NULL);
+	ctl_fails(&d, 2, "invalid pid", "objects", "x", NULL);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	traced_finish(&t);
+	ctl_fails(&d, 3, "no process", "objects", text, NULL);
+}

@@ -48,6 +48,16 @@ static void names(const uint8_t *data, size_t size)
 	code_names_deinit(&c);
 }
 
+static void census(const uint8_t *data, size_t size)
+{
+	struct census c;
+
+	if (answer_decode_census(data, size, &c) < 0)
+		return;
+	check(c.n <= CENSUS_TYPES_MAX && c.torn <= c.lists);
+	census_deinit(&c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *copy;
@@ -60,12 +70,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!copy)
 		return 0;
 	memcpy(copy, data + 1, size - 1);
-	if (data[0] % 4 == 0)
+	if (data[0] % 5 == 0)
 		find(copy, size - 1);
-	else if (data[0] % 4 == 1)
+	else if (data[0] % 5 == 1)
 		stacks(copy, size - 1);
-	else if (data[0] % 4 == 2)
+	else if (data[0] % 5 == 2)
 		names(copy, size - 1);
+	else if (data[0] % 5 == 4)
+		census(copy, size - 1);
 	else
 		(void)answer_decode_hidden(copy, size - 1, &misses, text, sizeof(text));
 	free(copy);

@@ -375,3 +375,31 @@ Test(answer, what_hides_calls)
 	free(data);
 	check_no_leaks();
 }
+
+Test(answer, census)
+{
+	struct census_type types[] = {{(char[]){"list"}, 5, 600}, {(char[]){"a.B"}, 1, 48}};
+	const struct census c = {
+		.types = types, .n = 2, .lists = 4, .torn = 1, .passes = 3, .other = 2};
+	struct census got;
+	size_t size;
+	char *data = answer_encode_census(&c, &size);
+
+	cr_assert(size <= answer_max(QUESTION_CENSUS));
+	assert_ok(answer_decode_census(data, size, &got));
+	cr_assert(got.n == 2 && got.objects == 8 && got.bytes == 648 && got.torn == 1 &&
+		  got.passes == 3);
+	cr_assert_str_eq(got.types[1].name, "a.B");
+	cr_assert(got.types[0].count == 5 && got.types[1].bytes == 48);
+	census_deinit(&got);
+	for (size_t cut = 0; cut < size; cut++)
+		assert_err(answer_decode_census(data, cut, &got), -EPROTO);
+	data[size - 1] = '\n';
+	assert_err(answer_decode_census(data, size, &got), -EPROTO);
+	free(data);
+	types[0].bytes = UINT64_MAX;
+	data = answer_encode_census(&c, &size);
+	assert_err(answer_decode_census(data, size, &got), -EPROTO);
+	free(data);
+	check_no_leaks();
+}

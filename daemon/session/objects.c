@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The objects of a process by type: see objects.h. */
+#include "session/objects.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "inspect/inspect.h"
+#include "target/target.h"
+
+struct objects {
+	struct target *target;
+	struct inspect *inspect;
+	struct inspect_result found;
+};
+
+void objects_free(struct objects *o)
+{
+	if (!o)
+		return;
+	inspect_free(o->inspect);
+	inspect_result_deinit(&o->found);
+	target_free(o->target);
+	free(o);
+}
+
+static int look(struct objects *o, struct diag *diag)
+{
+	char exe[32];
+	int r = target_check_native(o->target, diag);
+
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", o->target->tid);
+	if (r == 0)
+		r = target_check_mount(o->target, exe, diag);
+	if (r == 0)
+		r = inspect_start(&(struct inspect_opts){.target = o->target}, &o->inspect, diag);
+	if (r == 0)
+		r = inspect_wait(o->inspect, -1, NULL, NULL, &o->found, diag);
+	return r;
+}
+
+int objects_open(pid_t pid, struct objects **ret, struct diag *diag)
+{
+	_cleanup_(objects_freep) struct objects *o = calloc(1, sizeof(*o));
+	int r;
+
+	if (!o)
+		return diag_errno(diag, ENOMEM, "cannot look into process %d", pid);
+	r = target_open(pid, &o->target, diag);
+	if (r == 0)
+		r = look(o, diag);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(o);
+	return 0;
+}
+
+const char *objects_version(const struct objects *o)
+{
+	return o->found.python->version;
+}
+
+const char *objects_command(const struct objects *o)
+{
+	return o->found.cmdline;
+}
+
+int objects_census(struct objects *o, struct census *ret, struct diag *diag)
+{
+	const pid_t pid = o->target->pid;
+	int r = inspect_census(o->inspect, ret);
+
+	if (r < 0 && !target_alive(o->target))
+		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "process %d has ended", pid);
+	switch (r) {
+	case -EOPNOTSUPP:
+		return diag_set(diag, r, PYP_EXIT_UNTRACEABLE, "",
+				"the lists of objects of Python %s in process %d are not known%s",
+				objects_version(o), pid,
+				python_free_threaded(o->found.python)
+					? ": free-threaded builds have none"
+					: "");
+	case -ENOENT:
+		return diag_set(diag, r, PYP_EXIT_FAILURE,
+				"try again: a garbage collection may have been running",
+				"the garbage collector's lists were not found in process %d", pid);
+	case -ETIMEDOUT:
+	case -EBUSY:
+		return diag_set(diag, r, PYP_EXIT_FAILURE,
+				"does it map files of a file system that does not answer?",
+				"the objects of process %d were not read within %d seconds", pid,
+				INSPECT_CENSUS_MS / 1000);
+	default:
+		return r < 0 ? diag_errno(diag, -r, "cannot read the objects of process %d", pid)
+			     : 0;
+	}
+}
