@@ -296,41 +296,73 @@ static size_t common_frames(const struct walk *w, const struct python_stack *st,
 	return n;
 }
 
-/* One round of readings. *ret_same: they were all the same; st->stable is set in any case. */
-static int walk_round(struct walk *w, struct python_stack *st, bool *ret_same)
+/* One round of readings: the first of them, with how much of it did not change in the others. */
+static int walk_round(struct walk *w, struct python_stack *st, struct reading *ret, bool *ret_same)
 {
-	struct reading first = {0};
 	int err = walk_again(w, st);
 
 	if (!err)
-		err = keep_reading(w, st, &first);
-	st->stable = st->n;
+		err = keep_reading(w, st, ret);
+	if (err)
+		return err;
+	ret->stack.stable = st->n;
 	*ret_same = true;
-	for (unsigned int i = 1; !err && i < DUMP_READINGS; i++) {
+	for (unsigned int i = 1; i < DUMP_READINGS; i++) {
 		size_t same;
 
 		err = walk_again(w, st);
 		if (err)
-			break;
-		same = common_frames(w, st, &first);
-		*ret_same &= same == st->n && same == first.stack.n;
-		st->stable = same < st->stable ? same : st->stable;
+			return err;
+		same = common_frames(w, st, ret);
+		*ret_same &= same == st->n && same == ret->stack.n;
+		ret->stack.stable = same < ret->stack.stable ? same : ret->stack.stable;
 	}
-	reading_deinit(&first);
-	return err;
+	return 0;
+}
+
+static void swap_readings(struct reading *a, struct reading *b)
+{
+	struct reading was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
+/* The reading of which most is certain: of the first round without a change, else of any. */
+static int walk_best(struct walk *w, struct python_stack *st, struct reading *best)
+{
+	bool same = false;
+
+	for (unsigned int i = 0; !same && i < DUMP_ROUNDS; i++) {
+		struct reading r = {0};
+		int err;
+
+		/* However busy and deep the stacks are, every thread is read once. */
+		if (i && w->reads > MAX_READS / 4)
+			break;
+		err = walk_round(w, st, &r, &same);
+		if (!err && (same || !i || r.stack.stable > best->stack.stable))
+			swap_readings(&r, best);
+		reading_deinit(&r);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static int walk_until_same(struct walk *w, struct python_stack *st)
 {
-	bool same = false;
-	int err = 0;
+	struct reading best = {0};
+	int err = walk_best(w, st, &best);
 
-	/* However busy and deep the stacks are, every thread is read once. */
-	for (unsigned int i = 0; !err && !same && i < DUMP_ROUNDS; i++) {
-		if (i && w->reads > MAX_READS / 4)
-			break;
-		err = walk_round(w, st, &same);
+	if (!err) {
+		free(st->frames);
+		*st = best.stack;
+		best.stack.frames = NULL;
+		if (st->n)
+			memcpy(w->instrs, best.instrs, st->n * sizeof(*best.instrs));
 	}
+	reading_deinit(&best);
 	return err;
 }
 
