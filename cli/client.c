@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A client of the control API, by libcurl: see client.h. */
+/* HTTP client for the control API, using libcurl: see client.h. */
 #include "client.h"
 
 #include <curl/curl.h>
@@ -15,25 +15,25 @@
 #define BASE_URL       "http://pyprofd"
 #define TIMEOUT_S      300L
 #define ERROR_BODY_MAX (64 * 1024)
-#define BODY_MAX       (64 * 1024 * 1024) /* in memory */
-#define GONE_TRIES     500
-#define GONE_STEP_NS   (10 * 1000 * 1000)
+#define BODY_MAX       (64 * 1024 * 1024) /* for responses kept in memory, bytes */
+#define CLOSED_TRIES   500
+#define CLOSED_STEP_NS (10 * 1000 * 1000)
 
 struct client {
 	CURL *curl;
 	struct sockaddr_un addr;
 	long timeout_s;
-	int fd;		     /* of the last connection; libcurl's */
-	int connect_err;     /* errno; 0: its peer is trusted */
-	bool untrusted;	     /* it is not, because it */
-	uid_t untrusted_uid; /* runs as this user */
-	json_t *error;	     /* what it answered the last request with; NULL: no error */
+	int fd;		     /* the latest connection's; owned by libcurl */
+	int connect_err;     /* errno; 0: connected, and the peer is trusted */
+	bool untrusted;	     /* the peer is untrusted because */
+	uid_t untrusted_uid; /* it runs as this user */
+	json_t *error;	     /* error body of the latest response; NULL: no error */
 };
 
-/* What is received: into memory while it may be an error, else into the stream. */
+/* Receives a response body: error bodies go to memory, others to the stream if there is one. */
 struct sink {
 	struct client *client;
-	FILE *out;  /* NULL: memory */
+	FILE *out;  /* NULL: keep in memory */
 	char *body; /* owned */
 	size_t n, max;
 	int out_err; /* errno of the first failed write */
@@ -41,7 +41,7 @@ struct sink {
 
 static int no_memory(struct diag *diag)
 {
-	return diag_errno(diag, ENOMEM, "cannot talk to the daemon");
+	return diag_errno(diag, ENOMEM, "cannot contact the daemon");
 }
 
 int client_open(const char *socket, struct client **ret, struct diag *diag)
@@ -115,8 +115,8 @@ static size_t on_data(char *data, size_t size, size_t count, void *userdata)
 /* --- connecting --- */
 
 /*
- * Whoever serves the socket can answer anything. Only root and the user who runs this program are
- * trusted; the kernel reports the user as which the server called listen(2).
+ * Any user's server could listen at the socket. Trust only root's and those of the user of this
+ * program. SO_PEERCRED gives the user that called listen(2).
  */
 static int check_peer(struct client *c)
 {
@@ -134,7 +134,7 @@ static int check_peer(struct client *c)
 	return EPERM;
 }
 
-/* Only to know the descriptor. */
+/* Creates the socket, to know its descriptor. */
 static curl_socket_t on_open_socket(void *userdata, curlsocktype purpose,
 				    struct curl_sockaddr *address)
 {
@@ -145,7 +145,7 @@ static curl_socket_t on_open_socket(void *userdata, curlsocktype purpose,
 	return c->fd < 0 ? CURL_SOCKET_BAD : c->fd;
 }
 
-/* Called when a connection is there, new or used before, and nothing of the request has been sent. */
+/* libcurl calls this for each new or reused connection, before it sends the request. */
 static int on_connected(void *userdata, char *peer_ip, char *own_ip, int peer_port, int own_port)
 {
 	struct client *c = userdata;
@@ -164,23 +164,23 @@ static int connect_error(const struct client *c, int err, struct diag *diag)
 	if (c->untrusted)
 		return diag_set(
 			diag, -EPERM, PYP_EXIT_PERMISSION,
-			"run pyprofctl as that user, or name another socket with --socket",
+			"run pyprofctl as that user, or select another socket with --socket",
 			"the socket '%s' is served by another user (uid %u); nothing was sent",
 			path, c->untrusted_uid);
 	if (err == EAGAIN)
 		return diag_set(diag, -err, PYP_EXIT_FAILURE,
-				"it may be busy; try again, or look at its log",
+				"the daemon may be busy; try again, or check its log",
 				"the daemon at '%s' accepts no more connections", path);
 	if (err == EACCES || err == EPERM)
 		return diag_set(diag, -err, PYP_EXIT_PERMISSION,
-				"run as root or as the daemon's own user",
-				"may not use the socket '%s': %s", path, strerror(err));
+				"run as root or as the daemon's user",
+				"no permission for the socket '%s': %s", path, strerror(err));
 	return diag_set(diag, err ? -err : -ECONNREFUSED, PYP_EXIT_NO_DAEMON,
-			"start pyprofd, or name its socket with --socket", "no daemon at '%s': %s",
+			"start pyprofd, or give its socket with --socket", "no daemon at '%s': %s",
 			path, strerror(err ? err : ECONNREFUSED));
 }
 
-/* libcurl does not always pass on why a connection failed: ask the kernel. */
+/* libcurl does not always report why connecting failed, so try connect(2) directly. */
 static int connect_errno(const struct client *c)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -203,11 +203,11 @@ static int transfer_error(const struct client *c, const struct sink *s, CURLcode
 		return connect_error(c, c->connect_err, diag);
 	if (code == CURLE_OPERATION_TIMEDOUT)
 		return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE,
-				"it may be busy; try again, or look at its log",
+				"the daemon may be busy; try again, or check its log",
 				"the daemon at '%s' did not answer in %ld s", c->addr.sun_path,
 				c->timeout_s);
-	return diag_set(diag, -EIO, PYP_EXIT_FAILURE, "look at the daemon's log",
-			"talking to the daemon at '%s' failed: %s", c->addr.sun_path,
+	return diag_set(diag, -EIO, PYP_EXIT_FAILURE, "check the daemon's log",
+			"communication with the daemon at '%s' failed: %s", c->addr.sun_path,
 			curl_easy_strerror(code));
 }
 
@@ -238,21 +238,22 @@ int client_error(long status, const char *body, size_t n, struct diag *diag)
 	json_int_t exit = json_integer_value(code);
 
 	if (!msg || exit < PYP_EXIT_FAILURE || exit > PYP_EXIT_BUSY)
-		return diag_set(diag, -EIO, exit_of_status(status), "is that pyprofd's socket?",
+		return diag_set(diag, -EIO, exit_of_status(status),
+				"check that this is pyprofd's socket",
 				"the daemon answered with HTTP status %ld", status);
 	return diag_set(diag, -EREMOTEIO, (enum pyp_exit)exit, hint, "%s", msg);
 }
 
 /* --- requests --- */
 
-/* Without the check of the peer (libcurl before 7.80) there is no request. */
+/* If libcurl cannot check the peer (before 7.80), the request fails. */
 static CURLcode set_socket_options(struct client *c)
 {
 	curl_easy_setopt(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->addr.sun_path);
 	curl_easy_setopt(c->curl, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
 	curl_easy_setopt(c->curl, CURLOPT_OPENSOCKETDATA, c);
 	curl_easy_setopt(c->curl, CURLOPT_PREREQDATA, c);
-	curl_easy_setopt(c->curl, CURLOPT_MAXCONNECTS, 1L); /* fd is the one that is used */
+	curl_easy_setopt(c->curl, CURLOPT_MAXCONNECTS, 1L); /* so that fd is this connection's */
 	c->connect_err = 0;
 	c->untrusted = false;
 	return curl_easy_setopt(c->curl, CURLOPT_PREREQFUNCTION, on_connected);
@@ -264,7 +265,7 @@ static CURLcode set_options(struct client *c, const char *method, const char *ur
 	curl_easy_reset(c->curl);
 	curl_easy_setopt(c->curl, CURLOPT_URL, url);
 	curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, method);
-	curl_easy_setopt(c->curl, CURLOPT_PROXY, ""); /* whatever the environment says */
+	curl_easy_setopt(c->curl, CURLOPT_PROXY, ""); /* ignore proxies from the environment */
 	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c->curl, CURLOPT_TIMEOUT, c->timeout_s);
 	curl_easy_setopt(c->curl, CURLOPT_USERAGENT, "pyprofctl");
@@ -278,7 +279,7 @@ static void slist_freep(struct curl_slist **list)
 	curl_slist_free_all(*list);
 }
 
-/* One exchange; body (JSON text) may be NULL. 0: the status is a success. */
+/* One request and response. body (JSON text) may be NULL. 0: the HTTP status means success. */
 static int exchange(struct client *c, const char *method, const char *path, const char *body,
 		    struct sink *sink, struct diag *diag)
 {
@@ -326,8 +327,9 @@ int client_request(struct client *c, const char *method, const char *path, const
 		return r;
 	root = json_loadb(received ? received : "", sink.n, 0, NULL);
 	if (!root)
-		return diag_set(diag, -EBADMSG, PYP_EXIT_FAILURE, "is that pyprofd's socket?",
-				"the daemon's answer is not JSON");
+		return diag_set(diag, -EBADMSG, PYP_EXIT_FAILURE,
+				"check that this is pyprofd's socket",
+				"the daemon's response is not JSON");
 	if (ret)
 		*ret = root;
 	else
@@ -373,15 +375,15 @@ char *client_add_param(struct client *c, char *path, const char *key, const char
 	return longer;
 }
 
-int client_wait_gone(const struct client *c, struct diag *diag)
+int client_wait_closed(const struct client *c, struct diag *diag)
 {
-	const struct timespec step = {.tv_nsec = GONE_STEP_NS};
+	const struct timespec step = {.tv_nsec = CLOSED_STEP_NS};
 
-	for (int i = 0; i < GONE_TRIES; i++) {
+	for (int i = 0; i < CLOSED_TRIES; i++) {
 		if (connect_errno(c) != 0)
 			return 0;
 		nanosleep(&step, NULL);
 	}
-	return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE, "look at the daemon's log",
-			"the daemon at '%s' has not ended yet", c->addr.sun_path);
+	return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE, "check the daemon's log",
+			"the daemon at '%s' is still running", c->addr.sun_path);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pyprofctl's commands: one `const struct cmd` each, listed in cmds.c. A command is its options
- * (a table over a struct of its own), how many operands it takes, and what it does.
+ * pyprofctl's commands: one `const struct cmd` each, listed in cmds.c. A command has an options
+ * table for a struct of its own, a number of operands, and a function.
  */
 #ifndef PYPROFCTL_CMD_H
 #define PYPROFCTL_CMD_H
@@ -16,10 +16,10 @@
 #define CMD_OPTS_MAX 512
 #define CMD_ANY	     INT_MAX
 
-/* What a command is run with. */
+/* Arguments of a command's function */
 struct cmd_call {
-	const char *socket; /* chosen: option, environment or default */
-	const void *opts;   /* the command's own struct */
+	const char *socket; /* from option, environment or default */
+	const void *opts;   /* the command's options struct */
 	char **operands;    /* ends with NULL */
 	int noperands;
 	FILE *out;
@@ -27,11 +27,13 @@ struct cmd_call {
 
 struct cmd {
 	const char *name;
-	const char *operands; /* as help shows them, or NULL */
+	const char *operands; /* for the help text, or NULL */
 	const char *summary;
 	const struct opt *opts; /* NULL: none */
-	size_t opts_size;	/* of its struct, at most CMD_OPTS_MAX; zeroed before parsing */
-	/* It attaches: target_opt_table, and where its struct has the struct target_opts_given. */
+	size_t opts_size;	/* size of the options struct, at most CMD_OPTS_MAX; zeroed
+				 * before parsing */
+	/* For commands that attach: target_opt_table, and the offset of struct
+	 * target_opts_given. */
 	const struct opt *target_opts;
 	size_t target_at;
 	int min_operands, max_operands;
@@ -47,12 +49,12 @@ extern const struct cmd cmd_attach, cmd_detach, cmd_start, cmd_stop, cmd_clear, 
 /* All commands, in the order of the help text; ends with NULL. */
 extern const struct cmd *const cmds[];
 
-/* Options that every command has, and the program itself; over struct cmdline. */
+/* Options of the program and of all commands, for struct cmdline */
 extern const struct opt cmd_global_opts[];
 
-/* A whole command line, parsed. */
+/* A parsed command line */
 struct cmdline {
-	const struct cmd *cmd; /* NULL: help or version of the program */
+	const struct cmd *cmd; /* NULL: the program's help or version */
 	const char *socket;    /* as given, or NULL */
 	bool help, version;
 	_Alignas(max_align_t) char opts[CMD_OPTS_MAX];
@@ -60,10 +62,10 @@ struct cmdline {
 	int noperands;
 };
 
-/* Global options come before the command or behind it. Exit code 2. Borrows from argv. */
+/* Global options may precede or follow the command. Exit code 2. Borrows from argv. */
 int cmdline_parse(int argc, char **argv, struct cmdline *ret, struct diag *diag);
 
-/* cmd NULL: of the program. */
+/* Print a command's help; the program's if cmd is NULL. */
 void cmd_help(const struct cmd *cmd, FILE *out);
 
 #endif

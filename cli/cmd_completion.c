@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * completion: what bash, zsh and fish need to complete this program's command line, made from the
- * tables that the command line is parsed with.
+ * completion: prints completion scripts for bash, zsh and fish, generated from the option tables.
  */
 #include "cmd.h"
 
@@ -12,7 +11,7 @@
 
 #define PIDS "$(cd /proc && echo [0-9]*)"
 
-/* What the value of an option, or an operand, is. */
+/* Type of an option's value or of an operand */
 enum value { VALUE_NONE, VALUE_ANY, VALUE_FILE, VALUE_PID, VALUE_FORMAT, VALUE_CHOICE };
 
 static enum value value_of(const struct opt *o)
@@ -60,7 +59,7 @@ static void put_words(const struct opt *o, FILE *out)
 		fprintf(out, "%s%s", f == formats ? "" : " ", f->name);
 }
 
-/* Within single quotes, a line, with what zsh gives a meaning of its own escaped. */
+/* Print help for use in single quotes, on one line, with the characters in `escape` escaped. */
 static void put_help(const char *help, const char *escape, FILE *out)
 {
 	for (; *help; help++) {
@@ -75,7 +74,7 @@ static void put_help(const char *help, const char *escape, FILE *out)
 
 typedef void (*opt_fn)(const struct cmd *c, const struct opt *o, FILE *out);
 
-/* The options of a command (NULL: those before a command), and those that all have. */
+/* Call fn for all options of a command (NULL: of the program), global ones included. */
 static void each_opt(const struct cmd *c, opt_fn fn, FILE *out)
 {
 	for (const struct opt *o = c ? c->opts : NULL; o && o->name; o++)
@@ -180,7 +179,7 @@ static void zsh_action(enum value v, const struct opt *o, FILE *out)
 		put_words(o, out);
 		putc(')', out);
 	} else {
-		putc(' ', out); /* nothing to offer, which "" would not be */
+		putc(' ', out); /* an action that offers nothing ("" would not parse) */
 	}
 }
 
@@ -189,7 +188,7 @@ static void zsh_opt(const struct cmd *c, const struct opt *o, FILE *out)
 	enum value v = value_of(o);
 
 	(void)c;
-	if (o->short_name && o->type == OPT_PIDS) /* again and again */
+	if (o->short_name && o->type == OPT_PIDS) /* repeatable */
 		fprintf(out, " \\\n\t\t\t'*'{-%c,--%s}'[", o->short_name, o->name);
 	else if (o->short_name)
 		fprintf(out, " \\\n\t\t\t'(-%c --%s)'{-%c,--%s}'[", o->short_name, o->name,
@@ -241,7 +240,7 @@ static void zsh_write(FILE *out)
 	for (const struct cmd *const *c = cmds; *c; c++) {
 		fprintf(out, "\t%s)\n\t\t_arguments", (*c)->name);
 		each_opt(*c, zsh_opt, out);
-		/* with nothing to offer for operands zsh would not offer options either */
+		/* zsh offers no options for a command whose operands have nothing to offer */
 		if ((*c)->operands && operands_of(*c) != VALUE_ANY) {
 			fputs(" \\\n\t\t\t'*:", out);
 			put_help((*c)->operands, "[]:\\", out);
@@ -346,7 +345,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 			shells[i].write(call->out);
 			return 0;
 		}
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "choose bash, zsh or fish",
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected bash, zsh or fish",
 			"no completion for '%s'", call->operands[0]);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* ping and shutdown: the daemon itself. */
+/* ping and shutdown */
 #include "cmd.h"
 
 #include "client.h"
@@ -18,7 +18,7 @@ static int run_ping(const struct cmd_call *call, struct diag *diag)
 	return client_request(c, "GET", "/v1/ping", NULL, NULL, diag);
 }
 
-/* Returns when results are written and the socket is free for the next daemon. */
+/* Returns when the daemon has written its results and closed the socket. */
 static int run_shutdown(const struct cmd_call *call, struct diag *diag)
 {
 	_cleanup_(client_freep) struct client *c = NULL;
@@ -27,7 +27,7 @@ static int run_shutdown(const struct cmd_call *call, struct diag *diag)
 	r = client_open(call->socket, &c, diag);
 	if (r == 0)
 		r = client_request(c, "POST", "/v1/shutdown", NULL, NULL, diag);
-	return r < 0 ? r : client_wait_gone(c, diag);
+	return r < 0 ? r : client_wait_closed(c, diag);
 }
 
 const struct cmd cmd_ping = {
@@ -38,6 +38,6 @@ const struct cmd cmd_ping = {
 
 const struct cmd cmd_shutdown = {
 	.name = "shutdown",
-	.summary = "Stop the daemon; it writes the profile of its -o",
+	.summary = "Stop the daemon; it writes the profile given by -o",
 	.run = run_shutdown,
 };

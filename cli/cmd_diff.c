@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* diff: what got slower between two saved snapshots. Runs without a daemon. */
+/* diff: compare two saved snapshots. Runs without a daemon. */
 #include "cmd.h"
 
 #include "format/diff.h"
@@ -9,7 +9,7 @@
 struct diff_opts {
 	const char *output;
 	int format; /* index into diff_formats; 0: text */
-	int clock;  /* index into saved_clocks; 0: the files' own */
+	int clock;  /* index into saved_clocks; 0: the files' clock */
 	uint64_t limit;
 	bool force;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* doctor: can this Python be traced here, and how? Runs without a daemon. */
+/* doctor: check whether and how a Python can be traced. Runs without a daemon. */
 #include "cmd.h"
 
 #include "session/doctor.h"

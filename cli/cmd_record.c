@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* record: attach, wait, write, detach, in one command; run: the same for a new program. */
+/* record: attach, wait, write the profile, detach. run: the same for a new process. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ struct record_opts {
 	struct query query;
 	struct opt_pids pids;
 	struct target_opts_given target;
-	uint64_t duration_ns; /* 0: until something ends it */
+	uint64_t duration_ns; /* 0: until a signal or the target's end */
 	bool yes;
 };
 
@@ -50,7 +50,7 @@ static const struct opt record_opts[] = {
 	 "do not subtract the probes' own time"},
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N", "at most N rows", .min = 1,
 	 .max = INT32_MAX},
-	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL, "do not ask, whatever it costs the process"},
+	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL, "do not ask for confirmation at high overhead"},
 	{NULL},
 };
 
@@ -66,7 +66,7 @@ static const struct opt run_opts[] = {
 	{NULL},
 };
 
-/* What can be known to be wrong before anything is traced. */
+/* Check options before anything is traced. */
 static int check(const struct query *q, char *const *patterns, int n, struct diag *diag)
 {
 	const struct format_opts fo = {.sort = q->sort,
@@ -76,7 +76,7 @@ static int check(const struct query *q, char *const *patterns, int n, struct dia
 	int r;
 
 	if (!format_find(query_format(q)))
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "see snapshot in the manual",
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "see snapshot in pyprofctl(1)",
 				"unknown format '%s'", query_format(q));
 	r = format_opts_check(&fo, diag);
 	if (r == 0 && q->output)
@@ -92,7 +92,7 @@ struct recording {
 	int npatterns;
 	struct visit visit;
 	bool quiet;
-	bool own; /* several processes: a daemon of our own, and all that it has */
+	bool own; /* record everything of a private daemon (several processes) */
 	uint64_t start_ns;
 };
 
@@ -101,7 +101,7 @@ static void recording_deinit(struct recording *r)
 	visit_end(&r->visit);
 }
 
-/* Several begin together, when all are found to be traceable. */
+/* If there are several, attach all before any is started. */
 static int attach(struct recording *r, struct diag *diag)
 {
 	const struct opt_pids *pids = &r->o->pids;
@@ -117,7 +117,7 @@ static int attach(struct recording *r, struct diag *diag)
 	return err;
 }
 
-/* How it stands with all of them. */
+/* Sums over all targets */
 struct progress {
 	uint64_t events, rate, lost;
 	bool over;
@@ -130,7 +130,7 @@ static uint64_t count_of(const json_t *target, const char *key)
 	return v < 0 ? 0 : (uint64_t)v;
 }
 
-static int look(const struct recording *r, struct progress *ret, struct diag *diag)
+static int poll_targets(const struct recording *r, struct progress *ret, struct diag *diag)
 {
 	int err = 0;
 
@@ -159,13 +159,13 @@ static void show_progress(const struct recording *r, const struct progress *p)
 	if (r->o->duration_ns)
 		render_duration(r->o->duration_ns, all, sizeof(all));
 	fprintf(stderr,
-		"\rrecording %s%s%s, %s events, %s/s, %" PRIu64 " lost; Ctrl-C ends it \033[K",
+		"\rrecording %s%s%s, %s events, %s/s, %" PRIu64 " lost; Ctrl-C stops \033[K",
 		passed, *all ? " of " : "", all, render_count(p->events, 9, events, sizeof(events)),
 		render_count(p->rate, 6, rate, sizeof(rate)), p->lost);
 	fflush(stderr);
 }
 
-/* Until the time is up, a signal comes, or the last program ends. */
+/* Wait for the duration, a signal, or the end of the last target. */
 static int watch(const struct recording *r, struct diag *diag)
 {
 	uint64_t end = r->o->duration_ns ? r->start_ns + r->o->duration_ns : UINT64_MAX;
@@ -173,7 +173,7 @@ static int watch(const struct recording *r, struct diag *diag)
 	int err = 0;
 
 	for (uint64_t now = r->start_ns; now < end; now = clock_monotonic_ns()) {
-		err = look(r, &p, diag);
+		err = poll_targets(r, &p, diag);
 		if (err < 0)
 			break;
 		show_progress(r, &p);
@@ -185,8 +185,8 @@ static int watch(const struct recording *r, struct diag *diag)
 	return err;
 }
 
-/* Our own daemon ends with us, and with it the recording: all of it is kept as JSON. */
-static void save_elsewhere(const struct recording *r, const struct query *q, struct diag *diag)
+/* The private daemon ends with this process, so save the whole recording as JSON. */
+static void save_fallback(const struct recording *r, const struct query *q, struct diag *diag)
 {
 	const struct query all = {.pid = q->pid, .raw_times = q->raw_times};
 	_cleanup_(outfile_freep) struct outfile *of = NULL;
@@ -201,10 +201,11 @@ static void save_elsewhere(const struct recording *r, const struct query *q, str
 	if (err == 0)
 		err = name ? outfile_commit(of, NULL) : -ENOMEM;
 	if (err < 0)
-		snprintf(diag->hint, sizeof(diag->hint), "the recording is lost; free some space");
+		snprintf(diag->hint, sizeof(diag->hint),
+			 "the recording is lost; free some disk space");
 	else
 		snprintf(diag->hint, sizeof(diag->hint),
-			 "the recording is in '%.120s'; `pyprofctl report` makes other formats of "
+			 "the recording is in '%.120s'; `pyprofctl report` converts "
 			 "it",
 			 name);
 }
@@ -220,16 +221,16 @@ static int save(const struct recording *r, FILE *out, struct diag *diag)
 		q->pid = r->o->pids.pid[0];
 		json_object_set_new(body, "pid", json_integer(q->pid));
 	}
-	/* what has ended cannot be stopped, nor need it be */
+	/* fails harmlessly for targets that have ended */
 	client_request(r->visit.client, "POST", "/v1/stop", body, NULL, NULL);
 	path = query_path(r->visit.client, q, query_format(q), r->patterns, r->npatterns,
 			  !q->output && query_colour(out));
 	if (!path)
-		return diag_errno(diag, ENOMEM, "cannot ask for the profile");
+		return diag_errno(diag, ENOMEM, "cannot request the profile");
 	err = q->output ? query_save(r->visit.client, path, q->output, diag)
 			: client_download(r->visit.client, path, out, diag);
 	if (err < 0 && r->visit.daemon.pid)
-		save_elsewhere(r, q, diag);
+		save_fallback(r, q, diag);
 	return err;
 }
 
@@ -263,11 +264,11 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 
 /* ---- run ---- */
 
-/* Arguments for pyprofd: options, then the command. */
+/* pyprofd's arguments: options, then the command */
 struct run_args {
-	char **v; /* owned; of the strings the first noptions are */
+	char **v; /* owned, as are the first noptions strings */
 	size_t noptions;
-	bool failed; /* no memory */
+	bool failed; /* out of memory */
 };
 
 static void run_args_deinit(struct run_args *a)
@@ -277,7 +278,7 @@ static void run_args_deinit(struct run_args *a)
 	free(a->v);
 }
 
-/* An option with its value; NULL: it was not given. */
+/* Add an option with its value; NULL: not given. */
 static void add(struct run_args *a, const char *option, const char *value)
 {
 	if (!value)
@@ -327,7 +328,7 @@ static void collect(struct run_args *a, const struct record_opts *o)
 	add_target(a, &o->target);
 }
 
-/* pyprofd does all of it: it starts the program, ends with it, and writes. */
+/* pyprofd starts the program, ends with it, and writes the profile. */
 static int run_run(const struct cmd_call *call, struct diag *diag)
 {
 	const struct record_opts *o = call->opts;
@@ -356,9 +357,9 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 		return 0;
 	if (r == 127)
 		return diag_set(diag, -ENOENT, PYP_EXIT_FAILURE,
-				"install it beside pyprofctl, or where PATH finds it",
+				"install it in pyprofctl's directory or in PATH",
 				"cannot find pyprofd");
-	/* it has said why */
+	/* it has printed the reason */
 	*diag = (struct diag){.err = -ECHILD,
 			      .exit = r <= PYP_EXIT_BUSY ? (enum pyp_exit)r : PYP_EXIT_FAILURE};
 	return -ECHILD;

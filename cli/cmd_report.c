@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* report: saved snapshots in any format, several as one. Runs without a daemon. */
+/* report: convert and merge saved snapshots. Runs without a daemon. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define MAX_PATTERNS 64
 
-/* clang-format off: rows that are macros */
+/* clang-format off: rows are macros */
 static const struct opt opts[] = {
 	QUERY_OPT_FORMAT,
 	QUERY_OPTS_ALL,
@@ -22,7 +22,7 @@ static const struct opt opts[] = {
 };
 /* clang-format on */
 
-/* What to write, and how. */
+/* What to write and how */
 struct report {
 	const struct format *format;
 	const struct snapshot *snapshot;
@@ -56,7 +56,8 @@ static bool looks_like_file(const char *s)
 	return access(s, F_OK) == 0 || strchr(s, '/') || (n > 5 && strcmp(s + n - 5, ".json") == 0);
 }
 
-/* Files come first, and the first operand is one; patterns begin where nothing looks like a file. */
+/* Operands are files first (at least one), then patterns, from the first that is not like a file
+ * name. */
 static int count_files(const struct cmd_call *call)
 {
 	int n = 1;
@@ -83,7 +84,7 @@ static int set_restrictions(struct report *r, const struct cmd_call *call, int f
 	return 0;
 }
 
-/* What the daemon would be asked for. */
+/* Options that snapshot would send to the daemon */
 static int set_options(struct format_opts *to, const struct query *q, FILE *out, struct diag *diag)
 {
 	*to = (struct format_opts){.sort = q->sort,
@@ -98,7 +99,7 @@ static int set_options(struct format_opts *to, const struct query *q, FILE *out,
 	if (!q->min_share)
 		return 0;
 	if (parse_percent(q->min_share, &to->min_share) < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "give a percentage, 0 to 100",
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected a percentage, 0 to 100",
 				"--min-share: '%s' is not valid", q->min_share);
 	if (to->min_share <= 0)
 		to->min_share = -1;
@@ -113,14 +114,14 @@ static bool has_thread(const struct snapshot *s, const struct view_filter *filte
 	return false;
 }
 
-/* Said here in words that fit: there is no daemon to ask for its processes. */
+/* Checked here, because format_write()'s message would refer to the daemon's targets. */
 static int check_filter(const struct snapshot *s, const struct view_filter *filter,
 			struct diag *diag)
 {
 	if ((!filter->pid && !filter->tid) || has_thread(s, filter))
 		return 0;
-	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "the text format says which there are",
-			"no such process or thread is in what was saved");
+	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "the text format lists them",
+			"the saved snapshots do not contain this process or thread");
 }
 
 static int write_report(void *ctx, FILE *out, struct diag *diag)
@@ -158,7 +159,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 const struct cmd cmd_report = {
 	.name = "report",
 	.operands = "FILE... [PATTERN]...",
-	.summary = "Show saved snapshots as one; needs no daemon",
+	.summary = "Convert or merge saved snapshots (no daemon)",
 	.opts = opts,
 	.opts_size = sizeof(struct query),
 	.min_operands = 1,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* snapshot: a profile, to a file or to stdout; callers, callees, threads, coroutines and tree: reports of it. */
+/* snapshot writes a profile; callers, callees, threads, coroutines and tree are reports of it. */
 #include "cmd.h"
 
 #include "query.h"
 
-/* clang-format off: rows that are macros */
+/* clang-format off: rows are macros */
 static const struct opt snapshot_opts[] = {
 	QUERY_OPT_FORMAT,
 	QUERY_OPTS_ALL,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* status: what the daemon holds. */
+/* status: list the daemon's targets. */
 #include "cmd.h"
 
 #include <errno.h>

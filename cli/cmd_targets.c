@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* attach, detach, start, stop, clear: the commands that change what is traced. */
+/* attach, detach, start, stop, clear */
 #include "cmd.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static const struct opt attach_opts[] = {
 	{"no-start", 0, OPT_FLAG, offsetof(struct attach_opts, no_start), NULL,
 	 "attach only; `start` begins recording"},
 	{"yes", 'y', OPT_FLAG, offsetof(struct attach_opts, yes), NULL,
-	 "do not ask, whatever it costs the process"},
+	 "do not ask for confirmation at high overhead"},
 	{NULL},
 };
 
@@ -40,11 +40,11 @@ static int operand_pid(const char *s, pid_t *ret, struct diag *diag)
 {
 	if (parse_pid(s, ret) == 0)
 		return 0;
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "a process id is a positive number",
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected a process id",
 			"'%s' is not a process id", s);
 }
 
-/* All are checked before anything is done. */
+/* Check all before attaching to any. */
 static int check_pids(const struct cmd_call *call, struct diag *diag)
 {
 	pid_t pid;
@@ -60,7 +60,7 @@ static int attach_one(struct client *c, pid_t pid, const struct attach_opts *o, 
 	_cleanup_(json_decrefp)
 		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", !o->no_start);
 
-	int r = forecast_tell(c, pid, &o->target, o->yes, diag);
+	int r = forecast_confirm(c, pid, &o->target, o->yes, diag);
 
 	if (r < 0)
 		return r;
@@ -68,7 +68,7 @@ static int attach_one(struct client *c, pid_t pid, const struct attach_opts *o, 
 	return client_request(c, "POST", "/v1/targets", body, NULL, diag);
 }
 
-/* One of several has failed: a line for it now. The first one's exit status is the command's. */
+/* Log one of several failures. The first one decides the exit status. */
 static void report(const struct diag *why, struct diag *diag)
 {
 	log_diag(why, why->err);
@@ -93,7 +93,7 @@ static int run_attach(const struct cmd_call *call, struct diag *diag)
 		operand_pid(call->operands[i], &pid, NULL);
 		if (attach_one(c, pid, o, &why) < 0)
 			report(&why, diag);
-		/* without a daemon the others need not be tried */
+		/* without a daemon all others would fail, too */
 		if (why.exit == PYP_EXIT_NO_DAEMON)
 			break;
 	}
@@ -129,7 +129,7 @@ static int control(const struct cmd_call *call, const char *path, struct client 
 	return r < 0 ? r : client_request(*ret, "POST", path, body, NULL, diag);
 }
 
-/* A line for each target that could not be started; what the daemon said in all is one of them. */
+/* Log one line per target that could not be started, instead of the response's summary. */
 static void report_failures(const json_t *failures, struct diag *diag)
 {
 	size_t n = json_array_size(failures);

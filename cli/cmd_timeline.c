@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * timeline: every call and return of a while, with their times, to a file. The daemon only passes
- * on what happens, in pieces; they are fetched and made into a file here, as fast as that goes. What
- * is too fast for it is missing in the file, marked and counted; the profile has it.
+ * timeline: write each call and return with its time to a file. The daemon buffers events; this
+ * process fetches them in pieces and writes the file. Events that arrive too fast are dropped from
+ * the file, marked and counted there, but not from the profile.
  */
 #include "cmd.h"
 
@@ -20,7 +20,7 @@
 #include "timeline/writer.h"
 #include "visit.h"
 
-#define IDLE_NS	     (10 * 1000 * 1000) /* between looks while little happens */
+#define IDLE_NS	     (10 * 1000 * 1000) /* between requests while there is little data */
 #define PROGRESS_NS  (250 * 1000 * 1000)
 #define LITTLE	     (64 * 1024)
 #define SIZE_DEFAULT (UINT64_C(256) << 20)
@@ -29,11 +29,11 @@
 struct timeline_cmd {
 	pid_t pid;
 	uint64_t duration_ns, max_size;
-	int format; /* index; 0: none given */
+	int format; /* index; 0: not given */
 	const char *output;
 };
 
-/* The empty name cannot be typed. */
+/* "" stands for "not given" */
 static const char *const timeline_formats[] = {"", "chrome", "csv", NULL};
 
 #define FIELD(f) .offset = offsetof(struct timeline_cmd, f)
@@ -52,17 +52,17 @@ static const struct opt timeline_opts[] = {
 	{NULL},
 };
 
-struct taking {
+struct capture {
 	const struct timeline_cmd *o;
 	struct visit visit;
 	struct timeline_writer *writer;
 	json_t *targets;
-	char path[64]; /* of the timeline; "": none is being taken */
+	char path[64]; /* of the timeline resource; "": none */
 	uint64_t start_ns, progress_ns;
 	bool quiet;
 };
 
-static void taking_deinit(struct taking *t)
+static void capture_deinit(struct capture *t)
 {
 	if (t->path[0])
 		client_request(t->visit.client, "DELETE", t->path, NULL, NULL, NULL);
@@ -84,7 +84,7 @@ static const char *choose_format(const struct timeline_cmd *o)
 
 /* ---- the beginning ---- */
 
-static int attach(struct taking *t, const char *socket, struct diag *diag)
+static int attach(struct capture *t, const char *socket, struct diag *diag)
 {
 	struct diag why = {0};
 	int r;
@@ -96,13 +96,13 @@ static int attach(struct taking *t, const char *socket, struct diag *diag)
 		return r;
 	r = visit_attach(&t->visit, t->o->pid, NULL, &why);
 	if (r < 0 && why.exit == PYP_EXIT_BUSY && !t->visit.daemon.pid)
-		return 0; /* all the better */
+		return 0; /* it is traced already */
 	if (r < 0)
 		*diag = why;
 	return r;
 }
 
-static int check_traced(const struct taking *t, struct diag *diag)
+static int check_traced(const struct capture *t, struct diag *diag)
 {
 	const json_t *target;
 	size_t i;
@@ -118,7 +118,7 @@ static int check_traced(const struct taking *t, struct diag *diag)
 			"nothing is being traced now");
 }
 
-static int begin(struct taking *t, struct diag *diag)
+static int begin(struct capture *t, struct diag *diag)
 {
 	_cleanup_(json_decrefp) json_t *body = json_object(), *answer = NULL;
 	char duration[NUMBER_SIZE];
@@ -141,9 +141,9 @@ static int begin(struct taking *t, struct diag *diag)
 	return check_traced(t, diag);
 }
 
-/* ---- taking it ---- */
+/* ---- fetching ---- */
 
-static void show_progress(struct taking *t)
+static void show_progress(struct capture *t)
 {
 	const struct timeline_writer_counts c = timeline_writer_counts(t->writer);
 	char passed[NUMBER_SIZE], all[NUMBER_SIZE] = "", calls[NUMBER_SIZE];
@@ -160,13 +160,13 @@ static void show_progress(struct taking *t)
 	fflush(stderr);
 }
 
-static int end_window(struct taking *t, struct diag *diag)
+static int end_timeline(struct capture *t, struct diag *diag)
 {
 	return client_request(t->visit.client, "DELETE", t->path, NULL, NULL, diag);
 }
 
-/* One piece, if there is one. */
-static int take(struct taking *t, size_t *ret_n, struct diag *diag)
+/* Fetch one piece; *ret_n is 0 if there was no data. */
+static int fetch(struct capture *t, size_t *ret_n, struct diag *diag)
 {
 	_cleanup_free_ char *data = NULL;
 	int r;
@@ -176,10 +176,10 @@ static int take(struct taking *t, size_t *ret_n, struct diag *diag)
 }
 
 /*
- * Until its end has come. That is asked for when the file is full, or by a signal; a second signal
- * is in a hurry.
+ * Fetch until the timeline ends. Ask the daemon to end it when the file is full or a signal
+ * arrives; on a second signal stop immediately.
  */
-static int take_all(struct taking *t, struct diag *diag)
+static int fetch_all(struct capture *t, struct diag *diag)
 {
 	bool ending = false;
 	int r = 0;
@@ -188,7 +188,7 @@ static int take_all(struct taking *t, struct diag *diag)
 		bool asked = false;
 		size_t n = 0;
 
-		r = take(t, &n, diag);
+		r = fetch(t, &n, diag);
 		show_progress(t);
 		if (r == 0 && !timeline_writer_ended(t->writer))
 			asked = !visit_wait(n < LITTLE && !ending ? IDLE_NS : 0);
@@ -197,7 +197,7 @@ static int take_all(struct taking *t, struct diag *diag)
 		if (r < 0 || ending || (!asked && !timeline_writer_full(t->writer)))
 			continue;
 		ending = true;
-		r = end_window(t, diag);
+		r = end_timeline(t, diag);
 	}
 	if (!t->quiet)
 		fputs("\r\033[K", stderr);
@@ -208,7 +208,7 @@ static int take_all(struct taking *t, struct diag *diag)
 
 /* ---- the end ---- */
 
-static json_t *targets_now(const struct taking *t)
+static json_t *targets_now(const struct capture *t)
 {
 	json_t *list = json_array();
 	const json_t *old;
@@ -228,7 +228,7 @@ static json_t *targets_now(const struct taking *t)
 	return list;
 }
 
-static json_t *provenance(const struct taking *t)
+static json_t *provenance(const struct capture *t)
 {
 	struct utsname u = {0};
 
@@ -237,31 +237,30 @@ static json_t *provenance(const struct taking *t)
 			 u.nodename, "kernel", u.release, "targets", targets_now(t));
 }
 
-/* What is not in the file is said, there and here. */
-static void say_missing(const struct taking *t)
+/* Report on stderr what is missing; the file contains it, too. */
+static void report_losses(const struct capture *t)
 {
 	const struct timeline_writer_counts c = timeline_writer_counts(t->writer);
 
 	if (timeline_writer_full(t->writer))
-		fputs("pyprofctl: the timeline is as large as it may be; --max-size allows more\n",
-		      stderr);
+		fputs("pyprofctl: timeline reached --max-size\n", stderr);
 	if (c.dropped)
 		fprintf(stderr,
-			"pyprofctl: %" PRIu64 " calls and returns are missing in the timeline: "
-			"they came faster than they can be written\n",
+			"pyprofctl: %" PRIu64 " calls and returns are missing from the timeline: "
+			"events arrived faster than they could be written\n",
 			c.dropped);
 	if (c.lost)
-		fprintf(stderr,
-			"pyprofctl: events were lost, %" PRIu64 " gaps are in the timeline\n",
+		fprintf(stderr, "pyprofctl: events were lost: the timeline has %" PRIu64 " gaps\n",
 			c.lost);
 	if (c.truncated)
 		fprintf(stderr,
-			"pyprofctl: %" PRIu64 " calls are missing in the timeline: stacks are too "
+			"pyprofctl: %" PRIu64
+			" calls are missing from the timeline: stacks are too "
 			"deep\n",
 			c.truncated);
 }
 
-static int take_into(struct taking *t, FILE *out, struct diag *diag)
+static int capture_into(struct capture *t, FILE *out, struct diag *diag)
 {
 	const struct timeline_writer_opts wo = {
 		.format = choose_format(t->o),
@@ -275,21 +274,21 @@ static int take_into(struct taking *t, FILE *out, struct diag *diag)
 		r = timeline_writer_new(&wo, out, &t->writer, diag);
 	if (r < 0)
 		return r;
-	r = take_all(t, &late);
+	r = fetch_all(t, &late);
 	written = timeline_writer_finish(t->writer, provenance(t), diag);
 	if (written < 0)
 		return written;
-	say_missing(t);
-	/* What came until then is kept. */
+	report_losses(t);
+	/* Keep the events fetched so far. */
 	if (r < 0)
-		log_error("the timeline ends early: %s", late.msg);
+		log_error("the timeline is incomplete: %s", late.msg);
 	return 0;
 }
 
 static int run_timeline(const struct cmd_call *call, struct diag *diag)
 {
 	const struct timeline_cmd *o = call->opts;
-	_cleanup_(taking_deinit) struct taking t = {.o = o, .quiet = !isatty(STDERR_FILENO)};
+	_cleanup_(capture_deinit) struct capture t = {.o = o, .quiet = !isatty(STDERR_FILENO)};
 	_cleanup_(outfile_freep) struct outfile *of = NULL;
 	int r;
 
@@ -301,13 +300,13 @@ static int run_timeline(const struct cmd_call *call, struct diag *diag)
 	if (r == 0 && o->output)
 		r = outfile_open(o->output, &of, diag);
 	if (r == 0)
-		r = take_into(&t, of ? outfile_stream(of) : call->out, diag);
+		r = capture_into(&t, of ? outfile_stream(of) : call->out, diag);
 	return r < 0 || !of ? r : outfile_commit(of, diag);
 }
 
 const struct cmd cmd_timeline = {
 	.name = "timeline",
-	.summary = "Write every call and return, with its time",
+	.summary = "Write each call and return with its time",
 	.opts = timeline_opts,
 	.opts_size = sizeof(struct timeline_cmd),
 	.run = run_timeline,

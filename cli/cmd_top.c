@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* top and watch: what the traced programs do now. */
+/* top and watch: live statistics */
 #include "cmd.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 struct top_opts {
 	uint64_t interval_ns, count, limit; /* 0: not given */
 	pid_t pid;
-	int clock, sort; /* 0: not given; else 1 more than the model's */
+	int clock, sort; /* enum value + 1; 0: not given */
 	bool reverse, threads;
 };
 
@@ -66,7 +66,7 @@ int top_fetch(struct top *t, struct diag *diag)
 	if (path && pattern)
 		path = client_add_param(t->client, path, "restrict", pattern);
 	if (!path || (callee && !pattern))
-		return diag_errno(diag, ENOMEM, "cannot ask for figures");
+		return diag_errno(diag, ENOMEM, "cannot request statistics");
 	r = client_request(t->client, "GET", path, NULL, &rows, diag);
 	if (r == 0)
 		r = client_request(t->client, "GET", "/v1/status", NULL, &status, diag);
@@ -97,7 +97,7 @@ int top_show_callers(struct top *t, struct diag *diag)
 	if (!n || top_model_view(t->model) != TOP_FUNCTIONS)
 		return diag_set(diag, -ENOENT, PYP_EXIT_USAGE, "", "no function is selected");
 	r = top_model_set_callers(t->model, rows[selected].key);
-	return r < 0 ? diag_errno(diag, -r, "cannot ask for callers") : 0;
+	return r < 0 ? diag_errno(diag, -r, "cannot request callers") : 0;
 }
 
 void top_leave_callers(struct top *t)
@@ -133,7 +133,7 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
-/* The first figures are there to be subtracted: what is printed happened while we looked. */
+/* Print the differences between successive responses. */
 static int print_deltas(struct top *t, const struct top_opts *o, FILE *out, struct diag *diag)
 {
 	int r = top_fetch(t, diag);
@@ -145,7 +145,7 @@ static int print_deltas(struct top *t, const struct top_opts *o, FILE *out, stru
 			break;
 		print_once(t, o->limit ? o->limit : ROWS_DEFAULT, out);
 		if (fflush(out) != 0)
-			break; /* nobody reads on; main() says what is to be said */
+			break; /* main() reports the error */
 	}
 	return r;
 }
@@ -171,7 +171,7 @@ static int set_up(struct top *t, const struct cmd_call *call, struct diag *diag)
 	t->interval_ns = o->interval_ns ? o->interval_ns : NS_PER_S;
 	t->model = top_model_new();
 	if (!t->model)
-		return diag_errno(diag, ENOMEM, "cannot show anything");
+		return diag_errno(diag, ENOMEM, "cannot show statistics");
 	if (o->clock)
 		top_model_set_clock(t->model, (enum snapshot_clock)(o->clock - 1));
 	top_model_set_sort(t->model, o->sort ? (enum top_sort)(o->sort - 1) : TOP_BY_SELF,

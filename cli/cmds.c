@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The table of commands, and the command line: see cmd.h. */
+/* The table of commands, and command line parsing: see cmd.h. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ const struct cmd *const cmds[] = {
 const struct opt cmd_global_opts[] = {
 	{"socket", 0, OPT_STRING, FIELD(socket), "PATH",
 	 "the daemon's socket; default: $" SOCKPATH_ENV ",\notherwise " SOCKPATH_DEFAULT},
-	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "show this help, or that of a command"},
+	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "show this help, or a command's help"},
 	{"version", 0, OPT_FLAG, FIELD(version), NULL, "show the version"},
 	{NULL},
 };
@@ -77,7 +77,7 @@ static int parse_command(int argc, char **argv, struct cmdline *cl, struct diag 
 	const struct opt_group groups[] = {
 		{cmd->opts ? cmd->opts : no_opts, cl->opts},
 		{cmd_global_opts, cl},
-		{cmd->target_opts, &target->opts, &target->given}, /* or the end */
+		{cmd->target_opts, &target->opts, &target->given}, /* NULL ends the list */
 		{NULL},
 	};
 	int first, r;
@@ -107,7 +107,8 @@ int cmdline_parse(int argc, char **argv, struct cmdline *ret, struct diag *diag)
 		if (r < 0)
 			return r;
 	} else if (!cl.help && !cl.version) {
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "see --help", "there is no command");
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "see --help",
+				"a command is required");
 	}
 	*ret = cl;
 	return 0;
@@ -130,8 +131,8 @@ static void program_help(FILE *out)
 	}
 	fputs("\nOptions:\n", out);
 	opts_print(cmd_global_opts, false, out);
-	fputs("\nExit status: 0 done, 1 failure, 2 usage, 3 no such process, 4 no permission,\n"
-	      "5 not a Python that can be traced, 6 no daemon, 7 already being traced.\n",
+	fputs("\nExit status: 0 success, 1 failure, 2 usage, 3 no such process, 4 no permission,\n"
+	      "5 not a traceable Python, 6 no daemon, 7 already being traced.\n",
 	      out);
 }
 

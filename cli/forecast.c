@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What observing a process would cost it: see forecast.h. */
+/* Predicted overhead: see forecast.h. */
 #include "forecast.h"
 
 #include <errno.h>
@@ -31,27 +31,27 @@ static void warn(double cost, const json_t *answer)
 
 	terminal_clean(text_of(answer, "advice"), advice, sizeof(advice));
 	fprintf(stderr,
-		"pyprofd: warning: this will cost it about %.0f %% of its own CPU time%s%s\n", cost,
-		*advice ? ": " : "", advice);
+		"pyprofd: warning: expected overhead: about %.0f %% of its own CPU time%s%s\n",
+		cost, *advice ? ": " : "", advice);
 }
 
-static bool is_asked(void)
+static bool can_ask(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
 }
 
-static bool agrees(void)
+static bool user_agrees(void)
 {
 	char answer[16];
 
-	fputs("Go on? [y/N] ", stderr);
+	fputs("Continue? [y/N] ", stderr);
 	if (!fgets(answer, sizeof(answer), stdin))
 		return false;
 	return *answer == 'y' || *answer == 'Y';
 }
 
-int forecast_tell(struct client *c, pid_t pid, const struct target_opts_given *given, bool yes,
-		  struct diag *diag)
+int forecast_confirm(struct client *c, pid_t pid, const struct target_opts_given *given, bool yes,
+		     struct diag *diag)
 {
 	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)pid);
 	_cleanup_(json_decrefp) json_t *answer = NULL;
@@ -63,15 +63,15 @@ int forecast_tell(struct client *c, pid_t pid, const struct target_opts_given *g
 	r = client_request(c, "POST", "/v1/forecast", body, &answer, diag);
 	if (r < 0)
 		return r;
-	/* Nothing was found out: attaching says why. */
+	/* No forecast: the attach request will report the reason. */
 	if (!*text_of(answer, "name"))
 		return 0;
 	put_line(pid, answer);
 	cost = json_number_value(json_object_get(answer, "cost"));
 	if (cost > FORECAST_WARN)
 		warn(cost, answer);
-	if (cost <= FORECAST_ASK || yes || !is_asked() || agrees())
+	if (cost <= FORECAST_ASK || yes || !can_ask() || user_agrees())
 		return 0;
-	return diag_set(diag, -ECANCELED, PYP_EXIT_FAILURE, "--yes does not ask",
-			"process %d was not attached to", (int)pid);
+	return diag_set(diag, -ECANCELED, PYP_EXIT_FAILURE, "use --yes to skip this question",
+			"not attached to process %d", (int)pid);
 }

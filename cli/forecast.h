@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What observing a process would cost it, said before it is attached to. */
+/* Predicted overhead, reported before an attach. */
 #ifndef PYPROFCTL_FORECAST_H
 #define PYPROFCTL_FORECAST_H
 
@@ -10,17 +10,17 @@
 #include "client.h"
 #include "target_args.h"
 
-/* From here on, in percent of the target's own CPU time, a warning names what costs less; and who sits
- * at a terminal is asked. */
+/* Overhead in percent of the target's own CPU time: above WARN print a warning with advice; above
+ * ASK ask for confirmation, if stdin and stderr are a terminal. */
 #define FORECAST_WARN 25.0
 #define FORECAST_ASK  300.0
 
 /*
- * Have the daemon look at the process, print the line to stderr, and ask if that is too dear. yes: do not
- * ask. -ECANCELED: the answer was no, and nothing is attached; else the daemon's error. given may be
- * NULL.
+ * Request a forecast for pid, print it to stderr, and ask for confirmation if the overhead is high
+ * (yes: do not ask). given: target options, may be NULL. -ECANCELED: the user declined and nothing
+ * was attached; else the daemon's error.
  */
-int forecast_tell(struct client *c, pid_t pid, const struct target_opts_given *given, bool yes,
-		  struct diag *diag);
+int forecast_confirm(struct client *c, pid_t pid, const struct target_opts_given *given, bool yes,
+		     struct diag *diag);
 
 #endif

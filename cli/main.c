@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pyprofctl, the client: finds the command, runs it, says in one line what went wrong. */
+/* pyprofctl: parses the command line, runs the command, prints errors as one line. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "cmd.h"
 #include "pyprof/version.h"
 
-/* A pipe that is closed (`| head`) is nothing to complain about; a full disk is. */
+/* A closed pipe (`| head`) is not an error; a full disk is. */
 static int finish_output(FILE *out, struct diag *diag)
 {
 	int err = 0;
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 	int r;
 
 	log_init("pyprofctl");
-	signal(SIGPIPE, SIG_IGN); /* of the socket; a closed stdout is an error of write(2) */
+	signal(SIGPIPE, SIG_IGN); /* sockets and stdout report EPIPE instead */
 	r = cmdline_parse(argc, argv, &cl, &diag);
 	if (r < 0)
 		return log_diag(&diag, r);
@@ -65,6 +65,6 @@ int main(int argc, char **argv)
 	else
 		r = run(&cl, &diag);
 	if (r < 0 && diag.err && !diag.msg[0])
-		return (int)diag.exit; /* whoever failed has said it */
+		return (int)diag.exit; /* already reported */
 	return r < 0 ? log_diag(&diag, r) : PYP_EXIT_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A pyprofd of one's own: see private.h. */
+/* A private pyprofd: see private.h. */
 #include "private.h"
 
 #include <errno.h>
@@ -29,9 +29,9 @@
 #define PROGRAM_COLON PROGRAM ": "
 
 /*
- * A listening socket in the file system whose name is gone at once: it can be reached through an
- * O_PATH descriptor of its file only, so by this process and its user, and nothing is left of it
- * when both processes have been killed.
+ * Make a listening socket and unlink its name at once. It is then reachable only through an O_PATH
+ * descriptor of its file, by this process and its user, and leaves no file behind if the processes
+ * are killed.
  */
 static int listen_nameless(const char *dir, int *ret_path_fd)
 {
@@ -53,7 +53,7 @@ static int listen_nameless(const char *dir, int *ret_path_fd)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* In a directory that lives as long as this call. Signals wait. */
+/* Uses a directory that exists only during this call. Signals are blocked meanwhile. */
 static int make_socket(struct private_daemon *d, struct diag *diag)
 {
 	char dir[] = "/tmp/pyprofctl-XXXXXX";
@@ -69,10 +69,10 @@ static int make_socket(struct private_daemon *d, struct diag *diag)
 		d->sock_fd = path_fd;
 		snprintf(d->sock, sizeof(d->sock), "/proc/self/fd/%d", path_fd);
 	}
-	return fd < 0 ? diag_errno(diag, -fd, "cannot make a socket in /tmp") : fd;
+	return fd < 0 ? diag_errno(diag, -fd, "cannot create a socket in /tmp") : fd;
 }
 
-/* Where pyprofd may be, as seen from this program: built beside it, or installed. */
+/* pyprofd's path relative to this program, in the build tree and installed */
 static void exec_beside(char *const *argv)
 {
 	static const char *const places[] = {"/" PROGRAM, "/../sbin/" PROGRAM};
@@ -91,7 +91,7 @@ static void exec_beside(char *const *argv)
 	}
 }
 
-/* As sd_listen_fds(3) finds it. */
+/* Pass the socket in the way that sd_listen_fds(3) expects. */
 static void pass_socket(int fd)
 {
 	char pid[16];
@@ -163,7 +163,7 @@ int private_start(struct private_daemon *d, enum private_mode mode, char *const 
 	if (sock >= 0)
 		d->log_fd = memfd_create("pyprofd-log", MFD_CLOEXEC);
 	if (sock < 0 || d->log_fd < 0) {
-		r = sock < 0 ? sock : diag_errno(diag, errno, "cannot make a memory file");
+		r = sock < 0 ? sock : diag_errno(diag, errno, "cannot create a memory file");
 		d->log_fd = 0;
 		private_end(d);
 		return r;
@@ -172,22 +172,23 @@ int private_start(struct private_daemon *d, enum private_mode mode, char *const 
 	if (d->pid == 0)
 		run_child(d, mode, sock, parent, (char *const *)argv);
 	if (d->pid > 0)
-		return 0; /* the socket is the daemon's: when that ends, connecting fails */
+		return 0; /* only the daemon has the listening socket: once it ends, connecting
+			   * fails */
 	d->pid = 0;
 	r = diag_errno(diag, errno, "cannot start " PROGRAM);
 	private_end(d);
 	return r;
 }
 
-/* The last line that it said. */
-static void last_words(const struct private_daemon *d, char *out, size_t size)
+/* Get the last line of the daemon's log. */
+static void last_log_line(const struct private_daemon *d, char *out, size_t size)
 {
 	int fd = lseek(d->log_fd, 0, SEEK_SET) < 0 ? -1 : fcntl(d->log_fd, F_DUPFD_CLOEXEC, 0);
 	_cleanup_fclose_ FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	_cleanup_free_ char *line = NULL;
 	size_t cap = 0, skip;
 
-	snprintf(out, size, "it said nothing");
+	snprintf(out, size, "no message");
 	while (f && getline(&line, &cap, f) > 0) {
 		skip = strncmp(line, PROGRAM_COLON, strlen(PROGRAM_COLON)) == 0
 			       ? strlen(PROGRAM_COLON)
@@ -205,12 +206,12 @@ static int ended_early(struct private_daemon *d, int status, struct diag *diag)
 	d->pid = 0;
 	if (code == NO_PROGRAM)
 		return diag_set(diag, -ENOENT, PYP_EXIT_FAILURE,
-				"install it beside pyprofctl, or where PATH finds it",
+				"install it in pyprofctl's directory or in PATH",
 				"cannot find " PROGRAM);
-	last_words(d, words, sizeof(words));
+	last_log_line(d, words, sizeof(words));
 	if (code < PYP_EXIT_FAILURE || code > PYP_EXIT_BUSY)
 		code = PYP_EXIT_FAILURE;
-	return diag_set(diag, -ECHILD, (enum pyp_exit)code, "", PROGRAM " has ended: %s", words);
+	return diag_set(diag, -ECHILD, (enum pyp_exit)code, "", PROGRAM " exited: %s", words);
 }
 
 int private_ready(struct private_daemon *d, struct diag *diag)
@@ -230,14 +231,14 @@ int private_ready(struct private_daemon *d, struct diag *diag)
 			return ended_early(d, status, diag);
 		nanosleep(&step, NULL);
 	}
-	return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE, "", PROGRAM " does not answer");
+	return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE, "", PROGRAM " does not respond");
 }
 
 int private_wait(struct private_daemon *d)
 {
 	int status = 0;
 
-	/* the terminal sends SIGINT to both of us: it is the daemon's to act on */
+	/* the terminal sends SIGINT to both processes; the daemon handles it */
 	signal(SIGINT, SIG_IGN);
 	while (waitpid(d->pid, &status, 0) < 0 && errno == EINTR)
 		;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A pyprofd of one's own, for one command: started with a socket that has no name any more, ended
- * with the command. Neither of them leaves a file behind, however it ends. It is the pyprofd beside this program, else the one that PATH finds.
+ * A private pyprofd for one command, ended with it. Its socket has no name in the file system, so
+ * no file remains even if both are killed. The program is the pyprofd in this program's directory,
+ * else the one in PATH.
  */
 #ifndef PYPROFCTL_PRIVATE_H
 #define PYPROFCTL_PRIVATE_H
@@ -11,33 +12,34 @@
 
 #include "base/diag.h"
 
-/* All zero: none. */
+/* All zero: no daemon */
 struct private_daemon {
-	pid_t pid;     /* 0: none */
-	char sock[40]; /* the socket, by sock_fd: in /proc/self/fd */
-	int sock_fd;   /* O_PATH; 0: none, as below */
-	int log_fd;    /* a memory file: what the daemon wrote to its stderr */
+	pid_t pid;     /* 0: no daemon */
+	char sock[40]; /* path of the socket: sock_fd in /proc/self/fd */
+	int sock_fd;   /* O_PATH; 0: none */
+	int log_fd;    /* memory file with the daemon's stderr; 0: none */
 };
 
 enum private_mode {
-	PRIVATE_BACKGROUND, /* not reached by the terminal's signals; what it says is kept */
+	PRIVATE_BACKGROUND, /* in a session of its own, without the terminal's signals; its
+			     * stderr goes to log_fd */
 	PRIVATE_FOREGROUND, /* shares the terminal */
 };
 
-/* args: of pyprofd; ends with NULL. */
+/* Start pyprofd with args, which ends with NULL. */
 int private_start(struct private_daemon *d, enum private_mode mode, char *const *args,
 		  struct diag *diag);
 
-/* Wait until it answers. If it ends instead, its own words are the diagnosis. */
+/* Wait until the daemon responds. If it exits, the diagnosis is the last line of its log. */
 int private_ready(struct private_daemon *d, struct diag *diag);
 
 /*
- * Wait for its end, however long that takes; its exit status. The terminal's SIGINT reaches it
- * directly and is ignored here; should this process be killed, it gets SIGTERM.
+ * Wait until the daemon exits; returns its exit status. The terminal sends SIGINT to the daemon
+ * directly, so it is ignored here. If this process is killed, the daemon gets SIGTERM.
  */
 int private_wait(struct private_daemon *d);
 
-/* End it if it runs. */
+/* Terminate the daemon, if any, and wait for it. */
 void private_end(struct private_daemon *d);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What to ask the daemon for: see query.h. */
+/* Requests for profiles: see query.h. */
 #include "query.h"
 
 #include <errno.h>
@@ -106,7 +106,7 @@ int query_run(const struct cmd_call *call, const struct query *q, const char *fo
 	path = query_path(c, q, format, call->operands, call->noperands,
 			  !q->output && query_colour(call->out));
 	if (!path)
-		return diag_errno(diag, ENOMEM, "cannot ask for a snapshot");
+		return diag_errno(diag, ENOMEM, "cannot request a snapshot");
 	return q->output ? query_save(c, path, q->output, diag)
 			 : client_download(c, path, call->out, diag);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What to ask the daemon for: the options that every command showing a profile has, the request
- * they make, and where the answer goes.
+ * Requests for profiles: the options shared by all commands that show one, the request made from
+ * them, and the output.
  */
 #ifndef PYPROFCTL_QUERY_H
 #define PYPROFCTL_QUERY_H
@@ -12,22 +12,23 @@
 struct query {
 	const char *format, *output, *sort, *min_share;
 	pid_t pid, tid;
-	int clock;	       /* index into query_clocks; 0: the daemon's own */
-	uint64_t limit, depth; /* 0: none given */
+	int clock;	       /* index into query_clocks; 0: the daemon's default */
+	uint64_t limit, depth; /* 0: not given */
 	bool raw_times, reverse, strip_dirs, only_my_code;
 	const char *builtins_of, *columns;
 };
 
-/* The empty name cannot be typed: it is what there is when nothing was given. */
+/* "", cpu, wall, NULL. "" stands for "not given". */
 extern const char *const query_clocks[];
 
 #define QUERY_FIELD(f) .offset = offsetof(struct query, f)
 
-/* Rows of an option table over struct query. */
+/* Rows of an option table for struct query */
 #define QUERY_OPT_FORMAT                                                                           \
 	{                                                                                          \
 		"format", 'f', OPT_STRING, QUERY_FIELD(format), "FORMAT",                          \
-			"text, pstats, json, ...; else by FILE's extension,\nelse text"            \
+			"text, pstats, json, ...; default: from the\nextension of FILE, "          \
+			"otherwise text"                                                           \
 	}
 #define QUERY_OPTS_ALL                                                                             \
 	{"output", 'o', OPT_STRING, QUERY_FIELD(output), "FILE", "output file (default: stdout)"}, \
@@ -42,7 +43,7 @@ extern const char *const query_clocks[];
 		 .choices = query_clocks},                                                         \
 		{"raw-times", 0,                                                                   \
 		 OPT_FLAG,    QUERY_FIELD(raw_times),                                              \
-		 NULL,	      "leave the probes' own time in the figures"},                        \
+		 NULL,	      "do not subtract the probes' own time"},                             \
 		{"sort",      's',                                                                 \
 		 OPT_STRING,  QUERY_FIELD(sort),                                                   \
 		 "KEY[,KEY]", "sort keys, as in pstats"},                                          \
@@ -77,24 +78,24 @@ extern const char *const query_clocks[];
 	 .min = 1, .max = INT32_MAX},                                                              \
 	{                                                                                          \
 		"min-share", 0, OPT_STRING, QUERY_FIELD(min_share), "PERCENT",                     \
-			"tree: leave out what has less of the time"                                \
+			"tree: omit nodes with a smaller share of time"                            \
 	}
 
-/* The name of the format that was asked for, else by the file's extension, else text. */
+/* The requested format's name, else the one of the file's extension, else "text" */
 const char *query_format(const struct query *q);
 
-/* The request for a format, restricted by patterns (n of them). Owned. NULL: no memory. */
+/* The request path for a format with n patterns. Owned. NULL: out of memory. */
 char *query_path(struct client *c, const struct query *q, const char *format, char *const *patterns,
 		 int n, bool colour);
 
-/* May escape sequences be written there? A terminal that can, and nobody who objects. */
+/* Use colours if out is a terminal that supports them and NO_COLOR is not set. */
 bool query_colour(FILE *out);
 
-/* Ask, and write the answer to q's file or to the command's output. */
+/* Send the request and write the response to q's file or the command's output. */
 int query_run(const struct cmd_call *call, const struct query *q, const char *format,
 	      struct diag *diag);
 
-/* Write the answer to a request to a file, whole or not at all. */
+/* Write a response to a file, completely or not at all. */
 int query_save(struct client *c, const char *path, const char *output, struct diag *diag);
 
 #endif

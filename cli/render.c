@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The API's JSON as text for people: see render.h. */
+/* The API's JSON as text: see render.h. */
 #include "render.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ const char *render_count(uint64_t v, int width, char *out, size_t size)
 
 	if (snprintf(out, size, "%" PRIu64, v) <= width)
 		return out;
-	/* 999.95: what would be rounded to 1000.0 takes the next unit */
+	/* at 999.95 the value would be rounded to 1000.0 */
 	for (; d >= 999.95 && units[unit + 1]; unit++)
 		d /= 1000;
 	snprintf(out, size, "%.1f%c", d, units[unit]);
@@ -56,7 +56,7 @@ static uint64_t count_of(const json_t *target, const char *key)
 	return v < 0 ? 0 : (uint64_t)v;
 }
 
-/* At most `width` characters of s, harmful ones replaced, so that a line stays a line. */
+/* Print at most `width` characters of s, with those that can harm a terminal replaced. */
 static void print_clipped(const char *s, int width, FILE *out)
 {
 	while (*s && width-- > 0) {
@@ -87,7 +87,7 @@ static void print_padded(const char *s, int width, FILE *out)
 		fprintf(out, "%*s", width - n, "");
 }
 
-/* The command line without the directory of its program: what tells processes apart comes first. */
+/* The command line without its program's directory, so that the distinguishing part comes first */
 static const char *short_command(const char *cmdline)
 {
 	const char *end = cmdline + strcspn(cmdline, " ");
@@ -98,7 +98,7 @@ static const char *short_command(const char *cmdline)
 	return start;
 }
 
-/* The mode shows in what the target is being: traced, counted or sampled. */
+/* Show the mode in the state: tracing, counting or sampling. */
 static void print_state(const json_t *t, FILE *out)
 {
 	const char *state = text_of(t, "state"), *mode = text_of(t, "mode");
@@ -137,7 +137,7 @@ static void print_remark(const json_t *t, const char *prefix, const char *text, 
 	putc('\n', out);
 }
 
-/* The usual one is not worth a line. */
+/* Only unusual mechanisms get a line. */
 static void print_mechanism(const json_t *t, FILE *out)
 {
 	const char *name = text_of(t, "mechanism");
@@ -145,10 +145,10 @@ static void print_mechanism(const json_t *t, FILE *out)
 	if (strcmp(name, "tracefs") == 0)
 		print_remark(t, "", "attached through tracefs: stopping takes longer", out);
 	else if (strcmp(name, "multi-all") == 0)
-		print_remark(t, "warning: ", "the kernel slows all with this interpreter", out);
+		print_remark(t, "warning: ", "probes slow all processes of this interpreter", out);
 }
 
-/* What is measured in windows says how much of it. */
+/* With windows, show which part of the CPU time they cover. */
 static void print_overhead(const json_t *t, FILE *out)
 {
 	const json_t *w = json_object_get(t, "windows");
@@ -161,8 +161,7 @@ static void print_overhead(const json_t *t, FILE *out)
 	n = snprintf(s, sizeof(s), "overhead %.1f%%", overhead * 100);
 	if (w)
 		snprintf(s + n, sizeof(s) - (size_t)n,
-			 " of at most %" PRIu64 "%%; %" PRIu64
-			 " windows saw %.1f%% of its CPU time",
+			 " (limit %" PRIu64 "%%); %" PRIu64 " windows cover %.1f%% of its CPU time",
 			 count_of(w, "max_overhead_percent"), count_of(w, "count"),
 			 json_real_value(json_object_get(w, "cpu_share")) * 100);
 	print_remark(t, "", s, out);
@@ -193,7 +192,7 @@ void render_status(const json_t *status, FILE *out)
 	json_t *t;
 
 	if (json_array_size(targets) == 0 && json_array_size(attaching) == 0) {
-		fputs("no targets; `pyprofctl attach PID` adds one\n", out);
+		fputs("no targets; `pyprofctl attach PID` attaches one\n", out);
 		return;
 	}
 	json_array_foreach(attaching, i, t) print_attaching(t, out);

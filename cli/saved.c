@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Saved snapshots and where a report about them goes: see saved.h. */
+/* Loading saved snapshots and writing reports: see saved.h. */
 #include "saved.h"
 
 #include <errno.h>
@@ -22,49 +22,47 @@ static int check_clocks(struct snapshot *const *list, size_t n, struct diag *dia
 {
 	for (size_t i = 1; i < n; i++)
 		if (list[i]->clock != list[0]->clock)
-			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-					"--clock chooses one for all",
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "select one with --clock",
 					"some of the files show cpu time, others wall time");
 	return 0;
 }
 
-/* Files saved with less in them do not add up with others. */
+/* Snapshots that were saved with different filters cannot be added. */
 static int check_alike(struct snapshot *const *list, size_t n, struct diag *diag)
 {
 	for (size_t i = 1; i < n; i++) {
 		if (list[i]->folded != list[0]->folded)
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-					"save all of them with --only-my-code, or none",
+					"save all files with --only-my-code, or none",
 					"some of the files have library code folded");
 		if (!list[i]->builtins_of != !list[0]->builtins_of ||
 		    (list[i]->builtins_of &&
 		     strcmp(list[i]->builtins_of, list[0]->builtins_of) != 0))
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-					"save all of them with the same --builtins-of, or none",
-					"the files have rows of different C functions");
+					"save all files with the same --builtins-of, or none",
+					"the files have rows for different C functions");
 		if (list[i]->stripped != list[0]->stripped)
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-					"save all of them with --strip-dirs, or none",
-					"some of the files have no directories in file names");
+					"save all files with --strip-dirs, or none",
+					"some of the files have file names without directories");
 	}
 	for (size_t i = 1; i < n; i++)
 		if (snapshot_modes(list[i]) != snapshot_modes(list[0]))
-			return diag_set(
-				diag, -EINVAL, PYP_EXIT_USAGE,
-				"report what was made with the same --mode",
-				"some of the files are of another mode than others: traced, "
-				"counted and sampled figures do not add up");
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+					"merge only files of the same --mode",
+					"the files have different modes: traced, "
+					"counted and sampled figures cannot be added");
 	for (size_t i = 1; i < n; i++)
 		if (snapshot_builtins(list[i]) != snapshot_builtins(list[0]))
 			return diag_set(
 				diag, -EINVAL, PYP_EXIT_USAGE,
-				"report what was made with --builtins, or what was made without",
-				"some of the files have rows of C functions and others do not: a "
-				"function's own time is not the same in both");
+				"merge only files with --builtins, or only files without",
+				"some of the files have rows for C functions and others do not: a "
+				"function's own time differs between them");
 	return 0;
 }
 
-/* What two of them have in common would count twice. */
+/* Overlapping snapshots would count calls twice. */
 static int check_overlaps(struct snapshot *const *list, char *const *files, size_t n,
 			  struct diag *diag)
 {
@@ -75,7 +73,7 @@ static int check_overlaps(struct snapshot *const *list, char *const *files, size
 			if (snapshot_overlap(list[k], list[i], &pid))
 				return diag_set(
 					diag, -EINVAL, PYP_EXIT_USAGE,
-					"report the later one alone, or `pyprofctl clear` "
+					"use only the later one, or run `pyprofctl clear` "
 					"between two snapshots",
 					"'%.180s' and '%.180s' overlap: both contain the same "
 					"calls of process %u",

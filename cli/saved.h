@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Saved snapshots and where a report about them goes: what report and diff have in common. */
+/* Loading saved snapshots and writing reports, for report and diff. */
 #ifndef PYPROFCTL_SAVED_H
 #define PYPROFCTL_SAVED_H
 
@@ -8,13 +8,14 @@
 #include "base/diag.h"
 #include "snapshot/snapshot.h"
 
-/* "", cpu, wall, NULL: for OPT_CHOICE; the empty name is what there is when nothing was given. */
+/* For OPT_CHOICE: "" (not given), cpu, wall, NULL */
 extern const char *const saved_clocks[];
 
-/* Load files and merge them. clock: index into saved_clocks; with 0 all must agree on theirs. */
+/* Load and merge files. clock: index into saved_clocks; if 0, all files must have the same
+ * clock. */
 int saved_load(char *const *files, size_t n, int clock, struct snapshot **ret, struct diag *diag);
 
-/* Write to the file `path`, which is complete or not there at all; NULL: to out. */
+/* Write to the file `path`, completely or not at all; to out if path is NULL. */
 typedef int (*saved_write_fn)(void *ctx, FILE *out, struct diag *diag);
 int saved_write(const char *path, FILE *out, saved_write_fn fn, void *ctx, struct diag *diag);
 

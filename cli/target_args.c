@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How a target is observed, in the commands that attach: see target_args.h. */
+/* Target options of the commands that attach: see target_args.h. */
 #include "target_args.h"
 
 #include <string.h>
@@ -8,13 +8,13 @@
 
 int target_args_check(const struct target_opts_given *g, struct diag *diag)
 {
-	/* Without a mode, the daemon's decides whether there can be a rate. */
+	/* Without a mode, the daemon's mode decides whether the rate is valid. */
 	if (!TARGET_OPTS_HAS(g, mode.mode) && TARGET_OPTS_HAS(g, mode.rate))
 		return 0;
 	return target_opts_check_given(g, diag);
 }
 
-/* As the type it is in JSON; a list and a choice are strings. */
+/* The JSON value of an option. Lists and choices are strings. */
 static json_t *json_of(const struct opt *row, const struct target_opts *o)
 {
 	char buf[OPT_TEXT_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options of base/target_opts.h in the commands that attach: they go to the daemon as given. */
+/* Target options (base/target_opts.h) of the commands that attach, sent to the daemon as given. */
 #ifndef PYPROFCTL_TARGET_ARGS_H
 #define PYPROFCTL_TARGET_ARGS_H
 
@@ -8,14 +8,14 @@
 #include "base/diag.h"
 #include "base/target_opts.h"
 
-/* Members of a struct cmd: its options' struct has a struct target_opts_given in this member. */
+/* Members of a struct cmd whose options struct has a struct target_opts_given `member`. */
 #define TARGET_ARGS(type, member)                                                                  \
 	.target_opts = target_opt_table, .target_at = offsetof(type, member)
 
-/* What is wrong whatever the daemon was started with: exit code 2. */
+/* Check what is invalid whatever the daemon's defaults are. Exit code 2. */
 int target_args_check(const struct target_opts_given *g, struct diag *diag);
 
-/* Add those that were given to an attach request's body. */
+/* Add the given options to an attach request's body. */
 void target_args_add(const struct target_opts_given *g, json_t *body);
 
 #endif

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Live views: what top and watch have in common, and the screen. */
+/* Live views: shared by top and watch */
 #ifndef PYPROFCTL_TOP_H
 #define PYPROFCTL_TOP_H
 
 #include "client.h"
 #include "top_model.h"
 
-/* A model and where its figures come from. */
+/* A model and its data source */
 struct top {
 	struct client *client; /* borrowed */
 	struct top_model *model;
-	json_t *status; /* the last answer, or NULL */
+	json_t *status; /* the latest response, or NULL */
 	pid_t pid;	/* 0: all */
 	uint64_t interval_ns;
 };
 
-/* Ask the daemon once. */
+/* Fetch statistics once. */
 int top_fetch(struct top *t, struct diag *diag);
 
-/* Zero the daemon's data. */
+/* Clear the daemon's data. */
 int top_clear(struct top *t, struct diag *diag);
 
-/* Show who calls the selected function; back. */
+/* Show the callers of the selected function; return from that view. */
 int top_show_callers(struct top *t, struct diag *diag);
 void top_leave_callers(struct top *t);
 
-/* The full-screen view, until its user leaves it. */
+/* Run the full-screen view until the user quits. */
 int top_screen_run(struct top *t, struct diag *diag);
 
 #endif

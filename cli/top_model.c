@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a live view shows: see top_model.h. */
+/* Data of a live view: see top_model.h. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "top_model.h"
 
@@ -31,8 +31,8 @@ struct table {
 
 struct top_model {
 	struct table now[TOP_VIEWS], before[TOP_VIEWS];
-	uint64_t now_ns, before_ns; /* when they were taken */
-	uint64_t first_ns;	    /* when tracing began */
+	uint64_t now_ns, before_ns; /* time of the snapshots; 0: none */
+	uint64_t first_ns;	    /* start of tracing */
 	enum top_view view;
 	enum snapshot_clock clock;
 	enum top_sort sort;
@@ -44,8 +44,9 @@ struct top_model {
 	struct top_row *rows;
 	size_t nrows, selected;
 	char *selected_key;
-	char *callers_of; /* whose callers are shown; NULL: nobody's */
-	int callers_seen; /* answers that told them: with the first, rates are since the start */
+	char *callers_of; /* function whose callers are shown; NULL: none */
+	int callers_seen; /* responses with callers so far; rates of the first one are since the
+			   * start */
 };
 
 struct top_model *top_model_new(void)
@@ -115,7 +116,7 @@ static const char *base_name(const char *file)
 	return slash ? slash + 1 : file;
 }
 
-/* file, line, name, qualname, ncalls, pcalls, then tottime and cumtime for each clock */
+/* Row: file, line, name, qualname, ncalls, pcalls, then tottime and cumtime for each clock */
 static int read_function(const json_t *row, struct entry *e)
 {
 	const char *file = text_at(row, 0), *name = text_at(row, 2);
@@ -131,7 +132,7 @@ static int read_function(const json_t *row, struct entry *e)
 	return e->key && e->name ? 0 : -ENOMEM;
 }
 
-/* pid, tid, name, alive, calls, cpu, wall: whichever clock is chosen, both are shown */
+/* Row: pid, tid, name, alive, calls, cpu, wall. Both times are shown, whatever the clock. */
 static int read_thread(const json_t *row, struct entry *e)
 {
 	bool alive = json_is_true(json_array_get(row, 3));
@@ -154,7 +155,7 @@ static int compare_keys(const void *l, const void *r)
 	return strcmp(((const struct entry *)l)->key, ((const struct entry *)r)->key);
 }
 
-/* Functions that differ in their qualified name only are one, as in pstats. */
+/* Merge functions that differ only in the qualified name, as pstats does. */
 static void merge_equals(struct table *t)
 {
 	size_t n = 0;
@@ -210,8 +211,8 @@ static const struct entry *find(const struct table *t, const char *key)
 	return t->n ? bsearch(&wanted, t->entries, t->n, sizeof(wanted), compare_keys) : NULL;
 }
 
-/* Cleared meanwhile: all of it is new. Otherwise times may become a little less: what turns out not
- * to have been the thread's is taken back. */
+/* After a clear everything is new. Otherwise times can decrease slightly, as corrections are
+ * applied later. */
 static double gain(uint64_t now, uint64_t before, bool cleared)
 {
 	if (cleared)
@@ -276,7 +277,7 @@ static int compare_by(enum top_sort sort, const struct top_row *l, const struct 
 	}
 }
 
-/* Nothing going on: by what there is in all, so that an idle program has an order as well. */
+/* Equal rows (an idle program) are ordered by total time. */
 static int compare_rows(const void *left, const void *right, void *arg)
 {
 	const struct top_row *l = left, *r = right;
@@ -292,7 +293,7 @@ static int compare_rows(const void *left, const void *right, void *arg)
 	return m->reverse ? -order : order;
 }
 
-/* The selection stays with its key; if that is gone, with its place. */
+/* The selection follows its key; if the key is gone, it stays at its place. */
 static void find_selected(struct top_model *m)
 {
 	for (size_t i = 0; m->selected_key && i < m->nrows; i++)
@@ -348,15 +349,16 @@ int top_model_update(struct top_model *m, const json_t *rows, struct diag *diag)
 	int err;
 
 	if (!json_is_array(json_object_get(rows, "functions")))
-		return diag_set(diag, -EBADMSG, PYP_EXIT_FAILURE, "is the daemon of this version?",
-				"the daemon's answer holds no functions");
+		return diag_set(diag, -EBADMSG, PYP_EXIT_FAILURE,
+				"check that the daemon has the same version",
+				"the daemon's response contains no functions");
 	err = read_table(json_object_get(rows, "functions"), read_function, &functions);
 	if (!err)
 		err = read_table(json_object_get(rows, "threads"), read_thread, &threads);
 	if (!err)
 		err = read_table(json_object_get(rows, "callers"), read_function, &callers);
 	if (err < 0)
-		return diag_errno(diag, -err, "cannot keep the daemon's answer");
+		return diag_errno(diag, -err, "cannot store the daemon's response");
 	for (int v = 0; v < TOP_VIEWS; v++) {
 		table_deinit(&m->before[v]);
 		m->before[v] = m->now[v];
@@ -373,7 +375,7 @@ int top_model_update(struct top_model *m, const json_t *rows, struct diag *diag)
 	return 0;
 }
 
-/* ---- choices ---- */
+/* ---- settings ---- */
 
 int top_model_set_callers(struct top_model *m, const char *key)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a live view shows: the difference between two answers of the daemon (format "rows"), as rates
- * and totals, sorted, filtered, with one row selected. Pure: knows neither screen nor daemon.
+ * Data of a live view: the differences between two responses (format "rows") as rates and totals,
+ * sorted and filtered, with one row selected. Pure: uses neither screen nor daemon.
  */
 #ifndef PYPROFCTL_TOP_MODEL_H
 #define PYPROFCTL_TOP_MODEL_H
@@ -18,8 +18,8 @@
 enum top_view { TOP_FUNCTIONS, TOP_THREADS, TOP_CALLERS, TOP_VIEWS };
 
 enum top_sort {
-	TOP_BY_SELF, /* share of the interval; of threads: CPU time */
-	TOP_BY_CUM,  /* of threads: wall time */
+	TOP_BY_SELF, /* self time in the interval; threads: CPU time */
+	TOP_BY_CUM,  /* cumulative time; threads: wall time */
 	TOP_BY_RATE,
 	TOP_BY_CALLS,
 	TOP_BY_TOTTIME,
@@ -31,9 +31,9 @@ enum top_sort {
 extern const char *const top_sort_names[]; /* ends with NULL */
 
 struct top_row {
-	const char *key;		  /* file:line(name), pid:tid(name); the whole of it */
+	const char *key;		  /* file:line(name) or pid:tid(name), in full */
 	const char *name;		  /* the same without directories */
-	uint64_t calls, tottime, cumtime; /* since tracing began or was reset; ns */
+	uint64_t calls, tottime, cumtime; /* since the start of tracing or the latest clear; ns */
 	double rate;			  /* calls per second in the last interval */
 	double self, cum;		  /* percent of the last interval */
 };
@@ -44,18 +44,18 @@ struct top_model *top_model_new(void);
 void top_model_free(struct top_model *m);
 DEFINE_FREEP(struct top_model, top_model_free)
 
-/* The daemon's answer. With the first one, and behind a reset, rates are those since the start. */
+/* Add a response. In the first one and after a clear, rates are averages since the start. */
 int top_model_update(struct top_model *m, const json_t *rows, struct diag *diag);
 
-/* Show the callers of the function with this key, once answers tell them; NULL: the functions again,
- * with that one selected. 0 or -ENOMEM. */
+/* Show the callers of the function `key`, once a response contains them. NULL: return to the
+ * functions, with that one selected. 0 or -ENOMEM. */
 int top_model_set_callers(struct top_model *m, const char *key);
 const char *top_model_callers(const struct top_model *m); /* NULL: not shown */
 
 void top_model_set_view(struct top_model *m, enum top_view view);
 void top_model_set_clock(struct top_model *m, enum snapshot_clock clock);
 void top_model_set_sort(struct top_model *m, enum top_sort sort, bool reverse);
-/* NULL or "": all. A bad expression leaves the old one; exit code 2. */
+/* NULL or "": all. An invalid expression (exit code 2) leaves the filter unchanged. */
 int top_model_set_filter(struct top_model *m, const char *pattern, struct diag *diag);
 
 enum top_view top_model_view(const struct top_model *m);
@@ -64,18 +64,19 @@ enum top_sort top_model_sort(const struct top_model *m);
 bool top_model_reversed(const struct top_model *m);
 const char *top_model_filter(const struct top_model *m); /* never NULL */
 
-/* The rows to show, valid until the model is changed. */
+/* The rows to show, valid until the model changes */
 const struct top_row *top_model_rows(const struct top_model *m, size_t *ret_n);
 
-/* The selected row's index; it stays with its function while rows move. 0 if there is none. */
+/* Index of the selected row, which moves with its function; 0 if there are no rows. */
 size_t top_model_selected(const struct top_model *m);
 void top_model_move(struct top_model *m, long rows);
 
-/* Heading and row as lines of at most `columns`, harmless to a terminal. */
+/* Print the heading or a row, at most `columns` wide, without characters that can harm a
+ * terminal. */
 void top_print_heading(const struct top_model *m, size_t columns, FILE *out);
 void top_print_row(const struct top_row *r, size_t columns, FILE *out);
 
-/* What /v1/status says, in a line: targets, events per second, losses, estimated cost. */
+/* Print a summary of /v1/status: targets, events per second, losses, overhead. */
 void top_print_status(const json_t *status, size_t columns, FILE *out);
 
 #endif

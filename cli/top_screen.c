@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * top's screen: ncurses, and nothing but drawing and keys. All text comes from the model already
- * fitted; put_line() is the only function that draws, and cleans it. A daemon that has gone is waited for, with the last figures on the screen.
+ * top's screen: drawing and keys, with ncurses. The model provides the text; put_line() is the only
+ * function that draws, and cleans it. If the daemon is gone, the screen keeps the latest figures
+ * and retries.
  */
 #include "top.h"
 
@@ -25,11 +26,11 @@
 struct screen {
 	struct top *top;
 	bool paused, leaving, ascii;
-	char message[512]; /* what went wrong, or "" */
-	char input[128];   /* a filter being typed */
+	char message[512]; /* error message or "" */
+	char input[128];   /* the filter being typed */
 	bool typing, confirming;
 	uint64_t next_ns;
-	size_t first; /* row at the top */
+	size_t first; /* index of the topmost row shown */
 };
 
 static size_t columns(void)
@@ -39,7 +40,7 @@ static size_t columns(void)
 
 /* ---- drawing ---- */
 
-/* Where the terminal's character set is not UTF-8, what is not ASCII could be anything. */
+/* If the terminal's character set is not UTF-8, show only ASCII. */
 static void put_line(const struct screen *s, int y, int attributes, char *text)
 {
 	if (y >= LINES)
@@ -56,7 +57,7 @@ static void put_line(const struct screen *s, int y, int attributes, char *text)
 	attroff(attributes);
 }
 
-/* A line that somebody prints to a stream. */
+/* A line printed to a stream in memory */
 struct line {
 	char *text;
 	size_t size;
@@ -144,7 +145,7 @@ static void draw_foot(const struct screen *s)
 		snprintf(text, sizeof(text), "filter: %s_", s->input);
 		fit(s, LINES - 1, A_BOLD, text);
 	} else if (s->confirming) {
-		fit(s, LINES - 1, A_BOLD, "zero the daemon's data? y/n");
+		fit(s, LINES - 1, A_BOLD, "reset the daemon's data? y/n");
 	} else {
 		fit(s, LINES - 1, s->message[0] ? A_BOLD : A_DIM,
 		    s->message[0]		       ? s->message
@@ -164,7 +165,7 @@ static void draw(struct screen *s)
 
 /* ---- keys ---- */
 
-static void say(struct screen *s, const struct diag *diag)
+static void show_error(struct screen *s, const struct diag *diag)
 {
 	snprintf(s->message, sizeof(s->message), "%s", diag->msg);
 }
@@ -180,7 +181,7 @@ static void on_typed(struct screen *s, int key)
 		s->typing = false;
 		s->message[0] = '\0';
 		if (top_model_set_filter(s->top->model, s->input, &diag) < 0)
-			say(s, &diag);
+			show_error(s, &diag);
 	} else if (key == KEY_BACKSPACE || key == 127 || key == '\b') {
 		if (n)
 			s->input[n - 1] = '\0';
@@ -196,7 +197,7 @@ static void on_confirm(struct screen *s, int key)
 
 	s->confirming = false;
 	if (key == 'y' && top_clear(s->top, &diag) < 0)
-		say(s, &diag);
+		show_error(s, &diag);
 	s->next_ns = 0;
 }
 
@@ -209,7 +210,7 @@ static void show_callers(struct screen *s)
 	if (r == 0)
 		r = top_fetch(s->top, &diag);
 	if (r < 0)
-		say(s, &diag);
+		show_error(s, &diag);
 }
 
 static void on_move(struct screen *s, int key)
@@ -315,7 +316,7 @@ static void fetch_when_due(struct screen *s)
 		return;
 	s->message[0] = '\0';
 	if (top_fetch(s->top, &diag) < 0)
-		say(s, &diag);
+		show_error(s, &diag);
 	s->next_ns = clock_monotonic_ns() + s->top->interval_ns;
 }
 
@@ -341,7 +342,8 @@ int top_screen_run(struct top *t, struct diag *diag)
 	s.ascii = locale_is_ascii();
 	terminal = newterm(NULL, stdout, stdin);
 	if (!terminal)
-		return diag_set(diag, -ENOTTY, PYP_EXIT_FAILURE, "set TERM, or use watch",
+		return diag_set(diag, -ENOTTY, PYP_EXIT_FAILURE,
+				"set TERM, or use `pyprofctl watch`",
 				"this terminal cannot show a full screen");
 	cbreak();
 	noecho();

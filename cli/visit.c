@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A daemon to work with for a while: see visit.h. */
+/* A temporary connection to a daemon: see visit.h. */
 #include "visit.h"
 
 #include <errno.h>
@@ -44,10 +44,10 @@ int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct
 	int r = 0;
 
 	if (v->attached.n == OPT_PIDS_MAX)
-		return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "take fewer at once",
+		return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "record fewer processes at once",
 				"more than %d processes", OPT_PIDS_MAX);
 	if (how)
-		r = forecast_tell(v->client, pid, how->target, how->yes, diag);
+		r = forecast_confirm(v->client, pid, how->target, how->yes, diag);
 	if (r < 0)
 		return r;
 	if (how && how->waiting)
@@ -71,7 +71,7 @@ void visit_end(struct visit *v)
 {
 	char path[64];
 
-	/* Our own daemon takes its targets with it. */
+	/* A private daemon detaches when it ends. */
 	for (size_t i = 0; i < v->attached.n && !v->daemon.pid; i++) {
 		snprintf(path, sizeof(path), "/v1/targets/%d", v->attached.pid[i]);
 		client_request(v->client, "DELETE", path, NULL, NULL, NULL);

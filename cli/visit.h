@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A daemon to work with for a while: the one that runs, or one of our own if none does; and targets
- * that are attached to it for so long. What was there before goes on as it was.
+ * A temporary connection to a daemon: the running one, or a private one if there is none. Targets
+ * that were attached through it are detached at its end; all others are left unchanged.
  */
 #ifndef PYPROFCTL_VISIT_H
 #define PYPROFCTL_VISIT_H
@@ -14,30 +14,30 @@
 #include "target_args.h"
 
 struct visit {
-	struct private_daemon daemon; /* pid 0: it is somebody else's */
+	struct private_daemon daemon; /* pid 0: using a daemon that ran before */
 	struct client *client;
-	struct opt_pids attached; /* by us */
+	struct opt_pids attached; /* through this visit */
 };
 
-/* A zeroed visit; one that was not opened can be ended as well. */
+/* v must be zeroed. visit_end() may be called even if this fails. */
 int visit_open(struct visit *v, const char *socket, struct diag *diag);
-/* The same with a daemon of our own, whether another one runs or not. */
+/* The same, always with a private daemon. */
 int visit_open_own(struct visit *v, struct diag *diag);
 void visit_end(struct visit *v);
 
-/* Attach and start. how: NULL, as the daemon was told. Exit code 7: it is attached already. */
+/* Attach and start. how NULL: the daemon's defaults. Exit code 7: already attached. */
 struct visit_how {
-	bool waiting; /* attach only: visit_start begins */
-	bool yes;     /* do not ask, whatever it costs the process */
+	bool waiting; /* only attach; visit_start() starts recording */
+	bool yes;     /* do not ask for confirmation at high overhead */
 	const struct target_opts_given *target;
 };
 int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag);
-/* Those that wait, and all others of the daemon: for one of our own. */
+/* Start all targets of the daemon; for private daemons. */
 int visit_start(struct visit *v, struct diag *diag);
 
-/* Signals that ask for the end are blocked from now on: visit_wait looks for them. */
+/* Block the signals that end the command; visit_wait() receives them. */
 void visit_block_signals(void);
-/* Wait a moment, at most so long. False: somebody asks for the end. */
+/* Wait up to ns nanoseconds. False: a signal that ends the command has arrived. */
 bool visit_wait(uint64_t ns);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pyprofd, the daemon that traces: command line in, exit status out. */
+/* pyprofd: parses the command line and runs the daemon. */
 #include <stdio.h>
 
 #include "base/log.h"

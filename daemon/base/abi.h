@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the platform's binary interface fixes outside of instructions (those: plan/arch/), here for
- * x86-64 Linux.
+ * Constants that the platform's ABI defines apart from instructions (see plan/arch/ for those),
+ * here for x86-64 Linux.
  */
 #ifndef PYPROF_BASE_ABI_H
 #define PYPROF_BASE_ABI_H
@@ -17,7 +17,7 @@
 #define ABI_RELOC_GLOB_DAT  R_X86_64_GLOB_DAT
 #define ABI_RELOC_JUMP_SLOT R_X86_64_JUMP_SLOT
 
-/* Where glibc keeps the thread id in struct pthread (2.4 and later: nptl/descr.h). */
+/* Offset of the thread id in glibc's struct pthread (2.4 and later: nptl/descr.h), bytes */
 #define ABI_GLIBC_PTHREAD_TID 720
 
 #endif

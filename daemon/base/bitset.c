@@ -8,7 +8,7 @@
 
 #define WORD 64u
 
-/* Words of each level that numbers below limit take. */
+/* Number of words in this level for a set of numbers below limit. */
 static size_t words(uint32_t limit, int level)
 {
 	return ((uint64_t)limit >> (6 * (level + 1))) + 1;
@@ -73,7 +73,7 @@ void bitset_remove(struct bitset *b, uint32_t i)
 	}
 }
 
-/* The lowest bit of this level from i on that is set. */
+/* The lowest bit at or above i that is set in this level, looking at one word only. */
 static uint32_t next_in_word(const struct bitset *b, int k, uint32_t i)
 {
 	uint64_t bits;
@@ -91,21 +91,21 @@ uint32_t bitset_next(const struct bitset *b, uint32_t from)
 
 	if (from >= b->limit)
 		return BITSET_NONE;
-	/* Up, until there is something behind i ... */
+	/* Go up until a level has a set bit at or above i ... */
 	for (; k < BITSET_LEVELS; k++, i = i / WORD + 1) {
 		found = next_in_word(b, k, i);
 		if (found != BITSET_NONE)
 			break;
 	}
 	if (found == BITSET_NONE) {
-		/* i is a word's number here: the rest of the top level. */
+		/* Here i is a word index: search the rest of the top level. */
 		for (k = BITSET_LEVELS - 1; i < words(b->limit, k); i++) {
 			found = next_in_word(b, k, i * WORD);
 			if (found != BITSET_NONE)
 				break;
 		}
 	}
-	/* ... and down to it: each of the levels below has the bit's word. */
+	/* ... and down again: each level below has a bit in the word that was found. */
 	for (; found != BITSET_NONE && k > 0; k--)
 		found = found * WORD + (uint32_t)__builtin_ctzll(b->level[k - 1][found]);
 	return found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A stream that refuses to write more than a given number of bytes: see bounded.h. */
+/* A stream that limits the number of bytes written: see bounded.h. */
 #include "base/bounded.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static ssize_t bounded_write(void *cookie, const char *data, size_t n)
 	struct bounded *b = cookie;
 	size_t done = 0;
 
-	/* A shorter write could still fit, but it would leave a gap before it. */
+	/* A later, shorter write could still fit, but the file would then have a gap. */
 	if (b->room->exceeded || n > b->room->left) {
 		b->room->exceeded = true;
 		errno = EFBIG;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A stream into a file that refuses to write more than a given number of bytes. */
+/* A stream to a file that limits the number of bytes written. */
 #ifndef PYPROF_BASE_BOUNDED_H
 #define PYPROF_BASE_BOUNDED_H
 
@@ -9,12 +9,12 @@
 
 struct bounded_room {
 	size_t left;   /* bytes that may still be written */
-	bool exceeded; /* more was to be written: that write failed, and all after it */
+	bool exceeded; /* a write did not fit; it and all later ones failed */
 };
 
 /*
- * fd and room are borrowed and must outlive the stream. Writing more than the room fails with EFBIG,
- * and every later write fails, too. NULL: out of memory. Close it with fclose(), which leaves fd open.
+ * fd and room are borrowed and must outlive the stream. A write beyond the limit fails with EFBIG,
+ * as do all later writes. Returns NULL if out of memory. Close with fclose(), which leaves fd open.
  */
 FILE *bounded_open(int fd, struct bounded_room *room);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cleanup attributes: a function can be judged leak-free without reading its callees. Everything
- * that escapes goes through TAKE_PTR or TAKE_FD.
+ * Cleanup attributes, which let a reader check one function for leaks without reading its callees.
+ * Values that outlive the function are passed on with TAKE_PTR or TAKE_FD.
  */
 #ifndef PYPROF_BASE_CLEANUP_H
 #define PYPROF_BASE_CLEANUP_H
@@ -33,7 +33,7 @@ static inline void fclosep(FILE **f)
 #define _cleanup_close_	 _cleanup_(closep)
 #define _cleanup_fclose_ _cleanup_(fclosep)
 
-/* TAKE_PTR(p): the value of p, which is NULL afterwards. TAKE_FD(fd): likewise, -1 afterwards. */
+/* TAKE_PTR(p) returns p and sets it to NULL. TAKE_FD(fd) returns fd and sets it to -1. */
 #define TAKE_PTR(p)                                                                                \
 	({                                                                                         \
 		__typeof__(p) take_ptr_ = (p);                                                     \
@@ -47,7 +47,7 @@ static inline void fclosep(FILE **f)
 		take_fd_;                                                                          \
 	})
 
-/* DEFINE_FREEP(type, fn): a `fn##p` for _cleanup_ from a `void fn(struct x *)` that takes NULL. */
+/* DEFINE_FREEP(type, fn) defines `fn##p` for _cleanup_. fn is `void fn(type *)` and accepts NULL. */
 #define DEFINE_FREEP(type, fn)                                                                     \
 	static inline void fn##p(type **p)                                                         \
 	{                                                                                          \

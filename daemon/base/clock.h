@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What time it is, in nanoseconds. */
+/* Clocks, in nanoseconds. */
 #ifndef PYPROF_BASE_CLOCK_H
 #define PYPROF_BASE_CLOCK_H
 
@@ -12,17 +12,17 @@ static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(clock, &ts); /* with a clock that there is, it cannot fail */
+	clock_gettime(clock, &ts); /* cannot fail with a valid clock */
 	return (uint64_t)ts.tv_sec * CLOCK_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* CLOCK_MONOTONIC: the clock of events and snapshots. */
+/* CLOCK_MONOTONIC: the clock of events and snapshots */
 static inline uint64_t clock_monotonic_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Since 1970. */
+/* Nanoseconds since 1970 */
 static inline uint64_t clock_unix_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);

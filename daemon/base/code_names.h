@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a code object says of itself, on its way from a target's memory to the functions. */
+/* The names and flags of a code object, as read from a target's memory. */
 #ifndef PYPROF_BASE_CODE_NAMES_H
 #define PYPROF_BASE_CODE_NAMES_H
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct code_names {
-	char *filename, *name, *qualname; /* malloc'd UTF-8; NULL: not known, or there is none */
+	char *filename, *name, *qualname; /* malloc'd UTF-8; NULL: unknown or absent */
 	int32_t firstlineno;
 	uint32_t flags;
 };

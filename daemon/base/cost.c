@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Costs at another time than that of their measurement: see cost.h. */
+/* Adjusting probe costs to the machine's present speed: see cost.h. */
 #include "base/cost.h"
 
 #include <math.h>
 
-/* Farther off it is something else than a busy machine. */
+/* A scale outside this range is a measuring error, not a busy machine. */
 #define SCALE_MIN 0.25
 #define SCALE_MAX 4.0
 
-/* Stretches that are no longer feel nothing beyond `after`; from there on the rest of the slowdown
- * becomes less by the same part in the same time. (Seen on four builds, bodies of 0.1 to 10 us.) */
-#define DRAG_FROM 100.0
-#define DRAG_OVER 400.0
+/* Post-trap slowdown: intervals up to SLOWDOWN_START have none beyond `after`; the rest of it decays
+ * exponentially with time constant SLOWDOWN_DECAY. (Measured on four builds, bodies of 0.1 to 10 us.) */
+#define SLOWDOWN_START 100.0
+#define SLOWDOWN_DECAY 400.0
 
 double cost_scale(const struct cost *c, uint64_t gauges_ns, uint64_t gauges)
 {
@@ -54,13 +54,15 @@ struct cost cost_learn(const struct cost *before, const struct cost *measured, d
 	return ret;
 }
 
-double cost_slowdown_part(double stretch_ns)
+double cost_slowdown_part(double interval_ns)
 {
-	return stretch_ns > DRAG_FROM ? 1 - exp((DRAG_FROM - stretch_ns) / DRAG_OVER) : 0;
+	return interval_ns > SLOWDOWN_START
+		       ? 1 - exp((SLOWDOWN_START - interval_ns) / SLOWDOWN_DECAY)
+		       : 0;
 }
 
-/* How long a stretch takes without its slowdown follows from how long it takes with it: in two steps it
- * is known to some ns. */
+/* The slowdown depends on the undisturbed length, but only the disturbed one is measured. Two
+ * iterations approximate it to a few ns. */
 double cost_slowdown(const struct cost *c, uint64_t n, double ns)
 {
 	double each = n ? ns / (double)n : 0, slowdown = 0;
@@ -70,7 +72,7 @@ double cost_slowdown(const struct cost *c, uint64_t n, double ns)
 	return (double)n * slowdown;
 }
 
-/* Of what a hit costs. (Seen on 16 programs, 3.11.2.) */
+/* Fraction of a hit's cost (measured on 16 programs, 3.11.2) */
 #define COLD_PART 0.18
 
 double cost_cold(double hit_ns)
@@ -90,7 +92,7 @@ double cost_cold_slope(double cold_ns, double n, double ns)
 	return n > 0 && cold_ns > 0 ? exp(-ns / n / cold_ns) : 0;
 }
 
-/* From below, by Newton's method: the slope becomes less with time. */
+/* Newton's method from below; it converges because the slope decreases. */
 double cost_undisturbed(double cold_ns, double n, double ns, double times)
 {
 	double x = 0;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a probe's hit costs the thread that runs into it, in nanoseconds: before the event's time is
- * taken, and after. Measured by verify/measure.c, subtracted by snapshot/correct.c.
+ * Probe cost: the time in nanoseconds that one hit takes from the thread, before and after the
+ * event's time stamp is taken. verify/measure.c measures it, snapshot/correct.c subtracts it.
  *
- * It is not the same at any time: where others use the machine as well, all of it is dearer by a
- * third for some seconds. A part of it is measured all the time, in the target itself, which is the
- * gauge: from an event's time to its program's end. What all of it comes to follows from what it
- * came to, and the gauge then, when it was measured. (Seen over 12 runs within a minute: an empty
- * call's two hits from 2267 to 3276 ns, and 22.2 to 23.4 times the gauge.)
+ * The cost varies: on a busy machine, hits can take a third longer for some seconds. The
+ * probe-latency reference ("gauge") follows that: in the target, the BPF program measures the part
+ * from an event's time stamp to its own end. The whole cost is proportional to it, so present cost
+ * = measured cost * (reference now / reference then). (12 runs within a minute: an empty call's two
+ * hits took 2267 to 3276 ns, which was 22.2 to 23.4 times the reference.)
  *
- * What comes after a hit is slower for a while, as caches and the processor's guesses are those of
- * the trap: that is a part of `after` as far as it shows in a short function, and slowdown beyond that.
+ * Code after a hit runs slower for a while, because the trap has evicted caches and branch
+ * predictions. `after` includes the part of this that shows in a short function, `slowdown` is the
+ * rest.
  */
 #ifndef PYPROF_BASE_COST_H
 #define PYPROF_BASE_COST_H
@@ -22,45 +23,47 @@ enum cost_kind { COST_ENTER, COST_LEAVE, COST_YIELD, COST_KINDS };
 
 struct cost {
 	bool known;
-	bool synthetic; /* measured on a program like the interpreter, not on the interpreter itself */
+	bool synthetic; /* measured on a synthetic program instead of the interpreter */
 	uint32_t before[COST_KINDS], after[COST_KINDS];
-	uint32_t slowdown; /* more after a hit, where the program runs on for long */
-	uint32_t gauge_ps; /* when the others were measured; 0: not known */
+	uint32_t slowdown; /* post-trap slowdown that is not in `after`, ns per hit; only long
+			    * intervals have all of it */
+	uint32_t gauge_ps; /* probe-latency reference during the measurement, ps; 0: unknown */
 };
 
-/* So many of them tell enough. */
+/* The minimum number of reference measurements for a scale */
 #define COST_GAUGES 32u
 
-/* How much dearer hits were while that many gauges took so long in all; 1 where it is not known. */
+/* Factor by which hits cost more now than when c was measured, given n reference measurements that
+ * took gauges_ns in total. 1 if unknown. */
 double cost_scale(const struct cost *c, uint64_t gauges_ns, uint64_t gauges);
 
 /*
- * What is believed after another measurement: of one and the same build, costs in gauges differ by
- * some percent from one process to the next, so it moves by a part (0 to 1) of the difference.
- * Either may be not known.
+ * The estimate after another measurement. Measurements of one build, relative to the reference,
+ * differ by some percent between processes, so the estimate moves by `part` (0 to 1) of the
+ * difference. Either cost may be unknown.
  */
 struct cost cost_learn(const struct cost *before, const struct cost *measured, double part);
 
-/* How much of the slowdown falls on a stretch of the program between two hits that takes so long without
- * it, ns: 0 to 1. */
-double cost_slowdown_part(double stretch_ns);
-/* The slowdown of n such stretches, which take so long with it. */
+/* The fraction (0 to 1) of the slowdown that falls on an interval between two hits. interval_ns:
+ * its length without the slowdown. */
+double cost_slowdown_part(double interval_ns);
+/* The total slowdown of n such intervals, ns. ns: their total length, slowdown included. */
 double cost_slowdown(const struct cost *c, uint64_t n, double ns);
 
 /*
- * Besides, caches and branch predictors are cold after a hit. An interval of x ns between two hits
- * takes x + D * (1 - exp(-x / D)), D being cost_cold. That is what n intervals which have taken so
- * many ns in all would have taken without; times: how much more or less D is than expected. See
+ * Caches and branch predictors are also cold after a hit: an interval that takes x ns undisturbed
+ * takes x + D * (1 - exp(-x / D)), where D is cost_cold(). cost_undisturbed() inverts this: the
+ * undisturbed total of n intervals that took ns in total. times: factor on D. See
  * snapshot/reconcile.c.
  */
 double cost_undisturbed(double cold_ns, double n, double ns, double times);
-/* The slowdown of n intervals that take so long without it, and its slope. */
+/* The total slowdown of n intervals that take ns undisturbed, and its derivative by ns */
 double cost_cold_slowdown(double cold_ns, double n, double ns);
 double cost_cold_slope(double cold_ns, double n, double ns);
-/* D where a hit costs so much, ns. */
+/* D for hits that cost hit_ns each, ns */
 double cost_cold(double hit_ns);
 
-/* What they cost then. The gauge stays: it says what they are measured by. */
+/* c with all costs multiplied by scale. gauge_ps stays: it belongs to the original measurement. */
 struct cost cost_scaled(const struct cost *c, double scale);
 
 #endif

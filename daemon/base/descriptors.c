@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Closing all descriptors but some: see descriptors.h. */
+/* Closing all but some descriptors: see descriptors.h. */
 #include "base/descriptors.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A diagnosis: why something failed, in words for the person at the terminal. It can cross the
- * socket, and it carries the exit code that the command line contract gives this failure.
+ * A diagnosis: why an operation failed, as a message for the user, with a hint and the exit code of
+ * the command line. The control API transfers it to the client.
  *
- * Idiom: `return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "hint…", "no process %d", pid);`
- * Every function accepts diag == NULL. The first diagnosis is kept: a caller that only passes an
- * error on does not hide its cause.
+ * Idiom: `return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "hint…", "no process %d", pid);` Every
+ * function accepts diag == NULL. The first diagnosis is kept, so that callers that only pass an
+ * error on do not hide its cause.
  */
 #ifndef PYPROF_BASE_DIAG_H
 #define PYPROF_BASE_DIAG_H
@@ -13,7 +13,7 @@
 #include "pyprof/exit_codes.h"
 
 struct diag {
-	int err;	    /* negative errno; 0: nothing went wrong */
+	int err;	    /* negative errno; 0: no error */
 	enum pyp_exit exit; /* exit code for this failure */
 	char msg[512];	    /* what and why, one line */
 	char hint[256];	    /* what to do about it; may be empty */
@@ -30,13 +30,13 @@ int diag_set(struct diag *diag, int err, enum pyp_exit exit, const char *hint, c
 int diag_errno(struct diag *diag, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Forget what it says. */
+/* Reset to "no error". */
 void diag_clear(struct diag *diag);
 
-/* "msg; hint" on one line, what could harm a terminal replaced. Returns out. */
+/* "msg; hint" on one line, without characters that can harm a terminal. Returns out. */
 const char *diag_format(const struct diag *diag, char *out, unsigned long size);
 
-/* What the control API calls an exit code: "usage", "no_process", … */
+/* The exit code's name in the control API: "usage", "no_process", … */
 const char *diag_exit_name(enum pyp_exit exit);
 
 #endif

@@ -20,7 +20,8 @@ static struct {
 	bool journal;
 } log_state = {.prog = "pyprofd", .level = LOG_LEVEL_WARNING};
 
-/* systemd sets JOURNAL_STREAM=DEVICE:INODE; children with another stderr inherit it as well. */
+/* systemd sets JOURNAL_STREAM=DEVICE:INODE. Compare, as a child with another stderr inherits it,
+ * too. */
 static bool stderr_is_journal(void)
 {
 	const char *env = getenv("JOURNAL_STREAM");
@@ -78,7 +79,7 @@ void log_write(enum log_level level, const char *fmt, ...)
 	n = strlen(line);
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, n) < 0)
-		return; /* nowhere left to say it */
+		return; /* the error cannot be reported either */
 }
 
 int log_diag(const struct diag *diag, int err)

@@ -22,7 +22,7 @@ void map_clear(struct map *m)
 	m->n = 0;
 }
 
-/* The slot that holds key, or the free one where it would go. One slot is always free. */
+/* The slot that holds key, or the free slot for it. At least one slot is always free. */
 static struct map_slot *slot_for(const struct map *m, uint64_t key)
 {
 	uint32_t i = map_hash(m, key);
@@ -55,7 +55,7 @@ int map_put(struct map *m, uint64_t key, uint32_t value)
 {
 	struct map_slot *s;
 
-	/* At most two thirds full. If memory is short, go on while a free slot remains. */
+	/* Grow at two thirds. If out of memory, continue while a free slot remains. */
 	if (!m->slots || (uint64_t)m->n * 3 >= (uint64_t)m->mask * 2) {
 		int err = map_grow(m);
 
@@ -78,7 +78,7 @@ bool map_del(struct map *m, uint64_t key)
 	hole = (uint32_t)(slot_for(m, key) - m->slots);
 	if (!m->slots[hole].used)
 		return false;
-	/* Move back what would no longer be found across the hole. */
+	/* Move back entries that lookups would no longer reach across the hole. */
 	for (i = (hole + 1) & m->mask; m->slots[i].used; i = (i + 1) & m->mask) {
 		uint32_t home = map_hash(m, m->slots[i].key);
 

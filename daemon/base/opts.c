@@ -13,7 +13,7 @@
 #define HELP_COLUMN 26
 #define WORD_MAX    32
 
-/* getopt's value of a long option: clear of every short option's character. */
+/* getopt's values of long options start here, above the characters of short options. */
 #define LONG_BASE 0x1000
 
 struct tables {
@@ -64,7 +64,7 @@ static void tables_init(struct tables *t, const struct opt_group *groups, enum o
 			tables_add(t, o, groups);
 }
 
-/* Index of the option that getopt's return value stands for, or -1. */
+/* Index of the option that belongs to getopt's return value, or -1 */
 static int tables_find(const struct tables *t, int c)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -74,7 +74,7 @@ static int tables_find(const struct tables *t, int c)
 	return -1;
 }
 
-/* What is to be set, and what errors call it. */
+/* A value to set, and the option's name in error messages */
 struct value {
 	const struct opt *opt;
 	const char *name, *text;
@@ -106,7 +106,7 @@ static int out_of_range(const struct value *v)
 {
 	char range[RANGE_MAX], hint[RANGE_MAX + 16];
 
-	snprintf(hint, sizeof(hint), "it must be %s", range_text(v->opt, range));
+	snprintf(hint, sizeof(hint), "expected %s", range_text(v->opt, range));
 	return diag_set(v->diag, -ERANGE, PYP_EXIT_USAGE, hint, "%s: '%s' is out of range", v->name,
 			v->text);
 }
@@ -121,8 +121,8 @@ static int set_number(const struct value *v, uint64_t *dst)
 	if (r == -ERANGE || (r == 0 && (n < opt->min || n > max)))
 		return out_of_range(v);
 	if (r < 0)
-		return bad_value(v, is_size(opt) ? "bytes, or a number with K, M or G"
-						 : "a whole number is needed");
+		return bad_value(v, is_size(opt) ? "expected bytes, or a number with K, M or G"
+						 : "expected a whole number");
 	while (opt->type == OPT_POW2 && n & (n - 1))
 		n += n & -n;
 	*dst = n;
@@ -144,7 +144,7 @@ static int set_u32(const struct value *v, uint32_t *dst)
 
 static int set_choice(const struct value *v, int *dst)
 {
-	char hint[128] = "choose one of:";
+	char hint[128] = "expected one of:";
 	size_t n = strlen(hint);
 
 	for (int i = 0; v->opt->choices[i]; i++) {
@@ -168,10 +168,10 @@ static int set_pids(const struct value *v, struct opt_pids *dst)
 	pid_t pid;
 
 	if (parse_pid(v->text, &pid) < 0)
-		return bad_value(v, "a process id is a positive number");
+		return bad_value(v, "expected a process id");
 	for (size_t i = 0; i < dst->n; i++)
 		if (dst->pid[i] == pid)
-			return diag_set(v->diag, -EINVAL, PYP_EXIT_USAGE, "name each process once",
+			return diag_set(v->diag, -EINVAL, PYP_EXIT_USAGE, "list each process once",
 					"%s: %d is given twice", v->name, pid);
 	if (dst->n == OPT_PIDS_MAX)
 		return diag_set(v->diag, -E2BIG, PYP_EXIT_USAGE, "attach the others with pyprofctl",
@@ -182,13 +182,13 @@ static int set_pids(const struct value *v, struct opt_pids *dst)
 
 static int set_pid(const struct value *v, pid_t *dst)
 {
-	return parse_pid(v->text, dst) < 0 ? bad_value(v, "a process id is a positive number") : 0;
+	return parse_pid(v->text, dst) < 0 ? bad_value(v, "expected a process id") : 0;
 }
 
 static int set_string(const struct value *v, const char **dst)
 {
 	if (!*v->text)
-		return bad_value(v, "it must not be empty");
+		return bad_value(v, "expected a non-empty value");
 	*dst = v->text;
 	return 0;
 }
@@ -196,7 +196,7 @@ static int set_string(const struct value *v, const char **dst)
 static int set_duration(const struct value *v, uint64_t *dst)
 {
 	return parse_duration(v->text, dst) < 0
-		       ? bad_value(v, "give seconds or e.g. 1.5, 250ms, 2m, 1h")
+		       ? bad_value(v, "expected seconds, or e.g. 1.5, 250ms, 2m, 1h")
 		       : 0;
 }
 
@@ -209,7 +209,7 @@ static int set_flag(const struct value *v, bool *dst)
 	else if (strcmp(v->text, "false") == 0 || strcmp(v->text, "0") == 0)
 		*dst = false;
 	else
-		return bad_value(v, "it must be true or false");
+		return bad_value(v, "expected true or false");
 	return 0;
 }
 
@@ -241,7 +241,7 @@ int opt_set(const struct opt *opt, const char *name, const char *text, void *dst
 	case OPT_PIDS:
 		return set_pids(&v, p);
 	}
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "%s: no such type", name);
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "%s: unknown option type", name);
 }
 
 static int set_given(const struct opt *opt, const struct opt_group *group, const char *text,
@@ -289,7 +289,8 @@ static int bad_option(int c, char *const *argv, int index, struct diag *diag)
 	const char *word = argv[index];
 	char name[3] = {'-', (char)optopt, '\0'};
 
-	/* a short option is in optopt (optind may not have moved); a long one is the word */
+	/* getopt sets optopt for a short option (optind may not have moved); a long one is the
+	 * whole word */
 	if (optopt > 0 && optopt < LONG_BASE)
 		word = name;
 	if (c == ':')
@@ -309,7 +310,7 @@ int opts_parse(const struct opt_group *groups, int argc, char **argv, enum opts_
 
 	tables_init(&t, groups, mode);
 	opterr = 0;
-	optind = 0; /* glibc: start anew, also after a scan that ended half-way */
+	optind = 0; /* glibc: restart, even after an incomplete scan */
 	while ((c = getopt_long(argc, argv, t.shorts, t.longs, NULL)) != -1) {
 		i = tables_find(&t, c);
 		if (i < 0)
@@ -335,7 +336,7 @@ static int print_names(const struct opt *o, FILE *out)
 	return fprintf(out, "  %-*s", HELP_COLUMN, left);
 }
 
-/* In a line of its own: "64K to 1G; default: 16M". */
+/* A line of its own: "64K to 1G; default: 16M" */
 static void print_range(const struct opt *o, bool initial, FILE *out)
 {
 	char range[RANGE_MAX];
@@ -349,7 +350,7 @@ static void print_range(const struct opt *o, bool initial, FILE *out)
 	putc('\n', out);
 }
 
-/* Help texts are wrapped by hand: '\n' starts a new line in the right column. */
+/* Help texts contain their line breaks: '\n' starts a new line in the right column. */
 void opts_print(const struct opt *opts, bool initial, FILE *out)
 {
 	for (const struct opt *o = opts; o->name; o++) {
@@ -365,7 +366,7 @@ void opts_print(const struct opt *opts, bool initial, FILE *out)
 	}
 }
 
-/* Edit distance (insert, delete, replace); words are shorter than WORD_MAX. */
+/* Edit distance (insert, delete, replace). Words are shorter than WORD_MAX. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[WORD_MAX + 1], na = strlen(a), nb = strlen(b);

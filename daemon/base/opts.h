@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Typed command line options: a table says what an option is called, what its value looks like and
- * where in a struct it goes; parsing (over getopt_long), the error line and the help text all come
- * from it. Used by both programs.
+ * Typed command line options. A table gives each option's name, value type and place in a struct;
+ * parsing (with getopt_long), error messages and the help text are derived from it. Both programs
+ * use it.
  *
- * Errors are exit code 2, one line, and say which option and which value.
+ * Errors have exit code 2 and one line that names the option and the value.
  */
 #ifndef PYPROF_BASE_OPTS_H
 #define PYPROF_BASE_OPTS_H
@@ -40,21 +40,23 @@ struct opt_pids {
 
 struct opt {
 	const char *name; /* long name; NULL ends a table */
-	char short_name;  /* or 0 */
+	char short_name;  /* 0: none */
 	enum opt_type type;
 	size_t offset;	 /* in the struct of its group */
-	const char *arg; /* what help calls the value */
+	const char *arg; /* the value's name in the help text */
 	const char *help;
 	uint64_t min, max;	    /* of numbers and sizes; max 0: no limit */
-	const char *const *choices; /* OPT_CHOICE: ends with NULL; "" is no choice */
-	const char *initial;	    /* the value if none is given; NULL: 0, false or none */
-	const char *key;	    /* in a request of the control API; NULL: it has none */
-	/* The value of a request that lifts what the daemon was started with; NULL: there is none.
-	 * A command line leaves the option out instead. */
+	const char *const *choices; /* OPT_CHOICE: ends with NULL; "" is skipped */
+	const char *initial;	    /* default value as text; NULL: 0, false or none */
+	const char *key;	    /* key in the control API's requests; NULL: not available
+				     * there */
+	/* The request value that removes the daemon's own setting; NULL: cannot be removed. On a
+	 * command line, leaving the option out does the same. */
 	const char *none;
 };
 
-/* A table and the struct that it fills. given (may be NULL): bit i is set for the table's row i. */
+/* A table and the struct that it fills. given (may be NULL): bit i is set if row i's option was
+ * given. */
 struct opt_group {
 	const struct opt *opts;
 	void *dst;
@@ -62,35 +64,38 @@ struct opt_group {
 };
 
 enum opts_mode {
-	OPTS_STOP,    /* stop at the first operand: what follows belongs to somebody else */
-	OPTS_PERMUTE, /* operands and options in any order, until "--" */
+	OPTS_STOP,    /* stop at the first operand: the rest is another command's */
+	OPTS_PERMUTE, /* options and operands in any order, until "--" */
 };
 
 #define OPTS_MAX 64
 
 /*
- * Parse argv[1…]. groups end with opts == NULL. *ret is the index of the first operand; with
- * OPTS_PERMUTE argv is reordered, operands last. ret_dashes (may be NULL): operands followed "--".
+ * Parse argv[1…]. The array of groups ends with opts == NULL. *ret: index of the first operand;
+ * with OPTS_PERMUTE argv is reordered, operands last. ret_dashes (may be NULL): set to whether "--"
+ * precedes the operands. Errors: exit code 2.
  */
 int opts_parse(const struct opt_group *groups, int argc, char **argv, enum opts_mode mode, int *ret,
 	       bool *ret_dashes, struct diag *diag);
 
 /*
- * Set one option in the struct dst from a text; errors call it name. A flag's text is true, false, 1
- * or 0, which is the value of the bool; text NULL: the flag stands on a command line.
+ * Set one option in the struct dst from text. name: the option's name in errors. Flags take "true",
+ * "false", "1" or "0" as the bool's value; text NULL means that the flag was given on a command
+ * line.
  */
 int opt_set(const struct opt *opt, const char *name, const char *text, void *dst,
 	    struct diag *diag);
 
-/* The value in the struct src as opt_set reads it, of every type but the lists and durations. */
+/* The option's value in the struct src, as text that opt_set() parses. NULL for lists and
+ * durations. */
 #define OPT_TEXT_MAX 128
 const char *opt_text(const struct opt *opt, const void *src, char buf[OPT_TEXT_MAX]);
 
-/* The options of one table, two columns, as --help prints them; a row with a key with its range, and
- * with its initial value if that is asked for. */
+/* Print a table's options in two columns, as in --help. Rows with a key get their range, and their
+ * default value if `initial` is true. */
 void opts_print(const struct opt *opts, bool initial, FILE *out);
 
-/* The candidate closest to word, if it is close enough to be a slip of the fingers, else NULL. */
+/* The candidate closest to word if it can be a typing error, else NULL */
 const char *opts_closest(const char *word, const char *const *candidates);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Files that are there whole or not at all: see outfile.h. */
+/* Output files that are written completely or not at all: see outfile.h. */
 #include "base/outfile.h"
 
 #include <errno.h>
@@ -19,19 +19,19 @@
 struct outfile {
 	FILE *f;
 	char *path; /* as given, for messages */
-	char *name; /* where it will be, in dir; NULL: written directly */
-	char *tmp;  /* where it is until then, in dir; NULL: nowhere (O_TMPFILE), or committed */
+	char *name; /* final name in dir; NULL: written in place */
+	char *tmp;  /* temporary name in dir; NULL: none (O_TMPFILE), or committed */
 	int dir;    /* O_PATH */
-	int fd;	    /* the file's; f has a duplicate */
+	int fd;	    /* the file; f uses a duplicate */
 };
 
-/* What a path means. */
+/* The resolved output path */
 struct place {
-	int own;    /* a descriptor of this process that it stands for, or -1 */
-	int dir;    /* else: the directory (O_PATH), owned */
-	char *name; /* in it, owned */
+	int own;    /* one of this process's own descriptors, or -1 */
+	int dir;    /* otherwise: the directory (O_PATH), owned */
+	char *name; /* file name in dir, owned */
 	bool exists;
-	struct stat st; /* if it exists */
+	struct stat st; /* valid if exists */
 };
 
 #define WRITE_HINT "choose another file with -o"
@@ -48,7 +48,7 @@ static int write_error(const char *path, int err, struct diag *diag)
 			strerror(err));
 }
 
-/* ---- what a path means ---- */
+/* ---- resolving the path ---- */
 
 static int own_descriptor(const char *path)
 {
@@ -76,7 +76,8 @@ static int check_descriptor(const char *path, int fd, struct diag *diag)
 								 : 0;
 }
 
-/* Majors and minors from the kernel's admin-guide/devices.txt; to open other devices can do harm. */
+/* Numbers from the kernel's admin-guide/devices.txt. Opening other devices can have side effects.
+ */
 static bool is_harmless_device(dev_t dev)
 {
 	unsigned int maj = major(dev), min = minor(dev);
@@ -101,7 +102,7 @@ static int check_kind(const char *path, const struct place *p, struct diag *diag
 	if (S_ISCHR(p->st.st_mode) && is_harmless_device(p->st.st_rdev))
 		return 0;
 	return diag_set(diag, -EINVAL, PYP_EXIT_FAILURE,
-			"name a regular file, or leave -o out and use the standard output",
+			"use a regular file, or leave out -o for standard output",
 			"cannot write '%s': it is %s", path, kind_of(p->st.st_mode));
 }
 
@@ -151,7 +152,8 @@ static struct outfile *outfile_new(const char *path)
 	return of->path ? TAKE_PTR(of) : NULL;
 }
 
-/* The stream gets a descriptor of its own: closing it reports late errors, and fd can be linked. */
+/* The stream gets its own descriptor: closing it reports late errors, and fd can still be linked.
+ */
 static int open_stream(struct outfile *of, struct diag *diag)
 {
 	_cleanup_close_ int fd = fcntl(of->fd, F_DUPFD_CLOEXEC, 0);
@@ -165,14 +167,14 @@ static int open_stream(struct outfile *of, struct diag *diag)
 	return 0;
 }
 
-/* A name that nothing has yet, nor can be known beforehand. Owned; NULL: no memory. */
+/* A new, unpredictable name. Owned; NULL if out of memory. */
 static char *random_name(const char *stem)
 {
 	uint64_t v = 0;
 	char *ret;
 
 	if (getrandom(&v, sizeof(v), 0) != sizeof(v))
-		v = (uint64_t)getpid(); /* creation is exclusive anyway */
+		v = (uint64_t)getpid(); /* O_EXCL protects, too */
 	return asprintf(&ret, "%s.%016" PRIx64, stem, v) < 0 ? NULL : ret;
 }
 
@@ -195,7 +197,7 @@ static int open_exclusive(struct outfile *of, const char *stem)
 	return -EEXIST;
 }
 
-/* Where the file system knows no O_TMPFILE: an exclusive temporary file. */
+/* Use an exclusive temporary file where the file system does not support O_TMPFILE. */
 static int open_temp(struct outfile *of, mode_t mode, struct diag *diag)
 {
 	int r = 0;
@@ -208,7 +210,8 @@ static int open_temp(struct outfile *of, mode_t mode, struct diag *diag)
 	return r < 0 ? write_error(of->path, -r, diag) : open_stream(of, diag);
 }
 
-/* A terminal or a null device; another file may have taken its place, so nothing must block. */
+/* A terminal or null device. O_NONBLOCK, because another file may have replaced it since the check.
+ */
 static int open_device(struct outfile *of, const struct place *p, struct diag *diag)
 {
 	struct stat st;
@@ -269,7 +272,7 @@ int outfile_open_fallback(const char *stem, struct outfile **ret, struct diag *d
 	r = of->dir < 0 ? -errno : open_exclusive(of, stem);
 	if (r < 0)
 		return write_error(of->path, -r, diag);
-	/* the temporary name is the final one */
+	/* the temporary name is also the final one */
 	of->name = strdup(of->tmp);
 	free(TAKE_PTR(of->path));
 	if (!of->name || asprintf(&of->path, "%s/%s", dir, of->name) < 0) {
@@ -293,9 +296,9 @@ const char *outfile_path(const struct outfile *of)
 	return of->path;
 }
 
-/* ---- the end ---- */
+/* ---- committing ---- */
 
-/* Give the nameless file a name; nothing that exists is replaced. */
+/* Give the unnamed file a name. Never replaces an existing file. */
 static int link_as(const struct outfile *of, const char *name)
 {
 	char self[40];
@@ -303,13 +306,13 @@ static int link_as(const struct outfile *of, const char *name)
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", of->fd);
 	if (linkat(AT_FDCWD, self, of->dir, name, AT_SYMLINK_FOLLOW) == 0)
 		return 0;
-	/* without /proc; needs CAP_DAC_READ_SEARCH before Linux 6.10 */
+	/* Without /proc. Needs CAP_DAC_READ_SEARCH before Linux 6.10. */
 	if (errno == ENOENT && linkat(of->fd, "", of->dir, name, AT_EMPTY_PATH) == 0)
 		return 0;
 	return -errno;
 }
 
-/* linkat(2) replaces nothing: a file that is there takes one more step. */
+/* linkat(2) cannot replace a file, so link under a temporary name; the caller renames it. */
 static int link_temp(struct outfile *of)
 {
 	int r = -EEXIST;
@@ -351,7 +354,7 @@ int outfile_commit(struct outfile *of, struct diag *diag)
 	FILE *f = TAKE_PTR(of->f);
 	int err = 0;
 
-	errno = EIO; /* ferror() does not say which error it was */
+	errno = EIO; /* ferror() does not give the error */
 	if (ferror(f) || fflush(f) != 0)
 		err = errno;
 	if (fclose(f) != 0 && !err)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Strict readers of numbers: see parse.h. */
+/* Strict number parsers: see parse.h. */
 #include "base/parse.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #define NS_PER_S       UINT64_C(1000000000)
 #define DURATION_MAX_S UINT64_C(31536000)
 
-/* Reads digits (at least one) and moves *s behind them. */
+/* Read at least one digit, and advance *s past the digits. */
 static int read_digits(const char **s, uint64_t *ret)
 {
 	const char *p = *s;
@@ -55,7 +55,8 @@ int parse_pid(const char *s, pid_t *ret)
 	return 0;
 }
 
-/* The digits behind a point, in units of 1e-9; digits beyond the ninth are checked and ignored. */
+/* Read the digits after the decimal point, in units of 1e-9. Digits beyond the ninth are ignored.
+ */
 static int read_fraction(const char **s, uint64_t *ret)
 {
 	uint64_t v = 0, unit = NS_PER_S;
@@ -111,7 +112,7 @@ int parse_duration(const char *s, uint64_t *ret_ns)
 		return r;
 	if (__builtin_mul_overflow(whole, unit, &ns) || ns > DURATION_MAX_S * NS_PER_S)
 		return -ERANGE;
-	/* fraction < 1e9 and unit ≤ 3.6e12, so this needs 128 bits at most for a moment */
+	/* fraction < 1e9 and unit ≤ 3.6e12: the product needs 128 bits */
 	ns += (uint64_t)((unsigned __int128)fraction * unit / NS_PER_S);
 	if (!ns)
 		return -ERANGE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Waiting for somebody who may be blocked: see patience.h. */
+/* Timeouts for threads and processes that may be blocked: see patience.h. */
 #include "base/patience.h"
 
 #define NS_PER_MS UINT64_C(1000000)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting for a thread or a process that may be blocked for ever. It is looked at now and then, and
- * only looks that find it blocked use the patience up: as long as it runs or waits for a processor
- * it is waited for, and a machine that stood still for a while has cost one look. Pure.
+ * A timeout for a thread or process that may block for ever. The caller polls its state, and only
+ * polls that find it blocked count towards the timeout: a thread that runs or waits for a CPU is
+ * not punished for a busy machine, and a suspended machine costs one poll. An upper limit applies
+ * in any case. Pure.
  */
 #ifndef PYPROF_BASE_PATIENCE_H
 #define PYPROF_BASE_PATIENCE_H
@@ -10,20 +11,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PATIENCE_LOOKS 6 /* that find it blocked, one after the other */
+#define PATIENCE_LOOKS 6 /* consecutive polls that find it blocked until the timeout */
 
 struct patience {
-	uint64_t next_ns; /* when to look; CLOCK_MONOTONIC, like all times here */
+	uint64_t next_ns; /* time of the next poll, CLOCK_MONOTONIC like all times here */
 	uint64_t step_ns;
 	unsigned int blocked,
-		left; /* looks that found it blocked in a row; looks until the limit */
+		left; /* consecutive polls that found it blocked; polls left until the limit */
 };
 
-/* blocked_ms: how long it may be blocked; limit_ms: how long it may take if it is not. */
+/* blocked_ms: timeout while blocked; limit_ms: timeout in any case */
 struct patience patience_new(uint64_t now_ns, unsigned int blocked_ms, unsigned int limit_ms);
 
-/* To be called when next_ns has come; runs: whether it uses a processor, or waits for one. True:
- * it is waited for no longer. */
+/* Call at next_ns with the polled state. runs: it uses a CPU or waits for one. Returns true if the
+ * timeout has expired. */
 bool patience_ends(struct patience *p, uint64_t now_ns, bool runs);
 
 #endif

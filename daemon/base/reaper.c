@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ending child processes without waiting for ever: see reaper.h. */
+/* Ending child processes without unbounded waits: see reaper.h. */
 #include "base/reaper.h"
 
 #include <errno.h>
@@ -10,15 +10,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Callers stop long before. What does not fit is a zombie, or init's, once it ends. */
+/* Callers stop starting children long before. Beyond this, an ended child stays a zombie. */
 #define PENDING_MAX 64u
 
 static struct pending {
-	pid_t child; /* 0: no child of ours */
+	pid_t child; /* 0: not a child of this process */
 	int pidfd;
 } pending[PENDING_MAX];
 static unsigned int npending;
-static pid_t owner; /* a forked child of ours has neither these children nor the descriptors */
+static pid_t owner; /* after a fork, the list belongs to the parent */
 
 static bool has_ended(int pidfd, int ms)
 {
@@ -37,7 +37,7 @@ static void keep(pid_t child, int pidfd)
 		(void)close(pidfd);
 }
 
-/* Without a descriptor for it there is no waiting for a while: killed, it may be reaped at once. */
+/* Without a pidfd there is no wait with a timeout: kill it and try to reap it once. */
 static void end_blind(pid_t child)
 {
 	(void)kill(child, SIGKILL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ending child processes without waiting for ever. A process that waits for a file system whose
+ * Ending child processes without unbounded waits. A process that waits for a file system whose
  * server does not answer cannot be killed until that server ends. Such a child is kept in a list
- * and reaped later; its number tells when to start no more.
+ * and reaped later. Callers use the number of pending children to stop starting new ones.
  */
 #ifndef PYPROF_BASE_REAPER_H
 #define PYPROF_BASE_REAPER_H
@@ -10,13 +10,14 @@
 #include <sys/types.h>
 
 /*
- * Wait up to `ms` for `child`, a child of ours that has been told to end; then kill it, wait as
- * long again, and leave it to later calls. `other`: the pidfd of a process that must have ended,
- * too, but is not our child (-1: none); it is waited for and counted, never killed. Takes it over.
+ * Wait up to ms milliseconds for child, which has been asked to end. Then kill it and wait ms
+ * again; if it still exists, leave it to later calls. other: pidfd of another process that must
+ * have ended, but is not a child of this process (-1: none). It is waited for and counted, never
+ * killed. Takes ownership of it.
  */
 void reaper_end(pid_t child, int other, int ms);
 
-/* Reap what has ended since; how many have not. */
+/* Reap children that have ended meanwhile. Returns the number of those still pending. */
 unsigned int reaper_pending(void);
 
 #endif

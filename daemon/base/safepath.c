@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Paths in directories that other users can write to: see safepath.h. */
+/* Resolving paths in directories that other users can write to: see safepath.h. */
 #include "base/safepath.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define LINKS_MAX 40 /* as the kernel's MAXSYMLINKS */
 #define DIR_FLAGS (O_PATH | O_CLOEXEC)
 
-/* A path being resolved: `rest` is still to be walked, from `dir` on. */
+/* A path being resolved: `rest` remains, relative to dir. */
 struct walk {
 	int dir;
 	char *rest; /* owned */
@@ -40,12 +40,12 @@ static int restart(struct walk *w, const char *path)
 static int refuse_link(const char *name, const struct stat *st, struct diag *diag)
 {
 	return diag_set(diag, -EPERM, PYP_EXIT_FAILURE,
-			"name the file itself, or choose a directory of your own",
+			"use the link's target, or a directory of your own",
 			"the symbolic link '%.200s' belongs to another user (uid %u)", name,
 			st->st_uid);
 }
 
-/* The component at hand is the link `fd`; `tail` is what follows it. */
+/* Follow the symbolic link fd; tail is the rest of the path after it. */
 static int follow(struct walk *w, int fd, const char *tail)
 {
 	char target[PATH_MAX], *rest;
@@ -63,7 +63,7 @@ static int follow(struct walk *w, int fd, const char *tail)
 	return *target == '/' ? restart(w, target) : 0;
 }
 
-/* One component. 1: it was the last one, *ret_name has it. */
+/* Resolve one component. Returns 1 for the last one, whose name is then in *ret_name. */
 static int step(struct walk *w, char **ret_name, struct diag *diag)
 {
 	char *name = w->rest + strspn(w->rest, "/"), *tail = name + strcspn(name, "/");

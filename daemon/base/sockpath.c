@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where the control socket is: see sockpath.h. */
+/* The path of the control socket: see sockpath.h. */
 #include "base/sockpath.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ const char *sockpath_choose(const char *opt)
 	return env && *env ? env : SOCKPATH_DEFAULT;
 }
 
-/* Does it end in "/", "." or ".."? */
+/* Does the path end in "/", "." or ".."? */
 static bool names_directory(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -32,17 +32,17 @@ int sockpath_addr(const char *path, struct sockaddr_un *ret, struct diag *diag)
 	size_t n = strlen(path);
 
 	if (!n)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "give --socket a path",
-				"the socket's path is empty");
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "give a path with --socket",
+				"the socket path is empty");
 	if (n >= sizeof(addr.sun_path))
 		return diag_set(diag, -ENAMETOOLONG, PYP_EXIT_USAGE,
 				"choose a shorter path with --socket",
-				"the socket's path is %zu bytes long, a socket can have %zu", n,
+				"the socket path has %zu bytes; the limit is %zu", n,
 				sizeof(addr.sun_path) - 1);
 	if (names_directory(path))
 		return diag_set(diag, -EISDIR, PYP_EXIT_USAGE,
-				"add the socket's name: --socket DIRECTORY/NAME",
-				"the socket's path '%s' is a directory's", path);
+				"add a file name: --socket DIRECTORY/NAME",
+				"the socket path '%s' is a directory", path);
 	memcpy(addr.sun_path, path, n + 1);
 	*ret = addr;
 	return 0;

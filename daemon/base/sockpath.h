@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the control socket is: the option, else $PYPROFD_SOCKET, else the default. */
+/* The path of the control socket: --socket, else $PYPROFD_SOCKET, else the default. */
 #ifndef PYPROF_BASE_SOCKPATH_H
 #define PYPROF_BASE_SOCKPATH_H
 
@@ -11,10 +11,10 @@
 #define SOCKPATH_DEFAULT     SOCKPATH_DEFAULT_DIR "/pyprofd.sock"
 #define SOCKPATH_ENV	     "PYPROFD_SOCKET"
 
-/* opt: the value of --socket or NULL. Borrows from opt or the environment. */
+/* opt: the value of --socket or NULL. The result borrows from opt or the environment. */
 const char *sockpath_choose(const char *opt);
 
-/* The address for bind or connect. Exit code 2 if the path does not fit one (107 bytes),
+/* The address for bind(2) or connect(2). Exit code 2 if the path is empty, longer than 107 bytes,
  * or can only name a directory. */
 int sockpath_addr(const char *path, struct sockaddr_un *ret, struct diag *diag);
 

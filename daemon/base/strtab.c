@@ -14,7 +14,7 @@ void strtab_deinit(struct strtab *t)
 	*t = (struct strtab){.limit = t->limit};
 }
 
-/* FNV-1a with a final mix: names are short and hashed only when a code object is first seen. */
+/* FNV-1a with a final mix. Names are short, and hashed only when a code object is first seen. */
 uint64_t strtab_hash(uint64_t seed, const void *data, size_t n)
 {
 	const unsigned char *p = data;

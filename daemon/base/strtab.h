@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Interned strings: the same bytes are stored once and have one small id. The table owns its bytes;
- * ids count from 0 and stay valid for the table's life. A zeroed table with a limit is empty.
+ * Interned strings: equal strings are stored once and share a small id. The table owns the bytes.
+ * Ids count from 0 and are valid as long as the table. A zeroed table with a limit is empty.
  */
 #ifndef PYPROF_BASE_STRTAB_H
 #define PYPROF_BASE_STRTAB_H
@@ -19,7 +19,7 @@ struct strtab_entry {
 };
 
 struct strtab {
-	uint64_t limit; /* bytes, terminators included; what is above is refused */
+	uint64_t limit; /* maximum bytes, terminators included; strtab_add() fails beyond */
 	char *bytes;
 	uint64_t size, cap;
 	struct strtab_entry *entries;
@@ -29,13 +29,13 @@ struct strtab {
 
 void strtab_deinit(struct strtab *t);
 
-/* The id of str, added if it is new. -ENOSPC: the limit is reached; -ENOMEM. */
+/* Get the id of str, adding it if it is new. -ENOSPC: limit reached; -ENOMEM. */
 int strtab_add(struct strtab *t, const char *str, uint32_t *ret);
 
-/* The string with this id; valid until the next strtab_add. NULL for STRTAB_NONE. */
+/* The string with this id, valid until the next strtab_add(). NULL for STRTAB_NONE. */
 const char *strtab_get(const struct strtab *t, uint32_t id);
 
-/* A 64-bit hash of n bytes, continued from seed: also for other tables' keys. */
+/* A 64-bit hash of n bytes, continued from seed. Other tables use it for their keys, too. */
 uint64_t strtab_hash(uint64_t seed, const void *data, size_t n);
 
 #endif

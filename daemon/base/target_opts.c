@@ -9,22 +9,21 @@
 
 const struct opt target_opt_table[] = {
 	{"mode", 0, OPT_CHOICE, FIELD(mode.mode), "trace|count|sample",
-	 "every call with its times; calls only, at half the\ncost; or an estimate from samples, "
-	 "almost for free",
+	 "all calls with times; call counts only, at half\nthe overhead; or estimates from "
+	 "samples, at "
+	 "almost\nno overhead",
 	 .choices = mode_names, .initial = "trace", .key = "mode"},
 	{"rate", 0, OPT_U32, FIELD(mode.rate), "HZ",
 	 "samples per second, 0: none; default: 99 with --mode\nsample, 199 with --max-overhead, "
 	 "none with --mode\n"
-	 "count, 999 beside a trace, whose times they correct",
+	 "count, 999 with a trace, to correct its times",
 	 0, 9999, .key = "rate"},
 	{"max-overhead", 0, OPT_U32, FIELD(max_overhead), "PCT",
 	 "limit probe overhead to PCT % of the target's CPU\n"
 	 "time: traces in windows, figures are estimates",
 	 1, 50, .key = "max_overhead", .none = "0"},
 	{"stop-above", 0, OPT_U32, FIELD(stop_above), "PCT",
-	 "stop recording when the probes have taken more than\nPCT % of the target's own CPU time "
-	 "for "
-	 "10 seconds",
+	 "stop recording if probe overhead exceeds PCT % of\nthe target's CPU time for 10 seconds",
 	 1, 10000, .key = "stop_above", .none = "0"},
 	{"builtins", 0, OPT_FLAG, FIELD(builtins), NULL,
 	 "also trace, count or sample functions written in C", .key = "builtins"},
@@ -34,10 +33,10 @@ const struct opt target_opt_table[] = {
 	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
 	 "also trace forked children and their children", .key = "follow_children"},
 	{"no-verify", 0, OPT_OFF, FIELD(verify), NULL,
-	 "skip the self-test of an interpreter that was not\ntested before", .initial = "true",
+	 "skip the self-test of interpreters that were not\ntested before", .initial = "true",
 	 .key = "verify"},
 	{"ring-size", 0, OPT_POW2, FIELD(ring_bytes), "BYTES",
-	 "ring buffer per process; rounded up to a power of\ntwo", UINT64_C(64) << 10,
+	 "ring buffer per process, rounded up to a power of\ntwo", UINT64_C(64) << 10,
 	 UINT64_C(1) << 30, .initial = "16M", .key = "ring_size"},
 	{NULL},
 };
@@ -50,13 +49,13 @@ bool target_opts_has(const struct target_opts_given *g, size_t offset)
 	return false;
 }
 
-/* Not 100: programs that do something every 10 ms are seen as well. */
+/* Not 100 Hz, to avoid aliasing with programs that act every 10 ms. */
 #define RATE_ALONE 99
-/* Between windows as often as makes hundreds in some seconds, and costs a fraction of a percent; out
- * of step with what happens a round number of times a second. */
+/* Fast enough for hundreds of samples in a few seconds, at a fraction of a percent overhead. A
+ * prime, to avoid aliasing with periodic activity. */
 #define RATE_BETWEEN 199
 
-/* Beside a trace, that leaves the program a fraction of its time to be sampled in. */
+/* While tracing, probes take most of the time, so the program itself is sampled more rarely. */
 #define RATE_BESIDE 999
 
 uint32_t target_opts_rate(const struct target_opts *o)
@@ -94,22 +93,22 @@ int target_opts_set(struct target_opts_given *g, const struct opt *row, const ch
 	return r;
 }
 
-/* Windows are of traces, and resources are not estimated. */
+/* Windows exist in mode trace only, and resource counters are not estimated. */
 static int check_bound(const struct target_opts *o, struct diag *diag)
 {
 	if (!o->max_overhead || (o->mode.mode == MODE_TRACE && !o->counters))
 		return 0;
 	return diag_set(
 		diag, -EINVAL, PYP_EXIT_USAGE,
-		"leave --max-overhead out, or --mode and --counters; \"max_overhead\": 0 in a "
-		"request lifts the daemon's own bound",
-		"--max-overhead is for tracing only, without --counters");
+		"leave out --max-overhead, or --mode and --counters; \"max_overhead\": 0 in a "
+		"request removes the daemon's limit",
+		"--max-overhead requires mode trace, without --counters");
 }
 
 int target_opts_check_given(const struct target_opts_given *g, struct diag *diag)
 {
 	if (TARGET_OPTS_HAS(g, mode.rate) && !g->opts.mode.rate && g->opts.mode.mode == MODE_SAMPLE)
-		return diag_set(diag, -ERANGE, PYP_EXIT_USAGE, "leave \"rate\" out",
+		return diag_set(diag, -ERANGE, PYP_EXIT_USAGE, "leave out \"rate\"",
 				"--mode sample takes a --rate of 1 to 9999 samples per second");
 	return TARGET_OPTS_HAS(g, max_overhead) ? check_bound(&g->opts, diag) : 0;
 }
@@ -117,10 +116,10 @@ int target_opts_check_given(const struct target_opts_given *g, struct diag *diag
 int target_opts_check(const struct target_opts *o, struct diag *diag)
 {
 	if (o->mode.mode != MODE_TRACE && o->follow)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --follow-children out",
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave out --follow-children",
 				"children are followed in mode trace only");
 	if (o->mode.mode != MODE_TRACE && o->counters)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --counters out",
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave out --counters",
 				"resources are counted in mode trace only");
 	return check_bound(o, diag);
 }

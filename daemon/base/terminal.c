@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Text on its way to a terminal: see terminal.h. */
+/* Making text safe for terminals: see terminal.h. */
 #include "base/terminal.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "base/utf8_clean.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-#define HELD_MAX    4		   /* longest character, longest escape sequence that passes */
+#define HELD_MAX    4		   /* longest character or allowed escape sequence, bytes */
 #define BUFFER	    4096
 
 /* Unicode 15.1: Cc, Cf, Cs, Zl, Zp, noncharacters. */
@@ -27,7 +27,7 @@ static const struct {
 	{0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe007f}, {0x10fffe, 0x10ffff},
 };
 
-/* What the reports use (format/screen.c), and nothing else: plain, bold, dim. */
+/* The only sequences allowed, used by the reports (format/screen.c): plain, bold, dim. */
 static const char *const passing[] = {"\033[0m", "\033[1m", "\033[2m"};
 
 #define NPASSING (sizeof(passing) / sizeof(passing[0]))
@@ -71,15 +71,15 @@ char *terminal_clean(const char *in, char *out, size_t size)
 
 struct terminal {
 	int fd;
-	char held[HELD_MAX + 1]; /* the beginning of a character or escape sequence */
+	char held[HELD_MAX + 1]; /* an incomplete character or escape sequence */
 	size_t nheld;
-	bool styled; /* the last escape sequence was not the one for plain text */
+	bool styled; /* the last escape sequence was bold or dim */
 	char out[BUFFER];
 	size_t nout;
 	bool failed;
 };
 
-/* The one that is open: a program has one terminal. */
+/* The open terminal stream; a program has at most one. */
 static FILE *opened;
 
 static void write_out(struct terminal *t)
@@ -111,7 +111,7 @@ static void drop(struct terminal *t, size_t n)
 	memmove(t->held, t->held + n, t->nheld + 1);
 }
 
-/* held begins with ESC. How much of it is dealt with; 0: more has to come. */
+/* held begins with ESC. Returns the number of bytes handled; 0: incomplete. */
 static size_t put_sequence(struct terminal *t)
 {
 	char escaped[TERMINAL_ESCAPE_MAX];
@@ -130,7 +130,7 @@ static size_t put_sequence(struct terminal *t)
 	return 1;
 }
 
-/* Could held, as it ends too early for a character, become one? */
+/* Is held an incomplete character? */
 static bool is_beginning(const struct terminal *t)
 {
 	unsigned char c = (unsigned char)t->held[0];
@@ -142,7 +142,7 @@ static bool is_beginning(const struct terminal *t)
 	return t->nheld < expected;
 }
 
-/* The same of any character. */
+/* Write the first character of held. Returns the number of bytes handled; 0: incomplete. */
 static size_t put_held(struct terminal *t)
 {
 	size_t n = utf8_len(t->held);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* CPython's string representation to UTF-8: see utf8.h. */
+/* CPython strings to UTF-8: see utf8.h. */
 #include "base/utf8.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ char *utf8_from_units(const uint8_t *data, size_t bytes, unsigned int kind, size
 	if (kind != 1 && kind != 2 && kind != 4)
 		return NULL;
 	units = bytes / kind;
-	/* Latin-1 needs up to 2 bytes a character, or 3 for the replacement; UCS-4 up to 4. */
+	/* Latin-1 needs up to 2 bytes per character, 3 for the replacement; UCS-4 up to 4. */
 	if (__builtin_mul_overflow(units, kind == 4 ? 4 : 3, &size) || size == SIZE_MAX)
 		return NULL;
 	str = malloc(size + 1);

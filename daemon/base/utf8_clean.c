@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Valid UTF-8 out of any bytes: see utf8_clean.h. */
+/* Replacing invalid UTF-8: see utf8_clean.h. */
 #include "base/utf8_clean.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes from a target are not always UTF-8 (Linux command lines and file names are just bytes),
- * but JSON and OpenMetrics are.
+ * Replacing invalid UTF-8. Linux command lines and file names are arbitrary bytes, but JSON and
+ * OpenMetrics require UTF-8.
  */
 #ifndef PYPROF_BASE_UTF8_CLEAN_H
 #define PYPROF_BASE_UTF8_CLEAN_H
@@ -9,14 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Length of the valid UTF-8 sequence at s (1…4), or 0. NUL-terminated input; stops at its end. */
+/* Length of the valid UTF-8 sequence at s (1 to 4), or 0. s is NUL-terminated and not read beyond.
+ */
 size_t utf8_len(const char *s);
 
-/* The code point of the valid sequence of n bytes at s. */
+/* The code point of the valid n-byte sequence at s */
 uint32_t utf8_decode(const char *s, size_t n);
 
-/* Copy in to out (size bytes, always NUL-terminated); each invalid byte becomes '?'. Cuts at a
- * character's boundary. Returns out. */
+/* Copy in to out (size bytes, always NUL-terminated), replacing each invalid byte by '?'. A
+ * character that does not fit is left out as a whole. Returns out. */
 char *utf8_clean(const char *in, char *out, size_t size);
 
 #endif

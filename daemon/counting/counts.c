@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Counts of calls in the tree. A count knows caller and callee and nothing below them, so contexts
- * are two deep: a thread's root has a node for each function that called or was called from outside
- * Python, and that one has its callees. A caller's node has no calls of its own: what is known of
- * its calls is with its callers.
+ * Call counts in the calling-context tree. A count has only a caller and a callee, so calling
+ * contexts are two deep: a thread's root has a node for each function that called others or was
+ * called from outside Python, and callees are below their caller. Nodes of callers have no calls of
+ * their own, because those are counted below their own callers.
  */
 #include "counting/counts.h"
 
@@ -38,7 +38,7 @@ void counts_name(struct counts *t, struct codes *codes, uint32_t id, uint64_t co
 	if (n != t->nfuncs) {
 		func_of = reallocarray(t->func_of, n, sizeof(*func_of));
 		if (!func_of)
-			return; /* its calls are "(lost)" */
+			return; /* its calls are shown as "(lost)" */
 		memset(func_of + t->nfuncs, 0xff, (n - t->nfuncs) * sizeof(*func_of));
 		t->func_of = func_of;
 		t->nfuncs = n;
@@ -69,7 +69,7 @@ static uint32_t child_of(struct rebuild *rb, const struct thread *th, uint32_t p
 	return NODE_TRUNCATED(th->root);
 }
 
-/* Where the calls of c by th belong. */
+/* The node for the calls of c in thread th. */
 static uint32_t node_of(const struct counts *t, struct rebuild *rb, const struct thread *th,
 			const struct call_count *c)
 {
@@ -82,7 +82,8 @@ static uint32_t node_of(const struct counts *t, struct rebuild *rb, const struct
 	return child_of(rb, th, parent, func_of(t, c->callee));
 }
 
-/* Taken back when the next reading comes; false: out of memory, it is left out until then. */
+/* Remember a count that the next reading replaces. False: out of memory; it is left out until
+ * then. */
 static bool remember(struct counts *t, uint32_t node, uint64_t calls)
 {
 	size_t cap = t->cap ? 2 * t->cap : 256;

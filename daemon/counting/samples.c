@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Samples of stacks: see samples.h. */
+/* Stack samples: see samples.h. */
 #include "counting/samples.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include "stack/rebuild.h"
 #include "stats/tree.h"
 
-/* The context at the end of the path. Where its beginning is not known it hangs below "(truncated)";
- * what does not fit is all "(truncated)". */
+/* The CCT node at the end of the path. If the outermost frames are unknown, the path starts below
+ * "(truncated)"; if the tree is full, the result is "(truncated)" itself. */
 static uint32_t sample_node(struct rebuild *rb, const struct thread *th, bool truncated)
 {
 	uint32_t node = truncated ? NODE_TRUNCATED(th->root) : th->root;
@@ -103,7 +103,7 @@ void samples_by_func_add(struct samples_by_func *b, struct codes *codes,
 
 struct spent {
 	bool seen;
-	uint32_t depth; /* times on the path */
+	uint32_t depth; /* number of occurrences on the current path */
 	double tot, cum;
 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The dynamic segment: symbols and strings as the dynamic linker finds them, so that a file whose
- * section headers were stripped reads like any other. The number of symbols is nowhere written
- * down; it follows from the hash tables.
+ * The dynamic segment: symbols and strings as the dynamic linker finds them, so stripped section
+ * headers do not matter. The number of symbols is not stored; it is derived from the hash tables.
  */
 #include <errno.h>
 #include <string.h>
@@ -43,8 +42,8 @@ static uint32_t count_by_hash(const struct image *img, uint64_t vaddr)
 
 /*
  * DT_GNU_HASH: nbuckets, first hashed symbol, bloom words, shift; the bloom filter; the buckets
- * (the first symbol of each chain); the chains, whose last entry has bit 0 set. The highest symbol
- * is the end of the chain that starts last.
+ * (first symbol of each chain); the chains, whose last entries have bit 0 set. The highest symbol
+ * is the end of the chain with the highest start.
  */
 static uint32_t count_by_gnu_hash(const struct image *img, uint64_t vaddr)
 {
@@ -101,7 +100,7 @@ static void read_strings(struct image *img)
 	room = image_view_max(img, vaddr, &p);
 	if (!room)
 		return;
-	/* Every string in the table must end in it. */
+	/* Every string must end within the table. */
 	end = memrchr(p, 0, size < room ? size : room);
 	if (!end)
 		return;

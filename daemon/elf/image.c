@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Opening an ELF file and looking at its contents: see image.h. Headers come through libelf over a
- * private copy of the file; contents are only handed out as views that were checked against it.
+ * Opening an ELF file and accessing its contents: see image.h. libelf parses headers, on a private
+ * copy of the file; contents are only accessed through length-checked views of it.
  */
 #include "elf/image.h"
 
@@ -25,7 +25,7 @@ const uint8_t *image_bytes(const struct image *img, uint64_t offset, uint64_t n)
 	return img->data + offset;
 }
 
-/* Read up to the size the file had when we looked: it is not ours and may change meanwhile. */
+/* Read the size that fstat() reported. The target may change the file meanwhile. */
 static int read_all(int fd, uint8_t *out, size_t size)
 {
 	size_t done = 0;
@@ -55,9 +55,9 @@ static int add_segment(struct image *img, const GElf_Phdr *ph, struct diag *diag
 	if (img->nsegments == IMAGE_MAX_SEGMENTS)
 		return malformed(diag, img, "too many segments");
 	if (ph->p_filesz > ph->p_memsz || __builtin_add_overflow(ph->p_vaddr, ph->p_memsz, &end))
-		return malformed(diag, img, "a segment's size is impossible");
+		return malformed(diag, img, "a segment has an invalid size");
 	if (!image_bytes(img, ph->p_offset, ph->p_filesz))
-		return malformed(diag, img, "it is cut off");
+		return malformed(diag, img, "it is truncated");
 	prev = img->nsegments ? &img->segments[img->nsegments - 1] : NULL;
 	if (prev && ph->p_vaddr < prev->vaddr + prev->memsz)
 		return malformed(diag, img, "segments overlap or are out of order");
@@ -72,7 +72,7 @@ static int add_segment(struct image *img, const GElf_Phdr *ph, struct diag *diag
 	return 0;
 }
 
-/* There should be one; should there be more, the last one counts. */
+/* There should be one; if there are more, the last one is used. */
 static void set_dynamic(struct image *img, const GElf_Phdr *ph)
 {
 	img->dynamic = image_bytes(img, ph->p_offset, ph->p_filesz);
@@ -102,7 +102,7 @@ static int read_segments(struct image *img, struct diag *diag)
 		if (err)
 			return err;
 	}
-	return img->nsegments ? 0 : malformed(diag, img, "nothing in it is loaded");
+	return img->nsegments ? 0 : malformed(diag, img, "it has no loadable segments");
 }
 
 static int read_headers(struct image *img, struct diag *diag)
@@ -120,7 +120,7 @@ static int read_headers(struct image *img, struct diag *diag)
 	return 0;
 }
 
-/* Takes over data, also when it fails. */
+/* Takes ownership of data, even on failure. */
 static int image_open_owned(uint8_t *data, size_t size, const char *name, struct image **ret,
 			    struct diag *diag)
 {
@@ -225,7 +225,7 @@ size_t image_build_id(const struct image *img, uint8_t out[IMAGE_BUILD_ID_MAX])
 	return img->build_id_len;
 }
 
-/* The segment whose file part holds vaddr, or NULL. */
+/* The segment with vaddr in its file part, or NULL. */
 static const struct image_segment *segment_at(const struct image *img, uint64_t vaddr)
 {
 	for (unsigned int i = 0; i < img->nsegments; i++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An ELF file, read for its facts: segments, dynamic symbols, relocations, build-id. The file
- * belongs to the target and is hostile: it is copied into memory first (so it cannot change or
- * shrink under us), every offset and count is checked, sizes are capped. Parsing of headers is
- * libelf's; every access to contents is a length-checked copy or a checked view.
+ * Facts of an ELF file: segments, dynamic symbols, relocations, build-id. The file belongs to the
+ * target and is hostile: it is first copied to memory, so that it cannot change; every offset and
+ * count is checked; sizes are capped. libelf parses the headers; contents are accessed through
+ * length-checked copies and views.
  *
- * Only x86-64 little-endian ET_EXEC and ET_DYN files are opened. No section headers are needed
- * for anything but nice-to-haves: the dynamic segment is the source of symbols and relocations,
- * as for the dynamic linker.
+ * Only x86-64 little-endian ET_EXEC and ET_DYN files are accepted. Symbols and relocations come
+ * from the dynamic segment, as for the dynamic linker; section headers are only used for optional
+ * data.
  */
 #ifndef PYPROF_ELF_IMAGE_H
 #define PYPROF_ELF_IMAGE_H
@@ -38,69 +38,70 @@ struct image_symbol {
 	bool func;
 };
 
-/* Read the whole file behind fd (not kept) or a copy of the bytes. *ret is owned by the caller. */
+/* Read the whole file fd (which is not kept), or copy the bytes. *ret is owned by the caller. */
 int image_open_fd(int fd, const char *name, struct image **ret, struct diag *diag);
 int image_open_bytes(const void *data, size_t size, const char *name, struct image **ret,
 		     struct diag *diag);
 void image_free(struct image *img);
 DEFINE_FREEP(struct image, image_free)
 
-/* Whether the file behind fd may define the dynamic symbol called name, from a few reads of it:
- * for picking files that are worth opening. False: it does not, or is not an ELF file of ours. */
+/* Can the file fd define the dynamic symbol `name`? Needs only a few reads, to select files to
+ * open. False: no, or not a supported ELF file. */
 bool image_may_define(int fd, const char *name);
 
 /* Loadable segments (PT_LOAD), in file order. */
 unsigned int image_segments(const struct image *img, const struct image_segment **ret);
 bool image_is_exec(const struct image *img); /* ET_EXEC: no load bias */
-bool image_is_cet(const struct image *img);  /* its .note.gnu.property promises IBT */
+bool image_is_cet(const struct image *img);  /* .note.gnu.property declares IBT support */
 
-/* Build-id; returns its length (0: none). */
+/* Copy the build-id; returns its length (0: none). */
 size_t image_build_id(const struct image *img, uint8_t out[IMAGE_BUILD_ID_MAX]);
 
-/* File-backed bytes at a virtual address: a view of n bytes, or NULL if not all are in one
- * segment's file part. The view lives as long as the image. */
+/* A view of the n file bytes at a virtual address, or NULL if they are not all in one segment's
+ * file part. It is valid as long as the image. */
 const uint8_t *image_view(const struct image *img, uint64_t vaddr, size_t n);
-/* As above, how many bytes from vaddr to the end of its segment's file part (0: unmapped). */
+/* The same, returning the number of bytes up to the end of the segment's file part (0:
+ * unmapped). */
 size_t image_view_max(const struct image *img, uint64_t vaddr, const uint8_t **ret);
 
-/* A pointer-sized word as it is after relocation without load bias: the addend of a relative
- * relocation at vaddr if there is one (RELA or RELR), else the file's bytes. -ENOENT if unmapped. */
+/* The pointer at vaddr, relocated without load bias: the addend of a relative relocation (RELA or
+ * RELR) if there is one, else the file's bytes. -ENOENT: unmapped. */
 int image_pointer(const struct image *img, uint64_t vaddr, uint64_t *ret);
 
-/* File offset of a virtual address; -ENOENT if it has no file bytes. And back. */
+/* Virtual address to file offset and back. -ENOENT: no file bytes. */
 int image_offset(const struct image *img, uint64_t vaddr, uint64_t *ret);
 int image_vaddr(const struct image *img, uint64_t offset, uint64_t *ret);
 
-/* The dynamic symbol called name; -ENOENT if there is none. Name binds exactly. */
+/* The dynamic symbol with exactly this name. -ENOENT: none. */
 int image_symbol(const struct image *img, const char *name, struct image_symbol *ret);
 
-/* DT_SONAME, or NULL; the first DT_NEEDED that starts with prefix, or NULL. */
+/* DT_SONAME, or NULL; the first DT_NEEDED with this prefix, or NULL. */
 const char *image_soname(const struct image *img);
 const char *image_needed(const struct image *img, const char *prefix);
 
-/* If the code at vaddr is a PLT stub (jmp *GOT, with or without endbr64), the name of the symbol
- * its GOT slot is bound to; NULL otherwise. */
+/* If the code at vaddr is a PLT stub (jmp *GOT, with or without endbr64), the symbol name of its
+ * GOT slot; else NULL. */
 const char *image_plt_name(const struct image *img, uint64_t vaddr);
 
 /*
- * Runs of at least `min` consecutive 8-byte words that all point (after relocation) into executable
- * segments: candidates for the opcode dispatch table. fn is called for each run, in address order,
- * until it returns non-zero; that value is returned.
+ * Find runs of at least `min` consecutive 8-byte words that, relocated, point into executable
+ * segments: candidates for the opcode dispatch table. Calls fn for each run in address order until
+ * it returns non-zero, and returns that value.
  */
 typedef int (*image_run_fn)(void *ctx, uint64_t vaddr, const uint64_t *targets, size_t n);
 int image_code_pointer_runs(const struct image *img, size_t min, image_run_fn fn, void *ctx);
 
-/* Where the function (or the part of a split one) starts that vaddr is in or behind, by the file's
- * table for unwinding. -ENODATA: it has none that we can read; -ENOENT: none starts before vaddr. */
+/* Start of the function (or part of a split function) at or before vaddr, from the unwind table.
+ * -ENODATA: no usable table; -ENOENT: no function starts before vaddr. */
 int image_function_start(const struct image *img, uint64_t vaddr, uint64_t *ret);
-/* And where the next one starts, or the segment ends: the same errors. */
+/* Also the end: the next function's start, or the segment's end. Same errors. */
 int image_function_range(const struct image *img, uint64_t vaddr, uint64_t *ret_start,
 			 uint64_t *ret_end);
 
-/* Start and size of section `name` if section headers exist (".PyRuntime"); else -ENOENT. */
+/* Start and size of a section (".PyRuntime"). -ENOENT: no such section, or no section headers. */
 int image_section(const struct image *img, const char *name, uint64_t *vaddr, uint64_t *size);
 
-/* First occurrence of a byte string in any segment's file part, from vaddr `from` on. */
+/* The first occurrence of a byte string in any segment's file part, at or after `from`. */
 int image_find(const struct image *img, const void *needle, size_t n, uint64_t from, uint64_t *ret);
 
 #endif

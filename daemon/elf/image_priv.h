@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of elf/ share about an image. Nobody else includes this.
+ * Private to the files of elf/.
  *
- * Invariants after a successful open: segments ascend and do not overlap, their file parts lie in
- * data; the string table ends in NUL; relocs and slots are sorted by address.
+ * Invariants after a successful open: segments are sorted and do not overlap, their file parts lie
+ * in data; the string table ends with NUL; relocs and slots are sorted by address.
  */
 #ifndef PYPROF_ELF_IMAGE_PRIV_H
 #define PYPROF_ELF_IMAGE_PRIV_H
@@ -12,15 +12,15 @@
 
 #include "elf/image.h"
 
-/* Relocations and PLT slots we are willing to remember: a libpython has some 20,000. */
+/* Maximum number of relocations and PLT slots; a libpython has some 20,000. */
 #define IMAGE_MAX_RELOCS (4u << 20)
 
-/* A word that the dynamic linker fills in, and with what (no load bias added). */
+/* A word that the dynamic linker writes, and its value without load bias */
 struct image_reloc {
 	uint64_t vaddr, value;
 };
 
-/* A GOT slot and the dynamic symbol it is bound to. */
+/* A GOT slot and its dynamic symbol */
 struct image_slot {
 	uint64_t vaddr;
 	uint32_t symbol;
@@ -30,7 +30,7 @@ struct image {
 	char *name;
 	uint8_t *data;
 	size_t size;
-	Elf *elf; /* over data */
+	Elf *elf; /* parsed from data */
 	GElf_Ehdr ehdr;
 	bool cet;
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
@@ -41,7 +41,7 @@ struct image {
 	/* from PT_DYNAMIC */
 	const uint8_t *dynamic;
 	size_t dynamic_size;
-	uint64_t unwind; /* where PT_GNU_EH_FRAME is; 0: none */
+	uint64_t unwind; /* address of PT_GNU_EH_FRAME; 0: none */
 	uint64_t symtab; /* 0: none */
 	uint32_t nsymbols;
 	const char *strings;
@@ -53,19 +53,19 @@ struct image {
 	size_t nslots, slots_room;
 };
 
-/* Bytes [offset, offset + n) of the file, or NULL. */
+/* Bytes [offset, offset + n) of the file, or NULL */
 const uint8_t *image_bytes(const struct image *img, uint64_t offset, uint64_t n);
 
-/* Steps of opening; each sets diag when it fails. */
+/* Steps of opening; those that can fail set diag */
 void image_read_note(struct image *img, const GElf_Phdr *ph);
 void image_read_dynamic(struct image *img);
 int image_read_relocs(struct image *img, struct diag *diag);
 
-/* The value of a DT_ entry; -ENOENT if there is none. */
+/* The value of a DT_ entry. -ENOENT: none. */
 int image_dynamic_value(const struct image *img, int64_t tag, uint64_t *ret);
-/* Symbol number i of the dynamic symbol table; -ENOENT if that is outside. */
+/* Entry i of the dynamic symbol table. -ENOENT: out of range. */
 int image_symbol_at(const struct image *img, uint32_t i, Elf64_Sym *ret);
-/* A string of the dynamic string table, or NULL. */
+/* A string of the dynamic string table, or NULL */
 const char *image_string(const struct image *img, uint64_t offset);
 /* Does the symbol name an address in this image? */
 bool image_symbol_defined(const Elf64_Sym *sym);

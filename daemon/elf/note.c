@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Notes of an ELF file: the build-id and whether the code was built for indirect branch tracking.
- * A note that makes no sense ends the reading of its segment; nothing depends on notes being there.
+ * ELF notes: the build-id, and support of indirect branch tracking. An invalid note ends the
+ * reading of its segment. Notes are optional.
  */
 #include <string.h>
 

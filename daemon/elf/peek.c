@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Does a file define a symbol? Answered as the dynamic linker would, through the GNU hash table,
- * with half a dozen small reads: a process may map hundreds of libraries, some of them huge.
+ * Checks whether a file defines a symbol, as the dynamic linker does: through the GNU hash table,
+ * with half a dozen small reads. A process may map hundreds of libraries, some of them huge.
  */
 #include <elf.h>
 #include <errno.h>
@@ -95,7 +95,7 @@ static uint32_t gnu_hash(const char *name)
 	return h;
 }
 
-/* The table's parts are described at count_by_gnu_hash() in dynamic.c. */
+/* The table's layout is described at count_by_gnu_hash() in dynamic.c. */
 static bool lookup(const struct peek *pk, const char *name)
 {
 	struct {
@@ -132,6 +132,6 @@ bool image_may_define(int fd, const char *name)
 	read_dynamic(&pk);
 	if (!pk.symtab || !pk.strtab)
 		return false;
-	/* With the old hash table only, let the full reading tell. */
+	/* With the old hash table only, the caller has to read the whole file. */
 	return !pk.hash || lookup(&pk, name);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Dynamic relocations: which words of the image the dynamic linker fills in and with what. The
- * opcode table of a position-independent interpreter exists only as relocations; calls through the
- * PLT get their names from here.
+ * Dynamic relocations: the words that the dynamic linker writes, and their values. In a
+ * position-independent interpreter the opcode table exists only as relocations. They also give PLT
+ * stubs their names.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define DT_RELR	  36
 #endif
 
-/* Room for one more than n entries of v: the (moved) array, or NULL with *err set. */
+/* Make room for one more than n entries. Returns v, possibly moved, or NULL with *err set. */
 static void *grow(void *v, size_t *room, size_t n, size_t size, int *err)
 {
 	size_t want = *room ? 2 * *room : 1024;
@@ -80,7 +80,7 @@ static int add_rela(struct image *img, const Elf64_Rela *r)
 	return add_reloc(img, r->r_offset, sym.st_value + (slot ? 0 : (uint64_t)r->r_addend));
 }
 
-/* A table of DT_RELA or DT_JMPREL. What lies outside of the file is left out. */
+/* Read the table of DT_RELA or DT_JMPREL, ignoring parts outside of the file. */
 static int read_rela(struct image *img, int64_t tag, int64_t size_tag)
 {
 	const uint8_t *p = NULL;
@@ -104,7 +104,7 @@ static int read_rela(struct image *img, int64_t tag, int64_t size_tag)
 	return 0;
 }
 
-/* RELR relocates in place: the addend is the word that is there. */
+/* RELR relocates in place: the addend is the word's present value. */
 static int add_relr(struct image *img, uint64_t vaddr)
 {
 	const uint8_t *p = image_view(img, vaddr, 8);
@@ -117,8 +117,8 @@ static int add_relr(struct image *img, uint64_t vaddr)
 }
 
 /*
- * RELR: an even entry is an address to relocate, the next word is then current; an odd one is a
- * bitmap of which of the next 63 words to relocate.
+ * RELR: an even entry is an address to relocate, and the next word becomes current. An odd entry is
+ * a bitmap of the next 63 words.
  */
 static int read_relr(struct image *img)
 {
@@ -150,7 +150,7 @@ static int read_relr(struct image *img)
 	return 0;
 }
 
-/* Both start with their address. */
+/* Both structures start with the address. */
 static int by_vaddr(const void *a, const void *b)
 {
 	uint64_t x, y;
@@ -162,7 +162,7 @@ static int by_vaddr(const void *a, const void *b)
 
 static void sort(void *v, size_t n, size_t size)
 {
-	/* Linkers write them sorted; qsort would copy megabytes to find that out. */
+	/* Linkers write them sorted, and qsort would copy megabytes to find out. */
 	for (size_t i = 1; i < n; i++)
 		if (by_vaddr((char *)v + (i - 1) * size, (char *)v + i * size) > 0) {
 			qsort(v, n, size, by_vaddr);
@@ -220,7 +220,7 @@ const char *image_plt_name(const struct image *img, uint64_t vaddr)
 		p += 4;
 		left -= 4;
 	}
-	if (left >= 1 && *p == 0xf2) { /* bnd, in the PLT of files built for IBT */
+	if (left >= 1 && *p == 0xf2) { /* bnd, in PLTs of files built for IBT */
 		p++;
 		left--;
 	}
@@ -246,7 +246,7 @@ static bool is_code(const struct image *img, uint64_t vaddr)
 	return false;
 }
 
-/* A position-independent file: pointers are relocations and nothing else is one. */
+/* Position-independent files: all pointers, and only pointers, are relocations. */
 static int runs_of_relocs(const struct image *img, size_t min, image_run_fn fn, void *ctx)
 {
 	const struct image_reloc *r = img->relocs;
@@ -269,7 +269,7 @@ static int runs_of_relocs(const struct image *img, size_t min, image_run_fn fn, 
 	return 0;
 }
 
-/* A position-dependent one: pointers are words in the file. */
+/* Position-dependent files: pointers are words in the file. */
 static int runs_of_words(const struct image *img, const struct image_segment *seg, size_t min,
 			 image_run_fn fn, void *ctx)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where functions start, by the sorted table that unwinders search (.eh_frame_hdr, in the form that
- * every linker writes: Linux Standard Base, "Exception Frame Header"). Stripping leaves it alone, and
- * compilers write it for each function of x86-64, C as well; a function that was split has an entry
- * for each part.
+ * Starts of functions, from the sorted unwind table (.eh_frame_hdr, in the format that all linkers
+ * write: Linux Standard Base, "Exception Frame Header"). Stripping keeps it, and compilers generate
+ * it for C on x86-64, too. Each part of a split function has its own entry.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,17 +13,17 @@
 #define ENC_DATAREL_SDATA4 0x3b
 #define ENC_OMIT	   0xff
 
-/* version, three encodings; the frames' address, as `frames` encodes it: four bytes in practice */
+/* version, three encodings, and the address of the frames (4 bytes in practice) */
 struct unwind_header {
 	uint8_t version, frames, count, table;
 	uint32_t frames_at, entries;
 };
 
 struct unwind_entry {
-	int32_t start, frame; /* both from the header's own address on */
+	int32_t start, frame; /* relative to the header's address */
 };
 
-/* The table's entries; NULL: there is none that we can read. */
+/* The table's entries; NULL: no usable table. */
 static const uint8_t *unwind_table(const struct image *img, size_t *ret_n)
 {
 	struct unwind_header h;

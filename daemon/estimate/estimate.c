@@ -2,31 +2,33 @@
 /*
  * Estimates from windows
  *
- * Weights. A window stands for itself, for half of the gap before it, and for half of the gap after:
- * what was seen in it is multiplied by 1 + gaps / length, both in the program's own time, and nothing
- * else, since each moment of the program was as likely to be in a window as any other near it
- * (session/windows.c). Were the whole gap before it a window's, then what follows dear times, after
- * which no window may open for a while, would count for too much. Then all of it is multiplied once
- * more, by a factor near 1, so that the rows add up to the CPU time that the target has really used for
- * itself, which its CPU clock tells (a combined ratio estimate).
+ * Weights. A window represents itself, half of the gap before it and half of the gap after it. Its
+ * figures are multiplied by 1 + gaps / length, both in the program's own time. No other weight is
+ * needed, because each moment was equally likely to be in a window as its neighbours
+ * (session/windows.c). If the whole preceding gap belonged to a window, then code that follows
+ * expensive intervals, after which no window may open for a while, would be overestimated. Finally
+ * everything is multiplied by a factor near 1, so that rows add up to the CPU time that the
+ * target's CPU clock shows, without the probes' (a combined ratio estimate).
  *
- * Where almost all of a window's CPU time was the probes', a small error of their measured cost is a
- * large one of what is left: the costs of another moment may even come to more than there was. A call
- * takes some time of its own on any machine; at least that is left for each event.
+ * If probes took almost all of a window's CPU time, a small error of the measured cost is a large
+ * error of the remainder, and the cost may even exceed the total. As each call takes some time on
+ * any machine, at least WINDOW_OWN_NS per event is kept.
  *
- * Errors. Windows differ; by how much is what the errors are made from. For a figure that is z in a
- * window that stands for M ns of the target, and R times all of them together, the variance is
+ * Errors. They follow from the differences between windows. For a figure z in a window that
+ * represents M ns of the target, with R the ratio of the sums of z and M over all windows, the
+ * variance is
  *
- *	n / (n - 1)  *  sum over windows of (1 - f) (z - R M)^2
+ *    n / (n - 1)  *  sum over windows of (1 - f) (z - R M)^2
  *
- * where f is the window's part of what it stands for: without a gap there is no error. Sums of z^2,
- * z M and M^2 are all that has to be kept for it. Few windows say little of how much windows differ:
- * then it is widened. It is the error of sampling, as it is when windows tell nothing about each other.
- * What is not known of the probes' costs is an error that all windows share: it is added, as it comes
- * out of fit.c, to the errors of counts and cumulative times.
+ * where f is the window's share of the time it represents: without gaps there is no error. This
+ * needs only the sums of z^2, z M and M^2. Few windows give an uncertain variance, so it is
+ * widened. It is the error of sampling independent windows. The uncertainty of the probes' cost is
+ * an error that all windows share: fit.c computes it, and it is added to the errors of counts and
+ * cumulative times.
  *
- * Work. A window costs what it touched: the tree lists the contexts that have figures, and only these
- * and their callers are looked at. The tree may be as large as all windows together have made it.
+ * Complexity. A window costs time in proportion to the CCT nodes that it touched: the tree lists
+ * them, and only they and their callers are visited. The tree may be as large as all windows have
+ * made it.
  */
 #include "estimate/estimate.h"
 
@@ -39,17 +41,17 @@
 #include "estimate/window.h"
 #include "stats/func.h"
 
-/* A context in the window at hand. */
+/* A CCT node in the current window */
 struct estimate_scratch {
 	struct taken_ends callees;
-	double taken; /* of its own time, by probes */
+	double taken; /* probes' part of its own time */
 	double cum[SNAPSHOT_CLOCKS];
 };
 
 /*
- * So many callers are looked at to find out whether a function is among them. One that recurses from
- * further away adds to the error of its cumulative time twice; all callers of 100,000 nested functions
- * would be 5,000,000,000 steps.
+ * Limit of callers searched for the same function. A recursion from further away counts its
+ * cumulative time's error twice. Searching all callers of 100,000 nested functions would take
+ * 5,000,000,000 steps.
  */
 #define OUTERMOST_STEPS 1024u
 
@@ -89,7 +91,7 @@ void estimate_clear(struct estimate *e)
 	*e = kept;
 }
 
-/* ---- room ---- */
+/* ---- allocation ---- */
 
 static int grow(void **array, size_t cap, size_t size)
 {
@@ -101,7 +103,7 @@ static int grow(void **array, size_t cap, size_t size)
 	return 0;
 }
 
-/* Found out when it is first needed: a node's place may be used again by another context. */
+/* Computed when first needed, because a node may be reused for another calling context. */
 enum { OUTERMOST_UNKNOWN = 0, OUTERMOST_YES, OUTERMOST_NO };
 
 static bool find_outermost(const struct calltree *tree, uint32_t node)
@@ -164,7 +166,7 @@ static int reserve_funcs(struct estimate *e, uint32_t n)
 /* ---- one window ---- */
 
 struct folding {
-	double cpu, wait; /* of all threads, without the probes' time */
+	double cpu, wait; /* all threads, without the probes' time */
 	double raw_cpu, events;
 	double cost_factor;
 };
@@ -187,7 +189,7 @@ static void touch(struct estimate *e, uint32_t func, const struct node *n, doubl
 	f->now[SNAPSHOT_CUM_WALL] += s->cum[SNAPSHOT_WALL];
 }
 
-/* Backwards: callees come after their callers. What probes took, by the costs that were measured. */
+/* Sum up the probes' time from measured costs. Backwards, because callees come after callers. */
 static double count_callees(struct estimate *e, const struct calltree *tree,
 			    const struct cost *cost, struct folding *w)
 {
@@ -214,7 +216,7 @@ static double count_callees(struct estimate *e, const struct calltree *tree,
 	return taken;
 }
 
-/* By how much the costs were lower, or it cannot be. */
+/* Factor by which costs must have been lower, so that enough of the window's CPU time remains. */
 static double cost_factor(const struct folding *w, double taken)
 {
 	double most = w->raw_cpu - WINDOW_OWN_NS * w->events;
@@ -224,7 +226,7 @@ static double cost_factor(const struct folding *w, double taken)
 	return most > 0 ? most / taken : 0;
 }
 
-static void look_at_nodes(struct estimate *e, const struct calltree *tree, struct folding *w)
+static void sum_nodes(struct estimate *e, const struct calltree *tree, struct folding *w)
 {
 	for (uint32_t k = calltree_ntouched(tree); k-- > 0;) {
 		uint32_t i = calltree_touched(tree, k);
@@ -248,14 +250,14 @@ static void look_at_nodes(struct estimate *e, const struct calltree *tree, struc
 	}
 }
 
-/* ---- its part in the sums ---- */
+/* ---- adding to the sums ---- */
 
 static void keep_funcs(struct estimate *e)
 {
 	for (uint32_t i = 0; i < e->ntouched; i++) {
 		struct estimate_func *f = &e->funcs[e->touched[i]];
 
-		/* So far it is the waiting of these. */
+		/* so far only waiting, because wall time is kept as CPU time plus waiting */
 		f->now[SNAPSHOT_TOT_WALL] += f->now[SNAPSHOT_TOT_CPU];
 		f->now[SNAPSHOT_CUM_WALL] += f->now[SNAPSHOT_CUM_CPU];
 		last_add_func(&e->last, e->touched[i], f->now);
@@ -288,14 +290,14 @@ static void keep_nodes(struct estimate *e, struct calltree *tree, const struct f
 	calltree_untouch(tree);
 }
 
-/* The places of the window before. */
+/* Forget the nodes of the previous window. */
 static void forget_last(struct estimate *e)
 {
 	for (uint32_t k = 0; k < e->last.n; k++)
 		e->nodes[e->last.nodes[k].node].last = 0;
 }
 
-/* The gap between two windows: a half is of each. */
+/* Half of the gap belongs to the window before it. */
 static void share_gap(struct estimate *e)
 {
 	double half = e->last.length > 0 ? e->gap_ns / 2 : 0;
@@ -332,7 +334,7 @@ int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, ui
 	forget_last(e);
 	taken = count_callees(e, tree, cost, &w);
 	w.cost_factor = scale * cost_factor(&w, scale * taken);
-	look_at_nodes(e, tree, &w);
+	sum_nodes(e, tree, &w);
 	last_begin(&e->last, (double)length_ns, w.cpu, w.wait);
 	e->last.expected = taken;
 	e->last.taken = w.cost_factor * taken;

@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Windows and samples
+ * Combining windows and samples
  *
- * A window shows calls exactly, and times with the probes' own in them. Where a program does nothing
- * but call, these are most of it: probes that are taken to cost 5 % more than they do cost a function
- * that calls a lot all of its own time. Samples that are taken between windows see the program as it
- * is, but few of its moments. So:
+ * Windows show exact calls, but times include the probes. In a program that mostly calls, probes
+ * take most of the time: an error of 5 % in their cost can equal the own time of a function with
+ * many calls. Samples taken between windows are undisturbed, but few. So:
  *
- * One factor for the costs. With own(f) and taken(f) as windows have them, o and t their sums, a
+ * First, one factor for the cost. With own(f) and taken(f) from windows, and o and t their sums, a
  * function's share is
  *
- *	(own(f) - x taken(f)) / (o - x t)
+ *    (own(f) - x taken(f)) / (o - x t)
  *
- * if hits cost 1 + x times what is known. Samples say that it is s(f). What remains,
+ * if hits cost 1 + x times the measured cost. Samples give the share s(f). The difference
  *
- *	own(f) - s(f) o  -  x (taken(f) - s(f) t)
+ *    own(f) - s(f) o  -  x (taken(f) - s(f) t)
  *
- * is to be least in squares, each in terms of what is to be expected of it: what windows differ by,
- * what samples do, and that not all functions' hits cost the same. It is known beforehand that x is
- * about 0, by a tenth or so: few samples do not move it.
+ * is minimized in least squares, each term weighted by its expected error: differences between
+ * windows, the samples' error, and cost differences between functions. The prior for x is 0 with an
+ * error of a tenth, so few samples do not move it.
  *
- * Then shares. Each function has two, which know little of each other: the mean of them, in which
- * each counts by its precision, is closer to the truth than either. Where windows have seen a lot
- * that holds little of the probes' time, they decide; where it is the probes' for the most part,
- * samples do.
+ * Second, shares. Each function has two nearly independent shares; their mean, weighted by
+ * precision, is closer to the truth than either. Windows dominate where the probes took little of
+ * the time, samples elsewhere.
  */
 #include "estimate/fit.h"
 
 #include <math.h>
 
-#define KNOWN_TO 0.1  /* how well costs are known beforehand */
-#define APART	 0.08 /* by what functions' costs differ from what is known of all of them */
-#define MOST	 0.3  /* farther off it is something else than a cost */
-#define TURNS	 3    /* the shares' errors depend on the factor, a little */
+#define KNOWN_TO 0.1  /* prior error of the cost */
+#define APART	 0.08 /* error of a function's cost relative to the common cost */
+#define MOST	 0.3  /* limit of the correction; beyond it the cause is not the cost */
+#define TURNS	 3    /* iterations, because the errors of shares depend slightly on the factor */
 
 struct sums {
 	double own, taken, samples;
@@ -55,7 +53,7 @@ static double square(double x)
 	return x * x;
 }
 
-/* What windows say, as a share. */
+/* A function's share by windows */
 static double share_of(const struct fit_row *r, const struct sums *s, double x)
 {
 	double own = r->own - x * r->taken;
@@ -65,13 +63,13 @@ static double share_of(const struct fit_row *r, const struct sums *s, double x)
 
 static double sample_variance(const struct fit_row *r, const struct sums *s, double x)
 {
-	/* Neither alone: one that was not met is not known to be nothing. */
+	/* Averages both, because a function without samples still has an error. */
 	double p = (share_of(r, s, x) + r->samples / s->samples) / 2 + 0.5 / s->samples;
 
 	return p < 1 ? p * (1 - p) / s->samples : 0.25 / s->samples;
 }
 
-/* Of what windows say, as a share, but for the factor. */
+/* Variance of the share by windows, without that of the factor. */
 static double window_variance(const struct fit_row *r, const struct sums *s, double x)
 {
 	double variance = r->variance < 0 ? square(r->own) : r->variance;
@@ -79,13 +77,13 @@ static double window_variance(const struct fit_row *r, const struct sums *s, dou
 	return (variance + square(APART * r->taken)) / square(s->own - x * s->taken);
 }
 
-/* How a share depends on the factor. */
+/* Derivative of the share by the factor */
 static double slope_of(const struct fit_row *r, const struct sums *s, double x)
 {
 	return (r->taken - r->samples / s->samples * s->taken) / (s->own - x * s->taken);
 }
 
-/* At least half of what is there remains. */
+/* Limit x so that at least half of own time remains. */
 static double within(double x, const struct sums *s)
 {
 	double most = s->taken > 0 ? s->own / (2 * s->taken) : 0;
@@ -95,7 +93,7 @@ static double within(double x, const struct sums *s)
 	return x > most ? most : x < -MOST ? -MOST : x;
 }
 
-/* One turn of least squares; *variance: the error of what it returns, squared. */
+/* One iteration of least squares. *variance: squared error of the result. */
 static double solve(const struct fit_row *rows, size_t n, const struct sums *s, double x,
 		    double *variance)
 {

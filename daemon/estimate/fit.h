@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two witnesses of where a program's CPU time went: windows, and samples taken between them. Pure;
- * see fit.c for what is made of them.
+ * Combines two sources of CPU time by function: windows, and samples taken between them. Pure;
+ * fit.c explains the method.
  */
 #ifndef PYPROF_ESTIMATE_FIT_H
 #define PYPROF_ESTIMATE_FIT_H
 
 #include <stddef.h>
 
-/* A function, or what is outside Python. CPU times in ns; of all of the program, as windows have it. */
+/* A function, or everything outside Python. CPU times in ns, estimates for the whole program. */
 struct fit_row {
-	double own;	 /* its own, as far as probes' costs are known: may be below 0 */
-	double taken;	 /* the probes', as far as known */
-	double variance; /* of own, by what windows differ; negative: not known */
-	double samples;	 /* that met it */
-	/* Found. */
-	double part;   /* to which samples decide its share, not windows: 0 to 1 */
+	double own;	 /* own time, with the measured costs subtracted: may be negative */
+	double taken;	 /* probes' time at measured costs */
+	double variance; /* variance of own between windows; negative: unknown */
+	double samples;	 /* number of samples */
+	/* Results: */
+	double part;   /* weight of the samples in its share: 0 to 1 */
 	double spread; /* standard error of that share */
 };
 
 struct fit {
 	double samples;
-	double factor; /* what hits cost, as a multiple of what is known */
-	double error;  /* of that: one standard error */
+	double factor; /* cost of hits / measured cost */
+	double error;  /* standard error of factor */
 };
 
-/* Without samples the factor is 1 and no part is theirs. */
+/* Without samples, factor is 1 and all parts are 0. */
 struct fit fit_solve(struct fit_row *rows, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The window that was taken over last: see last.h. */
+/* The last window: see last.h. */
 #include "estimate/last.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ void last_add_func(struct estimate_last *last, uint32_t func, const double z[SNA
 		f->z[i] = z[i];
 }
 
-/* By how much sums grow, of z and of z^2: a window that stands for itself alone has no error. */
+/* Growth of the sums of z and z^2. A window that represents only itself has no error. */
 struct growth {
 	double sum, square;
 };
@@ -154,7 +154,7 @@ void last_move(struct estimate *e, uint32_t from, uint32_t to)
 		target->last = source->last;
 		return;
 	}
-	/* Both: one entry gets all of it, so that it can be moved again. */
+	/* Both are in the last window: merge into one entry, so that it can be moved again. */
 	a = &e->last.nodes[target->last - 1].seen;
 	b = &e->last.nodes[source->last - 1].seen;
 	a->calls += b->calls;

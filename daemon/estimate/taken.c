@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What probes took: see taken.h. */
+/* Time taken by probes: see taken.h. */
 #include "estimate/taken.h"
 
 #include "stats/func.h"
@@ -15,7 +15,7 @@ static uint64_t leaves_of(struct taken_ends e)
 	return e.calls > e.yields ? e.calls - e.yields : 0;
 }
 
-/* What the probes took of a context's own time: see snapshot/correct.c. */
+/* Probes' part of a node's own time: see snapshot/correct.c. */
 double taken_of(const struct cost *c, struct taken_ends n, struct taken_ends callees, bool pseudo)
 {
 	double own = (double)n.calls * c->after[COST_ENTER] +

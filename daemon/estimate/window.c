@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The time that a window shows: see window.h. */
+/* The program's own time in a window: see window.h. */
 #include "estimate/window.h"
 
 void window_open(struct window *w, uint64_t length_ns, const struct cost *cost)
 {
-	/* Without a limit, too, events are to be counted with their costs. */
+	/* events and their costs are also counted without a limit */
 	w->limit_ns = length_ns ? length_ns : UINT64_MAX;
 	w->shown_ns = w->folded_ns = 0;
 	w->events = w->taken = 0;

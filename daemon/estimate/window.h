@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How much of the program's own time a window has shown: the time that has passed, less the cost of
- * the events in it. Ends the window at its limit. Pure; all times are in ns.
+ * The program's own time in a window: elapsed time minus the cost of the events. Ends the window at
+ * its limit. Pure; all times are in ns.
  */
 #ifndef PYPROF_ESTIMATE_WINDOW_H
 #define PYPROF_ESTIMATE_WINDOW_H
@@ -11,33 +11,34 @@
 
 #include "base/cost.h"
 
-/* What an event takes without a probe, at the least: so much progress is in each. */
+/* Minimum own time per event, with the probes' time subtracted */
 #define WINDOW_OWN_NS 25u
 
 struct window {
 	uint64_t begin_ts;
 	uint64_t limit_ns;	/* of the program's own time; 0: no window is open */
-	uint64_t shown_ns;	/* all of it, where the limit has ended the window */
-	uint64_t folded_ns;	/* the part that window_part() has returned so far */
-	uint64_t events, taken; /* in this window: events, and what they have cost */
-	uint64_t taken_ever;	/* what events have cost in all windows, discarded ones included */
+	uint64_t shown_ns;	/* final value, if the limit has ended the window */
+	uint64_t folded_ns;	/* part already returned by window_part() */
+	uint64_t events, taken; /* in this window: number and cost of events */
+	uint64_t taken_ever;	/* cost of events in all windows, including discarded events */
 	uint32_t cost[COST_KINDS];
 };
 
-/* A window of this length (0: without a limit) begins; costs: per event, as known now. */
+/* Begin a window of length_ns (0: unlimited). cost: per event, as known now. */
 void window_open(struct window *w, uint64_t length_ns, const struct cost *cost);
-/* All that was shown is forgotten; the window goes on. */
+/* Forget the time shown so far; the window stays open. */
 void window_clear(struct window *w);
 
-/* The window is still open at ts: close it at *ret_end, which is ts or earlier, where the limit was
- * reached. Returns what was shown since the last window_part(). */
+/* Close the open window at *ret_end: ts, or earlier if the limit was reached. Returns the time
+ * shown since the last window_part(). */
 uint64_t window_close(const struct window *w, uint64_t ts, uint64_t *ret_end);
-/* What an open window has shown since the last call. */
+/* The time shown since the last call. */
 uint64_t window_part(struct window *w, uint64_t ts);
-/* What was shown (as window_close() says) if events cost scale times what was known when it opened. */
+/* Correct `shown` (from window_close()) if events cost scale times the cost given at
+ * window_open(). */
 uint64_t window_rescale(const struct window *w, uint64_t shown, double scale);
 
-/* How much has been shown up to ts. */
+/* The time shown up to ts */
 static inline uint64_t window_shown(const struct window *w, uint64_t ts)
 {
 	uint64_t passed = ts > w->begin_ts ? ts - w->begin_ts : 0;
@@ -49,8 +50,8 @@ static inline uint64_t window_shown(const struct window *w, uint64_t ts)
 	return own;
 }
 
-/* An event at ts belongs to the window, which counts it; false: the window ended before it, at
- * *ret_end. Either way its cost is added to taken_ever. Inline: each event in a window comes here. */
+/* Count an event at ts. False: the window ended before it, at *ret_end. Its cost is added to
+ * taken_ever in any case. Inline, because each event in a window needs it. */
 static inline bool window_admit(struct window *w, uint64_t ts, enum cost_kind kind,
 				uint64_t *ret_end)
 {
@@ -62,13 +63,13 @@ static inline bool window_admit(struct window *w, uint64_t ts, enum cost_kind ki
 		w->taken += w->cost[kind];
 		return true;
 	}
-	/* Between events the program's time passes as the clock does. */
+	/* between events, own time equals elapsed time */
 	*ret_end = ts - (shown - w->limit_ns);
 	w->shown_ns = w->limit_ns;
 	return false;
 }
 
-/* Add the cost of an event that no window shows. */
+/* Add the cost of an event outside of any window. */
 static inline void window_discard(struct window *w, enum cost_kind kind)
 {
 	w->taken_ever += w->cost[kind];

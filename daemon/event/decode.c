@@ -5,13 +5,13 @@
 #include <string.h>
 
 /*
- * Each decoder is given the whole record, of which at least the type's minimum is there, and fills
- * the union's member. Heads are copied out before use: what is checked is what is used.
+ * Each decoder gets a whole record of at least the type's minimum size, and fills its union member.
+ * It copies fields before checking them, so that checked and used values are the same.
  */
 typedef enum decode_error (*decode_fn)(const void *data, size_t size, struct event *ev);
 
-/* A frame is whatever the target's memory says. Above its memory there is none, and the stacks use
- * such addresses for what is no frame. */
+/* Frame addresses come from the target's memory. Addresses above user memory are invalid; stacks
+ * use them for entries that are not frames. */
 static bool is_frame(uint64_t addr)
 {
 	return addr && event_is_user_address(addr);
@@ -127,7 +127,7 @@ static enum decode_error decode_code_id(const void *data, size_t size, struct ev
 	return DECODE_OK;
 }
 
-/* Do length, kind and flags of a string agree? */
+/* Are length, kind and flags of the string consistent? */
 static int string_is_sane(const struct pyp_rec_string *r)
 {
 	uint64_t whole = (uint64_t)r->units * r->kind;
@@ -191,7 +191,7 @@ static enum decode_error decode_chain(const void *data, size_t size, struct even
 
 #define SAMPLE_HEAD offsetof(struct pyp_rec_sample, codes)
 
-/* A C function is on top of something: in the first part, and with no code below it only where the
+/* A C function can only be in the first part, on top of a code object. It can be alone only if the
  * rest of the stack could not be read. */
 static bool sample_marks_are_possible(const struct pyp_rec_sample *r)
 {
@@ -291,7 +291,7 @@ static enum decode_error decode_c_call(const void *data, size_t size, struct eve
 
 	(void)size;
 	memcpy(&r, data, sizeof(r));
-	/* Only an end does not say of what. */
+	/* Only C_LEAVE has no method. */
 	if (!is_frame(r.frame) || r.h.arg || !r.method != (r.h.type == PYP_REC_C_LEAVE))
 		return DECODE_FIELD;
 	ev->u.c_call.frame = r.frame;

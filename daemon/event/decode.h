@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ring bytes to events. Pure and total: any bytes give an event or a reason, nothing is read past
- * `size`, nothing is allocated.
+ * Ring bytes to events. Pure and total: any bytes result in an event or an error. Reads nothing
+ * beyond `size` and allocates nothing.
  */
 #ifndef PYPROF_EVENT_DECODE_H
 #define PYPROF_EVENT_DECODE_H
@@ -10,7 +10,7 @@
 
 #include "event/event.h"
 
-/* Why a record was not understood; counted by reason. */
+/* Why a record was rejected; counted by reason. */
 enum decode_error {
 	DECODE_OK = 0,
 	DECODE_SHORT, /* fewer bytes than its type needs */
@@ -20,12 +20,12 @@ enum decode_error {
 };
 
 /*
- * Decode the record at data (8-byte aligned, as the ring gives it) into *ret. On an error *ret is
- * untouched. Pointers in *ret point into data.
+ * Decode the record at data (8-byte aligned, as in the ring) into *ret, whose pointers point into
+ * data. On an error *ret is unchanged.
  */
 enum decode_error decode_event(const void *data, size_t size, struct event *ret);
 
-/* A word for the reason, never NULL. */
+/* The error's name, never NULL */
 const char *decode_error_name(enum decode_error e);
 
 #endif

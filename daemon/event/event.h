@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decoded events: what the stages after the ring work on. Produced by event/decode.c, consumed by
- * stack/. Plain data; nothing here owns memory. Units as in pyprof/bpf_abi.h.
+ * Decoded events: produced by event/decode.c, consumed by stack/ and later stages. Plain data that
+ * owns no memory. Units as in pyprof/bpf_abi.h.
  */
 #ifndef PYPROF_EVENT_EVENT_H
 #define PYPROF_EVENT_EVENT_H
@@ -21,11 +21,11 @@ struct event_string {
 	uint64_t code;
 	uint64_t object;
 	uint32_t which;	     /* enum pyp_string_which */
-	uint32_t units;	     /* length in characters, of the whole string */
-	uint32_t bytes;	     /* of data */
+	uint32_t units;	     /* length of the whole string in characters */
+	uint32_t bytes;	     /* size of data */
 	uint8_t kind;	     /* bytes per character: 1 (ASCII or Latin-1), 2, 4 */
 	uint8_t flags;	     /* PYP_STRING_* */
-	const uint8_t *data; /* points into the record; copy what is to be kept */
+	const uint8_t *data; /* points into the record; valid only as long as that */
 };
 
 struct event_chain {
@@ -40,12 +40,12 @@ struct event_sample {
 	uint32_t first;
 	uint32_t count;
 	uint16_t flags; /* PYP_SAMPLE_* */
-	/* Points into the caller's aligned copy; of the first part, with METHOD or NATIVE, the first one
-	 * is a C function's. */
+	/* Points into the caller's aligned copy. With METHOD or NATIVE, the first entry of the
+	 * first part is a C function. */
 	const uint64_t *codes;
 };
 
-/* How many of its codes are no code objects. */
+/* Number of entries that are not code objects */
 static inline uint32_t event_sample_natives(const struct event_sample *s)
 {
 	return s->flags & (PYP_SAMPLE_METHOD | PYP_SAMPLE_NATIVE) ? 1 : 0;
@@ -66,12 +66,12 @@ struct event_method {
 	uint64_t method;
 	uint64_t self_type;
 	uint32_t kind;	 /* enum pyp_method_kind */
-	bool unreadable; /* its name */
-	/* Point into the record, and end with a NUL there. */
+	bool unreadable; /* the name could not be read */
+	/* NUL-terminated; point into the record */
 	const char *name, *type, *module;
 };
 
-/* One event. Which member of the union is valid follows from type (enum pyp_rec_type). */
+/* One event. type (enum pyp_rec_type) selects the union's member. */
 struct event {
 	uint64_t ts;
 	uint32_t tid;
@@ -111,7 +111,7 @@ struct event {
 			uint32_t parent; /* FORK */
 		} process;		 /* FORK, EXEC */
 		struct {
-			const uint64_t *value; /* PYP_COUNTERS of them; points into the record */
+			const uint64_t *value; /* PYP_COUNTERS values; points into the record */
 		} counters;		       /* COUNTERS */
 		struct {
 			int64_t resident, mapped; /* bytes more or less; not both 0 */

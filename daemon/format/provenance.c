@@ -428,7 +428,7 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 		    t->builtins ? "C functions have rows of their own"
 				: "C functions have no rows: their time is their callers'");
 	if (t->mode == MODE_COUNT)
-		say(l, "mode", "count: %s; recursive calls are not told apart",
+		say(l, "mode", "count: %s; recursive calls are not distinguished",
 		    e->rate ? "every call; times are from samples" : "counts only, no times");
 	if (t->mode == MODE_TRACE && e->rate)
 		say(l, "samples",
@@ -466,15 +466,14 @@ static void say_windows(struct lines *l, const struct snapshot_target *t)
 
 	say(l, "ESTIMATE",
 	    "from %" PRIu64 " windows (--max-overhead %" PRIu32
-	    "), with %.1f%% of its CPU time and "
-	    "%.1f%% of the time; errors are in the formats json, csv and html",
+	    ") covering %.1f%% of CPU time, %.1f%% of wall time; JSON, CSV and HTML contain the "
+	    "standard errors",
 	    w->n, w->max_overhead, 100 * share_of(w->seen_cpu_ns, w->all_cpu_ns),
 	    100 * share_of(t->traced_ns, w->span_ns));
 	if (w->unsampled && *w->unsampled)
-		say(l, "unsampled", "it was not sampled between windows: %s", w->unsampled);
+		say(l, "unsampled", "not sampled between windows: %s", w->unsampled);
 	else if (w->samples_factor > 0)
-		say(l, "samples",
-		    "%" PRIu64 " between windows: hits cost %.3f times what was measured",
+		say(l, "samples", "%" PRIu64 " between windows: probe cost rescaled by %.3f",
 		    w->samples, w->samples_factor);
 }
 
@@ -502,7 +501,7 @@ static void say_quality(struct lines *l, const struct snapshot_target *t)
 		say(l, "LOST", "%" PRIu64 " of %" PRIu64 " events: counts are lower bounds", lost,
 		    t->events + lost);
 	else if (!t->windows.sampled || t->truncated || t->decode_errors)
-		say(l, "INCOMPLETE", "counts are lower bounds, for what follows");
+		say(l, "INCOMPLETE", "counts are lower bounds, for the reasons below");
 	for (int i = 0; i < PYP_LOSS_MAX; i++)
 		if (t->losses[i])
 			say(l, "note", "%" PRIu64 " %s", t->losses[i], losses[i].text);
@@ -514,7 +513,7 @@ static void say_corrections(struct lines *l, const struct snapshot_target *t)
 		if (f->label && snapshot_fact_of(t, f))
 			say(l, f->label, "%" PRIu64 " %s", snapshot_fact_of(t, f), f->text);
 	if (t->misses_calls)
-		say(l, "hidden", "calls may have been made that cannot be seen, see WARNING");
+		say(l, "hidden", "some calls may be hidden, see WARNING");
 }
 
 static void say_overhead(struct lines *l, const struct snapshot_target *t)
@@ -535,7 +534,8 @@ static void say_overhead(struct lines *l, const struct snapshot_target *t)
 	    " ns per return",
 	    (double)t->subtracted[l->o->clock] / NS, call, leave);
 	if (t->clamped)
-		say(l, "clamped", "%" PRIu64 " contexts at 0: their calls cost less than the mean",
+		say(l, "clamped",
+		    "%" PRIu64 " contexts clamped to 0 (shorter than the mean probe cost)",
 		    t->clamped);
 }
 
@@ -571,14 +571,15 @@ static double seconds_of(uint64_t ns)
 static void say_gaps(struct lines *l, const struct snapshot_target *t)
 {
 	if (t->folded)
-		say(l, "forked", "their first moments, %.6f seconds together, were not traced",
+		say(l, "forked", "tracing began after the forks, %.6f seconds in total",
 		    seconds_of(t->fork_gap_ns));
 	else if (t->parent)
-		say(l, "forked", "by process %" PRIu32 "; its first %.6f seconds were not traced",
-		    t->parent, seconds_of(t->fork_gap_ns));
+		say(l, "forked",
+		    "by process %" PRIu32 "; tracing began %.6f seconds after the fork", t->parent,
+		    seconds_of(t->fork_gap_ns));
 	if (t->execs)
 		say(l, "executed",
-		    "its program anew, %" PRIu32 " times; %.6f seconds after that were not traced",
+		    "its program again, %" PRIu32 " times; %.6f seconds after that were not traced",
 		    t->execs, seconds_of(t->exec_gap_ns));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What an inspector sends, and how the daemon checks it: see answer.h. */
+/* Encoding the inspector's answers, and checking them in the daemon: see answer.h. */
 #include "inspect/answer.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define STACKS_MAX     (64u << 20)
 #define CODE_MAX       (3u * 4 * 65536 + 64)
-#define NAME_MAX_BYTES (4u * 65536) /* python_str_read's cap, as UTF-8 */
+#define NAME_MAX_BYTES (4u * 65536) /* python_str_read()'s limit, as UTF-8 */
 #define NO_NAME	       UINT32_MAX
 #define PAGE	       4096u
 #define USER_END       (UINT64_C(1) << 56)
@@ -97,7 +97,7 @@ size_t answer_max(enum question q)
 
 /* ---- text and diagnoses ------------------------------------------------------------------ */
 
-/* Bounded text from a fixed field, always NUL-terminated. */
+/* Copy text to a fixed-size field, truncated and always NUL-terminated. */
 static void put_text(char *out, size_t size, const char *text)
 {
 	size_t n = strnlen(text, size - 1);
@@ -106,7 +106,7 @@ static void put_text(char *out, size_t size, const char *text)
 	memset(out + n, 0, size - n);
 }
 
-/* A field that must hold its end; control characters, which nobody prints, are replaced. */
+/* Copy a field that must contain a NUL; control characters are replaced. */
 static bool take_text(char *out, size_t size, const char *field, size_t field_size)
 {
 	size_t n = strnlen(field, field_size);
@@ -133,7 +133,7 @@ static void put_diag(struct wire_diag *w, int err, const struct diag *diag)
 	PUT_TEXT(w->hint, diag ? diag->hint : "");
 }
 
-/* False: no error of that kind can be. */
+/* Returns false if no such error can exist. */
 static bool take_diag(const struct wire_diag *w, int *ret_err, struct diag *diag)
 {
 	struct diag d = {.err = w->err, .exit = (enum pyp_exit)w->exit};
@@ -197,13 +197,14 @@ static bool site_is_possible(const struct wire_site *w)
 	       is_bit(w->same_callable) && w->same_callable <= w->has_callable;
 }
 
-/* A site for Python functions. */
+/* Is this a valid site for Python functions? */
 static bool is_python_site(const struct wire_site *w)
 {
 	return w->kind >= PYP_SITE_ENTER && w->kind <= PYP_SITE_CODE_FREE && !w->has_callable;
 }
 
-/* A site for functions in C: what is called is known where it is called, and nothing is stepped. */
+/* Is this a valid site for C functions? Their callables are known at the call, and none is
+ * single-stepped. */
 static bool is_native_site(const struct wire_site *w)
 {
 	return w->kind >= PYP_SITE_C_ENTER && w->kind <= PYP_SITE_C_INSTANT &&
@@ -254,8 +255,8 @@ static bool take_site(const struct wire_site *w, struct plan_site *ret)
 	return true;
 }
 
-/* Is this instruction among the sites? */
-static bool is_among(const struct plan_site *v, uint32_t n, const struct plan_site *s)
+/* Is the instruction of s one of the n sites? */
+static bool contains_site(const struct plan_site *v, uint32_t n, const struct plan_site *s)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (v[i].offset == s->offset || v[i].vaddr == s->vaddr)
@@ -263,7 +264,7 @@ static bool is_among(const struct plan_site *v, uint32_t n, const struct plan_si
 	return false;
 }
 
-/* All sites for functions in C are there, or none; only a plan that is complete has them. */
+/* Either all sites for C functions exist or none; they require a complete plan. */
 static bool take_native(const struct wire_find *w, int plan_err, struct plan *p)
 {
 	if (w->nnative > PYP_MAX_NATIVE_SITES || !TAKE_TEXT(p->native_missing, w->native_missing) ||
@@ -271,14 +272,14 @@ static bool take_native(const struct wire_find *w, int plan_err, struct plan *p)
 		return false;
 	for (uint32_t i = 0; i < w->nnative; i++)
 		if (!is_native_site(&w->native[i]) || !take_site(&w->native[i], &p->native[i]) ||
-		    is_among(p->native, i, &p->native[i]) ||
-		    is_among(p->sites, p->nsites, &p->native[i]))
+		    contains_site(p->native, i, &p->native[i]) ||
+		    contains_site(p->sites, p->nsites, &p->native[i]))
 			return false;
 	p->nnative = w->nnative;
 	return true;
 }
 
-/* The same of those for collections. */
+/* Take the sites of garbage collections. */
 static bool take_gc(const struct wire_find *w, int plan_err, struct plan *p)
 {
 	if (w->ngc > PYP_MAX_GC_SITES || !TAKE_TEXT(p->gc_missing, w->gc_missing) ||
@@ -286,14 +287,15 @@ static bool take_gc(const struct wire_find *w, int plan_err, struct plan *p)
 		return false;
 	for (uint32_t i = 0; i < w->ngc; i++)
 		if (!is_gc_site(&w->gc[i]) || !take_site(&w->gc[i], &p->gc[i]) ||
-		    is_among(p->gc, i, &p->gc[i]) || is_among(p->sites, p->nsites, &p->gc[i]) ||
-		    is_among(p->native, p->nnative, &p->gc[i]))
+		    contains_site(p->gc, i, &p->gc[i]) ||
+		    contains_site(p->sites, p->nsites, &p->gc[i]) ||
+		    contains_site(p->native, p->nnative, &p->gc[i]))
 			return false;
 	p->ngc = w->ngc;
 	return true;
 }
 
-/* A plan that is complete has sites; no instruction is probed twice. */
+/* A complete plan has sites, and probes no instruction twice. */
 static bool take_plan(const struct wire_find *w, int plan_err, struct plan *ret)
 {
 	struct plan p = {.nsites = w->nsites, .table_vaddr = w->table_vaddr, .ninsns = w->ninsns};
@@ -317,7 +319,7 @@ static bool take_plan(const struct wire_find *w, int plan_err, struct plan *ret)
 	return true;
 }
 
-/* ---- what was found ---------------------------------------------------------------------- */
+/* ---- results ----------------------------------------------------------------------------- */
 
 static void put_python(struct wire_find *w, const struct python *py, const struct answer_via *via)
 {
@@ -390,7 +392,7 @@ char *answer_encode_find(const struct inspect_result *r, const struct answer_via
 	return (char *)w;
 }
 
-/* Generated here, from numbers: never a name that another process sent. */
+/* Build the path here from numbers, instead of using text from the other process. */
 static bool take_via(const struct wire_find *w, pid_t tid, char *out, size_t size)
 {
 	if (!tid || w->via_exe) {
@@ -410,7 +412,7 @@ static bool address_is_possible(uint64_t a)
 	return a < USER_END;
 }
 
-/* A bias may be "negative" in a file whose addresses are higher than where it is mapped. */
+/* A bias is "negative" if a file's addresses are higher than its mapping. */
 static bool bias_is_possible(uint64_t bias)
 {
 	return bias % PAGE == 0 && (bias < USER_END || -bias < USER_END);
@@ -477,11 +479,11 @@ static bool take_python(const struct wire_find *w, pid_t tid, const char *path, 
 	       take_via(w, tid, py->via, sizeof(py->via));
 }
 
-static int lie(struct diag *diag)
+static int invalid_answer(struct diag *diag)
 {
 	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE,
-			"its files may be damaged, or made to attack the daemon",
-			"the process that looked into the target gave an impossible answer");
+			"the target's files may be damaged or malicious",
+			"the process that inspects the target sent an invalid answer");
 }
 
 static bool take_found(const struct wire_find *w, pid_t tid, const char *path,
@@ -512,20 +514,20 @@ int answer_decode_find(const void *data, size_t size, pid_t tid, const char *pat
 {
 	_cleanup_(inspect_result_deinit) struct inspect_result r = {0};
 	_cleanup_free_ struct wire_find *w = malloc(sizeof(*w));
-	struct diag said;
+	struct diag sent;
 	int err = 0;
 
 	if (!w)
-		return diag_errno(diag, ENOMEM, "cannot look into the target");
+		return diag_errno(diag, ENOMEM, "cannot inspect the target");
 	if (size != sizeof(*w))
-		return lie(diag);
+		return invalid_answer(diag);
 	memcpy(w, data, sizeof(*w));
-	if (!take_diag(&w->diag, &err, &said))
-		return lie(diag);
+	if (!take_diag(&w->diag, &err, &sent))
+		return invalid_answer(diag);
 	if (err)
-		return diag_set(diag, err, said.exit, said.hint, "%s", said.msg);
+		return diag_set(diag, err, sent.exit, sent.hint, "%s", sent.msg);
 	if (!take_found(w, tid, path, &r))
-		return lie(diag);
+		return invalid_answer(diag);
 	*ret = r;
 	r = (struct inspect_result){0};
 	return 0;
@@ -585,7 +587,7 @@ char *answer_encode_stacks(const struct python_stack *v, size_t n, size_t *ret_s
 	return out;
 }
 
-/* How many stacks there are, or -EPROTO. */
+/* The number of stacks, or -EPROTO */
 static ssize_t count_stacks(const char *p, size_t size)
 {
 	ssize_t n = 0;
@@ -679,7 +681,7 @@ char *answer_encode_code(const struct code_names *c, size_t *ret_size)
 	return out;
 }
 
-/* UTF-8 without a NUL in it, as python_str_read makes it. */
+/* Is s UTF-8 without NUL, as from python_str_read()? */
 static bool name_is_text(const char *s, size_t n)
 {
 	if (strlen(s) != n)
@@ -732,11 +734,11 @@ int answer_decode_code(const void *data, size_t size, struct code_names *ret)
 	c.firstlineno = w.firstlineno;
 	c.flags = w.flags;
 	*ret = c;
-	memset(&c, 0, sizeof(c)); /* the caller's now */
+	memset(&c, 0, sizeof(c)); /* owned by the caller now */
 	return 0;
 }
 
-/* ---- what hides calls -------------------------------------------------------------------- */
+/* ---- hidden calls ------------------------------------------------------------------------ */
 
 char *answer_encode_hidden(bool misses, const char *text, size_t *ret_size)
 {

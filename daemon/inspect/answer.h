@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an inspector sends (private to inspect/, and its tests). All of it is checked like records
- * from the ring: the process may have been taken over by what it parsed. Decoding is total and
- * pure; on failure nothing is returned.
+ * Messages of an inspector (private to inspect/ and its tests). The daemon checks all of them like
+ * records of the ring, because the files that the inspector parses may have taken it over. Decoding
+ * is total and pure, and returns nothing on failure.
  */
 #ifndef PYPROF_INSPECT_ANSWER_H
 #define PYPROF_INSPECT_ANSWER_H
@@ -28,27 +28,28 @@ struct question_msg {
 	uint64_t arg;
 };
 
-/* Precedes each answer. */
+/* The header of each answer */
 struct answer_head {
 	uint32_t seq;
 	uint32_t question;
-	int32_t err;   /* 0 or a negative errno; then there is no content, but for QUESTION_FIND */
-	uint32_t size; /* of what follows */
+	int32_t err;   /* 0 or a negative errno, without content except for QUESTION_FIND */
+	uint32_t size; /* bytes that follow */
 };
 
-/* No answer is longer. */
+/* The maximum size of an answer, bytes */
 size_t answer_max(enum question q);
 
-/* A result, or the diagnosis of a failure (err). via: what python->file was opened by. malloc'd. */
+/* Encode a result, or the diagnosis of a failure (err). via: how python->file was opened. The
+ * answer is malloc'd; NULL if out of memory. */
 struct answer_via {
 	bool exe;
-	uint64_t start, end; /* else: of the mapping */
+	uint64_t start, end; /* otherwise: addresses of the mapping */
 };
 char *answer_encode_find(const struct inspect_result *r, const struct answer_via *via, int err,
 			 const struct diag *diag, size_t *ret_size);
 /*
- * tid: the thread whose /proc directory `via` is to be in; path: the file that was to be looked into
- * (tid 0). 0, the error that it tells, or -EPROTO with diag set for what no honest inspector sends.
+ * Decode the answer to QUESTION_FIND. tid: thread whose /proc directory `via` refers to; 0 if a
+ * file at path was inspected. Returns 0, the error in the answer, or -EPROTO for an invalid answer.
  */
 int answer_decode_find(const void *data, size_t size, pid_t tid, const char *path,
 		       struct inspect_result *ret, struct diag *diag);

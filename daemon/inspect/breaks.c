@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Breakpoints that are not in the file: see breaks.h. */
+/* Finding breakpoints that are not in the file: see breaks.h. */
 #include "inspect/breaks.h"
 
 #define BREAKPOINT 0xcc
@@ -31,7 +31,7 @@ bool breaks_is_site(const struct plan *plan, uint64_t bias, uint64_t address)
 	return false;
 }
 
-/* Up to the end of its page. */
+/* The number of bytes up to the end of the page, at most left. */
 static size_t part_of(uint64_t address, size_t left)
 {
 	size_t part = PAGE_BYTES - (size_t)(address % PAGE_BYTES);

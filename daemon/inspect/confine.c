@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the processes that look into a target give up: see helper.h.
+ * Dropping the privileges of inspector and opener: see helper.h.
  *
- * The inspector, which parses the target's files, ends up as nobody, without a capability, without
- * the memory that the daemon shares with the kernel (rings) and with a list of system calls that
- * holds none that opens anything. A call that is not on the list fails with ENOSYS.
+ * The inspector, which parses the target's files, runs as nobody, without capabilities, without the
+ * memory that the daemon shares with the kernel (rings), and with a list of system calls that
+ * cannot open anything. Calls that are not in the list fail with ENOSYS.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #include "target/proc.h"
 
 #define NOBODY	    65534u
-#define MEMORY_MORE (UINT64_C(1536) << 20) /* beyond what the daemon has mapped */
+#define MEMORY_MORE (UINT64_C(1536) << 20) /* bytes beyond the daemon's own mappings */
 #define FILES_MAX   32u
 #define SELF_MAPS   (16u << 20)
 #define X32_BIT	    0x40000000u
@@ -45,7 +45,7 @@ static struct sock_filter inspector_calls[] = {
 	ALLOW(pread64), ALLOW(read), ALLOW(write), ALLOW(lseek), ALLOW(recvmsg), ALLOW(sendmsg),
 	ALLOW(close), ALLOW(dup), ALLOW(poll), ALLOW(fstat), ALLOW(newfstatat),
 	ALLOW(munmap), ALLOW(mremap), ALLOW(brk), ALLOW(madvise),
-	/* Memory of its own, never to be executed. */
+	/* Private memory that is not executable */
 	IF(BPF_JEQ, SYS_mmap, 0, 6),
 	LOAD(args[2]),
 	IF(BPF_JSET, PROT_EXEC, 3, 0),
@@ -71,7 +71,7 @@ static struct sock_filter opener_calls[] = {
 };
 /* clang-format on */
 
-/* Sanitizers need calls of their own: builds for tests only. */
+/* Builds with sanitizers (tests only) need other calls. */
 static int allow_calls(struct sock_filter *code, size_t n)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -84,7 +84,7 @@ static int allow_calls(struct sock_filter *code, size_t n)
 #endif
 }
 
-/* Also where the parent had ended before this was said. */
+/* The check detects a parent that ended before the prctl(). */
 static int die_with(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
@@ -99,8 +99,9 @@ static int drop_capabilities(void)
 
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
 		(void)prctl(PR_CAPBSET_DROP,
-			    cap); /* without SETPCAP: execve is not called anyway */
-	/* Where nobody is no user, or we may not change ours, the rest must do. */
+			    cap); /* needs CAP_SETPCAP, but execve() is not available anyway */
+	/* If the user nobody does not exist, or ids cannot be changed, rely on the other
+	 * restrictions. */
 	(void)setgroups(0, NULL);
 	if (setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) < 0 &&
 	    errno != EPERM && errno != EINVAL)
@@ -109,8 +110,8 @@ static int drop_capabilities(void)
 }
 
 /*
- * What it takes to open parts of any process: to look at it, to open what it maps, and to read files
- * of other users. CAP_SYS_ADMIN does for the second where a daemon has not been given
+ * Keep the capabilities to open parts of any process: ptrace access, opening mapped files, and
+ * reading other users' files. For the second, use CAP_SYS_ADMIN if the daemon does not have
  * CAP_CHECKPOINT_RESTORE.
  */
 static int keep_capabilities_to_open(void)
@@ -138,7 +139,7 @@ static int limit(int what, rlim_t n)
 	return setrlimit((__rlimit_resource_t)what, &r) < 0 ? -errno : 0;
 }
 
-/* Rings are shared with the kernel, and other targets' data is in them. Returns how much is mapped. */
+/* Unmap rings, which contain data of other targets. *ret_size: bytes that remain mapped. */
 static int unmap_shared(uint64_t *ret_size)
 {
 	_cleanup_(target_maps_deinit) struct target_maps maps = {0};
@@ -169,7 +170,7 @@ static int set_limits(uint64_t mapped)
 		r = limit(RLIMIT_NPROC, 0);
 	if (r == 0)
 		r = limit(RLIMIT_NOFILE, FILES_MAX);
-#ifndef __SANITIZE_ADDRESS__ /* which maps all there is */
+#ifndef __SANITIZE_ADDRESS__ /* which maps the whole address space */
 	if (r == 0)
 		r = limit(RLIMIT_AS, mapped + MEMORY_MORE);
 #else
@@ -202,7 +203,7 @@ int confine_inspector(pid_t parent)
 		r = set_limits(mapped);
 	if (r == 0)
 		r = drop_capabilities();
-	/* A change of user lets go of both. */
+	/* changing the user resets this and the death signal */
 	if (r == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
 		r = -errno;
 	if (r == 0)

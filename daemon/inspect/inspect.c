@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The daemon's side of an inspector: see inspect.h. Nothing here blocks but where it says so. */
+/* The daemon's side of an inspector: see inspect.h. Only the functions documented there as waiting
+ * block. */
 #include "inspect/inspect.h"
 
 #include <errno.h>
@@ -25,16 +26,16 @@
 struct inspect {
 	pid_t inspector, opener;
 	int chan;
-	pid_t tid; /* 0: a file */
+	pid_t tid; /* 0: inspecting a file */
 	char *path;
 	uint64_t deadline_ns;
-	uint32_t seq;	  /* of the last question */
-	bool found, gone; /* the result was given; it is of no more use */
-	bool asked;	  /* the last question has not been answered */
+	uint32_t seq;	  /* of the latest question */
+	bool found, gone; /* the result was delivered; the inspector is unusable */
+	bool asked;	  /* the latest question is unanswered */
 	uint64_t late;
-	/* The answer at hand. */
+	/* The answer being received */
 	struct answer_head head;
-	size_t have; /* of the head and of what follows, together */
+	size_t have; /* bytes received, header included */
 	char *content;
 	size_t room;
 };
@@ -75,7 +76,7 @@ bool channel_read(int fd, void *data, size_t n)
 	return true;
 }
 
-/* The content grows with what has come, not with what was announced. */
+/* Grow with the bytes received, not with the announced size. */
 static int make_room(struct inspect *in, size_t want)
 {
 	size_t room = in->room ? in->room : 4096;
@@ -102,7 +103,8 @@ static bool head_is_possible(const struct inspect *in)
 	       h->err != -EINPROGRESS && (!h->err || !h->size || h->question == QUESTION_FIND);
 }
 
-/* Take what has come. 0: an answer is whole; -EINPROGRESS: not yet; -EPROTO, -EPIPE, -ENOMEM. */
+/* Receive available data. 0: an answer is complete; -EINPROGRESS: not yet; -EPROTO, -EPIPE,
+ * -ENOMEM. */
 static int take(struct inspect *in)
 {
 	for (;;) {
@@ -141,7 +143,7 @@ static void answered(struct inspect *in)
 	in->asked = false;
 }
 
-/* Wait up to ms for something to come. */
+/* Wait up to ms for data. */
 static void wait_for(const struct inspect *in, int ms)
 {
 	struct pollfd p = {.fd = in->chan, .events = POLLIN};
@@ -149,7 +151,7 @@ static void wait_for(const struct inspect *in, int ms)
 	(void)poll(&p, 1, ms);
 }
 
-/* ---- life -------------------------------------------------------------------------------- */
+/* ---- start and end ----------------------------------------------------------------------- */
 
 static pid_t fork_opener(const struct inspect_opts *opts, int ask)
 {
@@ -198,13 +200,13 @@ int inspect_start(const struct inspect_opts *opts, struct inspect **ret, struct 
 	int r;
 
 	if (!in)
-		return diag_errno(diag, ENOMEM, "cannot look into the target");
+		return diag_errno(diag, ENOMEM, "cannot inspect the target");
 	in->chan = -1;
 	if (reaper_pending() >= STUCK_MAX)
 		return diag_set(diag, -EBUSY, PYP_EXIT_FAILURE,
-				"end the servers of the file systems that they wait for",
-				"%u helper processes wait for file systems that do not answer and "
-				"cannot be ended",
+				"terminate the servers of these file systems",
+				"%u helper processes wait for file systems that do not respond and "
+				"cannot be terminated",
 				STUCK_MAX);
 	in->tid = opts->target ? opts->target->tid : 0;
 	in->path = opts->path ? strdup(opts->path) : NULL;
@@ -261,8 +263,8 @@ uint64_t inspect_late(const struct inspect *in)
 static int too_late(struct diag *diag)
 {
 	return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE,
-			"does it map files of a file system that does not answer?",
-			"the target's files and memory could not be read within %llu seconds",
+			"check whether it maps files of a file system that does not respond",
+			"reading the target's files and memory took more than %llu seconds",
 			INSPECT_DEADLINE_NS / 1000000000);
 }
 
@@ -270,14 +272,14 @@ static int broken(int err, struct diag *diag)
 {
 	if (err == -EPROTO)
 		return diag_set(diag, err, PYP_EXIT_UNTRACEABLE,
-				"its files may be damaged, or made to attack the daemon",
-				"the process that looked into the target gave an impossible "
+				"the target's files may be damaged or malicious",
+				"the process that inspects the target sent an invalid "
 				"answer");
 	if (err == -EPIPE)
 		return diag_set(diag, err, PYP_EXIT_UNTRACEABLE,
-				"its files may be damaged, or made to attack the daemon",
-				"the process that looked into the target has crashed");
-	return diag_errno(diag, -err, "cannot look into the target");
+				"the target's files may be damaged or malicious",
+				"the process that inspects the target has crashed");
+	return diag_errno(diag, -err, "cannot inspect the target");
 }
 
 int inspect_poll(struct inspect *in, struct inspect_result *ret, struct diag *diag)
@@ -312,7 +314,7 @@ int inspect_wait(struct inspect *in, int ms, void (*pump)(void *ctx), void *ctx,
 		now = clock_monotonic_ns();
 		if (r != -EINPROGRESS || (ms >= 0 && now >= end))
 			return r;
-		/* rounded up: a deadline is not waited for in circles */
+		/* rounded up, to avoid polling shortly before the deadline */
 		wait_for(in, pump ? PUMP_MS : end > now ? (int)((end - now) / 1000000) + 1 : 1);
 		if (pump)
 			pump(ctx);
@@ -329,7 +331,7 @@ int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, st
 
 /* ---- questions --------------------------------------------------------------------------- */
 
-/* An answer that came too late is dropped. */
+/* Drop an answer that came after its timeout. */
 static int clear_channel(struct inspect *in)
 {
 	int r = in->asked ? take(in) : 0;
@@ -347,7 +349,7 @@ static int send_question(struct inspect *in, enum question what, uint64_t arg)
 {
 	const struct question_msg q = {.seq = ++in->seq, .question = (uint32_t)what, .arg = arg};
 
-	/* It has read all that came before: there is room. */
+	/* The inspector has read all earlier questions, so the buffer has room. */
 	if (send(in->chan, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(q)) {
 		in->gone = true;
 		return -EPIPE;
@@ -364,7 +366,7 @@ static bool process_runs(pid_t pid)
 	return pid > 0 && proc_runs(path);
 }
 
-/* Then nothing blocks them: the machine is busy. */
+/* If so, the machine is busy, rather than the processes blocked. */
 static bool is_running(const struct inspect *in)
 {
 	return process_runs(in->inspector) || process_runs(in->opener);
@@ -394,14 +396,14 @@ static int await_answer(struct inspect *in, enum question what)
 	return in->head.err;
 }
 
-/* It ends when it has opened all. */
+/* The opener ends once everything is open. */
 static void reap_opener(struct inspect *in)
 {
 	if (in->opener > 0 && waitpid(in->opener, NULL, WNOHANG) == in->opener)
 		in->opener = 0;
 }
 
-/* 0: the answer is in in->content. */
+/* Returns 0 if the answer is in in->content. */
 static int ask(struct inspect *in, enum question what, uint64_t arg)
 {
 	int r;
@@ -414,13 +416,13 @@ static int ask(struct inspect *in, enum question what, uint64_t arg)
 		r = send_question(in, what, arg);
 	if (r == 0)
 		r = await_answer(in, what);
-	/* The others are asked again. */
+	/* other questions will be repeated */
 	if ((r == -EBUSY || r == -ETIMEDOUT) && (what == QUESTION_STACKS || what == QUESTION_CODE))
 		in->late++;
 	return r;
 }
 
-/* Whoever lies once is not asked again. */
+/* After an invalid answer, do not use the inspector any more. */
 static int checked(struct inspect *in, int r)
 {
 	if (r == -EPROTO)

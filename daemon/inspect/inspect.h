@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Helper processes that look into a target: they parse its files and its maps, plan the probes and
- * read its memory. The daemon parses and reads nothing of that itself.
+ * Helper processes that inspect a target: they parse its files and maps, plan the probes, and read
+ * its memory. The daemon itself does none of that.
  *
- * Each target has an inspector: a forked process without privileges, network, files or any system
- * call but reading, computing and writing its answer. What it needs of the target is opened by a
- * second process, the opener, which keeps the capabilities that takes and parses nothing. Either may wait for
- * ever (for a file system's server that does not answer, beyond SIGKILL too) or answer anything:
- * the daemon waits no longer than its deadline, checks each answer (answer.h), and an inspector
- * that fails is an error for its one target.
+ * Each target has an inspector: a forked process without privileges, network and files, whose only
+ * system calls read, compute and send its answer. A second process, the opener, opens what the
+ * inspector needs of the target; it keeps the capabilities for that, and parses nothing. Both may
+ * block for ever (even after SIGKILL, if a file system's server does not respond) or send anything.
+ * Therefore the daemon waits with a deadline and checks each answer (answer.h), and a failing
+ * inspector is an error of one target only.
  */
 #ifndef PYPROF_INSPECT_INSPECT_H
 #define PYPROF_INSPECT_INSPECT_H
@@ -27,79 +27,83 @@
 
 struct inspect;
 
-/* How long finding the interpreter and planning may take. */
+/* Time limit of finding the interpreter and planning */
 #define INSPECT_DEADLINE_NS 10000000000ull
-/* How long the daemon waits for what it asks of a target that it traces: while a read blocks, and
- * while the inspector runs, or waits for a processor on a busy machine. */
+/* Time limits of questions about a traced target: while a read blocks, and while the inspector runs
+ * or waits for a CPU. */
 #define INSPECT_WAIT_MS 100
 #define INSPECT_RUN_MS	800
 /* The same of a census, which reads up to 32 million objects. */
 #define INSPECT_CENSUS_MS 60000
 
 struct inspect_opts {
-	const struct target *target; /* borrowed during inspect_start; NULL: the file at path */
+	const struct target *target; /* borrowed during inspect_start(); NULL: inspect the file
+				      * at path */
 	const char *path;
-	/* If the target's exec id is this: only say so, and use this interpreter's facts later. */
+	/* If the target has this exec id, only report that (`same`), and use the facts in `like`
+	 * later. */
 	const struct python *like;
 	uint64_t like_exec_id;
-	bool plan;   /* make a plan */
-	bool breaks; /* look for breakpoints in all of the interpreter's code */
-	bool check;  /* compare the layout with the target's stacks: see python_check */
+	bool plan;   /* plan the probes */
+	bool breaks; /* search all of the interpreter's code for breakpoints */
+	bool check;  /* check the layout with the target's stacks: see python_check() */
 };
 
 #define INSPECT_BREAKS 8
 
-/* What was found. */
+/* Result of an inspection */
 struct inspect_result {
-	bool same;	       /* see like; then python is NULL */
-	struct python *python; /* owned; without image */
-	int plan_err; /* the plan could not be made: plan_diag says why; plan is for people */
+	bool same;	       /* the exec id matched; python is NULL */
+	struct python *python; /* owned; has no image */
+	int plan_err; /* planning failed, see plan_diag; the incomplete plan can still be printed */
 	struct diag plan_diag;
 	struct plan plan;
 	uint64_t exec_id; /* see target_exec_id */
 	char cmdline[TARGET_CMDLINE_MAX];
-	char warning[256]; /* see python_hidden */
+	char warning[256]; /* see python_hidden() */
 	bool misses;
 	unsigned int site_breaks; /* breakpoints at planned sites: see breaks.h */
-	uint32_t nbreaks;	  /* in all of the code, if asked for; addresses of the first */
+	uint32_t nbreaks;	  /* breakpoints in all code, if requested; addresses of the
+				   * first ones */
 	uint64_t breaks[INSPECT_BREAKS];
 };
 
 void inspect_result_deinit(struct inspect_result *r);
 
-/* Start the processes. An error, also if too many could not be ended before. */
+/* Start the processes. Also fails if too many earlier ones could not be ended. *ret is owned by the
+ * caller. */
 int inspect_start(const struct inspect_opts *opts, struct inspect **ret, struct diag *diag);
-/* Ends the processes; does not wait for one that cannot be killed. */
+/* End the processes, without waiting for those that cannot be killed. NULL is accepted. */
 void inspect_free(struct inspect *in);
 DEFINE_FREEP(struct inspect, inspect_free)
 
-/* Readable when inspect_poll has something to do; when it is to be called at the latest, in
- * CLOCK_MONOTONIC ns. */
+/* Call inspect_poll() when the descriptor is readable, or at the deadline (CLOCK_MONOTONIC ns). */
 int inspect_fd(const struct inspect *in);
 uint64_t inspect_deadline(const struct inspect *in);
 
 /*
- * The result, once; takes no time. -EINPROGRESS: not yet. On any other error (diag says which) the
- * inspector is of no more use. *ret is filled only if 0 is returned.
+ * Get the result, once, without blocking. -EINPROGRESS: not available yet. After any other error
+ * the inspector is unusable. *ret is set only on success.
  */
 int inspect_poll(struct inspect *in, struct inspect_result *ret, struct diag *diag);
-/* The same, waiting up to ms (-1: until the deadline), with pump (may be NULL) called meanwhile. */
+/* The same, waiting up to ms (-1: until the deadline). pump (may be NULL) is called meanwhile. */
 int inspect_wait(struct inspect *in, int ms, void (*pump)(void *ctx), void *ctx,
 		 struct inspect_result *ret, struct diag *diag);
-/* All in one: start, wait, end. */
+/* Start, wait and end. */
 int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, struct diag *diag);
 
 /*
- * Questions to an inspector that has given its result; in may be NULL (-ENOTCONN). They wait for
- * INSPECT_WAIT_MS (or INSPECT_RUN_MS) at most: -ETIMEDOUT. While an earlier one is not answered:
- * -EBUSY, at once. Other errors are the functions' of python.h, or that it has ended.
+ * Questions to an inspector that has delivered its result. in may be NULL (-ENOTCONN). They wait at
+ * most INSPECT_WAIT_MS (blocked) or INSPECT_RUN_MS (running): -ETIMEDOUT. -EBUSY: an earlier
+ * question is unanswered. Other errors: those of the functions in python.h, or that the inspector
+ * has ended.
  */
 int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n);
 /* The same by python_dump, with lines. */
 int inspect_dump(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n);
 int inspect_code(struct inspect *in, uint64_t code, struct code_names *ret);
 int inspect_hidden(struct inspect *in, bool *misses, char *out, size_t size);
-/* Where its GILs are, the rest of ret zeroed: how many ranges. 0: not known. */
+/* Find the address ranges of the GILs; the rest of ret is zeroed. Returns their number; 0: unknown. */
 int inspect_gils(struct inspect *in, struct pyp_gil_range ret[PYP_GIL_RANGES]);
 /* The objects of the target by type: see census.h. Waits for up to INSPECT_CENSUS_MS: not to be asked
  * by the daemon's event loop. */
@@ -107,7 +111,7 @@ int inspect_census(struct inspect *in, struct census *ret);
 /* 0: the memory that it reads is no more (the target has executed a program, or ended). */
 int inspect_exec_id(struct inspect *in, uint64_t *ret);
 
-/* Questions for stacks and code objects that were not answered in time. */
+/* The number of questions for stacks and code objects that timed out. */
 uint64_t inspect_late(const struct inspect *in);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The inspector: finds the interpreter of one target and plans its probes, says so, and then answers
- * questions until the daemon lets go of it. It has only the descriptors that the opener sends it.
+ * The inspector: finds a target's interpreter, plans its probes, sends the result, and then answers
+ * questions until the daemon closes the channel. All its descriptors come from the opener.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,17 +17,18 @@
 #include "plan/gil.h"
 #include "plan/own_code.h"
 
-/* Parts that are read more than once, or that stay open: the memory of this very program. */
+/* Files that are opened once, before the inspector may lose access or the target executes another
+ * program. */
 #define KEPT (1u << TARGET_MAPS | 1u << TARGET_AUXV | 1u << TARGET_ENVIRON | 1u << TARGET_MEM)
 
 struct inspector {
 	const struct inspect_opts *opts;
 	int chan, ask;
 	int kept[TARGET_PARTS]; /* negative errno: cannot be opened */
-	struct target target;	/* with access to it */
+	struct target target;	/* with target.access set to access */
 	struct target_access access;
 	struct inspect_result found;
-	const struct python *python; /* found.python, or the one that it is like */
+	const struct python *python; /* found.python, or opts->like */
 	struct answer_via via;
 };
 
@@ -35,7 +36,8 @@ void (*inspect_test_helper)(int chan);
 
 /* ---- the opener -------------------------------------------------------------------------- */
 
-/* Returns how many bytes came behind the error, or a negative errno; *ret_fd: -1, there was none. */
+/* Send a request. Returns the number of bytes received after the error code, or a negative errno.
+ * *ret_fd is -1 if there was no descriptor. */
 static ssize_t ask(const struct inspector *in, const struct opener_msg *m, void *bytes, size_t n,
 		   int *ret_fd)
 {
@@ -80,7 +82,7 @@ static void open_kept(struct inspector *in)
 		in->kept[i] = KEPT & 1u << i ? ask_part(in, i, 0, 0) : -1;
 }
 
-/* A maps file shows what is mapped now, from its beginning on. */
+/* Rewound, as reading a maps file from its start gives the present mappings. */
 static int open_part(void *ctx, enum target_part part, uint64_t start, uint64_t end)
 {
 	const struct inspector *in = ctx;
@@ -96,8 +98,8 @@ static int open_part(void *ctx, enum target_part part, uint64_t start, uint64_t 
 	return fd < 0 ? -errno : fd;
 }
 
-/* Where the daemon may read its memory, but not open its files: as process_vm_readv, through the
- * opener. */
+/* If the daemon may read the target's memory but not open its files, read through the opener, which
+ * uses process_vm_readv(). */
 static const struct inspector *self;
 
 static int read_asked(const struct memory *mem, uint64_t addr, void *out, size_t n)
@@ -143,7 +145,7 @@ static int discover_file(struct inspector *in, struct diag *diag)
 	return r;
 }
 
-/* The path that it was opened by, as numbers. */
+/* Parse the path it was opened by, to send it as numbers. */
 static int take_via(struct inspector *in, struct diag *diag)
 {
 	const char *p = strrchr(in->found.python->via, '/');
@@ -154,7 +156,9 @@ static int take_via(struct inspector *in, struct diag *diag)
 		return 0;
 	in->via.start = strtoull(p + 1, &end, 16);
 	in->via.end = *end == '-' ? strtoull(end + 1, NULL, 16) : 0;
-	return in->via.end ? 0 : diag_errno(diag, EINVAL, "cannot name the interpreter's file");
+	return in->via.end ? 0
+			   : diag_errno(diag, EINVAL,
+					"cannot parse the path of the interpreter's file");
 }
 
 static int discover(struct inspector *in, struct diag *diag)
@@ -179,7 +183,7 @@ static int discover(struct inspector *in, struct diag *diag)
 	return r;
 }
 
-/* While no probes of ours are on. */
+/* Only called while our probes are detached. */
 static void find_breaks(struct inspector *in)
 {
 	struct inspect_result *f = &in->found;
@@ -375,7 +379,7 @@ _Noreturn void inspector_run(const struct inspect_opts *opts, int chan, int ask,
 		in.target.access = &in.access;
 	}
 	if (send_found(&in)) {
-		/* Nothing is to be opened any more, and the opener ends, unless it must read. */
+		/* Everything is open, so let the opener end, unless it has to read memory. */
 		if (in.kept[TARGET_MEM] >= 0)
 			(void)close(in.ask);
 		while (serve(&in))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The opener: opens what an inspector asks for, of one process, and reads nothing of it but, where
- * /proc/PID/mem may not be opened, bytes of memory that it hands on unseen. It keeps the
- * capabilities that opening takes, so all that it takes from the inspector are numbers.
+ * The opener: opens files of one process on behalf of the inspector. It reads none of them; if
+ * /proc/PID/mem cannot be opened, it copies memory to the inspector without interpreting it. As it
+ * keeps the capabilities for opening, it accepts only numbers from the inspector.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static int open_part(const struct opener *o, const struct opener_msg *m)
 	if (!t || m->part >= TARGET_PARTS)
 		return -EINVAL;
 	fd = target_open_part_at(o->dirfd, (enum target_part)m->part, m->start, m->end);
-	/* The directory is of the process that was meant only if that is still there. */
+	/* The directory belongs to the right process only if that is still alive. */
 	if (fd >= 0 && !target_alive(t)) {
 		(void)close(fd);
 		return -ESRCH;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Sites in functions that the interpreter calls: _PyEval_FrameClearAndPop, in which frames end since
- * 3.12, whatever ends them; and the deallocation of code objects, in all versions.
+ * Sites in functions that the interpreter calls: _PyEval_FrameClearAndPop, which ends all frames
+ * since 3.12; and the deallocation of code objects, in all versions.
  *
  * Source: CPython v3.12.1 and v3.13.0 Python/ceval.c.
  */
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define CLEAR_AND_POP "_PyEval_FrameClearAndPop"
-#define FRAME_ARG     1 /* which of its arguments is the frame, from 0 */
+#define FRAME_ARG     1 /* number of its frame argument, from 0 */
 
 /* ---- _PyEval_FrameClearAndPop (3.12+) ---------------------------------------------------- */
 
@@ -28,8 +28,8 @@ static bool calls(const struct planner *p, uint32_t i, uint64_t callee)
 	return plt && strcmp(plt, CLEAR_AND_POP) == 0;
 }
 
-/* A function that looks at the owner of the frame it is given second: no other that a return
- * calls does. states: where its second argument is. */
+/* Does the function test the owner of the frame in its second argument? No other function called by
+ * a return does. states: locations of that argument. */
 static bool tests_owner(const struct planner *p, const struct cfg *cfg,
 			const struct flow_state *states)
 {
@@ -48,7 +48,7 @@ static bool tests_owner(const struct planner *p, const struct cfg *cfg,
 	return false;
 }
 
-/* Explore a small function on its own and solve where its argument number `arg` is kept. */
+/* Build the graph of a small function, and solve the locations of argument `arg`. */
 static int function_open(const struct planner *p, uint64_t vaddr, unsigned int arg, struct cfg *cfg,
 			 struct flow_state **ret)
 {
@@ -82,8 +82,8 @@ static bool is_clear_and_pop(const struct planner *p, uint64_t vaddr)
 	       tests_owner(p, &cfg, states);
 }
 
-/* Where RETURN_VALUE goes to end its frame: exported since 3.13, before that the function it calls
- * with the frame as second argument. */
+/* Find the function that RETURN_VALUE calls to end its frame: exported since 3.13; before, the one
+ * that it calls with the frame as second argument. */
 static int clear_and_pop_find(const struct planner *p, uint64_t *ret)
 {
 	const insn_regs frame = planner_argument(p, FRAME_ARG);
@@ -110,8 +110,8 @@ static int clear_and_pop_find(const struct planner *p, uint64_t *ret)
 	return -ENOENT;
 }
 
-/* Proof: without the calls of callee, no path leads from a return's handler back to a dispatch or
- * out of the evaluator, and the evaluator's own failure path (exit_unwind) calls it as well. */
+/* Proof: without calls of callee, no path from a return's handler leads to a dispatch or out of the
+ * evaluator, and the evaluator's failure path (exit_unwind) also calls it. */
 static int clear_and_pop_prove(struct planner *p, uint64_t callee)
 {
 	const struct {
@@ -168,7 +168,7 @@ int models_plan_clear_and_pop(struct planner *p)
 	if (r < 0)
 		return r;
 	if (!tests_owner(p, &cfg, states))
-		return planner_missing(p, CLEAR_AND_POP " (does not look at the frame's owner)");
+		return planner_missing(p, CLEAR_AND_POP " (does not test the frame's owner)");
 	callee.cfg = cfg;
 	line_build(&cfg, cfg_find(&cfg, vaddr), &(struct line_opts){0}, &line);
 	r = line_site(&callee, &line,

@@ -76,7 +76,7 @@ static void noreturn_find(struct cfg *cfg)
 			cfg->noreturn[cfg->nnoreturn++] = sym.vaddr;
 }
 
-/* Whatever stands behind such a call is not what runs next. */
+/* Code after such a call is not executed next. */
 static bool is_noreturn(const struct cfg *cfg, const struct insn *in)
 {
 	const char *plt;
@@ -93,7 +93,7 @@ static bool is_noreturn(const struct cfg *cfg, const struct insn *in)
 	return false;
 }
 
-/* A jump to where another function is known to start leaves this one. */
+/* A jump to the known start of another function leaves this one. */
 static bool is_tail_jump(const struct cfg *cfg, const struct insn *in)
 {
 	return in->flow == INSN_JMP && image_plt_name(cfg->img, in->target);
@@ -155,7 +155,8 @@ static int work_push(struct worklist *w, uint64_t vaddr)
 	return 0;
 }
 
-/* Decode from vaddr until the path ends or meets what is known; branch targets go to the list. */
+/* Decode from vaddr until the path ends or reaches known code; branch targets go to the
+ * worklist. */
 static int explore_path(struct cfg *cfg, struct worklist *w, uint64_t vaddr)
 {
 	for (;;) {
@@ -220,11 +221,11 @@ static int by_vaddr(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* An instruction may begin inside of several others, also of one that begins before the last. */
+/* An instruction may overlap several others, including ones that begin long before it. */
 static int mark_overlaps(struct cfg *cfg)
 {
 	_cleanup_free_ uint64_t *va = malloc((cfg->n ? cfg->n : 1) * sizeof(*va));
-	uint64_t end = 0; /* the furthest that any instruction before reaches */
+	uint64_t end = 0; /* highest end address of all instructions before */
 
 	if (!va)
 		return -ENOMEM;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control-flow graph of one function's code, found by recursive descent: from roots (entries
- * known to be instruction boundaries) along every direct branch. Calls are not entered; those of
- * functions that never return (by their dynamic names) end a path. Indirect jumps end a path; their
- * targets must be given as roots. Owns its instructions; borrows the image. To be initialised with img
- * and arch, all else zero.
+ * The control-flow graph of one function, built by recursive descent: from roots (known instruction
+ * boundaries) along all direct branches. Calls are not entered; calls of functions that never
+ * return (known by dynamic name) end a path. Indirect jumps end a path, so their targets must be
+ * given as roots. Owns its instructions; borrows the image. Initialize with img and arch, all else
+ * zero.
  *
- * Invariants: each instruction starts where control can arrive, or right behind one that falls
- * through; instructions that overlap are all marked as doubtful.
+ * Invariants: each instruction starts where control can arrive, or follows one that falls through;
+ * overlapping instructions are all marked as doubtful.
  */
 #ifndef PYPROF_PLAN_CFG_H
 #define PYPROF_PLAN_CFG_H
@@ -29,7 +29,7 @@ struct cfg_node {
 	struct insn in;
 	uint32_t next;	    /* fall-through successor, CFG_NONE: none */
 	uint32_t jump;	    /* branch target within the graph, CFG_NONE: none */
-	uint32_t preds;	    /* how many edges lead here, roots not counted */
+	uint32_t preds;	    /* number of edges to this node, without roots */
 	uint32_t only_pred; /* the predecessor, if preds == 1 */
 	bool root;
 	bool doubtful; /* overlaps another instruction */
@@ -43,31 +43,31 @@ struct cfg {
 	uint32_t n, cap;
 	uint32_t *hash; /* vaddr → index + 1 */
 	uint32_t hash_size;
-	uint64_t noreturn[CFG_NORETURN]; /* functions that do not come back */
+	uint64_t noreturn[CFG_NORETURN]; /* addresses of functions that do not return */
 	unsigned int nnoreturn;
 };
 
 /*
- * Explore from roots. More roots may be added by calling it again. -ENOMEM, or -E2BIG if the graph
- * exceeds CFG_MAX_INSNS.
+ * Explore from n roots. Further calls add roots. Returns 0, -ENOMEM, or -E2BIG beyond
+ * CFG_MAX_INSNS.
  */
 int cfg_explore(struct cfg *cfg, const uint64_t *roots, size_t n);
-/* To be called once after the last cfg_explore: fills edges. */
+/* Set the edges. Call once after the last cfg_explore(). Returns 0 or -ENOMEM. */
 int cfg_link(struct cfg *cfg);
 void cfg_deinit(struct cfg *cfg);
 
 /* The node of the instruction that starts at vaddr, or CFG_NONE. */
 uint32_t cfg_find(const struct cfg *cfg, uint64_t vaddr);
 
-/* Decode node i in full. */
+/* Decode node i with all operands. */
 bool cfg_full(const struct cfg *cfg, uint32_t i, struct insn_full *ret);
 /* Disassemble node i into out; "" if that fails. */
 void cfg_format(const struct cfg *cfg, uint32_t i, char *out, size_t size);
 
 /*
- * Mark (in seen, one byte per node) everything reachable from node `from`, inclusive, without going
- * through nodes whose byte in `blocked` is set (may be NULL); blocked nodes themselves are not
- * marked. Adds to what is marked already. -ENOMEM.
+ * Mark in seen (one byte per node) everything reachable from node `from`, itself included, without
+ * passing nodes set in `blocked` (may be NULL), which are not marked. Keeps existing marks. Returns
+ * 0 or -ENOMEM.
  */
 int cfg_reach(const struct cfg *cfg, uint32_t from, const uint8_t *blocked, uint8_t *seen);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which locations must hold a value: see flow.h. */
+/* Data flow of one value: see flow.h. */
 #include "plan/flow.h"
 
 #include <string.h>
@@ -20,8 +20,8 @@ static void slots_drop(struct flow_state *s, int base)
 }
 
 /*
- * A store to [base + disp] changes what overlaps it. Slots seen through the other stack register
- * may be the same memory: they go as well.
+ * A store to [base + disp] overwrites overlapping slots. Slots relative to the other stack register
+ * may be the same memory, so they are dropped, too.
  */
 static void slot_kill(const struct arch *arch, struct flow_state *s, int base, int64_t disp,
 		      int64_t size)
@@ -49,7 +49,7 @@ static void slot_add(struct flow_state *s, int base, int64_t disp)
 		s->slot[s->nslots++] = (struct flow_slot){(uint8_t)base, (int32_t)disp};
 }
 
-/* The stack pointer changes: slots keep their places if it is known by how much. */
+/* The stack pointer changes: adjust slots if the distance is known, else drop them. */
 static void flow_stack(const struct arch *arch, struct flow_state *s, const struct insn_full *in)
 {
 	if (!in->stack_known) {
@@ -61,7 +61,7 @@ static void flow_stack(const struct arch *arch, struct flow_state *s, const stru
 			s->slot[i].disp -= (int32_t)in->stack_add;
 }
 
-/* Everything the instruction writes no longer holds the value. */
+/* Drop all locations that the instruction writes. */
 static void flow_kill(const struct arch *arch, struct flow_state *s, const struct insn_full *in)
 {
 	s->regs &= ~in->writes;
@@ -84,14 +84,14 @@ static bool flow_is_reg(const struct insn_operand *op, int *reg, unsigned int bi
 	return insn_is_reg(op, reg, 64) || (bits == 32 && insn_is_reg(op, reg, 32));
 }
 
-/* What a plain move of the whole value makes hold it; judged before the kill, applied after. */
+/* Add the location that a move of the whole value writes. Uses the state before the instruction. */
 static void flow_move(const struct arch *arch, const struct flow_state *before,
 		      struct flow_state *after, const struct insn_full *in, unsigned int bits)
 {
 	int dst, src;
 	int64_t disp;
 
-	/* 3.14 and later: without its tag it is the same object. */
+	/* 3.14 and later: clearing the tag does not change the object. */
 	if (bits == 64 && insn_is_untagging(in, &dst) && before->regs & insn_bit(dst))
 		after->regs |= insn_bit(dst);
 	if (in->kind != INSN_MOVE)
@@ -111,7 +111,8 @@ static void flow_move(const struct arch *arch, const struct flow_state *before,
 	}
 }
 
-/* A pop loads what the stack pointer points to. A push stores where the stack pointer then points to; what a slot below the stack held is gone. */
+/* A pop loads the slot at the stack pointer. A push writes there; slots below the stack are
+ * lost. */
 static void flow_push(const struct arch *arch, const struct flow_state *before,
 		      struct flow_state *after, const struct insn_full *in)
 {
@@ -152,24 +153,24 @@ static void flow_step(const struct cfg *cfg, uint32_t i, struct flow_state *s, u
 	flow_move(cfg->arch, &before, s, &in, bits);
 }
 
-/* Intersect: returns whether *to changed. */
-static bool flow_meet(struct flow_state *to, const struct flow_state *from)
+/* Intersect from into to. Returns whether *to changed. */
+static bool flow_intersect(struct flow_state *to, const struct flow_state *from)
 {
-	struct flow_state met = *to;
+	struct flow_state intersection = *to;
 
 	if (!to->reached) {
 		*to = *from;
 		to->reached = true;
 		return true;
 	}
-	met.regs &= from->regs;
-	met.nslots = 0;
+	intersection.regs &= from->regs;
+	intersection.nslots = 0;
 	for (int i = 0; i < to->nslots; i++)
 		if (flow_in_slot(from, to->slot[i].base, to->slot[i].disp))
-			met.slot[met.nslots++] = to->slot[i];
-	if (met.regs == to->regs && met.nslots == to->nslots)
+			intersection.slot[intersection.nslots++] = to->slot[i];
+	if (intersection.regs == to->regs && intersection.nslots == to->nslots)
 		return false;
-	*to = met;
+	*to = intersection;
 	return true;
 }
 
@@ -182,7 +183,7 @@ struct flow_work {
 static void flow_arrive(struct flow_work *w, struct flow_state *states, uint32_t to,
 			const struct flow_state *s)
 {
-	if (to == CFG_NONE || !flow_meet(&states[to], s) || w->queued[to])
+	if (to == CFG_NONE || !flow_intersect(&states[to], s) || w->queued[to])
 		return;
 	w->queued[to] = 1;
 	w->stack[w->n++] = to;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Data flow over a control-flow graph: at each instruction, which registers and stack slots are
- * known to hold one particular value (the current frame, the throwflag argument) on every path that
- * leads there. A must-analysis: paths are intersected, so what it says is proven.
+ * Data flow over a control-flow graph: the registers and stack slots that hold a given value (the
+ * current frame, the throwflag argument) at each instruction, on every path to it. A must-analysis:
+ * states of paths are intersected, so its results are proven.
  */
 #ifndef PYPROF_PLAN_FLOW_H
 #define PYPROF_PLAN_FLOW_H
@@ -14,24 +14,24 @@
 
 #define FLOW_SLOTS 4
 
-/* A stack slot: memory at base + disp, base being the stack or the frame pointer. */
+/* A stack slot: memory at base + disp. base is the stack or frame pointer. */
 struct flow_slot {
 	uint8_t base;
 	int32_t disp;
 };
 
-/* Where the value is, just before an instruction. */
+/* Locations of the value just before an instruction */
 struct flow_state {
-	insn_regs regs; /* registers that hold it */
+	insn_regs regs; /* registers that hold the value */
 	uint8_t nslots;
 	bool reached; /* false: no path leads here */
 	struct flow_slot slot[FLOW_SLOTS];
 };
 
-/* Is the value known to be in memory at base + disp? */
+/* Does memory at base + disp hold the value? */
 bool flow_in_slot(const struct flow_state *s, int base, int64_t disp);
 
-/* A starting point: before node, the registers in regs and the slots hold the value. */
+/* A starting point: before node, these registers and slots hold the value. */
 struct flow_root {
 	uint32_t node;
 	insn_regs regs;
@@ -40,8 +40,9 @@ struct flow_root {
 };
 
 /*
- * States for every node (calloc'd, the caller frees), or NULL if out of memory. bits: width of the
- * value, 64 (a pointer: only whole moves keep it) or 32 (an int: narrower moves keep it too).
+ * Solve for all nodes. Returns an array, calloc'd and owned by the caller, or NULL if out of
+ * memory. bits: width of the value, 64 (a pointer: only whole moves copy it) or 32 (an int: 32-bit
+ * moves copy it, too).
  */
 struct flow_state *flow_solve(const struct cfg *cfg, const struct flow_root *roots, size_t n,
 			      unsigned int bits);

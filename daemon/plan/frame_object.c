@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The sites of 3.6 to 3.10, where one C call of the evaluator is one activation. It begins behind
- * the recursion check at its start, and ends where tstate->frame becomes f->f_back.
+ * Sites of 3.6 to 3.10, where each activation is one C call of the evaluator. An activation begins
+ * after the recursion check, and ends where tstate->frame becomes f->f_back.
  *
  * Source: CPython v3.9.2 and v3.10.13, Python/ceval.c.
  */
@@ -9,13 +9,13 @@
 
 #include <errno.h>
 
-/* One place where tstate->frame becomes f->f_back: at node, through register `frame`. */
+/* A place where tstate->frame becomes f->f_back: the load at node, through register `frame` */
 struct f_back {
 	uint32_t node;
 	int frame, loaded;
 };
 
-/* Is node a load of f_back whose result the same line stores to tstate->frame? */
+/* Does node load f_back, and the same line store it to tstate->frame? */
 static bool f_back_at(const struct planner *p, uint32_t node, struct f_back *ret)
 {
 	struct insn_full in;
@@ -41,7 +41,8 @@ static bool f_back_at(const struct planner *p, uint32_t node, struct f_back *ret
 	return false;
 }
 
-/* An emulated instruction behind the load, on its line, while the frame's register is untouched. */
+/* An emulated instruction after the load, on its line, before the frame's register changes;
+ * CFG_NONE: none. */
 static uint32_t f_back_behind(const struct planner *p, const struct f_back *f)
 {
 	struct insn_full in;
@@ -59,24 +60,24 @@ static uint32_t f_back_behind(const struct planner *p, const struct f_back *f)
 	return CFG_NONE;
 }
 
-/* ---- leaving sites before the loads ------------------------------------------------------ */
+/* ---- sites for leaving before the loads -------------------------------------------------- */
 
 #define CUT_MAX 128
 
 /*
- * Where no probe fits behind a load: a cut before the loads, of emulated instructions, such that
- * every pass to one of the loads comes through exactly one of them.
+ * If no probe fits after a load: a cut before the loads. It consists of emulated instructions such
+ * that each path to one of the loads passes exactly one of them.
  */
 struct cut {
 	const uint8_t *loads; /* all loads of f_back */
-	uint8_t *open;	      /* those for which the cut is made */
-	uint8_t *in;	      /* the nodes of the cut */
-	uint8_t reg[CUT_MAX]; /* which register holds the frame there, by order in node[] */
+	uint8_t *open;	      /* loads that need a cut */
+	uint8_t *in;	      /* nodes in the cut */
+	uint8_t reg[CUT_MAX]; /* register with the frame, parallel to node[] */
 	uint32_t node[CUT_MAX];
 	unsigned int n;
 };
 
-/* Does every way on from node come to one of the open loads, and to no other? */
+/* Do all paths from node lead to an open load, and to no other load? */
 static int cut_committed(const struct planner *p, const struct cut *c, uint32_t node, bool *ret)
 {
 	_cleanup_free_ uint8_t *seen = planner_bytes(p);
@@ -91,7 +92,7 @@ static int cut_committed(const struct planner *p, const struct cut *c, uint32_t 
 	return r;
 }
 
-/* A register that holds at node what every open load reached from there finds in its own; -1. */
+/* A register that at node holds the frame for all open loads reachable from it; -1: none. */
 static int cut_register(const struct planner *p, const struct cut *c, uint32_t node)
 {
 	for (int reg = 0; reg < p->cfg.arch->nregs; reg++) {
@@ -117,7 +118,7 @@ static int cut_register(const struct planner *p, const struct cut *c, uint32_t n
 	return -1;
 }
 
-/* Take node into the cut if it will do. */
+/* Add node to the cut if it is suitable. */
 static int cut_take(const struct planner *p, struct cut *c, uint32_t node, bool *ret)
 {
 	int reg;
@@ -135,7 +136,7 @@ static int cut_take(const struct planner *p, struct cut *c, uint32_t node, bool 
 	return 0;
 }
 
-/* Walk back from the open loads to the nearest emulated instruction on each way. */
+/* Search backwards from the open loads for the nearest emulated instruction on each path. */
 static int cut_search(const struct planner *p, struct cut *c, bool *ret)
 {
 	_cleanup_free_ uint8_t *known = planner_bytes(p);
@@ -175,7 +176,7 @@ static int cut_search(const struct planner *p, struct cut *c, bool *ret)
 	return r;
 }
 
-/* Proof: no way to an open load around the cut, and none through two of its nodes. */
+/* Proof: no path to an open load avoids the cut or passes two of its nodes. */
 static int cut_prove(const struct planner *p, const struct cut *c, bool *ret)
 {
 	_cleanup_free_ uint8_t *around = planner_bytes(p);
@@ -206,7 +207,8 @@ static int leave_add(struct planner *p, uint32_t node, int reg)
 	return site_add(p, &p->cfg, node, PYP_SITE_LEAVE, "exit_eval_frame", &at);
 }
 
-/* Sites for the loads that have none behind them: a cut, or the loads themselves, stepped. */
+/* Add sites for loads without a site after them: a cut, or else the loads themselves,
+ * single-stepped. */
 static int plan_open_loads(struct planner *p, struct cut *c)
 {
 	struct f_back f;
@@ -253,10 +255,11 @@ static int plan_f_back(struct planner *p)
 
 /* ---- entering ---------------------------------------------------------------------------- */
 
-/* What can run before node does, of what begins at the evaluator's entry. */
+/* Code that can run between the evaluator's entry and a node */
 struct before {
-	uint32_t size;	/* UINT32_MAX: a dispatch, so node is not on every path to one */
-	bool may_trace; /* a call behind the recursion check, as a tool that traces gets one */
+	uint32_t size;	/* number of nodes; UINT32_MAX: a dispatch is reachable without passing
+			 * the node */
+	bool may_trace; /* a call after the recursion check, which may call a tracing tool */
 };
 
 static int runs_before(const struct planner *p, uint32_t node, const uint8_t *may_fail,
@@ -283,8 +286,9 @@ static int runs_before(const struct planner *p, uint32_t node, const uint8_t *ma
 	return 0;
 }
 
-/* Before 3.11 one site sees calls, resumptions and throw(): the argument tells, if it still is in a
- * register there. If not, a throw() that a generator passes on looks like any entry. */
+/* Before 3.11 one site reports calls, resumptions and throw(); the throwflag argument distinguishes
+ * them if a register still holds it. Without it, a throw() that a generator passes on looks like
+ * any entry. */
 static int entry_flag(const struct planner *p, uint32_t node, struct plan_site *site)
 {
 	const struct flow_root root = {p->entry, planner_argument(p, p->layout->arg_throwflag)};
@@ -298,7 +302,7 @@ static int entry_flag(const struct planner *p, uint32_t node, struct plan_site *
 	return 0;
 }
 
-/* Nodes from which control can get to a return without passing a leaving site. */
+/* Mark nodes from which a return is reachable without passing a leaving site. */
 static uint8_t *refusable(const struct planner *p)
 {
 	_cleanup_free_ uint8_t *left = planner_bytes(p), *ret = planner_bytes(p);
@@ -312,7 +316,7 @@ static uint8_t *refusable(const struct planner *p)
 	return TAKE_PTR(ret);
 }
 
-/* Does control get from node to a dispatch, or to a leaving site? (Not if it only aborts.) */
+/* Does control get from node to a dispatch or a leaving site, instead of only aborting? */
 static bool goes_on(const struct planner *p, uint32_t node)
 {
 	_cleanup_free_ uint8_t *seen = planner_bytes(p), *left = planner_bytes(p);
@@ -333,15 +337,15 @@ static int entry_edge_add(struct planner *p, uint32_t node, bool taken)
 	unsigned int before = p->plan->nsites;
 
 	if (planner_edge_site(p, node, taken, PYP_SITE_ENTER, "entry") < 0)
-		return planner_missing(p, "entry (no probe possible behind the recursion check)");
+		return planner_missing(p, "entry (no probe possible after the recursion check)");
 	return entry_flag(p, node, &p->plan->sites[before]);
 }
 
 /*
- * The edges over which an activation becomes certain. At the function's start it can still be
- * refused; at the dispatch it cannot, and what is certain stays so until a leaving site. So every
- * activation crosses from "can be refused" to "cannot" exactly once, over the edge of a branch:
- * probed under the condition of that edge, these branches together count each activation once.
+ * Sites on the edges after which an activation is certain. At the function's start it can still be
+ * refused, at the dispatch it cannot, and this remains so until a leaving site. So each activation
+ * crosses from "can be refused" to "cannot" exactly once, on an edge of a branch. Probes on these
+ * branches, with the condition of the edge, together count each activation once.
  */
 static int plan_entry_edges(struct planner *p, const uint8_t *entry, const uint8_t *loop)
 {
@@ -368,16 +372,16 @@ static int plan_entry_edges(struct planner *p, const uint8_t *entry, const uint8
 	return n ? 0 : planner_missing(p, "entry (no recursion check)");
 }
 
-/* What a place for the entry's only site must have. */
+/* Requirements of a single entry site */
 struct single_want {
-	bool flag;     /* throwflag is still in a register */
-	bool untraced; /* no tool that traces can have been called yet */
+	bool flag;     /* a register holds throwflag */
+	bool untraced; /* no tracing tool can have been called before */
 };
 
 /*
- * One place: on every path from the function's start to the first dispatch, on none from a handler,
- * and behind the recursion check: from there every way out passes a leaving site, so that a frame
- * refused with RecursionError is not counted. Of such places the first. -ENOENT: there is none.
+ * A single site: on each path from the function's start to the first dispatch, on none from a
+ * handler, and after the recursion check, so that all ways out pass a leaving site and frames
+ * refused with RecursionError are not counted. Selects the first such place. -ENOENT: none.
  */
 static int plan_entry_single(struct planner *p, const uint8_t *entry, const uint8_t *loop,
 			     const struct single_want *want)
@@ -410,9 +414,9 @@ static int plan_entry_single(struct planner *p, const uint8_t *entry, const uint
 }
 
 /*
- * A tool that traces is told of the frame before the first dispatch, and what it calls is called by
- * the frame: so the site has to come before that. Best is one place where throwflag still is in a
- * register, or edges where it is; then one without it, then edges without it.
+ * A tracing tool is called before the first dispatch, and the functions that it calls have this
+ * frame as caller. So the site must precede that. Best is a single place where a register holds
+ * throwflag, then edges with it, then a single place without it, then edges without it.
  */
 static int plan_entry(struct planner *p)
 {

@@ -290,7 +290,7 @@ static int plan_call(struct gc_calls *c, uint64_t vaddr)
 	if (r == 0)
 		node = cfg_find(&cfg, vaddr);
 	if (node == CFG_NONE || cfg.v[node].doubtful || !leads_to(&cfg.v[node].in, c->callback)) {
-		if (!planner_reading_meets(c->p, start, vaddr))
+		if (!planner_linear_reaches(c->p, start, vaddr))
 			return 0;
 		return planner_missing(c->p, "calls of gc.callbacks (0x%llx is not reached)",
 				       (unsigned long long)vaddr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where frames end in 3.11: every end tests frame->is_entry to know whether to return from C. That
- * test's branch is the site.
+ * Sites for the end of frames in 3.11. Each end of a frame tests frame->is_entry, to decide whether
+ * to return from C; the branch of that test is the site.
  *
  * Source: CPython v3.11.2 and v3.11.7 Python/ceval.c.
  */
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* Is node the branch on frame->is_entry? Then *reg is the register that holds the frame. */
+/* Is node the branch on frame->is_entry? *reg: the register that holds the frame. */
 static bool is_entry_branch(const struct planner *p, uint32_t node, int *reg)
 {
 	struct comparison c;
@@ -21,7 +21,7 @@ static bool is_entry_branch(const struct planner *p, uint32_t node, int *reg)
 	       !(c.changed & insn_bit(*reg));
 }
 
-/* Which role a leaving branch plays, for people: a return's, or the unwinder's. */
+/* Name of a leaving site: in a return or in the unwinder. */
 static const char *leave_role(const uint8_t *from_return, uint32_t node)
 {
 	return from_return[node] ? "RETURN_VALUE" : "unwind";
@@ -35,7 +35,7 @@ int models_plan_is_entry(struct planner *p)
 
 	if (!reached || !ret)
 		return -ENOMEM;
-	/* RETURN_GENERATOR tests it too, but creating a generator is no call. */
+	/* RETURN_GENERATOR tests is_entry, too, but creating a generator is not a call. */
 	r = planner_reach_all(p, true, creation, NULL, reached);
 	if (r == 0)
 		r = cfg_reach(&p->cfg, planner_handler(p, p->layout->op.return_value), NULL, ret);
@@ -50,7 +50,7 @@ int models_plan_is_entry(struct planner *p)
 	return r;
 }
 
-/* Proof: with all leaving sites and generator creation blocked, the evaluator cannot return. */
+/* Proof: without all leaving sites and generator creation, the evaluator cannot return. */
 int models_prove_is_entry(struct planner *p)
 {
 	_cleanup_free_ uint8_t *blocked = planner_bytes(p), *seen = planner_bytes(p);

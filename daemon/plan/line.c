@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Straight lines and the sites on them. Whatever lies on a line before its first branch is executed
- * exactly once each time its entry is: so any instruction there counts the entry, provided nothing
- * else jumps into the line before it.
+ * Lines of straight code, and sites on them. Each instruction on a line before its first branch
+ * executes exactly once per entry of the line, so a probe on any of them counts the entries, unless
+ * other code jumps into the line before it.
  */
 #include "plan/planner.h"
 
@@ -39,20 +39,21 @@ void line_build(const struct cfg *cfg, uint32_t from, const struct line_opts *o,
 	}
 }
 
-/* Does anything but the line's previous instruction, or a member of the family, lead to line[k]? */
+/* Can control reach line[k] other than from the line's previous instruction or from a node in
+ * group? */
 static bool line_joined(const struct cfg *cfg, const struct line *line, unsigned int k,
-			const uint8_t *family)
+			const uint8_t *harmless)
 {
 	uint32_t node = line->v[k];
 
 	if (k == 0 || (cfg->v[node].preds == 1 && !cfg->v[node].root))
 		return false;
-	if (cfg->v[node].root && !(family && family[node]))
+	if (cfg->v[node].root && !(harmless && harmless[node]))
 		return true;
 	for (uint32_t i = 0; i < cfg->n; i++) {
 		if (cfg->v[i].next != node && cfg->v[i].jump != node)
 			continue;
-		if (i != line->v[k - 1] && !(family && family[i]))
+		if (i != line->v[k - 1] && !(harmless && harmless[i]))
 			return true;
 	}
 	return false;
@@ -77,7 +78,7 @@ int line_site(struct planner *p, const struct line *line, const struct site_want
 	for (unsigned int k = 0; k < line->n; k++) {
 		const struct cfg_node *node = &p->cfg.v[line->v[k]];
 
-		if (line_joined(&p->cfg, line, k, want->family))
+		if (line_joined(&p->cfg, line, k, want->harmless))
 			break;
 		if (node->doubtful || !flow_known(&want->where[line->v[k]]))
 			continue;
@@ -85,7 +86,7 @@ int line_site(struct planner *p, const struct line *line, const struct site_want
 			best = line->v[k];
 			break;
 		}
-		/* Hardware may check landing pads: they come last. */
+		/* Processors may check landing pads, so avoid them. */
 		if (node->in.probe == INSN_STEPPED &&
 		    (best == CFG_NONE || is_landing_pad(&p->cfg, best)))
 			best = line->v[k];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which sites each way of calling and returning needs, in the order in which they are planned. */
+/* The sites of each calling model, in planning order */
 #include "plan/planner.h"
 
 int models_plan(struct planner *p)

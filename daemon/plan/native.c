@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Calls of functions written in C: the order in which their sites are found, and the checks that
- * each passes. What is proven: in the code that only opcodes reach that call, every call is known
- * (it has a site, or runs no function that is called from Python), and at every site so are the
- * frame and what is called. Otherwise there are no such sites at all.
+ * Calls of C functions: the order of the search, and the checks of each site. Proven: in code that
+ * only calling opcodes reach, each call either has a site or runs no function that Python calls;
+ * and at each site the frame and the callable are known. Otherwise there are no sites for C
+ * functions at all.
  */
 #include "plan/native.h"
 
@@ -26,7 +26,7 @@ static void take_ops(const uint8_t *ops, size_t max, bool taken[PLAN_OPCODES])
 		taken[ops[i]] = true;
 }
 
-/* Divide the nodes: those that other opcodes reach, and those of generic opcodes. */
+/* Set n->plain and n->generic: nodes of other opcodes, and of generic calling opcodes. */
 static int divide(struct native *n)
 {
 	const struct layout_calls *c = &n->p.layout->calls;
@@ -50,7 +50,7 @@ static int divide(struct native *n)
 	return r;
 }
 
-/* From where the code is entered: handlers, the evaluator's entry. */
+/* Mark the entries of the code: handlers, and the evaluator's start. */
 static int mark_starts(struct native *n)
 {
 	for (uint32_t i = 0; i < n->p.cfg.n; i++)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What is called: which functions call one of their arguments, and what an indirect call goes
- * through. Functions that are exported are known by name. Of others, which compilers clone and
- * rename, the code tells: it loads the argument's type, and from that tp_call or
- * tp_vectorcall_offset, or it passes the argument on to a function that does.
+ * Analyzes callees: which functions call one of their arguments, and the origin of an indirect
+ * call's pointer. Exported functions are known by name. Others, which compilers clone and rename,
+ * are recognized by code: they load the argument's type, and from that tp_call or
+ * tp_vectorcall_offset, or pass the argument to a function that does.
  *
  * Source: CPython v3.6.15 to v3.15.2, Objects/call.c, Include/cpython/abstract.h.
  */
@@ -12,13 +12,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define CALLEE_MAX   2000u /* instructions of a function that is looked into */
+#define CALLEE_MAX   2000u /* limit of instructions of an analyzed function */
 #define CALLEE_DEPTH 3u
 
 /* ---- functions known by name ------------------------------------------------------------- */
 
 #define NOT_CALLED -1
-#define METHOD	   -2 /* calls a C function through its PyMethodDef, whose type has been tested */
+#define METHOD	   -2 /* calls a C function in a PyMethodDef; the caller has tested the type */
 
 static const struct {
 	const char *name;
@@ -29,7 +29,7 @@ static const struct {
 	{"_PyObject_Vectorcall", 0, 99, 0},
 	{"PyObject_VectorcallDict", 0, 99, 0},
 	{"_PyObject_VectorcallTstate", 0, 99, 1},
-	/* 3.6, 3.7: CALL_FUNCTION_EX gives functions in C to PyCFunction_Call */
+	/* 3.6, 3.7: CALL_FUNCTION_EX uses PyCFunction_Call for C functions */
 	{"PyObject_Call", 0, 7, NOT_CALLED},
 	{"PyObject_Call", 8, 99, 0},
 	{"_PyObject_Call", 0, 99, 1},
@@ -51,11 +51,11 @@ static const struct {
 	{"_PyFunction_FastCallKeywords", 0, 99, NOT_CALLED},
 	{"_PyFunction_FastCallDict", 0, 99, NOT_CALLED},
 	{"_PyFunction_Vectorcall", 0, 99, NOT_CALLED},
-	/* 3.6, 3.7: a function in C gets there only from within a bound method */
+	/* 3.6, 3.7: C functions get here only from within a bound method */
 	{"_PyObject_FastCallKeywords", 0, 7, NOT_CALLED},
 	{"_Py_CheckRecursiveCall", 0, 99, NOT_CALLED},
 	{"_PyEval_CallTracing", 0, 99, NOT_CALLED},
-	/* these make an instance of the exception */
+	/* these create an exception object */
 	{"PyErr_Format", 0, 99, NOT_CALLED},
 	{"_PyErr_Format", 0, 99, NOT_CALLED},
 	{"PyErr_FormatV", 0, 99, NOT_CALLED},
@@ -122,11 +122,11 @@ const char *native_unknown_caller(const struct native *n, uint64_t vaddr)
 											    : NULL;
 }
 
-/* ---- functions that are looked into ------------------------------------------------------ */
+/* ---- functions recognized by code -------------------------------------------------------- */
 
 static int called_argument(const struct native *n, uint64_t vaddr, unsigned int depth);
 
-/* Does anything load what makes an object callable through a register that holds its type? */
+/* Is a call slot loaded through a register that holds an object's type? */
 static bool uses_call_slot(const struct native *n, const struct cfg *cfg, uint32_t from, int type)
 {
 	const struct flow_root root = {from, insn_bit(type)};
@@ -149,7 +149,7 @@ static bool uses_call_slot(const struct native *n, const struct cfg *cfg, uint32
 	return false;
 }
 
-/* Does the call or jump at node i pass the value on, as the argument that its callee calls? */
+/* Does the call or jump at node i pass the value as the argument that its callee calls? */
 static bool passes_on(const struct native *n, const struct cfg *cfg, uint32_t i,
 		      const struct flow_state *st, unsigned int depth)
 {
@@ -189,7 +189,7 @@ static bool calls_argument(const struct native *n, const struct cfg *cfg, uint32
 	return false;
 }
 
-static int look_into(const struct native *n, uint64_t vaddr, unsigned int depth)
+static int analyze_callee(const struct native *n, uint64_t vaddr, unsigned int depth)
 {
 	struct cfg cfg = {.img = n->p.img, .arch = n->machine};
 	int ret = -1;
@@ -216,7 +216,7 @@ static int called_argument(const struct native *n, uint64_t vaddr, unsigned int 
 			return c->v[i].arg;
 	if (depth >= CALLEE_DEPTH || c->n == NATIVE_CALLEES)
 		return -1;
-	ret = look_into(n, vaddr, depth);
+	ret = analyze_callee(n, vaddr, depth);
 	if (depth == 0 && c->n < NATIVE_CALLEES)
 		c->v[c->n++] = (struct native_callee){vaddr, (int8_t)ret};
 	return ret;
@@ -229,7 +229,7 @@ int native_called_argument(const struct native *n, uint64_t vaddr)
 
 /* ---- indirect calls ---------------------------------------------------------------------- */
 
-/* Is it an address in the file? Of what is in a shared library, a register may hold the beginning. */
+/* Is op an address in the file? For shared libraries, a register may hold its base. */
 static bool constant_place(const struct native *n, uint32_t node, const struct insn_operand *op,
 			   uint64_t *ret)
 {
@@ -248,7 +248,7 @@ static bool constant_place(const struct native *n, uint32_t node, const struct i
 	return true;
 }
 
-/* What a pointer is that the instruction at node loads from there. */
+/* Classify the pointer that the instruction at node loads from op. */
 static enum native_through through_memory(const struct native *n, uint32_t node,
 					  const struct insn_operand *op)
 {

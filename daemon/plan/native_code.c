@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A function's code as the search for calls sees it: see native.h. */
+/* Analysis of a function's code for the search of calls: see native.h. */
 #include "plan/native.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 /* ---- the code ---------------------------------------------------------------------------- */
 
-/* Does the function let the frame pointer point into its C frame? */
+/* Does the function use the frame pointer for its C frame? */
 static bool has_frame_pointer(const struct cfg *cfg)
 {
 	for (uint32_t i = 0; i < cfg->n; i++) {
@@ -50,7 +50,7 @@ static int link_preds(struct native *n)
 }
 
 /*
- * A frame pointer that the function uses as any other register points to no slot of the stack, so
+ * If the function uses the frame pointer as a general register, it points to no stack slot, and
  * stores through it change none.
  */
 int native_code_open(struct native *n)
@@ -82,14 +82,14 @@ void native_code_close(struct native *n)
 	free(n->preds);
 }
 
-/* ---- where the frame is ------------------------------------------------------------------ */
+/* ---- locations of the frame -------------------------------------------------------------- */
 
 static bool dispatches(const struct cfg *cfg, uint32_t i)
 {
 	return cfg->v[i].in.flow == INSN_JMP_IND && !cfg->v[i].tail;
 }
 
-/* Where the frame is whenever the code at the evaluator's entry dispatches. */
+/* Locations of the frame at all dispatches reachable from the evaluator's entry. */
 static int first_dispatch(const struct native *n, struct flow_state *ret)
 {
 	const struct flow_root root = {n->p.entry, planner_argument(&n->p, n->p.layout->arg_frame)};
@@ -113,7 +113,7 @@ static int first_dispatch(const struct native *n, struct flow_state *ret)
 	return 0;
 }
 
-/* The frame's place in all of the code, if it is at `place` when any handler starts. */
+/* Locations of the frame in all code, if it is at `place` at the start of each handler. */
 static struct flow_state *solve_from(const struct native *n, const struct flow_state *place)
 {
 	struct flow_root roots[PLAN_OPCODES + 1] = {
@@ -146,8 +146,8 @@ static bool kept_by_all(const struct native *n, const struct flow_state *st,
 	return true;
 }
 
-/* Induction: at `place` when the evaluator first dispatches, and at each dispatch if it was there
- * when the handler started. */
+/* Proof by induction: the frame is at `place` at the first dispatch, and at each dispatch if it was
+ * there when the handler started. */
 static int frame_induce(struct native *n, const struct flow_state *place)
 {
 	free(n->frame);
@@ -157,7 +157,7 @@ static int frame_induce(struct native *n, const struct flow_state *place)
 	return kept_by_all(n, n->frame, place) ? 0 : -ENOENT;
 }
 
-/* Before 3.11 no handler stores into the frame in a way that it could vote with. */
+/* Before 3.11 no handler has a store that could vote for the frame's place (roles.c). */
 static int frame_from_entry(struct native *n)
 {
 	struct flow_state first;
@@ -181,7 +181,7 @@ static int frame_from_entry(struct native *n)
 			return r;
 		r = 0;
 	}
-	return r < 0 ? r : planner_missing(&n->p, "frame (its place changes between opcodes)");
+	return r < 0 ? r : planner_missing(&n->p, "frame (its location changes between opcodes)");
 }
 
 int native_frame_from(struct native *n, uint32_t entry, insn_regs regs)
@@ -203,28 +203,27 @@ int native_frame_find(struct native *n)
 	return n->frame ? 0 : -ENOMEM;
 }
 
-/* ---- where a value comes from ------------------------------------------------------------ */
+/* ---- origins of a value ------------------------------------------------------------------ */
 
 #define DEFS_WAITING 512
 
-/* A register, or a slot of the stack, whose value before a node is sought. */
+/* A register or stack slot before a node, whose origin is searched */
 struct defs_want {
 	uint32_t node;
-	int reg; /* -1: the slot at base + disp, base being the stack or the frame pointer */
+	int reg; /* -1: the slot at base + disp; base is the stack or frame pointer */
 	int base;
 	int32_t disp;
 };
 
 struct defs_search {
 	const struct native *n;
-	insn_regs *
-		seen; /* per node: registers that were asked for there, the stack pointer: a slot */
-	int32_t *slot; /* which one */
-	int base;      /* of all slots that are asked for; -1: none was yet */
+	insn_regs *seen; /* per node: registers already searched; bit of the stack pointer: a slot */
+	int32_t *slot;	 /* displacement of that slot */
+	int base;	 /* base of all searched slots; -1: none yet */
 	struct defs_want waiting[DEFS_WAITING];
 	unsigned int nwaiting;
 	uint32_t *defs;
-	int found; /* -1: not known */
+	int found; /* number of origins; -1: unknown */
 };
 
 static void defs_wait(struct defs_search *s, const struct defs_want *w)
@@ -276,7 +275,7 @@ static bool is_stack(const struct native *n, int base)
 	return base == n->arch.sp || base == n->arch.fp;
 }
 
-/* The instruction at node set reg: a copy leads on, all else is what was sought. */
+/* The instruction at node sets reg: follow a copy; anything else is an origin. */
 static void defs_set(struct defs_search *s, uint32_t node, const struct insn_full *in)
 {
 	int dst, src, base;
@@ -294,7 +293,7 @@ static void defs_set(struct defs_search *s, uint32_t node, const struct insn_ful
 		defs_found(s, node);
 }
 
-/* Does the operand store into the slot, or perhaps? */
+/* Can the operand's store change the slot? */
 static bool may_store(const struct defs_search *s, const struct insn_operand *op,
 		      const struct defs_want *w)
 {
@@ -307,7 +306,8 @@ static bool may_store(const struct defs_search *s, const struct insn_operand *op
 	       (to < (int64_t)w->disp + 8 && (int64_t)w->disp < to + op->bits / 8);
 }
 
-/* The instruction ran before: does it change the slot? Only a store of all of it leads on. */
+/* Continue before an instruction if it does not change the slot, or at the source of a store to all
+ * of it. */
 static void defs_pass_slot(struct defs_search *s, const struct defs_want *w, uint32_t node,
 			   const struct insn_full *in)
 {
@@ -330,7 +330,8 @@ static void defs_pass_slot(struct defs_search *s, const struct defs_want *w, uin
 		defs_ask_slot(s, node, w->base, w->disp);
 }
 
-/* The instruction ran before: it set what is wanted, or copied it, or has nothing to do with it. */
+/* Continue before an instruction that precedes w->node, at its source if it is a copy, or record it
+ * as an origin. */
 static void defs_pass(struct defs_search *s, uint32_t node, const struct defs_want *w)
 {
 	const struct cfg *cfg = &s->n->p.cfg;
@@ -376,7 +377,7 @@ int native_operand_defs(const struct native *n, uint32_t node, const struct insn
 	while (s.nwaiting && s.found >= 0) {
 		const struct defs_want w = s.waiting[--s.nwaiting];
 
-		/* Roots are entered from where this code does not show. */
+		/* Code that is not in the graph jumps to roots. */
 		if (n->p.cfg.v[w.node].root || n->pred_start[w.node] == n->pred_start[w.node + 1])
 			return -1;
 		for (uint32_t k = n->pred_start[w.node]; k < n->pred_start[w.node + 1]; k++)
@@ -393,7 +394,7 @@ int native_defs(const struct native *n, uint32_t node, int reg, uint32_t defs[NA
 	return native_operand_defs(n, node, &op, defs);
 }
 
-/* What one instruction makes of a constant. */
+/* The constant that an instruction produces. */
 static bool constant_of(const struct native *n, const struct insn_full *in, uint64_t *ret)
 {
 	const struct insn_operand *op = &in->op[1];
@@ -404,7 +405,7 @@ static bool constant_of(const struct native *n, const struct insn_full *in, uint
 	if (in->kind == INSN_MOVE && op->type == INSN_OP_MEM)
 		return insn_const_address(op, &address) && op->reg < 0 && op->index < 0 &&
 		       image_pointer(n->p.img, address, ret) == 0;
-	/* a move of the address itself, or the instruction that computes it */
+	/* a move of the address, or an instruction that computes it */
 	return !in->writes_flags && insn_const_address(op, ret);
 }
 
@@ -433,7 +434,7 @@ bool native_constant(const struct native *n, uint32_t node, const struct insn_op
 	return count > 0;
 }
 
-/* ---- where a value goes ------------------------------------------------------------------ */
+/* ---- destinations of a value ------------------------------------------------------------- */
 
 int native_follow(const struct native *n, const struct flow_root *roots, size_t count,
 		  struct flow_state **ret)

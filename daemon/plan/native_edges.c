@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where calls become certain, and where they are over: see native.h. */
+/* Where calls become certain and where they have returned: see native.h. */
 #include "plan/native.h"
 
 #include <errno.h>
 
-/* Nodes at which an instruction's execution ends. */
+/* Does an opcode's execution end at this node? */
 static bool ends(const struct cfg_node *node)
 {
 	return node->in.flow == INSN_RET || node->in.flow == INSN_JMP_IND || node->tail;
@@ -86,7 +86,7 @@ bool native_leave_is_shared(const struct native *n, uint32_t call)
 	return true;
 }
 
-/* The first emulated instruction behind the call that no other site has. */
+/* Add a site at the first emulated instruction after the call that has no other site. */
 static int leave(struct native *n, uint32_t call)
 {
 	struct line line;
@@ -98,7 +98,7 @@ static int leave(struct native *n, uint32_t call)
 		if (r == 0 || r == -E2BIG)
 			return r;
 	}
-	return planner_missing(&n->p, "where the call at 0x%llx is over",
+	return planner_missing(&n->p, "where the call at 0x%llx has returned",
 			       (unsigned long long)n->p.cfg.v[call].in.vaddr);
 }
 

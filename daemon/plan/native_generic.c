@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Opcodes that call anything: CALL, CALL_FUNCTION_EX and the like. What they call is a function in C
- * or not; the BPF program asks its type.
+ * Opcodes that call any callable: CALL, CALL_FUNCTION_EX etc. The BPF program checks whether it is
+ * a C function.
  *
  * Source: CPython v3.6.15 to v3.15.2 Python/ceval.c, Include/cpython/abstract.h.
  */
@@ -12,7 +12,7 @@
 
 /* ---- calls through a pointer loaded from the callable ------------------------------------ */
 
-/* Of the two registers that a load adds up: the one whose value is the call's first argument. */
+/* Of the two registers that a load adds, the one with the call's first argument; -1: unknown. */
 static int callable_of(const struct native *n, uint32_t load, uint32_t call)
 {
 	const insn_regs first = insn_bit(n->arch.arg[0]);
@@ -47,7 +47,7 @@ static int add_load(struct native *n, struct vectorcalls *v, uint32_t load, uint
 	int reg = callable_of(n, load, call);
 
 	if (reg < 0)
-		return planner_missing(&n->p, "what the call at 0x%llx calls",
+		return planner_missing(&n->p, "callable of the call at 0x%llx",
 				       (unsigned long long)n->p.cfg.v[call].in.vaddr);
 	if (v->loads[load])
 		return 0;
@@ -100,8 +100,8 @@ static int plan_vectorcalls(struct native *n)
 /* ---- direct calls ------------------------------------------------------------------------ */
 
 /*
- * trace_call_function, before 3.11: the evaluator pops the arguments behind it as behind all calls, in
- * a loop. A site there would be hit many times in each call; those in the function are not.
+ * trace_call_function, before 3.11: after it, as after all calls, the evaluator pops the arguments
+ * in a loop. A site there would be hit many times per call, so sites in the function are better.
  */
 static bool is_better_inside(const struct native *n, uint32_t i)
 {
@@ -185,7 +185,7 @@ int native_prove(struct native *n, const uint8_t *from, const uint8_t *without, 
 
 		if (!seen[i] || (!call && !node->tail))
 			continue;
-		/* What other opcodes do as well calls no callable of theirs. */
+		/* Code shared with other opcodes does not call a callable of theirs. */
 		if (!n->plain[i] ||
 		    (node->in.flow == INSN_CALL && native_called_argument(n, node->in.target) >= 0))
 			r = prove_call(n, i, role);
@@ -193,7 +193,7 @@ int native_prove(struct native *n, const uint8_t *from, const uint8_t *without, 
 	return r;
 }
 
-/* Each of these opcodes calls something: its handler leads to a call that has a site. */
+/* Proof: the handler of each of these opcodes leads to a call with a site. */
 static int prove_ops(struct native *n)
 {
 	const uint8_t *ops = n->p.layout->calls.generic;

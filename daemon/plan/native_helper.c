@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Before 3.11 the evaluator may leave its calls to a function, call_function, which finds what it
- * calls on the stack of values. The sites are in that function then. It gets no frame, but registers
- * that a callee preserves hold it, and the function saves them. Where it ends with a jump to what
- * calls (trace_call_function does, while a tool traces that is no profiler), the call has no end that
- * could be seen: the frame's next event ends it.
+ * Before 3.11 the evaluator may call through a helper, call_function, which finds the callable on
+ * the value stack. Then the sites are in the helper. It has no frame argument, but callee-saved
+ * registers hold the frame, and the helper saves them. If it ends with a jump to the calling
+ * function (trace_call_function, while a tracing tool that is not a profiler is active), the call's
+ * return cannot be probed: the frame's next event ends it.
  *
  * Source: CPython v3.6.15 and v3.8.18 Python/ceval.c, call_function.
  */
@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Registers that hold the frame at all calls of the function, and that it preserves. */
+/* Callee-saved registers that hold the frame at all calls of the function. */
 static insn_regs frame_at_calls(const struct native *n, uint64_t target)
 {
 	insn_regs regs = ~n->arch.caller_saved;
@@ -38,7 +38,7 @@ static int plan_calls(struct native *h, uint32_t entry, insn_regs frame)
 	return r;
 }
 
-/* Sites in the function, if it calls anything. */
+/* Plan sites in the function. *ret: it makes calls. */
 static int plan_function(struct native *n, uint64_t target, bool *ret)
 {
 	struct native h = {.p = n->p, .callees = n->callees};
@@ -66,14 +66,14 @@ static int plan_function(struct native *n, uint64_t target, bool *ret)
 	return r;
 }
 
-/* Functions that the evaluator calls, each looked into once. */
+/* Helpers, each analyzed once */
 struct helpers {
 	uint64_t target[NATIVE_DEFS];
 	bool inside[NATIVE_DEFS]; /* its calls have sites */
 	unsigned int n;
 };
 
-/* Sites inside the function; if that fails, there are none, and its callers may have them. */
+/* Plan sites inside a helper. On failure it has none, and calls of it may get sites instead. */
 static int open_helper(struct native *n, struct helpers *h, uint64_t target)
 {
 	const unsigned int before = n->p.plan->nnative;

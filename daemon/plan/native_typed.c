@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Opcodes specialised for what they call, 3.11 and later: they test that it is a function in C, or a
- * method descriptor, or one known function, and become a generic opcode if it is not.
+ * Opcodes specialized for a type of callable, 3.11 and later: they test that it is a C function, a
+ * method descriptor or one known function, and otherwise become a generic opcode.
  *
  * Source: CPython v3.11.2 Python/ceval.c; v3.12.1 to v3.15.2 Python/bytecodes.c.
  */
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define GUARDS_MAX   64
-#define INTERP_LEAST 1024 /* the interpreter's cache of callables is further inside than this */
+#define INTERP_LEAST 1024 /* the interpreter's cache of callables is at a higher offset */
 
 /* ---- guards ------------------------------------------------------------------------------ */
 
@@ -20,8 +20,8 @@ struct guards {
 	size_t n;
 };
 
-/* From where on the line before a guard its register has the value that it has there: copies may have
- * been made since. */
+/* The earliest instruction before a guard, on its line, at which its register already has the
+ * value; copies may have been made since. */
 static uint32_t root_back(const struct native *n, uint32_t node, int reg)
 {
 	const struct cfg *cfg = &n->p.cfg;
@@ -39,9 +39,9 @@ static uint32_t root_back(const struct native *n, uint32_t node, int reg)
 }
 
 /*
- * 3.14 and later: objects on the stack are tagged in their lowest two bits, and what is tested has none.
- * So the value is followed from where it was loaded: the register that was tested may be used for
- * something else soon. (What a site says is called is untagged when it is read.)
+ * 3.14 and later: the lowest two bits of stack entries are tags, and the guard tests an untagged
+ * copy. So the value is followed from its load, because the tested register may soon be reused.
+ * (The BPF program removes the tag.)
  */
 static int guard_add_tagged(struct native *n, struct guards *g, uint32_t node, int reg)
 {
@@ -80,7 +80,7 @@ static int guard_add(struct native *n, struct guards *g, uint32_t node, int reg)
 	return 0;
 }
 
-/* Is it a load of an object's type? */
+/* Is op a load of an object's type? */
 static bool loads_type(const struct native *n, const struct insn_operand *op, int *base)
 {
 	int64_t disp;
@@ -89,7 +89,7 @@ static bool loads_type(const struct native *n, const struct insn_operand *op, in
 	       disp == n->p.layout->bpf.object_type && *base != n->arch.sp;
 }
 
-/* The comparison at node has found an object's type in its operand: the object is what is called. */
+/* The comparison at node has an object's type in op: that object is the callable. */
 static int guard_of(struct native *n, struct guards *g, uint32_t node,
 		    const struct insn_operand *op)
 {
@@ -127,7 +127,7 @@ static int find_guards(struct native *n, const uint8_t *within, struct guards *g
 	return r < 0 || g->n ? r : planner_missing(&n->p, "guards (no test of a type)");
 }
 
-/* Comparisons with the interpreter's cache of callables. */
+/* Find comparisons with the interpreter's cache of callables. */
 static int find_cached(struct native *n, const uint8_t *within, struct guards *g, uint8_t *tests)
 {
 	struct insn_full in, def;
@@ -156,9 +156,9 @@ static int find_cached(struct native *n, const uint8_t *within, struct guards *g
 	return r < 0 || g->n ? r : planner_missing(&n->p, "guards (no test of a function)");
 }
 
-/* ---- through a PyMethodDef --------------------------------------------------------------- */
+/* ---- calls through a PyMethodDef --------------------------------------------------------- */
 
-/* Nodes that only these handlers reach. */
+/* Mark nodes that only these handlers reach. */
 static int own_nodes(const struct native *n, const uint8_t *ops, size_t max, uint8_t *own)
 {
 	int r = native_reach_ops(n, ops, max, own);
@@ -168,7 +168,7 @@ static int own_nodes(const struct native *n, const uint8_t *ops, size_t max, uin
 	return r;
 }
 
-/* Through the pointer in a PyMethodDef, or by a function that does that. */
+/* Is it a call through the pointer in a PyMethodDef, or of a function that makes one? */
 static bool is_method_call(const struct native *n, uint32_t i)
 {
 	const struct insn *in = &n->p.cfg.v[i].in;
@@ -194,7 +194,7 @@ static int find_method_calls(struct native *n, const uint8_t *own, uint8_t *call
 	return found ? 0 : planner_missing(&n->p, "calls of methods (none found)");
 }
 
-/* Each handler leads to a call, and to no unknown one. */
+/* Proof: each handler leads to a call, and to no unknown call. */
 static int prove_handlers(struct native *n, const uint8_t *ops, size_t max, const char *role)
 {
 	_cleanup_free_ uint8_t *from = planner_bytes(&n->p), *leads = planner_bytes(&n->p);
@@ -242,7 +242,8 @@ static int plan_methods(struct native *n, const uint8_t *ops, size_t max, const 
 
 /* ---- known functions --------------------------------------------------------------------- */
 
-/* Where the opcode becomes another one: mark the line of code for when one of the marked comparisons finds no equality. */
+/* Mark the code that runs if one of the marked comparisons finds no equality: the opcode becomes
+ * another one. */
 static unsigned int mark_misses(const struct native *n, const uint8_t *own, const uint8_t *tests,
 				uint8_t *mark)
 {
@@ -265,7 +266,7 @@ static unsigned int mark_misses(const struct native *n, const uint8_t *own, cons
 	return found;
 }
 
-/* The calls that come first behind the entering sites from number `first` on. */
+/* Mark the first calls after the entering sites, starting with site number `first`. */
 static int first_calls(struct native *n, unsigned int first, const char *role)
 {
 	_cleanup_free_ uint8_t *seen = planner_bytes(&n->p), *any = planner_bytes(&n->p);
@@ -294,7 +295,8 @@ static int first_calls(struct native *n, unsigned int first, const char *role)
 	return r;
 }
 
-/* An opcode that runs one known function: entered where it cannot become another opcode any more. */
+/* An opcode that runs one known function. Its sites are where it can no longer become another
+ * opcode. */
 static int plan_known(struct native *n, uint8_t op, enum pyp_site_kind kind, const char *role)
 {
 	_cleanup_free_ uint8_t *own = planner_bytes(&n->p), *goal = planner_bytes(&n->p),

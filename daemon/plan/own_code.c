@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The interpreter's code for running Python: see own_code.h. */
+/* The interpreter's code that runs Python: see own_code.h. */
 #include "plan/own_code.h"
 
 #include "elf/image.h"
@@ -11,7 +11,7 @@ struct ranges {
 	unsigned int n;
 };
 
-/* The function, or its part, that the address is in. */
+/* Add the function, or part of a split one, that contains the address. */
 static void add_function(struct ranges *r, const struct image *img, uint64_t vaddr)
 {
 	uint64_t start, end;
@@ -32,7 +32,8 @@ static void add_symbol(struct ranges *r, const struct image *img, const char *na
 		add_function(r, img, sym.vaddr);
 }
 
-/* Compilers move rarely executed handlers elsewhere, and some of them all (see the dispatch table). */
+/* Compilers split off rarely executed handlers, sometimes all of them, so use the dispatch
+ * table. */
 static void add_handlers(struct ranges *r, const struct image *img, uint64_t table_vaddr)
 {
 	uint64_t handler;
@@ -42,7 +43,7 @@ static void add_handlers(struct ranges *r, const struct image *img, uint64_t tab
 			add_function(r, img, handler);
 }
 
-/* The destructor of frames (up to 3.10 each call of a Python function makes one). */
+/* The destructor of frames: up to 3.10 each call of a Python function creates a frame object. */
 static void add_frame_dealloc(struct ranges *r, const struct image *img, const struct layout *l)
 {
 	struct image_symbol type;
@@ -53,7 +54,7 @@ static void add_frame_dealloc(struct ranges *r, const struct image *img, const s
 		add_function(r, img, dealloc);
 }
 
-/* Functions that probes are in, whatever they are called. */
+/* Functions with probes, whatever their names are. */
 static void add_sites(struct ranges *r, const struct image *img, const struct plan *plan)
 {
 	for (unsigned int i = 0; i < plan->nsites; i++)
@@ -64,7 +65,7 @@ static void add_sites(struct ranges *r, const struct image *img, const struct pl
 unsigned int own_code_find(const struct image *img, const struct layout *l, const struct plan *plan,
 			   struct pyp_code_range out[PYP_OWN_CODE])
 {
-	/* As they are called in one version or another; those that are not exported stay unknown. */
+	/* Names in various versions; functions that are not exported remain unknown. */
 	static const char *const calls[] = {
 		"_PyFunction_Vectorcall",
 		"_PyFunction_FastCallDict",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which code of an interpreter's file runs Python itself: the evaluator, in all its parts, and the
- * functions that make and leave the frame of a Python function. Whatever else runs above a frame that
- * calls something is what it has called. Pure.
+ * The code in an interpreter's file that runs Python itself: all parts of the evaluator, and the
+ * functions that create and leave a Python function's frame. Any other code above a frame that is
+ * calling belongs to the callee. Pure.
  */
 #ifndef PYPROF_PLAN_OWN_CODE_H
 #define PYPROF_PLAN_OWN_CODE_H
@@ -16,8 +16,9 @@ struct layout;
 struct plan;
 
 /*
- * Addresses in the file, without load bias. plan: of the same file; without sites and the dispatch
- * table the evaluator may lack parts. Returns how many; 0: the evaluator was not found.
+ * Returns the number of address ranges in out (in the file, without load bias); 0: evaluator not
+ * found. plan: for the same file; without sites and dispatch table, parts of the evaluator may be
+ * missing.
  */
 unsigned int own_code_find(const struct image *img, const struct layout *l, const struct plan *plan,
 			   struct pyp_code_range out[PYP_OWN_CODE]);

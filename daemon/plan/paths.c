@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Questions about paths through the evaluator, asked by every model: see planner.h. */
+/* Analysis of paths through the evaluator, for all models: see planner.h. */
 #include "plan/planner.h"
 
 #include <errno.h>
@@ -47,7 +47,8 @@ void planner_block_sites(const struct planner *p, unsigned int kinds, uint8_t *b
 	}
 }
 
-/* The only way to node, if that is from the instruction before it, which is decoded. */
+/* The node before `node`, decoded, if it is the only predecessor and falls through; else
+ * CFG_NONE. */
 static uint32_t step_back(const struct cfg *cfg, uint32_t node, struct insn_full *ret)
 {
 	uint32_t prev = cfg->v[node].only_pred;
@@ -58,7 +59,7 @@ static uint32_t step_back(const struct cfg *cfg, uint32_t node, struct insn_full
 	return prev;
 }
 
-/* The comparison whose flags the branch at node tests. */
+/* Find the comparison whose flags the branch at node tests. */
 static bool flags_writer(const struct cfg *cfg, uint32_t node, struct comparison *c)
 {
 	for (unsigned int n = 0; n < PLAN_BACK_MAX; n++) {
@@ -73,7 +74,7 @@ static bool flags_writer(const struct cfg *cfg, uint32_t node, struct comparison
 	return false;
 }
 
-/* Where only registers can be compared: take for a register the memory that it was loaded from. */
+/* Where only registers are compared: replace a register by the memory from which it was loaded. */
 static void find_load(const struct cfg *cfg, struct comparison *c, int k)
 {
 	insn_regs changed = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The order in which a plan is made, and the checks that every site passes. The evaluator is found
- * by its dynamic symbol; its opcode table through the code at its entry; all handlers through the
- * table; then the model of the version says which sites are needed (plan/models.c).
+ * Makes a plan, and checks all sites. The evaluator is found by its dynamic symbol, the opcode
+ * table through the code at its entry, and all handlers through the table. Then the version's model
+ * determines the sites (plan/models.c).
  *
- * All that rests on tables that one damaged byte makes lie: an entry of the opcode table may lead into
- * the middle of an instruction. So each site is held against a second reading, which knows nothing of
- * opcodes: straight through its function, from where the unwind table says that it starts.
+ * A single damaged byte in the tables could make an entry point into the middle of an instruction.
+ * Therefore each site is confirmed by a second method that is independent of opcodes: decoding its
+ * function linearly, from the start given by the unwind table.
  */
 #include "plan/plan.h"
 
@@ -18,8 +18,8 @@
 #include "plan/native.h"
 #include "plan/planner.h"
 
-#define EVALUATOR "_PyEval_EvalFrameDefault"
-#define SWEEP_MAX (2u << 20) /* no function is longer */
+#define EVALUATOR  "_PyEval_EvalFrameDefault"
+#define LINEAR_MAX (2u << 20) /* limit of a function's size */
 
 static int planner_explore(struct planner *p)
 {
@@ -37,10 +37,10 @@ static int planner_explore(struct planner *p)
 	if (r == 0)
 		r = cfg_link(&p->cfg);
 	if (r == -E2BIG)
-		return planner_missing(p, "evaluator (more code than any evaluator has)");
+		return planner_missing(p, "evaluator (too much code)");
 	p->entry = cfg_find(&p->cfg, p->entry_vaddr);
 	if (r == 0 && p->entry == CFG_NONE)
-		return planner_missing(p, "evaluator (its symbol does not lead to code)");
+		return planner_missing(p, "evaluator (its symbol does not refer to code)");
 	return r;
 }
 
@@ -69,9 +69,9 @@ static int by_offset(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-bool planner_reading_meets(const struct planner *p, uint64_t at, uint64_t vaddr)
+bool planner_linear_reaches(const struct planner *p, uint64_t at, uint64_t vaddr)
 {
-	if (vaddr - at > SWEEP_MAX)
+	if (vaddr - at > LINEAR_MAX)
 		return false;
 	while (at < vaddr) {
 		const uint8_t *code = NULL;
@@ -93,11 +93,11 @@ int planner_check_boundaries(struct planner *p, const struct plan_site *sites, u
 		const struct plan_site *s = &sites[i];
 		int r = image_function_start(p->img, s->vaddr, &start);
 
-		/* No table: some builds do without one. The graph's proof stands alone. */
+		/* Without a table (some builds), rely on the graph alone. */
 		if (r == -ENODATA)
 			return 0;
 		/* On from the site before, if it is in the same function. */
-		if (r < 0 || !planner_reading_meets(p, start == from ? last : start, s->vaddr))
+		if (r < 0 || !planner_linear_reaches(p, start == from ? last : start, s->vaddr))
 			return planner_missing(p, "%s (0x%llx is inside of an instruction)",
 					       s->role, (unsigned long long)s->vaddr);
 		from = start;
@@ -106,7 +106,7 @@ int planner_check_boundaries(struct planner *p, const struct plan_site *sites, u
 	return 0;
 }
 
-/* One place cannot mean two things. */
+/* No instruction may have two sites. */
 static int planner_check(struct planner *p)
 {
 	struct plan *plan = p->plan;
@@ -155,12 +155,12 @@ int plan_build_for(const struct image *img, const struct layout *layout, const s
 	p->layout = layout;
 	p->plan = ret;
 	r = planner_run(p);
-	/* whatever it was that the file made fail */
+	/* any other error that the file has caused */
 	if (r < 0 && r != -ENOMEM)
 		r = planner_missing(p, "all of its events (%s)", strerror(-r));
 	if (r == -ENOEXEC)
 		diag_set(diag, r, PYP_EXIT_UNTRACEABLE,
-			 "`pyprofctl doctor` shows what was found; please report this build",
+			 "see `pyprofctl doctor` for details; please report this build",
 			 "this build of Python %u.%u cannot be traced: no proven site for %s",
 			 layout->major, layout->minor, p->missing);
 	else if (r < 0)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The probe plan: at which instructions of an interpreter's file the probes go, computed from the
- * file and the version's facts alone. Pure: no I/O, no clock, no global.
+ * The probe plan: the instructions of an interpreter's file to probe, computed only from the file
+ * and the version's layout. Pure: no I/O, no clock, no globals.
  *
- * What a plan guarantees: every offset is the first byte of an instruction that was reached by
- * decoding forward from a proven entry (a dynamic symbol, an opcode handler of the dispatch table,
- * a callee), and is met as well by reading its function straight through, from where the table for
- * unwinding (if there is one) says that it starts; every kind of event the version has is covered on
- * every path the planner can see; at every site the location of the frame is proven by data flow.
- * Otherwise there is no plan, and plan->missing names the site that could not be proven.
+ * Guarantees: each offset is the first byte of an instruction that was reached by decoding from a
+ * proven entry (a dynamic symbol, an opcode handler in the dispatch table, a callee), and that is
+ * confirmed by decoding its function linearly from its start in the unwind table, if there is one;
+ * each kind of event of the version is covered on all paths in the graph; at each site data flow
+ * proves the location of the frame. Otherwise there is no plan, and plan->missing names the site
+ * that could not be proven.
  */
 #ifndef PYPROF_PLAN_PLAN_H
 #define PYPROF_PLAN_PLAN_H
@@ -24,51 +24,50 @@ struct arch;
 struct image;
 struct layout;
 
-/* What a hit costs. */
+/* How the kernel executes a probed instruction */
 enum plan_cost {
 	PLAN_COST_EMULATED, /* nop, push, jmp, jcc, call rel32: the kernel emulates it */
-	PLAN_COST_STEPPED,  /* must be single-stepped out of line */
+	PLAN_COST_STEPPED,  /* single-stepped out of line */
 };
 
 struct plan_site {
-	uint64_t offset; /* in the file */
-	uint64_t vaddr;	 /* as the file's program headers say */
-	uint64_t target; /* where it jumps to, or may; 0: nowhere */
+	uint64_t offset; /* file offset */
+	uint64_t vaddr;	 /* address in the file's program headers */
+	uint64_t target; /* branch target; 0: none */
 	enum pyp_site_kind kind;
 	enum plan_cost cost;
 	uint8_t reg; /* base register, as in the cookie */
 	bool deref;
 	int32_t disp;
-	bool has_callable; /* C_ENTER, C_INSTANT: what is called is, at the site, in ... */
+	bool has_callable; /* C_ENTER, C_INSTANT: the callable's location is known: */
 	uint8_t callable_reg;
-	bool callable_deref; /* ... and the next as reg, deref and disp say for the frame */
+	bool callable_deref; /* like reg, deref and disp of the frame */
 	int32_t callable_disp;
 	bool same_callable; /* C_ENTER, C_INSTANT: it is of one and the same PyMethodDef each time */
 	bool has_cc;	    /* counts only under a condition of the branch */
 	uint8_t cc;
 	bool taken;
-	bool has_flag; /* flag_reg's low half is throwflag: not 0 means THROW */
+	bool has_flag; /* the low half of flag_reg is throwflag; THROW if it is not 0 */
 	uint8_t flag_reg;
-	bool early;	   /* another site will announce the same */
-	bool restarts;	   /* what it announces may be executed once more ... */
+	bool early;	   /* another site will report the same entry */
+	bool restarts;	   /* the instruction may execute again and cause a duplicate event ... */
 	bool if_unequal;   /* ... but only if the comparison before it finds no equality */
-	char role[32];	   /* which site of the interpreter this is: "RESUME", "throw", … */
-	char insn[64];	   /* its disassembly */
-	uint8_t bytes[15]; /* the instruction, from the file */
+	char role[32];	   /* name in the interpreter: "RESUME", "throw", … */
+	char insn[64];	   /* disassembly */
+	uint8_t bytes[15]; /* the instruction in the file */
 	uint8_t len;
 };
 
 struct plan {
 	struct plan_site sites[PYP_MAX_SITES];
 	unsigned int nsites;
-	uint64_t table_vaddr; /* opcode dispatch table; 0 where the version needs none */
-	unsigned int ninsns;  /* instructions decoded */
-	char missing[128];    /* why there is no complete plan; "" when complete */
-	char twice[32];	      /* a site after which the same call may be seen again; "": none */
+	uint64_t table_vaddr; /* opcode dispatch table; 0 if not needed */
+	unsigned int ninsns;  /* number of instructions decoded */
+	char missing[128];    /* why the plan is incomplete; "" if it is complete */
+	char twice[32];	      /* a site after which the same call may hit another; "": none */
 
-	/* Calls of functions written in C: all of them can be seen, or there is no site at all, and
-	 * native_missing says why. What is called is tagged in 3.14 and later: its two lowest bits
-	 * are to be ignored. */
+	/* Sites for C functions: either they cover all calls, or there is none and native_missing
+	 * has the reason. Since 3.14 callables are tagged: ignore the two lowest bits. */
 	struct plan_site native[PYP_MAX_NATIVE_SITES];
 	unsigned int nnative;
 	char native_missing[128];
@@ -81,14 +80,14 @@ struct plan {
 };
 
 /*
- * Plan the probes for the interpreter in img, whose version layout describes. On success *ret is
- * complete. On failure diag (exit code 5) names the missing site and *ret holds what was found,
- * with ret->missing set, for doctor to print. Returns 0 or a negative errno.
+ * Plan the probes for the interpreter in img, whose version layout describes. Returns 0 or a
+ * negative errno. On failure diag (exit code 5) names the missing site, and *ret has the sites
+ * found so far, with ret->missing set, for doctor.
  */
 int plan_build(const struct image *img, const struct layout *layout, struct plan *ret,
 	       struct diag *diag);
 
-/* The same for a given instruction set: plan_build takes the machine's. */
+/* The same for a given instruction set; plan_build() uses this machine's. */
 int plan_build_for(const struct image *img, const struct layout *layout, const struct arch *arch,
 		   struct plan *ret, struct diag *diag);
 
@@ -106,7 +105,7 @@ static inline const struct plan_site *plan_site(const struct plan *plan, unsigne
 	return i < plan->nnative ? &plan->native[i] : &plan->gc[i - plan->nnative];
 }
 
-/* The cookie of site number i. */
+/* The cookie of site i */
 uint64_t plan_cookie(const struct plan_site *site, unsigned int i);
 
 const char *plan_kind_name(enum pyp_site_kind kind);

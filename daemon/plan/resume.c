@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where frames start and resume, 3.11 and later: a Python function's first instruction, and the one
- * after every suspension point, is RESUME (or what it specialises into). Only throw() takes another
- * path (throw.c). That excludes the creation of generators, as profilers do. A handler may be left
- * half-way and run again for the same frame (de-optimisation): the stack stage sees the same frame
- * twice and counts it once.
+ * Starts and resumptions of frames, 3.11 and later: the first instruction of a Python function, and
+ * the one after each suspension point, is RESUME (or a specialized form). Only throw() takes
+ * another path (throw.c). Creating a generator executes none, matching profilers. A handler may be
+ * abandoned and run again for the same frame (de-optimization); the stack stage counts such a
+ * repeated entry once.
  *
  * Source: CPython v3.11.2 Python/ceval.c; v3.12.1 and v3.13.0 Python/bytecodes.c.
  */
@@ -36,7 +36,7 @@ static bool compares_version(const struct planner *p, uint32_t node)
 	return false;
 }
 
-static uint8_t *family_sites(const struct planner *p, unsigned int first)
+static uint8_t *resume_sites(const struct planner *p, unsigned int first)
 {
 	uint8_t *sites = planner_bytes(p);
 
@@ -46,13 +46,13 @@ static uint8_t *family_sites(const struct planner *p, unsigned int first)
 }
 
 /*
- * A RESUME_CHECK that fails becomes a RESUME: does all of that pass RESUME's site? Some compilers
- * give it a copy of RESUME that does not.
+ * A RESUME_CHECK that fails becomes a RESUME. Do all paths of that pass RESUME's site? Some
+ * compilers generate a copy of RESUME that does not.
  */
 static int check_seen_again(const struct planner *p, uint32_t node, unsigned int first, bool *ret)
 {
 	const struct cfg_node *n = &p->cfg.v[node];
-	_cleanup_free_ uint8_t *sites = family_sites(p, first), *seen = planner_bytes(p);
+	_cleanup_free_ uint8_t *sites = resume_sites(p, first), *seen = planner_bytes(p);
 
 	if (!sites || !seen ||
 	    cfg_reach(&p->cfg, n->in.cond == INSN_COND_EQUAL ? n->next : n->jump, sites, seen) < 0)
@@ -62,8 +62,8 @@ static int check_seen_again(const struct planner *p, uint32_t node, unsigned int
 }
 
 /*
- * A RESUME that finds its code out of date brings it up to date and is executed again. Where a site
- * is the comparison's own branch, only the time that counts is a hit.
+ * A RESUME whose code is out of date updates it and is executed again. If a site is the
+ * comparison's own branch, its condition selects the execution that counts.
  */
 static int resume_condition(struct planner *p, unsigned int first)
 {
@@ -75,7 +75,7 @@ static int resume_condition(struct planner *p, unsigned int first)
 
 		s->restarts = p->layout->code_version != 0;
 		s->if_unequal = p->cfg.v[node].in.cc != INSN_NO_CC && compares_version(p, node);
-		/* The instrumented one is not executed again while a tool runs. */
+		/* INSTRUMENTED_RESUME is not executed again while a tool runs. */
 		if (!s->if_unequal || strcmp(s->role, "INSTRUMENTED_RESUME") == 0)
 			continue;
 		if (strcmp(s->role, "RESUME") != 0)
@@ -90,7 +90,7 @@ static int resume_condition(struct planner *p, unsigned int first)
 	return 0;
 }
 
-/* Where a hit at the site that counts goes on. */
+/* Mark the code after a counted hit of the site. */
 static int resume_follow(const struct planner *p, const struct plan_site *s, uint8_t *seen)
 {
 	const struct cfg_node *node = &p->cfg.v[cfg_find(&p->cfg, s->vaddr)];
@@ -103,10 +103,10 @@ static int resume_follow(const struct planner *p, const struct plan_site *s, uin
 	return r;
 }
 
-/* Can one call be a hit at two of the sites that begin at `first`? Then counting is not possible. */
+/* If one call can hit two of the sites from `first` on, counting is impossible. */
 static int resume_once(struct planner *p, unsigned int first)
 {
-	_cleanup_free_ uint8_t *sites = family_sites(p, first);
+	_cleanup_free_ uint8_t *sites = resume_sites(p, first);
 
 	if (!sites)
 		return -ENOMEM;
@@ -138,19 +138,19 @@ int models_plan_resume(struct planner *p)
 	};
 	const size_t n = sizeof(ops) / sizeof(*ops);
 	unsigned int first = p->plan->nsites;
-	_cleanup_free_ uint8_t *family = planner_bytes(p);
+	_cleanup_free_ uint8_t *resume_nodes = planner_bytes(p);
 	struct line line[sizeof(ops) / sizeof(*ops)];
 
-	if (!family)
+	if (!resume_nodes)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		line_build(&p->cfg, planner_handler(p, ops[i].opcode), &(struct line_opts){0},
 			   &line[i]);
 		for (unsigned int k = 0; k < line[i].n; k++)
-			family[line[i].v[k]] = 1;
+			resume_nodes[line[i].v[k]] = 1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct site_want want = {PYP_SITE_ENTER, ops[i].role, p->frame, family};
+		const struct site_want want = {PYP_SITE_ENTER, ops[i].role, p->frame, resume_nodes};
 
 		if (ops[i].opcode == LAYOUT_NO_OPCODE)
 			continue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which registers, or slots of the stack, hold the current frame when an opcode's handler starts. A computed goto may lead
- * to any handler, so a value that several handlers need is in the same place at the start of every
- * one of them. Since 3.11 nearly every handler begins with `frame->prev_instr = next_instr` (3.13:
- * instr_ptr): a 64-bit store to a known offset from a register that the handler has not changed.
- * Handlers vote with that store.
+ * Finds the registers or stack slots that hold the current frame when an opcode's handler starts. A
+ * computed goto may jump to any handler, so a value that several handlers need is in the same place
+ * at the start of each. Since 3.11 nearly all handlers begin with `frame->prev_instr = next_instr`
+ * (3.13: instr_ptr): a 64-bit store to a known offset from a register that the handler has not
+ * changed. Each handler with that store votes for its register.
  */
 #include "plan/planner.h"
 
@@ -31,9 +31,9 @@ static bool seen_before(const struct planner *p, unsigned int op)
 	return false;
 }
 
-/* What a handler shows: a register, or the stack slot that it has just loaded one from. */
+/* A handler's vote: a register, or the stack slot from which it has just loaded one */
 struct vote {
-	int reg; /* -1: nothing */
+	int reg; /* -1: no vote */
 	bool slot;
 	int32_t disp;
 };
@@ -47,7 +47,7 @@ static bool is_frame_store(const struct planner *p, const struct insn_full *in, 
 	       disp == p->layout->bpf.frame_instr && *base != p->cfg.arch->sp;
 }
 
-/* The slot that the instruction loads a whole register from. */
+/* Does the instruction load a whole register from a stack slot? */
 static bool is_slot_load(const struct planner *p, const struct insn_full *in, int *reg,
 			 int32_t *slot)
 {
@@ -61,8 +61,8 @@ static bool is_slot_load(const struct planner *p, const struct insn_full *in, in
 	return true;
 }
 
-/* The base of the first store to frame_instr on the line, if it is as it was at the line's start, or
- * where it was loaded from. */
+/* The base register of the first store to frame_instr on the line, if unchanged since the line's
+ * start, or the slot from which it was loaded. */
 static struct vote line_vote(const struct planner *p, const struct line *line)
 {
 	const struct vote nothing = {.reg = -1};
@@ -92,7 +92,7 @@ static struct vote line_vote(const struct planner *p, const struct line *line)
 	return nothing;
 }
 
-/* Compilers that are short of registers keep the frame in one slot of the stack. */
+/* Compilers that run out of registers keep the frame in a stack slot. */
 static void count_vote(struct vote_count *c, const struct vote *v)
 {
 	if (v->reg < 0)
@@ -140,6 +140,7 @@ int roles_find(struct planner *p)
 				(struct flow_slot){p->cfg.arch->sp, c.slot[i].disp};
 	}
 	if (!p->roles && !p->nrole_slots)
-		return planner_missing(p, "place of the frame (only %u handlers show one)", best);
+		return planner_missing(p, "location of the frame (only %u handlers vote for it)",
+				       best);
 	return 0;
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The opcode dispatch table: 256 consecutive pointers into code, in which one handler (the one for
- * opcodes that do not exist) stands many times. Builds without computed gotos have a switch, whose
- * table may be of distances from itself, 32 bits each. Proof that such a run is the evaluator's own
- * table:
+ * The opcode dispatch table: 256 consecutive pointers to code, in which one handler (for undefined
+ * opcodes) occurs many times. Builds without computed gotos use a switch, whose table may contain
+ * 32-bit distances from itself. Proof that such a run of entries is the evaluator's table:
  *
- * 1. The evaluator's first dispatch is reached from its entry by direct branches alone, and names
- *    the table's address (x86-64: in a rip-relative lea, or as the displacement of the dispatching load).
- * 2. Where the first dispatch goes through a switch instead (3.10 and earlier): the handlers in the
- *    table name the table themselves, each at its own end.
+ * 1. The evaluator's first dispatch, reached from its entry by direct branches only, contains the table's address (x86-64:
+ *    in a rip-relative lea, or as displacement of the dispatching load).
+ * 2. If the first dispatch is a switch (3.10 and earlier): the handlers in the table contain its address, at their ends.
  */
 #include "plan/planner.h"
 
@@ -16,11 +14,11 @@
 #include <string.h>
 
 #define UNKNOWN_MIN                                                                                \
-	16u /* how often the handler for undefined opcodes stands in the table: 29-130 */
-#define UNKNOWN_MAX    150u /* 3.6 has ~130 */
-#define UNIQUE_MIN     80u  /* different handlers: 3.6 has 119, 3.13 has 212 */
-#define REFERENCES_MIN 16u  /* instructions in the handlers that name the table */
-#define RUN_TRIES      8u   /* windows of one run of pointers that are looked at closely */
+	16u /* minimum and maximum count of the handler for undefined opcodes: 29 to 130 */
+#define UNKNOWN_MAX    150u /* 3.6 has about 130 */
+#define UNIQUE_MIN     80u  /* number of different handlers: 3.6 has 119, 3.13 has 212 */
+#define REFERENCES_MIN 16u  /* instructions in the handlers that refer to the table */
+#define RUN_TRIES      8u   /* candidates tried within one run of pointers */
 
 static bool is_code(const struct image *img, uint64_t vaddr)
 {
@@ -40,7 +38,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* How often the commonest target stands in the table, and how many different ones there are. */
+/* Count the most frequent target and the different targets in the table. */
 static void table_shape(const uint64_t t[PLAN_OPCODES], unsigned int *commonest,
 			unsigned int *unique)
 {
@@ -107,7 +105,7 @@ static void table_take(struct planner *p, uint64_t vaddr, const uint64_t t[PLAN_
 	p->plan->table_vaddr = vaddr;
 }
 
-/* Way 1: a constant in the code reached from the entry. */
+/* Method 1: a constant in the code reachable from the entry. */
 static int table_from_entry(struct planner *p)
 {
 	uint64_t found = 0, t[PLAN_OPCODES];
@@ -135,7 +133,7 @@ static int table_from_entry(struct planner *p)
 	return 0;
 }
 
-/* How many instructions reached from the handlers name the table. */
+/* Count the instructions reachable from the handlers that refer to the table. */
 static int table_references(const struct planner *p, uint64_t table, const uint64_t *t,
 			    unsigned int *ret)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where throw() resumes a frame, 3.11 and later: behind the evaluator's test of its throwflag
- * argument.
+ * Resumptions by throw(), 3.11 and later: after the evaluator's test of its throwflag argument.
  *
  * Source: CPython v3.11.2, v3.12.1 and v3.13.0, Python/ceval.c.
  */
@@ -9,7 +8,8 @@
 
 #include <errno.h>
 
-/* Does node test the throwflag argument? Then which successor is the throwing one? */
+/* Does node test the throwflag argument? *jump: whether its jump, rather than its next edge, is for
+ * throw(). */
 static bool throw_edge(const struct planner *p, const struct flow_state *flag, uint32_t node,
 		       bool *jump)
 {
@@ -32,7 +32,7 @@ static bool throw_edge(const struct planner *p, const struct flow_state *flag, u
 
 #define THROW_MAX 8
 
-/* The edges over which throw() gets into a frame: compilers make copies of the test. */
+/* Edges that throw() takes; compilers duplicate the test. */
 struct throw_edges {
 	uint32_t node[THROW_MAX], target[THROW_MAX];
 	bool jump[THROW_MAX];
@@ -44,7 +44,8 @@ static uint32_t *edge_of(struct planner *p, const struct throw_edges *e, unsigne
 	return e->jump[i] ? &p->cfg.v[e->node[i]].jump : &p->cfg.v[e->node[i]].next;
 }
 
-/* What only throw() reaches: reachable over an edge, and not at all when all of them are cut. */
+/* Mark nodes that only throw() reaches: reachable over an edge, but not if all these edges are
+ * removed. */
 static int throw_only(struct planner *p, const struct throw_edges *e, uint8_t *only)
 {
 	_cleanup_free_ uint8_t *other = planner_bytes(p);
@@ -62,7 +63,7 @@ static int throw_only(struct planner *p, const struct throw_edges *e, uint8_t *o
 	return r;
 }
 
-/* Can control get from the edge to a dispatch or a return without passing a site of throw()? */
+/* Can control get from the edge to a dispatch or return without passing a site for throw()? */
 static int throw_unseen(const struct planner *p, uint32_t target, bool *ret)
 {
 	_cleanup_free_ uint8_t *blocked = planner_bytes(p), *seen = planner_bytes(p);
@@ -76,7 +77,7 @@ static int throw_unseen(const struct planner *p, uint32_t target, bool *ret)
 	return 0;
 }
 
-/* A site on the line that begins at the edge's target, as far as only throw() goes there. */
+/* Add a site on the line at the edge's target, as far as only throw() reaches it. */
 static int throw_site(struct planner *p, uint32_t target, const uint8_t *only)
 {
 	const struct site_want want = {PYP_SITE_THROW, "throw", p->frame, NULL};
@@ -89,7 +90,7 @@ static int throw_site(struct planner *p, uint32_t target, const uint8_t *only)
 	return line_site(p, &line, &want);
 }
 
-/* Does one pass through a site of throw() lead to another one? */
+/* Can one throw() pass two of its sites? */
 static int throw_twice(const struct planner *p, bool *ret)
 {
 	*ret = false;
@@ -109,7 +110,7 @@ static int throw_twice(const struct planner *p, bool *ret)
 	return 0;
 }
 
-/* Sites for all edges, beginning with edge `first`: often its site serves the others as well. */
+/* Add sites for all edges, starting with edge `first`, as its site often covers others. */
 static int throw_cover(struct planner *p, const struct throw_edges *e, unsigned int first,
 		       const uint8_t *only)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * 3.11 while tools trace.
+ * 3.11 while tools trace
  *
- * While a debugger or profiler traces, every instruction is dispatched to DO_TRACING first,
- * which calls the tool and then the instruction's own handler. If the instruction is RESUME, the
- * tool learns that the frame has started: what it calls then is called by this frame, so the frame
- * must be known by then. Its site is where DO_TRACING has found a RESUME; RESUME's own site then sees
- * the same entry once more. (3.12 and later have INSTRUMENTED_RESUME instead.)
+ * While a debugger or profiler traces, each instruction is dispatched to DO_TRACING, which calls
+ * the tool and then the instruction's handler. For RESUME, it notifies the tool of the frame's
+ * start. Functions that the tool calls have this frame as caller, so the frame must be reported
+ * before. Its site is where DO_TRACING has found a RESUME; RESUME's own site then reports the same
+ * entry again. (3.12 and later have INSTRUMENTED_RESUME instead.)
  *
- * YIELD_VALUE tells the tool before the frame is suspended, which then may call what it likes, and even
- * make the frame end with an exception instead.
+ * YIELD_VALUE notifies the tool before the frame is suspended. The tool may call functions, and
+ * even end the frame with an exception.
  *
  * Source: CPython v3.11.2 Python/ceval.c, DO_TRACING, YIELD_VALUE.
  */
@@ -19,7 +19,7 @@
 
 #define ROLE "DO_TRACING"
 
-/* Does the branch at node tell RESUME from other opcodes? Then which way RESUME goes. */
+/* Does the branch at node distinguish RESUME from other opcodes? *jump: the edge for RESUME. */
 static bool is_resume_branch(const struct planner *p, uint32_t node, bool *jump)
 {
 	const struct insn_operand *op;
@@ -36,7 +36,8 @@ static bool is_resume_branch(const struct planner *p, uint32_t node, bool *jump)
 	       (op[0].bits == 8 || value == (uint64_t)p->layout->op.resume);
 }
 
-/* Where only a RESUME goes, if there is an instruction to be had; else the branch itself. */
+/* Add a site in code that only RESUME reaches, if there is a suitable instruction; else at the
+ * branch itself. */
 static int tracing_site(struct planner *p, uint32_t node, bool jump)
 {
 	const struct site_want want = {PYP_SITE_ENTER, ROLE, p->frame, NULL};
@@ -77,13 +78,13 @@ int models_plan_tracing(struct planner *p)
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0 || !found)
-		return planner_missing(p, ROLE " (where it finds a RESUME)");
+		return planner_missing(p, ROLE " (no test for RESUME)");
 	return 0;
 }
 
 /*
- * Nodes from which YIELD_VALUE can still become something else: the end of the frame by an
- * exception, another opcode.
+ * Nodes from which YIELD_VALUE can still end differently: the frame ends by an exception, or
+ * another opcode runs.
  */
 static uint8_t *may_not_yield(const struct planner *p)
 {
@@ -99,9 +100,9 @@ static uint8_t *may_not_yield(const struct planner *p)
 }
 
 /*
- * The edges over which a yield becomes certain. What is certain stays so until the evaluator returns:
- * so each yield crosses from "may not" to "must" exactly once, over the edge of a branch, and behind
- * that no tool is called any more.
+ * Sites on the edges after which a yield is certain. A certain yield remains so until the evaluator
+ * returns. So each yield crosses from "may not" to "must" exactly once, on an edge of a branch, and
+ * no tool is called after it.
  */
 int models_plan_yield_edges(struct planner *p)
 {
@@ -113,7 +114,7 @@ int models_plan_yield_edges(struct planner *p)
 	if (!seen || !other || !may_not)
 		return -ENOMEM;
 	if (handler == CFG_NONE || !may_not[handler])
-		return planner_missing(p, "YIELD_VALUE (its handler does not look for tools)");
+		return planner_missing(p, "YIELD_VALUE (its handler does not check for tools)");
 	if (cfg_reach(&p->cfg, handler, NULL, seen) < 0 ||
 	    planner_reach_all(p, true, handler, NULL, other) < 0)
 		return -ENOMEM;

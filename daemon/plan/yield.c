@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where frames are suspended, 3.12 and later: YIELD_VALUE. For 3.11 see tracing.c. */
+/* Suspensions of frames, 3.12 and later: YIELD_VALUE. For 3.11 see tracing.c. */
 #include "plan/planner.h"
 
 #include <errno.h>
 #include <string.h>
 
 /*
- * YIELD_VALUE ends with `gen_frame->previous = NULL`: the register that this store goes through
- * holds the frame, all along the line if nothing on it changes the register. (By then the compiler
- * may have let go of the one that held it at the start.)
+ * YIELD_VALUE ends with `gen_frame->previous = NULL`: the base register of this store holds the
+ * frame on the whole line, if nothing on the line changes it. (The register that held the frame at
+ * the start may have been reused by then.)
  */
 static void yield_evidence(const struct planner *p, const struct line *line,
 			   struct flow_state *states)
@@ -50,7 +50,7 @@ int models_plan_yield(struct planner *p)
 
 #define INSTRUMENTED "INSTRUMENTED_YIELD_VALUE"
 
-/* The branch that a straight line from there ends with, behind calls. CFG_NONE: none. */
+/* The branch that ends the line from node, calls included. CFG_NONE: none. */
 static uint32_t branch_after(const struct planner *p, uint32_t node)
 {
 	struct line line;
@@ -62,7 +62,7 @@ static uint32_t branch_after(const struct planner *p, uint32_t node)
 	return line.v[line.n - 1];
 }
 
-/* Does the branch test what a call has returned? Then which way it goes if that is 0. */
+/* Does the branch test a call's result? *zero: the edge for 0. */
 static bool tests_result(const struct planner *p, uint32_t branch, bool *zero)
 {
 	struct comparison c;
@@ -79,7 +79,7 @@ static uint32_t side_of(const struct planner *p, uint32_t branch, bool taken)
 	const struct cfg_node *n = &p->cfg.v[branch];
 	uint32_t to = taken ? n->jump : n->next;
 
-	/* Compilers jump to jumps. */
+	/* follow jumps to jumps */
 	for (int i = 0; i < 4 && to != CFG_NONE && p->cfg.v[to].in.flow == INSN_JMP; i++)
 		to = p->cfg.v[to].jump;
 	return to;
@@ -88,15 +88,15 @@ static uint32_t side_of(const struct planner *p, uint32_t branch, bool taken)
 static int suspend_site(struct planner *p, uint32_t branch, bool taken)
 {
 	if (planner_edge_site(p, branch, taken, PYP_SITE_YIELD, INSTRUMENTED) < 0)
-		return planner_missing(p, INSTRUMENTED " (frame not known)");
+		return planner_missing(p, INSTRUMENTED " (location of the frame unknown)");
 	return 0;
 }
 
 /*
- * INSTRUMENTED_YIELD_VALUE calls the monitoring tools first, and the frame is suspended only if
- * they raised nothing: the site is the branch on their result, under the condition of success. Where
- * the test for tools that run already is inlined (gcc, libpython of 3.13), another branch comes first,
- * and one of its sides is where success leads as well: then that side is a site, too.
+ * INSTRUMENTED_YIELD_VALUE calls the monitoring tools, and suspends the frame only if they raised
+ * no exception. The site is the branch on their result, with the condition of success. If the test
+ * for running tools is inlined (gcc, libpython of 3.13), another branch precedes it, one of whose
+ * edges leads to where success leads; then that edge is a site, too.
  */
 int models_plan_instrumented_yield(struct planner *p)
 {
@@ -120,7 +120,7 @@ int models_plan_instrumented_yield(struct planner *p)
 			result = CFG_NONE;
 	}
 	if (result == CFG_NONE)
-		return planner_missing(p, INSTRUMENTED " (result of the tools not tested)");
+		return planner_missing(p, INSTRUMENTED " (the tools' result is not tested)");
 	r = suspend_site(p, first, skips);
 	return r == 0 ? suspend_site(p, result, zero) : r;
 }

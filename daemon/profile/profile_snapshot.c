@@ -68,8 +68,8 @@ static int taker_init(struct taker *t, const struct cost *cost)
 		return -ENOMEM;
 	if (!p->windows)
 		return 0;
-	return estimate_settle(&p->estimate, &p->rb.tree, p->codes.funcs.n, &p->codes.funcs, cost,
-			       &t->estimate);
+	return estimate_reconcile(&p->estimate, &p->rb.tree, p->codes.funcs.n, &p->codes.funcs,
+				  cost, &t->estimate);
 }
 
 /* What is in flight ------------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Is what the layout calls frames and code really that? Threads run while we look, so one look may
- * find a stack half changed; a layout that is wrong shows nothing right however often one looks.
+ * Checks that a layout's frames and code objects are real. Threads run meanwhile, so a single
+ * attempt may read an inconsistent stack; with a wrong layout all attempts fail.
  */
 #include <errno.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 #include "python/inside.h"
 
 #define TRIES	32
-#define LOOK_AT 64 /* frames of each stack, from the outermost */
+#define LOOK_AT 64 /* frames of each stack to check, starting with the outermost */
 
 enum verdict { NOTHING, WRONG, RIGHT };
 
@@ -22,7 +22,7 @@ static bool is_code(const struct python *py, const struct memory *mem, uint64_t 
 	       type == code_type;
 }
 
-/* The outermost frames change least: nearly all of them must be right, the very last one surely. */
+/* Outermost frames change least: the last one and most of the others must be right. */
 static enum verdict judge(const struct python *py, const struct memory *mem,
 			  const struct python_stack *st, uint64_t code_type)
 {
@@ -77,10 +77,9 @@ int python_check(const struct python *py, const struct memory *mem, pid_t pid, s
 	}
 	if (!wrong)
 		return 0;
-	return diag_set(
-		diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
-		"please report this build, with what `pyprofctl doctor` prints",
-		"Python %s in process %d is not laid out like any known build: its frames do "
-		"not lead to code objects",
-		py->version, pid);
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
+			"please report this build, with the output of `pyprofctl doctor`",
+			"Python %s in process %d has an unknown memory layout: its frames do "
+			"not point to code objects",
+			py->version, pid);
 }

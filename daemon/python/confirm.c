@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Confirming a layout table on the interpreter at hand. From 3.13 on _PyRuntime begins with
- * _Py_DebugOffsets (3.13 Include/internal/pycore_runtime.h), which says where most things are: the
- * positions of its fields change with the minor version, their meaning does not. They are constants
- * of the file, so no process is needed to read them.
+ * Confirms a layout table with data of the interpreter. Since 3.13 _PyRuntime begins with
+ * _Py_DebugOffsets (3.13 Include/internal/pycore_runtime.h), a list of offsets. Their positions
+ * depend on the minor version, their meaning does not. They are constants in the file, so no
+ * process is needed.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,12 +15,12 @@
 #define DEBUG_FIRST_MINOR 13
 #define DEBUG_INTERP_SIZE 48
 
-/* An offset: where _Py_DebugOffsets has it, where it has the size of the structure it is in, what
- * it must be a multiple of, and which field of struct layout it is. */
+/* An offset: its position in _Py_DebugOffsets, the position of its structure's size, its alignment,
+ * and its field in struct layout. */
 struct debug_field {
 	uint16_t at, size_at;
 	uint8_t align;
-	bool fixed; /* must be as in the table: fields that are not listed here are next to it */
+	bool fixed; /* must equal the table, because unlisted fields depend on it */
 	uint16_t field;
 };
 
@@ -62,8 +62,8 @@ static const struct debug_field fields_3_13[] = {
 	FIXED_FIELD(560, 536, 8, bpf.str_ascii_data),
 };
 
-/* 3.14 and 3.15: read from the structs that the binaries hold, field by field in the order of the
- * versions' pycore_debug_offsets.h. */
+/* 3.14 and 3.15: positions were read from the structs in the binaries, field by field in the order
+ * of the versions' pycore_debug_offsets.h. */
 static const struct debug_field fields_3_14[] = {
 	FIELD(40, 24, 8, runtime_interpreters_head),
 	FIELD(64, 48, 8, interp_next),
@@ -116,7 +116,7 @@ static const struct debug_field fields_3_15[] = {
 	FIXED_FIELD(736, 712, 8, bpf.str_ascii_data),
 };
 
-/* By minor version, from 3.13 on. */
+/* By minor version, starting with 3.13 */
 static const struct {
 	const struct debug_field *v;
 	size_t n, size;
@@ -135,14 +135,14 @@ static uint64_t debug_u64(const uint8_t *p, size_t at)
 	return v;
 }
 
-static int absurd(struct diag *diag, const struct python *py, const char *what)
+static int unknown_layout(struct diag *diag, const struct python *py, const char *what)
 {
 	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
-			"Python %s in '%s' is not laid out like any known build: %s", py->version,
-			py->file, what);
+			"Python %s in '%s' has an unknown memory layout: %s", py->version, py->file,
+			what);
 }
 
-/* p: the whole of _Py_DebugOffsets. */
+/* p: all of _Py_DebugOffsets */
 static int take_fields(const uint8_t *p, const struct debug_field *fields, size_t n,
 		       struct python *py, struct diag *diag)
 {
@@ -155,9 +155,9 @@ static int take_fields(const uint8_t *p, const struct debug_field *fields, size_
 		uint16_t *field = (uint16_t *)((char *)&l + f->field);
 
 		if (v >= size || v >= LAYOUT_NONE || v % f->align)
-			return absurd(diag, py, "_Py_DebugOffsets makes no sense");
+			return unknown_layout(diag, py, "_Py_DebugOffsets is invalid");
 		if (f->fixed && v != *field)
-			return absurd(diag, py, "its objects differ");
+			return unknown_layout(diag, py, "object offsets differ");
 		*field = (uint16_t)v;
 	}
 	if (*lo > *hi) {
@@ -165,7 +165,7 @@ static int take_fields(const uint8_t *p, const struct debug_field *fields, size_
 		hi = &l.bpf.frame_code;
 	}
 	if (*hi + 8 - *lo > 32)
-		return absurd(diag, py, "its frames differ");
+		return unknown_layout(diag, py, "frame offsets differ");
 	l.bpf.frame_block = *lo;
 	py->layout = l;
 	py->debug_offsets = true;
@@ -195,22 +195,22 @@ static int confirm_by_debug_offsets(const struct image *img, uint64_t vaddr, str
 	size_t i;
 
 	if (!p || memcmp(p, DEBUG_COOKIE, 8) != 0)
-		return absurd(diag, py, "_Py_DebugOffsets is missing");
+		return unknown_layout(diag, py, "_Py_DebugOffsets is missing");
 	if (debug_u64(p, 8) >> 8 != python_hex(py))
-		return absurd(diag, py, "_Py_DebugOffsets is of another version");
+		return unknown_layout(diag, py, "_Py_DebugOffsets has another version");
 	i = py->minor - DEBUG_FIRST_MINOR;
 	if (i >= sizeof(debug_tables) / sizeof(*debug_tables))
 		return 0;
 	p = image_view(img, vaddr, debug_tables[i].size);
 	if (!p)
-		return absurd(diag, py, "_Py_DebugOffsets is cut off");
+		return unknown_layout(diag, py, "_Py_DebugOffsets is truncated");
 	take_gil(p, debug_tables[i].gil, py);
 	return take_fields(p, debug_tables[i].v, debug_tables[i].n, py, diag);
 }
 
 /*
  * interp->eval_frame moves between micro releases. _PyInterpreterState_GetEvalFrameFunc(interp)
- * starts by loading it: [endbr64] mov disp32(%rdi),%rax.
+ * starts with loading it: [endbr64] mov disp32(%rdi),%rax.
  */
 static void confirm_eval_frame(const struct image *img, struct layout *l)
 {

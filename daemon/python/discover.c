@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Finding the interpreter of a process.
+ * Finds the interpreter of a process.
  *
- * CPython is either in the program itself (Debian's python3, programs that embed it statically) or
- * in a libpython that the program is linked to or has loaded. Names do not tell: the program may be
- * called anything, and so may the library. What tells is the dynamic symbol of the evaluator, which
- * every build exports since extension modules may need it. So every file that the process maps
- * executable is asked for that symbol: the program first, then what is called python, then the
- * rest. Files that may have it are opened in full, and exactly one must remain.
+ * CPython is either in the executable (Debian's python3, programs that embed it statically) or in a
+ * libpython that the program links or loads. File names are unreliable. But every build exports the
+ * evaluator's dynamic symbol, as extension modules may need it. So each file that the process maps
+ * executable is checked for that symbol: the executable first, then files with "python" in the
+ * name, then all others. Files that may have it are parsed completely, and exactly one must be an
+ * interpreter.
  *
- * Files are opened through /proc/PID/exe and /proc/PID/map_files, which lead to the mapped file
- * even if it was deleted or replaced on disk, or lies in another mount namespace.
+ * Files are opened through /proc/PID/exe and /proc/PID/map_files, which work even if a file was
+ * deleted or replaced, or is in another mount namespace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +18,12 @@
 
 #include "python/inside.h"
 
-/* Files looked into, per process. */
+/* Limit of files inspected per process */
 #define MAX_CANDIDATES 8192
 
 enum rank { RANK_EXE, RANK_NAMED_PYTHON, RANK_OTHER };
 
-/* An executable mapping, one per file. */
+/* A file that is mapped executable */
 struct candidate {
 	const struct target_map *map;
 	enum rank rank;
@@ -33,8 +33,8 @@ struct search {
 	const struct target *target;
 	struct candidate *v;
 	size_t n;
-	struct diag denied;    /* why a file could not be opened: the first permission missing */
-	struct python *python; /* what has been found */
+	struct diag denied;    /* the first missing permission to open a file */
+	struct python *python; /* the interpreter found, or NULL */
 };
 
 static int refuse_version(const struct python *py, struct diag *diag)
@@ -42,8 +42,8 @@ static int refuse_version(const struct python *py, struct diag *diag)
 	char range[32];
 
 	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
-			"'%s' is Python %s, and only CPython %s can be traced", py->file,
-			py->version, layout_proven_range(range, sizeof(range)));
+			"'%s' is Python %s; supported: CPython %s", py->file, py->version,
+			layout_proven_range(range, sizeof(range)));
 }
 
 static int refuse_build(const struct python *py, const char *what, const char *hint,
@@ -54,7 +54,8 @@ static int refuse_build(const struct python *py, const char *what, const char *h
 			py->version);
 }
 
-/* Py_DEBUG, Py_REF_DEBUG and Py_TRACE_REFS builds: they change objects, and these are theirs. */
+/* Is it a Py_DEBUG, Py_REF_DEBUG or Py_TRACE_REFS build? They change object layouts, and define
+ * these symbols. */
 static bool is_debug_build(const struct image *img)
 {
 	static const char *const names[] = {"_Py_NegativeRefcount", "_Py_RefTotal",
@@ -67,8 +68,8 @@ static bool is_debug_build(const struct image *img)
 	return false;
 }
 
-/* 3.6 has no _PyRuntime, only a static interp_head, which is all that PyInterpreterState_Head()
- * loads: mov disp32(%rip),%rax. That variable stands for the runtime then. */
+/* 3.6 has no _PyRuntime, only a static interp_head. PyInterpreterState_Head() consists of loading
+ * it: mov disp32(%rip),%rax. Its address is used as the runtime's. */
 static uint64_t interp_head_vaddr(const struct image *img)
 {
 	static const uint8_t mov[3] = {0x48, 0x8b, 0x05};
@@ -85,7 +86,7 @@ static uint64_t interp_head_vaddr(const struct image *img)
 	return sym.vaddr + 7 + (uint64_t)(int64_t)disp;
 }
 
-/* Address of _PyRuntime in the file; 0: unknown. */
+/* Address of _PyRuntime in the file; 0: unknown */
 static uint64_t runtime_vaddr(const struct image *img)
 {
 	struct image_symbol sym;
@@ -132,7 +133,7 @@ static uint64_t address_of(const struct image *img, const char *symbol)
 	return image_symbol(img, symbol, &sym) == 0 ? sym.vaddr : 0;
 }
 
-/* cProfile counts methods of types, called without an object's, from 3.7 on; and so do we. */
+/* From 3.7 on, cProfile also counts methods called through their type; so do we. */
 static struct pyp_native_types native_types_of(const struct image *img, const struct layout *l)
 {
 	return (struct pyp_native_types){
@@ -142,7 +143,7 @@ static struct pyp_native_types native_types_of(const struct image *img, const st
 	};
 }
 
-/* Everything that the file tells. Takes over img, also when it fails. */
+/* Collect all facts from the file. Takes ownership of img, even on failure. */
 static int python_from_image(struct image *img, const char *file, struct python **ret,
 			     struct diag *diag)
 {
@@ -151,7 +152,7 @@ static int python_from_image(struct image *img, const char *file, struct python 
 
 	if (!py) {
 		image_free(img);
-		return diag_errno(diag, ENOMEM, "cannot look into '%s'", file);
+		return diag_errno(diag, ENOMEM, "cannot inspect '%s'", file);
 	}
 	py->image = img;
 	snprintf(py->file, sizeof(py->file), "%s", file);
@@ -198,9 +199,9 @@ int python_open_fd(int fd, const char *path, struct python **ret, struct diag *d
 		return err;
 	library = image_needed(img, "libpython");
 	if (!has_evaluator(img) && library) {
-		snprintf(hint, sizeof(hint), "name the library instead: the path of %s", library);
+		snprintf(hint, sizeof(hint), "use the path of %s instead", library);
 		return diag_set(diag, -ENOENT, PYP_EXIT_UNTRACEABLE, hint,
-				"'%s' holds no interpreter of its own, it uses %s", path, library);
+				"'%s' contains no interpreter, it uses %s", path, library);
 	}
 	return python_from_image(TAKE_PTR(img), path, ret, diag);
 }
@@ -257,7 +258,7 @@ static bool same_file(const struct target_map *m, const struct target_map *n)
 	return m->inode == n->inode && m->dev_major == n->dev_major && m->dev_minor == n->dev_minor;
 }
 
-/* The files that are mapped executable, best first, each once. */
+/* List the files that are mapped executable, best candidates first, without duplicates. */
 static int list_candidates(struct search *s, const struct target_maps *maps)
 {
 	size_t n = 0;
@@ -279,7 +280,8 @@ static int list_candidates(struct search *s, const struct target_maps *maps)
 	return 0;
 }
 
-/* Runtime address minus address in the file, from where an executable segment was mapped. */
+/* Load bias: runtime address minus address in the file, from the mapping of an executable
+ * segment. */
 static int find_bias(const struct image *img, const struct target_map *map, uint64_t *ret)
 {
 	const struct image_segment *seg;
@@ -303,7 +305,7 @@ static int locate(struct python *py, const struct target_map *map, const char *v
 	snprintf(py->via, sizeof(py->via), "%s", via);
 	if (find_bias(py->image, map, &py->bias))
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
-				"'%s' is not mapped as its program headers say", py->file);
+				"the mapping of '%s' does not match its program headers", py->file);
 	if (py->runtime)
 		py->runtime += py->bias;
 	return 0;
@@ -316,7 +318,7 @@ static int refuse_second(const struct search *s, const char *file, struct diag *
 			s->target->pid, s->python->file, file);
 }
 
-/* Look into one file. 0 also when it holds no interpreter. */
+/* Inspect one file. Also returns 0 if it contains no interpreter. */
 static int try_candidate(struct search *s, const struct target_map *map, struct diag *diag)
 {
 	_cleanup_(python_freep) struct python *py = NULL;
@@ -332,7 +334,7 @@ static int try_candidate(struct search *s, const struct target_map *map, struct 
 	if (fd < 0 || (!image_may_define(fd, PYTHON_EVALUATOR) &&
 		       !image_may_define(fd, PYTHON_EVALUATOR_OLD)))
 		return 0;
-	/* What cannot be read as an ELF file is no interpreter either. */
+	/* files that are not valid ELF files contain no interpreter */
 	if (image_open_fd(fd, map->path, &img, NULL) || !has_evaluator(img))
 		return 0;
 	if (s->python)
@@ -357,7 +359,7 @@ static int not_found(const struct search *s, struct diag *diag)
 	if (s->denied.err)
 		return diag_set(diag, s->denied.err, s->denied.exit, s->denied.hint, "%s",
 				s->denied.msg);
-	snprintf(hint, sizeof(hint), "give the pid of a CPython %s program",
+	snprintf(hint, sizeof(hint), "use the pid of a CPython %s program",
 		 layout_proven_range(range, sizeof(range)));
 	return diag_set(diag, -ENOENT, PYP_EXIT_UNTRACEABLE, hint,
 			"process %d (%s) does not run Python", t->pid, t->exe);
@@ -376,7 +378,7 @@ int python_discover(const struct target *t, struct python **ret, struct diag *di
 	int err = target_maps_read(t, &maps, diag);
 
 	if (!err && list_candidates(&s, &maps))
-		err = diag_errno(diag, ENOMEM, "cannot look into process %d", t->pid);
+		err = diag_errno(diag, ENOMEM, "cannot inspect process %d", t->pid);
 	for (size_t i = 0; !err && i < s.n; i++)
 		err = try_candidate(&s, s.v[i].map, diag);
 	if (err)

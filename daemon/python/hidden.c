@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What hides calls from probes in the evaluator: code that something else executes. Nothing here is
- * an error; what is found is said in every report.
+ * Detects executions of Python code that bypass the probed evaluator. They are not errors, but
+ * noted in all reports.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,15 +45,15 @@ uint64_t python_evaluator(const struct python *py)
 	return py->evaluator;
 }
 
-/* What is found in all interpreters of the process. */
+/* Findings in all interpreters of the process */
 struct found {
 	unsigned int interpreters;
-	unsigned int replaced; /* with a frame evaluator of their own (PEP 523) */
+	unsigned int replaced; /* interpreters with another frame evaluator (PEP 523) */
 	unsigned int profiled, traced, monitoring; /* threads, threads, tools */
 };
 
-/* Since 3.11 the field is NULL unless somebody set it; before, it is CPython's own unless somebody
- * did. */
+/* Since 3.11 the field is NULL by default; before, it points to CPython's own evaluator by
+ * default. */
 static bool is_replaced(const struct python *py, const struct memory *mem, uint64_t interp)
 {
 	const struct layout *l = &py->layout;
@@ -85,7 +85,7 @@ static void find_tools(struct found *f, const struct layout *l, const struct mem
 		if (memory_read_u64(mem, ts + l->ts_next, &ts) < 0)
 			return;
 	}
-	/* A tool has a name, which is a string: so nothing else passes for one. */
+	/* A tool's name must be a str, so other pointers are not mistaken for one. */
 	for (unsigned int i = 0; i < MONITORING_TOOLS && l->interp_tool_names; i++) {
 		_cleanup_free_ char *name = NULL;
 		uint64_t str = 0;
@@ -118,21 +118,20 @@ static struct found find(const struct python *py, const struct memory *mem)
 static void note_interpreters(struct notes *o, const struct found *f)
 {
 	if (f->replaced)
-		note(o,
-		     "a frame evaluator is installed (PEP 523): code it runs itself is not seen");
+		note(o, "a frame evaluator is installed (PEP 523): code that it runs itself is not "
+			"traced");
 	if (f->interpreters > 1)
 		note(o, "%u interpreters in this process: their calls are counted together",
 		     f->interpreters);
 	if (f->profiled || f->traced || f->monitoring)
-		note(o,
-		     "watched by %s%s%s%s%s: calls are counted all the same, those of the tool too",
+		note(o, "%s%s%s%s%s is active: calls are traced, including those of the tool",
 		     f->profiled ? "sys.setprofile" : "",
 		     f->profiled && (f->traced || f->monitoring) ? ", " : "",
 		     f->traced ? "sys.settrace" : "", f->traced && f->monitoring ? ", " : "",
 		     f->monitoring ? "sys.monitoring" : "");
 }
 
-/* PYTHON_JIT as the program got it; false where it is not set, or 0. */
+/* PYTHON_JIT in the program's environment; false if it is not set or 0. */
 static bool jit_wanted(const struct target *t)
 {
 	static const char name[] = "PYTHON_JIT=";
@@ -148,7 +147,7 @@ static bool jit_wanted(const struct target *t)
 	return false;
 }
 
-/* Executable memory that no file backs is where a JIT puts its code. */
+/* A JIT's code is in executable memory without a file. */
 static bool has_made_code(const struct target *t)
 {
 	_cleanup_(target_maps_deinit) struct target_maps maps = {0};
@@ -161,7 +160,7 @@ static bool has_made_code(const struct target *t)
 	return false;
 }
 
-/* Returns whether calls are missed by now. */
+/* Returns whether calls are being missed. */
 static bool note_jit(struct notes *o, const struct python *py, const struct target *t)
 {
 	bool wanted, made;
@@ -172,12 +171,13 @@ static bool note_jit(struct notes *o, const struct python *py, const struct targ
 	made = has_made_code(t);
 	if (wanted)
 		note(o,
-		     "the JIT is switched on (PYTHON_JIT)%s: calls in what it compiles are not "
+		     "the JIT is enabled (PYTHON_JIT)%s: calls in compiled code are not "
 		     "seen",
-		     made ? " and has made code" : "");
+		     made ? " and has compiled code" : "");
 	else if (made)
-		note(o, "there is code that no file holds: if CPython's JIT made it, calls in it "
-			"are not seen");
+		note(o, "there is code that is in no file: if CPython's JIT has compiled it, calls "
+			"in it "
+			"are not traced");
 	return wanted && made;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of python/ share; nobody else includes this. */
+/* Private to the files of python/ */
 #ifndef PYPROF_PYTHON_INSIDE_H
 #define PYPROF_PYTHON_INSIDE_H
 
 #include "python/python.h"
 
-/* The evaluator of CPython 3.6 and later; of all before. */
+/* The evaluator's symbol since CPython 3.6, and before */
 #define PYTHON_EVALUATOR     "_PyEval_EvalFrameDefault"
 #define PYTHON_EVALUATOR_OLD "PyEval_EvalFrameEx"
 
-/* py->version etc. as PY_VERSION_HEX has them, without release level and serial. */
+/* py's version like PY_VERSION_HEX, without release level and serial */
 static inline uint32_t python_hex(const struct python *py)
 {
 	return (uint32_t)py->major << 16 | (uint32_t)py->minor << 8 | py->micro;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The list of layout tables, and what is derived from one: see layout.h. */
+/* The list of layout tables, and values derived from a layout: see layout.h. */
 #include "python/layout.h"
 
 #include <stddef.h>
@@ -85,7 +85,8 @@ struct pyp_native_calls layout_native_calls(const struct layout *l, bool remembe
 		.bytes_data = l->bytes_data,
 	};
 
-	/* Above it: its object or nothing, the arguments, and what the lists of exceptions say. */
+	/* Above the callable: its object or NULL, the arguments, and the variants in `keywords` and
+	 * `unpacked`. */
 	ADD_CALLS(&c, calls->generic, args | 2);
 	ADD_CALLS(&c, calls->function, args | 2);
 	ADD_CALLS(&c, calls->descriptor, args | 2);

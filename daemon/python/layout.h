@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What differs between CPython builds: structure offsets and opcode numbers. Const tables, one for
- * each version and set of ABI flags (python/layout_3_NN.c), derived from common bases
- * (layout_base.h), copied per target (a target may refine its copy). They are for 64-bit processors,
- * whatever the instruction set.
- * Offsets in bytes; LAYOUT_NONE: the version has no such field. Source: CPython's headers at the
- * tag the table names, confirmed on binaries.
+ * Differences between CPython builds: structure offsets and opcode numbers. Constant tables, one
+ * for each version and set of ABI flags (python/layout_3_NN.c), derived from common bases
+ * (layout_base.h). Each target has a copy, which may be refined. They apply to all 64-bit
+ * instruction sets. Offsets are in bytes; LAYOUT_NONE: the version has no such field. Source:
+ * CPython's headers at the table's tag, confirmed on binaries.
  */
 #ifndef PYPROF_PYTHON_LAYOUT_H
 #define PYPROF_PYTHON_LAYOUT_H
@@ -19,14 +18,13 @@
 #define LAYOUT_NONE	 0xffffu
 #define LAYOUT_NO_OPCODE (-1)
 
-/* What a build may have been configured with that changes its structures; sys.abiflags has letters
- * for them. */
+/* Build options that change structures; sys.abiflags has a letter for each. */
 enum layout_abi {
 	LAYOUT_ABI_DEBUG = 1,	      /* d: --with-pydebug, --with-trace-refs */
 	LAYOUT_ABI_FREE_THREADED = 2, /* t: --disable-gil */
 };
 
-/* How frames live and leave in this version: decides how the plan is made. */
+/* How frames begin and end in a version; selects the planner's model. */
 enum layout_model {
 	LAYOUT_FRAME_OBJECT,  /* 3.6-3.10: one C call of the evaluator per activation */
 	LAYOUT_CFRAME_ENTRY,  /* 3.11: inlined calls, is_entry, RESUME; no FrameClearAndPop call */
@@ -50,24 +48,24 @@ struct layout_opcodes {
 };
 
 /*
- * Opcodes that call, by what they call; 0 ends a list. Only these run functions written in C as what
- * cProfile counts.
+ * Opcodes that call, by kind of callable; 0 ends a list. Only these call C functions that cProfile
+ * counts.
  */
 struct layout_calls {
-	uint8_t generic[12];   /* anything */
+	uint8_t generic[12];   /* any callable */
 	uint8_t function[6];   /* builtin_function_or_method, through its PyMethodDef */
 	uint8_t descriptor[6]; /* method_descriptor, through its PyMethodDef */
 	uint8_t cached[3];     /* one known function: len, isinstance */
-	uint8_t append;	       /* list.append, which is not called but done; 0: none */
-	uint8_t related[16];   /* call no such function, but become a generic one */
-	bool tagged;	       /* objects on the stack are tagged in their lowest two bits */
-	/* Of the generic ones of versions with frame_stack, those whose called object is not right
-	 * below its arguments: above these are names of arguments, or there is a tuple of them. */
+	uint8_t append;	       /* list.append, which the opcode performs without a call; 0: none */
+	uint8_t related[16];   /* never call a C function, but can become a generic opcode */
+	bool tagged;	       /* the lowest two bits of stack entries are tags */
+	/* Generic opcodes of versions with frame_stack whose callable is not right below the
+	 * arguments: in between are keyword names, or the arguments are in a tuple. */
 	uint8_t keywords[4], unpacked[4];
 };
 
 struct layout {
-	uint8_t major, minor; /* the version this table describes */
+	uint8_t major, minor; /* version */
 	uint8_t abi;	      /* LAYOUT_ABI_* bits of its builds */
 	const char *tag;      /* CPython tag it was read from and checked against */
 	bool proven;	      /* traced and compared with cProfile; others are refused */
@@ -75,17 +73,17 @@ struct layout {
 	bool unspecialized;   /* opcodes never turn into RESUME_CHECK and the like */
 	enum layout_model model;
 	uint8_t arg_frame, arg_throwflag; /* arguments of the evaluator, from 0 */
-	struct pyp_layout bpf;		  /* what the BPF side needs */
+	struct pyp_layout bpf;		  /* the part for the BPF programs */
 	struct layout_opcodes op;
 	struct layout_calls calls;
 
-	/* code; 0: the version has none, or nobody asks */
+	/* code object; 0: missing or unused */
 	uint16_t code_bytes;   /* co_code (up to 3.10) */
 	uint16_t code_version; /* _co_instrumentation_version, 64 bits (3.12+) */
 
 	/* frame */
 	uint16_t frame_localsplus;
-	uint16_t frame_stack; /* stackpointer, kept during calls (3.14+); 0: it is not */
+	uint16_t frame_stack; /* stackpointer, saved during calls (3.14+); 0: not saved */
 
 	/* objects */
 	uint16_t type_dealloc;	  /* tp_dealloc in PyTypeObject */
@@ -105,10 +103,10 @@ struct layout {
 
 	/* PyInterpreterState, _PyRuntime */
 	uint16_t interp_next, interp_threads_head, interp_eval_frame;
-	uint16_t interp_version; /* what code_version is compared with */
+	uint16_t interp_version; /* compared with code_version */
 	uint16_t runtime_interpreters_head;
 
-	/* tools that watch: a thread's sys.setprofile and sys.settrace; sys.monitoring's names of its
+	/* tools: a thread's sys.setprofile and sys.settrace functions; names of sys.monitoring's
 	 * eight tools in the interpreter (3.12+; 0: none) */
 	uint16_t ts_profilefunc, ts_tracefunc;
 	uint32_t interp_tool_names;
@@ -121,28 +119,28 @@ struct layout {
 
 	/* how a generator shows that it waits in `yield from` or `await` */
 	uint8_t waiting_style;	  /* enum pyp_waiting_style */
-	uint8_t lasti_unit;	  /* up to 3.10: bytes that f_lasti counts in */
-	uint8_t resume_delegates; /* 3.11+: RESUME's argument then, in its two lowest bits */
+	uint8_t lasti_unit;	  /* up to 3.10: unit of f_lasti, bytes */
+	uint8_t resume_delegates; /* 3.11+: RESUME's argument in that case, lowest two bits */
 };
 
-/* The table for a version's ordinary build, or NULL. */
+/* The table for a version's regular build, or NULL */
 const struct layout *layout_find(unsigned int major, unsigned int minor);
-/* The same for a build with these LAYOUT_ABI_* bits. */
+/* The same for a build with these LAYOUT_ABI_* bits */
 const struct layout *layout_find_abi(unsigned int major, unsigned int minor, unsigned int abi);
 
-/* For counting calls: how generators show that they wait. */
+/* For counting calls: how to detect waiting generators */
 struct pyp_waiting layout_waiting(const struct layout *l);
-/* For counting calls: when entries are executed again. interp_head: the address of the pointer to the
- * interpreter, 0: not known. */
+/* For counting calls: how to detect that an entry instruction is executed again. interp_head:
+ * address of the pointer to the first interpreter; 0: unknown. */
 struct pyp_restart layout_restart(const struct layout *l, uint64_t interp_head);
 
-/* For samples of C functions; remember: calls are counted as well. */
+/* For sampling C functions. remember: calls are counted as well. */
 struct pyp_native_calls layout_native_calls(const struct layout *l, bool remember);
 
-/* The versions that are proven, for people: "3.10-3.13". Returns out. */
+/* The supported versions as text: "3.10-3.13". Returns out. */
 const char *layout_proven_range(char *out, size_t size);
 
-/* All tables, in order of version; NULL-terminated. */
+/* All tables, ordered by version; ends with NULL */
 extern const struct layout *const layout_tables[];
 
 #endif

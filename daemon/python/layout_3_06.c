@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* CPython 3.6 on x86-64: frames are objects, one C call of the evaluator each. The list of
- * interpreters is a static variable of its own, so python->runtime is the address of that variable. */
+ * interpreters is a separate static variable; python->runtime is its address. */
 #include "python/layout_base.h"
 
 const struct layout layout_3_06 = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* CPython 3.9 on x86-64: frames are objects, one C call of the evaluator each; from here on the
- * evaluator gets the thread state as its first argument. */
+/* CPython 3.9 on x86-64: frames are objects, one C call of the evaluator each. The evaluator's
+ * first argument is the thread state. */
 #include "python/layout_base.h"
 
 const struct layout layout_3_09 = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* CPython 3.10 on x86-64: frames are objects, one C call of the evaluator each. The thread
- * state has a cframe, but only for tracing: the frame is still in the thread state. */
+/* CPython 3.10 on x86-64: frames are objects, one C call of the evaluator each. The thread state's
+ * cframe is only for tracing; the current frame is in the thread state. */
 #include "python/layout_base.h"
 
 const struct layout layout_3_10 = {

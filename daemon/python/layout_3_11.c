@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* CPython 3.11 on x86-64: frames are no objects, Python calls Python inside one C call of the
- * evaluator; a frame that a C call entered with says so in is_entry. Confirmed on 3.11.2, too. */
+/* CPython 3.11 on x86-64: frames are not objects, and calls between Python functions stay in one C
+ * call of the evaluator. is_entry marks frames that a C call entered with. Confirmed on 3.11.2,
+ * too. */
 #include "python/layout_base.h"
 
 const struct layout layout_3_11 = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* CPython 3.12 on x86-64: each C call of the evaluator pushes an entry frame of its own
- * (owner FRAME_OWNED_BY_CSTACK, 3). */
+/* CPython 3.12 on x86-64: each C call of the evaluator pushes an entry frame (owner
+ * FRAME_OWNED_BY_CSTACK, 3). */
 #include "python/layout_base.h"
 
 const struct layout layout_3_12 = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* CPython 3.14 on x86-64: f_executable is a tagged reference; RETURN_CONST is gone. Owners 3
+/* CPython 3.14 on x86-64: f_executable is a tagged reference; RETURN_CONST is removed. Owners 3
  * (INTERPRETER) and 4 (CSTACK) are entry frames. */
 #include "python/layout_base.h"
 

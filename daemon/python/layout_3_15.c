@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* CPython 3.15 on x86-64: as 3.14, with an owner less (3, INTERPRETER, is the entry frame), and
- * generator expressions that execute RESUME before they make their generator. */
+/* CPython 3.15 on x86-64: like 3.14, but only owner 3 (INTERPRETER) is an entry frame, and
+ * generator expressions execute RESUME before they create their generator. */
 #include "python/layout_base.h"
 
 const struct layout layout_3_15 = {

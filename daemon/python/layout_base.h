@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What CPython's versions have in common, for the tables in layout_3_NN.c: each names its base, and
- * then what is different. A later initialiser of the same field wins.
+ * Common parts of the tables in layout_3_NN.c. Each table starts with its base and lists the
+ * differences; the last initialiser of a field applies.
  */
 #ifndef PYPROF_PYTHON_LAYOUT_BASE_H
 #define PYPROF_PYTHON_LAYOUT_BASE_H
@@ -10,10 +10,10 @@
 
 #pragma GCC diagnostic ignored "-Woverride-init"
 
-/* One field on a line. */
+/* One field per line. */
 /* clang-format off */
 
-/* All versions; what only some of them have is absent. */
+/* All versions. Fields that only some versions have are set to "none". */
 #define LAYOUT_BASE										\
 	.major = 3,										\
 	.proven = true,										\
@@ -51,7 +51,7 @@
 	.gc_head = 16,										\
 	.gc_size = 240
 
-/* 3.6 to 3.10: frames are objects, one C call of the evaluator each. */
+/* 3.6 to 3.10: frames are objects, one C call of the evaluator each */
 #define LAYOUT_FRAME_OBJECTS									\
 	LAYOUT_BASE,										\
 	.model = LAYOUT_FRAME_OBJECT,								\
@@ -81,7 +81,8 @@
 	.ts_tracefunc = 64,									\
 	.waiting_style = PYP_WAITING_NONE
 
-/* 3.11 and later: frames are no objects; Python calls Python inside one C call of the evaluator. */
+/* 3.11 and later: frames are not objects, and calls between Python functions stay in one C call of
+ * the evaluator */
 #define LAYOUT_INTERPRETER_FRAMES								\
 	LAYOUT_BASE,										\
 	.arg_frame = 1,										\
@@ -98,7 +99,7 @@
 	.bpf.frame_instr = 56,									\
 	.resume_delegates = 2
 
-/* 3.12 and later: each C call of the evaluator pushes an entry frame of its own. */
+/* 3.12 and later: each C call of the evaluator pushes an entry frame */
 #define LAYOUT_ENTRY_FRAMES									\
 	LAYOUT_INTERPRETER_FRAMES,								\
 	.model = LAYOUT_CLEAR_AND_POP,								\
@@ -109,7 +110,7 @@
 
 /* clang-format on */
 
-/* The tables. */
+/* The tables */
 extern const struct layout layout_3_06;
 extern const struct layout layout_3_07;
 extern const struct layout layout_3_08;

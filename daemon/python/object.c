@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reading str and code objects from memory: names of functions, in CPython's own representation
- * (PEP 393), to UTF-8. What is read may be anything; an object that cannot be a str is refused.
+ * Reads str and code objects from a target's memory. Strings (PEP 393) are converted to UTF-8. The
+ * memory may contain anything; objects that cannot be a str are refused.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "python/python.h"
 
-/* Bytes of a string's characters. Names and paths are far shorter. */
+/* Limit of a string's characters in bytes; names and paths are far shorter */
 #define STR_MAX_BYTES 65536
 
 #define REPLACEMENT 0xfffdu
 
-/* Append one character; at most 4 bytes. */
+/* Append one character, at most 4 bytes. */
 static size_t put_utf8(char *out, uint32_t c)
 {
-	/* NUL would cut the name off; the rest are not characters. */
+	/* NUL would truncate the name; the others are not characters. */
 	if (!c || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
 		c = REPLACEMENT;
 	if (c < 0x80) {
@@ -44,7 +44,7 @@ static size_t put_utf8(char *out, uint32_t c)
 char *python_units_to_utf8(const uint8_t *data, size_t bytes, unsigned int kind, size_t *ret_len)
 {
 	size_t units = kind == 1 || kind == 2 || kind == 4 ? bytes / kind : 0, n = 0;
-	/* A unit of 1 byte makes up to 3 (U+FFFD), one of 2 or 4 bytes up to 4. */
+	/* A unit of 1 byte becomes up to 3 bytes (U+FFFD), one of 2 or 4 bytes up to 4. */
 	char *out = calloc(units + 1, 4);
 
 	if (!out)
@@ -77,7 +77,7 @@ static int read_head(const struct layout *l, const struct memory *mem, uint64_t 
 		err = memory_read_u32(mem, addr + l->bpf.str_state, &state);
 	if (err)
 		return err;
-	/* kind: 3 bits, compact, ascii. Names are always compact. */
+	/* kind (3 bits), compact, ascii. Names are always compact. */
 	state >>= l->bpf.str_kind_shift;
 	h.kind = state & 7;
 	h.ascii = state >> 4 & 1;
@@ -119,7 +119,7 @@ int python_str_read(const struct layout *l, const struct memory *mem, uint64_t a
 	return 0;
 }
 
-/* The str that the pointer at addr leads to. */
+/* Read the str that the pointer at addr refers to. */
 static int read_str_at(const struct layout *l, const struct memory *mem, uint64_t addr, char **ret)
 {
 	uint64_t str;

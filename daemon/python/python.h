@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The Python in a target: which mapped file holds the interpreter, its version and build, where
- * its runtime is, and what its threads have on their stacks right now.
+ * The Python of a target: the mapped file of the interpreter, version and build, runtime address,
+ * and the stacks of its threads.
  */
 #ifndef PYPROF_PYTHON_PYTHON_H
 #define PYPROF_PYTHON_PYTHON_H
@@ -33,7 +33,7 @@ struct python_gil {
 
 struct python {
 	struct image *image;  /* owned */
-	struct layout layout; /* this target's own copy */
+	struct layout layout; /* this target's copy */
 	uint8_t major, minor, micro;
 	char version[32]; /* "3.11.2", "3.13.0+" as the build calls itself */
 	char file[4096];  /* path of the file as the target's maps name it, for people */
@@ -51,7 +51,8 @@ struct python {
 	bool debug_offsets; /* layout was confirmed or refined from _Py_DebugOffsets */
 };
 
-/* Addresses in the process of the pointer to the first interpreter, and of PyCode_Type; 0: not known. */
+/* Addresses in the process of the pointer to the first interpreter, and of PyCode_Type; 0:
+ * unknown */
 static inline uint64_t python_interp_head(const struct python *py)
 {
 	if (!py->runtime || py->layout.runtime_interpreters_head == LAYOUT_NONE)
@@ -80,45 +81,45 @@ static inline struct pyp_native_types python_native_types(const struct python *p
 	return t;
 }
 
-/* Find the interpreter that a process runs. Exit code 5 when there is none, or one that cannot be
- * traced, with the reason. */
+/* Find a process's interpreter; *ret is owned by the caller. Exit code 5: none, or one that is not
+ * supported. */
 int python_discover(const struct target *t, struct python **ret, struct diag *diag);
 
-/* The interpreter in a file (an executable or a libpython): for `doctor FILE`. If the executable
- * is a thin one linked to libpython, the hint says to name the library. */
+/* The interpreter in a file (an executable or a libpython), for `doctor FILE`. If the executable
+ * only links libpython, the hint names the library. */
 int python_open_file(const char *path, struct python **ret, struct diag *diag);
 
-/* The same of an open file (not kept); path: what it is called. */
+/* The same for an open file (not kept). path: its name. */
 int python_open_fd(int fd, const char *path, struct python **ret, struct diag *diag);
 
 void python_free(struct python *py);
 DEFINE_FREEP(struct python, python_free)
 
 /*
- * The offsets of a layout that a build may refine, as numbers for another process. set: l is the
- * version's table; -EINVAL, and *l as it was, if they are impossible. Pure.
+ * The offsets of a layout that a build may refine, as numbers for another process. set: *l must be
+ * the version's table; -EINVAL, with *l unchanged, if they are invalid. Pure.
  */
 #define PYTHON_REFINED 14
 void python_refined_get(const struct layout *l, uint16_t out[PYTHON_REFINED]);
 int python_refined_set(struct layout *l, const uint16_t in[PYTHON_REFINED]);
 
-/* The build-id in hex; "" where there is none. */
+/* The build-id in hex; "" if there is none */
 #define PYTHON_BUILD_ID_HEX (2 * IMAGE_BUILD_ID_MAX + 1)
 void python_build_id_hex(const struct python *py, char out[PYTHON_BUILD_ID_HEX]);
-/* What holds for the one holds for the other. */
+/* Are both the same build of Python? */
 bool python_same_build(const struct python *a, const struct python *b);
 
 /*
- * Version of the interpreter in an image: from what the file itself says (Py_Version, the
- * version string next to known text, the debug offsets), never from its name alone. Fills major,
- * minor, micro, version. -ENOENT: holds no interpreter (no _PyEval_EvalFrameDefault). Pure.
+ * The version of the interpreter in an image, from its contents (Py_Version, the version string
+ * next to known text, the debug offsets), never from the file name alone. Sets major, minor, micro
+ * and version. -ENOENT: no interpreter (no _PyEval_EvalFrameDefault). Pure.
  */
 int python_version_of_image(const struct image *img, const char *file_hint, struct python *ret,
 			    struct diag *diag);
 
-/* One thread's Python stack, innermost frame first, entry frames left out. */
+/* One thread's Python stack, innermost frame first, without entry frames */
 struct python_stack {
-	pid_t tid; /* 0: unknown (before 3.11, see python_stacks) */
+	pid_t tid; /* 0: unknown (before 3.11, see python_stacks()) */
 	uint64_t tstate;
 	bool truncated;
 	size_t n;
@@ -128,12 +129,12 @@ struct python_stack {
 };
 
 /*
- * Read every thread's stack from a running process. Nothing is stopped, so a stack that changes
- * while it is read may be wrong: the caller uses them only for threads that it knows did not run
- * meanwhile. Before 3.11, the tid is read from glibc's struct pthread behind thread_id, checked
- * against /proc/PID/task, and left 0 when it does not fit. Caps: threads, frames, total reads.
- * pid PYTHON_TIDS_INNER: tids are what the process itself says, unchecked; python_stacks_check
- * then turns them into ours, 0 where the process has no such thread.
+ * Read the stacks of all threads. Nothing is stopped, so a stack that changes meanwhile may be
+ * wrong: use only stacks of threads that are known not to have run. Before 3.11, the tid is read
+ * from glibc's struct pthread at thread_id, and set to 0 if it is not in /proc/PID/task. The
+ * numbers of threads, frames and reads are limited. pid PYTHON_TIDS_INNER: tids are those of the
+ * process's pid namespace, unchecked; python_stacks_check() converts them to ours, or to 0 if the
+ * process has no such thread.
  */
 #define PYTHON_TIDS_INNER ((pid_t)-1)
 int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
@@ -149,35 +150,36 @@ int python_stacks_check(struct python_stack *v, size_t n, pid_t pid, struct diag
 void python_stacks_free(struct python_stack *v, size_t n);
 
 /*
- * Does the layout fit this process? Looks at its threads' stacks until one is found whole: frames
- * lead to code objects, and those are of the interpreter's own code type. Exit code 5 if all that is
- * found is something else, as when a release has moved fields. 0 also when no thread runs Python.
- * Needs py->image.
+ * Check that the layout matches this process: read its threads' stacks until one is consistent,
+ * with frames that refer to code objects of the interpreter's code type. Exit code 5: only
+ * inconsistent ones were found, as when a release has moved fields. Also returns 0 if no thread
+ * runs Python. Needs py->image.
  */
 int python_check(const struct python *py, const struct memory *mem, pid_t pid, struct diag *diag);
 
-/* Runtime address of CPython's own evaluator; 0: not known. */
+/* Runtime address of CPython's own evaluator; 0: unknown */
 uint64_t python_evaluator(const struct python *py);
 
 /*
- * What may hide calls in this process now, or add some, for people, joined by "; ": the JIT, a
- * replaced frame evaluator, more than one interpreter, tools that watch. Returns the length: 0,
- * nothing was found. *misses: there may have been calls that cannot be seen.
+ * Describe, joined by "; ", what may hide or add calls in this process: the JIT, another frame
+ * evaluator, several interpreters, tracing tools. Returns the text's length, 0 if there is nothing.
+ * *misses: calls may have been missed.
  */
 size_t python_hidden(const struct python *py, const struct memory *mem, const struct target *t,
 		     bool *misses, char *out, size_t size);
 
 /*
- * Names of a code object read from memory, owned by the caller; qualname is NULL before 3.11.
- * Anything unreadable, not a str, or absurdly long is an error, and *ret is as it was.
+ * Names of a code object in memory, owned by the caller; qualname is NULL before 3.11. Fails
+ * without changing *ret if anything is unreadable, not a str or too long.
  */
 int python_code_read(const struct layout *l, const struct memory *mem, uint64_t code,
 		     struct code_names *ret);
 
-/* One str object at addr to UTF-8, malloc'd; *ret_len bytes, NUL added. Cap 64 KiB. */
+/* Read the str object at addr as UTF-8, malloc'd and NUL-terminated. ret_len: bytes. At most 64
+ * KiB. */
 int python_str_read(const struct layout *l, const struct memory *mem, uint64_t addr, char **ret,
 		    size_t *ret_len);
-/* `units` characters of `kind` bytes each to UTF-8 (surrogates become U+FFFD). malloc'd. Pure. */
+/* Convert bytes / kind characters to UTF-8 (surrogates become U+FFFD). malloc'd. Pure. */
 char *python_units_to_utf8(const uint8_t *data, size_t bytes, unsigned int kind, size_t *ret_len);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The offsets of a layout that a build may refine (see confirm.c), as plain numbers: see python.h. */
+/* Offsets of a layout that a build may refine (see confirm.c), as plain numbers: see python.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ void python_refined_get(const struct layout *l, uint16_t out[PYTHON_REFINED])
 		out[i] = *field_of(&copy, i);
 }
 
-/* One block of memory that holds both, as the BPF programs read it. */
+/* frame_block covers both fields, as the BPF programs read them at once. */
 static int place_block(struct pyp_layout *b)
 {
 	uint16_t lo = b->frame_code < b->frame_previous ? b->frame_code : b->frame_previous;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reading every thread's Python stack out of a running process, which changes while it is read:
- * _PyRuntime → interpreters → thread states → frames. Lists may be torn or made up, so everything
- * is capped and no address is taken for granted; a torn stack is the caller's to recognize.
+ * Reads the Python stacks of all threads of a running process: _PyRuntime → interpreters → thread
+ * states → frames. Lists may change while they are read, or be forged, so all loops are bounded and
+ * all addresses checked. The caller has to detect inconsistent stacks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,16 +15,16 @@
 
 #define MAX_INTERPRETERS 1024
 #define MAX_THREADS	 TARGET_MAX_THREADS
-#define MAX_FRAMES	 (2u << 20) /* of all threads together */
-#define MAX_READS	 (1u << 20) /* a second or so */
+#define MAX_FRAMES	 (2u << 20) /* all threads together */
+#define MAX_READS	 (1u << 20) /* takes about a second */
 
-/* What is read of a frame in one go: all offsets we need lie within. */
+/* Bytes of a frame that are read at once; all needed offsets lie within. */
 #define FRAME_BYTES 128
 
-/* Frames lie side by side, so memory is read by the page. */
+/* Read whole pages, because frames are adjacent. */
 #define PAGE 4096u
 
-/* Recently seen code objects, and whether their frames count. */
+/* Cache of code objects, and whether their frames are skipped */
 #define CODE_CACHE 256
 
 /* A dump reads a stack so many times in a row, and that again until it was the same each time. One
@@ -34,8 +34,8 @@
 #define DUMP_ROUNDS   16
 
 struct tid_pair {
-	pid_t inner; /* as the process sees it */
-	pid_t outer; /* as we do */
+	pid_t inner; /* in the process's pid namespace */
+	pid_t outer; /* in ours */
 };
 
 struct walk {
@@ -44,7 +44,7 @@ struct walk {
 	const struct memory *mem;
 	unsigned int reads;
 	size_t frames;
-	uint64_t page; /* address of what page_data holds; 1: nothing */
+	uint64_t page; /* address of page_data; 1: none */
 	uint8_t page_data[PAGE];
 	struct {
 		uint64_t code;
@@ -82,7 +82,7 @@ static int walk_u64(struct walk *w, uint64_t addr, uint64_t *ret)
 	return walk_read(w, addr, ret, sizeof(*ret));
 }
 
-/* Frames of code that nobody counts: the interpreter's own shims. */
+/* Skip frames of the interpreter's own shims. */
 static bool skip_code(struct walk *w, uint64_t code)
 {
 	size_t slot = (code >> 4) % CODE_CACHE;
@@ -107,7 +107,7 @@ static uint64_t u64_in(const uint8_t *block, uint16_t offset)
 	return v;
 }
 
-/* How many bytes of a frame we need. */
+/* Number of bytes of a frame that are needed */
 static size_t frame_bytes(const struct pyp_layout *b)
 {
 	size_t n = (b->frame_code > b->frame_previous ? b->frame_code : b->frame_previous) + 8u;
@@ -149,7 +149,7 @@ static int add_frame(struct python_stack *st, size_t *room, uint64_t frame, uint
 	return 0;
 }
 
-/* From the innermost frame outwards. Only running out of memory is an error. */
+/* Walk from the innermost frame outwards. Fails only if out of memory. */
 static int walk_frames(struct walk *w, uint64_t frame, struct python_stack *st)
 {
 	const struct pyp_layout *b = &w->l->bpf;
@@ -199,7 +199,7 @@ static int by_inner(const void *a, const void *b)
 	return (x->inner > y->inner) - (x->inner < y->inner);
 }
 
-/* The thread that the process knows as `inner`; 0: it has none. */
+/* Our id of the process's thread `inner`; 0: no such thread. */
 static pid_t outer_tid(const struct walk *w, uint64_t inner)
 {
 	struct tid_pair key = {.inner = (pid_t)inner};
@@ -224,8 +224,8 @@ static pid_t thread_tid(struct walk *w, uint64_t tstate)
 			return 0;
 		return outer_tid(w, v);
 	}
-	/* thread_id is a pthread_t, the address of a struct that is glibc's own business: what
-	 * is found there counts only if it is the id of one of the process's threads. */
+	/* thread_id is a pthread_t, the address of an internal structure of glibc. Use the value in
+	 * it only if it is the id of one of the process's threads. */
 	if ((!w->check_tids && !w->inner_tids) || walk_u64(w, tstate + w->l->ts_thread_id, &v) ||
 	    !v || walk_read(w, v + ABI_GLIBC_PTHREAD_TID, &tid, sizeof(tid)))
 		return 0;
@@ -414,7 +414,7 @@ static int walk_threads(struct walk *w, uint64_t interp)
 
 	while (!err && tstate && w->n < MAX_THREADS) {
 		err = walk_thread(w, tstate);
-		/* A thread state may be freed at any moment: the rest of the list is lost then. */
+		/* A thread state may be freed at any time; the rest of the list is lost then. */
 		if (!err && walk_u64(w, tstate + w->l->ts_next, &tstate))
 			break;
 	}
@@ -436,7 +436,7 @@ static int walk_interpreters(struct walk *w)
 	return err;
 }
 
-/* The process may live in a pid namespace, where its threads have other ids than here. */
+/* In a pid namespace of its own, the process has other thread ids. */
 static pid_t inner_tid(pid_t pid, pid_t tid)
 {
 	_cleanup_free_ char *status = NULL;
@@ -500,8 +500,8 @@ static int read_stacks(const struct python *py, const struct memory *mem, pid_t 
 	w->dump = dump;
 	if (!py->runtime || w->l->runtime_interpreters_head == LAYOUT_NONE)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
-				"Python %s in process %d does not show its threads", py->version,
-				pid);
+				"Python %s in process %d: thread list not found (symbols missing)",
+				py->version, pid);
 	err = pid > 0 ? list_tids(w, pid, diag) : 0;
 	if (!err)
 		err = walk_interpreters(w);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which Python is in a file. File names lie (a renamed or an embedding program), so the interpreter
- * itself is asked: Py_Version (3.11+), else the text that Py_GetVersion() prints, whose address is
- * in that function's code, else the one text in the file that looks like a version and fits the
- * names of its library directories.
+ * Finds the Python version in a file. File names are unreliable, so it uses the interpreter's
+ * contents: Py_Version (3.11+), else the text that Py_GetVersion() prints, whose address is in that
+ * function's code, else the only text in the file that looks like a version and matches the names
+ * of its library directories.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "python/inside.h"
 
-/* How much of Py_GetVersion is looked at: it is a few dozen bytes. */
+/* Bytes of Py_GetVersion to search; it has a few dozen */
 #define GET_VERSION_CODE 256
 
-/* As the interpreter calls itself, "3.13.0rc2+". */
+/* text: the version as the interpreter prints it, "3.13.0rc2+" */
 struct version {
 	unsigned int major, minor, micro;
 	char text[32];
@@ -33,7 +33,7 @@ static bool take_digits(const char **p, unsigned int max, unsigned int *ret)
 	return *p != start;
 }
 
-/* MAJOR.MINOR.MICRO, maybe aN, bN, rcN or cN, maybe "+", and then the end of the string. */
+/* MAJOR.MINOR.MICRO, optionally aN, bN, rcN or cN, optionally "+", then the end of the string. */
 static bool parse_version(const uint8_t *p, size_t size, struct version *ret)
 {
 	struct version v = {0};
@@ -61,7 +61,7 @@ static bool parse_version(const uint8_t *p, size_t size, struct version *ret)
 	return true;
 }
 
-/* PY_VERSION_HEX: major, minor, micro; level (a, b, c, f) and serial. */
+/* PY_VERSION_HEX: major, minor, micro; level (a, b, c, f) and serial */
 static bool version_of_hex(uint32_t hex, struct version *ret)
 {
 	static const char *const levels[16] = {[10] = "a", [11] = "b", [12] = "rc", [15] = ""};
@@ -84,7 +84,7 @@ static bool same_version(const struct version *a, const struct version *b)
 	return a->major == b->major && a->minor == b->minor && a->micro == b->micro;
 }
 
-/* The address that an instruction at p loads: lea disp32(%rip) or, in ET_EXEC, mov $imm32. */
+/* The address that the instruction at p loads: lea disp32(%rip) or, in ET_EXEC, mov $imm32. */
 static bool loaded_address(const struct image *img, const uint8_t *p, size_t n, uint64_t vaddr,
 			   uint64_t *ret)
 {
@@ -105,8 +105,8 @@ static bool loaded_address(const struct image *img, const uint8_t *p, size_t n, 
 }
 
 /*
- * The version text that Py_GetVersion refers to. Every byte is tried as the start of an
- * instruction: a wrong one yields an address where no version text begins.
+ * Find the version text that Py_GetVersion refers to. Tries each byte as the start of an
+ * instruction; wrong ones give addresses without a version text.
  */
 static bool version_of_function(const struct image *img, struct version *ret)
 {
@@ -139,7 +139,7 @@ static bool version_of_function(const struct image *img, struct version *ret)
 	return found.major;
 }
 
-/* Does the file name a directory of this version's library, "python3.10"? */
+/* Does the file contain the name of this version's library directory, "python3.10"? */
 static bool names_library(const struct image *img, const struct version *v)
 {
 	char name[32];
@@ -149,7 +149,7 @@ static bool names_library(const struct image *img, const struct version *v)
 	return !image_find(img, name, strlen(name) + 1, 0, &at);
 }
 
-/* The only version text in the file that fits its library's name. */
+/* The only version text in the file that matches its library's name. */
 static bool version_of_strings(const struct image *img, struct version *ret)
 {
 	static const char *const starts[] = {"\0003.", "\0002."};
@@ -194,7 +194,7 @@ static bool find_version(const struct image *img, struct version *ret)
 	struct version number, text;
 
 	if (version_of_variable(img, &number)) {
-		/* The text may add a "+": not a release but something built after it. */
+		/* The text may have an additional "+", for a build after the release. */
 		if (version_of_function(img, &text) && same_version(&number, &text))
 			number = text;
 		*ret = number;
@@ -214,17 +214,17 @@ int python_version_of_image(const struct image *img, const char *file_hint, stru
 	old = image_symbol(img, PYTHON_EVALUATOR, &sym) != 0;
 	if (old && image_symbol(img, PYTHON_EVALUATOR_OLD, &sym))
 		return diag_set(diag, -ENOENT, PYP_EXIT_UNTRACEABLE, "",
-				"'%s' holds no Python interpreter", file_hint);
+				"'%s' contains no Python interpreter", file_hint);
 	layout_proven_range(range, sizeof(range));
 	if (!find_version(img, &v))
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
-				"'%s' is a Python that does not say which version it is, and only "
-				"CPython %s can be traced",
+				"'%s' is a Python of unknown version; supported: "
+				"CPython %s",
 				file_hint, range);
 	if (old)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
-				"'%s' is Python %s, and only CPython %s can be traced", file_hint,
-				v.text, range);
+				"'%s' is Python %s; supported: CPython %s", file_hint, v.text,
+				range);
 	ret->major = (uint8_t)v.major;
 	ret->minor = (uint8_t)v.minor;
 	ret->micro = (uint8_t)v.micro;

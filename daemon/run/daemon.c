@@ -2,8 +2,8 @@
 /*
  * One run of pyprofd: see daemon.h.
  *
- * However a run ends (signal, duration, the targets' end, a client's request), it ends in finish():
- * probes off, profile written, answers under way sent, loop left.
+ * Whatever ends a run (signal, duration, end of the targets, a client's request), finish() detaches
+ * the probes, writes the profile, completes pending responses and leaves the loop.
  */
 #include "run/daemon.h"
 
@@ -34,7 +34,7 @@ struct daemon {
 	struct launch *launch;
 	sigset_t old_mask;
 	struct rlimit old_files;
-	pid_t given[OPT_PIDS_MAX + 1]; /* --pid's and the command's; 0: has ended */
+	pid_t given[OPT_PIDS_MAX + 1]; /* pids of --pid and the command; 0: ended */
 	size_t ngiven;
 	bool finished;
 	int status; /* exit status */
@@ -68,7 +68,7 @@ static int finish(struct daemon *d, struct diag *diag)
 	return r;
 }
 
-/* An error before everything was set up: nothing is written. */
+/* Setup failed: do not write a profile. */
 static void give_up(struct daemon *d, int err, const struct diag *diag)
 {
 	d->status = log_diag(diag, err);
@@ -85,7 +85,7 @@ static int on_finish(struct sd_event_source *source, void *userdata)
 	return 0;
 }
 
-/* Not at once: the caller may be inside of what finish() takes down. */
+/* Deferred, because finish() destroys objects that the caller may be using. */
 static void finish_soon(struct daemon *d)
 {
 	(void)sd_event_source_set_enabled(d->finish, SD_EVENT_ONESHOT);
@@ -98,7 +98,7 @@ static int on_signal(struct sd_event_source *source, const struct signalfd_sigin
 
 	(void)source;
 	log_info("%s", strsignal((int)si->ssi_signo));
-	/* one that the terminal sent has reached our command as well */
+	/* a signal from the terminal has reached the command, too */
 	if (d->launch)
 		launch_signal(d->launch, si->ssi_code == SI_KERNEL ? 0 : (int)si->ssi_signo);
 	finish_soon(d);
@@ -117,7 +117,7 @@ static int on_shutdown(void *ctx, struct diag *diag)
 	return finish(ctx, diag);
 }
 
-/* A target has not ended as long as something that was followed from it goes on. */
+/* A target counts as running while any process followed from it runs. */
 static void on_end(void *ctx, pid_t pid)
 {
 	struct daemon *d = ctx;
@@ -137,7 +137,7 @@ static void on_end(void *ctx, pid_t pid)
 
 /* --- the beginning --- */
 
-/* SIGCHLD too: nothing of ours waits for it, and it must not interrupt anything. */
+/* SIGCHLD must not interrupt system calls; children are reaped elsewhere. */
 static int block_signals(struct daemon *d)
 {
 	sigset_t mask;
@@ -151,7 +151,7 @@ static int block_signals(struct daemon *d)
 	return sigprocmask(SIG_BLOCK, &mask, &d->old_mask) < 0 ? -errno : 0;
 }
 
-/* Each target's samples need a descriptor on each CPU. */
+/* Each sampled target needs a descriptor per CPU. */
 static void allow_many_files(struct daemon *d)
 {
 	struct rlimit most;
@@ -192,30 +192,30 @@ static int make_sessions(struct daemon *d, struct diag *diag)
 	return sessions_new(d->event, &so, &d->sessions, diag);
 }
 
-/* Until everything about it is found out. */
-static int look_into(struct daemon *d, pid_t pid, struct diag *diag)
+/* Run the event loop until the process has been inspected. */
+static int wait_inspected(struct daemon *d, pid_t pid, struct diag *diag)
 {
 	int r;
 
 	while ((r = sessions_look(d->sessions, pid, &d->opts->target, 0, diag)) == -EINPROGRESS)
 		if (sd_event_run(d->event, UINT64_MAX) < 0)
 			return diag_set(diag, -EINTR, PYP_EXIT_FAILURE, NULL,
-					"ended before process %d was attached to", pid);
+					"stopped before attaching to process %d", pid);
 	return r;
 }
 
-static void tell_forecast(const struct daemon *d, pid_t pid)
+static void log_forecast(const struct daemon *d, pid_t pid)
 {
 	struct session_forecast f = sessions_forecast(d->sessions, pid, &d->opts->target);
 	const char *advice = forecast_advice(&f.forecast, f.cost);
 	char text[FORECAST_TEXT];
 
 	if (*f.name)
-		/* Whoever starts it is to see it. */
+		/* A warning, so that it is visible without -v. */
 		log_warning("%d %s: %s", pid, f.name, forecast_text(&f.forecast, f.cost, text));
 	if (advice)
-		log_warning("this will cost process %d about %.0f %% of its own CPU time: %s", pid,
-			    100 * f.cost, advice);
+		log_warning("process %d: expected overhead about %.0f %% of its own CPU time: %s",
+			    pid, 100 * f.cost, advice);
 }
 
 static int attach_pids(struct daemon *d, struct diag *diag)
@@ -224,10 +224,10 @@ static int attach_pids(struct daemon *d, struct diag *diag)
 
 	for (size_t i = 0; i < pids->n; i++) {
 		pid_t pid = pids->pid[i];
-		int r = look_into(d, pid, diag);
+		int r = wait_inspected(d, pid, diag);
 
 		if (r == 0)
-			tell_forecast(d, pid);
+			log_forecast(d, pid);
 		d->given[d->ngiven++] = pid;
 		if (r == 0)
 			r = sessions_attach(d->sessions, pid, !d->opts->no_start, NULL, diag);
@@ -238,7 +238,7 @@ static int attach_pids(struct daemon *d, struct diag *diag)
 	return 0;
 }
 
-/* All targets are attached: from now on clients are answered, and time counts. */
+/* All targets are attached: serve clients, and start the duration's timer. */
 static int get_ready(struct daemon *d, struct diag *diag)
 {
 	const struct server_opts so = {
@@ -298,14 +298,14 @@ static int launch_cmd(struct daemon *d, struct diag *diag)
 	return launch_start(d->event, &lo, &d->launch, diag);
 }
 
-/* The one that was inherited, or the one that the options name. */
+/* Use the inherited socket, or open the configured one. */
 static int open_socket(struct daemon *d, struct diag *diag)
 {
 	int n = sd_listen_fds(1);
 
 	if (n > 1)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "pass one Unix stream socket",
-				"LISTEN_FDS passes %d sockets", n);
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+				"pass exactly one Unix stream socket", "LISTEN_FDS is %d", n);
 	return n == 1 ? control_socket_adopt(SD_LISTEN_FDS_START, &d->sock, diag)
 		      : control_socket_open(d->opts->socket, &d->sock, diag);
 }
@@ -349,7 +349,7 @@ int daemon_run(const struct options *opts)
 	if (r == 0) {
 		r = sd_event_loop(d.event);
 		if (r < 0)
-			diag_errno(&diag, -r, "the event loop has failed");
+			diag_errno(&diag, -r, "the event loop failed");
 	}
 	if (r < 0)
 		d.status = log_diag(&diag, r);

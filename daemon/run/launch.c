@@ -18,18 +18,18 @@
 struct launch {
 	struct launch_opts opts;
 	pid_t pid;
-	int exec_fd; /* end of file: the exec worked; else its errno comes */
+	int exec_fd; /* end of file after a successful exec; otherwise its errno arrives */
 	struct sd_event_source *exec, *timer;
 	uint64_t deadline;
 	bool attached;
-	bool signalled; /* so it will hardly go on */
+	bool signalled; /* launch_signal() was called, so the child will probably end */
 };
 
 static _Noreturn void run_child(const struct launch_opts *opts, int fd)
 {
 	int err;
 
-	/* caught and ignored signals of ours must not be the program's business */
+	/* restore what the daemon changed */
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, opts->sigmask, NULL);
 	setrlimit(RLIMIT_NOFILE, opts->files);
@@ -41,9 +41,9 @@ static _Noreturn void run_child(const struct launch_opts *opts, int fd)
 	_exit(127);
 }
 
-/* --- the end of the attempts --- */
+/* --- end of the attempts --- */
 
-static void settle(struct launch *l)
+static void stop_attempts(struct launch *l)
 {
 	l->exec = sd_event_source_disable_unref(l->exec);
 	l->timer = sd_event_source_disable_unref(l->timer);
@@ -51,7 +51,7 @@ static void settle(struct launch *l)
 
 static void fail(struct launch *l, int err, const struct diag *diag)
 {
-	settle(l);
+	stop_attempts(l);
 	launch_signal(l, SIGTERM);
 	launch_signal(l, SIGCONT);
 	l->opts.failed(l->opts.ctx, err, diag);
@@ -74,8 +74,8 @@ static bool has_ended(const struct launch *l, siginfo_t *info)
 	return waitid(P_PID, (id_t)l->pid, info, WEXITED | WNOHANG | WNOWAIT) == 0 && info->si_pid;
 }
 
-/* What may be different a millisecond later: libraries are still being mapped. A child that is about
- * to end has no program any more before it can be waited for. */
+/* Errors that may disappear a millisecond later, while libraries are still being mapped. A child
+ * that is exiting has no executable shortly before waitid(2) reports its end. */
 static bool worth_another_try(const struct diag *diag)
 {
 	return diag->exit == PYP_EXIT_UNTRACEABLE || diag->exit == PYP_EXIT_FAILURE ||
@@ -84,7 +84,7 @@ static bool worth_another_try(const struct diag *diag)
 
 static void fail_ended(struct launch *l)
 {
-	fail_untraceable(l, "is it a Python program?", "it ended before it was seen to run Python");
+	fail_untraceable(l, "check that it is a Python program", "it ended before running Python");
 }
 
 static int on_try(struct sd_event_source *source, uint64_t usec, void *userdata)
@@ -104,20 +104,19 @@ static int on_try(struct sd_event_source *source, uint64_t usec, void *userdata)
 	r = sessions_attach(l->opts.sessions, l->pid, l->opts.start, NULL, &diag);
 	kill(l->pid, SIGCONT);
 	if (r == 0) {
-		settle(l);
+		stop_attempts(l);
 		l->attached = true;
 		l->opts.attached(l->opts.ctx);
 		return 0;
 	}
 	sd_event_now(sd_event_source_get_event(source), CLOCK_MONOTONIC, &now);
-	if (has_ended(l, &info)) { /* in the middle of it */
+	if (has_ended(l, &info)) { /* during the attempt */
 		fail_ended(l);
 	} else if (!worth_another_try(&diag)) {
 		fail(l, r, &diag);
 	} else if (now >= l->deadline) {
-		fail_untraceable(
-			l, "it was terminated; attach to the Python process itself with --pid",
-			diag.msg);
+		fail_untraceable(l, "it was terminated; attach to the Python process with --pid",
+				 diag.msg);
 	} else {
 		sd_event_source_set_time_relative(source, TRY_US);
 		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -159,7 +158,7 @@ static int on_exec(struct sd_event_source *source, int fd, uint32_t revents, voi
 	return 0;
 }
 
-/* --- life --- */
+/* --- start and end --- */
 
 int launch_start(struct sd_event *event, const struct launch_opts *opts, struct launch **ret,
 		 struct diag *diag)
@@ -196,12 +195,12 @@ pid_t launch_pid(const struct launch *l)
 
 void launch_signal(struct launch *l, int signo)
 {
-	/* nobody but launch_free() reaps it: the pid is its own until then */
+	/* only launch_free() reaps the child, so the pid is valid until then */
 	kill(l->pid, signo);
 	l->signalled = true;
 }
 
-static void say_end(const struct launch *l, const siginfo_t *info)
+static void log_end(const struct launch *l, const siginfo_t *info)
 {
 	const char *name = l->opts.argv[0];
 
@@ -223,10 +222,10 @@ void launch_free(struct launch *l)
 		return;
 	if (l->pid > 0 && has_ended(l, &info)) {
 		if (l->attached)
-			say_end(l, &info);
+			log_end(l, &info);
 		waitpid(l->pid, NULL, WNOHANG);
 	} else if (l->pid > 0 && !l->signalled) {
-		log_warning("'%.200s' (pid %d) goes on running", l->opts.argv[0], l->pid);
+		log_warning("'%.200s' (pid %d) continues to run", l->opts.argv[0], l->pid);
 	}
 	sd_event_source_disable_unref(l->exec);
 	sd_event_source_disable_unref(l->timer);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `pyprofd -- CMD ARG...`: start a command and attach to it as soon as its interpreter is there.
+ * `pyprofd -- CMD ARG...`: start a command and attach as soon as its interpreter is mapped.
  *
- * Without ptrace there is no way to be called between the mapping of the interpreter and its first
- * instruction. So we try: from the exec on, once a millisecond, with the child stopped (SIGSTOP)
- * during each try and running in between, until attaching works or the time is up. What the
- * interpreter does in the last of those milliseconds is missed: part of its own start-up, before
- * any of the program's code. Only our own child is ever stopped, never a process that was there
- * before us.
+ * Without ptrace, the daemon cannot be notified between the mapping of the interpreter and its
+ * first instruction. So it tries to attach once a millisecond after the exec, until it succeeds or
+ * a deadline passes. The child is stopped (SIGSTOP) during each attempt. What the interpreter does
+ * in the last millisecond is missed: part of its own start-up, before any code of the program. Only
+ * this child is ever stopped, never a process that existed before.
  */
 #ifndef PYPROF_RUN_LAUNCH_H
 #define PYPROF_RUN_LAUNCH_H
@@ -24,11 +23,12 @@ struct launch;
 
 struct launch_opts {
 	char **argv;
-	const sigset_t *sigmask;    /* the child's */
-	const struct rlimit *files; /* RLIMIT_NOFILE of the child */
+	const sigset_t *sigmask;    /* for the child */
+	const struct rlimit *files; /* RLIMIT_NOFILE for the child */
 	struct sessions *sessions;
-	bool start; /* put the probes on */
-	/* Exactly one of these is called, from the event loop. failed: the child was terminated. */
+	bool start; /* attach the probes at once */
+	/* Exactly one of these is called, from the event loop. failed: the child has been
+	 * terminated. */
 	void (*attached)(void *ctx);
 	void (*failed)(void *ctx, int err, const struct diag *diag);
 	void *ctx;
@@ -38,10 +38,10 @@ int launch_start(struct sd_event *event, const struct launch_opts *opts, struct 
 		 struct diag *diag);
 pid_t launch_pid(const struct launch *l);
 
-/* Send the child a signal if it still runs. 0: it has got one already. */
+/* Send the child a signal if it runs. 0: only note that a signal was sent. */
 void launch_signal(struct launch *l, int signo);
 
-/* Says on stderr how the child ended, or that it goes on. Reaps it. */
+/* Log how the child ended or that it continues, and reap it. NULL is accepted. */
 void launch_free(struct launch *l);
 DEFINE_FREEP(struct launch, launch_free)
 

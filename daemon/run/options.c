@@ -65,11 +65,11 @@ static int choose_cmd(struct options *o, char **operands, bool dashes, struct di
 {
 	if (*operands && !dashes)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-				"put -- before a command: pyprofd -- python3 app.py",
+				"put -- before the command: pyprofd -- python3 app.py",
 				"unexpected argument '%s'", *operands);
 	if (!*operands && dashes)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "e.g. pyprofd -- python3 app.py",
-				"there is no command after --");
+				"the command after -- is missing");
 	o->cmd = *operands ? operands : NULL;
 	return 0;
 }
@@ -78,8 +78,8 @@ static int check_clock(const struct options *o, struct diag *diag)
 {
 	if (o->target.mode.mode != MODE_SAMPLE || o->clock != SNAPSHOT_WALL)
 		return 0;
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave --clock wall out",
-			"--mode sample sees CPU time only");
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave out --clock wall",
+			"--mode sample measures CPU time only");
 }
 
 static int check_sort(const struct options *o, struct diag *diag)
@@ -131,7 +131,7 @@ void options_help(FILE *out)
 	      "Options:\n",
 	      out);
 	opts_print(table, false, out);
-	fputs("\nHow the processes are observed:\n", out);
+	fputs("\nHow targets are observed:\n", out);
 	opts_print(target_opt_table, true, out);
 	fputs("\nFormats:", out);
 	for (const struct format *f = formats; f->name; f++)

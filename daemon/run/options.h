@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pyprofd's command line, checked: what main() hands to the daemon. */
+/* pyprofd's command line, parsed and checked */
 #ifndef PYPROF_RUN_OPTIONS_H
 #define PYPROF_RUN_OPTIONS_H
 
@@ -14,23 +14,23 @@
 
 struct options {
 	struct opt_pids pids;
-	const char *socket; /* chosen: option, environment or default */
+	const char *socket; /* from option, environment or default */
 	bool no_start;
-	struct target_opts target; /* of targets that are attached without options of their own */
-	uint64_t max_children;	   /* at one time */
+	struct target_opts target; /* defaults of targets attached without options of their own */
+	uint64_t max_children;	   /* at a time */
 	int clock;		   /* enum snapshot_clock */
-	uint64_t duration_ns;	   /* 0: no end */
+	uint64_t duration_ns;	   /* 0: unlimited */
 	const char *output;	   /* NULL: none */
 	const char *format_name;
 	const struct format *format; /* by name, else by output's extension, else text */
-	const char *sort;	     /* pstats' keys; NULL: the default */
+	const char *sort;	     /* pstats keys; NULL: default */
 	uint64_t limit;		     /* rows; 0: all */
-	bool raw_times;		     /* what the probes cost is not subtracted */
+	bool raw_times;		     /* do not subtract the probes' own time */
 	bool verbose, help, version;
 	char **cmd; /* NULL: none; ends with NULL; borrowed from argv */
 };
 
-/* Exit code 2. With help or version set the rest was not checked. */
+/* Exit code 2. With help or version set, the other options are not checked. */
 int options_parse(int argc, char **argv, struct options *ret, struct diag *diag);
 void options_help(FILE *out);
 

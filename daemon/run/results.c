@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The profile at the end of a run: see results.h. */
+/* The profile written at exit: see results.h. */
 #include "run/results.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static int write_stream(const struct options *o, const struct format *format,
 	return format_write(format, s, &fo, out, diag);
 }
 
-/* A target must not be able to fill the disk: the bound is the one of the control API. */
+/* Apply the control API's size limit, so that a target cannot fill the disk. */
 static int write_bounded(const struct options *o, const struct snapshot *s, struct outfile *of,
 			 struct diag *diag)
 {
@@ -84,16 +84,16 @@ static int write_stdout(const struct options *o, const struct snapshot *s, struc
 	r = write_stream(o, o->format, s, out, diag);
 	errno = EIO;
 	if (r == 0 && (fflush(out) != 0 || ferror(out)))
-		r = diag_errno(diag, errno, "cannot write to the standard output");
+		r = diag_errno(diag, errno, "cannot write to standard output");
 	if (out != stdout)
 		fclose(out);
-	/* whoever reads it has seen enough (`| head`) */
+	/* the reader has closed the pipe (`| head`) */
 	return r == -EPIPE ? 0 : r;
 }
 
 /*
- * diag says what went wrong; its hint becomes where the profile is: in the same format, or as JSON,
- * which grows with the tree only, if that was too large.
+ * Write to another file. diag has the error; its hint becomes the file's path. Uses the same
+ * format, or, if that was too large, JSON, whose size is bounded by the tree's.
  */
 static void write_fallback(const struct options *o, const struct snapshot *s, struct diag *diag)
 {
@@ -113,7 +113,7 @@ static void write_fallback(const struct options *o, const struct snapshot *s, st
 	if (r == 0)
 		snprintf(diag->hint, sizeof(diag->hint), "the profile is in '%s'", path);
 	else
-		snprintf(diag->hint, sizeof(diag->hint), "and not elsewhere either: %.200s",
+		snprintf(diag->hint, sizeof(diag->hint), "writing elsewhere failed, too: %.200s",
 			 second.err ? second.msg : strerror(-r));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Targets and clients as OpenMetrics text, for a scraper: see metrics.h. Families are complete (TYPE, HELP,
- * every sample) before the next begins, counters end in _total, the exposition ends in # EOF.
+ * Targets and clients as OpenMetrics text: see metrics.h. Each metric family is complete (TYPE,
+ * HELP, all samples) before the next begins; counters end in _total; the text ends with # EOF.
  */
 #include "server/metrics.h"
 
@@ -14,24 +14,25 @@ struct family {
 	const char *name;
 	const char *type;
 	const char *help;
-	size_t offset; /* of a uint64_t or uint32_t in struct session_status */
+	size_t offset; /* offset of a uint64_t or uint32_t in struct session_status */
 	bool wide;     /* uint64_t */
-	bool seconds;  /* nanoseconds, written as seconds */
+	bool seconds;  /* nanoseconds, exported as seconds */
 };
 
 #define FIELD64(f) .offset = offsetof(struct session_status, f), .wide = true
 #define FIELD32(f) .offset = offsetof(struct session_status, f)
 
 static const struct family families[] = {
-	{"pyprofd_events", "counter", "Calls and returns seen.", FIELD64(events)},
+	{"pyprofd_events", "counter", "Traced calls and returns.", FIELD64(events)},
 	{"pyprofd_lost_events", "counter", "Calls and returns lost.", FIELD64(lost)},
-	{"pyprofd_unmatched_events", "counter", "Events that fitted no stack.", FIELD64(unmatched)},
-	{"pyprofd_unstarted_frames", "counter", "Frames unwound before they ran.",
+	{"pyprofd_unmatched_events", "counter", "Events that did not match any stack.",
+	 FIELD64(unmatched)},
+	{"pyprofd_unstarted_frames", "counter", "Frames unwound before they started.",
 	 FIELD64(unstarted)},
-	{"pyprofd_traced_seconds", "counter", "How long probes were on.", FIELD64(traced_ns),
+	{"pyprofd_traced_seconds", "counter", "Time with probes attached.", FIELD64(traced_ns),
 	 .seconds = true},
-	{"pyprofd_threads", "gauge", "Threads seen.", FIELD32(threads)},
-	{"pyprofd_functions", "gauge", "Functions seen.", FIELD32(funcs)},
+	{"pyprofd_threads", "gauge", "Traced threads.", FIELD32(threads)},
+	{"pyprofd_functions", "gauge", "Traced functions.", FIELD32(funcs)},
 	{"pyprofd_contexts", "gauge", "Nodes of the calling-context tree.", FIELD32(nodes)},
 };
 
@@ -51,7 +52,7 @@ static void write_head(FILE *out, const char *name, const char *type, const char
 	fprintf(out, "# HELP %s %s\n", name, help);
 }
 
-/* A label's value between its quotes. */
+/* A label's value, without quotes */
 static void write_escaped(FILE *out, const char *s)
 {
 	char clean[512];
@@ -86,7 +87,7 @@ static void write_family(const struct family *f, const struct session_status *st
 
 static void write_targets(const struct session_status *st, size_t n, FILE *out)
 {
-	write_head(out, "pyprofd_targets", "gauge", NULL, "Processes held, by state.");
+	write_head(out, "pyprofd_targets", "gauge", NULL, "Targets by state.");
 	for (int state = SESSION_ATTACHED; state <= SESSION_ENDED; state++) {
 		size_t count = 0;
 
@@ -100,7 +101,7 @@ static void write_targets(const struct session_status *st, size_t n, FILE *out)
 static void write_overhead(const struct session_status *st, size_t n, FILE *out)
 {
 	write_head(out, "pyprofd_overhead_ratio", "gauge", "ratio",
-		   "Probes' time in the last second, as a share of the process's own CPU time.");
+		   "Probe time in the last second divided by the process's own CPU time.");
 	for (size_t i = 0; i < n; i++)
 		fprintf(out, "pyprofd_overhead_ratio{pid=\"%d\"} %.6f\n", st[i].pid,
 			st[i].overhead);
@@ -108,7 +109,7 @@ static void write_overhead(const struct session_status *st, size_t n, FILE *out)
 
 static void write_info(const struct session_status *st, size_t n, FILE *out)
 {
-	write_head(out, "pyprofd_target", "info", NULL, "What each process is.");
+	write_head(out, "pyprofd_target", "info", NULL, "State, version and command line.");
 	for (size_t i = 0; i < n; i++) {
 		fprintf(out, "pyprofd_target_info{pid=\"%d\",state=\"%s\",python=\"", st[i].pid,
 			session_state_name(st[i].state));
@@ -127,7 +128,8 @@ static void write_drops(const struct session_status *st, size_t n, FILE *out)
 #undef PYP_X
 	};
 
-	write_head(out, "pyprofd_bpf_drops", "counter", NULL, "What the kernel side could not do.");
+	write_head(out, "pyprofd_bpf_drops", "counter", NULL,
+		   "Events and records dropped by the BPF programs.");
 	for (size_t i = 0; i < n; i++)
 		for (size_t c = 0; c < PYP_LOSS_MAX; c++)
 			fprintf(out,
@@ -147,7 +149,7 @@ static void write_clients(const struct dropped_clients *dropped, FILE *out)
 	};
 
 	write_head(out, "pyprofd_dropped_clients", "counter", NULL,
-		   "Connections closed: request late, answer not read, too many of a user.");
+		   "Connections closed: request late, response not read, too many of one user.");
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		fprintf(out, "pyprofd_dropped_clients_total{reason=\"%s\"} %" PRIu64 "\n",
 			reasons[i].name, reasons[i].n);
@@ -156,7 +158,7 @@ static void write_clients(const struct dropped_clients *dropped, FILE *out)
 void metrics_write(const struct session_status *st, size_t n, const struct dropped_clients *dropped,
 		   FILE *out)
 {
-	write_head(out, "pyprofd_build", "info", NULL, "Which pyprofd this is.");
+	write_head(out, "pyprofd_build", "info", NULL, "Version of pyprofd.");
 	fprintf(out, "pyprofd_build_info{version=\"%s\"} 1\n", PYPROF_VERSION);
 	write_targets(st, n, out);
 	write_info(st, n, out);

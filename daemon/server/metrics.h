@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the control API says about targets and clients, as OpenMetrics text for a scraper. Pure. */
+/* Targets and clients as OpenMetrics text. Pure. */
 #ifndef PYPROF_SERVER_METRICS_H
 #define PYPROF_SERVER_METRICS_H
 
@@ -10,7 +10,7 @@
 
 #define METRICS_MIME "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* Everything about n targets and the clients, from the first # TYPE to the # EOF. */
+/* Write the text for n targets and the clients, from the first # TYPE to # EOF. */
 void metrics_write(const struct session_status *st, size_t n, const struct dropped_clients *dropped,
 		   FILE *out);
 

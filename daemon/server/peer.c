@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Who may ask for what: see peer.h. */
+/* Access control: see peer.h. */
 #include "server/peer.h"
 
 #include <errno.h>
 
 bool peer_allowed(const struct ucred *peer, uid_t owner, enum privilege privilege)
 {
-	/* reading a profile tells as much about the target as making one: no difference so far */
+	/* reading a profile reveals as much about a target as making one, so both need the same
+	 * rights */
 	(void)privilege;
 	return peer->uid == 0 || peer->uid == owner;
 }
@@ -15,9 +16,8 @@ int peer_check(const struct ucred *peer, uid_t owner, enum privilege privilege, 
 {
 	if (peer_allowed(peer, owner, privilege))
 		return 0;
-	return diag_set(diag, -EPERM, PYP_EXIT_PERMISSION,
-			"ask as root or as the daemon's own user",
-			"user %u may not use this daemon", peer->uid);
+	return diag_set(diag, -EPERM, PYP_EXIT_PERMISSION, "use root or the daemon's user",
+			"user %u has no permission to use this daemon", peer->uid);
 }
 
 int peer_get(int fd, struct ucred *ret)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The thread that writes a profile: see render.h. */
+/* The thread that formats a profile: see render.h. */
 #include "server/render.h"
 
 #include <errno.h>
@@ -23,13 +23,13 @@ struct render {
 	struct snapshot_query query;
 	size_t held, max;
 	struct bounded_room room;
-	/* The result: read only after the thread has ended. */
+	/* The result, valid after the thread has ended */
 	int fd, err;
 	size_t size;
 	struct diag diag;
 };
 
-/* ---- on the thread ----------------------------------------------------------------------- */
+/* ---- in the thread ----------------------------------------------------------------------- */
 
 static int refuse_large(const struct render *r, struct diag *diag)
 {
@@ -37,12 +37,12 @@ static int refuse_large(const struct render *r, struct diag *diag)
 
 	diag_clear(diag);
 	if (r->held)
-		return diag_set(diag, -ENOBUFS, PYP_EXIT_FAILURE, "try again when they are sent",
-				"no room for the %s output: %zu MiB of profiles are being sent, "
-				"%zu MiB are possible",
+		return diag_set(diag, -ENOBUFS, PYP_EXIT_FAILURE, "try again later",
+				"no memory for the %s output: %zu MiB of profiles are being sent, "
+				"the limit is %zu MiB",
 				name, r->held >> 20, r->max >> 20);
 	return diag_set(diag, -EFBIG, PYP_EXIT_FAILURE,
-			"restrict it with --pid, --tid, --limit or a pattern, or choose the format "
+			"restrict it with --pid, --tid, --limit or a pattern, or use the format "
 			"json, pprof or text",
 			"the %s output is larger than %zu MiB", name, r->max >> 20);
 }
@@ -61,7 +61,7 @@ static int write_profile(struct render *r, struct diag *diag)
 		q->opts.clock = s->clock;
 	r->fd = memfd_create("pyprofd-snapshot", MFD_CLOEXEC);
 	if (r->fd < 0)
-		return diag_errno(diag, errno, "cannot make a file for the profile");
+		return diag_errno(diag, errno, "cannot create a file for the profile");
 	f = bounded_open(r->fd, &r->room);
 	if (!f)
 		return diag_errno(diag, errno, "cannot write the profile");
@@ -86,9 +86,9 @@ static void *render_main(void *arg)
 	return NULL;
 }
 
-/* ---- beside it --------------------------------------------------------------------------- */
+/* ---- in the main thread ------------------------------------------------------------------ */
 
-/* The request's texts do not live as long as the snapshot does. */
+/* Copy strings, as the request is freed before the snapshot. */
 static int copy_query(struct render *r, const struct snapshot_query *q)
 {
 	struct snapshot_query *own = &r->query;
@@ -105,8 +105,8 @@ static int copy_query(struct render *r, const struct snapshot_query *q)
 	return q->opts.sort && !own->opts.sort ? -ENOMEM : 0;
 }
 
-/* Signals are for the main thread. The stack is as large as the main thread's usually is: formats
- * were written for that one. */
+/* Signals are blocked, as the main thread handles them. The stack has a main thread's usual size,
+ * which the formats were written for. */
 static int start_thread(struct render *r)
 {
 	sigset_t all, before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Requests as plain data: see request.h. */
+/* Decoded requests: see request.h. */
 #include "server/request.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static int hex_value(char c)
 	return -1;
 }
 
-/* In place. Plus signs mean blanks in the query, not in the path. */
+/* Decode in place. A plus sign means a blank only in the query. */
 static int percent_decode(char *s, bool plus, struct diag *diag)
 {
 	char *out = s;
@@ -71,7 +71,7 @@ static int percent_decode(char *s, bool plus, struct diag *diag)
 static int add_param(struct request *rq, const char *key, const char *value, struct diag *diag)
 {
 	if (rq->nparams == REQUEST_PARAMS_MAX)
-		return bad_request(diag, "send fewer", "too many parameters");
+		return bad_request(diag, "send fewer parameters", "too many parameters");
 	rq->params[rq->nparams++] = (struct request_param){key, value};
 	return 0;
 }
@@ -107,10 +107,10 @@ int request_parse_target(struct request *rq, const char *uri, struct diag *diag)
 	int r;
 
 	if (strlen(uri) > REQUEST_URI_MAX)
-		return diag_set(diag, -ENAMETOOLONG, PYP_EXIT_USAGE, "send a shorter one",
+		return diag_set(diag, -ENAMETOOLONG, PYP_EXIT_USAGE, "send a shorter URL",
 				"the URL is longer than %d bytes", REQUEST_URI_MAX);
 	if (*uri != '/')
-		return bad_request(diag, "it must begin with a slash", "malformed URL");
+		return bad_request(diag, "a URL begins with a slash", "malformed URL");
 	rq->target = strdup(uri);
 	if (!rq->target)
 		return -ENOMEM;
@@ -124,7 +124,7 @@ int request_parse_target(struct request *rq, const char *uri, struct diag *diag)
 	return query ? parse_query(rq, query, diag) : 0;
 }
 
-/* A JSON scalar as the query string would spell it. Owned; NULL: not a scalar, or no memory. */
+/* The text of a JSON scalar, as in a query string. Owned; NULL: not a scalar, or out of memory. */
 static char *scalar_string(const json_t *v)
 {
 	char *s = NULL;
@@ -145,7 +145,7 @@ static char *scalar_string(const json_t *v)
 	}
 }
 
-/* The request keeps a copy: the JSON tree is gone when a handler runs. */
+/* Keep s until the request is freed, because the JSON tree is freed before the handler runs. */
 static char *keep(struct request *rq, char *s)
 {
 	if (!s || rq->nbody == REQUEST_PARAMS_MAX) {
@@ -166,7 +166,7 @@ static int add_member(struct request *rq, const char *name, const json_t *v, str
 	value = keep(rq, scalar_string(v));
 	if (!key || !value)
 		return bad_request(diag, "use strings, numbers and true or false",
-				   "the body has an unusable or one too many member");
+				   "the body has an invalid member or too many members");
 	return add_param(rq, key, value, diag);
 }
 
@@ -204,7 +204,7 @@ int request_parse_body(struct request *rq, const char *body, size_t n, struct di
 	return 0;
 }
 
-/* Is word one of the comma-separated words of list? */
+/* Does a comma-separated list contain the word? */
 static bool list_has(const char *list, const char *word)
 {
 	size_t n = strlen(word);
@@ -228,7 +228,8 @@ int request_check_params(const struct request *rq, const char *allowed, struct d
 
 		if (!list_has(allowed, key)) {
 			snprintf(hint, sizeof(hint), "%s%s",
-				 *allowed ? "known here: " : "none is known here", allowed);
+				 *allowed ? "expected one of: " : "this request has no parameters",
+				 allowed);
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint,
 					"unknown parameter '%s'", key);
 		}
@@ -236,7 +237,8 @@ int request_check_params(const struct request *rq, const char *allowed, struct d
 			continue;
 		for (size_t j = 0; j < i; j++)
 			if (strcmp(rq->params[j].key, key) == 0)
-				return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "send it once",
+				return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+						"send each parameter once",
 						"parameter '%s' is given twice", key);
 	}
 	return 0;
@@ -261,7 +263,7 @@ int request_get_pid(const struct request *rq, const char *key, pid_t *ret, struc
 
 	if (!s || parse_pid(s, ret) == 0)
 		return 0;
-	return bad_value(diag, "a process or thread id is a positive number", key, s);
+	return bad_value(diag, "expected a process or thread id", key, s);
 }
 
 int request_get_bool(const struct request *rq, const char *key, bool *ret, struct diag *diag)
@@ -275,6 +277,6 @@ int request_get_bool(const struct request *rq, const char *key, bool *ret, struc
 	else if (strcmp(s, "false") == 0 || strcmp(s, "0") == 0)
 		*ret = false;
 	else
-		return bad_value(diag, "say true or false", key, s);
+		return bad_value(diag, "expected true or false", key, s);
 	return 0;
 }

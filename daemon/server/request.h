@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One request of the control API as plain data: decoded path and parameters, whatever they came
- * from (the query string or a JSON body). Pure; all input is hostile. Everything is capped, and
- * nothing that is accepted contains a NUL or invalid percent-encoding.
+ * A decoded request of the control API: path, and parameters from the query string or JSON body.
+ * Pure; all input is hostile. All sizes are limited, and accepted text contains no NUL and no
+ * invalid percent-encoding.
  */
 #ifndef PYPROF_SERVER_REQUEST_H
 #define PYPROF_SERVER_REQUEST_H
@@ -23,31 +23,33 @@ struct request_param {
 };
 
 struct request {
-	char *target; /* owned: path, keys and values lie in it */
+	char *target; /* owned; path, keys and values point into it */
 	const char *path;
 	struct request_param params[REQUEST_PARAMS_MAX];
 	size_t nparams;
-	char *body[REQUEST_PARAMS_MAX]; /* owned: what came from the body */
+	char *body[REQUEST_PARAMS_MAX]; /* owned: strings from the body */
 	size_t nbody;
-	uint64_t since_ns; /* CLOCK_MONOTONIC: when it was received; 0: not known */
+	uint64_t since_ns; /* time of receipt, CLOCK_MONOTONIC; 0: unknown */
 };
 
 void request_init(struct request *rq);
 void request_deinit(struct request *rq);
 
-/* "/path?key=value&…". -ENAMETOOLONG: longer than REQUEST_URI_MAX; else exit code 2. */
+/* Parse "/path?key=value&…". -ENAMETOOLONG: longer than REQUEST_URI_MAX; other errors: exit
+ * code 2. */
 int request_parse_target(struct request *rq, const char *uri, struct diag *diag);
 
-/* A JSON object of strings, numbers and booleans: adds its members to the parameters. Blank: none. */
+/* Add the members of a JSON object (strings, numbers, booleans) to the parameters. A blank body has
+ * none. */
 int request_parse_body(struct request *rq, const char *body, size_t n, struct diag *diag);
 
-/* Every parameter must be in allowed (comma-separated, "": none is), and only `restrict` can be repeated. */
+/* Check that all parameters are in `allowed` (comma-separated), and only `restrict` is repeated. */
 int request_check_params(const struct request *rq, const char *allowed, struct diag *diag);
 
-/* The value, or NULL if it was not given. */
+/* The value, or NULL if not given. */
 const char *request_get(const struct request *rq, const char *key);
 
-/* These leave *ret alone if it was not given. Exit code 2 if the value is malformed. */
+/* Leave *ret unchanged if the parameter was not given. Exit code 2 if its value is invalid. */
 int request_get_pid(const struct request *rq, const char *key, pid_t *ret, struct diag *diag);
 int request_get_bool(const struct request *rq, const char *key, bool *ret, struct diag *diag);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Answers as plain data: see response.h. */
+/* Responses: see response.h. */
 #include "server/response.h"
 
 #include <errno.h>
@@ -96,7 +96,7 @@ void response_set_error(struct response *rs, unsigned int status, const struct d
 	rs->status = status ? status : response_status(exit_of(diag));
 	if (response_set_json(rs, rs->status, response_error_json(diag, err)) == 0)
 		return;
-	free(TAKE_PTR(rs->body)); /* no memory even for that: the status alone has to say it */
+	free(TAKE_PTR(rs->body)); /* out of memory: send only the status */
 	rs->size = 0;
 	rs->mime = MIME_JSON;
 }

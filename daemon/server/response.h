@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One answer of the control API as plain data: a status and a body, either in memory or in a file
- * (profiles, which can be large). Filled by routes.c, sent by server.c.
+ * A response of the control API: a status and a body, in memory or, for profiles, in a file. Filled
+ * by routes.c, sent by server.c.
  */
 #ifndef PYPROF_SERVER_RESPONSE_H
 #define PYPROF_SERVER_RESPONSE_H
@@ -13,24 +13,24 @@
 
 struct response {
 	unsigned int status;
-	const char *mime; /* literal */
+	const char *mime; /* a literal */
 	char *body;	  /* owned */
-	size_t size;	  /* of body or fd */
+	size_t size;	  /* bytes of body or fd */
 	int fd;		  /* owned; -1: the body is in memory */
-	char allow[64];	  /* the Allow header of a 405; "": none */
+	char allow[64];	  /* Allow header of a 405; "": none */
 	char location[64];
 };
 
 void response_init(struct response *rs);
 void response_deinit(struct response *rs);
 
-/* Take root as the body. NULL (jansson out of memory) is -ENOMEM. */
+/* Set the body to root (takes the reference). root NULL: -ENOMEM. */
 int response_set_json(struct response *rs, unsigned int status, json_t *root);
 
-/* A diagnosis as {"code", "error", "message", "hint"}; NULL: no memory. */
+/* A diagnosis as {"code", "error", "message", "hint"}; NULL: out of memory. */
 json_t *response_error_json(const struct diag *diag, int err);
 
-/* That as the body; drops what was there. status 0: from the exit code. */
+/* Replace the body by the diagnosis. status 0: derived from the exit code. */
 void response_set_error(struct response *rs, unsigned int status, const struct diag *diag, int err);
 
 /* The HTTP status for an exit code. */

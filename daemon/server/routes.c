@@ -20,12 +20,12 @@
 #include "timeline/timeline.h"
 #include "timeline/wire.h"
 
-#define API_HINT   "GET /v1 lists what there is"
+#define API_HINT   "GET /v1 lists all routes"
 #define PARAMS_MAX 256
 
-/* --- answers about targets --- */
+/* --- responses about targets --- */
 
-/* All targets, or the one that pid names. */
+/* The status of all targets, or of pid. */
 static json_t *targets_json(struct sessions *ss, pid_t pid)
 {
 	json_t *list = json_array();
@@ -60,7 +60,7 @@ static int answer_target(struct routes_ctx *ctx, unsigned int status, pid_t pid,
 
 /* --- handlers --- */
 
-/* The names of a route's parameters, comma-separated; "": it has none. */
+/* The names of a route's parameters, comma-separated; "" if it has none. */
 static const char *params_of(const struct route *route, char buf[PARAMS_MAX])
 {
 	size_t n = (size_t)snprintf(buf, PARAMS_MAX, "%s", route->params ? route->params : "");
@@ -140,7 +140,7 @@ static int handle_target(struct routes_ctx *ctx, const struct request *rq, pid_t
 	return answer_target(ctx, 200, path_pid, rs, diag);
 }
 
-/* Those that the request has, instead of the daemon's own. */
+/* Override the daemon's options in *ret by those of the request. */
 static int query_target_opts(const struct request *rq, struct target_opts *ret, struct diag *diag)
 {
 	struct target_opts_given g = {.opts = *ret};
@@ -158,9 +158,9 @@ static int query_target_opts(const struct request *rq, struct target_opts *ret, 
 	return r;
 }
 
-/* Which process, and how. -EINPROGRESS: it is being looked into. */
-static int look_at(struct routes_ctx *ctx, const struct request *rq, pid_t *ret_pid,
-		   struct target_opts *ret_opts, struct diag *diag)
+/* Get the pid and target options. -EINPROGRESS: the process is being inspected. */
+static int inspect_requested(struct routes_ctx *ctx, const struct request *rq, pid_t *ret_pid,
+			     struct target_opts *ret_opts, struct diag *diag)
 {
 	int r;
 
@@ -176,7 +176,7 @@ static int look_at(struct routes_ctx *ctx, const struct request *rq, pid_t *ret_
 	return sessions_look(ctx->sessions, *ret_pid, ret_opts, rq->since_ns, diag);
 }
 
-/* Before a target is attached. What is wrong with it, attaching will tell. */
+/* Errors of the target are reported when it is attached. */
 static int handle_forecast(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			   struct response *rs, struct diag *diag)
 {
@@ -188,7 +188,7 @@ static int handle_forecast(struct routes_ctx *ctx, const struct request *rq, pid
 	int r;
 
 	(void)path_pid;
-	r = look_at(ctx, rq, &pid, &o, diag);
+	r = inspect_requested(ctx, rq, &pid, &o, diag);
 	if (r < 0)
 		return r;
 	f = sessions_forecast(ctx->sessions, pid, &o);
@@ -213,7 +213,7 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 	(void)path_pid;
 	r = request_get_bool(rq, "start", &start, diag);
 	if (r == 0)
-		r = look_at(ctx, rq, &pid, &o, diag);
+		r = inspect_requested(ctx, rq, &pid, &o, diag);
 	if (r == 0)
 		r = sessions_attach(ctx->sessions, pid, start, &o, diag);
 	if (r < 0)
@@ -234,7 +234,7 @@ static int handle_detach(struct routes_ctx *ctx, const struct request *rq, pid_t
 	return response_set_json(rs, 200, json_pack("{s:i}", "detached", (int)path_pid));
 }
 
-/* start, stop and clear: of one target, or of all. */
+/* start, stop and clear, for one target or all */
 static int control(struct routes_ctx *ctx, const struct request *rq, struct response *rs,
 		   int (*fn)(struct sessions *, pid_t, struct diag *), struct diag *diag)
 {
@@ -255,7 +255,7 @@ static void add_failure(void *list, pid_t pid, int err, const struct diag *diag)
 	json_array_append_new(list, failure);
 }
 
-/* What could be started is. The error is the first target's, "failures" are all. */
+/* Start as many as possible. The error is the first target's; "failures" has all of them. */
 static int handle_start(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			struct response *rs, struct diag *diag)
 {
@@ -315,12 +315,12 @@ static int handle_timeline_begin(struct routes_ctx *ctx, const struct request *r
 
 	(void)path_pid;
 	if (duration && parse_duration(duration, &o.duration_ns) < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "such as 10, 250ms, 2m",
-				"duration: '%s' is not valid", duration);
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected e.g. 10, 250ms, 2m",
+				"invalid duration '%s'", duration);
 	if (buffer && (parse_size(buffer, &o.buffer) < 0 || o.buffer < TIMELINE_BUFFER_MIN ||
 		       o.buffer > TIMELINE_BUFFER_MAX))
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "64K to 1G",
-				"buffer: '%s' is not valid", buffer);
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected 64K to 1G",
+				"invalid buffer '%s'", buffer);
 	r = request_get_pid(rq, "pid", &pid, diag);
 	if (r == 0)
 		r = sessions_timeline_begin(ctx->sessions, pid, &o, &id, diag);
@@ -384,10 +384,11 @@ static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
 			return 0;
 	return !tid ? 0
 		    : diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS,
-			       "the json format lists all threads", "no thread %u was seen", tid);
+			       "the json format lists all threads", "thread %u was not traced",
+			       tid);
 }
 
-/* What it begins here, answer_rendered() completes. */
+/* answer_rendered() completes the response. */
 static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			   struct response *rs, struct diag *diag)
 {
@@ -441,17 +442,17 @@ static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_
 }
 
 const struct route routes[] = {
-	{"GET", "/v1", NULL, PRIVILEGE_READ, handle_index, "this list"},
+	{"GET", "/v1", NULL, PRIVILEGE_READ, handle_index, "list of routes"},
 	{"GET", "/v1/ping", NULL, PRIVILEGE_READ, handle_ping, "check that the daemon is running"},
 	{"GET", "/v1/status", NULL, PRIVILEGE_READ, handle_status, "the daemon and its targets"},
 	{"GET", "/v1/targets", NULL, PRIVILEGE_READ, handle_targets, "all targets"},
 	{"POST", "/v1/targets", "pid,start", PRIVILEGE_CONTROL, handle_attach,
 	 "attach to a process", .target_opts = true},
 	{"POST", "/v1/forecast", "pid", PRIVILEGE_CONTROL, handle_forecast,
-	 "what tracing a process would cost it", .target_opts = true},
+	 "predict the overhead of tracing a process", .target_opts = true},
 	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target"},
 	{"DELETE", "/v1/targets/{pid}", NULL, PRIVILEGE_CONTROL, handle_detach,
-	 "detach, and forget the data"},
+	 "detach and discard the data"},
 	{"POST", "/v1/start", "pid", PRIVILEGE_CONTROL, handle_start, "attach the probes",
 	 WAIT_STOPPED},
 	{"POST", "/v1/stop", "pid", PRIVILEGE_CONTROL, handle_stop,
@@ -461,19 +462,19 @@ const struct route routes[] = {
 	{"GET", "/v1/snapshot", SNAPSHOT_QUERY_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile",
 	 WAIT_CURRENT, .renders = true, .no_head = true},
 	{"POST", "/v1/timelines", "pid,duration,buffer", PRIVILEGE_CONTROL, handle_timeline_begin,
-	 "record a timeline: every call and return", WAIT_CURRENT},
+	 "record a timeline of each call and return", WAIT_CURRENT},
 	{"GET", "/v1/timelines", NULL, PRIVILEGE_READ, handle_timelines,
-	 "timelines that are being recorded"},
+	 "timelines being recorded"},
 	{"GET", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_read,
 	 "fetch the next piece of a timeline", WAIT_CURRENT, .draining = true, .no_head = true},
 	{"DELETE", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_end,
 	 "stop recording; buffered data remains readable", WAIT_CURRENT},
-	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "end the daemon"},
+	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "stop the daemon"},
 	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics"},
 	{NULL},
 };
 
-/* --- finding a route, answering --- */
+/* --- finding a route and responding --- */
 
 static bool path_match(const char *pattern, const char *path, pid_t *ret_pid)
 {
@@ -500,9 +501,9 @@ static void answer_no_route(const char *method, const char *path, struct respons
 				strcmp(r->method, "GET") == 0 && !r->no_head ? ", HEAD" : "");
 	if (n)
 		diag_set(&diag, -EINVAL, PYP_EXIT_USAGE, API_HINT,
-			 "%.16s is not possible for %.200s", method, path);
+			 "method %.16s is not allowed for %.200s", method, path);
 	else
-		diag_set(&diag, -EINVAL, PYP_EXIT_USAGE, API_HINT, "there is no %.200s", path);
+		diag_set(&diag, -EINVAL, PYP_EXIT_USAGE, API_HINT, "unknown path %.200s", path);
 	response_set_error(rs, n ? 405 : 404, &diag, -EINVAL);
 }
 
@@ -521,7 +522,7 @@ const struct route *routes_find(const char *method, const char *path, pid_t *ret
 
 static int refuse_draining(struct diag *diag)
 {
-	return diag_set(diag, -ESHUTDOWN, PYP_EXIT_NO_DAEMON, "start another one",
+	return diag_set(diag, -ESHUTDOWN, PYP_EXIT_NO_DAEMON, "start another daemon",
 			"the daemon is shutting down");
 }
 
@@ -543,14 +544,14 @@ bool routes_ready(const struct routes_ctx *ctx, const struct routes_wait *wait, 
 	case WAIT_LOOKED:
 		return sessions_looked(ctx->sessions, wait->pid);
 	case WAIT_RENDERER:
-		return !ctx->render; /* one is written at a time */
+		return !ctx->render; /* profiles are written one at a time */
 	case WAIT_RENDERED:
 		return render_done(ctx->render);
 	}
 	return true;
 }
 
-/* Reading the rings is not a client's to wait for, if it takes longer than this. */
+/* Requests wait, instead of blocking, if reading the rings takes longer. ns */
 #define CATCH_UP_NS 20000000ull
 
 static bool has_to_wait(struct routes_ctx *ctx, const struct routes_input *in,
@@ -623,7 +624,7 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 			answer_error(rs, r, &diag);
 		return;
 	}
-	/* even what there is, is not for everybody */
+	/* authorize before anything else */
 	r = peer_check(&in->peer, ctx->owner, PRIVILEGE_READ, &diag);
 	rq.since_ns = in->since_ns;
 	if (r == 0)

@@ -2,14 +2,15 @@
 /*
  * The HTTP server: see server.h.
  *
- * libmicrohttpd keeps its sockets in an epoll set of its own, whose descriptor is one source of the
- * event loop; a timer stands for MHD_get_timeout(). After each MHD_run() the timer is set anew.
+ * libmicrohttpd keeps its sockets in an epoll set, whose descriptor is a source of the event loop;
+ * a timer implements MHD_get_timeout(), and is set after each MHD_run().
  *
- * A connection has one struct conn for its whole life, reset after each request: what is allocated
- * per request before the headers are complete would never be given back to us by libmicrohttpd.
+ * A connection has one struct conn for its lifetime, reset after each request, because
+ * libmicrohttpd does not return memory that was allocated for a request before its headers were
+ * complete.
  *
- * Connections are dropped by ourselves, and counted, if they are late or too many (places.h).
- * libmicrohttpd's own timeout finds those in addition of whose answer nothing at all is read.
+ * This file closes and counts connections that are late or too many (places.h). libmicrohttpd's own
+ * timeout also finds those whose response is not read at all.
  */
 #include "server/server.h"
 
@@ -31,54 +32,59 @@
 #define DEFAULT_TIMEOUT_S   10
 #define DEFAULT_CONNECTIONS 64
 #define DEFAULT_LEAST_RATE  (64 * 1024)
-#define LATER_S		    2 /* libmicrohttpd's timeout; what we drop, and count, comes first */
-#define CONNECTION_MEMORY   (32 * 1024)	  /* request line and headers, and one buffer of body */
-#define DISCARD_MAX	    (1024 * 1024) /* how much of a body that is too large is listened to */
-#define DRAIN_US	    (1000 * 1000)
-#define SWEEP_US	    (1000 * 1000)
-#define SPARE_CONNECTIONS   16	 /* one in so many is kept free for those that are being closed */
-#define LOOK_US		    4000 /* between looks whether requests have to wait any longer */
+#define LATER_S                                                                                    \
+	2			      /* added to libmicrohttpd's timeout, so that ours, which is
+			       * counted, comes first */
+#define CONNECTION_MEMORY (32 * 1024) /* request line, headers, and one buffer of body */
+#define DISCARD_MAX                                                                                \
+	(1024 * 1024) /* limit of an excessive body that is read and
+					   * discarded */
+#define DRAIN_US	  (1000 * 1000)
+#define DEADLINES_US	  (1000 * 1000)
+#define SPARE_CONNECTIONS 16   /* 1/16 of the connections is reserved for those being closed */
+#define CHECK_US	  4000 /* interval of checking whether requests still have to wait */
 
 struct server {
 	struct MHD_Daemon *mhd;
 	struct routes_ctx routes;
 	struct sd_event_source *io, *timer, *drain_timer;
-	struct sd_event_source *look;  /* a timer, while requests wait */
-	struct sd_event_source *sweep; /* a timer, while there are connections */
+	struct sd_event_source *look;  /* timer, while requests wait */
+	struct sd_event_source *sweep; /* timer, while there are connections */
 	struct places places;
 	uint64_t timeout_ns;
 	size_t least_rate;
 	struct conn *waiting;
-	size_t answering; /* requests whose answer has not been sent completely */
+	size_t answering; /* requests whose response is not completely sent */
 	void (*drained)(void *ctx);
 	void *drained_ctx;
 };
 
 struct conn {
-	struct place place; /* the first: conn_at() */
+	struct place place; /* must be first: conn_at() */
 	struct server *srv;
 	struct ucred peer;
 	int fd;		 /* libmicrohttpd's */
-	uint64_t due_ns; /* when its request, or the client's reading, is late; 0: our turn */
-	char *uri;	 /* as received; NULL: no memory */
+	uint64_t due_ns; /* deadline of the client's sending or reading; 0: waiting for the
+			  * daemon */
+	char *uri;	 /* as received; NULL: out of memory */
 	bool started;
 	char *body;
-	size_t held;	   /* bytes of a profile that is being sent */
-	size_t nbody;	   /* received so far; beyond REQUEST_BODY_MAX it is only counted */
-	uint64_t since_ns; /* when it was complete; 0: it is not yet */
-	/* Suspended: its answer waits for what c->wait says. */
-	struct MHD_Connection *suspended; /* NULL: it is not */
+	size_t held;	   /* bytes of the profile being sent */
+	size_t nbody;	   /* bytes received; beyond REQUEST_BODY_MAX only counted */
+	uint64_t since_ns; /* time the request was complete; 0: incomplete */
+	/* If suspended, the response waits for `wait`. */
+	struct MHD_Connection *suspended; /* NULL: not suspended */
 	struct routes_wait wait;
-	struct conn *next; /* the next one that waits */
+	struct conn *next; /* next waiting connection */
 };
 
-static void sweep_soon(struct server *srv)
+static void deadlines_soon(struct server *srv)
 {
-	(void)sd_event_source_set_time_relative(srv->sweep, SWEEP_US);
+	(void)sd_event_source_set_time_relative(srv->sweep, DEADLINES_US);
 	(void)sd_event_source_set_enabled(srv->sweep, SD_EVENT_ONESHOT);
 }
 
-/* For what comes next: its first request, or another one. */
+/* Prepare for the first or next request. */
 static void conn_reset(struct conn *c)
 {
 	struct server *srv = c->srv;
@@ -99,14 +105,15 @@ static void conn_reset(struct conn *c)
 	c->place.answering = false;
 }
 
-/* ---- connections that are dropped --------------------------------------------------------- */
+/* ---- closing connections ------------------------------------------------------------------ */
 
 static struct conn *conn_at(struct place *place)
 {
 	return (struct conn *)(void *)place;
 }
 
-/* libmicrohttpd finds it closed, as if the client had done it. count: of the reason. */
+/* Close the connection; libmicrohttpd sees it as closed by the client. count: counter of the
+ * reason. */
 static void conn_drop(struct conn *c, uint64_t *count)
 {
 	log_debug("dropped a connection of user %u", c->peer.uid);
@@ -122,17 +129,17 @@ static void conn_enter(struct conn *c, int fd)
 
 	c->fd = fd;
 	if (peer_get(fd, &c->peer) < 0)
-		c->peer.uid = (uid_t)-1; /* nobody's: it is not allowed anything */
+		c->peer.uid = (uid_t)-1; /* unknown user: no permissions */
 	c->place.uid = c->peer.uid;
 	conn_reset(c);
 	out = places_enter(&srv->places, &c->place);
 	if (out)
 		conn_drop(conn_at(out), &srv->routes.dropped.crowded);
-	sweep_soon(srv);
+	deadlines_soon(srv);
 }
 
-/* However little of a request comes, or of an answer is read, now and then. */
-static int on_sweep(struct sd_event_source *source, uint64_t usec, void *userdata)
+/* Enforce deadlines for requests and for reading responses, however slowly data arrives. */
+static int on_deadlines(struct sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct server *srv = userdata;
 	struct dropped_clients *counts = &srv->routes.dropped;
@@ -146,7 +153,7 @@ static int on_sweep(struct sd_event_source *source, uint64_t usec, void *userdat
 			conn_drop(c, p->answering ? &counts->unread : &counts->late);
 	}
 	if (srv->places.first)
-		sweep_soon(srv);
+		deadlines_soon(srv);
 	return 0;
 }
 
@@ -160,7 +167,7 @@ static struct conn *conn_of(struct MHD_Connection *connection)
 	return info ? info->socket_context : NULL;
 }
 
-/* libmicrohttpd has taken the response's content over, even if it fails. */
+/* On success, libmicrohttpd owns the response's contents. */
 static struct MHD_Response *response_to_mhd(struct response *rs)
 {
 	struct MHD_Response *mr;
@@ -223,13 +230,13 @@ static enum MHD_Result send_too_large(struct conn *c, struct MHD_Connection *con
 	return sent;
 }
 
-static void look_soon(struct server *srv)
+static void check_soon(struct server *srv)
 {
-	(void)sd_event_source_set_time_relative(srv->look, LOOK_US);
+	(void)sd_event_source_set_time_relative(srv->look, CHECK_US);
 	(void)sd_event_source_set_enabled(srv->look, SD_EVENT_ONESHOT);
 }
 
-/* libmicrohttpd asks again when the connection is resumed. */
+/* libmicrohttpd calls on_request() again when the connection is resumed. */
 static enum MHD_Result suspend(struct conn *c, struct MHD_Connection *connection,
 			       const struct routes_wait *wait)
 {
@@ -242,18 +249,18 @@ static enum MHD_Result suspend(struct conn *c, struct MHD_Connection *connection
 		end = &(*end)->next;
 	*end = c;
 	MHD_suspend_connection(connection);
-	look_soon(c->srv);
+	check_soon(c->srv);
 	return MHD_YES;
 }
 
-/* A dropped one ends at once, but for one whose profile is still being written. */
-static bool is_over(const struct server *srv, const struct conn *c)
+/* Closed connections end at once, except while their profile is being written. */
+static bool wait_is_over(const struct server *srv, const struct conn *c)
 {
 	return (c->place.dropped && c->wait.what != WAIT_RENDERED) ||
 	       routes_ready(&srv->routes, &c->wait, c->since_ns);
 }
 
-/* Those whose wait is over go on; all: every one. */
+/* Resume connections whose wait is over, or all. */
 static bool resume(struct server *srv, bool all)
 {
 	bool any = false;
@@ -261,7 +268,7 @@ static bool resume(struct server *srv, bool all)
 	for (struct conn **at = &srv->waiting; *at;) {
 		struct conn *c = *at;
 
-		if (!all && !is_over(srv, c)) {
+		if (!all && !wait_is_over(srv, c)) {
 			at = &c->next;
 			continue;
 		}
@@ -331,7 +338,7 @@ static enum MHD_Result receive(struct conn *c, const char *data, size_t n)
 	return c->nbody > DISCARD_MAX ? MHD_NO : MHD_YES;
 }
 
-/* Called when the headers are there, for each piece of the body, and when all was received. */
+/* Called when the headers are complete, for each piece of the body, and at the end. */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *data,
 				  size_t *size, void **con_cls)
@@ -354,7 +361,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	return answer(c, connection, method);
 }
 
-/* The only place where the URL is to be had before it is decoded and cut up. */
+/* The only callback that gets the URL before decoding. */
 static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
 {
 	struct conn *c = conn_of(connection);
@@ -367,7 +374,7 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connectio
 	return c;
 }
 
-/* A profile that is still being written is sent, too: only one is, and its size is limited. */
+/* Waits until the profile being written is sent; there is only one, of limited size. */
 static int on_drained(struct sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct server *srv = userdata;
@@ -382,7 +389,7 @@ static int on_drained(struct sd_event_source *source, uint64_t usec, void *userd
 	return 0;
 }
 
-/* What is left of timelines is still fetched. */
+/* Clients can still fetch the rest of timelines. */
 static void drain_check(struct server *srv)
 {
 	struct sessions_timeline_status st;
@@ -399,7 +406,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	struct conn *c = conn_of(connection);
 
 	(void)con_cls;
-	/* It sent the answer, and found no room for more of it for so long. */
+	/* a timeout while sending means that the client does not read */
 	if (c && code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED && !c->place.dropped)
 		++*(c->place.answering ? &srv->routes.dropped.unread : &srv->routes.dropped.late);
 	if (c)
@@ -455,13 +462,13 @@ static int run(struct server *srv)
 	unsigned int before;
 
 	/*
-	 * libmicrohttpd does not listen while it has as many connections as it may, and only looks
-	 * at the beginning of a run whether it can again; nothing would wake it for that.
+	 * At its connection limit, libmicrohttpd stops listening, and resumes only at the start of
+	 * a later run, which nothing would trigger.
 	 */
 	do {
 		before = connections(srv);
 		if (MHD_run(srv->mhd) != MHD_YES)
-			log_error("the control socket's server has failed");
+			log_error("the control socket's server failed");
 	} while (connections(srv) < before);
 	return set_timer(srv);
 }
@@ -479,10 +486,10 @@ static int on_timer(struct sd_event_source *source, uint64_t usec, void *userdat
 }
 
 /*
- * Rings may have been read, costs measured or a profile written meanwhile. The second round is for
- * requests that wait for the renderer, which the first one has released: they go before new requests.
+ * Rings may have been read, costs measured or a profile written. The second round processes
+ * requests that waited for the renderer, which the first round has released, before new requests.
  */
-static int on_look(struct sd_event_source *source, uint64_t usec, void *userdata)
+static int on_check(struct sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct server *srv = userdata;
 	int r = 0;
@@ -491,11 +498,11 @@ static int on_look(struct sd_event_source *source, uint64_t usec, void *userdata
 	for (int round = 0; round < 2 && r >= 0 && resume(srv, false); round++)
 		r = run(srv);
 	if (srv->waiting)
-		look_soon(srv);
+		check_soon(srv);
 	return r;
 }
 
-/* An answer waits for it: not at once, since a handler may be running. */
+/* Check waiting requests soon, but not now, because a handler may be running. */
 static void on_looked(void *ctx)
 {
 	struct server *srv = ctx;
@@ -516,17 +523,17 @@ static int add_sources(struct server *srv, struct sd_event *event)
 		return r;
 	r = sd_event_add_time_relative(event, &srv->timer, CLOCK_MONOTONIC, 0, 1, on_timer, srv);
 	if (r >= 0)
-		r = sd_event_add_time_relative(event, &srv->look, CLOCK_MONOTONIC, 0, 1, on_look,
+		r = sd_event_add_time_relative(event, &srv->look, CLOCK_MONOTONIC, 0, 1, on_check,
 					       srv);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(srv->look, SD_EVENT_OFF);
 	if (r >= 0)
-		r = sd_event_add_time_relative(event, &srv->sweep, CLOCK_MONOTONIC, SWEEP_US, 1000,
-					       on_sweep, srv);
+		r = sd_event_add_time_relative(event, &srv->sweep, CLOCK_MONOTONIC, DEADLINES_US,
+					       1000, on_deadlines, srv);
 	return r < 0 ? r : 0;
 }
 
-/* --- life --- */
+/* --- start and end --- */
 
 static void log_mhd(void *cls, const char *fmt, va_list ap)
 {
@@ -611,7 +618,7 @@ void server_free(struct server *srv)
 	sd_event_source_disable_unref(srv->timer);
 	sd_event_source_disable_unref(srv->drain_timer);
 	if (srv->mhd && srv->waiting) {
-		srv->routes.draining = true; /* they are told so */
+		srv->routes.draining = true; /* waiting requests get a 503 */
 		resume(srv, true);
 		(void)MHD_run(srv->mhd);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a request for a profile asks for: see snapshot_query.h. */
+/* Parameters of a profile request: see snapshot_query.h. */
 #include "server/snapshot_query.h"
 
 #include <errno.h>
@@ -37,12 +37,12 @@ static int query_clock(const struct request *rq, struct snapshot_query *q, struc
 	else if (strcmp(clock, "wall") == 0)
 		q->opts.clock = SNAPSHOT_WALL;
 	else
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "choose cpu or wall",
-				"unknown clock '%s'", clock);
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected cpu or wall",
+				"invalid clock '%s'", clock);
 	return 0;
 }
 
-/* The repeated `restrict` in order; a limit is one more restriction behind them. */
+/* Add each `restrict` in order, and the limit as a last restriction. */
 static int query_restrict(const struct request *rq, struct snapshot_query *q, struct diag *diag)
 {
 	const char *limit = request_get(rq, "limit");
@@ -53,15 +53,15 @@ static int query_restrict(const struct request *rq, struct snapshot_query *q, st
 			q->restricts[q->opts.nrestrict++] = rq->params[i].value;
 	if (limit) {
 		if (parse_u64(limit, 0, INT32_MAX, &rows) < 0)
-			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "it is a number of rows",
-					"limit: '%s' is not valid", limit);
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected a number of rows",
+					"invalid limit '%s'", limit);
 		q->restricts[q->opts.nrestrict++] = limit;
 	}
 	q->opts.restrict_ = q->restricts;
 	return 0;
 }
 
-/* What is for reports in a terminal. */
+/* Parameters for reports in a terminal */
 static int query_report(const struct request *rq, struct snapshot_query *q, struct diag *diag)
 {
 	const char *depth = request_get(rq, "depth"), *share = request_get(rq, "min_share");
@@ -79,14 +79,14 @@ static int query_report(const struct request *rq, struct snapshot_query *q, stru
 	if (r < 0)
 		return r;
 	if (depth && parse_u64(depth, 1, INT32_MAX, &n) < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "it is a number of levels",
-				"depth: '%s' is not valid", depth);
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected a number of levels",
+				"invalid depth '%s'", depth);
 	o->depth = (uint32_t)n;
 	if (!share)
 		return 0;
 	if (parse_percent(share, &o->min_share) < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "give a percentage, 0 to 100",
-				"min_share: '%s' is not valid", share);
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected a percentage, 0 to 100",
+				"invalid min_share '%s'", share);
 	if (o->min_share <= 0)
 		o->min_share = -1;
 	return 0;

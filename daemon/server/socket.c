@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The control socket in the file system: see socket.h. */
+/* The control socket's file: see socket.h. */
 #include "server/socket.h"
 
 #include <errno.h>
@@ -21,10 +21,10 @@
 
 struct control_socket {
 	struct sockaddr_un addr;
-	char *lock_path;   /* NULL: there is no lock */
-	char *created_dir; /* made for the socket, and to go if it cannot be opened */
+	char *lock_path;   /* NULL: no lock */
+	char *created_dir; /* directory created for the socket; removed on failure */
 	int fd, lock_fd;
-	dev_t dev; /* which file is ours */
+	dev_t dev; /* identity of our socket file */
 	ino_t ino;
 	bool bound;
 };
@@ -34,11 +34,11 @@ struct control_socket {
 static int busy(const char *path, struct diag *diag)
 {
 	return diag_set(diag, -EADDRINUSE, PYP_EXIT_BUSY,
-			"use that one through pyprofctl, or " PATH_HINT,
-			"a daemon already holds the socket '%s'", path);
+			"use that daemon through pyprofctl, or " PATH_HINT,
+			"another daemon uses the socket '%s'", path);
 }
 
-/* As diag_errno, but what helps against a missing permission is another path. */
+/* Like diag_errno(), with a hint to use another path. */
 static int file_error(struct diag *diag, int err, const char *what, const char *path)
 {
 	bool permission = err == EACCES || err == EPERM;
@@ -68,7 +68,7 @@ static bool is_private(const char *dir)
 	return stat(dir, &st) == 0 && S_ISDIR(st.st_mode) && safepath_is_private(&st);
 }
 
-/* FNV-1a, 64 bits: for a name, not for security. */
+/* FNV-1a, 64 bits: for a name, not for security */
 static uint64_t hash_of(const char *s)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -92,10 +92,10 @@ static const char *lock_directory(void)
 }
 
 /*
- * Where other users can write, they could create the lock first and hold it for ever: there the
- * lock is in a directory of our own, under a name made from the socket's. Without such a directory
- * there is none; two daemons that start at the same moment can then take a stale socket's place one
- * after the other.
+ * Choose the lock's path. In a directory that others can write to, they could create and hold the
+ * lock. Then it is in a directory of our own, with a name derived from the socket's path. Without
+ * such a directory there is no lock, and of two daemons that start at the same moment, one may
+ * replace the other's socket.
  */
 static int choose_lock(struct control_socket *cs, const char *dir)
 {
@@ -138,7 +138,7 @@ static int open_lock(struct control_socket *cs, struct diag *diag)
 	return TAKE_FD(fd);
 }
 
-/* Is what lies at path the file that fd has open? The one before us may have removed it. */
+/* Is the file at path the one opened as fd? Its previous owner may have removed it. */
 static bool is_at(int fd, const char *path)
 {
 	struct stat a, b;
@@ -168,7 +168,8 @@ static int take_lock(struct control_socket *cs, struct diag *diag)
 
 /* ---- the socket ---- */
 
-/* Another user's server is no daemon of ours; it is not removed either. */
+/* Report the server that answered. Another user's server is not a daemon of ours, and is not
+ * removed. */
 static int answered(int fd, const char *path, struct diag *diag)
 {
 	struct ucred peer;
@@ -181,14 +182,14 @@ static int answered(int fd, const char *path, struct diag *diag)
 			"another user (uid %u) serves the socket '%s'", peer.uid, path);
 }
 
-/* Somebody may have removed the lock of a daemon that still runs. 0: nobody answers. */
+/* Check that no server answers, because the lock of a running daemon may have been removed. */
 static int check_unanswered(const struct sockaddr_un *addr, struct diag *diag)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return 0;
-	/* EAGAIN: its backlog is full */
+	/* EAGAIN: the backlog is full */
 	if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) < 0 && errno != EAGAIN)
 		return 0;
 	return answered(fd, addr->sun_path, diag);
@@ -201,10 +202,9 @@ static int remove_stale(const struct sockaddr_un *addr, struct diag *diag)
 
 	if (lstat(addr->sun_path, &st) < 0)
 		return errno == ENOENT ? 0
-				       : file_error(diag, errno, "cannot look at", addr->sun_path);
+				       : file_error(diag, errno, "cannot inspect", addr->sun_path);
 	if (!S_ISSOCK(st.st_mode))
-		return diag_set(diag, -ENOTSOCK, PYP_EXIT_FAILURE,
-				"remove it yourself, or " PATH_HINT,
+		return diag_set(diag, -ENOTSOCK, PYP_EXIT_FAILURE, "remove it, or " PATH_HINT,
 				"'%s' exists and is not a socket", addr->sun_path);
 	r = check_unanswered(addr, diag);
 	if (r < 0)
@@ -222,8 +222,8 @@ static int bind_and_listen(struct control_socket *cs, struct diag *diag)
 	cs->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (cs->fd < 0)
 		return diag_errno(diag, errno, "cannot create a socket");
-	/* Linux gives the file the mode of the socket (unix_bind_bsd), so it is never open to more.
-	 */
+	/* On Linux the file gets the socket's mode (unix_bind_bsd), so it is never accessible to
+	 * others. */
 	if (fchmod(cs->fd, 0600) < 0 || bind(cs->fd, addr, sizeof(cs->addr)) < 0)
 		return file_error(diag, errno, "cannot create the socket", cs->addr.sun_path);
 	cs->bound = true;
@@ -267,7 +267,7 @@ int control_socket_open(const char *path, struct control_socket **ret, struct di
 		r = bind_and_listen(cs, diag);
 	if (r < 0)
 		return r;
-	free(TAKE_PTR(cs->created_dir)); /* it stays */
+	free(TAKE_PTR(cs->created_dir)); /* keep the directory */
 	*ret = TAKE_PTR(cs);
 	return 0;
 }
@@ -319,7 +319,7 @@ void control_socket_free(struct control_socket *cs)
 	if (!cs)
 		return;
 	remove_own(cs);
-	/* while we hold the lock nobody else does, and take_lock() notices a file that has gone */
+	/* removed while locked; take_lock() detects a removed file */
 	if (cs->lock_fd >= 0)
 		unlink(cs->lock_path);
 	if (cs->created_dir)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control socket in the file system: private to its user (0600 from birth), held by one daemon
- * at a time. A daemon that holds it has a lock on PATH.lock, and may remove the socket that a killed
- * daemon left behind. Where other users can write to the socket's directory the lock is elsewhere:
- * for root in /run/pyprofd, else in $XDG_RUNTIME_DIR, if that is private to the user. Nothing that
- * is not a socket is ever removed.
+ * The control socket's file: created with mode 0600, used by one daemon at a time. A daemon holds a
+ * lock on PATH.lock, and may then remove the socket of a killed daemon. If other users can write to
+ * the socket's directory, the lock is elsewhere: for root in /run/pyprofd, else in
+ * $XDG_RUNTIME_DIR, if that is private to the user. Only sockets are ever removed.
  */
 #ifndef PYPROF_SERVER_SOCKET_H
 #define PYPROF_SERVER_SOCKET_H
@@ -15,24 +14,23 @@
 struct control_socket;
 
 /*
- * Exit codes: 2 the path is too long or a directory's, 4 it cannot be created there, 7 a daemon
- * holds it already.
- * A missing directory is created for its user only (0700), and removed again on failure; its parent
- * must exist.
+ * Create the socket; *ret is owned by the caller. Exit codes: 2 (path too long or a directory), 4 (no
+ * permission), 7 (another daemon uses it). A missing directory is created with mode 0700, and removed
+ * on failure; its parent must exist.
  */
 int control_socket_open(const char *path, struct control_socket **ret, struct diag *diag);
 
 /*
- * A listening Unix socket that was inherited (sd_listen_fds(3)): it is taken over, and its file, if
- * it has one, is left alone. Exit code 2: it is something else.
+ * Use an inherited listening Unix socket (sd_listen_fds(3)). Takes ownership of fd; does not touch
+ * its file. Exit code 2: not such a socket.
  */
 int control_socket_adopt(int fd, struct control_socket **ret, struct diag *diag);
 
-/* The listening descriptor, non-blocking; stays the socket's own. */
+/* The non-blocking listening descriptor; borrowed. */
 int control_socket_fd(const struct control_socket *cs);
 const char *control_socket_path(const struct control_socket *cs);
 
-/* Removes the socket, unless somebody else has put another one there, and the lock. */
+/* Removes the lock, and the socket unless another process has replaced it. NULL is accepted. */
 void control_socket_free(struct control_socket *cs);
 DEFINE_FREEP(struct control_socket, control_socket_free)
 

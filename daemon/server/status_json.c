@@ -31,7 +31,7 @@ static void set_count(json_t *o, const char *key, uint64_t v)
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-/* Where it comes from, and what became of its children. */
+/* Origin and children of the target */
 static void set_process_tree(json_t *o, const struct session_status *st)
 {
 	json_t *children = json_object();
@@ -55,7 +55,7 @@ static void set_process_tree(json_t *o, const struct session_status *st)
 	json_decref(children);
 }
 
-/* Its shares: of the CPU time and of the time since the start, what was seen. */
+/* Windows, with their share of CPU time and of elapsed time */
 static json_t *windows_json(const struct session_status *st)
 {
 	const struct snapshot_windows *w = &st->windows;

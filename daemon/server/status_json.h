@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the control API says about a target, as JSON. Pure. */
+/* A target's status as JSON. Pure. */
 #ifndef PYPROF_SERVER_STATUS_JSON_H
 #define PYPROF_SERVER_STATUS_JSON_H
 
@@ -7,10 +7,10 @@
 
 #include "session/session.h"
 
-/* What modes would cost, in percent of its own CPU time; null where that is not known. New reference. */
+/* Predicted overhead by mode, in percent of own CPU time; null if unknown. New reference. */
 json_t *json_of_forecast(const struct forecast *f);
 
-/* One target's status. New reference; NULL: no memory. */
+/* A target's status. New reference; NULL: out of memory. */
 json_t *json_of_status(const struct session_status *st);
 
 #endif

@@ -30,7 +30,7 @@ int collector_can_sample(struct tracee *t, struct diag *diag)
 		return 0;
 	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
 			"trace it, or count it without --rate",
-			"this build of Python does not show its threads: it cannot be sampled");
+			"cannot sample: no thread list found in this build of Python");
 }
 
 void collector_report_samples(const struct tracee *t, struct snapshot_target *slot)

@@ -116,8 +116,8 @@ static void print_plan(FILE *out, const struct plan *plan)
 	}
 	if (stepped)
 		fprintf(out,
-			"%-12s %u of the sites must be single-stepped: dearer by 2 to 20 "
-			"times, most in virtual machines\n",
+			"%-12s %u of the sites must be single-stepped: 2 to 20 times as expensive, "
+			"most in virtual machines\n",
 			"note", stepped);
 	if (plan->missing[0])
 		print_safe(out, "missing", plan->missing);

@@ -123,8 +123,7 @@ const char *forecast_text(const struct forecast *f, double cost, char out[FORECA
 		return out;
 	}
 	if (!f->known) {
-		snprintf(out, FORECAST_TEXT,
-			 "no forecast: it has used hardly any CPU time meanwhile");
+		snprintf(out, FORECAST_TEXT, "no forecast: the process used hardly any CPU time");
 		return out;
 	}
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) && n < FORECAST_TEXT; i++)
@@ -136,6 +135,6 @@ const char *forecast_advice(const struct forecast *f, double cost)
 {
 	if (!f->known || cost <= ADVISE)
 		return NULL;
-	return f->count <= ADVISE ? "--mode count --rate 199, or --max-overhead 5, costs it less"
-				  : "--max-overhead 5, or --mode sample, costs it less";
+	return f->count <= ADVISE ? "less overhead: --mode count --rate 199 or --max-overhead 5"
+				  : "less overhead: --max-overhead 5 or --mode sample";
 }

@@ -354,7 +354,7 @@ static int hold_stopped(struct tracee *t, struct diag *diag)
 static int not_in_time(const struct tracee *t, struct diag *diag)
 {
 	return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE,
-			"try again; does it map files of a file system that does not answer?",
+			"try again; it may map files of a file system that does not respond",
 			"the memory of process %d could not be read in time", t->target->pid);
 }
 

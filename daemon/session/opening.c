@@ -17,7 +17,7 @@
 /* After so long without an answer there is something wrong. */
 #define UNREADABLE_NS 5000000000ull
 
-#define HOLD_GAP " were not traced when the thread that the probes were held by ended"
+#define HOLD_GAP " were not traced after the thread that owned the probes ended"
 
 static int tracee_resolve(void *ctx, uint64_t code, struct code_names *ret)
 {
@@ -64,7 +64,7 @@ void tracee_warn_text(struct tracee *t)
 	if (t->hold_gap_ns)
 		warn(t, "%.3f seconds" HOLD_GAP, (double)t->hold_gap_ns / 1e9);
 	if (t->hidden_ns && tracee_now() > t->hidden_ns + UNREADABLE_NS)
-		warn(t, "the target's memory cannot be read: does it wait for a file system?");
+		warn(t, "the target's memory cannot be read; it may wait for a file system");
 	else if (late)
 		warn(t, "the target's memory could not be read in time (%llu times)",
 		     (unsigned long long)late);

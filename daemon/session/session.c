@@ -508,7 +508,7 @@ static int all_ended(const struct session *one, struct diag *diag)
 {
 	if (one)
 		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "detach it, or attach another",
-				"process %d has gone", one->tracee->target->pid);
+				"process %d has ended", one->tracee->target->pid);
 	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "`pyprofctl attach PID` adds one",
 			"nothing to start: every target has ended");
 }

@@ -17,10 +17,10 @@ static size_t tracers_text(const struct tracers *tracers, char *text, size_t siz
 		return 0;
 	if (tracers->owner)
 		snprintf(who, sizeof(who), " (pid %d)", (int)tracers->owner);
-	return (size_t)snprintf(text, size,
-				"another tracer%s has probes on this process: each event costs it "
-				"both",
-				who);
+	return (size_t)snprintf(
+		text, size,
+		"another tracer%s has probes on this process: each event has the overhead of both",
+		who);
 }
 
 void strangers_text(const struct tracers *tracers, unsigned int breaks, unsigned int sites,

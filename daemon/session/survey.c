@@ -124,7 +124,7 @@ static int read_counted(struct survey *s, struct diag *diag)
 
 	if (probe_samples(s->probe) <= 0)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_FAILURE, NULL,
-				"the kernel refuses the clocks that sample");
+				"the kernel refuses the sampling clocks");
 	(void)probe_drain(s->probe, SIZE_MAX, on_record, r);
 	traps = probe_trap_samples(s->probe);
 	r->of_probes = traps.in_kernel + traps.after;
@@ -179,7 +179,7 @@ int survey_begin(const struct survey_of *of, struct survey **ret, struct diag *d
 	int r;
 
 	if (!s)
-		return diag_errno(diag, ENOMEM, "cannot look at what %d does", of->target->pid);
+		return diag_errno(diag, ENOMEM, "cannot survey process %d", of->target->pid);
 	*s = (struct survey){
 		.target = of->target,
 		.python = of->python,

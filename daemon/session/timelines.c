@@ -49,7 +49,7 @@ static int find_free(struct sessions *ss, struct diag *diag)
 		if (!tls->v[i].timeline)
 			return (int)i;
 	return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "wait for the end of one",
-			"%u timelines are being taken already", TIMELINES_MAX);
+			"%u timelines are already being recorded", TIMELINES_MAX);
 }
 
 /* Its place, or an error. */
@@ -130,7 +130,7 @@ int sessions_timeline_begin(struct sessions *ss, pid_t pid, const struct session
 		to.until_ns = to.from_ns + opts->duration_ns;
 	tls->v[place].timeline = timeline_new(&to);
 	if (!tls->v[place].timeline)
-		return diag_errno(diag, ENOMEM, "cannot take a timeline");
+		return diag_errno(diag, ENOMEM, "cannot record a timeline");
 	r = add_targets(ss, pid, tls->v[place].timeline, diag);
 	if (r < 0) {
 		close_place(ss, place);

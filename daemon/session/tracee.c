@@ -252,7 +252,7 @@ int tracee_start(struct tracee *t, struct diag *diag)
 	tracee_finish(t, 0);
 	if (t->state == SESSION_ENDED || !target_alive(t->target))
 		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "detach it, or attach another",
-				"process %d has gone", t->target->pid);
+				"process %d has ended", t->target->pid);
 	r = tracee_check_program(t, diag);
 	tracee_account(t);
 	if (!t->has_started) {
@@ -411,10 +411,12 @@ int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct di
 
 	if (t->timeline)
 		return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "wait for its end",
-				"a timeline of process %d is being taken already", t->target->pid);
+				"a timeline of process %d is already being recorded",
+				t->target->pid);
 	r = timeline_add(timeline, (uint32_t)t->target->pid, t->profile, &t->timeline_source);
 	if (r < 0)
-		return diag_errno(diag, -r, "cannot take a timeline of process %d", t->target->pid);
+		return diag_errno(diag, -r, "cannot record a timeline of process %d",
+				  t->target->pid);
 	t->timeline = timeline;
 	return 0;
 }

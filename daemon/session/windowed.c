@@ -54,7 +54,8 @@ static const char *unsampled(const struct tracee *t)
 
 	if (r > 0)
 		return "";
-	return r < 0 ? "the kernel refuses its clocks" : "this build does not show its threads";
+	return r < 0 ? "the kernel refuses the sampling clocks"
+		     : "no thread list found in this build";
 }
 
 /* What the target has used for itself since that was last counted, by the clock as it was read. */

@@ -200,13 +200,12 @@ struct snapshot_waits {
  */
 #define SNAPSHOT_FACTS(X)                                                                          \
 	X(events, "events", NULL, "")                                                              \
-	X(unmatched, "unmatched", "corrected", "events that fitted no stack")                      \
+	X(unmatched, "unmatched", "corrected", "events did not match any stack")                   \
 	X(unseen, "unseen", "unseen", "frames, suspended when tracing began, have no name")        \
 	X(unstarted, "unstarted", NULL, "")                                                        \
 	X(stack_switches, "stack_switches", NULL, "")                                              \
 	X(resyncs, "resyncs", "corrected", "stacks read again after a loss")                       \
-	X(missed_switches, "missed_switches", "corrected",                                         \
-	  "switches onto or off a CPU that were not told")                                         \
+	X(missed_switches, "missed_switches", "corrected", "context switches were not reported")   \
 	X(truncated, "truncated", "truncated", "contexts or threads are summed in (truncated)")    \
 	X(durations_dropped, "durations_dropped", "durations",                                     \
 	  "calls are not among them: too many functions")                                          \

@@ -2,9 +2,9 @@
 /*
  * Calls with a deadline: see deadline.h.
  *
- * A worker thread takes one call after the other. When a call does not end in time, its worker is
- * left to it and another one is started for the next call. The worker that was left releases the
- * job and ends as soon as its call returns.
+ * A worker thread executes one call at a time. If a call misses its deadline, its worker is
+ * abandoned and the next call gets a new one. An abandoned worker releases the job and ends when
+ * its call returns.
  */
 #include "target/deadline.h"
 
@@ -27,14 +27,14 @@
 
 struct worker {
 	pthread_cond_t wake, answered;
-	pid_t tid, pid;	      /* its own; of whom its call reads */
-	int (*fn)(void *job); /* NULL: it waits */
+	pid_t tid, pid;	      /* its own tid; the pid that its call reads about */
+	int (*fn)(void *job); /* NULL: idle */
 	void (*release)(void *job);
 	void *job;
 	int result;
-	atomic_bool done; /* with fn, before the lock is taken to say so */
+	atomic_bool done; /* fn has returned; set before the lock is taken to report the result */
 	bool left, ends;
-	struct worker *next; /* of those that were left */
+	struct worker *next; /* next abandoned worker */
 };
 
 static struct {
@@ -98,7 +98,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* It gets no signal: those are for the thread that has the event loop. */
+/* Signals are blocked, so that the thread with the event loop receives them. */
 static int start_thread(struct worker *w)
 {
 	pthread_attr_t attr;
@@ -137,7 +137,7 @@ static struct worker *worker_new(void)
 
 /* ---- the caller -------------------------------------------------------------------------- */
 
-/* The child has none of the threads. */
+/* After a fork, the child has none of the threads. */
 static void in_child(void)
 {
 	all.is_child = true;
@@ -151,8 +151,8 @@ void deadline_here(void)
 	all.is_child = false;
 }
 
-/* Then the machine is slow, and nothing blocks it: it has not begun, needs a processor, or waits for
- * the lock to say what came of it. */
+/* The machine is slow rather than the call blocked: the worker has not started, uses or waits for a
+ * CPU, or waits for the lock to report its result. */
 static bool is_running(const struct worker *w)
 {
 	char path[64];
@@ -169,7 +169,7 @@ static struct timespec time_of(uint64_t ns)
 				 .tv_nsec = (long)(ns % 1000000000)};
 }
 
-/* False: not done in time. */
+/* Returns false if the deadline passed. */
 static bool wait_for(struct worker *w)
 {
 	struct patience p = patience_new(
@@ -194,7 +194,7 @@ static void leave(struct worker *w)
 	all.counts.stuck++;
 }
 
-/* One is kept for the next call. */
+/* Keep one idle worker for the next call. */
 static void put_back(struct worker *w)
 {
 	if (!all.idle) {
@@ -253,7 +253,7 @@ int deadline_run(pid_t pid, int (*fn)(void *job), void **job, void (*release)(vo
 	}
 	pthread_mutex_unlock(&all.lock);
 	if (!*job && pid)
-		log_warning("process %d could not be read in time", (int)pid);
+		log_warning("process %d: reading its data in /proc timed out", (int)pid);
 	return r;
 }
 
@@ -266,11 +266,11 @@ int deadline_diag(struct diag *diag, int err, pid_t pid)
 {
 	if (err == -EBUSY)
 		return diag_set(diag, err, PYP_EXIT_FAILURE, "end those processes, or try again",
-				"process %d is not read: %d others could not be read in time",
+				"cannot read process %d: reading %d other processes has timed out",
 				(int)pid, DEADLINE_MAX);
 	return diag_set(diag, err, PYP_EXIT_FAILURE, "end that server or the process, or try again",
-			"process %d could not be read in time: it may be in an exec that a file "
-			"system's server holds up",
+			"reading process %d timed out: it may be in an exec that a file "
+			"system's server blocks",
 			(int)pid);
 }
 

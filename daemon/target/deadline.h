@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that may block in the kernel for as long as another process likes: reading about a process
- * that is in the middle of an exec, and cannot end it because a file system's server does not
- * answer. They run in a thread of their own; the caller waits for a limited time.
+ * Calls that another process can block in the kernel for an unlimited time: reading about a process
+ * in the middle of an exec that cannot complete because a file system's server does not answer.
+ * They run in a worker thread, and the caller waits for a limited time.
  */
 #ifndef PYPROF_TARGET_DEADLINE_H
 #define PYPROF_TARGET_DEADLINE_H
@@ -13,32 +13,32 @@
 
 #include "base/diag.h"
 
-#define DEADLINE_MS	  300	/* for a call that blocks */
-#define DEADLINE_STUCK_MS 50	/* the same while another call is stuck */
-#define DEADLINE_RUN_MS	  10000 /* for a call that does not block, but has much to do */
-#define DEADLINE_MAX	  64	/* stuck calls */
+#define DEADLINE_MS	  300	/* for a blocked call */
+#define DEADLINE_STUCK_MS 50	/* for a blocked call while another one is stuck */
+#define DEADLINE_RUN_MS	  10000 /* for a call that runs but has much to do */
+#define DEADLINE_MAX	  64	/* maximum number of stuck calls */
 
 /*
- * Run fn(*job), which reads about process pid (0: about no certain one), and return what it returns.
- * The job holds all that fn reads and writes, so that nothing else is touched by a call that ends
- * late. Then *job is NULL: it is released when the call ends.
+ * Call fn(*job), which reads about process pid (0: no specific one), and return its result. The job
+ * must contain all data that fn uses, because fn may return late. In that case *job is set to NULL,
+ * and `release` is called for the job when fn returns.
  *
- * -ETIMEDOUT: not done in time, or an earlier call for this pid is still stuck; -EBUSY: DEADLINE_MAX
- * calls are stuck; -ENOMEM: no thread can be started. Any thread may call it; fn may, too, and so
- * may a forked child: there it runs fn itself, without a limit.
+ * -ETIMEDOUT: the deadline passed, or an earlier call for this pid is still stuck; -EBUSY:
+ * DEADLINE_MAX calls are stuck; -ENOMEM: cannot start a thread. Callable from any thread, from fn,
+ * and from a forked child; in the latter two it calls fn directly, without a limit.
  */
 int deadline_run(pid_t pid, int (*fn)(void *job), void **job, void (*release)(void *job));
 
-/* In a forked child that is to have the limit as well; before its first call. */
+/* Enable deadlines in a forked child. Call it there before any other function. */
 void deadline_here(void);
 
-/* Was it refused, or given up, for one of the reasons above? */
+/* Is err one of deadline_run()'s -ETIMEDOUT and -EBUSY? */
 bool deadline_missed(int err);
 
-/* Say so of process pid; err: what deadline_run returned. Returns err. */
+/* Set diag for such an error. Returns err. */
 int deadline_diag(struct diag *diag, int err, pid_t pid);
 
-/* Calls given up so far, and those among them that are stuck now. */
+/* Calls that missed their deadline, in all and still stuck */
 struct deadline_counts {
 	uint64_t late;
 	unsigned int stuck;

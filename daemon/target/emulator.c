@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Programs that run another one's code in their own way: see target_check_native. */
+/* Programs that translate or record another program's code: see target_check_native. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void first_line(const char *path, char *out, int size)
 	out[strcspn(out, "\n")] = '\0';
 }
 
-/* The name of the process that traces it by ptrace(2); "": none does. */
+/* The name of the process that traces it with ptrace(2), or "". */
 static void tracer_of(const struct target *t, char comm[32])
 {
 	char path[64], line[128];
@@ -61,6 +61,6 @@ int target_check_native(const struct target *t, struct diag *diag)
 	if (!emulator)
 		return 0;
 	return diag_set(diag, -ENOEXEC, PYP_EXIT_UNTRACEABLE,
-			"start the program without it: its code does not run as it is in the file",
+			"start the program without it: it does not execute the code in the file",
 			"process %d runs under %s", (int)t->pid, emulator);
 }

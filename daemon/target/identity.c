@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which program a process runs, and as which user: see target.h.
+ * The program that a process executes, and its user: see target.h.
  *
- * The kernel has no call that returns the two together, and a process may execute a set-user-id
- * program between two calls. So the executable is read before and after the ids, and the whole is
- * compared with an earlier reading before anything depends on it.
+ * The kernel has no call that returns both, and a process may execute a set-user-id program between
+ * two calls. So the executable is read before and after the ids, and the result is compared with an
+ * earlier reading before anything depends on it.
  */
 #include "target/target.h"
 
@@ -23,8 +23,7 @@
 #define AUXV_MAX   16384
 #define STATUS_MAX 65536
 
-/* A server of a FUSE file system that does not answer must not hold us up: the kernel gives what it
- * knows without asking. */
+/* AT_STATX_DONT_SYNC returns what the kernel has cached, as a FUSE server may not answer. */
 int target_file_of_now(const char *path, struct target_file *ret)
 {
 	struct statx st = {0};
@@ -41,7 +40,7 @@ bool target_file_equal(const struct target_file *a, const struct target_file *b)
 	return a->dev == b->dev && a->ino == b->ino;
 }
 
-/* The four numbers of a status line: real, effective, saved, file system. True: all alike. */
+/* The four numbers of a status line: real, effective, saved, file system. True if all are equal. */
 static bool read_ids(const char *status, const char *key, uint32_t *ret)
 {
 	const char *p = proc_field(status, key);
@@ -61,9 +60,8 @@ static bool read_ids(const char *status, const char *key, uint32_t *ret)
 }
 
 /*
- * A hash of the auxiliary vector. The kernel writes it at each exec, with the ids, the addresses
- * and whether the program is set-user-id; it is the kernel's copy, so no page of the process is
- * read.
+ * Hash the auxiliary vector. Each exec creates a new one, with the ids, the addresses and the
+ * set-user-id state. It is the kernel's copy, so reading it does not touch the process's memory.
  */
 static int read_auxv(pid_t tid, uint64_t *ret)
 {
@@ -82,7 +80,7 @@ static int read_auxv(pid_t tid, uint64_t *ret)
 	if (size < sizeof(first))
 		return -EIO;
 	memcpy(&first, auxv, sizeof(first));
-	if (first == AT_NULL) /* an exec has replaced the memory and has not written it yet */
+	if (first == AT_NULL) /* an exec has replaced the memory but not written the vector yet */
 		return -EAGAIN;
 	*ret = strtab_hash(0, auxv, size);
 	return 0;
@@ -153,12 +151,12 @@ int target_check(const struct target *t, struct diag *diag)
 	if (deadline_missed(err))
 		return deadline_diag(diag, err, t->pid);
 	if (err && err != -EAGAIN)
-		return diag_errno(diag, -err, "cannot read which program process %d runs", t->pid);
+		return diag_errno(diag, -err, "cannot read the program of process %d", t->pid);
 	if (!err && target_identity_equal(&now, &t->identity))
 		return 0;
 	if (!err && target_file_equal(&now.exe, &t->identity.exe) && now.auxv == t->identity.auxv)
 		return diag_set(diag, -ESTALE, PYP_EXIT_FAILURE, "attach again",
-				"process %d has changed its user or group meanwhile", t->pid);
+				"process %d has changed its user or group", t->pid);
 	return diag_set(diag, -ESTALE, PYP_EXIT_FAILURE, "attach again",
-			"process %d has executed another program meanwhile", t->pid);
+			"process %d has executed another program", t->pid);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where a process comes from, and which came from it: see target.h. */
+/* A process's exec id, children and start time: see target.h. */
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define RANDOM_BYTES 16
 #define LIST_MAX     ((size_t)1 << 20)
 
-/* The address of the 16 random bytes that every exec gets; 0: there is none. */
+/* The address of the exec's 16 random bytes; 0: none. */
 static uint64_t random_address(const char *auxv, size_t size)
 {
 	for (size_t at = 0; at + 16 <= size; at += 16) {
@@ -54,7 +54,7 @@ static void closedirp(DIR **d)
 		closedir(*d);
 }
 
-/* The numbers of one thread's list of children. */
+/* Parse one thread's list of children. */
 static size_t take_pids(const char *list, pid_t *out, size_t max)
 {
 	size_t n = 0;
@@ -72,7 +72,7 @@ static size_t take_pids(const char *list, pid_t *out, size_t max)
 	return n;
 }
 
-/* Each thread has those that it forked itself, and orphans that it took over. */
+/* A thread's list has the children that it forked, and orphans that it adopted. */
 size_t target_children(pid_t pid, pid_t *out, size_t max)
 {
 	_cleanup_(closedirp) DIR *d = NULL;
@@ -92,7 +92,7 @@ size_t target_children(pid_t pid, pid_t *out, size_t max)
 	return n;
 }
 
-/* The kernel counts from boot, suspended time included. */
+/* The kernel reports the start time since boot, including suspended time. */
 uint64_t target_started_ns(const struct target *t)
 {
 	uint64_t boot = t->starttime * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A process's mappings: parsing /proc/PID/maps and opening the files behind it. The text comes from
- * the kernel, but names in it are the target's choice.
+ * A process's mappings: parses /proc/PID/maps and opens the mapped files. The kernel writes the
+ * text, but the target controls the names in it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,17 +12,17 @@
 #include "target/proc.h"
 #include "target/target.h"
 
-/* 65536 lines, of which only few can have a long name. */
+/* 65536 lines; few can have long names */
 #define MAPS_MAX_TEXT (64u << 20)
 
-/* How much of a mapping is compared with its file. */
+/* bytes of a mapping that are compared with its file */
 #define VERIFY_BYTES 4096
 
 struct cursor {
 	const char *p, *end;
 };
 
-/* A number in base 10 or 16, followed by `after`, which is consumed. */
+/* A number in base 10 or 16. If `after` is not 0, it must follow and is consumed. */
 static bool take_number(struct cursor *c, unsigned int base, char after, uint64_t *ret)
 {
 	const char *start = c->p;
@@ -71,7 +71,7 @@ static bool take_perms(struct cursor *c, struct target_map *m)
 	return true;
 }
 
-/* Everything on the line but the name. */
+/* All fields but the name */
 static bool take_numbers(struct cursor *c, struct target_map *m)
 {
 	uint64_t major, minor;
@@ -136,8 +136,7 @@ int target_maps_parse(const char *text, size_t size, struct target_maps *ret, st
 
 		if (err == -EINVAL)
 			return diag_set(diag, err, PYP_EXIT_FAILURE, "",
-					"line %zu of the process's maps cannot be understood",
-					maps.n + 1);
+					"cannot parse line %zu of the process's maps", maps.n + 1);
 		if (err)
 			return diag_errno(diag, -err, "the process has too many mappings");
 		p += n + 1;
@@ -195,9 +194,9 @@ void target_maps_deinit(struct target_maps *maps)
 }
 
 /*
- * Is this the file that is mapped? Inode numbers are unique within a file system only, and device
- * numbers in maps and from stat differ on overlayfs, so the contents decide. Probes may have
- * changed some bytes of the mapping; where it cannot be read there is nothing to say against it.
+ * Is fd the mapped file? Inode numbers are unique only within a file system, and on overlayfs the
+ * device numbers in maps and from stat differ, so compare contents. Probes may have changed some
+ * bytes of the mapping. If the mapping cannot be read, assume that it is.
  */
 static bool same_contents(const struct target *t, const struct target_map *map, int fd)
 {
@@ -215,7 +214,7 @@ static bool same_contents(const struct target *t, const struct target_map *map, 
 	return same >= (size_t)n / 4 * 3;
 }
 
-/* The fd if it is a regular file with that inode, else a negative errno. Takes it over. */
+/* Returns file if it is a regular file with that inode, else a negative errno and closes it. */
 static int check_file(int file, uint64_t inode)
 {
 	_cleanup_close_ int fd = file;
@@ -232,7 +231,7 @@ static int check_file(int file, uint64_t inode)
 	return TAKE_FD(fd);
 }
 
-/* Through /proc/PID/exe: needs fewer privileges than map_files. */
+/* Open through /proc/PID/exe, which needs fewer privileges than map_files. */
 static int open_exe(const struct target *t, const struct target_map *map)
 {
 	_cleanup_close_ int fd = -1;
@@ -260,7 +259,7 @@ int target_open_map(const struct target *t, const struct target_map *map, char *
 	if (fd < 0) {
 		snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", t->tid,
 			 (unsigned long)map->start, (unsigned long)map->end);
-		/* On overlayfs its inode number may differ from the one in maps. */
+		/* On overlayfs the inode number may differ from the one in maps. */
 		fd = check_file(target_open_part(t, TARGET_MAP, map->start, map->end), 0);
 	}
 	if (fd == -EINVAL)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reading a target's memory, live or from a buffer: see memory.h. */
+/* Reading a target's memory, or a buffer: see memory.h. */
 #include "target/memory.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ static int read_live(const struct memory *mem, uint64_t addr, void *out, size_t 
 {
 	size_t done = 0;
 
-	/* A read that crosses into an unmapped page returns what came before it. */
+	/* A read that crosses into an unmapped page is short. */
 	while (done < n) {
 		struct iovec local = {(char *)out + done, n - done};
 		struct iovec remote = {(void *)(uintptr_t)(addr + done), n - done};

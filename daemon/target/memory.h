@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reading a target's memory, behind a seam: the live process (process_vm_readv, or its open
- * /proc/PID/mem), or a buffer laid out by a test. Never writes. Readers of Python structures take a struct memory and nothing else.
+ * Read-only access to a target's memory: the live process (process_vm_readv, or an open
+ * /proc/PID/mem), or a test's buffer. Readers of Python structures need nothing but a struct
+ * memory.
  */
 #ifndef PYPROF_TARGET_MEMORY_H
 #define PYPROF_TARGET_MEMORY_H
@@ -11,18 +12,18 @@
 #include <sys/types.h>
 
 struct memory {
-	/* Read exactly n bytes at addr: 0, or -EFAULT / -ESRCH / -EPERM. */
+	/* Read exactly n bytes at addr. Returns 0, -EFAULT, -ESRCH or -EPERM. */
 	int (*read)(const struct memory *mem, uint64_t addr, void *out, size_t n);
-	pid_t pid;	      /* live */
-	int fd;		      /* open file: borrowed */
-	const uint8_t *bytes; /* buffer: borrowed */
+	pid_t pid;	      /* live process */
+	int fd;		      /* open file, borrowed */
+	const uint8_t *bytes; /* buffer, borrowed */
 	uint64_t base;	      /* address of bytes[0] */
 	size_t size;
 };
 
 struct memory memory_live(pid_t pid);
-/* fd: an open /proc/PID/mem, which shows the memory of the program that ran when it was opened.
- * -ESRCH: that has gone. */
+/* fd: an open /proc/PID/mem, borrowed. It shows the memory of the program that ran when it was
+ * opened; reads fail with -ESRCH once that is gone. */
 struct memory memory_fd(int fd);
 struct memory memory_buffer(const void *bytes, size_t size, uint64_t base);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Whose file system is a file on? To place a probe the kernel reads the page of the instruction
+ * The owner of a file's file system. To place a probe, the kernel reads the instruction's page
  * while it holds a lock that every fork on the machine needs (uprobe_register, dup_mmap_sem;
- * kernel/events/uprobes.c). For a FUSE file it waits there for a user's process, which need not
- * answer. So only root's FUSE file systems will do.
+ * kernel/events/uprobes.c). For a FUSE file it waits there for a user's process, which may never
+ * answer. Therefore only FUSE file systems mounted by root are accepted.
  *
- * Nothing here asks the server: statx is told not to, and mountinfo is the kernel's own. In
- * mountinfo, user_id is as the namespace that mounted it counts: a user who is root in a namespace
- * of their own has 0 there. Such a mount cannot get into our namespace.
+ * None of this asks the server: statx uses cached data, and mountinfo comes from the kernel. In
+ * mountinfo, user_id is relative to the user namespace of the mount, so a user who is root in a
+ * private namespace has 0 there. Such a mount cannot get into our namespace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static bool has_option(const char *list, const char *option)
 	return false;
 }
 
-/* What follows " - ": type, source and options. Blanks in names are written \040. */
+/* rest: the part after " - ": type, source and options, with blanks in names written as \040. */
 static enum mount_kind kind_of(const char *rest)
 {
 	const char *source = strchr(rest, ' ');
@@ -49,7 +49,8 @@ static enum mount_kind kind_of(const char *rest)
 	return options && has_option(options + 1, "user_id=0") ? MOUNT_FUSE_ROOT : MOUNT_FUSE_USER;
 }
 
-/* "36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw": its device or its id is the one. */
+/* Does the line's device or id match key? "36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root
+ * rw" */
 static bool line_is_of(const char *line, const struct mount_key *key)
 {
 	uint64_t id, major, minor;
@@ -91,7 +92,7 @@ int target_check_mount_now(const struct target *t, const char *path, struct diag
 	enum mount_kind ours, theirs = MOUNT_UNKNOWN;
 	char theirs_path[64];
 
-	/* Who opens it then, or probes it, has the same error to tell of. */
+	/* Opening or probing the file will report this error. */
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &st) < 0)
 		return 0;
 	key = (struct mount_key){.major = st.stx_dev_major, .minor = st.stx_dev_minor};
@@ -106,8 +107,8 @@ int target_check_mount_now(const struct target *t, const char *path, struct diag
 	if (ours == MOUNT_UNKNOWN && theirs != MOUNT_FUSE_ROOT && theirs != MOUNT_FUSE_USER)
 		return 0;
 	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
-			"run it from a copy on another file system",
-			"'%s' is on a FUSE file system of a user, whose server could hold up the "
+			"run a copy on another file system",
+			"'%s' is on a FUSE file system of a user, whose server could block the "
 			"whole machine while probes are placed",
 			t ? t->exe : path);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The functions of target.h without "_now", run by the caller itself: they may block (see
- * deadline.h). Private to target/, for calls that are in the worker already.
+ * The blocking variants ("_now") of functions in target.h, without a deadline (see deadline.h).
+ * Private to target/, for calls that already run in a worker.
  */
 #ifndef PYPROF_TARGET_NOW_H
 #define PYPROF_TARGET_NOW_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Opening what /proc shows of a process: see target.h. */
+/* Opening files in /proc/PID: see target.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

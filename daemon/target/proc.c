@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reading files of /proc: see proc.h. */
+/* Reading files in /proc: see proc.h. */
 #include "target/proc.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define STAT_MAX   4096
 #define PF_EXITING 0x4 /* include/linux/sched.h */
 
-/* Fill buf from fd until its end or until size bytes; returns how many or a negative errno. */
+/* Read until end of file or size bytes. Returns the number of bytes or a negative errno. */
 static ssize_t read_until(int fd, char *buf, size_t size)
 {
 	size_t done = 0;
@@ -100,7 +100,8 @@ pid_t proc_last_pid(const char *status, const char *key)
 	return v > 0 && v <= INT32_MAX ? (pid_t)v : 0;
 }
 
-/* "pid (comm) state …": comm may hold anything, also ") R ". Fields are numbered as in proc(5). */
+/* "pid (comm) state …": comm may contain anything, even ") R ". Field numbers are those of
+ * proc(5). */
 int proc_stat_parse(const char *text, struct proc_stat *ret)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *p;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * One process as the operating system shows it: see target.h. A pid may be reused at any moment;
- * everything read here is read between two looks at the same pidfd or through one directory handle
- * of /proc/PID, which stays with the process it was opened for.
+ * One process as the operating system shows it: see target.h. A pid may be reused at any moment, so
+ * data is read between two checks of the same pidfd, or through a directory handle of /proc/PID,
+ * which stays with its process.
  */
 #include "target/target.h"
 
@@ -23,11 +23,11 @@
 
 static int no_process(struct diag *diag, pid_t pid)
 {
-	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "check the pid (ps -e shows them)",
+	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "check the pid (see ps -e)",
 			"there is no process %d", pid);
 }
 
-/* The process, if pid is a process's: threads have their own directory in /proc, too. */
+/* Check that pid is a process, as threads have directories in /proc, too. */
 static int check_leader(const char *status, pid_t pid, struct diag *diag)
 {
 	const char *field = proc_field(status, "Tgid");
@@ -38,14 +38,14 @@ static int check_leader(const char *status, pid_t pid, struct diag *diag)
 		return no_process(diag, pid);
 	if (tgid == pid)
 		return 0;
-	snprintf(hint, sizeof(hint), "give the process's id, %ld", tgid);
+	snprintf(hint, sizeof(hint), "use the process id %ld", tgid);
 	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, hint,
 			"%d is a thread of process %ld, not a process", pid, tgid);
 }
 
 /*
- * Whose process it is. One that runs with several user ids (set-user-ID programs), or that the
- * kernel guards from its own user (not dumpable: its files in /proc are root's), counts as root's.
+ * The owner of a process. Processes with several user ids (set-user-ID programs) and non-dumpable
+ * ones (whose files in /proc belong to root) count as root's.
  */
 static uid_t owner_of(int dirfd, const char *status)
 {
@@ -67,7 +67,7 @@ static uid_t owner_of(int dirfd, const char *status)
 	return st.st_uid == uid ? uid : 0;
 }
 
-/* Needs the privilege to trace the process, and so tells whether we have it. */
+/* Reading the link needs the privilege to trace the process, so this checks it, too. */
 static int read_exe(int dirfd, struct target *t, struct diag *diag)
 {
 	ssize_t n = readlinkat(dirfd, "exe", t->exe, sizeof(t->exe) - 1);
@@ -75,14 +75,14 @@ static int read_exe(int dirfd, struct target *t, struct diag *diag)
 	if (n < 0 && errno == ENOENT && target_ending_now(t->pid))
 		return no_process(diag, t->pid);
 	if (n < 0 && errno == ENOENT)
-		return diag_set(
-			diag, -ENOEXEC, PYP_EXIT_UNTRACEABLE, "",
-			"process %d has no program: a kernel thread, or its main thread has "
-			"ended",
-			t->pid);
+		return diag_set(diag, -ENOEXEC, PYP_EXIT_UNTRACEABLE, "",
+				"process %d has no executable: it is a kernel thread, or its main "
+				"thread has "
+				"ended",
+				t->pid);
 	if (n < 0)
-		return diag_errno(diag, errno, "may not trace process %d of user %u", t->pid,
-				  t->uid);
+		return diag_errno(diag, errno, "no permission to trace process %d of user %u",
+				  t->pid, t->uid);
 	t->exe[n] = 0;
 	return 0;
 }
@@ -95,13 +95,12 @@ static int identify(struct target *t, struct diag *diag)
 		return no_process(diag, t->pid);
 	if (err == -EAGAIN)
 		return diag_set(diag, err, PYP_EXIT_FAILURE, "attach again",
-				"process %d has executed another program meanwhile", t->pid);
-	return err ? diag_errno(diag, -err, "cannot read which program process %d runs", t->pid)
-		   : 0;
+				"process %d has executed another program", t->pid);
+	return err ? diag_errno(diag, -err, "cannot read the program of process %d", t->pid) : 0;
 }
 
-/* What the thread through which the process is read shows. A process in the middle of an exec is
- * given the time to complete it. */
+/* Read the program through thread t->tid. Retries give a process in the middle of an exec time to
+ * finish. */
 static int read_program(struct target *t, struct diag *diag)
 {
 	const struct timespec pause = {.tv_nsec = EXEC_PAUSE_NS};
@@ -126,7 +125,7 @@ static int read_program(struct target *t, struct diag *diag)
 	return err;
 }
 
-/* In /proc there is nothing of a thread that has ended but that it was. */
+/* A thread that has ended has no exe, maps etc. in /proc, although its directory exists. */
 static bool has_ended(pid_t pid, pid_t tid)
 {
 	struct target_thread th;
@@ -165,7 +164,7 @@ static int read_identity(int dirfd, struct target *t, struct diag *diag)
 	if (err == -ESRCH)
 		return no_process(diag, t->pid);
 	if (err)
-		return diag_errno(diag, -err, "cannot read about process %d", t->pid);
+		return diag_errno(diag, -err, "cannot read the state of process %d", t->pid);
 	err = check_leader(status, t->pid, diag);
 	if (err)
 		return err;
@@ -192,7 +191,7 @@ static int open_pidfd(pid_t pid, struct diag *diag)
 	return diag_errno(diag, errno, "cannot open process %d", pid);
 }
 
-/* A thread's id is refused by pidfd_open, and not in the same way by all kernels. */
+/* pidfd_open refuses thread ids, with an error that depends on the kernel version. */
 static int refuse_thread_id(pid_t pid, struct diag *diag)
 {
 	_cleanup_free_ char *status = NULL;
@@ -244,7 +243,7 @@ int target_refresh_now(struct target *t, struct diag *diag)
 {
 	int err;
 
-	t->tid = t->pid; /* who executes becomes the leader */
+	t->tid = t->pid; /* the thread that executes becomes the leader */
 	memset(t->cmdline, 0, sizeof(t->cmdline));
 	err = read_program(t, diag);
 	return !err && !target_alive(t) ? no_process(diag, t->pid) : err;
@@ -262,6 +261,6 @@ bool target_alive(const struct target *t)
 {
 	struct pollfd p = {.fd = t->pidfd, .events = POLLIN};
 
-	/* A pidfd becomes readable when the last thread has ended, before anybody waits for it. */
+	/* A pidfd becomes readable when the last thread has ended, before the process is reaped. */
 	return poll(&p, 1, 0) == 0;
 }

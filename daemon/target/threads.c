@@ -11,7 +11,7 @@
 
 #define SCHEDSTAT_MAX 256
 
-/* Time on a CPU in ns; where the kernel keeps no schedstat, what it charged in ticks. */
+/* CPU time in ns; without schedstat, from utime and stime in ticks. */
 static int read_runtime(const char *dir, const struct proc_stat *st, uint64_t *ret)
 {
 	_cleanup_free_ char *text = NULL;
@@ -57,7 +57,7 @@ static void closedirp(DIR **d)
 		closedir(*d);
 }
 
-/* The next thread's id, 0 at the end. */
+/* The next thread's id; 0 at the end. */
 static pid_t next_tid(DIR *d)
 {
 	struct dirent *e;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the daemon reads about processes, with a deadline: see deadline.h. The functions that do the
- * work are in now.h; here is only what takes them to a worker and their results back.
+ * The functions of target.h that have a deadline (see deadline.h): each passes a function of now.h
+ * to a worker and copies the result back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "target/now.h"
 #include "target/proc.h"
 
-/* Inputs and results of any of the calls: the worker has nothing else. */
+/* Arguments and results of all calls. The worker uses nothing else. */
 struct call {
 	struct target t;
 	bool has_target;
@@ -51,7 +51,7 @@ static void call_releasep(struct call **c)
 		call_release(*c);
 }
 
-/* t: NULL, or copied. NULL: no memory, or no descriptor. */
+/* t: NULL, or copied. Returns NULL if out of memory or descriptors. */
 static struct call *call_new(const struct target *t)
 {
 	struct call *c = calloc(1, sizeof(*c));
@@ -72,14 +72,14 @@ static struct call *call_new(const struct target *t)
 	return NULL;
 }
 
-/* *c is NULL afterwards if the worker still has it. */
+/* Sets *c to NULL if the worker keeps it. */
 static int perform(struct call **c, pid_t pid, int (*fn)(void *job), struct diag *diag)
 {
 	void *job = *c;
 	int r;
 
 	if (!job)
-		return diag_errno(diag, ENOMEM, "cannot read about process %d", (int)pid);
+		return diag_errno(diag, ENOMEM, "cannot read the state of process %d", (int)pid);
 	(*c)->pid = pid;
 	r = deadline_run(pid, fn, &job, call_release);
 	*c = job;
@@ -154,7 +154,7 @@ static int do_open_file(void *job)
 	return c->fd < 0 ? -errno : 0;
 }
 
-/* The path begins with /proc/PID, where it is a process's. */
+/* The pid in a path "/proc/PID/…", else 0. */
 static pid_t pid_of(const char *path)
 {
 	static const char proc[] = "/proc/";
@@ -189,7 +189,7 @@ int target_open_path(const char *path, int flags)
 	return r < 0 ? r : TAKE_FD(c->fd);
 }
 
-/* ---- which program, which file ----------------------------------------------------------- */
+/* ---- programs and files ------------------------------------------------------------------ */
 
 static int do_identify(void *job)
 {
@@ -240,7 +240,7 @@ int target_check_mount(const struct target *t, const char *path, struct diag *di
 	int r = take_path(c, path);
 
 	if (r < 0)
-		return diag_errno(diag, -r, "cannot look at '%s'", path);
+		return diag_errno(diag, -r, "cannot inspect '%s'", path);
 	return perform(&c, t ? t->pid : pid_of(path), do_check_mount, diag);
 }
 
@@ -340,7 +340,7 @@ static int do_ending(void *job)
 	return target_ending_now(c->pid);
 }
 
-/* One that cannot be read is there. */
+/* If it cannot be read, assume that it is not ending. */
 bool target_ending(pid_t pid)
 {
 	_cleanup_(call_releasep) struct call *c = call_new(NULL);

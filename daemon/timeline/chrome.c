@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Timelines in Chrome's trace format: a begin (B) for each frame that comes on a stack, an end (E)
- * for each that goes, `cat` saying how; ts and tts (the thread's CPU time) in microseconds with
- * three decimals, so nanoseconds are exact. Gaps are instants (i) on their thread.
+ * Timelines in Chrome's trace format: a begin (B) event for each frame that is entered and an end
+ * (E) for each that is left, with the kind in `cat`. ts and tts (the thread's CPU time) are
+ * microseconds with three decimals, so nanoseconds are exact. Gaps are instant (i) events of their
+ * thread.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Timelines as rows of CSV (RFC 4180): time and cpu are integer nanoseconds, since the window's
- * start and of the thread. CSV has no comments: the last row, an `end` of nothing, has the provenance
- * for its name, as JSON. What was dropped is a row where it was, with the number for its name.
+ * Timelines as CSV (RFC 4180). time: ns since the start of the recording; cpu: the thread's CPU
+ * time in ns. CSV has no comments, so the last row, with event `end`, has the provenance as JSON in
+ * its name column. Dropped events are a row at their place, with their number in the name column.
  */
 #include <errno.h>
 #include <inttypes.h>

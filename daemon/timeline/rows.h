@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the formats of timelines have in common: how each writes one thing. For timeline/ only. */
+/* Interface of the timeline formats. Private to timeline/. */
 #ifndef PYPROF_TIMELINE_ROWS_H
 #define PYPROF_TIMELINE_ROWS_H
 
@@ -9,15 +9,15 @@
 #include "stack/watch.h"
 
 struct timeline_names {
-	const char *file, *name; /* name: the qualified one where there is one */
+	const char *file, *name; /* name: qualified name if known */
 	int32_t line;
 };
 
-/* One thing that happened. Texts are what `describe` made; NULL: there is none. */
+/* A row. Texts are results of `describe`; NULL: none. */
 struct timeline_row {
 	enum watch_kind kind;
 	uint32_t pid, tid;
-	uint64_t ts, cpu; /* since the window's start; of the thread */
+	uint64_t ts, cpu; /* ns since the start of the recording; the thread's CPU time, ns */
 	uint64_t count;	  /* DROPPED */
 	const char *func, *caller;
 };
@@ -27,25 +27,25 @@ struct timeline_end {
 	json_t *provenance; /* borrowed */
 };
 
-/* Rows are made at `at`, which has room for TIMELINE_ROW_MAX bytes besides the texts; they return
- * where they end. */
+/* Row functions write at `at`, which has room for TIMELINE_ROW_MAX bytes plus the texts, and return
+ * the end of what they wrote. */
 #define TIMELINE_ROW_MAX 320
 
 struct timeline_format {
 	const char *name, *extension;
-	/* A function's part of its rows, and of its callees'. */
+	/* Text of a function in its own rows, and in its callees' rows */
 	int (*describe)(FILE *out, const struct timeline_names *n);
 	int (*describe_caller)(FILE *out, const struct timeline_names *n);
 	void (*head)(FILE *out);
 	char *(*row)(char *at, const struct timeline_row *r, bool first);
-	/* A process's or thread's name (tid 0: a process's). May be NULL. */
+	/* Write a process's (tid 0) or thread's name. May be NULL. */
 	int (*name_of)(FILE *out, uint32_t pid, uint32_t tid, const char *text, bool first);
 	int (*tail)(FILE *out, const struct timeline_end *end, bool first);
 };
 
 extern const struct timeline_format timeline_chrome, timeline_csv;
 
-/* Pieces of a row. */
+/* Append text or a number at `at`; return the new end. */
 char *timeline_put(char *at, const char *text);
 char *timeline_put_number(char *at, uint64_t n);
 

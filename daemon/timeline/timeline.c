@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A timeline being taken: see timeline.h.
+ * A timeline being recorded: see timeline.h.
  *
- * What waits is a list of pieces, each of which is fetched whole. When as much waits as the buffer
- * may hold, frames that come are refused (the profile's watch takes note of that, see
- * stack/watch.c) until a quarter of it has been fetched. Frames that go and ends of threads have
- * half as much again, so that what was told to come is nearly always told to go.
+ * Buffered records are a list of pieces that are fetched as a whole. When the buffer is full,
+ * frames that are entered are refused (stack/watch.c counts them) until a quarter of it has been
+ * fetched. Frames that are left and ends of threads may use half as much in addition, so that the
+ * end of a recorded frame is almost always recorded.
  */
 #include "timeline/timeline.h"
 
@@ -27,9 +27,9 @@ struct piece {
 
 struct source {
 	struct timeline *timeline;
-	struct profile *profile; /* NULL: it has ended */
+	struct profile *profile; /* NULL: ended */
 	uint16_t number;
-	uint8_t *known; /* bits, by function: its names were sent */
+	uint8_t *known; /* bit per function: its names were sent */
 	uint32_t known_cap;
 };
 
@@ -39,17 +39,17 @@ struct timeline {
 	uint64_t waiting;
 	struct source **sources;
 	uint32_t nsources;
-	uint64_t dropped, truncated; /* by sources that have ended */
+	uint64_t dropped, truncated; /* sums of ended sources */
 	bool finished;
 };
 
-/* What waits -------------------------------------------------------------------------------- */
+/* Buffer ------------------------------------------------------------------------------------ */
 
 static bool add_piece(struct timeline *t, size_t n)
 {
 	struct piece *p = calloc(1, sizeof(*p));
 
-	/* Small at first: most windows of most programs have little to say. */
+	/* The first piece is small, as most recordings contain little. */
 	if (p)
 		p->size = t->last ? PIECE : n > PIECE / 16 ? n : PIECE / 16;
 	if (!p || !(p->data = malloc(p->size))) {
@@ -64,7 +64,7 @@ static bool add_piece(struct timeline *t, size_t n)
 	return true;
 }
 
-/* How much may wait if something of this type is to be added. */
+/* The buffer's limit for a record of this type. */
 static uint64_t limit_of(const struct timeline *t, unsigned int type)
 {
 	uint64_t limit = t->opts.buffer;
@@ -90,7 +90,7 @@ static char *room_for(struct timeline *t, unsigned int type, size_t n)
 	return at;
 }
 
-/* Append a record with its text; its size is filled in. */
+/* Append a record with its text, and set its size. */
 static bool append(struct timeline *t, struct timeline_rec *r, const char *text, size_t ntext)
 {
 	size_t n = sizeof(*r) + ntext;
@@ -122,7 +122,7 @@ void timeline_take(struct timeline *t, char **ret_data, size_t *ret_n)
 	free(p);
 }
 
-/* What happens ------------------------------------------------------------------------------ */
+/* Recording --------------------------------------------------------------------------------- */
 
 static bool reserve_known(struct source *s, uint32_t func)
 {
@@ -142,7 +142,7 @@ static bool reserve_known(struct source *s, uint32_t func)
 	return true;
 }
 
-/* Its names, each with its 0, and cut where it is absurdly long. */
+/* Send a function's names, NUL-terminated and truncated to the limit. */
 static bool send_func(struct source *s, uint32_t func)
 {
 	const struct profile_func f = profile_func(s->profile, func);
@@ -167,8 +167,8 @@ static bool send_func(struct source *s, uint32_t func)
 	return append(s->timeline, &r, text, n);
 }
 
-/* Make sure that the reader knows the function. */
-static bool introduce(struct source *s, uint32_t func)
+/* Send the function's names if the reader does not have them. */
+static bool send_func_once(struct source *s, uint32_t func)
 {
 	if (func == WATCH_NO_FUNC)
 		return true;
@@ -196,7 +196,7 @@ static bool on_watch(void *ctx, const struct watch_event *e)
 		.count = e->count,
 	};
 
-	return introduce(s, e->func) && introduce(s, e->caller) &&
+	return send_func_once(s, e->func) && send_func_once(s, e->caller) &&
 	       append(s->timeline, &r, e->name, e->name ? strlen(e->name) + 1 : 0);
 }
 
@@ -207,7 +207,7 @@ static bool on_ready(void *ctx)
 	return s->timeline->waiting <= s->timeline->opts.buffer / 4 * 3;
 }
 
-/* Life -------------------------------------------------------------------------------------- */
+/* Start and end ----------------------------------------------------------------------------- */
 
 struct timeline *timeline_new(const struct timeline_opts *opts)
 {
@@ -312,7 +312,7 @@ void timeline_finish(struct timeline *t, uint64_t now_ns)
 	r.ts = now_ns < t->opts.until_ns ? now_ns : t->opts.until_ns;
 	r.count = t->dropped;
 	r.cpu = t->truncated;
-	/* Without memory even for that, the reader finds that it ends without an END. */
+	/* If this fails for lack of memory, the reader detects the missing END. */
 	append(t, &r, NULL, 0);
 	t->finished = true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A timeline being taken: what happened on the stacks of one or several processes in a window of
- * time, waiting to be fetched. Bounded: what its reader is too slow for is dropped here, counted,
- * and marked where it is missing; what is measured does not suffer. Pure.
+ * A timeline being recorded: the calls and returns of one or several processes during a period,
+ * buffered until they are fetched. Bounded: records that the reader fetches too slowly are dropped,
+ * counted, and marked at their place; the profile is unaffected. Pure.
  */
 #ifndef PYPROF_TIMELINE_TIMELINE_H
 #define PYPROF_TIMELINE_TIMELINE_H
@@ -17,34 +17,34 @@
 struct timeline;
 
 #define TIMELINE_SOURCES_MAX 1024u
-#define TIMELINE_BUFFER	     (UINT64_C(32) << 20) /* bytes, if nothing is said */
+#define TIMELINE_BUFFER	     (UINT64_C(32) << 20) /* default, bytes */
 #define TIMELINE_BUFFER_MIN  (UINT64_C(64) << 10)
 #define TIMELINE_BUFFER_MAX  (UINT64_C(1) << 30)
 
 struct timeline_opts {
-	uint64_t buffer; /* 0: TIMELINE_BUFFER; what waits may be half as much more, see timeline.c */
+	uint64_t buffer; /* 0: TIMELINE_BUFFER; may be exceeded by half, see timeline.c */
 	uint64_t from_ns, until_ns, from_unix_ns;
 };
 
-struct timeline *timeline_new(const struct timeline_opts *opts); /* NULL: no memory */
+struct timeline *timeline_new(const struct timeline_opts *opts); /* NULL: out of memory */
 void timeline_free(struct timeline *t);				 /* all sources must have ended */
 DEFINE_FREEP(struct timeline, timeline_free)
 
-/* Watch a process's profile, which must live until timeline_end_source. *ret: which source it is.
- * -EBUSY: somebody does so already. */
+/* Record a process's profile, which must exist until timeline_end_source(). *ret: index of the
+ * source. -EBUSY: it is being recorded already. */
 int timeline_add(struct timeline *t, uint32_t pid, struct profile *p, uint32_t *ret);
-/* Everything of this source comes to an end at this time. Twice does no harm. */
+/* End a source at time ts. Repeated calls are harmless. */
 void timeline_end_source(struct timeline *t, uint32_t source, uint64_t ts);
 
-/* The window is over, at this time at the latest: all sources end, and END is written. */
+/* End the recording, at now_ns at the latest: ends all sources and appends END. */
 void timeline_finish(struct timeline *t, uint64_t now_ns);
 bool timeline_finished(const struct timeline *t);
-/* Nothing is being watched any more. */
+/* Have all sources ended? */
 bool timeline_idle(const struct timeline *t);
 
 /*
- * The next piece: *ret_data is the caller's, NULL if there is nothing now. After the last piece of a
- * finished timeline, timeline_drained.
+ * Fetch the next piece; *ret_data is owned by the caller, NULL if there is none at present.
+ * timeline_drained(): the timeline is finished and completely fetched.
  */
 void timeline_take(struct timeline *t, char **ret_data, size_t *ret_n);
 bool timeline_drained(const struct timeline *t);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A timeline on its way from the daemon to its client: records one after another, in the machine's
- * byte order (both are on one machine). The daemon writes them as fast as it drains its rings, the
- * client makes files of them. A record is a struct timeline_rec and `size` minus its size of text.
+ * Transfer format of a timeline from the daemon to the client: records in the machine's byte order
+ * (both run on one machine). The daemon appends them while it drains its rings, the client writes
+ * files from them. A record is a struct timeline_rec, followed by text up to `size`.
  *
- * First comes BEGIN, then a SOURCE for each process, then what happens; a FUNC comes before the
- * first record that names its function, a THREAD before a thread's first frame and, with what it is
- * called by then, behind its last: what is still open of the thread then is not. END comes last.
+ * Order: BEGIN, a SOURCE for each process, then events. A FUNC precedes the first record that
+ * refers to its function. A THREAD precedes a thread's first frame, and follows its last one with
+ * the thread's name at that time; it closes all open frames of the thread. END is last.
  */
 #ifndef PYPROF_TIMELINE_WIRE_H
 #define PYPROF_TIMELINE_WIRE_H
@@ -15,24 +15,26 @@
 
 #include "stack/watch.h"
 
-#define TIMELINE_VERSION  1u
-#define TIMELINE_MIME	  "application/vnd.pyprof.timeline"
-#define TIMELINE_TEXT_MAX ((uint32_t)3 << 18) /* of one record; there are three names in it */
+#define TIMELINE_VERSION 1u
+#define TIMELINE_MIME	 "application/vnd.pyprof.timeline"
+#define TIMELINE_TEXT_MAX                                                                          \
+	((uint32_t)3 << 18) /* limit of a record's text, which has up to three
+					       * names */
 
-/* Below these: enum watch_kind. */
+/* Lower values are enum watch_kind. */
 enum timeline_type {
-	TIMELINE_BEGIN = 64, /* func: the version; ts: the window's start; cpu: in Unix time */
-	TIMELINE_SOURCE,     /* tid: its pid */
-	TIMELINE_FUNC,	     /* text: file, name, qualified name or "", each with a 0 at its end */
-	TIMELINE_END, /* ts: the window's end; count: calls and returns that were dropped; cpu:
-			      * calls that were not told because the stack was too deep */
+	TIMELINE_BEGIN = 64, /* func: version; ts: start; cpu: start in Unix time */
+	TIMELINE_SOURCE,     /* tid: the process's pid */
+	TIMELINE_FUNC,	     /* text: file, name, and qualified name or "", each NUL-terminated */
+	TIMELINE_END, /* ts: end; count: dropped calls and returns; cpu: calls that are missing
+		       * because the stack was too deep */
 	TIMELINE_TYPE_MAX
 };
 
 struct timeline_rec {
-	uint32_t size;	 /* of all of it */
+	uint32_t size;	 /* of the whole record, bytes */
 	uint16_t type;	 /* enum watch_kind or enum timeline_type */
-	uint16_t source; /* which process */
+	uint16_t source; /* index of the process */
 	uint32_t tid;
 	uint32_t func, caller; /* numbers of the source's functions; WATCH_NO_FUNC */
 	int32_t line;	       /* FUNC */

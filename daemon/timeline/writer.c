@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Timelines into files: see writer.h.
+ * Writes timelines to files: see writer.h.
  *
- * For each thread there is a stack of what is open in the file, so that it can be closed whatever
- * becomes of the records. What closing all of it will take is kept reckoned up: a row is written
- * only if that much and the end of the file still fit behind it.
+ * Each thread has a stack of the frames that are open in the file, so that they can be closed
+ * whatever records follow. A row is written only if the rows that close all open frames and the end
+ * of the file still fit.
  */
 #include "timeline/writer.h"
 
@@ -16,15 +16,15 @@
 #include "timeline/rows.h"
 #include "timeline/wire.h"
 
-#define TAIL_ROOM   (UINT64_C(64) << 10) /* for what comes behind the last row ... */
-#define TAIL_SOURCE UINT64_C(8192)	 /* ... and for what is said of each process there */
+#define TAIL_ROOM   (UINT64_C(64) << 10) /* reserved for the data after the last row ... */
+#define TAIL_SOURCE UINT64_C(8192)	 /* ... and for each process in it */
 #define THREADS_MAX (1u << 20)
 #define FUNCS_MAX   (1u << 22)
 
-#define COMMAND_MAX 512 /* of a process's name */
+#define COMMAND_MAX 512 /* limit of a process's name */
 
 struct text_func {
-	char *row, *caller; /* NULL: not known */
+	char *row, *caller; /* NULL: unknown */
 	size_t nrow, ncaller;
 };
 
@@ -32,12 +32,12 @@ struct text_source {
 	uint32_t pid;
 	struct text_func *funcs;
 	uint32_t nfuncs, cap;
-	struct map by_number; /* the daemon's number → funcs */
+	struct map by_number; /* the daemon's function number → index in funcs */
 };
 
 struct open_frame {
 	uint32_t func;
-	uint32_t closing; /* bytes that its end may take */
+	uint32_t closing; /* bytes reserved for its end */
 };
 
 struct open_thread {
@@ -53,15 +53,15 @@ struct timeline_writer {
 	const struct timeline_format *format;
 	FILE *out;
 	uint64_t max, written, closing;
-	char *pending; /* the beginning of a record whose rest is to come */
+	char *pending; /* an incomplete record */
 	size_t npending;
-	char *line; /* where rows are made */
+	char *line; /* buffer for rows */
 	size_t line_size;
 	struct text_source *sources;
 	uint32_t nsources;
 	struct open_thread *threads;
 	uint32_t nthreads, threads_cap;
-	struct map by_tid; /* source and tid → thread */
+	struct map by_tid; /* source and tid → index in threads */
 	struct timeline_writer_counts counts;
 	bool begun, ended, full, finished, any;
 };
@@ -119,7 +119,7 @@ char *timeline_put_number(char *at, uint64_t n)
 	return at;
 }
 
-/* Life -------------------------------------------------------------------------------------- */
+/* Start and end ----------------------------------------------------------------------------- */
 
 int timeline_writer_new(const struct timeline_writer_opts *opts, FILE *out,
 			struct timeline_writer **ret, struct diag *diag)
@@ -130,8 +130,8 @@ int timeline_writer_new(const struct timeline_writer_opts *opts, FILE *out,
 		return diag_errno(diag, ENOMEM, "cannot write a timeline");
 	w->format = find_format(opts->format);
 	if (!w->format)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "choose chrome or csv",
-				"a timeline cannot be written as '%s'", opts->format);
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected chrome or csv",
+				"unknown timeline format '%s'", opts->format);
 	w->out = out;
 	w->max = opts->max_bytes > TIMELINE_SIZE_MIN ? opts->max_bytes : TIMELINE_SIZE_MIN;
 	w->format->head(out);
@@ -187,8 +187,8 @@ static int no_memory(struct diag *diag)
 
 static int bad_record(struct diag *diag)
 {
-	return diag_set(diag, -EBADMSG, PYP_EXIT_FAILURE, "is that pyprofd's socket?",
-			"what the daemon sent is no timeline");
+	return diag_set(diag, -EBADMSG, PYP_EXIT_FAILURE, "check that this is pyprofd's socket",
+			"the daemon sent an invalid timeline");
 }
 
 /* Names ------------------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static int describe(describe_fn fn, const struct timeline_names *n, char **ret, 
 	return fclose(f) == 0 ? r : -ENOMEM;
 }
 
-/* A new function of this number. NULL: there is one, or no room. */
+/* Add a function with this number. NULL: it exists, or out of memory. */
 static struct text_func *new_func(struct text_source *s, uint32_t func)
 {
 	uint32_t cap = s->cap ? s->cap * 2 : 64, i;
@@ -374,7 +374,7 @@ static int write_row(struct timeline_writer *w, const struct open_thread *th, en
 	return fwrite(w->line, 1, n, w->out) == n ? 0 : -EIO;
 }
 
-/* The innermost open frame of a thread is closed. */
+/* Write the end of a thread's innermost open frame. */
 static int write_end(struct timeline_writer *w, struct open_thread *th, enum watch_kind kind)
 {
 	struct open_frame top = th->v[--th->n];
@@ -400,7 +400,7 @@ static bool fits(struct timeline_writer *w, size_t row, size_t closing)
 	return !w->full;
 }
 
-static int on_come(struct timeline_writer *w, struct open_thread *th, const struct timeline_rec *r)
+static int on_enter(struct timeline_writer *w, struct open_thread *th, const struct timeline_rec *r)
 {
 	const struct text_func *f = func_of(w, r->source, r->func);
 	uint32_t caller = th->n ? th->v[th->n - 1].func : WATCH_NO_FUNC;
@@ -420,7 +420,7 @@ static int on_come(struct timeline_writer *w, struct open_thread *th, const stru
 	return err;
 }
 
-static int on_go(struct timeline_writer *w, struct open_thread *th, const struct timeline_rec *r)
+static int on_leave(struct timeline_writer *w, struct open_thread *th, const struct timeline_rec *r)
 {
 	if (!th->n || th->v[th->n - 1].func != r->func)
 		return -EBADMSG;
@@ -428,7 +428,7 @@ static int on_go(struct timeline_writer *w, struct open_thread *th, const struct
 	return write_end(w, th, (enum watch_kind)r->type);
 }
 
-/* Before its first frame, or behind its last. */
+/* Before a thread's first frame, or after its last one */
 static int on_thread(struct timeline_writer *w, struct open_thread *th, const char *text, size_t n)
 {
 	int r = close_thread(w, th);
@@ -441,8 +441,8 @@ static int on_thread(struct timeline_writer *w, struct open_thread *th, const ch
 	return write_name(w, w->sources[th->source].pid, th->tid, th->name);
 }
 
-static int on_happening(struct timeline_writer *w, const struct timeline_rec *r, const char *text,
-			size_t n)
+static int on_stack_record(struct timeline_writer *w, const struct timeline_rec *r,
+			   const char *text, size_t n)
 {
 	struct open_thread *th;
 	int step = watch_kind_step((enum watch_kind)r->type);
@@ -456,11 +456,11 @@ static int on_happening(struct timeline_writer *w, const struct timeline_rec *r,
 		th->ts = r->ts;
 	if (th->ts < w->counts.from_ns)
 		th->ts = w->counts.from_ns;
-	/* A tid may come again: another thread's time begins anew. */
+	/* A tid can be reused; the new thread's CPU time starts again. */
 	if (r->cpu > th->cpu || r->type == WATCH_THREAD)
 		th->cpu = r->cpu;
 	if (step)
-		return step > 0 ? on_come(w, th, r) : on_go(w, th, r);
+		return step > 0 ? on_enter(w, th, r) : on_leave(w, th, r);
 	if (r->type == WATCH_THREAD)
 		return on_thread(w, th, text, n);
 	w->counts.lost += r->type == WATCH_LOST;
@@ -506,13 +506,13 @@ static int on_record(struct timeline_writer *w, const struct timeline_rec *r, co
 	case TIMELINE_END:
 		return on_end(w, r);
 	default:
-		return r->type < WATCH_KIND_MAX ? on_happening(w, r, text, n) : -EBADMSG;
+		return r->type < WATCH_KIND_MAX ? on_stack_record(w, r, text, n) : -EBADMSG;
 	}
 }
 
-/* Bytes ------------------------------------------------------------------------------------- */
+/* Input ------------------------------------------------------------------------------------- */
 
-/* Handle the whole records at data; the number of bytes they take, or an error. */
+/* Process the complete records at data. Returns the number of bytes used, or an error. */
 static ssize_t feed_records(struct timeline_writer *w, const char *data, size_t n)
 {
 	struct timeline_rec r;
@@ -548,7 +548,7 @@ static int keep(struct timeline_writer *w, const char *data, size_t n)
 	return 0;
 }
 
-/* With what came before it, or at once if there is nothing. */
+/* Process data after the incomplete record, if there is one. */
 static int feed(struct timeline_writer *w, const char *data, size_t n)
 {
 	ssize_t used;
@@ -578,20 +578,20 @@ int timeline_writer_feed(struct timeline_writer *w, const void *data, size_t n, 
 	return r < 0 ? bad_record(diag) : 0;
 }
 
-/* The end ----------------------------------------------------------------------------------- */
+/* Closing the file -------------------------------------------------------------------------- */
 
 static void set(json_t *o, const char *key, uint64_t n)
 {
 	json_object_set_new(o, key, json_integer((json_int_t)(n & INT64_MAX)));
 }
 
-/* What is in the file, beside where it comes from. */
+/* Describe the file's contents in its provenance. */
 static void add_counts(const struct timeline_writer *w, json_t *o)
 {
 	const struct timeline_writer_counts *c = &w->counts;
 
 	json_object_set_new(o, "format", json_string("pyprofd-timeline"));
-	json_object_set_new(o, "times", json_string("as measured: the probes' own is in them"));
+	json_object_set_new(o, "times", json_string("as measured, including the probes' own time"));
 	set(o, "from_unix_ns", c->from_unix_ns);
 	set(o, "from_ns", c->from_ns);
 	set(o, "duration_ns", c->until_ns - c->from_ns);

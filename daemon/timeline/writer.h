@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From a timeline's records (timeline/wire.h), as they arrive, to a file: Chrome's trace format
- * (begin and end events, for Perfetto, chrome://tracing, speedscope) or rows (CSV). However the
- * records end, the file is whole: what is open is closed. Bounded by the size of the file.
+ * Writes a timeline's records (timeline/wire.h) to a file as they arrive: Chrome's trace format
+ * (begin and end events, for Perfetto, chrome://tracing, speedscope) or CSV rows. If the records
+ * end early, open frames are closed, so the file is always valid. Limits the size of the file.
  */
 #ifndef PYPROF_TIMELINE_WRITER_H
 #define PYPROF_TIMELINE_WRITER_H
@@ -20,40 +20,41 @@ struct timeline_writer;
 
 struct timeline_writer_opts {
 	const char *format; /* "chrome" or "csv" */
-	uint64_t max_bytes; /* of the file */
+	uint64_t max_bytes; /* limit of the file's size */
 };
 
 #define TIMELINE_SIZE_MIN (UINT64_C(256) << 10)
 
-/* The format for a file's name, by its ending; NULL: none. And is there one of this name? */
+/* The format for a file name's extension; NULL: none. Does a format of this name exist? */
 const char *timeline_format_of_file(const char *path);
 bool timeline_format_known(const char *name);
 
-/* out is borrowed and is the writer's alone until it is finished. */
+/* out is borrowed; only the writer may use it until timeline_writer_finish(). *ret is owned by the
+ * caller. */
 int timeline_writer_new(const struct timeline_writer_opts *opts, FILE *out,
 			struct timeline_writer **ret, struct diag *diag);
 void timeline_writer_free(struct timeline_writer *w);
 DEFINE_FREEP(struct timeline_writer, timeline_writer_free)
 
-/* The next bytes, cut anywhere. What does not look like a timeline is an error. */
+/* Process the next bytes, split anywhere. Invalid data is an error. */
 int timeline_writer_feed(struct timeline_writer *w, const void *data, size_t n, struct diag *diag);
 
-/* END has come; the file is as large as it may be. Both: nothing more is needed. */
+/* Has END arrived? Has the file reached its size limit? In both cases no more data is needed. */
 bool timeline_writer_ended(const struct timeline_writer *w);
 bool timeline_writer_full(const struct timeline_writer *w);
 
 struct timeline_writer_counts {
-	uint64_t calls, returns; /* written */
-	uint64_t dropped;	 /* could not be fetched in time */
-	uint64_t lost;		 /* gaps by losses of the ring */
+	uint64_t calls, returns; /* written to the file */
+	uint64_t dropped;	 /* not fetched in time */
+	uint64_t lost;		 /* gaps because the ring lost events */
 	uint64_t truncated;	 /* calls on stacks that were too deep */
 	uint64_t from_unix_ns, from_ns, until_ns;
 };
 struct timeline_writer_counts timeline_writer_counts(const struct timeline_writer *w);
 
 /*
- * Close what is open and complete the file. provenance (taken; may be NULL): said in the file where
- * the format has a place for it, with what was dropped beside it.
+ * Close open frames and complete the file. provenance (takes the reference; may be NULL): written
+ * to the file, with the counts of missing events.
  */
 int timeline_writer_finish(struct timeline_writer *w, json_t *provenance, struct diag *diag);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Verdicts kept between runs: see cache.h. */
+/* Self-test results kept between runs: see cache.h. */
 #include "verify/cache.h"
 
 #include <dirent.h>
@@ -20,18 +20,18 @@
 #include "verify/script.h"
 
 #define MAGIC	     "pyprofd-verify"
-#define CACHE_FORMAT 6u
+#define CACHE_FORMAT 7u
 #define TEXT_MAX     1024
 #define CACHE_SYSTEM "/var/cache/pyprofd"
 #define NAME_SIZE    64
 
 /*
- * Which entry a target may use. A target chooses its file's build-id and bytes, and so the plan, but
- * not another user's id or inode. The fields are stored and compared as they are, not hashed: a
- * target can compute data that collides with another file's hash.
+ * Identifies the entry for a target. A target chooses its file's build-id and bytes, and so the
+ * plan, but not another user's id or inode. The fields are stored and compared, not hashed, because
+ * a target could compute a collision with another file's hash.
  */
 struct key {
-	uint64_t user;					    /* that the target runs as */
+	uint64_t user;					    /* user of the target */
 	uint64_t owner, dev, ino, size, mtime_ns, ctime_ns; /* of the interpreter's file */
 };
 
@@ -42,8 +42,8 @@ static uint64_t ns_of(const struct statx_timestamp *t)
 	return (uint64_t)t->tv_sec * UINT64_C(1000000000) + t->tv_nsec;
 }
 
-/* Reads what the kernel has of the inode, without a request to a file system's server. -EPERM: the
- * target is a set-user-id program, which belongs to no one user. */
+/* Uses the kernel's cached inode data, without asking a file system's server. -EPERM: the target is
+ * a set-user-id program, which has no single user. */
 static int key_of(const struct verify_opts *o, struct key *ret)
 {
 	const char *path = o->python->via[0] ? o->python->via : o->python->file;
@@ -68,7 +68,7 @@ static int key_of(const struct verify_opts *o, struct key *ret)
 	return 0;
 }
 
-/* One entry per user and inode: a file that changed replaces its entry. */
+/* One entry per user and inode: a changed file replaces its entry. */
 static void file_name(const struct key *k, char out[NAME_SIZE])
 {
 	snprintf(out, NAME_SIZE, "%llu-%llx-%llx", (unsigned long long)k->user,
@@ -87,8 +87,7 @@ static void mix(struct fnv *h, const void *data, size_t n)
 		h->v = (h->v ^ p[i]) * UINT64_C(0x100000001b3);
 }
 
-/* What the verdict was about: the plan, the layout, the program that was run, the kernel, and by
- * which of its mechanisms. */
+/* A hash of what the result depends on: plan, layout, test program, kernel, and probe mechanism. */
 static uint64_t subject(const struct python *py, const struct plan *plan)
 {
 	struct fnv h = {UINT64_C(0xcbf29ce484222325)};
@@ -118,7 +117,7 @@ static uint64_t subject(const struct python *py, const struct plan *plan)
 	return h.v;
 }
 
-/* Nobody but us (and root) may have put it there. */
+/* Only this user and root can have created or changed it. */
 static bool is_ours(int fd, mode_t type)
 {
 	struct stat st;
@@ -148,7 +147,7 @@ static int open_dir(bool make)
 	return is_ours(fd, S_IFDIR) ? TAKE_FD(fd) : -EPERM;
 }
 
-/* "NAME NUMBER", the next of them; moves on. */
+/* Parse "NAME NUMBER" and advance *rest. */
 static int take_number(char **rest, const char *name, uint64_t *ret)
 {
 	char *word = strsep(rest, " "), *number = *rest ? strsep(rest, " \n") : NULL;
@@ -161,7 +160,7 @@ static int take_number(char **rest, const char *name, uint64_t *ret)
 	return errno || *end ? -EINVAL : 0;
 }
 
-/* What is kept, each by its name and in this order. */
+/* The stored fields, in this order */
 struct kept {
 	const char *name;
 	uint32_t *at;
@@ -198,8 +197,8 @@ static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept re
 		{"sites", &v->sites},
 		{"event-ns", &v->event_ns},
 		{"cost-known", known},
-		{"gauge-ps", &v->cost.gauge_ps},
-		{"drag", &v->cost.slowdown},
+		{"reference-ps", &v->cost.gauge_ps},
+		{"slowdown", &v->cost.slowdown},
 	};
 	size_t n = sizeof(first) / sizeof(*first);
 
@@ -211,7 +210,7 @@ static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept re
 	return n;
 }
 
-/* The entry's head: it was stored for this key and this subject. */
+/* Check that the entry was stored for this key and subject. */
 static int parse_head(char **text, const struct key *key, uint64_t subject)
 {
 	const char *names[KEY_FIELDS];
@@ -270,7 +269,7 @@ static size_t print(const struct verify_result *v, const struct key *key, uint64
 	return (size_t)at;
 }
 
-/* -ENOENT: a build that has no build-id, or a file that cannot be identified. */
+/* -ENOENT: no build-id, or the file cannot be identified. */
 static int identify(const struct verify_opts *o, struct key *key, char name[NAME_SIZE])
 {
 	if (!o->python->build_id_len || key_of(o, key) < 0)
@@ -311,8 +310,8 @@ static bool is_of_user(const char *name, uint64_t user)
 }
 
 /*
- * Keep the number of entries below CACHE_ENTRIES: remove the oldest one, of this user if it has any,
- * so that a user with many interpreters does not remove other users' entries.
+ * Keep at most CACHE_ENTRIES entries: remove the oldest one, of the same user if possible, so that
+ * a user with many interpreters does not displace other users' entries.
  */
 static void make_room(int dir, uint64_t user)
 {
@@ -344,7 +343,7 @@ static void make_room(int dir, uint64_t user)
 		close(fd);
 }
 
-/* Written beside it, then renamed: a reader sees all of it or nothing. */
+/* Write to another file and rename it, so that readers see complete entries only. */
 void cache_store(const struct verify_opts *o, const struct verify_result *v)
 {
 	_cleanup_close_ int dir = open_dir(true), fd = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The helper process that measures costs: see calibration.h. */
+/* The helper process that measures probe costs: see calibration.h. */
 #include "verify/calibration.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #define LIMIT_NS UINT64_C(8000000000)
 
 struct calibration {
-	unsigned int shares; /* owners besides the first */
+	unsigned int shares; /* owners in addition to the first */
 	pid_t helper;
 	int from;
 	bool done;
@@ -28,7 +28,7 @@ struct calibration {
 	struct cost cost;
 };
 
-/* The newest measurement's part in what is known; and how many make a beginning, within how long. */
+/* Weight of a new measurement; number of initial measurements, and their time limit */
 #define LEARN	     0.25
 #define FIRST	     3u
 #define FIRST_MAX_NS UINT64_C(1500000000)
@@ -50,8 +50,8 @@ static struct cost learn_cost(const struct verify_opts *o)
 	return c;
 }
 
-/* What the daemon has open is none of the helper's (a link is on as long as anybody has it), but for
- * what tells the target from a process that got its number. */
+/* Closes the daemon's descriptors, as an open link would keep its probes attached. Keeps the pidfd,
+ * which detects that the pid was reused. */
 static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, int out)
 {
 	const int keep[] = {out, o->target->pidfd};
@@ -98,8 +98,7 @@ static void reap(struct calibration *c)
 	c->helper = 0;
 }
 
-/* Its probes are not the helper's own to detach: a process that is never killed does so, when the
- * helper has ended (probe/holder.h). */
+/* After the kill, the uprobe holder process detaches the helper's probes (probe/holder.h). */
 static void give_up(struct calibration *c)
 {
 	if (c->helper > 0)
@@ -133,11 +132,11 @@ bool calibration_wait(struct calibration *c, int ms)
 		return true;
 	if (poll(&p, 1, ms) <= 0 && clock_monotonic_ns() < c->deadline_ns)
 		return false;
-	/* No more than one message, and it is shorter than what a pipe takes at once. */
+	/* There is only one message, and it is smaller than PIPE_BUF. */
 	if (p.revents && read(c->from, &cost, sizeof(cost)) == sizeof(cost))
 		c->cost = cost;
 	c->done = true;
-	/* It is about to end. */
+	/* the helper is about to exit */
 	if (p.revents)
 		reap(c);
 	else

@@ -1,41 +1,39 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Measuring what events cost
+ * Measuring the cost of events
  *
- * What a report needs to know is how much of the time between two events is the probes' doing: the
- * part of the first that comes after its clock was read, and the part of the second that comes
- * before. That is the time between the two less what the program does in between, and the latter
- * the same interpreter tells when it runs the same loops without probes.
+ * A report needs the probes' share of the time between two events: the part of the first hit after
+ * its clock was read, plus the part of the second hit before that. It equals the time between the
+ * events minus the time that the program itself takes, which the same interpreter measures by
+ * running the same loops without probes.
  *
- * Costs depend on what is between the hits (a trap leaves the caches and the processor's guesses
- * about indirect jumps behind in a worse state), so a loop in C with the same instructions will not
- * do; nor will an interpreter that does nothing between two events, hence the function with a body.
+ * Costs depend on the code between hits, because a trap evicts caches and indirect branch
+ * predictions. Therefore neither a loop in C nor an empty function is representative; the called
+ * function has a body.
  *
- * It goes on for a while: a function that runs for longer before it calls another, or returns, feels
- * more of it. Hence one that does so, and a little of everything, besides. By how much its calls are
- * dearer, in gauges (its hits are, too, and that the gauge tells), is the slowdown.
+ * The slowdown continues for a while after a hit: a function that runs longer before its next event
+ * has more of it. So a second function runs longer and uses various operations. Its calls'
+ * additional cost, in units of the probe-latency reference (which also varies), is the slowdown.
  *
- * Machines that others use as well are slower at one time than at another, within this measurement
- * too. So each round is seen in the light of its own gauge (base/cost.h) and of what the same loop
- * without calls takes at the time.
+ * Machines with other users vary in speed, even during this measurement. So each round is relative
+ * to its own reference (base/cost.h), and to the present speed of the same loop without calls.
  *
- * Four loops: calls of a function, one after the other; calls in calls; items of a generator;
- * calls of the longer function. With E and L for an entry's and an end's cost, before (b) and after
- * (a) the clock, the first three tell:
+ * There are four loops: calls of a function one after the other; nested calls; items of a
+ * generator; calls of the longer function. With E and L for the cost of an entry and an end, before
+ * (b) and after (a) the clock is read, the first three give:
  *
- *	between entry and end of a call:	Ea + Lb
- *	from there to the next call:		La + Eb
- *	from a call to one in it:		Ea + Eb
- *	from its end to that of its caller:	La + Lb
+ *    between entry and end of a call:    Ea + Lb
+ *    from there to the next call:        La + Eb
+ *    from a call to a nested call:       Ea + Eb
+ *    from its end to its caller's end:   La + Lb
  *
- * What a call itself takes, making and clearing its frame, passes before its entry is seen and
- * after its end is: it is its caller's. (Of the instructions that calling adds to a loop, counted
- * one by one on nine builds from 3.6 to 3.13, -0.18 to 0.20 were between entry and end, 0.03 in the
- * mean.)
+ * Creating and clearing the frame of a call happens before its entry event and after its end event,
+ * and is attributed to the caller. (Of the instructions that a call adds to a loop, counted on nine
+ * builds from 3.6 to 3.13, -0.18 to 0.20 were between entry and end, 0.03 on average.)
  *
- * The last two have the same sum as the first two, and what is measured has it not quite: then the
- * first two are believed, since that is what most calls look like. One figure stays open, how a cost
- * is split between the two sides of its own clock; every sum is the same for any choice.
+ * The last two sums equal the first two, but measurements differ slightly; then the first two are
+ * used, as most calls are like these. The split of a cost between the two sides of its clock
+ * remains undetermined; all sums are the same for any choice.
  */
 #include "verify/measure.h"
 
@@ -55,17 +53,17 @@
 #define ROUNDS	   MEASURE_ROUNDS
 #define LOOPS	   1000 /* per loop and round; a multiple of NEST */
 #define NEST	   20
-#define PAUSE_NS   2000000u /* between rounds: what disturbs one is over at the next */
+#define PAUSE_NS   2000000u /* between rounds, so that a disturbance affects only one */
 
-/* How much of what a level of nest takes passes on the way down: of its instructions, on four
- * builds from 3.8 to 3.13, 0.68 to 0.76. */
+/* The fraction of a nest level's time before the nested call: 0.68 to 0.76 of its instructions, on
+ * four builds from 3.8 to 3.13 */
 #define DOWN 0.73
 
-/* More is no slowdown. ns */
+/* A larger value is a measuring error. ns */
 #define SLOWDOWN_MAX 2000
 
 #define DONE "done "
-/* Times the middle one. */
+/* outliers: times the median */
 #define FAR_TOO_LONG 5
 
 #define STR_(x) #x
@@ -109,7 +107,7 @@ static const char script_measure[] =
 	"    return (time.perf_counter() - t) * 1e12 / " STR(LOOPS) "\n"
 	"loops = loop, body, pairs, nest, yields, longs\n"
 	"for f in loops: f(2000)\n"
-	/* In turns: what the machine does meanwhile is the same for all of them. */
+	/* Interleaved, so that disturbances affect all of them. */
 	"found = [[passes(f) for f in loops] for i in range(41)]\n"
 	"say('ready %d %d %d %d %d %d' % tuple([sorted(of)[20] for of in zip(*found)]))\n"
 	"while True:\n"
@@ -118,9 +116,9 @@ static const char script_measure[] =
 	"        f(" STR(LOOPS) "); say('" DONE "%d' % passes(body))\n";
 /* clang-format on */
 
-/* ---- what passes between events ---------------------------------------------------------- */
+/* ---- intervals between events ------------------------------------------------------------ */
 
-/* How long something took in one round, ns each. */
+/* Durations of one interval in one round, ns */
 struct sample_set {
 	uint32_t v[2 * LOOPS];
 	uint32_t n;
@@ -142,7 +140,7 @@ struct measuring {
 	uint64_t last_ts;
 	struct sample_set times[PHASES][INTERVALS];
 	double untraced[PHASES], loop, body;
-	/* The round's: gauges, and what body was meanwhile. */
+	/* Of the current round: references, and the time of body */
 	struct probe_gauge gauges[PHASES];
 	double bodies;
 	struct cost rounds[ROUNDS];
@@ -153,7 +151,7 @@ struct measuring {
 static int interval_of(uint8_t first, uint8_t second)
 {
 	static const int8_t of[4][4] = {
-		/* then: enter, leave, yield */
+		/* second event: enter, leave, yield */
 		[1] = {-1, ENTER_ENTER, ENTER_LEAVE, ENTER_YIELD},
 		[2] = {-1, LEAVE_ENTER, LEAVE_LEAVE, -1},
 		[3] = {-1, YIELD_ENTER, -1, -1},
@@ -173,7 +171,7 @@ static void on_record(void *ctx, const void *data, size_t size)
 
 	if (decode_event(data, size, &e) != DECODE_OK)
 		return;
-	/* What is between an event and a switch is no interval of ours. */
+	/* Intervals next to a context switch are not used. */
 	which = interval_of(m->last_type, e.type);
 	if (which >= 0) {
 		set = &m->times[m->phase][which];
@@ -198,8 +196,8 @@ static int compare_double(const void *pa, const void *pb)
 	return (*a > *b) - (*a < *b);
 }
 
-/* The mean, without those that are far too long: they were interrupted, or are of the loop's own
- * beginning and end. But the somewhat longer ones belong to it. 0: too few. */
+/* The mean without outliers, which were interrupted or belong to the loop's start and end.
+ * Moderately long ones count. 0: too few. */
 static double set_mean(struct sample_set *s)
 {
 	uint32_t n = 0, middle;
@@ -214,7 +212,7 @@ static double set_mean(struct sample_set *s)
 	return sum / n;
 }
 
-/* The mean of those in the middle, without the quarter at either end. */
+/* The mean without the lowest and the highest quarter. */
 static double middle(double *v, uint32_t n)
 {
 	uint32_t quarter = n / 4;
@@ -233,7 +231,7 @@ static uint64_t net(double whole, double passes)
 
 struct cost measure_costs_of(const struct measure_means *m)
 {
-	double own = m->body - m->loop; /* the function's */
+	double own = m->body - m->loop; /* time of the function's body */
 	double inside = m->enter_leave - own;
 	double outside = m->leave_enter - (m->untraced[PHASE_PAIRS] - own);
 	double down = m->enter_enter - DOWN * m->untraced[PHASE_NEST];
@@ -262,9 +260,9 @@ double measure_slowdown_of(const struct measure_means *m)
 	return long_call / m->long_gauge - call / m->gauge;
 }
 
-uint32_t measure_slowdown(double *v, uint32_t n, double stretch_ns, uint32_t gauge_ps)
+uint32_t measure_slowdown(double *v, uint32_t n, double interval_ns, uint32_t gauge_ps)
 {
-	double part = cost_slowdown_part(stretch_ns), slowdown;
+	double part = cost_slowdown_part(interval_ns), slowdown;
 
 	if (n < ROUNDS / 2 || part <= 0)
 		return 0;
@@ -277,7 +275,7 @@ static double gauge_ns(const struct probe_gauge *g)
 	return g->n ? (double)g->ns / (double)g->n : 0;
 }
 
-/* What the round says, with the gauge of it. */
+/* The cost in this round, with its reference. */
 static struct cost cost_of_round(struct measuring *m, double *ret_slowdown)
 {
 	double slower = m->body > 0 ? m->bodies / PHASES / m->body : 1;
@@ -310,7 +308,7 @@ static double gauges_of(const struct cost *c, uint32_t ns)
 	return (double)ns / c->gauge_ps;
 }
 
-/* In gauges, by how many ps of it that is. */
+/* The mean of a cost over rounds, relative to their references, times gauge_ps. */
 static uint32_t typical(const struct cost *rounds, uint32_t n, size_t which, uint32_t gauge_ps)
 {
 	double v[ROUNDS];
@@ -437,15 +435,15 @@ static int run_rounds(struct run *r, struct measuring *m)
 		for (int p = 0; p < PHASES; p++)
 			if (run_phase(r, m, (enum measure_phase)p) < 0)
 				return -1;
-		/* The first sent names, and met cold caches. */
+		/* The first round sends names and has cold caches. */
 		close_round(m, round > 0);
 		(void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	}
 	return 0;
 }
 
-/* How long the longer function runs, as far as can be told from outside. */
-static double stretch_of(const struct measuring *m)
+/* The undisturbed time of the longer function, estimated from outside. */
+static double long_call_ns(const struct measuring *m)
 {
 	return m->untraced[PHASE_LONGS] - m->untraced[PHASE_PAIRS] + m->body - m->loop;
 }
@@ -460,6 +458,6 @@ struct cost measure_cost(const struct verify_opts *o)
 	if (!m || start(&run, o, m) < 0 || attach(&run, o) < 0 || run_rounds(&run, m) < 0)
 		return (struct cost){0};
 	c = measure_typical(m->rounds, m->n);
-	c.slowdown = measure_slowdown(m->slowdowns, m->nslowdowns, stretch_of(m), c.gauge_ps);
+	c.slowdown = measure_slowdown(m->slowdowns, m->nslowdowns, long_call_ns(m), c.gauge_ps);
 	return c;
 }

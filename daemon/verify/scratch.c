@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The scratch process. A file that a user controls is executed here, so it gets no more than that
- * user has: their uid and gid, none of our capabilities, none to be gained, and if the target lives
- * in a mount namespace or root directory of its own, those: there are its libc and its standard
- * library. And it gets less: no network, every file system read-only and without devices, bounded
- * memory, few threads, and no way to start a process (which might outlive it), to signal or to
- * trace one. What it is executed from is /proc/PID/exe, the very file that the target runs.
+ * The scratch process. It executes a file that a user controls, so it never has more rights than
+ * that user: the user's uid and gid, no capabilities and no way to gain any, and the target's mount
+ * namespace and root directory if it has its own, because its libc and standard library are there.
+ * It has less: no network, read-only file systems without devices, limited memory, few threads, and
+ * no way to start, signal or trace a process. It executes /proc/PID/exe, the file that the target
+ * runs.
  *
- * The daemon opens all descriptors, and checks before and after that the target still is the
- * process and runs the program, as the user, that it was opened as. Then the keeper is forked
- * (scratch_keep.c), whose child is the interpreter. Whatever the two are waiting for, the daemon
- * waits for them with a deadline only.
+ * The daemon opens all descriptors, and checks before and after that the target is still the same
+ * process, program and user. Then it forks the keeper (scratch_keep.c), whose child is the
+ * interpreter. Both may block, so the daemon always waits for them with a deadline.
  */
 #include "verify/scratch.h"
 
@@ -33,16 +32,16 @@
 
 #define PUMP_MS 4
 
-/* How long a keeper may take to end when it is asked to. */
+/* Time limit of a keeper's end, ms */
 #define END_MS 300
-/* So many that could not be ended are enough. */
+/* Limit of processes that could not be ended */
 #define STUCK_MAX 4u
 
 static const char *const stages[] = {
 	[SCRATCH_PREPARE] = "be prepared",
 	[SCRATCH_ARGS] = "be given the arguments that the target gave the dynamic linker",
-	[SCRATCH_IDENTITY] = "be started: the target has executed another program meanwhile",
-	[SCRATCH_APART] = "be cut off from other processes and the network",
+	[SCRATCH_IDENTITY] = "be started: the target has executed another program",
+	[SCRATCH_ISOLATE] = "be isolated from other processes and the network",
 	[SCRATCH_USER] = "become the target's user",
 	[SCRATCH_FILES] = "join the target's mount namespace",
 	[SCRATCH_ROOT] = "enter the target's root directory",
@@ -52,7 +51,7 @@ static const char *const stages[] = {
 	[SCRATCH_FORK] = "be started",
 };
 
-/* ---- what to run ------------------------------------------------------------------------- */
+/* ---- program and arguments ---------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -66,14 +65,13 @@ bool scratch_is_python(const char *path)
 	return strncmp(base_name(path), "python", 6) == 0;
 }
 
-/* A program started through the dynamic linker: `ld.so OPTION... PROGRAM ARG...`. */
+/* Is it the dynamic linker: `ld.so OPTION... PROGRAM ARG...`? */
 static bool is_linker(const char *path)
 {
 	return strncmp(base_name(path), "ld-", 3) == 0 || strncmp(base_name(path), "ld.so", 5) == 0;
 }
 
-/* The path of an executable as it is in the target's root directory: where it looks for its
- * library. */
+/* An executable's path relative to the target's root directory, from which it finds its library. */
 static const char *inside_root(const struct target *t, const char *exe)
 {
 	char link[64], root[4096];
@@ -98,7 +96,8 @@ static int choose_args(struct scratch_job *j, const struct target *t, const char
 	j->linked = t && is_linker(exe);
 	if (!j->linked && (!scratch_is_python(exe) || strlen(exe) >= sizeof(j->text)))
 		return diag_set(diag, -ENOEXEC, PYP_EXIT_FAILURE, "",
-				"'%s' is not called python: it may be anything", base_name(exe));
+				"'%s' is not named python, so it may be any program",
+				base_name(exe));
 	if (!j->linked) {
 		memcpy(j->text, exe, strlen(exe) + 1);
 		j->argv[j->nargs++] = j->text;
@@ -111,9 +110,9 @@ static int choose_args(struct scratch_job *j, const struct target *t, const char
 	return 0;
 }
 
-/* ---- as whom ----------------------------------------------------------------------------- */
+/* ---- user -------------------------------------------------------------------------------- */
 
-/* What root's uid executes must be nobody else's to change. */
+/* A file that is executed as root must be writable for root only. */
 static int check_executable(const struct scratch_job *j, struct diag *diag)
 {
 	struct statx st;
@@ -121,13 +120,13 @@ static int check_executable(const struct scratch_job *j, struct diag *diag)
 	if ((j->drop ? j->uid : geteuid()) != 0)
 		return 0;
 	if (statx(j->exe, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_UID | STATX_MODE, &st) < 0)
-		return diag_errno(diag, errno, "the owner of the interpreter cannot be read");
+		return diag_errno(diag, errno, "cannot read the owner of the interpreter");
 	if (st.stx_uid != 0)
 		return diag_set(diag, -EACCES, PYP_EXIT_FAILURE, "",
-				"root runs it, but its file belongs to user %u", st.stx_uid);
+				"root runs it, but user %u owns its file", st.stx_uid);
 	if (st.stx_mode & 022)
 		return diag_set(diag, -EACCES, PYP_EXIT_FAILURE, "",
-				"root runs it, but others may write to its file");
+				"root runs it, but other users can write to its file");
 	return 0;
 }
 
@@ -142,9 +141,10 @@ static int choose_user(struct scratch_job *j, const struct target *t, struct dia
 	return 0;
 }
 
-/* ---- where ------------------------------------------------------------------------------- */
+/* ---- namespaces and files ---------------------------------------------------------------- */
 
-/* The target's namespace (or root), if it is not ours too. O_PATH asks no file system. */
+/* Open the target's namespace or root directory if it is not ours. O_PATH accesses no file
+ * system. */
 static int open_other(pid_t pid, const char *name, int flags, int *ret, struct diag *diag)
 {
 	struct target_file a, b;
@@ -160,7 +160,7 @@ static int open_other(pid_t pid, const char *name, int flags, int *ret, struct d
 	if (deadline_missed(fd))
 		return deadline_diag(diag, fd, pid);
 	if (fd < 0)
-		return diag_errno(diag, -fd, "'%s' cannot be entered", theirs);
+		return diag_errno(diag, -fd, "cannot enter '%s'", theirs);
 	*ret = fd;
 	return 0;
 }
@@ -175,30 +175,31 @@ static int choose_place(struct scratch_job *j, const struct target *t, struct di
 	if (deadline_missed(j->exe))
 		return deadline_diag(diag, j->exe, t->pid);
 	if (j->exe < 0)
-		return diag_errno(diag, -j->exe, "'%s' cannot be opened", path);
+		return diag_errno(diag, -j->exe, "cannot open '%s'", path);
 	err = choose_user(j, t, diag);
 	if (!err)
 		err = open_other(t->tid, "root", O_PATH | O_DIRECTORY, &j->root, diag);
 	if (!err)
 		err = open_other(t->tid, "ns/mnt", O_RDONLY, &j->mnt, diag);
-	/* Exec, user and place belong together only if nothing has changed since it was opened. */
+	/* Executable, user and directories belong together only if nothing has changed
+	 * meanwhile. */
 	return err ? err : target_check(t, diag);
 }
 
 static int choose_file(struct scratch_job *j, const char *path, struct diag *diag)
 {
 	j->exe = open(path, O_PATH | O_CLOEXEC);
-	return j->exe < 0 ? diag_errno(diag, errno, "'%s' cannot be opened", path) : 0;
+	return j->exe < 0 ? diag_errno(diag, errno, "cannot open '%s'", path) : 0;
 }
 
-/* The only device that it gets, and it is ours. */
+/* The only device of the scratch process */
 static int open_null(struct scratch_job *j, struct diag *diag)
 {
 	struct stat st;
 
 	j->null = open("/dev/null", O_WRONLY | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
 	if (j->null < 0 || fstat(j->null, &st) < 0)
-		return diag_errno(diag, errno, "'/dev/null' cannot be opened");
+		return diag_errno(diag, errno, "cannot open '/dev/null'");
 	if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, 3))
 		return diag_set(diag, -ENODEV, PYP_EXIT_FAILURE, "",
 				"'/dev/null' is not the null device");
@@ -210,15 +211,15 @@ static int open_pipes(struct scratch_job *j, struct scratch *s, struct diag *dia
 	int in[2], out[2], leash[2];
 
 	if (pipe2(in, O_CLOEXEC) < 0)
-		return diag_errno(diag, errno, "no pipe");
+		return diag_errno(diag, errno, "cannot create a pipe");
 	j->in = in[0];
 	s->in = in[1];
 	if (pipe2(out, O_CLOEXEC) < 0)
-		return diag_errno(diag, errno, "no pipe");
+		return diag_errno(diag, errno, "cannot create a pipe");
 	j->out = out[1];
 	s->out = out[0];
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, leash) < 0)
-		return diag_errno(diag, errno, "no pair of sockets");
+		return diag_errno(diag, errno, "cannot create a socket pair");
 	j->leash = leash[1];
 	s->leash = leash[0];
 	return 0;
@@ -235,7 +236,7 @@ static void job_deinit(struct scratch_job *j)
 	closep(&j->leash);
 }
 
-/* ---- starting it ------------------------------------------------------------------------- */
+/* ---- starting ---------------------------------------------------------------------------- */
 
 static int signals_default(void)
 {
@@ -245,7 +246,7 @@ static int signals_default(void)
 	return sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Until fd can be read or has ended; -ETIMEDOUT. Pumps meanwhile. */
+/* Wait until fd is readable or closed, calling pump. -ETIMEDOUT. */
 static int wait_readable(struct scratch *s, int fd)
 {
 	for (;;) {
@@ -265,31 +266,32 @@ static int wait_readable(struct scratch *s, int fd)
 	}
 }
 
-static int set_apart_failed(const struct scratch_report *said, struct diag *diag)
+static int isolate_failed(const struct scratch_report *report, struct diag *diag)
 {
-	const char *what = said->stage <= SCRATCH_FORK ? stages[said->stage] : "be started";
+	const char *what = report->stage <= SCRATCH_FORK ? stages[report->stage] : "be started";
 
-	if (said->pid == -EPERM && said->stage != SCRATCH_THREADS)
-		return diag_set(diag, -EPERM, PYP_EXIT_PERMISSION,
-				"run as root, or as packaging/pyprofd.service does",
-				"a scratch process may not %s (CAP_SYS_ADMIN, CAP_SYS_CHROOT)",
-				what);
-	return diag_errno(diag, -said->pid, "a scratch process cannot %s", what);
+	if (report->pid == -EPERM && report->stage != SCRATCH_THREADS)
+		return diag_set(
+			diag, -EPERM, PYP_EXIT_PERMISSION,
+			"run as root, or like packaging/pyprofd.service",
+			"no permission for a scratch process to %s (CAP_SYS_ADMIN, CAP_SYS_CHROOT)",
+			what);
+	return diag_errno(diag, -report->pid, "a scratch process cannot %s", what);
 }
 
-static int hear_report(struct scratch *s, struct diag *diag)
+static int receive_report(struct scratch *s, struct diag *diag)
 {
-	struct scratch_report said;
+	struct scratch_report report;
 	int r = wait_readable(s, s->leash);
 
 	if (r == -ETIMEDOUT)
 		return diag_set(diag, r, PYP_EXIT_FAILURE, "",
-				"a file system of the target's does not answer");
-	if (r < 0 || read(s->leash, &said, sizeof(said)) != sizeof(said) || said.pid == 0)
+				"a file system of the target does not respond");
+	if (r < 0 || read(s->leash, &report, sizeof(report)) != sizeof(report) || report.pid == 0)
 		return diag_errno(diag, EPIPE, "the scratch process did not start");
-	if (said.pid < 0)
-		return set_apart_failed(&said, diag);
-	s->pid = said.pid;
+	if (report.pid < 0)
+		return isolate_failed(&report, diag);
+	s->pid = report.pid;
 	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
 	return 0;
 }
@@ -304,7 +306,7 @@ static int launch(struct scratch_job *j, struct scratch *s, struct diag *diag)
 	}
 	if (s->keeper < 0) {
 		s->keeper = 0;
-		return diag_errno(diag, errno, "no process can be started");
+		return diag_errno(diag, errno, "cannot start a process");
 	}
 	return 0;
 }
@@ -328,10 +330,11 @@ int scratch_start(const struct scratch_opts *o, struct scratch *ret, struct diag
 				.pump = o->pump,
 				.pump_ctx = o->pump_ctx};
 	if (reaper_pending() >= STUCK_MAX)
-		return diag_set(diag, -EBUSY, PYP_EXIT_FAILURE, "",
-				"%u processes of earlier self-tests cannot be ended: file systems "
-				"of their targets do not answer",
-				reaper_pending());
+		return diag_set(
+			diag, -EBUSY, PYP_EXIT_FAILURE, "",
+			"%u processes of earlier self-tests cannot be terminated: file systems "
+			"of their targets do not respond",
+			reaper_pending());
 	err = choose_args(&j, o->target, o->target ? o->target->exe : o->path, o->script, diag);
 	if (!err)
 		err = o->target ? choose_place(&j, o->target, diag)
@@ -350,11 +353,11 @@ int scratch_start(const struct scratch_opts *o, struct scratch *ret, struct diag
 	err = launch(&j, ret, diag);
 	if (err)
 		return err;
-	/* Its ends are its own now: else its end would not be seen. */
+	/* Close the scratch process's ends, otherwise its end would not be seen. */
 	job_deinit(&j);
 	j = (struct scratch_job){
 		.exe = -1, .root = -1, .mnt = -1, .in = -1, .out = -1, .null = -1, .leash = -1};
-	return hear_report(ret, diag);
+	return receive_report(ret, diag);
 }
 
 int scratch_discover(struct scratch *s, const struct python *want, struct diag *diag)
@@ -374,7 +377,7 @@ int scratch_discover(struct scratch *s, const struct python *want, struct diag *
 	return python_same_build(s->python, want)
 		       ? 0
 		       : diag_set(diag, -ESTALE, PYP_EXIT_FAILURE, "",
-				  "the scratch process got another interpreter");
+				  "the scratch process runs another interpreter");
 }
 
 int scratch_probe(const struct scratch *s, const struct plan *plan, bool builtins,
@@ -418,9 +421,8 @@ int scratch_line(struct scratch *s, char *line, size_t size)
 	return -EMSGSIZE;
 }
 
-/* The keeper ends when it sees the leash let go, after it has ended and reaped the interpreter. One
- * that does not is stopped, or waits for a file system: it is killed, and reaped when that
- * helps. */
+/* Closing the leash makes the keeper kill and reap the interpreter, and then exit. If it is stopped
+ * or waits for a file system, it is killed, and reaped once that succeeds. */
 void scratch_end(struct scratch *s)
 {
 	closep(&s->in);

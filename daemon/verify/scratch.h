@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The scratch process (private to verify/): starting it where the target lives, talking to it,
- * ending it. It cannot outlive us, nor its time limit. */
+/* The scratch process (private to verify/): starts it in the target's environment, communicates
+ * with it, ends it. It cannot outlive the daemon or its time limit. */
 #ifndef PYPROF_VERIFY_SCRATCH_H
 #define PYPROF_VERIFY_SCRATCH_H
 
@@ -17,44 +17,45 @@
 
 struct scratch {
 	pid_t pid;    /* the interpreter; 0: none */
-	int pidfd;    /* the interpreter's */
-	pid_t keeper; /* our child, whose child it is */
+	int pidfd;    /* of the interpreter */
+	pid_t keeper; /* the daemon's child and the interpreter's parent */
 	int in, out;
-	int leash; /* both end when it is closed */
+	int leash; /* closing it ends both */
 	struct scratch_group group;
-	/* As scratch_discover found them; NULL: it has not. */
+	/* From scratch_discover(); NULL before */
 	struct target *target;
 	struct python *python;
-	struct inspect *inspect; /* reads its memory */
+	struct inspect *inspect; /* reads the interpreter's memory */
 	uint64_t deadline_ns;
-	void (*pump)(void *ctx); /* called while we wait, every few ms; may be NULL */
+	void (*pump)(void *ctx); /* called every few ms during waits; may be NULL */
 	void *pump_ctx;
 };
 
 struct scratch_opts {
-	const struct target *target; /* whose interpreter it is; NULL: the program at path */
-	const char *path;	     /* used if target is NULL */
+	const struct target *target; /* target whose interpreter is run; NULL: run path */
+	const char *path;	     /* only if target is NULL */
 	const char *script;
-	void (*pump)(void *ctx); /* called while we wait, every few ms; may be NULL */
+	void (*pump)(void *ctx); /* called every few ms during waits; may be NULL */
 	void *pump_ctx;
 };
 
 /*
- * Run an interpreter on a script. An error (diag says which) if the target is not, or no longer,
- * the program and user that it was opened as, if the process cannot be set apart as it must be, or
- * if it does not start in time. scratch_end() in every case.
+ * Run an interpreter with a script. Fails if the target no longer has the program and user that it
+ * was opened with, if the process cannot be isolated, or if it does not start in time. Call
+ * scratch_end() in any case.
  */
 int scratch_start(const struct scratch_opts *opts, struct scratch *ret, struct diag *diag);
-/* Find it and its interpreter; an error if that is not the same build as `want`. */
+/* Find the interpreter in the scratch process. Fails if it is not the same build as `want`. */
 int scratch_discover(struct scratch *s, const struct python *want, struct diag *diag);
-/* Load what it takes to trace it with a plan, calls of C functions included or not; borrows both. */
+/* Load the probes for a plan, optionally with calls of C functions. Borrows s and plan; *ret is
+ * owned by the caller. */
 int scratch_probe(const struct scratch *s, const struct plan *plan, bool builtins,
 		  size_t ring_bytes, struct probe **ret, struct diag *diag);
-/* Let it go on. */
+/* Let the script continue. */
 int scratch_go(struct scratch *s);
-/* Its next line; -ETIMEDOUT, -EPIPE when it has ended, -EMSGSIZE when the line is longer. */
+/* Read the next line. -ETIMEDOUT; -EPIPE: it has ended; -EMSGSIZE: the line is too long. */
 int scratch_line(struct scratch *s, char *line, size_t size);
-/* Does not wait for a process that cannot be killed. */
+/* End it, without waiting for a process that cannot be killed. */
 void scratch_end(struct scratch *s);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * The system calls of a scratch process: see scratch_priv.h.
  *
- * The list holds what the interpreters from 3.6 on, glibc's and musl's start-up and the self-test
- * call. No call on it creates a process, a socket, a file or shared memory, or reaches another
- * process. A call that is not on it fails with ENOSYS: C libraries know that answer and do without.
+ * The list has the calls of interpreters since 3.6, of glibc's and musl's start-up, and of the
+ * self-test. No call in it creates a process, socket, file or shared memory, or accesses another
+ * process. All others fail with ENOSYS, which C libraries handle.
  */
 #include "verify/scratch_priv.h"
 
@@ -22,12 +22,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The self-test starts one. */
+/* the self-test starts one */
 #define THREADS_MAX 8u
 
 #define X32_BIT 0x40000000u
 
-/* Newer than some C libraries' headers. The kernel itself makes a probed process call these. */
+/* Missing in old C libraries' headers. The kernel makes probed processes call these. */
 #ifndef SYS_uretprobe
 #define SYS_uretprobe 335
 #endif
@@ -40,14 +40,15 @@
 #define LOAD(field)	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define AND(mask)	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, (mask))
 #define IF(op, k, n, m) BPF_JUMP(BPF_JMP | (op) | BPF_K, (k), (n), (m))
-/* Flags are in the low half of an argument. The accumulator holds the call's number between. */
+/* Flags are in the low half of an argument. Between checks the accumulator holds the call's
+ * number. */
 #define ALLOW(call) IF(BPF_JEQ, SYS_##call, 0, 1), RETURN(SECCOMP_RET_ALLOW)
-/* Only if no bit of mask is set in the argument. */
+/* Allow the call only if the argument has no bit of mask. */
 #define ALLOW_WITHOUT(call, arg, mask, err)                                                        \
 	IF(BPF_JEQ, SYS_##call, 0, 4), LOAD(args[arg]), IF(BPF_JSET, (mask), 0, 1), REFUSE(err),   \
 		RETURN(SECCOMP_RET_ALLOW)
 
-/* Opening for anything but reading. */
+/* Flags of open(2) for anything but reading */
 #define WRITING (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
 
 static int install(struct sock_filter *code, size_t n, unsigned int flags)
@@ -78,7 +79,7 @@ int scratch_watch_threads(int *ret_listener)
 
 void scratch_answer_thread(int listener, unsigned int *started)
 {
-	/* The kernel's structure may be larger than the one that we know. */
+	/* The kernel's structure may be larger than ours. */
 	union {
 		struct seccomp_notif known;
 		char room[1024];
@@ -111,11 +112,11 @@ static struct sock_filter allowed[] = {
 	IF(BPF_JGE, X32_BIT, 0, 1),
 	RETURN(SECCOMP_RET_KILL_PROCESS),
 
-	/* What an interpreter calls most, first. */
+	/* The most frequent calls first */
 	ALLOW(read), ALLOW(write), ALLOW(futex), ALLOW(clock_gettime), ALLOW(clock_nanosleep),
 	ALLOW(munmap), ALLOW(mprotect), ALLOW(brk), ALLOW(madvise), ALLOW(mremap),
 
-	/* Memory that several processes could share is not bounded by RLIMIT_DATA. */
+	/* RLIMIT_DATA does not limit shared memory. */
 	IF(BPF_JEQ, SYS_mmap, 0, 5),
 	LOAD(args[3]),
 	AND(MAP_SHARED | MAP_ANONYMOUS),
@@ -123,14 +124,15 @@ static struct sock_filter allowed[] = {
 	REFUSE(EPERM),
 	RETURN(SECCOMP_RET_ALLOW),
 
-	/* Threads, no processes. clone3's flags are in memory: it does not exist, clone will do. */
+	/* Threads, but no processes. clone3 fails, as its flags are in memory; libraries then use
+	 * clone. */
 	IF(BPF_JEQ, SYS_clone, 0, 4),
 	LOAD(args[0]),
 	IF(BPF_JSET, CLONE_THREAD, 0, 1),
 	RETURN(SECCOMP_RET_ALLOW),
 	REFUSE(EPERM),
 
-	/* Files, to be read. */
+	/* Reading files */
 	ALLOW_WITHOUT(open, 1, WRITING, EROFS),
 	ALLOW_WITHOUT(openat, 2, WRITING, EROFS),
 	ALLOW(close), ALLOW(readv), ALLOW(writev), ALLOW(pread64), ALLOW(lseek),
@@ -139,7 +141,7 @@ static struct sock_filter allowed[] = {
 	ALLOW(getdents64), ALLOW(getcwd), ALLOW(dup), ALLOW(poll), ALLOW(ppoll),
 	ALLOW(select), ALLOW(pselect6),
 
-	/* Flags of a descriptor, but no signals when it is ready, and no size of a pipe. */
+	/* Descriptor flags, but no signals and no pipe sizes */
 	IF(BPF_JEQ, SYS_fcntl, 0, 8),
 	LOAD(args[1]),
 	IF(BPF_JEQ, F_DUPFD, 4, 0),
@@ -150,7 +152,7 @@ static struct sock_filter allowed[] = {
 	RETURN(SECCOMP_RET_ALLOW),
 	REFUSE(EPERM),
 
-	/* Is it a terminal? Close it on exec. */
+	/* Terminal check and close-on-exec */
 	IF(BPF_JEQ, SYS_ioctl, 0, 6),
 	LOAD(args[1]),
 	IF(BPF_JEQ, TCGETS, 2, 0),
@@ -159,7 +161,7 @@ static struct sock_filter allowed[] = {
 	RETURN(SECCOMP_RET_ALLOW),
 	REFUSE(ENOTTY),
 
-	/* Limits, to be read: the new one is no pointer, in neither half. */
+	/* Reading limits: both halves of the new limit's pointer are 0. */
 	IF(BPF_JEQ, SYS_prlimit64, 0, 6),
 	LOAD(args[2]),
 	IF(BPF_JEQ, 0, 0, 3),
@@ -169,7 +171,7 @@ static struct sock_filter allowed[] = {
 	REFUSE(EPERM),
 	ALLOW(getrlimit),
 
-	/* The start of a process and of a thread. The program itself is executed so. */
+	/* Start of processes and threads. The program itself is executed by execveat. */
 	IF(BPF_JEQ, SYS_execveat, 0, 4),
 	LOAD(args[4]),
 	IF(BPF_JEQ, AT_EMPTY_PATH, 0, 1),
@@ -178,11 +180,11 @@ static struct sock_filter allowed[] = {
 	ALLOW(arch_prctl), ALLOW(set_tid_address), ALLOW(set_robust_list), ALLOW(rseq),
 	ALLOW(getrandom), ALLOW(membarrier), ALLOW(exit), ALLOW(exit_group),
 
-	/* Its own signals. */
+	/* Signals of its own */
 	ALLOW(rt_sigaction), ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(sigaltstack),
 	ALLOW(restart_syscall),
 
-	/* The time, and what it is and has. */
+	/* Time, and information about itself */
 	ALLOW(gettimeofday), ALLOW(time), ALLOW(clock_getres), ALLOW(nanosleep), ALLOW(times),
 	ALLOW(getrusage), ALLOW(getpid), ALLOW(getppid), ALLOW(gettid), ALLOW(getuid),
 	ALLOW(geteuid), ALLOW(getgid), ALLOW(getegid), ALLOW(getgroups), ALLOW(uname),

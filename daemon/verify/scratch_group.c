@@ -20,16 +20,16 @@
 #define TEXT_LIMIT (1u << 20)
 #define PREFIX	   "pyprofd-scratch-"
 
-/* An interpreter takes a tenth of it; the keeper, the interpreter and its threads are tasks. */
+/* An interpreter needs a tenth. Tasks are the keeper, the interpreter and its threads. */
 #define MEMORY "268435456"
 #define TASKS  "16"
 
-/* A process that has been waited for may still be on its way out of its group. */
+/* A reaped process may stay in its group for a moment. */
 #define END_TRIES 50
 
-/* ---- where ------------------------------------------------------------------------------- */
+/* ---- finding the group ------------------------------------------------------------------- */
 
-/* Whether a comma-separated list holds a word. */
+/* Does a comma-separated list contain a word? */
 static bool has_word(const char *list, size_t n, const char *word)
 {
 	size_t len = strlen(word);
@@ -42,7 +42,7 @@ static bool has_word(const char *list, size_t n, const char *word)
 	return false;
 }
 
-/* The path of our group: a line of "ID:CONTROLLERS:PATH". */
+/* The path of our group, in a line "ID:CONTROLLERS:PATH". */
 static int own_group(const char *groups, const char *controller, const char **ret, size_t *n)
 {
 	for (const char *line = groups; *line;) {
@@ -66,7 +66,7 @@ struct mount_line {
 	size_t nroot, npoint, ntype, noptions;
 };
 
-/* The k-th word of a line, from 0. */
+/* Word number k of a line, counted from 0. */
 static const char *word_of(const char *line, const char *end, unsigned int k, size_t *n)
 {
 	const char *blank;
@@ -131,7 +131,7 @@ int scratch_group_dir(const char *mounts, const char *groups, const char *contro
 	return -ENOENT;
 }
 
-/* ---- making them ------------------------------------------------------------------------- */
+/* ---- creating groups --------------------------------------------------------------------- */
 
 static int write_text(const char *dir, const char *name, const char *text)
 {
@@ -143,9 +143,8 @@ static int write_text(const char *dir, const char *name, const char *text)
 	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -errno;
 }
 
-/* What a process left that was killed, or that could not be taken away then. Removing a group that
- * is in use fails. */
-static void sweep(const char *dir)
+/* Remove groups that earlier processes could not remove. Removing a group in use fails. */
+static void remove_stale(const char *dir)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -163,14 +162,14 @@ static void sweep(const char *dir)
 		closedir(d);
 }
 
-/* A group below dir, with a limit; on success its descriptor is the last in g. */
+/* Create a group in dir; on success it is the last in g. */
 static int make_group(struct scratch_group *g, const char *dir)
 {
 	static unsigned int made;
 	char procs[PATH_MAX + 64];
 	char *path = g->v[g->n].path;
 
-	sweep(dir);
+	remove_stale(dir);
 	if (snprintf(path, PATH_MAX, "%s/" PREFIX "%d-%u", dir, (int)getpid(), made++) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	if (mkdir(path, 0755) < 0)
@@ -207,8 +206,8 @@ static bool make_v1(struct scratch_group *g, const char *mounts, const char *gro
 }
 
 /*
- * In version 2 a group with processes in it gives its children no controllers, unless it is the
- * root. If ours is a leaf of a delegated group (systemd's DelegateSubgroup=), the place is beside it.
+ * In version 2, a group with processes cannot enable controllers for its children, unless it is the
+ * root. If ours is a leaf of a delegated group (systemd's DelegateSubgroup=), create a sibling.
  */
 static void make_v2(struct scratch_group *g, const char *mounts, const char *groups)
 {

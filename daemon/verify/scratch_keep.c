@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The keeper of a scratch process, and what becomes the interpreter: see scratch_priv.h.
+ * The keeper of a scratch process, and the code that becomes the interpreter: see scratch_priv.h.
  *
- * The keeper is the daemon's child. It enters the target's mount namespace and root directory,
- * which their owner may have prepared against us; the interpreter is its child. The order of the
- * steps is what keeps the host safe:
+ * The keeper is the daemon's child and the interpreter's parent. It enters the target's mount
+ * namespace and root directory, which their owner may have prepared for an attack. The order of
+ * steps protects the host:
  *
- *  1. Every descriptor is opened by the daemon, or here before anything foreign is entered; all
- *     others are closed first. Nothing is opened by its path afterwards.
- *  2. The keeper becomes the target's user and keeps two capabilities, those that entering takes.
- *  3. It enters. All that is mounted there becomes read-only, without devices and set-user-id bits.
- *  4. It drops the two capabilities.
- *  5. Only then it forks. The child has nothing left to drop but system calls.
+ *   1. The daemon opens each descriptor, or the keeper does before entering anything; all others are closed
+ *      first. Afterwards nothing is opened by path.
+ *   2. The keeper becomes the target's user and keeps only the two capabilities needed to enter.
+ *   3. It enters. All mounts become read-only, without devices and set-user-id bits.
+ *   4. It drops the two capabilities.
+ *   5. Then it forks. The child only has to restrict its system calls.
  *
- * Neither process is ever visible in a pid namespace of the target's: the interpreter gets one of
- * its own below ours. Where the target shares our pid namespace, both are not dumpable, so that the
- * same user can neither trace them nor open their /proc/PID/exe, fd or mem; the interpreter is so
- * until its exec has replaced all that it had of us.
+ * Neither process is visible in a pid namespace of the target: the interpreter gets a new one below
+ * ours. If the target shares our pid namespace, both are not dumpable, so that the same user can
+ * neither trace them nor open their /proc/PID/exe, fd or mem; for the interpreter this lasts until
+ * its exec has replaced all of our memory.
  */
 #include "verify/scratch_priv.h"
 
@@ -43,22 +43,22 @@
 #include "target/proc.h"
 
 /*
- * What an interpreter and the self-test take is a tenth of it. Address space counts all that is
- * mapped, shared memory too; data what is private and writable.
+ * Interpreter and self-test need a tenth of these. The address space includes all mappings; data is
+ * private writable memory.
  */
 #define SPACE_LIMIT (UINT64_C(512) << 20)
 #define DATA_LIMIT  (UINT64_C(256) << 20)
 #define STACK_LIMIT (UINT64_C(8) << 20)
 #define FILES_LIMIT 64u
 
-/* The keeper ends the interpreter if the daemon has not by then. */
+/* The keeper ends the interpreter if the daemon does not. */
 #define KEEP_MS ((int)SCRATCH_TIME_S * 1000 + 1000)
 
 #define CAPS_TO_ENTER (UINT64_C(1) << CAP_SYS_ADMIN | UINT64_C(1) << CAP_SYS_CHROOT)
 
 /* ---- descriptors ------------------------------------------------------------------------- */
 
-/* Away from 0, 1 and 2, which are the interpreter's. */
+/* Move descriptors 0, 1 and 2 away, for the interpreter's. */
 static int lift(int *fd)
 {
 	if (*fd >= 0 && *fd < 3)
@@ -73,7 +73,7 @@ static int close_others(const struct scratch_job *j)
 	return descriptors_close_others(3, keep, sizeof(keep) / sizeof(*keep));
 }
 
-/* The interpreter's three become 0, 1, 2; else only what the keeper needs stays open. */
+/* Set the interpreter's descriptors 0, 1 and 2, and close all that the keeper does not need. */
 static int arrange_files(struct scratch_job *j)
 {
 	int *const all[] = {&j->exe, &j->root, &j->mnt, &j->leash, &j->in, &j->out, &j->null};
@@ -86,9 +86,9 @@ static int arrange_files(struct scratch_job *j)
 	return close_others(j);
 }
 
-/* ---- the command line of a program started through the dynamic linker --------------------- */
+/* ---- the command line of a program started by the dynamic linker -------------------------- */
 
-/* A program that root runs must be root's: its path is looked at where the target lives. */
+/* A program that runs as root must be owned by root. Its path is relative to the target's root. */
 static int check_linked(const struct scratch_job *j, const char *path)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
@@ -108,8 +108,8 @@ static int check_linked(const struct scratch_job *j, const char *path)
 }
 
 /*
- * The linker's arguments up to the interpreter go before ours, from the target's own command line.
- * That is memory of the target's: reading it can take for ever, and so the daemon does not.
+ * Put the linker's arguments up to the interpreter, from the target's command line, before ours.
+ * Reading the target's memory may block for ever, so the keeper does it instead of the daemon.
  */
 static int add_linker_args(struct scratch_job *j)
 {
@@ -138,7 +138,7 @@ static int add_linker_args(struct scratch_job *j)
 
 /* ---- privileges -------------------------------------------------------------------------- */
 
-/* Keep no capability but those of mask that we have. */
+/* Drop all capabilities except those in mask. */
 static int keep_caps(uint64_t mask)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -155,8 +155,8 @@ static int keep_caps(uint64_t mask)
 }
 
 /*
- * Become the target's user, with no capability but those that entering takes, and none to be
- * gained. A process that may not change its bounding set has none that matters in it.
+ * Become the target's user, keeping only the capabilities needed to enter, with no way to gain
+ * others. A process that cannot change its bounding set has no capabilities that matter.
  */
 static int become_user(const struct scratch_job *j)
 {
@@ -180,19 +180,19 @@ static int become_user(const struct scratch_job *j)
 	r = keep_caps(CAPS_TO_ENTER);
 	if (r < 0)
 		return r;
-	/* Changing the user undid both. */
+	/* changing the user has reset these */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0)
 		return -errno;
 	return 0;
 }
 
-/* ---- where the target lives -------------------------------------------------------------- */
+/* ---- entering the target's environment --------------------------------------------------- */
 
 /*
- * A copy of all that is mounted below our root directory, read-only, becomes our root directory.
- * It is attached nowhere, and ends with its descriptor. A kernel that cannot make it so (before
- * 5.12) gets no self-test: a device that the target's owner made would be open for writing.
+ * Make a read-only copy of all mounts below our root directory the root directory. It is attached
+ * nowhere and disappears with its descriptor. Without this (kernels before 5.12) there is no
+ * self-test, because devices created by the target's owner could be opened for writing.
  */
 static int enter_read_only(void)
 {
@@ -210,8 +210,8 @@ static int enter_read_only(void)
 
 static int enter_places(const struct scratch_job *j, enum scratch_stage *at)
 {
-	*at = SCRATCH_APART;
-	/* An IPC namespace is not needed: no IPC call is allowed (scratch_calls.c). */
+	*at = SCRATCH_ISOLATE;
+	/* no IPC namespace, as no IPC call is allowed (scratch_calls.c) */
 	if (unshare(CLONE_NEWPID | CLONE_NEWNET) < 0)
 		return -errno;
 	*at = SCRATCH_FILES;
@@ -248,10 +248,10 @@ static bool limit_all(void)
 }
 
 /*
- * alive: readable once the keeper has ended, should that be before we asked to die with it.
+ * alive: becomes readable if the keeper ends before the death signal is set.
  *
- * The target's /proc, if it has a pid namespace, does not know us and has no "self". The linker
- * then takes the directory of the program from LD_ORIGIN_PATH, for libraries beside it ($ORIGIN).
+ * If the target has a pid namespace, its /proc has no "self" for this process. Then the linker gets
+ * the program's directory from LD_ORIGIN_PATH, for libraries next to it ($ORIGIN).
  */
 static _Noreturn void become_interpreter(struct scratch_job *j, int alive)
 {
@@ -275,7 +275,7 @@ static int prepare(struct scratch_job *j)
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
-	/* Killed before it was asked for that: nobody would ever end us. */
+	/* the parent ended before the death signal was set */
 	if (getppid() != j->parent)
 		_exit(1);
 	(void)setpgid(0, 0);
@@ -284,7 +284,7 @@ static int prepare(struct scratch_job *j)
 		r = arrange_files(j);
 	if (r < 0)
 		return r;
-	/* When memory runs out, this is to go first. */
+	/* Make it the first process that is killed if memory runs out. */
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		(void)!write(fd, "1000", 4);
@@ -293,7 +293,7 @@ static int prepare(struct scratch_job *j)
 	return 0;
 }
 
-static int set_apart(struct scratch_job *j, enum scratch_stage *at, int *listener)
+static int isolate(struct scratch_job *j, enum scratch_stage *at, int *listener)
 {
 	int r;
 
@@ -334,13 +334,13 @@ static pid_t start_interpreter(struct scratch_job *j)
 		(void)close(alive[1]);
 		become_interpreter(j, alive[0]);
 	}
-	/* alive[1] stays open until we end. */
+	/* alive[1] stays open until the keeper ends */
 	return pid < 0 ? -errno : pid;
 }
 
-/* Until the interpreter has ended. Should the daemon let go of the leash, or the time be over, it
- * is killed. It may be past killing for a while: a server of its file system does not answer. */
-static void watch_over(pid_t pid, int leash, int listener)
+/* Wait until the interpreter has ended. Kill it when the daemon closes the leash or the time is
+ * over. It may not react as long as a file system's server does not respond. */
+static void supervise(pid_t pid, int leash, int listener)
 {
 	const uint64_t deadline = clock_monotonic_ns() + KEEP_MS * UINT64_C(1000000);
 	struct pollfd p[] = {
@@ -373,18 +373,18 @@ static void watch_over(pid_t pid, int leash, int listener)
 
 _Noreturn void scratch_keep(struct scratch_job *j)
 {
-	struct scratch_report say;
+	struct scratch_report report;
 	int listener = -1;
 
-	say.pid = set_apart(j, &say.stage, &listener);
-	if (say.pid == 0) {
-		say.stage = SCRATCH_FORK;
-		say.pid = start_interpreter(j);
+	report.pid = isolate(j, &report.stage, &listener);
+	if (report.pid == 0) {
+		report.stage = SCRATCH_FORK;
+		report.pid = start_interpreter(j);
 	}
-	/* The interpreter's. Its own end must be the end of its output. */
+	/* These are the interpreter's, and its exit must close its output. */
 	(void)close_range(0, 2, 0);
-	if (write(j->leash, &say, sizeof(say)) != sizeof(say) || say.pid < 0)
+	if (write(j->leash, &report, sizeof(report)) != sizeof(report) || report.pid < 0)
 		_exit(1);
-	watch_over(say.pid, j->leash, listener);
+	supervise(report.pid, j->leash, listener);
 	_exit(0);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The scratch program: see script.h. It runs through every way in which a frame starts, resumes and
- * ends, first as it is, then while tools watch it (a profiler, a debugger, sys.monitoring), whose
- * opcodes have handlers and sites of their own. Left out is what CPython itself does differently when
- * it is watched: closing a generator that is suspended outside of any try. What a tool runs itself is
- * not watched, but its code may be instrumented: so it resumes a generator whose code others ran before.
+ * The test program: see script.h. It starts, resumes and ends frames in every possible way, first
+ * plainly, then while tools are active (a profiler, a debugger, sys.monitoring), as their opcodes
+ * have other handlers and sites. It omits what CPython itself does differently then: closing a
+ * generator that is suspended outside of any try. Code run by a tool is not monitored but may be
+ * instrumented, so the tool resumes a generator whose code ran before.
  *
  * The tools are callables written in C that take any arguments, so they make no events themselves;
  * one is a Python function, which is what debuggers have. tests/integration/test_script.c compares
@@ -173,7 +173,7 @@
 const char script_functions[] = FUNCTIONS;
 const char script_text[] = FUNCTIONS NUMBERS PROGRAM;
 
-/* One part per line of body(), or per function that it calls. */
+/* One line per line of body(), or per function that it calls */
 #define BODY                                                                                       \
 	" >body >leaf <leaf >leaf <leaf >leaf <leaf >star >leaf <leaf <star"                       \
 	" >rec >rec >rec <rec <rec <rec"                                                           \
@@ -210,7 +210,7 @@ const char script_text[] = FUNCTIONS NUMBERS PROGRAM;
 
 const char script_body[] = BODY;
 
-/* What one call of watch() makes. */
+/* The events of one call of watch() */
 #define WATCH(since)                                                                               \
 	{" >watch >leaf <leaf >leaf <leaf >gen ~gen >rounds", 1, since}, {BODY, FEW, since},       \
 	{                                                                                          \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scratch program (private to verify/): what it runs, and everything that must be seen of it.
- * The same Python for 3.6 to 3.15, built-in modules only.
+ * The test program of the scratch process (private to verify/), and its expected events. The same
+ * Python code for 3.6 to 3.15, using only built-in modules.
  */
 #ifndef PYPROF_VERIFY_SCRIPT_H
 #define PYPROF_VERIFY_SCRIPT_H
@@ -9,34 +9,35 @@
 #include <stdint.h>
 
 /*
- * Says "ready" and waits for a byte; does what script_main and script_worker tell, in two threads;
- * says "done" and how many collections there were since, of generations 0, 1 and 2, waits; says "cost" and how long SCRIPT_COST_CALLS calls of an empty function took, in
- * ns: as the first word without, as the second with probes; ends when its input does.
+ * Prints "ready" and waits for a byte; runs script_main and script_worker in two threads; prints
+ * "done" and the number of collections since, of generations 0, 1 and 2, waits; prints "cost" and
+ * the ns of SCRIPT_COST_CALLS calls of an empty function, without and with probes; exits at end of
+ * input.
  */
 extern const char script_text[];
-/* The definitions that it begins with; for tests. */
+/* Its function definitions, for tests */
 extern const char script_functions[];
 
 #define SCRIPT_COST_CALLS 20000
 
 /*
- * Events in order, each a sign and a function's name, between blanks:
+ * Events in order, separated by blanks; each is a sign and a function's name:
  *
- *	>f  f starts or resumes		^f  an exception is thrown into f
- *	<f  f returns			!f  an exception leaves f
- *	~f  f yields or awaits		-f  f's code object has gone
- *	(f  the C function f is called	)f  it has returned, or raised
- *	+f  both, perhaps as one event (list.append)
+ *   >f  f starts or resumes          ^f  an exception is thrown into f
+ *   <f  f returns                    !f  an exception leaves f
+ *   ~f  f yields or awaits           -f  f's code object is freed
+ *   (f  the C function f is called   )f  it returns or raises
+ *   +f  both, possibly one event (list.append)
  *
- * Of calls of C functions, those of functions that begin with SCRIPT_BUILTINS are compared.
+ * Calls of C functions are compared only if their callers' names begin with SCRIPT_BUILTINS.
  *
- * A name that ends with ":11" is for versions up to 3.11 only. What names of SCRIPT_FREE begin with
- * comes and goes as often as the version likes.
+ * Names that end with ":11" apply to versions up to 3.11. Events of functions whose names begin
+ * with SCRIPT_FREE may occur any number of times.
  */
 struct script_part {
 	const char *events;
 	unsigned int times;
-	unsigned int since; /* from this minor version on */
+	unsigned int since; /* first minor version */
 };
 
 #define SCRIPT_FREE "tracer"
@@ -44,12 +45,12 @@ struct script_part {
 #define SCRIPT_FINALIZER "tracer_del"
 #define SCRIPT_BUILTINS	 "c_"
 
-/* From the answer to "ready" on, as far as "done". A part without events is the end. */
+/* Events between the answer to "ready" and "done". A part without events is the end. */
 extern const struct script_part script_main[], script_worker[];
-/* The same of another program, in one thread, which says nothing of costs: calls of C functions. */
+/* A similar program for calls of C functions, with one thread and without costs */
 extern const char script_builtins_text[];
 extern const struct script_part script_builtins[];
-/* One call of body(), for tests. */
+/* One call of body(), for tests */
 extern const char script_body[];
 
 #endif

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The scratch program of calls of functions written in C: see script.h. Each kind of callable, called with
- * positional and keyword arguments and with stars, returning, raising, calling back into Python; often
- * enough for opcodes to be specialised, then while a profiler watches. And what has no row: types, slot
- * wrappers, C functions that C functions call.
+ * The test program for calls of C functions: see script.h. It calls each kind of callable with
+ * positional, keyword and starred arguments, which return, raise, or call back into Python, often
+ * enough for specialized opcodes, then with a profiler. It also has calls that are not traced:
+ * types, slot wrappers, C functions called by C functions.
  *
- * Source of what counts: cProfile, as compared in tests/integration/test_builtins.c.
+ * Which calls count was determined with cProfile, and is compared in
+ * tests/integration/test_builtins.c.
  */
 #include "verify/script.h"
 

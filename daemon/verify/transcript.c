@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What was seen of the scratch program, and what must be: see transcript.h. */
+/* Comparing the test program's events with the expected ones: see transcript.h. */
 #include "verify/transcript.h"
 
 #include <stdarg.h>
@@ -12,22 +12,23 @@
 #define MAX_THREADS 2u
 #define NO_NAME	    UINT32_MAX
 
-/* A code object that is alive, and its name: an index into names. */
+/* A live code object, and its name as an index into names */
 struct code {
 	uint64_t addr;
 	uint32_t name;
 };
 
-struct open_frame {
+struct running_frame {
 	uint64_t frame;
 	uint64_t code;
 	uint32_t name;
-	/* The C function that it calls; NO_NAME: none. silent: its end is none of the events. */
+	/* The C function being called; NO_NAME: none. silent: the expected events do not include
+	 * its end. */
 	uint32_t called;
 	bool silent;
 };
 
-/* Where in its parts a thread is. */
+/* A thread's position in its parts */
 struct cursor {
 	const struct script_part *part;
 	unsigned int time;
@@ -37,7 +38,7 @@ struct cursor {
 struct scratch_thread {
 	uint32_t tid;
 	struct cursor cursor;
-	struct open_frame open[MAX_DEPTH];
+	struct running_frame open[MAX_DEPTH];
 	unsigned int depth;
 	uint64_t events;
 	bool after_init; /* the last event was the end of an __init__ */
@@ -58,12 +59,12 @@ struct transcript {
 	uint64_t ended, freed; /* and of all names */
 	uint64_t sites[TRANSCRIPT_WORDS];
 	uint64_t collections[PYP_GC_UNKNOWN + 1]; /* that have started and stopped */
-	bool lost; /* events were: from there on nothing can be said */
+	bool lost;				  /* events were lost, so stop comparing */
 	char wrong[160];
 	char gc_wrong[160]; /* about collections: all else may be right */
 };
 
-/* ---- what went wrong --------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------------ */
 
 __attribute__((format(printf, 2, 3))) static void wrong(struct transcript *t, const char *fmt, ...)
 {
@@ -107,7 +108,7 @@ static const char *sign_text(char sign)
 	case ')':
 		return "the end of";
 	default:
-		return "the end of the code of";
+		return "the release of the code of";
 	}
 }
 
@@ -169,7 +170,7 @@ static void code_name(struct transcript *t, uint64_t addr, const char *text, siz
 	struct code *c = code_find(t, addr);
 
 	if (!c && t->ncodes == MAX_CODES) {
-		wrong(t, "more code objects were seen than the program has");
+		wrong(t, "there were more code objects than the program has");
 		return;
 	}
 	if (!c)
@@ -191,7 +192,7 @@ static uint32_t name_of(struct transcript *t, uint64_t addr)
 
 static const char *name_text(const struct transcript *t, uint32_t name)
 {
-	return name < t->nnames ? t->names[name].name : "a function without a name";
+	return name < t->nnames ? t->names[name].name : "a function of unknown name";
 }
 
 static void on_string(struct transcript *t, const struct event *e)
@@ -202,14 +203,14 @@ static void on_string(struct transcript *t, const struct event *e)
 		code_name(t, s->code, (const char *)s->data, s->bytes);
 }
 
-/* ---- what must come next ----------------------------------------------------------------- */
+/* ---- expected events --------------------------------------------------------------------- */
 
 struct expected {
-	char sign; /* 0: nothing more */
+	char sign; /* 0: end */
 	char name[24];
 };
 
-/* The token at the cursor; false where this part has no more. */
+/* The token at the cursor; false at the end of the part. */
 static bool cursor_token(struct cursor *c, struct expected *ret, unsigned int *until)
 {
 	size_t n;
@@ -247,7 +248,7 @@ static struct expected cursor_next(struct cursor *c, unsigned int minor)
 	return (struct expected){0};
 }
 
-/* Which event a record of this type can be. Before 3.11 a yield is an end like any other. */
+/* Can a record of this type be the expected event? Before 3.11 a yield is reported as an end. */
 static bool fits(const struct transcript *t, char sign, uint8_t type)
 {
 	switch (type) {
@@ -301,10 +302,10 @@ static char compare(struct transcript *t, struct scratch_thread *th, const struc
 		return 0;
 	want = cursor_next(&th->cursor, t->opts.layout->minor);
 	if (!want.sign)
-		return 0; /* it has done what it had to: what it says now is not compared */
+		return 0; /* it has finished; later output is not compared */
 	th->events++;
 	if (!fits(t, want.sign, e->type) || strcmp(want.name, text) != 0)
-		wrong(t, "event %llu had to be %s %s, but %s was seen to %s (%s)",
+		wrong(t, "event %llu: expected %s %s, but %s was reported to %s (%s)",
 		      (unsigned long long)th->events, sign_text(want.sign), want.name, text,
 		      seen_text(e->type), site_text(t, e));
 	if (t->opts.layout->frees_code_late)
@@ -314,7 +315,7 @@ static char compare(struct transcript *t, struct scratch_thread *th, const struc
 
 /* ---- stacks ------------------------------------------------------------------------------ */
 
-static struct open_frame *top_of(struct scratch_thread *th)
+static struct running_frame *top_of(struct scratch_thread *th)
 {
 	return th->depth ? &th->open[th->depth - 1] : NULL;
 }
@@ -332,12 +333,12 @@ static void count_call(struct transcript *t, const struct scratch_thread *th, ui
 }
 
 /*
- * An exception thrown into a generator that waits for another one passes it by, so then what the
- * frame says is below need not be what runs.
+ * An exception thrown into a generator that waits for another one bypasses it, so the frame below
+ * need not be the running one.
  */
 static void on_enter(struct transcript *t, struct scratch_thread *th, const struct event *e)
 {
-	const struct open_frame *top = top_of(th);
+	const struct running_frame *top = top_of(th);
 	uint32_t name = name_of(t, e->u.call.code);
 
 	if (top && top->frame == e->u.call.frame && top->code == e->u.call.code)
@@ -346,26 +347,27 @@ static void on_enter(struct transcript *t, struct scratch_thread *th, const stru
 	if (!th->collecting && strcmp(name_text(t, name), SCRIPT_FINALIZER) == 0)
 		gc_wrong(t, "a finalizer was called outside of a collection");
 	if (e->type == PYP_REC_ENTER && e->u.call.caller != (top ? top->frame : 0))
-		wrong(t, "%s was not called by %s, which was running (%s)", name_text(t, name),
+		wrong(t, "%s has the wrong caller; %s was running (%s)", name_text(t, name),
 		      top ? name_text(t, top->name) : "nobody", site_text(t, e));
 	count_call(t, th, name, e->u.call.code);
 	if (th->depth == MAX_DEPTH)
-		wrong(t, "%s was entered, and what ran before was not seen to end",
+		wrong(t, "%s was entered, but earlier functions were not reported to end",
 		      name_text(t, name));
 	else
-		th->open[th->depth++] =
-			(struct open_frame){e->u.call.frame, e->u.call.code, name, NO_NAME, false};
+		th->open[th->depth++] = (struct running_frame){e->u.call.frame, e->u.call.code,
+							       name, NO_NAME, false};
 }
 
 static void on_leave(struct transcript *t, struct scratch_thread *th, const struct event *e)
 {
-	const struct open_frame *top = top_of(th);
+	const struct running_frame *top = top_of(th);
 	bool may_be_shim = th->after_init && t->opts.layout->bpf.code_skip_flags;
 
 	th->after_init = false;
 	if (!top || top->frame != e->u.call.frame) {
 		if (!may_be_shim || e->type != PYP_REC_LEAVE)
-			wrong(t, "a frame that was not running was seen to %s, and %s was (%s)",
+			wrong(t,
+			      "a frame that was not running was reported to %s; running: %s (%s)",
 			      seen_text(e->type), top ? name_text(t, top->name) : "none",
 			      site_text(t, e));
 		return;
@@ -391,10 +393,10 @@ static void on_method(struct transcript *t, const struct event *e)
 		code_name(t, m->method, m->name, strlen(m->name));
 }
 
-/* The function that is running, if its calls are compared. */
-static struct open_frame *caller_of(const struct transcript *t, struct scratch_thread *th)
+/* The running function if its C calls are compared, else NULL. */
+static struct running_frame *caller_of(const struct transcript *t, struct scratch_thread *th)
 {
-	struct open_frame *top = top_of(th);
+	struct running_frame *top = top_of(th);
 
 	if (!top ||
 	    strncmp(name_text(t, top->name), SCRIPT_BUILTINS, sizeof(SCRIPT_BUILTINS) - 1) != 0)
@@ -404,7 +406,7 @@ static struct open_frame *caller_of(const struct transcript *t, struct scratch_t
 
 static void on_c_enter(struct transcript *t, struct scratch_thread *th, const struct event *e)
 {
-	struct open_frame *caller = caller_of(t, th);
+	struct running_frame *caller = caller_of(t, th);
 	uint32_t name;
 
 	if (!caller)
@@ -412,19 +414,19 @@ static void on_c_enter(struct transcript *t, struct scratch_thread *th, const st
 	mark_site(t, e);
 	name = name_of(t, e->u.c_call.method);
 	if (caller->called != NO_NAME)
-		wrong(t, "%s was called, and %s before it was not seen to return (%s)",
+		wrong(t, "%s was called, but %s before it was not reported to return (%s)",
 		      name_text(t, name), name_text(t, caller->called), site_text(t, e));
 	if (caller->frame != e->u.c_call.frame)
-		wrong(t, "%s was not called by %s, which was running (%s)", name_text(t, name),
+		wrong(t, "%s has the wrong caller; %s was running (%s)", name_text(t, name),
 		      name_text(t, caller->name), site_text(t, e));
 	caller->silent = compare(t, th, e, name) == '+';
 	caller->called = e->type == PYP_REC_C_ENTER ? name : NO_NAME;
 }
 
-/* An end without a call is not of a C function: the daemon takes no notice either. */
+/* Ends without a call do not belong to C functions; the daemon ignores them, too. */
 static void on_c_leave(struct transcript *t, struct scratch_thread *th, const struct event *e)
 {
-	struct open_frame *caller = caller_of(t, th);
+	struct running_frame *caller = caller_of(t, th);
 
 	if (!caller || caller->frame != e->u.c_call.frame || caller->called == NO_NAME)
 		return;
@@ -436,7 +438,7 @@ static void on_c_leave(struct transcript *t, struct scratch_thread *th, const st
 
 /* ---- collections ------------------------------------------------------------------------- */
 
-/* A frame that is being made (a generator's, 3.11) is none that runs. */
+/* Does this frame run below the innermost one? A generator's frame in creation (3.11) does not. */
 static bool is_open_below(const struct scratch_thread *th, uint64_t frame)
 {
 	for (unsigned int i = 0; i + 1 < th->depth; i++)
@@ -447,7 +449,7 @@ static bool is_open_below(const struct scratch_thread *th, uint64_t frame)
 
 static void on_gc_start(struct transcript *t, struct scratch_thread *th, const struct event *e)
 {
-	const struct open_frame *top = top_of(th);
+	const struct running_frame *top = top_of(th);
 
 	if (th->collecting)
 		gc_wrong(t, "a collection started, and the one before it was not seen to stop");
@@ -469,7 +471,7 @@ static void on_gc_stop(struct transcript *t, struct scratch_thread *th, const st
 	t->collections[e->arg <= PYP_GC_UNKNOWN ? e->arg : PYP_GC_UNKNOWN]++;
 }
 
-/* A thread first seen: what it was doing. It never does much then. */
+/* The initial stack of a new thread, which is always small here. */
 static void on_chain(struct transcript *t, struct scratch_thread *th, const struct event *e)
 {
 	const struct event_chain *c = &e->u.chain;
@@ -479,14 +481,14 @@ static void on_chain(struct transcript *t, struct scratch_thread *th, const stru
 		return;
 	}
 	if (c->first || c->count >= MAX_DEPTH || c->flags != PYP_CHAIN_LAST || th->depth) {
-		wrong(t, "a stack came that was not to be expected");
+		wrong(t, "an unexpected stack was reported");
 		return;
 	}
 	for (uint32_t i = 0; i < c->count; i++) {
 		const struct pyp_chain_frame *f = &c->frames[c->count - 1 - i];
 
-		th->open[i] =
-			(struct open_frame){f->frame, f->code, name_of(t, f->code), NO_NAME, false};
+		th->open[i] = (struct running_frame){f->frame, f->code, name_of(t, f->code),
+						     NO_NAME, false};
 	}
 	th->depth = c->count;
 }
@@ -511,7 +513,7 @@ static struct scratch_thread *thread_of(struct transcript *t, uint32_t tid)
 		if (t->threads[i].tid == tid)
 			return &t->threads[i];
 	if (t->nthreads == MAX_THREADS) {
-		wrong(t, "more threads were seen than the program has");
+		wrong(t, "there were more threads than the program has");
 		return NULL;
 	}
 	t->threads[t->nthreads] = (struct scratch_thread){
@@ -609,7 +611,7 @@ bool transcript_right(const struct transcript *t, char *why, size_t size)
 			c = t->threads[i].cursor;
 		want = cursor_next(&c, t->opts.layout->minor);
 		if (want.sign) {
-			snprintf(why, size, "%s %s was not seen, nor anything after it",
+			snprintf(why, size, "%s %s and all later events are missing",
 				 sign_text(want.sign), want.name);
 			return false;
 		}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event by event, what was seen of a scratch program beside what script.h says must be seen: kind,
- * function, order in each thread, and who was running below. Pure.
+ * Compares the events of a scratch process with those in script.h: kind, function, order in each
+ * thread, and caller. Pure.
  *
- * It keeps stacks of its own, and knows the interpreter's few habits that make no difference: the
- * same entry reported twice (a specialised opcode that falls back), the frame that CPython runs
- * __init__ from.
+ * It tracks stacks itself, and tolerates two harmless peculiarities of the interpreter: a repeated
+ * entry (a specialized opcode that falls back), and the frame from which CPython calls __init__.
  */
 #ifndef PYPROF_VERIFY_TRANSCRIPT_H
 #define PYPROF_VERIFY_TRANSCRIPT_H
@@ -22,13 +21,13 @@
 
 struct transcript;
 
-/* A name that did not come with the events: out is given the code's name; 0, or negative. */
+/* Get a name that is not in the events. Returns 0 and sets out, or a negative value. */
 typedef int (*transcript_name_fn)(void *ctx, uint64_t code, char *out, size_t size);
 
 struct transcript_opts {
 	const struct layout *layout;
 	const struct plan *plan;
-	/* What to expect of the first thread seen, and of the second. Default: the program's. */
+	/* Expected events of the first and second thread; default: those of the test program */
 	const struct script_part *parts[2];
 	transcript_name_fn name; /* may be NULL */
 	void *ctx;
@@ -40,16 +39,16 @@ DEFINE_FREEP(struct transcript, transcript_free)
 
 void transcript_event(struct transcript *t, const struct event *e);
 
-/* Was it what it had to be, as far as nothing was lost? If not: why, for people. */
+/* Do the events match, as far as none were lost? If not, why has the reason for the user. */
 bool transcript_right(const struct transcript *t, char *why, size_t size);
 
-/* How many events were compared, and which sites of the plan (a bit each) they came from: sites 64 to
- * 127 and 128 to 191 are in words 1 and 2. */
+/* The number of events compared, and a bit mask of the plan's sites that caused them: word 0 has
+ * sites 0 to 63, and so on. */
 #define TRANSCRIPT_WORDS ((PYP_ALL_SITES + 63) / 64)
 uint64_t transcript_events(const struct transcript *t);
 uint64_t transcript_sites(const struct transcript *t, unsigned int word);
 
-/* Were there as many collections of each generation as these, and each as it had to be? If not: why. */
+/* Check the number of collections of each generation, and that each was as expected. If false: why. */
 bool transcript_collections_right(const struct transcript *t,
 				  const uint64_t counted[PYP_GC_GENERATIONS], char *why,
 				  size_t size);

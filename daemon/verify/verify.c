@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Proof before production: see verify.h. */
+/* The self-test: see verify.h. */
 #include "verify/verify.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define RING_BYTES (4u << 20)
 
-/* One run: the scratch process and what is seen of it. */
+/* One run: the scratch process, and the data traced from it */
 struct run {
 	struct scratch scratch;
 	struct probe *probe;
@@ -55,7 +55,7 @@ static int not_run(struct verify_result *ret, const struct diag *diag)
 	return verdict(ret, VERIFY_NOT_RUN, "%s", diag->msg);
 }
 
-/* ---- tracing it -------------------------------------------------------------------------- */
+/* ---- tracing ----------------------------------------------------------------------------- */
 
 static int resolve(void *ctx, uint64_t code, struct code_names *ret)
 {
@@ -64,7 +64,7 @@ static int resolve(void *ctx, uint64_t code, struct code_names *ret)
 	return inspect_code(run->scratch.inspect, code, ret);
 }
 
-/* A name that could not be read in place. */
+/* Get a name that the BPF program could not read. */
 static int code_name(void *ctx, uint64_t code, char *out, size_t size)
 {
 	struct run *run = ctx;
@@ -99,7 +99,7 @@ static int expect(struct run *run, const char *word, struct verify_result *ret)
 	int r = scratch_line(&run->scratch, line, sizeof(line));
 
 	if (r == -ETIMEDOUT)
-		return verdict(ret, VERIFY_NOT_RUN, "the scratch process takes too long");
+		return verdict(ret, VERIFY_NOT_RUN, "the scratch process timed out");
 	if (r < 0 || strncmp(line, word, strlen(word)) != 0)
 		return verdict(ret, VERIFY_NOT_RUN, "the scratch process does not run");
 	if (strcmp(word, "done") == 0) {
@@ -169,7 +169,7 @@ static int attach(struct run *run, const struct verify_opts *o, struct verify_re
 	return 0;
 }
 
-/* ---- judging it -------------------------------------------------------------------------- */
+/* ---- judging ----------------------------------------------------------------------------- */
 
 struct seen {
 	uint64_t calls, primitive;
@@ -202,8 +202,8 @@ static struct seen seen_of(const struct snapshot *s, const char *name)
 	return ret;
 }
 
-/* What the stacks made of the events is what the events were. */
-static int judge_functions(const struct run *run, const struct snapshot *s,
+/* Compare the counts from the rebuilt stacks with those from the events. */
+static int check_functions(const struct run *run, const struct snapshot *s,
 			   struct verify_result *ret)
 {
 	const struct transcript_calls *c;
@@ -213,19 +213,19 @@ static int judge_functions(const struct run *run, const struct snapshot *s,
 		const struct seen seen = seen_of(s, c[i].name);
 
 		if (seen.calls != c[i].calls || seen.primitive != c[i].primitive)
-			return verdict(ret, VERIFY_WRONG,
-				       "%s was called %llu/%llu times, and %llu/%llu were counted",
-				       c[i].name, (unsigned long long)c[i].calls,
-				       (unsigned long long)c[i].primitive,
-				       (unsigned long long)seen.calls,
-				       (unsigned long long)seen.primitive);
+			return verdict(
+				ret, VERIFY_WRONG,
+				"%s was called %llu/%llu times, but %llu/%llu calls were counted",
+				c[i].name, (unsigned long long)c[i].calls,
+				(unsigned long long)c[i].primitive, (unsigned long long)seen.calls,
+				(unsigned long long)seen.primitive);
 		ret->functions += c[i].calls > 0;
 		ret->calls += (uint32_t)c[i].calls;
 	}
 	return 0;
 }
 
-static int judge(const struct run *run, const struct snapshot *s, struct verify_result *ret)
+static int check(const struct run *run, const struct snapshot *s, struct verify_result *ret)
 {
 	uint64_t losses[PYP_LOSS_MAX];
 	char why[sizeof(ret->reason)];
@@ -241,7 +241,7 @@ static int judge(const struct run *run, const struct snapshot *s, struct verify_
 	    !transcript_collections_right(run->transcript, run->collections, why, sizeof(why)))
 		memcpy(ret->gc_wrong, why, sizeof(why));
 	if (s->targets[0].unmatched)
-		return verdict(ret, VERIFY_WRONG, "%llu events fitted no stack",
+		return verdict(ret, VERIFY_WRONG, "%llu events did not match any stack",
 			       (unsigned long long)s->targets[0].unmatched);
 	ret->events = (uint32_t)transcript_events(run->transcript);
 	ret->site_mask = transcript_sites(run->transcript, 0);
@@ -250,10 +250,10 @@ static int judge(const struct run *run, const struct snapshot *s, struct verify_
 	ret->sites = (uint32_t)(__builtin_popcountll(ret->site_mask) +
 				__builtin_popcountll(ret->more_sites[0]) +
 				__builtin_popcountll(ret->more_sites[1]));
-	return judge_functions(run, s, ret);
+	return check_functions(run, s, ret);
 }
 
-/* Everything up to "done" is in the ring by then: the process said so after it. */
+/* The process printed "done" after its last event, so the ring has all of them. */
 static int compare(struct run *run, struct verify_result *ret)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
@@ -266,7 +266,7 @@ static int compare(struct run *run, struct verify_result *ret)
 		r = s->targets ? profile_snapshot(run->profile, UINT64_MAX / 2, 1, s, s->targets)
 			       : -ENOMEM;
 	}
-	return r < 0 ? verdict(ret, VERIFY_NOT_RUN, "out of memory") : judge(run, s, ret);
+	return r < 0 ? verdict(ret, VERIFY_NOT_RUN, "out of memory") : check(run, s, ret);
 }
 
 static void measure(const struct run *run, struct verify_result *ret)
@@ -314,7 +314,7 @@ const char *verify_text(const struct verify_result *v, char *out, size_t size)
 	switch (v->verdict) {
 	case VERIFY_RIGHT:
 		snprintf(out, size,
-			 "passed%s: %u events of %u functions at %u sites, each as it had to be; "
+			 "passed%s: %u events of %u functions at %u sites, all as expected; "
 			 "%u ns per event",
 			 v->cached ? " before" : "", v->events, v->functions, v->sites,
 			 v->event_ns);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Proof before production: the target's own interpreter runs a small program as a scratch process,
- * which is traced with the plan that the target would be traced with, and what was seen is compared
- * with what that program is known to do: every call, return, yield, throw and unwinding, in order,
- * also while a profiler, a debugger or sys.monitoring watches it. The verdict is kept, by the target's
- * user, interpreter file and plan (cache.h), so this happens once for each.
+ * The self-test: a scratch process runs a test program with the target's interpreter and is traced
+ * with the target's plan. Each call, return, yield, throw and unwinding, in order, is compared with
+ * the known events, also while a profiler, a debugger or sys.monitoring is active. The result is
+ * cached by user, interpreter file and plan (cache.h), so this happens once for each.
  *
- * The probes' own cost, which is measured apart (calibration.h), is kept with the verdict.
+ * The probes' cost is measured separately (calibration.h) and cached with the result.
  *
- * The scratch process has the target's user, mount namespace and root directory, no capability, no
- * network, no device, no site directory, little memory and time. The target itself is not touched.
+ * The scratch process has the target's user, mount namespace and root directory, but no
+ * capabilities, network, devices or site directories, and limited memory and time. The target
+ * itself is not changed.
  */
 #ifndef PYPROF_VERIFY_VERIFY_H
 #define PYPROF_VERIFY_VERIFY_H
@@ -24,23 +24,23 @@
 #include "target/target.h"
 
 enum verify_verdict {
-	VERIFY_NOT_RUN, /* could not be: reason says why */
-	VERIFY_RIGHT,	/* all was seen as it happened */
-	VERIFY_WRONG,	/* something was seen that did not happen, or the reverse: reason */
-	VERIFY_SKIPPED, /* its user did not want it */
+	VERIFY_NOT_RUN, /* impossible, see reason */
+	VERIFY_RIGHT,	/* all events as expected */
+	VERIFY_WRONG,	/* missing, extra or wrong events, see reason */
+	VERIFY_SKIPPED, /* disabled by the user */
 };
 
 struct verify_result {
 	enum verify_verdict verdict;
 	bool cached;
-	uint32_t events;	   /* how many were compared */
-	uint32_t functions, calls; /* what they come to */
-	uint32_t sites;		   /* of the plan, that they came from */
-	uint64_t site_mask;	   /* which, a bit each; 0 when cached */
-	uint64_t more_sites[2];	   /* the same of sites 64 to 191 */
-	uint32_t event_ns;	   /* what an event costs the target, on this machine */
-	struct cost cost;	   /* the same by kind, before and after the clock is read */
-	bool grouped; /* its memory and its threads were bounded by a control group, too */
+	uint32_t events;	   /* number of events compared */
+	uint32_t functions, calls; /* functions and calls in them */
+	uint32_t sites;		   /* number of the plan's sites that caused them */
+	uint64_t site_mask;	   /* bit mask of these sites; 0 if cached */
+	uint64_t more_sites[2];	   /* the same for sites 64 to 191 */
+	uint32_t event_ns;	   /* cost of an event on this machine, ns */
+	struct cost cost;	   /* cost by kind, before and after the clock is read */
+	bool grouped;		   /* a control group limited memory and threads, too */
 	char reason[160];
 	char gc_wrong[160]; /* what was wrong about collections, whatever the verdict; "": nothing */
 };
@@ -48,19 +48,20 @@ struct verify_result {
 struct verify_opts {
 	const struct python *python;
 	const struct plan *plan;
-	const struct target *target; /* whose interpreter it is; NULL: python->file, to be run */
-	bool fresh;		     /* run even if a verdict is known */
-	bool builtins;		     /* of calls of C functions, which is always run */
+	const struct target *target; /* target whose interpreter is tested; NULL: run
+				      * python->file */
+	bool fresh;		     /* ignore cached results */
+	bool builtins;		     /* test calls of C functions; never cached */
 	void (*pump)(void *ctx);     /* called every few ms meanwhile; may be NULL */
 	void *pump_ctx;
 };
 
-/* Never an error: what could not be done is VERIFY_NOT_RUN. At most a few seconds. */
+/* Takes at most a few seconds. Never fails: the result is VERIFY_NOT_RUN if it is impossible. */
 void verify_run(const struct verify_opts *opts, struct verify_result *ret);
 
-/* "passed: 24985 events of 40 functions at 9 sites, each as it had to be; …". Returns out. */
+/* "passed: 24985 events of 40 functions at 9 sites, all as expected; …". Returns out. */
 const char *verify_text(const struct verify_result *v, char *out, size_t size);
-/* The same of calls of C functions: "passed: 6982 events at 39 sites". */
+/* The same for calls of C functions: "passed: 6982 events at 39 sites" */
 const char *verify_builtins_text(const struct verify_result *v, char *out, size_t size);
 
 #endif

@@ -644,7 +644,7 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 	X(lost_codes, "code objects whose names could not be sent (sent again later)")             \
 	X(lost_chains, "stacks that could not be sent (sent again later)")                         \
 	X(lost_threads, "thread ends lost because the ring was full")                              \
-	X(lost_processes, "forks or programs executed that could not be told")                     \
+	X(lost_processes, "fork and exec records dropped because the ring was full")               \
 	X(fault_frame, "events dropped because the frame could not be read")                       \
 	X(fault_string, "names that could not be read in place")                                   \
 	X(chain_truncated, "stacks cut off: too deep or unreadable")                               \

@@ -7,9 +7,9 @@ enum pyp_exit {
 	PYP_EXIT_OK = 0,
 	PYP_EXIT_FAILURE = 1,
 	PYP_EXIT_USAGE = 2,
-	PYP_EXIT_NO_PROCESS = 3,  /* no such process, or it has gone */
+	PYP_EXIT_NO_PROCESS = 3,  /* no such process, or it has ended */
 	PYP_EXIT_PERMISSION = 4,  /* a permission or capability is missing */
-	PYP_EXIT_UNTRACEABLE = 5, /* not a Python that can be traced */
+	PYP_EXIT_UNTRACEABLE = 5, /* not a traceable Python */
 	PYP_EXIT_NO_DAEMON = 6,	  /* no daemon at that socket */
 	PYP_EXIT_BUSY = 7,	  /* already being traced, or a daemon already holds the socket */
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * pyprofctl and a server that is not the daemon: another user's gets no byte from it, and nothing
- * that any server answers can control the terminal.
+ * pyprofctl and servers other than the daemon: another user's server receives nothing, and no
+ * server's response can control the terminal.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,15 +20,15 @@
 
 #define STRANGER 65534
 
-/* Title, colour, C1, direction override, no UTF-8. */
+/* Title, colour, C1, direction override, invalid UTF-8 */
 #define EVIL                                                                                       \
 	"\033]0;EVIL\007\033[31m\xc2\x9b"                                                          \
 	"31m\xe2\x80\xae\xff\b\r"
 #define EVIL_JSON "\\u001b]0;EVIL\\u0007\\u001b[31m\\u009b31m\\u202e\\b\\r"
 
-static struct pyprofd d; /* never started: a directory, and a socket's path */
+static struct pyprofd d; /* never started: provides a directory and a socket path */
 static pid_t server;
-static int received[2]; /* the server's count of bytes comes here */
+static int received[2]; /* pipe with the server's number of received bytes */
 static char *rows;
 
 static void setup(void)
@@ -119,7 +119,7 @@ static int listen_as(uid_t uid)
 	return fd;
 }
 
-/* One that serves as this user; one connection as root before that, if first_as_root. */
+/* Serve as this user; if first_as_root, serve one connection as root before. */
 static void start_server(uid_t uid, bool first_as_root)
 {
 	int ready[2];
@@ -149,7 +149,7 @@ static void start_server(uid_t uid, bool first_as_root)
 	close(ready[0]);
 }
 
-/* How much the server got on its next connection. */
+/* The number of bytes that the server got on its next connection. */
 static size_t bytes_received(void)
 {
 	struct pollfd p = {.fd = received[0], .events = POLLIN};
@@ -162,7 +162,7 @@ static size_t bytes_received(void)
 
 /* ---- the terminal ---- */
 
-/* All that pyprofctl writes to a terminal; keys: typed there. To be freed. */
+/* The output of pyprofctl on a terminal. keys: typed there. To be freed. */
 static char *on_terminal(const char *keys, const char *const *args)
 {
 	const char *build = getenv("PYPROF_BUILD"), *argv[16] = {"pyprofctl", "--socket", d.sock};
@@ -195,7 +195,7 @@ static char *on_terminal(const char *keys, const char *const *args)
 
 #define ON_TERMINAL(keys, ...) on_terminal(keys, (const char *const[]){__VA_ARGS__, NULL})
 
-/* A terminal turns \n to \r\n; reports may be bold. */
+/* Terminals turn \n to \r\n; reports may use bold. */
 static void assert_harmless(char *text)
 {
 	static const char *const fine[] = {"\r\n", "\033[0m", "\033[1m", "\033[2m"};
@@ -229,13 +229,13 @@ Test(client, strangers_server_is_sent_nothing)
 		ctl_fails(&d, PYP_EXIT_PERMISSION, "another user (uid 65534)", commands[i], NULL);
 		cr_assert(bytes_received() == 0, "%s was sent", commands[i]);
 	}
-	/* nor does record go on with a daemon of its own */
+	/* record does not start a private daemon either */
 	ctl_fails(&d, PYP_EXIT_PERMISSION, "another user (uid 65534)", "record", "--pid", "1",
 		  NULL);
 	cr_assert(bytes_received() == 0);
 }
 
-/* The second request of a command comes to another server than the first. */
+/* A command's second request gets a different server than the first. */
 Test(client, each_connection_is_checked)
 {
 	start_server(STRANGER, true);
@@ -250,7 +250,7 @@ Test(client, users_own_server_is_trusted)
 	start_server(STRANGER, false);
 	free(ctl_ok(&d, "status", NULL));
 	cr_assert(bytes_received() > 0);
-	/* and root's */
+	/* root's server is accepted */
 	end_server();
 	start_server(0, false);
 	free(ctl_ok(&d, "status", NULL));
@@ -270,7 +270,7 @@ Test(client, terminal_gets_no_escape_sequences)
 	assert_harmless(ON_TERMINAL("", "timeline"));
 }
 
-/* ncurses writes sequences of its own. */
+/* ncurses writes its own escape sequences. */
 Test(client, full_screen_gets_no_escape_sequences)
 {
 	char *text;
@@ -283,7 +283,7 @@ Test(client, full_screen_gets_no_escape_sequences)
 	free(text);
 }
 
-/* Files and pipes get what was sent, byte by byte. */
+/* Files and pipes get the exact bytes. */
 Test(client, pipes_get_all_bytes)
 {
 	char *text;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Clients that connect and say nothing, or very little at a time, or do not read: they shut nobody
- * out, those that never finish a request or do not read its answer are dropped, and no user can
- * take the places of others.
+ * Clients that connect and send nothing or very little, or do not read. They do not block others;
+ * the daemon closes connections that never complete a request or do not read the response; no user
+ * can take other users' connections.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -18,7 +18,7 @@
 #include "harness/test.h"
 #include "harness/traced.h"
 
-#define IDLE	   64 /* as many as the daemon serves at a time */
+#define IDLE	   64 /* the daemon's limit of connections */
 #define FLOOD	   300
 #define DEADLINE_S 20.0
 #define STRANGER   4711
@@ -53,7 +53,7 @@ static int dial(void)
 	return fd;
 }
 
-/* A connection counts as the user's who made it, whoever uses it afterwards. */
+/* A connection counts for the user that connected, whoever uses it later. */
 static int dial_as(uid_t uid)
 {
 	int fd;
@@ -104,7 +104,7 @@ Test(clients, half_sent_requests_shut_nobody_out)
 	close_all();
 }
 
-/* A byte now and then is no progress. */
+/* Sends single bytes, which do not count as progress. */
 static bool is_open(int fd)
 {
 	char c;
@@ -127,7 +127,7 @@ Test(clients, trickling_ones_are_dropped)
 	close(fd);
 }
 
-/* The HTTP status that comes on it; 0: it is closed. */
+/* The HTTP status of the response; 0: closed. */
 static int answer_on(int fd)
 {
 	const struct timeval limit = {.tv_sec = (time_t)DEADLINE_S};
@@ -154,7 +154,7 @@ static void is_answered(uid_t uid, int expected)
 	close(fd);
 }
 
-/* As the daemon says. */
+/* The daemon's counter */
 static json_int_t dropped(const char *reason)
 {
 	json_t *root = ctl_status(&d);
@@ -182,7 +182,7 @@ static void flood_ends(void)
 		close(fds[i]);
 }
 
-/* The socket is open to everybody, as an administrator may have it. */
+/* The socket is open to everybody, as an administrator may configure it. */
 Test(clients, one_user_takes_no_place_of_others)
 {
 	int root, another;
@@ -202,7 +202,7 @@ Test(clients, one_user_takes_no_place_of_others)
 	close(another);
 }
 
-/* Many users, each with few connections, as whoever has a range of subordinate users. */
+/* Many users with few connections each, as with a range of subordinate user ids. */
 Test(clients, many_users_take_no_place_of_root)
 {
 	int root;
@@ -217,7 +217,7 @@ Test(clients, many_users_take_no_place_of_root)
 	close(root);
 }
 
-/* root and the daemon's own user are let in, and take no place of each other. */
+/* root and the daemon's user are admitted, and do not take each other's connections. */
 Test(clients, root_and_the_daemons_user_leave_room_for_each_other)
 {
 	int root, owner;
@@ -241,7 +241,7 @@ Test(clients, root_and_the_daemons_user_leave_room_for_each_other)
 	close(root);
 }
 
-/* A look that reads nothing. */
+/* Peeks without reading. */
 static bool is_closed(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
@@ -249,7 +249,7 @@ static bool is_closed(int fd)
 	return poll(&p, 1, 500) > 0 && p.revents & (POLLRDHUP | POLLHUP);
 }
 
-/* More than the kernel takes before it is read: functions with long names. */
+/* A response larger than the kernel's buffer: functions with long names. */
 Test(clients, unread_answers_are_dropped)
 {
 	const char ask[] = "GET /v1/snapshot?format=json HTTP/1.1\r\nHost: x\r\n\r\n";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A target 100,000 frames deep, which calls as fast as it can at its deepest point, beside a busy
- * one: neither loses an event, and every call of both is counted where it belongs.
+ * A target 100,000 frames deep that calls as fast as possible at its deepest point, next to a busy
+ * one: no event of either is lost, and all calls are counted in the right calling context.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -23,7 +23,7 @@
 static struct pyprofd d;
 static struct traced deep, busy;
 
-/* From 3.11 on a call from Python to Python takes no C stack. */
+/* Since 3.11, calls between Python functions take no C stack. */
 static struct interpreter deep_one(void)
 {
 	struct interpreter v[INTERPRETERS_MAX];

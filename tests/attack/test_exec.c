@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Processes that are held up in the middle of an exec: the kernel closes a file of a FUSE file
- * system there, whose server does not answer. On Linux 6.18 whoever reads their stat, exe, auxv,
- * map_files or fd waits as long. The daemon goes on serving its clients and its other targets.
+ * Processes blocked in the middle of an exec: the kernel closes a file of a FUSE file system whose
+ * server does not respond. On Linux 6.18 reads of their stat, exe, auxv, map_files and fd block as
+ * long. The daemon continues to serve its clients and other targets.
  */
 #include <stdio.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 #include "harness/fuse_rig.h"
 #include "harness/test.h"
 
-#define WATCH_S 3.0 /* what is done from time to time is done in that */
+#define WATCH_S 3.0 /* longer than the interval of all periodic tasks */
 
 static struct fuse_rig rig;
 static struct pyprofd second;
@@ -52,7 +52,7 @@ static void watch(const struct pyprofd *of)
 		cr_assert(ctl_answers(of, FUSE_RIG_STATUS), "status was held up");
 }
 
-/* Attach beside the test, and ask for the status meanwhile. Returns the exit code. */
+/* Attach in the background, requesting the status meanwhile. Returns the exit code. */
 static int attach_beside(const struct pyprofd *to, const char *pid, const char *why)
 {
 	pid_t child = fork();
@@ -86,14 +86,14 @@ Test(exec, of_a_process_to_be_attached)
 	fuse_rig_daemon(&rig);
 	start_hostile();
 	stop_in_exec();
-	cr_assert_eq(attach_beside(&rig.d, rig.hostile_pid, "could not be read in time"), 1);
-	/* Known by now: refused at once. */
-	cr_assert_eq(attach_beside(&rig.d, rig.hostile_pid, "could not be read in time"), 1);
+	cr_assert_eq(attach_beside(&rig.d, rig.hostile_pid, "timed out"), 1);
+	/* The daemon now refuses it at once. */
+	cr_assert_eq(attach_beside(&rig.d, rig.hostile_pid, "timed out"), 1);
 	watch(&rig.d);
 	stop_neighbour(&rig.d);
 }
 
-/* It stays a target: what it has become is found out after the exec. */
+/* It stays a target; after the exec the daemon finds its new program. */
 Test(exec, of_a_target)
 {
 	double start;
@@ -107,11 +107,11 @@ Test(exec, of_a_target)
 	start = traced_seconds();
 	free(ctl_ok(&rig.d, "stop", "--pid", rig.hostile_pid, NULL));
 	cr_assert_lt(traced_seconds() - start, FUSE_RIG_STATUS, "its stop was held up");
-	ctl_fails(&rig.d, 1, "could not be read in time", "start", "--pid", rig.hostile_pid, NULL);
+	ctl_fails(&rig.d, 1, "timed out", "start", "--pid", rig.hostile_pid, NULL);
 	watch(&rig.d);
 }
 
-/* The other daemon is looked for among all processes. What cannot be read then is left out. */
+/* Finding the other daemon reads all processes; unreadable ones are skipped. */
 Test(exec, of_a_stranger)
 {
 	char who[64];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A process that looks into a target and has been taken over by it: it crashes, hangs, lies, or
- * tries what it is not to do. That is an error of this one attach.
+ * An inspector that a target has taken over: it crashes, hangs, sends invalid answers, or tries
+ * forbidden operations. Only the attach fails.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static void say_anything(int chan)
 	hang(chan);
 }
 
-/* A head that promises more than there may be. */
+/* Send a header that announces too much. */
 static void promise(int chan)
 {
 	const struct answer_head h = {.question = QUESTION_FIND, .size = UINT32_MAX};
@@ -121,7 +121,7 @@ Test(inspect, lies)
 	attach_fails(promise, 5, "impossible", 5);
 	attach_fails(lie, 5, "impossible", 5);
 	inspect_test_helper = NULL;
-	traced_attach(&t); /* nothing of that stays */
+	traced_attach(&t); /* no effect remains */
 }
 
 static bool opens(void)
@@ -174,8 +174,8 @@ static bool executes(void)
 static bool (*const attempts[])(void) = {opens,	       connects,     forks,   signals, makes_code,
 					 takes_memory, becomes_root, unlinks, executes};
 
-/* What is forbidden to it, each as a bit that it was possible after all; it says so by a message that
- * no honest one sends. */
+/* Try forbidden operations. Each that succeeds sets a bit, sent in a message that no valid
+ * inspector sends. */
 static void try_all(int chan)
 {
 	uint32_t done = 0;
@@ -200,7 +200,7 @@ Test(inspect, may_do_nothing_else)
 	attach_fails(try_all, 1, "possible: 0", 5);
 }
 
-/* The kernel's lists of a process's capabilities, as one number. */
+/* A process's capabilities in /proc as a number. */
 static uint64_t capabilities(pid_t pid, const char *which)
 {
 	_cleanup_free_ char *status = NULL;
@@ -211,7 +211,7 @@ static uint64_t capabilities(pid_t pid, const char *which)
 	return strtoull(proc_field(status, which), NULL, 16);
 }
 
-/* Whoever takes over the opener gets what opening takes, and no more. */
+/* A compromised opener can open files, but nothing else. */
 Test(inspect, opener_keeps_three_capabilities)
 {
 	const uint64_t may = UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_DAC_READ_SEARCH |

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * `pyprofctl record` and `run` with a daemon of their own, ended by signals: nothing is left in the
- * temporary directory, and no daemon. The test has a /tmp of its own, so that all in it is known.
+ * `pyprofctl record` and `run` with a private daemon, ended by signals: they leave no files in the
+ * temporary directory and no daemon. The test has its own /tmp, so that all its files are known.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static void setup(void)
 		cr_skip_test("needs root");
 	assert_ok(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 	assert_ok(mount("tmpfs", "/tmp", "tmpfs", 0, "size=64m"));
-	/* what is left without a parent becomes ours */
+	/* adopt orphaned processes */
 	assert_ok(prctl(PR_SET_CHILD_SUBREAPER, 1));
 	traced_start(&t, it.exe, "run.py", "busy_empty", "60", NULL);
 	traced_expect(&t, "ready");
@@ -61,7 +61,7 @@ static pid_t start(const char *const *args)
 	return pid;
 }
 
-/* Its child pyprofd, when it has been executed; 0: not yet. */
+/* Its child pyprofd, once executed; 0: not yet. */
 static pid_t daemon_of(pid_t pid)
 {
 	char path[64], text[256] = "";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * However the daemon ends, no breakpoint of its stays in the target, and the kernel has nothing to
- * complain about: killed while it attaches, while it detaches, between windows; ended while its
- * helpers still measure. The kernel leaves breakpoints behind when whoever attaches or detaches them
- * is killed meanwhile, and the target then pays for each until it ends.
+ * However the daemon ends, no breakpoint stays in the target, and the kernel reports no leak:
+ * killed while attaching, while detaching, between windows; ended while helpers measure. The kernel
+ * leaves breakpoints if a process is killed while it attaches or detaches, which slow the target
+ * until it ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ TestSuite(leaks, .init = caps_require_bpf, .timeout = 120);
 
 #define COMPLAINT "leaking uprobe"
 
-/* From now on; -1: it cannot be read here. */
+/* Open the log at its end; -1: unavailable. */
 static int log_open(void)
 {
 	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -37,7 +37,8 @@ static int log_open(void)
 	return fd;
 }
 
-/* What it says of a process whose name begins with pyprofd, as all that the daemon starts. */
+/* Check for messages about processes whose names begin with pyprofd, as those of all daemon
+ * processes do. */
 static void log_check(int fd)
 {
 	char line[8192];
@@ -51,7 +52,7 @@ static void log_check(int fd)
 	}
 }
 
-/* ---- killing at the wrong moment --------------------------------------------------------- */
+/* ---- killing at critical moments --------------------------------------------------------- */
 
 struct victim {
 	struct traced t;
@@ -67,7 +68,7 @@ static void victim_start(struct victim *v)
 	sites_find(&v->sites, v->t.pid);
 }
 
-/* It has computed the right things all the time. */
+/* The target's computations were right all the time. */
 static void victim_finish(struct victim *v)
 {
 	traced_say(&v->t, "stop");
@@ -78,7 +79,7 @@ static void victim_finish(struct victim *v)
 		close(v->log);
 }
 
-/* As sites_changed, in one system call. */
+/* Like sites_changed(), with one system call. */
 static int changed_now(const struct victim *v)
 {
 	const struct plan *plan = &v->sites.plan;
@@ -98,7 +99,7 @@ static int changed_now(const struct victim *v)
 	return changed;
 }
 
-/* Without a pause: the moment that is waited for is over in a tenth of a millisecond. */
+/* Busy waiting, as the moment lasts 0.1 ms. */
 static void watch(const struct victim *v, bool more_than, int n)
 {
 	double end = traced_seconds() + TRACED_DEADLINE;
@@ -138,7 +139,7 @@ Test(leaks, killed_while_it_attaches)
 	victim_finish(&v);
 }
 
-/* As pyprofd_kill; false: on a busy machine it has been quicker, and has ended by itself. */
+/* Like pyprofd_kill(); false: on a busy machine the daemon may have ended before. */
 static bool kill_if_it_runs(struct pyprofd *d)
 {
 	struct ran r;
@@ -174,8 +175,8 @@ Test(leaks, killed_while_it_detaches)
 	victim_finish(&v);
 }
 
-/* Ten windows a second: each kill meets one that closes, or one that opens. */
-#define BETWEEN 1 /* site that is probed between windows as well */
+/* Ten windows per second: each kill hits an opening or closing window. */
+#define BETWEEN 1 /* a site that is also probed between windows */
 Test(leaks, killed_between_windows)
 {
 	struct pyprofd d;
@@ -198,7 +199,7 @@ Test(leaks, killed_between_windows)
 	victim_finish(&v);
 }
 
-/* What measures the cost of events is still at it, with probes of its own on a scratch process. */
+/* The helper that measures the cost of events still has probes on a scratch process. */
 Test(leaks, ended_while_it_measures)
 {
 	struct pyprofd d;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The socket and its lock in a directory that other users can write to: they cannot keep the daemon
- * from starting. A path that is refused leaves nothing behind.
+ * The socket and its lock in a directory that other users can write to: they cannot prevent the
+ * daemon from starting. A refused path leaves no files.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ static void teardown(void)
 
 TestSuite(lockfile, .init = setup, .fini = teardown, .timeout = 60);
 
-/* Another user's process that does this, says so, and stays. */
+/* Start another user's process that runs prepare, reports success, and stays. */
 static void as_stranger(bool (*prepare)(void))
 {
 	int ready[2];
@@ -102,12 +102,12 @@ static void assert_starts(void)
 	assert_ok(lstat(lock, &before));
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
-	/* and only one of them */
+	/* a second daemon is refused */
 	second = d;
 	second.pid = 0;
 	pyprofd_file(&d, "stdout2", second.out, sizeof(second.out));
 	pyprofd_file(&d, "stderr2", second.err, sizeof(second.err));
-	pyprofd_fails(&second, PYP_EXIT_BUSY, "already holds", NULL);
+	pyprofd_fails(&second, PYP_EXIT_BUSY, "another daemon uses", NULL);
 	assert_ok(lstat(lock, &after));
 	cr_assert(before.st_ino == after.st_ino && after.st_uid == STRANGER);
 }
@@ -145,7 +145,7 @@ static bool serve(void)
 	       bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 && listen(fd, 1) == 0;
 }
 
-/* Only another path helps there; what is at this one is not ours to remove. */
+/* Only another path helps. The other user's socket is not removed. */
 Test(lockfile, anothers_socket)
 {
 	struct stat st;
@@ -156,7 +156,7 @@ Test(lockfile, anothers_socket)
 	unlink(d.sock);
 }
 
-/* ---- paths that are refused ---- */
+/* ---- refused paths ---- */
 
 static void assert_refused(const char *path, int status)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Probes that are attached again forget what was known about code objects and threads. A target
- * with many of them must not make each attach expensive: the maps are emptied in batches, not with
- * two system calls per element.
+ * At each attach, probes forget known code objects and threads. With many of them, the maps must be
+ * emptied in batches, not with two system calls per element.
  */
 #include <bpf/bpf.h>
 #include <dlfcn.h>
@@ -13,12 +12,12 @@
 #include "harness/test.h"
 
 #define ELEMENTS 60000u
-#define CALLS	 200u /* system calls, far fewer than elements */
+#define CALLS	 200u /* limit of system calls, far below the number of elements */
 #define FDS	 1024
 
 TestSuite(map_clear, .init = caps_require_bpf, .timeout = 60);
 
-/* libbpf's functions of this name, counted: the library under test finds these first. */
+/* Interposes libbpf's functions to count calls. */
 static unsigned int calls;
 
 #define REAL(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
@@ -42,7 +41,7 @@ int bpf_map_lookup_and_delete_batch(int fd, void *in, void *out, void *keys, voi
 	return REAL(bpf_map_lookup_and_delete_batch)(fd, in, out, keys, values, count, opts);
 }
 
-/* This process's descriptor of the BPF map with this name. */
+/* This process's descriptor of the BPF map with this name */
 static int map_named(const char *name)
 {
 	for (int fd = 0; fd < FDS; fd++) {

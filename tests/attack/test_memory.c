@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Targets whose memory and files lie on a FUSE file system whose server does not answer. Whoever
- * reads them waits for ever and cannot be killed; the daemon goes on serving its clients and its
- * other targets, and says what is wrong.
+ * Targets whose memory and files are on a FUSE file system whose server does not respond. Readers
+ * block for ever and cannot be killed; the daemon continues to serve its clients and other targets,
+ * and reports the problem.
  */
 #include <unistd.h>
 
@@ -27,8 +27,8 @@ static void cover(void)
 	traced_expect(&rig.hostile, "covered");
 }
 
-/* `pyprofctl COMMAND --pid PID` or `COMMAND PID` for the hostile process, while the daemon serves other
- * clients. It must report why it fails. Returns the exit code. */
+/* Run a pyprofctl command for the hostile process while the daemon serves other clients. It must
+ * report the reason of its failure. Returns the exit code. */
 static int fails_beside(const char *command, const char *option)
 {
 	const char *pid = rig.hostile_pid;
@@ -43,7 +43,7 @@ static int fails_beside(const char *command, const char *option)
 	return fuse_rig_serve_until(&rig.d, child);
 }
 
-/* Arguments, and what tells one start of a program from another, cannot be read. */
+/* Arguments and the exec's random bytes cannot be read. */
 Test(memory, of_a_process_to_be_attached)
 {
 	int status;
@@ -57,7 +57,7 @@ Test(memory, of_a_process_to_be_attached)
 	fuse_rig_check_neighbour(&rig, &rig.d);
 }
 
-/* The same in one that is traced already. */
+/* The same for a process that is traced already. */
 Test(memory, of_a_target)
 {
 	int status;
@@ -73,7 +73,7 @@ Test(memory, of_a_target)
 	fuse_rig_check_neighbour(&rig, &rig.d);
 }
 
-/* The kernel would read it, holding a lock that every fork on the machine needs. */
+/* The kernel would read it while holding a lock that each fork needs. */
 Test(memory, of_an_executable)
 {
 	int status;

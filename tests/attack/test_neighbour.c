@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A target that makes more events than the daemon can read, beside one that makes more than its
- * ring holds, at a moderate rate: the first one loses events, the second one none.
+ * A target with more events than the daemon can read, next to one with a moderate rate whose events
+ * exceed its ring in total: only the first one loses events.
  */
 #include <jansson.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define QUOTA_US (CPU_GROUP_PERIOD_US / 50) /* 2 % */
 #define RING	 "2M"
-/* 200,000 calls and returns in some 10 s; the ring holds about a quarter of them. */
+/* 200,000 calls and returns in about 10 s; the ring holds a quarter of them */
 #define ROUNDS "100"
 #define CALLS  "1000"
 #define PAUSE  "0.1"
@@ -101,7 +101,7 @@ Test(neighbour, of_an_overload_loses_nothing)
 	pyprofd_launch(&d, "--ring-size", RING, NULL);
 	pyprofd_ready(&d);
 	free(ctl_ok(&d, "attach", pid_text(pids[0], loud.pid), pid_text(pids[1], paced.pid), NULL));
-	/* Not its helper processes, which still measure costs. */
+	/* Excludes helper processes, which still measure costs. */
 	cpu_group_add(d.pid);
 	cpu_group_quota(QUOTA_US);
 	traced_go(&loud);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* -o in a directory that other users can write to: their links, files and FIFOs gain them nothing. */
+/* -o in a directory that other users can write to: their links, files and FIFOs are not followed or
+ * used. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 
 #define STRANGER 65534
 
-static struct pyprofd d; /* never started: its directory only */
+static struct pyprofd d; /* never started: only its directory is used */
 static char shared[128], saved[128], victim[128];
 
 static void write_file(const char *path, const char *text, mode_t mode)
@@ -80,7 +81,7 @@ Test(outfile, anothers_link_is_not_followed)
 	ctl_fails(&d, PYP_EXIT_FAILURE, "belongs to another user", "report", saved, "-o", out,
 		  NULL);
 	assert_victim_unharmed();
-	/* where it leads to nothing yet, too */
+	/* also if the link's target does not exist */
 	unlink(victim);
 	ctl_fails(&d, PYP_EXIT_FAILURE, "belongs to another user", "report", saved, "-o", out,
 		  NULL);
@@ -99,7 +100,7 @@ Test(outfile, anothers_link_to_a_directory_is_not_followed)
 	assert_victim_unharmed();
 }
 
-/* Our own, and root's, are: /var/run and the like. */
+/* Links of the same user and of root are followed, such as /var/run. */
 Test(outfile, own_link_is_followed)
 {
 	char out[192], *text;
@@ -135,7 +136,7 @@ Test(outfile, new_file_is_private)
 	cr_assert((st.st_mode & 0777) == 0600, "its mode is %o", st.st_mode & 0777);
 }
 
-/* Nobody reads from it: this used to wait for ever. */
+/* The FIFO has no reader; this used to block for ever. */
 Test(outfile, fifo_is_refused)
 {
 	char out[192];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Targets that make outputs large: names of 48 KB that each calling context repeats, recursion that
- * gives each context a stack of its own. Each format answers within the bound or is refused; the
- * daemon stays small and keeps the data.
+ * gives each calling context its own stack. Each format is within the limit or refused; the daemon
+ * stays small and keeps the data.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static void teardown(void)
 
 TestSuite(output, .fini = teardown, .timeout = 100);
 
-/* Peak resident memory of the daemon, in bytes. */
+/* Peak resident memory of the daemon in bytes */
 static long long peak_rss(void)
 {
 	char path[64], line[256];
@@ -61,7 +61,7 @@ static long long peak_rss(void)
 	return kb * 1024;
 }
 
-/* The size of a format's output, or -1: refused. */
+/* The size of a format's output; -1: refused. */
 static long long size_of(const char *format)
 {
 	char path[128];
@@ -94,7 +94,7 @@ static void assert_data_kept(size_t functions)
 	cr_assert(peak_rss() < RSS_BOUND, "the daemon took %lld MiB", peak_rss() / MIB);
 }
 
-/* 120 functions: 5.8 MB of names, of which a collapsed file would repeat 348 MB. */
+/* 120 functions: 5.8 MB of names, which a collapsed file would repeat to 348 MB. */
 Test(output, long_names_in_every_format)
 {
 	start("120", "48000", "0");
@@ -102,16 +102,16 @@ Test(output, long_names_in_every_format)
 		long long size;
 
 		if (strcmp(f->name, "counters") == 0)
-			continue; /* none were counted */
+			continue; /* no counters were enabled */
 		size = size_of(f->name);
 		cr_log_info("%s: %lld bytes", f->name, size);
-		/* names once, perhaps with what reads them back */
+		/* contains each name once or twice */
 		cr_assert(size > 0 && size < 64 * MIB, "%s: %lld MiB", f->name, size / MIB);
 	}
 	assert_data_kept(120);
 }
 
-/* 40,000 contexts, each with a stack of its own: 512 frames are written of each. */
+/* 40,000 calling contexts with stacks of their own, of which 512 frames are written. */
 Test(output, deep_recursion_is_refused)
 {
 	start("1", "100", "40000");
@@ -120,7 +120,7 @@ Test(output, deep_recursion_is_refused)
 	assert_data_kept(1);
 }
 
-/* record's own daemon ends with it: what its format is too large for is kept as JSON. */
+/* record's private daemon ends with it, so data too large for the format is saved as JSON. */
 Test(output, refused_recording_is_kept)
 {
 	struct interpreter it = traced_newest();
@@ -131,7 +131,7 @@ Test(output, refused_recording_is_kept)
 	pyprofd_file(&d, "out.collapsed", out, sizeof(out));
 	traced_start(&t, it.exe, "long_names.py", "1", "100", "40000", "100000", NULL);
 	traced_expect(&t, "ready");
-	traced_go(&t); /* it goes on until it is killed */
+	traced_go(&t); /* it continues until it is killed */
 	setenv("TMPDIR", d.dir, 1);
 	r = ctl(&d, "record", "--pid", pid_text(pid, t.pid), "-d", "2", "-o", out, NULL);
 	cr_assert(r.status == PYP_EXIT_FAILURE, "%d: %s", r.status, r.err);
@@ -146,7 +146,7 @@ Test(output, refused_recording_is_kept)
 	pyprofd_deinit(&d);
 }
 
-/* The same of the daemon's own -o. */
+/* The same for the daemon's -o */
 Test(output, refused_profile_is_kept_at_the_end)
 {
 	struct interpreter it = traced_newest();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * More events than the daemon can read, because it has 2 % of a CPU: `status` and `stop` are
- * answered within a second all the same, and nothing that was recorded before a stop is missing
- * afterwards. A target that does much does not cost another one its events.
+ * More events than the daemon can read, as it has 2 % of a CPU: `status` and `stop` are still
+ * answered within a second, and all events recorded before a stop are in the profile. A busy target
+ * costs another target no events.
  */
 #include <jansson.h>
 #include <sched.h>
@@ -46,7 +46,7 @@ static void teardown(void)
 
 TestSuite(overload, .init = setup, .fini = teardown, .timeout = 120);
 
-/* One CPU for the target, the others for everybody else. */
+/* One CPU for the target, the others for all other processes */
 static void pin(pid_t to_pin)
 {
 	cpu_set_t one;
@@ -71,7 +71,7 @@ static void start_daemon(const char *ring)
 	cpu_group_add(d.pid);
 }
 
-/* What a command takes, at the most; it is said. */
+/* The longest time of a command, printed. */
 static double timed(const char *command, double *most)
 {
 	double start = traced_seconds(), took;
@@ -93,8 +93,8 @@ static json_int_t number(const char *name)
 }
 
 /*
- * The process that measures the probes' cost shares the daemon's quota, and is no load of events. A
- * snapshot waits for its end.
+ * The process that measures the probes' cost shares the daemon's quota and is not the load of this
+ * test. A snapshot waits for its end.
  */
 static void wait_for_costs(void)
 {
@@ -142,7 +142,7 @@ Test(overload, status_and_stop_are_answered)
 	cr_assert(stop < ANSWER_S, "stop took %.3f s", stop);
 }
 
-/* Calls of empty() that a profile has. */
+/* Calls of empty() in a profile */
 static json_int_t calls_of_empty(const json_t *root)
 {
 	json_int_t calls = 0;
@@ -157,7 +157,7 @@ static json_int_t calls_of_empty(const json_t *root)
 	return calls;
 }
 
-/* A moment's calls fit the ring; they are still in there when the daemon is told to stop. */
+/* The calls fit the ring, and are still there when the daemon gets the stop request. */
 Test(overload, what_was_recorded_before_a_stop_is_counted)
 {
 	json_t *result, *profile;
@@ -175,14 +175,14 @@ Test(overload, what_was_recorded_before_a_stop_is_counted)
 	cr_assert(took < ANSWER_S, "stop took %.3f s", took);
 	fprintf(stderr, "  stop %.3f s; %lld bytes are still to be read\n", took,
 		(long long)number("pending_bytes"));
-	/* waits for them */
+	/* waits for the ring */
 	text = ctl_ok(&d, "snapshot", "-f", "json", NULL);
 	profile = json_loads(text, 0, NULL);
 	result = json_loads(t.result, 0, NULL);
 	cr_assert(json_is_true(json_object_get(profile, "exact")));
 	cr_assert_eq(calls_of_empty(profile), json_integer_value(json_object_get(result, "calls")));
 	until_state("attached");
-	/* A start reads the target's stacks, within a deadline. */
+	/* A start reads the target's stacks, with a deadline. */
 	cpu_group_quota(-1);
 	free(ctl_ok(&d, "start", NULL));
 	until_state("tracing");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The daemon inside a pid namespace of its own, as in a container: sampling finds its target there,
- * whether it runs in the same namespace or in one below, and another process is not taken for it.
+ * The daemon in a pid namespace, as in a container: sampling finds a target in the same namespace
+ * or in one below, and does not mistake another process for it.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -27,7 +27,7 @@ static bool is_sampled(struct traced *t, void *ctx)
 	return enough;
 }
 
-/* Trace load.py by sampling, in a place below this one; it and its counts are as they should be. */
+/* Sample load.py in a place below this one, and check its figures. */
 static void sample(const char *exe, const struct place *at)
 {
 	struct traced t;
@@ -53,7 +53,7 @@ static void on_alarm(int signo)
 	_exit(TOO_LONG);
 }
 
-/* As process 1 of its namespace: its end ends the target, too. */
+/* Run as process 1 of the namespace, so that the target ends with it. */
 static _Noreturn void inside(const char *exe, const struct place *at)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The self-test's scratch process beside hostile targets: which devices it opens, as whom it runs,
- * who can reach it. What it may use up: test_scratch_bounds.c.
+ * The self-test's scratch process with hostile targets: devices it opens, its user, access to it.
+ * Its limits are tested in test_scratch_bounds.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,9 +33,9 @@
 
 TestSuite(scratch, .timeout = 90);
 
-/* ---- a disk of root's -------------------------------------------------------------------- */
+/* ---- a disk of root ---------------------------------------------------------------------- */
 
-/* A loop device; it goes when its descriptor is closed. Filled with dots. */
+/* A loop device filled with dots; it disappears when its descriptor is closed. */
 static int disk_new(struct attack *a, char dev[32])
 {
 	struct loop_config config = {.info.lo_flags = LO_FLAGS_AUTOCLEAR};
@@ -76,7 +76,7 @@ static bool disk_is_whole(int disk)
 	return true;
 }
 
-/* What is mounted over /dev/null must not be opened with our privileges for it. */
+/* A device mounted over /dev/null must not be opened with the daemon's privileges. */
 Test(scratch, a_disk_in_the_place_of_dev_null)
 {
 	struct attack a = {.uid = ATTACK_USER, .code = "    posix.write(2, b'ATTACKED' * 64)\n"};
@@ -90,7 +90,7 @@ Test(scratch, a_disk_in_the_place_of_dev_null)
 	close(disk);
 }
 
-/* A container's root: device nodes may be made there, and its device cgroup forbids to open them. */
+/* A container's root may create device nodes; its device cgroup forbids opening them. */
 #define DEVICES "/sys/fs/cgroup/devices"
 
 static char group[128];
@@ -155,11 +155,11 @@ Test(scratch, a_device_that_its_container_may_not_open)
 	close(disk);
 }
 
-/* ---- as whom ----------------------------------------------------------------------------- */
+/* ---- its user ---------------------------------------------------------------------------- */
 
 #define WHO "    say('root' if posix.getuid() == 0 or posix.getgid() == 0 else 'user')\n"
 
-/* /proc/PID of a process that is not dumpable is root's, and any process may be so. */
+/* /proc/PID of a non-dumpable process belongs to root, and any process can be non-dumpable. */
 Test(scratch, a_guarded_process_is_not_roots)
 {
 	struct attack a = {.uid = ATTACK_USER,
@@ -186,7 +186,7 @@ static void copy_python(struct attack *a, const char *to, uid_t uid, mode_t mode
 	a->exe = to;
 }
 
-/* Root itself runs it: what it executes next from that file is its owner's choice. */
+/* Root runs it, but its owner controls the file's contents. */
 Test(scratch, a_file_of_a_user_is_not_run_as_root)
 {
 	struct attack a = {.code = WHO, .prepare = attack_private_mounts};
@@ -199,7 +199,7 @@ Test(scratch, a_file_of_a_user_is_not_run_as_root)
 	attack_end(&a);
 }
 
-/* Set-user-id: real and effective user differ. */
+/* Set-user-id: real and effective user differ */
 static void as_user_privately(struct attack *a)
 {
 	attack_private_mounts(a);
@@ -220,9 +220,9 @@ Test(scratch, a_process_of_two_users_is_not_run_again)
 	attack_end(&a);
 }
 
-/* ---- another program at the worst moment ------------------------------------------------- */
+/* ---- another program at a critical moment ------------------------------------------------ */
 
-/* A Python of the user's, with a standard library of the user's beside it. */
+/* A Python owned by the user, with a standard library owned by the user */
 static const char make_python[] =
 	"import os, shutil, sys\n"
 	"top, std = sys.argv[1], os.path.dirname(os.__file__)\n"
@@ -237,7 +237,7 @@ static const char make_python[] =
 
 static int go_exec;
 
-/* It executes the set-user-id program once its standard input ends. */
+/* It executes the set-user-id program at the end of its standard input. */
 static void as_user_to_exec(struct attack *a)
 {
 	struct stat st;
@@ -249,7 +249,7 @@ static void as_user_to_exec(struct attack *a)
 	attack_become(a->uid);
 }
 
-/* A call that opens /proc/PID/exe without reading from it. */
+/* Is it a call that opens /proc/PID/exe without reading it? */
 static bool opens_exe(pid_t pid, const struct user_regs_struct *r)
 {
 	union {
@@ -266,7 +266,7 @@ static bool opens_exe(pid_t pid, const struct user_regs_struct *r)
 	return strncmp(path.text, "/proc/", 6) == 0 && end && !end[4];
 }
 
-/* The next thread of doctor that stops. */
+/* The next thread of doctor that stops */
 static pid_t next_stop(pid_t doctor, int *status)
 {
 	pid_t tid;
@@ -280,8 +280,8 @@ static pid_t next_stop(pid_t doctor, int *status)
 }
 
 /*
- * Let doctor run until one of its threads has opened the target's program; that thread is stopped
- * then. It reads about processes in a thread of its own.
+ * Let doctor run until one of its threads has opened the target's program; that thread is then
+ * stopped. (doctor reads processes in a worker thread.)
  */
 static pid_t stop_at_exe(pid_t doctor)
 {
@@ -305,7 +305,7 @@ static pid_t stop_at_exe(pid_t doctor)
 	}
 }
 
-/* Let go of the threads as they stop: of this one, which is stopped, first. */
+/* Resume threads as they stop, first this one, which is stopped. */
 static void let_go(pid_t doctor, pid_t tid)
 {
 	int status;
@@ -329,7 +329,7 @@ static void wait_for_program(pid_t pid, const char *name)
 	} while (!strstr(exe, name));
 }
 
-/* Between the program and the user: the program is the user's, and the user is root by then. */
+/* Between reading the program, which is the user's, and the user id, which is root by then. */
 Test(scratch, a_set_user_id_program_between_two_looks)
 {
 	struct attack a = {.uid = ATTACK_USER,
@@ -358,13 +358,13 @@ Test(scratch, a_set_user_id_program_between_two_looks)
 	let_go(doctor, stopped);
 	attack_follow(&a, doctor);
 	cr_assert(!attack_said(&a, "root"), "a user's program was run as root");
-	cr_assert(strstr(a.text, "executed another program meanwhile"), "%s", a.text);
+	cr_assert(strstr(a.text, "executed another program"), "%s", a.text);
 	attack_end(&a);
 }
 
-/* ---- who can reach it -------------------------------------------------------------------- */
+/* ---- access to it ------------------------------------------------------------------------ */
 
-/* As the target's user: can this process be looked into? A number: how. */
+/* As the target's user: how can this process be accessed? Returns a number. */
 static int look_into(pid_t pid)
 {
 	static const char *const files[] = {"exe", "mem", "maps", "environ", "root", "cwd", "fd/0"};
@@ -382,7 +382,7 @@ static int look_into(pid_t pid)
 
 static int keeper_reached = -1;
 
-/* The keeper is a child of doctor's; it watches over the interpreter, as the same user. */
+/* The keeper is a child of doctor and supervises the interpreter, as the same user. */
 static void reach_keeper(struct attack *a, pid_t doctor)
 {
 	pid_t keeper = attack_child_of(doctor), pid;
@@ -410,7 +410,7 @@ Test(scratch, the_same_user_cannot_reach_its_keeper)
 	attack_end(&a);
 }
 
-/* A process in a container that waits for others to appear beside it. */
+/* A process in a container that waits for other processes to appear. */
 static _Noreturn void lie_in_wait(int found)
 {
 	static char line[128];
@@ -430,7 +430,7 @@ static _Noreturn void lie_in_wait(int found)
 
 static int found[2];
 
-/* Its processes: 1, the target to be; 2, who lies in wait; nobody else. */
+/* Processes in the container: 1, the target; 2, the waiting process. */
 static void container_with_a_lurker(struct attack *a)
 {
 	pid_t pid;
@@ -439,7 +439,7 @@ static void container_with_a_lurker(struct attack *a)
 	attack_must(unshare(CLONE_NEWPID | CLONE_NEWNS) == 0, "namespaces");
 	pid = fork();
 	if (pid) {
-		/* It is the target for doctor, too: tell its pid, and wait. */
+		/* It is also doctor's target: report its pid and wait. */
 		char text[16];
 		int n = snprintf(text, sizeof(text), "%d ", (int)pid);
 

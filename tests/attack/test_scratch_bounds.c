@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The self-test's scratch process with a hostile target: what it may use up, and for how long. */
+/* Limits of the self-test's scratch process, with a hostile target: resources and time */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 TestSuite(scratch_bounds, .timeout = 90);
 
-/* ---- how much ---------------------------------------------------------------------------- */
+/* ---- resources --------------------------------------------------------------------------- */
 
 Test(scratch_bounds, shared_memory_is_bounded)
 {
@@ -83,7 +83,7 @@ static void read_groups(struct attack *a, pid_t doctor)
 	fclose(f);
 }
 
-/* Whether the line of a controller of version 1, or of version 2, names a scratch process's. */
+/* Does the line of a controller (version 1) or of version 2 name a scratch process's group? */
 static bool bounded_by(const char *controller)
 {
 	for (const char *line = groups; *line; line = strchrnul(line, '\n')) {

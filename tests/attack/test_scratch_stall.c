@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The self-test's scratch process, where the target's root directory does not answer. */
+/* The self-test's scratch process, with a target whose root directory does not respond */
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
@@ -17,11 +17,12 @@
 
 TestSuite(scratch_stall, .timeout = 40);
 
-/* ---- a file system that does not answer --------------------------------------------------- */
+/* ---- a file system that does not respond ------------------------------------------------- */
 
 /*
- * A FUSE file system with a root directory and nothing else. Its server answers until the directory
- * is somebody's root, and then no more, until the test ends: what waits for it cannot be killed.
+ * A FUSE file system with only a root directory. Its server responds until the directory is a
+ * process's root, and then no more until the test ends: processes that wait for it cannot be
+ * killed.
  */
 static int fuse, leash[2];
 
@@ -53,13 +54,13 @@ static uint32_t serve_one(void)
 	return in->opcode;
 }
 
-/* chdir() and chroot() ask for access once each. */
+/* chdir() and chroot() check access once each. */
 static _Noreturn void serve(void)
 {
 	struct pollfd p[] = {{.fd = 4, .events = POLLIN}, {.fd = 3, .events = POLLIN}};
 	unsigned int asked = 0;
 
-	/* Nobody is to wait for the end of this process's output. */
+	/* This process must not keep the test's output open. */
 	attack_must(dup2(leash[0], 1) == 1 && dup2(fuse, 0) == 0, "descriptors");
 	attack_must(dup2(1, 4) == 4 && dup2(0, 3) == 3, "descriptors");
 	close_range(5, ~0u, 0);
@@ -103,7 +104,7 @@ Test(scratch_stall, a_root_directory_that_does_not_answer)
 	begun = traced_seconds();
 	attack_follow(&a, attack_doctor(&a));
 	cr_assert(traced_seconds() - begun < 15, "it held doctor up");
-	cr_assert(strstr(a.text, "does not answer"), "%s", a.text);
+	cr_assert(strstr(a.text, "does not respond"), "%s", a.text);
 	close(leash[1]);
 	attack_end(&a);
 }

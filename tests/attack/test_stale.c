@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Breakpoints that a tracer has left behind in a target's code: doctor shows where they are and what
- * they cost, attach warns of them, and those at the planned sites are gone when the trace ends.
+ * Breakpoints that a tracer has left in a target's code: doctor shows their address and cost,
+ * attach warns about them, and those at the planned sites are removed when the trace ends.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 TestSuite(stale, .init = caps_require_bpf, .timeout = 120);
 
-/* As uprobes leave it: one byte of the process's copy of its code. */
+/* Write a breakpoint as uprobes leave it: one byte in the process's copy of its code. */
 static void leave_behind(const struct sites *sites, pid_t pid, unsigned int site)
 {
 	_cleanup_close_ int fd = -1;
@@ -63,7 +63,7 @@ static void check_said(struct pyprofd *d)
 	pyprofd_deinit(d);
 }
 
-/* It waits, so none of them is hit. */
+/* The target waits, so it executes none of them. */
 Test(stale, is_found_and_removed)
 {
 	struct sites sites;
@@ -89,7 +89,7 @@ Test(stale, is_found_and_removed)
 	check_no_leaks();
 }
 
-/* And nothing is said where there is nothing. */
+/* No messages without stale breakpoints. */
 Test(stale, nothing_is_there)
 {
 	_cleanup_free_ char *said = NULL, *status = NULL;

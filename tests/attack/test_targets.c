@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Commands for several targets: one that is bad does not decide about the others, followed children
- * have their parent's options and stop with it, and the data of a target that has ended is dropped
- * by nobody but its user.
+ * Commands for several targets: a bad one does not affect the others, followed children have their
+ * parent's options and stop with it, and the data of an ended target is only discarded on request.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -57,7 +56,7 @@ static pid_t fork_member(unsigned int by)
 	return child;
 }
 
-/* The target with this pid in a status; NULL: there is none. Owned. */
+/* The target with this pid in the status; NULL: none. Owned. */
 static json_t *target_of(pid_t wanted)
 {
 	json_t *root = ctl_status(&d), *list = json_object_get(root, "targets"), *found = NULL,
@@ -131,7 +130,7 @@ Test(targets, children_have_their_parents_bound)
 	check_bound(grandchild, 5);
 }
 
-/* The daemon's own bound is not that of a target that was attached without one. */
+/* A target attached without a limit does not pass the daemon's limit to its children. */
 Test(targets, children_have_no_bound_of_the_daemons)
 {
 	pid_t child;
@@ -194,7 +193,7 @@ Test(targets, attach_attaches_what_it_can)
 	traced_stop(&other);
 }
 
-/* Two targets cannot be started: their programs have executed another one meanwhile. */
+/* Two targets cannot be started because they have executed another program. */
 Test(targets, start_starts_what_it_can)
 {
 	char one[16], two[16];
@@ -261,9 +260,9 @@ Test(targets, stop_and_start_of_a_master_are_its_workers_too)
 	cr_assert(state_is(other, "tracing") && state_is(grandchild, "tracing"));
 }
 
-/* ---- a pid is used again ------------------------------------------------------------------- */
+/* ---- reuse of a pid ------------------------------------------------------------------------ */
 
-/* The interpreter with this pid, for a while. */
+/* Start an interpreter with this pid. */
 static pid_t python_with_pid(pid_t wanted)
 {
 	const char *exe = traced_newest().exe;
@@ -316,7 +315,7 @@ Test(targets, a_pid_that_is_used_again_replaces_nobodys_data)
 	cr_assert_eq(calls_of_work(), 100);
 	again = python_with_pid(before);
 	cr_assert_eq(again, before, "clone3: %s", strerror(errno));
-	/* as long as it is no Python yet it is refused for that */
+	/* it is refused until it runs Python */
 	for (int i = 0; i < 500; i++) {
 		r = ctl(&d, "attach", pid, NULL);
 		if (r.status != 5)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A server that starts a thread per request, more of them than the daemon keeps apart: every call is
- * counted where it belongs, and neither the daemon's memory nor what it writes grows with them.
+ * A server with a thread per request, more than the daemon keeps separately: all calls are counted
+ * in the right place, and neither the daemon's memory nor its output grows with the number of
+ * threads.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -113,7 +114,7 @@ static uint32_t alive(const struct snapshot *s)
 	return n;
 }
 
-/* A thread says that it is done before it ends. */
+/* A thread reports that it is done before it ends. */
 static struct snapshot *take_ended(off_t *ret_size)
 {
 	double until = traced_seconds() + ENDED_S;
@@ -145,7 +146,7 @@ static void check_calls(const struct snapshot *s, uint64_t n)
 	view_free(v);
 }
 
-/* One row for all that have ended but the last ones. */
+/* One row for all ended threads except the last ones */
 static void check_rows(const struct snapshot *s, uint64_t n)
 {
 	uint64_t ended = 0;
@@ -172,7 +173,7 @@ Test(threads, one_per_request)
 	struct snapshot *s;
 	off_t size;
 
-	/* What any load takes once is there. */
+	/* Reach the memory that any load takes once. */
 	traced_go(&server);
 	traced_expect(&server, "done");
 	snapshot_free(take(&size));
@@ -200,13 +201,13 @@ Test(threads, one_per_request)
 
 /* Workers that are forked and end ------------------------------------------------------------ */
 
-#define WORKERS	   60u /* as many as family.py numbers; 16 that have ended are kept apart */
+#define WORKERS	   60u /* as many as family.py numbers; 16 ended ones are kept separately */
 #define WARM	   24u
 #define WORK	   10u
 #define BURST	   100u
 #define BURST_TEXT "burst 100"
 
-/* Of the server's children: those that became targets, and all that the daemon knows of. */
+/* The number of the server's children that became targets; *ret_known: all known children. */
 static uint64_t followed_of(uint64_t *ret_known)
 {
 	json_t *target = ctl_target(&d, 0), *children = json_object_get(target, "children");
@@ -250,7 +251,7 @@ static void recycle(uint32_t i)
 	traced_expect(&server, "ended");
 }
 
-/* Most of these have ended before they can be followed. */
+/* Most of these end before they can be followed. */
 static void burst(void)
 {
 	traced_say(&server, BURST_TEXT);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Two daemons on one target: each says so when it attaches, in its status and in its reports, and
- * names the other, as long as the other is there.
+ * Two daemons on one target: each reports and names the other at attach, in its status and in its
+ * reports, as long as the other is active.
  */
 #include <time.h>
 
@@ -20,7 +20,7 @@ static bool warns(const struct pyprofd *d, const char *what)
 	return strstr(status, what) != NULL;
 }
 
-/* What status warns of is looked at again every two seconds. */
+/* The status checks for warnings every two seconds. */
 static void wait_until_warns(const struct pyprofd *d, const char *what, bool wanted)
 {
 	double end = traced_seconds() + 15;
@@ -78,7 +78,7 @@ Test(two_daemons, each_names_the_other)
 	check_no_leaks();
 }
 
-/* What the other had in the target's code is not taken for forgotten when it has ended. */
+/* Probes of a daemon that has ended are not mistaken for stale breakpoints. */
 Test(two_daemons, the_first_ends_first)
 {
 	struct pyprofd first, second;
@@ -99,7 +99,7 @@ Test(two_daemons, the_first_ends_first)
 	check_no_leaks();
 }
 
-/* doctor finds it, too, and does not take its breakpoints for forgotten ones. */
+/* doctor also finds the daemon, and does not report its breakpoints as stale. */
 Test(two_daemons, doctor_names_it)
 {
 	_cleanup_free_ char *said = NULL;

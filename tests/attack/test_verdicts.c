@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Verdicts on interpreters that are kept between runs: a user who copies an interpreter, and so its
- * build-id and the plan, gets an entry of their own. A verdict on one user's file is not applied to
- * another user's file, nor to a file that has changed since.
+ * Self-test results kept between runs: a user who copies an interpreter, and so its build-id and
+ * plan, gets a separate entry. A result for one user's file is not used for another user's file,
+ * nor for a file that has changed.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -53,7 +53,7 @@ static pid_t start_as(uid_t user, const char *exe)
 	return pid;
 }
 
-/* A file of this user's with the bytes of the system's interpreter. */
+/* Copy the system's interpreter to a file of this user. */
 static void copy_as(uid_t user, const char *name, char path[200])
 {
 	const char *const cp[] = {"cp", "-L", "/usr/bin/python3", path, NULL};
@@ -64,7 +64,7 @@ static void copy_as(uid_t user, const char *name, char path[200])
 	assert_ok(chown(path, user, user));
 }
 
-/* Attach to a process of this user that runs this file: is there a verdict already? */
+/* Attach to a process of this user that runs this file: is there a cached result? */
 static bool is_known(uid_t user, const char *exe)
 {
 	pid_t target = start_as(user, exe);

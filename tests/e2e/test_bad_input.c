@@ -231,8 +231,8 @@ Test(bad_input, another_users_client)
 	/* Even where the socket's file lets it through. */
 	assert_ok(chmod(d.sock, 0666));
 	become_nobody();
-	ctl_fails(&d, 4, "may not use this daemon", "status", NULL);
-	ctl_fails(&d, 4, "may not use this daemon", "shutdown", NULL);
+	ctl_fails(&d, 4, "has no permission to use this daemon", "status", NULL);
+	ctl_fails(&d, 4, "has no permission to use this daemon", "shutdown", NULL);
 	d.uid = 0;
 	end();
 }
@@ -332,7 +332,7 @@ Test(bad_input, an_output_that_fails_at_the_end)
 
 Test(bad_input, usage_of_pyprofctl)
 {
-	ctl_fails(&d, 2, "no command", NULL);
+	ctl_fails(&d, 2, "a command is required", NULL);
 	ctl_fails(&d, 2, "unknown command 'atach'; did you mean 'attach'", "atach", NULL);
 	ctl_fails(&d, 2, "missing", "attach", NULL);
 	ctl_fails(&d, 2, "missing", "detach", NULL);
@@ -373,11 +373,11 @@ Test(bad_input, usage_of_pyprofd)
 	pyprofd_fails(&d, 2, "max-overhead", "--max-overhead", "0", NULL);
 	pyprofd_fails(&d, 2, "max-overhead", "--max-overhead", "51", NULL);
 	pyprofd_fails(&d, 2, "max-overhead", "--max-overhead", "5x", NULL);
-	pyprofd_fails(&d, 2, "tracing only", "--max-overhead", "5", "--mode", "count", NULL);
+	pyprofd_fails(&d, 2, "requires mode trace", "--max-overhead", "5", "--mode", "count", NULL);
 	pyprofd_fails(&d, 2, "without --counters", "--max-overhead", "5", "--counters", "all",
 		      NULL);
 	pyprofd_fails(&d, 2, "nonsense", "--nonsense", NULL);
 	pyprofd_fails(&d, 2, "unexpected argument", pid, NULL);
-	pyprofd_fails(&d, 2, "no command", "--", NULL);
+	pyprofd_fails(&d, 2, "command after -- is missing", "--", NULL);
 	pyprofd_fails(&d, 2, "pid", "--pid", NULL);
 }

@@ -130,8 +130,8 @@ Test(modes, what_is_wrong_is_said)
 		  NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "--rate", "record", "--mode", "count", "--rate", "-9",
 		  "--pid", pid, NULL);
-	ctl_fails(&d, PYP_EXIT_USAGE, "tracing only", "attach", "--mode", "count", "--max-overhead",
-		  "5", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "requires mode trace", "attach", "--mode", "count",
+		  "--max-overhead", "5", pid, NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "without --counters", "attach", "--counters", "all",
 		  "--max-overhead", "5", pid, NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "--max-overhead", "attach", "--max-overhead", "51", pid,
@@ -172,7 +172,7 @@ Test(modes, are_not_mixed)
 	recorded("sample", "sample.json", sampled, sizeof(sampled));
 	ctl_fails(&d, PYP_EXIT_USAGE, "was traced and", "diff", traced, counted, NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "counted and", "diff", counted, sampled, NULL);
-	ctl_fails(&d, PYP_EXIT_USAGE, "of another mode", "report", traced, sampled, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "have different modes", "report", traced, sampled, NULL);
 	free(ctl_ok(&d, "diff", counted, again, NULL));
 	free(ctl_ok(&d, "report", counted, again, NULL));
 	unlink(traced);

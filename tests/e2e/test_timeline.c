@@ -241,7 +241,7 @@ Test(timeline, the_size_given)
 	pyprofd_file(&d, "t.json", path, sizeof(path));
 	traced_go(&t);
 	r = ctl(&d, "timeline", "--max-size", "1M", "-o", path, NULL);
-	cr_assert(r.status == 0 && strstr(r.err, "--max-size allows more"), "%s", r.err);
+	cr_assert(r.status == 0 && strstr(r.err, "timeline reached --max-size"), "%s", r.err);
 	ran_free(&r);
 	text = file_text(path, &n);
 	cr_assert(n <= 1 << 20 && n > 1 << 19, "%zu", n);

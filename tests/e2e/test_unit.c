@@ -180,7 +180,7 @@ Test(unit, verifies_an_interpreter_in_a_home_directory)
 Test(unit, traces_without_the_self_tests_capabilities)
 {
 	start_confined("CAP_SYS_ADMIN");
-	expect_status("self_test", "not verified: a scratch process may not");
+	expect_status("self_test", "not verified: no permission for a scratch process");
 	pyprofd_shutdown(&d);
 }
 

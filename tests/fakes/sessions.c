@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Sessions without processes: session.h over targets in memory, for tests of what lies above. A
- * test includes this file, so that these functions are linked instead of the archive's.
+ * Sessions without processes: session.h with targets in memory, for tests of the layers above. A
+ * test includes this file, so that the linker uses these functions instead of the archive's.
  *
- * Pids 1…999 are Python programs; 1001 does not exist, 1002 is not ours, 1003 is no Python; others
- * do not exist either. Events grow by 100 with every status asked for.
+ * Pids 1…999 are Python programs; 1001 does not exist, 1002 belongs to another user, 1003 is not a
+ * Python; other pids do not exist. Each status adds 100 events.
  */
 #include "session/session.h"
 
@@ -22,12 +22,13 @@ struct sessions {
 	struct target_opts last; /* of the last attach */
 	struct session_status st[FAKE_MAX];
 	size_t n;
-	unsigned int funcs; /* how many functions snapshots have besides main: size of answers */
+	unsigned int funcs; /* number of functions in snapshots besides main, which sets the size
+			     * of answers */
 	int stops, clears, snapshots;
-	pid_t slow; /* attaching to this process does not end */
+	pid_t slow; /* attaching to this process never completes */
 	uint64_t cancelled_ns;
-	bool behind;	   /* its rings have not been read */
-	uint32_t timeline; /* the id of the one that is being taken; 0: none is */
+	bool behind;	   /* its rings have unread events */
+	uint32_t timeline; /* id of the timeline being recorded; 0: none */
 	bool timeline_over;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * main() for a fuzzer built without libFuzzer: feeds it every file in the directories and files
- * named on the command line, plus the empty input. A directory that does not exist is an empty one.
+ * main() for a fuzzer without libFuzzer: runs it on the empty input and on each file that the
+ * command line names, directly or in a directory. Missing directories count as empty.
  */
 #include <dirent.h>
 #include <errno.h>

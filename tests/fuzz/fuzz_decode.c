@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* event/decode with any bytes: nothing is read past the end, and what is accepted keeps to its
- * ranges. The input is one record, or, cut at a length byte before each, a series of them. */
+/* event/decode with arbitrary bytes: it must not read past the end, and accepted values must be in
+ * their ranges. The input is one record, or a series of records, each after a length byte. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void check(int holds)
 		abort();
 }
 
-/* Touch all that the event points to: the copy it points into ends where the record ends. */
+/* Read everything that the event points to: the buffer ends where the record ends. */
 static unsigned int touch(const struct event *ev, const uint8_t *end)
 {
 	unsigned int sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Any bytes as an ELF file: everything that reads it must come back. */
+/* Arbitrary bytes as an ELF file: every reader must return. */
 #include <stddef.h>
 #include <stdint.h>
 

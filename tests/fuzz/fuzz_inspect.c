@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* inspect/answer with any bytes: what is accepted keeps to its ranges, and nothing is read past the
- * end. The first byte says which answer it is. */
+/* inspect/answer with arbitrary bytes: it must not read past the end, and accepted values must be
+ * in their ranges. The first byte selects the type of answer. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Saved snapshots from anywhere: what loads is sound, and every format can write it. */
+/* Arbitrary saved snapshots: every snapshot that loads must be consistent, and every format must be
+ * able to write it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Any bytes as /proc/PID/maps and as a stat file. */
+/* Arbitrary bytes as /proc/PID/maps and as a stat file */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

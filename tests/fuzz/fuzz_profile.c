@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Ring bytes all the way to a view: what a hostile target could make its records say must neither
- * crash the daemon nor break what a snapshot promises. Input: records, each after a byte that gives
- * its size in units of 8 bytes. Small caps, so that they are met.
+ * Ring bytes from decoding to a view: no records of a hostile target may crash the daemon or break
+ * the guarantees of a snapshot. Input: records, each after a byte with its size in units of 8
+ * bytes. The limits are small, so that the input reaches them.
  */
 #include <stddef.h>
 #include <stdint.h>

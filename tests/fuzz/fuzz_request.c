@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The control API's requests: the input is "METHOD URI\nBODY", dispatched by the real routes to
- * sessions in memory. Whatever comes, there is an answer, and errors are well formed.
+ * Requests of the control API: the input is "METHOD URI\nBODY", dispatched by the real routes to
+ * sessions in memory. Each input must have an answer, and errors must be well formed.
  */
 #include "server/routes.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a daemon may send as a timeline: refused, or a file that is whole, in both formats. */
+/* Arbitrary timeline data from a daemon: the writer must refuse it or write a complete file, in
+ * both formats. */
 #include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static void write_one(const char *format, const uint8_t *data, size_t size)
 		abort();
 	if (*format != 'c' || format[1] != 'h')
 		return;
-	/* JSON allows no NUL in what jansson reads, and none is written */
+	/* jansson's input cannot contain NUL, and the writer must not write any */
 	json_t *root = json_loadb(text, n, 0, NULL);
 
 	if (!root)

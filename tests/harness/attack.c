@@ -22,7 +22,7 @@
 #include "harness/tool.h"
 #include "harness/traced.h"
 
-/* What an attacker may say; the first: that it ran at all. */
+/* The words that the attacker may report. "ran": its code was executed */
 static const char *const words[] = {"ran", "root", "user", "read", "wrote", "more", "held"};
 #define WORDS (sizeof(words) / sizeof(*words))
 
@@ -102,7 +102,7 @@ void attack_become(uid_t uid)
 	attack_must(prctl(PR_SET_DUMPABLE, 1) == 0, "dumpable");
 }
 
-/* As any user may: a user and a mount namespace of its own. */
+/* As an unprivileged user: a new user and mount namespace */
 static void own_namespaces(struct attack *a)
 {
 	char map[64];
@@ -189,7 +189,7 @@ static void hear(struct attack *a, pid_t doctor)
 			continue;
 		a->said |= 1u << i;
 		if (held) {
-			/* It goes on to the next word, which is not listened to meanwhile. */
+			/* doctor continues with the next word, which is not received meanwhile. */
 			a->done = true;
 			a->meanwhile(a, doctor);
 		}

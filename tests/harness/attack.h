@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A hostile target for the self-test's scratch process. A target's owner decides what the
- * interpreter reads when it starts; here that is a standard library whose first module attacks
- * whenever it runs in a scratch process. `pyprofctl doctor`, as root, makes that happen.
+ * A hostile target for the self-test's scratch process. The owner of a target controls the files
+ * that its interpreter reads at startup; here, the first module of the standard library attacks
+ * when it runs in a scratch process. `pyprofctl doctor`, as root, starts the scratch process.
  *
- * The attacker reports without writing anything: for each word there is a FIFO, and opening it for
- * reading waits until the test opens it, too.
+ * The attacker reports without write access: each word has a FIFO, and opening it for reading
+ * blocks until the test opens it, too.
  *
- *	struct attack a = {.uid = ATTACK_USER, .code = "    say('root')\n"};
+ *  struct attack a = {.uid = ATTACK_USER, .code = "    say('root')\n"};
  *
- *	attack_run(&a);
- *	cr_assert(attack_said(&a, "ran") && !attack_said(&a, "root"));
- *	attack_end(&a);
+ *  attack_run(&a);
+ *  cr_assert(attack_said(&a, "ran") && !attack_said(&a, "root"));
+ *  attack_end(&a);
  */
 #ifndef PYPROF_TESTS_HARNESS_ATTACK_H
 #define PYPROF_TESTS_HARNESS_ATTACK_H
@@ -21,54 +21,55 @@
 
 #define ATTACK_USER   4711u
 #define ATTACK_PYTHON "/usr/bin/python3"
-/* A target that prints one byte when it is ready, which attack_start() waits for. */
+/* A target that prints one byte when ready; attack_start() waits for it. */
 #define ATTACK_WAITS "import time, os\nos.write(1, b'x')\ntime.sleep(300)\n"
 
-/* The words: ran (said before the code), root, user, read, wrote, more, held. */
+/* The words: ran (reported before the code runs), root, user, read, wrote, more, held. */
 struct attack {
-	char *dir;			   /* everybody may read it */
-	const char *code;		   /* of the attacker, indented Python; say(WORD), DIR */
-	const char *program;		   /* of the target, in Python */
-	const char *exe;		   /* the target's */
-	uid_t uid;			   /* whose it is */
-	void (*prepare)(struct attack *a); /* in the target, before it becomes Python */
+	char *dir;			   /* readable by all users */
+	const char *code;		   /* the attacker's code, indented Python; may use
+					    * say(WORD) and DIR */
+	const char *program;		   /* the target's program, in Python */
+	const char *exe;		   /* the target's executable */
+	uid_t uid;			   /* user of the target */
+	void (*prepare)(struct attack *a); /* runs in the target before it executes Python */
 	const char *disk;		   /* a block device that only root may open */
-	void (*meanwhile)(struct attack *a, pid_t doctor); /* when "held" is said */
-	bool in_place; /* nothing is to be mounted: the attacker is where it belongs */
-	bool traced;   /* by the test, from its start */
+	void (*meanwhile)(struct attack *a, pid_t doctor); /* called when "held" is reported */
+	bool in_place; /* do not mount anything: the attacker is already in the standard library */
+	bool traced;   /* the test traces the target (ptrace) from its start */
 	bool done;
 	pid_t target;
-	char text[8192]; /* what doctor printed */
+	char text[8192]; /* output of doctor */
 	unsigned int said;
 };
 
-/* Make the directory and all files in it; attack_run() does so unless it was done. */
+/* Make the directory and its files; attack_run() calls it if necessary. */
 void attack_setup(struct attack *a);
 /* Start the target and wait until it is ready. */
 void attack_start(struct attack *a);
-/* Start `pyprofctl doctor` on it; its pid. */
+/* Start `pyprofctl doctor` on the target. Returns its pid. */
 pid_t attack_doctor(struct attack *a);
-/* Listen until doctor has ended, and take what it printed. */
+/* Receive words until doctor has ended, and read its output. */
 void attack_follow(struct attack *a, pid_t doctor);
-/* All of these, one after the other. */
+/* Call all of these in order. */
 void attack_run(struct attack *a);
 /* End the target, remove the directory. */
 void attack_end(struct attack *a);
 
 bool attack_said(const struct attack *a, const char *word);
-/* A file of the directory; valid until eight others have been asked for. */
+/* Path of a file in the directory; valid for the next seven calls. */
 const char *attack_path(const struct attack *a, const char *name);
-/* The first child of a process; 0: it has none. */
+/* The first child of a process; 0 if it has none. */
 pid_t attack_child_of(pid_t pid);
 
-/* For preparations, which run in the target: end it unless ok. */
+/* For prepare(), which runs in the target: exit unless ok. */
 void attack_must(bool ok, const char *what);
 void attack_put(const char *path, const char *text);
-/* Become a user (0: stay), dumpable. */
+/* Change to a user (0: no change), and stay dumpable. */
 void attack_become(uid_t uid);
-/* Put the attacker where the standard library is; done for every target that is not in_place. */
+/* Mount the attacker over the standard library; done for all targets without in_place. */
 void attack_mount(struct attack *a);
-/* A mount namespace whose mounts are private. */
+/* Enter a mount namespace with private mounts. */
 void attack_private_mounts(struct attack *a);
 
 #endif

@@ -62,7 +62,7 @@ static void add_ours(struct rows *r, const struct view *v)
 	}
 }
 
-/* Who only counts knows no primitive calls: counted is what all calls say. */
+/* With counted, use ncalls for both: counting cannot distinguish primitive calls. */
 static void add_theirs(struct rows *r, const json_t *list, bool counted)
 {
 	const json_t *e;
@@ -90,7 +90,7 @@ static int by_identity(const void *a, const void *b)
 	return r ? r : strcmp(x->name, y->name);
 }
 
-/* Names may be of any length; their beginnings will do. */
+/* Print names up to this length. */
 #define SHOWN 80
 
 static struct counts judge(const struct row *row, const char *who, bool primitive)
@@ -178,7 +178,7 @@ static void finish_cprofile(struct traced *t)
 	traced_finish(t);
 }
 
-/* Both at once: they do not disturb each other, and it takes half the time. */
+/* Run both at once: they do not affect each other, and it takes half the time. */
 static struct snapshot *run_both(const struct interpreter *py, const char *program,
 				 const char *json)
 {
@@ -198,9 +198,9 @@ static struct snapshot *run_both(const struct interpreter *py, const char *progr
 }
 
 /*
- * From some 3.13 on cProfile, because it asks for unwinding, makes CPython run generators that are
- * closed while suspended, and counts that. sys.monitoring, asked for calls only, says what is called
- * when nobody does that.
+ * Since some release of 3.13, cProfile enables unwinding events, so CPython runs generators that
+ * are closed while suspended and cProfile counts that. sys.monitoring with call events only shows
+ * the calls without this effect.
  */
 static struct counts ask_monitoring(const struct interpreter *py, const char *program,
 				    const struct snapshot *s, const char *json, const char *who)
@@ -214,8 +214,8 @@ static struct counts ask_monitoring(const struct interpreter *py, const char *pr
 }
 
 /*
- * On a busy machine 3.13's cProfile sometimes misses a call that is made right after enable(), in
- * one run of ten. So it may count again; we may not.
+ * On a busy machine, cProfile of 3.13 sometimes misses a call immediately after enable(), in about
+ * one run of ten. Therefore cProfile may run again, but not our own count.
  */
 static struct counts compare_again(const struct interpreter *py, const char *program,
 				   const struct snapshot *s, const char *json, const char *who)

@@ -57,7 +57,7 @@ void cpu_group_remove(void)
 {
 	const struct timespec moment = {.tv_nsec = 20000000};
 
-	/* EBUSY: somebody is still in it */
+	/* EBUSY: a process is still in it */
 	for (int i = 0; i < 500 && group[0] && rmdir(group) < 0 && errno == EBUSY; i++)
 		nanosleep(&moment, NULL);
 	group[0] = '\0';

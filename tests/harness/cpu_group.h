@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A cgroup that bounds the CPU time of its processes, of cgroup v1's cpu controller. Root only. One
- * at a time; the test skips where it cannot be made.
+ * A cgroup that limits the CPU time of its processes, of cgroup v1's cpu controller. Root only. One
+ * at a time; the test is skipped if it cannot be made.
  */
 #ifndef PYPROF_TESTS_HARNESS_CPU_GROUP_H
 #define PYPROF_TESTS_HARNESS_CPU_GROUP_H
@@ -13,9 +13,9 @@
 
 /* Make it, without a limit, or skip the test. */
 void cpu_group_make(void);
-/* Put a process into it, with what it starts from now on. */
+/* Move a process into it, with its future children. */
 void cpu_group_add(pid_t pid);
-/* us in each CPU_GROUP_PERIOD_US; -1: no limit. */
+/* Microseconds per CPU_GROUP_PERIOD_US; -1: no limit. */
 void cpu_group_quota(long us);
 /* Wait until its processes have ended, with a deadline, and remove it, if one was made. */
 void cpu_group_remove(void);

@@ -40,7 +40,7 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Nothing of ours can be waited for otherwise: one look at it per step. */
+/* None of our conditions can be waited for, so poll them once per step. */
 static void step(void)
 {
 	poll(NULL, 0, STEP_MS);
@@ -54,7 +54,7 @@ static void drop_privileges(uid_t uid)
 		_exit(125);
 }
 
-/* By another program, which is told its path. */
+/* Execute another program with the path as last argument. */
 static void exec_by(const struct command *c, const char *path)
 {
 	const char *argv[2 * ARGS_MAX];
@@ -82,13 +82,13 @@ static void child(const struct command *c, const char *path, int fd, pid_t paren
 	signal(SIGPIPE, SIG_DFL);
 	if (c->uid)
 		drop_privileges(c->uid);
-	/* Behind setuid(2), which takes it back. */
+	/* After setuid(2), which resets it */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(125);
 	if (c->by)
 		exec_by(c, path);
-	/* By descriptor: another user may not get to the directory. */
+	/* Use the descriptor: another user may not have access to the directory. */
 	execveat(fd, "", (char *const *)c->argv, c->env ? c->env : environ, AT_EMPTY_PATH);
 	_exit(127);
 }
@@ -233,7 +233,7 @@ static void launch(struct pyprofd *d, va_list ap)
 	struct command c = {
 		.out = out, .err = err, .uid = d->uid, .env = d->env, .group = true, .by = d->by};
 
-	/* What it leaves behind becomes ours, so that we see it. */
+	/* Become the parent of processes that it leaves behind, to detect them. */
 	assert_ok(prctl(PR_SET_CHILD_SUBREAPER, 1));
 	cr_assert(d->pid == 0, "one is running");
 	collect(&c, "pyprofd", d->sock, ap);
@@ -295,12 +295,13 @@ static void check_alone(pid_t group)
 	}
 }
 
-/* A line of a forecast, before a process is attached to. */
+/* Is this a line of a forecast, which precedes attaching? */
 static bool is_forecast(const char *line, size_t n)
 {
 	static const char *const marks[] = {" · sample +",
 					    ": no forecast: ", " % (by samples, without probes)",
-					    "warning: this will cost", ": this will cost process"};
+					    "warning: expected overhead",
+					    ": expected overhead about "};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
 		if (memmem(line, n, marks[i], strlen(marks[i])))
@@ -308,7 +309,7 @@ static bool is_forecast(const char *line, size_t n)
 	return false;
 }
 
-/* These lines go to *ret_forecast, which may be NULL. */
+/* Move these lines from err to *ret_forecast, which may be NULL. */
 static void take_forecast(char *err, char **ret_forecast)
 {
 	char *out = err, *forecast = strdup(""), *grown;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pyprofd and pyprofctl as processes. Every wait has a deadline, after which the test fails; what
- * was started dies with the test, however that ends. The daemon runs in a process group of its own:
- * when it has ended nothing of that group may be left, and its stderr must hold no sanitizer's
- * report.
+ * pyprofd and pyprofctl as processes. Every wait has a deadline, after which the test fails;
+ * started processes are killed with the test, however it ends. The daemon runs in its own process
+ * group: when it has ended, no process of the group may exist, and its stderr must not contain a
+ * sanitizer's report.
  *
- *	struct pyprofd d;
- *	char pid[16];
+ *  struct pyprofd d;
+ *  char pid[16];
  *
- *	pyprofd_start(&d, "--pid", pid_text(pid, target), NULL);
- *	text = ctl_ok(&d, "snapshot", "-f", "json", NULL);
- *	ctl_fails(&d, 7, "already", "attach", pid, NULL);
- *	pyprofd_shutdown(&d);
+ *  pyprofd_start(&d, "--pid", pid_text(pid, target), NULL);
+ *  text = ctl_ok(&d, "snapshot", "-f", "json", NULL);
+ *  ctl_fails(&d, 7, "already", "attach", pid, NULL);
+ *  pyprofd_shutdown(&d);
  */
 #ifndef PYPROF_TESTS_HARNESS_DAEMON_H
 #define PYPROF_TESTS_HARNESS_DAEMON_H
@@ -23,73 +23,74 @@
 
 #include "base/cleanup.h"
 
-/* Seconds that anything may take. Generous: the machine may be busy. */
+/* Deadline of every wait, seconds. Long, because the machine may be busy. */
 #define DAEMON_DEADLINE 60.0
 
-/* How a program ended, and what it said. */
+/* The exit status and output of a program */
 struct ran {
 	int status;	 /* exit status, or 128 + the signal */
-	char *out, *err; /* err: without a forecast's lines, which are apart */
-	char *forecast;	 /* NULL: it was a daemon */
+	char *out, *err; /* err: without the lines of a forecast */
+	char *forecast;	 /* lines of a forecast; NULL for a daemon */
 	size_t nout;
 };
 
 void ran_free(struct ran *r);
 
 struct pyprofd {
-	pid_t pid;	       /* 0: none is running */
-	char dir[64];	       /* of its own; the test may put files there */
+	pid_t pid;	       /* 0: not running */
+	char dir[64];	       /* temporary directory; the test may put files there */
 	char sock[96];	       /* in dir */
-	uid_t uid;	       /* 0: as the test itself; else that user, without any privilege */
-	char **env;	       /* NULL: the test's own */
-	const char *const *by; /* NULL, or a program and its arguments that it is started by */
-	char out[96], err[96]; /* where it says what it says */
+	uid_t uid;	       /* 0: the test's user; otherwise this user, without privileges */
+	char **env;	       /* NULL: the test's environment */
+	const char *const *by; /* NULL, or a program with arguments that starts the daemon */
+	char out[96], err[96]; /* files with its output */
 };
 
-/* A directory, and a socket's name in it. Starts nothing. */
+/* Make the directory and the socket's name. Does not start the daemon. */
 void pyprofd_init(struct pyprofd *d);
 /* Start `pyprofd --socket SOCK ARG...`; arguments end with NULL. Does not wait. */
 void pyprofd_launch(struct pyprofd *d, ...) __attribute__((sentinel));
-/* Wait until it answers, or fail showing what it said. */
+/* Wait until it answers, or fail and show its output. */
 void pyprofd_ready(struct pyprofd *d);
 /* init, launch, ready. */
 void pyprofd_start(struct pyprofd *d, ...) __attribute__((sentinel));
 /* Wait for its end. The caller frees. */
 struct ran pyprofd_wait(struct pyprofd *d);
-/* The directory goes. */
+/* Remove the directory. */
 void pyprofd_deinit(struct pyprofd *d);
-/* `pyprofctl shutdown`, the end with status 0 and nothing said on stderr, deinit. */
+/* `pyprofctl shutdown`; the daemon must end with status 0 and empty stderr. Then deinit. */
 void pyprofd_shutdown(struct pyprofd *d);
-/* SIGTERM to one that runs, the end with status 0, deinit: for a test's teardown. */
+/* Send SIGTERM if it is running; it must end with status 0. Then deinit. For teardown. */
 void pyprofd_end(struct pyprofd *d);
-/* `kill -9`, and no process of it is left; what it leaves behind otherwise goes, deinit. */
+/* Send SIGKILL. All its processes must end; leftover files are removed. Then deinit. */
 void pyprofd_kill(struct pyprofd *d);
-/* Start one that must end by itself: with this status and one line on stderr that contains what. */
+/* Start a daemon that must end by itself, with this status and one line on stderr that contains
+ * what. */
 void pyprofd_fails(struct pyprofd *d, int status, const char *what, ...) __attribute__((sentinel));
 
-/* `pyprofctl --socket SOCK ARG...`, as the user d->uid. The caller frees. */
+/* `pyprofctl --socket SOCK ARG...`, as user d->uid. The caller frees the result. */
 struct ran ctl(const struct pyprofd *d, ...) __attribute__((sentinel));
-/* The same; status 0 and an empty stderr are expected. Returns stdout, to be freed. */
+/* As ctl(), but requires status 0 and empty stderr. Returns stdout, to be freed. */
 char *ctl_ok(const struct pyprofd *d, ...) __attribute__((sentinel));
-/* The same; this status, one line on stderr that contains what, and nothing on stdout, unless it is
- * doctor, which tells what it has found. */
+/* As ctl(), but requires this status, one line on stderr that contains what, and empty stdout,
+ * except for doctor, which prints its findings. */
 void ctl_fails(const struct pyprofd *d, int status, const char *what, ...)
 	__attribute__((sentinel));
-/* `pyprofctl status --json`, and of it the i-th target. */
+/* `pyprofctl status --json`, and its i-th target */
 json_t *ctl_status(const struct pyprofd *d);
-/* Is it answered within so many seconds? Does not wait for longer. */
+/* Is status answered within this time? Does not wait longer. */
 bool ctl_answers(const struct pyprofd *d, double seconds);
 json_t *ctl_target(const struct pyprofd *d, size_t i);
-/* The same of a process; NULL: it is no target. */
+/* The target with this pid; NULL if there is none. */
 json_t *ctl_target_of(const struct pyprofd *d, pid_t pid);
-/* The same, once it is not being stopped. */
+/* The i-th target, after waiting until it is not stopping. */
 json_t *ctl_target_at_rest(const struct pyprofd *d, size_t i);
 
-/* A file of the daemon's directory. */
+/* Path of a file in the daemon's directory */
 const char *pyprofd_file(const struct pyprofd *d, const char *name, char *out, size_t size);
-/* A whole file, with a 0 behind it; NULL if there is none. */
+/* Contents of a file, NUL-terminated; NULL if it does not exist. */
 char *file_text(const char *path, size_t *ret_size);
-/* One that has just ended. */
+/* The pid of a process that has just ended */
 pid_t pid_of_nobody(void);
 const char *pid_text(char out[16], pid_t pid);
 

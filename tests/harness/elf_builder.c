@@ -160,7 +160,7 @@ static uint32_t gnu_hash(const char *s)
 	return h;
 }
 
-/* One bucket that chains all defined symbols; a filter that lets everything pass. */
+/* One bucket with all defined symbols; a filter that accepts everything. */
 static void put_gnu_hash(struct elf_builder *b, struct bytes *out)
 {
 	uint32_t n = (uint32_t)(b->syms.n / sizeof(Elf64_Sym)), first = 1 + b->nundefined;
@@ -195,7 +195,7 @@ static void put_dyn(struct bytes *dynamic, int64_t tag, uint64_t val)
 	put(dynamic, &dyn, sizeof(dyn));
 }
 
-/* A part of the builder's segment; returns its address. */
+/* Append a part to the builder's segment. Returns its address. */
 static uint64_t place(struct bytes *meta, const struct bytes *part)
 {
 	align(meta, 8);
@@ -211,7 +211,7 @@ static void place_table(struct bytes *meta, struct bytes *dynamic, const struct 
 	put_dyn(dynamic, size_tag, part->n);
 }
 
-/* The table for unwinding: its entries count from where it is. */
+/* The unwind table; its entries are relative to its address. */
 static void put_unwind(struct elf_builder *b, struct bytes *meta, Elf64_Phdr *ph)
 {
 	align(meta, 8);
@@ -225,7 +225,7 @@ static void put_unwind(struct elf_builder *b, struct bytes *meta, Elf64_Phdr *ph
 	ph->p_filesz = ph->p_memsz = ELF_BUILDER_META + meta->n - ph->p_vaddr;
 }
 
-/* The builder's segment; fills in where the other program headers' contents are in it. */
+/* Make the builder's segment, and fill in the other program headers that refer to it. */
 static struct bytes make_meta(struct elf_builder *b, Elf64_Phdr *dyn, Elf64_Phdr *note,
 			      Elf64_Phdr *unwind)
 {
@@ -313,7 +313,7 @@ void *elf_builder_finish(struct elf_builder *b, size_t *size)
 	dyn.p_offset = ph[b->nload - 1].p_offset + (dyn.p_vaddr - ELF_BUILDER_META);
 	note.p_offset = ph[b->nload - 1].p_offset + (note.p_vaddr - ELF_BUILDER_META);
 	if (b->starts) {
-		unwind.p_type = PT_GNU_EH_FRAME; /* without: an unused header */
+		unwind.p_type = PT_GNU_EH_FRAME; /* otherwise an unused header */
 		unwind.p_offset = ph[b->nload - 1].p_offset + (unwind.p_vaddr - ELF_BUILDER_META);
 	}
 	ph[b->nload] = dyn;

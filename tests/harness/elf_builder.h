@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tiny ELF files, made in memory: segments of the test's choosing, and a last one with the dynamic
- * segment, symbols, hash table, relocations and notes. Running out of memory aborts the test.
+ * Small ELF files in memory: segments that the test defines, and a last one with the dynamic
+ * segment, symbols, hash table, relocations and notes. Aborts the test if out of memory.
  *
  *   struct elf_builder *b = elf_builder_new(ET_DYN);
  *   elf_builder_segment(b, 0x1000, PF_R | PF_X, code, sizeof(code));
@@ -16,7 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the builder's own segment is. The test's segments lie below, in ascending order. */
+/* Address of the builder's own segment. The test's segments have lower addresses, in ascending
+ * order. */
 #define ELF_BUILDER_META 0x10000000ull
 
 struct elf_builder;
@@ -24,7 +25,7 @@ struct elf_builder;
 struct elf_builder *elf_builder_new(uint16_t type);
 void elf_builder_segment(struct elf_builder *b, uint64_t vaddr, uint32_t flags, const void *data,
 			 size_t size);
-/* Memory beyond the last segment's file part. */
+/* Add memory after the file contents of the last segment. */
 void elf_builder_bss(struct elf_builder *b, size_t size);
 /* Returns the symbol's index. Undefined ones (vaddr 0) must come first. */
 uint32_t elf_builder_symbol(struct elf_builder *b, const char *name, uint64_t vaddr, uint64_t size,
@@ -34,13 +35,13 @@ void elf_builder_rela(struct elf_builder *b, uint64_t vaddr, uint32_t type, uint
 void elf_builder_jmprel(struct elf_builder *b, uint64_t vaddr, uint32_t symbol);
 void elf_builder_relr(struct elf_builder *b, uint64_t entry);
 void elf_builder_note(struct elf_builder *b, uint32_t type, const void *desc, size_t size);
-/* A table for unwinding: its header (8 bytes: version, encodings, the frames' address) is given, the
- * number of functions and their starts follow. */
+/* An unwind table: the given header (8 bytes: version, encodings, address of the frames), the
+ * number of functions, and their starts. */
 void elf_builder_unwind(struct elf_builder *b, const uint8_t header[8], const uint64_t *starts,
 			uint32_t n);
 /* DT_SONAME, DT_NEEDED. */
 void elf_builder_name(struct elf_builder *b, int64_t tag, const char *name);
-/* The old hash table instead of the GNU one. */
+/* Use the old hash table instead of the GNU one. */
 void elf_builder_old_hash(struct elf_builder *b);
 /* A section header table with one named section. */
 void elf_builder_section(struct elf_builder *b, const char *name, uint64_t vaddr, uint64_t size);

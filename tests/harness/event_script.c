@@ -20,10 +20,10 @@ struct script_code {
 	bool announced;
 };
 
-/* What the scheduler would know. */
+/* State that the kernel's scheduler would have */
 struct script_thread {
 	uint64_t runtime, since;
-	uint32_t chain_n; /* frames of a chain that goes on */
+	uint32_t chain_n; /* frames of an unfinished chain */
 	bool seen, on_cpu;
 };
 
@@ -144,7 +144,7 @@ static void announce(struct event_script *es, uint32_t tid, struct script_code *
 	c->announced = true;
 }
 
-/* A name, or an address that is never announced. */
+/* A code object by name, or an address that is never announced */
 static uint64_t code_of(struct event_script *es, uint32_t tid, const char *name)
 {
 	struct script_code *c;
@@ -429,7 +429,7 @@ static void free_line(struct event_script *es, struct words *w)
 	profile_event(es->p, &e);
 }
 
-/* Addresses mean nothing in the next window: what runs then is announced again. */
+/* Addresses are not valid in the next window: running frames are announced again. */
 static void do_end(struct event_script *es)
 {
 	profile_end(es->p, es->now);
@@ -528,7 +528,7 @@ static void print_node(FILE *out, const struct snapshot *s, uint32_t i)
 	fputc('\n', out);
 }
 
-/* Depth first; scripts make small trees, so looking for children each time will do. */
+/* Depth first. Scripts make small trees, so a linear search for children is fast enough. */
 static void print_children(FILE *out, const struct snapshot *s, uint32_t parent)
 {
 	for (uint32_t i = parent + 1; i < s->nnodes; i++) {

@@ -17,7 +17,7 @@
 extern const char fake_site_enter[], fake_site_throw[], fake_site_leave[], fake_site_yield[],
 	fake_site_code_free[];
 
-/* push, jmp, jcc, call and nop are what the kernel emulates; all sites are of these. */
+/* The kernel emulates push, jmp, jcc, call and nop; all sites use these. */
 __asm__(".text\n"
 	".globl fake_enter, fake_site_enter\n"
 	"fake_enter:\n"
@@ -114,7 +114,7 @@ static void serve(struct fake_target *t, int in, int out)
 	struct command c;
 	char done = 1;
 
-	/* The arena's pages are shared, but each process has to touch them to have them mapped. */
+	/* The arena is shared, but each process must touch its pages to map them. */
 	for (size_t i = 0; i < ARENA_SIZE; i += 4096)
 		*(volatile uint8_t *)(t->arena + i);
 	while (read(in, &c, sizeof(c)) == sizeof(c)) {
@@ -154,7 +154,7 @@ void fake_target_start(struct fake_target *t)
 
 void fake_target_stop(struct fake_target *t)
 {
-	if (t->pid <= 0) /* never started: 0 would be our own process group */
+	if (t->pid <= 0) /* not started: 0 would be our own process group */
 		return;
 	kill(t->pid, SIGKILL);
 	waitpid(t->pid, NULL, 0);
@@ -229,7 +229,7 @@ void fake_target_pairs(struct fake_target *t, uint64_t frame, uint64_t n)
 	fake_target_run(t, run_pairs, frame, n);
 }
 
-/* Where in the file this address of ours comes from. */
+/* File offset of one of our addresses */
 static uint64_t file_offset(const void *addr)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/maps", "re");
@@ -343,7 +343,7 @@ uint64_t fake_code(struct fake_target *t, const char *file, const char *name, ui
 	return code;
 }
 
-/* Frames are laid out 256 bytes apart, which is not the distance of a shim. */
+/* Frames are 256 bytes apart, which differs from the distance of a shim. */
 uint64_t fake_frame(struct fake_target *t, uint64_t code, uint64_t previous, uint8_t owner)
 {
 	const struct pyp_layout *l = &t->layout->bpf;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target that is no Python: a child process of the test with a few known instructions to probe,
- * and a memory it shares with the test, in which the test lays out frames, code objects and strings
- * as CPython 3.13 has them. The test says what the child executes, and knows when it has done so.
+ * A target that is not a Python: a child process of the test with a few known instructions to
+ * probe, and memory shared with the test, in which the test makes frames, code objects and strings
+ * as in CPython 3.13. The test controls which functions the child executes.
  */
 #ifndef PYPROF_TESTS_HARNESS_FAKE_TARGET_H
 #define PYPROF_TESTS_HARNESS_FAKE_TARGET_H
@@ -14,13 +14,13 @@
 #include "plan/plan.h"
 #include "python/layout.h"
 
-/* Owners of frames, and the co_flags of code that is never counted. */
+/* Owners of frames, and co_flags of code that is not counted */
 enum { FAKE_OWNER_THREAD = 0, FAKE_OWNER_GENERATOR = 1, FAKE_OWNER_ENTRY = 3 };
 #define FAKE_SKIP_FLAGS 0x2000000u
 
 /*
- * The probed functions. Each executes its site once and does nothing else; the comment says where
- * the site has its pointer.
+ * The probed functions. Each executes its site once and does nothing else. The comments contain the
+ * instruction and the location of the pointer.
  */
 void fake_enter(uint64_t frame, uint64_t real); /* je, not taken if real; rdi */
 void fake_throw(uint64_t frame);		/* jmp; r8 */
@@ -37,7 +37,7 @@ enum { FAKE_ENTER, FAKE_THROW, FAKE_LEAVE, FAKE_YIELD, FAKE_CODE_FREE, FAKE_SITE
 struct fake_target {
 	pid_t pid;
 	int to, from;	/* pipes */
-	char via[32];	/* what to attach through */
+	char via[32];	/* how to attach */
 	uint8_t *arena; /* shared, at the same address in the child */
 	size_t used;
 	const struct layout *layout; /* 3.13's */
@@ -46,13 +46,13 @@ struct fake_target {
 void fake_target_start(struct fake_target *t);
 void fake_target_stop(struct fake_target *t); /* kills the child */
 
-/* Have the child execute fn(t, a, b), and wait until it has. */
+/* Have the child execute fn(t, a, b), and wait until it has returned. */
 typedef void (*fake_fn)(struct fake_target *t, uint64_t a, uint64_t b);
 void fake_target_run(struct fake_target *t, fake_fn fn, uint64_t a, uint64_t b);
-/* The same for something that does not come back. */
+/* As fake_target_run(), for a function that does not return. */
 void fake_target_send(struct fake_target *t, fake_fn fn, uint64_t a, uint64_t b);
 
-/* The same for the probed functions. */
+/* As fake_target_run(), for the probed functions. */
 void fake_target_enter(struct fake_target *t, uint64_t frame);
 void fake_target_leave(struct fake_target *t, uint64_t frame);
 void fake_target_pairs(struct fake_target *t, uint64_t frame, uint64_t n);
@@ -62,7 +62,7 @@ void fake_target_leave_regs(struct fake_target *t, uint64_t frame); /* all of th
 void fake_target_plan(struct plan *ret);
 void fake_target_reg_plan(struct plan *ret);
 
-/* The byte that process pid has at a site now: 0xcc is a breakpoint. */
+/* The present byte of process pid at a site: 0xcc is a breakpoint. */
 uint8_t fake_site_byte(pid_t pid, const struct plan_site *site);
 
 /* Objects in the arena; each returns its address. */

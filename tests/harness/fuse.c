@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A FUSE file system whose server falls silent: see fuse.h. */
+/* A FUSE file system whose server stops answering: see fuse.h. */
 #include "harness/fuse.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static void serve(const struct fuse_in_header *in, const void *arg)
 	case FUSE_READ:
 		if (content_fd >= 0)
 			serve_read(in, arg);
-		break; /* else it waits */
+		break; /* otherwise it waits */
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 		break;
@@ -110,7 +110,7 @@ static void leave(int sig)
 	_exit(0);
 }
 
-/* When its time is over, or the test has died, nobody else takes the mount down. */
+/* Unmount after FUSE_SECONDS, or if the test has died: no other process does. */
 static _Noreturn void run(const struct fuse_fs *fs)
 {
 	mounted = fs->dir;
@@ -167,7 +167,8 @@ _Bool fuse_start(struct fuse_fs *fs, const char *content)
 	fs->server = fork();
 	if (fs->server == 0)
 		run(fs);
-	close(dev); /* with the server's the last one goes, and the kernel gives up waiting */
+	close(dev); /* with the server's copy, the last one is closed, and the kernel aborts the
+		     * requests */
 	if (content_fd >= 0)
 		close(content_fd);
 	content_fd = -1;

@@ -61,7 +61,7 @@ static int by_version(const void *a, const void *b)
 	return x->minor != y->minor ? x->minor - y->minor : strcmp(x->exe, y->exe);
 }
 
-/* What our user wants it to be: paths, with blanks or newlines between them. */
+/* Add interpreters from the environment variable: paths separated by blanks or newlines. */
 static void add_listed(struct interpreter *v, size_t *n, const char *list)
 {
 	char path[512];

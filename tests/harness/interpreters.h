@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Real interpreters to test with: those that pyenv built in the home directory and the system's.
- * Or those of PYPROF_INTERPRETERS, paths with blanks between them, and no others. Tests print which
- * they used. Where PYPROF_TEST_REQUIRE contains "python", not finding 3.10, 3.11,
- * 3.12 and 3.13 is a failure instead of a skipped test.
+ * Real interpreters for tests: those of pyenv in the home directory and the system's, or only those
+ * in PYPROF_INTERPRETERS, paths separated by blanks. Tests print which they used. If
+ * PYPROF_TEST_REQUIRE contains "python", a missing 3.10, 3.11, 3.12 or 3.13 fails the test instead
+ * of skipping it.
  */
 #ifndef PYPROF_TESTS_HARNESS_INTERPRETERS_H
 #define PYPROF_TESTS_HARNESS_INTERPRETERS_H
@@ -23,8 +23,8 @@ struct interpreter {
 
 #define INTERPRETERS_MAX 32
 
-/* All that are there, in order of version; returns how many. Skips or fails the test (see above)
- * when there is none. */
+/* Find all, sorted by version. Returns their number. Skips or fails the test (see above) if there
+ * are none. */
 size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX]);
 
 /* The table for it; NULL: it is refused. */
@@ -33,9 +33,9 @@ const struct layout *interpreter_layout(const struct interpreter *it);
 /* The bytes of its file, to be freed. */
 uint8_t *interpreter_read(const struct interpreter *it, size_t *size);
 
-/* Run `exe -c script`: its pid; *out reads what it prints. It dies with the test. */
+/* Run `exe -c script`. Returns its pid; *out reads its output. It is killed with the test. */
 pid_t interpreter_start(const struct interpreter *it, const char *script, int *out);
-/* Read a line from out, without its end. Fails the test when there is none. */
+/* Read a line from out, without the newline. Fails the test if there is none. */
 void interpreter_line(int out, char *line, size_t size);
 /* Kill it, wait for it, close out. */
 void interpreter_end(pid_t pid, int out);

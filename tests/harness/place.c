@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Places that are not the host: see place.h. */
+/* Containers: see place.h. */
 #include "harness/place.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "harness/tool.h"
 #include "harness/traced.h"
 
-/* In the child a failure has nobody to tell but its standard error. */
+/* In the child: report failures on standard error. */
 static void must(bool ok, const char *what)
 {
 	if (ok)
@@ -29,7 +29,7 @@ static const char *below(const char *root, const char *path, char out[1024])
 	return out;
 }
 
-/* Files of the host that are wanted in there are mounted on a /tmp which only this place has. */
+/* Mount the required files of the host on a private /tmp. */
 static void fill_tmp(const struct place *p)
 {
 	char path[1024], source[512];
@@ -45,7 +45,7 @@ static void fill_tmp(const struct place *p)
 	must(mount(p->share, path, NULL, MS_BIND, NULL) == 0, path);
 }
 
-/* The old root is mounted over the new one, and taken away from there. */
+/* Mount the old root over the new one, and unmount it there. */
 static void change_root(const struct place *p)
 {
 	must(mount(p->root, p->root, NULL, MS_BIND | MS_REC, NULL) == 0, "bind the root");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A probe on a fake target, and the events it has made, decoded and kept in order. */
+/* A probe on a fake target, with its decoded events in order. */
 #ifndef PYPROF_TESTS_HARNESS_PROBE_RIG_H
 #define PYPROF_TESTS_HARNESS_PROBE_RIG_H
 
@@ -14,7 +14,7 @@ struct probe_rig {
 	uint64_t attached_at;
 	bool with_switches; /* keep SWITCH_IN and SWITCH_OUT too */
 	struct event *events;
-	void **records; /* what the events point into */
+	void **records; /* the memory that the events point to */
 	size_t n, room;
 };
 
@@ -26,7 +26,7 @@ void probe_rig_stop(struct probe_rig *rig);
 void probe_rig_open(struct probe_rig *rig, size_t ring_bytes);
 void probe_rig_attach(struct probe_rig *rig);
 
-/* Add what is in the ring; returns how many events there are now. */
+/* Add the events in the ring. Returns the total number. */
 size_t probe_rig_drain(struct probe_rig *rig);
 void probe_rig_clear(struct probe_rig *rig);
 const struct event *probe_rig_event(const struct probe_rig *rig, size_t i);
@@ -34,7 +34,7 @@ size_t probe_rig_count(const struct probe_rig *rig, enum pyp_rec_type type);
 /* The i-th event of a type. */
 const struct event *probe_rig_find(const struct probe_rig *rig, enum pyp_rec_type type, size_t i);
 
-/* Every counter is 0. */
+/* Fail unless every loss counter is 0. */
 void probe_rig_check_no_loss(const struct probe_rig *rig);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Running a Python script on files that a test made. */
+/* Running Python scripts on files of a test */
 #ifndef PYPROF_TESTS_HARNESS_PYTHON_H
 #define PYPROF_TESTS_HARNESS_PYTHON_H
 
 /*
- * Run `exe -c script arg` and return what it printed, to be freed. The test fails, showing that,
- * unless it ends with status 0.
+ * Run `exe -c script arg`. Returns its output, to be freed. Fails the test and shows the output
+ * unless it exits with 0.
  */
 char *python_run(const char *exe, const char *script, const char *arg);
 
-/* A new empty directory, and its removal with the files in it. */
+/* Make an empty directory; remove it with its files. */
 char *temp_dir_new(void);
 void temp_dir_remove(char *dir);
 

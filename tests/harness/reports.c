@@ -89,7 +89,7 @@ static uint32_t random_func(struct snapshot_builder *b, unsigned int *seed)
 	return snapshot_builder_func(b, file, line, name, random_below(seed, 3) ? NULL : "A.x");
 }
 
-/* Times of all magnitudes, zero included; counts as well. */
+/* Times or counts of all magnitudes, including zero. */
 static uint64_t random_magnitude(unsigned int *seed, unsigned int digits)
 {
 	uint64_t limit = 1;
@@ -203,7 +203,7 @@ bool report_harmless(const char *report, size_t size)
 	if (strlen(report) != size)
 		return false;
 	while ((cp = utf8_next(&p))) {
-		/* U+FFFD itself is three bytes; what was no UTF-8 is one. */
+		/* U+FFFD itself has three bytes; an invalid byte has one. */
 		if (cp == 0xfffd && strncmp(p - 3, "\xef\xbf\xbd", 3) != 0)
 			return false;
 		if ((cp < 0x20 && cp != '\n') || (cp >= 0x80 && cp < 0xa0))

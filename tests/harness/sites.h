@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The instructions that probes go on, in a process's memory: is a breakpoint there or not? */
+/* Probed instructions in a process's memory: is there a breakpoint? */
 #ifndef PYPROF_TESTS_HARNESS_SITES_H
 #define PYPROF_TESTS_HARNESS_SITES_H
 
@@ -13,11 +13,11 @@ struct sites {
 	uint64_t bias;
 };
 
-/* What there is to probe in a Python process. */
+/* Find all sites in a Python process. */
 void sites_find(struct sites *sites, pid_t pid);
 
-/* At how many sites the process's bytes are not the file's. A child that was forked has its sites
- * where its parent has them. -1: the process has gone. */
+/* The number of sites whose bytes in the process differ from the file. A forked child has the same
+ * addresses as its parent. -1: the process has ended. */
 int sites_changed(const struct sites *sites, pid_t pid);
 
 #endif

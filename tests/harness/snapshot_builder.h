@@ -8,7 +8,7 @@
  *	  f app.py:10 3 2000 2500
  *	    f app.py:10 2 500
  *
- * A context is "name file:line calls cpu_ns [wall_ns [inflight]]"; two blanks more than the line
+ * A context is "name file:line calls cpu_ns [wall_ns [inflight]]"; two more blanks than the line
  * before mean "called by it". Wall time is the CPU time where it is not given. What a test needs
  * besides it sets in the snapshot itself: the builder fills every field with something plausible.
  */
@@ -28,10 +28,10 @@ uint32_t snapshot_builder_func(struct snapshot_builder *b, const char *file, int
 			       const char *name, const char *qualname);
 uint32_t snapshot_builder_node(struct snapshot_builder *b, uint32_t parent, uint32_t func,
 			       uint64_t calls, uint64_t cpu, uint64_t wall, uint32_t inflight);
-/* The snapshot; the builder is gone. */
+/* Finish the snapshot and free the builder. */
 struct snapshot *snapshot_builder_finish(struct snapshot_builder *b);
 
-/* All of that from text. */
+/* Build a snapshot from text. */
 struct snapshot *snapshot_build(const char *text);
 
 #endif

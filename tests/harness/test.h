@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What every unit test includes: Criterion and our own assertions. Criterion reports a leaking test
- * as passed, so a test that allocates ends with check_no_leaks().
+ * Included by every unit test: Criterion and our own assertions. Criterion reports a leaking test as
+ * passed, so tests that allocate end with check_no_leaks().
  */
 #ifndef PYPROF_TESTS_HARNESS_TEST_H
 #define PYPROF_TESTS_HARNESS_TEST_H
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* expr is 0; the value is shown when it is not. */
+/* Assert that expr is 0; shows the value otherwise. */
 #define assert_ok(expr)                                                                            \
 	do {                                                                                       \
 		long assert_ok_ = (long)(expr);                                                    \
@@ -20,7 +20,7 @@
 			  strerror(assert_ok_ < 0 ? (int)-assert_ok_ : 0));                        \
 	} while (0)
 
-/* expr is the error err, a negative errno. */
+/* Assert that expr is the error err, a negative errno. */
 #define assert_err(expr, err)                                                                      \
 	do {                                                                                       \
 		long assert_err_ = (long)(expr);                                                   \
@@ -28,7 +28,7 @@
 			  #err);                                                                   \
 	} while (0)
 
-/* As assert_ok, for a function that filled diag: shows the diagnosis. */
+/* As assert_ok(), for a function that fills diag on errors: shows the diagnosis. */
 #define assert_diag_ok(expr, diag)                                                                 \
 	do {                                                                                       \
 		long assert_ok_ = (long)(expr);                                                    \
@@ -42,13 +42,13 @@
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
-/* Criterion's runner, which starts a process per test, now and then leaks something of its own: it
- * is not looked at. Its test processes are told apart by a variable that its sandbox sets. */
+/* Criterion's runner, which forks a process per test, sometimes leaks memory itself, so it is not
+ * checked. A variable of its sandbox identifies test processes. */
 __attribute__((weak)) int __lsan_is_turned_off(void)
 {
 	return !getenv("BXFI_MAP");
 }
-/* The last statement of a test body: nothing allocated in it is left. Without ASan: nothing. */
+/* The last statement of a test body: everything allocated was freed. Does nothing without ASan. */
 #define check_no_leaks()                                                                           \
 	cr_assert(__lsan_do_recoverable_leak_check() == 0, "memory leaked, see above")
 #else

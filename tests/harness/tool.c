@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Running other people's tools: see tool.h. */
+/* Running third-party tools: see tool.h. */
 #include "harness/tool.h"
 
 #include <spawn.h>

@@ -85,7 +85,7 @@ void traced_place(const struct place *p)
 	where = p;
 }
 
-/* What run.py would otherwise arrange with another exec. */
+/* Do what run.py would otherwise do with another exec. */
 static void same_start(void)
 {
 	setenv("PYTHONHASHSEED", "0", 1);
@@ -99,7 +99,7 @@ static void same_start(void)
 static void child(const char *const *argv, int in, int out, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* From a pid namespace of its own it cannot see us. */
+	/* In its own pid namespace it cannot see us. */
 	if (!where && getppid() != parent)
 		_exit(126);
 	dup2(in, 0);
@@ -136,7 +136,7 @@ static void spawn(struct traced *t, const char *const *argv)
 	int in[2], out[2];
 	pid_t parent = getpid();
 
-	/* A target that has died must not take the test with it. */
+	/* A target's death must not kill the test. */
 	signal(SIGPIPE, SIG_IGN);
 	assert_ok(pipe2(in, O_CLOEXEC));
 	assert_ok(pipe2(out, O_CLOEXEC));
@@ -221,7 +221,7 @@ static void keep_result(struct traced *t, const char *line)
 struct wanted {
 	const char *word;
 	bool prefix;
-	char *line; /* what came */
+	char *line; /* the received line */
 	size_t size;
 };
 
@@ -232,7 +232,7 @@ static bool fits(const struct wanted *w, const char *line)
 	return strncmp(line, w->word, n) == 0 && line[n] == (w->prefix ? ' ' : '\0');
 }
 
-/* Take lines until one fits. */
+/* Read lines until one matches. */
 static bool has_said(struct traced *t, void *ctx)
 {
 	struct wanted *w = ctx;

@@ -127,7 +127,7 @@ static bool is_held_again(struct traced *traced, void *ctx)
 	const char *warnings = s->targets[0].warnings;
 	char *last = ctx;
 
-	if (!strstr(warnings, "held by") || strcmp(warnings, last) == 0)
+	if (!strstr(warnings, "owned the probes") || strcmp(warnings, last) == 0)
 		return false;
 	snprintf(last, WARNING_MAX, "%s", warnings);
 	return true;

@@ -297,7 +297,7 @@ Test(verify, mistakes, .timeout = 300)
 	check_no_leaks();
 }
 
-/* A program that is not called python may do anything when it is run. */
+/* A program that is not named python may be any program, so the self-test does not run it. */
 Test(verify, programs_that_are_not_run, .timeout = 60)
 {
 	struct interpreter v[INTERPRETERS_MAX];
@@ -309,7 +309,7 @@ Test(verify, programs_that_are_not_run, .timeout = 60)
 	subject_start(&s, &v[0]);
 	snprintf(s.target->exe, sizeof(s.target->exe), "/usr/sbin/service");
 	r = verify(&s, true);
-	cr_expect(r.verdict == VERIFY_NOT_RUN && strstr(r.reason, "not called python"), "%s",
+	cr_expect(r.verdict == VERIFY_NOT_RUN && strstr(r.reason, "not named python"), "%s",
 		  r.reason);
 	subject_end(&s);
 	check_no_leaks();

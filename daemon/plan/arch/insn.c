@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Questions about a neutral instruction: see insn.h. */
+/* Predicates on instructions: see insn.h. */
 #include "plan/arch/insn.h"
 
 bool insn_is_reg(const struct insn_operand *op, int *reg, unsigned int bits)

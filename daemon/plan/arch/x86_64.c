@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * x86-64 with the System V calling convention. Zydis decodes (a maintained, allocation-free decoder
- * that reports every operand with its read/write action); what the kernel makes of a probe is decided
- * here. The only file that knows Zydis.
+ * x86-64 with the System V calling convention. Zydis decodes (a maintained decoder without
+ * allocations that reports read and write access of each operand). This is the only file that uses
+ * Zydis.
  *
- * Source for the cost classes: Linux arch/x86/kernel/uprobes.c (branch_setup_xol_ops,
- * push_setup_xol_ops, the good_insns tables), 5.10 to 6.18: only the forms that all of them emulate
- * count as emulated.
+ * Cost classes: Linux arch/x86/kernel/uprobes.c (branch_setup_xol_ops, push_setup_xol_ops, the
+ * good_insns tables), 5.10 to 6.18. An instruction is "emulated" only if all of them emulate it.
  */
 #include <Zydis/Zydis.h>
 #include <string.h>
@@ -38,7 +37,7 @@ static bool has_prefix(const ZydisDecodedInstruction *zi)
 	return false;
 }
 
-/* The forms that every kernel since 5.10 emulates, without any prefix but REX.B on push. */
+/* Instructions that all kernels since 5.10 emulate, without prefixes except REX.B on push */
 static bool is_emulated(const ZydisDecodedInstruction *zi, const uint8_t *code)
 {
 	uint8_t b = code[0];
@@ -58,7 +57,7 @@ static bool is_emulated(const ZydisDecodedInstruction *zi, const uint8_t *code)
 	return zi->length == 6 && b == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f;
 }
 
-/* Plain integer instructions that single-step harmlessly on every kernel. */
+/* Plain integer instructions that all kernels can single-step */
 static bool is_stepped(const ZydisDecodedInstruction *zi)
 {
 	if (zi->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
@@ -97,7 +96,7 @@ static enum insn_probe probe_class(const ZydisDecodedInstruction *zi, const uint
 {
 	if (is_emulated(zi, code))
 		return INSN_EMULATED;
-	/* A no-op in disguise may be rewritten by some kernels: leave every nop alone. */
+	/* Some kernels may rewrite long nops. */
 	if (zi->mnemonic == ZYDIS_MNEMONIC_NOP)
 		return INSN_FORBIDDEN;
 	return is_stepped(zi) ? INSN_STEPPED : INSN_FORBIDDEN;
@@ -155,14 +154,15 @@ static bool x86_decode(const uint8_t *code, size_t max, uint64_t vaddr, struct i
 	if (!decoder_init(&decoder) ||
 	    !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, code, max, &zi)))
 		return false;
-	/* Only branches have an operand that matters here: most time goes into operands. */
+	/* Only operands of branches are needed here, and decoding operands takes most of the
+	 * time. */
 	if (is_branch(&zi) && !ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &zi, op,
 								       zi.operand_count)))
 		return false;
 	in.len = zi.length;
 	in.probe = (uint8_t)probe_class(&zi, code);
 	in.flow = (uint8_t)flow_class(&zi, op, vaddr, &in.target);
-	/* loop and jrcxz branch without a condition code: decoded, never probed. */
+	/* loop and jrcxz have no condition code; they are never probed. */
 	if (in.flow == INSN_JCC) {
 		uint8_t last = code[zi.raw.prefix_count];
 
@@ -175,7 +175,7 @@ static bool x86_decode(const uint8_t *code, size_t max, uint64_t vaddr, struct i
 	return true;
 }
 
-/* As x86 numbers them (rax 0 … r15 15); -1: not a general register. */
+/* x86 register number (rax 0 … r15 15); -1: not a general register. */
 static int16_t general_reg(ZydisRegister reg)
 {
 	ZydisRegister whole;
@@ -196,7 +196,7 @@ static void fill_memory(const ZydisDecodedInstruction *zi, const ZydisDecodedOpe
 	ret->value = mem->disp.has_displacement ? mem->disp.value : 0;
 	ret->plain = mem->index == ZYDIS_REGISTER_NONE &&
 		     (mem->segment == ZYDIS_REGISTER_DS || mem->segment == ZYDIS_REGISTER_SS);
-	/* rip-relative, or a plain 32-bit displacement with or without an index */
+	/* rip-relative, or a 32-bit displacement without base, with or without index */
 	ret->has_address = mem->disp.has_displacement &&
 			   (mem->base == ZYDIS_REGISTER_RIP || mem->base == ZYDIS_REGISTER_NONE);
 	ret->address = (uint64_t)ret->value;
@@ -224,7 +224,7 @@ static void fill_operand(const ZydisDecodedInstruction *zi, const ZydisDecodedOp
 		ret->type = INSN_OP_MEM;
 		fill_memory(zi, &op->mem, vaddr, ret);
 		ret->computed = op->mem.type == ZYDIS_MEMOP_TYPE_AGEN;
-		/* A push stores below all that the stack holds: it changes nothing there. */
+		/* A push stores below the stack, so it changes no stack slot. */
 		ret->written &= zi->mnemonic != ZYDIS_MNEMONIC_PUSH;
 		return;
 	default:
@@ -252,7 +252,7 @@ static enum insn_kind kind_of(ZydisMnemonic mnemonic)
 	}
 }
 
-/* push, pop and add or sub with a constant move the stack pointer by a known distance. */
+/* push, pop, and add or sub of a constant change the stack pointer by a known distance. */
 static bool stack_add(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op,
 		      int64_t *ret)
 {

@@ -219,7 +219,7 @@ Test(target_opts, of_a_request_or_the_daemons)
 	cr_assert(o.mode.mode == MODE_TRACE && o.mode.rate == 7);
 	cr_assert(ask("{\"pid\": 1, \"follow_children\": \"perhaps\"}", &daemon, &o, hint) == 400);
 	cr_assert(ask("{\"pid\": 1, \"mode\": \"sample\", \"rate\": 0}", &daemon, &o, hint) == 400);
-	cr_assert_str_eq(hint, "leave \"rate\" out");
+	cr_assert_str_eq(hint, "leave out \"rate\"");
 	check_no_leaks();
 }
 

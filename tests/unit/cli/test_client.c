@@ -48,7 +48,7 @@ Test(client, no_daemon)
 	assert_ok(client_open("/nonexistent/s", &c, NULL));
 	cr_assert(client_request(c, "GET", "/v1/ping", NULL, NULL, &diag) < 0);
 	cr_assert(diag.exit == PYP_EXIT_NO_DAEMON && diag.hint[0]);
-	assert_ok(client_wait_gone(c, NULL));
+	assert_ok(client_wait_closed(c, NULL));
 	client_free(c);
 	check_no_leaks();
 }

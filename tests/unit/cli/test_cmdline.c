@@ -64,7 +64,7 @@ Test(cmdline, errors)
 		const char *words[4];
 		const char *msg, *hint;
 	} cases[] = {
-		{{NULL}, "there is no command", "see --help"},
+		{{NULL}, "a command is required", "see --help"},
 		{{"sanpshot"}, "unknown command 'sanpshot'", "did you mean 'snapshot'?"},
 		{{"frobnicate"}, "unknown command 'frobnicate'", "see --help"},
 		{{"attach"}, "attach: an argument is missing", "usage: pyprofctl attach PID..."},
@@ -72,15 +72,13 @@ Test(cmdline, errors)
 		{{"detach", "1", "2"},
 		 "detach: unexpected argument '2'",
 		 "usage: pyprofctl detach PID"},
-		{{"start", "--pid", "0"},
-		 "--pid: invalid value '0'",
-		 "a process id is a positive number"},
+		{{"start", "--pid", "0"}, "--pid: invalid value '0'", "expected a process id"},
 		{{"snapshot", "-l", "0"},
 		 "--limit: '0' is out of range",
-		 "it must be 1 to 2147483647"},
+		 "expected 1 to 2147483647"},
 		{{"snapshot", "--clock", "sun"},
 		 "--clock: invalid value 'sun'",
-		 "choose one of: cpu wall"},
+		 "expected one of: cpu wall"},
 		{{"--socket"}, "option '--socket' needs a value", "see --help"},
 	};
 

@@ -55,7 +55,7 @@ Test(render, mechanism)
 
 	cr_assert(strstr(out, "\n      2 attached through tracefs: stopping takes longer\n"), "%s",
 		  out);
-	cr_assert(strstr(out, "\n      3 warning: the kernel slows"), "%s", out);
+	cr_assert(strstr(out, "\n      3 warning: probes slow all"), "%s", out);
 	cr_assert(!strstr(out, "      1 attached"), "%s", out);
 	cr_assert(strstr(out, "\n      4 not verified: why\n"), "%s", out);
 	cr_assert(!strstr(out, "passed"), "%s", out);
@@ -66,7 +66,7 @@ Test(render, no_targets)
 	_cleanup_free_ char *out = render("{\"targets\": []}");
 	_cleanup_free_ char *odd = render("{}");
 
-	cr_assert_str_eq(out, "no targets; `pyprofctl attach PID` adds one\n");
+	cr_assert_str_eq(out, "no targets; `pyprofctl attach PID` attaches one\n");
 	cr_assert_str_eq(odd, out);
 }
 

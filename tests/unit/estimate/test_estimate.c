@@ -49,7 +49,7 @@ static struct estimate_result settled(const struct made *m, const struct cost *c
 {
 	struct estimate_result r;
 
-	assert_ok(estimate_settle(&m->e, &m->tree, FUNCS, m->funcs, cost, &r));
+	assert_ok(estimate_reconcile(&m->e, &m->tree, FUNCS, m->funcs, cost, &r));
 	return r;
 }
 

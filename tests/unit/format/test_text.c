@@ -217,7 +217,7 @@ Test(text, overhead_is_said)
 	assert_has(corrected,
 		   "   overhead   1.235 seconds of the probes' own time are subtracted: 550 ns "
 		   "per call, 550 ns per return\n");
-	assert_has(corrected, "   clamped    2 contexts at 0");
+	assert_has(corrected, "   clamped    2 contexts clamped to 0");
 }
 
 /* Whether or not another window could be opened. */
@@ -254,7 +254,7 @@ Test(text, losses_and_corrections_are_said)
 	s->targets[0].losses[PYP_LOSS_name_truncated] = 2;
 	text = report_new("text", s, &o, NULL);
 	assert_has(text, "   LOST       17 of 1251 events: counts are lower bounds\n");
-	assert_has(text, "   corrected  3 events that fitted no stack\n");
+	assert_has(text, "   corrected  3 events did not match any stack\n");
 	assert_has(text, "   truncated  4 contexts or threads are summed in (truncated)\n");
 	assert_has(text, "   note       2 names cut off: too long\n");
 	cr_assert(!strstr(text, "exact"));

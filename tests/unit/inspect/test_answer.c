@@ -141,7 +141,7 @@ static void lies(const char *what)
 	struct diag diag = {0};
 
 	assert_err(decode(&r, &diag), -EPROTO);
-	cr_assert(strstr(diag.msg, "impossible answer"), "%s: %s", what, diag.msg);
+	cr_assert(strstr(diag.msg, "invalid answer"), "%s: %s", what, diag.msg);
 	cr_assert_eq(diag.exit, PYP_EXIT_UNTRACEABLE);
 	setup();
 }

@@ -99,7 +99,7 @@ static void check_file(const struct interpreter *it)
 	int err = python_open_file(it->file, &py, &diag);
 
 	if (!supported(it)) {
-		assert_untraceable(err, &diag, "only CPython");
+		assert_untraceable(err, &diag, "supported: CPython");
 		return;
 	}
 	assert_diag_ok(err, &diag);
@@ -110,7 +110,7 @@ static void check_file(const struct interpreter *it)
 	if (strcmp(it->file, it->exe) == 0)
 		return;
 	err = python_open_file(it->exe, &py, &diag);
-	assert_untraceable(err, &diag, "name the library instead");
+	assert_untraceable(err, &diag, "use the path of");
 }
 
 Test(discover, files, .timeout = 120)

@@ -136,7 +136,7 @@ Test(target, threads, .timeout = 10)
 	assert_ok(pthread_create(&thread, NULL, sleep_in_thread, &s));
 	pthread_barrier_wait(&s.started);
 
-	snprintf(text, sizeof(text), "give the process's id, %d", getpid());
+	snprintf(text, sizeof(text), "use the process id %d", getpid());
 	assert_exit(s.tid, PYP_EXIT_NO_PROCESS, text);
 	assert_diag_ok(target_open(getpid(), &t, &diag), &diag);
 	assert_diag_ok(target_threads(t, &v, &n, &diag), &diag);
@@ -247,7 +247,7 @@ Test(target, not_ours_to_trace, .timeout = 10)
 	pid = fork();
 	if (pid == 0) {
 		become_nobody();
-		assert_exit(1, PYP_EXIT_PERMISSION, "may not trace process 1");
+		assert_exit(1, PYP_EXIT_PERMISSION, "no permission to trace process 1");
 		_exit(0);
 	}
 	cr_assert(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
@@ -301,7 +301,7 @@ Test(target, an_exec_changes_the_identity, .timeout = 10)
 	while (runs(pid, "test_target"))
 		sched_yield();
 	assert_err(target_check(t, &diag), -ESTALE);
-	cr_assert_not_null(strstr(diag.msg, "has executed another program meanwhile"));
+	cr_assert_not_null(strstr(diag.msg, "has executed another program"));
 	assert_ok(target_refresh(t, NULL)); /* waits for the end of the exec */
 	assert_ok(target_check(t, NULL));
 	close(go);

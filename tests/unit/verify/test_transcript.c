@@ -249,7 +249,7 @@ Test(transcript, the_whole_program)
 	cr_assert_gt(play.n, (size_t)20000);
 	play.n--;
 	cr_assert(!accepted(15, true, why, sizeof(why)));
-	cr_assert(strstr(why, "worker was not seen"), "%s", why);
+	cr_assert(strstr(why, "worker and all later events are missing"), "%s", why);
 }
 
 /* Code objects that the collector frees: some, each once, whenever and in whichever thread. */

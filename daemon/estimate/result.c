@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What windows and samples come to: see estimate.h
+ * Results from windows and samples: see estimate.h
  *
- * Samples. Between windows a clock looks now and then at what runs, and that runs undisturbed. What
- * these samples say about costs, and how much of a function's own time they decide, is fit.c's; here
- * their contexts get it. Counts are the windows'. What a report subtracts for the probes is put back
- * on, so that what is left are those times.
+ * Samples. Between windows, a clock samples the undisturbed program. fit.c derives the cost factor
+ * and each function's share from them; this file distributes the shares to CCT nodes. The time that
+ * a report will subtract for probes is added, so that subtracting results in these times.
  *
- * These samples know Python functions alone. So a Python function and the C functions that it calls make
- * one row, and each of its contexts one with those below it: inside, windows decide.
+ * These samples contain only Python functions. Therefore a Python function and the C functions that
+ * it calls are one row, and each of its nodes is one group with the nodes below; windows decide
+ * within the group.
  *
- * Counts. Windows are scaled up to the whole run by the CPU time that the target has used for itself
- * (r->rest), which many figures go along with. But what of a window's CPU time is the target's own is
- * known only as well as what hits cost: with an error of A of it. Or they are scaled by time that
- * passes, whoever runs: if the target waits for the most part, probes take little of that, and the
- * error B is smaller. Then windows differ in how much of the work they happen to show: by V. What hits
- * cost is in both errors, in the same direction. Scaled by the one to the power of t and by the other to
- * the power of 1 - t, counts have the error
+ * Counts. Windows are scaled up to the whole run by the target's own CPU time (r->rest), with which
+ * many figures are proportional. But a window's own CPU time is only as certain as the cost of
+ * hits: relative error A. Alternatively they are scaled by elapsed time: if the target mostly
+ * waits, probes take little of that, and the error B is smaller; but windows then differ in the
+ * work they contain, by V. The cost of hits causes both A and B, with the same sign. Scaling by the
+ * first factor to the power of t and by the second to the power of 1 - t has the error
  *
- *	(t A + (1 - t) B)^2  +  (1 - t)^2 V^2
+ *    (t A + (1 - t) B)^2  +  (1 - t)^2 V^2
  *
- * besides what they do not share with CPU time, and the t is taken that makes it least. Times are
- * scaled by CPU time always: they must add up to it.
+ * in addition to differences that are unrelated to CPU time; t minimizes it. Times are always
+ * scaled by CPU time, because they must add up to it.
  */
 #include <errno.h>
 #include <math.h>
@@ -32,27 +31,27 @@
 #include "estimate/last.h"
 #include "estimate/taken.h"
 
-/* What hits cost tells how much the program slows down, and that what they cost. */
+/* Iterations: the cost of hits determines the slowdown, which changes the cost. */
 #define TURNS 3
 
-/* By what the slowdown differs from what is expected, from program to program. */
+/* Relative error of the post-trap slowdown between programs */
 #define SLOWDOWN_ERROR 0.3
 
-/* By what hits of functions differ in cost from the mean, as in fit.c. */
+/* Relative differences of hit costs between functions, as in fit.c */
 #define APART 0.08
 
-/* A context: its own CPU time and what probes took, unscaled; what a report will subtract. */
-struct estimate_settled {
+/* A CCT node: own CPU time and probes' time, unscaled; time that a report will subtract */
+struct estimate_reconciled {
 	double own, taken, slowdown, subtracted, intervals;
-	double group; /* its own time and that of the C functions it calls */
+	double group; /* own time, including that of C functions it calls */
 	struct taken_ends callees;
 };
 
-/* Of a C function: itself; of a Python function: those that it calls. */
+/* For a C function: its own time; for a Python function: that of the C functions it calls */
 struct estimate_native {
 	bool native;
 	double own, taken;
-	double variance; /* of own, by what windows differ */
+	double variance; /* variance of own between windows */
 };
 
 static double rest_of(const struct estimate *e, double own)
@@ -70,7 +69,7 @@ static double wait_rest(const struct estimate *e)
 	return e->all_ns > 0 ? 1 + e->gap_ns / e->all_ns : 1;
 }
 
-/* What was folded and what is in the tree now. */
+/* Folded figures plus the tree's present ones */
 static struct estimate_node sum_of(const struct estimate_result *r, uint32_t node)
 {
 	struct estimate_node sum = {0};
@@ -92,7 +91,7 @@ static uint32_t func_of(const struct estimate_result *r, uint32_t node)
 	return func < r->nfuncs ? func : r->nfuncs;
 }
 
-/* The context of the Python function that calls a C function; of any other, itself. */
+/* For a C function, the node of the Python function that calls it; otherwise node itself. */
 static uint32_t group_of(const struct estimate_result *r, uint32_t node)
 {
 	while (r->natives && r->tree->parents[node] != NODE_NONE &&
@@ -107,8 +106,8 @@ static struct fit_row *row_of(const struct estimate_result *r, uint32_t node)
 }
 
 /*
- * A variance that is itself known from n windows alone: widened so that 1.96 errors hold 95 % all the
- * same. Student's t by its expansion in 1 / (n - 1) (Abramowitz and Stegun, 26.7.5).
+ * Widen a variance known from only n windows, so that 1.96 errors still cover 95 %. Student's t by
+ * its expansion in 1 / (n - 1) (Abramowitz and Stegun, 26.7.5).
  */
 static double widened(double var, double n)
 {
@@ -118,7 +117,7 @@ static double widened(double var, double n)
 	return var * (t / z) * (t / z);
 }
 
-/* The variance of what windows say, unscaled. */
+/* The variance of a figure in windows, unscaled; negative: unknown. */
 static double windows_variance(const struct estimate *e, uint32_t func, enum snapshot_figure figure)
 {
 	bool wall = figure == SNAPSHOT_TOT_WALL || figure == SNAPSHOT_CUM_WALL;
@@ -135,9 +134,9 @@ static double windows_variance(const struct estimate *e, uint32_t func, enum sna
 	return var > 0 ? widened(var * n / (n - 1), n) : 0;
 }
 
-/* Code runs slower after hits (base/cost.h): that is not its own time either. Of what probes took,
- * the part remains that its own time would change by. */
-static void take_slowdown(struct estimate_settled *s, double cold_ns)
+/* Subtract the post-trap slowdown (base/cost.h) from own time. taken becomes the change of own time
+ * per change of the cost factor. */
+static void take_slowdown(struct estimate_reconciled *s, double cold_ns)
 {
 	double own = s->own;
 
@@ -148,9 +147,8 @@ static void take_slowdown(struct estimate_settled *s, double cold_ns)
 	s->taken /= 1 + cost_cold_slope(cold_ns, s->intervals, s->own);
 }
 
-/* V squared: by how much CPU time, scaled by time that passes, differs from window to window. Negative:
- * not known. */
-static double luck_of_windows(const struct estimate *e)
+/* V squared: variance between windows of CPU time scaled by elapsed time. Negative: unknown. */
+static double window_variation(const struct estimate *e)
 {
 	double n = (double)e->windows, ratio, var;
 
@@ -161,16 +159,16 @@ static double luck_of_windows(const struct estimate *e)
 	return var > 0 ? widened(var * n / (n - 1), n) / pow(e->size[SNAPSHOT_CPU], 2) : 0;
 }
 
-/* wrong: the error of all of the probes' time in windows, ns; own: what is left of CPU time. */
+/* wrong: error of all probes' time in windows, ns; own: remaining CPU time, ns */
 static void scale_counts(struct estimate_result *r, double wrong, double own)
 {
 	double a = own > 0 ? wrong / own : 0, b = r->e->all_ns > 0 ? wrong / r->e->all_ns : a;
-	double luck = luck_of_windows(r->e), t = 1;
+	double variation = window_variation(r->e), t = 1;
 
-	if (luck >= 0 && a > b)
-		t = fmax(0, (luck - b * (a - b)) / (luck + (a - b) * (a - b)));
+	if (variation >= 0 && a > b)
+		t = fmax(0, (variation - b * (a - b)) / (variation + (a - b) * (a - b)));
 	r->counts = pow(r->rest, t) * pow(wait_rest(r->e), 1 - t);
-	r->counts_error = hypot(t * a + (1 - t) * b, (1 - t) * sqrt(fmax(0, luck)));
+	r->counts_error = hypot(t * a + (1 - t) * b, (1 - t) * sqrt(fmax(0, variation)));
 }
 
 /* ---- C functions ---- */
@@ -199,7 +197,7 @@ static void natives_clear(struct estimate_result *r)
 		r->natives[i] = (struct estimate_native){.native = r->natives[i].native};
 }
 
-/* What windows say of C functions is part of what they say of the functions that call them. */
+/* Add the windows' figures of C functions to those of the functions that call them. */
 static void add_natives(struct estimate_result *r)
 {
 	natives_clear(r);
@@ -227,7 +225,7 @@ static void add_natives(struct estimate_result *r)
 			r->rows[i].variance += r->natives[i].variance;
 }
 
-/* Of what is told apart by windows alone. */
+/* The variance of figures that only windows provide. */
 static double native_variance(const struct estimate_result *r, uint32_t func)
 {
 	const struct estimate_native *f = &r->natives[func];
@@ -236,7 +234,7 @@ static double native_variance(const struct estimate_result *r, uint32_t func)
 	return r->rest * r->rest * (f->variance + of_costs * of_costs);
 }
 
-/* By function: what windows and samples say. */
+/* Set each function's figures from windows and samples. */
 static void fill_rows(struct estimate_result *r, const struct cost *cost)
 {
 	const struct calltree *tree = r->tree;
@@ -252,7 +250,7 @@ static void fill_rows(struct estimate_result *r, const struct cost *cost)
 	for (uint32_t i = tree->n; i-- > 0;) {
 		const struct node *n = &tree->nodes[i];
 		const struct taken_ends now = {n->calls, tree->yields[i]};
-		struct estimate_settled *s = &r->nodes[i];
+		struct estimate_reconciled *s = &r->nodes[i];
 		struct estimate_node sum = sum_of(r, i);
 		struct fit_row *row = row_of(r, i);
 
@@ -273,7 +271,7 @@ static void fill_rows(struct estimate_result *r, const struct cost *cost)
 		add_natives(r);
 }
 
-/* A context's own time by windows and samples, of all that is the program's own. */
+/* A node's own time from windows and samples. own: the program's total. */
 static double with_samples(const struct estimate_result *r, uint32_t node, double own)
 {
 	const uint32_t at = group_of(r, node);
@@ -289,13 +287,13 @@ static double with_samples(const struct estimate_result *r, uint32_t node, doubl
 	return node == at ? both : 0;
 }
 
-/* Each context's part of its function's share, from windows and from samples. */
-static void share_out(struct estimate_result *r)
+/* Distribute each function's share to its nodes. */
+static void distribute_shares(struct estimate_result *r)
 {
 	double own = 0, shared = 0, taken = 0, slowdown = 0, wrong;
 
 	for (uint32_t i = 0; i < r->tree->n; i++) {
-		struct estimate_settled *s = &r->nodes[i];
+		struct estimate_reconciled *s = &r->nodes[i];
 
 		s->own -= (r->fit.factor - 1) * s->taken;
 		if (s->own < 0)
@@ -319,8 +317,8 @@ static void share_out(struct estimate_result *r)
 	scale_counts(r, wrong, own);
 }
 
-/* What will be taken out of each context: by counts as the report has them, and whole ns. */
-static void put_back(struct estimate_result *r, const struct cost *cost)
+/* Compute the time that a report will subtract from each node, with its rounded counts. */
+static void compute_subtracted(struct estimate_result *r, const struct cost *cost)
 {
 	const struct calltree *tree = r->tree;
 	const struct cost c = cost_scaled(cost, r->cost_factor);
@@ -347,8 +345,9 @@ void estimate_result_deinit(struct estimate_result *r)
 	*r = (struct estimate_result){0};
 }
 
-int estimate_settle(const struct estimate *e, const struct calltree *tree, uint32_t nfuncs,
-		    const struct funcs *funcs, const struct cost *cost, struct estimate_result *ret)
+int estimate_reconcile(const struct estimate *e, const struct calltree *tree, uint32_t nfuncs,
+		       const struct funcs *funcs, const struct cost *cost,
+		       struct estimate_result *ret)
 {
 	struct estimate_result r = {
 		.e = e,
@@ -361,7 +360,7 @@ int estimate_settle(const struct estimate *e, const struct calltree *tree, uint3
 
 	r.counts = r.rest;
 
-	/* Where costs are not known nothing is subtracted. */
+	/* With unknown costs nothing is subtracted. */
 	if (e->windows > 0 && cost->known) {
 		r.nodes = calloc(tree->n, sizeof(*r.nodes));
 		r.rows = calloc((size_t)nfuncs + 1, sizeof(*r.rows));
@@ -374,8 +373,8 @@ int estimate_settle(const struct estimate *e, const struct calltree *tree, uint3
 			r.fit = fit_solve(r.rows, (size_t)nfuncs + 1);
 		}
 		r.cost_factor *= r.fit.factor;
-		share_out(&r);
-		put_back(&r, cost);
+		distribute_shares(&r);
+		compute_subtracted(&r, cost);
 	}
 	*ret = r;
 	return 0;
@@ -407,7 +406,7 @@ double estimate_variance(const struct estimate_result *r, uint32_t func,
 	}
 	if (var < 0 || func >= r->e->nfuncs)
 		return var;
-	/* What windows show is scaled by the CPU time that was theirs without probes. */
+	/* Times are scaled by windows' CPU time without probes, so they share its error. */
 	if (figure != SNAPSHOT_CALLS) {
 		systematic = r->systematic * r->rest * r->e->funcs[func].sum[figure];
 		return r->rest * r->rest * var + systematic * systematic;
