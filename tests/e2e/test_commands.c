@@ -132,7 +132,7 @@ Test(commands, attach_counts_exactly)
 	cr_assert_eq(snapshot_calls("--clock", "wall"), calls);
 	cr_assert_eq(target_number(0, "lost"), 0);
 	cr_assert_eq(target_number(0, "unmatched"), 0);
-	ctl_fails(&d, 3, "no thread 1", "snapshot", "--tid", "1", NULL);
+	ctl_fails(&d, 3, "thread 1 was not traced", "snapshot", "--tid", "1", NULL);
 	ctl_fails(&d, 3, "not attached", "snapshot", "--pid", "1", NULL);
 }
 
