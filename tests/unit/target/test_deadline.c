@@ -189,7 +189,7 @@ Test(deadline, words, .timeout = 10)
 	cr_assert(diag.exit == PYP_EXIT_FAILURE && strstr(diag.msg, "process 12") && diag.hint[0]);
 	diag_clear(&diag);
 	assert_err(deadline_diag(&diag, -EBUSY, 12), -EBUSY);
-	cr_assert(diag.exit == PYP_EXIT_FAILURE && strstr(diag.msg, "64 others"));
+	cr_assert(diag.exit == PYP_EXIT_FAILURE && strstr(diag.msg, "64 other processes"));
 	cr_assert(deadline_missed(-EBUSY) && deadline_missed(-ETIMEDOUT));
 	cr_assert(!deadline_missed(-EAGAIN) && !deadline_missed(0));
 }
