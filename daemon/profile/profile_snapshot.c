@@ -13,6 +13,7 @@
 #include "profile/known_funcs.h"
 #include "profile/profile_priv.h"
 #include "profile/take_waits.h"
+#include "stack/greenlet.h"
 #include "stack/waits.h"
 
 struct taker {
@@ -136,7 +137,7 @@ static void stack_running(struct taker *t, const struct stack *s, const uint64_t
 	for (uint32_t i = 0; i < s->depth; i++)
 		activation_running(t, &s->acts[i], clock);
 	if (sum)
-		rebuild_charge_greenlet(sum, s, clock, t->now_ns);
+		greenlet_charge(sum, s, clock, t->now_ns);
 }
 
 static void thread_running(struct taker *t, uint32_t i)

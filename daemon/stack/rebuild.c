@@ -104,6 +104,7 @@
 
 #include <stdlib.h>
 
+#include "stack/greenlet.h"
 #include "stats/func.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
@@ -191,56 +192,6 @@ static void finish_parked(struct rebuild *rb, const struct thread *th, const str
 	finish(rb, th, a, s->clock[SNAPSHOT_CPU], s->clock[SNAPSHOT_WALL], s->probes, false);
 }
 
-/* A greenlet has run and waited; since its beginning, or since it was first seen. */
-void rebuild_charge_greenlet(struct coro_sum *sum, const struct stack *s,
-			     const uint64_t clock[SNAPSHOT_CLOCKS], uint64_t ts)
-{
-	uint64_t running = clock[SNAPSHOT_WALL] - s->begun[SNAPSHOT_WALL];
-	uint64_t all = ts > s->born ? ts - s->born : 0;
-
-	sum->running[SNAPSHOT_CPU] += clock[SNAPSHOT_CPU] - s->begun[SNAPSHOT_CPU];
-	sum->running[SNAPSHOT_WALL] += running;
-	sum->suspended += all > running ? all - running : 0;
-}
-
-/* The stack's clocks are given; ended: seen to have ended, at ts. */
-static void end_greenlet(struct rebuild *rb, struct stack *s, uint32_t func,
-			 const uint64_t clock[SNAPSHOT_CLOCKS], uint64_t ts, bool ended)
-{
-	struct coro_sum *sum = s->greenlet ? coro_sum(&rb->coros.greenlets, func) : NULL;
-
-	s->greenlet = false;
-	if (!sum)
-		return;
-	rebuild_charge_greenlet(sum, s, clock, ts);
-	if (ended)
-		coro_sum_end(sum, s->first, ts);
-}
-
-static void end_current(struct rebuild *rb, struct thread *th, uint32_t func, bool ended)
-{
-	const uint64_t clock[SNAPSHOT_CLOCKS] = {thread_clock(th, SNAPSHOT_CPU),
-						 thread_clock(th, SNAPSHOT_WALL)};
-
-	end_greenlet(rb, &th->cur, func, clock, th->last_ts, ended);
-}
-
-/* A stack begins, on which func runs: a greenlet where there are others. */
-static void begin_greenlet(struct rebuild *rb, struct thread *th, uint32_t func)
-{
-	struct coro_sum *sum = th->nparked ? coro_sum(&rb->coros.greenlets, func) : NULL;
-	struct stack *s = &th->cur;
-
-	if (!sum)
-		return;
-	sum->started++;
-	sum->steps++;
-	s->greenlet = true;
-	s->first = s->born = th->last_ts;
-	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
-		s->begun[c] = thread_clock(th, c);
-}
-
 static inline void pop(struct rebuild *rb, struct thread *th, bool suspended)
 {
 	struct stack *s = &th->cur;
@@ -260,7 +211,7 @@ static inline void pop(struct rebuild *rb, struct thread *th, bool suspended)
 	}
 	th->node = th->root;
 	if (unlikely(s->greenlet))
-		end_current(rb, th, activation_func(a), true);
+		greenlet_end_current(&rb->coros, th, activation_func(a), true);
 }
 
 static inline void count_call(struct calltree *t, uint32_t node, bool counted)
@@ -304,7 +255,7 @@ static void forget_dead(struct rebuild *rb, struct thread *th, uint64_t frame)
 	s->overflow = 0;
 	if (s->depth)
 		return;
-	end_greenlet(rb, s, activation_func(&s->acts[0]), s->clock, s->parked_at, true);
+	greenlet_end(&rb->coros, s, activation_func(&s->acts[0]), s->clock, s->parked_at, true);
 	thread_drop_parked(th, slot);
 }
 
@@ -377,7 +328,7 @@ static void drop_oldest(struct rebuild *rb, struct thread *th)
 	struct stack *s = &th->parked[th->oldest].stack;
 
 	rb->unmatched += s->depth + s->overflow;
-	end_greenlet(rb, s, activation_func(&s->acts[0]), s->clock, s->parked_at, false);
+	greenlet_end(&rb->coros, s, activation_func(&s->acts[0]), s->clock, s->parked_at, false);
 	thread_drop_parked(th, th->oldest);
 }
 
@@ -407,13 +358,7 @@ static void switch_to(struct rebuild *rb, struct thread *th, uint32_t slot)
 	park(rb, th);
 	thread_unpark(th, slot);
 	rb->stack_switches++;
-	if (th->cur.greenlet && th->cur.depth) {
-		struct coro_sum *sum =
-			coro_sum(&rb->coros.greenlets, activation_func(&th->cur.acts[0]));
-
-		if (sum)
-			sum->steps++;
-	}
+	greenlet_resume(&rb->coros, th);
 }
 
 /* The rules -------------------------------------------------------------------------------- */
@@ -463,7 +408,7 @@ static bool enter_prepare(struct rebuild *rb, struct thread *th, const struct re
 		if (th->cur.depth)
 			rb->stack_switches++;
 		park_for_new(rb, th);
-		begin_greenlet(rb, th, e->func);
+		greenlet_begin(&rb->coros, th, e->func);
 		return true;
 	}
 	switch (thread_find(th, e->caller, &slot)) {
@@ -759,11 +704,11 @@ void rebuild_drop_all(struct rebuild *rb, struct thread *th, bool complete)
 		struct stack *s = &th->parked[i].stack;
 
 		if (th->parked[i].parked && s->depth)
-			end_greenlet(rb, s, activation_func(&s->acts[0]), s->clock, th->last_ts,
-				     complete);
+			greenlet_end(&rb->coros, s, activation_func(&s->acts[0]), s->clock,
+				     th->last_ts, complete);
 	}
 	if (th->cur.depth)
-		end_current(rb, th, activation_func(&th->cur.acts[0]), complete);
+		greenlet_end_current(&rb->coros, th, activation_func(&th->cur.acts[0]), complete);
 	thread_drop_stacks(th);
 }
 
@@ -781,22 +726,6 @@ static void replant_stack(struct rebuild *rb, struct thread *th, struct stack *s
 		th->node = NODE_TRUNCATED(th->root);
 }
 
-/* It goes on as if it were first seen now. The thread's totals are about to become 0. */
-static void restart_greenlet(struct rebuild *rb, const struct thread *th, struct stack *s)
-{
-	struct coro_sum *sum = s->greenlet && s->depth ? coro_sum(&rb->coros.greenlets,
-								  activation_func(&s->acts[0]))
-						       : NULL;
-
-	if (!sum)
-		return;
-	sum->partial++;
-	s->first = 0;
-	s->born = th->last_ts;
-	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
-		s->begun[c] = s == &th->cur ? 0 - s->clock[c] : s->clock[c];
-}
-
 bool rebuild_replant(struct rebuild *rb, struct thread *th)
 {
 	uint32_t root = calltree_add_root(&rb->tree);
@@ -807,9 +736,9 @@ bool rebuild_replant(struct rebuild *rb, struct thread *th)
 	for (uint32_t i = 0; i < th->nslots; i++)
 		if (th->parked[i].parked) {
 			replant_stack(rb, th, &th->parked[i].stack);
-			restart_greenlet(rb, th, &th->parked[i].stack);
+			greenlet_restart(&rb->coros, th, &th->parked[i].stack);
 		}
 	replant_stack(rb, th, &th->cur);
-	restart_greenlet(rb, th, &th->cur);
+	greenlet_restart(&rb->coros, th, &th->cur);
 	return true;
 }

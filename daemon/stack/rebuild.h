@@ -53,9 +53,6 @@ void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_fra
 		   uint32_t n, bool truncated);
 /* Everything on the thread's stacks ends now (complete), or is not watched any more. */
 void rebuild_drop_all(struct rebuild *rb, struct thread *th, bool complete);
-/* Add to sum how long the greenlet on s has run and waited so far, its clocks and the time given. */
-void rebuild_charge_greenlet(struct coro_sum *sum, const struct stack *s,
-			     const uint64_t clock[SNAPSHOT_CLOCKS], uint64_t ts);
 /* The tree has been emptied: give the thread a root, its activations nodes, and start anew. */
 bool rebuild_replant(struct rebuild *rb, struct thread *th);
 

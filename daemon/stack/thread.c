@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "pyprof/bpf_abi.h"
+#include "stack/mirror.h"
 
 #define STACK_MIN  16u
 #define STACK_SCAN 32u /* activations that are compared one by one instead of being indexed */

@@ -186,10 +186,8 @@ struct thread {
 	uint64_t counters[PYP_COUNTERS];
 	bool counters_known, counters_gap;
 
-	struct mirror *mirror; /* watch.c's; NULL: nothing of it was told */
+	struct mirror *mirror; /* what a watcher was sent of it; NULL: nothing */
 };
-
-void mirror_free(struct mirror *m); /* in watch.c */
 
 struct thread *thread_new(uint32_t tid, uint32_t root); /* NULL: out of memory */
 void thread_free(struct thread *th);

@@ -15,24 +15,11 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "stack/mirror.h"
 #include "stack/thread.h"
 
 /* Generators whose suspension is remembered. */
 #define SUSPENDED_MAX (1u << 20)
-
-struct mirror_frame {
-	uint64_t frame;
-	uint32_t func;
-};
-
-struct mirror {
-	struct mirror_frame *v; /* outermost first */
-	uint32_t n, cap;
-	bool named;	  /* THREAD was told */
-	bool stale;	  /* the watcher could not be told all: find out by comparing */
-	uint64_t dropped; /* calls and returns that it was not told of, nor that it was not */
-	uint64_t ts, cpu; /* of the last thing told */
-};
 
 struct watch {
 	struct watcher to;
@@ -85,14 +72,6 @@ struct watch_counts watch_counts(const struct watch *w)
 	return (struct watch_counts){.dropped = w->dropped, .truncated = w->truncated};
 }
 
-void mirror_free(struct mirror *m)
-{
-	if (!m)
-		return;
-	free(m->v);
-	free(m);
-}
-
 /* Telling ---------------------------------------------------------------------------------- */
 
 static bool tell(struct watch *w, const struct thread *th, struct watch_event *e)
@@ -122,21 +101,6 @@ static bool tell_mark(struct watch *w, const struct thread *th, enum watch_kind 
 		.kind = kind, .func = WATCH_NO_FUNC, .caller = WATCH_NO_FUNC, .count = count};
 
 	return tell(w, th, &e);
-}
-
-static bool mirror_reserve(struct mirror *m)
-{
-	uint32_t cap = m->cap ? m->cap * 2 : 64;
-	struct mirror_frame *v;
-
-	if (m->n < m->cap)
-		return true;
-	v = reallocarray(m->v, cap, sizeof(*v));
-	if (!v)
-		return false;
-	m->v = v;
-	m->cap = cap;
-	return true;
 }
 
 /* A frame comes, a frame goes; false: the watcher was not told. */
