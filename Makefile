@@ -146,8 +146,8 @@ $(O)/obj/%.o: %.c $(O)/.flags
 # vector stalls on the stores (measured: 25 instead of 14 ns per event).
 $(O)/obj/daemon/stack/%.o $(O)/obj/daemon/profile/%.o: ALL_CFLAGS += -fno-tree-slp-vectorize
 
-# The skeleton has one user; it must exist before that is compiled, -MMD does the rest.
-$(O)/obj/daemon/probe/probe.o: | $(SKEL)
+# The skeleton must exist before its users are compiled, -MMD does the rest.
+$(O)/obj/daemon/probe/probe.o $(O)/obj/daemon/probe/programs.o: | $(SKEL)
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(O)/.flags
 	@mkdir -p $(@D)

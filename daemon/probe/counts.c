@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
+
 #define BATCH_FIRST 4096u
 
 void counts_forget(int state_fd)

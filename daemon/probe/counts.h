@@ -3,7 +3,7 @@
 #ifndef PYPROF_PROBE_COUNTS_H
 #define PYPROF_PROBE_COUNTS_H
 
-#include "probe/probe.h"
+#include "probe/opts.h"
 
 /* What runs in which frame, and which code has which number, is void. */
 void counts_forget(int state_fd);

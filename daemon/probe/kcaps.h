@@ -6,11 +6,13 @@
 #ifndef PYPROF_PROBE_KCAPS_H
 #define PYPROF_PROBE_KCAPS_H
 
+#include <stdbool.h>
+
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/diag.h"
-#include "probe/probe.h"
+#include "probe/mechanism.h"
 
 /* What is tried: the kernel itself, or a test's idea of one. Each returns 0 or a negative errno. */
 struct kcaps_system {

@@ -13,29 +13,19 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/counters.h"
-#include "base/wait.h"
 #include "probe/bpfmap.h"
 #include "probe/counts.h"
 #include "probe/holder.h"
 #include "probe/kcaps.h"
-#include "probe/ringpos.h"
+#include "probe/programs.h"
+#include "probe/ring.h"
 #include "probe/sampler.h"
 #include "probe/sites.h"
-#include "probe/uprobe_multi.h"
 #include "pyprof.skel.h"
 #include "target/deadline.h"
 #include "target/target.h"
-
-/* As the BPF side has them: bpf/frame.bpf.h. */
-#define FRAME_BLOCK 32u
-#define FRAME_SPAN  96u
-
-/* The init pid namespace has this inode everywhere: PROC_PID_INIT_INO of linux/proc_ns.h. */
-#define INIT_PID_NS 0xeffffffcul
 
 /* The kernel's own errno for an instruction it cannot probe. */
 #define KERNEL_ENOTSUPP 524
@@ -46,21 +36,9 @@ struct attachment {
 	struct sampler *sampler;
 };
 
-/* One call of probe_drain. */
-struct drain {
-	probe_record_fn fn;
-	void *ctx;
-	size_t budget;
-	size_t done;
-	uint64_t at, goal; /* positions in the ring; at: after the last record */
-	uint64_t until_ns; /* 0: no deadline */
-};
-
 struct probe {
 	struct pyprof_bpf *skel;
-	struct ring_buffer *rb;
-	struct ringpos pos;
-	struct drain drain;
+	struct ring *ring;
 	const struct plan *plan;
 	char *via;
 	pid_t pid, tid;
@@ -97,233 +75,6 @@ int probe_check(enum probe_mechanism *ret, struct diag *diag)
 	if (r == 0 && ret)
 		*ret = found;
 	return r;
-}
-
-const char *probe_mechanism_name(enum probe_mechanism m)
-{
-	switch (m) {
-	case PROBE_MULTI:
-		return "multi";
-	case PROBE_TRACEFS:
-		return "tracefs";
-	case PROBE_MULTI_ALL:
-		return "multi-all";
-	}
-	return "";
-}
-
-const char *probe_mechanism_text(enum probe_mechanism m)
-{
-	switch (m) {
-	case PROBE_MULTI:
-		return "a multi-uprobe link";
-	case PROBE_TRACEFS:
-		return "a uprobe event in tracefs";
-	case PROBE_MULTI_ALL:
-		return "a multi-uprobe link that slows every process with this interpreter";
-	}
-	return "";
-}
-
-static bool in_block(const struct pyp_layout *l, uint16_t field)
-{
-	return field >= l->frame_block && field + 8u <= l->frame_block + FRAME_BLOCK &&
-	       (field - l->frame_block) % 8 == 0;
-}
-
-/* Bytes to read of a frame to see code, previous and owner; 0: the layout does not allow it. */
-static uint32_t frame_span(const struct pyp_layout *l)
-{
-	uint32_t span = FRAME_BLOCK;
-
-	if (!in_block(l, l->frame_code) || !in_block(l, l->frame_previous))
-		return 0;
-	if (l->frame_owner == LAYOUT_NONE)
-		return span;
-	if (l->frame_owner < l->frame_block)
-		return 0;
-	if (l->frame_owner - l->frame_block + 1u > span)
-		span = l->frame_owner - l->frame_block + 1u;
-	return span <= FRAME_SPAN ? span : 0;
-}
-
-/* Of our pid namespace; 0: it is the init namespace, whose numbers the kernel itself uses. */
-static uint32_t pid_ns_inode(void)
-{
-	struct stat st;
-
-	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INIT_PID_NS)
-		return 0;
-	return (uint32_t)st.st_ino;
-}
-
-/* The program of the sites. */
-static struct bpf_program *site_program(const struct probe *p)
-{
-	return p->mode == MODE_COUNT ? p->skel->progs.on_site_count : p->skel->progs.on_site;
-}
-
-/* Which sites it takes, a bit for each kind. Counting asks where frames start and code ends. */
-static unsigned int kinds_of(const struct probe *p)
-{
-	const unsigned int counted = 1u << PYP_SITE_ENTER | 1u << PYP_SITE_THROW |
-				     1u << PYP_SITE_CODE_FREE | 1u << PYP_SITE_C_ENTER |
-				     1u << PYP_SITE_C_INSTANT | 1u << PYP_SITE_GC_START;
-	unsigned int kinds = p->mode == MODE_COUNT ? counted : PROBE_SITES_ALL;
-
-	if (!p->skel->rodata->builtins)
-		kinds &= ~PROBE_SITES_NATIVE;
-	return p->skel->rodata->collections ? kinds : kinds & ~PROBE_SITES_GC;
-}
-
-static bool has_methods(const struct probe *p)
-{
-	return p->skel->rodata->builtins || p->skel->rodata->native_calls.on;
-}
-
-/* Beside a trace they say how it spends its time, by Python function. */
-static bool samples_native(const struct probe *p, const struct probe_opts *o)
-{
-	return o->builtins && o->sampling.rate && p->mode != MODE_TRACE;
-}
-
-/* Only what the mode needs is loaded: programs, maps, and tracepoints that cost each switch. */
-static int choose_programs(struct probe *p, const struct probe_opts *o)
-{
-	bool counting = p->mode == MODE_COUNT, sampled = p->mode == MODE_SAMPLE;
-	bool samples = o->sampling.rate;
-	bool beside = samples && o->sampling.when == PYP_SAMPLING_BESIDE;
-	struct bpf_program *of_sites = sampled ? NULL : site_program(p);
-	struct pyp_waiting waiting = layout_waiting(o->layout);
-	struct pyp_restart restart = layout_restart(o->layout, o->sampling.interp_head);
-	struct pyp_sampling sampling = sampler_layout(o->layout, &o->sampling);
-	int r;
-
-	memcpy((void *)&p->skel->rodata->waiting, &waiting, sizeof(waiting));
-	memcpy((void *)&p->skel->rodata->restart, &restart, sizeof(restart));
-	memcpy((void *)&p->skel->rodata->sampling, &sampling, sizeof(sampling));
-	p->skel->rodata->count_remembers = o->plain;
-	r = bpf_program__set_autoload(p->skel->progs.on_site, p->mode == MODE_TRACE);
-	if (!r)
-		r = bpf_program__set_autoload(p->skel->progs.on_site_count, counting);
-	if (!r)
-		r = bpf_program__set_autoload(p->skel->progs.on_sample, samples);
-	if (!r)
-		r = bpf_program__set_autoload(p->skel->progs.on_switch, p->mode == MODE_TRACE);
-	if (!r)
-		r = bpf_program__set_autoload(p->skel->progs.on_rss, p->skel->rodata->memory);
-	if (!r)
-		r = bpf_map__set_autocreate(p->skel->maps.methods, has_methods(p));
-	if (!r)
-		r = bpf_map__set_autocreate(p->skel->maps.count_state, counting);
-	if (!r)
-		r = bpf_map__set_autocreate(p->skel->maps.edges, counting);
-	if (!r)
-		r = bpf_map__set_autocreate(p->skel->maps.traps, samples);
-	/* Before 6.1, programs in interrupts may only use memory that is there already (windows
-	 * need a later kernel). */
-	if (!r && (sampled || beside))
-		r = bpf_map__set_map_flags(p->skel->maps.codes, 0);
-	if (!r && p->skel->rodata->native_calls.on)
-		r = bpf_map__set_map_flags(p->skel->maps.methods, 0);
-	if (!r && sampled)
-		r = bpf_map__set_map_flags(p->skel->maps.threads, 0);
-	if (!r && of_sites && p->mechanism != PROBE_TRACEFS)
-		r = bpf_program__set_expected_attach_type(of_sites, UPROBE_MULTI_ATTACH_TYPE);
-	bpf_program__set_autoattach(p->skel->progs.on_site, false);
-	bpf_program__set_autoattach(p->skel->progs.on_site_count, false);
-	bpf_program__set_autoattach(p->skel->progs.on_sample, false);
-	return r;
-}
-
-static void set_fd_calls(struct probe *p)
-{
-	uint64_t calls[PYP_FD_CALLS / 64] = {0};
-
-	for (int nr = 0; nr < PYP_FD_CALLS; nr++)
-		if (wait_by_fd(nr))
-			calls[nr / 64] |= UINT64_C(1) << (nr % 64);
-	memcpy((void *)&p->skel->rodata->fd_calls, calls, sizeof(calls));
-}
-
-static int configure(struct probe *p, const struct probe_opts *o, struct diag *diag)
-{
-	struct pyprof_bpf__rodata *ro = p->skel->rodata;
-	const struct pyp_native_calls calls = layout_native_calls(o->layout, p->mode == MODE_COUNT);
-	int r;
-
-	ro->pid_ns = pid_ns_inode();
-	ro->check_tgid = p->mechanism != PROBE_MULTI;
-	ro->by_address = p->mechanism == PROBE_TRACEFS;
-	ro->counters = o->counters & ((1u << PYP_COUNTERS) - 1);
-	ro->memory = (o->counters & COUNTERS_MEMORY) != 0;
-	ro->builtins = o->builtins && p->mode != MODE_SAMPLE;
-	ro->collections = o->collections && p->mode != MODE_SAMPLE;
-	if (samples_native(p, o))
-		memcpy((void *)&ro->native_calls, &calls, sizeof(calls));
-	ro->ring_half = o->ring_bytes / 2;
-	set_fd_calls(p);
-	memcpy((void *)&ro->layout, &o->layout->bpf, sizeof(ro->layout));
-	ro->frame_span = frame_span(&o->layout->bpf);
-	if (!ro->frame_span)
-		return diag_set(diag, -EINVAL, PYP_EXIT_UNTRACEABLE, NULL,
-				"the frame layout of Python %u.%u cannot be read in one block",
-				o->layout->major, o->layout->minor);
-	if (ro->memory && !kcaps_has_tracepoint("rss_stat"))
-		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_FAILURE,
-				"leave memory out of --counters",
-				"this kernel has no tracepoint rss_stat, which --counters memory "
-				"needs");
-	r = bpf_map__set_max_entries(p->skel->maps.ring, (uint32_t)o->ring_bytes);
-	if (!r)
-		r = choose_programs(p, o);
-	return r ? diag_errno(diag, -r, "cannot set up the BPF programs") : 0;
-}
-
-static int load(struct probe *p, struct diag *diag)
-{
-	int r = pyprof_bpf__load(p->skel);
-
-	if (r == -EPERM || r == -EACCES || r == -ENOMEM)
-		return diag_errno(diag, -r, "cannot load the BPF programs");
-	if (r)
-		return diag_set(diag, r, PYP_EXIT_UNTRACEABLE, "PYPROFD_DEBUG=1 shows its reasons",
-				"this kernel does not accept the BPF programs (%s)", strerror(-r));
-	return 0;
-}
-
-/* So many records are handled between two readings of the clock. */
-#define CLOCK_RECORDS 32
-
-/* The position follows from the records' sizes, as none is ever discarded: to read it from the page
- * shared with the kernel costs a tenth of what a record costs. */
-static bool drain_is_over(struct drain *d, size_t size)
-{
-	d->at += ringpos_record(size);
-	if (d->done == d->budget || d->at >= d->goal)
-		return true;
-	return d->until_ns && d->done % CLOCK_RECORDS == 0 && clock_monotonic_ns() >= d->until_ns;
-}
-
-/*
- * A negative return is how to stop libbpf: it moves past this record then. It would go on as long as
- * there are records, which a busy target writes as fast as they are read.
- */
-static int on_record(void *ctx, void *data, size_t size)
-{
-	struct probe *p = ctx;
-
-	p->drain.fn(p->drain.ctx, data, size);
-	p->drain.done++;
-	return drain_is_over(&p->drain, size) ? -EAGAIN : 0;
-}
-
-static int open_ring(struct probe *p, struct diag *diag)
-{
-	p->rb = ring_buffer__new(bpf_map__fd(p->skel->maps.ring), on_record, p, NULL);
-	if (!p->rb || ringpos_open(&p->pos, bpf_map__fd(p->skel->maps.ring)) < 0)
-		return diag_errno(diag, errno, "cannot map the ring buffer");
-	return 0;
 }
 
 static const struct attachment not_attached = {.hold = -1};
@@ -371,17 +122,12 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 	p->mode = opts->mode;
 	p->clocks = opts->sampling.rate != 0;
 	p->mechanism = mechanism;
-	p->skel = pyprof_bpf__open();
-	if (!p->skel)
-		return diag_errno(diag, errno, "cannot open the BPF programs");
 	r = opts->mode == MODE_SAMPLE ? 0 : holder_start();
 	if (r)
 		return diag_errno(diag, -r, "cannot start the process that holds the probes");
-	r = configure(p, opts, diag);
+	r = programs_open(opts, mechanism, &p->skel, diag);
 	if (!r)
-		r = load(p, diag);
-	if (!r)
-		r = open_ring(p, diag);
+		r = ring_open(bpf_map__fd(p->skel->maps.ring), &p->ring, diag);
 	if (r)
 		return r;
 	if (opts->pid && probe_set_target(p, opts) < 0)
@@ -419,8 +165,7 @@ void probe_free(struct probe *p)
 	if (!p)
 		return;
 	probe_detach(p);
-	ring_buffer__free(p->rb);
-	ringpos_close(&p->pos);
+	ring_free(p->ring);
 	pyprof_bpf__destroy(p->skel);
 	free(p->via);
 	free(p);
@@ -431,6 +176,7 @@ static void forget_threads(struct probe *p)
 	p->skel->bss->epoch++;
 	p->skel->bss->woken = 0;
 	p->skel->bss->memory_of = 0;
+	p->skel->bss->memory_of = 0;
 }
 
 /*
@@ -440,7 +186,7 @@ static void forget_threads(struct probe *p)
 static void forget(struct probe *p)
 {
 	bpfmap_clear(bpf_map__fd(p->skel->maps.codes));
-	if (has_methods(p))
+	if (programs_have_methods(p->skel))
 		bpfmap_clear(bpf_map__fd(p->skel->maps.methods));
 	bpfmap_clear(bpf_map__fd(p->skel->maps.threads));
 	bpfmap_clear(bpf_map__fd(p->skel->maps.process_tree));
@@ -499,7 +245,7 @@ static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sit
 	if (file < 0)
 		return file;
 	return hold(&(struct holder_request){
-		.prog_fd = bpf_program__fd(site_program(p)),
+		.prog_fd = programs_site_fd(p->skel, p->mode),
 		.file = file,
 		.offsets = sites->offsets,
 		.cookies = silent ? NULL : sites->cookies, /* without them a hit means nothing */
@@ -519,7 +265,7 @@ static int attach_event(const struct probe *p, const struct probe_sites *sites)
 		return r;
 	return hold(&(struct holder_request){
 		.event = true,
-		.prog_fd = bpf_program__fd(site_program(p)),
+		.prog_fd = programs_site_fd(p->skel, p->mode),
 		.file = file,
 		.offsets = sites->offsets,
 		.n = sites->n,
@@ -538,7 +284,7 @@ enum sites { SITES_ALL, SITES_CALLS, SITES_CODE_FREE };
 
 static unsigned int kinds_in(const struct probe *p, enum sites which)
 {
-	unsigned int kinds = kinds_of(p), code_free = 1u << PYP_SITE_CODE_FREE;
+	unsigned int kinds = programs_kinds(p->skel, p->mode), code_free = 1u << PYP_SITE_CODE_FREE;
 
 	return which == SITES_ALL     ? kinds
 	       : which == SITES_CALLS ? kinds & ~code_free
@@ -566,7 +312,7 @@ static int fill_traps(const struct probe *p)
 	struct probe_traps traps;
 	int fd = bpf_map__fd(p->skel->maps.traps);
 
-	probe_traps_of(p->plan, p->bias, kinds_of(p), &traps);
+	probe_traps_of(p->plan, p->bias, programs_kinds(p->skel, p->mode), &traps);
 	bpfmap_clear(fd);
 	for (uint32_t i = 0; i < traps.n; i++)
 		if (bpf_map_update_elem(fd, &traps.v[i].address, &traps.v[i].marks, BPF_ANY) < 0)
@@ -736,7 +482,7 @@ int probe_tracers(const struct probe *p, struct tracers *ret)
 	file = open_file(p);
 	if (file < 0)
 		return file;
-	sites = probe_sites_of(p->plan, p->bias, kinds_of(p));
+	sites = probe_sites_of(p->plan, p->bias, programs_kinds(p->skel, p->mode));
 	return holder_find_tracers(
 		&(struct tracers_of){.pid = p->pid, .offsets = sites.offsets, .n = sites.n}, file,
 		ret);
@@ -872,7 +618,7 @@ int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag)
 
 	if (!probe_attached(p) || p->mechanism != PROBE_MULTI || p->mode == MODE_SAMPLE)
 		return 0;
-	sites = probe_sites_of(p->plan, p->bias, kinds_of(p));
+	sites = probe_sites_of(p->plan, p->bias, programs_kinds(p->skel, p->mode));
 	link = attach_multi(p, child, &sites, true);
 	if (link < 0 && link != -ESRCH)
 		return attach_failed(p, link, diag);
@@ -880,37 +626,32 @@ int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag)
 	return 0;
 }
 
-static int drain(struct probe *p, const struct drain *how)
+static int drain(struct probe *p, const struct ring_drain *how)
 {
-	int r = 0;
+	int r = ring_drain(p->ring, how);
 
-	p->drain = *how;
-	p->drain.goal = ringpos_written(&p->pos);
-	p->drain.at = ringpos_read(&p->pos);
-	if (p->drain.at < p->drain.goal)
-		r = ring_buffer__consume(p->rb);
 	__atomic_store_n(&p->skel->bss->woken, 0, __ATOMIC_RELAXED);
-	return r < 0 && r != -EAGAIN ? r : (int)p->drain.done;
+	return r;
 }
 
 int probe_drain(struct probe *p, size_t budget, probe_record_fn fn, void *ctx)
 {
-	return drain(p, &(struct drain){.fn = fn, .ctx = ctx, .budget = budget});
+	return drain(p, &(struct ring_drain){.fn = fn, .ctx = ctx, .budget = budget});
 }
 
 int probe_drain_until(struct probe *p, uint64_t until_ns, probe_record_fn fn, void *ctx)
 {
-	return drain(p, &(struct drain){.fn = fn, .ctx = ctx, .until_ns = until_ns});
+	return drain(p, &(struct ring_drain){.fn = fn, .ctx = ctx, .until_ns = until_ns});
 }
 
 uint64_t probe_written(const struct probe *p)
 {
-	return ringpos_written(&p->pos);
+	return ring_written(p->ring);
 }
 
 uint64_t probe_read(const struct probe *p)
 {
-	return ringpos_read(&p->pos);
+	return ring_read(p->ring);
 }
 
 int probe_ring_fd(const struct probe *p)

@@ -14,51 +14,12 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "base/mode.h"
-#include "plan/plan.h"
+#include "probe/mechanism.h"
+#include "probe/opts.h"
+#include "probe/ring.h"
 #include "probe/tracers.h"
-#include "python/layout.h"
 
 struct probe;
-
-/* By which of the kernel's mechanisms, best first. */
-enum probe_mechanism {
-	PROBE_MULTI,	 /* one multi-uprobe link, for this process */
-	PROBE_TRACEFS,	 /* one uprobe event with many probes, for this process */
-	PROBE_MULTI_ALL, /* one multi-uprobe link, hit by every process that maps the file */
-};
-const char *probe_mechanism_name(enum probe_mechanism m); /* "multi", "tracefs", "multi-all" */
-const char *probe_mechanism_text(enum probe_mechanism m); /* for people */
-
-/* What sampling needs besides: addresses in the process. */
-struct probe_sampling {
-	uint32_t rate;	      /* Hz */
-	uint8_t when;	      /* PYP_SAMPLING_* */
-	bool top;	      /* the first frame of each stack is enough */
-	uint64_t interp_head; /* of the pointer to the first interpreter */
-	uint64_t code_type;   /* of PyCode_Type */
-	/* Of the interpreter's own code; without an entry C functions have no samples. */
-	struct pyp_code_range own[PYP_OWN_CODE];
-};
-
-struct probe_opts {
-	pid_t pid;	   /* 0: named later, by probe_set_target */
-	pid_t tid;	   /* a thread of it that lives; 0: the main thread */
-	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
-	uint64_t bias;	   /* of the file in the process: address - plan_site.vaddr */
-	uint32_t counters; /* bits, by enum pyp_counter */
-	bool builtins;	   /* calls of C functions, too; in samples: not beside a trace */
-	bool collections; /* of the garbage collector, too, where the plan has them; not MODE_SAMPLE */
-	size_t ring_bytes; /* a power of two, a page at least */
-	const struct layout *layout;
-	const struct plan *plan; /* borrowed for the probe's lifetime; NULL: MODE_SAMPLE */
-	enum mode mode;
-	/* MODE_COUNT: nothing but the evaluator runs frames, as far as is known (see python_hidden) */
-	bool plain;
-	/* rate 0: no samples are taken. MODE_COUNT: interp_head in any case, 0: not known */
-	struct probe_sampling sampling;
-	struct pyp_native_types native; /* for builtins */
-};
 
 /*
  * Start the process that holds probes (probe/holder.h): a fork, which is best done while this
@@ -162,7 +123,6 @@ int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag);
  * full, once until the next drain; otherwise drain on a timer. Poll it edge-triggered: by level it
  * is readable whenever there is any record.
  */
-typedef void (*probe_record_fn)(void *ctx, const void *data, size_t size);
 int probe_drain(struct probe *p, size_t budget, probe_record_fn fn, void *ctx);
 int probe_drain_until(struct probe *p, uint64_t until_ns, probe_record_fn fn, void *ctx);
 /* How far the ring was written and read, in bytes since it was made. */
@@ -173,15 +133,6 @@ int probe_ring_fd(const struct probe *p);
 /* Where it samples: how much CPU time a sample stands for. */
 uint64_t probe_period(const struct probe *p);
 
-/*
- * MODE_COUNT: what was counted since the probe was opened, except what probe_counts_drop has taken
- * away. Code objects are numbers, which CODE_ID records in the ring explain. An array to be freed,
- * which calls under way may or may not be in yet.
- */
-struct probe_count {
-	struct pyp_edge edge;
-	uint64_t calls;
-};
 int probe_counts(const struct probe *p, struct probe_count **ret, size_t *ret_n);
 /* Start again from 0 with one. Exact if its thread has ended, or the probes are off. */
 void probe_counts_drop(const struct probe *p, const struct pyp_edge *edge);

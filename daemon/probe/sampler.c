@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

@@ -3,7 +3,7 @@
 #ifndef PYPROF_PROBE_SAMPLER_H
 #define PYPROF_PROBE_SAMPLER_H
 
-#include "probe/probe.h"
+#include "probe/opts.h"
 
 /* CPU time between two samples. */
 uint64_t sampler_period(uint32_t rate);

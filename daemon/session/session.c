@@ -10,12 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/utsname.h>
 #include <systemd/sd-event.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "pyprof/version.h"
 #include "session/collector.h"
 #include "session/set.h"
 
@@ -50,7 +47,6 @@ void session_free(struct session *s)
 /* ---- the loop's side --------------------------------------------------------------------- */
 
 static int on_full(sd_event_source *source, int fd, uint32_t revents, void *ctx);
-static int sessions_arm(struct sessions *ss, uint64_t delay_us);
 
 /* It has come to its end: nothing to watch, and somebody to tell. */
 static void session_over(struct session *s)
@@ -85,7 +81,7 @@ static void session_settle(struct session *s)
 		session_over(s);
 }
 
-static void sessions_settle(struct sessions *ss)
+void sessions_settle(struct sessions *ss)
 {
 	for (size_t i = 0; i < ss->n; i++)
 		session_settle(ss->v[i]);
@@ -162,7 +158,7 @@ static bool sessions_tracing(const struct sessions *ss)
 }
 
 /* The timer runs only while something is traced: an idle daemon does not wake up. */
-static int sessions_arm(struct sessions *ss, uint64_t delay_us)
+int sessions_arm(struct sessions *ss, uint64_t delay_us)
 {
 	int r;
 
@@ -300,7 +296,7 @@ struct session *sessions_find(const struct sessions *ss, pid_t pid)
 	return NULL;
 }
 
-static int not_attached(pid_t pid, struct diag *diag)
+int sessions_not_attached(pid_t pid, struct diag *diag)
 {
 	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS,
 			"`pyprofctl status` lists the targets, `pyprofctl attach PID` adds one",
@@ -376,15 +372,8 @@ struct target_opts sessions_target_opts(const struct sessions *ss)
 	return ss->opts.target;
 }
 
-/* A target that was attached to just now is still being measured. */
-static bool lacks_cost(const struct tracee *t)
-{
-	return t->calibration && (!t->cost.known || !t->cost.gauge_ps) &&
-	       !calibration_wait(t->calibration, 0);
-}
-
 /* Meanwhile rings fill. */
-static void wait_for_cost(struct sessions *ss, struct tracee *t)
+void sessions_wait_for_cost(struct sessions *ss, struct tracee *t)
 {
 	bool urgent = !t->cost.known || !t->cost.gauge_ps;
 
@@ -399,7 +388,7 @@ static int start_tracee(struct sessions *ss, struct tracee *t, struct diag *diag
 {
 	/* Windows are weighed by costs from the first one on. */
 	if (t->collector->windows)
-		wait_for_cost(ss, t);
+		sessions_wait_for_cost(ss, t);
 	return tracee_start(t, diag);
 }
 
@@ -493,7 +482,7 @@ int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag)
 	struct session *s = sessions_find(ss, pid);
 
 	if (!s)
-		return looking_cancel(ss, pid) ? 0 : not_attached(pid, diag);
+		return looking_cancel(ss, pid) ? 0 : sessions_not_attached(pid, diag);
 	follow_detach(ss, s);
 	return 0;
 }
@@ -521,7 +510,7 @@ int sessions_start_each(struct sessions *ss, pid_t pid, sessions_failed_fn faile
 	int first = 0;
 
 	if (pid && !one)
-		return not_attached(pid, diag);
+		return sessions_not_attached(pid, diag);
 	for (size_t i = 0; i < ss->n; i++) {
 		struct session *s = ss->v[i];
 		struct diag why = {0};
@@ -551,7 +540,7 @@ int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag)
 	uint64_t until;
 
 	if (pid && !one)
-		return not_attached(pid, diag);
+		return sessions_not_attached(pid, diag);
 	for (size_t i = 0; i < ss->n; i++)
 		if (concerns(ss->v[i], one))
 			tracee_stop(ss->v[i]->tracee);
@@ -568,7 +557,7 @@ int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag)
 int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag)
 {
 	if (pid && !sessions_find(ss, pid))
-		return not_attached(pid, diag);
+		return sessions_not_attached(pid, diag);
 	if (!pid)
 		follow_clear(ss);
 	for (size_t i = 0; i < ss->n; i++)
@@ -576,152 +565,4 @@ int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag)
 			tracee_clear(ss->v[i]->tracee);
 	sessions_settle(ss);
 	return 0;
-}
-
-/* ---- what they say ----------------------------------------------------------------------- */
-
-static void snapshot_provenance(const struct sessions *ss, struct snapshot *s)
-{
-	struct utsname u;
-
-	s->program = "pyprofd " PYPROF_VERSION;
-	s->taken_unix_ns = clock_unix_ns();
-	s->clock = ss->opts.clock;
-	if (uname(&u) < 0)
-		return;
-	s->host = snapshot_str(s, u.nodename);
-	s->kernel = snapshot_str(s, u.release);
-}
-
-static int snapshot_targets(struct sessions *ss, pid_t pid, struct snapshot *s)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < ss->n && r == 0; i++) {
-		if (pid && ss->v[i]->tracee->target->pid != pid)
-			continue;
-		r = tracee_snapshot(ss->v[i]->tracee, s, &s->targets[s->ntargets]);
-		s->ntargets++;
-	}
-	return r;
-}
-
-static bool is_meant(const struct session *s, pid_t pid)
-{
-	return !pid || s->tracee->target->pid == pid;
-}
-
-bool sessions_stopping(const struct sessions *ss, pid_t pid)
-{
-	for (size_t i = 0; i < ss->n; i++)
-		if (is_meant(ss->v[i], pid) && ss->v[i]->tracee->state == SESSION_STOPPING)
-			return true;
-	return false;
-}
-
-bool sessions_current(const struct sessions *ss, pid_t pid, uint64_t since_ns)
-{
-	for (size_t i = 0; i < ss->n; i++)
-		if (is_meant(ss->v[i], pid) && (tracee_current_ns(ss->v[i]->tracee) < since_ns ||
-						lacks_cost(ss->v[i]->tracee)))
-			return false;
-	return true;
-}
-
-bool sessions_catch_up(struct sessions *ss, pid_t pid, uint64_t since_ns, uint64_t until_ns)
-{
-	for (size_t i = 0; i < ss->n && tracee_now() < until_ns; i++) {
-		struct tracee *t = ss->v[i]->tracee;
-
-		if (!is_meant(ss->v[i], pid))
-			continue;
-		if (!tracee_finish(t, until_ns))
-			continue;
-		tracee_drain(t, until_ns);
-		/* that may have been the end of a piece that was begun before */
-		if (tracee_current_ns(t) < since_ns)
-			tracee_drain(t, until_ns);
-	}
-	sessions_settle(ss);
-	if (sessions_current(ss, pid, since_ns))
-		return true;
-	sessions_arm(ss, 0);
-	return false;
-}
-
-int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
-{
-	for (size_t i = 0; i < ss->n; i++)
-		if (is_meant(ss->v[i], pid)) {
-			wait_for_cost(ss, ss->v[i]->tracee);
-			tracee_catch_up(ss->v[i]->tracee);
-		}
-	return sessions_snapshot_now(ss, pid, ret, diag);
-}
-
-int sessions_snapshot_now(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
-{
-	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
-	int r;
-
-	if (pid && !sessions_find(ss, pid))
-		return not_attached(pid, diag);
-	if (s)
-		s->targets = snapshot_alloc(s, ss->n ? ss->n : 1, sizeof(*s->targets));
-	if (!s || !s->targets)
-		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
-	snapshot_provenance(ss, s);
-	r = snapshot_targets(ss, pid, s);
-	sessions_settle(ss);
-	if (r == 0 && !pid)
-		r = follow_add_folded(ss, &s);
-	if (r < 0)
-		return diag_errno(diag, -r, "cannot take a snapshot");
-	*ret = TAKE_PTR(s);
-	return 0;
-}
-
-bool sessions_over(const struct sessions *ss, pid_t pid)
-{
-	const struct session *s = sessions_find(ss, pid);
-
-	return s && s->tracee->state == SESSION_ENDED && !follow_goes_on(s);
-}
-
-size_t sessions_count(const struct sessions *ss)
-{
-	return ss->n;
-}
-
-void sessions_status(struct sessions *ss, size_t i, struct session_status *ret)
-{
-	tracee_status(ss->v[i]->tracee, ret);
-	ret->over = sessions_over(ss, ret->pid);
-}
-
-int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *ret,
-			struct diag *diag)
-{
-	struct session *s = sessions_find(ss, pid);
-
-	if (!s)
-		return not_attached(pid, diag);
-	tracee_status(s->tracee, ret);
-	ret->over = sessions_over(ss, pid);
-	return 0;
-}
-
-const char *session_state_name(enum session_state s)
-{
-	switch (s) {
-	case SESSION_ATTACHED:
-		return "attached";
-	case SESSION_TRACING:
-		return "tracing";
-	case SESSION_STOPPING:
-		return "stopping";
-	case SESSION_ENDED:
-		return "ended";
-	}
-	return "?";
 }

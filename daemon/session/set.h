@@ -57,6 +57,15 @@ struct session *sessions_find(const struct sessions *ss, pid_t pid);
 int sessions_add(struct sessions *ss, struct session *s);
 void sessions_remove(struct sessions *ss, struct session *s);
 
+/* -ESRCH and exit 3: it is none of the targets. */
+int sessions_not_attached(pid_t pid, struct diag *diag);
+/* Do what drains of the rings have led to: to be called after any drain. */
+void sessions_settle(struct sessions *ss);
+/* The next turn of draining comes after this time at the latest (us). 0 or a negative errno. */
+int sessions_arm(struct sessions *ss, uint64_t delay_us);
+/* Take a target's costs, if they are being measured; without any, wait for them. */
+void sessions_wait_for_cost(struct sessions *ss, struct tracee *t);
+
 /* Read the rings for some ms: for what takes longer (ctx: the sessions). */
 void sessions_drain(void *ctx);
 

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "probe/programs.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/counters.h"
+#include "base/wait.h"
+#include "probe/kcaps.h"
+#include "probe/sampler.h"
+#include "probe/sites.h"
+#include "probe/uprobe_multi.h"
+#include "pyprof.skel.h"
+
+/* As the BPF side has them: bpf/frame.bpf.h. */
+#define FRAME_BLOCK 32u
+#define FRAME_SPAN  96u
+
+/* The init pid namespace has this inode everywhere: PROC_PID_INIT_INO of linux/proc_ns.h. */
+#define INIT_PID_NS 0xeffffffcul
+
+static bool in_block(const struct pyp_layout *l, uint16_t field)
+{
+	return field >= l->frame_block && field + 8u <= l->frame_block + FRAME_BLOCK &&
+	       (field - l->frame_block) % 8 == 0;
+}
+
+/* Bytes to read of a frame to see code, previous and owner; 0: the layout does not allow it. */
+static uint32_t frame_span(const struct pyp_layout *l)
+{
+	uint32_t span = FRAME_BLOCK;
+
+	if (!in_block(l, l->frame_code) || !in_block(l, l->frame_previous))
+		return 0;
+	if (l->frame_owner == LAYOUT_NONE)
+		return span;
+	if (l->frame_owner < l->frame_block)
+		return 0;
+	if (l->frame_owner - l->frame_block + 1u > span)
+		span = l->frame_owner - l->frame_block + 1u;
+	return span <= FRAME_SPAN ? span : 0;
+}
+
+/* Of our pid namespace; 0: it is the init namespace, whose numbers the kernel itself uses. */
+static uint32_t pid_ns_inode(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INIT_PID_NS)
+		return 0;
+	return (uint32_t)st.st_ino;
+}
+
+/* The program of the sites. */
+static struct bpf_program *site_program(const struct pyprof_bpf *skel, enum mode mode)
+{
+	return mode == MODE_COUNT ? skel->progs.on_site_count : skel->progs.on_site;
+}
+
+int programs_site_fd(const struct pyprof_bpf *skel, enum mode mode)
+{
+	return bpf_program__fd(site_program(skel, mode));
+}
+
+unsigned int programs_kinds(const struct pyprof_bpf *skel, enum mode mode)
+{
+	const unsigned int counted = 1u << PYP_SITE_ENTER | 1u << PYP_SITE_THROW |
+				     1u << PYP_SITE_CODE_FREE | 1u << PYP_SITE_C_ENTER |
+				     1u << PYP_SITE_C_INSTANT | 1u << PYP_SITE_GC_START;
+	unsigned int kinds = mode == MODE_COUNT ? counted : PROBE_SITES_ALL;
+
+	if (!skel->rodata->builtins)
+		kinds &= ~PROBE_SITES_NATIVE;
+	return skel->rodata->collections ? kinds : kinds & ~PROBE_SITES_GC;
+}
+
+bool programs_have_methods(const struct pyprof_bpf *skel)
+{
+	return skel->rodata->builtins || skel->rodata->native_calls.on;
+}
+
+/* Beside a trace they say how it spends its time, by Python function. */
+static bool samples_native(const struct probe_opts *o)
+{
+	return o->builtins && o->sampling.rate && o->mode != MODE_TRACE;
+}
+
+/* Only what the mode needs is loaded: programs, maps, and tracepoints that cost each switch. */
+static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
+			   enum probe_mechanism mechanism)
+{
+	bool counting = o->mode == MODE_COUNT, sampled = o->mode == MODE_SAMPLE;
+	bool samples = o->sampling.rate;
+	bool beside = samples && o->sampling.when == PYP_SAMPLING_BESIDE;
+	struct bpf_program *of_sites = sampled ? NULL : site_program(skel, o->mode);
+	struct pyp_waiting waiting = layout_waiting(o->layout);
+	struct pyp_restart restart = layout_restart(o->layout, o->sampling.interp_head);
+	struct pyp_sampling sampling = sampler_layout(o->layout, &o->sampling);
+	int r;
+
+	memcpy((void *)&skel->rodata->waiting, &waiting, sizeof(waiting));
+	memcpy((void *)&skel->rodata->restart, &restart, sizeof(restart));
+	memcpy((void *)&skel->rodata->sampling, &sampling, sizeof(sampling));
+	skel->rodata->count_remembers = o->plain;
+	r = bpf_program__set_autoload(skel->progs.on_site, o->mode == MODE_TRACE);
+	if (!r)
+		r = bpf_program__set_autoload(skel->progs.on_site_count, counting);
+	if (!r)
+		r = bpf_program__set_autoload(skel->progs.on_sample, samples);
+	if (!r)
+		r = bpf_program__set_autoload(skel->progs.on_switch, o->mode == MODE_TRACE);
+	if (!r)
+		r = bpf_program__set_autoload(skel->progs.on_rss, skel->rodata->memory);
+	if (!r)
+		r = bpf_map__set_autocreate(skel->maps.methods, programs_have_methods(skel));
+	if (!r)
+		r = bpf_map__set_autocreate(skel->maps.count_state, counting);
+	if (!r)
+		r = bpf_map__set_autocreate(skel->maps.edges, counting);
+	if (!r)
+		r = bpf_map__set_autocreate(skel->maps.traps, samples);
+	/* Before 6.1, programs in interrupts may only use memory that is there already (windows
+	 * need a later kernel). */
+	if (!r && (sampled || beside))
+		r = bpf_map__set_map_flags(skel->maps.codes, 0);
+	if (!r && skel->rodata->native_calls.on)
+		r = bpf_map__set_map_flags(skel->maps.methods, 0);
+	if (!r && sampled)
+		r = bpf_map__set_map_flags(skel->maps.threads, 0);
+	if (!r && of_sites && mechanism != PROBE_TRACEFS)
+		r = bpf_program__set_expected_attach_type(of_sites, UPROBE_MULTI_ATTACH_TYPE);
+	bpf_program__set_autoattach(skel->progs.on_site, false);
+	bpf_program__set_autoattach(skel->progs.on_site_count, false);
+	bpf_program__set_autoattach(skel->progs.on_sample, false);
+	return r;
+}
+
+/* Where a thread may wait for a descriptor: the system calls that can. */
+static void set_fd_calls(struct pyprof_bpf *skel)
+{
+	uint64_t calls[PYP_FD_CALLS / 64] = {0};
+
+	for (int nr = 0; nr < PYP_FD_CALLS; nr++)
+		if (wait_by_fd(nr))
+			calls[nr / 64] |= UINT64_C(1) << (nr % 64);
+	memcpy((void *)&skel->rodata->fd_calls, calls, sizeof(calls));
+}
+
+static int configure(struct pyprof_bpf *skel, const struct probe_opts *o,
+		     enum probe_mechanism mechanism, struct diag *diag)
+{
+	struct pyprof_bpf__rodata *ro = skel->rodata;
+	const struct pyp_native_calls calls = layout_native_calls(o->layout, o->mode == MODE_COUNT);
+	int r;
+
+	ro->pid_ns = pid_ns_inode();
+	ro->check_tgid = mechanism != PROBE_MULTI;
+	ro->by_address = mechanism == PROBE_TRACEFS;
+	ro->counters = o->counters & ((1u << PYP_COUNTERS) - 1);
+	ro->memory = (o->counters & COUNTERS_MEMORY) != 0;
+	ro->builtins = o->builtins && o->mode != MODE_SAMPLE;
+	ro->collections = o->collections && o->mode != MODE_SAMPLE;
+	if (samples_native(o))
+		memcpy((void *)&ro->native_calls, &calls, sizeof(calls));
+	set_fd_calls(skel);
+	ro->ring_half = o->ring_bytes / 2;
+	memcpy((void *)&ro->layout, &o->layout->bpf, sizeof(ro->layout));
+	ro->frame_span = frame_span(&o->layout->bpf);
+	if (!ro->frame_span)
+		return diag_set(diag, -EINVAL, PYP_EXIT_UNTRACEABLE, NULL,
+				"the frame layout of Python %u.%u cannot be read in one block",
+				o->layout->major, o->layout->minor);
+	if (ro->memory && !kcaps_has_tracepoint("rss_stat"))
+		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_FAILURE,
+				"leave memory out of --counters",
+				"this kernel has no tracepoint rss_stat, which --counters memory "
+				"needs");
+	r = bpf_map__set_max_entries(skel->maps.ring, (uint32_t)o->ring_bytes);
+	if (!r)
+		r = choose_programs(skel, o, mechanism);
+	return r ? diag_errno(diag, -r, "cannot set up the BPF programs") : 0;
+}
+
+static int load(struct pyprof_bpf *skel, struct diag *diag)
+{
+	int r = pyprof_bpf__load(skel);
+
+	if (r == -EPERM || r == -EACCES || r == -ENOMEM)
+		return diag_errno(diag, -r, "cannot load the BPF programs");
+	if (r)
+		return diag_set(diag, r, PYP_EXIT_UNTRACEABLE, "PYPROFD_DEBUG=1 shows its reasons",
+				"this kernel does not accept the BPF programs (%s)", strerror(-r));
+	return 0;
+}
+
+int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
+		  struct pyprof_bpf **ret, struct diag *diag)
+{
+	struct pyprof_bpf *skel = pyprof_bpf__open();
+	int r;
+
+	if (!skel)
+		return diag_errno(diag, errno, "cannot open the BPF programs");
+	r = configure(skel, o, mechanism, diag);
+	if (!r)
+		r = load(skel, diag);
+	if (r) {
+		pyprof_bpf__destroy(skel);
+		return r;
+	}
+	*ret = skel;
+	return 0;
+}

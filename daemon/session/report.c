@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What the set of sessions reports of its targets: snapshots and states. See session.h.
+ */
+#include "session/session.h"
+
+#include <errno.h>
+#include <sys/utsname.h>
+
+#include "base/clock.h"
+#include "pyprof/version.h"
+#include "session/set.h"
+
+/* A target that was attached to just now is still being measured. */
+static bool lacks_cost(const struct tracee *t)
+{
+	return t->calibration && (!t->cost.known || !t->cost.gauge_ps) &&
+	       !calibration_wait(t->calibration, 0);
+}
+
+static void snapshot_provenance(const struct sessions *ss, struct snapshot *s)
+{
+	struct utsname u;
+
+	s->program = "pyprofd " PYPROF_VERSION;
+	s->taken_unix_ns = clock_unix_ns();
+	s->clock = ss->opts.clock;
+	if (uname(&u) < 0)
+		return;
+	s->host = snapshot_str(s, u.nodename);
+	s->kernel = snapshot_str(s, u.release);
+}
+
+static int snapshot_targets(struct sessions *ss, pid_t pid, struct snapshot *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ss->n && r == 0; i++) {
+		if (pid && ss->v[i]->tracee->target->pid != pid)
+			continue;
+		r = tracee_snapshot(ss->v[i]->tracee, s, &s->targets[s->ntargets]);
+		s->ntargets++;
+	}
+	return r;
+}
+
+static bool is_meant(const struct session *s, pid_t pid)
+{
+	return !pid || s->tracee->target->pid == pid;
+}
+
+bool sessions_stopping(const struct sessions *ss, pid_t pid)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (is_meant(ss->v[i], pid) && ss->v[i]->tracee->state == SESSION_STOPPING)
+			return true;
+	return false;
+}
+
+bool sessions_current(const struct sessions *ss, pid_t pid, uint64_t since_ns)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (is_meant(ss->v[i], pid) && (tracee_current_ns(ss->v[i]->tracee) < since_ns ||
+						lacks_cost(ss->v[i]->tracee)))
+			return false;
+	return true;
+}
+
+bool sessions_catch_up(struct sessions *ss, pid_t pid, uint64_t since_ns, uint64_t until_ns)
+{
+	for (size_t i = 0; i < ss->n && tracee_now() < until_ns; i++) {
+		struct tracee *t = ss->v[i]->tracee;
+
+		if (!is_meant(ss->v[i], pid))
+			continue;
+		if (!tracee_finish(t, until_ns))
+			continue;
+		tracee_drain(t, until_ns);
+		/* that may have been the end of a piece that was begun before */
+		if (tracee_current_ns(t) < since_ns)
+			tracee_drain(t, until_ns);
+	}
+	sessions_settle(ss);
+	if (sessions_current(ss, pid, since_ns))
+		return true;
+	sessions_arm(ss, 0);
+	return false;
+}
+
+int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
+{
+	for (size_t i = 0; i < ss->n; i++)
+		if (is_meant(ss->v[i], pid)) {
+			sessions_wait_for_cost(ss, ss->v[i]->tracee);
+			tracee_catch_up(ss->v[i]->tracee);
+		}
+	return sessions_snapshot_now(ss, pid, ret, diag);
+}
+
+int sessions_snapshot_now(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
+	int r;
+
+	if (pid && !sessions_find(ss, pid))
+		return sessions_not_attached(pid, diag);
+	if (s)
+		s->targets = snapshot_alloc(s, ss->n ? ss->n : 1, sizeof(*s->targets));
+	if (!s || !s->targets)
+		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
+	snapshot_provenance(ss, s);
+	r = snapshot_targets(ss, pid, s);
+	sessions_settle(ss);
+	if (r == 0 && !pid)
+		r = follow_add_folded(ss, &s);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot take a snapshot");
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+bool sessions_over(const struct sessions *ss, pid_t pid)
+{
+	const struct session *s = sessions_find(ss, pid);
+
+	return s && s->tracee->state == SESSION_ENDED && !follow_goes_on(s);
+}
+
+size_t sessions_count(const struct sessions *ss)
+{
+	return ss->n;
+}
+
+void sessions_status(struct sessions *ss, size_t i, struct session_status *ret)
+{
+	tracee_status(ss->v[i]->tracee, ret);
+	ret->over = sessions_over(ss, ret->pid);
+}
+
+int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *ret,
+			struct diag *diag)
+{
+	struct session *s = sessions_find(ss, pid);
+
+	if (!s)
+		return sessions_not_attached(pid, diag);
+	tracee_status(s->tracee, ret);
+	ret->over = sessions_over(ss, pid);
+	return 0;
+}
+
+const char *session_state_name(enum session_state s)
+{
+	switch (s) {
+	case SESSION_ATTACHED:
+		return "attached";
+	case SESSION_TRACING:
+		return "tracing";
+	case SESSION_STOPPING:
+		return "stopping";
+	case SESSION_ENDED:
+		return "ended";
+	}
+	return "?";
+}
