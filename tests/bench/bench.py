@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tracing costs, side by side in one run. As root: bench.py [PART...]
 
-Parts: calls builtins known distortion pause after modes bound sustained two; all without any. PYPROF_BUILD says where the programs
+Parts: calls builtins known short distortion pause after modes bound sustained two; all without any. PYPROF_BUILD says where the programs
 are (build), BENCH_PYTHONS which interpreters (default: those found), BENCH_SECONDS how long the
 sustained parts take, and the bound (60), BENCH_ROUNDS how often the others are repeated (5).
 
@@ -13,6 +13,7 @@ than that is their cost, not ours. There is no pass or fail.
 import glob
 import http.client
 import json
+import math
 import os
 import re
 import shutil
@@ -302,6 +303,39 @@ def known(python):
     target.end()
 
 
+SHORT = {"len": "<built-in method builtins.len>", "append": "<method 'append' of 'list' objects>",
+         "sqrt": "<built-in method math.sqrt>", "upper": "<method 'upper' of 'str' objects>"}
+
+
+def short(python):
+    """Functions written in C below 100 ns: the time of a call (of the loop with it, less that of the empty
+    loop), what is reported, and the standard error that is reported with it. Turns of both alternate."""
+    target = target_of(python)
+    daemon = Daemon("--pid", str(target.pid), "--no-start", "--builtins")
+    print("%-8s %10s %9s %9s  %s" % ("function", "a call, ns", "reported", "error",
+                                     "within two errors"))
+    for kind, name in SHORT.items():
+        found = []
+        for _ in range(2 * ROUNDS):
+            empty = float(target.ask("ccalls nothing " + CALLS_MS).split()[1])
+            truth = float(target.ask("ccalls %s %s" % (kind, CALLS_MS)).split()[1]) - empty
+            daemon.ctl("clear")
+            daemon.on()
+            target.ask("ccalls %s %s" % (kind, CALLS_MS))
+            daemon.off()
+            rows = [f for f in daemon.json("snapshot", "-f", "json")["functions"] if f["name"] == name]
+            calls = sum(f["ncalls"] for f in rows)
+            errors = [f["error"]["tottime"]["cpu"] for f in rows if f.get("error")]
+            known = all(e is not None for e in errors) and len(errors) == len(rows)
+            error = math.sqrt(sum(e * e for e in errors)) / calls if known else math.nan
+            found.append((truth, sum(f["tottime"]["cpu"] for f in rows) / calls, error))
+        print("%-8s %10.1f %9.1f %9.1f  %d of %d" % (
+            (kind,) + tuple(statistics.median(f[i] for f in found) for i in range(3)) +
+            (sum(abs(t - r) <= 2 * e for t, r, e in found), len(found))))
+    daemon.end()
+    target.end()
+
+
 def shares_of(daemon, *options):
     found = {f["name"]: f["cumtime"]["cpu"] for f in
              daemon.json("snapshot", "-f", "json", *options)["functions"]}
@@ -548,7 +582,7 @@ def two(python):
     sustained(python, 2)
 
 
-PARTS = {"calls": calls, "builtins": builtins, "known": known, "distortion": distortion,
+PARTS = {"calls": calls, "builtins": builtins, "known": known, "short": short, "distortion": distortion,
          "pause": pause, "after": after, "modes": modes, "bound": bound, "sustained": sustained, "two": two}
 ONCE = ("sustained", "two", "modes", "bound")
 

@@ -347,9 +347,9 @@ static double error_of(const struct snapshot *s, const char *name)
 	return snapshot_error(&s->funcs[func_of(s, name)], SNAPSHOT_TOT_CPU);
 }
 
-Test(reconcile, c_functions_of_a_trace)
+/* Samples meet f and g alike; a hit costs 8 us, as long as the calls of len and g took together. */
+static void sample_natives(struct snapshot *s)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = with_natives();
 	uint64_t *of = snapshot_alloc(s, s->nfuncs, sizeof(*of)),
 		 *before = snapshot_alloc(s, s->nfuncs, sizeof(*before));
 
@@ -362,6 +362,13 @@ Test(reconcile, c_functions_of_a_trace)
 	s->targets[0].cost_scale = 1;
 	s->targets[0].estimate = (struct snapshot_estimate){
 		.rate = 999, .period_ns = 10000, .samples = 2000, .before = 1000};
+}
+
+Test(reconcile, c_functions_of_a_trace)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = with_natives();
+
+	sample_natives(s);
 	assert_ok(snapshot_correct(s));
 	check_sums(s);
 	cr_assert(tot(s, "sort") > 9e6 && tot(s, "sort") < 10.5e6, "%f", tot(s, "sort"));
@@ -372,6 +379,29 @@ Test(reconcile, c_functions_of_a_trace)
 	cr_assert_gt(error_of(s, "len"), 0.05 * tot(s, "g"));
 	cr_assert_gt(error_of(s, "g"), 0.05 * tot(s, "g"));
 	cr_assert(snapshot_valid(s));
+}
+
+/* Calls of len are one event each: no time of theirs was measured, which is not the same as none. */
+Test(reconcile, c_functions_of_one_event)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = with_natives();
+
+	sample_natives(s);
+	s->funcs[func_of(s, "len")].instant = true;
+	((struct snapshot_node *)node(s, "len"))->self[SNAPSHOT_CPU] = 0;
+	((struct snapshot_node *)node(s, "len"))->self[SNAPSHOT_WALL] = 0;
+	s->threads[0].total[SNAPSHOT_CPU] -= 10000000;
+	s->threads[0].total[SNAPSHOT_WALL] -= 10000000;
+	assert_ok(snapshot_correct(s));
+	check_sums(s);
+	cr_assert_eq(tot(s, "len"), 0);
+	/* samples have reduced the cost */
+	cr_assert_float_eq(error_of(s, "len"),
+			   0.15 * 1000 *
+				   (s->targets[0].cost.before[COST_ENTER] +
+				    s->targets[0].cost.after[COST_ENTER]),
+			   1);
+	cr_assert_gt(error_of(s, "len"), 0);
 }
 
 Test(reconcile, c_functions_that_were_counted)
