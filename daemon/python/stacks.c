@@ -296,9 +296,19 @@ static size_t common_frames(const struct walk *w, const struct python_stack *st,
 	return n;
 }
 
-/* One round of readings: the first of them, with how much of it did not change in the others. */
+/* Before 3.11 a frame that ends is cut off from its caller: then a reading ends there. */
+static bool same_outermost(const struct python_stack *a, const struct python_stack *b)
+{
+	return a->n && b->n && a->frames[a->n - 1].frame == b->frames[b->n - 1].frame;
+}
+
+/*
+ * One round of readings: the first of them, with how much of it did not change in the others. What was
+ * cut off says nothing about the frames outside.
+ */
 static int walk_round(struct walk *w, struct python_stack *st, struct reading *ret, bool *ret_same)
 {
+	unsigned int whole = 1;
 	int err = walk_again(w, st);
 
 	if (!err)
@@ -315,9 +325,22 @@ static int walk_round(struct walk *w, struct python_stack *st, struct reading *r
 			return err;
 		same = common_frames(w, st, ret);
 		*ret_same &= same == st->n && same == ret->stack.n;
+		if (!same_outermost(st, &ret->stack))
+			continue;
+		whole++;
 		ret->stack.stable = same < ret->stack.stable ? same : ret->stack.stable;
 	}
+	if (!*ret_same && whole < DUMP_READINGS / 2)
+		ret->stack.stable = 0;
 	return 0;
+}
+
+/* Is more of a certain? */
+static bool reading_better(const struct reading *a, const struct reading *b)
+{
+	if (a->stack.stable != b->stack.stable)
+		return a->stack.stable > b->stack.stable;
+	return a->stack.n > b->stack.n;
 }
 
 static void swap_readings(struct reading *a, struct reading *b)
@@ -341,7 +364,7 @@ static int walk_best(struct walk *w, struct python_stack *st, struct reading *be
 		if (i && w->reads > MAX_READS / 4)
 			break;
 		err = walk_round(w, st, &r, &same);
-		if (!err && (same || !i || r.stack.stable > best->stack.stable))
+		if (!err && (same || !i || reading_better(&r, best)))
 			swap_readings(&r, best);
 		reading_deinit(&r);
 		if (err)
