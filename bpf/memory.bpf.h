@@ -28,13 +28,13 @@
 
 static __always_inline __s64 memory_resident(struct mm_struct *mm)
 {
-	struct mm_struct___6_1 *old;
+	struct mm_struct___6_1 *old = (struct mm_struct___6_1 *)mm;
 
-	if (bpf_core_type_exists(struct percpu_counter) &&
-	    !bpf_core_type_exists(struct mm_rss_stat))
+	/* By the field, not by its type: for a type that the kernel lacks, libbpf searches the modules',
+	 * which takes CAP_SYS_ADMIN. */
+	if (!bpf_core_field_exists(old->rss_stat.count))
 		return mm->rss_stat[MM_FILEPAGES].count + mm->rss_stat[MM_ANONPAGES].count +
 		       mm->rss_stat[MM_SHMEMPAGES].count;
-	old = (struct mm_struct___6_1 *)mm;
 	return old->rss_stat.count[MM_FILEPAGES].counter +
 	       old->rss_stat.count[MM_ANONPAGES].counter +
 	       old->rss_stat.count[MM_SHMEMPAGES].counter;

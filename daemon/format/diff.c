@@ -510,10 +510,13 @@ static int print_column(const struct diff *d, int c, size_t limit, FILE *out)
 
 static int print_columns(const struct diff *d, size_t limit, FILE *out)
 {
+	/* Waiting is measured always, and is a part of wall time. */
+	const uint64_t of_wall = column_group("waits") | COLUMN_BIT(COLUMN_gil_held_ns);
+	uint64_t shown = d->clock == SNAPSHOT_WALL ? d->columns : d->columns & ~of_wall;
 	int err = 0;
 
 	for (int c = 0; c < COLUMNS && !err; c++)
-		if (d->columns & COLUMN_BIT(c))
+		if (shown & COLUMN_BIT(c))
 			err = print_column(d, c, limit, out);
 	return err;
 }
