@@ -205,18 +205,29 @@ KNOWN(pthread_exit, 6)
 KNOWN(foreign, 6)
 KNOWN(subinterpreters, 8)
 
+/* The function that a context was called by; one that a collection called, by what set that off. */
+static const char *caller_of(const struct snapshot *s, const struct snapshot_node *n)
+{
+	do {
+		if (n->parent == SNAPSHOT_NONE)
+			return "";
+		n = &s->nodes[n->parent];
+	} while (n->func != SNAPSHOT_NONE && snapshot_func_is_gc(&s->funcs[n->func]));
+	return n->func != SNAPSHOT_NONE ? s->funcs[n->func].name : "";
+}
+
 /* How often did which function call which? */
 static uint64_t edge_calls(const struct view *v, const char *caller, const char *callee)
 {
-	const struct snapshot_func *f = v->snapshot->funcs;
+	const struct snapshot *s = v->snapshot;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < v->nedges; i++) {
-		const struct view_edge *e = &v->edges[i];
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		const struct snapshot_node *n = &s->nodes[i];
 
-		if (e->caller != SNAPSHOT_NONE && strcmp(f[e->caller].name, caller) == 0 &&
-		    strcmp(f[e->callee].name, callee) == 0)
-			sum += e->ncalls;
+		if (n->func != SNAPSHOT_NONE && strcmp(s->funcs[n->func].name, callee) == 0 &&
+		    strcmp(caller_of(s, n), caller) == 0)
+			sum += n->calls;
 	}
 	return sum;
 }
