@@ -52,6 +52,16 @@ static char *shown(const char *name)
 	return strdup(name ? name : "?");
 }
 
+/*
+ * What has no code object was reached by a torn pointer, and so were all frames that it was reached
+ * through, however often they read the same.
+ */
+static void mark_moving(struct dump_thread *t, size_t to)
+{
+	for (size_t i = 0; i <= to; i++)
+		t->frames[i].moving = true;
+}
+
 static int fill_frames(struct names *names, struct inspect *in, const struct python_stack *st,
 		       struct dump_thread *t)
 {
@@ -68,6 +78,8 @@ static int fill_frames(struct names *names, struct inspect *in, const struct pyt
 		f->moving = i < st->n - st->stable;
 		if (!f->filename || !f->name)
 			return -ENOMEM;
+		if (!c->name)
+			mark_moving(t, i);
 	}
 	return 0;
 }

@@ -494,7 +494,7 @@ static bool take_found(const struct wire_find *w, pid_t tid, const char *path,
 	if (!is_bit(w->same) || !is_bit(w->misses) || !TAKE_TEXT(r->cmdline, w->cmdline) ||
 	    !TAKE_TEXT(r->warning, w->warning) || !take_diag(&w->plan_diag, &err, &r->plan_diag))
 		return false;
-	if (w->site_breaks > PYP_MAX_SITES)
+	if (w->site_breaks > PYP_ALL_SITES)
 		return false;
 	r->site_breaks = w->site_breaks;
 	r->nbreaks = w->nbreaks;

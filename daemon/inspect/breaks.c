@@ -14,19 +14,20 @@ unsigned int breaks_at_sites(const struct memory *mem, const struct plan *plan, 
 {
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < plan->nsites; i++) {
+	for (unsigned int i = 0; i < plan_sites(plan); i++) {
+		const struct plan_site *site = plan_site(plan, i);
 		uint8_t byte;
 
-		if (memory_read(mem, bias + plan->sites[i].vaddr, &byte, 1) == 0)
-			n += is_break(byte, plan->sites[i].bytes[0]);
+		if (memory_read(mem, bias + site->vaddr, &byte, 1) == 0)
+			n += is_break(byte, site->bytes[0]);
 	}
 	return n;
 }
 
 bool breaks_is_site(const struct plan *plan, uint64_t bias, uint64_t address)
 {
-	for (unsigned int i = 0; i < plan->nsites; i++)
-		if (bias + plan->sites[i].vaddr == address)
+	for (unsigned int i = 0; i < plan_sites(plan); i++)
+		if (bias + plan_site(plan, i)->vaddr == address)
 			return true;
 	return false;
 }

@@ -41,7 +41,7 @@ void strangers_again(struct tracee *t)
 	struct tracers tracers;
 
 	if (t->probe && probe_tracers(t->probe, &tracers) == 0)
-		strangers_text(&tracers, t->breaks, t->plan.nsites, t->strangers);
+		strangers_text(&tracers, t->breaks, plan_sites(&t->plan), t->strangers);
 }
 
 void strangers_warnings(const struct tracee *t, char *out, size_t size)
@@ -61,7 +61,7 @@ void strangers_find(struct tracee *t)
 	/* With another tracer they are its own, and go with it. */
 	if (!tracers.links)
 		t->breaks = t->found.site_breaks;
-	strangers_text(&tracers, t->breaks, t->plan.nsites, t->strangers);
+	strangers_text(&tracers, t->breaks, plan_sites(&t->plan), t->strangers);
 	if (*t->strangers)
 		log_warning("process %d: %s", (int)t->target->pid, t->strangers);
 }

@@ -82,20 +82,20 @@ static void victim_finish(struct victim *v)
 /* Like sites_changed(), with one system call. */
 static int changed_now(const struct victim *v)
 {
-	const struct plan *plan = &v->sites.plan;
-	struct iovec there[PYP_MAX_SITES], here[PYP_MAX_SITES];
-	uint8_t bytes[PYP_MAX_SITES];
+	const struct sites *sites = &v->sites;
+	struct iovec there[PYP_ALL_SITES], here[PYP_ALL_SITES];
+	uint8_t bytes[PYP_ALL_SITES];
 	int changed = 0;
 
-	for (unsigned int i = 0; i < plan->nsites; i++) {
-		there[i].iov_base = (void *)(v->sites.bias + plan->sites[i].vaddr);
+	for (unsigned int i = 0; i < sites->n; i++) {
+		there[i].iov_base = (void *)(sites->bias + sites->at[i].vaddr);
 		here[i].iov_base = &bytes[i];
 		there[i].iov_len = here[i].iov_len = 1;
 	}
-	if (process_vm_readv(v->t.pid, here, plan->nsites, there, plan->nsites, 0) < 0)
+	if (process_vm_readv(v->t.pid, here, sites->n, there, sites->n, 0) < 0)
 		return -1;
-	for (unsigned int i = 0; i < plan->nsites; i++)
-		changed += bytes[i] != plan->sites[i].bytes[0];
+	for (unsigned int i = 0; i < sites->n; i++)
+		changed += bytes[i] != sites->at[i].bytes[0];
 	return changed;
 }
 
@@ -165,9 +165,9 @@ Test(leaks, killed_while_it_detaches)
 	victim_start(&v);
 	for (unsigned int i = 0; i < KILLS; i++) {
 		pyprofd_start(&d, "--no-verify", "--pid", pid_text(pid, v.t.pid), NULL);
-		watch(&v, true, (int)v.sites.plan.nsites - 1);
+		watch(&v, true, (int)v.sites.n - 1);
 		kill(d.pid, SIGTERM);
-		watch(&v, false, (int)v.sites.plan.nsites - (int)i % 4);
+		watch(&v, false, (int)v.sites.n - (int)i % 4);
 		killed += kill_if_it_runs(&d);
 		check_restored(&v, i);
 	}
@@ -187,8 +187,8 @@ Test(leaks, killed_between_windows)
 	for (unsigned int i = 0; i < KILLS; i++) {
 		pyprofd_start(&d, "--no-verify", "--max-overhead", "30", "--pid",
 			      pid_text(pid, v.t.pid), NULL);
-		watch(&v, true, (int)v.sites.plan.nsites - 1);
-		watch(&v, false, (int)v.sites.plan.nsites);
+		watch(&v, true, (int)v.sites.n - 1);
+		watch(&v, false, (int)v.sites.n);
 		if (i % 2) {
 			watch(&v, false, BETWEEN + 1);
 			watch(&v, true, BETWEEN);

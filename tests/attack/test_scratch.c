@@ -195,7 +195,7 @@ Test(scratch, a_file_of_a_user_is_not_run_as_root)
 	copy_python(&a, attack_path(&a, "python3"), ATTACK_USER, 0755);
 	attack_run(&a);
 	cr_assert(!attack_said(&a, "ran"), "a user's file was run as root");
-	cr_assert(strstr(a.text, "belongs to user 4711"), "%s", a.text);
+	cr_assert(strstr(a.text, "user 4711 owns its file"), "%s", a.text);
 	attack_end(&a);
 }
 

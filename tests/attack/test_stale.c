@@ -25,9 +25,7 @@ static void leave_behind(const struct sites *sites, pid_t pid, unsigned int site
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	cr_assert(fd >= 0);
-	cr_assert_eq(pwrite(fd, &breakpoint, 1,
-			    (off_t)(sites->bias + sites->plan.sites[site].vaddr)),
-		     1);
+	cr_assert_eq(pwrite(fd, &breakpoint, 1, (off_t)(sites->bias + sites->at[site].vaddr)), 1);
 }
 
 static void check_warning(const struct pyprofd *d)
@@ -46,7 +44,7 @@ static void check_doctor(const struct pyprofd *d, const struct sites *sites, con
 	char where[32];
 
 	snprintf(where, sizeof(where), "0x%llx",
-		 (unsigned long long)(sites->bias + sites->plan.sites[0].vaddr));
+		 (unsigned long long)(sites->bias + sites->at[0].vaddr));
 	cr_assert(strstr(said, "breakpoints  2 in its code") && strstr(said, where), "%s", said);
 	cr_assert(strstr(said, "0.5 us"), "%s", said);
 }
@@ -75,7 +73,7 @@ Test(stale, is_found_and_removed)
 	traced_expect(&t, "ready");
 	sites_find(&sites, t.pid);
 	leave_behind(&sites, t.pid, 0);
-	leave_behind(&sites, t.pid, sites.plan.nsites - 1);
+	leave_behind(&sites, t.pid, sites.n - 1);
 	pyprofd_start(&d, NULL);
 	check_doctor(&d, &sites, pid_text(pid, t.pid));
 	free(ctl_ok(&d, "attach", pid, NULL));

@@ -261,7 +261,7 @@ Test(prefork, not_followed)
 	pyprofd_ready(&d);
 	add_workers();
 	until(workers_are_clean, &sites, "workers without breakpoints");
-	cr_assert_eq(sites_changed(&sites, master), (int)sites.plan.nsites, "the master's are on");
+	cr_assert_eq(sites_changed(&sites, master), (int)sites.n, "the master's are on");
 	load(&answered, &by);
 	cr_assert_eq(answered, REQUESTS);
 	cr_assert(workers_are_clean(&sites));

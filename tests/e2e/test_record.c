@@ -105,7 +105,7 @@ static bool probes_on(pid_t of)
 	struct sites sites;
 
 	sites_find(&sites, of);
-	return sites_changed(&sites, of) == (int)sites.plan.nsites;
+	return sites_changed(&sites, of) == (int)sites.n;
 }
 
 /* `record` with these arguments, in the background. */

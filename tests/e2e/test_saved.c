@@ -111,7 +111,7 @@ Test(saved, two_runs_are_one_report)
 	run("1", one);
 	run("1", two);
 	text = ctl_ok(&d, "report", one, two, "-s", "calls", "handle", NULL);
-	cr_assert(strstr(text, "      600    "), "%s", text);
+	cr_assert(strstr(text, "      600   "), "%s", text);
 	free(text);
 	free(ctl_ok(&d, "report", one, "--only-my-code", "-o", less, NULL));
 	ctl_fails(&d, PYP_EXIT_USAGE, "folded", "diff", less, two, NULL);

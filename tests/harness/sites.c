@@ -12,12 +12,16 @@ void sites_find(struct sites *sites, pid_t pid)
 	_cleanup_(target_freep) struct target *target = NULL;
 	_cleanup_(python_freep) struct python *py = NULL;
 	struct diag diag = {0};
+	struct plan plan;
 
 	assert_diag_ok(target_open(pid, &target, &diag), &diag);
 	assert_diag_ok(python_discover(target, &py, &diag), &diag);
-	assert_diag_ok(plan_build(py->image, &py->layout, &sites->plan, &diag), &diag);
+	assert_diag_ok(plan_build(py->image, &py->layout, &plan, &diag), &diag);
+	cr_assert(plan.nsites > 0);
 	sites->bias = py->bias;
-	cr_assert(sites->plan.nsites > 0);
+	sites->n = plan.nsites + plan.ngc;
+	memcpy(sites->at, plan.sites, plan.nsites * sizeof(plan.sites[0]));
+	memcpy(sites->at + plan.nsites, plan.gc, plan.ngc * sizeof(plan.gc[0]));
 }
 
 int sites_changed(const struct sites *sites, pid_t pid)
@@ -30,8 +34,8 @@ int sites_changed(const struct sites *sites, pid_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	for (unsigned int i = 0; i < sites->plan.nsites; i++) {
-		const struct plan_site *site = &sites->plan.sites[i];
+	for (unsigned int i = 0; i < sites->n; i++) {
+		const struct plan_site *site = &sites->at[i];
 		uint8_t bytes[sizeof(site->bytes)];
 
 		if (pread(fd, bytes, site->len, (off_t)(sites->bias + site->vaddr)) != site->len)

@@ -9,11 +9,13 @@
 #include "plan/plan.h"
 
 struct sites {
-	struct plan plan;
+	struct plan_site at[PYP_ALL_SITES];
+	unsigned int n;
 	uint64_t bias;
 };
 
-/* Find all sites in a Python process. */
+/* Find the sites in a Python process that a trace without C functions has: those of Python functions and
+ * of the collector. */
 void sites_find(struct sites *sites, pid_t pid);
 
 /* The number of sites whose bytes in the process differ from the file. A forked child has the same

@@ -100,13 +100,13 @@ static void stop_start_clear(const char *exe)
 
 	start_load(&t, &sites, exe);
 	traced_attach(&t);
-	cr_assert(sites_changed(&sites, t.pid) == (int)sites.plan.nsites, "not all sites are on");
+	cr_assert(sites_changed(&sites, t.pid) == (int)sites.n, "not all sites are on");
 	expect_calls(&t);
 	check_stopped(&t, &sites);
 	counted = calls(&t);
 
 	assert_ok(sessions_start(t.sessions, t.pid, NULL));
-	cr_assert(sites_changed(&sites, t.pid) == (int)sites.plan.nsites);
+	cr_assert(sites_changed(&sites, t.pid) == (int)sites.n);
 	expect_calls(&t);
 	cr_assert(calls(&t) > counted, "start did not go on where stop left off");
 	check_stopped(&t, &sites);
@@ -260,7 +260,7 @@ static void forks(const char *exe)
 	traced_say(&t, command);
 	traced_expect(&t, "run ok");
 	cr_assert(traced_status(&t).state == SESSION_TRACING, "the session ended");
-	cr_assert(sites_changed(&sites, t.pid) == (int)sites.plan.nsites);
+	cr_assert(sites_changed(&sites, t.pid) == (int)sites.n);
 	expect_calls(&t);
 	cr_assert(traced_status(&t).lost == 0);
 	finish_load(&t);
@@ -326,7 +326,7 @@ static void daemon_is_killed(const char *exe)
 	uint64_t before;
 
 	start_load(&t, &sites, exe);
-	on.changed = (int)sites.plan.nsites;
+	on.changed = (int)sites.n;
 	pyprofd_init(&d);
 	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), NULL);
 	on.daemon = d.pid;

@@ -79,7 +79,7 @@ static void check(const char *exe, const char *path, void (*change)(const char *
 	sites_find(&sites, t.pid);
 	cr_assert_eq(sites_changed(&sites, t.pid), 0);
 	assert_ok(sessions_start(t.sessions, 0, NULL));
-	cr_assert_eq(sites_changed(&sites, t.pid), (int)sites.plan.nsites);
+	cr_assert_eq(sites_changed(&sites, t.pid), (int)sites.n);
 	expect_work(50, 150);
 	traced_say(&t, "stop");
 	traced_finish(&t);

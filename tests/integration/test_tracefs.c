@@ -167,14 +167,14 @@ Test(tracefs, daemon_is_killed)
 	traced_start(&t, traced_newest().exe, "load.py", NULL);
 	traced_expect(&t, "ready");
 	sites_find(&sites, t.pid);
-	on.changed = (int)sites.plan.nsites;
+	on.changed = (int)sites.n;
 	pyprofd_init(&d);
 	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--no-verify", NULL);
 	prefix_of(d.pid, prefix);
 	traced_until(&t, is_traced, &d, "a traced target");
 	traced_until(&t, sites_are, &on, "the daemon's probes");
 	probe_rig_start(&rig, 0);
-	cr_assert_eq(definitions(prefix), sites.plan.nsites, "the living's are not removed");
+	cr_assert_eq(definitions(prefix), sites.n, "the living's are not removed");
 	pyprofd_kill(&d);
 	traced_until(&t, sites_are, &off, "the file's bytes");
 	traced_until(&t, no_definitions, prefix, "no definitions of the daemon's");
