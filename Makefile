@@ -69,7 +69,7 @@ CHECK_GROUPS := check-unit check-san,check-suites,check-browser,fuzz-smoke+lint 
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times bench-windows \
-	bench-forecast matrix soak demo fidelity pictures
+	bench-forecast matrix hosts soak demo fidelity pictures
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -450,6 +450,11 @@ matrix: deps deps-dev ## the table of interpreters, as in packaging/doc/fidelity
 	@tests/fetch-interpreters.sh > /dev/null
 	@tests/build-interpreters.sh 3.13-nogil > /dev/null
 	@tests/matrix.py
+
+.PHONY: hosts
+hosts: deps deps-dev ## counts in gdb, vim, uwsgi, mod_wsgi and PL/Python of Debian 12 and 13 (root)
+	@$(SUB) all
+	@tests/hosts.py
 
 .PHONY: fidelity
 fidelity: deps deps-dev ## each test program on each interpreter: functions whose counts differ (root)
