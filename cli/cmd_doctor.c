@@ -2,7 +2,7 @@
 /* doctor: check whether and how a Python can be traced. Runs without a daemon. */
 #include "cmd.h"
 
-#include "session/doctor.h"
+#include "doctor/doctor.h"
 
 static int run(const struct cmd_call *call, struct diag *diag)
 {

@@ -6,9 +6,9 @@
 #include <time.h>
 
 #include "base/parse.h"
-#include "objects.h"
+#include "dump/objects.h"
+#include "dump/objects_report.h"
 #include "saved.h"
-#include "session/objects.h"
 
 struct objects_cmd_opts {
 	const char *output, *since;
@@ -45,12 +45,14 @@ struct reports {
 static int write_reports(void *ctx, FILE *out, struct diag *diag)
 {
 	const struct reports *w = ctx;
-	struct objects_opts o = {.sort = (enum objects_sort)w->opts->sort, .limit = w->opts->limit};
+	struct objects_report_opts o = {.sort = (enum objects_report_sort)w->opts->sort,
+					.limit = w->opts->limit};
 	int r;
 
 	if (!o.limit && !w->opts->json)
 		o.limit = TEXT_ROWS;
-	r = (w->opts->json ? objects_write_json : objects_write_text)(w->now, w->before, &o, out);
+	r = (w->opts->json ? objects_report_write_json
+			   : objects_report_write_text)(w->now, w->before, &o, out);
 	return r < 0 ? diag_errno(diag, -r, "cannot write the objects") : 0;
 }
 
@@ -95,7 +97,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 		return diag_set(diag, r, PYP_EXIT_USAGE, "usage: pyprofctl objects PID",
 				"invalid pid '%s'", call->operands[0]);
 	if (o->since)
-		r = objects_load(o->since, &before, diag);
+		r = objects_report_load(o->since, &before, diag);
 	if (r == 0)
 		r = objects_open(pid, &objects, diag);
 	if (r == 0 && o->diff_ns) {

@@ -123,23 +123,12 @@ static void parts_deinit(struct parts *p)
 static int look(pid_t pid, struct parts *p, struct diag *diag)
 {
 	struct inspect_opts io = {.check = true};
-	char exe[32];
 	int r = target_open(pid, &p->target, diag);
 
-	if (r == 0)
-		r = target_check_native(p->target, diag);
 	if (r < 0)
 		return r;
 	io.target = p->target;
-	snprintf(exe, sizeof(exe), "/proc/%d/exe", p->target->tid);
-	r = target_check_mount(p->target, exe, diag);
-	if (r == 0)
-		r = inspect_start(&io, &p->in, diag);
-	if (r == 0)
-		r = inspect_wait(p->in, -1, NULL, NULL, &p->found, diag);
-	if (r == 0)
-		r = target_check_mount(p->target, p->found.python->via, diag);
-	return r;
+	return inspect_open(&io, &p->in, &p->found, diag);
 }
 
 static int read_threads(pid_t pid, struct parts *p, struct diag *diag)

@@ -321,6 +321,31 @@ int inspect_wait(struct inspect *in, int ms, void (*pump)(void *ctx), void *ctx,
 	}
 }
 
+int inspect_open(const struct inspect_opts *opts, struct inspect **ret_inspect,
+		 struct inspect_result *ret, struct diag *diag)
+{
+	_cleanup_(inspect_freep) struct inspect *in = NULL;
+	char exe[32];
+	int r = target_check_native(opts->target, diag);
+
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", opts->target->tid);
+	if (r == 0)
+		r = target_check_mount(opts->target, exe, diag);
+	if (r == 0)
+		r = inspect_start(opts, &in, diag);
+	if (r == 0)
+		r = inspect_wait(in, -1, NULL, NULL, ret, diag);
+	if (r < 0)
+		return r;
+	r = target_check_mount(opts->target, ret->python->via, diag);
+	if (r < 0) {
+		inspect_result_deinit(ret);
+		return r;
+	}
+	*ret_inspect = TAKE_PTR(in);
+	return 0;
+}
+
 int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, struct diag *diag)
 {
 	_cleanup_(inspect_freep) struct inspect *in = NULL;

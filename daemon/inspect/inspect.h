@@ -89,6 +89,13 @@ int inspect_poll(struct inspect *in, struct inspect_result *ret, struct diag *di
 /* The same, waiting up to ms (-1: until the deadline). pump (may be NULL) is called meanwhile. */
 int inspect_wait(struct inspect *in, int ms, void (*pump)(void *ctx), void *ctx,
 		 struct inspect_result *ret, struct diag *diag);
+/*
+ * Open a target (opts->target) for questions: check that its program can be inspected, start, wait
+ * for the result, and check where the interpreter found is mounted. Exit codes 4 and 5. *ret_inspect
+ * and *ret are set only on success; the caller frees both.
+ */
+int inspect_open(const struct inspect_opts *opts, struct inspect **ret_inspect,
+		 struct inspect_result *ret, struct diag *diag);
 /* Start, wait and end. */
 int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, struct diag *diag);
 

@@ -26,12 +26,12 @@ timeline profile stack event snapshot stats format
 session target elf python plan inspect probe event profile stats snapshot verify timeline
 server session format snapshot stats timeline
 run server session format snapshot
-doctor target elf python plan inspect probe event profile stats snapshot session
+doctor target python plan inspect probe session verify
 dump target python inspect
 '
-# The skeleton of the BPF programs is probe/'s alone; Python and BPF are nothing that the client knows
-# of, except through doctor.
-cli_may='doctor dump format snapshot timeline python plan target elf probe session'
+# Only probe/ uses the skeleton of the BPF programs. The client inspects processes only through doctor/
+# and dump/.
+cli_may='doctor dump format snapshot timeline'
 
 bad=$(
 	find daemon cli include -name '*.[ch]' 2>/dev/null | LC_ALL=C sort | xargs grep -Hn '^#include "' |

@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <string.h>
 
+#include "dump/objects.h"
 #include "harness/interpreters.h"
 #include "harness/test.h"
-#include "session/objects.h"
 
 TestSuite(objects, .timeout = 120);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The objects of a process by type: see objects.h. */
-#include "session/objects.h"
+#include "dump/objects.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "inspect/inspect.h"
 #include "target/target.h"
@@ -24,21 +24,6 @@ void objects_free(struct objects *o)
 	free(o);
 }
 
-static int look(struct objects *o, struct diag *diag)
-{
-	char exe[32];
-	int r = target_check_native(o->target, diag);
-
-	snprintf(exe, sizeof(exe), "/proc/%d/exe", o->target->tid);
-	if (r == 0)
-		r = target_check_mount(o->target, exe, diag);
-	if (r == 0)
-		r = inspect_start(&(struct inspect_opts){.target = o->target}, &o->inspect, diag);
-	if (r == 0)
-		r = inspect_wait(o->inspect, -1, NULL, NULL, &o->found, diag);
-	return r;
-}
-
 int objects_open(pid_t pid, struct objects **ret, struct diag *diag)
 {
 	_cleanup_(objects_freep) struct objects *o = calloc(1, sizeof(*o));
@@ -48,7 +33,8 @@ int objects_open(pid_t pid, struct objects **ret, struct diag *diag)
 		return diag_errno(diag, ENOMEM, "cannot look into process %d", pid);
 	r = target_open(pid, &o->target, diag);
 	if (r == 0)
-		r = look(o, diag);
+		r = inspect_open(&(struct inspect_opts){.target = o->target}, &o->inspect,
+				 &o->found, diag);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(o);

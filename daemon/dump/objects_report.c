@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Censuses of objects as text and as JSON: see objects.h. */
-#include "objects.h"
+/* Censuses of objects as text and as JSON: see objects_report.h. */
+#include "dump/objects_report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -97,7 +97,7 @@ static void unite(struct rows *rows)
 
 /* rows->v: to be freed; its names are the reports'. */
 static int make_rows(const struct objects_report *r, const struct objects_report *before,
-		     const struct objects_opts *opts, struct rows *ret)
+		     const struct objects_report_opts *opts, struct rows *ret)
 {
 	struct rows rows = {0};
 	const bool size = opts->sort == OBJECTS_BY_SIZE;
@@ -166,8 +166,8 @@ static void print_head(const struct objects_report *r, const struct objects_repo
 	print_notes(r, out);
 }
 
-int objects_write_text(const struct objects_report *r, const struct objects_report *before,
-		       const struct objects_opts *opts, FILE *out)
+int objects_report_write_text(const struct objects_report *r, const struct objects_report *before,
+			      const struct objects_report_opts *opts, FILE *out)
 {
 	struct rows rows;
 	size_t n;
@@ -235,8 +235,8 @@ static json_t *head_json(const struct objects_report *r, const struct objects_re
 	return j;
 }
 
-int objects_write_json(const struct objects_report *r, const struct objects_report *before,
-		       const struct objects_opts *opts, FILE *out)
+int objects_report_write_json(const struct objects_report *r, const struct objects_report *before,
+			      const struct objects_report_opts *opts, FILE *out)
 {
 	struct rows rows;
 	json_t *j, *types = json_array();
@@ -311,7 +311,7 @@ static int load_report(const json_t *j, struct objects_report *r)
 	return load_types(json_object_get(j, "types"), &r->census);
 }
 
-int objects_load(const char *path, struct objects_report *ret, struct diag *diag)
+int objects_report_load(const char *path, struct objects_report *ret, struct diag *diag)
 {
 	struct objects_report r = {0};
 	FILE *f = fopen(path, "re");

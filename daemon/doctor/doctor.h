@@ -4,8 +4,8 @@
  * interpreter found, the machine's abilities, and the probe plan: each site, its instruction, its
  * cost class, and what is missing.
  */
-#ifndef PYPROF_SESSION_DOCTOR_H
-#define PYPROF_SESSION_DOCTOR_H
+#ifndef PYPROF_DOCTOR_DOCTOR_H
+#define PYPROF_DOCTOR_DOCTOR_H
 
 #include <stdio.h>
 

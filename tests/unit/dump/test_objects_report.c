@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Censuses of objects: written, read back, compared. */
-#include "objects.h"
+#include "dump/objects_report.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,9 +31,9 @@ static const struct objects_report now = {
 };
 
 typedef int (*write_fn)(const struct objects_report *r, const struct objects_report *b,
-			const struct objects_opts *opts, FILE *out);
+			const struct objects_report_opts *opts, FILE *out);
 
-static char *text_of(write_fn write, const struct objects_report *b, enum objects_sort sort,
+static char *text_of(write_fn write, const struct objects_report *b, enum objects_report_sort sort,
 		     uint64_t limit)
 {
 	char *text = NULL;
@@ -41,7 +41,7 @@ static char *text_of(write_fn write, const struct objects_report *b, enum object
 	FILE *out = open_memstream(&text, &size);
 
 	cr_assert(out);
-	assert_ok(write(&now, b, &(struct objects_opts){sort, limit}, out));
+	assert_ok(write(&now, b, &(struct objects_report_opts){sort, limit}, out));
 	fclose(out);
 	return text;
 }
@@ -55,12 +55,12 @@ static void expect_order(const char *text, const char *first, const char *second
 
 Test(objects_report, text)
 {
-	char *text = text_of(objects_write_text, NULL, OBJECTS_BY_COUNT, 0);
+	char *text = text_of(objects_report_write_text, NULL, OBJECTS_BY_COUNT, 0);
 
 	expect_order(text, "  list\n", "  a.\xc3\xa9\n");
 	expect_order(text, "WARNING: 1 of 4 lists", "bytes/n");
 	free(text);
-	text = text_of(objects_write_text, NULL, OBJECTS_BY_COUNT, 2);
+	text = text_of(objects_report_write_text, NULL, OBJECTS_BY_COUNT, 2);
 	cr_assert(!strstr(text, "same") && strstr(text, "1 more types"));
 	free(text);
 	check_no_leaks();
@@ -68,7 +68,7 @@ Test(objects_report, text)
 
 Test(objects_report, difference)
 {
-	char *text = text_of(objects_write_text, &before, OBJECTS_BY_COUNT, 0);
+	char *text = text_of(objects_report_write_text, &before, OBJECTS_BY_COUNT, 0);
 
 	expect_order(text, "  a.\xc3\xa9\n", "  gone\n");
 	expect_order(text, "  gone\n", "  list\n");
@@ -76,7 +76,7 @@ Test(objects_report, difference)
 	cr_assert(strstr(text, "-1            -64            0              0  gone"), "%s", text);
 	cr_assert(!strstr(text, "same"));
 	free(text);
-	text = text_of(objects_write_text, &before, OBJECTS_BY_SIZE, 0);
+	text = text_of(objects_report_write_text, &before, OBJECTS_BY_SIZE, 0);
 	expect_order(text, "  list\n", "  a.\xc3\xa9\n");
 	free(text);
 	check_no_leaks();
@@ -92,13 +92,13 @@ static void save(const char *path, const char *text)
 Test(objects_report, saved)
 {
 	char path[] = "/tmp/pyprof-objects-XXXXXX";
-	char *text = text_of(objects_write_json, NULL, OBJECTS_BY_COUNT, 0);
+	char *text = text_of(objects_report_write_json, NULL, OBJECTS_BY_COUNT, 0);
 	struct objects_report got;
 	struct diag diag = {0};
 
 	close(mkstemp(path));
 	save(path, text);
-	assert_diag_ok(objects_load(path, &got, &diag), &diag);
+	assert_diag_ok(objects_report_load(path, &got, &diag), &diag);
 	cr_assert(got.census.n == 3 && got.time_ns == now.time_ns && got.census.objects == 14);
 	cr_assert_str_eq(got.census.types[1].name, "a.\xc3\xa9");
 	cr_assert(got.census.types[1].count == 5 && got.census.types[1].bytes == 400);
@@ -106,16 +106,16 @@ Test(objects_report, saved)
 	free(text);
 
 	/* A difference is no census, nor is anything else. */
-	text = text_of(objects_write_json, &before, OBJECTS_BY_COUNT, 0);
+	text = text_of(objects_report_write_json, &before, OBJECTS_BY_COUNT, 0);
 	save(path, text);
-	assert_err(objects_load(path, &got, &diag), -EINVAL);
+	assert_err(objects_report_load(path, &got, &diag), -EINVAL);
 	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
 	free(text);
 	save(path,
 	     "{\"format\": \"pyprofd-objects\", \"version\": 1, \"time_ns\": 1, \"objects\": 1, "
 	     "\"bytes\": 1, \"types\": [{\"type\": \"x\", \"count\": -1, \"bytes\": 1}]}");
-	assert_err(objects_load(path, &got, &diag), -EINVAL);
+	assert_err(objects_report_load(path, &got, &diag), -EINVAL);
 	unlink(path);
-	assert_err(objects_load(path, &got, &diag), -ENOENT);
+	assert_err(objects_report_load(path, &got, &diag), -ENOENT);
 	check_no_leaks();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What pyprofd would do to a process or an interpreter: see doctor.h. */
-#include "session/doctor.h"
+#include "doctor/doctor.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inspect/breaks.h"
 #include "inspect/inspect.h"
 #include "plan/plan.h"
-#include "inspect/breaks.h"
 #include "probe/probe.h"
 #include "python/python.h"
 #include "session/strangers.h"
@@ -145,9 +145,9 @@ static bool is_pid(const char *arg, pid_t *ret)
 static int doctor_look(const char *arg, FILE *out, struct target **ret_target,
 		       struct inspect_result *ret, struct diag *diag)
 {
+	_cleanup_(inspect_freep) struct inspect *in = NULL;
 	_cleanup_(target_freep) struct target *t = NULL;
 	struct inspect_opts io = {.plan = true, .breaks = true};
-	char exe[32];
 	pid_t pid;
 	int r;
 
@@ -157,18 +157,11 @@ static int doctor_look(const char *arg, FILE *out, struct target **ret_target,
 		return r < 0 ? r : inspect_once(&io, ret, diag);
 	}
 	r = target_open(pid, &t, diag);
-	if (r == 0)
-		r = target_check_native(t, diag);
 	if (r < 0)
 		return r;
 	fprintf(out, "%-12s %d\n", "process", pid);
 	io.target = t;
-	snprintf(exe, sizeof(exe), "/proc/%d/exe", t->tid);
-	r = target_check_mount(t, exe, diag);
-	if (r == 0)
-		r = inspect_once(&io, ret, diag);
-	if (r == 0)
-		r = target_check_mount(t, ret->python->via, diag);
+	r = inspect_open(&io, &in, ret, diag);
 	if (r < 0)
 		return r;
 	print_safe(out, "command", ret->cmdline);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Censuses of objects as text and as JSON, saved ones read back, and the difference of two. Pure but
  * for the file that is read. */
-#ifndef PYPROFCTL_OBJECTS_H
-#define PYPROFCTL_OBJECTS_H
+#ifndef PYPROF_DUMP_OBJECTS_REPORT_H
+#define PYPROF_DUMP_OBJECTS_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,21 +23,21 @@ struct objects_report {
 
 void objects_report_deinit(struct objects_report *r);
 
-/* Read what objects_write_json wrote. Exit code 2 for any other file. */
-int objects_load(const char *path, struct objects_report *ret, struct diag *diag);
+/* Read what objects_report_write_json wrote. Exit code 2 for any other file. */
+int objects_report_load(const char *path, struct objects_report *ret, struct diag *diag);
 
-enum objects_sort { OBJECTS_BY_COUNT, OBJECTS_BY_SIZE };
+enum objects_report_sort { OBJECTS_BY_COUNT, OBJECTS_BY_SIZE };
 
-struct objects_opts {
-	enum objects_sort sort;
+struct objects_report_opts {
+	enum objects_report_sort sort;
 	uint64_t limit; /* rows; 0: all */
 };
 
 /* before (may be NULL): show what has changed since. Rows are sorted by count or size, or by how
  * much that has grown. 0, -ENOMEM or -EIO. */
-int objects_write_text(const struct objects_report *r, const struct objects_report *before,
-		       const struct objects_opts *opts, FILE *out);
-int objects_write_json(const struct objects_report *r, const struct objects_report *before,
-		       const struct objects_opts *opts, FILE *out);
+int objects_report_write_text(const struct objects_report *r, const struct objects_report *before,
+			      const struct objects_report_opts *opts, FILE *out);
+int objects_report_write_json(const struct objects_report *r, const struct objects_report *before,
+			      const struct objects_report_opts *opts, FILE *out);
 
 #endif

@@ -3,8 +3,8 @@
  * The objects of a process by type, read by an inspector process of its own, without a daemon,
  * probes or BPF, and without stopping the process.
  */
-#ifndef PYPROF_SESSION_OBJECTS_H
-#define PYPROF_SESSION_OBJECTS_H
+#ifndef PYPROF_DUMP_OBJECTS_H
+#define PYPROF_DUMP_OBJECTS_H
 
 #include <sys/types.h>
 
