@@ -39,6 +39,8 @@ struct answer_head {
 /* The maximum size of an answer, bytes */
 size_t answer_max(enum question q);
 
+/* The size of an answer to QUESTION_FIND */
+extern const size_t answer_find_max;
 /* Encode a result, or the diagnosis of a failure (err). via: how python->file was opened. The
  * answer is malloc'd; NULL if out of memory. */
 struct answer_via {
