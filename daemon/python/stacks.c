@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/abi.h"
-#include "python/lines.h"
+#include "python/line_tables.h"
 #include "python/python.h"
 #include "target/proc.h"
 
@@ -57,6 +57,7 @@ struct walk {
 	bool dump;	  /* see python_dump */
 	uint64_t *instrs; /* dump: by frame of the stack that is being read; see lines_offset() */
 	size_t instrs_room;
+	struct line_tables lines; /* dump */
 	struct python_stack *v;
 	size_t n, room;
 };
@@ -397,12 +398,10 @@ static int find_lines(struct walk *w, struct python_stack *st)
 		return -ENOMEM;
 	for (size_t i = 0; i < st->n; i++) {
 		uint64_t code = st->frames[i].code;
-		struct lines ls;
+		const struct lines *lines = line_tables_get(&w->lines, w->l, w->mem, code);
 
-		if (lines_read(w->l, w->mem, code, &ls))
-			continue;
-		st->lines[i] = lines_find(&ls, lines_offset(w->l, code, w->instrs[i]));
-		lines_deinit(&ls);
+		if (lines)
+			st->lines[i] = lines_find(lines, lines_offset(w->l, code, w->instrs[i]));
 	}
 	return 0;
 }
@@ -503,6 +502,7 @@ static void walk_free(struct walk *w)
 	python_stacks_free(w->v, w->n);
 	free(w->tids);
 	free(w->instrs);
+	line_tables_deinit(&w->lines);
 	free(w);
 }
 DEFINE_FREEP(struct walk, walk_free)
