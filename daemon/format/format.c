@@ -14,47 +14,51 @@
 #include "stats/reduce.h"
 
 const struct format formats[] = {
-	{"text", ".txt", "text/plain; charset=utf-8", "the table that cProfile prints", text_write},
+	{"text", ".txt", "text/plain; charset=utf-8", "the table that cProfile prints", text_write,
+	 FORMAT_ONE_CLOCK},
 	{"pstats", ".pstats", "application/octet-stream", "loads with pstats.Stats(FILE)",
-	 pstats_write},
+	 pstats_write, FORMAT_ONE_CLOCK},
 	{"json", ".json", "application/json", "everything: both clocks, threads, edges, contexts",
 	 json_write},
 	{"callgrind", ".callgrind", "text/plain; charset=utf-8",
 	 "for callgrind_annotate and KCachegrind", callgrind_write},
 	{"collapsed", ".collapsed", "text/plain; charset=utf-8",
-	 "folded stacks, self time in ns, for flame graphs", collapsed_write},
+	 "folded stacks, self time in ns, for flame graphs", collapsed_write,
+	 FORMAT_OF_TIMES | FORMAT_ONE_CLOCK},
 	{"speedscope", ".speedscope.json", "application/json", "for speedscope.app",
-	 speedscope_write},
+	 speedscope_write, FORMAT_OF_TIMES},
 	{"pprof", ".pb.gz", "application/octet-stream", "for pprof; both clocks and calls",
 	 pprof_write},
 	{"chrome", ".trace.json", "application/json",
-	 "for Perfetto: contexts, aggregated; not a timeline", chrome_write},
+	 "for Perfetto: contexts, aggregated; not a timeline", chrome_write, FORMAT_OF_TIMES},
 	{"html", ".html", "text/html; charset=utf-8",
-	 "a page to explore: tables, flame graph, threads; needs no network", html_write},
+	 "a page to explore: tables, flame graph, threads; needs no network", html_write,
+	 FORMAT_ONE_CLOCK},
 	{"callers", ".callers.txt", "text/plain; charset=utf-8",
-	 "who called what, as pstats prints it", callers_write},
+	 "who called what, as pstats prints it", callers_write, FORMAT_ONE_CLOCK},
 	{"callees", ".callees.txt", "text/plain; charset=utf-8",
-	 "what called whom, as pstats prints it", callees_write},
+	 "what called whom, as pstats prints it", callees_write, FORMAT_ONE_CLOCK},
 	{"threads", ".threads.txt", "text/plain; charset=utf-8", "a line per thread",
 	 threads_write},
 	{"coroutines", ".coroutines.txt", "text/plain; charset=utf-8",
-	 "running and suspended time of coroutines, generators, greenlets", coroutines_write},
+	 "running and suspended time of coroutines, generators, greenlets", coroutines_write,
+	 FORMAT_OF_TIMES},
 	{"coroutines-csv", ".coroutines.csv", "text/csv; charset=utf-8", "the same, in nanoseconds",
-	 coroutines_csv_write},
+	 coroutines_csv_write, FORMAT_OF_TIMES},
 	{"tree", ".tree.txt", "text/plain; charset=utf-8", "calling contexts, largest first",
-	 tree_write},
+	 tree_write, FORMAT_OF_TIMES | FORMAT_ONE_CLOCK},
 	{"counters", ".counters.txt", "text/plain; charset=utf-8",
-	 "resources by function, those that were counted", counters_write},
+	 "resources by function, those that were counted", counters_write, FORMAT_OF_COUNTERS},
 	{"waits", ".waits.txt", "text/plain; charset=utf-8",
-	 "why functions waited: the GIL, locks, I/O, no CPU", waits_write},
+	 "why functions waited: the GIL, locks, I/O, no CPU", waits_write, FORMAT_OF_WAITS},
 	{"gil", ".gil.txt", "text/plain; charset=utf-8",
-	 "functions that held the GIL while others waited", gil_write},
+	 "functions that held the GIL while others waited", gil_write, FORMAT_OF_WAITS},
 	{"memory", ".memory.txt", "text/plain; charset=utf-8",
-	 "memory by function, if it was measured", memory_write},
+	 "memory by function, if it was measured", memory_write, FORMAT_OF_COUNTERS},
 	{"rows", ".rows.json", "application/json", "functions and threads only, for live views",
 	 rows_write},
 	{"csv", ".csv", "text/csv; charset=utf-8", "a row per function, both clocks", csv_write},
-	{NULL, NULL, NULL, NULL, NULL},
+	{NULL, NULL, NULL, NULL, NULL, 0},
 };
 
 /* Other names that people give such files. */
@@ -139,17 +143,6 @@ static int check_filter(const struct snapshot *s, const struct view_filter *filt
 	return 0;
 }
 
-typedef int (*write_fn)(const struct snapshot *s, const struct view *v, const struct format_opts *o,
-			FILE *out, struct diag *diag);
-
-static bool is_one_of(const struct format *f, const write_fn *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (f->write == list[i])
-			return true;
-	return false;
-}
-
 static unsigned int selected_modes(const struct snapshot *s, const struct view_filter *filter)
 {
 	unsigned int modes = 0;
@@ -163,20 +156,11 @@ static unsigned int selected_modes(const struct snapshot *s, const struct view_f
 int format_check_modes(const struct format *f, unsigned int modes, enum snapshot_clock clock,
 		       struct diag *diag)
 {
-	static const write_fn of_times[] = {collapsed_write,  speedscope_write,
-					    chrome_write,     tree_write,
-					    coroutines_write, coroutines_csv_write};
-	static const write_fn of_one_clock[] = {text_write,    pstats_write,  collapsed_write,
-						callers_write, callees_write, tree_write,
-						html_write};
-
-	if (modes == 1u << MODE_COUNT &&
-	    is_one_of(f, of_times, sizeof(of_times) / sizeof(*of_times)))
+	if (modes == 1u << MODE_COUNT && f->flags & FORMAT_OF_TIMES)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
 				"try text, pstats, json, csv, html, callgrind, callers or callees",
 				"the %s format is about times, and mode count has none", f->name);
-	if (modes & 1u << MODE_SAMPLE && clock == SNAPSHOT_WALL &&
-	    is_one_of(f, of_one_clock, sizeof(of_one_clock) / sizeof(*of_one_clock)))
+	if (modes & 1u << MODE_SAMPLE && clock == SNAPSHOT_WALL && f->flags & FORMAT_ONE_CLOCK)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "choose --clock cpu, or mode trace",
 				"samples see CPU time only, no wall time");
 	return 0;

@@ -33,6 +33,15 @@ struct format_opts {
 	double min_share; /* tree: percent of the whole; 0: the default, negative: no limit */
 };
 
+/* Which figures a format shows. Formats of counters and waits fail (exit code 1) where these were not
+ * measured. */
+enum {
+	FORMAT_OF_TIMES = 1 << 0,    /* nothing but times */
+	FORMAT_ONE_CLOCK = 1 << 1,   /* the figures of one clock: see format_opts.clock */
+	FORMAT_OF_COUNTERS = 1 << 2, /* nothing but resource counters, which --counters enables */
+	FORMAT_OF_WAITS = 1 << 3,    /* nothing but reasons of waiting, which mode trace measures */
+};
+
 struct format {
 	const char *name;      /* "text" */
 	const char *extension; /* ".txt"; how -o FILE chooses */
@@ -40,6 +49,7 @@ struct format {
 	const char *help;
 	int (*write)(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		     FILE *out, struct diag *diag);
+	unsigned int flags; /* FORMAT_* */
 };
 
 extern const struct format formats[];			   /* ends with name == NULL */
