@@ -17,7 +17,7 @@
 
 #include "base/strtab.h"
 #include "target/deadline.h"
-#include "target/now.h"
+#include "target/target_priv.h"
 #include "target/proc.h"
 
 #define AUXV_MAX   16384

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "target/now.h"
+#include "target/target_priv.h"
 #include "target/proc.h"
 #include "target/target.h"
 

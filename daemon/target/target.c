@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "target/now.h"
+#include "target/target_priv.h"
 #include "target/proc.h"
 
 #define STATUS_MAX    65536

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "target/now.h"
+#include "target/target_priv.h"
 #include "target/proc.h"
 #include "target/target.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The functions of target.h that have a deadline (see deadline.h): each passes a function of now.h
+ * The functions of target.h that have a deadline (see deadline.h): each passes a function of target_priv.h
  * to a worker and copies the result back.
  */
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "target/deadline.h"
-#include "target/now.h"
+#include "target/target_priv.h"
 #include "target/proc.h"
 
 /* Arguments and results of all calls. The worker uses nothing else. */

@@ -3,8 +3,8 @@
  * The blocking variants ("_now") of functions in target.h, without a deadline (see deadline.h).
  * Private to target/, for calls that already run in a worker.
  */
-#ifndef PYPROF_TARGET_NOW_H
-#define PYPROF_TARGET_NOW_H
+#ifndef PYPROF_TARGET_TARGET_PRIV_H
+#define PYPROF_TARGET_TARGET_PRIV_H
 
 #include "target/target.h"
 
