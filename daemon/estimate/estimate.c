@@ -36,7 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "estimate/last.h"
+#include "estimate/estimate_priv.h"
 #include "estimate/taken.h"
 #include "estimate/window.h"
 #include "stats/func.h"

@@ -24,7 +24,7 @@ struct estimate_node {
 
 struct estimate_func; /* sums of a function over windows */
 
-/* The last window, see estimate/last.h. Figures are unweighted. */
+/* The last window, see estimate/estimate_priv.h. Figures are unweighted. */
 struct estimate_last {
 	struct estimate_last_node *nodes;
 	struct estimate_last_func *funcs;

@@ -4,8 +4,8 @@
  * is known only when the next window begins. So its figures are kept, and its weight in the
  * estimate's sums can be raised.
  */
-#ifndef PYPROF_ESTIMATE_LAST_H
-#define PYPROF_ESTIMATE_LAST_H
+#ifndef PYPROF_ESTIMATE_ESTIMATE_PRIV_H
+#define PYPROF_ESTIMATE_ESTIMATE_PRIV_H
 
 #include "estimate/estimate.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The last window: see last.h. */
-#include "estimate/last.h"
+/* The last window: see estimate_priv.h. */
+#include "estimate/estimate_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

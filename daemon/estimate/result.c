@@ -28,7 +28,7 @@
 #include <string.h>
 
 #include "estimate/estimate.h"
-#include "estimate/last.h"
+#include "estimate/estimate_priv.h"
 #include "estimate/taken.h"
 
 /* Iterations: the cost of hits determines the slowdown, which changes the cost. */
