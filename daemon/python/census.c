@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "python/census_types.h"
+#include "python/census_priv.h"
 #include "python/pages.h"
 
 #define MAX_INTERPRETERS 1024u

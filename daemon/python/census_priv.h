@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Types of a census: which addresses are types, how large their objects are, and their names
  * (private to python/). */
-#ifndef PYPROF_PYTHON_CENSUS_TYPES_H
-#define PYPROF_PYTHON_CENSUS_TYPES_H
+#ifndef PYPROF_PYTHON_CENSUS_PRIV_H
+#define PYPROF_PYTHON_CENSUS_PRIV_H
 
 #include <stdbool.h>
 #include <stdint.h>

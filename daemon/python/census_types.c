@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Types of a census: see census_types.h. Offsets of GIL builds, unchanged from 3.6 to 3.15 but where
+/* Types of a census: see census_priv.h. Offsets of GIL builds, unchanged from 3.6 to 3.15 but where
  * they are named by version; read in Include/cpython/object.h, listobject.h, setobject.h, dictobject.h
  * and pycore_dict.h (dict-common.h before 3.11). */
-#include "python/census_types.h"
+#include "python/census_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The list of layout tables, and values derived from a layout: see layout.h. */
+/* Finding a layout, and values derived from it: see layout.h. */
 #include "python/layout.h"
 
 #include <stddef.h>
 #include <stdio.h>
-
-#include "python/layout_base.h"
-
-const struct layout *const layout_tables[] = {
-	&layout_3_06, &layout_3_07, &layout_3_08,  &layout_3_09, &layout_3_10, &layout_3_11,
-	&layout_3_12, &layout_3_13, &layout_3_13t, &layout_3_14, &layout_3_15, NULL,
-};
 
 const struct layout *layout_find_abi(unsigned int major, unsigned int minor, unsigned int abi)
 {
