@@ -7,8 +7,17 @@
 #ifndef PYPROF_INSPECT_ANSWER_H
 #define PYPROF_INSPECT_ANSWER_H
 
-#include "inspect/inspect.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/code_names.h"
+#include "base/diag.h"
 #include "python/census.h"
+#include "python/python.h"
+
+struct inspect_result;
 
 enum question {
 	QUESTION_FIND,

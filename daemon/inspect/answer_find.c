@@ -7,6 +7,7 @@
 
 #include "inspect/answer.h"
 #include "inspect/field.h"
+#include "inspect/inspect.h"
 
 #define PAGE	  4096u
 #define REGISTERS 16u

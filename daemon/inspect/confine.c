@@ -21,8 +21,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "inspect/helper.h"
 #include "target/proc.h"
+#include "target/target.h"
 
 #define NOBODY	    65534u
 #define MEMORY_MORE (UINT64_C(1536) << 20) /* bytes beyond the daemon's own mappings */

@@ -3,10 +3,12 @@
 #ifndef PYPROF_INSPECT_HELPER_H
 #define PYPROF_INSPECT_HELPER_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "inspect/inspect.h"
+struct inspect_opts;
 
 /* A request of the inspector to the opener, one message each. The reply is an int32_t, 0 or a
  * negative errno, with a descriptor attached, or with the bytes for OPENER_READ. */

@@ -14,6 +14,7 @@
 #include "inspect/breaks.h"
 #include "inspect/gils.h"
 #include "inspect/helper.h"
+#include "inspect/inspect.h"
 #include "plan/gil.h"
 #include "plan/own_code.h"
 

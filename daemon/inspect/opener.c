@@ -14,6 +14,7 @@
 
 #include "base/descriptors.h"
 #include "inspect/helper.h"
+#include "inspect/inspect.h"
 
 struct opener {
 	const struct inspect_opts *opts;

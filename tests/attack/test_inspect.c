@@ -19,6 +19,7 @@
 #include "harness/traced.h"
 #include "inspect/answer.h"
 #include "inspect/helper.h"
+#include "inspect/inspect.h"
 #include "target/proc.h"
 
 static struct traced t;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "inspect/answer.h"
+#include "inspect/inspect.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,6 +7,7 @@
 
 #include "harness/heap.h"
 #include "harness/test.h"
+#include "inspect/inspect.h"
 
 static struct inspect_result found;
 static struct python py;

@@ -7,6 +7,7 @@
 #include "harness/interpreters.h"
 #include "harness/test.h"
 #include "inspect/answer.h"
+#include "inspect/inspect.h"
 #include "inspect/gils.h"
 #include "plan/gil.h"
 
