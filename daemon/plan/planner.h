@@ -2,13 +2,13 @@
 /*
  * The planner's state (private to plan/)
  *
- *   planner.c errors, handlers, arguments
+ *   planner.c errors, handlers, arguments, starts of instructions
  *   table.c   the evaluator's opcode table
  *   roles.c   registers that hold the frame when a handler starts
  *   line.c    lines of straight code, and sites on them
  *   paths.c   analysis of paths, for all models
  *   models.c  the sites of each calling model, in files listed below
- *   plan.c    the order of planning, and the checks of all sites
+ *   build.c   the order of planning, and the checks of all sites
  */
 #ifndef PYPROF_PLAN_PLANNER_H
 #define PYPROF_PLAN_PLANNER_H
@@ -46,6 +46,11 @@ uint32_t planner_handler(const struct planner *p, int16_t opcode);
 
 /* The register of the evaluator's argument `arg`, counted from 0, as a bit */
 insn_regs planner_argument(const struct planner *p, unsigned int arg);
+
+/* Reading the code straight on from `at`, does an instruction start at vaddr? */
+bool planner_linear_reaches(const struct planner *p, uint64_t at, uint64_t vaddr);
+/* Is the first byte of each site, sorted by offset, the start of an instruction? */
+int planner_check_boundaries(struct planner *p, const struct plan_site *sites, unsigned int n);
 
 /* table.c: set handler[]. p->cfg must contain the code reachable from the entry. */
 int table_find(struct planner *p);
@@ -89,11 +94,6 @@ void site_locate(struct plan_site *s, const struct flow_state *st);
 /* Make a site without adding it to the plan. */
 int site_make(const struct planner *p, const struct cfg *cfg, uint32_t i, enum pyp_site_kind kind,
 	      const char *role, const struct flow_state *st, struct plan_site *ret);
-
-/* plan.c: reading the code straight on from `at`, does an instruction start at vaddr? */
-bool planner_linear_reaches(const struct planner *p, uint64_t at, uint64_t vaddr);
-/* plan.c: is the first byte of each site, sorted by offset, the start of an instruction? */
-int planner_check_boundaries(struct planner *p, const struct plan_site *sites, unsigned int n);
 
 /* paths.c ----------------------------------------------------------------------------------- */
 
