@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/diag.h"
-#include "format/format.h"
+#include "format/format_opts.h"
 #include "format/table.h"
 
 #define EXTRAS_MAX 16

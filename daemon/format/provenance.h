@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "format/format.h"
+#include "format/format_opts.h"
 
 /* An unsigned number as JSON has it: what does not fit 63 bits is the greatest that does. */
 json_t *provenance_integer(uint64_t n);

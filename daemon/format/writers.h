@@ -6,7 +6,7 @@
 #ifndef PYPROF_FORMAT_WRITERS_H
 #define PYPROF_FORMAT_WRITERS_H
 
-#include "format/format.h"
+#include "format/format_opts.h"
 
 int text_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	       FILE *out, struct diag *diag);
