@@ -2,8 +2,8 @@
 /*
  * Threads that have ended: the last ones are kept as they are, those before them are added up, one
  * row per entry function, so that a profile's memory follows the threads that are alive and the
- * contexts that are distinct. Rows are threads of the profile (thread.folded > 0). For
- * profile/ only.
+ * contexts that are distinct. Rows are threads of the profile (thread.folded > 0).
+ * profile_ended.c does that. For profile/ only.
  */
 #ifndef PYPROF_PROFILE_ENDED_H
 #define PYPROF_PROFILE_ENDED_H
@@ -16,7 +16,6 @@
 #define ENDED_ROWS    256u  /* further entry functions share a row without a function */
 #define ENDED_WAITING 4096u /* ended threads that may wait for the end of a window */
 
-struct profile;
 struct thread;
 
 struct ended {
@@ -28,10 +27,6 @@ struct ended {
 };
 
 void ended_deinit(struct ended *e);
-/* This thread has ended: nothing is on its stacks, nobody finds it by its tid. */
-void ended_add(struct profile *p, struct thread *th);
-/* Fold what can be folded now. O(contexts of the threads that are folded). */
-void ended_fold(struct profile *p);
 /* All threads that have ended are about to be forgotten. */
 void ended_clear(struct ended *e);
 

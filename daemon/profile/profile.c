@@ -543,7 +543,7 @@ void profile_sample_before(struct profile *p, const struct event *e)
 void profile_set_calls(struct profile *p, const struct call_count *v, size_t n)
 {
 	counts_take_back(&p->counts, &p->rb);
-	ended_fold(p);
+	profile_fold_ended(p);
 	counts_add(&p->counts, &p->rb, &p->threads, p->window.begin_ts, v, n);
 	p->events = p->rb.calls;
 }

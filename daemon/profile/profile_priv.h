@@ -48,4 +48,10 @@ static inline struct thread *profile_live_thread(const struct profile *p, uint32
 /* A thread ends: nothing of it runs any more. */
 void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts);
 
+/* profile_ended.c */
+/* This thread has ended: nothing is on its stacks, nobody finds it by its tid. */
+void profile_add_ended(struct profile *p, struct thread *th);
+/* Fold what can be folded now. O(contexts of the threads that are folded). */
+void profile_fold_ended(struct profile *p);
+
 #endif

@@ -25,7 +25,7 @@ void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts)
 	threads_retire(&p->threads, th);
 	if (p->last == th)
 		p->last = NULL;
-	ended_add(p, th);
+	profile_add_ended(p, th);
 }
 
 static void seed_stack(struct profile *p, struct thread *th, const struct profile_seed *seed)

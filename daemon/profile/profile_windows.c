@@ -92,7 +92,7 @@ uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, dou
 		profile_pause(p, end);
 	}
 	settle_gaps(p, cpu_ns);
-	ended_fold(p);
+	profile_fold_ended(p);
 	/* Where hits were dearer than was known while it was open, it has shown less. */
 	return window_rescale(&p->window, shown, scale);
 }
