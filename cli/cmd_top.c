@@ -3,13 +3,12 @@
 #include "cmd.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/terminal.h"
 #include "query.h"
 #include "top.h"
+#include "top_screen.h"
 
 #define NS_PER_S      UINT64_C(1000000000)
 #define ROWS_DEFAULT  20
@@ -44,66 +43,6 @@ static const struct opt opts[] = {
 	 .min = 1, .max = INT32_MAX},
 	{NULL},
 };
-
-static char *path_of(const struct top *t, const char *format)
-{
-	char pid[24];
-	char *path = client_add_param(t->client, strdup("/v1/snapshot"), "format", format);
-
-	snprintf(pid, sizeof(pid), "%d", t->pid);
-	return t->pid ? client_add_param(t->client, path, "pid", pid) : path;
-}
-
-int top_fetch(struct top *t, struct diag *diag)
-{
-	_cleanup_free_ char *path = path_of(t, "rows"), *pattern = NULL;
-	_cleanup_(json_decrefp) json_t *rows = NULL, *status = NULL;
-	const char *callee = top_model_callers(t->model);
-	int r;
-
-	if (path && callee && asprintf(&pattern, "^\\Q%s\\E$", callee) < 0)
-		pattern = NULL;
-	if (path && pattern)
-		path = client_add_param(t->client, path, "restrict", pattern);
-	if (!path || (callee && !pattern))
-		return diag_errno(diag, ENOMEM, "cannot request statistics");
-	r = client_request(t->client, "GET", path, NULL, &rows, diag);
-	if (r == 0)
-		r = client_request(t->client, "GET", "/v1/status", NULL, &status, diag);
-	if (r == 0)
-		r = top_model_update(t->model, rows, diag);
-	if (r < 0)
-		return r;
-	json_decref(t->status);
-	t->status = TAKE_PTR(status);
-	return 0;
-}
-
-int top_clear(struct top *t, struct diag *diag)
-{
-	_cleanup_(json_decrefp) json_t *body = json_object();
-
-	if (t->pid)
-		json_object_set_new(body, "pid", json_integer(t->pid));
-	return client_request(t->client, "POST", "/v1/clear", body, NULL, diag);
-}
-
-int top_show_callers(struct top *t, struct diag *diag)
-{
-	size_t n, selected = top_model_selected(t->model);
-	const struct top_row *rows = top_model_rows(t->model, &n);
-	int r;
-
-	if (!n || top_model_view(t->model) != TOP_FUNCTIONS)
-		return diag_set(diag, -ENOENT, PYP_EXIT_USAGE, "", "no function is selected");
-	r = top_model_set_callers(t->model, rows[selected].key);
-	return r < 0 ? diag_errno(diag, -r, "cannot request callers") : 0;
-}
-
-void top_leave_callers(struct top *t)
-{
-	top_model_set_callers(t->model, NULL);
-}
 
 /* ---- text ---- */
 
@@ -151,13 +90,6 @@ static int print_deltas(struct top *t, const struct top_opts *o, FILE *out, stru
 }
 
 /* ---- commands ---- */
-
-static void top_deinit(struct top *t)
-{
-	top_model_free(t->model);
-	client_free(t->client);
-	json_decref(t->status);
-}
 
 static int set_up(struct top *t, const struct cmd_call *call, struct diag *diag)
 {

@@ -4,7 +4,7 @@
  * function that draws, and cleans it. If the daemon is gone, the screen keeps the latest figures
  * and retries.
  */
-#include "top.h"
+#include "top_screen.h"
 
 #include <curses.h>
 #include <errno.h>
