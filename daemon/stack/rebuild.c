@@ -100,7 +100,7 @@
  * rule scans a stack: a frame is found in O(1) whatever the depth (thread_find), and every frame that
  * is popped was pushed.
  */
-#include "stack/rebuild.h"
+#include "stack/rebuild_priv.h"
 
 #include <stdlib.h>
 
@@ -286,6 +286,16 @@ static inline void push(struct rebuild *rb, struct thread *th, uint64_t frame, u
 	th->node = node;
 }
 
+void rebuild_push(struct rebuild *rb, struct thread *th, const struct chain_frame *f)
+{
+	push(rb, th, f->frame, f->func, 0, false);
+}
+
+void rebuild_pop(struct rebuild *rb, struct thread *th)
+{
+	pop(rb, th, false);
+}
+
 /* Switching -------------------------------------------------------------------------------- */
 
 static bool stack_has(const struct stack *s, uint64_t frame)
@@ -345,20 +355,36 @@ static void park(struct rebuild *rb, struct thread *th)
 	}
 }
 
-/* Begin a new stack. */
-static void park_for_new(struct rebuild *rb, struct thread *th)
+void rebuild_park_for_new(struct rebuild *rb, struct thread *th)
 {
 	if (th->cur.depth && th->nparked >= THREAD_MAX_PARKED)
 		drop_oldest(rb, th);
 	park(rb, th);
 }
 
-static void switch_to(struct rebuild *rb, struct thread *th, uint32_t slot)
+void rebuild_switch_to(struct rebuild *rb, struct thread *th, uint32_t slot)
 {
 	park(rb, th);
 	thread_unpark(th, slot);
 	rb->stack_switches++;
 	greenlet_resume(&rb->coros, th);
+}
+
+/* Make the stack that has the frame the current one. False: none has it. */
+static bool switch_to_frame(struct rebuild *rb, struct thread *th, uint64_t frame)
+{
+	uint32_t slot;
+
+	switch (thread_find(th, frame, &slot)) {
+	case PLACE_PARKED:
+		rebuild_switch_to(rb, th, slot);
+		return true;
+	case PLACE_CURRENT:
+		return true;
+	case PLACE_NOWHERE:
+		break;
+	}
+	return false;
 }
 
 /* The rules -------------------------------------------------------------------------------- */
@@ -387,7 +413,7 @@ static void enter_from_nowhere(struct rebuild *rb, struct thread *th, const stru
 		return;
 	if (e->thrown || coro_is_suspended(&rb->coros, e->caller))
 		return;
-	park_for_new(rb, th);
+	rebuild_park_for_new(rb, th);
 	rb->unseen++;
 	push(rb, th, e->caller, FUNC_UNSEEN, 0, false);
 }
@@ -396,7 +422,6 @@ static void enter_from_nowhere(struct rebuild *rb, struct thread *th, const stru
 static bool enter_prepare(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e)
 {
 	const struct activation *top = thread_top(th);
-	uint32_t slot;
 
 	if (top && e->frame == top->frame) {
 		if (e->func == activation_func(top))
@@ -407,22 +432,14 @@ static bool enter_prepare(struct rebuild *rb, struct thread *th, const struct re
 	if (!e->caller) {
 		if (th->cur.depth)
 			rb->stack_switches++;
-		park_for_new(rb, th);
+		rebuild_park_for_new(rb, th);
 		greenlet_begin(&rb->coros, th, e->func);
 		return true;
 	}
-	switch (thread_find(th, e->caller, &slot)) {
-	case PLACE_PARKED:
-		switch_to(rb, th, slot);
+	if (switch_to_frame(rb, th, e->caller))
 		unwind_to_caller(rb, th, e->caller);
-		break;
-	case PLACE_CURRENT:
-		unwind_to_caller(rb, th, e->caller);
-		break;
-	case PLACE_NOWHERE:
+	else
 		enter_from_nowhere(rb, th, e);
-		break;
-	}
 	return true;
 }
 
@@ -459,15 +476,7 @@ static void leave_top(struct rebuild *rb, struct thread *th, bool suspended)
 
 static void leave_slow(struct rebuild *rb, struct thread *th, uint64_t frame, bool suspended)
 {
-	uint32_t slot;
-
-	switch (thread_find(th, frame, &slot)) {
-	case PLACE_PARKED:
-		switch_to(rb, th, slot);
-		break;
-	case PLACE_CURRENT:
-		break;
-	case PLACE_NOWHERE:
+	if (!switch_to_frame(rb, th, frame)) {
 		if (th->cur.overflow)
 			leave_overflow(th);
 		else
@@ -528,15 +537,8 @@ void rebuild_c_enter(struct rebuild *rb, struct thread *th, uint64_t frame, uint
 static void c_leave_slow(struct rebuild *rb, struct thread *th, uint64_t native)
 {
 	uint64_t last = th->cur.overflow_frame;
-	uint32_t slot;
 
-	switch (thread_find(th, native, &slot)) {
-	case PLACE_PARKED:
-		switch_to(rb, th, slot);
-		break;
-	case PLACE_CURRENT:
-		break;
-	case PLACE_NOWHERE:
+	if (!switch_to_frame(rb, th, native)) {
 		if (th->cur.overflow && (!last || last == native))
 			leave_overflow(th);
 		return;
@@ -562,20 +564,10 @@ void rebuild_c_leave(struct rebuild *rb, struct thread *th, uint64_t frame)
 static void gc_close(struct rebuild *rb, struct thread *th)
 {
 	const uint64_t gc = th->gc;
-	uint32_t slot;
 
 	th->gc = 0;
-	if (!gc)
+	if (!gc || !switch_to_frame(rb, th, gc))
 		return;
-	switch (thread_find(th, gc, &slot)) {
-	case PLACE_PARKED:
-		switch_to(rb, th, slot);
-		break;
-	case PLACE_CURRENT:
-		break;
-	case PLACE_NOWHERE:
-		return;
-	}
 	unwind_to(rb, th, gc);
 	if (thread_top(th) && thread_top(th)->frame == gc)
 		pop(rb, th, false);
@@ -585,20 +577,11 @@ static void gc_close(struct rebuild *rb, struct thread *th)
 static void gc_find(struct rebuild *rb, struct thread *th, uint64_t frame)
 {
 	const struct activation *top = thread_top(th);
-	uint32_t slot;
 
 	if (!frame || (top && activation_of(top->frame) == frame))
 		return;
-	switch (thread_find(th, frame, &slot)) {
-	case PLACE_PARKED:
-		switch_to(rb, th, slot);
-		break;
-	case PLACE_CURRENT:
-		break;
-	case PLACE_NOWHERE:
-		return;
-	}
-	unwind_to_caller(rb, th, frame);
+	if (switch_to_frame(rb, th, frame))
+		unwind_to_caller(rb, th, frame);
 }
 
 void rebuild_gc_start(struct rebuild *rb, struct thread *th, uint64_t frame, uint32_t func)
@@ -618,67 +601,6 @@ void rebuild_gc_start(struct rebuild *rb, struct thread *th, uint64_t frame, uin
 void rebuild_gc_stop(struct rebuild *rb, struct thread *th)
 {
 	gc_close(rb, th);
-}
-
-/* Chains ----------------------------------------------------------------------------------- */
-
-static bool same(const struct activation *a, const struct chain_frame *f)
-{
-	return a->frame == f->frame && activation_func(a) == f->func;
-}
-
-/* Find the stack the chain belongs to, by its outermost frame; return at which depth that is. */
-static uint32_t chain_stack(struct rebuild *rb, struct thread *th, const struct chain_frame *outer,
-			    bool truncated)
-{
-	const struct stack *s = &th->cur;
-	uint32_t slot;
-
-	if (s->depth && same(&s->acts[0], outer))
-		return 0;
-	if (thread_find(th, outer->frame, &slot) == PLACE_PARKED &&
-	    (truncated || same(&th->parked[slot].stack.acts[0], outer)))
-		switch_to(rb, th, slot);
-	else if (th->greenlets && !truncated)
-		park_for_new(rb, th);
-	/* Only a chain without its outermost frames may begin in the middle of the stack. */
-	for (uint32_t i = 0; truncated && i < s->depth; i++)
-		if (same(&s->acts[i], outer))
-			return i;
-	return 0;
-}
-
-/* Is the activation at *at, or behind a C function's or a collection's there, this frame's? */
-static bool chain_goes_on(const struct stack *s, uint32_t *at, const struct chain_frame *f)
-{
-	uint32_t i = *at;
-
-	while (i && i < s->depth && s->acts[i].frame != activation_of(s->acts[i].frame))
-		i++;
-	if (i >= s->depth || !same(&s->acts[i], f))
-		return false;
-	*at = i;
-	return true;
-}
-
-void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_frame *frames,
-		   uint32_t n, bool truncated)
-{
-	uint32_t keep = 0;
-
-	if (n) {
-		keep = chain_stack(rb, th, &frames[n - 1], truncated);
-		while (n && chain_goes_on(&th->cur, &keep, &frames[n - 1])) {
-			keep++;
-			n--;
-		}
-	}
-	th->cur.overflow = 0;
-	while (th->cur.depth > keep)
-		pop(rb, th, false);
-	thread_update_node(th);
-	for (; n; n--)
-		push(rb, th, frames[n - 1].frame, frames[n - 1].func, 0, false);
 }
 
 /* All of it -------------------------------------------------------------------------------- */
