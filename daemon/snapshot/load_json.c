@@ -197,3 +197,21 @@ void loader_get_extreme(struct loader *l, const json_t *object, const char *key,
 	ns[SNAPSHOT_CPU] = loader_get_known(l, v, "cpu");
 	ns[SNAPSHOT_WALL] = loader_get_known(l, v, "wall");
 }
+
+/* ---- lists ---- */
+
+void *loader_append(struct loader *l, struct list *list)
+{
+	if (list->n == list->cap) {
+		size_t cap = list->cap ? list->cap * 2 : 64;
+		void *data = reallocarray(list->data, cap, list->size);
+
+		if (!data) {
+			loader_no_memory(l);
+			return NULL;
+		}
+		list->data = data;
+		list->cap = cap;
+	}
+	return memset((char *)list->data + list->n++ * list->size, 0, list->size);
+}

@@ -39,6 +39,9 @@ struct loader {
 __attribute__((format(printf, 2, 3))) int loader_damaged(struct loader *l, const char *fmt, ...);
 int loader_no_memory(struct loader *l);
 
+/* A new, zeroed element at the end of a list; NULL after an error. */
+void *loader_append(struct loader *l, struct list *list);
+
 /* The text: skip blanks; the next character that is not blank (0 at the end); consume it if it is c. */
 void loader_skip_blanks(struct loader *l);
 char loader_peek(struct loader *l);
