@@ -259,7 +259,7 @@ static int open_another(struct tracee *t, struct probe **ret, struct diag *diag)
 	return 0;
 }
 
-/* The old one's ring may be watched: session.c lets go of it. */
+/* The old one's ring may be watched: set.c lets go of it. */
 static void take_another(struct tracee *t, struct probe *next)
 {
 	uint64_t losses[PYP_LOSS_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Private to the set of sessions: session.c holds it, follow.c lets it grow by itself. */
+/* Private to the set of sessions: set.c holds it, follow.c lets it grow by itself. */
 #ifndef PYPROF_SESSION_SET_H
 #define PYPROF_SESSION_SET_H
 

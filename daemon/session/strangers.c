@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Other tracers and what they left behind: see strangers.h. */
+/* Texts about other tracers and what they left behind: see strangers.h. */
 #include "session/strangers.h"
 
 #include <stdio.h>
-#include <string.h>
-
-#include "base/log.h"
-#include "session/collector.h"
-#include "session/tracee.h"
 
 static size_t tracers_text(const struct tracers *tracers, char *text, size_t size)
 {
@@ -34,34 +29,4 @@ void strangers_text(const struct tracers *tracers, unsigned int breaks, unsigned
 		 "killed, and then stopping this trace removes them, or set by perf or a debugger; "
 		 "each hit costs about 0.5 us",
 		 breaks, sites);
-}
-
-void strangers_again(struct tracee *t)
-{
-	struct tracers tracers;
-
-	if (t->probe && probe_tracers(t->probe, &tracers) == 0)
-		strangers_text(&tracers, t->breaks, plan_sites(&t->plan), t->strangers);
-}
-
-void strangers_warnings(const struct tracee *t, char *out, size_t size)
-{
-	bool both = *t->warning && *t->strangers;
-
-	snprintf(out, size, "%s%s%s", t->warning, both ? "; " : "", t->strangers);
-}
-
-void strangers_find(struct tracee *t)
-{
-	struct tracers tracers = {0};
-
-	if (!t->collector->probes)
-		return;
-	(void)probe_tracers(t->probe, &tracers);
-	/* With another tracer they are its own, and go with it. */
-	if (!tracers.links)
-		t->breaks = t->found.site_breaks;
-	strangers_text(&tracers, t->breaks, plan_sites(&t->plan), t->strangers);
-	if (*t->strangers)
-		log_warning("process %d: %s", (int)t->target->pid, t->strangers);
 }

@@ -16,6 +16,7 @@
 void strangers_text(const struct tracers *tracers, unsigned int breaks, unsigned int sites,
 		    char text[STRANGERS_TEXT]);
 
+/* tracee_strangers.c: */
 struct tracee;
 /* When it is opened, and nothing of ours is in it: look, and log what there is. */
 void strangers_find(struct tracee *t);

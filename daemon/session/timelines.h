@@ -20,7 +20,7 @@ struct timelines {
 	uint32_t last_id;
 };
 
-/* The set's, in session.c. The i-th target; NULL: there are not that many. */
+/* The set's, in set.c. The i-th target; NULL: there are not that many. */
 struct tracee *sessions_tracee(const struct sessions *ss, size_t i);
 struct timelines *sessions_timelines(struct sessions *ss);
 

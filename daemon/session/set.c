@@ -4,7 +4,7 @@
  * themselves: a wake-up costs more than a probe), the rings' own alarm when more than half full,
  * and a pidfd per target. See session.h.
  */
-#include "session/session.h"
+#include "session/set.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "session/collector.h"
-#include "session/set.h"
+#include "session/session.h"
 
 #define DRAIN_BUSY_US 4000u   /* between drains while events come */
 #define DRAIN_IDLE_US 25000u  /* while none do */
