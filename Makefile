@@ -287,7 +287,7 @@ check-e2e: ## pyprofd and pyprofctl as processes (root)
 check-attack: ## hostile processes, users and loads (root): each point must hold
 check-browser: ## the HTML report, and others' pages on our files, in a headless browser
 fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
-lint: ## clang-format, clang-tidy, gcc's analyzer, layers, forbidden calls, symbols, shellcheck, man pages
+lint: ## clang-format, clang-tidy, gcc's analyzer, layers, circles, forbidden calls, symbols, shellcheck, man pages
 
 # Programs run beside each other; the one that takes longest begins.
 UNIT_FIRST = $(DAMAGED_BIN) $(filter-out $(DAMAGED_BIN),$(UNIT_BIN))
@@ -412,6 +412,7 @@ run-lint:
 	+@TEST_TIMEOUT=3600 $(RUN) --command tidy $(MAKE) -k DEV=1 tidy
 	+@TEST_TIMEOUT=3600 $(RUN) --command analyze $(MAKE) -k DEV=1 analyze
 	@$(RUN) --command layers tests/check/layers.sh
+	@$(RUN) --command circles tests/check/circles.sh
 	@$(RUN) --command forbidden tests/check/forbidden.sh
 	@$(RUN) --command symbols tests/check/symbols.sh
 	@$(RUN) --command hardening tests/check/hardening.sh
