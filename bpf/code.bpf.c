@@ -4,7 +4,7 @@
 #include "ring.bpf.h"
 #include "user.bpf.h"
 
-/* What a STRING record says besides its characters. */
+/* The fields of a STRING record other than the characters. */
 struct string_msg {
 	__u64 code;
 	__u64 object;
@@ -20,10 +20,10 @@ static __always_inline void string_fill(struct pyp_rec_string *r, const struct s
 	__u64 bytes = m->shape.bytes;
 	__u32 flags = m->flags;
 
-	/* A read that must fault zero-fills: the cheapest way to initialise this much. */
+	/* A read from an invalid address zero-fills: the cheapest way to initialise the buffer. */
 	user_read(r->data, room, 0);
 	if (bytes > room) {
-		bytes = room; /* room is a multiple of 4: no character is cut */
+		bytes = room; /* room is a multiple of 4, so no character is split */
 		flags |= PYP_STRING_TRUNCATED;
 	}
 	if (!m->shape.kind || user_read(r->data, bytes, m->object + m->shape.offset)) {
@@ -53,7 +53,10 @@ static __always_inline void string_fill(struct pyp_rec_string *r, const struct s
 		r_ ? 0 : -1;                                                                       \
 	})
 
-/* Returns 0, or -1 if the ring is full. A string that cannot be read is sent as unreadable. */
+/*
+ * Send the str object at code + field as PYP_STR_* `which`. Returns 0, or -1 if the ring is full. A
+ * string that cannot be read is sent as unreadable.
+ */
 __noinline int string_send(__u64 code, __u32 field, __u32 which, __u32 tid)
 {
 	struct string_msg m = {.code = code, .which = which, .tid = tid};
@@ -125,7 +128,10 @@ __noinline int code_announce(__u64 code, __u32 tid)
 		count(PYP_LOSS_lost_codes);
 		return -1;
 	}
-	/* A full map is no loss: the cache below remembers, or the names are sent once more. */
+	/*
+	 * A full map is not a loss: the cache below holds the code object, or the names are sent
+	 * again.
+	 */
 	if (bpf_map_update_elem(&codes, &code, &mark, BPF_ANY))
 		count(PYP_LOSS_map_full);
 	code_cache[core_code_slot(code)] = core_code_entry(code, mark);

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Code objects: the first time one is seen its names are sent, while its frame is live and so its
- * strings are valid. Order in the ring: STRING records, then CODE, then whatever made us look.
+ * Code objects. The program sends the names of a code object at its first event, while the frame is
+ * live and its strings are therefore valid. Order in the ring: STRING records, CODE, then the
+ * record of the event that caused the lookup.
  */
 #ifndef PYPROF_CODE_BPF_H
 #define PYPROF_CODE_BPF_H
 
 #include "maps.bpf.h"
 
-/* First sight. Returns CORE_CODE_* bits, or -1 if it could not be sent (not marked as seen). */
+/*
+ * Send the names of a code object that has not been announced. code: its address; tid: the current
+ * thread. Returns CORE_CODE_* bits, or -1 if the ring was full; the code object then stays
+ * unannounced.
+ */
 int code_announce(__u64 code, __u32 tid);
 
-/* CORE_CODE_* bits; a code object not seen before is announced (-1: it could not be). */
+/*
+ * Returns CORE_CODE_* bits. Announces a code object that has not been announced; -1 if that failed.
+ */
 int code_lookup(__u64 code, __u32 tid);
 
-/* Returns whether the code object had been seen. */
+/* Drop what is known about a code object. Returns 1 if it had been announced, otherwise 0. */
 static __always_inline int code_forget(__u64 code)
 {
 	__u32 slot = core_code_slot(code);

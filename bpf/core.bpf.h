@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The decisions of the BPF programs that need neither kernel nor map: cookies, string shapes, cache
- * slots. Pure static inline functions; compiled for BPF and, for
+ * The decisions of the BPF programs that need neither the kernel nor a map: cookies, string
+ * layouts, cache slots. Pure static inline functions, compiled for BPF and, by
  * tests/unit/bpf/test_core.c, for the host.
  */
 #ifndef PYPROF_CORE_BPF_H
@@ -10,7 +10,7 @@
 #include "arch.bpf.h"
 #include "pyprof/bpf_abi.h"
 
-/* Does a hit count under the cookie's predicate? */
+/* Returns 1 if the cookie's predicate holds for the flags, so that the hit counts. */
 static inline int core_counts(__u64 cookie, __u64 flags)
 {
 	if (!PYP_COOKIE_HAS_CC(cookie))
@@ -18,7 +18,7 @@ static inline int core_counts(__u64 cookie, __u64 flags)
 	return arch_condition(flags, PYP_COOKIE_CC(cookie)) == PYP_COOKIE_TAKEN(cookie);
 }
 
-/* Slots of the direct-mapped caches. */
+/* Numbers of slots of the direct-mapped caches. */
 #define CORE_CODE_SLOTS	  65536
 #define CORE_THREAD_SLOTS 8192
 #define CORE_FRAME_SLOTS  8192
@@ -33,18 +33,21 @@ static inline __u32 core_thread_slot(__u32 tid)
 	return tid & (CORE_THREAD_SLOTS - 1);
 }
 
-/* Code objects are at least 8-byte aligned: the low bits of a cache entry say "never counted",
- * "entered once more when its generator is created" and "its frames can be suspended". */
+/*
+ * Code objects are at least 8-byte aligned, so the low bits of a cache entry are free for flags:
+ * never counted; its frames execute the entry once more when their generator is created; its frames
+ * can be suspended.
+ */
 #define CORE_CODE_SKIP	   1u
 #define CORE_CODE_CREATES  2u
 #define CORE_CODE_SUSPENDS 4u
 #define CORE_CODE_MARKS	   (CORE_CODE_SKIP | CORE_CODE_CREATES | CORE_CODE_SUSPENDS)
 
 /*
- * Is a generator's frame about to run for the first time? Then its current instruction, so many
- * bytes from the code's start, is not beyond the RESUME that is its first one of its own (or one
- * before it, where the interpreter has not noted that yet). The first at which it can be resumed is
- * further on: after a YIELD_VALUE and what it yields.
+ * Returns 1 if a generator's frame is about to run for the first time. bytes: the offset of the
+ * frame's current instruction from the code's start; first: the offset of the code's own RESUME. A
+ * new frame is at that RESUME, or before it if the interpreter has not stored the position yet. All
+ * resumption points are later, after a YIELD_VALUE.
  */
 static inline int core_is_start(__u64 bytes, __s32 first)
 {
@@ -66,7 +69,10 @@ static inline __u64 core_thread_entry(__u32 tid, __u32 epoch)
 	return (__u64)tid << 32 | epoch;
 }
 
-/* Frames are at least 8-byte aligned and in the lower half: 19 bits are left for the thread's. */
+/*
+ * Frames are at least 8-byte aligned and in the lower half of the address space, which leaves 19
+ * bits for a hash of thread and epoch.
+ */
 static inline __u64 core_frame_entry(__u64 frame, __u32 tid, __u32 epoch)
 {
 	return frame << 16 ^ ((tid ^ epoch << 9) & 0x7ffff);
@@ -77,7 +83,7 @@ static inline __u32 core_frame_slot(__u64 frame)
 	return (frame >> 3) & (CORE_FRAME_SLOTS - 1);
 }
 
-/* PyMethodDefs: a word of their cache is made of the address and of a fingerprint of what is there. */
+/* An entry of the PyMethodDef cache combines the address with a fingerprint of its contents. */
 #define CORE_METHOD_SLOTS 4096
 
 static inline __u32 core_method_slot(__u64 method)
@@ -95,28 +101,37 @@ static inline __u64 core_method_entry(__u64 method, __u64 print)
 	return method ^ print * 0xc2b2ae3d27d4eb4full;
 }
 
-/* Beside a PyMethodDef: the frame that has called it, 0 mixed with none. */
+/*
+ * The second word beside a PyMethodDef: the calling frame mixed with the address, so that halves
+ * written by two threads do not match. 0 stands for no method.
+ */
 static inline __u64 core_called_entry(__u64 frame, __u64 method)
 {
 	return frame ^ method * 0x9e3779b97f4a7c15ull;
 }
 
-/* One word for an address of the lower half and the epoch in which it was learnt: an exec ends it. */
+/*
+ * One word that holds a lower-half address and the epoch in which it was learnt. An exec starts a
+ * new epoch, which invalidates the entry.
+ */
 static inline __u64 core_same_entry(__u64 method, __u32 epoch)
 {
 	return method << 16 | (epoch & 0xffff);
 }
 
-/* The address; 0: it was learnt in another epoch, or not at all. */
+/* Returns the address, or 0 if the entry is empty or from another epoch. */
 static inline __u64 core_same_method(__u64 entry, __u32 epoch)
 {
 	return (entry & 0xffff) == (epoch & 0xffff) ? entry >> 16 : 0;
 }
 
-/* No frame's address: several frames have met in a slot. */
+/* Not a frame address: several frames share the slot. */
 #define CORE_NATIVE_MANY 1ull
 
-/* One word for a thread's resource counters: another one, but for an accident, when any changes. */
+/*
+ * A hash of a thread's resource counters. A change of any counter changes it, except for
+ * collisions.
+ */
 static inline __u64 core_counters_mark(const __u64 *value, __u32 tid, __u32 epoch)
 {
 	__u64 mark = core_thread_entry(tid, epoch);
@@ -127,12 +142,12 @@ static inline __u64 core_counters_mark(const __u64 *value, __u32 tid, __u32 epoc
 }
 
 /*
- * Counting's caches hold one word for an address (of the lower half, 8-byte aligned: 44 bits) and
- * the number that goes with it, so that neither is ever seen with the other's predecessor.
+ * A cache entry of mode count is one word that holds an address (lower half, 8-byte aligned: 44
+ * bits) and its number. Readers therefore never see one without the other.
  */
 #define CORE_COUNT_FRAMES  65536
 #define CORE_COUNT_BITS	   20
-#define CORE_COUNT_CREATES (1u << 19) /* with a number: as CORE_CODE_CREATES */
+#define CORE_COUNT_CREATES (1u << 19) /* flag of a number; means the same as CORE_CODE_CREATES */
 
 _Static_assert(PYP_COUNT_IDS <= CORE_COUNT_CREATES, "numbers and their mark fit");
 
@@ -141,7 +156,7 @@ static inline __u64 core_count_entry(__u64 addr, __u32 id)
 	return addr >> 3 << CORE_COUNT_BITS | id;
 }
 
-/* An entry is never 0: no number is. */
+/* Returns 1 if the entry is for addr. Numbers are never 0, so an entry is never 0 either. */
 static inline int core_count_hit(__u64 entry, __u64 addr)
 {
 	return entry && entry >> CORE_COUNT_BITS == (addr >> 3 & ((1ull << 44) - 1));
@@ -157,7 +172,9 @@ static inline __u32 core_count_frame_slot(__u64 frame)
 	return (__u32)(((frame >> 3) * 0x9e3779b97f4a7c15ull) >> 48);
 }
 
-/* An interpreter's entry frame lives in the evaluator's C frame, a little above its sp. */
+/*
+ * An interpreter's entry frame is in the evaluator's C frame, at most this many bytes above its sp.
+ */
 #define CORE_ENTRY_WINDOW 8192
 
 static inline int core_near_stack(__u64 addr, __u64 sp)
@@ -165,7 +182,10 @@ static inline int core_near_stack(__u64 addr, __u64 sp)
 	return addr - sp < CORE_ENTRY_WINDOW;
 }
 
-/* The one below it is further up: behind the C code between two evaluators. */
+/*
+ * The next entry frame is farther up the C stack, beyond the C code between two evaluators; at most
+ * this many bytes.
+ */
 #define CORE_STACK_WINDOW (8u << 20)
 
 static inline int core_on_stack(__u64 addr, __u64 sp)
@@ -174,9 +194,9 @@ static inline int core_on_stack(__u64 addr, __u64 sp)
 }
 
 /*
- * May the frame below be the interpreter's own (the __init__ shim of 3.13+)? That one has two
- * slots, so it lies within a few words below the frame, unless the frame is the first of a data
- * stack chunk, which starts on a page, behind a header of three words.
+ * Returns 1 if the frame below may be the interpreter's own (the __init__ shim of 3.13+). The shim
+ * has two slots, so it is at most a few words below the frame. The exception is a frame that begins
+ * a data stack chunk, which starts on a page with a header of three words.
  */
 #define CORE_SHIM_REACH	  112
 #define CORE_CHUNK_HEADER 24
@@ -186,12 +206,12 @@ static inline int core_may_be_shim(__u64 frame, __u64 below)
 	return frame - below <= CORE_SHIM_REACH || (frame & 0xfff) == CORE_CHUNK_HEADER;
 }
 
-/* Where a str object's characters are. */
+/* Where the characters of a str object are. */
 struct core_string {
 	__u64 units;
 	__u64 bytes;
-	__u32 offset; /* from the object */
-	__u32 kind;   /* 0: not compact, characters are elsewhere */
+	__u32 offset; /* bytes from the object's address */
+	__u32 kind;   /* bytes per character; 0: not compact, the characters are in another block */
 };
 
 #define CORE_STR_COMPACT(kind_shift) ((kind_shift) + 3)
@@ -213,7 +233,7 @@ static inline struct core_string core_string_shape(__u64 length, __u32 state, __
 	return s;
 }
 
-/* The smallest of the STRING record sizes that holds that many bytes (the largest if none). */
+/* Returns the smallest STRING record size with room for that many bytes, or the largest size. */
 static inline __u32 core_string_class(__u64 bytes)
 {
 	if (bytes <= PYP_STRING_SMALL - sizeof(struct pyp_rec_string))

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Counting calls, where nobody asks for times: entries only, added up here by thread, caller and
- * callee. Nothing travels but names, so nothing is lost, and the daemon has nothing to do.
+ * Mode count, for call counts without times. The program handles entries only and adds them up by
+ * thread, caller and callee in a map. It sends nothing but names, so it loses nothing and the
+ * daemon is idle.
  *
- * Code objects go by number, not by address: when one is freed and another takes its address, the
- * other gets a number of its own, and the counts of both stay apart.
+ * The map uses numbers for code objects, not addresses: a code object at a reused address gets its
+ * own number, and the counts stay apart.
  *
- * The caller is the frame below, which says itself what code it runs. Asking it costs a read, so
- * what frames run is remembered. An entry overwrites what was remembered of its frame, and nothing
- * runs in a frame that was not entered: so it is true as long as nothing else runs frames. Where
- * something may (a JIT, another evaluator), frames are asked.
+ * The caller is the frame below, whose code object is a field of the frame. Reading it costs a
+ * helper call, so the program caches the code of each frame. Every entry overwrites its frame's
+ * cache entry, and no frame runs without an entry, so the cache is valid unless something other
+ * than the evaluator runs frames (a JIT, a replaced evaluator). In that case the program reads the
+ * frame.
  */
 #include "gc.bpf.h"
 #include "hit.bpf.h"
 #include "native.bpf.h"
 
-const volatile __u32 count_remembers = 0; /* 1: frames' code may be remembered */
+const volatile __u32 count_remembers = 0; /* 1: caching the code of frames is valid */
 const volatile struct pyp_waiting waiting = {};
 const volatile struct pyp_restart restart = {};
 
-/* The next number. Never goes back: numbers are not used twice. */
+/* The next number. It only increases, because numbers are never reused. */
 __u32 count_next = PYP_COUNT_FIRST;
 
 struct count_state {
@@ -27,7 +29,7 @@ struct count_state {
 	__u64 frames[CORE_COUNT_FRAMES];
 };
 
-/* Direct-mapped caches, each entry one word: see core_count_entry. */
+/* Direct-mapped caches of one-word entries: see core_count_entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -43,7 +45,7 @@ struct {
 	__type(value, __u64);
 } edges SEC(".maps");
 
-/* In the values of the map of codes, above the marks. */
+/* Position of the number in a value of the map of codes, above the CORE_CODE_* bits. */
 #define COUNT_ID_SHIFT 8
 
 static __always_inline int count_id_send(__u64 code, __u32 id, __u32 tid)
@@ -60,8 +62,11 @@ static __always_inline int count_id_send(__u64 code, __u32 id, __u32 tid)
 	return 0;
 }
 
-/* A new number, and what it stands for sent; PYP_COUNT_LOST: not. Looked at twice, as other threads
- * may take the last ones meanwhile, and so that it cannot start again at 0. */
+/*
+ * Take a new number and send its CODE_ID record. Returns PYP_COUNT_LOST if that fails. The second
+ * check catches numbers that other threads took meanwhile; the first one keeps count_next from
+ * overflowing to 0.
+ */
 static __always_inline __u32 count_take(__u64 code, __u32 tid)
 {
 	__u32 id = PYP_COUNT_IDS;
@@ -80,8 +85,8 @@ static __always_inline __u32 count_take(__u64 code, __u32 tid)
 }
 
 /*
- * A number for a code object whose names were sent. Threads that run at the same time may give one
- * code object several numbers: the daemon knows what each stands for.
+ * Assign a number to an announced code object. Threads that run in parallel may give one code
+ * object several numbers; the daemon receives a CODE_ID record for each.
  */
 static __always_inline __u32 count_number(__u64 code, __u64 marks, __u32 tid)
 {
@@ -99,7 +104,7 @@ static __always_inline __u32 count_number(__u64 code, __u64 marks, __u32 tid)
 	return id;
 }
 
-/* The number of a code object that is not in the cache, with CORE_COUNT_CREATES. */
+/* The number of a code object that is not in the cache, with the CORE_COUNT_CREATES flag. */
 __noinline __u32 count_lookup(__u64 code, __u32 tid)
 {
 	__u64 *known = bpf_map_lookup_elem(&codes, &code);
@@ -132,7 +137,7 @@ static __always_inline __u32 count_code(struct count_state *st, __u64 code, __u3
 	return core_count_hit(entry, code) ? core_count_id(entry) : count_lookup(code, tid);
 }
 
-/* The number of the code that a frame runs. */
+/* The number of the code object that a frame runs. */
 static __always_inline __u32 count_frame(struct count_state *st, __u64 frame, __u32 tid)
 {
 	__u64 *entry = &st->frames[core_count_frame_slot(frame)];
@@ -151,7 +156,7 @@ static __always_inline __u32 count_frame(struct count_state *st, __u64 frame, __
 	return id;
 }
 
-/* Where is the instruction with which a frame goes on? 0: cannot be told. */
+/* The address of the instruction at which a frame will continue; 0 if it cannot be read. */
 static __always_inline __u64 frame_next_instr(__u64 frame)
 {
 	__u64 at = 0;
@@ -169,7 +174,7 @@ static __always_inline __u64 frame_next_instr(__u64 frame)
 	return at + waiting.bytes_data + (__u64)index * waiting.index_unit + 2;
 }
 
-/* Does a frame wait in `yield from` or `await`? */
+/* Returns 1 if a frame is suspended in `yield from` or `await`. */
 static __always_inline int frame_waits(__u64 frame)
 {
 	__u64 at = frame_next_instr(frame);
@@ -203,9 +208,10 @@ static long passing_next(__u64 index, struct passing *p)
 #define PASSING_MAX 4096
 
 /*
- * An exception thrown into a generator that waits for another one is passed on to that one without
- * the first running: it only stands there as if it had called. Who does is further down. (But 3.9
- * cuts the first one off from those below it: there it is the caller, for want of a better one.)
+ * The caller of a generator that an exception is thrown into. The interpreter passes the exception
+ * straight to the innermost generator of a `yield from` chain; the outer ones look like callers but
+ * do not run, so the real caller is below them. (In 3.9 the outer generator is detached from the
+ * frames below it, and is reported as the caller instead.)
  */
 static __always_inline __u64 thrower(__u64 caller, __u32 tid, __u64 sp)
 {
@@ -229,7 +235,7 @@ static __always_inline int count_add(__u32 tid, __u32 caller, __u32 callee)
 	__u64 one = 1, *n = bpf_map_lookup_elem(&edges, &key);
 
 	if (n) {
-		++*n; /* only this thread does */
+		++*n; /* no other thread updates this key */
 		return 0;
 	}
 	if (bpf_map_update_elem(&edges, &key, &one, BPF_NOEXIST))
@@ -237,7 +243,7 @@ static __always_inline int count_add(__u32 tid, __u32 caller, __u32 callee)
 	return 0;
 }
 
-/* Will this entry be executed once more? */
+/* Returns 1 if the instruction of this entry will execute again, causing a duplicate event. */
 static __always_inline int enter_restarts(struct pt_regs *ctx, const struct hit *h, __u64 code)
 {
 	__u64 interp, theirs, own;
@@ -320,7 +326,7 @@ static __always_inline __u32 count_method(struct count_state *st, struct native_
 	return id;
 }
 
-/* The same of a function that is called at a site of its own: its number, if it is in the cache. */
+/* The number of the only function that a site calls, if it is in the cache; else PYP_COUNT_LOST. */
 static __always_inline __u32 count_same(struct count_state *st, __u64 method)
 {
 	__u64 entry;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Resource counters: what the kernel counts for each thread, looked at with every call and return,
- * if that was asked for, and sent when it has changed, before the event. So calls that neither
- * switch nor fault nor read cost a look, and the records of events stay as they are.
+ * Resource counters. If the user enabled them, the program reads the kernel's per-thread counters
+ * at every call and return and sends a COUNTERS record before the event if one has changed. Calls
+ * that cause no switch, fault or I/O therefore cost one read, and event records stay small.
  */
 #ifndef PYPROF_COUNTERS_BPF_H
 #define PYPROF_COUNTERS_BPF_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames of the target: their code, the frame below, and which of them are Python's.
+ * Frames of the target: their code objects, their callers, and which frames belong to Python code.
  */
 #ifndef PYPROF_FRAME_BPF_H
 #define PYPROF_FRAME_BPF_H
@@ -8,17 +8,17 @@
 #include "code.bpf.h"
 #include "user.bpf.h"
 
-#define FRAME_BLOCK 32 /* bytes at frame + layout.frame_block that hold code and previous */
-#define ENTRY_BLOCK 40 /* and 3.11's is_entry */
-#define FRAME_SPAN  96 /* at most this many up to and with owner */
+#define FRAME_BLOCK 32 /* bytes from frame + layout.frame_block; contain code and previous */
+#define ENTRY_BLOCK 40 /* FRAME_BLOCK plus is_entry of 3.11 */
+#define FRAME_SPAN  96 /* upper bound of frame_span */
 
-/* Bytes from frame_block up to and with owner; FRAME_BLOCK where frames have no owner. */
+/* Bytes from frame_block to the end of owner; FRAME_BLOCK if frames have no owner field. */
 extern const volatile __u32 frame_span;
 
 struct frame_head {
 	__u64 code;
 	__u64 previous;
-	__u32 entry; /* it is the interpreter's own entry frame, or has not been entered */
+	__u32 entry; /* 1: an entry frame of the interpreter, or not entered yet */
 };
 
 #define FRAME_FIELD(block, field)                                                                  \
@@ -30,14 +30,14 @@ static __always_inline __u64 frame_code(void *block)
 }
 
 /*
- * 3.11 makes generators and cells at instructions that precede RESUME, in a frame that its thread runs
- * but that was not entered. Either may start the garbage collector, which calls Python. Later versions
- * do not collect there, earlier ones have no such frames.
+ * CPython 3.11 creates generators and cells before RESUME, in a frame that runs but has not been
+ * entered. Both can start the garbage collector, which can call Python code. Later versions do not
+ * collect there; earlier ones have no such frames.
  */
 #define FRAMES_CALL_EARLY (layout.frame_is_entry != 0xffff)
 #define OWNER_GENERATOR	  1
 
-/* As _PyFrame_IsIncomplete (CPython v3.11.7, Include/internal/pycore_frame.h). */
+/* The same test as _PyFrame_IsIncomplete (CPython v3.11.7, Include/internal/pycore_frame.h). */
 static __always_inline int frame_is_early(void *block, __u64 code, __u8 owner)
 {
 	__u64 begin = code + layout.code_start, at = FRAME_FIELD(block, instr);
@@ -66,14 +66,17 @@ static __always_inline int frame_load(__u64 frame, struct frame_head *h)
 }
 
 /*
- * The Python frame below a frame, 0 if there is none; `below` is what the frame calls previous.
- * Reading it costs as much as all else together, so only where it may not be the answer itself.
- * Below an entry frame may be another one: a frame that C code had called is being cleared, and
- * what that sets free calls Python.
+ * Find the caller of a frame. below: the frame's `previous` field; tid: the current thread; sp: its
+ * stack pointer. Returns the nearest Python frame at or below `below`, 0 if there is none. The
+ * function costs as much as the rest of the event, so it runs only if `below` may not be a Python
+ * frame. Two entry frames can be adjacent: while the interpreter clears a frame that C code called,
+ * a destructor can call Python code.
  */
 __u64 caller_resolve(__u64 below, __u32 tid, __u64 sp);
 
-/* Versions in which what a frame calls previous may not be a Python frame, or not one that was entered. */
+/*
+ * True for versions in which `previous` may not be a Python frame, or a frame that was not entered.
+ */
 #define FRAMES_HAVE_OTHERS                                                                         \
 	(layout.owner_entry != 0xff || layout.code_skip_flags || FRAMES_CALL_EARLY)
 
@@ -91,7 +94,10 @@ static __always_inline void frame_left(__u64 frame, __u32 tid)
 		*entry = 0;
 }
 
-/* What is needed of a frame that is entered: code, previous, and whether C code has called it. */
+/*
+ * Read the fields of an entered frame: code, previous and, in 3.11, is_entry. Returns 0 or a
+ * negative errno.
+ */
 static __always_inline long frame_block_read(__u64 block[ENTRY_BLOCK / 8], __u64 frame)
 {
 	return user_read(block, FRAMES_CALL_EARLY ? ENTRY_BLOCK : FRAME_BLOCK,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Collections: see gc.bpf.h. A function of its own: the verifier looks at it once. */
+/* Collections: see gc.bpf.h. A global function, so the verifier checks it only once. */
 #include "gc.bpf.h"
 
 #include "tstate.bpf.h"

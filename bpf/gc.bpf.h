@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collections of the cyclic garbage collector: two hits for each one. Which frame set it off is read
- * from the thread's state, since no register is known to hold it; that costs as much as a hit, which
- * is little beside a collection.
+ * Collections of the cyclic garbage collector: two hits each. No register is known to hold the
+ * frame that triggered the collection, so the program reads it from the thread's state. That costs
+ * as much as a hit, which is little compared with a collection.
  */
 #ifndef PYPROF_GC_BPF_H
 #define PYPROF_GC_BPF_H
 
 #include "hit.bpf.h"
 
-extern const volatile __u32 collections; /* 1: the sites of collections are attached to */
+extern const volatile __u32 collections; /* 1: the sites of collections are attached */
 
 static __always_inline __u32 gc_generation(const struct hit *h)
 {
@@ -20,7 +20,10 @@ static __always_inline __u32 gc_generation(const struct hit *h)
 	return generation;
 }
 
-/* The innermost Python frame of the thread that runs; 0: none, or it cannot be read. */
+/*
+ * Returns the innermost Python frame of the current thread; 0 if there is none or it cannot be
+ * read.
+ */
 __u64 gc_frame(__u32 tid, __u64 sp);
 
 #endif

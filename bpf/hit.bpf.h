@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hits of probes on sites: which ones produce records, and what both collectors that probe sites,
- * trace.bpf.c and count.bpf.c, do with them.
+ * Probe hits: which ones produce records, and the code that both collectors with sites, trace.bpf.c
+ * and count.bpf.c, share.
  */
 #ifndef PYPROF_HIT_BPF_H
 #define PYPROF_HIT_BPF_H
@@ -11,10 +11,10 @@
 #include "ring.bpf.h"
 #include "thread.bpf.h"
 
-/* A hit that counts. */
+/* A hit whose predicate holds. */
 struct hit {
 	__u64 cookie;
-	__u64 ptr; /* the frame or code object it is about */
+	__u64 ptr; /* address of the frame or of the code object */
 	__u32 tid;
 };
 
@@ -24,7 +24,10 @@ static __always_inline int frame_fault(__u32 tid)
 	return thread_lost(tid);
 }
 
-/* A site's cookie. One uprobe event has many probes and one cookie: there it is in a table. */
+/*
+ * The cookie of the site that was hit. A uprobe event has one cookie for many sites; the cookies
+ * are then in a table indexed by address.
+ */
 static __always_inline __u64 cookie_of(struct pt_regs *ctx)
 {
 	struct pyp_site_entry *e;
@@ -45,7 +48,7 @@ static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
 	if (!active)
 		return -1;
 	h->cookie = cookie_of(ctx);
-	/* Between windows only code objects that go are to be known. */
+	/* Between windows only the ends of code objects matter. */
 	if (active == PYP_ACTIVE_BETWEEN && PYP_COOKIE_KIND(h->cookie) != PYP_SITE_CODE_FREE) {
 		if (sampling.when == PYP_SAMPLING_BETWEEN)
 			stray_ns = bpf_ktime_get_ns();
@@ -66,7 +69,9 @@ static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
 	return 0;
 }
 
-/* Which record an entry site makes: where one site serves both, throwflag tells. */
+/*
+ * The type of record for an entry site. At a site for both types, the throwflag argument decides.
+ */
 static __always_inline __u32 enter_type(struct pt_regs *ctx, __u64 cookie)
 {
 	if (PYP_COOKIE_HAS_FLAG(cookie) && (__u32)arch_reg(ctx, PYP_COOKIE_FLAG_REG(cookie)))
@@ -75,9 +80,9 @@ static __always_inline __u32 enter_type(struct pt_regs *ctx, __u64 cookie)
 }
 
 /*
- * From 3.15 on a generator expression executes RESUME as a function of its own first, before the
- * RETURN_GENERATOR that makes the generator: that is its creation, no call. (3.15.2
- * Python/codegen.c, codegen_comprehension; seen on the binary.)
+ * From 3.15 on, a generator expression executes RESUME as its own function before the
+ * RETURN_GENERATOR that creates the generator. That entry is the creation, not a call. (3.15.2
+ * Python/codegen.c, codegen_comprehension; confirmed in the binary.)
  */
 static __always_inline int is_creation(__u64 frame, __u64 marks)
 {
@@ -89,7 +94,7 @@ static __always_inline int is_creation(__u64 frame, __u64 marks)
 	return owner == PYP_OWNER_THREAD;
 }
 
-/* A code object nobody has seen needs no record. */
+/* Send a CODE_FREE record, unless the code object was never announced. Returns 0. */
 static __always_inline int on_code_free(__u64 cookie, __u64 code, __u32 tid)
 {
 	struct pyp_rec_code_free *r;
@@ -98,7 +103,7 @@ static __always_inline int on_code_free(__u64 cookie, __u64 code, __u32 tid)
 		return 0;
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (!r) {
-		/* No harm: whatever comes to live at the address is announced anew. */
+		/* Harmless: the next code object at this address is announced again. */
 		count(PYP_LOSS_lost_codes);
 		return 0;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Process and thread ids as the daemon knows them: those of its own pid namespace. Where that is the
- * init namespace, which the kernel's own numbers are of, nothing of this costs anything.
+ * Process and thread ids in the daemon's pid namespace. If that is the init namespace, the kernel's
+ * own numbers apply and the conversion costs nothing.
  */
 #ifndef PYPROF_IDS_BPF_H
 #define PYPROF_IDS_BPF_H
@@ -10,17 +10,20 @@
 
 #include <bpf/bpf_core_read.h>
 
-/* As deep as the kernel lets pid namespaces be nested (MAX_PID_NS_LEVEL). */
+/* The kernel's limit on nested pid namespaces (MAX_PID_NS_LEVEL). */
 #define PID_NS_LEVELS 32
 
-/* As struct upid: a number, and of which namespace it is. Read as a whole, a helper call is dear. */
+/*
+ * Same layout as struct upid: a number and its namespace. Read with one helper call, because each
+ * call is expensive.
+ */
 struct id {
 	__u32 nr;
 	__u32 pad;
 	__u64 ns;
 };
 
-/* A struct pid's number at a level. */
+/* The number of a struct pid at a namespace level. */
 static __always_inline struct id id_at(__u64 pid, __u32 level)
 {
 	struct id id = {};
@@ -41,7 +44,7 @@ static __always_inline __u32 ns_inode(__u64 ns)
 	return inode;
 }
 
-/* Look for the daemon's namespace among those that a process is in, and remember where it was. */
+/* Search the process's namespaces for the daemon's, and cache the level at which it was found. */
 static __always_inline __u32 id_search(__u64 pid, __u32 deepest)
 {
 	for (__u32 level = 0; level < PID_NS_LEVELS && level <= deepest; level++) {
@@ -56,7 +59,7 @@ static __always_inline __u32 id_search(__u64 pid, __u32 deepest)
 	return 0;
 }
 
-/* The number of a struct pid in the daemon's namespace; 0: it is not in there, or has gone. */
+/* The number of a struct pid in the daemon's namespace; 0 if it has none there, or no longer. */
 static __noinline __u32 id_of(struct pid *pid)
 {
 	__u32 deepest;
@@ -83,7 +86,7 @@ static __always_inline __u32 task_tgid(struct task_struct *task)
 	return pid_ns ? id_of(task->group_leader->thread_pid) : (__u32)task->tgid;
 }
 
-/* The current thread's id, and above it its process's, as bpf_get_current_pid_tgid returns them. */
+/* Returns the ids of the current process (upper half) and thread, like bpf_get_current_pid_tgid. */
 static __always_inline __u64 current_process_ids(void)
 {
 	struct task_struct *task;
@@ -95,8 +98,9 @@ static __always_inline __u64 current_process_ids(void)
 }
 
 /*
- * The same for a program whose link may filter by process: then the process's id is not needed, and
- * in a pid namespace, where looking it up is expensive, it is 0.
+ * Like current_process_ids, for a program whose link may filter by process. If the link filters,
+ * the program does not need the process id; in a pid namespace, where the lookup is expensive, it
+ * is 0.
  */
 static __always_inline __u64 current_ids(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The few kernel types that the BPF programs read, instead of a generated vmlinux.h: only the
- * fields we use; CO-RE (preserve_access_index) moves each access to where the running kernel has
- * the field. Those that depend on the processor are in arch.bpf.h.
+ * The kernel types that the BPF programs read, in place of a generated vmlinux.h. They declare only
+ * the fields in use; CO-RE (preserve_access_index) relocates each access to the field's offset in
+ * the running kernel. Processor-specific types are in arch.bpf.h.
  */
 #ifndef PYPROF_KERN_MIN_H
 #define PYPROF_KERN_MIN_H
@@ -18,7 +18,7 @@ typedef struct {
 } atomic_t;
 
 struct sched_entity {
-	__u64 sum_exec_runtime; /* the thread's run time, brought up to date at a switch */
+	__u64 sum_exec_runtime; /* CPU time in ns; updated at each context switch */
 };
 
 typedef struct {
@@ -34,7 +34,7 @@ struct mm_struct {
 	unsigned long total_vm; /* pages */
 };
 
-/* Before 6.2. */
+/* Kernels before 6.2. */
 struct mm_rss_stat {
 	atomic_long_t count[4];
 };
@@ -55,7 +55,7 @@ struct pid_namespace {
 	struct ns_common ns;
 };
 
-/* A process's number in one of the namespaces that it is in. */
+/* A process's number in one of its pid namespaces. */
 struct upid {
 	int nr;
 	struct pid_namespace *ns;
@@ -63,15 +63,15 @@ struct upid {
 
 struct pid {
 	unsigned int level;
-	struct upid numbers[1]; /* level + 1 of them */
+	struct upid numbers[1]; /* level + 1 elements */
 };
 
 struct task_io_accounting {
-	__u64 rchar, wchar; /* bytes that read(2), write(2) and the like moved */
+	__u64 rchar, wchar; /* bytes moved by read(2), write(2) and similar calls */
 };
 
 struct sched_info {
-	unsigned long long run_delay; /* time spent in run queues */
+	unsigned long long run_delay; /* ns in run queues */
 };
 
 struct super_block {
@@ -99,19 +99,18 @@ struct files_struct {
 struct uprobe;
 
 struct uprobe_task {
-	struct uprobe
-		*active_uprobe; /* whose instruction is being single-stepped; only ever compared */
+	struct uprobe *active_uprobe; /* being single-stepped; only compared */
 };
 
 struct task_struct {
 	struct sched_entity se;
-	unsigned long nvcsw, nivcsw;	/* context switches: by itself, by force */
+	unsigned long nvcsw, nivcsw;	/* context switches: voluntary, involuntary */
 	unsigned long min_flt, maj_flt; /* page faults */
 	struct task_io_accounting ioac;
-	struct sched_info sched_info; /* only where the kernel keeps it */
+	struct sched_info sched_info; /* only if the kernel keeps these statistics */
 	struct files_struct *files;
-	int pid;  /* what user space calls the tid, in the init pid namespace */
-	int tgid; /* what user space calls the pid */
+	int pid;  /* user space's tid, in the init pid namespace */
+	int tgid; /* user space's pid */
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The definitions of what maps.bpf.h declares. This is linked first: libbpf 1.1 misplaces a map whose
- * definition comes after a declaration, so maps that several files use belong here.
+ * The definitions for maps.bpf.h. This file is linked first, because libbpf 1.1 misplaces a map
+ * whose definition follows a declaration; maps that several files use therefore belong here.
  */
 #include "maps.bpf.h"
 

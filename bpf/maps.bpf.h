@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the BPF programs share with the daemon, one instance per target: the ring, the maps of what
- * has been seen, the knobs set before load (.rodata), and the state that the daemon changes through
- * its mapping of .bss.
+ * What the BPF programs share with the daemon, one instance per target: the ring, the maps of
+ * announced objects, the parameters that the daemon sets before load (.rodata), and the state that
+ * it changes through its mapping of .bss.
  */
 #ifndef PYPROF_MAPS_BPF_H
 #define PYPROF_MAPS_BPF_H
@@ -14,56 +14,61 @@
 
 #include "core.bpf.h"
 
-/* Knobs: constants to the verifier, so what a target does not need costs nothing. */
-extern const volatile __u32 pid_ns;	/* the daemon's pid namespace's inode; 0: the init one */
-extern const volatile __u32 check_tgid; /* 1: the link cannot filter by process, do it here */
-extern const volatile __u32 by_address; /* 1: no cookies, sites are told by their address */
-extern const volatile __u32 counters;	/* bits: which resource counters are looked at */
-extern const volatile __u32 memory;	/* 1: changes of the process's memory are sent */
-extern const volatile __u64 ring_half;	/* bytes in the ring that are worth a wake-up */
+/*
+ * Parameters. The verifier treats them as constants, so features that a target does not use cost
+ * nothing.
+ */
+extern const volatile __u32 pid_ns;	/* inode of the daemon's pid namespace; 0: the init one */
+extern const volatile __u32 check_tgid; /* 1: the link cannot filter by process */
+extern const volatile __u32 by_address; /* 1: no cookies; site_table maps addresses to sites */
+extern const volatile __u32 counters;	/* bit mask of the resource counters to read */
+extern const volatile __u32 memory;	/* 1: send changes of the process's memory */
+extern const volatile __u64 ring_half;	/* wake the daemon when the ring holds this many bytes */
 extern const volatile struct pyp_layout layout;
 extern const volatile struct pyp_sampling sampling;
 
-/* State. */
-extern __u32 active;		/* PYP_ACTIVE_*: the daemon's to set, and cleared by an exec */
-extern __u32 target_tgid;	/* in the daemon's pid namespace; no knob: see probe_set_target */
-extern __u64 gauge_ns, gauge_n; /* from events' clocks to their ends, and of how many */
-extern __u32 follow;		/* tell at once about children, and about theirs */
-extern __u32 epoch;		/* bumped at attach: what was learnt about threads before is void */
-extern __u32 woken; /* the daemon was woken for a half full ring and has not drained it since */
+/* State that changes while programs run. */
+extern __u32 active;		/* PYP_ACTIVE_*; the daemon sets it, an exec clears it */
+extern __u32 target_tgid;	/* in the daemon's pid namespace; see probe_set_target */
+extern __u64 gauge_ns, gauge_n; /* ns from clock to end of program, summed; number of events */
+extern __u32 follow;		/* 1: report children and grandchildren at once */
+extern __u32 epoch;		/* increased at attach; invalidates what is known about threads */
+extern __u32 woken;		/* 1: daemon woken for a half-full ring and not drained since */
 extern struct pyp_sampling_at sampling_at;
-extern __u64 stray_ns; /* the last hit between windows: see on_sample */
+extern __u64 stray_ns; /* time (ns) of the last hit between windows: see on_sample */
 extern struct pyp_trap_samples trap_samples;
 extern __u64 losses[PYP_LOSS_MAX];
 
-/* The memory whose figures these are, as last sent, in pages; 0: none yet. See memory.bpf.h. */
+/* The mm whose sizes (in pages) were last sent; 0: none yet. See memory.bpf.h. */
 extern __u64 memory_of;
 extern __s64 memory_resident_last, memory_mapped_last;
 
-/* Where the daemon's pid namespace is in the kernel, found when first needed. */
+/* Kernel address of the daemon's struct pid_namespace; set at the first lookup. */
 extern __u64 pid_ns_address;
 extern __u32 pid_ns_level;
 
-/* Where there are no cookies: the sites by address, no two in one slot. */
+/* If there are no cookies: the sites, hashed by address without collisions. */
 extern struct pyp_site_entry site_table[PYP_SITE_SLOTS];
 extern __u64 site_factor;
 
 /*
- * Direct-mapped caches in front of the maps below: a plain load (~1 ns) instead of a hash lookup
- * (~27 ns) on every event. Entries are single aligned words, so racing writers are harmless: the
- * loser's entry is found again in the map.
+ * Direct-mapped caches in front of the maps below: a plain load (~1 ns) replaces a hash lookup (~27
+ * ns) at every event. Each entry is one aligned word, so concurrent writers are harmless: the map
+ * still holds the entry that was overwritten.
  */
 extern __u64 code_cache[CORE_CODE_SLOTS];
 extern __u64 thread_cache[CORE_THREAD_SLOTS];
-/* Frames that run: set by their entry, cleared by their end. Such a frame is nobody else's. */
+/*
+ * Frames that run. The entry adds a frame, its end removes it; no other thread uses it meanwhile.
+ */
 extern __u64 frame_cache[CORE_FRAME_SLOTS];
 
-/* What each thread's resource counters were when they were last sent, mixed into one word. */
+/* Per thread: the hash of its resource counters when they were last sent. */
 extern __u64 counters_cache[CORE_THREAD_SLOTS];
 
 struct ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 32 << 20); /* the daemon sets it */
+	__uint(max_entries, 32 << 20); /* the daemon replaces it before load */
 };
 extern struct ring_map ring SEC(".maps");
 
@@ -77,7 +82,7 @@ struct codes_map {
 };
 extern struct codes_map codes SEC(".maps");
 
-#define THREAD_LOST 1u /* an event of it was lost: its stack must be sent again */
+#define THREAD_LOST 1u /* an event was lost: send the stack again */
 
 struct thread_state {
 	__u32 epoch;
@@ -95,8 +100,8 @@ struct threads_map {
 extern struct threads_map threads SEC(".maps");
 
 /*
- * Descendants of the target, while it is followed, that have not executed another program: their
- * forks are told as well, so that no grandchild is missed before the child has a probe of its own.
+ * With `follow`: the target's descendants that have not called exec. Their forks are reported too,
+ * so that no grandchild is missed before the daemon probes the child.
  */
 struct process_tree_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -107,7 +112,7 @@ struct process_tree_map {
 };
 extern struct process_tree_map process_tree SEC(".maps");
 
-/* Where a thread's state was found last. */
+/* The address of each thread's state at the last lookup. */
 struct tstates_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -118,11 +123,11 @@ extern struct tstates_map tstates SEC(".maps");
 
 struct method_state {
 	__u64 print;
-	__u32 id; /* counting: its number; 0: none yet */
+	__u32 id; /* mode count: its number; 0: none yet */
 	__u32 pad;
 };
 
-/* C functions whose names were sent, by PyMethodDef. */
+/* C functions whose names were sent, keyed by the address of their PyMethodDef. */
 struct methods_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);

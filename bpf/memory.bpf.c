@@ -38,7 +38,7 @@ static __always_inline void memory_changed(struct mm_struct *mm, __u32 tid)
 		memory_send(tid, resident, mapped);
 }
 
-/* Every process's pages: nothing is looked at before it is known to be the target's memory. */
+/* Fires for every process; the program returns unless the mm is the target's. */
 SEC("tp_btf/rss_stat")
 int BPF_PROG(on_rss, struct mm_struct *mm)
 {
@@ -48,7 +48,10 @@ int BPF_PROG(on_rss, struct mm_struct *mm)
 		return 0;
 	task = (struct task_struct *)bpf_get_current_task_btf();
 	if (task_tgid(task) != target_tgid) {
-		/* The kernel takes pages away, or a debugger brings some: no function's doing. */
+		/*
+		 * The change comes from page reclaim or from a debugger, not from a function of the
+		 * target.
+		 */
 		if (memory_of)
 			memory_resident_last = memory_resident(mm);
 		return 0;

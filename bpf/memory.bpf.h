@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory: the process's resident pages, which the kernel reports as it changes them (rss_stat), and
- * its mapped pages, looked at when it does and with every call and return. A record is sent when either
- * has moved by a step. The thread at work then is the one that moved it: nothing is attached to
- * the target for this.
+ * Memory of the process: its resident pages, which the kernel reports on each change (rss_stat),
+ * and its mapped pages, read at the same time and at every call and return. The program sends a
+ * record when either has changed by a step; the thread that ran then made the change. This needs no
+ * probe in the target.
  *
- * The kernel counts resident pages in portions per CPU (of 32 pages, on machines with many CPUs of more),
- * so a record can be late by one portion per CPU. Sums are exact but for the last step and portions.
+ * The kernel counts resident pages in batches per CPU (32 pages, more on machines with many CPUs),
+ * so a record can be late by one batch per CPU. Sums are exact except for the last step and the
+ * pending batches.
  */
 #ifndef PYPROF_MEMORY_BPF_H
 #define PYPROF_MEMORY_BPF_H
@@ -18,10 +19,10 @@
 #include "maps.bpf.h"
 
 #define MEMORY_STEP  16 /* resident pages */
-#define MEMORY_LARGE 32 /* mapped pages: 128 KiB, what malloc maps as a block of its own */
+#define MEMORY_LARGE 32 /* mapped pages: 128 KiB, malloc's threshold for a mapping of its own */
 #define MEMORY_PAGE  4096
 
-/* Kinds of resident pages. 2 is of swapped ones. */
+/* Indices of rss_stat; index 2 counts swapped pages. */
 #define MM_FILEPAGES  0
 #define MM_ANONPAGES  1
 #define MM_SHMEMPAGES 3
@@ -30,8 +31,10 @@ static __always_inline __s64 memory_resident(struct mm_struct *mm)
 {
 	struct mm_struct___6_1 *old = (struct mm_struct___6_1 *)mm;
 
-	/* By the field, not by its type: for a type that the kernel lacks, libbpf searches the modules',
-	 * which takes CAP_SYS_ADMIN. */
+	/*
+	 * Test for the field, not for the type: for a type that the kernel lacks, libbpf searches
+	 * the BTF of the modules, which needs CAP_SYS_ADMIN.
+	 */
 	if (!bpf_core_field_exists(old->rss_stat.count))
 		return mm->rss_stat[MM_FILEPAGES].count + mm->rss_stat[MM_ANONPAGES].count +
 		       mm->rss_stat[MM_SHMEMPAGES].count;
@@ -40,7 +43,10 @@ static __always_inline __s64 memory_resident(struct mm_struct *mm)
 	       old->rss_stat.count[MM_SHMEMPAGES].counter;
 }
 
-/* By how much *last is behind, if that is a step, and nobody else has seen it. */
+/*
+ * Returns now - *last in pages if that is at least a step and this thread is the first to update
+ * *last; otherwise 0.
+ */
 static __always_inline __s64 memory_moved(__s64 *last, __s64 now, __s64 step)
 {
 	__s64 before = *last, moved = now - before;
@@ -50,10 +56,13 @@ static __always_inline __s64 memory_moved(__s64 *last, __s64 now, __s64 step)
 	return __sync_val_compare_and_swap(last, before, now) == before ? moved : 0;
 }
 
-/* Returns 0. A change that finds the ring full is sent with the next one. */
+/*
+ * Send a MEMORY record with changes in pages. Returns 0. If the ring is full, the change is sent
+ * with the next record.
+ */
 int memory_send(__u32 tid, __s64 resident, __s64 mapped);
 
-/* Is it the memory that the last figures are of? If not, they are taken from it. */
+/* Returns 1 if mm is the one that the last values belong to. If not, resets them from mm. */
 static __always_inline int memory_is_known(struct mm_struct *mm)
 {
 	if (memory_of == (__u64)mm)
@@ -64,7 +73,7 @@ static __always_inline int memory_is_known(struct mm_struct *mm)
 	return 0;
 }
 
-/* With calls and returns: mapping alone changes nothing that is resident. */
+/* At calls and returns: a new mapping does not change resident pages, so rss_stat does not fire. */
 static __always_inline void memory_look(struct task_struct *task, __u32 tid)
 {
 	struct mm_struct *mm = task->mm;

@@ -12,9 +12,9 @@ __u64 method_cache[CORE_METHOD_SLOTS] = {};
 __u64 native_same[PYP_ALL_SITES] = {};
 __u64 native_cache[CORE_FRAME_SLOTS] = {};
 
-/* Fields of PyTypeObject, behind an object's head, which ends with its type and one word more. */
+/* Fields of PyTypeObject. The object header ends one word after ob_type. */
 #define TYPE_NAME    (layout.object_type + 16)
-#define TYPE_METHODS (layout.object_type + 224) /* tp_methods; tp_base is three words behind it */
+#define TYPE_METHODS (layout.object_type + 224) /* tp_methods; tp_base is three words later */
 #define METHOD_SIZE  32
 #define METHODS_MAX  512
 #define TYPE_BASES   16
@@ -25,7 +25,7 @@ struct bases {
 	__u64 found, methods;
 };
 
-/* The type whose array of methods it lies in: of those that begin before it, the last. */
+/* Find the type whose method array contains the method: the last array that starts before it. */
 static long bases_next(__u64 index, struct bases *b)
 {
 	__u64 part[4]; /* tp_methods, tp_members, tp_getset, tp_base */
@@ -42,7 +42,7 @@ static long bases_next(__u64 index, struct bases *b)
 	return 0;
 }
 
-/* An array of methods ends with one without a name. */
+/* An array of methods ends with an entry without a name. */
 static long method_is_named(__u64 index, struct bases *b)
 {
 	__u64 at = b->methods + index * METHOD_SIZE, name = 0;
@@ -54,7 +54,7 @@ static long method_is_named(__u64 index, struct bases *b)
 	return !b->found;
 }
 
-/* The type among whose methods it is, of a type and its bases; 0: none. */
+/* Returns the type, among `type` and its bases, whose methods include `method`; 0 if none does. */
 static __always_inline __u64 method_type(__u64 method, __u64 type)
 {
 	struct bases b = {.method = method, .type = type};
@@ -74,7 +74,7 @@ static __always_inline void type_name(char *to, __u32 size, __u64 type)
 		to[0] = 0;
 }
 
-/* A str of Latin-1 characters that fit; else none. */
+/* Copy a str of Latin-1 characters if it fits; otherwise store an empty string. */
 static __always_inline void module_name(char *to, __u32 size, __u64 object)
 {
 	struct core_string s = {};
@@ -98,7 +98,7 @@ static __always_inline int method_send(const struct native_call *c)
 	__u64 type = c->type, self_type = 0;
 
 	if (c->bound) {
-		/* It is bound to an object, whose type is one read further. */
+		/* The callee is bound to an object; its type takes one more read. */
 		if (!c->type ||
 		    user_read(&self_type, sizeof(self_type), c->type + layout.object_type))
 			self_type = 0;

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls of functions written in C. The evaluator is probed where it calls something, and what that is
- * decides: an object of one of three types is a C function, and is known by its PyMethodDef, which
- * cProfile tells them apart by as well. Everything else is another event's, or nobody's.
+ * Calls of C functions. The probes are at the evaluator's call sites, and the type of the called
+ * object decides: an object of one of three types is a C function, identified by its PyMethodDef as
+ * in cProfile. For any other object this event produces no record.
  *
- * The first time a PyMethodDef is seen its names are sent, while the object that is called is alive.
- * Memory of PyMethodDefs may be used again: a fingerprint (where the name and the function are) tells.
+ * The first call through a PyMethodDef sends its names, while the called object is alive. The
+ * memory of a PyMethodDef can be reused; a fingerprint of its name and function pointers detects
+ * that.
  */
 #ifndef PYPROF_NATIVE_BPF_H
 #define PYPROF_NATIVE_BPF_H
 
 #include "frame.bpf.h"
 
-extern const volatile __u32 builtins; /* 1: the sites of C functions are attached to */
+extern const volatile __u32 builtins; /* 1: the sites of C functions are attached */
 extern const volatile struct pyp_native_calls native_calls;
 
 extern struct pyp_native_site native_sites[PYP_ALL_SITES];
 extern struct pyp_native_types native_types;
 
-/* Direct-mapped, before the map: see core_method_entry. */
+/* Direct-mapped cache in front of the map: see core_method_entry. */
 extern __u64 method_cache[CORE_METHOD_SLOTS];
 
-/* Of sites at which one known function is called: its PyMethodDef, once it was seen there. */
+/* For sites that always call one known function: its PyMethodDef, once seen there. */
 extern __u64 native_same[PYP_ALL_SITES];
 
-/* Tracing: frames that have a call of a C function under way; counting: see native_remember. */
+/* Mode trace: frames with an open call of a C function. Mode count: see native_remember. */
 extern __u64 native_cache[CORE_FRAME_SLOTS];
 
 /*
- * PyCFunctionObject and PyMethodDescrObject from their type on (CPython 3.6 to 3.15,
+ * The fields of PyCFunctionObject and PyMethodDescrObject from their type on (CPython 3.6 to 3.15,
  * Include/cpython/methodobject.h, descrobject.h).
  */
 struct callable {
@@ -47,11 +48,11 @@ struct method_def {
 	__u64 name, function;
 };
 
-/* What is called, if it is a C function. */
+/* A call of a C function. */
 struct native_call {
 	__u64 method;
 	__u64 print;
-	__u64 type;   /* the descriptor's; or the object that it is bound to, 0: none */
+	__u64 type;   /* a descriptor's type, or the type of the bound object; 0: none */
 	__u64 module; /* m_module; 0: none */
 	__u64 name;
 	__u32 bound;
@@ -74,8 +75,8 @@ static __always_inline int native_callable(struct pt_regs *ctx, __u64 cookie, __
 }
 
 /*
- * What is called at a site of one known function: its PyMethodDef, 0 if it is to be read. Its names were
- * sent; it belongs to the interpreter, which never frees it.
+ * The PyMethodDef at a site that always calls one known function; 0 if the program has to read it.
+ * Its names were sent. It belongs to the interpreter, which never frees it.
  */
 static __always_inline __u64 native_same_get(__u64 cookie)
 {
@@ -92,7 +93,10 @@ static __always_inline void native_same_set(__u64 cookie, __u64 method)
 		native_same[i] = core_same_entry(method, epoch);
 }
 
-/* 1: the object is a C function; 0: something else; -1: that could not be read. */
+/*
+ * Fill *ret from the called object. Returns 1 if it is a C function, 0 if not, -1 if it cannot be
+ * read.
+ */
 static __always_inline int native_call_read(__u64 object, struct native_call *ret)
 {
 	struct method_def def;
@@ -120,7 +124,7 @@ static __always_inline int native_call_read(__u64 object, struct native_call *re
 	return 1;
 }
 
-/* The same of what is called at a site. */
+/* Like native_call_read, for the object that a site calls. */
 static __always_inline int native_call_of(struct pt_regs *ctx, __u64 cookie,
 					  struct native_call *ret)
 {
@@ -129,7 +133,9 @@ static __always_inline int native_call_of(struct pt_regs *ctx, __u64 cookie,
 	return native_callable(ctx, cookie, &object) ? -1 : native_call_read(object, ret);
 }
 
-/* First sight, or not in the cache. 0, or -1 if its names could not be sent. */
+/*
+ * Look up, or announce, a method that is not in the cache. Returns 0, or -1 if the ring was full.
+ */
 int method_lookup(struct native_call *c);
 
 static __always_inline int method_known(struct native_call *c)
@@ -140,9 +146,10 @@ static __always_inline int method_known(struct native_call *c)
 }
 
 /*
- * Counting beside samples: what a frame has called last, where that cannot be read from its value stack.
- * Tracing's slots are free then; two of them make an entry, the PyMethodDef (0: the call is of no C
- * function) and the frame, mixed with it: what two threads have written half each is not recalled.
+ * Mode count with samples: store the frame's last callee, for versions where a sample cannot read
+ * it from the value stack. native_cache is free in this mode. An entry takes two slots: the
+ * PyMethodDef (0: not a C function) and the frame mixed with it, so that a pair written by two
+ * threads does not match.
  */
 static __always_inline void native_remember(__u64 frame, __u64 method)
 {

@@ -5,11 +5,11 @@ __noinline int wake_check(void)
 {
 	if (woken || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < ring_half)
 		return BPF_RB_NO_WAKEUP;
-	woken = 1; /* the daemon clears it when it drains */
+	woken = 1; /* the daemon clears it when it drains the ring */
 	return BPF_RB_FORCE_WAKEUP;
 }
 
-#define GAUGE_MOST_NS 1024 /* it was interrupted */
+#define GAUGE_MOST_NS 1024 /* longer times mean that an interrupt occurred */
 
 __noinline int gauge_take(__u64 ts)
 {

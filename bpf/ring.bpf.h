@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Records and the ring: heads, wake-ups of the daemon, and what the end of an event's program costs.
- */
+/* Record headers, the daemon's wakeup, and the measurement of the end of an event's program. */
 #ifndef PYPROF_RING_BPF_H
 #define PYPROF_RING_BPF_H
 
@@ -18,8 +16,9 @@ static __always_inline void rec_head(struct pyp_rec *h, __u64 ts, __u32 tid, __u
 }
 
 /*
- * Wake the daemon, once, when the ring is more than half full. The daemon drains on a timer, so
- * this is for bursts only; asking the ring costs 8 ns and waking 5 us, hence one event in 64.
+ * Wake the daemon once when the ring is more than half full. The daemon drains on a timer, so this
+ * only matters in bursts. Querying the ring costs 8 ns and a wakeup 5 us, hence only one event in
+ * 64 queries it.
  */
 #define WAKE_SAMPLE 63
 
@@ -31,10 +30,10 @@ static __always_inline __u64 wake_flags(__u64 ts)
 }
 
 /*
- * What a hit takes varies with what else the machine does, by a third from one second to the next
- * where it is shared. The time from an event's clock to the end of its program varies with it, and
- * is measured for one event in 16: none of those that may wake the daemon. What a hit costs is
- * known as a multiple of it.
+ * The probe-latency reference. On a shared machine the cost of a hit varies by a third from one
+ * second to the next, and the time from an event's clock to the end of its program varies in
+ * proportion. The program measures that time for one event in 16, excluding those that may wake the
+ * daemon. The daemon stores the cost of a hit as a multiple of it.
  */
 #define GAUGE_SAMPLE 15
 #define GAUGE_AT     8

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Sampling: a clock on each CPU interrupts whatever runs there, and if that is a thread of the
- * target, its Python stack is walked and sent. Nothing is attached to the target itself.
+ * Mode sample. A timer on each CPU interrupts the running thread; if it belongs to the target, the
+ * program walks its Python stack and sends it. Nothing is attached to the target.
  *
- * No probe tells when code objects end. So each time one is met, what it is called and where is
- * looked at again: who has taken another's address is announced anew.
+ * No probe reports the end of code objects, so each sample compares a fingerprint of the code
+ * object's name and location, and announces a code object at a reused address again.
  *
- * The same clocks look at a target that is watched in windows, while no window is open: what runs
- * then runs undisturbed (see on_sample). Beside probes, samples of their time are dropped (see
- * sample_is_of_trap).
+ * The same timers sample a target that is traced in windows while no window is open and the target
+ * runs undisturbed (see on_sample). With probes, samples that fall into the probes' own time are
+ * dropped (see sample_is_of_trap).
  *
- * This runs in an interrupt: everything is bounded, and pages that are not there stay away.
+ * The program runs in an interrupt: every loop is bounded, and pages that are not resident are not
+ * read.
  */
 #include "ids.bpf.h"
 #include "native.bpf.h"
@@ -18,7 +19,7 @@
 #include "tstate.bpf.h"
 #include "walk.bpf.h"
 
-/* Beside probes: PYP_TRAP_* of addresses in the target; the daemon fills it. */
+/* With probes: PYP_TRAP_* by address in the target; filled by the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PYP_TRAPS_MAX);
@@ -29,11 +30,11 @@ struct {
 /* ---- probes' time ---- */
 
 /*
- * Is it a probe that the clock has interrupted? In user mode that shows only at the first instruction
- * after a breakpoint, where interrupts that were held back arrive. In the kernel the user's own
- * registers say where it came from: while a probe runs that is the site or what follows it. In user
- * mode they are what the clock has interrupted. A site's instruction that is single-stepped runs
- * elsewhere meanwhile, in either mode: the kernel knows that.
+ * Returns 1 if the timer interrupted the execution of a probe. In user mode this is visible only at
+ * the first instruction after a breakpoint, where delayed interrupts arrive. In kernel mode the
+ * user registers hold the address of entry: while a probe runs, that is the site or the instruction
+ * after it. A site's instruction that is being single-stepped runs out of line, in either mode; the
+ * kernel's active_uprobe shows that.
  */
 static __always_inline int sample_is_of_trap(struct pt_regs *ctx, struct task_struct *task)
 {
@@ -42,7 +43,7 @@ static __always_inline int sample_is_of_trap(struct pt_regs *ctx, struct task_st
 	int in_user = ARCH_IS_USER(ctx);
 	__u64 *trap = bpf_map_lookup_elem(&traps, &ip);
 
-	/* Such loads read 0 behind a NULL. */
+	/* These loads read 0 from a NULL pointer. */
 	if (!task->utask->active_uprobe &&
 	    (!trap || !(*trap & (in_user ? PYP_TRAP_USER : PYP_TRAP_KERNEL))))
 		return 0;
@@ -52,7 +53,10 @@ static __always_inline int sample_is_of_trap(struct pt_regs *ctx, struct task_st
 
 /* ---- code objects ---- */
 
-/* From 64 bytes before the name of its file to behind its own: all that tells one from another. */
+/*
+ * The bytes that distinguish code objects: from 64 bytes before the filename field to the end of
+ * the name field.
+ */
 #define CODE_BEFORE 64
 #define CODE_BLOCK  88
 
@@ -62,7 +66,9 @@ static __always_inline __u64 mix(__u64 h, __u64 v)
 	return h ^ h >> 29;
 }
 
-/* What tells this code object from others at its address, above the marks; 0: it is none. */
+/*
+ * A fingerprint of the code object, above the CORE_CODE_* bits; 0 if `code` is not a code object.
+ */
 static __always_inline __u64 fingerprint(__u64 code)
 {
 	__u64 block[CODE_BLOCK / 8];
@@ -86,7 +92,7 @@ static __always_inline int is_code(__u64 code)
 	       type == sampling_at.code_type;
 }
 
-/* Where there are probes the ends of code objects are reported, and what is known of them is shared. */
+/* With probes, the ends of code objects are reported, so code objects share the probes' cache. */
 static __always_inline int sample_code_probed(__u64 code, __u32 tid)
 {
 	__u64 *known = bpf_map_lookup_elem(&codes, &code);
@@ -96,7 +102,7 @@ static __always_inline int sample_code_probed(__u64 code, __u32 tid)
 	return is_code(code) ? code_announce(code, tid) : -1;
 }
 
-/* CORE_CODE_* bits; -1: no code object, or it could not be announced. */
+/* Returns CORE_CODE_* bits; -1 if it is not a code object or could not be announced. */
 __noinline int sample_code(__u64 code, __u32 tid)
 {
 	__u64 *known, print, value;
@@ -124,23 +130,23 @@ __noinline int sample_code(__u64 code, __u32 tid)
 /* ---- functions written in C ---- */
 
 /*
- * Which C function runs above a frame? There is one if the frame's current instruction calls something
- * and the thread runs none of the interpreter's own code for running Python. What it calls is read
- * from the frame's value stack where the evaluator keeps the stack's top in the frame (3.14+), or
- * known from the probe that counted the call. Types are no C functions, as for cProfile, nor is
- * anything else that has no PyMethodDef: their time is the frame's own. Where the called object is
- * not known the address of the instruction that runs is all there is.
+ * The C function that runs above a frame. There is one if the frame's current instruction is a call
+ * and the instruction pointer is outside the interpreter's code for running Python. The callee
+ * comes from the frame's value stack if the evaluator stores the stack's top in the frame (3.14+),
+ * or from the probe that counted the call. Types and other callables without a PyMethodDef are not
+ * C functions, as in cProfile; their time belongs to the frame. If the callee is unknown, the
+ * program sends only the instruction's address.
  *
- * Some of the time before and after a call cannot be told from the call: the interpreter's allocator
- * while it makes or frees the frame of a Python function, and objects that this sets free (before 3.11,
- * and in later versions at instructions that are not specialised); arguments that are freed after the
- * call; the garbage collector and signal handlers.
+ * Some time before and after a call is attributed to it by mistake: the interpreter's allocator
+ * while it creates or frees a Python frame, and destructors that this runs (before 3.11, and later
+ * at unspecialised instructions); arguments that are freed after the call; the garbage collector
+ * and signal handlers.
  */
 struct native_top {
-	__u64 at;   /* PyMethodDef, or instruction */
-	__u32 mark; /* PYP_SAMPLE_METHOD, PYP_SAMPLE_NATIVE; 0: there is none */
-	__u32 op;   /* of struct pyp_native_calls */
-	__u32 arg;  /* of the instruction */
+	__u64 at;   /* address of the PyMethodDef or of the instruction */
+	__u32 mark; /* PYP_SAMPLE_METHOD or PYP_SAMPLE_NATIVE; 0: no C function */
+	__u32 op;   /* an opcode of struct pyp_native_calls */
+	__u32 arg;  /* the instruction's argument */
 	__u32 tid;
 };
 
@@ -170,7 +176,7 @@ static __always_inline int frame_instruction(__u64 frame, const struct frame_hea
 	return 0;
 }
 
-/* Does the frame's current instruction call? */
+/* Returns 1 if the frame's current instruction is a call. */
 static __always_inline int frame_calls(__u64 frame, struct native_top *top)
 {
 	struct frame_head h;
@@ -185,7 +191,7 @@ static __always_inline int frame_calls(__u64 frame, struct native_top *top)
 	return top->op & PYP_CALL;
 }
 
-/* From the frame's value stack. */
+/* Read the callee from the frame's value stack. */
 static __always_inline void top_read(__u64 frame, struct native_top *top)
 {
 	struct native_call c = {.tid = top->tid};
@@ -224,7 +230,7 @@ static __noinline int native_top(struct native_top *top, __u64 frame, __u64 ip)
 
 /* ---- the walk ---- */
 
-/* As walk_next: a global function, too. */
+/* Like walk_next; global for the same reason. */
 __noinline int sample_next(struct walk *w)
 {
 	return walk_step(w, sample_code, WALK_CUT);
@@ -239,14 +245,14 @@ struct sample {
 	struct walk walk;
 	__u64 period;
 	__u64 failed;
-	__u64 native; /* as struct native_top */
+	__u64 native; /* see struct native_top */
 	__u32 native_mark;
 	__u32 pad;
 };
 
 #define SAMPLE_RECORDS (PYP_SAMPLE_MAX_DEPTH / PYP_SAMPLE_CODES)
 
-/* One SAMPLE record; returns 1 after the last. */
+/* Send one SAMPLE record. Returns 1 after the last. */
 static long sample_record(__u64 index, struct sample *s)
 {
 	struct pyp_rec_sample *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
@@ -283,7 +289,7 @@ static long sample_record(__u64 index, struct sample *s)
 	return !!(arg & PYP_SAMPLE_LAST);
 }
 
-/* Names first, as in chain_send. */
+/* Sends names first, for the reason given at chain_send. */
 static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period, __u64 ip)
 {
 	struct walk names = {.next = frame, .tid = tid};
@@ -306,8 +312,8 @@ static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period, __
 /* ---- the clock ---- */
 
 /*
- * A window's breakpoints are there for some moments before it is open and after it is closed, and
- * hits cost the same: then what runs is disturbed, too. Long after a hit there are none.
+ * The breakpoints of a window are present shortly before it opens and after it closes, and their
+ * hits disturb the target as much. Samples within this many ns after a hit are therefore dropped.
  */
 #define STRAY_NS 2000000
 
@@ -318,18 +324,21 @@ static __always_inline int is_sampled(void)
 	return active == PYP_ACTIVE_BETWEEN && bpf_ktime_get_ns() > stray_ns + STRAY_NS;
 }
 
-/* Where the thread runs, or has entered the kernel. */
+/* The thread's user-mode instruction pointer, or the address at which it entered the kernel. */
 static __always_inline __u64 user_ip(struct pt_regs *ctx, struct task_struct *task)
 {
 	struct pt_regs *user = (struct pt_regs *)bpf_task_pt_regs(task);
 	__u64 ip = ARCH_IP(ctx);
 
-	/* The verifier refuses one load through either pointer. */
+	/* The verifier rejects one load through either of two pointers. */
 	barrier_var(ip);
 	return ARCH_IS_USER(ctx) ? ip : ARCH_IP(user);
 }
 
-/* A clock interrupts every process, whatever the mechanism of the probes: it must check which. */
+/*
+ * The timer interrupts every process, whatever mechanism the probes use, so the program filters by
+ * process.
+ */
 SEC("perf_event")
 int on_sample(struct pt_regs *ctx)
 {

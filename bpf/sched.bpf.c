@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The scheduler's tracepoints, in all modes: ends of threads, forks and execs; and in mode trace the
- * switches of threads, which make CPU time of time, and why they wait.
+ * The scheduler's tracepoints. All modes use thread exits, forks and execs. Mode trace also uses
+ * context switches, from which the daemon derives CPU time and the reasons for waiting.
  */
 #include "counters.bpf.h"
 #include "ids.bpf.h"
@@ -98,9 +98,9 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 /*
- * The process runs another program now: what is known about code objects and threads is void, and
- * so may the plan be. Say so and fall silent until the daemon has looked. By now the thread that
- * executes has the leader's id; old_pid is the one that it had.
+ * The process runs another program: the state of code objects and threads is invalid, and the plan
+ * may be. The program reports the exec and disables all records until the daemon has checked. At
+ * this point the thread that called exec already has the leader's id; old_pid is its previous one.
  */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, int old_pid)

@@ -4,7 +4,7 @@
 #include "ring.bpf.h"
 #include "walk.bpf.h"
 
-/* A global function: the verifier looks at it once, not once per frame. */
+/* A global function, so the verifier checks it once rather than once per frame. */
 __noinline int walk_next(struct walk *w)
 {
 	return walk_step(w, code_lookup, WALK_FULL);
@@ -23,7 +23,7 @@ struct chain {
 	__u32 failed;
 };
 
-/* One CHAIN record; returns 1 after the last. */
+/* Send one CHAIN record. Returns 1 after the last. */
 static long chain_record(__u64 index, struct chain *c)
 {
 	struct pyp_rec_chain *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
@@ -60,8 +60,8 @@ static long chain_record(__u64 index, struct chain *c)
 }
 
 /*
- * Two walks: names first, because what a CHAIN record mentions should be known when it is read,
- * and a record that is reserved but not submitted holds up everything behind it.
+ * Two walks: the first sends names, so that the daemon knows every code object of a CHAIN record,
+ * and because a record that is reserved but not submitted blocks all later ones.
  */
 static __noinline int chain_send(__u32 tid, __u64 frame, __u32 flags)
 {
@@ -85,8 +85,9 @@ __noinline int thread_lost(__u32 tid)
 }
 
 /*
- * A suspended frame is cut off from its caller before some YIELD sites: its stack cannot be told.
- * Nothing is lost by dropping that event, since the thread's next one sends the stack.
+ * Before some YIELD sites the interpreter has already detached the suspended frame from its caller,
+ * so its stack cannot be read. Dropping that event loses nothing: the thread's next event sends the
+ * stack.
  */
 static __always_inline int yield_is_cut(__u32 kind, __u64 frame)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Threads: a thread first seen, or seen again after one of its events was lost, sends its whole
- * stack before the event. Until that has worked its events are dropped, and counted.
+ * Threads. Before the first event of a thread, and before the first one after a loss, the program
+ * sends the thread's whole stack. Events are dropped and counted until the stack has been sent.
  *
- * Only the thread itself changes what we know about it (and its exit, when it runs no more), so
- * nothing here needs a lock.
+ * Only the thread itself, and its exit after it has stopped running, changes its state here, so no
+ * lock is needed.
  */
 #ifndef PYPROF_THREAD_BPF_H
 #define PYPROF_THREAD_BPF_H
@@ -31,7 +31,10 @@ static __always_inline void thread_cache_drop(__u32 tid)
 
 enum thread_sight { SIGHT_NONE, SIGHT_KNOWN, SIGHT_LOST };
 
-/* Was its stack sent since attach, and have events of it been lost since then? */
+/*
+ * Returns whether the thread's stack was sent since attach and, if so, whether events were lost
+ * since.
+ */
 static __always_inline enum thread_sight thread_sight(__u32 tid)
 {
 	struct thread_state *st;
@@ -44,12 +47,16 @@ static __always_inline enum thread_sight thread_sight(__u32 tid)
 	return st->flags & THREAD_LOST ? SIGHT_LOST : SIGHT_KNOWN;
 }
 
-/* The caches know nothing of the thread: from now on its events follow its stack again. */
+/*
+ * Record the loss of an event: the thread leaves the cache, and its next event is preceded by its
+ * stack. Returns 0.
+ */
 int thread_lost(__u32 tid);
 
 /*
- * A thread that is not in the cache: send its stack, innermost frame first from `frame` on, unless
- * it was sent already. Returns 0: its event may follow; -1: drop the event.
+ * For a thread that is not in the cache: send its stack, innermost frame first starting at `frame`,
+ * unless it was sent already. kind: the site's kind, PYP_SITE_*. Returns 0 if the event can follow,
+ * -1 if the event must be dropped.
  */
 int thread_announce(__u32 tid, __u32 kind, __u64 frame);
 

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/*
- * Mode trace: every call and return is a record. One program for all sites of the plan.
- */
+/* Mode trace: a record for every call and return. One program serves all sites of the plan. */
 #include "gc.bpf.h"
 #include "hit.bpf.h"
 #include "counters.bpf.h"
 #include "memory.bpf.h"
 #include "native.bpf.h"
 
-/* The first four site kinds announce the record of the same number. */
+/* The first four site kinds have the numbers of their record types. */
 _Static_assert((int)PYP_SITE_ENTER == (int)PYP_REC_ENTER, "kinds are types");
 _Static_assert((int)PYP_SITE_THROW == (int)PYP_REC_THROW, "kinds are types");
 _Static_assert((int)PYP_SITE_LEAVE == (int)PYP_REC_LEAVE, "kinds are types");
 _Static_assert((int)PYP_SITE_YIELD == (int)PYP_REC_YIELD, "kinds are types");
 
 /*
- * What goes before an event: the thread's stack, if the daemon does not have it, and what has changed of
- * the resource counters and of the process's memory. -1: the event must be dropped, and is counted.
+ * Send what precedes an event: the thread's stack, if the daemon does not have it, and the resource
+ * counters and memory sizes that have changed. Returns 0; -1 if the event must be dropped (already
+ * counted).
  */
 static __always_inline int event_prepare(const struct hit *h, __u64 frame)
 {
@@ -29,7 +28,7 @@ static __always_inline int event_prepare(const struct hit *h, __u64 frame)
 	return 0;
 }
 
-/* An event's record, with its head; NULL: the ring is full. */
+/* Reserve an event's record and fill its header. Returns NULL if the ring is full. */
 static __always_inline void *event_reserve(const struct hit *h, __u64 size, __u32 type, __u32 arg)
 {
 	__u64 ts = bpf_ktime_get_ns();
@@ -52,7 +51,7 @@ static __always_inline int event_submit(struct pyp_rec *r)
 	return 0;
 }
 
-/* What is known of the code of a frame that is entered; nothing if it could not be announced. */
+/* The CORE_CODE_* bits for a frame that is entered; 0 if the code object could not be announced. */
 static __always_inline __u64 code_marks(__u64 code, __u32 tid)
 {
 	int marks = code_lookup(code, tid);
@@ -60,7 +59,10 @@ static __always_inline __u64 code_marks(__u64 code, __u32 tid)
 	return marks < 0 ? 0 : marks;
 }
 
-/* What an ENTER says of a frame that can be suspended. Where it cannot be read it was not the first. */
+/*
+ * The `arg` bits of an ENTER of a frame that can be suspended. If the frame cannot be read, the
+ * entry counts as a resumption.
+ */
 static __noinline __u32 generator_arg(__u64 frame, __u64 code)
 {
 	__u64 at = 0;
@@ -86,7 +88,7 @@ static __always_inline int on_enter(struct pt_regs *ctx, const struct hit *h)
 		return frame_fault(tid);
 	code = frame_code(block);
 	caller = FRAME_FIELD(block, previous);
-	if (!code) /* not a frame: 0 would pass for a known code object */
+	if (!code) /* not a frame; 0 would match an empty cache entry */
 		return frame_fault(tid);
 
 	entry = code_cache[core_code_slot(code)];
@@ -125,10 +127,10 @@ static __always_inline int on_leave(const struct hit *h)
 }
 
 /*
- * Most calls at generic sites are none of a C function, and their ends are no events. So it is
- * remembered of each frame whether it has a call under way, in a slot that other frames use, too: from
- * when two have met there, ends are sent whether they belong to a call or not, and the daemon knows.
- * Atomic, as no end may be missed because of another thread.
+ * Most calls at generic sites are not calls of C functions, and their ends produce no record. A
+ * slot therefore records which frame has an open call of a C function. Frames share slots: once two
+ * frames have met in one, every end in it is sent, and the daemon ignores those without a call. The
+ * update is atomic so that another thread cannot cause a lost end.
  */
 static __always_inline void native_open(__u64 frame)
 {
@@ -144,7 +146,7 @@ static __always_inline int native_is_open(__u64 frame)
 	return __sync_val_compare_and_swap(&native_cache[core_frame_slot(frame)], frame, 0) != 0;
 }
 
-/* The frame runs: the thread's stack begins with it. */
+/* Send a record about the current frame. The frame runs, so the thread's stack starts with it. */
 static __always_inline int native_send(const struct hit *h, __u64 method, __u32 type)
 {
 	struct pyp_rec_c_call *r;
@@ -159,7 +161,7 @@ static __always_inline int native_send(const struct hit *h, __u64 method, __u32 
 	return event_submit(&r->h);
 }
 
-/* What is called: 1, a C function; 0, something else; -1, that could not be read. */
+/* Identify the callee. Returns 1 for a C function, 0 for anything else, -1 if it cannot be read. */
 static __always_inline int native_look(struct pt_regs *ctx, const struct hit *h,
 				       struct native_call *c)
 {
@@ -169,7 +171,10 @@ static __always_inline int native_look(struct pt_regs *ctx, const struct hit *h,
 	if (c->method)
 		return 1;
 	is = native_call_of(ctx, h->cookie, c);
-	/* Where its names could not be sent it is unknown to the daemon, and counted so. */
+	/*
+	 * If the names could not be sent, the daemon does not know the function; the loss is
+	 * counted.
+	 */
 	if (is > 0 && !method_known(c))
 		native_same_set(h->cookie, c->method);
 	return is;
@@ -207,7 +212,7 @@ static __always_inline int gc_send(const struct hit *h, __u32 type, __u64 frame)
 	return event_submit(&r->h);
 }
 
-/* Of a thread that nothing is known of, and that has no frame, nothing can be told. */
+/* A thread without a frame and without a known stack produces no record. */
 static __always_inline int on_gc_start(struct pt_regs *ctx, const struct hit *h)
 {
 	__u64 frame = gc_frame(h->tid, ARCH_SP(ctx));
@@ -217,7 +222,7 @@ static __always_inline int on_gc_start(struct pt_regs *ctx, const struct hit *h)
 	return gc_send(h, PYP_REC_GC_START, frame);
 }
 
-/* After a loss the thread's next event sends its stack, on which the collection is not any more. */
+/* After a loss the thread's next event sends its stack, which no longer includes the collection. */
 static __always_inline int on_gc_stop(const struct hit *h)
 {
 	if (thread_sight(h->tid) != SIGHT_KNOWN)
@@ -253,5 +258,5 @@ int on_site(struct pt_regs *ctx)
 	case PYP_SITE_GC_STOP:
 		return collections ? on_gc_stop(&h) : 0;
 	}
-	return 0; /* a sweep's link: its hits mean nothing */
+	return 0; /* a sweep's link: its hits are ignored */
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The state of the thread that runs, and its innermost frame, where no probe has them in a register.
+ * The state of the current thread and its innermost frame, for programs whose context does not hold
+ * them in a register.
  *
- * The thread state is found as CPython's own list has it: the one whose thread_id, a pthread_t, is the
- * thread's own (ARCH_PTHREAD_SELF). A thread may have states in several interpreters; the list begins
- * with the newest, and the first with a frame is the one that runs.
+ * The thread state is the one in CPython's list whose thread_id, a pthread_t, equals the thread's
+ * own (ARCH_PTHREAD_SELF). A thread may have states in several interpreters. The list starts with
+ * the newest, and the first state with a frame is the running one.
  */
 #ifndef PYPROF_TSTATE_BPF_H
 #define PYPROF_TSTATE_BPF_H
@@ -36,7 +37,7 @@ static __always_inline int tstate_is(__u64 tstate, __u64 self)
 
 struct search {
 	__u64 interp;
-	__u64 tstate; /* to be looked at; 0: the next interpreter's first */
+	__u64 tstate; /* the next state to test; 0: take the next interpreter's first */
 	__u64 self;
 	__u64 found, frame;
 };
@@ -61,7 +62,10 @@ static long search_step(__u64 index, struct search *s)
 
 #define SEARCH_MAX 8192
 
-/* The innermost frame of the thread that runs; 0: it has none. */
+/*
+ * Returns the innermost frame of the current thread, 0 if it has none. tid: the thread; self: its
+ * pthread_t.
+ */
 static __always_inline __u64 current_frame(__u32 tid, __u64 self)
 {
 	struct search s = {.self = self};
@@ -73,7 +77,10 @@ static __always_inline __u64 current_frame(__u32 tid, __u64 self)
 		return 0;
 	user_read(&next, sizeof(next), s.interp + sampling.interp_next);
 	bpf_loop(SEARCH_MAX, search_step, &s, 0);
-	/* With more than one interpreter the state changes without a word. */
+	/*
+	 * With several interpreters the running state can change without an event, so it is not
+	 * cached.
+	 */
 	if (s.found && !next)
 		bpf_map_update_elem(&tstates, &tid, &s.found, BPF_ANY);
 	return s.frame;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory of the target. */
+/* Reads of the target's memory. */
 #ifndef PYPROF_USER_BPF_H
 #define PYPROF_USER_BPF_H
 

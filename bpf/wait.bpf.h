@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Switches, and why a thread leaves its CPU: by the registers with which it entered the kernel. A
- * thread that is switched out is the current one, so its descriptors are its own to look at; what
- * another thread closes meanwhile stays readable until the program ends.
+ * Context switches, and the reason why a thread leaves its CPU, derived from its registers at
+ * kernel entry. The thread that is switched out is the current one, so the program can read its
+ * descriptor table. RCU keeps a file that another thread closes meanwhile readable until the
+ * program ends.
  */
 #ifndef PYPROF_WAIT_BPF_H
 #define PYPROF_WAIT_BPF_H
@@ -11,8 +12,9 @@
 #include "ring.bpf.h"
 #include "thread.bpf.h"
 
-const volatile __u64 fd_calls[PYP_FD_CALLS / 64] = {}; /* whose descriptor's kind is reported */
-struct pyp_gil_range gil_ranges[PYP_GIL_RANGES] = {};  /* the first one of size 0 ends them */
+const volatile __u64 fd_calls[PYP_FD_CALLS / 64] =
+	{}; /* system calls to report the kind of descriptor for */
+struct pyp_gil_range gil_ranges[PYP_GIL_RANGES] = {}; /* ends at the first range of size 0 */
 
 #define TASK_STOPPED_OR_TRACED (0x4 | 0x8)
 
@@ -22,7 +24,7 @@ struct pyp_gil_range gil_ranges[PYP_GIL_RANGES] = {};  /* the first one of size 
 #define MODE_BLOCK	    0060000
 #define MODE_FILE	    0100000
 #define MODE_SOCKET	    0140000
-#define ANON_INODE_FS_MAGIC 0x09041934 /* eventfd, timerfd: regular files since 6.16 */
+#define ANON_INODE_FS_MAGIC 0x09041934 /* eventfd, timerfd: S_IFREG since 6.16 */
 
 static __always_inline __u8 kind_of_inode(struct inode *inode)
 {
@@ -71,7 +73,7 @@ static __always_inline int gil_find(__u64 address, __u8 *ret)
 	return 0;
 }
 
-/* Blocked in a system call. */
+/* Fill the reason for a thread that is blocked in a system call. */
 static __always_inline void wait_of_call(struct pyp_rec_switch_out *r, struct task_struct *task,
 					 struct pt_regs *user)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The walk down a thread's frames, and the records it is sent in: as many as it takes, each with a
- * fixed number of frames.
+ * The walk down a thread's frames. A stack is sent in as many records as it needs, each with room
+ * for a fixed number of frames.
  */
 #ifndef PYPROF_WALK_BPF_H
 #define PYPROF_WALK_BPF_H
 
 #include "frame.bpf.h"
 
-/* A walk down a thread's frames; frame and code are set by walk_next. */
+/* The position of a walk; walk_next sets frame and code. */
 struct walk {
 	__u64 next;
 	__u64 frame;
@@ -21,12 +21,13 @@ enum walk_result { WALK_FRAME, WALK_END, WALK_CUT, WALK_FULL };
 
 #define WALK_HOPS 8
 
-/* CORE_CODE_* bits of a code object; less than 0: it could not be announced. */
+/* Returns CORE_CODE_* bits of a code object; negative if it could not be announced. */
 typedef int (*walk_look_fn)(__u64 code, __u32 tid);
 
 /*
- * The next frame of Python code: entry frames and code that is never counted are passed over.
- * WALK_CUT: the stack cannot be read further; `unknown`: the code object cannot be told.
+ * Advance to the next frame of Python code, skipping entry frames and code that is never counted.
+ * Returns WALK_CUT if the stack cannot be read further, and `unknown` if `look` could not announce
+ * the code object.
  */
 static __always_inline int walk_step(struct walk *w, walk_look_fn look, int unknown)
 {
@@ -60,7 +61,9 @@ static __always_inline int walk_step(struct walk *w, walk_look_fn look, int unkn
 _Static_assert(PYP_CHAIN_LAST == PYP_SAMPLE_LAST && PYP_CHAIN_TRUNCATED == PYP_SAMPLE_TRUNCATED,
 	       "walk_flags serves both");
 
-/* What a record says of how far the walk has come; `full`: there is no further record. */
+/*
+ * The flags of a record after which the walk is at `end`; full: 1 if no further record may follow.
+ */
 static __always_inline __u32 walk_flags(enum walk_result end, int full)
 {
 	if (end == WALK_CUT || (end == WALK_FRAME && full))
