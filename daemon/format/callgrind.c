@@ -3,15 +3,15 @@
  * Callgrind's profile format, for callgrind_annotate and KCachegrind: functions with their own
  * costs and their calls, in two event columns of integer nanoseconds, the chosen clock first.
  *
- * Names carry the function's line, `name:line`, for readers tell functions apart by file and name
- * only. Lines of calls are not known: a call stands at the first line of its function.
+ * Names include the function's line, `name:line`, because readers identify functions by file and
+ * name only. The lines of calls are unknown: a call is at the first line of the calling function.
  *
- * Inclusive costs. Readers add up the calls of a function, so the calls of each function must sum
- * up to its cumulative time: only calls that are not recursive, directly or by way of others, bring
- * theirs; recursive ones are there with their number and no cost. A function called from outside
- * Python has a caller as well, "(outside Python)", or its calls would not be complete. A call that
- * was running before tracing began is written as one: after `calls=0` readers take the line that
- * follows for the function's own cost.
+ * Readers compute a function's inclusive cost as the sum over its calls, so that sum must equal the
+ * function's cumulative time. Only non-recursive calls (direct or indirect) have an inclusive cost;
+ * recursive calls have their number and no cost. A function that is called from outside Python has
+ * the caller "(outside Python)", otherwise the sum would be incomplete. A call that was running
+ * before tracing began is written as one call, because readers take the line after `calls=0` for
+ * the function's own cost.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@
 #define FIRST_CALLS 64
 
 struct call {
-	uint32_t caller, callee; /* a caller outside Python is number nfuncs */
+	uint32_t caller, callee; /* index nfuncs: outside Python */
 	uint64_t n;
 	uint64_t cum[SNAPSHOT_CLOCKS];
 };
@@ -37,12 +37,12 @@ struct writer {
 	const struct tree *tree;
 	FILE *out;
 	enum snapshot_clock order[SNAPSHOT_CLOCKS];
-	uint32_t *depth; /* per function: times on the path */
+	uint32_t *depth; /* per function: occurrences on the current path */
 	struct call *calls;
 	size_t ncalls, cap;
 	struct map by_pair;    /* (caller, callee) → call */
-	bool *file_known;      /* per function: its names were written */
-	bool *name_known;      /* likewise */
+	bool *file_known;      /* per function: names already written */
+	bool *name_known;      /* the same for its name */
 	const uint32_t *files; /* per function: the first one in the same file */
 };
 
@@ -132,7 +132,7 @@ static int collect(struct writer *w, const struct view_filter *filter)
 
 /* ---- lines ---- */
 
-/* A name is never empty, nor does it begin with a blank: readers would not see it. */
+/* A name must not be empty or begin with a space: readers would ignore it. */
 static void put_name(FILE *out, const char *name)
 {
 	if (!name || !*name)
@@ -146,7 +146,7 @@ static const char *file_of(const struct snapshot_func *f)
 	return f->pseudo ? "~" : f->filename ? f->filename : "";
 }
 
-/* A name is written once, with a number that stands for it afterwards. */
+/* Writes a name in full the first time, and its number afterwards. */
 static void put_file(struct writer *w, const char *key, uint32_t func)
 {
 	uint32_t file = func == w->s->nfuncs ? func : w->files[func];
@@ -175,7 +175,7 @@ static void put_func(struct writer *w, const char *key, uint32_t func)
 	fputc('\n', w->out);
 }
 
-/* A sign would make it relative to the line before. */
+/* Clamped, because a sign would make the line relative to the previous one. */
 static int32_t line_of(const struct writer *w, uint32_t func)
 {
 	int32_t line = func == w->s->nfuncs ? 0 : w->s->funcs[func].firstlineno;
@@ -189,7 +189,7 @@ static void put_costs(struct writer *w, int32_t line, const uint64_t ns[SNAPSHOT
 		ns[w->order[1]]);
 }
 
-/* *call is the first of the calls, sorted by caller, that may be this function's. */
+/* *call points to the first remaining call, sorted by caller, that can be this function's. */
 static void put_function(struct writer *w, uint32_t func, const uint64_t self[SNAPSHOT_CLOCKS],
 			 const struct call **call)
 {
@@ -217,7 +217,7 @@ static void put_desc(void *ctx, const char *label, const char *value)
 	fputc('\n', out);
 }
 
-/* `pid` and `cmd` have room for one process only; all are in the descriptions. */
+/* `pid` and `cmd` hold one process only; the descriptions list all processes. */
 static int put_head(struct writer *w, const struct view *v, const struct format_opts *o)
 {
 	static const char *const events[] = {"cpu", "wall"};
@@ -247,7 +247,7 @@ static int put_head(struct writer *w, const struct view *v, const struct format_
 	return err;
 }
 
-/* Calls are sorted by caller, rows by function; what is outside Python has the greatest number. */
+/* Calls are sorted by caller and rows by function; outside Python has the highest index. */
 static void put_body(struct writer *w, const struct view *v)
 {
 	static const uint64_t nothing[SNAPSHOT_CLOCKS];
@@ -262,7 +262,7 @@ static void put_body(struct writer *w, const struct view *v)
 		put_function(w, call->caller, nothing, &call);
 }
 
-/* Two files with one hash would merely have their names written twice over, under two numbers. */
+/* Two files with the same hash are only written twice, under two numbers. */
 static int number_files(const struct snapshot *s, uint32_t *files)
 {
 	struct map by_hash = {0};
@@ -294,7 +294,7 @@ int callgrind_write(const struct snapshot *s, const struct view *v, const struct
 	w.tree = tree;
 	w.order[0] = o->clock;
 	w.order[1] = o->clock == SNAPSHOT_CPU ? SNAPSHOT_WALL : SNAPSHOT_CPU;
-	/* Never NULL: what walks it computes its end. */
+	/* Never NULL, because the loop computes the array's end. */
 	w.cap = FIRST_CALLS;
 	w.calls = calloc(w.cap, sizeof(*w.calls));
 	w.depth = calloc((size_t)s->nfuncs + 1, sizeof(*w.depth));

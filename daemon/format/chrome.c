@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Chrome's trace format, for chrome://tracing and Perfetto: the calling-context tree as a flame
- * graph per thread. It is aggregated, not a timeline: one slice per calling context, as long as its
- * cumulative time on the chosen clock, beside each other in the order in which they first came up;
- * nothing says when, or how often in turn, they ran. Each slice has its exact figures in `args`.
+ * graph per thread. The data is aggregated and not a timeline: one slice per calling context, with
+ * its cumulative time on the chosen clock as length, in the order of the contexts' first calls.
+ * Positions do not show when or how often contexts ran. `args` of each slice has its exact figures.
  *
- * Timestamps are microseconds with three decimals, so nanoseconds are exact.
+ * Timestamps are in microseconds with three decimals, so nanoseconds are exact.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,12 +25,12 @@ struct writer {
 	const struct snapshot_thread *thread;
 	uint64_t at;
 	bool first;
-	struct map ends;      /* (pid, tid) → the last thread that was laid out there */
-	uint64_t *end;	      /* per thread: where its slices end */
-	struct label *labels; /* per function, made when first needed */
+	struct map ends;      /* (pid, tid) → the last thread laid out there */
+	uint64_t *end;	      /* per thread: the end of its slices */
+	struct label *labels; /* per function; created at first use */
 };
 
-/* Names are repeated in each slice, so long ones are cut. */
+/* Each slice repeats the names, so long ones are cut. */
 struct label {
 	char *name, *file;
 };
@@ -44,7 +44,7 @@ static void labels_free(struct label *labels, uint32_t n)
 	free(labels);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static const struct label *label_of(struct writer *w, uint32_t func)
 {
 	const struct snapshot_func *f = &w->s->funcs[func];
@@ -109,7 +109,7 @@ static int put_slice(struct writer *w, uint32_t node)
 	return 0;
 }
 
-/* Children lie at the beginning of their parent, its own time behind them. */
+/* Children start at the beginning of their parent; the parent's own time follows them. */
 static int enter(void *ctx, uint32_t node)
 {
 	struct writer *w = ctx;
@@ -125,7 +125,10 @@ static void leave(void *ctx, uint32_t node)
 		w->at += w->s->nodes[node].self[w->clock];
 }
 
-/* Thread ids come again, in merged snapshots at least: later ones lie behind the earlier ones. */
+/*
+ * Thread ids can repeat, for example in merged snapshots; later threads are placed after earlier
+ * ones.
+ */
 static int put_thread(struct writer *w, uint32_t i)
 {
 	const struct snapshot_thread *t = &w->s->threads[i];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Collapsed stacks, the input of flame graph tools: one line per calling context, its frames from
- * the outermost on separated by semicolons, then its own time in nanoseconds. The first frame is
- * the thread; stacks.h says which stacks are too deep to be written whole. Long names are cut
- * (NAME_REPEATED): they are repeated in each context. Provenance comes first in comments; their
- * values are quoted, so that no tool takes a comment that ends in a number for a stack.
+ * Collapsed stacks, the input of flame graph tools: one line per calling context with its frames
+ * from the outermost inwards, separated by semicolons, then its own time in ns. The first frame is
+ * the thread; stacks.h describes how deep stacks are shortened. Long names are cut (NAME_REPEATED),
+ * because each context repeats them. Comments at the top hold the provenance; their values are
+ * quoted so that no tool takes a comment that ends in a number for a stack.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@ struct writer {
 	const struct snapshot *s;
 	enum snapshot_clock clock;
 	FILE *out;
-	char **frames; /* per function: ";name (file:line)", made when first needed */
+	char **frames; /* per function: ";name (file:line)"; created at first use */
 };
 
 static void writer_deinit(struct writer *w)
@@ -30,7 +30,7 @@ static void writer_deinit(struct writer *w)
 	free(w->frames);
 }
 
-/* Deep trees repeat a function's frame very many times: escape it once. */
+/* Deep trees repeat a function's frame very often, so it is escaped only once. */
 static char *frame_new(const struct snapshot_func *f)
 {
 	_cleanup_free_ char *name = name_cut(name_of_func(f), SEPARATOR, NAME_REPEATED);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Coroutines, generators and greenlets: a line per function, with what its instances did from their
- * first call to their end: how long they ran, with what they called and awaited, how long they were
- * suspended, and how long they lived. Sorted and restricted as functions are: steps (entries and
- * resumptions) are calls, instances primitive calls, time running is internal time and everything
- * since the first call cumulative time. They move between threads, so there are none per thread.
+ * Coroutines, generators and greenlets, one line per function, with the sums over its instances
+ * from their first call to their end: time running (with callees and awaited coroutines), time
+ * suspended and lifetime. Sorted and restricted like functions: steps (entries and resumptions)
+ * count as calls, instances as primitive calls, time running as internal time, lifetime as
+ * cumulative time. Instances move between threads, so there are no figures per thread.
  */
 #include "format/coroutines.h"
 
@@ -133,7 +133,7 @@ static const char csv_header[] =
 	"lifetimes,lifetimes_total_ns,lifetimes_min_ns,lifetimes_max_ns,file,line,name,qualname,"
 	"variant,pid\r\n";
 
-/* Empty: no instance has ended, or probes cost more than it took. */
+/* Writes an empty field if no instance has ended or the probe cost exceeds the figure. */
 static void put_csv_known(const struct snapshot_coro *c, uint64_t ns, FILE *out)
 {
 	fputc(',', out);

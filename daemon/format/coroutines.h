@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What formats say of logical stacks. */
+/* Coroutine lifetimes: helpers that several formats share. */
 #ifndef PYPROF_FORMAT_COROUTINES_H
 #define PYPROF_FORMAT_COROUTINES_H
 
 #include "format/format.h"
 
-/* How many instances have begun and were not seen to end. */
+/* Returns the number of instances that have started and have not been seen to end. */
 uint64_t coroutine_open(const struct snapshot_coro *c);
 
-/* Is it one of those that the options select? None is, of a thread. */
+/*
+ * Returns whether the options select this entry. False if they select threads, since coroutines
+ * belong to none.
+ */
 bool coroutine_selected(const struct snapshot *s, const struct snapshot_coro *c,
 			const struct format_opts *o);
 

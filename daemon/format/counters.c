@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The columns of a group, as text: a table for each that was measured, by function, own figures and with
- * callees. Sorted and restricted as times are, with the column in their place: `tottime` is its own.
+ * Text tables of a group of columns: one table per measured column, with each function's own figure
+ * and the one including callees. Sorted and restricted like times, with the column in their place:
+ * `tottime` sorts by the own figure.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 
 #define NAME_WIDTH 38
 
-/* The table of times, with the column instead. */
+/* Builds the table of times with the column's figures in their place. */
 static int column_rows(const struct view *v, const struct format_opts *o, int c, struct table **ret)
 {
 	_cleanup_(table_freep) struct table *t = NULL;
@@ -34,7 +35,7 @@ static int column_rows(const struct view *v, const struct format_opts *o, int c,
 	return 0;
 }
 
-/* What roots have kept for themselves: where there is no row for time outside Python. */
+/* The roots' own figures, if there is no row for time outside Python. */
 static uint64_t outside(const struct snapshot *s, const struct format_opts *o, int c)
 {
 	uint64_t n = 0;
@@ -77,7 +78,7 @@ static int print_column(const struct snapshot *s, const struct view *v, const st
 	return 0;
 }
 
-/* The tables of these columns, as far as they were measured. */
+/* Prints a table for each of these columns that was measured. */
 static int print_columns(const struct snapshot *s, const struct view *v,
 			 const struct format_opts *o, uint64_t columns, FILE *out,
 			 struct diag *diag)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * CSV (RFC 4180): one row per function (and variant of one), both clocks, integer nanoseconds. CSV
- * has no comments, so where the figures come from is in columns, the same in each row: processes,
- * Python versions, whether the counts are exact and how many events were lost, host, kernel, command
- * line, executable, build-id, first and last moment. Optional columns that were measured follow, a function's own
- * figure and that with its callees; then quantiles of how long calls took, on both clocks.
+ * CSV (RFC 4180): one row per function (and per variant of it), both clocks, integer nanoseconds.
+ * CSV has no comments, so the provenance is in columns with the same values in each row: processes,
+ * Python versions, whether the counts are exact, lost events, host, kernel, command line,
+ * executable, build-id, start and end. Then come the measured optional columns, each as the
+ * function's own figure and the one including callees, and quantiles of call durations on both
+ * clocks.
  *
- * Where figures are estimates, their standard errors follow in columns behind all others; empty: not
- * known.
+ * If figures are estimates, columns with their standard errors come last; empty: unknown.
  *
- * Names are quoted where needed, and control characters are written as \xNN or \u{…}. A name that a
- * spreadsheet would take for a formula gets an apostrophe in front.
+ * Names are quoted if necessary; control characters are written as \xNN or \u{…}. A name that a
+ * spreadsheet would evaluate as a formula is prefixed with an apostrophe.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 #include "format/quantiles.h"
 #include "format/writers.h"
 
-#define PIDS_MAX 32 /* listed one by one */
+#define PIDS_MAX 32 /* listed individually up to this number */
 
 static const char header[] =
 	"ncalls,pcalls,inflight,tottime_cpu_ns,cumtime_cpu_ns,tottime_wall_ns,cumtime_wall_ns,"
@@ -64,7 +64,7 @@ static void put_errors(FILE *out, const struct snapshot_func *f)
 	}
 }
 
-/* Empty where there are none, or probes cost more than it took. */
+/* Writes empty fields if there are no durations or the probe cost exceeds them. */
 static void put_durations(FILE *out, const struct snapshot_durations *d)
 {
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
@@ -111,7 +111,7 @@ static struct origin origin_of(const struct snapshot *s, const struct format_opt
 	return r;
 }
 
-/* "42 43" and "3.12.1 3.13.0"; of very many processes only how many they are. */
+/* Lists such as "42 43" and "3.12.1 3.13.0"; for too many processes, only their number. */
 static void put_lists(const struct snapshot *s, const struct format_opts *o, uint32_t n, FILE *out)
 {
 	const char *last = "", *blank = "";
@@ -150,7 +150,7 @@ static int put_cut(FILE *out, const char *s)
 	return 0;
 }
 
-/* What is different for each process is left empty where there are several. */
+/* With several processes, the columns that differ between them are empty. */
 static int put_origin(const struct snapshot *s, const struct format_opts *o, FILE *out)
 {
 	const struct origin r = origin_of(s, o);
@@ -172,7 +172,7 @@ static int put_origin(const struct snapshot *s, const struct format_opts *o, FIL
 	return err;
 }
 
-/* Owned; NULL: no memory. */
+/* The caller frees the result. NULL: out of memory. */
 static char *origin_new(const struct snapshot *s, const struct format_opts *o)
 {
 	char *ret = NULL;

@@ -12,14 +12,17 @@
 
 static const char *const clock_names[SNAPSHOT_CLOCKS] = {"cpu", "wall"};
 
-/* How a snapshot's figures came about, and in what words; two that differ in it mean two things. */
+/*
+ * A property of how a snapshot's figures were produced, with texts. Snapshots with different values
+ * are not comparable.
+ */
 struct trait {
 	unsigned int (*of)(const struct snapshot *s);
 	const char *words[4];
 	const char *hint;
 };
 
-/* In which mode it was made: all in one, or in several. */
+/* The mode of all targets, or a value for several modes. */
 static unsigned int mode(const struct snapshot *s)
 {
 	unsigned int modes = snapshot_modes(s);
@@ -50,7 +53,7 @@ static unsigned int stripped(const struct snapshot *s)
 	return s->stripped;
 }
 
-/* Is the probes' own time in the figures: in all, in none, in some? */
+/* Whether probe costs were subtracted: for all targets, for none, or for some. */
 static unsigned int corrected(const struct snapshot *s)
 {
 	uint32_t n = 0;
@@ -60,13 +63,13 @@ static unsigned int corrected(const struct snapshot *s)
 	return n == 0 ? 0 : n == s->ntargets ? 1 : 2;
 }
 
-/* This one is not for --force: there is nothing to compare. */
+/* --force does not override this one, because the modes have no common figures. */
 static const struct trait mode_trait = {mode,
 					{"was traced", "was counted", "was sampled",
 					 "was made in several modes"},
 					"compare what was made with the same --mode"};
 
-/* Nor is this: a function's own time with and without the C functions that it calls. */
+/* Neither this one: own times with and without C functions differ in meaning. */
 static const struct trait builtins_trait = {builtins,
 					    {"has no rows of C functions",
 					     "has rows of C functions",
@@ -141,7 +144,7 @@ static const char *text(const char *s)
 	return s ? s : "";
 }
 
-/* What makes candidates: pseudo functions have no file. */
+/* Functions with the same file can match; pseudo functions have none. */
 static int compare_place(const struct snapshot_func *a, const struct snapshot_func *b)
 {
 	int c = (int)a->pseudo - (int)b->pseudo;
@@ -151,7 +154,7 @@ static int compare_place(const struct snapshot_func *a, const struct snapshot_fu
 	return c ? c : strcmp(name_of_func(a), name_of_func(b));
 }
 
-/* Reports add the variants of a function up, so they are the same here. */
+/* Reports merge the variants of a function, so they compare equal here. */
 static int compare_identity(const struct snapshot_func *a, const struct snapshot_func *b)
 {
 	int c = compare_place(a, b);
@@ -168,7 +171,7 @@ static int compare_entries(const void *left, const void *right)
 	return compare_identity(a->func, b->func);
 }
 
-/* Of a row's side, which has a place of its own from its first entry on. */
+/* Adds an entry's figures to its side of the row; the row gets its index at the first entry. */
 static void add_figures(struct diff *d, uint32_t *at, uint32_t *places, const struct entry *e)
 {
 	size_t row = (size_t)(e->row - e->view->rows);
@@ -182,7 +185,7 @@ static void add_figures(struct diff *d, uint32_t *at, uint32_t *places, const st
 		}
 }
 
-/* Entries of one function, variants and both sides, are neighbours and become one row. */
+/* Merges adjacent entries of one function (variants, and both sides) into one row. */
 static void join_same(struct diff *d, const struct entry *e, size_t n)
 {
 	uint32_t places = 0;
@@ -206,7 +209,10 @@ static const struct snapshot_func *func_of(const struct diff_row *r)
 	return r->func[DIFF_AFTER] ? r->func[DIFF_AFTER] : r->func[DIFF_BEFORE];
 }
 
-/* Of the rows with one file and name: is there one only before, and one only after? */
+/*
+ * Among rows with the same file and name: merges one that is only before with one only after, if
+ * each is unique.
+ */
 static void join_moved(struct diff_row *rows, size_t n)
 {
 	struct diff_row *left[DIFF_SIDES] = {NULL}, *to, *from;
@@ -229,7 +235,7 @@ static void join_moved(struct diff_row *rows, size_t n)
 	to->tot[DIFF_BEFORE] = from->tot[DIFF_BEFORE];
 	to->cum[DIFF_BEFORE] = from->cum[DIFF_BEFORE];
 	to->figures[DIFF_BEFORE] = from->figures[DIFF_BEFORE];
-	from->func[DIFF_BEFORE] = NULL; /* a row of nothing */
+	from->func[DIFF_BEFORE] = NULL; /* marks the row as empty */
 }
 
 static void match(struct diff *d, const struct entry *e, size_t n)
@@ -251,7 +257,7 @@ static void match(struct diff *d, const struct entry *e, size_t n)
 
 /* ---- order ---- */
 
-/* Sums of hostile files may have wrapped: compare as the differences that are shown. */
+/* Sums from a malicious file may have wrapped: compare the differences as printed. */
 static int64_t change(const uint64_t v[DIFF_SIDES])
 {
 	return (int64_t)(v[DIFF_AFTER] - v[DIFF_BEFORE]);
@@ -286,7 +292,7 @@ static size_t add_entries(struct entry *e, const struct view *v, int side)
 	return v->nrows;
 }
 
-/* A place for each entry, and one for none. */
+/* Reserves an index for each entry, and index 0 for zeros. */
 static int reserve_figures(struct diff *d, size_t n)
 {
 	for (int c = 0; c < COLUMNS; c++) {
@@ -385,7 +391,7 @@ static void print_side(const struct diff *d, int side, FILE *out)
 		      out);
 }
 
-/* How much more, in percent; what is new or gone has no measure. */
+/* The growth in percent; new or vanished functions have none. */
 static void print_percent(const struct diff_row *r, const uint64_t v[DIFF_SIDES], FILE *out)
 {
 	char buf[32];
@@ -476,7 +482,7 @@ static int print_share(const struct share *s, FILE *out)
 	return 0;
 }
 
-/* Functions whose own figure of a column has changed. */
+/* Prints the functions whose own figure of a column has changed. */
 static int print_column(const struct diff *d, int c, size_t limit, FILE *out)
 {
 	_cleanup_free_ struct share *shares = calloc(d->nrows + 1, sizeof(*shares));
@@ -510,7 +516,7 @@ static int print_column(const struct diff *d, int c, size_t limit, FILE *out)
 
 static int print_columns(const struct diff *d, size_t limit, FILE *out)
 {
-	/* Waiting is measured always, and is a part of wall time. */
+	/* Waiting is always measured and is a part of wall time. */
 	const uint64_t of_wall = column_group("waits") | COLUMN_BIT(COLUMN_gil_held_ns);
 	uint64_t shown = d->clock == SNAPSHOT_WALL ? d->columns : d->columns & ~of_wall;
 	int err = 0;
@@ -565,7 +571,10 @@ static json_t *column_json(const struct diff *d, const struct diff_row *r, int c
 	return json_pack("{s:o, s:o}", "self", figures_json(self), "cum", figures_json(cum));
 }
 
-/* Compared columns, those of a group in an object of its name; NULL stays NULL. */
+/*
+ * Adds the compared columns; the columns of a group go into an object with its name. row NULL (out
+ * of memory): returns NULL.
+ */
 static json_t *add_columns(json_t *row, const struct diff *d, const struct diff_row *r)
 {
 	for (int c = 0, end; row && (c = column_group_next(d->columns, c, &end)) < COLUMNS;

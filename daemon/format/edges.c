@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Callers and callees: what pstats' print_callers() and print_callees() print, letter for letter
- * but for names that could harm a terminal; below it, where the figures come from.
+ * Callers and callees: the output of pstats' print_callers() and print_callees(), byte for byte
+ * except for escaped names, followed by the provenance.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 struct report {
 	const struct table *t;
 	const struct format_opts *o;
-	const struct table_edge **edges; /* in order of the function that lists them */
+	const struct table_edge **edges; /* grouped by the function that lists them */
 	size_t nedges;
-	size_t *first; /* by row: its first edge; one more at the end */
+	size_t *first; /* per row: index of its first edge; one element more at the end */
 	bool callees;
 	FILE *out;
 };
@@ -32,7 +32,7 @@ static uint32_t listed(const struct report *r, const struct table_edge *e)
 	return r->callees ? e->callee : e->caller;
 }
 
-/* As Python orders the keys, which are (file, line, name). */
+/* The order of Python's keys (file, line, name). */
 static int compare_keys(const struct table_row *l, const struct table_row *r)
 {
 	int c = strcmp(l->file, r->file);
@@ -62,7 +62,7 @@ static int report_init(struct report *r)
 	r->first = calloc(r->t->nrows + 1, sizeof(*r->first));
 	if (!r->edges || !r->first)
 		return -ENOMEM;
-	/* pstats finds edges by the callee: none of a function that has no row */
+	/* pstats finds edges by callee, so a function without a row has none */
 	for (size_t i = 0; i < r->t->nedges; i++)
 		if (r->t->rows[r->t->edges[i].callee].listed)
 			r->edges[r->nedges++] = &r->t->edges[i];
@@ -86,13 +86,13 @@ static size_t name_width(const struct table_row *r)
 {
 	size_t n = 0;
 
-	/* pstats counts characters, not columns; what is escaped takes what it takes */
+	/* pstats counts characters, not columns; escapes may use more */
 	for (const char *p = r->std; *p;)
 		n += name_putc_length(utf8_next(&p));
 	return n < NAME_COLUMNS ? n : NAME_COLUMNS;
 }
 
-/* pstats: the longest name of all, but when only some are shown, of those. */
+/* As in pstats: the longest name of all rows or, if only some are shown, of those. */
 static size_t column_width(const struct report *r, const struct selection *rows)
 {
 	size_t width = 0, all = 0, nlisted = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Columns on request: see extras.h. */
+/* Additional columns: see extras.h. */
 #include "format/extras.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 struct extra {
 	char title[COLUMN_KEY_MAX + 8];
-	int quantile; /* QUANTILES: it is a column */
+	int quantile; /* QUANTILES: not a quantile but a column */
 	int column;
 	bool cum;
 };
@@ -20,10 +20,13 @@ struct extra {
 struct extras {
 	const struct view *view;
 	enum snapshot_clock clock;
-	bool durations; /* they are known */
+	bool durations; /* durations are available */
 	struct extra list[EXTRAS_MAX];
 	size_t n;
-	/* The view's rows of each row of the table, newest first: number + 1; 0: no more. */
+	/*
+	 * The view's rows of each table row, as a linked list of row number + 1, newest first; 0
+	 * ends it.
+	 */
 	uint32_t *first, *next;
 };
 
@@ -84,7 +87,7 @@ int extras_check(const char *list, struct diag *diag)
 	return list ? parse(list, parsed, &n, diag) : 0;
 }
 
-/* Rows of the view that differ in their qualified names only are one row of the table. */
+/* View rows that differ only in their qualified name belong to one table row. */
 static int link_rows(struct extras *e, const struct table *t)
 {
 	const struct view *v = e->view;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Columns that a text table has on request (--columns): quantiles of durations (p50, p90, p99, max, on the
- * report's clock), and optional columns by their keys, with _cum for what a function called as well.
+ * Additional columns of a text table (--columns): quantiles of durations on the report's clock
+ * (p50, p90, p99, max), and optional columns by key; the suffix _cum includes callees.
  */
 #ifndef PYPROF_FORMAT_EXTRAS_H
 #define PYPROF_FORMAT_EXTRAS_H
@@ -14,17 +14,23 @@
 
 #define EXTRAS_MAX 16
 
-/* Is the list valid? NULL: it is. Exit code 2. */
+/* Checks a list; NULL is valid. Returns 0, or -EINVAL with exit code 2. */
 int extras_check(const char *list, struct diag *diag);
 
 struct extras;
-/* For the rows of t, which v was made into. list NULL: none. 0, -ENOMEM or as extras_check(). */
+/*
+ * Computes the columns for the rows of t, which was built from v. list NULL: no columns. Returns 0,
+ * -ENOMEM or an error of extras_check().
+ */
 int extras_new(const struct view *v, const struct table *t, const struct format_opts *o,
 	       struct extras **ret, struct diag *diag);
 void extras_free(struct extras *e);
 DEFINE_FREEP(struct extras, extras_free)
 
-/* Right-aligned, each with a blank behind it. Seconds, numbers or bytes; "-": not known. */
+/*
+ * Print right-aligned columns, each followed by a space. Units: seconds, counts or bytes; "-" if
+ * unknown.
+ */
 void extras_print_titles(const struct extras *e, FILE *out);
 void extras_print_row(const struct extras *e, uint32_t row, FILE *out);
 

@@ -61,7 +61,7 @@ const struct format formats[] = {
 	{NULL, NULL, NULL, NULL, NULL, 0},
 };
 
-/* Other names that people give such files. */
+/* Other common extensions. */
 static const struct {
 	const char *extension, *name;
 } other_extensions[] = {{".prof", "pstats"},	  {".cprof", "pstats"},
@@ -83,7 +83,7 @@ static bool has_suffix(const char *s, const char *suffix)
 	return n > m && strcmp(s + n - m, suffix) == 0;
 }
 
-/* callgrind's own name for its files: callgrind.out.PID */
+/* callgrind's default file name: callgrind.out.PID */
 static bool is_callgrind_out(const char *filename)
 {
 	const char *slash = strrchr(filename, '/');
@@ -92,7 +92,7 @@ static bool is_callgrind_out(const char *filename)
 	return strncmp(base, "callgrind.out", strlen("callgrind.out")) == 0;
 }
 
-/* The longest extension decides: one may end in another. */
+/* The longest matching extension decides, because one may end in another. */
 const struct format *format_of_file(const char *filename)
 {
 	const struct format *ret = NULL;
@@ -122,7 +122,7 @@ int format_opts_check(const struct format_opts *o, struct diag *diag)
 	return err;
 }
 
-/* A filter that selects nothing is a mistake rather than an empty report. */
+/* A filter that selects nothing is reported as an error, not as an empty report. */
 static int check_filter(const struct snapshot *s, const struct view_filter *filter,
 			struct diag *diag)
 {
@@ -166,7 +166,7 @@ int format_check_modes(const struct format *f, unsigned int modes, enum snapshot
 	return 0;
 }
 
-/* By function: a C function that --builtins-of leaves out. */
+/* Sets *ret[i] for each C function that --builtins-of leaves out. */
 static int unwanted_builtins(const struct snapshot *s, const char *pattern, bool *ret,
 			     struct diag *diag)
 {
@@ -191,7 +191,7 @@ static int unwanted_builtins(const struct snapshot *s, const char *pattern, bool
 	return err;
 }
 
-/* The snapshot without what the options leave out, or itself. */
+/* Returns in *s the snapshot without what the options leave out, or the snapshot itself. */
 static int reduce(const struct snapshot **s, const struct format_opts *o,
 		  struct snapshot **ret_reduced, struct diag *diag)
 {
@@ -214,7 +214,7 @@ static int reduce(const struct snapshot **s, const struct format_opts *o,
 	return err;
 }
 
-/* What became of the stream: 0 or an errno value. */
+/* Flushes the stream. Returns 0 or an errno value. */
 static int flush(FILE *out)
 {
 	bool failed = ferror(out);
@@ -222,7 +222,7 @@ static int flush(FILE *out)
 	errno = 0;
 	if (!failed && fflush(out) == 0)
 		return 0;
-	/* A write long ago failed, and what it said is gone: one more says it again. */
+	/* An earlier write failed and its errno is lost; another write reports it again. */
 	if (failed) {
 		clearerr(out);
 		errno = 0;

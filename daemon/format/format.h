@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Output formats. One file per format, one row per format in format.c's table. A writer gets the
- * snapshot and its view and writes bytes to a stream; pure but for that stream.
+ * Output formats: one file per format and one row per format in format.c's table. A writer receives
+ * the snapshot and its view and writes bytes to a stream; it has no other side effects.
  */
 #ifndef PYPROF_FORMAT_FORMAT_H
 #define PYPROF_FORMAT_FORMAT_H
@@ -13,8 +13,10 @@
 #include "snapshot/snapshot.h"
 #include "stats/view.h"
 
-/* Which figures a format shows. Formats of counters and waits fail (exit code 1) where these were not
- * measured. */
+/*
+ * Which figures a format shows. Formats of counters and waits fail (exit code 1) if these were not
+ * measured.
+ */
 enum {
 	FORMAT_OF_TIMES = 1 << 0,    /* nothing but times */
 	FORMAT_ONE_CLOCK = 1 << 1,   /* the figures of one clock: see format_opts.clock */
@@ -24,7 +26,7 @@ enum {
 
 struct format {
 	const char *name;      /* "text" */
-	const char *extension; /* ".txt"; how -o FILE chooses */
+	const char *extension; /* ".txt"; selects the format for -o FILE */
 	const char *mime;
 	const char *help;
 	int (*write)(const struct snapshot *s, const struct view *v, const struct format_opts *o,
@@ -32,21 +34,27 @@ struct format {
 	unsigned int flags; /* FORMAT_* */
 };
 
-extern const struct format formats[];			   /* ends with name == NULL */
-const struct format *format_find(const char *name);	   /* NULL: unknown */
-const struct format *format_of_file(const char *filename); /* by extension; NULL: unknown */
+extern const struct format formats[];			   /* terminated by name == NULL */
+const struct format *format_find(const char *name);	   /* NULL if unknown */
+const struct format *format_of_file(const char *filename); /* by extension; NULL if unknown */
 
-/* Check a sort string, restrictions without writing. Exit code 2 with the list of valid keys. */
+/*
+ * Checks the sort keys and restrictions without writing. Returns 0, or an error with exit code 2
+ * and the list of valid keys.
+ */
 int format_opts_check(const struct format_opts *o, struct diag *diag);
 
 /*
- * Has the format anything to say of targets of these modes (see snapshot_modes), on this clock? Exit
- * code 2 if not: nothing but zeros would say that something was measured, and was nothing.
+ * Checks that targets of these modes (see snapshot_modes) have data for the format on this clock.
+ * Returns 0, or an error with exit code 2, because a report of zeros would look like a measurement.
  */
 int format_check_modes(const struct format *f, unsigned int modes, enum snapshot_clock clock,
 		       struct diag *diag);
 
-/* Build the view for opts and write. */
+/*
+ * Builds the view for the options and writes it to the stream. Returns 0 or a negative errno, with
+ * *diag set.
+ */
 int format_write(const struct format *f, const struct snapshot *s, const struct format_opts *o,
 		 FILE *out, struct diag *diag);
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * HTML: one file that needs no network, with everything in it: a page that was bundled when this
- * was built (html/, linked in by html/page.S) and, as JSON in a script element that is never run,
- * the snapshot. The page derives its tables and graphs from the calling contexts by the rules of
- * stats/view.c, so that they can be had for any choice of threads.
+ * HTML: one self-contained file. It consists of a page that is bundled at build time (html/, linked
+ * in by html/page.S) and of the snapshot as JSON in a script element that the browser does not
+ * execute. The page computes its tables and graphs from the calling contexts by the rules of
+ * stats/view.c, for any choice of threads.
  *
- * The JSON is a string table and arrays by column, a fraction of the JSON format's size. All of it
- * is ASCII, and what HTML could take for markup (< > &) is escaped as \uXXXX in strings, the only
- * place where it can be: nothing that a program is called ends the element or starts another. Lone
- * surrogates keep their value. Numbers that JavaScript could not hold exactly are strings of digits.
+ * The JSON has a string table and one array per column, which takes a fraction of the JSON format's
+ * size. It is all ASCII. The characters < > & can only be in strings and are escaped there as
+ * \uXXXX, so no name in the traced program can end the element or start another one. Lone
+ * surrogates keep their value. Numbers that JavaScript cannot represent exactly are strings of
+ * digits.
  *
- * Optional columns that were measured are columns of contexts as times are. Standard errors are
- * columns by function, -1 where they are not known; there are none for single threads. Nor are there
- * durations, which are histograms by function.
+ * Measured optional columns are columns of contexts, like times. Standard errors are columns by
+ * function, -1 if unknown; single threads have none. Durations are histograms by function, also not
+ * per thread.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +27,7 @@
 #define EXACT_MAX ((UINT64_C(1) << 53) - 1)
 #define NO_STRING UINT64_MAX
 
-/* What stands before and after the data; both are empty where the page could not be built. */
+/* The text before and after the data; both are empty if the page could not be built. */
 extern const char html_head[], html_tail[];
 extern const uint64_t html_head_size, html_tail_size;
 
@@ -34,11 +35,11 @@ struct writer {
 	const struct snapshot *s;
 	const struct format_opts *o;
 	FILE *out;
-	uint32_t *thread_at; /* index among those written; SNAPSHOT_NONE: left out */
+	uint32_t *thread_at; /* index among the written threads; SNAPSHOT_NONE: left out */
 	uint32_t *func_at;
 	uint32_t *node_at;
 	struct strtab strings;
-	uint64_t start_unix_ns; /* where the report's time begins */
+	uint64_t start_unix_ns; /* start of the report's time axis */
 	bool first;
 };
 
@@ -89,7 +90,7 @@ static void put_string(struct writer *w, const char *s)
 	fputc('"', w->out);
 }
 
-/* UINT64_MAX is "none". */
+/* UINT64_MAX stands for "none". */
 static void put_number(struct writer *w, uint64_t n)
 {
 	next(w);
@@ -99,7 +100,7 @@ static void put_number(struct writer *w, uint64_t n)
 		fprintf(w->out, n > EXACT_MAX ? "\"%" PRIu64 "\"" : "%" PRIu64, n);
 }
 
-/* jansson's output: < > & can only be in strings there. */
+/* Receives jansson's output, in which < > & only occur in strings. */
 static int put_escaped(const char *buffer, size_t size, void *data)
 {
 	FILE *out = data;
@@ -159,7 +160,7 @@ static uint64_t index_or_none(const uint32_t *at, uint32_t i)
 		return value;                                                                      \
 	}
 
-/* The longest is 0 until there is a shortest. */
+/* The maximum is 0 until there is a minimum. */
 static uint64_t longest(const struct snapshot_node *n, enum snapshot_clock clock)
 {
 	return n->min[clock] == UINT64_MAX ? 0 : n->max[clock];
@@ -190,8 +191,10 @@ static const struct own_column node_columns[] = {
 	{NULL, NULL},
 };
 
-/* Of each optional column: its key, which is also its column's of contexts, group, name, what it is, unit,
- * and how figures of contexts make one. */
+/*
+ * Per optional column: key (also the key of its array of contexts), group, name, description, unit,
+ * and how figures of contexts combine.
+ */
 static void put_columns(struct writer *w)
 {
 	char key[COLUMN_KEY_MAX];
@@ -243,7 +246,7 @@ static void put_nodes(struct writer *w)
 	end(w, '}');
 }
 
-/* -ENOSPC cannot be: the table has no limit. */
+/* -ENOSPC is impossible, because the table has no limit. */
 static int intern(struct writer *w, const char *s, uint64_t *ret)
 {
 	uint32_t id;
@@ -253,7 +256,7 @@ static int intern(struct writer *w, const char *s, uint64_t *ret)
 	return err;
 }
 
-/* A row per function: name, qualified name or -1, file, line, pseudo. */
+/* One row per function: name, qualified name or -1, file, line, pseudo. */
 static int put_function(struct writer *w, const struct snapshot_func *f)
 {
 	uint64_t name = 0, qualname = NO_STRING, file = 0;
@@ -294,7 +297,7 @@ static int put_functions(struct writer *w)
 	return 0;
 }
 
-/* A clock's: the longest, then the middle of each bucket and how many are in it. */
+/* One clock's histogram: the maximum, then each bucket's midpoint and count. */
 static void put_histogram(struct writer *w, const struct snapshot_durations *d)
 {
 	next(w);
@@ -310,7 +313,7 @@ static void put_histogram(struct writer *w, const struct snapshot_durations *d)
 	end(w, ']');
 }
 
-/* By function: both clocks' histograms, null where it has none. */
+/* Per function: the histograms of both clocks; null if it has none. */
 static void put_durations(struct writer *w)
 {
 	if (!view_has_durations(w->s, &w->o->filter))
@@ -335,7 +338,9 @@ static void put_durations(struct writer *w)
 	end(w, ']');
 }
 
-/* Of what is written, where figures are estimates; of some threads' they are not known. */
+/*
+ * Standard errors of what is written, if figures are estimates; unknown for a selection of threads.
+ */
 static void put_errors(struct writer *w)
 {
 	static const char *const figures[SNAPSHOT_FIGURES] = {
@@ -380,7 +385,7 @@ static const struct snapshot_target *target_of(const struct snapshot *s,
 	return ret;
 }
 
-/* Nanoseconds since the report's beginning, of a moment on the clock of the target's machine. */
+/* Converts a time on the clock of the target's machine to ns since the report's start. */
 static uint64_t since_start(const struct writer *w, const struct snapshot_target *t, uint64_t ns)
 {
 	uint64_t offset;
@@ -460,7 +465,7 @@ static void put_line(void *ctx, const char *label, const char *value)
 	end(w, ']');
 }
 
-/* As lines for people, and as the object that heads the JSON format for machines. */
+/* Writes it as lines for the reader, and as the JSON format's header object for programs. */
 static int put_provenance(struct writer *w)
 {
 	json_t *object = provenance_json(w->s, w->o, "pyprofd-provenance");

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * JSON: everything that a snapshot holds, and what saves it: snapshot/load.c reads it again. One
- * object: "format" and "version", the rest of the provenance (see provenance.h), then
- * the arrays `threads`, `functions`, `edges` and `nodes`, whose elements refer to each other by
- * index. Times are integer nanoseconds on both clocks. One element per line, written as it is
- * made: no copy of a large snapshot is built. All of it is ASCII, so also safe to look at.
+ * JSON: the whole snapshot. Saved snapshots have this format, and snapshot/load.c reads it. One
+ * object: "format" and "version", the rest of the provenance (see provenance.h), then the arrays
+ * `threads`, `functions`, `edges` and `nodes`, whose elements refer to each other by index. Times
+ * are integer nanoseconds on both clocks. Each element is one line, written as soon as it is
+ * complete, so a large snapshot is not copied in memory. The output is ASCII, so it cannot harm a
+ * terminal.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,11 +25,11 @@ struct writer {
 	const struct view_filter *filter;
 	FILE *out;
 	uint32_t *func_at;   /* index in `functions`; SNAPSHOT_NONE: left out */
-	uint32_t *thread_at; /* likewise */
+	uint32_t *thread_at; /* index in `threads`; SNAPSHOT_NONE: left out */
 	uint32_t *node_at;
-	uint64_t (*outside)[SNAPSHOT_CLOCKS]; /* by thread: what its "<outside>" has */
-	bool durations; /* functions have them, and they are those of these threads */
-	bool errors;	/* figures have them, and they are those of these threads */
+	uint64_t (*outside)[SNAPSHOT_CLOCKS]; /* per thread: the figures of its "<outside>" row */
+	bool durations; /* functions have durations, valid for the written threads */
+	bool errors;	/* figures have standard errors, valid for the written threads */
 };
 
 static void next(struct writer *w, bool *first)
@@ -37,7 +38,7 @@ static void next(struct writer *w, bool *first)
 	*first = false;
 }
 
-/* Takes the value, which may be NULL for want of memory. */
+/* Writes a value and releases the reference; value may be NULL if out of memory. */
 static int dump(struct writer *w, json_t *value, size_t flags)
 {
 	int err;
@@ -85,8 +86,10 @@ static void put_known_clocks(struct writer *w, const char *key, const uint64_t n
 	fputc('}', w->out);
 }
 
-/* Shortest and longest are null where no activation has completed yet; a clock of them is null where
- * probes cost more than the activation took. */
+/*
+ * Minimum and maximum are null until an activation has completed, and on a clock where the probe
+ * cost exceeds the activation's time.
+ */
 static void put_extremes(struct writer *w, const uint64_t min[SNAPSHOT_CLOCKS],
 			 const uint64_t max[SNAPSHOT_CLOCKS])
 {
@@ -105,7 +108,10 @@ static json_t *clocks_json(const uint64_t ns[SNAPSHOT_CLOCKS])
 			 provenance_integer(ns[SNAPSHOT_WALL]));
 }
 
-/* outside: its time outside Python; also in a context of its own, snapshot_pseudo() provided. */
+/*
+ * outside: the thread's time outside Python. With snapshot_pseudo() it is also a context of its
+ * own.
+ */
 static json_t *thread_json(const struct writer *w, const struct snapshot_thread *t)
 {
 	const struct snapshot *s = w->s;
@@ -119,7 +125,7 @@ static json_t *thread_json(const struct writer *w, const struct snapshot_thread 
 			provenance_string(t->name), "alive", t->alive, "start_ns",
 			provenance_integer(t->start_ns), "end_ns", provenance_integer(t->end_ns),
 			"total", clocks_json(t->total), "outside", clocks_json(outside));
-	/* A row of ended threads says how many they are, and what they ran. */
+	/* A row of ended threads has their number and function. */
 	if (ret && t->folded &&
 	    (json_object_set_new(ret, "folded", provenance_integer(t->folded)) ||
 	     json_object_set_new(ret, "entry",
@@ -170,7 +176,7 @@ static bool node_selected(const struct writer *w, const struct snapshot_node *no
 	return w->thread_at[node->thread] != SNAPSHOT_NONE;
 }
 
-/* Pairs are of processes: threads of them cannot be selected. */
+/* Pairs belong to processes, so a filter by thread selects none. */
 static bool gil_pair_selected(const struct writer *w, const struct snapshot_gil_pair *p)
 {
 	const struct view_filter *f = w->filter;
@@ -178,13 +184,13 @@ static bool gil_pair_selected(const struct writer *w, const struct snapshot_gil_
 	return (!f->pid || f->pid == p->pid) && !f->tid;
 }
 
-/* Functions with a row of figures, and those that edges and contexts refer to besides. */
+/* Numbers the functions with a row, and those that only edges and contexts refer to. */
 static void number_functions(struct writer *w)
 {
 	const struct snapshot *s = w->s;
 	uint32_t n = 0;
 
-	/* Mark with 0 what is used, then number in the snapshot's order. */
+	/* First mark used functions with 0, then number them in the snapshot's order. */
 	for (size_t i = 0; i < w->v->nrows; i++)
 		w->func_at[w->v->rows[i].func] = 0;
 	for (size_t i = 0; i < w->v->nedges; i++) {
@@ -211,7 +217,7 @@ static void number_functions(struct writer *w)
 			w->func_at[i] = n++;
 }
 
-/* One group's measured columns, from the first one on up to end: the values of row i. */
+/* Writes one group's measured columns from index c to `end`: the values of row i. */
 static void put_group(struct writer *w, int c, int end, uint64_t *const *values, const char *suffix,
 		      size_t i)
 {
@@ -231,7 +237,7 @@ static void put_group(struct writer *w, int c, int end, uint64_t *const *values,
 		fputc('}', w->out);
 }
 
-/* An object for each group of columns that was measured; i SIZE_MAX: a row without figures. */
+/* Writes an object for each group of measured columns; i SIZE_MAX: a row without figures. */
 static void put_columns(struct writer *w, uint64_t *const *values, const char *suffix, size_t i)
 {
 	for (int c = 0, end; (c = column_group_next(w->s->measured, c, &end)) < COLUMNS; c = end)
@@ -281,7 +287,7 @@ static void put_error(struct writer *w, const char *key, const struct snapshot_f
 		fprintf(w->out, "\"%s\":%" PRIu64, key, (uint64_t)(error + 0.5));
 }
 
-/* Standard errors, null where they are not known. */
+/* Standard errors; null if unknown. */
 static void put_errors(struct writer *w, const struct snapshot_func *f)
 {
 	fputs(",\"error\":{", w->out);
@@ -297,7 +303,7 @@ static void put_errors(struct writer *w, const struct snapshot_func *f)
 	fputs("}}", w->out);
 }
 
-/* NULL, and later an error: out of memory. */
+/* NULL means out of memory; the caller reports the error later. */
 static json_t *owner(const struct snapshot_func *f,
 		     const char *(*find)(const char *name, size_t *len))
 {
@@ -370,7 +376,9 @@ static int put_functions(struct writer *w)
 	return 0;
 }
 
-/* Edges and contexts hold numbers only; there may be millions, so they are printed directly. */
+/*
+ * Edges and contexts contain only numbers and can be millions, so they are printed without jansson.
+ */
 static void put_edges(struct writer *w)
 {
 	bool first = true;
@@ -457,7 +465,7 @@ static void put_coroutines(struct writer *w)
 	fputs("\n]", w->out);
 }
 
-/* Who held the GIL while whom waited; null: outside of Python. */
+/* Which function held the GIL while which function waited for it; null: outside Python. */
 static void put_gil_pairs(struct writer *w)
 {
 	bool first = true;

@@ -14,7 +14,7 @@ int jsonout_value(FILE *out, json_t *value)
 		return -ENOMEM;
 	err = json_dumpf(value, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
 	json_decref(value);
-	/* What the stream could not take is found when it is flushed. */
+	/* Errors of the stream are found at the flush. */
 	return err < 0 && !ferror(out) ? -ENOMEM : 0;
 }
 

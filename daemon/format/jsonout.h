@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pieces of JSON, written as they are made: all ASCII, so also safe to look at. */
+/* Writes JSON piece by piece. The output is ASCII, so it cannot harm a terminal. */
 #ifndef PYPROF_FORMAT_JSONOUT_H
 #define PYPROF_FORMAT_JSONOUT_H
 
@@ -7,10 +7,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A string in quotes; NULL: null. 0 or -ENOMEM. */
+/* Writes a quoted string; null for NULL. Returns 0 or -ENOMEM. */
 int jsonout_string(FILE *out, const char *s);
 
-/* A value. Takes it; it may be NULL for want of memory. 0 or -ENOMEM. */
+/*
+ * Writes a value and releases the reference. value NULL (out of memory): returns -ENOMEM. Otherwise
+ * 0.
+ */
 int jsonout_value(FILE *out, json_t *value);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tables of what is no function: see listing.h. */
+/* Text tables of objects other than functions: see listing.h. */
 #include "format/listing.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static int listing_table(const struct listing *l, const struct snapshot *s,
 	if (!t->rows)
 		return -ENOMEM;
 	while (t->nrows < l->n) {
-		size_t i = t->nrows++; /* what it has so far is freed with the others */
+		size_t i = t->nrows++; /* the table frees what the row has allocated so far */
 		int err = l->fill(s, i, o, &t->rows[i]);
 
 		if (err < 0)

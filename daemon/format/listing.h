@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables on the screen of what is no function, a row for each: threads, coroutines. They are sorted
- * and restricted as functions are, and the largest come first unless told otherwise.
+ * Text tables of objects other than functions (threads, coroutines), one row per object. They are
+ * sorted and restricted like functions; the default order is largest first.
  */
 #ifndef PYPROF_FORMAT_LISTING_H
 #define PYPROF_FORMAT_LISTING_H
@@ -11,26 +11,26 @@
 
 struct listing_row {
 	const struct table_row *row;
-	size_t i;	/* which one of those listed */
-	uint64_t total; /* cumulative time of all that could be selected */
+	size_t i;	/* index of the object */
+	uint64_t total; /* cumulative time of all selectable objects, in ns */
 };
 
 struct listing {
 	size_t n;
-	/* Fill number i; what it allocates is freed with the row, also on failure. */
+	/* Fills the row of object i. The row owns what the callback allocates, also on failure. */
 	int (*fill)(const struct snapshot *s, size_t i, const struct format_opts *o,
 		    struct table_row *ret);
-	/* What is known of all rows together; may be NULL. */
+	/* Adds what depends on all rows; may be NULL. */
 	void (*complete)(const struct snapshot *s, struct table_row *rows);
 	const char *header;
 	void (*print)(const struct snapshot *s, const struct listing_row *r,
 		      const struct format_opts *o, FILE *out);
-	/* Behind the last row; may be NULL. */
+	/* Writes lines after the last row; may be NULL. */
 	void (*notes)(const struct snapshot *s, const struct selection *rows, FILE *out);
-	const char *none; /* instead of a table without rows */
+	const char *none; /* printed in place of an empty table */
 };
 
-/* The table, and the provenance below it. */
+/* Writes the table followed by the provenance. Returns 0 or a negative errno. */
 int listing_write(const struct listing *l, const struct snapshot *s, const struct format_opts *o,
 		  FILE *out, struct diag *diag);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Memory by function, as text: own figures of each function, those that grew most first. Sorted and
- * restricted as times are, with the growth in their place: `tottime` is the function's own, `cumtime`
- * that of its callees as well.
+ * Memory by function, as text: the own figures of each function, sorted by growth. Sorting and
+ * restrictions use the growth in place of times: `tottime` is the function's own growth, `cumtime`
+ * the one including callees.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +44,10 @@ static void print(const struct figures *f, FILE *out)
 		f->mapped / KIB, f->unmapped / KIB, f->large);
 }
 
-/* The table of times, with the growth instead; ret_figures: by row, to be freed. */
+/*
+ * Builds the table of times with the growth in their place. *ret_figures, by row, belongs to the
+ * caller.
+ */
 static int memory_rows(const struct view *v, const struct format_opts *o, struct table **ret,
 		       struct figures **ret_figures)
 {
@@ -75,7 +78,7 @@ static int memory_rows(const struct view *v, const struct format_opts *o, struct
 	return 0;
 }
 
-/* What roots have kept for themselves: where there is no row for time outside Python. */
+/* The roots' own figures, if there is no row for time outside Python. */
 static struct figures outside(const struct snapshot *s, const struct format_opts *o)
 {
 	struct figures sum = {0};

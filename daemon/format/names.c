@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names as formats need them: see names.h. */
+/* Name conversion and escaping: see names.h. */
 #include "format/names.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #define REPLACEMENT 0xfffdu
 
-/* What repr() escapes besides: spaces other than ' ', private use. */
+/* Code points that repr() also escapes: spaces other than ' ', private use. */
 static const struct name_range unprintable[] = {
 	{0x00a0, 0x00a0}, {0x1680, 0x1680}, {0x2000, 0x200a}, {0x202f, 0x202f},
 	{0x205f, 0x205f}, {0x3000, 0x3000}, {0xe000, 0xf8ff}, {0xf0000, 0x10ffff},
@@ -24,7 +24,10 @@ bool name_in_ranges(const struct name_range *r, size_t n, uint32_t cp)
 	return false;
 }
 
-/* Length of the sequence that a byte starts, with the bits it brings; 0: it starts none. */
+/*
+ * Returns the length of the sequence that a byte starts, with its payload bits in *cp; 0 if it
+ * starts none.
+ */
 static int utf8_lead(unsigned char c, uint32_t *cp, uint32_t *min)
 {
 	if (c < 0x80) {
@@ -59,7 +62,7 @@ uint32_t utf8_next(const char **p)
 
 	if (!s[0])
 		return 0;
-	/* The terminating NUL is no continuation byte: this cannot run past it. */
+	/* The terminating NUL is not a continuation byte, so the loop stops there. */
 	for (int i = 1; i < len && !bad; i++) {
 		bad = (s[i] & 0xc0) != 0x80;
 		cp = cp << 6 | (s[i] & 0x3f);
@@ -99,7 +102,7 @@ size_t utf8_put(char out[4], uint32_t cp)
 char *name_normal(const char *s, enum name_surrogates surrogates)
 {
 	const char *p = s ? s : "";
-	/* A bad byte grows to the three of U+FFFD, nothing grows more. */
+	/* An invalid byte becomes the three bytes of U+FFFD; nothing else grows. */
 	char *ret = malloc(strlen(p) * 3 + 1), *q = ret;
 	uint32_t cp;
 
@@ -132,7 +135,7 @@ char *name_std(const char *file, int32_t line, const char *name)
 	return ret;
 }
 
-/* What is behind prefix; NULL: name does not begin like that. */
+/* Returns the text after the prefix, or NULL if name does not start with it. */
 static const char *behind(const char *name, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -140,7 +143,7 @@ static const char *behind(const char *name, const char *prefix)
 	return strncmp(name, prefix, n) == 0 ? name + n : NULL;
 }
 
-/* <method 'append' of 'list' objects>; a type's name can hold anything, a method's as well. */
+/* <method 'append' of 'list' objects>. Names of types and methods can contain anything. */
 const char *name_builtin_type(const char *name, size_t *len)
 {
 	static const char of[] = "' of '", objects[] = "' objects>";
@@ -187,13 +190,13 @@ void name_putc(FILE *out, uint32_t cp)
 		fputs(terminal_escape(cp, escaped), out);
 }
 
-/* What `also` has is written as \xNN. */
+/* Characters in `also` are written as \xNN. */
 static size_t width_of(uint32_t cp, const char *also)
 {
 	return cp < 0x80 && strchr(also, (int)cp) ? strlen("\\xNN") : name_putc_length(cp);
 }
 
-/* Step back over one character, or over one byte of what is none; p is behind the first one. */
+/* Returns the start of the character (or of the invalid byte) that ends at p. */
 static const char *utf8_back(const char *s, const char *p)
 {
 	const char *q = p - 1;
@@ -204,8 +207,8 @@ static const char *utf8_back(const char *s, const char *p)
 }
 
 /*
- * Where the part at the head of s ends and the one at its tail begins, if more than `columns` are
- * written of it. False: not so many.
+ * Finds the end of the leading part and the start of the trailing part of s, if more than `columns`
+ * characters would be written. Returns false if s fits.
  */
 static bool find_middle(const char *s, const char *also, size_t columns, const char **ret_head,
 			const char **ret_tail)
@@ -215,7 +218,7 @@ static bool find_middle(const char *s, const char *also, size_t columns, const c
 	uint32_t cp;
 
 	*ret_head = NULL;
-	/* a short way into s decides it */
+	/* decides after a short prefix of s */
 	for (next = s; (cp = utf8_next(&next)); p = next) {
 		w = width_of(cp, also);
 		if (!*ret_head && width + w > columns / 2)
@@ -252,7 +255,10 @@ char *name_cut(const char *s, const char *also, size_t columns)
 	return ret;
 }
 
-/* The same by characters instead of by what is written of them. *ret_head is s to begin with. */
+/*
+ * Like find_middle, but counts characters of s rather than characters written. *ret_head starts at
+ * s.
+ */
 static bool find_middle_chars(const char *s, size_t columns, const char **ret_head,
 			      const char **ret_tail)
 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * pprof's profile: gzip'd protobuf, see pprof.proto. One sample per calling context, with the calls
- * into it and its self time on both clocks; labels say which thread and process. A location is a
- * function in a process: there are no addresses, and the mapping only says which Python it was.
+ * pprof's profile: gzip-compressed protobuf, see pprof.proto. One sample per calling context, with
+ * its number of calls and its self time on both clocks; labels name the thread and process. A
+ * location is a function in a process. There are no addresses; the mapping only identifies the
+ * Python executable.
  *
- * Protobuf messages that are written one behind the other are one message, their repeated fields
- * joined. So the profile is written in pieces, each a Profile with little in it, and the memory
- * that this takes does not grow with the number of samples.
+ * Concatenated protobuf messages parse as one message with the repeated fields joined. The writer
+ * uses this to emit the profile as many small Profile messages, so its memory does not grow with
+ * the number of samples.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,9 +25,9 @@
 #define GZIP	 16 /* for deflateInit2: a gzip header and trailer */
 #define OUT_SIZE 16384
 
-/* What a packed message is appended to. */
+/* A buffer that packed messages are appended to. */
 struct gzip {
-	ProtobufCBuffer base; /* first: callbacks get a pointer to it */
+	ProtobufCBuffer base; /* must be first: callbacks receive a pointer to it */
 	z_stream z;
 	FILE *out;
 	unsigned char buf[OUT_SIZE];
@@ -36,14 +37,14 @@ struct writer {
 	const struct snapshot *s;
 	struct gzip *gz;
 	struct strtab strings;
-	struct map locations;	/* (target, function) → its number; written already */
-	struct map functions;	/* function → nothing; written already */
-	uint32_t *target_of;	/* per thread; ntargets: none of them */
-	uint64_t last_location; /* the greatest number so far */
+	struct map locations;	/* (target, function) → its number, if already written */
+	struct map functions;	/* set of functions already written */
+	uint32_t *target_of;	/* per thread; ntargets: no target */
+	uint64_t last_location; /* the highest number so far */
 	uint64_t ids[STACKS_MAX_FRAMES];
-	Pprof__Label labels[3];				     /* of the thread labels_of */
-	bool durations;					     /* functions have them */
-	Pprof__Label quantiles[QUANTILES * SNAPSHOT_CLOCKS]; /* of the function quantiles_of */
+	Pprof__Label labels[3];				     /* of thread labels_of */
+	bool durations;					     /* functions have durations */
+	Pprof__Label quantiles[QUANTILES * SNAPSHOT_CLOCKS]; /* of function quantiles_of */
 	size_t nquantiles;
 	uint32_t quantiles_of;
 	uint32_t labels_of;
@@ -65,7 +66,7 @@ static void gzip_run(struct gzip *gz, const uint8_t *data, size_t n, int flush)
 	} while (r == Z_OK && (gz->z.avail_in || !gz->z.avail_out || flush == Z_FINISH));
 }
 
-/* One string is no longer than memory is large, but zlib counts in 32 bits. */
+/* A string fits in memory, but zlib counts in 32 bits. */
 static void gzip_append(ProtobufCBuffer *base, size_t n, const uint8_t *data)
 {
 	struct gzip *gz = (struct gzip *)base;
@@ -107,7 +108,10 @@ static void put(struct writer *w, const Pprof__Profile *piece)
 	pprof__profile__pack_to_buffer(piece, &w->gz->base);
 }
 
-/* A copy that is valid UTF-8 and harmless: pprof prints names as they are. OOM: NULL. */
+/*
+ * Returns a copy that is valid UTF-8 and escaped, because pprof prints names unchanged. NULL: out
+ * of memory.
+ */
 static char *escape(const char *s)
 {
 	char *ret = NULL;
@@ -123,7 +127,7 @@ static char *escape(const char *s)
 	return NULL;
 }
 
-/* The number of a string, which is written when it is new. */
+/* Sets *ret to the number of a string, which is written if it is new. */
 static int put_string(struct writer *w, const char *s, int64_t *ret)
 {
 	_cleanup_free_ char *utf8 = escape(s);
@@ -160,7 +164,7 @@ static int put_value_type(struct writer *w, const char *type, const char *unit, 
 	return 0;
 }
 
-/* Readers must not look for symbols themselves: has_functions and the like say there are some. */
+/* has_functions and similar fields keep readers from symbolising the profile themselves. */
 static int put_mapping(struct writer *w, uint32_t target)
 {
 	const struct snapshot_target *t = &w->s->targets[target];
@@ -180,8 +184,8 @@ static int put_mapping(struct writer *w, uint32_t target)
 }
 
 /*
- * The system name is never the name, or pprof would take `<lambda>` for a C++ template and remove
- * it. func is SNAPSHOT_NONE for the frames that a stack had no room for.
+ * The system name always differs from the name, otherwise pprof would take `<lambda>` for a C++
+ * template and remove it. func SNAPSHOT_NONE stands for the frames left out of a stack.
  */
 static int put_function(struct writer *w, uint32_t func, uint64_t id)
 {
@@ -208,7 +212,7 @@ static int put_function(struct writer *w, uint32_t func, uint64_t id)
 	return map_put(&w->functions, func, 0);
 }
 
-/* The number of the location of a function in a target, which is written when it is new. */
+/* Sets *ret to the location of a function in a target, which is written if it is new. */
 static int put_location(struct writer *w, uint32_t target, uint32_t func, uint64_t *ret)
 {
 	uint64_t key = (uint64_t)target << 32 | func;
@@ -250,7 +254,7 @@ static int set_label(struct writer *w, Pprof__Label *label, const char *key, con
 	return 0;
 }
 
-/* Of a thread: whoever comes next is mostly in the same one. */
+/* Caches the labels of one thread, because consecutive samples mostly belong to the same thread. */
 static int set_labels(struct writer *w, uint32_t thread)
 {
 	const struct snapshot_thread *t = &w->s->threads[thread];
@@ -266,7 +270,9 @@ static int set_labels(struct writer *w, uint32_t thread)
 	return 0;
 }
 
-/* How long calls of the innermost function take: pprof has no histograms. */
+/*
+ * Quantiles of the innermost function's call durations, as labels, because pprof has no histograms.
+ */
 static int set_quantiles(struct writer *w, uint32_t func)
 {
 	static const char *const clocks[SNAPSHOT_CLOCKS] = {"cpu", "wall"};
@@ -354,7 +360,7 @@ static void put_comment(void *ctx, const char *label, const char *value)
 	put(c->w, &piece);
 }
 
-/* When, for how long: of all selected targets together. */
+/* Start and duration over all selected targets. */
 static void put_times(struct writer *w, const struct format_opts *o)
 {
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
@@ -379,7 +385,7 @@ static int put_head(struct writer *w, const struct format_opts *o)
 	int64_t empty;
 	int err;
 
-	/* The first string is the empty one, which stands for none. */
+	/* pprof requires string 0 to be empty; it stands for "none". */
 	if (put_string(w, "", &empty) < 0 || put_value_type(w, "calls", "count", false) < 0 ||
 	    put_value_type(w, "cpu", "nanoseconds", o->clock == SNAPSHOT_CPU) < 0 ||
 	    put_value_type(w, "wall", "nanoseconds", o->clock == SNAPSHOT_WALL) < 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where figures come from: see provenance.h. */
+/* Provenance: see provenance.h. */
 #include "format/provenance.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static const char *clock_name(enum snapshot_clock clock)
 	return clock == SNAPSHOT_WALL ? "wall" : "cpu";
 }
 
-/* UTC, to the millisecond: 2025-01-31T12:00:00.000Z. 0 is a moment that is not known. */
+/* Formats a time as UTC with milliseconds: 2025-01-31T12:00:00.000Z. 0 is an unknown time. */
 static const char *iso8601(uint64_t unix_ns, char out[40])
 {
 	time_t seconds = (time_t)(unix_ns / NS);
@@ -41,7 +41,10 @@ static const char *iso8601(uint64_t unix_ns, char out[40])
 	return out;
 }
 
-/* Samples that fall where they like come in a number that varies by its root. */
+/*
+ * The number of independent samples has a Poisson distribution, so its standard deviation is its
+ * square root.
+ */
 double provenance_sampling_error(uint64_t samples)
 {
 	return samples ? 1 / sqrt((double)samples) : 1;
@@ -66,7 +69,7 @@ bool provenance_exact(const struct snapshot *s, const struct snapshot_target *t)
 {
 	struct snapshot one = *s;
 
-	/* What makes counts exact is the snapshot's to say; ask it about this target alone. */
+	/* snapshot_exact() decides for a whole snapshot; make one with this target alone. */
 	one.targets = (struct snapshot_target *)t;
 	one.ntargets = 1;
 	return snapshot_exact(&one);
@@ -99,7 +102,7 @@ static bool all_exact(const struct snapshot *s, const struct format_opts *o)
 
 /* ---- for machines ---- */
 
-/* Add a value, which may be NULL for want of memory; *ok remembers that. */
+/* Adds a value, which may be NULL if out of memory; *ok records that. */
 static void set(json_t *object, const char *key, json_t *value, bool *ok)
 {
 	if (json_object_set_new(object, key, value) < 0)
@@ -165,7 +168,7 @@ static json_t *hit_json(const struct cost *c, enum cost_kind k)
 			 provenance_integer(c->after[k]));
 }
 
-/* Costs are null where they are not known. */
+/* Unknown costs are null. */
 static json_t *overhead_json(const struct snapshot_target *t)
 {
 	json_t *ret = json_object(), *hits = t->cost.known ? json_object() : json_null();
@@ -188,7 +191,7 @@ static json_t *overhead_json(const struct snapshot_target *t)
 	return checked(ret, ok);
 }
 
-/* Only what is not as usual. */
+/* Adds only the values that differ from the defaults. */
 static void set_process_tree(json_t *ret, const struct snapshot_target *t, bool *ok)
 {
 	const struct snapshot_children *c = &t->children;
@@ -234,7 +237,7 @@ static double share_of(uint64_t part, uint64_t whole)
 	return whole > 0 ? (double)part / (double)whole : 1;
 }
 
-/* What the reason "other" is, by system call, and how much of the GIL is known. */
+/* The reason "other" by system call, and the share of GIL waits with a known holder. */
 static json_t *waits_json(const struct snapshot_target *t)
 {
 	const struct snapshot_waits *w = &t->waits;
@@ -332,7 +335,7 @@ static json_t *filter_json(const struct view_filter *filter)
 	return checked(ret, ok);
 }
 
-/* Names of the columns that were measured, by group. */
+/* Keys of the measured columns, by group. */
 static json_t *columns_json(uint64_t measured)
 {
 	json_t *ret = json_object();
@@ -350,7 +353,7 @@ static json_t *columns_json(uint64_t measured)
 	return checked(ret, ok);
 }
 
-/* Readers that know of no modes must not take a sampled or counted target for a traced one. */
+/* A higher version, so that readers that do not know modes reject a sampled or counted target. */
 static json_int_t file_version(const struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->ntargets; i++)
@@ -567,7 +570,7 @@ static double seconds_of(uint64_t ns)
 	return (double)ns / NS;
 }
 
-/* What was not traced: not the figures' fault, but missing from them. */
+/* Reports parts of the run that were not traced: the figures are correct but lack them. */
 static void say_gaps(struct lines *l, const struct snapshot_target *t)
 {
 	if (t->folded)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where figures come from: what was traced, when, on which clock, and whether anything was lost.
- * Every format carries this, as the object below or as lines of text.
+ * Provenance: what was traced, when, on which clock, and whether data was lost. Every format
+ * includes it, as a JSON object or as lines of text.
  */
 #ifndef PYPROF_FORMAT_PROVENANCE_H
 #define PYPROF_FORMAT_PROVENANCE_H
@@ -10,32 +10,41 @@
 
 #include "format/format_opts.h"
 
-/* An unsigned number as JSON has it: what does not fit 63 bits is the greatest that does. */
+/* Returns an unsigned number as JSON, clamped to 63 bits. A new reference; NULL: out of memory. */
 json_t *provenance_integer(uint64_t n);
 
-/* A string as JSON has it: valid UTF-8, whatever it was; NULL: null. OOM: NULL. */
+/*
+ * Returns a string as JSON, with invalid UTF-8 replaced; null for NULL. A new reference; NULL: out
+ * of memory.
+ */
 json_t *provenance_string(const char *s);
 
-/* Nothing lost by this target? */
+/* Returns whether this target lost nothing, so that its counts are exact. */
 bool provenance_exact(const struct snapshot *s, const struct snapshot_target *t);
 
-/* Calls and returns that were not counted. */
+/* Returns the number of calls and returns that were not counted. */
 uint64_t provenance_lost(const struct snapshot_target *t);
 
-/* The standard error of all samples together, as a share of them. */
+/* Returns the standard error of the number of samples, as a fraction of that number. */
 double provenance_sampling_error(uint64_t samples);
 
-/* Does the filter select this target? By thread: one that has it. For threads: view_selects. */
+/*
+ * Returns whether the filter selects this target. A filter by thread selects the target that owns
+ * the thread. For threads, see view_selects.
+ */
 bool provenance_selects(const struct snapshot *s, const struct view_filter *filter,
 			const struct snapshot_target *t);
 
 /*
- * Everything about the selected targets, for machines. `format` says what the object is part of.
- * A new reference; OOM: NULL.
+ * Returns all facts about the selected targets. `format` names the format that contains the object.
+ * A new reference; NULL: out of memory.
  */
 json_t *provenance_json(const struct snapshot *s, const struct format_opts *o, const char *format);
 
-/* Everything about the selected targets, for people: one call per line, values not yet escaped. */
+/*
+ * Calls the function once per line of text about the selected targets. The values are not escaped
+ * yet.
+ */
 typedef void (*provenance_line_fn)(void *ctx, const char *label, const char *value);
 int provenance_lines(const struct snapshot *s, const struct format_opts *o, provenance_line_fn line,
 		     void *ctx);

@@ -4,16 +4,18 @@
  *
  * The file is one marshal object, a dictionary
  *
- *	{(file, line, name): (pcalls, ncalls, tottime, cumtime, {caller: (ncalls, pcalls, …)})}
+ * 	{(file, line, name): (pcalls, ncalls, tottime, cumtime, {caller: (ncalls, pcalls, …)})}
  *
- * where the two counts change places in a caller's tuple, and times are float seconds. pstats
- * takes every entry for a function, so there is no room for provenance inside. Behind it there is:
- * marshal.load() reads one object and leaves the rest of the file alone. The second object is the
- * same dictionary that heads the JSON format; a second marshal.load() on the open file returns it.
+ * in which a caller's tuple has the two counts in the opposite order, and times are float seconds.
+ * pstats takes every entry for a function, so the provenance cannot be inside. It follows as a
+ * second object, because marshal.load() reads one object and ignores the rest of the file. The
+ * second object is the header dictionary of the JSON format; a second marshal.load() on the open
+ * file returns it.
  *
- * Restrictions leave out functions, though not as callers of others. The order is the reader's.
+ * Restrictions leave out functions but not their entries as callers. The reader determines the
+ * order.
  *
- * As with cProfile, a profile without any function cannot be loaded: pstats refuses it.
+ * As with cProfile, pstats refuses to load a profile without functions.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,13 +24,13 @@
 #include "format/selection.h"
 #include "format/writers.h"
 
-/* Since 3.4 an object with this flag gets the next number and can be referred to by it. */
+/* Since 3.4, an object with this flag gets the next number, and later objects can refer to it. */
 #define FLAG_REF 0x80
 
 struct marshal {
 	FILE *out;
 	const struct table *t;
-	uint32_t *refs; /* per row: its key's number; SNAPSHOT_NONE: not written yet */
+	uint32_t *refs; /* per row: the number of its key; SNAPSHOT_NONE: not written yet */
 	uint32_t nrefs;
 };
 
@@ -38,7 +40,7 @@ static void put_u32(FILE *out, uint32_t n)
 		fputc(n >> 8 * i & 0xff, out);
 }
 
-/* What does not fit 31 bits is written in digits of 15 bits. */
+/* Numbers above 31 bits are written in digits of 15 bits. */
 static void put_int(FILE *out, uint64_t n)
 {
 	uint32_t digits = 0;
@@ -83,7 +85,7 @@ static void put_tuple(FILE *out, uint32_t n, int flags)
 	put_u32(out, n);
 }
 
-/* A key is written once and referred to afterwards: callers repeat them many times over. */
+/* A key is written once and then referred to, because callers repeat it very often. */
 static void put_key(struct marshal *m, uint32_t row)
 {
 	const struct table_row *r = &m->t->rows[row];
@@ -111,7 +113,7 @@ static void put_caller(struct marshal *m, const struct table_edge *e)
 	put_float(m->out, table_seconds(e->ct));
 }
 
-/* Edges are sorted by callee: *edge is the first one that may be this row's. */
+/* Edges are sorted by callee; *edge is the first one that can be this row's. */
 static void put_row(struct marshal *m, uint32_t row, const struct table_edge **edge)
 {
 	const struct table_row *r = &m->t->rows[row];
@@ -157,7 +159,7 @@ static void put_json_array(FILE *out, json_t *array)
 	json_array_foreach(array, i, value) put_json(out, value);
 }
 
-/* Provenance knows no negative integers. */
+/* Provenance contains no negative integers. */
 static void put_json(FILE *out, json_t *value)
 {
 	switch (json_typeof(value)) {
@@ -188,7 +190,7 @@ static void put_json(FILE *out, json_t *value)
 	}
 }
 
-/* Keep what is selected. Without restrictions that is everything, and sorting it no use. */
+/* Keeps the selected rows. Without restrictions that is all of them, and sorting is unnecessary. */
 static int restrict_rows(struct table *t, const struct format_opts *o, struct diag *diag)
 {
 	_cleanup_(selection_deinit) struct selection rows = {0};

@@ -16,7 +16,7 @@ void quantiles_add(struct quantiles *q, const struct snapshot_durations *duratio
 		q->max = durations[clock].max;
 }
 
-/* The middle of a bucket may be above the longest that is in it. */
+/* The midpoint of a bucket may exceed the maximum. */
 uint64_t quantiles_get(const struct quantiles *q, enum quantile which)
 {
 	uint64_t ns = which == QUANTILE_MAX ? q->max : histogram_quantile(&q->sum, shares[which]);

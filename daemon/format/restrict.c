@@ -11,7 +11,7 @@
 
 #include "format/names.h"
 
-/* Backtracking steps for one name, memory in KiB for one name, time for a whole table. */
+/* Limits: backtracking steps per name, memory in KiB per name, time per table. */
 #define MATCH_STEPS    200000u
 #define MATCH_HEAP_KIB 8192u
 #define MATCH_SECONDS  2.0
@@ -22,7 +22,7 @@ struct restriction {
 	enum restriction_kind kind;
 	int64_t rows;
 	double share;
-	const char *text; /* within restrictions.text */
+	const char *text; /* points into restrictions.text */
 	pcre2_code *code;
 };
 
@@ -34,7 +34,7 @@ struct restrictions {
 	pcre2_match_data *match;
 };
 
-/* Digits, with single underscores between them as Python allows. Returns what follows them. */
+/* Skips digits with single underscores between them, as in Python. Returns the rest. */
 static const char *skip_digits(const char *p)
 {
 	while (*p >= '0' && *p <= '9') {
@@ -50,7 +50,7 @@ static const char *skip_sign(const char *p)
 	return *p == '+' || *p == '-' ? p + 1 : p;
 }
 
-/* As int() decides, but for blanks and digits of other scripts. */
+/* The same rule as int(), without surrounding spaces and non-ASCII digits. */
 static bool is_integer(const char *s)
 {
 	const char *digits = skip_sign(s), *end = skip_digits(digits);
@@ -58,7 +58,10 @@ static bool is_integer(const char *s)
 	return end > digits && !*end;
 }
 
-/* As float() decides; "inf" and "nan" are patterns, as functions may be called so. */
+/*
+ * The same rule as float(), except that "inf" and "nan" are patterns, since functions may have
+ * these names.
+ */
 static bool is_float(const char *s)
 {
 	const char *p = skip_sign(s), *end = skip_digits(p);
@@ -82,7 +85,9 @@ bool restriction_is_pattern(const char *s)
 	return !is_integer(s) && !is_float(s);
 }
 
-/* A number without its underscores; too long for the buffer: cut, which its readers see. */
+/*
+ * Copies a number without underscores. If it does not fit, it is cut, and the caller detects that.
+ */
 static const char *plain_number(const char *s, char *out, size_t size)
 {
 	size_t n = 0;
@@ -122,7 +127,10 @@ static int parse_share(struct restriction *r, const char *s, struct diag *diag)
 
 static int parse_pattern(struct restriction *r, const char *s, struct diag *diag)
 {
-	/* As Python's re does for str; one code unit (\C) could split a character. */
+	/*
+	 * The options of Python's re for str. \C (one code unit) is disabled, because it could
+	 * split a character.
+	 */
 	const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C |
 				 PCRE2_MATCH_INVALID_UTF;
 	PCRE2_UCHAR why[128];
@@ -224,7 +232,7 @@ static int too_slow(const struct restriction *r, struct diag *diag)
 			"pattern '%.200s' takes too long", r->text);
 }
 
-/* 1: the pattern is in there; 0: it is not. */
+/* Returns 1 if the pattern matches, 0 if not, or a negative errno. */
 static int match(const struct restrictions *all, const struct restriction *r, const char *name,
 		 struct diag *diag)
 {
@@ -283,7 +291,7 @@ int restrict_names(const char *pattern, char *const *names, size_t n, bool *matc
 	return err < 0 ? err : 0;
 }
 
-/* As Python prints the number: the fewest digits that read back the same. */
+/* Prints a number like Python: the fewest digits that read back as the same value. */
 static void print_share(FILE *out, double share)
 {
 	char buf[40];
@@ -316,7 +324,9 @@ int restrictions_apply(const struct restrictions *all, const struct table *t, ui
 		size_t before = *n;
 		int err = 0;
 
-		/* A share of exactly 1 and a negative number of rows leave all, as in pstats. */
+		/*
+		 * As in pstats, a share of exactly 1 and a negative number of rows keep everything.
+		 */
 		if (r->kind == RESTRICT_PATTERN)
 			err = keep_matching(all, r, t, order, n, diag);
 		else if (r->kind == RESTRICT_ROWS && r->rows >= 0 && (uint64_t)r->rows < before)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Rows: what changes from second to second in a live view, as small as it gets: JSON with a short
- * array per function and per thread, times in nanoseconds. The calling contexts, which are the
- * most of a snapshot, are left out. Key names say what the arrays hold. Restrictions leave nothing out
- * here: they pick the functions whose callers are told.
+ * Rows: the changing part of a live view, as compact as possible: JSON with a short array per
+ * function and per thread, times in ns. Key names describe the arrays' elements. Calling contexts,
+ * the largest part of a snapshot, are omitted. Restrictions do not remove rows here: they select
+ * the functions whose callers are included.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -56,7 +56,7 @@ static int put_functions(const struct view *v, FILE *out)
 	return 0;
 }
 
-/* Those in `functions`, without the qualified name, of the calls from one caller. */
+/* Writes the elements of `functions`, without the qualified name, for the calls from one caller. */
 static int put_caller(const struct table *cpu, const struct table *wall, size_t i, FILE *out)
 {
 	const struct table_edge *c = &cpu->edges[i], *w = &wall->edges[i];
@@ -74,7 +74,10 @@ static int put_caller(const struct table *cpu, const struct table *wall, size_t 
 	return 0;
 }
 
-/* Who called the functions that the restrictions pick; both clocks' tables have the same edges. */
+/*
+ * Writes the callers of the functions that the restrictions select. Both clocks' tables have the
+ * same edges.
+ */
 static int put_callers(const struct view *v, const struct format_opts *o, FILE *out,
 		       struct diag *diag)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Text for people at a terminal: see screen.h. */
+/* Text for terminals: see screen.h. */
 #include "format/screen.h"
 
 #include "format/names.h"
@@ -9,7 +9,7 @@
 #define ELLIPSIS	   "..."
 #define NELLIPSIS	   (sizeof(ELLIPSIS) - 1)
 
-/* East Asian wide and fullwidth characters, emoji: what terminals give two columns. */
+/* East Asian wide and fullwidth characters and emoji, which use two columns. */
 static const struct name_range wide[] = {
 	{0x1100, 0x115f},   {0x2e80, 0x303e},	{0x3041, 0xa4cf},   {0xa960, 0xa97f},
 	{0xac00, 0xd7a3},   {0xf900, 0xfaff},	{0xfe30, 0xfe6f},   {0xff00, 0xff60},
@@ -17,7 +17,7 @@ static const struct name_range wide[] = {
 	{0x20000, 0x3fffd},
 };
 
-/* Marks that are drawn over the character before them. */
+/* Combining characters, which use no column. */
 static const struct name_range combining[] = {
 	{0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd}, {0x1ab0, 0x1aff},
 	{0x1dc0, 0x1dff}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},
@@ -72,7 +72,7 @@ size_t screen_fit(FILE *out, const char *s, size_t columns)
 		head = room / 2;
 		tail = width - (room - head);
 	}
-	/* what ends within the head or begins within the tail is shown */
+	/* prints characters that end within the leading or start within the trailing part */
 	for (; (cp = utf8_next(&s)); before += width_of(cp)) {
 		size_t w = width_of(cp);
 

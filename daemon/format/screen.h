@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Text for people at a terminal: names fitted into columns, emphasis where it was asked for, and
- * where the figures come from at the end.
+ * Text for terminals: names fitted into columns, optional emphasis, and the provenance at the end.
  */
 #ifndef PYPROF_FORMAT_SCREEN_H
 #define PYPROF_FORMAT_SCREEN_H
 
 #include "format/format.h"
 
-/* How wide the layouts are that are ours. */
+/* The width of layouts that do not come from pstats. */
 #define SCREEN_COLUMNS 79
 
-/* Escape sequences, or nothing where the options ask for no colour. */
+/* Return escape sequences, or "" if the options disable colour. */
 const char *screen_bold(const struct format_opts *o);
 const char *screen_dim(const struct format_opts *o);
 const char *screen_plain(const struct format_opts *o);
 
-/* How many columns name_print(out, s, 0) takes: escapes and wide characters counted. */
+/*
+ * Returns the number of columns that name_print(out, s, 0) uses, including escapes and wide
+ * characters.
+ */
 size_t screen_width(const char *s);
 
 /*
- * Print a name as name_print does, in at most `columns` columns: the middle of longer ones is left
- * out. Returns the columns used.
+ * Prints a name like name_print, in at most `columns` columns; the middle of longer names is left
+ * out. Returns the number of columns used.
  */
 size_t screen_fit(FILE *out, const char *s, size_t columns);
 
-/* The provenance, a line each. */
+/* Writes the provenance, one line per fact. Returns 0 or a negative errno. */
 int screen_provenance(const struct snapshot *s, const struct format_opts *o, FILE *out);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a user picked of a table: see selection.h. */
+/* Selected rows of a table: see selection.h. */
 #include "format/selection.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a user picked of a table: its rows sorted, reversed and restricted, in this order. */
+/* The rows of a table that the user selected: sorted, reversed and restricted, in that order. */
 #ifndef PYPROF_FORMAT_SELECTION_H
 #define PYPROF_FORMAT_SELECTION_H
 
@@ -8,9 +8,9 @@
 
 struct selection {
 	struct sort sort;
-	uint32_t *order; /* rows of the table */
+	uint32_t *order; /* row indices of the table */
 	size_t n;
-	char *notes; /* what pstats says about the restrictions; lines, may be none */
+	char *notes; /* pstats' remarks about the restrictions, as lines; may be empty */
 };
 
 int selection_init(struct selection *s, const struct table *t, const struct format_opts *o,

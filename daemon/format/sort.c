@@ -13,7 +13,7 @@ struct key {
 	compare_fn compare;
 };
 
-/* Text is compared by code points, as Python does; UTF-8's bytes are in that order as well. */
+/* Python compares text by code point; the byte order of UTF-8 is the same. */
 static int by_file(const struct table_row *l, const struct table_row *r)
 {
 	return strcmp(l->file, r->file);
@@ -43,7 +43,7 @@ static int by_name_file_line(const struct table_row *l, const struct table_row *
 	return c ? c : by_line(l, r);
 }
 
-/* Figures come largest first. */
+/* Figures sort largest first. */
 static int by_calls(const struct table_row *l, const struct table_row *r)
 {
 	return (l->nc < r->nc) - (l->nc > r->nc);
@@ -64,7 +64,7 @@ static int by_cumulative(const struct table_row *l, const struct table_row *r)
 	return (l->ct < r->ct) - (l->ct > r->ct);
 }
 
-/* In pstats' order, on which the abbreviations depend. */
+/* In the order of pstats, which determines the abbreviations. */
 static const struct key sort_keys[] = {
 	{"calls", "call count", by_calls},
 	{"ncalls", "call count", by_calls},
@@ -96,9 +96,9 @@ static size_t common_prefix(const char *a, const char *b)
 }
 
 /*
- * pstats enters a word's prefixes, longest first, until it meets one that an earlier word has
- * entered; that one, and only that one, becomes ambiguous. So `cu` stands for cumtime although
- * `cum` stands for nothing. This asks whether the word at `at` spoils the prefix in this way.
+ * Returns whether the key at `at` makes the prefix ambiguous. pstats registers a key's prefixes,
+ * longest first, until it finds one that an earlier key has registered; only that one becomes
+ * ambiguous. So `cu` stands for cumtime although `cum` is ambiguous.
  */
 static bool key_spoils(size_t at, const char *prefix, size_t len)
 {
@@ -161,7 +161,7 @@ struct sort_context {
 	const struct table *t;
 };
 
-/* Equals stay in the table's order: Python's sort is stable. */
+/* Equal rows keep the table's order, because Python's sort is stable. */
 static int compare_rows(const void *left, const void *right, void *arg)
 {
 	const struct sort_context *c = arg;

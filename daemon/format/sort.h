@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * pstats' sort keys: the same words, the same abbreviations, the same order among equals.
- */
+/* pstats' sort keys, with the same names, abbreviations and order of equal rows. */
 #ifndef PYPROF_FORMAT_SORT_H
 #define PYPROF_FORMAT_SORT_H
 
@@ -15,15 +13,15 @@ struct sort {
 };
 
 /*
- * Read keys separated by commas; NULL is what cProfile's print_stats() sorts by when it is not
- * told, the standard name. Unknown or ambiguous: -EINVAL, exit code 2.
+ * Parses comma-separated keys. NULL selects cProfile's default for print_stats(), the standard
+ * name. Returns 0, or -EINVAL with exit code 2 if a key is unknown or ambiguous.
  */
 int sort_parse(const char *keys, struct sort *ret, struct diag *diag);
 
-/* "internal time, function name": what pstats says the table is ordered by. */
+/* Prints pstats' description of the order, such as "internal time, function name". */
 void sort_print_title(const struct sort *sort, FILE *out);
 
-/* The listed rows in order: their indices, for the caller to free. */
+/* Sorts the listed rows. *ret receives their indices; the caller frees it. */
 int sort_rows(const struct sort *sort, bool reverse, const struct table *t, uint32_t **ret,
 	      size_t *ret_n);
 

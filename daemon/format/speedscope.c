@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * speedscope's own file format: per thread and clock one "evented" profile, the chosen clock first.
+ * speedscope's file format: one "evented" profile per thread and clock, the chosen clock first.
  *
- * What was measured are sums per calling context, not a course of events: a context opens once, all
- * it called follows, then comes its own time. So its width is its cumulative time, and speedscope's
- * "Left Heavy" and "Sandwich" views show what they always do; "Time Order" shows no order in time.
- * Two events per context keep the file in proportion to the tree, whatever its depth.
+ * The snapshot has sums per calling context, not a sequence of events. Each context therefore opens
+ * once, then all its callees follow, then its own time; its width is its cumulative time.
+ * speedscope's "Left Heavy" and "Sandwich" views show correct results; "Time Order" shows no
+ * chronological order. Two events per context keep the file proportional to the tree at any depth.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,8 +22,8 @@ struct writer {
 	const struct snapshot *s;
 	const struct tree *tree;
 	FILE *out;
-	enum snapshot_clock clock; /* of the profile at hand */
-	uint64_t at;		   /* where in it */
+	enum snapshot_clock clock; /* of the profile being written */
+	uint64_t at;		   /* the current position in it, in ns */
 	bool first;
 };
 
@@ -129,7 +129,7 @@ static int put_profiles(struct writer *w, const struct format_opts *o)
 	return 0;
 }
 
-/* The schema allows keys of ours; `pyprofd` is the object that heads the JSON format. */
+/* The schema allows additional keys; `pyprofd` is the header object of the JSON format. */
 static int put_tail(const struct snapshot *s, const struct format_opts *o, FILE *out)
 {
 	fputs("\"activeProfileIndex\":0,\"exporter\":", out);

@@ -14,7 +14,7 @@ struct walk {
 	const struct snapshot *s;
 	stacks_fn fn;
 	void *ctx;
-	uint32_t *path; /* functions from the outermost to the node at hand */
+	uint32_t *path; /* functions from the outermost to the current node */
 	size_t depth, cap;
 	struct stack stack;
 };

@@ -7,7 +7,9 @@
 
 #include "format/names.h"
 
-/* While it is built: which row a function of the snapshot is, and rows by their key's hash. */
+/*
+ * State while building: the row of each function of the snapshot, and a hash table of rows by key.
+ */
 struct builder {
 	const struct view *v;
 	struct table *t;
@@ -44,7 +46,9 @@ static void row_deinit(struct table_row *r)
 	free(r->std);
 }
 
-/* The key's strings. A pseudo function takes the form that pstats prints without a file. */
+/*
+ * Sets the strings of the key. A pseudo function has the form that pstats prints for an empty file.
+ */
 static int row_init(struct table_row *r, const struct snapshot_func *f)
 {
 	const char *file = f->pseudo ? "~" : f->filename;
@@ -72,7 +76,7 @@ static size_t slot_of(const struct builder *b, const struct table_row *r)
 	return i;
 }
 
-/* The row of a function of the snapshot, made when it is new. */
+/* Sets *ret to the row of a function, which is created if it is new. */
 static int row_get(struct builder *b, uint32_t func, uint32_t *ret)
 {
 	struct table_row r;
@@ -113,7 +117,7 @@ static int add_rows(struct builder *b, enum snapshot_clock clock)
 		if (row_get(b, from->func, &at) < 0)
 			return -ENOMEM;
 		row = &b->t->rows[at];
-		/* Time that is not there on this clock makes no row. */
+		/* A pseudo function without calls and without time on this clock is not listed. */
 		row->listed = row->listed || !f->pseudo || from->ncalls || from->cum[clock];
 		row->nc += from->ncalls;
 		row->cc += from->pcalls;
@@ -157,7 +161,7 @@ static int edge_compare(const void *left, const void *right)
 	return 0;
 }
 
-/* Functions that became one row bring edges that are one edge now. */
+/* Merges edges that became equal because their functions share a row. */
 static void merge_edges(struct table *t)
 {
 	size_t n = 0;

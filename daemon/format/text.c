@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Text: the table that cProfile prints, letter for letter, so that eyes and scripts made for it
- * go on working (where figures are estimates, the first line ends by saying so, and rough ones are
- * marked); below it, where the
- * figures come from. Two departures, both for hostile names:
- * what could harm a terminal is escaped, and the middle of absurdly long names is left out.
+ * Text: the table that cProfile prints, byte for byte, so that readers and scripts for it keep
+ * working, followed by the provenance. If figures are estimates, the first line says so and figures
+ * with a large error are marked. Two differences concern malicious names: terminal control
+ * characters are escaped, and the middle of very long names is left out.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +14,7 @@
 #include "format/selection.h"
 #include "format/writers.h"
 
-/* Of a time: worth a mark if its standard error is more. */
+/* Times with a larger relative standard error are marked. */
 #define ROUGH	 0.25
 #define SHOWN_NS 500000
 
@@ -24,7 +23,7 @@ static void print_head(const struct table *t, bool estimated, FILE *out)
 	uint64_t nc = 0, cc = 0;
 	double tt = 0;
 
-	/* Seconds are summed as pstats sums them, or the last digit could differ. */
+	/* Adds seconds as doubles like pstats, otherwise the last digit could differ. */
 	for (size_t i = 0; i < t->nrows; i++) {
 		nc += t->rows[i].gc ? 0 : t->rows[i].nc;
 		cc += t->rows[i].gc ? 0 : t->rows[i].cc;
@@ -44,8 +43,9 @@ static void print_percall(double seconds, uint64_t n, FILE *out)
 		fputs("         ", out);
 }
 
-/* A standard error of more than a quarter; one that is not known does not count, nor what is shown
- * as 0.000. */
+/*
+ * A relative standard error above ROUGH. Unknown errors and times printed as 0.000 are not marked.
+ */
 static bool is_rough(uint64_t ns, double variance)
 {
 	return ns >= SHOWN_NS && variance > 0 && sqrt(variance) > ROUGH * (double)ns;
@@ -64,7 +64,7 @@ static bool is_rough_count(uint64_t n, double variance)
 	return variance > 0 && sqrt(variance) > ROUGH * (double)n;
 }
 
-/* Returns whether a figure of it is marked. */
+/* Returns whether a figure of the row is marked. */
 static bool print_row(const struct table *t, uint32_t row, const struct extras *extras, bool errors,
 		      FILE *out)
 {
@@ -91,7 +91,7 @@ static bool print_row(const struct table *t, uint32_t row, const struct extras *
 	return rough_nc || rough_tt || rough_ct;
 }
 
-/* With no row left pstats says nothing at all, not even why. */
+/* If no row is left, pstats prints nothing, not even the restrictions. */
 static void print_rows(const struct table *t, const struct selection *rows,
 		       const struct format_opts *o, const struct extras *extras, bool errors,
 		       FILE *out)

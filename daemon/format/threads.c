@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Threads: a line for each, on both clocks, known as `process:thread(name)` where functions are
- * `file:line(name)`.
+ * Threads: one line each, on both clocks, named `process:thread(name)` like `file:line(name)` of
+ * functions.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,7 +42,10 @@ static void count_calls(const struct snapshot *s, struct table_row *rows)
 	}
 }
 
-/* Rounding of two clocks read one after the other can make less than nothing of it. */
+/*
+ * Clamped at 0: the two clocks are read one after the other, so rounding can make the difference
+ * negative.
+ */
 static double waited(const struct snapshot_thread *thread)
 {
 	if (thread->total[SNAPSHOT_CPU] > thread->total[SNAPSHOT_WALL])

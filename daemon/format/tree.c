@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The calling-context tree as lines: each context under its caller, siblings by cumulative time,
- * with its share of all time in Python. Small contexts and deep ones are left out, and counted.
+ * The calling-context tree as lines: each context below its caller, siblings sorted by cumulative
+ * time, with its share of all time in Python. Contexts that are too small or too deep are left out
+ * and counted.
  *
- * Restrictions select functions, as they do in a table (a number: the functions with the most
- * cumulative time, or whatever the sort key says); a context is shown if it is one of a selected
- * function or leads to one, and with patterns also if it is below one.
+ * Restrictions select functions as in a table (a number selects the first rows by the sort key,
+ * cumulative time by default). A context is shown if its function is selected or if it leads to
+ * such a context; with patterns, also if it is below one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,9 +29,9 @@ struct printer {
 	const struct format_opts *o;
 	const struct tree *tree;
 	const struct snapshot_node *nodes;
-	bool *shown;	 /* by node */
-	uint32_t *order; /* nodes, grouped by parent, as they are printed */
-	uint32_t *first; /* by node: its first child in `order`; one more at the end */
+	bool *shown;	 /* per node */
+	uint32_t *order; /* nodes grouped by parent, in print order */
+	uint32_t *first; /* per node: index of its first child in `order`; one element more at the end */
 	uint64_t total, least;
 	uint32_t depth;
 	FILE *out;
@@ -58,7 +59,7 @@ static int compare_siblings(const void *left, const void *right, void *arg)
 	uint64_t cl = cum(p, l), cr = cum(p, r);
 
 	if (pl != pr)
-		return pl < pr ? -1 : 1; /* roots, whose parent is the greatest number, last */
+		return pl < pr ? -1 : 1; /* roots, whose parent is the highest number, come last */
 	if (cl != cr && pl != SNAPSHOT_NONE)
 		return (cl > cr) != p->o->reverse ? -1 : 1;
 	return l < r ? -1 : 1;
@@ -85,7 +86,7 @@ static int sort_nodes(struct printer *p)
 
 /* ---- which contexts ---- */
 
-/* Rows of the table to functions, by what pstats knows a function by. */
+/* Maps table rows to functions by pstats' key. */
 static int selected_funcs(const struct view *v, const struct table *t, const struct selection *rows,
 			  bool **ret)
 {
@@ -109,7 +110,7 @@ static void spread(struct printer *p, const bool *funcs, bool below)
 	for (uint32_t i = 0; i < n; i++)
 		p->shown[i] = p->nodes[i].parent != SNAPSHOT_NONE &&
 			      (funcs[p->nodes[i].func] || (below && p->shown[p->nodes[i].parent]));
-	/* parents come before children: backwards, what leads to one */
+	/* parents precede children, so the loop marks ancestors backwards */
 	for (uint32_t i = n; i-- > 0;)
 		if (p->shown[i] && p->nodes[i].parent != SNAPSHOT_NONE)
 			p->shown[p->nodes[i].parent] = true;
@@ -151,7 +152,7 @@ static double share(const struct printer *p, uint64_t ns)
 	return p->total ? 100.0 * (double)ns / (double)p->total : 0;
 }
 
-/* Of a path that does not fit, the end says the most. */
+/* Of a path that does not fit, the last components are kept. */
 static const char *short_path(const char *file, size_t columns)
 {
 	const char *slash = strrchr(file, '/');
@@ -171,7 +172,7 @@ static void print_label(const struct printer *p, const struct snapshot_func *f, 
 	if (f->pseudo || asprintf(&file, "%s:%" PRId32, f->filename ? f->filename : "<unknown>",
 				  f->firstlineno) < 0)
 		file = NULL;
-	/* the name matters more, but the file gets a third */
+	/* the name has priority, but the file gets a third */
 	width = file && wanted + 2 + 8 > columns ? columns - columns / 3 : columns;
 	width = screen_fit(p->out, name, width);
 	if (!file || width + 2 + 4 > columns)
@@ -208,7 +209,7 @@ static void print_rest(const struct printer *p, uint32_t depth, uint32_t n, uint
 			screen_plain(p->o));
 }
 
-/* What is too small, or too deep, of the children. */
+/* Returns whether a child is too small or too deep to be shown. */
 static bool is_cut(const struct printer *p, uint32_t child, uint32_t depth)
 {
 	return depth > p->depth || cum(p, child) < p->least;
@@ -224,14 +225,14 @@ static void print_cut_children(const struct printer *p, uint32_t node, uint32_t 
 
 		if (!p->shown[child] || !is_cut(p, child, depth))
 			continue;
-		/* pseudo contexts are always there; empty, they are nobody's */
+		/* pseudo contexts always exist; empty ones are not counted */
 		n += p->nodes[child].calls || cum(p, child);
 		ns += cum(p, child);
 	}
 	print_rest(p, depth, n, ns);
 }
 
-/* Stacks can be deep: no recursion. next[depth] is where in `order` to go on. */
+/* Iterative, because stacks can be deep. next[depth] is the index in `order` to continue at. */
 static int print_below(const struct printer *p, uint32_t root)
 {
 	_cleanup_free_ uint32_t *next = calloc((size_t)p->s->nnodes + 2, sizeof(*next));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Why it waits, as text: a table of functions with their own times and the reasons of their waiting, in
- * seconds; and which functions held the GIL while others waited for it. Sorted and restricted as times
- * are: `tottime` is the waiting (the time held) of the function itself, `cumtime` that with its callees.
+ * Waiting, as text: a table of functions with their own times and reasons for waiting, in seconds,
+ * and a table of functions that held the GIL while others waited. Sorted and restricted like times:
+ * `tottime` is the function's own waiting (or time held), `cumtime` the one including callees.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #define FIRST COLUMN_WAITS_FIRST
 #define END   COLUMN_WAITS_END
 
-/* By row of the table. */
+/* Per row of the table. */
 struct row_waits {
 	uint64_t of[END - FIRST];
 	uint64_t self[SNAPSHOT_CLOCKS];
@@ -33,7 +33,7 @@ static int not_measured(struct diag *diag)
 
 /* ---- waits ------------------------------------------------------------------------------- */
 
-/* The table of times, with waiting in their place. */
+/* Builds the table of times with waiting in their place. */
 static int build(const struct view *v, struct table **ret, struct row_waits **ret_waits)
 {
 	_cleanup_(table_freep) struct table *t = NULL;
@@ -67,7 +67,7 @@ static int build(const struct view *v, struct table **ret, struct row_waits **re
 	return 0;
 }
 
-/* Reasons that there are none of have no column. */
+/* Reasons that do not occur have no column. */
 static uint64_t sum_up(const struct row_waits *w, size_t n, uint64_t sum[END - FIRST])
 {
 	uint64_t all = 0;

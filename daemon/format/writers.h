@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The writers that format.c's table names, one file each. A new format: its file, a line here, a
- * row there.
+ * The writers in format.c's table, one file each. To add a format: add its file, a declaration here
+ * and a row in the table.
  */
 #ifndef PYPROF_FORMAT_WRITERS_H
 #define PYPROF_FORMAT_WRITERS_H
