@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Taking the probes' own time out
+ * Subtracting the cost of probes
  *
- * Each event costs its thread some time before its clock is read and some after. The time between
- * two events, which is charged to the function running then, therefore holds what the first one
- * costs after its reading and what the second one costs before it. Which events begin and end the
- * stretches of a context follows from counts that are there anyway:
+ * An event delays its thread before and after the program reads the clock. The time between two
+ * events is charged to the function that runs then. It therefore includes the cost of the first
+ * event after its clock and the cost of the second one before it. The numbers of events that begin
+ * and end the intervals of a context follow from existing counts:
  *
- *	begun by its own entry		as often as it was called
- *	ended by its own end		as often as it was called and does not run any more
- *	ended by a callee's entry	as often as its callees were called
- *	begun by a callee's end		as often as these do not run any more
+ * 	begun by its own entry		number of its calls
+ * 	ended by its own end		number of its calls that have ended
+ * 	ended by a callee's entry	number of its callees' calls
+ * 	begun by a callee's end		number of its callees' calls that have ended
  *
- * So nothing needs to be counted for this at run time, but how many ends were suspensions, where
- * these cost something else. The stretches of a context are as many as begin; what they are dragged
- * by depends on how long they are, which is taken to be the same for all of them. Self times are
- * corrected, and since all else is derived from them, callers and their callers are right as well;
- * threads' totals stay the sums of their contexts.
+ * The only additional count at run time is that of ends that were suspensions, if they cost a
+ * different amount. The number of intervals of a context is the number of begins. The slowdown
+ * after a hit depends on the interval's length, which is assumed to be equal for all of them. Only
+ * self times are corrected. Cumulative times derive from them, so callers at all levels become
+ * correct as well; a thread's total remains the sum over its contexts.
  *
- * The shortest and the longest activation lose the costs of their own two events, which is exact,
- * and the mean of what their callees' events cost, which is exact where each calls the same. Where
- * one is shorter than that mean, it loses the least that a call costs; a duration of which nothing is
- * left is not known, and is never shown as 0.
+ * From the shortest and the longest activation, the costs of their own two events are subtracted,
+ * which is exact, and the mean cost of their callees' events, which is exact if each activation
+ * makes the same calls. An activation shorter than that mean loses the minimum cost of a call. If
+ * nothing is left, the duration is unknown, and it is never reported as 0.
  *
- * A mean cost may be more than a context has, where hits were cheaper than usual: it is 0 then, and
- * counted. What is summed in "(truncated)" pays for its calls itself: its callers are not known.
+ * The mean cost may exceed a context's time if hits were cheaper than usual; the time is then 0 and
+ * the context is counted. Calls in "(truncated)" are charged to it, because their callers are
+ * unknown.
  */
 #include "snapshot/correct.h"
 
@@ -36,19 +37,19 @@
 
 struct ends {
 	uint64_t calls, leaves, yields;
-	uint64_t instants; /* calls of C functions that have no end: all of it is their caller's */
+	uint64_t instants; /* calls of C functions without an end event: charged to the caller */
 };
 
 struct work {
 	struct snapshot *s;
-	struct ends *callees;	  /* by node: sums over its children */
-	uint64_t *below;	  /* by node: what all events of it and below cost */
-	uint64_t *taken;	  /* by node: what was subtracted, or should have been */
-	const struct cost **cost; /* by thread; NULL: not known */
+	struct ends *callees;	  /* per node: sums over its children */
+	uint64_t *below;	  /* per node: cost of all its events, including descendants */
+	uint64_t *taken;	  /* per node: what was subtracted, or would have been */
+	const struct cost **cost; /* per thread; NULL: unknown */
 	struct snapshot_target **target;
 };
 
-/* Has it no events of its own? */
+/* Returns whether the node has no events of its own. */
 static bool is_pseudo(const struct snapshot *s, const struct snapshot_node *n)
 {
 	return n->func != SNAPSHOT_NONE && s->funcs[n->func].pseudo &&
@@ -67,14 +68,14 @@ static struct ends ends_of(const struct snapshot *s, const struct snapshot_node 
 	return (struct ends){.calls = n->calls, .leaves = ended - yields, .yields = yields};
 }
 
-/* What a function's own events leave in it ... */
+/* The part of a function's own events that is charged to the function. */
 static uint64_t own_cost(const struct cost *c, struct ends own)
 {
 	return own.calls * c->after[COST_ENTER] + own.leaves * c->before[COST_LEAVE] +
 	       own.yields * c->before[COST_YIELD];
 }
 
-/* ... and in its caller. */
+/* The part of callees' events that is charged to the caller. */
 static uint64_t caller_cost(const struct cost *c, struct ends callees)
 {
 	return callees.calls * c->before[COST_ENTER] + callees.leaves * c->after[COST_LEAVE] +
@@ -82,7 +83,7 @@ static uint64_t caller_cost(const struct cost *c, struct ends callees)
 	       callees.instants * (c->before[COST_ENTER] + c->after[COST_ENTER]);
 }
 
-/* What it goes on slower after hits, besides. */
+/* The additional time that a node needs because code runs more slowly after hits. */
 static uint64_t slowdown_cost(const struct cost *c, const struct snapshot_node *n, struct ends own,
 			      struct ends callees, uint64_t hits)
 {
@@ -112,7 +113,7 @@ static void take(uint64_t *from, uint64_t n)
 	*from -= *from < n ? *from : n;
 }
 
-/* What each call costs, whatever it does: its own two events. */
+/* The minimum cost of a call: its own two events. */
 static uint64_t least_cost(const struct cost *c)
 {
 	uint32_t leave = c->before[COST_LEAVE], yield = c->before[COST_YIELD];
@@ -121,9 +122,9 @@ static uint64_t least_cost(const struct cost *c)
 }
 
 /*
- * The mean cost is that of the shortest and the longest as well, unless it is more than one of them
- * has: then only the least cost is known to be in it, and what is left is what it took at most.
- * Nothing left: SNAPSHOT_MIN_UNKNOWN, which is 0.
+ * Corrects the shortest and the longest activation. The mean cost is subtracted unless it exceeds
+ * one of them. In that case only the minimum cost is certain, and the rest is an upper bound. If
+ * nothing is left, the result is SNAPSHOT_MIN_UNKNOWN, which is 0.
  */
 static void correct_extreme(uint64_t *min, uint64_t *max, uint64_t mean, uint64_t least)
 {
@@ -133,7 +134,10 @@ static void correct_extreme(uint64_t *min, uint64_t *max, uint64_t mean, uint64_
 		*max = *min;
 }
 
-/* An activation's share of what its context's events, and those below, have cost. */
+/*
+ * Corrects them by one activation's share of the cost of the context's events, including
+ * descendants.
+ */
 static void correct_extremes(const struct work *w, uint32_t i)
 {
 	struct snapshot_node *n = &w->s->nodes[i];
@@ -155,7 +159,7 @@ static void correct_node(const struct work *w, uint32_t i, uint64_t cost)
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
 		uint64_t taken = n->self[c] < cost ? n->self[c] : cost;
 
-		/* What is outside Python is often nothing at all. */
+		/* Roots are excluded, because the time outside Python is often 0. */
 		clamped |= taken < cost && n->parent != SNAPSHOT_NONE;
 		n->self[c] -= taken;
 		take(&th->total[c], taken);
@@ -181,7 +185,7 @@ static void find_targets(struct work *w)
 	}
 }
 
-/* Parents come first: backwards, every node comes after its children. */
+/* Parents come first, so a backward loop visits every node after its children. */
 static void count_callees(struct work *w)
 {
 	struct snapshot *s = w->s;
@@ -203,7 +207,7 @@ static void count_callees(struct work *w)
 	}
 }
 
-/* What all hits of each target have cost, as its samples say: the costs become those. */
+/* Scales the costs to the total cost of hits that each target's samples show. */
 static void scale_costs(struct work *w)
 {
 	struct snapshot *s = w->s;
@@ -214,7 +218,7 @@ static void scale_costs(struct work *w)
 
 		if (!t->beside.trace.of || !t->corrected)
 			continue;
-		/* What samples show is slowed down as well: reconcile.c takes that out. */
+		/* samples include the slowdown; reconcile.c removes it */
 		if (t->estimate.samples)
 			t->cost.slowdown = 0;
 		for (uint32_t i = 0; i < s->nnodes; i++) {
@@ -253,7 +257,7 @@ static int reconcile(const struct work *w)
 	return r;
 }
 
-/* The time of an instance's steps holds what its events cost, and those of all it calls. */
+/* The time of an instance's steps includes the cost of its events and of all its callees'. */
 static bool runs_in(const struct snapshot *s, const struct snapshot_node *n,
 		    const struct snapshot_coro *c)
 {
@@ -262,7 +266,7 @@ static bool runs_in(const struct snapshot *s, const struct snapshot_node *n,
 	return c->kind != SNAPSHOT_GREENLET || s->nodes[n->parent].parent == SNAPSHOT_NONE;
 }
 
-/* The shortest takes no more than the mean, the longest no less, whatever was taken from each. */
+/* Keeps the minimum at or below the mean, and the maximum at or above it. */
 static void keep_mean_between(struct snapshot_coro *coro)
 {
 	uint64_t mean = coro->total / coro->lifetimes;
@@ -288,7 +292,7 @@ static void correct_coro(struct snapshot_coro *coro, uint64_t cost, uint64_t lea
 	keep_mean_between(coro);
 }
 
-/* By function: the first of its coroutines; they are few for each. */
+/* Searches linearly by function, because each has few coroutine entries. */
 static int correct_coros(const struct work *w)
 {
 	struct snapshot *s = w->s;

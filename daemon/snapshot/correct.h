@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Taking the probes' own time out of a snapshot: see correct.c for what is subtracted from whom.
- */
+/* Subtracts the cost of probes from a snapshot. correct.c describes what is subtracted where. */
 #ifndef PYPROF_SNAPSHOT_CORRECT_H
 #define PYPROF_SNAPSHOT_CORRECT_H
 
 #include "snapshot/snapshot.h"
 
 /*
- * Subtract, from contexts, threads and extremes, what the targets' probes cost by targets[].cost,
- * and say so in targets[]. Targets whose costs are not known stay as they are. Once per snapshot,
- * before anyone else sees it. Returns 0 or -ENOMEM (unchanged then).
+ * Subtracts the probe costs given by targets[].cost from contexts, threads and extremes, and
+ * records that in targets[]. Leaves targets with unknown costs unchanged. Call it once per
+ * snapshot, before any other use. Returns 0, or -ENOMEM with the snapshot unchanged.
  */
 int snapshot_correct(struct snapshot *s);
 

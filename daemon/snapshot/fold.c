@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Many ended processes as one: see fold.h. */
+/* Folding ended processes: see fold.h. */
 #include "snapshot/fold.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 }
 
 /*
- * Merging adds up what is the same target and the same thread: so all become that. When it began is
- * part of who somebody is, hence the beginnings are brought together first.
+ * Makes the snapshot the same target and thread as every other folded one, so that snapshot_merge
+ * adds them up. Start times are part of the identity and are made equal first.
  */
 static void become(struct snapshot *s, uint64_t start_ns, uint64_t start_unix_ns)
 {
@@ -39,7 +39,7 @@ static void become(struct snapshot *s, uint64_t start_ns, uint64_t start_unix_ns
 		s->coros[i].pid = 0;
 }
 
-/* Changes nothing without memory. */
+/* Changes nothing if out of memory. */
 static int flatten_columns(struct snapshot *s)
 {
 	uint64_t *sums[COLUMNS] = {NULL};
@@ -58,7 +58,7 @@ static int flatten_columns(struct snapshot *s)
 	return 0;
 }
 
-/* Nothing but totals: what is outside Python, and all the rest as one context. */
+/* Reduces the tree to totals: the time outside Python, and one context for everything else. */
 static int flatten(struct snapshot *s)
 {
 	struct snapshot_node *nodes = snapshot_alloc(s, 2, sizeof(*nodes));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Snapshots from files: what the JSON format wrote, read back whole (see format/json.c). Figures
- * that are derived from others are not read, they are derived again.
+ * Reads snapshots from files in the JSON format (see format/json.c). Skips figures that are derived
+ * from others, and derives them again.
  *
- * A file may come from anywhere. Whatever is in it, this ends with a sound snapshot or with an error
- * that says what is wrong: not such a file (exit code 2), damaged, cut off, or written by a later
- * version (exit code 1). What a later version of the same format adds is passed over.
+ * Files are untrusted. The result is either a consistent snapshot or an error that names the cause:
+ * not a snapshot (exit code 2); damaged, truncated or written by a later format version (exit code
+ * 1). Additions by later minor versions are ignored.
  */
 #ifndef PYPROF_SNAPSHOT_LOAD_H
 #define PYPROF_SNAPSHOT_LOAD_H
@@ -19,11 +19,14 @@
 #define SNAPSHOT_FILE_VERSION	2
 #define SNAPSHOT_FILE_MAX_BYTES ((size_t)1 << 30)
 
-/* name is what errors call it. -EBADMSG: damaged; -EINVAL: no snapshot; -ENOTSUP: later version. */
+/*
+ * data: `size` bytes, borrowed; name: used in error messages. *ret belongs to the caller. Returns
+ * 0, -EBADMSG (damaged), -EINVAL (not a snapshot), -ENOTSUP (later version) or -ENOMEM.
+ */
 int snapshot_parse(const char *data, size_t size, const char *name, struct snapshot **ret,
 		   struct diag *diag);
 
-/* The same from a file; besides: -EFBIG, what reading failed with. */
+/* Like snapshot_parse, for a file. Also returns -EFBIG or the error of reading the file. */
 int snapshot_load(const char *path, struct snapshot **ret, struct diag *diag);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * JSON values of a snapshot's file: see load_json.h.
  *
- * jansson reads one value at a time, not the whole file: as one tree of values a snapshot would take
- * many times its size in memory.
+ * jansson parses one value at a time rather than the whole file, because the tree of a whole
+ * snapshot would take many times its size in memory.
  */
 #include "snapshot/load_json.h"
 
@@ -48,7 +48,7 @@ void loader_skip_blanks(struct loader *l)
 		l->p++;
 }
 
-/* The next character that is no blank; 0 at the end. */
+/* Returns the next character that is not white space; 0 at the end. */
 char loader_peek(struct loader *l)
 {
 	loader_skip_blanks(l);
@@ -63,7 +63,7 @@ bool loader_accept(struct loader *l, char c)
 	return true;
 }
 
-/* A new reference, or NULL after an error. */
+/* Returns a new reference, or NULL after an error. */
 json_t *loader_value(struct loader *l)
 {
 	json_error_t error;
@@ -113,7 +113,7 @@ uint32_t loader_get_u32(struct loader *l, const json_t *object, const char *key)
 	return (uint32_t)loader_unsigned(l, loader_member(l, object, key), key, UINT32_MAX - 1);
 }
 
-/* Figures that only say how it went; files of other versions may not have them all. */
+/* Reads a number about the measurement itself, which files of other versions may lack. */
 uint64_t loader_get_count(struct loader *l, const json_t *object, const char *key)
 {
 	return loader_unsigned(l, json_object_get(object, key), key, INT64_MAX);
@@ -161,13 +161,13 @@ const char *loader_get_string(struct loader *l, const json_t *object, const char
 	return loader_string(l, loader_member(l, object, key), key);
 }
 
-/* Said for people; files of other versions may not have it. */
+/* Reads a text for reports, which files of other versions may lack. */
 const char *loader_get_remark(struct loader *l, const json_t *object, const char *key)
 {
 	return loader_string(l, json_object_get(object, key), key);
 }
 
-/* {"cpu": …, "wall": …}; null leaves what is there. */
+/* {"cpu": …, "wall": …}; null leaves the values unchanged. */
 void loader_get_clocks(struct loader *l, const json_t *object, const char *key,
 		       uint64_t ns[SNAPSHOT_CLOCKS])
 {
@@ -179,14 +179,14 @@ void loader_get_clocks(struct loader *l, const json_t *object, const char *key,
 	ns[SNAPSHOT_WALL] = loader_get_u64(l, v, "wall");
 }
 
-/* null: it is not known. */
+/* null: unknown. */
 uint64_t loader_get_known(struct loader *l, const json_t *object, const char *key)
 {
 	return json_is_null(json_object_get(object, key)) ? SNAPSHOT_MIN_UNKNOWN
 							  : loader_get_u64(l, object, key);
 }
 
-/* null: there is none yet. */
+/* null: no activation has completed. */
 void loader_get_extreme(struct loader *l, const json_t *object, const char *key,
 			uint64_t ns[SNAPSHOT_CLOCKS])
 {

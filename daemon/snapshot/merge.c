@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Several snapshots as one: see merge.h. */
+/* Merging of snapshots: see merge.h. */
 #include "snapshot/merge.h"
 
 #include <errno.h>
@@ -11,11 +11,12 @@
 struct merger {
 	struct snapshot *s;
 	struct map funcs;    /* hash of the identity → the first function with it */
-	uint32_t *same_hash; /* per function: the next one with its hash; SNAPSHOT_NONE: none */
-	struct map threads;  /* hash of the identity → thread; a collision makes another thread */
+	uint32_t *same_hash; /* per function: the next one with the same hash; SNAPSHOT_NONE: none */
+	struct map
+		threads; /* hash of the identity → thread; after a collision the thread is added separately */
 	struct map coros;    /* hash of process, function and kind → index */
 	struct map children; /* (parent, function) → node */
-	/* Of the snapshot being added: what its functions, threads and nodes became. */
+	/* Maps indices of the snapshot being added to those of the result. */
 	uint32_t *func_at, *thread_at, *node_at;
 };
 
@@ -47,7 +48,7 @@ static bool func_equal(const struct snapshot_func *a, const struct snapshot_func
 
 static uint64_t hash_str(uint64_t seed, const char *s)
 {
-	/* With its terminator, so that neighbours cannot share their letters. */
+	/* Hashes the terminator too, so that "ab"+"c" differs from "a"+"bc". */
 	return s ? strtab_hash(seed, s, strlen(s) + 1) : strtab_hash(seed, "", 0) + 1;
 }
 
@@ -109,7 +110,7 @@ static void windows_sum(struct snapshot_windows *into, const struct snapshot_win
 	into->all_cpu_ns += w->all_cpu_ns;
 	into->samples += w->samples;
 	into->failed += w->failed;
-	/* Each had its own. */
+	/* The targets had different factors. */
 	if (into->samples_factor != w->samples_factor)
 		into->samples_factor = 0;
 }
@@ -146,7 +147,7 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 		into->losses[i] += t->losses[i];
 }
 
-/* System calls by name: those of both. */
+/* Merges the entries for system calls by name. */
 static int add_waits(struct merger *m, struct snapshot_waits *into, const struct snapshot_waits *w)
 {
 	struct snapshot_call *v =
@@ -206,7 +207,7 @@ static int add_target(struct merger *m, const struct snapshot_target *t)
 
 /* ---- overlaps ---- */
 
-/* Clocks are stepped: so much in common, in nanoseconds, is no overlap. */
+/* System clocks are adjusted, so an overlap up to this many ns does not count. */
 #define OVERLAP_MIN UINT64_C(1000000)
 
 static bool spans_overlap(const struct snapshot_target *a, const struct snapshot_target *b)
@@ -217,7 +218,7 @@ static bool spans_overlap(const struct snapshot_target *a, const struct snapshot
 	return a->start_unix_ns == b->start_unix_ns || (end > start && end - start > OVERLAP_MIN);
 }
 
-/* With --tid a snapshot has one thread only, and goes with another one's. */
+/* With --tid a snapshot contains one thread only and does not overlap with another thread's. */
 static bool share_thread(const struct snapshot *a, const struct snapshot *b, uint32_t pid)
 {
 	for (uint32_t i = 0; i < a->nthreads; i++)
@@ -256,7 +257,7 @@ static uint64_t started(const struct snapshot *s, uint32_t pid)
 	return 0;
 }
 
-/* Rows of folded threads are the same where their entry functions have the same name. */
+/* Rows of folded threads are the same if their entry functions have the same name. */
 static bool thread_same(const struct snapshot_thread *a, const struct snapshot_thread *b)
 {
 	if (a->pid != b->pid || a->tid != b->tid || !a->folded != !b->folded)
@@ -327,7 +328,7 @@ static void node_sum(struct snapshot_node *into, const struct snapshot_node *n)
 	}
 }
 
-/* Where the node is, or is to be: *ret is nnodes then. */
+/* Finds the node or its new index; *ret is nnodes for a new one. */
 static int find_node(struct merger *m, const struct snapshot_node *n, uint32_t *ret)
 {
 	struct snapshot_thread *thread = &m->s->threads[m->thread_at[n->thread]];
@@ -344,7 +345,7 @@ static int find_node(struct merger *m, const struct snapshot_node *n, uint32_t *
 	return map_get(&m->children, key, ret) ? 0 : map_put(&m->children, key, *ret);
 }
 
-/* Parents come first in every snapshot, so they do in what they become. */
+/* Adds the node. Parents come first in every snapshot, and therefore in the result. */
 static int add_node(struct merger *m, const struct snapshot_node *n, uint32_t *ret)
 {
 	struct snapshot_node *copy;
@@ -412,7 +413,7 @@ static int add_coro(struct merger *m, const struct snapshot_coro *c)
 
 /* ---- the whole ---- */
 
-/* One for all, or none. */
+/* The value common to all snapshots, or NULL. */
 static int common_str(struct merger *m, const char **into, const char *str, bool first)
 {
 	if (!first) {
@@ -470,7 +471,7 @@ struct sizes {
 	uint64_t targets, threads, funcs, nodes, coros;
 };
 
-/* Room for the case that nothing is the same. */
+/* Reserves room for the case that nothing matches. */
 static int make_room(struct merger *m, const struct snapshot *const *list, size_t n)
 {
 	struct sizes sum = {0}, most = {0};

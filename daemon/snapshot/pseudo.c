@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where time is when nobody spends it
+ * Time that belongs to no function
  *
- * "<outside>" is the time of a thread's root: no Python frame is on the thread's stack. That is C
- * code below or beside Python, and what the thread does before its first and after its last frame.
+ * "<outside>" is the time of a thread's root: the thread's stack has no Python frame. This is C
+ * code below or beside Python code, and the time before the thread's first and after its last
+ * frame.
  *
- * "<wait>" is the time that a thread is off its CPU while a poller is its innermost Python frame: a
- * function whose one purpose is to call select(), poll(), epoll_wait() or their like for an event
- * loop. Which functions these are is the table below. It holds wall time only: what the call costs
- * on a CPU, before and after the thread sleeps, stays the poller's own. So does the time of a
- * poller that runs all the time because there is always something to do. Time in the run queue,
- * woken but not yet running, counts as waiting: both are off the CPU, and which is which is not
- * recorded. Loops that wait in C code that Python code of yours has called (uvloop) have no such
- * function; their waiting is in whatever calls them.
+ * "<wait>" is the time that a thread is off its CPU while its innermost Python frame is a poller: a
+ * function whose only purpose is to call select(), poll(), epoll_wait() or similar for an event
+ * loop. The table below lists these functions. It contains wall time only; the CPU time of the
+ * call, before and after the thread sleeps, remains the poller's own, as does the time of a poller
+ * that never sleeps because there are always events. Time in the run queue counts as waiting,
+ * because both are off the CPU and not recorded separately. Loops that wait in C code called by the
+ * user's Python code (uvloop) have no such function; their waiting belongs to the calling function.
  *
- * Both are contexts without calls: children of what they were taken from, whose cumulative time
- * they stay part of.
+ * Both are contexts without calls, as children of the context that the time was taken from, whose
+ * cumulative time still includes it.
  */
 #include "snapshot/pseudo.h"
 
@@ -23,11 +23,12 @@
 #include <string.h>
 
 static const struct poller {
-	const char *file; /* how the file's name ends, or what is in it if it ends in '/' */
+	const char *file; /* the end of the file name; a directory in it if it ends in '/' */
 	const char *name;
 } pollers[] = {
-	{"/selectors.py", "select"}, /* asyncio, socketserver, and all that use selectors */
-	{"/gevent/hub.py", "run"},   /* which calls libev's or libuv's loop */
+	{"/selectors.py",
+	 "select"}, /* asyncio, socketserver, and everything else that uses selectors */
+	{"/gevent/hub.py", "run"}, /* calls libev's or libuv's loop */
 	{"/eventlet/hubs/", "do_poll"},
 	{"/eventlet/hubs/selects.py", "wait"},
 	{"/trio/_core/_io_epoll.py", "get_events"},
@@ -56,9 +57,9 @@ bool snapshot_is_poller(const struct snapshot_func *f)
 
 struct adder {
 	struct snapshot *s;
-	uint32_t wait, outside; /* functions */
-	bool *poller;		/* by function */
-	uint32_t *there;	/* by node: its pseudo child, where it has one already */
+	uint32_t wait, outside; /* indices of functions */
+	bool *poller;		/* per function */
+	uint32_t *there;	/* per node: its existing pseudo child */
 };
 
 static uint32_t pseudo_func(struct snapshot *s, const char *name)
@@ -71,12 +72,12 @@ static uint32_t pseudo_func(struct snapshot *s, const char *name)
 		s->funcs[s->nfuncs++] =
 			(struct snapshot_func){.filename = "~", .name = name, .pseudo = true};
 		for (int k = 0; k < SNAPSHOT_FIGURES; k++)
-			s->funcs[i].variance[k] = -1; /* nobody has looked at its error */
+			s->funcs[i].variance[k] = -1; /* the error is unknown */
 	}
 	return i;
 }
 
-/* What has to move from the node to its pseudo child; false: nothing. */
+/* Computes what moves from the node to its pseudo child; returns false if nothing does. */
 static bool moves(const struct adder *a, const struct snapshot_node *n,
 		  uint64_t ns[SNAPSHOT_CLOCKS])
 {
@@ -108,7 +109,7 @@ static struct snapshot_node *child(struct adder *a, uint32_t parent)
 	return &s->nodes[s->nnodes++];
 }
 
-/* All other figures from outside Python; those of a poller stay its own. */
+/* Moves all other figures outside Python as well. A poller keeps its other figures. */
 static void move_columns(struct snapshot *s, uint32_t from, uint32_t to)
 {
 	snapshot_add_columns(s, to, s, from);
@@ -151,7 +152,7 @@ static uint32_t count_moves(struct adder *a)
 	return n;
 }
 
-/* Room for two more functions and n more nodes; what was there stays in the arena. */
+/* Makes room for two functions and n nodes; the old arrays stay in the arena. */
 static int make_room_for_funcs(struct snapshot *s)
 {
 	struct snapshot_func *funcs = snapshot_alloc(s, (size_t)s->nfuncs + 2, sizeof(*funcs));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rows for time that no function spends: "<outside>", a thread alive without any Python frame, and
- * "<wait>", an event loop that waits for something to happen. With "(lost)" and "(truncated)", which
- * are there already, all rows together are each thread's whole time, on both clocks. Pure.
+ * Rows for time that belongs to no function: "<outside>", while a thread has no Python frame, and
+ * "<wait>", while an event loop waits for events. Together with "(lost)" and "(truncated)", the
+ * rows then add up to each thread's whole time on both clocks. Pure.
  */
 #ifndef PYPROF_SNAPSHOT_PSEUDO_H
 #define PYPROF_SNAPSHOT_PSEUDO_H
@@ -12,11 +12,13 @@
 #define SNAPSHOT_WAIT	 "<wait>"
 #define SNAPSHOT_OUTSIDE "<outside>"
 
-/* Give these times contexts of their own. After snapshot_correct(); once more changes nothing.
- * -ENOMEM. */
+/*
+ * Moves these times into contexts of their own. Call it after snapshot_correct(); repeated calls
+ * change nothing. Returns 0 or -ENOMEM.
+ */
 int snapshot_pseudo(struct snapshot *s);
 
-/* Is this the function in which an event loop waits? */
+/* Returns whether an event loop waits in this function. */
 bool snapshot_is_poller(const struct snapshot_func *f);
 
 #endif

@@ -1,49 +1,50 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A trace, samples beside it, and samples before it
+ * Combining a trace, samples during the trace, and samples from before it
  *
- * Of a program that does nothing but call, most of the CPU time is the probes'. A trace shows which
- * function was charged with how much of it only as far as is known what a hit costs: an error of a
- * tenth is then more than all that the program did itself. Samples beside the trace show the
- * program's own time without that error, but few moments of it.
+ * In a program that mostly makes calls, probes use most of the CPU time. The time that a trace
+ * charges to each function is as accurate as the known cost of a hit: an error of 10 % can exceed
+ * the function's own time. Samples during the trace measure the program's own time without that
+ * error, but at few points.
  *
- * First, these samples tell what all hits together have cost: of the CPU time C, the n samples that
- * are not of the probes' time stand for n * period. So hits cost k times what is known, where
+ * First, these samples determine the total cost of all hits. Of the CPU time C, the n samples
+ * outside the probes' own time stand for n * period. Hits therefore cost k times their estimate,
+ * where
  *
- *	C - k * taken = n * period
+ * 	C - k * taken = n * period
  *
- * unless probes have taken so little that what is known of their costs is the better witness.
+ * unless the probes have used so little time that the estimate is more precise.
  *
- * Then each function has two times: what the trace says, with an error in proportion to what probes
- * have taken in it, since hits differ in cost from function to function; and what its samples say,
- * with the error of a count. The mean in which each counts by its precision is closer to the truth
- * than either: samples decide for functions that do nothing but call, the trace for those that
- * compute, or that no sample has met.
+ * Each function then has two times: that of the trace, with an error proportional to the probe cost
+ * in it, because the cost of a hit varies between functions; and that of its samples, with the
+ * error of a count. The mean weighted by precision is more accurate than either. Samples dominate
+ * for functions that mostly make calls, the trace for functions that compute or have no samples.
  *
- * That is the time U which the program needed while it was traced. Code runs slower after a hit, as
- * caches and branch predictors have lost what they knew. An interval between two hits that takes x
- * undisturbed takes
+ * The result is U, the time that the function needed while it was traced. Code runs more slowly
+ * after a hit, because caches and branch predictors were overwritten. An interval between two hits
+ * that takes x undisturbed takes
  *
- *	u(x) = x + D * (1 - exp(-x / D0))
+ * 	u(x) = x + D * (1 - exp(-x / D0))
  *
- * where D is about D0, a fifth of what a hit costs. (Seen on 16 programs: intervals of 24 ns became
- * 21 ns longer, of 66 ns 64, of 116 ns 67, of 168 ns 166, of 625 ns 178.) By how much it differs from
- * one function to the next is most of the error that is left.
+ * where D is approximately D0, a fifth of the cost of a hit. (Measured on 16 programs: intervals of
+ * 24 ns became 21 ns longer, of 66 ns 64, of 116 ns 67, of 168 ns 166, of 625 ns 178.) Most of the
+ * remaining error is the variation of D between functions.
  *
- * Samples from before the probes know the functions' shares s of the undisturbed time, and nothing
- * of how long the program ran. What is sought is the total T and the slowdown D with which
+ * Samples from before the probes give each function's share s of the undisturbed time, but not the
+ * total time. Weighted least squares over all functions finds the total T and the slowdown D for
+ * which
  *
- *	T * s, made longer by the slowdown of so many intervals, is U
+ * 	T * s plus the slowdown of the function's intervals equals U
  *
- * for all functions, by weighted least squares. Where functions' times differ from that by more than
- * errors explain, the program does something else than before: the errors of its shares then grow
- * until they explain it. At last the two times of each function are combined by their precision.
+ * If functions' times differ from that by more than the errors explain, the program behaves
+ * differently than before; the errors of the shares are then increased until they explain the
+ * difference. Finally, the two times of each function are combined by precision.
  *
- * Inside a function, its contexts keep the proportions of the trace, and so do the C functions that it
- * calls: samples before the probes, and beside a trace, say which Python function ran, and not whether
- * a C function did for it. They make one row together. Assumed: samples are
- * independent of what the program does (their period is no round number of its own periods), and
- * dropping a sample does not depend on the function.
+ * Contexts of a function keep the proportions of the trace. So do the C functions that it calls,
+ * and all of these share one row, because both kinds of samples identify the Python function but
+ * not whether a C function ran on its behalf. Assumptions: sampling is independent of the program's
+ * behaviour (its period is not a multiple of the program's own periods), and dropping a sample does
+ * not depend on the function.
  */
 #include "snapshot/reconcile.h"
 
@@ -53,20 +54,20 @@
 
 #include "base/cleanup.h"
 
-#define KNOWN_TO 0.15 /* how well the cost of all hits is known, without samples */
-#define APART	 0.15 /* by what functions' hits differ in cost from the mean of all */
-#define MOST	 5.0  /* more often off it is something else than a cost */
+#define KNOWN_TO 0.15 /* relative error of the estimated cost of all hits */
+#define APART	 0.15 /* relative deviation of a function's hit cost from the mean */
+#define MOST	 5.0  /* limit of k; beyond it the cause is not the cost of hits */
 
-#define TIMES_ERROR 0.3	 /* by what D differs from D0, from program to program */
-#define DIFFER	    0.4	 /* by what slowdowns of functions differ from those of the mean */
-#define COLD	    0.25 /* by what functions are slowed down besides, caches being cold */
-#define OUTLIER	    4.0	 /* squared errors are believed up to about that */
-#define MET	    5.0	 /* samples of a function that can be compared */
-#define DRIFTS	    4.0	 /* squared errors of half of the functions that are no chance */
-#define SLOWEST	    6.0	 /* no program is slowed down more often than that, besides its hits */
-#define UNKNOWN	    1e18 /* ns: far more than any time, and not infinite */
-#define TOTALS	    90	 /* that are tried between the two */
-#define FEW	    30.0 /* fewer samples say nothing */
+#define TIMES_ERROR 0.3	 /* relative deviation of D from D0 between programs */
+#define DIFFER	    0.4	 /* relative deviation of a function's slowdown from the mean */
+#define COLD	    0.25 /* relative additional slowdown by cold caches, per function */
+#define OUTLIER	    4.0	 /* squared errors above about this value count less */
+#define MET	    5.0	 /* minimum number of samples of a function for comparison */
+#define DRIFTS	    4.0	 /* median squared error that chance does not explain */
+#define SLOWEST	    6.0	 /* maximum slowdown factor of a program, apart from its hits */
+#define UNKNOWN	    1e18 /* ns: far longer than any time, but finite */
+#define TOTALS	    90	 /* number of totals to try, from 1 to 1 / SLOWEST */
+#define FEW	    30.0 /* minimum number of samples before the probes */
 
 static double square(double x)
 {
@@ -88,7 +89,7 @@ double reconcile_scale(double cpu, double taken, double samples, double period_n
 
 /* ---- while it was traced ----------------------------------------------------------------- */
 
-/* By the trace and the samples beside it. */
+/* A time from the trace and from the samples during it. */
 struct measured {
 	double ns, variance;
 };
@@ -97,7 +98,7 @@ static struct measured while_traced(const struct reconcile *r, const struct reco
 				    bool sampled)
 {
 	double samples = row->samples * r->period_ns, of_trace = square(APART * row->taken);
-	/* Neither alone: one that was not met is not known to be nothing. */
+	/* The average of both: a function without samples may still have used time. */
 	double of_samples = ((row->own + samples) / 2 + r->period_ns / 2) * r->period_ns;
 	double both = of_samples + of_trace;
 
@@ -126,14 +127,14 @@ static struct measured without_slowdown(const struct reconcile *r, const struct 
 /* ---- samples from before ----------------------------------------------------------------- */
 
 struct fit {
-	double before;	 /* samples */
-	double total;	 /* T, ns; 0: there are too few */
-	double variance; /* of that */
-	double times;	 /* D by D0 */
-	double drift;	 /* shares vary by so much more than samples do: a factor of variances */
+	double before;	 /* number of samples */
+	double total;	 /* T in ns; 0: too few samples */
+	double variance; /* of the total */
+	double times;	 /* D / D0 */
+	double drift;	 /* factor by which variances of shares exceed those of samples */
 };
 
-/* A function's time by them. One that was not met is not known to be nothing. */
+/* A function's time by its share. A function without samples may still have used time. */
 static struct measured by_share(const struct reconcile_row *row, const struct fit *f, double total)
 {
 	double each = total / f->before;
@@ -141,14 +142,16 @@ static struct measured by_share(const struct reconcile_row *row, const struct fi
 	return (struct measured){each * row->before, f->drift * square(each) * (row->before + 0.5)};
 }
 
-/* Of a square: outliers weigh less. */
+/* Reduces the weight of outliers; x: a squared error. */
 static double robust(double x)
 {
 	return OUTLIER * log1p(x / OUTLIER);
 }
 
-/* How badly a total fits: the weighted sum of squares. The best D for it is *ret_times, 1/variance of
- * the total is *ret_weight. */
+/*
+ * Returns the weighted sum of squares for a total. *ret_times receives the best D for it,
+ * *ret_weight the total's 1/variance.
+ */
 static double misfit(const struct reconcile *r, const struct reconcile_row *rows,
 		     const struct measured *u, size_t n, const struct fit *f, double total,
 		     double *ret_times, double *ret_weight)
@@ -181,7 +184,7 @@ static double misfit(const struct reconcile *r, const struct reconcile_row *rows
 	return sum + square((*ret_times - 1) / TIMES_ERROR);
 }
 
-/* The total that fits best, if D varies from function to function as it did with f->times. */
+/* Finds the best total, assuming that D varies between functions as it did with f->times. */
 static void fit_total(const struct reconcile *r, const struct reconcile_row *rows,
 		      const struct measured *u, size_t n, struct fit *f)
 {
@@ -210,8 +213,10 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Do the two times of functions differ by more than their errors explain? By how much, of variances:
- * the median, so that a few functions which are slowed down otherwise do not matter. */
+/*
+ * Returns how much, as a variance, the two times of functions differ beyond their errors. Uses the
+ * median, so that a few functions with another slowdown do not matter.
+ */
 static double drift_of(const struct reconcile *r, const struct reconcile_row *rows,
 		       const struct measured *u, size_t n, const struct fit *f, double *scratch)
 {
@@ -260,7 +265,10 @@ static struct measured mean_of(struct measured a, struct measured b)
 	};
 }
 
-/* What is missing in the sum falls on what is known least, as far as errors explain it. */
+/*
+ * Distributes the difference from the sum over the times in proportion to their variances, as far
+ * as their errors explain it.
+ */
 static void keep_sum(struct measured *v, size_t n, const struct measured *sum)
 {
 	double rest = sum->ns, variance = 0, all;
@@ -274,7 +282,7 @@ static void keep_sum(struct measured *v, size_t n, const struct measured *sum)
 		v[i].ns = fmax(0, v[i].ns + rest * v[i].variance / all);
 }
 
-/* The times while it was traced. */
+/* Computes the times during the trace. */
 static void measure_rows(const struct reconcile *r, const struct reconcile_row *rows,
 			 struct measured *u, size_t n)
 {
@@ -321,7 +329,7 @@ static uint64_t own_of(const struct snapshot_node *n, uint64_t taken)
 	return n->self[SNAPSHOT_CPU] > taken ? n->self[SNAPSHOT_CPU] - taken : 0;
 }
 
-/* The row of a node: its function's; the last one is what is outside Python. */
+/* Returns the row of a node: its function's; the last row is the time outside Python. */
 static size_t row_of(const struct snapshot *s, const struct snapshot_node *n)
 {
 	return n->func == SNAPSHOT_NONE ? s->nfuncs : n->func;
@@ -332,7 +340,7 @@ static bool is_gc(const struct snapshot *s, const struct snapshot_node *n)
 	return n->func != SNAPSHOT_NONE && snapshot_func_is_gc(&s->funcs[n->func]);
 }
 
-/* The same of a C function, or a collection, is that of the Python function which calls it. */
+/* Like row_of, but maps a C function or a collection to the Python function that calls it. */
 static size_t group_of(const struct snapshot *s, const struct snapshot_node *n)
 {
 	while (n->func != SNAPSHOT_NONE && n->parent != SNAPSHOT_NONE &&
@@ -341,7 +349,7 @@ static size_t group_of(const struct snapshot *s, const struct snapshot_node *n)
 	return row_of(s, n);
 }
 
-/* An interval begins with a call and with each return to the function. */
+/* An interval begins with each call and with each return to the function. */
 static void count_intervals(const struct snapshot *s, const struct snapshot_node *n,
 			    struct reconcile_row *rows)
 {
@@ -354,9 +362,9 @@ static void count_intervals(const struct snapshot *s, const struct snapshot_node
 }
 
 /*
- * Collections are long, and two hits each: what the trace says of them is true. Samples met the
- * function that set them off, so those of collections are not its own; nor is their part of its
- * samples from before.
+ * Collections are long and have two hits each, so the trace's time is accurate. Samples during a
+ * collection were counted for the function that triggered it; its samples, and those from before,
+ * are reduced accordingly.
  */
 static void take_collections(const struct snapshot_target *t, const double *collected,
 			     struct reconcile_row *rows, size_t n)
@@ -384,7 +392,7 @@ static void fill_rows(const struct snapshot *s, const struct snapshot_target *t,
 			continue;
 		if (is_gc(s, n)) {
 			collected[group_of(s, n)] += (double)own_of(n, taken[i]);
-			r->intervals += (double)n->calls; /* the function goes on after it */
+			r->intervals += (double)n->calls; /* the function continues after it */
 			continue;
 		}
 		r->own += (double)own_of(n, taken[i]);
@@ -400,7 +408,7 @@ static void fill_rows(const struct snapshot *s, const struct snapshot_target *t,
 	take_collections(t, collected, rows, (size_t)s->nfuncs + 1);
 }
 
-/* A context's part of its function's time; where nothing is left of it, by its hits. */
+/* A context's part of its function's time; by number of hits if the trace leaves no time. */
 static double part_of(const struct snapshot_node *n, const struct reconcile_row *r, uint64_t taken)
 {
 	if (r->own > 0)
@@ -408,7 +416,7 @@ static double part_of(const struct snapshot_node *n, const struct reconcile_row 
 	return r->taken > 0 ? (double)taken / r->taken : 0;
 }
 
-/* Waiting stays as it is. */
+/* Changes CPU time only; waiting stays the same. */
 static void set_cpu(struct snapshot *s, struct snapshot_target *t, struct snapshot_node *n,
 		    uint64_t cpu)
 {
@@ -421,7 +429,7 @@ static void set_cpu(struct snapshot *s, struct snapshot_target *t, struct snapsh
 
 		n->self[c] = rest + cpu;
 		th->total[c] += n->self[c] - old;
-		t->subtracted[c] += old - n->self[c]; /* may be less than 0 until all is done */
+		t->subtracted[c] += old - n->self[c]; /* may be negative until all nodes are done */
 	}
 }
 
@@ -440,15 +448,15 @@ static double hit_ns(const struct cost *c)
 
 /* ---- errors of functions ---- */
 
-/* What is known of a function's part in its row, and in those of others if it is one in C. */
+/* A function's part of its row and, for a C function, of the rows of its callers. */
 struct portion {
-	double error;		     /* of the rows, ns */
-	double part;		     /* of its own row, without what C functions have of it */
-	double variance;	     /* of a C function's parts of rows, ns^2 */
-	struct reconcile_row native; /* of C functions, by the trace: it, or those that it calls */
+	double error;		     /* of the rows, in ns */
+	double part;		     /* of its own row, excluding its C functions */
+	double variance;	     /* of a C function's parts of rows, in ns^2 */
+	struct reconcile_row native; /* trace data of C functions: of itself, or of those it calls */
 };
 
-/* Errors of sums over contexts are not known. Those that were there are the samples' alone. */
+/* Errors of sums over contexts are unknown. Existing errors are those of the samples alone. */
 static void set_variance(struct snapshot_func *f, double variance, bool counted)
 {
 	const double of_trace[SNAPSHOT_FIGURES] = {
@@ -471,7 +479,7 @@ static void add_native(struct portion *p, const struct snapshot_node *n, uint64_
 	p->native.intervals += (double)n->calls;
 }
 
-/* A node's part of its row: what is wrong with the row is wrong with it in all contexts alike. */
+/* Adds a node's part of its row; an error of the row applies to all contexts in proportion. */
 static void add_portion(const struct snapshot *s, const struct snapshot_node *n,
 			const struct reconcile_row *row, double part, uint64_t taken,
 			struct portion *portions)
@@ -486,15 +494,15 @@ static void add_portion(const struct snapshot *s, const struct snapshot_node *n,
 }
 
 /*
- * A C function whose calls are one event each has no measured time: what it takes is in its caller's.
- * The evaluator does its work in less time than by what hits differ in cost.
+ * A C function whose calls are single events has no measured time: its time is in its caller. The
+ * evaluator's own work is shorter than the variation in the cost of hits.
  */
 static double unmeasured(const struct snapshot_func *f, double calls, double hit)
 {
 	return f->instant ? square(APART * hit * calls) : 0;
 }
 
-/* hit: the cost of one, ns. */
+/* hit: the cost of one hit in ns. */
 static void set_variances(struct snapshot *s, const struct reconcile *r, double hit,
 			  const struct reconcile_row *rows, const struct portion *portions)
 {
@@ -549,7 +557,7 @@ int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64
 
 /* ---- counted calls ----------------------------------------------------------------------- */
 
-/* Each call is one hit, which slows down what is called. Returns the number of calls. */
+/* Each call is one hit, which slows down the callee. Returns the number of calls. */
 static double fill_counted(const struct snapshot *s, const struct snapshot_target *t,
 			   struct reconcile_row *rows)
 {
@@ -575,7 +583,7 @@ static double fill_counted(const struct snapshot *s, const struct snapshot_targe
 	return calls;
 }
 
-/* A context's part of its function's time; where no sample has met that, by its calls. */
+/* A context's part of its function's time; by number of calls if it has no samples. */
 static double counted_part(const struct snapshot_node *n, const struct reconcile_row *row)
 {
 	if (row->own > 0)
@@ -583,7 +591,7 @@ static double counted_part(const struct snapshot_node *n, const struct reconcile
 	return row->intervals > 0 ? (double)n->calls / row->intervals : 0;
 }
 
-/* Of a row's samples some meet this part of it. */
+/* Binomial: a sample of the row falls into this part with probability `part`. */
 static double part_variance(const struct reconcile_row *row, double part)
 {
 	return square(row->ns) * part * fmax(0, 1 - part) / fmax(1, row->samples);

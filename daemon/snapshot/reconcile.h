@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Three witnesses of where a traced program's CPU time went: its trace, less what probes are known to
- * cost; samples beside it, of which those of the probes' time were dropped; and samples of the
- * program before there were probes. Pure; see reconcile.c for how they are put together.
+ * Combines three measurements of a traced program's CPU time: the trace minus the known cost of
+ * probes; samples during the trace, without those that hit the probes' own time; and samples from
+ * before the probes were attached. Pure; reconcile.c describes the method.
  */
 #ifndef PYPROF_SNAPSHOT_RECONCILE_H
 #define PYPROF_SNAPSHOT_RECONCILE_H
@@ -12,41 +12,42 @@
 
 #include "snapshot/snapshot.h"
 
-/* A function, or what is outside Python. CPU times in ns. */
+/* A function, or the time outside Python. CPU times in ns. */
 struct reconcile_row {
-	double own;	  /* by the trace, less taken; 0 or more */
-	double taken;	  /* what probes have taken of it, as far as known */
-	double samples;	  /* that met it */
-	double before;	  /* that met it before the probes */
-	double intervals; /* between two hits of probes that it ran in */
-	/* Found. */
-	double ns;	 /* its own time, undisturbed */
-	double variance; /* of that, ns^2 */
+	double own;	  /* by the trace, minus `taken`; 0 or more */
+	double taken;	  /* the estimated cost of probes in it */
+	double samples;	  /* number of its samples during the trace */
+	double before;	  /* number of its samples before the probes */
+	double intervals; /* number of its intervals between two probe hits */
+	/* Results. */
+	double ns;	 /* its own time, as if there were no probes */
+	double variance; /* variance of ns, in ns^2 */
 };
 
-/* What holds for all rows. */
+/* What applies to all rows. */
 struct reconcile {
-	double period_ns;   /* CPU time that a sample beside the trace stands for */
-	double slowdown_ns; /* by which an interval is longer because of the hit before it, at most */
+	double period_ns;   /* CPU time that a sample during the trace stands for */
+	double slowdown_ns; /* maximum slowdown of an interval by the hit before it */
 	double disturbed;   /* the probes' share of all CPU time, 0 to 1 */
 };
 
 /*
- * How many times as expensive hits were as is known: by what samples say of all of the program. cpu:
- * all CPU time, with the probes'; taken: what they cost as far as known. 1 where it cannot be said.
+ * Returns the factor by which hits cost more than estimated, according to the samples of the whole
+ * program. cpu: all CPU time in ns, including probes; taken: their estimated cost in ns. Returns 1
+ * if the samples do not suffice.
  */
 double reconcile_scale(double cpu, double taken, double samples, double period_ns);
 
-/* Fill in what is found in the rows, whose `taken` is scaled already. Returns 0 or -ENOMEM. */
+/* Computes the results of the rows, whose `taken` is already scaled. Returns 0 or -ENOMEM. */
 int reconcile_solve(const struct reconcile *r, struct reconcile_row *rows, size_t n);
 
 /*
- * Put the times of a snapshot's target together, of which probes have taken taken[] (ns, by node) as
- * far as known. Functions' variances are set. Returns 0 or -ENOMEM (unchanged then).
+ * Combines the measurements of a target. taken: the estimated probe cost in ns, per node. Sets the
+ * variances of functions. Returns 0, or -ENOMEM with the snapshot unchanged.
  */
 int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64_t *taken);
 
-/* The same where calls were counted and all times are of samples. */
+/* Like reconcile_target, for mode count, in which all times come from samples. */
 int reconcile_counted(struct snapshot *s, struct snapshot_target *t);
 
 #endif

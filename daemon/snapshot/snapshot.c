@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Snapshots: their memory and their checks. See snapshot.h. */
+/* Memory and validation of snapshots: see snapshot.h. */
 #include "snapshot/snapshot.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define ARENA_CHUNK ((size_t)64 * 1024)
 
-/* Chunks of the arena, newest first. Small allocations share one, large ones have their own. */
+/* Chunks of the arena, newest first. Small allocations share a chunk, large ones have their own. */
 struct chunk {
 	struct chunk *next;
 	size_t used, size;
@@ -66,7 +66,10 @@ void *snapshot_alloc(struct snapshot *s, size_t n, size_t size)
 		if (!fresh)
 			return NULL;
 		if (c && fresh->size == bytes) {
-			/* A large one goes behind: the first chunk's rest stays in use. */
+			/*
+			 * A large chunk goes second, so that the first chunk's free space stays in
+			 * use.
+			 */
 			fresh->next = c->next;
 			c->next = fresh;
 		} else {
@@ -196,7 +199,7 @@ void snapshot_add_variance(struct snapshot_func *f, const double variance[SNAPSH
 			f->variance[i] < 0 || variance[i] < 0 ? -1 : f->variance[i] + variance[i];
 }
 
-/* What is replaced stays in the arena. */
+/* A replaced histogram stays in the arena. */
 int snapshot_add_durations(struct snapshot *s, struct snapshot_func *f, int clock,
 			   const struct histogram_sum *more, uint64_t max)
 {
@@ -247,7 +250,7 @@ bool snapshot_has_durations(const struct snapshot *s)
 
 bool snapshot_exact(const struct snapshot *s)
 {
-	/* The losses of calls or contexts that went missing; the others cost a name or a time. */
+	/* Losses that affect calls or contexts; the others affect only a name or a time. */
 	static const enum pyp_loss lossy[] = {
 		PYP_LOSS_lost_events,
 		PYP_LOSS_fault_frame,
@@ -306,7 +309,7 @@ enum snapshot_builtins snapshot_builtins(const struct snapshot *s)
 {
 	uint32_t n = 0, of = 0;
 
-	/* Samples tell no C functions apart. */
+	/* Samples do not identify C functions. */
 	for (uint32_t i = 0; i < s->ntargets; i++) {
 		of += s->targets[i].mode != MODE_SAMPLE;
 		n += s->targets[i].builtins;
@@ -379,7 +382,7 @@ bool snapshot_valid(const struct snapshot *s)
 	return true;
 }
 
-/* 1234567 → "1,234,567"; room for any number. */
+/* 1234567 → "1,234,567"; text has room for any number. */
 static void with_commas(uint64_t n, char text[32])
 {
 	char digits[24];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reasons of waiting that add up: see waits.h. */
+/* Adjusting reasons for waiting: see waits.h. */
 #include "snapshot/waits.h"
 
 #define FIRST_KIND COLUMN_io_disk
@@ -14,7 +14,10 @@ static uint64_t sum_of(const struct snapshot *s, uint32_t node, int first, int e
 	return sum;
 }
 
-/* From columns that come to `sum` in this node, make them come to `want`, which is not more. */
+/*
+ * Scales columns that add up to `sum` in this node so that they add up to `want`, which is not
+ * larger.
+ */
 static void scale(struct snapshot *s, uint32_t node, int first, int end, uint64_t sum,
 		  uint64_t want)
 {

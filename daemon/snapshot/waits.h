@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reasons of waiting after contexts' times have been corrected. Pure. */
+/* Adjusts reasons for waiting after contexts' times have been corrected. Pure. */
 #ifndef PYPROF_SNAPSHOT_WAITS_H
 #define PYPROF_SNAPSHOT_WAITS_H
 
 #include "snapshot/snapshot.h"
 
-/* Each context's reasons are reduced in proportion to what is left of its waiting, wall time less CPU
- * time, so that they add up to it again. */
+/*
+ * Scales each context's reasons down in proportion, so that they add up to its corrected waiting
+ * (wall time minus CPU time).
+ */
 void snapshot_fit_waits(struct snapshot *s);
 
 #endif

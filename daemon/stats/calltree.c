@@ -68,7 +68,7 @@ int calltree_keep_touched(struct calltree *t)
 	return 0;
 }
 
-/* Each node once, so that there is room for it. */
+/* Each node is added once, so the list has room for it. */
 void calltree_add_touched(struct calltree *t, uint32_t node)
 {
 	t->is_touched[node] = true;
@@ -82,7 +82,7 @@ static int by_index(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A walk over all marks is cheaper than sorting where many are set. */
+/* If many nodes are touched, scanning all flags is cheaper than sorting. */
 static void sort_touched(struct calltree *t)
 {
 	if (t->ntouched < t->n / SCAN_PART) {
@@ -205,7 +205,7 @@ static int reserve(struct calltree *t, uint32_t n)
 	return 0;
 }
 
-/* The next place that was never used. One that is used again may still be in the list of touched nodes. */
+/* The next slot that was never used. A reused slot could still be in the list of touched nodes. */
 static uint32_t fresh_place(struct calltree *t)
 {
 	if (t->touched)
@@ -245,7 +245,7 @@ uint32_t calltree_add_root(struct calltree *t)
 	return root;
 }
 
-/* A place for a child; NODE_NONE: out of memory. It is not taken yet. */
+/* Returns a slot for a child without taking it; NODE_NONE: out of memory. */
 static uint32_t child_place(struct calltree *t, uint32_t parent)
 {
 	uint32_t place = bitset_next(&t->free_nodes, parent + 1);
@@ -282,13 +282,13 @@ uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t func)
 
 struct folding {
 	struct calltree *t;
-	uint32_t root; /* that everything goes to */
+	uint32_t root; /* the destination */
 	calltree_moved_fn moved;
 	void *ctx;
 	uint32_t truncated;
 };
 
-/* Where a node's figures have gone is remembered in its last_child: nobody enters it any more. */
+/* Stores the destination in the source's last_child, which is unused now. */
 static void move_figures(const struct folding *f, uint32_t from, uint32_t to)
 {
 	struct calltree *t = f->t;
@@ -313,7 +313,10 @@ static void move_figures(const struct folding *f, uint32_t from, uint32_t to)
 	b->last_child = to;
 }
 
-/* The same path's node. The one that it replaces is no context any more, so there is room. */
+/*
+ * Returns the node of the same path, created if necessary. It replaces a node that is no longer
+ * counted, so the limit permits it.
+ */
 static uint32_t fold_child(struct folding *f, uint32_t parent, uint32_t func)
 {
 	uint32_t to;
@@ -326,7 +329,7 @@ static uint32_t fold_child(struct folding *f, uint32_t parent, uint32_t func)
 	return NODE_TRUNCATED(f->root);
 }
 
-/* Out of memory: the place stays unused until the tree is cleared. */
+/* If memory is short, the slot stays unused until the tree is cleared. */
 static void add_free(struct calltree *t, struct bitset *places, uint32_t i)
 {
 	if (bitset_reserve(places, t->cap) == 0)
@@ -340,7 +343,7 @@ static void remove_node(struct calltree *t, uint32_t i)
 	add_free(t, &t->free_nodes, i);
 }
 
-/* Depth first, without recursion: the lists of children are consumed on the way. */
+/* Walks depth first without recursion; consumes the lists of children on the way. */
 static void fold_below(struct folding *f, uint32_t top, uint32_t to)
 {
 	struct calltree *t = f->t;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long complete activations took, with what they called: a histogram for each function and clock.
- * Most activations take as long on both clocks, or fall into the same bucket: these are in one histogram
- * that belongs to both, which is half the memory and half the work. Memory is capped.
+ * Durations of complete activations, including callees: a histogram per function and clock. Most
+ * activations take the same time on both clocks or fall into the same bucket. These are in one
+ * histogram shared by both clocks, which halves the memory and the work. Memory is limited.
  */
 #ifndef PYPROF_STATS_DURATIONS_H
 #define PYPROF_STATS_DURATIONS_H
@@ -15,25 +15,25 @@
 
 #define DURATIONS_MAX_BYTES (UINT64_C(64) << 20)
 
-/* One cache line, which is fetched while the function runs. */
+/* One cache line, which is prefetched while the function runs. */
 struct durations_func {
 	struct histogram both, only[SNAPSHOT_CLOCKS];
 	uint64_t max[SNAPSHOT_CLOCKS];
 };
 
 struct durations {
-	struct durations_func *v; /* by function */
+	struct durations_func *v; /* per function */
 	uint32_t n;
-	bool off;	  /* nothing is recorded */
-	uint64_t bytes;	  /* of all that is allocated */
-	uint64_t dropped; /* durations for which there was no room */
+	bool off;	  /* true: nothing is recorded */
+	uint64_t bytes;	  /* total of all allocations */
+	uint64_t dropped; /* durations dropped because the limit was reached */
 };
 
 void durations_deinit(struct durations *d);
-/* Forget all. */
+/* Discards all durations. */
 void durations_clear(struct durations *d);
 
-/* For durations_add(): the bucket, or the function, is new. */
+/* The slow path of durations_add(), for a new bucket or function. */
 void durations_add_slow(struct durations *d, struct histogram *h, uint32_t bucket);
 bool durations_reserve(struct durations *d, uint32_t func);
 
@@ -45,14 +45,14 @@ static inline void durations_count(struct durations *d, struct histogram *h, uin
 		durations_add_slow(d, h, bucket);
 }
 
-/* One of the function's activations begins. */
+/* Prefetches the function's entry when one of its activations begins. */
 static inline void durations_expect(const struct durations *d, uint32_t func)
 {
 	if (func < d->n)
 		__builtin_prefetch(&d->v[func]);
 }
 
-/* An activation of the function took so long, ns. */
+/* Records an activation of the function with these durations in ns. */
 static inline void durations_add(struct durations *d, uint32_t func, uint64_t cpu, uint64_t wall)
 {
 	struct durations_func *f;
@@ -74,7 +74,7 @@ static inline void durations_add(struct durations *d, uint32_t func, uint64_t cp
 	durations_count(d, &f->only[SNAPSHOT_WALL], bucket);
 }
 
-/* Add a function's to a snapshot's function. 0 or -ENOMEM. */
+/* Adds a function's durations to a snapshot's function. Returns 0 or -ENOMEM. */
 int durations_take(const struct durations *d, uint32_t func, struct snapshot *s,
 		   struct snapshot_func *to);
 

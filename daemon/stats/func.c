@@ -13,7 +13,9 @@
 
 static uint64_t hash_str(uint64_t seed, const char *str)
 {
-	/* With the terminator, so that "ab"+"c" is not "a"+"bc"; NULL differs from "". */
+	/*
+	 * Hashes the terminator too, so that "ab"+"c" differs from "a"+"bc"; NULL differs from "".
+	 */
 	return str ? strtab_hash(seed, str, strlen(str) + 1) : strtab_hash(seed, "\1", 1);
 }
 
@@ -48,7 +50,7 @@ int funcs_init(struct funcs *f, uint32_t limit, uint64_t string_bytes)
 		[FUNC_GC + PYP_GC_UNKNOWN] = {.filename = "~", .name = SNAPSHOT_GC_PREFIX ">"},
 	};
 
-	/* The pseudo functions come on top of the caps. */
+	/* The pseudo functions are not counted in the limits. */
 	*f = (struct funcs){.limit = limit + FUNC_PSEUDO_MAX, .strings.limit = UINT64_MAX};
 	for (uint32_t i = 0; i < FUNC_PSEUDO_MAX; i++) {
 		funcs_intern(f, &pseudo[i]);
@@ -58,7 +60,7 @@ int funcs_init(struct funcs *f, uint32_t limit, uint64_t string_bytes)
 		}
 	}
 	f->strings.limit = f->strings.size + string_bytes;
-	/* A target's function of that name is another one. */
+	/* A target's function with the name of a pseudo function must not be mapped to it. */
 	map_clear(&f->by_identity);
 	return 0;
 }
@@ -148,7 +150,10 @@ uint32_t funcs_intern(struct funcs *f, const struct func_identity *id)
 	return func_add(f, id, hash, 0);
 }
 
-/* The variant for one more code object: a free one, a new one, or the last there may be. */
+/*
+ * Returns the variant for one more code object: an unbound one, a new one, or the last one if the
+ * maximum is reached.
+ */
 static uint32_t func_variant(struct funcs *f, const struct func_identity *id)
 {
 	uint64_t hash = func_identity_hash(id);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions and the code objects that stand for them. A function is its identity: filename, first
- * line, name and, where there is one, qualified name. Code objects come and go, and their addresses
- * are reused; functions stay. Code objects of the same identity that are alive at the same time (two
- * list comprehensions on one line, before 3.11) are variants of one function: reports add them up,
- * but a call of one inside the other is no recursion, as in cProfile.
+ * Functions and their code objects. A function's identity is its filename, first line, name and, if
+ * available, qualified name. Code objects are created and freed and their addresses are reused;
+ * functions are permanent. Code objects with the same identity that live at the same time (two list
+ * comprehensions on one line, before 3.11) are variants of one function. Reports add variants up,
+ * but a call of one inside another is not a recursion, as in cProfile.
  *
- * Owns all names. Capped in functions, in code addresses (four per function) and in bytes of names;
- * what does not fit is FUNC_TRUNCATED.
+ * The table owns all names. It limits the number of functions, of code addresses (four per
+ * function) and the bytes of names; objects above a limit become FUNC_TRUNCATED.
  */
 #ifndef PYPROF_STATS_FUNC_H
 #define PYPROF_STATS_FUNC_H
@@ -19,23 +19,23 @@
 #include "base/strtab.h"
 #include "pyprof/bpf_abi.h"
 
-/* Pseudo functions, always present. */
+/* Pseudo functions; always present. */
 enum {
 	FUNC_TRUNCATED = 0,
 	FUNC_LOST = 1,
 	FUNC_UNSEEN = 2,
 	FUNC_UNREPORTED = 3, /* CPU time between context switches that the kernel did not report */
-	FUNC_GC = 4,	     /* collections of generation 0, 1, 2, and of one that is not known */
+	FUNC_GC = 4,	     /* collections of generations 0, 1, 2, and of an unknown generation */
 	FUNC_PSEUDO_MAX = FUNC_GC + PYP_GC_UNKNOWN + 1
 };
 
 struct func {
 	uint32_t filename, name, qualname; /* string ids; qualname may be STRTAB_NONE */
 	int32_t firstlineno;
-	uint32_t variant; /* 0, 1, …: which of those with this identity */
+	uint32_t variant; /* number of the variant among those with this identity: 0, 1, … */
 	uint32_t flags;	  /* co_flags */
-	bool instant;	  /* a C function whose calls are one event: see codes_instant() */
-	uint32_t bound;	  /* code addresses that stand for it now */
+	bool instant;	  /* a C function whose calls are single events: see codes_instant() */
+	uint32_t bound;	  /* number of code addresses currently bound to it */
 	uint32_t next;	  /* another function with the same hash, or UINT32_MAX */
 };
 
@@ -52,32 +52,37 @@ struct funcs {
 	struct map by_code;	/* code address → function */
 };
 
-/* 0 or -ENOMEM (then there is nothing to deinit). */
+/*
+ * string_bytes: limit on the bytes of names. Returns 0, or -ENOMEM (then there is nothing to
+ * deinit).
+ */
 int funcs_init(struct funcs *f, uint32_t limit, uint64_t string_bytes);
 void funcs_deinit(struct funcs *f);
 
-/* Variants of one function that are told apart; more of them share the last one. */
+/* The maximum number of variants; further code objects share the last one. */
 #define FUNC_VARIANTS_MAX 16
 
-/* The function with this identity (variant 0), added if it is new; FUNC_TRUNCATED if it does not
- * fit. */
+/*
+ * Returns the function with this identity (variant 0), which is added if it is new; FUNC_TRUNCATED
+ * if a limit is reached.
+ */
 uint32_t funcs_intern(struct funcs *f, const struct func_identity *id);
-/* Its identity; strings are valid until the next funcs_intern. */
+/* Returns the identity of a function. Its strings are valid until the next funcs_intern. */
 struct func_identity funcs_identity(const struct funcs *f, uint32_t func);
 
-/* Is it written in C? */
+/* Returns whether the function is written in C. */
 bool funcs_is_native(const struct funcs *f, uint32_t func);
 
 /*
- * This code address stands for the function with this identity from now on: for a variant that no
- * other living code object stands for, if there is one. Returns it; *ret_bound is false if the
- * address itself did not fit (may be NULL).
+ * Binds a code address to the function with this identity: to a variant without a living code
+ * object if there is one. Returns the function. *ret_bound (may be NULL) is false if there was no
+ * room for the address.
  */
 uint32_t funcs_bind(struct funcs *f, uint64_t code, const struct func_identity *id,
 		    bool *ret_bound);
-/* The code object is gone: its address means nothing any more. */
+/* Unbinds the address of a freed code object. */
 void funcs_forget(struct funcs *f, uint64_t code);
-/* No address means anything any more. */
+/* Unbinds all addresses. */
 void funcs_forget_all(struct funcs *f);
 
 static inline bool funcs_find(const struct funcs *f, uint64_t code, uint32_t *ret)
@@ -90,7 +95,7 @@ static inline bool func_is_pseudo(uint32_t func)
 	return func < FUNC_PSEUDO_MAX;
 }
 
-/* The function that collections of a generation, or PYP_GC_UNKNOWN, are calls of. */
+/* Returns the pseudo function for collections of a generation or of PYP_GC_UNKNOWN. */
 static inline uint32_t func_of_gc(uint32_t generation)
 {
 	return FUNC_GC + (generation < PYP_GC_UNKNOWN ? generation : PYP_GC_UNKNOWN);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Snapshots with less in them: see reduce.h. */
+/* Reduced snapshots: see reduce.h. */
 #include "stats/reduce.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static const char *skip_digits(const char *p)
 	return p;
 }
 
-/* The standard library is in lib/python3.N/ or, zipped, in lib/python3N.zip/. */
+/* The standard library is in lib/python3.N/ or, as a zip file, in lib/python3N.zip/. */
 static bool is_versioned(const char *p)
 {
 	const char *digits = skip_digits(p), *minor;
@@ -61,7 +61,7 @@ static const char *base_name(const char *filename)
 	return slash ? slash + 1 : filename;
 }
 
-/* One function more than there were: the last one is REDUCE_LIBRARY. */
+/* Allocates one function more; the last one is REDUCE_LIBRARY. */
 static int copy_funcs(struct snapshot *to, const struct snapshot *s, bool strip_dirs)
 {
 	to->funcs = snapshot_alloc(to, (size_t)s->nfuncs + 1, sizeof(*to->funcs));
@@ -83,8 +83,8 @@ static int copy_funcs(struct snapshot *to, const struct snapshot *s, bool strip_
 struct folding {
 	const struct snapshot *s;
 	struct snapshot *to;
-	uint32_t *host;	     /* by node: which one has its time */
-	bool *away;	     /* by function: it is folded */
+	uint32_t *host;	     /* per node: the node that receives its time */
+	bool *away;	     /* per function: whether it is folded */
 	struct map children; /* (parent, func) → node */
 };
 
@@ -110,7 +110,7 @@ static void add_node(struct snapshot_node *to, const struct snapshot_node *n, bo
 	}
 }
 
-/* The child of a new node for func, made when there is none. */
+/* Sets *ret to the child of a new node for func, created if necessary. */
 static int child_of(struct folding *f, uint32_t parent, uint32_t func, uint32_t thread,
 		    uint32_t *ret)
 {
@@ -145,7 +145,7 @@ static int fold_node(struct folding *f, uint32_t i)
 		add_node(&f->to->nodes[f->host[i]], n, true);
 		return 0;
 	}
-	/* A thread's root is outside Python: its time must not swallow any of Python's. */
+	/* A thread's root is outside Python and must not receive Python time. */
 	f->host[i] = parent;
 	if (f->to->nodes[parent].parent == SNAPSHOT_NONE &&
 	    child_of(f, parent, f->s->nfuncs, n->thread, &f->host[i]) < 0)
@@ -168,7 +168,7 @@ static int fold_threads(struct folding *f)
 	return 0;
 }
 
-/* The columns are still those of s, by its nodes. */
+/* The columns still have one element per node of s. */
 static int fold_columns(struct folding *f)
 {
 	uint64_t columns = snapshot_columns(f->s);
@@ -193,7 +193,7 @@ static int fold(const struct snapshot *s, const struct reduce_opts *o, struct sn
 {
 	_cleanup_(folding_deinit) struct folding f = {.s = s, .to = to};
 
-	/* a (library) for each thread is all that can be added */
+	/* reserves one (library) node per thread, the only nodes that are added */
 	to->nnodes = 0;
 	to->nodes = snapshot_alloc(to, (size_t)s->nnodes + s->nthreads + 1, sizeof(*to->nodes));
 	f.host = calloc((size_t)s->nnodes + 1, sizeof(*f.host));

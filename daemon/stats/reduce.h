@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Snapshots with less in them, for reports: without directories, or with library code or some of the
- * C functions folded into their callers. Pure. What is made here borrows strings, targets and threads from the
- * snapshot that it was made of, which must outlive it.
+ * Reduced snapshots for reports: file names without directories, or library code and some C
+ * functions folded into their callers. Pure. The result borrows strings, targets and threads from
+ * its source, which must outlive it.
  */
 #ifndef PYPROF_STATS_REDUCE_H
 #define PYPROF_STATS_REDUCE_H
 
 #include "snapshot/snapshot.h"
 
-/* Stands for library code that no code of the program's own called. */
+/* The function for library code that was not called from the program's own code. */
 #define REDUCE_LIBRARY "(library)"
 
-/* Is this file part of the standard library, or was it installed? */
+/* Returns whether the file belongs to the standard library or to an installed package. */
 bool reduce_is_library(const char *filename);
 
 /*
- * File names without their directories; nothing is added up, reports know functions by name. Time in
- * a function that is folded is its caller's own, and what it called was called by that: library code
- * with only_my_code, the functions that have a true in `fold` (one per function; NULL: none), of
- * which builtins_of (borrowed) says in words which they are. -ENOMEM.
+ * strip_dirs removes directories from file names; functions that become equal are merged by
+ * reports, not here. Folding adds a function's time to its caller and makes the caller the caller
+ * of its callees. only_my_code folds library code. `fold` (one element per function; NULL: none)
+ * folds functions marked true; builtins_of (borrowed) is the pattern that selected them, for
+ * reports. Returns 0 or -ENOMEM.
  */
 struct reduce_opts {
 	bool strip_dirs, only_my_code;

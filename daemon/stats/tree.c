@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The calling-context tree, made walkable: see tree.h. */
+/* Traversable calling-context trees: see tree.h. */
 #include "stats/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Parents come first, so backwards every node comes after its children. */
+/* Parents precede children, so a backward loop visits every node after its children. */
 static void link_nodes(struct tree *t)
 {
 	const struct snapshot *s = t->snapshot;
@@ -36,7 +36,7 @@ int tree_build(const struct snapshot *s, struct tree **ret)
 
 	if (!t)
 		return -ENOMEM;
-	/* calloc(0) may be NULL: ask for one more. */
+	/* calloc(0) may return NULL, so allocate one more. */
 	t->nodes = calloc((size_t)s->nnodes + 1, sizeof(*t->nodes));
 	if (!t->nodes)
 		return -ENOMEM;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calling-context tree of a snapshot, made walkable: children as lists, cumulative times, and a
- * depth-first walk. Trees can be as deep as a stack, so nothing here recurses.
+ * A snapshot's calling-context tree in traversable form: lists of children, cumulative times and a
+ * depth-first walk. Nothing here recurses, because trees can be as deep as a stack.
  */
 #ifndef PYPROF_STATS_TREE_H
 #define PYPROF_STATS_TREE_H
@@ -9,8 +9,8 @@
 #include "snapshot/snapshot.h"
 
 struct tree_node {
-	uint32_t first_child, next_sibling; /* SNAPSHOT_NONE: none; in the snapshot's order */
-	uint64_t cum[SNAPSHOT_CLOCKS];	    /* self and all below */
+	uint32_t first_child, next_sibling; /* in the snapshot's order; SNAPSHOT_NONE: none */
+	uint64_t cum[SNAPSHOT_CLOCKS];	    /* self time plus all descendants', ns */
 };
 
 struct tree {
@@ -18,14 +18,14 @@ struct tree {
 	struct tree_node *nodes;	 /* one per node of the snapshot */
 };
 
-/* 0 or -ENOMEM. */
+/* *ret belongs to the caller; s must outlive it. Returns 0 or -ENOMEM. */
 int tree_build(const struct snapshot *s, struct tree **ret);
 void tree_free(struct tree *t);
 DEFINE_FREEP(struct tree, tree_free)
 
 /*
- * Depth first from root, root included: enter before a node's children, leave behind them. A
- * negative value of enter ends the walk and is returned.
+ * Callbacks of a depth-first walk that includes the root: enter runs before a node's children,
+ * leave after them. A negative value of enter ends the walk, which returns it.
  */
 struct tree_visitor {
 	int (*enter)(void *ctx, uint32_t node);

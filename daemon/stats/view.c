@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Views: rows and edges from the calling-context tree. One walk over the selected threads' trees
- * in depth-first order, with a count of how often each function and each edge is on the path from
- * the root: the first one is the outermost activation, and only it adds to cumulative time and to
- * primitive calls. (cProfile keeps the same counts as "recursion levels" of its entries and
- * subentries.) Trees can be as deep as a stack, so the walk goes by links, not by recursion.
+ * Views: rows and edges from the calling-context tree. One depth-first walk over the selected
+ * threads' trees counts how often each function and each edge is on the path from the root. Only
+ * the first occurrence, the outermost activation, adds to cumulative time and to primitive calls.
+ * (cProfile keeps the same counts as "recursion levels" of its entries and subentries.) The walk
+ * follows links instead of recursing, because trees can be as deep as a stack.
  */
 #include "stats/view.h"
 
@@ -15,7 +15,10 @@
 #include "base/map.h"
 #include "stats/tree.h"
 
-/* Of a node, while columns are added up: it is in a row, and the outermost of its function on the path. */
+/*
+ * Flags of a node while columns are added up: it contributes to a row; it is the outermost of its
+ * function on the path.
+ */
 #define ROW	      1
 #define ROW_OUTERMOST 2
 
@@ -25,12 +28,12 @@ struct walk {
 	struct view *v;
 	struct tree *tree;
 	uint32_t *edge_of;    /* per node */
-	uint32_t *func_depth; /* times on the path, by function */
-	uint32_t *edge_depth; /* the same, by edge; grows with the edges */
+	uint32_t *func_depth; /* per function: occurrences on the path */
+	uint32_t *edge_depth; /* the same per edge; grows with the edges */
 	size_t edges_cap;
 	struct map edges;      /* (caller, callee) → edge */
-	unsigned char *is_row; /* per node: is_row(), and ROW_OUTERMOST; NULL: no columns */
-	bool counted; /* the tree is one of counts: two deep, and it knows nothing of recursion */
+	unsigned char *is_row; /* per node: flags from is_row() and ROW_OUTERMOST; NULL: no columns */
+	bool counted;	       /* a tree of mode count: two levels deep, without recursion */
 };
 
 static void walk_deinit(struct walk *w)
@@ -121,10 +124,10 @@ static int find_edge(struct walk *w, uint32_t caller, uint32_t callee, uint32_t 
 	return 0;
 }
 
-/* Of a node: is it the outermost of its function or edge on the path? */
+/* Whether a node is the outermost of its function or edge on the path. */
 struct outermost {
 	bool calls;
-	const uint64_t *cum; /* its cumulative times if it is; NULL: it is not */
+	const uint64_t *cum; /* its cumulative times if it is the outermost; otherwise NULL */
 };
 
 static void add_to_row(struct view_row *r, const struct snapshot_node *n, struct outermost o)
@@ -157,8 +160,8 @@ static void add_to_edge(struct view_edge *e, const struct snapshot_node *n, stru
 }
 
 /*
- * Counted calls are known by caller and callee only: the node of a caller may be there for its callees'
- * sake, and recursion does not show. Times of samples beside them are of whole stacks.
+ * Counted calls are known by caller and callee only: a caller's node may exist only to hold its
+ * callees, and recursion is not visible. Samples in the same snapshot have whole stacks.
  */
 static bool is_row(const struct walk *w, uint32_t i)
 {
@@ -222,8 +225,10 @@ static int walk_threads(struct walk *w)
 	return err;
 }
 
-/* One column by function. all: room for a figure per node, with all below; parents come before their
- * children. */
+/*
+ * Adds up one column by function. all: space for one figure per node, including descendants.
+ * Parents precede children.
+ */
 static int sum_column(const struct walk *w, int c, uint64_t *all)
 {
 	const struct snapshot *s = w->s;
@@ -268,7 +273,7 @@ static int walk_init(struct walk *w)
 {
 	const struct snapshot *s = w->s;
 
-	/* calloc(0) may be NULL: ask for one more. */
+	/* calloc(0) may return NULL, so allocate one more. */
 	w->edge_of = calloc((size_t)s->nnodes + 1, sizeof(*w->edge_of));
 	w->func_depth = calloc((size_t)s->nfuncs + 1, sizeof(*w->func_depth));
 	w->v->rows = calloc((size_t)s->nfuncs + 1, sizeof(*w->v->rows));
@@ -296,7 +301,7 @@ static void finish_rows(struct view *v, uint32_t nfuncs)
 
 		if (!row_used(r))
 			continue;
-		/* Collections are no function's calls. */
+		/* Collections do not count as calls of functions. */
 		if (!snapshot_func_is_gc(&v->snapshot->funcs[f])) {
 			v->ncalls += r->ncalls;
 			v->pcalls += r->pcalls;

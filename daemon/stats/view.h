@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Views of a snapshot: function rows, caller→callee edges, per-thread selections. Derived from the
+ * Views of a snapshot: function rows, caller→callee edges, selections by thread. Computed from the
  * calling-context tree; pure.
  *
- * Meanings (as cProfile's): ncalls counts calls at entry; pcalls those made while the function was
- * not already on the stack; tottime is self time; cumtime counts a recursion once, at its outermost
- * activation. Where calls were only counted, recursion is not known: all calls are primitive. Edge cumtime likewise counts a recursive edge's outermost activation only.
+ * Definitions (as in cProfile): ncalls counts calls at entry; pcalls counts those made while the
+ * function was not on the stack; tottime is self time; cumtime counts a recursion once, at its
+ * outermost activation. An edge's cumtime likewise counts only its outermost activation. In mode
+ * count recursion is unknown and all calls are primitive.
  */
 #ifndef PYPROF_STATS_VIEW_H
 #define PYPROF_STATS_VIEW_H
@@ -22,7 +23,7 @@ struct view_row {
 };
 
 struct view_edge {
-	uint32_t caller; /* function index; SNAPSHOT_NONE: called from outside Python */
+	uint32_t caller; /* index of the function; SNAPSHOT_NONE: called from outside Python */
 	uint32_t callee;
 	uint64_t ncalls, pcalls;
 	uint64_t tot[SNAPSHOT_CLOCKS], cum[SNAPSHOT_CLOCKS];
@@ -30,10 +31,12 @@ struct view_edge {
 
 struct view {
 	const struct snapshot *snapshot; /* borrowed */
-	struct view_row *rows;		 /* functions that were called or have time */
+	struct view_row *rows;		 /* functions with calls or time */
 	size_t nrows;
-	/* By row, of each column that the snapshot has measured: the function's own figure, and that with
-	 * all that it called, of outermost activations only. NULL: not measured. */
+	/*
+	 * Per row, for each measured column: the function's own figure, and the one including
+	 * callees, of outermost activations only. NULL: not measured.
+	 */
 	uint64_t *self[COLUMNS], *cum[COLUMNS];
 	struct view_edge *edges; /* sorted by callee, then caller */
 	size_t nedges;
@@ -46,14 +49,16 @@ struct view_filter {
 	uint32_t tid; /* 0: all */
 };
 
-/* Is the thread one of those that a filter (NULL: all) selects? */
+/* Returns whether a filter (NULL: all) selects the thread. */
 bool view_selects(const struct view_filter *filter, const struct snapshot_thread *t);
 
-/* Have the figures standard errors? These are of all threads together: where only some of them are
- * selected they are not known. */
+/*
+ * Returns whether the figures have standard errors. Errors apply to the sum of all threads, so they
+ * are unknown if a filter selects only some of them.
+ */
 bool view_has_errors(const struct snapshot *s, const struct view_filter *filter);
 
-/* Have functions durations? These are of all threads together, as errors are. */
+/* Returns whether functions have durations. They also apply to the sum of all threads. */
 bool view_has_durations(const struct snapshot *s, const struct view_filter *filter);
 
 int view_build(const struct snapshot *s, const struct view_filter *filter, struct view **ret);
