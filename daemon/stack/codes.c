@@ -45,8 +45,10 @@ static struct codes_pending *pending_find(struct codes *c, uint32_t tid)
 	return NULL;
 }
 
-/* This thread's announcement of this code. One of another code was never finished: its CODE record
- * was lost. */
+/*
+ * Returns the thread's announcement of this code object. An incomplete one of another code object
+ * is replaced: its CODE record was lost.
+ */
 static struct codes_pending *pending_get(struct codes *c, uint32_t tid, uint64_t code)
 {
 	struct codes_pending *pe = pending_find(c, tid);
@@ -88,12 +90,12 @@ static void bind_names(struct codes *c, uint64_t code, const struct code_names *
 
 	if (!n->filename || !n->name)
 		c->unreadable++;
-	/* If the address does not fit, its frames ask the resolver each time: slow, but right. */
+	/* Without room for the address, each frame asks the resolver: slow, but correct. */
 	func = funcs_bind(&c->funcs, code, &id, NULL);
 	c->funcs.list[func].flags = n->flags;
 }
 
-/* Fill in what the target's memory says; what the records said stays. */
+/* Adds names from the target's memory; names from records take precedence. */
 static void resolve_missing(struct codes *c, uint64_t code, struct code_names *n)
 {
 	_cleanup_(code_names_deinit) struct code_names found = {0};
@@ -116,8 +118,10 @@ static void complete(char **cut, char **whole)
 	*cut = TAKE_PTR(*whole);
 }
 
-/* What was cut off is asked for as well. If it does not go on as it began, the code object has been
- * freed since then: the beginning stays. */
+/*
+ * Reads strings that were cut. If the string does not start with the known part, the code object
+ * has been freed meanwhile and the known part stays.
+ */
 static void complete_cut(struct codes *c, uint64_t code, const struct codes_pending *pe,
 			 struct code_names *n)
 {
@@ -154,11 +158,11 @@ void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlinen
 }
 
 /*
- * cProfile's names: normalizeUserObj in Modules/_lsprof.c. A method of a type is printed as the type's
- * attribute is; what is not one, by its module, if that is known.
+ * Forms cProfile's names like normalizeUserObj in Modules/_lsprof.c: a method of a type by the
+ * type's attribute, any other function by its module, if known.
  */
 #define METHOD_NAME_MAX 256
-#define INSTANT		1u /* in the address that stands for the variant: methods are aligned */
+#define INSTANT		1u /* flag in the address of this variant; method addresses are aligned */
 
 static void method_name(const struct event_method *m, char *out, size_t size)
 {
@@ -167,7 +171,7 @@ static void method_name(const struct event_method *m, char *out, size_t size)
 	if (m->type[0])
 		snprintf(out, size, "<method '%s' of '%s' objects>", name, m->type);
 	else if (strcmp(name, "__new__") == 0)
-		/* All types share one; it is printed as type.__new__, by the metaclass. */
+		/* All types share one method; the metaclass prints it as type.__new__. */
 		snprintf(out, size, "<built-in method __new__ of type object at 0x%" PRIx64 ">",
 			 m->self_type);
 	else if (m->module[0])

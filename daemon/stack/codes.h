@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From code announcements to functions: puts together the STRING and CODE records of a code object
- * and asks the resolver for what is missing. Owns the functions.
+ * Maps code addresses to functions: assembles the STRING and CODE records of a code object and asks
+ * the resolver for missing names. Owns the table of functions.
  */
 #ifndef PYPROF_STACK_CODES_H
 #define PYPROF_STACK_CODES_H
@@ -13,20 +13,25 @@
 #include "stack/natives.h"
 #include "stats/func.h"
 
-/* Announcements in progress: at most one per thread, and few threads at a time. */
+/*
+ * Maximum number of incomplete announcements: at most one per thread, and few threads announce at a
+ * time.
+ */
 #define CODES_PENDING 64
 #define CODES_STRINGS 3
 
-/* Called for a code object whose strings could not be read in BPF, and for one that was never
- * announced: read it from the target's memory. Fills *ret with malloc'd UTF-8 that the caller takes
- * over; returns 0 or a negative errno. */
+/*
+ * Reads the names of a code object from the target's memory. Called if the BPF program could not
+ * read its strings, and for code objects that were never announced. Fills *ret with malloc'd UTF-8
+ * strings that the caller frees. Returns 0 or a negative errno.
+ */
 typedef int (*codes_resolve_fn)(void *ctx, uint64_t code, struct code_names *ret);
 
 struct codes_pending {
 	uint64_t code;
 	uint32_t tid;
-	char *str[CODES_STRINGS]; /* by enum pyp_string_which; NULL: not (yet) known */
-	bool cut[CODES_STRINGS];  /* it goes on, but did not fit a record */
+	char *str[CODES_STRINGS]; /* indexed by enum pyp_string_which; NULL: unknown so far */
+	bool cut[CODES_STRINGS];  /* the string is longer than its record */
 };
 
 struct codes {
@@ -35,12 +40,12 @@ struct codes {
 	void *ctx;
 	struct codes_pending pending[CODES_PENDING];
 	uint32_t npending;
-	uint32_t evict;	     /* whose turn it is when all are in use */
+	uint32_t evict;	     /* index of the next entry to replace if all are in use */
 	uint64_t unreadable; /* code objects without readable names */
 	struct natives natives;
 };
 
-/* The caps are as for funcs_init(). 0 or -ENOMEM. */
+/* The limits are those of funcs_init(). Returns 0 or -ENOMEM. */
 int codes_init(struct codes *c, uint32_t max_funcs, uint64_t max_string_bytes,
 	       codes_resolve_fn resolve, void *ctx);
 void codes_deinit(struct codes *c);
@@ -48,23 +53,23 @@ void codes_deinit(struct codes *c);
 void codes_string(struct codes *c, uint32_t tid, const struct event_string *s);
 void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno, uint32_t flags);
 void codes_free(struct codes *c, uint64_t code);
-/* A C function, from now on at this address, by the name that cProfile gives it. */
+/* Binds a C function to the address of its PyMethodDef, with the name that cProfile gives it. */
 void codes_method(struct codes *c, const struct event_method *m);
-/* The thread has gone: drop what it did not finish. */
+/* Drops the incomplete announcements of a thread that has exited. */
 void codes_thread_exit(struct codes *c, uint32_t tid);
-/* Forget all addresses and all that is in progress. */
+/* Unbinds all addresses and drops all incomplete announcements. */
 void codes_forget(struct codes *c);
 
 /*
- * The C function at this address, where its calls are one event, an entry without an end: a variant of
- * its own, as such calls cost less.
+ * Returns the variant of the C function at this address for calls that are single events, an entry
+ * without an end. It is separate because such calls have a lower probe cost.
  */
 uint32_t codes_instant(struct codes *c, uint64_t method);
 
-/* The C function that an instruction at this address is of, by what the file says that is mapped there. */
+/* Returns the C function for an instruction address, named after the file mapped there. */
 uint32_t codes_native(struct codes *c, uint64_t address);
 
-/* The function of a code object that was never announced; binds it. */
+/* Returns the function of a code object that was never announced, and binds it to the address. */
 uint32_t codes_unknown(struct codes *c, uint64_t code);
 
 static inline uint32_t codes_func(struct codes *c, uint64_t code)

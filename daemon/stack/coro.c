@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Logical stacks from events
+ * Coroutine lifetimes from events
  *
- * An instance begins when its frame is entered for the first time, which the entry says, and ends
- * when it is left without being suspended. In between it is in a table, by its frame's address, so
- * that the time from each suspension to the next entry is known, whichever thread enters it. While
- * it runs, what it calls and awaits is above it on the stack: time running is time running with all
- * of that, as cumulative time is.
+ * An instance starts with an entry that is marked as the frame's first, and ends when its frame is
+ * left without being suspended. In between, a table holds it by its frame's address, so that the
+ * time from each suspension to the next entry is known, in whichever thread that occurs. While it
+ * runs, its callees and awaited coroutines are above it on the stack, so its running time includes
+ * them, like cumulative time.
  *
- * Some ends are not seen. A generator that is dropped while suspended need not run again (3.13+);
- * and before 3.11 a suspension looks like an end. Then the memory is used again some time, and the
- * entry that says "for the first time" there tells that the instance before is no more: it ended
- * when it was last seen. Those that never come again are suspended for ever, and the first to go
- * when there are too many.
+ * Some ends are not observed. A generator that is dropped while suspended need not run again
+ * (3.13+), and before 3.11 a suspension looks like an end. When the memory is reused, a first entry
+ * at the same address shows that the earlier instance is gone; it then ended when it was last seen.
+ * Instances whose address is not reused stay suspended, and are the first to be dropped if there
+ * are too many.
  *
- * Nothing is kept per instance but when it began and since when it waits.
+ * An instance stores only the time of its first call and of its last change of state.
  */
 #include "stack/coro.h"
 
@@ -121,7 +121,7 @@ static bool grow(struct coros *cs)
 	return true;
 }
 
-/* A free place; the one that has been suspended longest makes room. */
+/* Returns a free entry; if there is none, drops the instance that has been suspended longest. */
 static bool place(struct coros *cs, uint32_t *ret)
 {
 	if (cs->free == CORO_NONE && cs->n >= CORO_LIMIT && cs->oldest != CORO_NONE) {
@@ -173,7 +173,7 @@ static uint64_t elapsed(uint64_t since, uint64_t ts)
 	return ts > since ? ts - since : 0;
 }
 
-/* Another one lives at its address: it ended when it was seen last. */
+/* Another instance has its address: it ended when it was last seen. */
 static void end_unseen(struct coros *cs, uint32_t i)
 {
 	const struct coro *c = &cs->list[i];
@@ -273,7 +273,10 @@ void coros_stop(struct coros *cs, uint64_t ts)
 
 		if (sum && c->suspended && !cs->ends_hidden)
 			sum->suspended += elapsed(c->since, ts);
-		/* One by one: the map may be as large as a window long ago has made it. */
+		/*
+		 * Removed individually, because the map may still have the size of an earlier,
+		 * larger window.
+		 */
 		if (c->used)
 			map_del(&cs->by_frame, c->frame);
 	}

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Who holds the GIL
+ * Deducing which thread holds the GIL
  *
- *   - A call or return of a thread proves that it holds the GIL: only the holder runs Python code. It
- *     holds it until another thread is proven to, or until it waits for it itself.
- *   - A thread that blocks otherwise may have released the GIL or not (a page fault, code in C that does
- *     not release it). If it has, a waiter gets it at once and proves that; if nobody does, it still holds
- *     it.
- *   - A waiter that runs again has got the GIL, or its wait timed out (every switch interval, 5 ms): then it
- *     asks the holder to release it and waits again within microseconds. As long as that is open, time
- *     is pending. It is the waiter's from its waking on, if it has an event, if it blocks in something else
- *     than the GIL, or if it has run for LONG_NS before it waits again; it is the holder's if all such
- *     waiters wait again before.
- *   - Where the holder has begun to wait and nobody is proven to hold the GIL, time is pending, too, and
- *     belongs to the next thread that is.
+ * - A call or return of a thread proves that it holds the GIL, because only the holder runs Python
+ *   code. It holds it until another thread is proven to hold it or until it waits for it itself.
+ * - A thread that blocks in anything else may have released the GIL or not (page faults, C code
+ *   that keeps it). If it has released it, a waiter gets it at once and proves that; otherwise it
+ *   still holds it.
+ * - A waiter that runs again has got the GIL, or its wait timed out (every switch interval, 5 ms).
+ *   After a timeout it requests the GIL from the holder and waits again within microseconds. Until
+ *   that is known, time is pending. It is charged to the waiter, from its wakeup on, if it has an
+ *   event, if it blocks in anything but the GIL, or if it has run for LONG_NS before it waits
+ *   again; it is charged to the holder if all such waiters wait again before that.
+ * - If the holder has started to wait and no thread is proven to hold the GIL, time is pending as
+ *   well and is charged to the next thread that is proven to hold it.
  *
- * Limits: code in C that has released the GIL, runs on, and has no events is not told from code that
- * holds it, until somebody else proves to hold it. Holding it for less than LONG_NS without any event
- * is not seen. A waiter waits until it runs: where all CPUs are busy, that is longer than until it gets the
- * GIL, and the time in which nobody runs who could is the next holder's. What runs when a snapshot is taken counts up to the last switch or event of those concerned.
+ * Limitations: C code that has released the GIL and keeps running without events cannot be
+ * distinguished from code that holds it, until another thread is proven to hold it. Holding it for
+ * less than LONG_NS without an event is not detected. A waiter is considered waiting until it runs;
+ * if all CPUs are busy, that is longer than until it gets the GIL, and that time is charged to the
+ * next holder. At a snapshot, time counts up to the last switch or event of the threads concerned.
  */
 #include "stack/gil.h"
 
@@ -27,7 +28,7 @@
 
 #include "stack/waits.h"
 
-#define LONG_NS UINT64_C(50000) /* far more than a timed out waiter needs to wait again */
+#define LONG_NS UINT64_C(50000) /* far longer than a timed out waiter runs before it waits again */
 
 void gils_deinit(struct gils *g)
 {
@@ -75,7 +76,10 @@ static void add_pair(struct gils *g, uint32_t holder, uint32_t waiter, uint64_t 
 
 /* ---- who waits --------------------------------------------------------------------------- */
 
-/* The group of a function; what does not fit is added to the last one, whatever that is of. */
+/*
+ * Returns the group of a function. If all groups are in use, returns the last one, whatever its
+ * function.
+ */
 static uint8_t group_of(struct gil *of, uint32_t func)
 {
 	uint8_t free_one = GIL_GROUPS - 1;
@@ -118,7 +122,7 @@ static void end_awake(struct gil *of, struct thread *th)
 
 /* ---- who pays ---------------------------------------------------------------------------- */
 
-/* What is pending is this thread's. */
+/* Charges the pending time to this thread. */
 static void resolve(struct gils *g, struct calltree *t, struct gil *of, const struct thread *th)
 {
 	uint32_t func = t->nodes[th->node].func;
@@ -134,7 +138,7 @@ static void resolve(struct gils *g, struct calltree *t, struct gil *of, const st
 	of->pending = 0;
 }
 
-/* Up to ts: the holder's, unless that is open. */
+/* Charges the time up to ts to the holder, unless the holder is undecided. */
 static void charge(struct gils *g, struct calltree *t, struct gil *of, uint64_t ts)
 {
 	uint64_t d = ts > of->ts ? ts - of->ts : 0;
@@ -155,7 +159,7 @@ void gil_proves(struct gils *g, struct calltree *t, struct thread *th, uint64_t 
 	struct gil *of = &g->of[th->gil.of];
 
 	charge(g, t, of, ts);
-	/* It runs, whatever was reported of it. */
+	/* It runs, even if its wakeup was not reported. */
 	end_waiting(of, th);
 	end_awake(of, th);
 	resolve(g, t, of, th);
@@ -176,7 +180,7 @@ static void get_cpu(struct gils *g, struct calltree *t, struct thread *th, uint6
 	of->awake++;
 }
 
-/* Has it held the GIL since it was woken? */
+/* Returns whether it has held the GIL since its wakeup. */
 static bool has_held(const struct thread *th, const struct event_switch *sw)
 {
 	if (sw->wait == PYP_WAIT_GIL)
@@ -203,7 +207,7 @@ static void leave_cpu(struct gils *g, struct calltree *t, struct thread *th, uin
 		of->holder = NULL;
 	if (th->gil.awake) {
 		end_awake(of, th);
-		/* It has not held it: the one that does is the same as before. */
+		/* It has not held the GIL: the holder is unchanged. */
 		if (of->holder && !of->awake)
 			resolve(g, t, of, of->holder);
 	}

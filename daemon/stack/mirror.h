@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The frames of one thread's stack that a watcher has been sent: see watch.c. */
+/* The frames of a thread's stack that were reported to the watcher: see watch.c. */
 #ifndef PYPROF_STACK_MIRROR_H
 #define PYPROF_STACK_MIRROR_H
 
@@ -14,14 +14,14 @@ struct mirror_frame {
 struct mirror {
 	struct mirror_frame *v; /* outermost first */
 	uint32_t n, cap;
-	bool named;	  /* THREAD was told */
-	bool stale;	  /* the watcher could not be told all: find out by comparing */
-	uint64_t dropped; /* calls and returns that it was not told of, nor that it was not */
-	uint64_t ts, cpu; /* of the last thing told */
+	bool named; /* THREAD was reported */
+	bool stale; /* some changes were not reported; the next event compares the stacks */
+	uint64_t dropped; /* calls and returns that were not reported, excluding those announced by DROPPED */
+	uint64_t ts, cpu; /* of the last reported event */
 };
 
-void mirror_free(struct mirror *m); /* NULL is allowed */
-/* Make room for one more frame; false: out of memory. */
+void mirror_free(struct mirror *m); /* m may be NULL */
+/* Makes room for one more frame. Returns false if out of memory. */
 bool mirror_reserve(struct mirror *m);
 
 #endif

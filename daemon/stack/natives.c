@@ -24,7 +24,7 @@ void natives_forget(struct natives *n)
 	n->n = n->failures = 0;
 }
 
-/* The first range that ends behind the address. */
+/* Returns the first range that ends above the address. */
 static uint32_t range_at(const struct natives *n, uint64_t address)
 {
 	uint32_t low = 0, high = n->n;
@@ -55,7 +55,7 @@ static bool reserve(struct natives *n)
 	return true;
 }
 
-/* At position i; what others have already stays theirs. */
+/* Inserts at index i, limited to the space between its neighbours. */
 static void insert(struct natives *n, uint32_t i, struct native_range r)
 {
 	if (!reserve(n))
@@ -90,7 +90,7 @@ static uint32_t named_row(struct funcs *funcs, const struct native_code *code)
 uint32_t natives_func(struct natives *n, struct funcs *funcs, uint64_t address)
 {
 	const uint32_t i = range_at(n, address);
-	/* What cannot be answered is not asked again, nor what is around it. */
+	/* A failed lookup is not repeated for the whole page. */
 	struct native_code code = {.start = address & ~(uint64_t)(PAGE - 1)};
 	struct native_range r;
 

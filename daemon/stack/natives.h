@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions written in C of which no more is known than the address of an instruction in them: named
- * by the file that is mapped there, "<native code in libz.so.1>", which is asked for once per range of
- * addresses. Bounded in ranges and in questions; what belongs to no file, and what comes after that,
- * is "<native code>". (The files' dynamic symbols would seldom say more: they have the functions that
- * an extension exports, its PyInit, and not the static ones that Python calls.)
+ * C functions of which only an instruction address is known. Their name is that of the file mapped
+ * there, "<native code in libz.so.1>", which is looked up once per address range. The numbers of
+ * ranges and of lookups are limited; addresses without a file or beyond the limits are "<native
+ * code>". (Dynamic symbols would rarely add information: an extension exports its PyInit function,
+ * but not the static functions that Python calls.)
  *
- * What is mapped where is taken to stay: a library that another one takes the place of keeps its names.
+ * Mappings are assumed to be permanent: if another library replaces one, the old name remains.
  */
 #ifndef PYPROF_STACK_NATIVES_H
 #define PYPROF_STACK_NATIVES_H
@@ -17,9 +17,9 @@
 #include "stats/func.h"
 
 #define NATIVES_MAX	 256u /* ranges */
-#define NATIVES_FAILURES 16u  /* questions without an answer, after which none is asked */
+#define NATIVES_FAILURES 16u  /* failed lookups, after which no more are made */
 
-/* Fills *ret for an address; returns 0 or a negative errno. May take milliseconds. */
+/* Fills *ret for an address. Returns 0 or a negative errno. May take milliseconds. */
 typedef int (*natives_find_fn)(void *ctx, uint64_t address, struct native_code *ret);
 
 struct native_range {
@@ -27,19 +27,19 @@ struct native_range {
 	uint32_t func;
 };
 
-/* Zeroed: there is nobody to ask. */
+/* Zeroed: no lookup function. */
 struct natives {
 	natives_find_fn find;
-	void *ctx;		/* of find */
-	struct native_range *v; /* ascending, apart */
+	void *ctx;		/* argument of find */
+	struct native_range *v; /* sorted, without overlaps */
 	uint32_t n, cap, failures;
 };
 
 void natives_deinit(struct natives *n);
-/* The addresses mean nothing any more. */
+/* Discards all ranges, because the addresses are no longer valid. */
 void natives_forget(struct natives *n);
 
-/* The row of the code at an address, made in funcs if there is none. */
+/* Returns the function for the code at an address, which is added to funcs if it is new. */
 uint32_t natives_func(struct natives *n, struct funcs *funcs, uint64_t address);
 
 #endif

@@ -2,16 +2,16 @@
 /*
  * A thread's stacks: see thread.h.
  *
- * A program with greenlets switches between thousands of stacks, and the only sign of it is a frame
- * that is not where it should be; so finding a frame among the parked stacks has to be cheap. An
- * index maps their frames to their slots. It is kept lazily: a stack's frames enter it when it is
- * parked, and stay in it when the stack becomes the current one again, until they are popped. So
- * each push costs at most one insertion and one removal, however often stacks switch; and a thread
- * that never switches pays nothing.
+ * A program with greenlets switches between thousands of stacks, and the only evidence of a switch
+ * is a frame that is not on the current stack. Finding a frame among the parked stacks must
+ * therefore be fast. An index maps their frames to slots. It is updated lazily: a stack's frames
+ * are added when it is parked, and stay there when it becomes current again, until they are popped.
+ * Each push therefore costs at most one insertion and one removal, however often stacks switch, and
+ * a thread that never switches pays nothing.
  *
- * A deep current stack is indexed as well, as soon as a frame has to be found on it: a program can
- * make every event search (above the limit of depth, or by frames that are on no stack), and a scan
- * of 100,000 activations for each would hold up the events of all other targets.
+ * A deep current stack is also indexed, as soon as a frame has to be searched on it. A program can
+ * make every event search (beyond the depth limit, or with frames that are on no stack), and
+ * scanning 100,000 activations for each would delay the events of all other targets.
  */
 #include "stack/thread.h"
 
@@ -24,7 +24,7 @@
 #include "stack/mirror.h"
 
 #define STACK_MIN  16u
-#define STACK_SCAN 32u /* activations that are compared one by one instead of being indexed */
+#define STACK_SCAN 32u /* activations that are scanned linearly rather than indexed */
 
 static void stack_init(struct stack *s)
 {
@@ -222,7 +222,7 @@ void thread_unindex(struct thread *th, struct stack *s, uint64_t frame)
 {
 	uint32_t slot;
 
-	/* Where frames are well behaved the slot is s's; a malformed stream may say otherwise. */
+	/* In a valid stream the slot is always s's; a malformed one may differ. */
 	if (map_get(&th->index, frame, &slot) && slot == s->slot)
 		map_del(&th->index, frame);
 	if (s->indexed > s->depth)
@@ -289,7 +289,7 @@ void thread_drop_parked(struct thread *th, uint32_t slot)
 	slot_free(th, slot);
 }
 
-/* Out of memory: the rest is not indexed, and is scanned. */
+/* Out of memory: the remaining frames are not indexed and will be scanned. */
 static void index_deep(struct thread *th)
 {
 	struct stack *s = &th->cur;

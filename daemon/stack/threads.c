@@ -20,7 +20,7 @@ static int reserve(struct threads *t)
 	return 0;
 }
 
-/* Not found by its tid; NULL: out of memory. */
+/* Adds a thread without indexing its tid. NULL: out of memory. */
 static struct thread *append(struct threads *t, uint32_t tid)
 {
 	struct thread *th;
@@ -76,7 +76,7 @@ struct thread *threads_get(struct threads *t, uint32_t tid, uint64_t ts)
 
 	if (th)
 		return th;
-	/* The overflow entry comes on top of the limit, as rows do. */
+	/* The overflow entry is not counted in the limit; neither are rows. */
 	if (t->n - t->nrows > t->limit)
 		return NULL;
 	th = append(t, tid);
@@ -113,7 +113,7 @@ void threads_remove(struct threads *t, struct thread *th)
 {
 	struct thread *moved = t->v[--t->n];
 
-	/* Cannot fail: the key is there, nothing grows. */
+	/* Cannot fail: the key exists, so the map does not grow. */
 	if (moved->alive)
 		map_put(&t->by_tid, moved->tid, th->at);
 	t->v[th->at] = moved;
@@ -134,7 +134,7 @@ void threads_forget_dead(struct threads *t)
 		}
 		t->v[kept] = th;
 		th->at = kept;
-		/* Cannot fail: the key is there, nothing grows. */
+		/* Cannot fail: the key exists, so the map does not grow. */
 		if (kept != THREADS_OVERFLOW)
 			map_put(&t->by_tid, th->tid, kept);
 		kept++;

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How CPU time is known. Events carry wall time only; reading a thread's CPU time at each would
- * cost more than all the rest. Instead the thread's moves on and off the CPUs come in the same
- * ring, in order, each with the scheduler's own account of its run time. So:
+ * How CPU time is derived. Events carry wall time only, because reading a thread's CPU time at each
+ * event would cost more than everything else. The ring also contains the thread's context switches,
+ * in order, each with the scheduler's run time of the thread.
  *
- *   - On a CPU, CPU time passes as wall time does. Off it, it stands still.
- *   - At every switch the scheduler's account is compared with what has been charged since the
- *     account was first known. The stretch that ends there (from the thread's last event) takes the
- *     difference, as far as it can hold it: between nothing and its own length. What is left over
- *     is not forgotten: as both sides of the comparison are totals, the next one finds it again.
- *   - More than NOISE too much was charged: a hypervisor had the CPU meanwhile, which the scheduler
- *     knows, and events do not. It comes in pieces far longer than what usually lies between two
- *     events, so it is taken back from where the longest stretches since the last switch were
- *     charged. Clocks of stacks are not turned back: activations that ran then keep it, so the
- *     longest of them may be longer than all of them together.
- *   - More than CARRY_MAX that is left means that switches are missing. Missing CPU time goes to
- *     "(lost)" if events were lost since the last comparison, else to "(switch not reported)": some
- *     kernels do not report all switches, and nothing was lost then. Superfluous CPU time that no stretch can hold stays: the account is adopted as it
- *     is, and counted.
+ * - On a CPU, CPU time advances with wall time. Off the CPU it stands still.
+ * - At every switch, the scheduler's run time is compared with the CPU time charged since the run
+ *   time was first known. The interval that ends there (from the thread's last event) absorbs the
+ *   difference, between zero and its own length. A remainder is not lost: both sides of the
+ *   comparison are totals, so the next one includes it.
+ * - If charged CPU time exceeds the scheduler's run time by more than NOISE, a hypervisor had the
+ *   CPU meanwhile, which the scheduler accounts for and events do not show. Stolen time comes in
+ *   pieces far longer than the usual time between two events, so it is subtracted where the longest
+ *   intervals since the last switch were charged. Clocks of stacks are not turned back: activations
+ *   that ran then keep the time, so the longest of them may exceed their sum.
+ * - A remainder above CARRY_MAX means that switches are missing. Missing CPU time is charged to
+ *   "(lost)" if events were lost since the last comparison, and otherwise to "(switch not
+ *   reported)", because some kernels do not report all switches. Excess CPU time that no interval
+ *   can absorb stays: the run time is adopted as the new base, and the case is counted.
  *
- * A thread first seen by an event is on a CPU, with an account that is not known before its first
- * switch. An event of a thread that is thought to be off its CPU proves the opposite: the kernel did
- * not tell of its return. (Seen: one that does not tell when a thread of its init leaves a CPU, so
- * that whoever follows it is never told of, either.)
+ * A thread that is first seen by an event is on a CPU; its run time is unknown before its first
+ * switch. An event of a thread that is believed to be off its CPU proves that the kernel did not
+ * report its switch-in. (One such kernel does not report when a thread of its init process leaves a
+ * CPU, and therefore not the switch to the next thread either.)
  *
- * At that first switch as well more may have been charged than a thread can have used: more than in
- * all its life, which for a new one is all that there is to know; or than since the seed, whose
- * account may be a tick old, and so is never ahead.
+ * At that first switch, too, more may have been charged than the thread can have used: more than
+ * its run time since its start, the only bound for a new thread, or more than since its initial
+ * stack, whose run time may be one tick old and is therefore never too high.
  *
- * A gap (events were lost), a blocked thread's time up to its first event and such a return have a
- * CPU share that only the next switch tells: gap_wall and gap_node remember who is to get it.
+ * Three kinds of time have a CPU share that only the next switch reveals: a gap (events were lost),
+ * a blocked thread's time up to its first event, and the time before an unreported switch-in.
+ * gap_wall and gap_node store that time and the node to charge.
  */
 #include "stack/timing.h"
 
@@ -38,8 +39,8 @@
 #include "stack/waits.h"
 #include "stats/func.h"
 
-#define CARRY_MAX ((int64_t)1000000) /* ns; far above what the two clocks differ by */
-#define NOISE	  ((int64_t)10000)   /* ns; they differ by less from switch to switch */
+#define CARRY_MAX ((int64_t)1000000) /* ns; far more than the two clocks differ */
+#define NOISE	  ((int64_t)10000)   /* ns; the clocks differ by less from switch to switch */
 
 static void charge_node(struct calltree *t, struct thread *th, uint32_t node, uint64_t wall,
 			uint64_t cpu, enum wait_reason why)
@@ -62,7 +63,7 @@ static void charge_current(struct calltree *t, struct thread *th, uint64_t wall,
 	charge_node(t, th, th->node, wall, cpu, th->wait.why);
 }
 
-/* To a node that is not the current one: the current stack's clocks stand still. */
+/* Charges a node other than the current one, so the current stack's clocks stand still. */
 static void charge_other(struct calltree *t, struct thread *th, uint32_t node, uint64_t wall,
 			 uint64_t cpu, enum wait_reason why)
 {
@@ -71,7 +72,7 @@ static void charge_other(struct calltree *t, struct thread *th, uint32_t node, u
 	th->cur.clock[SNAPSHOT_CPU] += cpu;
 }
 
-/* What has passed up to ts, which is taken. Time never goes backwards, whatever comes in. */
+/* Returns and consumes the ns up to ts. Never negative, whatever the timestamps are. */
 static uint64_t take_elapsed(struct thread *th, uint64_t ts)
 {
 	uint64_t d;
@@ -83,7 +84,7 @@ static uint64_t take_elapsed(struct thread *th, uint64_t ts)
 	return d;
 }
 
-/* The longest come first; the last one is the shortest that is kept. */
+/* Keeps the longest intervals, longest first. */
 static void keep_stretch(struct thread *th, uint64_t cpu)
 {
 	uint32_t i = THREAD_STRETCHES - 1;
@@ -107,7 +108,7 @@ static inline void charge_stretch(struct calltree *t, struct thread *th, uint64_
 		keep_stretch(th, cpu);
 }
 
-/* Returns what has passed. */
+/* Returns the ns charged. */
 static inline uint64_t charge(struct calltree *t, struct thread *th, uint64_t ts)
 {
 	uint64_t wall = take_elapsed(th, ts);
@@ -174,7 +175,7 @@ static void adopt(struct thread *th, uint64_t runtime)
 	th->forgive = false;
 }
 
-/* By how much the scheduler's account is ahead of what has been charged. */
+/* Returns by how much the scheduler's run time exceeds the charged CPU time. */
 static int64_t ahead(const struct thread *th, uint64_t runtime)
 {
 	return (int64_t)(runtime - th->runtime_base - th->total[SNAPSHOT_CPU]);
@@ -187,7 +188,7 @@ static uint64_t clamp(int64_t x, uint64_t most)
 	return (uint64_t)x < most ? (uint64_t)x : most;
 }
 
-/* The current stack's clock stands still, and what was told of the thread's stays told. */
+/* The current stack's clocks stand still, and CPU time reported to a watcher is not revised. */
 static void take_back(struct calltree *t, struct thread *th, uint32_t node, uint64_t cpu)
 {
 	uint64_t waits = waits_of(&t->nodes[node]);
@@ -200,7 +201,10 @@ static void take_back(struct calltree *t, struct thread *th, uint32_t node, uint
 	th->cpu_cleared += cpu;
 }
 
-/* More than was charged since the last switch cannot have been stolen: it is another account. */
+/*
+ * An excess above what was charged since the last switch cannot be stolen time; the run time has
+ * another base.
+ */
 static void take_back_stolen(struct calltree *t, struct thread *th, uint64_t excess)
 {
 	if (excess > th->total[SNAPSHOT_CPU] - th->switch_cpu + (uint64_t)CARRY_MAX)
@@ -213,7 +217,7 @@ static void take_back_stolen(struct calltree *t, struct thread *th, uint64_t exc
 	}
 }
 
-/* Who gets the CPU time that was used between switches that are missing. */
+/* Returns the node to charge for CPU time used between unreported switches. */
 static uint32_t missing_node(struct calltree *t, const struct thread *th)
 {
 	uint32_t node = th->lost ? NODE_LOST(th->root)
@@ -232,7 +236,10 @@ static void settle_rest(struct calltree *t, struct thread *th, uint64_t runtime)
 		adopt(th, runtime);
 }
 
-/* Charge up to ts what the scheduler's account says. lags: it is up to a tick behind. */
+/*
+ * Charges the time up to ts according to the scheduler's run time. lags: the run time is up to one
+ * tick behind.
+ */
 static void settle(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime, bool lags)
 {
 	uint64_t wall = take_elapsed(th, ts);
@@ -247,7 +254,7 @@ static void settle(struct calltree *t, struct thread *th, uint64_t ts, uint64_t 
 	settle_rest(t, th, runtime);
 }
 
-/* Its first account: what it has used in all its life. */
+/* Handles the thread's first run time, which counts from its start. */
 static void settle_first(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime,
 			 bool lags)
 {
@@ -262,7 +269,7 @@ static void settle_first(struct calltree *t, struct thread *th, uint64_t ts, uin
 
 static void compare(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime, bool lags)
 {
-	/* An account older than the seed's: the seed's state is ahead of the events. */
+	/* A run time older than the initial stack's: the initial state is ahead of the events. */
 	if (th->os_cpu && ts < th->seed_ts)
 		th->runtime_known = false;
 	th->os_cpu = false;
@@ -274,7 +281,7 @@ static void compare(struct calltree *t, struct thread *th, uint64_t ts, uint64_t
 	forget_stretches(th);
 }
 
-/* How long it has waited in run queues is known up to the wait that ended last. */
+/* The time in run queues is known up to the end of the last wait; moves that part to its reason. */
 static void split_last_wait(struct calltree *t, struct thread *th, uint64_t delay)
 {
 	struct thread_wait *w = &th->wait;
@@ -294,7 +301,7 @@ static void begin_wait(struct calltree *t, struct thread *th, const struct event
 	th->wait.syscall = sw->syscall;
 }
 
-/* The time up to now was charged to the current node, which waited for `before` before. */
+/* The time up to now was charged to the current node, whose waiting was `before`. */
 static void end_wait(struct calltree *t, struct thread *th, struct timing *tm, uint64_t before)
 {
 	uint64_t now = waits_of(&t->nodes[th->node]);
@@ -320,7 +327,7 @@ void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uin
 	if (th->os_cpu)
 		th->on_cpu = !in;
 	tm->missed += th->on_cpu == in;
-	/* When it left the CPU, and why, was not reported. */
+	/* The time and reason of its switch-out were not reported. */
 	if (in && th->on_cpu)
 		th->wait.why = WAIT_other;
 	compare(t, th, ts, sw->runtime, false);
@@ -349,7 +356,7 @@ void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, u
 	th->os_running = running;
 	th->wait.why = running ? WAIT_runnable : WAIT_other;
 	th->seed_ts = ts;
-	/* A running one has been on its CPU since tracing began, as far as anyone knows. */
+	/* A running thread is assumed to have been on its CPU since tracing began. */
 	adopt(th, running ? runtime - before : runtime);
 	th->forgive = true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The arithmetic of time: what a thread's nodes are charged, on both clocks. See timing.c for how
- * CPU time is known. In every node and thread CPU time never exceeds wall time by more than what
- * the scheduler itself reports. No stack's clock ever goes backwards; of a node's and a thread's CPU
- * time what a hypervisor had taken is taken back at the next switch.
+ * The arithmetic of time: what a thread's nodes are charged on both clocks. timing.c describes how
+ * CPU time is derived. In every node and thread, CPU time exceeds wall time at most by what the
+ * scheduler itself reports. A stack's clocks never go backwards; CPU time of nodes and threads that
+ * a hypervisor had stolen is subtracted again at the next switch.
  */
 #ifndef PYPROF_STACK_TIMING_H
 #define PYPROF_STACK_TIMING_H
@@ -16,54 +16,63 @@
 #include "stack/thread.h"
 #include "stats/calltree.h"
 
-/* Of the reason "other". */
+/* Waits with the reason "other". */
 struct timing_call {
 	uint64_t ns, n;
 };
 
 struct timing {
-	uint64_t missed; /* moves onto or off a CPU that were not told */
-	/* By system call; the last one: none, not known, or numbers that have no place here. */
+	uint64_t missed; /* context switches that were not reported */
+	/* By system call number; the last element: none, unknown, or a number above the range. */
 	struct timing_call other[WAIT_SYSCALLS + 1];
 };
 
-/* The thread is first seen, by an event of its own, at ts. */
+/* The thread is first seen at ts (ns), by its own event. */
 void timing_first_seen(struct thread *th, uint64_t ts);
 
-/* Charge what has passed up to ts to the thread's current node. */
+/* Charges the time up to ts (ns) to the thread's current node. */
 void timing_charge(struct calltree *t, struct thread *th, uint64_t ts);
-/* The same at an event of the thread, which therefore has a CPU. If no word came of its getting it:
- * when in that time it did is for the scheduler's next word to say. */
+/*
+ * Like timing_charge, at an event of the thread, which proves that it is on a CPU. If its switch-in
+ * was not reported, the scheduler's next run time decides when it happened.
+ */
 void timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts);
-/* What has passed goes to "(lost)": nobody knows what was on the stack. Activations' clocks stand
- * still. */
+/*
+ * Charges the time up to ts to "(lost)", because the stack is unknown. The activations' clocks
+ * stand still.
+ */
 void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts);
 
-/* The thread leaves or gets a CPU. */
+/* Handles a context switch of the thread at ts (ns). */
 void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
 		   const struct event_switch *sw, bool in);
 
-/* The thread ends; its run time may be a scheduler tick short. */
+/* The thread ends; its run time (ns) may be up to one scheduler tick too low. */
 void timing_exit(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime);
 
-/* Seeds: the thread was seen from outside, at ts, and traced since begin. */
+/* Initial stacks: the thread's state was read at ts (ns); it has been traced since `begin`. */
 void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, uint64_t runtime);
-/* The OS's word on a seeded thread that has had no event yet. */
+/* Updates a thread with an initial stack and no event yet from the OS's run time (ns). */
 void timing_os(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime);
-/* A seeded thread's first event: from here on events tell. Charges up to ts. sure: what was runnable
- * has run; else that is decided later, by the scheduler's next word or by timing_settle_gap. */
+/*
+ * Handles the first event of a thread with an initial stack: charges up to ts; events determine its
+ * state from now on. sure: runnable time was CPU time; otherwise the next switch or
+ * timing_settle_gap decides that.
+ */
 void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts, bool sure);
-/* The seed's run time is as of the last tick, too old for a short window: where the thread could run,
- * what it has used is decided later. */
+/*
+ * Marks the run time as imprecise: it dates from the last tick, which is too old for a short
+ * window. The CPU share of time in which the thread could run is decided later.
+ */
 void timing_doubt(struct thread *th);
-/* What is to be decided. */
+/* Returns the wall time (ns) whose CPU share is undecided. */
 uint64_t timing_gap(const struct thread *th);
-/* So much of what was charged last may have been CPU time: decided later. */
+/* Marks `wall` ns of the time charged last as undecided. */
 void timing_defer(struct thread *th, uint64_t wall);
-/* Decide it: it was, up to that much. Returns how much that is. */
+/* Decides that at most `most` ns of the undecided time were CPU time. Returns how many were. */
 uint64_t timing_settle_gap(struct calltree *t, struct thread *th, uint64_t most);
 
-/* All totals become 0. */
+/* Resets all totals. */
 void timing_clear(struct thread *th);
 
 #endif

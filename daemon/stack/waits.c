@@ -24,7 +24,7 @@ static void add(struct calltree *t, uint32_t node, enum wait_reason why, uint64_
 		calltree_add(t, node, COLUMN_io, ns);
 }
 
-/* Returns what it had of that. */
+/* Subtracts up to ns from a reason. Returns the amount subtracted. */
 static uint64_t take(struct calltree *t, uint32_t node, enum wait_reason why, uint64_t ns)
 {
 	uint64_t *of = t->columns[columns[why]];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting by reason: the columns of group "waits" in the tree. In every node the reasons add up to wall
- * time less CPU time, to the nanosecond (0 where CPU time is ahead), after each call of timing.h. Kept if
- * the tree has the column "gil".
+ * Waiting by reason: the columns of group "waits" in the tree. After each call of timing.h, the
+ * reasons of every node add up exactly to wall time minus CPU time (0 if CPU time is greater). Only
+ * kept if the tree has the column "gil".
  */
 #ifndef PYPROF_STACK_WAITS_H
 #define PYPROF_STACK_WAITS_H
@@ -14,7 +14,7 @@
 #include "event/event.h"
 #include "stats/calltree.h"
 
-/* The columns of a reason: its own, and "io" for kinds of I/O. */
+/* Returns the column of a reason; kinds of I/O also count in "io". */
 int waits_column(enum wait_reason why);
 
 static inline bool waits_kept(const struct calltree *t)
@@ -22,7 +22,7 @@ static inline bool waits_kept(const struct calltree *t)
 	return t->kept & COLUMN_BIT(COLUMN_gil);
 }
 
-/* A node's wall time less its CPU time. */
+/* Returns a node's wall time minus its CPU time, in ns. */
 static inline uint64_t waits_of(const struct node *n)
 {
 	return n->self[SNAPSHOT_WALL] > n->self[SNAPSHOT_CPU]
@@ -31,16 +31,17 @@ static inline uint64_t waits_of(const struct node *n)
 }
 
 /*
- * The node's times have changed; before: waits_of() it, before that. More waiting is of the reason why;
- * less is taken from that reason, and where it has not so much, from the others.
+ * Updates the reasons after the node's times have changed. before: waits_of() the node before the
+ * change. An increase is added to the reason `why`; a decrease is subtracted from it and, if it is
+ * too small, from the others.
  */
 void waits_change(struct calltree *t, uint32_t node, uint64_t before, enum wait_reason why);
 
-/* So much of a node's waiting, or all that there is, has another reason. */
+/* Moves at most `ns` of a node's waiting from one reason to another. */
 void waits_move(struct calltree *t, uint32_t node, enum wait_reason from, enum wait_reason to,
 		uint64_t ns);
 
-/* What a thread that is switched out waits for. */
+/* Returns the reason for which a thread was switched out. */
 enum wait_reason waits_reason(const struct event_switch *sw);
 
 #endif

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How a watcher is told: see watch.h.
+ * Reporting stack changes: see watch.h.
  *
- * For each thread there is a mirror: the frames that the watcher has been told of and that have not
- * gone since. After an event the thread's stack is compared with its mirror, and what differs is
- * told: from the outermost difference inwards, what the mirror has besides goes, what the stack has
- * besides comes. So whatever rules have moved the stack (rebuild.c), the telling is balanced; and
- * when the watcher could not listen for a while, the next comparison makes good for it.
+ * Each thread has a mirror: the frames that were reported as pushed and not yet as popped. After an
+ * event, the thread's stack is compared with its mirror and the differences are reported: above the
+ * lowest difference, the mirror's frames are popped and the stack's frames are pushed. Reports are
+ * therefore balanced, whatever rule of rebuild.c changed the stack, and if the watcher could not
+ * take events for a while, the next comparison catches up.
  *
- * Nearly always the difference is one frame on top, which is seen without looking further.
+ * In almost all cases the difference is one frame on top, which is detected without a full
+ * comparison.
  */
 #include "stack/watch.h"
 
@@ -18,13 +19,13 @@
 #include "stack/mirror.h"
 #include "stack/thread.h"
 
-/* Generators whose suspension is remembered. */
+/* Maximum number of generators whose suspension is remembered. */
 #define SUSPENDED_MAX (1u << 20)
 
 struct watch {
 	struct watcher to;
 	uint64_t dropped, truncated;
-	struct map suspended; /* frame → function, of what was seen to yield */
+	struct map suspended; /* frame → function, of frames that yielded */
 };
 
 static const char *const kind_names[WATCH_KIND_MAX] = {
@@ -103,7 +104,7 @@ static bool tell_mark(struct watch *w, const struct thread *th, enum watch_kind 
 	return tell(w, th, &e);
 }
 
-/* A frame comes, a frame goes; false: the watcher was not told. */
+/* Report a push or pop. Return false if the watcher did not take it. */
 static bool come(struct watch *w, struct thread *th, const struct activation *a,
 		 enum watch_kind kind)
 {
@@ -131,10 +132,10 @@ static bool go(struct watch *w, struct thread *th, enum watch_kind kind)
 
 /* Comparing -------------------------------------------------------------------------------- */
 
-/* What has happened to a thread's stack. */
+/* A change of a thread's stack. */
 struct change {
-	enum watch_kind top; /* CALL …: of the frame on top; RETURN, YIELD: of `frame`;
-			      * OPEN: the stack was read; CLOSE: nobody knows */
+	enum watch_kind
+		top; /* CALL …: of the top frame; RETURN, YIELD: of `frame`; OPEN: the stack was read; CLOSE: cause unknown */
 	uint64_t frame;
 	bool switched; /* to another stack */
 };
@@ -144,7 +145,10 @@ static bool same(const struct activation *a, const struct mirror_frame *f)
 	return a->frame == f->frame && activation_func(a) == f->func;
 }
 
-/* Does the stack lie upon what the mirror has, up to this depth? Frames are on one stack only. */
+/*
+ * Returns whether the stack equals the mirror below this depth. A frame is on one stack only, so
+ * comparing the top suffices.
+ */
 static bool same_below(const struct thread *th, uint32_t depth)
 {
 	return !depth || same(&th->cur.acts[depth - 1], &th->mirror->v[depth - 1]);
@@ -169,7 +173,10 @@ static enum watch_kind why_here(const struct thread *th, uint32_t i, const struc
 	return c->top == WATCH_OPEN || c->top == WATCH_CLOSE ? WATCH_OPEN : WATCH_SWITCH_IN;
 }
 
-/* A return on a stack that was switched to for it: the frame is gone from there already. */
+/*
+ * Reports a return on a stack that was switched to for it, where the frame has already been
+ * removed.
+ */
 static bool tell_return_elsewhere(struct watch *w, struct thread *th, const struct change *c)
 {
 	const struct stack *s = &th->cur;
@@ -181,14 +188,17 @@ static bool tell_return_elsewhere(struct watch *w, struct thread *th, const stru
 }
 
 /*
- * How many of the outermost frames the stack and the mirror have in common. After one event the
- * mirror is what the stack was before it, so the search from the top ends after what the event has
- * changed, however deep the stack is. After a gap a frame's memory may be used again: all is compared.
+ * Returns the number of outermost frames that the stack and the mirror share. After one event the
+ * mirror equals the previous stack, so searching from the top stops right below the change, at any
+ * depth. After a gap, frame addresses may have been reused, so everything is compared.
  */
 static uint32_t common_depth(const struct thread *th, const struct change *c)
 {
 	const struct mirror *m = th->mirror;
-	/* What was called just now is new, even where a frame was of which nobody heard the end. */
+	/*
+	 * A frame that was just called is new, even if the end of an earlier frame at its address
+	 * was not reported.
+	 */
 	uint32_t limit = th->cur.depth - watch_kind_is_call(c->top), keep = 0;
 
 	if (m->n < limit)
@@ -203,7 +213,7 @@ static uint32_t common_depth(const struct thread *th, const struct change *c)
 	return keep;
 }
 
-/* Tell all that differs; false: not all of it. */
+/* Reports all differences. Returns false if some could not be reported. */
 static bool compare(struct watch *w, struct thread *th, const struct change *c)
 {
 	struct mirror *m = th->mirror;
@@ -221,7 +231,7 @@ static bool compare(struct watch *w, struct thread *th, const struct change *c)
 	return told || tell_return_elsewhere(w, th, c);
 }
 
-/* The usual: one frame more, one less, or none. */
+/* Handles the usual cases directly: one frame more, one less, or no change. */
 static bool change_apply(struct watch *w, struct thread *th, const struct change *c)
 {
 	const struct mirror *m = th->mirror;
@@ -239,7 +249,7 @@ static bool change_apply(struct watch *w, struct thread *th, const struct change
 	return compare(w, th, c);
 }
 
-/* The watcher could not listen: is it ready again? Then what was missed, and how things are. */
+/* If the watcher is ready again after a pause, reports DROPPED and then the current stack. */
 static bool catch_up(struct watch *w, struct thread *th)
 {
 	static const struct change unknown = {.top = WATCH_CLOSE};
@@ -260,7 +270,7 @@ static void drop(struct watch *w, struct mirror *m)
 	w->dropped++;
 }
 
-/* counts: it is a call or a return. */
+/* counts: the change is a call or a return. */
 static void change_tell(struct watch *w, struct thread *th, const struct change *c, bool counts)
 {
 	struct mirror *m = th->mirror;
@@ -276,7 +286,10 @@ static void change_tell(struct watch *w, struct thread *th, const struct change 
 
 /* Events ----------------------------------------------------------------------------------- */
 
-/* The thread's mirror, brought to this time. NULL: no memory, or nothing is told of this time. */
+/*
+ * Returns the thread's mirror, advanced to this time. NULL: out of memory, or this time is not
+ * reported.
+ */
 static struct mirror *mirror_at(struct watch *w, struct thread *th, uint64_t ts)
 {
 	uint64_t cpu = th->total[SNAPSHOT_CPU] + th->cpu_cleared;
@@ -308,7 +321,7 @@ void watch_begin_thread(struct watch *w, struct thread *th)
 		change_tell(w, th, &found, false);
 }
 
-/* Generators: a frame that was seen to yield and is entered again is resumed. */
+/* A frame that was seen to yield and is entered again is a resumed generator. */
 static enum watch_kind call_kind(struct watch *w, const struct thread *th, const struct event *e)
 {
 	const struct activation *top = &th->cur.acts[th->cur.depth - 1];
@@ -328,7 +341,7 @@ static void remember_yield(struct watch *w, const struct thread *th, uint64_t fr
 {
 	const struct stack *s = &th->cur;
 
-	/* It has just been taken off the stack: its place still says which function it was. */
+	/* The frame was just popped, so its array element still holds the function. */
 	if (w->suspended.n < SUSPENDED_MAX && s->depth < s->cap && s->acts[s->depth].frame == frame)
 		map_put(&w->suspended, frame, activation_func(&s->acts[s->depth]));
 }
@@ -357,7 +370,7 @@ void watch_call(struct watch *w, struct thread *th, const struct event *e, bool 
 		c.top = WATCH_RETURN;
 		break;
 	}
-	/* An entry seen twice is no event; a return of what never began changes nothing. */
+	/* A duplicate entry is not an event; the return of an unknown frame changes nothing. */
 	if (mirror_at(w, th, e->ts) && (called || !entry))
 		change_tell(w, th, &c, true);
 }
@@ -385,7 +398,10 @@ void watch_end_thread(struct watch *w, struct thread *th, uint64_t ts)
 		tell_mark(w, th, WATCH_DROPPED, m->dropped);
 	while (m->n && go(w, th, WATCH_CLOSE))
 		;
-	/* By now its name is known. If nobody listens: the next one with its number is told first. */
+	/*
+	 * The thread's name is known by now. If the watcher cannot take it, the next thread with
+	 * this tid is announced first.
+	 */
 	tell_name(w, th);
 	mirror_free(m);
 	th->mirror = NULL;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Watching a profile's stacks change, event by event: what a timeline is made of. Pure. The watcher
- * is told of every frame that comes on a thread's stack and of every one that goes, in order and
- * balanced per thread: what was told to come goes before what came before it, and everything has
- * gone when the watching ends. See watch.c.
+ * Reports a profile's stack changes event by event, for timelines. Pure. The watcher receives every
+ * frame that is pushed to and popped from a thread's stack, in order and balanced per thread:
+ * frames are popped in reverse order, and all are popped when watching ends. See watch.c.
  */
 #ifndef PYPROF_STACK_WATCH_H
 #define PYPROF_STACK_WATCH_H
@@ -14,25 +13,25 @@
 #include "base/cleanup.h"
 #include "event/event.h"
 
-/* What happened. X(name, the word for it) */
+/* Kinds of events. X(name, text) */
 #define WATCH_KINDS(X)                                                                             \
-	/* A frame comes on the stack: a call ... */                                               \
+	/* A frame is pushed: by a call ... */                                                     \
 	X(CALL, "call")                                                                            \
-	X(RESUME, "resume") /* ... of a generator seen to be suspended */                          \
+	X(RESUME, "resume") /* ... of a suspended generator */                                     \
 	X(THROW, "throw")   /* ... by an exception thrown into it */                               \
-	/* ... or no call: it was there when we first looked, or looked again; */                  \
+	/* ... without a call: it was on the stack at the start, or after a gap */                 \
 	X(OPEN, "open")                                                                            \
-	X(SWITCH_IN, "switch-in") /* the thread went back to the greenlet it is of. */             \
-	/* A frame goes: */                                                                        \
-	X(RETURN, "return") /* it has ended, by an exception perhaps */                            \
-	X(YIELD, "yield")   /* it is suspended; before CPython 3.11 that is a return */            \
-	X(UNWIND, "unwind") /* gone without a word of its own: what follows shows that it has */   \
-	X(CLOSE, "close")   /* nobody knows when, or it still runs: we look no longer */           \
+	X(SWITCH_IN, "switch-in") /* the thread switched back to the frame's greenlet */           \
+	/* A frame is popped: */                                                                   \
+	X(RETURN, "return") /* it has ended, possibly by an exception */                           \
+	X(YIELD, "yield")   /* it is suspended; reported as a return before CPython 3.11 */        \
+	X(UNWIND, "unwind") /* without an event of its own; deduced from later events */           \
+	X(CLOSE, "close")   /* at an unknown time, or it still runs and watching ends */           \
 	X(SWITCH_OUT, "switch-out")                                                                \
 	/* No frame: */                                                                            \
-	X(LOST, "lost")	      /* events of the thread were lost by the ring */                     \
-	X(DROPPED, "dropped") /* `count` calls and returns could not be told to the watcher */     \
-	X(THREAD, "thread")   /* the thread's name, before its first frame and behind its last */
+	X(LOST, "lost")	      /* the ring lost events of the thread */                             \
+	X(DROPPED, "dropped") /* `count` calls and returns could not be reported */                \
+	X(THREAD, "thread")   /* the thread's name, before its first and after its last frame */
 
 enum watch_kind {
 #define WATCH_X(name, word) WATCH_##name,
@@ -41,11 +40,11 @@ enum watch_kind {
 		WATCH_KIND_MAX
 };
 
-/* A word, never NULL. */
+/* Returns a word, never NULL. */
 const char *watch_kind_name(enum watch_kind kind);
-/* Does a frame come (1), go (-1) or neither? */
+/* Returns 1 if a frame is pushed, -1 if one is popped, otherwise 0. */
 int watch_kind_step(enum watch_kind kind);
-/* Is it a call, as ncalls counts them? */
+/* Returns whether the kind is a call as counted by ncalls. */
 bool watch_kind_is_call(enum watch_kind kind);
 
 #define WATCH_NO_FUNC UINT32_MAX
@@ -53,44 +52,53 @@ bool watch_kind_is_call(enum watch_kind kind);
 struct watch_event {
 	enum watch_kind kind;
 	uint32_t tid;
-	uint32_t func;	  /* the profile's number for it; WATCH_NO_FUNC */
-	uint32_t caller;  /* whom it lies upon; WATCH_NO_FUNC: nobody */
-	uint64_t ts;	  /* never earlier than the thread's event before, THREAD excepted */
-	uint64_t cpu;	  /* the thread's CPU time since it was first seen */
-	uint64_t count;	  /* DROPPED */
-	const char *name; /* THREAD */
+	uint32_t func;	  /* the profile's index; WATCH_NO_FUNC: none */
+	uint32_t caller;  /* function of the frame below; WATCH_NO_FUNC: none */
+	uint64_t ts;	  /* never before the thread's previous event, except for THREAD */
+	uint64_t cpu;	  /* the thread's CPU time since it was first seen, ns */
+	uint64_t count;	  /* for DROPPED */
+	const char *name; /* for THREAD */
 };
 
 struct watcher {
-	/* False: it cannot take it now. What it was not told makes a DROPPED, once it can again. */
+	/*
+	 * Receives an event. Returns false if it cannot take it now; unreported events become a
+	 * DROPPED event later.
+	 */
 	bool (*fn)(void *ctx, const struct watch_event *e);
-	/* Could it take many? Asked before telling goes on after a false. */
+	/*
+	 * Returns whether many events can be taken. Called before reporting resumes after a false.
+	 */
 	bool (*ready)(void *ctx);
 	void *ctx;
-	uint64_t from_ns, until_ns; /* events earlier are told as of from, later ones are not */
+	uint64_t from_ns,
+		until_ns; /* earlier events are reported at from_ns, later ones not at all */
 };
 
-/* The stack's side; for profile/. */
+/* The interface for stack/ and profile/. */
 struct thread;
 struct watch;
 
-struct watch *watch_new(const struct watcher *w); /* NULL: no memory */
+struct watch *watch_new(const struct watcher *w); /* NULL: out of memory */
 void watch_free(struct watch *w);
 DEFINE_FREEP(struct watch, watch_free)
 
-/* A thread that is there when the watching begins. */
+/* Adds a thread that exists when watching begins. */
 void watch_begin_thread(struct watch *w, struct thread *th);
-/* A call or return has been applied to the thread's stack: was it a call, has it switched stacks? */
+/*
+ * A call or return was applied to the thread's stack. called: it was a call; switched: it switched
+ * stacks.
+ */
 void watch_call(struct watch *w, struct thread *th, const struct event *e, bool called,
 		bool switched);
-/* The thread's stack was read from the target; lost: because events were. */
+/* The thread's stack was read from the target; lost: because events were lost. */
 void watch_chain(struct watch *w, struct thread *th, uint64_t ts, bool lost);
-/* The thread's stacks are about to be dropped: it has ended, or is watched no longer. */
+/* The thread's stacks are about to be dropped: it has ended or is no longer watched. */
 void watch_end_thread(struct watch *w, struct thread *th, uint64_t ts);
 
 struct watch_counts {
-	uint64_t dropped;   /* calls and returns that could not be told */
-	uint64_t truncated; /* calls that were not, because the stack was too deep */
+	uint64_t dropped;   /* calls and returns that could not be reported */
+	uint64_t truncated; /* calls that were not reported because the stack was too deep */
 };
 struct watch_counts watch_counts(const struct watch *w);
 
