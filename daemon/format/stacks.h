@@ -16,7 +16,7 @@ struct stack {
 	uint32_t thread;
 	uint32_t node;
 	size_t n;			   /* at least 1 */
-	uint32_t funcs[STACKS_MAX_FRAMES]; /* outermost first; SNAPSHOT_NONE marks the missing middle */
+	uint32_t funcs[STACKS_MAX_FRAMES]; /* outermost first; SNAPSHOT_NONE: missing middle */
 };
 
 /*

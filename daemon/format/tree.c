@@ -31,7 +31,7 @@ struct printer {
 	const struct snapshot_node *nodes;
 	bool *shown;	 /* per node */
 	uint32_t *order; /* nodes grouped by parent, in print order */
-	uint32_t *first; /* per node: index of its first child in `order`; one element more at the end */
+	uint32_t *first; /* per node: its first child in `order`; one element more at the end */
 	uint64_t total, least;
 	uint32_t depth;
 	FILE *out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Emptying a BPF map: see bpfmap.h. */
+/* Clearing a BPF map: see bpfmap.h. */
 #include "probe/bpfmap.h"
 
 #include <bpf/bpf.h>
@@ -8,15 +8,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Elements per system call. More than any bucket of a hash map is likely to hold: the kernel takes
- * buckets whole. */
+/*
+ * Elements per system call. The kernel returns whole buckets, so this exceeds the likely size of
+ * any bucket.
+ */
 #define BATCH 4096u
 
 struct batch {
 	uint8_t keys[BATCH][BPFMAP_WORD], values[BATCH][BPFMAP_WORD];
 };
 
-/* 0: the map is empty. */
+/* Returns 0 if the map is empty. */
 static int clear_batches(int fd, struct batch *b)
 {
 	uint32_t at = 0, count;

@@ -2,15 +2,16 @@
 /*
  * Measuring the probes' cost: see calibrate.h.
  *
- * What a report needs to know is how much of the time between two events is the probes' doing: the
- * part of the first that comes after its clock was read, and the part of the second that comes
- * before. In a process that does nothing between its hits, that is all there is between two events.
- * So the costs follow from the events' own times: for calls that return at once (enter, leave,
- * enter ...) and for calls in calls (enter, enter ...). One figure stays open, how a cost is split
- * between the two sides of its own clock reading; every sum is the same for any choice.
+ * A report needs the part of the time between two events that the probes cause: the part of the
+ * first event after its clock was read, and the part of the second one before it. In a process that
+ * does nothing between its hits, this is the whole time between two events. The costs therefore
+ * follow from the events' timestamps, for calls that return at once (enter, leave, enter ...) and
+ * for nested calls (enter, enter ...). One value remains undetermined: how a cost is split between
+ * the two sides of its own clock reading. All sums are independent of that split.
  *
- * The scratch process is a fork of ours, and has the sites (plan/arch/specimen.h) in its text. It lays out two
- * frames as the target's interpreter does, so the programs do what they do there.
+ * The scratch process is a fork of this one and has the sites (plan/arch/specimen.h) in its text.
+ * It creates two frames in the layout of the target's interpreter, so that the programs do the same
+ * work there.
  */
 #include "probe/calibrate.h"
 
@@ -44,7 +45,7 @@ _Static_assert((int)COST_KINDS <= SPECIMEN_SETS, "a specimen for each kind");
 static const enum pyp_site_kind site_kinds[COST_KINDS] = {PYP_SITE_ENTER, PYP_SITE_LEAVE,
 							  PYP_SITE_YIELD};
 
-/* The plan's site for most events of a kind: sites of instrumented code are hardly ever hit. */
+/* The plan's site for most events of a kind: sites of instrumented code are rarely hit. */
 static const struct plan_site *main_site(const struct plan *plan, enum pyp_site_kind kind)
 {
 	const struct plan_site *found = NULL;
@@ -61,7 +62,7 @@ static const struct plan_site *main_site(const struct plan *plan, enum pyp_site_
 	return found;
 }
 
-/* Where in its file an address of ours is; UINT64_MAX: nowhere. */
+/* Returns the file offset of an address in this process; UINT64_MAX if it has none. */
 static uint64_t file_offset(const void *addr)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/maps", "re");
@@ -88,14 +89,14 @@ struct scratch {
 	const struct layout *layout;
 	struct plan plan;
 	void (*fn[COST_KINDS])(const void *frame);
-	const void *arg[COST_KINDS]; /* the frame, or where its address is */
-	uint8_t *arena;		     /* shared, at the same address in both */
+	const void *arg[COST_KINDS]; /* the frame, or the location of its address */
+	uint8_t *arena;		     /* shared, at the same address in both processes */
 	pid_t pid;
-	int go, done; /* our ends of the pipes to it */
+	int go, done; /* this side's ends of the pipes */
 };
 
 #define ARENA_SIZE 65536u
-/* Places in the arena: far from each other, and no shim's distance apart. */
+/* Offsets in the arena: far apart, so that no frame looks like the shim of another. */
 #define AT_CODE	  4096u
 #define AT_CALLER 12352u
 #define AT_FRAME  16640u
@@ -125,7 +126,7 @@ static int scratch_plan(struct scratch *s, const struct plan *plan)
 		const struct plan_site *main = main_site(plan, site_kinds[k]);
 		const struct specimen *mine;
 
-		/* Before 3.11 there is no YIELD: it is a LEAVE. */
+		/* Before 3.11 there are no YIELD sites; it is a LEAVE. */
 		if (!main && k == COST_YIELD)
 			main = main_site(plan, PYP_SITE_LEAVE);
 		if (!main)
@@ -135,7 +136,8 @@ static int scratch_plan(struct scratch *s, const struct plan *plan)
 		s->arg[k] = s->arena + (main->deref ? AT_SLOT : AT_FRAME);
 		s->plan.sites[k] = (struct plan_site){
 			.offset = file_offset(mine->insn),
-			.vaddr = (uintptr_t)mine->insn, /* the scratch process has it there, too */
+			.vaddr =
+				(uintptr_t)mine->insn, /* the same address in the scratch process */
 			.kind = site_kinds[k],
 			.cost = main->cost,
 			.reg = specimen_reg,
@@ -149,9 +151,9 @@ static int scratch_plan(struct scratch *s, const struct plan *plan)
 }
 
 /*
- * A trap costs more than the time until it returns: caches and what the processor has learnt about
- * indirect jumps are worse than before. So a little interpreter runs between the hits, as in a
- * real target; what it takes without probes is subtracted.
+ * A trap costs more than the time until it returns: caches and the predictor of indirect jumps are
+ * less effective afterwards. A small interpreter therefore runs between the hits, as in a real
+ * target; its time without probes is subtracted.
  */
 #define OP(n, expr)                                                                                \
 	static __attribute__((noinline)) uint64_t op_##n(uint64_t v, uint8_t *mem)                 \
@@ -188,7 +190,7 @@ static void hit(const struct scratch *s, enum cost_kind k)
 	interpret(s);
 }
 
-/* One round: what is to be measured, in this order. */
+/* Runs one round of everything to measure, in this order. */
 static void run_round(const struct scratch *s)
 {
 	for (unsigned int i = 0; i < HITS; i++) {
@@ -203,7 +205,7 @@ static void run_round(const struct scratch *s)
 	}
 }
 
-/* What a hit's surroundings take without probes: the least of some rounds. */
+/* Returns the ns between hits without probes: the minimum of several rounds. */
 static uint64_t base_ns(const struct scratch *s)
 {
 	uint64_t least = UINT64_MAX;
@@ -223,7 +225,7 @@ static _Noreturn void scratch_main(const struct scratch *s, int go, int done)
 {
 	char c = 0;
 
-	/* Have the arena's pages mapped: the BPF side does not take faults. */
+	/* Touch the arena's pages, because BPF programs cannot handle page faults. */
 	for (size_t i = 0; i < ARENA_SIZE; i += 4096)
 		*(volatile uint8_t *)(s->arena + i);
 	put64(s->arena + AT_BASE, base_ns(s));
@@ -297,7 +299,7 @@ static void on_record(void *ctx, const void *data, size_t size)
 
 	if (decode_event(data, size, &e) != DECODE_OK)
 		return;
-	/* What is between an event and a switch is no interval of ours. */
+	/* Time between an event and a context switch is not counted. */
 	if (is_call(e.type) && is_call(m->last_type))
 		which = interval_of(m->last_type, e.type);
 	if (which >= 0 && m->times[which].n < (size_t)ROUNDS * HITS)
@@ -313,7 +315,7 @@ static int compare_u64(const void *pa, const void *pb)
 	return (*a > *b) - (*a < *b);
 }
 
-/* The median without what passes between two events anyway; 0: too few. */
+/* Returns the median minus the time without probes; 0: too few values. */
 static uint64_t median(struct times *t, uint64_t base)
 {
 	if (t->n < HITS / 2)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What our probes cost on this machine, measured by putting them on a process of our own that does
- * nothing else than run into them: the same BPF programs, instructions of the same class. For where
- * the target's own interpreter cannot be measured (verify/measure.h), which is the better way.
+ * Measures the cost of probes on this machine: attaches the same BPF programs to instructions of
+ * the same class in a scratch process that does nothing but hit them. Used if the target's own
+ * interpreter cannot be measured (verify/measure.h), which is more accurate.
  */
 #ifndef PYPROF_PROBE_CALIBRATE_H
 #define PYPROF_PROBE_CALIBRATE_H
@@ -12,14 +12,16 @@
 #include "python/layout.h"
 
 /*
- * Measure what this plan's sites cost. Not known: it could not be measured. To be called in a
- * process made for it: memory is not freed, nor the scratch process ended, which the caller's end
- * does both.
+ * Measures the cost of this plan's sites. Returns an unknown cost on failure. Call it in a process
+ * of its own: it neither frees memory nor ends the scratch process; the exit of the caller does
+ * both.
  */
 struct cost calibrate_synthetic(const struct layout *layout, const struct plan *plan);
 
-/* The costs from the times between the events of a calibration run, ns, less what passes between
- * them anyway. Pure. */
+/*
+ * Computes the costs from the times between the events of a calibration run, in ns, minus the time
+ * without probes. Pure.
+ */
 struct calibration_times {
 	uint64_t enter_leave, leave_enter; /* call, return, call, return ... */
 	uint64_t enter_enter;		   /* call, call, call ... */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Counting's maps: see counts.h. */
+/* The maps of mode count: see counts.h. */
 #include "probe/counts.h"
 
 #include <bpf/bpf.h>
@@ -23,7 +23,7 @@ void counts_forget(int state_fd)
 		bpf_map_update_elem(state_fd, &zero, empty, BPF_ANY);
 }
 
-/* What one reading has brought so far. */
+/* The elements read so far. */
 struct reading {
 	struct pyp_edge *keys;
 	uint64_t *values;
@@ -53,8 +53,10 @@ static int reading_grow(struct reading *r)
 	return 0;
 }
 
-/* Buckets are read whole: where there is too little room for the next one, the kernel asks for
- * more. */
+/*
+ * Whole buckets are read: if the buffer is too small for the next bucket, the kernel returns an
+ * error and the buffer grows.
+ */
 static int reading_all(int fd, struct reading *r)
 {
 	uint32_t at = 0, count;

@@ -2,10 +2,10 @@
 /*
  * The process that holds the probes: see holder.h.
  *
- * Each attachment has a socket pair: the owner's end is what stands for it, the holder's end belongs
- * to a thread that attaches, answers with 0 or a negative errno, waits for the end of the stream and
- * detaches. Closing its end tells the owner that this is done. The owner's death ends the stream,
- * too.
+ * Each attachment has a socket pair. The owner's end represents the attachment. The holder's end
+ * belongs to a thread that attaches, answers with 0 or a negative errno, waits for the end of the
+ * stream and detaches. It then closes its end, which notifies the owner. The owner's death ends the
+ * stream, too.
  */
 #include "probe/holder.h"
 
@@ -34,21 +34,21 @@
 enum what { HOLD_LINK, HOLD_EVENT, FIND_TRACERS };
 
 /*
- * As it is sent, with three descriptors: the program's (or any), the file's that is probed, and the
- * holder's end of the pair. The file is not sent as a path: to look up one below /proc/PID can
- * block for as long as that process is held up in an exec.
+ * A request, sent with three descriptors: the program's (or any other), the probed file's, and the
+ * holder's end of the pair. The file is not sent as a path, because a lookup below /proc/PID can
+ * block while that process is stuck in an exec.
  */
 struct message {
 	uint32_t what, has_cookies, n;
 	pid_t pid;
 	uint64_t offsets[PYP_ALL_SITES], cookies[PYP_ALL_SITES];
-	char name[64]; /* the event's */
+	char name[64]; /* of the event */
 };
 
 struct job {
 	struct message m;
 	int prog_fd, file, end;
-	char path[32]; /* the file, as the kernel finds it here */
+	char path[32]; /* of the file, for the kernel's lookup in this process */
 };
 
 /* ---- in the holder ----------------------------------------------------------------------- */
@@ -56,7 +56,7 @@ struct job {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned int jobs; /* under way */
+	unsigned int jobs; /* number of running threads */
 } holder = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void count_jobs(int by)
@@ -195,7 +195,7 @@ union control {
 	struct cmsghdr align;
 };
 
-/* 0 and a job; -1: the owner has gone. */
+/* Returns 0 and a job; -1 if the owner has ended. */
 static int receive(struct job *j)
 {
 	union control control;
@@ -220,7 +220,10 @@ static int receive(struct job *j)
 	return 0;
 }
 
-/* Nothing of the owner's stays open here: pipes must end with it. */
+/*
+ * Closes the owner's descriptors in the holder, because pipes must reach their end when the owner
+ * exits.
+ */
 static int set_apart(int requests)
 {
 	int null;
@@ -245,7 +248,7 @@ static _Noreturn void holder_main(int requests)
 	deadline_here();
 	while ((j = calloc(1, sizeof(*j))) && receive(j) == 0)
 		job_spawn(j);
-	/* Whatever is still attached is detached: its streams end as well. */
+	/* This ends the streams of all attachments, which detaches them. */
 	close(REQUESTS_FD);
 	pthread_mutex_lock(&holder.lock);
 	while (holder.jobs)
@@ -256,7 +259,7 @@ static _Noreturn void holder_main(int requests)
 /* ---- in the owner ------------------------------------------------------------------------ */
 
 static struct {
-	pid_t owner; /* a forked process needs a holder of its own */
+	pid_t owner; /* a forked process needs its own holder */
 	pid_t pid;
 	int requests;
 } mine = {.requests = -1};
@@ -268,7 +271,10 @@ static bool is_running(void)
 	return mine.requests >= 0 && mine.owner == getpid() && poll(&p, 1, 0) == 0;
 }
 
-/* In a forked process the descriptor is its parent's: here its number may be another file's by now. */
+/*
+ * In a forked process, the descriptor belongs to the parent; its number may denote another file
+ * here.
+ */
 static void forget_mine(void)
 {
 	if (mine.owner == getpid()) {
@@ -279,7 +285,7 @@ static void forget_mine(void)
 	mine.owner = 0;
 }
 
-/* Signals are blocked before it exists: no moment is left in which one ends it. */
+/* Blocks signals before the fork, so that no signal can end the holder at any moment. */
 static pid_t fork_holder(int requests)
 {
 	sigset_t all, old;
@@ -325,7 +331,7 @@ static int fill(struct message *m, const uint64_t *offsets, uint32_t n, pid_t pi
 	return 0;
 }
 
-/* So that whoever becomes its parent finds no zombie: many an init of a container reaps none. */
+/* Wait for the exit, because the init process of many containers does not reap zombies. */
 #define END_LIMIT_MS 2000
 
 void holder_end(void)
@@ -345,7 +351,7 @@ __attribute__((destructor)) static void end_at_exit(void)
 	holder_end();
 }
 
-/* prog_fd: -1: none; but a request has three descriptors. */
+/* prog_fd -1: none; another descriptor is sent in its place, because a request has three. */
 static int send_request(struct message *m, int prog_fd, int file, int end)
 {
 	union control control = {{0}};
@@ -364,7 +370,7 @@ static int send_request(struct message *m, int prog_fd, int file, int end)
 	return sendmsg(mine.requests, &msg, MSG_NOSIGNAL) == sizeof(*m) ? 0 : -errno;
 }
 
-/* Signals that arrive meanwhile have handlers or are blocked: the wait goes on. */
+/* Signals that arrive meanwhile are handled or blocked, and the wait continues. */
 static bool is_readable(int fd, int ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -378,11 +384,14 @@ static bool is_readable(int fd, int ms)
 
 struct question {
 	struct message m;
-	int prog_fd, file; /* as send_request takes them */
+	int prog_fd, file; /* the arguments of send_request */
 	int limit_ms;
 };
 
-/* Ask; the answer, `size` bytes, and our end of the stream, or -errno. */
+/*
+ * Sends the request and reads an answer of `size` bytes. Returns this side's end of the stream or
+ * -errno.
+ */
 static int ask(struct question *q, void *answer, size_t size)
 {
 	_cleanup_close_ int ours = -1, theirs = -1;

@@ -2,14 +2,14 @@
 /*
  * The process that holds the probes (private to probe/).
  *
- * The kernel leaves breakpoints behind ("failed to unregister, leaking uprobe") when the process
- * that attaches or detaches them is killed meanwhile: a fatal signal makes every access to the
- * target's pages fail (6.18 mm/gup.c, kernel/events/uprobes.c). The target pays for such breakpoints
- * until it ends. So the daemon neither attaches nor detaches: a child process does, which blocks
- * all signals, is in a session of its own and does nothing else. When the daemon ends, in whatever
- * way, the holder detaches everything and ends as well.
+ * If a process is killed while it attaches or detaches uprobes, the kernel leaves breakpoints
+ * behind ("failed to unregister, leaking uprobe"): a fatal signal makes every access to the
+ * target's pages fail (6.18 mm/gup.c, kernel/events/uprobes.c). Such breakpoints slow the target
+ * down until it ends. Therefore a child process attaches and detaches instead of the daemon. It
+ * blocks all signals, has its own session and does nothing else. When the daemon ends in any way,
+ * the holder detaches everything and ends as well.
  *
- * One holder serves a process; it is started when first needed, and again if it has died.
+ * A process has one holder, started on demand and again if it has died.
  */
 #ifndef PYPROF_PROBE_HOLDER_H
 #define PYPROF_PROBE_HOLDER_H
@@ -21,50 +21,58 @@
 #include "probe/tracers.h"
 
 struct holder_request {
-	bool event;		 /* a uprobe event in tracefs; else a multi-uprobe link */
+	bool event;		 /* true: a uprobe event in tracefs; false: a multi-uprobe link */
 	int prog_fd;		 /* borrowed */
-	int file;		 /* to be probed; O_PATH will do; borrowed */
-	const uint64_t *offsets; /* in the file; n of them, PYP_ALL_SITES at most */
+	int file;		 /* the file to probe; O_PATH suffices; borrowed */
+	const uint64_t *offsets; /* offsets in the file; n of them, at most PYP_ALL_SITES */
 	const uint64_t *cookies; /* NULL: all 0 */
 	uint32_t n;
-	pid_t pid; /* as in uprobe_multi.h and uprobe_event.h */
+	pid_t pid; /* see uprobe_multi.h and uprobe_event.h */
 };
 
 /*
- * Start the holder, if none runs: a fork, which is better done before anything is attached and
- * while this process is small. 0 or -errno.
+ * Starts the holder if none is running. It forks, which is best done before anything is attached
+ * and while the process is small. Returns 0 or -errno.
  */
 int holder_start(void);
 
-/* End it, if there is one, and wait for that, two seconds at most. exit(3) does so; who calls
- * _exit(2) does not. */
+/*
+ * Ends the holder, if any, and waits for it, at most two seconds. exit(3) does this; _exit(2) does
+ * not.
+ */
 void holder_end(void);
 
 /*
- * Attach. Returns a descriptor (close-on-exec) that stands for the probes, or what the kernel
- * answered as -errno; -EPIPE: there is no holder; -ETIMEDOUT: no answer in HOLDER_LIMIT_MS. They are
- * detached when the descriptor is released, or closed by all who have it.
+ * Attaches. Returns a descriptor (close-on-exec) that represents the probes, or -errno: the
+ * kernel's error, -EPIPE without a holder, -ETIMEDOUT without an answer in HOLDER_LIMIT_MS. The
+ * holder detaches them when the descriptor is released or all its copies are closed.
  */
 #define HOLDER_LIMIT_MS 20000
 int holder_attach(const struct holder_request *r);
 
 /*
- * tracers_find, in the holder: its own links are not among them. file: as above; of->path is not
- * read. -ETIMEDOUT: no answer in HOLDER_FIND_MS.
+ * Runs tracers_find in the holder, whose own links are excluded. file: as above; of->path is not
+ * used. -ETIMEDOUT: no answer in HOLDER_FIND_MS.
  */
 #define HOLDER_FIND_MS 1000
 int holder_find_tracers(const struct tracers_of *of, int file, struct tracers *ret);
 
-/* Begin to detach; does not wait. */
+/* Starts to detach, without waiting. */
 void holder_release_begin(int hold);
-/* Are they detached? Never waits. */
+/* Returns whether they are detached, without waiting. */
 bool holder_released(int hold);
-/* Wait for it until until_ns (CLOCK_MONOTONIC; 0: HOLDER_LIMIT_MS at most). */
+/* Waits until they are detached or until until_ns (CLOCK_MONOTONIC; 0: at most HOLDER_LIMIT_MS). */
 bool holder_released_until(int hold, uint64_t until_ns);
-/* Detach, wait until it is done (HOLDER_LIMIT_MS at most), close the descriptor. -1: nothing. */
+/*
+ * Detaches, waits until that is done (at most HOLDER_LIMIT_MS) and closes the descriptor. Does
+ * nothing for -1.
+ */
 void holder_release(int *hold);
 
-/* Has the holder died, and the probes with it? For one that was not released. */
+/*
+ * Returns whether the holder has died, and the probes with it. For descriptors that were not
+ * released.
+ */
 bool holder_lost(int hold);
 
 #endif

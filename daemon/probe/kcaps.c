@@ -16,7 +16,7 @@
 #include "probe/uprobe_event.h"
 #include "probe/uprobe_multi.h"
 
-/* Numbers of linux/capability.h; older headers lack the newer names. */
+/* Numbers from linux/capability.h; older headers lack the newer names. */
 enum { KCAP_SYS_PTRACE = 19, KCAP_SYS_ADMIN = 21, KCAP_PERFMON = 38, KCAP_BPF = 39 };
 
 /* ---- permissions -------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static int check_permissions(const struct kcaps_system *sys, struct diag *diag)
 
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot read our own capabilities");
-	/* CAP_SYS_ADMIN still stands for the two that were split off it. */
+	/* CAP_SYS_ADMIN includes the two capabilities that were split off from it. */
 	if (!has_cap(caps, KCAP_BPF) && !has_cap(caps, KCAP_SYS_ADMIN))
 		return missing_cap(diag, "CAP_BPF", "load BPF programs");
 	if (!has_cap(caps, KCAP_PERFMON) && !has_cap(caps, KCAP_SYS_ADMIN))
@@ -87,9 +87,9 @@ static int check_ring(const struct kcaps_system *sys, struct diag *diag)
 }
 
 /*
- * What the programs use: without it the verifier would refuse them with a message that does not
- * name the kernel. -ENOTSUP means that the kernel lacks it; another error, that it could not be
- * found out, and then loading the programs decides.
+ * Checks features that the programs use, because the verifier's error message would not name the
+ * kernel as the cause. -ENOTSUP means that the kernel lacks a feature; after other errors the
+ * result is unknown, and loading the programs decides.
  */
 static int check_programs(const struct kcaps_system *sys, struct diag *diag)
 {
@@ -105,15 +105,15 @@ static int check_programs(const struct kcaps_system *sys, struct diag *diag)
 /* ---- mechanisms --------------------------------------------------------------------------- */
 
 struct found {
-	int multi;   /* 0: there are multi-uprobe links */
-	bool filter; /* and they fire for all threads of one process */
+	int multi;   /* 0: multi-uprobe links are supported */
+	bool filter; /* and they can fire for all threads of one process */
 	int tracefs; /* 0: uprobe events can be defined */
 };
 
 /*
- * A kernel that knows uprobe_multi says that the file is no regular one. From 6.6 to 6.9 a link
- * with a pid fired for one thread only; the fix (46ba0e49b642 in 6.10, and wherever it was
- * backported) came with a check of the pid before the file.
+ * A kernel with uprobe_multi reports that the file is not a regular one. From 6.6 to 6.9, a link
+ * with a pid fired for one thread only. The fix (46ba0e49b642 in 6.10, and backports) also checks
+ * the pid before the file, which shows in the error.
  */
 static int find_multi(const struct kcaps_system *sys, struct found *f, struct diag *diag)
 {
@@ -175,7 +175,7 @@ static int check_wish(const char *wish, const struct found *f, enum probe_mechan
 			KCAPS_WISH " names no mechanism: '%s'", wish);
 }
 
-/* In order of preference: one that slows every process with that file comes last. */
+/* In order of preference. A link that slows down every process with the file comes last. */
 static int choose(const struct found *f, enum probe_mechanism *ret, struct diag *diag)
 {
 	for (enum probe_mechanism m = PROBE_MULTI; m <= PROBE_MULTI_ALL; m++) {
@@ -203,7 +203,7 @@ int kcaps_check(const struct kcaps_system *sys, const char *wish, enum probe_mec
 		r = find_multi(sys, &f, diag);
 	if (r < 0)
 		return r;
-	/* Asked for where it matters only. */
+	/* Only test this if it matters. */
 	if (wish || !f.filter)
 		f.tracefs = sys->tracefs();
 	return wish ? check_wish(wish, &f, ret, diag) : choose(&f, ret, diag);
@@ -242,8 +242,10 @@ static int kernel_loop(void)
 	return r < 0 ? r : r ? 0 : -ENOTSUP;
 }
 
-/* The tracepoint's arguments are those of its prototype in BTF: a context, then preempt, prev, next
- * and, since 5.18, prev_state. */
+/*
+ * The arguments in the tracepoint's BTF prototype: a context, then preempt, prev, next and, since
+ * 5.18, prev_state.
+ */
 #define SWITCH_ARGS 5
 
 static int count_switch_args(void)
@@ -275,7 +277,7 @@ bool kcaps_has_tracepoint(const char *name)
 	return has;
 }
 
-/* Reading all of BTF takes milliseconds, and the answer never changes: once per process. */
+/* Parsing BTF takes milliseconds and the result never changes, so it is done once per process. */
 static int kernel_switch_state(void)
 {
 	static int args;
@@ -285,7 +287,7 @@ static int kernel_switch_state(void)
 	return args < 0 ? args : args < SWITCH_ARGS ? -ENOTSUP : 0;
 }
 
-/* A program that does nothing. */
+/* Loads a program that does nothing. */
 static int kernel_empty_program(void)
 {
 	struct bpf_insn insns[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a probe is opened with, and the counts that it gives. */
+/* The options of a probe, and the counts that it returns. */
 #ifndef PYPROF_PROBE_OPTS_H
 #define PYPROF_PROBE_OPTS_H
 
@@ -12,40 +12,40 @@
 #include "plan/plan.h"
 #include "python/layout.h"
 
-/* What sampling needs besides: addresses in the process. */
+/* Additional options for sampling. Addresses are in the process. */
 struct probe_sampling {
 	uint32_t rate;	      /* Hz */
 	uint8_t when;	      /* PYP_SAMPLING_* */
-	bool top;	      /* the first frame of each stack is enough */
-	uint64_t interp_head; /* of the pointer to the first interpreter */
-	uint64_t code_type;   /* of PyCode_Type */
-	/* Of the interpreter's own code; without an entry C functions have no samples. */
+	bool top;	      /* only the innermost frame of each stack is needed */
+	uint64_t interp_head; /* address of the pointer to the first interpreter */
+	uint64_t code_type;   /* address of PyCode_Type */
+	/* The interpreter's own code; if empty, samples contain no C functions. */
 	struct pyp_code_range own[PYP_OWN_CODE];
 };
 
 struct probe_opts {
-	pid_t pid;	   /* 0: named later, by probe_set_target */
-	pid_t tid;	   /* a thread of it that lives; 0: the main thread */
+	pid_t pid;	   /* 0: set later by probe_set_target */
+	pid_t tid;	   /* a live thread of the process; 0: the main thread */
 	const char *via;   /* path to attach through: /proc/PID/exe or map_files/… */
 	uint64_t bias;	   /* of the file in the process: address - plan_site.vaddr */
-	uint32_t counters; /* bits, by enum pyp_counter */
-	bool builtins;	   /* calls of C functions, too; in samples: not beside a trace */
-	bool collections; /* of the garbage collector, too, where the plan has them; not MODE_SAMPLE */
-	size_t ring_bytes; /* a power of two, a page at least */
+	uint32_t counters; /* bit mask by enum pyp_counter */
+	bool builtins;	   /* include calls of C functions; in samples only without a trace */
+	bool collections;  /* include garbage collections, if the plan has them; not MODE_SAMPLE */
+	size_t ring_bytes; /* a power of two, at least a page */
 	const struct layout *layout;
 	const struct plan *plan; /* borrowed for the probe's lifetime; NULL: MODE_SAMPLE */
 	enum mode mode;
-	/* MODE_COUNT: nothing but the evaluator runs frames, as far as is known (see python_hidden) */
+	/* MODE_COUNT: nothing but the evaluator is known to run frames (see python_hidden) */
 	bool plain;
-	/* rate 0: no samples are taken. MODE_COUNT: interp_head in any case, 0: not known */
+	/* rate 0: no samples. MODE_COUNT always uses interp_head; 0: unknown */
 	struct probe_sampling sampling;
-	struct pyp_native_types native; /* for builtins */
+	struct pyp_native_types native; /* for `builtins` */
 };
 
 /*
- * MODE_COUNT: what was counted since the probe was opened, except what probe_counts_drop has taken
- * away. Code objects are numbers, which CODE_ID records in the ring explain. An array to be freed,
- * which calls under way may or may not be in yet.
+ * MODE_COUNT: counts since the probe was opened, except those removed by probe_counts_drop. Code
+ * objects are numbers; CODE_ID records in the ring map them. The caller frees the array. Calls in
+ * progress may be missing.
  */
 struct probe_count {
 	struct pyp_edge edge;

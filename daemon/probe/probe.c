@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Probes on a target: see probe.h. The life of a probe is open (programs and maps in the kernel,
- * nothing attached), attach (all sites in one go, then the tracepoints, then one flag that makes them
- * all speak at once, so that no half-attached state is ever seen), detach, attach again.
+ * Probes on a target: see probe.h. The states of a probe: open (programs and maps in the kernel,
+ * nothing attached), attached (all sites at once, then the tracepoints, then one flag that enables
+ * all of them, so that no partially attached state is visible), detached, attached again.
  */
 #include "probe/probe.h"
 
@@ -27,10 +27,10 @@
 #include "target/deadline.h"
 #include "target/target.h"
 
-/* The kernel's own errno for an instruction it cannot probe. */
+/* The kernel's internal errno for an instruction that it cannot probe. */
 #define KERNEL_ENOTSUPP 524
 
-/* What keeps the probes on. */
+/* What keeps the probes attached. */
 struct attachment {
 	int hold; /* see probe/holder.h; -1: none */
 	struct sampler *sampler;
@@ -45,13 +45,13 @@ struct probe {
 	uint64_t bias;
 	enum mode mode;
 	enum probe_mechanism mechanism;
-	struct attachment on; /* of the target's own */
-	/* For windows. */
+	struct attachment on; /* of the target */
+	/* Fields for windows. */
 	bool windows;
-	bool releasing;		   /* detaching has begun and is not over */
-	struct attachment between; /* the sites that are on between windows as well, and clocks */
+	bool releasing;		   /* detaching has started and not finished */
+	struct attachment between; /* sites attached between windows, and timers */
 	int clocks;		   /* see probe_samples_between */
-	int closing;		   /* the last one, while it is detached; -1: none */
+	int closing;		   /* the previous one, while it is detached; -1: none */
 };
 
 static int debug_print(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -79,7 +79,10 @@ int probe_check(enum probe_mechanism *ret, struct diag *diag)
 
 static const struct attachment not_attached = {.hold = -1};
 
-/* The kernel takes a link's process by its main thread's memory, and that thread has none. */
+/*
+ * The kernel identifies a link's process by the memory of its main thread, which has none after its
+ * exit.
+ */
 static int check_without_leader(pid_t pid, enum probe_mechanism *ret, struct diag *diag)
 {
 	struct diag why = {0};
@@ -180,8 +183,8 @@ static void forget_threads(struct probe *p)
 }
 
 /*
- * While no probe was on, code objects went and others took their addresses, and threads moved on:
- * forget all of them. No program runs at this time, or they all return at once.
+ * Discards all state about code objects and threads: while no probe was attached, addresses were
+ * reused and threads continued. No program runs meanwhile, or all return at once.
  */
 static void forget(struct probe *p)
 {
@@ -199,7 +202,7 @@ static void forget(struct probe *p)
 	forget_threads(p);
 }
 
-/* The path leads through /proc/PID, which ends with the process. */
+/* The path leads through /proc/PID, which disappears with the process. */
 static bool is_gone(const struct probe *p, int err)
 {
 	return err == -ENOENT && kill(p->pid, 0) < 0 && errno == ESRCH;
@@ -222,14 +225,16 @@ static int attach_failed(const struct probe *p, int err, struct diag *diag)
 	}
 }
 
-/* Here and not in the holder: to look it up can block for as long as the target is held up in an
- * exec, and has a deadline. */
+/*
+ * Opened here rather than in the holder, because the lookup can block while the target is stuck in
+ * an exec and therefore needs a deadline.
+ */
 static int open_file(const struct probe *p)
 {
 	return target_open_path(p->via, O_PATH);
 }
 
-/* That the holder does not answer has nothing to do with the target. */
+/* A missing answer of the holder is not an error of the target. */
 static int hold(const struct holder_request *r)
 {
 	int hold = holder_attach(r);
@@ -248,7 +253,7 @@ static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sit
 		.prog_fd = programs_site_fd(p->skel, p->mode),
 		.file = file,
 		.offsets = sites->offsets,
-		.cookies = silent ? NULL : sites->cookies, /* without them a hit means nothing */
+		.cookies = silent ? NULL : sites->cookies, /* without cookies, hits are ignored */
 		.n = sites->n,
 		.pid = p->mechanism == PROBE_MULTI ? pid : 0,
 	});
@@ -279,7 +284,7 @@ static int attach_sampler(const struct probe *p, struct attachment *ret)
 			    &ret->sampler);
 }
 
-/* Which of a mode's sites are attached to. */
+/* Which of the mode's sites to attach. */
 enum sites { SITES_ALL, SITES_CALLS, SITES_CODE_FREE };
 
 static unsigned int kinds_in(const struct probe *p, enum sites which)
@@ -306,7 +311,10 @@ static int attach_sites(const struct probe *p, enum sites which, struct attachme
 	return 0;
 }
 
-/* Where interrupts are of probes' time: see sample_is_of_trap in bpf/sample.bpf.c. */
+/*
+ * Fills the addresses where interrupts belong to the probes' own time: see sample_is_of_trap in
+ * bpf/sample.bpf.c.
+ */
 static int fill_traps(const struct probe *p)
 {
 	struct probe_traps traps;
@@ -325,7 +333,7 @@ static bool samples_beside(const struct probe *p)
 	return p->skel->rodata->sampling.when == PYP_SAMPLING_BESIDE;
 }
 
-/* Clocks beside probes are not worth a failed attach: see probe_samples. */
+/* If the timers fail, the attach succeeds without samples: see probe_samples. */
 static void attach_beside(struct probe *p, struct attachment *a)
 {
 	int r = fill_traps(p);
@@ -363,7 +371,7 @@ static int is_on_already(struct diag *diag)
 	return diag_set(diag, -EALREADY, PYP_EXIT_BUSY, NULL, "probes are on already");
 }
 
-/* Everything but the flag that makes them speak. */
+/* Attaches everything without setting the flag that enables recording. */
 static int put_on(struct probe *p, enum sites which, struct attachment *ret, struct diag *diag)
 {
 	_cleanup_(detach_sites) struct attachment a = not_attached;
@@ -402,7 +410,7 @@ int probe_rearm(struct probe *p, uint64_t *ret_ts)
 {
 	if (!probe_attached(p))
 		return -ENOTCONN;
-	/* an event's hits are told apart by their addresses, which are others now */
+	/* an event's hits are identified by address, and the addresses have changed */
 	if (p->mechanism == PROBE_TRACEFS)
 		return -ENOTSUP;
 	forget(p);
@@ -432,7 +440,7 @@ void probe_silence(struct probe *p)
 	set_active(p, PYP_ACTIVE_OFF);
 }
 
-/* At the same time: the kernel waits 25 to 50 ms for each. */
+/* Releases both at the same time, because the kernel waits 25 to 50 ms for each. */
 static void release_begin(struct probe *p)
 {
 	set_active(p, PYP_ACTIVE_OFF);
@@ -526,7 +534,7 @@ int probe_attach_windows(struct probe *p, struct diag *diag)
 	return 0;
 }
 
-/* From one to the other, unless an exec has switched it off. */
+/* Changes the flag from one value to another, unless an exec has cleared it. */
 static bool change_active(struct probe *p, uint32_t from, uint32_t to)
 {
 	return __atomic_compare_exchange_n(&p->skel->bss->active, &from, to, false,
@@ -544,8 +552,8 @@ int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	if (r < 0)
 		return attach_failed(p, r, diag);
 	/*
-	 * A hit that was under way when the last one was closed may have made its thread known
-	 * since, and its stack would not be sent. Now that link has gone, and so have its hits.
+	 * A hit in progress when the last window was closed may have added its thread since; the
+	 * thread's stack would not be sent. That link is released now, and no hit is in progress.
 	 */
 	forget_threads(p);
 	*ret_ts = clock_monotonic_ns();
@@ -564,7 +572,7 @@ void probe_window_silence(struct probe *p, uint64_t *ret_ts)
 
 void probe_window_close(struct probe *p)
 {
-	/* Nor their switches, from now on. */
+	/* Also stops context switches from now on. */
 	forget_threads(p);
 	if (p->on.hold >= 0) {
 		p->closing = TAKE_FD(p->on.hold);
@@ -606,10 +614,10 @@ enum probe_mechanism probe_mechanism(const struct probe *p)
 }
 
 /*
- * A forked child keeps the breakpoints, and nobody's link wants them there. Closing any link on
- * the same offsets makes the kernel look at every process again and remove what is not wanted. A
- * link for all processes wants them: its hits are dropped by the program. An event's need no
- * sweep: whoever is not meant loses a breakpoint when it is hit.
+ * A forked child keeps the breakpoints, although no link covers it. Closing any link at the same
+ * offsets makes the kernel check every process and remove unneeded breakpoints. A link for all
+ * processes keeps them, and the program ignores its hits. tracefs uprobes need no sweep: a
+ * breakpoint is removed when a process outside the filter hits it.
  */
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Probes on a target: the only user of the BPF skeleton. Loads one instance of the programs per
- * target, attaches the plan's sites all at once by one of the kernel's mechanisms, drains the
+ * target, attaches all sites of the plan at once by one of the kernel's mechanisms, and drains the
  * target's ring.
  */
 #ifndef PYPROF_PROBE_PROBE_H
@@ -22,130 +22,154 @@
 struct probe;
 
 /*
- * Start the process that holds probes (probe/holder.h): a fork, which is best done while this
- * process is small and has nothing open. What fails is tried again by probe_open.
+ * Starts the process that holds probes (probe/holder.h). It forks, which is best done while this
+ * process is small and has nothing open. probe_open retries on failure.
  */
 void probe_prepare(void);
 
-/* Load programs and maps; nothing touches the target yet. Errors name the missing capability
- * (exit 4) or kernel feature (exit 5). */
+/*
+ * Loads programs and maps without touching the target. Returns 0, or an error that names the
+ * missing capability (exit code 4) or kernel feature (exit code 5).
+ */
 int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *diag);
-void probe_free(struct probe *p); /* detaches if attached */
+void probe_free(struct probe *p); /* detaches if necessary */
 DEFINE_FREEP(struct probe, probe_free)
 
 /*
- * Name the process, what it is attached through, its plan, its bias and the addresses for sampling,
- * of a probe that is not attached (or change them for the next time): loading takes ten times as
- * long as attaching, so probes for children to come are loaded beforehand. The other options are as
- * they were. -ENOMEM: nothing has changed.
+ * Sets or changes the process, the path to attach through, the plan, the bias and the addresses for
+ * sampling of a probe that is not attached. Loading takes ten times as long as attaching, so probes
+ * for future children are loaded in advance. Other options stay the same. Returns 0, or -ENOMEM
+ * with nothing changed.
  *
- * A multi-uprobe link is for processes whose main thread lives: for another tid, a uprobe event is
- * used, which needs a probe that was opened with such a tid.
+ * A multi-uprobe link requires a live main thread. Another tid needs a uprobe event, and a probe
+ * that was opened with such a tid.
  */
 int probe_set_target(struct probe *p, const struct probe_opts *opts);
 
-/* Where the target's GILs are, at any time; none known: waiting for one is waiting for a lock. */
+/*
+ * Sets the addresses of the target's GILs, at any time. Without them, waiting for the GIL counts as
+ * waiting for a lock.
+ */
 void probe_set_gils(struct probe *p, const struct pyp_gil_range v[PYP_GIL_RANGES]);
 
-/* Put the probes on; every thread counts as unseen afterwards. *ret_ts: CLOCK_MONOTONIC from which
- * on events may come. */
+/*
+ * Attaches the probes; every thread is unknown afterwards. *ret_ts: CLOCK_MONOTONIC time (ns) of
+ * the earliest possible event.
+ */
 int probe_attach(struct probe *p, uint64_t *ret_ts, struct diag *diag);
-/* No hit is recorded any more; the probes are still on, until probe_detach. Takes no time. */
+/* Stops recording hits immediately. The probes stay attached until probe_detach. */
 void probe_silence(struct probe *p);
-/* Take them off. What is in the ring stays there to be drained. */
+/* Detaches the probes. Buffered records remain readable. */
 void probe_detach(struct probe *p);
-/* Begin to detach and wait for the end until until_ns (CLOCK_MONOTONIC; 0: as long as it takes).
- * False: not over, call it again. */
+/*
+ * Starts to detach and waits until until_ns (CLOCK_MONOTONIC; 0: no limit). Returns false if it has
+ * not finished; call it again.
+ */
 bool probe_detach_until(struct probe *p, uint64_t until_ns);
 bool probe_attached(const struct probe *p);
 /*
- * Other programs' multi-uprobe links at its sites, of other processes: each pays for both. 0 or
- * -errno, where it cannot be found out; in MODE_SAMPLE there are none.
+ * Counts other programs' multi-uprobe links at this probe's sites in the target; a hit costs the
+ * sum of all links. Returns 0, or -errno if this cannot be determined. MODE_SAMPLE has no sites.
  */
 int probe_tracers(const struct probe *p, struct tracers *ret);
-/* The same for a process that nothing of ours is attached to; slower to return, see tracers.h. */
+/*
+ * The same for a process without probes of this daemon. It takes longer to return, see tracers.h.
+ */
 int probe_tracers_of(pid_t pid, const char *via, const struct plan *plan, struct tracers *ret);
-/* They have been detached by somebody else: the process that holds them has died (probe/holder.h). */
+/* Returns whether the probes were detached because their holder has died (probe/holder.h). */
 bool probe_lost(const struct probe *p);
 enum probe_mechanism probe_mechanism(const struct probe *p);
 
 /*
- * The process has executed a program from the same file: the kernel has put the probes on that as
- * well, and they are silent. Let them speak again; everything counts as unseen, as after
- * probe_attach. -ENOTSUP: they are to be put on anew. -ENOTCONN: none are on.
+ * Enables the probes after the process has executed a program from the same file: the kernel has
+ * inserted them again, but the exec disabled recording. All state is void, as after probe_attach.
+ * Returns 0, -ENOTSUP if they must be attached again, -ENOTCONN if none are attached.
  */
 int probe_rearm(struct probe *p, uint64_t *ret_ts);
 
 /*
- * Tell of children at once, and of their children: FORK and EXEC records wake the reader of the
- * ring. forget: this descendant has a probe of its own now, or is no concern of ours.
+ * Reports children and their children at once: FORK and EXEC records wake the reader of the ring.
+ * forget: stop reporting this descendant's children, because it has its own probe or is not
+ * followed.
  */
 void probe_follow(struct probe *p, bool on);
 void probe_follow_forget(struct probe *p, pid_t descendant);
 
 /*
- * Windows: what is to be watched only now and then is attached without calls and returns
- * (probe_attach_windows), and these come while a window is open. Opening costs the target some
- * microseconds per site, closing likewise; what the kernel waits for at the close happens beside,
- * and until it is over (probe_window_ready) no other window opens. What is known about code objects
- * outlives windows, what is known about threads does not. *ret_ts: from or up to when events come;
- * -ESRCH: the process is no more what it was. probe_detach closes whatever is open.
+ * Windows: probe_attach_windows attaches without calls and returns, which are attached while a
+ * window is open. Opening takes the target a few microseconds per site, as does closing. The kernel
+ * completes the close in the background; no other window opens before that (probe_window_ready).
+ * Code objects stay known across windows, threads do not. *ret_ts: time of the first or last
+ * possible event; -ESRCH: the process has ended or executed another program. probe_detach closes an
+ * open window.
  *
- * Where it was opened with PYP_SAMPLING_BETWEEN, stacks are sampled while no window is open and no
- * breakpoint of one is there. The clocks may be refused: then windows are all there is.
+ * With PYP_SAMPLING_BETWEEN, stacks are sampled while no window is open and none of its breakpoints
+ * is present. If the kernel refuses the sampling timers, windows work without samples.
  */
 int probe_attach_windows(struct probe *p, struct diag *diag);
 int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag);
-/* From *ret_ts on, nothing is recorded; close it soon. */
+/* Stops recording at *ret_ts. Close the window soon. */
 void probe_window_silence(struct probe *p, uint64_t *ret_ts);
 void probe_window_close(struct probe *p);
 bool probe_window_ready(struct probe *p);
-/* 1: it is sampled between windows or beside probes (or will be, if not attached); 0: it was not asked
- * for; a negative errno: the clocks were refused when it was attached last. */
+/*
+ * Returns 1 if it samples between windows or alongside probes (or will when attached), 0 if samples
+ * were not requested, a negative errno if the timers were refused at the last attach.
+ */
 int probe_samples(const struct probe *p);
-/* Samples beside probes that were dropped since it was opened, because they are of the probes' time. */
+/* Returns the samples dropped since the probe was opened, because they hit the probes' own time. */
 struct pyp_trap_samples probe_trap_samples(const struct probe *p);
 
-/* The time from an event's clock to the end of its program, of some events: since it was opened. See
- * base/cost.h. */
+/*
+ * The probe-latency reference: the time from an event's clock to the end of its program, summed
+ * over some events since the probe was opened. See base/cost.h.
+ */
 struct probe_gauge {
 	uint64_t ns, n;
 };
 struct probe_gauge probe_gauge(const struct probe *p);
 
-/* Remove breakpoints that a forked child inherited (or see to it that it does so itself). */
+/*
+ * Removes breakpoints that a forked child inherited, or makes sure that hits remove them. Returns 0
+ * or an error.
+ */
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag);
 
 /*
- * Hand the records in the ring, oldest first, to fn: those that are there at the time of the call,
- * and of these at most `budget` (0: all), or as many as can be handled until until_ns
- * (CLOCK_MONOTONIC; 0: all). Returns the number handed over, or a negative errno. fd: signalled when the ring gets more than half
- * full, once until the next drain; otherwise drain on a timer. Poll it edge-triggered: by level it
- * is readable whenever there is any record.
+ * Passes the records in the ring to fn, oldest first: those present at the call, at most `budget`
+ * of them (0: all), until until_ns (CLOCK_MONOTONIC; 0: no deadline). Returns their number or a
+ * negative errno. fd: becomes readable when the ring is more than half full, once until the next
+ * drain; otherwise drain on a timer. Poll it edge-triggered: level-triggered, it is readable
+ * whenever there is a record.
  */
 int probe_drain(struct probe *p, size_t budget, probe_record_fn fn, void *ctx);
 int probe_drain_until(struct probe *p, uint64_t until_ns, probe_record_fn fn, void *ctx);
-/* How far the ring was written and read, in bytes since it was made. */
+/* Return the bytes written to and read from the ring since it was created. */
 uint64_t probe_written(const struct probe *p);
 uint64_t probe_read(const struct probe *p);
 int probe_ring_fd(const struct probe *p);
 
-/* Where it samples: how much CPU time a sample stands for. */
+/* With sampling: returns the CPU time per sample in ns. */
 uint64_t probe_period(const struct probe *p);
 
 int probe_counts(const struct probe *p, struct probe_count **ret, size_t *ret_n);
-/* Start again from 0 with one. Exact if its thread has ended, or the probes are off. */
+/* Resets one count to 0. Exact if its thread has ended or the probes are detached. */
 void probe_counts_drop(const struct probe *p, const struct pyp_edge *edge);
 
-/* The BPF side's losses (PYP_LOSS_*), since open. Hits per site: records say their site. */
+/* Copies the losses that the BPF programs have counted since open (PYP_LOSS_*). */
 void probe_losses(const struct probe *p, uint64_t out[PYP_LOSS_MAX]);
 
-/* To be called before _exit(2) by a process that has opened probes, and has freed them: ends what
- * was started for them. */
+/*
+ * Ends what was started for probes. Call it before _exit(2) in a process that has opened probes and
+ * freed them.
+ */
 void probe_end(void);
 
-/* What this machine can do: 0, or a diag that names what is missing (exit 4: a capability, by
- * name; exit 5: a kernel feature, by name). Asks the kernel, never its version. ret: may be NULL. */
+/*
+ * Checks what this machine supports. Returns 0, or an error that names the missing capability (exit
+ * code 4) or kernel feature (exit code 5). Tests the kernel rather than its version. ret may be
+ * NULL.
+ */
 int probe_check(enum probe_mechanism *ret, struct diag *diag);
 
 #endif

@@ -14,11 +14,11 @@
 #include "probe/uprobe_multi.h"
 #include "pyprof.skel.h"
 
-/* As the BPF side has them: bpf/frame.bpf.h. */
+/* The same values as in bpf/frame.bpf.h. */
 #define FRAME_BLOCK 32u
 #define FRAME_SPAN  96u
 
-/* The init pid namespace has this inode everywhere: PROC_PID_INIT_INO of linux/proc_ns.h. */
+/* The init pid namespace always has this inode: PROC_PID_INIT_INO of linux/proc_ns.h. */
 #define INIT_PID_NS 0xeffffffcul
 
 static bool in_block(const struct pyp_layout *l, uint16_t field)
@@ -27,7 +27,7 @@ static bool in_block(const struct pyp_layout *l, uint16_t field)
 	       (field - l->frame_block) % 8 == 0;
 }
 
-/* Bytes to read of a frame to see code, previous and owner; 0: the layout does not allow it. */
+/* Returns the bytes to read of a frame for code, previous and owner; 0: unsupported layout. */
 static uint32_t frame_span(const struct pyp_layout *l)
 {
 	uint32_t span = FRAME_BLOCK;
@@ -43,7 +43,10 @@ static uint32_t frame_span(const struct pyp_layout *l)
 	return span <= FRAME_SPAN ? span : 0;
 }
 
-/* Of our pid namespace; 0: it is the init namespace, whose numbers the kernel itself uses. */
+/*
+ * Returns the inode of this process's pid namespace; 0: the init namespace, whose numbers the
+ * kernel uses.
+ */
 static uint32_t pid_ns_inode(void)
 {
 	struct stat st;
@@ -81,13 +84,16 @@ bool programs_have_methods(const struct pyprof_bpf *skel)
 	return skel->rodata->builtins || skel->rodata->native_calls.on;
 }
 
-/* Beside a trace they say how it spends its time, by Python function. */
+/* Samples during a trace identify Python functions only. */
 static bool samples_native(const struct probe_opts *o)
 {
 	return o->builtins && o->sampling.rate && o->mode != MODE_TRACE;
 }
 
-/* Only what the mode needs is loaded: programs, maps, and tracepoints that cost each switch. */
+/*
+ * Selects only the programs, maps and tracepoints that the mode needs, because tracepoints cost
+ * time at each switch.
+ */
 static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 			   enum probe_mechanism mechanism)
 {
@@ -121,8 +127,10 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 		r = bpf_map__set_autocreate(skel->maps.edges, counting);
 	if (!r)
 		r = bpf_map__set_autocreate(skel->maps.traps, samples);
-	/* Before 6.1, programs in interrupts may only use memory that is there already (windows
-	 * need a later kernel). */
+	/*
+	 * Before 6.1, programs in interrupts may only use preallocated memory (windows need a later
+	 * kernel).
+	 */
 	if (!r && (sampled || beside))
 		r = bpf_map__set_map_flags(skel->maps.codes, 0);
 	if (!r && skel->rodata->native_calls.on)
@@ -137,7 +145,7 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 	return r;
 }
 
-/* Where a thread may wait for a descriptor: the system calls that can. */
+/* Sets the system calls in which a thread may wait for a descriptor. */
 static void set_fd_calls(struct pyprof_bpf *skel)
 {
 	uint64_t calls[PYP_FD_CALLS / 64] = {0};

@@ -12,17 +12,19 @@
 struct ring {
 	struct ring_buffer *rb;
 	struct ringpos pos;
-	/* One drain: */
+	/* State of one drain. */
 	struct ring_drain how;
 	size_t done;
-	uint64_t at, goal; /* positions; at: after the last record */
+	uint64_t at, goal; /* positions in bytes; at: end of the last record */
 };
 
-/* So many records are handled between two readings of the clock. */
+/* Number of records between two readings of the clock. */
 #define CLOCK_RECORDS 32
 
-/* The position follows from the records' sizes, as none is ever discarded: to read it from the page
- * shared with the kernel costs a tenth of what a record costs. */
+/*
+ * Computes the position from the records' sizes, which is exact because none is ever discarded.
+ * Reading it from the page shared with the kernel would cost a tenth of a record's processing time.
+ */
 static bool is_over(struct ring *g, size_t size)
 {
 	g->at += ringpos_record(size);
@@ -33,8 +35,8 @@ static bool is_over(struct ring *g, size_t size)
 }
 
 /*
- * A negative return is how to stop libbpf: it moves past this record then. It would go on as long as
- * there are records, which a busy target writes as fast as they are read.
+ * A negative return value stops libbpf after this record. Otherwise it continues while there are
+ * records, which a busy target may write as fast as they are read.
  */
 static int on_record(void *ctx, void *data, size_t size)
 {

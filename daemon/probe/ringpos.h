@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How far a BPF ring buffer was written and read: its two positions, which the kernel shows in pages
- * to be mapped. libbpf reads a ring until it is empty, which may be never; these tell when to stop.
+ * The positions up to which a BPF ring buffer was written and read, mapped from the kernel. libbpf
+ * reads a ring until it is empty, which may never happen; the positions show when to stop.
  */
 #ifndef PYPROF_PROBE_RINGPOS_H
 #define PYPROF_PROBE_RINGPOS_H
@@ -15,15 +15,15 @@ struct ringpos {
 	size_t page;
 };
 
-/* map_fd: a BPF_MAP_TYPE_RINGBUF; borrowed for the call. 0 or a negative errno. */
+/* map_fd: a BPF_MAP_TYPE_RINGBUF; borrowed for the call. Returns 0 or a negative errno. */
 int ringpos_open(struct ringpos *rp, int map_fd);
 void ringpos_close(struct ringpos *rp);
 
-/* Bytes written and read since the ring was made, records' headers included. */
+/* Return the bytes written and read since the ring was created, including record headers. */
 uint64_t ringpos_written(const struct ringpos *rp);
 uint64_t ringpos_read(const struct ringpos *rp);
 
-/* The bytes in the ring that a record of this size takes. */
+/* Returns the bytes that a record of this size takes in the ring. */
 static inline uint64_t ringpos_record(size_t size)
 {
 	return ((uint64_t)size + 8 + 7) & ~(uint64_t)7;

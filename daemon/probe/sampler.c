@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Clocks that interrupt: see sampler.h. */
+/* Sampling timers: see sampler.h. */
 #include "probe/sampler.h"
 
 #include <errno.h>
@@ -39,7 +39,9 @@ struct pyp_sampling sampler_layout(const struct layout *l, const struct probe_sa
 	};
 }
 
-/* A clock of its own counts CPU time on that CPU, whoever uses it; idle CPUs are left alone. */
+/*
+ * A cpu-clock event per CPU counts time while any task runs on it and does not interrupt idle CPUs.
+ */
 static int clock_open(int cpu, uint64_t period_ns)
 {
 	struct perf_event_attr attr = {
@@ -84,7 +86,7 @@ int sampler_open(int prog_fd, uint64_t period_ns, struct sampler **ret)
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		int fd = clock_open(cpu, period_ns), r;
 
-		if (fd == -ENODEV) /* it is switched off */
+		if (fd == -ENODEV) /* the CPU is offline */
 			continue;
 		if (fd < 0)
 			return fd;

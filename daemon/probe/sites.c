@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A plan's sites as the kernel wants them: see sites.h. */
+/* Conversion of a plan's sites: see sites.h. */
 #include "probe/sites.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* As many sites as there can be fit with one factor in ten or so, those of a usual plan with nine. */
+/*
+ * For the maximum number of sites about one factor in ten works; a usual plan needs nine attempts.
+ */
 #define TRIES 100000u
 
 struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsigned int kinds)
@@ -37,7 +39,10 @@ static void add_trap(struct probe_traps *t, uint64_t address, uint64_t marks)
 	t->v[t->n++] = (struct probe_trap){address, marks};
 }
 
-/* The kernel knows a site by its address, and at first by that of the byte behind the breakpoint. */
+/*
+ * The kernel reports a site by its address and, initially, by the address of the byte after the
+ * breakpoint.
+ */
 void probe_traps_of(const struct plan *plan, uint64_t bias, unsigned int kinds,
 		    struct probe_traps *ret)
 {

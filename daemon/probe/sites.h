@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A plan's sites as the kernel and the BPF programs want them (private to probe/). Pure. */
+/* Converts a plan's sites for the kernel and the BPF programs (private to probe/). Pure. */
 #ifndef PYPROF_PROBE_SITES_H
 #define PYPROF_PROBE_SITES_H
 
@@ -13,8 +13,10 @@ struct probe_sites {
 	uint64_t offsets[PYP_ALL_SITES], cookies[PYP_ALL_SITES], addresses[PYP_ALL_SITES];
 };
 
-/* bias: address in the process - address in the file. kinds: which sites, a bit for each kind. Unless
- * these are all of Python functions, those that announce what others do as well are left out. */
+/*
+ * bias: address in the process - address in the file. kinds: bit mask of the kinds of sites. Unless
+ * all kinds of Python functions are selected, sites that duplicate others are left out.
+ */
 #define PROBE_SITES_ALL (~0u)
 #define PROBE_SITES_NATIVE                                                                         \
 	(1u << PYP_SITE_C_ENTER | 1u << PYP_SITE_C_LEAVE | 1u << PYP_SITE_C_INSTANT)
@@ -22,7 +24,7 @@ struct probe_sites {
 #define PROBE_SITES_PYTHON (PROBE_SITES_ALL & ~(PROBE_SITES_NATIVE | PROBE_SITES_GC))
 struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsigned int kinds);
 
-/* PYP_TRAP_* of addresses in the process, each once, for all of a plan's sites. */
+/* PYP_TRAP_* by address in the process, without duplicates, for all of a plan's sites. */
 struct probe_traps {
 	uint32_t n;
 	struct probe_trap {
@@ -32,10 +34,13 @@ struct probe_traps {
 void probe_traps_of(const struct plan *plan, uint64_t bias, unsigned int kinds,
 		    struct probe_traps *ret);
 
-/* Where what is called is, by site number. */
+/* Fills, by site number, where the called object is. */
 void probe_native_sites(const struct plan *plan, struct pyp_native_site ret[PYP_ALL_SITES]);
 
-/* Fill the table by which the programs tell a site by its address. -EEXIST: two have the same. */
+/*
+ * Fills the table in which the programs look up a site by address. Returns 0, or -EEXIST if two
+ * sites have the same address.
+ */
 int probe_sites_table(const struct probe_sites *sites, struct pyp_site_entry table[PYP_SITE_SLOTS],
 		      __u64 *ret_factor);
 

@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct link_info) == 64, "link_info changed size");
 
 static struct {
 	pthread_mutex_t lock;
-	uint32_t ids[OWN_MAX]; /* 0: free */
+	uint32_t ids[OWN_MAX]; /* 0: unused */
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool own_replace(uint32_t from, uint32_t to)
@@ -120,7 +120,7 @@ static bool has_link(const char *pid, uint32_t id)
 	return found;
 }
 
-/* A daemon's links are in the process that holds them for it. */
+/* Maps a holder process to its daemon. */
 static pid_t daemon_of(const char *pid)
 {
 	_cleanup_free_ char *text = NULL;
@@ -140,7 +140,7 @@ static pid_t daemon_of(const char *pid)
 struct link_search {
 	char pid[16];
 	uint32_t id;
-	pid_t found; /* 0: it does not have the link */
+	pid_t found; /* 0: the process does not have the link */
 };
 
 static int do_search(void *job)
@@ -152,7 +152,7 @@ static int do_search(void *job)
 	return 0;
 }
 
-/* A process that is held up in an exec blocks whoever looks at its descriptors. 0 or -errno. */
+/* Reading the descriptors of a process that is stuck in an exec can block. Returns 0 or -errno. */
 static int search_in(const char *pid, uint32_t id, pid_t *ret)
 {
 	struct link_search *s = calloc(1, sizeof(*s));
@@ -170,7 +170,7 @@ static int search_in(const char *pid, uint32_t id, pid_t *ret)
 	return r;
 }
 
-/* all: whether every process was looked at, or it is found. */
+/* all: set to whether every process was examined or the owner was found. */
 static pid_t search_owner(uint32_t id, bool *all)
 {
 	DIR *dir = opendir("/proc");
@@ -187,7 +187,7 @@ static pid_t search_owner(uint32_t id, bool *all)
 	return found;
 }
 
-/* Ids are not used again, and looking through all processes takes long. */
+/* Cached, because link ids are never reused and searching all processes takes long. */
 static pid_t owner_of(uint32_t id)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -224,7 +224,7 @@ static bool overlaps(const struct tracers_of *of, const uint64_t *offsets, uint3
 	return false;
 }
 
-/* Are its probes at our sites in this process? 1, 0 or -errno. */
+/* Returns 1 if the link has probes at our sites in this process, 0 if not, or -errno. */
 static int is_at_sites(int fd, const struct tracers_of *of)
 {
 	_cleanup_free_ uint64_t *offsets = calloc(OFFSETS_MAX, sizeof(*offsets));
@@ -238,7 +238,7 @@ static int is_at_sites(int fd, const struct tracers_of *of)
 
 	if (!offsets)
 		return -ENOMEM;
-	/* With more offsets than that it says which the first are. */
+	/* With ENOSPC the link has more offsets than requested; the first ones were returned. */
 	if (get_info(fd, &info) < 0 && errno != ENOSPC)
 		return -errno;
 	if (info.pid != 0 && info.pid != (uint32_t)of->pid)
@@ -248,14 +248,14 @@ static int is_at_sites(int fd, const struct tracers_of *of)
 	return overlaps(of, offsets, info.count < OFFSETS_MAX ? info.count : OFFSETS_MAX);
 }
 
-/* 1: a link of somebody else's, at our sites; 0: none; or -errno. */
+/* Returns 1 for another program's link at our sites, 0 for any other link, or -errno. */
 static int look_at(uint32_t id, const struct tracers_of *of)
 {
 	_cleanup_close_ int fd = bpf_link_get_fd_by_id(id);
 	struct link_info info = {0};
 
 	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno; /* it has gone */
+		return errno == ENOENT ? 0 : -errno; /* the link was released */
 	if (get_info(fd, &info) < 0)
 		return -errno;
 	if (info.type != LINK_UPROBE_MULTI || is_own(id))
@@ -271,7 +271,7 @@ int tracers_find(const struct tracers_of *of, struct tracers *ret)
 	while (bpf_link_get_next_id(id, &id) == 0) {
 		int r = look_at(id, of);
 
-		/* Before 6.8 links do not say what they probe. */
+		/* Before 6.8, the kernel does not report what links probe. */
 		if (r == -EPERM || r == -EACCES)
 			return r;
 		if (r <= 0)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The uprobe event: see uprobe_event.h. What the kernel does with it is in its
- * kernel/trace/trace_uprobe.c: probes of one event share one filter, which compares the memory
- * map of whoever hits them with that of the perf event's process, and removes the breakpoint from
- * those who are not meant; and programs run before the event itself is looked at, so it stays
- * disabled and costs nothing at thread switches.
+ * The uprobe event: see uprobe_event.h. The kernel's implementation is in
+ * kernel/trace/trace_uprobe.c. All probes of an event share a filter, which compares the memory map
+ * of the process that hits them with that of the perf event's process, and removes the breakpoint
+ * from other processes. Programs run before the perf event itself is processed, so it stays
+ * disabled and costs nothing at context switches.
  */
 #include "probe/uprobe_event.h"
 
@@ -31,12 +31,12 @@
 #define EVENTS	   "uprobe_events"
 #define EVENTS_MAX (4u << 20)
 
-/* The init pid namespace has this inode everywhere: PROC_PID_INIT_INO of linux/proc_ns.h. */
+/* The init pid namespace always has this inode: PROC_PID_INIT_INO of linux/proc_ns.h. */
 #define INIT_PID_NS 0xeffffffcul
 
 /* ---- tracefs ----------------------------------------------------------------------------- */
 
-/* A mount of our own, in nobody's tree: tracefs is often mounted nowhere, or read-only. */
+/* Creates a detached mount, because tracefs is often not mounted or read-only. */
 static int mount_tracefs(void)
 {
 	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC);
@@ -55,7 +55,7 @@ static int open_events(int tracefs, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A directory in which events can be defined. */
+/* Returns a directory in which events can be defined. */
 static int open_tracefs(void)
 {
 	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
@@ -84,7 +84,7 @@ int uprobe_event_possible(void)
 	return dir < 0 ? dir : 0;
 }
 
-/* Commands are appended: opening for writing alone would remove everybody's events. */
+/* Commands are appended: opening without O_APPEND would remove the events of all users. */
 static int command(int tracefs, const char *text)
 {
 	_cleanup_close_ int fd = open_events(tracefs, O_WRONLY | O_APPEND);
@@ -149,7 +149,7 @@ int uprobe_event_name(char name[64])
 	return 0;
 }
 
-/* A hexadecimal number and the character behind it; moves on. */
+/* Reads a hexadecimal number and the character after it, and advances *p. */
 static int take_hex(const char **p, char end, uint64_t *ret)
 {
 	char *rest;
@@ -181,7 +181,7 @@ int uprobe_event_parse(const char *line, char name[64], struct uprobe_event_make
 	return 0;
 }
 
-/* Only whoever sees all processes can tell that a namespace has none. */
+/* Only a process that sees all processes can determine that a namespace is empty. */
 static bool ns_is_empty(uint64_t ns)
 {
 	DIR *dir;
@@ -198,7 +198,7 @@ static bool ns_is_empty(uint64_t ns)
 
 		if (*e->d_name < '1' || *e->d_name > '9')
 			continue;
-		/* Of one that cannot be looked at it is not known. */
+		/* If a process cannot be examined, assume that it is in the namespace. */
 		found = deadline_missed(find_pid_ns(e->d_name, &its)) || its == ns;
 	}
 	closedir(dir);
@@ -216,7 +216,7 @@ static bool has_died(const struct uprobe_event_maker *m)
 	return r == -ESRCH || (r == 0 && (st.starttime != m->starttime || st.state == 'Z'));
 }
 
-/* A definition in use cannot be removed: if we are wrong about its maker, nothing happens. */
+/* A definition in use cannot be removed, so a wrong guess about its process is harmless. */
 static void clean(int tracefs)
 {
 	_cleanup_free_ char *text = NULL;
@@ -228,7 +228,7 @@ static void clean(int tracefs)
 		return;
 	rest = text;
 	while ((line = strsep(&rest, "\n"))) {
-		/* One line per probe. */
+		/* There is one line per probe. */
 		if (uprobe_event_parse(line, name, &maker) || strcmp(name, last) == 0)
 			continue;
 		memcpy(last, name, sizeof(last));
@@ -270,7 +270,7 @@ static int read_id(int tracefs, const char *name, uint64_t *ret)
 	return *ret ? 0 : -EIO;
 }
 
-/* The probes are on when the event is open; the program runs once it is told of it. */
+/* Opening the event inserts the probes; the program runs after it has been set. */
 static int open_perf(int tracefs, const char *name, const struct uprobe_event_opts *o)
 {
 	struct perf_event_attr attr = {
@@ -317,7 +317,7 @@ int uprobe_event_open(const struct uprobe_event_opts *o, struct uprobe_event *re
 	return 0;
 }
 
-/* Others may hold the event for a moment, as whoever reads its description does. */
+/* Other processes may hold the event briefly, for example to read its description. */
 #define UNDEFINE_TRIES	  50u
 #define UNDEFINE_PAUSE_NS 10000000
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One uprobe event with many probes, for kernels without uprobe_multi links: a definition in
- * tracefs, which is global to the machine, and one perf event on it, which is for one process. No
- * cookies: a program tells its sites by the address of the instruction.
+ * A uprobe event with many probes, for kernels without uprobe_multi links: a definition in tracefs,
+ * which is global to the machine, and a perf event on it for one process. There are no cookies: the
+ * program identifies its sites by the address of the instruction.
  *
- * The kernel takes the probes off when the perf event's descriptor is closed, however that comes
- * about. The definition alone survives its maker: it does nothing then, and whoever opens an event
- * next removes it.
+ * The kernel removes the probes when the perf event's descriptor is closed for any reason. The
+ * definition survives its process; it has no effect then, and the next process that opens an event
+ * removes it.
  */
 #ifndef PYPROF_PROBE_UPROBE_EVENT_H
 #define PYPROF_PROBE_UPROBE_EVENT_H
@@ -19,9 +19,9 @@ struct uprobe_event_opts {
 	int prog_fd;	  /* a program without an attach type */
 	const char *name; /* from uprobe_event_name */
 	const char *path;
-	const uint64_t *offsets; /* in the file */
+	const uint64_t *offsets; /* offsets in the file */
 	uint32_t n;
-	pid_t pid; /* every thread of it, and whoever shares its memory */
+	pid_t pid; /* all its threads, and processes that share its memory */
 };
 
 struct uprobe_event {
@@ -30,19 +30,24 @@ struct uprobe_event {
 };
 
 /*
- * A name for an event that no other process uses, and by which others can tell whether the process
- * that this is called in still lives. 0 or -errno.
+ * Returns a name that no other process uses, and from which others can determine whether the
+ * calling process still lives. 0 or -errno.
  */
 int uprobe_event_name(char name[64]);
 
-/* 0 or -errno; nothing is left behind on failure. */
+/* Returns 0, or -errno with everything undone. */
 int uprobe_event_open(const struct uprobe_event_opts *o, struct uprobe_event *ret);
-void uprobe_event_close(struct uprobe_event *e); /* the probes are off afterwards */
+void uprobe_event_close(struct uprobe_event *e); /* detaches the probes */
 
-/* Can events be defined here? 0 or -errno; -ENODEV: the kernel has no such thing. */
+/*
+ * Checks whether events can be defined here. Returns 0 or -errno; -ENODEV: the kernel lacks them.
+ */
 int uprobe_event_possible(void);
 
-/* A line of uprobe_events: the name of its event and its maker; -EINVAL: none of ours. Pure. */
+/*
+ * Parses a line of uprobe_events: the event's name and the process that defined it. -EINVAL: not
+ * defined by a pyprofd. Pure.
+ */
 struct uprobe_event_maker {
 	unsigned long pid_ns; /* inode of its pid namespace */
 	pid_t pid;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that have ended: the last ones are kept as they are, those before them are added up, one
- * row per entry function, so that a profile's memory follows the threads that are alive and the
- * contexts that are distinct. Rows are threads of the profile (thread.folded > 0).
- * profile_ended.c does that. For profile/ only.
+ * Ended threads. The last few keep their own contexts; earlier ones are merged into one row per
+ * entry function, so that a profile's memory depends on the number of live threads and distinct
+ * contexts. Rows are threads of the profile with thread.folded > 0. profile_ended.c merges them. For
+ * profile/ only.
  */
 #ifndef PYPROF_PROFILE_ENDED_H
 #define PYPROF_PROFILE_ENDED_H
@@ -12,22 +12,22 @@
 
 #include "base/map.h"
 
-#define ENDED_APART   16u   /* ended threads that are kept apart */
-#define ENDED_ROWS    256u  /* further entry functions share a row without a function */
+#define ENDED_APART   16u   /* ended threads that are kept separately */
+#define ENDED_ROWS    256u  /* additional entry functions share a row without a function */
 #define ENDED_WAITING 4096u /* ended threads that may wait for the end of a window */
 
 struct thread;
 
 struct ended {
-	struct thread *first, *last; /* kept apart, in the order in which they ended */
+	struct thread *first, *last; /* kept separately, in the order of their ends */
 	uint32_t napart;
-	struct thread **rows; /* threads.nrows folded ones; room for ENDED_ROWS + 1 */
+	struct thread **rows; /* threads.nrows rows; room for ENDED_ROWS + 1 */
 	struct map row_of;    /* entry function → index of its row */
-	uint64_t folded;      /* threads in all rows */
+	uint64_t folded;      /* number of threads in all rows */
 };
 
 void ended_deinit(struct ended *e);
-/* All threads that have ended are about to be forgotten. */
+/* Resets the state when all ended threads are about to be freed. */
 void ended_clear(struct ended *e);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A snapshot's functions by identity: see known_funcs.h. Chains of indices, by hash. */
+/* A snapshot's functions by identity: see known_funcs.h. Hash chains of indices. */
 #include "profile/known_funcs.h"
 
 #include <errno.h>
@@ -7,14 +7,14 @@
 
 struct entry {
 	uint64_t hash;
-	uint32_t next; /* SNAPSHOT_NONE: the last of its chain */
+	uint32_t next; /* SNAPSHOT_NONE: end of the chain */
 };
 
 struct known_funcs {
 	struct snapshot_room room; /* of entries */
-	struct entry *entries;	   /* by the snapshot's function */
+	struct entry *entries;	   /* per function of the snapshot */
 	uint32_t n;
-	uint32_t *chains; /* by hash: the first entry */
+	uint32_t *chains; /* per hash value: the first entry */
 	uint32_t nchains; /* a power of two */
 };
 
@@ -28,7 +28,10 @@ static struct func_identity identity_of(const struct snapshot_func *f)
 	};
 }
 
-/* Pseudo functions have an identity that a target's function may have as well. */
+/*
+ * The hash includes `pseudo`, because a target's function can have the identity of a pseudo
+ * function.
+ */
 static uint64_t hash_of(const struct func_identity *id, bool pseudo)
 {
 	return func_identity_hash(id) ^ (pseudo ? 1 : 0);
@@ -51,7 +54,9 @@ void known_funcs_add(struct snapshot *s)
 	link_entry(k, k->n++);
 }
 
-/* At least one chain for each function; they double, so that all of them together stay few. */
+/*
+ * At least one chain per function. The number doubles, so the total of all allocations stays small.
+ */
 static int reserve_chains(struct snapshot *s, struct known_funcs *k, uint32_t n)
 {
 	uint32_t nchains = k->nchains ? k->nchains : 256;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The functions that a snapshot has, by identity: an index that is kept while profiles are added to
- * it, one after another, so that each costs what it adds. It lives in the snapshot's arena. Between
- * two additions the snapshot's functions may become more, but none may change. Pure.
+ * An index of a snapshot's functions by identity, kept while profiles are added to the snapshot one
+ * after another, so that each addition costs time in proportion to its own size. It is allocated in
+ * the snapshot's arena. Between two additions, functions may be added to the snapshot but not
+ * changed. Pure.
  */
 #ifndef PYPROF_PROFILE_KNOWN_FUNCS_H
 #define PYPROF_PROFILE_KNOWN_FUNCS_H
@@ -13,11 +14,11 @@
 #include "snapshot/snapshot.h"
 #include "stats/func.h"
 
-/* Index all functions that the snapshot has, with room for n more. 0 or -ENOMEM. */
+/* Indexes all functions of the snapshot, with room for n more. Returns 0 or -ENOMEM. */
 int known_funcs_prepare(struct snapshot *s, uint32_t n);
-/* Index the function that was added last; there is room. */
+/* Indexes the last function of the snapshot; room was reserved. */
 void known_funcs_add(struct snapshot *s);
-/* The snapshot's function with this identity; SNAPSHOT_NONE: it has none. */
+/* Returns the index of the function with this identity; SNAPSHOT_NONE: not found. */
 uint32_t known_funcs_find(const struct snapshot *s, const struct func_identity *id,
 			  uint32_t variant, bool pseudo);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The profile of one target: routes each event to the stages it is for. See profile.h; what arrives
- * other than by events is in profile_threads.c and profile_windows.c.
+ * The profile of one target: routes each event to the modules for it. See profile.h. Input other
+ * than events is handled in profile_threads.c and profile_windows.c.
  *
- * A call or return (on_call) passes these stations, in this order: does the open window show it; whose
- * is it; what time has passed until it (stack/timing.c); what does it do to the stack
- * (stack/rebuild.c); and, if somebody watches, what is to be reported (stack/watch.c).
+ * A call or return (on_call) passes these steps: check that the open window covers it; find its
+ * thread; charge the time until it (stack/timing.c); change the stack (stack/rebuild.c); report the
+ * change to a watcher, if any (stack/watch.c).
  */
 #include "profile/profile.h"
 
@@ -48,7 +48,7 @@ struct profile *profile_new(const struct profile_limits *limits, profile_resolve
 
 	if (!p)
 		return NULL;
-	p->tracing = true; /* profile_begin only tells since when */
+	p->tracing = true; /* profile_begin only sets the start time */
 	p->rb.max_depth = l.depth;
 	calltree_init(&p->rb.tree, l.nodes);
 	coros_init(&p->rb.coros);
@@ -99,12 +99,12 @@ static void refuse_call(struct profile *p, const struct event *e)
 	p->rb.truncated++;
 }
 
-/* The thread of an event that shows it running, made known if it is not; NULL: it does not fit. */
+/* Returns the thread of an event that proves it is running, added if new. NULL: limit reached. */
 static struct thread *running_thread(struct profile *p, const struct event *e)
 {
 	struct thread *th = threads_get(&p->threads, e->tid, e->ts);
 
-	/* Its probe was on its way when the window before this one was closed. */
+	/* The probe was executing when the previous window was closed. */
 	if (p->windows && e->ts < p->window.begin_ts && !(th && th->live))
 		return NULL;
 	if (!th) {
@@ -119,8 +119,9 @@ static struct thread *running_thread(struct profile *p, const struct event *e)
 }
 
 /*
- * The first event of a seeded thread. The seed's stack was right, unless it is newer than the
- * event; then the thread's time so far belongs to whatever the event finds on the stack.
+ * Handles the first event of a thread with an initial stack. The initial stack was correct, unless
+ * it is newer than the event; in that case the thread's time so far is charged to the stack at the
+ * event.
  */
 static void confirm_seed(struct profile *p, struct thread *th, uint64_t ts)
 {
@@ -139,7 +140,7 @@ static void confirm_seed(struct profile *p, struct thread *th, uint64_t ts)
 	}
 }
 
-/* All that is not the same thread going on. NULL: it does not fit. */
+/* Handles all cases except further events of the same thread. NULL: limit reached. */
 static struct thread *call_thread_slow(struct profile *p, const struct event *e)
 {
 	struct thread *th = running_thread(p, e);
@@ -148,7 +149,7 @@ static struct thread *call_thread_slow(struct profile *p, const struct event *e)
 		return NULL;
 	if (th->seed_ts)
 		confirm_seed(p, th, e->ts);
-	/* A chain whose last record was lost is of no use. */
+	/* A chain whose last record was lost cannot be used. */
 	th->chain_n = 0;
 	th->counters_gap = false;
 	p->last = th;
@@ -180,7 +181,10 @@ static enum cost_kind cost_kind(const struct event *e)
 	}
 }
 
-/* Does the open window show this event? The first one that it does not closes it. */
+/*
+ * Returns whether the open window covers this event. The first event that it does not cover closes
+ * it.
+ */
 static inline bool is_shown(struct profile *p, const struct event *e)
 {
 	uint64_t end;
@@ -243,7 +247,7 @@ static void on_call(struct profile *p, const struct event *e)
 
 /* Calls of C functions --------------------------------------------------------------------- */
 
-/* What a watcher is told: as of a call or return of a Python function. */
+/* Reports it to the watcher like a call or return of a Python function. */
 static void watch_c(struct profile *p, struct thread *th, const struct event *e, uint8_t type,
 		    uint64_t switches)
 {
@@ -332,7 +336,9 @@ static void on_switch(struct profile *p, const struct event *e)
 
 	if (!th || (p->windows && e->ts < p->window.begin_ts))
 		return;
-	/* Nobody knows what it was doing: not what was on its stack before the loss. */
+	/*
+	 * The thread's activity before the switch is unknown; its stack dates from before the loss.
+	 */
 	if (e->arg & PYP_SWITCH_LOST)
 		timing_charge_gap(&p->rb.tree, th, e->ts);
 	timing_switch(&p->rb.tree, th, &p->timing, e->ts, &e->u.sw, e->type == PYP_REC_SWITCH_IN);
@@ -350,7 +356,7 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 	th->chain_n = 0;
 	if (th->chain_flags & PYP_CHAIN_RESYNC) {
 		p->resyncs++;
-		/* Counters that follow are still of the gap; the event that does ends it. */
+		/* Counters that follow still belong to the gap, which the next event ends. */
 		th->counters_gap = true;
 		p->last = NULL;
 		timing_charge_gap(&p->rb.tree, th, ts);
@@ -358,7 +364,7 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 		timing_charge(&p->rb.tree, th, ts);
 	}
 	rebuild_chain(&p->rb, th, th->chain, n, th->chain_flags & PYP_CHAIN_TRUNCATED);
-	/* Nothing happened before its first event, so its stack was this all the time. */
+	/* The thread had no event before this one, so its stack did not change until now. */
 	before = th->last_ts;
 	timing_charge(&p->rb.tree, th, ts);
 	if (p->windows && outdated && ts > before)
@@ -461,7 +467,7 @@ static void on_sample(struct profile *p, const struct event *e)
 	node = samples_add(&p->rb, &p->codes, th, s);
 	if (node == NODE_NONE)
 		return;
-	/* Between windows it is a witness, and no time by itself. */
+	/* Between windows a sample only supports the correction of times. */
 	if (p->windows) {
 		(void)estimate_sample(&p->estimate, &p->rb.tree, node);
 		return;
@@ -528,7 +534,7 @@ void profile_event(struct profile *p, const struct event *e)
 		on_memory(p, e);
 		break;
 	default:
-		break; /* FORK and EXEC are the session's business */
+		break; /* the session handles FORK and EXEC */
 	}
 }
 
@@ -574,7 +580,7 @@ void profile_set_cost(struct profile *p, const struct cost *cost)
 int profile_keep_waits(struct profile *p)
 {
 	p->measured |= COLUMN_WAITS | COLUMN_BIT(COLUMN_gil_held_ns);
-	/* The others have room from their first figure on. */
+	/* The other columns are allocated with their first figure. */
 	return calltree_keep(&p->rb.tree, COLUMN_BIT(COLUMN_gil));
 }
 
@@ -603,7 +609,7 @@ void profile_pause(struct profile *p, uint64_t ts)
 
 		if (!th->live)
 			continue;
-		/* One without an event, and without a last word of the OS. */
+		/* A thread without an event and without a final run time from the OS. */
 		if (th->os_cpu && p->windows)
 			timing_take_over(&p->rb.tree, th, ts, false);
 		timing_charge(&p->rb.tree, th, ts);
@@ -624,7 +630,7 @@ void profile_pause(struct profile *p, uint64_t ts)
 void profile_end(struct profile *p, uint64_t ts)
 {
 	profile_pause(p, ts);
-	/* While nobody watches, code objects come and go. */
+	/* While tracing is off, code objects are created and freed. */
 	codes_forget(&p->codes);
 }
 
@@ -635,8 +641,8 @@ void profile_clear(struct profile *p, uint64_t ts)
 			timing_charge(&p->rb.tree, p->threads.v[i], ts);
 	ended_clear(&p->ended);
 	threads_forget_dead(&p->threads);
-	coros_clear(&p->rb.coros, ts); /* before greenlets are counted anew */
-	/* The memory of at least as many roots is there already, so replanting cannot fail. */
+	coros_clear(&p->rb.coros, ts); /* before greenlets are counted again */
+	/* The memory for at least as many roots exists, so replanting cannot fail. */
 	calltree_clear(&p->rb.tree);
 	durations_clear(&p->rb.durations);
 	estimate_clear(&p->estimate);

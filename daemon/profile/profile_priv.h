@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a profile consists of; for profile/ only. */
+/* The members of a profile; for profile/ only. */
 #ifndef PYPROF_PROFILE_PROFILE_PRIV_H
 #define PYPROF_PROFILE_PROFILE_PRIV_H
 
@@ -22,22 +22,22 @@ struct profile {
 	struct timing timing;
 	struct gils gils;
 	struct threads threads;
-	struct thread *last; /* the last event's, or NULL */
+	struct thread *last; /* of the last event, or NULL */
 	bool tracing;
-	bool windows;		      /* some of the figures are in estimate */
-	uint64_t measured;	      /* columns that are measured: bits */
-	uint32_t hit_ns[PYP_REC_MAX]; /* what events of a type cost, as known now; 0: not known */
-	struct watch *watch;	      /* NULL: nobody watches */
-	struct window window;	      /* begin_ts: also of what is not watched in windows */
+	bool windows;		      /* some of the figures are in `estimate` */
+	uint64_t measured;	      /* bit mask of measured columns */
+	uint32_t hit_ns[PYP_REC_MAX]; /* current cost of an event by type; 0: unknown */
+	struct watch *watch;	      /* NULL: no watcher */
+	struct window window;	      /* begin_ts is also valid without windows */
 	uint64_t events, resyncs;
-	uint64_t samples; /* all, those that could not be kept included */
+	uint64_t samples; /* total, including those that could not be stored */
 	struct samples_beside beside;
 	struct counts counts;
 	struct ended ended;
 	struct estimate estimate;
 };
 
-/* The thread with this tid, if it was seen or seeded since tracing began. */
+/* Returns the thread with this tid, if it had an event or an initial stack since tracing began. */
 static inline struct thread *profile_live_thread(const struct profile *p, uint32_t tid)
 {
 	struct thread *th = threads_find(&p->threads, tid);
@@ -45,7 +45,7 @@ static inline struct thread *profile_live_thread(const struct profile *p, uint32
 	return th && th->live ? th : NULL;
 }
 
-/* A thread ends: nothing of it runs any more. */
+/* Ends a thread with everything on its stacks. */
 void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts);
 
 /* profile_ended.c */

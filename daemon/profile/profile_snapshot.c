@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A profile's part of a snapshot. Everything is copied: threads, the nodes that have something to
- * say, and the functions they need, which are merged by identity with those that other profiles
- * have put there. Time that has passed since a thread's last event goes to the copy of the node
- * that is charged; the profile itself is not touched.
+ * A profile's part of a snapshot. Everything is copied: threads, nodes with figures and their
+ * functions, which are merged by identity with those of other profiles in the snapshot. Time since
+ * a thread's last event is added to the copy of its current node; the profile itself does not
+ * change.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,15 +21,15 @@ struct taker {
 	struct snapshot *s;
 	uint64_t now_ns;
 	uint32_t pid;
-	uint32_t *inflight;		    /* by node */
-	uint64_t (*extra)[SNAPSHOT_CLOCKS]; /* by thread: time since its last event */
-	uint32_t *charged;		    /* by node: 1 + the thread that has extra time there */
+	uint32_t *inflight;		    /* per node */
+	uint64_t (*extra)[SNAPSHOT_CLOCKS]; /* per thread: time since its last event */
+	uint32_t *charged;		    /* per node: 1 + the thread that adds time to it */
 	uint32_t *node_map;		    /* node → snapshot's; SNAPSHOT_NONE: left out */
-	uint32_t *func_map;		   /* function → snapshot's; SNAPSHOT_NONE: not met yet */
-	const char **strings;		   /* by string id; NULL: not copied yet */
-	struct coro_sums coros, greenlets; /* with what is in flight */
-	uint64_t waiting;		   /* columns of what threads wait for at the moment */
-	struct estimate_result estimate;   /* where it was watched in windows */
+	uint32_t *func_map;   /* function → snapshot's; SNAPSHOT_NONE: not copied yet */
+	const char **strings; /* per string id; NULL: not copied yet */
+	struct coro_sums coros, greenlets; /* including running instances */
+	uint64_t waiting;		   /* columns of the reasons that threads wait for now */
+	struct estimate_result estimate;   /* if traced in windows */
 };
 
 static void taker_deinit(struct taker *t)
@@ -114,7 +114,7 @@ static int copy_sums(struct coro_sums *to, const struct coro_sums *from)
 	return 0;
 }
 
-/* What is entered has its sum already. */
+/* The sums exist, because the function was entered. */
 static struct coro_sum *sum_of(struct coro_sums *sums, const struct activation *a)
 {
 	return activation_func(a) < sums->n ? &sums->v[activation_func(a)] : NULL;
@@ -155,7 +155,7 @@ static void thread_running(struct taker *t, uint32_t i)
 			stack_running(t, &th->parked[k].stack, th->parked[k].stack.clock);
 }
 
-/* Those suspended now have been so for a while, unless they have ended unseen. */
+/* Adds the current waiting of suspended instances, unless their end was missed. */
 static void coros_waiting(struct taker *t)
 {
 	const struct coros *cs = &t->p->rb.coros;
@@ -247,7 +247,7 @@ static uint32_t mark_sums(struct taker *t, const struct coro_sums *sums)
 	return needed;
 }
 
-/* Of the functions that the snapshot has, where each of its targets was traced all the time. */
+/* Copies durations for the snapshot's functions, if all of its targets were traced continuously. */
 static int take_durations(struct taker *t)
 {
 	int err = 0;
@@ -267,7 +267,7 @@ static int take_sums_funcs(struct taker *t, const struct coro_sums *sums)
 	return 0;
 }
 
-/* Functions are added as they are needed, into room for all that might be needed. */
+/* Copies functions on demand; the array has room for all of them. */
 static int take_funcs(struct taker *t)
 {
 	const struct calltree *tree = &t->p->rb.tree;
@@ -353,7 +353,7 @@ static bool node_used(const struct taker *t, uint32_t i)
 	       t->charged[i] || (t->p->windows && estimate_has(&t->p->estimate, i));
 }
 
-/* Mark the nodes to be taken, with their ancestors, then number them in order. */
+/* Marks the nodes to copy and their ancestors, then numbers them in order. */
 static uint32_t number_nodes(struct taker *t)
 {
 	const struct calltree *tree = &t->p->rb.tree;
@@ -377,7 +377,7 @@ static uint32_t number_nodes(struct taker *t)
 	return count;
 }
 
-/* What is in the tree, or what windows make of it. */
+/* Returns figures of the tree or, with windows, the estimates. */
 static void take_figures(const struct taker *t, uint32_t i, struct snapshot_node *out)
 {
 	const struct calltree *tree = &t->p->rb.tree;
@@ -428,7 +428,7 @@ static int take_nodes(struct taker *t, uint32_t count)
 	return 0;
 }
 
-/* Others that are in the snapshot already may keep none: theirs are 0 then. */
+/* Earlier targets in the snapshot may lack the column; theirs is 0 then. */
 static int take_column(struct taker *t, uint32_t first, int c)
 {
 	const struct calltree *tree = &t->p->rb.tree;
@@ -447,7 +447,7 @@ static int take_column(struct taker *t, uint32_t first, int c)
 	return 0;
 }
 
-/* What threads wait for that are off their CPUs now: see take_waiting. */
+/* Adds the current waiting of threads that are off their CPUs: see take_waiting. */
 static void add_waiting(struct taker *t, const struct thread *th, uint64_t wall)
 {
 	const struct node *n = &t->p->rb.tree.nodes[th->node];
@@ -500,7 +500,7 @@ static uint64_t thread_end(const struct taker *t, const struct thread *th)
 	return th->live && t->p->tracing && t->now_ns > end ? t->now_ns : end;
 }
 
-/* A row of ended threads has their entry function's name. */
+/* A row of ended threads has the name of its entry function. */
 static int take_name(struct taker *t, const struct thread *th, struct snapshot_thread *out)
 {
 	out->folded = th->folded;
@@ -548,7 +548,7 @@ static int take_threads(struct taker *t)
 	return 0;
 }
 
-/* Where windows have weights, a thread's total is what its contexts add up to. */
+/* With weighted windows, a thread's total is the sum over its contexts. */
 static void sum_totals(struct snapshot *s, uint32_t first)
 {
 	for (uint32_t i = first; i < s->nnodes; i++) {
@@ -562,8 +562,8 @@ static void sum_totals(struct snapshot *s, uint32_t first)
 }
 
 /*
- * What is known from windows: how much was seen, what probes must have cost. Errors of functions, as
- * far as they are in the snapshot; of several targets they add up.
+ * Copies the estimates' facts: coverage, probe costs. Adds the variances of functions in the
+ * snapshot; those of several targets add up.
  */
 static void take_errors(struct taker *t, struct snapshot_target *target)
 {
@@ -584,7 +584,7 @@ static void take_errors(struct taker *t, struct snapshot_target *target)
 	}
 }
 
-/* What has no context here was not traced: it is outside. */
+/* Samples of functions without a context were not traced; they count as outside. */
 static int take_sampled(const struct taker *t, const struct samples_by_func *b,
 			struct snapshot_sampled *ret)
 {

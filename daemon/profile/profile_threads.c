@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a profile is told of threads from outside the stream of events: stacks and names as /proc and
- * the target's memory have them, threads that have gone, and who watches the stacks change.
+ * Input about threads other than events: stacks and names from /proc and from the target's memory,
+ * threads that have ended, and the watcher of stack changes.
  */
 #include "profile/profile.h"
 
@@ -98,14 +98,14 @@ void profile_thread_gone(struct profile *p, uint32_t tid, uint64_t written, uint
 		th->missing = true;
 		th->missing_at = written;
 	} else if (read >= th->missing_at) {
-		/* Nothing is known of the time since its last event. */
+		/* The time since its last event is unknown. */
 		profile_end_thread(p, th, th->last_ts);
 	}
 }
 
 void profile_foreach_thread(const struct profile *p, profile_thread_fn fn, void *ctx)
 {
-	/* Backwards: fn may end a thread, and the last one takes its place then. */
+	/* Backwards, because fn may end a thread, which moves the last one to its index. */
 	for (uint32_t i = p->threads.n; i-- > 0;) {
 		const struct thread *th = i < p->threads.n ? p->threads.v[i] : NULL;
 

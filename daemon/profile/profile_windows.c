@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A profile that sees its target in windows: the window at hand, and the fold of its figures into
- * estimates. The arithmetic is in estimate/.
+ * A profile with windows: the current window, and folding its figures into estimates. The
+ * arithmetic is in estimate/.
  */
 #include "profile/profile.h"
 
@@ -10,15 +10,15 @@
 void profile_in_windows(struct profile *p)
 {
 	p->windows = true;
-	/* Those that are longer than a window would be missing. */
+	/* Durations longer than a window would be missing. */
 	p->rb.durations.off = true;
-	/* Out of memory: each window looks at all nodes. */
+	/* Out of memory: each window visits all nodes. */
 	(void)calltree_keep_touched(&p->rb.tree);
 }
 
 void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale)
 {
-	/* Out of memory: the figures stay where they are, until the next fold. */
+	/* Out of memory: the figures stay in the tree until the next fold. */
 	(void)estimate_fold(&p->estimate, &p->rb.tree, p->codes.funcs.n, length_ns, cost, scale);
 }
 
@@ -58,8 +58,8 @@ uint64_t profile_samples(const struct profile *p)
 }
 
 /*
- * A thread that could run when the window was opened has run until its first event, or waited for a
- * CPU: where the scheduler has not said since, the process's CPU clock decides.
+ * A thread that was runnable when the window opened either ran until its first event or waited for
+ * a CPU. If no context switch has shown which, the process's CPU clock decides.
  */
 static void settle_gaps(struct profile *p, uint64_t cpu_ns)
 {
@@ -83,8 +83,7 @@ static void settle_gaps(struct profile *p, uint64_t cpu_ns)
 
 uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, double scale)
 {
-	uint64_t shown =
-		p->window.shown_ns; /* where its limit has ended it: then it had no parts */
+	uint64_t shown = p->window.shown_ns; /* the limit has ended it, so it had no parts */
 	uint64_t end;
 
 	if (p->tracing) {
@@ -93,7 +92,7 @@ uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, dou
 	}
 	settle_gaps(p, cpu_ns);
 	profile_fold_ended(p);
-	/* Where hits were dearer than was known while it was open, it has shown less. */
+	/* If hits cost more than assumed while the window was open, it covered less time. */
 	return window_rescale(&p->window, shown, scale);
 }
 

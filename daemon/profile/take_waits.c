@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a profile knows of waits besides the columns: see take_waits.h. */
+/* A profile's data about waiting: see take_waits.h. */
 #include "profile/take_waits.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static int by_ns_pair(const void *a, const void *b)
 	return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
-/* False: its function is not in the snapshot. */
+/* Returns false if the function is not in the snapshot. */
 static bool map_func(const uint32_t *func_map, uint32_t func, uint32_t *ret)
 {
 	*ret = func == SNAPSHOT_NONE ? func : func_map[func];

@@ -11,9 +11,8 @@
 struct merger {
 	struct snapshot *s;
 	struct map funcs;    /* hash of the identity → the first function with it */
-	uint32_t *same_hash; /* per function: the next one with the same hash; SNAPSHOT_NONE: none */
-	struct map
-		threads; /* hash of the identity → thread; after a collision the thread is added separately */
+	uint32_t *same_hash; /* per function: next with the same hash; SNAPSHOT_NONE: none */
+	struct map threads;  /* hash of the identity → thread; a collision adds a thread */
 	struct map coros;    /* hash of process, function and kind → index */
 	struct map children; /* (parent, function) → node */
 	/* Maps indices of the snapshot being added to those of the result. */

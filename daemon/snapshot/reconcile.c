@@ -453,7 +453,7 @@ struct portion {
 	double error;		     /* of the rows, in ns */
 	double part;		     /* of its own row, excluding its C functions */
 	double variance;	     /* of a C function's parts of rows, in ns^2 */
-	struct reconcile_row native; /* trace data of C functions: of itself, or of those it calls */
+	struct reconcile_row native; /* trace data of itself or of its C functions */
 };
 
 /* Errors of sums over contexts are unknown. Existing errors are those of the samples alone. */

@@ -36,7 +36,7 @@ struct coro_sum {
 struct coro {
 	uint64_t frame;
 	uint64_t first; /* time of its first call; 0: unknown */
-	uint64_t since; /* suspended: since this time; running: its last suspension or first entry */
+	uint64_t since; /* suspended: since when; running: last suspension or first entry */
 	uint32_t func;
 	uint32_t older, newer; /* list of suspended instances, by since; CORO_NONE at the ends */
 	bool suspended;

@@ -14,9 +14,9 @@ struct mirror_frame {
 struct mirror {
 	struct mirror_frame *v; /* outermost first */
 	uint32_t n, cap;
-	bool named; /* THREAD was reported */
-	bool stale; /* some changes were not reported; the next event compares the stacks */
-	uint64_t dropped; /* calls and returns that were not reported, excluding those announced by DROPPED */
+	bool named;	  /* THREAD was reported */
+	bool stale;	  /* some changes were not reported; the next event compares the stacks */
+	uint64_t dropped; /* calls and returns neither reported nor counted in a DROPPED */
 	uint64_t ts, cpu; /* of the last reported event */
 };
 

@@ -31,7 +31,7 @@ struct activation {
 	uint32_t node;
 	uint32_t func_kind;		 /* index of its function, and ACTIVATION_SUSPENDS */
 	uint64_t enter[SNAPSHOT_CLOCKS]; /* its stack's clocks at entry, in ns; modulo 2^64 */
-	uint64_t probes; /* its stack's probe time at entry minus its own entry's; ns, modulo 2^64 */
+	uint64_t probes; /* its stack's probe time at entry, without its own; ns, modulo 2^64 */
 };
 
 static inline uint32_t activation_func(const struct activation *a)
@@ -170,7 +170,7 @@ struct thread {
 	uint64_t switch_cpu;			    /* total[SNAPSHOT_CPU] at the last switch */
 	struct stretch stretches[THREAD_STRETCHES]; /* the longest intervals since then */
 
-	uint64_t gc; /* activation of a collection that is still running, as far as known; 0: none */
+	uint64_t gc;	  /* activation of a collection that may still run; 0: none */
 	uint64_t seed_ts; /* 0: no initial stack, or an event has confirmed it */
 	uint64_t start_ns, end_ns;
 	uint32_t root;

@@ -134,8 +134,8 @@ static bool go(struct watch *w, struct thread *th, enum watch_kind kind)
 
 /* A change of a thread's stack. */
 struct change {
-	enum watch_kind
-		top; /* CALL …: of the top frame; RETURN, YIELD: of `frame`; OPEN: the stack was read; CLOSE: cause unknown */
+	/* CALL …: of the top frame; RETURN, YIELD: of `frame`; OPEN: read; CLOSE: cause unknown */
+	enum watch_kind top;
 	uint64_t frame;
 	bool switched; /* to another stack */
 };

@@ -32,7 +32,7 @@ struct walk {
 	uint32_t *edge_depth; /* the same per edge; grows with the edges */
 	size_t edges_cap;
 	struct map edges;      /* (caller, callee) → edge */
-	unsigned char *is_row; /* per node: flags from is_row() and ROW_OUTERMOST; NULL: no columns */
+	unsigned char *is_row; /* per node: ROW and ROW_OUTERMOST; NULL: no columns */
 	bool counted;	       /* a tree of mode count: two levels deep, without recursion */
 };
 
