@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Adding up ended threads: see ended.h. A thread is folded when ENDED_APART others have ended after it, unless
- * something still refers to its contexts: counts that the next reading takes back (counting/counts.c), or CPU
- * time that the end of a window decides.
+ * Merging ended threads: see ended.h. A thread is merged when ENDED_APART others have ended after
+ * it, unless something still refers to its contexts: counts that the next reading replaces
+ * (counting/counts.c), or CPU time that the end of a window decides.
  */
 #include "profile/profile_priv.h"
 
@@ -11,12 +11,12 @@
 
 #include "stats/func.h"
 
-/* What threading.Thread executes before the function that it was given. */
+/* The functions here run before the function passed to threading.Thread. */
 #define THREADING "threading.py"
 
 /* The entry function --------------------------------------------------------------------- */
 
-/* The function that was called first; lists of children have the newest first. */
+/* Returns the function that was called first. Lists of children are newest first. */
 static uint32_t oldest_child(const struct calltree *t, uint32_t node)
 {
 	uint32_t oldest = NODE_NONE;
@@ -52,7 +52,7 @@ static uint32_t child_named(const struct profile *p, uint32_t node, const char *
 	return child;
 }
 
-/* The next one inwards, where this is threading's own; NODE_NONE: it is not. */
+/* Returns the next node inwards if this one is threading's own code; otherwise NODE_NONE. */
 static uint32_t inside_threading(const struct profile *p, uint32_t node)
 {
 	if (!is_threading(p, node))
@@ -64,7 +64,10 @@ static uint32_t inside_threading(const struct profile *p, uint32_t node)
 	return is_named(p, node, "run") ? oldest_child(&p->rb.tree, node) : NODE_NONE;
 }
 
-/* The function that the thread ran; SNAPSHOT_NONE: it called nothing, or its name is not known. */
+/*
+ * Returns the function that the thread ran; SNAPSHOT_NONE: it called nothing, or the name is
+ * unknown.
+ */
 static uint32_t entry_of(const struct profile *p, const struct thread *th)
 {
 	uint32_t node = oldest_child(&p->rb.tree, th->root), inner = node;
@@ -134,13 +137,13 @@ static void add_times(struct thread *row, const struct thread *th)
 		row->end_ns = th->last_ts;
 }
 
-/* The end of the window decides how much CPU time it has used. */
+/* Returns whether the end of the window decides how much CPU time the thread has used. */
 static bool waits(const struct profile *p, const struct thread *th)
 {
 	return p->windows && p->tracing && timing_gap(th) && p->ended.napart <= ENDED_WAITING;
 }
 
-/* The first of those kept apart. False: out of memory, it stays. */
+/* Merges the first of the separate threads. Returns false if out of memory; the thread stays. */
 static bool fold_first(struct profile *p)
 {
 	struct ended *e = &p->ended;
@@ -161,7 +164,7 @@ static bool fold_first(struct profile *p)
 
 void profile_fold_ended(struct profile *p)
 {
-	/* Counts that are to be taken back are found by their nodes. */
+	/* Counts that the next reading replaces are located by node. */
 	if (p->counts.nparts)
 		return;
 	while (p->ended.napart > ENDED_APART && !waits(p, p->ended.first))
