@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What probes cost a target: as measured, as it is now, and how much of its CPU time they have taken:
- * see tracee.h. What costs too much is stopped (breaker.h).
+ * The cost of a target's probes: the calibrated cost, the current cost, and the CPU time that
+ * probes have taken so far. See tracee.h. Also stops a target whose probes exceed --stop-above
+ * (breaker.h).
  */
 #include <time.h>
 
 #include "session/collector.h"
 #include "session/tracee.h"
 
-/* What windows are weighed by before it has been measured, which takes a moment. */
+/* The cost per hit that window planning assumes until the calibration has finished. */
 static const struct cost cost_guess = {
 	.known = true,
 	.before = {350, 350, 350},
@@ -61,7 +62,10 @@ uint64_t tracee_traps(const struct tracee *t)
 	return t->old_traps + here.in_kernel + here.after;
 }
 
-/* The first gauges are of cold caches: with so many, half of what they say is believed. */
+/*
+ * The first latency measurements are taken with cold caches and are too high. The correction gets
+ * the weight n / (n + GAUGES_HALF), where n is the number of measurements.
+ */
 #define GAUGES_HALF 256
 
 double tracee_scale(const struct tracee *t, const struct probe_gauge *since)
@@ -90,8 +94,10 @@ static double event_cost(const struct tracee *t)
 	return tracee_scale(t, NULL) * pair_of(&c) / 2;
 }
 
-/* The process's own clock is exact, threads that have ended are in it, and nobody has to be asked
- * for a permission. After its end it stays as it was. */
+/*
+ * Reads the process CPU clock. It is exact, includes threads that have ended, and needs no
+ * permission. After the process has ended, cpu_ns keeps its last value.
+ */
 void tracee_read_cpu(struct tracee *t)
 {
 	struct timespec ts;
@@ -120,7 +126,7 @@ void tracee_account_costs(struct tracee *t)
 {
 	uint64_t events = profile_counts(t->profile).events;
 
-	/* A clear begins anew. */
+	/* A clear resets the event count. */
 	if (events < t->overhead_events)
 		t->overhead_events = 0;
 	t->overhead_ns += (uint64_t)((double)(events - t->overhead_events) * event_cost(t));
@@ -128,7 +134,7 @@ void tracee_account_costs(struct tracee *t)
 	tracee_update_cost(t);
 }
 
-/* So much CPU time without a call is worth a word. */
+/* The CPU time without any call after which a warning is reported. */
 #define SILENT_NS 1000000000ull
 
 static void look_for_calls(struct tracee *t)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Stopping what costs its target too much: see breaker.h. */
+/* Stops targets whose probes cost too much: see breaker.h. */
 #include "session/breaker.h"
 
 #include <stdio.h>

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which collector a target gets, and what several of them share: see collector.h. */
+/*
+ * Selects the collector of a target, and implements functions that several collectors share: see
+ * collector.h.
+ */
 #include "session/collector.h"
 
 #include <errno.h>
 
 #include "session/tracee.h"
 
-/* Thread run times that are read later than this after the halt are of another time. */
+/*
+ * The maximum age in ns of the halt at which thread run times are still read. Read later, they
+ * would include time after the halt.
+ */
 #define RUNTIMES_NS 200000000ull
 
 const struct collector *collector_of(const struct target_opts *opts)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Every call, added up in the kernel: see counting.h. With --rate, clocks sample stacks besides: calls
- * are exact then, and CPU times are estimates. Samples of the probes' time are dropped, so that their
- * sum is the CPU time that the program used itself.
+ * The collector of mode count: the BPF programs add up calls in the kernel, see counting.h. With
+ * --rate, timers also sample stacks: call counts are exact, CPU times are estimates. Samples that
+ * hit the probes' own time are dropped, so that the remaining ones add up to the CPU time that the
+ * program itself used.
  */
 #include <errno.h>
 
@@ -21,7 +22,10 @@ static void sync_counts(struct tracee *t, bool final)
 	counting_sync(&t->counting, &how);
 }
 
-/* In some builds what is traced well cannot be counted: a call and its repetition look the same. */
+/*
+ * Some builds can be traced but not counted: the call of a function and a repeated execution of its
+ * entry site look the same.
+ */
 static int count_check(struct tracee *t, struct diag *diag)
 {
 	if (!t->plan.twice[0])
@@ -56,7 +60,10 @@ static void count_sync(struct tracee *t)
 	sync_counts(t, false);
 }
 
-/* Samples tell what probes take; without them it is estimated from the number of calls. */
+/*
+ * With samples, the probes' time is the number of dropped samples times the period. Without, it is
+ * estimated from the number of events.
+ */
 static void count_account(struct tracee *t)
 {
 	if (!target_opts_rate(&t->opts))

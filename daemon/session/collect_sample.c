@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Stacks of what runs, by a clock on each CPU: no probe is placed, no plan and no proof is needed. */
+/*
+ * The collector of mode sample: a timer on each CPU samples the stacks of running threads. It
+ * places no probes, so it needs neither a plan nor a self-test.
+ */
 #include "session/collector.h"
 #include "session/tracee.h"
 

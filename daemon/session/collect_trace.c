@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Every call and every return, from start to stop. With --rate, clocks sample besides, which tells
- * how much of the time is the probes': see snapshot/reconcile.h.
+ * The collector of mode trace: records every call and every return from start to stop. With --rate,
+ * timers also sample, which shows how much of the time the probes take: see snapshot/reconcile.h.
  */
 #include "session/collector.h"
 #include "session/tracee.h"

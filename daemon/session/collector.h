@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a target is observed: what trace, trace in windows, count and sample do differently. A target
- * has one collector from its attach to its end; the rest of session/ asks it, not for its mode.
+ * A collector defines how a target is observed: it holds everything that differs between trace,
+ * trace in windows, count and sample. A target keeps its collector from attach to end. The rest of
+ * session/ uses the collector and does not test the mode.
  *
- * Of each function NULL means that there is nothing to do; so it does for the texts.
+ * Functions may be NULL if there is nothing to do, unless their comment says otherwise; so may
+ * strings.
  */
 #ifndef PYPROF_SESSION_COLLECTOR_H
 #define PYPROF_SESSION_COLLECTOR_H
@@ -19,60 +21,74 @@
 struct tracee;
 
 struct collector {
-	/* What it needs and offers. probes: it places probes, and needs a plan, a proof, and a
-	 * thread to hold them by. stacks: it keeps stacks; descendants are followed, an exec of the
-	 * same program is survived, costs of probes are measured and subtracted. windows: its
-	 * probes are attached at times only, and clocks sample in between. moves: another probe can
-	 * take over while it goes on. */
+	/*
+	 * What the collector needs and supports. probes: it places probes, so it needs a plan, a
+	 * self-test, and a live thread through which the probes are attached. stacks: it maintains
+	 * stacks; descendants are followed, an exec of the same program continues the profile, and
+	 * probe costs are measured and subtracted. windows: its probes are attached only during
+	 * windows, and timers sample in between. moves: another probe can take over while tracing
+	 * continues.
+	 */
 	bool probes, stacks, windows, moves;
-	uint8_t sampling;      /* when samples are taken, if there is a rate: PYP_SAMPLING_* */
-	bool samples_top;      /* of their stacks the first frame is enough */
-	const char *mechanism; /* how it observes, for people; NULL: by the probe's mechanism */
-	/* Why there is no timeline of it ("process 7 ...: it has no timeline"), and what to do. */
+	uint8_t sampling;      /* when samples are taken if there is a rate: PYP_SAMPLING_* */
+	bool samples_top;      /* only the innermost frame of each sampled stack is needed */
+	const char *mechanism; /* how it observes, human-readable; NULL: the probe's mechanism */
+	/* Why the target has no timeline ("process 7 ...: it has no timeline"), and the hint. */
 	const char *no_timeline, *timeline_hint;
 
-	/* Exit code 5 if this build of Python cannot be observed in this way. */
+	/*
+	 * Checks whether this build of Python supports the mode. Returns 0, or an error with exit
+	 * code 5.
+	 */
 	int (*check)(struct tracee *t, struct diag *diag);
-	/* Attach the probes and begin, at *ret_ts (CLOCK_MONOTONIC). Never NULL. */
+	/* Attaches the probes and starts recording at *ret_ts (CLOCK_MONOTONIC). Never NULL. */
 	int (*start)(struct tracee *t, uint64_t *ret_ts, struct diag *diag);
-	/* A stop was asked for, or the target has ended. */
+	/* Called when tracing stops, on request or because the target has ended. */
 	void (*stop)(struct tracee *t);
-	/* All that was recorded before that has been handled. Never NULL. */
+	/* Called after all records from before the stop have been processed. Never NULL. */
 	void (*finish)(struct tracee *t);
-	/* An exec at ts has ended what was recorded. Never NULL. */
+	/* Called when an exec at ts (CLOCK_MONOTONIC) has interrupted the recording. Never NULL. */
 	void (*interrupt)(struct tracee *t, uint64_t ts);
-	/* What was recorded so far is dropped. */
+	/* Discards everything recorded so far. */
 	void (*clear)(struct tracee *t);
-	/* A record; true: it is not the profile's. */
+	/*
+	 * Offers a record. Returns true if the collector took it, so that the profile does not get
+	 * it.
+	 */
 	bool (*record)(struct tracee *t, const struct event *e);
-	/* While tracing: bring into the profile what is kept elsewhere. */
+	/* While tracing: copies data that is kept outside the profile (such as counts) into it. */
 	void (*sync)(struct tracee *t);
-	/* Before a snapshot. */
+	/* Called before a snapshot. */
 	void (*settle)(struct tracee *t);
-	/* While tracing: what is to be done besides draining; and in how many us, at the latest. */
+	/*
+	 * While tracing: does the collector's periodic work besides draining. due_us returns the
+	 * maximum delay until the next call, in us.
+	 */
 	void (*turn)(struct tracee *t);
 	uint64_t (*due_us)(const struct tracee *t);
-	/* Update overhead_ns; NULL: by the number of events. */
+	/* Updates overhead_ns. NULL: it is computed from the number of events. */
 	void (*account)(struct tracee *t);
-	/* The costs of probes have been measured: so many times those before. */
+	/*
+	 * Called when the calibration has finished: costs are `times` the previously assumed ones.
+	 */
 	void (*costs_change)(struct tracee *t, double times);
-	/* How much was seen, as of now. */
+	/* Describes how much was observed until now (CLOCK_MONOTONIC). */
 	void (*describe)(const struct tracee *t, uint64_t now, struct snapshot_windows *ret);
-	/* Its own facts in a snapshot's row. */
+	/* Fills the collector's own fields of a snapshot's target. */
 	void (*report)(const struct tracee *t, struct snapshot_target *slot);
 };
 
-/* check and report of collectors that take samples, or may. */
+/* Implement check and report of collectors that sample, always or optionally. */
 int collector_can_sample(struct tracee *t, struct diag *diag);
 void collector_report_samples(const struct tracee *t, struct snapshot_target *slot);
 
 extern const struct collector collector_trace, collector_windowed, collector_count,
 	collector_sample;
 
-/* Never NULL. */
+/* Returns the collector for these options, static, never NULL. */
 const struct collector *collector_of(const struct target_opts *opts);
 
-/* start and finish of collectors that record from start to stop. */
+/* Implement start and finish of collectors that record continuously from start to stop. */
 int collector_attach(struct tracee *t, uint64_t *ret_ts, struct diag *diag);
 void collector_finish(struct tracee *t);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A target that is counted: see counting.h. */
+/* Counting calls: see counting.h. */
 #include "session/counting.h"
 
 #include <stdlib.h>
@@ -8,8 +8,10 @@
 #include "base/log.h"
 #include "base/map.h"
 
-/* So many threads may end between two readings; others count as alive, their sums stay where they
- * are. */
+/*
+ * The maximum number of threads that may end between two readings. Exits beyond that are lost: the
+ * threads count as alive, and their counts stay in the BPF map.
+ */
 #define EXITS_MAX 65536u
 
 void counting_deinit(struct counting *c)
@@ -38,7 +40,7 @@ void counting_exit(struct counting *c, const struct event *e)
 		c->exits[c->nexits++] = *e;
 }
 
-/* The threads that have ended, by tid. */
+/* Fills *ret with the tids of the threads that have ended. */
 static void exits_map(const struct counting *c, struct map *ret)
 {
 	for (size_t i = 0; i < c->nexits; i++)
@@ -46,7 +48,7 @@ static void exits_map(const struct counting *c, struct map *ret)
 			return;
 }
 
-/* The first n of them are the profile's business now. */
+/* Passes the first n exits to the profile and removes them from the list. */
 static void exits_tell(struct counting *c, struct profile *profile, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target that is counted: brings the sums that the BPF side keeps into the profile. Sums of
- * threads that have ended are taken out of there, for others take their places.
+ * Counting calls: copies the counts that the BPF programs keep into the profile. The counts of
+ * threads that have ended are removed from the BPF map to make room for others.
  */
 #ifndef PYPROF_SESSION_COUNTING_H
 #define PYPROF_SESSION_COUNTING_H
@@ -14,19 +14,19 @@
 #include "profile/profile.h"
 
 struct counting {
-	struct event *exits; /* THREAD_EXITs, of which the profile knows nothing yet */
+	struct event *exits; /* THREAD_EXIT records that the profile has not received yet */
 	size_t nexits, cap;
 };
 
 void counting_deinit(struct counting *c);
 
-/* A thread has ended. */
+/* Stores the exit of a thread until the next counting_sync. */
 void counting_exit(struct counting *c, const struct event *e);
 
 /*
- * The profile is as of now. drain: hands the ring's records over, as always; it is called when the
- * sums have been read, so that what names their functions has come. final: the probes are off, and
- * all sums are taken out.
+ * Brings the profile up to date. drain: processes the records in the ring as usual; it is called
+ * after the counts were read, so that the records which name their functions have arrived. final:
+ * the probes are detached, so all counts are removed from the map.
  */
 struct counting_sync {
 	struct probe *probe;
@@ -36,7 +36,7 @@ struct counting_sync {
 	bool final;
 };
 void counting_sync(struct counting *c, const struct counting_sync *how);
-/* From now on all sums begin at 0; the profile is the caller's to clear. */
+/* Resets all counts to 0. The caller clears the profile. */
 void counting_clear(struct counting *c, struct probe *probe, struct profile *profile);
 
 #endif

@@ -2,19 +2,20 @@
 /*
  * Following children.
  *
- * The kernel tells of a fork in the ring of the parent, or of the parent's ancestor while the parent
- * has no probe of its own, and wakes us. The child becomes a target like any other, with a ring and
- * a link of its own. What takes long is not done then: its parent's plan and proof hold for it, and
- * a few probes are always loaded beforehand (spares). What it did until its link was there is
- * missing from its profile, and is said.
+ * The kernel reports a fork in the ring of the parent, or of an ancestor as long as the parent has
+ * no probe of its own, and wakes the daemon. The child becomes a target like any other, with its
+ * own ring and link. The slow steps are not repeated for it: the parent's plan and self-test are
+ * valid for it, and a few probes are always loaded in advance (spares). What the child did before
+ * its link existed is missing from its profile; reports state this gap.
  *
- * All this happens in an event source of its own (work), one step at a time, so that rings are
- * drained and clients answered in between. Nothing here changes the set of sessions while somebody
- * walks through it.
+ * All of this runs in a separate event source (work), one step at a time, so that rings are drained
+ * and clients are served in between. Functions here do not change the set of targets while a caller
+ * iterates over it.
  *
- * The sessions that stem from one that its user attached are a process tree: they end together for that user.
- * Live children are limited in number; of those that have ended the newest are kept as they are,
- * older ones are folded into one (snapshot/fold.h).
+ * A target that a user attached and all targets followed from it form a process tree; for that user
+ * it has ended when all of them have ended. The number of live children is limited. Of the children
+ * that have ended, the newest are kept as they are, older ones are folded into one
+ * (snapshot/fold.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,14 +36,14 @@
 
 struct process_tree {
 	unsigned int refs;
-	struct session *root; /* the one its user attached; NULL: it is gone */
+	struct session *root; /* the target that the user attached; NULL: it was removed */
 	struct probe *spare[SPARES];
 	size_t nspares;
-	bool no_spares; /* one could not be opened: do not try for ever */
+	bool no_spares; /* a spare could not be opened: do not try again */
 	bool limit_said;
 };
 
-/* ---- families ---------------------------------------------------------------------------- */
+/* ---- process trees ---------------------------------------------------------------------- */
 
 static void process_tree_drop_spares(struct process_tree *f)
 {
@@ -108,7 +109,7 @@ bool follow_stems_from(const struct session *s, const struct session *from)
 		return false;
 	if (from->process_tree->root == from)
 		return true;
-	/* no further up than there are targets: pids that are used again could make a circle */
+	/* at most as many steps as there are targets: reused pids could form a cycle */
 	for (size_t i = 0; s && i < ss->n; i++) {
 		s = sessions_find(ss, s->tracee->parent);
 		if (s == from)
@@ -190,7 +191,7 @@ void follow_look(struct session *s)
 
 	if (!s->process_tree || s->tracee->state != SESSION_TRACING)
 		return;
-	work_soon(s->set); /* for the spares */
+	work_soon(s->set); /* to load spares */
 	pids = calloc(TARGET_MAX_CHILDREN, sizeof(*pids));
 	n = pids ? target_children(pid, pids, TARGET_MAX_CHILDREN) : 0;
 	for (size_t i = 0; i < n; i++)
@@ -208,7 +209,10 @@ static size_t live_children(const struct sessions *ss)
 	return n;
 }
 
-/* No room for it; what would not be followed anyway needs none. */
+/*
+ * Returns 0 if another child may be followed, -ENOSPC if the limit is reached, -ENOEXEC if it is
+ * reached and the child runs another program, so it would not be followed anyway.
+ */
 static int no_room(struct sessions *ss, const struct session *origin, pid_t pid)
 {
 	size_t max = ss->opts.max_children ? ss->opts.max_children : SESSION_MAX_CHILDREN;
@@ -223,7 +227,7 @@ static int no_room(struct sessions *ss, const struct session *origin, pid_t pid)
 	return -ENOSPC;
 }
 
-/* Nobody else needs to tell of its children any more. */
+/* Stop reporting this process's children from other probes of the tree. */
 static void disown(const struct sessions *ss, const struct process_tree *f, pid_t pid)
 {
 	for (size_t i = 0; i < ss->n; i++)
@@ -246,7 +250,7 @@ static int make_session(struct session *origin, const struct tracee_news *news,
 	return r < 0 ? r : session_new(ss, t, ret, NULL);
 }
 
-/* Make it a target. While its parent is stopped, so is it. Errors as tracee_fork's. */
+/* Makes a child a target. It is not started if its parent is stopped. Errors as for tracee_fork. */
 static int follow_child(struct session *origin, const struct tracee_news *news,
 			struct tracee **half)
 {
@@ -255,7 +259,7 @@ static int follow_child(struct session *origin, const struct tracee_news *news,
 	const struct session *old = sessions_find(ss, news->pid);
 	int r;
 
-	/* The pid was a target's until now, whose end the event loop has still to handle. */
+	/* The pid belonged to a target until now, whose end the event loop has not handled yet. */
 	if (old && old->tracee->state != SESSION_ENDED)
 		return -EAGAIN;
 	r = make_session(origin, news, half, &s);
@@ -277,7 +281,10 @@ static int follow_child(struct session *origin, const struct tracee_news *news,
 	return 0;
 }
 
-/* How it went; for whoever waits for the process tree's end, a child that is not followed has ended. */
+/*
+ * Counts the outcome r of following a child. A child that is not followed may have been the last
+ * process of its tree, so the end of the tree is reported here as well.
+ */
 static void task_done(struct session *origin, const struct tracee_news *news, int r)
 {
 	struct snapshot_children *c = &origin->tracee->children;
@@ -300,7 +307,10 @@ static void task_done(struct session *origin, const struct tracee_news *news, in
 		opts->on_end(opts->ctx, news->pid);
 }
 
-/* Following a child may change the tasks, and remove a target whose pid it has, even the origin. */
+/*
+ * Following a child may change the list of tasks, and may remove an ended target with the child's
+ * pid, even the origin.
+ */
 static void task_run(struct sessions *ss, size_t i)
 {
 	const struct tracee_news news = ss->tasks[i].news;
@@ -327,7 +337,7 @@ static void task_run(struct sessions *ss, size_t i)
 	task_done(origin, &news, r);
 }
 
-/* The next task that is due, of one session or of all (NULL); -1: none. */
+/* Returns the index of a task that is due, of one target or of all (NULL); -1: none. */
 static int next_task(const struct sessions *ss, const struct session *origin)
 {
 	uint64_t now = tracee_now();
@@ -354,7 +364,7 @@ void follow_retry(struct sessions *ss)
 
 /* ---- children that have ended ------------------------------------------------------------ */
 
-/* Its session goes, its figures stay. */
+/* Removes an ended target and folds its figures into ss->folded. */
 static int fold(struct sessions *ss, struct session *s)
 {
 	_cleanup_(snapshot_freep) struct snapshot *one = NULL;
@@ -390,7 +400,7 @@ static void fold_old(struct sessions *ss)
 		if (!s->tracee->parent || s->tracee->state != SESSION_ENDED)
 			continue;
 		if (++ended > KEEP_ENDED && fold(ss, s) < 0)
-			return; /* for want of memory: later */
+			return; /* out of memory: retry later */
 	}
 }
 
@@ -415,9 +425,9 @@ void follow_clear(struct sessions *ss)
 	snapshot_free(TAKE_PTR(ss->folded));
 }
 
-/* ---- the loop's side --------------------------------------------------------------------- */
+/* ---- event loop -------------------------------------------------------------------------- */
 
-/* Load one probe for a child to come; false: there is nothing to load. */
+/* Loads one probe for a future child. Returns false if there was nothing to load. */
 static bool fill_spares(struct sessions *ss)
 {
 	for (size_t i = 0; i < ss->n; i++) {
@@ -485,7 +495,10 @@ void follow_ended(struct session *s)
 	work_soon(s->set);
 }
 
-/* Another target of the same process tree runs the same program, so it can follow the child as well. */
+/*
+ * Passes the task to another target of the process tree. It runs the same program, so it can follow
+ * the child as well. Drops the task if there is none.
+ */
 static void task_hand_over(struct sessions *ss, size_t i)
 {
 	const struct session *from = ss->tasks[i].origin;

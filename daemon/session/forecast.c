@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * From calls and samples to what modes cost. What a call's hit takes is measured in the process itself,
- * by the samples of the probes' time; how much more a call and its return, or yield, take than a call,
- * is known from the scratch process.
+ * Computes the overhead of each mode from calls and samples. The cost of a call's hit is measured
+ * in the process itself, by the samples that hit the probes' time. The cost of a call's end (return
+ * or yield) relative to that comes from the scratch process.
  */
 #include "session/forecast.h"
 
@@ -10,15 +10,15 @@
 
 #define ENOUGH	  100 /* samples of the program */
 #define LEAST	  10
-#define OF_PROBES 20 /* samples of probes from which a hit's cost can be told */
-/* What a sample takes of the program: an interrupt, and the walk. */
+#define OF_PROBES 20 /* samples of the probes that suffice to determine a hit's cost */
+/* The time that one sample takes from the program, in ns: an interrupt and the stack walk. */
 #define SAMPLE_NS 20000.0
 #define RATE	  199
 #define RATE_LOW  99
 #define BOUND	  0.05
 #define ADVISE	  0.25
 
-/* Where an instruction must be single-stepped. */
+/* The cost of a hit on an instruction that the kernel must single-step, in ns. */
 #define STEPPED_NS 14000
 
 bool forecast_suffices(const struct forecast_reading *r)
@@ -41,19 +41,21 @@ static double yield_ns(const struct cost *c)
 	return c->known ? (double)c->before[COST_YIELD] + c->after[COST_YIELD] : STEPPED_NS;
 }
 
-/* What the end of a call costs, in the mean. */
+/* Returns the mean cost of the end of a call, in ns. */
 static double end_ns(const struct forecast_reading *r)
 {
 	return (1 - r->yields) * leave_ns(&r->cost) + r->yields * yield_ns(&r->cost);
 }
 
 /*
- * What was sampled of the program has slowed down after each hit, as it will, more often, when returns
- * are hit as well: see base/cost.h.
+ * The sampled time includes the post-trap slowdown after each hit. Tracing also hits returns, so
+ * the slowdown is first removed and then added for twice as many hits: see base/cost.h.
  */
 struct forecast forecast_of(const struct forecast_reading *r)
 {
-	/* Where probes take nearly all of its time, as none can be: it is about one. */
+	/*
+	 * If probes take nearly all of its time, there may be no sample of the program; assume one.
+	 */
 	double seen = (double)(r->samples ? r->samples : 1) * r->period_ns;
 	double calls = (double)r->calls, hit, hits, cold, own;
 	struct forecast f = {.measured = true};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What each mode would cost a process, from a moment in which its calls were counted and sampled.
- * Pure; survey.c takes that moment.
+ * Forecasts the overhead of each mode for a process, from a short measurement in which its calls
+ * were counted and sampled (survey.c). Pure.
  */
 #ifndef PYPROF_SESSION_FORECAST_H
 #define PYPROF_SESSION_FORECAST_H
@@ -13,36 +13,42 @@
 #include "base/cost.h"
 #include "base/target_opts.h"
 
-/* While calls were counted with samples beside (mode count with a rate). */
+/* The result of counting calls while sampling (mode count with a rate). */
 struct forecast_reading {
 	uint64_t calls;
-	uint64_t samples;   /* of the program itself */
-	uint64_t of_probes; /* of the probes' time */
-	double yields; /* of all calls, the part that ends in a yield where that costs a multiple */
-	double period_ns; /* CPU time that a sample stands for */
-	struct cost cost; /* what hits cost a scratch process; may be not known */
+	uint64_t samples;   /* that hit the program itself */
+	uint64_t of_probes; /* that hit the probes' time */
+	double yields; /* share of calls ending in a yield, if those are single-stepped; else 0 */
+	double period_ns; /* CPU time per sample, ns */
+	struct cost cost; /* of hits in a scratch process; may be unknown */
 };
 
-/* Fractions of the program's own CPU time. */
+/* Overheads are fractions of the program's own CPU time. */
 struct forecast {
-	bool measured;	    /* false: nobody has looked, as in mode sample, which needs no probes */
-	bool known;	    /* false: not measured, or it has used too little CPU time */
-	double calls_per_s; /* of its own CPU time */
+	bool measured;	    /* false: calls were not counted (mode sample needs no probes) */
+	bool known;	    /* false: not measured, or the process used too little CPU time */
+	double calls_per_s; /* per second of its own CPU time */
 	double trace, count;
 };
 
 struct forecast forecast_of(const struct forecast_reading *r);
 
-/* Enough samples to tell. */
+/* Returns whether there are enough samples for a forecast. */
 bool forecast_suffices(const struct forecast_reading *r);
 
-/* What observing it in this way costs, as a fraction; 0 where nothing is known. */
+/* Returns the overhead of observing the process with these options, as a fraction; 0 if unknown. */
 double forecast_cost(const struct forecast *f, const struct target_opts *opts);
 
-/* "trace +192 % · count +85 % · …"; where that was not measured, the cost alone. Returns out. */
+/*
+ * Formats "trace +192 % · count +85 % · …"; if calls were not counted, only `cost` (a fraction).
+ * Returns out.
+ */
 #define FORECAST_TEXT 256
 const char *forecast_text(const struct forecast *f, double cost, char out[FORECAST_TEXT]);
-/* What costs less than that; NULL: it costs little. */
+/*
+ * Suggests options with less overhead than `cost` (a fraction). Returns a static string; NULL: the
+ * cost is low or there is no forecast.
+ */
 const char *forecast_advice(const struct forecast *f, double cost);
 
 #endif

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What fork and exec make of a traced process.
+ * Fork and exec handling.
  *
- * A forked child is its parent over again, at the same addresses: what was found out about the
- * parent holds for it, and is taken over. That it is still that, and has not executed something,
- * its exec id tells (see target_exec_id).
+ * A forked child is a copy of its parent at the same addresses, so what was found out about the
+ * parent is reused. The exec id (see target_exec_id) shows whether the child is still that copy or
+ * has executed a program.
  *
- * An exec makes the process another program, or the same one anew. The file decides: where it is
- * the same one the plan holds, and the kernel has put the probes on again by itself, because the
- * link is the process's and the file's. Only the addresses are new, so the interpreter is looked
- * for again, which may take a while: a program executes before its libraries are mapped.
+ * An exec replaces the program by another one, or by the same one again. The file decides: if it is
+ * the same file, the plan is still valid, and the kernel has inserted the probes again by itself,
+ * because the link belongs to the process and the file. Only the addresses are new, so the
+ * interpreter is located again. This may take a while, because exec returns before the program's
+ * libraries are mapped.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 #define LOOK_FOR_NS   2000000000ull
 #define LOOK_AGAIN_NS 5000000ull
 #define SETTLE_NS     20000000ull
-#define CHECK_MS      900 /* looking into it when it is to be started: clients wait meanwhile */
+#define CHECK_MS      900 /* inspection at start, in ms: clients wait meanwhile */
 #define FORKED_MS     10
 
 static int exe_of(pid_t pid, struct target_file *ret)
@@ -43,7 +44,7 @@ int tracee_identify(struct tracee *t)
 	return r;
 }
 
-/* The same interpreter, reached through another process or thread. */
+/* Copies the interpreter description for access through another process or thread. */
 static int inherit_python(const struct tracee *from, pid_t pid, struct python **ret)
 {
 	struct python *py = malloc(sizeof(*py));
@@ -62,7 +63,7 @@ static int inherit_python(const struct tracee *from, pid_t pid, struct python **
 
 /* ---- executed ---------------------------------------------------------------------------- */
 
-/* 0: pid runs the same program; -ENOEXEC: it does not; -ETIMEDOUT, -EBUSY: not known. */
+/* Returns 0 if pid runs the same program, -ENOEXEC if not, -ETIMEDOUT or -EBUSY if unknown. */
 static int compare_program(const struct tracee *t, pid_t pid)
 {
 	struct target_file exe;
@@ -78,8 +79,11 @@ bool tracee_same_program(const struct tracee *t, pid_t pid)
 	return compare_program(t, pid) == 0;
 }
 
-/* Whether what was found in another start of its program is the same interpreter. -EAGAIN: cannot be
- * said (yet): it has not mapped it all. */
+/*
+ * Compares the interpreter found in another process or after an exec of the same program. Returns 0
+ * if it is the same, -ENOEXEC if not, -EAGAIN if that cannot be decided yet because its files are
+ * not all mapped.
+ */
 static int same_interpreter(const struct tracee *like, const struct python *py)
 {
 	struct target_file file;
@@ -104,7 +108,7 @@ static int aim(const struct tracee *t, struct probe *probe, const struct python 
 				       });
 }
 
-/* Begin to look into what it has become. */
+/* Starts to inspect the process after its exec. */
 static int look_again(struct tracee *t)
 {
 	const struct inspect_opts io = {.target = t->target};
@@ -115,7 +119,7 @@ static int look_again(struct tracee *t)
 	return r < 0 ? r : inspect_start(&io, &t->looking, NULL);
 }
 
-/* From now on this one answers questions. */
+/* Replaces the inspector by the one that inspected the process after its exec. */
 static void take_inspect(struct tracee *t)
 {
 	t->late_before += inspect_late(t->inspect);
@@ -129,8 +133,11 @@ static void stop_looking(struct tracee *t)
 	inspect_result_deinit(&t->found);
 }
 
-/* Find its interpreter anew, waiting up to ms. -EINPROGRESS: it is still looked into; to be called
- * again. -EAGAIN: not found; to be called again, later. */
+/*
+ * Locates the interpreter again, waiting up to ms. Returns 0, -EINPROGRESS if the inspection is
+ * still running (call it again), -EAGAIN if no interpreter was found (call it again later), or
+ * another error.
+ */
 static int relocate(struct tracee *t, int ms)
 {
 	int r = t->looking ? 0 : look_again(t);
@@ -158,7 +165,10 @@ static void resumed(struct tracee *t, uint64_t ts)
 	t->exec_gap_ns += ts > t->exec_ns ? ts - t->exec_ns : 0;
 }
 
-/* The leader's link goes on; any other thread's exec has left it with a process that is no more. */
+/*
+ * Handles an exec record. The link stays valid if the main thread executed. If another thread did,
+ * the link refers to a task that no longer exists.
+ */
 static void exec_seen(struct tracee *t)
 {
 	uint64_t ts = 0;
@@ -169,7 +179,10 @@ static void exec_seen(struct tracee *t)
 	t->exec_until_ns = tracee_now() + LOOK_FOR_NS;
 	t->exec_retry_ns = 0;
 	stop_looking(t);
-	/* What counting and sampling know of addresses cannot be told anew. */
+	/*
+	 * The addresses that counting and sampling have recorded cannot be mapped to the new
+	 * process.
+	 */
 	r = compare_program(t, t->target->pid);
 	if (!t->collector->stacks || r == -ENOEXEC) {
 		tracee_end(t, "executed another program");
@@ -211,7 +224,10 @@ void tracee_executed(struct tracee *t)
 	if (r == 0) {
 		t->exec_until_ns = 0;
 	} else if (deadline_missed(r)) {
-		/* It is in another exec, which is held up: what it runs is found out after that. */
+		/*
+		 * Another exec is in progress and is being held up; the program is determined after
+		 * that.
+		 */
 		t->exec_until_ns = now + LOOK_FOR_NS;
 		t->exec_retry_ns = now + LOOK_AGAIN_NS;
 	} else if (r == -EAGAIN && now < t->exec_until_ns) {
@@ -221,14 +237,15 @@ void tracee_executed(struct tracee *t)
 	}
 }
 
-/* ---- its main thread has ended ------------------------------------------------------------ */
+/* ---- the main thread has ended ----------------------------------------------------------- */
 
 /*
- * A process is held by one of its threads: its memory and its files are shown by that, and by its
- * memory the kernel knows whose probes these are. When it ends, another one has to take its place;
- * where it was the main thread, by another of the kernel's mechanisms. What the old probe tells
- * counts up to the moment from which the new one does, so nothing is missing and nothing counts
- * twice, unless the kernel has taken the old ones off meanwhile: it does that with an event's.
+ * A target is accessed through one of its threads: that thread's /proc directory shows its memory
+ * and files, and the kernel finds the probes' process by that thread's memory. When this thread
+ * ends, another one replaces it; if it was the main thread, the probes need another kernel
+ * mechanism. Records of the old probe count up to the time of the new probe's earliest possible
+ * event, so no event is missing or counted twice, unless the kernel has already detached the old
+ * probe: it does so if that one was a uprobe event.
  */
 static int open_another(struct tracee *t, struct probe **ret, struct diag *diag)
 {
@@ -259,7 +276,7 @@ static int open_another(struct tracee *t, struct probe **ret, struct diag *diag)
 	return 0;
 }
 
-/* The old one's ring may be watched: set.c lets go of it. */
+/* Replaces the probe. The old one's ring may still be polled; set.c releases it. */
 static void take_another(struct tracee *t, struct probe *next)
 {
 	uint64_t losses[PYP_LOSS_MAX];
@@ -292,7 +309,10 @@ static void change_probes(struct tracee *t, struct probe *next, uint64_t ts)
 	tracee_seed(t);
 }
 
-/* Ends of all threads, and an exec by another one, begin in the same way: a moment shows. */
+/*
+ * Waits SETTLE_NS, because the end of all threads, or an exec by another thread, begins in the same
+ * way. Returns true if the target now has another live thread.
+ */
 static bool has_settled(struct tracee *t)
 {
 	pid_t before = t->target->tid;
@@ -301,7 +321,7 @@ static bool has_settled(struct tracee *t)
 	if (tracee_now() < t->lost_hold_ns + SETTLE_NS)
 		return false;
 	r = target_alive(t->target) ? target_hold(t->target) : -ESRCH;
-	if (deadline_missed(r)) /* asked again */
+	if (deadline_missed(r)) /* retried on the next call */
 		return false;
 	t->lost_hold = r == 0 && t->target->tid != before;
 	return t->lost_hold;
@@ -313,23 +333,26 @@ void tracee_hold_on(struct tracee *t)
 	pid_t before = t->target->tid;
 	uint64_t ts = 0;
 
-	/* one at a time: the ring of the one before is still watched */
+	/* One change at a time: the previous probe's ring is still polled. */
 	if (t->old_probe || t->state != SESSION_TRACING || !has_settled(t))
 		return;
-	/* What counting has in the kernel cannot be handed over, and windows need a link. */
+	/*
+	 * Counts in the kernel cannot be moved to another probe, and windows need a multi-uprobe
+	 * link.
+	 */
 	if (t->collector->moves && open_another(t, &next, NULL) == 0 &&
 	    probe_attach(next, &ts, NULL) == 0) {
 		t->lost_hold = false;
 		change_probes(t, TAKE_PTR(next), ts);
 		return;
 	}
-	/* It may be on its way out. */
+	/* The process may be exiting. */
 	t->target->tid = before;
 	if (tracee_now() > t->lost_hold_ns + LOOK_FOR_NS)
 		tracee_end(t, "its main thread has ended");
 }
 
-/* The same while no probe is on. */
+/* The same while no probe is attached. */
 static int hold_stopped(struct tracee *t, struct diag *diag)
 {
 	struct probe *next = NULL;
@@ -349,7 +372,7 @@ static int hold_stopped(struct tracee *t, struct diag *diag)
 	return r;
 }
 
-/* ---- before it starts -------------------------------------------------------------------- */
+/* ---- before tracing starts ---------------------------------------------------------------- */
 
 static int not_in_time(const struct tracee *t, struct diag *diag)
 {
@@ -358,7 +381,10 @@ static int not_in_time(const struct tracee *t, struct diag *diag)
 			"the memory of process %d could not be read in time", t->target->pid);
 }
 
-/* Is it what was found? Without an inspector (it failed) it is looked into anew. */
+/*
+ * Returns whether the target is still the program that was inspected. *ret_err: the inspector's
+ * error; if it has failed, the caller inspects the process again.
+ */
 static bool same_program(struct tracee *t, int *ret_err)
 {
 	struct target_file file;
@@ -425,7 +451,10 @@ static int take_python(const struct tracee *from, struct tracee *t)
 	return r;
 }
 
-/* Clocks interrupt every CPU, for each target: of children, which may be many, only if asked for. */
+/*
+ * Sampling timers interrupt every CPU for each target. There may be many children, so they are
+ * sampled only if a rate was given explicitly.
+ */
 static struct target_opts opts_of_child(const struct tracee *from)
 {
 	struct target_opts o = from->opts;
@@ -493,7 +522,10 @@ static int begin_fork(const struct tracee *from, pid_t pid, struct tracee **ret,
 	return 0;
 }
 
-/* -EAGAIN: not yet, or it has executed that program and not mapped all of it. */
+/*
+ * Returns 0, -EINPROGRESS if the inspection is still running, -EAGAIN if the child has executed the
+ * same program again and not all of it is mapped, or another error.
+ */
 static int await_found(const struct tracee *from, struct tracee *t)
 {
 	int r = inspect_wait(t->inspect, FORKED_MS, NULL, NULL, &t->found, NULL);

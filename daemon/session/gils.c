@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where a target's GILs are: see tracee_find_gils. */
+/* Locates the target's GILs: see tracee_find_gils. */
 #include "session/tracee.h"
 
 void tracee_find_gils(struct tracee *t)
@@ -11,7 +11,7 @@ void tracee_find_gils(struct tracee *t)
 		return;
 	n = inspect_gils(t->inspect, v);
 	if (n <= 0)
-		return; /* what was found before holds */
+		return; /* keep the addresses found before */
 	probe_set_gils(t->probe, v);
 	t->gils = (uint32_t)n;
 }

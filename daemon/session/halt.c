@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How tracing a target halts, on request or with its end.
+ * Halting a target, on request or when it has ended.
  *
- * What was recorded until then counts, and a full ring takes long to read where the daemon has
- * little CPU time. So there are two steps: tracee_stop and tracee_end make the BPF programs stop
- * recording at once, which takes no time; tracee_finish takes the probes off and reads the ring in
- * pieces, while the event loop serves clients and other targets. In between the state is
- * SESSION_STOPPING. Where the daemon keeps up the second step follows the first immediately.
+ * Everything recorded before the halt counts, and reading a full ring takes long if the daemon has
+ * little CPU time. There are therefore two steps. tracee_stop and tracee_end make the BPF programs
+ * stop recording immediately. tracee_finish detaches the probes and reads the ring in parts, while
+ * the event loop serves clients and other targets. The state in between is SESSION_STOPPING. If the
+ * daemon keeps up, the second step follows the first one directly.
  */
 #include <stdio.h>
 
 #include "session/collector.h"
 #include "session/tracee.h"
 
-/* What the target's end may take at once. */
+/* The maximum time spent reading the ring at once when the target has ended, in ns. */
 #define END_NS 50000000ull
 
 static void begin_halt(struct tracee *t)
@@ -56,7 +56,7 @@ bool tracee_stops(const struct tracee *t)
 	return t->state == SESSION_ATTACHED || (t->state == SESSION_STOPPING && !t->ends);
 }
 
-/* All that was recorded is in the profile. */
+/* Called when all records have been processed. */
 static void halted(struct tracee *t)
 {
 	t->collector->finish(t);
@@ -71,8 +71,10 @@ bool tracee_finish(struct tracee *t, uint64_t until_ns)
 {
 	if (t->state != SESSION_STOPPING)
 		return true;
-	/* An open window's end is the halt; the kernel's wait for its link is over when it is
-	 * drained. */
+	/*
+	 * With windows, the end of the open window is the halt, and the kernel closes the window's
+	 * link in the background while the ring is drained.
+	 */
 	if (!t->collector->windows && !probe_detach_until(t->probe, until_ns)) {
 		tracee_drain_until(t, until_ns);
 		return false;

@@ -7,13 +7,13 @@
 
 #include "event/decode.h"
 
-/* Each takes the process 10 to 20 us: some percent, for a moment. */
+/* Samples per second. Each takes the process 10 to 20 us, i.e. a few percent for a moment. */
 #define RATE	   3989
 #define RING_BYTES (UINT64_C(2) << 20)
 
 struct reference {
 	struct probe *probe;
-	struct profile *profile; /* while it takes them */
+	struct profile *profile; /* during reference_take only */
 	uint64_t samples;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples of a process for a moment before its probes are attached: how it spends its time
- * undisturbed. They correct the times of a trace, see snapshot/reconcile.h.
+ * Reference samples: samples a process briefly before its probes are attached, to learn how it
+ * spends its time undisturbed. They correct the times of a trace, see snapshot/reconcile.h.
  */
 #ifndef PYPROF_SESSION_REFERENCE_H
 #define PYPROF_SESSION_REFERENCE_H
@@ -15,22 +15,25 @@
 #include "python/python.h"
 #include "target/target.h"
 
-/* How long it takes: hundreds of samples of a busy thread. */
+/* The duration in ns: hundreds of samples of a busy thread. */
 #define REFERENCE_NS UINT64_C(200000000)
 
 struct reference;
 
-/* Begin, and go on until it is freed. py and t are used in this call only. 0, or a negative errno:
- * there are no samples then, and no harm is done. */
+/*
+ * Starts to sample, until reference_end, reference_take or reference_free. py and t are used in
+ * this call only. *ret: to be freed by the caller. Returns 0, or a negative errno; the trace then
+ * has no reference samples, and works without.
+ */
 int reference_start(const struct target *t, const struct python *py, struct reference **ret);
 
-/* What comes from now on is not taken. */
+/* Stops recording samples; those recorded so far remain readable. */
 void reference_end(struct reference *r);
 
-/* End, and give the profile what was seen. Returns the number of samples. */
+/* Stops sampling and passes the samples to the profile. Returns the number of samples. */
 uint64_t reference_take(struct reference *r, struct profile *p);
 
-/* NULL is allowed. */
+/* r may be NULL. */
 void reference_free(struct reference *r);
 DEFINE_FREEP(struct reference, reference_free)
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * What the set of sessions reports of its targets: snapshots and states. See session.h.
- */
+/* Reports of the set of targets: snapshots and states. See session.h. */
 #include "session/session.h"
 
 #include <errno.h>
@@ -11,7 +9,7 @@
 #include "pyprof/version.h"
 #include "session/set.h"
 
-/* A target that was attached to just now is still being measured. */
+/* Returns whether the probe cost of the target is still being measured (just attached). */
 static bool lacks_cost(const struct tracee *t)
 {
 	return t->calibration && (!t->cost.known || !t->cost.gauge_ps) &&
@@ -76,7 +74,7 @@ bool sessions_catch_up(struct sessions *ss, pid_t pid, uint64_t since_ns, uint64
 		if (!tracee_finish(t, until_ns))
 			continue;
 		tracee_drain(t, until_ns);
-		/* that may have been the end of a piece that was begun before */
+		/* this may only have finished a drain that was begun before since_ns */
 		if (tracee_current_ns(t) < since_ns)
 			tracee_drain(t, until_ns);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Texts about other tracers and what they left behind: see strangers.h. */
+/* Messages about other tracers and leftover breakpoints: see strangers.h. */
 #include "session/strangers.h"
 
 #include <stdio.h>

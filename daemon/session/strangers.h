@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What others have put into a target's code, for people: other tracers, breakpoints left behind. */
+/*
+ * Detects what other programs have inserted into a target's code (other tracers, leftover
+ * breakpoints) and formats warnings about it.
+ */
 #ifndef PYPROF_SESSION_STRANGERS_H
 #define PYPROF_SESSION_STRANGERS_H
 
@@ -10,19 +13,29 @@
 #define STRANGERS_TEXT 256
 
 /*
- * A sentence about other tracers, and one about breakpoints that they do not explain: `breaks` of
- * `sites` planned sites had one while nothing of ours was attached. "": nothing. Pure.
+ * Writes a sentence about other tracers or, if there are none, about `breaks` of `sites` planned
+ * sites that had a breakpoint while no probe of this daemon was attached. text: "" if there is
+ * nothing to report. Pure.
  */
 void strangers_text(const struct tracers *tracers, unsigned int breaks, unsigned int sites,
 		    char text[STRANGERS_TEXT]);
 
-/* tracee_strangers.c: */
+/* In tracee_strangers.c: */
 struct tracee;
-/* When it is opened, and nothing of ours is in it: look, and log what there is. */
+/*
+ * Looks for other tracers and breakpoints and logs a warning. Call it when the target is opened,
+ * before its probes are attached.
+ */
 void strangers_find(struct tracee *t);
-/* All that reports warn of: what may hide calls, and this. */
+/*
+ * Writes all warnings for reports: about calls that may be missing, and about other tracers. size:
+ * of out, bytes.
+ */
 void strangers_warnings(const struct tracee *t, char *out, size_t size);
-/* Before a report: are there other tracers now? Breakpoints were looked for at the beginning. */
+/*
+ * Before a report: updates the warning about other tracers. Breakpoints are only looked for at the
+ * beginning.
+ */
 void strangers_again(struct tracee *t);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Counting and sampling a process for a moment: see survey.h. */
+/* Counts and samples a process for a moment: see survey.h. */
 #include "session/survey.h"
 
 #include <errno.h>
@@ -12,7 +12,10 @@
 #include "python/python.h"
 #include "target/target.h"
 
-/* Hundreds of samples in a moment of a busy process; their cost is not in the figures. */
+/*
+ * Samples per second: hundreds in a short interval of a busy process. Their cost is not in the
+ * result.
+ */
 #define RATE	   4999
 #define RING_BYTES (4u << 20)
 
@@ -21,9 +24,9 @@ struct survey {
 	const struct python *python;
 	const struct plan *plan;
 	bool builtins;
-	unsigned int times; /* that are left */
-	bool on;	    /* probes are, for another moment */
-	bool of_yields;	    /* the last moment */
+	unsigned int times; /* intervals left */
+	bool on;	    /* the probes are attached, for one interval */
+	bool of_yields;	    /* this is the last interval, which traces yields */
 	struct probe *probe;
 	struct forecast_reading reading;
 };
@@ -50,7 +53,7 @@ static int add_calls(const struct probe *p, struct forecast_reading *r)
 	return err;
 }
 
-/* ---- where yields are dear ---- */
+/* ---- where yields are single-stepped ---- */
 
 struct traced {
 	uint64_t calls, yields;
@@ -76,7 +79,7 @@ static bool yields_are_stepped(const struct plan *plan)
 	return false;
 }
 
-/* ---- moments ---- */
+/* ---- intervals ---- */
 
 static struct probe_opts opts_of(const struct survey *s)
 {
@@ -140,7 +143,7 @@ static void read_yields(struct survey *s)
 		s->reading.yields = t.yields < t.calls ? (double)t.yields / (double)t.calls : 1;
 }
 
-/* Counting does not see how calls end: a moment of tracing does. */
+/* Counting does not observe how calls end, so one more interval is traced. */
 static int begin_yields(struct survey *s, struct diag *diag)
 {
 	struct probe_opts po = opts_of(s);

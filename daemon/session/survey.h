@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A moment in which a process's calls are counted and sampled, for a forecast. */
+/* Counts and samples the calls of a process for a moment, for a forecast. */
 #ifndef PYPROF_SESSION_SURVEY_H
 #define PYPROF_SESSION_SURVEY_H
 
@@ -14,20 +14,23 @@ struct target;
 #define SURVEY_NS 50000000ull
 
 /*
- * Everything is loaded, and nothing touches the process yet. survey_next puts probes on (1). SURVEY_NS
- * later it takes them off, reads what they saw, and puts them on again until there are samples enough,
- * `times` times at most; and once more, on calls' ends too, where the plan has yields single-stepped.
- * 0: that was all. survey_free takes them off.
+ * survey_begin loads the programs without touching the process. Each call of survey_next does one
+ * step. The first attaches the probes and returns 1. Later calls, each SURVEY_NS after the last
+ * one, detach the probes, read the results, and attach them again (returning 1) until there are
+ * enough samples, but at most for `times` intervals. If the plan has single-stepped yields, one
+ * more interval also traces the ends of calls. Returns 0 when the survey is complete. survey_free
+ * detaches the probes if necessary.
  *
- * What is known of costs is not in the reading. -EOPNOTSUPP: this build cannot be counted, or sampled;
- * else as probe_open and probe_attach. All arguments are borrowed for the survey's lifetime.
+ * survey_reading does not fill in the cost. Errors: -EOPNOTSUPP if this build cannot be counted or
+ * sampled; otherwise as for probe_open and probe_attach. All arguments are borrowed for the
+ * survey's lifetime.
  */
 struct survey;
 struct survey_of {
 	const struct target *target;
 	const struct python *python;
 	const struct plan *plan;
-	bool builtins; /* calls of C functions are calls as well, where the plan has them */
+	bool builtins; /* also count calls of C functions, if the plan has them */
 	unsigned int times;
 };
 int survey_begin(const struct survey_of *of, struct survey **ret, struct diag *diag);
@@ -36,7 +39,7 @@ struct forecast_reading survey_reading(const struct survey *s);
 void survey_free(struct survey *s);
 DEFINE_FREEP(struct survey, survey_free)
 
-/* All of it, in so many moments at most. Blocks as long. */
+/* Runs the whole survey of at most of->times intervals. Blocks for that time. */
 int survey_run(const struct survey_of *of, struct forecast_reading *ret, struct diag *diag);
 
 #endif

@@ -9,9 +9,9 @@
 #include "session/collector.h"
 
 #define FORGOTTEN_NS (30 * CLOCK_NS_PER_S)
-#define ID_MAX	     4000000u /* the control API's limit for a number in a path is a pid's */
+#define ID_MAX	     4000000u /* the control API limits numbers in paths to the range of pids */
 
-/* Every target's record of it goes, then the timeline itself. */
+/* Detaches the timeline from every target, then frees it. */
 static void close_place(struct sessions *ss, int i)
 {
 	struct timelines *tls = sessions_timelines(ss);
@@ -40,7 +40,7 @@ void timelines_close(struct sessions *ss)
 			close_place(ss, i);
 }
 
-/* A free place, or an error. */
+/* Returns the index of a free slot, or an error. */
 static int find_free(struct sessions *ss, struct diag *diag)
 {
 	const struct timelines *tls = sessions_timelines(ss);
@@ -52,7 +52,7 @@ static int find_free(struct sessions *ss, struct diag *diag)
 			"%u timelines are already being recorded", TIMELINES_MAX);
 }
 
-/* Its place, or an error. */
+/* Returns the timeline's index, or an error. */
 static int find(struct sessions *ss, uint32_t id, struct diag *diag)
 {
 	const struct timelines *tls = sessions_timelines(ss);
@@ -64,7 +64,7 @@ static int find(struct sessions *ss, uint32_t id, struct diag *diag)
 			"there is no timeline %" PRIu32, id);
 }
 
-/* The window is over: all that happened in it is told, and nothing more. */
+/* Ends the timeline: adds all events up to now, and accepts no more. */
 static void complete(struct sessions *ss, struct timeline *tl)
 {
 	struct tracee *t;
@@ -80,7 +80,7 @@ static void complete(struct sessions *ss, struct timeline *tl)
 	timeline_finish(tl, clock_monotonic_ns());
 }
 
-/* Add one target, or all there are (pid 0). */
+/* Adds one target, or all targets (pid 0). */
 static int add_targets(struct sessions *ss, pid_t pid, struct timeline *tl, struct diag *diag)
 {
 	struct tracee *t;
@@ -121,7 +121,7 @@ int sessions_timeline_begin(struct sessions *ss, pid_t pid, const struct session
 	place = find_free(ss, diag);
 	if (place < 0)
 		return place;
-	/* What is in the rings was before. */
+	/* Records still in the rings are from before the timeline. */
 	for (size_t i = 0; (t = sessions_tracee(ss, i)); i++)
 		tracee_catch_up(t);
 	to.from_ns = clock_monotonic_ns();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timelines that are being taken of the set's targets: the part of session.h that is about
- * them. For session/ only.
+ * The timelines being recorded of the set's targets; the corresponding part of session.h is public.
+ * Private to session/.
  */
 #ifndef PYPROF_SESSION_TIMELINES_H
 #define PYPROF_SESSION_TIMELINES_H
@@ -13,18 +13,18 @@
 
 struct timelines {
 	struct {
-		struct timeline *timeline; /* NULL: a free place */
+		struct timeline *timeline; /* NULL: a free slot */
 		uint32_t id;
-		uint64_t read_ns; /* when it was last fetched from */
+		uint64_t read_ns; /* CLOCK_MONOTONIC of the last fetch */
 	} v[TIMELINES_MAX];
 	uint32_t last_id;
 };
 
-/* The set's, in set.c. The i-th target; NULL: there are not that many. */
+/* Implemented in set.c. tracee: the i-th target; NULL: i is out of range. timelines: the set's. */
 struct tracee *sessions_tracee(const struct sessions *ss, size_t i);
 struct timelines *sessions_timelines(struct sessions *ss);
 
-/* Drop those that nobody fetches; all. */
+/* forget drops timelines that no client has fetched for a while, close drops all. */
 void timelines_forget(struct sessions *ss);
 void timelines_close(struct sessions *ss);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* One traced process: see tracee.h. */
+/* One target: see tracee.h. */
 #include "session/tracee.h"
 
 #include <errno.h>
@@ -13,10 +13,12 @@
 #include "event/decode.h"
 #include "session/collector.h"
 
-/* How old what status says of hidden calls may be. */
+/* The maximum age of the warning about hidden calls in status reports, in ns. */
 #define WARN_AGAIN_NS 2000000000ull
-/* Closing a link takes tens of milliseconds, whatever it covers: one sweep serves all children
- * that were forked within this time. */
+/*
+ * Closing a link takes tens of milliseconds, whatever it covers. One sweep therefore serves all
+ * children that were forked within this time (ns).
+ */
 #define SWEEP_DELAY_NS 100000000ull
 
 uint64_t tracee_now(void)
@@ -73,7 +75,10 @@ static void tracee_tell(struct tracee *t, const struct event *e)
 	};
 }
 
-/* One that was vforked has no memory of its own before it executes: nothing to follow or sweep. */
+/*
+ * Handles a fork. A vfork child shares its parent's memory until it executes, so there is nothing
+ * to follow or to sweep.
+ */
 static void tracee_forked(struct tracee *t, const struct event *e)
 {
 	if (e->arg & PYP_FORK_SHARED)
@@ -104,7 +109,7 @@ static void tracee_record(void *ctx, const void *data, size_t size)
 		t->decode_errors++;
 		return;
 	}
-	/* What the next probe sees as well: see tracee_hold_on. */
+	/* The new probe records these events as well: see tracee_hold_on. */
 	if (t->until_ns && e.ts >= t->until_ns)
 		return;
 	if (e.type == PYP_REC_THREAD_EXIT && t->collector->probes &&
@@ -120,13 +125,13 @@ static void tracee_record(void *ctx, const void *data, size_t size)
 		profile_event(t->profile, &e);
 }
 
-/* Children that inherited our breakpoints lose them; one sweep serves them all. */
+/* Removes breakpoints that children have inherited; one sweep serves all children. */
 static void tracee_sweep(struct tracee *t)
 {
 	if (!t->sweep_ns || tracee_now() < t->sweep_ns)
 		return;
 	t->sweep_ns = 0;
-	/* Another user's child is not ours to signal, but there. */
+	/* EPERM: the child belongs to another user, but it exists. */
 	if (probe_attached(t->probe) && (kill(t->sweep_child, 0) == 0 || errno == EPERM))
 		probe_sweep_child(t->probe, t->sweep_child, NULL);
 }
@@ -192,8 +197,9 @@ static const struct python_stack *stack_of(const struct python_stack *v, size_t 
 }
 
 /*
- * Tell the profile which threads there are and what they were doing: threads that block for long
- * (a server's accept loop) show no event, yet their frames and time belong in the first snapshot.
+ * Passes the current threads and their initial stacks to the profile. Threads that block for long
+ * (e.g. in a server's accept loop) produce no events, yet their frames and times belong in the
+ * first snapshot.
  */
 void tracee_seed(struct tracee *t)
 {
@@ -203,7 +209,7 @@ void tracee_seed(struct tracee *t)
 
 	if (target_threads(t->target, &threads, &nthreads, NULL) < 0)
 		return;
-	/* Without the stacks the threads' first events still bring them. */
+	/* Without initial stacks, threads appear with their first events. */
 	if (inspect_stacks(t->inspect, t->target->pid, &stacks, &nstacks) < 0)
 		nstacks = 0;
 	for (size_t i = 0; i < nthreads; i++) {
@@ -234,7 +240,7 @@ bool tracee_is_on(const struct tracee *t)
 	return t->state == SESSION_TRACING || t->state == SESSION_STOPPING;
 }
 
-/* How long the window that is open has been so. */
+/* Returns how long tracing has been on since it was last started, up to `now`, in ns. */
 static uint64_t window_ns(const struct tracee *t, uint64_t now)
 {
 	if (t->state == SESSION_STOPPING && now > t->halt_ns)
@@ -256,7 +262,10 @@ int tracee_start(struct tracee *t, struct diag *diag)
 	r = tracee_check_program(t, diag);
 	tracee_account(t);
 	if (!t->has_started) {
-		/* What it did before, while costs were measured, is in no figure. */
+		/*
+		 * The time before the first start, in which costs are measured, is not part of the
+		 * profile.
+		 */
 		t->first_ns = tracee_now();
 		t->first_unix_ns = tracee_unix_now();
 	}
@@ -296,7 +305,7 @@ void tracee_follow(struct tracee *t)
 	probe_follow(t->probe, true);
 }
 
-/* What the system says of the threads that the profile has. */
+/* The kernel's figures about the profile's threads. */
 struct readings {
 	struct target_reading *v;
 	size_t n, room;
@@ -318,12 +327,15 @@ static void list_thread(void *ctx, uint32_t tid)
 	rs->v[rs->n++] = (struct target_reading){.thread.tid = (pid_t)tid};
 }
 
-/* CPU time of threads that were never switched while traced comes from the system. */
+/* The CPU time of threads without a context switch while traced comes from the kernel. */
 static void update_thread(struct tracee *t, const struct target_reading *r)
 {
 	uint32_t tid = (uint32_t)r->thread.tid;
 
-	/* What is kept elsewhere of a thread is final when its end is reported, not before. */
+	/*
+	 * If data of a thread is kept outside the profile, its end counts only when its exit record
+	 * arrives.
+	 */
 	if ((r->err == -ENOENT || r->err == -ESRCH) && !t->collector->sync && t->probe &&
 	    target_alive(t->target))
 		profile_thread_gone(t->profile, tid, probe_written(t->probe), probe_read(t->probe));
@@ -333,7 +345,10 @@ static void update_thread(struct tracee *t, const struct target_reading *r)
 	profile_update_runtime(t->profile, tid, tracee_now(), r->thread.runtime);
 }
 
-/* In one call, for it has a deadline; what is not read in time stays as it was. */
+/*
+ * Reads all threads in one call, which has a deadline. Figures that are not read in time stay
+ * unchanged.
+ */
 void tracee_runtimes(struct tracee *t)
 {
 	struct readings rs = {0};
@@ -428,7 +443,7 @@ void tracee_timeline_end(struct tracee *t)
 	t->timeline = NULL;
 }
 
-/* ---- what it says ------------------------------------------------------------------------ */
+/* ---- reports ----------------------------------------------------------------------------- */
 
 void tracee_losses(const struct tracee *t, uint64_t out[PYP_LOSS_MAX])
 {
@@ -467,7 +482,7 @@ void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 	tracee_sample_overhead(t);
 }
 
-/* Status fields are for a glance: what is longer is cut. */
+/* Copies text, truncated to size bytes. */
 static void copy_cut(char *out, size_t size, const char *text)
 {
 	size_t n = strnlen(text, size - 1);
@@ -476,7 +491,7 @@ static void copy_cut(char *out, size_t size, const char *text)
 	out[n] = '\0';
 }
 
-/* How much of it was seen. */
+/* Returns how much of the target's time the windows covered. */
 static struct snapshot_windows tracee_windows(const struct tracee *t, uint64_t now)
 {
 	struct snapshot_windows w = {0};

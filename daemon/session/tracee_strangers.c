@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Other tracers of a target, and what they left behind in it: see strangers.h. */
+/* Other tracers of a target and their leftover breakpoints: see strangers.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ void strangers_find(struct tracee *t)
 	if (!t->collector->probes)
 		return;
 	(void)probe_tracers(t->probe, &tracers);
-	/* With another tracer they are its own, and go with it. */
+	/* If there is another tracer, the breakpoints are its own and are removed with it. */
 	if (!tracers.links)
 		t->breaks = t->found.site_breaks;
 	strangers_text(&tracers, t->breaks, plan_sites(&t->plan), t->strangers);

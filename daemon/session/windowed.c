@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A target that is watched in windows. windows.c says when, estimate/estimate.c makes estimates of what
- * was seen; here the two are brought together: what a window's beginning and end mean for the probe
- * and the profile, and the accounts of what passed between.
+ * The collector for --max-overhead, which observes a target in windows. windows.c decides when,
+ * estimate/estimate.c extrapolates from what was seen; this file connects both: it handles the
+ * probe and the profile at the begin and end of a window, and accounts for the time in between
+ * (gaps).
  *
- * A window begins like tracing does, with the stacks that the threads have then, and ends like
- * tracing does: what runs on is on the stack no more, but has not returned. The CPU clock is read at
- * both moments, so that it is known what a gap was worth. In gaps, clocks sample what runs: that they
- * are taken into account is the profile's business, what they take is ours.
+ * A window begins as tracing does, with the initial stacks of the threads, and ends as tracing
+ * does: functions that are still running leave the stack without having returned. The CPU clock is
+ * read at both moments, so that the CPU time of each gap is known. During gaps, timers sample the
+ * running threads. The profile adds up the samples; their cost is accounted for here.
  */
 #include "session/collector.h"
 #include "session/tracee.h"
 
 /*
- * What opening and closing a window takes of the target: an interrupt on each of its CPUs for each
- * site, twice, and what hits cost that nobody counts while probes are put on and taken off.
+ * The time in ns that opening and closing a window takes from the target: a fixed part, and per
+ * site two interrupts on each of its CPUs. Includes the hits that are not counted while probes are
+ * being attached and detached.
  */
 #define LINK_NS	     150000.0
 #define LINK_SITE_NS 30000.0
-/* What a sample takes of it: an interrupt, and the walk. */
+/* The time that one sample takes from the target, in ns: an interrupt and the stack walk. */
 #define SAMPLE_NS 20000u
 
 #define PART_NS 1000000000ull
-/* What reading a window that was closed may take at once. */
+/* The maximum time spent reading a closed window at once, in ns. */
 #define READ_NS 2000000ull
 
 static uint64_t more(uint64_t now, uint64_t before)
@@ -30,7 +32,7 @@ static uint64_t more(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* By hits and samples. */
+/* Returns the CPU time taken by hits and samples so far, in ns. */
 static uint64_t looking(const struct tracee *t)
 {
 	return t->overhead_ns + SAMPLE_NS * profile_samples(t->profile);
@@ -41,13 +43,13 @@ uint64_t windowed_taken(const struct tracee *t)
 	return looking(t) + t->windowed.links_ns;
 }
 
-/* What opening and closing takes is in the windows' accounts already. */
+/* Updates the budget. The windows' own accounts already include opening and closing. */
 static void account(struct tracee *t, uint64_t now)
 {
 	windows_account(&t->windowed.ctl, now, t->cpu_ns, looking(t));
 }
 
-/* Why it is not sampled between windows, for people; "": it is. */
+/* Returns why there are no samples between windows, human-readable; "": there are. */
 static const char *unsampled(const struct tracee *t)
 {
 	int r = t->probe ? probe_samples(t->probe) : 1;
@@ -58,7 +60,10 @@ static const char *unsampled(const struct tracee *t)
 		     : "no thread list found in this build";
 }
 
-/* What the target has used for itself since that was last counted, by the clock as it was read. */
+/*
+ * Adds the CPU time that the target itself has used since the last call, by the last reading of its
+ * clock.
+ */
 static void count_cpu_read(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
@@ -94,12 +99,12 @@ static int open_window(struct tracee *t, struct diag *diag)
 	uint64_t ts;
 	int r;
 
-	/* What is on its way from the last one must not be taken for this one's. */
+	/* Records from the last window must not count for this one. */
 	tracee_drain_all(t);
 	r = probe_window_open(t->probe, &ts, diag);
 	if (r < 0)
 		return r;
-	/* The first one begins with the tracing itself. */
+	/* The first window begins when tracing starts, so there is no gap before it. */
 	if (w->since_ns)
 		count_gap(t, ts);
 	else
@@ -117,7 +122,10 @@ static int open_window(struct tracee *t, struct diag *diag)
 	return 0;
 }
 
-/* How much dearer hits were in the window; too few of them: what they were before. */
+/*
+ * Returns the factor on the cost of hits in the window. With too few measurements of the probe
+ * latency it is the one from when the window opened.
+ */
 static double scale_of_window(const struct tracee *t)
 {
 	const struct windowed *w = &t->windowed;
@@ -127,7 +135,7 @@ static double scale_of_window(const struct tracee *t)
 	return tracee_scale(t, &w->opened_gauge);
 }
 
-/* What the window that was closed has recorded is read. */
+/* Called when all records of the closed window have been processed. */
 static void end_window(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
@@ -137,8 +145,11 @@ static void end_window(struct tracee *t)
 	uint64_t shown, own, taken;
 
 	w->closed_ns = 0;
-	/* The system's word comes late: what ran since would be a large part of a short window. There
-	 * the process's clock tells. */
+	/*
+	 * The kernel's run times are read after the window was closed, and the time since then
+	 * would be a large part of a short window. For short windows, the process CPU clock is
+	 * used, which was read at the close.
+	 */
 	if (!w->ctl.length_ns)
 		tracee_runtimes(t);
 	t->cpu_ns = w->closed_cpu_ns;
@@ -148,10 +159,15 @@ static void end_window(struct tracee *t)
 	taken = (uint64_t)(dearer * (double)more(t->overhead_ns, w->opened_overhead_ns));
 	own = more(more(ts, t->started_ns), taken);
 	profile_fold(t->profile, shown, &cost, scale);
-	/* It was to go on, and ended because times have changed: what comes next is not like it. */
+	/*
+	 * A window without a planned end was closed because the target has changed, so it does not
+	 * represent the gap that follows.
+	 */
 	if (!w->ctl.length_ns)
 		profile_fold_end(t->profile);
-	/* The end came late: what has passed since it should have come belongs to the next gap. */
+	/*
+	 * The window was closed late: the time beyond its planned length belongs to the next gap.
+	 */
 	if (w->ctl.length_ns)
 		profile_gap(t->profile, more(own, shown));
 	t->traced_ns += more(ts, t->started_ns);
@@ -171,7 +187,7 @@ static void close_window(struct tracee *t)
 	probe_window_close(t->probe);
 }
 
-/* In a window that was closed late there may be more than can be read at once. */
+/* A window that was closed late may have recorded more than can be read at once. */
 static void read_window(struct tracee *t, uint64_t now)
 {
 	if (tracee_drain_until(t, now + READ_NS))
@@ -184,7 +200,7 @@ static void windowed_stop(struct tracee *t)
 		close_window(t);
 }
 
-/* From here on, as far as accounts go. */
+/* Starts the accounts of CPU time and probe cost at the current moment. */
 static void begin_accounts(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
@@ -208,7 +224,7 @@ static int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 		return r;
 	windows_init(&w->ctl, t->opts.max_overhead, LINK_NS + LINK_SITE_NS * (double)t->plan.nsites,
 		     tracee_now() ^ (uint64_t)t->target->pid << 32);
-	/* A stop keeps the profile, and so what is missing from it. */
+	/* A stop keeps the profile, so the number of failed openings stays as well. */
 	w->ctl.failed = failed;
 	begin_accounts(t);
 	w->since_ns = 0;
@@ -258,8 +274,10 @@ static void windowed_settle(struct tracee *t)
 		count_gap(t, tracee_now());
 }
 
-/* A window that goes on and on is taken over piece by piece, or it would count for nothing in what
- * the others are compared with. */
+/*
+ * Folds the parts of a window without a planned end while it is open, so that they count in the
+ * comparison with other windows.
+ */
 static void take_part(struct tracee *t, uint64_t now)
 {
 	const struct cost cost = tracee_cost(t);
@@ -278,7 +296,7 @@ static void windowed_turn(struct tracee *t)
 	struct windowed *w = &t->windowed;
 	uint64_t now = tracee_now();
 
-	/* Nothing is on while it is not known what it has executed. */
+	/* The probes are detached after an exec until the new program is known. */
 	if (!probe_attached(t->probe))
 		return;
 	if (w->closed_ns) {
@@ -293,7 +311,7 @@ static void windowed_turn(struct tracee *t)
 		read_window(t, now);
 		break;
 	case WINDOWS_OPEN:
-		/* It fails when the process has just gone; then its end comes next. */
+		/* Opening fails if the process has just ended; its end is handled next. */
 		if (probe_window_ready(t->probe) && open_window(t, NULL) < 0)
 			windows_failed(&w->ctl, now);
 		break;
@@ -335,8 +353,10 @@ static void windowed_describe(const struct tracee *t, uint64_t now, struct snaps
 	ret->unsampled = unsampled(t);
 }
 
-/* What windows show is corrected window by window, and compared with samples of the program as it
- * runs without probes: no slowdown has to be known for that. */
+/*
+ * Times from windows are corrected window by window, and compared with samples of the program
+ * running without probes, so the post-trap slowdown is not subtracted.
+ */
 static void windowed_report(const struct tracee *t, struct snapshot_target *slot)
 {
 	slot->cost = t->cost;

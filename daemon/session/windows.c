@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * When to watch
+ * Planning of windows
  *
- * A budget. The CPU time that the target uses for itself earns the bound's share of it; each event
- * spends what an event costs, each window what its opening and closing cost. Gaps are as long as it
- * takes to earn what windows cost on average and a quarter more, and none ends while the budget is far
- * behind: so the bound holds over any 2 s, give or take a third of it, whatever the target does, and
- * however late the daemon was in closing a window. The budget is capped, so that a long quiet time does
- * not pay for a storm.
+ * Budget: the CPU time that the target uses for itself earns a share of it, given by the bound.
+ * Each event spends the cost of an event, and each window the cost of opening and closing it. A gap
+ * is as long as it takes to earn 1.25 times the average cost of a window (SLACK), and no gap ends
+ * while the budget is far behind (DEBT_MAX). The bound thus holds over any 2 s within about a
+ * third, whatever the target does, and however late the daemon closes a window. The budget is
+ * capped, so that a long idle time does not pay for a burst of calls.
  *
- * A fair sample. Every moment of the program must have the same chance to be in a window. Moments
- * of the program, not of the clock: a window of 10 ms that begins in a loop shows 10 ms of the
- * program, one that begins where it does nothing but calls shows 2 ms and 8 ms of probes. So:
+ * Fair sample: every moment of the program must have the same chance to fall into a window. This
+ * refers to the program's time, not to wall time: a window of 10 ms that begins in a loop shows 10
+ * ms of the program; one that begins where the program only makes calls shows 2 ms of it and 8 ms
+ * of probes. Therefore:
  *
- *   - A window's length is measured in the program's own time, which is what has passed less what
- *     the probes took; the profile cuts it off to the nanosecond (profile_limit).
- *   - The length is drawn before it opens, and so is the time until it opens. Neither depends on
- *     what the target does then, and both depend on many windows before, never on the last one: if
- *     a dear one were followed by a long gap, a program's phases would decide what is looked at.
- *   - Both are drawn between a half and one and a half of what about ten windows a second can
- *     afford, so that they do not keep step with a program that does the same over and over.
- *   - A window is closed before its time only where it costs twice what one may cost: the bound comes
- *     first. What would be seen of such a time then would be its beginning, so a length is planned
- *     that can be afforded where the target was dearest lately.
+ *   - The length of a window is measured in the program's own time: elapsed time minus the time
+ *     that the probes took. The profile cuts the window off at that length exactly (profile_limit).
+ *   - The length and the time until the window opens are drawn in advance. Neither depends on what
+ *     the target does then, and both depend on many previous windows, never on the last one alone:
+ *     if an expensive window were followed by a long gap, the phases of the program would decide
+ *     what is observed.
+ *   - Both are drawn from 0.5 to 1.5 times the value that about ten windows per second can afford,
+ *     so that they do not synchronise with a program that repeats itself.
+ *   - A window is closed early only if it costs twice its share: the bound has priority. Early
+ *     closing would show only the beginning of expensive phases, so the planned length is one that
+ *     can be afforded even for the most expensive recent phase.
  *
- * Where the target earns what the probes spend, the window is not closed at all. So a target whose
- * calls are cheap enough is watched all the time, and nothing is estimated.
+ * If the target earns at least what the probes spend, the window is not closed at all. A target
+ * whose calls are cheap enough is thus observed all the time, and nothing is estimated.
  */
 #include "session/windows.h"
 
@@ -34,32 +36,36 @@
 #define NS 1e9
 
 #define WINDOWS_PER_S 10.0
-#define DRAW_LEAST    0.5 /* of what is planned */
+#define DRAW_LEAST    0.5 /* factors on the planned value */
 #define DRAW_MOST     1.5
 #define LENGTH_MIN    200e3
 #define LENGTH_MAX    50e6
 #define GAP_MIN	      20e6
-#define FIRST_DENSITY 2.0 /* before it was measured */
-#define SMOOTH	      0.2 /* the newest window's part in what is expected of the next one */
+#define FIRST_DENSITY 2.0 /* assumed before it was measured */
+#define SMOOTH	      0.2 /* weight of the newest window in the smoothed values */
 #define SMOOTH_COST   0.05
-#define STORM	      2.0  /* times what a window may cost until it is cut */
-#define FORGET_PEAK   0.99 /* a window */
-/* The budget holds what this time earns, at the most, and no window opens where it is more behind than
- * so many windows. What is looked at depends on what was seen then: gaps are longer than what windows
- * cost would have them, so that it seldom comes to that. */
+#define STORM	      2.0  /* a window is cut at this multiple of its share */
+#define FORGET_PEAK   0.99 /* factor per window */
+/*
+ * The budget holds at most what SAVED_S seconds earn. No window opens while the budget is behind by
+ * more than the cost of DEBT_MAX windows. As that makes the choice of windows depend on earlier
+ * ones, gaps are longer by SLACK than windows' costs require, so that it seldom happens.
+ */
 #define SAVED_S	 0.15
 #define DEBT_MAX 5.0
 #define SLACK	 1.25
-/* A target that does nothing earns nothing. It is taken to use at least this, or what it waits for
- * would never be looked at again. */
+/*
+ * An idle target earns nothing. It is assumed to use at least CPUS_MIN CPUs, or it would never be
+ * observed again after waiting.
+ */
 #define CPUS_MIN 0.02
 #define LOOK_MIN 300e3
-/* Between attempts to open a window, after the first failure and at the most. */
+/* The delay in ns between attempts to open a window: after the first failure, and the maximum. */
 #define FAILED_MIN 10000000ull
 #define FAILED_MAX 2000000000ull
 #define LOOK_MAX   4e6
 
-/* xorshift64*: good enough to be out of step. */
+/* xorshift64*: sufficient to avoid synchronisation with the target. */
 static double draw(struct windows *w, double from, double to)
 {
 	w->random ^= w->random >> 12;
@@ -78,25 +84,28 @@ static double smaller(double a, double b)
 	return a < b ? a : b;
 }
 
-/* Per second of time, what may be spent. */
+/* Returns the probe time that may be spent per second. */
 static double income(const struct windows *w)
 {
 	return w->bound * larger(w->cpus, CPUS_MIN);
 }
 
-/* What one window may cost. */
+/* Returns the cost that one window may have, in ns. */
 static double share_of_window(const struct windows *w)
 {
 	return income(w) * NS / WINDOWS_PER_S;
 }
 
-/* An interrupt takes nothing of a target that does not run. */
+/* An interrupt costs the target nothing while it is not running. */
 double windows_link_ns(const struct windows *w)
 {
 	return w->link_ns * smaller(w->cpus, 1);
 }
 
-/* As long as may be afforded; and not so long that the dearest it may meet, drawn longest, is cut. */
+/*
+ * Plans a length that the budget can afford, and that is not cut short in the most expensive recent
+ * phase even if the longest length is drawn.
+ */
 static void plan_length(struct windows *w)
 {
 	double share = share_of_window(w), link = windows_link_ns(w), length = LENGTH_MAX;
@@ -122,7 +131,7 @@ void windows_init(struct windows *w, unsigned int percent, double link_ns, uint6
 		.link_ns = link_ns,
 		.random = seed | 1,
 		.density = FIRST_DENSITY,
-		/* Until it is known to be too dear, it is watched all the time. */
+		/* Assume that continuous tracing is affordable until measured otherwise. */
 		.load = 0.9,
 		.cpus = 1,
 	};
@@ -146,7 +155,7 @@ void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64
 		return;
 	own = cpu > probes ? cpu - probes : 0;
 	earned = w->bound * (own + larger(CPUS_MIN - w->cpus, 0) * time);
-	/* As it goes on without probes: over about a second of its own time. */
+	/* The CPU usage without probes, smoothed over about a second of the target's own time. */
 	undisturbed = larger(time - probes / larger(cpu / time, 1), 0);
 	w->cpus += (own - w->cpus * undisturbed) / larger(undisturbed, NS);
 	w->budget = smaller(w->budget + earned, budget_max(w)) - probes;
@@ -154,7 +163,7 @@ void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64
 	w->earned += earned;
 }
 
-/* How much of the program the window has shown. */
+/* Returns how much of the program's own time the window has shown, in ns. */
 static double shown(const struct windows *w, uint64_t now_ns)
 {
 	return larger((double)(now_ns - w->opened_ns) - w->spent, 0);
@@ -162,7 +171,7 @@ static double shown(const struct windows *w, uint64_t now_ns)
 
 static bool is_over(const struct windows *w, uint64_t now_ns)
 {
-	/* Not for what others have left behind. */
+	/* Not because of a debt that earlier windows have left. */
 	if (!w->length_ns)
 		return w->budget < 0 && w->spent > w->need;
 	return shown(w, now_ns) >= (double)w->length_ns ||
@@ -206,7 +215,7 @@ static void learn(struct windows *w, uint64_t now_ns)
 	w->density += SMOOTH * (w->spent / own - w->density);
 	w->peak = larger(w->spent / own, FORGET_PEAK * w->peak);
 	if (w->length_ns) {
-		/* The first ones tell more than what was assumed. */
+		/* The first windows replace the assumed value. */
 		w->closed++;
 		w->cost += larger(SMOOTH_COST, 1 / (double)w->closed) *
 			   (w->spent + windows_link_ns(w) - w->cost);
@@ -235,7 +244,7 @@ uint64_t windows_due(const struct windows *w, uint64_t now_ns)
 		return (uint64_t)larger(left, LOOK_MIN);
 	}
 	left = ((double)w->length_ns - shown(w, now_ns)) * (1 + w->density);
-	/* Nothing but probes meanwhile would cost half of what a window may. */
+	/* If all time until then went to probes, that would be half of what a window may cost. */
 	if (!w->length_ns)
 		left = share_of_window(w) / 2;
 	return (uint64_t)larger(smaller(left, LOOK_MAX), LOOK_MIN);
