@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Encoding the inspector's answers, and checking them in the daemon: see answer.h. The first answer,
- * of what was found, is in answer_find.c. */
+/*
+ * Encodes the inspector's answers, and checks them in the daemon: see answer.h. The answer to
+ * QUESTION_FIND is in answer_find.c.
+ */
 #include "inspect/answer.h"
 
 #include <errno.h>
@@ -21,7 +23,7 @@ struct wire_stack {
 	uint64_t tstate;
 	int32_t tid;
 	uint32_t n, truncated, stable;
-	uint32_t lines; /* the frames are followed by their lines */
+	uint32_t lines; /* boolean: line numbers follow the frames */
 	uint32_t pad;
 };
 
@@ -62,7 +64,7 @@ size_t answer_max(enum question q)
 
 /* ---- stacks ------------------------------------------------------------------------------ */
 
-/* How many bytes follow a stack's head. */
+/* Returns the number of bytes that follow a stack's header. */
 static size_t frames_size(size_t n, bool lines)
 {
 	return n * (sizeof(struct pyp_chain_frame) + (lines ? sizeof(int32_t) : 0));
@@ -108,7 +110,7 @@ char *answer_encode_stacks(const struct python_stack *v, size_t n, size_t *ret_s
 	return out;
 }
 
-/* The number of stacks, or -EPROTO */
+/* Returns the number of stacks, or -EPROTO. */
 static ssize_t count_stacks(const char *p, size_t size)
 {
 	ssize_t n = 0;
@@ -140,7 +142,7 @@ static void *copy_of(const void *data, size_t size)
 	return p;
 }
 
-/* The stack at p, which was counted; without frames where there is no memory. */
+/* Reads the stack at p, which count_stacks has checked. Leaves out its frames if out of memory. */
 static const char *take_stack(const char *p, struct python_stack *ret)
 {
 	struct wire_stack w;
@@ -202,7 +204,7 @@ char *answer_encode_code(const struct code_names *c, size_t *ret_size)
 	return out;
 }
 
-/* Is s UTF-8 without NUL, as from python_str_read()? */
+/* Returns whether s is UTF-8 without NUL, as python_str_read() returns it. */
 static bool name_is_text(const char *s, size_t n)
 {
 	if (strlen(s) != n)

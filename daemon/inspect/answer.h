@@ -50,22 +50,29 @@ size_t answer_max(enum question q);
 
 /* The size of an answer to QUESTION_FIND */
 extern const size_t answer_find_max;
-/* Encode a result, or the diagnosis of a failure (err). via: how python->file was opened. The
- * answer is malloc'd; NULL if out of memory. */
+/*
+ * Encodes a result, or the diagnosis of a failure (err). via: how python->file was opened. Returns
+ * a malloc'd answer; NULL if out of memory.
+ */
 struct answer_via {
 	bool exe;
-	uint64_t start, end; /* otherwise: addresses of the mapping */
+	uint64_t start, end; /* if not exe: addresses of the mapping */
 };
 char *answer_encode_find(const struct inspect_result *r, const struct answer_via *via, int err,
 			 const struct diag *diag, size_t *ret_size);
 /*
- * Decode the answer to QUESTION_FIND. tid: thread whose /proc directory `via` refers to; 0 if a
+ * Decodes the answer to QUESTION_FIND. tid: thread whose /proc directory `via` refers to; 0 if a
  * file at path was inspected. Returns 0, the error in the answer, or -EPROTO for an invalid answer.
  */
 int answer_decode_find(const void *data, size_t size, pid_t tid, const char *path,
 		       struct inspect_result *ret, struct diag *diag);
 
-/* Stacks, with their lines where all of them have any. What exceeds answer_max() is left out. */
+/*
+ * Encodes stacks, with line numbers if all stacks have them. Stacks beyond answer_max() are left
+ * out. The other functions likewise: encode returns a malloc'd answer of *ret_size bytes or NULL if
+ * out of memory; decode returns 0 (gils: the number of ranges), -EPROTO for an invalid answer, or
+ * -ENOMEM.
+ */
 char *answer_encode_stacks(const struct python_stack *v, size_t n, size_t *ret_size);
 int answer_decode_stacks(const void *data, size_t size, struct python_stack **ret, size_t *n);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A census as an answer of the inspector, and how it is checked: see answer.h. */
+/* Encodes a census as an answer of the inspector, and checks it in the daemon: see answer.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@ struct wire_census {
 
 struct wire_type {
 	uint64_t count, bytes;
-	uint32_t len, pad; /* of the name, which follows */
+	uint32_t len, pad; /* len: bytes of the name, which follows */
 };
 
-/* Sums of checked numbers cannot overflow. */
+/* With these limits, sums cannot overflow. */
 #define COUNT_MAX (UINT64_C(1) << 32)
 #define BYTES_MAX (UINT64_C(1) << 47)
 
@@ -62,7 +62,7 @@ char *answer_encode_census(const struct census *c, size_t *ret_size)
 	return out;
 }
 
-/* UTF-8 without control characters. */
+/* Returns whether s is UTF-8 without control characters, n bytes long. */
 static bool is_name(const char *s, size_t n)
 {
 	if (!n || strlen(s) != n)
@@ -138,6 +138,6 @@ int answer_decode_census(const void *data, size_t size, struct census *ret)
 	c.torn = w.torn;
 	c.limited = w.limited;
 	*ret = c;
-	memset(&c, 0, sizeof(c)); /* the caller's now */
+	memset(&c, 0, sizeof(c)); /* owned by the caller now */
 	return 0;
 }

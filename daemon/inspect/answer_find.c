@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What was found in a target, and the plan, as an answer of the inspector, and how it is checked: see
- * answer.h. */
+/*
+ * Encodes the result of an inspection (interpreter and plan) as an answer of the inspector, and
+ * checks it in the daemon: see answer.h.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,14 +121,16 @@ static bool site_is_possible(const struct wire_site *w)
 	       field_is_bit(w->same_callable) && w->same_callable <= w->has_callable;
 }
 
-/* Is this a valid site for Python functions? */
+/* Returns whether this is a valid site for Python functions. */
 static bool is_python_site(const struct wire_site *w)
 {
 	return w->kind >= PYP_SITE_ENTER && w->kind <= PYP_SITE_CODE_FREE && !w->has_callable;
 }
 
-/* Is this a valid site for C functions? Their callables are known at the call, and none is
- * single-stepped. */
+/*
+ * Returns whether this is a valid site for C functions: their callables are known at the call, and
+ * none is single-stepped.
+ */
 static bool is_native_site(const struct wire_site *w)
 {
 	return w->kind >= PYP_SITE_C_ENTER && w->kind <= PYP_SITE_C_INSTANT &&
@@ -134,7 +138,10 @@ static bool is_native_site(const struct wire_site *w)
 	       !w->if_unequal && w->has_callable == (w->kind != PYP_SITE_C_LEAVE);
 }
 
-/* A site for collections: a call of one function, which always is one. */
+/*
+ * Returns whether this is a valid site for garbage collections: an unconditional call of the
+ * function that runs gc.callbacks.
+ */
 static bool is_gc_site(const struct wire_site *w)
 {
 	return (w->kind == PYP_SITE_GC_START || w->kind == PYP_SITE_GC_STOP) &&
@@ -177,7 +184,7 @@ static bool take_site(const struct wire_site *w, struct plan_site *ret)
 	return true;
 }
 
-/* Is the instruction of s one of the n sites? */
+/* Returns whether the instruction of s is one of the n sites. */
 static bool contains_site(const struct plan_site *v, uint32_t n, const struct plan_site *s)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -186,7 +193,7 @@ static bool contains_site(const struct plan_site *v, uint32_t n, const struct pl
 	return false;
 }
 
-/* Either all sites for C functions exist or none; they require a complete plan. */
+/* Checks the sites for C functions: either all exist or none; they require a complete plan. */
 static bool take_native(const struct wire_find *w, int plan_err, struct plan *p)
 {
 	if (w->nnative > PYP_MAX_NATIVE_SITES ||
@@ -202,7 +209,7 @@ static bool take_native(const struct wire_find *w, int plan_err, struct plan *p)
 	return true;
 }
 
-/* Take the sites of garbage collections. */
+/* Checks the sites for garbage collections. */
 static bool take_gc(const struct wire_find *w, int plan_err, struct plan *p)
 {
 	if (w->ngc > PYP_MAX_GC_SITES || !FIELD_TAKE(p->gc_missing, w->gc_missing) ||
@@ -218,7 +225,7 @@ static bool take_gc(const struct wire_find *w, int plan_err, struct plan *p)
 	return true;
 }
 
-/* A complete plan has sites, and probes no instruction twice. */
+/* Checks the plan: a complete plan lacks no site, and probes no instruction twice. */
 static bool take_plan(const struct wire_find *w, int plan_err, struct plan *ret)
 {
 	struct plan p = {.nsites = w->nsites, .table_vaddr = w->table_vaddr, .ninsns = w->ninsns};
@@ -315,7 +322,7 @@ char *answer_encode_find(const struct inspect_result *r, const struct answer_via
 	return (char *)w;
 }
 
-/* Build the path here from numbers, instead of using text from the other process. */
+/* Builds the path from numbers, instead of using a string from the other process. */
 static bool take_via(const struct wire_find *w, pid_t tid, char *out, size_t size)
 {
 	if (!tid || w->via_exe) {

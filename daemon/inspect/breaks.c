@@ -32,7 +32,7 @@ bool breaks_is_site(const struct plan *plan, uint64_t bias, uint64_t address)
 	return false;
 }
 
-/* The number of bytes up to the end of the page, at most left. */
+/* Returns the number of bytes up to the end of the page, at most left. */
 static size_t part_of(uint64_t address, size_t left)
 {
 	size_t part = PAGE_BYTES - (size_t)(address % PAGE_BYTES);

@@ -86,7 +86,10 @@ static int allow_calls(struct sock_filter *code, size_t n)
 #endif
 }
 
-/* The check detects a parent that ended before the prctl(). */
+/*
+ * Makes the kernel kill this process when its parent ends. The check detects a parent that ended
+ * before the prctl().
+ */
 static int die_with(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
@@ -112,8 +115,8 @@ static int drop_capabilities(void)
 }
 
 /*
- * Keep the capabilities to open parts of any process: ptrace access, opening mapped files, and
- * reading other users' files. For the second, use CAP_SYS_ADMIN if the daemon does not have
+ * Keeps the capabilities to open parts of any process: ptrace access, opening mapped files, and
+ * reading other users' files. For the second, uses CAP_SYS_ADMIN if the daemon does not have
  * CAP_CHECKPOINT_RESTORE.
  */
 static int keep_capabilities_to_open(void)
@@ -141,7 +144,7 @@ static int limit(int what, rlim_t n)
 	return setrlimit((__rlimit_resource_t)what, &r) < 0 ? -errno : 0;
 }
 
-/* Unmap rings, which contain data of other targets. *ret_size: bytes that remain mapped. */
+/* Unmaps rings, which contain data of other targets. *ret_size: bytes that remain mapped. */
 static int unmap_shared(uint64_t *ret_size)
 {
 	_cleanup_(target_maps_deinit) struct target_maps maps = {0};
@@ -172,7 +175,7 @@ static int set_limits(uint64_t mapped)
 		r = limit(RLIMIT_NPROC, 0);
 	if (r == 0)
 		r = limit(RLIMIT_NOFILE, FILES_MAX);
-#ifndef __SANITIZE_ADDRESS__ /* which maps the whole address space */
+#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer maps the whole address space */
 	if (r == 0)
 		r = limit(RLIMIT_AS, mapped + MEMORY_MORE);
 #else
@@ -205,7 +208,7 @@ int confine_inspector(pid_t parent)
 		r = set_limits(mapped);
 	if (r == 0)
 		r = drop_capabilities();
-	/* changing the user resets this and the death signal */
+	/* changing the user resets this attribute and the death signal */
 	if (r == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
 		r = -errno;
 	if (r == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fields of an inspector's messages: writing texts of fixed size, and checks of what is received. */
+/* Fields of an inspector's messages: writes strings of fixed size, and checks received values. */
 #ifndef PYPROF_INSPECT_FIELD_H
 #define PYPROF_INSPECT_FIELD_H
 
@@ -7,12 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* No address of user space is as high. */
+/* User-space addresses are below this limit. */
 #define FIELD_ADDRESS_END (UINT64_C(1) << 56)
 
-/* Copy text to a field, truncated and always NUL-terminated. */
+/* Copies text to a field of `size` bytes, truncated, NUL-terminated, padded with zeros. */
 void field_put(char *field, size_t size, const char *text);
-/* Copy a field that must contain a NUL and fit; control characters are replaced. False: it does not. */
+/*
+ * Copies a field to out (size bytes), replacing control characters. Returns false if the field has
+ * no NUL or does not fit.
+ */
 bool field_take(char *out, size_t size, const char *field, size_t field_size);
 
 /* The same for arrays. */

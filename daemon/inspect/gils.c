@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The GILs of a process: see gils.h. */
+/* Reads the GILs of a process: see gils.h. */
 #include "inspect/gils.h"
 
 #include <string.h>
 
 /*
- * struct _gil_runtime_state in 3.7 to 3.15 (Include/internal/pycore_gil.h): the switch interval, who
- * holds it, and then two pairs of a condition variable and a mutex, the last of which ends here. And the
- * larger of the two alone.
+ * struct _gil_runtime_state in 3.7 to 3.15 (Include/internal/pycore_gil.h): the switch interval,
+ * the holder, then two pairs of a condition variable and a mutex, up to the end of the last one.
+ * GIL_PART_SIZE: the larger of a condition variable and a mutex.
  */
 #define GIL_SIZE      208
 #define GIL_PART_SIZE 48
-/* Microseconds: longer ones are no switch interval. */
+/* The longest plausible switch interval, in us. */
 #define INTERVAL_MAX 1000000000
 #define INTERPRETERS 64
 
@@ -26,7 +26,7 @@ static void add(struct gils *g, const struct memory *mem, uint64_t addr)
 
 	for (size_t i = 0; i < g->n; i++)
 		if (g->v[i].start == addr)
-			return; /* interpreters that share one */
+			return; /* interpreters may share a GIL */
 	if (g->n == PYP_GIL_RANGES || !addr || addr % 8 ||
 	    memory_read_u64(mem, addr, &interval) < 0 || !interval || interval > INTERVAL_MAX)
 		return;
@@ -41,7 +41,7 @@ static void add_parts(struct gils *g, const struct python *py)
 			(struct pyp_gil_range){py->gil.parts[i] + py->bias, GIL_PART_SIZE, 0};
 }
 
-/* The list can change while it is read: it is walked no further than INTERPRETERS. */
+/* The list can change while it is read, so at most INTERPRETERS entries are visited. */
 static void add_interpreters(struct gils *g, const struct python *py, const struct memory *mem)
 {
 	uint64_t head = python_interp_head(py), interp, gil;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The GILs of a process, read from its memory. Pure but for the reads. */
+/* Reads the GILs of a process from its memory. Pure, except for reading memory. */
 #ifndef PYPROF_INSPECT_GILS_H
 #define PYPROF_INSPECT_GILS_H
 
@@ -7,7 +7,7 @@
 
 #include "python/python.h"
 
-/* Fills out (the rest is zeroed) and returns how many ranges; 0: not known. */
+/* Fills out, zeroing the rest, and returns the number of ranges; 0: unknown. */
 size_t gils_read(const struct python *py, const struct memory *mem,
 		 struct pyp_gil_range out[PYP_GIL_RANGES]);
 

@@ -18,8 +18,10 @@
 #include "plan/gil.h"
 #include "plan/own_code.h"
 
-/* Files that are opened once, before the inspector may lose access or the target executes another
- * program. */
+/*
+ * Files that are opened once, before the inspector may lose access or the target executes another
+ * program.
+ */
 #define KEPT (1u << TARGET_MAPS | 1u << TARGET_AUXV | 1u << TARGET_ENVIRON | 1u << TARGET_MEM)
 
 struct inspector {
@@ -37,8 +39,10 @@ void (*inspect_test_helper)(int chan);
 
 /* ---- the opener -------------------------------------------------------------------------- */
 
-/* Send a request. Returns the number of bytes received after the error code, or a negative errno.
- * *ret_fd is -1 if there was no descriptor. */
+/*
+ * Sends a request. Returns the number of bytes received after the error code, or a negative errno.
+ * *ret_fd is -1 if there was no descriptor.
+ */
 static ssize_t ask(const struct inspector *in, const struct opener_msg *m, void *bytes, size_t n,
 		   int *ret_fd)
 {
@@ -83,7 +87,7 @@ static void open_kept(struct inspector *in)
 		in->kept[i] = KEPT & 1u << i ? ask_part(in, i, 0, 0) : -1;
 }
 
-/* Rewound, as reading a maps file from its start gives the present mappings. */
+/* Rewinds a kept descriptor: reading a maps file from its start returns the current mappings. */
 static int open_part(void *ctx, enum target_part part, uint64_t start, uint64_t end)
 {
 	const struct inspector *in = ctx;
@@ -99,8 +103,10 @@ static int open_part(void *ctx, enum target_part part, uint64_t start, uint64_t 
 	return fd < 0 ? -errno : fd;
 }
 
-/* If the daemon may read the target's memory but not open its files, read through the opener, which
- * uses process_vm_readv(). */
+/*
+ * If the daemon may read the target's memory but not open its files, reads go through the opener,
+ * which uses process_vm_readv().
+ */
 static const struct inspector *self;
 
 static int read_asked(const struct memory *mem, uint64_t addr, void *out, size_t n)
@@ -146,7 +152,7 @@ static int discover_file(struct inspector *in, struct diag *diag)
 	return r;
 }
 
-/* Parse the path it was opened by, to send it as numbers. */
+/* Parses the path through which the interpreter was opened, to send it as numbers. */
 static int take_via(struct inspector *in, struct diag *diag)
 {
 	const char *p = strrchr(in->found.python->via, '/');
@@ -184,7 +190,7 @@ static int discover(struct inspector *in, struct diag *diag)
 	return r;
 }
 
-/* Only called while our probes are detached. */
+/* Only called while the daemon's probes are detached. */
 static void find_breaks(struct inspector *in)
 {
 	struct inspect_result *f = &in->found;
@@ -380,7 +386,7 @@ _Noreturn void inspector_run(const struct inspect_opts *opts, int chan, int ask,
 		in.target.access = &in.access;
 	}
 	if (send_found(&in)) {
-		/* Everything is open, so let the opener end, unless it has to read memory. */
+		/* All files are open, so the opener may end, unless it has to read memory. */
 		if (in.kept[TARGET_MEM] >= 0)
 			(void)close(in.ask);
 		while (serve(&in))

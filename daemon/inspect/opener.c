@@ -34,7 +34,7 @@ static int open_part(const struct opener *o, const struct opener_msg *m)
 	if (!t || m->part >= TARGET_PARTS)
 		return -EINVAL;
 	fd = target_open_part_at(o->dirfd, (enum target_part)m->part, m->start, m->end);
-	/* The directory belongs to the right process only if that is still alive. */
+	/* The directory belongs to the right process only while the target is alive. */
 	if (fd >= 0 && !target_alive(t)) {
 		(void)close(fd);
 		return -ESRCH;
