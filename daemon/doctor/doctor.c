@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What pyprofd would do to a process or an interpreter: see doctor.h. */
+/* The doctor: see doctor.h. */
 #include "doctor/doctor.h"
 
 #include <ctype.h>
@@ -18,7 +18,7 @@
 #include "target/target.h"
 #include "verify/verify.h"
 
-/* Names come from the target: nothing of theirs reaches the terminal as a control sequence. */
+/* Names come from the target, so control characters in them must not reach the terminal. */
 static void print_safe(FILE *out, const char *label, const char *text)
 {
 	fprintf(out, "%-12s ", label);
@@ -192,7 +192,10 @@ static void print_breaks(FILE *out, const struct inspect_result *found)
 	fputc('\n', out);
 }
 
-/* What others have in its code. True: something, that a forecast would disturb or remove. */
+/*
+ * Prints what other programs have inserted into the target's code. Returns true if there is
+ * anything that a forecast would disturb or remove.
+ */
 static bool doctor_strangers(FILE *out, const struct target *t, const struct inspect_result *found)
 {
 	struct tracers tracers = {0};
@@ -209,7 +212,9 @@ static bool doctor_strangers(FILE *out, const struct target *t, const struct ins
 	return found->nbreaks;
 }
 
-/* Without them the process can be traced, whatever comes out. */
+/*
+ * The result does not decide whether the process can be traced, because C functions are optional.
+ */
 static void doctor_verify_builtins(FILE *out, const struct verify_opts *vo)
 {
 	struct verify_opts of_builtins = *vo;
@@ -221,7 +226,7 @@ static void doctor_verify_builtins(FILE *out, const struct verify_opts *vo)
 	print_safe(out, "C functions:", verify_builtins_text(&v, text, sizeof(text)));
 }
 
-/* The proof, made anew. Wrong counts are a reason not to trace; no proof is not. */
+/* Runs the self-test again. Wrong counts are an error; a self-test that could not run is not. */
 static int doctor_verify(FILE *out, const struct verify_opts *vo, struct cost *ret_cost,
 			 struct diag *diag)
 {
@@ -244,7 +249,10 @@ static int doctor_verify(FILE *out, const struct verify_opts *vo, struct cost *r
 			"this build of Python fails the self-test: %s", v.reason);
 }
 
-/* The machine: said in every case; only the pid form needs it to succeed. */
+/*
+ * Prints whether this machine can load and attach probes. Returns 0 or an error, which makes the
+ * verdict "cannot be traced" for processes and files alike.
+ */
 static int doctor_machine(FILE *out, struct diag *diag)
 {
 	enum probe_mechanism how;
@@ -274,7 +282,10 @@ static int doctor_plan(FILE *out, const struct inspect_result *found, struct dia
 
 #define SURVEY_TIMES 10
 
-/* What modes would cost. That it cannot be said is no reason not to trace it. Returns what tracing would. */
+/*
+ * Prints a forecast of the modes' overhead. A forecast that fails does not prevent tracing. Returns
+ * the forecast.
+ */
 static struct forecast print_forecast(FILE *out, const char *key, const struct survey_of *of,
 				      const struct cost *cost)
 {

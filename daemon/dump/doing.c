@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a thread is doing: see doing.h. */
+/* Reads what a thread is doing: see doing.h. */
 #include "dump/doing.h"
 
 #include <errno.h>

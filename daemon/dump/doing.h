@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a thread is doing, as the kernel shows it: private to dump/. */
+/* Reads what a thread is doing from the kernel (private to dump/). */
 #ifndef PYPROF_DUMP_DOING_H
 #define PYPROF_DUMP_DOING_H
 
@@ -10,18 +10,21 @@
 
 /* A thread's system call. */
 struct doing_call {
-	bool running; /* none: it uses a CPU, or waits for one */
-	long nr;      /* -1: it waits in the kernel outside of system calls, as in a page fault */
-	uint64_t arg[2]; /* its first arguments */
+	bool running; /* not in the kernel: it uses a CPU or waits for one */
+	long nr; /* number; -1: waiting in the kernel outside of system calls, e.g. page fault */
+	uint64_t arg[2]; /* the first two arguments */
 };
 
-/* Parse the text of /proc/PID/task/TID/syscall. Pure. -EINVAL: it is no such text. */
+/* Parses the text of /proc/PID/task/TID/syscall. Pure. -EINVAL: invalid text. */
 int doing_parse(const char *text, struct doing_call *ret);
 
-/* Does the first argument of this system call name a descriptor? Pure. */
+/* Returns whether the first argument of this system call is a file descriptor. Pure. */
 bool doing_takes_descriptor(const char *name);
 
-/* For people; "" where the kernel does not say, for want of privileges. */
+/*
+ * Writes what the thread is doing to out (size bytes), human-readable; "" if the kernel does not
+ * report it, for lack of privileges.
+ */
 void doing_read(pid_t pid, pid_t tid, char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Take a dump: see dump.h. */
+/* Takes a dump: see dump.h. */
 #include "dump/dump.h"
 
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include "inspect/inspect.h"
 #include "target/target.h"
 
-/* A code object's names, read once per dump. */
+/* The names of code objects, each read once per dump. */
 struct names {
-	struct map at; /* address → index + 1 */
+	struct map at; /* address → index */
 	struct code_names *v;
 	uint32_t n, room;
 };
@@ -53,8 +53,8 @@ static char *shown(const char *name)
 }
 
 /*
- * What has no code object was reached by a torn pointer, and so were all frames that it was reached
- * through, however often they read the same.
+ * A frame without a code object was reached through an invalid pointer, because the stack changed
+ * during the read. All frames inside of it are then uncertain as well, even if all readings agree.
  */
 static void mark_moving(struct dump_thread *t, size_t to)
 {
@@ -84,7 +84,9 @@ static int fill_frames(struct names *names, struct inspect *in, const struct pyt
 	return 0;
 }
 
-/* What the kernel says of the thread; false: it has none with this id. */
+/*
+ * Adds the kernel's data about the thread. Returns false if the process has no thread with this id.
+ */
 static bool fill_kernel(struct dump_thread *t, const struct target_thread *v, size_t n)
 {
 	t->state = '?';
@@ -98,7 +100,7 @@ static bool fill_kernel(struct dump_thread *t, const struct target_thread *v, si
 	return false;
 }
 
-/* What a dump is made of. */
+/* The parts from which a dump is assembled. */
 struct parts {
 	struct target *target;
 	struct inspect *in;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a Python process is doing at this moment: the Python stack of each thread with current lines,
- * and what the kernel says about the thread. Read from outside, by an inspector (inspect/inspect.h):
- * nothing is written to the process, and it is not stopped.
+ * A dump: what a Python process is doing at this moment. Contains the Python stack of each thread
+ * with current lines, and the kernel's data about the thread. An inspector (inspect/inspect.h)
+ * reads it from outside: it writes nothing to the process and does not stop it.
  */
 #ifndef PYPROF_DUMP_DUMP_H
 #define PYPROF_DUMP_DUMP_H
@@ -16,37 +16,43 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-/* One frame. The names are UTF-8 of the target's choice; "?" where they could not be read. */
+/* One frame. Names are UTF-8 and controlled by the target; "?" if they could not be read. */
 struct dump_frame {
-	char *filename, *name; /* owned; name is the qualified one where there is one (3.11+) */
-	int32_t line;	       /* 0: not known */
-	bool moving; /* the thread changed this part of its stack while it was read: see python_dump */
+	char *filename, *name; /* owned; name: the qualified name if there is one (3.11+) */
+	int32_t line;	       /* 0: unknown */
+	bool moving; /* the thread changed this part of its stack meanwhile: see python_dump */
 };
 
 struct dump_thread {
-	pid_t tid;	 /* 0: the interpreter has the thread, but its id is not known */
-	char name[16];	 /* the kernel's name of the thread */
+	pid_t tid;	 /* 0: a thread of the interpreter whose id is unknown */
+	char name[16];	 /* the thread's name in the kernel */
 	char state;	 /* as in /proc/PID/stat; '?': it has ended meanwhile */
-	bool python;	 /* it is one of the interpreter's */
+	bool python;	 /* it belongs to the interpreter */
 	bool truncated;	 /* the outermost frames are missing: too deep, or unreadable */
-	char doing[256]; /* "running", "poll", "read from 5 (socket:[81])", ...; "": not known */
+	char doing[256]; /* "read of descriptor 5 (socket:[81])", "running", ...; "": unknown */
 	struct dump_frame *frames; /* owned; innermost first */
 	size_t n;
 };
 
 struct dump {
 	pid_t pid;
-	char *cmdline, *version, *file; /* owned; file: of the interpreter */
-	struct dump_thread *threads;	/* owned; the interpreter's first, then others */
+	char *cmdline, *version, *file; /* owned; file: the interpreter's */
+	struct dump_thread *threads;	/* owned; the interpreter's threads first, then others */
 	size_t nthreads;
 };
 
-/* Exit codes as for attach: 3 no such process, 4 no permission, 5 not a Python that can be read. */
+/*
+ * Takes a dump; the caller frees *ret. Exit codes as for attach: 3 no such process, 4 no
+ * permission, 5 not a Python that can be read.
+ */
 int dump_take(pid_t pid, struct dump **ret, struct diag *diag);
 void dump_free(struct dump *d);
 DEFINE_FREEP(struct dump, dump_free)
 
-/* 0 or a negative errno of the stream. Text goes through a terminal stream where out is a terminal. */
+/*
+ * Print a dump. Return 0, or a negative errno if writing failed. If out is a terminal, text must be
+ * written through a terminal stream (base/terminal.h).
+ */
 int dump_print_text(const struct dump *d, FILE *out);
 int dump_print_json(const struct dump *d, FILE *out);
 

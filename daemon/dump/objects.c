@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The objects of a process by type: see objects.h. */
+/* Counts the objects of a process by type: see objects.h. */
 #include "dump/objects.h"
 
 #include <errno.h>

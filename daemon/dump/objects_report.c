@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Censuses of objects as text and as JSON: see objects_report.h. */
+/* Writes and reads censuses of objects: see objects_report.h. */
 #include "dump/objects_report.h"
 
 #include <errno.h>
@@ -19,12 +19,12 @@ void objects_report_deinit(struct objects_report *r)
 	census_deinit(&r->census);
 }
 
-/* ---- the difference of two ---- */
+/* ---- the difference between two censuses ---- */
 
 struct row {
 	const char *name;
-	int64_t count, bytes;		/* now */
-	int64_t count_diff, bytes_diff; /* since before */
+	int64_t count, bytes;		/* in the later census */
+	int64_t count_diff, bytes_diff; /* change since the earlier census */
 };
 
 struct rows {
@@ -71,7 +71,7 @@ static void add_rows(struct rows *rows, const struct census *c, bool before)
 	}
 }
 
-/* A type that both have is one row; what has not changed is left out. */
+/* Merges the rows of a type that is in both censuses, and removes types without a change. */
 static void unite(struct rows *rows)
 {
 	size_t n = 0, kept = 0;
@@ -95,7 +95,7 @@ static void unite(struct rows *rows)
 	rows->n = kept;
 }
 
-/* rows->v: to be freed; its names are the reports'. */
+/* The caller frees ret->v. Its names belong to the reports. */
 static int make_rows(const struct objects_report *r, const struct objects_report *before,
 		     const struct objects_report_opts *opts, struct rows *ret)
 {

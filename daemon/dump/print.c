@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Dumps as text and as JSON: see dump.h. */
+/* Prints dumps as text and as JSON: see dump.h. */
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
