@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Walking the lists of the garbage collector: see census.h.
+ * Walks the lists of the garbage collector: see census.h.
  *
- * A list is circular and doubly linked through the heads in front of the objects (PyGC_Head: next, prev;
- * Include/internal/pycore_gc.h, objimpl.h before 3.8). Its own head is in the collector's state. The state's
- * layout differs between builds of one version (Debian's 3.13 packs it to 4 bytes), so heads are
- * found by what they are: a pair of links whose neighbours link back.
+ * A list is circular and doubly linked through the headers in front of the objects (PyGC_Head:
+ * next, prev; Include/internal/pycore_gc.h, objimpl.h before 3.8). Its head is in the collector's
+ * state. The layout of that state differs between builds of one version (Debian's 3.13 packs it to
+ * 4 bytes), so heads are recognized by their contents: a pair of links whose neighbours link back.
  */
 #include "python/census.h"
 
@@ -17,18 +17,18 @@
 #include "python/pages.h"
 
 #define MAX_INTERPRETERS 1024u
-#define MAX_LISTS	 8u /* of one interpreter: 3 or 4 */
+#define MAX_LISTS	 8u /* per interpreter; there are 3 or 4 */
 #define MAX_STATE	 512u
 #define MAX_OBJECTS	 (UINT64_C(1) << 25)
 #define MAX_READS	 (UINT64_C(1) << 24)
 #define MAX_PASSES	 3u
 #define FIND_TRIES	 64u
 #define PAUSE_NS	 2000000
-#define TRAIL		 64u /* objects to go back to */
+#define TRAIL		 64u /* number of recent nodes to which the walk can return */
 #define LINK_FLAGS	 3u  /* in the lowest bits of links, since 3.8 */
 #define PREV		 8u
 
-/* Addresses of list nodes seen, by open addressing. */
+/* The addresses of visited list nodes, in a hash table with open addressing. */
 struct seen {
 	uint64_t *slots;
 	uint64_t mask, n;
@@ -56,7 +56,7 @@ void census_deinit(struct census *c)
 	*c = (struct census){0};
 }
 
-/* ---- objects seen ------------------------------------------------------------------------ */
+/* ---- visited nodes ---------------------------------------------------------------------- */
 
 static uint64_t *seen_slot(const struct seen *s, uint64_t addr)
 {
@@ -82,7 +82,7 @@ static int seen_grow(struct seen *s)
 	return 0;
 }
 
-/* 1: it is new; 0: it was seen. */
+/* Returns 1 if addr is new, 0 if it was visited before, -ENOMEM. */
 static int seen_add(struct seen *s, uint64_t addr)
 {
 	uint64_t *slot;
@@ -124,7 +124,10 @@ static bool is_head(const struct walk *w, uint64_t addr)
 	return false;
 }
 
-/* A freed object has no reference; where its memory is used again, its type is none any more. */
+/*
+ * Returns whether node is an object. A freed object has no references; if its memory was reused,
+ * its type pointer is no longer valid.
+ */
 static bool is_object(struct walk *w, uint64_t node, bool fresh,
 		      uint8_t object[CENSUS_OBJECT_BYTES], uint32_t *ret_type)
 {
@@ -168,14 +171,17 @@ static void count(struct walk *w, uint64_t node, const uint8_t object[CENSUS_OBJ
 	t->bytes += census_types_size(&w->types, t, node + w->l->gc_head, object);
 }
 
-/* Count the node `at`, which `from` leads to by its link at `way`. False: it is no object of the list. */
+/*
+ * Counts the node `at`, to which `from` links by its link at offset `way`. Returns false if it is
+ * not an object of the list.
+ */
 static bool take(struct walk *w, uint64_t from, uint64_t at, uint64_t way)
 {
 	uint8_t object[CENSUS_OBJECT_BYTES];
 	bool confirmed = links_to(w, at + (PREV - way), false, from);
 	uint32_t type;
 
-	/* What is in the cache may be older on one side: look at both again. */
+	/* One of the cached pages may be older than the other: read both links again. */
 	if (!confirmed && links_to(w, from + way, true, at))
 		confirmed = links_to(w, at + (PREV - way), true, from);
 	if (!is_object(w, at, !confirmed, object, &type))
@@ -190,14 +196,14 @@ static bool may_go_on(struct walk *w)
 {
 	if (w->err)
 		return false;
-	/* Nodes seen before are passed over, but not for ever. */
+	/* Nodes visited before are skipped, but the number of steps is limited. */
 	if (w->seen.n < MAX_OBJECTS && w->steps++ < 4 * w->seen.n + 100000)
 		return true;
 	w->c->limited |= w->seen.n >= MAX_OBJECTS;
 	return false;
 }
 
-/* The next node from one of those passed last that still is in a list; 0: there is none. */
+/* Searches the last TRAIL nodes for one that is still in a list. Returns its successor; 0: none. */
 static uint64_t step_back(struct walk *w, uint64_t passed, uint64_t way, uint64_t *ret_from)
 {
 	uint8_t object[CENSUS_OBJECT_BYTES];
@@ -218,7 +224,10 @@ static uint64_t step_back(struct walk *w, uint64_t passed, uint64_t way, uint64_
 	return 0;
 }
 
-/* From the list's head, by its nodes' links at `way`, to a head. False: it led astray. */
+/*
+ * Walks from a list's head along the links at offset `way` to a head. Returns false if the walk
+ * lost the list.
+ */
 static bool walk_way(struct walk *w, uint64_t head, uint64_t way)
 {
 	uint64_t from = head, at, passed = 0;
@@ -264,7 +273,9 @@ static void add_head(struct walk *w, uint64_t addr)
 
 	if (i == MAX_LISTS || is_head(w, addr))
 		return;
-	/* Youngest first, so that no object can get ahead of the walk. */
+	/*
+	 * Youngest generation first. Objects move to older lists, so the walk reaches them there.
+	 */
 	for (; i && w->heads[i - 1] > addr; i--)
 		w->heads[i] = w->heads[i - 1];
 	w->heads[i] = addr;
@@ -295,10 +306,13 @@ static void pause_a_moment(void)
 	(void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 }
 
-/* While the collector rearranges its lists, one may be missing. */
+/*
+ * Finds all heads. Retries, because one may not be recognizable while the collector rearranges its
+ * lists.
+ */
 static int find_heads(struct walk *w, uint64_t state)
 {
-	const uint32_t want = w->l->minor == 6 ? 3 : 4; /* 3.7+: a permanent generation */
+	const uint32_t want = w->l->minor == 6 ? 3 : 4; /* 3.7+: there is a permanent generation */
 
 	w->nheads = 0;
 	for (unsigned int i = 0; i < FIND_TRIES && w->nheads < want; i++) {
@@ -395,7 +409,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct census_type *)a)->name, ((const struct census_type *)b)->name);
 }
 
-/* Types of one name become one row. */
+/* Merges types with the same name into one row. */
 static void unite(struct census *c)
 {
 	uint32_t n = 0;
@@ -448,7 +462,7 @@ static int can_walk(const struct python *py, const struct memory *mem, uint64_t 
 	if (python_free_threaded(py) || !l->gc_size || !py->runtime || !py->code_type ||
 	    (l->gc_place == LAYOUT_GC_POINTER && !py->gc_generation0))
 		return -EOPNOTSUPP;
-	/* PyCode_Type's own type is `type`. */
+	/* The type of PyCode_Type is `type`. */
 	return memory_read_u64(mem, python_code_type(py) + l->bpf.object_type, ret_type);
 }
 

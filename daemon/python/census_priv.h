@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Types of a census: which addresses are types, how large their objects are, and their names
- * (private to python/). */
+/*
+ * Types of a census: recognizes type objects, and determines object sizes and type names (private
+ * to python/).
+ */
 #ifndef PYPROF_PYTHON_CENSUS_PRIV_H
 #define PYPROF_PYTHON_CENSUS_PRIV_H
 
@@ -11,17 +13,17 @@
 #include "python/census.h"
 #include "python/pages.h"
 
-/* What is read of an object in one go. */
+/* The bytes that are read of an object at once. */
 #define CENSUS_OBJECT_BYTES 48u
 
 enum census_storage { CENSUS_PLAIN, CENSUS_LIST, CENSUS_DICT, CENSUS_SET };
 
 struct census_class {
-	uint64_t addr, base, item; /* bytes of an object and of each of its items */
+	uint64_t addr, base, item; /* base, item: bytes of an object and of each of its items */
 	uint64_t count, bytes;
 	uint64_t name, dict; /* addresses of tp_name and tp_dict */
 	enum census_storage storage;
-	bool heap; /* made by a class statement or at runtime: tp_name lacks the module */
+	bool heap; /* created by a class statement or at runtime: tp_name lacks the module */
 };
 
 struct census_types {
@@ -35,14 +37,16 @@ struct census_types {
 
 void census_types_deinit(struct census_types *t);
 
-/* The index of the type at addr. -ENOENT: no type is there; -E2BIG: too many; -ENOMEM. */
+/*
+ * Finds or adds the type at addr; *ret: its index. -ENOENT: not a type; -E2BIG: too many; -ENOMEM.
+ */
 int census_types_find(struct census_types *t, uint64_t addr, uint32_t *ret);
 
-/* Bytes of the object at addr, of which `object` was read. */
+/* Returns the size in bytes of the object at addr, the first bytes of which are in `object`. */
 uint64_t census_types_size(struct census_types *t, const struct census_class *c, uint64_t addr,
 			   const uint8_t object[CENSUS_OBJECT_BYTES]);
 
-/* "module.name", or as much of it as can be read; malloc'd. NULL: no memory. */
+/* Returns "module.name", or the readable part of it, malloc'd; NULL: out of memory. */
 char *census_types_name(struct census_types *t, const struct census_class *c);
 
 #endif

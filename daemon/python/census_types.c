@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Types of a census: see census_priv.h. Offsets of GIL builds, unchanged from 3.6 to 3.15 but where
- * they are named by version; read in Include/cpython/object.h, listobject.h, setobject.h, dictobject.h
- * and pycore_dict.h (dict-common.h before 3.11). */
+/*
+ * Types of a census: see census_priv.h. The offsets are those of GIL builds, and apply from 3.6 to
+ * 3.15 unless their use depends on the version. Source: Include/cpython/object.h, listobject.h,
+ * setobject.h, dictobject.h and pycore_dict.h (dict-common.h before 3.11).
+ */
 #include "python/census_priv.h"
 
 #include <errno.h>
@@ -32,10 +34,10 @@
 #define FLAG_DICT	     (1u << 29)
 #define FLAG_TYPE	     (1u << 31)
 
-#define METATYPES     8u	 /* between a type and `type` */
-#define BASE_MAX      (1u << 24) /* of basicsize */
+#define METATYPES     8u	 /* limit of metatypes between a type and `type` */
+#define BASE_MAX      (1u << 24) /* limit of basicsize */
 #define ITEM_MAX      (1u << 16)
-#define MODULE_SEARCH 64u /* entries of a type's dict */
+#define MODULE_SEARCH 64u /* limit of entries of a type's dict */
 #define STORAGE_MAX   (UINT64_C(1) << 46)
 
 static uint64_t u64_at(const uint8_t *p, size_t at)
@@ -54,7 +56,7 @@ void census_types_deinit(struct census_types *t)
 	t->n = t->room = 0;
 }
 
-/* Its type is `type`, or a subclass of that: one whose type, again, is. */
+/* Returns whether the metatype is `type` or an instance of a metatype that is, recursively. */
 static bool is_type(struct census_types *t, uint64_t metatype)
 {
 	uint8_t block[TYPE_BYTES];
@@ -68,7 +70,10 @@ static bool is_type(struct census_types *t, uint64_t metatype)
 	return metatype == t->type_type;
 }
 
-/* What precedes an object: the collector's head, and since 3.11 its dict and its weak references. */
+/*
+ * Returns the bytes before an object: the collector's header, and since 3.11 its dict and weak
+ * references.
+ */
 static uint64_t before_object(const struct layout *l, uint64_t flags)
 {
 	uint64_t managed = l->minor >= 12   ? FLAG_MANAGED_DICT | FLAG_MANAGED_WEAKREF
@@ -147,12 +152,12 @@ int census_types_find(struct census_types *t, uint64_t addr, uint32_t *ret)
 
 /* ---- sizes ------------------------------------------------------------------------------- */
 
-/* The head of a dict's keys, its table of indices and its entries. */
+/* The keys object of a dict: its header, index table and entries. */
 struct keys {
-	uint64_t entries, usable, used; /* address; number that fit, and that were ever used */
+	uint64_t entries, usable, used; /* address; capacity; entries used so far */
 	uint64_t bytes;
-	uint32_t entry, key; /* bytes of an entry, and where its key is */
-	bool own;	     /* of this dict alone */
+	uint32_t entry, key; /* bytes of an entry; offset of the key in it */
+	bool own;	     /* not shared with other dicts */
 };
 
 static bool keys_by_size(const uint8_t head[40], uint64_t addr, struct keys *k)
@@ -194,7 +199,7 @@ static bool read_keys(struct census_types *t, uint64_t addr, struct keys *ret)
 	return true;
 }
 
-/* The number of items, or of a list's or set's places: a made-up one is no size. */
+/* Returns n * bytes, where n is a number of items or slots; 0 if the result is implausible. */
 static uint64_t times(uint64_t n, uint64_t bytes)
 {
 	int64_t v = (int64_t)n;
@@ -241,7 +246,7 @@ uint64_t census_types_size(struct census_types *t, const struct census_class *c,
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-/* C text of unknown length, which may end right before memory that is not there. */
+/* Reads a NUL-terminated string of unknown length, which may end just before an unmapped page. */
 static void read_text(struct census_types *t, uint64_t addr, char out[CENSUS_NAME_MAX])
 {
 	size_t n = 0;
@@ -259,9 +264,9 @@ static bool is_module_key(struct census_types *t, const struct memory *mem, uint
 	       strcmp(text, "__module__") == 0;
 }
 
-/* As pages_read, for readers of objects. */
+/* Access to the cached pages for functions that read objects. */
 struct page_memory {
-	struct memory mem; /* first: what readers get */
+	struct memory mem; /* first, so that it can be cast */
 	struct pages *pages;
 };
 
@@ -272,7 +277,10 @@ static int read_page_memory(const struct memory *mem, uint64_t addr, void *out, 
 	return n > 4096 ? -EFAULT : pages_read(m->pages, addr, out, n);
 }
 
-/* `__module__` of the dict of a type, which a class statement puts there first. malloc'd; NULL: there is none. */
+/*
+ * Returns `__module__` from the dict of a type, where a class statement stores it first. malloc'd;
+ * NULL: none.
+ */
 static char *read_module(struct census_types *t, uint64_t dict)
 {
 	const struct page_memory m = {.mem.read = read_page_memory, .pages = t->pages};

@@ -179,7 +179,7 @@ bool python_is_free_threaded(const struct image *img, uint64_t runtime_vaddr)
 	return p && memcmp(p, DEBUG_COOKIE, 8) == 0 && debug_u64(p, 16) != 0;
 }
 
-/* Without it the GIL is not known, no more. */
+/* Without the offset the GIL is unknown; that is not an error. */
 static void take_gil(const uint8_t *p, size_t at, struct python *py)
 {
 	uint64_t v = debug_u64(p, at);

@@ -24,7 +24,10 @@ static inline uint32_t python_hex(const struct python *py)
 int python_confirm_layout(const struct image *img, uint64_t runtime_vaddr, struct python *py,
 			  struct diag *diag);
 
-/* Does _Py_DebugOffsets call it a free-threaded build? Where it cannot be read: no. Pure. */
+/*
+ * Returns whether _Py_DebugOffsets identifies a free-threaded build; false if it cannot be read.
+ * Pure.
+ */
 bool python_is_free_threaded(const struct image *img, uint64_t runtime_vaddr);
 
 #endif

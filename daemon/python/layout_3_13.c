@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * CPython 3.13 on x86-64: the current frame is in the thread state. _PyRuntime starts with
- * _Py_DebugOffsets, which this is checked against.
+ * _Py_DebugOffsets, against which this table is checked.
  *
- * Free-threaded builds (3.13t) have objects with a head of 32 bytes instead of 16, the type its last
- * word, which moves all that is in objects; frames and thread states are the same. Their opcodes are
- * not specialised, so all calls are generic ones. Code objects have deferred reference counts: what
- * frees them is the garbage collector, some time after the last use. (3.13.15 Include/object.h,
+ * In free-threaded builds (3.13t) objects have a header of 32 bytes instead of 16, with the type in
+ * its last word, so all fields of objects move; frames and thread states are the same. Opcodes are
+ * not specialized, so all calls are generic. Code objects have deferred reference counts: the
+ * garbage collector frees them some time after their last use. (3.13.15 Include/object.h,
  * Objects/codeobject.c, confirmed on that build.)
  */
 #include "python/layout_base.h"
 
-/* What both builds have in common. */
+/* Common to both builds. */
 /* clang-format off */
 #define VERSION_3_13									\
 	LAYOUT_ENTRY_FRAMES,									\
@@ -59,7 +59,7 @@ const struct layout layout_3_13t = {
 	VERSION_3_13,
 	.abi = LAYOUT_ABI_FREE_THREADED,
 	.gc_state = 7400,
-	.gc_size = 0, /* objects are in no lists */
+	.gc_size = 0, /* objects are not in lists */
 	.tag = "v3.13.15",
 	.frees_code_late = true,
 	.unspecialized = true,

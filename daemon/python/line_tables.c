@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Line tables that are kept: see line_tables.h. */
+/* A cache of line tables: see line_tables.h. */
 #include "python/line_tables.h"
 
 #include <stdlib.h>
 
-/* What is kept at most. Only forged code objects have more, and all are forgotten then. */
+/*
+ * The maximum size of the cache in bytes. Only forged code objects exceed it; the cache is then
+ * emptied.
+ */
 #define BYTES_MAX ((size_t)64 << 20)
 
 static void forget(struct line_tables *t)

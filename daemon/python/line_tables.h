@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The line tables of a target's code objects, each read once while stacks are read. */
+/* A cache of the line tables of a target's code objects, so that each is read once per dump. */
 #ifndef PYPROF_PYTHON_LINE_TABLES_H
 #define PYPROF_PYTHON_LINE_TABLES_H
 
@@ -9,17 +9,17 @@
 #include "base/map.h"
 #include "python/lines.h"
 
-/* All zero: none has been read. */
+/* All zero: an empty cache. */
 struct line_tables {
 	struct map at;	 /* code object → index */
-	struct lines *v; /* one that cannot be read has no table */
+	struct lines *v; /* tables that cannot be read have table NULL */
 	uint32_t n, room;
 	size_t bytes;
 };
 
 /*
- * The table of the code object at this address. NULL: it cannot be read (see lines_read), which is
- * not tried again, or there is no memory. Valid until the next call.
+ * Returns the line table of the code object at this address, valid until the next call. NULL: it
+ * cannot be read (see lines_read), which is not retried, or out of memory.
  */
 const struct lines *line_tables_get(struct line_tables *t, const struct layout *l,
 				    const struct memory *mem, uint64_t code);

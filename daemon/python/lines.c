@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Line tables: see lines.h. Sources: Objects/lnotab_notes.txt of 3.9 and 3.10, Objects/locations.md of
- * 3.11. */
+/*
+ * Line tables: see lines.h. Sources: Objects/lnotab_notes.txt of 3.9 and 3.10, Objects/locations.md
+ * of 3.11.
+ */
 #include "python/lines.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Bytes of a table. The largest of the standard library is below 100 kB. */
+/* The maximum size of a table in bytes. The largest one in the standard library is below 100 kB. */
 #define TABLE_MAX (1u << 20)
 
 #define PEP626_NO_LINE (-128)
 
-/* Codes of entries in location tables. */
+/* Codes of the entries in location tables. */
 #define LOCATION_ONE_LINE  10u /* 10 to 12: the line advances by 0 to 2 */
 #define LOCATION_NO_COLUMN 13u
 #define LOCATION_LONG	   14u
@@ -30,7 +32,7 @@ static int32_t known(int64_t line)
 	return line > 0 && line <= INT32_MAX ? (int32_t)line : LINE_UNKNOWN;
 }
 
-/* Pairs: so many bytes further, so many lines further. */
+/* co_lnotab: pairs of a byte increment and a line increment. */
 static int32_t find_lnotab(const struct lines *ls, int64_t offset)
 {
 	int64_t line = ls->firstlineno, addr = 0;
@@ -44,7 +46,7 @@ static int32_t find_lnotab(const struct lines *ls, int64_t offset)
 	return known(line);
 }
 
-/* Pairs: so many bytes have the line that is so many further. */
+/* co_linetable of 3.10: pairs of a number of bytes and the line increment that applies to them. */
 static int32_t find_pep626(const struct lines *ls, int64_t offset)
 {
 	int64_t line = ls->firstlineno, end = 0;
@@ -63,7 +65,7 @@ static int32_t find_pep626(const struct lines *ls, int64_t offset)
 	return LINE_UNKNOWN;
 }
 
-/* Six bits a byte, lowest first; the seventh says that more follow. */
+/* Reads a varint: six bits per byte, least significant first; bit 6 set: another byte follows. */
 static bool take_varint(const struct lines *ls, size_t *at, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -80,7 +82,7 @@ static bool take_varint(const struct lines *ls, size_t *at, uint64_t *ret)
 	return false;
 }
 
-/* The sign is in the lowest bit. */
+/* Reads a signed varint, with the sign in the lowest bit. */
 static bool take_svarint(const struct lines *ls, size_t *at, int64_t *ret)
 {
 	uint64_t v;
@@ -91,7 +93,7 @@ static bool take_svarint(const struct lines *ls, size_t *at, int64_t *ret)
 	return true;
 }
 
-/* By how many lines an entry with this code advances; its bytes may follow at *at. */
+/* Sets *ret to the line increment of an entry with this code; its bytes, if any, are at *at. */
 static bool take_delta(const struct lines *ls, unsigned int code, size_t *at, int64_t *ret)
 {
 	*ret = 0;
@@ -113,11 +115,11 @@ static int32_t find_location(const struct lines *ls, int64_t offset)
 		uint8_t head = ls->table[at++];
 		unsigned int code = head >> 3 & 15;
 
-		/* The first byte of an entry, and no other, has its highest bit set. */
+		/* Only the first byte of an entry has its highest bit set. */
 		if (!(head & 0x80) || !take_delta(ls, code, &at, &delta))
 			break;
 		line += delta;
-		end += 2 * ((head & 7) + 1); /* in code units */
+		end += 2 * ((head & 7) + 1); /* the length is in code units of 2 bytes */
 		if (offset < end)
 			return code == LOCATION_NONE ? LINE_UNKNOWN : known(line);
 		while (at < ls->size && !(ls->table[at] & 0x80))
@@ -142,7 +144,7 @@ int32_t lines_find(const struct lines *ls, int64_t offset)
 int lines_read(const struct layout *l, const struct memory *mem, uint64_t code, struct lines *ret)
 {
 	const struct pyp_layout *b = &l->bpf;
-	/* In all versions the table follows the last of the names. */
+	/* In all versions the pointer to the table follows the last name. */
 	uint16_t last = b->code_qualname != LAYOUT_NONE ? b->code_qualname : b->code_name;
 	struct lines ls = {.format = lines_format(l)};
 	uint64_t bytes, size;
@@ -151,7 +153,7 @@ int lines_read(const struct layout *l, const struct memory *mem, uint64_t code, 
 
 	if (!err)
 		err = memory_read_u64(mem, code + last + 8, &bytes);
-	/* ob_size comes before ob_shash, which comes before the bytes. */
+	/* The order of fields is ob_size, ob_shash, bytes. */
 	if (!err)
 		err = memory_read_u64(mem, bytes + l->bytes_data - 16, &size);
 	if (err)

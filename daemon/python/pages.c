@@ -8,7 +8,7 @@
 
 #define PAGE	4096u
 #define PAGES	4096u
-#define NO_PAGE 1u /* no page starts there */
+#define NO_PAGE 1u /* not the address of a page */
 
 struct pages {
 	const struct memory *mem;
@@ -74,7 +74,7 @@ int pages_read(struct pages *p, uint64_t addr, void *out, size_t n)
 		int err = 0;
 		const uint8_t *data = page_of(p, page, &err);
 
-		/* A buffer that tests lay out does not end with a page. */
+		/* A test's buffer may end within a page. */
 		if (!data && err != -E2BIG)
 			err = memory_read(p->mem, addr, to, part);
 		if (err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many small reads of a target's memory, by the page: a direct-mapped cache of pages. What is in it
- * may be older than the memory; pages_read_fresh reads a page again.
+ * A direct-mapped cache of a target's pages, for many small reads of its memory. Cached pages may
+ * be older than the memory; pages_read_fresh reads a page again.
  */
 #ifndef PYPROF_PYTHON_PAGES_H
 #define PYPROF_PYTHON_PAGES_H
@@ -14,17 +14,22 @@
 
 struct pages;
 
-/* mem: borrowed. max_reads: system calls, after which every read that needs another fails. NULL: no
- * memory. */
+/*
+ * mem: borrowed. max_reads: the maximum number of reads from the target, after which reads of
+ * uncached pages fail. NULL: out of memory.
+ */
 struct pages *pages_new(const struct memory *mem, uint64_t max_reads);
 void pages_free(struct pages *p);
 DEFINE_FREEP(struct pages, pages_free)
 
-/* Exactly n bytes (at most 4096) at addr: 0, -E2BIG (max_reads is reached), or memory_read's errors. */
+/*
+ * Read exactly n bytes (at most 4096) at addr. Return 0, -E2BIG if max_reads is reached, or
+ * memory_read's error.
+ */
 int pages_read(struct pages *p, uint64_t addr, void *out, size_t n);
 int pages_read_fresh(struct pages *p, uint64_t addr, void *out, size_t n);
 
-/* Forget all pages. */
+/* Empties the cache. */
 void pages_clear(struct pages *p);
 
 #endif

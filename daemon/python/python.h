@@ -19,32 +19,33 @@
 #include "target/target.h"
 
 /*
- * Where the GIL is, addresses in the file; all 0: not known. The structures begin with the switch
- * interval. Up to 3.11 there is one, at `at`, or `behind` bytes behind what the pointer at `at` points
- * to; 3.6 has its parts here and there (`parts`). Later each interpreter has a pointer to its own.
+ * The location of the GIL, as addresses in the file; all 0: unknown. GIL structures begin with the
+ * switch interval. Up to 3.11 there is one GIL, at `at`, or at offset `behind` from the pointer
+ * stored at `at`; in 3.6 its members are separate variables (`parts`). From 3.12 on each
+ * interpreter has a pointer to its GIL (`interp`).
  */
 #define PYTHON_GIL_PARTS 6
 struct python_gil {
 	uint64_t at, behind;
 	uint64_t parts[PYTHON_GIL_PARTS];
 	uint16_t interp; /* offset of the pointer in PyInterpreterState */
-	bool pointer;	 /* `behind` counts */
+	bool pointer;	 /* `at` holds a pointer, and `behind` applies */
 };
 
 struct python {
 	struct image *image;  /* owned */
 	struct layout layout; /* this target's copy */
 	uint8_t major, minor, micro;
-	char version[32]; /* "3.11.2", "3.13.0+" as the build calls itself */
-	char file[4096];  /* path of the file as the target's maps name it, for people */
-	char via[64];	  /* /proc path to open or attach to; "" when found by file name */
-	uint64_t bias;	  /* runtime address - virtual address in the file; 0 without a process */
-	uint64_t runtime; /* runtime address of _PyRuntime; 0: not known */
-	uint64_t evaluator; /* runtime address of the evaluator, once the image is given up; 0 before */
-	uint64_t code_type;	 /* address of PyCode_Type in the file; 0: not known */
-	uint64_t gc_generation0; /* of _PyGC_generation0, before 3.7; only where the file was read */
-	struct pyp_native_types native_types; /* of C functions, in the file; 0: not known, or none */
-	struct pyp_code_range own_code[PYP_OWN_CODE]; /* see plan/own_code.h, in the file */
+	char version[32];   /* "3.11.2", "3.13.0+" as the build calls itself */
+	char file[4096];    /* path of the file as in the target's maps, for display */
+	char via[64];	    /* /proc path to open or attach to; "" when found by file name */
+	uint64_t bias;	    /* runtime address - virtual address in the file; 0 without a process */
+	uint64_t runtime;   /* runtime address of _PyRuntime; 0: unknown */
+	uint64_t evaluator; /* runtime address of the evaluator if the image was freed, else 0 */
+	uint64_t code_type; /* address of PyCode_Type in the file; 0: unknown */
+	uint64_t gc_generation0; /* before 3.7; only set in the process that read the file */
+	struct pyp_native_types native_types;	      /* in the file; 0: unknown or none */
+	struct pyp_code_range own_code[PYP_OWN_CODE]; /* in the file, see plan/own_code.h */
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	size_t build_id_len;
 	struct python_gil gil;
@@ -123,9 +124,9 @@ struct python_stack {
 	uint64_t tstate;
 	bool truncated;
 	size_t n;
-	size_t stable; /* of a dump: so many outermost frames are certain, see python_dump */
+	size_t stable; /* dump: number of outermost frames that are certain, see python_dump */
 	struct pyp_chain_frame *frames; /* owned */
-	int32_t *lines; /* owned; by frame: its current line, or LINE_UNKNOWN; NULL: not read */
+	int32_t *lines; /* dump: current line per frame, or LINE_UNKNOWN; owned; NULL: not read */
 };
 
 /*
@@ -140,9 +141,10 @@ struct python_stack {
 int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,
 		  struct python_stack **ret, size_t *n, struct diag *diag);
 /*
- * The same with the current line of each frame. A thread that runs changes its stack while it is read:
- * each stack is read several times in a row, and only what did not change meanwhile is certain (of the
- * innermost frame, the line may). If anything did, all is tried again, some times.
+ * The same with the current line of each frame. A running thread changes its stack during the read,
+ * so each stack is read several times in succession, and only frames that are the same in all
+ * readings are certain (of the innermost frame, the line may differ). If readings differ, this is
+ * repeated, up to a limit.
  */
 int python_dump(const struct python *py, const struct memory *mem, pid_t pid,
 		struct python_stack **ret, size_t *n, struct diag *diag);

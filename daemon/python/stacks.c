@@ -27,15 +27,17 @@
 /* Cache of code objects, and whether their frames are skipped */
 #define CODE_CACHE 256
 
-/* A dump reads a stack so many times in a row, and that again until it was the same each time. One
- * reading may mix two moments of a thread that calls twice in a microsecond; eight in a row do not show
- * the same mixture. */
+/*
+ * A dump reads a stack DUMP_READINGS times in succession, and repeats that up to DUMP_ROUNDS times
+ * until all readings agree. One reading may mix two states of a thread that makes two calls within
+ * a microsecond; eight successive readings do not show the same mixture.
+ */
 #define DUMP_READINGS 8
 #define DUMP_ROUNDS   16
 
 struct tid_pair {
 	pid_t inner; /* in the process's pid namespace */
-	pid_t outer; /* in ours */
+	pid_t outer; /* in the daemon's */
 };
 
 struct walk {
@@ -55,7 +57,7 @@ struct walk {
 	bool check_tids;
 	bool inner_tids;  /* see PYTHON_TIDS_INNER */
 	bool dump;	  /* see python_dump */
-	uint64_t *instrs; /* dump: by frame of the stack that is being read; see lines_offset() */
+	uint64_t *instrs; /* dump: instruction per frame of the current stack; see lines_offset() */
 	size_t instrs_room;
 	struct line_tables lines; /* dump */
 	struct python_stack *v;
@@ -200,7 +202,7 @@ static int by_inner(const void *a, const void *b)
 	return (x->inner > y->inner) - (x->inner < y->inner);
 }
 
-/* Our id of the process's thread `inner`; 0: no such thread. */
+/* Returns the id of the process's thread `inner` in the daemon's namespace; 0: no such thread. */
 static pid_t outer_tid(const struct walk *w, uint64_t inner)
 {
 	struct tid_pair key = {.inner = (pid_t)inner};
@@ -241,7 +243,7 @@ static int walk_stack(struct walk *w, struct python_stack *st)
 	return walk_frames(w, frame, st);
 }
 
-/* Read the stack anew into *st, and its instructions into w->instrs. */
+/* Reads the stack again into *st, and its instructions into w->instrs. */
 static int walk_again(struct walk *w, struct python_stack *st)
 {
 	w->page = 1;
@@ -252,7 +254,7 @@ static int walk_again(struct walk *w, struct python_stack *st)
 	return walk_stack(w, st);
 }
 
-/* A reading to compare others with. */
+/* A reading with which others are compared. */
 struct reading {
 	struct python_stack stack;
 	uint64_t *instrs;
@@ -280,7 +282,10 @@ static void reading_deinit(struct reading *r)
 	free(r->instrs);
 }
 
-/* How many outermost frames are the same, instructions included (but for the innermost frame's). */
+/*
+ * Returns the number of equal outermost frames, including the instructions (except the innermost
+ * frame's).
+ */
 static size_t common_frames(const struct walk *w, const struct python_stack *st,
 			    const struct reading *r)
 {
@@ -297,15 +302,20 @@ static size_t common_frames(const struct walk *w, const struct python_stack *st,
 	return n;
 }
 
-/* Before 3.11 a frame that ends is cut off from its caller: then a reading ends there. */
+/*
+ * Returns whether both readings end at the same frame. Before 3.11, an ending frame is detached
+ * from its caller, and a reading ends there.
+ */
 static bool same_outermost(const struct python_stack *a, const struct python_stack *b)
 {
 	return a->n && b->n && a->frames[a->n - 1].frame == b->frames[b->n - 1].frame;
 }
 
 /*
- * One round of readings: the first of them, with how much of it did not change in the others. What was
- * cut off says nothing about the frames outside.
+ * Reads the stack DUMP_READINGS times. *ret: the first reading; its `stable` is the number of
+ * outermost frames that were the same in all others. Readings that were cut off do not reduce it,
+ * because they show nothing about the frames outside; if most were cut off, no frame is stable.
+ * *ret_same: all readings are equal.
  */
 static int walk_round(struct walk *w, struct python_stack *st, struct reading *ret, bool *ret_same)
 {
@@ -336,7 +346,7 @@ static int walk_round(struct walk *w, struct python_stack *st, struct reading *r
 	return 0;
 }
 
-/* Is more of a certain? */
+/* Returns whether more frames of a than of b are certain. */
 static bool reading_better(const struct reading *a, const struct reading *b)
 {
 	if (a->stack.stable != b->stack.stable)
@@ -352,7 +362,10 @@ static void swap_readings(struct reading *a, struct reading *b)
 	*b = was;
 }
 
-/* The reading of which most is certain: of the first round without a change, else of any. */
+/*
+ * Selects the first reading of a round without differences, else the one with the most certain
+ * frames.
+ */
 static int walk_best(struct walk *w, struct python_stack *st, struct reading *best)
 {
 	bool same = false;
@@ -361,7 +374,10 @@ static int walk_best(struct walk *w, struct python_stack *st, struct reading *be
 		struct reading r = {0};
 		int err;
 
-		/* However busy and deep the stacks are, every thread is read once. */
+		/*
+		 * Skip further rounds after a quarter of MAX_READS, so that every thread is read
+		 * once.
+		 */
 		if (i && w->reads > MAX_READS / 4)
 			break;
 		err = walk_round(w, st, &r, &same);
@@ -390,7 +406,7 @@ static int walk_until_same(struct walk *w, struct python_stack *st)
 	return err;
 }
 
-/* The lines of a stack's frames, from w->instrs. */
+/* Finds the lines of a stack's frames from w->instrs. */
 static int find_lines(struct walk *w, struct python_stack *st)
 {
 	st->lines = calloc(st->n + 1, sizeof(*st->lines));
@@ -436,7 +452,7 @@ static int walk_threads(struct walk *w, uint64_t interp)
 
 	while (!err && tstate && w->n < MAX_THREADS) {
 		err = walk_thread(w, tstate);
-		/* A thread state may be freed at any time; the rest of the list is lost then. */
+		/* A thread state may be freed at any time; the rest of the list is then lost. */
 		if (!err && walk_u64(w, tstate + w->l->ts_next, &tstate))
 			break;
 	}
@@ -458,7 +474,7 @@ static int walk_interpreters(struct walk *w)
 	return err;
 }
 
-/* In a pid namespace of its own, the process has other thread ids. */
+/* Returns the thread id in the process's own pid namespace. */
 static pid_t inner_tid(pid_t pid, pid_t tid)
 {
 	_cleanup_free_ char *status = NULL;
