@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Collections of the cyclic garbage collector. Each one, whatever set it off, calls the functions of
- * gc.callbacks before and after, through one C function (invoke_gc_callback in Modules/gcmodule.c, from
- * 3.13 on Python/gc.c) that gets a string, "start" or "stop", and after it the generation as an int.
- * The calls of that function are the sites: direct ones, which the kernel emulates, and made whether
- * there are callbacks or not. Only the collection at the interpreter's end makes none in some versions.
+ * Collections of the cyclic garbage collector. Every collection, whatever triggered it, calls the
+ * functions in gc.callbacks before and after, through one C function (invoke_gc_callback in
+ * Modules/gcmodule.c, from 3.13 on Python/gc.c). Its arguments include a string, "start" or "stop",
+ * followed by the generation as an int. The sites are the calls of that function: direct calls,
+ * which the kernel emulates, and which are made even if there are no callbacks. Only the collection
+ * at the interpreter's end makes none in some versions.
  *
- * The function is found from the exported PyGC_Collect, following direct calls, as the one that is
- * given both strings and formats the callbacks' argument ("{sisnsn}": a dict that begins with a string
- * and an int). Then all direct calls and jumps to it are sought in the file's code, by their bytes. Each
- * must be reached by decoding from the start of its function, which the table for unwinding names;
- * bytes that merely look like a call are skipped if reading that function straight through does not
- * meet them. The generation's register is proven by data flow inside of the function: the argument
- * that is the int.
+ * The function is found by following direct calls from the exported PyGC_Collect: it is called with
+ * both strings, and formats the callbacks' argument ("{sisnsn}": a dict that begins with a string
+ * and an int). Then all direct calls of and jumps to it are searched in the file's code, by their
+ * bytes. Each must be reached by decoding from the start of its function, as given by the unwind
+ * table. Bytes that merely look like a call are skipped if decoding that function linearly does not
+ * reach them as an instruction. Data flow within the function proves which register holds the
+ * generation: the argument that is the int.
  */
 #include "plan/gc.h"
 
@@ -20,18 +21,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GC_FUNCTIONS 96 /* that are looked at on the way from PyGC_Collect */
+#define GC_FUNCTIONS 96 /* maximum number of functions searched from PyGC_Collect */
 #define GC_DEPTH     4
-#define GC_BACK	     48 /* instructions before a call that may set its arguments */
-#define GC_FORWARD   32 /* from the format to the call that it is an argument of */
+#define GC_BACK	     48 /* maximum instructions from setting an argument to the call */
+#define GC_FORWARD   32 /* maximum instructions from the format to the call that takes it */
 #define GC_ARGS	     3
 #define GC_FORMAT    "{sis"
-#define GC_MAX_CALLS 64	     /* places that look like calls of it */
-#define GC_MAX_INSNS 1000000 /* decoded in all, so that a hostile file costs no more than this */
+#define GC_MAX_CALLS 64	     /* maximum number of places that look like calls of the function */
+#define GC_MAX_INSNS 1000000 /* decoded in total; limits the cost of a hostile file */
 
 enum gc_phase { GC_NO_PHASE, GC_START, GC_STOP };
 
-/* Functions that PyGC_Collect calls, in the order in which they were found. */
+/* Functions reachable from PyGC_Collect by calls, in the order in which they were found. */
 struct gc_search {
 	struct planner *p;
 	uint32_t insns;
@@ -47,7 +48,7 @@ static void cfg_deinitp(struct cfg *cfg)
 	cfg_deinit(cfg);
 }
 
-/* -ENOENT: not code, or too much of it. */
+/* Builds the graph of a function. -ENOENT: not code, or too much of it; -ENOMEM. */
 static int function_graph(const struct planner *p, uint64_t vaddr, struct cfg *ret)
 {
 	int r;
@@ -68,14 +69,16 @@ static bool is_text(const struct planner *p, uint64_t vaddr, const char *text, s
 	return at && memcmp(at, text, n) == 0;
 }
 
-/* The constant address that the instruction sets a register to. */
+/* Returns whether the instruction sets the register to a constant address. */
 static bool sets_address(const struct insn_full *in, int reg, uint64_t *ret)
 {
 	return in->op[0].type == INSN_OP_REG && in->op[0].reg == reg && in->op[0].written &&
 	       (in->kind == INSN_MOVE || in->op[1].computed) && insn_const_address(&in->op[1], ret);
 }
 
-/* The constant address that register reg holds before node, by the straight line to it. */
+/*
+ * Finds the constant address that register reg holds before node, looking back along straight code.
+ */
 static bool register_address(const struct cfg *cfg, uint32_t node, int reg, uint64_t *ret)
 {
 	for (int i = 0; i < GC_BACK && cfg->v[node].preds == 1 && !cfg->v[node].root; i++) {
@@ -92,7 +95,7 @@ static bool register_address(const struct cfg *cfg, uint32_t node, int reg, uint
 	return false;
 }
 
-/* Which phase a call, or jump, at node says that it is. */
+/* Returns the phase that a call or jump at node passes as its argument. */
 static enum gc_phase phase_at(const struct planner *p, const struct cfg *cfg, uint32_t node)
 {
 	uint64_t text;
@@ -116,7 +119,7 @@ static bool leads_to(const struct insn *in, uint64_t vaddr)
 
 /* ---- the function that calls gc.callbacks ------------------------------------------------ */
 
-/* The call that the format is an argument of; CFG_NONE: there is none. */
+/* Returns the call that takes the format as its argument; CFG_NONE: none. */
 static uint32_t format_call(const struct planner *p, const struct cfg *cfg)
 {
 	for (uint32_t i = 0; i < cfg->n; i++) {
@@ -138,7 +141,10 @@ static uint32_t format_call(const struct planner *p, const struct cfg *cfg)
 	return CFG_NONE;
 }
 
-/* Which of the function's arguments is the int of the format, its third argument; -1: not proven. */
+/*
+ * Returns the number of the function's argument that becomes the int of the format, the third
+ * argument of call; -1: not proven; -ENOMEM.
+ */
 static int generation_argument(const struct cfg *cfg, uint64_t vaddr, uint32_t call)
 {
 	for (int i = 0; i < GC_ARGS; i++) {
@@ -156,7 +162,10 @@ static int generation_argument(const struct cfg *cfg, uint64_t vaddr, uint32_t c
 	return -1;
 }
 
-/* Is it that function? *generation: see above. */
+/*
+ * Returns 1 if the function at vaddr is the one that calls gc.callbacks, else 0; -ENOMEM.
+ * *generation: see generation_argument().
+ */
 static int is_callback(const struct planner *p, uint64_t vaddr, int *generation)
 {
 	_cleanup_(cfg_deinitp) struct cfg cfg = {0};
@@ -183,7 +192,10 @@ static void search_add(struct gc_search *s, uint64_t vaddr, unsigned int depth)
 	s->fn[s->n++] = vaddr;
 }
 
-/* Look at one function: does it call the one that is sought? 1: *ret is that one. */
+/*
+ * Searches one function for a call of the one that runs gc.callbacks. Returns 1 with its address in
+ * *ret, 0 if there is none, or an error.
+ */
 static int search_function(struct gc_search *s, unsigned int at, uint64_t *ret, int *generation)
 {
 	_cleanup_(cfg_deinitp) struct cfg cfg = {0};
@@ -222,12 +234,12 @@ static int callback_find(struct planner *p, uint64_t *ret, int *generation)
 	return r < 0 ? r : 0;
 }
 
-/* ---- its calls --------------------------------------------------------------------------- */
+/* ---- its calls ----------------------------------------------------------------------------- */
 
 struct gc_calls {
 	struct planner *p;
 	uint64_t callback;
-	int generation; /* which argument it is, -1: not known */
+	int generation; /* number of the argument with the generation; -1: unknown */
 	unsigned int starts, stops, tried;
 	uint32_t insns;
 };
@@ -254,7 +266,7 @@ static int add_site(struct gc_calls *c, const struct cfg *cfg, uint32_t node, en
 	return 0;
 }
 
-/* Does a way lead on from where a collection starts to where one stops? 0: none does. */
+/* Returns 1 if a call with "stop" is reachable after the call at `start`, 0 if not, -ENOMEM. */
 static int is_stopped(const struct gc_calls *c, const struct cfg *cfg, uint32_t start)
 {
 	_cleanup_free_ uint8_t *seen = calloc(cfg->n + 1, 1);
@@ -268,7 +280,10 @@ static int is_stopped(const struct gc_calls *c, const struct cfg *cfg, uint32_t 
 	return 0;
 }
 
-/* The bytes at vaddr are those of a call, or a jump, to the function. */
+/*
+ * Adds a site at vaddr, whose bytes are those of a call of or a jump to the function, if it is an
+ * instruction.
+ */
 static int plan_call(struct gc_calls *c, uint64_t vaddr)
 {
 	_cleanup_(cfg_deinitp) struct cfg cfg = {0};
@@ -308,7 +323,7 @@ static int plan_call(struct gc_calls *c, uint64_t vaddr)
 	return r < 0 ? r : add_site(c, &cfg, node, phase);
 }
 
-/* Each place in a segment whose instruction, if there is one, is a direct call of or jump to it. */
+/* Tries every address in a segment whose bytes are a direct call of or jump to the function. */
 static int plan_calls_in(struct gc_calls *c, const struct image_segment *seg)
 {
 	const struct arch *arch = c->p->cfg.arch;
@@ -342,7 +357,7 @@ static int plan_calls(struct gc_calls *c)
 	return r;
 }
 
-/* Sites of other events cannot be there as well. */
+/* Checks that no other site is at the same instruction, and that each site is an instruction. */
 static int check_apart(struct planner *p)
 {
 	const struct plan *plan = p->plan;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where the GIL is: see gil.h.
+ * Locates the GIL: see gil.h.
  *
- * 3.7 to 3.12 export _PyEval_GetSwitchInterval, which returns the GIL's first member. Its one straight
- * line of code is followed with, for each register, from where its value was loaded: from a constant
- * address, from behind a pointer there, or through pointers behind something unknown, which from 3.12 on
- * is the interpreter.
+ * 3.7 to 3.12 export _PyEval_GetSwitchInterval, which returns the GIL's first member. The function
+ * is straight code. It is followed with, for each register, the origin of its value: loaded from a
+ * constant address, from an offset to the pointer stored there, or through pointers at offsets to
+ * an unknown pointer, which is the interpreter from 3.12 on.
  *
- * 3.6 has its condition variables and mutexes in static variables: all addresses of writable memory that
- * the function computes which calls pthread_cond_timedwait for PyEval_RestoreThread.
+ * In 3.6 the GIL's condition variables and mutexes are static variables: all addresses of writable
+ * memory computed by the function that calls pthread_cond_timedwait for PyEval_RestoreThread.
  */
 #include "plan/gil.h"
 
@@ -19,14 +19,18 @@
 #include "python/python.h"
 
 #define LINE_MAX_INSNS 24
-#define OFFSET_MAX     0xfff0 /* of a member of an interpreter */
+#define OFFSET_MAX     0xfff0 /* limit of the offset of an interpreter's member */
 
-/* Where a register's value comes from. */
+/*
+ * The origin of a register's value. AT: loaded from address `at`. BEHIND: loaded from `first` bytes
+ * after the address in the pointer at `at`. MEMBER: loaded from an unknown address + first.
+ * OF_MEMBER: loaded from `second` bytes after the address in such a member.
+ */
 struct origin {
 	enum { UNKNOWN, AT, BEHIND, MEMBER, OF_MEMBER } kind;
-	uint64_t at;	/* AT, BEHIND: a constant address */
-	int64_t first;	/* BEHIND: from the pointer there; MEMBER: from something unknown */
-	int64_t second; /* OF_MEMBER: from the pointer that is the member */
+	uint64_t at;	/* AT, BEHIND */
+	int64_t first;	/* BEHIND, MEMBER, OF_MEMBER */
+	int64_t second; /* OF_MEMBER */
 };
 
 static struct origin load(const struct insn_operand *op, const struct origin *regs)
@@ -65,7 +69,7 @@ static void step(const struct insn_full *in, struct origin *regs)
 		regs[reg] = to;
 }
 
-/* Follow the line from vaddr to its return: where what it returns comes from. */
+/* Follows straight code from vaddr to its return. Returns the origin of the returned value. */
 static struct origin returned(const struct image *img, const struct arch *arch, uint64_t vaddr)
 {
 	struct origin regs[INSN_REGS_MAX] = {0};
@@ -136,7 +140,7 @@ static bool calls(const struct image *img, const struct cfg *cfg, const char *na
 	return false;
 }
 
-/* An address that is computed, and not accessed: an argument. */
+/* Returns whether the instruction computes an address without an access, as for an argument. */
 static bool takes_address(const struct insn_full *in, uint64_t *ret)
 {
 	const struct insn_operand *op = &in->op[1];
@@ -159,7 +163,10 @@ static void add_part(struct python_gil *gil, uint64_t vaddr)
 	}
 }
 
-/* The parts that the function uses, if it is the one that waits for the GIL. */
+/*
+ * Adds the parts that the function uses, if it calls pthread_cond_timedwait, i.e. waits for the
+ * GIL.
+ */
 static bool take_parts(const struct image *img, uint64_t function, struct python_gil *ret)
 {
 	_cleanup_(cfg_deinit) struct cfg cfg = {.img = img, .arch = arch_native()};

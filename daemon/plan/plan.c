@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sites of a plan as numbers and texts: see plan.h. build.c makes plans. */
+/* Sites of a plan as numbers and as text: see plan.h. build.c makes plans. */
 #include "plan/plan.h"
 
 uint64_t plan_cookie(const struct plan_site *s, unsigned int i)

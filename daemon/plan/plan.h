@@ -43,7 +43,7 @@ struct plan_site {
 	uint8_t callable_reg;
 	bool callable_deref; /* like reg, deref and disp of the frame */
 	int32_t callable_disp;
-	bool same_callable; /* C_ENTER, C_INSTANT: it is of one and the same PyMethodDef each time */
+	bool same_callable; /* C_ENTER, C_INSTANT: it always has the same PyMethodDef */
 	bool has_cc;	    /* counts only under a condition of the branch */
 	uint8_t cc;
 	bool taken;
@@ -72,8 +72,10 @@ struct plan {
 	unsigned int nnative;
 	char native_missing[128];
 
-	/* Collections of the garbage collector, the same way. reg holds the generation, if disp is not
-	 * PYP_GC_NO_GENERATION. */
+	/*
+	 * Sites of garbage collections, likewise. reg holds the generation unless disp is
+	 * PYP_GC_NO_GENERATION.
+	 */
 	struct plan_site gc[PYP_MAX_GC_SITES];
 	unsigned int ngc;
 	char gc_missing[128];

@@ -58,7 +58,7 @@ int planner_check_boundaries(struct planner *p, const struct plan_site *sites, u
 		/* Without a table (some builds), rely on the graph alone. */
 		if (r == -ENODATA)
 			return 0;
-		/* On from the site before, if it is in the same function. */
+		/* Continue from the previous site if it is in the same function. */
 		if (r < 0 || !planner_linear_reaches(p, start == from ? last : start, s->vaddr))
 			return planner_missing(p, "%s (0x%llx is inside of an instruction)",
 					       s->role, (unsigned long long)s->vaddr);

@@ -47,7 +47,7 @@ uint32_t planner_handler(const struct planner *p, int16_t opcode);
 /* The register of the evaluator's argument `arg`, counted from 0, as a bit */
 insn_regs planner_argument(const struct planner *p, unsigned int arg);
 
-/* Reading the code straight on from `at`, does an instruction start at vaddr? */
+/* Returns whether decoding linearly from `at` reaches an instruction that starts at vaddr. */
 bool planner_linear_reaches(const struct planner *p, uint64_t at, uint64_t vaddr);
 /* Is the first byte of each site, sorted by offset, the start of an instruction? */
 int planner_check_boundaries(struct planner *p, const struct plan_site *sites, unsigned int n);
@@ -76,7 +76,7 @@ struct site_want {
 	enum pyp_site_kind kind;
 	const char *role;
 	const struct flow_state *where; /* locations of the pointer, per node */
-	const uint8_t *harmless; /* nodes from which a jump into the line is harmless; may be NULL */
+	const uint8_t *harmless; /* nodes whose jumps into the line are harmless; may be NULL */
 };
 
 /* Add the best site on a line: the first emulated instruction with a known pointer that

@@ -113,7 +113,7 @@ static int resume_once(struct planner *p, unsigned int first)
 	for (unsigned int i = first; i < p->plan->nsites; i++) {
 		_cleanup_free_ uint8_t *seen = planner_bytes(p);
 
-		/* It is there, but nothing executes it. */
+		/* These builds contain the handler, but no code executes it. */
 		if (p->layout->unspecialized && strcmp(p->plan->sites[i].role, "RESUME_CHECK") == 0)
 			continue;
 		if (!seen || resume_follow(p, &p->plan->sites[i], seen) < 0)

@@ -28,8 +28,9 @@ struct arch {
 	 */
 	bool (*decode)(const uint8_t *code, size_t max, uint64_t vaddr, struct insn *ret);
 	/*
-	 * Can a direct call of, or jump to, target be at code? A cheap question to ask of every address
-	 * before decode; it may say true where there is none. NULL: every address must be decoded.
+	 * Returns whether a direct call of or jump to target can be at code. A cheap filter for
+	 * every address before decode; it may return true where there is none. NULL: every address
+	 * must be decoded.
 	 */
 	bool (*may_branch)(const uint8_t *code, size_t max, uint64_t vaddr, uint64_t target);
 	bool (*decode_full)(const uint8_t *code, size_t max, uint64_t vaddr, struct insn_full *ret);
