@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The optional figures of a calling context: one row of COLUMN_TABLE each. The calling-context tree,
- * snapshots, views, merging, folding and all formats iterate this table. To add a column: a row here,
- * and the code that measures it (calltree_add(), profile_keep_columns()).
+ * The optional figures of a calling context: one row of COLUMN_TABLE each. The calling-context
+ * tree, snapshots, views, merging, folding and all formats iterate over this table. To add a
+ * column, add a row here and the code that measures it (calltree_add(), profile_keep_columns()).
  *
- * What every context has (calls, self time, shortest and longest activation) is no column: it is in
- * struct node and struct snapshot_node, where one event touches one cache line.
+ * Figures that every context has (calls, self time, shortest and longest activation) are not
+ * columns: they are in struct node and struct snapshot_node, where one event touches one cache
+ * line.
  */
 #ifndef PYPROF_BASE_COLUMN_H
 #define PYPROF_BASE_COLUMN_H
@@ -17,9 +18,9 @@
 #include "pyprof/bpf_abi.h"
 
 /*
- * X(id, name, group, text, unit, merge). Rows of one group follow each other. name is the key in the
- * group's JSON object; GROUP_name is the column in CSV and HTML (name where the group is ""). The rows of
- * "counters" are in the order of enum pyp_counter.
+ * X(id, name, group, text, unit, merge). Rows of one group are adjacent. name is the key in the
+ * group's JSON object; the column in CSV and HTML is GROUP_name, or name if the group is "". The
+ * rows of "counters" are in the order of enum pyp_counter.
  */
 #define COLUMN_TABLE(X)                                                                            \
 	X(vcsw, "vcsw", "counters", "voluntary context switches", COLUMN_COUNT, COLUMN_SUM)        \
@@ -60,48 +61,51 @@ enum column_id {
 
 enum column_unit { COLUMN_NS, COLUMN_COUNT, COLUMN_BYTES };
 
-/* Of two contexts that become one, and of a context with its callees: the sum, or the larger one. */
+/* How to merge the figures of two contexts, or of a context and its callees: sum or maximum. */
 enum column_merge { COLUMN_SUM, COLUMN_MAX };
 
 struct column {
 	const char *name;
 	const char *group; /* "": its JSON key is a member of the row itself */
-	const char *text;  /* what it is, for people */
+	const char *text;  /* description for users */
 	enum column_unit unit;
 	enum column_merge merge;
 };
 
 extern const struct column column_table[COLUMNS];
-/* "ns", "count", "bytes"; by enum column_unit. */
+/* "ns", "count", "bytes"; indexed by enum column_unit. */
 extern const char *const column_units[];
 
-/* Sets of columns are bits. */
+/* A set of columns is a bit mask. */
 #define COLUMN_BIT(c) (UINT64_C(1) << (c))
 _Static_assert(COLUMNS <= 64, "a set of columns is 64 bits");
-/* The resource counters (bits, by enum pyp_counter) as columns. */
+/* The columns of resource counters (bits by enum pyp_counter). */
 #define COLUMN_COUNTERS(counters)                                                                  \
 	((uint64_t)((counters) & ((1u << PYP_COUNTERS) - 1)) << COLUMN_vcsw)
-/* Why threads wait: these add up to wall time less CPU time (those behind them, to "io"). */
+/*
+ * The reasons for waiting, from FIRST to before END, add up to wall time minus CPU time. The other
+ * columns of the group add up to "io".
+ */
 #define COLUMN_WAITS_FIRST COLUMN_gil
 #define COLUMN_WAITS_END   (COLUMN_other + 1)
 #define COLUMN_WAITS	   (COLUMN_BIT(COLUMN_io_device + 1) - COLUMN_BIT(COLUMN_gil))
 _Static_assert(COLUMN_wbytes - COLUMN_vcsw == PYP_COUNTER_wbytes, "in the order of the ABI");
 
 /*
- * The next group from column `first` on of which there is a column in the set: *end is the first column
- * behind it. Returns its first column, or COLUMNS: there is none.
+ * Finds the next group that has a column in the set, starting with column `first`. Returns the
+ * group's first column, with *end set to the column after its last one; COLUMNS: there is none.
  */
 int column_group_next(uint64_t set, int first, int *end);
 
-/* All columns of a group; 0: there is no such group. */
+/* Returns the set of all columns of a group; 0: no such group. */
 uint64_t column_group(const char *group);
-/* The column of this group and name, or COLUMNS. */
+/* Returns the column of this group and name, or COLUMNS. */
 int column_find(const char *group, const char *name);
-/* "GROUP_name", or "name" where the group is "". Returns buf. */
+/* Writes "GROUP_name", or "name" if the group is "", to buf. Returns buf. */
 #define COLUMN_KEY_MAX 64
 const char *column_key(int column, char buf[COLUMN_KEY_MAX]);
 
-/* Add a figure to another one as the column's merge rule says. Sums wrap. */
+/* Merges a figure into another one by the column's rule. Sums wrap. */
 static inline void column_merge(int column, uint64_t *into, uint64_t value)
 {
 	if (column_table[column].merge == COLUMN_SUM)

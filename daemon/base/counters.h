@@ -9,16 +9,19 @@
 #include "base/diag.h"
 #include "pyprof/bpf_abi.h"
 
-/* "memory": the process's memory by function (the columns of that group), a bit beside those. */
+/* "memory": the process's memory by function (columns of that group). Not an enum pyp_counter. */
 #define COUNTERS_MEMORY (1u << 31)
 
-/* Those that a list ("vcsw,rbytes", "switches,io", "all") names, as bits. Exit code 2. */
+/*
+ * Parses a list of counters ("vcsw,rbytes", "switches,io", "all") into bits. Exit code 2 if it is
+ * invalid.
+ */
 int counters_parse(const char *list, uint32_t *ret, struct diag *diag);
 
-/* The columns that these bits measure. */
+/* Returns the columns that these counters fill. */
 uint64_t counters_columns(uint32_t bits);
 
-/* These bits as such a list, in buf; "" if there are none. */
+/* Formats these bits as such a list in buf (size bytes); "" if there are none. Returns buf. */
 const char *counters_list(uint32_t bits, char *buf, size_t size);
 
 #endif

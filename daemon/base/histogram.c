@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM 4u /* buckets beside the one that is needed */
+#define ROOM 4u /* additional buckets on each side when growing */
 
-/* The powers themselves but for the first are no whole numbers: these are the largest below. */
+/* All but the first of these powers are not integers; the values are rounded down. */
 const uint64_t histogram_bounds[HISTOGRAM_SCALE + 1] = {
 	UINT64_C(0x8000000000000000), UINT64_C(0x8b95c1e3ea8bd6e6), UINT64_C(0x9837f0518db8a96f),
 	UINT64_C(0xa5fed6a9b15138ea), UINT64_C(0xb504f333f9de6484), UINT64_C(0xc5672a115506dadd),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* System calls that can block, and what for: see wait.h. The numbers are this machine's. */
+/*
+ * System calls that can block, and what they wait for: see wait.h. The numbers are this machine's.
+ */
 #include "base/wait.h"
 
 #include <stddef.h>
@@ -7,17 +9,17 @@
 
 #include "pyprof/bpf_abi.h"
 
-/* Besides the reasons: it depends on the arguments. */
+/* In addition to the reasons: it depends on the arguments. */
 enum {
-	BY_FD = WAITS, /* on the file that the first one is a descriptor of */
-	IF_FIRST,      /* a sleep if the first one is 0: select's number of descriptors */
-	IF_SECOND,     /* a sleep if the second one is 0: poll's number of descriptors */
+	BY_FD = WAITS, /* the kind of file of the first argument, a descriptor */
+	IF_FIRST,      /* a sleep if the first argument is 0: select's number of descriptors */
+	IF_SECOND,     /* a sleep if the second argument is 0: poll's number of descriptors */
 };
 
 #define CALL(name, wait) [SYS_##name] = 1 + (wait)
 
 /* clang-format off */
-static const uint8_t calls[WAIT_SYSCALLS] = { /* 0: not known */
+static const uint8_t calls[WAIT_SYSCALLS] = { /* 0: unknown */
 	CALL(read, BY_FD), CALL(write, BY_FD), CALL(readv, BY_FD), CALL(writev, BY_FD),
 	CALL(pread64, BY_FD), CALL(pwrite64, BY_FD), CALL(preadv, BY_FD), CALL(pwritev, BY_FD),
 	CALL(preadv2, BY_FD), CALL(pwritev2, BY_FD), CALL(sendfile, BY_FD), CALL(splice, BY_FD),

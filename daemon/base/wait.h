@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Why a thread is off its CPU: the reasons, and which system call waits for what. The reasons of a
- * context add up to its wall time less its CPU time, to the nanosecond. Pure.
+ * Why a thread is off its CPU: the reasons, and the reason of each system call. The reasons of a
+ * context add up to its wall time minus its CPU time, to the nanosecond. Pure.
  */
 #ifndef PYPROF_BASE_WAIT_H
 #define PYPROF_BASE_WAIT_H
 
 #include <stdint.h>
 
-/* X(id, what it is). Those from disk to device are kinds of I/O and count as one reason. */
+/* X(id, description). Reasons from disk to device are kinds of I/O, and count as one reason. */
 #define WAIT_TABLE(X)                                                                              \
 	X(gil, "waits for the GIL")                                                                \
 	X(lock, "waits for a lock (a futex that is not the GIL's)")                                \
@@ -35,14 +35,17 @@ static inline int wait_is_io(enum wait_reason w)
 	return w >= WAIT_disk && w <= WAIT_device;
 }
 
-/* Numbers of system calls below this are told apart. */
+/* System calls with numbers from this one on are not distinguished. */
 #define WAIT_SYSCALLS 512
 
-/* What a blocked system call waits for, by its number and first two arguments; fd: enum pyp_fd_kind, of the
- * first one where wait_by_fd() says that it matters. A futex is a lock. */
+/*
+ * Returns what a blocked system call waits for, by its number and first two arguments. fd: enum
+ * pyp_fd_kind of the first argument, used only if wait_by_fd() returns true. A futex counts as a
+ * lock.
+ */
 enum wait_reason wait_of_syscall(int64_t nr, uint64_t arg0, uint64_t arg1, uint8_t fd);
 
-/* Does it depend on what kind of file the first argument, a descriptor, is? */
+/* Returns whether the reason depends on the kind of file of the first argument, a descriptor. */
 int wait_by_fd(int64_t nr);
 
 #endif

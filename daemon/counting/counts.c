@@ -114,7 +114,7 @@ static void add(struct counts *t, struct rebuild *rb, const struct thread *th,
 		return;
 	}
 	rb->tree.nodes[node].calls += c->calls;
-	rb->calls += calls; /* collections are no calls */
+	rb->calls += calls; /* collections do not count as calls */
 }
 
 void counts_take_back(struct counts *t, struct rebuild *rb)

@@ -28,7 +28,7 @@ struct samples_by_func {
 };
 
 /*
- * Samples that are not in the tree: those taken beside a trace, to correct its times, and those
+ * Samples that are not in the tree: those taken during a trace, to correct its times, and those
  * taken before it. See snapshot/reconcile.h.
  */
 struct samples_beside {

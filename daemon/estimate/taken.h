@@ -9,7 +9,7 @@
 #include "base/cost.h"
 #include "stats/calltree.h"
 
-/* Begun and yielded activations, of a node or of its callees */
+/* Numbers of activations that began and that yielded, of a node or of its callees */
 struct taken_ends {
 	uint64_t calls, yields;
 };

@@ -57,7 +57,7 @@ static enum decode_error decode_switch(const void *data, size_t size, struct eve
 	return DECODE_OK;
 }
 
-/* A system call has a number; what is no system call has neither number nor arguments. */
+/* A SWITCH_OUT in a system call has a number; otherwise it has neither number nor arguments. */
 static bool wait_is_possible(const struct pyp_rec_switch_out *r)
 {
 	bool in_call = r->wait == PYP_WAIT_SYSCALL || r->wait == PYP_WAIT_GIL;

@@ -11,7 +11,10 @@
 
 #include "pyprof/bpf_abi.h"
 
-/* Where the memory of a process is: what a frame's address can be. See ACTIVATION_NATIVE and ACTIVATION_GC. */
+/*
+ * Returns whether addr can be an address in a process's memory, as a frame's is. ACTIVATION_NATIVE
+ * and ACTIVATION_GC are bits above such addresses.
+ */
 static inline bool event_is_user_address(uint64_t addr)
 {
 	return !(addr >> 62);
@@ -51,7 +54,7 @@ static inline uint32_t event_sample_natives(const struct event_sample *s)
 	return s->flags & (PYP_SAMPLE_METHOD | PYP_SAMPLE_NATIVE) ? 1 : 0;
 }
 
-/* All but runtime: of SWITCH_OUT, see struct pyp_rec_switch_out. */
+/* Fields other than runtime: SWITCH_OUT only, see struct pyp_rec_switch_out. */
 struct event_switch {
 	uint64_t runtime;
 	uint64_t delay;
@@ -90,7 +93,7 @@ struct event {
 		} c_call;		 /* C_ENTER, C_LEAVE, C_INSTANT */
 		struct event_method method;
 		struct {
-			uint64_t frame; /* GC_START: the innermost; 0: none, or not known */
+			uint64_t frame; /* GC_START: the innermost frame; 0: none, or unknown */
 		} gc;			/* GC_START, GC_STOP; arg is the generation */
 		struct event_switch sw; /* SWITCH_IN, SWITCH_OUT */
 		struct {
@@ -114,7 +117,7 @@ struct event {
 			const uint64_t *value; /* PYP_COUNTERS values; points into the record */
 		} counters;		       /* COUNTERS */
 		struct {
-			int64_t resident, mapped; /* bytes more or less; not both 0 */
+			int64_t resident, mapped; /* change in bytes; not both 0 */
 		} memory;			  /* MEMORY */
 	} u;
 };

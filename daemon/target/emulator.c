@@ -29,7 +29,7 @@ static void first_line(const char *path, char *out, int size)
 	out[strcspn(out, "\n")] = '\0';
 }
 
-/* The name of the process that traces it with ptrace(2), or "". */
+/* Writes the name of the process that traces t with ptrace(2), or "". */
 static void tracer_of(const struct target *t, char comm[32])
 {
 	char path[64], line[128];
