@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* objects: what is in a process's memory, by type? Runs without a daemon. */
+/* objects: count a process's objects by type. Runs without a daemon. */
 #include "cmd.h"
 
 #include <errno.h>

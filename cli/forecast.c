@@ -63,7 +63,7 @@ int forecast_confirm(struct client *c, pid_t pid, const struct target_opts_given
 	r = client_request(c, "POST", "/v1/forecast", body, &answer, diag);
 	if (r < 0)
 		return r;
-	/* No forecast: the attach request will report the reason. */
+	/* If there is no forecast, the attach request will report the reason. */
 	if (!*text_of(answer, "name"))
 		return 0;
 	put_line(pid, answer);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The contract between the BPF programs and the daemon: what travels in a target's ring buffer,
- * what a probe site's cookie says, and the knobs and counters they share. Included by both sides,
- * so: fixed-width types only, explicit padding, sizes asserted. Anything that changes here changes
- * PYP_BPF_ABI_VERSION.
+ * The interface between the BPF programs and the daemon: the records in a target's ring buffer, the
+ * cookies of probe sites, and the settings and counters that they share. Both sides include this
+ * file, so it has only fixed-width types, explicit padding and asserted sizes. Any change here
+ * changes PYP_BPF_ABI_VERSION.
  *
  * Units: timestamps are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns), run times are the
  * scheduler's sum_exec_runtime in nanoseconds, addresses are the target's virtual addresses.
@@ -18,45 +18,46 @@
 #define PYP_BPF_ABI_VERSION 17
 
 /*
- * Which hits say something. Between windows nothing is said about calls, and since the epoch goes up
- * before the next one, nothing about switches; but code objects that go are to be known, and so are
- * exits, forks and exec.
+ * Which probe hits produce records. Between windows there are no records of calls, nor of switches,
+ * because the epoch increases before the next window. Code objects that are freed, exits, forks and
+ * execs are still reported.
  */
 #define PYP_ACTIVE_OFF	   0u /* every program returns at once */
 #define PYP_ACTIVE_ON	   1u
 #define PYP_ACTIVE_BETWEEN 2u
 
-/* What a probe site announces. */
+/* The kind of event at a probe site. */
 enum pyp_site_kind {
 	PYP_SITE_ENTER = 1,	/* a frame starts or resumes (function start, generator resume) */
 	PYP_SITE_THROW = 2,	/* a frame resumes because an exception is thrown into it */
-	PYP_SITE_LEAVE = 3,	/* a frame is left for good: return or unwinding */
+	PYP_SITE_LEAVE = 3,	/* a frame ends: return or unwinding */
 	PYP_SITE_YIELD = 4,	/* a frame is suspended (before 3.11 this is a LEAVE) */
 	PYP_SITE_CODE_FREE = 5, /* a code object is deallocated: its address may be reused */
-	PYP_SITE_C_ENTER = 6,	/* the frame calls something that may be a function written in C */
-	PYP_SITE_C_LEAVE = 7,	/* and that has returned, or raised */
-	PYP_SITE_C_INSTANT = 8, /* the evaluator did itself what such a function does */
-	PYP_SITE_GC_START = 9,	/* a collection of the garbage collector starts */
-	PYP_SITE_GC_STOP = 10,	/* and has ended */
+	PYP_SITE_C_ENTER = 6,	/* the frame calls an object that may be a C function */
+	PYP_SITE_C_LEAVE = 7,	/* that call has returned or raised */
+	PYP_SITE_C_INSTANT = 8, /* the evaluator did the work of a C function without a call */
+	PYP_SITE_GC_START = 9,	/* a garbage collection starts */
+	PYP_SITE_GC_STOP = 10,	/* a garbage collection has ended */
 };
 
 /*
- * A site's cookie tells the one uprobe program what to do there:
+ * A site's cookie tells the uprobe program, which all sites share, what to do:
  *
  *   bits  0-3   kind (enum pyp_site_kind)
- *   bits  4-8   base register that holds the frame (for CODE_FREE: the code object), or whose
- *               memory does; numbered as the instruction set does (plan/arch, arch.bpf.h).
- *               GC_START, GC_STOP: that holds the generation, if disp is not PYP_GC_NO_GENERATION
+ *   bits  4-8   base register: it holds the frame (CODE_FREE: the code object), or the base of the
+ *               address of memory that does; numbered as by the instruction set (plan/arch,
+ *               arch.bpf.h). GC_START, GC_STOP: it holds the generation, unless disp is
+ *               PYP_GC_NO_GENERATION
  *   bit   9     1: the pointer is in memory at [base + disp], 0: it is the register itself
- *   bits 10-15  site number, its lower six bits, carried in every record
+ *   bits 10-15  site number, lower six bits, carried in every record
  *   bit  16     1: the site is a conditional branch and counts only under the predicate below
- *   bits 17-20  condition code, as arch.bpf.h understands it (x86-64: the low nibble of Jcc)
+ *   bits 17-20  condition code as in arch.bpf.h (x86-64: the low nibble of Jcc)
  *   bit  21     1: counts when the branch is taken, 0: when it is not
  *   bit  22     1: an ENTER is a THROW if the low half of the register below is not 0 (throwflag)
  *   bits 23-27  that register
- *   bit  28     1: what it announces may be executed, and so announced, once more
- *   bit  29     1: that only if the comparison before it found its operands unequal
- *   bits 30-31  site number, its upper two bits
+ *   bit  28     1: the instruction may execute again and cause a duplicate event
+ *   bit  29     1: only if the comparison before it found its operands unequal
+ *   bits 30-31  site number, upper two bits
  *   bits 32-63  disp, signed
  */
 #define PYP_COOKIE_KIND(c)     ((__u32)((c)&0xf))
@@ -72,17 +73,17 @@ enum pyp_site_kind {
 #define PYP_COOKIE_UNEQUAL(c)  ((__u32)(((c) >> 29) & 1))
 #define PYP_COOKIE_DISP(c)     ((__s32)((c) >> 32))
 #define PYP_MAX_SITES	       64
-#define PYP_MAX_NATIVE_SITES   96 /* of calls of functions written in C */
-#define PYP_MAX_GC_SITES       16 /* of the garbage collector */
+#define PYP_MAX_NATIVE_SITES   96 /* for calls of C functions */
+#define PYP_MAX_GC_SITES       16 /* for garbage collections */
 #define PYP_ALL_SITES	       (PYP_MAX_SITES + PYP_MAX_NATIVE_SITES + PYP_MAX_GC_SITES)
 
-/* In a GC site's disp: its register does not hold the generation. */
+/* In a GC site's disp: the register does not hold the generation. */
 #define PYP_GC_NO_GENERATION (-1)
 
 /*
- * Where the kernel has no cookies (a uprobe event of many probes), the sites are found by their
- * address in the target: a table with one slot each, for which the daemon has sought a factor that
- * puts no two sites in one slot.
+ * If the kernel provides no cookies (one uprobe event with many probes), sites are found by their
+ * address in the target: a hash table with one slot per site, for which the daemon searches a
+ * factor without collisions.
  */
 #define PYP_SITE_BITS  12
 #define PYP_SITE_SLOTS (1u << PYP_SITE_BITS)
@@ -97,18 +98,20 @@ struct pyp_site_entry {
 _Static_assert(sizeof(struct pyp_site_entry) == 16, "pyp_site_entry changed size");
 
 /*
- * Of C_ENTER and C_INSTANT, by site number: where the object that is called is, as the cookie says it
- * of the frame. Its two lowest bits are a tag in some versions.
+ * The location of the called object at C_ENTER and C_INSTANT sites, by site number; encoded as the
+ * frame's in the cookie. In some versions, the two lowest bits of the pointer are a tag.
  */
 struct pyp_native_site {
 	__s32 disp;
 	__u8 reg;
 	__u8 deref;
-	__u8 same; /* it is of one and the same PyMethodDef each time */
+	__u8 same; /* the object always has the same PyMethodDef */
 	__u8 pad;
 };
 
-/* And which objects count: addresses of their types in the target, 0: there is none. */
+/*
+ * The types of objects that are C functions: addresses in the target; 0: the type does not exist.
+ */
 struct pyp_native_types {
 	__u64 function;	  /* PyCFunction_Type */
 	__u64 cmethod;	  /* PyCMethod_Type (3.9+) */
@@ -118,9 +121,9 @@ struct pyp_native_types {
 _Static_assert(sizeof(struct pyp_native_site) == 8, "pyp_native_site changed size");
 
 /*
- * Where things are in the target's frames and code objects; one per target, constant for the
- * verifier. Offsets in bytes. The frame block is the 32 bytes at frame + frame_block: code and
- * previous lie inside it, so that one read fetches both.
+ * Offsets in bytes of fields of the target's frames and code objects; one per target, constant for
+ * the verifier. The frame block is the 32 bytes at frame + frame_block: it contains code and
+ * previous, so that one read fetches both.
  */
 struct pyp_layout {
 	__u16 frame_block;
@@ -136,20 +139,24 @@ struct pyp_layout {
 	__u16 code_qualname; /* 0xffff: none (before 3.11) */
 	__u16 str_length;
 	__u16 str_state;
-	__u16 str_kind_shift;	/* where the kind's 3 bits start in state */
+	__u16 str_kind_shift;	/* position of the kind's 3 bits in state */
 	__u16 str_ascii_data;	/* offset of the bytes of a compact ASCII string */
 	__u16 str_compact_data; /* offset of the units of a compact non-ASCII string */
 	__u32 code_skip_flags;	/* co_flags of code that is never counted (3.13+ __init__ shim) */
-	/* co_flags of code that is entered once as a function (owner PYP_OWNER_THREAD) when its
-	 * generator is created, which is no call (3.15+); 0: none is */
+	/*
+	 * co_flags of code that is entered once as a function (owner PYP_OWNER_THREAD) when its
+	 * generator is created, which is not a call (3.15+); 0: none
+	 */
 	__u32 code_creation_flags;
-	__u16 frame_instr; /* 3.11+: pointer to the current instruction; before: f_lasti, -1 at first */
-	__u16 code_start; /* the instructions, 0 before 3.11 */
-	__u16 code_first; /* 3.11+: the number of the first instruction of its own, an __s32 */
-	/* 3.11: a byte, 1 if C code has called the frame; its caller may then be a frame that was
-	 * not entered yet. 0xffff: no frame calls before it is entered */
+	__u16 frame_instr; /* 3.11+: pointer to current instruction; else f_lasti, -1 at first */
+	__u16 code_start;  /* offset of the instructions; 0 before 3.11 */
+	__u16 code_first;  /* 3.11+: index of the function's own first instruction, an __s32 */
+	/*
+	 * 3.11: a byte, 1 if C code has called the frame; its caller may then be a frame that was
+	 * not entered yet. 0xffff: no frame makes calls before it is entered
+	 */
 	__u16 frame_is_entry;
-	__u16 object_type; /* ob_type, in every object; types' own fields move with it */
+	__u16 object_type; /* ob_type, in every object; offsets of types' own fields depend on it */
 	__u16 pad;
 };
 
@@ -171,40 +178,40 @@ enum pyp_rec_type {
 	PYP_REC_YIELD,	    /* as LEAVE */
 	PYP_REC_SWITCH_OUT, /* the thread leaves a CPU */
 	PYP_REC_SWITCH_IN,  /* the thread gets a CPU */
-	PYP_REC_CODE,	    /* a code object is seen for the first time; its strings came before */
+	PYP_REC_CODE,	    /* a code object is seen for the first time; its strings precede */
 	PYP_REC_STRING,
 	PYP_REC_CODE_FREE,
 	PYP_REC_CHAIN, /* the frames of a thread first seen (or seen again after a loss) */
 	PYP_REC_THREAD_EXIT,
-	PYP_REC_FORK, /* the target, or a descendant, made a child process */
+	PYP_REC_FORK, /* the target, or a descendant, has created a child process */
 	PYP_REC_EXEC,
-	PYP_REC_COUNTERS,  /* a thread's resource counters, where they have changed */
-	PYP_REC_SAMPLE,	   /* sampling: a stack; the names of its code came before */
-	PYP_REC_CODE_ID,   /* counting: the number of a code object whose CODE came before */
-	PYP_REC_C_ENTER,   /* a frame calls a function written in C; its METHOD came before */
-	PYP_REC_C_LEAVE,   /* and that has returned */
+	PYP_REC_COUNTERS,  /* a thread's resource counters, if they have changed */
+	PYP_REC_SAMPLE,	   /* sampling: a stack; the names of its code precede */
+	PYP_REC_CODE_ID,   /* counting: the number of a code object whose CODE precedes */
+	PYP_REC_C_ENTER,   /* a frame calls a C function, whose METHOD precedes */
+	PYP_REC_C_LEAVE,   /* that call has returned */
 	PYP_REC_C_INSTANT, /* both at once */
-	PYP_REC_METHOD,	   /* a function written in C is seen for the first time */
-	PYP_REC_GC_START,  /* a collection of the garbage collector starts */
-	PYP_REC_GC_STOP,   /* and has ended */
+	PYP_REC_METHOD,	   /* a C function is seen for the first time */
+	PYP_REC_GC_START,  /* a garbage collection starts */
+	PYP_REC_GC_STOP,   /* a garbage collection has ended */
 	PYP_REC_MEMORY,	   /* the process's memory has grown or shrunk */
 	PYP_REC_MAX
 };
 
-/* Head of every record. */
+/* The header of every record. */
 struct pyp_rec {
 	__u64 ts;
 	__u32 tid; /* in the daemon's pid namespace */
 	__u8 type; /* enum pyp_rec_type */
-	__u8 site; /* site number, 0 where there is none */
-	__u16 arg; /* per type, see below; else 0 */
+	__u8 site; /* site number; 0: none */
+	__u16 arg; /* depends on the type, see below; else 0 */
 };
 
 /* In h.arg of ENTER and THROW. */
-#define PYP_ENTER_GENERATOR 1u /* the frame can be suspended: a generator's or coroutine's */
-#define PYP_ENTER_START	    2u /* and has not run before */
+#define PYP_ENTER_GENERATOR 1u /* the frame can be suspended: generator or coroutine */
+#define PYP_ENTER_START	    2u /* the frame has not run before */
 
-/* ENTER, THROW. caller: the Python frame below, entry frames skipped; 0: none. 40 bytes. */
+/* ENTER, THROW. caller: the calling Python frame, entry frames skipped; 0: none. 40 bytes. */
 struct pyp_rec_enter {
 	struct pyp_rec h;
 	__u64 frame;
@@ -219,8 +226,8 @@ struct pyp_rec_leave {
 };
 
 /*
- * C_ENTER, C_INSTANT, C_LEAVE (method is 0): the Python frame whose call it is, which has one such call
- * at a time. method: the address of the PyMethodDef, by which such functions are told apart.
+ * C_ENTER, C_INSTANT, C_LEAVE. frame: the calling Python frame, which has at most one such call at
+ * a time. method: the address of the PyMethodDef, which identifies the C function; C_LEAVE: 0.
  */
 struct pyp_rec_c_call {
 	struct pyp_rec h;
@@ -229,8 +236,8 @@ struct pyp_rec_c_call {
 };
 
 /*
- * GC_START, GC_STOP: h.arg is the generation, or PYP_GC_UNKNOWN. frame: GC_START: the thread's innermost
- * Python frame, entry frames skipped; 0: it could not be read, or there is none. GC_STOP: 0.
+ * GC_START, GC_STOP. h.arg: the generation, or PYP_GC_UNKNOWN. frame: of GC_START, the thread's
+ * innermost Python frame, entry frames skipped; 0: none, or it could not be read. Of GC_STOP, 0.
  */
 #define PYP_GC_GENERATIONS 3
 #define PYP_GC_UNKNOWN	   PYP_GC_GENERATIONS
@@ -242,52 +249,52 @@ struct pyp_rec_gc {
 
 _Static_assert(sizeof(struct pyp_rec_gc) == 24, "pyp_rec_gc changed size");
 
-/* In h.arg of METHOD: what is called. */
+/* In h.arg of METHOD: the kind of C function. */
 enum pyp_method_kind {
 	PYP_METHOD_FUNCTION =
-		1,	      /* of a module, or of no known one: "<built-in method math.sqrt>" */
+		1,	      /* of a module or of an unknown one: "<built-in method math.sqrt>" */
 	PYP_METHOD_BOUND = 2, /* of an object: "<built-in method fromkeys of type object …>" */
 	PYP_METHOD_DESCRIPTOR = 3, /* of a type: "<method 'append' of 'list' objects>" */
 };
 #define PYP_METHOD_UNREADABLE 0x100u /* the name could not be read */
 
 /*
- * METHOD: from now on this PyMethodDef is this function (again, where its name or type has changed:
- * memory is used again). Strings end with a NUL, and are cut where they do not fit.
+ * METHOD: names the function of a PyMethodDef. Sent again if the name or type at this address has
+ * changed, because memory is reused. Strings are NUL-terminated and truncated to fit.
  */
 struct pyp_rec_method {
 	struct pyp_rec h;
 	__u64 method;
-	__u64 self_type; /* FUNCTION, BOUND: address of the type of the object it is bound to */
+	__u64 self_type; /* FUNCTION, BOUND: address of the type of the bound object */
 	char name[96];	 /* ml_name */
-	char type[96];	 /* tp_name of the type whose method it is; "" for a module's function */
-	char module[96]; /* m_module, where that is a str; else "" */
+	char type[96];	 /* tp_name of the method's type; "" for a module's function */
+	char module[96]; /* m_module if that is a str; else "" */
 };
 
-/* In h.arg of SWITCH_OUT: still runnable, preempted. */
+/* In h.arg of SWITCH_OUT: the thread is still runnable (preempted). */
 #define PYP_SWITCH_RUNNABLE 1u
-/* In h.arg of both: calls or returns of the thread were lost, and its stack was not sent since. */
+/* In h.arg of both: calls or returns of the thread were lost since its stack was last sent. */
 #define PYP_SWITCH_LOST 2u
 
-/* SWITCH_IN: the thread's run time so far. */
+/* SWITCH_IN. runtime: the thread's run time so far. */
 struct pyp_rec_switch {
 	struct pyp_rec h;
 	__u64 runtime;
 };
 
-/* In wait of SWITCH_OUT: what the thread waits for, as far as the kernel side knows. */
+/* In `wait` of SWITCH_OUT: why the thread waits, as far as the BPF program knows. */
 enum pyp_wait {
-	PYP_WAIT_CPU,	  /* it could go on: it was preempted, or yielded */
+	PYP_WAIT_CPU,	  /* runnable: it was preempted, or has yielded */
 	PYP_WAIT_SYSCALL, /* blocked in a system call */
 	PYP_WAIT_GIL,	  /* in a futex call on one of the ranges below */
-	PYP_WAIT_FAULT,	  /* blocked outside of system calls: a page fault */
-	PYP_WAIT_STOPPED, /* by a signal or a debugger */
+	PYP_WAIT_FAULT,	  /* blocked outside of system calls, e.g. in a page fault */
+	PYP_WAIT_STOPPED, /* stopped by a signal or a debugger */
 	PYP_WAIT_MAX
 };
 
-/* What a descriptor is, as far as it matters for why a thread waits. */
+/* The kind of file of a descriptor, as far as it affects why a thread waits. */
 enum pyp_fd_kind {
-	PYP_FD_UNKNOWN, /* not looked at, closed, or unreadable */
+	PYP_FD_UNKNOWN, /* not determined, closed, or unreadable */
 	PYP_FD_FILE,	/* a regular file, a directory or a block device */
 	PYP_FD_SOCKET,
 	PYP_FD_PIPE,
@@ -296,10 +303,11 @@ enum pyp_fd_kind {
 };
 
 /*
- * SWITCH_OUT: besides, why. delay: how long the thread has waited in run queues in all its life, the
- * wait that ended last included; 0: the kernel does not count it. syscall and its first two arguments:
- * where wait is SYSCALL or GIL, else -1 and 0. fd: enum pyp_fd_kind of the first argument, for calls that
- * the daemon has asked to be looked at. gil: the number of the GIL, where wait is GIL.
+ * SWITCH_OUT: also the reason. delay: total time in ns that the thread has waited in run queues in
+ * its life, including the wait that ended last; 0: the kernel does not measure it. syscall, arg:
+ * the system call and its first two arguments if wait is SYSCALL or GIL, else -1 and 0. fd: enum
+ * pyp_fd_kind of the first argument, for system calls that the daemon has selected. gil: the number
+ * of the GIL if wait is GIL.
  */
 struct pyp_rec_switch_out {
 	struct pyp_rec h;
@@ -314,29 +322,29 @@ struct pyp_rec_switch_out {
 };
 
 /*
- * Where futexes mean a GIL: addresses in the target. Several ranges can be of one GIL; each
- * interpreter (3.12+) can have one. size 0: none.
+ * Addresses in the target whose futexes belong to a GIL. A GIL can have several ranges; each
+ * interpreter (3.12+) can have its own GIL. size 0: unused.
  */
 #define PYP_GIL_RANGES 16
 struct pyp_gil_range {
 	__u64 start;
 	__u32 size;
-	__u32 gil; /* its number, below PYP_GIL_RANGES */
+	__u32 gil; /* number of the GIL, below PYP_GIL_RANGES */
 };
 
-/* System calls whose descriptor is looked at: bits by number. */
+/* System calls whose descriptor's kind is determined: bits by number. */
 #define PYP_FD_CALLS 512
 
-/* Which of a code object's strings a STRING record carries (h.arg). */
+/* The string of a code object that a STRING record carries (h.arg). */
 enum pyp_string_which { PYP_STR_FILENAME = 0, PYP_STR_NAME = 1, PYP_STR_QUALNAME = 2 };
 
-#define PYP_STRING_UNREADABLE 1u /* the target's page was not in memory: ask the target's memory */
+#define PYP_STRING_UNREADABLE 1u /* the page was not in memory: read it from the target's memory */
 #define PYP_STRING_TRUNCATED  2u
 
 /*
- * One string, in CPython's own representation: `units` characters of `kind` bytes each (1: ASCII
- * or Latin-1, 2: UCS-2, 4: UCS-4), of which the first `bytes` bytes follow. The record's size is
- * one of a few classes, so it may be longer than its content.
+ * A string in CPython's own representation: `units` characters of `kind` bytes each (1: ASCII or
+ * Latin-1, 2: UCS-2, 4: UCS-4), of which the first `bytes` bytes follow. Records have one of a few
+ * sizes, so a record may be longer than its content.
  */
 struct pyp_rec_string {
 	struct pyp_rec h;
@@ -351,7 +359,7 @@ struct pyp_rec_string {
 #define PYP_STRING_SMALL  96u
 #define PYP_STRING_MEDIUM 512u
 #define PYP_STRING_LARGE  16384u
-#define PYP_STRING_HUGE	  49152u /* in a small ring, or a full one, such a string is cut to LARGE */
+#define PYP_STRING_HUGE	  49152u /* truncated to LARGE if the ring is small or full */
 
 #define PYP_CODE_UNREADABLE 1u
 
@@ -368,15 +376,15 @@ struct pyp_rec_code_free {
 };
 
 /*
- * A thread's frames, innermost first, in as many records as needed: `first` counts from the
- * innermost frame. The event that caused it follows: a chain sent with an ENTER starts at the
- * caller; one sent with a LEAVE starts at the frame that is left. A record with first = 0 starts a
- * chain: a chain before it that had no LAST was given up because the ring was full.
+ * CHAIN: a thread's frames, innermost first, in as many records as needed; `first` is the index
+ * from the innermost frame. The event that caused it follows: a chain sent with an ENTER starts at
+ * the caller, one sent with a LEAVE at the frame that is left. A record with first = 0 starts a
+ * chain; if the chain before had no LAST, it was abandoned because the ring was full.
  */
 #define PYP_CHAIN_FRAMES    32
-#define PYP_CHAIN_LAST	    1u /* h.arg: no more to come */
+#define PYP_CHAIN_LAST	    1u /* h.arg: the last record of the chain */
 #define PYP_CHAIN_TRUNCATED 2u /* too deep or unreadable: the outermost frames are missing */
-#define PYP_CHAIN_RESYNC    4u /* in the first record: the thread was known, events were lost */
+#define PYP_CHAIN_RESYNC    4u /* in the first record: the thread was known, but events were lost */
 #define PYP_CHAIN_MAX_DEPTH 16384
 
 struct pyp_chain_frame {
@@ -392,10 +400,10 @@ struct pyp_rec_chain {
 };
 
 /*
- * THREAD_EXIT: the name the thread had; runtime: its run time as of its last switch or scheduler
- * tick, so up to a tick short. h.arg: PYP_EXIT_*.
+ * THREAD_EXIT. comm: the thread's last name. runtime: its run time at its last switch or scheduler
+ * tick, so up to a tick too small. h.arg: PYP_EXIT_*.
  */
-#define PYP_EXIT_GROUP 1u /* the group died */
+#define PYP_EXIT_GROUP 1u /* the whole thread group has ended */
 #define PYP_EXIT_LOST  2u /* as PYP_SWITCH_LOST */
 
 struct pyp_rec_thread {
@@ -404,15 +412,15 @@ struct pyp_rec_thread {
 	char comm[16];
 };
 
-/* In h.arg of FORK: the child runs in its parent's memory until it executes a program (vfork). */
+/* In h.arg of FORK: the child shares its parent's memory until it executes a program (vfork). */
 #define PYP_FORK_SHARED 1u
-/* In h.arg of EXEC: a thread that was not the leader executed, and has become it. */
+/* In h.arg of EXEC: a thread that was not the leader has executed, and has become the leader. */
 #define PYP_EXEC_OTHER_THREAD 1u
 
 /*
- * FORK: tid is the forking thread, parent its process, child the new one. parent is the target or,
- * while it is followed, a descendant; children that share their parent's memory are told only then.
- * EXEC: parent is 0; child is 0 if it was the target that executed, else the descendant.
+ * FORK: tid is the forking thread, parent its process, child the new process. parent is the target
+ * or, while it is followed, a descendant; children that share their parent's memory are reported
+ * only then. EXEC: parent is 0; child is 0 if the target has executed, else the descendant.
  */
 struct pyp_rec_process {
 	struct pyp_rec h;
@@ -421,10 +429,9 @@ struct pyp_rec_process {
 };
 
 /*
- * What the kernel counts for each thread, at choice. X(name, field of the kernel's); what each is, is in
- * the daemon's table of columns.
- * The bytes are those that read(2), write(2) and the like were asked to move, whatever the file is;
- * recv(2) and send(2) are not among these.
+ * Resource counters that the kernel maintains for each thread, each optional. X(name, kernel
+ * field). The daemon's table of columns describes them. Bytes are those passed to read(2), write(2)
+ * and the like, whatever the kind of file; recv(2) and send(2) are not included.
  */
 #define PYP_COUNTERS_X(X)                                                                          \
 	X(vcsw, nvcsw)                                                                             \
@@ -442,8 +449,8 @@ enum pyp_counter {
 };
 
 /*
- * COUNTERS: the thread's counters since it began, those that were asked for, else 0. Sent before the
- * thread's next event when one of them has changed since they were last sent.
+ * COUNTERS: the values since the thread's start of the requested counters; others are 0. Sent
+ * before the thread's next event if one of them has changed since they were last sent.
  */
 struct pyp_rec_counters {
 	struct pyp_rec h;
@@ -453,13 +460,14 @@ struct pyp_rec_counters {
 _Static_assert(sizeof(struct pyp_rec_counters) == 64, "pyp_rec_counters changed size");
 
 /*
- * MEMORY: by how many bytes (negative: it has shrunk) the process's memory has changed since it was last
- * sent, by this thread's doing; either is 0 where it has not moved by a step. h.arg: PYP_MEMORY_*.
+ * MEMORY: the bytes by which this thread has changed the process's memory since the last record
+ * (negative: it has shrunk); a value is 0 if it has changed by less than a step. h.arg:
+ * PYP_MEMORY_*.
  */
 struct pyp_rec_memory {
 	struct pyp_rec h;
-	__s64 resident; /* in RAM */
-	__s64 mapped;	/* addresses mapped, resident or not */
+	__s64 resident; /* resident in RAM */
+	__s64 mapped;	/* mapped addresses, resident or not */
 };
 
 _Static_assert(sizeof(struct pyp_rec_memory) == 32, "pyp_rec_memory changed size");
@@ -467,16 +475,16 @@ _Static_assert(sizeof(struct pyp_rec_memory) == 32, "pyp_rec_memory changed size
 #define PYP_MEMORY_LOST 1u /* as PYP_SWITCH_LOST */
 
 /*
- * SAMPLE: the code on a thread's stack, innermost first, in as many records as needed, each with the
- * CPU time that the sample stands for. A record with first = 0 starts a sample: one before it that had
- * no LAST was given up. No code at all: the thread runs no Python.
+ * SAMPLE: the code objects on a thread's stack, innermost first, in as many records as needed, each
+ * with the CPU time that the sample represents. A record with first = 0 starts a sample; if the one
+ * before had no LAST, it was abandoned. No code objects: the thread is not running Python.
  *
- * With METHOD or NATIVE in its first record, a function written in C runs on top of the stack, and the
- * first of the codes is the address of its PyMethodDef, whose METHOD came before, or the address of the
- * instruction that runs.
+ * With METHOD or NATIVE in the first record, a C function runs on top of the stack. The first entry
+ * is then the address of its PyMethodDef, whose METHOD precedes, or the address of the current
+ * instruction.
  */
 #define PYP_SAMPLE_CODES     64
-#define PYP_SAMPLE_LAST	     1u /* h.arg: no more to come */
+#define PYP_SAMPLE_LAST	     1u /* h.arg: the last record of the sample */
 #define PYP_SAMPLE_TRUNCATED 2u /* too deep or unreadable: the outermost frames are missing */
 #define PYP_SAMPLE_METHOD    4u
 #define PYP_SAMPLE_NATIVE    8u
@@ -491,21 +499,21 @@ struct pyp_rec_sample {
 };
 
 /* When samples are taken. */
-#define PYP_SAMPLING_ALONE   0u /* while PYP_ACTIVE_ON, of a target without probes */
-#define PYP_SAMPLING_BETWEEN 1u /* between windows, that is while PYP_ACTIVE_BETWEEN */
+#define PYP_SAMPLING_ALONE   0u /* while PYP_ACTIVE_ON, for targets without probes */
+#define PYP_SAMPLING_BETWEEN 1u /* between windows, i.e. while PYP_ACTIVE_BETWEEN */
 #define PYP_SAMPLING_BESIDE                                                                        \
-	2u /* while PYP_ACTIVE_ON, beside probes: those of their time are dropped */
+	2u /* while PYP_ACTIVE_ON, along with probes; samples of their time are dropped */
 
 /*
- * Sampling beside probes: addresses in the target, with what an interrupt there means. A clock that
- * fell due while the processor handled a breakpoint with interrupts disabled interrupts the first
- * instruction after it.
+ * Sampling along with probes: addresses in the target, and what an interrupt there means. A timer
+ * that expires while the processor handles a breakpoint with interrupts disabled interrupts the
+ * first instruction after it.
  */
-#define PYP_TRAP_KERNEL 1u /* the kernel, entered from there, runs a probe */
-#define PYP_TRAP_USER	2u /* as well if user code is interrupted there */
+#define PYP_TRAP_KERNEL 1u /* in the kernel, entered from this address: a probe is running */
+#define PYP_TRAP_USER	2u /* also if user code is interrupted at this address */
 #define PYP_TRAPS_MAX	(4u * PYP_ALL_SITES)
 
-/* Samples that were dropped because they are of probes' time. */
+/* Samples that were dropped because they hit the probes' time. */
 struct pyp_trap_samples {
 	__u64 in_kernel, after;
 };
@@ -516,28 +524,28 @@ struct pyp_sampling {
 	__u16 interp_next, interp_threads;
 	__u16 ts_next, ts_thread_id, ts_frame, ts_cframe, cframe_current;
 	__u8 when; /* PYP_SAMPLING_* */
-	__u8 top;  /* of the stack the first frame alone is sent: who runs, not who called it */
+	__u8 top;  /* send only the innermost frame of the stack */
 };
 
-/* Code in the target; size 0: none. */
+/* A range of code in the target; size 0: unused. */
 struct pyp_code_range {
 	__u64 start, size;
 };
 
-/* Of the evaluator, and of what it takes to call and to leave a Python function. */
+/* Ranges of the evaluator, and of the code that calls and leaves Python functions. */
 #define PYP_OWN_CODE 16
 
-/* And where: addresses, which are others after an exec. */
+/* Addresses that sampling needs; an exec changes them. */
 struct pyp_sampling_at {
-	__u64 interp_head;			 /* of the pointer to the first interpreter */
-	__u64 code_type;			 /* of PyCode_Type */
-	struct pyp_code_range own[PYP_OWN_CODE]; /* the first: none if not known */
+	__u64 interp_head; /* address of the pointer to the first interpreter */
+	__u64 code_type;   /* address of PyCode_Type */
+	struct pyp_code_range own[PYP_OWN_CODE]; /* size of the first is 0: unknown */
 };
 
 /*
- * C functions in samples. op: what an instruction calls: 0, no C function; else PYP_CALL, and where
- * the called object lies, so many slots below the top of the value stack, with PYP_CALL_ARGS the
- * instruction's argument besides.
+ * C functions in samples. op: for each opcode, whether it calls a C function. 0: no. Else PYP_CALL
+ * and the position of the called object: the number of slots below the top of the value stack, plus
+ * the instruction's argument if PYP_CALL_ARGS is set.
  */
 #define PYP_CALL       0x80u
 #define PYP_CALL_ARGS  0x40u
@@ -545,16 +553,16 @@ struct pyp_sampling_at {
 struct pyp_native_calls {
 	__u8 on;
 	__u8 remember;	 /* counting: calls are probed, and remembered by frame */
-	__u8 index_unit; /* bytes that frame_instr counts in; 0: it is a pointer */
+	__u8 index_unit; /* unit of frame_instr in bytes; 0: it is a pointer */
 	__u8 pad;
-	__u16 frame_stack; /* the pointer to the value stack's top during a call (3.14+); 0: none */
-	__u16 code_bytes;  /* where it is an index: as in struct pyp_waiting */
+	__u16 frame_stack; /* pointer to the top of the value stack during calls (3.14+); 0: none */
+	__u16 code_bytes;  /* if frame_instr is an index: as in struct pyp_waiting */
 	__u16 bytes_data;
 	__u8 pad2[6];
 	__u8 op[256];
 };
 
-/* CODE_ID: from now on this number stands for what is at this address now, for ever. */
+/* CODE_ID: permanently assigns this number to the code object now at this address. */
 struct pyp_rec_code_id {
 	struct pyp_rec h;
 	__u64 code;
@@ -562,15 +570,18 @@ struct pyp_rec_code_id {
 	__u32 pad;
 };
 
-/* Numbers of code objects; the first ones mean something else. */
+/* Numbers of code objects; the first ones are special. */
 #define PYP_COUNT_OUTSIDE 1u /* as caller: no Python code */
 #define PYP_COUNT_LOST	  2u /* code whose names or number could not be sent */
 #define PYP_COUNT_SKIP	  3u /* never counted, never sent */
-#define PYP_COUNT_GC	  4u /* as callee: a collection of generation 0; then 1, 2, unknown */
+#define PYP_COUNT_GC	  4u /* as callee: collection of generation 0; then 1, 2, unknown */
 #define PYP_COUNT_FIRST	  (PYP_COUNT_GC + PYP_GC_UNKNOWN + 1)
-#define PYP_COUNT_IDS	  524288u /* what comes after these is lost, and counted so */
+#define PYP_COUNT_IDS	  524288u /* maximum; further code objects are counted as lost */
 
-/* Counting's map: how often a thread has called one from the other, by number; value: __u64. */
+/*
+ * Key of the counting map: number of calls of one code object by another in a thread. The value is
+ * a __u64.
+ */
 struct pyp_edge {
 	__u32 tid;
 	__u32 caller;
@@ -579,35 +590,35 @@ struct pyp_edge {
 #define PYP_COUNT_EDGES 262144u
 
 /*
- * How to tell that a generator waits in `yield from` or `await`: by the instruction with which it
- * goes on, RESUME with an argument that says so, or YIELD_FROM (before 3.11).
+ * How to detect that a generator waits in `yield from` or `await`: by the instruction at which it
+ * resumes, either RESUME with a certain argument, or YIELD_FROM (before 3.11).
  */
 enum pyp_waiting_style {
-	PYP_WAITING_NONE,  /* needs not be known: exceptions pass without a trace (before 3.9) */
-	PYP_WAITING_INDEX, /* f_lasti: the instruction before it, as an index into co_code */
-	PYP_WAITING_PREV,  /* a pointer to the instruction before it */
-	PYP_WAITING_NEXT,  /* a pointer to it */
+	PYP_WAITING_NONE,  /* not needed: exceptions pass without an event (before 3.9) */
+	PYP_WAITING_INDEX, /* f_lasti: index in co_code of the instruction before */
+	PYP_WAITING_PREV,  /* pointer to the instruction before */
+	PYP_WAITING_NEXT,  /* pointer to the instruction */
 };
 #define PYP_WAITING_OPS 5
 
 struct pyp_waiting {
 	__u8 style;
 	__u8 index_unit; /* bytes: 1 (3.9), 2 (3.10) */
-	__u8 least_arg;	 /* of its two lowest bits */
+	__u8 least_arg;	 /* minimum of its two lowest bits */
 	__u8 op[PYP_WAITING_OPS];
 	__u16 frame_instr;
-	__u16 code_bytes; /* co_code, and of that object ... */
-	__u16 bytes_data; /* ... the first byte */
+	__u16 code_bytes; /* co_code, and in that bytes object */
+	__u16 bytes_data; /* the first byte */
 	__u16 pad;
 };
 
 /*
- * 3.12 and later: a RESUME that finds its code out of date (sys.monitoring has been used) brings it up
- * to date and is executed again. Counting must not see it twice.
+ * 3.12 and later: a RESUME whose code object is out of date (because sys.monitoring was used)
+ * updates it and is executed again. Counting must ignore the second execution.
  */
 struct pyp_restart {
-	__u64 interp_head;  /* address of the pointer to the interpreter; 0: no such thing */
-	__u16 code_version; /* what is compared, 64 bits each */
+	__u64 interp_head;  /* address of the pointer to the first interpreter; 0: not used */
+	__u16 code_version; /* fields that are compared, 64 bits each */
 	__u16 interp_version;
 	__u16 pad[2];
 };
@@ -635,8 +646,8 @@ _Static_assert(sizeof(struct pyp_rec_thread) == 40, "pyp_rec_thread changed size
 _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed size");
 
 /*
- * Named counters of everything the BPF side could not do. X(name, what it means). They live in
- * the target's .bss as an array of __u64 indexed by enum pyp_loss.
+ * Counters of everything that the BPF programs could not do. X(name, description). They are in the
+ * .bss section as an array of __u64, indexed by enum pyp_loss.
  */
 #define PYP_LOSSES(X)                                                                              \
 	X(lost_events, "calls and returns lost because the ring was full")                         \

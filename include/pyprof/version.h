@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The one place that says which version this is. */
+/* The version, defined only here. */
 #ifndef PYPROF_VERSION_H
 #define PYPROF_VERSION_H
 
