@@ -49,9 +49,9 @@ static inline struct thread *profile_live_thread(const struct profile *p, uint32
 void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts);
 
 /* profile_ended.c */
-/* This thread has ended: nothing is on its stacks, nobody finds it by its tid. */
+/* Adds a thread that has ended, has no stacks, and is no longer in the index by tid. */
 void profile_add_ended(struct profile *p, struct thread *th);
-/* Fold what can be folded now. O(contexts of the threads that are folded). */
+/* Merges the ended threads that can be merged now. O(contexts of these threads). */
 void profile_fold_ended(struct profile *p);
 
 #endif

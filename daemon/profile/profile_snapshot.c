@@ -73,7 +73,7 @@ static int taker_init(struct taker *t, const struct cost *cost)
 				  cost, &t->estimate);
 }
 
-/* What is in flight ------------------------------------------------------------------------ */
+/* Running activations ---------------------------------------------------------------------- */
 
 static void stack_inflight(struct taker *t, const struct thread *th, const struct stack *s)
 {
@@ -101,7 +101,7 @@ static void thread_inflight(struct taker *t, uint32_t i)
 	t->charged[th->node] = i + 1;
 }
 
-/* Logical stacks in flight ----------------------------------------------------------------- */
+/* Running coroutines ----------------------------------------------------------------------- */
 
 static int copy_sums(struct coro_sums *to, const struct coro_sums *from)
 {
@@ -293,7 +293,7 @@ static int take_funcs(struct taker *t)
 	return take_sums_funcs(t, &t->coros) || take_sums_funcs(t, &t->greenlets) ? -ENOMEM : 0;
 }
 
-/* Logical stacks --------------------------------------------------------------------------- */
+/* Coroutines ------------------------------------------------------------------------------- */
 
 static enum snapshot_coro_kind kind_of(const struct taker *t, uint32_t func)
 {

@@ -74,7 +74,7 @@ static void add_pair(struct gils *g, uint32_t holder, uint32_t waiter, uint64_t 
 	g->dropped += ns;
 }
 
-/* ---- who waits --------------------------------------------------------------------------- */
+/* ---- waiting threads --------------------------------------------------------------------- */
 
 /*
  * Returns the group of a function. If all groups are in use, returns the last one, whatever its
@@ -120,7 +120,7 @@ static void end_awake(struct gil *of, struct thread *th)
 	th->gil.awake = false;
 }
 
-/* ---- who pays ---------------------------------------------------------------------------- */
+/* ---- charging ---------------------------------------------------------------------------- */
 
 /* Charges the pending time to this thread. */
 static void resolve(struct gils *g, struct calltree *t, struct gil *of, const struct thread *th)

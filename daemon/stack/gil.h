@@ -38,7 +38,7 @@ struct gil {
 	uint32_t waiting;      /* number of threads */
 	uint32_t awake;	       /* threads that have waited and run again, and may hold it */
 	uint64_t ts;	       /* everything up to this time is charged or pending */
-	uint64_t pending;      /* ns with waiters whose holder is not known yet */
+	uint64_t pending;      /* ns with waiters whose holder is not yet known */
 	struct gil_group groups[GIL_GROUPS];
 };
 

@@ -17,7 +17,7 @@
 #include "stats/func.h"
 
 #define NATIVES_MAX	 256u /* ranges */
-#define NATIVES_FAILURES 16u  /* failed lookups, after which no more are made */
+#define NATIVES_FAILURES 16u  /* failed lookups, after which there are no further ones */
 
 /* Fills *ret for an address. Returns 0 or a negative errno. May take milliseconds. */
 typedef int (*natives_find_fn)(void *ctx, uint64_t address, struct native_code *ret);

@@ -2,103 +2,108 @@
 /*
  * From events to stacks: the rules
  *
- * An ENTER says "this frame runs now, and that frame is below it"; a LEAVE says "this frame has
- * stopped". Were that all, a counter would do. But what happens between two events is not all
- * visible: greenlets swap whole stacks by plain stores, exceptions and interpreter shortcuts end
- * frames that never began, events can be lost, and the first event of a thread finds it in the
- * middle of its work. So events are matched by frame address, never by position, and each mismatch
- * has exactly one meaning.
+ * An ENTER reports that a frame now runs, and which frame has called it; a LEAVE reports that a
+ * frame has stopped. If all changes were visible, a counter would suffice. They are not: greenlets
+ * swap whole stacks by plain stores, exceptions and interpreter shortcuts end frames that never
+ * began to run, events can be lost, and a thread already has frames at its first event. Events are
+ * therefore matched by frame address, not by position, and each mismatch has exactly one
+ * interpretation.
  *
  * A thread has one current stack and any number of parked ones. `top` is the innermost activation
  * of the current stack.
  *
  * ENTER(frame, code, caller), and THROW:
  *
- *   E1  frame is top's: the same entry seen twice. RESUME_CHECK that fails its check falls back to
- *       RESUME, and both are probed. Ignored. If the code is another one, however, the old frame
- *       has gone unseen and its memory is used again: pop it (unmatched) and go on.
+ *   E1  frame is top's: the same entry was reported twice. A RESUME_CHECK that fails its check
+ *       falls back to RESUME, and both are probed. Ignored. If the code is different, however, the
+ *       old frame has ended unseen and its memory was reused: pop it (unmatched) and continue.
  *
- *   E2  caller is top's: the normal case. Push. (Interpreter entry frames are skipped by the BPF
- *       side, so a function called from C code has the Python function below that as its caller.)
+ *   E2  caller is top's: the normal case. Push. (The BPF program skips the interpreter's entry
+ *       frames, so the caller of a function called from C code is the Python function below that.)
  *
- *   E3  caller is 0 and the stack is not empty: a stack of its own begins, which is how a greenlet
- *       starts. Park the current stack; push on a new one.
+ *   E3  caller is 0 and the stack is not empty: a separate stack begins, as when a greenlet starts.
+ *       Park the current stack; push on a new one.
  *
- *   E4  caller is on the current stack, below top: what is above it has gone without a leave. Pop
- *       those (each unmatched), then push.
+ *   E4  caller is on the current stack, below top: the activations above it have ended without a
+ *       LEAVE. Pop them (each unmatched), then push.
  *
  *   E5  caller is on a parked stack: the program has switched to it. Make it the current one; as in
- *       E4, pop what is above the caller. Push.
+ *       E4, pop the activations above the caller. Push.
  *
- *   E6  caller is unknown, and it is a THROW, or caller is a generator that is suspended: one that
- *       waits in `yield from` or `await` passes an exception on to what it waits for without
- *       running itself, and only pretends to be the caller. What it waits for may catch it, return,
- *       and so resume the next one out, which is no THROW any more. Push on top. (3.11 also resumes
- *       a generator without any sign, after what it waited for has caught an exception; its calls,
- *       until it is left, are counted as those of whoever resumed it.)
+ *   E6  caller is on no stack, and the event is a THROW, or caller is a suspended generator. A
+ *       generator that waits in `yield from` or `await` passes an exception on to the awaited
+ *       object without running itself, and only appears to be its caller. The awaited object may
+ *       catch the exception and return, which resumes the next outer generator; that event is not a
+ *       THROW. Push on top. (3.11 also resumes a generator without an event, after the awaited
+ *       object has caught an exception; its calls, until it is left, are counted as those of the
+ *       function that resumed it.)
  *
- *   E7  caller is unknown otherwise. After a loss a CHAIN comes first, so nothing was lost: this
- *       stack was parked before we looked, and runs again. A new stack begins, with a place for the
- *       caller, "(unseen)", so that what it calls from now on finds it; counted as such. The old
- *       stack, unless it is empty, is kept parked.
+ *   E7  caller is on no stack otherwise. After a loss a CHAIN comes first, so nothing was lost:
+ *       this stack was parked before tracing began, and runs again. A new stack begins with a
+ *       placeholder for the caller, "(unseen)", which later calls by the caller match; it is
+ *       counted as unseen. The old stack, unless it is empty, is kept parked.
  *
- * A frame that is entered is on no stack. If a parked stack still has it, that stack's greenlet
- * died without a word and the memory is used again: the frame and what is above it are removed
- * there (unmatched).
+ * A frame that is entered is on no stack. If a parked stack still contains it, that stack's
+ * greenlet has died without an event and the memory was reused: the frame and the activations above
+ * it are removed from that stack (unmatched).
  *
- * LEAVE(frame), and YIELD, which is the same to us: a generator that is resumed is entered again,
- * and that counts as a call, as in cProfile.
+ * LEAVE(frame), and YIELD, which is handled the same way: a generator that is resumed is entered
+ * again, and that counts as a call, as in cProfile.
  *
  *   L1  frame is top's: pop.
- *   L2  frame is on the current stack, below top: pop those above it (each unmatched), then it.
- *   L3  frame is on a parked stack: switch to that; then as L1 or L2.
- *   L4  frame is unknown: it was unwound before it began to run (an entry that raised
+ *   L2  frame is on the current stack, below top: pop the activations above it (each unmatched),
+ *       then pop it.
+ *   L3  frame is on a parked stack: switch to that stack; then as L1 or L2.
+ *   L4  frame is on no stack: it was unwound before it began to run (an entry that raised
  *       RecursionError), or it is an interpreter's shim. Counted as unstarted, otherwise ignored.
  *
- * C_ENTER(frame, method): the frame, which runs, calls a function written in C. A frame has one such
- * call at a time, so the activation is known by the frame's address with a bit set that no address
- * has, frame' below, and its caller is the frame. C_LEAVE(frame): it has returned.
+ * C_ENTER(frame, method): the running frame calls a C function. A frame has one such call at a
+ * time, so the activation is identified by the frame's address with a bit set that no address has,
+ * frame' below, and its caller is the frame. C_LEAVE(frame): the call has returned.
  *
- *   C1  C_ENTER while frame' is on top: that one's end was not seen. Pop it.
+ *   C1  C_ENTER while frame' is on top: the end of that call was not seen. Pop it.
  *   C2  Then as ENTER(frame', method, frame).
  *   C3  ENTER whose caller is frame, while frame' is on the same stack: the C function has called
- *       back, so it is the caller. E2, E4 and E5 unwind to it and not to the frame.
- *   C4  LEAVE(frame) while frame' is above it: that ended with it, as it should.
- *   C5  C_LEAVE as LEAVE(frame'), but one that is unknown is no mismatch: the same instruction is
- *       passed behind calls of other things, and a thread may be inside of a call when it is first seen.
- *       (greenlet.switch is such a function: it returns on a stack that was parked.)
- *   C6  A CHAIN has no such activations: those between two frames that go on go on as well, one at the
- *       end does not, as nobody can say.
+ *       back, so it is the caller. E2, E4 and E5 unwind to frame' instead of the frame.
+ *   C4  LEAVE(frame) while frame' is above it: frame' has ended with it, which is not a mismatch.
+ *   C5  C_LEAVE as LEAVE(frame'), but an unknown frame' is not a mismatch: the same instruction is
+ *       also executed after calls of other objects, and a thread may be inside of a call when it is
+ *       first seen. (greenlet.switch is such a function: it returns on a stack that was parked.)
+ *   C6  A CHAIN has no such activations: those between two frames that continue also continue. One
+ *       at the inner end is popped, because it is unknown whether it still runs.
  *
- * GC_START(frame): the frame, or a C function that it calls, has set off a collection of the garbage
- * collector. A thread is in one collection at a time. Its activation is known by the address of what
- * set it off with another bit set, and what it calls (callbacks, finalizers) names the frame as its
- * caller, as in C3. Nothing leaves a collection but its end.
+ * GC_START(frame): the frame, or a C function that it calls, has triggered a garbage collection. A
+ * thread is in one collection at a time. The activation of a collection is identified by the
+ * address of its trigger's activation with another bit set. Functions that the collection calls
+ * (callbacks, finalizers) name the frame as their caller, as in C3. No LEAVE reports its end, only
+ * GC_STOP.
  *
- *   G1  GC_START while a collection is open: that one's end was not seen. It is popped.
- *   G2  The frame is found as a caller is in E2, E4 and E5. One that is on no stack is being created
- *       (a generator's, 3.11), or it is not known: then what is on top has set it off.
- *   G3  ENTER whose caller is on no stack, while a collection is on top: the collection is the caller.
- *   G4  C_ENTER(frame), LEAVE(frame): the frame goes on, so a collection on top of it is over.
- *   G5  GC_STOP pops the collection and what is above it. Without one it means nothing: it had begun
- *       before anybody looked, or in a loss (C6 is true of collections as well).
+ *   G1  GC_START while a collection is open: the end of that one was not seen. Pop it.
+ *   G2  The frame is found as a caller is in E2, E4 and E5. If it is on no stack, it is being
+ *       created (a generator's, 3.11) or unknown: the trigger is then top.
+ *   G3  ENTER whose caller is on no stack, while a collection is on top: the collection is the
+ *       caller.
+ *   G4  C_ENTER(frame), LEAVE(frame): the frame runs, so a collection on top of it has ended.
+ *   G5  GC_STOP pops the collection and the activations above it. It is ignored if no collection is
+ *       open: that one began before tracing, or during a loss (C6 applies to collections as well).
  *
- * CHAIN(frames): the truth, read from the target's own frames: on first sight of a thread, and
- * after a loss. What the current stack and the chain have in common, from the outermost frame
- * inwards (same frame, same function), goes on as if nothing had happened. What the stack has
- * besides ended in the gap. What the chain has besides is running, but was entered before we
- * looked: it is pushed without counting a call, and without a duration when it ends. In a thread
- * that switches stacks, a chain with another outermost frame than the current stack's belongs to
- * another stack, and the current one is parked.
+ * CHAIN(frames): the thread's actual stack, read from the target's own frames: when a thread is
+ * first seen, and after a loss. The common part of the current stack and the chain, from the
+ * outermost frame inwards (same frame, same function), continues unchanged. The other activations
+ * of the stack have ended in the gap. The other frames of the chain are running, but their entry
+ * was not seen: they are pushed without counting a call, and without a duration when they end. In a
+ * thread that switches stacks, a chain whose outermost frame differs from the current stack's
+ * belongs to another stack, and the current one is parked.
  *
- * Stacks end as they empty: an empty current stack is dropped when another one becomes current.
- * Parked stacks of greenlets that were killed never empty; the oldest go when there are too many.
+ * Stacks end when they are empty: an empty current stack is dropped when another one becomes
+ * current. Parked stacks of greenlets that were killed never become empty; the oldest are dropped
+ * when there are too many.
  *
- * Too deep, or too many contexts: activations without a place of their own are summed in the
- * thread's "(truncated)" node, and so is everything that they call. Above the limit of depth they
- * are not even kept, only counted: `overflow` says how many there are above the last one kept. No
- * rule scans a stack: a frame is found in O(1) whatever the depth (thread_find), and every frame that
- * is popped was pushed.
+ * Limits of depth and contexts: activations without a node of their own are added up in the
+ * thread's "(truncated)" node, and so is everything that they call. Above the depth limit,
+ * activations are not even stored, only counted: `overflow` is their number above the last stored
+ * one. No rule scans a stack beyond the activations that it pops: a frame is found in O(1) at any
+ * depth (thread_find), and every popped frame was pushed.
  */
 #include "stack/rebuild_priv.h"
 
@@ -126,7 +131,7 @@ static uint32_t child_slow(struct rebuild *rb, struct thread *th, uint32_t func)
 	return child;
 }
 
-/* Node 0 is a root, whose function is none: no last child, no match. */
+/* Node 0 is a root and has no function, so it never matches as the last child. */
 static inline uint32_t child_of(struct rebuild *rb, struct thread *th, uint32_t func)
 {
 	uint32_t last = rb->tree.nodes[th->node].last_child;
@@ -144,7 +149,7 @@ static inline void record(struct node *n, int c, uint64_t duration)
 		n->max[c] = duration;
 }
 
-/* Of a generator or coroutine. */
+/* Ends a step of a generator or coroutine. */
 static void finish_step(struct rebuild *rb, const struct thread *th, const struct activation *a,
 			uint64_t cpu, uint64_t wall, bool suspended)
 {
@@ -157,18 +162,21 @@ static void finish_step(struct rebuild *rb, const struct thread *th, const struc
 	coro_leave(&rb->coros, a->frame, activation_func(a), th->last_ts, running, suspended);
 }
 
-/* Less what its own probes, and those of all that it called, have cost. */
+/*
+ * Records a duration without the cost of the activation's own probes and of those of all its
+ * callees.
+ */
 static inline void record_duration(struct durations *d, const struct activation *a, uint64_t cpu,
 				   uint64_t wall, uint64_t probes)
 {
-	/* A C function without an end of its own takes no time. */
+	/* A C function whose call is a single event has no duration. */
 	if (d->off || !wall)
 		return;
 	durations_add(d, activation_func(a), cpu > probes ? cpu - probes : 0,
 		      wall > probes ? wall - probes : 0);
 }
 
-/* An activation ends, with its stack's clocks as they are. */
+/* Ends an activation. cpu, wall, probes: its stack's clocks at that time, in ns. */
 static inline void finish(struct rebuild *rb, const struct thread *th, const struct activation *a,
 			  uint64_t cpu, uint64_t wall, uint64_t probes, bool suspended)
 {
@@ -234,7 +242,10 @@ static void push_overflow(struct rebuild *rb, struct thread *th, uint64_t frame,
 	rb->truncated++;
 }
 
-/* A frame about to be entered is on a parked stack: that part of it is dead. */
+/*
+ * Removes a frame that is about to be entered from a parked stack, with the activations above it:
+ * they are dead.
+ */
 static void forget_dead(struct rebuild *rb, struct thread *th, uint64_t frame)
 {
 	struct stack *s;
@@ -259,7 +270,7 @@ static void forget_dead(struct rebuild *rb, struct thread *th, uint64_t frame)
 	thread_drop_parked(th, slot);
 }
 
-/* kind: 0 or ACTIVATION_SUSPENDS. */
+/* kind: 0 or ACTIVATION_SUSPENDS. counted: the entry counts as a call, and has a duration. */
 static inline void push(struct rebuild *rb, struct thread *th, uint64_t frame, uint32_t func,
 			uint32_t kind, bool counted)
 {
@@ -306,7 +317,10 @@ static bool stack_has(const struct stack *s, uint64_t frame)
 	return false;
 }
 
-/* C functions that end with their callers are as they should be, and so are collections. */
+/*
+ * Pops an activation whose end was not seen. C functions and collections are expected to end with
+ * their callers, so they do not count as unmatched.
+ */
 static void pop_unseen(struct rebuild *rb, struct thread *th)
 {
 	const uint64_t frame = thread_top(th)->frame;
@@ -315,7 +329,7 @@ static void pop_unseen(struct rebuild *rb, struct thread *th)
 	pop(rb, th, false);
 }
 
-/* Pop what is above frame, which is on the current stack. */
+/* Pops the activations above frame, if it is on the current stack. */
 static void unwind_to(struct rebuild *rb, struct thread *th, uint64_t frame)
 {
 	if (!stack_has(&th->cur, frame))
@@ -324,7 +338,7 @@ static void unwind_to(struct rebuild *rb, struct thread *th, uint64_t frame)
 		pop_unseen(rb, th);
 }
 
-/* The same, but the C function that it calls stays (C3). */
+/* The same, but keeps a C function called by the frame, or a collection triggered by it (C3). */
 static void unwind_to_caller(struct rebuild *rb, struct thread *th, uint64_t frame)
 {
 	if (!stack_has(&th->cur, frame))
@@ -342,13 +356,13 @@ static void drop_oldest(struct rebuild *rb, struct thread *th)
 	thread_drop_parked(th, th->oldest);
 }
 
-/* The current stack is parked, if there is anything on it; an empty one is current then. */
+/* Parks the current stack unless it is empty. An empty stack becomes current. */
 static void park(struct rebuild *rb, struct thread *th)
 {
 	th->cur.parked_at = th->last_ts;
 	if (!th->cur.depth || thread_park(th) == 0)
 		return;
-	/* Out of memory: it is lost. */
+	/* Out of memory: the stack is lost. */
 	while (th->cur.depth) {
 		rb->unmatched++;
 		pop(rb, th, false);
@@ -370,7 +384,7 @@ void rebuild_switch_to(struct rebuild *rb, struct thread *th, uint32_t slot)
 	greenlet_resume(&rb->coros, th);
 }
 
-/* Make the stack that has the frame the current one. False: none has it. */
+/* Makes the stack that contains the frame current. Returns false if no stack contains it. */
 static bool switch_to_frame(struct rebuild *rb, struct thread *th, uint64_t frame)
 {
 	uint32_t slot;
@@ -389,8 +403,11 @@ static bool switch_to_frame(struct rebuild *rb, struct thread *th, uint64_t fram
 
 /* The rules -------------------------------------------------------------------------------- */
 
-/* Above the limit of depth nothing is kept, so nothing can be matched but the last frame. A program
- * can stay up there: the search for each caller has to be cheap. */
+/*
+ * Handles an entry above the depth limit. Returns false if other rules apply. No activations are
+ * stored there, so only the last frame can be matched. A program can stay above the limit, so the
+ * search for each caller must be cheap.
+ */
 static bool enter_overflow(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e)
 {
 	uint32_t slot;
@@ -406,7 +423,7 @@ static bool enter_overflow(struct rebuild *rb, struct thread *th, const struct r
 	return true;
 }
 
-/* E6, E7 and G3. */
+/* Handles E6, E7 and G3. */
 static void enter_from_nowhere(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e)
 {
 	if (thread_top(th) && activation_is_gc(thread_top(th)->frame))
@@ -418,7 +435,10 @@ static void enter_from_nowhere(struct rebuild *rb, struct thread *th, const stru
 	push(rb, th, e->caller, FUNC_UNSEEN, 0, false);
 }
 
-/* Everything but E2. Leaves the stack so that the frame can be pushed; false: it is there (E1). */
+/*
+ * Handles all rules for ENTER except E2. Afterwards the frame can be pushed. Returns false if it is
+ * already on the stack (E1).
+ */
 static bool enter_prepare(struct rebuild *rb, struct thread *th, const struct rebuild_entry *e)
 {
 	const struct activation *top = thread_top(th);
@@ -501,7 +521,10 @@ void rebuild_leave(struct rebuild *rb, struct thread *th, uint64_t frame, bool s
 
 /* C functions ------------------------------------------------------------------------------ */
 
-/* What the frame has called, or set off, is over (C1, G4). */
+/*
+ * Pops a C function that the frame has called, or a collection that it has triggered, from the top
+ * (C1, G4).
+ */
 static void c_close(struct rebuild *rb, struct thread *th, uint64_t frame)
 {
 	const struct activation *top = thread_top(th);
@@ -523,7 +546,7 @@ void rebuild_c_enter(struct rebuild *rb, struct thread *th, uint64_t frame, uint
 		.func = func,
 	};
 
-	/* One that is not seen to end, or whose caller is not on top. */
+	/* The end of the previous call was not seen, or the caller is not on top. */
 	if (unlikely(!top || top->frame != frame)) {
 		c_close(rb, th, frame);
 		if (enter_overflow(rb, th, &e) || !enter_prepare(rb, th, &e))
@@ -560,7 +583,7 @@ void rebuild_c_leave(struct rebuild *rb, struct thread *th, uint64_t frame)
 
 /* Collections ------------------------------------------------------------------------------ */
 
-/* The collection that is open, and what is above it, is over. */
+/* Pops the open collection, if any, and the activations above it. */
 static void gc_close(struct rebuild *rb, struct thread *th)
 {
 	const uint64_t gc = th->gc;
@@ -573,7 +596,9 @@ static void gc_close(struct rebuild *rb, struct thread *th)
 		pop(rb, th, false);
 }
 
-/* Bring what has set it off to the top (G2). */
+/*
+ * Makes the frame that has triggered a collection, or the C function that it calls, the top (G2).
+ */
 static void gc_find(struct rebuild *rb, struct thread *th, uint64_t frame)
 {
 	const struct activation *top = thread_top(th);
@@ -589,7 +614,7 @@ void rebuild_gc_start(struct rebuild *rb, struct thread *th, uint64_t frame, uin
 	const struct activation *top;
 
 	gc_close(rb, th);
-	/* Above the limit of depth it is not told apart from what set it off. */
+	/* Above the depth limit, a collection is not distinguished from its trigger. */
 	if (th->cur.overflow)
 		return;
 	gc_find(rb, th, frame);
@@ -603,7 +628,7 @@ void rebuild_gc_stop(struct rebuild *rb, struct thread *th)
 	gc_close(rb, th);
 }
 
-/* All of it -------------------------------------------------------------------------------- */
+/* Whole threads ---------------------------------------------------------------------------- */
 
 static void finish_all(struct rebuild *rb, struct thread *th)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Chains: a thread's stack as read from the target is compared with the rebuilt one (rule CHAIN in
- * rebuild.c). */
+/*
+ * Chains: compares a thread's stack as read from the target with the rebuilt one (CHAIN in
+ * rebuild.c).
+ */
 #include "stack/rebuild_priv.h"
 
 static bool same(const struct activation *a, const struct chain_frame *f)
@@ -8,7 +10,10 @@ static bool same(const struct activation *a, const struct chain_frame *f)
 	return a->frame == f->frame && activation_func(a) == f->func;
 }
 
-/* Find the stack the chain belongs to, by its outermost frame; return at which depth that is. */
+/*
+ * Makes the stack to which the chain belongs current, by its outermost frame. Returns the depth of
+ * that frame.
+ */
 static uint32_t chain_stack(struct rebuild *rb, struct thread *th, const struct chain_frame *outer,
 			    bool truncated)
 {
@@ -29,7 +34,10 @@ static uint32_t chain_stack(struct rebuild *rb, struct thread *th, const struct 
 	return 0;
 }
 
-/* Is the activation at *at, or behind a C function's or a collection's there, this frame's? */
+/*
+ * Returns whether the activation at *at is this frame's. Skips C functions and collections there,
+ * and advances *at past them on success.
+ */
 static bool chain_goes_on(const struct stack *s, uint32_t *at, const struct chain_frame *f)
 {
 	uint32_t i = *at;
