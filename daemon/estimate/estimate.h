@@ -101,7 +101,7 @@ struct estimate_result {
 	struct estimate_native *natives; /* by function; NULL: no C functions */
 	uint32_t nfuncs;
 };
-/* funcs: tells which functions are C functions; may be NULL. -ENOMEM. */
+/* funcs: identifies C functions; may be NULL. Returns 0 or -ENOMEM. */
 int estimate_reconcile(const struct estimate *e, const struct calltree *tree, uint32_t nfuncs,
 		       const struct funcs *funcs, const struct cost *cost,
 		       struct estimate_result *ret);

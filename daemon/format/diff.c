@@ -355,7 +355,7 @@ void diff_free(struct diff *d)
 	free(d);
 }
 
-/* ---- what is not compared ---- */
+/* ---- data that is not compared ---- */
 
 typedef void (*left_out_fn)(const char *what, void *ctx);
 

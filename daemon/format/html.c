@@ -113,7 +113,7 @@ static int put_escaped(const char *buffer, size_t size, void *data)
 	return 0;
 }
 
-/* ---- what is selected ---- */
+/* ---- the selection ---- */
 
 static bool node_selected(const struct writer *w, const struct snapshot_node *n)
 {

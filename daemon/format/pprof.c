@@ -335,7 +335,7 @@ static int put_sample(void *ctx, const struct stack *stack)
 	return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole profile ---- */
 
 struct comments {
 	struct writer *w;

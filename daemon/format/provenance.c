@@ -389,7 +389,7 @@ json_t *provenance_json(const struct snapshot *s, const struct format_opts *o, c
 	return checked(ret, ok);
 }
 
-/* ---- for people ---- */
+/* ---- as text ---- */
 
 struct lines {
 	const struct snapshot *s;

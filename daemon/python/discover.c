@@ -108,7 +108,7 @@ static int refuse_abi(const struct python *py, unsigned int abi, struct diag *di
 			    diag);
 }
 
-/* The layout of this version and build, confirmed by what the file says. */
+/* Finds the layout of this version and build, confirmed by the file's contents. */
 static int take_layout(const struct image *img, struct python *py, struct diag *diag)
 {
 	const struct layout *layout = layout_find(py->major, py->minor);
@@ -133,7 +133,9 @@ static uint64_t address_of(const struct image *img, const char *symbol)
 	return image_symbol(img, symbol, &sym) == 0 ? sym.vaddr : 0;
 }
 
-/* From 3.7 on, cProfile also counts methods called through their type; so do we. */
+/*
+ * From 3.7 on, cProfile also counts methods called through their type; this profiler does the same.
+ */
 static struct pyp_native_types native_types_of(const struct image *img, const struct layout *l)
 {
 	return (struct pyp_native_types){

@@ -16,9 +16,9 @@ static inline uint32_t python_hex(const struct python *py)
 }
 
 /*
- * Compare py->layout with what the interpreter says about itself: _Py_DebugOffsets at runtime_vaddr
- * (3.13+) and the code that reads interp->eval_frame. Offsets that are known better are taken over;
- * impossible ones, or a version that differs from py's, are an error (exit code 5). Sets
+ * Compares py->layout with the interpreter's own data: _Py_DebugOffsets at runtime_vaddr (3.13+)
+ * and the code that reads interp->eval_frame. Adopts the offsets found there; returns an error
+ * (exit code 5) for impossible ones, or for a version that differs from py's. Sets
  * py->debug_offsets. Pure.
  */
 int python_confirm_layout(const struct image *img, uint64_t runtime_vaddr, struct python *py,

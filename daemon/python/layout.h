@@ -111,8 +111,10 @@ struct layout {
 	uint16_t ts_profilefunc, ts_tracefunc;
 	uint32_t interp_tool_names;
 
-	/* the garbage collector's lists: its state, of gc_size bytes (0: it has no lists), is gc_state
-	 * bytes from where gc_place says; gc_head bytes precede each object in a list */
+	/*
+	 * the garbage collector's lists: its state has gc_size bytes (0: no lists) and is gc_state
+	 * bytes after the location given by gc_place; gc_head bytes precede each object in a list
+	 */
 	uint8_t gc_place; /* enum layout_gc */
 	uint8_t gc_head;
 	uint16_t gc_state, gc_size;

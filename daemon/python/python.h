@@ -130,12 +130,12 @@ struct python_stack {
 };
 
 /*
- * Read the stacks of all threads. Nothing is stopped, so a stack that changes meanwhile may be
- * wrong: use only stacks of threads that are known not to have run. Before 3.11, the tid is read
- * from glibc's struct pthread at thread_id, and set to 0 if it is not in /proc/PID/task. The
- * numbers of threads, frames and reads are limited. pid PYTHON_TIDS_INNER: tids are those of the
- * process's pid namespace, unchecked; python_stacks_check() converts them to ours, or to 0 if the
- * process has no such thread.
+ * Reads the stacks of all threads. The process is not stopped, so a stack that changes during the
+ * read may be wrong: use only stacks of threads that are known not to have run. Before 3.11, the
+ * tid is read from glibc's struct pthread at thread_id, and set to 0 if it is not in
+ * /proc/PID/task. The numbers of threads, frames and reads are limited. pid PYTHON_TIDS_INNER: tids
+ * are those of the process's pid namespace, unchecked; python_stacks_check() converts them to the
+ * daemon's, or to 0 if the process has no such thread.
  */
 #define PYTHON_TIDS_INNER ((pid_t)-1)
 int python_stacks(const struct python *py, const struct memory *mem, pid_t pid,

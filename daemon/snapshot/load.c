@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Snapshots from files: see load.h.
+ * Reads snapshots from files: see load.h.
  *
- * This file walks the outermost object and its long arrays, and fills the snapshot's elements from
- * their JSON values: load_target.c those of targets. load_json.c reads the values.
+ * This file parses the outermost object and its long arrays, and fills the snapshot's elements from
+ * their JSON values; load_target.c does so for targets. load_json.c reads the values.
  */
 #include "snapshot/load.h"
 
@@ -16,7 +16,7 @@
 #include "snapshot/load_target.h"
 #include "snapshot/pseudo.h"
 
-/* The arrays of a file. Files of earlier versions have none of those from OPTIONAL on. */
+/* The arrays of a file. Those from OPTIONAL on are missing in files of earlier versions. */
 enum { TARGETS, THREADS, FUNCTIONS, NODES, OPTIONAL, COROUTINES = OPTIONAL, GIL_PAIRS, SECTIONS };
 
 #define READ_CHUNK ((size_t)64 * 1024)
@@ -75,7 +75,7 @@ static double read_variance(struct loader *l, const json_t *v, const char *key)
 	return n * n;
 }
 
-/* Only where figures are estimates. */
+/* Present only if figures are estimates. */
 static void read_errors(struct loader *l, const json_t *v, struct snapshot_func *f)
 {
 	const json_t *tot, *cum;
@@ -91,7 +91,7 @@ static void read_errors(struct loader *l, const json_t *v, struct snapshot_func 
 	f->variance[SNAPSHOT_CUM_WALL] = read_variance(l, cum, "wall");
 }
 
-/* Buckets are known by their upper bounds. */
+/* Buckets are identified by their upper bounds. */
 static void read_buckets(struct loader *l, const json_t *v, struct histogram_sum *sum)
 {
 	const json_t *bucket;
@@ -107,7 +107,7 @@ static void read_buckets(struct loader *l, const json_t *v, struct histogram_sum
 	}
 }
 
-/* Only of functions that were traced; for one of the clocks there may be none. */
+/* Present only for functions that were traced; one of the clocks may be missing. */
 static void read_durations(struct loader *l, const json_t *v, struct snapshot_func *f)
 {
 	static const char *const clocks[SNAPSHOT_CLOCKS] = {"cpu", "wall"};
@@ -149,7 +149,7 @@ static void read_func(struct loader *l, const json_t *v)
 		f->name = "";
 }
 
-/* A node's own figures: each measured column's, by group. */
+/* Reads a node's own figures: those of each measured column, by group. */
 static void read_columns(struct loader *l, const json_t *v)
 {
 	for (int c = 0, end; (c = column_group_next(l->s->measured, c, &end)) < COLUMNS; c = end) {
@@ -168,7 +168,7 @@ static void read_columns(struct loader *l, const json_t *v)
 	}
 }
 
-/* What was measured: names by group. Columns of later versions are left out. */
+/* Reads which columns were measured: names by group. Ignores columns of later versions. */
 static void set_measured(struct loader *l, const json_t *v)
 {
 	const char *group;
@@ -255,7 +255,7 @@ static void read_gil_pair(struct loader *l, const json_t *v)
 	p->ns = loader_get_u64(l, v, "ns");
 }
 
-/* ---- the whole ---- */
+/* ---- the file ---- */
 
 static const struct section {
 	const char *name;
@@ -266,7 +266,7 @@ static const struct section {
 	[COROUTINES] = {"coroutines", read_coro}, [GIL_PAIRS] = {"gil_pairs", read_gil_pair},
 };
 
-/* An array whose elements are objects, one at a time. */
+/* Reads an array of objects, one at a time. */
 static int read_section(struct loader *l, unsigned int number)
 {
 	const struct section *section = &sections[number];
@@ -305,7 +305,10 @@ static void set_clock(struct loader *l, const json_t *v)
 		loader_damaged(l, "\"clock\" is neither cpu nor wall");
 }
 
-/* What has no place in a snapshot is derived, or from a later version. */
+/*
+ * Reads a member of the outermost object. Ignores members that are derived from others, or that
+ * come from a later version.
+ */
 static int read_member(struct loader *l, const char *key)
 {
 	json_t *v;
@@ -338,7 +341,9 @@ static int read_member(struct loader *l, const char *key)
 	return l->err;
 }
 
-/* "key": with what is before it; a new reference, or NULL after an error. */
+/*
+ * Reads a member's name and its colon. Returns a new reference to the name, or NULL after an error.
+ */
 static json_t *read_key(struct loader *l)
 {
 	json_t *key = loader_value(l);
@@ -351,8 +356,8 @@ static json_t *read_key(struct loader *l)
 }
 
 /*
- * The first two members are always "format" and "version", so that a file of something else, or of
- * a later version, is known as such before anything else about it can look wrong.
+ * The first two members are always "format" and "version", so that other files, and files of later
+ * versions, are recognized before anything else in them is reported as an error.
  */
 static int read_head(struct loader *l)
 {
@@ -414,7 +419,10 @@ static void *settle(struct loader *l, const struct list *list, uint32_t *ret_n)
 	return ret;
 }
 
-/* Fewer than 2^32 elements fit a file. A thread's root is the node that says so. */
+/*
+ * Moves the lists to the snapshot. A file has less than 2^32 elements. A node without a parent is
+ * the root of the thread that it names.
+ */
 static int assemble(struct loader *l)
 {
 	struct snapshot *s = l->s;
@@ -472,7 +480,7 @@ int snapshot_parse(const char *data, size_t size, const char *name, struct snaps
 	return 0;
 }
 
-/* All of a stream, which need not be a regular file. */
+/* Reads a stream to its end; it need not be a regular file. */
 static int read_all(FILE *in, const char *path, char **ret, size_t *ret_size, struct diag *diag)
 {
 	_cleanup_free_ char *data = NULL;
@@ -514,7 +522,7 @@ int snapshot_load(const char *path, struct snapshot **ret, struct diag *diag)
 		err = snapshot_parse(data, size, path, &s, diag);
 	if (err < 0)
 		return err;
-	/* Files of earlier versions do not have them. */
+	/* Files of earlier versions lack these rows. */
 	if (snapshot_pseudo(s) < 0)
 		return diag_errno(diag, ENOMEM, "cannot read '%s'", path);
 	*ret = TAKE_PTR(s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Targets of a saved snapshot, from JSON: see load_target.h. */
+/* Reads the targets of a saved snapshot from JSON: see load_target.h. */
 #include "snapshot/load_target.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void read_quality(struct loader *l, const json_t *v, struct snapshot_targ
 {
 	for (const struct snapshot_fact *f = snapshot_facts; f->key; f++)
 		*snapshot_fact(t, f) = loader_get_count(l, v, f->key);
-	/* Older files do not say. */
+	/* Missing in older files. */
 	t->builtins = json_is_true(json_object_get(v, "builtins"));
 	t->misses_calls = json_is_true(json_object_get(v, "misses_calls"));
 	read_losses(l, loader_member(l, v, "losses"), t);
@@ -35,7 +35,7 @@ static void read_hit(struct loader *l, const json_t *v, const char *key, struct 
 	c->after[k] = loader_get_u32(l, hit, "after");
 }
 
-/* Files from before it was measured do not have it. */
+/* Missing in files from before it was measured. */
 static void read_overhead(struct loader *l, const json_t *v, struct snapshot_target *t)
 {
 	const json_t *hits = json_object_get(v, "hit_ns");
@@ -59,7 +59,7 @@ static void read_overhead(struct loader *l, const json_t *v, struct snapshot_tar
 	t->clamped = loader_get_count(l, v, "clamped");
 }
 
-/* Each is there only where it says something. */
+/* Each member is present only if it applies. */
 static void read_family(struct loader *l, const json_t *v, struct snapshot_target *t)
 {
 	const json_t *children = json_object_get(v, "children");
@@ -83,7 +83,7 @@ static void read_family(struct loader *l, const json_t *v, struct snapshot_targe
 	t->children.failed = loader_get_count(l, children, "failed");
 }
 
-/* Version 1 knows of no modes: everything was traced. */
+/* Version 1 has no modes: everything was traced. */
 static void read_mode(struct loader *l, const json_t *v, struct snapshot_target *t)
 {
 	const json_t *mode = json_object_get(v, "mode"), *estimate = json_object_get(v, "estimate");
@@ -107,7 +107,7 @@ static void read_mode(struct loader *l, const json_t *v, struct snapshot_target 
 	t->estimate.before = loader_get_count(l, estimate, "samples_before");
 }
 
-/* Only where it was watched in windows. */
+/* Present only if the target was traced in windows. */
 static void read_windows(struct loader *l, const json_t *v, struct snapshot_target *t)
 {
 	struct snapshot_windows *w = &t->windows;
@@ -121,14 +121,14 @@ static void read_windows(struct loader *l, const json_t *v, struct snapshot_targ
 	w->seen_cpu_ns = loader_get_u64(l, v, "seen_cpu_ns");
 	w->all_cpu_ns = loader_get_u64(l, v, "all_cpu_ns");
 	w->samples = loader_get_count(l, v, "samples");
-	/* Files of other versions may not have these. */
+	/* Missing in files of other versions. */
 	w->samples_factor = json_real_value(json_object_get(v, "samples_factor"));
 	if (json_object_get(v, "failed"))
 		w->failed = loader_get_count(l, v, "failed");
 	w->unsampled = loader_get_remark(l, v, "unsampled");
 }
 
-/* Only where it was traced without windows. */
+/* Present only if the target was traced without windows. */
 static void read_waits(struct loader *l, const json_t *v, struct snapshot_target *t)
 {
 	const json_t *calls = json_object_get(v, "other");

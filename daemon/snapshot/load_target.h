@@ -5,7 +5,9 @@
 
 #include "snapshot/load_json.h"
 
-/* Append a target to l->targets: v, an element of the file's "targets". Errors: see load_json.h. */
+/*
+ * Appends a target to l->targets. v: an element of the file's "targets". Errors: see load_json.h.
+ */
 void load_target(struct loader *l, const json_t *v);
 
 #endif

@@ -410,7 +410,7 @@ static int add_coro(struct merger *m, const struct snapshot_coro *c)
 	return map_put(&m->coros, hash, m->s->ncoros++);
 }
 
-/* ---- the whole ---- */
+/* ---- whole snapshots ---- */
 
 /* The value common to all snapshots, or NULL. */
 static int common_str(struct merger *m, const char **into, const char *str, bool first)

@@ -170,7 +170,7 @@ struct snapshot_beside {
 
 /* Waiting with the reason "other", by system call; the longest ones. */
 struct snapshot_call {
-	const char *name; /* "unknown": not known; stopped by a signal or a debugger */
+	const char *name; /* "unknown": unknown, or stopped by a signal or a debugger */
 	uint64_t ns, n;
 };
 
@@ -240,8 +240,8 @@ struct snapshot_target {
 	uint32_t pid; /* 0: ended children folded into one, see snapshot/fold.h */
 	const char *cmdline, *exe, *python_file, *python_version,
 		*build_id;     /* build_id: hex or "" */
-	const char *self_test; /* its result as text; NULL: not known */
-	const char *mechanism; /* how the probes were attached, as text; NULL: not known */
+	const char *self_test; /* its result as text; NULL: unknown */
+	const char *mechanism; /* how the probes were attached, as text; NULL: unknown */
 	const char *warnings;  /* what may hide calls, as text; "" or NULL: nothing */
 	enum mode mode;
 	struct snapshot_estimate estimate; /* for MODE_SAMPLE and for other modes with samples */

@@ -7,7 +7,7 @@
 
 #include "base/map.h"
 
-/* ---- what is library code ---- */
+/* ---- library code ---- */
 
 static const char *skip_digits(const char *p)
 {

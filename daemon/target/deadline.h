@@ -38,7 +38,7 @@ bool deadline_missed(int err);
 /* Set diag for such an error. Returns err. */
 int deadline_diag(struct diag *diag, int err, pid_t pid);
 
-/* Calls that missed their deadline, in all and still stuck */
+/* Numbers of calls that missed their deadline, in total and still blocked */
 struct deadline_counts {
 	uint64_t late;
 	unsigned int stuck;
