@@ -18,7 +18,7 @@ const char *sockpath_choose(const char *opt)
 	return env && *env ? env : SOCKPATH_DEFAULT;
 }
 
-/* Does the path end in "/", "." or ".."? */
+/* Returns whether the path ends in "/", "." or "..". */
 static bool names_directory(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

@@ -45,7 +45,7 @@ struct target_opts_given {
 		target_opt_table, &(g)->opts, &(g)->given                                          \
 	}
 
-/* Was the option of this member given? */
+/* Returns whether the option of the member at this offset was given. */
 bool target_opts_has(const struct target_opts_given *g, size_t offset);
 #define TARGET_OPTS_HAS(g, member) target_opts_has((g), offsetof(struct target_opts, member))
 

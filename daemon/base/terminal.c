@@ -130,7 +130,7 @@ static size_t put_sequence(struct terminal *t)
 	return 1;
 }
 
-/* Is held an incomplete character? */
+/* Returns whether held is an incomplete character. */
 static bool is_beginning(const struct terminal *t)
 {
 	unsigned char c = (unsigned char)t->held[0];

@@ -14,8 +14,9 @@
 #include <stdio.h>
 
 /*
- * Is this code point not a drawable character: controls (C0, DEL, C1), format characters (direction
- * marks and overrides, joiners, tags), line separators, noncharacters?
+ * Returns whether this code point is not a drawable character, but a control (C0, DEL, C1), a
+ * format character (direction marks and overrides, joiners, tags), a line separator or a
+ * noncharacter.
  */
 bool terminal_harmful(uint32_t cp);
 
@@ -38,7 +39,7 @@ char *terminal_clean(const char *in, char *out, size_t size);
  */
 FILE *terminal_open(int fd);
 
-/* Does this stream write to a terminal, through terminal_open() or directly? */
+/* Returns whether this stream writes to a terminal, through terminal_open() or directly. */
 bool terminal_is(FILE *out);
 
 #endif

@@ -45,8 +45,10 @@ int image_open_bytes(const void *data, size_t size, const char *name, struct ima
 void image_free(struct image *img);
 DEFINE_FREEP(struct image, image_free)
 
-/* Can the file fd define the dynamic symbol `name`? Needs only a few reads, to select files to
- * open. False: no, or not a supported ELF file. */
+/*
+ * Returns whether the file fd may define the dynamic symbol `name`; false also if it is not a
+ * supported ELF file. Needs only a few reads, to select the files to open.
+ */
 bool image_may_define(int fd, const char *name);
 
 /* Loadable segments (PT_LOAD), in file order. */

@@ -67,7 +67,7 @@ int image_dynamic_value(const struct image *img, int64_t tag, uint64_t *ret);
 int image_symbol_at(const struct image *img, uint32_t i, Elf64_Sym *ret);
 /* A string of the dynamic string table, or NULL */
 const char *image_string(const struct image *img, uint64_t offset);
-/* Does the symbol name an address in this image? */
+/* Returns whether the symbol is defined at an address in this image. */
 bool image_symbol_defined(const Elf64_Sym *sym);
 
 #endif

@@ -126,7 +126,7 @@ double estimate_variance(const struct estimate_result *r, uint32_t func,
 /* Multiply the expected cost so far, after costs changed by this factor. */
 void estimate_costs_change(struct estimate *e, double times);
 
-/* Was there any gap? */
+/* Returns whether there was any gap. */
 bool estimate_sampled(const struct estimate *e);
 
 #endif

@@ -18,7 +18,7 @@ void taken_ends_add(struct taken_ends *to, struct taken_ends n);
 /* Returns ns; 0 if costs are unknown. */
 double taken_of(const struct cost *c, struct taken_ends n, struct taken_ends callees, bool pseudo);
 
-/* Is this not a function: a thread's root, or unattributed time? */
+/* Returns whether the node is not a function, but a thread's root or unattributed time. */
 bool taken_is_pseudo(const struct node *n);
 /* The part of its own wall time without CPU time */
 double taken_waiting(const struct node *n);

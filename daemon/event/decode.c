@@ -127,7 +127,7 @@ static enum decode_error decode_code_id(const void *data, size_t size, struct ev
 	return DECODE_OK;
 }
 
-/* Are length, kind and flags of the string consistent? */
+/* Returns whether length, kind and flags of the string are consistent. */
 static int string_is_sane(const struct pyp_rec_string *r)
 {
 	uint64_t whole = (uint64_t)r->units * r->kind;

@@ -28,8 +28,10 @@ static bool calls(const struct planner *p, uint32_t i, uint64_t callee)
 	return plt && strcmp(plt, CLEAR_AND_POP) == 0;
 }
 
-/* Does the function test the owner of the frame in its second argument? No other function called by
- * a return does. states: locations of that argument. */
+/*
+ * Returns whether the function tests the owner of the frame in its second argument. No other
+ * function called by a return does. states: locations of that argument.
+ */
 static bool tests_owner(const struct planner *p, const struct cfg *cfg,
 			const struct flow_state *states)
 {

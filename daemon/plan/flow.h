@@ -28,7 +28,7 @@ struct flow_state {
 	struct flow_slot slot[FLOW_SLOTS];
 };
 
-/* Does memory at base + disp hold the value? */
+/* Returns whether memory at base + disp holds the value. */
 bool flow_in_slot(const struct flow_state *s, int base, int64_t disp);
 
 /* A starting point: before node, these registers and slots hold the value. */

@@ -15,7 +15,7 @@ struct f_back {
 	int frame, loaded;
 };
 
-/* Does node load f_back, and the same line store it to tstate->frame? */
+/* Returns whether node loads f_back, and the same line stores it to tstate->frame. */
 static bool f_back_at(const struct planner *p, uint32_t node, struct f_back *ret)
 {
 	struct insn_full in;
@@ -77,7 +77,7 @@ struct cut {
 	unsigned int n;
 };
 
-/* Do all paths from node lead to an open load, and to no other load? */
+/* *ret: all paths from node lead to an open load, and none to another load. */
 static int cut_committed(const struct planner *p, const struct cut *c, uint32_t node, bool *ret)
 {
 	_cleanup_free_ uint8_t *seen = planner_bytes(p);
@@ -316,7 +316,10 @@ static uint8_t *refusable(const struct planner *p)
 	return TAKE_PTR(ret);
 }
 
-/* Does control get from node to a dispatch or a leaving site, instead of only aborting? */
+/*
+ * Returns whether control can get from node to a dispatch or a leaving site, instead of only
+ * aborting.
+ */
 static bool goes_on(const struct planner *p, uint32_t node)
 {
 	_cleanup_free_ uint8_t *seen = planner_bytes(p), *left = planner_bytes(p);

@@ -9,7 +9,9 @@
 
 #include <errno.h>
 
-/* Is node the branch on frame->is_entry? *reg: the register that holds the frame. */
+/*
+ * Returns whether node is the branch on frame->is_entry. *reg: the register that holds the frame.
+ */
 static bool is_entry_branch(const struct planner *p, uint32_t node, int *reg)
 {
 	struct comparison c;

@@ -39,8 +39,10 @@ void line_build(const struct cfg *cfg, uint32_t from, const struct line_opts *o,
 	}
 }
 
-/* Can control reach line[k] other than from the line's previous instruction or from a node in
- * group? */
+/*
+ * Returns whether control can reach line[k] other than from the line's previous instruction or from
+ * a node in group.
+ */
 static bool line_joined(const struct cfg *cfg, const struct line *line, unsigned int k,
 			const uint8_t *harmless)
 {

@@ -100,10 +100,12 @@ void native_callees_init(const struct planner *p, struct native_callees *ret);
 int native_called_argument(const struct native *n, uint64_t vaddr);
 /* The name of an unknown function whose name indicates that it calls a callable; NULL otherwise. */
 const char *native_unknown_caller(const struct native *n, uint64_t vaddr);
-/* Does it call the function in a PyMethodDef, for an opcode that has tested the type of its
- * callable? */
+/*
+ * Returns whether the function calls the one in a PyMethodDef, for an opcode that has tested the
+ * type of its callable.
+ */
 bool native_calls_method(const struct native *n, uint64_t vaddr);
-/* Is the name of the function at vaddr known? */
+/* Returns whether the name of the function at vaddr is known. */
 bool native_is_named(const struct native *n, uint64_t vaddr);
 
 /* Origin of an indirect call's pointer */
@@ -137,7 +139,7 @@ int native_enter_edges(struct native *n, const struct native_group *g, const uin
 /* Add sites on the edges after which one of the calls is certain. */
 int native_certain_edges(struct native *n, const struct native_group *g, const uint8_t *calls,
 			 unsigned int *count);
-/* Does other code also execute the first emulated instruction after the call? */
+/* Returns whether other code also executes the first emulated instruction after the call. */
 bool native_leave_is_shared(const struct native *n, uint32_t call);
 /* Add leaving sites for all calls in n->over. */
 int native_leaves(struct native *n);

@@ -126,7 +126,7 @@ const char *native_unknown_caller(const struct native *n, uint64_t vaddr)
 
 static int called_argument(const struct native *n, uint64_t vaddr, unsigned int depth);
 
-/* Is a call slot loaded through a register that holds an object's type? */
+/* Returns whether a call slot is loaded through a register that holds an object's type. */
 static bool uses_call_slot(const struct native *n, const struct cfg *cfg, uint32_t from, int type)
 {
 	const struct flow_root root = {from, insn_bit(type)};
@@ -149,7 +149,10 @@ static bool uses_call_slot(const struct native *n, const struct cfg *cfg, uint32
 	return false;
 }
 
-/* Does the call or jump at node i pass the value as the argument that its callee calls? */
+/*
+ * Returns whether the call or jump at node i passes the value as the argument that its callee
+ * calls.
+ */
 static bool passes_on(const struct native *n, const struct cfg *cfg, uint32_t i,
 		      const struct flow_state *st, unsigned int depth)
 {
@@ -229,7 +232,9 @@ int native_called_argument(const struct native *n, uint64_t vaddr)
 
 /* ---- indirect calls ---------------------------------------------------------------------- */
 
-/* Is op an address in the file? For shared libraries, a register may hold its base. */
+/*
+ * Returns whether op is an address in the file. For shared libraries, a register may hold its base.
+ */
 static bool constant_place(const struct native *n, uint32_t node, const struct insn_operand *op,
 			   uint64_t *ret)
 {

@@ -7,7 +7,7 @@
 
 /* ---- the code ---------------------------------------------------------------------------- */
 
-/* Does the function use the frame pointer for its C frame? */
+/* Returns whether the function uses the frame pointer for its C frame. */
 static bool has_frame_pointer(const struct cfg *cfg)
 {
 	for (uint32_t i = 0; i < cfg->n; i++) {
@@ -293,7 +293,7 @@ static void defs_set(struct defs_search *s, uint32_t node, const struct insn_ful
 		defs_found(s, node);
 }
 
-/* Can the operand's store change the slot? */
+/* Returns whether the operand's store can change the slot. */
 static bool may_store(const struct defs_search *s, const struct insn_operand *op,
 		      const struct defs_want *w)
 {

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-/* Does an opcode's execution end at this node? */
+/* Returns whether an opcode's execution ends at this node. */
 static bool ends(const struct cfg_node *node)
 {
 	return node->in.flow == INSN_RET || node->in.flow == INSN_JMP_IND || node->tail;

@@ -80,7 +80,7 @@ static int guard_add(struct native *n, struct guards *g, uint32_t node, int reg)
 	return 0;
 }
 
-/* Is op a load of an object's type? */
+/* Returns whether op is a load of an object's type. */
 static bool loads_type(const struct native *n, const struct insn_operand *op, int *base)
 {
 	int64_t disp;
@@ -168,7 +168,10 @@ static int own_nodes(const struct native *n, const uint8_t *ops, size_t max, uin
 	return r;
 }
 
-/* Is it a call through the pointer in a PyMethodDef, or of a function that makes one? */
+/*
+ * Returns whether node i is a call through the pointer in a PyMethodDef, or of a function that
+ * makes one.
+ */
 static bool is_method_call(const struct native *n, uint32_t i)
 {
 	const struct insn *in = &n->p.cfg.v[i].in;

@@ -49,7 +49,9 @@ insn_regs planner_argument(const struct planner *p, unsigned int arg);
 
 /* Returns whether decoding linearly from `at` reaches an instruction that starts at vaddr. */
 bool planner_linear_reaches(const struct planner *p, uint64_t at, uint64_t vaddr);
-/* Is the first byte of each site, sorted by offset, the start of an instruction? */
+/*
+ * Checks that the first byte of each site is the start of an instruction. sites: sorted by offset.
+ */
 int planner_check_boundaries(struct planner *p, const struct plan_site *sites, unsigned int n);
 
 /* table.c: set handler[]. p->cfg must contain the code reachable from the entry. */
@@ -99,7 +101,7 @@ int site_make(const struct planner *p, const struct cfg *cfg, uint32_t i, enum p
 
 /* An array of zeroed bytes, one per node; owned by the caller. NULL if out of memory. */
 uint8_t *planner_bytes(const struct planner *p);
-/* Do the seen nodes include one that leaves the evaluator (ret) or dispatches? */
+/* Returns whether a seen node leaves the evaluator (if ret) or dispatches (if dispatch). */
 bool planner_any_flow(const struct cfg *cfg, const uint8_t *seen, bool ret, bool dispatch);
 /* cfg_reach() from all handlers but the one at `skip`, and optionally from the evaluator's
  * entry. */
@@ -133,7 +135,7 @@ struct comparison {
  * before it that writes the flags, if no other edge enters in between. False: unknown.
  */
 bool planner_compared(const struct planner *p, uint32_t node, struct comparison *ret);
-/* Is operand 0 compared with 0? */
+/* Returns whether operand 0 is compared with 0. */
 bool planner_tests_zero(const struct comparison *c);
 
 /* One file per group of sites. All add sites to the plan and return 0 or a negative errno.

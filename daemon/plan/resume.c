@@ -19,7 +19,7 @@ struct op_role {
 	const char *role;
 };
 
-/* Does the branch at node compare a code object's version with the interpreter's? */
+/* Returns whether the branch at node compares a code object's version with the interpreter's. */
 static bool compares_version(const struct planner *p, uint32_t node)
 {
 	uint16_t offset = p->layout->code_version;
@@ -46,8 +46,8 @@ static uint8_t *resume_sites(const struct planner *p, unsigned int first)
 }
 
 /*
- * A RESUME_CHECK that fails becomes a RESUME. Do all paths of that pass RESUME's site? Some
- * compilers generate a copy of RESUME that does not.
+ * A RESUME_CHECK that fails becomes a RESUME. *ret: all paths of that pass RESUME's site. (Some
+ * compilers generate a copy of RESUME that does not.)
  */
 static int check_seen_again(const struct planner *p, uint32_t node, unsigned int first, bool *ret)
 {

@@ -47,7 +47,7 @@ static bool is_frame_store(const struct planner *p, const struct insn_full *in, 
 	       disp == p->layout->bpf.frame_instr && *base != p->cfg.arch->sp;
 }
 
-/* Does the instruction load a whole register from a stack slot? */
+/* Returns whether the instruction loads a whole register from a stack slot. */
 static bool is_slot_load(const struct planner *p, const struct insn_full *in, int *reg,
 			 int32_t *slot)
 {

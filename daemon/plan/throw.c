@@ -8,8 +8,10 @@
 
 #include <errno.h>
 
-/* Does node test the throwflag argument? *jump: whether its jump, rather than its next edge, is for
- * throw(). */
+/*
+ * Returns whether node tests the throwflag argument. *jump: whether its jump, rather than its next
+ * edge, is for throw().
+ */
 static bool throw_edge(const struct planner *p, const struct flow_state *flag, uint32_t node,
 		       bool *jump)
 {
@@ -63,7 +65,9 @@ static int throw_only(struct planner *p, const struct throw_edges *e, uint8_t *o
 	return r;
 }
 
-/* Can control get from the edge to a dispatch or return without passing a site for throw()? */
+/*
+ * *ret: control can get from the edge to a dispatch or return without passing a site for throw().
+ */
 static int throw_unseen(const struct planner *p, uint32_t target, bool *ret)
 {
 	_cleanup_free_ uint8_t *blocked = planner_bytes(p), *seen = planner_bytes(p);
@@ -90,7 +94,7 @@ static int throw_site(struct planner *p, uint32_t target, const uint8_t *only)
 	return line_site(p, &line, &want);
 }
 
-/* Can one throw() pass two of its sites? */
+/* *ret: one throw() can pass two of its sites. */
 static int throw_twice(const struct planner *p, bool *ret)
 {
 	*ret = false;

@@ -19,7 +19,10 @@
 
 #define ROLE "DO_TRACING"
 
-/* Does the branch at node distinguish RESUME from other opcodes? *jump: the edge for RESUME. */
+/*
+ * Returns whether the branch at node distinguishes RESUME from other opcodes. *jump: the edge for
+ * RESUME.
+ */
 static bool is_resume_branch(const struct planner *p, uint32_t node, bool *jump)
 {
 	const struct insn_operand *op;

@@ -62,7 +62,7 @@ static uint32_t branch_after(const struct planner *p, uint32_t node)
 	return line.v[line.n - 1];
 }
 
-/* Does the branch test a call's result? *zero: the edge for 0. */
+/* Returns whether the branch tests a call's result. *zero: the edge for 0. */
 static bool tests_result(const struct planner *p, uint32_t branch, bool *zero)
 {
 	struct comparison c;

@@ -54,8 +54,10 @@ static int refuse_build(const struct python *py, const char *what, const char *h
 			py->version);
 }
 
-/* Is it a Py_DEBUG, Py_REF_DEBUG or Py_TRACE_REFS build? They change object layouts, and define
- * these symbols. */
+/*
+ * Returns whether this is a Py_DEBUG, Py_REF_DEBUG or Py_TRACE_REFS build. They change object
+ * layouts, and define these symbols.
+ */
 static bool is_debug_build(const struct image *img)
 {
 	static const char *const names[] = {"_Py_NegativeRefcount", "_Py_RefTotal",

@@ -107,7 +107,7 @@ int python_refined_set(struct layout *l, const uint16_t in[PYTHON_REFINED]);
 /* The build-id in hex; "" if there is none */
 #define PYTHON_BUILD_ID_HEX (2 * IMAGE_BUILD_ID_MAX + 1)
 void python_build_id_hex(const struct python *py, char out[PYTHON_BUILD_ID_HEX]);
-/* Are both the same build of Python? */
+/* Returns whether both are the same build of Python. */
 bool python_same_build(const struct python *a, const struct python *b);
 
 /*

@@ -139,7 +139,7 @@ static bool version_of_function(const struct image *img, struct version *ret)
 	return found.major;
 }
 
-/* Does the file contain the name of this version's library directory, "python3.10"? */
+/* Returns whether the file contains the name of this version's library directory, "python3.10". */
 static bool names_library(const struct image *img, const struct version *v)
 {
 	char name[32];

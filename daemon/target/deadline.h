@@ -32,7 +32,7 @@ int deadline_run(pid_t pid, int (*fn)(void *job), void **job, void (*release)(vo
 /* Enable deadlines in a forked child. Call it there before any other function. */
 void deadline_here(void);
 
-/* Is err one of deadline_run()'s -ETIMEDOUT and -EBUSY? */
+/* Returns whether err is deadline_run()'s -ETIMEDOUT or -EBUSY. */
 bool deadline_missed(int err);
 
 /* Set diag for such an error. Returns err. */

@@ -194,9 +194,10 @@ void target_maps_deinit(struct target_maps *maps)
 }
 
 /*
- * Is fd the mapped file? Inode numbers are unique only within a file system, and on overlayfs the
- * device numbers in maps and from stat differ, so compare contents. Probes may have changed some
- * bytes of the mapping. If the mapping cannot be read, assume that it is.
+ * Returns whether fd is the mapped file. Inode numbers are unique only within a file system, and on
+ * overlayfs the device numbers in maps and from stat differ, so contents are compared. Probes may
+ * have changed some bytes of the mapping. If the mapping cannot be read, it is assumed to be the
+ * file.
  */
 static bool same_contents(const struct target *t, const struct target_map *map, int fd)
 {

@@ -49,8 +49,10 @@ static enum mount_kind kind_of(const char *rest)
 	return options && has_option(options + 1, "user_id=0") ? MOUNT_FUSE_ROOT : MOUNT_FUSE_USER;
 }
 
-/* Does the line's device or id match key? "36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root
- * rw" */
+/*
+ * Returns whether the line's device or id matches key. "36 35 98:0 / /mnt rw,noatime master:1 -
+ * ext3 /dev/root rw"
+ */
 static bool line_is_of(const char *line, const struct mount_key *key)
 {
 	uint64_t id, major, minor;

@@ -38,7 +38,7 @@ struct proc_stat {
 int proc_stat_parse(const char *text, struct proc_stat *ret);
 int proc_stat_read(int dirfd, const char *path, struct proc_stat *ret);
 
-/* Does the process or thread of this stat file use a CPU or wait for one? */
+/* Returns whether the process or thread of this stat file uses a CPU or waits for one. */
 bool proc_runs(const char *path);
 
 #endif

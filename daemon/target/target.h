@@ -219,8 +219,10 @@ struct target_reading {
 };
 int target_threads_update(pid_t pid, struct target_reading *v, size_t n);
 
-/* Are all threads of the process exiting or gone? Such a process loses its memory and program
- * before it becomes a zombie, so missing data means nothing. */
+/*
+ * Returns whether all threads of the process are exiting or gone. Such a process loses its memory
+ * and program before it becomes a zombie, so missing data is no evidence of another program.
+ */
 bool target_ending(pid_t pid);
 
 #endif

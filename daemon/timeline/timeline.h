@@ -39,7 +39,7 @@ void timeline_end_source(struct timeline *t, uint32_t source, uint64_t ts);
 /* End the recording, at now_ns at the latest: ends all sources and appends END. */
 void timeline_finish(struct timeline *t, uint64_t now_ns);
 bool timeline_finished(const struct timeline *t);
-/* Have all sources ended? */
+/* Returns whether all sources have ended. */
 bool timeline_idle(const struct timeline *t);
 
 /*

@@ -25,7 +25,10 @@ struct timeline_writer_opts {
 
 #define TIMELINE_SIZE_MIN (UINT64_C(256) << 10)
 
-/* The format for a file name's extension; NULL: none. Does a format of this name exist? */
+/*
+ * format_of_file: returns the format for a file name's extension; NULL: none. format_known: returns
+ * whether a format of this name exists.
+ */
 const char *timeline_format_of_file(const char *path);
 bool timeline_format_known(const char *name);
 
@@ -39,7 +42,10 @@ DEFINE_FREEP(struct timeline_writer, timeline_writer_free)
 /* Process the next bytes, split anywhere. Invalid data is an error. */
 int timeline_writer_feed(struct timeline_writer *w, const void *data, size_t n, struct diag *diag);
 
-/* Has END arrived? Has the file reached its size limit? In both cases no more data is needed. */
+/*
+ * ended: returns whether END has arrived. full: whether the file has reached its size limit. In
+ * both cases no more data is needed.
+ */
 bool timeline_writer_ended(const struct timeline_writer *w);
 bool timeline_writer_full(const struct timeline_writer *w);
 

@@ -102,22 +102,28 @@ struct insn_full {
 	struct insn_operand op[INSN_OPERANDS];
 };
 
-/* These return false if the operand has another type, and set outputs only if they return true. */
+/*
+ * The following functions return false if the operand has another type, and set outputs only if
+ * they return true.
+ */
 
-/* Is op a general register of this width? */
+/* Returns whether op is a general register of this width. */
 bool insn_is_reg(const struct insn_operand *op, int *reg, unsigned int bits);
-/* Is op memory at [base + disp], with a general register as base? */
+/* Returns whether op is memory at [base + disp], with a general register as base. */
 bool insn_is_mem(const struct insn_operand *op, int *base, int64_t *disp);
 bool insn_is_zero(const struct insn_operand *op);
-/* Is op or refers it to a constant address? */
+/* Returns whether op is, or refers to, a constant address. */
 bool insn_const_address(const struct insn_operand *op, uint64_t *ret);
-/* Is it a load of a 64-bit register from [base + disp]? */
+/* Returns whether in loads a 64-bit register from [base + disp]. */
 bool insn_is_load(const struct insn_full *in, int *reg, int *base, int64_t *disp);
-/* Is it a 64-bit store to [base + disp]? Operand 1 is stored. */
+/* Returns whether in is a 64-bit store to [base + disp]; it stores operand 1. */
 bool insn_is_store(const struct insn_full *in, int *base, int64_t *disp);
-/* Does it clear one or both of the two lowest bits, the tag of a pointer, in a register? */
+/*
+ * Returns whether in clears one or both of the two lowest bits, the tag of a pointer, in a
+ * register.
+ */
 bool insn_is_untagging(const struct insn_full *in, int *reg);
-/* Does it write the register or a part of it? */
+/* Returns whether in writes the register or a part of it. */
 bool insn_writes_reg(const struct insn_full *in, int reg);
 
 #endif
