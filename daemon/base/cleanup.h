@@ -47,7 +47,7 @@ static inline void fclosep(FILE **f)
 		take_fd_;                                                                          \
 	})
 
-/* DEFINE_FREEP(type, fn) defines `fn##p` for _cleanup_. fn is `void fn(type *)` and accepts NULL. */
+/* DEFINE_FREEP(type, fn) defines `fn##p` for _cleanup_. fn: `void fn(type *)`, accepts NULL. */
 #define DEFINE_FREEP(type, fn)                                                                     \
 	static inline void fn##p(type **p)                                                         \
 	{                                                                                          \

@@ -8,8 +8,11 @@
 #define SCALE_MIN 0.25
 #define SCALE_MAX 4.0
 
-/* Post-trap slowdown: intervals up to SLOWDOWN_START have none beyond `after`; the rest of it decays
- * exponentially with time constant SLOWDOWN_DECAY. (Measured on four builds, bodies of 0.1 to 10 us.) */
+/*
+ * Post-trap slowdown: intervals up to SLOWDOWN_START have none beyond `after`; the rest of it
+ * decays exponentially with time constant SLOWDOWN_DECAY. (Measured on four builds, bodies of 0.1
+ * to 10 us.)
+ */
 #define SLOWDOWN_START 100.0
 #define SLOWDOWN_DECAY 400.0
 

@@ -2,7 +2,7 @@
 /*
  * Results from windows and samples: see estimate.h
  *
- * Samples. Between windows, a clock samples the undisturbed program. fit.c derives the cost factor
+ * Samples. Between windows, timers sample the undisturbed program. fit.c derives the cost factor
  * and each function's share from them; this file distributes the shares to CCT nodes. The time that
  * a report will subtract for probes is added, so that subtracting results in these times.
  *

@@ -26,7 +26,7 @@ struct diff_row {
 	/* Points into the snapshots. NULL: not called in that one. */
 	const struct snapshot_func *func[DIFF_SIDES];
 	uint64_t ncalls[DIFF_SIDES], tot[DIFF_SIDES], cum[DIFF_SIDES];
-	uint32_t figures[DIFF_SIDES]; /* index of its figures: see diff_figure() */
+	uint32_t figures[DIFF_SIDES]; /* index of its figures in struct diff's columns */
 };
 
 struct diff {

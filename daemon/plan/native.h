@@ -144,7 +144,7 @@ bool native_leave_is_shared(const struct native *n, uint32_t call);
 /* Add leaving sites for all calls in n->over. */
 int native_leaves(struct native *n);
 
-/* native_generic.c, native_helper.c, native_typed.c ------------------------------------------------------------ */
+/* native_generic.c, native_helper.c, native_typed.c ------------------------------------------ */
 
 int native_plan_generic(struct native *n);
 /* Add sites for the calls in n->generic. */

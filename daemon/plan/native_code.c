@@ -217,7 +217,7 @@ struct defs_want {
 
 struct defs_search {
 	const struct native *n;
-	insn_regs *seen; /* per node: registers already searched; bit of the stack pointer: a slot */
+	insn_regs *seen; /* per node: registers searched before; bit of the stack pointer: a slot */
 	int32_t *slot;	 /* displacement of that slot */
 	int base;	 /* base of all searched slots; -1: none yet */
 	struct defs_want waiting[DEFS_WAITING];

@@ -4,9 +4,11 @@
  * opcodes) occurs many times. Builds without computed gotos use a switch, whose table may contain
  * 32-bit distances from itself. Proof that such a run of entries is the evaluator's table:
  *
- * 1. The evaluator's first dispatch, reached from its entry by direct branches only, contains the table's address (x86-64:
- *    in a rip-relative lea, or as displacement of the dispatching load).
- * 2. If the first dispatch is a switch (3.10 and earlier): the handlers in the table contain its address, at their ends.
+ *   1.  The evaluator's first dispatch, reached from its entry by direct branches only, contains
+ *       the table's address (x86-64: in a rip-relative lea, or as displacement of the dispatching
+ *       load).
+ *   2.  If the first dispatch is a switch (3.10 and earlier): the handlers in the table contain its
+ *       address, at their ends.
  */
 #include "plan/planner.h"
 

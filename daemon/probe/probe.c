@@ -50,7 +50,7 @@ struct probe {
 	bool windows;
 	bool releasing;		   /* detaching has started and not finished */
 	struct attachment between; /* sites attached between windows, and timers */
-	int clocks;		   /* see probe_samples_between */
+	int clocks;		   /* result of opening the timers: see probe_samples */
 	int closing;		   /* the previous one, while it is detached; -1: none */
 };
 

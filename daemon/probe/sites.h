@@ -34,7 +34,7 @@ struct probe_traps {
 void probe_traps_of(const struct plan *plan, uint64_t bias, unsigned int kinds,
 		    struct probe_traps *ret);
 
-/* Fills, by site number, where the called object is. */
+/* Fills, by site number, the location of the called object. */
 void probe_native_sites(const struct plan *plan, struct pyp_native_site ret[PYP_ALL_SITES]);
 
 /*

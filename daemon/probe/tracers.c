@@ -80,7 +80,7 @@ void tracers_drop_own(uint32_t id)
 		(void)own_replace(id, 0);
 }
 
-/* ---- whose it is ------------------------------------------------------------------------- */
+/* ---- owners ----------------------------------------------------------------------------- */
 
 static bool fd_is_link(int fds, const char *name)
 {
@@ -206,7 +206,7 @@ static pid_t owner_of(uint32_t id)
 	return found;
 }
 
-/* ---- looking ----------------------------------------------------------------------------- */
+/* ---- searching --------------------------------------------------------------------------- */
 
 static bool same_file(const char *a, const char *b)
 {

@@ -103,7 +103,7 @@ static int undefine(int tracefs, const char *name)
 	return command(tracefs, text);
 }
 
-/* ---- whose they are ---------------------------------------------------------------------- */
+/* ---- owners of definitions --------------------------------------------------------------- */
 
 static int find_pid_ns(const char *proc, uint64_t *ret)
 {

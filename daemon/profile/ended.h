@@ -2,8 +2,8 @@
 /*
  * Ended threads. The last few keep their own contexts; earlier ones are merged into one row per
  * entry function, so that a profile's memory depends on the number of live threads and distinct
- * contexts. Rows are threads of the profile with thread.folded > 0. profile_ended.c merges them. For
- * profile/ only.
+ * contexts. Rows are threads of the profile with thread.folded > 0. profile_ended.c merges them.
+ * For profile/ only.
  */
 #ifndef PYPROF_PROFILE_ENDED_H
 #define PYPROF_PROFILE_ENDED_H

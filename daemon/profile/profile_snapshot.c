@@ -447,7 +447,7 @@ static int take_column(struct taker *t, uint32_t first, int c)
 	return 0;
 }
 
-/* Adds the current waiting of threads that are off their CPUs: see take_waiting. */
+/* Adds the current waiting of threads that are off their CPUs: see mark_waiting. */
 static void add_waiting(struct taker *t, const struct thread *th, uint64_t wall)
 {
 	const struct node *n = &t->p->rb.tree.nodes[th->node];

@@ -21,8 +21,10 @@ const struct layout layout_3_15 = {
 	.op.yield_value = 119,
 	.op.instrumented_yield_value = 246,
 	.op.return_generator = 32,
-	/* CALL, _FUNCTION_EX, _KW, _NON_PY_GENERAL, _KW_NON_PY, _EX_NON_PY_GENERAL, and the first three
-	 * instrumented */
+	/*
+	 * CALL, _FUNCTION_EX, _KW, _NON_PY_GENERAL, _KW_NON_PY, _EX_NON_PY_GENERAL, and the first
+	 * three instrumented
+	 */
 	.calls.generic = {50, 4, 53, 163, 155, 151, 249, 251, 250},
 	.calls.keywords = {53, 155, 250},
 	.calls.unpacked = {4, 151, 251},

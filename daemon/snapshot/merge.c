@@ -366,7 +366,7 @@ static int add_node(struct merger *m, const struct snapshot_node *n, uint32_t *r
 	return 0;
 }
 
-/* ---- logical stacks ---- */
+/* ---- coroutines ---- */
 
 static void coro_sum(struct snapshot_coro *into, const struct snapshot_coro *c)
 {

@@ -3,16 +3,17 @@
  * Time that belongs to no function
  *
  * "<outside>" is the time of a thread's root: the thread's stack has no Python frame. This is C
- * code below or beside Python code, and the time before the thread's first and after its last
+ * code outside of any Python function, and the time before the thread's first and after its last
  * frame.
  *
  * "<wait>" is the time that a thread is off its CPU while its innermost Python frame is a poller: a
  * function whose only purpose is to call select(), poll(), epoll_wait() or similar for an event
  * loop. The table below lists these functions. It contains wall time only; the CPU time of the
  * call, before and after the thread sleeps, remains the poller's own, as does the time of a poller
- * that never sleeps because there are always events. Time in the run queue counts as waiting,
- * because both are off the CPU and not recorded separately. Loops that wait in C code called by the
- * user's Python code (uvloop) have no such function; their waiting belongs to the calling function.
+ * that never sleeps because there are always events. Time in the run queue is included, because the
+ * thread is off its CPU as well; the poller's columns of reasons for waiting, if measured, show it
+ * separately. Loops that wait in C code called by the user's Python code (uvloop) have no such
+ * function; their waiting belongs to the calling function.
  *
  * Both are contexts without calls, as children of the context that the time was taken from, whose
  * cumulative time still includes it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The functions of target.h that have a deadline (see deadline.h): each passes a function of target_priv.h
- * to a worker and copies the result back.
+ * The functions of target.h that have a deadline (see deadline.h): each passes a function of
+ * target_priv.h to a worker and copies the result back.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -26,8 +26,8 @@ struct timeline_writer_opts {
 #define TIMELINE_SIZE_MIN (UINT64_C(256) << 10)
 
 /*
- * format_of_file: returns the format for a file name's extension; NULL: none. format_known: returns
- * whether a format of this name exists.
+ * timeline_format_of_file: returns the format for a file name's extension; NULL: none.
+ * timeline_format_known: returns whether a format of this name exists.
  */
 const char *timeline_format_of_file(const char *path);
 bool timeline_format_known(const char *name);
