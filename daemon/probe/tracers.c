@@ -34,7 +34,7 @@ struct link_info {
 
 _Static_assert(sizeof(struct link_info) == 64, "link_info changed size");
 
-/* ---- our own ----------------------------------------------------------------------------- */
+/* ---- own links --------------------------------------------------------------------------- */
 
 static struct {
 	pthread_mutex_t lock;
@@ -224,7 +224,7 @@ static bool overlaps(const struct tracers_of *of, const uint64_t *offsets, uint3
 	return false;
 }
 
-/* Returns 1 if the link has probes at our sites in this process, 0 if not, or -errno. */
+/* Returns 1 if the link has probes at the plan's sites in this process, 0 if not, or -errno. */
 static int is_at_sites(int fd, const struct tracers_of *of)
 {
 	_cleanup_free_ uint64_t *offsets = calloc(OFFSETS_MAX, sizeof(*offsets));
@@ -248,7 +248,7 @@ static int is_at_sites(int fd, const struct tracers_of *of)
 	return overlaps(of, offsets, info.count < OFFSETS_MAX ? info.count : OFFSETS_MAX);
 }
 
-/* Returns 1 for another program's link at our sites, 0 for any other link, or -errno. */
+/* Returns 1 for another program's link at the plan's sites, 0 for any other link, or -errno. */
 static int look_at(uint32_t id, const struct tracers_of *of)
 {
 	_cleanup_close_ int fd = bpf_link_get_fd_by_id(id);

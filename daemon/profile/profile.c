@@ -534,7 +534,7 @@ void profile_event(struct profile *p, const struct event *e)
 		on_memory(p, e);
 		break;
 	default:
-		break; /* the session handles FORK and EXEC */
+		break; /* session/ handles FORK and EXEC */
 	}
 }
 
@@ -554,7 +554,7 @@ void profile_set_calls(struct profile *p, const struct call_count *v, size_t n)
 	p->events = p->rb.calls;
 }
 
-/* The session's calls ---------------------------------------------------------------------- */
+/* Calls from session/ ---------------------------------------------------------------------- */
 
 int profile_keep_columns(struct profile *p, uint64_t columns)
 {

@@ -20,7 +20,7 @@ struct timelines {
 	uint32_t last_id;
 };
 
-/* Implemented in set.c. tracee: the i-th target; NULL: i is out of range. timelines: the set's. */
+/* Implemented in set.c. sessions_tracee: the i-th target; NULL: i is out of range. */
 struct tracee *sessions_tracee(const struct sessions *ss, size_t i);
 struct timelines *sessions_timelines(struct sessions *ss);
 

@@ -34,7 +34,9 @@ struct windows {
 	uint64_t wait_ns; /* delay after the last failure; 0: it succeeded */
 };
 
-/* percent: the bound, 1 to 50. link_ns: cost of opening and closing a window. seed: any value. */
+/*
+ * percent: the bound, 1 to 50. link_ns: cost of opening and closing a window, ns. seed: any value.
+ */
 void windows_init(struct windows *w, unsigned int percent, double link_ns, uint64_t seed);
 
 /*

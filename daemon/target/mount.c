@@ -5,9 +5,10 @@
  * kernel/events/uprobes.c). For a FUSE file it waits there for a user's process, which may never
  * answer. Therefore only FUSE file systems mounted by root are accepted.
  *
- * None of this asks the server: statx uses cached data, and mountinfo comes from the kernel. In
- * mountinfo, user_id is relative to the user namespace of the mount, so a user who is root in a
- * private namespace has 0 there. Such a mount cannot get into our namespace.
+ * These checks do not involve the file system's server: statx uses cached data, and mountinfo comes
+ * from the kernel. In mountinfo, user_id is relative to the user namespace of the mount, so a user
+ * who is root in a private namespace has 0 there. Such a mount cannot get into the daemon's
+ * namespace.
  */
 #include <errno.h>
 #include <fcntl.h>
