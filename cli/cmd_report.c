@@ -22,7 +22,7 @@ static const struct opt opts[] = {
 };
 /* clang-format on */
 
-/* What to write and how */
+/* The report to write, and its options */
 struct report {
 	const struct format *format;
 	const struct snapshot *snapshot;

@@ -237,7 +237,7 @@ static json_t *provenance(const struct capture *t)
 			 u.nodename, "kernel", u.release, "targets", targets_now(t));
 }
 
-/* Report on stderr what is missing; the file contains it, too. */
+/* Reports missing data on stderr; the file contains this information, too. */
 static void report_losses(const struct capture *t)
 {
 	const struct timeline_writer_counts c = timeline_writer_counts(t->writer);

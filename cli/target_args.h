@@ -12,7 +12,7 @@
 #define TARGET_ARGS(type, member)                                                                  \
 	.target_opts = target_opt_table, .target_at = offsetof(type, member)
 
-/* Check what is invalid whatever the daemon's defaults are. Exit code 2. */
+/* Checks for options that are invalid regardless of the daemon's defaults. Exit code 2. */
 int target_args_check(const struct target_opts_given *g, struct diag *diag);
 
 /* Add the given options to an attach request's body. */

@@ -82,7 +82,7 @@ static void put_durations(FILE *out, const struct snapshot_durations *d)
 	}
 }
 
-/* ---- where the figures come from: the same columns in each row ---- */
+/* ---- origin of the figures: the same columns in each row ---- */
 
 /* Of the selected targets. */
 struct origin {

@@ -191,7 +191,10 @@ static int unwanted_builtins(const struct snapshot *s, const char *pattern, bool
 	return err;
 }
 
-/* Returns in *s the snapshot without what the options leave out, or the snapshot itself. */
+/*
+ * If the options leave out data: sets *ret_reduced (owned by the caller) and *s to a snapshot
+ * without it.
+ */
 static int reduce(const struct snapshot **s, const struct format_opts *o,
 		  struct snapshot **ret_reduced, struct diag *diag)
 {

@@ -339,7 +339,8 @@ static void put_durations(struct writer *w)
 }
 
 /*
- * Standard errors of what is written, if figures are estimates; unknown for a selection of threads.
+ * Standard errors of the written figures, if these are estimates; unknown for a selection of
+ * threads.
  */
 static void put_errors(struct writer *w)
 {

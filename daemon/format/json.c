@@ -87,7 +87,7 @@ static void put_known_clocks(struct writer *w, const char *key, const uint64_t n
 }
 
 /*
- * Minimum and maximum are null until an activation has completed, and on a clock where the probe
+ * Minimum and maximum are null until an activation has completed, and on a clock on which the probe
  * cost exceeds the activation's time.
  */
 static void put_extremes(struct writer *w, const uint64_t min[SNAPSHOT_CLOCKS],

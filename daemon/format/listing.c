@@ -17,7 +17,7 @@ static int listing_table(const struct listing *l, const struct snapshot *s,
 	if (!t->rows)
 		return -ENOMEM;
 	while (t->nrows < l->n) {
-		size_t i = t->nrows++; /* the table frees what the row has allocated so far */
+		size_t i = t->nrows++; /* the table also frees an incomplete row */
 		int err = l->fill(s, i, o, &t->rows[i]);
 
 		if (err < 0)

@@ -17,10 +17,10 @@ struct listing_row {
 
 struct listing {
 	size_t n;
-	/* Fills the row of object i. The row owns what the callback allocates, also on failure. */
+	/* Fills the row of object i. The row owns the callback's allocations, also on failure. */
 	int (*fill)(const struct snapshot *s, size_t i, const struct format_opts *o,
 		    struct table_row *ret);
-	/* Adds what depends on all rows; may be NULL. */
+	/* Adds data that depends on all rows; may be NULL. */
 	void (*complete)(const struct snapshot *s, struct table_row *rows);
 	const char *header;
 	void (*print)(const struct snapshot *s, const struct listing_row *r,

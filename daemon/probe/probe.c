@@ -30,7 +30,7 @@
 /* The kernel's internal errno for an instruction that it cannot probe. */
 #define KERNEL_ENOTSUPP 524
 
-/* What keeps the probes attached. */
+/* Objects that keep the probes attached. */
 struct attachment {
 	int hold; /* see probe/holder.h; -1: none */
 	struct sampler *sampler;

@@ -160,8 +160,8 @@ void probe_counts_drop(const struct probe *p, const struct pyp_edge *edge);
 void probe_losses(const struct probe *p, uint64_t out[PYP_LOSS_MAX]);
 
 /*
- * Ends what was started for probes. Call it before _exit(2) in a process that has opened probes and
- * freed them.
+ * Ends the processes started for probes. Call it before _exit(2) in a process that has opened
+ * probes and freed them.
  */
 void probe_end(void);
 

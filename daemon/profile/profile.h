@@ -79,7 +79,7 @@ void profile_is_sampled(struct profile *p);
 /* Handles a sample, or a record that names its code, from before tracing began. */
 void profile_sample_before(struct profile *p, const struct event *e);
 
-/* Handles one event in O(1). Never fails: what exceeds a limit is counted. */
+/* Handles one event in O(1). Never fails: figures beyond a limit are counted. */
 void profile_event(struct profile *p, const struct event *e);
 
 /*

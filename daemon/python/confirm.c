@@ -120,7 +120,7 @@ static const struct debug_field fields_3_15[] = {
 static const struct {
 	const struct debug_field *v;
 	size_t n, size;
-	size_t gil; /* where the interpreter has the pointer to its GIL (ceval_gil) */
+	size_t gil; /* offset of the interpreter's pointer to its GIL (ceval_gil) */
 } debug_tables[] = {
 	{fields_3_13, sizeof(fields_3_13) / sizeof(*fields_3_13), DEBUG_SIZE_3_13, 112},
 	{fields_3_14, sizeof(fields_3_14) / sizeof(*fields_3_14), DEBUG_SIZE_3_14, 120},

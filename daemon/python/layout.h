@@ -31,7 +31,7 @@ enum layout_model {
 	LAYOUT_CLEAR_AND_POP, /* 3.12+: RESUME to enter, _PyEval_FrameClearAndPop to leave */
 };
 
-/* Where the state of the garbage collector is. */
+/* The location of the garbage collector's state. */
 enum layout_gc {
 	LAYOUT_GC_INTERPRETER, /* in each interpreter (3.9+) */
 	LAYOUT_GC_RUNTIME,     /* in _PyRuntime */

@@ -163,9 +163,9 @@ int python_check(const struct python *py, const struct memory *mem, pid_t pid, s
 uint64_t python_evaluator(const struct python *py);
 
 /*
- * Describe, joined by "; ", what may hide or add calls in this process: the JIT, another frame
- * evaluator, several interpreters, tracing tools. Returns the text's length, 0 if there is nothing.
- * *misses: calls may have been missed.
+ * Describes, joined by "; ", the causes that may hide or add calls in this process: the JIT,
+ * another frame evaluator, several interpreters, tracing tools. Returns the text's length, 0 if
+ * there are none. *misses: calls may have been missed.
  */
 size_t python_hidden(const struct python *py, const struct memory *mem, const struct target *t,
 		     bool *misses, char *out, size_t size);

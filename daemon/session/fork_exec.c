@@ -2,9 +2,9 @@
 /*
  * Fork and exec handling.
  *
- * A forked child is a copy of its parent at the same addresses, so what was found out about the
- * parent is reused. The exec id (see target_exec_id) shows whether the child is still that copy or
- * has executed a program.
+ * A forked child is a copy of its parent at the same addresses, so the findings about the parent
+ * are reused. The exec id (see target_exec_id) shows whether the child is still that copy or has
+ * executed a program.
  *
  * An exec replaces the program by another one, or by the same one again. The file decides: if it is
  * the same file, the plan is still valid, and the kernel has inserted the probes again by itself,

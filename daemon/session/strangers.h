@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Detects what other programs have inserted into a target's code (other tracers, leftover
- * breakpoints) and formats warnings about it.
+ * Detects other programs' changes of a target's code (other tracers, leftover breakpoints) and
+ * formats warnings about them.
  */
 #ifndef PYPROF_SESSION_STRANGERS_H
 #define PYPROF_SESSION_STRANGERS_H

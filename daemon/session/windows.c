@@ -47,9 +47,9 @@
 #define STORM	      2.0  /* a window is cut at this multiple of its share */
 #define FORGET_PEAK   0.99 /* factor per window */
 /*
- * The budget holds at most what SAVED_S seconds earn. No window opens while the budget is behind by
- * more than the cost of DEBT_MAX windows. As that makes the choice of windows depend on earlier
- * ones, gaps are longer by SLACK than windows' costs require, so that it seldom happens.
+ * The budget holds at most the income of SAVED_S seconds. No window opens while the budget is
+ * behind by more than the cost of DEBT_MAX windows. As that makes the choice of windows depend on
+ * earlier ones, gaps are longer by SLACK than windows' costs require, so that it seldom happens.
  */
 #define SAVED_S	 0.15
 #define DEBT_MAX 5.0
@@ -244,7 +244,7 @@ uint64_t windows_due(const struct windows *w, uint64_t now_ns)
 		return (uint64_t)larger(left, LOOK_MIN);
 	}
 	left = ((double)w->length_ns - shown(w, now_ns)) * (1 + w->density);
-	/* If all time until then went to probes, that would be half of what a window may cost. */
+	/* If all time until then went to probes, it would be half of a window's share. */
 	if (!w->length_ns)
 		left = share_of_window(w) / 2;
 	return (uint64_t)larger(smaller(left, LOOK_MAX), LOOK_MIN);

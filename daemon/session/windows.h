@@ -48,8 +48,8 @@ void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64
 
 enum windows_act { WINDOWS_GO_ON, WINDOWS_OPEN, WINDOWS_CLOSE };
 /*
- * Returns what to do now. The caller does it and then calls windows_opened, windows_failed or
- * windows_closed.
+ * Returns the action to take now. The caller takes it and then calls windows_opened, windows_failed
+ * or windows_closed.
  */
 enum windows_act windows_decide(struct windows *w, uint64_t now_ns);
 void windows_opened(struct windows *w, uint64_t now_ns);

@@ -44,7 +44,7 @@ struct work {
 	struct snapshot *s;
 	struct ends *callees;	  /* per node: sums over its children */
 	uint64_t *below;	  /* per node: cost of all its events, including descendants */
-	uint64_t *taken;	  /* per node: what was subtracted, or would have been */
+	uint64_t *taken;	  /* per node: the amount subtracted, or that would have been */
 	const struct cost **cost; /* per thread; NULL: unknown */
 	struct snapshot_target **target;
 };

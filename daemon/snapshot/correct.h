@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Subtracts the cost of probes from a snapshot. correct.c describes what is subtracted where. */
+/* Subtracts the cost of probes from a snapshot. correct.c describes the rules. */
 #ifndef PYPROF_SNAPSHOT_CORRECT_H
 #define PYPROF_SNAPSHOT_CORRECT_H
 

@@ -78,7 +78,9 @@ static uint32_t pseudo_func(struct snapshot *s, const char *name)
 	return i;
 }
 
-/* Computes what moves from the node to its pseudo child; returns false if nothing does. */
+/*
+ * Computes the times that move from the node to its pseudo child; returns false if there are none.
+ */
 static bool moves(const struct adder *a, const struct snapshot_node *n,
 		  uint64_t ns[SNAPSHOT_CLOCKS])
 {

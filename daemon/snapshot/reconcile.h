@@ -24,7 +24,7 @@ struct reconcile_row {
 	double variance; /* variance of ns, in ns^2 */
 };
 
-/* What applies to all rows. */
+/* Parameters that apply to all rows. */
 struct reconcile {
 	double period_ns;   /* CPU time that a sample during the trace stands for */
 	double slowdown_ns; /* maximum slowdown of an interval by the hit before it */

@@ -242,7 +242,7 @@ struct snapshot_target {
 		*build_id;     /* build_id: hex or "" */
 	const char *self_test; /* its result as text; NULL: unknown */
 	const char *mechanism; /* how the probes were attached, as text; NULL: unknown */
-	const char *warnings;  /* what may hide calls, as text; "" or NULL: nothing */
+	const char *warnings;  /* causes that may hide calls, as text; "" or NULL: none */
 	enum mode mode;
 	struct snapshot_estimate estimate; /* for MODE_SAMPLE and for other modes with samples */
 	bool builtins;			   /* calls of C functions are included */

@@ -208,7 +208,10 @@ struct thread {
 
 struct thread *thread_new(uint32_t tid, uint32_t root); /* NULL: out of memory */
 void thread_free(struct thread *th);
-/* Frees what only live threads need: all stacks with their index, and the chain being received. */
+/*
+ * Frees the data that only live threads need: all stacks with their index, and the chain being
+ * received.
+ */
 void thread_drop_stacks(struct thread *th);
 void thread_drop_chain(struct thread *th);
 /*

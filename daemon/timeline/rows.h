@@ -27,8 +27,10 @@ struct timeline_end {
 	json_t *provenance; /* borrowed */
 };
 
-/* Row functions write at `at`, which has room for TIMELINE_ROW_MAX bytes plus the texts, and return
- * the end of what they wrote. */
+/*
+ * Row functions write at `at`, which has room for TIMELINE_ROW_MAX bytes plus the texts, and return
+ * the end of the written data.
+ */
 #define TIMELINE_ROW_MAX 320
 
 struct timeline_format {
