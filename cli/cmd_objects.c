@@ -26,9 +26,9 @@ static const char *const sorts[] = {"count", "size", NULL};
 static const struct opt opts[] = {
 	{"json", 0, OPT_FLAG, FIELD(json), NULL, "as JSON, all types"},
 	{"since", 0, OPT_STRING, FIELD(since), "FILE",
-	 "what has changed since this saved census (--json)"},
+	 "show changes since this saved census (--json)"},
 	{"diff", 0, OPT_DURATION, FIELD(diff_ns), "DURATION",
-	 "take two censuses this far apart, show what changed"},
+	 "take two censuses this far apart, show changes"},
 	{"sort", 's', OPT_CHOICE, FIELD(sort), "count|size", "order of the rows (default: count)",
 	 .choices = sorts},
 	{"limit", 'l', OPT_U64, FIELD(limit), "N", "at most N rows (text: 25 if not given)",
@@ -90,8 +90,8 @@ static int run(const struct cmd_call *call, struct diag *diag)
 	int r;
 
 	if (o->since && o->diff_ns)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "give one of them",
-				"--since and --diff are two ways to say the same");
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "give only one of them",
+				"--since and --diff are mutually exclusive");
 	r = parse_pid(call->operands[0], &pid);
 	if (r < 0)
 		return diag_set(diag, r, PYP_EXIT_USAGE, "usage: pyprofctl objects PID",

@@ -180,14 +180,13 @@ static void print_breaks(FILE *out, const struct inspect_result *found)
 		planned += breaks_is_site(&found->plan, found->python->bias, found->breaks[i]);
 	}
 	fprintf(out,
-		"%s\n%-12s left behind by a tracer that was killed, or set by perf or a debugger;\n"
-		"%-12s each costs about 0.5 us whenever it is reached",
+		"%s\n%-12s left by a killed tracer, or set by perf or a debugger;\n"
+		"%-12s each hit costs about 0.5 us",
 		n > INSPECT_BREAKS ? " ..." : "", "", "");
 	if (planned)
 		fprintf(out,
 			"; tracing the process once\n%-12s removes those at planned sites (%u of "
-			"these), if "
-			"they were left behind",
+			"these) that a killed tracer left",
 			"", planned);
 	fputc('\n', out);
 }
@@ -240,9 +239,9 @@ static int doctor_verify(FILE *out, const struct verify_opts *vo, struct cost *r
 		print_safe(out, "collector:", v.gc_wrong);
 	if (v.verdict == VERIFY_RIGHT && vo->plan->nnative)
 		doctor_verify_builtins(out, vo);
-	print_safe(out, "its bounds",
+	print_safe(out, "limits",
 		   v.grouped ? "a control group for memory and threads, and resource limits"
-			     : "resource limits (no control group can be made for it)");
+			     : "resource limits (no control group could be created)");
 	if (v.verdict != VERIFY_WRONG)
 		return 0;
 	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE, "please report this build",

@@ -61,7 +61,7 @@ int objects_census(struct objects *o, struct census *ret, struct diag *diag)
 	switch (r) {
 	case -EOPNOTSUPP:
 		return diag_set(diag, r, PYP_EXIT_UNTRACEABLE, "",
-				"the lists of objects of Python %s in process %d are not known%s",
+				"object lists of Python %s in process %d are not supported%s",
 				objects_version(o), pid,
 				python_free_threaded(o->found.python)
 					? ": free-threaded builds have none"

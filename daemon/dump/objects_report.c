@@ -123,18 +123,16 @@ static void print_notes(const struct objects_report *r, FILE *out)
 	const struct census *c = &r->census;
 
 	if (c->limited)
-		fputs("WARNING: there are more objects than are read: figures are lower bounds\n",
-		      out);
+		fputs("WARNING: object limit reached: figures are lower bounds\n", out);
 	if (c->torn)
 		fprintf(out,
-			"WARNING: %" PRIu32 " of %" PRIu32
-			" lists changed faster than they could be "
-			"read, also when read %" PRIu32 " times: some objects are not counted\n",
+			"WARNING: %" PRIu32 " of %" PRIu32 " lists changed during all %" PRIu32
+			" reads: some objects are not counted\n",
 			c->torn, c->lists, c->passes);
 	if (c->unconfirmed)
 		fprintf(out,
-			"note: %" PRIu64 " objects were read while a garbage collection or other "
-			"changes were under way\n",
+			"note: %" PRIu64 " objects were read during a garbage collection or other "
+			"changes\n",
 			c->unconfirmed);
 	if (c->other)
 		fprintf(out, "note: %" PRIu64 " objects of further types are not listed\n",

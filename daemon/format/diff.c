@@ -67,14 +67,14 @@ static unsigned int corrected(const struct snapshot *s)
 static const struct trait mode_trait = {mode,
 					{"was traced", "was counted", "was sampled",
 					 "was made in several modes"},
-					"compare what was made with the same --mode"};
+					"compare snapshots taken with the same --mode"};
 
 /* Neither this one: own times with and without C functions differ in meaning. */
 static const struct trait builtins_trait = {builtins,
 					    {"has no rows of C functions",
 					     "has rows of C functions",
 					     "has rows of C functions for some processes"},
-					    "compare what was made with --builtins, or without"};
+					    "use --builtins for both snapshots or for neither"};
 
 static const struct trait traits[] = {
 	{folded,

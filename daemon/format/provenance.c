@@ -435,8 +435,8 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 		    e->rate ? "every call; times are from samples" : "counts only, no times");
 	if (t->mode == MODE_TRACE && e->rate)
 		say(l, "samples",
-		    "%" PRIu64 " before the probes, %" PRIu64 " beside them at %" PRIu32 " Hz, and "
-		    "%" PRIu64 " of the probes' time: CPU times are %s them",
+		    "%" PRIu64 " before the probes, %" PRIu64 " during the trace at %" PRIu32
+		    " Hz, and %" PRIu64 " within probes: CPU times are %s them",
 		    e->before, e->samples, e->rate, e->of_probes,
 		    t->corrected ? "reconciled with" : "not corrected by");
 	if (t->mode == MODE_TRACE || (t->mode == MODE_COUNT && !e->rate))
@@ -448,8 +448,7 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 	    t->mode == MODE_SAMPLE ? "no calls are counted, " : "");
 	if (t->mode == MODE_COUNT)
 		say(l, "probes",
-		    "%" PRIu64 " further samples are of the probes' time, %.1f%% of "
-		    "all: they are in no figure",
+		    "%" PRIu64 " more samples fell within probes (%.1f%% of all); excluded",
 		    e->of_probes, 100 * (1 - share_of(e->samples, e->samples + e->of_probes)));
 	if (e->before) {
 		say(l, "corrected",
@@ -492,12 +491,12 @@ static void say_quality(struct lines *l, const struct snapshot_target *t)
 		    " failed to open: the daemon tried again later, with less data until then",
 		    t->windows.failed);
 	if (provenance_exact(l->s, t) && !t->events)
-		say(l, "result", "no call was seen");
+		say(l, "result", "no calls recorded");
 	else if (provenance_exact(l->s, t))
 		say(l, "result", "exact counts: %" PRIu64 " calls%s, none lost", t->events,
 		    t->mode == MODE_TRACE ? " and returns" : "");
 	else if (t->mode == MODE_SAMPLE && lost)
-		say(l, "LOST", "%" PRIu64 " samples besides", lost);
+		say(l, "LOST", "%" PRIu64 " samples also lost", lost);
 	else if (t->mode == MODE_SAMPLE)
 		say(l, "result", "no sample was lost");
 	else if (lost)

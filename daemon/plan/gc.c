@@ -307,18 +307,16 @@ static int plan_call(struct gc_calls *c, uint64_t vaddr)
 	if (node == CFG_NONE || cfg.v[node].doubtful || !leads_to(&cfg.v[node].in, c->callback)) {
 		if (!planner_linear_reaches(c->p, start, vaddr))
 			return 0;
-		return planner_missing(c->p, "calls of gc.callbacks (0x%llx is not reached)",
+		return planner_missing(c->p, "calls of gc.callbacks (0x%llx is unreachable)",
 				       (unsigned long long)vaddr);
 	}
 	phase = phase_at(c->p, &cfg, node);
 	if (phase == GC_NO_PHASE)
-		return planner_missing(c->p,
-				       "calls of gc.callbacks (0x%llx neither starts nor stops)",
+		return planner_missing(c->p, "calls of gc.callbacks (phase unknown at 0x%llx)",
 				       (unsigned long long)vaddr);
 	r = phase == GC_START ? is_stopped(c, &cfg, node) : 1;
 	if (r == 0)
-		return planner_missing(c->p,
-				       "calls of gc.callbacks (what 0x%llx starts never stops)",
+		return planner_missing(c->p, "calls of gc.callbacks (no stop call after 0x%llx)",
 				       (unsigned long long)vaddr);
 	return r < 0 ? r : add_site(c, &cfg, node, phase);
 }
@@ -353,7 +351,7 @@ static int plan_calls(struct gc_calls *c)
 			r = plan_calls_in(c, &seg[i]);
 	if (r == 0 && (!c->starts || !c->stops))
 		r = planner_missing(c->p, "calls of gc.callbacks (%s)",
-				    c->starts ? "none stops" : "none starts");
+				    c->starts ? "no stop call" : "no start call");
 	return r;
 }
 
@@ -365,8 +363,9 @@ static int check_apart(struct planner *p)
 	for (unsigned int i = 0; i < plan->ngc; i++)
 		for (unsigned int k = 0; k < plan->nsites + plan->nnative; k++)
 			if (plan_site(plan, k)->offset == plan->gc[i].offset)
-				return planner_missing(p, "calls of gc.callbacks (%s is there)",
-						       plan_site(plan, k)->role);
+				return planner_missing(
+					p, "calls of gc.callbacks (conflicts with site %s)",
+					plan_site(plan, k)->role);
 	return planner_check_boundaries(p, plan->gc, plan->ngc);
 }
 

@@ -63,7 +63,7 @@ static int plan_evaluator(struct native *n)
 	int r = native_code_open(n);
 
 	if (r == 0 && !n->p.layout->calls.generic[0])
-		return planner_missing(&n->p, "opcodes that call (not known of this version)");
+		return planner_missing(&n->p, "opcodes that call (unknown for this version)");
 	if (r == 0)
 		r = mark_starts(n);
 	if (r == 0)

@@ -382,7 +382,7 @@ static int put_on(struct probe *p, enum sites which, struct attachment *ret, str
 	forget(p);
 	r = p->mode == MODE_SAMPLE ? attach_sampler(p, &a) : attach_sites(p, which, &a);
 	if (r < 0 && p->mode == MODE_SAMPLE)
-		return diag_errno(diag, -r, "cannot set the sampling clocks");
+		return diag_errno(diag, -r, "cannot set the sampling timers");
 	if (r < 0)
 		return attach_failed(p, r, diag);
 	if (p->clocks && samples_beside(p))

@@ -470,7 +470,7 @@ static int explain(const struct python *py, int r, struct diag *diag)
 {
 	if (r == -EOPNOTSUPP)
 		return diag_set(diag, r, PYP_EXIT_UNTRACEABLE, "",
-				"the lists of objects of Python %s are not known%s", py->version,
+				"object lists of Python %s are not supported%s", py->version,
 				python_free_threaded(py) ? ": free-threaded builds have none" : "");
 	if (r == -ENOENT)
 		return diag_set(diag, r, PYP_EXIT_UNTRACEABLE,

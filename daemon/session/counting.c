@@ -64,7 +64,7 @@ static int fetch(const struct probe *probe, struct probe_count **ret, size_t *re
 	int r = probe_counts(probe, ret, ret_n);
 
 	if (r < 0)
-		log_warning("cannot read what was counted: error %d", -r);
+		log_warning("cannot read call counts: error %d", -r);
 	return r;
 }
 

@@ -222,7 +222,9 @@ static int no_room(struct sessions *ss, const struct session *origin, pid_t pid)
 	if (!tracee_same_program(origin->tracee, pid))
 		return -ENOEXEC;
 	if (!origin->process_tree->limit_said)
-		log_warning("%zu children are followed: no further ones, until some end", max);
+		log_warning("limit of %zu followed children reached; "
+			    "new ones are ignored until some end",
+			    max);
 	origin->process_tree->limit_said = true;
 	return -ENOSPC;
 }

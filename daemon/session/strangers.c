@@ -25,8 +25,8 @@ void strangers_text(const struct tracers *tracers, unsigned int breaks, unsigned
 	if (tracers_text(tracers, text, STRANGERS_TEXT) || !breaks)
 		return;
 	snprintf(text, STRANGERS_TEXT,
-		 "%u of %u planned sites had breakpoints before: left behind by a tracer that was "
-		 "killed, and then stopping this trace removes them, or set by perf or a debugger; "
+		 "%u of %u planned sites had breakpoints before this trace, set by perf or a "
+		 "debugger, or left by a killed tracer (stopping this trace removes the latter); "
 		 "each hit costs about 0.5 us",
 		 breaks, sites);
 }

@@ -127,7 +127,7 @@ static int read_counted(struct survey *s, struct diag *diag)
 
 	if (probe_samples(s->probe) <= 0)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_FAILURE, NULL,
-				"the kernel refuses the sampling clocks");
+				"the kernel refuses the sampling timers");
 	(void)probe_drain(s->probe, SIZE_MAX, on_record, r);
 	traps = probe_trap_samples(s->probe);
 	r->of_probes = traps.in_kernel + traps.after;

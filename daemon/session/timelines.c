@@ -60,7 +60,7 @@ static int find(struct sessions *ss, uint32_t id, struct diag *diag)
 	for (unsigned int i = 0; i < TIMELINES_MAX; i++)
 		if (tls->v[i].timeline && tls->v[i].id == id)
 			return (int)i;
-	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "it has ended, or was never begun",
+	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "it has ended or does not exist",
 			"there is no timeline %" PRIu32, id);
 }
 

@@ -56,7 +56,7 @@ static const char *unsampled(const struct tracee *t)
 
 	if (r > 0)
 		return "";
-	return r < 0 ? "the kernel refuses the sampling clocks"
+	return r < 0 ? "the kernel refuses the sampling timers"
 		     : "no thread list found in this build";
 }
 
@@ -368,7 +368,7 @@ const struct collector collector_windowed = {
 	.stacks = true,
 	.windows = true,
 	.sampling = PYP_SAMPLING_BETWEEN,
-	.no_timeline = "is watched in windows",
+	.no_timeline = "is traced in windows",
 	.timeline_hint = "attach to it without --max-overhead",
 	.start = windowed_start,
 	.stop = windowed_stop,

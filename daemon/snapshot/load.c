@@ -133,7 +133,7 @@ static void read_func(struct loader *l, const json_t *v)
 	if (!f)
 		return;
 	if (!json_is_integer(line) || n < INT32_MIN || n > INT32_MAX)
-		loader_damaged(l, "\"line\" is not a line number");
+		loader_damaged(l, "invalid \"line\" number");
 	f->firstlineno = (int32_t)n;
 	f->filename = loader_get_string(l, v, "file");
 	f->name = loader_get_string(l, v, "name");
@@ -176,7 +176,7 @@ static void set_measured(struct loader *l, const json_t *v)
 	size_t i;
 
 	if (l->sections & 1u << NODES) {
-		loader_damaged(l, "\"columns\" is behind \"nodes\"");
+		loader_damaged(l, "\"columns\" must precede \"nodes\"");
 		return;
 	}
 	json_object_foreach((json_t *)v, group, names)
@@ -217,7 +217,7 @@ static enum snapshot_coro_kind get_kind(struct loader *l, const json_t *v)
 	for (int i = 0; name && i < SNAPSHOT_CORO_KINDS; i++)
 		if (strcmp(name, snapshot_coro_kinds[i]) == 0)
 			return (enum snapshot_coro_kind)i;
-	loader_damaged(l, "\"kind\" is none of a coroutine");
+	loader_damaged(l, "invalid coroutine \"kind\"");
 	return SNAPSHOT_GENERATOR;
 }
 
@@ -272,7 +272,7 @@ static int read_section(struct loader *l, unsigned int number)
 	const struct section *section = &sections[number];
 
 	if (l->sections & 1u << number)
-		return loader_damaged(l, "\"%s\" is there twice", section->name);
+		return loader_damaged(l, "duplicate \"%s\"", section->name);
 	l->sections |= 1u << number;
 	if (!loader_accept(l, '['))
 		return loader_damaged(l, "\"%s\" is not an array", section->name);
@@ -288,7 +288,7 @@ static int read_section(struct loader *l, unsigned int number)
 		l->element++;
 	}
 	if (!l->err && !loader_accept(l, ']'))
-		loader_damaged(l, "the array does not end");
+		loader_damaged(l, "unterminated array");
 	l->section = NULL;
 	return l->err;
 }
@@ -351,7 +351,7 @@ static json_t *read_key(struct loader *l)
 	if (json_is_string(key) && loader_accept(l, ':'))
 		return key;
 	json_decref(key);
-	loader_damaged(l, "a name and a colon are missing");
+	loader_damaged(l, "expected a name and a colon");
 	return NULL;
 }
 
@@ -400,10 +400,10 @@ static int read_members(struct loader *l)
 			return l->err;
 	}
 	if (!loader_accept(l, '}') || loader_peek(l) || l->p != l->end)
-		return loader_damaged(l, "the object does not end, or something follows it");
+		return loader_damaged(l, "unterminated object, or trailing data");
 	for (unsigned int i = 0; i < OPTIONAL; i++)
 		if (!(l->sections & 1u << i))
-			return loader_damaged(l, "there are no \"%s\"", sections[i].name);
+			return loader_damaged(l, "missing \"%s\"", sections[i].name);
 	return 0;
 }
 
@@ -443,11 +443,12 @@ static int assemble(struct loader *l)
 		if (n->parent != SNAPSHOT_NONE)
 			continue;
 		if (n->thread >= s->nthreads || s->threads[n->thread].root != SNAPSHOT_NONE)
-			return loader_damaged(l, "node %" PRIu32 " is the root of no thread", i);
+			return loader_damaged(l, "node %" PRIu32 " is not the root of any thread",
+					      i);
 		s->threads[n->thread].root = i;
 	}
 	if (!l->err && !snapshot_valid(s))
-		loader_damaged(l, "its parts do not fit together");
+		loader_damaged(l, "inconsistent contents");
 	return l->err;
 }
 

@@ -87,7 +87,7 @@ json_t *loader_member(struct loader *l, const json_t *object, const char *key)
 	json_t *ret = json_object_get(object, key);
 
 	if (!ret)
-		loader_damaged(l, "there is no \"%s\"", key);
+		loader_damaged(l, "missing \"%s\"", key);
 	return ret;
 }
 

@@ -90,14 +90,14 @@ static void read_mode(struct loader *l, const json_t *v, struct snapshot_target 
 	int number = json_is_string(mode) ? mode_parse(json_string_value(mode)) : MODE_TRACE;
 
 	if (number < 0 || (mode && !json_is_string(mode))) {
-		loader_damaged(l, "\"mode\" is none");
+		loader_damaged(l, "invalid \"mode\"");
 		return;
 	}
 	t->mode = (enum mode)number;
 	if (t->mode != MODE_SAMPLE && !estimate)
 		return;
 	if (!json_is_object(estimate)) {
-		loader_damaged(l, "there is no \"estimate\"");
+		loader_damaged(l, "missing \"estimate\"");
 		return;
 	}
 	t->estimate.rate = loader_get_u32(l, estimate, "rate_hz");

@@ -19,6 +19,6 @@ Test(strangers, texts)
 	cr_assert(strstr(text_of(2, 0, 0), "another tracer has probes"), "its owner is not known");
 	cr_assert(strstr(text_of(0, 0, 3), "3 of 12 planned sites had breakpoints"));
 	/* Then they are that tracer's. */
-	cr_assert(!strstr(text_of(1, 4242, 12), "left behind"));
+	cr_assert(!strstr(text_of(1, 4242, 12), "left by"));
 	cr_assert_leq(strlen(text_of(0, 0, 4294967295u)), STRANGERS_TEXT - 2);
 }
