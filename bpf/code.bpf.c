@@ -110,20 +110,20 @@ static __always_inline int code_send_all(__u64 code, __u32 flags, __u32 tid)
 
 __noinline int code_announce(__u64 code, __u32 tid)
 {
-	__u64 mark = 0;
+	__u64 cached = 0;
 	__u32 flags = 0;
 	int err = 0;
 
 	if (user_read(&flags, sizeof(flags), code + layout.code_flags))
 		err = code_send(code, 0, PYP_CODE_UNREADABLE, tid);
 	else if (flags & layout.code_skip_flags)
-		mark = CORE_CODE_SKIP;
+		cached = CORE_CODE_SKIP;
 	else
 		err = code_send_all(code, flags, tid);
 	if (flags & layout.code_creation_flags)
-		mark |= CORE_CODE_CREATES;
+		cached |= CORE_CODE_CREATES;
 	if (flags & PYP_CO_SUSPENDS)
-		mark |= CORE_CODE_SUSPENDS;
+		cached |= CORE_CODE_SUSPENDS;
 	if (err) {
 		count(PYP_LOSS_lost_codes);
 		return -1;
@@ -132,22 +132,22 @@ __noinline int code_announce(__u64 code, __u32 tid)
 	 * A full map is not a loss: the cache below holds the code object, or the names are sent
 	 * again.
 	 */
-	if (bpf_map_update_elem(&codes, &code, &mark, BPF_ANY))
+	if (bpf_map_update_elem(&codes, &code, &cached, BPF_ANY))
 		count(PYP_LOSS_map_full);
-	code_cache[core_code_slot(code)] = core_code_entry(code, mark);
-	return mark;
+	code_cache[core_code_slot(code)] = core_code_entry(code, cached);
+	return cached;
 }
 
 __noinline int code_lookup(__u64 code, __u32 tid)
 {
 	__u64 entry = code_cache[core_code_slot(code)];
-	__u64 *mark;
+	__u64 *cached;
 
 	if (core_code_hit(entry, code))
-		return entry & CORE_CODE_MARKS;
-	mark = bpf_map_lookup_elem(&codes, &code);
-	if (!mark)
+		return entry & CORE_CODE_FLAGS;
+	cached = bpf_map_lookup_elem(&codes, &code);
+	if (!cached)
 		return code_announce(code, tid);
-	code_cache[core_code_slot(code)] = core_code_entry(code, *mark);
-	return *mark & CORE_CODE_MARKS;
+	code_cache[core_code_slot(code)] = core_code_entry(code, *cached);
+	return *cached & CORE_CODE_FLAGS;
 }

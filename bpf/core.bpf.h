@@ -41,7 +41,7 @@ static inline __u32 core_thread_slot(__u32 tid)
 #define CORE_CODE_SKIP	   1u
 #define CORE_CODE_CREATES  2u
 #define CORE_CODE_SUSPENDS 4u
-#define CORE_CODE_MARKS	   (CORE_CODE_SKIP | CORE_CODE_CREATES | CORE_CODE_SUSPENDS)
+#define CORE_CODE_FLAGS	   (CORE_CODE_SKIP | CORE_CODE_CREATES | CORE_CODE_SUSPENDS)
 
 /*
  * Returns 1 if a generator's frame is about to run for the first time. bytes: the offset of the
@@ -56,12 +56,12 @@ static inline int core_is_start(__u64 bytes, __s32 first)
 
 static inline __u64 core_code_entry(__u64 code, __u64 flags)
 {
-	return code | (flags & CORE_CODE_MARKS);
+	return code | (flags & CORE_CODE_FLAGS);
 }
 
 static inline int core_code_hit(__u64 entry, __u64 code)
 {
-	return (entry & ~(__u64)CORE_CODE_MARKS) == code;
+	return (entry & ~(__u64)CORE_CODE_FLAGS) == code;
 }
 
 static inline __u64 core_thread_entry(__u32 tid, __u32 epoch)

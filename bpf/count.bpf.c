@@ -88,17 +88,17 @@ static __always_inline __u32 count_take(__u64 code, __u32 tid)
  * Assign a number to an announced code object. Threads that run in parallel may give one code
  * object several numbers; the daemon receives a CODE_ID record for each.
  */
-static __always_inline __u32 count_number(__u64 code, __u64 marks, __u32 tid)
+static __always_inline __u32 count_number(__u64 code, __u64 flags, __u32 tid)
 {
 	__u64 value;
 	__u32 id;
 
-	if (marks & CORE_CODE_SKIP)
+	if (flags & CORE_CODE_SKIP)
 		return PYP_COUNT_SKIP;
 	id = count_take(code, tid);
 	if (id == PYP_COUNT_LOST)
 		return id;
-	value = (__u64)id << COUNT_ID_SHIFT | marks;
+	value = (__u64)id << COUNT_ID_SHIFT | flags;
 	if (bpf_map_update_elem(&codes, &code, &value, BPF_ANY))
 		count(PYP_LOSS_map_full);
 	return id;
@@ -108,7 +108,7 @@ static __always_inline __u32 count_number(__u64 code, __u64 marks, __u32 tid)
 __noinline __u32 count_lookup(__u64 code, __u32 tid)
 {
 	__u64 *known = bpf_map_lookup_elem(&codes, &code);
-	__u64 marks = known ? *known & CORE_CODE_MARKS : 0;
+	__u64 flags = known ? *known & CORE_CODE_FLAGS : 0;
 	__u32 id = known ? *known >> COUNT_ID_SHIFT : 0, zero = 0;
 	struct count_state *st = bpf_map_lookup_elem(&count_state, &zero);
 	int r;
@@ -117,13 +117,13 @@ __noinline __u32 count_lookup(__u64 code, __u32 tid)
 		r = code_announce(code, tid);
 		if (r < 0)
 			return PYP_COUNT_LOST;
-		marks = r;
+		flags = r;
 	}
 	if (!id)
-		id = count_number(code, marks, tid);
+		id = count_number(code, flags, tid);
 	if (id == PYP_COUNT_LOST)
 		return id;
-	if (marks & CORE_CODE_CREATES)
+	if (flags & CORE_CODE_CREATES)
 		id |= CORE_COUNT_CREATES;
 	if (st)
 		st->codes[core_code_slot(code)] = core_count_entry(code, id);

@@ -13,9 +13,9 @@ __noinline __u64 caller_resolve(__u64 below, __u32 tid, __u64 sp)
 			return 0;
 		}
 		if (!h.entry) {
-			int marks = layout.code_skip_flags ? code_lookup(h.code, tid) : 0;
+			int flags = layout.code_skip_flags ? code_lookup(h.code, tid) : 0;
 
-			if (marks < 0 || !(marks & CORE_CODE_SKIP))
+			if (flags < 0 || !(flags & CORE_CODE_SKIP))
 				break;
 		}
 		below = h.previous;

@@ -84,11 +84,11 @@ static __always_inline __u32 enter_type(struct pt_regs *ctx, __u64 cookie)
  * RETURN_GENERATOR that creates the generator. That entry is the creation, not a call. (3.15.2
  * Python/codegen.c, codegen_comprehension; confirmed in the binary.)
  */
-static __always_inline int is_creation(__u64 frame, __u64 marks)
+static __always_inline int is_creation(__u64 frame, __u64 flags)
 {
 	__u8 owner = 0xff;
 
-	if (!layout.code_creation_flags || !(marks & CORE_CODE_CREATES))
+	if (!layout.code_creation_flags || !(flags & CORE_CODE_CREATES))
 		return 0;
 	user_read(&owner, sizeof(owner), frame + layout.frame_owner);
 	return owner == PYP_OWNER_THREAD;

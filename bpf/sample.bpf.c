@@ -81,7 +81,7 @@ static __always_inline __u64 fingerprint(__u64 code)
 	h = mix(h, block[CODE_BEFORE / 8]);
 	h = mix(h, block[CODE_BEFORE / 8 + 1]);
 	h = mix(h, block[CODE_BEFORE / 8 + 2]);
-	return (h | 1ull << 63) & ~(__u64)CORE_CODE_MARKS;
+	return (h | 1ull << 63) & ~(__u64)CORE_CODE_FLAGS;
 }
 
 static __always_inline int is_code(__u64 code)
@@ -98,7 +98,7 @@ static __always_inline int sample_code_probed(__u64 code, __u32 tid)
 	__u64 *known = bpf_map_lookup_elem(&codes, &code);
 
 	if (known)
-		return *known & CORE_CODE_MARKS;
+		return *known & CORE_CODE_FLAGS;
 	return is_code(code) ? code_announce(code, tid) : -1;
 }
 
@@ -106,7 +106,7 @@ static __always_inline int sample_code_probed(__u64 code, __u32 tid)
 __noinline int sample_code(__u64 code, __u32 tid)
 {
 	__u64 *known, print, value;
-	int marks;
+	int flags;
 
 	if (sampling.when != PYP_SAMPLING_ALONE)
 		return sample_code_probed(code, tid);
@@ -114,17 +114,17 @@ __noinline int sample_code(__u64 code, __u32 tid)
 	if (!print)
 		return -1;
 	known = bpf_map_lookup_elem(&codes, &code);
-	if (known && (*known & ~(__u64)CORE_CODE_MARKS) == print)
-		return *known & CORE_CODE_MARKS;
+	if (known && (*known & ~(__u64)CORE_CODE_FLAGS) == print)
+		return *known & CORE_CODE_FLAGS;
 	if (!is_code(code))
 		return -1;
-	marks = code_announce(code, tid);
-	if (marks < 0)
+	flags = code_announce(code, tid);
+	if (flags < 0)
 		return -1;
-	value = print | (marks & CORE_CODE_MARKS);
+	value = print | (flags & CORE_CODE_FLAGS);
 	if (bpf_map_update_elem(&codes, &code, &value, BPF_ANY))
 		count(PYP_LOSS_map_full);
-	return marks;
+	return flags;
 }
 
 /* ---- functions written in C ---- */
@@ -144,7 +144,7 @@ __noinline int sample_code(__u64 code, __u32 tid)
  */
 struct native_top {
 	__u64 at;   /* address of the PyMethodDef or of the instruction */
-	__u32 mark; /* PYP_SAMPLE_METHOD or PYP_SAMPLE_NATIVE; 0: no C function */
+	__u32 flag; /* PYP_SAMPLE_METHOD or PYP_SAMPLE_NATIVE; 0: no C function */
 	__u32 op;   /* an opcode of struct pyp_native_calls */
 	__u32 arg;  /* the instruction's argument */
 	__u32 tid;
@@ -206,7 +206,7 @@ static __always_inline void top_read(__u64 frame, struct native_top *top)
 		return;
 	method_known(&c);
 	top->at = c.method;
-	top->mark = PYP_SAMPLE_METHOD;
+	top->flag = PYP_SAMPLE_METHOD;
 }
 
 static __noinline int native_top(struct native_top *top, __u64 frame, __u64 ip)
@@ -220,10 +220,10 @@ static __noinline int native_top(struct native_top *top, __u64 frame, __u64 ip)
 		return 0;
 	}
 	top->at = ip;
-	top->mark = PYP_SAMPLE_NATIVE;
+	top->flag = PYP_SAMPLE_NATIVE;
 	if (native_calls.remember && !native_recall(frame, &method)) {
 		top->at = method;
-		top->mark = method ? PYP_SAMPLE_METHOD : 0;
+		top->flag = method ? PYP_SAMPLE_METHOD : 0;
 	}
 	return 0;
 }
@@ -246,7 +246,7 @@ struct sample {
 	__u64 period;
 	__u64 failed;
 	__u64 native; /* see struct native_top */
-	__u32 native_mark;
+	__u32 native_flag;
 	__u32 pad;
 };
 
@@ -257,7 +257,7 @@ static long sample_record(__u64 index, struct sample *s)
 {
 	struct pyp_rec_sample *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	int end = WALK_FRAME;
-	__u32 n = 0, arg = index ? 0 : s->native_mark;
+	__u32 n = 0, arg = index ? 0 : s->native_flag;
 
 	if (!r) {
 		s->failed = 1;
@@ -300,7 +300,7 @@ static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period, __
 
 		native_top(&top, frame, ip);
 		s.native = top.at;
-		s.native_mark = top.mark;
+		s.native_flag = top.flag;
 	}
 	bpf_loop(sampling.top ? 1 : PYP_SAMPLE_MAX_DEPTH, sample_names, &names, 0);
 	bpf_loop(SAMPLE_RECORDS, sample_record, &s, 0);

@@ -52,11 +52,11 @@ static __always_inline int event_submit(struct pyp_rec *r)
 }
 
 /* The CORE_CODE_* bits for a frame that is entered; 0 if the code object could not be announced. */
-static __always_inline __u64 code_marks(__u64 code, __u32 tid)
+static __always_inline __u64 code_flags_of(__u64 code, __u32 tid)
 {
-	int marks = code_lookup(code, tid);
+	int flags = code_lookup(code, tid);
 
-	return marks < 0 ? 0 : marks;
+	return flags < 0 ? 0 : flags;
 }
 
 /*
@@ -93,7 +93,7 @@ static __always_inline int on_enter(struct pt_regs *ctx, const struct hit *h)
 
 	entry = code_cache[core_code_slot(code)];
 	if (!core_code_hit(entry, code))
-		entry = code_marks(code, tid);
+		entry = code_flags_of(code, tid);
 	if (entry & CORE_CODE_SKIP || is_creation(frame, entry))
 		return 0;
 	if (!caller_is_clear(frame, block, caller, tid, ARCH_SP(ctx)))

@@ -33,7 +33,7 @@ static __always_inline int walk_step(struct walk *w, walk_look_fn look, int unkn
 {
 	struct frame_head h;
 	__u64 frame;
-	int marks;
+	int flags;
 
 	if (!w)
 		return WALK_CUT;
@@ -46,10 +46,10 @@ static __always_inline int walk_step(struct walk *w, walk_look_fn look, int unkn
 		w->next = h.previous;
 		if (h.entry)
 			continue;
-		marks = look(h.code, w->tid);
-		if (marks < 0)
+		flags = look(h.code, w->tid);
+		if (flags < 0)
 			return unknown;
-		if (marks & CORE_CODE_SKIP)
+		if (flags & CORE_CODE_SKIP)
 			continue;
 		w->frame = frame;
 		w->code = h.code;

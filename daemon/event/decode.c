@@ -193,7 +193,7 @@ static enum decode_error decode_chain(const void *data, size_t size, struct even
 
 /* A C function can only be in the first part, on top of a code object. It can be alone only if the
  * rest of the stack could not be read. */
-static bool sample_marks_are_possible(const struct pyp_rec_sample *r)
+static bool sample_flags_are_possible(const struct pyp_rec_sample *r)
 {
 	const uint32_t native = r->h.arg & (PYP_SAMPLE_METHOD | PYP_SAMPLE_NATIVE);
 
@@ -212,7 +212,7 @@ static enum decode_error decode_sample(const void *data, size_t size, struct eve
 
 	memcpy(&r, data, SAMPLE_HEAD);
 	if (r.count > PYP_SAMPLE_CODES || r.first > PYP_SAMPLE_MAX_DEPTH - r.count ||
-	    !sample_marks_are_possible(&r))
+	    !sample_flags_are_possible(&r))
 		return DECODE_FIELD;
 	if (r.count * sizeof(r.codes[0]) > size - SAMPLE_HEAD)
 		return DECODE_SHORT;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/patience.h"
+#include "base/stall_timeout.h"
 #include "base/reaper.h"
 #include "inspect/answer.h"
 #include "inspect/helper.h"
@@ -400,14 +400,14 @@ static bool is_running(const struct inspect *in)
 static int await_answer(struct inspect *in, enum question what)
 {
 	uint64_t now = clock_monotonic_ns();
-	struct patience p = what == QUESTION_CENSUS
-				    ? patience_new(now, CENSUS_WAIT_MS, INSPECT_CENSUS_MS)
-				    : patience_new(now, INSPECT_WAIT_MS, INSPECT_RUN_MS);
+	struct stall_timeout p = what == QUESTION_CENSUS
+					 ? stall_timeout_new(now, CENSUS_WAIT_MS, INSPECT_CENSUS_MS)
+					 : stall_timeout_new(now, INSPECT_WAIT_MS, INSPECT_RUN_MS);
 	int r;
 
 	while ((r = take(in)) == -EINPROGRESS) {
 		now = clock_monotonic_ns();
-		if (now >= p.next_ns && patience_ends(&p, now, is_running(in)))
+		if (now >= p.next_ns && stall_timeout_expired(&p, now, is_running(in)))
 			return -ETIMEDOUT;
 		wait_for(in, (int)((p.next_ns - now) / 1000000) + 1);
 	}

@@ -323,7 +323,7 @@ static int fill_traps(const struct probe *p)
 	probe_traps_of(p->plan, p->bias, programs_kinds(p->skel, p->mode), &traps);
 	bpfmap_clear(fd);
 	for (uint32_t i = 0; i < traps.n; i++)
-		if (bpf_map_update_elem(fd, &traps.v[i].address, &traps.v[i].marks, BPF_ANY) < 0)
+		if (bpf_map_update_elem(fd, &traps.v[i].address, &traps.v[i].flags, BPF_ANY) < 0)
 			return -errno;
 	return 0;
 }

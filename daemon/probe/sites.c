@@ -29,14 +29,14 @@ struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsign
 	return s;
 }
 
-static void add_trap(struct probe_traps *t, uint64_t address, uint64_t marks)
+static void add_trap(struct probe_traps *t, uint64_t address, uint64_t flags)
 {
 	for (uint32_t i = 0; i < t->n; i++)
 		if (t->v[i].address == address) {
-			t->v[i].marks |= marks;
+			t->v[i].flags |= flags;
 			return;
 		}
-	t->v[t->n++] = (struct probe_trap){address, marks};
+	t->v[t->n++] = (struct probe_trap){address, flags};
 }
 
 /*

@@ -28,7 +28,7 @@ struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsign
 struct probe_traps {
 	uint32_t n;
 	struct probe_trap {
-		uint64_t address, marks;
+		uint64_t address, flags;
 	} v[PYP_TRAPS_MAX];
 };
 void probe_traps_of(const struct plan *plan, uint64_t bias, unsigned int kinds,

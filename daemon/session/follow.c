@@ -528,7 +528,7 @@ void follow_leave(struct session *s)
 	s->process_tree = NULL;
 }
 
-static bool any_family(const struct sessions *ss)
+static bool any_process_tree(const struct sessions *ss)
 {
 	for (size_t i = 0; i < ss->n; i++)
 		if (ss->v[i]->process_tree)
@@ -545,6 +545,6 @@ void follow_detach(struct sessions *ss, struct session *s)
 			if (ss->v[i]->process_tree == f && ss->v[i] != s)
 				sessions_remove(ss, ss->v[i]);
 	sessions_remove(ss, s);
-	if (!any_family(ss))
+	if (!any_process_tree(ss))
 		follow_clear(ss);
 }

@@ -87,10 +87,10 @@ static uint64_t caller_cost(const struct cost *c, struct ends callees)
 static uint64_t slowdown_cost(const struct cost *c, const struct snapshot_node *n, struct ends own,
 			      struct ends callees, uint64_t hits)
 {
-	uint64_t stretches = own.calls + callees.leaves + callees.yields + callees.instants;
+	uint64_t intervals = own.calls + callees.leaves + callees.yields + callees.instants;
 	uint64_t cpu = n->self[SNAPSHOT_CPU];
 
-	return cpu > hits ? (uint64_t)cost_slowdown(c, stretches, (double)(cpu - hits)) : 0;
+	return cpu > hits ? (uint64_t)cost_slowdown(c, intervals, (double)(cpu - hits)) : 0;
 }
 
 static uint64_t node_cost(const struct work *w, uint32_t i)

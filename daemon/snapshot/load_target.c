@@ -60,7 +60,7 @@ static void read_overhead(struct loader *l, const json_t *v, struct snapshot_tar
 }
 
 /* Each member is present only if it applies. */
-static void read_family(struct loader *l, const json_t *v, struct snapshot_target *t)
+static void read_process_tree(struct loader *l, const json_t *v, struct snapshot_target *t)
 {
 	const json_t *children = json_object_get(v, "children");
 
@@ -179,7 +179,7 @@ void load_target(struct loader *l, const json_t *v)
 	t->start_unix_ns = loader_get_u64(l, v, "start_unix_ns");
 	t->end_unix_ns = loader_get_u64(l, v, "end_unix_ns");
 	t->traced_ns = loader_get_u64(l, v, "traced_ns");
-	read_family(l, v, t);
+	read_process_tree(l, v, t);
 	read_quality(l, v, t);
 	read_overhead(l, json_object_get(v, "overhead"), t);
 	read_windows(l, json_object_get(v, "windows"), t);

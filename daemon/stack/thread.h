@@ -18,7 +18,7 @@
 
 #define THREAD_NAME_SIZE  32
 #define THREAD_MAX_PARKED 4096u
-#define THREAD_STRETCHES  16 /* intervals kept for subtracting time stolen by a hypervisor */
+#define THREAD_INTERVALS  16 /* intervals kept for subtracting time stolen by a hypervisor */
 #define STACK_NO_SLOT	  UINT32_MAX
 /* Value of activation.enter[SNAPSHOT_WALL]: it started before tracing, so it has no duration. */
 #define ACTIVATION_PARTIAL UINT64_MAX
@@ -108,7 +108,7 @@ struct chain_frame {
 };
 
 /* An interval on a CPU between two events, and the node it was charged to. */
-struct stretch {
+struct cpu_interval {
 	uint64_t cpu;
 	uint32_t node;
 };
@@ -167,8 +167,8 @@ struct thread {
 	uint32_t gap_node;     /* ... and the node it belongs to */
 	struct thread_wait wait;
 	struct thread_gil gil;
-	uint64_t switch_cpu;			    /* total[SNAPSHOT_CPU] at the last switch */
-	struct stretch stretches[THREAD_STRETCHES]; /* the longest intervals since then */
+	uint64_t switch_cpu; /* total[SNAPSHOT_CPU] at the last switch */
+	struct cpu_interval intervals[THREAD_INTERVALS]; /* the longest intervals since then */
 
 	uint64_t gc;	  /* activation of a collection that may still run; 0: none */
 	uint64_t seed_ts; /* 0: no initial stack, or an event has confirmed it */

@@ -85,27 +85,27 @@ static uint64_t take_elapsed(struct thread *th, uint64_t ts)
 }
 
 /* Keeps the longest intervals, longest first. */
-static void keep_stretch(struct thread *th, uint64_t cpu)
+static void keep_interval(struct thread *th, uint64_t cpu)
 {
-	uint32_t i = THREAD_STRETCHES - 1;
+	uint32_t i = THREAD_INTERVALS - 1;
 
-	for (; i > 0 && th->stretches[i - 1].cpu < cpu; i--)
-		th->stretches[i] = th->stretches[i - 1];
-	th->stretches[i] = (struct stretch){.cpu = cpu, .node = th->node};
+	for (; i > 0 && th->intervals[i - 1].cpu < cpu; i--)
+		th->intervals[i] = th->intervals[i - 1];
+	th->intervals[i] = (struct cpu_interval){.cpu = cpu, .node = th->node};
 }
 
-static void forget_stretches(struct thread *th)
+static void forget_intervals(struct thread *th)
 {
-	memset(th->stretches, 0, sizeof(th->stretches));
+	memset(th->intervals, 0, sizeof(th->intervals));
 	th->switch_cpu = th->total[SNAPSHOT_CPU];
 }
 
-static inline void charge_stretch(struct calltree *t, struct thread *th, uint64_t wall,
-				  uint64_t cpu)
+static inline void charge_interval(struct calltree *t, struct thread *th, uint64_t wall,
+				   uint64_t cpu)
 {
 	charge_current(t, th, wall, cpu);
-	if (__builtin_expect(cpu > th->stretches[THREAD_STRETCHES - 1].cpu, 0))
-		keep_stretch(th, cpu);
+	if (__builtin_expect(cpu > th->intervals[THREAD_INTERVALS - 1].cpu, 0))
+		keep_interval(th, cpu);
 }
 
 /* Returns the ns charged. */
@@ -113,7 +113,7 @@ static inline uint64_t charge(struct calltree *t, struct thread *th, uint64_t ts
 {
 	uint64_t wall = take_elapsed(th, ts);
 
-	charge_stretch(t, th, wall, th->on_cpu ? wall : 0);
+	charge_interval(t, th, wall, th->on_cpu ? wall : 0);
 	return wall;
 }
 
@@ -163,7 +163,7 @@ void timing_first_seen(struct thread *th, uint64_t ts)
 	th->on_cpu = true;
 	th->runtime_known = th->forgive = th->os_cpu = th->lost = false;
 	th->gap_wall = 0;
-	forget_stretches(th);
+	forget_intervals(th);
 	th->seed_ts = 0;
 	th->wait = (struct thread_wait){.why = WAIT_runnable, .syscall = -1};
 }
@@ -209,10 +209,10 @@ static void take_back_stolen(struct calltree *t, struct thread *th, uint64_t exc
 {
 	if (excess > th->total[SNAPSHOT_CPU] - th->switch_cpu + (uint64_t)CARRY_MAX)
 		return;
-	for (uint32_t i = 0; i < THREAD_STRETCHES && excess > 0; i++) {
-		uint64_t cpu = clamp((int64_t)excess, th->stretches[i].cpu);
+	for (uint32_t i = 0; i < THREAD_INTERVALS && excess > 0; i++) {
+		uint64_t cpu = clamp((int64_t)excess, th->intervals[i].cpu);
 
-		take_back(t, th, th->stretches[i].node, cpu);
+		take_back(t, th, th->intervals[i].node, cpu);
 		excess -= cpu;
 	}
 }
@@ -278,7 +278,7 @@ static void compare(struct calltree *t, struct thread *th, uint64_t ts, uint64_t
 	else
 		settle_first(t, th, ts, runtime, lags);
 	th->lost = false;
-	forget_stretches(th);
+	forget_intervals(th);
 }
 
 /* The time in run queues is known up to the end of the last wait; moves that part to its reason. */
@@ -381,7 +381,7 @@ void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts, bool s
 	uint64_t wall = take_elapsed(th, ts);
 	bool running = th->os_running && sure;
 
-	charge_stretch(t, th, wall, running ? wall : 0);
+	charge_interval(t, th, wall, running ? wall : 0);
 	if (!running)
 		defer(th, th->node, th->gap_wall + wall);
 	th->os_cpu = false;
@@ -424,5 +424,5 @@ void timing_clear(struct thread *th)
 	th->wait.last_ns = 0;
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		th->total[c] = 0;
-	forget_stretches(th);
+	forget_intervals(th);
 }

@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/patience.h"
+#include "base/stall_timeout.h"
 #include "target/proc.h"
 
 #define STACK_BYTES (256u << 10)
@@ -172,14 +172,14 @@ static struct timespec time_of(uint64_t ns)
 /* Returns false if the deadline passed. */
 static bool wait_for(struct worker *w)
 {
-	struct patience p = patience_new(
+	struct stall_timeout p = stall_timeout_new(
 		clock_monotonic_ns(), all.left ? DEADLINE_STUCK_MS : DEADLINE_MS, DEADLINE_RUN_MS);
 
 	while (w->fn) {
 		const struct timespec until = time_of(p.next_ns);
 
 		if (pthread_cond_timedwait(&w->answered, &all.lock, &until) == ETIMEDOUT && w->fn &&
-		    patience_ends(&p, clock_monotonic_ns(), is_running(w)))
+		    stall_timeout_expired(&p, clock_monotonic_ns(), is_running(w)))
 			break;
 	}
 	return !w->fn;

@@ -209,7 +209,7 @@ function relate(report) {
 		return thread.counted && !report.nodes.calls[node];
 	}
 
-	function meet(node) {
+	function numberEdge(node) {
 		const caller = func[parent[node]];
 		const callee = func[node];
 		const from = caller < 0 ? -1 : report.groupOf[caller];
@@ -230,7 +230,7 @@ function relate(report) {
 				if (func[node] < 0 || isCaller(node, thread))
 					return;
 				thread.calls += report.nodes.calls[node];
-				meet(node);
+				numberEdge(node);
 				outerFunc[node] = funcDepth[func[node]]++ === 0 || thread.counted;
 				outerEdge[node] = edgeDepth[codeEdge[node]]++ === 0 || thread.counted;
 			},

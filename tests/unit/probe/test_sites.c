@@ -66,7 +66,7 @@ static uint64_t marks_at(const struct probe_traps *t, uint64_t address)
 
 	for (uint32_t i = 0; i < t->n; i++)
 		if (t->v[i].address == address) {
-			marks = t->v[i].marks;
+			marks = t->v[i].flags;
 			n++;
 		}
 	cr_assert_leq(n, 1, "twice");

@@ -5,15 +5,15 @@
  * not punished for a busy machine, and a suspended machine costs one poll. An upper limit applies
  * in any case. Pure.
  */
-#ifndef PYPROF_BASE_PATIENCE_H
-#define PYPROF_BASE_PATIENCE_H
+#ifndef PYPROF_BASE_STALL_TIMEOUT_H
+#define PYPROF_BASE_STALL_TIMEOUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PATIENCE_LOOKS 6 /* consecutive polls that find it blocked until the timeout */
+#define STALL_TIMEOUT_POLLS 6 /* consecutive polls that find it blocked until the timeout */
 
-struct patience {
+struct stall_timeout {
 	uint64_t next_ns; /* time of the next poll, CLOCK_MONOTONIC like all times here */
 	uint64_t step_ns;
 	unsigned int blocked,
@@ -21,10 +21,11 @@ struct patience {
 };
 
 /* blocked_ms: timeout while blocked; limit_ms: timeout in any case */
-struct patience patience_new(uint64_t now_ns, unsigned int blocked_ms, unsigned int limit_ms);
+struct stall_timeout stall_timeout_new(uint64_t now_ns, unsigned int blocked_ms,
+				       unsigned int limit_ms);
 
 /* Call at next_ns with the polled state. runs: it uses a CPU or waits for one. Returns true if the
  * timeout has expired. */
-bool patience_ends(struct patience *p, uint64_t now_ns, bool runs);
+bool stall_timeout_expired(struct stall_timeout *p, uint64_t now_ns, bool runs);
 
 #endif
