@@ -28,10 +28,11 @@ server session format snapshot stats timeline
 run server session format snapshot
 doctor target python plan inspect probe session verify
 dump target python inspect
+find target python inspect
 '
-# Only probe/ uses the skeleton of the BPF programs. The client inspects processes only through doctor/
-# and dump/.
-cli_may='doctor dump format snapshot timeline'
+# Only probe/ uses the skeleton of the BPF programs. The client inspects processes only through
+# doctor/, dump/ and find/.
+cli_may='doctor dump find format snapshot timeline'
 
 bad=$(
 	find daemon cli include -name '*.[ch]' 2>/dev/null | LC_ALL=C sort | xargs grep -Hn '^#include "' |
