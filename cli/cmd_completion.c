@@ -24,6 +24,7 @@ static enum value value_of(const struct opt *o)
 		return VALUE_CHOICE;
 	case OPT_PID:
 	case OPT_PIDS:
+	case OPT_WORDS:
 		return strcmp(o->arg, "TID") == 0 ? VALUE_ANY : VALUE_PID;
 	default:
 		break;
@@ -188,7 +189,7 @@ static void zsh_opt(const struct cmd *c, const struct opt *o, FILE *out)
 	enum value v = value_of(o);
 
 	(void)c;
-	if (o->short_name && o->type == OPT_PIDS) /* repeatable */
+	if (o->short_name && o->type == OPT_WORDS) /* repeatable */
 		fprintf(out, " \\\n\t\t\t'*'{-%c,--%s}'[", o->short_name, o->name);
 	else if (o->short_name)
 		fprintf(out, " \\\n\t\t\t'(-%c --%s)'{-%c,--%s}'[", o->short_name, o->name,

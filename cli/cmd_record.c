@@ -10,6 +10,7 @@
 #include "base/outfile.h"
 #include "base/parse.h"
 #include "format/format.h"
+#include "pick.h"
 #include "query.h"
 #include "render.h"
 #include "target_args.h"
@@ -21,7 +22,8 @@
 
 struct record_opts {
 	struct query query;
-	struct opt_pids pids;
+	struct opt_words words; /* pids and names */
+	struct pick_opts pick;
 	struct target_opts_given target;
 	uint64_t duration_ns; /* 0: until a signal or the target's end */
 	bool yes;
@@ -29,8 +31,10 @@ struct record_opts {
 
 #define FIELD(f) .offset = offsetof(struct record_opts, f)
 
+/* clang-format off: some rows are macros */
 static const struct opt record_opts[] = {
-	{"pid", 'p', OPT_PIDS, FIELD(pids), "PID", "process to record; may be repeated"},
+	{"pid", 'p', OPT_WORDS, FIELD(words), "PID|NAME", "process to record; may be repeated"},
+	PICK_OPTS(struct record_opts, pick),
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS",
 	 "for this duration (also 250ms, 2m); without it until\nCtrl-C or until the last process "
 	 "ends"},
@@ -53,6 +57,7 @@ static const struct opt record_opts[] = {
 	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL, "do not ask for confirmation at high overhead"},
 	{NULL},
 };
+/* clang-format on */
 
 static const struct opt run_opts[] = {
 	{"duration", 'd', OPT_DURATION, FIELD(duration_ns), "SECONDS", "end after this time"},
@@ -91,6 +96,9 @@ struct recording {
 	char *const *patterns;
 	int npatterns;
 	struct visit visit;
+	struct pick pick;
+	struct opt_pids pids; /* those of pick that are attached */
+	struct diag failed;   /* the first failure that left another process out; reported */
 	bool quiet;
 	bool own; /* record everything of a private daemon (several processes) */
 	uint64_t start_ns;
@@ -101,17 +109,45 @@ static void recording_deinit(struct recording *r)
 	visit_end(&r->visit);
 }
 
-/* If there are several, attach all before any is started. */
+/* The daemon knows the process by its pid only, which another process may have got meanwhile. */
+static int attach_one(struct recording *r, const struct picked *p, const struct visit_how *how,
+		      struct diag *diag)
+{
+	char path[64];
+	int err = pick_check_same(p, diag);
+
+	if (err == 0)
+		err = visit_attach(&r->visit, p->pid, how, diag);
+	if (err < 0)
+		return err;
+	err = pick_check_same(p, diag);
+	if (err == 0) {
+		r->pids.pid[r->pids.n++] = p->pid;
+		return 0;
+	}
+	snprintf(path, sizeof(path), "/v1/targets/%d", (int)p->pid);
+	client_request(r->visit.client, "DELETE", path, NULL, NULL, NULL);
+	return err;
+}
+
+/* If there are several, attach all before any is started. Those that fail are left out. */
 static int attach(struct recording *r, struct diag *diag)
 {
-	const struct opt_pids *pids = &r->o->pids;
 	const struct visit_how how = {
-		.waiting = pids->n > 1, .yes = r->o->yes, .target = &r->o->target};
+		.waiting = r->pick.n > 1, .yes = r->o->yes, .target = &r->o->target};
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < pids->n; i++)
-		err = visit_attach(&r->visit, pids->pid[i], &how, diag);
-	if (err == 0 && how.waiting)
+	for (size_t i = 0; i < r->pick.n; i++) {
+		struct diag why = {0};
+
+		if (attach_one(r, &r->pick.v[i], &how, &why) < 0)
+			pick_report(&why, &r->failed);
+	}
+	if (!r->pids.n) {
+		*diag = r->failed;
+		return diag->err;
+	}
+	if (how.waiting)
 		err = visit_start(&r->visit, diag);
 	r->start_ns = clock_monotonic_ns();
 	return err;
@@ -135,11 +171,11 @@ static int poll_targets(const struct recording *r, struct progress *ret, struct 
 	int err = 0;
 
 	*ret = (struct progress){.over = true};
-	for (size_t i = 0; err == 0 && i < r->o->pids.n; i++) {
+	for (size_t i = 0; err == 0 && i < r->pids.n; i++) {
 		_cleanup_(json_decrefp) json_t *target = NULL;
 		char path[64];
 
-		snprintf(path, sizeof(path), "/v1/targets/%d", r->o->pids.pid[i]);
+		snprintf(path, sizeof(path), "/v1/targets/%d", r->pids.pid[i]);
 		err = client_request(r->visit.client, "GET", path, NULL, &target, diag);
 		ret->events += count_of(target, "events");
 		ret->rate += count_of(target, "events_per_s");
@@ -218,7 +254,7 @@ static int save(const struct recording *r, FILE *out, struct diag *diag)
 	int err;
 
 	if (!r->own) {
-		q->pid = r->o->pids.pid[0];
+		q->pid = r->pids.pid[0];
 		json_object_set_new(body, "pid", json_integer(q->pid));
 	}
 	/* fails harmlessly for targets that have ended */
@@ -234,23 +270,34 @@ static int save(const struct recording *r, FILE *out, struct diag *diag)
 	return err;
 }
 
-static int run_record(const struct cmd_call *call, struct diag *diag)
+/* Check all that can be wrong before any process is traced, and find the processes. */
+static int prepare(struct recording *r, struct diag *diag)
 {
-	const struct record_opts *o = call->opts;
-	_cleanup_(recording_deinit) struct recording r = {.o = o,
-							  .patterns = call->operands,
-							  .npatterns = call->noperands,
-							  .quiet = !isatty(STDERR_FILENO),
-							  .own = o->target.opts.follow ||
-								 o->pids.n > 1};
-	int err;
+	const struct record_opts *o = r->o;
+	int err = pick_check(&o->pick, o->words.n, diag);
 
-	if (!o->pids.n)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "usage: pyprofctl record --pid PID",
-				"--pid is required");
-	err = check(&o->query, call->operands, call->noperands, diag);
+	if (err == 0)
+		err = check(&o->query, r->patterns, r->npatterns, diag);
 	if (err == 0)
 		err = target_args_check(&o->target, diag);
+	if (err < 0)
+		return err;
+	pick_processes(&o->pick, o->words.v, o->words.n, o->target.opts.follow, &r->pick,
+		       &r->failed);
+	if (!r->pick.n)
+		*diag = r->failed;
+	r->own = o->target.opts.follow || r->pick.n > 1;
+	return diag->err;
+}
+
+static int run_record(const struct cmd_call *call, struct diag *diag)
+{
+	_cleanup_(recording_deinit) struct recording r = {.o = call->opts,
+							  .patterns = call->operands,
+							  .npatterns = call->noperands,
+							  .quiet = !isatty(STDERR_FILENO)};
+	int err = prepare(&r, diag);
+
 	if (err < 0)
 		return err;
 	visit_block_signals();
@@ -259,7 +306,12 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 		err = attach(&r, diag);
 	if (err == 0)
 		err = watch(&r, diag);
-	return err < 0 ? err : save(&r, call->out, diag);
+	if (err == 0)
+		err = save(&r, call->out, diag);
+	if (err < 0)
+		return err;
+	*diag = r.failed; /* the profile is written; others could not be recorded */
+	return diag->err;
 }
 
 /* ---- run ---- */

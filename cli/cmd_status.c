@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/terminal.h"
 #include "client.h"
 #include "render.h"
 
@@ -30,7 +31,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 	if (r < 0)
 		return r;
 	if (!o->json) {
-		render_status(status, call->out);
+		render_status(status, terminal_columns(call->out), call->out);
 		return 0;
 	}
 	json_dumpf(status, call->out, JSON_INDENT(2));

@@ -10,20 +10,25 @@
 #include "base/parse.h"
 #include "client.h"
 #include "forecast.h"
+#include "pick.h"
 #include "target_args.h"
 
 struct attach_opts {
 	bool no_start, yes;
+	struct pick_opts pick;
 	struct target_opts_given target;
 };
 
+/* clang-format off: rows are macros */
 static const struct opt attach_opts[] = {
+	PICK_OPTS(struct attach_opts, pick),
 	{"no-start", 0, OPT_FLAG, offsetof(struct attach_opts, no_start), NULL,
 	 "attach only; `start` begins recording"},
 	{"yes", 'y', OPT_FLAG, offsetof(struct attach_opts, yes), NULL,
 	 "do not ask for confirmation at high overhead"},
 	{NULL},
 };
+/* clang-format on */
 
 /* start, stop, clear */
 struct control_opts {
@@ -44,18 +49,7 @@ static int operand_pid(const char *s, pid_t *ret, struct diag *diag)
 			"'%s' is not a process id", s);
 }
 
-/* Check all before attaching to any. */
-static int check_pids(const struct cmd_call *call, struct diag *diag)
-{
-	pid_t pid;
-	int r = 0;
-
-	for (int i = 0; r == 0 && i < call->noperands; i++)
-		r = operand_pid(call->operands[i], &pid, diag);
-	return r;
-}
-
-static int attach_one(struct client *c, pid_t pid, const struct attach_opts *o, struct diag *diag)
+static int attach_pid(struct client *c, pid_t pid, const struct attach_opts *o, struct diag *diag)
 {
 	_cleanup_(json_decrefp)
 		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", !o->no_start);
@@ -68,31 +62,53 @@ static int attach_one(struct client *c, pid_t pid, const struct attach_opts *o, 
 	return client_request(c, "POST", "/v1/targets", body, NULL, diag);
 }
 
-/* Log one of several failures. The first one decides the exit status. */
-static void report(const struct diag *why, struct diag *diag)
+static int detach_pid(struct client *c, pid_t pid, struct diag *diag)
 {
-	log_diag(why, why->err);
-	diag_set(diag, why->err, why->exit, NULL, "%s", "");
+	char path[64];
+
+	snprintf(path, sizeof(path), "/v1/targets/%d", pid);
+	return client_request(c, "DELETE", path, NULL, NULL, diag);
+}
+
+/* The daemon knows the process by its pid only, which another process may have got meanwhile. */
+static int attach_one(struct client *c, const struct picked *p, const struct attach_opts *o,
+		      struct diag *diag)
+{
+	int r = pick_check_same(p, diag);
+
+	if (r == 0)
+		r = attach_pid(c, p->pid, o, diag);
+	if (r < 0)
+		return r;
+	r = pick_check_same(p, diag);
+	if (r < 0)
+		detach_pid(c, p->pid, NULL);
+	return r;
 }
 
 static int run_attach(const struct cmd_call *call, struct diag *diag)
 {
 	const struct attach_opts *o = call->opts;
 	_cleanup_(client_freep) struct client *c = NULL;
-	pid_t pid = 0;
+	struct pick pick;
 	int r;
 
 	r = target_args_check(&o->target, diag);
-	if (r == 0)
-		r = check_pids(call, diag);
-	if (r == 0)
-		r = client_open(call->socket, &c, diag);
-	for (int i = 0; r == 0 && i < call->noperands; i++) {
+	if (r < 0)
+		return r;
+	r = pick_processes(&o->pick, call->operands, (size_t)call->noperands, o->target.opts.follow,
+			   &pick, diag);
+	if (!pick.n)
+		return r;
+	r = client_open(call->socket, &c, diag);
+	for (size_t i = 0; c && i < pick.n; i++) {
 		struct diag why = {0};
 
-		operand_pid(call->operands[i], &pid, NULL);
-		if (attach_one(c, pid, o, &why) < 0)
-			report(&why, diag);
+		if (attach_one(c, &pick.v[i], o, &why) < 0)
+			pick_report(&why, diag);
+		else
+			fprintf(call->out, "process %d: attached%s\n", (int)pick.v[i].pid,
+				o->no_start ? ", not started" : "");
 		/* without a daemon all others would fail, too */
 		if (why.exit == PYP_EXIT_NO_DAEMON)
 			break;
@@ -103,17 +119,13 @@ static int run_attach(const struct cmd_call *call, struct diag *diag)
 static int run_detach(const struct cmd_call *call, struct diag *diag)
 {
 	_cleanup_(client_freep) struct client *c = NULL;
-	char path[64];
 	pid_t pid = 0;
 	int r;
 
 	r = operand_pid(call->operands[0], &pid, diag);
 	if (r == 0)
 		r = client_open(call->socket, &c, diag);
-	if (r < 0)
-		return r;
-	snprintf(path, sizeof(path), "/v1/targets/%d", pid);
-	return client_request(c, "DELETE", path, NULL, NULL, diag);
+	return r < 0 ? r : detach_pid(c, pid, diag);
 }
 
 static int control(const struct cmd_call *call, const char *path, struct client **ret,
@@ -142,7 +154,7 @@ static void report_failures(const json_t *failures, struct diag *diag)
 		struct diag why = {0};
 
 		client_error(0, text, text ? strlen(text) : 0, &why);
-		report(&why, diag);
+		pick_report(&why, diag);
 	}
 }
 
@@ -183,12 +195,11 @@ const struct cmd cmd_clear = PID_COMMAND("clear", "Reset counts and times to zer
 
 const struct cmd cmd_attach = {
 	.name = "attach",
-	.operands = "PID...",
+	.operands = "[PID|NAME]...",
 	.summary = "Attach to processes and trace them",
 	.opts = attach_opts,
 	.opts_size = sizeof(struct attach_opts),
 	TARGET_ARGS(struct attach_opts, target),
-	.min_operands = 1,
 	.max_operands = CMD_ANY,
 	.run = run_attach,
 };

@@ -9,11 +9,12 @@
 #include "base/target_opts.h"
 
 const struct cmd *const cmds[] = {
-	&cmd_attach,	 &cmd_detach,	&cmd_start,    &cmd_stop,    &cmd_clear,      &cmd_status,
-	&cmd_ping,	 &cmd_shutdown, &cmd_snapshot, &cmd_callers, &cmd_callees,    &cmd_threads,
-	&cmd_coroutines, &cmd_tree,	&cmd_counters, &cmd_memory,  &cmd_waits,      &cmd_gil,
-	&cmd_report,	 &cmd_diff,	&cmd_record,   &cmd_run,     &cmd_timeline,   &cmd_top,
-	&cmd_watch,	 &cmd_doctor,	&cmd_dump,     &cmd_objects, &cmd_completion, NULL,
+	&cmd_ps,      &cmd_attach,     &cmd_detach,   &cmd_start,    &cmd_stop,	   &cmd_clear,
+	&cmd_status,  &cmd_ping,       &cmd_shutdown, &cmd_snapshot, &cmd_callers, &cmd_callees,
+	&cmd_threads, &cmd_coroutines, &cmd_tree,     &cmd_counters, &cmd_memory,  &cmd_waits,
+	&cmd_gil,     &cmd_report,     &cmd_diff,     &cmd_record,   &cmd_run,	   &cmd_timeline,
+	&cmd_top,     &cmd_watch,      &cmd_doctor,   &cmd_dump,     &cmd_objects, &cmd_completion,
+	NULL,
 };
 
 #define NCMDS (sizeof(cmds) / sizeof(cmds[0]))
@@ -38,15 +39,27 @@ static const struct cmd *find(const char *name)
 	return NULL;
 }
 
+/* The only command that begins with word, or the one most like it; NULL: none */
+static const char *closest(const char *word)
+{
+	const char *names[NCMDS] = {NULL}, *found = NULL;
+	size_t n = strlen(word), matches = 0;
+
+	for (size_t i = 0; cmds[i]; i++) {
+		names[i] = cmds[i]->name;
+		if (n > 1 && strncmp(names[i], word, n) == 0) {
+			found = names[i];
+			matches++;
+		}
+	}
+	return matches == 1 ? found : opts_closest(word, names);
+}
+
 static int unknown_command(const char *name, struct diag *diag)
 {
-	const char *names[NCMDS] = {NULL};
-	const char *close;
+	const char *close = closest(name);
 	char hint[96];
 
-	for (size_t i = 0; cmds[i]; i++)
-		names[i] = cmds[i]->name;
-	close = opts_closest(name, names);
 	if (close)
 		snprintf(hint, sizeof(hint), "did you mean '%s'?", close);
 	else

@@ -9,8 +9,24 @@
 #include "base/terminal.h"
 #include "base/utf8_clean.h"
 
-#define COMMAND_WIDTH 13
-#define REMARK_WIDTH  70
+#define COMMAND_COLUMN 67 /* columns of the table before COMMAND */
+#define COMMAND_MIN    8
+#define REMARK_COLUMN  8
+#define REMARK_MIN     40
+
+/* The columns that are left behind `used` ones; 0: no limit */
+static int rest_of(int width, int used, int least)
+{
+	if (!width)
+		return 0;
+	return width - used > least ? width - used : least;
+}
+
+/* Where to print, and its columns; 0: no limit */
+struct page {
+	FILE *out;
+	int width;
+};
 
 const char *render_count(uint64_t v, int width, char *out, size_t size)
 {
@@ -56,10 +72,11 @@ static uint64_t count_of(const json_t *target, const char *key)
 	return v < 0 ? 0 : (uint64_t)v;
 }
 
-/* Print at most `width` characters of s, with those that can harm a terminal replaced. */
-static void print_clipped(const char *s, int width, FILE *out)
+int render_clipped(const char *s, int width, FILE *out)
 {
-	while (*s && width-- > 0) {
+	int printed = 0;
+
+	for (; *s && (!width || printed < width); printed++) {
 		size_t n = utf8_len(s);
 
 		if (n == 0 || terminal_harmful(utf8_decode(s, n)))
@@ -68,6 +85,7 @@ static void print_clipped(const char *s, int width, FILE *out)
 			fwrite(s, 1, n, out);
 		s += n ? n : 1;
 	}
+	return printed;
 }
 
 static void print_count(const json_t *target, const char *key, int width, FILE *out)
@@ -79,16 +97,15 @@ static void print_count(const json_t *target, const char *key, int width, FILE *
 
 static void print_padded(const char *s, int width, FILE *out)
 {
-	int n = (int)strlen(s);
+	int n;
 
 	putc(' ', out);
-	print_clipped(s, width, out);
+	n = render_clipped(s, width, out);
 	if (n < width)
 		fprintf(out, "%*s", width - n, "");
 }
 
-/* The command line without its program's directory, so that the distinguishing part comes first */
-static const char *short_command(const char *cmdline)
+const char *render_command(const char *cmdline)
 {
 	const char *end = cmdline + strcspn(cmdline, " ");
 	const char *start = end;
@@ -110,7 +127,7 @@ static void print_state(const json_t *t, FILE *out)
 	print_padded(state, 8, out);
 }
 
-static void print_target(const json_t *t, FILE *out)
+static void print_target(const json_t *t, int width, FILE *out)
 {
 	char s[32];
 
@@ -124,32 +141,36 @@ static void print_target(const json_t *t, FILE *out)
 	print_count(t, "threads", 3, out);
 	print_count(t, "functions", 5, out);
 	putc(' ', out);
-	print_clipped(short_command(text_of(t, "cmdline")), COMMAND_WIDTH, out);
+	render_clipped(render_command(text_of(t, "cmdline")),
+		       rest_of(width, COMMAND_COLUMN, COMMAND_MIN), out);
 	putc('\n', out);
 }
 
-static void print_remark(const json_t *t, const char *prefix, const char *text, FILE *out)
+static void print_remark(const json_t *t, const char *prefix, const char *text,
+			 const struct page *page)
 {
+	int used = REMARK_COLUMN + (int)strlen(prefix);
+
 	if (!*text)
 		return;
-	fprintf(out, "%7" PRIu64 " %s", count_of(t, "pid"), prefix);
-	print_clipped(text, REMARK_WIDTH - (int)strlen(prefix), out);
-	putc('\n', out);
+	fprintf(page->out, "%7" PRIu64 " %s", count_of(t, "pid"), prefix);
+	render_clipped(text, rest_of(page->width, used, REMARK_MIN), page->out);
+	putc('\n', page->out);
 }
 
 /* Only unusual mechanisms get a line. */
-static void print_mechanism(const json_t *t, FILE *out)
+static void print_mechanism(const json_t *t, const struct page *page)
 {
 	const char *name = text_of(t, "mechanism");
 
 	if (strcmp(name, "tracefs") == 0)
-		print_remark(t, "", "attached through tracefs: stopping takes longer", out);
+		print_remark(t, "", "attached through tracefs: stopping takes longer", page);
 	else if (strcmp(name, "multi-all") == 0)
-		print_remark(t, "warning: ", "probes slow all processes of this interpreter", out);
+		print_remark(t, "warning: ", "probes slow all processes of this interpreter", page);
 }
 
 /* With windows, show which part of the CPU time they cover. */
-static void print_overhead(const json_t *t, FILE *out)
+static void print_overhead(const json_t *t, const struct page *page)
 {
 	const json_t *w = json_object_get(t, "windows");
 	double overhead = json_real_value(json_object_get(t, "overhead"));
@@ -164,30 +185,31 @@ static void print_overhead(const json_t *t, FILE *out)
 			 " (limit %" PRIu64 "%%); %" PRIu64 " windows cover %.1f%% of its CPU time",
 			 count_of(w, "max_overhead_percent"), count_of(w, "count"),
 			 json_real_value(json_object_get(w, "cpu_share")) * 100);
-	print_remark(t, "", s, out);
+	print_remark(t, "", s, page);
 }
 
-static void print_remarks(const json_t *t, FILE *out)
+static void print_remarks(const json_t *t, const struct page *page)
 {
-	print_remark(t, "ended: ", text_of(t, "end_reason"), out);
-	print_mechanism(t, out);
+	print_remark(t, "ended: ", text_of(t, "end_reason"), page);
+	print_mechanism(t, page);
 	if (strncmp(text_of(t, "self_test"), "not verified: ", 14) == 0)
-		print_remark(t, "", text_of(t, "self_test"), out);
-	print_remark(t, "warning: ", text_of(t, "warning"), out);
-	print_overhead(t, out);
+		print_remark(t, "", text_of(t, "self_test"), page);
+	print_remark(t, "warning: ", text_of(t, "warning"), page);
+	print_overhead(t, page);
 	if (count_of(t, "lost"))
-		print_remark(t, "", "events were lost: counts are lower bounds", out);
+		print_remark(t, "", "events were lost: counts are lower bounds", page);
 }
 
-static void print_attaching(const json_t *a, FILE *out)
+static void print_attaching(const json_t *a, const struct page *page)
 {
-	print_remark(a, "attaching: ", text_of(a, "step"), out);
+	print_remark(a, "attaching: ", text_of(a, "step"), page);
 }
 
-void render_status(const json_t *status, FILE *out)
+void render_status(const json_t *status, int width, FILE *out)
 {
 	const json_t *targets = json_object_get(status, "targets");
 	const json_t *attaching = json_object_get(status, "attaching");
+	const struct page page = {out, width};
 	size_t i;
 	json_t *t;
 
@@ -195,10 +217,10 @@ void render_status(const json_t *status, FILE *out)
 		fputs("no targets; `pyprofctl attach PID` attaches one\n", out);
 		return;
 	}
-	json_array_foreach(attaching, i, t) print_attaching(t, out);
+	json_array_foreach(attaching, i, t) print_attaching(t, &page);
 	if (json_array_size(targets) == 0)
 		return;
 	fputs("    PID STATE    PYTHON  TRACED    EVENTS   EV/S   LOST THR FUNCS COMMAND\n", out);
-	json_array_foreach(targets, i, t) print_target(t, out);
-	json_array_foreach(targets, i, t) print_remarks(t, out);
+	json_array_foreach(targets, i, t) print_target(t, width, out);
+	json_array_foreach(targets, i, t) print_remarks(t, &page);
 }

@@ -180,6 +180,17 @@ static int set_pids(const struct value *v, struct opt_pids *dst)
 	return 0;
 }
 
+static int set_words(const struct value *v, struct opt_words *dst)
+{
+	if (!*v->text)
+		return bad_value(v, "expected a non-empty value");
+	if (dst->n == OPT_WORDS_MAX)
+		return diag_set(v->diag, -E2BIG, PYP_EXIT_USAGE, "use several commands",
+				"%s: given more than %d times", v->name, OPT_WORDS_MAX);
+	dst->v[dst->n++] = (char *)v->text;
+	return 0;
+}
+
 static int set_pid(const struct value *v, pid_t *dst)
 {
 	return parse_pid(v->text, dst) < 0 ? bad_value(v, "expected a process id") : 0;
@@ -240,6 +251,8 @@ int opt_set(const struct opt *opt, const char *name, const char *text, void *dst
 		return counters_parse(text, p, diag);
 	case OPT_PIDS:
 		return set_pids(&v, p);
+	case OPT_WORDS:
+		return set_words(&v, p);
 	}
 	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "%s: unknown option type", name);
 }

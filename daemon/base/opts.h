@@ -29,12 +29,20 @@ enum opt_type {
 	OPT_CHOICE,   /* int or an enum: index into choices */
 	OPT_COUNTERS, /* uint32_t: bits, see counters_parse */
 	OPT_PIDS,     /* struct opt_pids, repeatable */
+	OPT_WORDS,    /* struct opt_words, repeatable; borrowed from argv, not empty */
 };
 
 #define OPT_PIDS_MAX 64
 
 struct opt_pids {
 	int pid[OPT_PIDS_MAX];
+	size_t n;
+};
+
+#define OPT_WORDS_MAX OPT_PIDS_MAX
+
+struct opt_words {
+	char *v[OPT_WORDS_MAX];
 	size_t n;
 };
 

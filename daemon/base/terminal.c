@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 #define HELD_MAX    4		   /* longest character or allowed escape sequence, bytes */
 #define BUFFER	    4096
+
+#define COLUMNS_DEFAULT 80
 
 /* Unicode 15.1: Cc, Cf, Cs, Zl, Zp, noncharacters. */
 static const struct {
@@ -81,6 +84,7 @@ struct terminal {
 
 /* The open terminal stream; a program has at most one. */
 static FILE *opened;
+static int opened_fd = -1;
 
 static void write_out(struct terminal *t)
 {
@@ -216,6 +220,7 @@ FILE *terminal_open(int fd)
 	}
 	setvbuf(f, NULL, _IOLBF, BUFFER);
 	opened = f;
+	opened_fd = fd;
 	return f;
 }
 
@@ -224,4 +229,16 @@ bool terminal_is(FILE *out)
 	int fd = out == opened ? -1 : fileno(out);
 
 	return out == opened || (fd >= 0 && isatty(fd));
+}
+
+int terminal_columns(FILE *out)
+{
+	int fd = out == opened ? opened_fd : fileno(out);
+	struct winsize size = {0};
+
+	if (!terminal_is(out))
+		return 0;
+	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || !size.ws_col)
+		return COLUMNS_DEFAULT;
+	return size.ws_col;
 }

@@ -42,4 +42,7 @@ FILE *terminal_open(int fd);
 /* Returns whether this stream writes to a terminal, through terminal_open() or directly. */
 bool terminal_is(FILE *out);
 
+/* The width of the terminal that this stream writes to, 80 if unknown; 0: it is not a terminal. */
+int terminal_columns(FILE *out);
+
 #endif

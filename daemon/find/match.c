@@ -2,7 +2,10 @@
 /* Finding processes by what people call them: see match.h. */
 #include "find/match.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/cleanup.h"
 
 #include "find/listeners.h"
 
@@ -102,27 +105,33 @@ static size_t index_of(const struct processes *l, pid_t pid)
 	return l->n;
 }
 
-/* Is process i, or one of its ancestors, process root? A parent's pid is not that of a child, but
- * the list is not from one moment: no more than l->n steps. */
-static bool descends(const struct processes *l, size_t i, size_t root)
+/* Does process i descend from one that is hit? The list is not from one moment, so the parents could
+ * form a circle: it takes no more than l->n steps. */
+static bool has_ancestor(const struct processes *l, size_t i, const bool *hit)
 {
-	for (size_t steps = 0; i < l->n && steps <= l->n; steps++) {
-		if (i == root)
+	for (size_t steps = 0; steps < l->n; steps++) {
+		size_t parent = index_of(l, l->v[i].parent);
+
+		if (parent == l->n || parent == i)
+			return false;
+		if (hit[parent])
 			return true;
-		i = index_of(l, l->v[i].parent);
+		i = parent;
 	}
 	return false;
 }
 
-size_t match_root(const struct processes *l, const bool *hit)
+size_t match_drop_children(const struct processes *l, bool *hit)
 {
-	for (size_t root = 0; root < l->n; root++) {
-		bool all = hit[root];
+	/* Children whose own ancestors were cleared would be kept: mark all first. */
+	_cleanup_free_ bool *drop = calloc(l->n + 1, sizeof(*drop));
+	size_t n = 0;
 
-		for (size_t i = 0; all && i < l->n; i++)
-			all = !hit[i] || descends(l, i, root);
-		if (all)
-			return root;
+	for (size_t i = 0; drop && i < l->n; i++)
+		drop[i] = hit[i] && has_ancestor(l, i, hit);
+	for (size_t i = 0; i < l->n; i++) {
+		hit[i] = hit[i] && !(drop && drop[i]);
+		n += hit[i];
 	}
-	return l->n;
+	return n;
 }

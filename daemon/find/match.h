@@ -27,8 +27,8 @@ void match_container(const struct processes *l, const char *container, bool *hit
  * looked at. */
 size_t match_port(const struct processes *l, unsigned int port, bool *hit);
 
-/* The index of the hit process of which all other hit ones are descendants, such as a server that
- * has forked its workers; l->n: there is none. */
-size_t match_root(const struct processes *l, const bool *hit);
+/* Clear hit[i] of each process that descends from another one that is hit, such as the workers that
+ * a server has forked. Returns the number of those left. */
+size_t match_drop_children(const struct processes *l, bool *hit);
 
 #endif

@@ -215,9 +215,9 @@ void process_deinit(struct process *p)
 	p->command = NULL;
 }
 
-bool process_is_same(pid_t pid, uint64_t starttime)
+bool process_is_replaced(pid_t pid, uint64_t starttime)
 {
 	struct proc_stat st;
 
-	return target_stat_read(pid, &st) == 0 && st.starttime == starttime;
+	return target_stat_read(pid, &st) == 0 && st.starttime != starttime;
 }

@@ -50,7 +50,7 @@ struct process {
 int process_read(pid_t pid, struct process *ret);
 void process_deinit(struct process *p);
 
-/* Is the process with this pid still the one that was found? False also if it has ended. */
-bool process_is_same(pid_t pid, uint64_t starttime);
+/* Has the process that was found ended, and does another one have its pid? */
+bool process_is_replaced(pid_t pid, uint64_t starttime);
 
 #endif

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "python/implementation.h"
 #include "python/inside.h"
 
 /* Limit of files inspected per process */
@@ -34,6 +35,7 @@ struct search {
 	struct candidate *v;
 	size_t n;
 	struct diag denied;    /* the first missing permission to open a file */
+	enum implementation other; /* another implementation of Python, by the names of its files */
 	struct python *python; /* the interpreter found, or NULL */
 };
 
@@ -262,6 +264,15 @@ static bool same_file(const struct target_map *m, const struct target_map *n)
 	return m->inode == n->inode && m->dev_major == n->dev_major && m->dev_minor == n->dev_minor;
 }
 
+/* Remember an implementation that is not CPython. */
+static void note_other(struct search *s, const char *path)
+{
+	enum implementation found = implementation_of_file(path, NULL);
+
+	if (found != IMPLEMENTATION_NONE && found != IMPLEMENTATION_CPYTHON)
+		s->other = found;
+}
+
 /* List the files that are mapped executable, best candidates first, without duplicates. */
 static int list_candidates(struct search *s, const struct target_maps *maps)
 {
@@ -273,8 +284,10 @@ static int list_candidates(struct search *s, const struct target_maps *maps)
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct target_map *m = &maps->v[i];
 
-		if (m->exec && m->inode && m->path[0] == '/')
+		if (m->exec && m->inode && m->path[0] == '/') {
 			s->v[s->n++] = (struct candidate){m, rank_of(s->target, m)};
+			note_other(s, m->path);
+		}
 	}
 	qsort(s->v, s->n, sizeof(*s->v), by_file);
 	for (size_t i = 0; i < s->n; i++)
@@ -365,6 +378,10 @@ static int not_found(const struct search *s, struct diag *diag)
 				s->denied.msg);
 	snprintf(hint, sizeof(hint), "use the pid of a CPython %s program",
 		 layout_proven_range(range, sizeof(range)));
+	if (s->other != IMPLEMENTATION_NONE)
+		return diag_set(diag, -ENOTSUP, PYP_EXIT_UNTRACEABLE, hint,
+				"process %d (%s) runs %s, not CPython", t->pid, t->exe,
+				implementation_name(s->other));
 	return diag_set(diag, -ENOENT, PYP_EXIT_UNTRACEABLE, hint,
 			"process %d (%s) does not run Python", t->pid, t->exe);
 }

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "harness/test.h"
 
-static char *render(const char *text)
+static char *render_at(const char *text, int width)
 {
 	json_t *status = json_loads(text, 0, NULL);
 	char *out = NULL;
@@ -13,10 +13,34 @@ static char *render(const char *text)
 	FILE *f = open_memstream(&out, &n);
 
 	cr_assert(status);
-	render_status(status, f);
+	render_status(status, width, f);
 	fclose(f);
 	json_decref(status);
 	return out;
+}
+
+static char *render(const char *text)
+{
+	return render_at(text, 80);
+}
+
+/* COMMAND has the columns that are left; what is not a terminal has no columns. */
+Test(render, width)
+{
+	static const char text[] =
+		"{\"targets\": [{\"pid\": 1, \"cmdline\": \"/usr/bin/python3 /srv/shop/app.py "
+		"--port 80\","
+		" \"warning\": \"a warning of more than forty characters, which is long\"}]}";
+	_cleanup_free_ char *narrow = render_at(text, 20), *wide = render_at(text, 90);
+	_cleanup_free_ char *all = render_at(text, 0);
+
+	cr_assert(strstr(narrow, " python3 \n"), "%s", narrow);
+	cr_assert(strstr(narrow, " warning: a warning of more than forty characters, w\n"), "%s",
+		  narrow);
+	cr_assert(strstr(wide, " python3 /srv/shop/app.\n"), "%s", wide);
+	cr_assert(strstr(all, " python3 /srv/shop/app.py --port 80\n"), "%s", all);
+	cr_assert(strstr(all, "which is long\n"), "%s", all);
+	check_no_leaks();
 }
 
 Test(render, status)
