@@ -49,7 +49,8 @@ static int print_json(const struct processes *l, const struct ps_style *style, F
 static int run(const struct cmd_call *call, struct diag *diag)
 {
 	const struct ps_opts *o = call->opts;
-	const struct ps_style style = {.width = terminal_columns(call->out), .root = geteuid() == 0, .user = user_name};
+	const struct ps_style style = {
+		.width = terminal_columns(call->out), .root = geteuid() == 0, .user = user_name};
 	_cleanup_(processes_deinit) struct processes l = {0};
 	int r = processes_list(&l, diag);
 

@@ -78,12 +78,11 @@ static int check(const struct query *q, char *const *patterns, int n, struct dia
 				       .builtins_of = q->builtins_of,
 				       .restrict_ = (const char *const *)patterns,
 				       .nrestrict = (size_t)n};
-	int r;
+	const struct format *unused;
+	int r = format_choose(q->format, q->output, &unused, diag);
 
-	if (!format_find(query_format(q)))
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "see snapshot in pyprofctl(1)",
-				"unknown format '%s'", query_format(q));
-	r = format_opts_check(&fo, diag);
+	if (r == 0)
+		r = format_opts_check(&fo, diag);
 	if (r == 0 && q->output)
 		r = outfile_check(q->output, diag);
 	return r;
@@ -377,10 +376,11 @@ static void collect(struct run_args *a, const struct record_opts *o)
 	add(a, "sort", q->sort);
 	add(a, "limit", q->limit ? limit : NULL);
 	add(a, "duration", o->duration_ns ? seconds : NULL);
+	add_flag(a, "command-status");
 	add_target(a, &o->target);
 }
 
-/* pyprofd starts the program, ends with it, and writes the profile. */
+/* pyprofd starts the program, ends with it and its status, and writes the profile. */
 static int run_run(const struct cmd_call *call, struct diag *diag)
 {
 	const struct record_opts *o = call->opts;
@@ -407,13 +407,8 @@ static int run_run(const struct cmd_call *call, struct diag *diag)
 	r = private_wait(&d);
 	if (r == 0)
 		return 0;
-	if (r == 127)
-		return diag_set(diag, -ENOENT, PYP_EXIT_FAILURE,
-				"install it in pyprofctl's directory or in PATH",
-				"cannot find pyprofd");
-	/* it has printed the reason */
-	*diag = (struct diag){.err = -ECHILD,
-			      .exit = r <= PYP_EXIT_BUSY ? (enum pyp_exit)r : PYP_EXIT_FAILURE};
+	/* that of the program, or pyprofd's, which has printed the reason */
+	*diag = (struct diag){.err = -ECHILD, .exit = (enum pyp_exit)r};
 	return -ECHILD;
 }
 

@@ -31,24 +31,6 @@ struct report {
 	char limit[24];
 };
 
-static int choose_format(const struct query *o, const struct format **ret, struct diag *diag)
-{
-	char hint[256];
-	size_t n;
-
-	*ret = o->output ? format_of_file(o->output) : NULL;
-	if (o->format)
-		*ret = format_find(o->format);
-	else if (!*ret)
-		*ret = format_find("text");
-	if (*ret)
-		return 0;
-	n = (size_t)snprintf(hint, sizeof(hint), "known formats:");
-	for (const struct format *f = formats; f->name && n < sizeof(hint); f++)
-		n += (size_t)snprintf(hint + n, sizeof(hint) - n, " %s", f->name);
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint, "unknown format '%s'", o->format);
-}
-
 static bool looks_like_file(const char *s)
 {
 	size_t n = strlen(s);
@@ -138,7 +120,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 	struct report r = {0};
 	int nfiles = count_files(call), err;
 
-	err = choose_format(o, &r.format, diag);
+	err = format_choose(o->format, o->output, &r.format, diag);
 	if (!err)
 		err = set_options(&r.opts, o, call->out, diag);
 	if (!err)

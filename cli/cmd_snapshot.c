@@ -2,6 +2,7 @@
 /* snapshot writes a profile; callers, callees, threads, coroutines and tree are reports of it. */
 #include "cmd.h"
 
+#include "format/format.h"
 #include "query.h"
 
 /* clang-format off: rows are macros */
@@ -26,7 +27,12 @@ static const struct opt tree_opts[] = {
 
 static int run_snapshot(const struct cmd_call *call, struct diag *diag)
 {
-	return query_run(call, call->opts, query_format(call->opts), diag);
+	const struct query *q = call->opts;
+	const struct format *unused;
+	/* the daemon knows the names of its formats */
+	int r = q->format ? 0 : format_choose(NULL, q->output, &unused, diag);
+
+	return r < 0 ? r : query_run(call, q, query_format(q), diag);
 }
 
 static int run_callers(const struct cmd_call *call, struct diag *diag)

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/outfile.h"
+#include "format/format.h"
 #include "pyprof/version.h"
 #include "render.h"
 #include "timeline/writer.h"
@@ -80,6 +81,16 @@ static const char *choose_format(const struct timeline_cmd *o)
 	if (o->output)
 		f = timeline_format_of_file(o->output);
 	return f ? f : "csv";
+}
+
+static int check_output(const struct timeline_cmd *o, struct diag *diag)
+{
+	const char *extension = o->output ? format_extension(o->output) : NULL;
+
+	if (extension && !o->format && !timeline_format_of_file(o->output))
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "use -f, or one of .json .csv",
+				"no timeline has the extension '%s' of '%s'", extension, o->output);
+	return o->output ? outfile_check(o->output, diag) : 0;
 }
 
 /* ---- the beginning ---- */
@@ -292,7 +303,7 @@ static int run_timeline(const struct cmd_call *call, struct diag *diag)
 	_cleanup_(outfile_freep) struct outfile *of = NULL;
 	int r;
 
-	r = o->output ? outfile_check(o->output, diag) : 0;
+	r = check_output(o, diag);
 	if (r < 0)
 		return r;
 	visit_block_signals();

@@ -100,8 +100,9 @@ static size_t count(const struct search *s)
 static int not_found(const struct search *s, const char *what, struct diag *diag)
 {
 	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS,
-			s->denied && geteuid() ? "run as root to search the processes of other users, too"
-				  : "`pyprofctl ps` lists the Python processes",
+			s->denied && geteuid()
+				? "run as root to search the processes of other users, too"
+				: "`pyprofctl ps` lists the Python processes",
 			"no Python process matches %s", what);
 }
 
@@ -130,10 +131,11 @@ static void say_root(const struct search *s, const char *what, size_t children)
 {
 	for (size_t i = 0; i < s->list.n; i++)
 		if (s->hit[i])
-			log_warning("process %d and %zu of its children match %s: using process %d; "
-				    "--follow-children (attach, record) or --all includes the "
-				    "children",
-				    (int)s->list.v[i].pid, children, what, (int)s->list.v[i].pid);
+			log_warning(
+				"process %d and %zu of its children match %s: using process %d; "
+				"--follow-children (attach, record) or --all includes the "
+				"children",
+				(int)s->list.v[i].pid, children, what, (int)s->list.v[i].pid);
 }
 
 /* Add the hit processes, or find out which one is meant. what: "--port 80" */

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/sockpath.h"
 #include "client.h"
 
@@ -27,6 +28,7 @@
 #define NO_PROGRAM    127
 #define PROGRAM	      "pyprofd"
 #define PROGRAM_COLON PROGRAM ": "
+#define INSTALL_HINT  "install it in pyprofctl's directory or in PATH"
 
 /*
  * Make a listening socket and unlink its name at once. It is then reachable only through an O_PATH
@@ -129,7 +131,11 @@ static _Noreturn void run_child(const struct private_daemon *d, enum private_mod
 	pass_socket(sock);
 	exec_beside(argv);
 	execvp(PROGRAM, argv);
-	_exit(NO_PROGRAM);
+	if (mode == PRIVATE_BACKGROUND)
+		_exit(NO_PROGRAM);
+	/* the status could be that of the program that pyprofd runs */
+	log_error("cannot find " PROGRAM "; " INSTALL_HINT);
+	_exit(PYP_EXIT_FAILURE);
 }
 
 static int collect(char *const *args, const char *argv[ARGS_MAX + 1], struct diag *diag)
@@ -205,8 +211,7 @@ static int ended_early(struct private_daemon *d, int status, struct diag *diag)
 
 	d->pid = 0;
 	if (code == NO_PROGRAM)
-		return diag_set(diag, -ENOENT, PYP_EXIT_FAILURE,
-				"install it in pyprofctl's directory or in PATH",
+		return diag_set(diag, -ENOENT, PYP_EXIT_FAILURE, INSTALL_HINT,
 				"cannot find " PROGRAM);
 	last_log_line(d, words, sizeof(words));
 	if (code < PYP_EXIT_FAILURE || code > PYP_EXIT_BUSY)

@@ -81,7 +81,8 @@ extern const char *const query_clocks[];
 			"tree: omit nodes with a smaller share of time"                            \
 	}
 
-/* The requested format's name, else the one of the file's extension, else "text" */
+/* The requested format's name, else the one of the file's extension, else "text". Call
+ * format_choose() first: it refuses unknown extensions. */
 const char *query_format(const struct query *q);
 
 /* The request path for a format with n patterns. Owned. NULL: out of memory. */

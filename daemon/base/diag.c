@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/terminal.h"
 
@@ -42,6 +43,14 @@ static enum pyp_exit exit_of_errno(int err)
 	}
 }
 
+/* To root, who has been refused, "run as root" is no advice. */
+static const char *hint_of_permission(void)
+{
+	return geteuid() ? "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"
+			 : "check for missing capabilities, a user namespace, seccomp or a "
+			   "security module";
+}
+
 static const char *hint_of_errno(int err)
 {
 	switch (err) {
@@ -49,7 +58,7 @@ static const char *hint_of_errno(int err)
 		return "check the pid";
 	case EPERM:
 	case EACCES:
-		return "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE";
+		return hint_of_permission();
 	case ENOMEM:
 		return "free some memory";
 	default:

@@ -107,6 +107,61 @@ const struct format *format_of_file(const char *filename)
 	return ret || !is_callgrind_out(filename) ? ret : format_find("callgrind");
 }
 
+const char *format_extension(const char *filename)
+{
+	const char *slash = strrchr(filename, '/');
+	const char *base = slash ? slash + 1 : filename;
+	const char *dot = strrchr(base, '.');
+
+	if (strncmp(filename, "/dev/", strlen("/dev/")) == 0)
+		return NULL;
+	return dot && dot > base && dot[1] ? dot : NULL;
+}
+
+/* Append words until one does not fit. */
+static void list_word(char *hint, size_t size, const char *word)
+{
+	size_t n = strlen(hint);
+
+	if (n + 1 + strlen(word) < size)
+		snprintf(hint + n, size - n, " %s", word);
+}
+
+static int refuse_name(const char *name, struct diag *diag)
+{
+	char hint[256] = "known formats:";
+
+	for (const struct format *f = formats; f->name; f++)
+		list_word(hint, sizeof(hint), f->name);
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint, "unknown format '%s'", name);
+}
+
+static int refuse_extension(const char *filename, struct diag *diag)
+{
+	char hint[256] = "use -f, or one of";
+
+	for (const struct format *f = formats; f->name; f++)
+		list_word(hint, sizeof(hint), f->extension);
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint,
+			"no format has the extension '%s' of '%s'", format_extension(filename),
+			filename);
+}
+
+int format_choose(const char *name, const char *filename, const struct format **ret,
+		  struct diag *diag)
+{
+	const struct format *f = name	    ? format_find(name)
+				 : filename ? format_of_file(filename)
+					    : NULL;
+
+	if (!f && name)
+		return refuse_name(name, diag);
+	if (!f && filename && format_extension(filename))
+		return refuse_extension(filename, diag);
+	*ret = f ? f : format_find("text");
+	return 0;
+}
+
 int format_opts_check(const struct format_opts *o, struct diag *diag)
 {
 	_cleanup_(restrictions_freep) struct restrictions *restrictions = NULL;

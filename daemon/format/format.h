@@ -38,6 +38,17 @@ extern const struct format formats[];			   /* terminated by name == NULL */
 const struct format *format_find(const char *name);	   /* NULL if unknown */
 const struct format *format_of_file(const char *filename); /* by extension; NULL if unknown */
 
+/* The last extension of a file's name (".svg"), borrowed; NULL: it has none, or is in /dev. */
+const char *format_extension(const char *filename);
+
+/*
+ * Choose the format by name or, if name is NULL, by the extension of filename; without both, or if
+ * the file has no extension, it is text. Exit code 2: an unknown format or extension; the hint
+ * lists the known ones.
+ */
+int format_choose(const char *name, const char *filename, const struct format **ret,
+		  struct diag *diag);
+
 /*
  * Checks the sort keys and restrictions without writing. Returns 0, or an error with exit code 2
  * and the list of valid keys.

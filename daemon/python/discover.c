@@ -34,9 +34,9 @@ struct search {
 	const struct target *target;
 	struct candidate *v;
 	size_t n;
-	struct diag denied;    /* the first missing permission to open a file */
+	struct diag denied;	   /* the first missing permission to open a file */
 	enum implementation other; /* another implementation of Python, by the names of its files */
-	struct python *python; /* the interpreter found, or NULL */
+	struct python *python;	   /* the interpreter found, or NULL */
 };
 
 static int refuse_version(const struct python *py, struct diag *diag)

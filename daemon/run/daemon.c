@@ -353,6 +353,8 @@ int daemon_run(const struct options *opts)
 	}
 	if (r < 0)
 		d.status = log_diag(&diag, r);
+	if (d.status == 0 && d.launch && opts->command_status)
+		d.status = launch_status(d.launch);
 	tear_down(&d);
 	return d.status;
 }

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <systemd/sd-event.h>
 
@@ -198,6 +200,26 @@ void launch_signal(struct launch *l, int signo)
 	/* only launch_free() reaps the child, so the pid is valid until then */
 	kill(l->pid, signo);
 	l->signalled = true;
+}
+
+static void wait_end(const struct launch *l, int ms)
+{
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, l->pid, 0);
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	if (pidfd >= 0)
+		(void)poll(&p, 1, ms);
+}
+
+int launch_status(const struct launch *l)
+{
+	siginfo_t info;
+
+	if (l->signalled)
+		wait_end(l, LAUNCH_END_MS);
+	if (!has_ended(l, &info))
+		return 0;
+	return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
 static void log_end(const struct launch *l, const siginfo_t *info)

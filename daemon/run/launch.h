@@ -41,6 +41,13 @@ pid_t launch_pid(const struct launch *l);
 /* Send the child a signal if it runs. 0: only note that a signal was sent. */
 void launch_signal(struct launch *l, int signo);
 
+/*
+ * The child's exit status as shells report it, 128 + N if signal N ended it. 0: it continues to
+ * run; a child that was sent a signal has LAUNCH_END_MS to end.
+ */
+#define LAUNCH_END_MS 2000
+int launch_status(const struct launch *l);
+
 /* Log how the child ended or that it continues, and reap it. NULL is accepted. */
 void launch_free(struct launch *l);
 DEFINE_FREEP(struct launch, launch_free)

@@ -33,6 +33,8 @@ static const struct opt table[] = {
 	 "sort keys of the profile, as in pstats"},
 	{"limit", 'l', OPT_U64, FIELD(limit), "N", "at most N rows in the profile", .min = 1,
 	 .max = INT32_MAX},
+	{"command-status", 0, OPT_FLAG, FIELD(command_status), NULL,
+	 "exit with CMD's status (128 + N: ended by signal N)"},
 	{"raw-times", 0, OPT_FLAG, FIELD(raw_times), NULL,
 	 "do not subtract the probes' own time in the profile"},
 	{"verbose", 'v', OPT_FLAG, FIELD(verbose), NULL, "log what the daemon does"},

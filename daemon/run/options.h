@@ -26,6 +26,7 @@ struct options {
 	const char *sort;	     /* pstats keys; NULL: default */
 	uint64_t limit;		     /* rows; 0: all */
 	bool raw_times;		     /* do not subtract the probes' own time */
+	bool command_status;	     /* exit with the command's status */
 	bool verbose, help, version;
 	char **cmd; /* NULL: none; ends with NULL; borrowed from argv */
 };
