@@ -36,10 +36,10 @@ static void parse_line(const char *line, unsigned int port, struct listeners *to
 {
 	const char *local = field(line, FIELD_LOCAL), *state = field(line, FIELD_STATE);
 	const char *inode = field(line, FIELD_INODE);
-	const char *colon = local ? strchr(local, ':') : NULL;
+	const char *colon = local ? memchr(local, ':', strcspn(local, " \n")) : NULL;
 	unsigned long long v;
 
-	if (!colon || !state || !inode || colon > state || to->n == LISTENERS_MAX)
+	if (!colon || !state || !inode || to->n == LISTENERS_MAX)
 		return;
 	if (strtoul(colon + 1, NULL, 16) != port || strtoul(state, NULL, 16) != STATE_LISTEN)
 		return;

@@ -109,10 +109,12 @@ static size_t index_of(const struct processes *l, pid_t pid)
  * form a circle: it takes no more than l->n steps. */
 static bool has_ancestor(const struct processes *l, size_t i, const bool *hit)
 {
+	const size_t self = i;
+
 	for (size_t steps = 0; steps < l->n; steps++) {
 		size_t parent = index_of(l, l->v[i].parent);
 
-		if (parent == l->n || parent == i)
+		if (parent == l->n || parent == self)
 			return false;
 		if (hit[parent])
 			return true;

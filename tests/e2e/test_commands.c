@@ -239,11 +239,22 @@ Test(commands, two_targets)
 /* The one that is good is attached; the other one is said. */
 Test(commands, attach_several_one_bad)
 {
+	char line[64];
+	struct ran r;
+
 	pid_text(pid2, pid_of_nobody());
-	ctl_fails(&d, 3, pid2, "attach", pid, pid2, NULL);
+	r = ctl(&d, "attach", pid2, pid, NULL);
+	snprintf(line, sizeof(line), "process %s: attached\n", pid);
+	cr_assert_eq(r.status, 3);
+	cr_assert(strstr(r.err, pid2), "%s", r.err);
+	cr_assert_str_eq(r.out, line);
+	ran_free(&r);
 	check_state(0, "tracing");
 	ctl_fails(&d, 7, "attached already", "attach", pid, NULL);
-	ctl_fails(&d, 2, "not a process id", "attach", pid, "abc", NULL);
+	ctl_fails(&d, 2, "not a process id", "attach", pid, "0", NULL);
+	ctl_fails(&d, 2, "given twice", "attach", pid, pid, NULL);
+	ctl_fails(&d, 2, "no process is given", "attach", NULL);
+	ctl_fails(&d, 2, "no process is given", "dump", "--json", NULL);
 }
 
 Test(commands, a_target_that_has_ended)

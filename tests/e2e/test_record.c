@@ -167,13 +167,21 @@ Test(record, several)
 	traced_stop(&other);
 }
 
-/* One that cannot be traced: the others are left alone. */
+/* One that cannot be traced: the others are recorded, and the exit status tells. */
 Test(record, one_of_several_is_wrong)
 {
-	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "record", "-p", pid, "-p", "4194303",
-		  NULL);
-	cr_assert(!probes_on(t.pid));
+	struct ran r;
+
 	ctl_fails(&d, PYP_EXIT_USAGE, "given twice", "record", "-p", pid, "-p", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "record", "-p", "4194303", NULL);
+	cr_assert(!probes_on(t.pid));
+	traced_go(&t);
+	traced_close(&t);
+	r = ctl(&d, "record", "-p", "4194303", "-p", pid, "-f", "json", NULL);
+	cr_assert_eq(r.status, PYP_EXIT_NO_PROCESS);
+	cr_assert(strstr(r.err, "no process 4194303"), "%s", r.err);
+	check_profile(r.out);
+	ran_free(&r);
 }
 
 /* As snapshot does: what is shown, and in which order. */
@@ -230,8 +238,11 @@ Test(record, ctrl_c_keeps_what_there_is)
 
 Test(record, what_is_wrong_is_said_before)
 {
-	ctl_fails(&d, PYP_EXIT_USAGE, "--pid is required", "record", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "no process is given", "record", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "unknown format", "record", "-p", pid, "-f", "x", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, ".speedscope.json", "record", "-p", pid, "-o", "x.svg", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "no timeline has", "timeline", "-p", pid, "-o", "x.perfetto",
+		  NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "sort key", "record", "-p", pid, "-s", "x", NULL);
 	ctl_fails(&d, PYP_EXIT_FAILURE, "No such file", "record", "-p", pid, "-o", "/nosuch/x",
 		  NULL);
@@ -270,4 +281,41 @@ Test(record, run)
 		  r.err);
 	ran_free(&r);
 	ctl_fails(&d, PYP_EXIT_USAGE, "argument is missing", "run", NULL);
+}
+
+static int run_status(const char *program)
+{
+	struct ran r =
+		ctl(&d, "run", "-o", "/dev/null", "--", traced_newest().exe, "-c", program, NULL);
+	int status = r.status;
+
+	ran_free(&r);
+	return status;
+}
+
+/* As a shell would report it */
+Test(record, run_exits_with_the_status)
+{
+	cr_assert_eq(run_status("for i in range(1000): str(i)"), 0);
+	cr_assert_eq(run_status("import sys, json\nsys.exit(3)"), 3);
+	cr_assert_eq(run_status("import sys, json\nsys.exit(127)"), 127);
+	cr_assert_eq(run_status("import os, json\nos.kill(os.getpid(), 15)"), 128 + 15);
+}
+
+/* A Chrome trace, as the extension says */
+Test(record, extension_of_traces)
+{
+	char file[128], *text;
+	json_t *root;
+
+	pyprofd_file(&d, "x.trace.json", file, sizeof(file));
+	traced_go(&t);
+	traced_close(&t);
+	free(ctl_ok(&d, "record", "-p", pid, "-o", file, NULL));
+	text = file_text(file, NULL);
+	root = json_loads(text, 0, NULL);
+	cr_assert(json_array_size(json_object_get(root, "traceEvents")) > 0, "%s", text);
+	json_decref(root);
+	free(text);
+	unlink(file);
 }

@@ -14,6 +14,7 @@ struct dst {
 	int choice;
 	pid_t pid;
 	struct opt_pids pids;
+	struct opt_words words;
 };
 
 static const char *const choices[] = {"", "cpu", "wall", NULL};
@@ -29,6 +30,7 @@ static const struct opt table[] = {
 	{"choice", 0, OPT_CHOICE, FIELD(choice), "cpu|wall", "a choice", .choices = choices},
 	{"pid", 'p', OPT_PID, FIELD(pid), "PID", "a process"},
 	{"pids", 0, OPT_PIDS, FIELD(pids), "PID", "processes"},
+	{"word", 'w', OPT_WORDS, FIELD(words), "WORD", "words"},
 	{NULL},
 };
 
@@ -132,6 +134,25 @@ Test(opts, pids_are_capped)
 		snprintf(text[i], sizeof(text[i]), "--pids=%d", i + 1);
 		words[i] = text[i];
 	}
+	assert_err(parse(words, &d, &first, OPTS_PERMUTE, &diag), -E2BIG);
+}
+
+Test(opts, words)
+{
+	const char *words[OPT_WORDS_MAX + 2] = {NULL};
+	struct diag diag;
+	struct dst d;
+	int first;
+
+	assert_diag_ok(parse(WORDS("-w", "42", "--word=a b", "-w42"), &d, &first, OPTS_PERMUTE,
+			     &diag),
+		       &diag);
+	cr_assert_eq(d.words.n, 3);
+	cr_assert_str_eq(d.words.v[1], "a b");
+	cr_assert_str_eq(d.words.v[2], "42");
+	assert_err(parse(WORDS("--word="), &d, &first, OPTS_PERMUTE, &diag), -EINVAL);
+	for (int i = 0; i <= OPT_WORDS_MAX; i++)
+		words[i] = "-wx";
 	assert_err(parse(words, &d, &first, OPTS_PERMUTE, &diag), -E2BIG);
 }
 

@@ -92,6 +92,8 @@ Test(completion, bash_completes)
 		{"pyprofctl report x", "files\n\n"},
 		{"pyprofctl report --only", "--only-my-code\n"},
 		{"pyprofctl record --pid 1 --pi", "--pid\n"},
+		{"pyprofctl ps --j", "--json\n"},
+		{"pyprofctl dump --cont", "--container\n"},
 	};
 	char *dir = save("bash", "bash"), file[256];
 

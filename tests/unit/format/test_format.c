@@ -28,6 +28,53 @@ static void assert_of_file(const char *filename, const char *expected)
 		cr_assert(f && strcmp(f->name, expected) == 0, "%s", filename);
 }
 
+static void assert_chosen(const char *name, const char *filename, const char *expected)
+{
+	const struct format *f = NULL;
+	struct diag diag = {0};
+
+	assert_diag_ok(format_choose(name, filename, &f, &diag), &diag);
+	cr_assert_str_eq(f->name, expected, "%s", filename);
+}
+
+static void assert_refused(const char *name, const char *filename, const char *what)
+{
+	const struct format *f = NULL;
+	struct diag diag = {0};
+
+	assert_err(format_choose(name, filename, &f, &diag), -EINVAL);
+	cr_assert(diag.exit == PYP_EXIT_USAGE && !f);
+	cr_assert(strstr(diag.msg, what), "%s", diag.msg);
+	cr_assert(strlen(diag.hint) < sizeof(diag.hint) - 1, "cut: %s", diag.hint);
+}
+
+/* What no format is for is refused, instead of becoming text under that name. */
+Test(format, choose)
+{
+	struct diag diag = {0};
+	const struct format *f;
+
+	assert_chosen(NULL, NULL, "text");
+	assert_chosen(NULL, "x.trace.json", "chrome");
+	assert_chosen(NULL, "x.pb.gz", "pprof");
+	assert_chosen("json", "x.svg", "json");
+	assert_chosen(NULL, "profile", "text");
+	assert_chosen(NULL, "/srv/v1.2/profile", "text");
+	assert_chosen(NULL, ".hidden", "text");
+	assert_chosen(NULL, "profile.", "text");
+	assert_chosen(NULL, "-", "text");
+	assert_chosen(NULL, "/dev/fd/3.x", "text");
+	assert_refused(NULL, "x.svg", "'.svg' of 'x.svg'");
+	assert_refused(NULL, "a/x.json.gz", "'.gz'");
+	assert_refused(NULL, "x.perfetto", "'.perfetto'");
+	assert_refused(NULL, "x.pb", "'.pb'");
+	assert_refused("svg", NULL, "unknown format 'svg'");
+	assert_refused("svg", "x.json", "unknown format 'svg'");
+	assert_err(format_choose(NULL, "x.svg", &f, &diag), -EINVAL);
+	for (f = formats; f->name; f++)
+		cr_assert(strstr(diag.hint, f->extension), "%s: %s", f->extension, diag.hint);
+}
+
 Test(format, of_file)
 {
 	assert_of_file("out.txt", "text");
