@@ -215,9 +215,10 @@ static void keep(struct search *s, int r, struct diag *why)
 		s->failed = *why;
 }
 
+/* "12x" is a mistyped pid; "2048.py" is a name. */
 static bool is_number(const char *word)
 {
-	return word[strspn(word, "0123456789")] == '\0';
+	return !*word || (*word >= '0' && *word <= '9' && !strpbrk(word, "./"));
 }
 
 /* Refuse what cannot be meant before anything is done. */

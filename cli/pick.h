@@ -63,7 +63,8 @@ struct pick {
 int pick_check(const struct pick_opts *o, size_t nwords, struct diag *diag);
 
 /*
- * Find the processes, each once. words: pids and names. children: children will be traced with
+ * Find the processes, each once. words: pids and names; what begins with a digit and has neither a
+ * dot nor a slash must be a pid. children: children will be traced with
  * their parents, so do not pick both.
  *
  * If several match, and all descend from one of them, it is picked, which is said on stderr;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -105,16 +106,26 @@ static int search_files(const struct check *c)
 	return 0;
 }
 
+/* 0: unknown */
+static uint64_t netns_of(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
 /* A process's own table is that of its network namespace. */
-static int do_check(void *job)
+static int read_tables(struct check *c)
 {
 	static const char *const tables[] = {"tcp", "tcp6"};
-	struct check *c = job;
-	int r = 0;
 
+	c->found = (struct listeners){.netns = netns_of(c->pid)};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		_cleanup_free_ char *text = NULL;
 		char path[64];
+		int r;
 
 		snprintf(path, sizeof(path), "/proc/%d/net/%s", c->pid, tables[i]);
 		r = proc_read(AT_FDCWD, path, TABLE_MAX, &text, NULL);
@@ -123,10 +134,22 @@ static int do_check(void *job)
 		else if (i == 0)
 			return r; /* without IPv6, there is no tcp6 */
 	}
+	return 0;
+}
+
+static int do_check(void *job)
+{
+	struct check *c = job;
+	int r = 0;
+
+	if (!c->found.netns || c->found.netns != netns_of(c->pid))
+		r = read_tables(c);
+	if (r < 0)
+		return r;
 	return c->found.n ? search_files(c) : 0;
 }
 
-int listeners_check(pid_t pid, unsigned int port)
+int listeners_check(pid_t pid, unsigned int port, struct listeners *known)
 {
 	struct check *c = calloc(1, sizeof(*c));
 	void *job = c;
@@ -136,7 +159,9 @@ int listeners_check(pid_t pid, unsigned int port)
 		return -ENOMEM;
 	c->pid = pid;
 	c->port = port;
+	c->found = *known;
 	r = deadline_run(pid, do_check, &job, free);
+	*known = job && r >= 0 ? c->found : (struct listeners){.n = 0};
 	free(job);
 	return r;
 }

@@ -11,9 +11,11 @@
 /* Sockets with SO_REUSEPORT: several for one port */
 #define LISTENERS_MAX 256
 
+/* All zero: none */
 struct listeners {
 	uint64_t inode[LISTENERS_MAX];
 	size_t n;
+	uint64_t netns; /* inode of the network namespace that they are in; 0: unknown */
 };
 
 /* Add the sockets that listen on port in a text of /proc/net/tcp or tcp6. Pure. */
@@ -24,8 +26,9 @@ bool listeners_have(const struct listeners *l, const char *link);
 
 /*
  * Does process pid listen on port, in its own network namespace? Returns 1, 0 or a negative errno:
- * -EACCES if its files cannot be read, -ETIMEDOUT.
+ * -EACCES if its files cannot be read, -ETIMEDOUT. known: all zero at the first call; keeps the
+ * sockets of the last namespace for further calls with the same port, as the tables can be large.
  */
-int listeners_check(pid_t pid, unsigned int port);
+int listeners_check(pid_t pid, unsigned int port, struct listeners *known);
 
 #endif

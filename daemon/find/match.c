@@ -82,10 +82,11 @@ void match_container(const struct processes *l, const char *container, bool *hit
 
 size_t match_port(const struct processes *l, unsigned int port, bool *hit)
 {
+	struct listeners known = {.n = 0};
 	size_t denied = 0;
 
 	for (size_t i = 0; i < l->n; i++) {
-		int r = listeners_check(l->v[i].pid, port);
+		int r = listeners_check(l->v[i].pid, port, &known);
 
 		if (r > 0)
 			hit[i] = true;

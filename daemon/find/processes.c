@@ -123,7 +123,8 @@ void processes_measure(struct processes *l, unsigned int ms)
 	for (size_t i = 0; i < l->n; i++) {
 		uint64_t cpu = cpu_of(l->v[i].pid), now = clock_monotonic_ns();
 
-		if (cpu >= before[2 * i] && now > before[2 * i + 1])
+		/* 0: it has ended, or its clock cannot be read */
+		if (before[2 * i] && cpu >= before[2 * i] && now > before[2 * i + 1])
 			l->v[i].cpu = 100 * (double)(cpu - before[2 * i]) /
 				      (double)(now - before[2 * i + 1]);
 	}

@@ -334,7 +334,7 @@ Test(bad_input, usage_of_pyprofctl)
 {
 	ctl_fails(&d, 2, "a command is required", NULL);
 	ctl_fails(&d, 2, "unknown command 'atach'; did you mean 'attach'", "atach", NULL);
-	ctl_fails(&d, 2, "missing", "attach", NULL);
+	ctl_fails(&d, 2, "no process is given", "attach", NULL);
 	ctl_fails(&d, 2, "missing", "detach", NULL);
 	ctl_fails(&d, 2, "missing", "doctor", NULL);
 	ctl_fails(&d, 2, "unexpected", "detach", "1", "2", NULL);
@@ -343,6 +343,8 @@ Test(bad_input, usage_of_pyprofctl)
 	ctl_fails(&d, 2, "not a process id", "detach", "--", "-5", NULL);
 	ctl_fails(&d, 2, "0", "attach", "0", NULL);
 	ctl_fails(&d, 2, "12x", "attach", "12x", NULL);
+	ctl_fails(&d, 3, "no-such-name", "attach", "no-such-name", NULL);
+	ctl_fails(&d, 2, "snapshot", "snap", NULL);
 	ctl_fails(&d, 2, "clock", "snapshot", "--clock", "sun", NULL);
 	ctl_fails(&d, 2, "limit", "snapshot", "-l", "many", NULL);
 	ctl_fails(&d, 2, "limit", "snapshot", "-l", "0", NULL);

@@ -71,15 +71,19 @@ Test(listeners, check)
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t n = sizeof(addr);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct listeners known = {.n = 0}, fresh = {.n = 0};
 	unsigned int port;
 
 	cr_assert(fd >= 0 && bind(fd, (struct sockaddr *)&addr, n) == 0);
 	cr_assert(getsockname(fd, (struct sockaddr *)&addr, &n) == 0);
 	port = ntohs(addr.sin_port);
-	cr_assert_eq(listeners_check(getpid(), port), 0, "it does not listen yet");
+	cr_assert_eq(listeners_check(getpid(), port, &known), 0, "it does not listen yet");
 	cr_assert(listen(fd, 1) == 0);
-	cr_assert_eq(listeners_check(getpid(), port), 1);
+	cr_assert_eq(listeners_check(getpid(), port, &fresh), 1);
+	cr_assert(fresh.n > 0 && fresh.netns);
+	cr_assert_eq(listeners_check(getpid(), port, &fresh), 1, "again, with what is known");
 	close(fd);
-	cr_assert_eq(listeners_check(getpid(), port), 0);
-	assert_err(listeners_check(4194304, port), -ESRCH);
+	cr_assert_eq(listeners_check(getpid(), port, &fresh), 0);
+	assert_err(listeners_check(4194304, port, &fresh), -ESRCH);
+	cr_assert_eq(fresh.n, 0);
 }
