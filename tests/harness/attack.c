@@ -22,7 +22,7 @@
 #include "harness/tool.h"
 #include "harness/traced.h"
 
-/* The words that the attacker may report. "ran": its code was executed */
+/* The words that the attacker may report; "ran": its code was executed */
 static const char *const words[] = {"ran", "root", "user", "read", "wrote", "more", "held"};
 #define WORDS (sizeof(words) / sizeof(*words))
 
@@ -102,7 +102,7 @@ void attack_become(uid_t uid)
 	attack_must(prctl(PR_SET_DUMPABLE, 1) == 0, "dumpable");
 }
 
-/* As an unprivileged user: a new user and mount namespace */
+/* The default prepare(): enter a new user and mount namespace as the unprivileged user. */
 static void own_namespaces(struct attack *a)
 {
 	char map[64];
@@ -189,7 +189,10 @@ static void hear(struct attack *a, pid_t doctor)
 			continue;
 		a->said |= 1u << i;
 		if (held) {
-			/* doctor continues with the next word, which is not received meanwhile. */
+			/*
+			 * doctor continues to the attacker's next word, which is not received until
+			 * then.
+			 */
 			a->done = true;
 			a->meanwhile(a, doctor);
 		}

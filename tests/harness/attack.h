@@ -4,14 +4,14 @@
  * that its interpreter reads at startup; here, the first module of the standard library attacks
  * when it runs in a scratch process. `pyprofctl doctor`, as root, starts the scratch process.
  *
- * The attacker reports without write access: each word has a FIFO, and opening it for reading
- * blocks until the test opens it, too.
+ * The attacker reports words without write access: each word has a FIFO, and opening it for reading
+ * blocks until the test opens it for writing.
  *
- *  struct attack a = {.uid = ATTACK_USER, .code = "    say('root')\n"};
+ *   struct attack a = {.uid = ATTACK_USER, .code = "    say('root')\n"};
  *
- *  attack_run(&a);
- *  cr_assert(attack_said(&a, "ran") && !attack_said(&a, "root"));
- *  attack_end(&a);
+ *   attack_run(&a);
+ *   cr_assert(attack_said(&a, "ran") && !attack_said(&a, "root"));
+ *   attack_end(&a);
  */
 #ifndef PYPROF_TESTS_HARNESS_ATTACK_H
 #define PYPROF_TESTS_HARNESS_ATTACK_H
@@ -36,7 +36,7 @@ struct attack {
 	const char *disk;		   /* a block device that only root may open */
 	void (*meanwhile)(struct attack *a, pid_t doctor); /* called when "held" is reported */
 	bool in_place; /* do not mount anything: the attacker is already in the standard library */
-	bool traced;   /* the test traces the target (ptrace) from its start */
+	bool traced;   /* the test traces doctor (ptrace) from its start */
 	bool done;
 	pid_t target;
 	char text[8192]; /* output of doctor */
@@ -51,7 +51,7 @@ void attack_start(struct attack *a);
 pid_t attack_doctor(struct attack *a);
 /* Receive words until doctor has ended, and read its output. */
 void attack_follow(struct attack *a, pid_t doctor);
-/* Call all of these in order. */
+/* Call attack_setup() if necessary, attack_start(), attack_doctor() and attack_follow(). */
 void attack_run(struct attack *a);
 /* End the target, remove the directory. */
 void attack_end(struct attack *a);
@@ -62,7 +62,7 @@ const char *attack_path(const struct attack *a, const char *name);
 /* The first child of a process; 0 if it has none. */
 pid_t attack_child_of(pid_t pid);
 
-/* For prepare(), which runs in the target: exit unless ok. */
+/* For prepare(), which runs in the target: exit the process unless ok. */
 void attack_must(bool ok, const char *what);
 void attack_put(const char *path, const char *text);
 /* Change to a user (0: no change), and stay dumpable. */

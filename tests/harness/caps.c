@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Gates of tests: see caps.h. */
+/* Requirements of tests: see caps.h. */
 #include "harness/caps.h"
 
 #include "harness/test.h"

@@ -7,8 +7,10 @@
 #ifndef PYPROF_TESTS_HARNESS_CAPS_H
 #define PYPROF_TESTS_HARNESS_CAPS_H
 
-/* Require root (or the capabilities) and a kernel that accepts our probes. To be called first in a
- * test. */
+/*
+ * Require root (or the capabilities) and a kernel that accepts the probes; otherwise skip or fail
+ * the test. Call it first in a test.
+ */
 void caps_require_bpf(void);
 
 #endif

@@ -26,7 +26,7 @@ NAMESPACES = {"cgroup": 0x02000000, "ipc": 0x08000000, "mnt": 0x00020000, "net":
 HARMLESS = {"Type", "ExecStart", "RuntimeDirectory", "RuntimeDirectoryMode", "CacheDirectory",
             "CacheDirectoryMode", "Restart", "LimitMEMLOCK", "UMask", "SystemCallErrorNumber",
             "OOMPolicy"}
-# Subsumed by what is done anyway: all is mounted read-only, and the filter lists what is allowed.
+# Covered by the other restrictions: all mounts are read-only, and the filter is an allow-list.
 SUBSUMED = {"ProtectSystem", "PrivateTmp", "ProtectClock", "ProtectControlGroups",
             "ProtectHostname", "ProtectKernelLogs", "ProtectKernelModules",
             "ProtectKernelTunables", "LockPersonality", "RestrictRealtime", "RestrictSUIDSGID",
@@ -34,7 +34,7 @@ SUBSUMED = {"ProtectSystem", "PrivateTmp", "ProtectClock", "ProtectControlGroups
 RESTRICTING = {"CapabilityBoundingSet", "NoNewPrivileges", "PrivateNetwork", "SystemCallFilter",
                "RestrictNamespaces", "RestrictAddressFamilies", "MemoryDenyWriteExecute",
                "PrivateDevices", "DevicePolicy", "ProtectHome", "ProtectProc", "MemoryMax", "TasksMax"}
-# What DevicePolicy=closed leaves, and PrivateDevices=yes has in /dev.
+# The devices that DevicePolicy=closed allows, and that PrivateDevices=yes creates in /dev
 DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9),
            "tty": (5, 0)}
 
@@ -68,7 +68,7 @@ def numbers_of(header, pattern):
 
 
 def syscall_group(name):
-    """The calls of an @group, groups in it included, as systemd knows them."""
+    """The system calls of an @group and of the groups in it, as reported by systemd."""
     text = subprocess.check_output(["systemd-analyze", "syscall-filter", name]).decode()
     words = [line.strip() for line in text.splitlines()[1:]]
     for word in words:
@@ -79,7 +79,7 @@ def syscall_group(name):
 
 
 def allowed_calls(words):
-    """Of a SystemCallFilter= that begins with an allow-list."""
+    """The calls that a SystemCallFilter= allows; it must begin with an allow-list."""
     allowed = set()
     for word in words:
         name = word.lstrip("~")
@@ -89,7 +89,7 @@ def allowed_calls(words):
 
 
 class Filter:
-    """Classic BPF over struct seccomp_data: number at 0, arguments from 16."""
+    """Classic BPF over struct seccomp_data: number at offset 0, arguments from offset 16."""
     ALLOW, ERRNO = 0x7fff0000, 0x00050000
 
     def __init__(self):
@@ -105,7 +105,7 @@ class Filter:
         self.add(0x06, value)
 
     def on_call(self, nr, body):
-        """Run body, a list of (code, k, jt, jf), when this call is made."""
+        """Run body, a list of (code, k, jt, jf), for this system call."""
         self.load(0)
         self.add(0x15, nr, 0, len(body))
         for insn in body:
@@ -166,8 +166,8 @@ def mount_devices():
 
 
 def mount_all(unit, writable):
-    """In a mount namespace of our own: /proc and /dev as the unit has them, and every mount read-only
-    but for these directories."""
+    """Enter a mount namespace with the unit's /proc and /dev, and with every mount read-only
+    except these directories."""
     check(libc.unshare(0x00020000) == 0, "mount namespace")
     check(libc.mount(None, b"/", None, 0x44000, None) == 0, "private mounts")
     proc = "hidepid=" + unit.get("ProtectProc", "off")
@@ -193,7 +193,7 @@ def write(path, text):
 
 
 def cgroup_files(unit):
-    """Controller, file and value, by the names of cgroup v1."""
+    """Yields controller, file name of cgroup v1, and value."""
     size = unit["MemoryMax"]
     yield "memory", "memory.limit_in_bytes", str(int(size[:-1]) << "KMGT".index(size[-1]) * 10 + 10)
     yield "pids", "pids.max", unit["TasksMax"]
@@ -207,7 +207,7 @@ def cgroup_files(unit):
 
 
 def remove_after(pid, groups):
-    """Remove the groups when the program has ended: by a process that is not in them."""
+    """Remove the groups after the program has ended, from a process outside of them."""
     if os.fork():
         return
     os.setsid()
@@ -227,7 +227,7 @@ def remove_after(pid, groups):
 
 
 def limit_by_cgroup(unit):
-    """On a machine with the controllers of cgroup v1; with v2 alone these limits are left out."""
+    """Apply the limits with cgroup v1's controllers; with v2 alone they are left out."""
     groups = []
     for controller, name, value in cgroup_files(unit):
         top = "/sys/fs/cgroup/" + controller

@@ -24,7 +24,7 @@ struct rows {
 
 enum { OURS, THEIRS };
 
-/* As compare.py's outside(). */
+/* The same functions as outside() in compare.py excludes */
 static bool outside(const char *file, const char *name)
 {
 	const char *base = strrchr(file, '/');

@@ -19,8 +19,10 @@ struct counts {
 	uint32_t differing; /* differ in ncalls or pcalls; each is printed */
 };
 
-/* Compare with the output of run.py --cprofile. Printed lines begin with who. Of a snapshot in mode
- * count, which has no primitive calls, compare ncalls only. */
+/*
+ * Compare with the output of run.py --cprofile. Printed lines begin with `who`. For a snapshot in
+ * mode count, which has no primitive calls, compare ncalls only.
+ */
 struct counts counts_compare(const struct snapshot *s, const char *cprofile_json, const char *who);
 /* Compare with the output of run.py --monitoring, which has no primitive calls. */
 struct counts counts_compare_calls(const struct snapshot *s, const char *json, const char *who);
@@ -31,12 +33,17 @@ struct counts counts_compare_calls(const struct snapshot *s, const char *json, c
  */
 bool counts_equal(const struct interpreter *py, const char *program, const char *dir);
 
-/* Compare the calls per caller and callee: functions are edges; theirs is cProfile's. */
+/*
+ * Compare the number of calls per caller and callee. In the result, functions are edges; `theirs`
+ * is cProfile's snapshot.
+ */
 struct counts counts_edges(const struct snapshot *ours, const struct snapshot *theirs,
 			   const char *who);
 
-/* Compare with a program's own counts, {"name": calls, ...}. Returns how many differ; each is
- * printed. */
+/*
+ * Compare with a program's own counts, {"name": calls, ...}. Returns the number of functions that
+ * differ; each is printed.
+ */
 uint32_t counts_differing(const struct snapshot *s, const char *json);
 
 /* Sum of the view's rows of functions with this name; zeros if there are none. */

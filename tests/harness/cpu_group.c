@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A cgroup that bounds CPU time: see cpu_group.h. */
+/* A cgroup that limits CPU time: see cpu_group.h. */
 #include "harness/cpu_group.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A cgroup that limits the CPU time of its processes, of cgroup v1's cpu controller. Root only. One
- * at a time; the test is skipped if it cannot be made.
+ * A cgroup of cgroup v1's cpu controller that limits the CPU time of its processes. Requires root.
+ * One at a time; the test is skipped if the cgroup cannot be made.
  */
 #ifndef PYPROF_TESTS_HARNESS_CPU_GROUP_H
 #define PYPROF_TESTS_HARNESS_CPU_GROUP_H
@@ -11,13 +11,13 @@
 
 #define CPU_GROUP_PERIOD_US 100000
 
-/* Make it, without a limit, or skip the test. */
+/* Make the cgroup, without a limit, or skip the test. */
 void cpu_group_make(void);
-/* Move a process into it, with its future children. */
+/* Move a process, and thereby its future children, into the cgroup. */
 void cpu_group_add(pid_t pid);
 /* Microseconds per CPU_GROUP_PERIOD_US; -1: no limit. */
 void cpu_group_quota(long us);
-/* Wait until its processes have ended, with a deadline, and remove it, if one was made. */
+/* Wait until its processes have ended, with a deadline, and remove the cgroup, if there is one. */
 void cpu_group_remove(void);
 bool cpu_group_made(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The programs as processes: see daemon.h. */
+/* pyprofd and pyprofctl as processes: see daemon.h. */
 #include "harness/daemon.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* None of our conditions can be waited for, so poll them once per step. */
+/* The conditions have no file descriptors to wait for, so poll them once per step. */
 static void step(void)
 {
 	poll(NULL, 0, STEP_MS);
@@ -54,7 +54,7 @@ static void drop_privileges(uid_t uid)
 		_exit(125);
 }
 
-/* Execute another program with the path as last argument. */
+/* Execute the program c->by with the path as its last argument. */
 static void exec_by(const struct command *c, const char *path)
 {
 	const char *argv[2 * ARGS_MAX];
@@ -112,7 +112,7 @@ static pid_t spawn(const struct command *c)
 	return pid;
 }
 
-/* Its exit status, or 128 + the signal. */
+/* Returns the exit status, or 128 + the signal. */
 static int wait_end(pid_t pid, const char *what)
 {
 	double end = seconds() + DAEMON_DEADLINE;
@@ -153,7 +153,7 @@ static int create(const char *path)
 	return fd;
 }
 
-/* What was said ------------------------------------------------------------------------------ */
+/* Output ------------------------------------------------------------------------------------- */
 
 static char *fd_text(int fd, size_t *ret_size)
 {
@@ -220,7 +220,7 @@ void pyprofd_init(struct pyprofd *d)
 {
 	*d = (struct pyprofd){.dir = "/tmp/pyprof-e2e.XXXXXX"};
 	cr_assert(mkdtemp(d->dir));
-	/* Another user's daemon must be able to have its socket here. */
+	/* A daemon of another user must be able to create its socket here. */
 	assert_ok(chmod(d->dir, 0777));
 	pyprofd_file(d, "socket", d->sock, sizeof(d->sock));
 	pyprofd_file(d, "stdout", d->out, sizeof(d->out));
@@ -233,7 +233,7 @@ static void launch(struct pyprofd *d, va_list ap)
 	struct command c = {
 		.out = out, .err = err, .uid = d->uid, .env = d->env, .group = true, .by = d->by};
 
-	/* Become the parent of processes that it leaves behind, to detect them. */
+	/* Become the parent of processes that the daemon leaves behind, to detect them. */
 	assert_ok(prctl(PR_SET_CHILD_SUBREAPER, 1));
 	cr_assert(d->pid == 0, "one is running");
 	collect(&c, "pyprofd", d->sock, ap);
@@ -260,7 +260,7 @@ void pyprofd_ready(struct pyprofd *d)
 		r = ctl(d, "ping", NULL);
 		if (r.status == 0)
 			break;
-		/* It may be busy attaching to what --pid names. */
+		/* The daemon may still be attaching to the targets of --pid. */
 		cr_assert(r.status == 6 || strstr(r.err, "did not answer"), "ping: %d, %s",
 			  r.status, r.err);
 		ran_free(&r);
@@ -297,7 +297,7 @@ static void check_alone(pid_t group)
 	}
 }
 
-/* Is this a line of a forecast, which precedes attaching? */
+/* Returns whether this is a line of a forecast, which precedes attaching. */
 static bool is_forecast(const char *line, size_t n)
 {
 	static const char *const marks[] = {" · sample +",
@@ -311,7 +311,7 @@ static bool is_forecast(const char *line, size_t n)
 	return false;
 }
 
-/* Move these lines from err to *ret_forecast, which may be NULL. */
+/* Move the lines of the forecast from err to *ret_forecast, which may be NULL. */
 static void take_forecast(char *err, char **ret_forecast)
 {
 	char *out = err, *forecast = strdup(""), *grown;

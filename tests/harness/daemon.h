@@ -46,21 +46,21 @@ struct pyprofd {
 	char out[96], err[96]; /* files with its output */
 };
 
-/* Make the directory and the socket's name. Does not start the daemon. */
+/* Make the directory and set the paths. Does not start the daemon. */
 void pyprofd_init(struct pyprofd *d);
 /* Start `pyprofd --socket SOCK ARG...`; arguments end with NULL. Does not wait. */
 void pyprofd_launch(struct pyprofd *d, ...) __attribute__((sentinel));
-/* Wait until it answers, or fail and show its output. */
+/* Wait until the daemon answers, or fail and show its output. */
 void pyprofd_ready(struct pyprofd *d);
 /* init, launch, ready. */
 void pyprofd_start(struct pyprofd *d, ...) __attribute__((sentinel));
-/* Wait for its end. The caller frees. */
+/* Wait until the daemon has ended. The caller frees the result. */
 struct ran pyprofd_wait(struct pyprofd *d);
 /* Remove the directory. */
 void pyprofd_deinit(struct pyprofd *d);
 /* `pyprofctl shutdown`; the daemon must end with status 0 and empty stderr. Then deinit. */
 void pyprofd_shutdown(struct pyprofd *d);
-/* Send SIGTERM if it is running; it must end with status 0. Then deinit. For teardown. */
+/* Send SIGTERM if the daemon is running; it must end with status 0. Then deinit. For teardown. */
 void pyprofd_end(struct pyprofd *d);
 /* Send SIGKILL. All its processes must end; leftover files are removed. Then deinit. */
 void pyprofd_kill(struct pyprofd *d);
@@ -78,7 +78,7 @@ void ctl_fails(const struct pyprofd *d, int status, const char *what, ...)
 	__attribute__((sentinel));
 /* `pyprofctl status --json`, and its i-th target */
 json_t *ctl_status(const struct pyprofd *d);
-/* Is status answered within this time? Does not wait longer. */
+/* Returns whether the daemon answers status within this time. Does not wait longer. */
 bool ctl_answers(const struct pyprofd *d, double seconds);
 json_t *ctl_target(const struct pyprofd *d, size_t i);
 /* The target with this pid; NULL if there is none. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Making tiny ELF files: see elf_builder.h. */
+/* Building tiny ELF files: see elf_builder.h. */
 #include "harness/elf_builder.h"
 
 #include "harness/test.h"

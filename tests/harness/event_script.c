@@ -20,7 +20,7 @@ struct script_code {
 	bool announced;
 };
 
-/* State that the kernel's scheduler would have */
+/* The state that the kernel's scheduler has in reality */
 struct script_thread {
 	uint64_t runtime, since;
 	uint32_t chain_n; /* frames of an unfinished chain */
@@ -144,7 +144,7 @@ static void announce(struct event_script *es, uint32_t tid, struct script_code *
 	c->announced = true;
 }
 
-/* A code object by name, or an address that is never announced */
+/* Returns the address of a code object by name, or an address that is never announced. */
 static uint64_t code_of(struct event_script *es, uint32_t tid, const char *name)
 {
 	struct script_code *c;
@@ -214,7 +214,7 @@ static void do_c_call(struct event_script *es, struct words *w, struct event *e)
 	profile_event(es->p, e);
 }
 
-/* Why it leaves its CPU. */
+/* The reason why the thread leaves its CPU */
 static void parse_reason(struct event_script *es, struct words *w, struct event_switch *sw)
 {
 	static const struct {
@@ -429,7 +429,7 @@ static void free_line(struct event_script *es, struct words *w)
 	profile_event(es->p, &e);
 }
 
-/* Addresses are not valid in the next window: running frames are announced again. */
+/* Addresses are invalid in the next window: code objects of running frames are announced again. */
 static void do_end(struct event_script *es)
 {
 	profile_end(es->p, es->now);

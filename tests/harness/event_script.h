@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event scripts: what a target does, one event per line, fed to a profile; and the resulting tree
- * as text. Time starts at 1000 and `+N` lets N ns pass before the event. Frames are numbers, code
+ * Event scripts: the events of a target, one per line, sent to a profile; and the resulting tree as
+ * text. Time starts at 1000; `+N` advances it by N ns before the event. Frames are numbers, code
  * objects are names, announced when first used.
  *
- *	T1 +5 enter 0x10 f 0x8		frame 0x10 runs f, called by frame 0x8 (nothing: by none)
- *	T1 +5 throw 0x10 f 0x8
- *	T1 +3 leave 0x10 | yield 0x10
- *	T1 +5 c-enter 0x10 len		frame 0x10 calls a function written in C, of this name
- *	T1 +3 c-leave 0x10
- *	T1 +3 c-instant 0x10 append
- *	T1 +5 gc-start 0|1|2|3 [0x10]	a collection of this generation (3: not known), with this
- *					frame innermost (nothing: not known)
- *	T1 +9 gc-stop 0|1|2|3
- *	T1 +1 out [lost] [RUNTIME]	lost: an event of the thread was, since its last chain;
- *	T1 +1 out [cpu|gil|gil1|lock|sleep|socket|child|sync|fault|stop|quota] [delay NS]
- *					why it waits; its time in run queues so far
- *	T1 +1 in [lost] [RUNTIME]	RUNTIME: what has passed on the CPU, if not given
- *	T1 +1 chain [resync] [truncated] [more] 0x20=g 0x10=f
- *					innermost first; more: not the last one
- *	T1 +1 exit [lost] [COMM]
- *	T1 +0 seed running|blocked RUNTIME 0x20=g 0x10=f
- *	T1 +0 runtime RUNTIME		the OS's word before a snapshot
- *	code f ADDRESS [LINE]		announce a code object there; LINE: another function's if
- *					other
- *	free f				its code object is deallocated
- *	begin | end | clear | wait	at this time; `+N begin` etc. lets time pass
+ * 	T1 +5 enter 0x10 f 0x8		frame 0x10 runs f, called by frame 0x8 (omitted: no caller)
+ * 	T1 +5 throw 0x10 f 0x8
+ * 	T1 +3 leave 0x10 | yield 0x10
+ * 	T1 +5 c-enter 0x10 len		frame 0x10 calls the C function with this name
+ * 	T1 +3 c-leave 0x10
+ * 	T1 +3 c-instant 0x10 append
+ * 	T1 +5 gc-start 0|1|2|3 [0x10]	a collection of this generation (3: unknown), with this
+ * 					frame innermost (omitted: unknown)
+ * 	T1 +9 gc-stop 0|1|2|3
+ * 	T1 +1 out [lost] [RUNTIME]	lost: an event of the thread was lost since its last chain
+ * 	T1 +1 out [cpu|gil|gil1|lock|sleep|socket|child|sync|fault|stop|quota] [delay NS]
+ * 					reason for waiting; the thread's time in run queues so far
+ * 	T1 +1 in [lost] [RUNTIME]	RUNTIME: default: the time that has passed on the CPU
+ * 	T1 +1 chain [resync] [truncated] [more] 0x20=g 0x10=f
+ * 					innermost first; more: not the last record of the chain
+ * 	T1 +1 exit [lost] [COMM]
+ * 	T1 +0 seed running|blocked RUNTIME 0x20=g 0x10=f
+ * 					the thread's initial stack
+ * 	T1 +0 runtime RUNTIME		the OS's run time before a snapshot
+ * 	code f ADDRESS [LINE]		announce a code object at this address; a different LINE
+ * 					makes it a different function
+ * 	free f				its code object is deallocated
+ * 	begin | end | clear | wait	at this time; `+N begin` etc. advances it first
  *
- * Empty lines and what follows a # are ignored. The tree has one line per context:
+ * Empty lines and text after a # are ignored. The tree has one line per calling context:
  *
- *	T1 30/40			the thread's total, cpu/wall; "dead" when it has ended
- *	  outside 5/5			where it is not 0
- *	  f 2 10/15 *1			calls, self time on both clocks, activations still running
- *	    g 1 15/20
- *	! unmatched 1			corrections, where there are any
+ * 	T1 30/40			the thread's total, cpu/wall; "dead" if it has ended
+ * 	  outside 5/5			omitted if 0
+ * 	  f 2 10/15 *1			calls, self time on both clocks, activations still running
+ * 	    g 1 15/20
+ * 	! unmatched 1			counts of corrections, omitted if 0
  */
 #ifndef PYPROF_TESTS_HARNESS_EVENT_SCRIPT_H
 #define PYPROF_TESTS_HARNESS_EVENT_SCRIPT_H
@@ -43,18 +44,21 @@
 
 struct event_script;
 
-/* Aborts when out of memory, as everything here. limits may be NULL. */
+/* Aborts if out of memory, as all functions here. limits may be NULL. */
 struct event_script *event_script_new(const struct profile_limits *limits);
 void event_script_free(struct event_script *es);
 DEFINE_FREEP(struct event_script, event_script_free)
 
-/* Feed these lines. A line that is not understood aborts the test with a message. */
+/* Run these lines. A line that cannot be parsed aborts the test with a message. */
 void event_script_run(struct event_script *es, const char *text);
 
 struct profile *event_script_profile(struct event_script *es);
-/* A snapshot now; the caller frees it. Its target's counters are those of the profile. */
+/*
+ * Take a snapshot at the current time; the caller frees it. Its target's counters are the
+ * profile's.
+ */
 struct snapshot *event_script_snapshot(struct event_script *es);
-/* The tree of such a snapshot; malloc'd. */
+/* The tree of such a snapshot; malloc'd */
 char *event_script_tree(const struct snapshot *s);
 
 #endif

@@ -51,7 +51,10 @@ __asm__(".text\n"
 	"	ret\n"
 	"1:	ret\n");
 
-/* rsp cannot be set: its site finds the frame on the stack, above the saved register. */
+/*
+ * A frame pointer cannot be stored in rsp: that register's site reads the frame from the stack,
+ * above the saved register.
+ */
 #define REG_FN(n, reg)                                                                             \
 	void fake_reg_##n(uint64_t frame);                                                         \
 	extern const char fake_site_reg_##n[];                                                     \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target that is not a Python: a child process of the test with a few known instructions to
- * probe, and memory shared with the test, in which the test makes frames, code objects and strings
- * as in CPython 3.13. The test controls which functions the child executes.
+ * A target that is not a Python process: a child process of the test with a few known instructions
+ * to probe, and memory shared with the test, in which the test makes frames, code objects and
+ * strings as in CPython 3.13. The test controls which functions the child executes.
  */
 #ifndef PYPROF_TESTS_HARNESS_FAKE_TARGET_H
 #define PYPROF_TESTS_HARNESS_FAKE_TARGET_H
@@ -19,7 +19,7 @@ enum { FAKE_OWNER_THREAD = 0, FAKE_OWNER_GENERATOR = 1, FAKE_OWNER_ENTRY = 3 };
 #define FAKE_SKIP_FLAGS 0x2000000u
 
 /*
- * The probed functions. Each executes its site once and does nothing else. The comments contain the
+ * The probed functions. Each executes its site once and does nothing else. The comments give the
  * instruction and the location of the pointer.
  */
 void fake_enter(uint64_t frame, uint64_t real); /* je, not taken if real; rdi */
@@ -46,7 +46,7 @@ struct fake_target {
 void fake_target_start(struct fake_target *t);
 void fake_target_stop(struct fake_target *t); /* kills the child */
 
-/* Have the child execute fn(t, a, b), and wait until it has returned. */
+/* Make the child execute fn(t, a, b), and wait until it has returned. */
 typedef void (*fake_fn)(struct fake_target *t, uint64_t a, uint64_t b);
 void fake_target_run(struct fake_target *t, fake_fn fn, uint64_t a, uint64_t b);
 /* As fake_target_run(), for a function that does not return. */
@@ -62,7 +62,7 @@ void fake_target_leave_regs(struct fake_target *t, uint64_t frame); /* all of th
 void fake_target_plan(struct plan *ret);
 void fake_target_reg_plan(struct plan *ret);
 
-/* The present byte of process pid at a site: 0xcc is a breakpoint. */
+/* The current byte of process pid at a site; 0xcc is a breakpoint. */
 uint8_t fake_site_byte(pid_t pid, const struct plan_site *site);
 
 /* Objects in the arena; each returns its address. */

@@ -87,7 +87,7 @@ static void serve(const struct fuse_in_header *in, const void *arg)
 	case FUSE_READ:
 		if (content_fd >= 0)
 			serve_read(in, arg);
-		break; /* otherwise it waits */
+		break; /* otherwise the request is not answered */
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 		break;
@@ -110,7 +110,10 @@ static void leave(int sig)
 	_exit(0);
 }
 
-/* Unmount after FUSE_SECONDS, or if the test has died: no other process does. */
+/*
+ * Serve requests. Unmounts after FUSE_SECONDS, or when the test has died, because no other process
+ * would.
+ */
 static _Noreturn void run(const struct fuse_fs *fs)
 {
 	mounted = fs->dir;

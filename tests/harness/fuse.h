@@ -15,15 +15,17 @@ struct fuse_fs {
 	char dir[64], file[80];
 	pid_t server;
 	volatile int *silent;  /* shared with the server */
-	volatile int *flushes; /* shared, too: flushes that are not answered */
+	volatile int *flushes; /* shared with the server: number of flushes that are not answered */
 };
 
-/* content: path of the executable file to serve a copy of; NULL: a file of one MiB that is never
- * read. Returns false if not possible on this machine. */
+/*
+ * Mount the file system. content: path of the executable file to serve a copy of; NULL: a file of
+ * one MiB that is never read. Returns false if this machine does not support it.
+ */
 _Bool fuse_start(struct fuse_fs *fs, const char *content);
 /* Stop answering requests. */
 void fuse_silence(struct fuse_fs *fs);
-/* Does a process wait for it in close()? */
+/* Returns whether a process waits in close() for the server. */
 _Bool fuse_holds_a_close(const struct fuse_fs *fs);
 /* End the server, which releases all waiting processes, and unmount. */
 void fuse_end(struct fuse_fs *fs);

@@ -16,9 +16,9 @@
 
 struct interpreter {
 	int major, minor;
-	unsigned int abi; /* LAYOUT_ABI_*, as its name says: python3.13t */
+	unsigned int abi; /* LAYOUT_ABI_*, derived from the name: python3.13t */
 	char exe[512];	  /* the program to run */
-	char file[512];	  /* where the interpreter is: exe itself or its libpython */
+	char file[512];	  /* the file that contains the interpreter: exe itself or its libpython */
 };
 
 #define INTERPRETERS_MAX 32
@@ -27,7 +27,7 @@ struct interpreter {
  * are none. */
 size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX]);
 
-/* The table for it; NULL: it is refused. */
+/* The layout for it; NULL: the version is not supported. */
 const struct layout *interpreter_layout(const struct interpreter *it);
 
 /* The bytes of its file, to be freed. */

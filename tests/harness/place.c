@@ -14,7 +14,7 @@
 #include "harness/tool.h"
 #include "harness/traced.h"
 
-/* In the child: report failures on standard error. */
+/* For the child: report a failure on standard error and exit. */
 static void must(bool ok, const char *what)
 {
 	if (ok)
@@ -45,7 +45,7 @@ static void fill_tmp(const struct place *p)
 	must(mount(p->share, path, NULL, MS_BIND, NULL) == 0, path);
 }
 
-/* Mount the old root over the new one, and unmount it there. */
+/* Pivot to the new root: the old root is mounted over the new one, and then unmounted. */
 static void change_root(const struct place *p)
 {
 	must(mount(p->root, p->root, NULL, MS_BIND | MS_REC, NULL) == 0, "bind the root");
@@ -136,7 +136,7 @@ char *place_suite(const char *suite)
 	if (status == 77)
 		cr_skip_test("needs Debian's %s: %s", suite, said);
 	cr_assert(status == 0, "%s", said);
-	/* Its last line: ROOT/pyprof/python3.X. */
+	/* The last line is ROOT/pyprof/python3.X. */
 	end = strstr(said, "/pyprof/");
 	cr_assert(end, "%s", said);
 	for (char *next = end; next; next = strstr(next + 1, "/pyprof/"))

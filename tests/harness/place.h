@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Containers for processes: pid and mount namespaces, and optionally a root directory with its own
- * libc and Python, and a user namespace. Their mounts are not visible to others and are removed
- * with them.
+ * libc and Python, and a user namespace. Their mounts are not visible to other processes and are
+ * removed with the last process.
  */
 #ifndef PYPROF_TESTS_HARNESS_PLACE_H
 #define PYPROF_TESTS_HARNESS_PLACE_H
@@ -13,7 +13,7 @@
 struct place {
 	const char *root;  /* root directory; NULL: the host's */
 	const char *share; /* a directory below /tmp to mount at the same path inside */
-	bool user;	   /* with a user namespace, as its root */
+	bool user;	   /* with a user namespace; the process is root in it */
 };
 
 /* Path of tests/targets in a place with its own root directory. */

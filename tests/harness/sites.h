@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Probed instructions in a process's memory: is there a breakpoint? */
+/* Reads the instructions at the probe sites from a process's memory, to detect breakpoints. */
 #ifndef PYPROF_TESTS_HARNESS_SITES_H
 #define PYPROF_TESTS_HARNESS_SITES_H
 
@@ -14,12 +14,16 @@ struct sites {
 	uint64_t bias;
 };
 
-/* Find the sites in a Python process that a trace without C functions has: those of Python functions and
- * of the collector. */
+/*
+ * Find the sites that a trace without C functions uses in a Python process: the sites of Python
+ * functions and of the garbage collector.
+ */
 void sites_find(struct sites *sites, pid_t pid);
 
-/* The number of sites whose bytes in the process differ from the file. A forked child has the same
- * addresses as its parent. -1: the process has ended. */
+/*
+ * Returns the number of sites whose bytes in the process differ from the file; -1: the process has
+ * ended. A forked child has the same addresses as its parent.
+ */
 int sites_changed(const struct sites *sites, pid_t pid);
 
 #endif

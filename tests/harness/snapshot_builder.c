@@ -14,7 +14,7 @@
 #define MAX_DEPTH   128
 
 struct snapshot_builder {
-	struct snapshot *s; /* its arrays have their maximum size until finish */
+	struct snapshot *s; /* its arrays have their maximum size until snapshot_builder_finish() */
 };
 
 struct snapshot_builder *snapshot_builder_new(void)
@@ -140,7 +140,7 @@ struct snapshot *snapshot_builder_finish(struct snapshot_builder *b)
 
 struct reader {
 	struct snapshot_builder *b;
-	uint32_t parents[MAX_DEPTH]; /* by depth: the parent node */
+	uint32_t parents[MAX_DEPTH]; /* the current parent node of contexts at each depth */
 	uint32_t pid;
 };
 

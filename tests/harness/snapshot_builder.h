@@ -2,15 +2,16 @@
 /*
  * Snapshots for tests, from a few lines of text or call by call:
  *
- *	target 42
- *	thread 42 43 worker
- *	main app.py:1 1 1000
- *	  f app.py:10 3 2000 2500
- *	    f app.py:10 2 500
+ * 	target 42
+ * 	thread 42 43 worker
+ * 	main app.py:1 1 1000
+ * 	  f app.py:10 3 2000 2500
+ * 	    f app.py:10 2 500
  *
- * A context is "name file:line calls cpu_ns [wall_ns [inflight]]"; two more blanks than the line
- * before mean "called by it". Wall time is the CPU time where it is not given. What a test needs
- * besides it sets in the snapshot itself: the builder fills every field with something plausible.
+ * A calling context is "name file:line calls cpu_ns [wall_ns [inflight]]"; a line indented by two
+ * more blanks is called by the line above. Wall time defaults to the CPU time. The builder fills
+ * every other field with a plausible value; a test that needs another value sets it in the
+ * snapshot.
  */
 #ifndef PYPROF_TESTS_HARNESS_SNAPSHOT_BUILDER_H
 #define PYPROF_TESTS_HARNESS_SNAPSHOT_BUILDER_H

@@ -9,7 +9,7 @@
  */
 char *tool_run(const char *const *argv);
 
-/* As tool_run(), with any exit status: *ret_exit is it, or 128 + the signal. */
+/* As tool_run(), with any exit status: *ret_exit is the exit status, or 128 + the signal. */
 char *tool_try(const char *const *argv, int *ret_exit);
 
 /* Skip the test if the program is missing; fail it if PYPROF_TEST_REQUIRE has "tools". */

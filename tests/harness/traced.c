@@ -85,7 +85,7 @@ void traced_place(const struct place *p)
 	where = p;
 }
 
-/* Do what run.py would otherwise do with another exec. */
+/* Set up the environment here, so that run.py need not execute itself again to do so. */
 static void same_start(void)
 {
 	setenv("PYTHONHASHSEED", "0", 1);
@@ -99,12 +99,12 @@ static void same_start(void)
 static void child(const char *const *argv, int in, int out, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* In its own pid namespace it cannot see us. */
+	/* A child in its own pid namespace cannot see its parent's pid. */
 	if (!where && getppid() != parent)
 		_exit(126);
 	dup2(in, 0);
 	dup2(out, 1);
-	/* Some of asyncio's calls depend on it. */
+	/* Some of asyncio's calls depend on the handler of SIGINT. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGPIPE, SIG_DFL);
 	same_start();
@@ -136,7 +136,7 @@ static void spawn(struct traced *t, const char *const *argv)
 	int in[2], out[2];
 	pid_t parent = getpid();
 
-	/* A target's death must not kill the test. */
+	/* Writing to a target that has died must not kill the test. */
 	signal(SIGPIPE, SIG_IGN);
 	assert_ok(pipe2(in, O_CLOEXEC));
 	assert_ok(pipe2(out, O_CLOEXEC));

@@ -52,8 +52,10 @@ struct traced {
 	unsigned int ended;	   /* number of calls of on_end() */
 };
 
-/* Find the traceable interpreters; at least one. Skips or fails the test if tracing is not possible
- * (harness/caps.h), so every test begins with it. */
+/*
+ * Find the traceable interpreters; at least one. Skips or fails the test if tracing is not possible
+ * (harness/caps.h), so every test begins with it.
+ */
 size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX]);
 
 /* The newest of them. */
@@ -69,13 +71,15 @@ void traced_start(struct traced *t, const char *exe, const char *script, ...)
 
 /* Run the loop until the target has printed this line (skips others, keeps "result"). */
 void traced_expect(struct traced *t, const char *line);
-/* As traced_expect(), for a line that begins with word and a blank. Returns the rest, valid until
- * the next call. */
+/*
+ * As traced_expect(), for a line that begins with word and a blank. Returns the rest of the line,
+ * valid until the next call.
+ */
 const char *traced_answer(struct traced *t, const char *word);
 /* Send a line to the target: an empty one, or these words. */
 void traced_go(struct traced *t);
 void traced_say(struct traced *t, const char *words);
-/* Close its standard input, which ends its waiting. */
+/* Close the target's standard input; the target stops waiting for a line. */
 void traced_close(struct traced *t);
 
 /* Run the loop until cond holds. what: shown if the deadline passes. */
@@ -92,22 +96,30 @@ void traced_run(struct traced *t, unsigned int ms);
 void traced_attach(struct traced *t);
 /* As traced_attach(), with the self-test first. */
 void traced_attach_verified(struct traced *t);
-/* Attach. Returns the error and its diagnosis on failure. */
+/* Attach. On failure, returns the error and its diagnosis. */
 int traced_try_attach(struct traced *t, struct diag *diag);
 struct snapshot *traced_snapshot(struct traced *t);
-/* Snapshot of one process */
+/* Take a snapshot of one process. */
 struct snapshot *traced_snapshot_of(struct traced *t, pid_t pid);
 struct session_status traced_status(struct traced *t);
-/* Check that nothing was lost or unmatched and all other counters are 0; others are printed. */
+/*
+ * Returns whether no event was lost (except strings that could not be read) or unmatched, and all
+ * other error counters are 0. Prints each counter that is not.
+ */
 bool traced_is_exact(const struct snapshot *s, const char *who);
-/* Check that the CPU time of each thread is in its calls. */
+/*
+ * Check for each thread and both clocks that the self times of its calling contexts add up to its
+ * total.
+ */
 void traced_check_times(const struct snapshot *s);
 
-/* Let the target continue and end with status 0. Then traced_stop(). */
+/*
+ * Close the target's standard input and wait until it has ended, with status 0. Then traced_stop().
+ */
 void traced_finish(struct traced *t);
-/* Wait for its end without sending anything. Returns the wait status. */
+/* Wait until the target has ended, without sending anything. Returns the wait status. */
 int traced_wait(struct traced *t);
-/* Free everything; a target that still runs is killed. */
+/* Free everything; a target that is still running is killed. */
 void traced_stop(struct traced *t);
 
 /* Path of tests/targets/NAME, or another file of the source tree. */
