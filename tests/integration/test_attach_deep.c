@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Attaching to programs that are in the middle of something: what runs is on the stack from the
- * first moment, without a call, with its time; and when it returns, it fits.
+ * Attaching to programs whose threads are in the middle of calls. Functions that are already
+ * running are on the initial stack, with no call but with time since the attach; when they return,
+ * the returns match that stack.
  */
 #include <inttypes.h>
 
@@ -10,12 +11,14 @@
 #include "harness/traced.h"
 #include "stats/view.h"
 
-#define FRAMES	50 /* as deep.py has it */
-#define THREADS 5  /* as blocked.py has it */
+#define FRAMES	50 /* the same as in deep.py */
+#define THREADS 5  /* the same as in blocked.py */
 
 #define MS 1000000ull
 
-/* The view of the one thread with that tid, or of all for 0. To be freed. */
+/*
+ * Returns the view of the thread with this tid, or of all threads if tid is 0. The caller frees it.
+ */
 static struct view *view_of(const struct snapshot *s, uint32_t tid)
 {
 	const struct view_filter filter = {.tid = tid};
@@ -25,7 +28,10 @@ static struct view *view_of(const struct snapshot *s, uint32_t tid)
 	return v;
 }
 
-/* Running since before the attach: on the stack that often, never called, and with time. */
+/*
+ * Checks a function that has been running since before the attach: that many activations on the
+ * stack, no calls, some time.
+ */
 static void check_running(const struct view *v, const char *name, uint32_t times)
 {
 	struct view_row row = counts_named(v, name);
@@ -46,7 +52,10 @@ static void check_called(const struct view *v, const char *name, uint64_t ncalls
 	cr_assert(row.inflight == 0, "%s is still running", name);
 }
 
-/* All its time since the attach is known, and little of it was on a CPU. */
+/*
+ * Checks that all time of the thread since the attach is accounted for, and that little of it is
+ * CPU time.
+ */
 static void check_idle_thread(const struct snapshot *s, const struct snapshot_thread *th)
 {
 	uint64_t traced = s->targets[0].traced_ns, wall = th->total[SNAPSHOT_WALL];
@@ -57,7 +66,7 @@ static void check_idle_thread(const struct snapshot *s, const struct snapshot_th
 		  th->total[SNAPSHOT_CPU]);
 }
 
-/* Each level of a recursion is a context of its own, right below the next. */
+/* Checks that each level of a recursion is a calling context whose parent is the previous level. */
 static void check_levels(const struct snapshot *s, const char *name, uint32_t depth)
 {
 	uint32_t levels = 0, top = 0;
@@ -85,7 +94,7 @@ static void go_on_and_take(struct traced *t, struct snapshot **s, struct view **
 	cr_assert((*s)->targets[0].unstarted == 0);
 }
 
-/* 50 deep ---------------------------------------------------------------------------------- */
+/* A stack of 50 recursive calls ------------------------------------------------------------ */
 
 static void check_deep_at_once(struct traced *t)
 {
@@ -119,7 +128,7 @@ static void deep(const char *exe)
 	traced_finish(&t);
 }
 
-/* Waiting in a read ------------------------------------------------------------------------ */
+/* A thread that waits in read() ------------------------------------------------------------ */
 
 static void blocked_read(const char *exe)
 {
@@ -167,7 +176,10 @@ static void spinning(const char *exe)
 	cpu = (double)counts_named(v, "spinning").tot[SNAPSHOT_CPU] / 1e9;
 	fprintf(stderr, "%s: spinning: %.3f s of CPU, between %.3f and %.3f\n", exe, cpu, least,
 		most);
-	/* The account of a thread that is never switched is as old as the last tick. */
+	/*
+	 * The kernel's run time of a thread that is never switched is only updated by the timer
+	 * tick.
+	 */
 	cr_assert(cpu > least * 0.97 - 0.012 && cpu < most * 1.03 + 0.002,
 		  "%s: %.3f s of CPU are not between %.3f and %.3f", exe, cpu, least, most);
 	cr_assert(traced_is_exact(s, exe));

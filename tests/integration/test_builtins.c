@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Functions written in C are called as often as cProfile says, on every interpreter that is here, and
- * have the names that it gives them; traced as well as counted.
+ * C functions have the same call counts and the same names as in cProfile, on every interpreter of
+ * this machine, in modes trace and count.
  */
 #include "base/cleanup.h"
 #include "harness/caps.h"
@@ -11,7 +11,10 @@
 
 static void check_one(const struct interpreter *it, const char *program, const char *how)
 {
-	/* Later ones run generators differently while cProfile looks: test_counts.c compares them. */
+	/*
+	 * cProfile of 3.13 and later changes how generators run, so compare the C functions only;
+	 * test_counts.c compares the Python functions.
+	 */
 	const char *rows = it->minor >= 13 ? "--only-native" : "--builtins";
 	const char *const argv[] = {"python3",	"tests/targets/exact.py",
 				    program,	"--builtins",

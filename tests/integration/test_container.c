@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Targets in pid and mount namespaces of their own, with another root directory, libc and Python
- * than the host's, as containers have them; and ourselves in such a place. The counts are as exact
- * as anywhere, ids are those that we see, the self-test runs where the target lives, and nothing is
- * written there.
+ * Targets in their own pid and mount namespaces, with another root directory, libc and Python than
+ * the host's, as in containers; and the tracer inside a pid namespace. Counts are exact, ids are
+ * those visible to the tracer, the self-test runs with the target's files, and nothing is written
+ * to the target's root directory.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -56,7 +56,7 @@ Test(container, namespaces_of_their_own)
 	check_no_leaks();
 }
 
-/* Has anything in there been changed since the test began? */
+/* Finds files below the root directory that have changed since the test began. */
 static time_t began;
 static char changed[1024];
 
@@ -85,7 +85,10 @@ static void in_suite(const char *suite, const struct interpreter *py, bool user)
 	caps_require_bpf();
 	root = place_suite(suite);
 	p.root = root;
-	/* What was fetched just now is as old as this second. */
+	/*
+	 * A file that was fetched just now has the current second as its time, so begin with the
+	 * next one.
+	 */
 	for (began = time(NULL) + 1; time(NULL) < began;)
 		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 	cr_assert(equal_in(&p, py, dir), "%s", suite);
@@ -117,7 +120,7 @@ static bool all_threads_called(struct traced *t, void *ctx)
 	return traced_status(t).threads >= 7;
 }
 
-/* The host's ids, by which /proc knows them; the self-test ran with the container's own files. */
+/* The ids are the host's, as in /proc; the self-test ran with the container's own files. */
 static void check_snapshot(const struct snapshot *s, pid_t pid)
 {
 	char path[64];
@@ -147,7 +150,7 @@ Test(container, ids_and_self_test)
 	traced_place(&p);
 	traced_start(&t, debian_313.exe, "load.py", NULL);
 	traced_expect(&t, "ready");
-	/* So that no verdict is remembered. */
+	/* An empty cache directory, so that no verdict is cached. */
 	cr_assert(setenv("CACHE_DIRECTORY", cache, 1) == 0);
 	traced_attach_verified(&t);
 	traced_until(&t, all_threads_called, NULL, "seven threads");
@@ -161,7 +164,10 @@ Test(container, ids_and_self_test)
 	check_no_leaks();
 }
 
-/* Everything that a scratch process must not be able to do; it tells what it could, and undoes it. */
+/*
+ * Attempts everything that a scratch process must not be able to do; prints the attempts that
+ * succeeded, and undoes them.
+ */
 static const char attempts[] =
 	"import posix as p\n"
 	"def say(*words): p.write(1, (' '.join(map(str, words)) + '\\n').encode())\n"
@@ -213,7 +219,7 @@ static void check_scratch(const struct target *target, bool user)
 	cr_assert_str_eq(line, "end", "%s", line);
 	pid = s.pid;
 	scratch_end(&s);
-	/* The keeper's end ends it; init, or whoever stands for it, reaps. */
+	/* The scratch process ends with its keeper, and init or a subreaper reaps it. */
 	for (int i = 0; i < 10000 && kill(pid, 0) == 0; i++)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	cr_assert(kill(pid, 0) < 0 && errno == ESRCH, "it is left behind");
@@ -253,7 +259,7 @@ Test(container, the_scratch_process_of_another_user)
 	check_no_leaks();
 }
 
-/* We in a pid namespace, the target in the same, then in one below. */
+/* Runs in a pid namespace: first the target is in the same namespace, then in a nested one. */
 static int inside(const struct interpreter *py, const char *dir)
 {
 	const struct place deeper = {0};

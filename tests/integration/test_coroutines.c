@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Generators and coroutines as logical stacks, on every interpreter that can be traced: how many
- * instances there were, in how many steps, how many are left, and that the time they waited is
- * theirs. The program says what it did.
+ * Lifetimes of generators and coroutines, on every interpreter that can be traced: the numbers of
+ * instances, of steps and of instances that are still suspended equal the program's own counts, and
+ * the time an instance was suspended is charged to it.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -19,7 +19,7 @@ static const struct snapshot_coro *coro_named(const struct snapshot *s, const ch
 	return NULL;
 }
 
-/* null: not to be compared */
+/* null: do not compare */
 static bool differs(const json_t *want, uint64_t got)
 {
 	return json_is_integer(want) && (uint64_t)json_integer_value(want) != got;
@@ -34,7 +34,7 @@ static bool counts_differ(const struct snapshot_coro *c, const json_t *want)
 	       differs(json_array_get(want, 2), c->steps);
 }
 
-/* Sleeps last at least as long as they were to, give or take a clock's resolution. */
+/* A sleep lasts at least its nominal time; 10 % are allowed for the clock's resolution. */
 static bool times_differ(const struct snapshot_coro *c, const json_t *want)
 {
 	uint64_t nap = (uint64_t)json_integer_value(json_array_get(want, 3)) * 900000;
@@ -102,7 +102,10 @@ Test(coroutines, everywhere, .timeout = 300)
 	check_no_leaks();
 }
 
-/* Clearing and stopping while instances are suspended: what goes on was seen in the middle. */
+/*
+ * Stop, start and clear while instances are suspended: tracing sees them only from the middle of
+ * their lifetimes.
+ */
 Test(coroutines, seen_in_the_middle, .timeout = 120)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What events cost can be measured on every interpreter here, on the interpreter itself as well as
- * on instructions like its own, and what comes out is of the same order.
+ * The cost of events can be measured on every interpreter of this machine, both on the interpreter
+ * itself and on a synthetic program with the same instructions; the two results are of the same
+ * order of magnitude.
  */
 #include <sys/wait.h>
 
@@ -43,14 +44,17 @@ static void subject_end(struct subject *s)
 	interpreter_end(s->pid, s->out);
 }
 
-/* A call and its end. */
+/* The cost of a call and its return */
 static uint32_t pair_of(const struct cost *c)
 {
 	return c->before[COST_ENTER] + c->after[COST_ENTER] + c->before[COST_LEAVE] +
 	       c->after[COST_LEAVE];
 }
 
-/* What an attach does: in a process that has nothing of ours open but what it keeps. */
+/*
+ * Measures as an attach does: in a process without open descriptors of the profiler except those
+ * that it keeps.
+ */
 static struct cost measured_beside(const struct verify_opts *vo, bool synthetic)
 {
 	struct calibration *c = calibration_start(vo, synthetic);
@@ -72,9 +76,12 @@ static void check_one(const struct interpreter *it)
 	fprintf(stderr, "3.%-3d a call and its end: %u ns, by a program like it %u ns  %s\n",
 		it->minor, pair_of(&own), pair_of(&like), it->exe);
 	cr_expect(own.known && like.known, "%s", it->exe);
-	/* Where the interpreter could not be run, the program like it is what is measured. */
+	/* If the interpreter could not be run, the synthetic program would be measured instead. */
 	cr_expect(!own.synthetic && like.synthetic, "%s", it->exe);
-	/* A trap into the kernel twice cannot be cheaper, and no two can be that far apart. */
+	/*
+	 * Two traps into the kernel take at least 100 ns, and the two results differ by a factor
+	 * below 20.
+	 */
 	cr_expect_gt(pair_of(&own), 100);
 	cr_expect_lt(pair_of(&own), 20 * pair_of(&like));
 	cr_expect_lt(pair_of(&like), 20 * pair_of(&own));
@@ -95,7 +102,7 @@ Test(costs, every_interpreter, .timeout = 200)
 			check_one(&v[i]);
 }
 
-/* A helper that is not waited for does not stay. */
+/* A calibration that is freed before its result was read leaves no unreaped child. */
 Test(costs, given_up, .timeout = 60)
 {
 	struct interpreter v[INTERPRETERS_MAX];

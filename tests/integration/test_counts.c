@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Every function's calls, recursive and primitive, equal cProfile's on the same interpreter and
- * program, on every interpreter that can be traced. One line per interpreter and program.
+ * The calls of every function, total and primitive, equal cProfile's on the same interpreter and
+ * program, on every interpreter that can be traced. Prints one line per interpreter and program.
  */
 #include "harness/counts.h"
 #include "harness/python.h"

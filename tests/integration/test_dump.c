@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Dumps of each interpreter: of threads that wait, equal to what the process sees itself; of a thread
- * that calls and returns all the time, nothing that cannot be, but what is marked.
+ * Dumps of every interpreter. For waiting threads, the stacks equal those that the process reports
+ * itself. For a thread that calls and returns all the time, each stack is possible or marked as
+ * torn.
  */
 #include <inttypes.h>
 
@@ -33,7 +34,7 @@ static pid_t start(const struct interpreter *it, const char *how, int *out)
 	return interpreter_start(it, script, out);
 }
 
-/* "name:line name:line ...", as the program prints it. */
+/* Writes "name:line name:line ...", as the program prints it. */
 static void describe(const struct dump_thread *t, char out[TEXT_SIZE])
 {
 	size_t at = 0;
@@ -84,7 +85,7 @@ Test(dump, of_threads_that_wait, .timeout = 120)
 		check_waiting(&v[i]);
 }
 
-/* May a frame have this caller, at this line? */
+/* Returns whether a frame can have this caller, at this line. */
 static bool fits(const struct dump_frame *f, const struct dump_frame *caller, const int line[6])
 {
 	static const struct {
@@ -103,7 +104,7 @@ static bool fits(const struct dump_frame *f, const struct dump_frame *caller, co
 	return strcmp(f->name, "running") == 0 || strcmp(f->name, "<module>") == 0;
 }
 
-/* The number of the line that has this text; they are looked for in the program itself. */
+/* Finds the numbers of the lines with these texts in the program itself. */
 static void find_lines(int out[6])
 {
 	static const char *const texts[6] = {
@@ -122,7 +123,7 @@ static void find_lines(int out[6])
 	(void)fclose(f);
 }
 
-/* Returns how many of its stacks were whole. */
+/* Returns the number of stacks that were complete. */
 static unsigned int check_running(const struct interpreter *it, uint64_t dumps)
 {
 	unsigned int whole = 0;
@@ -155,7 +156,7 @@ static unsigned int check_running(const struct interpreter *it, uint64_t dumps)
 	return whole;
 }
 
-/* PYPROF_TEST_DUMPS: of each interpreter. */
+/* PYPROF_TEST_DUMPS is the number of dumps of each interpreter. */
 Test(dump, of_a_thread_that_runs, .timeout = 600)
 {
 	const char *text = getenv("PYPROF_TEST_DUMPS");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Children that are followed, theirs, and programs that are executed: who becomes a target, what it
- * counts, what is said about what was not seen, and what is left of those that have ended.
+ * Following children, their children, and programs that are executed: which processes become
+ * targets, their counts, the reported gaps and untraced children, and the data kept of processes
+ * that have ended.
  */
 #include <inttypes.h>
 
@@ -12,7 +13,7 @@
 #include "stats/view.h"
 
 static struct traced t;
-static pid_t members[64]; /* as family.py numbers them */
+static pid_t members[64]; /* indexed by family.py's numbers of processes */
 
 static void start(const char *exe)
 {
@@ -48,7 +49,7 @@ static void tell(const char *order, unsigned int a, unsigned int b, const char *
 	traced_expect(&t, answer);
 }
 
-/* Member `by` forks n. */
+/* Process `by` forks n children. */
 static void fork_members(unsigned int by, unsigned int n)
 {
 	char line[64];
@@ -76,7 +77,7 @@ static struct session_status status_of(pid_t pid)
 }
 
 struct wanted {
-	unsigned int first, last; /* members */
+	unsigned int first, last; /* numbers of processes */
 	enum session_state state;
 };
 
@@ -108,7 +109,7 @@ static void until_ended(unsigned int first, unsigned int last)
 	traced_until(&t, are_so, &w, "children that have ended");
 }
 
-/* Calls of work(); pid 0: all processes together. */
+/* Returns the calls of work() in one process; pid 0: in all processes together. */
 static uint64_t work_of(pid_t pid)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&t, pid);
@@ -152,7 +153,7 @@ static void children(const char *exe)
 	check_provenance(members[4], members[2]);
 	first = status_of(t.pid);
 	cr_assert(first.follows && first.children.failed == 0 && first.children.over_limit == 0);
-	/* the end of some, and of their parent, is not the end of all */
+	/* When a child of a child and its parent have ended, the process tree is not over. */
 	tell("end", 4, 0, "ended");
 	until_ended(4, 4);
 	tell("end", 1, 0, "ended");
@@ -178,7 +179,7 @@ static void begin_newest(void)
 	start(traced_newest().exe);
 }
 
-/* They were forked before anybody looked. */
+/* The children were forked before the attach, so there were no fork events. */
 Test(follow, children_that_are_there_already, .timeout = 120)
 {
 	begin_newest();
@@ -229,7 +230,7 @@ Test(follow, no_more_than_the_limit, .timeout = 120)
 	}
 	cr_assert_eq(followed, 2);
 	cr_assert_eq(work_of(0), 20);
-	/* where one ends there is room for another */
+	/* When a followed child ends, another one can be followed. */
 	for (unsigned int i = 1; i <= 4; i++)
 		if (status_of(members[i]).pid) {
 			tell("end", i, 0, "ended");
@@ -241,7 +242,10 @@ Test(follow, no_more_than_the_limit, .timeout = 120)
 	finish();
 }
 
-/* More than are kept one by one: the older ones are one target, and no call is missing. */
+/*
+ * More children end than are kept as separate targets: the older ones are merged into one target,
+ * and no call is missing.
+ */
 #define BATCHES	 6
 #define BATCH	 4
 #define KEPT	 16
@@ -282,7 +286,7 @@ Test(follow, many_that_end, .timeout = 240)
 	finish();
 }
 
-/* Gone before they can be followed: nothing is left of them but their number. */
+/* The children end before they can be followed: only their number is known. */
 #define BURST 40
 
 static uint64_t accounted_for(void)
@@ -332,13 +336,13 @@ Test(follow, stop_and_start, .timeout = 120)
 	tell("work", 1, 10, "worked");
 	fork_members(0, 1);
 	assert_ok(sessions_start(t.sessions, 0, NULL));
-	/* forked while nobody looked */
+	/* This child was forked while tracing was stopped. */
 	until_traced(1, 2);
 	tell("work", 1, 10, "worked");
 	tell("work", 2, 10, "worked");
 	cr_assert_eq(work_of(0), 30);
 	cr_assert_eq(work_of(members[1]), 20);
-	/* with the first go those that were followed from it */
+	/* Detaching the first target also detaches the targets that were followed from it. */
 	assert_ok(sessions_detach(t.sessions, t.pid, NULL));
 	cr_assert_eq(sessions_count(t.sessions), 0);
 	cr_assert_eq(sites_changed(&sites, members[2]), 0);
@@ -355,7 +359,10 @@ static bool is_at_it_again(struct traced *traced, void *ctx)
 	return st.state == SESSION_TRACING && st.execs == 1;
 }
 
-/* The same program: it starts from scratch, nothing of what was before is on a stack. */
+/*
+ * The target executes the same program again: tracing resumes, and the old program's frames are no
+ * longer on any stack.
+ */
 static void executes_again(const char *exe)
 {
 	unsigned int leader = 1, other = 2;
@@ -395,7 +402,10 @@ static bool has_worked(pid_t pid)
 	return counts_named(v, "work").ncalls > 0;
 }
 
-/* One that is watched in windows, of which nobody knows when they are open. */
+/*
+ * A child that is traced in windows executes the same program again. The test does not know when
+ * windows are open, so it lets the child work until a call was counted.
+ */
 Test(follow, the_same_program_again_in_windows, .timeout = 300)
 {
 	unsigned int member = 1;
@@ -416,7 +426,10 @@ Test(follow, the_same_program_again_in_windows, .timeout = 300)
 
 #define WORKS 100000
 
-/* A first window that nobody had the time to close can be paid for with many seconds. */
+/*
+ * The first window may have been closed late and exceeded its budget; then the next one may open
+ * only after many seconds.
+ */
 static void work_until_sampled(unsigned int member)
 {
 	double end = traced_seconds() + TRACED_DEADLINE;
@@ -431,7 +444,7 @@ static void work_until_sampled(unsigned int member)
 	cr_assert(false, "it is not sampled between windows");
 }
 
-/* By its CPU time: little of it is outside Python. */
+/* Checks that less than 30 % of the CPU time is outside Python. */
 static void check_outside(void)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(&t);
@@ -445,9 +458,9 @@ static void check_outside(void)
 }
 
 /*
- * Children of one that is watched in windows are, too, and sampled between these: with a probe that
- * was loaded before there was a child, and, after an exec, at other addresses. Looked for at the
- * wrong ones, all of it would be outside Python.
+ * A child of a target that is traced in windows is also traced in windows, and sampled between
+ * them. The sampling program was loaded before the child existed and, after an exec, must use new
+ * addresses; with wrong ones, all samples would be outside Python.
  */
 Test(follow, samples_of_the_same_program_again, .timeout = 300)
 {
@@ -460,7 +473,7 @@ Test(follow, samples_of_the_same_program_again, .timeout = 300)
 	check_outside();
 	tell("again", 1, 0, "again");
 	traced_until(&t, is_at_it_again, &(unsigned int){1}, "the program anew");
-	/* An interpreter that begins is outside Python itself. */
+	/* The startup of an interpreter is outside Python, so clear after it. */
 	tell("work", 1, 10, "worked");
 	assert_ok(sessions_clear(t.sessions, 0, NULL));
 	work_until_sampled(1);
@@ -484,7 +497,10 @@ Test(follow, another_program, .timeout = 120)
 	finish();
 }
 
-/* Nobody knows of it before the next start: that must not put probes into whatever it is now. */
+/*
+ * While tracing is stopped, an exec is not reported. The next start must detect it and must not put
+ * probes into the other program.
+ */
 Test(follow, another_program_while_stopped, .timeout = 120)
 {
 	struct diag diag = {0};
@@ -502,7 +518,7 @@ Test(follow, another_program_while_stopped, .timeout = 120)
 	finish();
 }
 
-/* And if it is the same one, at other addresses? */
+/* As above, but with the same program, whose addresses have changed. */
 Test(follow, the_same_program_while_stopped, .timeout = 120)
 {
 	begin_newest();
@@ -523,7 +539,7 @@ static bool has_ended(struct traced *traced, void *ctx)
 	return traced->ended > 0;
 }
 
-/* Whoever finds out about an exec, its owner is told. */
+/* on_end() is called even if a snapshot is the first to detect the exec. */
 Test(follow, an_exec_that_a_snapshot_finds, .timeout = 120)
 {
 	struct session_status st;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Collections of the garbage collector on every interpreter that is here: as many, by generation, as
- * the interpreter counts itself; as long as gc.callbacks measure them; with what runs inside of them
- * below them; traced as well as counted.
+ * Collections of the garbage collector, on every interpreter of this machine, in modes trace and
+ * count. Their number per generation equals the interpreter's own; their time agrees with
+ * gc.callbacks; functions that run during a collection are its callees.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -12,10 +12,10 @@
 #include "harness/traced.h"
 #include "stats/view.h"
 
-#define ATTEMPTS 3    /* the machine may be busy with something else */
-#define SHARE	 0.02 /* of the target's own reading */
+#define ATTEMPTS 3    /* the machine may be busy */
+#define SHARE	 0.02 /* of the target's own measurement */
 
-/* What the target says of a generation. */
+/* The target's own measurement of a generation */
 struct reading {
 	uint64_t n;
 	double seconds, longest;
@@ -45,7 +45,7 @@ static const struct view_row *gc_row(const struct view *v, size_t generation)
 	return row_named(v, name);
 }
 
-/* How often one is called by the other, in all. */
+/* Returns how often caller calls callee in total. */
 static uint64_t calls_between(const struct view *v, const char *caller, const char *callee)
 {
 	uint64_t n = 0;
@@ -83,7 +83,7 @@ static void check_counts(const struct view *v, const json_t *result, const char 
 	cr_expect_null(row_named(v, "<gc>"), "%s: every generation is known", exe);
 }
 
-/* The whole CPU time, and the longest of the oldest generation. */
+/* Compares the total CPU time, and the longest collection of the oldest generation. */
 static bool check_times(const struct view *v, const json_t *result)
 {
 	double ours = 0, theirs = 0, longest = number_at(result, "longest", 2);
@@ -98,7 +98,10 @@ static bool check_times(const struct view *v, const json_t *result)
 	       near("longest", (double)gc_row(v, 2)->max[SNAPSHOT_CPU] / 1e9, longest);
 }
 
-/* Each "start" is called by a collection, each "stop" when it is over; finalizers by collections. */
+/*
+ * Checks that each "start" callback is called by a collection, each "stop" callback after it, and
+ * finalizers by collections.
+ */
 static void check_callees(const struct view *v, const json_t *result, const char *exe)
 {
 	double n = 0;
@@ -164,7 +167,7 @@ Test(gc, traced, .timeout = 600)
 	check_no_leaks();
 }
 
-/* Nothing calls back: the sites are passed all the same. */
+/* Without callbacks, the sites of collections are hit all the same. */
 static void check_silent(const char *exe, enum mode mode)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Greenlets: whole stacks are exchanged without a word, in the middle of calls. Every call is still
- * there and every return finds its own. The target counts for itself, in its functions' own code.
+ * Greenlets exchange whole stacks in the middle of calls, without a call or return. No call is lost
+ * and every return matches its own call. The target counts its calls itself, in the functions' own
+ * code.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,8 +41,10 @@ static const struct snapshot_coro *greenlet_named(const struct snapshot *s, cons
 	return NULL;
 }
 
-/* As many as greenlets.py starts; all have ended, and have waited, unless nobody called anything
- * meanwhile: a switch shows at the next event. */
+/*
+ * The number of instances equals the number that greenlets.py starts. All have ended and have been
+ * suspended, unless no function was called meanwhile: a switch is only detected at the next event.
+ */
 static void check_greenlets(const struct snapshot *s)
 {
 	static const struct {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What may hide calls, on every interpreter that has it: it is said in status and in every report,
- * and counts are right, or said to be lower bounds.
+ * Tools, frame evaluators, sub-interpreters and the JIT, which may hide calls, on every interpreter
+ * that has them. Status and every report mention them, and counts are either exact or reported as
+ * lower bounds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@ static const char library_text[] =
 static char *dir;
 static char library[300];
 
-/* A frame evaluator that hands every frame to CPython's own. */
+/* Builds a frame evaluator that passes every frame to CPython's own. */
 static void make_library(void)
 {
 	char source[300];
@@ -55,14 +56,17 @@ static void teardown(void)
 
 TestSuite(hidden, .init = setup, .fini = teardown, .timeout = 300);
 
-/* ---- what is said ------------------------------------------------------------------------ */
+/* ---- reports ----------------------------------------------------------------------------- */
 
 static bool holds(const char *bytes, size_t size, const char *word)
 {
 	return memmem(bytes, size, word, strlen(word)) != NULL;
 }
 
-/* In every report but CSV, which has no place for remarks; compressed ones are taken at their word. */
+/*
+ * Checks every report except CSV, which has no remarks; of compressed reports, only that they can
+ * be written.
+ */
 static void expect_in_reports(const struct snapshot *s, const char *word, const char *who)
 {
 	for (const struct format *f = formats; f->name; f++) {
@@ -76,7 +80,7 @@ static void expect_in_reports(const struct snapshot *s, const char *word, const 
 		cr_assert(out);
 		r = format_write(f, s, &o, out, &diag);
 		fclose(out);
-		if (r == -ENODATA) { /* it is about something that was not asked for */
+		if (r == -ENODATA) { /* the format is for data that was not recorded */
 			free(bytes);
 			continue;
 		}
@@ -101,14 +105,17 @@ static void expect_said(struct traced *t, const struct snapshot *s, const char *
 
 /* ---- tools and evaluators ---------------------------------------------------------------- */
 
-/* From some 3.13 on, being asked for unwinding makes CPython run generators that are closed while
- * suspended. cProfile does ask, and so do all tools; when nobody does, sys.monitoring knows. */
+/*
+ * Since some release of 3.13, CPython runs generators that are closed while suspended if unwinding
+ * events are enabled. cProfile and all tools enable them; without a tool, compare with
+ * sys.monitoring, which does not.
+ */
 static bool by_monitoring(const struct interpreter *py, bool tools)
 {
 	return py->minor >= 13 && !tools;
 }
 
-/* What is counted when nothing is at work. */
+/* Counts the calls in a program in which nothing hides calls. */
 static void reference(const struct interpreter *py, bool tools, const char *json)
 {
 	struct traced t;
@@ -124,9 +131,9 @@ static void reference(const struct interpreter *py, bool tools, const char *json
 
 struct way {
 	const char *name, *when;
-	const char *word; /* in the warning, where it still is on at the end */
-	int since;	  /* minor version */
-	bool misses;	  /* calls, perhaps: else it is a tool */
+	const char *word; /* in the warning, if still enabled at the end */
+	int since;	  /* first minor version that has it */
+	bool misses;	  /* calls may be missed; false: it is a tool */
 };
 
 static void check_way(const struct interpreter *py, const struct way *w, const char *json)
@@ -179,17 +186,25 @@ static void check_ways(const char *program, const struct way *ways)
 		cr_assert(setenv("HIDE_LIBRARY", library, 1) == 0 &&
 			  setenv("HIDE_OFFSET", offset, 1) == 0);
 		for (const struct way *w = ways; w->name; w++)
-			/* The free-threaded builds here may lack ctypes, which evaluators need. */
+			/*
+			 * The free-threaded builds of this machine may lack ctypes, which
+			 * evaluators need.
+			 */
 			if (v[i].minor >= w->since && !(w->misses && v[i].abi))
 				check_way(&v[i], w, json);
 	}
 }
 
-/* Opcodes and paths of their own in the evaluator, probed all the same: nothing is missed. */
+/*
+ * With a tool, the evaluator uses other opcodes and paths. These are probed too, so no call is
+ * missed.
+ */
 Test(hidden, tools)
 {
-	/* Not mixed.py: up to 3.12 a tool keeps locals alive, so that __del__ comes later. The
-	 * self-test has what mixed.py has, and switches these tools on and off meanwhile. */
+	/*
+	 * Not mixed.py: up to 3.12 a tool keeps locals alive, which delays __del__. The self-test
+	 * covers what mixed.py does, and enables and disables these tools meanwhile.
+	 */
 	check_ways("stdlib_statistics",
 		   (const struct way[]){
 			   {"setprofile", "before", "sys.setprofile", 0, false},
@@ -200,7 +215,10 @@ Test(hidden, tools)
 	check_no_leaks();
 }
 
-/* One that hands all frames on hides none; but others may, so counts are called lower bounds. */
+/*
+ * This evaluator passes all frames on and hides none; others may hide some, so counts are reported
+ * as lower bounds.
+ */
 Test(hidden, frame_evaluator)
 {
 	check_ways("mixed", (const struct way[]){
@@ -244,7 +262,7 @@ static void check_interpreters(const struct interpreter *py)
 	expect_calls(v, "sub_rec", threads * 10, threads, py->exe);
 	expect_calls(v, "sub_gen", threads * 10, threads * 10, py->exe);
 	expect_calls(v, "main_leaf", calls, calls, py->exe);
-	if (py->minor >= 8) /* before, they are gone by now */
+	if (py->minor >= 8) /* earlier versions have deleted the sub-interpreters by now */
 		expect_said(&t, s, "3 interpreters", py->exe);
 	view_free(v);
 	snapshot_free(s);
@@ -279,8 +297,10 @@ static bool has_jit(const struct interpreter *py)
 	return ret;
 }
 
-/* Hot enough to be compiled. What is compiled is not seen: and the report says so, whether or not
- * something was missed this time. */
+/*
+ * The function is called often enough to be compiled. Calls in compiled code are not traced, and
+ * the report says so, whether or not calls were missed in this run.
+ */
 static void check_jit(const struct interpreter *py)
 {
 	const uint64_t calls = 30000;
@@ -333,7 +353,7 @@ static bool is_warned(struct traced *t, void *ctx)
 	return strstr(traced_status(t).warning, "no call was seen") != NULL;
 }
 
-/* It uses CPU time, and probes see nothing: status and report say so. */
+/* The target uses CPU time, but no probe is hit: status and report say so. */
 Test(hidden, no_calls_at_all, .timeout = 60)
 {
 	struct interpreter py = traced_newest();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A process whose main thread has ended while others go on: to the kernel it has no memory of its
- * own then, by which a link for a process is held. Before it is attached to, while it is traced,
- * while it is stopped: no call is missing.
+ * A process whose main thread has ended while others continue. The kernel then sees no memory map
+ * in the main thread, to which a uprobe link for a process belongs. The main thread ends before the
+ * attach, while the process is traced, or while tracing is stopped: no call is missed.
  */
 #include "harness/counts.h"
 #include "harness/test.h"
@@ -28,7 +28,7 @@ static void say(const char *order, const char *answer)
 	traced_expect(&t, answer);
 }
 
-/* exact: what the snapshot is to say of itself. */
+/* exact: whether the snapshot must be exact */
 static void check_work(unsigned int n, bool exact)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -63,7 +63,10 @@ static bool by_an_event(struct traced *traced, void *ctx)
 	return strcmp(traced_status(traced).mechanism, "tracefs") == 0;
 }
 
-/* A sweep of children looks at every process again: the probes must be somebody's. */
+/*
+ * After a fork, the kernel looks at every process again to remove the child's breakpoints; the
+ * target's must be kept, because a live thread owns them.
+ */
 static void while_traced(const char *exe)
 {
 	start(exe);
@@ -97,7 +100,7 @@ Test(leader, ends_while_traced, .timeout = 300)
 	everywhere(while_traced);
 }
 
-/* Whoever takes probes off this file elsewhere makes the kernel look at every process. */
+/* When another target's probes on the same file are removed, the kernel looks at every process. */
 static void sweep(void)
 {
 	struct traced other;
@@ -133,7 +136,10 @@ static bool is_held_again(struct traced *traced, void *ctx)
 	return true;
 }
 
-/* The thread that took the main thread's place ends as well. What is not seen is said. */
+/*
+ * The thread that took over the probes also ends, three times. The snapshot has a warning about
+ * calls that may be missing.
+ */
 Test(leader, and_the_next_one, .timeout = 120)
 {
 	char last[WARNING_MAX] = "";
@@ -156,7 +162,7 @@ static bool has_ended(struct traced *traced, void *ctx)
 	return traced_status(traced).state == SESSION_ENDED;
 }
 
-/* Windows are opened and closed by a link, and no other thread can hold one. */
+/* Windows need a uprobe link, which only the main thread can own, so the trace ends with it. */
 Test(leader, ends_while_watched_in_windows, .timeout = 120)
 {
 	start(traced_newest().exe);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What becomes of a target when tracing stops, starts, is cut short, and when the target forks,
- * executes, exits or is killed: never any harm, and no breakpoint where none belongs. The target
- * calls all the time, in six threads, and checks its own work.
+ * Tracing is stopped, started or interrupted, and the target forks, executes, exits or is killed.
+ * The target is never harmed, and no breakpoint is left in a process that is not traced. The target
+ * calls functions all the time, in six threads, and checks its own results.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static void start_load(struct traced *t, struct sites *sites, const char *exe)
 	cr_assert(sites_changed(sites, t->pid) == 0);
 }
 
-/* It has worked all the time, and everything was right. */
+/* Ends the target, which has verified its results. */
 static void finish_load(struct traced *t)
 {
 	traced_say(t, "stop");
@@ -305,7 +305,7 @@ Test(lifecycle, fifty_cycles_under_load, .timeout = 600)
 struct wanted {
 	const struct sites *sites;
 	int changed;
-	pid_t daemon; /* 0: none runs any more */
+	pid_t daemon; /* 0: no daemon is running any more */
 };
 
 static bool sites_are(struct traced *t, void *ctx)

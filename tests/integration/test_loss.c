@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Loss, forced: pyprofd with the smallest ring is stopped (SIGSTOP) again and again while its target
- * calls functions as fast as it can. Nothing may lie then: what was lost is counted, counts are
- * lower bounds, nobody has callers that it never had, the time without knowledge is in "(lost)",
- * and all rows together are still each thread's time. Afterwards all is as ever.
+ * Forced loss: pyprofd with the smallest ring is stopped (SIGSTOP) repeatedly while its target
+ * calls functions as fast as it can. Lost events must be counted, counts must be lower bounds, no
+ * function may have an impossible caller, the time of the gaps must be in "(lost)", and all rows
+ * must add up to each thread's time.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -104,7 +104,7 @@ static const char *func_name(const json_t *profile, const json_t *index)
 		json_array_get(functions, (size_t)json_integer_value(index)), "name"));
 }
 
-/* Who may call whom; the rest of the program is not looked at. */
+/* Returns whether caller can call callee. Functions outside this table are not checked. */
 static bool edge_possible(const char *caller, const char *callee)
 {
 	static const char *const edges[][2] = {
@@ -136,7 +136,7 @@ static void check_edges(const json_t *profile)
 	}
 }
 
-/* Self times of all contexts are the threads' time, on both clocks. */
+/* Checks that the self times of all contexts add up to the threads' time, on both clocks. */
 static void check_sums(const json_t *profile)
 {
 	static const char *const clocks[] = {"cpu", "wall"};
@@ -167,7 +167,7 @@ static const json_t *function(const json_t *profile, const char *name)
 	return NULL;
 }
 
-/* Lower bounds: fewer than there were, yet many. None is still running. */
+/* Checks that counts are lower bounds but not small, and that no call is still running. */
 static void check_counts(const json_t *profile, const json_t *truth)
 {
 	const char *name;
@@ -204,7 +204,7 @@ static void check_loss(const json_t *profile, double paused)
 		" unstarted, (lost) %.3f s of 2 x %.3f s paused\n",
 		integer(target, "lost"), integer(target, "resyncs"), integer(target, "unmatched"),
 		integer(target, "unstarted"), wall, paused);
-	/* Two threads; the ring lasts for a millisecond or so of each pause. */
+	/* Two threads; the ring covers only about a millisecond of each pause. */
 	cr_assert(wall > paused * 1.5, "only %.3f s in (lost)", wall);
 	cr_assert(json_is_true(json_object_get(function(profile, "(lost)"), "pseudo")));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A thread that calls an empty function as fast as it can: nothing is lost, every call is there,
- * and the daemon's memory stays what it is. (For how long and at which rate: the benchmark.)
+ * A thread calls an empty function as fast as it can: no event is lost, every call is counted, and
+ * the daemon's memory does not grow. (Longer runs and other rates are in the benchmark.)
  */
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Counting and sampling on real interpreters, on every one that can be traced. Counting: every
- * function is called as often as cProfile says, and every function calls every other as often as
- * tracing says. Sampling: shares are those of tracing, nothing in the process changes, and no stack
- * is wrong.
+ * Modes count and sample, on every interpreter that can be traced. Counting: the calls of every
+ * function equal cProfile's, and the calls per caller and callee equal those of a trace. Sampling:
+ * shares equal those of a trace, the process is not modified, and no stack is wrong.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,7 +18,9 @@
 #include "snapshot/correct.h"
 #include "stats/view.h"
 
-/* Here an exception that is passed on by generators that wait hides who throws it. */
+/*
+ * In 3.9, an exception that is passed on by suspended generators hides the function that throws it.
+ */
 #define HIDES_THROWERS 9
 
 static void start(struct traced *t, const struct interpreter *py, const char *program,
@@ -70,7 +71,7 @@ static bool compare(const struct interpreter *py, const char *program, const cha
 	traced = finish(&b);
 	c = counts_compare(counted, json, who);
 	for (int i = 0; i < 3 && c.differing; i++) {
-		/* 3.13's cProfile sometimes misses a call, see test_counts.c */
+		/* cProfile of 3.13 sometimes misses a call; see harness/counts.c. */
 		run_cprofile(py, program, json);
 		c = counts_compare(counted, json, who);
 	}
@@ -113,7 +114,7 @@ Test(modes, count_asyncio, .timeout = 300)
 	everywhere("stdlib_asyncio", 0);
 }
 
-/* Code objects that are out of date begin twice. */
+/* An out-of-date code object executes its first instruction twice. */
 Test(modes, count_after_monitoring, .timeout = 300)
 {
 	everywhere("monitored", 12);
@@ -127,7 +128,7 @@ static bool sleeps(struct traced *t, void *ctx)
 	return target_thread_read(t->pid, t->pid, &thread) == 0 && thread.state == 'S';
 }
 
-/* start and stop, clear, and threads that end before anyone asks. */
+/* Stop, start and clear, and threads that end before the first snapshot. */
 Test(modes, count_through_its_life, .timeout = 120)
 {
 	struct interpreter py = traced_newest();
@@ -176,7 +177,7 @@ static bool has_events(struct traced *t, void *ctx)
 	return st.events >= *(const uint64_t *)ctx;
 }
 
-/* Counting with samples: exact calls, and shares of CPU time as sampling alone has them. */
+/* Count with samples: calls are exact, and shares of CPU time equal those of sampling alone. */
 static bool has_samples(struct traced *t, void *ctx)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
@@ -195,7 +196,7 @@ static struct snapshot *after_samples(struct traced *t, uint64_t n)
 	return s;
 }
 
-/* Of all that was measured, in percent. */
+/* Returns the function's share of all measured time, in percent. */
 static double share(const struct snapshot *s, const char *name)
 {
 	_cleanup_(view_freep) struct view *v = NULL;
@@ -208,7 +209,10 @@ static double share(const struct snapshot *s, const char *name)
 	return 100 * (double)counts_named(v, name).cum[SNAPSHOT_CPU] / total;
 }
 
-/* The standard error of a half is 0.9 points with 3000 samples, 2 with 600: four times that. */
+/*
+ * The standard error of a share of one half is 0.9 points with 3000 samples, 2 with 600. The
+ * tolerance is four times that.
+ */
 static void check_shares(const struct interpreter *py, uint64_t samples, double points)
 {
 	static const char *const names[] = {"one", "two", "three", "plain"};
@@ -232,7 +236,9 @@ static void check_shares(const struct interpreter *py, uint64_t samples, double 
 	traced_stop(&b);
 }
 
-/* Of three functions, by what they spend: work() has a call each, so what it costs is the same. */
+/*
+ * Compares the shares among three functions: work() calls each once, so their probes cost the same.
+ */
 static void check_counted_shares(const struct interpreter *py)
 {
 	static const char *const names[] = {"one", "two", "three"};
@@ -271,7 +277,7 @@ Test(modes, count_with_samples, .timeout = 600)
 	check_no_leaks();
 }
 
-/* Beside a trace: the loop's share is right though most of the time is the probes'. */
+/* Trace with samples: the loop's share is correct although the probes take most of the time. */
 static void check_reconciled(const struct interpreter *py)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -296,7 +302,7 @@ static void check_reconciled(const struct interpreter *py)
 		py->major, py->minor, loop, s->targets[0].estimate.samples,
 		s->targets[0].estimate.of_probes);
 	cr_assert_gt(s->targets[0].estimate.of_probes, 0);
-	/* Mode sample says 76 to 83 %; without samples beside it, a trace says 47 %. */
+	/* Mode sample yields 76 to 83 %; a trace without samples yields 47 %. */
 	cr_assert(loop > 55 && loop < 95, "%s", py->exe);
 	traced_stop(&t);
 }
@@ -313,7 +319,7 @@ Test(modes, trace_with_samples, .timeout = 600)
 
 /* ---- C functions ---- */
 
-/* What max() is called: where its call has no probe, only 3.14 and later show what is called. */
+/* The name of max(): if its call has no probe, only 3.14 and later show the called function. */
 static bool is_max(const struct interpreter *py, enum mode mode, const char *name)
 {
 	if (mode == MODE_SAMPLE && py->minor < 14)
@@ -366,7 +372,7 @@ Test(modes, c_functions_in_samples, .timeout = 900)
 	check_no_leaks();
 }
 
-/* Of a program that does nothing but call, most samples are of the probes' time. */
+/* In a program that only calls functions, most samples fall into the probes. */
 Test(modes, count_drops_samples_of_probes, .timeout = 120)
 {
 	struct interpreter py = traced_newest();
@@ -401,7 +407,7 @@ Test(modes, sample_shares, .timeout = 600)
 	check_no_leaks();
 }
 
-/* Are the instructions that tracing would change as the file has them? */
+/* Returns whether the instructions that a trace would probe are those of the file. */
 static bool is_untouched(const struct traced *t, const struct plan *plan, uint64_t bias)
 {
 	char path[64];
@@ -466,7 +472,7 @@ Test(modes, sample_threads, .timeout = 120)
 	traced_stop(&t);
 }
 
-/* Whole as deep as it goes; deeper it says so. */
+/* Stacks are complete up to the limit of the depth; deeper ones are marked. */
 Test(modes, sample_deep_stacks, .timeout = 120)
 {
 	static const struct {
@@ -491,7 +497,10 @@ Test(modes, sample_deep_stacks, .timeout = 120)
 	}
 }
 
-/* Names follow the code objects, not their addresses, of which there are few. */
+/*
+ * Samples are attributed by code object, not by address; there are more code objects than
+ * addresses.
+ */
 Test(modes, sample_code_that_comes_and_goes, .timeout = 120)
 {
 	struct interpreter py = traced_newest();

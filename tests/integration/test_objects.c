@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The census of objects, on every interpreter: against what the program itself counts, of a program
- * that leaks, and of one that never stops changing its lists. */
+/*
+ * The census of objects, on every interpreter: compared with the program's own counts, for a
+ * program that leaks and for one that changes its lists all the time.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -12,8 +14,10 @@
 
 TestSuite(objects, .timeout = 120);
 
-/* Objects that are made to be counted between the program's count and ours, or that are never shown
- * to programs: lines read and printed, iterators. */
+/*
+ * Allowed difference: objects that are created between the program's count and the census, or that
+ * a program cannot see, such as lines being read and printed, and iterators
+ */
 #define MORE 16
 
 static const char *const script =
@@ -49,7 +53,7 @@ static uint64_t difference(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* A few of them come and go between the two counts. */
+/* Some sets and dicts are created and freed between the two counts. */
 static bool near(uint64_t a, uint64_t b)
 {
 	return difference(a, b) <= a / 50 + 1024;
@@ -83,7 +87,7 @@ static void check_counts(struct objects *o, const char *line, uint64_t leaky, co
 	census_deinit(&c);
 }
 
-/* A free-threaded build: it is refused, by name. */
+/* A free-threaded build is refused with a specific message. */
 static bool has_no_lists(struct objects *o)
 {
 	struct diag diag = {0};
@@ -132,8 +136,10 @@ static const char *const churn = "class Node(object): pass\n"
 				 "    for i in range(20000):\n"
 				 "        n = Node(); n.me = n; x.append([n, (i, [i])])\n";
 
-/* What stays is counted although the lists change all the time; a census ends, and says what it could
- * not be sure of. */
+/*
+ * Objects that stay are counted although the lists change all the time. The census terminates, and
+ * reports its uncertain results.
+ */
 Test(objects, of_lists_that_change)
 {
 	struct interpreter v[INTERPRETERS_MAX];

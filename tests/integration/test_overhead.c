@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The probes' own time, taken out: the same calls measured by the target itself before it is traced
- * and by us while it is. Corrected figures must be nearer to the truth than what was measured, by
- * far; how near depends on what else the machine does, and is tests/bench's business.
+ * Subtracting the probes' own time: the target measures the same calls itself before it is traced,
+ * and the tracer while it is. Corrected times must be much closer to the target's than raw ones.
+ * The remaining error depends on the load of the machine and is measured in tests/bench.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -15,9 +15,9 @@
 #include "stats/view.h"
 
 #define ATTEMPTS 4
-#define NEARER	 0.4 /* of what is wrong with the raw figure may remain */
+#define NEARER	 0.4 /* share of the raw error that may remain */
 
-/* Both in seconds of CPU time: `calls`, with all it calls. */
+/* The cumulative CPU time of `calls`, in seconds */
 static double cumulative(const struct snapshot *s)
 {
 	_cleanup_(view_freep) struct view *v = NULL;
@@ -81,7 +81,9 @@ static bool has_stopped(struct traced *t, void *ctx)
 	return traced_status(t).state == SESSION_ATTACHED;
 }
 
-/* --stop-above: the data is kept, the report says why; started again it goes on. */
+/*
+ * --stop-above: the data is kept, and the report has the reason; after a start, tracing continues.
+ */
 Test(overhead, stops_what_costs_too_much, .timeout = 120)
 {
 	struct interpreter py = traced_newest();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Threads that run at the same time: what probes on several CPUs share, the ring and the caches before the
- * maps, must not miss or double a call. On free-threaded interpreters, and on the newest other one.
+ * Threads that run at the same time: the ring and the caches in front of the maps, which probes on
+ * several CPUs share, must not miss or duplicate a call. On free-threaded interpreters, and on the
+ * newest other one.
  */
 #include <inttypes.h>
 
@@ -10,7 +11,7 @@
 #include "harness/traced.h"
 
 #define RUNS 3
-/* Rounds of parallel.py: some 70,000 calls by four threads. */
+/* Rounds of parallel.py: about 70,000 calls by four threads */
 #define ROUNDS "60"
 
 static bool run(const struct interpreter *py, enum mode mode, bool builtins)

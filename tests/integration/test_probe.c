@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* probe/ and the BPF programs, against a target whose every instruction and byte is known: the
- * exact records that each event makes. The life of a probe is in test_probe_life.c. */
+/*
+ * probe/ and the BPF programs on a target whose instructions and memory are all known: the exact
+ * records of each event. test_probe_life.c has the life cycle of a probe.
+ */
 #include "probe/probe.h"
 
 #include <sys/mman.h>
@@ -46,7 +48,7 @@ static void check_string(const struct event *ev, uint64_t code, enum pyp_string_
 	assert_bytes_eq(ev->u.string.data, text, strlen(text));
 }
 
-/* The four records that introduce plain_code(name); the qualname is the rig's. */
+/* Checks the four records that announce plain_code(name); the qualname is the fake target's. */
 static size_t check_code(size_t i, uint64_t code, const char *name, const char *qualname)
 {
 	check_string(probe_rig_event(&rig, i), code, PYP_STR_FILENAME, "/srv/app.py");
@@ -79,7 +81,7 @@ static void check_empty_chain(const struct event *ev)
 	cr_assert(ev->arg == PYP_CHAIN_LAST && !ev->u.chain.first && !ev->u.chain.count);
 }
 
-/* Make the thread known, so that what follows is the events alone. */
+/* Let the thread be announced first, so that the ring then contains only the test's events. */
 static void acquaint(void)
 {
 	uint64_t frame = fake_frame(target(), plain_code("known"), 0, FAKE_OWNER_THREAD);
@@ -162,13 +164,13 @@ Test(probe, first_yield_of_a_frame_cut_off_sends_nothing)
 	probe_rig_check_no_loss(&rig);
 }
 
-/* Called from C: the frame below is an entry frame in the C stack. */
+/* A call from C: the frame below is an entry frame in the C stack. */
 static void enter_through_c(struct fake_target *t, uint64_t frame, uint64_t caller)
 {
 	const struct pyp_layout *l = &t->layout->bpf;
 	uint64_t entry[16] = {0};
 
-	entry[l->frame_code / 8] = 0xdead0; /* not a code object: must not be looked at */
+	entry[l->frame_code / 8] = 0xdead0; /* not a code object: must not be read as one */
 	entry[l->frame_previous / 8] = caller;
 	((uint8_t *)entry)[l->frame_owner] = FAKE_OWNER_ENTRY;
 	fake_put64(frame + l->frame_previous, (uintptr_t)entry);
@@ -190,7 +192,10 @@ Test(probe, callers_behind_entry_frames)
 	check_call(probe_rig_event(&rig, 5), PYP_REC_ENTER, FAKE_ENTER, frame, code, 0);
 }
 
-/* The shim of 3.13+ lies right below __init__'s frame, and is never a caller. */
+/*
+ * In 3.13 and later, the shim is directly below the frame of __init__, and is never reported as a
+ * caller.
+ */
 Test(probe, callers_behind_shims)
 {
 	uint64_t code = plain_code("f");
@@ -426,7 +431,7 @@ Test(probe, twenty_three_calls_are_twenty_three)
 	probe_rig_check_no_loss(&rig);
 }
 
-/* Some of them share a slot of the direct-mapped cache: the map behind it knows them all. */
+/* Some of them share a slot of the direct-mapped cache; the map behind it has all of them. */
 Test(probe, every_code_object_is_introduced_once)
 {
 	enum { CODES = 3000 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The life of a probe: on, off, on again, dropped, full, forked, switched, exec'ed; and what is
- * left in the target afterwards: nothing. */
+/*
+ * The life cycle of a probe: attach, detach, attach again, failed attach, full ring, fork, context
+ * switches, exec. Afterwards no breakpoint is left in the target.
+ */
 #include "probe/probe.h"
 
 #include <errno.h>
@@ -76,7 +78,9 @@ Test(probe_life, detach_leaves_the_code_as_it_was)
 	probe_detach(rig.probe);
 }
 
-/* While nothing was probed the target moved on: all that was known is told again. */
+/*
+ * The target changed while the probe was detached: code objects and the stack are announced again.
+ */
 Test(probe_life, attach_again)
 {
 	uint64_t frame = plain_frame(0), before;
@@ -130,7 +134,7 @@ Test(probe_life, a_process_that_is_gone)
 	cr_assert(!probe_attached(rig.probe));
 }
 
-/* The link is made whole or not at all. */
+/* The link is created for all sites or not at all. */
 Test(probe_life, one_bad_instruction_and_none_is_probed)
 {
 	struct diag diag = {0};
@@ -185,8 +189,10 @@ Test(probe_life, drain_keeps_to_its_budget)
 	cr_assert(seen >= 205 && rounds == seen / 10, "%zu in %zu", seen, rounds);
 }
 
-/* Fill the ring, and then some: what was sent is whole, what was not is counted, and the thread's
- * stack is told again, once, when there is room. */
+/*
+ * Overflow the ring: received events are complete, lost ones are counted, and the thread's stack is
+ * announced again, once, when there is room.
+ */
 Test(probe_small_ring, losses_are_counted_and_mended)
 {
 	const uint64_t pairs = SMALL_RING / 64;
@@ -214,7 +220,7 @@ Test(probe_small_ring, losses_are_counted_and_mended)
 	cr_assert_eq(got + losses[PYP_LOSS_lost_events], 2 * pairs, "no more was lost");
 }
 
-/* A stack that does not fit the ring is not half believed. */
+/* If a stack does not fit into the ring, its chain has no last record, so it is not used. */
 Test(probe_small_ring, a_stack_too_large_for_the_ring)
 {
 	uint64_t code = fake_code(target(), "f.py", "f", 3, 1), frame = 0, losses[PYP_LOSS_MAX];
@@ -245,21 +251,24 @@ Test(probe_small_ring, wakes_once_when_half_full)
 		cr_assert_eq(epoll_wait(ep, &ev, 1, 0), 0);
 		fake_target_pairs(target(), frame, 50);
 		cr_assert_eq(epoll_wait(ep, &ev, 1, 0), 0, "nearly empty");
-		/* Between half full and full one event in 64 looks: enough of them. */
+		/*
+		 * Between half full and full, one event in 64 checks the fill level; 2000 pairs
+		 * suffice.
+		 */
 		fake_target_pairs(target(), frame, 2000);
 		cr_assert_eq(epoll_wait(ep, &ev, 1, 1000), 1);
 		cr_assert_eq(epoll_wait(ep, &ev, 1, 0), 0);
 	}
 }
 
-/* The child's part of the arena. */
+/* The child's part of the arena */
 struct child {
 	volatile uint64_t pid; /* set by its parent */
 	volatile uint64_t go, done;
 	uint64_t frame, tstate;
 };
 
-/* Told to go, it comes by every site. */
+/* When `go` is set, the child executes every site once. */
 static void child_main(struct child *c)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -287,7 +296,10 @@ static void fork_child(struct fake_target *t, uint64_t where, uint64_t b)
 	c->pid = (uint64_t)pid;
 }
 
-/* Where nobody sweeps, the kernel takes a breakpoint away from whoever hits it and is not meant. */
+/*
+ * Make the child execute every site. Without a sweep, the kernel removes a breakpoint from a
+ * process when that process hits it and the probe's filter does not accept it.
+ */
 static void hit_everything(struct child *c)
 {
 	c->go = 1;
@@ -317,11 +329,11 @@ Test(probe_life, a_forked_child_is_swept)
 	check_site_bytes(target()->pid, true);
 	kill(child, SIGKILL);
 	cr_assert_eq(probe_rig_drain(&rig), 1, "the child's calls are not the target's");
-	/* A child that has gone needs no sweep. */
+	/* Sweeping a child that has ended succeeds. */
 	assert_ok(probe_sweep_child(rig.probe, INT32_MAX - 1, &diag));
 }
 
-/* Wait until the ring has given an event of a type, without a word to the target. */
+/* Wait until the ring has an event of this type, without sending anything to the target. */
 static void wait_for(enum pyp_rec_type type)
 {
 	for (int i = 0; i < 5000 && !probe_rig_count(&rig, type); i++) {
@@ -331,7 +343,7 @@ static void wait_for(enum pyp_rec_type type)
 	cr_assert_eq(probe_rig_count(&rig, type), 1);
 }
 
-/* It shares the target's memory, breakpoints included, and is another process. */
+/* The child shares the target's memory, breakpoints included, but is another process. */
 static void vfork_child(struct fake_target *t, uint64_t frame, uint64_t b)
 {
 	pid_t pid = vfork();
@@ -394,7 +406,10 @@ Test(probe_life, threads_come_and_go)
 	for (int i = 0; i < 20; i++) {
 		probe_rig_clear(&rig);
 		fake_target_run(target(), run_thread, frame, 0);
-		/* The thread is joined before it has gone; the next one's start is late enough. */
+		/*
+		 * The thread can be joined before its exit event; wait for the event before
+		 * starting the next thread.
+		 */
 		wait_for(PYP_REC_THREAD_EXIT);
 		enter = probe_rig_find(&rig, PYP_REC_ENTER, i ? 0 : 1);
 		end = probe_rig_find(&rig, PYP_REC_THREAD_EXIT, 0);
@@ -407,10 +422,10 @@ Test(probe_life, threads_come_and_go)
 }
 
 /*
- * The target waits for its next command: off the CPU, and on again, with a run time that only
- * grows. Each time that it leaves one is told. Not each time that it gets one: a kernel may keep to
- * itself when a thread of its init leaves a CPU, and whoever is next there is not told of then, by
- * any tracepoint; the accounting gets over it (timing_event).
+ * The target waits for its next command: it leaves the CPU and gets it again, with a run time that
+ * only grows. Every switch out is reported. Not every switch in is: when a thread of the kernel's
+ * init process leaves a CPU, the kernel may not report it at any tracepoint, nor the next thread
+ * there; the accounting handles that (timing_event).
  */
 Test(probe_life, switches_of_a_known_thread)
 {
@@ -424,7 +439,7 @@ Test(probe_life, switches_of_a_known_thread)
 	cr_assert_eq(probe_rig_drain(&rig), 0, "not a thread we know");
 	for (int i = 0; i < 10; i++) {
 		fake_target_pairs(target(), frame, 1000);
-		usleep(2000); /* it waits for the next by then, off its CPU */
+		usleep(2000); /* by then it waits for the next command, off its CPU */
 	}
 	probe_rig_drain(&rig);
 	for (size_t i = 0; i < rig.n; i++) {
@@ -494,7 +509,10 @@ static bool calls_and_returns(void)
 	return probe_rig_count(&rig, PYP_REC_ENTER) && probe_rig_count(&rig, PYP_REC_LEAVE);
 }
 
-/* Some hits of a thread that does nothing else are always under way when a window is closed. */
+/*
+ * So many windows that hits are in progress when some of them are closed: the thread does nothing
+ * but hit sites.
+ */
 #define WINDOWS 200
 
 static void one_window(void)
@@ -517,7 +535,7 @@ static void one_window(void)
 	cr_assert(chain < probe_rig_find(&rig, PYP_REC_LEAVE, 0));
 }
 
-/* Whatever the one before has left behind. */
+/* Each window begins with the thread's stack, regardless of leftovers of the previous window. */
 Test(probe_life, every_window_begins_with_the_stack, .timeout = 300)
 {
 	struct diag diag = {0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A package upgrade under a running program: the interpreter's file is deleted, or another one has
- * its name. What runs is still the old one, and that is what is found, probed and told.
+ * A package upgrade while a program is running: the interpreter's file is deleted or replaced by
+ * another one. The process still runs the old file, and that one is found, probed and reported.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static void delete_it(const char *path)
 	assert_ok(unlink(path));
 }
 
-/* As dpkg does: the new file is written beside the old one and renamed. */
+/* Replaces as dpkg does: writes the new file beside the old one and renames it. */
 static void replace_it(const char *path)
 {
 	char fresh[600];
@@ -85,7 +85,7 @@ static void check(const char *exe, const char *path, void (*change)(const char *
 	traced_finish(&t);
 }
 
-/* What changes while probes are on goes on as well. */
+/* The file changes while the target is traced, and tracing continues. */
 static void check_while_traced(const char *exe, const char *path, void (*change)(const char *path))
 {
 	traced_start(&t, exe, "family.py", NULL);
@@ -102,10 +102,10 @@ static void check_while_traced(const char *exe, const char *path, void (*change)
 }
 
 struct layout_case {
-	char dir[64], exe[512], file[512]; /* file: the interpreter's, a copy */
+	char dir[64], exe[512], file[512]; /* file: a copy of the interpreter's file */
 };
 
-/* A copy of an interpreter, as far as it has to be one: the program, or its library. */
+/* Copies only the interpreter's file: the program, or its library. */
 static void each_change(struct layout_case *c, const char *original)
 {
 	copy_file(original, c->file);
@@ -126,7 +126,7 @@ static const struct interpreter *find(const struct interpreter *v, size_t n, boo
 	return NULL;
 }
 
-/* The directory above the one that the program is in: where its library's modules are. */
+/* Sets the home to the directory above the program's: the library's modules are there. */
 static void set_home(const char *exe)
 {
 	char *real = realpath(exe, NULL), *slash;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the self-test's program is known to do (verify/script.c) is what each interpreter says of itself
- * when it is asked: sys.monitoring where there is one, sys.setprofile everywhere.
+ * The expected events of the self-test's program (verify/script.c) equal those that each
+ * interpreter itself reports: by sys.monitoring if there is one, by sys.setprofile everywhere.
  */
 #include "verify/script.h"
 
@@ -9,8 +9,10 @@
 #include "harness/python.h"
 #include "harness/test.h"
 
-/* Prints what one call of body() makes, as script_body writes it. setprofile knows calls and returns
- * only; what is asked for in a file of its own is that code's, not this one's. */
+/*
+ * Prints the events of one call of body(), in the notation of script_body. setprofile reports calls
+ * and returns only. The code that observes is in another file, so its own events are left out.
+ */
 static const char asking[] =
 	"import sys\n"
 	"space, seen = {}, []\n"
@@ -33,7 +35,7 @@ static const char asking[] =
 	"{'profile': by_profile, 'monitoring': by_monitoring}[sys.argv[2]]()\n"
 	"print(' '.join(seen[seen.index('>body'):len(seen) - seen[::-1].index('<body')]))\n";
 
-/* The table's events for a version; alike: as setprofile would tell them. */
+/* Writes the table's events for a version; alike: reduced to what setprofile reports. */
 static void expected(char *out, size_t size, int minor, bool alike)
 {
 	const char *at = script_body;
@@ -50,7 +52,7 @@ static void expected(char *out, size_t size, int minor, bool alike)
 			until = strtol(rest + 1, (char **)&rest, 10);
 		if (alike)
 			sign = sign == '^' ? '>' : sign == '~' || sign == '!' ? '<' : sign;
-		/* Nothing tells when a code object goes. */
+		/* Neither of them reports the deallocation of code objects. */
 		if (minor <= until && sign != '-')
 			n += (size_t)snprintf(out + n, size - n, "%s%c%.*s", n ? " " : "", sign,
 					      (int)len - 1, at + 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Stacks of every shape, on every interpreter that can be traced: each call is counted, every frame
- * finds its end, nothing is left over, and each thread's time is where its calls are. What cProfile
- * can follow is compared with it, function by function; the other programs count for themselves.
+ * ends, no frame remains at the end, and each thread's time is in its calls. Programs that cProfile
+ * can follow are compared with it, function by function; the others count their own calls.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -19,7 +19,9 @@
 
 #define CPROFILE_AGAIN 3
 
-/* With rows for what no function has, all rows are all time of their threads: to the nanosecond. */
+/*
+ * With rows for pseudo functions, the sum of all rows equals the threads' total, to the nanosecond.
+ */
 static void check_rows(const struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->nthreads; i++) {
@@ -28,10 +30,10 @@ static void check_rows(const struct snapshot *s)
 
 		assert_ok(view_build(s, &filter, &v));
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
-			uint64_t total = 0; /* a number may have been used again */
+			uint64_t total = 0; /* of all threads with this tid */
 
 			for (uint32_t k = 0; k < s->nthreads; k++)
-				/* A row of folded threads has no number, and 0 selects all. */
+				/* A row of merged threads has no tid, and 0 selects all threads. */
 				if (!filter.tid || s->threads[k].tid == filter.tid)
 					total += s->threads[k].total[c];
 			cr_assert_eq(v->total[c], total, "thread %" PRIu32 ", clock %d", filter.tid,
@@ -40,7 +42,7 @@ static void check_rows(const struct snapshot *s)
 	}
 }
 
-/* As measured, and with the probes' own time taken out. */
+/* Checks the raw times, and the times after the probes' own time was subtracted. */
 static void check_all_times(struct traced *t, const struct snapshot *raw)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
@@ -55,7 +57,7 @@ static void check_all_times(struct traced *t, const struct snapshot *raw)
 	check_rows(corrected);
 }
 
-/* Threads that have ended have nothing on their stacks. */
+/* Checks that threads that have ended have empty stacks. */
 static bool nothing_left(const struct snapshot *s, const char *who)
 {
 	bool ok = true;
@@ -110,7 +112,10 @@ static void run_watched(const char *exe, const char *kind, const char *observer,
 	traced_finish(&t);
 }
 
-/* 3.11's returns from coroutines that it never saw called, and then knows nothing any more. */
+/*
+ * cProfile of 3.11 reports returns from coroutines without calls, and its counts are wrong from
+ * then on.
+ */
 static bool cprofile_is_lost(const struct interpreter *py, const char *kind)
 {
 	return py->minor == 11 && strcmp(kind, "cancel") == 0;
@@ -127,7 +132,7 @@ static struct counts compare(const struct interpreter *py, const char *kind,
 	return counts_compare(s, json, who);
 }
 
-/* cProfile may count again, as in test_counts.c: 3.13's sometimes misses a call. */
+/* If counts differ, cProfile counts again: that of 3.13 sometimes misses a call. */
 static bool like_cprofile(const struct interpreter *py, const char *kind, const char *dir)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -205,7 +210,10 @@ KNOWN(pthread_exit, 6)
 KNOWN(foreign, 6)
 KNOWN(subinterpreters, 8)
 
-/* The function that a context was called by; one that a collection called, by what set that off. */
+/*
+ * Returns the function that called this context; for a callee of a collection, the function that
+ * triggered the collection.
+ */
 static const char *caller_of(const struct snapshot *s, const struct snapshot_node *n)
 {
 	do {
@@ -216,7 +224,7 @@ static const char *caller_of(const struct snapshot *s, const struct snapshot_nod
 	return n->func != SNAPSHOT_NONE ? s->funcs[n->func].name : "";
 }
 
-/* How often did which function call which? */
+/* Returns the number of calls from caller to callee. */
 static uint64_t edge_calls(const struct view *v, const char *caller, const char *callee)
 {
 	const struct snapshot *s = v->snapshot;
@@ -281,8 +289,8 @@ static bool edges_counted_like_its_own(const struct interpreter *py, const char 
 }
 
 /*
- * 3.11 collects while a frame begins that was not entered yet: it is not the caller. Then nothing is
- * called by a frame that was not seen.
+ * 3.11 can collect while a frame is being set up, before its ENTER event, so that frame is not
+ * shown as the caller. Every frame that calls something must have had an ENTER (unseen is 0).
  */
 static bool edges_like_its_own(const struct interpreter *py, const char *kind, const char *dir)
 {
@@ -304,11 +312,11 @@ Test(shapes, collected, .timeout = 300)
 	everywhere("collected", 6, edges_like_its_own);
 }
 
-/* As shapes_known.py has them. */
+/* the same as in shapes_known.py */
 #define NAPS   8
 #define NAP_NS 50000000u
 
-/* What a loop waits is in its poller's "<wait>": all of it, and none of it CPU time. */
+/* The time that an event loop waits is in its poller's "<wait>": all of it, and no CPU time. */
 static bool waits(const struct interpreter *py, const char *kind, const char *dir)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -326,7 +334,7 @@ static bool waits(const struct interpreter *py, const char *kind, const char *di
 	poller = counts_named(v, "select");
 	fprintf(stderr, "  %s: %" PRIu64 " ms in <wait>, %" PRIu64 " us in select\n", py->exe,
 		wait.tot[SNAPSHOT_WALL] / 1000000, poller.tot[SNAPSHOT_WALL] / 1000);
-	/* epoll's timeouts are rounded, and a loop's clock has a resolution */
+	/* epoll rounds its timeouts, and the loop's clock has a limited resolution */
 	return wait.tot[SNAPSHOT_WALL] >= (uint64_t)NAPS * NAP_NS * 9 / 10 &&
 	       wait.tot[SNAPSHOT_CPU] == 0 &&
 	       poller.cum[SNAPSHOT_WALL] == wait.tot[SNAPSHOT_WALL] + poller.tot[SNAPSHOT_WALL];

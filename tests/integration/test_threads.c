@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Threads that start and end while they are traced; what each did, and that it adds up. */
+/*
+ * Threads that start and end while they are traced: each thread's counts are correct, and they add
+ * up.
+ */
 #include <inttypes.h>
 
 #include "harness/counts.h"
@@ -7,10 +10,10 @@
 #include "harness/traced.h"
 #include "stats/view.h"
 
-/* As threads.py has them. */
+/* the same as in threads.py */
 #define SHORT 200u
 #define NAMED 4u
-/* So many of those that have ended are kept apart, see profile/ended.h. */
+/* number of ended threads that are kept separately, see profile/ended.h */
 #define APART 16u
 
 static uint64_t short_steps(void)
@@ -31,7 +34,7 @@ static struct view *view_of(const struct snapshot *s, uint32_t tid)
 	return v;
 }
 
-/* What the thread has, it has in its contexts. */
+/* Checks that a thread's contexts add up to its total. */
 static void check_thread_adds_up(const struct snapshot *s, uint32_t thread)
 {
 	const struct snapshot_thread *th = &s->threads[thread];
@@ -72,7 +75,7 @@ static void add_rows(struct sum *by_func, const struct view *v)
 	}
 }
 
-/* Of a row of ended threads, which has no tid. */
+/* For a row of ended threads, which has no tid */
 static void add_nodes(struct sum *by_func, const struct snapshot *s, uint32_t thread)
 {
 	for (uint32_t i = 0; i < s->nnodes; i++) {
@@ -86,7 +89,10 @@ static void add_nodes(struct sum *by_func, const struct snapshot *s, uint32_t th
 	}
 }
 
-/* The last ones are kept apart, the others are a row; the rows say how many they stand for. */
+/*
+ * The last ended threads are kept separately, the others are merged into a row, which has their
+ * number.
+ */
 static void check_ended(const struct snapshot *s, uint32_t ended)
 {
 	uint64_t folded = 0;
@@ -104,7 +110,7 @@ static void check_ended(const struct snapshot *s, uint32_t ended)
 		  s->nthreads);
 }
 
-/* The views of all tids, together, are the view of all. */
+/* Checks that the views of all tids add up to the view of all threads. */
 static void check_views_add_up(const struct snapshot *s)
 {
 	_cleanup_(view_freep) struct view *all = view_of(s, 0);
@@ -144,7 +150,10 @@ static void check_calls(const struct snapshot *s)
 		  "%" PRIu64 " steps", counts_named(v, "step").ncalls);
 }
 
-/* The named ones are called what they call themselves, and did what their number says. */
+/*
+ * Checks that named threads have the names that they set, and the counts that follow from their
+ * numbers.
+ */
 static void check_named(const struct snapshot *s, bool alive)
 {
 	uint32_t found = 0;
@@ -190,7 +199,7 @@ static bool only_others_alive(struct traced *t, void *ctx)
 	return alive(s) == 1 + NAMED;
 }
 
-/* No CPU time is invented: at most what the process has used. */
+/* Checks that the threads' CPU time does not exceed that of the process. */
 static void check_cpu(const struct snapshot *s, double used)
 {
 	double sum = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Times, on both clocks, against what the target reads from its own: a function that works, one
- * that sleeps, one that does half of each, one that waits for a lock. The target's readings are
- * taken around the very calls we time, so a busy machine changes both alike.
+ * Times on both clocks, compared with the target's own measurements: a function that works, one
+ * that sleeps, one that does half of each, one that waits for a lock. The target measures the same
+ * calls that the tracer does, so a busy machine changes both alike.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -14,9 +14,9 @@
 #include "stats/view.h"
 
 #define SECONDS	 "1"
-#define ATTEMPTS 3    /* the machine may be busy with something else */
-#define SHARE	 0.03 /* of the target's own reading ... */
-#define SLACK	 2e-3 /* ... or seconds, where that is next to nothing */
+#define ATTEMPTS 3    /* the machine may be busy */
+#define SHARE	 0.03 /* of the target's own measurement ... */
+#define SLACK	 2e-3 /* ... or seconds, if that is almost 0 */
 
 struct times {
 	double cpu, wall;
@@ -54,7 +54,10 @@ static struct times reading(const json_t *result, const char *function)
 	return t;
 }
 
-/* Each function was called once, from `timed`, and only they and spin_inner have the time. */
+/*
+ * Checks that `timed` called each function once, and that the time is in these functions and
+ * spin_inner.
+ */
 static bool check_all(const struct view *v, const json_t *result)
 {
 	static const char *const functions[] = {"spin_nested", "sleep", "spin_sleep",
@@ -70,7 +73,7 @@ static bool check_all(const struct view *v, const json_t *result)
 		cr_assert(row.ncalls == 1, "%s: %" PRIu64 " calls", functions[i], row.ncalls);
 		ok &= near_all(functions[i], seconds(row.cum), reading(result, functions[i]));
 	}
-	/* What works is spin_inner's own; what spin_sleep has besides is the sleep. */
+	/* The CPU time is in spin_inner itself; the remaining time of spin_sleep is its sleep. */
 	ok &= near("tottime: spins", "cpu", spin.cpu, nested.cpu + mixed.cpu);
 	ok &= near("tottime: half", "wall", half.wall, nested.wall + mixed.wall - spin.wall);
 	ok &= near("tottime: nested", "cpu", seconds(counts_named(v, "spin_nested").tot).cpu, 0);

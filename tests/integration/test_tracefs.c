@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The mechanism of kernels without multi-uprobe links, wished for by the environment: the same
- * counts, children that are left alone, and nothing left behind, not even by a daemon that is
- * killed. (The Makefile runs some other suites with it as well.)
+ * The mechanism for kernels without multi-uprobe links, selected by an environment variable: counts
+ * are equal, children are unaffected, and no definition is left behind, even by a daemon that is
+ * killed. (The Makefile also runs some other suites with this mechanism.)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static void setup(void)
 
 TestSuite(tracefs, .init = setup, .timeout = 300);
 
-/* tracefs' file of definitions, wherever that is mounted. */
+/* Opens tracefs' file of definitions, wherever it is mounted. */
 static int open_events(int flags)
 {
 	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC), dir = -1;
@@ -51,7 +51,7 @@ static void command(const char *text)
 		     strerror(errno));
 }
 
-/* The lines of uprobe_events that begin with prefix. */
+/* Returns the number of lines of uprobe_events that begin with prefix. */
 static unsigned int definitions(const char *prefix)
 {
 	_cleanup_fclose_ FILE *f = fdopen(open_events(O_RDONLY), "r");
@@ -64,7 +64,7 @@ static unsigned int definitions(const char *prefix)
 	return n;
 }
 
-/* What a process makes is called after it: "p:pyprofd_NAMESPACE_PID_". */
+/* The prefix of a process's definitions: "p:pyprofd_NAMESPACE_PID_". */
 static const char *prefix_of(pid_t pid, char out[64])
 {
 	struct stat st;
@@ -105,7 +105,7 @@ Test(tracefs, definitions_are_removed)
 	check_no_leaks();
 }
 
-/* What cannot be probed leaves nothing either. */
+/* An attach that fails leaves no definitions. */
 Test(tracefs, definitions_of_a_failure)
 {
 	struct probe_rig rig;
@@ -137,7 +137,7 @@ static bool sites_are(struct traced *t, void *ctx)
 	return sites_changed(w->sites, t->pid) == w->changed;
 }
 
-/* Before that, probes come and go that only forecast what it will cost. */
+/* Earlier, the probes that measure the forecast come and go. */
 static bool is_traced(struct traced *t, void *ctx)
 {
 	struct ran status = ctl(ctx, "status", NULL);
@@ -154,7 +154,10 @@ static bool no_definitions(struct traced *t, void *ctx)
 	return definitions(ctx) == 0;
 }
 
-/* What held its probes takes them off, and their definitions away. Those of the living stay. */
+/*
+ * When the daemon is killed, the process that holds its probes detaches them and removes their
+ * definitions. Definitions of other live processes stay.
+ */
 Test(tracefs, daemon_is_killed)
 {
 	char prefix[64], mine[64], pid[16];
@@ -185,7 +188,10 @@ Test(tracefs, daemon_is_killed)
 	traced_finish(&t);
 }
 
-/* What a crash left behind goes when the next one attaches: what is surely ours, and dead. */
+/*
+ * An attach removes definitions that a crashed daemon has left: only those named like a daemon's
+ * whose process no longer exists.
+ */
 Test(tracefs, definitions_of_the_dead_are_removed)
 {
 	char dead[64], other[64], text[256], alive[80], name[64];
@@ -213,7 +219,7 @@ Test(tracefs, definitions_of_the_dead_are_removed)
 	command(text);
 }
 
-/* Ended while what measures costs still has an event of its own. */
+/* The daemon ends at various moments, also while the cost measurement has an event of its own. */
 Test(tracefs, nothing_remains_after_a_clean_end)
 {
 	char pid[16];

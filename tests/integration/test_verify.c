@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The self-test passes on every interpreter here, fails whatever is wrong with a site of the plan,
- * and is remembered. (What may be believed of what is remembered: tests/unit/verify/test_cache.c.)
+ * The self-test passes on every interpreter of this machine, fails for each kind of error in a site
+ * of the plan, and its verdict is cached. (tests/unit/verify/test_cache.c has the conditions under
+ * which a cached verdict is used.)
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@ static void subject_start(struct subject *s, const struct interpreter *it)
 	assert_diag_ok(plan_build(s->python->image, &s->python->layout, &s->plan, &diag), &diag);
 }
 
-/* The verdicts that were kept. */
+/* Removes the cached verdicts. */
 static void cache_remove(const struct subject *s)
 {
 	char path[600];
@@ -77,9 +78,11 @@ static struct verify_result verify(struct subject *s, bool fresh)
 	return v;
 }
 
-/* All sites but those of paths that the program cannot take: a second recursion check's, which is for
- * the stack's very end, RESUME_CHECK_JIT's, while there is no JIT, and RESUME_CHECK's where opcodes are
- * not specialised. */
+/*
+ * Checks that all sites were hit, except those on paths that the program cannot take: the second
+ * recursion check, which is for the very end of the stack; RESUME_CHECK_JIT, without a JIT; and
+ * RESUME_CHECK, in builds that do not specialise opcodes.
+ */
 static void expect_sites(const struct subject *s, const struct verify_result *r)
 {
 	for (unsigned int i = 0; i < s->plan.nsites; i++) {
@@ -94,7 +97,7 @@ static void expect_sites(const struct subject *s, const struct verify_result *r)
 	}
 }
 
-/* A verdict is on the mechanism, too: another way of telling sites apart is to be proven anew. */
+/* A verdict depends on the mechanism: with another one, the self-test must run again. */
 static void check_mechanism(struct subject *s)
 {
 	struct verify_result r;
@@ -134,7 +137,7 @@ Test(verify, every_interpreter, .timeout = 200)
 	check_no_leaks();
 }
 
-/* Does anything run over site i of the plan, that is: can the self-test know of it? */
+/* Returns whether site i of the plan was hit, so that the self-test can detect errors in it. */
 static bool is_seen(const struct verify_result *r, unsigned int i)
 {
 	return r->site_mask >> i & 1;
@@ -145,7 +148,7 @@ struct mistake {
 	struct subject *s;
 	unsigned int site;
 	const char *what;
-	const char *named; /* must be in the reason; NULL: nothing in particular */
+	const char *named; /* must be in the reason; NULL: any reason */
 };
 
 static void expect_wrong(const struct mistake *m)
@@ -186,8 +189,10 @@ static enum pyp_site_kind other_kind(enum pyp_site_kind kind, bool alike)
 	}
 }
 
-/* The probe is there, and says that something else happens: something alike (a return for a yield),
- * or something else altogether, which may look as if nothing happened there. */
+/*
+ * The site has a probe of the wrong kind: a similar one (a return instead of a yield), or an
+ * unrelated one, which may look as if no event occurred.
+ */
 static void mislabelled(struct mistake *m, const struct plan *whole)
 {
 	const struct plan_site *site = &whole->sites[m->site];
@@ -203,7 +208,9 @@ static void mislabelled(struct mistake *m, const struct plan *whole)
 	}
 }
 
-/* Something that is no frame, the wrong side of a branch, no look at throwflag. */
+/*
+ * The frame is read from a wrong location, a branch has the wrong sense, or throwflag is ignored.
+ */
 static void misread(struct mistake *m, const struct plan *whole)
 {
 	struct plan *p = &m->s->plan;
@@ -229,7 +236,7 @@ static void misread(struct mistake *m, const struct plan *whole)
 	}
 }
 
-/* Two sites that were taken for each other. */
+/* Two sites are interchanged. */
 static void swapped(struct mistake *m, const struct plan *whole)
 {
 	struct plan *p = &m->s->plan;
@@ -249,7 +256,7 @@ static void swapped(struct mistake *m, const struct plan *whole)
 	}
 }
 
-/* Whatever is wrong with one of its sites, the plan is found out. */
+/* The self-test detects each kind of error in each site of the plan. */
 static void mistakes(const struct interpreter *it, bool all)
 {
 	struct subject s;
@@ -289,7 +296,7 @@ Test(verify, mistakes, .timeout = 300)
 
 		if (!l)
 			continue;
-		/* Thoroughly on the newest of each model. */
+		/* all errors on the newest interpreter of each model */
 		first = !(models & 1u << l->model);
 		models |= 1u << l->model;
 		mistakes(&v[i], first);
@@ -297,7 +304,7 @@ Test(verify, mistakes, .timeout = 300)
 	check_no_leaks();
 }
 
-/* A program that is not named python may be any program, so the self-test does not run it. */
+/* A program whose name is not python's may be any program, so the self-test does not execute it. */
 Test(verify, programs_that_are_not_run, .timeout = 60)
 {
 	struct interpreter v[INTERPRETERS_MAX];
@@ -344,7 +351,7 @@ static void remove_kind(struct plan *p, enum pyp_site_kind kind)
 static void plant_gc_mistakes(struct subject *s)
 {
 	static struct plan planted;
-	const uint8_t others = 4; /* registers away: it holds something else, or nothing */
+	const uint8_t others = 4; /* this many registers further: it holds another value or none */
 
 	planted = s->plan;
 	for (unsigned int i = 0; i < planted.ngc; i++)
@@ -363,7 +370,10 @@ static void plant_gc_mistakes(struct subject *s)
 	expect_gc_wrong(s, &planted, "another register");
 }
 
-/* What is wrong about them is found, and concerns nothing else. */
+/*
+ * Errors in the sites of collections are detected, and do not affect the verdict on the other
+ * sites.
+ */
 Test(verify, mistakes_about_collections, .timeout = 300)
 {
 	struct interpreter v[INTERPRETERS_MAX];

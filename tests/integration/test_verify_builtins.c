@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The self-test of calls of C functions passes on every interpreter here, and fails whatever is wrong
- * with one of their sites that it comes by.
+ * The self-test of calls of C functions passes on every interpreter of this machine, and fails for
+ * each kind of error in a site that it hits.
  */
 #include "harness/caps.h"
 #include "harness/interpreters.h"
@@ -55,7 +55,7 @@ static struct verify_result verify(const struct subject *s)
 	return v;
 }
 
-/* Of C functions' sites: does anything run over number i? */
+/* Returns whether site i of the sites of C functions was hit. */
 static bool is_seen(const struct plan *plan, const struct verify_result *r, unsigned int i)
 {
 	const uint64_t words[] = {r->site_mask, r->more_sites[0], r->more_sites[1]};
@@ -85,7 +85,9 @@ Test(verify_builtins, every_interpreter, .timeout = 200)
 		fprintf(stderr, "3.%-3d %u events, %u of %u sites of C functions  %s\n", v[i].minor,
 			r.events, seen, s.plan.nnative, v[i].exe);
 		cr_expect_eq(r.verdict, VERIFY_RIGHT, "%s: %s", v[i].exe, r.reason);
-		/* Free-threaded 3.13 does not specialise opcodes: half of the sites are idle. */
+		/*
+		 * Free-threaded 3.13 does not specialise opcodes, so half of the sites are not hit.
+		 */
 		cr_expect(r.events > 6000 && (v[i].abi ? 5 : 3) * seen >= s.plan.nnative,
 			  "%u of %u", seen, s.plan.nnative);
 		subject_end(&s);
@@ -93,7 +95,7 @@ Test(verify_builtins, every_interpreter, .timeout = 200)
 	check_no_leaks();
 }
 
-/* What can be wrong with a site. Returns false where that is nothing at this one. */
+/* Makes an error in a site. Returns false if this kind of error does not apply to the site. */
 typedef bool (*mistake_fn)(struct plan *p, struct plan_site *site);
 
 static bool missing(struct plan *p, struct plan_site *site)
@@ -106,7 +108,7 @@ static bool another_kind(struct plan *p, struct plan_site *site)
 {
 	(void)p;
 	if (site->kind == PYP_SITE_C_LEAVE)
-		return false; /* what is called is not known there */
+		return false; /* the called function is not known there */
 	site->kind = site->kind == PYP_SITE_C_ENTER ? PYP_SITE_C_INSTANT : PYP_SITE_C_ENTER;
 	return true;
 }
@@ -160,8 +162,8 @@ static const struct {
 };
 
 /*
- * Where one end comes right behind another (compilers make copies of the code that both lead to), the
- * second does as well: nothing is wrong then without the first.
+ * If one C_LEAVE site directly follows another (compilers duplicate code that both paths lead to),
+ * the second one suffices: without the first, the result is the same.
  */
 static bool is_spare(const struct plan_site *site, const struct verify_result *whole,
 		     const struct verify_result *r)
@@ -208,7 +210,7 @@ static void check_mistakes(const struct interpreter *it)
 	subject_end(&s);
 }
 
-/* On the newest of each way in which frames live. */
+/* On the newest interpreter of each frame model. */
 Test(verify_builtins, mistakes, .timeout = 300)
 {
 	struct interpreter v[INTERPRETERS_MAX];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Why threads wait, by function, against programs that wait for one known reason and measure for how long:
- * sleep, lock, socket, poll, pipe, file, child process, a CPU, the GIL. What a thread that was woken waits for
- * a CPU depends on the machine, so it counts besides the known reason. In every context the reasons add up to
- * wall time less CPU time, to the nanosecond.
+ * Reasons for waiting, by function, compared with programs that wait for one known reason and
+ * measure the time: sleep, lock, socket, poll, pipe, file, child process, a CPU, the GIL. The time
+ * from the wakeup until the thread gets a CPU depends on the machine's load, so it is added to the
+ * known reason. In every context the reasons add up to wall time minus CPU time, to the nanosecond.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -16,9 +16,9 @@
 #include "stats/view.h"
 
 #define SECONDS	 "0.1"
-#define ATTEMPTS 3    /* the machine may be busy with something else */
-#define SHARE	 0.02 /* of the target's own reading ... */
-#define SLACK	 1e-3 /* ... or seconds: what lies between the two readings */
+#define ATTEMPTS 3    /* the machine may be busy */
+#define SHARE	 0.02 /* of the target's own measurement ... */
+#define SLACK	 1e-3 /* ... or seconds: the time between the two measurements */
 
 static double figure(const struct view *v, int column, size_t row)
 {
@@ -51,7 +51,10 @@ static bool check_function(const struct view *v, const char *function, const jso
 	if (strcmp(reason, "runnable") != 0)
 		known += runnable;
 	ok &= known >= (1 - SHARE) * all - SLACK && known >= (1 - SHARE) * least;
-	/* What it waited for itself is no waiting for a CPU. */
+	/*
+	 * The time that the program measured must be charged to the known reason, not to waiting
+	 * for a CPU.
+	 */
 	if (strcmp(reason, "runnable") != 0 && strcmp(reason, "gil") != 0)
 		ok &= known - runnable >= (1 - SHARE) * least;
 	fprintf(stderr,
@@ -60,7 +63,7 @@ static bool check_function(const struct view *v, const char *function, const jso
 	return ok;
 }
 
-/* In every context, and of all I/O. */
+/* In every context; the reasons of I/O also add up to its total. */
 static void check_sums(const struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->nnodes; i++) {
@@ -95,7 +98,7 @@ static bool check_held(const struct snapshot *s, const struct view *v)
 		"  spin held the GIL for %.6f s against others, %.6f s against itself; it "
 		"waited for %.6f s\n",
 		held, own, waited);
-	/* A waiter that was woken waits for a CPU besides, until it runs. */
+	/* A waiter that was woken additionally waits for a CPU before it runs. */
 	return held > 0 && own <= 2 * held && own >= waited * (1 - SHARE) - SLACK;
 }
 
@@ -143,7 +146,7 @@ Test(waits, reasons_of_known_truth, .timeout = 900)
 	check_no_leaks();
 }
 
-/* Windows do not weigh reasons: there are none rather than wrong ones. */
+/* Estimates from windows do not apply to reasons, so they are left out instead of being wrong. */
 Test(waits, not_in_windows, .timeout = 120)
 {
 	struct interpreter it = traced_newest();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Tracing in windows (--max-overhead): a program whose truth is known, estimated; one that is cheap
- * enough, traced all the time and exact; and one that is started, stopped, cleared and looked at
- * while windows open and close. What the bound does to the target's speed is tests/bench's business.
+ * Tracing in windows (--max-overhead): a program with known shares is estimated; a program with low
+ * overhead is traced all the time, with exact counts; and a program is stopped, started, cleared
+ * and read while windows open and close. tests/bench measures the effect of the limit on the
+ * target's speed.
  */
 #include <jansson.h>
 #include <math.h>
@@ -16,9 +17,9 @@
 #include "stats/view.h"
 
 #define CYCLES 12
-/* Points of a share that an estimate may be off besides what sampling explains. */
+/* The error of an estimated share beyond the sampling error, as a fraction */
 #define POINTS 0.03
-#define ERRORS 5 /* standard errors that sampling may explain */
+#define ERRORS 5 /* number of standard errors allowed for sampling */
 
 static double total_cpu(const struct snapshot *s)
 {
@@ -37,7 +38,7 @@ static double error_of(const struct snapshot *s, const char *name)
 	return -1;
 }
 
-/* run.py shares until it is done; its result. */
+/* Runs run.py shares until it is done; returns its result. */
 static json_t *run_shares(struct traced *t, const char *exe, const char *seconds, const char *loops,
 			  unsigned int bound, struct snapshot **ret)
 {
@@ -68,7 +69,7 @@ static void check_share(const struct snapshot *s, const struct view *v, const ch
 	cr_assert(fabs(got - share) < POINTS + ERRORS * error, "%s is off", name);
 }
 
-/* Bodies of 6 us and more, of which probes take a tenth or so: too dear for 2 %. */
+/* Bodies of 6 us and more, of which probes take about a tenth: too expensive for a limit of 2 %. */
 Test(windows, shares, .timeout = 280)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -104,7 +105,7 @@ Test(windows, shares, .timeout = 280)
 	check_no_leaks();
 }
 
-/* Bodies of half a millisecond: a hundredth of what 50 % would allow. */
+/* Bodies of half a millisecond: their overhead is a hundredth of the limit of 50 %. */
 Test(windows, all_the_time_is_exact, .timeout = 280)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -153,7 +154,7 @@ static void look(struct traced *t)
 	}
 }
 
-/* Clocks that this process holds. */
+/* Returns the number of perf events that this process holds. */
 static unsigned int clocks(void)
 {
 	unsigned int n = 0;
@@ -172,7 +173,7 @@ static unsigned int clocks(void)
 	return n;
 }
 
-/* Six threads that call all the time and check their own work. */
+/* Six threads that call functions all the time and check their own results. */
 Test(windows, any_moment_is_right, .timeout = 280)
 {
 	struct diag diag = {0};
@@ -205,7 +206,7 @@ Test(windows, any_moment_is_right, .timeout = 280)
 	check_no_leaks();
 }
 
-/* It ends by itself while it is watched: the data is kept. */
+/* The target ends while it is traced in windows: the data is kept. */
 Test(windows, target_ends, .timeout = 280)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
