@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What cannot be done: each error has its exit status and is one line on stderr, and nothing is
- * harmed by it.
+ * Errors: each has its own exit status and one line on stderr, and does not affect the daemon or
+ * the target.
  */
 #include <fcntl.h>
 #include <glob.h>
@@ -29,7 +29,7 @@ static void setup(void)
 	pyprofd_init(&d);
 }
 
-/* The target is as it was: it does its work and ends well. */
+/* The target is unaffected: it finishes its work and exits with 0. */
 static void teardown(void)
 {
 	pyprofd_deinit(&d);
@@ -72,7 +72,7 @@ Test(bad_input, a_process_that_does_not_exist)
 	end();
 }
 
-/* A process of the test's own that is no Python. */
+/* A process of the same user that is not a Python interpreter */
 static pid_t start_sleeper(void)
 {
 	pid_t child = fork();
@@ -108,7 +108,7 @@ Test(bad_input, not_python)
 	stop_sleeper(child);
 }
 
-/* Pythons of the machine that are not on the list: 2.7, say. */
+/* Pythons of this machine whose versions are not supported, such as 2.7 */
 Test(bad_input, another_python)
 {
 	const char *home = getenv("HOME");
@@ -161,7 +161,7 @@ static bool runs_valgrind(struct traced *unused, void *ctx)
 	return readlink(path, exe, sizeof(exe) - 1) > 0 && strstr(exe, "/valgrind/");
 }
 
-/* Its code is translated: probes in the file would see nothing. */
+/* Valgrind translates the code, so probes in the file would never be hit. */
 Test(bad_input, under_valgrind)
 {
 	pid_t child = fork();
@@ -182,7 +182,7 @@ Test(bad_input, under_valgrind)
 
 /* --- permissions --- */
 
-/* nobody: a user without any right to what root runs. */
+/* Become nobody, a user without permissions on root's processes. */
 static void become_nobody(void)
 {
 	struct passwd *pw = getpwnam("nobody");
@@ -200,7 +200,7 @@ Test(bad_input, not_ours_to_trace)
 	pyprofd_fails(&d, 4, "CAP_", "--", "/usr/bin/python3", "-c", "pass", NULL);
 }
 
-/* Not even one's own: probes need more than that. */
+/* Even for the user's own processes: probes need more privileges. */
 Test(bad_input, no_privileges)
 {
 	pid_t child;
@@ -228,7 +228,7 @@ Test(bad_input, another_users_client)
 	ctl_fails(&d, 4, "socket", "status", NULL);
 	ctl_fails(&d, 4, "socket", "shutdown", NULL);
 	d.uid = 0;
-	/* Even where the socket's file lets it through. */
+	/* The daemon refuses the client even if the socket's mode admits it. */
 	assert_ok(chmod(d.sock, 0666));
 	become_nobody();
 	ctl_fails(&d, 4, "has no permission to use this daemon", "status", NULL);
@@ -275,7 +275,7 @@ Test(bad_input, sockets_that_cannot_be)
 
 	snprintf(other.sock, sizeof(other.sock), "%.60s/a/b/c", d.dir);
 	pyprofd_fails(&other, 1, "socket", NULL);
-	/* A file that is no socket stays. */
+	/* A file that is not a socket is not removed. */
 	snprintf(other.sock, sizeof(other.sock), "%.60s/file", d.dir);
 	fd = open(other.sock, O_CREAT | O_WRONLY, 0644);
 	cr_assert(write(fd, "precious", 8) == 8);
@@ -304,7 +304,9 @@ Test(bad_input, an_output_that_cannot_be_written)
 	end();
 }
 
-/* It was fine at the beginning: the profile is not lost. */
+/*
+ * The output can be opened at the start but not written at the end: the profile is saved elsewhere.
+ */
 Test(bad_input, an_output_that_fails_at_the_end)
 {
 	char tmp[128], *env[] = {tmp, NULL}, *where, *text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Every command of pyprofctl, on daemons that hold real targets. */
+/* Every command of pyprofctl, on daemons that trace real targets. */
 #include <jansson.h>
 #include <signal.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ static struct pyprofd d;
 static struct traced t, u;
 static char pid[16], pid2[16];
 
-/* A target that waits at `ready`, and then calls empty() for that long. */
+/* Starts a target that waits at `ready`, and then calls empty() for this many seconds. */
 static void start_target(struct traced *target, char text[16], const char *seconds)
 {
 	struct interpreter it = traced_newest();
@@ -67,7 +67,7 @@ static void ok(const char *a, const char *b, const char *c)
 	free(ctl_ok(&d, a, b, c, NULL));
 }
 
-/* Run the target's loop; how many calls of empty() it says it made. */
+/* Runs the target's loop; returns the target's own count of calls of empty(). */
 static json_int_t run_target(struct traced *target)
 {
 	json_t *result;
@@ -82,7 +82,7 @@ static json_int_t run_target(struct traced *target)
 	return calls;
 }
 
-/* The number of calls of empty() in a text report; 0 without such a row. */
+/* Returns the number of calls of empty() in a text report; 0 without such a row. */
 static long long calls_of_empty(const char *report)
 {
 	const char *row = strstr(report, "(empty)");
@@ -178,7 +178,7 @@ Test(commands, clear_zeroes)
 	check_state(0, "tracing");
 }
 
-/* Wait until more than that many calls of empty() are reported. */
+/* Waits until more than this many calls of empty() are reported. */
 static long long wait_for_calls(long long more)
 {
 	double end = traced_seconds() + DAEMON_DEADLINE;
@@ -189,7 +189,7 @@ static long long wait_for_calls(long long more)
 	return n;
 }
 
-/* In the middle of it: off and the data is kept, on and it goes on. */
+/* stop keeps the data, and start continues it, while the target is calling. */
 Test(commands, stop_and_start_again)
 {
 	long long n;
@@ -236,7 +236,7 @@ Test(commands, two_targets)
 	traced_finish(&t);
 }
 
-/* The one that is good is attached; the other one is said. */
+/* The valid process is attached; the other one is reported. */
 Test(commands, attach_several_one_bad)
 {
 	char line[64];
@@ -313,7 +313,7 @@ Test(commands, doctor_needs_no_daemon)
 	pyprofd_deinit(&other);
 }
 
-/* A program that does nothing but call: tracing costs it more than it does itself. */
+/* The program only calls functions, so the forecast overhead is over 100 %. */
 Test(commands, doctor_forecasts)
 {
 	struct traced busy;
@@ -325,7 +325,7 @@ Test(commands, doctor_forecasts)
 	cr_assert(strstr(text, " million calls per second of CPU time, trace +"), "%s", text);
 	cr_assert(strstr(text, "less overhead"), "%s", text);
 	free(text);
-	/* It is as it was: nothing of ours is left in it. */
+	/* The forecast has left no breakpoint in the process. */
 	text = ctl_ok(&d, "doctor", pid_text(of, busy.pid), NULL);
 	cr_assert(!strstr(text, "breakpoints "), "%s", text);
 	free(text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Resource counters of functions that do known things, beside what the kernel itself says of each
+ * Resource counters of functions with known usage, compared with the kernel's counters around each
  * call, on every interpreter.
  */
 #include <stdio.h>
@@ -27,8 +27,10 @@ static void teardown(void)
 
 TestSuite(counters, .init = setup, .fini = teardown, .timeout = 240);
 
-/* How far the two may be apart: the kernel's figures include the end of looking at them before and
- * the beginning of looking at them behind, ours do not. */
+/*
+ * The allowed difference: the kernel's figures include the end of the reading before the call and
+ * the beginning of the reading after it; those of the profiler do not.
+ */
 static const char judge[] =
 	"import json, sys\n"
 	"said = json.load(open(sys.argv[1] + '/said.json'))\n"
@@ -126,7 +128,7 @@ Test(counters, on_the_command_line)
 	ctl_fails(&d, PYP_EXIT_FAILURE, "memory was not measured", "memory", NULL);
 }
 
-/* The commands that attach for a while know it as well. */
+/* `record` and `run` also accept the option. */
 Test(counters, recorded)
 {
 	char path[128], *text;
@@ -154,8 +156,11 @@ Test(counters, recorded)
 		  "--max-overhead", "5", "--pid", pid, NULL);
 }
 
-/* The program's own view of each function's growth, within 2 %; slack: 40 pages, which the kernel counts
- * for each CPU before it adds them up, and what is between the figures taken by the program. */
+/*
+ * Compares with the program's own measurement of each function's growth: within 2 %, plus the slack
+ * of 40 pages, which the kernel counts per CPU before it adds them up, and of allocations between
+ * the program's readings.
+ */
 static const char judge_memory[] =
 	"import json, os, sys\n"
 	"said = json.load(open(sys.argv[1] + '/said.json'))\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * doctor on interpreters that are not whole. It reads files that anybody may have made: it says no
- * with status 5, or finds the very sites that the whole file has; it never crashes or hangs.
+ * doctor on damaged interpreters. Anyone may have made the file: doctor either refuses it with
+ * status 5 or finds the same sites as in the undamaged file; it never crashes or hangs.
  */
 #include <fcntl.h>
 #include <sys/sendfile.h>
@@ -14,14 +14,14 @@
 #define CUTS	   24
 #define SCRIBBLES  24
 #define SCRIBBLE   4096
-#define HEADER	   1024 /* where every byte counts: tried more densely */
+#define HEADER	   1024 /* every byte of this part matters, so more positions are tried */
 #define MAX_ANSWER 65536
 
 struct copy {
 	char path[128];
 	int fd;
 	off_t size;
-	char *sites; /* what doctor says of the whole file's sites */
+	char *sites; /* doctor's output about the sites of the undamaged file */
 };
 
 static struct pyprofd d;
@@ -38,7 +38,7 @@ static void teardown(void)
 
 TestSuite(doctor, .init = setup, .fini = teardown, .timeout = 280);
 
-/* From "plan" on: the lines before hold the path. */
+/* Returns the output from "plan" on; the lines before it contain the path. */
 static char *sites_of(const char *said)
 {
 	const char *plan = strstr(said, "\nplan");
@@ -73,7 +73,7 @@ static void copy_close(struct copy *c)
 	free(c->sites);
 }
 
-/* Returns whether it was refused. */
+/* Returns whether doctor refused the file. */
 static bool check_refused(const struct copy *c, bool same_sites, off_t where)
 {
 	struct ran r = ctl(&d, "doctor", c->path, NULL);
@@ -104,7 +104,7 @@ static off_t cut_at(const struct copy *c, int i)
 	return i < n ? fixed[i] : c->size * (i - n + 1) / (CUTS - n + 1);
 }
 
-/* What lies in the part that is mapped as code cannot be missing. */
+/* Truncated copies: each is refused or has the same sites; one of at most 4096 bytes is refused. */
 static void check_cuts(const struct interpreter *it)
 {
 	int refused = 0;
@@ -124,14 +124,14 @@ static void check_cuts(const struct interpreter *it)
 	copy_close(&c);
 }
 
-/* Bytes that depend on nothing but the place. */
+/* Random bytes that depend on the seed only */
 static void scribble(char *bytes, size_t n, unsigned int seed)
 {
 	for (size_t i = 0; i < n; i++)
 		bytes[i] = (char)rand_r(&seed);
 }
 
-/* Overwrite n bytes, ask, put them back. */
+/* Overwrite n bytes, run doctor, restore them. Returns whether doctor refused the file. */
 static bool corrupt(const struct copy *c, off_t at, size_t n)
 {
 	char was[SCRIBBLE], now[SCRIBBLE];
@@ -163,7 +163,10 @@ static void check_corruption(const struct interpreter *it)
 	copy_close(&c);
 }
 
-/* The smallest file is a distribution's, stripped; the newest is a shared library's. */
+/*
+ * For the interpreter with the smallest file, a distribution's stripped one, and the newest, a
+ * shared library.
+ */
 static void each(void (*check)(const struct interpreter *it))
 {
 	struct interpreter v[INTERPRETERS_MAX], newest = traced_newest();
@@ -185,7 +188,7 @@ Test(doctor, corrupted_copies)
 	each(check_corruption);
 }
 
-/* Asked with no code where the whole file has a site. */
+/* With invalid instructions at a site, doctor must not report the same sites. */
 static void check_site(const struct copy *c, off_t offset)
 {
 	static const char no_code[] = {6, 6, 6, 6, 6, 6, 6, 6};
@@ -225,7 +228,7 @@ Test(doctor, no_code_at_a_site)
 	each(check_sites);
 }
 
-/* An upgrade has replaced the file: the process's own is still there to be read. */
+/* The interpreter's file was replaced by an upgrade; the process's own file can still be read. */
 Test(doctor, an_interpreter_without_its_file)
 {
 	char text[16], exe[128];
@@ -248,7 +251,7 @@ Test(doctor, an_interpreter_without_its_file)
 	free(c.sites);
 }
 
-/* objects, which looks into a process the same way: a census, a difference, and what it refuses. */
+/* objects, which inspects a process like doctor: a census, a difference, and refused processes. */
 Test(doctor, objects)
 {
 	struct interpreter it = traced_newest();

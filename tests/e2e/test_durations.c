@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Quantiles of durations against those that a program measures itself, on every interpreter. */
+/* Quantiles of durations, compared with the program's own measurement, on every interpreter */
 #include <stdio.h>
 
 #include "harness/daemon.h"
@@ -23,7 +23,10 @@ static void teardown(void)
 
 TestSuite(durations, .init = setup, .fini = teardown, .timeout = 240);
 
-/* Buckets are eighths of an octave; the program's own figures are not rounded to them. */
+/*
+ * Buckets have a width of one eighth of an octave; the program's own figures are not rounded to
+ * them.
+ */
 static const char judge[] =
 	"import json, math, sys\n"
 	"said = json.load(open(sys.argv[1] + '/said.json'))\n"

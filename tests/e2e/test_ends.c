@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How a run of pyprofd ends: by a signal, by the duration, by the target's end, by `shutdown`. All
- * of them keep the data, write what -o says and exit with 0; none leaves anything behind.
+ * The ways in which pyprofd ends: by a signal, by the duration, by the end of the target, by
+ * `shutdown`. In each case it keeps the data, writes the output of -o, exits with 0, and leaves
+ * nothing behind.
  */
 #include <fcntl.h>
 #include <jansson.h>
@@ -41,7 +42,10 @@ static const char *in_dir(const char *name)
 	return pyprofd_file(&d, name, file, sizeof(file));
 }
 
-/* Trace the target's loop; it waits at `done` afterwards. Returns its number of calls of empty(). */
+/*
+ * Trace the target's loop, and leave the target waiting at `done`. Returns the target's own number
+ * of calls of empty().
+ */
 static json_int_t work(void)
 {
 	json_t *result;
@@ -66,7 +70,7 @@ static void check_report(const char *text, json_int_t calls)
 	cr_assert(strstr(text, "exact counts: "), "%s", text);
 }
 
-/* It has ended well, and the file is there. */
+/* Checks that the daemon exited with 0 and wrote the file. */
 static void check_end(json_int_t calls)
 {
 	struct ran r = pyprofd_wait(&d);
@@ -169,7 +173,7 @@ Test(ends, when_the_last_of_several_has_ended)
 	check_end(calls);
 }
 
-/* Without -o the report goes to stdout when it was asked for by -f. */
+/* Without -o, the report goes to stdout if -f was given. */
 Test(ends, report_on_stdout)
 {
 	json_int_t calls;
@@ -233,7 +237,7 @@ Test(ends, a_command_that_ends)
 	ran_free(&r);
 }
 
-/* Its status is said, and is not ours. */
+/* The daemon reports the command's exit status and does not adopt it. */
 Test(ends, a_command_that_fails)
 {
 	struct ran r;
@@ -245,7 +249,7 @@ Test(ends, a_command_that_fails)
 	ran_free(&r);
 }
 
-/* The command gets the signal as well, and ends. */
+/* The daemon passes the signal on to the command, which ends. */
 Test(ends, a_command_by_sigterm)
 {
 	struct ran r;
@@ -265,7 +269,7 @@ Test(ends, commands_that_cannot_be_traced)
 	pyprofd_fails(&d, 5, "cannot trace", "--", "/bin/sleep", "30", NULL);
 }
 
-/* kill -9: nobody tidies up, and the next one takes over. */
+/* After kill -9 the socket stays, and the next daemon takes it over. */
 Test(ends, killed_and_replaced)
 {
 	json_int_t calls;

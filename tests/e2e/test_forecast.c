@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a mode will cost is said before a process is attached to; who sits at a terminal is asked
- * if it is dear.
+ * The expected overhead of a mode is reported before a process is attached; at a terminal, the user
+ * is asked for confirmation if it is high.
  */
 #include <poll.h>
 #include <pty.h>
@@ -17,7 +17,7 @@ static char pid[16];
 
 static void setup(void)
 {
-	/* It does nothing but call. */
+	/* The target only calls functions. */
 	traced_start(&busy, traced_newest().exe, "shares.py", "calls", NULL);
 	traced_expect(&busy, "ready");
 	pid_text(pid, busy.pid);
@@ -57,7 +57,7 @@ Test(forecast, is_told_before_attaching)
 	json_decref(target);
 }
 
-/* What is bounded is not warned of. */
+/* A mode with bounded overhead causes no warning. */
 Test(forecast, of_a_mode_that_costs_little)
 {
 	struct ran r = ctl(&d, "attach", "--max-overhead", "5", pid, NULL);
@@ -70,7 +70,7 @@ Test(forecast, of_a_mode_that_costs_little)
 
 /* ---- at a terminal ---- */
 
-/* Runs pyprofctl on a terminal, and answers when it asks. Returns its exit status. */
+/* Runs pyprofctl on a terminal, and sends the answer when it asks. Returns its exit status. */
 static int at_terminal(const char *answer, char said[4096], const char *option)
 {
 	const char *build = getenv("PYPROF_BUILD");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The control API as other programs use it: libcurl, and clients that do not behave. Whatever they
- * send, the daemon goes on, traces exactly, and answers the next one.
+ * The control API as used by other programs: libcurl, and clients that violate the protocol.
+ * Whatever they send, the daemon continues to trace exactly and serves the next client.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static void setup(void)
 	pyprofd_start(&d, "--pid", pid, NULL);
 }
 
-/* Healthy: it answers, and has lost nothing of what the target does now. */
+/* The daemon still answers, and has lost no event of the target's work. */
 static void teardown(void)
 {
 	json_t *target;
@@ -63,7 +63,7 @@ static int dial(void)
 	return fd;
 }
 
-/* The daemon may have hung up already. */
+/* Returns false if the daemon has closed the connection. */
 static bool send_all(int fd, const char *data, size_t n)
 {
 	while (n > 0) {
@@ -77,7 +77,7 @@ static bool send_all(int fd, const char *data, size_t n)
 	return true;
 }
 
-/* The status of the answer; 0: it hung up without one. */
+/* Returns the status of the response; 0: the connection was closed without one. */
 static int answer_status(int fd)
 {
 	char buf[4096] = "";
@@ -145,7 +145,7 @@ Test(http, refused_by_status)
 	cr_assert_eq(raw("POST /v1/targets HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\n{}"), 400);
 }
 
-/* Ever more of the same, until it is too much. */
+/* Repeat a part of a request until it is too large. */
 static int oversized(const char *head, const char *part, size_t times)
 {
 	int fd = dial(), status;
@@ -182,7 +182,10 @@ Test(http, oversized)
 		  "a body");
 }
 
-/* Half a request and then nothing: others are served meanwhile, and it is hung up on. */
+/*
+ * Clients that send half a request and then nothing do not block others; the daemon closes their
+ * connections after a deadline.
+ */
 Test(http, half_sent)
 {
 	int fd[3] = {dial(), dial(), dial()};
@@ -204,7 +207,10 @@ Test(http, half_sent)
 	}
 }
 
-/* More connections than it serves, all silent; then they go, and it serves again. */
+/*
+ * More idle connections than the daemon serves at a time; after they are closed, it serves the next
+ * client.
+ */
 Test(http, too_many_clients)
 {
 	int fd[MANY];
@@ -232,7 +238,7 @@ Test(http, hung_up_in_the_middle_of_an_answer)
 	free(ctl_ok(&d, "ping", NULL));
 }
 
-/* Two requests in one go are two answers. */
+/* Two requests in one write get two responses. */
 Test(http, pipelined)
 {
 	static const char request[] = "GET /v1/ping HTTP/1.1\r\n" HOST "\r\n";
@@ -280,7 +286,7 @@ static CURL *easy(const char *method, const char *path, struct body *b)
 	return curl;
 }
 
-/* The status, and the body where it is wanted. */
+/* Returns the HTTP status; stores the body unless ret is NULL. */
 static long curl(const char *method, const char *path, struct body *ret)
 {
 	struct body b = {0};
@@ -351,7 +357,7 @@ Test(http, errors_are_json)
 	free(b.text);
 }
 
-/* Several at once, each with its own answer. */
+/* Several clients at once, each with its own response. */
 Test(http, clients_at_once)
 {
 	enum { N = 8, ROUNDS = 5 };

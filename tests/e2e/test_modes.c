@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The modes as commands: chosen when attaching, said in every report, not mixed up. */
+/*
+ * Modes on the command line: selected at attach, shown in every report, and not mixed in one
+ * profile.
+ */
 #include <jansson.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,7 +88,7 @@ static void assert_counted_page(const char *path)
 	unlink(path);
 }
 
-/* What was counted is a page as well, from the daemon and from a file. */
+/* Counts can be written as an HTML page, by the daemon and from a saved file. */
 Test(modes, count_as_a_page)
 {
 	char page[128], saved[128], again[128];
@@ -138,7 +141,7 @@ Test(modes, what_is_wrong_is_said)
 		  NULL);
 }
 
-/* The bound is one target's own. */
+/* The overhead limit belongs to one target. */
 Test(modes, bounded)
 {
 	json_t *target, *windows;
@@ -181,7 +184,7 @@ Test(modes, are_not_mixed)
 	unlink(sampled);
 }
 
-/* Nothing is traced, so there is nothing to tell call by call. */
+/* Mode count has no events per call, so there is no timeline. */
 Test(modes, no_timeline)
 {
 	attach("count");

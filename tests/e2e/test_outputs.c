@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Snapshots in every format, to files and to stdout, restricted and sorted; -o by its extension. */
+/*
+ * Snapshots in every format, to files and to stdout, restricted and sorted; -o selects the format
+ * by the extension.
+ */
 #include <ctype.h>
 #include <jansson.h>
 #include <signal.h>
@@ -34,7 +37,7 @@ static void teardown(void)
 
 TestSuite(outputs, .init = setup, .fini = teardown, .timeout = 120);
 
-/* The first bytes of formats; of others it is only seen that there is something. */
+/* The first bytes of these formats; of others, only check that the output is not empty. */
 static const struct {
 	const char *name, *begins;
 } looks[] = {
@@ -84,7 +87,7 @@ Test(outputs, every_format)
 	}
 }
 
-/* pyprofd's own -o goes by the extension too. */
+/* pyprofd's -o also selects the format by the extension. */
 Test(outputs, every_format_at_the_end)
 {
 	for (const struct format *f = formats; f->name; f++) {
@@ -112,7 +115,7 @@ Test(outputs, every_format_at_the_end)
 	}
 }
 
-/* Two observers of one process at a time: that is what the test above does. Both are exact. */
+/* Python's pstats module loads the file. */
 Test(outputs, pstats_loads)
 {
 	char path[128], *out;
@@ -153,7 +156,10 @@ Test(outputs, json_has_everything)
 	json_decref(root);
 }
 
-/* The rows of a text report: what is below its heading, up to the first empty line. */
+/*
+ * Returns the number of rows of a text report, which are between its heading and the first empty
+ * line.
+ */
 static int rows(const char *report, char first[256])
 {
 	const char *at = strstr(report, "filename:lineno(function)\n");
@@ -195,7 +201,7 @@ Test(outputs, sorted_and_restricted)
 	cr_assert_eq(rows_of(first, "no such function", NULL, NULL, NULL), 0);
 }
 
-/* A file is there whole or not at all, and keeps its mode. */
+/* A command that fails does not change the existing file. */
 Test(outputs, a_file_is_replaced)
 {
 	char path[128], *text;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A prefork server: gunicorn's master and four workers, two of which were there before and two are
- * forked while it is traced, under load. Followed: every request is in some worker's profile, and
- * the profiles add up. Not followed: nothing is left in a worker that it inherited.
+ * A prefork server under load: gunicorn's master and four workers; two exist before the attach, and
+ * two are forked while it is traced. With --follow, every request is in some worker's profile, and
+ * the profiles add up. Without it, no breakpoint is left in a worker that inherited some.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static const char *in_dir(const char *name, char out[128])
 	return pyprofd_file(&d, name, out, 128);
 }
 
-/* Until cond holds; what: said when it does not in time. */
+/* Wait until cond holds; what: shown if the deadline passes. */
 static void until(bool (*cond)(void *ctx), void *ctx, const char *what)
 {
 	const struct timespec moment = {.tv_nsec = 20000000};
@@ -81,7 +81,7 @@ static void until_workers(size_t n)
 	until(are_there, &n, "the server's workers");
 }
 
-/* The load, which says how many requests were answered and by how many workers. */
+/* Run the load; returns the number of answered requests and of workers that answered. */
 static void load(unsigned int *ret_answered, unsigned int *ret_workers)
 {
 	char script[512], requests[16];
@@ -139,7 +139,7 @@ static void end_server(void)
 	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "gunicorn: %#x", (unsigned)status);
 }
 
-/* Two more workers than it began with. */
+/* Add two workers to the two at the beginning. */
 static void add_workers(void)
 {
 	kill(master, SIGTTIN);
@@ -148,7 +148,7 @@ static void add_workers(void)
 	until_workers(WORKERS);
 }
 
-/* Followed --------------------------------------------------------------------------------- */
+/* With --follow ---------------------------------------------------------------------------- */
 
 static bool all_are_traced(void *ctx)
 {
@@ -162,7 +162,7 @@ static bool all_are_traced(void *ctx)
 	return n == 1 + WORKERS;
 }
 
-/* A profile's calls of a function. */
+/* Returns a profile's number of calls of a function. */
 static json_int_t calls_of(const char *text, const char *name)
 {
 	json_t *root = json_loads(text, 0, NULL), *f;
@@ -225,7 +225,7 @@ Test(prefork, followed)
 	cr_assert_eq(answered, REQUESTS);
 	fprintf(stderr, "  %u requests answered by %u workers\n", answered, by);
 	check_sums();
-	/* with the last of them it ends by itself */
+	/* when the last target has ended, the daemon ends by itself */
 	end_server();
 	r = pyprofd_wait(&d);
 	cr_assert_eq(r.status, 0, "%s", r.err);
@@ -237,7 +237,7 @@ Test(prefork, followed)
 	free(text);
 }
 
-/* Not followed ----------------------------------------------------------------------------- */
+/* Without --follow ------------------------------------------------------------------------- */
 
 static bool workers_are_clean(void *ctx)
 {

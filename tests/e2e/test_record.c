@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* record and run: one command from nothing to a profile, with and without a daemon. */
+/*
+ * record and run: a single command attaches and writes a profile, with and without a running
+ * daemon.
+ */
 #include <jansson.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -35,7 +38,7 @@ static void teardown(void)
 
 TestSuite(record, .init = setup, .fini = teardown, .timeout = 120);
 
-/* A profile of the target, as JSON, that saw calls. */
+/* Checks that this is a profile of the target, as JSON, with calls. */
 static void check_profile(const char *text)
 {
 	json_t *root = json_loads(text, 0, NULL), *targets = json_object_get(root, "targets");
@@ -75,7 +78,7 @@ Test(record, with_the_daemon_that_runs)
 	status = ctl_status(&d);
 	cr_assert_eq(json_array_size(json_object_get(status, "targets")), 0);
 	json_decref(status);
-	/* what somebody else traces is theirs */
+	/* a target that another client attached is not affected */
 	free(ctl_ok(&d, "attach", pid, NULL));
 	ctl_fails(&d, PYP_EXIT_BUSY, pid, "record", "--pid", pid, "-d", "1", NULL);
 	status = ctl_status(&d);
@@ -86,7 +89,7 @@ Test(record, with_the_daemon_that_runs)
 	ran_free(&r);
 }
 
-/* Of one of the profile's processes; -1: it is none. */
+/* Returns the number of events of one of the profile's processes; -1: it is not in the profile. */
 static json_int_t events_of(const json_t *root, pid_t of)
 {
 	json_t *target;
@@ -108,7 +111,7 @@ static bool probes_on(pid_t of)
 	return sites_changed(&sites, of) == (int)sites.n;
 }
 
-/* `record` with these arguments, in the background. */
+/* Start `record` with these arguments, in the background. */
 static pid_t record_start(const char *const *args)
 {
 	const char *argv[16] = {"pyprofctl", "--socket", d.sock, "record"};
@@ -128,7 +131,10 @@ static pid_t record_start(const char *const *args)
 	return child;
 }
 
-/* Until the last has ended, which is not the first named; one profile with both. */
+/*
+ * Recording continues until the last target has ended, here not the one named first; one profile
+ * has both.
+ */
 Test(record, several)
 {
 	double deadline = traced_seconds() + DAEMON_DEADLINE;
@@ -141,7 +147,7 @@ Test(record, several)
 
 	traced_start(&other, it.exe, "run.py", "busy_empty", "0.2", NULL);
 	traced_expect(&other, "ready");
-	first = other.pid; /* it will be reaped */
+	first = other.pid; /* saved, as waiting clears it */
 	pid_text(other_pid, first);
 	pyprofd_file(&d, "out.json", file, sizeof(file));
 	child = record_start(
@@ -167,7 +173,7 @@ Test(record, several)
 	traced_stop(&other);
 }
 
-/* One that cannot be traced: the others are recorded, and the exit status tells. */
+/* If one process cannot be traced, the others are recorded; the exit status shows it. */
 Test(record, one_of_several_is_wrong)
 {
 	struct ran r;
@@ -186,7 +192,7 @@ Test(record, one_of_several_is_wrong)
 	ran_free(&r);
 }
 
-/* As snapshot does: what is shown, and in which order. */
+/* Options as for snapshot: filters and sorting. */
 Test(record, patterns_and_order)
 {
 	char *text;
@@ -203,7 +209,7 @@ Test(record, patterns_and_order)
 	free(text);
 }
 
-/* Interrupted once the daemon has seen calls; how long that takes is the machine's business. */
+/* Interrupted after the daemon has seen the first calls, however long that takes. */
 Test(record, ctrl_c_keeps_what_there_is)
 {
 	double deadline = traced_seconds() + DAEMON_DEADLINE;
@@ -251,7 +257,7 @@ Test(record, what_is_wrong_is_said_before)
 	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "record", "-p", "4194303", NULL);
 }
 
-/* We may open more files than we were allowed to; what we start may not. */
+/* pyprofctl may raise its own limit of open files, but not that of the command. */
 Test(record, run_keeps_the_limit_of_open_files)
 {
 	struct interpreter it = traced_newest();
@@ -276,7 +282,7 @@ Test(record, run)
 	cr_assert(strncmp(text, "done\n", 5) == 0, "%s", text);
 	cr_assert(strstr(text, "(dumps)"), "%s", text);
 	free(text);
-	/* the daemon says it, once */
+	/* the daemon reports the error, once */
 	r = ctl(&d, "run", "--", "/bin/true", NULL);
 	cr_assert_eq(r.status, PYP_EXIT_UNTRACEABLE);
 	cr_assert(strstr(r.err, "pyprofd: cannot trace") && !strstr(r.err, "pyprofctl:"), "%s",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Profiles of real programs, saved, then compared and put together without a daemon. */
+/* Profiles of real programs, saved, then compared and merged without a daemon. */
 #include <jansson.h>
 #include <stdio.h>
 
@@ -64,7 +64,7 @@ Test(saved, diff_names_the_planted_slowdown_first)
 	free(text);
 }
 
-/* Snapshots of one process: the later one contains the calls of the earlier one. */
+/* Two snapshots of one process: the later one contains the calls of the earlier one. */
 Test(saved, overlapping_snapshots_are_refused)
 {
 	char one[128], two[128], pid[16];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * pyprofctl timeline on real programs: its calls are the profile's calls, function by function; the
- * files are whole however the window ends; a slow reader costs entries of the timeline, said and
- * counted, and nothing of the profile.
+ * pyprofctl timeline on real programs: its calls equal the profile's, function by function; files
+ * are complete however the recording ends; a slow reader loses entries of the timeline, which are
+ * counted and reported, but nothing of the profile.
  */
 #include <jansson.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static void teardown(void)
 
 TestSuite(timeline, .init = setup, .fini = teardown, .timeout = 240);
 
-/* A target at "ready", traced. */
+/* Start a target, wait for "ready", and attach. */
 static void start(const char *exe, const char *program, const char *arg)
 {
 	traced_start(&t, exe, "run.py", program, arg, NULL);
@@ -68,7 +68,10 @@ static json_t *api(const char *method, const char *path, json_t *body)
 	return answer;
 }
 
-/* pyprofctl timeline ARG..., in the background, until a timeline is being taken. */
+/*
+ * Start `pyprofctl timeline ARG...` in the background, and wait until the timeline is being
+ * recorded.
+ */
 static pid_t background(const char *a, const char *b, const char *c, const char *e)
 {
 	char program[4096];
@@ -104,7 +107,7 @@ static int ended(pid_t child, int signal)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* What a Python says of the files in d's directory; the script has the directory for argument. */
+/* Run a Python script that checks the files in d's directory; its argument is the directory. */
 static void judge(const char *script)
 {
 	struct interpreter it = traced_newest();
@@ -114,7 +117,7 @@ static void judge(const char *script)
 	free(out);
 }
 
-/* Of t.json: balanced, in order, and its last words. */
+/* Checks t.json: calls are balanced and in order; reads the metadata. */
 #define CHROME                                                                                     \
 	"import collections, json, sys\n"                                                          \
 	"trace = json.load(open(sys.argv[1] + '/t.json'))\n"                                       \
@@ -140,8 +143,8 @@ static void judge(const char *script)
 	"assert not any(open_.values()), open_\n"                                                  \
 	"assert sum(calls.values()) == other['calls'], other\n"
 
-/* The profile's calls are those of the timeline. */
-/* (The target may not have reached proto.wait() yet when it is attached to.) */
+/* Checks that the profile's calls equal the timeline's. */
+/* (At the attach, the target may not have reached proto.wait() yet.) */
 #define SAME                                                                                       \
 	"calls = {k: n for k, n in calls.items() if not k[0].endswith('proto.py') or k[2] != "     \
 	"'wait'}\n"                                                                                \
@@ -189,7 +192,7 @@ static void whole_run(const struct interpreter *it, const char *file, const char
 	child = background("-o", path, NULL, NULL);
 	traced_go(&t);
 	traced_expect(&t, "done");
-	/* Ctrl-C keeps what there is */
+	/* Ctrl-C keeps the recorded data */
 	cr_assert_eq(ended(child, SIGINT), 0);
 	free(ctl_ok(&d, "snapshot", "-o", snapshot, NULL));
 	judge(script);
@@ -222,7 +225,7 @@ Test(timeline, the_time_given)
 	said = ctl_ok(&d, "timeline", "-d", "100ms", "-o", path, NULL);
 	cr_assert_str_eq(said, "");
 	free(said);
-	/* in the middle of everything: frames are open at both ends */
+	/* recorded while functions are running: calls are open at both ends */
 	judge(CHROME "assert other['duration_ns'] == 100000000, other\n"
 		     "assert max(v[0] for v in last.values()) <= 100000\n"
 		     "assert other['complete'] and calls\n"
@@ -317,7 +320,7 @@ Test(timeline, what_is_not_possible)
 	end();
 }
 
-/* Fetch until there is an END. */
+/* Fetch until the END record. */
 static struct timeline_writer_counts fetch_all(int id, FILE *out)
 {
 	const struct timeline_writer_opts o = {.format = "chrome", .max_bytes = UINT64_C(1) << 30};
@@ -345,7 +348,10 @@ static struct timeline_writer_counts fetch_all(int id, FILE *out)
 	return counts;
 }
 
-/* Nobody fetches while the program runs: what does not fit is dropped, and the profile is exact. */
+/*
+ * No client fetches while the program runs: entries that do not fit are dropped, and the profile
+ * stays exact.
+ */
 Test(timeline, a_slow_reader)
 {
 	char path[128], location[64], *text;
@@ -375,7 +381,7 @@ Test(timeline, a_slow_reader)
 	events = (uint64_t)json_integer_value(json_object_get(target, "events"));
 	unstarted = (uint64_t)json_integer_value(json_object_get(target, "unstarted"));
 	told = c.calls + c.returns + c.dropped;
-	/* returns of what never began are no entries, nor are they in the profile */
+	/* returns without a recorded call are neither in the timeline nor in the profile */
 	cr_assert(told <= events && told >= events - unstarted,
 		  "%lu told, %lu events, %lu unstarted", told, events, unstarted);
 	json_decref(target);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * top in a pseudo-terminal: a user who presses keys, changes the window's size, and looks at what
- * is on the screen; and watch, which needs none. What a terminal would show is not emulated: the
- * test looks for text in the stream, which ncurses writes in one piece where it is new.
+ * top in a pseudo-terminal: the test presses keys, changes the window's size, and checks the
+ * screen; and watch, which needs no terminal. The test does not emulate a terminal: it searches the
+ * stream for text, which ncurses writes in one piece when it is new.
  */
 #include <errno.h>
 #include <poll.h>
@@ -76,7 +76,7 @@ static void press(const char *keys)
 	cr_assert(write(tty, keys, strlen(keys)) == (ssize_t)strlen(keys));
 }
 
-/* Read until this text has come, and forget what was before it. keys: pressed now and then. */
+/* Read until this text arrives, and discard the stream before it. keys: pressed at intervals. */
 static void expect_pressing(const char *text, const char *keys)
 {
 	double end = now() + DAEMON_DEADLINE, next = now();
@@ -145,7 +145,7 @@ Test(top, keys)
 	press("\n");
 	expect("callers of ");
 	expect("CALLED BY");
-	expect("(measured)"); /* by cum, main comes first */
+	expect("(measured)"); /* main is the first row when sorted by cum */
 	press("\n");
 	expect("FUNCTION");
 	press("p");
@@ -186,7 +186,9 @@ Test(top, the_target_ends)
 	start_top("0.2");
 	expect("(empty)");
 	kill(t.pid, SIGKILL);
-	/* of a line that changes only the changed letters are written, unless all is drawn anew */
+	/*
+	 * of a changed line, ncurses writes only the changed letters, unless the screen is redrawn
+	 */
 	expect_pressing("1 ended", "\f");
 	leave();
 }
@@ -208,7 +210,7 @@ Test(top, watch_is_text)
 	cr_assert(first && strstr(first + 1, "CALLS/S"), "%s", text);
 	cr_assert(strstr(text, "(empty)") && !strchr(text, '\033'), "%s", text);
 	free(text);
-	/* without a terminal top is the same */
+	/* without a terminal, top works like watch */
 	text = ctl_ok(&d, "top", "-i", "0.1", "-n", "1", "--threads", NULL);
 	cr_assert(strstr(text, "PID/TID") && strstr(text, pid), "%s", text);
 	free(text);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The systemd unit: what it takes away leaves enough. pyprofd is started under the unit's own
- * restrictions (harness/confine.py) and traces another user's process, whose interpreter it proves
- * first. Where the unit is narrowed, it traces all the same and says what was left out.
+ * The systemd unit: its restrictions permit everything that the daemon needs. pyprofd runs under
+ * the unit's restrictions (harness/confine.py) and traces another user's process, after a self-test
+ * of its interpreter. With further restrictions it still traces, and reports what it left out.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -58,7 +58,7 @@ static void setup(void)
 	caps_require_bpf();
 	tool_need("systemd-analyze");
 	pyprofd_init(&d);
-	/* Verdicts are made anew. */
+	/* An empty cache, so that the self-test runs. */
 	cr_assert(setenv("CACHE_DIRECTORY", d.dir, 1) == 0);
 	target = start_somebodys("/usr/bin/python3");
 }
@@ -114,7 +114,7 @@ static bool has_events(void)
 	return events > 100;
 }
 
-/* Attach, wait for events, and see what status says under a key. */
+/* Attach, wait for events, and check the value of a key in the status. */
 static void expect_status(const char *key, const char *want)
 {
 	double end = traced_seconds() + DAEMON_DEADLINE;
@@ -200,7 +200,7 @@ Test(unit, by_a_uprobe_event)
 	pyprofd_shutdown(&d);
 }
 
-/* systemd's own estimate of the exposure is below 2.5. The threshold is in tenths. */
+/* The exposure computed by systemd is below 2.5. The threshold is in tenths. */
 Test(unit, is_narrow)
 {
 	char unit[512];
