@@ -28,7 +28,7 @@
 
 static struct pyprofd d; /* never started: provides a directory and a socket path */
 static pid_t server;
-static int received[2]; /* pipe with the server's number of received bytes */
+static int received[2]; /* pipe: the server writes the number of bytes that it received */
 static char *rows;
 
 static void setup(void)
@@ -162,7 +162,7 @@ static size_t bytes_received(void)
 
 /* ---- the terminal ---- */
 
-/* The output of pyprofctl on a terminal. keys: typed there. To be freed. */
+/* Returns the output of pyprofctl on a terminal, with these keys typed. To be freed. */
 static char *on_terminal(const char *keys, const char *const *args)
 {
 	const char *build = getenv("PYPROF_BUILD"), *argv[16] = {"pyprofctl", "--socket", d.sock};
@@ -235,7 +235,7 @@ Test(client, strangers_server_is_sent_nothing)
 	cr_assert(bytes_received() == 0);
 }
 
-/* A command's second request gets a different server than the first. */
+/* A command's second request reaches a different server than the first. */
 Test(client, each_connection_is_checked)
 {
 	start_server(STRANGER, true);

@@ -53,7 +53,10 @@ static int dial(void)
 	return fd;
 }
 
-/* A connection counts for the user that connected, whoever uses it later. */
+/*
+ * A connection is attributed to the user that connected, even if another user's process uses it
+ * later.
+ */
 static int dial_as(uid_t uid)
 {
 	int fd;
@@ -182,7 +185,7 @@ static void flood_ends(void)
 		close(fds[i]);
 }
 
-/* The socket is open to everybody, as an administrator may configure it. */
+/* The socket's mode admits everyone, as an administrator may configure it. */
 Test(clients, one_user_takes_no_place_of_others)
 {
 	int root, another;
@@ -241,7 +244,7 @@ Test(clients, root_and_the_daemons_user_leave_room_for_each_other)
 	close(root);
 }
 
-/* Peeks without reading. */
+/* Checks without reading from the connection. */
 static bool is_closed(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLRDHUP};

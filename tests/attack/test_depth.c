@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A target 100,000 frames deep that calls as fast as possible at its deepest point, next to a busy
- * one: no event of either is lost, and all calls are counted in the right calling context.
+ * one: no event of either is lost, and all calls are counted in the correct calling context.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -23,7 +23,7 @@
 static struct pyprofd d;
 static struct traced deep, busy;
 
-/* Since 3.11, calls between Python functions take no C stack. */
+/* An interpreter of 3.11 or later, in which calls between Python functions use no C stack */
 static struct interpreter deep_one(void)
 {
 	struct interpreter v[INTERPRETERS_MAX];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Processes blocked in the middle of an exec: the kernel closes a file of a FUSE file system whose
- * server does not respond. On Linux 6.18 reads of their stat, exe, auxv, map_files and fd block as
- * long. The daemon continues to serve its clients and other targets.
+ * server does not respond. On Linux 6.18, reads of their stat, exe, auxv, map_files and fd then
+ * block equally long. The daemon continues to serve its clients and other targets.
  */
 #include <stdio.h>
 #include <time.h>
@@ -93,7 +93,7 @@ Test(exec, of_a_process_to_be_attached)
 	stop_neighbour(&rig.d);
 }
 
-/* It stays a target; after the exec the daemon finds its new program. */
+/* The blocked process stays a target; after the exec the daemon detects its new program. */
 Test(exec, of_a_target)
 {
 	double start;
@@ -111,7 +111,7 @@ Test(exec, of_a_target)
 	watch(&rig.d);
 }
 
-/* Finding the other daemon reads all processes; unreadable ones are skipped. */
+/* To find another daemon, a daemon reads all processes; those that do not respond are skipped. */
 Test(exec, of_a_stranger)
 {
 	char who[64];

@@ -71,7 +71,7 @@ static void say_anything(int chan)
 	hang(chan);
 }
 
-/* Send a header that announces too much. */
+/* Send a header that announces more data than is allowed. */
 static void promise(int chan)
 {
 	const struct answer_head h = {.question = QUESTION_FIND, .size = UINT32_MAX};
@@ -122,7 +122,7 @@ Test(inspect, lies)
 	attach_fails(promise, 5, "invalid answer", 5);
 	attach_fails(lie, 5, "invalid answer", 5);
 	inspect_test_helper = NULL;
-	traced_attach(&t); /* no effect remains */
+	traced_attach(&t); /* the failed attach has no lasting effect */
 }
 
 static bool opens(void)

@@ -61,7 +61,7 @@ static pid_t start(const char *const *args)
 	return pid;
 }
 
-/* Its child pyprofd, once executed; 0: not yet. */
+/* Returns the pid of its child pyprofd after the exec; 0: not yet. */
 static pid_t daemon_of(pid_t pid)
 {
 	char path[64], text[256] = "";

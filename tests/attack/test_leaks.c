@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * However the daemon ends, no breakpoint stays in the target, and the kernel reports no leak:
- * killed while attaching, while detaching, between windows; ended while helpers measure. The kernel
- * leaves breakpoints if a process is killed while it attaches or detaches, which slow the target
- * until it ends.
+ * However the daemon ends, no breakpoint stays in the target, and the kernel reports no leaked
+ * uprobe: it is killed while attaching, while detaching, between windows; it ends while helpers
+ * measure. If a process is killed while it attaches or detaches, the kernel leaves breakpoints,
+ * which slow the target until it ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +68,7 @@ static void victim_start(struct victim *v)
 	sites_find(&v->sites, v->t.pid);
 }
 
-/* The target's computations were right all the time. */
+/* The target has verified its computations throughout. */
 static void victim_finish(struct victim *v)
 {
 	traced_say(&v->t, "stop");
@@ -175,7 +175,7 @@ Test(leaks, killed_while_it_detaches)
 	victim_finish(&v);
 }
 
-/* Ten windows per second: each kill hits an opening or closing window. */
+/* With ten windows per second, each kill hits an opening or closing window. */
 #define BETWEEN 1 /* a site that is also probed between windows */
 Test(leaks, killed_between_windows)
 {
@@ -199,7 +199,10 @@ Test(leaks, killed_between_windows)
 	victim_finish(&v);
 }
 
-/* The helper that measures the cost of events still has probes on a scratch process. */
+/*
+ * The daemon ends while the helper that measures the cost of events still has probes on a scratch
+ * process.
+ */
 Test(leaks, ended_while_it_measures)
 {
 	struct pyprofd d;

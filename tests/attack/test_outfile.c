@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* -o in a directory that other users can write to: their links, files and FIFOs are not followed or
- * used. */
+/*
+ * -o in a directory that other users can write to: another user's links, files and FIFOs are
+ * neither followed nor used.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -100,7 +102,7 @@ Test(outfile, anothers_link_to_a_directory_is_not_followed)
 	assert_victim_unharmed();
 }
 
-/* Links of the same user and of root are followed, such as /var/run. */
+/* Links of the same user and of root, such as /var/run, are followed. */
 Test(outfile, own_link_is_followed)
 {
 	char out[192], *text;
@@ -136,7 +138,7 @@ Test(outfile, new_file_is_private)
 	cr_assert((st.st_mode & 0777) == 0600, "its mode is %o", st.st_mode & 0777);
 }
 
-/* The FIFO has no reader; this used to block for ever. */
+/* The FIFO has no reader; opening it would block forever. */
 Test(outfile, fifo_is_refused)
 {
 	char out[192];

@@ -61,7 +61,7 @@ static long long peak_rss(void)
 	return kb * 1024;
 }
 
-/* The size of a format's output; -1: refused. */
+/* Returns the size of a format's output; -1: refused. */
 static long long size_of(const char *format)
 {
 	char path[128];

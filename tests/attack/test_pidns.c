@@ -13,7 +13,7 @@
 #include "harness/test.h"
 #include "harness/traced.h"
 
-#define SAMPLES 30u /* of 1000 a second of CPU time */
+#define SAMPLES 30u /* number of samples to wait for, at 1000 per second of CPU time */
 
 TestSuite(pidns, .init = caps_require_bpf, .timeout = 60);
 

@@ -155,7 +155,7 @@ Test(scratch, a_device_that_its_container_may_not_open)
 	close(disk);
 }
 
-/* ---- its user ---------------------------------------------------------------------------- */
+/* ---- the user of the process ------------------------------------------------------------- */
 
 #define WHO "    say('root' if posix.getuid() == 0 or posix.getgid() == 0 else 'user')\n"
 
@@ -249,7 +249,7 @@ static void as_user_to_exec(struct attack *a)
 	attack_become(a->uid);
 }
 
-/* Is it a call that opens /proc/PID/exe without reading it? */
+/* Returns whether this is a call that opens /proc/PID/exe without reading it. */
 static bool opens_exe(pid_t pid, const struct user_regs_struct *r)
 {
 	union {
@@ -329,7 +329,10 @@ static void wait_for_program(pid_t pid, const char *name)
 	} while (!strstr(exe, name));
 }
 
-/* Between reading the program, which is the user's, and the user id, which is root by then. */
+/*
+ * The target executes a set-user-id program between doctor's reading of its executable, which is
+ * the user's, and of its user id, which is then root's.
+ */
 Test(scratch, a_set_user_id_program_between_two_looks)
 {
 	struct attack a = {.uid = ATTACK_USER,
@@ -364,7 +367,10 @@ Test(scratch, a_set_user_id_program_between_two_looks)
 
 /* ---- access to it ------------------------------------------------------------------------ */
 
-/* As the target's user: how can this process be accessed? Returns a number. */
+/*
+ * Attempts to access this process as the target's user; returns the number of the first way that
+ * works, 0: none.
+ */
 static int look_into(pid_t pid)
 {
 	static const char *const files[] = {"exe", "mem", "maps", "environ", "root", "cwd", "fd/0"};

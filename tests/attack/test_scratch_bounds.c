@@ -83,7 +83,10 @@ static void read_groups(struct attack *a, pid_t doctor)
 	fclose(f);
 }
 
-/* Does the line of a controller (version 1) or of version 2 name a scratch process's group? */
+/*
+ * Returns whether the line of a controller (version 1) or of version 2 names a scratch process's
+ * group.
+ */
 static bool bounded_by(const char *controller)
 {
 	for (const char *line = groups; *line; line = strchrnul(line, '\n')) {

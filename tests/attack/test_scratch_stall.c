@@ -21,7 +21,7 @@ TestSuite(scratch_stall, .timeout = 40);
 
 /*
  * A FUSE file system with only a root directory. Its server responds until the directory is a
- * process's root, and then no more until the test ends: processes that wait for it cannot be
+ * process's root, and then no longer until the test ends: processes that wait for it cannot be
  * killed.
  */
 static int fuse, leash[2];

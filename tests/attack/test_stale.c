@@ -61,7 +61,7 @@ static void check_said(struct pyprofd *d)
 	pyprofd_deinit(d);
 }
 
-/* The target waits, so it executes none of them. */
+/* The target is waiting, so it does not execute the breakpoints. */
 Test(stale, is_found_and_removed)
 {
 	struct sites sites;
@@ -87,7 +87,7 @@ Test(stale, is_found_and_removed)
 	check_no_leaks();
 }
 
-/* No messages without stale breakpoints. */
+/* Without stale breakpoints, doctor and status do not mention any. */
 Test(stale, nothing_is_there)
 {
 	_cleanup_free_ char *said = NULL, *status = NULL;

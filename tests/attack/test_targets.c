@@ -56,7 +56,7 @@ static pid_t fork_member(unsigned int by)
 	return child;
 }
 
-/* The target with this pid in the status; NULL: none. Owned. */
+/* Returns the target with this pid in the status; NULL: none. Owned by the caller. */
 static json_t *target_of(pid_t wanted)
 {
 	json_t *root = ctl_status(&d), *list = json_object_get(root, "targets"), *found = NULL,
@@ -169,7 +169,7 @@ Test(targets, a_request_can_say_that_children_are_not_followed)
 	json_decref(one);
 }
 
-/* ---- several ------------------------------------------------------------------------------ */
+/* ---- several targets ---------------------------------------------------------------------- */
 
 Test(targets, attach_attaches_what_it_can)
 {

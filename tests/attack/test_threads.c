@@ -114,7 +114,7 @@ static uint32_t alive(const struct snapshot *s)
 	return n;
 }
 
-/* A thread reports that it is done before it ends. */
+/* A thread reports that it is done before it ends, so take snapshots until all have ended. */
 static struct snapshot *take_ended(off_t *ret_size)
 {
 	double until = traced_seconds() + ENDED_S;
@@ -173,7 +173,7 @@ Test(threads, one_per_request)
 	struct snapshot *s;
 	off_t size;
 
-	/* Reach the memory that any load takes once. */
+	/* Let the daemon allocate the memory that any load needs once. */
 	traced_go(&server);
 	traced_expect(&server, "done");
 	snapshot_free(take(&size));
@@ -235,7 +235,7 @@ static uint64_t wait_for_children(uint64_t n)
 	return followed;
 }
 
-/* A worker is forked, followed, works and ends. */
+/* Fork a worker, wait until it is followed, let it work and end. */
 static void recycle(uint32_t i)
 {
 	char order[32];
@@ -251,7 +251,7 @@ static void recycle(uint32_t i)
 	traced_expect(&server, "ended");
 }
 
-/* Most of these end before they can be followed. */
+/* Fork workers most of which end before they can be followed. */
 static void burst(void)
 {
 	traced_say(&server, BURST_TEXT);

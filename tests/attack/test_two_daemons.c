@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Two daemons on one target: each reports and names the other at attach, in its status and in its
- * reports, as long as the other is active.
+ * Two daemons on one target: each detects the other and names it at attach, in its status and in
+ * its reports, as long as the other one is active.
  */
 #include <time.h>
 
@@ -78,7 +78,7 @@ Test(two_daemons, each_names_the_other)
 	check_no_leaks();
 }
 
-/* Probes of a daemon that has ended are not mistaken for stale breakpoints. */
+/* Probes of a daemon that has ended are not reported as stale breakpoints. */
 Test(two_daemons, the_first_ends_first)
 {
 	struct pyprofd first, second;

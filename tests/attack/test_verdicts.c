@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Self-test results kept between runs: a user who copies an interpreter, and so its build-id and
- * plan, gets a separate entry. A result for one user's file is not used for another user's file,
+ * Self-test verdicts cached between runs: a user who copies an interpreter, and so its build-id and
+ * plan, gets a separate entry. A verdict on one user's file is not used for another user's file,
  * nor for a file that has changed.
  */
 #include <fcntl.h>
@@ -64,7 +64,9 @@ static void copy_as(uid_t user, const char *name, char path[200])
 	assert_ok(chown(path, user, user));
 }
 
-/* Attach to a process of this user that runs this file: is there a cached result? */
+/*
+ * Attach to a process of this user that runs this file; returns whether a cached verdict was used.
+ */
 static bool is_known(uid_t user, const char *exe)
 {
 	pid_t target = start_as(user, exe);
