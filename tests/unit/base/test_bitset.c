@@ -47,7 +47,7 @@ Test(bitset, agrees_with_an_array)
 	for (int step = 0; step < 200000; step++) {
 		uint32_t i = (uint32_t)random() % N, want;
 
-		/* It grows meanwhile. */
+		/* The set grows meanwhile. */
 		cr_assert_eq(bitset_reserve(&b, step < 100 ? N / 2 : N), 0);
 		if (i >= b.limit)
 			continue;

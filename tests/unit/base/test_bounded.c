@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* base/bounded.c: what fits is written, and nothing after what does not. */
+/*
+ * base/bounded.c: text within the limit is written; from the first text that exceeds it on, nothing
+ * is.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The table of optional columns: what formats rely on. */
+/* The table of optional columns: the properties that formats depend on. */
 #include "base/column.h"
 
 #include <string.h>
 
 #include "harness/test.h"
 
-/* JSON keys, CSV columns and HTML's columns are these: each once, and a group in one piece. */
+/*
+ * Names are the keys of JSON, CSV and HTML, so each occurs once, and the members of a group are
+ * adjacent.
+ */
 Test(column, keys_are_distinct_and_groups_are_whole)
 {
 	int groups = 0, of_group = 0;

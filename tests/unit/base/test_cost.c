@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Costs at another time than that of their measurement. */
+/* Costs at another time than that of their measurement, when the machine is slower or faster. */
 #include "base/cost.h"
 
 #include "harness/test.h"
@@ -44,7 +44,10 @@ Test(cost, has_its_limits)
 
 Test(cost, learns_in_gauges)
 {
-	/* The machine was twice as slow, the costs in gauges a tenth more than was known. */
+	/*
+	 * The machine was half as fast; relative to the probe-latency reference, costs were a tenth
+	 * higher than the known ones.
+	 */
 	struct cost now = {.known = true,
 			   .before = {880, 660, 0},
 			   .after = {1100, 440, 11000},
@@ -77,7 +80,7 @@ Test(cost, learns_from_what_is_known_only)
 	cr_assert_eq(c.before[COST_ENTER], 7, "the newest, where they cannot be compared");
 }
 
-/* From what a stretch takes without slowdown to what it takes with it, and back. */
+/* Converts the length of an interval without post-trap slowdown to the length with it, and back. */
 Test(cost, drag_of_stretches)
 {
 	const double without[] = {0, 50, 100, 150, 300, 600, 1000, 5000, 1e6};
@@ -97,7 +100,7 @@ Test(cost, drag_of_stretches)
 	cr_assert_eq(cost_slowdown(&known, 3, 0), 0);
 }
 
-/* From what intervals take undisturbed to what they take after hits, and back. */
+/* Converts the length of intervals without hits to the length after hits, and back. */
 Test(cost, undisturbed)
 {
 	const double without[] = {0.01, 20, 70, 120, 170, 600, 5000, 1e6};

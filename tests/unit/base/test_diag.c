@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* base/diag: the first cause is kept, errno values become exit codes, one line stays one line. */
+/*
+ * base/diag: the first cause is kept, errno values become exit codes, a message is always one line.
+ */
 #include "base/diag.h"
 
 #include <errno.h>

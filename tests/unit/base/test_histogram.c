@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Exponential histograms: their buckets against logarithms, growth, quantiles. */
+/* Exponential histograms: buckets compared with logarithms, growth, quantiles. */
 #include "base/histogram.h"
 
 #include <math.h>
@@ -7,7 +7,10 @@
 
 #include "harness/test.h"
 
-/* Of numbers that are exact in a double; boundaries that are whole are the powers of two. */
+/*
+ * For values that a double represents exactly; the only boundaries that are integers are powers of
+ * two.
+ */
 static uint32_t by_logarithm(uint64_t value)
 {
 	return (uint32_t)ceil(log2((double)value) * HISTOGRAM_SCALE - 1e-12);
@@ -65,7 +68,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Each within its bucket of the value that sorting gives. */
+/* Each quantile is within one bucket of the value found by sorting. */
 Test(histogram, quantiles)
 {
 	static const double shares[] = {0.01, 0.5, 0.9, 0.99, 1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The hash map against an array, through random insertions and removals. */
+/* The hash map compared with an array, through random insertions and removals. */
 #include "base/map.h"
 
 #include "harness/test.h"
@@ -8,7 +8,7 @@
 
 static uint64_t key_of(uint32_t i)
 {
-	/* Addresses, small numbers, pairs: what it is used with, and 0. */
+	/* Addresses, small numbers and pairs, as used in practice, and 0 */
 	switch (i % 3) {
 	case 0:
 		return UINT64_C(0x7f0000000000) + i * 64;

@@ -36,7 +36,7 @@ static const struct opt table[] = {
 
 #define ARGV_MAX 80
 
-/* Parse words (ends with NULL) in any order. */
+/* Parses words (ends with NULL), options and operands in any order. */
 static int parse(const char *const *words, struct dst *d, int *first, enum opts_mode mode,
 		 struct diag *diag)
 {

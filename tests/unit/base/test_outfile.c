@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* base/outfile: whole files or none. */
+/* base/outfile: a file is written completely or not at all. */
 #include "base/outfile.h"
 
 #include <dirent.h>
@@ -148,7 +148,7 @@ Test(outfile, follows_symbolic_links)
 	finish();
 }
 
-/* Below a linked directory, a relative link, and one that leads nowhere yet. */
+/* A path below a linked directory, a relative link, and a link whose target does not exist yet. */
 Test(outfile, follows_links_of_directories)
 {
 	char link[112], through[140];
@@ -198,7 +198,7 @@ Test(outfile, own_descriptor)
 	finish();
 }
 
-/* Nobody reads from it: neither the check nor the opening may wait for that. */
+/* The FIFO has no reader: neither the check nor the opening may block. */
 Test(outfile, refuses_a_fifo)
 {
 	struct diag diag = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* base/parse: whole strings are numbers, nothing else is. */
+/* base/parse: only strings that are numbers as a whole are accepted. */
 #include "base/parse.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* base/reaper.c: children that end, that must be killed, and one that cannot be killed yet. */
+/*
+ * base/reaper.c: children that end by themselves, that must be killed, and one that cannot be
+ * killed yet.
+ */
 #include "base/reaper.h"
 
 #include <errno.h>
@@ -44,7 +47,7 @@ Test(reaper, children, .timeout = 10)
 	check_no_leaks();
 }
 
-/* A process that is not to be killed stands for one that cannot be. */
+/* A process that the test does not kill represents one that cannot be killed. */
 Test(reaper, what_does_not_end_is_counted, .timeout = 10)
 {
 	pid_t child = spawn(false), other = spawn(true);

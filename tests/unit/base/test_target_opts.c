@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * base/target_opts: every row of the table on pyprofd's and pyprofctl's command lines, in a request,
- * in completion and in the man pages.
+ * base/target_opts: each row of the table works on the command lines of pyprofd and pyprofctl, in a
+ * request and in completion, and is described in the man pages.
  */
 #include "base/target_opts.h"
 
@@ -23,7 +23,7 @@
 
 static struct diag diag;
 
-/* The commands that attach. */
+/* The commands that attach */
 static const struct {
 	const struct cmd *cmd;
 	const char *words[2];
@@ -31,9 +31,9 @@ static const struct {
 
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* ---- the four ways in -------------------------------------------------------------------- */
+/* ---- command lines and requests ---------------------------------------------------------- */
 
-/* "--name=text"; a flag without. */
+/* Writes "--name=text", or "--name" for a flag. */
 static void make_word(const struct opt *row, const char *text, char word[64])
 {
 	snprintf(word, 64, "--%s%s%s", row->name, row->arg ? "=" : "", row->arg ? text : "");
@@ -75,7 +75,7 @@ static int by_command(size_t i, const struct opt *row, const char *text,
 	return r;
 }
 
-/* The HTTP status; hint: of an error. */
+/* Returns the HTTP status of a request; hint: the error's. */
 static unsigned int ask(const char *body, const struct target_opts *daemon, struct target_opts *ret,
 			char hint[128])
 {
@@ -136,7 +136,7 @@ static void assert_accepted(const struct opt *row, const char *text)
 	assert_same(row, &o, text);
 }
 
-/* Everybody says the same of what is possible. */
+/* Checks that all of them refuse the value with the same hint. */
 static void assert_refused(const struct opt *row, const char *text)
 {
 	struct target_opts_given g;
@@ -198,7 +198,10 @@ Test(target_opts, has_the_same_limits)
 	check_no_leaks();
 }
 
-/* What a request does not have is the daemon's; what it has overrides that, "no" and "none" too. */
+/*
+ * An option that the request omits is the daemon's; one that it contains overrides the daemon's,
+ * also with "no" and "none".
+ */
 Test(target_opts, of_a_request_or_the_daemons)
 {
 	const struct target_opts daemon = {.mode = {MODE_TRACE, 7},
@@ -250,7 +253,7 @@ Test(target_opts, rate)
 	cr_assert_eq(target_opts_rate(&o), 7);
 }
 
-/* What pyprofctl sends is what it was given, and the daemon reads it as that. */
+/* pyprofctl sends exactly the given options, and the daemon reads them as the same values. */
 Test(target_opts, are_sent_as_given)
 {
 	struct target_opts daemon, o;
@@ -280,7 +283,7 @@ Test(target_opts, are_sent_as_given)
 	check_no_leaks();
 }
 
-/* ---- where they are written about -------------------------------------------------------- */
+/* ---- documentation ----------------------------------------------------------------------- */
 
 static char *read_source(const char *name)
 {
@@ -296,7 +299,7 @@ static char *read_source(const char *name)
 	return text;
 }
 
-/* The text of the page between two lines; owned. */
+/* Returns the text of the page between two lines; owned by the caller. */
 static char *part(const char *page, const char *from, const char *to)
 {
 	const char *begin = strstr(page, from), *end = begin ? strstr(begin + 1, to) : NULL;
@@ -305,7 +308,7 @@ static char *part(const char *page, const char *from, const char *to)
 	return strndup(begin, (size_t)(end - begin));
 }
 
-/* What a list has of an option; owned. */
+/* Returns the paragraph about an option; owned by the caller. */
 static char *paragraph(const char *section, const struct opt *row)
 {
 	char from[64];
@@ -314,7 +317,7 @@ static char *paragraph(const char *section, const struct opt *row)
 	return part(section, from, "\n.It ");
 }
 
-/* "64K" of 65536. */
+/* Writes "64K" for 65536. */
 static const char *limit(const struct opt *row, uint64_t v, char text[32])
 {
 	size_t unit = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* base/terminal: nothing that a terminal acts on gets through. */
+/* base/terminal: removes everything that a terminal interprets. */
 #include "base/terminal.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "harness/test.h"
 
-/* What text becomes when it is written in pieces of n bytes; to be freed. */
+/* Returns the output for text that is written in pieces of n bytes; to be freed. */
 static char *through(const char *text, size_t size, size_t n)
 {
 	FILE *file = tmpfile(), *f;
@@ -63,7 +63,7 @@ Test(terminal, stream)
 	check_no_leaks();
 }
 
-/* What is cut off at the end is shown as damaged; the terminal is left as it was. */
+/* A truncated sequence at the end is shown as U+FFFD; the terminal's attributes are reset. */
 Test(terminal, end_of_stream)
 {
 	ASSERT_THROUGH("x\xe2\x82", "x\xef\xbf\xbd\xef\xbf\xbd");

@@ -27,7 +27,7 @@ Test(utf8, kinds)
 	check_no_leaks();
 }
 
-/* What UTF-8 cannot hold, what a C string cannot hold, and half a character. */
+/* Code points that UTF-8 cannot represent, NUL, and incomplete characters */
 Test(utf8, unfit)
 {
 	static const uint16_t surrogates[] = {0xd800, 0xdfff, 'x'};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* base/utf8_clean: whatever goes in, valid UTF-8 comes out. */
+/* base/utf8_clean: the output is valid UTF-8 for any input. */
 #include "base/utf8_clean.h"
 
 #include <jansson.h>
@@ -36,7 +36,7 @@ Test(utf8_clean, cuts_at_characters)
 	cr_assert_str_eq(utf8_clean("abcd", out, 1), "");
 }
 
-/* The judge is the library whose rule it is. */
+/* Compared with the library that defines the rule. */
 Test(utf8_clean, all_pairs_of_bytes)
 {
 	char in[3] = {0}, out[8];

@@ -7,7 +7,7 @@
 
 enum { CF = 1, PF = 1 << 2, ZF = 1 << 6, SF = 1 << 7, OF = 1 << 11 };
 
-/* What the processor itself makes of a condition. The red zone is stepped over for the push. */
+/* The processor's own evaluation of a condition. The red zone is skipped before the push. */
 #define CPU_CONDITION(flags, set)                                                                  \
 	({                                                                                         \
 		uint8_t r_;                                                                        \
@@ -105,7 +105,7 @@ Test(core, counts_only_the_wanted_direction)
 	cr_assert(core_counts(je_not, 0) && !core_counts(je_not, ZF));
 }
 
-/* What plan/ packs is what the BPF side unpacks: each field at its extremes, all combinations. */
+/* The BPF side decodes the fields that plan/ encodes: each at its extremes, in all combinations. */
 Test(core, cookie_round_trip)
 {
 	const int32_t disps[] = {0, -1, INT32_MIN, INT32_MAX, -8, 0x48};
@@ -149,7 +149,7 @@ Test(core, code_entries)
 	cr_assert_eq(core_code_entry(code, 0xfe) & CORE_CODE_SKIP, 0);
 }
 
-/* Code objects lie close to each other in arenas: they must not share slots because of it. */
+/* Code objects are close to each other in arenas; this must not make them share slots. */
 Test(core, code_slots_spread)
 {
 	static uint8_t used[CORE_CODE_SLOTS];
@@ -174,7 +174,7 @@ Test(core, thread_entries)
 		cr_assert(core_thread_slot(tid) < CORE_THREAD_SLOTS);
 }
 
-/* Any counter, the thread or the attachment: another mark. */
+/* Another value of any counter, another thread or another attachment changes the mark. */
 Test(core, counters_marks)
 {
 	__u64 value[PYP_COUNTERS] = {1, 2, 3, 4, 5, 6};
@@ -188,7 +188,7 @@ Test(core, counters_marks)
 		cr_assert_neq(core_counters_mark(value, 7, 1), mark, "%d", i);
 		value[i]--;
 	}
-	/* what one gains another loses */
+	/* the sum of the counters is unchanged */
 	value[0]++;
 	value[1]--;
 	cr_assert_neq(core_counters_mark(value, 7, 1), mark);
@@ -294,7 +294,7 @@ Test(core, counting_entries_hold_an_address_and_a_number)
 		}
 }
 
-/* Written by two threads half each, it is neither's. */
+/* If two threads write one half each, the result belongs to neither. */
 Test(core, what_a_frame_calls_is_told_from_halves)
 {
 	uint64_t frame[] = {0x7f12345678a8, 0x7f12345688a8}, method[] = {0x563412345678, 0};
@@ -310,7 +310,7 @@ Test(core, what_a_frame_calls_is_told_from_halves)
 		}
 }
 
-/* What a site was seen to call is known in the same epoch alone. */
+/* The function that a site was seen to call is only valid in the same epoch. */
 Test(core, known_methods_end_with_their_epoch)
 {
 	const uint64_t method = 0x7fffdeadbee8;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cli/client: what went wrong, as an exit code. */
+/* cli/client: exit codes of errors */
 #include "client.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ Test(client, error_bodies)
 	cr_assert_str_eq(diag.hint, "look");
 }
 
-/* Not from our daemon, or damaged: the HTTP status has to do. */
+/* The response is not the daemon's, or is damaged: the HTTP status determines the exit code. */
 Test(client, foreign_error_bodies)
 {
 	const char *bodies[] = {"",
@@ -65,7 +65,7 @@ Test(client, socket_path_too_long)
 	cr_assert(diag.exit == PYP_EXIT_USAGE);
 }
 
-/* Somebody listens but does not answer. */
+/* The server accepts the connection but does not respond. */
 Test(client, timeout, .timeout = 20)
 {
 	char dir[] = "/tmp/pyprof-client-XXXXXX", path[64];

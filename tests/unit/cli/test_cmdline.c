@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cli/cmds: which command with which options and operands; help from the same tables. */
+/* cli/cmds: commands with their options and operands; help from the same tables. */
 #include "cmd.h"
 
 #include <errno.h>

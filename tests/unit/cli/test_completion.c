@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cli/cmd_completion: every option of every command, and bash asked to complete. */
+/* cli/cmd_completion: all options of all commands; bash, fish and zsh complete them. */
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -63,7 +63,7 @@ static char *save(const char *shell, const char *name)
 	return dir;
 }
 
-/* What bash offers for a line; its last word is being typed. */
+/* Returns bash's completions of a line, whose last word is incomplete. */
 static char *ask(const char *file, const char *words)
 {
 	char script[1024];
@@ -106,7 +106,7 @@ Test(completion, bash_completes)
 	temp_dir_remove(dir);
 }
 
-/* fish says what it would offer, with a tab and the help behind each word. */
+/* fish prints each completion followed by a tab and its help. */
 Test(completion, fish_completes)
 {
 	static const struct {

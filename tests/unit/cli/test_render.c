@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cli/render: the status table, letter for letter. */
+/* cli/render: the status table, compared exactly. */
 #include "render.h"
 
 #include "base/cleanup.h"
@@ -94,7 +94,7 @@ Test(render, no_targets)
 	cr_assert_str_eq(odd, out);
 }
 
-/* A daemon's answer may hold whatever a target called itself. */
+/* A daemon's response may contain any text, since a target chooses its own name. */
 Test(render, hostile_text)
 {
 	_cleanup_free_ char *out = render("{\"targets\": [{\"pid\": -1, \"state\": 7, \"cmdline\": "

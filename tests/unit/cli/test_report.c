@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* report and diff on their files: merging, restrictions, formats, refusals. */
+/* report and diff on files: merging, restrictions, formats, refused input. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
 
-/* Run a command line; words end with NULL. Returns what it printed, or NULL after an error. */
+/* Runs a command line; words end with NULL. Returns its output, or NULL after an error. */
 static char *run(struct diag *diag, const char *const *words)
 {
 	char *argv[260] = {(char *)"pyprofctl"}, *ret = NULL;
@@ -130,7 +130,7 @@ Test(report, two_hundred_files)
 	check_no_leaks();
 }
 
-/* Two snapshots of one run: what is in the first is in the second as well. */
+/* Two snapshots of one run: the second contains all data of the first. */
 Test(report, overlapping_snapshots)
 {
 	static const char text[] = "thread 42 42 Main\nmain a.py:1 1 1000\n";
@@ -144,18 +144,18 @@ Test(report, overlapping_snapshots)
 	cr_assert(diag.exit == PYP_EXIT_USAGE && strstr(diag.msg, "process 42"), "%s", diag.msg);
 	cr_assert(strstr(diag.msg, "a.json' and '") && diag.hint[0]);
 	snprintf(later, sizeof(later), "%s/later.json", f.dir);
-	/* it went on for a second */
+	/* the second was taken a second later */
 	s = snapshot_build(text);
 	s->targets[0].end_unix_ns += 1000000000;
 	report_save("json", s, &o, f.dir, "later.json");
 	cr_assert_null(run(&diag, WORDS("report", f.a, later)));
-	/* the data was cleared when the first had been taken */
+	/* the data was cleared after the first snapshot */
 	s->targets[0].start_unix_ns = s->targets[0].end_unix_ns - 1000;
 	report_save("json", s, &o, f.dir, "later.json");
 	got = run(&diag, WORDS("report", f.a, later));
 	cr_assert(got, "%s", diag.msg);
 	free(got);
-	/* another thread of it */
+	/* another thread of the process */
 	snapshot_free(s);
 	s = snapshot_build(text);
 	s->threads[0].tid = 43;
@@ -163,7 +163,7 @@ Test(report, overlapping_snapshots)
 	got = run(&diag, WORDS("report", f.a, later));
 	cr_assert(got, "%s", diag.msg);
 	free(got);
-	/* another host's */
+	/* another host */
 	snapshot_free(s);
 	s = snapshot_build(text);
 	s->host = "elsewhere";
@@ -201,7 +201,7 @@ static void assert_fails(const char *const *words, enum pyp_exit exit)
 	cr_assert_eq(diag.exit, exit, "%d: %s", diag.exit, diag.msg);
 }
 
-/* Saved with less in them: that is in the file, and they do not add up with others. */
+/* A snapshot saved with functions left out records that, and is not merged with others. */
 Test(report, what_was_left_out_is_known)
 {
 	static const char *const ways[] = {"--only-my-code", "--builtins-of=len", "--strip-dirs"};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cli/top_model: rates from two answers, order, filter, selection, lines. */
+/* cli/top_model: rates from two responses, order, filter, selection, lines. */
 #include "top_model.h"
 
 #include <errno.h>
 
 #include "harness/test.h"
 
-/* An answer: taken at that second; f and g in a.py with these figures. */
+/* A response taken at this second; f and g in a.py have these figures. */
 static json_t *answer(int second, int f_calls, int f_ms, int g_calls, int g_ms)
 {
 	const json_int_t ms = 1000000;
@@ -52,26 +52,26 @@ Test(top_model, rates)
 {
 	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
 
-	/* at first: since tracing began, two seconds ago */
+	/* first response: rates since tracing began, two seconds ago */
 	update(m, answer(12, 200, 1000, 10, 100));
 	cr_assert_str_eq(row(m, 0)->name, "a.py:1(f)");
 	cr_assert_str_eq(row(m, 0)->key, "/x/a.py:1(f)");
 	cr_assert(NEAR(row(m, 0)->rate, 100) && NEAR(row(m, 0)->self, 50) &&
 		  NEAR(row(m, 0)->cum, 100));
-	/* then: since the last answer */
+	/* next response: rates since the previous one */
 	update(m, answer(16, 240, 1000, 50, 1100));
 	cr_assert_str_eq(row(m, 0)->name, "a.py:9(g)");
 	cr_assert(NEAR(row(m, 0)->rate, 10) && NEAR(row(m, 0)->self, 25));
 	cr_assert(NEAR(row(m, 1)->rate, 10) && NEAR(row(m, 1)->self, 0));
 	cr_assert(row(m, 1)->calls == 240 && row(m, 1)->tottime == 1000000000);
-	/* cleared meanwhile: what there is, is new */
+	/* cleared meanwhile: all figures are new */
 	update(m, answer(17, 7, 100, 0, 0));
 	cr_assert(NEAR(row(m, 0)->rate, 7) && NEAR(row(m, 0)->self, 10));
 	top_model_set_clock(m, SNAPSHOT_WALL);
 	cr_assert(NEAR(row(m, 0)->self, 30) && NEAR(row(m, 0)->cum, 40));
 }
 
-/* An answer that tells who called f as well: g, so often and so long. */
+/* A response that includes the callers of f: g, with this number of calls and time */
 static json_t *answer_callers(int second, int calls, int ms)
 {
 	json_t *rows = answer(second, 1000, 1000, 10, 100);
@@ -92,16 +92,19 @@ Test(top_model, callers)
 	assert_ok(top_model_set_callers(m, "/x/a.py:1(f)"));
 	cr_assert_str_eq(top_model_callers(m), "/x/a.py:1(f)");
 	cr_assert(top_model_view(m) == TOP_CALLERS && count(m) == 0);
-	/* the first answer that tells: since tracing began; the filter is for functions */
+	/*
+	 * the first response with callers: rates since tracing began; the filter applies to
+	 * functions only
+	 */
 	update(m, answer_callers(20, 500, 1000));
 	cr_assert_eq(count(m), 1);
 	cr_assert_str_eq(row(m, 0)->name, "a.py:9(g)");
 	cr_assert(NEAR(row(m, 0)->rate, 50) && NEAR(row(m, 0)->self, 10));
-	/* then: since the last one */
+	/* next response: rates since the previous one */
 	update(m, answer_callers(22, 700, 2000));
 	cr_assert(NEAR(row(m, 0)->rate, 100) && NEAR(row(m, 0)->self, 50) &&
 		  NEAR(row(m, 0)->cum, 100) && row(m, 0)->calls == 700);
-	/* back where it was */
+	/* back to the previous view and selection */
 	assert_ok(top_model_set_callers(m, NULL));
 	cr_assert(top_model_view(m) == TOP_FUNCTIONS && !top_model_callers(m));
 	cr_assert_str_eq(row(m, top_model_selected(m))->key, "/x/a.py:1(f)");
@@ -147,7 +150,7 @@ Test(top_model, filter)
 	cr_assert_str_eq(top_model_filter(m), "");
 }
 
-/* The selection follows its function. */
+/* The selection stays on its function. */
 Test(top_model, selection)
 {
 	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
@@ -175,7 +178,7 @@ Test(top_model, threads)
 	cr_assert(row(m, 0)->calls == 11 && row(m, 0)->cumtime == 1000000000);
 }
 
-/* Anything may come from a socket. */
+/* A server may send anything. */
 Test(top_model, odd_answers)
 {
 	static const char *const odd[] = {

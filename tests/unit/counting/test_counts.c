@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* counting/counts, samples: sums in the tree; what is said again replaces what was said. */
+/* counting/counts and samples: sums in the tree; a repeated reading replaces the previous one. */
 #include "counting/counts.h"
 
 #include "harness/test.h"
@@ -47,7 +47,10 @@ static struct snapshot *snapshot_of(const struct profile *p)
 	return s;
 }
 
-/* Calls of callee from caller ("": nobody, NULL: anybody), primitive ones in *ret_pcalls. */
+/*
+ * Returns the calls of callee from caller ("": no caller, NULL: any caller); primitive ones in
+ * *ret_pcalls.
+ */
 static uint64_t calls(const struct profile *p, const char *caller, const char *callee,
 		      uint64_t *ret_pcalls)
 {
@@ -88,7 +91,7 @@ Test(tally, edges_and_rows)
 	cr_assert_eq(calls(p, "", "f0", NULL), 2);
 	cr_assert_eq(calls(p, "f0", "f1", NULL), 13);
 	cr_assert_eq(calls(p, "f1", "f0", NULL), 4);
-	/* Recursion is not known, neither direct nor mutual. */
+	/* Counts do not distinguish recursive calls, neither direct nor mutual ones. */
 	cr_assert_eq(calls(p, NULL, "f1", &pcalls), 18);
 	cr_assert_eq(pcalls, 18);
 	cr_assert_eq(calls(p, NULL, "f0", &pcalls), 6);
@@ -119,7 +122,10 @@ Test(tally, what_is_final_stays_and_the_rest_is_replaced)
 	check_no_leaks();
 }
 
-/* A number that was never explained, one too large, and those of lost code. */
+/*
+ * A number without a definition, one that is too large, and those of lost code objects are charged
+ * to "(lost)", not dropped.
+ */
 Test(tally, strange_numbers_are_lost_not_dropped)
 {
 	struct profile *p = new_profile();
@@ -166,7 +172,7 @@ Test(tally, what_does_not_fit_is_truncated)
 
 /* Samples ---------------------------------------------------------------------------------- */
 
-/* A part of a stack, innermost first; codes end with 0. */
+/* Part of a stack, innermost first; codes end with 0. */
 static void sample(struct profile *p, uint32_t tid, uint32_t first, uint16_t flags,
 		   const uint64_t *codes)
 {
@@ -215,7 +221,7 @@ static void assert_times(const struct profile *p, const char *name, uint64_t tot
 		  (unsigned long long)t.cum);
 }
 
-/* Calls go by caller and callee, times by whole stacks; in rows they meet. */
+/* Calls are known per caller and callee, times per stack; rows combine both. */
 Test(tally, samples_beside_counts)
 {
 	struct profile *p = new_profile();
@@ -270,7 +276,10 @@ Test(tally, a_sample_is_time_of_a_stack)
 	check_no_leaks();
 }
 
-/* Of a time T sqrt(T * period), a recursion's counted once; of what samples do not see not known. */
+/*
+ * The error of a time T is sqrt(T * period), where recursion counts once; for functions without
+ * samples it is unknown.
+ */
 Test(tally, errors_of_samples)
 {
 	struct profile *p = new_profile();
@@ -309,7 +318,7 @@ Test(tally, samples_in_parts)
 	SAMPLE(p, 1, 2, PYP_SAMPLE_LAST, CODE(0));
 	assert_times(p, "f0", 0, 10);
 	assert_times(p, "f2", 10, 10);
-	/* One whose middle was lost is none; the next one is. */
+	/* A sample whose middle was lost is not counted; the next one is. */
 	SAMPLE(p, 1, 0, 0, CODE(2));
 	SAMPLE(p, 1, 2, PYP_SAMPLE_LAST, CODE(0));
 	cr_assert_eq(profile_counts(p).events, 1);
@@ -331,7 +340,10 @@ Test(tally, stacks_without_their_beginning_hang_below_truncated)
 	check_no_leaks();
 }
 
-/* Between windows they are no time by themselves: there is none before a window has shown some. */
+/*
+ * Samples between windows are no time by themselves: there is none before a window has measured
+ * some.
+ */
 Test(tally, samples_between_windows)
 {
 	struct profile *p = new_profile();
@@ -369,7 +381,7 @@ Test(tally, samples_that_do_not_fit)
 	check_no_leaks();
 }
 
-/* Collections have rows, and are no calls. */
+/* Collections have rows, but are not calls. */
 Test(tally, collections)
 {
 	struct profile *p = new_profile();
