@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* dump/doing: texts of /proc/PID/task/TID/syscall. */
+/* dump/doing: the text of /proc/PID/task/TID/syscall. */
 #include <errno.h>
 
 #include "dump/doing.h"

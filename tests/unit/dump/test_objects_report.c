@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Censuses of objects: written, read back, compared. */
+/* Censuses of objects: written, loaded, compared. */
 #include "dump/objects_report.h"
 
 #include <errno.h>
@@ -105,7 +105,7 @@ Test(objects_report, saved)
 	objects_report_deinit(&got);
 	free(text);
 
-	/* A difference is no census, nor is anything else. */
+	/* A difference cannot be loaded as a census, nor can any other file. */
 	text = text_of(objects_report_write_json, &before, OBJECTS_BY_COUNT, 0);
 	save(path, text);
 	assert_err(objects_report_load(path, &got, &diag), -EINVAL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* elf/image on files made for the purpose. */
+/* elf/image on files made for the test. */
 #include "elf/image.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 static const uint8_t code[256] = {0x90, 0xc3};
 
-/* A builder with a code segment (256 bytes at CODE) and a data segment (of zeros at DATA). */
+/* Returns a builder with a code segment (256 bytes at CODE) and a data segment (zeros at DATA). */
 static struct elf_builder *builder(uint16_t type, size_t data_size)
 {
 	struct elf_builder *b = elf_builder_new(type);
@@ -112,7 +112,7 @@ Test(image, relocations, .timeout = 10)
 
 	undefined = elf_builder_symbol(b, "undefined", 0, 0, STT_FUNC);
 	defined = elf_builder_symbol(b, "defined", CODE + 32, 8, STT_FUNC);
-	/* Not in order: they are sorted for the search. */
+	/* Not in ascending order: the image sorts them for the search. */
 	elf_builder_rela(b, DATA + 64, R_X86_64_RELATIVE, 0, CODE + 3);
 	elf_builder_rela(b, DATA + 8, R_X86_64_RELATIVE, 0, CODE + 1);
 	elf_builder_rela(b, DATA + 16, R_X86_64_64, defined, 2);
@@ -149,7 +149,7 @@ Test(image, relr, .timeout = 10)
 	elf_builder_relr(b, DATA);
 	elf_builder_relr(b, 1 | 1u << 1 | 1ull << 63); /* DATA + 8 and DATA + 8 * 63 */
 	elf_builder_relr(b, 1 | 1u << 1);	       /* DATA + 8 * 64 */
-	elf_builder_relr(b, 0x7000000);		       /* nowhere */
+	elf_builder_relr(b, 0x7000000);		       /* an address outside of the file */
 	img = open_built(b);
 	for (size_t i = 0; i < 80; i++) {
 		assert_ok(image_pointer(img, DATA + 8 * i, &v));
@@ -159,7 +159,7 @@ Test(image, relr, .timeout = 10)
 	check_no_leaks();
 }
 
-/* What image_code_pointer_runs found. */
+/* The results of image_code_pointer_runs(). */
 struct runs {
 	unsigned int n;
 	uint64_t vaddr[4];
@@ -208,7 +208,7 @@ Test(image, runs_in_words, .timeout = 10)
 
 	for (size_t i = 0; i < 30; i++)
 		words[5 + i] = CODE + i;
-	words[20] = CODE + sizeof(code); /* just beyond */
+	words[20] = CODE + sizeof(code); /* one byte beyond the code */
 	elf_builder_segment(b, CODE, PF_R | PF_X, code, sizeof(code));
 	elf_builder_segment(b, DATA, PF_R, words, sizeof(words));
 	img = open_built(b);
@@ -223,7 +223,7 @@ Test(image, runs_in_words, .timeout = 10)
 	check_no_leaks();
 }
 
-/* jmp *disp(%rip), so that it refers to the slot. */
+/* Writes jmp *disp(%rip) that refers to the slot. */
 static void put_stub(uint8_t *p, size_t prefix, uint64_t vaddr, uint64_t slot)
 {
 	int32_t disp = (int32_t)(slot - (vaddr + prefix + 6));
@@ -346,7 +346,7 @@ Test(image, unwind_table_is_cut_off, .timeout = 10)
 	data = elf_builder_finish(b, &size);
 	table = memmem(data, size, known, 4);
 	cr_assert_not_null(table);
-	memset(table + 8, 0xff, 4); /* far more functions than there is room for */
+	memset(table + 8, 0xff, 4); /* far more functions than fit into the table */
 	assert_diag_ok(image_open_bytes(data, size, "built", &img, &diag), &diag);
 	free(data);
 	assert_ok(image_function_start(img, CODE + 9, &v));
@@ -380,7 +380,7 @@ Test(image, sections_and_find, .timeout = 10)
 	check_no_leaks();
 }
 
-/* Open a built file after writing one 8-byte value into it: it must be refused. */
+/* Open a built file after writing a value into it; it must be refused. */
 static void assert_refused(size_t at, const void *value, size_t n)
 {
 	size_t size;
@@ -427,7 +427,7 @@ Test(image, two_dynamic_segments, .timeout = 10)
 
 	elf_builder_symbol(b, "f", CODE, 1, STT_FUNC);
 	data = elf_builder_finish(b, &size);
-	/* The note's header, the last one, becomes a second one that leads nowhere. */
+	/* The header of the note, the last one, becomes a second one with an invalid offset. */
 	memcpy(data + type, &dynamic, 4);
 	memcpy(data + type + offsetof(Elf64_Phdr, p_offset), &nowhere, 8);
 	assert_ok(image_open_bytes(data, size, "two", &img, NULL));
@@ -438,7 +438,7 @@ Test(image, two_dynamic_segments, .timeout = 10)
 	check_no_leaks();
 }
 
-/* A file in memory with these contents. */
+/* Returns a file in memory with these contents. */
 static int file_of(const void *data, size_t size)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* elf/ against real interpreters: what the rest of the daemon needs from them is found, and damaged
- * copies of them are refused or read without harm. */
+/*
+ * elf/ on real interpreters: it finds everything that the daemon needs, and damaged copies are
+ * refused or read without a crash.
+ */
 #include "elf/image.h"
 
 #include <fcntl.h>
@@ -93,7 +95,7 @@ Test(elf_real, interpreters, .timeout = 60)
 	check_no_leaks();
 }
 
-/* Everything one can ask an image, without looking at the answers. */
+/* Call all query functions of an image and ignore the results. */
 static void exercise(const uint8_t *data, size_t size)
 {
 	_cleanup_(image_freep) struct image *img = NULL;
@@ -114,7 +116,10 @@ static void exercise(const uint8_t *data, size_t size)
 	python_version_of_image(img, "damaged", &py, NULL);
 }
 
-/* Where damage hurts: the headers, and the tables that the dynamic segment leads to. */
+/*
+ * Returns an offset where damage has the most effect: in the headers, and in the tables that the
+ * dynamic segment refers to.
+ */
 static size_t pick(unsigned int *seed, size_t size)
 {
 	size_t r = (size_t)rand_r(seed) << 16 ^ (size_t)rand_r(seed);
@@ -129,7 +134,7 @@ static size_t pick(unsigned int *seed, size_t size)
 	}
 }
 
-/* The smallest interpreter there is: the loops below copy it often. */
+/* Reads the smallest interpreter, as the loops below copy it often. */
 static uint8_t *smallest(size_t *size)
 {
 	struct interpreter v[INTERPRETERS_MAX];

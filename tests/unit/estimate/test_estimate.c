@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Estimates from windows: exact where there was no gap; otherwise weighted so that they add up to
- * what the CPU clock says, right on average for a program whose truth is known, and off by as much
- * as they say.
+ * Estimates from windows: exact if there was no gap; otherwise weighted so that they add up to the
+ * CPU clock, correct on average for a program whose true figures are known, and with errors of the
+ * reported size.
  */
 #include <math.h>
 
@@ -17,7 +17,7 @@ struct made {
 	struct estimate e;
 	struct calltree tree;
 	uint32_t root, f, g; /* g is called by f */
-	struct funcs *funcs; /* NULL: all are Python functions */
+	struct funcs *funcs; /* NULL: all functions are Python functions */
 };
 
 static const struct cost no_cost;
@@ -93,7 +93,7 @@ Test(estimate, exact_without_a_gap)
 	for (int i = 0; i < 10; i++) {
 		seen(&m, m.f, 3, 100, 150);
 		seen(&m, m.g, 7, 50, 50);
-		estimate_own_cpu(&m.e, 123); /* whatever that says */
+		estimate_own_cpu(&m.e, 123); /* irrelevant without a gap */
 		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 200, &no_cost, 1));
 	}
 	seen(&m, m.f, 1, 1, 1); /* not folded yet */
@@ -107,7 +107,9 @@ Test(estimate, exact_without_a_gap)
 	check_no_leaks();
 }
 
-/* A tenth of the time was watched, and the clock says that 5 % more CPU time was used than that. */
+/*
+ * A tenth of the time was traced, and the CPU clock is 5 % above the sum of the windows' CPU time.
+ */
 Test(estimate, adds_up)
 {
 	struct made m;
@@ -130,7 +132,7 @@ Test(estimate, adds_up)
 	cr_assert_eq(figures(&m, m.f).calls, 200);
 	cr_assert_eq(figures(&m, m.f).self[SNAPSHOT_WALL], 100000, "with 60,000 of waiting");
 	cr_assert(error(&m, F, SNAPSHOT_CALLS) < 1e-3, "all windows were alike");
-	/* A gap that no window stands for yet raises all of it. */
+	/* A gap that no window represents yet increases all figures. */
 	estimate_gap(&m.e, 10000);
 	estimate_own_cpu(&m.e, 6500);
 	cr_assert_eq(figures(&m, m.f).calls, 220);
@@ -141,7 +143,7 @@ Test(estimate, adds_up)
 	check_no_leaks();
 }
 
-/* Half of a gap is of the window before it, and half of the one after it. */
+/* Half of a gap belongs to the window before it, and half to the one after it. */
 Test(estimate, gaps_are_shared)
 {
 	struct made m;
@@ -163,7 +165,7 @@ Test(estimate, gaps_are_shared)
 	cr_assert_eq(figures(&m, m.f).calls, 32);
 	cr_assert_eq(figures(&m, m.g).calls, 40);
 	cr_assert_float_eq(m.e.all_ns, 9000, 1e-6);
-	/* One that ended because times have changed. */
+	/* The estimate ends because the program's behaviour has changed. */
 	estimate_fold_end(&m.e);
 	estimate_gap(&m.e, 2000);
 	seen(&m, m.g, 10, 100, 100);
@@ -174,7 +176,7 @@ Test(estimate, gaps_are_shared)
 	check_no_leaks();
 }
 
-/* Contexts that became one between two windows, twice. */
+/* Two contexts were merged between two windows, twice. */
 Test(estimate, gaps_are_shared_with_what_was_moved)
 {
 	struct made m;
@@ -198,7 +200,10 @@ Test(estimate, gaps_are_shared_with_what_was_moved)
 	check_no_leaks();
 }
 
-/* What the probes took is in the figures, as in exact ones, and not in what is compared. */
+/*
+ * The probes' time is included in the figures, as in exact ones, but not in the comparison with the
+ * clock.
+ */
 Test(estimate, probes_time)
 {
 	const struct cost cost = {.known = true, .before = {100, 100, 0}, .after = {100, 100, 0}};
@@ -208,7 +213,7 @@ Test(estimate, probes_time)
 	for (int i = 0; i < 4; i++) {
 		estimate_gap(&m.e, 5000);
 		estimate_own_cpu(&m.e, 6000);
-		/* One call of g: 200 ns in it, 200 in f. */
+		/* One call of g: its hits take 200 ns in g and 200 in f. */
 		seen(&m, m.g, 1, 600, 600);
 		seen(&m, m.f, 0, 800, 800);
 		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost, 1));
@@ -220,7 +225,7 @@ Test(estimate, probes_time)
 	check_no_leaks();
 }
 
-/* Costs that come to more than there was are taken to have been lower. */
+/* If the costs exceed the measured time, they were lower than known. */
 Test(estimate, costs_too_high)
 {
 	const struct cost cost = {.known = true, .before = {500, 500, 0}, .after = {500, 500, 0}};
@@ -237,7 +242,7 @@ Test(estimate, costs_too_high)
 	check_no_leaks();
 }
 
-/* A window in which hits were dearer than when they were measured. */
+/* A window in which hits were more expensive than when they were measured. */
 Test(estimate, dearer_hits)
 {
 	const struct cost cost = {.known = true, .before = {100, 100, 0}, .after = {100, 100, 0}};
@@ -267,9 +272,9 @@ static double uniform(void)
 }
 
 /*
- * A program that is in f for 3 ms, with a call each 1 us, and in g for 7 ms, with a call each 10 us;
- * windows of 1 ms at random. The truth is known, and so is how often an estimate may be off by more
- * than twice its error.
+ * A program that is in f for 3 ms, with a call per 1 us, and in g for 7 ms, with a call per 10 us;
+ * windows of 1 ms at random times. The true figures are known, and so is the probability that an
+ * estimate is off by more than twice its error.
  */
 static void sample(struct made *m, int windows)
 {
@@ -334,9 +339,9 @@ Test(estimate, one_window_has_no_error)
 /* ---- samples between windows ---- */
 
 /*
- * A program that is in f for 200 ns, in g, which f calls, for 300, and in a loop, h, for 700, again
- * and again. A call's two hits take 1200 ns more, half of them in f and half in g, and are said to
- * take so many times that. Fifty windows that show about 1 ms of it, each after 9.
+ * A program that repeatedly spends 200 ns in f, 300 in g, which f calls, and 700 in a loop, h. The
+ * two hits of a call take 1200 ns, half in f and half in g; the known costs differ from that by a
+ * factor. Fifty windows of about 1 ms of the program, each after 9 ms.
  */
 #define WINDOWS	 50
 #define ALL_NS	 (WINDOWS * 10e6)
@@ -362,7 +367,9 @@ static void watch(struct watched *w, double said)
 
 		estimate_gap(&m->e, 9000000);
 		estimate_own_cpu(&m->e, 10e6);
-		/* After a hit of 600 ns, 200 ns become 291 and 300 become 401. */
+		/*
+		 * After a hit of 600 ns, 200 ns become 291 and 300 become 401 (post-trap slowdown).
+		 */
 		seen(m, m->f, 0, n * (291 + 600), n * (291 + 600));
 		seen(m, m->g, n, n * (401 + 600), n * (401 + 600));
 		seen(m, w->h, 0, n * 700, n * 700);
@@ -388,7 +395,7 @@ static void settle(struct watched *w)
 	w->r = settled(&w->m, &w->cost);
 }
 
-/* What a report says, as a share: what hits take is out of it. */
+/* Returns the share in a report, in which the time of hits is subtracted. */
 static double share(const struct watched *w, uint32_t node)
 {
 	const struct cost c = cost_scaled(&w->cost, w->r.cost_factor);
@@ -429,8 +436,9 @@ Test(estimate, samples_tell_what_hits_really_cost)
 }
 
 /*
- * The same program without its loop, which waits: a hundred rounds in 10 ms, or `spread` more and less
- * in turns. A tenth of the time is watched. Returns how many calls there were in truth.
+ * The same program, which waits instead of running the loop: a hundred rounds per 10 ms,
+ * alternately more and less by `spread`. A tenth of the time is traced. Returns the true number of
+ * calls.
  */
 static double watch_waiting(struct watched *w, double said, uint64_t windows, uint64_t spread)
 {
@@ -452,7 +460,10 @@ static double watch_waiting(struct watched *w, double said, uint64_t windows, ui
 	return 1000.0 * (double)windows;
 }
 
-/* What hits cost matters little for a program that waits: time passes whatever they do. */
+/*
+ * For a program that waits, the cost of hits matters little: the number of calls depends on elapsed
+ * time.
+ */
 Test(estimate, counts_of_what_waits_go_by_time)
 {
 	for (int percent = 80; percent <= 120; percent += 20) {
@@ -472,13 +483,15 @@ Test(estimate, counts_of_what_waits_go_by_time)
 	check_no_leaks();
 }
 
-/* Few windows, of which some show nineteen times what others do: then the CPU time knows better. */
+/*
+ * Few windows, some with nineteen times the activity of others: then CPU time is the better weight.
+ */
 Test(estimate, counts_go_by_cpu_time_where_windows_differ)
 {
 	struct watched w;
 	double truth = watch_waiting(&w, 1, 5, 90), calls, error;
 
-	/* Three of the five show little. */
+	/* Three of the five windows show little activity. */
 	calls = (double)estimate_figures(&w.r, w.m.g).calls;
 	error = sqrt(estimate_variance(&w.r, G, SNAPSHOT_CALLS));
 	cr_assert_float_eq(calls, truth, 0.06 * truth, "%.0f of %.0f", calls, truth);
@@ -497,7 +510,10 @@ Test(estimate, without_samples_as_windows_have_it)
 	cr_assert_eq(w.r.fit.samples, 0);
 	cr_assert_float_eq(w.r.fit.factor, 1, 1e-9);
 	cr_assert_float_eq(share(&w, w.m.f), 200.0 / ROUND_NS, 1e-4);
-	/* Windows are alike; what is not known is what hits cost, by a tenth. Half of the time is. */
+	/*
+	 * Windows are alike; the uncertainty is in the cost of hits, a tenth. Hits take half of the
+	 * time.
+	 */
 	calls = (double)estimate_figures(&w.r, w.m.g).calls;
 	error = sqrt(estimate_variance(&w.r, G, SNAPSHOT_CALLS));
 	cr_assert(error > 0.05 * calls && error < 0.2 * calls, "%f of %f", error, calls);
@@ -505,7 +521,7 @@ Test(estimate, without_samples_as_windows_have_it)
 	check_no_leaks();
 }
 
-/* Costs are 10 % off, and there are six samples: not enough to say so. */
+/* Costs are 10 % wrong, and six samples are not enough to correct them. */
 Test(estimate, few_samples_change_little)
 {
 	struct watched none, few;
@@ -526,7 +542,7 @@ Test(estimate, few_samples_change_little)
 	check_no_leaks();
 }
 
-/* A context that no window has shown gets what samples say, and calls that nobody saw are none. */
+/* A context that no window has shown gets its time from samples, and no calls. */
 Test(estimate, what_windows_missed)
 {
 	struct watched w;
@@ -544,7 +560,9 @@ Test(estimate, what_windows_missed)
 	check_no_leaks();
 }
 
-/* Functions that came after what windows know, and a tree that has grown since the last fold. */
+/*
+ * Functions that are newer than the windows' data, and a tree that has grown since the last fold.
+ */
 Test(estimate, samples_of_what_is_unknown)
 {
 	struct watched w;
@@ -568,7 +586,7 @@ Test(estimate, samples_of_what_is_unknown)
 	check_no_leaks();
 }
 
-/* Nothing but samples: no window was folded, or costs are not known. */
+/* Samples alone: no window was folded, or costs are not known. */
 Test(estimate, samples_alone_are_not_enough)
 {
 	struct watched w;
@@ -589,9 +607,11 @@ Test(estimate, samples_alone_are_not_enough)
 	check_no_leaks();
 }
 
-/* What a window costs ---------------------------------------------------------------------- */
+/* The cost of a window --------------------------------------------------------------------- */
 
-/* Two trees of the same figures: one lists what was touched, the other looks at everything. */
+/*
+ * Two trees with the same figures: one lists the touched contexts, the other is scanned completely.
+ */
 static void grow_random(struct made *m, unsigned int *seed, uint32_t depth)
 {
 	uint32_t node = m->root;
@@ -654,8 +674,8 @@ Test(estimate, lists_of_touched_contexts_change_nothing)
 }
 
 /*
- * Samples between windows met f as often as h, and are all there is of them. In windows f's time was
- * nearly all in a C function: it remains so.
+ * Between windows there are as many samples of f as of h, and no other data on them. In windows
+ * nearly all of f's time was in a C function: the estimate keeps that ratio.
  */
 Test(estimate, samples_of_functions_that_call_c)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Windows and samples put together: costs that were mis-measured are found out, each witness decides
- * where it knows more, and nothing that comes in makes figures that are none.
+ * Combining windows and samples: wrongly measured costs are corrected, each source determines the
+ * figures that it knows more precisely, and no input leads to invalid figures.
  */
 #include <math.h>
 
@@ -10,15 +10,15 @@
 
 enum { CALLER, CALLEE, LOOP, ROWS };
 
-/* True shares of a fifth, three tenths and a half; hits take twice the program's own time. */
+/* True shares of 0.2, 0.3 and 0.5; hits take twice the program's own time. */
 static const double truth[ROWS] = {0.2, 0.3, 0.5};
 static const double hits[ROWS] = {1, 1, 0};
 
 struct watched {
-	double said;   /* costs were measured so many times too high */
-	double spread; /* by which windows differ, of all there is */
+	double said;   /* factor by which the measured costs are too high */
+	double spread; /* by which windows differ, as a share of the total */
 	double samples;
-	double hits; /* fewer than above */
+	double hits; /* reduced by this factor */
 };
 
 static void make(struct fit_row *rows, const struct watched *w)
@@ -76,7 +76,9 @@ Test(fit, few_samples_change_little)
 		cr_assert(rows[i].part < 0.01, "%d: %.3f", i, rows[i].part);
 }
 
-/* Where hits take little, windows know well; where they take most of the time, samples. */
+/*
+ * If hits take little time, windows are more precise; if they take most of the time, samples are.
+ */
 Test(fit, each_decides_where_it_knows_more)
 {
 	struct fit_row rows[ROWS];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* event/decode: every type, every length too short, every range, and any bit flipped. */
+/* event/decode: every type, every length that is too short, every range, and any bit flipped. */
 #include "event/decode.h"
 
 #include "harness/test.h"
@@ -23,13 +23,13 @@ union record {
 	struct pyp_rec_c_call c_call;
 	struct pyp_rec_method method;
 	struct pyp_rec_gc gc;
-	uint8_t bytes[1024]; /* more than the largest of them */
+	uint8_t bytes[1024]; /* more than the largest record */
 };
 
 struct sample {
 	union record r;
-	size_t size; /* as it lies in the ring */
-	size_t min;  /* anything shorter must be refused */
+	size_t size; /* as in the ring */
+	size_t min;  /* any shorter record must be refused */
 };
 
 static struct sample sample_new(uint8_t type, size_t size)
@@ -306,7 +306,7 @@ Test(decode, processes)
 	cr_assert_eq(decoded(PYP_REC_EXEC).u.process.child, 0);
 }
 
-/* The record ends where the memory ends, so that a sanitizer sees any read past it. */
+/* The record ends at the end of the memory, so that a sanitizer detects any read beyond it. */
 Test(decode, every_short_length)
 {
 	for (uint8_t type = 1; type < PYP_REC_MAX; type++) {
@@ -396,7 +396,7 @@ Test(decode, ranges_of_calls)
 	REFUSES(PYP_REC_YIELD, DECODE_FIELD, h.arg = 1);
 }
 
-/* What a hostile process has in its memory, or a plan with a mistake takes for a frame. */
+/* Values that a hostile process has in its memory, or that a wrong plan reads as frames. */
 Test(decode, addresses_that_no_frame_has)
 {
 	const uint64_t native = UINT64_C(1) << 63 | 3, gc = UINT64_C(1) << 62;
@@ -479,7 +479,7 @@ Test(decode, strings_cut_short)
 	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
 }
 
-/* Lengths that agree among themselves but not with what was delivered. */
+/* Lengths that are consistent with each other, but not with the size of the record. */
 Test(decode, string_longer_than_its_record)
 {
 	struct sample s = sample_string();
@@ -506,7 +506,7 @@ Test(decode, ranges_of_chains)
 	ACCEPTS(PYP_REC_CHAIN, chain.count = 0);
 }
 
-/* What must hold of any event that was accepted, whatever the bytes were. */
+/* Invariants of any accepted event, for any bytes. */
 static void check_event(const struct sample *s, const struct event *ev)
 {
 	const uint8_t *end = (const uint8_t *)&s->r + s->size;
@@ -598,7 +598,7 @@ Test(decode, sample_bounds)
 	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
 }
 
-/* A C function is on top of the stack's innermost part, and on top of something. */
+/* A C function can only be on top of the innermost part of a stack, and needs a frame below it. */
 Test(decode, sample_of_c_function)
 {
 	const struct {

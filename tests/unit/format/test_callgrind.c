@@ -48,7 +48,7 @@ static void table_free(struct table *t)
 	free(t);
 }
 
-/* "1,234" with blanks before it; *p is behind it then. */
+/* Parses "1,234" with leading blanks, and moves *p behind it. */
 static uint64_t figure(const char **p)
 {
 	uint64_t ret = 0;
@@ -59,7 +59,10 @@ static uint64_t figure(const char **p)
 	return ret;
 }
 
-/* The rows below "file:function" in what callgrind_annotate printed, but for the outside. */
+/*
+ * Returns the rows of "file:function" in callgrind_annotate's output, without the time outside of
+ * functions.
+ */
 static struct table *annotated(const char *dir, bool inclusive, const char **ret_sorted)
 {
 	char path[256];
@@ -98,7 +101,10 @@ static struct table *annotated(const char *dir, bool inclusive, const char **ret
 	return t;
 }
 
-/* The same from the snapshot: functions are one where file, line and displayed name are. */
+/*
+ * Returns the same rows from the snapshot, where functions with equal file, line and displayed name
+ * are one.
+ */
 static struct table *expected(const struct snapshot *s, const struct format_opts *o, bool inclusive)
 {
 	_cleanup_(view_freep) struct view *v = NULL;
@@ -131,7 +137,7 @@ static void assert_tables_equal(struct table *want, struct table *have)
 			  "%s: %" PRIu64 " %" PRIu64 ", not %" PRIu64 " %" PRIu64, w->name,
 			  h->ns[0], h->ns[1], w->ns[0], w->ns[1]);
 	}
-	/* Functions without any figures are there only where they call others. */
+	/* Functions without figures are only present if they call others. */
 	for (size_t i = 0; i < have->n; i++)
 		cr_assert(find(want, have->rows[i].name) ||
 				  !(have->rows[i].ns[0] | have->rows[i].ns[1]),
@@ -167,8 +173,8 @@ Test(callgrind, own_and_inclusive_costs_are_the_snapshots)
 }
 
 /*
- * f calls itself, and comes again by way of g; all of it is in f's 90 once. `main` ran before: its
- * call is not counted, but must not disturb the others.
+ * f calls itself, and again through g; f's 90 contain each time once. `main` has been running since
+ * before the attach: its call is not counted, but must not affect the others.
  */
 static const char *const recursive = "main app.py:1 0 10 10 1\n"
 				     "  f app.py:5 2 20\n"

@@ -8,8 +8,9 @@
 #include "harness/test.h"
 
 /*
- * Read as trace viewers do: a slice lies within the one that is open in its thread. Prints per
- * slice its length less those within it, beside its own time as told; then the names of threads.
+ * Reads the file as trace viewers do: a slice lies within the open slice of its thread. Prints for
+ * each slice its length minus that of the slices within it, and its own time according to its
+ * arguments; then the names of threads.
  */
 static const char *const script =
 	"import decimal, json, sys\n"
@@ -66,7 +67,7 @@ Test(chrome, slices_are_the_snapshots_contexts)
 	check_no_leaks();
 }
 
-/* Merged snapshots can have one thread id twice: the second lies behind the first. */
+/* Merged snapshots can contain one thread id twice: the second thread comes after the first. */
 Test(chrome, one_thread_id_twice)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Collapsed stacks: one line per context, times that add up, frames that stay one frame. */
+/* Collapsed stacks: one line per context, times that add up, no frame split by its name. */
 #include <inttypes.h>
 
 #include "format/stacks.h"
@@ -7,7 +7,7 @@
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
 
-/* The part after the comments. */
+/* Returns the part after the comments. */
 static const char *stacks(const char *report)
 {
 	while (*report == '#')
@@ -73,7 +73,7 @@ Test(collapsed, hostile_names_stay_one_frame)
 
 		for (const char *q = p; *q != '\n'; q++)
 			frames += *q == ';';
-		/* Every function calls the next; the last two have the same caller. */
+		/* Each function calls the next one; the last two have the same caller. */
 		lines++;
 		cr_assert_eq(frames, lines == s->nfuncs ? lines : lines + 1);
 	}
@@ -91,7 +91,7 @@ Test(collapsed, hostile_names_stay_one_frame)
 	check_no_leaks();
 }
 
-/* flamegraph.pl: what matches is a stack, what does not is left out. Sums by leaf. */
+/* As in flamegraph.pl: lines that match are stacks, others are ignored. Prints sums by leaf. */
 static const char *const script = "import collections, re, sys\n"
 				  "sums = collections.Counter()\n"
 				  "for line in open(sys.argv[1] + '/stacks', newline='\\n'):\n"
@@ -131,7 +131,7 @@ Test(collapsed, self_times_sum_up)
 	check_no_leaks();
 }
 
-/* A recursion too deep to be written out in full keeps both its ends. */
+/* If a recursion is too deep to be written completely, the middle is left out. */
 Test(collapsed, deep_stacks_lose_their_middle)
 {
 	struct snapshot_builder *b = snapshot_builder_new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The report of logical stacks, and its CSV. */
+/* The report of coroutine lifetimes, and its CSV. */
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
@@ -112,7 +112,7 @@ Test(coroutines, csv)
 	check_no_leaks();
 }
 
-/* A lifetime that was shorter than the cost of the probes was not measured: it is never 0. */
+/* A lifetime that was shorter than the cost of its probes is unknown, not 0. */
 Test(coroutines, unknown_lifetimes)
 {
 	struct snapshot *s = build();
@@ -150,7 +150,7 @@ Test(coroutines, merged)
 	check_no_leaks();
 }
 
-/* What the probes cost in an instance's steps, and in all that these call, is not its time. */
+/* The cost of probes in an instance's steps, and in their callees, is subtracted from its time. */
 Test(coroutines, corrected)
 {
 	struct snapshot *s = build();

@@ -62,7 +62,7 @@ Test(csv, rows_are_the_snapshots)
 	check_no_leaks();
 }
 
-/* Errors are those of the functions, as far as these are what was called. */
+/* Errors belong to functions, and only to those that were called. */
 Test(csv, standard_errors)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(1);
@@ -84,7 +84,7 @@ Test(csv, standard_errors)
 	check_no_leaks();
 }
 
-/* Where the figures come from, and what is missing from them. */
+/* Where the figures come from, and which are missing. */
 Test(csv, provenance)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("thread 42 42 a\n"
@@ -144,7 +144,7 @@ Test(csv, hostile_names_do_no_harm)
 	cr_assert_not_null(strstr(names, "'=HYPERLINK(\"http://x\",\"y\")|two\\x0alines\n"));
 	cr_assert_not_null(strstr(names, "|'@SUM(1)\n"));
 	cr_assert_not_null(strstr(names, "quotes \" ' ` and \\|quotes \" ' ` and \\\n"));
-	/* Lines end as the RFC says. */
+	/* Lines end with CRLF, as in the RFC. */
 	while ((cr = strstr(report, "\r\n")))
 		*cr = ' ';
 	cr_assert(report_harmless(report, size));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Comparisons: what got slower comes first; what moved is found again. */
+/* Comparisons: functions that got slower come first; functions that moved are matched. */
 #include "format/diff.h"
 
 #include <errno.h>
@@ -38,7 +38,10 @@ static const char *const before = "main app.py:1 1 1000000\n"
 				  "    strip app.py:20 1000 20000000\n"
 				  "  load app.py:30 10 30000000\n"
 				  "  old app.py:40 1 5000000\n";
-/* `strip` takes three times as long; two lines more above `load`; one function gone, one new. */
+/*
+ * `strip` takes three times as long; `load` has moved by two lines; one function is gone, one is
+ * new.
+ */
 static const char *const after = "main app.py:1 1 1000000\n"
 				 "  parse app.py:10 100 51000000\n"
 				 "    strip app.py:20 1000 60000000\n"
@@ -107,7 +110,7 @@ Test(diff, json)
 	json_decref(j);
 }
 
-/* main, f, g: nodes 1 to 3 behind the root. */
+/* Nodes 1 to 3 after the root are main, f and g. */
 static struct snapshot *with_bytes(const char *text, uint64_t f, uint64_t g)
 {
 	struct snapshot *s = snapshot_build(text);
@@ -186,7 +189,7 @@ Test(diff, what_is_not_compared_is_said)
 	b->ncoros = 0;
 }
 
-/* Two functions of one name on one side: by line only. */
+/* If one side has two functions with the same name, they are matched by line only. */
 Test(diff, ambiguous_names_are_not_guessed)
 {
 	_cleanup_(snapshot_freep) struct snapshot *a =
@@ -198,7 +201,7 @@ Test(diff, ambiguous_names_are_not_guessed)
 	cr_assert_eq(d->nrows, 4);
 }
 
-/* Code objects that lived at once are one function in every report. */
+/* Several code objects of the same function are one row. */
 Test(diff, variants_are_one_function)
 {
 	_cleanup_(snapshot_freep) struct snapshot *a =
@@ -241,7 +244,7 @@ Test(diff, mismatched_clocks_are_refused)
 	assert_ok(diff_check(side, &given, NULL));
 }
 
-/* What the figures mean must be the same: said with both sides' words. */
+/* Figures of different modes cannot be compared: the error names both sides' modes. */
 Test(diff, different_figures_are_refused)
 {
 	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(before);
@@ -289,7 +292,7 @@ Test(diff, mismatched_modes_are_refused)
 	assert_ok(diff_check(side, &(struct diff_check){0}, NULL));
 }
 
-/* A function's own time is another one where C functions have rows of their own. */
+/* If C functions have rows on one side only, own times are not comparable. */
 Test(diff, c_functions_on_one_side_are_refused)
 {
 	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(before);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Callers and callees: pstats' own layout, compared with pstats where there is an interpreter. */
+/* Callers and callees: pstats' layout, compared with pstats if there is an interpreter. */
 #include <jansson.h>
 
 #include "harness/interpreters.h"
@@ -126,7 +126,7 @@ static json_t *save_case(const char *dir, unsigned int number)
 		o.nrestrict = 1;
 		json_array_append_new(list, json_string(pattern));
 	}
-	/* pstats' strip_dirs() forgets callers that become one, so it is no measure of those */
+	/* pstats' strip_dirs() loses callers that become equal, so it cannot be compared */
 	o.strip_dirs = strcmp(report, "text") == 0;
 	snprintf(file, sizeof(file), "%s.txt", name);
 	report_save(report, s, &o, dir, file);

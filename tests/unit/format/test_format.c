@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The table of formats, and what is checked before anything is written. */
+/* The table of formats, and the checks before anything is written. */
 #include "format/format.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ Test(format, of_file)
 	assert_of_file("out.json.gz", NULL);
 }
 
-/* As if resources had been counted: one format is about nothing else. */
+/* Adds resource counters, which one of the formats requires. */
 static struct snapshot *with_counters(struct snapshot *s)
 {
 	s->measured = COLUMN_BIT(COLUMN_vcsw) | COLUMN_WAITS | COLUMN_BIT(COLUMN_gil_held_ns) |
@@ -169,12 +169,12 @@ Test(format, a_filter_that_selects_nothing_is_refused)
 	assert_ok(try_write(s, &good, "/dev/null", &diag));
 }
 
-/* What was not measured is not shown as 0. */
+/* Figures that a mode does not measure are refused instead of shown as 0. */
 Test(format, what_a_mode_does_not_measure_is_refused)
 {
 	static const struct {
 		const char *format;
-		bool count, sample_wall; /* is it refused? */
+		bool count, sample_wall; /* refused? */
 	} cases[] = {
 		{"text", false, true},	     {"pstats", false, true}, {"json", false, false},
 		{"callgrind", false, false}, {"tree", true, true},    {"collapsed", true, true},
@@ -209,7 +209,7 @@ Test(format, a_full_disk_is_an_error)
 	check_no_leaks();
 }
 
-/* Formats for people and for text tools. Of the others, which have rules of their own, see theirs. */
+/* Formats for people and for text tools. The others have their own rules and their own tests. */
 Test(format, hostile_names_do_no_harm_in_any)
 {
 	static const char *const own[] = {"pstats", "pprof", "csv", "coroutines-csv", "html"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The HTML format: what stands in the file. What a browser makes of it: tests/browser/. */
+/* The HTML format: the contents of the file. tests/browser/ tests it in a browser. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define DATA_BEGINS "<script type=\"application/json\" id=\"data\">"
 #define DATA_ENDS   "</script>"
 
-/* Python's json takes lone surrogates, as a browser does. */
+/* Python's json accepts lone surrogates, as a browser does. */
 static const char *const script =
 	"import json, sys\n"
 	"page = open(sys.argv[1] + '/p.html', encoding='ascii').read()\n"
@@ -62,7 +62,7 @@ static void print_node(FILE *out, const struct snapshot_node *n, uint32_t first)
 	fputc('\n', out);
 }
 
-/* What the script prints about one selected thread, whose nodes stand together. */
+/* Prints the same as the script about one selected thread, whose nodes are contiguous. */
 static void print_thread(FILE *out, const struct snapshot *s, uint32_t thread)
 {
 	const struct snapshot_thread *t = &s->threads[thread];
@@ -96,7 +96,10 @@ Test(html, contexts_are_the_snapshots)
 	check_no_leaks();
 }
 
-/* What the data have under a key of theirs: a line per element of an array, or per member. */
+/*
+ * Returns the part of the data selected by an expression: a line per element of an array or member
+ * of an object.
+ */
 static char *part(const struct snapshot *s, const struct format_opts *o, const char *expression)
 {
 	static const char *const reader =
@@ -124,7 +127,7 @@ static const char *const two_threads = "target 42\n"
 				       "f a.py:9 1 5\n"
 				       "  main a.py:1 1 5\n";
 
-/* A column of contexts for each counter that was kept, the root's share included. */
+/* One column of contexts per recorded counter, the root's share included. */
 Test(html, resources_are_columns)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(two_threads);
@@ -152,7 +155,7 @@ Test(html, resources_are_columns)
 	check_no_leaks();
 }
 
-/* By function, -1: not known; none of single threads, or of what was put together from several. */
+/* Errors by function; -1: unknown. There are none for single threads or for merged snapshots. */
 Test(html, estimates_have_errors)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(two_threads);
@@ -174,7 +177,7 @@ Test(html, estimates_have_errors)
 	check_no_leaks();
 }
 
-/* The page must know whose contexts are none. */
+/* The page needs each thread's mode, to know which threads have no contexts. */
 Test(html, threads_say_their_mode)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
@@ -208,7 +211,7 @@ Test(html, hostile_names_stay_in_their_strings)
 	check_no_leaks();
 }
 
-/* A browser must not be able to fetch anything, nor to run anything but what was built in. */
+/* The page must not be able to fetch anything or to run other scripts than the embedded ones. */
 Test(html, needs_no_network)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("main a.py:1 1 5\n");
@@ -221,7 +224,7 @@ Test(html, needs_no_network)
 	cr_assert_null(strstr(report, "<link rel=\"stylesheet"));
 	cr_assert_null(strstr(report, "@import"));
 	cr_assert_null(strstr(report, "url(http"));
-	/* The libraries' licences go where they go. */
+	/* The page contains the licences of its libraries. */
 	cr_assert(strstr(report, "d3-flame-graph ") && strstr(report, "tabulator-tables "));
 	cr_assert(strstr(report, "Apache License") &&
 		  strstr(report, "Permission is hereby granted"));

@@ -29,7 +29,7 @@ static uint64_t integer(const json_t *object, const char *key)
 	return (uint64_t)json_integer_value(value);
 }
 
-/* null, but never 0, where it is not known. */
+/* An unknown value is null, never 0. */
 static uint64_t known(const json_t *object, const char *key)
 {
 	uint64_t ret = SNAPSHOT_MIN_UNKNOWN;
@@ -202,7 +202,7 @@ Test(json, a_filter_leaves_out_and_renumbers)
 	check_no_leaks();
 }
 
-/* Logical stacks come back as they were. */
+/* Coroutine lifetimes are loaded as they were saved. */
 Test(json, coroutines_round_trip)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile(), *back = NULL;
@@ -256,7 +256,10 @@ static void assert_strings(const json_t *f, const char *const *fields)
 	}
 }
 
-/* C functions that --builtins-of leaves out are their callers'; the others say what they belong to. */
+/*
+ * The C functions left out by --builtins-of are merged into their callers; the others have their
+ * module or type.
+ */
 Test(json, builtins)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
@@ -289,14 +292,14 @@ Test(json, builtins)
 			assert_strings(f,
 				       (const char *const[]){"type", NULL, "module", NULL, NULL});
 	}
-	/* the thread, f, append, and g, which f has called now */
+	/* the thread, f, append, and g, which is now called by f */
 	cr_assert_eq(json_array_size(json_object_get(j, "nodes")), 4);
 	json_decref(j);
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
 }
 
-/* What was subtracted, and the time that no function has. */
+/* The subtracted time, and the time outside of functions */
 Test(json, overhead_and_outside)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
@@ -322,7 +325,7 @@ Test(json, overhead_and_outside)
 	check_no_leaks();
 }
 
-/* Errors are said and read back; null where they are not known. Folded functions have none. */
+/* Errors are saved and loaded; null if unknown. Folded functions have none. */
 Test(json, standard_errors)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile(), *back = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names: decoding, pstats' form, and what a terminal gets to see. */
+/* Names: decoding, pstats' form, and safe output on terminals. */
 #include "format/names.h"
 
 #include "base/cleanup.h"
@@ -134,7 +134,7 @@ Test(names, print)
 	assert_prints("", 5, "");
 }
 
-/* repr() of characters of every kind, as Python has it. */
+/* Checks a name cut to this number of columns; `also` has additional characters to escape. */
 static void assert_cut(const char *s, const char *also, size_t columns, const char *expected)
 {
 	char *cut = name_cut(s, also, columns);
@@ -150,7 +150,7 @@ Test(names, cut)
 	assert_cut(NULL, "", 10, "");
 	assert_cut("ninechars", "", 10, "ninechars");
 	assert_cut("more than ten", "", 10, "more\xe2\x80\xa6n ten");
-	/* by what is written: \x0a is four characters, and so is what is escaped besides */
+	/* by the written characters: \x0a takes four, and so do additional escapes */
 	assert_cut("ab\ncdefgh", "", 10, "ab\xe2\x80\xa6\x64\x65\x66gh");
 	assert_cut("ab;cdefgh", ";", 10, "ab\xe2\x80\xa6\x64\x65\x66gh");
 	assert_cut("\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", "", 5,

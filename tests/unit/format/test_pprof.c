@@ -41,7 +41,7 @@ static void func_key(const struct snapshot *s, uint32_t func, char *key, size_t 
 {
 	const struct snapshot_func *f = &s->funcs[func];
 
-	/* pprof leaves the line out where there is none. */
+	/* pprof omits a missing line. */
 	if (f->firstlineno)
 		snprintf(key, size, "%s %s:%" PRId32, name_of_func(f), f->filename, f->firstlineno);
 	else
@@ -57,7 +57,7 @@ static bool same_key(const struct snapshot *s, uint32_t a, uint32_t b)
 	return strcmp(left, right) == 0;
 }
 
-/* Once for each different function on the way to the root. */
+/* Counts each distinct function on the path to the root once. */
 static void add_cum(const struct snapshot *s, uint32_t node, uint32_t func, uint64_t v,
 		    struct sums *sums)
 {
@@ -120,7 +120,7 @@ static void check_value(const struct snapshot *s, const char *dir, enum value va
 	for (uint32_t i = 0; i < s->nfuncs; i++) {
 		struct sums want = expected(s, i, value, tid), have = {0};
 
-		/* What has nothing of this value has no line. */
+		/* pprof omits functions without this value. */
 		if (want.cum)
 			cr_assert(find_line(top, want.name, &have), "'%s' is missing:\n%s",
 				  want.name, top);
@@ -179,7 +179,7 @@ Test(pprof, raw_has_everything, .timeout = 60)
 	check_no_leaks();
 }
 
-/* Numeric labels of samples, by their innermost function. */
+/* Durations are numeric labels of samples, by the innermost function. */
 Test(pprof, durations_are_labels, .timeout = 60)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
@@ -223,7 +223,7 @@ Test(pprof, hostile_names_do_no_harm, .timeout = 60)
 	temp_dir_remove(dir);
 }
 
-/* A recursion too deep to be written out in full keeps both its ends. */
+/* If a recursion is too deep to be written completely, the middle is left out. */
 Test(pprof, deep_stacks_lose_their_middle, .timeout = 60)
 {
 	static const char *const options[] = {"-traces", NULL};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The pstats format, loaded by the pstats of every interpreter that is there. */
+/* The pstats format, loaded by the pstats module of every interpreter on this machine. */
 #include <inttypes.h>
 
 #include "harness/interpreters.h"
@@ -8,7 +8,7 @@
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
 
-/* Run a script in every interpreter; all must print the same. */
+/* Run a script in every interpreter; all outputs must be equal. */
 static void run_everywhere(const char *script, const char *arg, const char *expected)
 {
 	struct interpreter found[INTERPRETERS_MAX];
@@ -156,7 +156,7 @@ Test(pstats, numbers_of_all_sizes)
 	snapshot_builder_target(b, 42);
 	root = snapshot_builder_thread(b, 42, 42, "MainThread");
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		/* Line numbers are signed, 32 bits. */
+		/* Line numbers are signed 32-bit integers. */
 		int line = (int)i * 150000000 - 1000000000;
 		uint32_t f = snapshot_builder_func(b, "n.py", line, "f", NULL);
 
@@ -172,7 +172,7 @@ Test(pstats, numbers_of_all_sizes)
 	check_no_leaks();
 }
 
-/* Bytes that are no UTF-8 arrive as U+FFFD, all else as it is. */
+/* Bytes that are not UTF-8 are replaced by U+FFFD; everything else is kept. */
 Test(pstats, hostile_names_arrive)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
@@ -196,9 +196,9 @@ Test(pstats, hostile_names_arrive)
 }
 
 /*
- * pstats and json are derived from a snapshot in two ways: pstats merges functions that differ in
- * their qualified names only and leaves out calls from outside. Done to the JSON here, that must
- * give the same.
+ * pstats and json are derived from a snapshot in different ways: pstats merges functions that
+ * differ only in their qualified names, and omits calls from outside. Applied to the JSON here,
+ * this must give the same result.
  */
 static const char *const merge_script =
 	"import json, io, pstats, sys\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pstats' restrictions: what counts as which kind, what they leave, what they must not do. */
+/* pstats' restrictions: their kinds, their results, and hostile patterns. */
 #include "format/restrict.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
 
-/* Rows 0 to 9: functions f0 … f9. */
+/* Rows 0 to 9: functions f0 … f9 */
 static struct table *ten_rows(const char *file)
 {
 	struct snapshot_builder *b = snapshot_builder_new();
@@ -111,7 +111,7 @@ Test(restrict, all_else_is_a_pattern)
 	assert_leaves("\x1b[32]\n", 0, "'\\x1b[32]\\n'");
 	assert_leaves("\xc3\xa9\xe2\x80\xae\xc2\xa0\xf0\x9d\x94\x98", 0,
 		      "'\xc3\xa9\\u202e\\xa0\xf0\x9d\x94\x98'");
-	/* Numbers to float(), but names of functions as well. */
+	/* float() accepts them as numbers, but they can also be names. */
 	assert_leaves("inf", 0, "'inf'");
 	assert_leaves("nan", 0, "'nan'");
 	check_no_leaks();
@@ -171,7 +171,7 @@ Test(restrict, bad_ones_are_refused)
 	check_no_leaks();
 }
 
-/* Nesting, repetition and backtracking that would take minutes or all memory. */
+/* Patterns whose nesting, repetition or backtracking would take minutes or all memory. */
 Test(restrict, patterns_cannot_run_away)
 {
 	static const char *const evil[] = {"(x+x+)+y", "(x|xx)+$y", "^(([a-z])+.)+[A-Z]([a-z])+$",

@@ -45,7 +45,7 @@ Test(screen, fit)
 	}
 }
 
-/* Whatever the string and the room, it fits. */
+/* The result fits for any string and any width. */
 Test(screen, fit_always_fits)
 {
 	static const char s[] = "a\xe6\x97\xa5\n\xe2\x80\xae\xcc\x81\xffz\033[2J\xf0\x9f\x98\x80";

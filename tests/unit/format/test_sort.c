@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pstats' sort keys: which words and abbreviations there are, and what they order by. */
+/* pstats' sort keys: accepted words and abbreviations, and their orders. */
 #include "format/sort.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static const char *const words[] = {"calls",	"ncalls",  "cumtime", "cumulative",
 				    "filename", "line",	   "module",  "name",	    "nfl",
 				    "pcalls",	"stdname", "time",    "tottime"};
 
-/* What a key orders by; NULL: it is not accepted. To be freed. */
+/* Returns the title of the order; NULL: the key is refused. To be freed. */
 static char *title_of(const char *keys)
 {
 	struct sort sort;
@@ -30,7 +30,7 @@ static char *title_of(const char *keys)
 	return ret;
 }
 
-/* Every prefix of every word, accepted or not, as pstats has it from 3.8 on. */
+/* Every prefix of every word, as accepted or refused by pstats from 3.8 on. */
 Test(sort, accepts_what_pstats_accepts)
 {
 	static const char script[] =
@@ -99,7 +99,10 @@ static const char *const example = "f b.py:9 3 30\n"
 				   "f a.py:10 5 10\n"
 				   "h c.py:2 1 20\n";
 
-/* The order of the example's rows by the first letter of their files and their lines. */
+/*
+ * Checks the order of the example's rows, written as the first letters of their files and their
+ * lines.
+ */
 static void assert_order(const char *keys, bool reverse, const char *expected)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
@@ -133,7 +136,7 @@ Test(sort, orders)
 	check_no_leaks();
 }
 
-/* Equals stay in their order; reversing turns them round with the rest. */
+/* Equal rows keep their order; reversing also reverses them. */
 Test(sort, is_stable_and_reversible)
 {
 	assert_order("time", false, "b9 a9 c2 a10");

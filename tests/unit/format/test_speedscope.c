@@ -8,8 +8,9 @@
 #include "harness/test.h"
 
 /*
- * Play the events as speedscope does: closing must match opening, time must not go backwards, all
- * is closed at the end. Prints per profile its name, its end, and self time per frame.
+ * Replays the events as speedscope does: a close event must match the open one, time must not go
+ * backwards, and nothing may be open at the end. Prints per profile its name, its end, and the self
+ * time per frame.
  */
 static const char *const script =
 	"import json, sys\n"
@@ -38,7 +39,7 @@ static char *play(const struct snapshot *s, const struct format_opts *o)
 	return report_read("speedscope", s, o, "p.speedscope.json", script, NULL);
 }
 
-/* What the script prints for a thread and a clock. */
+/* Prints the same as the script for a thread and a clock. */
 static void print_expected(const struct snapshot *s, uint32_t thread, enum snapshot_clock clock,
 			   FILE *out)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The text format: cProfile's layout, compared with pstats itself where there is an interpreter. */
+/* The text format: cProfile's layout, compared with pstats if there is an interpreter. */
 #include <jansson.h>
 
 #include "harness/interpreters.h"
@@ -69,7 +69,7 @@ Test(text, folded_threads_are_counted)
 		   "              718 ended threads are added up by the function that they ran\n");
 }
 
-/* Of estimates: a quarter is not more than a quarter. */
+/* Estimated times are marked if their error is above a quarter; exactly a quarter is not. */
 Test(text, rough_times_are_marked)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
@@ -220,7 +220,7 @@ Test(text, overhead_is_said)
 	assert_has(corrected, "   clamped    2 contexts clamped to 0");
 }
 
-/* Whether or not another window could be opened. */
+/* Windows that failed to open are counted, even if no other one was opened. */
 Test(text, windows_that_failed_to_open_are_counted)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
@@ -289,7 +289,7 @@ Test(text, hostile_names_do_no_harm)
 	cr_assert(report_harmless(text, size), "%s", text);
 	for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1, lines++)
 		longest = (size_t)(end - p) > longest ? (size_t)(end - p) : longest;
-	/* 5 lines above the rows, two blank lines below, 14 of provenance. */
+	/* 5 lines above the rows, two blank lines below, 14 lines about the profile. */
 	cr_assert_eq(lines, 5 + s->nfuncs + 2 + 14, "%zu lines:\n%s", lines, text);
 	cr_assert(longest < 1200, "a line of %zu bytes", longest);
 	assert_has(text, "two\\x0alines:0(two\\x0alines)\n");
@@ -397,7 +397,10 @@ Test(text, equals_pstats_letter_for_letter)
 	snprintf(path, sizeof(path), "%s/cases", dir);
 	assert_ok(json_dump_file(cases, path, 0));
 	json_decref(cases);
-	/* The oldest and the newest: 3.6 and 3.13 differ in details of sorting and matching. */
+	/*
+	 * The oldest and the newest interpreter: 3.6 and 3.13 differ in details of sorting and
+	 * matching.
+	 */
 	for (size_t i = 0; i<n; i += n> 1 ? n - 1 : 1) {
 		_cleanup_free_ char *out = python_run(found[i].exe, compare_script, dir);
 

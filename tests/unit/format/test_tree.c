@@ -14,7 +14,7 @@ static const char *const example = "target 42\n"
 				   "thread 42 43 worker\n"
 				   "f app.py:10 2 1998000\n";
 
-/* The lines between the heading and the blank ones. */
+/* Returns the lines between the heading and the blank lines. */
 static char *tree(const struct format_opts *o)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
@@ -74,7 +74,7 @@ Test(tree, patterns_show_what_leads_there_and_what_is_below)
 	cr_assert_str_eq(text, MAIN_THREAD MAIN G F H WORKER WORKER_F);
 }
 
-/* A number selects functions, so what is below them is not meant. */
+/* A number selects functions, not the contexts below them. */
 Test(tree, numbers_select_functions)
 {
 	const char *number = "2";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What an inspector may say, and what the daemon takes of it. */
+/* Answers of an inspector: the daemon accepts valid ones and refuses invalid ones. */
 #include "inspect/answer.h"
 
 #include <errno.h>
@@ -268,7 +268,7 @@ Test(answer, build_is_told)
 	lies("a build that cannot be");
 }
 
-/* One byte after the other is replaced: nothing is read beyond the end, nothing leaks. */
+/* Each byte in turn is replaced: the decoder does not read beyond the end, and nothing leaks. */
 Test(answer, any_byte_may_be_wrong)
 {
 	size_t size, at, refused = 0;
@@ -353,7 +353,7 @@ Test(answer, names)
 	code_names_deinit(&got);
 	for (size_t cut = 0; cut < size; cut++)
 		assert_err(answer_decode_code(data, cut, &got), -EPROTO);
-	data[size - 1] = 'x'; /* the character is cut */
+	data[size - 1] = 'x'; /* an incomplete character */
 	assert_err(answer_decode_code(data, size, &got), -EPROTO);
 	data[size - 1] = '\0';
 	assert_err(answer_decode_code(data, size, &got), -EPROTO);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Breakpoints that a process has and its file has not, in memory laid out here. */
+/* Breakpoints that are in a process's memory but not in its file, in memory defined by the test. */
 #include "inspect/breaks.h"
 
 #include "harness/test.h"
@@ -13,7 +13,7 @@ static void setup(void)
 {
 	for (size_t i = 0; i < SIZE; i++)
 		file[i] = (uint8_t)(i % 199);
-	file[700] = 0xcc; /* int3 as the compiler pads with */
+	file[700] = 0xcc; /* an int3 in the file, as compilers use for padding */
 	memcpy(has, file, sizeof(has));
 }
 
@@ -25,7 +25,7 @@ static const struct plan plan = {
 		{
 			{.vaddr = 0x100, .bytes = {0x90}},
 			{.vaddr = 0x2100, .bytes = {0x74, 0x05}},
-			{.vaddr = 0x900000, .bytes = {0x90}}, /* not to be read */
+			{.vaddr = 0x900000, .bytes = {0x90}}, /* must not be read */
 		},
 };
 
@@ -39,7 +39,7 @@ Test(breaks, at_sites)
 	cr_assert_eq(breaks_at_sites(&mem, &plan, bias), 0);
 	has[0x2100] = 0xcc;
 	cr_assert_eq(breaks_at_sites(&mem, &plan, bias), 1);
-	/* Anything else is another program's code, not a breakpoint. */
+	/* Any other difference is modified code, not a breakpoint. */
 	has[0x100] = 0xe9;
 	cr_assert_eq(breaks_at_sites(&mem, &plan, bias), 1);
 	cr_assert(breaks_is_site(&plan, bias, BASE + 0x2100));
@@ -60,7 +60,7 @@ Test(breaks, in_text)
 	cr_assert_eq(breaks_in_text(&mem, file, SIZE, BASE, NULL, 0), 3);
 }
 
-/* What is mapped no more is passed over, page by page. */
+/* Pages that are not mapped any more are skipped. */
 Test(breaks, in_text_that_is_cut)
 {
 	const struct memory mem = memory_buffer(has + 0x800, 4096, BASE + 0x800);

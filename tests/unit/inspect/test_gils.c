@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The GIL is found where the interpreter keeps the switch interval that its program has set; in 3.6, of
- * which the parts lie here and there, by its symbols. Answers that cannot be are refused. */
+/*
+ * The GIL is found by the switch interval that the program has set; in 3.6, where it is not in one
+ * structure, by its symbols. Impossible answers are refused.
+ */
 #include <errno.h>
 
 #include "elf/image.h"
@@ -61,7 +63,10 @@ Test(gils, real_processes, .timeout = 120)
 	check_no_leaks();
 }
 
-/* Two interpreters that share one, and one with its own; the list is hostile: it is a ring. */
+/*
+ * Two interpreters that share a GIL, and one with its own; the list of interpreters is hostile: it
+ * is circular.
+ */
 Test(gils, interpreters)
 {
 	uint64_t mem[512] = {0};
@@ -85,7 +90,7 @@ Test(gils, interpreters)
 	cr_assert(v[0].gil == 0 && v[1].gil == 1);
 	mem[(b - base) / 8 + 2] = gil;
 	cr_assert_eq(gils_read(&py, &m, v), 1);
-	/* What has no switch interval is none. */
+	/* A structure without a switch interval is not a GIL. */
 	mem[(gil - base) / 8] = 0;
 	cr_assert_eq(gils_read(&py, &m, v), 0);
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Damaged interpreters: cut off, or with a byte flipped in their headers, their tables or their code.
- * The planner refuses them, or every site of its plan is a true instruction boundary of the damaged
- * file. It never crashes.
+ * Damaged interpreters: truncated, or with one byte changed in their headers, their tables or their
+ * code. The planner refuses them, or each site of its plan is an instruction boundary of the
+ * damaged file. It never crashes.
  *
- * What is a true boundary? Plans speak of places in the file, and the kernel puts its breakpoint at
- * just that place, whatever headers and tables say; so boundaries are places in the file, too. They are
- * not the planner's but objdump's, which knows nothing of interpreters: a sweep through all code of
- * the file as it was. Damage outside of code does not move them. A flipped byte in code changes one
- * instruction, and with its length perhaps those behind it, until both readings meet again: in that
- * stretch the boundaries are what objdump sees when it reads the damaged bytes from the start of the
- * changed instruction, which is what a processor would execute that gets there. It ends where the
- * next function starts, by the file's unwind tables: there a processor gets by a call, not from what
- * lies before, which is padding.
+ * Plans contain file offsets, and the kernel puts its breakpoint at exactly that offset, whatever
+ * headers and tables contain; so boundaries are file offsets, too. They come from objdump, which is
+ * independent of the planner: a sweep through all code of the undamaged file. Damage outside of
+ * code does not move them. A changed byte in code changes one instruction and, if its length
+ * changes, perhaps the following ones, until both disassemblies meet again. In that range, the
+ * boundaries are those that objdump sees when it disassembles the damaged bytes from the start of
+ * the changed instruction, as a processor would. The range ends at the start of the next function
+ * according to the file's unwind tables, because a processor gets there by a call and not from the
+ * padding before it.
  */
 #include <elf.h>
 #include <stddef.h>
@@ -24,27 +24,27 @@
 #include "plan/plan.h"
 #include "python/layout.h"
 
-#define FLIPS	    1000u /* of each kind a third; all interpreters together */
+#define FLIPS	    1000u /* a third of each kind; for all interpreters together */
 #define TRUNCATIONS 100u
-#define MISLED	    200u /* entries of the opcode table that lead elsewhere */
+#define MISLED	    200u /* number of changed entries of the opcode table */
 #define FUNCTION    2
-#define STRETCH	    192u /* readings that differ have met again by then */
+#define STRETCH	    192u /* by then the two disassemblies have met again */
 
 struct corpus {
 	const struct interpreter *py;
 	const struct layout *layout;
 	uint8_t *data, *copy;
 	size_t size;
-	uint8_t *starts; /* per byte of the file: an instruction starts there; FUNCTION: so does one */
+	uint8_t *starts; /* per byte of the file: 1 at instruction starts, FUNCTION at functions */
 	struct plan plan;
-	uint64_t table; /* where in the file the opcode table is; 0: none */
+	uint64_t table; /* file offset of the opcode table; 0: none */
 	uint32_t seed;
 	unsigned int refused, planned;
 };
 
 /* ---- the undamaged file ------------------------------------------------------------------ */
 
-/* Mark what objdump prints as instruction starts; vaddr - bias is the place in the file. */
+/* Mark the instruction starts in objdump's output; vaddr - bias is the file offset. */
 static void mark_starts(uint8_t *starts, size_t size, const char *command, uint64_t bias)
 {
 	FILE *f = popen(command, "re");
@@ -61,7 +61,7 @@ static void mark_starts(uint8_t *starts, size_t size, const char *command, uint6
 	cr_assert_eq(pclose(f), 0, "%s", command);
 }
 
-/* As the tables for unwinding have them, by which debuggers and exceptions find functions. */
+/* Functions according to the unwind tables, which debuggers and exceptions use */
 static void mark_functions(struct corpus *c, const struct image *img)
 {
 	char command[600], line[512];
@@ -102,7 +102,10 @@ static void find_starts(struct corpus *c, const struct image *img)
 	mark_functions(c, img);
 }
 
-/* Where the file says what opcode's handler is: in a position-independent one, in the relocation. */
+/*
+ * Returns the file offset of the address of an opcode's handler; in a position-independent file,
+ * the relocation has it.
+ */
 static size_t table_entry(const struct corpus *c, unsigned int opcode)
 {
 	const Elf64_Rela want = {c->plan.table_vaddr + 8 * opcode, R_X86_64_RELATIVE, 0};
@@ -169,7 +172,7 @@ static bool plan_copy(struct corpus *c, size_t size, struct plan *plan)
 	return r == 0;
 }
 
-/* Where in the file the boundaries may have moved, and what they are there. */
+/* The range of file offsets in which boundaries may have moved, and its boundaries */
 struct stretch {
 	size_t from, until;
 	uint8_t starts[STRETCH];
@@ -216,7 +219,7 @@ static void check_site(const struct corpus *c, const struct plan_site *s, const 
 	cr_expect(memcmp(c->copy + s->offset, s->bytes, s->len) == 0);
 }
 
-/* at: SIZE_MAX: no byte of the code was changed. */
+/* at: offset of the changed byte of code; SIZE_MAX: none */
 static void check_sites(const struct corpus *c, const struct plan *plan, size_t at)
 {
 	struct stretch st = {SIZE_MAX, 0, {0}};
@@ -242,8 +245,10 @@ static const struct plan_site *some_site(struct corpus *c)
 	return &c->plan.sites[next_random(c) % c->plan.nsites];
 }
 
-/* Headers: the first page and the last, which has the section headers. Tables: the opcode table and
- * what the dynamic linker reads. Code: half of it near the sites, half anywhere. */
+/*
+ * Headers: the first page, and the last one, which has the section headers. Tables: the opcode
+ * table and those of the dynamic linker. Code: half of it near the sites, half anywhere.
+ */
 static size_t choose(struct corpus *c, unsigned int kind)
 {
 	const size_t first_page = c->size < 4096 ? c->size : 4096;
@@ -281,7 +286,7 @@ static void flip(struct corpus *c, unsigned int kind)
 	c->copy[at] = c->data[at];
 }
 
-/* Of what is cut off nothing may be in the plan. */
+/* The plan must not contain anything beyond the end. */
 static void truncate_at(struct corpus *c, size_t size)
 {
 	struct plan plan;
@@ -294,7 +299,7 @@ static void truncate_at(struct corpus *c, size_t size)
 			  c->py->file, size);
 }
 
-/* A handler that sites depend on seems to be elsewhere, perhaps in the middle of an instruction. */
+/* Change the address of a handler that sites depend on, perhaps to the middle of an instruction. */
 static void mislead(struct corpus *c)
 {
 	const struct layout_opcodes *op = &c->layout->op;
@@ -328,7 +333,7 @@ static void mislead(struct corpus *c)
 
 /* ------------------------------------------------------------------------------------------ */
 
-/* Builds that differ most: one of each way to leave a frame, stripped and not, old and new. */
+/* The builds that differ most: one per way of leaving a frame, stripped and not, old and new. */
 static size_t choose_interpreters(struct interpreter v[INTERPRETERS_MAX])
 {
 	size_t n = interpreters_find(v), kept = 0;
@@ -362,7 +367,7 @@ static void damage(unsigned int part, unsigned int parts)
 	check_no_leaks();
 }
 
-/* Two halves, so that two CPUs can work on them. */
+/* Two halves, so that two CPUs can run them. */
 Test(damaged, one_half, .timeout = 900)
 {
 	damage(0, 2);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Plans for collections of the garbage collector, of real interpreters: as many sites that start as
- * stop, emulated, on instruction boundaries as objdump sees them, with the generation known. And that
- * what is missing is named, while functions are planned as before. Of damaged interpreters at random:
- * test_damaged.c.
+ * stop, emulated, on instruction boundaries according to objdump, with a known generation. If a
+ * site is missing, the plan has the reason, and functions are planned as before. test_damaged.c has
+ * randomly damaged interpreters.
  */
 #include "elf/image.h"
 #include "harness/interpreters.h"
@@ -35,7 +35,7 @@ static unsigned int count_kind(enum pyp_site_kind kind)
 
 static void expect_site(const struct interpreter *py, const struct plan_site *s)
 {
-	/* (tstate, phase, generation, ...); before 3.9 without the first */
+	/* arguments: (tstate, phase, generation, ...); before 3.9 without tstate */
 	const uint8_t reg = arch_native()->arg[py->minor >= 9 ? 2 : 1];
 
 	cr_expect_eq(s->cost, PLAN_COST_EMULATED, "%s", py->file);
@@ -45,7 +45,7 @@ static void expect_site(const struct interpreter *py, const struct plan_site *s)
 	cr_expect_eq(s->reg, reg, "%s: generation in register %u", py->file, s->reg);
 }
 
-/* objdump, told where the code before a site begins, reads a call there. */
+/* objdump, started where the code before the site begins, shows a call there. */
 static void expect_boundary(const struct interpreter *py, const struct image *img,
 			    const struct plan_site *s)
 {
@@ -107,7 +107,7 @@ Test(gc, real_interpreters_are_complete, .timeout = 300)
 	check_no_leaks();
 }
 
-/* Whatever is found instead, nothing is planned for collections, and all else as before. */
+/* Nothing is planned for collections, and everything else as before. */
 static void expect_missing(const struct interpreter *py, const void *data, size_t size)
 {
 	plan_of(data, size, interpreter_layout(py), &plan);
@@ -118,7 +118,7 @@ static void expect_missing(const struct interpreter *py, const void *data, size_
 	cr_expect_eq(plan.nnative, whole.nnative, "%s", py->file);
 }
 
-/* All copies of the text, with its end. */
+/* Replace the first character of all copies of the text, which end with NUL. */
 static void replace(uint8_t *data, size_t size, const char *text, char first)
 {
 	const size_t n = strlen(text) + 1;
@@ -143,7 +143,7 @@ static void damage(const struct interpreter *py, uint8_t *data, size_t size)
 	replace(copy, size, "{sisnsnsd}", '(');
 	replace(copy, size, "{sisnsnsnsd}", '(');
 	expect_missing(py, copy, size);
-	/* A call that leads elsewhere. */
+	/* A call to another address */
 	memcpy(copy, data, size);
 	copy[whole.gc[whole.ngc - 1].offset + 1] ^= 1;
 	expect_missing(py, copy, size);

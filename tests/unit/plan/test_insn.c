@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a probe costs at an instruction, and where control goes from it. */
+/* The cost of a probe on an instruction, and the control flow after it. */
 #include "harness/test.h"
 #include "plan/arch/arch.h"
 
@@ -11,7 +11,10 @@ struct insn_case {
 	enum insn_flow flow;
 };
 
-/* Classes as measured on 6.18 and as the oldest kernels' sources say; where they differ the worse. */
+/*
+ * Classes as measured on 6.18 and according to the oldest kernels' sources; if they differ, the
+ * more expensive one.
+ */
 static const struct insn_case cases[] = {
 	{"nop", {0x90}, 1, INSN_EMULATED, INSN_NEXT},
 	{"xchg ax, ax", {0x66, 0x90}, 2, INSN_FORBIDDEN, INSN_NEXT},
@@ -80,7 +83,10 @@ Test(insn, never_reads_past_the_end)
 			struct insn in;
 
 			memcpy(code, cases[i].code, n);
-			/* A prefix of an instruction may be one itself; it is never longer than n. */
+			/*
+			 * The first n bytes may form a shorter instruction, but its length never
+			 * exceeds n.
+			 */
 			if (arch_x86_64.decode(code, n, 0, &in))
 				cr_assert_leq(in.len, n);
 			free(code);

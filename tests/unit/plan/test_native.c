@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Plans for calls of functions written in C, of real interpreters: complete, on instruction
- * boundaries as objdump sees them, emulated, apart from Python's sites. Of damaged interpreters:
- * test_damaged.c.
+ * Plans for calls of C functions, of real interpreters: complete, on instruction boundaries
+ * according to objdump, emulated, and disjoint from the sites of Python functions. test_damaged.c
+ * has damaged interpreters.
  */
 #include "elf/image.h"
 #include "harness/interpreters.h"
@@ -32,8 +32,10 @@ static unsigned int count_kind(const struct plan *plan, enum pyp_site_kind kind)
 	return n;
 }
 
-/* What was found in builds that were traced and compared with cProfile: others differ by copies that
- * the compiler made. */
+/*
+ * The numbers in builds whose traces were compared with cProfile; others differ by copies that the
+ * compiler made.
+ */
 static void expect_counts(const struct interpreter *py, const struct plan *plan)
 {
 	static const struct {
@@ -68,7 +70,7 @@ static void expect_site(const struct interpreter *py, const struct plan *plan, u
 		cr_expect_lt(plan->native[k].offset, s->offset, "sorted, none twice");
 }
 
-/* One reading by objdump of all that lies between the first site and the last. */
+/* objdump disassembles the whole range from the first site to the last. */
 static void expect_boundaries(const struct interpreter *py, const struct plan *plan)
 {
 	const struct plan_site *first = plan->native, *last = &plan->native[plan->nnative - 1];
@@ -131,7 +133,7 @@ static bool is_own(const struct pyp_code_range *own, uint64_t vaddr)
 	return false;
 }
 
-/* The code that runs Python has all probes in it, and no function that Python calls. */
+/* The interpreter's own code contains all probes, and none of the C functions that Python calls. */
 static void expect_own_code(const struct interpreter *py, const struct layout *l)
 {
 	static const char *const others[] = {"PyList_Sort", "PyUnicode_Join", "PyDict_New"};
@@ -170,7 +172,10 @@ Test(native, own_code_of_real_interpreters, .timeout = 300)
 	check_no_leaks();
 }
 
-/* What is missing for functions in C is told, and Python functions are planned as before. */
+/*
+ * The plan has the reason for missing sites of C functions, and Python functions are planned as
+ * before.
+ */
 static void expect_refused(const struct interpreter *py, const void *data, size_t size,
 			   const struct layout *l)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Plans of real interpreters: complete, on true instruction boundaries (as a disassembler of other
- * people's sees them), emulated wherever the build allows. Of damaged ones: test_damaged.c.
+ * Plans of real interpreters: complete, on instruction boundaries according to an independent
+ * disassembler, emulated if the build allows. test_damaged.c has damaged ones.
  */
 #include <unistd.h>
 
@@ -46,7 +46,10 @@ static void expect_complete(const struct interpreter *py, const struct layout *l
 	}
 }
 
-/* Does objdump, too, see an instruction start at vaddr, when it disassembles a stretch around it? */
+/*
+ * Returns whether objdump sees an instruction start at vaddr when it disassembles a range around
+ * it.
+ */
 static bool objdump_agrees(const char *file, const struct plan_site *s)
 {
 	char cmd[1200], line[512], want[32];
@@ -65,7 +68,10 @@ static bool objdump_agrees(const char *file, const struct plan_site *s)
 	return found;
 }
 
-/* As objdump sees it: does nothing follow that the kernel emulates, up to a jump through a register? */
+/*
+ * Returns whether, according to objdump, no instruction follows that the kernel emulates, up to a
+ * jump through a register.
+ */
 static bool only_stepped_to_dispatch(const char *file, const struct plan_site *s)
 {
 	static const char *const emulated[] = {"j", "call", "push", "nop"};
@@ -93,8 +99,8 @@ static bool only_stepped_to_dispatch(const char *file, const struct plan_site *s
 }
 
 /*
- * Nothing is single-stepped, except: YIELD_VALUE of 3.13, which is a straight line of moves in all
- * builds seen, and ends in the jump to the next instruction's handler.
+ * No site is single-stepped, except YIELD_VALUE of 3.13, which in all known builds is a sequence of
+ * moves that ends in the jump to the next instruction's handler.
  */
 static void expect_emulated(const struct interpreter *py, const struct plan *plan)
 {
@@ -142,7 +148,10 @@ Test(plan, wrong_version_is_refused, .timeout = 120)
 	struct interpreter py[INTERPRETERS_MAX];
 	size_t n = interpreters_find(py);
 
-	/* A 3.11 layout on a 3.12+ file: opcode numbers differ, nothing may be planned wrongly. */
+	/*
+	 * A 3.11 layout for a 3.12+ file and vice versa: opcode numbers differ, but no site may be
+	 * wrong.
+	 */
 	for (size_t i = 0; i < n; i++) {
 		const struct layout *l = layout_find(3, py[i].minor == 11 ? 13 : 11);
 		struct diag diag = {0};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The planner with another instruction set than the machine's: a made-up one, with fixed-length
- * instructions, 32 registers, comparisons of registers only and branches that compare by themselves,
- * as AArch64 has them. The back end is all that it takes: a small evaluator of 3.13 is planned.
+ * The planner with a made-up instruction set: fixed-length instructions, 32 registers, comparisons
+ * of registers only, and branches that compare, as in AArch64. With just another back end, the
+ * planner plans a small evaluator of 3.13.
  */
 #include <errno.h>
 
@@ -15,7 +15,10 @@
 
 /* ---- the instruction set ----------------------------------------------------------------- */
 
-/* Four bytes: the operation, then registers and constants: a, b, c, or a and b with c above b. */
+/*
+ * Four bytes: the operation, then registers and constants: a, b and c, or a and a 16-bit constant
+ * bc
+ */
 enum toy_op {
 	TOY_NOP = 1,
 	TOY_MOV,   /* a = b */
@@ -24,14 +27,14 @@ enum toy_op {
 	TOY_STORE, /* [b + c] = a, 64 bits; a == ZERO: 0 */
 	TOY_CMP,   /* compare a with b, 64 bits */
 	TOY_CMPI,  /* compare a with the constant b, 32 bits */
-	TOY_ADDR,  /* a = an address, in words from here: bc */
-	TOY_B,	   /* go to bc, in words from here */
+	TOY_ADDR,  /* a = an address, bc words from here */
+	TOY_B,	   /* jump, bc words from here */
 	TOY_BEQ,   /* ... if equal */
 	TOY_BNE,
 	TOY_CBNZ, /* ... if a, 32 bits, is not 0 */
 	TOY_CALL,
 	TOY_RET,
-	TOY_BR, /* go to where a points */
+	TOY_BR, /* jump to the address in a */
 	TOY_OPS,
 };
 
@@ -100,7 +103,7 @@ static struct insn_operand imm_op(uint8_t v)
 		.type = INSN_OP_IMM, .reg = -1, .index = -1, .bits = 32, .value = v};
 }
 
-/* What an operation does with its operands. */
+/* The effects of an operation on its operands */
 static void toy_operands(const uint8_t *code, uint64_t vaddr, struct insn_full *in)
 {
 	switch (code[0]) {
@@ -177,7 +180,7 @@ static const struct arch toy = {
 #define CODE  0x400000ull
 #define DATA  0x408000ull
 #define TYPE  (DATA + 8 * 256)
-#define FRAME 20 /* the register that it keeps the frame in */
+#define FRAME 20 /* the register with the frame */
 
 enum place {
 	CLEAR_AND_POP,
@@ -201,10 +204,10 @@ struct program {
 	const struct layout *l;
 	uint8_t code[16384];
 	size_t size;
-	uint64_t at[PLACES]; /* filled while it is written; complete when it is written again */
+	uint64_t at[PLACES]; /* complete after the first pass, which fills it */
 	uint64_t handler[256];
-	bool distances; /* the table has them, as a switch's */
-	bool leaky;	/* RETURN_VALUE has a way round the function that ends frames */
+	bool distances; /* the table has distances, as a switch's */
+	bool leaky;	/* RETURN_VALUE has a path around the function that ends frames */
 };
 
 static uint64_t here(const struct program *g)
@@ -390,7 +393,7 @@ static int plan_program(struct program *g, const struct arch *arch, struct plan 
 
 	g->l = layout_find(3, 13);
 	put_all(g);
-	entry = put_all(g); /* all places are known now */
+	entry = put_all(g); /* the second pass, as all addresses are known */
 	make_table(g, data);
 	data[256 + 6] = g->at[DEALLOC]; /* PyTypeObject.tp_dealloc */
 	elf_builder_segment(b, CODE, PF_R | PF_X, g->code, g->size);
@@ -455,7 +458,7 @@ Test(toy, a_small_evaluator_is_planned)
 	expect_site(&plan, g->at[YIELD_BRANCH], PYP_SITE_YIELD, FRAME);
 	expect_site(&plan, g->at[CLEAR_SITE], PYP_SITE_LEAVE, 1);
 	expect_site(&plan, g->at[DEALLOC], PYP_SITE_CODE_FREE, 0);
-	/* Both count when the versions are equal, a yield when the tools raised nothing. */
+	/* Both count if the versions are equal, a yield if the tools raised no exception. */
 	expect_condition(&plan, g->at[RESUME_BRANCH], 1, true);
 	expect_condition(&plan, g->at[CHECK_BRANCH], 1, true);
 	expect_condition(&plan, g->at[YIELD_BRANCH], 0, false);

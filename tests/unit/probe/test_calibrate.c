@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From the times between a calibration's events to costs: whatever is chosen, the sums are right. */
+/*
+ * Costs from the times between a calibration's events: the sums are correct for any split of a
+ * cost.
+ */
 #include "probe/calibrate.h"
 
 #include "harness/test.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is missing is named, with its exit code; and which mechanism a kernel gets. */
+/*
+ * A missing kernel feature is named, with its exit code; the kernel's features determine the
+ * mechanism.
+ */
 #include "probe/kcaps.h"
 
 #include <errno.h>
@@ -7,7 +10,7 @@
 
 #include "harness/test.h"
 
-/* A kernel to be asked: what it answers. Linux 6.10 to begin with. */
+/* A simulated kernel: its answers; initially those of Linux 6.10 */
 static struct {
 	uint64_t caps;
 	int btf, ring, loop, switch_state, program, link, link_pid, tracefs;
@@ -130,7 +133,7 @@ Test(kcaps, features)
 	expect_missing(NULL, PYP_EXIT_UNTRACEABLE, "uprobes");
 }
 
-/* A kernel that is too old for the programs is named, before the verifier refuses them. */
+/* A kernel that is too old for the programs is reported before the verifier refuses them. */
 Test(kcaps, too_old_for_the_programs)
 {
 	struct diag diag = {0};
@@ -146,12 +149,12 @@ Test(kcaps, too_old_for_the_programs)
 	cr_assert(kcaps_check(&fake, NULL, NULL, &diag) < 0);
 	cr_assert(strstr(diag.hint, "5.18"), "%s", diag.hint);
 	setup();
-	/* What cannot be found out is left to the verifier. */
+	/* If a check fails, the verifier decides. */
 	kernel.loop = kernel.switch_state = -EPERM;
 	expect_mechanism(NULL, PROBE_MULTI);
 }
 
-/* This kernel runs the programs, so it has what they use. */
+/* This kernel runs the programs, so it has the features that they use. */
 Test(kcaps, this_kernel)
 {
 	int r = kcaps_kernel.loop();
@@ -171,7 +174,7 @@ Test(kcaps, refusals)
 	expect_missing(NULL, PYP_EXIT_PERMISSION, "BPF program");
 }
 
-/* The best there is, and the others are not even asked for. */
+/* The best mechanism is used, and the others are not even checked. */
 Test(kcaps, since_6_10)
 {
 	expect_mechanism(NULL, PROBE_MULTI);
@@ -188,7 +191,10 @@ Test(kcaps, from_6_6_to_6_9)
 
 Test(kcaps, before_6_6)
 {
-	/* The attach type is unknown at load, or the link's kind when it is made. */
+	/*
+	 * Either the attach type is unknown when the program is loaded, or the link type when it is
+	 * created.
+	 */
 	kernel.program = -EINVAL;
 	expect_mechanism(NULL, PROBE_TRACEFS);
 	setup();

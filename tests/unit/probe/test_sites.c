@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sites by their address: every one is found, nothing else is. */
+/* Looking up sites by address: all sites are found, and no other address. */
 #include "probe/sites.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 static struct pyp_site_entry table[PYP_SITE_SLOTS];
 
-/* As the BPF program does. */
+/* The same search as in the BPF program */
 static uint64_t find(uint64_t address, uint64_t factor)
 {
 	const struct pyp_site_entry *e = &table[PYP_SITE_SLOT(address, factor)];
@@ -39,7 +39,7 @@ Test(sites, offsets_cookies_addresses)
 	cr_assert_eq(PYP_COOKIE_KIND(s.cookies[2]), PYP_SITE_ENTER);
 }
 
-/* As many as there can be, wherever the file is mapped, however close they are. */
+/* The maximum number of sites, for any load address and any distance between them */
 Test(sites, every_one_has_a_slot)
 {
 	const uint64_t spacings[] = {1, 2, 16, 4096, 1 << 20};
@@ -73,7 +73,7 @@ static uint64_t marks_at(const struct probe_traps *t, uint64_t address)
 	return marks;
 }
 
-/* A jump of two bytes, and a push of one whose successor is the jump. */
+/* A jump of two bytes, and a push of one byte directly before it */
 Test(sites, traps)
 {
 	const struct plan plan = {.nsites = 2,
@@ -98,7 +98,7 @@ static struct plan_site *site_of(struct plan *plan, unsigned int i)
 	return i < plan->nnative ? &plan->native[i] : &plan->gc[i - plan->nnative];
 }
 
-/* Sites of C functions are numbered behind the others, and are there only where they are asked for. */
+/* Sites of C functions are numbered after the others, and are only included on request. */
 Test(sites, of_c_functions)
 {
 	struct plan plan = plan_of(PYP_MAX_SITES, 16);
@@ -127,7 +127,7 @@ Test(sites, of_c_functions)
 	cr_assert_eq(native[PYP_MAX_SITES].disp, -8);
 }
 
-/* As many as a plan may have fit the kernel's map. */
+/* The maximum number of sites of a plan fits into the kernel's map. */
 Test(sites, traps_of_all)
 {
 	struct plan plan = {

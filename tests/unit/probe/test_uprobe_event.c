@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which lines of tracefs' uprobe_events are ours: what anyone can write there is hostile. */
+/* Recognising the daemon's own lines in tracefs's uprobe_events, whose contents may be hostile. */
 #include "probe/uprobe_event.h"
 
 #include "harness/test.h"

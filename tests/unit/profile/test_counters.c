@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Resource counters, and with them optional columns: whose they are, and that views, saved files, merging
- * and folding keep them.
+ * Resource counters and optional columns: to which function they are charged; views, saved files,
+ * merging and folding preserve them.
  */
 #include "base/counters.h"
 
@@ -18,7 +18,7 @@
 #include "stats/reduce.h"
 #include "stats/view.h"
 
-/* The thread's counters now: voluntary switches and bytes read; the others stay 0. */
+/* Report the thread's counters: voluntary switches and bytes read; the others stay 0. */
 static void counters(struct event_script *es, uint32_t tid, uint64_t vcsw, uint64_t rbytes)
 {
 	const uint64_t value[PYP_COUNTERS] = {
@@ -67,14 +67,14 @@ static void assert_rows(const struct snapshot *s, const char *expected)
 static const char expected[] = "f 1/6 100/700\n"
 			       "g 5/5 600/600\n";
 
-/* f calls g, which calls itself; each counter is charged to who runs when it has grown. */
+/* f calls g, which calls itself; the growth of each counter is charged to the running function. */
 static struct snapshot *sample(void)
 {
 	struct event_script *es = script_new();
 	struct snapshot *s;
 
 	event_script_run(es, "T1 chain 1=f");
-	counters(es, 1, 10, 1000); /* what was before is nobody's */
+	counters(es, 1, 10, 1000); /* growth before the first reading is not charged */
 	event_script_run(es, "T1 +1 enter 2 g 1");
 	counters(es, 1, 12, 1200);
 	event_script_run(es, "T1 +1 enter 3 g 2");
@@ -125,7 +125,7 @@ Test(counters, clearing_and_pauses)
 	event_script_run(es, "+5 clear");
 	counters(es, 1, 3, 0);
 	event_script_run(es, "+5 end; +5 begin; T1 chain 1=f");
-	counters(es, 1, 100, 0); /* what happened in the pause */
+	counters(es, 1, 100, 0); /* growth in the pause is not charged */
 	event_script_run(es, "T1 +1 enter 2 g 1");
 	counters(es, 1, 101, 0);
 	event_script_run(es, "T1 +1 leave 2");
@@ -163,7 +163,7 @@ Test(counters, saved_and_put_together)
 	check_no_leaks();
 }
 
-/* Snapshots gain contexts (and lose all but two) after they were taken. */
+/* Snapshots gain contexts, and later lose all but two, after the counters were recorded. */
 Test(counters, contexts_that_come_later)
 {
 	struct event_script *es = script_new();
@@ -211,7 +211,7 @@ Test(counters, in_reports)
 	check_no_leaks();
 }
 
-/* Nobody asked: no columns, and a report of them says so. */
+/* Counters are not enabled: there are no columns, and the report of counters is an error. */
 Test(counters, not_kept)
 {
 	struct event_script *es = event_script_new(NULL);
@@ -272,7 +272,7 @@ static void memory(struct event_script *es, int64_t resident, int64_t mapped)
 	profile_event(event_script_profile(es), &e);
 }
 
-/* Growth and shrink, of who runs; f calls g. */
+/* Growth and shrinking are charged to the running function; f calls g. */
 Test(memory_columns, are_charged_to_who_runs)
 {
 	struct event_script *es = event_script_new(NULL);

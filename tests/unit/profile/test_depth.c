@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Deep stacks: the cost of an event does not grow with the depth of the stack it happens on, the
- * rules are those of shallow stacks, and memory is bounded. Costs are compared side by side, at two
- * depths in one run, with a wide margin: what grows with the depth is 60 times as expensive and more.
+ * Deep stacks: the cost of an event does not grow with the depth of the stack, the rules are those
+ * of shallow stacks, and memory is bounded. Costs are compared at two depths in one run, with a
+ * wide margin: a cost that grows with the depth would be at least 60 times as high.
  */
 #include <stdio.h>
 #include <time.h>
@@ -32,7 +32,7 @@ static void call(struct profile *p, uint32_t tid, uint8_t type, uint64_t frame, 
 	profile_event(p, &e);
 }
 
-/* A thread at this depth, all of it entered. */
+/* Enter frames of a thread up to this depth. */
 static void descend(struct profile *p, uint32_t tid, uint32_t depth)
 {
 	for (uint32_t i = 0; i < depth; i++)
@@ -47,14 +47,20 @@ static double cpu_seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* A small stack is parked, so each frame that is entered is searched for: it may be on a dead one. */
+/*
+ * A small stack is parked, so each entered frame is also searched for there, as it may reuse memory
+ * of that stack.
+ */
 static void beside_parked(struct profile *p, uint32_t depth)
 {
 	call(p, 1, PYP_REC_ENTER, FRAME(depth), FRAME(depth - 1));
 	call(p, 1, PYP_REC_LEAVE, FRAME(depth), 0);
 }
 
-/* Seconds that EVENTS rounds of events take on top of a stack of this depth; the fastest of some. */
+/*
+ * Returns the seconds for EVENTS rounds of events on a stack of this depth; the fastest of several
+ * measurements.
+ */
 typedef void (*burst_fn)(struct profile *p, uint32_t depth);
 
 static double burst(burst_fn fn, const struct profile_limits *limits, uint32_t depth)
@@ -90,7 +96,10 @@ static void expect_flat(burst_fn fn, const char *what)
 		  deep / EVENTS * 1e9, DEEP, shallow / EVENTS * 1e9, SHALLOW, deep / shallow);
 }
 
-/* A call and its return, and the return of a frame that never began: the shim of __init__ (3.13). */
+/*
+ * A call and its return, and the return of a frame that was not entered: the shim of __init__
+ * (3.13).
+ */
 static void shim(struct profile *p, uint32_t depth)
 {
 	call(p, 1, PYP_REC_ENTER, FRAME(depth), FRAME(depth - 1));
@@ -103,7 +112,7 @@ Test(depth, returns_of_unknown_frames)
 	expect_flat(shim, "a return of a frame on no stack");
 }
 
-/* A call of a caller, and its return, some frames above the one that is known. */
+/* A call whose caller is several frames above the known top, and its return. */
 static void above(struct profile *p, uint32_t depth)
 {
 	call(p, 1, PYP_REC_ENTER, FRAME(depth + 5), FRAME(depth + 4));
@@ -112,7 +121,7 @@ static void above(struct profile *p, uint32_t depth)
 	call(p, 1, PYP_REC_LEAVE, FRAME(depth + 5), 0);
 }
 
-/* Both are above the limit. */
+/* Both depths are above the limit. */
 Test(depth, above_the_limit)
 {
 	static const struct profile_limits shallow = {.depth = 512}, deep = {.depth = 65536};
@@ -127,7 +136,7 @@ Test(depth, calls_beside_parked_stacks)
 	expect_flat(beside_parked, "a call beside a parked stack");
 }
 
-/* Every frame of a recursion has its place, and every call its function. */
+/* Each frame of a recursion has its own context, and each call its function. */
 Test(depth, counts_are_exact)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
@@ -143,7 +152,7 @@ Test(depth, counts_are_exact)
 	cr_expect_eq(counts.nodes, DEEP);
 }
 
-/* Threads that are all deep: their memory is bounded, their calls are counted. */
+/* All threads have deep stacks: their memory is bounded, and their calls are counted. */
 Test(depth, frames_are_bounded)
 {
 	static const struct profile_limits limits = {.frames = 4096};
@@ -161,7 +170,7 @@ Test(depth, frames_are_bounded)
 			call(p, tid, PYP_REC_LEAVE, FRAME(i), 0);
 	counts = profile_counts(p);
 	cr_expect_eq(counts.unmatched + counts.unseen, 0);
-	/* What has ended gives its room back. */
+	/* Threads that have ended release their memory. */
 	for (uint32_t tid = 1; tid <= threads; tid++)
 		profile_event(p,
 			      &(struct event){.ts = now, .tid = tid, .type = PYP_REC_THREAD_EXIT});
@@ -185,7 +194,7 @@ static struct outcome outcome_of(const char *script, uint32_t base)
 	struct outcome ret = {.base = base};
 	char line[64];
 
-	/* Frame 1 is the innermost of the base; scripts call from there. */
+	/* Frame 1 is the innermost frame of the base; scripts call from there. */
 	for (uint32_t i = base; i > 0; i--) {
 		int n = snprintf(line, sizeof(line), "T1 +1 enter %u b", i);
 
@@ -200,12 +209,12 @@ static struct outcome outcome_of(const char *script, uint32_t base)
 }
 
 static const char *const scripts[] = {
-	/* L4, then what follows fits. */
+	/* L4; the following events match. */
 	"T1 +1 leave 9999; T1 +1 enter 1001 f 1; T1 +1 leave 9999; T1 +1 leave 1001; T1 +1 leave 1",
-	/* E4 and L2: what is above goes. */
+	/* E4 and L2: the frames above are removed. */
 	"T1 leave 9999; T1 +1 enter 1001 f 1; T1 +1 enter 1002 g 1001; T1 +1 enter 1003 h 1\n"
 	"T1 +1 enter 1004 h 1003; T1 +1 leave 1; T1 leave 9999",
-	/* E3, L3, E5: greenlets. */
+	/* E3, L3, E5: greenlets */
 	"T1 leave 9999; T1 +1 enter 1001 f; T1 +1 leave 1; T1 +1 enter 1002 g 1001\n"
 	"T1 +1 leave 1001; T1 leave 9999",
 	"T1 +1 enter 1001 f 1; T1 leave 9999; T1 +1 enter 1100 g; T1 +1 enter 1002 g 1\n"
@@ -213,7 +222,7 @@ static const char *const scripts[] = {
 	/* A frame of a parked stack is used again. */
 	"T1 +1 enter 1001 f 1; T1 leave 9999; T1 +1 enter 1100 g; T1 +1 enter 1001 f 1100\n"
 	"T1 +1 enter 1002 f 1; T1 +1 leave 1002; T1 +1 leave 1",
-	/* E6, E7, E1. */
+	/* E6, E7, E1 */
 	"T1 leave 9999; T1 +1 throw 1001 f 777; T1 +1 leave 1001; T1 +1 enter 1002 g 888\n"
 	"T1 +1 leave 1002; T1 +1 leave 888; T1 +1 leave 1",
 	"T1 leave 9999; T1 +1 enter 1001 f 1; T1 +1 enter 1001 f 1; T1 +1 enter 1001 g 1\n"
@@ -263,7 +272,7 @@ static double watched_burst(uint32_t depth)
 	for (int k = 0; k < ROUNDS; k++) {
 		double from = cpu_seconds(), took;
 
-		/* Two frames go with one event: what differs is more than the top. */
+		/* Each event removes two frames, so not only the top changes. */
 		for (uint32_t i = 0; i < EVENTS; i++) {
 			call(p, 1, PYP_REC_ENTER, FRAME(depth), FRAME(depth - 1));
 			call(p, 1, PYP_REC_ENTER, FRAME(depth + 1), FRAME(depth));

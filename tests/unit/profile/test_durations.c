@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Durations of calls: what is recorded, without what probes cost; that saving and merging keep it. */
+/*
+ * Durations of calls: they are recorded without the cost of probes, and preserved by saving and
+ * merging.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +25,7 @@ static const struct snapshot_func *func_of(const struct snapshot *s, const char 
 	return NULL;
 }
 
-/* Has the function so many durations on the clock, all in the bucket of ns? */
+/* Checks that the function has n durations on the clock, all in the bucket of ns. */
 static void assert_all(const struct snapshot *s, const char *name, int clock, uint64_t n,
 		       uint64_t ns)
 {
@@ -50,7 +53,7 @@ static struct snapshot *run(const struct cost *cost, const char *text)
 	return s;
 }
 
-/* f calls g and g: each activation is one, callees included; what still runs is none. */
+/* f calls g twice: each activation has one duration, callees included; a running one has none. */
 static const char calls[] =
 	"T1 enter 1 main; T1 +10 enter 2 f 1; T1 +100 enter 3 g 2; T1 +50 leave 3;"
 	"T1 +100 enter 3 g 2; T1 +50 leave 3; T1 +700 leave 2";
@@ -81,7 +84,10 @@ Test(durations, recursion_counts_each)
 	check_no_leaks();
 }
 
-/* Each activation loses what its own two hits leave in it, and all of the hits below it. */
+/*
+ * From each activation, the part of its own two hits that falls into it and all hits below it are
+ * subtracted.
+ */
 Test(durations, without_the_probes)
 {
 	const struct cost cost = {.known = true, .before = {3, 5, 7}, .after = {2, 4, 6}};
@@ -98,7 +104,7 @@ Test(durations, without_the_probes)
 	check_no_leaks();
 }
 
-/* What another stack's hits cost in between is not this one's. */
+/* Hits on another stack in the meantime are not subtracted from this one's durations. */
 Test(durations, of_stacks_that_are_switched)
 {
 	const struct cost cost = {.known = true, .before = {3, 5, 7}, .after = {2, 4, 6}};
@@ -108,7 +114,9 @@ Test(durations, of_stacks_that_are_switched)
 
 	assert_all(s, "g", SNAPSHOT_CPU, 1, 40 - 2 - 5);
 	assert_all(s, "h", SNAPSHOT_CPU, 1, 30 - 2 - 5);
-	/* Its clock ran 20, then from the switch back (20 before, of which nothing) on. */
+	/*
+	 * f's clock ran for 20 before the first switch, and continued when its stack was resumed.
+	 */
 	cr_assert_eq(func_of(s, "f")->durations[SNAPSHOT_CPU].histogram.len, 1);
 	snapshot_free(s);
 	check_no_leaks();
@@ -204,7 +212,7 @@ Test(durations, columns_are_checked)
 	}
 }
 
-/* Of very many functions only some have room; what has not is counted. */
+/* Only a limited number of functions has histograms; the durations of others are counted. */
 Test(durations, are_capped)
 {
 	struct durations d = {0};

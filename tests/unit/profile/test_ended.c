@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Threads that have ended are added up by the function that they ran: nothing is lost by that, and
- * memory follows what is alive and what is distinct, not how many threads there were.
+ * Ended threads are merged by their entry function: no figure is lost, and memory depends on the
+ * live threads and distinct contexts, not on the number of threads.
  */
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ static void send_event(struct profile *p, uint32_t tid, uint8_t type, uint64_t f
 	profile_event(p, &e);
 }
 
-/* A thread that runs function `entry`, and that FUNCS others, and ends. */
+/* A thread runs the function `entry`, which calls FUNCS others, and ends. */
 static void short_thread(struct profile *p, uint32_t tid, uint32_t entry)
 {
 	send_event(p, tid, PYP_REC_ENTER, 0x1000, 0x100 + entry, 0);
@@ -63,7 +63,7 @@ static uint64_t all_calls(const struct snapshot *s)
 	return n;
 }
 
-/* Of ended threads, folded or not. */
+/* Returns the number of ended threads, merged or not. */
 static uint64_t ended_threads(const struct snapshot *s)
 {
 	uint64_t n = 0;
@@ -74,7 +74,10 @@ static uint64_t ended_threads(const struct snapshot *s)
 	return n;
 }
 
-/* What a thread has, it has in its contexts, and wall time passes from its first event to its end. */
+/*
+ * Checks that each thread's contexts add up to its total, and that its wall time is from its first
+ * event to its end.
+ */
 static void check_sums(const struct snapshot *s, uint64_t wall_each, uint32_t others)
 {
 	uint64_t wall = 0;
@@ -116,7 +119,9 @@ Test(ended, a_hundred_thousand)
 	check_sums(s, 100 * (2 * FUNCS + 2), 0);
 }
 
-/* Two kinds of threads that take turns with one that lives on, on a tree that is used again. */
+/*
+ * Threads of three entry functions alternate with a live one, so that nodes of the tree are reused.
+ */
 Test(ended, places_are_used_again)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
@@ -127,7 +132,7 @@ Test(ended, places_are_used_again)
 		uint64_t frame = 0x9000 + 0x10 * (uint64_t)i;
 
 		short_thread(p, 100 + i, i % 3);
-		/* Ever deeper, each time another function. */
+		/* one frame deeper each time, always another function */
 		send_event(p, 1, PYP_REC_ENTER, frame, 0x5000 + i, i ? frame - 0x10 : 0);
 		old_calls++;
 	}
@@ -144,7 +149,7 @@ Test(ended, places_are_used_again)
 	cr_expect_eq(rows, 3);
 }
 
-/* More entry functions than there are rows: the others share one. */
+/* More entry functions than rows: the additional ones share one. */
 Test(ended, rows_are_bounded)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
@@ -161,7 +166,7 @@ Test(ended, rows_are_bounded)
 	cr_expect_eq(all_calls(s), 4 * ENDED_ROWS);
 }
 
-/* At the limit of contexts a thread that is folded takes no more than it gives. */
+/* At the limit of contexts, merging a thread needs no more contexts than it releases. */
 Test(ended, at_the_limit)
 {
 	static const struct profile_limits limits = {.nodes = (ENDED_APART + 2) * (FUNCS + 1)};
@@ -172,7 +177,7 @@ Test(ended, at_the_limit)
 	cr_expect_eq(profile_counts(p).truncated, 0);
 }
 
-/* Their number is what is limited, of those that are alive; and clear forgets all the others. */
+/* The limit applies to the number of live threads; clear removes all ended ones. */
 Test(ended, limits_and_clear)
 {
 	static const struct profile_limits limits = {.threads = 2 * ENDED_APART};
@@ -192,7 +197,7 @@ Test(ended, limits_and_clear)
 	cr_expect_eq(all_calls(s), 1000 * (FUNCS + 1));
 }
 
-/* Shortest and longest activations of all of them, and how many ended by a suspension. */
+/* Merging keeps the shortest and longest activations, and the number of suspensions. */
 Test(ended, figures_are_kept)
 {
 	_cleanup_(event_script_freep) struct event_script *es = event_script_new(NULL);
@@ -226,7 +231,7 @@ Test(ended, figures_are_kept)
 	}
 }
 
-/* A thread's number is used again at once: another thread. */
+/* A tid is reused at once by another thread. */
 Test(ended, numbers_come_again)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
@@ -234,7 +239,7 @@ Test(ended, numbers_come_again)
 
 	for (uint32_t i = 0; i < 100; i++)
 		short_thread(p, 5, 0);
-	/* It has no event any more: what comes now is another one's. */
+	/* The thread has ended: further events belong to another one. */
 	send_event(p, 5, PYP_REC_THREAD_EXIT, 0, 0, 0);
 	s = take(p);
 	cr_expect_eq(ended_threads(s), 100);
@@ -248,7 +253,7 @@ static void gone(void *ctx, uint32_t tid)
 	profile_thread_gone(ctx, tid, written, drained);
 }
 
-/* Their ends were lost: the OS is asked twice, and no time is invented. */
+/* The exit events were lost: the OS is asked twice, and no time is added. */
 Test(ended, unreported)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
@@ -273,7 +278,7 @@ Test(ended, unreported)
 	check_sums(s, 100, 0);
 }
 
-/* Merged snapshots: rows of the same entry function become one. */
+/* Merging snapshots merges rows of the same entry function. */
 Test(ended, merged)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
@@ -303,7 +308,7 @@ Test(ended, merged)
 	cr_expect_eq(all_calls(merged), 1200 * (FUNCS + 1));
 }
 
-/* A window's weighted figures move with the context; those of the window at hand as well. */
+/* Weighted figures from windows, including those of the current window, move with the context. */
 Test(ended, in_windows)
 {
 	static const struct cost cost = {0};
@@ -326,12 +331,12 @@ Test(ended, in_windows)
 	cr_expect_leq(p->threads.n, ENDED_APART + 2);
 	s = take(p);
 	cr_expect_eq(ended_threads(s), 1000);
-	/* Each stands for itself and for the gap before it; the first one has none. */
+	/* Each window represents itself and the gap before it; the first one has no gap. */
 	cr_expect_geq(all_calls(s), 1990 * (FUNCS + 1));
 	cr_expect_leq(all_calls(s), 2010 * (FUNCS + 1));
 }
 
-/* Counts are taken back at the next reading: what is ended and final waits until then. */
+/* Counts are replaced by the next reading, so ended threads are merged only after the final one. */
 Test(ended, counted)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Properties of profiles, over thousands of random event streams with fixed seeds. Well-formed ones
- * come from a simulated program that keeps its own naive account of every context; the profile must
- * agree to the last call and nanosecond. Malformed ones must keep the invariants. Besides: the
- * pieces that no event script shows (names, merging, resolving).
+ * Properties of profiles, over thousands of random event streams with fixed seeds. Well-formed
+ * streams come from a simulated program that keeps its own simple account of each context; the
+ * profile must agree exactly. Malformed streams must preserve the invariants. In addition: parts
+ * that event scripts do not cover (names, merging, resolving).
  */
 #include "profile/profile.h"
 
@@ -41,7 +41,7 @@ struct sim_node {
 
 struct sim_frame {
 	uint64_t frame;
-	int node, func, gen; /* gen: which generator, -1: a function */
+	int node, func, gen; /* gen: number of the generator, -1: a function */
 };
 
 struct sim_thread {
@@ -121,7 +121,7 @@ static void sim_enter(struct sim *s, int t, int func, int gen)
 	e.u.call.code = CODE(func);
 	e.u.call.caller = *depth ? f[-1].frame : 0;
 	sim_send(s, t, &e);
-	if (!rnd(8)) /* E1: seen twice */
+	if (!rnd(8)) /* E1: the event is sent twice */
 		sim_send(s, t, &e);
 	s->node[f->node].calls++;
 	s->node[f->node].inflight++;
@@ -210,8 +210,8 @@ static void check_threads(const struct snapshot *s)
 }
 
 /*
- * durations: from which clock on longest <= cumulative. Not where a cap was hit or data was cleared;
- * where CPU time has been taken back, on the wall clock only.
+ * durations: the clock from which on longest <= cumulative holds. It does not hold if a limit was
+ * reached or data was cleared; if CPU time was taken back, it holds on the wall clock only.
  */
 static void check_view(const struct snapshot *s, uint64_t calls, int durations)
 {
@@ -299,7 +299,10 @@ static int resolve_by_number(void *ctx, uint64_t code, struct code_names *ret)
 	return 0;
 }
 
-/* A name that did not fit its record is asked for, and believed if it begins as it should. */
+/*
+ * A name that did not fit into its record is requested, and accepted if it begins with the known
+ * part.
+ */
 static void announce_cut(struct profile *p, uint64_t code, const char *name)
 {
 	static const char *const strings[] = {"t.py", NULL, NULL};
@@ -514,7 +517,7 @@ Test(property, malformed_at_the_caps)
 	check_no_leaks();
 }
 
-/* The rest ---------------------------------------------------------------------------------- */
+/* Other tests ------------------------------------------------------------------------------- */
 
 static void send(struct profile *p, uint64_t ts, uint8_t type, uint64_t frame, uint64_t code,
 		 uint64_t caller)
@@ -578,7 +581,7 @@ Test(names, of_all_kinds)
 	check_no_leaks();
 }
 
-/* What a record could not read is asked for; what it could read stays. */
+/* A string that the BPF program could not read is requested; those that it read are kept. */
 Test(names, unreadable)
 {
 	struct profile *p = profile_new(NULL, resolve_by_number, NULL);
@@ -614,7 +617,7 @@ Test(names, unreadable_for_good)
 	check_no_leaks();
 }
 
-/* More announcements at a time than are kept: the oldest are asked for again. */
+/* If more announcements are in progress than are kept, the oldest ones are requested again. */
 Test(names, many_in_progress)
 {
 	struct profile *p = profile_new(NULL, NULL, NULL);
@@ -701,7 +704,9 @@ static struct added add_children(uint32_t n)
 	return ret;
 }
 
-/* Memory and time are in proportion to the sum, also where each child has functions of its own. */
+/*
+ * Memory and time are proportional to the total size, even if each child has different functions.
+ */
 Test(snapshot, many_profiles_are_linear)
 {
 	struct added few = add_children(200), many = add_children(1600);

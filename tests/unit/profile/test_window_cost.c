@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A window costs what it touched, however many contexts earlier windows have made. Compared side by
- * side, in one run and with a wide margin: what looks at all contexts is 100 times as expensive.
+ * A window's cost depends on the contexts it touched, not on those of earlier windows. Both cases
+ * are measured in one run and compared with a wide margin: looking at all contexts would be 100
+ * times as expensive.
  */
 #include <time.h>
 
@@ -27,7 +28,7 @@ static void call(struct profile *p, uint8_t type, uint64_t frame, uint64_t code,
 	profile_event(p, &e);
 }
 
-/* A window in which f calls so many functions, from this one on. */
+/* A window in which f calls n functions, beginning with this one. */
 static void window(struct profile *p, uint32_t from, uint32_t n)
 {
 	profile_begin(p, now);
@@ -50,7 +51,10 @@ static double cpu_seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Seconds that small windows take in a profile of so many contexts; the fastest of some rounds. */
+/*
+ * Returns the seconds for small windows in a profile with this many contexts; the fastest of
+ * several rounds.
+ */
 static double small_windows(uint32_t contexts)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
@@ -82,7 +86,7 @@ Test(window_cost, what_it_touched)
 		  large / WINDOWS * 1e6, LARGE, small / WINDOWS * 1e6, SMALL, large / small);
 }
 
-/* Functions nested once: the search whether a function is among its own callers is bounded. */
+/* Nested distinct functions: the search whether a function is among its own callers is bounded. */
 Test(window_cost, deeply_nested_functions, .timeout = 30)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);

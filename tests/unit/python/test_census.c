@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* python/census: lists in made-up memory of every version: whole ones, and ones that lead astray. */
+/*
+ * python/census: lists of objects in memory defined by the test, for every version: valid ones, and
+ * damaged ones.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -42,7 +45,7 @@ static uint64_t make_type(struct scene *s, const char *name, uint32_t flags, uin
 	return type;
 }
 
-/* A node behind the last of the list. */
+/* Appends a node to the list. */
 static uint64_t append(struct scene *s, unsigned int list, uint64_t type)
 {
 	struct heap *h = s->h;
@@ -94,7 +97,7 @@ static struct scene scene_new(const struct layout *l)
 	make_lists(&s, interp);
 	for (unsigned int i = 0; i < NODES; i++)
 		s.nodes[i] = append(&s, i == 4, i == 3 ? s.list : s.plain);
-	heap_u64(s.h, s.nodes[3] + l->gc_head + 32, 10); /* allocated */
+	heap_u64(s.h, s.nodes[3] + l->gc_head + 32, 10); /* the list's allocated size */
 	return s;
 }
 
@@ -132,7 +135,7 @@ Test(census, every_layout)
 	check_no_leaks();
 }
 
-/* A link to nowhere: the rest is counted from the other end. */
+/* An invalid link: the rest is counted from the other end. */
 Test(census, a_link_is_cut)
 {
 	struct scene s = scene_new(layout_find(3, 11));
@@ -142,7 +145,7 @@ Test(census, a_link_is_cut)
 	c = census_of(&s);
 	cr_assert(c.objects == 5 && !c.torn);
 	census_deinit(&c);
-	heap_u64(s.h, s.nodes[2] + 8, 0x1000); /* both ways */
+	heap_u64(s.h, s.nodes[2] + 8, 0x1000); /* in both directions */
 	c = census_of(&s);
 	cr_assert(c.torn == 1 && c.passes == 3 && c.objects >= 3);
 	census_deinit(&c);
@@ -150,7 +153,10 @@ Test(census, a_link_is_cut)
 	check_no_leaks();
 }
 
-/* A circle beside the head ends, and nothing is counted twice. */
+/*
+ * A list whose links form a cycle without the head: the census terminates, and counts no object
+ * twice.
+ */
 Test(census, a_circle)
 {
 	struct scene s = scene_new(layout_find(3, 13));
@@ -164,18 +170,18 @@ Test(census, a_circle)
 	check_no_leaks();
 }
 
-/* Objects that were freed meanwhile, and what only looks like one. */
+/* Objects that were freed meanwhile, and memory that is not an object. */
 Test(census, no_objects)
 {
 	struct scene s = scene_new(layout_find(3, 9));
 	struct census c;
 
-	heap_u64(s.h, s.nodes[1] + 16, 0); /* no reference */
+	heap_u64(s.h, s.nodes[1] + 16, 0); /* its reference count is 0 */
 	c = census_of(&s);
 	cr_assert_eq(c.objects, 4);
 	census_deinit(&c);
 	heap_u64(s.h, s.nodes[1] + 16, 1);
-	heap_u64(s.h, s.nodes[1] + 24, s.nodes[0] + 16); /* its type is no type */
+	heap_u64(s.h, s.nodes[1] + 24, s.nodes[0] + 16); /* its type is not a type */
 	c = census_of(&s);
 	cr_assert_eq(c.objects, 4);
 	census_deinit(&c);
@@ -183,7 +189,7 @@ Test(census, no_objects)
 	check_no_leaks();
 }
 
-/* Sizes that memory claims, beyond all that a machine has, are none. */
+/* Sizes beyond the memory of any machine are refused. */
 Test(census, absurd_size)
 {
 	struct scene s = scene_new(layout_find(3, 12));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A layout that fits a process is told from one that does not. */
+/* A layout that matches a process is distinguished from one that does not. */
 #include "harness/interpreters.h"
 #include "harness/test.h"
 #include "python/python.h"
 
-/* Half a millisecond between looks is not the only time at which its stack is whole. */
+/* Its stack is complete not only while it waits between two checks. */
 static const char busy[] = "import os\n"
 			   "def leaf(n): return n\n"
 			   "def fib(n): return leaf(n) if n < 2 else fib(n - 1) + fib(n - 2)\n"

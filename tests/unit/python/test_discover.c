@@ -38,8 +38,10 @@ static void assert_untraceable(int err, const struct diag *diag, const char *tex
 	cr_assert_not_null(strstr(line, text), "'%s' is not in: %s", text, line);
 }
 
-/* _PyRuntime is where it should be: 3.13's begins with a word of its own, 3.10's and later's leads
- * to an interpreter with a thread. */
+/*
+ * Checks the address of _PyRuntime: in 3.13 and later, it begins with a cookie; from 3.10 on, it
+ * leads to an interpreter with a thread.
+ */
 static void check_addresses(const struct python *py, pid_t pid)
 {
 	struct memory mem = memory_live(pid);
@@ -140,7 +142,7 @@ Test(discover, no_python, .timeout = 10)
 	check_no_leaks();
 }
 
-/* A child of ours, which is no python, that has these libraries loaded. */
+/* Start a child that is not a Python program but has these libraries loaded. */
 static pid_t embed(const char *first, const char *second, int *out)
 {
 	int fds[2];
@@ -162,7 +164,7 @@ static pid_t embed(const char *first, const char *second, int *out)
 	return pid;
 }
 
-/* The libpythons of supported versions; returns how many. */
+/* Finds the libpythons of supported versions; returns their number. */
 static size_t libraries(struct interpreter v[INTERPRETERS_MAX])
 {
 	size_t n = interpreters_find(v), m = 0;

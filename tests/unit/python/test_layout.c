@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* python/layout: the tables are sound, and their opcodes are those of the interpreters here. */
+/*
+ * python/layout: the tables are valid, and their opcodes are those of this machine's interpreters.
+ */
 #include "python/layout.h"
 
 #include "harness/interpreters.h"
@@ -34,7 +36,7 @@ Test(layout, tables_are_sound, .timeout = 10)
 	cr_assert_null(layout_find(3, 99));
 }
 
-/* The key is the version and what the build was configured with. */
+/* The key of a table is the version and the build's configuration. */
 Test(layout, builds_are_kept_apart, .timeout = 10)
 {
 	for (const struct layout *const *p = layout_tables; *p; p++)
@@ -54,8 +56,10 @@ Test(layout, range_for_people, .timeout = 10)
 	cr_assert_str_eq(layout_proven_range(range, sizeof(range)), "3.6-3.15");
 }
 
-/* Prints each of our opcodes' numbers, -1 where there is none, in the order of struct
- * layout_opcodes. Specialized ones (not in opmap) are found where the version keeps them. */
+/*
+ * Prints the number of each opcode that the daemon uses, -1 if there is none, in the order of
+ * struct layout_opcodes. Specialized ones (not in opmap) are elsewhere, depending on the version.
+ */
 static const char print_opcodes[] =
 	"import opcode, sys\n"
 	"m = dict(opcode.opmap)\n"
@@ -64,7 +68,7 @@ static const char print_opcodes[] =
 	"    while n in m.values(): n += 1\n"
 	"    m.setdefault(s, n)\n"
 	"m.update(getattr(opcode, '_specialized_opmap', {}))\n"
-	/* 3.11 has it in opcode.h only. */
+	/* In 3.11 only opcode.h has it. */
 	"if sys.version_info[:2] == (3, 11): m['DO_TRACING'] = 255\n"
 	"print(*[m.get(s, -1) for s in '''RESUME RESUME_QUICK RESUME_CHECK RESUME_CHECK_JIT\n"
 	"INSTRUMENTED_RESUME RETURN_VALUE RETURN_CONST INSTRUMENTED_RETURN_VALUE\n"

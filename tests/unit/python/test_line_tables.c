@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Line tables that are kept: each is read once, and there are bounds. */
+/* The cache of line tables: each is read once, and its size is limited. */
 #include "python/line_tables.h"
 
 #include "harness/heap.h"
@@ -31,7 +31,7 @@ Test(line_tables, each_is_read_once)
 	lines = line_tables_get(&t, l, &mem, b);
 	cr_assert(lines && lines->firstlineno == 8 && lines->size == 2);
 	cr_assert_null(line_tables_get(&t, l, &mem, bad));
-	/* reading again would crash */
+	/* with this memory, reading again would crash */
 	lines = line_tables_get(&t, l, &none, a);
 	cr_assert(lines && lines->firstlineno == 7);
 	cr_assert_null(line_tables_get(&t, l, &none, bad));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* python/lines: line tables that were made up, and those of a module of each interpreter's library. */
+/*
+ * python/lines: line tables made for the test, and those of a standard module of each interpreter.
+ */
 #include <errno.h>
 
 #include "harness/heap.h"
@@ -22,7 +24,7 @@ static int32_t line_in(enum line_format format, const char *table, size_t size, 
 
 Test(lines, lnotab)
 {
-	/* +1 at 4, +300 in three steps and back by 2 at 8, at 263 */
+	/* +1 at 4; at 8, +300 in three steps and -2 at 263 */
 	static const char table[] = "\x04\x01\x04\x7f\x00\x7f\x00\x2e\xff\xfe";
 
 	cr_assert_eq(LINE(LINE_LNOTAB, table, -1), 10);
@@ -68,7 +70,7 @@ Test(lines, locations)
 	cr_assert_eq(LINE(LINE_LOCATIONS, "\xf0\x7f\x7f", 0), LINE_UNKNOWN, "cut off");
 }
 
-/* Whatever the bytes are, it ends, within the table. */
+/* Decoding arbitrary bytes terminates and stays within the table. */
 Test(lines, any_bytes, .timeout = 30)
 {
 	uint32_t seed = 1;
@@ -109,7 +111,9 @@ Test(lines, reads_what_a_code_object_has)
 	check_no_leaks();
 }
 
-/* Of each code object of a module: its first line, its table, and the line of each instruction. */
+/*
+ * Prints each code object of a module: its first line, its table, and the line of each instruction.
+ */
 static const char tables[] =
 	"import sys, argparse, dis\n"
 	"def codes(c):\n"
@@ -145,7 +149,7 @@ static size_t take_hex(const char *hex, uint8_t *out, size_t room)
 	return n;
 }
 
-/* One line of what it printed; returns how many instructions were compared. */
+/* Checks one line of that output; returns the number of compared instructions. */
 static size_t check_code(const struct layout *l, const char *text)
 {
 	static uint8_t table[1 << 16];

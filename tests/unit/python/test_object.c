@@ -78,7 +78,7 @@ Test(object, what_is_no_string, .timeout = 10)
 	assert_err(python_str_read(l, &mem, 0, &out, NULL), -EFAULT);
 	assert_err(python_str_read(l, &mem, HEAP_BASE + HEAP_SIZE - 8, &out, NULL), -EFAULT);
 	memcpy(&state, h->bytes + (s - HEAP_BASE) + l->bpf.str_state, 4);
-	for (unsigned int bit = 2; bit <= 6; bit++) { /* kind 0, 5, 3; not compact; not ASCII */
+	for (unsigned int bit = 2; bit <= 6; bit++) { /* kind 0, 5 and 3; not compact; not ASCII */
 		heap_u32(h, s + l->bpf.str_state, state ^ 1u << bit);
 		if (bit != 6)
 			assert_err(python_str_read(l, &mem, s, &out, NULL), -EINVAL);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* python/stacks: threads and frames, in made-up memory of every version and in real processes. */
+/*
+ * python/stacks: threads and frames, in memory defined by the test for every version, and in real
+ * processes.
+ */
 #include <errno.h>
 
 #include "harness/heap.h"
@@ -17,7 +20,10 @@ static int stacks_of(const struct heap *h, uint64_t runtime, struct python_stack
 	return python_stacks(&py, &mem, 0, v, n, NULL);
 }
 
-/* Two threads: f called by g through C (an entry frame between them, 3.12+); and an idle one. */
+/*
+ * Two threads: in one, f was called by g through C (with an entry frame between them, 3.12+); the
+ * other one is idle.
+ */
 static void check_version(const struct layout *l)
 {
 	struct heap *h = heap_new(l);
@@ -65,7 +71,7 @@ Test(stacks, unreadable, .timeout = 10)
 	assert_err(stacks_of(h, 0, &v, &n), -EOPNOTSUPP);
 	assert_err(stacks_of(h, 0x1000, &v, &n), -EFAULT);
 	cr_assert(!v && n == 99);
-	/* A frame whose caller cannot be read; then a thread that cannot. */
+	/* A frame whose caller cannot be read, and a thread that cannot be read. */
 	ts = heap_tstate(h, heap_frame(h, code, 0x1000, 0), 41, 0x2000);
 	runtime = heap_runtime(h, ts);
 	assert_ok(stacks_of(h, runtime, &v, &n));
@@ -117,7 +123,7 @@ static const char deep[] = "import signal, threading\n"
 			   "t.start()\n"
 			   "wait(t)\n";
 
-/* Names along a stack: "rec*300 gen K.__init__ run …". */
+/* Writes the names of a stack: "rec*300 gen K.__init__ run …". */
 static void describe(const struct python *py, const struct memory *mem,
 		     const struct python_stack *st, char *out, size_t size)
 {
@@ -159,7 +165,7 @@ static void check_process(const struct interpreter *it)
 	mem = memory_live(pid);
 	assert_diag_ok(target_open(pid, &t, &diag), &diag);
 	assert_diag_ok(python_discover(t, &py, &diag), &diag);
-	/* The main thread may still be on its way into wait(). */
+	/* The main thread may not have reached wait() yet. */
 	do {
 		python_stacks_free(v, v ? n : 0);
 		assert_diag_ok(python_stacks(py, &mem, pid, &v, &n, &diag), &diag);

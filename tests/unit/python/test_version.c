@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* python/version and the file side of python/discover and confirm, on files made for the purpose. */
+/*
+ * python/version, and the parts of python/discover and python/confirm that read files, on files
+ * made for the test.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,12 +15,12 @@
 #define TEXT	0x20000
 #define RUNTIME 0x30000
 
-/* A file that might be an interpreter. */
+/* A file that may be an interpreter */
 struct recipe {
 	const char *evaluator; /* NULL: _PyEval_EvalFrameDefault */
 	uint32_t hex;	       /* Py_Version; 0: no such symbol */
-	const char *text;      /* what read-only data hold, NULs as '|' */
-	int refers; /* where in text Py_GetVersion refers to; -1: there is no such function */
+	const char *text;      /* contents of the read-only data, NULs as '|' */
+	int refers;	   /* offset in text that Py_GetVersion refers to; -1: no such function */
 	const char *extra; /* one more symbol */
 	const char *needed;
 	uint64_t debug[73]; /* _Py_DebugOffsets; [0] = 0: none */
@@ -99,7 +102,7 @@ Test(version, of_the_variable, .timeout = 10)
 	assert_version(SOURCES(.hex = 0x030d00c2, .refers = -1), "3.13.0rc2");
 	assert_version(SOURCES(.hex = 0x030e00a5, .refers = -1), "3.14.0a5");
 	assert_version(SOURCES(.hex = 0x030c01f0, .text = "3.12.1+|", .refers = 16), "3.12.1+");
-	/* The variable is right. */
+	/* Py_Version has precedence. */
 	assert_version(SOURCES(.hex = 0x030c01f0, .text = "3.11.1|", .refers = 16), "3.12.1");
 	check_no_leaks();
 }
@@ -107,7 +110,7 @@ Test(version, of_the_variable, .timeout = 10)
 Test(version, of_the_function, .timeout = 10)
 {
 	assert_version(SOURCES(.text = "3.10.13|", .refers = 16), "3.10.13");
-	/* Linkers let one string be the end of another. */
+	/* Linkers let a string be the end of another one. */
 	assert_version(SOURCES(.text = "/opt/3.10.13|", .refers = 21), "3.10.13");
 	assert_version(SOURCES(.text = "3.9.2|python3.9|3.10.1|python3.10", .refers = 32),
 		       "3.10.1");
@@ -145,7 +148,7 @@ Test(version, python_2, .timeout = 10)
 	check_no_leaks();
 }
 
-/* What 3.13.0 says about itself; in 8-byte words. */
+/* _Py_DebugOffsets of 3.13.0, in words of 8 bytes */
 static const uint64_t debug_3_13[73] = {
 	[1] = 0x030d00f0, [3] = 400000, [5] = 632,  [6] = 250000, [8] = 7264, [9] = 7344,
 	[10] = 7400,	  [19] = 304,	[21] = 8,   [22] = 16,	  [23] = 72,  [24] = 152,
@@ -164,7 +167,7 @@ static struct recipe recipe_3_13(void)
 	return r;
 }
 
-/* python_open_file on a recipe; the file is in memory. */
+/* python_open_file() on a recipe; the file is in memory. */
 static int open_recipe(const struct recipe *r, struct python **ret, struct diag *diag)
 {
 	_cleanup_close_ int fd = memfd_create("python", MFD_CLOEXEC);
@@ -225,7 +228,7 @@ Test(confirm, refined, .timeout = 10)
 	check_no_leaks();
 }
 
-/* Its objects have a longer head, which is in all that is confirmed. */
+/* Objects have a longer header, which shifts all confirmed offsets. */
 Test(confirm, free_threaded, .timeout = 10)
 {
 	static const uint8_t moved[] = {35, 36, 37, 39, 43, 44, 45, 68, 69, 70};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What counting calls needs to know about a version. Its maps: tests/integration/test_modes.c. */
+/* The version-dependent data for counting calls. tests/integration/test_modes.c tests the maps. */
 #include "python/layout.h"
 
 #include "harness/test.h"

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Taking the probes' own time out of a snapshot: from whom how much, never below 0, all in sum. */
+/*
+ * Subtracting the probes' own time from a snapshot: the amount per context, never below 0, and the
+ * sum.
+ */
 #include "snapshot/correct.h"
 
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
 #include "stats/view.h"
 
-/* Different enough to see which was used: calls 10+100, returns 1+1000, yields 3+5000. */
+/* Different enough to identify each cost: calls 10+100, returns 1+1000, yields 3+5000 */
 static const struct cost costs = {.known = true, .before = {10, 1, 3}, .after = {100, 1000, 5000}};
 
 static struct snapshot *build(const char *text)
@@ -57,7 +60,10 @@ Test(correct, self_and_callers)
 							     "    g a.py:3 20 70000\n");
 
 	assert_ok(snapshot_correct(s));
-	/* main: its entry; before each of f's, after each of f's returns. It still runs. */
+	/*
+	 * main: the end of its own ENTER; the beginning of each call of f, and the end of each
+	 * return. main is still running.
+	 */
 	cr_assert_eq(node(s, "main")->self[SNAPSHOT_CPU], 100000 - 100 - 10 * 10 - 10 * 1000);
 	cr_assert_eq(node(s, "main")->self[SNAPSHOT_WALL], 200000 - 100 - 10 * 10 - 10 * 1000);
 	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 50000 - 10 * 101 - 20 * 1010);
@@ -68,7 +74,10 @@ Test(correct, self_and_callers)
 	cr_assert(snapshot_valid(s));
 }
 
-/* A C function that the evaluator executes itself has an entry and no end: the caller goes on at once. */
+/*
+ * A C function that the evaluator executes inline has an entry event and no end: its caller
+ * continues at once.
+ */
 Test(correct, instants_are_their_callers)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
@@ -113,7 +122,7 @@ Test(correct, never_below_zero)
 	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 0);
 	cr_assert_eq(node(s, "f")->self[SNAPSHOT_WALL], 5000 - 1010);
 	cr_assert_eq(s->targets[0].clamped, 1);
-	/* What was subtracted is what was there. */
+	/* Not more is subtracted than there was. */
 	cr_assert_eq(s->targets[0].subtracted[SNAPSHOT_CPU], 500 + 101 + 10100 + 1010);
 	cr_assert_eq(s->targets[0].subtracted[SNAPSHOT_WALL], 1010 + 101 + 10100 + 1010);
 	check_sums(s);
@@ -137,13 +146,15 @@ Test(correct, extremes)
 	assert_ok(snapshot_correct(s));
 	cr_assert_eq(f->min[0], SNAPSHOT_MIN_UNKNOWN, "not below 0");
 	cr_assert_eq(f->max[0], 9000 - 101);
-	/* Its own two events, and five calls of f. */
+	/* Its own two events, and five calls of f */
 	cr_assert_eq(m->min[1], 30000 - 101 - 5 * 1111);
 	cr_assert_eq(m->max[1], 80000 - 101 - 5 * 1111);
 	cr_assert_eq(late->min[0], UINT64_MAX, "there is none");
 }
 
-/* The shortest call made fewer calls than most: it is known that its own two events are in it. */
+/*
+ * The shortest call may have made fewer calls than the mean: only its own two events are certain.
+ */
 Test(correct, shorter_than_the_mean_cost)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
@@ -160,7 +171,7 @@ Test(correct, shorter_than_the_mean_cost)
 	m->min[1] = 900;
 	m->max[1] = 9000;
 	assert_ok(snapshot_correct(s));
-	/* 101 + 5 * 1111 on the mean, 101 at the least. */
+	/* The mean is 101 + 5 * 1111, the minimum 101. */
 	cr_assert_eq(m->min[0], 900 - 101);
 	cr_assert_eq(m->max[0], 5000 - 101);
 	cr_assert_eq(m->min[1], 900 - 101);
@@ -171,7 +182,7 @@ Test(correct, shorter_than_the_mean_cost)
 	cr_assert_eq(f->max[1], 2);
 }
 
-/* The longest is never shorter than the shortest. */
+/* The longest call is never shorter than the shortest. */
 Test(correct, extremes_keep_their_order)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
@@ -187,7 +198,7 @@ Test(correct, extremes_keep_their_order)
 	cr_assert_eq(m->max[0], 5600 - 101);
 }
 
-/* A lifetime that is shorter than the mean cost is no longer than the mean lifetime. */
+/* After correction, the mean lifetime is still between the shortest and the longest one. */
 Test(correct, lifetimes_have_their_mean_between_them)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
@@ -204,7 +215,7 @@ Test(correct, lifetimes_have_their_mean_between_them)
 	s->coros = c;
 	s->ncoros = 1;
 	assert_ok(snapshot_correct(s));
-	/* Two instances, whose events cost 101 + 5 * 1111 each. */
+	/* Two instances, whose events cost 101 + 5 * 1111 each */
 	cr_assert_eq(c->total, 22900 - 2 * (101 + 5 * 1111));
 	cr_assert_eq(c->min, 2900 - 101);
 	cr_assert_eq(c->max, 20000 - 101 - 5 * 1111);
@@ -218,7 +229,7 @@ Test(correct, lifetimes_have_their_mean_between_them)
 	cr_assert_geq(c->max, c->min);
 }
 
-/* Its callers are not known, so it pays for all itself. */
+/* The callers of truncated calls are unknown, so the whole cost is charged to the row itself. */
 Test(correct, truncated)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
@@ -246,8 +257,10 @@ Test(correct, unknown_costs_change_nothing)
 	cr_assert_eq(s->targets[0].subtracted[0], 0);
 }
 
-/* Ten long bodies, each once more after its callee, and twenty short ones; main waits for most of
- * its time, which slowdowns nothing along. */
+/*
+ * Ten long bodies, each of which continues after its callee, and twenty short ones; main waits most
+ * of the time, which is not slowed down.
+ */
 Test(correct, what_goes_on_after_a_hit_is_dragged)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
@@ -266,7 +279,7 @@ Test(correct, what_goes_on_after_a_hit_is_dragged)
 			     (uint64_t)cost_slowdown(&c, 11, (double)(21000 - main_hits)));
 	cr_assert_eq(9000000 - node(s, "main")->self[SNAPSHOT_WALL],
 		     21000 - node(s, "main")->self[SNAPSHOT_CPU], "the same on both clocks");
-	/* 30 stretches of 7 us: all of the slowdown, for each. */
+	/* 30 intervals of 7 us: the full slowdown for each. */
 	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 240000 - f_hits - 30 * 80 + 1);
 	cr_assert_eq(node(s, "g")->self[SNAPSHOT_CPU],
 		     28200 - g_hits - (uint64_t)cost_slowdown(&c, 20, (double)(28200 - g_hits)));

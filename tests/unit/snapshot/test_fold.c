@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Many ended processes as one: sums, and what becomes of one that does not fit. */
+/* Merging many ended processes into one: sums, and processes that exceed a limit. */
 #include "snapshot/fold.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ Test(fold, a_thousand_take_the_room_of_one)
 	check_no_leaks();
 }
 
-/* Nothing disappears: what has no room is in one context, and no longer called exact. */
+/* Contexts beyond the limit are added up in one context, and the result is no longer exact. */
 Test(fold, what_does_not_fit_is_summed)
 {
 	_cleanup_(snapshot_freep) struct snapshot *sum = NULL, *one = child(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Saved snapshots: what is loaded is what was saved; what is damaged is refused. */
+/* Saved snapshots: loading restores them; damaged files are refused. */
 #include "snapshot/load.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static struct snapshot *parse(const char *data, size_t size)
 	return ret;
 }
 
-/* Saved, loaded and saved again: the same to the byte. */
+/* Saving, loading and saving again gives the same bytes. */
 static void assert_round_trip(const struct snapshot *s)
 {
 	size_t size, again_size;
@@ -39,8 +39,10 @@ static void assert_round_trip(const struct snapshot *s)
 	assert_bytes_eq(saved, again, size);
 }
 
-/* A shortest call that is not known is null, and stays so; one that an earlier version has written
- * as 0 was never measured, and becomes null. */
+/*
+ * An unknown shortest call is null and remains null; a 0 written by an earlier version was never
+ * measured, and becomes null.
+ */
 Test(load, unknown_extremes)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
@@ -128,7 +130,7 @@ Test(load, fields)
 	cr_assert_null(l->funcs[0].qualname);
 }
 
-/* What cannot be UTF-8 was replaced when it was saved; from then on nothing changes. */
+/* Bytes that are not UTF-8 are replaced when saving; after that nothing changes. */
 Test(load, hostile_names)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
@@ -164,9 +166,9 @@ Test(load, truncated_anywhere)
 	size_t size, head = strlen("{\"format\":\"pyprofd-snapshot\",\"version\":");
 	_cleanup_free_ char *saved = save(s, &size);
 
-	/* The last character is a line feed, which nobody misses. */
+	/* The last character is a line feed, which is optional. */
 	for (size_t n = 0; n < size - 1; n++) {
-		/* A copy of that size, so that a sanitizer sees who reads beyond. */
+		/* A copy of this size, so that a sanitizer detects reads beyond it. */
 		_cleanup_free_ char *copy = malloc(n + 1);
 
 		cr_assert(copy);
@@ -198,12 +200,12 @@ Test(load, flipped_bits, .timeout = 120)
 		snapshot_free(l);
 		saved[i / 8] ^= (char)(1 << i % 8);
 	}
-	/* Other digits and letters are as good as the right ones. */
+	/* Some changes only replace digits or letters by other valid ones. */
 	cr_assert(loaded > 0);
 	check_no_leaks();
 }
 
-/* The saved example with one piece of text replaced. */
+/* Returns the saved example with one piece of text replaced. */
 static char *edited(const char *from, const char *to, size_t *size)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
@@ -287,7 +289,7 @@ Test(load, other_files)
 	assert_refused(deep, 1000000, -EBADMSG, PYP_EXIT_FAILURE);
 }
 
-/* Older files know of no modes; older programs must not take another mode's file for a trace. */
+/* Older files have no modes; older programs must not read another mode's file as a trace. */
 Test(load, modes)
 {
 	size_t size;
@@ -307,7 +309,7 @@ Test(load, modes)
 			    PYP_EXIT_FAILURE);
 }
 
-/* C functions are pstats' file "~" without a line; what is no function at all is not one of them. */
+/* In pstats, C functions have the file "~" and no line; pseudo functions are not C functions. */
 Test(load, c_functions)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
@@ -331,7 +333,7 @@ Test(load, c_functions)
 	cr_assert(!snapshot_func_is_native(&loaded->funcs[1]));
 }
 
-/* What a later version adds without changing the rest is no reason to refuse the file. */
+/* Members added by a later version, without other changes, are ignored. */
 Test(load, unknown_members_are_passed_over)
 {
 	static const char *const edits[][2] = {

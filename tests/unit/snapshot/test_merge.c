@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Merged snapshots: sums by function and by context, threads kept. */
+/* Merging snapshots: sums by function and by context; threads are kept. */
 #include "snapshot/merge.h"
 
 #include <inttypes.h>
@@ -56,7 +56,7 @@ Test(merge, functions_add_up_and_processes_stay)
 	cr_assert_eq(f->ncalls, 5);
 	cr_assert_eq(f->tot[SNAPSHOT_CPU], 27);
 	cr_assert_eq(f->tot[SNAPSHOT_WALL], 37);
-	/* The same line and file, but another qualified name: another function. */
+	/* The same line and file but another qualified name is another function. */
 	snapshot_free(TAKE_PTR(m));
 	view_free(TAKE_PTR(v));
 	b->funcs[0].qualname = "C.f";
@@ -68,7 +68,7 @@ Test(merge, functions_add_up_and_processes_stay)
 	check_no_leaks();
 }
 
-/* Two windows of one run: the same thread has the same contexts. */
+/* Two periods of one run: the same thread has the same contexts. */
 Test(merge, contexts_of_one_thread_add_up)
 {
 	_cleanup_(snapshot_freep) struct snapshot *a =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Time that no function spends has rows of its own; all rows together are each thread's time. */
+/* Time outside of functions has its own rows; all rows together are each thread's time. */
 #include "snapshot/pseudo.h"
 
 #include "harness/reports.h"
@@ -77,7 +77,7 @@ Test(pseudo, rows_add_up)
 		check_sums(s);
 		check_row(s, SNAPSHOT_WAIT, 0, 9000);
 		check_row(s, SNAPSHOT_OUTSIDE, 3 + 4, 70 + 71);
-		check_row(s, "select", 200 + 10, 200 + 500); /* the other one is no poller */
+		check_row(s, "select", 200 + 10, 200 + 500); /* busy is not a poller */
 		check_row(s, "busy", 10, 500);
 	}
 	snapshot_free(s);
@@ -117,7 +117,7 @@ Test(pseudo, waiting_is_no_library_code)
 	check_no_leaks();
 }
 
-/* Estimates of functions have errors, these rows have none that anybody knows. */
+/* Estimated functions have errors; those of these rows are unknown. */
 Test(pseudo, errors_are_not_known)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = build();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A trace and samples beside it: which of the two is believed, and that sums stay sums. */
+/* Reconciling a trace with samples: the weight of each source, and the preservation of sums. */
 #include "snapshot/reconcile.h"
 
 #include <inttypes.h>
@@ -11,16 +11,16 @@
 
 #define PERIOD 1000.0 /* ns */
 
-/* No slowdown after hits. */
+/* without post-trap slowdown */
 static const struct reconcile even = {.period_ns = PERIOD};
 
 Test(reconcile, costs_of_all_hits)
 {
-	/* 1000 samples of 1 us are the program's, so 9 of 10 ms are probes': not 7.5. */
+	/* 1000 samples of 1 us are the program's, so hits take 9 of the 10 ms and not 7.5. */
 	double k = reconcile_scale(10e6, 7.5e6, 1000, PERIOD);
 
 	cr_assert(fabs(k - 1.2) < 0.01, "%f", k);
-	/* Few hits: what is known of their costs is better than what samples say. */
+	/* With few hits, the known costs are more precise than the samples. */
 	k = reconcile_scale(10e6, 1e3, 8000, PERIOD);
 	cr_assert(fabs(k - 1) < 0.01, "%f", k);
 	cr_assert_eq(reconcile_scale(10e6, 5e6, 0, PERIOD), 1, "no samples");
@@ -29,7 +29,10 @@ Test(reconcile, costs_of_all_hits)
 	cr_assert_geq(reconcile_scale(10e6, 9e6, 1e6, PERIOD), 0.2);
 }
 
-/* A loop without hits is the trace's; a function that only calls is the samples'. */
+/*
+ * The time of a loop without hits comes from the trace, that of a function that only calls from the
+ * samples.
+ */
 Test(reconcile, each_by_its_precision)
 {
 	struct reconcile_row rows[] = {
@@ -69,14 +72,14 @@ struct program {
 	double ns[4], intervals[4];
 };
 
-/* 30 ms, half of it in short calls. Probes have taken 20 times that. */
+/* 30 ms, half of it in short calls. Probes have taken 20 times as much. */
 static const struct program program = {
 	4,
 	{10e6, 5e6, 5e6, 10e6},
 	{2, 100000, 60000, 40000},
 };
 
-/* As it is seen with that slowdown, and before. */
+/* Computes the rows as measured with this slowdown, and by samples before the probes. */
 static void see(const struct program *p, double slowdown, double before, struct reconcile_row *rows)
 {
 	double sum = 0;
@@ -117,7 +120,7 @@ Test(reconcile, slowdown_after_hits)
 	cr_assert(sqrt(rows[1].variance) > 0.1 * rows[1].ns, "by how much differs");
 }
 
-/* Samples from before the probes tell how large the slowdown is. */
+/* Samples from before the probes determine the slowdown. */
 Test(reconcile, samples_before)
 {
 	struct reconcile_row rows[4];
@@ -133,7 +136,7 @@ Test(reconcile, samples_before)
 	}
 }
 
-/* The program does something else than before: the trace and its samples are believed. */
+/* The program now behaves differently than before: the trace and its samples are used. */
 Test(reconcile, drift)
 {
 	struct reconcile_row rows[4];
@@ -213,7 +216,10 @@ static void check_sums(const struct snapshot *s)
 	cr_assert(snapshot_valid(s));
 }
 
-/* By costs nothing is left of g, and too much of f; samples say that both have as much. */
+/*
+ * After subtracting costs, nothing is left of g, and too much of f; according to the samples both
+ * have equal times.
+ */
 Test(reconcile, a_snapshot)
 {
 	_cleanup_(snapshot_freep) struct snapshot *plain = traced(), *s = traced();
@@ -231,7 +237,7 @@ Test(reconcile, a_snapshot)
 	for (uint32_t i = 0, n = 0; i < s->nnodes; i++)
 		if (s->nodes[i].func == func_of(s, "f") && n++)
 			f += (double)s->nodes[i].self[SNAPSHOT_CPU];
-	/* 2 ms each, of which some is the slowdown after 1500 hits. */
+	/* 2 ms each, minus the slowdown after 1500 hits. */
 	cr_assert(g > 1e6 && g < 1.7e6, "%f", g);
 	cr_assert(fabs(f - g) < 0.2e6, "%f", f);
 	cr_assert((double)s->threads[0].total[SNAPSHOT_CPU] < 4e6);
@@ -258,7 +264,7 @@ Test(reconcile, without_samples_as_before)
 	check_sums(s);
 }
 
-/* Another process's contexts are its own. */
+/* Contexts of another process are not changed. */
 Test(reconcile, one_of_two_targets)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
@@ -277,7 +283,7 @@ Test(reconcile, one_of_two_targets)
 	cr_assert(s->targets[0].corrected && !s->targets[1].corrected);
 }
 
-/* Calls were counted: all times are of samples, and those before the probes tell the shares. */
+/* In mode count all times come from samples; those from before the probes determine the shares. */
 Test(reconcile, counted)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
@@ -293,7 +299,7 @@ Test(reconcile, counted)
 	s->threads[0].total[SNAPSHOT_CPU] = 12000000;
 	s->threads[0].total[SNAPSHOT_WALL] = 0;
 	t->mode = MODE_COUNT;
-	/* A hit costs 1 us, so it slows down by up to 180 ns. */
+	/* A hit costs 1 us, so it slows the following code by up to 180 ns. */
 	t->estimate = (struct snapshot_estimate){.rate = 999,
 						 .period_ns = 10000,
 						 .samples = 1200,
@@ -315,8 +321,8 @@ Test(reconcile, counted)
 }
 
 /*
- * Samples know Python functions alone: f and g each have half of them, f's in a C function. 1000 hits
- * were in g's calls of another one.
+ * Samples show Python functions only: f and g have half of them each, f's in a C function. 1000
+ * hits were in calls of another C function by g.
  */
 static struct snapshot *with_natives(void)
 {
@@ -347,7 +353,10 @@ static double error_of(const struct snapshot *s, const char *name)
 	return snapshot_error(&s->funcs[func_of(s, name)], SNAPSHOT_TOT_CPU);
 }
 
-/* Samples meet f and g alike; a hit costs 8 us, as long as the calls of len and g took together. */
+/*
+ * There are as many samples of f as of g; a hit costs 8 us, so hits take as long as the calls of
+ * len and g together.
+ */
 static void sample_natives(struct snapshot *s)
 {
 	uint64_t *of = snapshot_alloc(s, s->nfuncs, sizeof(*of)),
@@ -374,14 +383,14 @@ Test(reconcile, c_functions_of_a_trace)
 	cr_assert(tot(s, "sort") > 9e6 && tot(s, "sort") < 10.5e6, "%f", tot(s, "sort"));
 	cr_assert(tot(s, "f") < 0.1e6, "%f", tot(s, "f"));
 	cr_assert(tot(s, "g") + tot(s, "len") > 8.5e6, "%f %f", tot(s, "g"), tot(s, "len"));
-	/* What is not well known is which part of the row was len: its hits took as long. */
+	/* The uncertain figure is the part of the row that was len: its hits took as long. */
 	cr_assert(error_of(s, "sort") > 0 && error_of(s, "sort") < 0.1 * tot(s, "sort"));
 	cr_assert_gt(error_of(s, "len"), 0.05 * tot(s, "g"));
 	cr_assert_gt(error_of(s, "g"), 0.05 * tot(s, "g"));
 	cr_assert(snapshot_valid(s));
 }
 
-/* Calls of len are one event each: no time of theirs was measured, which is not the same as none. */
+/* Calls of len have one event each: their time is unmeasured, which differs from 0. */
 Test(reconcile, c_functions_of_one_event)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = with_natives();
@@ -395,7 +404,7 @@ Test(reconcile, c_functions_of_one_event)
 	assert_ok(snapshot_correct(s));
 	check_sums(s);
 	cr_assert_eq(tot(s, "len"), 0);
-	/* samples have reduced the cost */
+	/* the samples have reduced the cost */
 	cr_assert_float_eq(error_of(s, "len"),
 			   0.15 * 1000 *
 				   (s->targets[0].cost.before[COST_ENTER] +
@@ -425,7 +434,7 @@ Test(reconcile, c_functions_that_were_counted)
 	cr_assert_gt(error_of(s, "len"), 0);
 }
 
-/* Samples met the function that set off collections; what these took is known from the trace. */
+/* Samples show the function that triggered collections; the trace has the collections' time. */
 Test(reconcile, collections_of_a_trace)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
@@ -443,7 +452,7 @@ Test(reconcile, collections_of_a_trace)
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 			s->threads[0].total[c] += s->nodes[i].self[c];
 	}
-	of[func_of(s, "f")] = 1100; /* 5 ms its own, 6 ms of collections */
+	of[func_of(s, "f")] = 1100; /* 5 ms of its own, 6 ms of collections */
 	s->targets[0].beside.trace = (struct snapshot_sampled){of, s->nfuncs, 0};
 	s->targets[0].cost = (struct cost){
 		.known = true, .before = {4000, 4000, 4000}, .after = {4000, 4000, 4000}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Snapshots: the arena, what is exact, what is valid. */
+/* Snapshots: the arena, exactness, validity. */
 #include "snapshot/snapshot.h"
 
 #include "harness/test.h"
@@ -13,7 +13,7 @@ Test(snapshot, arena)
 	cr_assert_str_eq(str, "hello");
 	cr_assert_str_eq(snapshot_strn(s, "hello", 3), "hel");
 	cr_assert_null(snapshot_str(s, NULL));
-	/* Sizes around and far above a chunk's; all zeroed, aligned, apart. */
+	/* Sizes around and far above a chunk's; all are zeroed, aligned and disjoint. */
 	for (size_t n = 1; n < 300000; n = n * 3 + 1) {
 		p = snapshot_alloc(s, n, 3);
 		cr_assert_not_null(p);
@@ -58,7 +58,7 @@ struct parts {
 	struct snapshot s;
 };
 
-/* Two threads, the first with a call of f in f. */
+/* Two threads; in the first one f calls f. */
 static void parts_init(struct parts *p)
 {
 	const uint32_t none = SNAPSHOT_NONE;

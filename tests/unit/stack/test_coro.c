@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Instances of what runs in pieces, from entries and leaves. */
+/* Lifetimes of coroutine instances, from entries and leaves. */
 #include "stack/coro.h"
 
 #include "harness/test.h"
@@ -33,7 +33,7 @@ Test(coro, life)
 	check_no_leaks();
 }
 
-/* Another one starts in the memory of one that was suspended: that has ended, unseen. */
+/* A new instance starts in the memory of a suspended one: the old one has ended, unobserved. */
 Test(coro, memory_used_again)
 {
 	struct coros cs;
@@ -44,7 +44,10 @@ Test(coro, memory_used_again)
 	coro_enter(&cs, 0x10, FUNC, 1000, true);
 	cr_assert(sum(&cs).started == 2 && sum(&cs).ended == 1);
 	cr_assert(sum(&cs).total == 10 && sum(&cs).suspended == 0);
-	/* and one of another function, even if it is first seen in the middle */
+	/*
+	 * an instance of another function also ends the old one, even if it is first observed when
+	 * it resumes
+	 */
 	coro_leave(&cs, 0x10, FUNC, 1001, run_1_2, true);
 	coro_enter(&cs, 0x10, FUNC + 1, 2000, false);
 	cr_assert(sum(&cs).ended == 2 && coro_sum(&cs.sums, FUNC + 1)->partial == 1);
@@ -61,7 +64,7 @@ Test(coro, first_seen_in_the_middle)
 	coro_leave(&cs, 0x10, FUNC, 110, run_1_2, false);
 	cr_assert(sum(&cs).partial == 1 && sum(&cs).started == 0 && sum(&cs).ended == 1);
 	cr_assert(sum(&cs).lifetimes == 0 && sum(&cs).total == 0);
-	/* left without ever having been seen to enter */
+	/* a leave without an observed entry */
 	coro_leave(&cs, 0x20, FUNC, 120, run_1_2, true);
 	cr_assert(sum(&cs).ended == 1 && !coro_is_suspended(&cs, 0x20));
 	coros_deinit(&cs);
@@ -100,7 +103,7 @@ Test(coro, cleared)
 	check_no_leaks();
 }
 
-/* The one that has been suspended longest makes room; what runs stays. */
+/* The instance that has been suspended longest is dropped; running ones are kept. */
 Test(coro, too_many)
 {
 	const uint64_t none[SNAPSHOT_CLOCKS] = {0};

@@ -21,7 +21,7 @@ static void expect(const char *script, const char *expected)
 	check_no_leaks();
 }
 
-/* What a collection takes is its own, by generation. */
+/* The time of a collection is charged to the collection, by generation. */
 Test(gc, collection)
 {
 	expect("T1 enter 0x10 f; T1 +2 gc-start 0 0x10; T1 +5 gc-stop 0; T1 +1 gc-start 2 0x10\n"
@@ -32,7 +32,7 @@ Test(gc, collection)
 	       "    <gc generation 2> 1 9/9\n");
 }
 
-/* Callbacks and finalizers are below it: they name the frame as their caller. */
+/* Callbacks and finalizers are callees of the collection, although their caller is the frame. */
 Test(gc, calls_back)
 {
 	expect("T1 enter 0x10 f; T1 +1 gc-start 1 0x10; T1 +1 enter 0x20 g 0x10; T1 +3 leave 0x20\n"
@@ -46,7 +46,10 @@ Test(gc, calls_back)
 	       "    g 1 0/0\n");
 }
 
-/* gc.collect() is a C function, which the collection is below; so is any other that allocates. */
+/*
+ * gc.collect() is a C function, and the collection its callee; the same holds for any C function
+ * that allocates.
+ */
 Test(gc, in_a_c_function)
 {
 	expect("T1 enter 0x10 f; T1 +1 c-enter 0x10 collect; T1 +1 gc-start 2 0x10\n"
@@ -60,7 +63,7 @@ Test(gc, in_a_c_function)
 	       "          <built-in method len> 1 1/1\n");
 }
 
-/* Which generation, or which frame, is not known. */
+/* An unknown generation, or an unknown frame */
 Test(gc, unknown)
 {
 	expect("T1 enter 0x10 f; T1 +1 gc-start 3; T1 +4 gc-stop 3; T1 leave 0x10",
@@ -69,7 +72,7 @@ Test(gc, unknown)
 	       "    <gc> 1 4/4\n");
 }
 
-/* No frame at all: an embedding program collects. */
+/* Without a frame: a collection by a program that embeds Python. */
 Test(gc, outside)
 {
 	expect("T1 enter 0x10 f; T1 +1 leave 0x10; T1 +1 gc-start 2; T1 +4 gc-stop 2; T1 +1 out",
@@ -79,7 +82,7 @@ Test(gc, outside)
 	       "  <gc generation 2> 1 4/4\n");
 }
 
-/* G1: the one before has ended, whatever became of the record. */
+/* G1: a new collection ends the previous one, whose end was not recorded. */
 Test(gc, end_unseen)
 {
 	expect("T1 enter 0x10 f; T1 gc-start 0 0x10; T1 +2 gc-start 0 0x10; T1 +3 gc-stop 0\n"
@@ -89,7 +92,7 @@ Test(gc, end_unseen)
 	       "    <gc generation 0> 2 5/5\n");
 }
 
-/* G2: a leave was not seen: that frame is not what has set it off. */
+/* G2: a leave was not observed: its frame did not trigger the collection. */
 Test(gc, unwinds_to_its_frame)
 {
 	expect("T1 enter 0x10 f; T1 enter 0x20 g 0x10; T1 +1 gc-start 0 0x10; T1 +2 gc-stop 0\n"
@@ -101,7 +104,7 @@ Test(gc, unwinds_to_its_frame)
 	       "! unmatched 1\n");
 }
 
-/* G2: another greenlet runs by now, and goes on after the collection. */
+/* G2: the collection runs on the stack of another greenlet, which continues after it. */
 Test(gc, on_a_parked_stack)
 {
 	expect("T1 enter 0x10 f; T1 +1 enter 0x20 g; T1 +1 gc-start 0 0x10; T1 +4 gc-stop 0\n"
@@ -114,7 +117,7 @@ Test(gc, on_a_parked_stack)
 	       "! switches 3\n");
 }
 
-/* G2, G3: a frame that is being made is on no stack; nor are calls from there lost. */
+/* G2, G3: a frame that is being created is on no stack; its calls are still counted. */
 Test(gc, while_a_generator_is_made)
 {
 	expect("T1 enter 0x10 f; T1 +1 gc-start 0 0x99; T1 +1 enter 0x20 g 0x99; T1 +3 leave 0x20\n"
@@ -125,7 +128,7 @@ Test(gc, while_a_generator_is_made)
 	       "      g 1 3/3\n");
 }
 
-/* G4: the frame goes on. */
+/* G4: the collection ends when the frame continues. */
 Test(gc, over_when_the_frame_goes_on)
 {
 	expect("T1 enter 0x10 f; T1 gc-start 0 0x10; T1 +2 c-enter 0x10 len; T1 +1 c-leave 0x10\n"
@@ -136,7 +139,7 @@ Test(gc, over_when_the_frame_goes_on)
 	       "    <built-in method len> 1 1/1\n");
 }
 
-/* G5: it had begun before anybody looked. */
+/* G5: the collection began before the attach. */
 Test(gc, unknown_end)
 {
 	expect("T1 enter 0x10 f; T1 +1 gc-stop 2; T1 +1 enter 0x20 g 0x10; T1 +1 gc-stop 2\n"
@@ -146,7 +149,7 @@ Test(gc, unknown_end)
 	       "    g 1 1/1\n");
 }
 
-/* After a loss: what lies between two frames that go on goes on, what was on top does not. */
+/* After a loss: a collection between two frames that continue is kept, one at the top is not. */
 Test(gc, loss)
 {
 	expect("T1 enter 0x10 f; T1 gc-start 2 0x10; T1 enter 0x20 g 0x10; T1 +1 enter 0x30 h "
@@ -163,7 +166,7 @@ Test(gc, loss)
 	       "! resyncs 2\n");
 }
 
-/* One that runs is no complete collection, and counts with the time it has used. */
+/* A running collection is not counted as complete, but its time so far is. */
 Test(gc, in_flight)
 {
 	expect("T1 enter 0x10 f; T1 gc-start 2 0x10; T1 +3 out",
@@ -172,7 +175,7 @@ Test(gc, in_flight)
 	       "    <gc generation 2> 1 3/3 *1\n");
 }
 
-/* Collections are no calls: these are as many as cProfile counts. */
+/* Collections are not calls: the number of calls equals cProfile's. */
 Test(gc, no_calls)
 {
 	struct event_script *es = event_script_new(NULL);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Who holds the GIL while others wait: the rules of stack/gil.c, each by a script of its own. */
+/* Holders of the GIL while other threads wait: the rules of stack/gil.c, one script each. */
 #include "stack/gil.h"
 
 #include "harness/event_script.h"
 #include "harness/test.h"
 
-/* "f 10" for each function that held it, then "f>g 10" for each pair. */
+/* Writes "f 10" for each function that held the GIL, then "f>g 10" for each pair. */
 static const char *name_of(const struct snapshot *s, uint32_t func)
 {
 	return func == SNAPSHOT_NONE ? "outside" : s->funcs[func].name;
@@ -46,7 +46,7 @@ Test(gil, events_prove)
 	      "T1 +30 leave 0x20\n"
 	      "T1 +5 enter 0x20 g 0x10\n",
 	      "f 105\ng 30\nf>w 105\ng>w 30\n");
-	/* Nobody waits: nothing is held against anybody. */
+	/* No thread waits, so no time is charged to a holder. */
 	check("T2 +1 enter 0x90 w\n"
 	      "T1 +1 enter 0x10 f\n"
 	      "T2 +10 out lock\n"
@@ -54,21 +54,21 @@ Test(gil, events_prove)
 	      "");
 }
 
-/* Two that have no events: what is known comes from their switches. */
+/* Two threads without events: only their switches give information. */
 Test(gil, spinners)
 {
 	check("T1 +1 enter 0x10 f\n"
 	      "T2 +1 enter 0x90 w\n"
-	      "T1 +10 out gil 1000\n"	       /* since then w runs */
-	      "T1 +5000000 in 1000\n"	       /* timed out, asks for it, ... */
-	      "T1 +2000 out gil 3000\n"	       /* ... and waits again */
-	      "T1 +3000 in 3000\n"	       /* has it */
-	      "T2 +1000 out gil 5010000\n"     /* not released before, by T2's account */
-	      "T1 +5000000 out gil 5005000\n", /* has run for long: the time is its own */
+	      "T1 +10 out gil 1000\n"	   /* since then w has been running */
+	      "T1 +5000000 in 1000\n"	   /* timed out, requests the GIL, ... */
+	      "T1 +2000 out gil 3000\n"	   /* ... and waits again */
+	      "T1 +3000 in 3000\n"	   /* has the GIL */
+	      "T2 +1000 out gil 5010000\n" /* not released earlier, according to T2's run time */
+	      "T1 +5000000 out gil 5005000\n", /* has run for long: the time is charged to it */
 	      "f 5000000\nw 5003000\nw>f 5003000\nf>w 5000000\n");
 }
 
-/* A timed out waiter that runs changes nothing. */
+/* A waiter that runs after a timeout changes nothing. */
 Test(gil, timeouts)
 {
 	check("T2 +1 enter 0x90 w\n"
@@ -82,7 +82,7 @@ Test(gil, timeouts)
 	      "f 11000\nf>w 11000\n");
 }
 
-/* It blocks in something else: it still has it if nobody else gets it, and not if a waiter does. */
+/* The holder blocks for another reason: it keeps the GIL unless a waiter gets it. */
 Test(gil, blocked_holder)
 {
 	check("T2 +1 enter 0x90 w\n"
@@ -103,7 +103,7 @@ Test(gil, blocked_holder)
 	      "f 103\nf>w 103\n");
 }
 
-/* Each waiter counts in pairs, the time only once; interpreters have GILs of their own. */
+/* Pairs count each waiter, the holder's time counts once; each interpreter can have its own GIL. */
 Test(gil, several_waiters)
 {
 	check("T2 +1 enter 0x90 w\n"
@@ -117,7 +117,7 @@ Test(gil, several_waiters)
 	      "f 120\nf>w 230\n");
 }
 
-/* Ends, clears and stops leave nothing behind that is charged to somebody else. */
+/* After an end, a clear or a stop, no earlier time is charged to another thread. */
 Test(gil, ends)
 {
 	check("T2 +1 enter 0x90 w\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Calls of functions written in C: the rules C1 to C6 of rebuild.c, and the names. */
+/* Calls of C functions: the rules C1 to C6 of rebuild.c, and the names. */
 #include "harness/event_script.h"
 #include "harness/test.h"
 #include "stack/codes.h"
@@ -22,7 +22,7 @@ static void expect(const char *script, const char *expected)
 	check_no_leaks();
 }
 
-/* What a C function takes is its own, and not its caller's. */
+/* The time of a C function is charged to it and not to its caller. */
 Test(native, call)
 {
 	expect("T1 enter 0x10 f; T1 +2 c-enter 0x10 len; T1 +5 c-leave 0x10; T1 +1 leave 0x10",
@@ -40,7 +40,7 @@ Test(native, instant)
 	       "    <built-in method append> 2 0/0\n");
 }
 
-/* C3: sorted(key=g); g's time is not sorted's. */
+/* C3: sorted(key=g); g's time is not part of sorted's self time. */
 Test(native, calls_back)
 {
 	expect("T1 enter 0x10 f; T1 +1 c-enter 0x10 sorted; T1 +2 enter 0x20 g 0x10\n"
@@ -52,7 +52,7 @@ Test(native, calls_back)
 	       "      g 2 8/8\n");
 }
 
-/* What is called back calls C functions, too. */
+/* A function called by a C function calls C functions, too. */
 Test(native, nested)
 {
 	expect("T1 enter 0x10 f; T1 c-enter 0x10 map; T1 enter 0x20 g 0x10\n"
@@ -66,7 +66,7 @@ Test(native, nested)
 	       "    <built-in method len> 1 1/1\n");
 }
 
-/* E4 with C3: of what was called back no end was seen, but the C function goes on. */
+/* E4 with C3: the end of the called function was not observed, but the C function continues. */
 Test(native, called_back_is_unwound)
 {
 	expect("T1 enter 0x10 f; T1 c-enter 0x10 map; T1 enter 0x20 g 0x10; T1 enter 0x30 h 0x20\n"
@@ -90,7 +90,7 @@ Test(native, end_unseen)
 	       "    <built-in method abs> 1 3/3\n");
 }
 
-/* C4: nothing is wrong with that. */
+/* C4: this is not an error. */
 Test(native, ends_with_its_caller)
 {
 	expect("T1 enter 0x10 f; T1 enter 0x20 g 0x10; T1 c-enter 0x20 len; T1 +2 leave 0x20\n"
@@ -101,7 +101,7 @@ Test(native, ends_with_its_caller)
 	       "      <built-in method len> 1 2/2\n");
 }
 
-/* C5: a call of something else has returned, or of a C function that was entered before we looked. */
+/* C5: the end of an unknown call, or of a C function that was entered before the attach. */
 Test(native, unknown_end)
 {
 	expect("T1 enter 0x10 f; T1 +1 c-leave 0x10; T1 +1 c-enter 0x10 len; T1 c-leave 0x10\n"
@@ -139,7 +139,7 @@ Test(native, switches_stacks)
 	       "! switches 4\n");
 }
 
-/* C6: a chain has no C functions; those between frames that go on do so. */
+/* C6: a chain contains no C functions; those between frames that continue are kept. */
 Test(native, chain_after_a_loss)
 {
 	expect("T1 enter 0x10 f; T1 c-enter 0x10 map; T1 +1 enter 0x20 g 0x10\n"
@@ -153,7 +153,7 @@ Test(native, chain_after_a_loss)
 	       "! resyncs 1\n");
 }
 
-/* One at the end of it does not. */
+/* C6: a C function at the top of the stack is not kept. */
 Test(native, chain_drops_the_last)
 {
 	expect("T1 enter 0x10 f; T1 c-enter 0x10 len; T1 +2 chain resync 0x10=f; T1 +1 c-leave "
@@ -209,7 +209,7 @@ Test(native, names)
 	expect_name(&m, "<method '<unreadable>' of 'list' objects>");
 }
 
-/* Memory is used again for another method: what was counted before stays with the first. */
+/* Memory is reused for another method: earlier counts stay with the first one. */
 Test(native, address_is_used_again)
 {
 	struct event_method m = {.method = 0x1000,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* C functions by address: one question per range, bounded, and names that are safe to print. */
+/* C functions by address: one lookup per range, limits, and names that are safe to print. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -59,7 +59,7 @@ Test(natives, one_question_per_range)
 	cr_assert_eq(asked.n, 2);
 }
 
-/* The same file's other mappings are the same row. */
+/* Other mappings of the same file have the same row. */
 Test(natives, ranges_that_overlap)
 {
 	uint32_t a = natives_func(&natives, &funcs, 0x18000);

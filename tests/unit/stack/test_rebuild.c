@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The rules of matching and of time, one script each: what happens, and the tree that it gives. */
+/* The rules of matching and of time, one script each: the events, and the resulting tree. */
 #include "harness/event_script.h"
 #include "harness/test.h"
 
@@ -59,7 +59,7 @@ Test(rebuild, mutual_recursion)
 	       "        g 1 1/1\n");
 }
 
-/* A resume is a call, a yield is a return; the frame may be resumed by another function. */
+/* A resume is a call, a yield is a return; another function may resume the frame. */
 Test(rebuild, generator)
 {
 	expect("T1 enter 1 f; T1 +1 enter 9 gen 1; T1 +2 yield 9; T1 +1 enter 9 gen 1; T1 +2 yield "
@@ -93,7 +93,7 @@ Test(rebuild, throw_into_generator)
 	       "    gen 2 5/5\n");
 }
 
-/* Each frame an exception goes through leaves by itself: nothing special. */
+/* Each frame that an exception passes through has its own leave, as usual. */
 Test(rebuild, exception_through_frames)
 {
 	expect("T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 2; T1 +1 leave 3; T1 leave 2\n"
@@ -159,8 +159,10 @@ Test(rebuild, leave_of_unstarted_frame)
 							     "! unstarted 1\n");
 }
 
-/* E7: a greenlet that was parked before we looked; what it calls finds it from then on, and its own
- * end as well. The old stack goes on later. */
+/*
+ * E7: a greenlet that was parked before the attach; further calls by it, and its own end, then find
+ * its stack. The old stack continues later.
+ */
 Test(rebuild, unknown_caller)
 {
 	expect("T1 enter 1 f; T1 +1 enter 8 g 0x77; T1 +1 leave 8; T1 +1 enter 8 g 0x77; T1 +1 "
@@ -175,7 +177,7 @@ Test(rebuild, unknown_caller)
 	       "! switches 1\n");
 }
 
-/* The same if the other stack had just emptied. */
+/* The same after the other stack became empty. */
 Test(rebuild, unknown_caller_on_empty_stack)
 {
 	expect("T1 enter 1 f; T1 +1 leave 1; T1 enter 8 g 0x77; T1 +1 leave 8; T1 leave 0x77",
@@ -207,7 +209,8 @@ Test(rebuild, greenlets)
 	       "! switches 6\n");
 }
 
-/* Frames of a killed greenlet never leave; when its memory is used again they are known to be dead.
+/*
+ * Frames of a killed greenlet never leave; when their memory is reused they are known to be dead.
  */
 Test(rebuild, greenlet_killed)
 {
@@ -222,7 +225,7 @@ Test(rebuild, greenlet_killed)
 	       "! switches 2\n");
 }
 
-/* A parked stack's activations last only while it is current. */
+/* Activations of a parked stack only last while the stack is current. */
 Test(rebuild, greenlet_durations)
 {
 	struct event_script *es = event_script_new(NULL);
@@ -257,7 +260,7 @@ Test(rebuild, thousands_of_greenlets)
 			 i * 10 + 1, i * 10);
 		event_script_run(es, line);
 	}
-	/* Every kept one goes on where it was; the oldest 903 have been given up. */
+	/* Each kept stack continues; the oldest 903 have been dropped. */
 	for (int i = 1000; i <= 5000; i++) {
 		snprintf(line, sizeof(line), "T1 +1 leave %d; T1 +1 enter %d h %d", i * 10 + 1,
 			 i * 10 + 1, i * 10);
@@ -305,7 +308,7 @@ Test(rebuild, chain_never_finished)
 	       "! unseen 1\n");
 }
 
-/* The first part went stale with the call; the second alone is of no use. */
+/* The call invalidated the first part of the chain; the second part alone cannot be used. */
 Test(rebuild, chain_broken_by_a_call)
 {
 	expect("T1 +0 chain more 4=h 3=h; T1 enter 7 g 3; T1 +1 chain 1=f; T1 +1 leave 7",
@@ -340,7 +343,7 @@ Test(rebuild, resync_to_nothing)
 	       "! resyncs 1\n");
 }
 
-/* The CPU share of a gap is what the scheduler says when it speaks next. */
+/* The next run time from the scheduler determines the CPU time of a gap. */
 Test(rebuild, resync_cpu)
 {
 	expect("T1 enter 1 f; T1 +10 out 1010; T1 +10 in 1010\n"
@@ -352,7 +355,10 @@ Test(rebuild, resync_cpu)
 	       "! resyncs 1\n");
 }
 
-/* Until its stack is known again, a thread's switches tell its CPU time, not what it did. */
+/*
+ * Until a thread's stack is known again, its switches determine its CPU time, but not the
+ * functions.
+ */
 Test(rebuild, switches_in_a_gap)
 {
 	expect("T1 enter 1 f; T1 +10 out 1010; T1 +10 in 1010\n"
@@ -373,7 +379,7 @@ Test(rebuild, end_in_a_gap)
 	       "  f 1 10/20\n");
 }
 
-/* A gap gets its share once. */
+/* The CPU time of a gap is charged once. */
 Test(rebuild, resync_cpu_is_told_once)
 {
 	expect("T1 enter 1 f; T1 +10 out 1010; T1 +10 in 1010\n"
@@ -457,7 +463,7 @@ Test(time, off_cpu)
 	       "  f 1 10/110\n");
 }
 
-/* The scheduler's account is right: the stretch before a switch takes the difference. */
+/* The scheduler's run time is authoritative: the interval before a switch takes the difference. */
 Test(time, authoritative_runtime)
 {
 	expect("T1 enter 1 f; T1 +5 out 1000; T1 +10 in 1000; T1 +10 leave 1; T1 +10 out 1017",
@@ -466,7 +472,10 @@ Test(time, authoritative_runtime)
 	       "  f 1 15/25\n");
 }
 
-/* What a stretch cannot give back is remembered: totals agree in the end. */
+/*
+ * If an interval is too short for the correction, the rest is carried over: totals agree in the
+ * end.
+ */
 Test(time, never_backwards)
 {
 	expect("T1 enter 1 f; T1 +5 out 1000; T1 +10 in 1000; T1 +10 leave 1; T1 +10 out 1008\n"
@@ -476,7 +485,7 @@ Test(time, never_backwards)
 	       "  f 1 15/25\n");
 }
 
-/* 2 ms of g's 3 ms were a hypervisor's. What g called, and what it was called by, keep theirs. */
+/* A hypervisor took 2 ms of g's 3 ms. The time of g's callees and callers is not changed. */
 Test(time, stolen)
 {
 	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000\n"
@@ -488,7 +497,7 @@ Test(time, stolen)
 	       "      h 1 4000/4000\n");
 }
 
-/* More than the longest stretch holds: the next one's, too. */
+/* The longest interval is too short, so the next longest one is also reduced. */
 Test(time, stolen_twice)
 {
 	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000\n"
@@ -499,7 +508,7 @@ Test(time, stolen_twice)
 	       "      h 1 10/10\n");
 }
 
-/* An activation that has begun since has a duration all the same. */
+/* An activation that has begun since then still has a duration. */
 Test(time, stolen_before_a_call)
 {
 	struct event_script *es = event_script_new(NULL);
@@ -518,7 +527,7 @@ Test(time, stolen_before_a_call)
 	check_no_leaks();
 }
 
-/* Before its first switch a new thread's account is known to have begun at 0. */
+/* Before its first switch, a new thread's run time began at 0. */
 Test(time, stolen_at_first)
 {
 	expect("T1 enter 1 f; T1 +5000 enter 2 g 1; T1 +3000000 enter 3 h 2; T1 +4000 leave 3\n"
@@ -529,7 +538,7 @@ Test(time, stolen_at_first)
 	       "      h 1 4000/4000\n");
 }
 
-/* Of one that has run before nobody knows. */
+/* For a thread that had run before, the run time is unknown. */
 Test(time, not_known_at_first)
 {
 	expect("T1 enter 1 f; T1 +3000000 enter 2 g 1; T1 +5 out 3000000; T1 +5 in 3000000",
@@ -538,7 +547,7 @@ Test(time, not_known_at_first)
 	       "    g 1 5/10 *1\n");
 }
 
-/* No stretch holds that much: it is another account. */
+/* All intervals together are too short: the run time was restarted. */
 Test(time, stolen_too_much)
 {
 	expect("T1 enter 1 f; T1 +5 out 9000000; T1 +5 in 9000000; T1 +50000 enter 2 g 1\n"
@@ -548,7 +557,7 @@ Test(time, stolen_too_much)
 	       "    g 1 8/15 *1\n");
 }
 
-/* Told at its end, a thread's account may be a tick short. */
+/* At a thread's end, its run time may lack up to one tick. */
 Test(time, not_stolen_at_the_end)
 {
 	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000; T1 +50000 enter 2 g 1; T1 +5 leave 2\n"
@@ -567,7 +576,7 @@ Test(clear, forgets_stretches)
 	       "    g 0 0/17 *1\n");
 }
 
-/* Nobody told that it had a CPU again: f had it for 2 of the 100 before g was called. */
+/* The switch in was not reported: f had the CPU for 2 of the 100 before g was called. */
 Test(time, switch_in_lost)
 {
 	expect("T1 enter 1 f; T1 +5 out 1000; T1 +100 enter 2 g 1; T1 +5 leave 2; T1 +5 out 1012",
@@ -594,7 +603,7 @@ Test(time, switch_in_lost_without_events)
 										"! missed 1\n");
 }
 
-/* Far more CPU time than the stretch can hold: it was used between switches not reported. */
+/* Far more CPU time than fits into the interval: it was used between unreported switches. */
 Test(time, more_than_there_was_time)
 {
 	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 3001000; T1 +5 out 3001005",
@@ -611,7 +620,7 @@ Test(time, more_than_there_was_time_after_a_loss)
 								      "  f 1 5/5 *1\n");
 }
 
-/* An account that went far back is another one: adopted. */
+/* If the run time decreases by a large amount, it was restarted: the new one is used. */
 Test(time, account_starts_anew)
 {
 	expect("T1 enter 1 f; T1 +5 out 10000000; T1 +5 in 10000000; T1 +5 out 5; T1 +5 in 5; T1 "
@@ -636,7 +645,7 @@ Test(time, goes_back)
 	check_no_leaks();
 }
 
-/* Seeds ------------------------------------------------------------------------------------ */
+/* Initial stacks --------------------------------------------------------------------------- */
 
 Test(seed, blocked_thread)
 {
@@ -661,8 +670,8 @@ Test(seed, running_thread_shows_an_event)
 	       "    g 0 100/100\n");
 }
 
-/* The CPU time between the OS's last word and the first event is told by the next switch. */
-/* 2 of g's 3 ms; the seed's account was 690 when tracing began. */
+/* The next switch has the CPU time between the OS's run time and the first event. */
+/* 2 of g's 3 ms; the run time of the initial stack was 690 when tracing began. */
 Test(seed, stolen_from_a_running_thread)
 {
 	expect("begin; T1 +10 seed running 700 1=main; T1 +90 enter 2 g 1; T1 +3000000 leave 2\n"
@@ -672,7 +681,7 @@ Test(seed, stolen_from_a_running_thread)
 	       "    g 1 1000005/3000000\n");
 }
 
-/* It could run, but did not get a CPU. */
+/* The thread was runnable, but did not get a CPU. */
 Test(seed, waits_for_a_cpu)
 {
 	expect("begin; T1 +10 seed running 700 2=g 1=main; T1 +50000 leave 2; T1 +10 out 720",
@@ -699,8 +708,10 @@ Test(seed, switches_take_over)
 	       "  main 0 20/125 *1\n");
 }
 
-/* The OS's account lags behind by up to a tick: what the first switch adds beyond reason is
- * adopted. */
+/*
+ * The OS's run time is up to a tick old: an implausible excess at the first switch is charged to no
+ * interval.
+ */
 Test(seed, account_lags)
 {
 	expect("begin; T1 +10 seed blocked 700 1=main; T1 +90 in 5000700; T1 +20 out 5000720; T1 "
@@ -720,7 +731,7 @@ Test(seed, older_than_the_chain)
 	       "      h 1 5/5\n");
 }
 
-/* The seed was read after the event had been sent, but is told first. */
+/* The initial stack was read after the event had been sent, but arrives first. */
 Test(seed, newer_than_the_chain)
 {
 	struct event_script *es = event_script_new(NULL);
@@ -752,7 +763,7 @@ Test(seed, of_a_thread_already_seen)
 	       "  f 1 10/10\n");
 }
 
-/* Windows, clearing, caps ------------------------------------------------------------------ */
+/* Windows, clearing, limits ---------------------------------------------------------------- */
 
 Test(window, stop_and_start)
 {

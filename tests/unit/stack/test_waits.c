@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Waiting by reason: what goes to which function, and that reasons add up to wall time less CPU time in
- * every context, whatever is taken back, lost, not known yet or in flight.
+ * Waiting by reason: the functions that it is charged to; and reasons add up to wall time minus CPU
+ * time in every context, whatever is taken back, lost, unknown or in flight.
  */
 #include "stack/waits.h"
 
@@ -46,7 +46,7 @@ static void assert_adds_up(const struct snapshot *s)
 	}
 }
 
-/* "f gil 10 lock 5" for each function with waits. */
+/* Expected text: "f gil 10 lock 5" for each function with waits */
 static void assert_waits(const struct snapshot *s, const char *expected)
 {
 	char text[1024] = "";
@@ -120,7 +120,7 @@ Test(waits, in_flight)
 	      "");
 }
 
-/* Of the wait that ended last the next switch tells how much of it was in a run queue. */
+/* The next switch has the time in a run queue during the previous wait. */
 Test(waits, woken_and_no_cpu)
 {
 	check("T1 +1 enter 0x10 f\n"
@@ -130,13 +130,13 @@ Test(waits, woken_and_no_cpu)
 	      "T1 +10 out sleep delay 1030\n"
 	      "T1 +50 in\n",
 	      "f lock 70 runnable 30\ng sleep 50\n");
-	/* More than it was cannot be. */
+	/* It is limited to the wait. */
 	check("T1 +1 enter 0x10 f\n"
 	      "T1 +10 out lock delay 1000\n"
 	      "T1 +100 in\n"
 	      "T1 +10 out sleep delay 5000\n",
 	      "f runnable 100\n");
-	/* A clear between the two has made the first one void. */
+	/* A clear between the two switches discards the first one. */
 	check("T1 +1 enter 0x10 f\n"
 	      "T1 +10 out lock delay 1000\n"
 	      "T1 +100 in\n"
@@ -146,7 +146,7 @@ Test(waits, woken_and_no_cpu)
 	      "f sleep 50\n");
 }
 
-/* A hypervisor had the CPU: the scheduler's account says so at the next switch. */
+/* A hypervisor had the CPU: the scheduler's run time shows that at the next switch. */
 Test(waits, stolen_time_is_runnable)
 {
 	check("T1 +1 enter 0x10 f\n"
@@ -157,7 +157,7 @@ Test(waits, stolen_time_is_runnable)
 	      "f lock 100 runnable 500000\ng runnable 10\n");
 }
 
-/* When it got its CPU was not reported: that part is CPU time after all. */
+/* The switch in was not reported: that part is CPU time. */
 Test(waits, missed_switches)
 {
 	check("T1 +1 enter 0x10 f\n"
@@ -166,7 +166,7 @@ Test(waits, missed_switches)
 	      "T1 +10 out lock 1050\n"
 	      "T1 +5 in 1050\n",
 	      "f gil 60\ng lock 5\n");
-	/* When it left it, and why. */
+	/* The switch out was not reported, nor its reason. */
 	check("T1 +1 enter 0x10 f\n"
 	      "T1 +10 out lock 1000\n"
 	      "T1 +100 in 1000\n"
@@ -192,7 +192,7 @@ Test(waits, gaps_and_seeds)
 	      "(lost) sleep 40\nf lock 100\n");
 }
 
-/* Whatever comes, it adds up: random events of three threads, also where accounts make no sense. */
+/* Random events of three threads, also with inconsistent run times: the reasons always add up. */
 Test(waits, always_add_up)
 {
 	static const char *const reasons[] = {"gil", "lock", "socket", "cpu", "sleep", "quota"};
@@ -242,7 +242,7 @@ Test(waits, always_add_up)
 	check_no_leaks();
 }
 
-/* Where times are corrected, reasons follow in proportion. */
+/* If times are corrected, reasons are scaled in proportion. */
 Test(waits, fit_what_is_left)
 {
 	struct event_script *es = script_new();
@@ -265,7 +265,10 @@ Test(waits, fit_what_is_left)
 	event_script_free(es);
 }
 
-/* The system calls of what is in "other" are told apart; what is no system call has no name. */
+/*
+ * The system calls in "other" are listed separately; values that are not a system call have no
+ * name.
+ */
 Test(waits, other_by_name)
 {
 	struct event_script *es = script_new();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * stack/watch: what a watcher is told, one script each; and that whatever happens, and however often
- * the watcher cannot listen, it is balanced, in order, and agrees with the profile's own counts.
+ * stack/watch: the events reported to a watcher, one script each. Whatever happens, and however
+ * often the watcher refuses events, they are balanced, in order, and agree with the profile's own
+ * counts.
  */
 #include "stack/watch.h"
 
@@ -10,12 +11,12 @@
 #include "harness/event_script.h"
 #include "harness/test.h"
 
-/* A watcher that writes down what it is told, and checks it. */
+/* A watcher that records and checks the reported events. */
 struct listener {
 	struct profile *p;
 	FILE *out; /* NULL: only check */
 	uint64_t calls, dropped, told;
-	unsigned int refuse; /* every so many; 0: never */
+	unsigned int refuse; /* refuse every n-th event; 0: none */
 	bool deaf;
 	struct {
 		uint32_t func[4096], n;
@@ -81,7 +82,7 @@ static struct watcher watcher_of(struct listener *l)
 	return (struct watcher){.fn = hear, .ready = hears, .ctx = l, .until_ns = UINT64_MAX};
 }
 
-/* Before the watching, during it; what is told. */
+/* The script before watching, the script during it, and the expected events. */
 static void expect(const char *before, const char *script, uint64_t from, uint64_t until,
 		   const char *expected)
 {
@@ -123,7 +124,7 @@ Test(watch, what_runs_at_both_ends)
 
 Test(watch, the_window)
 {
-	/* earlier than the window, in it, later */
+	/* before the window, in it, after it */
 	expect("", "T1 enter 1 f; T1 +5 enter 2 g 1; T1 +5 leave 2; T1 +5 leave 1", 1003, 1012,
 	       "T1 1003 call f\nT1 1005 call g\nT1 1010 return g\nT1 1012 close f\n");
 }
@@ -141,7 +142,7 @@ Test(watch, generators)
 
 Test(watch, frames_that_go_without_a_word)
 {
-	/* g's leave is not seen: by a call of f, by f's leave, by its memory used again */
+	/* g's leave is not observed; f's next call, f's leave, or reuse of g's memory reveals it */
 	expect("",
 	       "T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 1; T1 +1 leave 1\n"
 	       "T1 +1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 2 g 1; T1 +1 enter 2 h 1",
@@ -153,7 +154,7 @@ Test(watch, frames_that_go_without_a_word)
 
 Test(watch, greenlets)
 {
-	/* two stacks; back to the first by a call, and to the second by a return */
+	/* two stacks; a call switches back to the first, a return to the second */
 	expect("",
 	       "T1 enter 1 hub; T1 +1 enter 2 a 1; T1 +1 enter 10 run; T1 +1 enter 11 b 10\n"
 	       "T1 +1 enter 3 c 2; T1 +1 leave 11; T1 +1 leave 10; T1 +1 leave 3",
@@ -250,7 +251,7 @@ Test(watch, stacks_too_deep)
 	check_no_leaks();
 }
 
-/* Anything at all ---------------------------------------------------------------------------- */
+/* Random events ------------------------------------------------------------------------------ */
 
 static uint64_t rng;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The calling-context tree: contexts are found again, caps hold, pseudo children are in place. */
+/* The calling-context tree: contexts are found again, limits hold, pseudo children are in place. */
 #include "stats/calltree.h"
 
 #include "harness/test.h"
@@ -49,7 +49,7 @@ Test(calltree, children)
 	check_no_leaks();
 }
 
-/* Parents come before children whatever the order, and growth moves nothing. */
+/* Parents have lower indices than children in any order of insertion, and growth moves no node. */
 Test(calltree, grows)
 {
 	struct calltree t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Functions: identity, addresses that come and go, caps. */
+/* Functions: identity, addresses that are reused, limits. */
 #include "stats/func.h"
 
 #include "harness/test.h"
@@ -33,7 +33,7 @@ Test(func, identity)
 	check_no_leaks();
 }
 
-/* A target may call its functions as we call ours. */
+/* A target's function may have the name of a pseudo function. */
 Test(func, pseudo_is_not_a_name)
 {
 	struct funcs f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Library code folded into its callers: no time is lost, and no call of one's own. */
+/* Folding library code into its callers: no time and no call of the user's own code is lost. */
 #include "stats/reduce.h"
 
 #include "harness/reports.h"
@@ -80,11 +80,11 @@ Test(reduce, only_my_code)
 	assert_row(v, "main", 2, 1231, 1294);
 	assert_row(v, "hook", 9, 63, 63);
 	assert_row(v, REDUCE_LIBRARY, 0, 10, 1303);
-	/* hook is one context below main, whichever way it was reached */
+	/* hook is one context below main, by whichever path it was called */
 	cr_assert_eq(to->nnodes, 1 + 4);
 }
 
-/* What is folded by name goes where it was called from; Python functions that it called as well. */
+/* Functions folded by name are merged into their callers, which then also call their callees. */
 Test(reduce, single_functions)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *to = NULL;
@@ -116,7 +116,7 @@ Test(reduce, strip_dirs)
 		cr_assert(!to->funcs[i].filename || !strchr(to->funcs[i].filename, '/'));
 }
 
-/* Whatever is folded, all formats go on working and the time stays the same. */
+/* After folding, all formats work and the total time is the same. */
 Test(reduce, time_is_kept)
 {
 	const struct reduce_opts opts = {.only_my_code = true, .strip_dirs = true};

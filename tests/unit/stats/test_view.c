@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Views against figures worked out by hand, with cProfile's meanings. */
+/* Views compared with figures computed by hand, as defined by cProfile. */
 #include "stats/view.h"
 
 #include "harness/event_script.h"
@@ -21,7 +21,7 @@ static const char *func_name(const struct view *v, uint32_t func)
 	return func == SNAPSHOT_NONE ? "-" : v->snapshot->funcs[func].name;
 }
 
-/* "name ncalls/pcalls tot cum" per row, on the wall clock. */
+/* Expected rows on the wall clock: "name ncalls/pcalls tot cum" */
 static void expect_rows(const struct view *v, const char *expected)
 {
 	char *text;
@@ -39,7 +39,7 @@ static void expect_rows(const struct view *v, const char *expected)
 	free(text);
 }
 
-/* "caller callee ncalls/pcalls tot cum" per edge. */
+/* Expected edges: "caller callee ncalls/pcalls tot cum" */
 static void expect_edges(const struct view *v, const char *expected)
 {
 	char *text;
@@ -115,7 +115,7 @@ Test(view, mutual_recursion)
 	       "f g 2/1 3 5\n");
 }
 
-/* The same function twice under one caller, but not within itself: nothing is recursive. */
+/* The same function twice under one caller, but not within itself, is not recursion. */
 Test(view, siblings_are_not_recursion)
 {
 	expect("T1 enter 1 f; T1 enter 2 g 1; T1 +1 enter 3 h 2; T1 +1 leave 3; T1 leave 2\n"
@@ -130,7 +130,10 @@ Test(view, siblings_are_not_recursion)
 	       "g h 1/1 1 1\n");
 }
 
-/* Frames that ran before we looked: no calls, but time, and what they call is not primitive. */
+/*
+ * Frames that were running before the attach have time but no calls; calls of the same function by
+ * them are not primitive.
+ */
 Test(view, in_flight)
 {
 	struct snapshot *s = run("T1 chain 1=f; T1 +1 enter 2 f 1; T1 +5 enter 3 g 2; +4 wait");
@@ -200,7 +203,7 @@ Test(view, filter)
 	check_no_leaks();
 }
 
-/* Errors are of all threads together. */
+/* Errors are known for all threads together only. */
 Test(view, errors_of_all_or_of_none)
 {
 	struct snapshot_target targets[] = {{.pid = 7, .windows.sampled = true}, {.pid = 8}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Calls with a deadline. What blocks here waits for the end of a pipe. */
+/* Calls with a deadline. A blocking call waits for the end of a pipe. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -11,8 +11,8 @@
 #include "target/target.h"
 
 struct job {
-	int answer, wait_for; /* a descriptor; -1: none */
-	int released;	      /* where to tell of it; -1: nowhere */
+	int answer, wait_for; /* a descriptor; -1: do not wait */
+	int released;	      /* pipe that reports the release; -1: none */
 };
 
 static void *job_new(int answer, int wait_for, int released)
@@ -42,7 +42,7 @@ static void job_release(void *job)
 	free(j);
 }
 
-/* Answers in time: the job is still the caller's. */
+/* A call that returns in time: the job still belongs to the caller. */
 static int call(pid_t pid, int answer)
 {
 	void *job = job_new(answer, -1, -1);
@@ -53,7 +53,7 @@ static int call(pid_t pid, int answer)
 	return r;
 }
 
-/* One that gets stuck until the pipe's writing end is closed. */
+/* A call that blocks until the writing end of the pipe is closed. */
 static void get_stuck(pid_t pid, const int block[2], int released)
 {
 	void *job = job_new(0, block[0], released);
@@ -62,7 +62,7 @@ static void get_stuck(pid_t pid, const int block[2], int released)
 	cr_assert_null(job);
 }
 
-/* A worker that was left is forgotten before it releases. */
+/* Wait for n releases; an abandoned worker is removed from the list before it releases its job. */
 static void wait_for_releases(int fd, int n)
 {
 	char c;
@@ -98,7 +98,7 @@ Test(deadline, one_that_is_stuck_holds_up_no_other, .timeout = 20)
 	for (int i = 0; i < 1000; i++) {
 		job = job_new(0, -1, -1);
 		assert_err(deadline_run(7, work, &job, job_release), -ETIMEDOUT);
-		cr_assert_not_null(job); /* it was not even begun */
+		cr_assert_not_null(job); /* the call was not started */
 		job_release(job);
 	}
 	cr_assert_lt(seconds_since(begin), 5);
@@ -134,7 +134,7 @@ Test(deadline, no_more_than_so_many_are_stuck, .timeout = 30)
 	check_no_leaks();
 }
 
-/* What computes for long is not stuck: the machine may be slow. */
+/* A call that computes for long is not stuck, as the machine may be slow. */
 static int compute(void *job)
 {
 	uint64_t end = clock_monotonic_ns() + 3 * DEADLINE_MS * UINT64_C(1000000);
@@ -153,7 +153,7 @@ Test(deadline, who_computes_is_waited_for, .timeout = 20)
 	check_no_leaks();
 }
 
-/* A forked child has none of the threads: it runs the call itself. */
+/* A forked child has none of the worker threads: it runs the call itself. */
 Test(deadline, in_a_child, .timeout = 20)
 {
 	int block[2], released[2], status;

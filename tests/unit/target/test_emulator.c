@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Programs under valgrind, qemu and rr are told by what runs or traces them. */
+/* Programs under valgrind, qemu and rr are detected by their executable or their tracer. */
 #include <errno.h>
 #include <unistd.h>
 

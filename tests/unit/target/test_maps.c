@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* target/maps: the text of /proc/PID/maps, as the kernel writes it and as nobody should. */
+/* target/maps: the text of /proc/PID/maps, as written by the kernel and malformed. */
 #include "target/target.h"
 
 #include <errno.h>
@@ -118,7 +118,7 @@ Test(maps, cut_at_every_byte, .timeout = 10)
 
 	for (size_t n = 0; n <= strlen(line); n++) {
 		struct target_maps m = {0};
-		char *cut = strndup(line, n); /* exact: ASan sees what is read beyond */
+		char *cut = strndup(line, n); /* exact size, so that ASan detects reads beyond it */
 
 		cr_assert_not_null(cut);
 		if (!target_maps_parse(cut, n, &m, NULL))
@@ -147,7 +147,7 @@ Test(maps, too_many, .timeout = 30)
 	check_no_leaks();
 }
 
-/* The mapping of this process that holds an address. */
+/* Returns this process's mapping of an address. */
 static const struct target_map *map_of(const struct target_maps *m, uint64_t addr)
 {
 	for (size_t i = 0; i < m->n; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whose file system a file is on, as mountinfo says. */
+/* The owner of the file system of a file, according to mountinfo. */
 #include "harness/test.h"
 #include "target/target.h"
 

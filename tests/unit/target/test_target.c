@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* target/: opening processes of all kinds; their threads; reading /proc texts. */
+/* target/: opening processes of all kinds; their threads; parsing texts in /proc. */
 #include "target/target.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "harness/test.h"
 #include "target/proc.h"
 
-/* A child that waits to be killed; it has done its preparations when this returns. */
+/* Start a child that waits until it is killed; returns after its preparations. */
 static pid_t spawn(void (*prepare)(void))
 {
 	int ready[2];
@@ -102,7 +102,7 @@ Test(target, no_such_process, .timeout = 10)
 	check_no_leaks();
 }
 
-/* A thread that tells its id and waits for the mutex. */
+/* A thread that reports its id and waits for the mutex. */
 struct sleeper {
 	pthread_mutex_t stop;
 	pthread_barrier_t started;
@@ -198,7 +198,7 @@ Test(target, whose_process, .timeout = 10)
 	check_no_leaks();
 }
 
-/* Returns when the child has executed sh, which waits for its input. */
+/* Start a child that executes sh, which waits for input; returns after the exec. */
 static pid_t spawn_shell(int *input)
 {
 	int executed[2], in[2];
@@ -253,7 +253,7 @@ Test(target, not_ours_to_trace, .timeout = 10)
 	cr_assert(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
-/* A child that executes sh, which waits for its input, once a byte comes down *go. */
+/* Start a child that executes sh, which waits for input, after a byte was sent to *go. */
 static pid_t spawn_to_exec(int *go)
 {
 	int in[2], ready[2];
@@ -311,7 +311,9 @@ Test(target, an_exec_changes_the_identity, .timeout = 10)
 	check_no_leaks();
 }
 
-/* Runs its own program again: the same file, user and group, and still another life. */
+/*
+ * Start a child that executes its own program again: the same file, user and group, but a new exec.
+ */
 static pid_t spawn_twice(int *go)
 {
 	int in[2];
@@ -376,7 +378,7 @@ static struct target_identity identity_of(void (*prepare)(void))
 	return id;
 }
 
-/* The kernel guards a process that has dropped its privileges; it is its user's all the same. */
+/* /proc of a process that has dropped its privileges belongs to root; its user is still found. */
 Test(target, as_which_user, .timeout = 10)
 {
 	struct target_identity id;
@@ -396,7 +398,7 @@ static void *wait_for_end(void *arg)
 	return arg;
 }
 
-/* Its main thread has ended, another has not: the process is there. */
+/* The main thread has ended and another one has not: the process is alive. */
 Test(target, main_thread_has_ended, .timeout = 10)
 {
 	char path[64];
@@ -416,7 +418,7 @@ Test(target, main_thread_has_ended, .timeout = 10)
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);
 }
 
-/* One that has ended and is not waited for, and one that is gone altogether. */
+/* A zombie, and a process that does not exist any more. */
 Test(target, ending, .timeout = 10)
 {
 	siginfo_t info;

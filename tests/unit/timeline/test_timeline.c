@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * timeline: from a profile's events to both kinds of files, read back. Whatever is cut, dropped or
- * limited: the file is whole, balanced and in order, and says what is missing.
+ * timeline: from a profile's events to both kinds of files, read back. Whatever is truncated,
+ * dropped or limited, the file is complete, balanced and in order, and reports what is missing.
  */
 #include "timeline/timeline.h"
 
@@ -38,7 +38,7 @@ static void rig_free(struct rig *r)
 	event_script_free(r->es);
 }
 
-/* All that waits, in one. */
+/* Take all waiting data as one piece. */
 static char *take_all(struct timeline *tl, size_t *ret_n)
 {
 	char *all = NULL, *data;
@@ -54,7 +54,7 @@ static char *take_all(struct timeline *tl, size_t *ret_n)
 	return all;
 }
 
-/* The file that these bytes make, fed in pieces of at most `piece`. */
+/* Returns the file for these bytes, which are fed in pieces of at most `piece`. */
 static char *render(const char *format, const char *data, size_t n, size_t piece, uint64_t max,
 		    struct timeline_writer_counts *counts)
 {
@@ -79,7 +79,10 @@ static char *render(const char *format, const char *data, size_t n, size_t piece
 	return text;
 }
 
-/* Chrome's format, read: balanced and in order per thread. The number of events of this kind. */
+/*
+ * Checks that a file in Chrome's format is balanced and in order per thread; returns the number of
+ * events of this kind.
+ */
 static unsigned int check_chrome(const char *text, const char *kind)
 {
 	json_t *root = json_loads(text, 0, NULL), *events, *e;
@@ -205,7 +208,7 @@ Test(timeline, cut_off_anywhere)
 	check_no_leaks();
 }
 
-/* n calls of one function below another, each 2 ns after the other. */
+/* n calls of one function below another one, at intervals of 2 ns. */
 static void many_calls(struct rig *r, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
@@ -321,7 +324,7 @@ Test(timeline, hostile_names)
 	check_no_leaks();
 }
 
-/* What is no timeline is refused, not believed. */
+/* Records that are not a timeline's are refused. */
 Test(timeline, damaged_records)
 {
 	static const struct {
