@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # CPythons that no distribution ships, built from Debian's own source packages with the compilers of
-# Debian sid, in a root directory of their own: how CPython is built decides where its probes can go.
+# Debian sid, in their own root directory: the build options of CPython determine its probe sites.
 # As root. Not part of `make check`: the first build fetches ~500 MB, and each takes some minutes.
-# 3.13-nogil (free-threaded) is, among the suites: this system's compiler makes it, at -O2 and without
-# what no test imports, so the source's 22 MB are all that is fetched, and two processors have it in two
-# to three minutes.
+# Except 3.13-nogil (free-threaded), which belongs to the suites: this system's compiler builds it, at -O2
+# and without modules that no test imports, so only the source's 22 MB are fetched, and two processors
+# build it in two to three minutes.
 #
 #   build-interpreters.sh [BUILD...]    default: all below; prints the launchers, one per line
 #
-# They are put beside the suites of fetch-interpreters.sh, as built-BUILD, where matrix.py finds them.
-# A build that is there is not made again. JOBS (2) compile at once. A source that the mirror does not
-# have is said and passed over; the status is then 77, as where there is no apt or no network.
+# They are stored beside the suites of fetch-interpreters.sh, as built-BUILD, where matrix.py finds them.
+# An existing build is not built again. JOBS (2) compilers run at once. A source that the mirror does not
+# have is reported and skipped; the exit status is then 77, as without apt or a network.
 # shellcheck source-path=SCRIPTDIR source=suites.sh
 . "$(dirname "$0")/suites.sh"
 
@@ -20,7 +20,7 @@ tools='gcc clang-21 lld-21 llvm-21 bolt-21 binutils make libc6-dev zlib1g-dev ba
 	mawk findutils diffutils hostname'
 builds='3.13-plain 3.13-switch 3.13-clang 3.13-nogil 3.14-tailcall 3.15-tailcall'
 
-# What distinguishes a build: compiler and arguments for configure.
+# A build's compiler and arguments for configure
 how() {
 	case ${1#3.*-} in
 	tailcall) echo 'CC=clang-21 --with-tail-call-interp' ;;
@@ -42,7 +42,7 @@ get_toolchain() {
 	mv "$work"/toolchain/* "$toolchain/"
 }
 
-# The source of CPython 3.N as Debian got it: the newest whose files the mirror still has.
+# The source of CPython 3.N as packaged by Debian: the newest whose files the mirror still has.
 get_source() {
 	local dir=$toolchain/src/$1 suite
 	[ -d "$dir" ] && return
@@ -60,7 +60,7 @@ get_source() {
 	return 77
 }
 
-# in_toolchain COMMAND: in its root, with a /dev and /proc that vanish with it.
+# in_toolchain COMMAND: run it in the toolchain's root, with a /dev and /proc that vanish afterwards.
 in_toolchain() {
 	# shellcheck disable=SC2016 # for the inner shell
 	unshare --mount sh -c 'mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" &&
@@ -91,7 +91,7 @@ build() {
 	rm -rf "${toolchain:?}/build/$name"
 }
 
-# The same here, without the toolchain: the program, the standard library, their shared libraries.
+# The same on this system, without the toolchain: the program, the standard library, shared libraries.
 build_here() {
 	local name=$1 version=${1%%-*} dir=$work/build root=$work/root lib=usr/lib/x86_64-linux-gnu
 	local python stdlib
@@ -120,7 +120,7 @@ build_here() {
 	ln -s "/$lib/ld-linux-x86-64.so.2" "$root/usr/lib64/"
 	ln -s usr/lib64 "$root/lib64"
 	launcher "$root" "$python"
-	# Targets do not write what they compile.
+	# Targets do not write bytecode files.
 	"$root/pyprof/$python" -m compileall -q -j 0 "$stdlib" >"$work/log" &&
 		"$root/pyprof/$python" -c "import asyncio, json, threading" || return 1
 	rm -rf "${cache:?}/built-$name"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A look at pyprofd: a small web service runs, is profiled from outside for a few seconds under
-# load, and is left alone again. Leaves nothing behind.
+# A demonstration of pyprofd: a small web service under load is profiled from outside for a few
+# seconds, and continues afterwards. Removes all its files.
 set -eu
 
 : "${PYPROF_BUILD:=build}" "${DEMO_SECONDS:=5}"

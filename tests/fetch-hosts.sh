@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Programs of a Debian release that embed Python, with everything that they depend on, unpacked in a
-# root directory of their own, see fetch-interpreters.sh.
+# Programs of a Debian release that embed Python, with all their dependencies, unpacked in their own
+# root directory, see fetch-interpreters.sh.
 #
 #   fetch-hosts.sh SUITE...    prints the root directories, one per line
 set -eu

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The Pythons of other Debian releases, unpacked side by side to run and trace them from there; the
-# system's own packages are not touched. From the mirror, and checked with the keyring, that this
-# machine's apt is set up with.
+# system's own packages are not changed. Uses the mirror and the keyring of this machine's apt
+# configuration.
 #
 #   fetch-interpreters.sh [SUITE...]    default: all below; prints the launchers, one per line
 #
-# Each suite is a root directory of its own in $PYPROF_SUITES (default: pyprofd-tests in
+# Each suite has its own root directory in $PYPROF_SUITES (default: pyprofd-tests in
 # $XDG_CACHE_HOME), complete with its libc, so that `chroot` works as well. SUITE/pyprof/python3.X runs
-# an interpreter in place. A suite that is there is not fetched again. Exits with 77 where there is
-# no apt or no network, which is a skipped test.
+# an interpreter in place. An existing suite is not fetched again. Exits with 77 if there is no apt or
+# no network, which means a skipped test.
 set -eu
 
 # shellcheck source-path=SCRIPTDIR source=suites.sh
 . "$(dirname "$0")/suites.sh"
 
-# What is fetched of a suite, with everything that it depends on.
+# The packages to fetch from a suite, without their dependencies
 packages() {
 	case $1 in
 	bullseye) echo python3.9 python3-gevent ;;
@@ -26,7 +26,7 @@ packages() {
 	esac
 }
 
-# A program that embeds the Python of a shared library, as uwsgi, mod_wsgi, PL/Python, gdb and vim do.
+# A program that embeds the Python of a shared library, like uwsgi, mod_wsgi, PL/Python, gdb and vim.
 host() {
 	"${CC:-cc}" -x c -o "$1" - -ldl -DLIBRARY="\"$2\"" <<-'END'
 		#include <dlfcn.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Runs tests and adds up what came of them. Exit statuses of Criterion binaries are not trusted (a
-# run in which everything was skipped ends with 0): their TAP output is counted, and a binary that
-# ends without a complete one has failed.
+# Runs tests and adds up their results. Exit statuses of Criterion binaries are not reliable (a run
+# in which all tests were skipped exits with 0): the script counts the results in their TAP output, and
+# a binary whose output is incomplete has failed.
 #
 #   run.sh [--jobs N] LABEL BINARY...      Criterion binaries
 #   run.sh --node LABEL FILE...            tests for Node.js, which write TAP as well
@@ -10,14 +10,14 @@
 #   run.sh --fuzz-replay LABEL BINARY...   fuzzers linked with driver.c: replay the corpus
 #   run.sh --command LABEL CMD [ARG]...    any command: 0 passed, 77 skipped, else failed
 #   run.sh --programs N A B C BINARY...    run.sh A B C BINARY for each, N at a time
-#   run.sh --sections GROUP...             make run-SECTION for each, then the closing line
+#   run.sh --sections GROUP...             make run-SECTION for each, then the last line
 #
-# A GROUP is A,B,C+X: sections in turn, and beside them X, which gets the processor time that they
-# leave. The output of X follows when the group has ended.
+# A GROUP is A,B,C+X: sections in sequence, and beside them X, which gets the processor time that they
+# leave idle. The output of X follows when the group has ended.
 #
 # Environment: RESULTS (file that collects "passed failed skipped name"; RESULTS.times collects
-# "seconds name note"), TEST_TIMEOUT, SUBMAKE, and CI=true or PYPROF_TEST_REQUIRE, under either of
-# which a skipped test is a failure.
+# "seconds name note"), TEST_TIMEOUT, SUBMAKE, and CI=true or PYPROF_TEST_REQUIRE; with either of these
+# a skipped test is a failure.
 set -eu
 
 : "${RESULTS:=/dev/null}" "${TEST_TIMEOUT:=900}" "${SUBMAKE:=make}"
@@ -26,24 +26,24 @@ corpora=$top/tests/fuzz/corpus
 work=$(mktemp -d)
 beside= # the process group of a section beside others
 trap '[ -z "$beside" ] || kill -- "-$beside" 2>/dev/null; rm -rf "$work"' EXIT
-# Verdicts on interpreters are made anew, and leave nothing behind.
+# Self-test verdicts on interpreters are not reused, and their cache is removed afterwards.
 export CACHE_DIRECTORY=$work/cache
 mkdir -m 700 "$CACHE_DIRECTORY"
 failed=0
 
 strict() { [ "${CI:-}" = true ] || [ -n "${PYPROF_TEST_REQUIRE:-}" ]; }
 
-# For the end, where it is looked for: Criterion's lines about failed assertions, else the log's end.
+# For the end of the output: Criterion's lines about failed assertions, else the end of the log.
 keep_gist() {
 	local text
 	[ "$RESULTS" != /dev/null ] && [ -e "$work/log" ] || return 0
 	text=$(grep -E '^\[(----|FAIL|ERR |CRASH)' "$work/log") || text=$(tail -n 20 "$work/log")
 	text=$(head -n 40 <<<"$text" | cut -c 1-300)
-	# At once: sections beside each other write to the same file.
+	# In one write: sections that run beside each other write to the same file.
 	printf '%s:\n%s\n' "$1" "$text" >>"$RESULTS.why"
 }
 
-# record NAME PASSED FAILED SKIPPED: note it, and print it when it is worth a line.
+# record NAME PASSED FAILED SKIPPED: record the result, and print it.
 record() {
 	local name=$1 p=$2 f=$3 s=$4 word=ok
 
@@ -63,20 +63,20 @@ record() {
 # Microseconds.
 now() { echo "${EPOCHREALTIME/[.,]/}"; }
 
-# took NAME START NOTE: write down how long NAME took since START.
+# took NAME START NOTE: record the time since START.
 took() {
 	[ "$RESULTS" = /dev/null ] ||
 		printf '%d.%d %s %s\n' $((($(now) - $2) / 1000000)) \
 			$((($(now) - $2) / 100000 % 10)) "$1" "$3" >>"$RESULTS.times"
 }
 
-# run CMD...: run with a time limit, in a process group of its own that ends with it.
+# run CMD...: run with a time limit, in its own process group, which is killed afterwards.
 run() {
 	begun=$(now)
 	timeout -k 10 "$TEST_TIMEOUT" "$@" >"$work/log" 2>&1
 }
 
-# Sanitizers write here; any file means failure, also in child processes and at exit, where
+# Sanitizers write here; any file means failure, also from child processes and at exit, where
 # Criterion would not notice.
 san_begin() {
 	rm -f "$work"/san.*
@@ -99,7 +99,7 @@ slowest_test() {
 		sort -rn | awk 'NR == 1 { t = $2 ", " $1 " s" } END { if (NR > 1) print t }'
 }
 
-# judge NAME STATUS: read the TAP file; anything short of a complete one is a failure.
+# judge NAME STATUS: read the TAP file; incomplete output is a failure.
 judge() {
 	local name=$1 rc=$2 p f s plan
 
@@ -145,7 +145,7 @@ node_() {
 		rc=0
 		run node --test-reporter=tap --test-reporter-destination="$work/tap" "$file" || rc=$?
 		[ "$rc" -eq 0 ] || cat "$work/tap" >>"$work/log"
-		# What a test measured is worth a line.
+		# Print the figures that a test measured.
 		sed -n 's/^# \([a-z]*: .*[0-9] s.*\)/         \1/p' "$work/tap"
 		judge "$label/${name%.mjs}" $rc
 	done
@@ -167,7 +167,7 @@ command_() {
 	esac
 }
 
-# A seed corpus in the tree is read, never written; what the fuzzer finds goes to a scratch one.
+# The seed corpus in the tree is only read; the fuzzer writes new inputs to a temporary corpus.
 fuzz() {
 	local seconds=$1 label=$2 bin short
 	shift 2
@@ -189,7 +189,7 @@ fuzz_replay() {
 	done
 }
 
-# programs N A B C BINARY...: the output of each is printed when it is complete.
+# programs N A B C BINARY...: prints the output of each program when it is complete.
 programs() {
 	local n=$1 args=("${@:2:3}")
 	shift 4
@@ -205,14 +205,14 @@ whole() {
 	return $rc
 }
 
-# What the kernel says when breakpoints stay in a process because whoever attached or detached them
-# was killed meanwhile. It names that process: our programs, their helpers and the tests.
+# The kernel's message about breakpoints that stay in a process because the process that attached or
+# detached them was killed meanwhile. It names that process: a program, a helper or a test of the project.
 complaint='uprobe: (pyprof|test_|python).*leaking uprobe'
 
-# The kernel log's lines about it, with their times; fails where the log cannot be read.
+# Prints these lines of the kernel log, with their times; fails if the log cannot be read.
 kernel_log() { dmesg >"$work/dmesg" && { grep -E "$complaint" "$work/dmesg" || true; }; }
 
-# kernel_log_check BEFORE: no line has come since that file was made.
+# kernel_log_check BEFORE: fails if there are such lines that are not in this file.
 kernel_log_check() {
 	if [ ! -e "$1" ] || ! kernel_log >"$work/klog"; then
 		echo "         kernel-log: dmesg cannot be read here"
@@ -228,7 +228,7 @@ kernel_log_check() {
 	fi
 }
 
-# Where the time went: each section, and the ten programs that took longest.
+# Print the time of each section, and of the ten slowest programs.
 print_times() {
 	sed -n 's/^\([0-9]*\)\.[0-9] SECTION \(.*[^ ]\) *$/\2 \1 s/p' "$RESULTS.times" |
 		paste -s -d, | sed 's/,/, /g; s/^/sections: /'
@@ -238,19 +238,19 @@ print_times() {
 		       print $0 == "" ? "" : " (" $0 ")" }'
 }
 
-# section NAME CMD...: make run-NAME, through CMD.
+# section NAME CMD...: make run-NAME, executed by CMD.
 section() {
 	local name=$1 start rc=0
 	shift
 	start=$(now)
-	# Not quoted: SUBMAKE carries -j as well.
+	# Not quoted, because SUBMAKE can contain -j as well.
 	# shellcheck disable=SC2086
 	"$@" $SUBMAKE "run-$name" || rc=$?
 	[ $rc -eq 0 ] || record "$name/build" 0 1 0
 	took SECTION "$start" "$name"
 }
 
-# group SECTIONS ASIDE: a GROUP.
+# group SECTIONS ASIDE: run a GROUP.
 group() {
 	local name aside=$2 idle=(nice -n 19)
 
@@ -306,5 +306,5 @@ case ${1:-} in
 --jobs) criterion "$2" "${@:3}" ;;
 *) criterion "" "$@" ;;
 esac
-# With a RESULTS file, whoever adds it up decides.
+# With a RESULTS file, the caller that adds it up decides.
 [ "$RESULTS" != /dev/null ] || exit $failed

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Packages of other Debian releases, unpacked below a directory: what fetch-interpreters.sh and
-# build-interpreters.sh share. To be sourced. Sets $cache (where the suites are) and $work (removed at
-# the end).
+# Packages of other Debian releases, unpacked below a directory: functions for fetch-interpreters.sh
+# and build-interpreters.sh. To be sourced. Sets $cache (the directory of the suites) and $work (removed
+# at the end).
 set -eu
 
 # shellcheck disable=SC2034 # for those that source this
@@ -22,14 +22,14 @@ need_apt() {
 	fi
 }
 
-# Of an apt sources file in deb822 form: the first stanza of Debian itself (not of its security
-# archive), without what depends on the release.
+# From an apt sources file in deb822 form: the first stanza of Debian itself (not of its security
+# archive), without the fields that depend on the release.
 stanza() {
 	awk -v RS= '/(^|\n)Types:/ && /(^|\n)URIs:[^\n]*\/debian\/?(\n|$)/ { print; exit }' |
 		sed -n '/^URIs:/p; /^Signed-By:/p'
 }
 
-# The same from a list in one-line form.
+# The same from a sources file in one-line form.
 one_line() {
 	sed -n 's#^deb  *\(\[[^]]*\]\)\{0,1\} *\([a-z+]*://[^ ]*/debian/\{0,1\}\) .*#\1 \2#p' |
 		head -n 1 | sed 's#.*signed-by=\([^] ]*\).*\] \(.*\)#URIs: \2\nSigned-By: \1#; t
@@ -52,7 +52,7 @@ Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg" ;;
 	printf 'Types: %s\n%s\nSuites: %s\nComponents: main\n' "$2" "$found" "$1"
 }
 
-# apt with a state of its own: it sees no package as installed, so it fetches all that is needed.
+# Run apt with its own state, in which no package is installed, so that it fetches all dependencies.
 private_apt() {
 	apt-get -q -o Dir::State="$work/state" -o Dir::State::lists="$work/lists" \
 		-o Dir::State::status=/dev/null -o Dir::Cache="$work/cache" \
@@ -62,7 +62,7 @@ private_apt() {
 		-o Debug::NoLocking=1 -o APT::Sandbox::User= "$@"
 }
 
-# A merged /usr, as every release since bookworm has it: the dynamic linker is where programs look.
+# Make a merged /usr, as in every release since bookworm: programs expect the dynamic linker there.
 make_root() {
 	local d
 	mkdir -p "$1"/{dev,etc,proc,run,sys,tmp,var,usr/bin,usr/sbin,usr/lib,usr/lib64}
@@ -74,10 +74,10 @@ make_root() {
 # unpack DEB ROOT: tar would replace the links of a merged /usr by directories.
 unpack() { dpkg-deb --fsys-tarfile "$1" | tar -x -C "$2" --keep-directory-symlink --no-same-owner; }
 
-# launcher ROOT PYTHON: a program that runs it in place, with the root's own libraries.
+# launcher ROOT PYTHON: write a program that runs it in place, with the root's own libraries.
 launcher() {
 	local ld
-	# The link may be absolute: it is meant to be followed in the root.
+	# The link may be absolute, relative to the root.
 	ld=$(basename "$(readlink "$1/lib64/ld-linux-x86-64.so.2")")
 	mkdir -p "$1/pyprof"
 	cat >"$1/pyprof/$2" <<-END
@@ -90,7 +90,7 @@ launcher() {
 	chmod 755 "$1/pyprof/$2"
 }
 
-# use_suite SUITE [TYPES]: what private_apt sees from here on.
+# use_suite SUITE [TYPES]: the release that private_apt uses from here on.
 use_suite() {
 	rm -rf "$work/cache" "$work/lists" "$work/state"
 	mkdir -p "$work"/{state,lists/partial,cache/archives/partial}
@@ -98,7 +98,7 @@ use_suite() {
 	private_apt update >"$work/log" 2>&1 || skip "$1 cannot be fetched: $(tail -n 1 "$work/log")"
 }
 
-# fill_root SUITE ROOT PACKAGE...: with everything that they depend on.
+# fill_root SUITE ROOT PACKAGE...: unpack the packages and all their dependencies.
 fill_root() {
 	local suite=$1 root=$2 deb
 	shift 2

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The floor under every tracer of this kind: pyprofd's own plan for a process, with a program at
- * each site that does nothing. `bench_floor PID` reads lines: on, off; its end takes the probes
- * off. It answers each with "ok", after a first one when it is ready.
+ * The minimum cost of any tracer with this mechanism: pyprofd's own plan for a process, with an
+ * empty program at each site. `bench_floor PID` prints "ok" when it is ready, then reads lines, on
+ * or off, and answers each with "ok". When it ends, the probes are detached.
  */
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# `make bench`: see bench.py. Arguments: which parts of it.
+# `make bench`: see bench.py. Arguments: the parts to run.
 set -eu
 : "${PYPROF_BUILD:=build}"
 export PYPROF_BUILD

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# No circles of files within a folder: two modules that include each other can only be read, and
-# changed, together. A module is X.c with X.h; X_priv.h, which shows X's inside to the other files of
+# Files of a folder must not include each other in a circle: two modules that do can only be read and
+# changed together. A module is X.c with X.h; X_priv.h, which shows X's internals to the other files of
 # its folder, belongs to X.
 set -eu
 cd "$(dirname "$0")/../.."
 
-# Not opened yet.
+# Folders that still have circles
 known='daemon/verify: these include each other: cache verify'
 
 edges=$(mktemp)

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What must not be in the tree: calls that cannot be made safe, and traces of somebody's machine.
+# Forbidden contents of the tree: calls that cannot be made safe, and paths of a developer's machine.
 set -eu
 cd "$(dirname "$0")/../.."
 
 list() { git ls-files --cached --others --exclude-standard -- "$@" | grep -v '^tests/check/forbidden.sh$' || true; }
 found=0
 
-# report REASON PATTERN FILE...: extended regular expression, lines that match are shown.
+# report REASON PATTERN FILE...: extended regular expression; prints the matching lines.
 report() {
 	reason=$1 pattern=$2
 	shift 2
@@ -18,7 +18,7 @@ report() {
 	fi
 }
 
-# Comments are not calls: drop what follows // and * at the start of a line.
+# Comments are not calls: remove text after // and lines that begin with *.
 code() {
 	reason=$1 pattern=$2
 	shift 2
@@ -43,7 +43,7 @@ set -- $(list '*.c' '*.h' '*.py' '*.sh' '*.md' '*.[18]' '*.service' Makefile '.c
 home="/ho""me/[a-z]" roots="/ro""ot/" work="/wo""rk/"
 report 'a path of one machine' "(^|[^a-zA-Z0-9_.})])($home|$roots|$work)" "$@"
 
-# In what ships: exit() outside main() takes the daemon down.
+# In shipped code, exit() outside of main() would end the daemon.
 # shellcheck disable=SC2046
 set -- $(list 'daemon/*.c' 'cli/*.c' | grep -v '/main\.c$')
 code 'no error on overflow: use parse_* of base/parse.h' \
@@ -51,7 +51,7 @@ code 'no error on overflow: use parse_* of base/parse.h' \
 code 'runs a shell' '(^|[^a-zA-Z0-9_.>])(popen|system)[[:space:]]*\(' "$@"
 code 'exit() outside main.c' '(^|[^a-zA-Z0-9_])exit[[:space:]]*\(' "$@"
 
-# The licence is in every source file.
+# Every source file has the licence identifier.
 for f in $(list '*.c' '*.h' '*.py' '*.sh' Makefile); do
 	head -n 3 "$f" | grep -q 'SPDX-License-Identifier' || {
 		echo "$f: no SPDX line"
@@ -59,7 +59,7 @@ for f in $(list '*.c' '*.h' '*.py' '*.sh' Makefile); do
 	}
 done
 
-# Waiting is for an event with a deadline.
+# Wait for an event with a deadline instead.
 # shellcheck disable=SC2046
 set -- $(list 'tests/unit/*.c')
 code 'a unit test that sleeps' '(^|[^a-zA-Z0-9_])(u|nano)?sleep[[:space:]]*\(' "$@"

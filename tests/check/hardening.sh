@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The programs as built have the protections that the compiler and the linker offer.
+# The built programs have the protections that the compiler and the linker offer.
 #
 #   hardening.sh [BUILD]    default: $PYPROF_BUILD, or build
 set -euo pipefail
@@ -31,7 +31,7 @@ for program in "$build/pyprofd" "$build/pyprofctl"; do
 	has "$program" ' __v?snprintf_chk' 'size checks (_FORTIFY_SOURCE)' <<<"$symbols"
 done
 
-# What cannot be seen in a linked program: by object, and by what the compiler says of its options.
+# Protections that a linked program does not show: checked per object, and by the compiler's options.
 mapfile -t objects < <(find "$build"/obj/{daemon,cli,gen} -name '*.o')
 while read -r object; do
 	lacks "$object" 'no control-flow protection'

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Every option in --help is in the man page, and the other way round.
+# Every option in --help is in the man page, and vice versa.
 set -eu
 cd "$(dirname "$0")/../.."
 : "${PYPROF_BUILD:=build}"
 bad=0
 
-# --help of a program, and of each of its commands.
+# Prints --help of a program and of each of its commands.
 help_of() {
 	"$1" --help
 	"$1" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\).*/\1/p' | while read -r command; do
@@ -22,7 +22,7 @@ check() {
 		echo "$program --help names no options"
 		bad=1
 	}
-	# mdoc: `.It Fl d , -duration Ar n` says -d and --duration.
+	# mdoc: `.It Fl d , -duration Ar n` describes -d and --duration.
 	sed -n 's/^\.It Fl \(-*[a-zA-Z][a-z-]*\)\( , \)*\(-[a-z-]*\)*.*/-\1 -\3/p' "$page" | tr ' ' '\n' |
 		grep -vx -- - | LC_ALL=C sort -u >"$tmp/man"
 	for word in $(LC_ALL=C comm -23 "$tmp/help" "$tmp/man"); do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Who may include whom. One line per directory: itself, then what it may use besides itself, base/
-# and pyprof/. What is not allowed here is forbidden, so the graph below is the architecture.
+# Allowed includes. One line per directory: itself, then the directories that it may use besides itself,
+# base/ and pyprof/. Other includes are forbidden, so the graph below is the architecture.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -53,7 +53,7 @@ bad=$(
 			split($0, part, ":"); file = part[1]; lineno = part[2]
 			inc = $0; sub(/.*#include "/, "", inc); sub(/".*/, "", inc)
 			top = file; sub(/\/.*/, "", top)
-			# The files of daemon/ itself put the program together: they may use all.
+			# The files of daemon/ itself assemble the program and may use all directories.
 			if (file ~ /^daemon\/[^\/]*$/) next
 			dir = top
 			if (top == "daemon") { dir = file; sub(/^daemon\//, "", dir); sub(/\/.*/, "", dir) }
@@ -81,14 +81,14 @@ bad=$(
 			if (to == "base" || to == "pyprof" || may[dir, to]) next
 			print at dir "/ may not include " to "/"
 		}'
-	# The planner's back ends are the only code that knows an instruction set: the decoder is theirs,
-	# and they know nothing of what is planned with it.
+	# The planner's back ends are the only code that depends on an instruction set: only they use the
+	# decoder, and they do not depend on the planner.
 	grep -rn '#include.*Zydis' daemon cli include tests bpf --include='*.[ch]' |
 		grep -v '^daemon/plan/arch/' | sed 's/$/: only daemon\/plan\/arch\/ uses Zydis/'
 	grep -n '^#include "' daemon/plan/arch/*.[ch] | grep -v '"plan/arch/' |
 		sed 's/$/: daemon\/plan\/arch\/ includes nothing else of ours/'
 	# A source file includes its own header first, or its directory's private one, which includes
-	# that: it proves the header complete.
+	# its own header: this proves that the header is complete.
 	find daemon cli -name '*.c' 2>/dev/null | LC_ALL=C sort | while read -r c; do
 		[ -e "${c%.c}.h" ] || continue
 		dir=${c%/*}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The target programs: each compiles on every Python here, and mixed.py counts the same twice in a
-# row. (cProfile of 3.12 and later misses a call now and then on a busy machine.)
+# The target programs: each compiles on every Python of this machine, and mixed.py has the same counts in
+# two runs. (cProfile of 3.12 and later occasionally misses a call on a busy machine.)
 set -eu
 cd "$(dirname "$0")/../.."
 tmp=$(mktemp -d)

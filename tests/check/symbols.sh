@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# No two things with external linkage of one name in what is linked together: from archives the
-# linker takes the first it needs and says nothing of the other. Weak ones are meant to be replaced.
+# No two symbols with external linkage may have the same name in one program: the linker takes the first
+# one that it needs from an archive, without a message. Weak symbols may be replaced.
 #
 #   symbols.sh [BUILD]    default: $PYPROF_BUILD, or build
 set -euo pipefail
@@ -9,7 +9,7 @@ set -euo pipefail
 build=${1:-${PYPROF_BUILD:-build}}
 failed=0
 
-# one_each FILE...: what makes one program; the names that it has twice, and where.
+# one_each FILE...: the files of one program; prints the names that occur twice, and their files.
 one_each() {
 	local twice
 	twice=$(nm -A --extern-only --defined-only "$@" |
