@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What reports must show, worked out from the JSON format, whose own figures tests/unit/format
-// compares with the snapshot's.
+// The figures that reports must show, computed from the JSON format. tests/unit/format compares the
+// JSON format's figures with the snapshot's.
 
 function flat(f) {
 	return {
@@ -29,7 +29,7 @@ function add(map, key, figures, extra) {
 			known[field] += n;
 }
 
-// The identity of a function, also across variants.
+// The identity of a function, equal for its variants.
 export function identity(f) {
 	return JSON.stringify([f.file, f.line, f.name, f.qualname]);
 }
@@ -61,7 +61,7 @@ export function edges(json) {
 	return [...ret.values()];
 }
 
-// Contexts, those of the same path in all threads together: path → calls and cumulative times.
+// Contexts; those with the same path in all threads are added up: path → calls, cumulative times.
 export function contexts(json) {
 	const cum = json.nodes.map((n) => ({ cpu: n.self.cpu, wall: n.self.wall, calls: n.calls }));
 	const path = [];
@@ -86,7 +86,7 @@ export function contexts(json) {
 	return ret;
 }
 
-// Rows of one thread, from its contexts alone: calls and own times.
+// Rows of one thread, computed from its contexts only: calls and own times.
 export function ownInThread(json, thread) {
 	const ret = new Map();
 
@@ -103,8 +103,8 @@ export function ownInThread(json, thread) {
 	return ret;
 }
 
-// Standard errors by identity and figure, as the page has them; null: not known. Those of code objects
-// with one identity add up as variances do.
+// Standard errors by identity and figure, as in the page; null: unknown. The errors of code objects
+// with one identity are added up as variances.
 export function errors(json) {
 	const ret = new Map();
 
@@ -128,8 +128,8 @@ export function errors(json) {
 	return ret;
 }
 
-// Resources of edges, from contexts alone: own shares, and with callees those of contexts that are not
-// below another one of the same edge.
+// Resources of edges, computed from contexts: own shares, and with callees, where contexts below
+// another one of the same edge are left out.
 export function edgeCounters(json, counter) {
 	const { nodes } = json;
 	const cum = nodes.map((n) => n.counters[counter]);
@@ -158,7 +158,7 @@ export function edgeCounters(json, counter) {
 	return ret;
 }
 
-// All that a thread used of a resource, outside Python included.
+// The total of a thread's resource, including its use outside of Python.
 export function threadCounter(json, thread, counter) {
 	return json.nodes.reduce((sum, n) => sum + (n.thread === thread ? n.counters[counter] : 0), 0);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Snapshots for the browser's tests, written by the product's own writers: `gen_reports DIR` makes
- * NAME.html for each snapshot below, and for some NAME.json, which the others are compared with,
- * NAME.speedscope.json and NAME.trace.json. No target, no root.
+ * NAME.html for each snapshot below, and for some NAME.json, which the tests compare the others
+ * with, NAME.speedscope.json and NAME.trace.json. Needs neither a target nor root.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void save(const struct snapshot *s, const struct format_opts *o, const ch
 		failures++;
 }
 
-/* In the formats given, NULL ends them. Takes the snapshot. */
+/* Saves the snapshot in these formats (ends with NULL), and frees it. */
 static void save_all(struct snapshot *s, const char *dir, const char *name,
 		     const char *const *formats_wanted)
 {
@@ -48,7 +48,7 @@ static void save_all(struct snapshot *s, const char *dir, const char *name,
 	snapshot_free(s);
 }
 
-/* Only the program's own code. Takes the snapshot. */
+/* Saves the program's own code only, and frees the snapshot. */
 static void save_folded(struct snapshot *s, const char *dir, const char *name)
 {
 	const struct format_opts o = {.only_my_code = true};
@@ -130,7 +130,7 @@ static void add_thread(struct snapshot *s, uint32_t i, uint64_t cpu)
 	add_node(s, SNAPSHOT_NONE, SNAPSHOT_NONE, 1000);
 }
 
-/* All counters, of any size; the more of them, the larger. */
+/* All counters, of any magnitude; values grow with their index. */
 static struct snapshot *with_counters(struct snapshot *s, unsigned int seed)
 {
 	s->measured = column_group("counters");
@@ -143,7 +143,7 @@ static struct snapshot *with_counters(struct snapshot *s, unsigned int seed)
 	return s;
 }
 
-/* Many contexts, as a service has them: bushy, some 60 deep, few of them large. */
+/* Many contexts, as of a service: many branches, some 60 deep, few with a large share. */
 static struct snapshot *large(void)
 {
 	struct snapshot *s = snapshot_new();
@@ -169,7 +169,7 @@ static struct snapshot *large(void)
 	return s;
 }
 
-/* As many functions as contexts. */
+/* As many functions as contexts */
 static struct snapshot *wide(void)
 {
 	struct snapshot *s = snapshot_new();
@@ -184,7 +184,7 @@ static struct snapshot *wide(void)
 	return s;
 }
 
-/* One function, calling itself. */
+/* One function that calls itself */
 static struct snapshot *deep(void)
 {
 	struct snapshot *s = snapshot_new();
@@ -199,7 +199,7 @@ static struct snapshot *deep(void)
 	return s;
 }
 
-/* Times beyond what a double holds, and a loss. */
+/* Times beyond a double's precision, and lost events */
 static struct snapshot *extreme(void)
 {
 	struct snapshot *s =
@@ -213,7 +213,7 @@ static struct snapshot *extreme(void)
 	return s;
 }
 
-/* Estimates with their errors, of which some are not known; the same function in two code objects. */
+/* Estimates with errors, some of which are unknown; one function has two code objects. */
 static struct snapshot *estimate(void)
 {
 	struct snapshot *s = snapshot_random(9);
@@ -232,7 +232,7 @@ static struct snapshot *estimate(void)
 	return s;
 }
 
-/* Samples: CPU time only. */
+/* Samples: CPU time only */
 static struct snapshot *sampled(void)
 {
 	struct snapshot *s = snapshot_build("target 42\n"
@@ -256,7 +256,7 @@ static struct snapshot *sampled(void)
 	return s;
 }
 
-/* Counts: contexts are two deep, and a caller's have no calls of their own. */
+/* Counts: contexts have a depth of two, and a caller's context has no calls of its own. */
 static struct snapshot *counted(const char *text)
 {
 	struct snapshot *s = snapshot_build(text);
@@ -287,8 +287,8 @@ static struct snapshot *counted(const char *text)
 	"  add lib/math.py:3 8 0\n"
 
 /*
- * For readers of Chrome's traces, which count microseconds in doubles: whole ones, none of them 0,
- * so that where a slice ends is where the next one begins, to the last bit.
+ * For readers of Chrome's traces, which represent microseconds as doubles: all times are whole and
+ * not 0, so that each slice ends exactly where the next one begins.
  */
 static struct snapshot *whole(void)
 {
@@ -304,7 +304,7 @@ static struct snapshot *whole(void)
 			      "  fib app.py:10 1 5000 6000\n");
 }
 
-/* Each function has durations, but for the first. */
+/* Each function except the first has durations. */
 static struct snapshot *with_durations(struct snapshot *s, unsigned int seed)
 {
 	for (uint32_t f = 1; f < s->nfuncs; f++)

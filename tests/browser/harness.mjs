@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A headless Chromium, a server for the files it opens, and pages that must behave: whatever they
-// ask for besides themselves, complain of on the console, or pop up, fails the test.
+// A headless Chromium, a server for the files it opens, and checked pages: a test fails if its page
+// requests anything else, writes an error to the console, or opens a dialog.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ const TYPES = {
 	'.woff2': 'font/woff2',
 	'.wasm': 'application/wasm',
 };
-// A browser that talks to nobody: what it would do on its own is switched off.
+// A browser without network access of its own: its background requests are disabled.
 const QUIET = [
 	'--no-sandbox',
 	'--disable-quic',
@@ -31,14 +31,14 @@ const QUIET = [
 	'--disable-sync',
 ];
 
-// Every test has a minute or two, however busy the machine is; nothing waits for less.
+// Every test has a minute or two, as the machine may be busy; no wait has a shorter deadline.
 export function test(name, body) {
 	const skip = !existsSync(CHROMIUM) && !REQUIRED && `needs ${CHROMIUM}`;
 
 	nodeTest(name, { skip, timeout: 120000 }, body);
 }
 
-// Serves the directories under /NAME/, remembers what it was asked for.
+// Serves the directories under /NAME/, and records the requests.
 export async function serve(directories) {
 	const asked = [];
 	const server = createServer((request, response) => {
@@ -80,7 +80,7 @@ export function useBrowser(directories, ...more) {
 	});
 }
 
-// Open a page on its own and hand it to body; afterwards see that it behaved.
+// Opens a page, passes it to body, and then checks that it made no errors or requests.
 export async function withPage(url, options, body) {
 	const context = await world.browser.newContext({ viewport: { width: 1400, height: 1000 }, ...options });
 	const page = await context.newPage();
@@ -102,7 +102,7 @@ export async function withPage(url, options, body) {
 	}
 }
 
-// A report of ours, open and ready: it asked for nothing but itself.
+// A report of the profiler, loaded: it requested nothing but itself.
 export async function withReport(name, options, body) {
 	const url = `${world.server.origin}/reports/${name}.html`;
 
@@ -118,7 +118,7 @@ export function snapshot(name) {
 	return JSON.parse(readFileSync(join(REPORTS, `${name}.json`), 'utf8'));
 }
 
-// For people to look at, beside the other results.
+// A screenshot for developers, saved beside the other results.
 export async function picture(page, name) {
 	const dir = join(REPORTS, '..', 'pictures');
 

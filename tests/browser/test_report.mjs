@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The HTML report in a browser: what it shows is what was measured, it can be worked by mouse and by
-// keyboard, it talks to nobody, and names in it are only names.
+// The HTML report in a browser: it shows the measured figures, works with mouse and keyboard, makes
+// no requests, and treats names as plain text.
 
 import assert from 'node:assert/strict';
 import { pathToFileURL } from 'node:url';
@@ -24,7 +24,7 @@ const FIELDS = ['ncalls', 'pcalls', 'tot_cpu', 'cum_cpu', 'tot_wall', 'cum_wall'
 // "1,234 ns, 5.6 %" and "1,234 calls"
 const exact = (text) => Number(/^[\d,]+/.exec(text)[0].replaceAll(',', ''));
 
-// What is in the table, all of it: rows are there only while they can be seen, so scroll along.
+// Returns the whole table: rows only exist while they are visible, so the test scrolls through it.
 async function tableRows(page) {
 	const rows = new Map();
 
@@ -62,7 +62,7 @@ async function showColumns(page, fields) {
 	await page.click('.chooser summary');
 }
 
-// Ids of the topmost rows, as they stand.
+// Returns the ids of the topmost rows, in order.
 function topRows(page) {
 	return page.$$eval('#functions-table .tabulator-row', (rows) =>
 		rows
@@ -75,8 +75,8 @@ async function sortBy(page, field) {
 	await page.click(`#functions-table .tabulator-col[tabulator-field=${field}] .tabulator-col-title`);
 }
 
-// Frames that are drawn: path, and the exact figure that d3-flame-graph draws. It gives a frame that
-// was there before its new width in an animation, of no length, some frames of the screen later.
+// Returns the drawn frames: path, and the exact figure that d3-flame-graph draws. It moves an existing
+// frame to its new width in an animation, some frames of the screen later, even without a duration.
 async function frames(page) {
 	await page.waitForFunction(() => {
 		const width = (g) => g.querySelector('rect').getBBox().width;
@@ -175,7 +175,7 @@ test('a function’s figures, callers and callees are the snapshot’s, at 100,0
 
 const COUNTERS = ['vcsw', 'ivcsw', 'minflt', 'majflt', 'rbytes', 'wbytes'];
 
-// One after the other: the page shows a measure's columns when it is chosen.
+// One measure after the other, as the page shows a measure's columns only when it is selected.
 async function choose(page, measure) {
 	await page.check(`input[name=measure][value=${measure}]`, { force: true });
 	await page.waitForSelector(
@@ -183,7 +183,7 @@ async function choose(page, measure) {
 	);
 }
 
-// A column's heading can be seen, however many columns there are.
+// The heading of a column is visible, however many columns there are.
 function inView(page, field) {
 	return page.waitForFunction((f) => {
 		const box = document.querySelector('#functions-table').getBoundingClientRect();
@@ -193,7 +193,7 @@ function inView(page, field) {
 	}, field);
 }
 
-// What stands in the cells of a table by rows, exact.
+// Returns the exact contents of a table's cells, by row.
 function exactCells(page, selector) {
 	return page.$$eval(selector, (list) =>
 		list.map((tr) => ({ id: tr.dataset.id, cells: [...tr.querySelectorAll('td[title]')].map((td) => td.title) })),
@@ -235,7 +235,7 @@ test('resources: chosen as measures, they sort the table and are drawn', async (
 			assert.equal(root.value, json.nodes.reduce((n, c) => n + (c.func === null ? 0 : c.counters[counter]), 0));
 		}
 		assert.match(await page.textContent('#frame'), /^all · [\d.]+ [kM]?B written, 100.0 %/);
-		// A function that is chosen comes into view, and the columns stay.
+		// A selected function scrolls into view, and the columns stay.
 		await page.evaluate(() => (location.hash = '#f3'));
 		await page.waitForSelector('#row-3.selected');
 		await inView(page, 'cum_counters_wbytes');
@@ -307,7 +307,7 @@ test('quantiles of durations are the snapshot’s, where all threads are selecte
 	});
 });
 
-// "1,234 ns ± 56 ns (standard error), 5.6 %": the error, null where none stands there.
+// "1,234 ns ± 56 ns (standard error), 5.6 %": returns the error, null if there is none.
 const errorIn = (text) => (/± /.test(text) ? Number(/± ([\d,]+)/.exec(text)[1].replaceAll(',', '')) : null);
 
 test('estimates carry their standard errors, where they are known', async () => {
@@ -343,7 +343,7 @@ test('estimates carry their standard errors, where they are known', async () => 
 			assert.deepEqual(cum.cells.map(errorIn), [want(id, 'cum_cpu'), want(id, 'cum_wall')]);
 		}
 
-		// Errors are of all threads together: of some of them, they are not known.
+		// Errors are for all threads together: for a selection of threads they are unknown.
 		assert.ok(json.threads.length > 1);
 		await page.locator('#threads-table .tabulator-row input').first().uncheck();
 		await page.waitForFunction(() => !document.getElementById('threads-chosen').textContent.startsWith('all'));
@@ -492,7 +492,7 @@ test('a regular expression filters the table and lights up the flame graph', asy
 		))
 			assert.equal(matches, /function_(17|18)\d$/.test(path), path);
 
-		// What is no expression is searched as it stands; Esc ends the search.
+		// An invalid expression is searched as plain text; Esc ends the search.
 		await page.fill('#search', 'function_17(');
 		await page.waitForFunction(() => /no regular expression/.test(document.getElementById('search-note').textContent));
 		assert.equal((await tableRows(page)).size, 0);
@@ -510,7 +510,7 @@ test('callers and callees lead on, and Back leads back', async () => {
 			['callers', 'callees'],
 			['callees', 'callers'],
 		]) {
-			// One that has such a link to another function.
+			// A frame with such a link to another function.
 			const from = await page.evaluate(async (k) => {
 				for (let id = location.hash === '#f0' ? 1 : 0; ; id++) {
 					const shown = new Promise((r) => addEventListener('hashchange', r, { once: true }));
@@ -527,7 +527,7 @@ test('callers and callees lead on, and Back leads back', async () => {
 
 			await page.click(`#details .${kind} tr[data-id="${from.to}"] button`);
 			await page.waitForSelector(`#details .${other} tr[data-id="${from.id}"]`);
-			// Its row comes into view and is marked.
+			// Its row scrolls into view and is marked.
 			await page.waitForSelector(`#row-${from.to}.selected`);
 			await page.goBack();
 			await page.waitForFunction((n) => document.querySelector('#details h3').textContent === n, name);
@@ -542,7 +542,7 @@ test('the flame graph draws the snapshot’s contexts, on each clock', async () 
 
 	await withReport('random', { viewport: { width: 1800, height: 1000 } }, async (page) => {
 		for (const clock of ['cpu', 'wall', 'calls']) {
-			// Labels are all that a frame shows; the same ones may stand for several functions.
+			// Frames only show labels, and several functions can have the same label.
 			const want = new Map();
 			for (const [path, figures] of contexts(json)) {
 				const names = path.slice(1).split(/(?<=\])\//).map((k) => {
@@ -568,7 +568,7 @@ test('the flame graph draws the snapshot’s contexts, on each clock', async () 
 				assert.ok(want.get(JSON.stringify(f.path))?.includes(f.value), `${f.path}: ${f.value}`);
 				assert.ok(Math.abs(f.width - (root.width * f.value) / root.value) < 0.01);
 			}
-			// Nothing that is wide enough is missing.
+			// No frame that is wide enough is missing.
 			const wide = [...want.values()].flat().filter((v) => v / root.value > 2 / root.width);
 			assert.ok(drawn.length - 1 >= wide.length);
 		}
@@ -612,7 +612,7 @@ test('the flame graph zooms by mouse and by keyboard, into what was too small to
 		await page.waitForFunction(() => document.querySelectorAll('#path button').length === 1);
 		assert.equal((await frames(page)).find((f) => f.path.length === 1).value, all.find((f) => f.path.length === 1).value);
 
-		// From a function's figures to its largest context.
+		// From a function's figures to its largest context
 		await page.click('#details header button');
 		await page.waitForFunction(() => document.querySelectorAll('#path button').length > 1);
 	});
@@ -684,7 +684,7 @@ test('works without a mouse', async () => {
 		assert.ok(!found.includes(-1), `${parts} in ${order}`);
 		assert.deepEqual([...found].sort((a, b) => a - b), found);
 
-		// Sort by a heading, then from row to row, and open one.
+		// Sort by a heading, then move from row to row, and open one.
 		await page.focus('#functions-table .tabulator-col[tabulator-field=ncalls]');
 		await page.keyboard.press('Enter');
 		await page.waitForSelector('.tabulator-col[tabulator-field=ncalls][aria-sort=descending]');
@@ -692,7 +692,7 @@ test('works without a mouse', async () => {
 		await page.keyboard.press('End');
 		await page.keyboard.press('Home');
 		await page.keyboard.press('ArrowDown');
-		// The second row of all, once the table has scrolled back.
+		// The second row of the table, after it has scrolled back.
 		const second = await page.getAttribute('#functions-table .tabulator-tableholder', 'aria-activedescendant');
 		await page.waitForSelector(`#${second}.current`);
 		const most = [...rows.values()].map((r) => r.ncalls).sort((a, b) => b - a);
@@ -718,7 +718,7 @@ test('everything to press or fill in has a name', async () => {
 	});
 });
 
-// The contrast of text with what is behind it, as WCAG counts it.
+// The contrast between text and its background, as defined by WCAG.
 function contrast(page, selector) {
 	return page.$eval(selector, (e) => {
 		const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
@@ -773,13 +773,13 @@ test('says whether it is exact, and what is not', async () => {
 	await withReport('extreme', {}, async (page) => {
 		assert.equal(await page.textContent('#quality'), 'lower bounds');
 		assert.match(await page.textContent('#banner'), /LOST 12 of 1246 events: counts are lower bounds/);
-		// Beyond what JavaScript counts exactly, it says so.
+		// Figures beyond JavaScript's exact integers are marked.
 		assert.match(await page.textContent('#summary'), /≈ 18,014,398,509,481,98\d/);
 	});
 	await withReport('counts', {}, async (page) => {
 		assert.ok(await page.isChecked('input[name=measure][value=calls]'));
 		assert.match(await page.textContent('#frame'), /all · 55 calls/);
-		// No columns of nothing.
+		// There are no empty columns.
 		assert.ok(await page.isVisible('.tabulator-col[tabulator-field=ncalls]'));
 		for (const field of ['tot_cpu', 'cum_cpu', 'tot_wall', 'cum_wall', 'wait'])
 			assert.ok(!(await page.isVisible(`.tabulator-col[tabulator-field=${field}]`)), field);
@@ -789,7 +789,7 @@ test('says whether it is exact, and what is not', async () => {
 	});
 });
 
-// Whatever made the figures estimates, the provenance says that they are.
+// If figures are estimates, the information about the profile mentions that, whatever the reason.
 test('says when figures are estimates', async () => {
 	const url = `${world.server.origin}/reports/random.html`;
 
@@ -834,7 +834,7 @@ test('hostile names are shown, and are only names', async () => {
 			assert.ok(shown.has(name), `${name} is not shown`);
 		assert.equal((await tableRows(page)).size, json.functions.length);
 
-		// All of the page's own: nothing came to be by a name.
+		// All objects are the page's own: no name of a function has created one.
 		for (const row of await page.$$('#functions-table .tabulator-row')) {
 			await row.click();
 			await page.waitForSelector('#details h3');
@@ -892,8 +892,8 @@ test('opens from a file as well, and prints', async () => {
 	});
 });
 
-// In seconds of the page's own thread, which other work on this machine does not lengthen as it does
-// the time on the wall; that is printed beside it.
+// In CPU seconds of the page's main thread, which depend less on other work of this machine than
+// elapsed time does; elapsed time is printed as well.
 test('100,000 contexts open in less than 3 s', async (t) => {
 	for (const name of ['large', 'large_counters', 'wide']) {
 		let least = Infinity;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// speedscope's own page, from npm, opens what we write for it, and Chrome's trace format as well. What
-// it read is read back: from its table as shown, and from the file that it exports.
+// speedscope's own page, from npm, opens the profiler's speedscope and Chrome trace files. The tests
+// read the result from its table as shown, and from the file that it exports.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { REPORTS, snapshot, test, useBrowser, withPage, world } from './harness.mjs';
 
-// It draws with WebGL, which a machine without a graphics card has in software.
+// speedscope draws with WebGL, which is implemented in software on a machine without a graphics card.
 useBrowser(
 	{ reports: REPORTS, speedscope: 'node_modules/speedscope/dist/release' },
 	'--use-angle=swiftshader',
 	'--enable-unsafe-swiftshader',
 );
 
-// Open a file, hand over the page and what it exports.
+// Opens a file, and passes the page and its export to the test.
 async function open(file, body) {
 	const { origin } = world.server;
 	const profile = encodeURIComponent(`${origin}/reports/${file}`);
@@ -27,8 +27,8 @@ async function open(file, body) {
 	});
 }
 
-// Play an exported profile: what its frames are known by → its own time, and its time on the stack,
-// recursion once.
+// Replays an exported profile: maps the frames' identities to self time and to time on the stack,
+// where recursion counts once.
 function played(profile, keys) {
 	const own = new Map();
 	const total = new Map();
@@ -56,7 +56,7 @@ function played(profile, keys) {
 
 const frameKey = (name, file, line) => JSON.stringify([name, file, line]);
 
-// The same from the snapshot: per function of a thread. Frames are name, file and line there.
+// The same from the snapshot, per function of a thread. Frames are name, file and line there.
 function expected(json, thread, clock) {
 	const own = new Map();
 	const total = new Map();
@@ -106,7 +106,7 @@ test('speedscope’s table shows the snapshot’s figures', async () => {
 
 	await open('whole.speedscope.json', async (page) => {
 		await page.getByText('Sandwich').click();
-		// Its rows come once it knows how much room there is.
+		// The rows appear after the page has determined its size.
 		await page.waitForFunction(() => /%\)\s+main$/m.test(document.body.innerText));
 		const shown = await page.$$eval('tr', (rows) =>
 			rows.map((r) => [...r.querySelectorAll('td')].map((c) => c.innerText.trim())).filter((c) => c.length >= 3),
@@ -119,7 +119,7 @@ test('speedscope’s table shows the snapshot’s figures', async () => {
 		const sum = (thread, clock) =>
 			[...expected(json, thread, clock).own.values()].reduce((a, b) => a + b, 0);
 
-		// Its list of profiles: number, name, weight.
+		// The list of profiles: number, name, weight.
 		const profiles = shown.filter((cells) => /^\d+$/.test(cells[0]));
 		assert.equal(profiles.length, 4);
 		profiles.forEach(([, name, weight], i) => near(weight, sum(i % 2, i < 2 ? 'cpu' : 'wall'), name));
@@ -137,8 +137,8 @@ test('speedscope’s table shows the snapshot’s figures', async () => {
 	});
 });
 
-// A frame's name is the slice's with its arguments there, which say what the slice should be: it is
-// compared with that, and that with the snapshot's contexts.
+// In Chrome's format, a frame's name contains the slice's arguments, which include the expected time:
+// the frame is compared with that, and that with the snapshot's contexts.
 test('a reader of Chrome traces finds the snapshot’s contexts', async () => {
 	const json = snapshot('whole');
 	const cum = json.nodes.map((n) => ({ ...n.self }));
