@@ -709,8 +709,8 @@ Test(seed, switches_take_over)
 }
 
 /*
- * The OS's run time is up to a tick old: an implausible excess at the first switch is charged to no
- * interval.
+ * The OS's run time is up to a tick old: an implausible excess at the first switch is accepted as
+ * the new run time, and not charged.
  */
 Test(seed, account_lags)
 {
