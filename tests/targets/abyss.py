@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A recursion as deep as it is told, which works at its deepest point: run.py abyss [DEPTH [LEAVES]]
+"""A recursion of a given depth that works at its deepest point: run.py abyss [DEPTH [LEAVES]]
 
-From 3.11 on, where a call from Python to Python takes no C stack. Each of LEAVES rounds at the
-bottom is a call and its return, and an object with an __init__ (whose return 3.13 sees twice).
+For 3.11 and later, where a call between Python functions takes no C stack. Each of LEAVES rounds at the
+bottom is a call and its return, and an object with an __init__ (which has two returns in 3.13).
 """
 
 import _thread

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Do the times of a snapshot add up? Pairs of nanoseconds that should be the same.
+"""Do the times of a snapshot add up? Pairs of nanoseconds that must be equal.
 
     rows    the self times of all contexts of a thread, and the thread's total; those of all
             functions, and the totals of all threads
@@ -17,7 +17,7 @@ CLOCKS = ("cpu", "wall")
 
 
 def sums(doc, nodes):
-    """By thread."""
+    """Sums by thread."""
     total = [dict.fromkeys(CLOCKS, 0) for _ in doc["threads"]]
     for node in nodes:
         for clock in CLOCKS:
@@ -35,16 +35,16 @@ def rows(doc):
 
 
 def harness(func):
-    """Of the functions that call the measured ones?"""
+    """Is this one of the functions that call the measured ones?"""
     base = os.path.basename(func["file"])
     return base == "run.py" or base == "proto.py" and func["name"] not in ("measured",
                                                                            "thread_main")
 
 
 def measured(doc):
-    """The nodes that are not the harness's own. A main thread has no others: greenlets have stacks
+    """Returns the nodes that are not the harness's own. A main thread has no others: greenlets have stacks
     without frames of the harness, and between two of them there may be no frame at all. Before its
-    first frame, and after its last, a thread that was started has not been measured."""
+    first frame, and after its last, a thread started by the program is not measured."""
     inside = []
     for node in doc["nodes"]:
         func = None if node["func"] is None else doc["functions"][node["func"]]
@@ -62,8 +62,8 @@ def root(doc, node):
 
 
 def around(doc):
-    """The nodes of timed(), which calls them and reads the clocks: between the two another thread
-    may have its turn."""
+    """Returns the nodes of timed(), which calls them and reads the clocks: between the two, another
+    thread may run."""
     return [node for node in doc["nodes"] if node["func"] is not None
             and doc["functions"][node["func"]]["name"] == "timed"
             and doc["functions"][node["func"]]["file"].endswith("proto.py")]
@@ -95,7 +95,7 @@ def spans(doc, told):
 
 
 def process(doc, cpu):
-    """Of threads that were started meanwhile nothing is known before their first frame."""
+    """Threads that were started meanwhile have no known time before their first frame."""
     begun = min(t["start_ns"] for t in doc["threads"])
     if all(t["start_ns"] == begun for t in doc["threads"]):
         yield sum(t["total"]["cpu"] for t in doc["threads"]), cpu * 1e9

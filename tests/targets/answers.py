@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the servers of servers.py and of the soak do when they are asked: GET /KIND/N.
+"""The work of the servers of servers.py and of the soak for a request: GET /KIND/N.
 
-The kinds are what servers do with their stacks: compute, recurse, wait, raise, generate, fan out,
-give up on something that takes too long. expected() says what each answer has to be.
+The kinds are typical uses of a server's stack: compute, recurse, wait, raise, generate, fan out,
+give up after a timeout. expected() returns the correct response.
 """
 
 import json
@@ -64,7 +64,7 @@ def answer(kind, n, value):
 
 
 def expected(server, kind, n):
-    """The body of a server's answer."""
+    """Returns the body of a server's response."""
     if server == "asyncio" and kind == "generate":
         return answer(kind, n, sum(mix(x, 1) for x in numbers(n) if x % 3))
     return answer(kind, n, PURE[kind](n))

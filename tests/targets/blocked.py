@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads that do nothing to be seen by: blocked.py read|spin|locks
+"""Threads that cause no events: blocked.py read|spin|locks
 
-    read    waits in a read, three functions deep; a line lets it go on
+    read    waits in a read, three functions deep; a line on stdin lets it continue
     spin    runs a loop that calls nothing, and never ends
     locks   THREADS threads wait for a lock each; a line releases them all
 
-Stands alone, like deep.py: `ready`, a line, `done`, a line, exit.
+Runs without run.py, like deep.py: `ready`, a line, `done`, a line, exit.
 """
 
 import _thread

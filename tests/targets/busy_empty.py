@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One thread calls an empty function as fast as it can: run.py busy_empty [SECONDS]
 
-The result says how many calls that made in how much time.
+The result has the number of calls and the time that they took.
 """
 
 import time

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Collections of the garbage collector, counted and timed by gc.callbacks: run.py collections_timed
 
-The result holds by generation how many there were, by gc.callbacks and by the interpreter's own
+The result has by generation: their number according to gc.callbacks and to the interpreter's own
 statistics, the CPU seconds from the end of "start" to the beginning of "stop", and the longest of
-them (CPU time, because the machine may be busy: then the end of one is late now and then).
-With "silent" nothing is called back: then only the interpreter's own numbers are known.
+them (CPU time, because on a busy machine the end of one may be late).
+With "silent" there are no callbacks: only the interpreter's own numbers are known.
 """
 
 import gc
@@ -55,7 +55,7 @@ def on_collection(phase, info, clock=thread_time):
 
 
 def litter():
-    """Young garbage: sets off collections wherever the interpreter wants to."""
+    """Young garbage: triggers collections wherever the interpreter runs them."""
     kept = []
     for _ in range(GARBAGE):
         node = Node(None)

@@ -15,8 +15,8 @@ import re
 import sys
 
 COMPARED_OF_PROTO = ("measured", "thread_main")
-# How often asyncio's loop looks for something to do, and how much it then finds ready at once; how
-# often a timer is compared with others. No two runs of a server agree in that.
+# The number of times that asyncio's loop looks for work, and of ready handles that it then finds; the
+# number of comparisons between timers. They differ in any two runs of a server.
 EVENT_LOOP = {
     "asyncio/base_events.py": ("time", "_run_once", "_add_callback"),
     "asyncio/events.py": ("_run", "__lt__"),
@@ -36,7 +36,7 @@ def of_snapshot(doc):
 
 
 def native_of_snapshot(doc):
-    """C functions, but for calls by what is not compared. Recursion of these is not compared."""
+    """C functions, except those called by functions that are not compared. Ignores their recursion."""
     rows = doc["functions"]
     for edge in doc["edges"]:
         callee, caller = rows[edge["callee"]], edge["caller"]
@@ -68,7 +68,7 @@ def load(path, ignore, timing):
     for filename, line, name, ncalls, pcalls in rows:
         if outside(filename, name, ignore) or (not timing and of_event_loop(filename, name)):
             continue
-        # A type's address is another in each process.
+        # The address of a type differs between processes.
         total = counts.setdefault((filename, line, re.sub("0x[0-9a-f]+>$", "0x…>", name)), [0, 0])
         total[0] += ncalls
         total[1] += pcalls
@@ -76,9 +76,9 @@ def load(path, ignore, timing):
 
 
 def paired(ours, theirs):
-    """cProfile names the method of a type as an attribute of its first object's class is printed, which
-    may be a Python function of that name; we name the method of the type. 3.15 prints those of object
-    as <method 'NAME'>, as if they belonged to nothing."""
+    """cProfile names the method of a type by looking it up in the class of its first object, where it may
+    be a Python function of that name; pyprofd names the method of the type. 3.15 prints those of object
+    as <method 'NAME'>, without a type."""
     for key in [k for k in theirs if k not in ours]:
         found = re.match(r"<function (?:.*\.)?(\w+) at |<method '(\w+)'>$", key[2])
         if not found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Logical stacks of known number and length: run.py coroutines
+"""Coroutines and generators of known number and lifetime: run.py coroutines
 
 The result is a dictionary by function: [instances, open, steps, shortest suspension of each in ms].
 Each function's instances run in pieces; `open` of them are still suspended at the end.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""50 calls of `down` deep when it says `ready`: python deep.py
+"""50 calls of `down` deep when it prints `ready`: python deep.py
 
-Attach then; after a line on stdin the stack unwinds, each level calling `up` once on its way.
-`done`, another line, exit. Stands alone: nothing but its own functions is on the stack.
+Attach then; after a line on stdin the stack unwinds, and each level calls `up` once on its way.
+`done`, another line, exit. Runs without run.py: only its own functions are on the stack.
 """
 
 import os

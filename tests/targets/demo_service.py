@@ -27,7 +27,7 @@ CLIENTS = 4
 
 
 class Stock:
-    """The data: one in-memory database, one connection for each thread that serves."""
+    """The data: one in-memory database, one connection per serving thread."""
 
     def __init__(self):
         self.lock = threading.Lock()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Threads that wait in known places, or run through known ones, for `pyprofctl dump`.
 
-Run as "dump.py wait": prints the stacks that it has itself seen (sys._current_frames), one thread on a line,
+Run as "dump.py wait": prints the stacks according to sys._current_frames, one thread per line,
 each frame as name:line, innermost first; then it waits. Run as "dump.py run": prints "ready" and runs.
 """
 import asyncio
@@ -77,7 +77,7 @@ def waiting():
     time.sleep(600)
 
 
-# Each of these is called from one line only: what is above which line is known.
+# Each of these is called from one line only, so the caller's line is known.
 def even(n):
     return odd(n - 1) if n else leaf_even()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Calls that take from 20 us to 500 us, which they measure themselves, with and without callees.
 
-main() returns how many each function has, and between what their quantiles are, in nanoseconds.
+main() returns the number of durations of each function, and bounds of their quantiles, in nanoseconds.
 """
 
 import json
@@ -11,7 +11,7 @@ import time
 WARM = 1
 CALLS = 1500
 SHORT, LONG = 20000, 500000
-SLACK = 3  # calls that may be interrupted where only one of the two clocks sees it
+SLACK = 3  # calls that may be interrupted so that only one of the two clocks includes it
 
 
 def plain(ns, _clock=time.perf_counter):
@@ -27,7 +27,7 @@ def empty():
 
 
 def nesting(ns, _clock=time.perf_counter):
-    """Three calls inside take next to nothing, but what a tracer makes of them."""
+    """The three calls inside take almost no time, except for a tracer's overhead."""
     for _ in range(3):
         empty()
     start = _clock()
@@ -38,7 +38,7 @@ def nesting(ns, _clock=time.perf_counter):
 
 
 def recursive(depth, took, ns, _clock=time.perf_counter):
-    """Each activation is a duration of its own, with those below it."""
+    """Each activation has its own duration, which includes those below it."""
     start = _clock()
     end = start + ns * 1e-9
     while _clock() < end:

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A process and its forked children, which do as they are told: family.py
+"""A process and its forked children, which execute commands: family.py
 
-Says `ready`, then obeys lines on stdin. Members are numbered from 0, which is the first process.
+Prints `ready`, then executes commands from stdin. Members are numbered from 0, the first process.
 
     fork BY N      member BY forks N members: `child NUMBER PID` each, then `forked`
     work M N       member M calls work() N times: `worked`
     burst N        N children, each of which calls work() 10 times and ends at once: `burst`
     other M        member M executes another program, which stays until M's release: `other`
-    again M        member M executes this program anew and obeys from then on: `again`
+    again M        member M executes this program again and continues with commands: `again`
     thread M       as again, executed by a thread that is not the leader
     end M          member M ends: `ended`
-    stop           or the end of stdin: everybody ends, exit with 0
+    stop           or the end of stdin: all members end, exit with 0
 """
 
 import os
@@ -34,7 +34,7 @@ def works(n):
 
 
 class Life:
-    """A pipe that only the first process can write to: whoever reads its end has lost it."""
+    """A pipe that only the first process can write to: at its end, that process is gone."""
     reader = writer = -1
 
     @classmethod
@@ -44,14 +44,14 @@ class Life:
 
     @classmethod
     def order(cls, fd):
-        """The next line from fd."""
+        """Returns the next line from fd."""
         if cls.reader in select.select([fd, cls.reader], [], [])[0]:
             os._exit(0)
         return read_line(fd)
 
 
 class Member:
-    """One process's pipes: orders to it, answers from it."""
+    """One process's pipes: commands to it, responses from it."""
 
     def __init__(self, number, fds=None):
         self.number = number
@@ -108,7 +108,7 @@ def burst(n):
 
 
 def obey(members, me):
-    """A child's life."""
+    """Main loop of a child."""
     while True:
         words = Life.order(me.orders).split()
         if words[0] == "fork":
@@ -131,7 +131,7 @@ def obey(members, me):
 
 
 def resume(arguments):
-    """What member M executes anew begins here."""
+    """Entry point of a member that executes this program again."""
     numbers = [int(n) for n in arguments]
     Life.reader = numbers[0]
     me = Member(numbers[1], tuple(numbers[2:]))
@@ -140,7 +140,7 @@ def resume(arguments):
 
 
 class First:
-    """The first process: member 0, and who tells the others what to do."""
+    """The first process: member 0, which sends the commands to the others."""
 
     def __init__(self):
         Life.begin()
@@ -193,7 +193,7 @@ class First:
 
 
 def main():
-    warnings.simplefilter("ignore")  # of forking where there are threads
+    warnings.simplefilter("ignore")  # about forking a process with threads
     if len(sys.argv) > 1:
         resume(sys.argv[1:])
     First().run()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Works, and executes another program when told to, while a file of a FUSE file system is open.
+"""Works, and executes another program on request, while a file of a FUSE file system is open.
 
-The kernel closes that file in the middle of the exec. If its server does not answer, the exec does
-not come to its end.
+The kernel closes that file in the middle of the exec. If its server does not respond, the exec is
+not completed.
 """
 import os
 import sys

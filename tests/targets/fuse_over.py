@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Covers what a debugger reads of this process with pages of a file, when told to.
+"""Maps pages of a file over memory that a debugger reads, on request.
 
-The file is on a FUSE file system. Covered is the top of the main thread's stack: its arguments, its
-environment, the random bytes of its start. The main thread waits for ever; another one works.
+The file is on a FUSE file system. It covers the top of the main thread's stack: its arguments, its
+environment, the random bytes of its start. The main thread waits forever; another one works.
 """
 import ctypes
 import os
@@ -45,7 +45,7 @@ def cover(path):
 
 
 def wait_for_pause():
-    """The main thread must not need its stack any more."""
+    """Waits until the main thread is in pause(2), where it does not use its stack."""
     while True:
         with open("/proc/self/task/%d/syscall" % os.getpid()) as f:
             if f.read().split()[0] == str(SYS_PAUSE):

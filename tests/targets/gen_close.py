@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Suspended generators closed where no `try` encloses the yield. Kept apart from mixed.py: from some
-3.13 on, CPython runs nothing then, unless a profiler is on: cProfile counts one call more than an
-unwatched run makes."""
+"""Suspended generators closed where no `try` encloses the yield. Separate from mixed.py: since some
+release of 3.13, CPython then runs nothing unless a profiler is active: cProfile counts one call more
+than a run without a profiler makes."""
 
 
 def count(n):

@@ -4,7 +4,7 @@
     plain    greenlet itself: ping-pong at depth, ends out of order, exceptions thrown in, kills
     gevent   gevent's: a queue, a pool, sleeps
 
-The result says how often each function of `counted` ran; cProfile does not follow such switches.
+The result has the number of calls of each function of `counted`; cProfile does not follow switches.
 """
 
 import json
@@ -16,7 +16,7 @@ counts = {}
 
 
 def counted(fn):
-    """Count without a call of a Python function: in the function's own code."""
+    """Count without a call of a Python function, in the function's own code."""
     counts[fn.__name__] = 0
     return fn
 
@@ -76,7 +76,7 @@ def surprised():
 
 @counted
 def family(n):
-    """Starts a greenlet within a greenlet, n deep, and is switched away from each."""
+    """Starts a greenlet within a greenlet, n deep, and leaves each by a switch."""
     counts["family"] += 1
     leaf(n)
     if n:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One thread calls an empty function for half of the time, in turns of some milliseconds, and sleeps
+"""One thread calls an empty function for half of the time, in periods of some milliseconds, and sleeps
 for the other half: run.py half_busy [SECONDS]
 
-A daemon that is not held up has time to spare for this on any machine, so no event may be lost.
+A daemon that is not blocked can handle this rate on any machine, so no event may be lost.
 """
 
 import time

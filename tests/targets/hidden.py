@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Another target, while something is at work in the process that may hide calls from an observer.
+"""Runs another target while the process uses something that may hide calls from an observer.
 
-HIDE_PROGRAM in the environment is that target. HIDE the environment says what (nothing: the counts to compare with), HIDE_WHEN whether it is on
-already when the observer comes ("before"), or is switched on and off meanwhile ("during"). What is
-at work is written in C: it makes no calls of its own.
+Environment: HIDE_PROGRAM is that target; HIDE is what may hide calls (empty: nothing, for the counts
+to compare with); HIDE_WHEN: it is enabled before the observer comes ("before"), or enabled and
+disabled meanwhile ("during"). It is written in C and makes no calls of Python functions.
 """
 
 import importlib
@@ -30,7 +30,7 @@ def monitoring():
 
 
 def evaluator():
-    """PEP 523, by a library (HIDE_LIBRARY) that hands every frame on."""
+    """PEP 523, by a library (HIDE_LIBRARY) that passes on every frame."""
     import ctypes
     api, address = ctypes.pythonapi, ctypes.c_void_p
     library = ctypes.CDLL(os.environ["HIDE_LIBRARY"])
@@ -50,7 +50,7 @@ def nothing():
     return (len, ()), (len, ())
 
 
-# A callable written in C and its arguments: to switch it on, to switch it off.
+# A callable written in C with its arguments: to enable it, to disable it.
 ON, OFF = {
     "": nothing,
     "setprofile": lambda: ((sys.setprofile, getattr), (sys.setprofile, None)),

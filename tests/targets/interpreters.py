@@ -3,7 +3,7 @@
 sub_leaf in each thread, and as many of main_leaf in the main interpreter."""
 
 WARM = 0
-kept = []  # an interpreter goes with the last reference to it
+kept = []  # an interpreter ends with the last reference to it
 CALLS = 500
 SCRIPT = """
 import _thread, time
@@ -30,7 +30,7 @@ def main_leaf(n):
 
 
 def run():
-    """In an interpreter that stays, so that it is seen; how one is made has changed over time."""
+    """Run in an interpreter that remains, so that it is visible; creating one depends on the version."""
     try:
         import _interpreters as sub
         kept.append(sub.create())
@@ -43,7 +43,7 @@ def run():
             except TypeError:  # 3.8
                 kept.append(sub.create())
             sub.run_string(kept[-1], SCRIPT % (CALLS, 1))
-        except ImportError:  # one that goes, and must not have threads then
+        except ImportError:  # it does not remain, and must have no threads at its end
             import _testcapi
             for _ in range(2):
                 _testcapi.run_in_subinterp(SCRIPT % (CALLS, 0))

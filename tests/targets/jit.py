@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One function, called until CPython's JIT, if it is on, has compiled it and its caller."""
+"""One function, called until CPython's JIT, if enabled, has compiled it and its caller."""
 
 WARM = 1
 CALLS = 30000

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions of known shares of the CPU time: run.py known_shares SECONDS [LOOPS]
+"""Functions with known shares of the CPU time: run.py known_shares SECONDS [LOOPS]
 
-Bodies take LOOPS loops each (1000, about 30 us): long beside what a probe costs, so that the shares
-are known however dear probes are on the machine at hand. The result says how many rounds were made,
+Bodies take LOOPS loops each (1000, about 30 us): long compared with a probe, so that the shares
+are known however expensive probes are on this machine. The result has the number of rounds,
 their CPU time, and each function's share of the loops.
 """
 
@@ -46,7 +46,7 @@ def twelve():
 
 
 def batch():
-    """Five of five, one after the other; three of twelve."""
+    """Calls five() five times and twelve() three times."""
     for _ in range(5):
         five()
     for _ in range(3):

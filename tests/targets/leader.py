@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A process whose main thread ends while another goes on: leader.py
+"""A process whose main thread ends while another continues: leader.py
 
-Says `ready`, then a thread obeys lines on stdin:
+Prints `ready`, then a thread executes commands from stdin:
 
     leave    the main thread ends: `left`
     work N   calls work() N times: `worked`
     fork     forks a child that ends at once, and waits for it: `forked`
-    move     another thread obeys from now on, and this one ends: `moved`
+    move     another thread executes commands from now on, and this one ends: `moved`
     stop     or the end of stdin: exit with 0
 """
 
@@ -42,7 +42,7 @@ def leave(lock):
 
 def obey(lock, tasks=()):
     if tasks:
-        # the former thread has ended when there are no more tasks than there were, with this one
+        # the former thread has ended when there are no more tasks than before this one was started
         while len(os.listdir("/proc/self/task")) > len(tasks):
             pass
         say("moved")
@@ -66,7 +66,7 @@ def obey(lock, tasks=()):
 
 
 def main():
-    warnings.simplefilter("ignore")  # of forking where there are threads
+    warnings.simplefilter("ignore")  # about forking a process with threads
     lock = _thread.allocate_lock()
     pthread_exit = ctypes.CDLL(None).pthread_exit
     lock.acquire()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Six threads that call as much as they can and check what comes of it: load.py
+"""Six threads that call functions all the time and check the results: load.py
 
-Says `ready`, then obeys lines on stdin:
+Prints `ready`, then executes commands from stdin:
 
     fork N   N children, each: `child PID`, works, waits, works again; `forked` when all are there
-    join     the children may end; `joined ok` if all were right
-    run N    N programs run and asked for their output; `run ok` if it was right
-    rounds   `rounds NUMBER`: how much work has been done so far
-    exec     become another program, which says `executed` and waits for a line or the end of stdin
+    join     the children may end; `joined ok` if all results were right
+    run N    runs N programs and reads their output; `run ok` if it was right
+    rounds   `rounds NUMBER`: the amount of work done so far
+    exec     executes another program, which prints `executed` and waits for a line or the end of stdin
     stop     or the end of stdin: `checked ok` if all work was right, exit with 0
 """
 
@@ -123,7 +123,7 @@ def stop(workers):
 
 
 def main():
-    warnings.simplefilter("ignore")  # of forking where there are threads
+    warnings.simplefilter("ignore")  # about forking a process with threads
     workers = [Worker() for _ in range(THREADS)]
     children = None
     for worker in workers:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Many cheap calls of few functions, in two threads: run.py loss [SECONDS]
 
-Who calls whom is fixed, so every context that a profile shows can be checked after events were
-lost; the result holds how often each function was called. Each thread counts for itself.
+The callers of each function are fixed, so every context of a profile can be checked after events were
+lost; the result has the number of calls of each function. Each thread counts its own.
 """
 
 import time

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Functions that make the process grow and shrink: by small objects, by large ones, by a mapping.
 
-main() returns what the kernel says of each, [name, change of resident bytes in /proc/self/statm].
+main() returns the kernel's figures: [name, change of resident bytes in /proc/self/statm] of each.
 """
 
 import json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every way in which a Python frame starts, resumes and ends; counts depend on nothing but the code.
+"""Every way in which a Python frame starts, resumes and ends; counts depend on the code only.
 
-Each function named after a section checks its own result, so a target that a profiler disturbs says
-so. Left out, as cProfile itself changes what runs: see recursion_error.py and gen_close.py.
+Each function named after a section checks its own result, so that a disturbance by a profiler is
+reported. Without calls that cProfile itself changes: see recursion_error.py and gen_close.py.
 """
 
 import asyncio
@@ -681,7 +681,7 @@ total += Local().method()()
 
 
 def dynamic():
-    for i in range(8):  # code objects come and go: their addresses are used again
+    for i in range(8):  # code objects are made and freed: their addresses are used again
         space = {}
         exec(compile(SOURCE % i, "<made %d>" % i, "exec"), space)
         assert space["total"] == 11 + 4 * i

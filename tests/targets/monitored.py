@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Code that is out of date: sys.monitoring (3.12+) has been used in the process, so that every code
-object is brought up to date at its first call, and its first instruction is executed twice."""
+"""Code that is out of date: sys.monitoring (3.12+) was used in the process, so each code object is
+updated at its first call, and its first instruction is executed twice."""
 
 import sys
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Many short calls, measured by themselves as well: run.py overhead [CALLS]
+"""Many short calls, also measured by the target itself: run.py overhead [CALLS]
 
-Each time main() runs before `ready` it says what the calls took: "untraced SECONDS".
+Each run of main() before `ready` prints the time of the calls: "untraced SECONDS".
 """
 
 import time

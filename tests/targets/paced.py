@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A load of known rate: run.py paced [ROUNDS [CALLS [PAUSE]]]
+"""Calls at a known rate: run.py paced [ROUNDS [CALLS [PAUSE]]]
 
-ROUNDS times CALLS calls of an empty function and a pause in seconds. The result says how many calls.
+ROUNDS times CALLS calls of an empty function and a pause in seconds. The result is their number.
 """
 
 import time

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Threads at full rate, at the same time where there is no GIL: run.py parallel [ROUNDS] [THREADS]
 
-All begin at once, with functions that none of them has called before: each code object is seen first by
-several threads. Then they call the same functions as fast as they can, make code objects and drop
-them, pass generators and coroutines on to each other, and start threads that end soon, whose
-frames lie where others' have been. The result says how often each function ran: each thread counts
-for itself, in its own code.
+All threads begin at once, with functions that were not called before: several threads are the first to
+execute each code object. Then they call the same functions as fast as they can, make and free code
+objects, pass generators and coroutines on to each other, and start short-lived threads, whose
+frames use memory of earlier ones. The result has the number of calls of each function: each thread
+counts its own, in its own code.
 """
 
 import _thread
@@ -14,12 +14,12 @@ import json
 import time
 
 WARM = 1
-FRESH = 150  # functions that nobody has called
+FRESH = 150  # functions that were not called before
 STEPS = 40  # calls of each kind in a round
-CHURN = 4  # code objects that are made, run and dropped in a round
-RELAY = 6  # rounds after which generators are passed on: threads wait for each other then
+CHURN = 4  # code objects that are made, executed and freed in a round
+RELAY = 6  # rounds after which generators are passed on: threads then wait for each other
 COLLECT = 20  # rounds after which one thread collects garbage
-BRIEF = 3  # threads that are started and end in a round in which one does
+BRIEF = 3  # short-lived threads that are started in a round that has any
 
 total = {}
 total_lock = _thread.allocate_lock()
@@ -27,7 +27,7 @@ generation = [0]
 
 
 class Counts(dict):
-    """Of one thread; a call of get() or __setitem__ is none of a Python function."""
+    """Of one thread; get() and __setitem__ are not calls of Python functions."""
 
     def add_to_total(self):
         with total_lock:
@@ -98,7 +98,7 @@ def steps():
             pass
 
 
-# What one call of steps() makes.
+# The calls made by one call of steps()
 STEPS_COUNTS = {"steps": 1, "pair": STEPS, "deep": STEPS + 1, "gen": STEPS + 1, "__init__": 4,
                 "value": 4, "fails": 6, "waits": 4, "__await__": 6,
                 "leaf": STEPS + 1 + STEPS + 8 + 3 + 1}
@@ -112,7 +112,7 @@ def passed_on():
 
 
 def relay(mine, following, counts):
-    """Run the generators that another thread has run before, and hand them on."""
+    """Run the generators that another thread has run before, and pass them on."""
     mine.acquire()
     for g in following[1]:
         next(g)
@@ -151,7 +151,7 @@ def churn(counts, i):
 
 
 def fresh_functions():
-    """Code objects of their own, all of one name."""
+    """Functions with separate code objects, all with the same name."""
     generation[0] += 1
     made = []
     for i in range(FRESH):
@@ -162,7 +162,7 @@ def fresh_functions():
 
 
 def together(state):
-    """All leave it at the same moment, those that have a CPU to themselves: it spins."""
+    """A spinning barrier: all threads that have a CPU leave it at the same moment."""
     with total_lock:
         state["here"] += 1
     while state["here"] < state["threads"]:
@@ -196,7 +196,7 @@ def worker(number, rounds, state):
 
 
 def prepared(threads):
-    """Two sets of generators go round among the threads, each behind a lock per thread."""
+    """Two sets of generators circulate among the threads, each behind a lock per thread."""
     locks = [[held(), held()] for _ in range(threads)]
     sets = [[passed_on() for _ in range(5)] for _ in range(2)]
     following = [[(locks[(i + 1) % threads][k], sets[k]) for k in range(2)]

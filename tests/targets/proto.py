@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What targets and their observers agree on. Python 3.6 and later, standard library only.
+"""The protocol between targets and their observers. Python 3.6 and later, standard library only.
 
-A target is started as `python run.py PROGRAM [options] [ARG...]` and talks in lines:
+A target is started as `python run.py PROGRAM [options] [ARG...]` and exchanges lines:
 
-    target   ready          warmed up; everything before this is not measured
+    target   ready          warmed up; the time before this is not measured
     observer (any line)     e.g. after attaching
     target   result JSON    only if the program's main() returned something
-    target   spans JSON     only if asked to: see `spans`
+    target   spans JSON     only if requested: see `spans`
     target   done
     observer (any line)     e.g. after the snapshot
     target   exits with status 0, at once: no shutdown code runs
 
-Between `ready` and `done` the same Python functions run whether they are watched from outside or by
-cProfile in the process (--cprofile). What is compared begins below two functions of this file,
+Between `ready` and `done` the same Python functions run whether they are traced from outside or by
+cProfile in the process (--cprofile). The comparison begins below two functions of this file,
 `measured` (the main thread) and `thread_main` (threads started by run_threads); of this file, only
 these two are compared, and of run.py none.
 """
@@ -21,14 +21,14 @@ import _thread
 import os
 import time
 
-_profile = None  # cProfile of the main thread while it is on
+_profile = None  # cProfile of the main thread while it is enabled
 spans = None  # or a list: [tid, CPU seconds, wall seconds] of each measured() and thread_main()
 builtins = False  # C functions are counted, too
 _counts = {}  # (filename, firstlineno, name) -> [ncalls, pcalls]
 
 
 def say(line):
-    """One line to the observer. os.write: print() and sys.stdin run Python code in codecs."""
+    """Send one line to the observer. os.write: print() and sys.stdin run Python code in codecs."""
     os.write(1, (line + "\n").encode("utf-8"))
 
 
@@ -41,7 +41,7 @@ def wait():
 
 
 def read_line(fd=0):
-    """An order: the next line, or `stop` where there is none."""
+    """Returns a command: the next line, or `stop` at the end of input."""
     line = b""
     while not line.endswith(b"\n"):
         byte = os.read(fd, 1)
@@ -56,7 +56,7 @@ def measured(main, args):
 
 
 def timed(fn, args, before, after, told):
-    """Each of the two reads both clocks in one call: after a call, another thread may go on."""
+    """Each of the two reads both clocks in one call: after a call, another thread may run."""
     told.extend(before)
     try:
         return fn(*args)
@@ -65,9 +65,9 @@ def timed(fn, args, before, after, told):
 
 
 def spanned(fn, *args):
-    """Call fn, and note what the kernel's clocks say of it.
+    """Call fn, and record the kernel's clocks for it.
 
-    Sleeps before and after: what a hypervisor takes from a thread shows when it leaves its CPU.
+    Sleeps before and after: time stolen by a hypervisor is only reported when the thread leaves its CPU.
     """
     both = (time.CLOCK_THREAD_CPUTIME_ID, time.CLOCK_MONOTONIC)
     before, after = map(time.clock_gettime, both), map(time.clock_gettime, both)
@@ -88,7 +88,7 @@ def thread_main(body):
 def counting(main, args):
     """Call measured() while sys.setprofile, before 3.12, counts calls.
 
-    Returns do not matter to it. cProfile on 3.11 loses its way where one comes without a call: a
+    Returns do not affect it. cProfile on 3.11 loses track at a return without a call: of a
     coroutine into which an exception was thrown, and whose callee has caught it.
     """
     import sys
@@ -112,8 +112,8 @@ def counting(main, args):
 def monitored(main, args):
     """Call measured() while sys.monitoring (3.12+) counts calls only.
 
-    cProfile also asks for unwinding, and from some 3.13 on that makes CPython run generators that
-    are closed while suspended, which it does not do when nobody asks.
+    cProfile also enables unwinding events, which since some release of 3.13 makes CPython run
+    generators that are closed while suspended; without these events it does not.
     """
     import sys
     if sys.version_info < (3, 12):
@@ -143,7 +143,7 @@ def monitored(main, args):
 
 
 def region(main, args, profiled):
-    """Call measured(), under cProfile or what counts calls only if asked to."""
+    """Call measured(), under cProfile or a counter of calls only if requested."""
     global _profile
     if profiled == "monitoring":
         return monitored(main, args)
@@ -163,8 +163,8 @@ def region(main, args, profiled):
 def run_threads(bodies):
     """Run each body in a thread of its own and wait for all.
 
-    With _thread and locks, because what threading.Thread executes depends on timing. Under cProfile
-    the threads run one after another, each with a profiler of its own, the main thread's being off:
+    With _thread and locks, because the code of threading.Thread depends on timing. Under cProfile
+    the threads run one after another, each with its own profiler, while the main thread's is disabled:
     from 3.12 on a process has only one at a time. Counts do not depend on that.
     """
     if _profile is None:
@@ -209,7 +209,7 @@ def _thread_entry_profiled(body, lock):
 
 
 def _add_builtins(calls):
-    """C functions that a function called, as they are in pstats; not those of this file."""
+    """The C functions that a function called, as in pstats; without those called by this file."""
     for call in calls:
         if isinstance(call.code, str):
             counts = _counts.setdefault(("~", 0, call.code), [0, 0])
@@ -219,7 +219,7 @@ def _add_builtins(calls):
 
 def _add(profile):
     for entry in profile.getstats():
-        if isinstance(entry.code, str):  # a C function: by who called it
+        if isinstance(entry.code, str):  # a C function, per caller
             continue
         key = (entry.code.co_filename, entry.code.co_firstlineno, entry.code.co_name)
         if builtins and entry.code.co_filename != __file__:
@@ -230,5 +230,5 @@ def _add(profile):
 
 
 def counts():
-    """What cProfile counted: rows of filename, firstlineno, name, ncalls, pcalls."""
+    """cProfile's counts: rows of filename, firstlineno, name, ncalls, pcalls."""
     return [list(key) + value for key, value in sorted(_counts.items())]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A RecursionError caught: kept apart from mixed.py because the depth at which it comes differs
-between runs with and without a profiler on some versions. `run.py recursion_error` checks that the
+"""A RecursionError that is caught: separate from mixed.py because on some versions its depth differs
+between runs with and without a profiler. `run.py recursion_error` checks that the
 target survives; compare only `shallow`."""
 
 import sys

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A thread per request: requests.py CHUNK
 
-Says `ready`; after each line on stdin it runs CHUNK threads, a few at a time, and says `done`; at
+Prints `ready`; after each line on stdin it runs CHUNK threads, a few at a time, and prints `done`; at
 the end of stdin it ends. Each thread calls handle_request, which calls step_0 to step_9. With
-_thread: what threading executes besides depends on timing.
+_thread: the other code of threading depends on timing.
 """
 
 import _thread

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Functions that use known amounts of the resources the kernel counts for each thread.
 
-main() returns what the kernel itself says each of them used: resource.getrusage(RUSAGE_THREAD) and
-/proc/thread-self/io, read right before and behind the call, as {function: {counter: amount}}.
+main() returns the kernel's own figures for each of them: resource.getrusage(RUSAGE_THREAD) and
+/proc/thread-self/io, read immediately before and after the call, as {function: {counter: amount}}.
 """
 
 import json
@@ -30,7 +30,7 @@ def write_bytes(fd):
 
 
 def touch_pages():
-    # No huge pages: one fault for each.
+    # No huge pages, so that each page causes a fault.
     m = mmap.mmap(-1, PAGES * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(m, "madvise"):
         m.madvise(15)  # MADV_NOHUGEPAGE
@@ -45,7 +45,7 @@ def sleep_often():
 
 
 def nested(depth, fd):
-    """Recursion: its own share at the bottom only, with callees counted once."""
+    """Recursion: its own share is at the bottom only; its callees' share counts once."""
     if depth:
         nested(depth - 1, fd)
     else:

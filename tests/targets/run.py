@@ -19,7 +19,7 @@ import sys
 
 
 def same_start():
-    """Make two starts alike: no hash randomisation, nothing from PYTHON* that adds code."""
+    """Make two starts equal: no hash randomisation, no PYTHON* variables that add code."""
     drop = ("PYTHONASYNCIODEBUG", "PYTHONDEVMODE", "PYTHONTRACEMALLOC", "PYTHONWARNINGS")
     if os.environ.get("PYTHONHASHSEED") == "0" and not any(name in os.environ for name in drop):
         return
@@ -27,7 +27,7 @@ def same_start():
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     for name in drop:
         os.environ.pop(name, None)
-    # An interpreter that needs a launcher (tests/fetch-interpreters.sh) says which.
+    # An interpreter that needs a launcher (tests/fetch-interpreters.sh) sets this variable.
     python = os.environ.get("PYPROF_LAUNCHER", sys.executable)
     os.execv(python, [python] + sys.argv)
 
@@ -65,7 +65,7 @@ def main():
     for _ in range(getattr(program, "WARM", 2) if warm is None else int(warm)):
         program.main(*args)
     gc.collect()
-    gc.disable()  # when the collector runs depends on everything, and finalisers are calls
+    gc.disable()  # the collector's times depend on everything, and finalisers are calls
 
     if opts["--spans"]:
         proto.spans = []

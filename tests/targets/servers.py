@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A web server under load: run.py servers gevent|asyncio
 
-Another process, `servers.py KIND`, asks for all of answers.py over loopback, several things at
-once, and compares every answer with what it has to be. When all have been answered, it is known how
-often each function of answers.py was called: the result. Of asyncio cProfile says the same, but for
-what the event loop does as often as time has it: compare.py --event-loop.
+Another process, `servers.py KIND`, requests all of answers.py over loopback, several at
+once, and compares every response with the expected one. When all have been answered, the number of
+calls of each function of answers.py is known: the result. For asyncio, cProfile has the same counts,
+except for calls by the event loop that depend on timing: compare.py --event-loop.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ def ask(server, port, client, right):
 
 
 def load(server):
-    """For each port that it is told: ask, say how many answers were right."""
+    """For each port that it receives: send the requests, report the number of right responses."""
     for port in sys.stdin:
         right = []
         threads = [threading.Thread(target=ask, args=(server, int(port), i, right))
@@ -54,7 +54,7 @@ def load(server):
         os.write(1, b"%d\n" % len(right))  # in one piece
 
 
-# How often what is called for an answer ---------------------------------------------------------
+# Expected calls per request ---------------------------------------------------------------------
 
 
 def computed(n):
@@ -74,7 +74,7 @@ def failed(n):
 
 
 def generated(n):
-    """What both ways of generating have in common: 30 numbers, of some of which more is made."""
+    """The common part of both ways of generating: 30 numbers, with more work for some of them."""
     chosen = sum(1 for x in answers.numbers(n) if x % 3)
     return collections.Counter(numbers=31, mix=30 + chosen), chosen
 
@@ -93,7 +93,7 @@ def of_gevent(kind, n):
 
 
 def suspended(kind, n):
-    """How often an asyncio handler is, and so is what awaits it. Each resumption is a call."""
+    """How often an asyncio handler and its awaiting callers are suspended. Each resumption is a call."""
     if kind == "generate":
         return sum(1 for x in answers.numbers(n) if x % 8 == 0)
     if kind == "timeout":  # these wait_for()s wait once more, for the cancellation
@@ -104,7 +104,7 @@ def suspended(kind, n):
 def of_asyncio(kind, n):
     calls = generated(n)[0]
     turns = suspended(kind, n)
-    # Before each request the connection waits once: none is sent before the last is answered.
+    # Before each request the connection waits once: the client sends none before the last response.
     return {
         "compute": computed(n), "recurse": recursed(n), "fail": failed(n),
         "generate": calls + collections.Counter(asyncio_generate=1 + turns,
@@ -117,7 +117,7 @@ def of_asyncio(kind, n):
 
 
 def connected():
-    """What a connection calls without a request: it begins, and wakes up once more when it ends."""
+    """Calls of a connection without a request: it begins, and wakes up once more when it ends."""
     return collections.Counter(asyncio_connection=2)
 
 
@@ -170,10 +170,10 @@ def serve_asyncio(client):
 
 
 class Client:
-    """The other process, which is there before anything is measured."""
+    """The other process, which is started before the measured region."""
 
     def __init__(self, server):
-        # An interpreter that needs a launcher says which: see run.py.
+        # An interpreter that needs a launcher sets a variable: see run.py.
         python = os.environ.get("PYPROF_LAUNCHER", sys.executable)
         self.process = subprocess.Popen([python, os.path.abspath(__file__), server],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)

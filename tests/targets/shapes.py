@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stacks of every shape, whose calls cProfile counts rightly: run.py shapes KIND
+"""Stacks of every shape whose calls cProfile counts correctly: run.py shapes KIND
 
     deep        10,000 frames, directly, mutually, through C code, through generators
     exceptions  raised through dozens of frames of all sorts, caught, raised again, thrown in
     asyncgen    asynchronous generators: driven, left early, thrown into, closed
-    cancel      asyncio: tasks cancelled at every depth, timeouts (on a clock of our own)
+    cancel      asyncio: tasks cancelled at every depth, timeouts (on a simulated clock)
     callbacks   called from C code: sort keys, qsort, re.sub, map, signal handlers, destructors
-    codes       functions made by exec by the thousand; freed, their addresses used again
+    codes       thousands of functions made by exec; freed, their addresses used again
     names       names of 10,000 characters, of every width
 
 Those that cProfile cannot follow are in shapes_known.py.
@@ -67,7 +67,7 @@ def raises_at(n):
 def all_deep():
     assert down(DEPTH) == DEPTH
     assert ping(DEPTH) == DEPTH
-    assert through_c(150) == 150  # 3.12 allows for a few hundred frames of C's
+    assert through_c(150) == 150  # 3.12 allows a few hundred C frames
     assert sum(delegate(200)) == 200 * 201 // 2
     with contextlib.suppress(StopIteration):
         awaits(1000).send(None)
@@ -76,7 +76,7 @@ def all_deep():
 
 
 def deep():
-    """In a thread with a stack that holds it: up to 3.10 each frame takes some of C's."""
+    """In a thread with a large enough stack: up to 3.10 each frame takes some C stack."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(2 * DEPTH + 1000)
     _thread.stack_size(512 << 20)
@@ -186,7 +186,7 @@ def exceptions():
             gen.throw(Trouble())
     with Guard(swallow=True):
         plain(60)
-    # An exception that is on its way while others are raised and caught.
+    # An exception that propagates while others are raised and caught.
     try:
         plain(10)
     except Trouble:
@@ -301,7 +301,7 @@ def asyncgen():
 # cancel -------------------------------------------------------------------------------------
 
 class OwnTime(selectors.SelectSelector):
-    """Waiting costs no time: the loop's clock jumps to where the loop would have waited for."""
+    """Waiting takes no time: the loop's clock jumps to the end of the wait."""
 
     now = 0.0
 
@@ -428,7 +428,7 @@ def upper(match):
 
 
 def sorts(x):
-    """A key function that sorts with a key function."""
+    """A key function that itself sorts with a key function."""
     return x if x < 1 else sorted(range(x), key=sorts)[-1] + x
 
 
@@ -437,7 +437,7 @@ def compare_ints(a, b):
 
 
 def c_sort(values):
-    """qsort of the C library, with a comparison of ours."""
+    """qsort of the C library, with a comparison function in Python."""
     ints = ctypes.c_int * len(values)
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int),
                             ctypes.POINTER(ctypes.c_int))
@@ -512,7 +512,7 @@ def codes():
     addresses = set()
     for i in range(MADE):
         made(i, addresses)
-    # cProfile keeps code objects alive; nobody else does.
+    # cProfile keeps code objects alive; without it they are freed.
     assert proto._profile or len(addresses) < MADE // 4, len(addresses)
     for i in range(100):
         assert eval("(lambda x: x + %d)(1)" % i) == i + 1

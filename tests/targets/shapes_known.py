@@ -4,14 +4,14 @@
     recursion_error  the limit, reached again and again from different depths
     gen_threads      generators and coroutines suspended in one thread and resumed in others
     pthread_exit     threads that die in the middle of their frames
-    foreign          threads that Python did not start call into it
-    tid_reuse        a thread that gets the number of one that has died in the middle of its frames
-    subinterpreters  other interpreters in the same thread, and in threads of their own
-    collected        the collector calls back wherever something is made, also where frames begin
+    foreign          threads that were not started by Python call Python functions
+    tid_reuse        a thread with the tid of one that has died in the middle of its frames
+    subinterpreters  other interpreters in the same thread, and in their own threads
+    collected        the collector calls back wherever objects are made, also while frames begin
     waiting          an event loop with nothing to do for NAPS * NAP seconds
 
-The result says how often each function ran: they count in their own code; and of some, "CALLER -> NAME",
-by which function they were called.
+The result has the number of calls of each function, counted in its own code; and for some,
+"CALLER -> NAME", the number of calls by that caller.
 """
 
 import _thread
@@ -30,7 +30,7 @@ counts = {}
 
 
 def counted(fn):
-    """Count without a call of a Python function: in the function's own code."""
+    """Count without a call of a Python function, in the function's own code."""
     counts[fn.__name__] = 0
     return fn
 
@@ -88,7 +88,7 @@ def recursion_error():
 THREADS = 5
 GENERATORS = 12
 TURNS = 40
-kept = []  # closing a suspended one may run it
+kept = []  # closing a suspended generator may run it
 
 
 @counted
@@ -160,7 +160,7 @@ def gen_threads():
     locks[0].release()
     for lock in ended:
         lock.acquire()
-    # One is left suspended, by a thread that is gone.
+    # One is left suspended by a thread that has ended.
     turn(gens[1:], 0)
 
 
@@ -204,7 +204,7 @@ def alive(tid):
 
 
 def wait_for_death(tid):
-    """Does not count: two threads that add to the same number would lose some."""
+    """Does not count: two threads that increment the same number would lose some increments."""
     while alive(tid):
         os.sched_yield()
 
@@ -248,7 +248,7 @@ def set_last_pid(pid):
 
 
 def reuse(tid):
-    """Start threads until one has this number. Other processes may be faster, but not always."""
+    """Start threads until one has this tid. Other processes may get it first, but not always."""
     while True:
         got, ended = [], held()
         set_last_pid(tid - 1)
@@ -342,7 +342,7 @@ MADE = 200
 
 
 def count_below(name):
-    """By whom is the function called that has called this one?"""
+    """Which function has called the caller of this one?"""
     key = sys._getframe(2).f_code.co_name + " -> " + name
     counts[key] = counts.get(key, 0) + 1
 

@@ -2,11 +2,11 @@
 """(No run.py.) Steady work for a sampler, until it is killed. `shares.py WHAT`:
 
 plain    one(), two() and three() take a sixth, a third and a half of the time
-threads  two threads, each in a function of its own
+threads  two threads, each in its own function
 deep N   N calls deep
-calls    of a function that does nothing; halves: half of the time in a loop; loop: no calls at all
+calls    of an empty function; halves: half of the time in a loop; loop: no calls at all
 search   half of the time max(), half of it a loop
-made     functions that are made, take a moment and are gone, so that others get their place
+made     functions that are made, run briefly and are freed, so that others reuse their memory
 """
 import sys
 import threading

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """asyncio: the event loop and its primitives. Nothing here waits for the clock or for a socket, so
 that the number of loop iterations does not depend on timing. gather() gets tasks, not coroutines: up
-to 3.6 it starts the latter in the order of a set of addresses."""
+to 3.6 it starts coroutines in the order of a set of addresses."""
 
 import asyncio
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads that come and go: threads.py
+"""Threads that start and end: threads.py
 
 After a line on stdin SHORT threads live briefly, a few at a time, and NAMED ones, called worker-0
 and so on, work and then wait. `done`; after another line these end too, `ended`, a line, exit.
-Thread number i calls `step` as often as steps(i) says, below a function of its kind. With _thread:
-what threading executes besides depends on timing.
+Thread number i calls `step` steps(i) times, below a function of its kind. With _thread:
+the other code of threading depends on timing.
 """
 
 import _thread

@@ -20,7 +20,7 @@ def spin_nested(seconds):
 
 
 def spin_inner(seconds):
-    """Uses the CPU for that long, and calls nothing that is traced."""
+    """Uses the CPU for this time, without calls that are traced."""
     end = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) + seconds
     while time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) < end:
         pass
@@ -42,7 +42,7 @@ def wait_for_lock(lock):
 
 
 def spin_sleep(seconds):
-    """Half of it working, half of it waiting."""
+    """Works for half of the time, and waits for the other half."""
     spin_inner(seconds / 2)
     time.sleep(seconds / 2)
 

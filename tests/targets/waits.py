@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Functions that wait for a known reason: run.py waits [SECONDS] [FUNCTION...]
 
-Each waits for SECONDS, and measures its wall time less its CPU time itself, around the very call. The result
-holds that in seconds, by function, with the reason; `least`: the wait is known to be no shorter.
+Each waits for SECONDS, and measures its own wall time minus CPU time around the call. The result
+has that in seconds, by function, with the reason; `least`: the minimum of the wait.
 """
 
 import _thread
@@ -29,7 +29,7 @@ def select_nothing(seconds):
 
 
 def later(seconds, do):
-    """In a thread: do that after so many seconds."""
+    """Call do() in a thread after this many seconds."""
     time.sleep(seconds)
     do()
 
@@ -68,7 +68,7 @@ def spin_beside(seconds):
 
 
 def spin(seconds):
-    """One of two, that take the GIL from each other: no calls that are traced."""
+    """One of two functions that compete for the GIL, without calls that are traced."""
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         pass

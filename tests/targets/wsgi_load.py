@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""So many requests to wsgi_app.py by so many clients: wsgi_load.py SOCKET REQUESTS CLIENTS
+"""Sends REQUESTS requests to wsgi_app.py from CLIENTS clients: wsgi_load.py SOCKET REQUESTS CLIENTS
 
-Says `answered N workers M`: how many answers were right, and how many processes gave them.
+Prints `answered N workers M`: the number of right responses, and of processes that sent them.
 """
 
 import http.client
