@@ -5,18 +5,18 @@
 
 Runs every program of tests/targets (greenlets, servers under load, stacks of all shapes) on every
 interpreter that matrix.py finds, and prints a line per program. 0: every function is called as
-often as cProfile says, or as the program itself knows where cProfile cannot follow it, or both.
-`0 m`: cProfile makes things happen that it counts, and sys.monitoring, which was asked for calls
-only, agrees with us. `-`: the interpreter lacks a module.
+often as cProfile counts, or as the program itself counts if cProfile cannot follow it, or both.
+`0 m`: cProfile causes calls that it counts, and sys.monitoring with call events only
+agrees with pyprofd. `-`: the interpreter lacks a module.
 
 Each run's times must add up within 0.1 %: rows to their thread's total, on both clocks, with the
-probes' own time and without it; and what threads spent to what the kernel's clocks say of them (or
-within SLACK_NS: reading clocks takes time). What a busy host takes from a virtual machine cannot
-always be told, so a run is made again, twice at most, if the clocks alone disagree. The last lines
-tell the worst. Exits with 1 if a count or a sum is wrong.
+probes' own time and without it; and the threads' time to the kernel's clocks (or within
+SLACK_NS, as reading clocks takes time). Time that a busy host takes from a virtual machine is not
+always reported, so a run is repeated, at most twice, if only the clocks disagree. The last lines
+show the largest deviations. Exits with 1 if a count or a sum is wrong.
 
-With --keep what has been run is kept in FILE and not run again; --seconds ends it after so long,
-with status 75 if there is more to do: call it again, and the table is complete in the end.
+With --keep completed runs are stored in FILE and not repeated; --seconds stops after this time,
+with status 75 if there is more to do: call it again until the table is complete.
 """
 
 import json
@@ -34,7 +34,7 @@ import exact  # noqa: E402
 
 SHAPES = ("deep", "exceptions", "asyncgen", "cancel", "callbacks", "codes", "names")
 KNOWN = ("recursion_error", "gen_threads", "pthread_exit", "foreign", "subinterpreters", "waiting")
-# name, arguments of run.py, who knows the counts, a module that it needs
+# name, arguments of run.py, source of the counts, a required module
 PROGRAMS = [(n, [n], "cprofile", None) for n in ["mixed", "gen_close"] + matrix.STDLIB]
 PROGRAMS += [("shapes " + k, ["shapes", k], "cprofile", "ctypes") for k in SHAPES]
 PROGRAMS += [("shapes " + k, ["shapes_known", k], "itself", "ctypes") for k in KNOWN]
@@ -45,9 +45,9 @@ PROGRAMS += [("greenlet", ["greenlets", "plain"], "itself", "greenlet"),
 
 SHARE = 1e-3
 SLACK_NS = 100000
-LONG_NS = SLACK_NS / SHARE  # of less than this a deviation is told in us, not as a share
+LONG_NS = SLACK_NS / SHARE  # deviations of shorter times are printed in us, not as a share
 AGAIN = 75
-ATTEMPTS = 3  # a busy host takes CPU time from a thread, and when, nobody tells: see timing.c
+ATTEMPTS = 3  # a busy host takes CPU time from a thread without reporting it: see timing.c
 
 
 def lacks(python, args, module):
@@ -67,7 +67,7 @@ def cpu_of(pid):
 
 
 class Traced(exact.Target):
-    """Keeps what the program says of itself."""
+    """Keeps the lines that the program prints."""
 
     def __init__(self, python, *args):
         super().__init__(python, *args)
@@ -83,7 +83,7 @@ class Traced(exact.Target):
         raise SystemExit("the target ended before it said %r" % word)
 
     def cpu(self):
-        """When it waits for a line: a thread that runs has no exact account."""
+        """Call it when the program waits for a line: a running thread has no exact account."""
         deadline = time.time() + exact.READY_SECONDS
         while True:
             with open("/proc/%d/stat" % self.process.pid) as f:
@@ -108,7 +108,7 @@ def snapshot(env, out, *options):
 
 
 def ours(python, args, out, raw, socket):
-    """What the program has told, and the CPU time that it used meanwhile."""
+    """The program's result, and the CPU time that it used meanwhile."""
     target = Traced(python, *(args + ["--spans"]))
     target.expect(b"ready")
     env = dict(os.environ, PYPROFD_SOCKET=socket)
@@ -142,7 +142,7 @@ def by_itself(result, doc):
 
 
 def by_cprofile(python, args, who, out, theirs):
-    """How many differ, and what that is said by."""
+    """The number of functions that differ, and the source of the counts."""
     options = ["--event-loop"] if who == "both" else []
     watched("cprofile", python, args, theirs)
     _, wrong, lost = matrix.differing(out, theirs, *options)
@@ -153,7 +153,7 @@ def by_cprofile(python, args, who, out, theirs):
 
 
 def off(pairs):
-    """Of each pair how far it is apart, and the second."""
+    """For each pair the difference, and the second element."""
     return [(abs(a - b), b) for a, b in pairs]
 
 
@@ -197,7 +197,7 @@ def cell(python, args, who, module):
 
 
 class Kept:
-    """The cells so far: (program, interpreter) -> what came of it."""
+    """The cells so far: (program, interpreter) -> result."""
 
     def __init__(self, path):
         self.path, self.cells = path, {}
@@ -214,7 +214,7 @@ class Kept:
 
 
 def apart(cells, what, slack):
-    """Print the worst, and those that are too far apart; none of these: true."""
+    """Print the largest deviation, and those that are too large; true if there are none of these."""
     share = (0, "nowhere")
     short, pairs, good = 0, 0, True
     for (name, python), value in sorted(cells.items()):

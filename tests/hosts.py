@@ -3,8 +3,8 @@
 """Are the counts exact in programs that embed Python? As root: hosts.py SUITE...
 
 Runs tests/targets/host.py in gdb, vim, uwsgi, mod_wsgi and PL/Python of these Debian releases, each
-in a root directory that fetch-hosts.sh has made, traces it with --builtins, and compares the counts
-with those that the program makes. Exits with 1 if one differs.
+in a root directory made by fetch-hosts.sh, traces it with --builtins, and compares the counts
+with the program's own. Exits with 1 if one differs.
 """
 
 import contextlib
@@ -93,7 +93,7 @@ def descendants(pid):
 
 
 def end(process):
-    # A process that has changed its user does not get the signal of --kill-child.
+    # A process that has changed its user does not receive the signal of --kill-child.
     for pid in descendants(process.pid) + [process.pid]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -101,7 +101,7 @@ def end(process):
 
 
 def outer_pid(process, inner):
-    """The process that is `inner` in its own PID namespace."""
+    """Returns the pid of the process that is `inner` in its own PID namespace."""
     for pid in descendants(process.pid):
         with open("/proc/%d/status" % pid) as status:
             for line in status:

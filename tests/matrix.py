@@ -3,11 +3,11 @@
 """Which interpreters can be traced, and are the counts exact? As root: matrix.py [PYTHON...]
 
 Prints a table: for each interpreter (default: those of ~/.pyenv/versions, /usr/bin/python3 and those
-that fetch-interpreters.sh has fetched) how the plan comes out, what the self-test says, and in how
-many functions of the programs in tests/targets the counts differ from cProfile's. Where cProfile
-counts what only happens because it asks (3.13 and later: generators that are closed while
-suspended), sys.monitoring, which was asked for calls only, decides: the second figure. The column
-"builtins" is of C functions, with --builtins, in all of these programs. Exits with 1
+fetched by fetch-interpreters.sh) the result of planning, the verdict of the self-test, and the
+number of functions of the programs in tests/targets whose counts differ from cProfile's. Where cProfile
+counts calls that only happen because of its events (3.13 and later: generators that are closed while
+suspended), sys.monitoring with call events only decides: the second figure. The column
+"builtins" is for C functions, with --builtins, in all of these programs. Exits with 1
 if an interpreter is not traced, or a count is wrong.
 """
 
@@ -27,7 +27,7 @@ import compare  # noqa: E402
 import exact  # noqa: E402
 
 STDLIB = sorted(os.path.basename(p)[:-3] for p in glob.glob(HERE + "/targets/stdlib_*.py"))
-# Of build-interpreters.sh.
+# The builds of build-interpreters.sh
 BUILT = {"plain": "gcc 16, no PGO, no LTO", "clang": "clang 21, no PGO", "nogil": "free-threaded",
          "tailcall": "clang 21, tail calls", "switch": "gcc 16, --without-computed-gotos"}
 COLUMNS = ("CPython", "build", "plan", "self-test", "ns per event", "mixed", "stdlib",
@@ -122,7 +122,7 @@ def count(python, version, programs):
 
 
 def builtins(python, text):
-    """C functions that differ from cProfile's, of how many; why they cannot be traced."""
+    """The number of C functions that differ from cProfile's, of how many; or why there is no trace."""
     missing = re.search(r"^C functions: cannot be traced on this build: (.*)", text, re.M)
     if missing:
         return "no " + missing.group(1), True

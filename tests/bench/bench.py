@@ -35,7 +35,7 @@ CALLS_MS = "100"
 WORKS = ("50000 1", "20000 18", "3000 200")  # calls and loops: bodies of about 0.1, 1, 10 us
 
 
-started = []  # nothing of it outlives us
+started = []  # processes, all of which are ended at exit
 
 
 def start(command, **kwargs):
@@ -52,7 +52,7 @@ def end_all():
 
 
 class Talker:
-    """A process that answers lines with lines."""
+    """A process that answers each line with a line."""
 
     def __init__(self, *command):
         self.process = start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -112,7 +112,7 @@ class Daemon:
         return status
 
     def post(self, path):
-        """Without a process in between: how long that takes is looked at."""
+        """Without starting another process, because the time is measured."""
         connection = http.client.HTTPConnection("localhost")
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.connect(self.env["PYPROFD_SOCKET"])
@@ -145,7 +145,7 @@ class Daemon:
 
 
 class InTarget:
-    """A profiler inside of the target."""
+    """A profiler inside the target."""
 
     def __init__(self, target, name):
         self.target, self.name = target, name
@@ -198,7 +198,7 @@ def ratio(a, b):
 
 
 def interleaved(variants, measure):
-    """name -> list of what measure() gave, in rounds over all the variants."""
+    """name -> list of measure()'s results, in rounds over all the variants."""
     results = {name: [] for name, _ in variants}
     for _ in range(ROUNDS):
         for name, tool in variants:
@@ -239,8 +239,8 @@ CCALLS = ("len", "append", "sqrt", "upper", "int")
 
 
 def builtins(python):
-    """What each profiler adds to a call of a function written in C. int is a type and has no row, but
-    its calls are looked at as well."""
+    """The overhead of each profiler per call of a C function. int is a type and has no row, but
+    a probe looks at its calls as well."""
     target = target_of(python)
     pid = str(target.pid)
     variants = [("untraced", None), ("cProfile", InTarget(target, "cProfile"))]
@@ -273,8 +273,8 @@ def builtins(python):
 
 
 def known(python):
-    """Longer functions written in C: the time of a call that the target measures undisturbed, and the
-    time that is reported. Turns of both alternate; these are their means."""
+    """Longer C functions: the time of a call as measured by the target without a tracer, and the
+    reported time. The two alternate; the figures are means."""
     target = target_of(python)
     daemon = Daemon("--pid", str(target.pid), "--no-start", "--builtins")
     target.ask("known 20")
@@ -308,8 +308,8 @@ SHORT = {"len": "<built-in method builtins.len>", "append": "<method 'append' of
 
 
 def short(python):
-    """Functions written in C below 100 ns: the time of a call (of the loop with it, less that of the empty
-    loop), what is reported, and the standard error that is reported with it. Turns of both alternate."""
+    """C functions below 100 ns: the time of a call (of a loop with it, minus that of the empty
+    loop), the reported time, and its reported standard error. The two alternate."""
     target = target_of(python)
     daemon = Daemon("--pid", str(target.pid), "--no-start", "--builtins")
     print("%-8s %10s %9s %9s  %s" % ("function", "a call, ns", "reported", "error",
@@ -365,7 +365,7 @@ def distortion_of(target, daemon, names, work):
 
 
 def distortion(python):
-    """Work in small functions beside the same work without calls: how their ratio is shifted."""
+    """Work in small functions compared with the same work without calls: the change of their ratio."""
     target = target_of(python)
     daemon = Daemon("--pid", str(target.pid), "--no-start")
     names = ["cProfile"] + (["yappi"] if has_yappi(python) else [])
@@ -384,12 +384,12 @@ def distortion(python):
 
 
 def longest_gap(gaps, window):
-    """The longest one that has a part in the window, us."""
+    """The longest gap that overlaps the window, in us."""
     return max([b - a for a, b in gaps if a < window[1] and b > window[0]] or [0])
 
 
 def pause(python):
-    """Longest gap that a spinning thread sees while nothing, an attach, a detach happens."""
+    """The longest gap of a spinning thread during no operation, an attach, and a detach."""
     target = target_of(python)
     daemon = Daemon("--pid", str(target.pid), "--no-start")
     windows = {"nothing": [], "attach": [], "detach": []}
@@ -401,7 +401,7 @@ def pause(python):
         windows[name].append((begin * 1e6, end * 1e6))
         return end - begin
 
-    os.setpriority(os.PRIO_PROCESS, target.pid, -20)  # others' work is not what is looked for
+    os.setpriority(os.PRIO_PROCESS, target.pid, -20)  # other processes must not cause gaps
     target.ask("spin")
     for _ in range(ROUNDS * 4):
         length = window("attach", lambda: daemon.post("/v1/start"))
@@ -420,8 +420,8 @@ def pause(python):
 
 
 def after(python):
-    """Speed of a process that was traced, beside itself before, and beside one that never was: that
-    one's ratio is what the machine does meanwhile."""
+    """Speed of a process that was traced, compared with its speed before, and with a process that was
+    never traced, whose ratio shows the machine's changes."""
     traced, never = target_of(python), target_of(python)
     first = []
 
@@ -456,7 +456,7 @@ def after(python):
 
 
 def sustained(python, targets=1):
-    """Threads that call an empty function as fast as they can, each in a process of its own."""
+    """Threads that call an empty function as fast as they can, each in its own process."""
     busy = [Talker(python, os.path.join(TARGETS, "run.py"), "busy_empty", str(SECONDS))
             for _ in range(targets)]
     daemon = Daemon(*[word for b in busy for word in ("--pid", str(b.pid))])
@@ -482,7 +482,7 @@ def sustained(python, targets=1):
 
 
 def modes_calls(python):
-    """Counting beside tracing: ns per call of an empty function."""
+    """Mode count compared with mode trace: ns per call of an empty function."""
     target = target_of(python)
     floor, pid = Floor(target.pid), str(target.pid)
     trace = Daemon("--pid", pid, "--no-start")
@@ -539,10 +539,10 @@ def shares_of_mix(daemon):
 
 
 def bound(python):
-    """Under --max-overhead: how much slower a program that calls a lot is, and how much functions'
-    shares of its time differ from a full trace's, and from what samples of it say, which no probe
-    disturbs (their own error is about 0.3 points). Slower than itself a tenth of a second before and
-    after: in windows, that is, by as much more as it is untraced (which is what the machine does)."""
+    """Under --max-overhead: the slowdown of a program with many calls, and how far its functions' shares
+    are from those of a full trace and of samples, which no probe disturbs (their own error is about 0.3
+    points). The slowdown relative to the same tenth of a second is reduced by that of untraced turns,
+    which the machine causes; the other slowdown is relative to untraced turns."""
     target, turns = target_of(python), 6
     pid, slice_ = str(target.pid), str(SECONDS / (2 * turns))
     bounded = Daemon("--pid", pid, "--no-start", "--max-overhead", str(BOUND))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`make bench-forecast`: what record says before it attaches, beside the slowdown then measured.
+"""`make bench-forecast`: the overhead that record forecasts, and the slowdown measured afterwards.
 
 usage: forecast.py PYPROFCTL PYTHON SECONDS [PROGRAM ...]
 
-For each program of programs.py: the CPU time of a round while it is traced, and counted, by that of a
-round directly before and afterwards.
+For each program of programs.py: the CPU time of a round in modes trace and count, divided by that of
+a round directly before and afterwards.
 """
 import re
 import statistics
@@ -16,7 +16,7 @@ import time
 from times import Program
 
 BESIDE = 1.0  # seconds
-ATTACHED = 1.5  # after so many, whatever attaching takes
+ATTACHED = 1.5  # measurement starts this many seconds after the attach
 MODES = {
     'trace': ['--rate', '0'],
     'count': ['--mode', 'count'],
@@ -24,7 +24,7 @@ MODES = {
 
 
 def measure(program, ctl, seconds, mode):
-    """Percent, as forecast (None: there was none) and as it was."""
+    """Percent: the forecast (None: there was none) and the measured slowdown."""
     before = program.round_ns(BESIDE)
     with subprocess.Popen([ctl, 'record', '--pid', str(program.process.pid), '-d',
                            str(ATTACHED + seconds), '-o', '/dev/null'] + MODES[mode],
@@ -50,7 +50,7 @@ def main():
             if forecast is None:
                 print('%-12s %-6s no forecast' % (name, mode), flush=True)
                 continue
-            # Of how long it takes: what costs nothing can be told as well as what costs much.
+            # Relative to the whole time: low overhead can be measured as precisely as high overhead.
             factors[mode].append((100 + forecast) / (100 + real))
             print('%-12s %-6s forecast +%.0f %%, measured %+.0f %%: takes %.2f times as long as was '
                   'forecast' % (name, mode, forecast, real, 1 / factors[mode][-1]), flush=True)

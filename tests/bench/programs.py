@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Pure Python programs that call a lot, for benchmarks of times.
+"""Pure Python programs with many calls, for benchmarks of times.
 
 usage: programs.py NAME [SECONDS | FILE]
        programs.py --list
 
-A program repeats one piece of work, which is the same each time. It prints "ready" first, repeats
+A program repeats one piece of work, which is always the same. It prints "ready" first, repeats
 until SECONDS of CPU time have passed (default: until standard input closes or it is killed), and
-prints how often, and the CPU time that took. With FILE, of 24 bytes, it shows its progress there.
+prints the number of rounds and their CPU time. With FILE, of 24 bytes, it stores its progress there.
 """
 import asyncio
 import mmap
@@ -475,7 +475,7 @@ def closed():
 
 
 def open_progress(path):
-    """Rounds, CPU time in ns at the end of the last one, rounds once more."""
+    """Rounds, CPU time in ns at the end of the last one, rounds again."""
     with open(path, 'r+b') as f:
         return memoryview(mmap.mmap(f.fileno(), 24)).cast('Q')
 
@@ -494,7 +494,7 @@ def main():
     while not closed() if seconds is None else time.process_time() - begin < seconds:
         for _ in range(20):
             work()
-            # In this order: who reads them in the other knows whether they belong together.
+            # In this order: a reader in reverse order can detect inconsistent values.
             progress[0] += 1
             progress[1] = int(time.process_time() * 1e9)
             progress[2] += 1

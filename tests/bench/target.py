@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What bench.py measures: does what it is told by lines on stdin, answers each with a line.
+"""The target of bench.py: executes commands from stdin, answers each with a line.
 
     calls MS        ns per call of an empty function: minimum and median of short runs
     ccalls NAME MS  the same for a function written in C: one of CCALLS
-    known MS        what functions written in C take that are long: name, calls, seconds of CPU and of
+    known MS        long C functions: name, calls, seconds of CPU and of
                     wall time, of each that is in KNOWN
-    profiler NAME   cProfile, yappi, yappi-builtins or none, from now on
+    profiler NAME   enable cProfile, yappi, yappi-builtins or none
     work N LOOPS    CPU time of N calls with that many loops in each, and of the same work without
                     calls: seconds each
-    mix SECONDS     rounds of calls of many lengths, for so long: ns of CPU time per round, and how
-                    many times the median it is of the BLOCK that a round is in
-    shares          what the profiler says of these two functions: seconds each
-    spin            from now on a thread reads the clock all the time
-    gaps            when it could not, for GAP or longer: pairs of perf_counter's us
+    mix SECONDS     rounds of calls of many lengths, for this time: ns of CPU time per round, and
+                    their ratios to the median of their BLOCK of rounds
+    shares          the profiler's times of these two functions: seconds each
+    spin            start a thread that reads the clock all the time
+    gaps            its gaps of GAP or longer: pairs of perf_counter's us
 """
 
 import inspect
@@ -53,7 +53,7 @@ def calls(ms):
     return "%.2f %.2f" % (times[0], times[len(times) // 2])
 
 
-# Functions written in C. The loop around a call is the same for all, and is measured as "nothing".
+# C functions. The loop around a call is the same for all, and is measured as "nothing".
 
 CCALLS = {
     "nothing": "pass",
@@ -108,7 +108,7 @@ def known_calls():
 
 
 def known(ms):
-    """Measured from inside around each call, which is short against it."""
+    """Measured around each call; the measurement is short compared with the call."""
     found = []
     for name, call, args in known_calls():
         end, calls, cpu, wall = time.perf_counter() + float(ms) / 1e3, 0, 0, 0
@@ -120,7 +120,7 @@ def known(ms):
     return json.dumps(found)
 
 
-# The same work, in a function of its own and without one.
+# The same work, in a separate function and without one
 
 def small(n, loops):
     for _ in range(loops):
@@ -144,7 +144,7 @@ def without_calls(n, loops):
 # bodies of 0.3 to 30 us.
 
 def small_as(name):
-    """small(), as a function of its own: what is traced goes by names."""
+    """small() as a separate function: profilers distinguish functions by name."""
     names = {}
     exec(inspect.getsource(small).replace("small", name), names)
     return names[name]

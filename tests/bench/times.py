@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`make bench-times`: how true times are, by mode, beside samples of the undisturbed program.
+"""`make bench-times`: the accuracy of times, by mode, compared with samples of the untraced program.
 
 usage: times.py PYPROFCTL PYTHON SECONDS [PROGRAM ...]
 
 For each program of programs.py: the reference is mode sample on the running program, before any probe
-and once more afterwards; what the two differ by is noise. For each way to measure there are
+and again afterwards; the difference of the two is noise. For each mode there are
 
 - the largest difference of a function's share of tottime from the reference, in points of the whole
-  (functions above 1 %), and which function that is;
-- the sum of tottime by the CPU time that as many rounds take undisturbed;
-- of functions above 1 %, those whose share is within two standard errors of the reference.
+  (functions above 1 %), and that function;
+- the sum of tottime divided by the CPU time of as many rounds of the untraced program;
+- the functions above 1 % whose share is within two standard errors of the reference.
 """
 import json
 import math
@@ -48,7 +48,7 @@ print(json.dumps([[list(key), row[1], row[2]] for key, row in profile.stats.item
 
 
 class Figures:
-    """What one way says of a program. Functions go by file name, line and name."""
+    """The figures of one mode about a program. Functions are identified by file name, line and name."""
 
     def __init__(self):
         self.tottime, self.variance, self.rounds = {}, {}, 0
@@ -112,7 +112,7 @@ class Program:
                 return rounds, cpu
 
     def round_ns(self, seconds):
-        """CPU time of a round at this moment, undisturbed."""
+        """Current CPU time of a round, untraced."""
         begin = self.read_progress()
         time.sleep(seconds)
         end = self.read_progress()

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`make bench-windows`: how true counts are under --max-overhead, and whether the bound holds.
+"""`make bench-windows`: the accuracy of counts under --max-overhead, and whether the limit holds.
 
 usage: windows.py PYPROFCTL PYTHON SECONDS RUNS [PROGRAM ...]
 
-Five programs that know how often they call what: they keep numbers of rounds, and the CPU time that
-these took, in a file that is read while they are recorded. For each run there are
+Five programs with known numbers of calls: they store the number of rounds, and their CPU time,
+in a file that is read while they are recorded. For each run there are
 
 - the number of calls as reported, with its error, and the true one between the report's beginning and
   its end;
-- what each span of 2 s took of CPU time, by what as many rounds take undisturbed before and after. The
-  same of undisturbed spans says how much of that is the machine's.
+- the CPU time of each span of 2 s, divided by that of as many untraced rounds before and after. The
+  same for untraced spans shows the variation caused by the machine.
 """
 import json
 import mmap
@@ -51,7 +51,7 @@ def loops():
 
 
 class Progress:
-    """Rounds and the CPU time that they took, of each kind and each process."""
+    """Rounds and their CPU time, of each kind and each process."""
 
     def __init__(self, path):
         with open(path, 'r+b') as f:
@@ -89,7 +89,7 @@ def bursty(progress):
 
 
 def server(progress):
-    """Requests come at any time; a thread of the same program sends them, and waits."""
+    """Requests come at random times; a thread of the same program sends them, and waits."""
     draw, requests = random.Random(2), os.pipe()
 
     def client():
@@ -115,10 +115,10 @@ def prefork(progress):
 PROGRAMS = {f.__name__: f for f in (busy, sleeping, prefork, bursty, server)}
 
 
-# ---- measuring ----
+# ---- measurement ----
 
 class Run:
-    """A program, and what its progress was at which time."""
+    """A program, and its progress over time."""
 
     def __init__(self, python, name):
         self.file = tempfile.NamedTemporaryFile()
@@ -147,7 +147,7 @@ class Run:
         self.process.stdin.close()
 
     def at(self, ns):
-        """Progress at that time, between two looks."""
+        """Progress at this time, interpolated between two readings."""
         for (t0, before), (t1, after) in zip(self.seen, self.seen[1:]):
             if t0 <= ns <= t1:
                 part = (ns - t0) / ((t1 - t0) or 1)
@@ -163,7 +163,7 @@ def add(a, b):
 
 
 def costs_of(spans):
-    """CPU time of a round, by kind; of all these spans."""
+    """CPU time of a round, by kind; over all these spans."""
     total = [0] * (2 * SLOTS)
     for span in spans:
         total = add(total, span)
@@ -171,7 +171,7 @@ def costs_of(spans):
 
 
 def slower(span, costs):
-    """What these rounds took more than they take undisturbed, in percent; None: there were none."""
+    """The slowdown of these rounds compared with untraced ones, in percent; None: no rounds."""
     expected = sum(span[2 * i] * cost for i, cost in enumerate(costs))
     return 100 * (sum(span[1::2]) / expected - 1) if expected else None
 
@@ -194,13 +194,13 @@ def record(ctl, pid, seconds, options):
 
 
 def error_of(rows):
-    """One standard error of their calls; None: the report says that it is not known."""
+    """One standard error of their calls; None: unknown according to the report."""
     errors = [r.get('error', {}).get('ncalls') for r in rows]
     return None if None in errors else sum(e ** 2 for e in errors) ** 0.5
 
 
 def measure(ctl, python, name, seconds):
-    """A run: calls as reported, their error, the true ones; undisturbed spans, and the others."""
+    """A run: reported calls, their error, the true calls; untraced spans, and the others."""
     run, forks = Run(python, name), name == 'prefork'
     if not forks:
         time.sleep(UNDISTURBED)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Servers under load while the profiler is switched on and off at random. As root: soak.py
+"""Servers under load while tracing is started and stopped at random. As root: soak.py
 
-A gevent server and an asyncio server answer clients that know what every answer has to be, while
-one daemon is told to start, stop, clear, detach, attach and take snapshots at random moments.
-Fails if an answer is wrong or missing, if a command has another result than it should, if events
-do not fit their stacks and none were lost, if the daemon's memory grows or files are kept open.
+A gevent server and an asyncio server answer clients that check every response, while
+one daemon gets commands to start, stop, clear, detach, attach and take snapshots at random moments.
+Fails if a response is wrong or missing, if a command has an unexpected result, if events
+do not match their stacks although none were lost, if the daemon's memory grows or files stay open.
 
 SOAK_MINUTES (30), SOAK_SEED (the time; it is printed), SOAK_ARGS (pyprofd's), PYPROF_BUILD (build).
 """
@@ -35,13 +35,13 @@ ARGS = os.environ.get("SOAK_ARGS", "").split()
 SEED = int(os.environ.get("SOAK_SEED", str(int(time.time()))))
 DEADLINE = 60
 CLIENTS = 3            # per server
-THINK = 0.004          # seconds between a client's requests: load, but not all the machine has
-QUIET_EVERY = 40       # operations between two looks at memory and files
-# Greenlets that may be suspended when tracing begins: one for each client, with its children, each
-# with no more frames than this that call something before they return.
+THINK = 0.004          # seconds between a client's requests: less load than the machine can handle
+QUIET_EVERY = 40       # operations between two checks of memory and files
+# Greenlets that may be suspended when tracing begins: one per client, with its children, each
+# with at most this number of frames that call a function before they return.
 UNSEEN_MAX = CLIENTS * (1 + answers.CHILDREN) * 12
-SLACK_KIB = 6 * 1024   # what memory may go up and down by
-SETTLED = 0.3          # of the time: until then everything has been met once
+SLACK_KIB = 6 * 1024   # allowed fluctuation of memory
+SETTLED = 0.3          # share of the time after which every kind of event has occurred once
 FORMATS = ("json", "text", "pstats", "callgrind", "collapsed", "rows", "pprof", "csv")
 
 
@@ -70,7 +70,7 @@ class Server:
 
 
 class Client(threading.Thread):
-    """Asks, compares, tells the first thing that was wrong."""
+    """Sends requests, compares the responses, keeps the first error."""
 
     def __init__(self, server, seed, stop):
         super().__init__(daemon=True)
@@ -126,7 +126,7 @@ class Daemon:
             return False
 
     def ask(self, method, path, body=None):
-        """Status and body."""
+        """Returns status and body."""
         connection = http.client.HTTPConnection("localhost")
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.settimeout(DEADLINE)
@@ -161,7 +161,7 @@ def open_files(pid):
 
 
 class Soak:
-    """What is done to the daemon, and what it should be like after that."""
+    """The operations on the daemon, and its expected state."""
 
     def __init__(self, daemon, targets, rng):
         self.daemon, self.targets, self.random = daemon, targets, rng
@@ -169,12 +169,12 @@ class Soak:
         self.done = {}
         self.sums = {"events": 0, "lost": 0, "unmatched": 0, "unseen": 0}
         self.explained = 0
-        self.begun = 0  # how often tracing has begun
-        self.memory = []  # (time, KiB), taken where all is detached
+        self.begun = 0  # number of starts of tracing
+        self.memory = []  # (time, KiB), measured while all targets are detached
         self.files = open_files(daemon.process.pid)
         self.snapshots = 0
 
-    # -- operations; each leaves self.attached as the daemon should be --
+    # -- operations; each sets self.attached to the expected state of the daemon --
 
     def attach(self, pid):
         start = self.random.random() < 0.7
@@ -229,10 +229,10 @@ class Soak:
     def wait(self, _):
         time.sleep(self.random.uniform(0, 1.5))
 
-    # -- looking --
+    # -- checks --
 
     def look_at(self, snapshot):
-        """Every thread's rows add up to its total."""
+        """Checks that every thread's rows add up to its total."""
         self.snapshots += 1
         for clock in "cpu", "wall":
             sums = [0] * len(snapshot["threads"])
@@ -244,11 +244,11 @@ class Soak:
                         thread["tid"], total, thread["total"][clock]))
 
     def collect(self, pid):
-        """Sum up what the target's counters say before they are zeroed."""
+        """Adds up the target's counters before they are zeroed."""
         status = json.loads(self.daemon.must(200, "GET", "/v1/targets/%d" % pid).decode())
         for key in self.sums:
             self.sums[key] += status.get(key, 0)
-        # Where events are lost, others do not fit; that is said in each report.
+        # If events are lost, others may not match; each report mentions that.
         if status["lost"]:
             self.explained += status["unmatched"]
         elif status["unmatched"]:
@@ -268,7 +268,7 @@ class Soak:
             raise Failure("the daemon holds %s instead of %s" % (found, wanted))
 
     def quiet(self):
-        """Nothing attached: now memory and files can be compared."""
+        """With all targets detached, memory and files can be compared."""
         self.check_states()
         for pid in list(self.attached):
             self.detach(pid)
@@ -353,7 +353,7 @@ def report(soaking, clients, steps):
 
 
 def count_files(targets):
-    """Of each target; a file that it opens only for a moment, as it starts, is not counted."""
+    """Open files of each target, except those that it opens only briefly, while it starts."""
     counts = [[len(open_files(t.pid)) for t in targets]]
     for _ in range(20):
         time.sleep(0.05)
@@ -362,7 +362,7 @@ def count_files(targets):
 
 
 def check_files(targets, before):
-    """Without clients the servers have no more open than what they had before them."""
+    """Without clients the servers have no more files open than before."""
     end = time.monotonic() + DEADLINE
     while any(now > then for now, then in zip(count_files(targets), before)):
         if time.monotonic() > end:
