@@ -4,12 +4,12 @@
  * FUSE file system. When the file system's server stops answering, the daemon must continue to
  * serve its clients and the neighbour.
  *
- * 	static struct fuse_rig rig;
- * 	TestSuite(x, .init = fuse_rig_require, .fini = end, .timeout = 100);
+ *	static struct fuse_rig rig;
+ *	TestSuite(x, .init = fuse_rig_require, .fini = end, .timeout = 100);
  *
- * 	fuse_rig_mount(&rig, NULL);
- * 	fuse_rig_daemon(&rig);
- * 	fuse_rig_hostile(&rig, "/usr/bin/python3", "fuse_over.py");
+ *	fuse_rig_mount(&rig, NULL);
+ *	fuse_rig_daemon(&rig);
+ *	fuse_rig_hostile(&rig, "/usr/bin/python3", "fuse_over.py");
  */
 #ifndef PYPROF_TESTS_HARNESS_FUSE_RIG_H
 #define PYPROF_TESTS_HARNESS_FUSE_RIG_H

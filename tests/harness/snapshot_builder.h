@@ -2,11 +2,11 @@
 /*
  * Snapshots for tests, from a few lines of text or call by call:
  *
- * 	target 42
- * 	thread 42 43 worker
- * 	main app.py:1 1 1000
- * 	  f app.py:10 3 2000 2500
- * 	    f app.py:10 2 500
+ *	target 42
+ *	thread 42 43 worker
+ *	main app.py:1 1 1000
+ *	  f app.py:10 3 2000 2500
+ *	    f app.py:10 2 500
  *
  * A calling context is "name file:line calls cpu_ns [wall_ns [inflight]]"; a line indented by two
  * more blanks is called by the line above. Wall time defaults to the CPU time. The builder fills
