@@ -44,6 +44,17 @@ static void end_blind(pid_t child)
 	(void)waitpid(child, NULL, WNOHANG);
 }
 
+/* Reap a child, or leave it to later calls if it has not ended. Takes ownership of its pidfd. */
+static void reap_or_keep(pid_t child, int pidfd)
+{
+	if (has_ended(pidfd, 0)) {
+		(void)waitpid(child, NULL, 0);
+		(void)close(pidfd);
+	} else {
+		keep(child, pidfd);
+	}
+}
+
 void reaper_end(pid_t child, int other, int ms)
 {
 	int fd = (int)syscall(SYS_pidfd_open, child, 0);
@@ -55,17 +66,24 @@ void reaper_end(pid_t child, int other, int ms)
 			(void)kill(child, SIGKILL);
 			(void)has_ended(fd, ms);
 		}
-		if (has_ended(fd, 0)) {
-			(void)waitpid(child, NULL, 0);
-			(void)close(fd);
-		} else {
-			keep(child, fd);
-		}
+		reap_or_keep(child, fd);
 	}
 	if (other >= 0 && !has_ended(other, ms))
 		keep(0, other);
 	else if (other >= 0)
 		(void)close(other);
+}
+
+void reaper_await(pid_t child, int ms)
+{
+	int fd = (int)syscall(SYS_pidfd_open, child, 0);
+
+	if (fd < 0) {
+		end_blind(child);
+		return;
+	}
+	(void)has_ended(fd, ms);
+	reap_or_keep(child, fd);
 }
 
 unsigned int reaper_pending(void)

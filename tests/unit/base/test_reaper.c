@@ -62,3 +62,20 @@ Test(reaper, what_does_not_end_is_counted, .timeout = 10)
 	cr_assert(fcntl(pidfd, F_GETFD) < 0 && errno == EBADF);
 	check_no_leaks();
 }
+
+/* A child that ends by itself is counted until then, and not killed. */
+Test(reaper, is_awaited, .timeout = 10)
+{
+	pid_t ends = spawn(false), stays = spawn(true);
+
+	reaper_await(ends, 1000);
+	cr_assert(is_reaped(ends) && reaper_pending() == 0);
+	reaper_await(stays, 10);
+	cr_assert_eq(reaper_pending(), 1);
+	cr_assert(kill(stays, 0) == 0);
+	assert_ok(kill(stays, SIGKILL));
+	while (reaper_pending())
+		sched_yield();
+	cr_assert(is_reaped(stays));
+	check_no_leaks();
+}
