@@ -12,7 +12,7 @@
 #ifndef PYPROF_VERIFY_CACHE_H
 #define PYPROF_VERIFY_CACHE_H
 
-#include "verify/verify.h"
+#include "verify/result.h"
 
 /* Maximum number of entries; the oldest is removed for a new one. */
 #define CACHE_ENTRIES 1024

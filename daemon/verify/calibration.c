@@ -7,17 +7,19 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/reaper.h"
 #include "probe/calibrate.h"
 #include "probe/probe.h"
 #include "verify/cache.h"
 #include "verify/measure.h"
 
 #define LIMIT_NS UINT64_C(8000000000)
+/* How long a helper that was killed, or has answered, is waited for, ms */
+#define END_MS 20
 
 struct calibration {
 	unsigned int shares; /* owners in addition to the first */
@@ -52,13 +54,17 @@ static struct cost learn_cost(const struct verify_opts *o)
 
 /* Closes the daemon's descriptors, as an open link would keep its probes attached. Keeps the pidfd,
  * which detects that the pid was reused. */
-static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, int out)
+static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, pid_t parent,
+				  int out)
 {
 	const int keep[] = {out, o->target->pidfd};
 	struct cost c = {0};
 	ssize_t r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* the parent ended before the death signal was set */
+	if (getppid() != parent)
+		_exit(1);
 	if (descriptors_close_others(3, keep, sizeof(keep) / sizeof(*keep)) < 0)
 		_exit(1);
 	if (!synthetic) {
@@ -67,14 +73,15 @@ static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, i
 	}
 	if (!c.known)
 		c = calibrate_synthetic(&o->python->layout, o->plan);
-	r = write(out, &c, sizeof(c));
 	probe_end();
+	r = write(out, &c, sizeof(c));
 	_exit(r == sizeof(c) ? 0 : 1);
 }
 
 struct calibration *calibration_start(const struct verify_opts *opts, bool synthetic)
 {
 	_cleanup_(calibration_freep) struct calibration *c = calloc(1, sizeof(*c));
+	pid_t self = getpid();
 	int ends[2];
 
 	if (!c)
@@ -86,24 +93,19 @@ struct calibration *calibration_start(const struct verify_opts *opts, bool synth
 	c->from = ends[0];
 	c->helper = fork();
 	if (c->helper == 0)
-		helper_main(opts, synthetic, ends[1]);
+		helper_main(opts, synthetic, self, ends[1]);
 	close(ends[1]);
 	return c->helper > 0 ? TAKE_PTR(c) : NULL;
-}
-
-static void reap(struct calibration *c)
-{
-	if (c->helper > 0)
-		waitpid(c->helper, NULL, 0);
-	c->helper = 0;
 }
 
 /* After the kill, the uprobe holder process detaches the helper's probes (probe/holder.h). */
 static void give_up(struct calibration *c)
 {
-	if (c->helper > 0)
-		kill(c->helper, SIGKILL);
-	reap(c);
+	if (c->helper <= 0)
+		return;
+	(void)kill(c->helper, SIGKILL);
+	reaper_end(c->helper, -1, END_MS);
+	c->helper = 0;
 }
 
 struct calibration *calibration_share(struct calibration *c)
@@ -136,12 +138,22 @@ bool calibration_wait(struct calibration *c, int ms)
 	if (p.revents && read(c->from, &cost, sizeof(cost)) == sizeof(cost))
 		c->cost = cost;
 	c->done = true;
-	/* the helper is about to exit */
-	if (p.revents)
-		reap(c);
-	else
-		give_up(c);
+	if (p.revents && c->helper > 0) {
+		reaper_await(c->helper, END_MS); /* it is about to exit */
+		c->helper = 0;
+	}
+	give_up(c);
 	return true;
+}
+
+int calibration_fd(const struct calibration *c)
+{
+	return c->from;
+}
+
+uint64_t calibration_deadline(const struct calibration *c)
+{
+	return c->deadline_ns;
 }
 
 struct cost calibration_result(const struct calibration *c)

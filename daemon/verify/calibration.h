@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/cost.h"
-#include "verify/verify.h"
+#include "verify/result.h"
 
 struct calibration;
 
@@ -26,6 +26,10 @@ DEFINE_FREEP(struct calibration, calibration_free)
 /* Wait up to ms (0: do not wait) for the result, and reap the helper. Returns whether the result is
  * final; a helper that takes too long is killed. */
 bool calibration_wait(struct calibration *c, int ms);
+
+/* Call calibration_wait() when the descriptor is readable, or at the deadline (CLOCK_MONOTONIC ns). */
+int calibration_fd(const struct calibration *c);
+uint64_t calibration_deadline(const struct calibration *c);
 
 /* The costs. Unknown: calibration_wait() has not returned true, or the measurement failed. */
 struct cost calibration_result(const struct calibration *c);

@@ -7,7 +7,7 @@
 #define PYPROF_VERIFY_MEASURE_H
 
 #include "base/cost.h"
-#include "verify/verify.h"
+#include "verify/result.h"
 
 /* Takes some tenths of a second. Unknown if it fails. */
 struct cost measure_cost(const struct verify_opts *opts);

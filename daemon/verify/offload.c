@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The helper process that runs a self-test: see offload.h. */
+#include "verify/offload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptors.h"
+#include "base/reaper.h"
+#include "base/utf8_clean.h"
+#include "probe/probe.h"
+#include "verify/verify.h"
+
+/* Limit of helpers, and of other children, that could not be ended */
+#define STUCK_MAX 4u
+/* How long a killed helper, or one that has answered, is waited for, ms */
+#define END_MS 20
+/* Interval of checking whether the helper's own children have ended, ns */
+#define STUCK_CHECK_NS 100000000L
+
+struct offload {
+	pid_t helper; /* 0: it was given to the reaper */
+	int from;
+	uint64_t deadline_ns;
+	size_t have; /* bytes received */
+	unsigned char answer[sizeof(struct verify_result)];
+};
+
+void (*offload_test_helper)(const struct verify_opts *opts, int out);
+uint64_t offload_limit_ns = UINT64_C(30000000000);
+
+/* ---- the helper -------------------------------------------------------------------------- */
+
+/*
+ * Signals from the terminal are for the daemon, which kills the helper when it ends. SIGPIPE is
+ * ignored, because the scratch process may end while it is written to.
+ */
+static int separate(const struct verify_opts *o, pid_t parent, int out)
+{
+	const int keep[] = {out, o->target ? o->target->pidfd : -1};
+	sigset_t blocked;
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -errno;
+	/* the parent ended before the death signal was set */
+	if (getppid() != parent)
+		return -ESRCH;
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGINT);
+	sigaddset(&blocked, SIGHUP);
+	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
+	/* A link that stays open here would keep its probes attached after the daemon's end. */
+	return descriptors_close_others(3, keep, sizeof(keep) / sizeof(*keep));
+}
+
+/* A scratch process that waits for a file system cannot be killed. The helper stays until it has
+ * ended, so that the daemon can count such processes: see offload_start(). */
+static void wait_for_stuck(void)
+{
+	while (reaper_pending())
+		(void)nanosleep(&(struct timespec){.tv_nsec = STUCK_CHECK_NS}, NULL);
+}
+
+static _Noreturn void helper_main(const struct verify_opts *o, pid_t parent, int out)
+{
+	struct verify_result v;
+
+	if (separate(o, parent, out) < 0)
+		_exit(1);
+	if (offload_test_helper) {
+		offload_test_helper(o, out);
+		_exit(0);
+	}
+	memset(&v, 0, sizeof(v));
+	verify_run(o, &v);
+	probe_end();
+	/* one message, smaller than PIPE_BUF */
+	if (write(out, &v, sizeof(v)) != sizeof(v))
+		_exit(1);
+	wait_for_stuck();
+	_exit(0);
+}
+
+/* ---- start and end ----------------------------------------------------------------------- */
+
+int offload_start(const struct verify_opts *opts, struct offload **ret)
+{
+	_cleanup_(offload_freep) struct offload *o = calloc(1, sizeof(*o));
+	pid_t self = getpid();
+	int ends[2];
+
+	if (!o)
+		return -ENOMEM;
+	o->from = -1;
+	if (reaper_pending() >= STUCK_MAX)
+		return -EBUSY;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	o->from = ends[0];
+	o->deadline_ns = clock_monotonic_ns() + offload_limit_ns;
+	o->helper = fork();
+	if (o->helper == 0)
+		helper_main(opts, self, ends[1]);
+	(void)close(ends[1]);
+	if (o->helper < 0)
+		return -errno;
+	*ret = TAKE_PTR(o);
+	return 0;
+}
+
+static void give_up(struct offload *o)
+{
+	if (o->helper <= 0)
+		return;
+	(void)kill(o->helper, SIGKILL);
+	reaper_end(o->helper, -1, END_MS);
+	o->helper = 0;
+}
+
+void offload_free(struct offload *o)
+{
+	if (!o)
+		return;
+	give_up(o);
+	closep(&o->from);
+	free(o);
+}
+
+int offload_fd(const struct offload *o)
+{
+	return o->from;
+}
+
+uint64_t offload_deadline(const struct offload *o)
+{
+	return o->deadline_ns;
+}
+
+/* ---- the answer -------------------------------------------------------------------------- */
+
+/* 0: it is complete; -EINPROGRESS; -EPIPE: the helper has ended before. */
+static int receive(struct offload *o)
+{
+	while (o->have < sizeof(o->answer)) {
+		ssize_t n = read(o->from, o->answer + o->have, sizeof(o->answer) - o->have);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return -EINPROGRESS;
+		if (n <= 0)
+			return -EPIPE;
+		o->have += (size_t)n;
+	}
+	return 0;
+}
+
+/* Is the byte at this offset of the answer a bool's? Other values must not be read as one. */
+static bool is_bool(const struct offload *o, size_t at)
+{
+	return o->answer[at] <= 1;
+}
+
+static bool is_text(const char *text, size_t size)
+{
+	return memchr(text, '\0', size);
+}
+
+static void clean(char *text, size_t size)
+{
+	char copy[sizeof(((struct verify_result *)0)->reason)];
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	utf8_clean(copy, text, size);
+}
+
+static bool take_answer(const struct offload *o, struct verify_result *ret)
+{
+	const size_t cost = offsetof(struct verify_result, cost);
+	unsigned int verdict;
+
+	memcpy(&verdict, o->answer + offsetof(struct verify_result, verdict), sizeof(verdict));
+	if (verdict >= VERIFY_SKIPPED || !is_bool(o, offsetof(struct verify_result, cached)) ||
+	    !is_bool(o, offsetof(struct verify_result, grouped)) ||
+	    !is_bool(o, cost + offsetof(struct cost, known)) ||
+	    !is_bool(o, cost + offsetof(struct cost, synthetic)))
+		return false;
+	memcpy(ret, o->answer, sizeof(*ret));
+	if (!is_text(ret->reason, sizeof(ret->reason)) ||
+	    !is_text(ret->gc_wrong, sizeof(ret->gc_wrong)))
+		return false;
+	clean(ret->reason, sizeof(ret->reason));
+	clean(ret->gc_wrong, sizeof(ret->gc_wrong));
+	return true;
+}
+
+static void not_run(struct verify_result *ret, const char *reason)
+{
+	*ret = (struct verify_result){.verdict = VERIFY_NOT_RUN};
+	snprintf(ret->reason, sizeof(ret->reason), "%s", reason);
+}
+
+/* What to return for an answer that is complete, or for the error of receive(). True: it is right. */
+static bool judge(const struct offload *o, int r, struct verify_result *ret)
+{
+	if (r == 0 && take_answer(o, ret))
+		return true;
+	if (r == 0)
+		not_run(ret, "the process of the self-test sent an invalid answer");
+	else if (r == -EINPROGRESS)
+		not_run(ret, "the process of the self-test timed out");
+	else
+		not_run(ret, "the process of the self-test was killed");
+	return false;
+}
+
+bool offload_poll(struct offload *o, struct verify_result *ret)
+{
+	int r = receive(o);
+
+	if (r == -EINPROGRESS && clock_monotonic_ns() < o->deadline_ns)
+		return false;
+	if (judge(o, r, ret) && o->helper > 0) {
+		/* it ends by itself, or is counted: see wait_for_stuck() */
+		reaper_await(o->helper, END_MS);
+		o->helper = 0;
+	}
+	give_up(o);
+	return true;
+}
