@@ -20,7 +20,6 @@
 
 #define STUCK_MAX      16u /* processes that could not be ended: then no more are started */
 #define END_MS	       20
-#define PUMP_MS	       4
 #define CENSUS_WAIT_MS 2000 /* it pauses while the target collects garbage */
 
 struct inspect {
@@ -301,8 +300,7 @@ int inspect_poll(struct inspect *in, struct inspect_result *ret, struct diag *di
 	return r;
 }
 
-int inspect_wait(struct inspect *in, int ms, void (*pump)(void *ctx), void *ctx,
-		 struct inspect_result *ret, struct diag *diag)
+int inspect_wait(struct inspect *in, int ms, struct inspect_result *ret, struct diag *diag)
 {
 	uint64_t end = ms < 0 ? in->deadline_ns
 			      : clock_monotonic_ns() + (uint64_t)ms * UINT64_C(1000000);
@@ -315,9 +313,7 @@ int inspect_wait(struct inspect *in, int ms, void (*pump)(void *ctx), void *ctx,
 		if (r != -EINPROGRESS || (ms >= 0 && now >= end))
 			return r;
 		/* rounded up, to avoid polling shortly before the deadline */
-		wait_for(in, pump ? PUMP_MS : end > now ? (int)((end - now) / 1000000) + 1 : 1);
-		if (pump)
-			pump(ctx);
+		wait_for(in, end > now ? (int)((end - now) / 1000000) + 1 : 1);
 	}
 }
 
@@ -334,7 +330,7 @@ int inspect_open(const struct inspect_opts *opts, struct inspect **ret_inspect,
 	if (r == 0)
 		r = inspect_start(opts, &in, diag);
 	if (r == 0)
-		r = inspect_wait(in, -1, NULL, NULL, ret, diag);
+		r = inspect_wait(in, -1, ret, diag);
 	if (r < 0)
 		return r;
 	r = target_check_mount(opts->target, ret->python->via, diag);
@@ -351,7 +347,7 @@ int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, st
 	_cleanup_(inspect_freep) struct inspect *in = NULL;
 	int r = inspect_start(opts, &in, diag);
 
-	return r < 0 ? r : inspect_wait(in, -1, NULL, NULL, ret, diag);
+	return r < 0 ? r : inspect_wait(in, -1, ret, diag);
 }
 
 /* ---- questions --------------------------------------------------------------------------- */

@@ -86,9 +86,8 @@ uint64_t inspect_deadline(const struct inspect *in);
  * the inspector is unusable. *ret is set only on success.
  */
 int inspect_poll(struct inspect *in, struct inspect_result *ret, struct diag *diag);
-/* The same, waiting up to ms (-1: until the deadline). pump (may be NULL) is called meanwhile. */
-int inspect_wait(struct inspect *in, int ms, void (*pump)(void *ctx), void *ctx,
-		 struct inspect_result *ret, struct diag *diag);
+/* The same, blocking for up to ms (-1: until the deadline). */
+int inspect_wait(struct inspect *in, int ms, struct inspect_result *ret, struct diag *diag);
 /*
  * Open a target (opts->target) for questions: check that its program can be inspected, start, wait
  * for the result, and check where the interpreter found is mounted. Exit codes 4 and 5. *ret_inspect

@@ -2,8 +2,12 @@
 /*
  * One run of pyprofd: see daemon.h.
  *
+ * The server runs first, then the targets of the command line are attached in the event loop, one
+ * after the other. Until the last one is attached, most requests wait.
+ *
  * Whatever ends a run (signal, duration, end of the targets, a client's request), finish() detaches
- * the probes, writes the profile, completes pending responses and leaves the loop.
+ * the probes. When all records are read and costs are known, the profile is written, pending
+ * responses are completed, and the loop is left.
  */
 #include "run/daemon.h"
 
@@ -24,10 +28,16 @@
 #include "server/socket.h"
 #include "session/session.h"
 
+/* Interval of checking whether results can be written */
+#define RESULTS_US 5000
+
 struct daemon {
 	const struct options *opts;
 	struct sd_event *event;
 	struct sd_event_source *finish;
+	struct sd_event_source *attach;	 /* deferred: go on attaching */
+	struct sd_event_source *results; /* timer, while results wait for records and costs */
+	struct sessions_listener listener;
 	struct control_socket *sock;
 	struct sessions *sessions;
 	struct server *server;
@@ -36,7 +46,14 @@ struct daemon {
 	struct rlimit old_files;
 	pid_t given[OPT_PIDS_MAX + 1]; /* pids of --pid and the command; 0: ended */
 	size_t ngiven;
-	bool finished;
+	uint64_t start_ns; /* CLOCK_MONOTONIC */
+	size_t next;	   /* index of the pid that is being attached */
+	enum { ATTACHING_PIDS, ATTACHING_CMD, READY } stage;
+	bool finishing;
+	uint64_t finish_ns; /* results contain all that was recorded before */
+	bool finished;	    /* results are written; or a negative errno and why not: */
+	int failed;
+	struct diag failure;
 	int status; /* exit status */
 };
 
@@ -49,30 +66,84 @@ static void leave_loop(void *ctx)
 	(void)sd_event_exit(d->event, 0);
 }
 
+static void drain_server(struct daemon *d)
+{
+	if (!d->server || server_drain(d->server, leave_loop, d) < 0)
+		leave_loop(d);
+}
+
+/* The daemon is ended while it is still attaching to what --pid names. */
+static void log_not_attached(struct daemon *d)
+{
+	struct diag diag = {0};
+
+	diag_set(&diag, -EINTR, PYP_EXIT_FAILURE, NULL, "stopped before attaching to process %d",
+		 d->opts->pids.pid[d->next]);
+	d->status = log_diag(&diag, diag.err);
+}
+
+static void complete_results(struct daemon *d)
+{
+	d->failed = results_write(d->sessions, d->opts, &d->failure);
+	d->finished = true;
+	if (d->failed < 0)
+		d->status = log_diag(&d->failure, d->failed);
+	if (d->stage == ATTACHING_PIDS)
+		log_not_attached(d);
+	drain_server(d);
+}
+
+/* Results wait for records and costs, but not a profile that nobody wants. */
+static bool results_wait(const struct daemon *d)
+{
+	return results_wanted(d->sessions, d->opts) &&
+	       !sessions_current(d->sessions, 0, d->finish_ns);
+}
+
+static int on_results(struct sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	(void)usec;
+	if (!results_wait(d)) {
+		complete_results(d);
+		return 0;
+	}
+	(void)sd_event_source_set_time_relative(source, RESULTS_US);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* -EINPROGRESS: results are not written yet. */
 static int finish(struct daemon *d, struct diag *diag)
 {
 	int r;
 
-	if (d->finished)
-		return 0;
-	d->finished = true;
-	sd_notify(0, "STOPPING=1");
-	r = sessions_stop(d->sessions, 0, NULL);
-	if (r < 0)
-		log_debug("stopping: %s", strerror(-r));
-	r = results_write(d->sessions, d->opts, diag);
-	if (r < 0)
-		d->status = log_diag(diag, r);
-	if (!d->server || server_drain(d->server, leave_loop, d) < 0)
-		leave_loop(d);
-	return r;
+	if (!d->finishing) {
+		d->finishing = true;
+		sd_notify(0, "STOPPING=1");
+		if (d->launch)
+			launch_cancel(d->launch);
+		if (d->server)
+			server_refuse(d->server);
+		r = sessions_stop(d->sessions, 0, NULL);
+		if (r < 0)
+			log_debug("stopping: %s", strerror(-r));
+		d->finish_ns = clock_monotonic_ns();
+		(void)on_results(d->results, 0, d);
+	}
+	if (!d->finished)
+		return -EINPROGRESS;
+	if (d->failure.err)
+		diag_set(diag, d->failure.err, d->failure.exit, d->failure.hint, "%s",
+			 d->failure.msg);
+	return d->failed;
 }
 
 /* Setup failed: do not write a profile. */
 static void give_up(struct daemon *d, int err, const struct diag *diag)
 {
 	d->status = log_diag(diag, err);
-	d->finished = true;
+	d->finishing = d->finished = true;
 	leave_loop(d);
 }
 
@@ -121,7 +192,7 @@ static int on_shutdown(void *ctx, struct diag *diag)
 static void on_end(void *ctx, pid_t pid)
 {
 	struct daemon *d = ctx;
-	bool any = false, given = false;
+	bool any = d->stage != READY, given = false;
 
 	log_info("process %d has ended", pid);
 	for (size_t i = 0; i < d->ngiven; i++) {
@@ -162,6 +233,8 @@ static void allow_many_files(struct daemon *d)
 	(void)setrlimit(RLIMIT_NOFILE, &most);
 }
 
+static int on_attach(struct sd_event_source *source, void *userdata);
+
 static int make_loop(struct daemon *d, struct diag *diag)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -176,6 +249,15 @@ static int make_loop(struct daemon *d, struct diag *diag)
 		r = sd_event_add_defer(d->event, &d->finish, on_finish, d);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(d->finish, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_defer(d->event, &d->attach, on_attach, d);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(d->attach, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_time_relative(d->event, &d->results, CLOCK_MONOTONIC, 0, 1,
+					       on_results, d);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(d->results, SD_EVENT_OFF);
 	return r < 0 ? diag_errno(diag, -r, "cannot set up the event loop") : 0;
 }
 
@@ -192,18 +274,6 @@ static int make_sessions(struct daemon *d, struct diag *diag)
 	return sessions_new(d->event, &so, &d->sessions, diag);
 }
 
-/* Run the event loop until the process has been inspected. */
-static int wait_inspected(struct daemon *d, pid_t pid, struct diag *diag)
-{
-	int r;
-
-	while ((r = sessions_look(d->sessions, pid, &d->opts->target, 0, diag)) == -EINPROGRESS)
-		if (sd_event_run(d->event, UINT64_MAX) < 0)
-			return diag_set(diag, -EINTR, PYP_EXIT_FAILURE, NULL,
-					"stopped before attaching to process %d", pid);
-	return r;
-}
-
 static void log_forecast(const struct daemon *d, pid_t pid)
 {
 	struct session_forecast f = sessions_forecast(d->sessions, pid, &d->opts->target);
@@ -218,14 +288,17 @@ static void log_forecast(const struct daemon *d, pid_t pid)
 			    pid, 100 * f.cost, advice);
 }
 
+/* -EINPROGRESS: on_attach() is called when it has come further. */
 static int attach_pids(struct daemon *d, struct diag *diag)
 {
 	const struct opt_pids *pids = &d->opts->pids;
 
-	for (size_t i = 0; i < pids->n; i++) {
-		pid_t pid = pids->pid[i];
-		int r = wait_inspected(d, pid, diag);
+	for (; d->next < pids->n; d->next++) {
+		pid_t pid = pids->pid[d->next];
+		int r = sessions_look(d->sessions, pid, &d->opts->target, d->start_ns, diag);
 
+		if (r == -EINPROGRESS)
+			return r;
 		if (r == 0)
 			log_forecast(d, pid);
 		d->given[d->ngiven++] = pid;
@@ -241,24 +314,16 @@ static int attach_pids(struct daemon *d, struct diag *diag)
 /* All targets are attached: serve clients, and start the duration's timer. */
 static int get_ready(struct daemon *d, struct diag *diag)
 {
-	const struct server_opts so = {
-		.routes = {.sessions = d->sessions,
-			   .start_ns = clock_monotonic_ns(),
-			   .owner = geteuid(),
-			   .shutdown = on_shutdown,
-			   .ctx = d},
-	};
 	int r;
 
-	r = server_new(d->event, control_socket_fd(d->sock), &so, &d->server, diag);
-	if (r < 0)
-		return r;
+	d->stage = READY;
 	if (d->opts->duration_ns) {
 		r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC,
 					       d->opts->duration_ns / 1000, 1000, on_duration, d);
 		if (r < 0)
 			return diag_errno(diag, -r, "cannot set the duration's timer");
 	}
+	server_started(d->server);
 	sd_notify(0, "READY=1");
 	log_info("ready at '%s'", control_socket_path(d->sock));
 	return 0;
@@ -298,6 +363,57 @@ static int launch_cmd(struct daemon *d, struct diag *diag)
 	return launch_start(d->event, &lo, &d->launch, diag);
 }
 
+/* Attach what is not attached yet. */
+static int go_on(struct daemon *d, struct diag *diag)
+{
+	int r = attach_pids(d, diag);
+
+	if (r < 0)
+		return r == -EINPROGRESS ? 0 : r;
+	if (!d->opts->cmd)
+		return get_ready(d, diag);
+	d->stage = ATTACHING_CMD;
+	return launch_cmd(d, diag);
+}
+
+static int on_attach(struct sd_event_source *source, void *userdata)
+{
+	struct daemon *d = userdata;
+	struct diag diag = {0};
+	int r;
+
+	(void)source;
+	if (d->finishing || d->stage != ATTACHING_PIDS)
+		return 0;
+	r = go_on(d, &diag);
+	if (r < 0)
+		give_up(d, r, &diag);
+	return 0;
+}
+
+static void on_looked(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	(void)sd_event_source_set_enabled(d->attach, SD_EVENT_ONESHOT);
+}
+
+static int start_server(struct daemon *d, struct diag *diag)
+{
+	const struct server_opts so = {
+		.routes = {.sessions = d->sessions,
+			   .start_ns = d->start_ns,
+			   .owner = geteuid(),
+			   .starting = true,
+			   .shutdown = on_shutdown,
+			   .ctx = d},
+	};
+
+	d->listener = (struct sessions_listener){.looked = on_looked, .ctx = d};
+	sessions_listen(d->sessions, &d->listener);
+	return server_new(d->event, control_socket_fd(d->sock), &so, &d->server, diag);
+}
+
 /* Use the inherited socket, or open the configured one. */
 static int open_socket(struct daemon *d, struct diag *diag)
 {
@@ -323,10 +439,8 @@ static int set_up(struct daemon *d, struct diag *diag)
 	if (r == 0)
 		r = make_sessions(d, diag);
 	if (r == 0)
-		r = attach_pids(d, diag);
-	if (r == 0)
-		r = d->opts->cmd ? launch_cmd(d, diag) : get_ready(d, diag);
-	return r;
+		r = start_server(d, diag);
+	return r == 0 ? go_on(d, diag) : r;
 }
 
 static void tear_down(struct daemon *d)
@@ -336,12 +450,14 @@ static void tear_down(struct daemon *d)
 	sessions_free(d->sessions);
 	control_socket_free(d->sock);
 	sd_event_source_disable_unref(d->finish);
+	sd_event_source_disable_unref(d->attach);
+	sd_event_source_disable_unref(d->results);
 	sd_event_unref(d->event);
 }
 
 int daemon_run(const struct options *opts)
 {
-	struct daemon d = {.opts = opts};
+	struct daemon d = {.opts = opts, .start_ns = clock_monotonic_ns()};
 	struct diag diag = {0};
 	int r;
 

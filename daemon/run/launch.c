@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <systemd/sd-event.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #define TRY_US	    1000
@@ -23,6 +24,9 @@ struct launch {
 	int exec_fd; /* end of file after a successful exec; otherwise its errno arrives */
 	struct sd_event_source *exec, *timer;
 	uint64_t deadline;
+	struct sessions_listener listener;
+	uint64_t begun_ns; /* CLOCK_MONOTONIC */
+	bool stopped;	   /* by SIGSTOP, during an attempt */
 	bool attached;
 	bool signalled; /* launch_signal() was called, so the child will probably end */
 };
@@ -45,10 +49,24 @@ static _Noreturn void run_child(const struct launch_opts *opts, int fd)
 
 /* --- end of the attempts --- */
 
+static void let_continue(struct launch *l)
+{
+	if (l->stopped)
+		kill(l->pid, SIGCONT);
+	l->stopped = false;
+}
+
 static void stop_attempts(struct launch *l)
 {
+	let_continue(l);
+	sessions_unlisten(l->opts.sessions, &l->listener);
 	l->exec = sd_event_source_disable_unref(l->exec);
 	l->timer = sd_event_source_disable_unref(l->timer);
+}
+
+void launch_cancel(struct launch *l)
+{
+	stop_attempts(l);
 }
 
 static void fail(struct launch *l, int err, const struct diag *diag)
@@ -89,41 +107,67 @@ static void fail_ended(struct launch *l)
 	fail_untraceable(l, "check that it is a Python program", "it ended before running Python");
 }
 
+/* An attempt has failed. */
+static void try_again(struct launch *l, int err, const struct diag *diag)
+{
+	siginfo_t info;
+	uint64_t now;
+
+	sd_event_now(sd_event_source_get_event(l->timer), CLOCK_MONOTONIC, &now);
+	if (has_ended(l, &info)) { /* during the attempt */
+		fail_ended(l);
+	} else if (err == -ECANCELED || !worth_another_try(diag)) {
+		fail(l, err, diag);
+	} else if (now >= l->deadline) {
+		fail_untraceable(l, "it was terminated; attach to the Python process with --pid",
+				 diag->msg);
+	} else {
+		sd_event_source_set_time_relative(l->timer, TRY_US);
+		sd_event_source_set_enabled(l->timer, SD_EVENT_ONESHOT);
+	}
+}
+
+/* Called for each attempt, and again while one is in progress: the child is stopped until its end. */
 static int on_try(struct sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct launch *l = userdata;
 	struct diag diag = {0};
 	siginfo_t info;
-	uint64_t now;
 	int r;
 
-	(void)usec;
+	(void)source, (void)usec;
 	if (has_ended(l, &info)) {
 		fail_ended(l);
 		return 0;
 	}
-	kill(l->pid, SIGSTOP);
-	r = sessions_attach(l->opts.sessions, l->pid, l->opts.start, NULL, &diag);
-	kill(l->pid, SIGCONT);
-	if (r == 0) {
-		stop_attempts(l);
-		l->attached = true;
-		l->opts.attached(l->opts.ctx);
+	if (!l->stopped)
+		kill(l->pid, SIGSTOP);
+	l->stopped = true;
+	r = sessions_look_stopped(l->opts.sessions, l->pid, l->begun_ns, &diag);
+	if (r == -EINPROGRESS)
+		return 0;
+	if (r == 0)
+		r = sessions_attach(l->opts.sessions, l->pid, l->opts.start, NULL, &diag);
+	let_continue(l);
+	if (r < 0) {
+		try_again(l, r, &diag);
 		return 0;
 	}
-	sd_event_now(sd_event_source_get_event(source), CLOCK_MONOTONIC, &now);
-	if (has_ended(l, &info)) { /* during the attempt */
-		fail_ended(l);
-	} else if (!worth_another_try(&diag)) {
-		fail(l, r, &diag);
-	} else if (now >= l->deadline) {
-		fail_untraceable(l, "it was terminated; attach to the Python process with --pid",
-				 diag.msg);
-	} else {
-		sd_event_source_set_time_relative(source, TRY_US);
-		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-	}
+	stop_attempts(l);
+	l->attached = true;
+	l->opts.attached(l->opts.ctx);
 	return 0;
+}
+
+/* An attempt has come further. */
+static void on_looked(void *ctx)
+{
+	struct launch *l = ctx;
+
+	if (!l->timer || !l->stopped)
+		return;
+	(void)sd_event_source_set_time_relative(l->timer, 0);
+	(void)sd_event_source_set_enabled(l->timer, SD_EVENT_ONESHOT);
 }
 
 static int begin_tries(struct launch *l, struct sd_event *event)
@@ -174,6 +218,9 @@ int launch_start(struct sd_event *event, const struct launch_opts *opts, struct 
 		return -ENOMEM;
 	l->opts = *opts;
 	l->exec_fd = -1;
+	l->begun_ns = clock_monotonic_ns();
+	l->listener = (struct sessions_listener){.looked = on_looked, .ctx = l};
+	sessions_listen(opts->sessions, &l->listener);
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return diag_errno(diag, errno, "cannot start the command");
 	l->exec_fd = fds[0];
@@ -249,8 +296,7 @@ void launch_free(struct launch *l)
 	} else if (l->pid > 0 && !l->signalled) {
 		log_warning("'%.200s' (pid %d) continues to run", l->opts.argv[0], l->pid);
 	}
-	sd_event_source_disable_unref(l->exec);
-	sd_event_source_disable_unref(l->timer);
+	stop_attempts(l);
 	closep(&l->exec_fd);
 	free(l);
 }

@@ -4,9 +4,10 @@
  *
  * Without ptrace, the daemon cannot be notified between the mapping of the interpreter and its
  * first instruction. So it tries to attach once a millisecond after the exec, until it succeeds or
- * a deadline passes. The child is stopped (SIGSTOP) during each attempt. What the interpreter does
- * in the last millisecond is missed: part of its own start-up, before any code of the program. Only
- * this child is ever stopped, never a process that existed before.
+ * a deadline passes. The child is stopped (SIGSTOP) during each attempt, while the event loop
+ * continues. What the interpreter does in the last millisecond is missed: part of its own start-up,
+ * before any code of the program. Only this child is ever stopped, never a process that existed
+ * before.
  */
 #ifndef PYPROF_RUN_LAUNCH_H
 #define PYPROF_RUN_LAUNCH_H
@@ -37,6 +38,9 @@ struct launch_opts {
 int launch_start(struct sd_event *event, const struct launch_opts *opts, struct launch **ret,
 		 struct diag *diag);
 pid_t launch_pid(const struct launch *l);
+
+/* The daemon ends: make no more attempts. The child continues; no function is called. */
+void launch_cancel(struct launch *l);
 
 /* Send the child a signal if it runs. 0: only note that a signal was sent. */
 void launch_signal(struct launch *l, int signo);

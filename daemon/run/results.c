@@ -117,12 +117,17 @@ static void write_fallback(const struct options *o, const struct snapshot *s, st
 			 second.err ? second.msg : strerror(-r));
 }
 
+bool results_wanted(const struct sessions *ss, const struct options *o)
+{
+	return sessions_count(ss) && (o->output || to_stdout(o));
+}
+
 int results_write(struct sessions *ss, const struct options *o, struct diag *diag)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	int r;
 
-	if (!sessions_count(ss) || !(o->output || to_stdout(o)))
+	if (!results_wanted(ss, o))
 		return 0;
 	r = sessions_snapshot(ss, 0, &s, diag);
 	if (r < 0)

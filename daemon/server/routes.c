@@ -400,7 +400,7 @@ static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid
 	r = snapshot_query_parse(rq, &q, diag);
 	if (r < 0)
 		return r;
-	r = sessions_snapshot_now(ctx->sessions, (pid_t)q.opts.filter.pid, &s, diag);
+	r = sessions_snapshot(ctx->sessions, (pid_t)q.opts.filter.pid, &s, diag);
 	if (r < 0)
 		return r;
 	r = check_tid(s, q.opts.filter.tid, diag);
@@ -442,25 +442,27 @@ static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_
 }
 
 const struct route routes[] = {
-	{"GET", "/v1", NULL, PRIVILEGE_READ, handle_index, "list of routes"},
+	{"GET", "/v1", NULL, PRIVILEGE_READ, handle_index, "list of routes", .early = true},
 	{"GET", "/v1/ping", NULL, PRIVILEGE_READ, handle_ping, "check that the daemon is running"},
-	{"GET", "/v1/status", NULL, PRIVILEGE_READ, handle_status, "the daemon and its targets"},
-	{"GET", "/v1/targets", NULL, PRIVILEGE_READ, handle_targets, "all targets"},
+	{"GET", "/v1/status", NULL, PRIVILEGE_READ, handle_status, "the daemon and its targets",
+	 .early = true},
+	{"GET", "/v1/targets", NULL, PRIVILEGE_READ, handle_targets, "all targets", .early = true},
 	{"POST", "/v1/targets", "pid,start", PRIVILEGE_CONTROL, handle_attach,
-	 "attach to a process", .target_opts = true},
+	 "attach to a process", .target_opts = true, .later = WAIT_LOOKED},
 	{"POST", "/v1/forecast", "pid", PRIVILEGE_CONTROL, handle_forecast,
-	 "predict the overhead of tracing a process", .target_opts = true},
-	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target"},
+	 "predict the overhead of tracing a process", .target_opts = true, .later = WAIT_LOOKED},
+	{"GET", "/v1/targets/{pid}", NULL, PRIVILEGE_READ, handle_target, "one target",
+	 .early = true},
 	{"DELETE", "/v1/targets/{pid}", NULL, PRIVILEGE_CONTROL, handle_detach,
-	 "detach and discard the data"},
+	 "detach and discard the data", .early = true},
 	{"POST", "/v1/start", "pid", PRIVILEGE_CONTROL, handle_start, "attach the probes",
 	 WAIT_STOPPED},
 	{"POST", "/v1/stop", "pid", PRIVILEGE_CONTROL, handle_stop,
-	 "detach the probes, keep the data"},
+	 "detach the probes, keep the data", .early = true},
 	{"POST", "/v1/clear", "pid", PRIVILEGE_CONTROL, handle_clear,
 	 "reset counts and times to zero", WAIT_CURRENT},
 	{"GET", "/v1/snapshot", SNAPSHOT_QUERY_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile",
-	 WAIT_CURRENT, .renders = true, .no_head = true},
+	 WAIT_CURRENT, .later = WAIT_RENDERED, .renders = true, .no_head = true},
 	{"POST", "/v1/timelines", "pid,duration,buffer", PRIVILEGE_CONTROL, handle_timeline_begin,
 	 "record a timeline of each call and return", WAIT_CURRENT},
 	{"GET", "/v1/timelines", NULL, PRIVILEGE_READ, handle_timelines,
@@ -469,8 +471,9 @@ const struct route routes[] = {
 	 "fetch the next piece of a timeline", WAIT_CURRENT, .draining = true, .no_head = true},
 	{"DELETE", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_end,
 	 "stop recording; buffered data remains readable", WAIT_CURRENT},
-	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "stop the daemon"},
-	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics"},
+	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "stop the daemon",
+	 .later = WAIT_SHUTDOWN, .early = true},
+	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics", .early = true},
 	{NULL},
 };
 
@@ -541,12 +544,16 @@ bool routes_ready(const struct routes_ctx *ctx, const struct routes_wait *wait, 
 		return !sessions_stopping(ctx->sessions, wait->pid);
 	case WAIT_CURRENT:
 		return sessions_current(ctx->sessions, wait->pid, since_ns);
+	case WAIT_STARTED:
+		return !ctx->starting || ctx->draining;
 	case WAIT_LOOKED:
 		return sessions_looked(ctx->sessions, wait->pid);
 	case WAIT_RENDERER:
 		return !ctx->render; /* profiles are written one at a time */
 	case WAIT_RENDERED:
 		return render_done(ctx->render);
+	case WAIT_SHUTDOWN:
+		return ctx->stopped;
 	}
 	return true;
 }
@@ -565,41 +572,52 @@ static bool has_to_wait(struct routes_ctx *ctx, const struct routes_input *in,
 	       !routes_ready(ctx, wait, in->since_ns);
 }
 
-static int handle(struct routes_ctx *ctx, const struct route *route, struct request *rq,
-		  pid_t path_pid, const struct routes_input *in, struct response *rs,
-		  struct routes_wait *ret_wait, struct diag *diag)
+/* Check everything that does not need the handler. */
+static int check_request(struct routes_ctx *ctx, const struct route *route, struct request *rq,
+			 const struct routes_input *in, pid_t *ret_pid, struct diag *diag)
 {
-	struct routes_wait wait = {.what = route->wait};
 	char params[PARAMS_MAX];
 	int r;
 
-	if (ctx->draining && !route->draining)
+	if (ctx->draining && !route->draining && in->waited != WAIT_SHUTDOWN)
 		return refuse_draining(diag);
 	r = request_parse_body(rq, in->body, in->nbody, diag);
 	if (r == 0)
 		r = request_check_params(rq, params_of(route, params), diag);
-	if (r == 0)
-		r = request_get_pid(rq, "pid", &wait.pid, diag);
+	return r == 0 ? request_get_pid(rq, "pid", ret_pid, diag) : r;
+}
+
+/* What a request waits for before it is handled. */
+static struct routes_wait wait_before(struct routes_ctx *ctx, const struct route *route,
+				      const struct routes_input *in, pid_t pid)
+{
+	const struct routes_wait wait = {.what = route->wait, .pid = pid};
+
+	if (ctx->starting && in->since_ns && !route->early)
+		return (struct routes_wait){.what = WAIT_STARTED};
+	if (route->renders && ctx->render)
+		return (struct routes_wait){.what = WAIT_RENDERER};
+	return has_to_wait(ctx, in, &wait) ? wait : (struct routes_wait){0};
+}
+
+static int handle(struct routes_ctx *ctx, const struct route *route, struct request *rq,
+		  pid_t path_pid, const struct routes_input *in, struct response *rs,
+		  struct routes_wait *ret_wait, struct diag *diag)
+{
+	pid_t pid = 0;
+	int r = check_request(ctx, route, rq, in, &pid, diag);
+
 	if (r < 0)
 		return r;
-	if (route->renders && ctx->render) {
-		*ret_wait = (struct routes_wait){.what = WAIT_RENDERER};
+	*ret_wait = wait_before(ctx, route, in, pid);
+	if (ret_wait->what != WAIT_NOT)
 		return 0;
-	}
-	if (has_to_wait(ctx, in, &wait)) {
-		*ret_wait = wait;
-		return 0;
-	}
 	r = route->handle(ctx, rq, path_pid, rs, diag);
 	if (r != -EINPROGRESS)
 		return r;
-	if (!route->renders) {
-		*ret_wait = (struct routes_wait){.what = WAIT_LOOKED, .pid = wait.pid};
-		return 0;
-	}
-	if (!in->since_ns)
+	if (route->renders && !in->since_ns)
 		return answer_rendered(ctx, rs, diag);
-	*ret_wait = (struct routes_wait){.what = WAIT_RENDERED};
+	*ret_wait = (struct routes_wait){.what = route->later, .pid = pid};
 	return 0;
 }
 
@@ -618,7 +636,7 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 	int r;
 
 	*wait = (struct routes_wait){0};
-	if (in->rendered) {
+	if (in->waited == WAIT_RENDERED) {
 		r = answer_rendered(ctx, rs, &diag);
 		if (r < 0)
 			answer_error(rs, r, &diag);

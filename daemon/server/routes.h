@@ -25,9 +25,11 @@ struct routes_ctx {
 	size_t bodies_max;     /* 0: ROUTES_BODIES_MAX */
 	struct render *render; /* the profile being written; NULL: none */
 	struct dropped_clients dropped;
+	bool starting; /* the targets of the command line are still being attached */
 	bool draining; /* shutting down: requests get 503 */
-	/* Stop the daemon; results are written before it returns. An error is sent to the client,
-	 * but the daemon stops nevertheless. */
+	bool stopped;  /* shutting down, and results are written */
+	/* Stop the daemon. -EINPROGRESS: call it again when `stopped` is set, as results are not
+	 * written yet. Any other error is sent to the client, but the daemon stops nevertheless. */
 	int (*shutdown)(void *ctx, struct diag *diag);
 	void *ctx;
 };
@@ -54,14 +56,18 @@ struct route {
 		WAIT_NOT,
 		WAIT_STOPPED,  /* no affected target is being stopped */
 		WAIT_CURRENT,  /* all records up to the request have been read */
-		WAIT_LOOKED,   /* the process to attach has been inspected */
+		WAIT_STARTED,  /* the targets of the command line are attached */
+		WAIT_LOOKED,   /* the process can be attached now */
 		WAIT_RENDERER, /* no other profile is being written */
 		WAIT_RENDERED, /* the requested profile is written */
+		WAIT_SHUTDOWN, /* results are written */
 	} wait;
-	bool target_opts; /* target_opt_table's keys are parameters, too */
-	bool renders;	  /* the response is a profile: see WAIT_RENDERED */
-	bool draining;	  /* processed even while the daemon is shutting down */
-	bool no_head;	  /* GET has side effects or makes a profile, so HEAD is a 405 */
+	enum route_wait later; /* what the response waits for if handle() returns -EINPROGRESS */
+	bool early;	       /* processed even before WAIT_STARTED */
+	bool target_opts;      /* target_opt_table's keys are parameters, too */
+	bool renders;	       /* the response is a profile: see WAIT_RENDERED */
+	bool draining;	       /* processed even while the daemon is shutting down */
+	bool no_head;	       /* GET has side effects or makes a profile, so HEAD is a 405 */
 };
 
 extern const struct route routes[]; /* ends with method == NULL */
@@ -78,8 +84,8 @@ struct routes_input {
 	struct ucred peer;
 	const char *method, *uri, *body;
 	size_t nbody;
-	uint64_t since_ns; /* time of receipt, CLOCK_MONOTONIC; 0: never wait */
-	bool rendered;	   /* the profile it has waited for is written */
+	uint64_t since_ns;	/* time of receipt, CLOCK_MONOTONIC; 0: never wait */
+	enum route_wait waited; /* what it has waited for */
 };
 
 /* Reason why a response has to wait */
@@ -90,8 +96,8 @@ struct routes_wait {
 
 /*
  * Process a request. Fills rs (which must be initialised), unless the response has to wait for
- * rings, for the inspection of a process, or for a profile being written. In that case *wait is
- * set; dispatch the request again with the same since_ns when routes_ready() returns true, or
+ * rings, for a process being attached, for a profile being written, or for the daemon's start or
+ * end. In that case *wait is set; dispatch the request again with the same since_ns when routes_ready() returns true, or
  * earlier.
  */
 void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs,

@@ -50,6 +50,7 @@ struct server {
 	struct sd_event_source *io, *timer, *drain_timer;
 	struct sd_event_source *look;  /* timer, while requests wait */
 	struct sd_event_source *sweep; /* timer, while there are connections */
+	struct sessions_listener listener;
 	struct places places;
 	uint64_t timeout_ns;
 	size_t least_rate;
@@ -293,7 +294,7 @@ static enum MHD_Result answer(struct conn *c, struct MHD_Connection *connection,
 	if (!c->since_ns)
 		c->since_ns = clock_monotonic_ns();
 	in.since_ns = c->since_ns;
-	in.rendered = c->wait.what == WAIT_RENDERED;
+	in.waited = c->wait.what;
 	c->wait = (struct routes_wait){0};
 	c->place.answering = true;
 	c->due_ns = 0;
@@ -503,7 +504,7 @@ static int on_check(struct sd_event_source *source, uint64_t usec, void *userdat
 }
 
 /* Check waiting requests soon, but not now, because a handler may be running. */
-static void on_looked(void *ctx)
+static void check_now(void *ctx)
 {
 	struct server *srv = ctx;
 
@@ -587,9 +588,23 @@ int server_new(struct sd_event *event, int listen_fd, const struct server_opts *
 	r = add_sources(srv, event);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot serve the control socket");
-	sessions_on_looked(srv->routes.sessions, on_looked, srv);
+	srv->listener = (struct sessions_listener){.looked = check_now, .ctx = srv};
+	sessions_listen(srv->routes.sessions, &srv->listener);
 	*ret = TAKE_PTR(srv);
 	return 0;
+}
+
+void server_started(struct server *srv)
+{
+	srv->routes.starting = false;
+	check_now(srv);
+}
+
+void server_refuse(struct server *srv)
+{
+	srv->routes.draining = true;
+	sessions_cancel_attaching(srv->routes.sessions);
+	check_now(srv);
 }
 
 int server_drain(struct server *srv, void (*done)(void *ctx), void *ctx)
@@ -598,8 +613,8 @@ int server_drain(struct server *srv, void (*done)(void *ctx), void *ctx)
 
 	if (srv->drain_timer)
 		return 0;
-	srv->routes.draining = true;
-	sessions_cancel_attaching(srv->routes.sessions);
+	server_refuse(srv);
+	srv->routes.stopped = true;
 	sessions_timelines_end(srv->routes.sessions);
 	srv->drained = done;
 	srv->drained_ctx = ctx;
@@ -613,7 +628,7 @@ void server_free(struct server *srv)
 {
 	if (!srv)
 		return;
-	sessions_on_looked(srv->routes.sessions, NULL, NULL);
+	sessions_unlisten(srv->routes.sessions, &srv->listener);
 	sd_event_source_disable_unref(srv->io);
 	sd_event_source_disable_unref(srv->timer);
 	sd_event_source_disable_unref(srv->drain_timer);

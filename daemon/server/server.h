@@ -28,9 +28,15 @@ struct server_opts {
 int server_new(struct sd_event *event, int listen_fd, const struct server_opts *opts,
 	       struct server **ret, struct diag *diag);
 
+/* With routes.starting: the targets of the command line are attached, so requests that have waited
+ * for that are processed. */
+void server_started(struct server *srv);
+
+/* Answer new requests with 503 from now on, except reads of timelines, and cancel attaching. */
+void server_refuse(struct server *srv);
 /*
- * Answer new requests with 503 from now on, except reads of timelines. Calls done from the event
- * loop when no response is pending, or after a second.
+ * The same, if it was not called before; results are written. Calls done from the event loop when no
+ * response is pending, or after a second.
  */
 int server_drain(struct server *srv, void (*done)(void *ctx), void *ctx);
 

@@ -372,7 +372,7 @@ static int fold(struct sessions *ss, struct session *s)
 	_cleanup_(snapshot_freep) struct snapshot *one = NULL;
 	int r;
 
-	r = sessions_snapshot_now(ss, s->tracee->target->pid, &one, NULL);
+	r = sessions_snapshot(ss, s->tracee->target->pid, &one, NULL);
 	if (r == 0)
 		r = snapshot_fold(&ss->folded, one, FOLD_MAX_NODES);
 	if (r == 0)
@@ -454,7 +454,7 @@ static int on_work(sd_event_source *source, void *ctx)
 	int i;
 
 	(void)source;
-	sessions_pump(ss);
+	sessions_read_rings(ss);
 	fold_old(ss);
 	i = next_task(ss, NULL);
 	if (i >= 0)

@@ -144,7 +144,7 @@ static int relocate(struct tracee *t, int ms)
 
 	if (r < 0)
 		return r;
-	r = inspect_wait(t->looking, ms, NULL, NULL, &t->found, NULL);
+	r = inspect_wait(t->looking, ms, &t->found, NULL);
 	if (r == -EINPROGRESS)
 		return r;
 	r = r < 0 ? -EAGAIN : same_interpreter(t, t->found.python);
@@ -528,7 +528,7 @@ static int begin_fork(const struct tracee *from, pid_t pid, struct tracee **ret,
  */
 static int await_found(const struct tracee *from, struct tracee *t)
 {
-	int r = inspect_wait(t->inspect, FORKED_MS, NULL, NULL, &t->found, NULL);
+	int r = inspect_wait(t->inspect, FORKED_MS, &t->found, NULL);
 
 	if (r == -EINPROGRESS || r == 0)
 		return r;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Targets that are being attached: a process looks into each of them (inspect/inspect.h), which may
- * take until its deadline. One that is to be traced is then sampled for a moment, and its calls are
- * counted for another one, which tells what tracing will cost it. Clients and other targets are served
- * meanwhile.
+ * Targets that are being attached, each in steps: a helper process inspects it and plans the probes,
+ * another one runs the self-test, a third one measures the probes' cost if that has to be known from
+ * the beginning. Then the target is sampled for a moment, and its calls are counted for another one,
+ * which gives the forecast. Every step only waits for descriptors and timers in the event loop, so
+ * clients and other targets are served meanwhile, and it can be cancelled in every step.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,14 +14,21 @@
 
 #include "session/set.h"
 
-/* Each has two processes. */
+/* Each has up to eight processes: two inspect it, and six of its self-test. */
 #define LOOKING_MAX 32u
 
 /* What is not fetched by then has lost its client. */
 #define KEEP_NS 2000000000ull
 
-enum looking_step { LOOKING_PLANNING, LOOKING_SAMPLING, LOOKING_FORECASTING };
-static const char *const step_names[] = {"planning", "sampling", "forecasting"};
+enum looking_step {
+	LOOKING_PLANNING,
+	LOOKING_VERIFYING,
+	LOOKING_CALIBRATING,
+	LOOKING_SAMPLING,
+	LOOKING_FORECASTING,
+};
+static const char *const step_names[] = {"planning", "verifying", "calibrating", "sampling",
+					 "forecasting"};
 
 struct looking {
 	struct sessions *set;
@@ -29,6 +37,7 @@ struct looking {
 	struct sd_event_source *io, *timer;
 	uint64_t done_ns; /* or cancelled; 0: not yet */
 	enum looking_step step;
+	bool stopped;	   /* the process does not run, so observing it is useless */
 	uint64_t until_ns; /* it is observed until then, where it is */
 };
 
@@ -43,13 +52,22 @@ static void looking_free(struct looking *l)
 }
 DEFINE_FREEP(struct looking, looking_free)
 
+static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *ctx);
+
+/* Call the listeners, which may not free it before the event loop runs again. */
 static void done(struct looking *l)
 {
 	l->done_ns = tracee_now();
 	l->io = sd_event_source_disable_unref(l->io);
 	l->timer = sd_event_source_disable_unref(l->timer);
-	if (l->set->on_looked)
-		l->set->on_looked(l->set->on_looked_ctx);
+	for (struct sessions_listener *s = l->set->listeners; s; s = s->next)
+		s->looked(s->ctx);
+}
+
+static bool set_timer(struct looking *l, uint64_t at_ns)
+{
+	return sd_event_source_set_time(l->timer, at_ns / 1000 + 1) >= 0 &&
+	       sd_event_source_set_enabled(l->timer, SD_EVENT_ONESHOT) >= 0;
 }
 
 /* Until then it is observed. */
@@ -57,43 +75,83 @@ static bool observe(struct looking *l, enum looking_step step, uint64_t until_ns
 {
 	l->step = step;
 	l->until_ns = until_ns;
-	return sd_event_source_set_time(l->timer, l->until_ns / 1000 + 1) >= 0 &&
-	       sd_event_source_set_enabled(l->timer, SD_EVENT_ONESHOT) >= 0;
+	return set_timer(l, until_ns);
 }
 
-static void prepare(struct looking *l)
+/* Go on when a helper has answered, or at its deadline. */
+static bool await(struct looking *l, int fd, uint64_t deadline_ns)
 {
-	l->io = sd_event_source_disable_unref(l->io);
-	tracee_prepare(l->tracee, sessions_drain, l->set);
+	return sd_event_add_io(l->set->event, &l->io, fd, EPOLLIN, on_answer, l) >= 0 &&
+	       set_timer(l, deadline_ns);
 }
 
-/* What a step has found out, and the next one. */
-static bool go_on(struct looking *l)
+static bool await_verdict(struct looking *l)
 {
-	uint64_t begin = tracee_now();
-	bool sampled = false;
+	return await(l, tracee_verify_fd(l->tracee), tracee_verify_deadline(l->tracee));
+}
 
-	if (l->step == LOOKING_PLANNING) {
-		prepare(l);
-		sampled = tracee_refer(l->tracee) == 0;
-		begin = tracee_now();
-		/* Loading it takes as long as sampling. */
-		(void)tracee_survey(l->tracee);
-	}
+static bool await_cost(struct looking *l)
+{
+	const struct calibration *c = l->tracee->calibration;
+
+	return await(l, calibration_fd(c), calibration_deadline(c));
+}
+
+static bool begin_observing(struct looking *l)
+{
+	uint64_t begin;
+	bool sampled;
+
+	if (l->stopped)
+		return false;
+	sampled = tracee_refer(l->tracee) == 0;
+	begin = tracee_now();
+	/* Loading it takes as long as sampling. */
+	(void)tracee_survey(l->tracee);
 	if (sampled)
 		return observe(l, LOOKING_SAMPLING, begin + REFERENCE_NS);
+	return tracee_survey_next(l->tracee) > 0 &&
+	       observe(l, LOOKING_FORECASTING, tracee_now() + SURVEY_NS);
+}
+
+/* What a step has found out, and the next one. False: there is nothing to wait for. */
+static bool go_on(struct looking *l)
+{
+	/* before its descriptor is closed, and the number used again */
+	l->io = sd_event_source_disable_unref(l->io);
+	switch (l->step) {
+	case LOOKING_PLANNING:
+		tracee_prepare(l->tracee);
+		l->step = LOOKING_VERIFYING;
+		/* fall through */
+	case LOOKING_VERIFYING:
+		if (!tracee_verified(l->tracee))
+			return await_verdict(l);
+		tracee_calibrate(l->tracee);
+		l->step = LOOKING_CALIBRATING;
+		/* fall through */
+	case LOOKING_CALIBRATING:
+		return tracee_calibrated(l->tracee) ? begin_observing(l) : await_cost(l);
+	case LOOKING_SAMPLING:
+	case LOOKING_FORECASTING:
+		break;
+	}
 	tracee_refer_end(l->tracee);
 	return tracee_survey_next(l->tracee) > 0 &&
 	       observe(l, LOOKING_FORECASTING, tracee_now() + SURVEY_NS);
 }
 
+/* Is what the present step waits for not there yet? */
+static bool is_waiting(const struct looking *l)
+{
+	if (l->step == LOOKING_PLANNING)
+		return !tracee_looked(l->tracee);
+	return l->step >= LOOKING_SAMPLING && tracee_now() < l->until_ns;
+}
+
 static void check(struct looking *l)
 {
-	if (l->done_ns || !tracee_looked(l->tracee))
-		return;
-	if (l->step != LOOKING_PLANNING && tracee_now() < l->until_ns)
-		return;
-	if (!go_on(l))
+	if (!l->done_ns && !is_waiting(l) && !go_on(l))
 		done(l);
 }
 
@@ -145,16 +203,15 @@ static void forget_old(struct sessions *ss)
 static int watch(struct looking *l)
 {
 	const struct inspect *in = l->tracee->inspect;
-	int r;
+	int r = sd_event_add_time(l->set->event, &l->timer, CLOCK_MONOTONIC, 0, 1000, on_deadline,
+				  l);
 
-	r = sd_event_add_io(l->set->event, &l->io, inspect_fd(in), EPOLLIN, on_answer, l);
-	if (r >= 0)
-		r = sd_event_add_time(l->set->event, &l->timer, CLOCK_MONOTONIC,
-				      inspect_deadline(in) / 1000 + 1, 1000, on_deadline, l);
-	return r < 0 ? r : 0;
+	if (r < 0)
+		return r;
+	return await(l, inspect_fd(in), inspect_deadline(in)) ? 0 : -ENOMEM;
 }
 
-static int begin(struct sessions *ss, pid_t pid, const struct target_opts *opts, struct diag *diag)
+static int begin(struct sessions *ss, const struct looking_of *of, struct diag *diag)
 {
 	_cleanup_(looking_freep) struct looking *l = NULL;
 	struct looking **v;
@@ -168,10 +225,11 @@ static int begin(struct sessions *ss, pid_t pid, const struct target_opts *opts,
 	if (v)
 		ss->looking = v;
 	if (!l || !v)
-		return diag_errno(diag, ENOMEM, "cannot attach to %d", pid);
+		return diag_errno(diag, ENOMEM, "cannot attach to %d", of->pid);
 	l->set = ss;
-	l->pid = pid;
-	r = tracee_look(pid, opts, &l->tracee, diag);
+	l->pid = of->pid;
+	l->stopped = of->stopped;
+	r = tracee_look(of->pid, of->opts, &l->tracee, diag);
 	if (r < 0)
 		return r;
 	r = watch(l);
@@ -181,22 +239,29 @@ static int begin(struct sessions *ss, pid_t pid, const struct target_opts *opts,
 	return -EINPROGRESS;
 }
 
-int looking_begin(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
-		  struct diag *diag)
+/* Another client may have asked for it with other options: is what was found out, and proven, what
+ * these options need as well? */
+static bool fits(const struct tracee *t, const struct target_opts *opts)
+{
+	return t->opts.mode.mode == opts->mode.mode && t->opts.verify == opts->verify &&
+	       t->opts.builtins == opts->builtins && t->collector == collector_of(opts);
+}
+
+int looking_begin(struct sessions *ss, const struct looking_of *of, struct diag *diag)
 {
 	struct looking *l;
 
 	forget_old(ss);
-	l = find(ss, pid);
-	if (l && !l->tracee) {
-		if (since_ns && since_ns <= l->done_ns)
-			return diag_set(diag, -ECANCELED, PYP_EXIT_NO_PROCESS, "",
-					"attaching to %d was cancelled", pid);
+	l = find(ss, of->pid);
+	if (l && !l->tracee && of->since_ns && of->since_ns <= l->done_ns)
+		return diag_set(diag, -ECANCELED, PYP_EXIT_NO_PROCESS, "",
+				"attaching to %d was cancelled", of->pid);
+	if (l && l->done_ns && (!l->tracee || !fits(l->tracee, of->opts))) {
 		forget(ss, l);
 		l = NULL;
 	}
 	if (!l)
-		return begin(ss, pid, opts, diag);
+		return begin(ss, of, diag);
 	return l->done_ns ? 0 : -EINPROGRESS;
 }
 
@@ -214,8 +279,7 @@ struct tracee *looking_take(struct sessions *ss, pid_t pid, const struct target_
 
 	if (!l || !l->done_ns)
 		return NULL;
-	/* Another client may have asked for it, with other options. */
-	if (l->tracee && l->tracee->opts.mode.mode == opts->mode.mode) {
+	if (l->tracee && fits(l->tracee, opts)) {
 		t = TAKE_PTR(l->tracee);
 		tracee_set_opts(t, opts);
 	}
@@ -275,8 +339,18 @@ void looking_deinit(struct sessions *ss)
 	free(ss->looking);
 }
 
-void sessions_on_looked(struct sessions *ss, void (*fn)(void *ctx), void *ctx)
+void sessions_listen(struct sessions *ss, struct sessions_listener *l)
 {
-	ss->on_looked = fn;
-	ss->on_looked_ctx = ctx;
+	l->next = ss->listeners;
+	ss->listeners = l;
+}
+
+void sessions_unlisten(struct sessions *ss, struct sessions_listener *l)
+{
+	struct sessions_listener **at = &ss->listeners;
+
+	while (*at && *at != l)
+		at = &(*at)->next;
+	if (*at)
+		*at = l->next;
 }

@@ -98,22 +98,18 @@ static void add_text(char *to, size_t size, const char *text)
 	snprintf(to + n, size - n, "%s", text);
 }
 
-static int verify_builtins(struct tracee *t, const struct verify_opts *vo, struct diag *diag)
+static int take_builtins(struct tracee *t, const struct verify_result *v, struct diag *diag)
 {
-	struct verify_opts of_builtins = *vo;
-	struct verify_result v;
 	char text[192];
 
-	of_builtins.builtins = true;
-	verify_run(&of_builtins, &v);
 	add_text(t->self_test, sizeof(t->self_test), "; calls of C functions: ");
-	add_text(t->self_test, sizeof(t->self_test), verify_builtins_text(&v, text, sizeof(text)));
-	if (v.verdict != VERIFY_WRONG)
+	add_text(t->self_test, sizeof(t->self_test), verify_builtins_text(v, text, sizeof(text)));
+	if (v->verdict != VERIFY_WRONG)
 		return 0;
 	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE,
 			"without --builtins it can be traced; please report this build",
 			"this build of Python fails the self-test of calls of C functions: %s",
-			v.reason);
+			v->reason);
 }
 
 /* Without their rows all else is as it is. */
@@ -137,25 +133,59 @@ static void check_collections(struct tracee *t, const struct verify_result *v)
  *
  * Wrong counts are worse than none. That the proof could not be made is said in every report.
  */
-static int tracee_verify(struct tracee *t, const struct verify_opts *vo, bool wanted,
-			 struct diag *diag)
+static int take_verdict(struct tracee *t, const struct selftest_result *result, struct diag *diag)
 {
-	struct verify_result v = {.verdict = VERIFY_SKIPPED};
+	const struct verify_result *v = &result->plan;
 
-	if (wanted)
-		verify_run(vo, &v);
 	if (!t->collector->windows)
-		t->cost = v.cost;
-	verify_text(&v, t->self_test, sizeof(t->self_test));
-	check_collections(t, &v);
-	/* What could not be run once is not tried again. */
-	if (t->opts.builtins && v.verdict == VERIFY_RIGHT)
-		return verify_builtins(t, vo, diag);
-	if (v.verdict != VERIFY_WRONG)
+		t->cost = v->cost;
+	verify_text(v, t->self_test, sizeof(t->self_test));
+	check_collections(t, v);
+	if (result->has_builtins)
+		return take_builtins(t, &result->builtins, diag);
+	if (v->verdict != VERIFY_WRONG)
 		return 0;
 	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE,
 			"please report this build; --no-verify traces it all the same",
-			"this build of Python fails the self-test: %s", v.reason);
+			"this build of Python fails the self-test: %s", v->reason);
+}
+
+/* Valid as long as the target is being attached. */
+static struct verify_opts verify_opts_of(const struct tracee *t)
+{
+	return (struct verify_opts){.python = t->python,
+				    .plan = &t->plan,
+				    .target = t->target,
+				    .builtins = t->opts.builtins};
+}
+
+/* The self-test of what is about to be placed, if it is wanted; tracee_verified() takes the result. */
+static int begin_verifying(struct tracee *t, struct diag *diag)
+{
+	const struct selftest_result skipped = {.plan.verdict = VERIFY_SKIPPED};
+	const struct verify_opts vo = verify_opts_of(t);
+
+	if (!t->collector->probes) {
+		snprintf(t->self_test, sizeof(t->self_test), "not needed: no probes are placed");
+		return 0;
+	}
+	if (!t->opts.verify)
+		return take_verdict(t, &skipped, diag);
+	t->selftest = selftest_start(&vo);
+	return t->selftest ? 0 : diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
+}
+
+bool tracee_verified(struct tracee *t)
+{
+	struct selftest_result result;
+
+	if (!t->selftest)
+		return true;
+	if (!selftest_poll(t->selftest, &result))
+		return false;
+	selftest_free(TAKE_PTR(t->selftest));
+	t->prepared_err = take_verdict(t, &result, &t->prepared_diag);
+	return true;
 }
 
 struct probe_sampling tracee_sampling(const struct tracee *t, const struct target_opts *opts,
@@ -202,22 +232,15 @@ static int tracee_plan(struct tracee *t, struct diag *diag)
 	return t->opts.builtins ? check_builtins(t, diag) : 0;
 }
 
-/* That what it needs is there, and proven. */
-static int tracee_check(struct tracee *t, const struct verify_opts *vo, struct diag *diag)
+/* Check that what it needs is there. */
+static int tracee_check(struct tracee *t, struct diag *diag)
 {
 	int r = t->collector->probes ? tracee_plan(t, diag) : 0;
 
-	if (r == 0 && t->collector->check)
-		r = t->collector->check(t, diag);
-	if (r < 0)
-		return r;
-	if (t->collector->probes)
-		return tracee_verify(t, vo, t->opts.verify, diag);
-	snprintf(t->self_test, sizeof(t->self_test), "not needed: no probes are placed");
-	return 0;
+	return r == 0 && t->collector->check ? t->collector->check(t, diag) : r;
 }
 
-static int tracee_load(struct tracee *t, const struct verify_opts *vo, struct diag *diag)
+static int tracee_load(struct tracee *t, struct diag *diag)
 {
 	struct probe_opts po = {
 		.pid = t->target->pid,
@@ -237,7 +260,6 @@ static int tracee_load(struct tracee *t, const struct verify_opts *vo, struct di
 	};
 	int r = probe_open(&po, &t->probe, diag);
 
-	vo->pump(vo->pump_ctx);
 	if (r < 0)
 		return r;
 	t->mechanism = probe_mechanism(t->probe);
@@ -351,15 +373,11 @@ int tracee_survey_next(struct tracee *t)
 }
 
 /* What was found, once it is there: it belongs to the program that the process still runs. */
-static int take_found(struct tracee *t, const struct verify_opts *vo, struct diag *diag)
+static int take_found(struct tracee *t, struct diag *diag)
 {
-	struct inspect_result *f = &t->found;
 	const struct diag *why = &t->found_diag;
 	int r;
 
-	if (!tracee_looked(t))
-		t->found_err =
-			inspect_wait(t->inspect, -1, vo->pump, vo->pump_ctx, f, &t->found_diag);
 	if (t->found_err < 0)
 		return diag_set(diag, t->found_err, why->exit, why->hint, "%s", why->msg);
 	r = target_check(t->target, diag);
@@ -392,51 +410,76 @@ void tracee_take_found(struct tracee *t)
 	t->warned_ns = tracee_now();
 }
 
-static int prepare(struct tracee *t, struct verify_opts *vo, struct diag *diag)
+static int prepare(struct tracee *t, struct diag *diag)
 {
-	int r = take_found(t, vo, diag);
+	int r = take_found(t, diag);
 
-	if (r < 0)
-		return r;
-	vo->python = t->python;
-	return tracee_check(t, vo, diag);
-}
-
-void tracee_prepare(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx)
-{
-	struct verify_opts vo = {
-		.plan = &t->plan, .target = t->target, .pump = pump, .pump_ctx = pump_ctx};
-
-	t->prepared = true;
-	t->prepared_verify = t->opts.verify;
-	t->prepared_err = prepare(t, &vo, &t->prepared_diag);
-}
-
-int tracee_open(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx, struct diag *diag)
-{
-	struct verify_opts vo = {
-		.plan = &t->plan, .target = t->target, .pump = pump, .pump_ctx = pump_ctx};
-	bool before = t->prepared;
-	int r;
-
-	if (!before)
-		tracee_prepare(t, pump, pump_ctx);
-	if (t->prepared_err < 0)
-		return diag_set(diag, t->prepared_err, t->prepared_diag.exit, t->prepared_diag.hint,
-				"%s", t->prepared_diag.msg);
-	vo.python = t->python;
-	r = before ? target_check(t->target, diag) : 0;
-	/* Another client's options. */
-	if (r == 0 && t->opts.verify && !t->prepared_verify)
-		r = tracee_check(t, &vo, diag);
 	if (r == 0)
-		r = tracee_load(t, &vo, diag);
+		r = tracee_check(t, diag);
+	return r < 0 ? r : begin_verifying(t, diag);
+}
+
+void tracee_prepare(struct tracee *t)
+{
+	t->prepared = true;
+	t->prepared_err = prepare(t, &t->prepared_diag);
+}
+
+int tracee_verify_fd(const struct tracee *t)
+{
+	return selftest_fd(t->selftest);
+}
+
+uint64_t tracee_verify_deadline(const struct tracee *t)
+{
+	return selftest_deadline(t->selftest);
+}
+
+/* Cached costs were measured earlier. They are used until the new ones are known, except for windows,
+ * whose weights need the present costs from the first one on: see tracee_calibrate(). */
+static void start_calibration(struct tracee *t)
+{
+	const struct verify_opts vo = verify_opts_of(t);
+
+	if (!t->calibration && t->collector->stacks)
+		t->calibration = calibration_start(&vo, !t->opts.verify || t->collector->windows);
+}
+
+void tracee_calibrate(struct tracee *t)
+{
+	if (t->prepared && !t->prepared_err && t->collector->windows)
+		start_calibration(t);
+}
+
+bool tracee_calibrated(const struct tracee *t)
+{
+	return !t->calibration || calibration_wait(t->calibration, 0);
+}
+
+static int check_prepared(const struct tracee *t, struct diag *diag)
+{
+	const struct diag *why = &t->prepared_diag;
+
+	if (t->prepared_err < 0)
+		return diag_set(diag, t->prepared_err, why->exit, why->hint, "%s", why->msg);
+	if (!t->prepared || t->selftest)
+		return diag_set(diag, -EBUSY, PYP_EXIT_FAILURE, "try again",
+				"attaching to %d could not be completed", t->target->pid);
+	return 0;
+}
+
+int tracee_open(struct tracee *t, struct diag *diag)
+{
+	int r = check_prepared(t, diag);
+
+	if (r == 0)
+		r = target_check(t->target, diag);
+	if (r == 0)
+		r = tracee_load(t, diag);
 	if (r < 0)
 		return r;
 	strangers_find(t);
-	/* Costs that were kept are of another day. Until there are new ones they will do. */
-	if (t->collector->stacks)
-		t->calibration = calibration_start(&vo, !t->opts.verify || t->collector->windows);
+	start_calibration(t);
 	t->first_ns = tracee_now();
 	t->first_unix_ns = tracee_unix_now();
 	return 0;

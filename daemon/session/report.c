@@ -87,16 +87,6 @@ bool sessions_catch_up(struct sessions *ss, pid_t pid, uint64_t since_ns, uint64
 
 int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
 {
-	for (size_t i = 0; i < ss->n; i++)
-		if (is_meant(ss->v[i], pid)) {
-			sessions_wait_for_cost(ss, ss->v[i]->tracee);
-			tracee_catch_up(ss->v[i]->tracee);
-		}
-	return sessions_snapshot_now(ss, pid, ret, diag);
-}
-
-int sessions_snapshot_now(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
-{
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
 	int r;
 

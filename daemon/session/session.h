@@ -46,24 +46,35 @@ void sessions_free(struct sessions *ss); /* detaches everything */
 DEFINE_FREEP(struct sessions, sessions_free)
 
 /*
- * Attach to a process; start: put the probes on at once. opts NULL: the set's own, of which
+ * Attaching, which takes up to some seconds, in the event loop. look: begin, or ask whether it is
+ * done. -EINPROGRESS: helper processes inspect and prove the target, or it is being observed;
+ * listeners are called when that has ended, and this is to be called again. 0: call sessions_attach
+ * now, which does not wait. since_ns: when the attach was requested (CLOCK_MONOTONIC; 0: now).
+ * -ECANCELED: it was cancelled after that, by sessions_detach or sessions_cancel_attaching.
+ */
+int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
+		  struct diag *diag);
+/* The same with the set's own options, for a process that is stopped: it is not sampled, and there
+ * is no forecast. */
+int sessions_look_stopped(struct sessions *ss, pid_t pid, uint64_t since_ns, struct diag *diag);
+/*
+ * Then: attach; start: attach the probes at once. opts NULL: the set's own, of which
  * sessions_target_opts gives a copy to be changed. Exit code 7: it is attached already, or a
  * process that has ended has left its data under this pid.
  */
 int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct target_opts *opts,
 		    struct diag *diag);
-/*
- * Begin to attach: another process looks into the target, which may take as long as its deadline.
- * -EINPROGRESS: not done yet; on_looked is called when it is, and this is to be called again. 0:
- * sessions_attach is to be called now, and need not wait for that. since_ns: when the attach was
- * requested (CLOCK_MONOTONIC; 0: now). -ECANCELED: it was cancelled after that, by sessions_detach
- * or sessions_cancel_attaching.
- */
-int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
-		  struct diag *diag);
-/* Is nothing looking into that process (any more)? */
+/* Is this process not being attached (any more)? */
 bool sessions_looked(const struct sessions *ss, pid_t pid);
-void sessions_on_looked(struct sessions *ss, void (*fn)(void *ctx), void *ctx);
+/* Called when sessions_look() is done for any process, or was cancelled. It must not call functions of
+ * the sessions; the event loop can do so later. Borrowed until sessions_unlisten(). */
+struct sessions_listener {
+	void (*looked)(void *ctx);
+	void *ctx;
+	struct sessions_listener *next; /* private */
+};
+void sessions_listen(struct sessions *ss, struct sessions_listener *l);
+void sessions_unlisten(struct sessions *ss, struct sessions_listener *l);
 /* What observing it in this way would cost, once it was looked into. */
 struct session_forecast {
 	struct forecast forecast;
@@ -79,7 +90,8 @@ void sessions_cancel_attaching(struct sessions *ss);
 /* A process that is being attached: what sessions_look has begun and is not done. */
 struct session_attaching {
 	pid_t pid;
-	const char *step; /* static: "planning" */
+	/* static: "planning", "verifying", "calibrating", "sampling" or "forecasting" */
+	const char *step;
 };
 /* The i-th; false: there are not that many. */
 bool sessions_attaching(const struct sessions *ss, size_t i, struct session_attaching *ret);
@@ -103,8 +115,8 @@ int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag);
 /* pid 0: all. */
 int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag);
 
-/* Drain the rings: for whoever keeps the event loop waiting. */
-void sessions_pump(struct sessions *ss);
+/* Read the rings for a turn, before work that takes longer. */
+void sessions_read_rings(struct sessions *ss);
 
 /*
  * What was recorded before since_ns (CLOCK_MONOTONIC) by one target (pid) or by all (0): is it in
@@ -116,10 +128,8 @@ bool sessions_catch_up(struct sessions *ss, pid_t pid, uint64_t since_ns, uint64
 /* Is anything of it being stopped? */
 bool sessions_stopping(const struct sessions *ss, pid_t pid);
 
-/* A snapshot of one target (pid) or of all (0), with provenance, of all that was recorded until now,
- * however long it takes to read that; the second one: of what was read by now. */
+/* A snapshot of one target (pid) or of all (0), with provenance, of what was read by now. */
 int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag);
-int sessions_snapshot_now(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag);
 
 /* Has this target ended, and all that were followed from it as well? */
 bool sessions_over(const struct sessions *ss, pid_t pid);

@@ -30,7 +30,6 @@
 /* One whose ring holds more is not waited for: the daemon is behind, or has little CPU time. */
 #define STOP_BYTES (4u << 20)
 #define END_NS	   50000000ull /* what reading may take before a process that has ended is released */
-#define PUMP_MS	   4
 #define RATE_NS	   1000000000ull
 
 void session_free(struct session *s)
@@ -215,7 +214,7 @@ struct timelines *sessions_timelines(struct sessions *ss)
 	return &ss->timelines;
 }
 
-void sessions_pump(struct sessions *ss)
+void sessions_read_rings(struct sessions *ss)
 {
 	bool busy = false;
 
@@ -356,39 +355,17 @@ int sessions_add(struct sessions *ss, struct session *s)
 	return 0;
 }
 
-/* Attaching takes a moment, in which the other targets' rings fill. What their records lead to has
- * time until the next turn. */
-void sessions_drain(void *ctx)
-{
-	struct sessions *ss = ctx;
-	uint64_t until = tracee_now() + PUMP_MS * 1000000ull;
-
-	for (size_t k = 0, n = ss->n; k < n && tracee_now() < until; k++)
-		(void)tracee_drain(ss->v[ss->next++ % n]->tracee, until);
-}
-
 struct target_opts sessions_target_opts(const struct sessions *ss)
 {
 	return ss->opts.target;
 }
 
-/* Meanwhile rings fill. */
-void sessions_wait_for_cost(struct sessions *ss, struct tracee *t)
+/* The weights of windows need the costs from the first one on. They were measured while the target
+ * was being attached. */
+static int start_tracee(struct tracee *t, struct diag *diag)
 {
-	bool urgent = !t->cost.known || !t->cost.gauge_ps;
-
-	if (!t->calibration)
-		return;
-	while (!calibration_wait(t->calibration, urgent ? PUMP_MS : 0) && urgent)
-		sessions_pump(ss);
-	tracee_take_cost(t);
-}
-
-static int start_tracee(struct sessions *ss, struct tracee *t, struct diag *diag)
-{
-	/* Windows are weighed by costs from the first one on. */
-	if (t->collector->windows)
-		sessions_wait_for_cost(ss, t);
+	if (t->collector->windows && t->calibration && calibration_wait(t->calibration, 0))
+		tracee_take_cost(t);
 	return tracee_start(t, diag);
 }
 
@@ -419,9 +396,19 @@ static int check_attach(const struct sessions *ss, pid_t pid, const struct targe
 int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
 		  struct diag *diag)
 {
+	const struct looking_of of = {.pid = pid, .opts = opts, .since_ns = since_ns};
 	int r = check_attach(ss, pid, opts, diag);
 
-	return r < 0 ? r : looking_begin(ss, pid, opts, since_ns, diag);
+	return r < 0 ? r : looking_begin(ss, &of, diag);
+}
+
+int sessions_look_stopped(struct sessions *ss, pid_t pid, uint64_t since_ns, struct diag *diag)
+{
+	const struct looking_of of = {
+		.pid = pid, .opts = &ss->opts.target, .since_ns = since_ns, .stopped = true};
+	int r = check_attach(ss, pid, of.opts, diag);
+
+	return r < 0 ? r : looking_begin(ss, &of, diag);
 }
 
 struct session_forecast sessions_forecast(const struct sessions *ss, pid_t pid,
@@ -450,7 +437,7 @@ static int add_tracee(struct sessions *ss, struct tracee *t, bool start, struct 
 	if (r == 0 && t->opts.follow)
 		r = follow_begin(s, diag);
 	if (r == 0 && start)
-		r = start_tracee(ss, s->tracee, diag);
+		r = start_tracee(s->tracee, diag);
 	if (r < 0)
 		return r;
 	if (follow_forget(ss, pid) < 0 || sessions_add(ss, s) < 0)
@@ -471,9 +458,10 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct tar
 	if (r < 0)
 		return r;
 	t = looking_take(ss, pid, opts);
-	r = t ? 0 : tracee_look(pid, opts, &t, diag);
-	if (r == 0)
-		r = tracee_open(t, sessions_drain, ss, diag);
+	if (!t)
+		return diag_set(diag, -EBUSY, PYP_EXIT_FAILURE, "try again",
+				"attaching to %d could not be completed", pid);
+	r = tracee_open(t, diag);
 	return r < 0 ? r : add_tracee(ss, TAKE_PTR(t), start, diag);
 }
 
@@ -519,7 +507,7 @@ int sessions_start_each(struct sessions *ss, pid_t pid, sessions_failed_fn faile
 		if (!concerns(s, one) || s->tracee->state == SESSION_ENDED)
 			continue;
 		alive++;
-		r = start_tracee(ss, s->tracee, &why);
+		r = start_tracee(s->tracee, &why);
 		if (r == 0) {
 			follow_look(s);
 			continue;

@@ -39,8 +39,7 @@ struct sessions {
 	/* Being attached: see looking.c. */
 	struct looking **looking;
 	size_t nlooking;
-	void (*on_looked)(void *ctx);
-	void *on_looked_ctx;
+	struct sessions_listener *listeners; /* borrowed */
 	/* Following: */
 	struct sd_event_source *work;
 	struct follow_task *tasks;
@@ -63,17 +62,16 @@ int sessions_not_attached(pid_t pid, struct diag *diag);
 void sessions_settle(struct sessions *ss);
 /* The next turn of draining comes after this time at the latest (us). 0 or a negative errno. */
 int sessions_arm(struct sessions *ss, uint64_t delay_us);
-/* Take a target's costs, if they are being measured; without any, wait for them. */
-void sessions_wait_for_cost(struct sessions *ss, struct tracee *t);
 
-/* Read the rings for some ms: for what takes longer (ctx: the sessions). */
-void sessions_drain(void *ctx);
-
-/* Begin to look into a process that is to be attached, or check whether that has ended: see
- * sessions_look. */
-int looking_begin(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
-		  struct diag *diag);
-/* End looking into this process. false: nothing looks into it. */
+/* Begin to attach, or check whether that has ended: see sessions_look. */
+struct looking_of {
+	pid_t pid;
+	const struct target_opts *opts;
+	uint64_t since_ns;
+	bool stopped; /* the process does not run: do not observe it */
+};
+int looking_begin(struct sessions *ss, const struct looking_of *of, struct diag *diag);
+/* Cancel attaching to this process. false: it is not being attached. */
 bool looking_cancel(struct sessions *ss, pid_t pid);
 /* One for which it is done; NULL: none, or it was cancelled. */
 const struct tracee *looking_seen(const struct sessions *ss, pid_t pid);

@@ -157,7 +157,7 @@ int sessions_timeline_read(struct sessions *ss, uint32_t id, char **ret_data, si
 	if (tls->v[place].read_ns >= timeline_until(tl) || timeline_idle(tl))
 		complete(ss, tl);
 	else
-		sessions_pump(ss);
+		sessions_read_rings(ss);
 	timeline_take(tl, ret_data, ret_n);
 	if (timeline_drained(tl))
 		close_place(ss, place);

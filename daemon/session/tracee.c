@@ -36,6 +36,7 @@ void tracee_free(struct tracee *t)
 	if (!t)
 		return;
 	tracee_timeline_end(t);
+	selftest_free(t->selftest); /* it uses plan, python and target */
 	calibration_free(t->calibration);
 	counting_deinit(&t->counting);
 	probe_free(t->probe);
@@ -565,7 +566,8 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	uint64_t now;
 	double scale;
 
-	tracee_take_cost(t);
+	if (t->calibration && calibration_wait(t->calibration, 0))
+		tracee_take_cost(t);
 	if (t->state == SESSION_TRACING) {
 		sync_data(t);
 		tracee_runtimes(t);

@@ -23,7 +23,7 @@
 #include "target/target.h"
 #include "timeline/timeline.h"
 #include "verify/calibration.h"
-#include "verify/verify.h"
+#include "verify/selftest.h"
 
 /* Forks that one drain may bring; what does not fit is counted as failed. */
 #define TRACEE_MAX_NEWS 256
@@ -86,8 +86,8 @@ struct tracee {
 	struct reference *reference; /* while it is being opened */
 	struct survey *survey;	     /* then, too */
 	struct forecast forecast;
-	bool prepared; /* see tracee_prepare; then: */
-	bool prepared_verify;
+	struct selftest *selftest; /* while it is verified */
+	bool prepared;		   /* see tracee_prepare; then: */
 	int prepared_err;
 	struct diag prepared_diag;
 	uint64_t samples_before; /* that it took */
@@ -146,16 +146,27 @@ struct tracee {
 };
 
 /*
- * Attaching, in two steps. look: a process of its own begins to look into the target; takes no
- * time. open: everything up to loaded programs; nothing in the target is touched yet. It waits until
- * tracee_looked, unless that is true already; inspect_fd(t->inspect) tells when to ask.
+ * Attaching, in steps, none of which blocks for long; session/looking.c drives them.
+ *
+ * look: a helper process begins to inspect the target. When inspect_fd(t->inspect) is readable, ask
+ * tracee_looked().
  */
 int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, struct diag *diag);
 bool tracee_looked(struct tracee *t);
-/* Then: check what was found, and prove the plan (verify/verify.h), which may take some seconds while
- * pump is called. What is wrong is told by tracee_open, which does it if it was not done. */
-void tracee_prepare(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx);
-/* Between the two, if it is to be traced: sample it for REFERENCE_NS, and until tracee_refer_end. A
+/* Then: check what was found, and begin the self-test (verify/selftest.h) if it is wanted.
+ * tracee_open() returns the error. */
+void tracee_prepare(struct tracee *t);
+/* Has the self-test ended, or is there none? If not, ask again when the descriptor is readable, or at
+ * the deadline (CLOCK_MONOTONIC ns); both may change with each question. */
+bool tracee_verified(struct tracee *t);
+int tracee_verify_fd(const struct tracee *t);
+uint64_t tracee_verify_deadline(const struct tracee *t);
+/* Then: begin to measure the probes' cost, if it has to be known from the first window on.
+ * calibrated: it is known, or not needed; if not, ask again when calibration_fd(t->calibration) is
+ * readable, or at its deadline. */
+void tracee_calibrate(struct tracee *t);
+bool tracee_calibrated(const struct tracee *t);
+/* Then, if it is to be traced: sample it for REFERENCE_NS, and until tracee_refer_end. A
  * negative errno: it is not sampled. */
 int tracee_refer(struct tracee *t);
 void tracee_refer_end(struct tracee *t);
@@ -163,7 +174,8 @@ void tracee_refer_end(struct tracee *t);
  * survey_next. A negative errno: there is no forecast. */
 int tracee_survey(struct tracee *t);
 int tracee_survey_next(struct tracee *t);
-int tracee_open(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx, struct diag *diag);
+/* At last: everything up to loaded programs. The target is not changed. */
+int tracee_open(struct tracee *t, struct diag *diag);
 void tracee_free(struct tracee *t);
 DEFINE_FREEP(struct tracee, tracee_free)
 

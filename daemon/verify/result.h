@@ -41,8 +41,6 @@ struct verify_opts {
 				      * python->file */
 	bool fresh;		     /* ignore cached results */
 	bool builtins;		     /* test calls of C functions; never cached */
-	void (*pump)(void *ctx);     /* called every few ms meanwhile; may be NULL */
-	void *pump_ctx;
 };
 
 /* "passed: 24985 events of 40 functions at 9 sites, all as expected; …". Returns out. */

@@ -30,8 +30,6 @@
 #include "target/deadline.h"
 #include "verify/scratch_priv.h"
 
-#define PUMP_MS 4
-
 /* Time limit of a keeper's end, ms */
 #define END_MS 300
 /* Limit of processes that could not be ended */
@@ -246,21 +244,19 @@ static int signals_default(void)
 	return sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Wait until fd is readable or closed, calling pump. -ETIMEDOUT. */
-static int wait_readable(struct scratch *s, int fd)
+/* Wait until fd is readable or closed. -ETIMEDOUT. */
+static int wait_readable(const struct scratch *s, int fd)
 {
 	for (;;) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 		uint64_t now = clock_monotonic_ns();
 		int left = now < s->deadline_ns ? (int)((s->deadline_ns - now) / 1000000) : 0;
-		int r = poll(&p, 1, s->pump && left > PUMP_MS ? PUMP_MS : left);
+		int r = poll(&p, 1, left);
 
 		if (r < 0 && errno != EINTR)
 			return -errno;
 		if (r == 0 && left == 0)
 			return -ETIMEDOUT;
-		if (s->pump)
-			s->pump(s->pump_ctx);
 		if (r > 0)
 			return 0;
 	}
@@ -323,12 +319,7 @@ int scratch_start(const struct scratch_opts *o, struct scratch *ret, struct diag
 						      .leash = -1};
 	int err;
 
-	*ret = (struct scratch){.in = -1,
-				.out = -1,
-				.leash = -1,
-				.pidfd = -1,
-				.pump = o->pump,
-				.pump_ctx = o->pump_ctx};
+	*ret = (struct scratch){.in = -1, .out = -1, .leash = -1, .pidfd = -1};
 	if (reaper_pending() >= STUCK_MAX)
 		return diag_set(
 			diag, -EBUSY, PYP_EXIT_FAILURE, "",
@@ -370,7 +361,7 @@ int scratch_discover(struct scratch *s, const struct python *want, struct diag *
 	if (r == 0)
 		r = inspect_start(&io, &s->inspect, diag);
 	if (r == 0)
-		r = inspect_wait(s->inspect, -1, s->pump, s->pump_ctx, &found, diag);
+		r = inspect_wait(s->inspect, -1, &found, diag);
 	if (r < 0)
 		return r;
 	s->python = TAKE_PTR(found.python);

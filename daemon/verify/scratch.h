@@ -27,16 +27,12 @@ struct scratch {
 	struct python *python;
 	struct inspect *inspect; /* reads the interpreter's memory */
 	uint64_t deadline_ns;
-	void (*pump)(void *ctx); /* called every few ms during waits; may be NULL */
-	void *pump_ctx;
 };
 
 struct scratch_opts {
 	const struct target *target; /* target whose interpreter is run; NULL: run path */
 	const char *path;	     /* only if target is NULL */
 	const char *script;
-	void (*pump)(void *ctx); /* called every few ms during waits; may be NULL */
-	void *pump_ctx;
 };
 
 /*

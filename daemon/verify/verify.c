@@ -123,8 +123,6 @@ static int start(struct run *run, const struct verify_opts *o, struct verify_res
 		.target = o->target,
 		.path = o->python->file,
 		.script = o->builtins ? script_builtins_text : script_text,
-		.pump = o->pump,
-		.pump_ctx = o->pump_ctx,
 	};
 	struct diag diag = {0};
 	int r;

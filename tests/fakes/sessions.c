@@ -147,9 +147,14 @@ bool sessions_attaching(const struct sessions *ss, size_t i, struct session_atta
 	return true;
 }
 
-void sessions_on_looked(struct sessions *ss, void (*fn)(void *ctx), void *ctx)
+void sessions_listen(struct sessions *ss, struct sessions_listener *l)
 {
-	(void)ss, (void)fn, (void)ctx;
+	(void)ss, (void)l;
+}
+
+void sessions_unlisten(struct sessions *ss, struct sessions_listener *l)
+{
+	(void)ss, (void)l;
 }
 
 struct target_opts sessions_target_opts(const struct sessions *ss)
@@ -266,7 +271,7 @@ bool sessions_catch_up(struct sessions *ss, pid_t pid, uint64_t since_ns, uint64
 	return sessions_current(ss, pid, since_ns);
 }
 
-int sessions_snapshot_now(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
+int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
 {
 	uint32_t n = 1 + ss->funcs;
 	struct snapshot *s;
@@ -315,11 +320,6 @@ const char *session_state_name(enum session_state s)
 	static const char *const names[] = {"attached", "tracing", "stopping", "ended"};
 
 	return names[s];
-}
-
-void sessions_pump(struct sessions *ss)
-{
-	(void)ss;
 }
 
 int sessions_timeline_begin(struct sessions *ss, pid_t pid, const struct sessions_timeline *opts,

@@ -15,13 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "harness/caps.h"
 #include "harness/place.h"
 #include "harness/test.h"
 #include "python/layout.h"
 
-#define ARGS_MAX 16
-#define STEP_US	 20000u
+#define ARGS_MAX    16
+#define STEP_US	    20000u
+#define CATCH_UP_NS 20000000u
 
 static double seconds_of(clockid_t clock)
 {
@@ -311,6 +313,16 @@ static void on_end(void *ctx, pid_t pid)
 	t->ended++;
 }
 
+/* Run the loop while the target is being attached. It is not observed, as that takes too long. */
+static int look(struct traced *t, struct diag *diag)
+{
+	int r;
+
+	while ((r = sessions_look_stopped(t->sessions, t->pid, 0, diag)) == -EINPROGRESS)
+		cr_assert(sd_event_run(t->event, UINT64_MAX) >= 0);
+	return r;
+}
+
 static int try_attach(struct traced *t, bool verify, struct diag *diag)
 {
 	const struct session_opts opts = {
@@ -326,10 +338,12 @@ static int try_attach(struct traced *t, bool verify, struct diag *diag)
 		.on_end = on_end,
 		.ctx = t,
 	};
+	int r;
 
 	if (!t->sessions)
 		assert_diag_ok(sessions_new(t->event, &opts, &t->sessions, diag), diag);
-	return sessions_attach(t->sessions, t->pid, true, NULL, diag);
+	r = look(t, diag);
+	return r < 0 ? r : sessions_attach(t->sessions, t->pid, true, NULL, diag);
 }
 
 int traced_try_attach(struct traced *t, struct diag *diag)
@@ -358,9 +372,13 @@ struct snapshot *traced_snapshot(struct traced *t)
 
 struct snapshot *traced_snapshot_of(struct traced *t, pid_t pid)
 {
+	uint64_t now = clock_monotonic_ns();
 	struct snapshot *s = NULL;
 	struct diag diag = {0};
 
+	/* All records until now, and the cost of their probes. */
+	while (!sessions_catch_up(t->sessions, pid, now, clock_monotonic_ns() + CATCH_UP_NS))
+		cr_assert(sd_event_run(t->event, 10000) >= 0);
 	assert_diag_ok(sessions_snapshot(t->sessions, pid, &s, &diag), &diag);
 	cr_assert(snapshot_valid(s));
 	return s;

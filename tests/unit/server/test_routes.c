@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "fakes/sessions.c"
 #include "format/format.h"
 #include "harness/test.h"
@@ -12,13 +13,15 @@
 static struct routes_ctx ctx;
 static struct response rs;
 static json_t *answer;
-static int shutdowns;
+static int shutdowns, shutdown_result;
 
 static int count_shutdown(void *userdata, struct diag *diag)
 {
-	(void)userdata, (void)diag;
+	(void)userdata;
 	shutdowns++;
-	return 0;
+	return shutdown_result < 0 && shutdown_result != -EINPROGRESS
+		       ? diag_set(diag, shutdown_result, PYP_EXIT_FAILURE, "", "not written")
+		       : shutdown_result;
 }
 
 static void setup(void)
@@ -502,6 +505,76 @@ Test(routes, draining)
 	assert_error(PYP_EXIT_NO_DAEMON);
 	cr_assert(ask("POST", "/v1/shutdown", "") == 503);
 	cr_assert(shutdowns == 0);
+	teardown();
+}
+
+static enum route_wait waits(const char *method, const char *uri, enum route_wait waited)
+{
+	const struct routes_input in = {.method = method,
+					.uri = uri,
+					.body = "",
+					.since_ns = clock_monotonic_ns(),
+					.waited = waited};
+	struct routes_wait wait;
+
+	response_deinit(&rs);
+	routes_dispatch(&ctx, &in, &rs, &wait);
+	return wait.what;
+}
+
+/* While the targets of the command line are attached, what concerns them waits; the rest does not. */
+Test(routes, starting)
+{
+	static const char *const early[][2] = {
+		{"GET", "/v1"},
+		{"GET", "/v1/status"},
+		{"GET", "/v1/targets"},
+		{"GET", "/v1/targets/42"},
+		{"GET", "/metrics"},
+		{"POST", "/v1/stop"},
+		{"DELETE", "/v1/targets/42"},
+	};
+	static const char *const late[][2] = {
+		{"GET", "/v1/ping"},	   {"POST", "/v1/targets"}, {"POST", "/v1/forecast"},
+		{"POST", "/v1/start"},	   {"POST", "/v1/clear"},   {"GET", "/v1/snapshot"},
+		{"POST", "/v1/timelines"},
+	};
+	const struct routes_wait wait = {.what = WAIT_STARTED};
+
+	ctx.starting = true;
+	for (size_t i = 0; i < sizeof(early) / sizeof(*early); i++)
+		cr_assert(waits(early[i][0], early[i][1], WAIT_NOT) == WAIT_NOT && rs.status == 200,
+			  "%s: %u", early[i][1], rs.status);
+	for (size_t i = 0; i < sizeof(late) / sizeof(*late); i++)
+		cr_assert(waits(late[i][0], late[i][1], WAIT_NOT) == WAIT_STARTED, "%s",
+			  late[i][1]);
+	cr_assert(!routes_ready(&ctx, &wait, 1));
+	ctx.starting = false;
+	cr_assert(routes_ready(&ctx, &wait, 1));
+	cr_assert(waits("GET", "/v1/ping", WAIT_STARTED) == WAIT_NOT && rs.status == 200);
+	ctx.starting = ctx.draining = true;
+	cr_assert(routes_ready(&ctx, &wait, 1));
+	cr_assert(waits("GET", "/v1/ping", WAIT_STARTED) == WAIT_NOT && rs.status == 503);
+	teardown();
+}
+
+/* A shutdown is answered when results are written, or that has failed, also while draining. */
+Test(routes, shutdown_waits_for_results)
+{
+	const struct routes_wait wait = {.what = WAIT_SHUTDOWN};
+
+	shutdown_result = -EINPROGRESS;
+	cr_assert(waits("POST", "/v1/shutdown", WAIT_NOT) == WAIT_SHUTDOWN && shutdowns == 1);
+	ctx.draining = true;
+	cr_assert(!routes_ready(&ctx, &wait, 1));
+	cr_assert(waits("POST", "/v1/shutdown", WAIT_NOT) == WAIT_NOT && rs.status == 503);
+	ctx.stopped = true;
+	shutdown_result = 0;
+	cr_assert(routes_ready(&ctx, &wait, 1));
+	cr_assert(waits("POST", "/v1/shutdown", WAIT_SHUTDOWN) == WAIT_NOT && rs.status == 200);
+	shutdown_result = -EIO;
+	cr_assert(waits("POST", "/v1/shutdown", WAIT_SHUTDOWN) == WAIT_NOT && rs.status == 500);
+	cr_assert(shutdowns == 3);
 	teardown();
 }
 

@@ -51,12 +51,14 @@ static int on_shutdown(void *ctx, struct diag *diag)
 }
 
 static size_t least_rate;
+static bool starting;
+static int (*on_shutdown_fn)(void *ctx, struct diag *diag) = on_shutdown;
 
 /* owner: whose uid may use it, besides root. */
 static void start(unsigned int timeout_s, unsigned int max_connections)
 {
 	struct server_opts opts = {
-		.routes = {.owner = geteuid(), .shutdown = on_shutdown},
+		.routes = {.owner = geteuid(), .shutdown = on_shutdown_fn, .starting = starting},
 		.timeout_s = timeout_s,
 		.max_connections = max_connections,
 		.least_rate = least_rate,
@@ -793,6 +795,73 @@ Test(server, drain_cancels_attaching)
 	cr_assert(ask(GET("/v1/ping"), NULL) == 200);
 	assert_ok(server_drain(server, on_drained, NULL));
 	is_answered(fd, 503);
+	while (!drained && now_ms() < end)
+		turn();
+	cr_assert(drained == 1);
+	stop();
+}
+
+/* While the daemon starts, a ping waits; the status is answered. */
+Test(server, ping_waits_for_the_start)
+{
+	int fd;
+
+	starting = true;
+	start(0, 0);
+	fd = client();
+	puts_to(fd, GET("/v1/ping"));
+	cr_assert(ask(GET("/v1/status"), NULL) == 200);
+	cr_assert(recv(fd, &(char){0}, 1, 0) < 0 && errno == EAGAIN, "it was answered");
+	server_started(server);
+	is_answered(fd, 200);
+	stop();
+}
+
+/* One that is never ready refuses what waits. */
+Test(server, start_that_fails)
+{
+	uint64_t end = now_ms() + DEADLINE_MS;
+	int fd;
+
+	starting = true;
+	start(0, 0);
+	fd = client();
+	puts_to(fd, GET("/v1/ping"));
+	cr_assert(ask(GET("/v1/status"), NULL) == 200);
+	assert_ok(server_drain(server, on_drained, NULL));
+	is_answered(fd, 503);
+	while (!drained && now_ms() < end)
+		turn();
+	cr_assert(drained == 1);
+	stop();
+}
+
+static bool written;
+
+static int shutdown_in_two_steps(void *ctx, struct diag *diag)
+{
+	(void)ctx, (void)diag;
+	server_refuse(server);
+	return written ? 0 : -EINPROGRESS;
+}
+
+/* The answer to a shutdown comes when results are written; until then nothing else is answered. */
+Test(server, shutdown_waits_for_results)
+{
+	uint64_t end = now_ms() + DEADLINE_MS;
+	int fd;
+
+	on_shutdown_fn = shutdown_in_two_steps;
+	start(0, 0);
+	fd = client();
+	puts_to(fd, "POST /v1/shutdown HTTP/1.1\r\nHost: x\r\n\r\n");
+	for (int i = 0; i < 10; i++)
+		turn();
+	cr_assert(ask(GET("/v1/status"), NULL) == 503);
+	cr_assert(recv(fd, &(char){0}, 1, 0) < 0 && errno == EAGAIN, "it was answered");
+	written = true;
+	assert_ok(server_drain(server, on_drained, NULL));
+	is_answered(fd, 200);
 	while (!drained && now_ms() < end)
 		turn();
 	cr_assert(drained == 1);

@@ -61,12 +61,12 @@ int session_new(struct sessions *ss, struct tracee *t, struct session **ret, str
 	return 0;
 }
 
-void sessions_pump(struct sessions *ss)
+void sessions_read_rings(struct sessions *ss)
 {
 	(void)ss;
 }
 
-int sessions_snapshot_now(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
+int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag)
 {
 	char text[64];
 

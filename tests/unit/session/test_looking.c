@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * session/looking: several targets that are attached at a time, and cancellation. The life of a target
- * is replaced by functions of the test, which are linked instead of the archive's.
+ * session/looking: the steps of attaching, several targets that are attached at a time, and
+ * cancellation in each step. The life of a target is replaced by functions of the test, which are
+ * linked instead of the archive's.
  */
 #include <errno.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <systemd/sd-event.h>
 
@@ -32,7 +34,9 @@ int tracee_look(pid_t pid, const struct target_opts *o, struct tracee **ret, str
 	t->target->pid = pid;
 	t->target->pidfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	t->opts = *o;
+	t->collector = collector_of(o);
 	t->inspect = (struct inspect *)(void *)t;
+	t->calibration = (struct calibration *)(void *)t;
 	alive++;
 	fds[begun++] = t->target->pidfd;
 	*ret = t;
@@ -58,13 +62,67 @@ bool tracee_looked(struct tracee *t)
 	return t->lost_hold;
 }
 
-static bool samples, counts;
-static unsigned int prepared, moments;
+static bool samples, counts, verifies, calibrates;
+static unsigned int prepared, moments, calibrations;
+/* Descriptors that are readable when a self-test, or measurement, has ended: of pids 11 and 12 */
+static int verdicts[2], costs[2];
 
-void tracee_prepare(struct tracee *t, void (*pump)(void *ctx), void *pump_ctx)
+static bool is_readable(int fd)
 {
-	(void)t, (void)pump, (void)pump_ctx;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+void tracee_prepare(struct tracee *t)
+{
+	(void)t;
 	prepared++;
+}
+
+int tracee_verify_fd(const struct tracee *t)
+{
+	return verdicts[t->target->pid - 11];
+}
+
+bool tracee_verified(struct tracee *t)
+{
+	return !verifies || is_readable(tracee_verify_fd(t));
+}
+
+uint64_t tracee_verify_deadline(const struct tracee *t)
+{
+	(void)t;
+	return UINT64_MAX / 2;
+}
+
+void tracee_calibrate(struct tracee *t)
+{
+	(void)t;
+	calibrations++;
+}
+
+int calibration_fd(const struct calibration *c)
+{
+	return costs[((const struct tracee *)(const void *)c)->target->pid - 11];
+}
+
+bool tracee_calibrated(const struct tracee *t)
+{
+	return !calibrates || is_readable(calibration_fd(t->calibration));
+}
+
+uint64_t calibration_deadline(const struct calibration *c)
+{
+	(void)c;
+	return UINT64_MAX / 2;
+}
+
+const struct collector *collector_of(const struct target_opts *o)
+{
+	static const struct collector plain, windowed;
+
+	return o->max_overhead ? &windowed : &plain;
 }
 
 int tracee_refer(struct tracee *t)
@@ -91,11 +149,6 @@ int tracee_survey_next(struct tracee *t)
 	return counts ? moments++ % 3 < 2 : -EOPNOTSUPP;
 }
 
-void sessions_drain(void *ctx)
-{
-	(void)ctx;
-}
-
 void tracee_set_opts(struct tracee *t, const struct target_opts *o)
 {
 	t->opts = *o;
@@ -116,40 +169,60 @@ uint64_t inspect_deadline(const struct inspect *in)
 
 static void on_looked(void *ctx)
 {
-	(void)ctx;
-	reported++;
+	++*(unsigned int *)ctx;
 }
+
+static struct sessions_listener listener = {.looked = on_looked, .ctx = &reported};
 
 static void setup(void)
 {
 	now_ns = 1000;
 	assert_ok(sd_event_new(&set.event));
-	sessions_on_looked(&set, on_looked, NULL);
+	sessions_listen(&set, &listener);
+	for (int i = 0; i < 2; i++) {
+		verdicts[i] = eventfd(0, EFD_CLOEXEC);
+		costs[i] = eventfd(0, EFD_CLOEXEC);
+		cr_assert(verdicts[i] >= 0 && costs[i] >= 0);
+	}
 }
 
 static void teardown(void)
 {
 	looking_deinit(&set);
 	sd_event_unref(set.event);
+	for (int i = 0; i < 2; i++) {
+		close(verdicts[i]);
+		close(costs[i]);
+	}
 	cr_assert(alive == 0, "%u targets are left", alive);
 	check_no_leaks();
 }
 
 TestSuite(looking, .init = setup, .timeout = 20);
 
-static int begin(pid_t pid, uint64_t since_ns)
+static int begin_with(const struct looking_of *of)
 {
 	struct diag diag = {0};
 
-	return looking_begin(&set, pid, &opts, since_ns, &diag);
+	return looking_begin(&set, of, &diag);
+}
+
+static int begin(pid_t pid, uint64_t since_ns)
+{
+	return begin_with(&(struct looking_of){.pid = pid, .opts = &opts, .since_ns = since_ns});
+}
+
+static void signal_fd(int fd)
+{
+	const uint64_t one = 1;
+
+	cr_assert(write(fd, &one, sizeof(one)) == sizeof(one));
 }
 
 /* The inspection that was begun as the i-th has ended. */
 static void end_inspection(size_t i)
 {
-	const uint64_t one = 1;
-
-	cr_assert(write(fds[i], &one, sizeof(one)) == sizeof(one));
+	signal_fd(fds[i]);
 	cr_assert(sd_event_run(set.event, 0) >= 0);
 }
 
@@ -235,6 +308,13 @@ static void run_until_reported(unsigned int n)
 	cr_assert_eq(reported, n);
 }
 
+static void run_until_at(size_t i, pid_t pid, const char *step)
+{
+	for (int n = 0; n < 100 && !is_at(i, pid, step); n++)
+		cr_assert(sd_event_run(set.event, 100000) >= 0);
+	cr_assert(is_at(i, pid, step), "%d is not at %s", pid, step);
+}
+
 /* Then its calls are counted, as often as it takes. */
 Test(looking, is_forecast)
 {
@@ -256,6 +336,103 @@ Test(looking, is_forecast)
 	tracee_free(looking_take(&set, 11, &opts));
 	samples = counts = false;
 	moments = 0;
+	teardown();
+}
+
+/* Self-test and measurement have steps of their own, in which the loop goes on. */
+Test(looking, is_verified_and_calibrated)
+{
+	verifies = calibrates = samples = true;
+	cr_assert(begin(11, 1) == -EINPROGRESS && begin(12, 1) == -EINPROGRESS);
+	end_inspection(0);
+	cr_assert(is_at(0, 11, "verifying") && attaches(1, 12) && prepared == 1);
+	cr_assert(calibrations == 0 && reported == 0 && begin(11, 1) == -EINPROGRESS);
+	end_inspection(1);
+	cr_assert(is_at(1, 12, "verifying") && prepared == 2);
+	signal_fd(verdicts[1]);
+	run_until_at(1, 12, "calibrating");
+	signal_fd(costs[1]);
+	run_until_at(1, 12, "sampling");
+	cr_assert(is_at(0, 11, "verifying") && calibrations == 1);
+	signal_fd(verdicts[0]);
+	run_until_at(0, 11, "calibrating");
+	signal_fd(costs[0]);
+	run_until_at(0, 11, "sampling");
+	cr_assert(prepared == 2 && calibrations == 2 && reported == 0);
+	teardown();
+}
+
+/* Each step can be cancelled, which frees the target and what works for it. */
+Test(looking, is_cancelled_in_each_step)
+{
+	verifies = calibrates = true;
+	cr_assert(begin(11, 900) == -EINPROGRESS && begin(12, 900) == -EINPROGRESS);
+	end_inspection(0);
+	cr_assert(is_at(0, 11, "verifying") && looking_cancel(&set, 11) && alive == 1);
+	verifies = false;
+	end_inspection(1);
+	cr_assert(is_at(0, 12, "calibrating") && looking_cancel(&set, 12) && alive == 0);
+	cr_assert(reported == 2 && nothing_is_attached());
+	cr_assert(begin(11, 900) == -ECANCELED && begin(12, 900) == -ECANCELED);
+	signal_fd(verdicts[0]);
+	signal_fd(costs[1]);
+	cr_assert(sd_event_run(set.event, 0) >= 0);
+	cr_assert(reported == 2, "nobody listens any more");
+	teardown();
+}
+
+/* A process that is stopped tells nothing. */
+Test(looking, is_not_observed_while_stopped)
+{
+	samples = counts = true;
+	cr_assert(begin_with(&(struct looking_of){.pid = 11, .opts = &opts, .stopped = true}) ==
+		  -EINPROGRESS);
+	end_inspection(0);
+	cr_assert(reported == 1 && prepared == 1 && moments == 0 && nothing_is_attached());
+	cr_assert(begin(11, 1) == 0);
+	teardown();
+}
+
+/* What was proven for other options is begun anew, once that has ended. */
+Test(looking, other_options_begin_anew)
+{
+	const struct target_opts windowed = {.max_overhead = 5}, verified = {.verify = true};
+	const struct looking_of a = {.pid = 11, .opts = &windowed},
+				b = {.pid = 11, .opts = &verified};
+	struct tracee *t;
+
+	cr_assert(begin(11, 1) == -EINPROGRESS && begin_with(&a) == -EINPROGRESS && begun == 1);
+	end_inspection(0);
+	cr_assert(!looking_take(&set, 11, &windowed), "it was not calibrated");
+	cr_assert(begin(11, 1) == -EINPROGRESS && begun == 2, "a failed take has dropped it");
+	end_inspection(1);
+	cr_assert(begin(11, 1) == 0 && begin_with(&b) == -EINPROGRESS && begun == 3);
+	cr_assert(alive == 1);
+	end_inspection(2);
+	cr_assert(begin_with(&b) == 0);
+	t = looking_take(&set, 11, &verified);
+	cr_assert(t && t->opts.verify);
+	tracee_free(t);
+	teardown();
+}
+
+static unsigned int second;
+
+/* Everyone who listens is told, until they no longer listen. */
+Test(looking, tells_all_listeners)
+{
+	struct sessions_listener other = {.looked = on_looked, .ctx = &second};
+
+	sessions_listen(&set, &other);
+	cr_assert(begin(11, 1) == -EINPROGRESS && begin(12, 1) == -EINPROGRESS);
+	end_inspection(0);
+	cr_assert(reported == 1 && second == 1);
+	sessions_unlisten(&set, &listener);
+	sessions_unlisten(&set, &listener);
+	end_inspection(1);
+	cr_assert(reported == 1 && second == 2);
+	sessions_unlisten(&set, &other);
+	cr_assert(!set.listeners);
 	teardown();
 }
 
