@@ -211,7 +211,7 @@ static void check_mistakes(const struct interpreter *it)
 }
 
 /* On the newest interpreter of each frame model. */
-Test(verify_builtins, mistakes, .timeout = 300)
+Test(verify_builtins, mistakes, .timeout = 800)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	unsigned int models = 0;
