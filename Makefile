@@ -320,16 +320,20 @@ TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integ
 
 # A suite that cannot be fetched is a skipped test; what could be is tested all the same.
 DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
-SUITES_BIN := $(O)/tests/unit/plan/test_plan $(O)/tests/unit/plan/test_native \
-	$(O)/tests/unit/plan/test_gc $(DAMAGED_BIN) \
-	$(foreach t,script verify verify_builtins counts builtins hidden parallel objects,$(O)/tests/integration/test_$(t))
+# Programs that measure no times run beside each other, those that take longest first.
+SUITES_PAIRED := $(O)/tests/integration/test_verify_builtins $(O)/tests/integration/test_verify \
+	$(DAMAGED_BIN) $(foreach t,counts builtins script,$(O)/tests/integration/test_$(t)) \
+	$(foreach t,plan native gc,$(O)/tests/unit/plan/test_$(t))
+SUITES_ALONE := $(foreach t,hidden parallel objects,$(O)/tests/integration/test_$(t))
 run-check-suites:
-	@$(MAKE) DEV=1 all $(SUITES_BIN)
+	@$(MAKE) DEV=1 all $(SUITES_PAIRED) $(SUITES_ALONE)
 	@$(RUN) --command suites/fetch sh -c 'tests/fetch-interpreters.sh > $(O)/suites'
 	@TEST_TIMEOUT=1800 $(RUN) --command suites/build \
 		sh -c 'JOBS=$(JOBS) tests/build-interpreters.sh 3.13-nogil >> $(O)/suites'
+	@[ ! -s $(O)/suites ] || TEST_TIMEOUT=1800 PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
+		$(RUN) --programs $(JOBS) --jobs 1 suites $(SUITES_PAIRED)
 	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
-		$(RUN) --jobs 1 suites $(SUITES_BIN)
+		$(RUN) --jobs 1 suites $(SUITES_ALONE)
 	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" $(MAKE) DEV=1 \
 		SAN=address,undefined O=$(O)/san-address-undefined suites-san-inner
 

@@ -108,7 +108,7 @@ static void check_mechanism(struct subject *s)
 	cr_assert(unsetenv("PYPROFD_ATTACH") == 0);
 }
 
-Test(verify, every_interpreter, .timeout = 200)
+Test(verify, every_interpreter, .timeout = 600)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n;
@@ -282,7 +282,7 @@ static void mistakes(const struct interpreter *it, bool all)
 	subject_end(&s);
 }
 
-Test(verify, mistakes, .timeout = 300)
+Test(verify, mistakes, .timeout = 800)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	unsigned int models = 0;
@@ -374,7 +374,7 @@ static void plant_gc_mistakes(struct subject *s)
  * Errors in the sites of collections are detected, and do not affect the verdict on the other
  * sites.
  */
-Test(verify, mistakes_about_collections, .timeout = 300)
+Test(verify, mistakes_about_collections, .timeout = 800)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n;

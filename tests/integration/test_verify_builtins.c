@@ -64,7 +64,7 @@ static bool is_seen(const struct plan *plan, const struct verify_result *r, unsi
 	return words[site / 64] >> (site % 64) & 1;
 }
 
-Test(verify_builtins, every_interpreter, .timeout = 200)
+Test(verify_builtins, every_interpreter, .timeout = 600)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n;
