@@ -310,9 +310,13 @@ san-inner: $(UNIT_BIN) $(FUZZ_BIN)
 	@$(RUN) --programs $(JOBS) --jobs 1 unit-san $(UNIT_FIRST)
 	@$(RUN) --fuzz-replay replay-san $(FUZZ_BIN)
 
+# Programs that measure no times run beside each other, those that take longest first.
+INTEGRATION_PAIRED := $(foreach t,counts verify verify_builtins builtins replaced coroutines \
+	script,$(O)/tests/integration/test_$(t))
 run-check-integration:
 	@$(MAKE) DEV=1 all $(INTEGRATION_BIN)
-	@$(RUN) --jobs 1 integration $(INTEGRATION_BIN)
+	@$(RUN) --programs $(JOBS) --jobs 1 integration $(INTEGRATION_PAIRED)
+	@$(RUN) --jobs 1 integration $(filter-out $(INTEGRATION_PAIRED),$(INTEGRATION_BIN))
 	@PYPROFD_ATTACH=tracefs $(RUN) --jobs 1 tracefs $(TRACEFS_BIN)
 
 # Once more, by the mechanism of kernels that have no multi-uprobe links.
@@ -320,7 +324,6 @@ TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integ
 
 # A suite that cannot be fetched is a skipped test; what could be is tested all the same.
 DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
-# Programs that measure no times run beside each other, those that take longest first.
 SUITES_PAIRED := $(O)/tests/integration/test_verify_builtins $(O)/tests/integration/test_verify \
 	$(DAMAGED_BIN) $(foreach t,counts builtins script,$(O)/tests/integration/test_$(t)) \
 	$(foreach t,plan native gc,$(O)/tests/unit/plan/test_$(t))
