@@ -6,6 +6,7 @@
 #ifndef PYPROF_BASE_CLEANUP_H
 #define PYPROF_BASE_CLEANUP_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,6 +28,12 @@ static inline void fclosep(FILE **f)
 {
 	if (*f)
 		fclose(*f);
+}
+
+static inline void closedirp(DIR **d)
+{
+	if (*d)
+		closedir(*d);
 }
 
 #define _cleanup_free_	 _cleanup_(freep)

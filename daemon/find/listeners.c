@@ -78,12 +78,6 @@ struct check {
 	struct listeners found;
 };
 
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 static int search_files(const struct check *c)
 {
 	_cleanup_(closedirp) DIR *d = NULL;

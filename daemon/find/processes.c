@@ -14,12 +14,6 @@
 #include "inspect/inspect.h"
 #include "target/deadline.h"
 
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 /* ---- listing ---- */
 
 static int add(struct processes *l, const struct process *p, size_t *room)

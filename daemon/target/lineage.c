@@ -48,12 +48,6 @@ uint64_t target_exec_id(const struct target *t)
 	return id ? id : 1;
 }
 
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 /* Parse one thread's list of children. */
 static size_t take_pids(const char *list, pid_t *out, size_t max)
 {

@@ -51,12 +51,6 @@ int target_thread_read_now(pid_t pid, pid_t tid, struct target_thread *ret)
 	return 0;
 }
 
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 /* The next thread's id; 0 at the end. */
 static pid_t next_tid(DIR *d)
 {
