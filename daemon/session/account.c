@@ -30,9 +30,12 @@ static double pair_of(const struct cost *c)
 void tracee_take_cost(struct tracee *t)
 {
 	const struct cost before = tracee_cost(t);
-	struct cost c = t->calibration ? calibration_result(t->calibration) : (struct cost){0};
+	struct cost c;
 
-	if (!c.known || t->cost_taken)
+	if (t->cost_taken || !t->calibration || !calibration_wait(t->calibration, 0))
+		return;
+	c = calibration_result(t->calibration);
+	if (!c.known)
 		return;
 	t->cost_taken = true;
 	if (t->collector->costs_change && pair_of(&before) > 0)

@@ -127,7 +127,7 @@ static void check_collections(struct tracee *t, const struct verify_result *v)
 }
 
 /*
- * Windows subtract the slowdown after hits themselves (estimate/settle.c), by a model. Costs measured on
+ * Windows subtract the slowdown after hits themselves (estimate/result.c), by a model. Costs measured on
  * the interpreter contain a part of it; those of the synthetic program do not. Subtracted twice, the
  * programs of `make bench-times` came to 0.68 to 0.84 of their CPU time, and else to 0.92 to 1.11.
  *

@@ -364,7 +364,7 @@ struct target_opts sessions_target_opts(const struct sessions *ss)
  * was being attached. */
 static int start_tracee(struct tracee *t, struct diag *diag)
 {
-	if (t->collector->windows && t->calibration && calibration_wait(t->calibration, 0))
+	if (t->collector->windows)
 		tracee_take_cost(t);
 	return tracee_start(t, diag);
 }

@@ -471,8 +471,7 @@ void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 	if (t->state == SESSION_TRACING)
 		sync_data(t);
 	events = profile_counts(t->profile).events;
-	if (t->calibration && calibration_wait(t->calibration, 0))
-		tracee_take_cost(t);
+	tracee_take_cost(t);
 	if (now_ns > t->warned_ns + WARN_AGAIN_NS)
 		tracee_warn(t);
 	if (t->rate_ns && now_ns > t->rate_ns && events >= t->events_seen)
@@ -566,8 +565,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	uint64_t now;
 	double scale;
 
-	if (t->calibration && calibration_wait(t->calibration, 0))
-		tracee_take_cost(t);
+	tracee_take_cost(t);
 	if (t->state == SESSION_TRACING) {
 		sync_data(t);
 		tracee_runtimes(t);

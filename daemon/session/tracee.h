@@ -56,7 +56,7 @@ struct tracee {
 	struct python *python;
 	struct plan plan;
 	struct probe *probe;	 /* NULL: it has ended */
-	struct probe *old_probe; /* the one before; its ring may still be watched: see session.c */
+	struct probe *old_probe; /* the one before; its ring may still be watched: see set.c */
 	uint64_t old_losses[PYP_LOSS_MAX];
 	struct probe_gauge old_gauge, gauge_base;     /* of the probes before; at the last clear */
 	uint64_t old_traps, traps_base, samples_base; /* likewise, of samples: see tracee_traps */
