@@ -158,40 +158,42 @@ static int take_hits(struct search *s, const char *what, struct diag *diag)
 	return r;
 }
 
-static int by_name(struct search *s, const char *name, struct diag *diag)
+typedef void (*match_fn)(const struct processes *l, const char *value, bool *hit);
+
+/* what: "--unit web" */
+static int by_text(struct search *s, match_fn match, const char *value, const char *what,
+		   struct diag *diag)
 {
-	char what[320];
 	int r = list(s, diag);
 
 	if (r < 0)
 		return r;
-	match_name(&s->list, name, s->hit);
-	snprintf(what, sizeof(what), "the name '%.256s'", name);
+	match(&s->list, value, s->hit);
 	return take_hits(s, what, diag);
+}
+
+static int by_name(struct search *s, const char *name, struct diag *diag)
+{
+	char what[320];
+
+	snprintf(what, sizeof(what), "the name '%.256s'", name);
+	return by_text(s, match_name, name, what, diag);
 }
 
 static int by_unit(struct search *s, struct diag *diag)
 {
 	char what[320];
-	int r = list(s, diag);
 
-	if (r < 0)
-		return r;
-	match_unit(&s->list, s->o->unit, s->hit);
 	snprintf(what, sizeof(what), "--unit %.256s", s->o->unit);
-	return take_hits(s, what, diag);
+	return by_text(s, match_unit, s->o->unit, what, diag);
 }
 
 static int by_container(struct search *s, struct diag *diag)
 {
 	char what[320];
-	int r = list(s, diag);
 
-	if (r < 0)
-		return r;
-	match_container(&s->list, s->o->container, s->hit);
 	snprintf(what, sizeof(what), "--container %.256s", s->o->container);
-	return take_hits(s, what, diag);
+	return by_text(s, match_container, s->o->container, what, diag);
 }
 
 static int by_port(struct search *s, struct diag *diag)
