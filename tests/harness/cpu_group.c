@@ -7,11 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "harness/test.h"
 
 #define CPU_GROUPS "/sys/fs/cgroup/cpu"
@@ -38,23 +36,6 @@ void cpu_group_make(void)
 			     strerror(errno));
 	}
 	group_write("cpu.cfs_period_us", CPU_GROUP_PERIOD_US);
-}
-
-double cpu_group_slowness(void)
-{
-	const int calls = 2000;
-	double least = 1e9;
-
-	for (int i = 0; i < 5; i++) {
-		uint64_t start = clock_monotonic_ns();
-		double ns;
-
-		for (int k = 0; k < calls; k++)
-			syscall(SYS_getppid);
-		ns = (double)(clock_monotonic_ns() - start) / calls;
-		least = ns < least ? ns : least;
-	}
-	return least < 200 ? 1 : least > 2000 ? 10 : least / 200;
 }
 
 bool cpu_group_made(void)

@@ -15,12 +15,6 @@
 void cpu_group_make(void);
 /* Move a process, and thereby its future children, into the cgroup. */
 void cpu_group_add(pid_t pid);
-/*
- * How much longer a system call takes here than the 200 ns of most machines, 1 to 10: some virtual
- * machines trap on each entry to the kernel. A share of a CPU allows as much less there.
- */
-double cpu_group_slowness(void);
-
 /* Microseconds per CPU_GROUP_PERIOD_US; -1: no limit. */
 void cpu_group_quota(long us);
 /* Wait until its processes have ended, with a deadline, and remove the cgroup, if there is one. */
