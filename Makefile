@@ -311,8 +311,8 @@ san-inner: $(UNIT_BIN) $(FUZZ_BIN)
 	@$(RUN) --fuzz-replay replay-san $(FUZZ_BIN)
 
 # Programs that measure no times run beside each other, those that take longest first.
-INTEGRATION_PAIRED := $(foreach t,counts verify verify_builtins builtins replaced coroutines \
-	script,$(O)/tests/integration/test_$(t))
+INTEGRATION_PAIRED := $(foreach t,verify verify_builtins counts builtins hidden follow gc replaced \
+	coroutines leader container shapes threads script greenlet objects,$(O)/tests/integration/test_$(t))
 run-check-integration:
 	@$(MAKE) DEV=1 all $(INTEGRATION_BIN)
 	@$(RUN) --programs $(JOBS) --jobs 1 integration $(INTEGRATION_PAIRED)
@@ -324,10 +324,9 @@ TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integ
 
 # A suite that cannot be fetched is a skipped test; what could be is tested all the same.
 DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
-SUITES_PAIRED := $(O)/tests/integration/test_verify_builtins $(O)/tests/integration/test_verify \
-	$(DAMAGED_BIN) $(foreach t,counts builtins script,$(O)/tests/integration/test_$(t)) \
-	$(foreach t,plan native gc,$(O)/tests/unit/plan/test_$(t))
-SUITES_ALONE := $(foreach t,hidden parallel objects,$(O)/tests/integration/test_$(t))
+SUITES_PAIRED := $(foreach t,verify_builtins verify counts builtins hidden script \
+	objects,$(O)/tests/integration/test_$(t)) $(foreach t,plan native gc,$(O)/tests/unit/plan/test_$(t))
+SUITES_ALONE := $(O)/tests/integration/test_parallel
 run-check-suites:
 	@$(MAKE) DEV=1 all $(SUITES_PAIRED) $(SUITES_ALONE)
 	@$(RUN) --command suites/fetch sh -c 'tests/fetch-interpreters.sh > $(O)/suites'
@@ -344,9 +343,11 @@ run-check-suites:
 suites-san-inner: $(DAMAGED_BIN)
 	@$(RUN) suites-san $(DAMAGED_BIN)
 
+E2E_PAIRED := $(foreach t,outputs http record doctor bad_input top unit attaching saved prefork,$(O)/tests/e2e/test_$(t))
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
-	@$(RUN) --jobs 1 e2e $(E2E_BIN)
+	@$(RUN) --programs $(JOBS) --jobs 1 e2e $(E2E_PAIRED)
+	@$(RUN) --jobs 1 e2e $(filter-out $(E2E_PAIRED),$(E2E_BIN))
 	@SOAK_MINUTES=0.5 $(RUN) --command soak tests/soak/soak.py
 
 run-check-attack:

@@ -91,6 +91,18 @@ build() {
 	rm -rf "${toolchain:?}/build/$name"
 }
 
+# Its log, beside the builds
+keep_log() { cp "$work/log" "$cache/built-$1.log" && echo "$cache/built-$1.log"; }
+
+# CPython's parallel make has linked before all object files were there. What it says then is kept, and
+# the second make, which is not parallel, finds what is missing.
+make_twice() {
+	MAKEFLAGS='' make -j "${JOBS:-2}" && return
+	find . -name '*.o' -printf '%T+ %p\n' | sort >"$cache/built-$name.objects"
+	cp "$work/log" "$cache/built-$name.first.log"
+	MAKEFLAGS='' make
+}
+
 # The same on this system, without the toolchain: the program, the standard library, shared libraries.
 build_here() {
 	local name=$1 version=${1%%-*} dir=$work/build root=$work/root lib=usr/lib/x86_64-linux-gnu
@@ -102,11 +114,12 @@ build_here() {
 	# shellcheck disable=SC2046 # a list of arguments
 	(cd "$dir" && "$toolchain/src/$version/configure" --prefix=/usr --without-ensurepip \
 		--disable-test-modules OPT='-O2 -fwrapv -DNDEBUG' $(how "$name") &&
-		make -j "${JOBS:-2}") >"$work/log" 2>&1 || {
-		tail -n 30 "$work/log" >&2
-		say "$name could not be built"
+		make_twice) >"$work/log" 2>&1 || {
+		grep -E 'rror|\*\*\*|No such' "$work/log" | head -n 30 >&2
+		say "$name could not be built: $(keep_log "$name")"
 		return 1
 	}
+	[ ! -e "$cache/built-$name.first.log" ] || say "$name needed two makes: $cache/built-$name.first.log"
 	python=python$("$dir/python" -c 'import sys; print("%d.%d" % sys.version_info[:2] + sys.abiflags)')
 	stdlib=$root/usr/lib/$python
 	cp "$dir/python" "$root/usr/bin/$python"

@@ -26,9 +26,10 @@ corpora=$top/tests/fuzz/corpus
 work=$(mktemp -d)
 beside= # the process group of a section beside others
 trap '[ -z "$beside" ] || kill -- "-$beside" 2>/dev/null; rm -rf "$work"' EXIT
-# Self-test verdicts on interpreters are not reused, and their cache is removed afterwards.
-export CACHE_DIRECTORY=$work/cache
-mkdir -m 700 "$CACHE_DIRECTORY"
+# Self-test verdicts on interpreters are not reused, and their cache is removed afterwards. Programs that
+# run beside each other share one.
+export CACHE_DIRECTORY=${PYPROF_TEST_VERDICTS:-$work/cache}
+[ -d "$CACHE_DIRECTORY" ] || mkdir -m 700 "$CACHE_DIRECTORY"
 failed=0
 
 strict() { [ "${CI:-}" = true ] || [ -n "${PYPROF_TEST_REQUIRE:-}" ]; }
@@ -193,6 +194,7 @@ fuzz_replay() {
 programs() {
 	local n=$1 args=("${@:2:3}")
 	shift 4
+	export PYPROF_TEST_VERDICTS=$CACHE_DIRECTORY
 	printf '%s\0' "$@" | xargs -0 -n 1 -P "$n" "$0" --whole "$work/lock" "${args[@]}"
 }
 

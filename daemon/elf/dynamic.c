@@ -108,57 +108,18 @@ static void read_strings(struct image *img)
 	img->strings_size = (size_t)(end - p) + 1;
 }
 
-void image_read_dynamic(struct image *img)
+int image_read_dynamic(struct image *img)
 {
 	if (!img->dynamic)
-		return;
+		return 0;
 	read_symbols(img);
 	read_strings(img);
+	return image_index_symbols(img);
 }
 
 const char *image_string(const struct image *img, uint64_t offset)
 {
 	return offset < img->strings_size ? img->strings + offset : NULL;
-}
-
-int image_symbol_at(const struct image *img, uint32_t i, Elf64_Sym *ret)
-{
-	const uint8_t *p;
-	uint64_t vaddr;
-
-	if (!img->symtab || __builtin_add_overflow(img->symtab, (uint64_t)i * sizeof(*ret), &vaddr))
-		return -ENOENT;
-	p = image_view(img, vaddr, sizeof(*ret));
-	if (!p)
-		return -ENOENT;
-	memcpy(ret, p, sizeof(*ret));
-	return 0;
-}
-
-bool image_symbol_defined(const Elf64_Sym *sym)
-{
-	return sym->st_shndx != SHN_UNDEF && sym->st_shndx != SHN_ABS &&
-	       ELF64_ST_TYPE(sym->st_info) != STT_TLS;
-}
-
-int image_symbol(const struct image *img, const char *name, struct image_symbol *ret)
-{
-	for (uint32_t i = 0; i < img->nsymbols; i++) {
-		const char *s;
-		Elf64_Sym sym;
-
-		if (image_symbol_at(img, i, &sym))
-			break;
-		s = image_string(img, sym.st_name);
-		if (!s || !image_symbol_defined(&sym) || strcmp(s, name) != 0)
-			continue;
-		ret->name = s;
-		ret->vaddr = sym.st_value;
-		ret->size = sym.st_size;
-		ret->func = ELF64_ST_TYPE(sym.st_info) == STT_FUNC;
-		return 0;
-	}
-	return -ENOENT;
 }
 
 const char *image_soname(const struct image *img)

@@ -143,7 +143,8 @@ static int image_open_owned(uint8_t *data, size_t size, const char *name, struct
 	err = read_segments(img, diag);
 	if (err)
 		return err;
-	image_read_dynamic(img);
+	if (image_read_dynamic(img) < 0)
+		return diag_errno(diag, ENOMEM, "cannot read '%s'", name);
 	err = image_read_relocs(img, diag);
 	if (err)
 		return err;
@@ -198,6 +199,8 @@ void image_free(struct image *img)
 	elf_end(img->elf);
 	free(img->slots);
 	free(img->relocs);
+	free(img->chain);
+	free(img->index);
 	free(img->data);
 	free(img->name);
 	free(img);

@@ -46,6 +46,8 @@ struct image {
 	uint32_t nsymbols;
 	const char *strings;
 	size_t strings_size;
+	uint32_t *index, *chain; /* see symbol.c; NULL without symbols */
+	uint32_t index_mask;
 
 	struct image_reloc *relocs;
 	size_t nrelocs, relocs_room;
@@ -56,9 +58,10 @@ struct image {
 /* Bytes [offset, offset + n) of the file, or NULL */
 const uint8_t *image_bytes(const struct image *img, uint64_t offset, uint64_t n);
 
-/* Steps of opening; those that can fail set diag */
+/* Steps of opening; those that can fail set diag, or return -ENOMEM */
 void image_read_note(struct image *img, const GElf_Phdr *ph);
-void image_read_dynamic(struct image *img);
+int image_read_dynamic(struct image *img);
+int image_index_symbols(struct image *img);
 int image_read_relocs(struct image *img, struct diag *diag);
 
 /* The value of a DT_ entry. -ENOENT: none. */

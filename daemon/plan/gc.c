@@ -321,19 +321,29 @@ static int plan_call(struct gc_calls *c, uint64_t vaddr)
 	return r < 0 ? r : add_site(c, &cfg, node, phase);
 }
 
+/* The next address of a segment, from this offset on, that can be a call of or jump to the function */
+static size_t next_call(const struct gc_calls *c, const struct image_segment *seg,
+			const uint8_t *code, size_t from)
+{
+	const struct arch *arch = c->p->cfg.arch;
+
+	if (!arch->find_branch || from >= seg->filesz)
+		return from;
+	return from +
+	       arch->find_branch(code + from, seg->filesz - from, seg->vaddr + from, c->callback);
+}
+
 /* Tries every address in a segment whose bytes are a direct call of or jump to the function. */
 static int plan_calls_in(struct gc_calls *c, const struct image_segment *seg)
 {
-	const struct arch *arch = c->p->cfg.arch;
 	const uint8_t *code = image_view(c->p->img, seg->vaddr, seg->filesz);
+	size_t i = code ? next_call(c, seg, code, 0) : seg->filesz;
 	int r = 0;
 
-	for (uint64_t i = 0; code && i < seg->filesz && r == 0; i++) {
+	for (; i < seg->filesz && r == 0; i = next_call(c, seg, code, i + 1)) {
 		struct insn in;
 
-		if ((!arch->may_branch ||
-		     arch->may_branch(code + i, seg->filesz - i, seg->vaddr + i, c->callback)) &&
-		    arch->decode(code + i, seg->filesz - i, seg->vaddr + i, &in) &&
+		if (c->p->cfg.arch->decode(code + i, seg->filesz - i, seg->vaddr + i, &in) &&
 		    leads_to(&in, c->callback))
 			r = plan_call(c, seg->vaddr + i);
 	}

@@ -3,6 +3,7 @@
 // no requests, and treats names as plain text.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { join, resolve } from 'node:path';
 import {
@@ -892,33 +893,47 @@ test('opens from a file as well, and prints', async () => {
 	});
 });
 
-// In CPU seconds of the page's main thread, which depend less on other work of this machine than
-// elapsed time does; elapsed time is printed as well.
-test('100,000 contexts open in less than 3 s', async (t) => {
+// CPU seconds of the page's main thread, which depend less on other work of this machine than elapsed
+// time does
+async function cpu(devtools) {
+	const { metrics } = await devtools.send('Performance.getMetrics');
+
+	return metrics.find((m) => m.name === 'TaskDuration').value;
+}
+
+// A report of that name opened in a page of its own: its CPU time, and that of parsing `json` there.
+async function opening(t, name, json) {
+	const context = await world.browser.newContext({ viewport: { width: 1400, height: 1000 } });
+	const page = await context.newPage();
+	const devtools = await context.newCDPSession(page);
+
+	page.setDefaultTimeout(90000);
+	await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
+	await page.goto(`${world.server.origin}/reports/${name}.html`, { timeout: 90000 });
+	await page.waitForSelector('html[data-ready]');
+	const open = await cpu(devtools);
+	const wall = Number(await page.getAttribute('html', 'data-ready')) / 1000;
+	if (name === 'large')
+		await picture(page, 'large');
+	const handle = await page.evaluateHandle((text) => ({ text }), json);
+	const before = await cpu(devtools);
+	await handle.evaluate((it) => { it.parsed = [1, 2, 3, 4].map(() => JSON.parse(it.text)); });
+	const parse = (await cpu(devtools) - before) / 4;
+	await context.close();
+	t.diagnostic(`${name}: ready after ${wall.toFixed(2)} s, ${open.toFixed(2)} s of CPU, as ${(open / parse).toFixed(1)} times JSON.parse`);
+	return open / parse;
+}
+
+// Beside JSON.parse of a profile of that size in the same browser: a machine that parses it in 0.15 s
+// opens the report in less than 3 s.
+test('100,000 contexts open as fast as their JSON is parsed 20 times', async (t) => {
+	const json = readFileSync(join(REPORTS, 'large.json'), 'utf8');
+
 	for (const name of ['large', 'large_counters', 'wide']) {
 		let least = Infinity;
 
-		for (let round = 0; round < 3; round++) {
-			const context = await world.browser.newContext({ viewport: { width: 1400, height: 1000 } });
-			const page = await context.newPage();
-			const devtools = await context.newCDPSession(page);
-			const url = `${world.server.origin}/reports/${name}.html`;
-
-			page.setDefaultTimeout(90000);
-			await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
-			await page.goto(url, { timeout: 90000 });
-			await page.waitForSelector('html[data-ready]');
-			const { metrics } = await devtools.send('Performance.getMetrics');
-			const cpu = metrics.find((m) => m.name === 'TaskDuration').value;
-			const wall = Number(await page.getAttribute('html', 'data-ready')) / 1000;
-			t.diagnostic(`${name}: ready after ${wall.toFixed(2)} s, ${cpu.toFixed(2)} s of CPU`);
-			least = Math.min(least, cpu);
-			if (round === 0 && name === 'large')
-				await picture(page, 'large');
-			await context.close();
-			if (least < 3)
-				break;
-		}
-		assert.ok(least < 3, `${name}: ${least} s`);
+		for (let round = 0; round < 3 && least >= 20; round++)
+			least = Math.min(least, await opening(t, name, json));
+		assert.ok(least < 20, `${name}: ${least} times JSON.parse`);
 	}
 });

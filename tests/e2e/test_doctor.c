@@ -270,7 +270,8 @@ Test(doctor, objects)
 	said = ctl_ok(&d, "objects", text, "--since", saved, NULL);
 	cr_assert(strstr(said, "seconds before") && !strstr(said, "function"), "%s", said);
 	free(said);
-	ctl_fails(&d, 2, "mutually exclusive", "objects", text, "--since", saved, "--diff", "1s", NULL);
+	ctl_fails(&d, 2, "mutually exclusive", "objects", text, "--since", saved, "--diff", "1s",
+		  NULL);
 	ctl_fails(&d, 2, "not a saved census", "objects", text, "--since", it.exe, NULL);
 	ctl_fails(&d, 2, "invalid pid", "objects", "x", NULL);
 	traced_go(&t);

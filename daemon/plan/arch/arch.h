@@ -28,11 +28,10 @@ struct arch {
 	 */
 	bool (*decode)(const uint8_t *code, size_t max, uint64_t vaddr, struct insn *ret);
 	/*
-	 * Returns whether a direct call of or jump to target can be at code. A cheap filter for
-	 * every address before decode; it may return true where there is none. NULL: every address
-	 * must be decoded.
+	 * The first offset below n at which a direct call of or jump to target can be, else n. A
+	 * cheap filter before decode; there may be none. NULL: every offset must be decoded.
 	 */
-	bool (*may_branch)(const uint8_t *code, size_t max, uint64_t vaddr, uint64_t target);
+	size_t (*find_branch)(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t target);
 	bool (*decode_full)(const uint8_t *code, size_t max, uint64_t vaddr, struct insn_full *ret);
 	/* Disassemble into out, which is never NULL; "" if it is not an instruction. */
 	void (*format)(const uint8_t *code, size_t max, uint64_t vaddr, char *out, size_t size);

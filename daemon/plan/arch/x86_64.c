@@ -283,18 +283,27 @@ static bool writes_flags(const ZydisDecodedInstruction *zi)
 	return f && (f->modified | f->set_0 | f->set_1 | f->undefined);
 }
 
-/* call, jmp, jcc with a distance of 32 bits */
-static bool x86_may_branch(const uint8_t *code, size_t max, uint64_t vaddr, uint64_t target)
+/* call, jmp, jcc: their opcodes are followed by a distance of 32 bits */
+static bool is_branch_to(const uint8_t *code, size_t max, uint64_t vaddr, uint64_t target)
 {
 	size_t opcode = code[0] == 0x0f ? 2 : 1;
 	int32_t distance;
 
-	if ((code[0] & 0xfe) != 0xe8 && code[0] != 0x0f)
-		return false;
 	if (max < opcode + sizeof(distance) || (opcode == 2 && (code[1] & 0xf0) != 0x80))
 		return false;
 	memcpy(&distance, code + opcode, sizeof(distance));
 	return vaddr + opcode + sizeof(distance) + (uint64_t)(int64_t)distance == target;
+}
+
+static size_t x86_find_branch(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t target)
+{
+	size_t i = 0;
+
+	for (; i < n; i++)
+		if (((code[i] & 0xfe) == 0xe8 || code[i] == 0x0f) &&
+		    is_branch_to(code + i, n - i, vaddr + i, target))
+			break;
+	return i;
 }
 
 static bool x86_decode_full(const uint8_t *code, size_t max, uint64_t vaddr, struct insn_full *ret)
@@ -348,7 +357,7 @@ const struct arch arch_x86_64 = {
 	.result = RAX,
 	.caller_saved = 0x0fc7, /* rax rcx rdx rsi rdi r8-r11 */
 	.decode = x86_decode,
-	.may_branch = x86_may_branch,
+	.find_branch = x86_find_branch,
 	.decode_full = x86_decode_full,
 	.format = x86_format,
 };
