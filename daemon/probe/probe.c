@@ -47,22 +47,17 @@ struct probe {
 	enum probe_mechanism mechanism;
 	struct attachment on; /* of the target */
 	/* Fields for windows. */
-	bool windows;
-	bool releasing;		   /* detaching has started and not finished */
+	bool windows, releasing;   /* releasing: detaching has started and not finished */
 	struct attachment between; /* sites attached between windows, and timers */
 	int clocks;		   /* result of opening the timers: see probe_samples */
 	int closing;		   /* the previous one, while it is detached; -1: none */
 };
 
-static int debug_print(enum libbpf_print_level level, const char *fmt, va_list ap)
-	__attribute__((format(printf, 2, 0)));
-
-static int debug_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+static int __attribute__((format(printf, 2, 0)))
+debug_print(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	(void)level;
-	if (!secure_getenv("PYPROFD_DEBUG"))
-		return 0;
-	return vfprintf(stderr, fmt, ap);
+	return secure_getenv("PYPROFD_DEBUG") ? vfprintf(stderr, fmt, ap) : 0;
 }
 
 int probe_check(enum probe_mechanism *ret, struct diag *diag)
@@ -676,6 +671,17 @@ void probe_losses(const struct probe *p, uint64_t out[PYP_LOSS_MAX])
 uint64_t probe_period(const struct probe *p)
 {
 	return p->skel->rodata->sampling.period;
+}
+
+bool probe_is_sampling(const struct probe *p)
+{
+	return p->on.sampler || p->between.sampler;
+}
+
+void probe_jitter(struct probe *p, uint64_t now_ns)
+{
+	sampler_jitter(p->on.sampler, now_ns);
+	sampler_jitter(p->between.sampler, now_ns);
 }
 
 int probe_counts(const struct probe *p, struct probe_count **ret, size_t *ret_n)

@@ -149,8 +149,11 @@ uint64_t probe_written(const struct probe *p);
 uint64_t probe_read(const struct probe *p);
 int probe_ring_fd(const struct probe *p);
 
-/* With sampling: returns the CPU time per sample in ns. */
+/* With sampling: returns the mean CPU time per sample in ns. */
 uint64_t probe_period(const struct probe *p);
+/* Returns whether it samples now. jitter: to be called often meanwhile, see probe/sampler.h. */
+bool probe_is_sampling(const struct probe *p);
+void probe_jitter(struct probe *p, uint64_t now_ns);
 
 int probe_counts(const struct probe *p, struct probe_count **ret, size_t *ret_n);
 /* Resets one count to 0. Exact if its thread has ended or the probes are detached. */

@@ -15,4 +15,18 @@ struct sampler;
 int sampler_open(int prog_fd, uint64_t period_ns, struct sampler **ret);
 void sampler_free(struct sampler *s);
 
+/*
+ * A program that repeats itself at a multiple of the sampling period would be sampled at the same few
+ * places again and again. To be called often: changes the periods at random, of some CPUs at a time,
+ * as each change interrupts its CPU. The mean rate stays. NULL is accepted.
+ */
+void sampler_jitter(struct sampler *s, uint64_t now_ns);
+/*
+ * The deviation of the rate that follows this one (0: the first), in parts per million; random: any
+ * number. sampler_block_period: the period of a block of time with this rate, whose begin restarts the
+ * timer; over all blocks, the mean rate is the given one. Pure.
+ */
+int sampler_next_rate(int ppm, uint32_t random);
+uint64_t sampler_block_period(uint64_t period_ns, uint64_t block_ns, int ppm);
+
 #endif

@@ -132,8 +132,10 @@ static void session_turn(struct session *s)
 	struct tracee *t = s->tracee;
 	uint64_t now = tracee_now();
 
-	if (t->state == SESSION_TRACING)
+	if (t->state == SESSION_TRACING) {
 		tracee_turn(t);
+		probe_jitter(t->probe, now);
+	}
 	if (now - t->rate_ns >= RATE_NS)
 		tracee_sample_rate(t, now);
 }
@@ -227,10 +229,13 @@ static uint64_t sessions_pause(const struct sessions *ss, bool busy)
 	uint64_t pause = DRAIN_REST_US;
 
 	for (size_t i = 0; i < ss->n; i++) {
-		if (ss->v[i]->tracee->state == SESSION_STOPPING)
+		const struct tracee *t = ss->v[i]->tracee;
+
+		if (t->state == SESSION_STOPPING ||
+		    (busy && is_on(ss->v[i]) && t->collector->stacks))
 			return DRAIN_BUSY_US;
-		if (is_on(ss->v[i]) && ss->v[i]->tracee->collector->stacks)
-			pause = busy ? DRAIN_BUSY_US : DRAIN_IDLE_US;
+		if (is_on(ss->v[i]) && (t->collector->stacks || probe_is_sampling(t->probe)))
+			pause = DRAIN_IDLE_US;
 	}
 	return pause;
 }
