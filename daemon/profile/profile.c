@@ -14,6 +14,7 @@
 
 #include "counting/samples.h"
 #include "profile/profile_priv.h"
+#include "stack/waits.h"
 
 #define DEFAULT_NODES	     (4u << 20)
 #define DEFAULT_FUNCS	     (1u << 20)
@@ -343,6 +344,8 @@ static void on_switch(struct profile *p, const struct event *e)
 		timing_charge_gap(&p->rb.tree, th, e->ts);
 	timing_switch(&p->rb.tree, th, &p->timing, e->ts, &e->u.sw, e->type == PYP_REC_SWITCH_IN);
 	gil_switch(&p->gils, &p->rb.tree, th, e->ts, &e->u.sw, e->type == PYP_REC_SWITCH_IN);
+	if (p->watch && e->type == PYP_REC_SWITCH_IN && waits_kept(&p->rb.tree))
+		watch_wait(p->watch, th, e->ts, th->wait.last_why);
 }
 
 static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)

@@ -16,6 +16,7 @@
 #include "server/status_json.h"
 #include "server/metrics.h"
 #include "server/render.h"
+#include "server/slow_requests.h"
 #include "server/snapshot_query.h"
 #include "timeline/timeline.h"
 #include "timeline/wire.h"
@@ -25,25 +26,10 @@
 
 /* --- responses about targets --- */
 
-/* The status of all targets, or of pid. */
-static json_t *targets_json(struct sessions *ss, pid_t pid)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < sessions_count(ss); i++) {
-		struct session_status st;
-
-		sessions_status(ss, i, &st);
-		if (!pid || st.pid == pid)
-			json_array_append_new(list, json_of_status(&st));
-	}
-	return list;
-}
-
 static int answer_targets(struct routes_ctx *ctx, pid_t pid, struct response *rs)
 {
-	return response_set_json(rs, 200,
-				 json_pack("{s:o}", "targets", targets_json(ctx->sessions, pid)));
+	return response_set_json(
+		rs, 200, json_pack("{s:o}", "targets", json_of_targets(ctx->sessions, pid)));
 }
 
 static int answer_target(struct routes_ctx *ctx, unsigned int status, pid_t pid,
@@ -122,7 +108,7 @@ static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t
 					   "pyprofd", "version", PYPROF_VERSION, "pid",
 					   (int)getpid(), "uptime_ns", uptime, "dropped_clients",
 					   dropped_json(&ctx->dropped), "targets",
-					   targets_json(ctx->sessions, 0), "attaching",
+					   json_of_targets(ctx->sessions, 0), "attaching",
 					   attaching_json(ctx->sessions)));
 }
 
@@ -329,7 +315,7 @@ static int handle_timeline_begin(struct routes_ctx *ctx, const struct request *r
 	snprintf(rs->location, sizeof(rs->location), "/v1/timelines/%u", id);
 	return response_set_json(rs, 201,
 				 json_pack("{s:i, s:o}", "id", (int)id, "targets",
-					   targets_json(ctx->sessions, pid)));
+					   json_of_targets(ctx->sessions, pid)));
 }
 
 static int handle_timelines(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
@@ -368,6 +354,28 @@ static int handle_timeline_end(struct routes_ctx *ctx, const struct request *rq,
 	(void)rq;
 	r = sessions_timeline_end(ctx->sessions, (uint32_t)id, diag);
 	return r < 0 ? r : response_set_json(rs, 200, json_pack("{s:i}", "ended", (int)id));
+}
+
+/* --- /v1/slow --- */
+
+static int handle_slow_begin(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			     struct response *rs, struct diag *diag)
+{
+	(void)path_pid;
+	return slow_request_begin(ctx->sessions, rq, rs, diag);
+}
+
+static int handle_slow_read(struct routes_ctx *ctx, const struct request *rq, pid_t id,
+			    struct response *rs, struct diag *diag)
+{
+	return slow_request_read(ctx->sessions, rq, (uint32_t)id, rs, diag);
+}
+
+static int handle_slow_end(struct routes_ctx *ctx, const struct request *rq, pid_t id,
+			   struct response *rs, struct diag *diag)
+{
+	(void)rq;
+	return slow_request_end(ctx->sessions, (uint32_t)id, rs, diag);
 }
 
 /* --- /v1/snapshot --- */
@@ -471,6 +479,12 @@ const struct route routes[] = {
 	 "fetch the next piece of a timeline", WAIT_CURRENT, .draining = true, .no_head = true},
 	{"DELETE", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_end,
 	 "stop recording; buffered data remains readable", WAIT_CURRENT},
+	{"POST", "/v1/slow", "pid,match,over,n,clock", PRIVILEGE_CONTROL, handle_slow_begin,
+	 "record slow calls, each with the calls inside it", WAIT_CURRENT},
+	{"GET", "/v1/slow/{id}", "trees,steps", PRIVILEGE_CONTROL, handle_slow_read,
+	 "the slow calls so far", WAIT_CURRENT, .no_head = true},
+	{"DELETE", "/v1/slow/{id}", NULL, PRIVILEGE_CONTROL, handle_slow_end,
+	 "stop recording slow calls"},
 	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "stop the daemon",
 	 .later = WAIT_SHUTDOWN, .early = true},
 	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics", .early = true},

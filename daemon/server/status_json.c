@@ -115,3 +115,17 @@ json_t *json_of_status(const struct session_status *st)
 	set_text(o, "warning", st->warning);
 	return o;
 }
+
+json_t *json_of_targets(struct sessions *ss, pid_t pid)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < sessions_count(ss); i++) {
+		struct session_status st;
+
+		sessions_status(ss, i, &st);
+		if (!pid || st.pid == pid)
+			json_array_append_new(list, json_of_status(&st));
+	}
+	return list;
+}

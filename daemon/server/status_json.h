@@ -13,4 +13,7 @@ json_t *json_of_forecast(const struct forecast *f);
 /* A target's status. New reference; NULL: out of memory. */
 json_t *json_of_status(const struct session_status *st);
 
+/* The status of all targets (pid 0), or of one, as an array. */
+json_t *json_of_targets(struct sessions *ss, pid_t pid);
+
 #endif

@@ -34,6 +34,7 @@ void tracee_stop(struct tracee *t)
 static void ended(struct tracee *t)
 {
 	tracee_timeline_end(t);
+	tracee_slow_end(t);
 	t->state = SESSION_ENDED;
 }
 

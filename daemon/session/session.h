@@ -7,6 +7,7 @@
 #ifndef PYPROF_SESSION_SESSION_H
 #define PYPROF_SESSION_SESSION_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 #include "base/target_opts.h"
 #include "pyprof/bpf_abi.h"
 #include "session/forecast.h"
+#include "slow/slow.h"
 #include "snapshot/snapshot.h"
 
 struct sd_event;
@@ -160,6 +162,18 @@ struct sessions_timeline_status {
 };
 /* The i-th; false: there are not that many. */
 bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_timeline_status *ret);
+
+/*
+ * Slow calls of one target (pid), or of all (0), see slow/slow.h. Exit code 7: that target is being
+ * watched already. A recorder that nobody asks about is dropped after a minute. opts->from_ns and
+ * from_unix_ns are set here.
+ */
+int sessions_slow_begin(struct sessions *ss, pid_t pid, const struct slow_opts *opts,
+			uint32_t *ret_id, struct diag *diag);
+/* What was kept so far, with "id"; the caller owns *ret. */
+int sessions_slow_read(struct sessions *ss, uint32_t id, enum slow_detail detail, json_t **ret,
+		       struct diag *diag);
+int sessions_slow_end(struct sessions *ss, uint32_t id, struct diag *diag);
 
 struct session_status {
 	pid_t pid;

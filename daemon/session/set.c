@@ -216,6 +216,11 @@ struct timelines *sessions_timelines(struct sessions *ss)
 	return &ss->timelines;
 }
 
+struct slows *sessions_slows(struct sessions *ss)
+{
+	return &ss->slows;
+}
+
 void sessions_read_rings(struct sessions *ss)
 {
 	bool busy = false;
@@ -248,6 +253,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
 	(void)source, (void)usec;
 	more = sessions_turn(ss, &busy);
 	timelines_forget(ss);
+	slows_forget(ss);
 	follow_retry(ss);
 	return sessions_arm(ss, more ? 0 : sessions_pause(ss, busy));
 }
@@ -285,6 +291,7 @@ void sessions_free(struct sessions *ss)
 		session_free(ss->v[i]);
 	ss->n = 0;
 	timelines_close(ss);
+	slows_close(ss);
 	looking_deinit(ss);
 	follow_deinit(ss);
 	sd_event_source_disable_unref(ss->timer);

@@ -4,6 +4,7 @@
 #define PYPROF_SESSION_SET_H
 
 #include "session/session.h"
+#include "session/slows.h"
 #include "session/timelines.h"
 #include "session/tracee.h"
 
@@ -36,6 +37,7 @@ struct sessions {
 	size_t n;
 	size_t next; /* whose turn it is to be drained, modulo n */
 	struct timelines timelines;
+	struct slows slows;
 	/* Being attached: see looking.c. */
 	struct looking **looking;
 	size_t nlooking;

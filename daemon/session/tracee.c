@@ -36,6 +36,7 @@ void tracee_free(struct tracee *t)
 	if (!t)
 		return;
 	tracee_timeline_end(t);
+	tracee_slow_end(t);
 	selftest_free(t->selftest); /* it uses plan, python and target */
 	calibration_free(t->calibration);
 	counting_deinit(&t->counting);
@@ -421,14 +422,22 @@ void tracee_catch_up(struct tracee *t)
 		tracee_finish(t, 0);
 }
 
+static int check_unwatched(const struct tracee *t, struct diag *diag)
+{
+	if (!t->timeline && !t->slow)
+		return 0;
+	return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "wait for its end",
+			"%s of process %d %s already being recorded",
+			t->timeline ? "a timeline" : "slow calls", t->target->pid,
+			t->timeline ? "is" : "are");
+}
+
 int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag)
 {
-	int r;
+	int r = check_unwatched(t, diag);
 
-	if (t->timeline)
-		return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "wait for its end",
-				"a timeline of process %d is already being recorded",
-				t->target->pid);
+	if (r < 0)
+		return r;
 	r = timeline_add(timeline, (uint32_t)t->target->pid, t->profile, &t->timeline_source);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot record a timeline of process %d",
@@ -442,6 +451,27 @@ void tracee_timeline_end(struct tracee *t)
 	if (t->timeline)
 		timeline_end_source(t->timeline, t->timeline_source, tracee_now());
 	t->timeline = NULL;
+}
+
+int tracee_slow_begin(struct tracee *t, struct slow *slow, struct diag *diag)
+{
+	int r = check_unwatched(t, diag);
+
+	if (r < 0)
+		return r;
+	r = slow_add(slow, (uint32_t)t->target->pid, t->profile, &t->slow_source);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot record slow calls of process %d",
+				  t->target->pid);
+	t->slow = slow;
+	return 0;
+}
+
+void tracee_slow_end(struct tracee *t)
+{
+	if (t->slow)
+		slow_end_source(t->slow, t->slow_source, tracee_now());
+	t->slow = NULL;
 }
 
 /* ---- reports ----------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #include "session/windows.h"
 #include "profile/profile.h"
 #include "target/target.h"
+#include "slow/slow.h"
 #include "timeline/timeline.h"
 #include "verify/calibration.h"
 #include "verify/selftest.h"
@@ -126,6 +127,8 @@ struct tracee {
 	double overhead;	   /* in the last second: probes' time as a share of the rest */
 	struct timeline *timeline; /* borrowed; NULL: none is taken */
 	uint32_t timeline_source;
+	struct slow *slow; /* borrowed; NULL: slow calls are not recorded */
+	uint32_t slow_source;
 	/* Which program at which addresses, and the files it and the interpreter are in. */
 	uint64_t exec_id;
 	uint32_t gils; /* ranges of memory that are known to be GILs' */
@@ -269,6 +272,9 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 /* Let a timeline (borrowed) watch, until it is told to end. */
 int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag);
 void tracee_timeline_end(struct tracee *t);
+/* The same for a recorder of slow calls. A profile has one watcher: either of both. */
+int tracee_slow_begin(struct tracee *t, struct slow *slow, struct diag *diag);
+void tracee_slow_end(struct tracee *t);
 
 /* session/gils.c: find the target's GILs, for its probe, now that it has one and memory to look into.
  * Again now and then: interpreters come and go. */

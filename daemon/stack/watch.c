@@ -80,6 +80,9 @@ static bool tell(struct watch *w, const struct thread *th, struct watch_event *e
 	const struct mirror *m = th->mirror;
 
 	e->tid = th->tid;
+	e->thread = th->name;
+	if (e->kind != WATCH_WAIT)
+		e->why = th->wait.why;
 	e->ts = m->ts;
 	e->cpu = m->cpu;
 	return w->to.fn(w->to.ctx, e);
@@ -109,7 +112,7 @@ static bool come(struct watch *w, struct thread *th, const struct activation *a,
 		 enum watch_kind kind)
 {
 	struct mirror *m = th->mirror;
-	struct watch_event e = {.kind = kind, .func = activation_func(a)};
+	struct watch_event e = {.kind = kind, .func = activation_func(a), .frame = a->frame};
 
 	e.caller = m->n ? m->v[m->n - 1].func : WATCH_NO_FUNC;
 	if (!mirror_reserve(m) || !tell(w, th, &e))
@@ -121,7 +124,8 @@ static bool come(struct watch *w, struct thread *th, const struct activation *a,
 static bool go(struct watch *w, struct thread *th, enum watch_kind kind)
 {
 	struct mirror *m = th->mirror;
-	struct watch_event e = {.kind = kind, .func = m->v[m->n - 1].func};
+	struct watch_event e = {
+		.kind = kind, .func = m->v[m->n - 1].func, .frame = m->v[m->n - 1].frame};
 
 	e.caller = m->n > 1 ? m->v[m->n - 2].func : WATCH_NO_FUNC;
 	if (!tell(w, th, &e))
@@ -385,6 +389,16 @@ void watch_chain(struct watch *w, struct thread *th, uint64_t ts, bool lost)
 	if (lost && !m->stale)
 		m->stale = !tell_mark(w, th, WATCH_LOST, 0);
 	change_tell(w, th, &found, false);
+}
+
+void watch_wait(struct watch *w, struct thread *th, uint64_t ts, enum wait_reason why)
+{
+	struct watch_event e = {
+		.kind = WATCH_WAIT, .func = WATCH_NO_FUNC, .caller = WATCH_NO_FUNC, .why = why};
+	const struct mirror *m = mirror_at(w, th, ts);
+
+	if (m && !m->stale)
+		tell(w, th, &e);
 }
 
 void watch_end_thread(struct watch *w, struct thread *th, uint64_t ts)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/wait.h"
 #include "event/event.h"
 
 /* Kinds of events. X(name, text) */
@@ -31,7 +32,8 @@
 	/* No frame: */                                                                            \
 	X(LOST, "lost")	      /* the ring lost events of the thread */                             \
 	X(DROPPED, "dropped") /* `count` calls and returns could not be reported */                \
-	X(THREAD, "thread")   /* the thread's name, before its first and after its last frame */
+	X(THREAD, "thread")   /* the thread's name, before its first and after its last frame */   \
+	X(WAIT, "wait")	      /* the thread is back on a CPU; only where reasons are measured */
 
 enum watch_kind {
 #define WATCH_X(name, word) WATCH_##name,
@@ -52,12 +54,16 @@ bool watch_kind_is_call(enum watch_kind kind);
 struct watch_event {
 	enum watch_kind kind;
 	uint32_t tid;
-	uint32_t func;	  /* the profile's index; WATCH_NO_FUNC: none */
-	uint32_t caller;  /* function of the frame below; WATCH_NO_FUNC: none */
-	uint64_t ts;	  /* never before the thread's previous event, except for THREAD */
-	uint64_t cpu;	  /* the thread's CPU time since it was first seen, ns */
-	uint64_t count;	  /* for DROPPED */
-	const char *name; /* for THREAD */
+	uint32_t func;	 /* the profile's index; WATCH_NO_FUNC: none */
+	uint32_t caller; /* function of the frame below; WATCH_NO_FUNC: none */
+	uint64_t frame;	 /* address of the frame that is pushed or popped; 0: none */
+	uint64_t ts;	 /* never before the thread's previous event, except for THREAD */
+	uint64_t cpu;	 /* the thread's CPU time since it was first seen, ns */
+	uint64_t count;	 /* for DROPPED */
+	/* of the time since the thread's previous event that was not CPU time */
+	enum wait_reason why;
+	const char *name;   /* for THREAD */
+	const char *thread; /* the thread's name as far as it is known; never NULL */
 };
 
 struct watcher {
@@ -93,6 +99,8 @@ void watch_call(struct watch *w, struct thread *th, const struct event *e, bool 
 		bool switched);
 /* The thread's stack was read from the target; lost: because events were lost. */
 void watch_chain(struct watch *w, struct thread *th, uint64_t ts, bool lost);
+/* The thread was switched in at ts, after waiting for this reason. */
+void watch_wait(struct watch *w, struct thread *th, uint64_t ts, enum wait_reason why);
 /* The thread's stacks are about to be dropped: it has ended or is no longer watched. */
 void watch_end_thread(struct watch *w, struct thread *th, uint64_t ts);
 

@@ -196,6 +196,8 @@ static bool on_watch(void *ctx, const struct watch_event *e)
 		.count = e->count,
 	};
 
+	if (e->kind == WATCH_WAIT)
+		return true;
 	return send_func_once(s, e->func) && send_func_once(s, e->caller) &&
 	       append(s->timeline, &r, e->name, e->name ? strlen(e->name) + 1 : 0);
 }

@@ -23,8 +23,9 @@ profile event snapshot stats stack estimate counting
 format snapshot stats
 verify target elf python plan inspect probe event profile stats snapshot
 timeline profile stack event snapshot stats format
-session target elf python plan inspect probe event profile stats snapshot verify timeline
-server session format snapshot stats timeline
+slow profile stack event snapshot stats format
+session target elf python plan inspect probe event profile stats snapshot verify timeline slow
+server session format snapshot stats timeline slow
 run server session format snapshot
 doctor target python plan inspect probe session verify
 dump target python inspect

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * pyprofctl slow on a service in which the slow requests and their reasons are planted: it keeps
+ * these requests and no others, and their trees show the reasons. It ends by Ctrl-C, after the given
+ * time, or with its target, and leaves nothing attached.
+ */
+#include <jansson.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "harness/daemon.h"
+#include "harness/python.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+
+static struct pyprofd d;
+static struct traced t;
+static char pid[16];
+
+static void setup(void)
+{
+	pyprofd_init(&d);
+}
+
+static void teardown(void)
+{
+	pyprofd_end(&d);
+	traced_stop(&t);
+}
+
+TestSuite(slow, .init = setup, .fini = teardown, .timeout = 240);
+
+static void start_target(const char *exe, const char *program, const char *a, const char *b)
+{
+	traced_start(&t, exe, "run.py", program, a, b, NULL);
+	traced_expect(&t, "ready");
+	pid_text(pid, t.pid);
+}
+
+static void start_daemon(void)
+{
+	pyprofd_launch(&d, NULL);
+	pyprofd_ready(&d);
+}
+
+/* Nothing that slow attached is left. The target still waits for a line. */
+static void end(void)
+{
+	json_t *status = ctl_status(&d);
+	struct ran r;
+
+	cr_assert_eq(json_array_size(json_object_get(status, "targets")), 0);
+	json_decref(status);
+	free(ctl_ok(&d, "shutdown", NULL));
+	r = pyprofd_wait(&d);
+	cr_assert_eq(r.status, 0, "%s", r.err);
+	ran_free(&r);
+	traced_finish(&t);
+}
+
+static bool records(void)
+{
+	struct diag diag = {0};
+	struct client *c;
+	int r;
+
+	assert_ok(client_open(d.sock, &c, &diag));
+	r = client_request(c, "GET", "/v1/slow/1?trees=0", NULL, NULL, &diag);
+	client_free(c);
+	return r == 0;
+}
+
+/* Start `pyprofctl slow -p PID ARG...` in the background, and wait until it records. */
+static pid_t background(const char *const *args)
+{
+	const char *argv[24] = {"pyprofctl", "--socket", d.sock, "slow", "-p", pid};
+	double deadline = traced_seconds() + DAEMON_DEADLINE;
+	char program[4096];
+	pid_t child;
+
+	for (size_t i = 0; args[i]; i++)
+		argv[i + 6] = args[i];
+	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
+	child = fork();
+	cr_assert(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)!freopen("/dev/null", "w", stderr); /* the forecast */
+		execv(program, (char *const *)argv);
+		_exit(127);
+	}
+	while (!records()) {
+		cr_assert(waitpid(child, NULL, WNOHANG) == 0, "pyprofctl has ended");
+		cr_assert(traced_seconds() < deadline, "no slow calls are being recorded");
+		usleep(10000);
+	}
+	return child;
+}
+
+static int ended(pid_t child, int signal)
+{
+	int status;
+
+	if (signal)
+		kill(child, signal);
+	cr_assert(waitpid(child, &status, 0) == child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/*
+ * Compares slow.json with the program's own result. A request's slow function has most of its time,
+ * and the planted reason for waiting has more than half of the request's.
+ */
+#define JUDGE                                                                                      \
+	"import collections, json, sys\n"                                                          \
+	"slow = json.load(open(sys.argv[1] + '/slow.json'))\n"                                     \
+	"told = json.load(open(sys.argv[1] + '/result.json'))\n"                                   \
+	"reasons = {'take_shared': 'lock', 'compute': 'gil', 'list_items': 'sleep',\n"             \
+	"           'slow_fsync': 'pipe'}\n"                                                       \
+	"assert told['failed'] == 0, told\n"                                                       \
+	"assert slow['seen'] == told['requests'], (slow['seen'], told)\n"                          \
+	"assert not slow['refused'] and not slow['interrupted'] and not slow['unknown_start']\n"   \
+	"assert slow['program'].startswith('pyprofctl ') and slow['targets'][0]['pid'], slow\n"    \
+	"assert slow['over'] == len(slow['calls']), slow['over']\n"                                \
+	"names = [f['name'] for f in slow['functions']]\n"                                         \
+	"found, others = collections.Counter(), 0\n"                                               \
+	"walls = [c['wall_ns'] for c in slow['calls']]\n"                                          \
+	"assert walls == sorted(walls, reverse=True) and min(walls) >= slow['over_ns'], walls\n"   \
+	"for call in slow['calls']:\n"                                                             \
+	"    nodes = call['nodes']\n"                                                              \
+	"    assert not call['gap'] and not call['running'] and not call['truncated'], call\n"     \
+	"    assert names[nodes[0]['function']] == 'handle_request' and nodes[0]['calls'] == 1\n"  \
+	"    total = sum(n['wall_ns'] for n in nodes)\n"                                           \
+	"    assert total + call['suspended_ns'] == call['wall_ns'], (total, call)\n"              \
+	"    cum = [n['wall_ns'] for n in nodes]\n"                                                \
+	"    waits = collections.Counter()\n"                                                      \
+	"    for i in range(len(nodes) - 1, -1, -1):\n"                                            \
+	"        assert nodes[i]['parent'] < i, nodes[i]\n"                                        \
+	"        if i:\n"                                                                          \
+	"            cum[nodes[i]['parent']] += cum[i]\n"                                          \
+	"        waits.update(nodes[i]['waits'])\n"                                                \
+	"    children = [i for i in range(1, len(nodes)) if nodes[i]['parent'] == 0]\n"            \
+	"    top = max(children, key=cum.__getitem__)\n"                                           \
+	"    name = names[nodes[top]['function']]\n"                                               \
+	"    if name not in reasons:\n"                                                            \
+	"        others += 1\n"                                                                    \
+	"        continue\n"                                                                       \
+	"    found[name] += 1\n"                                                                   \
+	"    assert cum[top] > call['wall_ns'] / 2, (name, call)\n"                                \
+	"    assert waits[reasons[name]] > call['wall_ns'] / 2, (name, waits, call['wall_ns'])\n"  \
+	"    if name == 'list_items':\n"                                                           \
+	"        query = max((n for n in nodes if n['parent'] == top),\n"                          \
+	"                    key=lambda n: n['wall_ns'])\n"                                        \
+	"        assert names[query['function']] == 'query', call\n"                               \
+	"        assert query['calls'] == 1000 and query['wall_ns'] > call['wall_ns'] / 2, call\n" \
+	"assert found == told['planted'], (found, told)\n"                                         \
+	"assert others <= told['slow_others'], (others, told)\n"                                   \
+	"print('fine')\n"
+
+static void judge(const char *script)
+{
+	struct interpreter it = traced_newest();
+	char *out = python_run(it.exe, script, d.dir);
+
+	cr_assert_str_eq(out, "fine\n", "%s", out);
+	free(out);
+}
+
+static void save_result(void)
+{
+	char path[128];
+	FILE *f;
+
+	pyprofd_file(&d, "result.json", path, sizeof(path));
+	f = fopen(path, "w");
+	cr_assert(f && t.result[0]);
+	fputs(t.result, f);
+	fclose(f);
+}
+
+/* All requests, from the first to the last; then Ctrl-C. */
+static void record_service(const char *exe, const char *file)
+{
+	char path[128];
+	pid_t child;
+
+	start_target(exe, "slow_service", NULL, NULL);
+	start_daemon();
+	pyprofd_file(&d, file, path, sizeof(path));
+	child = background((const char *const[]){"handle_request", "--over", "150ms", "-n", "50",
+						 "-o", path, NULL});
+	traced_go(&t);
+	traced_expect(&t, "done");
+	cr_assert_eq(ended(child, SIGINT), 0);
+	save_result();
+	end();
+}
+
+Test(slow, planted_requests, .timeout = 900)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++) {
+		fprintf(stderr, "%s\n", v[i].exe);
+		record_service(v[i].exe, "slow.json");
+		judge(JUDGE);
+	}
+}
+
+Test(slow, text)
+{
+	static const char *const named[] = {"take_shared", "list_items", "query",
+					    "slow_fsync",  "lock ",	 "pipe ",
+					    "sleep ",	   "gil ",	 "handle_request"};
+	char path[128], *text;
+
+	record_service(traced_newest().exe, "slow.txt");
+	text = file_text(pyprofd_file(&d, "slow.txt", path, sizeof(path)), NULL);
+	cr_assert(text);
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		cr_assert(strstr(text, named[i]), "%s: %s", named[i], text);
+	cr_assert(strncmp(text, "#1  ", 4) == 0, "%s", text);
+	cr_assert(strstr(text, "\ncalls of 'handle_request': 20"), "%s", text);
+	cr_assert(strstr(text, "targets/slow_service.py:"), "%s", text);
+	free(text);
+}
+
+/* The target ends while it is recorded: what it did until then is reported. */
+Test(slow, the_target_ends)
+{
+	char path[128];
+	pid_t child;
+	int r;
+
+	start_target(traced_newest().exe, "slow_service", "200", NULL);
+	start_daemon();
+	pyprofd_file(&d, "slow.json", path, sizeof(path));
+	child = background((const char *const[]){"handle_request", "-o", path, NULL});
+	traced_go(&t);
+	traced_close(&t);
+	r = ended(child, 0);
+	cr_assert_eq(r, 0, "%d", r);
+	judge("import json, sys\n"
+	      "slow = json.load(open(sys.argv[1] + '/slow.json'))\n"
+	      "assert slow['seen'] == 200 and len(slow['calls']) == 10, slow\n"
+	      "assert not slow['active'], slow\n"
+	      "print('fine')\n");
+}
+
+/* With a limit, calls that have not returned are shown, too. */
+Test(slow, calls_that_run)
+{
+	char path[128], *text;
+	pid_t child;
+
+	start_target(traced_newest().exe, "waits", "3", "sleep");
+	start_daemon();
+	pyprofd_file(&d, "slow.txt", path, sizeof(path));
+	child = background(
+		(const char *const[]){"waits.py.*main", "--over", "100ms", "-o", path, NULL});
+	traced_go(&t);
+	traced_run(&t, 1000);
+	cr_assert_eq(ended(child, SIGINT), 0);
+	text = file_text(path, NULL);
+	cr_assert(strstr(text, " wall (still running), "), "%s", text);
+	cr_assert(strstr(text, ", 1 still running\n"), "%s", text);
+	free(text);
+}
+
+/* Each call as a track, with all that happened inside */
+Test(slow, as_a_timeline)
+{
+	record_service(traced_newest().exe, "slow.trace.json");
+	judge("import json, sys\n"
+	      "trace = json.load(open(sys.argv[1] + '/slow.trace.json'))\n"
+	      "tracks = {}\n"
+	      "for e in trace['traceEvents']:\n"
+	      "    names, open_, last = tracks.setdefault(e['tid'], ([], [], [0]))\n"
+	      "    if e['ph'] == 'M':\n"
+	      "        continue\n"
+	      "    assert e['ts'] >= last[0], e\n"
+	      "    last[0] = e['ts']\n"
+	      "    if e['ph'] == 'B':\n"
+	      "        open_.append(e['name'])\n"
+	      "        names.append(e['name'])\n"
+	      "    else:\n"
+	      "        open_.pop()\n"
+	      "assert tracks and not any(t[1] for t in tracks.values()), tracks\n"
+	      "n_plus_1 = [t[0] for t in tracks.values() if t[0].count('query') == 1000]\n"
+	      "assert n_plus_1, {k: t[0][:9] for k, t in tracks.items()}\n"
+	      "assert trace['otherData']['match'] == 'handle_request'\n"
+	      "print('fine')\n");
+}
+
+Test(slow, without_a_daemon)
+{
+	struct ran r;
+
+	start_target(traced_newest().exe, "busy_empty", "20", NULL);
+	traced_go(&t);
+	r = ctl(&d, "slow", "busy_empty", "-p", pid, "-d", "300ms", "-n", "3", NULL);
+	cr_assert(r.status == 0 && strcmp(r.err, "") == 0, "%s", r.err);
+	cr_assert(strstr(r.out, "; shown: 3\n"), "%s", r.out);
+	ran_free(&r);
+	r = ctl(&d, "slow", "busy_empty", "-p", pid, "-d", "300ms", "--over", "1h", NULL);
+	cr_assert(r.status == 0 && strstr(r.out, ", none took 3600 s or more\n"), "%s", r.out);
+	ran_free(&r);
+	/* without a pattern: own code */
+	r = ctl(&d, "slow", "-p", pid, "-d", "300ms", "-n", "2", NULL);
+	cr_assert(r.status == 0 && strstr(r.out, "the program's own functions: "), "%s", r.out);
+	cr_assert(strstr(r.out, "; shown: 2\n"), "%s", r.out);
+	ran_free(&r);
+	cr_assert(access(d.sock, F_OK) < 0);
+}
+
+Test(slow, what_is_not_possible)
+{
+	json_t *status;
+	pid_t child;
+
+	start_target(traced_newest().exe, "busy_empty", "20", NULL);
+	/* without a daemon */
+	ctl_fails(&d, PYP_EXIT_NO_DAEMON, "no daemon", "slow", "x", NULL);
+	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "slow", "x", "-p", "4194303", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "argument", "slow", "x", "y", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "(", "slow", "(", "-p", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "201", "slow", "x", "-n", "201", "-p", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "svg", "slow", "x", "-o", "x.svg", "-p", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "csv", "slow", "x", "-f", "csv", "-p", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_FAILURE, "No such file", "slow", "x", "-o", "/nosuch/x", NULL);
+	/* with one */
+	start_daemon();
+	ctl_fails(&d, PYP_EXIT_USAGE, "(", "slow", "(", "-p", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no traced process", "slow", "x", NULL);
+	status = ctl_status(&d);
+	cr_assert_eq(json_array_size(json_object_get(status, "targets")), 0);
+	json_decref(status);
+	/* one of each target at a time */
+	child = background((const char *const[]){"empty", "-o", "/dev/null", NULL});
+	ctl_fails(&d, PYP_EXIT_BUSY, "already", "slow", "empty", NULL);
+	ctl_fails(&d, PYP_EXIT_BUSY, "already", "timeline", "-o", "/dev/null", NULL);
+	cr_assert_eq(ended(child, SIGTERM), 0);
+	free(ctl_ok(&d, "attach", "--no-start", pid, NULL));
+	ctl_fails(&d, PYP_EXIT_FAILURE, "nothing is being traced", "slow", "x", NULL);
+	free(ctl_ok(&d, "detach", pid, NULL));
+}
