@@ -30,6 +30,8 @@ struct sessions {
 	bool behind;	   /* its rings have unread events */
 	uint32_t timeline; /* id of the timeline being recorded; 0: none */
 	bool timeline_over;
+	struct slow_opts recorder; /* of the recorder with number 5; match NULL: none */
+	char slow_match[64];
 };
 
 int sessions_new(struct sd_event *event, const struct session_opts *opts, struct sessions **ret,
@@ -364,6 +366,38 @@ int sessions_timeline_end(struct sessions *ss, uint32_t id, struct diag *diag)
 void sessions_timelines_end(struct sessions *ss)
 {
 	ss->timeline_over = true;
+}
+
+int sessions_slow_begin(struct sessions *ss, pid_t pid, const struct slow_opts *opts,
+			uint32_t *ret_id, struct diag *diag)
+{
+	if (pid && !fake_find(ss, pid))
+		return fake_missing(diag, pid);
+	ss->recorder = *opts;
+	snprintf(ss->slow_match, sizeof(ss->slow_match), "%s", opts->match ? opts->match : "own");
+	ss->recorder.match = ss->slow_match;
+	*ret_id = 5;
+	return 0;
+}
+
+/* What it was begun with, and how much is asked for */
+int sessions_slow_read(struct sessions *ss, uint32_t id, enum slow_detail detail, json_t **ret,
+		       struct diag *diag)
+{
+	if (id != 5 || !ss->recorder.match)
+		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "there is no %u", id);
+	*ret = json_pack("{s:s, s:I, s:i, s:i, s:i}", "match", ss->recorder.match, "over_ns",
+			 (json_int_t)ss->recorder.over_ns, "n", (int)ss->recorder.n, "clock",
+			 (int)ss->recorder.clock, "detail", (int)detail);
+	return 0;
+}
+
+int sessions_slow_end(struct sessions *ss, uint32_t id, struct diag *diag)
+{
+	if (id != 5 || !ss->recorder.match)
+		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "there is no %u", id);
+	ss->recorder.match = NULL;
+	return 0;
 }
 
 bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_timeline_status *ret)

@@ -471,6 +471,40 @@ Test(routes, only_root_and_the_owner)
 	teardown();
 }
 
+static json_int_t answered(const char *key)
+{
+	return json_integer_value(json_object_get(answer, key));
+}
+
+Test(routes, slow_calls)
+{
+	static const char *const bad[] = {"{\"over\": \"soon\"}", "{\"n\": 0}",
+					  "{\"n\": 201}",	  "{\"n\": \"x\"}",
+					  "{\"clock\": \"sun\"}", "{\"other\": 1}"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		cr_assert(ask("POST", "/v1/slow", bad[i]) == 400, "%s", bad[i]);
+	cr_assert(ask("POST", "/v1/slow", "{\"pid\": 9}") == 404);
+	cr_assert(ask("GET", "/v1/slow/5", "") == 404);
+	cr_assert(ask("POST", "/v1/slow",
+		      "{\"match\": \"f\", \"over\": \"200ms\", \"n\": 3, \"clock\": \"cpu\"}") ==
+		  201);
+	cr_assert_str_eq(rs.location, "/v1/slow/5");
+	cr_assert(ask("GET", "/v1/slow/5", "") == 200);
+	cr_assert(answered("over_ns") == 200000000 && answered("n") == 3 &&
+		  answered("clock") == SNAPSHOT_CPU && answered("detail") == SLOW_TREES);
+	cr_assert(ask("GET", "/v1/slow/5?trees=0", "") == 200 &&
+		  answered("detail") == SLOW_COUNTERS);
+	cr_assert(ask("GET", "/v1/slow/5?steps=1", "") == 200 && answered("detail") == SLOW_STEPS);
+	cr_assert(ask("GET", "/v1/slow/5?steps=maybe", "") == 400);
+	cr_assert(ask("HEAD", "/v1/slow/5", "") == 405);
+	cr_assert(ask("DELETE", "/v1/slow/5", "") == 200);
+	cr_assert(ask("DELETE", "/v1/slow/5", "") == 404);
+	/* the defaults */
+	cr_assert(ask("POST", "/v1/slow", "") == 201 && ask("GET", "/v1/slow/5", "") == 200);
+	cr_assert(answered("over_ns") == 0 && answered("clock") == SNAPSHOT_WALL);
+}
+
 Test(routes, timelines)
 {
 	cr_assert(ask("POST", "/v1/timelines", "{\"pid\": 9}") == 404);
