@@ -122,39 +122,11 @@ static int attach(struct recording *s, const char *socket, struct diag *diag)
 	struct target_opts_given target = {0};
 	/* This command has no --yes: it ends soon, and the forecast is shown. */
 	const struct visit_how how = {.yes = true, .target = &target};
-	struct diag why = {0};
-	int r;
 
-	if (!s->o->pid)
-		return client_open(socket, &s->visit.client, diag);
 	/* Calls have times, and waits have reasons, in an unlimited trace only. */
 	ask_for(&target, "mode", "trace");
 	ask_for(&target, "max_overhead", "0");
-	r = visit_open(&s->visit, socket, diag);
-	if (r < 0)
-		return r;
-	r = visit_attach(&s->visit, s->o->pid, &how, &why);
-	if (r < 0 && why.exit == PYP_EXIT_BUSY && !s->visit.daemon.pid)
-		return 0; /* it is traced already */
-	if (r < 0)
-		*diag = why;
-	return r;
-}
-
-static int check_traced(const struct recording *s, struct diag *diag)
-{
-	const json_t *target;
-	size_t i;
-
-	json_array_foreach(s->targets, i, target)
-	{
-		const char *state = json_string_value(json_object_get(target, "state"));
-
-		if (state && strcmp(state, "tracing") == 0)
-			return 0;
-	}
-	return diag_set(diag, -EINVAL, PYP_EXIT_FAILURE, "`pyprofctl start` attaches the probes",
-			"nothing is being traced now");
+	return visit_recorded(&s->visit, socket, s->o->pid, &how, diag);
 }
 
 static json_t *request_body(const struct recording *s)
@@ -190,7 +162,7 @@ static int begin(struct recording *s, struct diag *diag)
 	snprintf(s->path, sizeof(s->path), "/v1/slow/%" JSON_INTEGER_FORMAT,
 		 json_integer_value(json_object_get(answer, "id")));
 	s->targets = json_incref(json_object_get(answer, "targets"));
-	return check_traced(s, diag);
+	return visit_check_traced(s->targets, diag);
 }
 
 /* ---- waiting ---- */
@@ -250,27 +222,6 @@ static int wait_for_end(const struct recording *s, struct diag *diag)
 
 /* ---- the end ---- */
 
-/* The targets as they are now; those that have been detached since, as they were. */
-static json_t *targets_now(const struct recording *s)
-{
-	json_t *list = json_array();
-	const json_t *old;
-	size_t i;
-
-	json_array_foreach(s->targets, i, old)
-	{
-		json_t *target = NULL;
-		char path[64];
-
-		snprintf(path, sizeof(path), "/v1/targets/%" JSON_INTEGER_FORMAT,
-			 json_integer_value(json_object_get(old, "pid")));
-		if (client_request(s->visit.client, "GET", path, NULL, &target, NULL) < 0)
-			target = json_deep_copy(old);
-		json_array_append_new(list, target);
-	}
-	return list;
-}
-
 static int fetch_result(struct recording *s, struct diag *diag)
 {
 	const bool steps = strcmp(s->format->name, "chrome") == 0;
@@ -286,7 +237,7 @@ static int fetch_result(struct recording *s, struct diag *diag)
 	json_object_set_new(s->result, "program", json_string("pyprofctl " PYPROF_VERSION));
 	json_object_set_new(s->result, "host", json_string(u.nodename));
 	json_object_set_new(s->result, "kernel", json_string(u.release));
-	json_object_set_new(s->result, "targets", targets_now(s));
+	json_object_set_new(s->result, "targets", visit_targets_now(&s->visit, s->targets));
 	return 0;
 }
 

@@ -95,40 +95,6 @@ static int check_output(const struct timeline_cmd *o, struct diag *diag)
 
 /* ---- the beginning ---- */
 
-static int attach(struct capture *t, const char *socket, struct diag *diag)
-{
-	struct diag why = {0};
-	int r;
-
-	if (!t->o->pid)
-		return client_open(socket, &t->visit.client, diag);
-	r = visit_open(&t->visit, socket, diag);
-	if (r < 0)
-		return r;
-	r = visit_attach(&t->visit, t->o->pid, NULL, &why);
-	if (r < 0 && why.exit == PYP_EXIT_BUSY && !t->visit.daemon.pid)
-		return 0; /* it is traced already */
-	if (r < 0)
-		*diag = why;
-	return r;
-}
-
-static int check_traced(const struct capture *t, struct diag *diag)
-{
-	const json_t *target;
-	size_t i;
-
-	json_array_foreach(t->targets, i, target)
-	{
-		const char *state = json_string_value(json_object_get(target, "state"));
-
-		if (state && strcmp(state, "tracing") == 0)
-			return 0;
-	}
-	return diag_set(diag, -EINVAL, PYP_EXIT_FAILURE, "`pyprofctl start` attaches the probes",
-			"nothing is being traced now");
-}
-
 static int begin(struct capture *t, struct diag *diag)
 {
 	_cleanup_(json_decrefp) json_t *body = json_object(), *answer = NULL;
@@ -149,7 +115,7 @@ static int begin(struct capture *t, struct diag *diag)
 		 json_integer_value(json_object_get(answer, "id")));
 	t->targets = json_incref(json_object_get(answer, "targets"));
 	t->start_ns = clock_monotonic_ns();
-	return check_traced(t, diag);
+	return visit_check_traced(t->targets, diag);
 }
 
 /* ---- fetching ---- */
@@ -219,33 +185,14 @@ static int fetch_all(struct capture *t, struct diag *diag)
 
 /* ---- the end ---- */
 
-static json_t *targets_now(const struct capture *t)
-{
-	json_t *list = json_array();
-	const json_t *old;
-	size_t i;
-
-	json_array_foreach(t->targets, i, old)
-	{
-		json_t *target = NULL;
-		char path[64];
-
-		snprintf(path, sizeof(path), "/v1/targets/%" JSON_INTEGER_FORMAT,
-			 json_integer_value(json_object_get(old, "pid")));
-		if (client_request(t->visit.client, "GET", path, NULL, &target, NULL) < 0)
-			target = json_deep_copy(old);
-		json_array_append_new(list, target);
-	}
-	return list;
-}
-
 static json_t *provenance(const struct capture *t)
 {
 	struct utsname u = {0};
 
 	uname(&u);
 	return json_pack("{s:s, s:s, s:s, s:o}", "program", "pyprofctl " PYPROF_VERSION, "host",
-			 u.nodename, "kernel", u.release, "targets", targets_now(t));
+			 u.nodename, "kernel", u.release, "targets",
+			 visit_targets_now(&t->visit, t->targets));
 }
 
 /* Reports missing data on stderr; the file contains this information, too. */
@@ -307,7 +254,7 @@ static int run_timeline(const struct cmd_call *call, struct diag *diag)
 	if (r < 0)
 		return r;
 	visit_block_signals();
-	r = attach(&t, call->socket, diag);
+	r = visit_recorded(&t.visit, call->socket, o->pid, NULL, diag);
 	if (r == 0 && o->output)
 		r = outfile_open(o->output, &of, diag);
 	if (r == 0)

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "forecast.h"
@@ -58,6 +60,61 @@ int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct
 	if (r == 0)
 		v->attached.pid[v->attached.n++] = pid;
 	return r;
+}
+
+int visit_recorded(struct visit *v, const char *socket, pid_t pid, const struct visit_how *how,
+		   struct diag *diag)
+{
+	struct diag why = {0};
+	int r;
+
+	if (!pid)
+		return client_open(socket, &v->client, diag);
+	r = visit_open(v, socket, diag);
+	if (r < 0)
+		return r;
+	r = visit_attach(v, pid, how, &why);
+	if (r < 0 && why.exit == PYP_EXIT_BUSY && !v->daemon.pid)
+		return 0; /* it is traced already */
+	if (r < 0)
+		*diag = why;
+	return r;
+}
+
+int visit_check_traced(const json_t *targets, struct diag *diag)
+{
+	const json_t *target;
+	size_t i;
+
+	json_array_foreach(targets, i, target)
+	{
+		const char *state = json_string_value(json_object_get(target, "state"));
+
+		if (state && strcmp(state, "tracing") == 0)
+			return 0;
+	}
+	return diag_set(diag, -EINVAL, PYP_EXIT_FAILURE, "`pyprofctl start` attaches the probes",
+			"nothing is being traced now");
+}
+
+json_t *visit_targets_now(const struct visit *v, const json_t *targets)
+{
+	json_t *list = json_array();
+	const json_t *old;
+	size_t i;
+
+	json_array_foreach(targets, i, old)
+	{
+		json_t *target = NULL;
+		char path[64];
+
+		snprintf(path, sizeof(path), "/v1/targets/%" JSON_INTEGER_FORMAT,
+			 json_integer_value(json_object_get(old, "pid")));
+		if (client_request(v->client, "GET", path, NULL, &target, NULL) < 0)
+			target = json_deep_copy(old);
+		json_array_append_new(list, target);
+	}
+	return list;
 }
 
 int visit_start(struct visit *v, struct diag *diag)

@@ -32,6 +32,17 @@ struct visit_how {
 	const struct target_opts_given *target;
 };
 int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag);
+/*
+ * For what is recorded of traced processes: connects to the running daemon, or, if there is a pid,
+ * attaches to that process unless the running daemon has already attached to it.
+ */
+int visit_recorded(struct visit *v, const char *socket, pid_t pid, const struct visit_how *how,
+		   struct diag *diag);
+/* Returns 0 if one of these targets ("targets" of the answer) is being traced. */
+int visit_check_traced(const json_t *targets, struct diag *diag);
+/* These targets as they are now; those that have been detached since, as they were. The caller owns
+ * the result. */
+json_t *visit_targets_now(const struct visit *v, const json_t *targets);
 /* Start all targets of the daemon; for private daemons. */
 int visit_start(struct visit *v, struct diag *diag);
 
