@@ -18,7 +18,8 @@ typedef struct {
 } atomic_t;
 
 struct sched_entity {
-	__u64 sum_exec_runtime; /* CPU time in ns; updated at each context switch */
+	__u64 sum_exec_runtime;	     /* CPU time in ns; updated at each context switch */
+	unsigned char sched_delayed; /* asleep, but still in the run queue (6.12 and later) */
 };
 
 typedef struct {

@@ -134,6 +134,22 @@ static __always_inline void switch_out_send(struct task_struct *task, int runnab
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
+static __always_inline void delay_send(struct task_struct *task)
+{
+	__u32 tid = task_tid(task);
+	struct pyp_rec *r;
+
+	if (thread_sight(tid) == SIGHT_NONE)
+		return;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		count(PYP_LOSS_lost_switches);
+		return;
+	}
+	rec_head(r, bpf_ktime_get_ns(), tid, PYP_REC_DELAY, 0, 0);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
 static __always_inline void switch_in_send(struct task_struct *task)
 {
 	__u32 tid = task_tid(task);

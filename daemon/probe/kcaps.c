@@ -277,7 +277,31 @@ bool kcaps_has_tracepoint(const char *name)
 	return has;
 }
 
+static bool has_member(const struct btf *btf, const char *type, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+
+	for (uint32_t i = 0; t && i < btf_vlen(t); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), name))
+			return true;
+	return false;
+}
+
 /* Parsing BTF takes milliseconds and the result never changes, so it is done once per process. */
+bool kcaps_delays_dequeues(void)
+{
+	static int delays = -1;
+
+	if (delays < 0) {
+		struct btf *btf = btf__load_vmlinux_btf();
+
+		delays = btf && has_member(btf, "sched_entity", "sched_delayed");
+		btf__free(btf);
+	}
+	return delays;
+}
+
 static int kernel_switch_state(void)
 {
 	static int args;

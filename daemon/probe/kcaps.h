@@ -45,4 +45,7 @@ int kcaps_check(const struct kcaps_system *sys, const char *wish, enum probe_mec
 /* Returns whether BPF programs can use this tracepoint (tp_btf). */
 bool kcaps_has_tracepoint(const char *name);
 
+/* Returns whether a thread that goes to sleep can stay in its run queue: see bpf/sched.bpf.c. */
+bool kcaps_delays_dequeues(void);
+
 #endif

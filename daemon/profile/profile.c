@@ -337,9 +337,11 @@ static void on_switch(struct profile *p, const struct event *e)
 
 	if (!th || (p->windows && e->ts < p->window.begin_ts))
 		return;
-	/*
-	 * The thread's activity before the switch is unknown; its stack dates from before the loss.
-	 */
+	if (e->type == PYP_REC_DELAY) {
+		timing_delay_wrong(th, &p->timing);
+		return;
+	}
+	/* The thread's stack dates from before the loss. */
 	if (e->arg & PYP_SWITCH_LOST)
 		timing_charge_gap(&p->rb.tree, th, e->ts);
 	timing_switch(&p->rb.tree, th, &p->timing, e->ts, &e->u.sw, e->type == PYP_REC_SWITCH_IN);
@@ -359,8 +361,7 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 	th->chain_n = 0;
 	if (th->chain_flags & PYP_CHAIN_RESYNC) {
 		p->resyncs++;
-		/* Counters that follow still belong to the gap, which the next event ends. */
-		th->counters_gap = true;
+		th->counters_gap = true; /* it ends at the next event */
 		p->last = NULL;
 		timing_charge_gap(&p->rb.tree, th, ts);
 	} else if (!outdated) {
@@ -506,6 +507,7 @@ void profile_event(struct profile *p, const struct event *e)
 		break;
 	case PYP_REC_SWITCH_OUT:
 	case PYP_REC_SWITCH_IN:
+	case PYP_REC_DELAY:
 		on_switch(p, e);
 		break;
 	case PYP_REC_CODE:

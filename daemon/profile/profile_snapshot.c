@@ -617,6 +617,7 @@ static void add_counters(const struct profile *p, struct snapshot_target *target
 	target->stack_switches += p->rb.stack_switches;
 	target->resyncs += p->resyncs;
 	target->missed_switches += p->timing.missed;
+	target->unsplit_waits += p->timing.unsplit;
 	target->truncated += p->rb.truncated + p->rb.tree.dropped;
 	target->forgotten += p->rb.coros.forgotten;
 	target->durations_dropped += p->rb.durations.dropped;

@@ -218,6 +218,7 @@ struct snapshot_waits {
 	X(stack_switches, "stack_switches", NULL, "")                                              \
 	X(resyncs, "resyncs", "corrected", "stacks read again after a loss")                       \
 	X(missed_switches, "missed_switches", "corrected", "context switches were not reported")   \
+	X(unsplit_waits, "unsplit_waits", NULL, "")                                                \
 	X(truncated, "truncated", "truncated", "contexts or threads are summed in (truncated)")    \
 	X(durations_dropped, "durations_dropped", "durations",                                     \
 	  "calls are not among them: too many functions")                                          \

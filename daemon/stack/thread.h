@@ -132,6 +132,7 @@ struct thread_wait {
 	uint64_t last_ns;
 	uint64_t delay; /* ns in run queues, as of its last switch-out */
 	bool delay_known;
+	bool delay_wrong; /* it will contain all of the current wait */
 };
 
 /* State of gil.c. */

@@ -286,12 +286,13 @@ static void split_last_wait(struct calltree *t, struct thread *th, uint64_t dela
 {
 	struct thread_wait *w = &th->wait;
 
-	if (w->delay_known && w->last_ns && delay > w->delay)
+	if (w->delay_known && !w->delay_wrong && w->last_ns && delay > w->delay)
 		waits_move(t, w->last_node, w->last_why, WAIT_runnable,
 			   clamp((int64_t)(delay - w->delay), w->last_ns));
 	w->last_ns = 0;
 	w->delay = delay;
 	w->delay_known = delay > 0;
+	w->delay_wrong = false;
 }
 
 static void begin_wait(struct calltree *t, struct thread *th, const struct event_switch *sw)
@@ -336,6 +337,12 @@ void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uin
 		end_wait(t, th, tm, before);
 	else
 		begin_wait(t, th, sw);
+}
+
+void timing_delay_wrong(struct thread *th, struct timing *tm)
+{
+	tm->unsplit += !th->wait.delay_wrong;
+	th->wait.delay_wrong = true;
 }
 
 void timing_exit(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime)

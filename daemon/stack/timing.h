@@ -23,6 +23,7 @@ struct timing_call {
 
 struct timing {
 	uint64_t missed; /* context switches that were not reported */
+	uint64_t unsplit; /* waits of which the part in a run queue is not known */
 	/* By system call number; the last element: none, unknown, or a number above the range. */
 	struct timing_call other[WAIT_SYSCALLS + 1];
 };
@@ -46,6 +47,9 @@ void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts);
 /* Handles a context switch of the thread at ts (ns). */
 void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
 		   const struct event_switch *sw, bool in);
+
+/* The kernel will report the wait that has begun as time in run queues (DELAY). */
+void timing_delay_wrong(struct thread *th, struct timing *tm);
 
 /* The thread ends; its run time (ns) may be up to one scheduler tick too low. */
 void timing_exit(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime);

@@ -195,6 +195,7 @@ enum pyp_rec_type {
 	PYP_REC_GC_START,  /* a garbage collection starts */
 	PYP_REC_GC_STOP,   /* a garbage collection has ended */
 	PYP_REC_MEMORY,	   /* the process's memory has grown or shrunk */
+	PYP_REC_DELAY,	   /* the delay of the wait that has begun will be wrong */
 	PYP_REC_MAX
 };
 
@@ -320,6 +321,11 @@ struct pyp_rec_switch_out {
 	__u8 gil;
 	__u8 pad;
 };
+
+/*
+ * DELAY: an empty record (struct pyp_rec). The kernel has moved a thread that waits to another CPU's
+ * run queue, and counts the rest of its wait as time in run queues (`delay` of SWITCH_OUT).
+ */
 
 /*
  * Addresses in the target whose futexes belong to a GIL. A GIL can have several ranges; each

@@ -346,7 +346,7 @@ static void thread_line(struct event_script *es, struct words *w, uint32_t tid)
 		{"chain", PYP_REC_CHAIN},	  {"exit", PYP_REC_THREAD_EXIT},
 		{"c-enter", PYP_REC_C_ENTER},	  {"c-leave", PYP_REC_C_LEAVE},
 		{"c-instant", PYP_REC_C_INSTANT}, {"gc-start", PYP_REC_GC_START},
-		{"gc-stop", PYP_REC_GC_STOP},
+		{"gc-stop", PYP_REC_GC_STOP},	  {"delay-wrong", PYP_REC_DELAY},
 	};
 	struct event e = {.ts = es->now, .tid = tid};
 	const char *frame;
@@ -388,6 +388,9 @@ static void thread_line(struct event_script *es, struct words *w, uint32_t tid)
 	case PYP_REC_SWITCH_OUT:
 	case PYP_REC_SWITCH_IN:
 		do_switch(es, w, &e, e.type == PYP_REC_SWITCH_IN);
+		break;
+	case PYP_REC_DELAY:
+		profile_event(es->p, &e);
 		break;
 	case PYP_REC_CHAIN:
 		do_chain(es, w, &e);
@@ -576,6 +579,7 @@ char *event_script_tree(const struct snapshot *s)
 		print_count(out, "switches", t->stack_switches);
 		print_count(out, "resyncs", t->resyncs);
 		print_count(out, "missed", t->missed_switches);
+		print_count(out, "unsplit", t->unsplit_waits);
 		print_count(out, "truncated", t->truncated);
 	}
 	fclose(out);

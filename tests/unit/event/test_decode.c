@@ -161,6 +161,8 @@ static struct sample sample_of(uint8_t type)
 		s.r.h.arg = type == PYP_REC_GC_START ? 2 : PYP_GC_UNKNOWN;
 		s.r.gc.frame = type == PYP_REC_GC_START ? 0x1000 : 0;
 		return s;
+	case PYP_REC_DELAY:
+		return sample_new(type, sizeof(s.r.h));
 	case PYP_REC_MEMORY:
 		s = sample_new(type, sizeof(s.r.memory));
 		s.r.memory.resident = -65536;

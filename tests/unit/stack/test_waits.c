@@ -79,6 +79,7 @@ static void check(const char *script, const char *expected)
 	event_script_run(es, script);
 	s = event_script_snapshot(es);
 	assert_waits(s, expected);
+	cr_assert_eq(s->targets[0].unsplit_waits, strstr(script, "delay-wrong") ? 1 : 0);
 	snapshot_free(s);
 	event_script_free(es);
 }
@@ -144,6 +145,20 @@ Test(waits, woken_and_no_cpu)
 	      "T1 +10 out sleep delay 1030\n"
 	      "T1 +50 in\n",
 	      "f sleep 50\n");
+}
+
+/* The kernel has moved a thread that waits to another run queue, and measures its wait there. */
+Test(waits, wait_measured_as_time_in_a_run_queue)
+{
+	check("T1 +1 enter 0x10 f\n"
+	      "T1 +10 out lock delay 1000\n"
+	      "T1 +5 delay-wrong\n"
+	      "T1 +95 in\n"
+	      "T1 +1 enter 0x20 g 0x10\n"
+	      "T1 +10 out sleep delay 1095\n"
+	      "T1 +50 in\n"
+	      "T1 +10 out sleep delay 1105\n",
+	      "f lock 100\ng runnable 10 sleep 40\n");
 }
 
 /* A hypervisor had the CPU: the scheduler's run time shows that at the next switch. */
