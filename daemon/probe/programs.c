@@ -118,8 +118,8 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 	if (!r)
 		r = bpf_program__set_autoload(skel->progs.on_switch, o->mode == MODE_TRACE);
 	if (!r)
-		r = bpf_program__set_autoload(skel->progs.on_migrate, o->mode == MODE_TRACE &&
-								kcaps_delays_dequeues());
+		r = bpf_program__set_autoload(skel->progs.on_migrate,
+					      o->mode == MODE_TRACE && kcaps_delays_dequeues());
 	if (!r)
 		r = bpf_program__set_autoload(skel->progs.on_rss, skel->rodata->memory);
 	if (!r)

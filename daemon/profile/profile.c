@@ -166,6 +166,13 @@ static inline struct thread *call_thread(struct profile *p, const struct event *
 	return call_thread_slow(p, e);
 }
 
+/* A wait has ended, for the reason that timing.c keeps as the last one. */
+static void tell_wait(struct profile *p, struct thread *th, uint64_t ts)
+{
+	if (p->watch && waits_kept(&p->rb.tree))
+		watch_wait(p->watch, th, ts, th->wait.last_why);
+}
+
 /* Calls and returns ------------------------------------------------------------------------ */
 
 static enum cost_kind cost_kind(const struct event *e)
@@ -202,6 +209,23 @@ static inline bool is_shown(struct profile *p, const struct event *e)
 	return false;
 }
 
+/* The thread of an event, charged up to it; NULL: the event is not shown. */
+static inline struct thread *charged_thread(struct profile *p, const struct event *e)
+{
+	struct thread *th;
+
+	if (!is_shown(p, e))
+		return NULL;
+	p->events++;
+	th = call_thread(p, e);
+	if (!th)
+		return NULL;
+	if (timing_event(&p->rb.tree, th, &p->timing, e->ts))
+		tell_wait(p, th, e->ts);
+	gil_event(&p->gils, &p->rb.tree, th, e->ts);
+	return th;
+}
+
 static inline void apply(struct profile *p, struct thread *th, const struct event *e)
 {
 	if (e->type == PYP_REC_ENTER || e->type == PYP_REC_THROW) {
@@ -229,16 +253,10 @@ static void apply_watched(struct profile *p, struct thread *th, const struct eve
 
 static void on_call(struct profile *p, const struct event *e)
 {
-	struct thread *th;
+	struct thread *th = charged_thread(p, e);
 
-	if (!is_shown(p, e))
-		return;
-	p->events++;
-	th = call_thread(p, e);
 	if (!th)
 		return;
-	timing_event(&p->rb.tree, th, &p->timing, e->ts);
-	gil_event(&p->gils, &p->rb.tree, th, e->ts);
 	if (__builtin_expect(p->watch != NULL, 0))
 		apply_watched(p, th, e);
 	else
@@ -280,16 +298,10 @@ static void apply_c_leave(struct profile *p, struct thread *th, const struct eve
 
 static void on_c_call(struct profile *p, const struct event *e)
 {
-	struct thread *th;
+	struct thread *th = charged_thread(p, e);
 
-	if (!is_shown(p, e))
-		return;
-	p->events++;
-	th = call_thread(p, e);
 	if (!th)
 		return;
-	timing_event(&p->rb.tree, th, &p->timing, e->ts);
-	gil_event(&p->gils, &p->rb.tree, th, e->ts);
 	if (e->type != PYP_REC_C_LEAVE)
 		apply_c_enter(p, th, e);
 	if (e->type != PYP_REC_C_ENTER)
@@ -317,15 +329,10 @@ static void apply_gc(struct profile *p, struct thread *th, const struct event *e
 
 static void on_gc(struct profile *p, const struct event *e)
 {
-	struct thread *th;
+	struct thread *th = charged_thread(p, e);
 
-	if (!is_shown(p, e))
-		return;
-	p->events++;
-	th = call_thread(p, e);
 	if (!th)
 		return;
-	timing_event(&p->rb.tree, th, &p->timing, e->ts);
 	apply_gc(p, th, e);
 }
 
@@ -334,6 +341,7 @@ static void on_gc(struct profile *p, const struct event *e)
 static void on_switch(struct profile *p, const struct event *e)
 {
 	struct thread *th = p->tracing ? profile_live_thread(p, e->tid) : NULL;
+	bool in = e->type == PYP_REC_SWITCH_IN;
 
 	if (!th || (p->windows && e->ts < p->window.begin_ts))
 		return;
@@ -344,10 +352,9 @@ static void on_switch(struct profile *p, const struct event *e)
 	/* The thread's stack dates from before the loss. */
 	if (e->arg & PYP_SWITCH_LOST)
 		timing_charge_gap(&p->rb.tree, th, e->ts);
-	timing_switch(&p->rb.tree, th, &p->timing, e->ts, &e->u.sw, e->type == PYP_REC_SWITCH_IN);
-	gil_switch(&p->gils, &p->rb.tree, th, e->ts, &e->u.sw, e->type == PYP_REC_SWITCH_IN);
-	if (p->watch && e->type == PYP_REC_SWITCH_IN && waits_kept(&p->rb.tree))
-		watch_wait(p->watch, th, e->ts, th->wait.last_why);
+	if (timing_switch(&p->rb.tree, th, &p->timing, e->ts, &e->u.sw, in))
+		tell_wait(p, th, e->ts);
+	gil_switch(&p->gils, &p->rb.tree, th, e->ts, &e->u.sw, in);
 }
 
 static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
@@ -394,45 +401,6 @@ static void on_chain(struct profile *p, const struct event *e)
 	th->chain_flags |= c->flags;
 	if (c->flags & PYP_CHAIN_LAST)
 		chain_apply(p, th, e->ts);
-}
-
-static void on_counters(struct profile *p, const struct event *e)
-{
-	struct thread *th = p->tracing ? profile_live_thread(p, e->tid) : NULL;
-	const uint64_t *value = e->u.counters.value;
-	uint32_t node;
-
-	if (!th || !(p->measured & COLUMN_COUNTERS(UINT32_MAX)))
-		return;
-	node = th->counters_gap ? NODE_LOST(th->root) : th->node;
-	for (int i = 0; i < PYP_COUNTERS; i++) {
-		if (th->counters_known && value[i] > th->counters[i])
-			calltree_add(&p->rb.tree, node, COLUMN_vcsw + i,
-				     value[i] - th->counters[i]);
-		th->counters[i] = value[i];
-	}
-	th->counters_known = true;
-}
-
-static void on_memory(struct profile *p, const struct event *e)
-{
-	struct thread *th = p->tracing ? profile_live_thread(p, e->tid) : NULL;
-	const int64_t resident = e->u.memory.resident, mapped = e->u.memory.mapped;
-	uint32_t node;
-
-	if (!th || !(p->measured & COLUMN_BIT(COLUMN_grown)))
-		return;
-	node = e->arg & PYP_MEMORY_LOST || th->counters_gap ? NODE_LOST(th->root) : th->node;
-	if (resident > 0)
-		calltree_add(&p->rb.tree, node, COLUMN_grown, (uint64_t)resident);
-	if (resident < 0)
-		calltree_add(&p->rb.tree, node, COLUMN_shrunk, (uint64_t)-resident);
-	if (mapped > 0) {
-		calltree_add(&p->rb.tree, node, COLUMN_mapped, (uint64_t)mapped);
-		calltree_add(&p->rb.tree, node, COLUMN_large, 1);
-	}
-	if (mapped < 0)
-		calltree_add(&p->rb.tree, node, COLUMN_unmapped, (uint64_t)-mapped);
 }
 
 static void on_thread_exit(struct profile *p, const struct event *e)
@@ -533,10 +501,10 @@ void profile_event(struct profile *p, const struct event *e)
 		on_thread_exit(p, e);
 		break;
 	case PYP_REC_COUNTERS:
-		on_counters(p, e);
+		profile_count_counters(p, e);
 		break;
 	case PYP_REC_MEMORY:
-		on_memory(p, e);
+		profile_count_memory(p, e);
 		break;
 	default:
 		break; /* session/ handles FORK and EXEC */

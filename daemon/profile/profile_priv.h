@@ -54,4 +54,8 @@ void profile_add_ended(struct profile *p, struct thread *th);
 /* Merges the ended threads that can be merged now. O(contexts of these threads). */
 void profile_fold_ended(struct profile *p);
 
+/* Books COUNTERS and MEMORY events to the function that runs: profile_resources.c. */
+void profile_count_counters(struct profile *p, const struct event *e);
+void profile_count_memory(struct profile *p, const struct event *e);
+
 #endif

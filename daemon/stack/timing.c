@@ -129,18 +129,36 @@ static void defer(struct thread *th, uint32_t node, uint64_t wall)
 	th->wait.gap_why = th->wait.why;
 }
 
-void timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts)
+/* The last `waited` ns were charged to the current node, for the reason that ends now. */
+static void end_wait(struct calltree *t, struct thread *th, struct timing *tm, uint64_t waited)
+{
+	struct thread_wait *w = &th->wait;
+	uint32_t nr = (uint32_t)w->syscall < WAIT_SYSCALLS ? (uint32_t)w->syscall : WAIT_SYSCALLS;
+
+	w->last_node = th->node;
+	w->last_why = w->why;
+	w->last_ns = waited;
+	if (w->why == WAIT_other && waits_kept(t)) {
+		tm->other[nr].ns += waited;
+		tm->other[nr].n++;
+	}
+	w->why = WAIT_runnable;
+	w->syscall = -1;
+}
+
+bool timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts)
 {
 	uint64_t wall = charge(t, th, ts);
 
 	if (__builtin_expect(th->on_cpu, 1))
-		return;
+		return false;
 	th->on_cpu = true;
 	if (th->runtime_known) {
 		tm->missed++;
 		defer(th, th->node, wall);
 	}
-	th->wait.why = WAIT_runnable;
+	end_wait(t, th, tm, wall);
+	return true;
 }
 
 void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts)
@@ -302,41 +320,28 @@ static void begin_wait(struct calltree *t, struct thread *th, const struct event
 	th->wait.syscall = sw->syscall;
 }
 
-/* The time up to now was charged to the current node, whose waiting was `before`. */
-static void end_wait(struct calltree *t, struct thread *th, struct timing *tm, uint64_t before)
-{
-	uint64_t now = waits_of(&t->nodes[th->node]);
-	struct thread_wait *w = &th->wait;
-	uint32_t nr = (uint32_t)w->syscall < WAIT_SYSCALLS ? (uint32_t)w->syscall : WAIT_SYSCALLS;
-
-	w->last_node = th->node;
-	w->last_why = w->why;
-	w->last_ns = now > before ? now - before : 0;
-	if (w->why == WAIT_other && waits_kept(t)) {
-		tm->other[nr].ns += w->last_ns;
-		tm->other[nr].n++;
-	}
-	w->why = WAIT_runnable;
-	w->syscall = -1;
-}
-
-void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
+bool timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
 		   const struct event_switch *sw, bool in)
 {
-	uint64_t before = waits_of(&t->nodes[th->node]);
+	uint64_t before = waits_of(&t->nodes[th->node]), now;
+	bool waited;
 
 	if (th->os_cpu)
 		th->on_cpu = !in;
+	/* A thread that leaves a CPU although it has none: that it got one was not reported. */
+	waited = in || !th->on_cpu;
 	tm->missed += th->on_cpu == in;
 	/* The time and reason of its switch-out were not reported. */
 	if (in && th->on_cpu)
 		th->wait.why = WAIT_other;
 	compare(t, th, ts, sw->runtime, false);
 	th->on_cpu = in;
-	if (in)
-		end_wait(t, th, tm, before);
-	else
+	now = waits_of(&t->nodes[th->node]);
+	if (waited)
+		end_wait(t, th, tm, now > before ? now - before : 0);
+	if (!in)
 		begin_wait(t, th, sw);
+	return waited;
 }
 
 void timing_delay_wrong(struct thread *th, struct timing *tm)

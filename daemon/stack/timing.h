@@ -22,7 +22,7 @@ struct timing_call {
 };
 
 struct timing {
-	uint64_t missed; /* context switches that were not reported */
+	uint64_t missed;  /* context switches that were not reported */
 	uint64_t unsplit; /* waits of which the part in a run queue is not known */
 	/* By system call number; the last element: none, unknown, or a number above the range. */
 	struct timing_call other[WAIT_SYSCALLS + 1];
@@ -35,17 +35,21 @@ void timing_first_seen(struct thread *th, uint64_t ts);
 void timing_charge(struct calltree *t, struct thread *th, uint64_t ts);
 /*
  * Like timing_charge, at an event of the thread, which proves that it is on a CPU. If its switch-in
- * was not reported, the scheduler's next run time decides when it happened.
+ * was not reported, the scheduler's next run time decides when it happened. Returns whether a wait
+ * has ended by that, for the reason in wait.last_why.
  */
-void timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts);
+bool timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts);
 /*
  * Charges the time up to ts to "(lost)", because the stack is unknown. The activations' clocks
  * stand still.
  */
 void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts);
 
-/* Handles a context switch of the thread at ts (ns). */
-void timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
+/*
+ * Handles a context switch of the thread at ts (ns). Returns whether a wait has ended, for the reason
+ * in wait.last_why: at a switch-in, and at a switch-out whose switch-in was not reported.
+ */
+bool timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
 		   const struct event_switch *sw, bool in);
 
 /* The kernel will report the wait that has begun as time in run queues (DELAY). */

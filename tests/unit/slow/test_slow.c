@@ -200,6 +200,20 @@ Test(slow, waiting_has_its_reason)
 	check_no_leaks();
 }
 
+/* That the thread got a CPU was not reported: its next event or switch shows that it had one. */
+Test(slow, waiting_that_ends_unreported)
+{
+	struct rig r = rig_new(&(struct slow_opts){0});
+
+	event_script_run(r.es, "T1 enter 1 f; T1 +5 out lock 5; T1 +20 in 5; T1 +1 out gil 6");
+	event_script_run(r.es, "T1 +90 enter 2 g 1; T1 +1 out sleep 7; T1 +40 out cpu 8");
+	event_script_run(r.es, "T1 +3 in 8; T1 +2 leave 2; T1 +3 leave 1");
+	expect_calls(&r, 2000,
+		     "165/13 0 (f 1 119/9 gil 90 lock 20 (g 1 46/4 runnable 3 sleep 39))");
+	rig_free(&r);
+	check_no_leaks();
+}
+
 Test(slow, recursion_is_one_call)
 {
 	struct rig r = rig_new(&(struct slow_opts){0});
