@@ -311,8 +311,9 @@ san-inner: $(UNIT_BIN) $(FUZZ_BIN)
 	@$(RUN) --fuzz-replay replay-san $(FUZZ_BIN)
 
 # Programs that measure no times run beside each other, those that take longest first.
-INTEGRATION_PAIRED := $(foreach t,verify verify_builtins counts builtins hidden follow gc replaced \
-	coroutines leader container shapes threads script greenlet objects,$(O)/tests/integration/test_$(t))
+INTEGRATION_PAIRED := $(foreach t,counts lifecycle builtins shapes verify_builtins verify hidden follow gc \
+	loss probe_life leader dump container replaced coroutines threads script greenlet \
+	objects,$(O)/tests/integration/test_$(t))
 run-check-integration:
 	@$(MAKE) DEV=1 all $(INTEGRATION_BIN)
 	@$(RUN) --programs $(JOBS) --jobs 1 integration $(INTEGRATION_PAIRED)
@@ -343,16 +344,20 @@ run-check-suites:
 suites-san-inner: $(DAMAGED_BIN)
 	@$(RUN) suites-san $(DAMAGED_BIN)
 
-E2E_PAIRED := $(foreach t,outputs http record doctor bad_input top unit attaching saved prefork,$(O)/tests/e2e/test_$(t))
+E2E_PAIRED := $(foreach t,http outputs timeline record ends doctor bad_input modes top unit attaching saved \
+	prefork,$(O)/tests/e2e/test_$(t))
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
 	@$(RUN) --programs $(JOBS) --jobs 1 e2e $(E2E_PAIRED)
 	@$(RUN) --jobs 1 e2e $(filter-out $(E2E_PAIRED),$(E2E_BIN))
 	@SOAK_MINUTES=0.5 $(RUN) --command soak tests/soak/soak.py
 
+ATTACK_PAIRED := $(foreach t,leaks clients threads inspect targets output two_daemons scratch verdicts \
+	scratch_stall stale killed client lockfile outfile pidns,$(O)/tests/attack/test_$(t))
 run-check-attack:
 	@$(MAKE) DEV=1 all $(ATTACK_BIN)
-	@$(RUN) --jobs 1 attack $(ATTACK_BIN)
+	@$(RUN) --programs $(JOBS) --jobs 1 attack $(ATTACK_PAIRED)
+	@$(RUN) --jobs 1 attack $(filter-out $(ATTACK_PAIRED),$(ATTACK_BIN))
 
 # Run from a copy, beside what npm installs there: nothing is written into the source tree.
 BROWSER := $(abspath $(O))/browser
