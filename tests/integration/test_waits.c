@@ -10,15 +10,18 @@
 #include <math.h>
 
 #include "harness/counts.h"
+#include "harness/cpu_group.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "snapshot/correct.h"
 #include "stats/view.h"
 
-#define SECONDS	 "0.1"
-#define ATTEMPTS 3    /* the machine may be busy */
-#define SHARE	 0.02 /* of the target's own measurement ... */
-#define SLACK	 1e-3 /* ... or seconds: the time between the two measurements */
+#define SECONDS		"0.1"
+#define LIMIT_US	30000 /* in 100 ms */
+#define LIMITED_SECONDS "0.45"
+#define ATTEMPTS	3    /* the machine may be busy */
+#define SHARE		0.02 /* of the target's own measurement ... */
+#define SLACK		1e-3 /* ... or seconds: the time between the two measurements */
 
 static double figure(const struct view *v, int column, size_t row)
 {
@@ -102,7 +105,8 @@ static bool check_held(const struct snapshot *s, const struct view *v)
 	return held > 0 && own <= 2 * held && own >= waited * (1 - SHARE) - SLACK;
 }
 
-static bool attempt(const char *exe)
+/* which: what the program does; NULL: everything that needs no CPU limit */
+static bool attempt(const char *exe, const char *seconds, const char *which)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	_cleanup_(view_freep) struct view *v = NULL;
@@ -111,8 +115,10 @@ static bool attempt(const char *exe)
 	json_t *result, *own;
 	bool ok = true;
 
-	traced_start(&t, exe, "run.py", "waits", SECONDS, NULL);
+	traced_start(&t, exe, "run.py", "waits", seconds, which, NULL);
 	traced_expect(&t, "ready");
+	if (which)
+		cpu_group_add(t.pid);
 	traced_attach(&t);
 	traced_go(&t);
 	traced_expect(&t, "done");
@@ -124,7 +130,8 @@ static bool attempt(const char *exe)
 	assert_ok(view_build(s, NULL, &v));
 	fprintf(stderr, "%s\n", exe);
 	json_object_foreach(result, function, own) ok &= check_function(v, function, own);
-	ok &= check_held(s, v);
+	if (!which)
+		ok &= check_held(s, v);
 	json_decref(result);
 	assert_ok(snapshot_correct(s));
 	check_sums(s);
@@ -132,7 +139,7 @@ static bool attempt(const char *exe)
 	return ok;
 }
 
-Test(waits, reasons_of_known_truth, .timeout = 900)
+static void everywhere(const char *seconds, const char *which)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_interpreters(v);
@@ -140,10 +147,23 @@ Test(waits, reasons_of_known_truth, .timeout = 900)
 	for (size_t i = 0; i < n; i++) {
 		int tries = 1;
 
-		while (!attempt(v[i].exe))
+		while (!attempt(v[i].exe, seconds, which))
 			cr_assert(++tries <= ATTEMPTS, "%s: off %d times", v[i].exe, ATTEMPTS);
 	}
 	check_no_leaks();
+}
+
+Test(waits, reasons_of_known_truth, .timeout = 900)
+{
+	everywhere(SECONDS, NULL);
+}
+
+/* A thread that its cgroup's limit keeps from a CPU waits for one. */
+Test(waits, of_a_process_with_a_cpu_limit, .init = cpu_group_make, .fini = cpu_group_remove,
+     .timeout = 300)
+{
+	cpu_group_quota(LIMIT_US);
+	everywhere(LIMITED_SECONDS, "limited");
 }
 
 /* Estimates from windows do not apply to reasons, so they are left out instead of being wrong. */

@@ -67,6 +67,13 @@ def spin_beside(seconds):
         pass
 
 
+def spin_limited(seconds):
+    """In a cgroup with a CPU limit."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
 def spin(seconds):
     """One of two functions that compete for the GIL, without calls that are traced."""
     end = time.perf_counter() + seconds
@@ -132,6 +139,10 @@ def run_beside(into, seconds):
     os.sched_setaffinity(0, cpus)
 
 
+def run_limited(into, seconds):
+    timed(into, "runnable", seconds / 4, spin_limited, seconds)
+
+
 def spin_and_tell(seconds, into, done):
     timed(into, "gil", seconds / 8, spin, seconds)
     done.release()
@@ -155,11 +166,11 @@ def run_sleep(into, seconds):
 
 
 RUNS = {"sleep": run_sleep, "lock": run_lock, "socket": run_socket, "pipe": run_pipe,
-        "file": run_file, "child": run_child, "beside": run_beside, "gil": run_gil}
+        "file": run_file, "child": run_child, "beside": run_beside, "gil": run_gil, "limited": run_limited}
 
 
 def main(seconds="0.1", *which):
     into = []
-    for name in which or sorted(RUNS):
+    for name in which or sorted(set(RUNS) - {"limited"}):
         RUNS[name](into, float(seconds))
     return "{%s}" % ", ".join(into)
