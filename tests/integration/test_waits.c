@@ -5,13 +5,18 @@
  * from the wakeup until the thread gets a CPU depends on the machine's load, so it is added to the
  * known reason. In every context the reasons add up to wall time minus CPU time, to the nanosecond.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 
+#include "base/cleanup.h"
+#include "elf/image.h"
 #include "harness/counts.h"
 #include "harness/cpu_group.h"
+#include "harness/entry_probe.h"
 #include "harness/test.h"
+#include "harness/tool.h"
 #include "harness/traced.h"
 #include "snapshot/correct.h"
 #include "stats/view.h"
@@ -19,9 +24,11 @@
 #define SECONDS		"0.1"
 #define LIMIT_US	30000 /* in 100 ms */
 #define LIMITED_SECONDS "0.45"
-#define ATTEMPTS	3    /* the machine may be busy */
-#define SHARE		0.02 /* of the target's own measurement ... */
-#define SLACK		1e-3 /* ... or seconds: the time between the two measurements */
+#define GIL_SECONDS	"0.5"
+#define GIL_LEAST_NS	100000u /* shorter calls of take_gil() have hardly waited */
+#define ATTEMPTS	3	/* the machine may be busy */
+#define SHARE		0.02	/* of the target's own measurement ... */
+#define SLACK		1e-3	/* ... or seconds: the time between the two measurements */
 
 static double figure(const struct view *v, int column, size_t row)
 {
@@ -164,6 +171,87 @@ Test(waits, of_a_process_with_a_cpu_limit, .init = cpu_group_make, .fini = cpu_g
 {
 	cpu_group_quota(LIMIT_US);
 	everywhere(LIMITED_SECONDS, "limited");
+}
+
+/* The file offsets of take_gil() and its clones. Returns how many; 0: no symbols. */
+static size_t find_take_gil(const char *file, uint64_t offsets[4])
+{
+	const char *const nm[] = {"nm", file, NULL};
+	_cleanup_(image_freep) struct image *image = NULL;
+	_cleanup_close_ int fd = open(file, O_RDONLY | O_CLOEXEC);
+	struct diag diag = {0};
+	char *text, *line, *rest;
+	size_t n = 0;
+
+	tool_need("nm");
+	assert_diag_ok(image_open_fd(fd, file, &image, &diag), &diag);
+	text = rest = tool_run(nm);
+	while ((line = strsep(&rest, "\n"))) {
+		unsigned long address;
+		char type, name[64];
+
+		if (sscanf(line, "%lx %c %63s", &address, &type, name) == 3 && n < 4 &&
+		    strncmp(name, "take_gil", 8) == 0)
+			assert_ok(image_offset(image, address, &offsets[n++]));
+	}
+	free(text);
+	return n;
+}
+
+static double all_of(const struct snapshot *s, int column)
+{
+	double ret = 0;
+
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		ret += (double)snapshot_figure(s, column, i) / 1e9;
+	return ret;
+}
+
+/*
+ * Between entry and return of take_gil() the thread waits for the GIL, but for the time that it takes
+ * to get a CPU after its wakeup, which is `runnable`.
+ */
+static void check_take_gil(const struct interpreter *it, const uint64_t *offsets, size_t n)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct entry_probe *probe;
+	double truth, gil, runnable;
+	struct traced t;
+	size_t calls;
+
+	traced_start(&t, it->exe, "run.py", "waits", GIL_SECONDS, "gil", NULL);
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	probe = entry_probe_new(it->file, offsets, n);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	truth = (double)entry_probe_time(probe, t.pid, GIL_LEAST_NS, &calls) / 1e9;
+	entry_probe_free(probe);
+	s = traced_snapshot(&t);
+	gil = all_of(s, COLUMN_gil);
+	runnable = all_of(s, COLUMN_runnable);
+	fprintf(stderr,
+		"%s: %zu calls of take_gil, %.6f s; waits for the GIL %.6f s, runnable %.6f s\n",
+		it->exe, calls, truth, gil, runnable);
+	cr_assert(calls > 5 && gil <= truth * 1.01 && gil + runnable >= truth * 0.99);
+	traced_finish(&t);
+}
+
+Test(waits, for_the_gil_as_take_gil_has_them, .timeout = 300)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v), checked = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t offsets[4];
+		size_t found = find_take_gil(v[i].file, offsets);
+
+		if (found)
+			check_take_gil(&v[i], offsets, found);
+		checked += found > 0;
+	}
+	cr_assert(checked, "no interpreter has the symbol take_gil");
+	check_no_leaks();
 }
 
 /* Estimates from windows do not apply to reasons, so they are left out instead of being wrong. */
