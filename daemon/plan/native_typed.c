@@ -245,6 +245,49 @@ static int plan_methods(struct native *n, const uint8_t *ops, size_t max, const 
 
 /* ---- known functions --------------------------------------------------------------------- */
 
+/* Returns whether an operand of the combination has been set to 1 if one of the marked comparisons
+ * found this condition, else to 0. */
+static bool combines_test(const struct native *n, const struct comparison *of, enum insn_cond cond,
+			  const uint8_t *tests)
+{
+	for (int k = 0; k < 2; k++) {
+		const struct insn_operand *op = &of->in.op[k];
+		uint32_t defs[NATIVE_DEFS];
+		struct insn_full def;
+		struct comparison c;
+
+		if (op->type == INSN_OP_REG && native_defs(n, of->node, op->reg, defs) == 1 &&
+		    cfg_full(&n->p.cfg, defs[0], &def) && planner_set_by(&n->p, defs[0], &c) &&
+		    def.cond == cond && tests[c.node])
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Where the branch at i goes if one of the marked comparisons finds no equality; CFG_NONE: it does not
+ * depend on them. clang 21 combines conditions and then branches once: jump if (a != b) | …, or if
+ * ((a == b) & …) is 0.
+ */
+static uint32_t miss_of(const struct native *n, uint32_t i, const uint8_t *tests)
+{
+	const struct cfg_node *node = &n->p.cfg.v[i];
+	struct comparison c;
+	bool to_next;
+
+	if (!planner_compared(&n->p, i, &c))
+		return CFG_NONE;
+	to_next = node->in.cond == INSN_COND_EQUAL;
+	if (!tests[c.node]) {
+		if ((c.in.kind == INSN_AND || c.in.kind == INSN_TEST) &&
+		    combines_test(n, &c, INSN_COND_EQUAL, tests))
+			to_next = !to_next;
+		else if (c.in.kind != INSN_OR || !combines_test(n, &c, INSN_COND_UNEQUAL, tests))
+			return CFG_NONE;
+	}
+	return to_next ? node->next : node->jump;
+}
+
 /* Mark the code that runs if one of the marked comparisons finds no equality: the opcode becomes
  * another one. */
 static unsigned int mark_misses(const struct native *n, const uint8_t *own, const uint8_t *tests,
@@ -254,15 +297,13 @@ static unsigned int mark_misses(const struct native *n, const uint8_t *own, cons
 	unsigned int found = 0;
 
 	for (uint32_t i = 0; i < n->p.cfg.n; i++) {
-		const struct cfg_node *node = &n->p.cfg.v[i];
-		struct comparison c;
+		uint32_t miss = own[i] ? miss_of(n, i, tests) : CFG_NONE;
 		struct line line;
 
-		if (!own[i] || !planner_compared(&n->p, i, &c) || !tests[c.node])
+		if (miss == CFG_NONE)
 			continue;
 		found++;
-		line_build(&n->p.cfg, node->in.cond == INSN_COND_EQUAL ? node->next : node->jump,
-			   &o, &line);
+		line_build(&n->p.cfg, miss, &o, &line);
 		for (unsigned int k = 0; k < line.n; k++)
 			mark[line.v[k]] = 1;
 	}

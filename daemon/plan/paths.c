@@ -120,6 +120,19 @@ bool planner_compared(const struct planner *p, uint32_t node, struct comparison 
 	return true;
 }
 
+bool planner_set_by(const struct planner *p, uint32_t node, struct comparison *ret)
+{
+	struct insn_full in;
+
+	ret->changed = 0;
+	if (!cfg_full(&p->cfg, node, &in) || in.kind != INSN_SET ||
+	    !flags_writer(&p->cfg, node, ret))
+		return false;
+	ret->value[0] = ret->in.op[0];
+	ret->value[1] = ret->in.op[1];
+	return true;
+}
+
 bool planner_tests_zero(const struct comparison *c)
 {
 	const struct insn_operand *op = c->in.op;

@@ -135,6 +135,8 @@ struct comparison {
  * before it that writes the flags, if no other edge enters in between. False: unknown.
  */
 bool planner_compared(const struct planner *p, uint32_t node, struct comparison *ret);
+/* Likewise for a SET, without following registers to memory. */
+bool planner_set_by(const struct planner *p, uint32_t node, struct comparison *ret);
 /* Returns whether operand 0 is compared with 0. */
 bool planner_tests_zero(const struct comparison *c);
 

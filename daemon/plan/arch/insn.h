@@ -44,7 +44,7 @@ enum insn_probe {
 	INSN_FORBIDDEN, /* some kernel refuses it, or it is unsafe; never probed */
 };
 
-/* Condition of a conditional branch */
+/* Condition of a conditional branch, or of a SET */
 enum insn_cond {
 	INSN_COND_OTHER,
 	INSN_COND_EQUAL,   /* operands are equal; after a test: the result is 0 */
@@ -69,6 +69,8 @@ enum insn_kind {
 	INSN_COMPARE, /* compares operand 0 with operand 1 */
 	INSN_TEST,    /* compares (operand 0 & operand 1) with 0 */
 	INSN_AND,     /* operand 0 becomes operand 0 & operand 1 */
+	INSN_OR,      /* operand 0 becomes operand 0 | operand 1 */
+	INSN_SET,     /* operand 0 becomes 1 if `cond` holds, else 0 */
 	INSN_PUSH,    /* pushes operand 0 */
 	INSN_POP,     /* pops into operand 0 */
 };
@@ -93,6 +95,7 @@ struct insn_full {
 	uint64_t vaddr;
 	insn_regs writes;  /* registers that it may change */
 	uint8_t kind;	   /* enum insn_kind */
+	uint8_t cond;	   /* SET: enum insn_cond */
 	uint8_t noperands; /* number of operands; the first nexplicit are written in assembly */
 	uint8_t nexplicit; /* op[0] and op[1] are always valid; missing ones are OTHER */
 	bool writes_flags; /* changes flags that conditional branches test */

@@ -243,6 +243,11 @@ static enum insn_kind kind_of(ZydisMnemonic mnemonic)
 		return INSN_TEST;
 	case ZYDIS_MNEMONIC_AND:
 		return INSN_AND;
+	case ZYDIS_MNEMONIC_OR:
+		return INSN_OR;
+	case ZYDIS_MNEMONIC_SETZ:
+	case ZYDIS_MNEMONIC_SETNZ:
+		return INSN_SET;
 	case ZYDIS_MNEMONIC_PUSH:
 		return INSN_PUSH;
 	case ZYDIS_MNEMONIC_POP:
@@ -316,6 +321,9 @@ static bool x86_decode_full(const uint8_t *code, size_t max, uint64_t vaddr, str
 	ret->vaddr = vaddr;
 	ret->writes = 0;
 	ret->kind = (uint8_t)kind_of(zi.mnemonic);
+	ret->cond = zi.mnemonic == ZYDIS_MNEMONIC_SETZ	  ? INSN_COND_EQUAL
+		    : zi.mnemonic == ZYDIS_MNEMONIC_SETNZ ? INSN_COND_UNEQUAL
+							  : INSN_COND_OTHER;
 	ret->noperands = zi.operand_count;
 	ret->nexplicit = zi.operand_count_visible;
 	ret->writes_flags = writes_flags(&zi);

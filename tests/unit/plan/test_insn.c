@@ -145,6 +145,9 @@ Test(insn, loads_stores_and_comparisons)
 	const uint8_t cmp[] = {0x80, 0x7f, 0x44, 0x00};		     /* cmp byte [rdi+0x44], 0 */
 	const uint8_t index[] = {0x48, 0x8b, 0x04, 0xc7};	     /* mov rax, [rdi+rax*8] */
 	const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	const uint8_t sete[] = {0x0f, 0x94, 0xc1};  /* sete cl */
+	const uint8_t setne[] = {0x0f, 0x95, 0xc0}; /* setne al */
+	const uint8_t or [] = {0x08, 0xc1};	    /* or cl, al */
 	struct insn_full in = full(load, sizeof(load));
 	int64_t disp;
 	int reg, base;
@@ -158,6 +161,14 @@ Test(insn, loads_stores_and_comparisons)
 	in = full(cmp, sizeof(cmp));
 	cr_assert(in.kind == INSN_COMPARE && in.writes_flags && in.op[0].bits == 8 &&
 		  insn_is_mem(&in.op[0], &base, &disp) && disp == 0x44 && insn_is_zero(&in.op[1]));
+	in = full(sete, sizeof(sete));
+	cr_assert(in.kind == INSN_SET && in.cond == INSN_COND_EQUAL && !in.writes_flags &&
+		  insn_is_reg(&in.op[0], &reg, 8) && reg == 1 && insn_writes_reg(&in, 1));
+	in = full(setne, sizeof(setne));
+	cr_assert(in.kind == INSN_SET && in.cond == INSN_COND_UNEQUAL);
+	in = full(or, sizeof(or));
+	cr_assert(in.kind == INSN_OR && in.writes_flags && insn_is_reg(&in.op[1], &reg, 8) &&
+		  reg == 0);
 	in = full(index, sizeof(index));
 	cr_assert_not(insn_is_load(&in, &reg, &base, &disp));
 	in = full(endbr, sizeof(endbr));
