@@ -95,7 +95,7 @@ static __always_inline int method_send(const struct native_call *c)
 {
 	struct pyp_rec_method *r;
 	__u32 kind = PYP_METHOD_DESCRIPTOR;
-	__u64 type = c->type, self_type = 0;
+	__u64 type = c->type, self_type = 0, name = 0;
 
 	if (c->bound) {
 		/* The callee is bound to an object; its type takes one more read. */
@@ -114,7 +114,8 @@ static __always_inline int method_send(const struct native_call *c)
 	__builtin_memset(r->name, 0, sizeof(r->name));
 	__builtin_memset(r->type, 0, sizeof(r->type));
 	__builtin_memset(r->module, 0, sizeof(r->module));
-	if (bpf_probe_read_user_str(r->name, sizeof(r->name), (const void *)c->name) < 0) {
+	if (user_read(&name, sizeof(name), c->method) ||
+	    bpf_probe_read_user_str(r->name, sizeof(r->name), (const void *)name) < 0) {
 		r->h.arg |= PYP_METHOD_UNREADABLE;
 		count(PYP_LOSS_fault_string);
 	}

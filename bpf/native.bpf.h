@@ -5,8 +5,8 @@
  * in cProfile. For any other object this event produces no record.
  *
  * The first call through a PyMethodDef sends its names, while the called object is alive. The
- * memory of a PyMethodDef can be reused; a fingerprint of its name and function pointers detects
- * that.
+ * memory of a PyMethodDef can be reused, unless it is part of the interpreter's file; a fingerprint
+ * of its name and function pointers detects that.
  */
 #ifndef PYPROF_NATIVE_BPF_H
 #define PYPROF_NATIVE_BPF_H
@@ -48,13 +48,14 @@ struct method_def {
 	__u64 name, function;
 };
 
+#define PRINT_STATIC 1ull /* in place of the fingerprint: the PyMethodDef is never freed */
+
 /* A call of a C function. */
 struct native_call {
 	__u64 method;
 	__u64 print;
 	__u64 type;   /* a descriptor's type, or the type of the bound object; 0: none */
 	__u64 module; /* m_module; 0: none */
-	__u64 name;
 	__u32 bound;
 	__u32 tid;
 };
@@ -117,9 +118,11 @@ static __always_inline int native_call_read(__u64 object, struct native_call *re
 	} else {
 		return 0;
 	}
+	ret->print = PRINT_STATIC;
+	if (ret->method - native_types.image < native_types.image_size)
+		return 1;
 	if (user_read(&def, sizeof(def), ret->method))
 		return -1;
-	ret->name = def.name;
 	ret->print = core_method_print(def.name, def.function);
 	return 1;
 }

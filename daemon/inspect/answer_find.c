@@ -379,7 +379,9 @@ static bool take_python(const struct wire_find *w, pid_t tid, const char *path, 
 	    !field_is_address(w->runtime) || !field_is_address(w->evaluator) ||
 	    !field_is_address(w->code_type) || !field_is_address(w->native_types.function) ||
 	    !field_is_address(w->native_types.cmethod) ||
-	    !field_is_address(w->native_types.descriptor) || !own_code_is_possible(w) ||
+	    !field_is_address(w->native_types.descriptor) ||
+	    !field_is_address(w->native_types.image) ||
+	    !field_is_address(w->native_types.image_size) || !own_code_is_possible(w) ||
 	    !take_gil(w, &py->gil))
 		return false;
 	py->layout = *layout;

@@ -142,10 +142,22 @@ static uint64_t address_of(const struct image *img, const char *symbol)
  */
 static struct pyp_native_types native_types_of(const struct image *img, const struct layout *l)
 {
+	const struct image_segment *seg;
+	unsigned int n = image_segments(img, &seg);
+	uint64_t first = UINT64_MAX, end = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (seg[i].vaddr < first)
+			first = seg[i].vaddr;
+		if (seg[i].vaddr + seg[i].memsz > end)
+			end = seg[i].vaddr + seg[i].memsz;
+	}
 	return (struct pyp_native_types){
 		.function = address_of(img, "PyCFunction_Type"),
 		.cmethod = address_of(img, "PyCMethod_Type"),
 		.descriptor = l->minor >= 7 ? address_of(img, "PyMethodDescr_Type") : 0,
+		.image = n ? first : 0,
+		.image_size = n ? end - first : 0,
 	};
 }
 

@@ -79,6 +79,7 @@ static inline struct pyp_native_types python_native_types(const struct python *p
 	t.function += t.function ? py->bias : 0;
 	t.cmethod += t.cmethod ? py->bias : 0;
 	t.descriptor += t.descriptor ? py->bias : 0;
+	t.image += py->bias;
 	return t;
 }
 

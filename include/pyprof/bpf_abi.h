@@ -111,11 +111,13 @@ struct pyp_native_site {
 
 /*
  * The types of objects that are C functions: addresses in the target; 0: the type does not exist.
+ * Then the place of the interpreter's file in memory, which is never freed.
  */
 struct pyp_native_types {
 	__u64 function;	  /* PyCFunction_Type */
 	__u64 cmethod;	  /* PyCMethod_Type (3.9+) */
 	__u64 descriptor; /* PyMethodDescr_Type */
+	__u64 image, image_size;
 };
 
 _Static_assert(sizeof(struct pyp_native_site) == 8, "pyp_native_site changed size");
