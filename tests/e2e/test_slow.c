@@ -112,7 +112,8 @@ static int ended(pid_t child, int signal)
 
 /*
  * Compares slow.json with the program's own result. A request's slow function has most of its time,
- * and the planted reason for waiting has more than half of the request's.
+ * and the planted reason for waiting has more than half of the planted time, or of the request's if
+ * that is less: on a busy machine, a request takes longer for other reasons as well.
  */
 #define JUDGE                                                                                      \
 	"import collections, json, sys\n"                                                          \
@@ -150,7 +151,7 @@ static int ended(pid_t child, int signal)
 	"        continue\n"                                                                       \
 	"    found[name] += 1\n"                                                                   \
 	"    assert cum[top] > call['wall_ns'] / 2, (name, call)\n"                                \
-	"    if waits[reasons[name]] <= call['wall_ns'] / 2:\n"                                    \
+	"    if waits[reasons[name]] <= min(call['wall_ns'], 250000000) / 2:\n"                    \
 	"        wrong.append((name, dict(waits), call['wall_ns'], call['cpu_ns']))\n"             \
 	"    if name == 'list_items':\n"                                                           \
 	"        query = max((n for n in nodes if n['parent'] == top),\n"                          \

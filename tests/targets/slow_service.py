@@ -54,7 +54,7 @@ def take_shared():
 
 
 def hog(begun):
-    begun.append(True)
+    begun.release()
     end = time.monotonic() + DELAY
     while time.monotonic() < end:
         pass
@@ -62,12 +62,11 @@ def hog(begun):
 
 def compute():
     """Another thread keeps the GIL. The other workers have nothing to do meanwhile."""
-    begun = []
+    begun = held()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(NO_SWITCH)
     _thread.start_new_thread(hog, (begun,))
-    while not begun:
-        time.sleep(0.002)
+    begun.acquire()
     sys.setswitchinterval(interval)
 
 
