@@ -5,6 +5,7 @@
 #include "base/wait.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "pyprof/bpf_abi.h"
@@ -99,4 +100,56 @@ enum wait_reason wait_of_syscall(int64_t nr, uint64_t arg0, uint64_t arg1, uint8
 int wait_by_fd(int64_t nr)
 {
 	return nr >= 0 && nr < WAIT_SYSCALLS && calls[nr] == 1 + BY_FD;
+}
+
+int wait_takes_fd(int64_t nr)
+{
+	switch (nr) {
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect:
+	case SYS_shutdown:
+	case SYS_fsync:
+	case SYS_fdatasync:
+	case SYS_sync_file_range:
+	case SYS_ftruncate:
+	case SYS_fallocate:
+	case SYS_flock:
+	case SYS_getdents64:
+	case SYS_epoll_pwait:
+#ifdef SYS_epoll_wait
+	case SYS_epoll_wait:
+#endif
+#ifdef SYS_epoll_pwait2
+	case SYS_epoll_pwait2:
+#endif
+		return 1;
+	default:
+		return wait_by_fd(nr);
+	}
+}
+
+static const char *const names[WAITS] = {
+#define PYP_X(id, text) [WAIT_##id] = #id,
+	WAIT_TABLE(PYP_X)
+#undef PYP_X
+};
+
+const char *wait_name(enum wait_reason w)
+{
+	return names[w];
+}
+
+int wait_find(const char *name)
+{
+	for (int i = 0; i < WAITS; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return -1;
 }

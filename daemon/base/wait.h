@@ -48,4 +48,11 @@ enum wait_reason wait_of_syscall(int64_t nr, uint64_t arg0, uint64_t arg1, uint8
 /* Returns whether the reason depends on the kind of file of the first argument, a descriptor. */
 int wait_by_fd(int64_t nr);
 
+/* Returns whether the first argument of the system call is a descriptor. */
+int wait_takes_fd(int64_t nr);
+
+/* The identifier of a reason, such as "gil"; and the reason of an identifier, -1: there is none. */
+const char *wait_name(enum wait_reason w);
+int wait_find(const char *name);
+
 #endif

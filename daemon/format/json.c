@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/wait.h"
 #include "format/coroutines.h"
 #include "format/names.h"
 #include "format/provenance.h"
@@ -184,6 +185,13 @@ static bool gil_pair_selected(const struct writer *w, const struct snapshot_gil_
 	return (!f->pid || f->pid == p->pid) && !f->tid;
 }
 
+static bool wait_selected(const struct writer *w, const struct snapshot_wait *v)
+{
+	const struct view_filter *f = w->filter;
+
+	return (!f->pid || f->pid == v->pid) && (!f->tid || f->tid == v->tid);
+}
+
 /* Numbers the functions with a row, and those that only edges and contexts refer to. */
 static void number_functions(struct writer *w)
 {
@@ -212,6 +220,9 @@ static void number_functions(struct writer *w)
 		if (s->gil_pairs[i].waiter != SNAPSHOT_NONE)
 			w->func_at[s->gil_pairs[i].waiter] = 0;
 	}
+	for (uint32_t i = 0; i < s->nwaits; i++)
+		if (wait_selected(w, &s->waits[i]) && s->waits[i].func != SNAPSHOT_NONE)
+			w->func_at[s->waits[i].func] = 0;
 	for (uint32_t i = 0; i < s->nfuncs; i++)
 		if (w->func_at[i] == 0)
 			w->func_at[i] = n++;
@@ -486,6 +497,32 @@ static void put_gil_pairs(struct writer *w)
 	fputs("\n]", w->out);
 }
 
+static void put_waits(struct writer *w)
+{
+	bool first = true;
+
+	fputs(",\n\"longest_waits\":[", w->out);
+	for (uint32_t i = 0; i < w->s->nwaits; i++) {
+		const struct snapshot_wait *v = &w->s->waits[i];
+
+		if (!wait_selected(w, v))
+			continue;
+		next(w, &first);
+		fputc('{', w->out);
+		put_number(w, "pid", v->pid);
+		put_number(w, "tid", v->tid);
+		put_index(w, "function", w->func_at, v->func);
+		fprintf(w->out, "\"reason\":\"%s\",", wait_name((enum wait_reason)v->why));
+		if (v->syscall)
+			fprintf(w->out, "\"syscall\":\"%s\",", v->syscall);
+		if (v->fd != SNAPSHOT_NONE)
+			put_number(w, "fd", v->fd);
+		put_number(w, "end_ns", v->end_ns);
+		fprintf(w->out, "\"ns\":%" PRIu64 "}", v->ns);
+	}
+	fputs("\n]", w->out);
+}
+
 static void put_totals(struct writer *w)
 {
 	fputs(",\n\"time_unit\":\"ns\",\n\"totals\":{", w->out);
@@ -542,8 +579,10 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 	put_edges(&w);
 	put_nodes(&w);
 	put_coroutines(&w);
-	if (s->measured & COLUMN_WAITS)
+	if (s->measured & COLUMN_WAITS) {
 		put_gil_pairs(&w);
+		put_waits(&w);
+	}
 	fputs("\n}\n", out);
 	return 0;
 }

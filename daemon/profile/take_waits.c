@@ -102,6 +102,59 @@ static int take_pairs(const struct profile *p, const uint32_t *func_map, struct 
 	return 0;
 }
 
+/* ---- the longest waits ------------------------------------------------------------------- */
+
+static int by_ns_wait(const void *a, const void *b)
+{
+	const struct snapshot_wait *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static int take_wait(const struct long_wait *w, int why, const uint32_t *func_map,
+		     struct snapshot *s, struct snapshot_wait *ret)
+{
+	char name[SYSCALL_NAME_MAX];
+
+	*ret = (struct snapshot_wait){
+		.tid = w->tid,
+		.why = (uint8_t)why,
+		.ns = w->ns,
+		.end_ns = w->end_ts,
+		.fd = w->fd < 0 ? SNAPSHOT_NONE : (uint32_t)w->fd,
+	};
+	if (!map_func(func_map, w->func, &ret->func))
+		ret->func = SNAPSHOT_NONE;
+	if (w->syscall < 0)
+		return 0;
+	ret->syscall = snapshot_str(s, syscall_name(w->syscall, name, sizeof(name)));
+	return ret->syscall ? 0 : -ENOMEM;
+}
+
+static int take_longest(const struct profile *p, const uint32_t *func_map, struct snapshot *s,
+			uint32_t pid)
+{
+	struct snapshot_wait *v, *all;
+	uint32_t n = 0, at = 0;
+
+	for (int why = 0; why < WAITS; why++)
+		n += p->timing.longest.of[why].n;
+	all = snapshot_grow(s, &s->adding.waits, s->waits, s->nwaits, n, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	v = all + s->nwaits;
+	for (int why = 0; why < WAITS; why++)
+		for (uint32_t i = 0; i < p->timing.longest.of[why].n; i++, at++) {
+			if (take_wait(&p->timing.longest.of[why].v[i], why, func_map, s, &v[at]))
+				return -ENOMEM;
+			v[at].pid = pid;
+		}
+	qsort(v, n, sizeof(*v), by_ns_wait);
+	s->waits = all;
+	s->nwaits += n;
+	return 0;
+}
+
 int take_waits(const struct profile *p, const uint32_t *func_map, struct snapshot *s,
 	       struct snapshot_target *target)
 {
@@ -111,5 +164,7 @@ int take_waits(const struct profile *p, const uint32_t *func_map, struct snapsho
 		return 0;
 	target->waits.measured = true;
 	r = take_calls(p, s, &target->waits);
-	return r < 0 ? r : take_pairs(p, func_map, s, target);
+	if (!r)
+		r = take_pairs(p, func_map, s, target);
+	return r < 0 ? r : take_longest(p, func_map, s, target->pid);
 }

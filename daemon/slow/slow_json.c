@@ -2,17 +2,12 @@
 /* Slow calls as JSON: see slow.h. */
 #include <stdlib.h>
 
+#include "base/wait.h"
 #include "format/names.h"
 #include "slow/slow_priv.h"
 
 /* Steps in one answer, of all calls: some 3 MB */
 #define STEPS_TOLD SLOW_KEPT_STEPS
-
-static const char *const wait_names[WAITS] = {
-#define SLOW_X(id, text) [WAIT_##id] = #id,
-	WAIT_TABLE(SLOW_X)
-#undef SLOW_X
-};
 
 /* Strings of the target may be anything. */
 static json_t *text_json(const char *s)
@@ -54,7 +49,7 @@ static json_t *waits_json(const struct slow_node *n)
 
 	for (int why = 0; why < WAITS; why++)
 		if (n->waits[why])
-			json_object_set_new(o, wait_names[why], number(n->waits[why]));
+			json_object_set_new(o, wait_name(why), number(n->waits[why]));
 	return o;
 }
 

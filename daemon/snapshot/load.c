@@ -12,12 +12,23 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/wait.h"
 #include "snapshot/load_json.h"
 #include "snapshot/load_target.h"
 #include "snapshot/pseudo.h"
 
 /* The arrays of a file. Those from OPTIONAL on are missing in files of earlier versions. */
-enum { TARGETS, THREADS, FUNCTIONS, NODES, OPTIONAL, COROUTINES = OPTIONAL, GIL_PAIRS, SECTIONS };
+enum {
+	TARGETS,
+	THREADS,
+	FUNCTIONS,
+	NODES,
+	OPTIONAL,
+	COROUTINES = OPTIONAL,
+	GIL_PAIRS,
+	LONGEST_WAITS,
+	SECTIONS
+};
 
 #define READ_CHUNK ((size_t)64 * 1024)
 
@@ -31,6 +42,7 @@ static void loader_deinit(struct loader *l)
 		free(l->columns[c].data);
 	free(l->coros.data);
 	free(l->gil_pairs.data);
+	free(l->waits.data);
 }
 
 /* ---- errors ---- */
@@ -255,15 +267,38 @@ static void read_gil_pair(struct loader *l, const json_t *v)
 	p->ns = loader_get_u64(l, v, "ns");
 }
 
+static void read_wait(struct loader *l, const json_t *v)
+{
+	struct snapshot_wait *w = loader_append(l, &l->waits);
+	const char *reason;
+	int why;
+
+	if (!w)
+		return;
+	reason = loader_get_string(l, v, "reason");
+	why = reason ? wait_find(reason) : -1;
+	if (why < 0)
+		loader_damaged(l, "unknown reason for waiting");
+	w->why = why < 0 ? WAIT_other : (uint8_t)why;
+	w->pid = loader_get_u32(l, v, "pid");
+	w->tid = loader_get_u32(l, v, "tid");
+	w->func = loader_get_index(l, v, "function");
+	w->fd = json_object_get(v, "fd") ? loader_get_u32(l, v, "fd") : SNAPSHOT_NONE;
+	w->end_ns = loader_get_u64(l, v, "end_ns");
+	w->ns = loader_get_u64(l, v, "ns");
+	w->syscall = loader_get_remark(l, v, "syscall");
+}
+
 /* ---- the file ---- */
 
 static const struct section {
 	const char *name;
 	void (*read)(struct loader *l, const json_t *v);
 } sections[SECTIONS] = {
-	[TARGETS] = {"targets", load_target},	  [THREADS] = {"threads", read_thread},
-	[FUNCTIONS] = {"functions", read_func},	  [NODES] = {"nodes", read_node},
-	[COROUTINES] = {"coroutines", read_coro}, [GIL_PAIRS] = {"gil_pairs", read_gil_pair},
+	[TARGETS] = {"targets", load_target},		[THREADS] = {"threads", read_thread},
+	[FUNCTIONS] = {"functions", read_func},		[NODES] = {"nodes", read_node},
+	[COROUTINES] = {"coroutines", read_coro},	[GIL_PAIRS] = {"gil_pairs", read_gil_pair},
+	[LONGEST_WAITS] = {"longest_waits", read_wait},
 };
 
 /* Reads an array of objects, one at a time. */
@@ -437,6 +472,7 @@ static int assemble(struct loader *l)
 			s->columns[c] = settle(l, &l->columns[c], &figures);
 	s->coros = settle(l, &l->coros, &s->ncoros);
 	s->gil_pairs = settle(l, &l->gil_pairs, &s->ngil_pairs);
+	s->waits = settle(l, &l->waits, &s->nwaits);
 	for (uint32_t i = 0; i < s->nnodes && !l->err; i++) {
 		const struct snapshot_node *n = &s->nodes[i];
 
@@ -468,6 +504,7 @@ int snapshot_parse(const char *data, size_t size, const char *name, struct snaps
 		.nodes.size = sizeof(struct snapshot_node),
 		.coros.size = sizeof(struct snapshot_coro),
 		.gil_pairs.size = sizeof(struct snapshot_gil_pair),
+		.waits.size = sizeof(struct snapshot_wait),
 		.diag = diag,
 	};
 

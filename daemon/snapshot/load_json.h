@@ -26,7 +26,7 @@ struct loader {
 	const char *name;
 	const char *data, *p, *end;
 	struct snapshot *s;
-	struct list targets, threads, funcs, nodes, columns[COLUMNS], coros, gil_pairs;
+	struct list targets, threads, funcs, nodes, columns[COLUMNS], coros, gil_pairs, waits;
 	unsigned int sections; /* bit mask of the sections read so far */
 	const char *section;   /* the current section, or NULL */
 	size_t element;

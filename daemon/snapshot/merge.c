@@ -447,6 +447,36 @@ static void add_columns(struct merger *m, const struct snapshot *s)
 		snapshot_add_columns(m->s, m->node_at[i], s, i);
 }
 
+static uint32_t func_in(const struct merger *m, uint32_t func)
+{
+	return func == SNAPSHOT_NONE ? SNAPSHOT_NONE : m->func_at[func];
+}
+
+static void add_gil_pair(struct merger *m, const struct snapshot_gil_pair *p)
+{
+	struct snapshot *s = m->s;
+	const uint32_t holder = func_in(m, p->holder), waiter = func_in(m, p->waiter);
+
+	for (uint32_t i = 0; i < s->ngil_pairs; i++) {
+		struct snapshot_gil_pair *into = &s->gil_pairs[i];
+
+		if (into->pid == p->pid && into->holder == holder && into->waiter == waiter) {
+			into->ns += p->ns;
+			return;
+		}
+	}
+	s->gil_pairs[s->ngil_pairs++] = (struct snapshot_gil_pair){p->pid, holder, waiter, p->ns};
+}
+
+static int add_wait(struct merger *m, const struct snapshot_wait *w)
+{
+	struct snapshot_wait *copy = &m->s->waits[m->s->nwaits++];
+
+	*copy = *w;
+	copy->func = func_in(m, w->func);
+	return copy_str(m, &copy->syscall);
+}
+
 static int add_snapshot(struct merger *m, const struct snapshot *s, bool first)
 {
 	int err = add_head(m, s, first);
@@ -463,11 +493,15 @@ static int add_snapshot(struct merger *m, const struct snapshot *s, bool first)
 		add_columns(m, s);
 	for (uint32_t i = 0; i < s->ncoros && !err; i++)
 		err = add_coro(m, &s->coros[i]);
+	for (uint32_t i = 0; i < s->ngil_pairs && !err; i++)
+		add_gil_pair(m, &s->gil_pairs[i]);
+	for (uint32_t i = 0; i < s->nwaits && !err; i++)
+		err = add_wait(m, &s->waits[i]);
 	return err;
 }
 
 struct sizes {
-	uint64_t targets, threads, funcs, nodes, coros;
+	uint64_t targets, threads, funcs, nodes, coros, gil_pairs, waits;
 };
 
 /* Reserves room for the case that nothing matches. */
@@ -485,12 +519,16 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 		sum.nodes += s->nnodes;
 		columns |= snapshot_columns(s);
 		sum.coros += s->ncoros;
+		sum.gil_pairs += s->ngil_pairs;
+		sum.waits += s->nwaits;
 		most.threads = s->nthreads > most.threads ? s->nthreads : most.threads;
 		most.funcs = s->nfuncs > most.funcs ? s->nfuncs : most.funcs;
 		most.nodes = s->nnodes > most.nodes ? s->nnodes : most.nodes;
 	}
 	if (sum.targets >= SNAPSHOT_NONE || sum.threads >= SNAPSHOT_NONE ||
-	    sum.funcs >= SNAPSHOT_NONE || sum.nodes >= SNAPSHOT_NONE || sum.coros >= SNAPSHOT_NONE)
+	    sum.funcs >= SNAPSHOT_NONE || sum.nodes >= SNAPSHOT_NONE ||
+	    sum.coros >= SNAPSHOT_NONE || sum.gil_pairs >= SNAPSHOT_NONE ||
+	    sum.waits >= SNAPSHOT_NONE)
 		return -E2BIG;
 	m->s->targets = snapshot_alloc(m->s, sum.targets + 1, sizeof(*m->s->targets));
 	m->s->threads = snapshot_alloc(m->s, sum.threads + 1, sizeof(*m->s->threads));
@@ -499,12 +537,15 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 	if (snapshot_reserve_columns(m->s, columns, (uint32_t)sum.nodes) < 0)
 		return -ENOMEM;
 	m->s->coros = snapshot_alloc(m->s, sum.coros + 1, sizeof(*m->s->coros));
+	m->s->gil_pairs = snapshot_alloc(m->s, sum.gil_pairs + 1, sizeof(*m->s->gil_pairs));
+	m->s->waits = snapshot_alloc(m->s, sum.waits + 1, sizeof(*m->s->waits));
 	m->same_hash = calloc(sum.funcs + 1, sizeof(*m->same_hash));
 	m->thread_at = calloc(most.threads + 1, sizeof(*m->thread_at));
 	m->func_at = calloc(most.funcs + 1, sizeof(*m->func_at));
 	m->node_at = calloc(most.nodes + 1, sizeof(*m->node_at));
-	if (!m->s->coros || !m->s->targets || !m->s->threads || !m->s->funcs || !m->s->nodes ||
-	    !m->same_hash || !m->thread_at || !m->func_at || !m->node_at)
+	if (!m->s->coros || !m->s->gil_pairs || !m->s->waits || !m->s->targets || !m->s->threads ||
+	    !m->s->funcs || !m->s->nodes || !m->same_hash || !m->thread_at || !m->func_at ||
+	    !m->node_at)
 		return -ENOMEM;
 	return 0;
 }

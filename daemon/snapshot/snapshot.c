@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wait.h"
+
 #define ARENA_CHUNK ((size_t)64 * 1024)
 
 /* Chunks of the arena, newest first. Small allocations share a chunk, large ones have their own. */
@@ -364,6 +366,12 @@ static bool thread_valid(const struct snapshot *s, uint32_t i)
 	       s->nodes[root].thread == i;
 }
 
+/* A function of the snapshot, or none. */
+static bool is_func(const struct snapshot *s, uint32_t func)
+{
+	return func == SNAPSHOT_NONE || func < s->nfuncs;
+}
+
 bool snapshot_valid(const struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->nthreads; i++)
@@ -374,6 +382,12 @@ bool snapshot_valid(const struct snapshot *s)
 			return false;
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (!node_valid(s, i))
+			return false;
+	for (uint32_t i = 0; i < s->ngil_pairs; i++)
+		if (!is_func(s, s->gil_pairs[i].holder) || !is_func(s, s->gil_pairs[i].waiter))
+			return false;
+	for (uint32_t i = 0; i < s->nwaits; i++)
+		if (!is_func(s, s->waits[i].func) || s->waits[i].why >= WAITS)
 			return false;
 	for (uint32_t i = 0; i < s->ncoros; i++)
 		if (s->coros[i].func >= s->nfuncs ||

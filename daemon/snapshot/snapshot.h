@@ -193,6 +193,17 @@ struct snapshot_waits {
 	uint64_t pairs_dropped; /* ns of holder-waiter pairs beyond the limit */
 };
 
+/* One of the longest waits: some for each reason. */
+struct snapshot_wait {
+	uint32_t pid, tid;
+	uint32_t func;	     /* that waited; SNAPSHOT_NONE: outside Python */
+	uint8_t why;	     /* enum wait_reason */
+	uint64_t ns;	     /* before corrections */
+	uint64_t end_ns;     /* CLOCK_MONOTONIC of the target's machine */
+	const char *syscall; /* NULL: none, or unknown */
+	uint32_t fd; /* the descriptor that it waited for; SNAPSHOT_NONE: none, or unknown */
+};
+
 /*
  * Numbers of a target that are added up when targets are merged. X(member, JSON key, label, text):
  * reports print a line "label: N text" if the number is not 0; label NULL: no line. Merging,
@@ -300,11 +311,14 @@ struct snapshot {
 	uint32_t ncoros;
 	struct snapshot_gil_pair *gil_pairs; /* sorted by target, longest first */
 	uint32_t ngil_pairs;
+	struct snapshot_wait *waits; /* sorted by target, longest first */
+	uint32_t nwaits;
 	/*
 	 * Index of functions by identity while profiles are added; owned by profile/known_funcs.h.
 	 */
 	struct {
-		struct snapshot_room funcs, nodes, threads, coros, gil_pairs, columns[COLUMNS];
+		struct snapshot_room funcs, nodes, threads, coros, gil_pairs, waits,
+			columns[COLUMNS];
 		void *known_funcs;
 	} adding;
 	void *arena; /* owns all of the above */

@@ -123,6 +123,7 @@ struct thread_wait {
 	uint8_t why;	 /* enum wait_reason of its current time off the CPU */
 	uint8_t gap_why; /* the reason for gap_wall */
 	int32_t syscall; /* system call that it is blocked in; -1: none or unknown */
+	int32_t fd;	 /* the descriptor that the call waits for; -1: none or unknown */
 	/*
 	 * The reason of the last completed wait. The next switch shows how much of it was in a run
 	 * queue.

@@ -129,6 +129,23 @@ static void defer(struct thread *th, uint32_t node, uint64_t wall)
 	th->wait.gap_why = th->wait.why;
 }
 
+static void keep_longest(const struct calltree *t, const struct thread *th, struct timing *tm,
+			 uint64_t waited)
+{
+	const struct thread_wait *w = &th->wait;
+	const struct long_wait wait = {
+		.ns = waited,
+		.end_ts = th->last_ts,
+		.tid = th->tid,
+		.func = t->nodes[th->node].func,
+		.syscall = w->syscall,
+		.fd = w->fd,
+	};
+
+	if (waited)
+		longest_add(&tm->longest, (enum wait_reason)w->why, &wait);
+}
+
 /* The last `waited` ns were charged to the current node, for the reason that ends now. */
 static void end_wait(struct calltree *t, struct thread *th, struct timing *tm, uint64_t waited)
 {
@@ -138,12 +155,14 @@ static void end_wait(struct calltree *t, struct thread *th, struct timing *tm, u
 	w->last_node = th->node;
 	w->last_why = w->why;
 	w->last_ns = waited;
+	if (waits_kept(t))
+		keep_longest(t, th, tm, waited);
 	if (w->why == WAIT_other && waits_kept(t)) {
 		tm->other[nr].ns += waited;
 		tm->other[nr].n++;
 	}
 	w->why = WAIT_runnable;
-	w->syscall = -1;
+	w->syscall = w->fd = -1;
 }
 
 bool timing_event(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts)
@@ -183,7 +202,7 @@ void timing_first_seen(struct thread *th, uint64_t ts)
 	th->gap_wall = 0;
 	forget_intervals(th);
 	th->seed_ts = 0;
-	th->wait = (struct thread_wait){.why = WAIT_runnable, .syscall = -1};
+	th->wait = (struct thread_wait){.why = WAIT_runnable, .syscall = -1, .fd = -1};
 }
 
 static void adopt(struct thread *th, uint64_t runtime)
@@ -318,6 +337,7 @@ static void begin_wait(struct calltree *t, struct thread *th, const struct event
 	split_last_wait(t, th, sw->delay);
 	th->wait.why = waits_reason(sw);
 	th->wait.syscall = sw->syscall;
+	th->wait.fd = wait_takes_fd(sw->syscall) ? (int32_t)sw->arg[0] : -1;
 }
 
 bool timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,

@@ -13,6 +13,7 @@
 
 #include "base/wait.h"
 #include "event/event.h"
+#include "stack/longest.h"
 #include "stack/thread.h"
 #include "stats/calltree.h"
 
@@ -26,6 +27,7 @@ struct timing {
 	uint64_t unsplit; /* waits of which the part in a run queue is not known */
 	/* By system call number; the last element: none, unknown, or a number above the range. */
 	struct timing_call other[WAIT_SYSCALLS + 1];
+	struct longest longest;
 };
 
 /* The thread is first seen at ts (ns), by its own event. */

@@ -237,6 +237,8 @@ static void parse_reason(struct event_script *es, struct words *w, struct event_
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (accept_word(w, reasons[i].word))
 			*sw = reasons[i].sw;
+	if (accept_word(w, "fd"))
+		sw->arg[0] = number(es, next_word(w));
 	if (accept_word(w, "delay"))
 		sw->delay = number(es, next_word(w));
 }
