@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "harness/test.h"
+
 #define MAX_WORDS   64
 #define MAX_CODES   256
 #define MAX_THREADS 64
@@ -586,4 +588,23 @@ char *event_script_tree(const struct snapshot *s)
 	}
 	fclose(out);
 	return text;
+}
+
+void event_script_expect(const struct profile_limits *limits, const char *script,
+			 const char *expected)
+{
+	struct event_script *es = event_script_new(limits);
+	struct snapshot *s;
+	char *tree;
+
+	event_script_run(es, script);
+	s = event_script_snapshot(es);
+	cr_assert(snapshot_valid(s));
+	tree = event_script_tree(s);
+	cr_assert(strcmp(tree, expected) == 0, "%s\n--- gives\n%s--- not\n%s", script, tree,
+		  expected);
+	free(tree);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
 }

@@ -60,5 +60,11 @@ struct profile *event_script_profile(struct event_script *es);
 struct snapshot *event_script_snapshot(struct event_script *es);
 /* The tree of such a snapshot; malloc'd */
 char *event_script_tree(const struct snapshot *s);
+/*
+ * Fail unless these events, under these limits (may be NULL), give this tree and no memory is
+ * leaked.
+ */
+void event_script_expect(const struct profile_limits *limits, const char *script,
+			 const char *expected);
 
 #endif

@@ -5,20 +5,7 @@
 
 static void expect(const char *script, const char *expected)
 {
-	struct event_script *es = event_script_new(NULL);
-	struct snapshot *s;
-	char *tree;
-
-	event_script_run(es, script);
-	s = event_script_snapshot(es);
-	cr_assert(snapshot_valid(s));
-	tree = event_script_tree(s);
-	cr_assert(strcmp(tree, expected) == 0, "%s\n--- gives\n%s--- not\n%s", script, tree,
-		  expected);
-	free(tree);
-	snapshot_free(s);
-	event_script_free(es);
-	check_no_leaks();
+	event_script_expect(NULL, script, expected);
 }
 
 /* The time of a collection is charged to the collection, by generation. */
