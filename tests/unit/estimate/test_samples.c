@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Estimates from windows and from samples between them: the program's true figures are known. */
+#include <math.h>
+
+#include "harness/estimate_rig.h"
+#include "harness/test.h"
+
+/*
+ * A program that repeatedly spends 200 ns in f, 300 in g, which f calls, and 700 in a loop, h. The
+ * two hits of a call take 1200 ns, half in f and half in g; the known costs differ from that by a
+ * factor. Fifty windows of about 1 ms of the program, each after 9 ms.
+ */
+#define WINDOWS	 50
+#define ALL_NS	 (WINDOWS * 10e6)
+#define ROUND_NS 1200
+
+struct watched {
+	struct estimate_rig m;
+	uint32_t h;
+	struct cost cost;
+	struct estimate_result r;
+};
+
+static void watch(struct watched *w, double said)
+{
+	const uint32_t ns = (uint32_t)(300 * said + 0.5);
+	struct estimate_rig *m = &w->m;
+
+	estimate_rig_init(m);
+	w->h = calltree_child(&m->tree, m->root, H);
+	w->cost = (struct cost){.known = true, .before = {ns, ns, ns}, .after = {ns, ns, ns}};
+	for (uint64_t i = 0; i < WINDOWS; i++) {
+		uint64_t n = 810 + i;
+
+		estimate_gap(&m->e, 9000000);
+		estimate_own_cpu(&m->e, 10e6);
+		/*
+		 * After a hit of 600 ns, 200 ns become 291 and 300 become 401 (post-trap slowdown).
+		 */
+		estimate_rig_seen(m, m->f, 0, n * (291 + 600), n * (291 + 600));
+		estimate_rig_seen(m, m->g, n, n * (401 + 600), n * (401 + 600));
+		estimate_rig_seen(m, w->h, 0, n * 700, n * 700);
+		assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 1000000, &w->cost, 1));
+	}
+}
+
+static void sampled(struct watched *w, uint32_t node, int n)
+{
+	for (int i = 0; i < n; i++)
+		assert_ok(estimate_sample(&w->m.e, &w->m.tree, node));
+}
+
+static void sampled_rightly(struct watched *w, int rounds)
+{
+	sampled(w, w->m.f, 2 * rounds);
+	sampled(w, w->m.g, 3 * rounds);
+	sampled(w, w->h, 7 * rounds);
+}
+
+static void settle(struct watched *w)
+{
+	w->r = estimate_rig_reconcile(&w->m, &w->cost);
+}
+
+/* Returns the share in a report, in which the time of hits is subtracted. */
+static double share(const struct watched *w, uint32_t node)
+{
+	const struct cost c = cost_scaled(&w->cost, w->r.cost_factor);
+	bool hit = node == w->m.f || node == w->m.g;
+	uint64_t calls = hit ? estimate_figures(&w->r, w->m.g).calls : 0;
+
+	return ((double)estimate_figures(&w->r, node).self[SNAPSHOT_CPU] -
+		(double)(calls * (c.before[COST_ENTER] + c.after[COST_ENTER]))) /
+	       ALL_NS;
+}
+
+static void unwatch(struct watched *w)
+{
+	estimate_result_deinit(&w->r);
+	estimate_rig_deinit(&w->m);
+}
+
+Test(samples, samples_tell_what_hits_really_cost)
+{
+	for (int percent = 80; percent <= 120; percent += 5) {
+		double said = percent / 100.0, whole;
+		struct watched w;
+
+		watch(&w, said);
+		sampled_rightly(&w, 400);
+		settle(&w);
+		whole = share(&w, w.m.f) + share(&w, w.m.g) + share(&w, w.h);
+		cr_assert_float_eq(whole, 1, 1e-6, "%.2f: they add up to %.4f", said, whole);
+		cr_assert_float_eq(w.r.cost_factor * said, 1, 0.02, "%.2f: %.4f", said,
+				   w.r.cost_factor);
+		cr_assert_float_eq(share(&w, w.m.f), 200.0 / ROUND_NS, 0.005, "%.2f", said);
+		cr_assert_float_eq(share(&w, w.m.g), 300.0 / ROUND_NS, 0.005, "%.2f", said);
+		cr_assert_float_eq((double)estimate_figures(&w.r, w.m.g).calls, ALL_NS / ROUND_NS,
+				   0.02 * ALL_NS / ROUND_NS, "counts hang on costs as well");
+		unwatch(&w);
+	}
+	check_no_leaks();
+}
+
+/*
+ * The same program, which waits instead of running the loop: a hundred rounds per 10 ms,
+ * alternately more and less by `spread`. A tenth of the time is traced. Returns the true number of
+ * calls.
+ */
+static double watch_waiting(struct watched *w, double said, uint64_t windows, uint64_t spread)
+{
+	const uint32_t ns = (uint32_t)(300 * said + 0.5);
+	struct estimate_rig *m = &w->m;
+
+	estimate_rig_init(m);
+	w->cost = (struct cost){.known = true, .before = {ns, ns, ns}, .after = {ns, ns, ns}};
+	for (uint64_t i = 0; i < windows; i++) {
+		uint64_t n = i % 2 ? 100 + spread : 100 - spread, cpu = n * (291 + 600);
+
+		estimate_gap(&m->e, 90000000);
+		estimate_own_cpu(&m->e, 1000 * 500);
+		estimate_rig_seen(m, m->f, 0, cpu, cpu + 10000000 - n * 500);
+		estimate_rig_seen(m, m->g, n, n * (401 + 600), n * (401 + 600));
+		assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 10000000, &w->cost, 1));
+	}
+	settle(w);
+	return 1000.0 * (double)windows;
+}
+
+/*
+ * For a program that waits, the cost of hits matters little: the number of calls depends on elapsed
+ * time.
+ */
+Test(samples, counts_of_what_waits_go_by_time)
+{
+	for (int percent = 80; percent <= 120; percent += 20) {
+		double said = percent / 100.0, calls, truth;
+		struct watched w;
+
+		truth = watch_waiting(&w, said, 100, 10);
+		calls = (double)estimate_figures(&w.r, w.m.g).calls;
+		cr_assert_float_eq(calls, truth, 0.04 * truth, "%.1f: %.0f of %.0f", said, calls,
+				   truth);
+		cr_assert(fabs(calls - truth) <
+			  2 * sqrt(estimate_variance(&w.r, G, SNAPSHOT_CALLS)));
+		cr_assert(said == 1 || fabs(w.r.rest - 1) > 0.15, "not by the CPU time: %.3f",
+			  w.r.rest);
+		unwatch(&w);
+	}
+	check_no_leaks();
+}
+
+/*
+ * Few windows, some with nineteen times the activity of others: then CPU time is the better weight.
+ */
+Test(samples, counts_go_by_cpu_time_where_windows_differ)
+{
+	struct watched w;
+	double truth = watch_waiting(&w, 1, 5, 90), calls, error;
+
+	/* Three of the five windows show little activity. */
+	calls = (double)estimate_figures(&w.r, w.m.g).calls;
+	error = sqrt(estimate_variance(&w.r, G, SNAPSHOT_CALLS));
+	cr_assert_float_eq(calls, truth, 0.06 * truth, "%.0f of %.0f", calls, truth);
+	cr_assert(error > 0.15 * truth && error < 0.6 * truth, "%.0f of %.0f", error, truth);
+	unwatch(&w);
+	check_no_leaks();
+}
+
+Test(samples, without_samples_as_windows_have_it)
+{
+	struct watched w;
+	double calls, error;
+
+	watch(&w, 1);
+	settle(&w);
+	cr_assert_eq(w.r.fit.samples, 0);
+	cr_assert_float_eq(w.r.fit.factor, 1, 1e-9);
+	cr_assert_float_eq(share(&w, w.m.f), 200.0 / ROUND_NS, 1e-4);
+	/*
+	 * Windows are alike; the uncertainty is in the cost of hits, a tenth. Hits take half of the
+	 * time.
+	 */
+	calls = (double)estimate_figures(&w.r, w.m.g).calls;
+	error = sqrt(estimate_variance(&w.r, G, SNAPSHOT_CALLS));
+	cr_assert(error > 0.05 * calls && error < 0.2 * calls, "%f of %f", error, calls);
+	unwatch(&w);
+	check_no_leaks();
+}
+
+/* Costs are 10 % wrong, and six samples are not enough to correct them. */
+Test(samples, few_samples_change_little)
+{
+	struct watched none, few;
+	double before;
+
+	watch(&none, 1.1);
+	settle(&none);
+	watch(&few, 1.1);
+	sampled(&few, few.m.f, 4);
+	sampled(&few, few.h, 2);
+	settle(&few);
+	before = share(&none, none.h);
+	cr_assert(fabs(share(&few, few.h) - before) < 0.1 * before, "%.3f, before %.3f",
+		  share(&few, few.h), before);
+	cr_assert_float_eq(few.r.cost_factor, 1, 0.08);
+	unwatch(&none);
+	unwatch(&few);
+	check_no_leaks();
+}
+
+/* A context that no window has shown gets its time from samples, and no calls. */
+Test(samples, what_windows_missed)
+{
+	struct watched w;
+	uint32_t missed;
+
+	watch(&w, 1);
+	missed = calltree_child(&w.m.tree, w.h, F);
+	sampled_rightly(&w, 400);
+	sampled(&w, missed, 400);
+	settle(&w);
+	cr_assert(estimate_has(&w.m.e, missed));
+	cr_assert_eq(estimate_figures(&w.r, missed).calls, 0);
+	cr_assert(share(&w, missed) > 0.05 && share(&w, missed) < 0.1, "%.4f", share(&w, missed));
+	unwatch(&w);
+	check_no_leaks();
+}
+
+/*
+ * Functions that are newer than the windows' data, and a tree that has grown since the last fold.
+ */
+Test(samples, samples_of_what_is_unknown)
+{
+	struct watched w;
+	uint32_t other;
+	double whole;
+
+	watch(&w, 1);
+	for (uint32_t i = 0; i < 500; i++) {
+		other = calltree_child(&w.m.tree, w.m.root, FUNCS + 1 + i);
+		if (i % 2)
+			sampled(&w, other, 1);
+	}
+	sampled(&w, w.m.root, 3);
+	settle(&w);
+	cr_assert_eq(w.r.fit.samples, 253);
+	whole = 0;
+	for (uint32_t i = 0; i < w.m.tree.n; i++)
+		whole += (double)estimate_figures(&w.r, i).self[SNAPSHOT_CPU];
+	cr_assert(isfinite(whole) && whole > ALL_NS);
+	unwatch(&w);
+	check_no_leaks();
+}
+
+/* Samples alone: no window was folded, or costs are not known. */
+Test(samples, samples_alone_are_not_enough)
+{
+	struct watched w;
+
+	estimate_rig_init(&w.m);
+	w.cost = (struct cost){.known = true};
+	w.h = w.m.root;
+	sampled(&w, w.m.f, 10);
+	settle(&w);
+	cr_assert_eq(estimate_figures(&w.r, w.m.f).self[SNAPSHOT_CPU], 0);
+	unwatch(&w);
+	watch(&w, 1);
+	sampled_rightly(&w, 10);
+	w.cost.known = false;
+	settle(&w);
+	cr_assert_eq(w.r.fit.samples, 0);
+	unwatch(&w);
+	check_no_leaks();
+}
+
+/*
+ * Between windows there are as many samples of f as of h, and no other data on them. In windows
+ * nearly all of f's time was in a C function: the estimate keeps that ratio.
+ */
+Test(samples, samples_of_functions_that_call_c)
+{
+	static const struct cost cost = {.known = true, .before = {100, 100}, .after = {100, 100}};
+	const struct func_identity ids[] = {{.filename = "a.py", .name = "f", .firstlineno = 1},
+					    {.filename = "~", .name = "<built-in method g>"},
+					    {.filename = "a.py", .name = "h", .firstlineno = 2}};
+	struct estimate_result r;
+	struct funcs funcs;
+	struct estimate_rig m;
+	uint32_t h;
+
+	estimate_rig_init(&m);
+	assert_ok(funcs_init(&funcs, 100, 1 << 16));
+	for (uint32_t i = 0; i < 3; i++)
+		cr_assert_eq(funcs_intern(&funcs, &ids[i]), F + i);
+	m.funcs = &funcs;
+	h = calltree_child(&m.tree, m.root, H);
+	for (int i = 0; i < 20; i++) {
+		estimate_rig_seen(&m, m.f, 1, 2000, 2000);
+		estimate_rig_seen(&m, m.g, 1, 98000, 98000);
+		estimate_rig_seen(&m, h, 100, 100000, 100000);
+		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 200000, &cost, 1));
+		estimate_gap(&m.e, 1800000);
+		estimate_own_cpu(&m.e, 2000000);
+		for (int k = 0; k < 50; k++) {
+			assert_ok(estimate_sample(&m.e, &m.tree, m.f));
+			assert_ok(estimate_sample(&m.e, &m.tree, h));
+		}
+	}
+	r = estimate_rig_reconcile(&m, &cost);
+	cr_assert_gt(estimate_figures(&r, m.g).self[SNAPSHOT_CPU],
+		     20 * estimate_figures(&r, m.f).self[SNAPSHOT_CPU]);
+	cr_assert_float_eq((double)estimate_figures(&r, m.g).self[SNAPSHOT_CPU] /
+				   (double)estimate_figures(&r, h).self[SNAPSHOT_CPU],
+			   1, 0.1);
+	cr_assert(estimate_variance(&r, G, SNAPSHOT_TOT_CPU) >= 0);
+	cr_assert_gt(estimate_variance(&r, F, SNAPSHOT_TOT_CPU), 0);
+	estimate_result_deinit(&r);
+	funcs_deinit(&funcs);
+	estimate_rig_deinit(&m);
+	check_no_leaks();
+}
