@@ -4,8 +4,11 @@
 import ast
 import os
 
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "mixed.py")) as f:
-    SOURCE = f.read()
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = ""
+for name in ("mixed.py", "mixed_suspended.py"):
+    with open(os.path.join(HERE, name)) as f:
+        SOURCE += f.read()
 
 
 class Names(ast.NodeVisitor):

@@ -5,8 +5,11 @@ import io
 import os
 import tokenize
 
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "mixed.py"), "rb") as f:
-    SOURCE = f.read()
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = b""
+for name in ("mixed.py", "mixed_suspended.py"):
+    with open(os.path.join(HERE, name), "rb") as f:
+        SOURCE += f.read()
 
 
 def main():
