@@ -211,16 +211,6 @@ struct tracee *sessions_tracee(const struct sessions *ss, size_t i)
 	return i < ss->n ? ss->v[i]->tracee : NULL;
 }
 
-struct timelines *sessions_timelines(struct sessions *ss)
-{
-	return &ss->timelines;
-}
-
-struct slows *sessions_slows(struct sessions *ss)
-{
-	return &ss->slows;
-}
-
 void sessions_read_rings(struct sessions *ss)
 {
 	bool busy = false;
@@ -252,8 +242,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
 
 	(void)source, (void)usec;
 	more = sessions_turn(ss, &busy);
-	timelines_forget(ss);
-	slows_forget(ss);
+	recorders_forget(ss, &ss->timelines);
+	recorders_forget(ss, &ss->slows);
 	follow_retry(ss);
 	return sessions_arm(ss, more ? 0 : sessions_pause(ss, busy));
 }
@@ -270,6 +260,8 @@ int sessions_new(struct sd_event *event, const struct session_opts *opts, struct
 		return diag_errno(diag, ENOMEM, "cannot start");
 	ss->event = event;
 	ss->opts = *opts;
+	ss->timelines.kind = &timelines_kind;
+	ss->slows.kind = &slows_kind;
 	r = sd_event_add_time_relative(event, &ss->timer, CLOCK_MONOTONIC, DRAIN_IDLE_US, 500,
 				       on_timer, ss);
 	if (r < 0)
@@ -290,8 +282,8 @@ void sessions_free(struct sessions *ss)
 	for (size_t i = 0; i < ss->n; i++)
 		session_free(ss->v[i]);
 	ss->n = 0;
-	timelines_close(ss);
-	slows_close(ss);
+	recorders_close_all(ss, &ss->timelines);
+	recorders_close_all(ss, &ss->slows);
 	looking_deinit(ss);
 	follow_deinit(ss);
 	sd_event_source_disable_unref(ss->timer);

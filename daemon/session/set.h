@@ -3,9 +3,8 @@
 #ifndef PYPROF_SESSION_SET_H
 #define PYPROF_SESSION_SET_H
 
+#include "session/recorders.h"
 #include "session/session.h"
-#include "session/slows.h"
-#include "session/timelines.h"
 #include "session/tracee.h"
 
 struct sd_event_source;
@@ -36,8 +35,7 @@ struct sessions {
 	struct session **v;
 	size_t n;
 	size_t next; /* whose turn it is to be drained, modulo n */
-	struct timelines timelines;
-	struct slows slows;
+	struct recorders timelines, slows;
 	/* Being attached: see looking.c. */
 	struct looking **looking;
 	size_t nlooking;
@@ -48,6 +46,9 @@ struct sessions {
 	size_t ntasks;
 	struct snapshot *folded; /* children that have ended; NULL: none were folded */
 };
+
+/* In timelines.c, slows.c. */
+extern const struct recorder_kind timelines_kind, slows_kind;
 
 /* Takes t, also when it fails. */
 int session_new(struct sessions *ss, struct tracee *t, struct session **ret, struct diag *diag);

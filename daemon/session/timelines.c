@@ -1,67 +1,45 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The timelines of a set of targets: see timelines.h and session.h. */
-#include "session/timelines.h"
-
+/* The timelines of a set of targets: see session.h. */
 #include <errno.h>
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "session/collector.h"
+#include "session/set.h"
 
-#define FORGOTTEN_NS (30 * CLOCK_NS_PER_S)
-#define ID_MAX	     4000000u /* the control API limits numbers in paths to the range of pids */
-
-/* Detaches the timeline from every target, then frees it. */
-static void close_place(struct sessions *ss, int i)
+static int timeline_begin(struct tracee *t, void *of, struct diag *diag)
 {
-	struct timelines *tls = sessions_timelines(ss);
-	struct tracee *t;
-
-	for (size_t k = 0; (t = sessions_tracee(ss, k)); k++)
-		if (t->timeline == tls->v[i].timeline)
-			tracee_timeline_end(t);
-	timeline_free(TAKE_PTR(tls->v[i].timeline));
+	return tracee_timeline_begin(t, of, diag);
 }
 
-void timelines_forget(struct sessions *ss)
+static void timeline_end(struct tracee *t, const void *of)
 {
-	struct timelines *tls = sessions_timelines(ss);
-	uint64_t now = clock_monotonic_ns();
-
-	for (int i = 0; i < (int)TIMELINES_MAX; i++)
-		if (tls->v[i].timeline && now - tls->v[i].read_ns > FORGOTTEN_NS)
-			close_place(ss, i);
+	if (t->timeline == of)
+		tracee_timeline_end(t);
 }
 
-void timelines_close(struct sessions *ss)
+static void timeline_drop(void *of)
 {
-	for (int i = 0; i < (int)TIMELINES_MAX; i++)
-		if (sessions_timelines(ss)->v[i].timeline)
-			close_place(ss, i);
+	timeline_free(of);
 }
 
-/* Returns the index of a free slot, or an error. */
-static int find_free(struct sessions *ss, struct diag *diag)
+const struct recorder_kind timelines_kind = {
+	.max = RECORDERS_MAX,
+	.forgotten_ns = 30 * CLOCK_NS_PER_S,
+	.impossible = "it has no timeline",
+	.begin = timeline_begin,
+	.end = timeline_end,
+	.free = timeline_drop,
+};
+
+/* Returns the timeline's recorder, or NULL with the error. */
+static struct recorder *find(struct sessions *ss, uint32_t id, struct diag *diag)
 {
-	const struct timelines *tls = sessions_timelines(ss);
+	struct recorder *r = recorders_find(&ss->timelines, id);
 
-	for (unsigned int i = 0; i < TIMELINES_MAX; i++)
-		if (!tls->v[i].timeline)
-			return (int)i;
-	return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "wait for the end of one",
-			"%u timelines are already being recorded", TIMELINES_MAX);
-}
-
-/* Returns the timeline's index, or an error. */
-static int find(struct sessions *ss, uint32_t id, struct diag *diag)
-{
-	const struct timelines *tls = sessions_timelines(ss);
-
-	for (unsigned int i = 0; i < TIMELINES_MAX; i++)
-		if (tls->v[i].timeline && tls->v[i].id == id)
-			return (int)i;
-	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "it has ended or does not exist",
-			"there is no timeline %" PRIu32, id);
+	if (!r)
+		diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "it has ended or does not exist",
+			 "there is no timeline %" PRIu32, id);
+	return r;
 }
 
 /* Ends the timeline: adds all events up to now, and accepts no more. */
@@ -80,121 +58,79 @@ static void complete(struct sessions *ss, struct timeline *tl)
 	timeline_finish(tl, clock_monotonic_ns());
 }
 
-/* Adds one target, or all targets (pid 0). */
-static int add_targets(struct sessions *ss, pid_t pid, struct timeline *tl, struct diag *diag)
-{
-	struct tracee *t;
-	int n = 0, r;
-
-	for (size_t i = 0; (t = sessions_tracee(ss, i)); i++) {
-		const struct collector *c = t->collector;
-
-		if (pid ? t->target->pid != pid : t->state == SESSION_ENDED || c->no_timeline)
-			continue;
-		if (c->no_timeline)
-			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, c->timeline_hint,
-					"process %d %s: it has no timeline", pid, c->no_timeline);
-		if (t->state == SESSION_ENDED)
-			return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS,
-					"the profile it left is in its snapshot",
-					"process %d has ended", pid);
-		r = tracee_timeline_begin(t, tl, diag);
-		if (r < 0)
-			return r;
-		n++;
-	}
-	if (n)
-		return 0;
-	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "`pyprofctl attach PID` adds one",
-			pid ? "process %d is not attached" : "no process is attached", pid);
-}
-
 int sessions_timeline_begin(struct sessions *ss, pid_t pid, const struct sessions_timeline *opts,
 			    uint32_t *ret_id, struct diag *diag)
 {
-	struct timelines *tls = sessions_timelines(ss);
+	struct recorder *at = recorders_prepare(ss, &ss->timelines);
 	struct timeline_opts to = {.buffer = opts->buffer, .until_ns = UINT64_MAX};
-	struct tracee *t;
-	int place, r;
+	struct timeline *tl;
+	int r;
 
-	timelines_forget(ss);
-	place = find_free(ss, diag);
-	if (place < 0)
-		return place;
-	/* Records still in the rings are from before the timeline. */
-	for (size_t i = 0; (t = sessions_tracee(ss, i)); i++)
-		tracee_catch_up(t);
+	if (!at)
+		return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "wait for the end of one",
+				"%u timelines are already being recorded", timelines_kind.max);
 	to.from_ns = clock_monotonic_ns();
 	to.from_unix_ns = clock_unix_ns();
 	if (opts->duration_ns)
 		to.until_ns = to.from_ns + opts->duration_ns;
-	tls->v[place].timeline = timeline_new(&to);
-	if (!tls->v[place].timeline)
+	tl = timeline_new(&to);
+	if (!tl)
 		return diag_errno(diag, ENOMEM, "cannot record a timeline");
-	r = add_targets(ss, pid, tls->v[place].timeline, diag);
-	if (r < 0) {
-		close_place(ss, place);
+	r = recorders_begin(ss, &ss->timelines, at, tl, pid, diag);
+	if (r < 0)
 		return r;
-	}
-	tls->last_id = tls->last_id % ID_MAX + 1;
-	tls->v[place].id = *ret_id = tls->last_id;
-	tls->v[place].read_ns = to.from_ns;
+	*ret_id = at->id;
 	return 0;
 }
 
 int sessions_timeline_read(struct sessions *ss, uint32_t id, char **ret_data, size_t *ret_n,
 			   struct diag *diag)
 {
-	struct timelines *tls = sessions_timelines(ss);
+	struct recorder *r = find(ss, id, diag);
 	struct timeline *tl;
-	int place;
 
-	place = find(ss, id, diag);
-	if (place < 0)
-		return place;
-	tl = tls->v[place].timeline;
-	tls->v[place].read_ns = clock_monotonic_ns();
-	if (tls->v[place].read_ns >= timeline_until(tl) || timeline_idle(tl))
+	if (!r)
+		return -ESRCH;
+	tl = r->of;
+	r->read_ns = clock_monotonic_ns();
+	if (r->read_ns >= timeline_until(tl) || timeline_idle(tl))
 		complete(ss, tl);
 	else
 		sessions_read_rings(ss);
 	timeline_take(tl, ret_data, ret_n);
 	if (timeline_drained(tl))
-		close_place(ss, place);
+		recorders_close(ss, &ss->timelines, r);
 	return 0;
 }
 
 int sessions_timeline_end(struct sessions *ss, uint32_t id, struct diag *diag)
 {
-	int place;
+	struct recorder *r = find(ss, id, diag);
 
-	place = find(ss, id, diag);
-	if (place < 0)
-		return place;
-	complete(ss, sessions_timelines(ss)->v[place].timeline);
+	if (!r)
+		return -ESRCH;
+	complete(ss, r->of);
 	return 0;
 }
 
 void sessions_timelines_end(struct sessions *ss)
 {
-	for (unsigned int i = 0; i < TIMELINES_MAX; i++)
-		if (sessions_timelines(ss)->v[i].timeline)
-			complete(ss, sessions_timelines(ss)->v[i].timeline);
+	for (unsigned int i = 0; i < RECORDERS_MAX; i++)
+		if (ss->timelines.v[i].of)
+			complete(ss, ss->timelines.v[i].of);
 }
 
 bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_timeline_status *ret)
 {
-	const struct timelines *tls = sessions_timelines(ss);
+	for (size_t k = 0; k < RECORDERS_MAX; k++) {
+		const struct recorder *r = &ss->timelines.v[k];
 
-	for (size_t k = 0; k < TIMELINES_MAX; k++) {
-		const struct timeline *tl = tls->v[k].timeline;
-
-		if (!tl || i--)
+		if (!r->of || i--)
 			continue;
 		*ret = (struct sessions_timeline_status){
-			.id = tls->v[k].id,
-			.waiting = timeline_waiting(tl),
-			.dropped = timeline_dropped(tl),
+			.id = r->id,
+			.waiting = timeline_waiting(r->of),
+			.dropped = timeline_dropped(r->of),
 		};
 		return true;
 	}

@@ -314,7 +314,7 @@ Test(timeline, what_is_not_possible)
 	free(ctl_ok(&d, "stop", NULL));
 	ctl_fails(&d, PYP_EXIT_FAILURE, "nothing is being traced", "timeline", NULL);
 	free(ctl_ok(&d, "detach", pid, NULL));
-	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process is attached", "timeline", NULL);
+	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no traced process", "timeline", NULL);
 	ctl_fails(&d, PYP_EXIT_FAILURE, "No such file", "timeline", "-o", "/nosuch/x", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "chrome", "timeline", "-f", "text", NULL);
 	end();
