@@ -76,6 +76,14 @@ void client_set_timeout(struct client *c, long seconds)
 	c->timeout_s = seconds;
 }
 
+int client_detach(struct client *c, pid_t pid, struct diag *diag)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/v1/targets/%d", (int)pid);
+	return client_request(c, "DELETE", path, NULL, NULL, diag);
+}
+
 const json_t *client_last_error(const struct client *c)
 {
 	return c->error;

@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "base/diag.h"
@@ -28,6 +29,9 @@ void client_set_timeout(struct client *c, long seconds);
  * be NULL. */
 int client_request(struct client *c, const char *method, const char *path, const json_t *body,
 		   json_t **ret, struct diag *diag);
+
+/* Detach from a target: the daemon forgets its data. */
+int client_detach(struct client *c, pid_t pid, struct diag *diag);
 
 /* The error body of the latest response as JSON; NULL: no error. Borrowed. */
 const json_t *client_last_error(const struct client *c);

@@ -108,25 +108,16 @@ static void recording_deinit(struct recording *r)
 	visit_end(&r->visit);
 }
 
-/* The daemon knows the process by its pid only, which another process may have got meanwhile. */
-static int attach_one(struct recording *r, const struct picked *p, const struct visit_how *how,
-		      struct diag *diag)
-{
-	char path[64];
-	int err = pick_check_same(p, diag);
+struct attaching {
+	struct visit *visit;
+	const struct visit_how *how;
+};
 
-	if (err == 0)
-		err = visit_attach(&r->visit, p->pid, how, diag);
-	if (err < 0)
-		return err;
-	err = pick_check_same(p, diag);
-	if (err == 0) {
-		r->pids.pid[r->pids.n++] = p->pid;
-		return 0;
-	}
-	snprintf(path, sizeof(path), "/v1/targets/%d", (int)p->pid);
-	client_request(r->visit.client, "DELETE", path, NULL, NULL, NULL);
-	return err;
+static int attach_pid(void *ctx, pid_t pid, struct diag *diag)
+{
+	const struct attaching *a = ctx;
+
+	return visit_attach(a->visit, pid, a->how, diag);
 }
 
 /* If there are several, attach all before any is started. Those that fail are left out. */
@@ -134,13 +125,17 @@ static int attach(struct recording *r, struct diag *diag)
 {
 	const struct visit_how how = {
 		.waiting = r->pick.n > 1, .yes = r->o->yes, .target = &r->o->target};
+	struct attaching a = {&r->visit, &how};
 	int err = 0;
 
 	for (size_t i = 0; i < r->pick.n; i++) {
+		const struct picked *p = &r->pick.v[i];
 		struct diag why = {0};
 
-		if (attach_one(r, &r->pick.v[i], &how, &why) < 0)
+		if (pick_attach(p, r->visit.client, attach_pid, &a, &why) < 0)
 			pick_report(&why, &r->failed);
+		else
+			r->pids.pid[r->pids.n++] = p->pid;
 	}
 	if (!r->pids.n) {
 		*diag = r->failed;

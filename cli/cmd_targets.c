@@ -49,41 +49,23 @@ static int operand_pid(const char *s, pid_t *ret, struct diag *diag)
 			"'%s' is not a process id", s);
 }
 
-static int attach_pid(struct client *c, pid_t pid, const struct attach_opts *o, struct diag *diag)
+struct attaching {
+	const struct attach_opts *o;
+	struct client *c;
+};
+
+static int attach_pid(void *ctx, pid_t pid, struct diag *diag)
 {
+	const struct attaching *a = ctx;
+	const struct attach_opts *o = a->o;
 	_cleanup_(json_decrefp)
 		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", !o->no_start);
-
-	int r = forecast_confirm(c, pid, &o->target, o->yes, diag);
+	int r = forecast_confirm(a->c, pid, &o->target, o->yes, diag);
 
 	if (r < 0)
 		return r;
 	target_args_add(&o->target, body);
-	return client_request(c, "POST", "/v1/targets", body, NULL, diag);
-}
-
-static int detach_pid(struct client *c, pid_t pid, struct diag *diag)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/v1/targets/%d", pid);
-	return client_request(c, "DELETE", path, NULL, NULL, diag);
-}
-
-/* The daemon knows the process by its pid only, which another process may have got meanwhile. */
-static int attach_one(struct client *c, const struct picked *p, const struct attach_opts *o,
-		      struct diag *diag)
-{
-	int r = pick_check_same(p, diag);
-
-	if (r == 0)
-		r = attach_pid(c, p->pid, o, diag);
-	if (r < 0)
-		return r;
-	r = pick_check_same(p, diag);
-	if (r < 0)
-		detach_pid(c, p->pid, NULL);
-	return r;
+	return client_request(a->c, "POST", "/v1/targets", body, NULL, diag);
 }
 
 static int run_attach(const struct cmd_call *call, struct diag *diag)
@@ -102,9 +84,10 @@ static int run_attach(const struct cmd_call *call, struct diag *diag)
 		return r;
 	r = client_open(call->socket, &c, diag);
 	for (size_t i = 0; c && i < pick.n; i++) {
+		struct attaching a = {o, c};
 		struct diag why = {0};
 
-		if (attach_one(c, &pick.v[i], o, &why) < 0)
+		if (pick_attach(&pick.v[i], c, attach_pid, &a, &why) < 0)
 			pick_report(&why, diag);
 		else
 			fprintf(call->out, "process %d: attached%s\n", (int)pick.v[i].pid,
@@ -125,7 +108,7 @@ static int run_detach(const struct cmd_call *call, struct diag *diag)
 	r = operand_pid(call->operands[0], &pid, diag);
 	if (r == 0)
 		r = client_open(call->socket, &c, diag);
-	return r < 0 ? r : detach_pid(c, pid, diag);
+	return r < 0 ? r : client_detach(c, pid, diag);
 }
 
 static int control(const struct cmd_call *call, const char *path, struct client **ret,

@@ -59,6 +59,22 @@ int pick_check_same(const struct picked *p, struct diag *diag)
 			"process %d has ended, and another one has its pid", (int)p->pid);
 }
 
+int pick_attach(const struct picked *p, struct client *c,
+		int (*attach)(void *ctx, pid_t pid, struct diag *diag), void *ctx,
+		struct diag *diag)
+{
+	int r = pick_check_same(p, diag);
+
+	if (r == 0)
+		r = attach(ctx, p->pid, diag);
+	if (r < 0)
+		return r;
+	r = pick_check_same(p, diag);
+	if (r < 0)
+		client_detach(c, p->pid, NULL);
+	return r;
+}
+
 static int add(struct search *s, pid_t pid, uint64_t starttime, struct diag *diag)
 {
 	for (size_t i = 0; i < s->found.n; i++)

@@ -12,6 +12,7 @@
 
 #include "base/diag.h"
 #include "base/opts.h"
+#include "client.h"
 
 #define PICK_MAX OPT_PIDS_MAX
 
@@ -79,6 +80,14 @@ int pick_processes(const struct pick_opts *o, char *const *words, size_t nwords,
 /* -ESRCH, exit code 3: the process that was found has ended, and another one has its pid. Call
  * before and after whatever refers to it by its pid. */
 int pick_check_same(const struct picked *p, struct diag *diag);
+
+/*
+ * Attach a daemon by this function to the process that was found. As the daemon is given its pid,
+ * another process that has it meanwhile is detached again: pick_check_same().
+ */
+int pick_attach(const struct picked *p, struct client *c,
+		int (*attach)(void *ctx, pid_t pid, struct diag *diag), void *ctx,
+		struct diag *diag);
 
 /* Log one of several failures, and set diag to its exit code without a message, unless it is set
  * already: the first failure decides the exit status. */

@@ -126,13 +126,9 @@ int visit_start(struct visit *v, struct diag *diag)
 
 void visit_end(struct visit *v)
 {
-	char path[64];
-
 	/* A private daemon detaches when it ends. */
-	for (size_t i = 0; i < v->attached.n && !v->daemon.pid; i++) {
-		snprintf(path, sizeof(path), "/v1/targets/%d", v->attached.pid[i]);
-		client_request(v->client, "DELETE", path, NULL, NULL, NULL);
-	}
+	for (size_t i = 0; i < v->attached.n && !v->daemon.pid; i++)
+		client_detach(v->client, v->attached.pid[i], NULL);
 	client_free(TAKE_PTR(v->client));
 	private_end(&v->daemon);
 }
