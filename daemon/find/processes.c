@@ -94,12 +94,10 @@ void processes_deinit(struct processes *l)
 /* CPU time of all threads of a process, ns; 0: it has ended. */
 static uint64_t cpu_of(pid_t pid)
 {
-	clockid_t clock;
-	struct timespec ts;
+	uint64_t ns = 0;
 
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * CLOCK_NS_PER_S + (uint64_t)ts.tv_nsec;
+	(void)clock_process_cpu_ns(pid, &ns);
+	return ns;
 }
 
 void processes_measure(struct processes *l, unsigned int ms)

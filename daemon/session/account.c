@@ -4,8 +4,7 @@
  * probes have taken so far. See tracee.h. Also stops a target whose probes exceed --stop-above
  * (breaker.h).
  */
-#include <time.h>
-
+#include "base/clock.h"
 #include "session/collector.h"
 #include "session/tracee.h"
 
@@ -97,18 +96,10 @@ static double event_cost(const struct tracee *t)
 	return tracee_scale(t, NULL) * pair_of(&c) / 2;
 }
 
-/*
- * Reads the process CPU clock. It is exact, includes threads that have ended, and needs no
- * permission. After the process has ended, cpu_ns keeps its last value.
- */
+/* After the process has ended, cpu_ns keeps its last value. */
 void tracee_read_cpu(struct tracee *t)
 {
-	struct timespec ts;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(t->target->pid, &clock) != 0 || clock_gettime(clock, &ts) < 0)
-		return;
-	t->cpu_ns = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	(void)clock_process_cpu_ns(t->target->pid, &t->cpu_ns);
 }
 
 void tracee_account(struct tracee *t)
