@@ -104,3 +104,16 @@ unsigned int reaper_pending(void)
 	npending = left;
 	return left;
 }
+
+int reaper_check(unsigned int max, struct diag *diag)
+{
+	const unsigned int n = reaper_pending();
+
+	if (n < max)
+		return 0;
+	return diag_set(
+		diag, -EBUSY, PYP_EXIT_FAILURE, "terminate the servers of these file systems",
+		"%u helper processes wait for file systems that do not respond and cannot be "
+		"terminated",
+		n);
+}

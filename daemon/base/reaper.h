@@ -9,6 +9,8 @@
 
 #include <sys/types.h>
 
+#include "base/diag.h"
+
 /*
  * Wait up to ms milliseconds for child, which has been asked to end. Then kill it and wait ms
  * again; if it still exists, leave it to later calls. other: pidfd of another process that must
@@ -23,5 +25,8 @@ void reaper_await(pid_t child, int ms);
 
 /* Reap children that have ended meanwhile. Returns the number of those still pending. */
 unsigned int reaper_pending(void);
+
+/* -EBUSY, with a diagnosis: so many are pending that no more should be started. */
+int reaper_check(unsigned int max, struct diag *diag);
 
 #endif

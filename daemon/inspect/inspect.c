@@ -201,12 +201,9 @@ int inspect_start(const struct inspect_opts *opts, struct inspect **ret, struct 
 	if (!in)
 		return diag_errno(diag, ENOMEM, "cannot inspect the target");
 	in->chan = -1;
-	if (reaper_pending() >= STUCK_MAX)
-		return diag_set(diag, -EBUSY, PYP_EXIT_FAILURE,
-				"terminate the servers of these file systems",
-				"%u helper processes wait for file systems that do not respond and "
-				"cannot be terminated",
-				STUCK_MAX);
+	r = reaper_check(STUCK_MAX, diag);
+	if (r < 0)
+		return r;
 	in->tid = opts->target ? opts->target->tid : 0;
 	in->path = opts->path ? strdup(opts->path) : NULL;
 	in->asked = true;

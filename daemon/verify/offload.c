@@ -17,10 +17,9 @@
 #include "base/reaper.h"
 #include "base/utf8_clean.h"
 #include "probe/probe.h"
+#include "verify/scratch.h"
 #include "verify/verify.h"
 
-/* Limit of helpers, and of other children, that could not be ended */
-#define STUCK_MAX 4u
 /* How long a killed helper, or one that has answered, is waited for, ms */
 #define END_MS 20
 /* Interval of checking whether the helper's own children have ended, ns */
@@ -92,19 +91,20 @@ static _Noreturn void helper_main(const struct verify_opts *o, pid_t parent, int
 
 /* ---- start and end ----------------------------------------------------------------------- */
 
-int offload_start(const struct verify_opts *opts, struct offload **ret)
+int offload_start(const struct verify_opts *opts, struct offload **ret, struct diag *diag)
 {
 	_cleanup_(offload_freep) struct offload *o = calloc(1, sizeof(*o));
 	pid_t self = getpid();
-	int ends[2];
+	int ends[2], r;
 
 	if (!o)
-		return -ENOMEM;
+		return diag_errno(diag, ENOMEM, "cannot start a process");
 	o->from = -1;
-	if (reaper_pending() >= STUCK_MAX)
-		return -EBUSY;
+	r = reaper_check(SCRATCH_STUCK_MAX, diag);
+	if (r < 0)
+		return r;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-		return -errno;
+		return diag_errno(diag, errno, "cannot start a process");
 	o->from = ends[0];
 	o->deadline_ns = clock_monotonic_ns() + offload_limit_ns;
 	o->helper = fork();
@@ -112,7 +112,7 @@ int offload_start(const struct verify_opts *opts, struct offload **ret)
 		helper_main(opts, self, ends[1]);
 	(void)close(ends[1]);
 	if (o->helper < 0)
-		return -errno;
+		return diag_errno(diag, errno, "cannot start a process");
 	*ret = TAKE_PTR(o);
 	return 0;
 }

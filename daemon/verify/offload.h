@@ -18,8 +18,8 @@ struct offload;
 
 /* Start a helper that runs verify_run(). opts is only used during this call. *ret is owned by the
  * caller. Returns 0, -EBUSY (too many earlier helpers wait for processes that cannot be killed) or
- * the error of a system call. */
-int offload_start(const struct verify_opts *opts, struct offload **ret);
+ * the error of a system call, with a diagnosis. */
+int offload_start(const struct verify_opts *opts, struct offload **ret, struct diag *diag);
 /* Kill the helper, unless it has answered. NULL is accepted. */
 void offload_free(struct offload *o);
 DEFINE_FREEP(struct offload, offload_free)

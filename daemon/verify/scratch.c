@@ -32,8 +32,6 @@
 
 /* Time limit of a keeper's end, ms */
 #define END_MS 300
-/* Limit of processes that could not be ended */
-#define STUCK_MAX 4u
 
 static const char *const stages[] = {
 	[SCRATCH_PREPARE] = "be prepared",
@@ -320,13 +318,10 @@ int scratch_start(const struct scratch_opts *o, struct scratch *ret, struct diag
 	int err;
 
 	*ret = (struct scratch){.in = -1, .out = -1, .leash = -1, .pidfd = -1};
-	if (reaper_pending() >= STUCK_MAX)
-		return diag_set(
-			diag, -EBUSY, PYP_EXIT_FAILURE, "",
-			"%u processes of earlier self-tests cannot be terminated: file systems "
-			"of their targets do not respond",
-			reaper_pending());
-	err = choose_args(&j, o->target, o->target ? o->target->exe : o->path, o->script, diag);
+	err = reaper_check(SCRATCH_STUCK_MAX, diag);
+	if (!err)
+		err = choose_args(&j, o->target, o->target ? o->target->exe : o->path, o->script,
+				  diag);
 	if (!err)
 		err = o->target ? choose_place(&j, o->target, diag)
 				: choose_file(&j, o->path, diag);

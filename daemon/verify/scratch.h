@@ -15,6 +15,9 @@
 #include "target/target.h"
 #include "verify/scratch_group.h"
 
+/* Processes of self-tests that could not be ended: then no more are started. */
+#define SCRATCH_STUCK_MAX 4u
+
 struct scratch {
 	pid_t pid;    /* the interpreter; 0: none */
 	int pidfd;    /* of the interpreter */

@@ -22,31 +22,26 @@ static struct verify_result *present(struct selftest *s)
 	return s->second ? &s->result.builtins : &s->result.plan;
 }
 
-static void could_not_start(struct verify_result *v, int err)
+static void could_not_start(struct verify_result *v, const struct diag *why)
 {
 	*v = (struct verify_result){.verdict = VERIFY_NOT_RUN};
-	if (err == -EBUSY)
-		snprintf(v->reason, sizeof(v->reason),
-			 "processes of earlier self-tests cannot be terminated: file systems of "
-			 "their targets do not respond");
-	else
-		snprintf(v->reason, sizeof(v->reason), "cannot start a process: %s",
-			 strerror(-err));
+	snprintf(v->reason, sizeof(v->reason), "%.*s", (int)sizeof(v->reason) - 1, why->msg);
 }
 
 /* False: the result is there already. */
 static bool begin(struct selftest *s, bool builtins)
 {
 	struct verify_opts o = s->opts;
+	struct diag why = {0};
 	int r;
 
 	o.builtins = builtins;
 	s->second = builtins;
 	if (!builtins && !o.fresh && cache_load(&o, &s->result.plan) == 0)
 		return false;
-	r = offload_start(&o, &s->running);
+	r = offload_start(&o, &s->running, &why);
 	if (r < 0)
-		could_not_start(present(s), r);
+		could_not_start(present(s), &why);
 	return r == 0;
 }
 

@@ -54,7 +54,7 @@ static struct verify_result run(void (*helper)(const struct verify_opts *, int))
 	unsigned int before = descriptors();
 
 	offload_test_helper = helper;
-	assert_ok(offload_start(&opts, &o));
+	assert_ok(offload_start(&opts, &o, NULL));
 	while (!offload_poll(o, &v)) {
 		struct pollfd p = {.fd = offload_fd(o), .events = POLLIN};
 
@@ -252,7 +252,7 @@ static void free_early(void (*helper)(const struct verify_opts *, int))
 	struct offload *o = NULL;
 
 	offload_test_helper = helper;
-	assert_ok(offload_start(&opts, &o));
+	assert_ok(offload_start(&opts, &o, NULL));
 	cr_assert(!offload_poll(o, &v));
 	cr_assert(offload_deadline(o) <= clock_monotonic_ns() + offload_limit_ns);
 	cr_assert(waitpid(-1, NULL, WNOHANG) == 0, "it runs");
@@ -279,7 +279,7 @@ Test(offload, never_answers)
 	offload_test_helper = answer_half_and_stay;
 	offload_limit_ns = 50000000;
 	begun = clock_monotonic_ns();
-	assert_ok(offload_start(&opts, &o));
+	assert_ok(offload_start(&opts, &o, NULL));
 	cr_assert(!offload_poll(o, &v));
 	while (!offload_poll(o, &v))
 		sched_yield();
@@ -363,14 +363,14 @@ Test(offload, stuck_helpers_are_counted)
 	prepare_answer();
 	offload_test_helper = answer_and_stay;
 	for (unsigned int i = 0; i < 4; i++) {
-		assert_ok(offload_start(&opts, &o));
+		assert_ok(offload_start(&opts, &o, NULL));
 		while (!offload_poll(o, &v))
 			sched_yield();
 		check_answer(&v);
 		offload_free(o);
 		cr_assert_eq(reaper_pending(), i + 1);
 	}
-	assert_err(offload_start(&opts, &o), -EBUSY);
+	assert_err(offload_start(&opts, &o, NULL), -EBUSY);
 	kill_children();
 	no_child_is_left_soon();
 	cr_assert(reaper_pending() == 0 && no_child_is_left());
