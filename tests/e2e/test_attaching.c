@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "harness/daemon.h"
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 

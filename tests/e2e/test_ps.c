@@ -8,7 +8,7 @@
 
 #include "harness/daemon.h"
 #include "harness/interpreters.h"
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/tool.h"
 #include "harness/traced.h"

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "harness/caps.h"
 #include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/tool.h"
 #include "harness/traced.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
@@ -219,7 +219,7 @@ const char *pyprofd_file(const struct pyprofd *d, const char *name, char *out, s
 void pyprofd_init(struct pyprofd *d)
 {
 	*d = (struct pyprofd){.dir = "/tmp/pyprof-e2e.XXXXXX"};
-	cr_assert(mkdtemp(d->dir));
+	temp_dir_make(d->dir);
 	/* A daemon of another user must be able to create its socket here. */
 	assert_ok(chmod(d->dir, 0777));
 	pyprofd_file(d, "socket", d->sock, sizeof(d->sock));
@@ -351,9 +351,16 @@ struct ran pyprofd_wait(struct pyprofd *d)
 
 void pyprofd_deinit(struct pyprofd *d)
 {
-	cr_assert(d->pid == 0, "pyprofd still runs");
-	cr_assert(access(d->sock, F_OK) < 0, "the socket is still there");
-	temp_dir_remove(strdup(d->dir));
+	bool runs = d->pid, left = access(d->sock, F_OK) == 0;
+
+	if (!d->dir[0])
+		return;
+	if (runs)
+		kill(d->pid, SIGKILL);
+	temp_dir_delete(d->dir);
+	d->dir[0] = '\0';
+	cr_assert(!runs, "pyprofd still runs");
+	cr_assert(!left, "the socket is still there");
 }
 
 void pyprofd_end(struct pyprofd *d)

@@ -56,7 +56,7 @@ void pyprofd_ready(struct pyprofd *d);
 void pyprofd_start(struct pyprofd *d, ...) __attribute__((sentinel));
 /* Wait until the daemon has ended. The caller frees the result. */
 struct ran pyprofd_wait(struct pyprofd *d);
-/* Remove the directory. */
+/* Remove the directory, if there is one; the daemon must have ended and removed its socket. */
 void pyprofd_deinit(struct pyprofd *d);
 /* `pyprofctl shutdown`; the daemon must end with status 0 and empty stderr. Then deinit. */
 void pyprofd_shutdown(struct pyprofd *d);

@@ -9,8 +9,4 @@
  */
 char *python_run(const char *exe, const char *script, const char *arg);
 
-/* Make an empty directory; remove it with its files. */
-char *temp_dir_new(void);
-void temp_dir_remove(char *dir);
-
 #endif

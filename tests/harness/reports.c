@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "format/names.h"
-#include "harness/python.h"
 #include "harness/snapshot_builder.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/tool.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/sockpath.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "server/socket.h"
 #include "session/session.h"
@@ -55,7 +56,7 @@ void server_rig_start(unsigned int timeout_s, unsigned int max_connections)
 
 	signal(SIGPIPE, SIG_IGN);
 	snprintf(rig.dir, sizeof(rig.dir), "/tmp/pyprof-server-XXXXXX");
-	cr_assert(mkdtemp(rig.dir));
+	temp_dir_make(rig.dir);
 	snprintf(rig.path, sizeof(rig.path), "%s/s", rig.dir);
 	assert_ok(sd_event_new(&rig.event));
 	assert_ok(control_socket_open(rig.path, &rig.socket, NULL));
@@ -78,7 +79,7 @@ void server_rig_stop(void)
 	sessions_free(rig.sessions);
 	control_socket_free(rig.socket);
 	sd_event_unref(rig.event);
-	rmdir(rig.dir);
+	temp_dir_delete(rig.dir);
 	check_no_leaks();
 }
 

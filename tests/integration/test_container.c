@@ -16,7 +16,7 @@
 #include "harness/caps.h"
 #include "harness/counts.h"
 #include "harness/place.h"
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "verify/scratch.h"

@@ -4,7 +4,7 @@
  * program, on every interpreter that can be traced. Prints one line per interpreter and program.
  */
 #include "harness/counts.h"
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 

@@ -12,6 +12,7 @@
 #include "format/format.h"
 #include "harness/counts.h"
 #include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/tool.h"
 #include "harness/traced.h"

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/tool.h"
 #include "harness/traced.h"

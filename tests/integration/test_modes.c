@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "harness/counts.h"
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "plan/plan.h"

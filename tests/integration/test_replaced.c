@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "harness/counts.h"
-#include "harness/python.h"
 #include "harness/sites.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "stats/view.h"

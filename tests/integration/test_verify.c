@@ -10,7 +10,7 @@
 
 #include "harness/caps.h"
 #include "harness/interpreters.h"
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "verify/verify.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "cmd.h"
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/tool.h"
 

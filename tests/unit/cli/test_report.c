@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "harness/python.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 
 /* Runs a command line; words end with NULL. Returns its output, or NULL after an error. */

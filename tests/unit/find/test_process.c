@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "find/processes.h"
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/tool.h"
 #include "target/proc.h"

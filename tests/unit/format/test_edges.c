@@ -6,6 +6,7 @@
 #include "harness/python.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 
 static const char *const example = "main app.py:1 1 1000000\n"

@@ -6,6 +6,7 @@
 #include "harness/interpreters.h"
 #include "harness/python.h"
 #include "harness/reports.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 
 static void assert_decodes(const char *s, const uint32_t *expected)

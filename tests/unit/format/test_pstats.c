@@ -6,6 +6,7 @@
 #include "harness/python.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 
 /* Run a script in every interpreter; all outputs must be equal. */

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "harness/python.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 
 static char *save(const struct snapshot *s, size_t *size)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 
 static struct python py = {.build_id = {0xab, 0xcd, 0xef}, .build_id_len = 3};

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/reaper.h"
-#include "harness/python.h"
+#include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "verify/cache.h"
 #include "verify/offload.h"
