@@ -84,31 +84,16 @@ static void check_end(json_int_t calls)
 	ran_free(&r);
 }
 
-static void check_signal(int signo)
+Test(ends, by_sighup)
 {
 	json_int_t calls;
 
 	pyprofd_launch(&d, "--pid", pid, "-o", in_dir("p.txt"), NULL);
 	calls = work();
 	cr_assert(access(file, F_OK) < 0, "written too early");
-	kill(d.pid, signo);
+	kill(d.pid, SIGHUP);
 	check_end(calls);
 	traced_finish(&t);
-}
-
-Test(ends, by_sigint)
-{
-	check_signal(SIGINT);
-}
-
-Test(ends, by_sigterm)
-{
-	check_signal(SIGTERM);
-}
-
-Test(ends, by_sighup)
-{
-	check_signal(SIGHUP);
 }
 
 Test(ends, by_the_duration)
@@ -173,7 +158,7 @@ Test(ends, when_the_last_of_several_has_ended)
 	check_end(calls);
 }
 
-/* Without -o, the report goes to stdout if -f was given. */
+/* Without -o, the report goes to stdout if -f was given; by SIGINT. */
 Test(ends, report_on_stdout)
 {
 	json_int_t calls;
@@ -269,7 +254,7 @@ Test(ends, commands_that_cannot_be_traced)
 	pyprofd_fails(&d, 5, "cannot trace", "--", "/bin/sleep", "30", NULL);
 }
 
-/* After kill -9 the socket stays, and the next daemon takes it over. */
+/* After kill -9 the socket stays, and the next daemon takes it over. It ends by SIGTERM. */
 Test(ends, killed_and_replaced)
 {
 	json_int_t calls;

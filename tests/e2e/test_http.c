@@ -15,7 +15,6 @@
 #include "harness/test.h"
 #include "harness/traced.h"
 
-#define MANY 100 /* more than the daemon serves at a time */
 
 static struct pyprofd d;
 static struct traced t;
@@ -211,17 +210,6 @@ Test(http, half_sent)
  * More idle connections than the daemon serves at a time; after they are closed, it serves the next
  * client.
  */
-Test(http, too_many_clients)
-{
-	int fd[MANY];
-
-	for (int i = 0; i < MANY; i++)
-		fd[i] = dial();
-	for (int i = 0; i < MANY; i++)
-		close(fd[i]);
-	free(ctl_ok(&d, "ping", NULL));
-}
-
 Test(http, hung_up_in_the_middle_of_an_answer)
 {
 	static const char request[] = "GET /v1/snapshot?format=json HTTP/1.1\r\n" HOST "\r\n";

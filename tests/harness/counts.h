@@ -32,6 +32,8 @@ struct counts counts_compare_calls(const struct snapshot *s, const char *json, c
  * Returns true if nothing differs, nothing was lost and all events matched. Prints one line.
  */
 bool counts_equal(const struct interpreter *py, const char *program, const char *dir);
+/* The same in modes trace and count, and the calls per caller and callee are equal in both. */
+bool counts_equal_in_modes(const struct interpreter *py, const char *program, const char *dir);
 
 /*
  * Compare the number of calls per caller and callee. In the result, functions are edges; `theirs`

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Temporary directories. The process that made one removes it at its end if the test did not, for
- * example after a failed assertion; not if it was killed or timed out.
+ * example after a failed assertion; not if it was killed, timed out, or failed in a suite's .init.
  */
 #ifndef PYPROF_TESTS_HARNESS_TEMP_DIR_H
 #define PYPROF_TESTS_HARNESS_TEMP_DIR_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Modes count and sample, on every interpreter that can be traced. Counting: the calls of every
- * function equal cProfile's, and the calls per caller and callee equal those of a trace. Sampling:
- * shares equal those of a trace, the process is not modified, and no stack is wrong.
+ * Modes count and sample, on every interpreter that can be traced. Counting: see test_counts.c for
+ * the counts. Sampling: shares equal those of a trace, the process is not modified, and no stack is
+ * wrong.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,11 +18,6 @@
 #include "snapshot/correct.h"
 #include "stats/view.h"
 
-/*
- * In 3.9, an exception that is passed on by suspended generators hides the function that throws it.
- */
-#define HIDES_THROWERS 9
-
 static void start(struct traced *t, const struct interpreter *py, const char *program,
 		  enum mode mode)
 {
@@ -31,93 +26,6 @@ static void start(struct traced *t, const struct interpreter *py, const char *pr
 	traced_expect(t, "ready");
 	traced_attach(t);
 	traced_go(t);
-}
-
-static struct snapshot *finish(struct traced *t)
-{
-	struct snapshot *s;
-
-	traced_expect(t, "done");
-	s = traced_snapshot(t);
-	traced_finish(t);
-	return s;
-}
-
-static void run_cprofile(const struct interpreter *py, const char *program, const char *json)
-{
-	struct traced t;
-
-	traced_start(&t, py->exe, "run.py", program, "--cprofile", json, NULL);
-	traced_expect(&t, "ready");
-	traced_go(&t);
-	traced_expect(&t, "done");
-	traced_finish(&t);
-}
-
-static bool compare(const struct interpreter *py, const char *program, const char *dir)
-{
-	_cleanup_(snapshot_freep) struct snapshot *counted = NULL, *traced = NULL;
-	struct traced a, b;
-	struct counts c, e = {0};
-	char json[256], who[700];
-	bool exact;
-
-	snprintf(json, sizeof(json), "%s/%s.json", dir, program);
-	snprintf(who, sizeof(who), "%s %s", py->exe, program);
-	start(&a, py, program, MODE_COUNT);
-	start(&b, py, program, MODE_TRACE);
-	run_cprofile(py, program, json);
-	counted = finish(&a);
-	traced = finish(&b);
-	c = counts_compare(counted, json, who);
-	for (int i = 0; i < 3 && c.differing; i++) {
-		/* cProfile of 3.13 sometimes misses a call; see harness/counts.c. */
-		run_cprofile(py, program, json);
-		c = counts_compare(counted, json, who);
-	}
-	if (py->minor != HIDES_THROWERS)
-		e = counts_edges(counted, traced, who);
-	exact = traced_is_exact(counted, who);
-	fprintf(stderr,
-		"%d.%d  %-20s %5" PRIu32 " functions %8" PRIu64 " calls %3" PRIu32
-		" differ from cProfile's, %5" PRIu32 " edges %3" PRIu32 " differ from tracing's\n",
-		py->major, py->minor, program, c.functions, c.calls, c.differing, e.functions,
-		e.differing);
-	cr_assert(counted->targets[0].mode == MODE_COUNT && !snapshot_estimated(counted));
-	return c.functions && !c.differing && !e.differing && exact;
-}
-
-static void everywhere(const char *program, int first_minor)
-{
-	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v), failed = 0, tried = 0;
-	char *dir = temp_dir_new();
-
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].minor < first_minor)
-			continue;
-		tried++;
-		failed += !compare(&v[i], program, dir);
-	}
-	temp_dir_remove(dir);
-	cr_assert(failed == 0, "%s: not equal on %zu of %zu interpreters", program, failed, tried);
-	check_no_leaks();
-}
-
-Test(modes, count_mixed, .timeout = 300)
-{
-	everywhere("mixed", 0);
-}
-
-Test(modes, count_asyncio, .timeout = 300)
-{
-	everywhere("stdlib_asyncio", 0);
-}
-
-/* An out-of-date code object executes its first instruction twice. */
-Test(modes, count_after_monitoring, .timeout = 300)
-{
-	everywhere("monitored", 12);
 }
 
 static bool sleeps(struct traced *t, void *ctx)
