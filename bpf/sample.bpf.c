@@ -236,9 +236,35 @@ __noinline int sample_next(struct walk *w)
 	return walk_step(w, sample_code, WALK_CUT);
 }
 
-static long sample_names(__u64 index, struct walk *w)
+/*
+ * The position of the frame's current instruction in its code. The evaluator stores it at each
+ * instruction, in all versions.
+ */
+static __always_inline __s32 frame_offset(const struct walk *w)
 {
-	return sample_next(w) != WALK_FRAME;
+	__u64 at = 0;
+
+	if (user_read(&at, sizeof(at), w->frame + layout.frame_instr))
+		return PYP_SAMPLE_NO_OFFSET;
+	if (sampling.instr_unit)
+		return (__u32)at * sampling.instr_unit;
+	at -= w->code + layout.code_start;
+	return (at + 0x7fffffff) >> 32 ? PYP_SAMPLE_NO_OFFSET : (__s32)at;
+}
+
+struct names {
+	struct walk walk;
+	__s32 offset;
+	__u32 pad;
+};
+
+static long sample_names(__u64 index, struct names *n)
+{
+	if (sample_next(&n->walk) != WALK_FRAME)
+		return 1;
+	if (!index)
+		n->offset = frame_offset(&n->walk);
+	return 0;
 }
 
 struct sample {
@@ -247,7 +273,7 @@ struct sample {
 	__u64 failed;
 	__u64 native; /* see struct native_top */
 	__u32 native_flag;
-	__u32 pad;
+	__s32 offset;
 };
 
 #define SAMPLE_RECORDS (PYP_SAMPLE_MAX_DEPTH / PYP_SAMPLE_CODES)
@@ -285,6 +311,8 @@ static long sample_record(__u64 index, struct sample *s)
 	r->period = s->period;
 	r->first = index * PYP_SAMPLE_CODES;
 	r->count = n;
+	r->offset = index ? PYP_SAMPLE_NO_OFFSET : s->offset;
+	r->pad = 0;
 	bpf_ringbuf_submit(r, wake_check());
 	return !!(arg & PYP_SAMPLE_LAST);
 }
@@ -292,7 +320,7 @@ static long sample_record(__u64 index, struct sample *s)
 /* Sends names first, for the reason given at chain_send. */
 static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period, __u64 ip)
 {
-	struct walk names = {.next = frame, .tid = tid};
+	struct names names = {.walk = {.next = frame, .tid = tid}, .offset = PYP_SAMPLE_NO_OFFSET};
 	struct sample s = {.walk = {.next = frame, .tid = tid}, .period = period};
 
 	if (native_calls.on) {
@@ -303,6 +331,7 @@ static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period, __
 		s.native_flag = top.flag;
 	}
 	bpf_loop(sampling.top ? 1 : PYP_SAMPLE_MAX_DEPTH, sample_names, &names, 0);
+	s.offset = names.offset;
 	bpf_loop(SAMPLE_RECORDS, sample_record, &s, 0);
 	if (s.failed)
 		count(sampling.when == PYP_SAMPLING_ALONE ? PYP_LOSS_lost_events

@@ -220,6 +220,7 @@ static enum decode_error decode_sample(const void *data, size_t size, struct eve
 	s->first = r.first;
 	s->count = r.count;
 	s->flags = r.h.arg;
+	s->offset = r.offset;
 	s->codes = (const void *)((const uint8_t *)data + SAMPLE_HEAD);
 	return DECODE_OK;
 }

@@ -43,6 +43,7 @@ struct event_sample {
 	uint32_t first;
 	uint32_t count;
 	uint16_t flags; /* PYP_SAMPLE_* */
+	int32_t offset; /* see struct pyp_rec_sample */
 	/* Points into the caller's aligned copy. With METHOD or NATIVE, the first entry of the
 	 * first part is a C function. */
 	const uint64_t *codes;

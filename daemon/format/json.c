@@ -17,6 +17,7 @@
 #include "format/provenance.h"
 #include "format/quantiles.h"
 #include "format/writers.h"
+#include "snapshot/lines.h"
 #include "snapshot/pseudo.h"
 
 struct writer {
@@ -31,6 +32,7 @@ struct writer {
 	uint64_t (*outside)[SNAPSHOT_CLOCKS]; /* per thread: the figures of its "<outside>" row */
 	bool durations; /* functions have durations, valid for the written threads */
 	bool errors;	/* figures have standard errors, valid for the written threads */
+	bool lines;	/* functions have lines, valid for the written threads */
 };
 
 static void next(struct writer *w, bool *first)
@@ -314,6 +316,19 @@ static void put_errors(struct writer *w, const struct snapshot_func *f)
 	fputs("}}", w->out);
 }
 
+/* Self time by source line; line 0 is unknown. */
+static void put_lines(struct writer *w, const struct snapshot_func *f)
+{
+	fputs(",\"lines\":[", w->out);
+	for (uint32_t i = 0; i < f->nlines; i++) {
+		const struct snapshot_line *l = &f->lines[i];
+
+		fprintf(w->out, "%s[%" PRId32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
+			l->line, l->self_ns, (uint64_t)(snapshot_line_error(l) + 0.5), l->samples);
+	}
+	fputc(']', w->out);
+}
+
 /* NULL means out of memory; the caller reports the error later. */
 static json_t *owner(const struct snapshot_func *f,
 		     const char *(*find)(const char *name, size_t *len))
@@ -361,6 +376,8 @@ static int put_function(struct writer *w, const struct snapshot_func *f, const s
 		put_durations(w, f->durations);
 	if (w->errors)
 		put_errors(w, f);
+	if (w->lines && f->nlines)
+		put_lines(w, f);
 	fputc('}', w->out);
 	return 0;
 }
@@ -559,7 +576,8 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 			   .node_at = node_at,
 			   .outside = outside,
 			   .durations = view_has_durations(s, &o->filter),
-			   .errors = view_has_errors(s, &o->filter)};
+			   .errors = view_has_errors(s, &o->filter),
+			   .lines = view_has_lines(s, &o->filter)};
 	int err;
 
 	(void)diag;

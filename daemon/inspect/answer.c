@@ -33,6 +33,11 @@ struct wire_code {
 	uint32_t len[3];
 };
 
+struct wire_lines {
+	int32_t firstlineno;
+	uint32_t n; /* runs that follow */
+};
+
 struct wire_hidden {
 	uint32_t misses;
 	char text[256];
@@ -54,6 +59,8 @@ size_t answer_max(enum question q)
 		return sizeof(uint64_t);
 	case QUESTION_GILS:
 		return sizeof(struct pyp_gil_range) * PYP_GIL_RANGES;
+	case QUESTION_LINES:
+		return sizeof(struct wire_lines) + CODE_LINES_MAX * sizeof(struct code_line_run);
 	case QUESTION_CENSUS:
 		return answer_census_max;
 	case QUESTIONS:
@@ -258,6 +265,53 @@ int answer_decode_code(const void *data, size_t size, struct code_names *ret)
 	c.flags = w.flags;
 	*ret = c;
 	memset(&c, 0, sizeof(c)); /* owned by the caller now */
+	return 0;
+}
+
+/* ---- lines ------------------------------------------------------------------------------- */
+
+char *answer_encode_lines(const struct code_lines *c, size_t *ret_size)
+{
+	const struct wire_lines w = {.firstlineno = c->firstlineno, .n = c->n};
+	size_t size = sizeof(w) + c->n * sizeof(*c->v);
+	char *out = malloc(size);
+
+	if (!out)
+		return NULL;
+	memcpy(out, &w, sizeof(w));
+	if (c->n)
+		memcpy(out + sizeof(w), c->v, c->n * sizeof(*c->v));
+	*ret_size = size;
+	return out;
+}
+
+static bool runs_are_possible(const struct code_line_run *v, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (v[i].line < 0 || v[i].end <= (i ? v[i - 1].end : 0))
+			return false;
+	return true;
+}
+
+int answer_decode_lines(const void *data, size_t size, struct code_lines *ret)
+{
+	_cleanup_(code_lines_deinit) struct code_lines c = {0};
+	struct wire_lines w;
+
+	if (size < sizeof(w))
+		return -EPROTO;
+	memcpy(&w, data, sizeof(w));
+	if (w.n > CODE_LINES_MAX || size - sizeof(w) != w.n * sizeof(*c.v))
+		return -EPROTO;
+	c = (struct code_lines){.firstlineno = w.firstlineno, .n = w.n};
+	c.v = malloc(w.n * sizeof(*c.v) + 1);
+	if (!c.v)
+		return -ENOMEM;
+	memcpy(c.v, (const char *)data + sizeof(w), w.n * sizeof(*c.v));
+	if (!runs_are_possible(c.v, c.n))
+		return -EPROTO;
+	*ret = c;
+	c.v = NULL; /* owned by the caller now */
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/code_lines.h"
 #include "base/code_names.h"
 #include "base/diag.h"
 #include "python/census.h"
@@ -28,6 +29,7 @@ enum question {
 	QUESTION_DUMP, /* stacks with lines */
 	QUESTION_GILS,
 	QUESTION_CENSUS,
+	QUESTION_LINES,
 	QUESTIONS
 };
 
@@ -78,6 +80,9 @@ int answer_decode_stacks(const void *data, size_t size, struct python_stack **re
 
 char *answer_encode_code(const struct code_names *c, size_t *ret_size);
 int answer_decode_code(const void *data, size_t size, struct code_names *ret);
+
+char *answer_encode_lines(const struct code_lines *c, size_t *ret_size);
+int answer_decode_lines(const void *data, size_t size, struct code_lines *ret);
 
 char *answer_encode_hidden(bool misses, const char *text, size_t *ret_size);
 int answer_decode_gils(const void *data, size_t size, struct pyp_gil_range out[PYP_GIL_RANGES]);

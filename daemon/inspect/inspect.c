@@ -480,6 +480,13 @@ int inspect_code(struct inspect *in, uint64_t code, struct code_names *ret)
 	return r < 0 ? r : checked(in, answer_decode_code(in->content, in->head.size, ret));
 }
 
+int inspect_lines(struct inspect *in, uint64_t code, struct code_lines *ret)
+{
+	int r = ask(in, QUESTION_LINES, code);
+
+	return r < 0 ? r : checked(in, answer_decode_lines(in->content, in->head.size, ret));
+}
+
 int inspect_hidden(struct inspect *in, bool *misses, char *out, size_t size)
 {
 	int r = ask(in, QUESTION_HIDDEN, 0);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/code_lines.h"
 #include "base/code_names.h"
 #include "base/diag.h"
 #include "plan/plan.h"
@@ -108,6 +109,8 @@ int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, siz
 /* The same by python_dump, with lines. */
 int inspect_dump(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n);
 int inspect_code(struct inspect *in, uint64_t code, struct code_names *ret);
+/* The lines of a code object; -E2BIG: too many. */
+int inspect_lines(struct inspect *in, uint64_t code, struct code_lines *ret);
 int inspect_hidden(struct inspect *in, bool *misses, char *out, size_t size);
 /* Find the address ranges of the GILs; the rest of ret is zeroed. Returns their number; 0: unknown. */
 int inspect_gils(struct inspect *in, struct pyp_gil_range ret[PYP_GIL_RANGES]);
@@ -117,7 +120,7 @@ int inspect_census(struct inspect *in, struct census *ret);
 /* 0: the memory that it reads is no more (the target has executed a program, or ended). */
 int inspect_exec_id(struct inspect *in, uint64_t *ret);
 
-/* The number of questions for stacks and code objects that timed out. */
+/* The number of questions for stacks and names of code objects that timed out. */
 uint64_t inspect_late(const struct inspect *in);
 
 #endif

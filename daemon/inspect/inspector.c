@@ -17,6 +17,7 @@
 #include "inspect/inspect.h"
 #include "plan/gil.h"
 #include "plan/own_code.h"
+#include "python/lines.h"
 
 /*
  * Files that are opened once, before the inspector may lose access or the target executes another
@@ -299,6 +300,20 @@ static int answer_code(const struct inspector *in, uint64_t code, char **ret, si
 	return *ret ? 0 : -ENOMEM;
 }
 
+static int answer_lines(const struct inspector *in, uint64_t code, char **ret, size_t *ret_size)
+{
+	_cleanup_(code_lines_deinit) struct code_lines c = {0};
+	_cleanup_(lines_deinit) struct lines ls = {0};
+	int r = lines_read(&in->python->layout, &in->access.memory, code, &ls);
+
+	if (r == 0)
+		r = lines_expand(&ls, &c);
+	if (r < 0)
+		return r;
+	*ret = answer_encode_lines(&c, ret_size);
+	return *ret ? 0 : -ENOMEM;
+}
+
 static int answer_hidden(const struct inspector *in, char **ret, size_t *ret_size)
 {
 	char text[256];
@@ -358,6 +373,8 @@ static bool serve(struct inspector *in)
 		r = answer_stacks(in, q.question == QUESTION_DUMP, &out, &size);
 	else if (q.question == QUESTION_CODE)
 		r = answer_code(in, q.arg, &out, &size);
+	else if (q.question == QUESTION_LINES)
+		r = answer_lines(in, q.arg, &out, &size);
 	else if (q.question == QUESTION_HIDDEN)
 		r = answer_hidden(in, &out, &size);
 	else if (q.question == QUESTION_GILS)

@@ -49,6 +49,7 @@ struct pyp_sampling sampler_layout(const struct layout *l, const struct probe_sa
 		.cframe_current = l->cframe_current,
 		.when = s->when,
 		.top = s->top,
+		.instr_unit = l->lasti_unit,
 	};
 }
 

@@ -77,6 +77,7 @@ void profile_free(struct profile *p)
 	codes_deinit(&p->codes);
 	gils_deinit(&p->gils);
 	counts_deinit(&p->counts);
+	line_counts_deinit(&p->lines);
 	samples_by_func_deinit(&p->beside.trace);
 	samples_by_func_deinit(&p->beside.before);
 	calltree_deinit(&p->rb.tree);
@@ -418,38 +419,6 @@ static void on_thread_exit(struct profile *p, const struct event *e)
 	profile_end_thread(p, th, e->ts);
 }
 
-static void on_sample(struct profile *p, const struct event *e)
-{
-	const struct event_sample *s = &e->u.sample;
-	bool wanted = p->tracing || p->windows, last = s->flags & PYP_SAMPLE_LAST;
-	struct thread *th;
-	uint32_t node;
-
-	p->samples += wanted && last;
-	if (p->beside.wanted) {
-		if (wanted)
-			samples_by_func_add(&p->beside.trace, &p->codes, s);
-		return;
-	}
-	th = wanted ? threads_get(&p->threads, e->tid, e->ts) : NULL;
-	if (!th) {
-		p->rb.truncated += wanted && last;
-		return;
-	}
-	node = samples_add(&p->rb, &p->codes, th, s);
-	if (node == NODE_NONE)
-		return;
-	/* Between windows a sample only supports the correction of times. */
-	if (p->windows) {
-		(void)estimate_sample(&p->estimate, &p->rb.tree, node);
-		return;
-	}
-	p->rb.tree.nodes[node].self[SNAPSHOT_CPU] += s->period;
-	th->total[SNAPSHOT_CPU] += s->period;
-	th->last_ts = e->ts > th->last_ts ? e->ts : th->last_ts;
-	p->events++;
-}
-
 /* The router ------------------------------------------------------------------------------- */
 
 void profile_event(struct profile *p, const struct event *e)
@@ -481,15 +450,17 @@ void profile_event(struct profile *p, const struct event *e)
 	case PYP_REC_CODE:
 		codes_code(&p->codes, e->tid, e->u.code.code, e->u.code.firstlineno,
 			   e->u.code.flags);
+		line_counts_forget(&p->lines, e->u.code.code);
 		break;
 	case PYP_REC_STRING:
 		codes_string(&p->codes, e->tid, &e->u.string);
 		break;
 	case PYP_REC_CODE_FREE:
 		codes_free(&p->codes, e->u.code.code);
+		line_counts_forget(&p->lines, e->u.code.code);
 		break;
 	case PYP_REC_SAMPLE:
-		on_sample(p, e);
+		profile_on_sample(p, e);
 		break;
 	case PYP_REC_CODE_ID:
 		counts_name(&p->counts, &p->codes, e->u.code.id, e->u.code.code);
@@ -509,14 +480,6 @@ void profile_event(struct profile *p, const struct event *e)
 	default:
 		break; /* session/ handles FORK and EXEC */
 	}
-}
-
-void profile_sample_before(struct profile *p, const struct event *e)
-{
-	if (e->type == PYP_REC_SAMPLE)
-		samples_by_func_add(&p->beside.before, &p->codes, &e->u.sample);
-	else if (e->type == PYP_REC_CODE || e->type == PYP_REC_STRING)
-		profile_event(p, e);
 }
 
 void profile_set_calls(struct profile *p, const struct call_count *v, size_t n)
@@ -562,11 +525,6 @@ void profile_ends_are_hidden(struct profile *p)
 	p->rb.coros.ends_hidden = true;
 }
 
-void profile_is_sampled(struct profile *p)
-{
-	p->beside.wanted = true;
-}
-
 void profile_begin(struct profile *p, uint64_t ts)
 {
 	p->tracing = true;
@@ -605,6 +563,7 @@ void profile_end(struct profile *p, uint64_t ts)
 	profile_pause(p, ts);
 	/* While tracing is off, code objects are created and freed. */
 	codes_forget(&p->codes);
+	line_counts_forget_all(&p->lines);
 }
 
 void profile_clear(struct profile *p, uint64_t ts)
@@ -632,6 +591,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	gils_clear(&p->gils);
 	counts_clear(&p->counts);
 	samples_by_func_clear(&p->beside.trace);
+	line_counts_clear(&p->lines);
 	p->events = p->resyncs = 0;
 	window_clear(&p->window);
 	if (p->tracing && ts > p->window.begin_ts)

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/code_names.h"
 #include "counting/counts.h"
+#include "counting/line_counts.h"
 #include "event/event.h"
 #include "snapshot/snapshot.h"
 #include "stack/natives.h"
@@ -73,6 +74,12 @@ void profile_ends_are_hidden(struct profile *p);
  * maps to a name. find NULL: no names (tests).
  */
 void profile_names_natives(struct profile *p, natives_find_fn find, void *ctx);
+
+/* Samples have lines, which this function reads. They are not counted without it. */
+void profile_reads_lines(struct profile *p, line_counts_read_fn read, void *ctx);
+
+/* Their lines are wrong: forgets them, and counts no more. */
+void profile_refuse_lines(struct profile *p);
 
 /* Samples accompany calls and returns, to correct their times. Call it before any of them. */
 void profile_is_sampled(struct profile *p);

@@ -4,6 +4,7 @@
 #define PYPROF_PROFILE_PROFILE_PRIV_H
 
 #include "counting/counts.h"
+#include "counting/line_counts.h"
 #include "counting/samples.h"
 #include "estimate/estimate.h"
 #include "estimate/window.h"
@@ -32,6 +33,7 @@ struct profile {
 	uint64_t events, resyncs;
 	uint64_t samples; /* total, including those that could not be stored */
 	struct samples_beside beside;
+	struct line_counts lines;
 	struct counts counts;
 	struct ended ended;
 	struct estimate estimate;
@@ -47,6 +49,9 @@ static inline struct thread *profile_live_thread(const struct profile *p, uint32
 
 /* Ends a thread with everything on its stacks. */
 void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts);
+
+/* profile_samples.c */
+void profile_on_sample(struct profile *p, const struct event *e);
 
 /* profile_ended.c */
 /* Adds a thread that has ended, has no stacks, and is no longer in the index by tid. */

@@ -659,6 +659,9 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		take_errors(&t, target);
 	}
 	add_counters(p, target);
+	err = line_counts_take(&p->lines, t.func_map, s, &target->lines_dropped);
+	if (err)
+		return err;
 	err = take_waits(p, t.func_map, s, target);
 	if (err)
 		return err;

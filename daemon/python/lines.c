@@ -6,8 +6,9 @@
 #include "python/lines.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
+
+#include "base/cleanup.h"
 
 /* The maximum size of a table in bytes. The largest one in the standard library is below 100 kB. */
 #define TABLE_MAX (1u << 20)
@@ -32,37 +33,44 @@ static int32_t known(int64_t line)
 	return line > 0 && line <= INT32_MAX ? (int32_t)line : LINE_UNKNOWN;
 }
 
-/* co_lnotab: pairs of a byte increment and a line increment. */
-static int32_t find_lnotab(const struct lines *ls, int64_t offset)
+/*
+ * co_lnotab: pairs of a byte increment and a line increment, which applies behind these bytes. The
+ * last line has no end.
+ */
+static bool next_lnotab(const struct lines *ls, struct lines_run *r)
 {
-	int64_t line = ls->firstlineno, addr = 0;
-
-	for (size_t i = 0; i + 1 < ls->size; i += 2) {
-		addr += ls->table[i];
-		if (addr > offset)
-			break;
-		line += (int8_t)ls->table[i + 1];
+	if (r->end == INT64_MAX)
+		return false;
+	if (r->at)
+		r->at_line += (int8_t)ls->table[r->at - 1];
+	for (; r->at + 1 < ls->size; r->at += 2) {
+		if (ls->table[r->at]) {
+			r->end += ls->table[r->at];
+			r->at += 2;
+			r->line = known(r->at_line);
+			return true;
+		}
+		r->at_line += (int8_t)ls->table[r->at + 1];
 	}
-	return known(line);
+	r->end = INT64_MAX;
+	r->line = known(r->at_line);
+	return true;
 }
 
 /* co_linetable of 3.10: pairs of a number of bytes and the line increment that applies to them. */
-static int32_t find_pep626(const struct lines *ls, int64_t offset)
+static bool next_pep626(const struct lines *ls, struct lines_run *r)
 {
-	int64_t line = ls->firstlineno, end = 0;
+	int8_t delta;
 
-	if (offset < 0)
-		return known(line);
-	for (size_t i = 0; i + 1 < ls->size; i += 2) {
-		int8_t delta = (int8_t)ls->table[i + 1];
-
-		end += ls->table[i];
-		if (delta != PEP626_NO_LINE)
-			line += delta;
-		if (offset < end)
-			return delta == PEP626_NO_LINE ? LINE_UNKNOWN : known(line);
-	}
-	return LINE_UNKNOWN;
+	if (r->at + 1 >= ls->size)
+		return false;
+	delta = (int8_t)ls->table[r->at + 1];
+	r->end += ls->table[r->at];
+	r->at += 2;
+	if (delta != PEP626_NO_LINE)
+		r->at_line += delta;
+	r->line = delta == PEP626_NO_LINE ? LINE_UNKNOWN : known(r->at_line);
+	return true;
 }
 
 /* Reads a varint: six bits per byte, least significant first; bit 6 set: another byte follows. */
@@ -104,41 +112,100 @@ static bool take_delta(const struct lines *ls, unsigned int code, size_t *at, in
 	return true;
 }
 
-static int32_t find_location(const struct lines *ls, int64_t offset)
+static bool next_location(const struct lines *ls, struct lines_run *r)
 {
-	int64_t line = ls->firstlineno, end = 0, delta;
-	size_t at = 0;
+	unsigned int code;
+	int64_t delta;
+	uint8_t head;
 
-	if (offset < 0)
-		return known(line);
-	while (at < ls->size) {
-		uint8_t head = ls->table[at++];
-		unsigned int code = head >> 3 & 15;
-
-		/* Only the first byte of an entry has its highest bit set. */
-		if (!(head & 0x80) || !take_delta(ls, code, &at, &delta))
-			break;
-		line += delta;
-		end += 2 * ((head & 7) + 1); /* the length is in code units of 2 bytes */
-		if (offset < end)
-			return code == LOCATION_NONE ? LINE_UNKNOWN : known(line);
-		while (at < ls->size && !(ls->table[at] & 0x80))
-			at++;
+	if (r->at >= ls->size)
+		return false;
+	head = ls->table[r->at++];
+	code = head >> 3 & 15;
+	/* Only the first byte of an entry has its highest bit set. */
+	if (!(head & 0x80) || !take_delta(ls, code, &r->at, &delta)) {
+		r->at = ls->size;
+		return false;
 	}
-	return LINE_UNKNOWN;
+	r->at_line += delta;
+	r->end += 2 * ((head & 7) + 1); /* the length is in code units of 2 bytes */
+	r->line = code == LOCATION_NONE ? LINE_UNKNOWN : known(r->at_line);
+	while (r->at < ls->size && !(ls->table[r->at] & 0x80))
+		r->at++;
+	return true;
+}
+
+struct lines_run lines_first(const struct lines *ls)
+{
+	return (struct lines_run){.at_line = ls->firstlineno};
+}
+
+bool lines_next(const struct lines *ls, struct lines_run *run)
+{
+	switch (ls->format) {
+	case LINE_LNOTAB:
+		return next_lnotab(ls, run);
+	case LINE_PEP626:
+		return next_pep626(ls, run);
+	case LINE_LOCATIONS:
+		return next_location(ls, run);
+	}
+	return false;
 }
 
 int32_t lines_find(const struct lines *ls, int64_t offset)
 {
-	switch (ls->format) {
-	case LINE_LNOTAB:
-		return find_lnotab(ls, offset);
-	case LINE_PEP626:
-		return find_pep626(ls, offset);
-	case LINE_LOCATIONS:
-		return find_location(ls, offset);
-	}
+	struct lines_run run = lines_first(ls);
+
+	if (offset < 0)
+		return known(ls->firstlineno);
+	while (lines_next(ls, &run))
+		if (offset < run.end)
+			return run.line;
 	return LINE_UNKNOWN;
+}
+
+/* Adjacent runs of one line become one; empty ones are left out. */
+static int add_run(struct code_lines *c, uint32_t *room, const struct lines_run *run)
+{
+	struct code_line_run *last = c->n ? &c->v[c->n - 1] : NULL;
+	uint32_t end = run->end < CODE_LINES_NO_END ? (uint32_t)run->end : CODE_LINES_NO_END;
+
+	if (end == (last ? last->end : 0))
+		return 0;
+	if (last && last->line == run->line) {
+		last->end = end;
+		return 0;
+	}
+	if (c->n == CODE_LINES_MAX)
+		return -E2BIG;
+	if (c->n == *room) {
+		uint32_t want = *room ? 2 * *room : 32;
+		struct code_line_run *v = reallocarray(c->v, want, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		c->v = v;
+		*room = want;
+	}
+	c->v[c->n++] = (struct code_line_run){.end = end, .line = run->line};
+	return 0;
+}
+
+int lines_expand(const struct lines *ls, struct code_lines *ret)
+{
+	_cleanup_(code_lines_deinit) struct code_lines c = {.firstlineno = ls->firstlineno};
+	struct lines_run run = lines_first(ls);
+	uint32_t room = 0;
+	int r = 0;
+
+	while (r == 0 && lines_next(ls, &run))
+		r = add_run(&c, &room, &run);
+	if (r < 0)
+		return r;
+	*ret = c;
+	c.v = NULL;
+	return 0;
 }
 
 int lines_read(const struct layout *l, const struct memory *mem, uint64_t code, struct lines *ret)

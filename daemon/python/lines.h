@@ -8,9 +8,11 @@
 #ifndef PYPROF_PYTHON_LINES_H
 #define PYPROF_PYTHON_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/code_lines.h"
 #include "python/layout.h"
 #include "target/memory.h"
 
@@ -27,6 +29,22 @@ struct lines {
 
 /* Returns the format of a version's tables. */
 enum line_format lines_format(const struct layout *l);
+
+/* A run of instructions with the same line: those from the end of the run before to `end`, bytes. */
+struct lines_run {
+	int64_t end;
+	int32_t line; /* LINE_UNKNOWN: none */
+	/* private */
+	int64_t at_line;
+	size_t at;
+};
+
+/* Iterates: before the first run, and to the next one. Returns false if there is none. */
+struct lines_run lines_first(const struct lines *lines);
+bool lines_next(const struct lines *lines, struct lines_run *run);
+
+/* Makes a list of the runs. Returns 0, -ENOMEM, or -E2BIG. *ret is set only on success. */
+int lines_expand(const struct lines *lines, struct code_lines *ret);
 
 /*
  * Returns the line of the instruction at this byte offset in the code; offset < 0: before the first

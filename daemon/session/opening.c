@@ -26,6 +26,13 @@ static int tracee_resolve(void *ctx, uint64_t code, struct code_names *ret)
 	return inspect_code(t->inspect, code, ret);
 }
 
+static int tracee_read_lines(void *ctx, uint64_t code, struct code_lines *ret)
+{
+	const struct tracee *t = ctx;
+
+	return inspect_lines(t->inspect, code, ret);
+}
+
 /* The file that is mapped at an address. */
 static int tracee_find_native(void *ctx, uint64_t address, struct native_code *ret)
 {
@@ -70,6 +77,9 @@ void tracee_warn_text(struct tracee *t)
 		     (unsigned long long)late);
 	/* What was missed stays missed. */
 	t->misses_calls |= t->hidden_misses || t->hold_gap_ns;
+	/* Compiled code does not store in its frame where it is. */
+	if (t->hidden_misses && t->profile)
+		profile_refuse_lines(t->profile);
 }
 
 /* Looked at again before each report, since a JIT starts when it is warm. */
@@ -281,6 +291,8 @@ int tracee_make_profile(struct tracee *t, struct diag *diag)
 	    profile_keep_waits(t->profile) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 	profile_names_natives(t->profile, tracee_find_native, t);
+	if (target_opts_rate(&t->opts))
+		profile_reads_lines(t->profile, tracee_read_lines, t);
 	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)
 		profile_ends_are_hidden(t->profile);
 	if (t->collector->stacks && !t->collector->windows && target_opts_rate(&t->opts))

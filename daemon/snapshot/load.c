@@ -136,6 +136,37 @@ static void read_durations(struct loader *l, const json_t *v, struct snapshot_fu
 	}
 }
 
+/* Present only for sampled functions. */
+static void read_lines(struct loader *l, const json_t *v, struct snapshot_func *f)
+{
+	size_t n = json_array_size(v), i;
+	struct snapshot_line *lines;
+	const json_t *row;
+
+	if (!n)
+		return;
+	lines = snapshot_alloc(l->s, n, sizeof(*lines));
+	if (!lines) {
+		loader_no_memory(l);
+		return;
+	}
+	json_array_foreach(v, i, row)
+	{
+		double error =
+			(double)loader_unsigned(l, json_array_get(row, 2), "lines", INT64_MAX);
+
+		lines[i] = (struct snapshot_line){
+			.line = (int32_t)loader_unsigned(l, json_array_get(row, 0), "lines",
+							 INT32_MAX),
+			.self_ns = loader_unsigned(l, json_array_get(row, 1), "lines", INT64_MAX),
+			.samples = loader_unsigned(l, json_array_get(row, 3), "lines", INT64_MAX),
+			.variance = error * error,
+		};
+	}
+	f->lines = lines;
+	f->nlines = (uint32_t)n;
+}
+
 static void read_func(struct loader *l, const json_t *v)
 {
 	struct snapshot_func *f = loader_append(l, &l->funcs);
@@ -155,6 +186,7 @@ static void read_func(struct loader *l, const json_t *v)
 	f->pseudo = loader_get_bool(l, v, "pseudo");
 	read_errors(l, json_object_get(v, "error"), f);
 	read_durations(l, json_object_get(v, "durations"), f);
+	read_lines(l, json_object_get(v, "lines"), f);
 	if (!f->filename)
 		f->filename = "";
 	if (!f->name)

@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "base/strtab.h"
+#include "snapshot/lines.h"
 
 struct merger {
 	struct snapshot *s;
@@ -81,12 +82,16 @@ static int add_func(struct merger *m, const struct snapshot_func *f, uint32_t *r
 			continue;
 		snapshot_add_variance(&m->s->funcs[i], f->variance);
 		*ret = i;
+		if (snapshot_add_lines(m->s, &m->s->funcs[i], f->lines, f->nlines) < 0)
+			return -ENOMEM;
 		return snapshot_merge_durations(m->s, &m->s->funcs[i], f->durations);
 	}
 	copy = &m->s->funcs[at];
 	*copy = *f;
 	copy->durations = NULL;
-	if (snapshot_merge_durations(m->s, copy, f->durations) < 0 ||
+	copy->nlines = 0;
+	if (snapshot_add_lines(m->s, copy, f->lines, f->nlines) < 0 ||
+	    snapshot_merge_durations(m->s, copy, f->durations) < 0 ||
 	    copy_str(m, &copy->filename) < 0 || copy_str(m, &copy->name) < 0 ||
 	    copy_str(m, &copy->qualname) < 0 || map_put(&m->funcs, hash, at) < 0)
 		return -ENOMEM;

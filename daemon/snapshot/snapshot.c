@@ -372,13 +372,21 @@ static bool is_func(const struct snapshot *s, uint32_t func)
 	return func == SNAPSHOT_NONE || func < s->nfuncs;
 }
 
+static bool lines_valid(const struct snapshot_func *f)
+{
+	for (uint32_t i = 0; i < f->nlines; i++)
+		if (f->lines[i].line < 0 || (i && f->lines[i].line <= f->lines[i - 1].line))
+			return false;
+	return true;
+}
+
 bool snapshot_valid(const struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->nthreads; i++)
 		if (!thread_valid(s, i))
 			return false;
 	for (uint32_t i = 0; i < s->nfuncs; i++)
-		if (!s->funcs[i].filename || !s->funcs[i].name)
+		if (!s->funcs[i].filename || !s->funcs[i].name || !lines_valid(&s->funcs[i]))
 			return false;
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (!node_valid(s, i))

@@ -46,6 +46,14 @@ struct snapshot_durations {
 	uint64_t max; /* 0: unknown, like all in bucket 0: shorter than the cost of their probes */
 };
 
+/* Self time of a function by source line, from samples on the CPU clock. See lines.h. */
+struct snapshot_line {
+	int32_t line; /* 0: unknown */
+	uint64_t samples;
+	uint64_t self_ns;
+	double variance; /* of self_ns, in ns^2 */
+};
+
 struct snapshot_func {
 	const char *filename;
 	const char *name;
@@ -60,6 +68,8 @@ struct snapshot_func {
 	 */
 	double variance[SNAPSHOT_FIGURES];
 	struct snapshot_durations *durations; /* over all threads, per clock; NULL: none */
+	struct snapshot_line *lines;	      /* over all threads, sorted by line */
+	uint32_t nlines;		      /* 0: not sampled */
 };
 
 /* One calling context. Parents precede their children. */
@@ -218,6 +228,7 @@ struct snapshot_wait {
  * 	context switches that were not reported
  * 	contexts or threads added up in "(truncated)"
  * 	ends of calls whose durations exceeded the memory limit
+ * 	samples of lines that exceeded the memory limit, or of functions without calls
  * 	records that could not be decoded
  * 	coroutines beyond the limit
  */
@@ -233,6 +244,7 @@ struct snapshot_wait {
 	X(truncated, "truncated", "truncated", "contexts or threads are summed in (truncated)")    \
 	X(durations_dropped, "durations_dropped", "durations",                                     \
 	  "calls are not among them: too many functions")                                          \
+	X(lines_dropped, "lines_dropped", "lines", "samples are not among them: too many lines")   \
 	X(decode_errors, "decode_errors", "dropped", "records that could not be read")             \
 	X(forgotten, "forgotten_coroutines", NULL, "")
 

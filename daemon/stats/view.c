@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "snapshot/lines.h"
 #include "stats/tree.h"
 
 /*
@@ -82,6 +83,11 @@ bool view_has_errors(const struct snapshot *s, const struct view_filter *filter)
 bool view_has_durations(const struct snapshot *s, const struct view_filter *filter)
 {
 	return selects_all(s, filter) && snapshot_has_durations(s);
+}
+
+bool view_has_lines(const struct snapshot *s, const struct view_filter *filter)
+{
+	return selects_all(s, filter) && snapshot_has_lines(s);
 }
 
 static int reserve_edge(struct walk *w)

@@ -60,6 +60,8 @@ bool view_has_errors(const struct snapshot *s, const struct view_filter *filter)
 
 /* Returns whether functions have durations. They also apply to the sum of all threads. */
 bool view_has_durations(const struct snapshot *s, const struct view_filter *filter);
+/* Returns whether functions have lines, which also apply to the sum of all threads. */
+bool view_has_lines(const struct snapshot *s, const struct view_filter *filter);
 
 int view_build(const struct snapshot *s, const struct view_filter *filter, struct view **ret);
 void view_free(struct view *v);

@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 17
+#define PYP_BPF_ABI_VERSION 18
 
 /*
  * Which probe hits produce records. Between windows there are no records of calls, nor of switches,
@@ -490,6 +490,9 @@ _Static_assert(sizeof(struct pyp_rec_memory) == 32, "pyp_rec_memory changed size
  * With METHOD or NATIVE in the first record, a C function runs on top of the stack. The first entry
  * is then the address of its PyMethodDef, whose METHOD precedes, or the address of the current
  * instruction.
+ *
+ * offset: in the first record, the position in bytes of the innermost Python frame's instruction in
+ * its code; negative: before the first one. PYP_SAMPLE_NO_OFFSET: unknown, or in a later record.
  */
 #define PYP_SAMPLE_CODES     64
 #define PYP_SAMPLE_LAST	     1u /* h.arg: the last record of the sample */
@@ -497,12 +500,15 @@ _Static_assert(sizeof(struct pyp_rec_memory) == 32, "pyp_rec_memory changed size
 #define PYP_SAMPLE_METHOD    4u
 #define PYP_SAMPLE_NATIVE    8u
 #define PYP_SAMPLE_MAX_DEPTH 1024
+#define PYP_SAMPLE_NO_OFFSET (-0x7fffffff - 1)
 
 struct pyp_rec_sample {
 	struct pyp_rec h;
 	__u64 period;
 	__u32 first;
 	__u32 count;
+	__s32 offset;
+	__u32 pad;
 	__u64 codes[PYP_SAMPLE_CODES];
 };
 
@@ -531,8 +537,10 @@ struct pyp_sampling {
 	__u64 period; /* ns of CPU time between samples */
 	__u16 interp_next, interp_threads;
 	__u16 ts_next, ts_thread_id, ts_frame, ts_cframe, cframe_current;
-	__u8 when; /* PYP_SAMPLING_* */
-	__u8 top;  /* send only the innermost frame of the stack */
+	__u8 when;	 /* PYP_SAMPLING_* */
+	__u8 top;	 /* send only the innermost frame of the stack */
+	__u8 instr_unit; /* unit of frame_instr in bytes; 0: it is a pointer */
+	__u8 pad[7];
 };
 
 /* A range of code in the target; size 0: unused. */
@@ -634,8 +642,8 @@ struct pyp_restart {
 _Static_assert(sizeof(struct pyp_native_calls) == 272, "pyp_native_calls changed size");
 _Static_assert(sizeof(struct pyp_restart) == 16, "pyp_restart changed size");
 _Static_assert(sizeof(struct pyp_waiting) == 16, "pyp_waiting changed size");
-_Static_assert(sizeof(struct pyp_sampling) == 24, "pyp_sampling changed size");
-_Static_assert(sizeof(struct pyp_rec_sample) == 32 + 8 * PYP_SAMPLE_CODES, "pyp_rec_sample size");
+_Static_assert(sizeof(struct pyp_sampling) == 32, "pyp_sampling changed size");
+_Static_assert(sizeof(struct pyp_rec_sample) == 40 + 8 * PYP_SAMPLE_CODES, "pyp_rec_sample size");
 _Static_assert(sizeof(struct pyp_edge) == 12, "pyp_edge changed size");
 _Static_assert(sizeof(struct pyp_rec_code_id) == 32, "pyp_rec_code_id changed size");
 _Static_assert(sizeof(struct pyp_rec) == 16, "pyp_rec changed size");

@@ -49,6 +49,16 @@ static void names(const uint8_t *data, size_t size)
 	code_names_deinit(&c);
 }
 
+static void lines(const uint8_t *data, size_t size)
+{
+	struct code_lines c;
+
+	if (answer_decode_lines(data, size, &c) < 0)
+		return;
+	check(c.n <= CODE_LINES_MAX && code_lines_find(&c, 0) >= 0);
+	code_lines_deinit(&c);
+}
+
 static void census(const uint8_t *data, size_t size)
 {
 	struct census c;
@@ -71,7 +81,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!copy)
 		return 0;
 	memcpy(copy, data + 1, size - 1);
-	if (data[0] % 5 == 0)
+	if (data[0] == 255)
+		lines(copy, size - 1);
+	else if (data[0] % 5 == 0)
 		find(copy, size - 1);
 	else if (data[0] % 5 == 1)
 		stacks(copy, size - 1);

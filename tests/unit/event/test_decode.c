@@ -124,6 +124,7 @@ static struct sample sample_of(uint8_t type)
 		s.r.sample.period = 10101010;
 		s.r.sample.first = 64;
 		s.r.sample.count = 2;
+		s.r.sample.offset = -6;
 		s.r.sample.codes[0] = 0x1000;
 		s.r.sample.codes[1] = 0x2000;
 		s.min = offsetof(struct pyp_rec_sample, codes) + 2 * sizeof(s.r.sample.codes[0]);
@@ -579,7 +580,7 @@ Test(decode, sample)
 	struct event e = decoded(PYP_REC_SAMPLE);
 
 	cr_assert(e.u.sample.period == 10101010 && e.u.sample.flags == PYP_SAMPLE_LAST);
-	cr_assert(e.u.sample.first == 64 && e.u.sample.count == 2);
+	cr_assert(e.u.sample.first == 64 && e.u.sample.count == 2 && e.u.sample.offset == -6);
 	cr_assert(e.u.sample.codes[0] == 0x1000 && e.u.sample.codes[1] == 0x2000);
 }
 

@@ -361,6 +361,35 @@ Test(answer, names)
 	check_no_leaks();
 }
 
+Test(answer, lines)
+{
+	struct code_line_run v[] = {{4, 7}, {6, 0}, {CODE_LINES_NO_END, 9}};
+	struct code_lines c = {.firstlineno = 3, .n = 3, .v = v}, got;
+	size_t size;
+	char *data = answer_encode_lines(&c, &size);
+
+	cr_assert_leq(size, answer_max(QUESTION_LINES));
+	assert_ok(answer_decode_lines(data, size, &got));
+	cr_assert(got.n == 3 && got.firstlineno == 3 && got.v[2].line == 9);
+	cr_assert_eq(code_lines_find(&got, -1), 3);
+	cr_assert_eq(code_lines_find(&got, 3), 7);
+	cr_assert_eq(code_lines_find(&got, 4), 0);
+	cr_assert_eq(code_lines_find(&got, 6), 9);
+	code_lines_deinit(&got);
+	for (size_t cut = 0; cut < size; cut++)
+		assert_err(answer_decode_lines(data, cut, &got), -EPROTO);
+	free(data);
+	v[1].end = 4;
+	data = answer_encode_lines(&c, &size);
+	assert_err(answer_decode_lines(data, size, &got), -EPROTO);
+	free(data);
+	v[1] = (struct code_line_run){5, -1};
+	data = answer_encode_lines(&c, &size);
+	assert_err(answer_decode_lines(data, size, &got), -EPROTO);
+	free(data);
+	check_no_leaks();
+}
+
 Test(answer, what_hides_calls)
 {
 	char text[256];

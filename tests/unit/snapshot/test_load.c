@@ -9,6 +9,7 @@
 #include "harness/snapshot_builder.h"
 #include "harness/temp_dir.h"
 #include "harness/test.h"
+#include "snapshot/lines.h"
 
 static char *save(const struct snapshot *s, size_t *size)
 {
@@ -37,6 +38,36 @@ static void assert_round_trip(const struct snapshot *s)
 
 	cr_assert_eq(size, again_size, "%s\n%s", saved, again);
 	assert_bytes_eq(saved, again, size);
+}
+
+/* Lines of functions, and files whose lines are impossible. */
+Test(load, lines)
+{
+	static const struct snapshot_line v[] = {{0, 1, 10, 100}, {4, 2, 20, 200}, {9, 1, 10, 100}};
+	static const char *const damage[][2] = {{"[4,20,", "[9,20,"}, {"[4,20,", "[\"\",20,"}};
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\nthread 42 43 worker\nmain a.py:1 2 100000\n");
+	struct snapshot *loaded;
+	size_t size;
+	char *saved, *at;
+
+	s->targets[0].mode = MODE_SAMPLE;
+	assert_ok(snapshot_add_lines(s, &s->funcs[0], v, 3));
+	assert_round_trip(s);
+	saved = save(s, &size);
+	cr_assert(strstr(saved, "\"lines\":[[0,10,10,1],[4,20,14,2],[9,10,10,1]]"), "%s", saved);
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_free_ char *bad = NULL;
+		struct diag diag = {0};
+
+		at = strstr(saved, damage[i][0]);
+		cr_assert(asprintf(&bad, "%.*s%s%s", (int)(at - saved), saved, damage[i][1],
+				   at + strlen(damage[i][0])) > 0);
+		assert_err(snapshot_parse(bad, strlen(bad), "test", &loaded, &diag), -EBADMSG);
+	}
+	free(saved);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
 }
 
 /*

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A profile's samples: into the tree, beside it, or before it; and their lines. */
+#include "profile/profile_priv.h"
+
+void profile_is_sampled(struct profile *p)
+{
+	p->beside.wanted = true;
+}
+
+void profile_reads_lines(struct profile *p, line_counts_read_fn read, void *ctx)
+{
+	p->lines.read = read;
+	p->lines.ctx = ctx;
+}
+
+void profile_refuse_lines(struct profile *p)
+{
+	line_counts_clear(&p->lines);
+	p->lines.read = NULL;
+}
+
+void profile_on_sample(struct profile *p, const struct event *e)
+{
+	const struct event_sample *s = &e->u.sample;
+	bool wanted = p->tracing || p->windows, last = s->flags & PYP_SAMPLE_LAST;
+	struct thread *th;
+	uint32_t node;
+
+	p->samples += wanted && last;
+	if (wanted)
+		line_counts_add(&p->lines, &p->codes, s);
+	if (p->beside.wanted) {
+		if (wanted)
+			samples_by_func_add(&p->beside.trace, &p->codes, s);
+		return;
+	}
+	th = wanted ? threads_get(&p->threads, e->tid, e->ts) : NULL;
+	if (!th) {
+		p->rb.truncated += wanted && last;
+		return;
+	}
+	node = samples_add(&p->rb, &p->codes, th, s);
+	if (node == NODE_NONE)
+		return;
+	/* Between windows a sample only supports the correction of times. */
+	if (p->windows) {
+		(void)estimate_sample(&p->estimate, &p->rb.tree, node);
+		return;
+	}
+	p->rb.tree.nodes[node].self[SNAPSHOT_CPU] += s->period;
+	th->total[SNAPSHOT_CPU] += s->period;
+	th->last_ts = e->ts > th->last_ts ? e->ts : th->last_ts;
+	p->events++;
+}
+
+void profile_sample_before(struct profile *p, const struct event *e)
+{
+	if (e->type == PYP_REC_SAMPLE)
+		samples_by_func_add(&p->beside.before, &p->codes, &e->u.sample);
+	else if (e->type == PYP_REC_CODE || e->type == PYP_REC_STRING)
+		profile_event(p, e);
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Self time by line: a program measures the CPU time of three of its lines itself, and the samples
+ * agree with it; in mode sample on every interpreter, beside calls on the newest.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "snapshot/lines.h"
+
+#define RATE	997u
+#define SECONDS "2"
+
+static const struct snapshot_func *func_named(const struct snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (strcmp(s->funcs[i].name, name) == 0)
+			return &s->funcs[i];
+	return NULL;
+}
+
+static double samples_of(const struct snapshot_func *f, const char *number)
+{
+	uint64_t line;
+
+	assert_ok(parse_u64(number, 1, INT32_MAX, &line));
+	for (uint32_t i = 0; i < f->nlines; i++)
+		if ((uint64_t)f->lines[i].line == line)
+			return (double)f->lines[i].samples;
+	return 0;
+}
+
+static double sum_of(const json_t *spent)
+{
+	const char *key;
+	json_t *value;
+	double sum = 0;
+
+	json_object_foreach((json_t *)spent, key, value) sum += json_number_value(value);
+	return sum;
+}
+
+/* Returns the largest difference of a line's share from the program's own measurement, in standard
+ * errors. */
+static double compare(const struct snapshot_func *f, const json_t *spent, const char *who)
+{
+	double n = (double)snapshot_lines_sum(f).samples, all = sum_of(spent), worst = 0;
+	const char *key;
+	json_t *value;
+
+	cr_assert_gt(n, 500, "%s", who);
+	json_object_foreach((json_t *)spent, key, value)
+	{
+		double share = json_number_value(value) / all;
+		double seen = samples_of(f, key) / n;
+		double off = fabs(seen - share) / sqrt(share * (1 - share) / n);
+
+		fprintf(stderr, "%s  line %s: %.2f %% of %.0f samples, measured %.2f %%\n", who,
+			key, 100 * seen, n, 100 * share);
+		worst = off > worst ? off : worst;
+	}
+	return worst;
+}
+
+static double run(const struct interpreter *py, struct mode_choice mode)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct traced t;
+	char who[32];
+	json_t *spent;
+	double worst;
+
+	snprintf(who, sizeof(who), "%d.%d %s", py->major, py->minor, mode_names[mode.mode]);
+	traced_start(&t, py->exe, "lines.py", SECONDS, NULL);
+	t.mode = mode;
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	s = traced_snapshot(&t);
+	spent = json_loads(t.result, 0, NULL);
+	cr_assert_eq(json_object_size(spent), 3, "%s", t.result);
+	cr_assert(func_named(s, "work"), "%s", who);
+	cr_assert_eq(s->targets[0].lines_dropped, 0);
+	worst = compare(func_named(s, "work"), spent, who);
+	json_decref(spent);
+	traced_finish(&t);
+	return worst;
+}
+
+/* One line in 370 is off by more than three standard errors, so a second run decides. */
+static void check(const struct interpreter *py, struct mode_choice mode)
+{
+	double worst = run(py, mode);
+
+	if (worst > 3)
+		worst = run(py, mode);
+	cr_assert_leq(worst, 3, "%s", py->exe);
+}
+
+Test(lines, known_shares, .timeout = 600)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		check(&v[i], (struct mode_choice){MODE_SAMPLE, RATE});
+	check_no_leaks();
+}
+
+Test(lines, beside_calls, .timeout = 120)
+{
+	struct interpreter py = traced_newest();
+
+	check(&py, (struct mode_choice){MODE_COUNT, RATE});
+	check(&py, (struct mode_choice){MODE_TRACE, RATE});
+	check_no_leaks();
+}
