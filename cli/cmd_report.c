@@ -10,6 +10,7 @@
 #include "format/format.h"
 #include "query.h"
 #include "saved.h"
+#include "source.h"
 
 #define MAX_PATTERNS 64
 
@@ -117,6 +118,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 {
 	const struct query *o = call->opts;
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(source_freep) struct source *src = NULL;
 	struct report r = {0};
 	int nfiles = count_files(call), err;
 
@@ -134,6 +136,10 @@ static int run(const struct cmd_call *call, struct diag *diag)
 	if (err < 0)
 		return err;
 	r.snapshot = s;
+	src = source_new(s, false);
+	if (!src)
+		return diag_errno(diag, ENOMEM, "cannot read source files");
+	r.opts.source = source_format(src);
 	r.opts.clock = o->clock ? (enum snapshot_clock)(o->clock - 1) : s->clock;
 	return saved_write(o->output, call->out, write_report, &r, diag);
 }

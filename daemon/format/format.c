@@ -53,6 +53,8 @@ const struct format formats[] = {
 	 "why functions waited: the GIL, locks, I/O, no CPU", waits_write, FORMAT_OF_WAITS},
 	{"gil", ".gil.txt", "text/plain; charset=utf-8",
 	 "functions that held the GIL while others waited", gil_write, FORMAT_OF_WAITS},
+	{"lines", ".lines.txt", "text/plain; charset=utf-8",
+	 "self time by source line, if it was sampled", lines_write, FORMAT_OF_LINES},
 	{"memory", ".memory.txt", "text/plain; charset=utf-8",
 	 "memory by function, if it was measured", memory_write, FORMAT_OF_COUNTERS},
 	{"rows", ".rows.json", "application/json", "functions and threads only, for live views",

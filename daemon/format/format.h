@@ -14,14 +14,15 @@
 #include "stats/view.h"
 
 /*
- * Which figures a format shows. Formats of counters and waits fail (exit code 1) if these were not
- * measured.
+ * Which figures a format shows. Formats of counters, waits and lines fail (exit code 1) if these were
+ * not measured.
  */
 enum {
 	FORMAT_OF_TIMES = 1 << 0,    /* nothing but times */
 	FORMAT_ONE_CLOCK = 1 << 1,   /* the figures of one clock: see format_opts.clock */
 	FORMAT_OF_COUNTERS = 1 << 2, /* nothing but resource counters, which --counters enables */
 	FORMAT_OF_WAITS = 1 << 3,    /* nothing but reasons of waiting, which mode trace measures */
+	FORMAT_OF_LINES = 1 << 4,    /* nothing but times of lines, which samples measure */
 };
 
 struct format {

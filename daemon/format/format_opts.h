@@ -11,6 +11,16 @@
 #include "stats/view.h"
 
 /*
+ * Source text, for the format `lines`. Returns the text of a function's file, valid until the next
+ * call; NULL: it has none. *ret_note: if set, a remark to be shown, such as the reason.
+ */
+struct format_source {
+	const char *(*text)(void *ctx, const char *filename, size_t *ret_size,
+			    const char **ret_note);
+	void *ctx;
+};
+
+/*
  * Options of all formats. Formats that hold one clock's figures use `clock`. Formats that hold a
  * table use sorting and restrictions; the others validate and ignore them. The filter and the
  * options that leave out directories and libraries apply to all formats.
@@ -28,6 +38,7 @@ struct format_opts {
 	const char *columns;	 /* text: additional columns, see extras.h; NULL: none */
 	bool colour;		 /* emphasis in text formats, for terminals; never for files */
 	uint32_t depth;		 /* tree: number of levels; 0: the default */
+	const struct format_source *source; /* lines: NULL: only line numbers */
 	double min_share; /* tree: percent of the total; 0: the default, negative: no limit */
 };
 

@@ -40,6 +40,8 @@ int coroutines_csv_write(const struct snapshot *s, const struct view *v,
 			 const struct format_opts *o, FILE *out, struct diag *diag);
 int tree_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	       FILE *out, struct diag *diag);
+int lines_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		FILE *out, struct diag *diag);
 int memory_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		 FILE *out, struct diag *diag);
 int counters_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,

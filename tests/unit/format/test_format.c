@@ -7,6 +7,7 @@
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "snapshot/lines.h"
 
 Test(format, the_table_is_complete)
 {
@@ -98,14 +99,18 @@ Test(format, of_file)
 	assert_of_file("out.json.gz", NULL);
 }
 
-/* Adds resource counters, which one of the formats requires. */
+/* Adds resource counters and lines, which some of the formats require. */
 static struct snapshot *with_counters(struct snapshot *s)
 {
+	static const struct snapshot_line line = {.line = 2, .samples = 1, .self_ns = 5};
+
 	s->measured = COLUMN_BIT(COLUMN_vcsw) | COLUMN_WAITS | COLUMN_BIT(COLUMN_gil_held_ns) |
 		      column_group("memory");
 	assert_ok(snapshot_reserve_columns(s, s->measured, s->nnodes));
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		s->columns[COLUMN_vcsw][i] = i;
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		assert_ok(snapshot_add_lines(s, &s->funcs[i], &line, 1));
 	return s;
 }
 

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The report of lines: figures, source text around them, and what it says without either. */
+#include "snapshot/lines.h"
+
+#include <errno.h>
+
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+
+#define MS 1000000u
+#define LINE(l, n)                                                                                 \
+	{                                                                                          \
+		.line = (l), .samples = (n), .self_ns = (uint64_t)MS * (n), .variance = 1e12 * (n) \
+	}
+
+static struct snapshot *build(void)
+{
+	static const struct snapshot_line f[] = {LINE(0, 1), LINE(4, 25), LINE(14, 74)},
+					  g[] = {LINE(20, 3)};
+	struct snapshot *s = snapshot_build("target 42\nthread 42 42 MainThread\n"
+					    "f /srv/app.py:3 1 100000000\n"
+					    "  g /srv/app.py:19 1 3000000\n"
+					    "  h /srv/app.py:30 1 1000\n");
+
+	s->targets[0].mode = MODE_SAMPLE;
+	assert_ok(snapshot_add_lines(s, &s->funcs[0], f, 3));
+	assert_ok(snapshot_add_lines(s, &s->funcs[1], g, 1));
+	return s;
+}
+
+static void assert_has(const char *text, const char *what)
+{
+	cr_assert(strstr(text, what), "no\n%s\nin\n%s", what, text);
+}
+
+Test(lines, figures)
+{
+	struct snapshot *s = build();
+	char *text = report_new("lines", s, &(struct format_opts){0}, NULL);
+
+	assert_has(text, "/srv/app.py:3(f)\n   0.100 s +- 0.010 of its own, 100 samples\n"
+			 "    line    share  +- %   seconds\n"
+			 "       4   25.0 %   4.3     0.025\n"
+			 "      14   74.0 %   4.4     0.074\n"
+			 "       ?    1.0 %   1.0     0.001\n\n"
+			 "/srv/app.py:19(g)\n   0.003 s +- 0.002 of its own, 3 samples\n"
+			 "    line    share  +- %   seconds\n"
+			 "      20  100.0 %   0.0     0.003\n\n");
+	cr_assert(!strstr(text, "(h)"), "a function without samples has no lines");
+	free(text);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+/* The file's text, up to the NUL. */
+static const char *source(void *ctx, const char *filename, size_t *ret_size, const char **ret_note)
+{
+	cr_assert_str_eq(filename, "/srv/app.py");
+	*ret_note = ctx ? NULL : "no source: \033[31m";
+	*ret_size = ctx ? strlen(ctx) : 0;
+	return ctx;
+}
+
+Test(lines, source_text)
+{
+	static char text_of[] = "1\n2\ndef f():\n\tx = 'a\033\303\244'\n5\n6\n7\n8\n9\n10\n11\n12"
+				"\n13\n14\r\n15";
+	struct format_source from = {source, text_of};
+	const struct format_opts o = {.source = &from};
+	struct snapshot *s = build();
+	char *text = report_new("lines", s, &o, NULL);
+
+	assert_has(text, "    line    share  +- %   seconds  source\n"
+			 "       3                           def f():\n"
+			 "       4   25.0 %   4.3     0.025          x = 'a\\x1b\303\244'\n"
+			 "       5                           5\n"
+			 "       6                           6\n"
+			 "     ...\n"
+			 "      12                           12\n"
+			 "      13                           13\n"
+			 "      14   74.0 %   4.4     0.074  14\n"
+			 "      15                           15\n"
+			 "       ?    1.0 %   1.0     0.001\n");
+	assert_has(text, "      20  100.0 %   0.0     0.003\n"); /* beyond the end of the file */
+	free(text);
+	from.ctx = NULL;
+	text = report_new("lines", s, &o, NULL);
+	assert_has(text,
+		   "of its own, 100 samples\n   no source: \\x1b[31m\n    line    share  +- %   "
+		   "seconds\n       4   25.0");
+	free(text);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+Test(lines, selected)
+{
+	static const char *const pattern[] = {"g"};
+	struct snapshot *s = build();
+	const struct format_opts o = {.restrict_ = pattern, .nrestrict = 1};
+	char *text = report_new("lines", s, &o, NULL);
+
+	cr_assert(strstr(text, "19(g)") && !strstr(text, "3(f)"), "%s", text);
+	free(text);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+Test(lines, extreme_numbers)
+{
+	static const struct snapshot_line v[] = {LINE(INT32_MAX, 1)};
+	static char text_of[] = "1\n2\n";
+	struct format_source from = {source, text_of};
+	struct snapshot *s = snapshot_build("f /srv/app.py:1 1 5\n");
+	char *text;
+
+	s->funcs[0].firstlineno = INT32_MIN;
+	assert_ok(snapshot_add_lines(s, &s->funcs[0], v, 1));
+	text = report_new("lines", s, &(struct format_opts){.source = &from}, NULL);
+	assert_has(text, "\n2147483647  100.0 %");
+	free(text);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+static int refused(const struct snapshot *s, struct diag *diag)
+{
+	_cleanup_fclose_ FILE *out = fopen("/dev/null", "w");
+
+	diag_clear(diag);
+	return format_write(format_find("lines"), s, &(struct format_opts){0}, out, diag);
+}
+
+Test(lines, none)
+{
+	struct snapshot *s = snapshot_build("f /srv/app.py:1 1 5\n");
+	struct diag diag = {0};
+
+	assert_err(refused(s, &diag), -ENODATA);
+	assert_has(diag.hint, "--mode sample");
+	s->targets[0].misses_calls = true;
+	s->targets[0].estimate.samples = 5;
+	assert_err(refused(s, &diag), -ENODATA);
+	assert_has(diag.msg, "compiled code");
+	snapshot_free(s);
+	check_no_leaks();
+}
