@@ -156,15 +156,15 @@ static int open_file(const struct place *p, const char *name)
 		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
 		.resolve = RESOLVE_NO_MAGICLINKS | (absolute ? RESOLVE_IN_ROOT : RESOLVE_BENEATH),
 	};
-	int dir = absolute ? p->dir : p->cwd;
-	_cleanup_close_ int root = -1;
+	int dir = absolute ? p->dir : p->cwd, fd;
 
+	/* The process ends soon, so the directory need not be closed. */
 	if (dir < 0)
-		dir = root = open(absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		dir = open(absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
-	dir = (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
-	return dir < 0 ? -errno : dir;
+	fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
 }
 
 static int check_file(int fd, struct answer *a)

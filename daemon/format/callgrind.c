@@ -6,6 +6,9 @@
  * Names include the function's line, `name:line`, because readers identify functions by file and
  * name only. The lines of calls are unknown: a call is at the first line of the calling function.
  *
+ * The CPU time of a sampled function itself is divided among its lines, in proportion to the samples.
+ * Wall time and what has no line are at its first line.
+ *
  * Readers compute a function's inclusive cost as the sum over its calls, so that sum must equal the
  * function's cumulative time. Only non-recursive calls (direct or indirect) have an inclusive cost;
  * recursive calls have their number and no cost. A function that is called from outside Python has
@@ -22,6 +25,7 @@
 #include "format/names.h"
 #include "format/provenance.h"
 #include "format/writers.h"
+#include "snapshot/lines.h"
 #include "stats/tree.h"
 
 #define FIRST_CALLS 64
@@ -36,6 +40,7 @@ struct writer {
 	const struct snapshot *s;
 	const struct tree *tree;
 	FILE *out;
+	bool lines; /* functions have lines, valid for the written threads */
 	enum snapshot_clock order[SNAPSHOT_CLOCKS];
 	uint32_t *depth; /* per function: occurrences on the current path */
 	struct call *calls;
@@ -189,6 +194,26 @@ static void put_costs(struct writer *w, int32_t line, const uint64_t ns[SNAPSHOT
 		ns[w->order[1]]);
 }
 
+static void put_self(struct writer *w, uint32_t func, const uint64_t self[SNAPSHOT_CLOCKS])
+{
+	const struct snapshot_func *f = &w->s->funcs[func];
+	const uint32_t n = w->lines && func < w->s->nfuncs ? f->nlines : 0;
+	const struct snapshot_line sum = n ? snapshot_lines_sum(f) : (struct snapshot_line){0};
+	uint64_t rest[SNAPSHOT_CLOCKS] = {self[SNAPSHOT_CPU], self[SNAPSHOT_WALL]};
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t part[SNAPSHOT_CLOCKS] = {snapshot_line_part(&f->lines[i], &sum,
+								     self[SNAPSHOT_CPU],
+								     rest[SNAPSHOT_CPU]),
+						  0};
+
+		rest[SNAPSHOT_CPU] -= part[SNAPSHOT_CPU];
+		if (part[SNAPSHOT_CPU])
+			put_costs(w, f->lines[i].line, part);
+	}
+	put_costs(w, line_of(w, func), rest);
+}
+
 /* *call points to the first remaining call, sorted by caller, that can be this function's. */
 static void put_function(struct writer *w, uint32_t func, const uint64_t self[SNAPSHOT_CLOCKS],
 			 const struct call **call)
@@ -198,7 +223,7 @@ static void put_function(struct writer *w, uint32_t func, const uint64_t self[SN
 	fputc('\n', w->out);
 	put_file(w, "fl", func);
 	put_func(w, "fn", func);
-	put_costs(w, line_of(w, func), self);
+	put_self(w, func, self);
 	for (; *call < end && (*call)->caller == func; ++*call) {
 		put_file(w, "cfl", (*call)->callee);
 		put_func(w, "cfn", (*call)->callee);
@@ -287,7 +312,8 @@ int callgrind_write(const struct snapshot *s, const struct view *v, const struct
 {
 	_cleanup_(tree_freep) struct tree *tree = NULL;
 	_cleanup_free_ uint32_t *files = calloc((size_t)s->nfuncs + 1, sizeof(*files));
-	_cleanup_(writer_deinit) struct writer w = {.s = s, .out = out, .files = files};
+	_cleanup_(writer_deinit) struct writer w = {
+		.s = s, .out = out, .lines = view_has_lines(s, &o->filter), .files = files};
 	int err = tree_build(s, &tree);
 
 	(void)diag;

@@ -5,6 +5,10 @@
  * location is a function in a process. There are no addresses; the mapping only identifies the
  * Python executable.
  *
+ * A sampled function has more locations, of its lines. A context's CPU time is divided among those of
+ * its innermost function, in proportion to that function's samples in all contexts; number of calls,
+ * wall time and what has no line are at the function's first line.
+ *
  * Concatenated protobuf messages parse as one message with the repeated fields joined. The writer
  * uses this to emit the profile as many small Profile messages, so its memory does not grow with
  * the number of samples.
@@ -21,9 +25,11 @@
 #include "format/quantiles.h"
 #include "format/stacks.h"
 #include "format/writers.h"
+#include "snapshot/lines.h"
 
-#define GZIP	 16 /* for deflateInit2: a gzip header and trailer */
-#define OUT_SIZE 16384
+#define GZIP	    16 /* for deflateInit2: a gzip header and trailer */
+#define OUT_SIZE    16384
+#define LINES_LEAST 1000 /* the part of all CPU time that a context has to be divided for */
 
 /* A buffer that packed messages are appended to. */
 struct gzip {
@@ -38,12 +44,15 @@ struct writer {
 	struct gzip *gz;
 	struct strtab strings;
 	struct map locations;	/* (target, function) → its number, if already written */
+	struct map lines;	/* (location, line) → the number of the line's location */
 	struct map functions;	/* set of functions already written */
 	uint32_t *target_of;	/* per thread; ntargets: no target */
 	uint64_t last_location; /* the highest number so far */
 	uint64_t ids[STACKS_MAX_FRAMES];
-	Pprof__Label labels[3];				     /* of thread labels_of */
-	bool durations;					     /* functions have durations */
+	Pprof__Label labels[3]; /* of thread labels_of */
+	bool durations;		/* functions have durations */
+	bool has_lines;		/* functions have lines */
+	uint64_t least; /* contexts with less CPU time are not divided; bounds the file's size */
 	Pprof__Label quantiles[QUANTILES * SNAPSHOT_CLOCKS]; /* of function quantiles_of */
 	size_t nquantiles;
 	uint32_t quantiles_of;
@@ -212,14 +221,29 @@ static int put_function(struct writer *w, uint32_t func, uint64_t id)
 	return map_put(&w->functions, func, 0);
 }
 
+/* Writes a new location, whose number is w->last_location. */
+static void put_location_at(struct writer *w, uint32_t target, uint64_t function, int32_t at)
+{
+	Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+	Pprof__Location message = PPROF__LOCATION__INIT, *list = &message;
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+
+	line.function_id = function;
+	line.line = at;
+	message.id = w->last_location;
+	message.mapping_id = target < w->s->ntargets ? target + 1 : 0;
+	message.n_line = 1;
+	message.line = &lines;
+	piece.n_location = 1;
+	piece.location = &list;
+	put(w, &piece);
+}
+
 /* Sets *ret to the location of a function in a target, which is written if it is new. */
 static int put_location(struct writer *w, uint32_t target, uint32_t func, uint64_t *ret)
 {
 	uint64_t key = (uint64_t)target << 32 | func;
 	uint64_t function = func == SNAPSHOT_NONE ? (uint64_t)w->s->nfuncs + 1 : func + 1ull;
-	Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
-	Pprof__Location message = PPROF__LOCATION__INIT, *list = &message;
-	Pprof__Profile piece = PPROF__PROFILE__INIT;
 	uint32_t known;
 
 	if (map_get(&w->locations, key, &known)) {
@@ -229,15 +253,26 @@ static int put_location(struct writer *w, uint32_t target, uint32_t func, uint64
 	if (put_function(w, func, function) < 0 ||
 	    map_put(&w->locations, key, (uint32_t)++w->last_location) < 0)
 		return -ENOMEM;
-	line.function_id = function;
-	line.line = func == SNAPSHOT_NONE ? 0 : w->s->funcs[func].firstlineno;
-	message.id = w->last_location;
-	message.mapping_id = target < w->s->ntargets ? target + 1 : 0;
-	message.n_line = 1;
-	message.line = &lines;
-	piece.n_location = 1;
-	piece.location = &list;
-	put(w, &piece);
+	put_location_at(w, target, function,
+			func == SNAPSHOT_NONE ? 0 : w->s->funcs[func].firstlineno);
+	*ret = w->last_location;
+	return 0;
+}
+
+/* The same for a line of a function, whose own location is `of`. */
+static int put_line(struct writer *w, uint32_t target, uint32_t func, int32_t line, uint64_t of,
+		    uint64_t *ret)
+{
+	uint64_t key = of << 32 | (uint32_t)line;
+	uint32_t known;
+
+	if (map_get(&w->lines, key, &known)) {
+		*ret = known;
+		return 0;
+	}
+	if (map_put(&w->lines, key, (uint32_t)++w->last_location) < 0)
+		return -ENOMEM;
+	put_location_at(w, target, func + 1ull, line);
 	*ret = w->last_location;
 	return 0;
 }
@@ -302,28 +337,19 @@ static int set_quantiles(struct writer *w, uint32_t func)
 	return 0;
 }
 
-static int put_sample(void *ctx, const struct stack *stack)
+/* Writes a sample with these values; labels and locations are set. */
+static void put_values(struct writer *w, size_t n, int64_t values[3])
 {
-	struct writer *w = ctx;
-	const struct snapshot_node *n = &w->s->nodes[stack->node];
-	uint32_t target = w->target_of[stack->thread];
-	int64_t values[] = {clamp(n->calls), clamp(n->self[SNAPSHOT_CPU]),
-			    clamp(n->self[SNAPSHOT_WALL])};
 	Pprof__Label *labels[3 + QUANTILES * SNAPSHOT_CLOCKS] = {&w->labels[0], &w->labels[1],
 								 &w->labels[2]};
 	Pprof__Sample message = PPROF__SAMPLE__INIT, *list = &message;
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 
 	if (!values[0] && !values[1] && !values[2])
-		return 0;
-	if (set_labels(w, stack->thread) < 0 || set_quantiles(w, n->func) < 0)
-		return -ENOMEM;
+		return;
 	for (size_t i = 0; i < w->nquantiles; i++)
 		labels[3 + i] = &w->quantiles[i];
-	for (size_t i = 0; i < stack->n; i++)
-		if (put_location(w, target, stack->funcs[stack->n - 1 - i], &w->ids[i]) < 0)
-			return -ENOMEM;
-	message.n_location_id = stack->n;
+	message.n_location_id = n;
 	message.location_id = w->ids;
 	message.n_value = 3;
 	message.value = values;
@@ -332,6 +358,50 @@ static int put_sample(void *ctx, const struct stack *stack)
 	piece.n_sample = 1;
 	piece.sample = &list;
 	put(w, &piece);
+}
+
+/* Writes the CPU time of lines, and subtracts it from *cpu. */
+static int put_lines(struct writer *w, const struct stack *stack, uint32_t target, int64_t *cpu)
+{
+	const uint32_t func = w->s->nodes[stack->node].func;
+	const struct snapshot_func *f = &w->s->funcs[func];
+	const struct snapshot_line sum = snapshot_lines_sum(f);
+	const uint64_t all = (uint64_t)*cpu, own = w->ids[0];
+
+	for (uint32_t i = 0; i < f->nlines; i++) {
+		uint64_t part = snapshot_line_part(&f->lines[i], &sum, all, (uint64_t)*cpu);
+		int64_t values[3] = {0, (int64_t)part, 0};
+
+		if (!part)
+			continue;
+		if (put_line(w, target, func, f->lines[i].line, own, &w->ids[0]) < 0)
+			return -ENOMEM;
+		put_values(w, stack->n, values);
+		*cpu -= (int64_t)part;
+	}
+	w->ids[0] = own;
+	return 0;
+}
+
+static int put_sample(void *ctx, const struct stack *stack)
+{
+	struct writer *w = ctx;
+	const struct snapshot_node *n = &w->s->nodes[stack->node];
+	uint32_t target = w->target_of[stack->thread];
+	int64_t values[] = {clamp(n->calls), clamp(n->self[SNAPSHOT_CPU]),
+			    clamp(n->self[SNAPSHOT_WALL])};
+
+	if (!values[0] && !values[1] && !values[2])
+		return 0;
+	if (set_labels(w, stack->thread) < 0 || set_quantiles(w, n->func) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < stack->n; i++)
+		if (put_location(w, target, stack->funcs[stack->n - 1 - i], &w->ids[i]) < 0)
+			return -ENOMEM;
+	if (w->has_lines && n->self[SNAPSHOT_CPU] >= w->least &&
+	    put_lines(w, stack, target, &values[1]) < 0)
+		return -ENOMEM;
+	put_values(w, stack->n, values);
 	return 0;
 }
 
@@ -413,6 +483,7 @@ static void writer_deinit(struct writer *w)
 {
 	strtab_deinit(&w->strings);
 	map_deinit(&w->locations);
+	map_deinit(&w->lines);
 	map_deinit(&w->functions);
 }
 
@@ -426,11 +497,14 @@ int pprof_write(const struct snapshot *s, const struct view *v, const struct for
 						    .strings = {.limit = INT64_MAX},
 						    .target_of = target_of,
 						    .durations = view_has_durations(s, &o->filter),
+						    .has_lines = view_has_lines(s, &o->filter),
+						    .least = v->total[SNAPSHOT_CPU] / LINES_LEAST +
+							     1,
 						    .quantiles_of = SNAPSHOT_NONE,
 						    .labels_of = SNAPSHOT_NONE};
 	int err;
 
-	(void)v, (void)diag;
+	(void)diag;
 	if (!gz || !target_of)
 		return -ENOMEM;
 	find_targets(&w);

@@ -75,6 +75,16 @@ double snapshot_line_error(const struct snapshot_line *line)
 	return sqrt(line->variance);
 }
 
+uint64_t snapshot_line_part(const struct snapshot_line *line, const struct snapshot_line *sum,
+			    uint64_t ns, uint64_t left)
+{
+	double part = line->line && sum->self_ns
+			      ? (double)ns * (double)line->self_ns / (double)sum->self_ns
+			      : 0;
+
+	return part < (double)left ? (uint64_t)part : left;
+}
+
 bool snapshot_has_lines(const struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->nfuncs; i++)

@@ -15,6 +15,13 @@ int snapshot_add_lines(struct snapshot *s, struct snapshot_func *f, const struct
 /* Returns the standard error of a line's time, in ns. */
 double snapshot_line_error(const struct snapshot_line *line);
 
+/*
+ * Returns the part of a time of the function, at most `left`, that belongs to a line: in proportion
+ * to the sum of all lines. line->line 0: none, because it is unknown.
+ */
+uint64_t snapshot_line_part(const struct snapshot_line *line, const struct snapshot_line *sum,
+			    uint64_t ns, uint64_t left);
+
 /* Returns whether any function has lines. */
 bool snapshot_has_lines(const struct snapshot *s);
 

@@ -9,6 +9,7 @@
 #include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/tool.h"
+#include "snapshot/lines.h"
 
 #define MAX_LINES 4096
 
@@ -160,11 +161,16 @@ static void check(const struct snapshot *s, const struct format_opts *o)
 
 Test(callgrind, own_and_inclusive_costs_are_the_snapshots)
 {
+	static const struct snapshot_line lines[] = {
+		{0, 1, 10, 0}, {3, 3, 30, 0}, {INT32_MAX, 6, 60, 0}};
+
 	tool_need("callgrind_annotate");
 	for (unsigned int seed = 1; seed <= 8; seed++) {
 		_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(seed);
 		struct format_opts o = {.clock = seed % 2 ? SNAPSHOT_CPU : SNAPSHOT_WALL};
 
+		for (uint32_t i = 0; i < s->nfuncs && seed > 4; i++)
+			assert_ok(snapshot_add_lines(s, &s->funcs[i], lines, 1 + i % 3));
 		check(s, &o);
 		o.filter.tid = 42;
 		check(s, &o);
@@ -195,6 +201,23 @@ Test(callgrind, recursion_is_counted_once)
 	cr_assert_not_null(strstr(report, "cfn=(2)\ncalls=3 5\n5 0 0\n"), "%s", report);
 	free(TAKE_PTR(report));
 	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+Test(callgrind, own_costs_by_line)
+{
+	static const struct snapshot_line lines[] = {{0, 1, 10, 0}, {6, 3, 30, 0}, {7, 6, 60, 0}};
+	struct snapshot *s =
+		snapshot_build("target 42\nthread 42 43 worker\nf app.py:5 2 2000 5000\n"
+			       "  g app.py:9 1 1 1\n");
+	struct format_opts o = {0};
+	char *report;
+
+	assert_ok(snapshot_add_lines(s, &s->funcs[0], lines, 3));
+	report = report_new("callgrind", s, &o, NULL);
+	cr_assert(strstr(report, " f:5\n6 600 0\n7 1200 0\n5 200 5000\ncfl="), "%s", report);
+	free(report);
+	snapshot_free(s);
 	check_no_leaks();
 }
 

@@ -9,6 +9,7 @@
 #include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/tool.h"
+#include "snapshot/lines.h"
 
 enum value { CALLS, CPU, WALL, VALUES };
 
@@ -174,6 +175,40 @@ Test(pprof, raw_has_everything, .timeout = 60)
 			   "%s", raw);
 	cr_assert_not_null(strstr(raw, "Duration: 10s\n"), "%s", raw);
 	free(raw);
+	temp_dir_remove(dir);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* The context's CPU time is divided among the lines of its function; the rest is at its first line. */
+Test(pprof, lines_are_locations, .timeout = 60)
+{
+	static const struct snapshot_line v[] = {{0, 1, 10, 0}, {3, 3, 30, 0}, {4, 6, 60, 0}};
+	static const char *const lines[] = {
+		"-top", "-lines", "-nodefraction=0", "-unit=ns", "-sample_index=cpu", NULL};
+	static const char *const raw_of[] = {"-raw", NULL};
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(
+		"target 42\nthread 42 43 worker\n"
+		"main a.py:1 1 5 7\n  f a.py:2 2 7000 8000\n  f a.py:2 2 3000 9000\n");
+	struct format_opts o = {0};
+	char *dir = temp_dir_new(), *text;
+	struct sums have;
+
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (strcmp(s->funcs[i].name, "f") == 0)
+			assert_ok(snapshot_add_lines(s, &s->funcs[i], v, 3));
+	tool_need("go");
+	report_save("pprof", s, &o, dir, "profile.pb.gz");
+	text = pprof(dir, lines);
+	cr_assert(find_line(text, "f a.py:3", &have) && have.flat == 3000, "%s", text);
+	cr_assert(find_line(text, "f a.py:4", &have) && have.flat == 6000, "%s", text);
+	cr_assert(find_line(text, "f a.py:2", &have) && have.flat == 1000, "%s", text);
+	cr_assert(find_line(text, "main a.py:1", &have) && have.cum == 10005, "%s", text);
+	free(text);
+	text = pprof(dir, raw_of);
+	cr_assert(strstr(text, "          0       6000          0: 3 1 \n"), "%s", text);
+	cr_assert(strstr(text, "          4       1000      17000: 4 1 \n"), "%s", text);
+	free(text);
 	temp_dir_remove(dir);
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
