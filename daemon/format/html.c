@@ -12,8 +12,8 @@
  * digits.
  *
  * Measured optional columns are columns of contexts, like times. Standard errors are columns by
- * function, -1 if unknown; single threads have none. Durations are histograms by function, also not
- * per thread.
+ * function, -1 if unknown; single threads have none. Durations are histograms by function, and lines
+ * are times by function, also not per thread.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,6 +23,7 @@
 #include "format/names.h"
 #include "format/provenance.h"
 #include "format/writers.h"
+#include "snapshot/lines.h"
 
 #define EXACT_MAX ((UINT64_C(1) << 53) - 1)
 #define NO_STRING UINT64_MAX
@@ -338,6 +339,35 @@ static void put_durations(struct writer *w)
 	end(w, ']');
 }
 
+/* Per function: line, time, standard error and number of samples of each line; null: no lines. */
+static void put_own_lines(struct writer *w)
+{
+	if (!view_has_lines(w->s, &w->o->filter))
+		return;
+	begin(w, "own_lines", '[');
+	for (uint32_t i = 0; i < w->s->nfuncs; i++) {
+		const struct snapshot_func *f = &w->s->funcs[i];
+
+		if (w->func_at[i] == SNAPSHOT_NONE)
+			continue;
+		next(w);
+		if (!f->nlines) {
+			fputs("null", w->out);
+			continue;
+		}
+		fputc('[', w->out);
+		w->first = true;
+		for (uint32_t k = 0; k < f->nlines; k++) {
+			put_number(w, (uint64_t)f->lines[k].line);
+			put_number(w, f->lines[k].self_ns);
+			put_number(w, (uint64_t)(snapshot_line_error(&f->lines[k]) + 0.5));
+			put_number(w, f->lines[k].samples);
+		}
+		end(w, ']');
+	}
+	end(w, ']');
+}
+
 /*
  * Standard errors of the written figures, if these are estimates; unknown for a selection of
  * threads.
@@ -497,6 +527,7 @@ static int put_data(struct writer *w)
 		return err;
 	put_errors(w);
 	put_durations(w);
+	put_own_lines(w);
 	put_columns(w);
 	put_threads(w);
 	put_nodes(w);

@@ -10,6 +10,7 @@
 #include "format/format.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
+#include "snapshot/lines.h"
 #include "harness/test.h"
 
 #define LARGE_NODES   100000u
@@ -242,6 +243,9 @@ static struct snapshot *sampled(void)
 					    "    fib app.py:10 0 303030300 0\n"
 					    "  idle app.py:30 0 10101010 0\n");
 	const double period = 10101010;
+	const struct snapshot_line lines[] = {{0, 4, 40404040, 4 * period * period},
+					      {11, 20, 202020200, 20 * period * period},
+					      {12, 56, 565656560, 56 * period * period}};
 
 	s->targets[0].mode = MODE_SAMPLE;
 	s->targets[0].estimate =
@@ -251,6 +255,9 @@ static struct snapshot *sampled(void)
 	for (uint32_t i = 0; i < s->nfuncs; i++)
 		for (int k = 0; k < SNAPSHOT_FIGURES; k++)
 			s->funcs[i].variance[k] = k == SNAPSHOT_TOT_CPU ? period * 505050500 : -1;
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (strcmp(s->funcs[i].name, "fib") == 0)
+			snapshot_add_lines(s, &s->funcs[i], lines, 3);
 	s->threads[0].total[SNAPSHOT_CPU] = 838383830;
 	s->threads[0].total[SNAPSHOT_WALL] = 0;
 	return s;

@@ -275,6 +275,21 @@ test('samples: CPU time with its error, and nothing of what is not seen', async 
 			await page.$$eval('input[name=measure]', (list) => list.map((r) => r.value)),
 			['cpu'],
 		);
+		for (const [name, expected] of [
+			['fib', ['unknown 5.0 % 40.4 ms±20 ms', 'line 11 25.0 % 202 ms±45 ms', 'line 12 70.0 % 566 ms±76 ms']],
+			['main', []],
+		]) {
+			const id = ids.findIndex((key) => key.includes(name));
+
+			await page.evaluate((i) => (location.hash = `#f${i}`), id);
+			await page.waitForFunction((i) => document.querySelector(`#row-${i}.selected`), id);
+			assert.deepEqual(
+				await page.$$eval('#details .lines tbody tr', (rows) =>
+					rows.map((r) => [...r.cells].map((c) => c.textContent).join(' ')),
+				),
+				expected,
+			);
+		}
 		assert.match(await page.textContent('#banner'), /^ESTIMATE sampled at 99 Hz/);
 		assert.doesNotMatch(await page.textContent('#summary'), /calls|wall|waiting/);
 		assert.ok((await frames(page)).length > 3);

@@ -134,6 +134,31 @@ function readDurations(json, { groups, groupOf }) {
 	return ret;
 }
 
+// Own time by source line, of each function: a list sorted by line, null where there is none. Samples of
+// code objects know nothing of each other.
+function readOwnLines(json, { groups, groupOf }) {
+	if (!json.own_lines)
+		return null;
+	const ret = groups.map(() => null);
+
+	json.own_lines.forEach((flat, i) => {
+		const of = (ret[groupOf[i]] ??= flat && new Map());
+
+		for (let k = 0; flat && k < flat.length; k += 4) {
+			const [line, self, error, samples] = flat.slice(k, k + 4).map(Number);
+			const to = of.get(line) ?? { line, self: 0, error: 0, samples: 0 };
+
+			of.set(line, {
+				line,
+				self: to.self + self,
+				error: Math.hypot(to.error, error),
+				samples: to.samples + samples,
+			});
+		}
+	});
+	return ret.map((lines) => lines && [...lines.values()].sort((a, b) => a.line - b.line));
+}
+
 // Children as lists, in the snapshot's order.
 function link(parent) {
 	const n = parent.length;
@@ -324,6 +349,7 @@ export function load(json) {
 		has: readModes(json.provenance),
 		errors: readErrors(json, { groups, groupOf }),
 		durations: readDurations(json, { groups, groupOf }),
+		ownLines: readOwnLines(json, { groups, groupOf }),
 		columns,
 		measured, // what contexts have a share of
 		nodes,
@@ -477,6 +503,7 @@ export function aggregate(report, selected) {
 		total,
 		// They are those of all threads together.
 		errors: everything ? report.errors : null,
+		ownLines: everything ? report.ownLines : null,
 		// Made when somebody looks at a function.
 		edgesOf: (id, end) =>
 			edges.flatMap(([caller, callee], i) =>

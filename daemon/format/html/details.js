@@ -2,7 +2,7 @@
 // One function: its figures, who called it, what it called. Callers and callees lead on to theirs.
 
 import { columnsOf } from './measures.js';
-import { count, element, nanoseconds, plusMinus, shortened, time, visible } from './text.js';
+import { count, element, nanoseconds, percent, plusMinus, shortened, time, visible } from './text.js';
 
 // Figures on both clocks, and what kind of measurement has them, as in functions.js.
 const FIGURES = [
@@ -14,6 +14,7 @@ const FIGURES = [
 	['longest call', 'what it called included', 'max_cpu', 'max_wall', 'wall'],
 ];
 const AT_FIRST = 50; // callers or callees listed before one asks for all
+const LINES = 50; // those with the most time are shown
 
 export class Details {
 	// onSelect(function id), onFlame(function id)
@@ -26,10 +27,11 @@ export class Details {
 		this.id = -1;
 	}
 
-	set({ rows, edgesOf, errors }, measure) {
+	set({ rows, edgesOf, errors, ownLines }, measure) {
 		this.rows = new Map(rows.map((r) => [r.id, r]));
 		this.edgesOf = edgesOf;
 		this.errors = errors;
+		this.ownLines = ownLines;
 		this.measure = measure;
 		this.show(this.id);
 	}
@@ -48,6 +50,7 @@ export class Details {
 		this.box.replaceChildren(
 			this.heading(f, row),
 			...(row ? this.figures(row) : [element('p', {}, 'Not called in the chosen threads.')]),
+			this.lines(id),
 			this.list('callers', 'called by', this.edgesOf(id, 'callee'), 'caller'),
 			this.list('callees', 'calls', this.edgesOf(id, 'caller'), 'callee'),
 		);
@@ -158,6 +161,45 @@ export class Details {
 				this.cell(row, self, text, exact),
 				this.cell(row, cum, text, exact),
 			]),
+		);
+	}
+
+	// The function's own CPU time by source line, from samples.
+	lines(id) {
+		const all = this.ownLines?.[id];
+
+		if (!all)
+			return '';
+		const total = all.reduce((sum, l) => sum + l.self, 0);
+		const largest = Math.max(...all.map((l) => l.self));
+		const shown = [...all]
+			.sort((a, b) => b.self - a.self)
+			.slice(0, LINES)
+			.sort((a, b) => a.line - b.line);
+		const body = element('tbody');
+
+		for (const l of shown) {
+			const row = element(
+				'tr',
+				{ title: `${count(l.samples)} sample${l.samples === 1 ? '' : 's'}` },
+				element('th', { scope: 'row' }, l.line ? `line ${l.line}` : 'unknown'),
+				element('td', {}, percent(l.self, total)),
+				element(
+					'td',
+					{ title: `${nanoseconds(l.self)} ± ${nanoseconds(l.error)} (standard error)` },
+					time(l.self),
+					element('small', { class: 'error' }, plusMinus(l.error, time)),
+				),
+			);
+
+			row.style.setProperty('--part', largest ? l.self / largest : 0);
+			body.append(row);
+		}
+		return element(
+			'section',
+			{ class: 'lines' },
+			element('h4', {}, `own cpu time by line${shown.length < all.length ? `, the ${LINES} largest` : ''}`),
+			element('table', { class: 'figures', 'aria-label': 'lines' }, body),
 		);
 	}
 
