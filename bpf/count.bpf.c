@@ -248,10 +248,10 @@ static __always_inline int enter_restarts(struct pt_regs *ctx, const struct hit 
 {
 	__u64 interp, theirs, own;
 
-	if (!PYP_COOKIE_RESTARTS(h->cookie) || !restart.interp_head ||
+	if (!PYP_COOKIE_RESTARTS(h->cookie) || !restart.code_version ||
 	    (PYP_COOKIE_UNEQUAL(h->cookie) && arch_equal(ARCH_FLAGS(ctx))))
 		return 0;
-	return !user_read(&interp, sizeof(interp), restart.interp_head) &&
+	return !user_read(&interp, sizeof(interp), sampling_at.interp_head) &&
 	       !user_read(&theirs, sizeof(theirs), interp + restart.interp_version) &&
 	       !user_read(&own, sizeof(own), code + restart.code_version) && own != theirs;
 }

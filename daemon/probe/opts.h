@@ -37,7 +37,7 @@ struct probe_opts {
 	enum mode mode;
 	/* MODE_COUNT: nothing but the evaluator is known to run frames (see python_hidden) */
 	bool plain;
-	/* rate 0: no samples. MODE_COUNT always uses interp_head; 0: unknown */
+	/* rate 0: no samples. MODE_COUNT always uses interp_head, also after it was changed; 0: unknown */
 	struct probe_sampling sampling;
 	struct pyp_native_types native; /* for `builtins` */
 };

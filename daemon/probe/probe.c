@@ -21,8 +21,8 @@
 #include "probe/kcaps.h"
 #include "probe/programs.h"
 #include "probe/ring.h"
-#include "probe/sampler.h"
 #include "probe/sites.h"
+#include "probe/ticker.h"
 #include "pyprof.skel.h"
 #include "target/deadline.h"
 #include "target/target.h"
@@ -33,7 +33,7 @@
 /* Objects that keep the probes attached. */
 struct attachment {
 	int hold; /* see probe/holder.h; -1: none */
-	struct sampler *sampler;
+	struct ticker *ticker;
 };
 
 struct probe {
@@ -275,8 +275,8 @@ static int attach_event(const struct probe *p, const struct probe_sites *sites)
 
 static int attach_sampler(const struct probe *p, struct attachment *ret)
 {
-	return sampler_open(bpf_program__fd(p->skel->progs.on_sample), probe_period(p),
-			    &ret->sampler);
+	return ticker_open(bpf_program__fd(p->skel->progs.on_sample), p->pid, probe_period(p),
+			   &ret->ticker);
 }
 
 /* Which of the mode's sites to attach. */
@@ -341,7 +341,7 @@ static void attach_beside(struct probe *p, struct attachment *a)
 static void detach_sites(struct attachment *a)
 {
 	holder_release(&a->hold);
-	sampler_free(a->sampler);
+	ticker_free(a->ticker);
 	*a = not_attached;
 }
 
@@ -507,7 +507,7 @@ bool probe_lost(const struct probe *p)
 
 bool probe_attached(const struct probe *p)
 {
-	return p->windows || p->on.hold >= 0 || p->on.sampler;
+	return p->windows || p->on.hold >= 0 || p->on.ticker;
 }
 
 int probe_attach_windows(struct probe *p, struct diag *diag)
@@ -675,13 +675,13 @@ uint64_t probe_period(const struct probe *p)
 
 bool probe_is_sampling(const struct probe *p)
 {
-	return p->on.sampler || p->between.sampler;
+	return p->on.ticker || p->between.ticker;
 }
 
 void probe_jitter(struct probe *p, uint64_t now_ns)
 {
-	sampler_jitter(p->on.sampler, now_ns);
-	sampler_jitter(p->between.sampler, now_ns);
+	ticker_jitter(p->on.ticker, now_ns);
+	ticker_jitter(p->between.ticker, now_ns);
 }
 
 int probe_counts(const struct probe *p, struct probe_count **ret, size_t *ret_n)

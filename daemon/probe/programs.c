@@ -102,7 +102,7 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 	bool beside = samples && o->sampling.when == PYP_SAMPLING_BESIDE;
 	struct bpf_program *of_sites = sampled ? NULL : site_program(skel, o->mode);
 	struct pyp_waiting waiting = layout_waiting(o->layout);
-	struct pyp_restart restart = layout_restart(o->layout, o->sampling.interp_head);
+	struct pyp_restart restart = layout_restart(o->layout);
 	struct pyp_sampling sampling = sampler_layout(o->layout, &o->sampling);
 	int r;
 
@@ -122,6 +122,12 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 					      o->mode == MODE_TRACE && kcaps_delays_dequeues());
 	if (!r)
 		r = bpf_program__set_autoload(skel->progs.on_rss, skel->rodata->memory);
+	if (!r)
+		r = bpf_program__set_autoload(skel->progs.on_tick, false);
+	if (!r)
+		r = bpf_map__set_autocreate(skel->maps.tick_targets, false);
+	if (!r)
+		r = bpf_map__set_autocreate(skel->maps.tick_programs, false);
 	if (!r)
 		r = bpf_map__set_autocreate(skel->maps.methods, programs_have_methods(skel));
 	if (!r)
@@ -217,6 +223,48 @@ int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
 	r = configure(skel, o, mechanism, diag);
 	if (!r)
 		r = load(skel, diag);
+	if (r) {
+		pyprof_bpf__destroy(skel);
+		return r;
+	}
+	*ret = skel;
+	return 0;
+}
+
+/* Selects on_tick, its maps, and those of the programs' variables. */
+static int choose_tick(struct pyprof_bpf *skel)
+{
+	struct bpf_program *prog;
+	struct bpf_map *map;
+	int r = 0;
+
+	bpf_object__for_each_program(prog, skel->obj)
+	{
+		if (!r)
+			r = bpf_program__set_autoload(prog, prog == skel->progs.on_tick);
+	}
+	bpf_object__for_each_map(map, skel->obj)
+	{
+		bool wanted = bpf_map__is_internal(map) || map == skel->maps.tick_targets ||
+			      map == skel->maps.tick_programs;
+
+		if (!r)
+			r = bpf_map__set_autocreate(map, wanted);
+	}
+	return r;
+}
+
+int programs_open_tick(struct pyprof_bpf **ret)
+{
+	struct pyprof_bpf *skel = pyprof_bpf__open();
+	int r;
+
+	if (!skel)
+		return errno ? -errno : -ENOMEM;
+	skel->rodata->pid_ns = pid_ns_inode();
+	r = choose_tick(skel);
+	if (!r)
+		r = pyprof_bpf__load(skel);
 	if (r) {
 		pyprof_bpf__destroy(skel);
 		return r;

@@ -21,6 +21,11 @@ struct pyprof_bpf; /* the skeleton, pyprof.skel.h */
  */
 int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
 		  struct pyprof_bpf **ret, struct diag *diag);
+/*
+ * Loads only on_tick, of the timers that targets share (probe/ticker.h). The caller frees *ret with
+ * pyprof_bpf__destroy. Returns 0 or a negative errno.
+ */
+int programs_open_tick(struct pyprof_bpf **ret);
 /* Returns the descriptor of the sites' program; the skeleton owns it. Not for MODE_SAMPLE. */
 int programs_site_fd(const struct pyprof_bpf *skel, enum mode mode);
 /*

@@ -46,12 +46,9 @@ struct pyp_waiting layout_waiting(const struct layout *l)
 	return w;
 }
 
-struct pyp_restart layout_restart(const struct layout *l, uint64_t interp_head)
+struct pyp_restart layout_restart(const struct layout *l)
 {
-	if (!l->code_version)
-		return (struct pyp_restart){0};
 	return (struct pyp_restart){
-		.interp_head = interp_head,
 		.code_version = l->code_version,
 		.interp_version = l->interp_version,
 	};

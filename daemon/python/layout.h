@@ -132,9 +132,8 @@ const struct layout *layout_find_abi(unsigned int major, unsigned int minor, uns
 
 /* For counting calls: how to detect waiting generators */
 struct pyp_waiting layout_waiting(const struct layout *l);
-/* For counting calls: how to detect that an entry instruction is executed again. interp_head:
- * address of the pointer to the first interpreter; 0: unknown. */
-struct pyp_restart layout_restart(const struct layout *l, uint64_t interp_head);
+/* For counting calls: how to detect that an entry instruction is executed again. */
+struct pyp_restart layout_restart(const struct layout *l);
 
 /* For sampling C functions. remember: calls are counted as well. */
 struct pyp_native_calls layout_native_calls(const struct layout *l, bool remember);

@@ -525,6 +525,7 @@ struct pyp_rec_sample {
  */
 #define PYP_TRAP_KERNEL 1u /* in the kernel, entered from this address: a probe is running */
 #define PYP_TRAP_USER	2u /* also if user code is interrupted at this address */
+#define PYP_TICK_TARGETS 1024u /* targets that share sampling timers */
 #define PYP_TRAPS_MAX	(4u * PYP_ALL_SITES)
 
 /* Samples that were dropped because they hit the probes' time. */
@@ -633,14 +634,13 @@ struct pyp_waiting {
  * updates it and is executed again. Counting must ignore the second execution.
  */
 struct pyp_restart {
-	__u64 interp_head;  /* address of the pointer to the first interpreter; 0: not used */
-	__u16 code_version; /* fields that are compared, 64 bits each */
+	__u16 code_version; /* fields that are compared, 64 bits each; 0: not used */
 	__u16 interp_version;
-	__u16 pad[2];
+	__u32 pad;
 };
 
 _Static_assert(sizeof(struct pyp_native_calls) == 272, "pyp_native_calls changed size");
-_Static_assert(sizeof(struct pyp_restart) == 16, "pyp_restart changed size");
+_Static_assert(sizeof(struct pyp_restart) == 8, "pyp_restart changed size");
 _Static_assert(sizeof(struct pyp_waiting) == 16, "pyp_waiting changed size");
 _Static_assert(sizeof(struct pyp_sampling) == 32, "pyp_sampling changed size");
 _Static_assert(sizeof(struct pyp_rec_sample) == 40 + 8 * PYP_SAMPLE_CODES, "pyp_rec_sample size");
