@@ -35,6 +35,16 @@ static void warn(double cost, const json_t *answer)
 		cost, *advice ? ": " : "", advice);
 }
 
+/* It has children that are left out. */
+static void warn_children(pid_t pid, const json_t *children)
+{
+	char text[256];
+
+	if (*text_of(children, "text"))
+		fprintf(stderr, "pyprofd: warning: process %d: %s\n", (int)pid,
+			terminal_clean(text_of(children, "text"), text, sizeof(text)));
+}
+
 static bool can_ask(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
@@ -70,6 +80,7 @@ int forecast_confirm(struct client *c, pid_t pid, const struct target_opts_given
 	cost = json_number_value(json_object_get(answer, "cost"));
 	if (cost > FORECAST_WARN)
 		warn(cost, answer);
+	warn_children(pid, json_object_get(answer, "children"));
 	if (cost <= FORECAST_ASK || yes || !can_ask() || user_agrees())
 		return 0;
 	return diag_set(diag, -ECANCELED, PYP_EXIT_FAILURE, "use --yes to skip this question",

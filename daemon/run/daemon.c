@@ -278,7 +278,7 @@ static void log_forecast(const struct daemon *d, pid_t pid)
 {
 	struct session_forecast f = sessions_forecast(d->sessions, pid, &d->opts->target);
 	const char *advice = forecast_advice(&f.forecast, f.cost);
-	char text[FORECAST_TEXT];
+	char text[FORECAST_TEXT], children[WORKERS_TEXT];
 
 	if (*f.name)
 		/* A warning, so that it is visible without -v. */
@@ -286,6 +286,8 @@ static void log_forecast(const struct daemon *d, pid_t pid)
 	if (advice)
 		log_warning("process %d: expected overhead about %.0f %% of its own CPU time: %s",
 			    pid, 100 * f.cost, advice);
+	if (workers_text(&f.workers, children))
+		log_warning("process %d: %s", pid, children);
 }
 
 /* -EINPROGRESS: on_attach() is called when it has come further. */

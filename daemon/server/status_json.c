@@ -77,6 +77,18 @@ json_t *json_of_forecast(const struct forecast *f)
 			 "count", 100 * f->count);
 }
 
+json_t *json_of_workers(const struct workers_use *u)
+{
+	char text[WORKERS_TEXT];
+	const double span = u->span_ns ? (double)u->span_ns : 1;
+
+	if (!workers_text(u, text))
+		return json_null();
+	return json_pack("{s:I, s:f, s:f, s:s}", "count", (json_int_t)u->n, "cpus",
+			 (double)u->theirs_ns / span, "own_cpus", (double)u->own_ns / span, "text",
+			 text);
+}
+
 json_t *json_of_status(const struct session_status *st)
 {
 	json_t *o = json_object();

@@ -10,6 +10,9 @@
 /* Predicted overhead by mode, in percent of own CPU time; null if unknown. New reference. */
 json_t *json_of_forecast(const struct forecast *f);
 
+/* Children that are left out, with a text about them; null if there are none. New reference. */
+json_t *json_of_workers(const struct workers_use *u);
+
 /* A target's status. New reference; NULL: out of memory. */
 json_t *json_of_status(const struct session_status *st);
 

@@ -319,6 +319,9 @@ int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, 
 	if (r < 0)
 		return r;
 	tracee_set_opts(t, opts);
+	t->workers = malloc(sizeof(*t->workers));
+	if (t->workers)
+		workers_find(pid, t->workers);
 	t->found_err = -EINPROGRESS;
 	io.target = t->target;
 	/* The plan says where the evaluator's code is. */
@@ -492,6 +495,7 @@ int tracee_open(struct tracee *t, struct diag *diag)
 		return r;
 	strangers_find(t);
 	start_calibration(t);
+	free(TAKE_PTR(t->workers));
 	t->first_ns = tracee_now();
 	t->first_unix_ns = tracee_unix_now();
 	return 0;

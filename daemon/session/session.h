@@ -18,6 +18,7 @@
 #include "base/target_opts.h"
 #include "pyprof/bpf_abi.h"
 #include "session/forecast.h"
+#include "session/workers.h"
 #include "slow/slow.h"
 #include "snapshot/snapshot.h"
 
@@ -81,6 +82,7 @@ void sessions_unlisten(struct sessions *ss, struct sessions_listener *l);
 struct session_forecast {
 	struct forecast forecast;
 	double cost;   /* of these options, as a fraction of its own CPU time */
+	struct workers_use workers; /* children that these options leave out; n 0: none */
 	char name[64]; /* of its program */
 };
 struct session_forecast sessions_forecast(const struct sessions *ss, pid_t pid,

@@ -47,6 +47,7 @@ void tracee_free(struct tracee *t)
 	inspect_free(t->looking);
 	reference_free(t->reference);
 	survey_free(t->survey);
+	free(t->workers);
 	inspect_result_deinit(&t->found);
 	python_free(t->python);
 	target_free(t->target);

@@ -19,6 +19,7 @@
 #include "session/strangers.h"
 #include "session/survey.h"
 #include "session/windows.h"
+#include "session/workers.h"
 #include "profile/profile.h"
 #include "target/target.h"
 #include "slow/slow.h"
@@ -86,6 +87,7 @@ struct tracee {
 	uint64_t period_ns;	     /* of samples */
 	struct reference *reference; /* while it is being opened */
 	struct survey *survey;	     /* then, too */
+	struct workers *workers;     /* then, too; NULL: unknown */
 	struct forecast forecast;
 	struct selftest *selftest; /* while it is verified */
 	bool prepared;		   /* see tracee_prepare; then: */

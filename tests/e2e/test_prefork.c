@@ -239,6 +239,38 @@ Test(prefork, followed)
 
 /* Without --follow ------------------------------------------------------------------------- */
 
+static void assert_workers_said(const char *err, bool said)
+{
+	cr_assert_eq(strstr(err, "its 2 Python child processes") != NULL, said, "%s", err);
+	cr_assert_eq(strstr(err, "--follow-children includes them") != NULL, said, "%s", err);
+}
+
+static void run_says(struct ran r, bool said)
+{
+	cr_assert_eq(r.status, 0, "%s", r.err);
+	assert_workers_said(r.err, said);
+	ran_free(&r);
+}
+
+/* Whoever attaches to the master without its workers is told about them. */
+Test(prefork, workers_are_named)
+{
+	in_dir("p.json", file);
+	run_says(ctl(&d, "record", "--pid", pid, "-d", "0.2", "-o", file, NULL), true);
+	run_says(ctl(&d, "record", "--pid", pid, "-d", "0.2", "-o", file, "--follow-children",
+		     NULL),
+		 false);
+	pyprofd_launch(&d, "--pid", pid, "-d", "0.2", "-o", file, NULL);
+	run_says(pyprofd_wait(&d), true);
+	pyprofd_launch(&d, NULL);
+	pyprofd_ready(&d);
+	run_says(ctl(&d, "attach", "--mode", "sample", pid, NULL), true);
+	run_says(ctl(&d, "detach", pid, NULL), false);
+	run_says(ctl(&d, "attach", "--follow-children", pid, NULL), false);
+	run_says(ctl(&d, "shutdown", NULL), false);
+	ran_free(&(struct ran[]){pyprofd_wait(&d)}[0]);
+}
+
 static bool workers_are_clean(void *ctx)
 {
 	const struct sites *sites = ctx;
