@@ -31,7 +31,7 @@ const struct opt target_opt_table[] = {
 	 "resources to count per function: switches, faults,\nio, all, or single names; memory",
 	 .key = "counters"},
 	{"follow-children", 0, OPT_FLAG, FIELD(follow), NULL,
-	 "also trace forked children and their children", .key = "follow_children"},
+	 "also observe forked children and their children", .key = "follow_children"},
 	{"no-verify", 0, OPT_OFF, FIELD(verify), NULL,
 	 "skip the self-test of interpreters that were not\ntested before", .initial = "true",
 	 .key = "verify"},
@@ -115,9 +115,6 @@ int target_opts_check_given(const struct target_opts_given *g, struct diag *diag
 
 int target_opts_check(const struct target_opts *o, struct diag *diag)
 {
-	if (o->mode.mode != MODE_TRACE && o->follow)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave out --follow-children",
-				"children are followed in mode trace only");
 	if (o->mode.mode != MODE_TRACE && o->counters)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave out --counters",
 				"resources are counted in mode trace only");

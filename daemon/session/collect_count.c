@@ -41,6 +41,13 @@ static void count_finish(struct tracee *t)
 	collector_finish(t);
 }
 
+/* The numbers of code objects are valid until the exec. No program counts since then. */
+static void count_interrupt(struct tracee *t, uint64_t ts)
+{
+	sync_counts(t, true);
+	tracee_cease(t, ts);
+}
+
 static void count_clear(struct tracee *t)
 {
 	if (t->probe)
@@ -80,7 +87,7 @@ const struct collector collector_count = {
 	.check = count_check,
 	.start = collector_attach,
 	.finish = count_finish,
-	.interrupt = tracee_cease,
+	.interrupt = count_interrupt,
 	.clear = count_clear,
 	.record = count_record,
 	.sync = count_sync,

@@ -24,8 +24,7 @@ struct collector {
 	/*
 	 * What the collector needs and supports. probes: it places probes, so it needs a plan, a
 	 * self-test, and a live thread through which the probes are attached. stacks: it maintains
-	 * stacks; descendants are followed, an exec of the same program continues the profile, and
-	 * probe costs are measured and subtracted. windows: its probes are attached only during
+	 * stacks; probe costs are measured and subtracted. windows: its probes are attached only during
 	 * windows, and timers sample in between. moves: another probe can take over while tracing
 	 * continues.
 	 */

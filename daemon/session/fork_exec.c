@@ -102,10 +102,16 @@ static int aim(const struct tracee *t, struct probe *probe, const struct python 
 					       .tid = t->target->tid,
 					       .via = py->via,
 					       .bias = py->bias,
-					       .plan = &t->plan,
+					       .plan = t->collector->probes ? &t->plan : NULL,
 					       .native = python_native_types(py),
 					       .sampling = tracee_sampling(t, &t->opts, py),
 				       });
+}
+
+/* The same build has its own code at the same places; they are found only when probes are planned. */
+static void keep_own_code(const struct python *like, struct python *py)
+{
+	memcpy(py->own_code, like->own_code, sizeof(py->own_code));
 }
 
 /* Starts to inspect the process after its exec. */
@@ -149,6 +155,8 @@ static int relocate(struct tracee *t, int ms)
 		return r;
 	r = r < 0 ? -EAGAIN : same_interpreter(t, t->found.python);
 	if (r == 0)
+		keep_own_code(t->python, t->found.python);
+	if (r == 0)
 		r = target_check(t->target, NULL) < 0 ? -EAGAIN : aim(t, t->probe, t->found.python);
 	if (r == 0) {
 		take_inspect(t);
@@ -180,13 +188,14 @@ static void exec_seen(struct tracee *t)
 	t->exec_retry_ns = 0;
 	stop_looking(t);
 	/*
-	 * The addresses that counting and sampling have recorded cannot be mapped to the new
-	 * process.
+	 * Programs that count or sample read the new process at its addresses, so they resume when
+	 * these are known. Those that trace need only the registers.
 	 */
 	r = compare_program(t, t->target->pid);
-	if (!t->collector->stacks || r == -ENOEXEC) {
+	if (r == -ENOEXEC) {
 		tracee_end(t, "executed another program");
-	} else if (r == 0 && !t->exec_other && probe_rearm(t->probe, &ts) == 0) {
+	} else if (r == 0 && t->collector->stacks && !t->exec_other &&
+		   probe_rearm(t->probe, &ts) == 0) {
 		tracee_begin(t, ts);
 		resumed(t, ts);
 	} else {
@@ -442,6 +451,7 @@ static int take_python(const struct tracee *from, struct tracee *t)
 		r = same_interpreter(from, t->found.python);
 		if (r < 0)
 			return r;
+		keep_own_code(from->python, t->found.python);
 	}
 	tracee_take_found(t);
 	r = tracee_identify(t);
@@ -451,25 +461,10 @@ static int take_python(const struct tracee *from, struct tracee *t)
 	return r;
 }
 
-/*
- * Sampling timers interrupt every CPU for each target. There may be many children, so they are
- * sampled only if a rate was given explicitly.
- */
-static struct target_opts opts_of_child(const struct tracee *from)
-{
-	struct target_opts o = from->opts;
-
-	if (from->collector == &collector_trace && o.mode.rate == TARGET_OPTS_RATE_AUTO)
-		o.mode.rate = 0;
-	return o;
-}
-
 static void take_over(const struct tracee *from, struct tracee *t)
 {
-	const struct target_opts opts = opts_of_child(from);
-
 	t->plan = from->plan;
-	tracee_set_opts(t, &opts);
+	tracee_set_opts(t, &from->opts);
 	memcpy(t->self_test, from->self_test, sizeof(t->self_test));
 	t->cost = from->cost;
 	t->calibration = calibration_share(from->calibration);
@@ -477,15 +472,15 @@ static void take_over(const struct tracee *from, struct tracee *t)
 
 int tracee_open_spare(const struct tracee *from, struct probe **ret)
 {
-	const struct target_opts opts = opts_of_child(from);
 	const struct probe_opts po = {
-		.counters = opts.counters,
-		.builtins = opts.builtins,
+		.counters = from->opts.counters,
+		.builtins = from->opts.builtins,
 		.collections = true,
-		.ring_bytes = opts.ring_bytes,
-		.mode = opts.mode.mode,
+		.ring_bytes = from->opts.ring_bytes,
+		.mode = from->opts.mode.mode,
+		.plain = !from->warning[0],
 		.layout = &from->python->layout,
-		.sampling = tracee_sampling(from, &opts, from->python),
+		.sampling = tracee_sampling(from, &from->opts, from->python),
 	};
 
 	return probe_open(&po, ret, NULL);
@@ -499,6 +494,7 @@ static int take_probe(const struct tracee *from, struct probe **spare, struct tr
 		return r;
 	t->probe = TAKE_PTR(*spare);
 	t->mechanism = probe_mechanism(t->probe);
+	t->period_ns = probe_period(t->probe);
 	return aim(t, t->probe, t->python);
 }
 

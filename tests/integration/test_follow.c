@@ -7,112 +7,17 @@
 #include <inttypes.h>
 
 #include "harness/counts.h"
+#include "harness/family.h"
 #include "harness/sites.h"
 #include "harness/test.h"
-#include "harness/traced.h"
 #include "stats/view.h"
 
-static struct traced t;
-static pid_t members[64]; /* indexed by family.py's numbers of processes */
-
-static void start(const char *exe)
-{
-	fprintf(stderr, "with %s\n", exe);
-	traced_start(&t, exe, "family.py", NULL);
-	traced_expect(&t, "ready");
-	members[0] = t.pid;
-	t.follow = true;
-}
-
-static void finish(void)
-{
-	traced_say(&t, "stop");
-	traced_finish(&t);
-}
-
-static void everywhere(void (*test)(const char *exe))
-{
-	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v);
-
-	for (size_t i = 0; i < n; i++)
-		test(v[i].exe);
-	check_no_leaks();
-}
-
-static void tell(const char *order, unsigned int a, unsigned int b, const char *answer)
-{
-	char line[64];
-
-	snprintf(line, sizeof(line), "%s %u %u", order, a, b);
-	traced_say(&t, line);
-	traced_expect(&t, answer);
-}
-
-/* Process `by` forks n children. */
-static void fork_members(unsigned int by, unsigned int n)
-{
-	char line[64];
-
-	snprintf(line, sizeof(line), "fork %u %u", by, n);
-	traced_say(&t, line);
-	for (unsigned int i = 0; i < n; i++) {
-		unsigned int number;
-		int pid;
-
-		cr_assert(sscanf(traced_answer(&t, "child"), "%u %d", &number, &pid) == 2);
-		cr_assert(number < 64);
-		members[number] = pid;
-	}
-	traced_expect(&t, "forked");
-}
-
-static struct session_status status_of(pid_t pid)
-{
-	struct session_status st;
-
-	if (sessions_status_pid(t.sessions, pid, &st, NULL) < 0)
-		return (struct session_status){.pid = 0};
-	return st;
-}
-
-struct wanted {
-	unsigned int first, last; /* numbers of processes */
-	enum session_state state;
-};
-
-static bool are_so(struct traced *traced, void *ctx)
-{
-	const struct wanted *w = ctx;
-
-	(void)traced;
-	for (unsigned int i = w->first; i <= w->last; i++) {
-		struct session_status st = status_of(members[i]);
-
-		if (!st.pid || st.state != w->state)
-			return false;
-	}
-	return true;
-}
-
-static void until_traced(unsigned int first, unsigned int last)
-{
-	struct wanted w = {first, last, SESSION_TRACING};
-
-	traced_until(&t, are_so, &w, "children that are traced");
-}
-
-static void until_ended(unsigned int first, unsigned int last)
-{
-	struct wanted w = {first, last, SESSION_ENDED};
-
-	traced_until(&t, are_so, &w, "children that have ended");
-}
+static struct family f;
 
 /* Returns the calls of work() in one process; pid 0: in all processes together. */
 static uint64_t work_of(pid_t pid)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&t, pid);
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&f.t, pid);
 	_cleanup_(view_freep) struct view *v = NULL;
 
 	cr_assert(traced_is_exact(s, "family"));
@@ -124,7 +29,7 @@ static uint64_t work_of(pid_t pid)
 
 static void check_provenance(pid_t child, pid_t parent)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&t, child);
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&f.t, child);
 
 	cr_assert_eq(s->ntargets, 1);
 	cr_assert_eq(s->targets[0].pid, (uint32_t)child);
@@ -138,66 +43,66 @@ static void children(const char *exe)
 {
 	struct session_status first;
 
-	start(exe);
-	traced_attach(&t);
-	fork_members(0, 3);
-	until_traced(1, 3);
-	fork_members(2, 1);
-	until_traced(4, 4);
+	family_start(&f, exe);
+	traced_attach(&f.t);
+	family_fork(&f, 0, 3);
+	family_traced(&f, 1, 3);
+	family_fork(&f, 2, 1);
+	family_traced(&f, 4, 4);
 	for (unsigned int i = 0; i <= 4; i++)
-		tell("work", i, 100 + i, "worked");
+		family_tell(&f, "work", i, 100 + i, "worked");
 	for (unsigned int i = 0; i <= 4; i++)
-		cr_assert_eq(work_of(members[i]), 100 + i, "member %u", i);
+		cr_assert_eq(work_of(f.members[i]), 100 + i, "member %u", i);
 	cr_assert_eq(work_of(0), 510);
-	check_provenance(members[1], t.pid);
-	check_provenance(members[4], members[2]);
-	first = status_of(t.pid);
+	check_provenance(f.members[1], f.t.pid);
+	check_provenance(f.members[4], f.members[2]);
+	first = family_status(&f, f.t.pid);
 	cr_assert(first.follows && first.children.failed == 0 && first.children.over_limit == 0);
 	/* When a child of a child and its parent have ended, the process tree is not over. */
-	tell("end", 4, 0, "ended");
-	until_ended(4, 4);
-	tell("end", 1, 0, "ended");
-	until_ended(1, 1);
-	cr_assert(!sessions_over(t.sessions, t.pid));
-	traced_say(&t, "stop");
-	traced_close(&t);
-	cr_assert_eq(traced_wait(&t), 0);
-	until_ended(0, 4);
-	cr_assert(sessions_over(t.sessions, members[0]));
+	family_tell(&f, "end", 4, 0, "ended");
+	family_ended(&f, 4, 4);
+	family_tell(&f, "end", 1, 0, "ended");
+	family_ended(&f, 1, 1);
+	cr_assert(!sessions_over(f.t.sessions, f.t.pid));
+	traced_say(&f.t, "stop");
+	traced_close(&f.t);
+	cr_assert_eq(traced_wait(&f.t), 0);
+	family_ended(&f, 0, 4);
+	cr_assert(sessions_over(f.t.sessions, f.members[0]));
 	cr_assert_eq(work_of(0), 510, "what has ended is forgotten");
-	cr_assert_eq(t.ended, 5);
-	traced_stop(&t);
+	cr_assert_eq(f.t.ended, 5);
+	traced_stop(&f.t);
 }
 
 Test(follow, children_and_theirs, .timeout = 300)
 {
-	everywhere(children);
+	family_everywhere(children);
 }
 
 static void begin_newest(void)
 {
-	start(traced_newest().exe);
+	family_start(&f, traced_newest().exe);
 }
 
 /* The children were forked before the attach, so there were no fork events. */
 Test(follow, children_that_are_there_already, .timeout = 120)
 {
 	begin_newest();
-	fork_members(0, 2);
-	fork_members(1, 1);
-	traced_attach(&t);
-	until_traced(0, 3);
+	family_fork(&f, 0, 2);
+	family_fork(&f, 1, 1);
+	traced_attach(&f.t);
+	family_traced(&f, 0, 3);
 	for (unsigned int i = 0; i <= 3; i++)
-		tell("work", i, 50, "worked");
+		family_tell(&f, "work", i, 50, "worked");
 	cr_assert_eq(work_of(0), 200);
-	check_provenance(members[3], members[1]);
-	finish();
+	check_provenance(f.members[3], f.members[1]);
+	family_finish(&f);
 }
 
 static bool limit_is_said(struct traced *traced, void *ctx)
 {
 	(void)traced, (void)ctx;
-	return status_of(t.pid).children.over_limit == 2;
+	return family_status(&f, f.t.pid).children.over_limit == 2;
 }
 
 static bool unfollowed_are_clean(struct traced *traced, void *ctx)
@@ -207,8 +112,8 @@ static bool unfollowed_are_clean(struct traced *traced, void *ctx)
 
 	(void)traced;
 	for (unsigned int i = 1; i <= 4; i++)
-		if (!status_of(members[i]).pid)
-			clean &= sites_changed(sites, members[i]) == 0;
+		if (!family_status(&f, f.members[i]).pid)
+			clean &= sites_changed(sites, f.members[i]) == 0;
 	return clean;
 }
 
@@ -218,28 +123,28 @@ Test(follow, no_more_than_the_limit, .timeout = 120)
 	unsigned int followed = 0;
 
 	begin_newest();
-	sites_find(&sites, t.pid);
-	t.max_children = 2;
-	traced_attach(&t);
-	fork_members(0, 4);
-	traced_until(&t, limit_is_said, NULL, "two that are over the limit");
-	traced_until(&t, unfollowed_are_clean, &sites, "children without breakpoints");
+	sites_find(&sites, f.t.pid);
+	f.t.max_children = 2;
+	traced_attach(&f.t);
+	family_fork(&f, 0, 4);
+	traced_until(&f.t, limit_is_said, NULL, "two that are over the limit");
+	traced_until(&f.t, unfollowed_are_clean, &sites, "children without breakpoints");
 	for (unsigned int i = 1; i <= 4; i++) {
-		followed += status_of(members[i]).pid != 0;
-		tell("work", i, 10, "worked");
+		followed += family_status(&f, f.members[i]).pid != 0;
+		family_tell(&f, "work", i, 10, "worked");
 	}
 	cr_assert_eq(followed, 2);
 	cr_assert_eq(work_of(0), 20);
 	/* When a followed child ends, another one can be followed. */
 	for (unsigned int i = 1; i <= 4; i++)
-		if (status_of(members[i]).pid) {
-			tell("end", i, 0, "ended");
-			until_ended(i, i);
+		if (family_status(&f, f.members[i]).pid) {
+			family_tell(&f, "end", i, 0, "ended");
+			family_ended(&f, i, i);
 			break;
 		}
-	fork_members(0, 1);
-	until_traced(5, 5);
-	finish();
+	family_fork(&f, 0, 1);
+	family_traced(&f, 5, 5);
+	family_finish(&f);
 }
 
 /*
@@ -254,7 +159,7 @@ Test(follow, no_more_than_the_limit, .timeout = 120)
 static bool all_but_kept_are_folded(struct traced *traced, void *ctx)
 {
 	(void)traced, (void)ctx;
-	return sessions_count(t.sessions) == 1 + KEPT;
+	return sessions_count(f.t.sessions) == 1 + KEPT;
 }
 
 Test(follow, many_that_end, .timeout = 240)
@@ -263,27 +168,27 @@ Test(follow, many_that_end, .timeout = 240)
 	uint32_t folded = 0;
 
 	begin_newest();
-	traced_attach(&t);
+	traced_attach(&f.t);
 	for (unsigned int b = 0; b < BATCHES; b++) {
 		unsigned int first = 1 + b * BATCH, last = first + BATCH - 1;
 
-		fork_members(0, BATCH);
-		until_traced(first, last);
+		family_fork(&f, 0, BATCH);
+		family_traced(&f, first, last);
 		for (unsigned int i = first; i <= last; i++)
-			tell("work", i, PER_WORK, "worked");
+			family_tell(&f, "work", i, PER_WORK, "worked");
 		for (unsigned int i = first; i <= last; i++)
-			tell("end", i, 0, "ended");
+			family_tell(&f, "end", i, 0, "ended");
 	}
-	traced_until(&t, all_but_kept_are_folded, NULL, "ended children folded into one");
+	traced_until(&f.t, all_but_kept_are_folded, NULL, "ended children folded into one");
 	cr_assert_eq(work_of(0), BATCHES * BATCH * PER_WORK);
-	s = traced_snapshot(&t);
+	s = traced_snapshot(&f.t);
 	for (uint32_t i = 0; i < s->ntargets; i++)
 		folded += s->targets[i].folded;
 	cr_assert_eq(folded, BATCHES * BATCH - KEPT);
-	cr_assert_eq(status_of(t.pid).children.followed, BATCHES * BATCH);
-	assert_ok(sessions_clear(t.sessions, 0, NULL));
+	cr_assert_eq(family_status(&f, f.t.pid).children.followed, BATCHES * BATCH);
+	assert_ok(sessions_clear(f.t.sessions, 0, NULL));
 	cr_assert_eq(work_of(0), 0);
-	finish();
+	family_finish(&f);
 }
 
 /* The children end before they can be followed: only their number is known. */
@@ -291,7 +196,7 @@ Test(follow, many_that_end, .timeout = 240)
 
 static uint64_t accounted_for(void)
 {
-	struct snapshot_children c = status_of(t.pid).children;
+	struct snapshot_children c = family_status(&f, f.t.pid).children;
 
 	return c.followed + c.ended_first + c.failed + c.over_limit;
 }
@@ -308,17 +213,17 @@ Test(follow, children_that_end_at_once, .timeout = 120)
 	size_t n;
 
 	begin_newest();
-	traced_attach(&t);
-	tell("burst", BURST, 0, "burst");
-	tell("work", 0, 5, "worked");
-	traced_until(&t, all_are_accounted_for, NULL, "news of all children");
-	n = sessions_count(t.sessions);
-	st = status_of(t.pid);
+	traced_attach(&f.t);
+	family_tell(&f, "burst", BURST, 0, "burst");
+	family_tell(&f, "work", 0, 5, "worked");
+	traced_until(&f.t, all_are_accounted_for, NULL, "news of all children");
+	n = sessions_count(f.t.sessions);
+	st = family_status(&f, f.t.pid);
 	cr_assert_eq(st.children.followed + st.children.ended_first, BURST,
 		     "%" PRIu64 " and %" PRIu64, st.children.followed, st.children.ended_first);
 	cr_assert(n <= 1 + KEPT, "%zu targets", n);
 	cr_assert(work_of(0) >= 5);
-	finish();
+	family_finish(&f);
 }
 
 Test(follow, stop_and_start, .timeout = 120)
@@ -326,34 +231,34 @@ Test(follow, stop_and_start, .timeout = 120)
 	struct sites sites;
 
 	begin_newest();
-	sites_find(&sites, t.pid);
-	traced_attach(&t);
-	fork_members(0, 1);
-	until_traced(1, 1);
-	tell("work", 1, 10, "worked");
-	traced_halt(&t);
-	cr_assert_eq(sites_changed(&sites, members[1]), 0);
-	tell("work", 1, 10, "worked");
-	fork_members(0, 1);
-	assert_ok(sessions_start(t.sessions, 0, NULL));
+	sites_find(&sites, f.t.pid);
+	traced_attach(&f.t);
+	family_fork(&f, 0, 1);
+	family_traced(&f, 1, 1);
+	family_tell(&f, "work", 1, 10, "worked");
+	traced_halt(&f.t);
+	cr_assert_eq(sites_changed(&sites, f.members[1]), 0);
+	family_tell(&f, "work", 1, 10, "worked");
+	family_fork(&f, 0, 1);
+	assert_ok(sessions_start(f.t.sessions, 0, NULL));
 	/* This child was forked while tracing was stopped. */
-	until_traced(1, 2);
-	tell("work", 1, 10, "worked");
-	tell("work", 2, 10, "worked");
+	family_traced(&f, 1, 2);
+	family_tell(&f, "work", 1, 10, "worked");
+	family_tell(&f, "work", 2, 10, "worked");
 	cr_assert_eq(work_of(0), 30);
-	cr_assert_eq(work_of(members[1]), 20);
+	cr_assert_eq(work_of(f.members[1]), 20);
 	/* Detaching the first target also detaches the targets that were followed from it. */
-	assert_ok(sessions_detach(t.sessions, t.pid, NULL));
-	cr_assert_eq(sessions_count(t.sessions), 0);
-	cr_assert_eq(sites_changed(&sites, members[2]), 0);
-	finish();
+	assert_ok(sessions_detach(f.t.sessions, f.t.pid, NULL));
+	cr_assert_eq(sessions_count(f.t.sessions), 0);
+	cr_assert_eq(sites_changed(&sites, f.members[2]), 0);
+	family_finish(&f);
 }
 
 /* Executing -------------------------------------------------------------------------------- */
 
 static bool is_at_it_again(struct traced *traced, void *ctx)
 {
-	struct session_status st = status_of(members[*(unsigned int *)ctx]);
+	struct session_status st = family_status(&f, f.members[*(unsigned int *)ctx]);
 
 	(void)traced;
 	return st.state == SESSION_TRACING && st.execs == 1;
@@ -367,35 +272,35 @@ static void executes_again(const char *exe)
 {
 	unsigned int leader = 1, other = 2;
 
-	start(exe);
-	traced_attach(&t);
-	fork_members(0, 2);
-	until_traced(1, 2);
-	tell("work", leader, 10, "worked");
-	tell("work", other, 10, "worked");
-	tell("again", leader, 0, "again");
-	traced_until(&t, is_at_it_again, &leader, "the program anew");
-	tell("thread", other, 0, "again");
-	traced_until(&t, is_at_it_again, &other, "the program anew");
-	tell("work", leader, 7, "worked");
-	tell("work", other, 8, "worked");
-	cr_assert_eq(work_of(members[leader]), 17);
-	cr_assert_eq(work_of(members[other]), 18);
-	cr_assert(status_of(members[leader]).exec_gap_ns > 0);
+	family_start(&f, exe);
+	traced_attach(&f.t);
+	family_fork(&f, 0, 2);
+	family_traced(&f, 1, 2);
+	family_tell(&f, "work", leader, 10, "worked");
+	family_tell(&f, "work", other, 10, "worked");
+	family_tell(&f, "again", leader, 0, "again");
+	traced_until(&f.t, is_at_it_again, &leader, "the program anew");
+	family_tell(&f, "thread", other, 0, "again");
+	traced_until(&f.t, is_at_it_again, &other, "the program anew");
+	family_tell(&f, "work", leader, 7, "worked");
+	family_tell(&f, "work", other, 8, "worked");
+	cr_assert_eq(work_of(f.members[leader]), 17);
+	cr_assert_eq(work_of(f.members[other]), 18);
+	cr_assert(family_status(&f, f.members[leader]).exec_gap_ns > 0);
 	fprintf(stderr, "  silent for %.2f ms after an exec, %.1f ms after one by a thread\n",
-		(double)status_of(members[leader]).exec_gap_ns / 1e6,
-		(double)status_of(members[other]).exec_gap_ns / 1e6);
-	finish();
+		(double)family_status(&f, f.members[leader]).exec_gap_ns / 1e6,
+		(double)family_status(&f, f.members[other]).exec_gap_ns / 1e6);
+	family_finish(&f);
 }
 
 Test(follow, the_same_program_again, .timeout = 300)
 {
-	everywhere(executes_again);
+	family_everywhere(executes_again);
 }
 
 static bool has_worked(pid_t pid)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&t, pid);
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&f.t, pid);
 	_cleanup_(view_freep) struct view *v = NULL;
 
 	assert_ok(view_build(s, NULL, &v));
@@ -410,18 +315,18 @@ Test(follow, the_same_program_again_in_windows, .timeout = 300)
 {
 	unsigned int member = 1;
 
-	start(traced_newest().exe);
-	t.max_overhead = 5;
-	traced_attach(&t);
-	fork_members(0, 1);
-	until_traced(member, member);
-	tell("again", member, 0, "again");
-	traced_until(&t, is_at_it_again, &member, "the program anew");
-	cr_assert_eq(status_of(members[member]).windows.max_overhead, 5);
-	cr_assert(status_of(members[member]).exec_gap_ns > 0);
-	while (!has_worked(members[member]))
-		tell("work", member, 10, "worked");
-	finish();
+	family_start(&f, traced_newest().exe);
+	f.t.max_overhead = 5;
+	traced_attach(&f.t);
+	family_fork(&f, 0, 1);
+	family_traced(&f, member, member);
+	family_tell(&f, "again", member, 0, "again");
+	traced_until(&f.t, is_at_it_again, &member, "the program anew");
+	cr_assert_eq(family_status(&f, f.members[member]).windows.max_overhead, 5);
+	cr_assert(family_status(&f, f.members[member]).exec_gap_ns > 0);
+	while (!has_worked(f.members[member]))
+		family_tell(&f, "work", member, 10, "worked");
+	family_finish(&f);
 }
 
 #define WORKS 100000
@@ -435,11 +340,11 @@ static void work_until_sampled(unsigned int member)
 	double end = traced_seconds() + TRACED_DEADLINE;
 
 	while (traced_seconds() < end) {
-		struct snapshot_windows w = status_of(members[member]).windows;
+		struct snapshot_windows w = family_status(&f, f.members[member]).windows;
 
 		if (w.n >= 2 && w.samples >= 20)
 			return;
-		tell("work", member, WORKS, "worked");
+		family_tell(&f, "work", member, WORKS, "worked");
 	}
 	cr_assert(false, "it is not sampled between windows");
 }
@@ -447,7 +352,7 @@ static void work_until_sampled(unsigned int member)
 /* Checks that less than 30 % of the CPU time is outside Python. */
 static void check_outside(void)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(&t);
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(&f.t);
 	double all = 0, root = 0;
 
 	for (uint32_t i = 0; i < s->nthreads; i++) {
@@ -464,37 +369,37 @@ static void check_outside(void)
  */
 Test(follow, samples_of_the_same_program_again, .timeout = 300)
 {
-	start(traced_newest().exe);
-	t.max_overhead = 5;
-	traced_attach(&t);
-	fork_members(0, 1);
-	until_traced(1, 1);
+	family_start(&f, traced_newest().exe);
+	f.t.max_overhead = 5;
+	traced_attach(&f.t);
+	family_fork(&f, 0, 1);
+	family_traced(&f, 1, 1);
 	work_until_sampled(1);
 	check_outside();
-	tell("again", 1, 0, "again");
-	traced_until(&t, is_at_it_again, &(unsigned int){1}, "the program anew");
+	family_tell(&f, "again", 1, 0, "again");
+	traced_until(&f.t, is_at_it_again, &(unsigned int){1}, "the program anew");
 	/* The startup of an interpreter is outside Python, so clear after it. */
-	tell("work", 1, 10, "worked");
-	assert_ok(sessions_clear(t.sessions, 0, NULL));
+	family_tell(&f, "work", 1, 10, "worked");
+	assert_ok(sessions_clear(f.t.sessions, 0, NULL));
 	work_until_sampled(1);
 	check_outside();
-	finish();
+	family_finish(&f);
 	check_no_leaks();
 }
 
 Test(follow, another_program, .timeout = 120)
 {
 	begin_newest();
-	traced_attach(&t);
-	fork_members(0, 2);
-	until_traced(1, 2);
-	tell("work", 1, 10, "worked");
-	tell("other", 1, 0, "other");
-	until_ended(1, 1);
-	cr_assert_str_eq(status_of(members[1]).end_reason, "executed another program");
-	cr_assert_eq(work_of(members[1]), 10);
-	cr_assert(!sessions_over(t.sessions, t.pid));
-	finish();
+	traced_attach(&f.t);
+	family_fork(&f, 0, 2);
+	family_traced(&f, 1, 2);
+	family_tell(&f, "work", 1, 10, "worked");
+	family_tell(&f, "other", 1, 0, "other");
+	family_ended(&f, 1, 1);
+	cr_assert_str_eq(family_status(&f, f.members[1]).end_reason, "executed another program");
+	cr_assert_eq(work_of(f.members[1]), 10);
+	cr_assert(!sessions_over(f.t.sessions, f.t.pid));
+	family_finish(&f);
 }
 
 /*
@@ -506,31 +411,31 @@ Test(follow, another_program_while_stopped, .timeout = 120)
 	struct diag diag = {0};
 
 	begin_newest();
-	traced_attach(&t);
-	fork_members(0, 1);
-	until_traced(1, 1);
-	traced_halt(&t);
-	tell("other", 1, 0, "other");
-	cr_assert(sessions_start(t.sessions, members[1], &diag) < 0);
+	traced_attach(&f.t);
+	family_fork(&f, 0, 1);
+	family_traced(&f, 1, 1);
+	traced_halt(&f.t);
+	family_tell(&f, "other", 1, 0, "other");
+	cr_assert(sessions_start(f.t.sessions, f.members[1], &diag) < 0);
 	cr_assert_eq(diag.exit, PYP_EXIT_NO_PROCESS, "%s", diag.msg);
 	cr_assert(strstr(diag.msg, "another program"), "%s", diag.msg);
-	until_ended(1, 1);
-	finish();
+	family_ended(&f, 1, 1);
+	family_finish(&f);
 }
 
 /* As above, but with the same program, whose addresses have changed. */
 Test(follow, the_same_program_while_stopped, .timeout = 120)
 {
 	begin_newest();
-	traced_attach(&t);
-	fork_members(0, 1);
-	until_traced(1, 1);
-	traced_halt(&t);
-	tell("again", 1, 0, "again");
-	assert_ok(sessions_start(t.sessions, members[1], NULL));
-	tell("work", 1, 9, "worked");
-	cr_assert_eq(work_of(members[1]), 9);
-	finish();
+	traced_attach(&f.t);
+	family_fork(&f, 0, 1);
+	family_traced(&f, 1, 1);
+	traced_halt(&f.t);
+	family_tell(&f, "again", 1, 0, "again");
+	assert_ok(sessions_start(f.t.sessions, f.members[1], NULL));
+	family_tell(&f, "work", 1, 9, "worked");
+	cr_assert_eq(work_of(f.members[1]), 9);
+	family_finish(&f);
 }
 
 static bool has_ended(struct traced *traced, void *ctx)
@@ -544,15 +449,15 @@ Test(follow, an_exec_that_a_snapshot_finds, .timeout = 120)
 {
 	struct session_status st;
 
-	traced_start(&t, traced_newest().exe, "load.py", NULL);
-	traced_expect(&t, "ready");
-	traced_attach(&t);
-	traced_say(&t, "exec");
-	traced_hear(&t, "executed");
-	snapshot_free(traced_snapshot(&t));
-	st = traced_status(&t);
+	traced_start(&f.t, traced_newest().exe, "load.py", NULL);
+	traced_expect(&f.t, "ready");
+	traced_attach(&f.t);
+	traced_say(&f.t, "exec");
+	traced_hear(&f.t, "executed");
+	snapshot_free(traced_snapshot(&f.t));
+	st = traced_status(&f.t);
 	cr_assert_eq(st.state, SESSION_ENDED);
-	traced_until(&t, has_ended, NULL, "news of the end");
-	cr_assert_eq(t.ended, 1);
-	traced_finish(&t);
+	traced_until(&f.t, has_ended, NULL, "news of the end");
+	cr_assert_eq(f.t.ended, 1);
+	traced_finish(&f.t);
 }

@@ -5,6 +5,9 @@ Prints `ready`, then executes commands from stdin. Members are numbered from 0, 
 
     fork BY N      member BY forks N members: `child NUMBER PID` each, then `forked`
     work M N       member M calls work() N times: `worked`
+    burn MS M...   members M call one(), two() and three(), which take 1/6, 2/6 and 3/6 of the time,
+                   until each has used MS milliseconds of CPU time: `burned ROUNDS MICROSECONDS`
+                   of each, in this order
     burst N        N children, each of which calls work() 10 times and ends at once: `burst`
     other M        member M executes another program, which stays until M's release: `other`
     again M        member M executes this program again and continues with commands: `again`
@@ -17,6 +20,7 @@ import os
 import select
 import sys
 import threading
+import time
 import warnings
 
 from proto import read_line, say
@@ -31,6 +35,36 @@ def work():
 
 def works(n):
     return sum(work() for _ in range(n))
+
+
+def spin(n):
+    while n:
+        n -= 1
+
+
+def one():
+    spin(1500)
+
+
+def two():
+    spin(3000)
+
+
+def three():
+    spin(4500)
+
+
+def burn(ms):
+    """Uses CPU time; its own is less than a hundredth. Returns the line to say."""
+    begun = cpu = time.process_time()
+    rounds = 0
+    while cpu - begun < ms / 1e3:
+        rounds += 1
+        one()
+        two()
+        three()
+        cpu = time.process_time()
+    return "burned %d %d" % (rounds, (cpu - begun) * 1e6)
 
 
 class Life:
@@ -62,9 +96,15 @@ class Member:
         self.fds = fds
         self.orders, self.order, self.answers, self.answer = fds
 
-    def ask(self, line):
+    def tell(self, line):
         os.write(self.order, (line + "\n").encode())
+
+    def answered(self):
         return read_line(self.answers)
+
+    def ask(self, line):
+        self.tell(line)
+        return self.answered()
 
     def reply(self, line):
         os.write(self.answer, (line + "\n").encode())
@@ -115,6 +155,8 @@ def obey(members, me):
             me.reply(str(fork_member(members, int(words[1]))))
         elif words[0] == "work":
             me.reply(str(works(int(words[1]))))
+        elif words[0] == "burn":
+            me.reply(burn(int(words[1])))
         elif words[0] == "burst":
             burst(int(words[1]))
             me.reply("burst")
@@ -164,6 +206,16 @@ class First:
         done = int(self.members[member].ask("work %d" % n)) if member else works(n)
         say("worked" if done == n else "wrong")
 
+    def have_burned(self, numbers):
+        """All members after the first number burn at the same time; one line for each."""
+        ms, members = numbers[0], numbers[1:]
+        for member in members:
+            if member:
+                self.members[member].tell("burn %d" % ms)
+        lines = {0: burn(ms)} if 0 in members else {}
+        for member in members:
+            say(lines[member] if member in lines else self.members[member].answered())
+
     def end(self, member):
         by, pid = self.pids.pop(member)
         os.write(self.members[member].order, b"stop\n")
@@ -179,6 +231,8 @@ class First:
                 self.fork(int(words[1]), int(words[2]))
             elif words[0] == "work":
                 self.have_work(int(words[1]), int(words[2]))
+            elif words[0] == "burn":
+                self.have_burned([int(n) for n in words[1:]])
             elif words[0] == "burst":
                 burst(int(words[1]))
                 say("burst")

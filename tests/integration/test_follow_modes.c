@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Following children in the modes count and sample and in windows, with every interpreter: each
+ * process's counts and CPU times against those that it knows itself, executing again, limits, and
+ * children that end before they can be followed.
+ */
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "harness/counts.h"
+#include "harness/family.h"
+#include "harness/test.h"
+#include "snapshot/correct.h"
+#include "stats/view.h"
+
+static struct family f;
+
+#define BURN_MS 2000
+#define RATE	499
+#define ERRORS	5 /* number of standard errors allowed */
+
+struct burned {
+	uint64_t rounds;
+	double cpu; /* seconds */
+};
+
+/* Members a to b use CPU time, all at once; the sum is ret[0], as no member 0 takes part. */
+static void burn(unsigned int ms, unsigned int a, unsigned int b, struct burned ret[FAMILY_MAX])
+{
+	char line[128];
+	size_t n = (size_t)snprintf(line, sizeof(line), "burn %u", ms);
+
+	for (unsigned int i = a; i <= b; i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, " %u", i);
+	traced_say(&f.t, line);
+	ret[0] = (struct burned){0};
+	for (unsigned int i = a; i <= b; i++) {
+		uint64_t us;
+
+		cr_assert(sscanf(traced_answer(&f.t, "burned"), "%" SCNu64 " %" SCNu64,
+				 &ret[i].rounds, &us) == 2);
+		ret[i].cpu = (double)us / 1e6;
+		ret[0].rounds += ret[i].rounds;
+		ret[0].cpu += ret[i].cpu;
+	}
+}
+
+/* Members 1 and 2 exist before the attach, 3 and 4 are forked later, 4 by 3. */
+static void start_family(const char *exe, struct mode_choice mode, unsigned int max_overhead)
+{
+	family_start(&f, exe);
+	f.t.mode = mode;
+	f.t.max_overhead = max_overhead;
+	family_fork(&f, 0, 2);
+	traced_attach(&f.t);
+	family_fork(&f, 0, 1);
+	family_traced(&f, 1, 3);
+	family_fork(&f, 3, 1);
+	family_traced(&f, 1, 4);
+}
+
+/* What a snapshot says of one function. */
+struct figures {
+	double calls, calls_error, cpu, cpu_error, period;
+};
+
+static double error_of(const struct snapshot *s, const char *name, enum snapshot_figure figure)
+{
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (strcmp(s->funcs[i].name, name) == 0)
+			return snapshot_error(&s->funcs[i], figure);
+	return -1;
+}
+
+static struct figures figures_of(pid_t pid, const char *name)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&f.t, pid);
+	_cleanup_(view_freep) struct view *v = NULL;
+	struct view_row row;
+
+	assert_ok(snapshot_correct(s));
+	assert_ok(view_build(s, NULL, &v));
+	row = counts_named(v, name);
+	return (struct figures){
+		.calls = (double)row.ncalls,
+		.calls_error = error_of(s, name, SNAPSHOT_CALLS),
+		.cpu = (double)row.cum[SNAPSHOT_CPU] / 1e9,
+		.cpu_error = error_of(s, name, SNAPSHOT_CUM_CPU) / 1e9,
+		.period = (double)s->targets[0].estimate.period_ns / 1e9,
+	};
+}
+
+/* The functions of burn(), and the part of its CPU time that each takes. */
+static const struct {
+	const char *name;
+	double part;
+} parts[] = {{"one", 1.0 / 6}, {"two", 2.0 / 6}, {"three", 3.0 / 6}, {"burn", 1}};
+
+static void check_parent(pid_t child, pid_t parent)
+{
+	struct session_status st = family_status(&f, child);
+
+	cr_assert_eq(st.parent, parent);
+	cr_assert(st.fork_gap_ns > 0, "what it did before is not said");
+}
+
+static void check_cpu(pid_t pid, const struct burned *b)
+{
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		const struct figures g = figures_of(pid, parts[i].name);
+		const double want = b->cpu * parts[i].part;
+
+		fprintf(stderr, "  %d %-5s %.3f s, estimated %.3f s +- %.3f\n", (int)pid,
+			parts[i].name, want, g.cpu, g.cpu_error);
+		cr_assert(g.period > 0 && g.cpu_error > 0, "the error is not known");
+		/* beyond its error: the calls of burn() itself, and the first iterations */
+		cr_assert(fabs(g.cpu - want) < ERRORS * g.cpu_error + 0.03 * want, "%s is off",
+			  parts[i].name);
+	}
+}
+
+static void check_calls(pid_t pid, uint64_t rounds)
+{
+	for (size_t i = 0; i < 3; i++)
+		cr_assert_eq((uint64_t)figures_of(pid, parts[i].name).calls, rounds, "%s of %d",
+			     parts[i].name, (int)pid);
+}
+
+/* Returns the number of sampling timers that this process has. */
+static long timers(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *d;
+	long n = 0;
+
+	cr_assert(dir);
+	while ((d = readdir(dir))) {
+		char to[64] = "";
+
+		if (readlinkat(dirfd(dir), d->d_name, to, sizeof(to) - 1) > 0)
+			n += strstr(to, "[perf_event]") != NULL;
+	}
+	closedir(dir);
+	return n;
+}
+
+static void sampled(const char *exe)
+{
+	struct burned burned[FAMILY_MAX];
+
+	start_family(exe, (struct mode_choice){MODE_SAMPLE, RATE}, 0);
+	cr_assert_eq(timers(), sysconf(_SC_NPROCESSORS_ONLN), "each process has its own timers");
+	burn(BURN_MS, 1, 4, burned);
+	for (unsigned int i = 1; i <= 4; i++)
+		check_cpu(f.members[i], &burned[i]);
+	check_cpu(0, &burned[0]);
+	check_parent(f.members[4], f.members[3]);
+	family_finish(&f);
+}
+
+Test(follow_modes, samples_are_of_each_process, .timeout = 600)
+{
+	family_everywhere(sampled);
+}
+
+static void counted(const char *exe)
+{
+	struct burned burned[FAMILY_MAX];
+
+	start_family(exe, (struct mode_choice){MODE_COUNT, 0}, 0);
+	burn(200, 1, 4, burned);
+	for (unsigned int i = 1; i <= 4; i++) {
+		check_calls(f.members[i], burned[i].rounds);
+		family_tell(&f, "work", i, 100 + i, "worked");
+		cr_assert_eq((uint64_t)figures_of(f.members[i], "work").calls, 100 + i);
+	}
+	check_calls(0, burned[0].rounds);
+	check_calls(f.members[0], 0);
+	family_tell(&f, "end", 2, 0, "ended");
+	family_ended(&f, 2, 2);
+	cr_assert_eq((uint64_t)figures_of(f.members[2], "work").calls, 102);
+	cr_assert_eq((uint64_t)figures_of(0, "work").calls, 410, "what has ended is forgotten");
+	check_parent(f.members[4], f.members[3]);
+	family_finish(&f);
+}
+
+Test(follow_modes, counts_are_of_each_process, .timeout = 600)
+{
+	family_everywhere(counted);
+}
+
+static void counted_and_sampled(const char *exe)
+{
+	struct burned burned[FAMILY_MAX];
+
+	start_family(exe, (struct mode_choice){MODE_COUNT, RATE}, 0);
+	burn(BURN_MS, 1, 4, burned);
+	for (unsigned int i = 1; i <= 4; i++)
+		check_calls(f.members[i], burned[i].rounds);
+	check_calls(0, burned[0].rounds);
+	for (unsigned int i = 1; i <= 4; i++) {
+		const struct figures all = figures_of(f.members[i], "burn");
+
+		for (size_t k = 0; k < 3; k++) {
+			const struct figures g = figures_of(f.members[i], parts[k].name);
+
+			cr_assert(g.cpu_error > 0);
+			cr_assert(fabs(g.cpu - parts[k].part * all.cpu) <
+					  ERRORS * g.cpu_error + 0.05 * all.cpu,
+				  "%s of %d", parts[k].name, (int)f.members[i]);
+		}
+	}
+	family_finish(&f);
+}
+
+Test(follow_modes, counts_with_samples_are_of_each_process, .timeout = 600)
+{
+	family_everywhere(counted_and_sampled);
+}
+
+/*
+ * Probes take 3 to 4 % of the time of burn(), so the limit leaves most of it unseen. An idle process
+ * has windows, too, which use up its limit, so members burn until they had some while busy. They
+ * take turns: processes that wait for a CPU have larger errors.
+ */
+#define BOUND		1
+#define WINDOWS		8
+#define TURNS		10
+#define WINDOWED_ERRORS 8 /* what few windows say of their own differences is rough */
+
+static void burn_until_seen(struct burned sum[FAMILY_MAX])
+{
+	struct burned b[FAMILY_MAX];
+
+	for (unsigned int i = 1; i <= 4; i++) {
+		uint64_t before = family_status(&f, f.members[i]).windows.n;
+		unsigned int turn = 0;
+
+		do {
+			burn(BURN_MS, i, i, b);
+			sum[i].rounds += b[i].rounds;
+			sum[i].cpu += b[i].cpu;
+		} while (++turn < TURNS &&
+			 family_status(&f, f.members[i]).windows.n < before + WINDOWS);
+		cr_assert(turn < TURNS, "there are not enough windows");
+		sum[0].rounds += sum[i].rounds;
+		sum[0].cpu += sum[i].cpu;
+	}
+}
+
+/* Hits take no more than the limit, and as much again for windows that were closed late. */
+static void check_bound(pid_t pid, const struct burned *b)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&f.t, pid);
+	const struct snapshot_target *t = &s->targets[0];
+	const double hit = (t->cost.before[COST_ENTER] + t->cost.after[COST_ENTER] +
+			    t->cost.before[COST_LEAVE] + t->cost.after[COST_LEAVE]) /
+			   2;
+	const double percent = 100 * (double)t->events * hit / 1e9 / b->cpu;
+
+	fprintf(stderr,
+		"  %d windows %" PRIu64 ", %" PRIu64 " samples in %.1f s, hits took %.2f %%\n",
+		(int)pid, t->windows.n, t->windows.samples, b->cpu, percent);
+	cr_assert_eq(t->windows.max_overhead, BOUND);
+	cr_assert(t->windows.sampled && t->windows.samples > 0, "not sampled between windows");
+	cr_assert(hit > 0 && percent < 2 * BOUND, "%.2f %% of %d", percent, (int)pid);
+}
+
+static void check_windows(pid_t pid, const struct burned *b)
+{
+	for (size_t i = 0; i < 3; i++) {
+		const struct figures g = figures_of(pid, parts[i].name);
+		const double calls = (double)b->rounds, cpu = b->cpu * parts[i].part;
+
+		fprintf(stderr,
+			"  %d %-5s %.0f calls, estimated %.0f +- %.0f; %.3f s, %.3f +- %.3f\n",
+			(int)pid, parts[i].name, calls, g.calls, g.calls_error, cpu, g.cpu,
+			g.cpu_error);
+		cr_assert(g.calls_error > 0 && g.cpu_error > 0, "the error is not known");
+		cr_assert(fabs(g.calls - calls) < WINDOWED_ERRORS * g.calls_error + 0.25 * calls);
+		cr_assert(fabs(g.cpu - cpu) < WINDOWED_ERRORS * g.cpu_error + 0.2 * cpu);
+	}
+}
+
+static void in_windows(const char *exe)
+{
+	struct burned burned[FAMILY_MAX] = {0};
+
+	start_family(exe, (struct mode_choice){MODE_TRACE, TARGET_OPTS_RATE_AUTO}, BOUND);
+	burn_until_seen(burned);
+	for (unsigned int i = 1; i <= 4; i++) {
+		check_bound(f.members[i], &burned[i]);
+		check_windows(f.members[i], &burned[i]);
+	}
+	check_windows(0, &burned[0]);
+	family_finish(&f);
+}
+
+Test(follow_modes, windows_are_of_each_process, .timeout = 900)
+{
+	family_everywhere(in_windows);
+}
+
+static bool two_are_over(struct traced *t, void *ctx)
+{
+	(void)t, (void)ctx;
+	return family_status(&f, f.t.pid).children.over_limit == 2;
+}
+
+static bool is_anew(struct traced *t, void *ctx)
+{
+	struct session_status st = family_status(&f, f.members[*(unsigned int *)ctx]);
+
+	(void)t;
+	return st.state == SESSION_TRACING && st.execs == 1;
+}
+
+/* Executing the program again, and limits, in the modes that keep no stacks. */
+static void again_in(struct mode_choice mode)
+{
+	struct burned before[FAMILY_MAX], after[FAMILY_MAX];
+	struct figures g;
+
+	family_start(&f, traced_newest().exe);
+	f.t.mode = mode;
+	f.t.max_children = 2;
+	traced_attach(&f.t);
+	family_fork(&f, 0, 2);
+	family_traced(&f, 1, 2);
+	family_fork(&f, 0, 2);
+	traced_until(&f.t, two_are_over, NULL, "two that are over the limit");
+	burn(200, 1, 1, before);
+	family_tell(&f, "again", 1, 0, "again");
+	traced_until(&f.t, is_anew, &(unsigned int){1}, "the program anew");
+	family_tell(&f, "thread", 2, 0, "again");
+	traced_until(&f.t, is_anew, &(unsigned int){2}, "the program anew");
+	cr_assert(family_status(&f, f.members[1]).exec_gap_ns > 0);
+	burn(200, 1, 2, after);
+	g = figures_of(f.members[1], "one");
+	if (mode.mode == MODE_COUNT)
+		cr_assert_eq((uint64_t)g.calls, before[1].rounds + after[1].rounds);
+	g = figures_of(f.members[1], "burn");
+	if (mode.rate)
+		cr_assert(fabs(g.cpu - before[1].cpu - after[1].cpu) < ERRORS * g.cpu_error);
+	g = figures_of(f.members[2], "burn");
+	if (mode.rate)
+		cr_assert(fabs(g.cpu - after[2].cpu) < ERRORS * g.cpu_error);
+	family_finish(&f);
+}
+
+Test(follow_modes, counting_the_same_program_again, .timeout = 240)
+{
+	again_in((struct mode_choice){MODE_COUNT, 0});
+}
+
+Test(follow_modes, sampling_the_same_program_again, .timeout = 240)
+{
+	again_in((struct mode_choice){MODE_SAMPLE, RATE});
+}
+
+#define BURST 40
+
+static bool all_are_known(struct traced *t, void *ctx)
+{
+	struct snapshot_children c = family_status(&f, f.t.pid).children;
+
+	(void)t, (void)ctx;
+	return c.followed + c.ended_first + c.failed + c.over_limit >= BURST;
+}
+
+static void at_once_in(struct mode_choice mode)
+{
+	struct session_status st;
+
+	family_start(&f, traced_newest().exe);
+	f.t.mode = mode;
+	traced_attach(&f.t);
+	family_tell(&f, "burst", BURST, 0, "burst");
+	traced_until(&f.t, all_are_known, NULL, "news of all children");
+	st = family_status(&f, f.t.pid);
+	cr_assert_eq(st.children.followed + st.children.ended_first, BURST,
+		     "%" PRIu64 " and %" PRIu64, st.children.followed, st.children.ended_first);
+	family_finish(&f);
+}
+
+Test(follow_modes, children_that_end_at_once_while_counting, .timeout = 120)
+{
+	at_once_in((struct mode_choice){MODE_COUNT, 0});
+}
+
+Test(follow_modes, children_that_end_at_once_while_sampling, .timeout = 120)
+{
+	at_once_in((struct mode_choice){MODE_SAMPLE, RATE});
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The children that a process has: their number and CPU time, without those of other programs. */
+#include "session/workers.h"
+
+#include "harness/family.h"
+#include "harness/test.h"
+
+static struct family f;
+
+#define BURN_MS 300
+
+Test(workers, are_counted, .timeout = 120)
+{
+	struct workers w, again;
+	struct workers_use u;
+	char text[WORKERS_TEXT], line[64];
+
+	family_start(&f, traced_newest().exe);
+	workers_find(f.t.pid, &w);
+	u = workers_use(&w);
+	cr_assert(u.n == 0 && !workers_text(&u, text));
+	family_fork(&f, 0, 3);
+	family_fork(&f, 1, 1);
+	family_tell(&f, "other", 3, 0, "other");
+	workers_find(f.t.pid, &w);
+	cr_assert_eq(w.n, 3, "2 children and one of theirs, not the shell: %zu", w.n);
+	snprintf(line, sizeof(line), "burn %d 2", BURN_MS);
+	traced_say(&f.t, line);
+	(void)traced_answer(&f.t, "burned");
+	u = workers_use(&w);
+	fprintf(stderr, "  %.3f s of children, %.3f s of their parent\n", (double)u.theirs_ns / 1e9,
+		(double)u.own_ns / 1e9);
+	cr_assert(u.theirs_ns >= BURN_MS * 1000000ull && u.theirs_ns < 2 * BURN_MS * 1000000ull);
+	cr_assert(strstr(workers_text(&u, text), "its 3 Python child processes use"), "%s", text);
+	workers_find(f.t.pid, &again);
+	u = workers_use(&again);
+	cr_assert(u.theirs_ever_ns >= BURN_MS * 1000000ull, "the time before is forgotten");
+	family_finish(&f);
+	check_no_leaks();
+}
