@@ -211,13 +211,14 @@ static void check_sums(void)
 	cr_assert_eq(snapshot_calls(pid, "handle"), 0, "the master handles nothing");
 }
 
-Test(prefork, followed)
+static void follow_in(const char *mode)
 {
 	unsigned int answered, by;
 	struct ran r;
 	char *text;
 
-	pyprofd_launch(&d, "--pid", pid, "--follow-children", "-o", in_dir("p.json", file), NULL);
+	pyprofd_launch(&d, "--pid", pid, "--follow-children", "--mode", mode, "-o",
+		       in_dir("p.json", file), NULL);
 	pyprofd_ready(&d);
 	add_workers();
 	until(all_are_traced, NULL, "all workers to be traced");
@@ -235,6 +236,16 @@ Test(prefork, followed)
 	cr_assert(text);
 	cr_assert_eq(calls_of(text, "handle"), REQUESTS);
 	free(text);
+}
+
+Test(prefork, followed)
+{
+	follow_in("trace");
+}
+
+Test(prefork, followed_while_counting)
+{
+	follow_in("count");
 }
 
 /* Without --follow ------------------------------------------------------------------------- */
