@@ -220,6 +220,34 @@ Test(follow_modes, counts_with_samples_are_of_each_process, .timeout = 600)
 	family_everywhere(counted_and_sampled);
 }
 
+/* The children of a trace are sampled as it is, so that their times are corrected as well. */
+static void traced(const char *exe)
+{
+	struct burned burned[FAMILY_MAX];
+
+	start_family(exe, (struct mode_choice){MODE_TRACE, TARGET_OPTS_RATE_AUTO}, 0);
+	cr_assert_eq(timers(), sysconf(_SC_NPROCESSORS_ONLN), "each process has its own timers");
+	burn(BURN_MS, 1, 4, burned);
+	for (unsigned int i = 1; i <= 4; i++) {
+		_cleanup_(snapshot_freep) struct snapshot *s =
+			traced_snapshot_of(&f.t, f.members[i]);
+		const double cpu = figures_of(f.members[i], "burn").cpu;
+
+		fprintf(stderr, "  %d burn  %.3f s, traced %.3f s, %" PRIu64 " samples\n",
+			(int)f.members[i], burned[i].cpu, cpu, s->targets[0].estimate.samples);
+		check_calls(f.members[i], burned[i].rounds);
+		cr_assert_eq(s->targets[0].estimate.rate, 999);
+		cr_assert_gt(s->targets[0].estimate.samples, BURN_MS / 4);
+		cr_assert(fabs(cpu - burned[i].cpu) < 0.25 * burned[i].cpu);
+	}
+	family_finish(&f);
+}
+
+Test(follow_modes, traces_with_samples_are_of_each_process, .timeout = 600)
+{
+	family_everywhere(traced);
+}
+
 /*
  * Probes take 3 to 4 % of the time of burn(), so the limit leaves most of it unseen. An idle process
  * has windows, too, which use up its limit, so members burn until they had some while busy.
