@@ -2,6 +2,7 @@
 /* Real targets: see traced.h. */
 #include "harness/traced.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -44,6 +45,23 @@ double traced_cpu_seconds(const struct traced *t)
 
 	assert_ok(clock_getcpuclockid(t->pid, &clock));
 	return seconds_of(clock);
+}
+
+unsigned int traced_timers(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *d;
+	unsigned int n = 0;
+
+	cr_assert(dir);
+	while ((d = readdir(dir))) {
+		char to[64] = "";
+
+		if (readlinkat(dirfd(dir), d->d_name, to, sizeof(to) - 1) > 0)
+			n += strcmp(to, "anon_inode:[perf_event]") == 0;
+	}
+	closedir(dir);
+	return n;
 }
 
 size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX])

@@ -125,6 +125,9 @@ void traced_stop(struct traced *t);
 /* Path of tests/targets/NAME, or another file of the source tree. */
 const char *traced_path(const char *dir, const char *name, char *out, size_t size);
 
+/* The number of sampling timers that this process has. */
+unsigned int traced_timers(void);
+
 /* CPU time of all threads of the target, seconds */
 double traced_cpu_seconds(const struct traced *t);
 /* Seconds on CLOCK_MONOTONIC. */

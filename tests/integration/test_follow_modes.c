@@ -4,7 +4,6 @@
  * process's counts and CPU times against those that it knows itself, executing again, limits, and
  * children that end before they can be followed.
  */
-#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <unistd.h>
@@ -128,30 +127,13 @@ static void check_calls(pid_t pid, uint64_t rounds)
 			     parts[i].name, (int)pid);
 }
 
-/* Returns the number of sampling timers that this process has. */
-static long timers(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *d;
-	long n = 0;
-
-	cr_assert(dir);
-	while ((d = readdir(dir))) {
-		char to[64] = "";
-
-		if (readlinkat(dirfd(dir), d->d_name, to, sizeof(to) - 1) > 0)
-			n += strstr(to, "[perf_event]") != NULL;
-	}
-	closedir(dir);
-	return n;
-}
-
 static void sampled(const char *exe)
 {
 	struct burned burned[FAMILY_MAX];
 
 	start_family(exe, (struct mode_choice){MODE_SAMPLE, RATE}, 0);
-	cr_assert_eq(timers(), sysconf(_SC_NPROCESSORS_ONLN), "each process has its own timers");
+	cr_assert_eq(traced_timers(), sysconf(_SC_NPROCESSORS_ONLN),
+		     "each process has its own timers");
 	burn(BURN_MS, 1, 4, burned);
 	for (unsigned int i = 1; i <= 4; i++)
 		check_cpu(f.members[i], &burned[i]);
@@ -226,7 +208,8 @@ static void traced(const char *exe)
 	struct burned burned[FAMILY_MAX];
 
 	start_family(exe, (struct mode_choice){MODE_TRACE, TARGET_OPTS_RATE_AUTO}, 0);
-	cr_assert_eq(timers(), sysconf(_SC_NPROCESSORS_ONLN), "each process has its own timers");
+	cr_assert_eq(traced_timers(), sysconf(_SC_NPROCESSORS_ONLN),
+		     "each process has its own timers");
 	burn(BURN_MS, 1, 4, burned);
 	for (unsigned int i = 1; i <= 4; i++) {
 		_cleanup_(snapshot_freep) struct snapshot *s =

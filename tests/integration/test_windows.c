@@ -154,25 +154,6 @@ static void look(struct traced *t)
 	}
 }
 
-/* Returns the number of perf events that this process holds. */
-static unsigned int clocks(void)
-{
-	unsigned int n = 0;
-
-	for (int fd = 0; fd < 1024; fd++) {
-		char path[64], to[64];
-		ssize_t len;
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		len = readlink(path, to, sizeof(to) - 1);
-		if (len < 0)
-			continue;
-		to[len] = '\0';
-		n += strcmp(to, "anon_inode:[perf_event]") == 0;
-	}
-	return n;
-}
-
 /* Six threads that call functions all the time and check their own results. */
 Test(windows, any_moment_is_right, .timeout = 280)
 {
@@ -191,10 +172,10 @@ Test(windows, any_moment_is_right, .timeout = 280)
 		assert_ok(sessions_clear(t.sessions, 0, &diag));
 		traced_until(&t, is_sampled, NULL, "two windows");
 		look(&t);
-		cr_assert_gt(clocks(), 0);
+		cr_assert_gt(traced_timers(), 0);
 		traced_halt(&t);
 		cr_assert_eq(sites_changed(&sites, t.pid), 0, "stopped: no breakpoint is left");
-		cr_assert_eq(clocks(), 0, "nor a clock");
+		cr_assert_eq(traced_timers(), 0, "nor a clock");
 		look(&t);
 		assert_ok(sessions_start(t.sessions, 0, &diag));
 	}

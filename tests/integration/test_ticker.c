@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Sampling timers: targets with the same rate share them, others do not, and a process that is
+ * sampled twice gets all samples twice.
+ */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "harness/test.h"
+#include "harness/traced.h"
+
+#define SAMPLES 100u
+
+static long cpus;
+
+static void start(struct traced *t)
+{
+	traced_start(t, traced_newest().exe, "shares.py", "plain", NULL);
+	traced_expect(t, "ready");
+	cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	cr_assert_eq(traced_timers(), 0);
+}
+
+static void attach(struct traced *t, uint32_t rate)
+{
+	t->mode = (struct mode_choice){MODE_SAMPLE, rate};
+	traced_attach(t);
+}
+
+static bool is_sampled(struct traced *t, void *ctx)
+{
+	(void)ctx;
+	return traced_status(t).events >= SAMPLES;
+}
+
+static void until_sampled(struct traced *t)
+{
+	traced_until(t, is_sampled, NULL, "samples");
+}
+
+Test(ticker, targets_share_timers, .timeout = 120)
+{
+	struct traced a, b, c;
+
+	start(&a);
+	start(&b);
+	start(&c);
+	attach(&a, 499);
+	cr_assert_eq(traced_timers(), cpus);
+	attach(&b, 499);
+	cr_assert_eq(traced_timers(), cpus);
+	attach(&c, 997);
+	cr_assert_eq(traced_timers(), 2 * cpus, "another rate needs other timers");
+	until_sampled(&a);
+	until_sampled(&b);
+	until_sampled(&c);
+	traced_halt(&a);
+	traced_halt(&c);
+	cr_assert_eq(traced_timers(), cpus, "those of the other rate are not used any more");
+	assert_ok(sessions_clear(b.sessions, 0, NULL));
+	until_sampled(&b);
+	traced_halt(&b);
+	cr_assert_eq(traced_timers(), 0);
+	traced_stop(&a);
+	traced_stop(&b);
+	traced_stop(&c);
+	check_no_leaks();
+}
+
+/* Two sets of targets, as of two daemons, with the same process. */
+Test(ticker, a_process_that_is_sampled_twice, .timeout = 120)
+{
+	struct traced a, b;
+
+	start(&a);
+	attach(&a, 499);
+	b = a;
+	b.sessions = NULL;
+	attach(&b, 499);
+	cr_assert_eq(traced_timers(), 2 * cpus);
+	until_sampled(&a);
+	until_sampled(&b);
+	traced_halt(&a);
+	cr_assert_eq(traced_timers(), cpus);
+	assert_ok(sessions_clear(b.sessions, 0, NULL));
+	until_sampled(&b);
+	sessions_free(b.sessions);
+	cr_assert_eq(traced_timers(), 0);
+	traced_stop(&a);
+	check_no_leaks();
+}
