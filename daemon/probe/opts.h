@@ -17,6 +17,7 @@ struct probe_sampling {
 	uint32_t rate;	      /* Hz */
 	uint8_t when;	      /* PYP_SAMPLING_* */
 	bool top;	      /* only the innermost frame of each stack is needed */
+	bool momentary;	      /* for a moment only: the timers are not shared with others */
 	uint64_t interp_head; /* address of the pointer to the first interpreter */
 	uint64_t code_type;   /* address of PyCode_Type */
 	/* The interpreter's own code; if empty, samples contain no C functions. */

@@ -44,6 +44,7 @@ struct probe {
 	pid_t pid, tid;
 	uint64_t bias;
 	enum mode mode;
+	bool momentary; /* see struct probe_sampling */
 	enum probe_mechanism mechanism;
 	struct attachment on; /* of the target */
 	/* Fields for windows. */
@@ -119,6 +120,7 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 	p->closing = -1;
 	p->mode = opts->mode;
 	p->clocks = opts->sampling.rate != 0;
+	p->momentary = opts->sampling.momentary;
 	p->mechanism = mechanism;
 	r = opts->mode == MODE_SAMPLE ? 0 : holder_start();
 	if (r)
@@ -128,6 +130,8 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 		r = ring_open(bpf_map__fd(p->skel->maps.ring), &p->ring, diag);
 	if (r)
 		return r;
+	if (p->clocks && !p->momentary)
+		ticker_prepare(probe_period(p));
 	if (opts->pid && probe_set_target(p, opts) < 0)
 		return diag_errno(diag, ENOMEM, "cannot set up probes");
 	*ret = TAKE_PTR(p);
@@ -275,8 +279,10 @@ static int attach_event(const struct probe *p, const struct probe_sites *sites)
 
 static int attach_sampler(const struct probe *p, struct attachment *ret)
 {
-	return ticker_open(bpf_program__fd(p->skel->progs.on_sample), p->pid, probe_period(p),
-			   &ret->ticker);
+	const int prog = bpf_program__fd(p->skel->progs.on_sample);
+
+	return p->momentary ? ticker_open_own(prog, probe_period(p), &ret->ticker)
+			    : ticker_open(prog, p->pid, probe_period(p), &ret->ticker);
 }
 
 /* Which of the mode's sites to attach. */
@@ -696,5 +702,6 @@ void probe_counts_drop(const struct probe *p, const struct pyp_edge *edge)
 
 void probe_end(void)
 {
+	ticker_end();
 	holder_end();
 }

@@ -26,20 +26,26 @@ struct ticker {
 	struct timers *timers;	 /* NULL: it has its own */
 	struct sampler *sampler; /* borrowed, if it shares */
 	uint32_t pid, index;
+	bool counted; /* in `own` */
 };
 
 /* Timers that are not shared; more would take too much of every CPU. */
 #define OWN_MAX 8
 
 static struct timers *all_timers;
+static struct pyprof_bpf *spare; /* loaded for the next timers; NULL: none */
 static unsigned int own;
 
+/* No target is in its maps any more. */
 static void timers_free(struct timers *t)
 {
 	if (!t)
 		return;
 	sampler_free(t->sampler);
-	pyprof_bpf__destroy(t->skel);
+	if (spare)
+		pyprof_bpf__destroy(t->skel);
+	else
+		spare = t->skel;
 	free(t);
 }
 DEFINE_FREEP(struct timers, timers_free)
@@ -52,7 +58,8 @@ static int timers_open(uint64_t period_ns, struct timers **ret)
 	if (!t)
 		return -ENOMEM;
 	t->period_ns = period_ns;
-	r = programs_open_tick(&t->skel);
+	t->skel = TAKE_PTR(spare);
+	r = t->skel ? 0 : programs_open_tick(&t->skel);
 	if (r == 0)
 		r = sampler_open(bpf_program__fd(t->skel->progs.on_tick), period_ns, &t->sampler);
 	if (r < 0)
@@ -63,14 +70,19 @@ static int timers_open(uint64_t period_ns, struct timers **ret)
 	return 0;
 }
 
+static struct timers *timers_find(uint64_t period_ns)
+{
+	struct timers *t = all_timers;
+
+	while (t && t->period_ns != period_ns)
+		t = t->next;
+	return t;
+}
+
 static int timers_get(uint64_t period_ns, struct timers **ret)
 {
-	for (struct timers *t = all_timers; t; t = t->next)
-		if (t->period_ns == period_ns) {
-			*ret = t;
-			return 0;
-		}
-	return timers_open(period_ns, ret);
+	*ret = timers_find(period_ns);
+	return *ret ? 0 : timers_open(period_ns, ret);
 }
 
 /* Frees the timers if no target uses them. */
@@ -137,41 +149,67 @@ static int share(struct ticker *t, int prog_fd, uint64_t period_ns)
 	return 0;
 }
 
-static int have_own(struct ticker *t, int prog_fd, uint64_t period_ns)
+static int ticker_new(pid_t pid, struct ticker **ret)
 {
-	int r = own < OWN_MAX ? sampler_open(prog_fd, period_ns, &t->sampler) : -EUSERS;
-
-	own += r == 0;
-	return r;
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->pid = (uint32_t)pid;
+	return 0;
 }
 
 int ticker_open(int prog_fd, pid_t pid, uint64_t period_ns, struct ticker **ret)
 {
-	_cleanup_(ticker_freep) struct ticker *t = calloc(1, sizeof(*t));
-	int r;
+	_cleanup_(ticker_freep) struct ticker *t = NULL;
+	int r = ticker_new(pid, &t);
 
-	if (!t)
-		return -ENOMEM;
-	t->pid = (uint32_t)pid;
-	r = share(t, prog_fd, period_ns);
-	if (r < 0)
-		r = have_own(t, prog_fd, period_ns);
+	if (r == 0)
+		r = share(t, prog_fd, period_ns);
+	if (r < 0 && t && own < OWN_MAX) {
+		r = sampler_open(prog_fd, period_ns, &t->sampler);
+		t->counted = r == 0;
+		own += t->counted;
+	}
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(t);
 	return 0;
 }
 
+int ticker_open_own(int prog_fd, uint64_t period_ns, struct ticker **ret)
+{
+	_cleanup_(ticker_freep) struct ticker *t = NULL;
+	int r = ticker_new(0, &t);
+
+	if (r == 0)
+		r = sampler_open(prog_fd, period_ns, &t->sampler);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(t);
+	return 0;
+}
+
+void ticker_prepare(uint64_t period_ns)
+{
+	/* Without it, each target has timers of its own. */
+	if (!spare && !timers_find(period_ns))
+		(void)programs_open_tick(&spare);
+}
+
+void ticker_end(void)
+{
+	pyprof_bpf__destroy(TAKE_PTR(spare));
+}
+
 void ticker_free(struct ticker *t)
 {
 	if (!t)
 		return;
-	if (t->timers) {
+	if (t->timers)
 		timers_remove(t->timers, t);
-	} else if (t->sampler) {
+	else
 		sampler_free(t->sampler);
-		own--;
-	}
+	own -= t->counted;
 	free(t);
 }
 

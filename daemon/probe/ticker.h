@@ -14,11 +14,18 @@
 
 struct ticker;
 
+/* Loads what sharing needs, which takes up to 20 ms: before anything is attached to a target. */
+void ticker_prepare(uint64_t period_ns);
+/* Frees what is kept for the next target. */
+void ticker_end(void);
+
 /*
  * Runs the program on every CPU, once per period of the process's CPU time. Returns 0 or a negative
- * errno; -EUSERS: too many targets have timers of their own.
+ * errno.
  */
 int ticker_open(int prog_fd, pid_t pid, uint64_t period_ns, struct ticker **ret);
+/* The same with timers of its own, for a moment. */
+int ticker_open_own(int prog_fd, uint64_t period_ns, struct ticker **ret);
 /* Right after it returns, the program may still be running on another CPU. NULL is accepted. */
 void ticker_free(struct ticker *t);
 DEFINE_FREEP(struct ticker, ticker_free)

@@ -37,6 +37,7 @@ int reference_start(const struct target *t, const struct python *py, struct refe
 		.layout = &py->layout,
 		.mode = MODE_SAMPLE,
 		.sampling = {.rate = RATE,
+			     .momentary = true,
 			     .when = PYP_SAMPLING_ALONE,
 			     .top = true,
 			     .interp_head = python_interp_head(py),

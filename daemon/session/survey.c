@@ -97,6 +97,7 @@ static struct probe_opts opts_of(const struct survey *s)
 		.builtins = s->builtins,
 		.native = python_native_types(py),
 		.sampling = {.rate = RATE,
+			     .momentary = true,
 			     .when = PYP_SAMPLING_BESIDE,
 			     .top = true,
 			     .interp_head = python_interp_head(py),
