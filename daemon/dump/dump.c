@@ -100,11 +100,15 @@ static bool fill_kernel(struct dump_thread *t, const struct target_thread *v, si
 	return false;
 }
 
-/* The parts from which a dump is assembled. */
-struct parts {
+struct dumper {
 	struct target *target;
 	struct inspect *in;
 	struct inspect_result found;
+};
+
+/* The parts from which a dump is assembled. */
+struct parts {
+	struct dumper *from; /* borrowed */
 	struct python_stack *stacks;
 	size_t nstacks;
 	struct target_thread *threads;
@@ -117,31 +121,47 @@ static void parts_deinit(struct parts *p)
 	names_deinit(&p->names);
 	free(p->threads);
 	python_stacks_free(p->stacks, p->nstacks);
-	inspect_result_deinit(&p->found);
-	inspect_free(p->in);
-	target_free(p->target);
 }
 
-static int look(pid_t pid, struct parts *p, struct diag *diag)
+int dumper_open(pid_t pid, struct dumper **ret, struct diag *diag)
 {
+	_cleanup_(dumper_freep) struct dumper *d = calloc(1, sizeof(*d));
 	struct inspect_opts io = {.check = true};
-	int r = target_open(pid, &p->target, diag);
+	int r;
 
+	if (!d)
+		return diag_errno(diag, ENOMEM, "cannot dump process %d", pid);
+	r = target_open(pid, &d->target, diag);
 	if (r < 0)
 		return r;
-	io.target = p->target;
-	return inspect_open(&io, &p->in, &p->found, diag);
+	io.target = d->target;
+	r = inspect_open(&io, &d->in, &d->found, diag);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(d);
+	return 0;
 }
 
-static int read_threads(pid_t pid, struct parts *p, struct diag *diag)
+void dumper_free(struct dumper *d)
 {
-	int r = inspect_dump(p->in, pid, &p->stacks, &p->nstacks);
+	if (!d)
+		return;
+	inspect_result_deinit(&d->found);
+	inspect_free(d->in);
+	target_free(d->target);
+	free(d);
+}
+
+static int read_threads(struct parts *p, struct diag *diag)
+{
+	struct target *target = p->from->target;
+	int r = inspect_dump(p->from->in, target->pid, &p->stacks, &p->nstacks);
 
 	if (r == 0)
-		return target_threads(p->target, &p->threads, &p->nthreads, diag);
+		return target_threads(target, &p->threads, &p->nthreads, diag);
 	p->nstacks = 0;
 	p->stacks = NULL;
-	return diag_errno(diag, -r, "cannot read the stacks of process %d", pid);
+	return diag_errno(diag, -r, "cannot read the stacks of process %d", target->pid);
 }
 
 static bool is_in(const struct dump *d, pid_t tid)
@@ -156,9 +176,9 @@ static int fill(struct dump *d, struct parts *p)
 {
 	int r = 0;
 
-	d->cmdline = strdup(p->found.cmdline);
-	d->version = strdup(p->found.python->version);
-	d->file = strdup(p->found.python->file);
+	d->cmdline = strdup(p->from->found.cmdline);
+	d->version = strdup(p->from->found.python->version);
+	d->file = strdup(p->from->found.python->file);
 	d->threads = calloc(p->nstacks + p->nthreads + 1, sizeof(*d->threads));
 	if (!d->cmdline || !d->version || !d->file || !d->threads)
 		return -ENOMEM;
@@ -169,7 +189,7 @@ static int fill(struct dump *d, struct parts *p)
 		t->truncated = p->stacks[i].truncated;
 		if (fill_kernel(t, p->threads, p->nthreads))
 			doing_read(d->pid, t->tid, t->doing, sizeof(t->doing));
-		r = fill_frames(&p->names, p->in, &p->stacks[i], t);
+		r = fill_frames(&p->names, p->from->in, &p->stacks[i], t);
 	}
 	for (size_t i = 0; i < p->nthreads && r == 0; i++) {
 		struct dump_thread *t = &d->threads[d->nthreads];
@@ -184,18 +204,17 @@ static int fill(struct dump *d, struct parts *p)
 	return r;
 }
 
-int dump_take(pid_t pid, struct dump **ret, struct diag *diag)
+int dumper_take(struct dumper *from, struct dump **ret, struct diag *diag)
 {
 	_cleanup_(dump_freep) struct dump *d = calloc(1, sizeof(*d));
-	_cleanup_(parts_deinit) struct parts p = {0};
+	_cleanup_(parts_deinit) struct parts p = {.from = from};
+	pid_t pid = from->target->pid;
 	int r;
 
 	if (!d)
 		return diag_errno(diag, ENOMEM, "cannot dump process %d", pid);
 	d->pid = pid;
-	r = look(pid, &p, diag);
-	if (r == 0)
-		r = read_threads(pid, &p, diag);
+	r = read_threads(&p, diag);
 	if (r < 0)
 		return r;
 	r = fill(d, &p);
@@ -203,6 +222,14 @@ int dump_take(pid_t pid, struct dump **ret, struct diag *diag)
 		return diag_errno(diag, -r, "cannot dump process %d", pid);
 	*ret = TAKE_PTR(d);
 	return 0;
+}
+
+int dump_take(pid_t pid, struct dump **ret, struct diag *diag)
+{
+	_cleanup_(dumper_freep) struct dumper *d = NULL;
+	int r = dumper_open(pid, &d, diag);
+
+	return r < 0 ? r : dumper_take(d, ret, diag);
 }
 
 void dump_free(struct dump *d)

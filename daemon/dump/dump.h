@@ -41,10 +41,21 @@ struct dump {
 	size_t nthreads;
 };
 
+/* The source of dumps of one process. */
+struct dumper;
+
 /*
- * Takes a dump; the caller frees *ret. Exit codes as for attach: 3 no such process, 4 no
- * permission, 5 not a Python that can be read.
+ * Locates the interpreter of the process; the caller frees *ret. Exit codes as for attach: 3 no
+ * such process, 4 no permission, 5 not a Python that can be read.
  */
+int dumper_open(pid_t pid, struct dumper **ret, struct diag *diag);
+/* Takes a dump; the caller frees *ret. May be repeated. Errors: the process has ended or executed
+ * another program, or its memory cannot be read. */
+int dumper_take(struct dumper *from, struct dump **ret, struct diag *diag);
+void dumper_free(struct dumper *d);
+DEFINE_FREEP(struct dumper, dumper_free)
+
+/* All three. */
 int dump_take(pid_t pid, struct dump **ret, struct diag *diag);
 void dump_free(struct dump *d);
 DEFINE_FREEP(struct dump, dump_free)

@@ -11,7 +11,7 @@
 #include "harness/interpreters.h"
 #include "harness/test.h"
 
-#define THREADS	  5
+#define THREADS	  13
 #define TEXT_SIZE 8192
 
 static const char *program(char path[512])
@@ -130,16 +130,18 @@ static unsigned int check_running(const struct interpreter *it, uint64_t dumps)
 	int line[6] = {0}, out;
 	char ready[16];
 	pid_t pid = start(it, "run", &out);
+	_cleanup_(dumper_freep) struct dumper *from = NULL;
+	struct diag diag = {0};
 
 	find_lines(line);
 	interpreter_line(out, ready, sizeof(ready));
+	assert_diag_ok(dumper_open(pid, &from, &diag), &diag);
 	for (uint64_t i = 0; i < dumps; i++) {
 		_cleanup_(dump_freep) struct dump *d = NULL;
 		const struct dump_thread *th;
-		struct diag diag = {0};
 		size_t moving = 0;
 
-		assert_diag_ok(dump_take(pid, &d, &diag), &diag);
+		assert_diag_ok(dumper_take(from, &d, &diag), &diag);
 		cr_assert(d->nthreads == 1 && d->threads[0].n >= 1);
 		th = &d->threads[0];
 		for (size_t k = 0; k < th->n; k++) {
@@ -160,7 +162,7 @@ static unsigned int check_running(const struct interpreter *it, uint64_t dumps)
 Test(dump, of_a_thread_that_runs, .timeout = 600)
 {
 	const char *text = getenv("PYPROF_TEST_DUMPS");
-	uint64_t dumps = 40;
+	uint64_t dumps = 1000;
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);
 

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-N = 5
+N = 13
 inside = threading.Semaphore(0)
 gate = threading.Lock()
 
@@ -51,6 +51,102 @@ def in_callback():
            x)
 
 
+def over_lines():
+    return max(
+        1,
+        recursive(
+            0) or
+        2)
+
+
+def in_loops():
+    n = 3
+    while n:
+        n -= 1
+        for i in range(
+                2):
+            if not n and i:
+                wait()
+            else:
+                continue
+
+
+def raises():
+    raise ValueError(
+        "x")
+
+
+def in_except():
+    try:
+        raises()
+    except (KeyError,
+            ValueError):
+        wait()
+
+
+def in_finally():
+    try:
+        try:
+            return 1
+        finally:
+            wait()
+    finally:
+        pass
+
+
+class Manager:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        wait()
+
+
+def in_with():
+    with Manager(
+    ):
+        raises()
+
+
+def in_comprehension():
+    return [x for x in {
+        y: wait()
+        for y in range(1)}]
+
+
+def delegated():
+    for i in (x for x in [1]):
+        yield i
+    yield from generator()
+
+
+def in_delegated():
+    for _ in delegated():
+        pass
+
+
+class Descriptor:
+    @property
+    def value(self):
+        return self[0]
+
+    def __getitem__(self, i):
+        return wait()
+
+    def __del__(self):
+        pass
+
+
+def in_methods():
+    exec("""
+def made(x,
+         y=1):
+    return x.value
+
+made(Descriptor())
+""", {"Descriptor": Descriptor})
+
+
 def stack_of(frame):
     out = []
     while frame:
@@ -63,7 +159,8 @@ def stack_of(frame):
 
 def waiting():
     ways = [lambda: recursive(40), lambda: list(generator()), lambda: Caller(3), in_coroutine,
-            in_callback]
+            in_callback, over_lines, in_loops, in_except, in_finally, in_with, in_comprehension,
+            in_delegated, in_methods]
     assert len(ways) == N
     gate.acquire()
     for way in ways:
