@@ -2,7 +2,7 @@
 /*
  * Types of a census: see census_priv.h. The offsets are those of GIL builds, and apply from 3.6 to
  * 3.15 unless their use depends on the version. Source: Include/cpython/object.h, listobject.h,
- * setobject.h, dictobject.h and pycore_dict.h (dict-common.h before 3.11).
+ * setobject.h and dictobject.h.
  */
 #include "python/census_priv.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/utf8_clean.h"
+#include "python/dict_keys.h"
 
 #define TYPE_BYTES	176u
 #define TYPE_NAME	24u
@@ -152,53 +153,6 @@ int census_types_find(struct census_types *t, uint64_t addr, uint32_t *ret)
 
 /* ---- sizes ------------------------------------------------------------------------------- */
 
-/* The keys object of a dict: its header, index table and entries. */
-struct keys {
-	uint64_t entries, usable, used; /* address; capacity; entries used so far */
-	uint64_t bytes;
-	uint32_t entry, key; /* bytes of an entry; offset of the key in it */
-	bool own;	     /* not shared with other dicts */
-};
-
-static bool keys_by_size(const uint8_t head[40], uint64_t addr, struct keys *k)
-{
-	uint64_t size = u64_at(head, 8), width;
-
-	if (size < 1 || size > STORAGE_MAX || size & (size - 1))
-		return false;
-	width = size <= 0xff ? 1 : size <= 0xffff ? 2 : size <= 0xffffffff ? 4 : 8;
-	*k = (struct keys){.usable = 2 * size / 3, .used = u64_at(head, 32), .entry = 24, .key = 8};
-	k->entries = addr + 40 + width * size;
-	k->bytes = 40 + width * size + k->usable * k->entry;
-	return true;
-}
-
-static bool keys_by_log(const uint8_t head[40], uint64_t addr, struct keys *k)
-{
-	unsigned int log2_size = head[8], log2_index = head[9];
-
-	if (log2_size > 44 || log2_index > 47)
-		return false;
-	*k = (struct keys){.usable = (UINT64_C(2) << log2_size) / 3, .used = u64_at(head, 24)};
-	k->entry = head[10] ? 16 : 24; /* DICT_KEYS_GENERAL */
-	k->key = head[10] ? 0 : 8;
-	k->entries = addr + 32 + (UINT64_C(1) << log2_index);
-	k->bytes = 32 + (UINT64_C(1) << log2_index) + k->usable * k->entry;
-	return true;
-}
-
-static bool read_keys(struct census_types *t, uint64_t addr, struct keys *ret)
-{
-	uint8_t head[40];
-
-	if (pages_read(t->pages, addr, head, sizeof(head)))
-		return false;
-	if (!(t->layout->minor >= 11 ? keys_by_log : keys_by_size)(head, addr, ret))
-		return false;
-	ret->own = u64_at(head, 0) == 1;
-	return true;
-}
-
 /* Returns n * bytes, where n is a number of items or slots; 0 if the result is implausible. */
 static uint64_t times(uint64_t n, uint64_t bytes)
 {
@@ -210,9 +164,9 @@ static uint64_t times(uint64_t n, uint64_t bytes)
 
 static uint64_t dict_storage(struct census_types *t, const uint8_t *object)
 {
-	struct keys k;
+	struct dict_keys k;
 
-	if (!read_keys(t, u64_at(object, DICT_KEYS), &k))
+	if (!dict_keys_read(t->pages, t->layout, u64_at(object, DICT_KEYS), &k))
 		return 0;
 	return (k.own ? k.bytes : 0) + (u64_at(object, DICT_VALUES) ? 8 * k.usable : 0);
 }
@@ -285,11 +239,12 @@ static char *read_module(struct census_types *t, uint64_t dict)
 {
 	const struct page_memory m = {.mem.read = read_page_memory, .pages = t->pages};
 	uint8_t object[CENSUS_OBJECT_BYTES];
-	struct keys k;
+	struct dict_keys k;
 	char *text = NULL;
 
 	if (!dict || pages_read(t->pages, dict, object, sizeof(object)) ||
-	    !read_keys(t, u64_at(object, DICT_KEYS), &k) || u64_at(object, DICT_VALUES))
+	    !dict_keys_read(t->pages, t->layout, u64_at(object, DICT_KEYS), &k) ||
+	    u64_at(object, DICT_VALUES))
 		return NULL;
 	for (uint64_t i = 0; i < k.used && i < MODULE_SEARCH; i++) {
 		uint64_t pair[2];

@@ -105,6 +105,11 @@ struct layout {
 	uint16_t interp_next, interp_threads_head, interp_eval_frame;
 	uint16_t interp_version; /* compared with code_version */
 	uint16_t runtime_interpreters_head;
+	uint16_t interp_modules; /* sys.modules */
+
+	/* PyHeapTypeObject, generators */
+	uint16_t type_cached_keys; /* ht_cached_keys */
+	uint16_t gen_frame;	   /* gi_frame: a pointer (up to 3.10), gi_iframe: the frame */
 
 	/* tools: a thread's sys.setprofile and sys.settrace functions; names of sys.monitoring's
 	 * eight tools in the interpreter (3.12+; 0: none) */

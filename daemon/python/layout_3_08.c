@@ -11,4 +11,6 @@ const struct layout layout_3_08 = {
 	.interp_eval_frame = 568,
 	.gc_place = LAYOUT_GC_RUNTIME,
 	.gc_state = 344,
+	/* sys.modules */
+	.interp_modules = 56,
 };

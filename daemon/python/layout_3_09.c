@@ -14,4 +14,6 @@ const struct layout layout_3_09 = {
 	.lasti_unit = 1,
 	.code_bytes = 48,
 	.gc_state = 616,
+	/* PyHeapTypeObject.ht_cached_keys */
+	.type_cached_keys = 864,
 };

@@ -35,6 +35,7 @@ const struct layout layout_3_12 = {
 	.ts_thread_id = 136,
 	.ts_native_thread_id = 144,
 	.interp_threads_head = 72,
+	.interp_modules = 944,
 	.interp_eval_frame = 1744,
 	.interp_version = 48,
 	.runtime_interpreters_head = 40,

@@ -36,6 +36,7 @@ const struct layout layout_3_14 = {
 	.ts_native_thread_id = 160,
 	.interp_next = 7272,
 	.interp_threads_head = 7344,
+	.interp_modules = 7688,
 	.interp_eval_frame = 8520,
 	.runtime_interpreters_head = 808,
 	.ts_profilefunc = 80,

@@ -76,6 +76,9 @@
 	.ts_recursion = 32,									\
 	.ts_thread_id = 176,									\
 	.interp_threads_head = 8,								\
+	.interp_modules = 856,									\
+	.type_cached_keys = 872,								\
+	.gen_frame = 16,									\
 	.runtime_interpreters_head = 32,							\
 	.ts_profilefunc = 56,									\
 	.ts_tracefunc = 64,									\
@@ -97,6 +100,8 @@
 	.bpf.str_ascii_data = 40,								\
 	.bpf.str_compact_data = 56,								\
 	.bpf.frame_instr = 56,									\
+	.type_cached_keys = 880,								\
+	.gen_frame = 72,									\
 	.resume_delegates = 2
 
 /* 3.12 and later: each C call of the evaluator pushes an entry frame */

@@ -84,39 +84,60 @@ static int read_head(const struct layout *l, const struct memory *mem, uint64_t 
 	if ((h.kind != 1 && h.kind != 2 && h.kind != 4) || !(state >> 3 & 1) ||
 	    (h.ascii && h.kind != 1))
 		return -EINVAL;
-	if (h.length > STR_MAX_BYTES / h.kind)
-		return -E2BIG;
 	*ret = h;
+	return 0;
+}
+
+/* Reads the first n characters. */
+static int read_units(const struct layout *l, const struct memory *mem, uint64_t addr,
+		      const struct str_head *h, size_t n, char **ret, size_t *ret_len)
+{
+	size_t bytes = n * h->kind;
+	_cleanup_free_ uint8_t *data = malloc(bytes + 1);
+	char *text;
+	int err;
+
+	if (!data)
+		return -ENOMEM;
+	addr += h->ascii ? l->bpf.str_ascii_data : l->bpf.str_compact_data;
+	err = bytes ? memory_read(mem, addr, data, bytes) : 0;
+	if (err)
+		return err;
+	for (size_t i = 0; h->ascii && i < bytes; i++)
+		if (data[i] & 0x80)
+			return -EINVAL;
+	text = python_units_to_utf8(data, bytes, h->kind, ret_len);
+	if (!text)
+		return -ENOMEM;
+	*ret = text;
 	return 0;
 }
 
 int python_str_read(const struct layout *l, const struct memory *mem, uint64_t addr, char **ret,
 		    size_t *ret_len)
 {
-	_cleanup_free_ uint8_t *data = NULL;
 	struct str_head h;
-	size_t bytes;
-	char *text;
 	int err = read_head(l, mem, addr, &h);
 
-	if (err)
-		return err;
-	bytes = (size_t)h.length * h.kind;
-	data = malloc(bytes + 1);
-	if (!data)
-		return -ENOMEM;
-	addr += h.ascii ? l->bpf.str_ascii_data : l->bpf.str_compact_data;
-	err = bytes ? memory_read(mem, addr, data, bytes) : 0;
-	if (err)
-		return err;
-	for (size_t i = 0; h.ascii && i < bytes; i++)
-		if (data[i] & 0x80)
-			return -EINVAL;
-	text = python_units_to_utf8(data, bytes, h.kind, ret_len);
-	if (!text)
-		return -ENOMEM;
-	*ret = text;
-	return 0;
+	if (!err && h.length > STR_MAX_BYTES / h.kind)
+		err = -E2BIG;
+	return err ? err : read_units(l, mem, addr, &h, (size_t)h.length, ret, ret_len);
+}
+
+int python_str_start(const struct layout *l, const struct memory *mem, uint64_t addr, size_t max,
+		     char **ret, uint64_t *ret_length)
+{
+	struct str_head h;
+	int err = read_head(l, mem, addr, &h);
+
+	if (!err && h.length > INT64_MAX)
+		err = -EINVAL;
+	if (!err)
+		err = read_units(l, mem, addr, &h, h.length < max ? (size_t)h.length : max, ret,
+				 NULL);
+	if (!err)
+		*ret_length = h.length;
+	return err;
 }
 
 /* Read the str that the pointer at addr refers to. */

@@ -32,6 +32,15 @@ struct python_gil {
 	bool pointer;	 /* `at` holds a pointer, and `behind` applies */
 };
 
+/*
+ * 3.14+: offsets in the task objects of the module _asyncio, and of the heads of its lists of tasks;
+ * all 0: unknown.
+ */
+struct python_asyncio {
+	uint32_t task_name, task_coro, task_node;
+	uint32_t interp_tasks, thread_tasks;
+};
+
 struct python {
 	struct image *image;  /* owned */
 	struct layout layout; /* this target's copy */
@@ -49,7 +58,8 @@ struct python {
 	uint8_t build_id[IMAGE_BUILD_ID_MAX];
 	size_t build_id_len;
 	struct python_gil gil;
-	bool debug_offsets; /* layout was confirmed or refined from _Py_DebugOffsets */
+	struct python_asyncio asyncio; /* only set by python_find_asyncio() */
+	bool debug_offsets;	       /* layout was confirmed or refined from _Py_DebugOffsets */
 };
 
 /* Addresses in the process of the pointer to the first interpreter, and of PyCode_Type; 0:
@@ -101,7 +111,7 @@ DEFINE_FREEP(struct python, python_free)
  * The offsets of a layout that a build may refine, as numbers for another process. set: *l must be
  * the version's table; -EINVAL, with *l unchanged, if they are invalid. Pure.
  */
-#define PYTHON_REFINED 14
+#define PYTHON_REFINED 15
 void python_refined_get(const struct layout *l, uint16_t out[PYTHON_REFINED]);
 int python_refined_set(struct layout *l, const uint16_t in[PYTHON_REFINED]);
 
@@ -160,6 +170,12 @@ void python_stacks_free(struct python_stack *v, size_t n);
  */
 int python_check(const struct python *py, const struct memory *mem, pid_t pid, struct diag *diag);
 
+/*
+ * Finds py->asyncio, 3.14 and later, in the file of the module _asyncio or of the interpreter. Needs
+ * py->image.
+ */
+void python_find_asyncio(const struct target *t, struct python *py);
+
 /* Runtime address of CPython's own evaluator; 0: unknown */
 uint64_t python_evaluator(const struct python *py);
 
@@ -182,6 +198,9 @@ int python_code_read(const struct layout *l, const struct memory *mem, uint64_t 
  * KiB. */
 int python_str_read(const struct layout *l, const struct memory *mem, uint64_t addr, char **ret,
 		    size_t *ret_len);
+/* Read its first characters, up to max. ret_length: the number of characters that it has. */
+int python_str_start(const struct layout *l, const struct memory *mem, uint64_t addr, size_t max,
+		     char **ret, uint64_t *ret_length);
 /* Convert bytes / kind characters to UTF-8 (surrogates become U+FFFD). malloc'd. Pure. */
 char *python_units_to_utf8(const uint8_t *data, size_t bytes, unsigned int kind, size_t *ret_len);
 

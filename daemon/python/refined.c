@@ -26,6 +26,7 @@ static const struct refined_field {
 	{offsetof(struct layout, bpf.frame_instr), 8},
 	{offsetof(struct layout, frame_localsplus), 8},
 	{offsetof(struct layout, bpf.frame_owner), 1},
+	{offsetof(struct layout, interp_modules), 8},
 };
 
 static uint16_t *field_of(struct layout *l, size_t i)

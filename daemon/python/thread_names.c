@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Names of threads: threading._active maps thread ids (PyThreadState.thread_id) to Thread objects,
+ * which have their name in the attribute _name (3.6 to 3.15).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "python/details.h"
+#include "python/values.h"
+
+#define MAX_READS 100000u
+
+struct reading_names {
+	struct values *v;
+	struct python_names *names;
+	uint64_t interp;
+	struct map objects; /* id of a thread → index */
+	uint64_t *threads;  /* addresses of Thread objects */
+	uint32_t n, room;
+	int err;
+};
+
+static int add_object(struct reading_names *r, uint64_t id, uint64_t object)
+{
+	if (r->n == r->room) {
+		uint32_t room = r->room ? 2 * r->room : 64;
+		uint64_t *v = reallocarray(r->threads, room, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		r->threads = v;
+		r->room = room;
+	}
+	r->threads[r->n] = object;
+	return map_put(&r->objects, id, r->n++);
+}
+
+static bool take_object(void *ctx, uint64_t key, uint64_t value)
+{
+	struct reading_names *r = ctx;
+	uint64_t id;
+
+	if (values_int(r->v, key, &id))
+		r->err = add_object(r, id, value);
+	return !r->err && r->n < TARGET_MAX_THREADS;
+}
+
+static int add_name(struct python_names *names, uint64_t tstate, char *name)
+{
+	struct python_thread_name *v = reallocarray(names->v, names->n + 1, sizeof(*v));
+
+	if (!v) {
+		free(name);
+		return -ENOMEM;
+	}
+	names->v = v;
+	names->v[names->n++] = (struct python_thread_name){.tstate = tstate, .name = name};
+	return 0;
+}
+
+static void name_thread(void *ctx, uint64_t interp, uint64_t tstate)
+{
+	struct reading_names *r = ctx;
+	uint64_t id = values_word(r->v, tstate + r->v->l->ts_thread_id);
+	char *name = NULL;
+	uint32_t at;
+
+	if (r->err || interp != r->interp || !id || !map_get(&r->objects, id, &at))
+		return;
+	name = values_str(r->v, values_attribute(r->v, r->threads[at], "_name"), PYTHON_NAME_MAX);
+	if (name)
+		r->err = add_name(r->names, tstate, name);
+}
+
+/* Each interpreter has its own module. */
+static void name_threads_of(void *ctx, uint64_t interp)
+{
+	struct reading_names *r = ctx;
+	uint64_t active = values_global(r->v, interp, "threading", "_active");
+
+	if (r->err || !active)
+		return;
+	r->names->no_threading = false;
+	r->interp = interp;
+	r->n = 0;
+	map_clear(&r->objects);
+	(void)values_each_item(r->v, active, take_object, r);
+	if (!r->err)
+		values_each_thread(r->v, name_thread, r);
+}
+
+int python_names(const struct python *py, const struct memory *mem, struct python_names *ret)
+{
+	_cleanup_(values_freep) struct values *v = values_new(py, mem, MAX_READS);
+	struct python_names names = {.no_threading = true};
+	struct reading_names r = {.v = v, .names = &names};
+
+	if (!v)
+		return -ENOMEM;
+	values_each_interpreter(v, name_threads_of, &r);
+	map_deinit(&r.objects);
+	free(r.threads);
+	if (r.err) {
+		python_names_deinit(&names);
+		return r.err;
+	}
+	*ret = names;
+	return 0;
+}
+
+void python_names_deinit(struct python_names *n)
+{
+	for (size_t i = 0; i < n->n; i++)
+		free(n->v[i].name);
+	free(n->v);
+	*n = (struct python_names){0};
+}
