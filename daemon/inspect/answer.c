@@ -14,6 +14,7 @@
 #include "inspect/field.h"
 
 #define STACKS_MAX     (64u << 20)
+#define DETAILS_MAX    (64u << 20)
 #define CODE_MAX       (3u * 4 * 65536 + 64)
 #define NAME_MAX_BYTES (4u * 65536) /* python_str_read()'s limit, as UTF-8 */
 #define NO_NAME	       UINT32_MAX
@@ -63,6 +64,10 @@ size_t answer_max(enum question q)
 		return sizeof(struct wire_lines) + CODE_LINES_MAX * sizeof(struct code_line_run);
 	case QUESTION_CENSUS:
 		return answer_census_max;
+	case QUESTION_NAMES:
+	case QUESTION_LOCALS:
+	case QUESTION_TASKS:
+		return DETAILS_MAX;
 	case QUESTIONS:
 		break;
 	}
@@ -211,8 +216,7 @@ char *answer_encode_code(const struct code_names *c, size_t *ret_size)
 	return out;
 }
 
-/* Returns whether s is UTF-8 without NUL, as python_str_read() returns it. */
-static bool name_is_text(const char *s, size_t n)
+bool answer_is_text(const char *s, size_t n)
 {
 	if (strlen(s) != n)
 		return false;
@@ -239,7 +243,7 @@ static int take_name(const char **p, size_t *left, uint32_t len, char **ret)
 	(*ret)[len] = '\0';
 	*p += len;
 	*left -= len;
-	return name_is_text(*ret, len) ? 0 : -EPROTO;
+	return answer_is_text(*ret, len) ? 0 : -EPROTO;
 }
 
 int answer_decode_code(const void *data, size_t size, struct code_names *ret)

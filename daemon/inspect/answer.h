@@ -16,6 +16,7 @@
 #include "base/code_names.h"
 #include "base/diag.h"
 #include "python/census.h"
+#include "python/details.h"
 #include "python/python.h"
 
 struct inspect_result;
@@ -30,6 +31,9 @@ enum question {
 	QUESTION_GILS,
 	QUESTION_CENSUS,
 	QUESTION_LINES,
+	QUESTION_NAMES,
+	QUESTION_LOCALS, /* of the frame at the address arg */
+	QUESTION_TASKS,
 	QUESTIONS
 };
 
@@ -91,5 +95,15 @@ int answer_decode_hidden(const void *data, size_t size, bool *misses, char *out,
 extern const size_t answer_census_max;
 char *answer_encode_census(const struct census *c, size_t *ret_size);
 int answer_decode_census(const void *data, size_t size, struct census *ret);
+
+char *answer_encode_names(const struct python_names *n, size_t *ret_size);
+int answer_decode_names(const void *data, size_t size, struct python_names *ret);
+char *answer_encode_locals(const struct python_locals *l, size_t *ret_size);
+int answer_decode_locals(const void *data, size_t size, struct python_locals *ret);
+char *answer_encode_tasks(const struct python_tasks *t, size_t *ret_size);
+int answer_decode_tasks(const void *data, size_t size, struct python_tasks *ret);
+
+/* Returns whether s is UTF-8 of n bytes without NUL, as python_str_read() returns it. */
+bool answer_is_text(const char *s, size_t n);
 
 #endif

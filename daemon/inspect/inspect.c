@@ -393,7 +393,7 @@ static bool is_running(const struct inspect *in)
 static int await_answer(struct inspect *in, enum question what)
 {
 	uint64_t now = clock_monotonic_ns();
-	struct stall_timeout p = what == QUESTION_CENSUS
+	struct stall_timeout p = what == QUESTION_CENSUS || what == QUESTION_TASKS
 					 ? stall_timeout_new(now, CENSUS_WAIT_MS, INSPECT_CENSUS_MS)
 					 : stall_timeout_new(now, INSPECT_WAIT_MS, INSPECT_RUN_MS);
 	int r;
@@ -508,6 +508,27 @@ int inspect_census(struct inspect *in, struct census *ret)
 	int r = ask(in, QUESTION_CENSUS, 0);
 
 	return r < 0 ? r : checked(in, answer_decode_census(in->content, in->head.size, ret));
+}
+
+int inspect_names(struct inspect *in, struct python_names *ret)
+{
+	int r = ask(in, QUESTION_NAMES, 0);
+
+	return r < 0 ? r : checked(in, answer_decode_names(in->content, in->head.size, ret));
+}
+
+int inspect_locals(struct inspect *in, uint64_t frame, struct python_locals *ret)
+{
+	int r = ask(in, QUESTION_LOCALS, frame);
+
+	return r < 0 ? r : checked(in, answer_decode_locals(in->content, in->head.size, ret));
+}
+
+int inspect_tasks(struct inspect *in, struct python_tasks *ret)
+{
+	int r = ask(in, QUESTION_TASKS, 0);
+
+	return r < 0 ? r : checked(in, answer_decode_tasks(in->content, in->head.size, ret));
 }
 
 int inspect_exec_id(struct inspect *in, uint64_t *ret)

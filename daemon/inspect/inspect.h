@@ -23,6 +23,7 @@
 #include "base/diag.h"
 #include "plan/plan.h"
 #include "python/census.h"
+#include "python/details.h"
 #include "python/python.h"
 #include "target/target.h"
 
@@ -45,9 +46,10 @@ struct inspect_opts {
 	 * later. */
 	const struct python *like;
 	uint64_t like_exec_id;
-	bool plan;   /* plan the probes */
-	bool breaks; /* search all of the interpreter's code for breakpoints */
-	bool check;  /* check the layout with the target's stacks: see python_check() */
+	bool plan;    /* plan the probes */
+	bool breaks;  /* search all of the interpreter's code for breakpoints */
+	bool check;   /* check the layout with the target's stacks: see python_check() */
+	bool details; /* prepare inspect_tasks() */
 };
 
 #define INSPECT_BREAKS 8
@@ -117,6 +119,11 @@ int inspect_gils(struct inspect *in, struct pyp_gil_range ret[PYP_GIL_RANGES]);
 /* The objects of the target by type: see census.h. Waits for up to INSPECT_CENSUS_MS: not to be asked
  * by the daemon's event loop. */
 int inspect_census(struct inspect *in, struct census *ret);
+/* The threads' names, the local variables of the frame at this address, the tasks: see
+ * python/details.h. Tasks may take as long as a census, and need opts->details. */
+int inspect_names(struct inspect *in, struct python_names *ret);
+int inspect_locals(struct inspect *in, uint64_t frame, struct python_locals *ret);
+int inspect_tasks(struct inspect *in, struct python_tasks *ret);
 /* 0: the memory that it reads is no more (the target has executed a program, or ended). */
 int inspect_exec_id(struct inspect *in, uint64_t *ret);
 

@@ -188,6 +188,8 @@ static int discover(struct inspector *in, struct diag *diag)
 		r = take_via(in, diag);
 	if (r == 0 && in->opts->check)
 		r = python_check(f->python, &in->access.memory, t->pid, diag);
+	if (r == 0 && in->opts->details)
+		python_find_asyncio(t, f->python);
 	return r;
 }
 
@@ -360,6 +362,42 @@ static int answer_census(const struct inspector *in, char **ret, size_t *ret_siz
 	return *ret ? 0 : -ENOMEM;
 }
 
+static int answer_names(const struct inspector *in, char **ret, size_t *ret_size)
+{
+	struct python_names n;
+	int r = python_names(in->python, &in->access.memory, &n);
+
+	if (r < 0)
+		return r;
+	*ret = answer_encode_names(&n, ret_size);
+	python_names_deinit(&n);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int answer_locals(const struct inspector *in, uint64_t frame, char **ret, size_t *ret_size)
+{
+	struct python_locals l;
+	int r = python_locals(in->python, &in->access.memory, frame, &l);
+
+	if (r < 0)
+		return r;
+	*ret = answer_encode_locals(&l, ret_size);
+	python_locals_deinit(&l);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int answer_tasks(const struct inspector *in, char **ret, size_t *ret_size)
+{
+	struct python_tasks t;
+	int r = python_tasks(in->python, &in->access.memory, &t);
+
+	if (r < 0)
+		return r;
+	*ret = answer_encode_tasks(&t, ret_size);
+	python_tasks_deinit(&t);
+	return *ret ? 0 : -ENOMEM;
+}
+
 static bool serve(struct inspector *in)
 {
 	_cleanup_free_ char *out = NULL;
@@ -381,6 +419,12 @@ static bool serve(struct inspector *in)
 		r = answer_gils(in, &out, &size);
 	else if (q.question == QUESTION_CENSUS)
 		r = answer_census(in, &out, &size);
+	else if (q.question == QUESTION_NAMES)
+		r = answer_names(in, &out, &size);
+	else if (q.question == QUESTION_LOCALS)
+		r = answer_locals(in, q.arg, &out, &size);
+	else if (q.question == QUESTION_TASKS)
+		r = answer_tasks(in, &out, &size);
 	else
 		r = answer_exec_id(in, &out, &size);
 	return send_answer(in->chan, &q, r < 0 ? r : 0, out, r < 0 ? 0 : size);
