@@ -59,12 +59,37 @@ bool doing_takes_descriptor(const char *name)
 	return false;
 }
 
-static void put_descriptor(pid_t pid, uint64_t fd, char *out, size_t size)
+enum doing_kind doing_kind_of(const struct doing_call *c, const char *name,
+			      const struct pyp_gil_range gils[PYP_GIL_RANGES])
+{
+	if (c->running || c->nr < 0)
+		return c->running ? DOING_RUNNING : DOING_FAULT;
+	if (strcmp(name, "nanosleep") == 0 || strcmp(name, "clock_nanosleep") == 0)
+		return DOING_SLEEP;
+	if (strcmp(name, "futex") != 0)
+		return DOING_CALL;
+	for (unsigned int i = 0; i < PYP_GIL_RANGES; i++)
+		if (c->arg[0] - gils[i].start < gils[i].size)
+			return DOING_GIL;
+	return DOING_LOCK;
+}
+
+const char *doing_kind_name(enum doing_kind kind)
+{
+	static const char *const names[DOING_KINDS] = {
+		[DOING_RUNNING] = "running", [DOING_FAULT] = "page-fault", [DOING_GIL] = "gil",
+		[DOING_LOCK] = "lock",	     [DOING_SLEEP] = "sleep",	   [DOING_CALL] = "syscall",
+	};
+
+	return names[kind];
+}
+
+static void put_descriptor(const struct target *t, uint64_t fd, char *out, size_t size)
 {
 	char path[64], link[192];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%" PRIu64, pid, fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%" PRIu64, t->pid, fd);
 	n = readlink(path, link, sizeof(link) - 1);
 	if (n < 0) {
 		snprintf(out, size, " of descriptor %" PRIu64, fd);
@@ -74,24 +99,56 @@ static void put_descriptor(pid_t pid, uint64_t fd, char *out, size_t size)
 	snprintf(out, size, " of descriptor %" PRIu64 " (%s)", fd, link);
 }
 
-void doing_read(pid_t pid, pid_t tid, char *out, size_t size)
+/* The first descriptor that poll() waits for. */
+static void put_polled(const struct target *t, const struct doing_call *c, char *out, size_t size)
+{
+	struct memory mem = target_memory(t);
+	uint32_t fd;
+	size_t n;
+
+	if (!c->arg[1] || memory_read_u32(&mem, c->arg[0], &fd) || fd > INT32_MAX)
+		return;
+	put_descriptor(t, fd, out, size);
+	n = strlen(out);
+	if (c->arg[1] > 1)
+		snprintf(out + n, size - n, " and %" PRIu64 " more", c->arg[1] - 1);
+}
+
+static void describe_call(const struct target *t, const struct doing_call *c, const char *name,
+			  bool gil_known, struct doing *d)
+{
+	size_t n;
+
+	if (d->kind == DOING_GIL || d->kind == DOING_LOCK) {
+		snprintf(d->text, sizeof(d->text), "%s (futex)",
+			 d->kind == DOING_GIL ? "wait for the GIL"
+			 : gil_known	      ? "wait for a lock"
+					      : "wait for a lock or the GIL");
+		return;
+	}
+	n = (size_t)snprintf(d->text, sizeof(d->text), "%s", name);
+	if (doing_takes_descriptor(name))
+		put_descriptor(t, c->arg[0] & UINT32_MAX, d->text + n, sizeof(d->text) - n);
+	else if (strcmp(name, "poll") == 0 || strcmp(name, "ppoll") == 0)
+		put_polled(t, c, d->text + n, sizeof(d->text) - n);
+}
+
+void doing_read(const struct target *t, pid_t tid, const struct pyp_gil_range gils[PYP_GIL_RANGES],
+		struct doing *ret)
 {
 	_cleanup_free_ char *text = NULL;
 	char path[64], number[SYSCALL_NAME_MAX];
 	struct doing_call c;
 	const char *name;
-	size_t n;
 
-	out[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	*ret = (struct doing){0};
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", t->pid, tid);
 	if (proc_read(AT_FDCWD, path, TEXT_MAX, &text, NULL) || doing_parse(text, &c))
 		return;
-	if (c.running || c.nr < 0) {
-		snprintf(out, size, "%s", c.running ? "running" : "page fault");
-		return;
-	}
-	name = syscall_name(c.nr, number, sizeof(number));
-	n = (size_t)snprintf(out, size, "%s", name);
-	if (n < size && doing_takes_descriptor(name))
-		put_descriptor(pid, c.arg[0] & UINT32_MAX, out + n, size - n);
+	name = c.nr < 0 ? "" : syscall_name(c.nr, number, sizeof(number));
+	ret->kind = doing_kind_of(&c, name, gils);
+	if (ret->kind == DOING_RUNNING || ret->kind == DOING_FAULT)
+		snprintf(ret->text, sizeof(ret->text), "%s", c.running ? "running" : "page fault");
+	else
+		describe_call(t, &c, name, gils[0].size, ret);
 }

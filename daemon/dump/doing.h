@@ -8,6 +8,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "python/python.h"
+#include "target/target.h"
+
 /* A thread's system call. */
 struct doing_call {
 	bool running; /* not in the kernel: it uses a CPU or waits for one */
@@ -21,10 +24,30 @@ int doing_parse(const char *text, struct doing_call *ret);
 /* Returns whether the first argument of this system call is a file descriptor. Pure. */
 bool doing_takes_descriptor(const char *name);
 
-/*
- * Writes what the thread is doing to out (size bytes), human-readable; "" if the kernel does not
- * report it, for lack of privileges.
- */
-void doing_read(pid_t pid, pid_t tid, char *out, size_t size);
+enum doing_kind {
+	DOING_UNKNOWN, /* the kernel does not report it, for lack of privileges */
+	DOING_RUNNING, /* it uses a CPU or waits for one */
+	DOING_FAULT,   /* waits in the kernel, outside of system calls */
+	DOING_GIL,     /* waits for the GIL */
+	DOING_LOCK,    /* waits for another lock, in futex */
+	DOING_SLEEP,
+	DOING_CALL, /* another system call */
+	DOING_KINDS
+};
+
+struct doing {
+	enum doing_kind kind;
+	char text[256]; /* "read of descriptor 5 (socket:[81])", "running", ...; "": unknown */
+};
+
+/* The kind of a system call. gils: as from inspect_gils(), all zero: unknown. Pure. */
+enum doing_kind doing_kind_of(const struct doing_call *c, const char *name,
+			      const struct pyp_gil_range gils[PYP_GIL_RANGES]);
+/* A kind in JSON; NULL: unknown. */
+const char *doing_kind_name(enum doing_kind kind);
+
+/* Reads what a thread of the process is doing. */
+void doing_read(const struct target *t, pid_t tid, const struct pyp_gil_range gils[PYP_GIL_RANGES],
+		struct doing *ret);
 
 #endif

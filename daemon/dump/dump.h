@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A dump: what a Python process is doing at this moment. Contains the Python stack of each thread
- * with current lines, and the kernel's data about the thread. An inspector (inspect/inspect.h)
- * reads it from outside: it writes nothing to the process and does not stop it.
+ * with current lines, the kernel's data about the thread, and asyncio's tasks. dumper.h takes dumps.
  */
 #ifndef PYPROF_DUMP_DUMP_H
 #define PYPROF_DUMP_DUMP_H
@@ -15,23 +14,49 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "dump/doing.h"
+#include "python/details.h"
+
+enum dump_locals_state {
+	DUMP_LOCALS_NONE, /* not requested, or unreadable */
+	DUMP_LOCALS_READ,
+	DUMP_LOCALS_MOVING, /* they changed while they were read: may be wrong */
+	DUMP_LOCALS_GONE,   /* the frame had ended */
+};
 
 /* One frame. Names are UTF-8 and controlled by the target; "?" if they could not be read. */
 struct dump_frame {
 	char *filename, *name; /* owned; name: the qualified name if there is one (3.11+) */
 	int32_t line;	       /* 0: unknown */
 	bool moving; /* the thread changed this part of its stack meanwhile: see python_dump */
+	enum dump_locals_state locals_state;
+	struct python_locals locals;
 };
 
 struct dump_thread {
-	pid_t tid;	 /* 0: a thread of the interpreter whose id is unknown */
-	char name[16];	 /* the thread's name in the kernel */
-	char state;	 /* as in /proc/PID/stat; '?': it has ended meanwhile */
-	bool python;	 /* it belongs to the interpreter */
-	bool truncated;	 /* the outermost frames are missing: too deep, or unreadable */
-	char doing[256]; /* "read of descriptor 5 (socket:[81])", "running", ...; "": unknown */
+	pid_t tid;	   /* 0: a thread of the interpreter whose id is unknown */
+	char name[16];	   /* the thread's name in the kernel */
+	char *python_name; /* owned; its name in the module threading; NULL: unknown */
+	char state;	   /* as in /proc/PID/stat; '?': it has ended meanwhile */
+	bool python;	   /* it belongs to the interpreter */
+	bool truncated;	   /* the outermost frames are missing: too deep, or unreadable */
+	struct doing doing;
 	struct dump_frame *frames; /* owned; innermost first */
 	size_t n;
+};
+
+/* A task of asyncio that is not done. */
+struct dump_task {
+	char *name; /* owned; NULL: it has none */
+	pid_t tid;  /* the thread that runs its event loop; 0: unknown */
+	bool running, moving;
+	bool awaited;			   /* by another task in the list */
+	char waits[PYTHON_TASK_WAITS_MAX]; /* the type of the object that it awaits; "": unknown */
+	struct dump_frame *frames; /* owned; its coroutines, innermost first. Of a running task,
+				    * without those that are in its thread's stack */
+	size_t n;
+	size_t *awaits; /* owned; indices of the tasks that it waits for */
+	size_t nawaits;
 };
 
 struct dump {
@@ -39,24 +64,14 @@ struct dump {
 	char *cmdline, *version, *file; /* owned; file: the interpreter's */
 	struct dump_thread *threads;	/* owned; the interpreter's threads first, then others */
 	size_t nthreads;
+	bool no_threading;	 /* there are no names: the program has not imported threading */
+	struct dump_task *tasks; /* owned */
+	size_t ntasks;
+	int tasks_err;	     /* 0, or why there are none */
+	uint32_t tasks_note; /* enum python_tasks_note */
+	uint32_t tasks_unread;
 };
 
-/* The source of dumps of one process. */
-struct dumper;
-
-/*
- * Locates the interpreter of the process; the caller frees *ret. Exit codes as for attach: 3 no
- * such process, 4 no permission, 5 not a Python that can be read.
- */
-int dumper_open(pid_t pid, struct dumper **ret, struct diag *diag);
-/* Takes a dump; the caller frees *ret. May be repeated. Errors: the process has ended or executed
- * another program, or its memory cannot be read. */
-int dumper_take(struct dumper *from, struct dump **ret, struct diag *diag);
-void dumper_free(struct dumper *d);
-DEFINE_FREEP(struct dumper, dumper_free)
-
-/* All three. */
-int dump_take(pid_t pid, struct dump **ret, struct diag *diag);
 void dump_free(struct dump *d);
 DEFINE_FREEP(struct dump, dump_free)
 

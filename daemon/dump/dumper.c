@@ -1,56 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Takes a dump: see dump.h. */
-#include "dump/dump.h"
+/* Takes dumps: see dumper.h. */
+#include "dump/dumper.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "dump/doing.h"
+#include "dump/frames.h"
+#include "dump/tasks.h"
 #include "inspect/inspect.h"
 #include "target/target.h"
 
-/* The names of code objects, each read once per dump. */
-struct names {
-	struct map at; /* address → index */
-	struct code_names *v;
-	uint32_t n, room;
-};
-
-static void names_deinit(struct names *names)
-{
-	for (uint32_t i = 0; i < names->n; i++)
-		code_names_deinit(&names->v[i]);
-	free(names->v);
-	map_deinit(&names->at);
-}
-
-static const struct code_names *names_of(struct names *names, struct inspect *in, uint64_t code)
-{
-	static const struct code_names unknown;
-	uint32_t at;
-
-	if (map_get(&names->at, code, &at))
-		return &names->v[at];
-	if (names->n == names->room) {
-		uint32_t want = names->room ? 2 * names->room : 64;
-		struct code_names *v = reallocarray(names->v, want, sizeof(*v));
-
-		if (!v)
-			return &unknown;
-		names->v = v;
-		names->room = want;
-	}
-	names->v[names->n] = unknown;
-	(void)inspect_code(in, code, &names->v[names->n]);
-	(void)map_put(&names->at, code, names->n);
-	return &names->v[names->n++];
-}
-
-static char *shown(const char *name)
-{
-	return strdup(name ? name : "?");
-}
+/* Local variables are read of the innermost frames of each thread, and of so many in all. */
+#define LOCALS_FRAMES_MAX 256
+#define LOCALS_MAX	  20000
 
 /*
  * A frame without a code object was reached through an invalid pointer, because the stack changed
@@ -62,26 +25,26 @@ static void mark_moving(struct dump_thread *t, size_t to)
 		t->frames[i].moving = true;
 }
 
-static int fill_frames(struct names *names, struct inspect *in, const struct python_stack *st,
-		       struct dump_thread *t)
+static int fill_frames(struct frames *frames, const struct python_stack *st, struct dump_thread *t)
 {
+	int r = 0;
+
 	t->frames = calloc(st->n + 1, sizeof(*t->frames));
 	if (!t->frames)
 		return -ENOMEM;
-	for (size_t i = 0; i < st->n; i++) {
-		const struct code_names *c = names_of(names, in, st->frames[i].code);
+	for (size_t i = 0; i < st->n && r == 0; i++) {
 		struct dump_frame *f = &t->frames[t->n++];
+		bool known;
 
-		f->filename = shown(c->filename);
-		f->name = shown(c->qualname ? c->qualname : c->name);
+		r = frames_fill(frames, st->frames[i].code, f, &known);
 		f->line = st->lines ? st->lines[i] : 0;
 		f->moving = i < st->n - st->stable;
-		if (!f->filename || !f->name)
-			return -ENOMEM;
-		if (!c->name)
+		if (!known)
 			mark_moving(t, i);
 	}
-	return 0;
+	for (size_t i = 0; i < t->n && r == 0 && i < LOCALS_FRAMES_MAX; i++)
+		frames_fill_locals(frames, st->frames[i].frame, st->frames[i].code, &t->frames[i]);
+	return r;
 }
 
 /*
@@ -113,12 +76,16 @@ struct parts {
 	size_t nstacks;
 	struct target_thread *threads;
 	size_t nthreads;
-	struct names names;
+	bool locals; /* are read */
+	struct frames frames;
+	struct python_names names;
+	struct pyp_gil_range gils[PYP_GIL_RANGES];
 };
 
 static void parts_deinit(struct parts *p)
 {
-	names_deinit(&p->names);
+	frames_deinit(&p->frames);
+	python_names_deinit(&p->names);
 	free(p->threads);
 	python_stacks_free(p->stacks, p->nstacks);
 }
@@ -126,7 +93,7 @@ static void parts_deinit(struct parts *p)
 int dumper_open(pid_t pid, struct dumper **ret, struct diag *diag)
 {
 	_cleanup_(dumper_freep) struct dumper *d = calloc(1, sizeof(*d));
-	struct inspect_opts io = {.check = true};
+	struct inspect_opts io = {.check = true, .details = true};
 	int r;
 
 	if (!d)
@@ -157,8 +124,11 @@ static int read_threads(struct parts *p, struct diag *diag)
 	struct target *target = p->from->target;
 	int r = inspect_dump(p->from->in, target->pid, &p->stacks, &p->nstacks);
 
-	if (r == 0)
+	if (r == 0) {
+		(void)inspect_names(p->from->in, &p->names);
+		(void)inspect_gils(p->from->in, p->gils);
 		return target_threads(target, &p->threads, &p->nthreads, diag);
+	}
 	p->nstacks = 0;
 	p->stacks = NULL;
 	return diag_errno(diag, -r, "cannot read the stacks of process %d", target->pid);
@@ -170,6 +140,56 @@ static bool is_in(const struct dump *d, pid_t tid)
 		if (d->threads[i].tid == tid)
 			return true;
 	return false;
+}
+
+/*
+ * Local variables were read after the stack. If the thread's frames have changed meanwhile, they may
+ * be those of other calls.
+ */
+static void check_locals_of(struct dump_thread *t, const struct python_stack *before,
+			    const struct python_stack *now)
+{
+	size_t same = 0;
+
+	for (size_t a = before->n, b = now->n; a && b; same++) {
+		const struct pyp_chain_frame *x = &before->frames[--a], *y = &now->frames[--b];
+
+		if (x->frame != y->frame || x->code != y->code || !before->lines || !now->lines ||
+		    before->lines[a] != now->lines[b])
+			break;
+	}
+	for (size_t i = 0; i < t->n - same; i++)
+		if (t->frames[i].locals_state == DUMP_LOCALS_READ)
+			t->frames[i].locals_state = DUMP_LOCALS_MOVING;
+}
+
+static void check_locals(struct dump *d, struct parts *p)
+{
+	static const struct python_stack none;
+	struct python_stack *now = NULL;
+	size_t n = 0;
+
+	if (inspect_dump(p->from->in, d->pid, &now, &n) < 0)
+		n = 0;
+	for (size_t i = 0; i < p->nstacks; i++) {
+		size_t k = 0;
+
+		while (k < n && now[k].tstate != p->stacks[i].tstate)
+			k++;
+		check_locals_of(&d->threads[i], &p->stacks[i], k < n ? &now[k] : &none);
+	}
+	if (n)
+		python_stacks_free(now, n);
+}
+
+static int fill_name(const struct python_names *names, uint64_t tstate, struct dump_thread *t)
+{
+	for (size_t i = 0; i < names->n && !t->python_name; i++)
+		if (names->v[i].tstate == tstate) {
+			t->python_name = strdup(names->v[i].name);
+			return t->python_name ? 0 : -ENOMEM;
+		}
+	return 0;
 }
 
 static int fill(struct dump *d, struct parts *p)
@@ -188,8 +208,10 @@ static int fill(struct dump *d, struct parts *p)
 		*t = (struct dump_thread){.tid = p->stacks[i].tid, .python = true};
 		t->truncated = p->stacks[i].truncated;
 		if (fill_kernel(t, p->threads, p->nthreads))
-			doing_read(d->pid, t->tid, t->doing, sizeof(t->doing));
-		r = fill_frames(&p->names, p->from->in, &p->stacks[i], t);
+			doing_read(p->from->target, t->tid, p->gils, &t->doing);
+		r = fill_name(&p->names, p->stacks[i].tstate, t);
+		if (r == 0)
+			r = fill_frames(&p->frames, &p->stacks[i], t);
 	}
 	for (size_t i = 0; i < p->nthreads && r == 0; i++) {
 		struct dump_thread *t = &d->threads[d->nthreads];
@@ -199,21 +221,27 @@ static int fill(struct dump *d, struct parts *p)
 		d->nthreads++;
 		*t = (struct dump_thread){.tid = p->threads[i].tid};
 		(void)fill_kernel(t, p->threads, p->nthreads);
-		doing_read(d->pid, t->tid, t->doing, sizeof(t->doing));
+		doing_read(p->from->target, t->tid, p->gils, &t->doing);
 	}
-	return r;
+	if (r == 0 && p->locals)
+		check_locals(d, p);
+	d->no_threading = p->names.no_threading;
+	return r < 0 ? r : dump_tasks(d, &p->frames, p->stacks, p->nstacks);
 }
 
-int dumper_take(struct dumper *from, struct dump **ret, struct diag *diag)
+int dumper_take(struct dumper *from, const struct dump_opts *opts, struct dump **ret,
+		struct diag *diag)
 {
 	_cleanup_(dump_freep) struct dump *d = calloc(1, sizeof(*d));
-	_cleanup_(parts_deinit) struct parts p = {.from = from};
+	_cleanup_(parts_deinit) struct parts p = {.from = from, .frames.in = from->in};
 	pid_t pid = from->target->pid;
 	int r;
 
 	if (!d)
 		return diag_errno(diag, ENOMEM, "cannot dump process %d", pid);
 	d->pid = pid;
+	p.locals = opts && opts->locals;
+	p.frames.locals = p.locals ? LOCALS_MAX : 0;
 	r = read_threads(&p, diag);
 	if (r < 0)
 		return r;
@@ -224,30 +252,10 @@ int dumper_take(struct dumper *from, struct dump **ret, struct diag *diag)
 	return 0;
 }
 
-int dump_take(pid_t pid, struct dump **ret, struct diag *diag)
+int dump_take(pid_t pid, const struct dump_opts *opts, struct dump **ret, struct diag *diag)
 {
 	_cleanup_(dumper_freep) struct dumper *d = NULL;
 	int r = dumper_open(pid, &d, diag);
 
-	return r < 0 ? r : dumper_take(d, ret, diag);
-}
-
-void dump_free(struct dump *d)
-{
-	if (!d)
-		return;
-	for (size_t i = 0; i < d->nthreads; i++) {
-		struct dump_thread *t = &d->threads[i];
-
-		for (size_t k = 0; k < t->n; k++) {
-			free(t->frames[k].filename);
-			free(t->frames[k].name);
-		}
-		free(t->frames);
-	}
-	free(d->threads);
-	free(d->cmdline);
-	free(d->version);
-	free(d->file);
-	free(d);
+	return r < 0 ? r : dumper_take(d, opts, ret, diag);
 }

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "base/parse.h"
-#include "dump/dump.h"
+#include "dump/dumper.h"
 #include "harness/interpreters.h"
 #include "harness/test.h"
 
@@ -67,7 +67,7 @@ static void check_waiting(const struct interpreter *it)
 
 	for (unsigned int i = 0; i < THREADS; i++)
 		interpreter_line(out, lines[i], TEXT_SIZE);
-	assert_diag_ok(dump_take(pid, &d, &diag), &diag);
+	assert_diag_ok(dump_take(pid, NULL, &d, &diag), &diag);
 	for (unsigned int i = 0; i < THREADS; i++)
 		cr_assert(has_thread(d, lines[i]), "%s: no thread has %s", it->exe, lines[i]);
 	for (size_t i = 0; i < d->nthreads; i++)
@@ -141,7 +141,7 @@ static unsigned int check_running(const struct interpreter *it, uint64_t dumps)
 		const struct dump_thread *th;
 		size_t moving = 0;
 
-		assert_diag_ok(dumper_take(from, &d, &diag), &diag);
+		assert_diag_ok(dumper_take(from, NULL, &d, &diag), &diag);
 		cr_assert(d->nthreads == 1 && d->threads[0].n >= 1);
 		th = &d->threads[0];
 		for (size_t k = 0; k < th->n; k++) {

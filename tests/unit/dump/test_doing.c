@@ -25,3 +25,23 @@ Test(doing, descriptors)
 	cr_assert(doing_takes_descriptor("recvfrom") && doing_takes_descriptor("read"));
 	cr_assert(!doing_takes_descriptor("futex") && !doing_takes_descriptor("poll"));
 }
+
+Test(doing, kinds)
+{
+	const struct pyp_gil_range gils[PYP_GIL_RANGES] = {{.start = 0x1000, .size = 208}};
+	const struct pyp_gil_range unknown[PYP_GIL_RANGES] = {0};
+	struct doing_call c = {.running = true, .nr = -1};
+
+	cr_assert_eq(doing_kind_of(&c, "", gils), DOING_RUNNING);
+	c.running = false;
+	cr_assert_eq(doing_kind_of(&c, "", gils), DOING_FAULT);
+	c = (struct doing_call){.nr = 202, .arg = {0x1020}};
+	cr_assert_eq(doing_kind_of(&c, "futex", gils), DOING_GIL);
+	cr_assert_eq(doing_kind_of(&c, "futex", unknown), DOING_LOCK);
+	cr_assert_eq(doing_kind_of(&c, "read", gils), DOING_CALL);
+	cr_assert_eq(doing_kind_of(&c, "clock_nanosleep", gils), DOING_SLEEP);
+	c.arg[0] = 0x10d0;
+	cr_assert_eq(doing_kind_of(&c, "futex", gils), DOING_LOCK);
+	cr_assert_str_eq(doing_kind_name(DOING_GIL), "gil");
+	cr_assert_null(doing_kind_name(DOING_UNKNOWN));
+}
