@@ -14,6 +14,16 @@ static void frames_free(struct dump_frame *v, size_t n)
 	free(v);
 }
 
+static void tasks_free(struct dump_tasks *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		frames_free(t->v[i].frames, t->v[i].n);
+		free(t->v[i].awaits);
+		free(t->v[i].name);
+	}
+	free(t->v);
+}
+
 void dump_free(struct dump *d)
 {
 	if (!d)
@@ -22,12 +32,8 @@ void dump_free(struct dump *d)
 		frames_free(d->threads[i].frames, d->threads[i].n);
 		free(d->threads[i].python_name);
 	}
-	for (size_t i = 0; i < d->ntasks; i++) {
-		frames_free(d->tasks[i].frames, d->tasks[i].n);
-		free(d->tasks[i].awaits);
-		free(d->tasks[i].name);
-	}
-	free(d->tasks);
+	tasks_free(&d->tasks);
+	tasks_free(&d->greenlets);
 	free(d->threads);
 	free(d->cmdline);
 	free(d->version);

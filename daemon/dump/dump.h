@@ -45,7 +45,10 @@ struct dump_thread {
 	size_t n;
 };
 
-/* A task of asyncio that is not done. */
+/*
+ * A task of asyncio that is not done, or a suspended greenlet, which has only frames, and its type in
+ * `waits`.
+ */
 struct dump_task {
 	char *name; /* owned; NULL: it has none */
 	pid_t tid;  /* the thread that runs its event loop; 0: unknown */
@@ -59,17 +62,22 @@ struct dump_task {
 	size_t nawaits;
 };
 
+struct dump_tasks {
+	struct dump_task *v; /* owned */
+	size_t n;
+	int err;       /* 0, or why there are none */
+	uint32_t note; /* enum python_tasks_note */
+	uint32_t unread;
+};
+
 struct dump {
 	pid_t pid;
 	char *cmdline, *version, *file; /* owned; file: the interpreter's */
 	struct dump_thread *threads;	/* owned; the interpreter's threads first, then others */
 	size_t nthreads;
 	bool no_threading;	 /* there are no names: the program has not imported threading */
-	struct dump_task *tasks; /* owned */
-	size_t ntasks;
-	int tasks_err;	     /* 0, or why there are none */
-	uint32_t tasks_note; /* enum python_tasks_note */
-	uint32_t tasks_unread;
+	struct dump_tasks tasks; /* of asyncio */
+	struct dump_tasks greenlets; /* suspended ones */
 };
 
 void dump_free(struct dump *d);

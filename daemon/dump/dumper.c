@@ -226,7 +226,11 @@ static int fill(struct dump *d, struct parts *p)
 	if (r == 0 && p->locals)
 		check_locals(d, p);
 	d->no_threading = p->names.no_threading;
-	return r < 0 ? r : dump_tasks(d, &p->frames, p->stacks, p->nstacks);
+	if (r == 0)
+		r = dump_tasks(&d->tasks, &p->frames, false, p->stacks, p->nstacks);
+	if (r == 0)
+		r = dump_tasks(&d->greenlets, &p->frames, true, p->stacks, p->nstacks);
+	return r;
 }
 
 int dumper_take(struct dumper *from, const struct dump_opts *opts, struct dump **ret,

@@ -142,7 +142,7 @@ static void print_task_head(const struct dump_task *t, int indent, FILE *out)
 /* A task, its coroutines, and the tasks that it waits for. Each is printed once. */
 static void print_task(struct tree *tree, size_t i, unsigned int depth) // NOLINT(misc-no-recursion)
 {
-	const struct dump_task *t = &tree->d->tasks[i];
+	const struct dump_task *t = &tree->d->tasks.v[i];
 	int indent = 2 + 4 * (int)depth;
 
 	if (tree->printed[i] || depth == TREE_DEPTH) {
@@ -167,36 +167,54 @@ static void print_loop(struct tree *tree, pid_t tid)
 		fprintf(tree->out, " of thread %d", tid);
 	fputc('\n', tree->out);
 	for (int awaited = 0; awaited < 2; awaited++)
-		for (size_t i = 0; i < d->ntasks; i++)
-			if (d->tasks[i].tid == tid && d->tasks[i].awaited <= awaited &&
+		for (size_t i = 0; i < d->tasks.n; i++)
+			if (d->tasks.v[i].tid == tid && d->tasks.v[i].awaited <= awaited &&
 			    !tree->printed[i])
 				print_task(tree, i, 0);
 }
 
 static void print_tasks_note(const struct dump *d, FILE *out)
 {
-	if (d->tasks_err)
-		fprintf(out, "\nasyncio tasks cannot be read: %s\n", strerror(-d->tasks_err));
-	else if (d->tasks_note == PYTHON_TASKS_UNSUPPORTED)
+	if (d->tasks.err)
+		fprintf(out, "\nasyncio tasks cannot be read: %s\n", strerror(-d->tasks.err));
+	else if (d->tasks.note == PYTHON_TASKS_UNSUPPORTED)
 		fprintf(out, "\nasyncio tasks cannot be read in this build of Python %s\n",
 			d->version);
-	if (d->tasks_unread && d->tasks_note != PYTHON_TASKS_UNSUPPORTED)
-		fprintf(out, "\n%" PRIu32 " asyncio task%s could not be read\n", d->tasks_unread,
-			d->tasks_unread == 1 ? "" : "s");
+	if (d->tasks.unread && d->tasks.note != PYTHON_TASKS_UNSUPPORTED)
+		fprintf(out, "\n%" PRIu32 " asyncio task%s could not be read\n", d->tasks.unread,
+			d->tasks.unread == 1 ? "" : "s");
 }
 
 static int print_tasks(const struct dump *d, struct notes *notes, FILE *out)
 {
-	_cleanup_free_ bool *printed = calloc(d->ntasks + 1, sizeof(*printed));
+	_cleanup_free_ bool *printed = calloc(d->tasks.n + 1, sizeof(*printed));
 	struct tree tree = {d, printed, notes, out};
 
 	if (!printed)
 		return -ENOMEM;
-	for (size_t i = 0; i < d->ntasks; i++)
+	for (size_t i = 0; i < d->tasks.n; i++)
 		if (!printed[i])
-			print_loop(&tree, d->tasks[i].tid);
+			print_loop(&tree, d->tasks.v[i].tid);
 	print_tasks_note(d, out);
 	return 0;
+}
+
+static void print_greenlets(const struct dump *d, struct notes *notes, FILE *out)
+{
+	const struct dump_tasks *g = &d->greenlets;
+
+	if (g->n)
+		fputs("\nsuspended greenlets\n", out);
+	for (size_t i = 0; i < g->n; i++) {
+		fprintf(out, "  %s\n", g->v[i].waits);
+		print_frames(g->v[i].frames, g->v[i].n, 4, notes, out);
+	}
+	if (g->err)
+		fprintf(out, "\ngreenlets cannot be read: %s\n", strerror(-g->err));
+	else if (g->note == PYTHON_TASKS_UNSUPPORTED)
+		fputs("\ngreenlets cannot be found: no lists of objects\n", out);
+	if (g->unread)
+		fprintf(out, "\n%" PRIu32 " more greenlets\n", g->unread);
 }
 
 static void print_notes(const struct dump *d, const struct notes *notes, FILE *out)
@@ -218,6 +236,7 @@ int dump_print_text(const struct dump *d, FILE *out)
 	fprintf(out, "process %d: %s\nPython %s, %s\n", d->pid, d->cmdline, d->version, d->file);
 	others = print_threads(d, &notes, out);
 	r = print_tasks(d, &notes, out);
+	print_greenlets(d, &notes, out);
 	if (others)
 		fprintf(out, "\n%zu other thread%s of the process run%s no Python (see --json)\n",
 			others, others == 1 ? "" : "s", others == 1 ? "s" : "");

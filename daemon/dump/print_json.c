@@ -79,29 +79,46 @@ static json_t *task_json(const struct dump_task *t)
 }
 
 /* Why there is no list of tasks; NULL: there is. */
-static const char *no_tasks(const struct dump *d)
+static const char *no_tasks(const struct dump_tasks *t)
 {
-	if (d->tasks_err)
-		return strerror(-d->tasks_err);
-	if (d->tasks_note == PYTHON_TASKS_NO_ASYNCIO)
-		return "asyncio is not imported";
-	return d->tasks_note == PYTHON_TASKS_UNSUPPORTED ? "unsupported build of Python" : NULL;
+	if (t->err)
+		return strerror(-t->err);
+	if (t->note == PYTHON_TASKS_NO_MODULE)
+		return "the module is not imported";
+	return t->note == PYTHON_TASKS_UNSUPPORTED ? "unsupported build of Python" : NULL;
+}
+
+static json_t *greenlet_json(const struct dump_task *t)
+{
+	return json_pack("{s:s, s:b, s:o}", "type", t->waits, "moving", t->moving, "frames",
+			 frames_json(t->frames, t->n));
+}
+
+static json_t *tasks_json(const struct dump_tasks *t, json_t *(*row)(const struct dump_task *t))
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < t->n; i++)
+		a = append(a, row(&t->v[i]));
+	return a;
 }
 
 int dump_print_json(const struct dump *d, FILE *out)
 {
-	json_t *threads = json_array(), *tasks = json_array(), *all;
+	json_t *threads = json_array(), *all;
 	int r = 0;
 
 	for (size_t i = 0; i < d->nthreads; i++)
 		threads = append(threads, thread_json(&d->threads[i]));
-	for (size_t i = 0; i < d->ntasks; i++)
-		tasks = append(tasks, task_json(&d->tasks[i]));
-	all = json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:I}", "format",
-			"pyprofd-dump", "version", 1, "pid", d->pid, "command", d->cmdline,
-			"python", d->version, "interpreter", d->file, "threads", threads, "tasks",
-			tasks, "no_tasks", text_or_null(no_tasks(d)), "tasks_unread",
-			(json_int_t)d->tasks_unread);
+	all = json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I}",
+			"format", "pyprofd-dump", "version", 1, "pid", d->pid, "command",
+			d->cmdline, "python", d->version, "interpreter", d->file, "threads",
+			threads, "tasks", tasks_json(&d->tasks, task_json), "no_tasks",
+			text_or_null(no_tasks(&d->tasks)), "tasks_unread",
+			(json_int_t)d->tasks.unread, "greenlets",
+			tasks_json(&d->greenlets, greenlet_json), "no_greenlets",
+			text_or_null(no_tasks(&d->greenlets)), "greenlets_unread",
+			(json_int_t)d->greenlets.unread);
 	if (!all || json_dumpf(all, out, JSON_INDENT(1)) < 0 || fputc('\n', out) < 0)
 		r = -EIO;
 	json_decref(all);

@@ -47,7 +47,7 @@ static int fill_frames(struct frames *f, const struct python_task *from, struct 
 
 /* Turns addresses into indices. Tasks that are done by now, or were not listed, are left out. */
 static int fill_awaits(const struct python_tasks *all, const struct map *at,
-		       const struct python_task *from, struct dump *d, struct dump_task *to)
+		       const struct python_task *from, struct dump_tasks *d, struct dump_task *to)
 {
 	uint32_t i;
 
@@ -58,23 +58,23 @@ static int fill_awaits(const struct python_tasks *all, const struct map *at,
 		if (!map_get(at, from->awaits[k], &i) || i >= all->n)
 			continue;
 		to->awaits[to->nawaits++] = i;
-		d->tasks[i].awaited = true;
+		d->v[i].awaited = true;
 	}
 	return 0;
 }
 
-static int fill_tasks(struct dump *d, struct frames *f, const struct python_tasks *all,
+static int fill_tasks(struct dump_tasks *d, struct frames *f, const struct python_tasks *all,
 		      const struct map *at, const struct python_stack *stacks, size_t n)
 {
 	int r = 0;
 
-	d->tasks = calloc(all->n + 1, sizeof(*d->tasks));
-	if (!d->tasks)
+	d->v = calloc(all->n + 1, sizeof(*d->v));
+	if (!d->v)
 		return -ENOMEM;
-	d->ntasks = all->n;
+	d->n = all->n;
 	for (size_t i = 0; i < all->n && r == 0; i++) {
 		const struct python_task *from = &all->v[i];
-		struct dump_task *to = &d->tasks[i];
+		struct dump_task *to = &d->v[i];
 		pid_t running = running_in(stacks, n, from);
 
 		to->moving = from->moving;
@@ -93,25 +93,35 @@ static int fill_tasks(struct dump *d, struct frames *f, const struct python_task
 	return r;
 }
 
-int dump_tasks(struct dump *d, struct frames *f, const struct python_stack *stacks, size_t n)
+static int take(struct dump_tasks *d, struct frames *f, const struct python_tasks *all,
+		const struct python_stack *stacks, size_t n)
+{
+	struct map at = {0};
+	int r = 0;
+
+	d->note = all->note;
+	d->unread = all->unread;
+	for (uint32_t i = 0; i < all->n && r == 0; i++)
+		r = map_put(&at, all->v[i].task, i);
+	if (r == 0)
+		r = fill_tasks(d, f, all, &at, stacks, n);
+	map_deinit(&at);
+	return r;
+}
+
+int dump_tasks(struct dump_tasks *d, struct frames *f, bool greenlets,
+	       const struct python_stack *stacks, size_t n)
 {
 	struct python_tasks all;
-	struct map at = {0};
-	int r = inspect_tasks(f->in, &all);
+	int r = (greenlets ? inspect_greenlets : inspect_tasks)(f->in, &all);
 
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		d->tasks_err = r;
+		d->err = r;
 		return 0;
 	}
-	d->tasks_note = all.note;
-	d->tasks_unread = all.unread;
-	for (uint32_t i = 0; i < all.n && r == 0; i++)
-		r = map_put(&at, all.v[i].task, i);
-	if (r == 0)
-		r = fill_tasks(d, f, &all, &at, stacks, n);
-	map_deinit(&at);
+	r = take(d, f, &all, stacks, n);
 	python_tasks_deinit(&all);
 	return r;
 }

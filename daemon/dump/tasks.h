@@ -6,8 +6,11 @@
 #include "dump/dump.h"
 #include "dump/frames.h"
 
-/* stacks: of the dump's first n threads. Returns 0 or -ENOMEM; tasks that cannot be read are an
- * error of d->tasks_err only. */
-int dump_tasks(struct dump *d, struct frames *f, const struct python_stack *stacks, size_t n);
+/*
+ * Reads asyncio's tasks, or the suspended greenlets. stacks: of the n threads. Returns 0 or -ENOMEM;
+ * tasks that cannot be read only set d->err.
+ */
+int dump_tasks(struct dump_tasks *d, struct frames *f, bool greenlets,
+	       const struct python_stack *stacks, size_t n);
 
 #endif

@@ -67,6 +67,7 @@ size_t answer_max(enum question q)
 	case QUESTION_NAMES:
 	case QUESTION_LOCALS:
 	case QUESTION_TASKS:
+	case QUESTION_GREENLETS:
 		return DETAILS_MAX;
 	case QUESTIONS:
 		break;

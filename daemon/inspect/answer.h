@@ -34,6 +34,7 @@ enum question {
 	QUESTION_NAMES,
 	QUESTION_LOCALS, /* of the frame at the address arg */
 	QUESTION_TASKS,
+	QUESTION_GREENLETS, /* answered like QUESTION_TASKS */
 	QUESTIONS
 };
 

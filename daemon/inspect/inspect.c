@@ -393,9 +393,9 @@ static bool is_running(const struct inspect *in)
 static int await_answer(struct inspect *in, enum question what)
 {
 	uint64_t now = clock_monotonic_ns();
-	struct stall_timeout p = what == QUESTION_CENSUS || what == QUESTION_TASKS
-					 ? stall_timeout_new(now, CENSUS_WAIT_MS, INSPECT_CENSUS_MS)
-					 : stall_timeout_new(now, INSPECT_WAIT_MS, INSPECT_RUN_MS);
+	bool slow = what == QUESTION_CENSUS || what == QUESTION_TASKS || what == QUESTION_GREENLETS;
+	struct stall_timeout p = slow ? stall_timeout_new(now, CENSUS_WAIT_MS, INSPECT_CENSUS_MS)
+				      : stall_timeout_new(now, INSPECT_WAIT_MS, INSPECT_RUN_MS);
 	int r;
 
 	while ((r = take(in)) == -EINPROGRESS) {
@@ -524,11 +524,21 @@ int inspect_locals(struct inspect *in, uint64_t frame, struct python_locals *ret
 	return r < 0 ? r : checked(in, answer_decode_locals(in->content, in->head.size, ret));
 }
 
-int inspect_tasks(struct inspect *in, struct python_tasks *ret)
+static int ask_tasks(struct inspect *in, enum question what, struct python_tasks *ret)
 {
-	int r = ask(in, QUESTION_TASKS, 0);
+	int r = ask(in, what, 0);
 
 	return r < 0 ? r : checked(in, answer_decode_tasks(in->content, in->head.size, ret));
+}
+
+int inspect_tasks(struct inspect *in, struct python_tasks *ret)
+{
+	return ask_tasks(in, QUESTION_TASKS, ret);
+}
+
+int inspect_greenlets(struct inspect *in, struct python_tasks *ret)
+{
+	return ask_tasks(in, QUESTION_GREENLETS, ret);
 }
 
 int inspect_exec_id(struct inspect *in, uint64_t *ret)

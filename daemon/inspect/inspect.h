@@ -124,6 +124,7 @@ int inspect_census(struct inspect *in, struct census *ret);
 int inspect_names(struct inspect *in, struct python_names *ret);
 int inspect_locals(struct inspect *in, uint64_t frame, struct python_locals *ret);
 int inspect_tasks(struct inspect *in, struct python_tasks *ret);
+int inspect_greenlets(struct inspect *in, struct python_tasks *ret);
 /* 0: the memory that it reads is no more (the target has executed a program, or ended). */
 int inspect_exec_id(struct inspect *in, uint64_t *ret);
 

@@ -386,10 +386,10 @@ static int answer_locals(const struct inspector *in, uint64_t frame, char **ret,
 	return *ret ? 0 : -ENOMEM;
 }
 
-static int answer_tasks(const struct inspector *in, char **ret, size_t *ret_size)
+static int answer_tasks(const struct inspector *in, bool greenlets, char **ret, size_t *ret_size)
 {
 	struct python_tasks t;
-	int r = python_tasks(in->python, &in->access.memory, &t);
+	int r = (greenlets ? python_greenlets : python_tasks)(in->python, &in->access.memory, &t);
 
 	if (r < 0)
 		return r;
@@ -423,8 +423,8 @@ static bool serve(struct inspector *in)
 		r = answer_names(in, &out, &size);
 	else if (q.question == QUESTION_LOCALS)
 		r = answer_locals(in, q.arg, &out, &size);
-	else if (q.question == QUESTION_TASKS)
-		r = answer_tasks(in, &out, &size);
+	else if (q.question == QUESTION_TASKS || q.question == QUESTION_GREENLETS)
+		r = answer_tasks(in, q.question == QUESTION_GREENLETS, &out, &size);
 	else
 		r = answer_exec_id(in, &out, &size);
 	return send_answer(in->chan, &q, r < 0 ? r : 0, out, r < 0 ? 0 : size);

@@ -45,7 +45,9 @@ struct walk {
 	uint32_t nheads;
 	uint64_t trail[TRAIL];
 	uint64_t steps;
-	int err; /* -ENOMEM; ends the walk */
+	int err;      /* -ENOMEM; ends the walk */
+	census_fn fn; /* see python_census_each; may be NULL */
+	void *ctx;
 };
 
 void census_deinit(struct census *c)
@@ -168,6 +170,10 @@ static void count(struct walk *w, uint64_t node, const uint8_t object[CENSUS_OBJ
 	}
 	t = &w->types.v[type];
 	t->count++;
+	if (w->fn) {
+		w->fn(w->ctx, node + w->l->gc_head, t->addr);
+		return;
+	}
 	t->bytes += census_types_size(&w->types, t, node + w->l->gc_head, object);
 }
 
@@ -479,12 +485,12 @@ static int explain(const struct python *py, int r, struct diag *diag)
 	return r < 0 ? diag_errno(diag, -r, "cannot read the collector's lists") : 0;
 }
 
-int python_census(const struct python *py, const struct memory *mem, struct census *ret,
-		  struct diag *diag)
+static int take_census(const struct python *py, const struct memory *mem, census_fn fn, void *ctx,
+		       struct census *ret, struct diag *diag)
 {
 	_cleanup_(pages_freep) struct pages *pages = pages_new(mem, MAX_READS);
 	struct census c = {0};
-	struct walk w = {.py = py, .l = &py->layout, .pages = pages, .c = &c};
+	struct walk w = {.py = py, .l = &py->layout, .pages = pages, .c = &c, .fn = fn, .ctx = ctx};
 	int r = pages ? can_walk(py, mem, &w.types.type_type) : -ENOMEM;
 
 	w.types.layout = w.l;
@@ -501,4 +507,20 @@ int python_census(const struct python *py, const struct memory *mem, struct cens
 	}
 	*ret = c;
 	return 0;
+}
+
+int python_census(const struct python *py, const struct memory *mem, struct census *ret,
+		  struct diag *diag)
+{
+	return take_census(py, mem, NULL, NULL, ret, diag);
+}
+
+int python_census_each(const struct python *py, const struct memory *mem, census_fn fn, void *ctx)
+{
+	struct census c;
+	int r = take_census(py, mem, fn, ctx, &c, NULL);
+
+	if (r == 0)
+		census_deinit(&c);
+	return r;
 }

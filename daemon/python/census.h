@@ -57,4 +57,11 @@ void census_deinit(struct census *c);
 int python_census(const struct python *py, const struct memory *mem, struct census *ret,
 		  struct diag *diag);
 
+/*
+ * Calls fn for each object in the lists, with the address of its type; more than once if lists were
+ * walked several times. The same errors.
+ */
+typedef void (*census_fn)(void *ctx, uint64_t object, uint64_t type);
+int python_census_each(const struct python *py, const struct memory *mem, census_fn fn, void *ctx);
+
 #endif

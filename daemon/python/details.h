@@ -85,8 +85,8 @@ struct python_task {
 
 enum python_tasks_note {
 	PYTHON_TASKS_READ,
-	PYTHON_TASKS_NO_ASYNCIO,  /* the program has not imported it */
-	PYTHON_TASKS_UNSUPPORTED, /* the offsets of this build's tasks are unknown */
+	PYTHON_TASKS_NO_MODULE,	  /* the program has not imported asyncio, or greenlet */
+	PYTHON_TASKS_UNSUPPORTED, /* they cannot be found in this build */
 	PYTHON_TASKS_NOTES
 };
 
@@ -103,5 +103,12 @@ struct python_tasks {
  */
 int python_tasks(const struct python *py, const struct memory *mem, struct python_tasks *ret);
 void python_tasks_deinit(struct python_tasks *t);
+
+/*
+ * Reads the greenlets that are suspended, if the program has imported greenlet: `waits` is the type,
+ * `frames` their stacks; names and awaits are not set. They are found in the garbage collector's
+ * lists. note: PYTHON_TASKS_READ, PYTHON_TASKS_NO_MODULE, or PYTHON_TASKS_UNSUPPORTED. Returns 0 or -ENOMEM.
+ */
+int python_greenlets(const struct python *py, const struct memory *mem, struct python_tasks *ret);
 
 #endif

@@ -14,10 +14,9 @@
 #include "python/details.h"
 #include "python/frame_locals.h"
 #include "python/line_tables.h"
+#include "python/task_readings.h"
 #include "python/values.h"
 
-#define MAX_READS (1u << 20)
-#define ROUNDS	  6u
 #define TYPE_DICT 264u
 #define WRAPPERS  4u
 
@@ -269,13 +268,6 @@ static bool are_plausible(struct values *v, const struct task_parts *p)
 	return values_class(v, p->coro, &c) && values_class(v, p->loop, &c);
 }
 
-static void task_deinit(struct python_task *t)
-{
-	free(t->name);
-	free(t->frames);
-	free(t->awaits);
-}
-
 static int read_task(struct reading_tasks *r, uint64_t task, const struct task_parts *p)
 {
 	struct python_tasks *to = r->to;
@@ -284,7 +276,7 @@ static int read_task(struct reading_tasks *r, uint64_t task, const struct task_p
 	t.frames = calloc(PYTHON_TASK_FRAMES_MAX, sizeof(*t.frames));
 	t.awaits = calloc(PYTHON_TASK_AWAITS_MAX, sizeof(*t.awaits));
 	if (!t.frames || !t.awaits) {
-		task_deinit(&t);
+		python_task_deinit(&t);
 		return -ENOMEM;
 	}
 	t.name = read_name(r->v, p->name);
@@ -391,11 +383,12 @@ static void take_interpreter(void *ctx, uint64_t interp)
 				  take_strong, r);
 }
 
-static int read_all(struct values *v, struct python_tasks *ret)
+static int read_all(struct values *v, void *ctx, struct python_tasks *ret)
 {
 	struct python_tasks t = {0};
 	struct reading_tasks r = {.v = v, .to = &t};
 
+	(void)ctx;
 	t.v = calloc(PYTHON_TASKS_MAX, sizeof(*t.v));
 	if (!t.v)
 		return -ENOMEM;
@@ -408,7 +401,7 @@ static int read_all(struct values *v, struct python_tasks *ret)
 		python_tasks_deinit(&t);
 		return r.err;
 	}
-	t.note = !r.asyncio ? PYTHON_TASKS_NO_ASYNCIO
+	t.note = !r.asyncio ? PYTHON_TASKS_NO_MODULE
 		 : r.unlisted || (v->l->minor >= 14 && !v->py->asyncio.task_coro) ||
 				 (t.unread && !t.n)
 			 ? PYTHON_TASKS_UNSUPPORTED
@@ -417,71 +410,7 @@ static int read_all(struct values *v, struct python_tasks *ret)
 	return 0;
 }
 
-/* ---- several readings -------------------------------------------------------------------- */
-
-static bool same_task(const struct python_task *a, const struct python_task *b)
-{
-	if (a->task != b->task || a->n != b->n || a->nawaits != b->nawaits ||
-	    a->tstate != b->tstate || strcmp(a->waits, b->waits) != 0 || !a->name != !b->name ||
-	    (a->name && strcmp(a->name, b->name) != 0))
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (a->frames[i].frame != b->frames[i].frame ||
-		    a->frames[i].code != b->frames[i].code ||
-		    a->frames[i].line != b->frames[i].line)
-			return false;
-	return !a->nawaits || memcmp(a->awaits, b->awaits, a->nawaits * sizeof(*a->awaits)) == 0;
-}
-
-/* Marks tasks that differ from the earlier reading. Returns whether there are none. */
-static bool compare(struct python_tasks *now, const struct python_tasks *before, struct map *at)
-{
-	bool same = now->n == before->n && now->unread == before->unread;
-	uint32_t i;
-
-	map_clear(at);
-	for (i = 0; i < before->n; i++)
-		if (map_put(at, before->v[i].task, i) < 0)
-			return false;
-	for (size_t k = 0; k < now->n; k++) {
-		struct python_task *t = &now->v[k];
-
-		t->moving = !map_get(at, t->task, &i) || !same_task(t, &before->v[i]);
-		same &= !t->moving;
-	}
-	return same;
-}
-
 int python_tasks(const struct python *py, const struct memory *mem, struct python_tasks *ret)
 {
-	_cleanup_(values_freep) struct values *v = values_new(py, mem, MAX_READS);
-	struct python_tasks now = {0};
-	struct map at = {0};
-	bool same = false;
-	int r = v ? read_all(v, &now) : -ENOMEM;
-
-	for (unsigned int i = 1; r == 0 && !same && i < ROUNDS; i++) {
-		struct python_tasks before = now;
-
-		values_refresh(v);
-		now = (struct python_tasks){0};
-		r = read_all(v, &now);
-		same = r == 0 && compare(&now, &before, &at);
-		python_tasks_deinit(&before);
-	}
-	map_deinit(&at);
-	if (r < 0) {
-		python_tasks_deinit(&now);
-		return r;
-	}
-	*ret = now;
-	return 0;
-}
-
-void python_tasks_deinit(struct python_tasks *t)
-{
-	for (size_t i = 0; i < t->n; i++)
-		task_deinit(&t->v[i]);
-	free(t->v);
-	*t = (struct python_tasks){0};
+	return task_readings(py, mem, read_all, NULL, ret);
 }

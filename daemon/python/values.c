@@ -148,17 +148,27 @@ bool values_class(struct values *v, uint64_t object, struct value_class *ret)
 	return type && read_class(v, type, ret);
 }
 
-bool values_is_a(struct values *v, const struct value_class *c, const char *name)
+bool values_base(struct values *v, const struct value_class *c, const char *name,
+		 struct value_class *ret)
 {
 	struct value_class up = *c;
 
 	for (unsigned int i = 0; i < BASES; i++) {
-		if (strcmp(up.name, name) == 0)
+		if (strcmp(up.name, name) == 0) {
+			*ret = up;
 			return true;
+		}
 		if (!up.base || !read_class(v, up.base, &up))
 			return false;
 	}
 	return false;
+}
+
+bool values_is_a(struct values *v, const struct value_class *c, const char *name)
+{
+	struct value_class base;
+
+	return values_base(v, c, name, &base);
 }
 
 /* ---- containers -------------------------------------------------------------------------- */

@@ -56,7 +56,9 @@ struct value_class {
 
 /* Reads the type of the object at addr. false: it is no object. */
 bool values_class(struct values *v, uint64_t object, struct value_class *ret);
-/* Returns whether the type or one of its bases (the first of each) has this tp_name. */
+/* Returns the type or the one of its bases (the first of each) that has this tp_name. false: none. */
+bool values_base(struct values *v, const struct value_class *c, const char *name,
+		 struct value_class *ret);
 bool values_is_a(struct values *v, const struct value_class *c, const char *name);
 
 /*

@@ -120,7 +120,7 @@ static void check_no_names(const struct interpreter *it)
 	assert_diag_ok(dump_take(pid, NULL, &d, &diag), &diag);
 	cr_assert(d->no_threading && d->nthreads == 1 && !d->threads[0].python_name);
 	cr_assert(d->threads[0].name[0] && d->threads[0].doing.kind != DOING_GIL);
-	cr_assert(d->ntasks == 0 && d->tasks_note == PYTHON_TASKS_NO_ASYNCIO);
+	cr_assert(d->tasks.n == 0 && d->tasks.note == PYTHON_TASKS_NO_MODULE);
 	dump_free(d);
 	interpreter_end(pid, out);
 }
@@ -219,7 +219,7 @@ static void describe(const struct dump *d, const struct dump_task *t, char out[L
 				       t->frames[i].name, t->frames[i].line);
 	cr_assert_lt(t->nawaits, LINES);
 	for (size_t i = 0; i < t->nawaits; i++)
-		awaited[i] = outermost(&d->tasks[t->awaits[i]]);
+		awaited[i] = outermost(&d->tasks.v[t->awaits[i]]);
 	qsort(awaited, t->nawaits, sizeof(*awaited), by_text);
 	at += (size_t)snprintf(out + at, LINE_SIZE - at, " > ");
 	for (size_t i = 0; i < t->nawaits; i++)
@@ -248,16 +248,16 @@ static void check_tasks(const struct interpreter *it)
 	start(&p, it, "tasks");
 	take(&p, NULL);
 	if (it->minor == 6) { /* the module does not show its list */
-		cr_assert_eq(p.dump->tasks_note, PYTHON_TASKS_UNSUPPORTED);
+		cr_assert_eq(p.dump->tasks.note, PYTHON_TASKS_UNSUPPORTED);
 		end(&p);
 		return;
 	}
-	cr_assert(p.dump->tasks_note == PYTHON_TASKS_READ && !p.dump->tasks_err &&
-			  !p.dump->tasks_unread,
+	cr_assert(p.dump->tasks.note == PYTHON_TASKS_READ && !p.dump->tasks.err &&
+			  !p.dump->tasks.unread,
 		  "%s", it->exe);
-	for (size_t i = 0; i < p.dump->ntasks; i++) {
-		running += p.dump->tasks[i].running;
-		check_task(&p, &p.dump->tasks[i]);
+	for (size_t i = 0; i < p.dump->tasks.n; i++) {
+		running += p.dump->tasks.v[i].running;
+		check_task(&p, &p.dump->tasks.v[i]);
 	}
 	cr_assert(p.n == 0 && running == 1, "%s: '%s' is missing", it->exe, p.lines[0]);
 	end(&p);
@@ -266,4 +266,107 @@ static void check_tasks(const struct interpreter *it)
 Test(dump_details, tasks)
 {
 	on_every(check_tasks);
+}
+
+/* ---- tasks that run ---------------------------------------------------------------------- */
+
+/* Returns whether a coroutine can await the other; the outermost one is of a task. */
+static bool fits(const char *name, const char *caller)
+{
+	static const char *const pairs[][2] = {
+		{"__sleep0", "sleep"}, {"sleep", "inner"}, {"inner", "outer"},
+		{"outer", NULL},       {"spawns", NULL},   {"runs", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+		if (strcmp(pairs[i][0], name) == 0)
+			return caller ? pairs[i][1] && strcmp(pairs[i][1], caller) == 0
+				      : !pairs[i][1];
+	return false;
+}
+
+/* Returns whether the task that awaits can do so. */
+static bool may_await(const struct dump_task *t, const struct dump_task *other)
+{
+	return strcmp(outermost(other), strcmp(outermost(t), "runs") == 0 ? "spawns" : "outer") ==
+	       0;
+}
+
+static void check_chain(const struct program *p, const struct dump_task *t)
+{
+	for (size_t k = 0; k < t->n; k++)
+		cr_assert(fits(t->frames[k].name, k + 1 < t->n ? t->frames[k + 1].name : NULL),
+			  "%s: %s called by %s", p->it->exe, t->frames[k].name,
+			  k + 1 < t->n ? t->frames[k + 1].name : "nothing");
+	for (size_t k = 0; k < t->nawaits; k++) {
+		const struct dump_task *other = &p->dump->tasks.v[t->awaits[k]];
+
+		cr_assert(other->moving || !other->n || may_await(t, other), "%s: %s waits for %s", p->it->exe,
+			  outermost(t), outermost(other));
+	}
+}
+
+static void check_busy(const struct interpreter *it)
+{
+	static struct program p;
+	_cleanup_(dumper_freep) struct dumper *from = NULL;
+	struct diag diag = {0};
+	size_t whole = 0, moving = 0;
+
+	if (it->minor == 6)
+		return;
+	start(&p, it, "busy");
+	assert_diag_ok(dumper_open(p.pid, &from, &diag), &diag);
+	for (unsigned int i = 0; i < 50; i++) {
+		assert_diag_ok(dumper_take(from, NULL, &p.dump, &diag), &diag);
+		for (size_t k = 0; k < p.dump->tasks.n; k++) {
+			moving += p.dump->tasks.v[k].moving;
+			whole += !p.dump->tasks.v[k].moving;
+			if (!p.dump->tasks.v[k].moving)
+				check_chain(&p, &p.dump->tasks.v[k]);
+		}
+		dump_free(p.dump);
+	}
+	p.dump = NULL;
+	fprintf(stderr, "%s: %zu tasks whole, %zu torn\n", it->exe, whole, moving);
+	cr_assert(whole);
+	end(&p);
+}
+
+Test(dump_details, tasks_that_run)
+{
+	on_every(check_busy);
+}
+
+/* ---- greenlets --------------------------------------------------------------------------- */
+
+static void check_greenlets(const struct interpreter *it)
+{
+	static struct program p;
+	char text[LINE_SIZE];
+
+	start(&p, it, "greenlets");
+	take(&p, NULL);
+	cr_assert(p.n ? p.dump->greenlets.note == PYTHON_TASKS_READ
+		      : p.dump->greenlets.note == PYTHON_TASKS_NO_MODULE,
+		  "%s", it->exe);
+	fprintf(stderr, "%s: %u suspended greenlets\n", it->exe, p.n);
+	for (size_t i = 0; i < p.dump->greenlets.n; i++) {
+		const struct dump_task *t = &p.dump->greenlets.v[i];
+		size_t at = 0;
+
+		text[0] = '\0';
+		for (size_t k = 0; k < t->n; k++)
+			at += (size_t)snprintf(text + at, LINE_SIZE - at, "%s%s:%d", k ? " " : "",
+					       t->frames[k].name, t->frames[k].line);
+		cr_assert(!t->moving && drop_line(&p, text), "%s: %s", it->exe, text);
+	}
+	cr_assert_eq(p.n, 0, "%s: '%s' is missing", it->exe, p.lines[0]);
+	end(&p);
+}
+
+/* Where greenlet is installed. */
+Test(dump_details, greenlets)
+{
+	on_every(check_greenlets);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Threads, local variables and asyncio's tasks, for `pyprofctl dump`.
 
-Run as "dump_details.py names|locals|tasks": prints what the program itself knows, one item per line,
+Run as "dump_details.py names|locals|tasks|greenlets|busy": prints what the program itself knows, one item per line,
 then "end", and waits.
 """
 import asyncio
@@ -283,5 +283,86 @@ def tasks():
     forever.wait()
 
 
+# greenlets --------------------------------------------------------------------------------------
+
+def switches():
+    main_greenlet[0].switch()
+
+
+def switches_deep(n):
+    if n:
+        return [switches_deep(n - 1) for _ in
+                "x"]
+    return switches()
+
+
+def stays():
+    lines.append(stack_of(main_greenlet[0].gr_frame))
+    say(lines)
+    time.sleep(600)
+
+
+def stack_of(frame):
+    out = []
+    while frame:
+        code = frame.f_code
+        out.append("%s:%d" % (getattr(code, "co_qualname", code.co_name), frame.f_lineno))
+        frame = frame.f_back
+    return " ".join(out)
+
+
+main_greenlet = []
+
+
+def greenlets():
+    try:
+        import greenlet
+    except ImportError:
+        say([])
+        time.sleep(600)
+
+    class Derived(greenlet.greenlet):
+        pass
+
+    main_greenlet.append(greenlet.getcurrent())
+    made = [greenlet.greenlet(switches), Derived(lambda: switches_deep(5))]
+    ended = greenlet.greenlet(len)
+    ended.switch("")
+    new = greenlet.greenlet(switches)
+    for one_of in made:
+        one_of.switch()
+        lines.append(stack_of(one_of.gr_frame))
+    greenlet.greenlet(stays).switch()
+    del ended, new
+
+
+# A loop that runs -------------------------------------------------------------------------------
+
+async def inner(n):
+    for _ in range(n):
+        await asyncio.sleep(0)
+
+
+async def outer(n):
+    await inner(n)
+
+
+async def spawns():
+    while True:
+        await asyncio.gather(*[outer(i % 3) for i in range(5)])
+
+
+async def runs():
+    await asyncio.gather(*[spawns() for _ in range(5)])
+
+
+def busy():
+    say([])
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(runs())
+
+
 if __name__ == "__main__":
-    {"names": names, "locals": variables, "tasks": tasks}[sys.argv[1]]()
+    {"names": names, "locals": variables, "tasks": tasks, "greenlets": greenlets,
+     "busy": busy}[sys.argv[1]]()

@@ -45,9 +45,7 @@ static const struct dump dump = {
 	.file = (char[]){"/usr/bin/python3"},
 	.threads = threads,
 	.nthreads = 3,
-	.tasks = tasks,
-	.ntasks = 3,
-	.tasks_unread = 2,
+	.tasks = {.v = tasks, .n = 3, .unread = 2},
 };
 
 static char *printed(int (*print)(const struct dump *d, FILE *out))

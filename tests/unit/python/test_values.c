@@ -57,7 +57,7 @@ Test(values, ints)
 		struct values *v = values_new(&py, &mem, 1000);
 		uint64_t type = make_type(h, "type", VALUE_TYPE, 0);
 		uint64_t of_int = make_type(h, "int", VALUE_INT, type), n;
-		uint64_t of_bool = make_type(h, "bool", VALUE_INT, type);
+		uint64_t of_bool = make_type(h, "bool", VALUE_INT, type), object;
 
 		check(v, make_int(h, of_int, 0, 0, false), "0");
 		check(v, make_int(h, of_int, 1, 5, true), "-5");
@@ -67,8 +67,12 @@ Test(values, ints)
 		check(v, make_int(h, of_bool, 0, 0, false), "False");
 		check(v, type + 1, "?");
 		check(v, make_int(h, of_int + 8, 1, 1, false), "?");
-		cr_assert(values_int(v, make_int(h, of_int, 1, 7, false), &n) && n == 7);
-		cr_assert(!values_int(v, make_int(h, of_int, 4, 1, false), &n));
+		object = make_int(h, of_int, 1, 7, false);
+		values_refresh(v);
+		cr_assert(values_int(v, object, &n) && n == 7);
+		object = make_int(h, of_int, 4, 1, false);
+		values_refresh(v);
+		cr_assert(!values_int(v, object, &n));
 		values_free(v);
 		free(h);
 	}
