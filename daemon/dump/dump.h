@@ -75,6 +75,7 @@ struct dump {
 	char *cmdline, *version, *file; /* owned; file: the interpreter's */
 	struct dump_thread *threads;	/* owned; the interpreter's threads first, then others */
 	size_t nthreads;
+	bool names_moving;	 /* threads' names changed while they were read: may be wrong */
 	bool no_threading;	 /* there are no names: the program has not imported threading */
 	struct dump_tasks tasks; /* of asyncio */
 	struct dump_tasks greenlets; /* suspended ones */

@@ -226,6 +226,7 @@ static int fill(struct dump *d, struct parts *p)
 	if (r == 0 && p->locals)
 		check_locals(d, p);
 	d->no_threading = p->names.no_threading;
+	d->names_moving = p->names.moving;
 	if (r == 0)
 		r = dump_tasks(&d->tasks, &p->frames, false, p->stacks, p->nstacks);
 	if (r == 0)

@@ -37,8 +37,9 @@ static void print_doing(const struct dump_thread *t, FILE *out)
 {
 	const struct doing *d = &t->doing;
 
-	if (t->state == 'R' || !d->text[0])
-		fprintf(out, ", %s", state_text(t->state));
+	/* The state was read before. */
+	if (t->state == 'R' || d->kind == DOING_RUNNING || !d->text[0])
+		fprintf(out, ", %s", state_text(d->kind == DOING_RUNNING ? 'R' : t->state));
 	else if (d->kind == DOING_GIL || d->kind == DOING_LOCK)
 		fprintf(out, ", waiting%s", d->text + strlen("wait"));
 	else
@@ -222,6 +223,8 @@ static void print_notes(const struct dump *d, const struct notes *notes, FILE *o
 	if (notes->kernel_name)
 		fprintf(out, "\n[name]: the kernel's name of a thread%s\n",
 			d->no_threading ? ", as the program has not imported threading" : "");
+	if (d->names_moving)
+		fputs("\n~ names of threads changed while they were read: may be wrong\n", out);
 	if (notes->moving)
 		fputs("\n~ changed while it was read (the process is not stopped): may be wrong\n",
 		      out);

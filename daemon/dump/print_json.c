@@ -110,10 +110,11 @@ int dump_print_json(const struct dump *d, FILE *out)
 
 	for (size_t i = 0; i < d->nthreads; i++)
 		threads = append(threads, thread_json(&d->threads[i]));
-	all = json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I}",
+	all = json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:o, s:b, s:o, s:o, s:I, s:o, s:o, s:I}",
 			"format", "pyprofd-dump", "version", 1, "pid", d->pid, "command",
 			d->cmdline, "python", d->version, "interpreter", d->file, "threads",
-			threads, "tasks", tasks_json(&d->tasks, task_json), "no_tasks",
+			threads, "names_moving", d->names_moving, "tasks",
+			tasks_json(&d->tasks, task_json), "no_tasks",
 			text_or_null(no_tasks(&d->tasks)), "tasks_unread",
 			(json_int_t)d->tasks.unread, "greenlets",
 			tasks_json(&d->greenlets, greenlet_json), "no_greenlets",

@@ -15,6 +15,7 @@ char *answer_encode_names(const struct python_names *n, size_t *ret_size)
 	struct pack p = {0};
 
 	pack_number(&p, n->no_threading);
+	pack_number(&p, n->moving);
 	pack_number(&p, n->n);
 	for (size_t i = 0; i < n->n; i++) {
 		pack_number(&p, n->v[i].tstate);
@@ -28,6 +29,7 @@ static int take_names(struct unpack *u, struct python_names *n)
 	size_t want;
 
 	n->no_threading = unpack_up_to(u, 1);
+	n->moving = unpack_up_to(u, 1);
 	want = unpack_up_to(u, TARGET_MAX_THREADS);
 	n->v = calloc(want + 1, sizeof(*n->v));
 	if (!n->v)

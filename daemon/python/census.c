@@ -517,7 +517,7 @@ int python_census(const struct python *py, const struct memory *mem, struct cens
 
 int python_census_each(const struct python *py, const struct memory *mem, census_fn fn, void *ctx)
 {
-	struct census c;
+	struct census c = {0};
 	int r = take_census(py, mem, fn, ctx, &c, NULL);
 
 	if (r == 0)

@@ -26,9 +26,10 @@ struct python_names {
 	struct python_thread_name *v; /* owned */
 	size_t n;
 	bool no_threading; /* the program has not imported the module */
+	bool moving;	   /* they changed while they were read: some may be wrong or missing */
 };
 
-/* Reads the names of all threads that have one. Returns 0 or -ENOMEM; free *ret with
+/* Reads the names of all threads that have one, until two readings agree. Returns 0 or -ENOMEM; free *ret with
  * python_names_deinit(). */
 int python_names(const struct python *py, const struct memory *mem, struct python_names *ret);
 void python_names_deinit(struct python_names *n);

@@ -223,8 +223,7 @@ static bool parts_of_c_task(struct values *v, uint64_t task, struct task_parts *
 	struct task_offsets o = {.coro = a->task_coro, .name = a->task_name};
 	uint32_t shift = v->head - 16u, state = 0;
 
-	if (v->l->minor < 14 &&
-	    v->l->minor < sizeof(offsets_by_minor) / sizeof(*offsets_by_minor)) {
+	if (v->l->minor < sizeof(offsets_by_minor) / sizeof(*offsets_by_minor)) {
 		o = offsets_by_minor[v->l->minor];
 		o.state += shift;
 		o.coro += shift;

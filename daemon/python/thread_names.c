@@ -5,12 +5,14 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "python/details.h"
 #include "python/values.h"
 
 #define MAX_READS 100000u
+#define ROUNDS	  5u
 
 struct reading_names {
 	struct values *v;
@@ -91,22 +93,51 @@ static void name_threads_of(void *ctx, uint64_t interp)
 		values_each_thread(r->v, name_thread, r);
 }
 
-int python_names(const struct python *py, const struct memory *mem, struct python_names *ret)
+static int read_once(struct values *v, struct python_names *ret)
 {
-	_cleanup_(values_freep) struct values *v = values_new(py, mem, MAX_READS);
 	struct python_names names = {.no_threading = true};
 	struct reading_names r = {.v = v, .names = &names};
 
-	if (!v)
-		return -ENOMEM;
+	values_refresh(v);
 	values_each_interpreter(v, name_threads_of, &r);
 	map_deinit(&r.objects);
 	free(r.threads);
-	if (r.err) {
+	if (r.err)
 		python_names_deinit(&names);
-		return r.err;
+	else
+		*ret = names;
+	return r.err;
+}
+
+static bool same_names(const struct python_names *a, const struct python_names *b)
+{
+	if (a->n != b->n || a->no_threading != b->no_threading)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (a->v[i].tstate != b->v[i].tstate || strcmp(a->v[i].name, b->v[i].name) != 0)
+			return false;
+	return true;
+}
+
+int python_names(const struct python *py, const struct memory *mem, struct python_names *ret)
+{
+	_cleanup_(values_freep) struct values *v = values_new(py, mem, MAX_READS);
+	struct python_names now, before;
+	int r = v ? read_once(v, &now) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	now.moving = true;
+	for (unsigned int i = 1; now.moving && i < ROUNDS; i++) {
+		before = now;
+		r = read_once(v, &now);
+		if (r == 0)
+			now.moving = !same_names(&now, &before);
+		python_names_deinit(&before);
+		if (r < 0)
+			return r;
 	}
-	*ret = names;
+	*ret = now;
 	return 0;
 }
 

@@ -301,8 +301,8 @@ static void check_chain(const struct program *p, const struct dump_task *t)
 	for (size_t k = 0; k < t->nawaits; k++) {
 		const struct dump_task *other = &p->dump->tasks.v[t->awaits[k]];
 
-		cr_assert(other->moving || !other->n || may_await(t, other), "%s: %s waits for %s", p->it->exe,
-			  outermost(t), outermost(other));
+		cr_assert(other->moving || !other->n || may_await(t, other), "%s: %s waits for %s",
+			  p->it->exe, outermost(t), outermost(other));
 	}
 }
 
@@ -369,4 +369,62 @@ static void check_greenlets(const struct interpreter *it)
 Test(dump_details, greenlets)
 {
 	on_every(check_greenlets);
+}
+
+/* ---- kinds of waiting -------------------------------------------------------------------- */
+
+/* The name of a thread that waits says what the dump is to show. */
+static bool waits_as_named(const struct dump_thread *t)
+{
+	const char *kind = doing_kind_name(t->doing.kind);
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s %s", kind ? kind : "-", t->doing.text);
+	return strncmp(text, t->python_name, strlen(t->python_name)) == 0 ||
+	       /* time.sleep() is a select() up to 3.10. */
+	       (strcmp(t->python_name, "sleep clock_nanosleep") == 0 &&
+		(strcmp(text, "syscall select") == 0 || strcmp(text, "syscall pselect6") == 0));
+}
+
+static unsigned int check_kinds_once(struct program *p, struct dumper *from)
+{
+	struct diag diag = {0};
+	unsigned int gil = 0;
+
+	assert_diag_ok(dumper_take(from, NULL, &p->dump, &diag), &diag);
+	for (size_t i = 0; i < p->dump->nthreads; i++) {
+		const struct dump_thread *t = &p->dump->threads[i];
+
+		cr_assert(t->python && t->python_name && !p->dump->names_moving);
+		if (strcmp(t->python_name, "computes") == 0)
+			gil += t->doing.kind == DOING_GIL;
+		else if (strcmp(t->python_name, "main") != 0)
+			cr_assert(waits_as_named(t), "%s: %s, not %s", p->it->exe, t->doing.text,
+				  t->python_name);
+	}
+	dump_free(p->dump);
+	p->dump = NULL;
+	return gil;
+}
+
+static void check_kinds(const struct interpreter *it)
+{
+	static struct program p;
+	_cleanup_(dumper_freep) struct dumper *from = NULL;
+	struct diag diag = {0};
+	bool with_gil = !(it->abi & LAYOUT_ABI_FREE_THREADED);
+	unsigned int gil = 0;
+
+	start(&p, it, "kinds");
+	assert_diag_ok(dumper_open(p.pid, &from, &diag), &diag);
+	/* Of the three threads that compute, two wait for the GIL, and run for a moment every 5 ms. */
+	for (unsigned int i = 0; i < 20 || (gil < 3 && with_gil && i < 500); i++)
+		gil += check_kinds_once(&p, from);
+	cr_assert(with_gil ? gil >= 3 : !gil, "%s: %u", it->exe, gil);
+	end(&p);
+}
+
+Test(dump_details, kinds_of_waiting)
+{
+	on_every(check_kinds);
 }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Threads, local variables and asyncio's tasks, for `pyprofctl dump`.
 
-Run as "dump_details.py names|locals|tasks|greenlets|busy": prints what the program itself knows, one item per line,
+Run as "dump_details.py names|locals|tasks|greenlets|busy|kinds": prints what the program itself knows, one item per line,
 then "end", and waits.
 """
 import asyncio
+import os
+import socket
 import sys
 import threading
 import time
@@ -336,6 +338,38 @@ def greenlets():
     del ended, new
 
 
+# kinds of waiting -------------------------------------------------------------------------------
+
+def computing():
+    while True:
+        pass
+
+
+def locked(lock):
+    with lock:
+        pass
+
+
+def kinds():
+    lock, (one_end, other_end) = threading.Lock(), socket.socketpair()
+    one_end.settimeout(1000)
+    read_end, _ = os.pipe()
+    lock.acquire()
+    ways = [(computing, "computes"), (computing, "computes"),
+            (lambda: locked(lock), "lock wait for a lock"),
+            (lambda: time.sleep(1000), "sleep clock_nanosleep"),
+            (lambda: one_end.recv(1), "syscall poll of descriptor %d (socket" % one_end.fileno()),
+            (lambda: other_end.recv(1), "syscall recvfrom of descriptor %d (socket"
+             % other_end.fileno()),
+            (lambda: os.read(read_end, 1), "syscall read of descriptor %d (pipe" % read_end)]
+    for way, text in ways:
+        threading.Thread(target=way, name=text, daemon=True).start()
+    time.sleep(0.3)
+    threading.current_thread().name = "main"
+    say([])
+    computing()
+
+
 # A loop that runs -------------------------------------------------------------------------------
 
 async def inner(n):
@@ -365,4 +399,4 @@ def busy():
 
 if __name__ == "__main__":
     {"names": names, "locals": variables, "tasks": tasks, "greenlets": greenlets,
-     "busy": busy}[sys.argv[1]]()
+     "busy": busy, "kinds": kinds}[sys.argv[1]]()
