@@ -43,26 +43,6 @@ static const struct opt table[] = {
 	{NULL},
 };
 
-static int choose_format(struct options *o, struct diag *diag)
-{
-	char hint[256];
-	size_t n;
-
-	if (o->format_name)
-		o->format = format_find(o->format_name);
-	else if (o->output)
-		o->format = format_of_file(o->output);
-	if (!o->format && !o->format_name)
-		o->format = format_find("text");
-	if (o->format)
-		return 0;
-	n = (size_t)snprintf(hint, sizeof(hint), "known formats:");
-	for (const struct format *f = formats; f->name && n < sizeof(hint); f++)
-		n += (size_t)snprintf(hint + n, sizeof(hint) - n, " %s", f->name);
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint, "unknown format '%s'",
-			o->format_name ? o->format_name : "text");
-}
-
 static int choose_cmd(struct options *o, char **operands, bool dashes, struct diag *diag)
 {
 	if (*operands && !dashes)
@@ -111,7 +91,7 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 		if (r == 0)
 			r = check_clock(&o, diag);
 		if (r == 0)
-			r = choose_format(&o, diag);
+			r = format_choose(o.format_name, o.output, &o.format, diag);
 		if (r == 0)
 			r = check_sort(&o, diag);
 		if (r < 0)

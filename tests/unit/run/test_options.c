@@ -72,8 +72,14 @@ Test(options, mode)
 
 Test(options, format)
 {
-	assert_diag_ok(PARSE("-o", "x.unknown"), &diag);
+	assert_err(PARSE("-o", "x.svg"), -EINVAL);
+	cr_assert(diag.exit == PYP_EXIT_USAGE && strstr(diag.msg, "'.svg'"));
+	cr_assert(strstr(diag.hint, ".trace.json"), "%s", diag.hint);
+	assert_diag_ok(PARSE("-o", "x.svg", "-f", "text"), &diag);
+	assert_diag_ok(PARSE("-o", "profile"), &diag);
 	cr_assert_str_eq(o.format->name, "text");
+	assert_diag_ok(PARSE("-o", "x.trace.json"), &diag);
+	cr_assert_str_eq(o.format->name, "chrome");
 	assert_diag_ok(PARSE("-o", "x.json", "-f", "text"), &diag);
 	cr_assert_str_eq(o.format->name, "text");
 	assert_err(PARSE("-f", "nope"), -EINVAL);
