@@ -52,6 +52,7 @@ static const struct opt record_opts[] = {
 	 "rows only for C functions that match, the others\nfolded into their callers"},
 	{"raw-times", 0, OPT_FLAG, FIELD(query.raw_times), NULL,
 	 "do not subtract the probes' own time"},
+	QUERY_OPT_VERBOSE,
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N", "at most N rows", .min = 1,
 	 .max = INT32_MAX},
 	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL, "do not ask for confirmation at high overhead"},
@@ -66,6 +67,7 @@ static const struct opt run_opts[] = {
 	{"clock", 0, OPT_CHOICE, FIELD(query.clock), "cpu|wall", "clock to report",
 	 .choices = query_clocks},
 	{"sort", 's', OPT_STRING, FIELD(query.sort), "KEY[,KEY]", "sort keys, as in pstats"},
+	QUERY_OPT_VERBOSE,
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N", "at most N rows", .min = 1,
 	 .max = INT32_MAX},
 	{NULL},
@@ -223,7 +225,7 @@ static void save_fallback(const struct recording *r, const struct query *q, stru
 	_cleanup_free_ char *path = NULL, *name = NULL;
 	int err;
 
-	path = query_path(r->visit.client, &all, "json", NULL, 0, false);
+	path = query_path(r->visit.client, &all, "json", NULL, 0, NULL);
 	err = path ? outfile_open_fallback("pyprofctl-recording", &of, NULL) : -ENOMEM;
 	if (err == 0)
 		err = client_download(r->visit.client, path, outfile_stream(of), NULL);
@@ -254,7 +256,7 @@ static int save(const struct recording *r, FILE *out, struct diag *diag)
 	/* fails harmlessly for targets that have ended */
 	client_request(r->visit.client, "POST", "/v1/stop", body, NULL, NULL);
 	path = query_path(r->visit.client, q, query_format(q), r->patterns, r->npatterns,
-			  !q->output && query_colour(out));
+			  q->output ? NULL : out);
 	if (!path)
 		return diag_errno(diag, ENOMEM, "cannot request the profile");
 	err = q->output ? query_save(r->visit.client, path, q->output, diag)
@@ -372,6 +374,8 @@ static void collect(struct run_args *a, const struct record_opts *o)
 	add(a, "limit", q->limit ? limit : NULL);
 	add(a, "duration", o->duration_ns ? seconds : NULL);
 	add_flag(a, "command-status");
+	if (q->verbose)
+		add_flag(a, "verbose");
 	add_target(a, &o->target);
 }
 

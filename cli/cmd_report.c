@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/terminal.h"
 #include "format/format.h"
 #include "query.h"
 #include "saved.h"
@@ -78,6 +79,8 @@ static int set_options(struct format_opts *to, const struct query *q, FILE *out,
 				   .builtins_of = q->builtins_of,
 				   .columns = q->columns,
 				   .colour = !q->output && query_colour(out),
+				   .verbose = q->verbose,
+				   .width = q->output ? 0 : (uint32_t)terminal_columns(out),
 				   .depth = (uint32_t)q->depth};
 	if (!q->min_share)
 		return 0;

@@ -42,7 +42,7 @@ const char *query_format(const struct query *q)
 }
 
 char *query_path(struct client *c, const struct query *q, const char *format, char *const *patterns,
-		 int n, bool colour)
+		 int n, FILE *out)
 {
 	char *path = client_add_param(c, strdup("/v1/snapshot"), "format", format);
 
@@ -58,7 +58,11 @@ char *query_path(struct client *c, const struct query *q, const char *format, ch
 	path = add_text(c, path, "columns", q->columns);
 	path = add_number(c, path, "depth", q->depth);
 	path = add_text(c, path, "min_share", q->min_share);
-	path = add_flag(c, path, "colour", colour);
+	path = add_flag(c, path, "verbose", q->verbose);
+	if (out) {
+		path = add_flag(c, path, "colour", query_colour(out));
+		path = add_number(c, path, "width", (uint64_t)terminal_columns(out));
+	}
 	for (int i = 0; i < n; i++)
 		path = client_add_param(c, path, "restrict", patterns[i]);
 	return add_number(c, path, "limit", q->limit);
@@ -104,7 +108,7 @@ int query_run(const struct cmd_call *call, const struct query *q, const char *fo
 	if (r < 0)
 		return r;
 	path = query_path(c, q, format, call->operands, call->noperands,
-			  !q->output && query_colour(call->out));
+			  q->output ? NULL : call->out);
 	if (!path)
 		return diag_errno(diag, ENOMEM, "cannot request a snapshot");
 	return q->output ? query_save(c, path, q->output, diag)

@@ -14,7 +14,7 @@ struct query {
 	pid_t pid, tid;
 	int clock;	       /* index into query_clocks; 0: the daemon's default */
 	uint64_t limit, depth; /* 0: not given */
-	bool raw_times, reverse, strip_dirs, only_my_code;
+	bool raw_times, reverse, strip_dirs, only_my_code, verbose;
 	const char *builtins_of, *columns;
 };
 
@@ -29,6 +29,11 @@ extern const char *const query_clocks[];
 		"format", 'f', OPT_STRING, QUERY_FIELD(format), "FORMAT",                          \
 			"text, pstats, json, ...; default: from the\nextension of FILE, "          \
 			"otherwise text"                                                           \
+	}
+#define QUERY_OPT_VERBOSE                                                                          \
+	{                                                                                          \
+		"verbose", 'v', OPT_FLAG, QUERY_FIELD(verbose), NULL,                              \
+			"text: all facts about the profile below it, instead\nof four lines"       \
 	}
 #define QUERY_OPTS_ALL                                                                             \
 	{"output", 'o', OPT_STRING, QUERY_FIELD(output), "FILE", "output file (default: stdout)"}, \
@@ -66,6 +71,7 @@ extern const char *const query_clocks[];
 		 "LIST",                                                                           \
 		 "text: also p50, p90, p99, max of calls, or columns\nas in csv, such as "         \
 		 "counters_vcsw"},                                                                 \
+		QUERY_OPT_VERBOSE,                                                                 \
 	{                                                                                          \
 		"builtins-of", 0, OPT_STRING, QUERY_FIELD(builtins_of), "PATTERN",                 \
 			"rows only for C functions that match, the others\nfolded into their "     \
@@ -85,9 +91,12 @@ extern const char *const query_clocks[];
  * format_choose() first: it refuses unknown extensions. */
 const char *query_format(const struct query *q);
 
-/* The request path for a format with n patterns. Owned. NULL: out of memory. */
+/*
+ * The request path for a format with n patterns, for output to a file or to the stream out; NULL: a
+ * file. Owned. NULL: out of memory.
+ */
 char *query_path(struct client *c, const struct query *q, const char *format, char *const *patterns,
-		 int n, bool colour);
+		 int n, FILE *out);
 
 /* Use colours if out is a terminal that supports them and NO_COLOR is not set. */
 bool query_colour(FILE *out);

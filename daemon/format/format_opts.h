@@ -37,7 +37,9 @@ struct format_opts {
 	const char *builtins_of; /* also fold C functions that do not match; NULL: none */
 	const char *columns;	 /* text: additional columns, see extras.h; NULL: none */
 	bool colour;		 /* emphasis in text formats, for terminals; never for files */
-	uint32_t depth;		 /* tree: number of levels; 0: the default */
+	bool verbose;		 /* text: the whole provenance instead of four lines */
+	uint32_t width;	  /* text: columns of the terminal; 0: a file, in which nothing is cut */
+	uint32_t depth;	  /* tree: number of levels; 0: the default */
 	const struct format_source *source; /* lines: NULL: only line numbers */
 	double min_share; /* tree: percent of the total; 0: the default, negative: no limit */
 };

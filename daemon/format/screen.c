@@ -2,10 +2,11 @@
 /* Text for terminals: see screen.h. */
 #include "format/screen.h"
 
+#include "format/brief.h"
 #include "format/names.h"
-#include "format/provenance.h"
 
 #define PROVENANCE_COLUMNS 400
+#define LABEL_COLUMNS	   14
 #define ELLIPSIS	   "..."
 #define NELLIPSIS	   (sizeof(ELLIPSIS) - 1)
 
@@ -88,16 +89,36 @@ size_t screen_fit(FILE *out, const char *s, size_t columns)
 	return used;
 }
 
+size_t screen_columns(const struct format_opts *o)
+{
+	if (!o->width)
+		return 0;
+	return o->width > SCREEN_COLUMNS ? o->width : SCREEN_COLUMNS;
+}
+
+struct footer {
+	FILE *out;
+	size_t columns; /* 0: no terminal */
+};
+
 static void print_line(void *ctx, const char *label, const char *value)
 {
-	FILE *out = ctx;
+	const struct footer *f = ctx;
 
-	fprintf(out, "   %-11s", label);
-	name_print(out, value, PROVENANCE_COLUMNS);
-	fputc('\n', out);
+	fprintf(f->out, "   %-11s", label);
+	if (f->columns)
+		screen_fit(f->out, value, f->columns - LABEL_COLUMNS);
+	else
+		name_print(f->out, value, PROVENANCE_COLUMNS);
+	fputc('\n', f->out);
 }
 
 int screen_provenance(const struct snapshot *s, const struct format_opts *o, FILE *out)
 {
-	return provenance_lines(s, o, print_line, out);
+	struct footer f = {.out = out};
+
+	if (o->verbose)
+		return provenance_lines(s, o, print_line, &f);
+	f.columns = screen_columns(o);
+	return brief_lines(s, o, print_line, &f);
 }

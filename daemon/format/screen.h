@@ -7,7 +7,7 @@
 
 #include "format/format.h"
 
-/* The width of layouts that do not come from pstats. */
+/* The least width of layouts that do not come from pstats. */
 #define SCREEN_COLUMNS 79
 
 /* Return escape sequences, or "" if the options disable colour. */
@@ -27,7 +27,13 @@ size_t screen_width(const char *s);
  */
 size_t screen_fit(FILE *out, const char *s, size_t columns);
 
-/* Writes the provenance, one line per fact. Returns 0 or a negative errno. */
+/* The columns for a line: the terminal's, at least SCREEN_COLUMNS; 0: a file, no limit. */
+size_t screen_columns(const struct format_opts *o);
+
+/*
+ * Writes the provenance: four lines (see brief.h) or, with o->verbose, one line per fact. Returns 0
+ * or a negative errno.
+ */
 int screen_provenance(const struct snapshot *s, const struct format_opts *o, FILE *out);
 
 #endif

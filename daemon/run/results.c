@@ -35,6 +35,8 @@ static int write_stream(const struct options *o, const struct format *format,
 	const char *const restricts[] = {limit};
 	const struct format_opts fo = {.clock = (enum snapshot_clock)o->clock,
 				       .sort = o->sort,
+				       .verbose = o->verbose,
+				       .width = (uint32_t)terminal_columns(out),
 				       .restrict_ = restricts,
 				       .nrestrict = o->limit ? 1 : 0};
 

@@ -100,9 +100,13 @@ static int copy_query(struct render *r, const struct snapshot_query *q)
 		if (!own->restricts[i])
 			return -ENOMEM;
 	}
-	if (q->opts.sort)
-		own->opts.sort = snapshot_str(r->snapshot, q->opts.sort);
-	return q->opts.sort && !own->opts.sort ? -ENOMEM : 0;
+	own->opts.sort = snapshot_str(r->snapshot, q->opts.sort);
+	own->opts.columns = snapshot_str(r->snapshot, q->opts.columns);
+	own->opts.builtins_of = snapshot_str(r->snapshot, q->opts.builtins_of);
+	if ((q->opts.sort && !own->opts.sort) || (q->opts.columns && !own->opts.columns) ||
+	    (q->opts.builtins_of && !own->opts.builtins_of))
+		return -ENOMEM;
+	return 0;
 }
 
 /* Signals are blocked, as the main thread handles them. The stack has a main thread's usual size,

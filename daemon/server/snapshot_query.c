@@ -9,6 +9,8 @@
 
 #include "base/parse.h"
 
+#define WIDTH_MAX 10000
+
 static int query_format(const struct request *rq, struct snapshot_query *q, struct diag *diag)
 {
 	const char *name = request_get(rq, "format");
@@ -61,6 +63,18 @@ static int query_restrict(const struct request *rq, struct snapshot_query *q, st
 	return 0;
 }
 
+static int query_width(const struct request *rq, struct format_opts *o, struct diag *diag)
+{
+	const char *width = request_get(rq, "width");
+	uint64_t n = 0;
+
+	if (width && parse_u64(width, 0, WIDTH_MAX, &n) < 0)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected a number of columns",
+				"invalid width '%s'", width);
+	o->width = (uint32_t)n;
+	return 0;
+}
+
 /* Parameters for reports in a terminal */
 static int query_report(const struct request *rq, struct snapshot_query *q, struct diag *diag)
 {
@@ -76,6 +90,10 @@ static int query_report(const struct request *rq, struct snapshot_query *q, stru
 		r = request_get_bool(rq, "only_my_code", &o->only_my_code, diag);
 	if (r == 0)
 		r = request_get_bool(rq, "colour", &o->colour, diag);
+	if (r == 0)
+		r = request_get_bool(rq, "verbose", &o->verbose, diag);
+	if (r == 0)
+		r = query_width(rq, o, diag);
 	if (r < 0)
 		return r;
 	if (depth && parse_u64(depth, 1, INT32_MAX, &n) < 0)

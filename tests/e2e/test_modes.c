@@ -68,7 +68,7 @@ Test(modes, count)
 	target = ctl_target(&d, 0);
 	cr_assert_str_eq(json_string_value(json_object_get(target, "mode")), "count");
 	json_decref(target);
-	says("counts only, no times", "text", NULL);
+	says("counts only, no times", "text", "--verbose");
 	says("exact counts: ", "text", NULL);
 	says("\"mode\":\"count\"", "json", NULL);
 	says("three", "callers", NULL);
@@ -116,8 +116,9 @@ Test(modes, sample)
 	cr_assert(strstr(status, "sampling"), "%s", status);
 	free(status);
 	says("seconds, estimated\n", "text", NULL);
-	says("ESTIMATE   sampled at 99 Hz, ", "text", NULL);
-	says("standard error", "text", NULL);
+	says("ESTIMATE   mode sample at 99 Hz: ", "text", NULL);
+	says("ESTIMATE   sampled at 99 Hz, ", "text", "--verbose");
+	says("standard error of sqrt", "text", "--verbose");
 	says("\"errors\":{", "html", NULL);
 	says("\"period_ns\":10101010", "json", NULL);
 	says("\"estimated\":true", "json", NULL);

@@ -38,7 +38,7 @@ Test(edges, callers)
 			    "b.py:3(g)       <-       1    0.007    0.008  app.py:1(main)\n"
 			    "\n"
 			    "\n"
-			    "   program    pyprofd test\n");
+			    "   process    42 python app.py (Python 3.13.0, testhost)\n");
 }
 
 Test(edges, callees_of_what_is_asked_for)
@@ -99,7 +99,7 @@ static const char *const compare_script =
 	"    show = {'text': st.print_stats, 'callers': st.print_callers,\n"
 	"            'callees': st.print_callees}[case['report']]\n"
 	"    show(*case['restrict'])\n"
-	"    want = out.getvalue() + '   program '\n"
+	"    want = out.getvalue() + '   process '\n"
 	"    path = sys.argv[1] + '/' + case['name'] + '.txt'\n"
 	"    got = io.open(path, encoding='utf-8', newline='').read()\n"
 	"    if not got.startswith(want):\n"

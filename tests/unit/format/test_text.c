@@ -43,13 +43,13 @@ Test(text, is_cprofile_s_layout)
 		      "        0    0.000             0.000          b.py:3(g)\n"
 		      "\n"
 		      "\n"
-		      "   program    pyprofd test\n");
+		      "   process    42 python app.py (Python 3.13.0, testhost)\n");
 }
 
 Test(text, without_recursion_primitive_calls_are_not_mentioned)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("main app.py:1 1 2000000\n");
-	struct format_opts o = {.clock = SNAPSHOT_WALL};
+	struct format_opts o = {.clock = SNAPSHOT_WALL, .verbose = true};
 	_cleanup_free_ char *text = report_new("text", s, &o, NULL);
 
 	assert_starts(text, "         1 function calls in 0.002 seconds\n\n   Ordered by");
@@ -59,7 +59,7 @@ Test(text, without_recursion_primitive_calls_are_not_mentioned)
 Test(text, folded_threads_are_counted)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
-	struct format_opts o = {0};
+	struct format_opts o = {.verbose = true};
 	_cleanup_free_ char *text = NULL;
 
 	s->threads[0].folded = 718;
@@ -121,7 +121,7 @@ Test(text, restrictions_are_explained)
 		      "        1    0.001    0.001    0.004    0.004 app.py:1(main)\n"
 		      "\n"
 		      "\n"
-		      "   program");
+		      "   process");
 }
 
 Test(text, when_no_row_is_left_pstats_says_nothing)
@@ -132,7 +132,7 @@ Test(text, when_no_row_is_left_pstats_says_nothing)
 	_cleanup_free_ char *text = report_new("text", s, &o, NULL);
 
 	assert_starts(text, "         6 function calls (4 primitive calls) in 0.004 seconds\n\n"
-			    "   program");
+			    "   process");
 }
 
 Test(text, an_empty_snapshot_has_no_table)
@@ -141,7 +141,7 @@ Test(text, an_empty_snapshot_has_no_table)
 	struct format_opts o = {0};
 	_cleanup_free_ char *text = report_new("text", s, &o, NULL);
 
-	assert_starts(text, "         0 function calls in 0.000 seconds\n\n   program");
+	assert_starts(text, "         0 function calls in 0.000 seconds\n\n   process");
 }
 
 Test(text, rows_are_known_by_file_line_and_name)
@@ -168,7 +168,7 @@ Test(text, rows_are_known_by_file_line_and_name)
 Test(text, provenance_follows_the_table)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
-	struct format_opts o = {0};
+	struct format_opts o = {.verbose = true};
 	_cleanup_free_ char *text = report_new("text", s, &o, NULL);
 
 	assert_has(text, "   host       testhost, Linux 6.1.0\n");
@@ -203,7 +203,7 @@ Test(text, overhead_is_said)
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
 	_cleanup_free_ char *unknown = NULL, *raw = NULL, *corrected = NULL;
 	struct snapshot_target *t = &s->targets[0];
-	struct format_opts o = {0};
+	struct format_opts o = {.verbose = true};
 
 	unknown = report_new("text", s, &o, NULL);
 	assert_has(unknown,
@@ -225,7 +225,7 @@ Test(text, overhead_is_said)
 Test(text, windows_that_failed_to_open_are_counted)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
-	struct format_opts o = {0};
+	struct format_opts o = {.verbose = true};
 
 	for (int sampled = 0; sampled < 2; sampled++) {
 		_cleanup_free_ char *none = NULL, *some = NULL;
@@ -247,7 +247,7 @@ Test(text, losses_and_corrections_are_said)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
 	_cleanup_free_ char *text = NULL;
-	struct format_opts o = {0};
+	struct format_opts o = {.verbose = true};
 
 	s->targets[0].losses[PYP_LOSS_lost_events] = 17;
 	s->targets[0].unmatched = 3;
@@ -271,7 +271,7 @@ Test(text, a_thread_s_report_names_it)
 		snapshot_build("target 42\nthread 42 42 Main\nmain a.py:1 1 5\n"
 			       "thread 42 43 worker-1\nwork a.py:9 2 5\n"
 			       "thread 77 77 Other\nmain a.py:1 1 5\n");
-	struct format_opts o = {.filter = {.tid = 43}};
+	struct format_opts o = {.filter = {.tid = 43}, .verbose = true};
 	_cleanup_free_ char *text = report_new("text", s, &o, NULL);
 
 	assert_starts(text, "         2 function calls in ");
@@ -290,8 +290,8 @@ Test(text, hostile_names_do_no_harm)
 	cr_assert(report_harmless(text, size), "%s", text);
 	for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1, lines++)
 		longest = (size_t)(end - p) > longest ? (size_t)(end - p) : longest;
-	/* 5 lines above the rows, two blank lines below, 14 lines about the profile. */
-	cr_assert_eq(lines, 5 + s->nfuncs + 2 + 14, "%zu lines:\n%s", lines, text);
+	/* 5 lines above the rows, two blank lines below, 4 lines about the profile. */
+	cr_assert_eq(lines, 5 + s->nfuncs + 2 + 4, "%zu lines:\n%s", lines, text);
 	cr_assert(longest < 1200, "a line of %zu bytes", longest);
 	assert_has(text, "two\\x0alines:0(two\\x0alines)\n");
 	assert_has(text, "\\x1b[2J\\x1b]0;title\\x07");
@@ -318,7 +318,7 @@ static const char *const compare_script =
 	"    st.sort_stats(*keys)\n"
 	"    if case['reverse']: st.reverse_order()\n"
 	"    st.print_stats(*[number(r) for r in case['restrict']])\n"
-	"    want = out.getvalue() + '   program '\n"
+	"    want = out.getvalue() + '   process '\n"
 	"    path = sys.argv[1] + '/' + case['name'] + '.txt'\n"
 	"    got = io.open(path, encoding='utf-8', newline='').read()\n"
 	"    if not got.startswith(want):\n"

@@ -390,7 +390,7 @@ Test(routes, snapshot_reports)
 	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
 		snprintf(uri, sizeof(uri),
 			 "/v1/snapshot?format=%s&reverse=1&strip_dirs=true&only_my_code=1&depth=5&"
-			 "builtins_of=len&min_share=0&colour=1",
+			 "builtins_of=len&min_share=0&colour=1&verbose=1&width=120",
 			 reports[i]);
 		cr_assert(ask("GET", uri, "") == 200, "%s", reports[i]);
 		body = snapshot_body();
@@ -409,7 +409,8 @@ Test(routes, snapshot_refuses)
 			     "limit=x",	     "restrict=(",    "format=text&format=json",
 			     "depth=0",	     "depth=x",	      "min_share=101",
 			     "min_share=-1", "min_share=1e1", "reverse=maybe",
-			     "colour=red",   "nope=1"};
+			     "colour=red",   "nope=1",	      "width=x",
+			     "verbose=2x"};
 	char uri[128];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The provenance in four lines: see brief.h. */
+#include "format/brief.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NS	     1e9
+#define TARGETS_MAX  6 /* pids that are listed */
+#define WARNINGS_MAX 3 /* different warnings that are printed */
+
+/* Sums over the selected targets. */
+struct brief {
+	const struct snapshot *s;
+	const struct format_opts *o;
+	uint32_t n; /* targets */
+	unsigned int modes;
+	bool exact, windows, corrected, cost_unknown;
+	uint64_t events, lost, traced_ns, end_unix_ns;
+	uint64_t samples, seen_cpu_ns, all_cpu_ns, nwindows;
+	uint64_t not_traced, failed_windows;
+	const struct snapshot_target *first;
+};
+
+static void add_target(struct brief *b, const struct snapshot_target *t)
+{
+	const struct snapshot_children *c = &t->children;
+
+	if (!b->n++)
+		b->first = t;
+	b->modes |= snapshot_target_modes(t);
+	b->exact &= provenance_exact(b->s, t);
+	b->windows |= t->windows.sampled;
+	b->corrected &= t->mode != MODE_TRACE || t->corrected;
+	b->cost_unknown |= t->mode == MODE_TRACE && !t->cost.known;
+	b->events += t->events;
+	b->lost += provenance_lost(t);
+	b->traced_ns = t->traced_ns > b->traced_ns ? t->traced_ns : b->traced_ns;
+	b->end_unix_ns = t->end_unix_ns > b->end_unix_ns ? t->end_unix_ns : b->end_unix_ns;
+	b->samples += t->estimate.samples;
+	b->nwindows += t->windows.n;
+	b->seen_cpu_ns += t->windows.seen_cpu_ns;
+	b->all_cpu_ns += t->windows.all_cpu_ns;
+	b->failed_windows += t->windows.failed;
+	b->not_traced += c->over_limit + c->ended_first + c->failed;
+}
+
+static const char *known(const char *s)
+{
+	return s && *s ? s : "unknown";
+}
+
+/* ---- the targets ---- */
+
+static bool same_command(const struct brief *b)
+{
+	for (uint32_t i = 0; i < b->s->ntargets; i++)
+		if (provenance_selects(b->s, &b->o->filter, &b->s->targets[i]) &&
+		    strcmp(known(b->s->targets[i].cmdline), known(b->first->cmdline)) != 0)
+			return false;
+	return true;
+}
+
+static void put_one(const struct snapshot_target *t, bool command, FILE *out)
+{
+	if (t->folded)
+		fprintf(out, "%" PRIu32 " ended", t->folded);
+	else
+		fprintf(out, "%" PRIu32, t->pid);
+	if (command)
+		fprintf(out, " %s", known(t->cmdline));
+}
+
+static void put_targets(const struct brief *b, FILE *out)
+{
+	bool same = same_command(b);
+	uint32_t n = 0;
+
+	if (b->n > 1)
+		fprintf(out, "%" PRIu32 " processes: ", b->n);
+	if (same && b->n > 1)
+		fprintf(out, "%s: ", known(b->first->cmdline));
+	for (uint32_t i = 0; i < b->s->ntargets && n < TARGETS_MAX; i++) {
+		if (!provenance_selects(b->s, &b->o->filter, &b->s->targets[i]))
+			continue;
+		fputs(n++ ? "; " : "", out);
+		put_one(&b->s->targets[i], !same || b->n == 1, out);
+	}
+	if (b->n > n)
+		fputs("; ...", out);
+}
+
+static void put_thread(const struct brief *b, FILE *out)
+{
+	for (uint32_t i = 0; b->o->filter.tid && i < b->s->nthreads; i++)
+		if (view_selects(&b->o->filter, &b->s->threads[i])) {
+			fprintf(out, ", only thread %" PRIu32 " (%s)", b->s->threads[i].tid,
+				known(b->s->threads[i].name));
+			return;
+		}
+}
+
+static void put_process(const struct brief *b, FILE *out)
+{
+	put_targets(b, out);
+	put_thread(b, out);
+	fprintf(out, " (Python %s, %s)", known(b->first->python_version), known(b->s->host));
+}
+
+/* ---- the time ---- */
+
+static void put_time(const struct brief *b, FILE *out)
+{
+	time_t seconds = (time_t)(b->end_unix_ns / (uint64_t)NS);
+	char until[40] = "";
+	struct tm tm;
+
+	if (b->end_unix_ns && gmtime_r(&seconds, &tm))
+		strftime(until, sizeof(until), " until %Y-%m-%d %H:%M:%S UTC", &tm);
+	fprintf(out, "%.3f seconds%s", (double)b->traced_ns / NS, until);
+	if (b->modes != 1u << MODE_COUNT)
+		fprintf(out, "; %s",
+			b->o->clock == SNAPSHOT_WALL ? "wall time, waiting included" : "CPU time");
+	if (b->s->folded)
+		fputs("; libraries are folded into their callers", out);
+	if (b->s->builtins_of)
+		fprintf(out, "; C functions other than '%s' are folded into their callers",
+			b->s->builtins_of);
+}
+
+/* ---- the mode and the figures' quality ---- */
+
+static void put_mode(const struct brief *b, FILE *out)
+{
+	const char *sep = "mode ";
+
+	for (int m = 0; m <= MODE_SAMPLE; m++) {
+		if (!(b->modes & 1u << m))
+			continue;
+		fprintf(out, "%s%s", sep, mode_names[m]);
+		sep = " and ";
+	}
+}
+
+static void put_times(const struct brief *b, FILE *out)
+{
+	if (b->modes == 1u << MODE_COUNT) {
+		fputs("; no times", out);
+		return;
+	}
+	if (b->modes & 1u << MODE_SAMPLE)
+		fprintf(out, "; CPU times from %" PRIu64 " samples, error %.1f%% of the sum",
+			b->samples, 100 * provenance_sampling_error(b->samples));
+	else if (!b->corrected)
+		fputs("; times include the probes' own", out);
+	else if (b->samples)
+		fprintf(out, "; CPU times are estimates by %" PRIu64 " samples", b->samples);
+	else
+		fputs("; the probes' own time is subtracted", out);
+}
+
+static void put_quality(const struct brief *b, FILE *out)
+{
+	bool sampled = b->modes == 1u << MODE_SAMPLE;
+
+	if (sampled && b->lost)
+		fprintf(out, ": %" PRIu64 " samples also lost", b->lost);
+	else if (b->lost)
+		fprintf(out, ": %" PRIu64 " of %" PRIu64 " events lost, counts are lower bounds",
+			b->lost, b->events + b->lost);
+	else if (sampled)
+		fprintf(out, " at %" PRIu32 " Hz: no counts, no waiting", b->first->estimate.rate);
+	else if (b->windows)
+		fprintf(out, ": figures are estimates from %" PRIu64 " windows, %.1f%% of CPU time",
+			b->nwindows,
+			b->all_cpu_ns ? 100 * (double)b->seen_cpu_ns / (double)b->all_cpu_ns : 100);
+	else if (!b->exact)
+		fputs(": INCOMPLETE, counts are lower bounds (--verbose: why)", out);
+	else if (b->events)
+		fprintf(out, ": exact counts: %" PRIu64 " calls%s, none lost", b->events,
+			b->modes & 1u << MODE_TRACE ? " and returns" : "");
+	else
+		fputs(": no calls recorded", out);
+	if (b->events || b->samples)
+		put_times(b, out);
+}
+
+static void put_result(const struct brief *b, FILE *out)
+{
+	put_mode(b, out);
+	put_quality(b, out);
+}
+
+static const char *result_label(const struct brief *b)
+{
+	if (b->lost)
+		return "LOST";
+	if (b->windows || b->modes == 1u << MODE_SAMPLE)
+		return "ESTIMATE";
+	return b->exact ? "result" : "INCOMPLETE";
+}
+
+/* ---- warnings ---- */
+
+static bool is_new(const struct brief *b, uint32_t until, const char *warning)
+{
+	for (uint32_t i = 0; i < until; i++)
+		if (provenance_selects(b->s, &b->o->filter, &b->s->targets[i]) &&
+		    b->s->targets[i].warnings && strcmp(b->s->targets[i].warnings, warning) == 0)
+			return false;
+	return true;
+}
+
+static void put_sum(uint64_t n, const char *text, const char **sep, FILE *out)
+{
+	if (!n)
+		return;
+	fprintf(out, "%s%" PRIu64 " %s", *sep, n, text);
+	*sep = "; ";
+}
+
+static void put_warnings(const struct brief *b, FILE *out)
+{
+	const char *sep = "";
+	uint32_t more = 0, n = 0;
+
+	for (uint32_t i = 0; i < b->s->ntargets; i++) {
+		const char *w = b->s->targets[i].warnings;
+
+		if (!provenance_selects(b->s, &b->o->filter, &b->s->targets[i]) || !w || !*w ||
+		    !is_new(b, i, w))
+			continue;
+		if (n++ >= WARNINGS_MAX) {
+			more++;
+			continue;
+		}
+		fprintf(out, "%s%s", sep, w);
+		sep = "; ";
+	}
+	put_sum(b->not_traced, "children were not traced", &sep, out);
+	put_sum(b->failed_windows, "windows failed to open", &sep, out);
+	if (b->cost_unknown) {
+		fprintf(out, "%sthe probes' cost could not be measured", sep);
+		sep = "; ";
+	}
+	put_sum(more, "more (--verbose)", &sep, out);
+}
+
+/* ---- lines ---- */
+
+typedef void (*put_fn)(const struct brief *b, FILE *out);
+
+static int put_line(const struct brief *b, const char *label, put_fn put, provenance_line_fn line,
+		    void *ctx)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	put(b, out);
+	if (fclose(out) != 0)
+		return -ENOMEM;
+	if (*text)
+		line(ctx, label, text);
+	return 0;
+}
+
+int brief_lines(const struct snapshot *s, const struct format_opts *o, provenance_line_fn line,
+		void *ctx)
+{
+	struct brief b = {.s = s, .o = o, .exact = true, .corrected = true};
+	int err;
+
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (provenance_selects(s, &o->filter, &s->targets[i]))
+			add_target(&b, &s->targets[i]);
+	if (!b.n)
+		return 0;
+	err = put_line(&b, "process", put_process, line, ctx);
+	if (!err)
+		err = put_line(&b, "recorded", put_time, line, ctx);
+	if (!err)
+		err = put_line(&b, result_label(&b), put_result, line, ctx);
+	if (!err)
+		err = put_line(&b, "WARNING", put_warnings, line, ctx);
+	return err;
+}
