@@ -55,13 +55,14 @@ static int set_restrictions(struct report *r, const struct cmd_call *call, int f
 			    struct diag *diag)
 {
 	const struct query *o = call->opts;
+	uint64_t limit = query_limit(o, r->format->name, o->output ? NULL : call->out);
 
 	if (call->noperands - first > MAX_PATTERNS)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "too many patterns");
 	for (int i = first; i < call->noperands; i++)
 		r->restricts[r->opts.nrestrict++] = call->operands[i];
-	if (o->limit) {
-		snprintf(r->limit, sizeof(r->limit), "%" PRIu64, o->limit);
+	if (limit) {
+		snprintf(r->limit, sizeof(r->limit), "%" PRIu64, limit);
 		r->restricts[r->opts.nrestrict++] = r->limit;
 	}
 	r->opts.restrict_ = r->restricts;

@@ -65,7 +65,14 @@ char *query_path(struct client *c, const struct query *q, const char *format, ch
 	}
 	for (int i = 0; i < n; i++)
 		path = client_add_param(c, path, "restrict", patterns[i]);
-	return add_number(c, path, "limit", q->limit);
+	return add_number(c, path, "limit", query_limit(q, format, out));
+}
+
+uint64_t query_limit(const struct query *q, const char *format, FILE *out)
+{
+	if (q->limit || !out || !terminal_is(out))
+		return q->limit;
+	return format_terminal_rows(format);
 }
 
 bool query_colour(FILE *out)

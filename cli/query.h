@@ -53,8 +53,10 @@ extern const char *const query_clocks[];
 		 OPT_STRING,  QUERY_FIELD(sort),                                                   \
 		 "KEY[,KEY]", "sort keys, as in pstats"},                                          \
 		{"reverse", 'r', OPT_FLAG, QUERY_FIELD(reverse), NULL, "reverse the sort order"},  \
-		{"limit",	   'l',	     OPT_U64,	      QUERY_FIELD(limit), "N",             \
-		 "at most N rows", .min = 1, .max = INT32_MAX},                                    \
+		{"limit",  'l',                                                                    \
+		 OPT_U64,  QUERY_FIELD(limit),                                                     \
+		 "N",	   "at most N rows (default: 30 on a terminal, all in files\nand pipes)",  \
+		 .min = 1, .max = INT32_MAX},                                                      \
 		{"strip-dirs", 0,                                                                  \
 		 OPT_FLAG,     QUERY_FIELD(strip_dirs),                                            \
 		 NULL,	       "file names without directories"},                                  \
@@ -69,8 +71,8 @@ extern const char *const query_clocks[];
 		 OPT_STRING,                                                                       \
 		 QUERY_FIELD(columns),                                                             \
 		 "LIST",                                                                           \
-		 "text: also p50, p90, p99, max of calls, or columns\nas in csv, such as "         \
-		 "counters_vcsw"},                                                                 \
+		 "text: also percent, p50, p90, p99, max of calls, or\ncolumns as in csv, such "   \
+		 "as counters_vcsw"},                                                              \
 		QUERY_OPT_VERBOSE,                                                                 \
 	{                                                                                          \
 		"builtins-of", 0, OPT_STRING, QUERY_FIELD(builtins_of), "PATTERN",                 \
@@ -97,6 +99,10 @@ const char *query_format(const struct query *q);
  */
 char *query_path(struct client *c, const struct query *q, const char *format, char *const *patterns,
 		 int n, FILE *out);
+
+/* The number of rows: as requested, or format_terminal_rows() if out is a terminal (NULL: a file). 0:
+ * no limit. */
+uint64_t query_limit(const struct query *q, const char *format, FILE *out);
 
 /* Use colours if out is a terminal that supports them and NO_COLOR is not set. */
 bool query_colour(FILE *out);

@@ -158,7 +158,7 @@ static void put_times(const struct brief *b, FILE *out)
 	else if (!b->corrected)
 		fputs("; times include the probes' own", out);
 	else if (b->samples)
-		fprintf(out, "; CPU times are estimates by %" PRIu64 " samples", b->samples);
+		fprintf(out, "; CPU times estimated by %" PRIu64 " samples", b->samples);
 	else
 		fputs("; the probes' own time is subtracted", out);
 }

@@ -173,11 +173,14 @@ static int write_edges(const struct snapshot *s, const struct view *v, const str
 	_cleanup_(selection_deinit) struct selection rows = {0};
 	_cleanup_(report_deinit) struct report r = {.o = o, .callees = callees, .out = out};
 	_cleanup_(table_freep) struct table *t = NULL;
+	struct format_opts sorted = *o;
 	int err = table_build(v, o->clock, &t);
 
 	r.t = t;
+	if (!o->sort)
+		sorted.sort = selection_default_sort(s, &o->filter);
 	if (!err)
-		err = selection_init(&rows, t, o, diag);
+		err = selection_init(&rows, t, &sorted, diag);
 	if (!err)
 		err = report_init(&r);
 	if (err < 0)

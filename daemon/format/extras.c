@@ -9,19 +9,24 @@
 #include "format/quantiles.h"
 
 #define WIDTH_MIN 10
+#define PERCENT	  "percent"
 
 struct extra {
 	char title[COLUMN_KEY_MAX + 8];
 	int quantile; /* QUANTILES: not a quantile but a column */
 	int column;
 	bool cum;
+	bool percent; /* neither */
 };
 
 struct extras {
 	const struct view *view;
+	const struct table *table;
+	uint64_t total; /* own time of all rows */
+	bool own;	/* percent of the own time */
 	enum snapshot_clock clock;
-	bool durations; /* durations are available */
-	struct extra list[EXTRAS_MAX];
+	bool durations;			   /* durations are available */
+	struct extra list[EXTRAS_MAX + 1]; /* one is not from the list of names */
 	size_t n;
 	/*
 	 * The view's rows of each table row, as a linked list of row number + 1, newest first; 0
@@ -56,9 +61,15 @@ static bool is_column(const char *name, size_t n, struct extra *ret)
 	return false;
 }
 
+static bool is_percent(const char *name, size_t n, struct extra *ret)
+{
+	ret->percent = strlen(PERCENT) == n && memcmp(name, PERCENT, n) == 0;
+	return ret->percent;
+}
+
 static int parse(const char *list, struct extra ret[EXTRAS_MAX], size_t *ret_n, struct diag *diag)
 {
-	static const char hint[] = "p50 p90 p99 max, or columns of the csv format such as "
+	static const char hint[] = "percent p50 p90 p99 max, or columns of the csv format such as "
 				   "counters_minflt, counters_minflt_cum";
 
 	for (const char *p = list;; p++) {
@@ -67,7 +78,7 @@ static int parse(const char *list, struct extra ret[EXTRAS_MAX], size_t *ret_n, 
 
 		if (*ret_n == EXTRAS_MAX)
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "too many columns");
-		if (!is_quantile(p, n, e) && !is_column(p, n, e))
+		if (!is_percent(p, n, e) && !is_quantile(p, n, e) && !is_column(p, n, e))
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint,
 					"unknown column '%.*s'",
 					n < COLUMN_KEY_MAX ? (int)n : COLUMN_KEY_MAX, p);
@@ -105,6 +116,18 @@ static int link_rows(struct extras *e, const struct table *t)
 	return 0;
 }
 
+static void add_percent(struct extras *e)
+{
+	struct extra *x = &e->list[e->n];
+
+	for (size_t i = 0; i < e->n; i++)
+		if (e->list[i].percent)
+			return;
+	e->n++;
+	x->percent = true;
+	snprintf(x->title, sizeof(x->title), "%s", PERCENT);
+}
+
 int extras_new(const struct view *v, const struct table *t, const struct format_opts *o,
 	       struct extras **ret, struct diag *diag)
 {
@@ -115,7 +138,13 @@ int extras_new(const struct view *v, const struct table *t, const struct format_
 		err = parse(o->columns, e->list, &e->n, diag);
 	if (err < 0)
 		return err;
+	if (o->width)
+		add_percent(e);
 	e->view = v;
+	e->table = t;
+	e->own = o->sort && *o->sort == 't'; /* time, tottime or an abbreviation */
+	for (size_t i = 0; i < t->nrows; i++)
+		e->total += t->rows[i].listed ? t->rows[i].tt : 0;
 	e->clock = o->clock;
 	e->durations = view_has_durations(v->snapshot, &o->filter);
 	if (e->n && link_rows(e, t) < 0)
@@ -137,7 +166,18 @@ static int width_of(const struct extra *x)
 {
 	int n = (int)strlen(x->title);
 
+	if (x->percent)
+		return n;
 	return n > WIDTH_MIN ? n : WIDTH_MIN;
+}
+
+size_t extras_columns(const struct extras *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < e->n; i++)
+		n += (size_t)width_of(&e->list[i]) + 1;
+	return n;
 }
 
 void extras_print_titles(const struct extras *e, FILE *out)
@@ -166,21 +206,38 @@ static uint64_t figure_of(const struct extras *e, const struct extra *x, uint32_
 	return figure;
 }
 
+static void print_percent(const struct extras *e, const struct extra *x, uint32_t row, FILE *out)
+{
+	const struct table_row *r = &e->table->rows[row];
+	uint64_t ns = e->own ? r->tt : r->ct;
+
+	fprintf(out, "%*.1f%% ", width_of(x) - 1,
+		e->total ? 100.0 * (double)ns / (double)e->total : 0);
+}
+
+static void print_figure(const struct extras *e, const struct extra *x, uint32_t row, FILE *out)
+{
+	bool quantile = x->quantile < QUANTILES;
+	bool known = quantile || e->view->self[x->column];
+	uint64_t n = quantile ? quantile_of(e, x->quantile, row) : known ? figure_of(e, x, row) : 0;
+
+	if (!known || (quantile && !n))
+		fprintf(out, "%*s ", width_of(x), "-");
+	else if (quantile || column_table[x->column].unit == COLUMN_NS)
+		fprintf(out, "%*.6f ", width_of(x), table_seconds(n));
+	else
+		fprintf(out, "%*" PRIu64 " ", width_of(x), n);
+}
+
 void extras_print_row(const struct extras *e, uint32_t row, FILE *out)
 {
 	for (size_t i = 0; i < e->n; i++) {
 		const struct extra *x = &e->list[i];
-		bool quantile = x->quantile < QUANTILES;
-		bool known = quantile || e->view->self[x->column];
-		uint64_t n = quantile ? quantile_of(e, x->quantile, row)
-			     : known  ? figure_of(e, x, row)
-				      : 0;
 
-		if (!known || (quantile && !n))
-			fprintf(out, "%*s ", width_of(x), "-");
-		else if (quantile || column_table[x->column].unit == COLUMN_NS)
-			fprintf(out, "%*.6f ", width_of(x), table_seconds(n));
-		else
-			fprintf(out, "%*" PRIu64 " ", width_of(x), n);
+		if (x->percent) {
+			print_percent(e, x, row, out);
+			continue;
+		}
+		print_figure(e, x, row, out);
 	}
 }

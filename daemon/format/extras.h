@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Additional columns of a text table (--columns): quantiles of durations on the report's clock
- * (p50, p90, p99, max), and optional columns by key; the suffix _cum includes callees.
+ * (p50, p90, p99, max), optional columns by key (the suffix _cum includes callees), and `percent`:
+ * the share of the total time that the cumulative time is, or the own time if sorted by that. On a
+ * terminal (o->width), `percent` is added to the list.
  */
 #ifndef PYPROF_FORMAT_EXTRAS_H
 #define PYPROF_FORMAT_EXTRAS_H
@@ -19,8 +21,8 @@ int extras_check(const char *list, struct diag *diag);
 
 struct extras;
 /*
- * Computes the columns for the rows of t, which was built from v. list NULL: no columns. Returns 0,
- * -ENOMEM or an error of extras_check().
+ * Computes the columns for the rows of t, which was built from v and must outlive them. list NULL:
+ * no columns. Returns 0, -ENOMEM or an error of extras_check().
  */
 int extras_new(const struct view *v, const struct table *t, const struct format_opts *o,
 	       struct extras **ret, struct diag *diag);
@@ -32,6 +34,7 @@ DEFINE_FREEP(struct extras, extras_free)
  * unknown.
  */
 void extras_print_titles(const struct extras *e, FILE *out);
+size_t extras_columns(const struct extras *e); /* the width of all */
 void extras_print_row(const struct extras *e, uint32_t row, FILE *out);
 
 #endif

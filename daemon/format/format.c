@@ -15,7 +15,7 @@
 
 const struct format formats[] = {
 	{"text", ".txt", "text/plain; charset=utf-8", "the table that cProfile prints", text_write,
-	 FORMAT_ONE_CLOCK},
+	 FORMAT_ONE_CLOCK | FORMAT_TABLE},
 	{"pstats", ".pstats", "application/octet-stream", "loads with pstats.Stats(FILE)",
 	 pstats_write, FORMAT_ONE_CLOCK},
 	{"json", ".json", "application/json", "everything: both clocks, threads, edges, contexts",
@@ -35,28 +35,31 @@ const struct format formats[] = {
 	 "a page to explore: tables, flame graph, threads; needs no network", html_write,
 	 FORMAT_ONE_CLOCK},
 	{"callers", ".callers.txt", "text/plain; charset=utf-8",
-	 "who called what, as pstats prints it", callers_write, FORMAT_ONE_CLOCK},
+	 "who called what, as pstats prints it", callers_write, FORMAT_ONE_CLOCK | FORMAT_TABLE},
 	{"callees", ".callees.txt", "text/plain; charset=utf-8",
-	 "what called whom, as pstats prints it", callees_write, FORMAT_ONE_CLOCK},
-	{"threads", ".threads.txt", "text/plain; charset=utf-8", "a line per thread",
-	 threads_write},
+	 "what called whom, as pstats prints it", callees_write, FORMAT_ONE_CLOCK | FORMAT_TABLE},
+	{"threads", ".threads.txt", "text/plain; charset=utf-8", "a line per thread", threads_write,
+	 FORMAT_TABLE},
 	{"coroutines", ".coroutines.txt", "text/plain; charset=utf-8",
 	 "running and suspended time of coroutines, generators, greenlets", coroutines_write,
-	 FORMAT_OF_TIMES},
+	 FORMAT_OF_TIMES | FORMAT_TABLE},
 	{"coroutines-csv", ".coroutines.csv", "text/csv; charset=utf-8", "the same, in nanoseconds",
 	 coroutines_csv_write, FORMAT_OF_TIMES},
 	{"tree", ".tree.txt", "text/plain; charset=utf-8", "calling contexts, largest first",
 	 tree_write, FORMAT_OF_TIMES | FORMAT_ONE_CLOCK},
 	{"counters", ".counters.txt", "text/plain; charset=utf-8",
-	 "resources by function, those that were counted", counters_write, FORMAT_OF_COUNTERS},
+	 "resources by function, those that were counted", counters_write,
+	 FORMAT_OF_COUNTERS | FORMAT_TABLE},
 	{"waits", ".waits.txt", "text/plain; charset=utf-8",
-	 "why functions waited: the GIL, locks, I/O, no CPU", waits_write, FORMAT_OF_WAITS},
+	 "why functions waited: the GIL, locks, I/O, no CPU", waits_write,
+	 FORMAT_OF_WAITS | FORMAT_TABLE},
 	{"gil", ".gil.txt", "text/plain; charset=utf-8",
-	 "functions that held the GIL while others waited", gil_write, FORMAT_OF_WAITS},
+	 "functions that held the GIL while others waited", gil_write,
+	 FORMAT_OF_WAITS | FORMAT_TABLE},
 	{"lines", ".lines.txt", "text/plain; charset=utf-8",
 	 "self time by source line, if it was sampled", lines_write, FORMAT_OF_LINES},
 	{"memory", ".memory.txt", "text/plain; charset=utf-8",
-	 "memory by function, if it was measured", memory_write, FORMAT_OF_COUNTERS},
+	 "memory by function, if it was measured", memory_write, FORMAT_OF_COUNTERS | FORMAT_TABLE},
 	{"rows", ".rows.json", "application/json", "functions and threads only, for live views",
 	 rows_write},
 	{"csv", ".csv", "text/csv; charset=utf-8", "a row per function, both clocks", csv_write},
@@ -162,6 +165,13 @@ int format_choose(const char *name, const char *filename, const struct format **
 		return refuse_extension(filename, diag);
 	*ret = f ? f : format_find("text");
 	return 0;
+}
+
+uint64_t format_terminal_rows(const char *name)
+{
+	const struct format *f = format_find(name);
+
+	return f && f->flags & FORMAT_TABLE ? FORMAT_TERMINAL_ROWS : 0;
 }
 
 int format_opts_check(const struct format_opts *o, struct diag *diag)

@@ -23,6 +23,7 @@ enum {
 	FORMAT_OF_COUNTERS = 1 << 2, /* nothing but resource counters, which --counters enables */
 	FORMAT_OF_WAITS = 1 << 3,    /* nothing but reasons of waiting, which mode trace measures */
 	FORMAT_OF_LINES = 1 << 4,    /* nothing but times of lines, which samples measure */
+	FORMAT_TABLE = 1 << 5,	     /* a table for people */
 };
 
 struct format {
@@ -49,6 +50,13 @@ const char *format_extension(const char *filename);
  */
 int format_choose(const char *name, const char *filename, const struct format **ret,
 		  struct diag *diag);
+
+/*
+ * The rows of a format on a terminal if none are requested: FORMAT_TERMINAL_ROWS of a table, 0 (no
+ * limit) of others. Files and pipes have no limit.
+ */
+#define FORMAT_TERMINAL_ROWS 30
+uint64_t format_terminal_rows(const char *name);
 
 /*
  * Checks the sort keys and restrictions without writing. Returns 0, or an error with exit code 2

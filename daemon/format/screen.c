@@ -2,6 +2,8 @@
 /* Text for terminals: see screen.h. */
 #include "format/screen.h"
 
+#include <string.h>
+
 #include "format/brief.h"
 #include "format/names.h"
 
@@ -101,12 +103,18 @@ struct footer {
 	size_t columns; /* 0: no terminal */
 };
 
+/* A terminal wraps lines about the figures' exactness, as nothing of these may be missing. */
+static bool is_about_truth(const char *label)
+{
+	return strcmp(label, "process") != 0 && strcmp(label, "recorded") != 0;
+}
+
 static void print_line(void *ctx, const char *label, const char *value)
 {
 	const struct footer *f = ctx;
 
 	fprintf(f->out, "   %-11s", label);
-	if (f->columns)
+	if (f->columns && !is_about_truth(label))
 		screen_fit(f->out, value, f->columns - LABEL_COLUMNS);
 	else
 		name_print(f->out, value, PROVENANCE_COLUMNS);

@@ -4,7 +4,20 @@
 
 #include <errno.h>
 
+#include "format/provenance.h"
 #include "format/restrict.h"
+
+const char *selection_default_sort(const struct snapshot *s, const struct view_filter *filter)
+{
+	unsigned int modes = 0;
+
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (provenance_selects(s, filter, &s->targets[i]))
+			modes |= snapshot_target_modes(&s->targets[i]);
+	if (modes == 1u << MODE_COUNT)
+		return "calls";
+	return modes == 1u << MODE_SAMPLE ? "tottime" : "cumulative";
+}
 
 static int sort_table(struct selection *s, const struct table *t, const struct format_opts *o,
 		      struct diag *diag)

@@ -17,4 +17,10 @@ int selection_init(struct selection *s, const struct table *t, const struct form
 		   struct diag *diag);
 void selection_deinit(struct selection *s);
 
+/*
+ * Returns the order of tables if none is requested: by cumulative time; by own time, which is the
+ * share of samples, in mode sample; by calls if there are no times. Static.
+ */
+const char *selection_default_sort(const struct snapshot *s, const struct view_filter *filter);
+
 #endif

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Text: the table that cProfile prints, byte for byte, so that readers and scripts for it keep
- * working, followed by the provenance. If figures are estimates, the first line says so and figures
+ * working, followed by the provenance. Without a sort key the largest functions come first. On a
+ * terminal, a percentage is added and names are cut to the width. If figures are estimates, the first line says so and figures
  * with a large error are marked. Two differences concern malicious names: terminal control
  * characters are escaped, and the middle of very long names is left out.
  */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "format/extras.h"
 #include "format/names.h"
@@ -17,6 +19,10 @@
 /* Times with a larger relative standard error are marked. */
 #define ROUGH	 0.25
 #define SHOWN_NS 500000
+
+#define FIGURES_COLUMNS 46 /* before the additional columns and the name */
+#define NAME_LEAST	32
+#define ELLIPSIS	"..."
 
 static void print_head(const struct table *t, bool estimated, FILE *out)
 {
@@ -64,9 +70,41 @@ static bool is_rough_count(uint64_t n, double variance)
 	return variance > 0 && sqrt(variance) > ROUGH * (double)n;
 }
 
-/* Returns whether a figure of the row is marked. */
+/* The columns of a terminal that are left for names; 0: a file, in which names are not cut. */
+static size_t name_columns(const struct format_opts *o, const struct extras *extras)
+{
+	size_t columns = screen_columns(o), used = FIGURES_COLUMNS + extras_columns(extras);
+
+	if (!columns)
+		return 0;
+	return columns > used + NAME_LEAST ? columns - used : NAME_LEAST;
+}
+
+/* Of a path that does not fit, the last directories are kept. columns 0: it is not cut. */
+static void print_name(const struct table_row *r, size_t columns, FILE *out)
+{
+	const char *rest = r->std, *end = r->std + strlen(r->file), *slash;
+
+	if (!columns) {
+		name_print(out, r->std, NAME_COLUMNS);
+		return;
+	}
+	for (size_t used = 0; screen_width(rest) + used > columns; used = strlen(ELLIPSIS)) {
+		slash = strchr(rest + 1, '/');
+		if (!slash || slash >= end)
+			break;
+		rest = slash;
+	}
+	if (rest != r->std) {
+		fputs(ELLIPSIS, out);
+		columns -= strlen(ELLIPSIS);
+	}
+	screen_fit(out, rest, columns);
+}
+
+/* Returns whether a figure of the row is marked. columns: of the name, 0: all. */
 static bool print_row(const struct table *t, uint32_t row, const struct extras *extras, bool errors,
-		      FILE *out)
+		      size_t columns, FILE *out)
 {
 	const struct table_row *r = &t->rows[row];
 	bool rough_tt = errors && is_rough(r->tt, r->tt_variance);
@@ -86,7 +124,7 @@ static bool print_row(const struct table *t, uint32_t row, const struct extras *
 	print_time(ct, rough_ct, out);
 	print_percall(ct, r->cc, out);
 	extras_print_row(extras, row, out);
-	name_print(out, r->std, NAME_COLUMNS);
+	print_name(r, columns, out);
 	fputc('\n', out);
 	return rough_nc || rough_tt || rough_ct;
 }
@@ -96,6 +134,7 @@ static void print_rows(const struct table *t, const struct selection *rows,
 		       const struct format_opts *o, const struct extras *extras, bool errors,
 		       FILE *out)
 {
+	size_t columns = name_columns(o, extras);
 	bool rough = false;
 
 	if (!rows->n)
@@ -108,7 +147,7 @@ static void print_rows(const struct table *t, const struct selection *rows,
 	extras_print_titles(extras, out);
 	fprintf(out, "filename:lineno(function)%s\n", screen_plain(o));
 	for (size_t i = 0; i < rows->n; i++)
-		rough |= print_row(t, rows->order[i], extras, errors, out);
+		rough |= print_row(t, rows->order[i], extras, errors, columns, out);
 	if (rough)
 		fputs("\n   ~ marks figures with a standard error of more than 25%", out);
 	fputs("\n\n", out);
@@ -120,12 +159,15 @@ int text_write(const struct snapshot *s, const struct view *v, const struct form
 	_cleanup_(selection_deinit) struct selection rows = {0};
 	_cleanup_(extras_freep) struct extras *extras = NULL;
 	_cleanup_(table_freep) struct table *t = NULL;
+	struct format_opts sorted = *o;
 	int err = table_build(v, o->clock, &t);
 
+	if (!o->sort)
+		sorted.sort = selection_default_sort(s, &o->filter);
 	if (!err)
-		err = selection_init(&rows, t, o, diag);
+		err = selection_init(&rows, t, &sorted, diag);
 	if (!err)
-		err = extras_new(v, t, o, &extras, diag);
+		err = extras_new(v, t, &sorted, &extras, diag);
 	if (err < 0)
 		return err;
 	print_head(t, snapshot_guesses_counts(s), out);

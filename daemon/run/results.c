@@ -31,6 +31,8 @@ int results_check(const struct options *o, struct diag *diag)
 static int write_stream(const struct options *o, const struct format *format,
 			const struct snapshot *s, FILE *out, struct diag *diag)
 {
+	uint64_t rows = o->limit || !terminal_is(out) ? o->limit
+						      : format_terminal_rows(format->name);
 	char limit[24];
 	const char *const restricts[] = {limit};
 	const struct format_opts fo = {.clock = (enum snapshot_clock)o->clock,
@@ -38,9 +40,9 @@ static int write_stream(const struct options *o, const struct format *format,
 				       .verbose = o->verbose,
 				       .width = (uint32_t)terminal_columns(out),
 				       .restrict_ = restricts,
-				       .nrestrict = o->limit ? 1 : 0};
+				       .nrestrict = rows ? 1 : 0};
 
-	snprintf(limit, sizeof(limit), "%" PRIu64, o->limit);
+	snprintf(limit, sizeof(limit), "%" PRIu64, rows);
 	return format_write(format, s, &fo, out, diag);
 }
 

@@ -24,7 +24,7 @@ static void assert_starts(const char *text, const char *start)
 Test(edges, callers)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
-	struct format_opts o = {0};
+	struct format_opts o = {.sort = "stdname"};
 	_cleanup_free_ char *text = report_new("callers", s, &o, NULL);
 
 	assert_starts(text, "   Ordered by: standard name\n"

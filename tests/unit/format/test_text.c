@@ -29,7 +29,7 @@ static void assert_has(const char *text, const char *part)
 Test(text, is_cprofile_s_layout)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
-	struct format_opts o = {0};
+	struct format_opts o = {.sort = "stdname"};
 	_cleanup_free_ char *text = report_new("text", s, &o, NULL);
 
 	assert_starts(text,
@@ -44,6 +44,71 @@ Test(text, is_cprofile_s_layout)
 		      "\n"
 		      "\n"
 		      "   process    42 python app.py (Python 3.13.0, testhost)\n");
+}
+
+/* Largest first: by what the mode measures. */
+Test(text, default_order)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	struct format_opts o = {0};
+	_cleanup_free_ char *trace = report_new("text", s, &o, NULL), *count = NULL, *sample = NULL;
+
+	assert_has(trace,
+		   "   Ordered by: cumulative time\n"
+		   "\n"
+		   "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
+		   "        1    0.001    0.001    0.004    0.004 app.py:1(main)\n"
+		   "      5/3    0.003    0.001    0.003    0.001 app.py:10(f)\n");
+	s->targets[0].mode = MODE_COUNT;
+	count = report_new("text", s, &o, NULL);
+	assert_has(count, "   Ordered by: call count\n");
+	s->targets[0].mode = MODE_SAMPLE;
+	sample = report_new("text", s, &o, NULL);
+	assert_has(sample, "   Ordered by: internal time\n");
+}
+
+/* Percent of the total: of the cumulative time, or of the own time if sorted by that. */
+Test(text, percent)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	struct format_opts cum = {.columns = "percent"}, own = {.width = 100, .sort = "tottime"};
+	_cleanup_free_ char *text = report_new("text", s, &cum, NULL), *screen = NULL;
+
+	assert_has(text, "  cumtime  percall percent filename:lineno(function)\n"
+			 "        1    0.001    0.001    0.004    0.004  100.0% app.py:1(main)\n"
+			 "      5/3    0.003    0.001    0.003    0.001   71.3% app.py:10(f)\n");
+	screen = report_new("text", s, &own, NULL);
+	assert_has(screen,
+		   "  cumtime  percall percent filename:lineno(function)\n"
+		   "      5/3    0.003    0.001    0.003    0.001   71.3% app.py:10(f)\n"
+		   "        1    0.001    0.001    0.004    0.004   28.5% app.py:1(main)\n");
+}
+
+/* On a terminal, names are cut to the width, in a file they are not. */
+Test(text, names_use_the_width)
+{
+	struct snapshot_builder *b = snapshot_builder_new();
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct format_opts o = {.width = 100};
+	_cleanup_free_ char *cut = NULL, *whole = NULL, *wide = NULL;
+	uint32_t func;
+
+	snapshot_builder_target(b, 42);
+	func = snapshot_builder_func(b,
+				     "/opt/application/lib/python3.13/site-packages/framework/"
+				     "middleware/sessions.py",
+				     1, "main", "main");
+	snapshot_builder_node(b, snapshot_builder_thread(b, 42, 42, "Main"), func, 1, 1000000,
+			      1000000, 0);
+	s = snapshot_builder_finish(b);
+	cut = report_new("text", s, &o, NULL);
+	assert_has(cut, " 100.0% .../framework/middleware/sessions.py:1(main)\n");
+	o.width = 200;
+	wide = report_new("text", s, &o, NULL);
+	assert_has(wide, "100.0% /opt/application/lib/python3.13/site-packages/framework/");
+	o.width = 0;
+	whole = report_new("text", s, &o, NULL);
+	assert_has(whole, "0.001 /opt/application/lib/python3.13/site-packages/framework/");
 }
 
 Test(text, without_recursion_primitive_calls_are_not_mentioned)
