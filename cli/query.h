@@ -14,7 +14,7 @@ struct query {
 	pid_t pid, tid;
 	int clock;	       /* index into query_clocks; 0: the daemon's default */
 	uint64_t limit, depth; /* 0: not given */
-	bool raw_times, reverse, strip_dirs, only_my_code, verbose;
+	bool raw_times, reverse, strip_dirs, only_my_code, verbose, by_thread;
 	const char *builtins_of, *columns;
 };
 
@@ -84,9 +84,12 @@ extern const char *const query_clocks[];
 	 OPT_U64,  QUERY_FIELD(depth),                                                             \
 	 "N",	   "tree: at most N calls deep",                                                   \
 	 .min = 1, .max = INT32_MAX},                                                              \
+		{"by-thread", 0,                                                                   \
+		 OPT_FLAG,    QUERY_FIELD(by_thread),                                              \
+		 NULL,	      "tree: one per thread, not merged"},                                 \
 	{                                                                                          \
 		"min-share", 0, OPT_STRING, QUERY_FIELD(min_share), "PERCENT",                     \
-			"tree: omit nodes with a smaller share of time"                            \
+			"tree: omit nodes with a smaller share of time\n(default: 1)"              \
 	}
 
 /* The requested format's name, else the one of the file's extension, else "text". Call

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The calling-context tree as lines: each context below its caller, siblings sorted by cumulative
- * time, with its share of all time in Python. Contexts that are too small or too deep are left out
- * and counted.
+ * time, with its share of all time in Python. Contexts that are too small or too deep are left out,
+ * and counted if their sum is not small. Threads are merged into one tree unless o->by_thread is set or one is selected. It
+ * starts where it branches: callers that do nothing but call the next one are named in one line.
  *
  * Restrictions select functions as in a table (a number selects the first rows by the sort key,
  * cumulative time by default). A context is shown if its function is selected or if it leads to
@@ -17,6 +18,7 @@
 #include "format/screen.h"
 #include "format/selection.h"
 #include "format/writers.h"
+#include "stats/merge_threads.h"
 #include "stats/tree.h"
 
 #define DEPTH_DEFAULT 24
@@ -34,6 +36,8 @@ struct printer {
 	uint32_t *first; /* per node: its first child in `order`; one element more at the end */
 	uint64_t total, least;
 	uint32_t depth;
+	bool whole;	/* start at the root, not where it branches */
+	size_t columns; /* of a line on a terminal; 0: a file, nothing is cut */
 	FILE *out;
 };
 
@@ -160,6 +164,7 @@ static const char *short_path(const char *file, size_t columns)
 	return slash && screen_width(file) > columns ? slash + 1 : file;
 }
 
+/* columns 0: nothing is cut */
 static void print_label(const struct printer *p, const struct snapshot_func *f, size_t columns)
 {
 	_cleanup_free_ char *file = NULL,
@@ -172,8 +177,12 @@ static void print_label(const struct printer *p, const struct snapshot_func *f, 
 	if (f->pseudo || asprintf(&file, "%s:%" PRId32, f->filename ? f->filename : "<unknown>",
 				  f->firstlineno) < 0)
 		file = NULL;
+	if (!columns)
+		columns = wanted + 2 + (file ? screen_width(file) : 0);
 	/* the name has priority, but the file gets a third */
-	width = file && wanted + 2 + 8 > columns ? columns - columns / 3 : columns;
+	width = file && wanted + 2 + 8 > columns && wanted + 2 + screen_width(file) > columns
+			? columns - columns / 3
+			: columns;
 	width = screen_fit(p->out, name, width);
 	if (!file || width + 2 + 4 > columns)
 		return;
@@ -197,7 +206,7 @@ static void print_node(const struct printer *p, uint32_t i, uint32_t depth)
 		table_seconds(cum(p, i)), table_seconds(n->self[p->o->clock]), n->calls,
 		indent_of(depth), "");
 	print_label(p, &p->s->funcs[n->func],
-		    (size_t)(SCREEN_COLUMNS - FIGURES_WIDTH - indent_of(depth)));
+		    p->columns ? p->columns - FIGURES_WIDTH - (size_t)indent_of(depth) : 0);
 	fputc('\n', p->out);
 }
 
@@ -229,7 +238,55 @@ static void print_cut_children(const struct printer *p, uint32_t node, uint32_t 
 		n += p->nodes[child].calls || cum(p, child);
 		ns += cum(p, child);
 	}
-	print_rest(p, depth, n, ns);
+	/* the sum of small ones can be small as well */
+	if (ns >= p->least)
+		print_rest(p, depth, n, ns);
+}
+
+/* The only child that is shown, if hardly any time is spent elsewhere; otherwise SNAPSHOT_NONE. */
+static uint32_t only_child(const struct printer *p, uint32_t node)
+{
+	uint32_t found = SNAPSHOT_NONE;
+
+	for (uint32_t i = p->first[node]; i < p->first[node + 1]; i++) {
+		uint32_t child = p->order[i];
+
+		if (!p->shown[child] || is_cut(p, child, 1))
+			continue;
+		if (found != SNAPSHOT_NONE)
+			return SNAPSHOT_NONE;
+		found = child;
+	}
+	if (found == SNAPSHOT_NONE || cum(p, node) - cum(p, found) > p->least)
+		return SNAPSHOT_NONE;
+	return found;
+}
+
+/* Skips callers without branches and names them in a line. Returns the context to start at. */
+static uint32_t print_start(const struct printer *p, uint32_t node)
+{
+	_cleanup_free_ char *names = NULL;
+	const char *sep = "";
+	size_t size;
+	FILE *out;
+
+	if (p->whole || only_child(p, node) == SNAPSHOT_NONE)
+		return node;
+	out = open_memstream(&names, &size);
+	for (uint32_t next; (next = only_child(p, node)) != SNAPSHOT_NONE; node = next) {
+		if (out)
+			fprintf(out, "%s%s", sep, name_of_func(&p->s->funcs[p->nodes[node].func]));
+		sep = " > ";
+	}
+	if (!out || fclose(out) != 0)
+		return node;
+	fprintf(p->out, "%s%*s below ", screen_dim(p->o), FIGURES_WIDTH - 1, "");
+	if (p->columns)
+		screen_fit(p->out, names, p->columns - FIGURES_WIDTH - strlen("below "));
+	else
+		name_print(p->out, names, 0);
+	fprintf(p->out, "%s\n", screen_plain(p->o));
+	return node;
 }
 
 /* Iterative, because stacks can be deep. next[depth] is the index in `order` to continue at. */
@@ -255,7 +312,8 @@ static int print_below(const struct printer *p, uint32_t root)
 		child = p->order[next[depth]++];
 		if (!p->shown[child] || is_cut(p, child, depth + 1))
 			continue;
-		depth++;
+		if (depth++ == 0)
+			child = print_start(p, child);
 		print_node(p, child, depth);
 		path[depth] = child;
 		next[depth] = p->first[child];
@@ -273,10 +331,15 @@ static int print_thread(const struct printer *p, const struct snapshot_thread *t
 
 	if (!p->shown[thread->root])
 		return 0;
+	if (!thread->tid && !thread->folded)
+		return print_below(p, thread->root); /* threads are merged */
 	fprintf(p->out, "%s%5.1f%% %9.3f %18s ", screen_bold(p->o), share(p, ns), table_seconds(ns),
 		"");
 	fprintf(p->out, "thread %" PRIu32 " ", thread->tid);
-	screen_fit(p->out, thread->name ? thread->name : "", 20);
+	if (p->columns)
+		screen_fit(p->out, thread->name ? thread->name : "", 20);
+	else
+		name_print(p->out, thread->name ? thread->name : "", NAME_COLUMNS);
 	fprintf(p->out, "%s\n", screen_plain(p->o));
 	return print_below(p, thread->root);
 }
@@ -294,39 +357,72 @@ static int print_threads(struct printer *p)
 	return err;
 }
 
-static void set_limits(struct printer *p)
+/* threads: the number of merged ones */
+static void set_limits(struct printer *p, uint64_t threads)
 {
 	double percent = p->o->min_share > 0 ? p->o->min_share : SHARE_DEFAULT;
 
+	p->columns = screen_columns(p->o);
 	p->depth = p->o->depth ? p->o->depth : DEPTH_DEFAULT;
 	for (uint32_t i = 0; i < p->s->nthreads; i++)
 		if (view_selects(&p->o->filter, &p->s->threads[i]))
 			p->total += in_python(p, &p->s->threads[i]);
 	if (p->o->min_share >= 0)
 		p->least = (uint64_t)((double)p->total * percent / 100);
-	fprintf(p->out, "   Calling contexts, at most %" PRIu32 " deep", p->depth);
+	fputs("   Calling contexts", p->out);
+	if (threads > 1)
+		fprintf(p->out, " of %" PRIu64 " threads together (--by-thread)", threads);
+	fprintf(p->out, ", at most %" PRIu32 " deep", p->depth);
 	if (p->o->min_share >= 0)
 		fprintf(p->out, ", with at least %g %% of %.3f seconds", percent,
 			table_seconds(p->total));
 	fputc('\n', p->out);
 }
 
-int tree_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
-	       FILE *out, struct diag *diag)
+static uint64_t count_threads(const struct snapshot *s, const struct view_filter *filter)
 {
-	_cleanup_(
-		printer_deinit) struct printer p = {.s = s, .o = o, .nodes = s->nodes, .out = out};
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		if (view_selects(filter, &s->threads[i]))
+			n += s->threads[i].folded ? s->threads[i].folded : 1;
+	return n;
+}
+
+static int write_tree(struct printer *p, const struct view *v, uint64_t threads, struct diag *diag)
+{
 	_cleanup_(tree_freep) struct tree *tree = NULL;
-	int err = tree_build(s, &tree);
+	int err = tree_build(p->s, &tree);
 
 	if (err < 0)
 		return err;
-	p.tree = tree;
-	set_limits(&p);
-	err = sort_nodes(&p);
+	p->tree = tree;
+	p->nodes = p->s->nodes;
+	set_limits(p, threads);
+	err = sort_nodes(p);
 	if (!err)
-		err = choose(&p, v, diag);
-	if (!err)
-		err = print_threads(&p);
+		err = choose(p, v, diag);
+	return err < 0 ? err : print_threads(p);
+}
+
+int tree_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag)
+{
+	_cleanup_(snapshot_freep) struct snapshot *merged = NULL;
+	struct format_opts all = *o;
+	_cleanup_(printer_deinit) struct printer p = {.s = s, .o = &all, .out = out};
+	bool merge = !o->by_thread && !o->filter.tid;
+	int err = merge ? merge_threads(s, &o->filter, &merged) : 0;
+
+	if (err < 0)
+		return err;
+	if (merge) {
+		p.s = merged;
+		all.filter = (struct view_filter){0};
+	}
+	p.whole = o->min_share < 0;
+	for (size_t i = 0; i < o->nrestrict; i++)
+		p.whole |= restriction_is_pattern(o->restrict_[i]);
+	err = write_tree(&p, v, merge ? count_threads(s, &o->filter) : 0, diag);
 	return err < 0 ? err : screen_provenance(s, o, out);
 }
