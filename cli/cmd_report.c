@@ -82,6 +82,7 @@ static int set_options(struct format_opts *to, const struct query *q, FILE *out,
 				   .colour = !q->output && query_colour(out),
 				   .verbose = q->verbose,
 				   .by_thread = q->by_thread,
+				   .busy = q->busy,
 				   .width = q->output ? 0 : (uint32_t)terminal_columns(out),
 				   .depth = (uint32_t)q->depth};
 	if (!q->min_share)

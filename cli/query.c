@@ -60,6 +60,7 @@ char *query_path(struct client *c, const struct query *q, const char *format, ch
 	path = add_text(c, path, "min_share", q->min_share);
 	path = add_flag(c, path, "verbose", q->verbose);
 	path = add_flag(c, path, "by_thread", q->by_thread);
+	path = add_flag(c, path, "busy", q->busy);
 	if (out) {
 		path = add_flag(c, path, "colour", query_colour(out));
 		path = add_number(c, path, "width", (uint64_t)terminal_columns(out));

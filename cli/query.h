@@ -14,7 +14,7 @@ struct query {
 	pid_t pid, tid;
 	int clock;	       /* index into query_clocks; 0: the daemon's default */
 	uint64_t limit, depth; /* 0: not given */
-	bool raw_times, reverse, strip_dirs, only_my_code, verbose, by_thread;
+	bool raw_times, reverse, strip_dirs, only_my_code, verbose, by_thread, busy;
 	const char *builtins_of, *columns;
 };
 
@@ -35,49 +35,52 @@ extern const char *const query_clocks[];
 		"verbose", 'v', OPT_FLAG, QUERY_FIELD(verbose), NULL,                              \
 			"text: all facts about the profile below it, instead\nof four lines"       \
 	}
-#define QUERY_OPTS_ALL                                                                             \
-	{"output", 'o', OPT_STRING, QUERY_FIELD(output), "FILE", "output file (default: stdout)"}, \
-		{"pid", 'p', OPT_PID, QUERY_FIELD(pid), "PID", "only this process"},               \
-		{"tid", 't', OPT_PID, QUERY_FIELD(tid), "TID", "only this thread"},                \
-		{"clock",                                                                          \
-		 0,                                                                                \
-		 OPT_CHOICE,                                                                       \
-		 QUERY_FIELD(clock),                                                               \
-		 "cpu|wall",                                                                       \
-		 "clock to report",                                                                \
-		 .choices = query_clocks},                                                         \
-		{"raw-times", 0,                                                                   \
-		 OPT_FLAG,    QUERY_FIELD(raw_times),                                              \
-		 NULL,	      "do not subtract the probes' own time"},                             \
-		{"sort",      's',                                                                 \
-		 OPT_STRING,  QUERY_FIELD(sort),                                                   \
-		 "KEY[,KEY]", "sort keys, as in pstats"},                                          \
-		{"reverse", 'r', OPT_FLAG, QUERY_FIELD(reverse), NULL, "reverse the sort order"},  \
-		{"limit",  'l',                                                                    \
-		 OPT_U64,  QUERY_FIELD(limit),                                                     \
-		 "N",	   "at most N rows (default: 30 on a terminal, all in files\nand pipes)",  \
-		 .min = 1, .max = INT32_MAX},                                                      \
-		{"strip-dirs", 0,                                                                  \
-		 OPT_FLAG,     QUERY_FIELD(strip_dirs),                                            \
-		 NULL,	       "file names without directories"},                                  \
-		{"only-my-code",                                                                   \
-		 0,                                                                                \
-		 OPT_FLAG,                                                                         \
-		 QUERY_FIELD(only_my_code),                                                        \
-		 NULL,                                                                             \
-		 "standard library and installed packages folded\ninto their callers"},            \
-		{"columns",                                                                        \
-		 0,                                                                                \
-		 OPT_STRING,                                                                       \
-		 QUERY_FIELD(columns),                                                             \
-		 "LIST",                                                                           \
-		 "text: also percent, p50, p90, p99, max of calls, or\ncolumns as in csv, such "   \
-		 "as counters_vcsw"},                                                              \
-		QUERY_OPT_VERBOSE,                                                                 \
-	{                                                                                          \
-		"builtins-of", 0, OPT_STRING, QUERY_FIELD(builtins_of), "PATTERN",                 \
-			"rows only for C functions that match, the others\nfolded into their "     \
-			"callers"                                                                  \
+#define QUERY_OPTS_ALL                                                                               \
+	{"output", 'o', OPT_STRING, QUERY_FIELD(output), "FILE", "output file (default: stdout)"},   \
+		{"pid", 'p', OPT_PID, QUERY_FIELD(pid), "PID", "only this process"},                 \
+		{"tid", 't', OPT_PID, QUERY_FIELD(tid), "TID", "only this thread"},                  \
+		{"clock",                                                                            \
+		 0,                                                                                  \
+		 OPT_CHOICE,                                                                         \
+		 QUERY_FIELD(clock),                                                                 \
+		 "cpu|wall",                                                                         \
+		 "clock to report",                                                                  \
+		 .choices = query_clocks},                                                           \
+		{"raw-times", 0,                                                                     \
+		 OPT_FLAG,    QUERY_FIELD(raw_times),                                                \
+		 NULL,	      "do not subtract the probes' own time"},                               \
+		{"sort",      's',                                                                   \
+		 OPT_STRING,  QUERY_FIELD(sort),                                                     \
+		 "KEY[,KEY]", "sort keys, as in pstats"},                                            \
+		{"reverse", 'r', OPT_FLAG, QUERY_FIELD(reverse), NULL, "reverse the sort order"},    \
+		{"limit",  'l',                                                                      \
+		 OPT_U64,  QUERY_FIELD(limit),                                                       \
+		 "N",	   "at most N rows (default: 30 on a terminal, all in files\nand pipes)",    \
+		 .min = 1, .max = INT32_MAX},                                                        \
+		{"strip-dirs", 0,                                                                    \
+		 OPT_FLAG,     QUERY_FIELD(strip_dirs),                                              \
+		 NULL,	       "file names without directories"},                                    \
+		{"only-my-code",                                                                     \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 QUERY_FIELD(only_my_code),                                                          \
+		 NULL,                                                                               \
+		 "standard library and installed packages folded\ninto their callers"},              \
+		{"busy",   0,                                                                        \
+		 OPT_FLAG, QUERY_FIELD(busy),                                                        \
+		 NULL,	   "leave out waits for work: event loops, accept, idle\nworkers, masters"}, \
+		{"columns",                                                                          \
+		 0,                                                                                  \
+		 OPT_STRING,                                                                         \
+		 QUERY_FIELD(columns),                                                               \
+		 "LIST",                                                                             \
+		 "text: also percent, p50, p90, p99, max of calls, or\ncolumns as in csv, such "     \
+		 "as counters_vcsw"},                                                                \
+		QUERY_OPT_VERBOSE,                                                                   \
+	{                                                                                            \
+		"builtins-of", 0, OPT_STRING, QUERY_FIELD(builtins_of), "PATTERN",                   \
+			"rows only for C functions that match, the others\nfolded into their "       \
+			"callers"                                                                    \
 	}
 #define QUERY_OPTS_TREE                                                                            \
 	{"depth",  0,                                                                              \

@@ -125,6 +125,8 @@ static void put_time(const struct brief *b, FILE *out)
 	if (b->modes != 1u << MODE_COUNT)
 		fprintf(out, "; %s",
 			b->o->clock == SNAPSHOT_WALL ? "wall time, waiting included" : "CPU time");
+	if (b->s->busy)
+		fputs("; waits for work are left out", out);
 	if (b->s->folded)
 		fputs("; libraries are folded into their callers", out);
 	if (b->s->builtins_of)

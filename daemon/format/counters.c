@@ -11,7 +11,7 @@
 #include "format/selection.h"
 #include "format/writers.h"
 
-#define NAME_WIDTH 38
+#define FIGURES_COLUMNS 37
 
 /* Builds the table of times with the column's figures in their place. */
 static int column_rows(const struct view *v, const struct format_opts *o, int c, struct table **ret)
@@ -46,10 +46,10 @@ static uint64_t outside(const struct snapshot *s, const struct format_opts *o, i
 	return n;
 }
 
-static void print_row(const struct table_row *r, FILE *out)
+static void print_row(const struct table_row *r, const struct format_opts *o, FILE *out)
 {
 	fprintf(out, "%9" PRIu64 " %12" PRIu64 " %12" PRIu64 "  ", r->nc, r->tt, r->ct);
-	screen_fit(out, r->std, NAME_WIDTH);
+	screen_last(out, r->std, o, FIGURES_COLUMNS);
 	fputc('\n', out);
 }
 
@@ -73,7 +73,7 @@ static int print_column(const struct snapshot *s, const struct view *v, const st
 		fprintf(out, "%s\n%s   ncalls         self          cum  %s%s\n", rows.notes,
 			screen_bold(o), "filename:lineno(function)", screen_plain(o));
 	for (size_t i = 0; i < rows.n; i++)
-		print_row(&t->rows[rows.order[i]], out);
+		print_row(&t->rows[rows.order[i]], o, out);
 	fputs("\n\n", out);
 	return 0;
 }

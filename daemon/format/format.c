@@ -19,7 +19,7 @@ const struct format formats[] = {
 	{"pstats", ".pstats", "application/octet-stream", "loads with pstats.Stats(FILE)",
 	 pstats_write, FORMAT_ONE_CLOCK},
 	{"json", ".json", "application/json", "everything: both clocks, threads, edges, contexts",
-	 json_write},
+	 json_write, FORMAT_OF_ALL},
 	{"callgrind", ".callgrind", "text/plain; charset=utf-8",
 	 "for callgrind_annotate and KCachegrind", callgrind_write},
 	{"collapsed", ".collapsed", "text/plain; charset=utf-8",
@@ -61,7 +61,7 @@ const struct format formats[] = {
 	{"memory", ".memory.txt", "text/plain; charset=utf-8",
 	 "memory by function, if it was measured", memory_write, FORMAT_OF_COUNTERS | FORMAT_TABLE},
 	{"rows", ".rows.json", "application/json", "functions and threads only, for live views",
-	 rows_write},
+	 rows_write, FORMAT_OF_ALL},
 	{"csv", ".csv", "text/csv; charset=utf-8", "a row per function, both clocks", csv_write},
 	{NULL, NULL, NULL, NULL, NULL, 0},
 };
@@ -233,6 +233,16 @@ int format_check_modes(const struct format *f, unsigned int modes, enum snapshot
 	return 0;
 }
 
+/* A file of everything must not look complete without them. */
+static int check_busy(const struct format *f, const struct format_opts *o, struct diag *diag)
+{
+	if (!o->busy || !(f->flags & FORMAT_OF_ALL))
+		return 0;
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+			"leave out --busy; `pyprofctl report --busy` applies it to saved snapshots",
+			"the %s format has all data, also waits for work", f->name);
+}
+
 /* Sets *ret[i] for each C function that --builtins-of leaves out. */
 static int unwanted_builtins(const struct snapshot *s, const char *pattern, bool *ret,
 			     struct diag *diag)
@@ -266,7 +276,8 @@ static int reduce(const struct snapshot **s, const struct format_opts *o,
 		  struct snapshot **ret_reduced, struct diag *diag)
 {
 	_cleanup_free_ bool *unwanted = NULL;
-	struct reduce_opts opts = {.strip_dirs = o->strip_dirs, .only_my_code = o->only_my_code};
+	struct reduce_opts opts = {
+		.strip_dirs = o->strip_dirs, .only_my_code = o->only_my_code, .busy = o->busy};
 	int err = 0;
 
 	if (o->builtins_of) {
@@ -277,7 +288,7 @@ static int reduce(const struct snapshot **s, const struct format_opts *o,
 		opts.fold = unwanted;
 		opts.builtins_of = o->builtins_of;
 	}
-	if (!err && (o->strip_dirs || o->only_my_code || o->builtins_of))
+	if (!err && (o->strip_dirs || o->only_my_code || o->busy || o->builtins_of))
 		err = reduce_snapshot(*s, &opts, ret_reduced);
 	if (*ret_reduced)
 		*s = *ret_reduced;
@@ -313,6 +324,8 @@ int format_write(const struct format *f, const struct snapshot *s, const struct 
 		err = check_filter(s, &o->filter, diag);
 	if (!err)
 		err = format_check_modes(f, selected_modes(s, &o->filter), o->clock, diag);
+	if (!err)
+		err = check_busy(f, o, diag);
 	if (!err)
 		err = reduce(&s, o, &reduced, diag);
 	if (!err)

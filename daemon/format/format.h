@@ -24,6 +24,7 @@ enum {
 	FORMAT_OF_WAITS = 1 << 3,    /* nothing but reasons of waiting, which mode trace measures */
 	FORMAT_OF_LINES = 1 << 4,    /* nothing but times of lines, which samples measure */
 	FORMAT_TABLE = 1 << 5,	     /* a table for people */
+	FORMAT_OF_ALL = 1 << 6,	     /* all data, also waits for work */
 };
 
 struct format {

@@ -12,8 +12,8 @@
 #include "format/selection.h"
 #include "format/writers.h"
 
-#define NAME_WIDTH 36
-#define KIB	   1024
+#define FIGURES_COLUMNS 68
+#define KIB		1024
 
 struct figures {
 	uint64_t grown, shrunk, mapped, unmapped, large;
@@ -113,7 +113,7 @@ static void print_table(const struct table *t, const struct selection *rows,
 	for (size_t i = 0; i < rows->n; i++) {
 		print(&all[rows->order[i]], out);
 		fputs("  ", out);
-		screen_fit(out, t->rows[rows->order[i]].std, NAME_WIDTH);
+		screen_last(out, t->rows[rows->order[i]].std, o, FIGURES_COLUMNS);
 		fputc('\n', out);
 	}
 	fputs("\n\n", out);

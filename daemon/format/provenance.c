@@ -653,6 +653,8 @@ int provenance_lines(const struct snapshot *s, const struct format_opts *o, prov
 		say(&l, "clock", "%s",
 		    o->clock == SNAPSHOT_WALL ? "wall: time that passed, waiting included"
 					      : "cpu: the threads' own CPU time");
+	if (s->busy)
+		say(&l, "busy", "waits for work are left out");
 	if (s->folded)
 		say(&l, "folded", "standard library and installed packages into their callers");
 	if (s->builtins_of)

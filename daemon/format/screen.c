@@ -9,6 +9,7 @@
 
 #define PROVENANCE_COLUMNS 400
 #define LABEL_COLUMNS	   14
+#define LAST_LEAST	   32
 #define ELLIPSIS	   "..."
 #define NELLIPSIS	   (sizeof(ELLIPSIS) - 1)
 
@@ -96,6 +97,16 @@ size_t screen_columns(const struct format_opts *o)
 	if (!o->width)
 		return 0;
 	return o->width > SCREEN_COLUMNS ? o->width : SCREEN_COLUMNS;
+}
+
+void screen_last(FILE *out, const char *s, const struct format_opts *o, size_t used)
+{
+	size_t columns = screen_columns(o);
+
+	if (!columns)
+		name_print(out, s, NAME_COLUMNS);
+	else
+		screen_fit(out, s, columns > used + LAST_LEAST ? columns - used : LAST_LEAST);
 }
 
 struct footer {

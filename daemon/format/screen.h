@@ -27,6 +27,12 @@ size_t screen_width(const char *s);
  */
 size_t screen_fit(FILE *out, const char *s, size_t columns);
 
+/*
+ * Prints a name in the last column of a line, after `used` columns: cut to the terminal's width, or
+ * whole if o->width is 0.
+ */
+void screen_last(FILE *out, const char *s, const struct format_opts *o, size_t used);
+
 /* The columns for a line: the terminal's, at least SCREEN_COLUMNS; 0: a file, no limit. */
 size_t screen_columns(const struct format_opts *o);
 

@@ -11,7 +11,6 @@
 #include "format/selection.h"
 #include "format/writers.h"
 
-#define NAME_WIDTH 46
 #define PAIR_WIDTH 34
 #define PAIRS	   20u
 
@@ -98,15 +97,19 @@ static void print_seconds(uint64_t ns, FILE *out)
 }
 
 static void print_row(const struct table_row *r, const struct row_waits *w,
-		      const uint64_t sum[END - FIRST], FILE *out)
+		      const uint64_t sum[END - FIRST], const struct format_opts *o, FILE *out)
 {
+	size_t used = 18;
+
 	fprintf(out, "%7.3f %8.3f", table_seconds(w->self[SNAPSHOT_WALL]),
 		table_seconds(w->self[SNAPSHOT_CPU]));
 	for (int c = 0; c < END - FIRST; c++)
-		if (sum[c])
+		if (sum[c]) {
 			print_seconds(w->of[c], out);
+			used += 9;
+		}
 	fputs("  ", out);
-	screen_fit(out, r->std, NAME_WIDTH);
+	screen_last(out, r->std, o, used);
 	fputc('\n', out);
 }
 
@@ -151,7 +154,7 @@ int waits_write(const struct snapshot *s, const struct view *v, const struct for
 	if (rows.n)
 		print_header(sum, o, out);
 	for (size_t i = 0; i < rows.n; i++)
-		print_row(&t->rows[rows.order[i]], &w[rows.order[i]], sum, out);
+		print_row(&t->rows[rows.order[i]], &w[rows.order[i]], sum, o, out);
 	fputs("\n\n", out);
 	print_other(s, out);
 	return screen_provenance(s, o, out);
@@ -205,7 +208,7 @@ static void print_pairs(const struct snapshot *s, const struct table *t,
 		     n++)
 			fputc(' ', out);
 		fputc(' ', out);
-		screen_fit(out, name_of(t, p->waiter), PAIR_WIDTH);
+		screen_last(out, name_of(t, p->waiter), o, 11 + PAIR_WIDTH);
 		fputc('\n', out);
 	}
 }
@@ -239,7 +242,7 @@ int gil_write(const struct snapshot *s, const struct view *v, const struct forma
 		const struct table_row *r = &t->rows[rows.order[i]];
 
 		fprintf(out, "%8.3f %8.3f  ", table_seconds(r->tt), table_seconds(r->ct));
-		screen_fit(out, r->std, NAME_WIDTH);
+		screen_last(out, r->std, o, 19);
 		fputc('\n', out);
 	}
 	fputc('\n', out);

@@ -95,6 +95,8 @@ static int query_report(const struct request *rq, struct snapshot_query *q, stru
 	if (r == 0)
 		r = request_get_bool(rq, "by_thread", &o->by_thread, diag);
 	if (r == 0)
+		r = request_get_bool(rq, "busy", &o->busy, diag);
+	if (r == 0)
 		r = query_width(rq, o, diag);
 	if (r < 0)
 		return r;

@@ -12,7 +12,7 @@
 /* The parameters of GET /v1/snapshot, for struct route */
 #define SNAPSHOT_QUERY_PARAMS                                                                      \
 	"format,pid,tid,clock,raw,sort,limit,restrict,reverse,strip_dirs,only_my_code,"            \
-	"builtins_of,columns,depth,min_share,colour,verbose,width,by_thread"
+	"builtins_of,columns,depth,min_share,colour,verbose,width,by_thread,busy"
 
 /* Valid as long as the request, whose strings it uses. Must not be copied, as opts.restrict_ points
  * into it. */

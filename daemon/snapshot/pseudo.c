@@ -7,8 +7,9 @@
  * frame.
  *
  * "<wait>" is the time that a thread is off its CPU while its innermost Python frame is a poller: a
- * function whose only purpose is to call select(), poll(), epoll_wait() or similar for an event
- * loop. The table below lists these functions. It contains wall time only; the CPU time of the
+ * function that itself only waits for work, such as one that calls select(), poll(), epoll_wait() or
+ * accept() for a server's loop. The table below lists these functions; a C function that a poller
+ * calls (--builtins) is one as well. It contains wall time only; the CPU time of the
  * call, before and after the thread sleeps, remains the poller's own, as does the time of a poller
  * that never sleeps because there are always events. Time in the run queue is included, because the
  * thread is off its CPU as well; the poller's columns of reasons for waiting, if measured, show it
@@ -36,6 +37,14 @@ static const struct poller {
 	{"/twisted/internet/epollreactor.py", "doPoll"},
 	{"/twisted/internet/pollreactor.py", "doPoll"},
 	{"/twisted/internet/selectreactor.py", "_select"},
+	/* accept loops, worker pools, masters of servers, brokers */
+	{"/socket.py", "accept"},
+	{"/concurrent/futures/thread.py", "_worker"}, /* from 3.7: the queue's get() is C code */
+	{"/gunicorn/arbiter.py", "sleep"},
+	{"/gunicorn/workers/sync.py", "wait"},
+	{"/kombu/utils/eventio.py", "_poll"}, /* Celery */
+	{"/kombu/transport/virtual/base.py", "drain_events"},
+	{"/werkzeug/_reloader.py", "run"},
 };
 
 static bool file_fits(const char *file, const char *pattern)
@@ -62,6 +71,16 @@ struct adder {
 	bool *poller;		/* per function */
 	uint32_t *there;	/* per node: its existing pseudo child */
 };
+
+static bool waits_for_work(const struct adder *a, const struct snapshot_node *n)
+{
+	const struct snapshot_node *parent = &a->s->nodes[n->parent];
+
+	if (a->poller[n->func])
+		return true;
+	return parent->func != SNAPSHOT_NONE && a->poller[parent->func] &&
+	       snapshot_func_is_native(&a->s->funcs[n->func]);
+}
 
 static uint32_t pseudo_func(struct snapshot *s, const char *name)
 {
@@ -91,7 +110,7 @@ static bool moves(const struct adder *a, const struct snapshot_node *n,
 		ns[SNAPSHOT_WALL] = wall;
 	} else {
 		ns[SNAPSHOT_CPU] = 0;
-		ns[SNAPSHOT_WALL] = a->poller[n->func] && wall > cpu ? wall - cpu : 0;
+		ns[SNAPSHOT_WALL] = waits_for_work(a, n) && wall > cpu ? wall - cpu : 0;
 	}
 	return ns[SNAPSHOT_CPU] || ns[SNAPSHOT_WALL];
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Rows for time that belongs to no function: "<outside>", while a thread has no Python frame, and
- * "<wait>", while an event loop waits for events. Together with "(lost)" and "(truncated)", the
+ * "<wait>", while a loop waits for work. Together with "(lost)" and "(truncated)", the
  * rows then add up to each thread's whole time on both clocks. Pure.
  */
 #ifndef PYPROF_SNAPSHOT_PSEUDO_H
@@ -18,7 +18,7 @@
  */
 int snapshot_pseudo(struct snapshot *s);
 
-/* Returns whether an event loop waits in this function. */
+/* Returns whether a loop waits for work in this function. */
 bool snapshot_is_poller(const struct snapshot_func *f);
 
 #endif

@@ -308,6 +308,7 @@ struct snapshot {
 	enum snapshot_clock clock; /* the clock that the user selected */
 	bool folded;		   /* library code is folded into its callers, see stats/reduce.h */
 	bool stripped;		   /* file names have no directories */
+	bool busy;		   /* idle waits are left out, see stats/reduce.h */
 	const char *builtins_of;   /* pattern of the C functions that have rows; NULL: all */
 	struct snapshot_target *targets;
 	uint32_t ntargets;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "snapshot/pseudo.h"
 
 /* ---- library code ---- */
 
@@ -210,24 +211,83 @@ static int fold(const struct snapshot *s, const struct reduce_opts *o, struct sn
 	return fold_threads(&f);
 }
 
+/* ---- waits for work ---- */
+
+/* Replaces arrays that would be changed by copies in the memory of `owner`. */
+static int own_arrays(struct snapshot *owner, struct snapshot *to)
+{
+	struct snapshot_node *nodes = snapshot_alloc(owner, (size_t)to->nnodes + 1, sizeof(*nodes));
+	struct snapshot_thread *threads =
+		snapshot_alloc(owner, (size_t)to->nthreads + 1, sizeof(*threads));
+
+	if (!nodes || !threads)
+		return -ENOMEM;
+	memcpy(nodes, to->nodes, to->nnodes * sizeof(*nodes));
+	memcpy(threads, to->threads, to->nthreads * sizeof(*threads));
+	to->nodes = nodes;
+	to->threads = threads;
+	for (int c = 0; c < COLUMNS; c++) {
+		uint64_t *column;
+
+		if (!to->columns[c] || !(COLUMN_WAITS & COLUMN_BIT(c)))
+			continue;
+		column = snapshot_alloc(owner, (size_t)to->nnodes + 1, sizeof(*column));
+		if (!column)
+			return -ENOMEM;
+		memcpy(column, to->columns[c], to->nnodes * sizeof(*column));
+		to->columns[c] = column;
+	}
+	return 0;
+}
+
+static void leave_out(struct snapshot *to, struct snapshot_node *wait)
+{
+	uint64_t *total = &to->threads[wait->thread].total[SNAPSHOT_WALL];
+	uint64_t ns = wait->self[SNAPSHOT_WALL];
+
+	*total -= ns < *total ? ns : *total;
+	wait->self[SNAPSHOT_WALL] = 0;
+	for (int c = 0; c < COLUMNS; c++)
+		if (to->columns[c] && COLUMN_WAITS & COLUMN_BIT(c))
+			to->columns[c][wait->parent] = 0;
+}
+
+static int leave_out_waits(struct snapshot *owner, struct snapshot *to)
+{
+	if (own_arrays(owner, to) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < to->nnodes; i++) {
+		struct snapshot_node *n = &to->nodes[i];
+
+		if (n->func != SNAPSHOT_NONE && to->funcs[n->func].pseudo &&
+		    strcmp(to->funcs[n->func].name, SNAPSHOT_WAIT) == 0)
+			leave_out(to, n);
+	}
+	return 0;
+}
+
 int reduce_snapshot(const struct snapshot *s, const struct reduce_opts *o, struct snapshot **ret)
 {
 	_cleanup_(snapshot_freep) struct snapshot *to = snapshot_new();
+	struct snapshot source = *s; /* borrows all of s, less waits for work */
 	void *arena;
-	int err;
+	int err = to ? 0 : -ENOMEM;
 
-	if (!to)
-		return -ENOMEM;
+	if (!err && o->busy)
+		err = leave_out_waits(to, &source);
+	if (err < 0)
+		return err;
 	arena = to->arena;
-	*to = *s;
+	*to = source;
 	to->arena = arena;
+	to->busy |= o->busy;
 	to->folded |= o->only_my_code;
 	to->stripped |= o->strip_dirs;
 	if (o->fold)
 		to->builtins_of = o->builtins_of;
-	err = copy_funcs(to, s, o->strip_dirs);
+	err = copy_funcs(to, &source, o->strip_dirs);
 	if (!err && (o->only_my_code || o->fold))
-		err = fold(s, o, to);
+		err = fold(&source, o, to);
 	if (err < 0)
 		return err;
 	*ret = TAKE_PTR(to);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reduced snapshots for reports: file names without directories, or library code and some C
- * functions folded into their callers. Pure. The result borrows strings, targets and threads from
+ * functions folded into their callers, or waits for work left out. Pure. The result borrows strings, targets and threads from
  * its source, which must outlive it.
  */
 #ifndef PYPROF_STATS_REDUCE_H
@@ -20,10 +20,11 @@ bool reduce_is_library(const char *filename);
  * reports, not here. Folding adds a function's time to its caller and makes the caller the caller
  * of its callees. only_my_code folds library code. `fold` (one element per function; NULL: none)
  * folds functions marked true; builtins_of (borrowed) is the pattern that selected them, for
- * reports. Returns 0 or -ENOMEM.
+ * reports. busy leaves out the contexts that snapshot_pseudo() added for waits for work: their times,
+ * the reasons for waiting of their callers, and their part of the threads' wall time. Returns 0 or -ENOMEM.
  */
 struct reduce_opts {
-	bool strip_dirs, only_my_code;
+	bool strip_dirs, only_my_code, busy;
 	const bool *fold;
 	const char *builtins_of;
 };

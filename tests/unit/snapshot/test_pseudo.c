@@ -117,6 +117,36 @@ Test(pseudo, waiting_is_no_library_code)
 	check_no_leaks();
 }
 
+/* Functions that wait for work, and a C function in which one of them waits. */
+Test(pseudo, waits_for_work)
+{
+	static const char *const functions[] = {
+		"accept " LIB "socket.py:287",
+		"_worker " LIB "concurrent/futures/thread.py:70",
+		"sleep /usr/lib/python3/dist-packages/gunicorn/arbiter.py:351",
+		"wait /srv/lib/gunicorn/workers/sync.py:33",
+		"_poll /srv/lib/kombu/utils/eventio.py:80",
+		"<method>accept ~:0",
+	};
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+		char text[256];
+
+		snprintf(text, sizeof(text),
+			 "target 42\nthread 42 42 Main\n%s%s 1 10 500\n  handle a.py:1 1 3 40\n"
+			 "sleep a.py:9 1 10 500\n",
+			 strchr(functions[i], '~') ? "accept " LIB "socket.py:287 1 0\n  " : "",
+			 functions[i]);
+		s = snapshot_build(text);
+		assert_ok(snapshot_pseudo(s));
+		check_row(s, SNAPSHOT_WAIT, 0, 490);
+		check_row(s, "handle", 3, 40);
+		check_row(s, "sleep", strstr(functions[i], "sleep ") ? 20 : 10,
+			  strstr(functions[i], "sleep ") ? 510 : 500);
+	}
+}
+
 /* Estimated functions have errors; those of these rows are unknown. */
 Test(pseudo, errors_are_not_known)
 {

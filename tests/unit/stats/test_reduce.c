@@ -5,6 +5,7 @@
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "snapshot/pseudo.h"
 #include "stats/view.h"
 
 Test(reduce, what_is_a_library)
@@ -114,6 +115,33 @@ Test(reduce, strip_dirs)
 	cr_assert_eq(to->nnodes, s->nnodes);
 	for (uint32_t i = 0; i < to->nfuncs; i++)
 		cr_assert(!to->funcs[i].filename || !strchr(to->funcs[i].filename, '/'));
+}
+
+/* The caller of a folded poller keeps its own waits. */
+Test(reduce, waits_for_work_are_left_out)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\nthread 42 42 Main\n"
+			       "serve /srv/app.py:1 1 10 110\n"
+			       "  select " LIB "selectors.py:451 5 200 9200\n");
+	const struct reduce_opts opts = {.busy = true, .only_my_code = true};
+	_cleanup_(snapshot_freep) struct snapshot *to = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	uint32_t root = s->threads[0].root, serve = root + 1, select = root + 2;
+
+	s->threads[0].total[SNAPSHOT_WALL] = 9310;
+	assert_ok(snapshot_reserve_columns(s, COLUMN_WAITS, s->nnodes));
+	s->columns[COLUMN_gil][serve] = 100;
+	s->columns[COLUMN_gil][select] = 9000;
+	assert_ok(snapshot_pseudo(s));
+	assert_ok(reduce_snapshot(s, &opts, &to));
+	cr_assert(snapshot_valid(to) && to->busy && !s->busy);
+	assert_ok(view_build(to, NULL, &v));
+	cr_assert_eq(v->total[SNAPSHOT_WALL], 310);
+	cr_assert_eq(to->threads[0].total[SNAPSHOT_WALL], 310);
+	assert_row(v, "serve", 1, 210, 210);
+	cr_assert_eq(snapshot_figure(to, COLUMN_gil, to->threads[0].root + 1), 100);
+	cr_assert_eq(snapshot_figure(s, COLUMN_gil, select), 9000, "the source is unchanged");
 }
 
 /* After folding, all formats work and the total time is the same. */
