@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/terminal.h"
 #include "format/diff.h"
 #include "format/format.h"
 #include "saved.h"
@@ -31,7 +32,9 @@ static const struct opt opts[] = {
 	 .choices = saved_clocks},
 	{"force", 0, OPT_FLAG, FIELD(force), NULL,
 	 "compare snapshots that were measured or saved with\ndifferent options"},
-	{"limit", 'l', OPT_U64, FIELD(limit), "N", "at most N rows", .min = 1, .max = INT32_MAX},
+	{"limit", 'l', OPT_U64, FIELD(limit), "N",
+	 "at most N rows in each table (default: 30 on a\nterminal, all in files and pipes)",
+	 .min = 1, .max = INT32_MAX},
 	{NULL},
 };
 
@@ -61,7 +64,9 @@ static int choose_format(const struct diff_opts *o, bool *ret_json, struct diag 
 static int write_diff(void *ctx, FILE *out, struct diag *diag)
 {
 	const struct output *o = ctx;
-	size_t limit = (size_t)o->opts->limit;
+	uint64_t rows = o->opts->limit || o->json || !terminal_is(out) ? o->opts->limit
+								       : FORMAT_TERMINAL_ROWS;
+	size_t limit = (size_t)rows;
 	int err = o->json ? diff_write_json(o->diff, limit, out)
 			  : diff_write_text(o->diff, limit, out);
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "format/diff_rates.h"
 #include "format/jsonout.h"
 #include "format/names.h"
 #include "format/provenance.h"
@@ -548,6 +549,8 @@ int diff_write_text(const struct diff *d, size_t limit, FILE *out)
 	}
 	if (!n)
 		fputs("   nothing changed\n", out);
+	if (diff_rates_write(d, limit, out) < 0)
+		return -ENOMEM;
 	return print_columns(d, limit, out);
 }
 
@@ -605,7 +608,7 @@ static json_t *row_json(const struct diff *d, const struct diff_row *r)
 				figures_json(r->ncalls), "tottime", figures_json(r->tot), "cumtime",
 				figures_json(r->cum));
 
-	return add_columns(ret, d, r);
+	return add_columns(diff_rates_add(ret, d, r), d, r);
 }
 
 static int put_side(const struct diff *d, int side, FILE *out)
@@ -616,8 +619,9 @@ static int put_side(const struct diff *d, int side, FILE *out)
 	fprintf(out, ",\n\"%s\":{\"file\":", side == DIFF_BEFORE ? "before" : "after");
 	if (jsonout_string(out, s->name) < 0)
 		return -ENOMEM;
-	fprintf(out, ",\"ncalls\":%" PRIu64 ",\"tottime\":%" PRIu64 ",\"provenance\":", s->ncalls,
-		s->total);
+	fprintf(out,
+		",\"ncalls\":%" PRIu64 ",\"tottime\":%" PRIu64 ",\"seconds\":%.9f,\"provenance\":",
+		s->ncalls, s->total, diff_seconds(s->snapshot));
 	if (jsonout_value(out, provenance_json(s->snapshot, &o, "pyprofd-provenance")) < 0)
 		return -ENOMEM;
 	fputc('}', out);

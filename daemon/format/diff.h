@@ -8,6 +8,8 @@
  * Optional columns are compared if both snapshots have measured them. Coroutine lifetimes are not
  * compared, because the instances open at the time of a snapshot say little about the program.
  * Reports list what was not compared.
+ *
+ * The figures are also compared per call and per second (diff_rates.h).
  */
 #ifndef PYPROF_FORMAT_DIFF_H
 #define PYPROF_FORMAT_DIFF_H
@@ -61,7 +63,8 @@ void diff_free(struct diff *d);
 DEFINE_FREEP(struct diff, diff_free)
 
 /*
- * Write the differences: as text, a table with at most `limit` rows (0: all) and one per resource;
+ * Write the differences: as text, a table with at most `limit` rows (0: all), one per call, one per
+ * second and one per resource;
  * as JSON, all of them. Return 0 or -ENOMEM.
  */
 int diff_write_text(const struct diff *d, size_t limit, FILE *out);

@@ -78,12 +78,65 @@ Test(diff, the_planted_slowdown_comes_first)
 		"       10        +0   0.029000  -0.001000    -3.3%   0.029000  -0.001000    -3.3% "
 		"app.py:32(load)\n"
 		"        0        -1   0.000000  -0.005000     gone   0.000000  -0.005000     gone "
-		"app.py:40(old)\n");
+		"app.py:40(old)\n"
+		"\n"
+		"   Per call, in us; ordered by the increase of internal time times calls\n"
+		"\n"
+		"     ncalls         %    tottime         %    cumtime         % "
+		"filename:lineno(function)\n"
+		"       1000     +0.0%     60.000   +200.0%     60.000   +200.0% app.py:20(strip)\n"
+		"        100     +0.0%    510.000     +2.0%   1110.000    +58.6% app.py:10(parse)\n"
+		"          1     +0.0%   1000.000     +0.0% 143000.000    +34.9% app.py:1(main)\n"
+		"         10     +0.0%   2900.000     -3.3%   2900.000     -3.3% app.py:32(load)\n"
+		"\n"
+		"   Per second of 10.000 before and 10.000 after: calls, and times in ms; ordered "
+		"by the increase of internal time\n"
+		"\n"
+		"     ncalls         %    tottime         %    cumtime         % "
+		"filename:lineno(function)\n"
+		"      100.0     +0.0%      6.000   +200.0%      6.000   +200.0% app.py:20(strip)\n"
+		"        0.2       new      0.200       new      0.200       new app.py:50(fresh)\n"
+		"       10.0     +0.0%      5.100     +2.0%     11.100    +58.6% app.py:10(parse)\n"
+		"        0.1     +0.0%      0.100     +0.0%     14.300    +34.9% app.py:1(main)\n"
+		"        1.0     +0.0%      2.900     -3.3%      2.900     -3.3% app.py:32(load)\n"
+		"        0.0   -100.0%      0.000   -100.0%      0.000   -100.0% app.py:40(old)\n");
 	free(TAKE_PTR(text));
 	diff_free(TAKE_PTR(d));
 	snapshot_free(TAKE_PTR(a));
 	snapshot_free(TAKE_PTR(b));
 	check_no_leaks();
+}
+
+/* Twice the load in half the time: nothing changed per call. */
+Test(diff, rates)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build("f a.py:1 10 1000000\n");
+	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build("f a.py:1 20 2000000\n");
+	_cleanup_(diff_freep) struct diff *d = NULL;
+	_cleanup_free_ char *text = NULL, *json = NULL;
+	json_t *j, *row, *rate;
+
+	b->targets[0].traced_ns = 5000000000;
+	d = build(a, b);
+	text = written(d, diff_write_text, 0);
+	cr_assert(!strstr(text, "Per call"), "%s", text);
+	cr_assert(strstr(text, "        4.0   +300.0%      0.400   +300.0%      0.400   +300.0% "),
+		  "%s", text);
+	json = written(d, diff_write_json, 0);
+	j = json_loads(json, JSON_REJECT_DUPLICATES, NULL);
+	row = json_array_get(json_object_get(j, "functions"), 0);
+	rate = json_object_get(json_object_get(row, "per_call"), "tottime");
+	cr_assert_eq(json_real_value(json_object_get(rate, "before")), 100000.0);
+	cr_assert_eq(json_real_value(json_object_get(rate, "ratio")), 1.0);
+	rate = json_object_get(json_object_get(row, "per_second"), "ncalls");
+	cr_assert_eq(json_real_value(json_object_get(rate, "before")), 1.0);
+	cr_assert_eq(json_real_value(json_object_get(rate, "after")), 4.0);
+	cr_assert_eq(json_real_value(json_object_get(json_object_get(j, "after"), "seconds")), 5.0);
+	json_decref(j);
+	free(text);
+	b->targets[0].traced_ns = 0; /* unknown */
+	text = written(d, diff_write_text, 0);
+	cr_assert(!strstr(text, "Per second"), "%s", text);
 }
 
 Test(diff, json)
