@@ -106,6 +106,40 @@ int query_save(struct client *c, const char *path, const char *output, struct di
 	return r < 0 ? kept(r, diag) : 0;
 }
 
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *s = json_string_value(json_object_get(object, key));
+
+	return s ? s : "";
+}
+
+/* Forked processes belong to their parent's command. */
+static bool is_unrelated(const json_t *a, const json_t *b)
+{
+	return !json_object_get(a, "forked_from") && !json_object_get(b, "forked_from") &&
+	       strcmp(text_of(a, "cmdline"), text_of(b, "cmdline")) != 0;
+}
+
+/* Text reports state this themselves; other files do not show what they add up. */
+static void warn_of_sum(struct client *c, const struct query *q, const char *format)
+{
+	_cleanup_(json_decrefp) json_t *answer = NULL;
+	const json_t *targets;
+	size_t i, unrelated = 0;
+	json_t *t;
+
+	if (q->pid || q->tid || format_is_report(format) ||
+	    client_request(c, "GET", "/v1/targets", NULL, &answer, NULL) < 0)
+		return;
+	targets = json_object_get(answer, "targets");
+	json_array_foreach(targets, i, t) unrelated += is_unrelated(json_array_get(targets, 0), t);
+	if (unrelated)
+		fprintf(stderr,
+			"pyprofctl: the %zu targets run different commands and are added up; --pid "
+			"selects one\n",
+			json_array_size(targets));
+}
+
 int query_run(const struct cmd_call *call, const struct query *q, const char *format,
 	      struct diag *diag)
 {
@@ -120,6 +154,7 @@ int query_run(const struct cmd_call *call, const struct query *q, const char *fo
 			  q->output ? NULL : call->out);
 	if (!path)
 		return diag_errno(diag, ENOMEM, "cannot request a snapshot");
+	warn_of_sum(c, q, format);
 	return q->output ? query_save(c, path, q->output, diag)
 			 : client_download(c, path, call->out, diag);
 }

@@ -11,6 +11,7 @@
 
 #define NS	     1e9
 #define TARGETS_MAX  6 /* pids that are listed */
+#define COMMANDS_MAX 32
 #define WARNINGS_MAX 3 /* different warnings that are printed */
 
 /* Sums over the selected targets. */
@@ -208,6 +209,56 @@ static const char *result_label(const struct brief *b)
 
 /* ---- warnings ---- */
 
+/* The target that forked this one, or its parent and so on, if that is selected; else itself. */
+static const struct snapshot_target *founder(const struct brief *b, const struct snapshot_target *t)
+{
+	for (uint32_t i = 0, steps = 0; i < b->s->ntargets && steps <= b->s->ntargets; i++) {
+		const struct snapshot_target *p = &b->s->targets[i];
+
+		if (!t->parent || p == t || p->pid != t->parent ||
+		    !provenance_selects(b->s, &b->o->filter, p))
+			continue;
+		t = p;
+		steps++;
+		i = UINT32_MAX; /* from the start again */
+	}
+	return t;
+}
+
+/* Counts different commands. Forked processes belong to the command of their founder. */
+static uint32_t count_commands(const struct brief *b)
+{
+	const char *seen[COMMANDS_MAX];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->s->ntargets && n < COMMANDS_MAX; i++) {
+		const struct snapshot_target *t = &b->s->targets[i];
+		const char *command;
+		uint32_t k = 0;
+
+		if (t->folded || !provenance_selects(b->s, &b->o->filter, t))
+			continue;
+		command = known(founder(b, t)->cmdline);
+		while (k < n && strcmp(seen[k], command) != 0)
+			k++;
+		if (k == n)
+			seen[n++] = command;
+	}
+	return n;
+}
+
+static void put_unrelated(const struct brief *b, const char **sep, FILE *out)
+{
+	uint32_t n = b->n > 1 ? count_commands(b) : 1;
+
+	if (n < 2)
+		return;
+	fprintf(out,
+		"%sprocesses of %" PRIu32 "%s different commands are added up (--pid selects one)",
+		*sep, n, n == COMMANDS_MAX ? " or more" : "");
+	*sep = "; ";
+}
+
 static bool is_new(const struct brief *b, uint32_t until, const char *warning)
 {
 	for (uint32_t i = 0; i < until; i++)
@@ -230,6 +281,7 @@ static void put_warnings(const struct brief *b, FILE *out)
 	const char *sep = "";
 	uint32_t more = 0, n = 0;
 
+	put_unrelated(b, &sep, out);
 	for (uint32_t i = 0; i < b->s->ntargets; i++) {
 		const char *w = b->s->targets[i].warnings;
 

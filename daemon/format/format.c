@@ -174,6 +174,11 @@ uint64_t format_terminal_rows(const char *name)
 	return f && f->flags & FORMAT_TABLE ? FORMAT_TERMINAL_ROWS : 0;
 }
 
+bool format_is_report(const char *name)
+{
+	return format_terminal_rows(name) || strcmp(name, "tree") == 0;
+}
+
 int format_opts_check(const struct format_opts *o, struct diag *diag)
 {
 	_cleanup_(restrictions_freep) struct restrictions *restrictions = NULL;

@@ -59,6 +59,9 @@ int format_choose(const char *name, const char *filename, const struct format **
 #define FORMAT_TERMINAL_ROWS 30
 uint64_t format_terminal_rows(const char *name);
 
+/* Returns whether the format ends with the facts about the profile, in four lines. */
+bool format_is_report(const char *name);
+
 /*
  * Checks the sort keys and restrictions without writing. Returns 0, or an error with exit code 2
  * and the list of valid keys.

@@ -124,6 +124,11 @@ Test(brief, many_targets)
 	l = lines_of(s, &(struct format_opts){0});
 	assert_line(&l, "8 processes: 100 python app.py; 101 python app.py; 102 python app.py; "
 			"103 other; ");
+	assert_line(&l, "WARNING|processes of 2 different commands are added up (--pid selects "
+			"one); warning 0; ");
+	s->targets[3].parent = 100;
+	l = lines_of(s, &(struct format_opts){0});
+	cr_assert(!strstr(l.text, "different commands"), "%s", l.text);
 	l = lines_of(s, &(struct format_opts){.filter = {.pid = 103}});
 	assert_line(&l, "process|103 other (");
 	check_no_leaks();
