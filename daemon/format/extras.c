@@ -6,17 +6,17 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "format/coroutines.h"
 #include "format/quantiles.h"
 
 #define WIDTH_MIN 10
-#define PERCENT	  "percent"
 
 struct extra {
 	char title[COLUMN_KEY_MAX + 8];
 	int quantile; /* QUANTILES: not a quantile but a column */
 	int column;
 	bool cum;
-	bool percent; /* neither */
+	enum { OTHER, PERCENT, CALLS, RESUMED } kind; /* OTHER: one of the above */
 };
 
 struct extras {
@@ -33,6 +33,7 @@ struct extras {
 	 * ends it.
 	 */
 	uint32_t *first, *next;
+	uint64_t *resumed; /* per function of the snapshot */
 };
 
 static bool is_quantile(const char *name, size_t n, struct extra *ret)
@@ -61,16 +62,24 @@ static bool is_column(const char *name, size_t n, struct extra *ret)
 	return false;
 }
 
-static bool is_percent(const char *name, size_t n, struct extra *ret)
+static const char *const of_calls[] = {"", "percent", "calls", "resumed"};
+
+static bool is_of_calls(const char *name, size_t n, struct extra *ret)
 {
-	ret->percent = strlen(PERCENT) == n && memcmp(name, PERCENT, n) == 0;
-	return ret->percent;
+	for (int k = PERCENT; k <= RESUMED; k++)
+		if (strlen(of_calls[k]) == n && memcmp(name, of_calls[k], n) == 0) {
+			ret->kind = k;
+			return true;
+		}
+	ret->kind = OTHER;
+	return false;
 }
 
 static int parse(const char *list, struct extra ret[EXTRAS_MAX], size_t *ret_n, struct diag *diag)
 {
-	static const char hint[] = "percent p50 p90 p99 max, or columns of the csv format such as "
-				   "counters_minflt, counters_minflt_cum";
+	static const char hint[] =
+		"percent calls resumed p50 p90 p99 max, or columns of the csv format such as "
+		"counters_minflt, counters_minflt_cum";
 
 	for (const char *p = list;; p++) {
 		size_t n = strcspn(p, ",");
@@ -78,7 +87,7 @@ static int parse(const char *list, struct extra ret[EXTRAS_MAX], size_t *ret_n, 
 
 		if (*ret_n == EXTRAS_MAX)
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "too many columns");
-		if (!is_percent(p, n, e) && !is_quantile(p, n, e) && !is_column(p, n, e))
+		if (!is_of_calls(p, n, e) && !is_quantile(p, n, e) && !is_column(p, n, e))
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint,
 					"unknown column '%.*s'",
 					n < COLUMN_KEY_MAX ? (int)n : COLUMN_KEY_MAX, p);
@@ -121,11 +130,11 @@ static void add_percent(struct extras *e)
 	struct extra *x = &e->list[e->n];
 
 	for (size_t i = 0; i < e->n; i++)
-		if (e->list[i].percent)
+		if (e->list[i].kind == PERCENT)
 			return;
 	e->n++;
-	x->percent = true;
-	snprintf(x->title, sizeof(x->title), "%s", PERCENT);
+	x->kind = PERCENT;
+	snprintf(x->title, sizeof(x->title), "%s", of_calls[PERCENT]);
 }
 
 int extras_new(const struct view *v, const struct table *t, const struct format_opts *o,
@@ -147,7 +156,8 @@ int extras_new(const struct view *v, const struct table *t, const struct format_
 		e->total += t->rows[i].listed ? t->rows[i].tt : 0;
 	e->clock = o->clock;
 	e->durations = view_has_durations(v->snapshot, &o->filter);
-	if (e->n && link_rows(e, t) < 0)
+	e->resumed = coroutine_resumptions(v->snapshot, &o->filter);
+	if (!e->resumed || link_rows(e, t) < 0)
 		return -ENOMEM;
 	*ret = TAKE_PTR(e);
 	return 0;
@@ -159,6 +169,7 @@ void extras_free(struct extras *e)
 		return;
 	free(e->first);
 	free(e->next);
+	free(e->resumed);
 	free(e);
 }
 
@@ -166,7 +177,7 @@ static int width_of(const struct extra *x)
 {
 	int n = (int)strlen(x->title);
 
-	if (x->percent)
+	if (x->kind == PERCENT)
 		return n;
 	return n > WIDTH_MIN ? n : WIDTH_MIN;
 }
@@ -206,6 +217,19 @@ static uint64_t figure_of(const struct extras *e, const struct extra *x, uint32_
 	return figure;
 }
 
+uint64_t extras_resumed(const struct extras *e, uint32_t row)
+{
+	uint64_t ret = RESUMED_NONE, calls = e->table->rows[row].nc;
+
+	for (uint32_t i = e->first[row]; i; i = e->next[i - 1]) {
+		uint64_t n = e->resumed[e->view->rows[i - 1].func];
+
+		if (n != RESUMED_NONE)
+			ret = (ret == RESUMED_NONE ? 0 : ret) + n;
+	}
+	return ret == RESUMED_NONE || ret <= calls ? ret : calls;
+}
+
 static void print_percent(const struct extras *e, const struct extra *x, uint32_t row, FILE *out)
 {
 	const struct table_row *r = &e->table->rows[row];
@@ -213,6 +237,20 @@ static void print_percent(const struct extras *e, const struct extra *x, uint32_
 
 	fprintf(out, "%*.1f%% ", width_of(x) - 1,
 		e->total ? 100.0 * (double)ns / (double)e->total : 0);
+}
+
+static void print_calls(const struct extras *e, const struct extra *x, uint32_t row, FILE *out)
+{
+	uint64_t resumed = extras_resumed(e, row);
+	bool none = resumed == RESUMED_NONE;
+
+	if (x->kind == CALLS)
+		fprintf(out, "%*" PRIu64 " ", width_of(x),
+			e->table->rows[row].nc - (none ? 0 : resumed));
+	else if (none)
+		fprintf(out, "%*s ", width_of(x), "-");
+	else
+		fprintf(out, "%*" PRIu64 " ", width_of(x), resumed);
 }
 
 static void print_figure(const struct extras *e, const struct extra *x, uint32_t row, FILE *out)
@@ -234,10 +272,11 @@ void extras_print_row(const struct extras *e, uint32_t row, FILE *out)
 	for (size_t i = 0; i < e->n; i++) {
 		const struct extra *x = &e->list[i];
 
-		if (x->percent) {
+		if (x->kind == PERCENT)
 			print_percent(e, x, row, out);
-			continue;
-		}
-		print_figure(e, x, row, out);
+		else if (x->kind == OTHER)
+			print_figure(e, x, row, out);
+		else
+			print_calls(e, x, row, out);
 	}
 }

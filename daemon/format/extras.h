@@ -2,7 +2,8 @@
 /*
  * Additional columns of a text table (--columns): quantiles of durations on the report's clock
  * (p50, p90, p99, max), optional columns by key (the suffix _cum includes callees), and `percent`:
- * the share of the total time that the cumulative time is, or the own time if sorted by that. On a
+ * the share of the total time that the cumulative time is, or the own time if sorted by that; and for
+ * generators and coroutines, of which ncalls counts both, `calls` and `resumed`. On a
  * terminal (o->width), `percent` is added to the list.
  */
 #ifndef PYPROF_FORMAT_EXTRAS_H
@@ -34,6 +35,9 @@ DEFINE_FREEP(struct extras, extras_free)
  * unknown.
  */
 void extras_print_titles(const struct extras *e, FILE *out);
+/* Returns how many of a row's calls are resumptions; RESUMED_NONE: see coroutine_resumptions(). */
+uint64_t extras_resumed(const struct extras *e, uint32_t row);
+
 size_t extras_columns(const struct extras *e); /* the width of all */
 void extras_print_row(const struct extras *e, uint32_t row, FILE *out);
 

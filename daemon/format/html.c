@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/strtab.h"
+#include "format/coroutines.h"
 #include "format/names.h"
 #include "format/provenance.h"
 #include "format/writers.h"
@@ -514,6 +515,30 @@ static int put_provenance(struct writer *w)
 	return err;
 }
 
+/* Per function: how many of its calls are resumptions; null if it is no generator or coroutine. */
+static int put_resumed(struct writer *w)
+{
+	_cleanup_free_ uint64_t *resumed = coroutine_resumptions(w->s, &w->o->filter);
+
+	if (!resumed)
+		return -ENOMEM;
+	if (!w->s->ncoros)
+		return 0;
+	begin(w, "resumed", '[');
+	for (uint32_t i = 0; i < w->s->nfuncs; i++) {
+		if (w->func_at[i] == SNAPSHOT_NONE)
+			continue;
+		if (resumed[i] != RESUMED_NONE) {
+			put_number(w, resumed[i]);
+			continue;
+		}
+		next(w);
+		fputs("null", w->out);
+	}
+	end(w, ']');
+	return 0;
+}
+
 static int put_data(struct writer *w)
 {
 	int err;
@@ -526,6 +551,9 @@ static int put_data(struct writer *w)
 	if (err < 0)
 		return err;
 	put_errors(w);
+	err = put_resumed(w);
+	if (err < 0)
+		return err;
 	put_durations(w);
 	put_own_lines(w);
 	put_columns(w);

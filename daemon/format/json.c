@@ -30,6 +30,7 @@ struct writer {
 	uint32_t *thread_at; /* index in `threads`; SNAPSHOT_NONE: left out */
 	uint32_t *node_at;
 	uint64_t (*outside)[SNAPSHOT_CLOCKS]; /* per thread: the figures of its "<outside>" row */
+	const uint64_t *resumed;	      /* per function, see coroutine_resumptions() */
 	bool durations; /* functions have durations, valid for the written threads */
 	bool errors;	/* figures have standard errors, valid for the written threads */
 	bool lines;	/* functions have lines, valid for the written threads */
@@ -343,6 +344,15 @@ static json_t *owner(const struct snapshot_func *f,
 	return copy ? provenance_string(copy) : NULL;
 }
 
+/* Only for generators and coroutines. */
+static void put_resumed(struct writer *w, const struct snapshot_func *f, uint64_t ncalls)
+{
+	uint64_t n = w->resumed[f - w->s->funcs];
+
+	if (n != RESUMED_NONE)
+		put_number(w, "resumed", n < ncalls ? n : ncalls);
+}
+
 static int put_function(struct writer *w, const struct snapshot_func *f, const struct view_row *row)
 {
 	static const struct view_row none = {.min = {UINT64_MAX, UINT64_MAX}};
@@ -363,6 +373,7 @@ static int put_function(struct writer *w, const struct snapshot_func *f, const s
 	fputc(',', w->out);
 	put_number(w, "ncalls", row->ncalls);
 	put_number(w, "pcalls", row->pcalls);
+	put_resumed(w, f, row->ncalls);
 	put_number(w, "inflight", row->inflight);
 	put_clocks(w, "tottime", row->tot);
 	fputc(',', w->out);
@@ -566,7 +577,9 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 	_cleanup_free_ uint32_t *node_at = new_indices(s->nnodes);
 	_cleanup_free_ uint64_t(*outside)[SNAPSHOT_CLOCKS] =
 		calloc((size_t)s->nthreads + 1, sizeof(*outside));
+	_cleanup_free_ uint64_t *resumed = coroutine_resumptions(s, &o->filter);
 	struct writer w = {.s = s,
+			   .resumed = resumed,
 			   .v = v,
 			   .o = o,
 			   .filter = &o->filter,
@@ -581,7 +594,7 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 	int err;
 
 	(void)diag;
-	if (!func_at || !thread_at || !node_at || !outside)
+	if (!resumed || !func_at || !thread_at || !node_at || !outside)
 		return -ENOMEM;
 	sum_outside(&w);
 	fputc('{', out);

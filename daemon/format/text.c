@@ -2,7 +2,8 @@
 /*
  * Text: the table that cProfile prints, byte for byte, so that readers and scripts for it keep
  * working, followed by the provenance. Without a sort key the largest functions come first. On a
- * terminal, a percentage is added and names are cut to the width. If figures are estimates, the first line says so and figures
+ * terminal, a percentage is added, calls of generators and coroutines are told from resumptions, and
+ * names are cut to the width. If figures are estimates, the first line says so and figures
  * with a large error are marked. Two differences concern malicious names: terminal control
  * characters are escaped, and the middle of very long names is left out.
  */
@@ -10,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "format/coroutines.h"
 #include "format/extras.h"
 #include "format/names.h"
 #include "format/screen.h"
@@ -102,40 +104,59 @@ static void print_name(const struct table_row *r, size_t columns, FILE *out)
 	screen_fit(out, rest, columns);
 }
 
-/* Returns whether a figure of the row is marked. columns: of the name, 0: all. */
-static bool print_row(const struct table *t, uint32_t row, const struct extras *extras, bool errors,
-		      size_t columns, FILE *out)
-{
-	const struct table_row *r = &t->rows[row];
-	bool rough_tt = errors && is_rough(r->tt, r->tt_variance);
-	bool rough_ct = errors && is_rough(r->ct, r->ct_variance);
-	bool rough_nc = errors && is_rough_count(r->nc, r->nc_variance);
-	double tt = table_seconds(r->tt), ct = table_seconds(r->ct);
-	const char *mark = rough_nc ? "~" : "";
-	char calls[48];
+struct rows {
+	const struct table *t;
+	const struct extras *extras;
+	bool errors;	 /* figures have standard errors */
+	bool screen;	 /* of a terminal: calls are told from resumptions */
+	size_t columns;	 /* of names, 0: all */
+	bool rough, any; /* a figure was marked; a row has resumptions */
+	FILE *out;
+};
 
-	if (r->nc == r->cc)
-		snprintf(calls, sizeof(calls), "%s%" PRIu64, mark, r->nc);
+/* Prints how many calls there are, and returns the number that the time per call refers to. */
+static uint64_t print_calls(struct rows *p, uint32_t row, bool rough)
+{
+	const struct table_row *r = &p->t->rows[row];
+	uint64_t resumed = p->screen ? extras_resumed(p->extras, row) : RESUMED_NONE;
+	uint64_t started = resumed == RESUMED_NONE ? r->nc : r->nc - resumed;
+	char calls[64];
+
+	if (started != r->nc)
+		snprintf(calls, sizeof(calls), "%" PRIu64 "+%" PRIu64, started, resumed);
+	else if (r->nc == r->cc)
+		snprintf(calls, sizeof(calls), "%s%" PRIu64, rough ? "~" : "", r->nc);
 	else
-		snprintf(calls, sizeof(calls), "%s%" PRIu64 "/%" PRIu64, mark, r->nc, r->cc);
-	fprintf(out, "%9s ", calls);
-	print_time(tt, rough_tt, out);
-	print_percall(tt, r->nc, out);
-	print_time(ct, rough_ct, out);
-	print_percall(ct, r->cc, out);
-	extras_print_row(extras, row, out);
-	print_name(r, columns, out);
-	fputc('\n', out);
-	return rough_nc || rough_tt || rough_ct;
+		snprintf(calls, sizeof(calls), "%s%" PRIu64 "/%" PRIu64, rough ? "~" : "", r->nc,
+			 r->cc);
+	fprintf(p->out, "%9s ", calls);
+	p->any |= started != r->nc;
+	return started;
+}
+
+static void print_row(struct rows *p, uint32_t row)
+{
+	const struct table_row *r = &p->t->rows[row];
+	bool rough_tt = p->errors && is_rough(r->tt, r->tt_variance);
+	bool rough_ct = p->errors && is_rough(r->ct, r->ct_variance);
+	bool rough_nc = p->errors && is_rough_count(r->nc, r->nc_variance);
+	double tt = table_seconds(r->tt), ct = table_seconds(r->ct);
+	uint64_t calls = print_calls(p, row, rough_nc);
+
+	print_time(tt, rough_tt, p->out);
+	print_percall(tt, calls, p->out);
+	print_time(ct, rough_ct, p->out);
+	print_percall(ct, calls == r->nc ? r->cc : calls, p->out);
+	extras_print_row(p->extras, row, p->out);
+	print_name(r, p->columns, p->out);
+	fputc('\n', p->out);
+	p->rough |= rough_nc || rough_tt || rough_ct;
 }
 
 /* If no row is left, pstats prints nothing, not even the restrictions. */
-static void print_rows(const struct table *t, const struct selection *rows,
-		       const struct format_opts *o, const struct extras *extras, bool errors,
-		       FILE *out)
+static void print_rows(struct rows *p, const struct selection *rows, const struct format_opts *o)
 {
-	size_t columns = name_columns(o, extras);
-	bool rough = false;
+	FILE *out = p->out;
 
 	if (!rows->n)
 		return;
@@ -144,11 +165,13 @@ static void print_rows(const struct table *t, const struct selection *rows,
 	fprintf(out, "\n%s\n", rows->notes);
 	fputs(screen_bold(o), out);
 	fputs("   ncalls  tottime  percall  cumtime  percall ", out);
-	extras_print_titles(extras, out);
+	extras_print_titles(p->extras, out);
 	fprintf(out, "filename:lineno(function)%s\n", screen_plain(o));
 	for (size_t i = 0; i < rows->n; i++)
-		rough |= print_row(t, rows->order[i], extras, errors, columns, out);
-	if (rough)
+		print_row(p, rows->order[i]);
+	if (p->any)
+		fputs("\n   + is followed by resumptions of generators and coroutines", out);
+	if (p->rough)
 		fputs("\n   ~ marks figures with a standard error of more than 25%", out);
 	fputs("\n\n", out);
 }
@@ -160,6 +183,7 @@ int text_write(const struct snapshot *s, const struct view *v, const struct form
 	_cleanup_(extras_freep) struct extras *extras = NULL;
 	_cleanup_(table_freep) struct table *t = NULL;
 	struct format_opts sorted = *o;
+	struct rows p;
 	int err = table_build(v, o->clock, &t);
 
 	if (!o->sort)
@@ -171,6 +195,12 @@ int text_write(const struct snapshot *s, const struct view *v, const struct form
 	if (err < 0)
 		return err;
 	print_head(t, snapshot_guesses_counts(s), out);
-	print_rows(t, &rows, o, extras, view_has_errors(s, &o->filter), out);
+	p = (struct rows){.t = t,
+			  .extras = extras,
+			  .errors = view_has_errors(s, &o->filter),
+			  .screen = o->width > 0,
+			  .columns = name_columns(o, extras),
+			  .out = out};
+	print_rows(&p, &rows, o);
 	return screen_provenance(s, o, out);
 }

@@ -97,6 +97,16 @@ function readErrors(json, { groups, groupOf }) {
 	return Object.fromEntries(Object.entries(json.errors).map(([k, column]) => [k, combine(column)]));
 }
 
+// By function: how many of its calls are resumptions of generators and coroutines.
+function readResumed(json, { groups, groupOf }) {
+	if (!json.resumed)
+		return null;
+	const ret = groups.map(() => 0);
+
+	json.resumed.forEach((n, i) => (ret[groupOf[i]] += Number(n ?? 0)));
+	return ret;
+}
+
 // Quantiles of how long calls took, by function and field: p50_cpu to max_wall, null where they are not
 // known. Of a histogram, [longest, middle of a bucket, number in it, …], those of code objects add up.
 function readDurations(json, { groups, groupOf }) {
@@ -350,6 +360,7 @@ export function load(json) {
 		errors: readErrors(json, { groups, groupOf }),
 		durations: readDurations(json, { groups, groupOf }),
 		ownLines: readOwnLines(json, { groups, groupOf }),
+		resumed: readResumed(json, { groups, groupOf }),
 		columns,
 		measured, // what contexts have a share of
 		nodes,
@@ -495,6 +506,10 @@ export function aggregate(report, selected) {
 			continue;
 		// They are those of all threads together.
 		Object.assign(row, everything && report.durations?.[id]);
+		if (everything && report.resumed) {
+			row.resumed = Math.min(report.resumed[id], row.ncalls);
+			row.started = row.ncalls - row.resumed;
+		}
 		rows.push(row);
 	}
 	total.wait = Math.max(0, total.tot_wall - total.tot_cpu);

@@ -38,6 +38,11 @@ const CALLS = [
 	['pcalls', 'pcalls', 'primitive calls: made while the function was not on the stack already', 'calls'],
 	['inflight', 'running', 'calls that had not returned when the snapshot was taken', 'wall'],
 ];
+// Of all threads together; ncalls is the sum of both.
+const RESUMED = [
+	['started', 'calls', 'ncalls without resumptions of generators and coroutines'],
+	['resumed', 'resumed', 'of ncalls, resumptions of generators and coroutines'],
+];
 const TIMES = [
 	['tot_cpu', 'tottime cpu', 'CPU time in the function itself', 'cpu'],
 	['cum_cpu', 'cumtime cpu', 'CPU time including what it called; recursion counted once', 'cpu'],
@@ -62,7 +67,7 @@ const DURATIONS = ['cpu', 'wall'].flatMap((clock) =>
 		'wall',
 	]),
 );
-const SHOWN = new Set(['ncalls', 'tot_cpu', 'cum_cpu', 'tot_wall', 'cum_wall', 'wait']);
+const SHOWN = new Set(['ncalls', 'resumed', 'tot_cpu', 'cum_cpu', 'tot_wall', 'cum_wall', 'wait']);
 const NARROW = 92;
 
 // Shares of a total have a bar behind them: the field with the total of such a field.
@@ -81,6 +86,7 @@ function figuresOf(report) {
 
 	return [
 		...CALLS.filter(measured).map(figure(count, (n) => `${count(n)} calls`)),
+		...(report.resumed ? RESUMED : []).map(figure(count, (n) => `${count(n)}`)),
 		...TIMES.filter(measured).map(figure(time, nanoseconds)),
 		...(report.durations ? DURATIONS : []).map(figure(time, nanoseconds)),
 		...optional,

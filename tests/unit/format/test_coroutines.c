@@ -61,6 +61,33 @@ static void assert_has(const char *text, const char *what)
 	cr_assert(strstr(text, what), "no \"%s\" in:\n%s", what, text);
 }
 
+/* ncalls counts resumptions as well, as cProfile does; they are told apart beside it. */
+Test(coroutines, calls_and_resumptions)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build();
+	struct format_opts file = {.columns = "calls,resumed", .sort = "ncalls"};
+	struct format_opts screen = {.width = 100, .sort = "ncalls"};
+	struct format_opts thread = {.width = 100, .filter = {.tid = 42}};
+	_cleanup_free_ char *text = report_new("text", s, &file, NULL);
+	_cleanup_free_ char *terminal = report_new("text", s, &screen, NULL);
+	_cleanup_free_ char *one = report_new("text", s, &thread, NULL);
+	_cleanup_free_ char *json = report_new("json", s, &file, NULL);
+	_cleanup_free_ char *html = report_new("html", s, &file, NULL);
+
+	assert_has(text, "        9    0.000    0.000    0.000    0.000          3          6 "
+			 "/srv/app.py:10(fetch)\n");
+	assert_has(text, "        9    0.000    0.000    0.000    0.000          9          0 "
+			 "/srv/app.py:20(read)\n");
+	assert_has(text,
+		   "          1          - /usr/lib/python3.11/asyncio/base_events.py:1(loop)\n");
+	assert_has(terminal, "\n      3+6    0.000 ");
+	assert_has(terminal, "\n        9    0.000 ");
+	assert_has(terminal, "   + is followed by resumptions of generators and coroutines\n");
+	cr_assert(!strchr(one, '+'), "coroutines are not a thread's: %s", one);
+	assert_has(json, "\"ncalls\":9,\"pcalls\":9,\"resumed\":6,");
+	assert_has(html, "\"resumed\":[");
+}
+
 Test(coroutines, report)
 {
 	struct snapshot *s = build();
