@@ -2,15 +2,14 @@
 /* snapshot writes a profile; callers, callees, threads, coroutines and tree are reports of it. */
 #include "cmd.h"
 
+#include <errno.h>
+
 #include "format/format.h"
 #include "query.h"
 
 /* clang-format off: rows are macros */
 static const struct opt snapshot_opts[] = {
-	QUERY_OPT_FORMAT,
-	QUERY_OPTS_ALL,
-	QUERY_OPTS_TREE,
-	{NULL},
+	QUERY_OPT_FORMAT, QUERY_OPTS_ALL, QUERY_OPTS_SINCE, QUERY_OPTS_TREE, {NULL},
 };
 
 static const struct opt report_opts[] = {
@@ -31,6 +30,10 @@ static int run_snapshot(const struct cmd_call *call, struct diag *diag)
 	const struct format *unused;
 	/* the daemon knows the names of its formats */
 	int r = q->format ? 0 : format_choose(NULL, q->output, &unused, diag);
+
+	if (r == 0 && q->since && q->since_last)
+		r = diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "use one of them",
+			     "--since NAME and --since-last exclude each other");
 
 	return r < 0 ? r : query_run(call, q, query_format(q), diag);
 }

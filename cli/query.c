@@ -3,11 +3,15 @@
 #include "query.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/outfile.h"
 #include "base/terminal.h"
 #include "format/format.h"
+
+#define MARK_SIZE 64
 
 const char *const query_clocks[] = {"", "cpu", "wall", NULL};
 
@@ -41,10 +45,25 @@ const char *query_format(const struct query *q)
 	return f ? f->name : "text";
 }
 
+/* The user's name for the last snapshot, in a terminal one of its session. */
+static const char *own_mark(char name[MARK_SIZE])
+{
+	int tty = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (tty < 0) {
+		snprintf(name, MARK_SIZE, "user-%u", (unsigned int)getuid());
+		return name;
+	}
+	close(tty);
+	snprintf(name, MARK_SIZE, "user-%u-session-%d", (unsigned int)getuid(), (int)getsid(0));
+	return name;
+}
+
 char *query_path(struct client *c, const struct query *q, const char *format, char *const *patterns,
 		 int n, FILE *out)
 {
 	char *path = client_add_param(c, strdup("/v1/snapshot"), "format", format);
+	char mark[MARK_SIZE];
 
 	path = add_number(c, path, "pid", (uint64_t)q->pid);
 	path = add_number(c, path, "tid", (uint64_t)q->tid);
@@ -61,6 +80,10 @@ char *query_path(struct client *c, const struct query *q, const char *format, ch
 	path = add_flag(c, path, "verbose", q->verbose);
 	path = add_flag(c, path, "by_thread", q->by_thread);
 	path = add_flag(c, path, "busy", q->busy);
+	path = add_text(c, path, "since",
+			q->since	? q->since
+			: q->since_last ? own_mark(mark)
+					: NULL);
 	if (out) {
 		path = add_flag(c, path, "colour", query_colour(out));
 		path = add_number(c, path, "width", (uint64_t)terminal_columns(out));

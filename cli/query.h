@@ -15,6 +15,8 @@ struct query {
 	int clock;	       /* index into query_clocks; 0: the daemon's default */
 	uint64_t limit, depth; /* 0: not given */
 	bool raw_times, reverse, strip_dirs, only_my_code, verbose, by_thread, busy;
+	bool since_last;
+	const char *since;
 	const char *builtins_of, *columns;
 };
 
@@ -29,6 +31,18 @@ extern const char *const query_clocks[];
 		"format", 'f', OPT_STRING, QUERY_FIELD(format), "FORMAT",                          \
 			"text, pstats, json, ...; default: from the\nextension of FILE, "          \
 			"otherwise text"                                                           \
+	}
+/* For snapshot, which the daemon answers */
+#define QUERY_OPTS_SINCE                                                                           \
+	{"since-last",                                                                             \
+	 0,                                                                                        \
+	 OPT_FLAG,                                                                                 \
+	 QUERY_FIELD(since_last),                                                                  \
+	 NULL,                                                                                     \
+	 "only what happened since the last snapshot with\n--since-last in this terminal"},        \
+	{                                                                                          \
+		"since", 0, OPT_STRING, QUERY_FIELD(since), "NAME",                                \
+			"the same, since the last one with this NAME"                              \
 	}
 #define QUERY_OPT_VERBOSE                                                                          \
 	{                                                                                          \

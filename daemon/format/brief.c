@@ -122,7 +122,8 @@ static void put_time(const struct brief *b, FILE *out)
 
 	if (b->end_unix_ns && gmtime_r(&seconds, &tm))
 		strftime(until, sizeof(until), " until %Y-%m-%d %H:%M:%S UTC", &tm);
-	fprintf(out, "%.3f seconds%s", (double)b->traced_ns / NS, until);
+	fprintf(out, "%.3f seconds%s%s", (double)b->traced_ns / NS,
+		b->first->since ? " since the last snapshot" : "", until);
 	if (b->modes != 1u << MODE_COUNT)
 		fprintf(out, "; %s",
 			b->o->clock == SNAPSHOT_WALL ? "wall time, waiting included" : "CPU time");

@@ -15,12 +15,4 @@ uint64_t coroutine_open(const struct snapshot_coro *c);
 bool coroutine_selected(const struct snapshot *s, const struct snapshot_coro *c,
 			const struct format_opts *o);
 
-/*
- * Returns for each function how many of its calls (ncalls) are resumptions of generators and
- * coroutines; the others start one. RESUMED_NONE: it is no such function, or unknown, as for single
- * threads and in windows. The caller frees it. NULL: out of memory.
- */
-#define RESUMED_NONE UINT64_MAX
-uint64_t *coroutine_resumptions(const struct snapshot *s, const struct view_filter *filter);
-
 #endif

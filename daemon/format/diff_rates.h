@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "format/diff.h"
+#include "format/diff_rows.h"
 
 /*
  * Returns the seconds that the figures of a snapshot cover: the longest time of a target with

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "format/coroutines.h"
 #include "format/quantiles.h"
+#include "format/resumptions.h"
 
 #define WIDTH_MIN 10
 
@@ -156,7 +156,7 @@ int extras_new(const struct view *v, const struct table *t, const struct format_
 		e->total += t->rows[i].listed ? t->rows[i].tt : 0;
 	e->clock = o->clock;
 	e->durations = view_has_durations(v->snapshot, &o->filter);
-	e->resumed = coroutine_resumptions(v->snapshot, &o->filter);
+	e->resumed = resumptions_new(v->snapshot, &o->filter);
 	if (!e->resumed || link_rows(e, t) < 0)
 		return -ENOMEM;
 	*ret = TAKE_PTR(e);

@@ -35,7 +35,7 @@ DEFINE_FREEP(struct extras, extras_free)
  * unknown.
  */
 void extras_print_titles(const struct extras *e, FILE *out);
-/* Returns how many of a row's calls are resumptions; RESUMED_NONE: see coroutine_resumptions(). */
+/* Returns how many of a row's calls are resumptions; RESUMED_NONE: see resumptions_new(). */
 uint64_t extras_resumed(const struct extras *e, uint32_t row);
 
 size_t extras_columns(const struct extras *e); /* the width of all */

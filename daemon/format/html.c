@@ -20,9 +20,9 @@
 #include <string.h>
 
 #include "base/strtab.h"
-#include "format/coroutines.h"
 #include "format/names.h"
 #include "format/provenance.h"
+#include "format/resumptions.h"
 #include "format/writers.h"
 #include "snapshot/lines.h"
 
@@ -518,7 +518,7 @@ static int put_provenance(struct writer *w)
 /* Per function: how many of its calls are resumptions; null if it is no generator or coroutine. */
 static int put_resumed(struct writer *w)
 {
-	_cleanup_free_ uint64_t *resumed = coroutine_resumptions(w->s, &w->o->filter);
+	_cleanup_free_ uint64_t *resumed = resumptions_new(w->s, &w->o->filter);
 
 	if (!resumed)
 		return -ENOMEM;

@@ -16,6 +16,7 @@
 #include "format/names.h"
 #include "format/provenance.h"
 #include "format/quantiles.h"
+#include "format/resumptions.h"
 #include "format/writers.h"
 #include "snapshot/lines.h"
 #include "snapshot/pseudo.h"
@@ -30,7 +31,7 @@ struct writer {
 	uint32_t *thread_at; /* index in `threads`; SNAPSHOT_NONE: left out */
 	uint32_t *node_at;
 	uint64_t (*outside)[SNAPSHOT_CLOCKS]; /* per thread: the figures of its "<outside>" row */
-	const uint64_t *resumed;	      /* per function, see coroutine_resumptions() */
+	const uint64_t *resumed;	      /* per function, see resumptions_new() */
 	bool durations; /* functions have durations, valid for the written threads */
 	bool errors;	/* figures have standard errors, valid for the written threads */
 	bool lines;	/* functions have lines, valid for the written threads */
@@ -577,7 +578,7 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 	_cleanup_free_ uint32_t *node_at = new_indices(s->nnodes);
 	_cleanup_free_ uint64_t(*outside)[SNAPSHOT_CLOCKS] =
 		calloc((size_t)s->nthreads + 1, sizeof(*outside));
-	_cleanup_free_ uint64_t *resumed = coroutine_resumptions(s, &o->filter);
+	_cleanup_free_ uint64_t *resumed = resumptions_new(s, &o->filter);
 	struct writer w = {.s = s,
 			   .resumed = resumed,
 			   .v = v,

@@ -303,6 +303,8 @@ static json_t *target_json(const struct snapshot *s, const struct snapshot_targe
 	set(ret, "misses_calls", json_boolean(t->misses_calls), &ok);
 	set(ret, "alive", json_boolean(t->alive), &ok);
 	set(ret, "tracing", json_boolean(t->tracing), &ok);
+	if (t->since)
+		set(ret, "since", json_true(), &ok);
 	set_process_tree(ret, t, &ok);
 	set_times(ret, t, &ok);
 	set_quality(ret, s, t, &ok);
@@ -622,7 +624,8 @@ static void say_target(struct lines *l, const struct snapshot_target *t)
 	say(l, "executable", "%s", known(t->exe));
 	say(l, "python", "%s, %s, build-id %s", known(t->python_version), known(t->python_file),
 	    known(t->build_id));
-	say(l, "start", "%s", iso8601(t->start_unix_ns, start));
+	say(l, "start", "%s%s", iso8601(t->start_unix_ns, start),
+	    t->since ? ", the last snapshot" : "");
 	say(l, "end", "%s, traced for %.3f seconds", iso8601(t->end_unix_ns, end),
 	    (double)t->traced_ns / NS);
 	if (t->mechanism)

@@ -11,9 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "format/coroutines.h"
 #include "format/extras.h"
 #include "format/names.h"
+#include "format/resumptions.h"
 #include "format/screen.h"
 #include "format/selection.h"
 #include "format/writers.h"

@@ -13,13 +13,14 @@
 #include "base/bounded.h"
 #include "snapshot/correct.h"
 #include "snapshot/pseudo.h"
+#include "snapshot/since.h"
 
 #define STACK_BYTES ((size_t)8 << 20)
 
 struct render {
 	pthread_t thread;
 	bool started, joined;
-	struct snapshot *snapshot;
+	struct snapshot *snapshot, *before;
 	struct snapshot_query query;
 	size_t held, max;
 	struct bounded_room room;
@@ -55,7 +56,8 @@ static int write_profile(struct render *r, struct diag *diag)
 	struct stat st;
 	int err;
 
-	if ((!q->raw && snapshot_correct(s) < 0) || snapshot_pseudo(s) < 0)
+	if ((r->before && snapshot_subtract(s, r->before) < 0) ||
+	    (!q->raw && snapshot_correct(s) < 0) || snapshot_pseudo(s) < 0)
 		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
 	if (!q->clock_given)
 		q->opts.clock = s->clock;
@@ -128,17 +130,19 @@ static int start_thread(struct render *r)
 	return -err;
 }
 
-int render_start(struct snapshot *s, const struct snapshot_query *q, size_t held, size_t max,
-		 struct render **ret, struct diag *diag)
+int render_start(struct snapshot *s, struct snapshot *before, const struct snapshot_query *q,
+		 size_t held, size_t max, struct render **ret, struct diag *diag)
 {
 	_cleanup_(render_freep) struct render *r = calloc(1, sizeof(*r));
 	int err;
 
 	if (!r) {
 		snapshot_free(s);
+		snapshot_free(before);
 		return diag_errno(diag, ENOMEM, "cannot write the profile");
 	}
 	r->snapshot = s;
+	r->before = before;
 	r->fd = -1;
 	r->held = held;
 	r->max = max;
@@ -187,5 +191,6 @@ void render_free(struct render *r)
 	join(r);
 	closep(&r->fd);
 	snapshot_free(r->snapshot);
+	snapshot_free(r->before);
 	free(r);
 }

@@ -19,11 +19,12 @@
 struct render;
 
 /*
- * Start formatting s. Takes ownership of s, even on failure; copies what q refers to. held: bytes
+ * Start formatting s, less the figures of `before` (NULL: all). Takes ownership of both, even on
+ * failure; copies what q refers to. held: bytes
  * of profiles being sent; max: limit including this one. Returns 0 or a negative errno.
  */
-int render_start(struct snapshot *s, const struct snapshot_query *q, size_t held, size_t max,
-		 struct render **ret, struct diag *diag);
+int render_start(struct snapshot *s, struct snapshot *before, const struct snapshot_query *q,
+		 size_t held, size_t max, struct render **ret, struct diag *diag);
 
 /* Has the thread finished or failed? Does not block. */
 bool render_done(struct render *r);

@@ -400,7 +400,7 @@ static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
 static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			   struct response *rs, struct diag *diag)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL, *before = NULL;
 	struct snapshot_query q = {0};
 	int r;
 
@@ -408,13 +408,16 @@ static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid
 	r = snapshot_query_parse(rq, &q, diag);
 	if (r < 0)
 		return r;
-	r = sessions_snapshot(ctx->sessions, (pid_t)q.opts.filter.pid, &s, diag);
+	/* a mark is of all targets, as the next request may select another one */
+	r = sessions_snapshot(ctx->sessions, q.since ? 0 : (pid_t)q.opts.filter.pid, &s, diag);
+	if (r == 0)
+		r = check_tid(s, q.opts.filter.tid, diag);
+	if (r == 0 && q.since)
+		r = marks_exchange(&ctx->marks, q.since, s, &before, diag);
 	if (r < 0)
 		return r;
-	r = check_tid(s, q.opts.filter.tid, diag);
-	if (r < 0)
-		return r;
-	r = render_start(TAKE_PTR(s), &q, ctx->held, bodies_max(ctx), &ctx->render, diag);
+	r = render_start(TAKE_PTR(s), TAKE_PTR(before), &q, ctx->held, bodies_max(ctx),
+			 &ctx->render, diag);
 	return r < 0 ? r : -EINPROGRESS;
 }
 

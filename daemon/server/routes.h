@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/marks.h"
 #include "server/peer.h"
 #include "server/places.h"
 #include "server/request.h"
@@ -25,9 +26,10 @@ struct routes_ctx {
 	size_t bodies_max;     /* 0: ROUTES_BODIES_MAX */
 	struct render *render; /* the profile being written; NULL: none */
 	struct dropped_clients dropped;
-	bool starting; /* the targets of the command line are still being attached */
-	bool draining; /* shutting down: requests get 503 */
-	bool stopped;  /* shutting down, and results are written */
+	struct marks marks; /* of snapshots that the next ones count from */
+	bool starting;	    /* the targets of the command line are still being attached */
+	bool draining;	    /* shutting down: requests get 503 */
+	bool stopped;	    /* shutting down, and results are written */
 	/* Stop the daemon. -EINPROGRESS: call it again when `stopped` is set, as results are not
 	 * written yet. Any other error is sent to the client, but the daemon stops nevertheless. */
 	int (*shutdown)(void *ctx, struct diag *diag);

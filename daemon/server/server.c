@@ -642,5 +642,6 @@ void server_free(struct server *srv)
 	srv->drain_timer = NULL; /* closing connections completes requests */
 	if (srv->mhd)
 		MHD_stop_daemon(srv->mhd);
+	marks_deinit(&srv->routes.marks);
 	free(srv);
 }

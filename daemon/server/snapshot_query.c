@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "server/marks.h"
 
 #define WIDTH_MAX 10000
 
@@ -135,6 +136,9 @@ int snapshot_query_parse(const struct request *rq, struct snapshot_query *q, str
 	if (r < 0)
 		return r;
 	q->opts.filter = (struct view_filter){.pid = (uint32_t)pid, .tid = (uint32_t)tid};
+	q->since = request_get(rq, "since");
+	if (q->since && marks_check(q->since, diag) < 0)
+		return -EINVAL;
 	q->opts.sort = request_get(rq, "sort");
 	q->opts.columns = request_get(rq, "columns");
 	q->opts.builtins_of = request_get(rq, "builtins_of");

@@ -12,7 +12,7 @@
 /* The parameters of GET /v1/snapshot, for struct route */
 #define SNAPSHOT_QUERY_PARAMS                                                                      \
 	"format,pid,tid,clock,raw,sort,limit,restrict,reverse,strip_dirs,only_my_code,"            \
-	"builtins_of,columns,depth,min_share,colour,verbose,width,by_thread,busy"
+	"builtins_of,columns,depth,min_share,colour,verbose,width,by_thread,busy,since"
 
 /* Valid as long as the request, whose strings it uses. Must not be copied, as opts.restrict_ points
  * into it. */
@@ -21,7 +21,8 @@ struct snapshot_query {
 	struct format_opts opts;
 	const char *restricts[REQUEST_PARAMS_MAX + 1]; /* ends with NULL */
 	bool clock_given;
-	bool raw; /* do not subtract the probes' time */
+	const char *since; /* the name of a mark; NULL: everything */
+	bool raw;	   /* do not subtract the probes' time */
 };
 
 /* Fill q, which must be zeroed. -EINVAL, exit code PYP_EXIT_USAGE: a value is invalid. */

@@ -39,7 +39,7 @@ static bool str_equal(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool func_equal(const struct snapshot_func *a, const struct snapshot_func *b)
+bool snapshot_func_equal(const struct snapshot_func *a, const struct snapshot_func *b)
 {
 	return a->firstlineno == b->firstlineno && a->variant == b->variant &&
 	       a->pseudo == b->pseudo && str_equal(a->name, b->name) &&
@@ -52,7 +52,7 @@ static uint64_t hash_str(uint64_t seed, const char *s)
 	return s ? strtab_hash(seed, s, strlen(s) + 1) : strtab_hash(seed, "", 0) + 1;
 }
 
-static uint64_t func_hash(const struct snapshot_func *f)
+uint64_t snapshot_func_hash(const struct snapshot_func *f)
 {
 	const uint64_t numbers[] = {(uint64_t)f->firstlineno, f->variant, f->pseudo};
 	uint64_t h = strtab_hash(0, numbers, sizeof(numbers));
@@ -73,12 +73,12 @@ static int copy_str(struct merger *m, const char **str)
 static int add_func(struct merger *m, const struct snapshot_func *f, uint32_t *ret)
 {
 	uint32_t first = SNAPSHOT_NONE, at = m->s->nfuncs;
-	uint64_t hash = func_hash(f);
+	uint64_t hash = snapshot_func_hash(f);
 	struct snapshot_func *copy;
 
 	map_get(&m->funcs, hash, &first);
 	for (uint32_t i = first; i != SNAPSHOT_NONE; i = m->same_hash[i]) {
-		if (!func_equal(&m->s->funcs[i], f))
+		if (!snapshot_func_equal(&m->s->funcs[i], f))
 			continue;
 		snapshot_add_variance(&m->s->funcs[i], f->variance);
 		*ret = i;

@@ -23,4 +23,8 @@ bool snapshot_overlap(const struct snapshot *a, const struct snapshot *b, uint32
  */
 int snapshot_merge(const struct snapshot *const *list, size_t n, struct snapshot **ret);
 
+/* Returns whether two functions of any snapshots are the same, and a hash of what they have in common. */
+bool snapshot_func_equal(const struct snapshot_func *a, const struct snapshot_func *b);
+uint64_t snapshot_func_hash(const struct snapshot_func *f);
+
 #endif

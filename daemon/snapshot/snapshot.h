@@ -272,6 +272,7 @@ struct snapshot_target {
 	bool builtins;			   /* calls of C functions are included */
 	bool misses_calls; /* a warning's cause hid calls or may have: counts are lower bounds */
 	bool alive, tracing;
+	bool since;	      /* figures since an earlier snapshot only, see snapshot/since.h */
 	bool follows;	      /* its children are followed */
 	uint32_t parent;      /* followed: pid of the process that forked it; 0: none */
 	uint32_t folded;      /* number of processes in this target; 0: one */

@@ -44,7 +44,7 @@ Test(render, writes_a_file_in_memory)
 	char *text;
 
 	response_init(&rs);
-	assert_ok(render_start(some_snapshot(), &q, 0, 1 << 20, &r, &diag));
+	assert_ok(render_start(some_snapshot(), NULL, &q, 0, 1 << 20, &r, &diag));
 	wait_until_done(r);
 	assert_diag_ok(render_take(r, &rs, &diag), &diag);
 	cr_assert(rs.status == 200 && rs.fd >= 0 && rs.size > 10);
@@ -72,7 +72,7 @@ Test(render, copies_the_query)
 	q.restricts[0] = pattern;
 	q.opts.restrict_ = q.restricts;
 	q.opts.nrestrict = 1;
-	assert_ok(render_start(some_snapshot(), &q, 0, 1 << 20, &r, &diag));
+	assert_ok(render_start(some_snapshot(), NULL, &q, 0, 1 << 20, &r, &diag));
 	memset(sort, 'x', sizeof(sort) - 1);
 	memset(pattern, '(', sizeof(pattern) - 1);
 	memset(&q, 0xff, sizeof(q));
@@ -91,7 +91,7 @@ static int refused(size_t held, size_t max)
 	int err;
 
 	response_init(&rs);
-	assert_ok(render_start(some_snapshot(), &q, held, max, &r, &diag));
+	assert_ok(render_start(some_snapshot(), NULL, &q, held, max, &r, &diag));
 	err = render_take(r, &rs, &diag);
 	cr_assert(rs.fd < 0 && diag.msg[0] && diag.hint[0]);
 	render_free(r);
@@ -111,7 +111,7 @@ Test(render, may_be_freed_while_it_is_written)
 	struct render *r = NULL;
 	struct diag diag = {0};
 
-	assert_ok(render_start(some_snapshot(), &q, 0, 1 << 20, &r, &diag));
+	assert_ok(render_start(some_snapshot(), NULL, &q, 0, 1 << 20, &r, &diag));
 	render_free(r);
 	check_no_leaks();
 }

@@ -401,6 +401,26 @@ Test(routes, snapshot_reports)
 	teardown();
 }
 
+/* The second request with a name gets the interval; the fake's figures are always the same. */
+Test(routes, snapshot_since)
+{
+	char *body;
+
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(ask("GET", "/v1/snapshot?since=me&verbose=1", ""), 200);
+		body = snapshot_body();
+		cr_assert(!strstr(body, ", the last snapshot") == (i == 0), "%s", body);
+		cr_assert(!strstr(body, "         0 function calls") == (i == 0), "%s", body);
+		free(body);
+	}
+	cr_assert_eq(ask("GET", "/v1/snapshot?since=other&verbose=1", ""), 200);
+	body = snapshot_body();
+	cr_assert(!strstr(body, ", the last snapshot"), "%s", body);
+	free(body);
+	marks_deinit(&ctx.marks);
+	teardown();
+}
+
 Test(routes, snapshot_refuses)
 {
 	const char *bad[] = {"format=nope",  "format=",	      "clock=cpuu",
@@ -410,7 +430,7 @@ Test(routes, snapshot_refuses)
 			     "depth=0",	     "depth=x",	      "min_share=101",
 			     "min_share=-1", "min_share=1e1", "reverse=maybe",
 			     "colour=red",   "nope=1",	      "width=x",
-			     "verbose=2x"};
+			     "verbose=2x",   "since=a/b",     "since="};
 	char uri[128];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
