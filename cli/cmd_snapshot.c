@@ -68,11 +68,6 @@ static int run_counters(const struct cmd_call *call, struct diag *diag)
 	return query_run(call, call->opts, "counters", diag);
 }
 
-static int run_waits(const struct cmd_call *call, struct diag *diag)
-{
-	return query_run(call, call->opts, "waits", diag);
-}
-
 static int run_gil(const struct cmd_call *call, struct diag *diag)
 {
 	return query_run(call, call->opts, "gil", diag);
@@ -105,8 +100,6 @@ const struct cmd cmd_coroutines = REPORT("coroutines",
 const struct cmd cmd_tree = REPORT("tree", "Calling-context tree", tree_opts, run_tree);
 const struct cmd cmd_counters = REPORT("counters", "Resource counters of each function, if enabled",
 				       report_opts, run_counters);
-const struct cmd cmd_waits = REPORT("waits", "Reasons why each function waited: GIL, locks, I/O",
-				    report_opts, run_waits);
 const struct cmd cmd_gil =
 	REPORT("gil", "Functions that held the GIL while others waited", report_opts, run_gil);
 const struct cmd cmd_memory =

@@ -35,6 +35,9 @@ static inline int wait_is_io(enum wait_reason w)
 	return w >= WAIT_disk && w <= WAIT_device;
 }
 
+/* The number of longest waits that a profile keeps of each reason. */
+#define WAIT_LONGEST 16u
+
 /* System calls with numbers from this one on are not distinguished. */
 #define WAIT_SYSCALLS 512
 

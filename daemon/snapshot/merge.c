@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "base/strtab.h"
+#include "base/wait.h"
 #include "snapshot/lines.h"
 
 struct merger {
@@ -473,10 +474,31 @@ static void add_gil_pair(struct merger *m, const struct snapshot_gil_pair *p)
 	s->gil_pairs[s->ngil_pairs++] = (struct snapshot_gil_pair){p->pid, holder, waiter, p->ns};
 }
 
+/* Where to put a wait: a new place, that of the shortest one of its reason, or NULL: it is shorter. */
+static struct snapshot_wait *place_of_wait(struct snapshot *s, const struct snapshot_wait *w)
+{
+	struct snapshot_wait *least = NULL;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->nwaits; i++) {
+		if (s->waits[i].why != w->why)
+			continue;
+		n++;
+		if (!least || s->waits[i].ns < least->ns)
+			least = &s->waits[i];
+	}
+	if (n < WAIT_LONGEST)
+		return &s->waits[s->nwaits++];
+	return least->ns < w->ns ? least : NULL;
+}
+
+/* As of one process, some of each reason are kept. */
 static int add_wait(struct merger *m, const struct snapshot_wait *w)
 {
-	struct snapshot_wait *copy = &m->s->waits[m->s->nwaits++];
+	struct snapshot_wait *copy = place_of_wait(m->s, w);
 
+	if (!copy)
+		return 0;
 	*copy = *w;
 	copy->func = func_in(m, w->func);
 	return copy_str(m, &copy->syscall);
@@ -506,7 +528,7 @@ static int add_snapshot(struct merger *m, const struct snapshot *s, bool first)
 }
 
 struct sizes {
-	uint64_t targets, threads, funcs, nodes, coros, gil_pairs, waits;
+	uint64_t targets, threads, funcs, nodes, coros, gil_pairs;
 };
 
 /* Reserves room for the case that nothing matches. */
@@ -525,15 +547,13 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 		columns |= snapshot_columns(s);
 		sum.coros += s->ncoros;
 		sum.gil_pairs += s->ngil_pairs;
-		sum.waits += s->nwaits;
 		most.threads = s->nthreads > most.threads ? s->nthreads : most.threads;
 		most.funcs = s->nfuncs > most.funcs ? s->nfuncs : most.funcs;
 		most.nodes = s->nnodes > most.nodes ? s->nnodes : most.nodes;
 	}
 	if (sum.targets >= SNAPSHOT_NONE || sum.threads >= SNAPSHOT_NONE ||
 	    sum.funcs >= SNAPSHOT_NONE || sum.nodes >= SNAPSHOT_NONE ||
-	    sum.coros >= SNAPSHOT_NONE || sum.gil_pairs >= SNAPSHOT_NONE ||
-	    sum.waits >= SNAPSHOT_NONE)
+	    sum.coros >= SNAPSHOT_NONE || sum.gil_pairs >= SNAPSHOT_NONE)
 		return -E2BIG;
 	m->s->targets = snapshot_alloc(m->s, sum.targets + 1, sizeof(*m->s->targets));
 	m->s->threads = snapshot_alloc(m->s, sum.threads + 1, sizeof(*m->s->threads));
@@ -543,7 +563,7 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 		return -ENOMEM;
 	m->s->coros = snapshot_alloc(m->s, sum.coros + 1, sizeof(*m->s->coros));
 	m->s->gil_pairs = snapshot_alloc(m->s, sum.gil_pairs + 1, sizeof(*m->s->gil_pairs));
-	m->s->waits = snapshot_alloc(m->s, sum.waits + 1, sizeof(*m->s->waits));
+	m->s->waits = snapshot_alloc(m->s, (size_t)WAITS * WAIT_LONGEST, sizeof(*m->s->waits));
 	m->same_hash = calloc(sum.funcs + 1, sizeof(*m->same_hash));
 	m->thread_at = calloc(most.threads + 1, sizeof(*m->thread_at));
 	m->func_at = calloc(most.funcs + 1, sizeof(*m->func_at));

@@ -321,6 +321,27 @@ static void subtract_pairs(struct subtraction *d)
 	}
 }
 
+/* Waits that the earlier snapshot has are not of the interval. */
+static void subtract_longest(struct subtraction *d)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < d->s->nwaits; k++) {
+		const struct snapshot_wait *w = &d->s->waits[k];
+		bool old = false;
+
+		for (uint32_t i = 0; i < d->before->nwaits && !old; i++) {
+			const struct snapshot_wait *b = &d->before->waits[i];
+
+			old = b->pid == w->pid && b->tid == w->tid && b->end_ns == w->end_ns &&
+			      b->ns == w->ns;
+		}
+		if (!old)
+			d->s->waits[n++] = *w;
+	}
+	d->s->nwaits = n;
+}
+
 /* ---- targets ---- */
 
 static void subtract_waits(struct snapshot_waits *from, const struct snapshot_waits *b)
@@ -422,6 +443,7 @@ int snapshot_subtract(struct snapshot *s, const struct snapshot *before)
 	subtract_nodes(&d);
 	subtract_funcs(&d);
 	subtract_coros(&d);
+	subtract_longest(&d);
 	subtract_pairs(&d);
 	return subtract_targets(&d);
 }
@@ -440,12 +462,12 @@ static int copy_array(struct snapshot *to, void *ret, const void *array, size_t 
 	return 0;
 }
 
-/* What snapshot_merge() leaves out, because it has no meaning for a sum. */
+/* What snapshot_merge() leaves out, because it has no meaning for a sum, or limits. */
 static int copy_rest(struct snapshot *to, const struct snapshot *s)
 {
-	if (copy_array(to, &to->gil_pairs, s->gil_pairs, s->ngil_pairs, sizeof(*s->gil_pairs)) < 0)
+	if (copy_array(to, &to->waits, s->waits, s->nwaits, sizeof(*s->waits)) < 0)
 		return -ENOMEM;
-	to->ngil_pairs = s->ngil_pairs;
+	to->nwaits = s->nwaits;
 	for (uint32_t i = 0; i < s->ntargets; i++) {
 		const struct snapshot_sampled *from = &s->targets[i].beside.trace;
 		struct snapshot_sampled *trace = &to->targets[i].beside.trace;

@@ -7,8 +7,6 @@
 
 #include "base/wait.h"
 
-#define LONGEST_WAITS 16u /* for each reason */
-
 struct long_wait {
 	uint64_t ns, end_ts; /* end_ts: CLOCK_MONOTONIC */
 	uint32_t tid;
@@ -20,7 +18,7 @@ struct long_wait {
 /* All zero: empty. The waits of a reason have no order. */
 struct longest {
 	struct {
-		struct long_wait v[LONGEST_WAITS];
+		struct long_wait v[WAIT_LONGEST];
 		uint32_t n, least; /* least: index of the shortest one, if all are used */
 	} of[WAITS];
 };

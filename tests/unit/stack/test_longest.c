@@ -21,14 +21,14 @@ Test(longest, those_of_each_reason)
 	for (uint32_t i = 1; i <= 1000; i++)
 		longest_add(&l, WAIT_lock, &(struct long_wait){.ns = i * 7919u % 1009u});
 	longest_add(&l, WAIT_disk, &(struct long_wait){.ns = 3, .fd = 4});
-	cr_assert(l.of[WAIT_lock].n == LONGEST_WAITS && l.of[WAIT_disk].n == 1 &&
+	cr_assert(l.of[WAIT_lock].n == WAIT_LONGEST && l.of[WAIT_disk].n == 1 &&
 		  l.of[WAIT_disk].v[0].fd == 4);
-	for (uint32_t i = 0; i < LONGEST_WAITS; i++) {
+	for (uint32_t i = 0; i < WAIT_LONGEST; i++) {
 		least = l.of[WAIT_lock].v[i].ns < least ? l.of[WAIT_lock].v[i].ns : least;
 		sum += l.of[WAIT_lock].v[i].ns;
 	}
 	/* of the 1000 different lengths of 1 to 1008, all but nine */
-	cr_assert(least >= 1008 - LONGEST_WAITS - 9 && sum > 15 * least, "least %lu", least);
+	cr_assert(least >= 1008 - WAIT_LONGEST - 9 && sum > 15 * least, "least %lu", least);
 }
 
 static struct snapshot *recorded(const char *script)
