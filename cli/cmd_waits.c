@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "descriptor.h"
+#include "find/descriptor.h"
 #include "longest_text.h"
 #include "query.h"
 #include "saved.h"

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/wait.h"
-#include "descriptor.h"
+#include "find/descriptor.h"
 #include "format/names.h"
 #include "format/restrict.h"
 

@@ -38,10 +38,10 @@ struct format_opts {
 	const char *columns;	 /* text: additional columns, see extras.h; NULL: none */
 	bool colour;		 /* emphasis in text formats, for terminals; never for files */
 	bool verbose;		 /* text: the whole provenance instead of four lines */
-	uint32_t width;	  /* text: columns of the terminal; 0: a file, in which nothing is cut */
-	bool by_thread;	  /* tree: one per thread */
-	bool busy;	  /* reports: leave out waits for work, see stats/reduce.h */
-	uint32_t depth;	  /* tree: number of levels; 0: the default */
+	uint32_t width; /* text: columns of the terminal; 0: a file, in which nothing is cut */
+	bool by_thread; /* tree: one per thread */
+	bool busy;	/* reports: leave out waits for work, see stats/reduce.h */
+	uint32_t depth; /* tree: number of levels; 0: the default */
 	const struct format_source *source; /* lines: NULL: only line numbers */
 	double min_share; /* tree: percent of the total; 0: the default, negative: no limit */
 };

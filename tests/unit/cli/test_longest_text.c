@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/wait.h"
-#include "descriptor.h"
+#include "find/descriptor.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a file descriptor of a process is now: a path, a pipe, a socket and its peer. */
-#ifndef PYPROFCTL_DESCRIPTOR_H
-#define PYPROFCTL_DESCRIPTOR_H
+#ifndef PYPROF_FIND_DESCRIPTOR_H
+#define PYPROF_FIND_DESCRIPTOR_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Describing descriptors: see descriptor.h. Formats: proc(5), "/proc/net/tcp". */
-#include "descriptor.h"
+#include "find/descriptor.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
