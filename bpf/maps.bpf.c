@@ -18,7 +18,7 @@ const volatile struct pyp_sampling sampling = {};
 
 __u32 active = 0;
 __u32 target_tgid = 0;
-__u64 gauge_ns = 0, gauge_n = 0;
+__u64 latency_ns = 0, latency_n = 0;
 __u32 follow = 0;
 __u32 epoch = 0;
 __u32 woken = 0;

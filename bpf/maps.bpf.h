@@ -28,12 +28,12 @@ extern const volatile struct pyp_layout layout;
 extern const volatile struct pyp_sampling sampling;
 
 /* State that changes while programs run. */
-extern __u32 active;		/* PYP_ACTIVE_*; the daemon sets it, an exec clears it */
-extern __u32 target_tgid;	/* in the daemon's pid namespace; see probe_set_target */
-extern __u64 gauge_ns, gauge_n; /* ns from clock to end of program, summed; number of events */
-extern __u32 follow;		/* 1: report children and grandchildren at once */
-extern __u32 epoch;		/* increased at attach; invalidates what is known about threads */
-extern __u32 woken;		/* 1: daemon woken for a half-full ring and not drained since */
+extern __u32 active;		    /* PYP_ACTIVE_*; the daemon sets it, an exec clears it */
+extern __u32 target_tgid;	    /* in the daemon's pid namespace; see probe_set_target */
+extern __u64 latency_ns, latency_n; /* ns from clock to end of program, summed; number of events */
+extern __u32 follow;		    /* 1: report children and grandchildren at once */
+extern __u32 epoch; /* increased at attach; invalidates what is known about threads */
+extern __u32 woken; /* 1: daemon woken for a half-full ring and not drained since */
 extern struct pyp_sampling_at sampling_at;
 extern __u64 stray_ns; /* time (ns) of the last hit between windows: see on_sample */
 extern struct pyp_trap_samples trap_samples;

@@ -9,15 +9,15 @@ __noinline int wake_check(void)
 	return BPF_RB_FORCE_WAKEUP;
 }
 
-#define GAUGE_MOST_NS 1024 /* longer times mean that an interrupt occurred */
+#define LATENCY_MOST_NS 1024 /* longer times mean that an interrupt occurred */
 
-__noinline int gauge_take(__u64 ts)
+__noinline int latency_take(__u64 ts)
 {
 	__u64 ns = bpf_ktime_get_ns() - ts;
 
-	if (ns >= GAUGE_MOST_NS)
+	if (ns >= LATENCY_MOST_NS)
 		return 0;
-	__sync_fetch_and_add(&gauge_ns, ns);
-	__sync_fetch_and_add(&gauge_n, 1);
+	__sync_fetch_and_add(&latency_ns, ns);
+	__sync_fetch_and_add(&latency_n, 1);
 	return 0;
 }

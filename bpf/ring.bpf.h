@@ -35,15 +35,15 @@ static __always_inline __u64 wake_flags(__u64 ts)
  * proportion. The program measures that time for one event in 16, excluding those that may wake the
  * daemon. The daemon stores the cost of a hit as a multiple of it.
  */
-#define GAUGE_SAMPLE 15
-#define GAUGE_AT     8
+#define LATENCY_SAMPLE 15
+#define LATENCY_AT     8
 
-int gauge_take(__u64 ts);
+int latency_take(__u64 ts);
 
-static __always_inline void gauge_look(__u64 ts)
+static __always_inline void latency_look(__u64 ts)
 {
-	if ((ts & GAUGE_SAMPLE) == GAUGE_AT)
-		gauge_take(ts);
+	if ((ts & LATENCY_SAMPLE) == LATENCY_AT)
+		latency_take(ts);
 }
 
 #endif

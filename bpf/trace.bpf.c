@@ -47,7 +47,7 @@ static __always_inline int event_submit(struct pyp_rec *r)
 	__u64 ts = r->ts;
 
 	bpf_ringbuf_submit(r, wake_flags(ts));
-	gauge_look(ts);
+	latency_look(ts);
 	return 0;
 }
 

@@ -16,13 +16,13 @@
 #define SLOWDOWN_START 100.0
 #define SLOWDOWN_DECAY 400.0
 
-double cost_scale(const struct cost *c, uint64_t gauges_ns, uint64_t gauges)
+double cost_scale(const struct cost *c, uint64_t latencies_ns, uint64_t latencies)
 {
 	double scale;
 
-	if (!c->known || !c->gauge_ps || gauges < COST_GAUGES)
+	if (!c->known || !c->latency_ps || latencies < COST_LATENCIES)
 		return 1;
-	scale = 1e3 * (double)gauges_ns / (double)gauges / c->gauge_ps;
+	scale = 1e3 * (double)latencies_ns / (double)latencies / c->latency_ps;
 	if (scale < SCALE_MIN)
 		return SCALE_MIN;
 	return scale > SCALE_MAX ? SCALE_MAX : scale;
@@ -44,11 +44,11 @@ struct cost cost_learn(const struct cost *before, const struct cost *measured, d
 {
 	struct cost ret = *measured, then;
 
-	if (!measured->known || !measured->gauge_ps)
+	if (!measured->known || !measured->latency_ps)
 		return measured->known ? *measured : *before;
-	if (!before->known || !before->gauge_ps)
+	if (!before->known || !before->latency_ps)
 		return *measured;
-	then = cost_scaled(before, (double)measured->gauge_ps / before->gauge_ps);
+	then = cost_scaled(before, (double)measured->latency_ps / before->latency_ps);
 	for (int k = 0; k < COST_KINDS; k++) {
 		ret.before[k] = between(then.before[k], measured->before[k], part);
 		ret.after[k] = between(then.after[k], measured->after[k], part);

@@ -4,7 +4,7 @@
  * event's time stamp is taken. verify/measure.c measures it, snapshot/correct.c subtracts it.
  *
  * The cost varies: on a busy machine, hits can take a third longer for some seconds. The
- * probe-latency reference ("gauge") follows that: in the target, the BPF program measures the part
+ * probe-latency reference follows that: in the target, the BPF program measures the part
  * from an event's time stamp to its own end. The whole cost is proportional to it, so present cost
  * = measured cost * (reference now / reference then). (12 runs within a minute: an empty call's two
  * hits took 2267 to 3276 ns, which was 22.2 to 23.4 times the reference.)
@@ -25,17 +25,17 @@ struct cost {
 	bool known;
 	bool synthetic; /* measured on a synthetic program instead of the interpreter */
 	uint32_t before[COST_KINDS], after[COST_KINDS];
-	uint32_t slowdown; /* post-trap slowdown that is not in `after`, ns per hit; only long
+	uint32_t slowdown;   /* post-trap slowdown that is not in `after`, ns per hit; only long
 			    * intervals have all of it */
-	uint32_t gauge_ps; /* probe-latency reference during the measurement, ps; 0: unknown */
+	uint32_t latency_ps; /* probe-latency reference during the measurement, ps; 0: unknown */
 };
 
 /* The minimum number of reference measurements for a scale */
-#define COST_GAUGES 32u
+#define COST_LATENCIES 32u
 
 /* Factor by which hits cost more now than when c was measured, given n reference measurements that
- * took gauges_ns in total. 1 if unknown. */
-double cost_scale(const struct cost *c, uint64_t gauges_ns, uint64_t gauges);
+ * took latencies_ns in total. 1 if unknown. */
+double cost_scale(const struct cost *c, uint64_t latencies_ns, uint64_t latencies);
 
 /*
  * The estimate after another measurement. Measurements of one build, relative to the reference,
@@ -63,7 +63,7 @@ double cost_cold_slope(double cold_ns, double n, double ns);
 /* D for hits that cost hit_ns each, ns */
 double cost_cold(double hit_ns);
 
-/* c with all costs multiplied by scale. gauge_ps stays: it belongs to the original measurement. */
+/* c with all costs multiplied by scale. latency_ps stays: it belongs to the original measurement. */
 struct cost cost_scaled(const struct cost *c, double scale);
 
 #endif

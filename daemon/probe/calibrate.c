@@ -272,7 +272,7 @@ struct measuring {
 	uint8_t last_type;
 	uint64_t last_ts;
 	struct times times[INTERVALS];
-	struct probe_gauge gauge;
+	struct probe_latency latency;
 };
 
 static int interval_of(uint8_t first, uint8_t second)
@@ -361,7 +361,7 @@ static int measure_rounds(const struct scratch *s, struct probe *p, struct measu
 			return -EIO;
 		m->last_type = 0;
 	}
-	m->gauge = probe_gauge(p);
+	m->latency = probe_latency(p);
 	return 0;
 }
 
@@ -412,7 +412,7 @@ struct cost calibrate_synthetic(const struct layout *layout, const struct plan *
 		.yield_enter = median(&m.times[YIELD_ENTER], base),
 	});
 	ret.synthetic = true;
-	if (m.gauge.n)
-		ret.gauge_ps = (uint32_t)(1000 * m.gauge.ns / m.gauge.n);
+	if (m.latency.n)
+		ret.latency_ps = (uint32_t)(1000 * m.latency.ns / m.latency.n);
 	return ret;
 }

@@ -604,9 +604,9 @@ void probe_set_gils(struct probe *p, const struct pyp_gil_range v[PYP_GIL_RANGES
 	memcpy(p->skel->bss->gil_ranges, v, sizeof(p->skel->bss->gil_ranges));
 }
 
-struct probe_gauge probe_gauge(const struct probe *p)
+struct probe_latency probe_latency(const struct probe *p)
 {
-	return (struct probe_gauge){.ns = p->skel->bss->gauge_ns, .n = p->skel->bss->gauge_n};
+	return (struct probe_latency){.ns = p->skel->bss->latency_ns, .n = p->skel->bss->latency_n};
 }
 
 enum probe_mechanism probe_mechanism(const struct probe *p)

@@ -124,10 +124,10 @@ struct pyp_trap_samples probe_trap_samples(const struct probe *p);
  * The probe-latency reference: the time from an event's clock to the end of its program, summed
  * over some events since the probe was opened. See base/cost.h.
  */
-struct probe_gauge {
+struct probe_latency {
 	uint64_t ns, n;
 };
-struct probe_gauge probe_gauge(const struct probe *p);
+struct probe_latency probe_latency(const struct probe *p);
 
 /*
  * Removes breakpoints that a forked child inherited, or makes sure that hits remove them. Returns 0

@@ -125,11 +125,11 @@ static struct thread *running_thread(struct profile *p, const struct event *e)
  * it is newer than the event; in that case the thread's time so far is charged to the stack at the
  * event.
  */
-static void confirm_seed(struct profile *p, struct thread *th, uint64_t ts)
+static void confirm_initial(struct profile *p, struct thread *th, uint64_t ts)
 {
-	bool outdated = ts < th->seed_ts;
+	bool outdated = ts < th->initial_ts;
 
-	th->seed_ts = 0;
+	th->initial_ts = 0;
 	if (outdated)
 		rebuild_drop_all(&p->rb, th, false);
 	if (outdated && th->os_cpu) {
@@ -149,8 +149,8 @@ static struct thread *call_thread_slow(struct profile *p, const struct event *e)
 
 	if (!th)
 		return NULL;
-	if (th->seed_ts)
-		confirm_seed(p, th, e->ts);
+	if (th->initial_ts)
+		confirm_initial(p, th, e->ts);
 	/* A chain whose last record was lost cannot be used. */
 	th->chain_n = 0;
 	th->counters_gap = false;
@@ -360,12 +360,12 @@ static void on_switch(struct profile *p, const struct event *e)
 
 static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 {
-	bool outdated = th->seed_ts && ts < th->seed_ts;
+	bool outdated = th->initial_ts && ts < th->initial_ts;
 	uint32_t n = th->chain_n;
 	uint64_t before;
 
-	if (th->seed_ts)
-		confirm_seed(p, th, ts);
+	if (th->initial_ts)
+		confirm_initial(p, th, ts);
 	th->chain_n = 0;
 	if (th->chain_flags & PYP_CHAIN_RESYNC) {
 		p->resyncs++;

@@ -145,7 +145,7 @@ uint64_t profile_window_part(struct profile *p, uint64_t ts);
  * and its run time. The stack applies if the thread's first event is later than ts; otherwise the
  * event's own chain does. Time is charged from the begin of tracing.
  */
-struct profile_seed {
+struct initial_stack {
 	uint32_t tid;
 	const char *name;
 	bool running;
@@ -153,7 +153,7 @@ struct profile_seed {
 	const struct pyp_chain_frame *frames;
 	size_t n;
 };
-void profile_seed_thread(struct profile *p, uint64_t ts, const struct profile_seed *seed);
+void profile_add_initial(struct profile *p, uint64_t ts, const struct initial_stack *initial);
 
 /*
  * Updates a thread's run time (ns) from the OS, for threads with an initial stack and no context

@@ -28,10 +28,10 @@ void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts)
 	profile_add_ended(p, th);
 }
 
-static void seed_stack(struct profile *p, struct thread *th, const struct profile_seed *seed)
+static void push_initial(struct profile *p, struct thread *th, const struct initial_stack *initial)
 {
 	_cleanup_free_ struct chain_frame *frames = NULL;
-	size_t n = seed->n < PYP_CHAIN_MAX_DEPTH ? seed->n : PYP_CHAIN_MAX_DEPTH;
+	size_t n = initial->n < PYP_CHAIN_MAX_DEPTH ? initial->n : PYP_CHAIN_MAX_DEPTH;
 
 	if (!n)
 		return;
@@ -40,32 +40,32 @@ static void seed_stack(struct profile *p, struct thread *th, const struct profil
 		return;
 	for (size_t i = 0; i < n; i++)
 		frames[i] = (struct chain_frame){
-			.frame = seed->frames[i].frame,
-			.func = codes_func(&p->codes, seed->frames[i].code),
+			.frame = initial->frames[i].frame,
+			.func = codes_func(&p->codes, initial->frames[i].code),
 		};
-	rebuild_chain(&p->rb, th, frames, (uint32_t)n, n < seed->n);
+	rebuild_chain(&p->rb, th, frames, (uint32_t)n, n < initial->n);
 }
 
-void profile_seed_thread(struct profile *p, uint64_t ts, const struct profile_seed *seed)
+void profile_add_initial(struct profile *p, uint64_t ts, const struct initial_stack *initial)
 {
-	struct thread *th = threads_find(&p->threads, seed->tid);
+	struct thread *th = threads_find(&p->threads, initial->tid);
 	uint64_t begin = p->window.begin_ts ? p->window.begin_ts : ts;
 
 	if (!p->tracing)
 		return;
 	if (!th)
-		th = threads_get(&p->threads, seed->tid, begin);
+		th = threads_get(&p->threads, initial->tid, begin);
 	if (!th)
 		return;
-	if (seed->name)
-		thread_set_name(th, seed->name);
+	if (initial->name)
+		thread_set_name(th, initial->name);
 	if (th->live)
 		return;
 	th->live = true;
-	timing_seed(th, begin, ts, seed->running, seed->runtime);
+	timing_initial(th, begin, ts, initial->running, initial->runtime);
 	if (p->windows)
 		timing_doubt(th);
-	seed_stack(p, th, seed);
+	push_initial(p, th, initial);
 	if (p->watch)
 		watch_chain(p->watch, th, ts, false);
 }

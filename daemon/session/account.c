@@ -43,12 +43,12 @@ void tracee_take_cost(struct tracee *t)
 	tracee_update_cost(t);
 }
 
-struct probe_gauge tracee_gauge(const struct tracee *t)
+struct probe_latency tracee_latency(const struct tracee *t)
 {
-	struct probe_gauge g = t->old_gauge, here;
+	struct probe_latency g = t->old_latency, here;
 
 	if (t->probe) {
-		here = probe_gauge(t->probe);
+		here = probe_latency(t->probe);
 		g.ns += here.ns;
 		g.n += here.n;
 	}
@@ -66,24 +66,24 @@ uint64_t tracee_traps(const struct tracee *t)
 
 /*
  * The first latency measurements are taken with cold caches and are too high. The correction gets
- * the weight n / (n + GAUGES_HALF), where n is the number of measurements.
+ * the weight n / (n + LATENCIES_HALF), where n is the number of measurements.
  */
-#define GAUGES_HALF 256
+#define LATENCIES_HALF 256
 
-double tracee_scale(const struct tracee *t, const struct probe_gauge *since)
+double tracee_scale(const struct tracee *t, const struct probe_latency *since)
 {
-	const struct probe_gauge now = tracee_gauge(t);
+	const struct probe_latency now = tracee_latency(t);
 
 	if (!since)
-		since = &t->gauge_base;
+		since = &t->latency_base;
 	return cost_scale(&t->cost, now.ns - since->ns, now.n - since->n);
 }
 
 void tracee_update_cost(const struct tracee *t)
 {
 	const struct cost measured = tracee_cost(t);
-	const double n = (double)(tracee_gauge(t).n - t->gauge_base.n);
-	const double scale = 1 + (tracee_scale(t, NULL) - 1) * n / (n + GAUGES_HALF);
+	const double n = (double)(tracee_latency(t).n - t->latency_base.n);
+	const double scale = 1 + (tracee_scale(t, NULL) - 1) * n / (n + LATENCIES_HALF);
 	const struct cost now = cost_scaled(&measured, scale);
 
 	profile_set_cost(t->profile, &now);

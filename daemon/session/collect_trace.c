@@ -11,7 +11,7 @@ static int trace_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	int r = collector_attach(t, ret_ts, diag);
 
 	if (r == 0)
-		tracee_seed(t);
+		tracee_add_initial(t);
 	return r;
 }
 

@@ -294,7 +294,7 @@ static void take_another(struct tracee *t, struct probe *next)
 	probe_losses(t->probe, losses);
 	for (int i = 0; i < PYP_LOSS_MAX; i++)
 		t->old_losses[i] += losses[i];
-	t->old_gauge = tracee_gauge(t);
+	t->old_latency = tracee_latency(t);
 	t->old_traps = tracee_traps(t);
 	t->old_probe = t->probe;
 	t->probe = next;
@@ -315,7 +315,7 @@ static void change_probes(struct tracee *t, struct probe *next, uint64_t ts)
 	take_another(t, next);
 	tracee_find_gils(t);
 	tracee_begin(t, ts);
-	tracee_seed(t);
+	tracee_add_initial(t);
 }
 
 /*

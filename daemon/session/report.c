@@ -12,7 +12,7 @@
 /* Returns whether the probe cost of the target is still being measured (just attached). */
 static bool lacks_cost(const struct tracee *t)
 {
-	return t->calibration && (!t->cost.known || !t->cost.gauge_ps) &&
+	return t->calibration && (!t->cost.known || !t->cost.latency_ps) &&
 	       !calibration_wait(t->calibration, 0);
 }
 

@@ -204,7 +204,7 @@ static const struct python_stack *stack_of(const struct python_stack *v, size_t 
  * (e.g. in a server's accept loop) produce no events, yet their frames and times belong in the
  * first snapshot.
  */
-void tracee_seed(struct tracee *t)
+void tracee_add_initial(struct tracee *t)
 {
 	struct target_thread *threads = NULL;
 	struct python_stack *stacks = NULL;
@@ -217,7 +217,7 @@ void tracee_seed(struct tracee *t)
 		nstacks = 0;
 	for (size_t i = 0; i < nthreads; i++) {
 		const struct python_stack *s = stack_of(stacks, nstacks, threads[i].tid);
-		const struct profile_seed seed = {
+		const struct initial_stack initial = {
 			.tid = (uint32_t)threads[i].tid,
 			.name = threads[i].comm,
 			.running = threads[i].state == 'R',
@@ -226,7 +226,7 @@ void tracee_seed(struct tracee *t)
 			.n = s ? s->n : 0,
 		};
 
-		profile_seed_thread(t->profile, tracee_now(), &seed);
+		profile_add_initial(t->profile, tracee_now(), &initial);
 	}
 	python_stacks_free(stacks, nstacks);
 	free(threads);
@@ -370,7 +370,7 @@ void tracee_release(struct tracee *t)
 	if (!t->probe)
 		return;
 	probe_losses(t->probe, t->end_losses);
-	t->old_gauge = tracee_gauge(t);
+	t->old_latency = tracee_latency(t);
 	t->old_traps = tracee_traps(t);
 	probe_free(TAKE_PTR(t->probe));
 	tracee_release_old(t);
@@ -397,7 +397,7 @@ void tracee_clear(struct tracee *t)
 
 	tracee_catch_up(t);
 	raw_losses(t, t->base);
-	t->gauge_base = tracee_gauge(t);
+	t->latency_base = tracee_latency(t);
 	t->traps_base = tracee_traps(t);
 	t->samples_base = profile_samples(t->profile);
 	profile_clear(t->profile, now);

@@ -44,7 +44,7 @@ struct windowed {
 	uint64_t since_cpu_ns, since_taken_ns; /* its CPU time, and the probes' */
 	uint64_t part_ns;		       /* an open window was taken over up to here */
 	uint64_t opened_overhead_ns;	       /* events' time when the window was opened */
-	struct probe_gauge opened_gauge;
+	struct probe_latency opened_latency;
 	double opened_scale; /* of the costs that it was limited by */
 	uint64_t begun_ns;   /* started, while tracing */
 	uint64_t span_ns;    /* of the times before that */
@@ -60,7 +60,8 @@ struct tracee {
 	struct probe *probe;	 /* NULL: it has ended */
 	struct probe *old_probe; /* the one before; its ring may still be watched: see set.c */
 	uint64_t old_losses[PYP_LOSS_MAX];
-	struct probe_gauge old_gauge, gauge_base;     /* of the probes before; at the last clear */
+	struct probe_latency old_latency,
+		latency_base;			      /* of the probes before; at the last clear */
 	uint64_t old_traps, traps_base, samples_base; /* likewise, of samples: see tracee_traps */
 	enum probe_mechanism mechanism;
 	/* The thread that the process was held by has ended: see tracee_hold_on. */
@@ -236,7 +237,7 @@ uint64_t tracee_due_us(const struct tracee *t);
 void tracee_turn(struct tracee *t);
 
 /* For collectors: the stacks at the beginning, the OS's word at the end, what probes take. */
-void tracee_seed(struct tracee *t);
+void tracee_add_initial(struct tracee *t);
 void tracee_runtimes(struct tracee *t);
 void tracee_account(struct tracee *t); /* both of: */
 void tracee_read_cpu(struct tracee *t);
@@ -248,11 +249,11 @@ void tracee_sample_overhead(struct tracee *t);
 void tracee_update_cost(const struct tracee *t);
 void tracee_account_costs(struct tracee *t);
 struct cost tracee_cost(const struct tracee *t); /* as they were measured */
-struct probe_gauge tracee_gauge(const struct tracee *t);
+struct probe_latency tracee_latency(const struct tracee *t);
 /* Samples that were dropped because they are of the probes' time. */
 uint64_t tracee_traps(const struct tracee *t);
-/* How much dearer hits were than that, since the gauge was so; 0: since the data was cleared. */
-double tracee_scale(const struct tracee *t, const struct probe_gauge *since);
+/* How much dearer hits were than that, since the latency was so; 0: since the data was cleared. */
+double tracee_scale(const struct tracee *t, const struct probe_latency *since);
 
 /* Handle what is in the ring now, until until_ns (0: all of it); the number of records. */
 int tracee_drain(struct tracee *t, uint64_t until_ns);
@@ -298,7 +299,7 @@ int tracee_check_program(struct tracee *t, struct diag *diag);
 /* What its probe is told about sampling; between windows, where that is possible. */
 struct probe_sampling tracee_sampling(const struct tracee *t, const struct target_opts *opts,
 				      const struct python *py);
-/* Tracing begins at ts, and ends for now. seed: what threads do now. */
+/* Tracing begins at ts, and ends for now. initial: what threads do now. */
 void tracee_begin(struct tracee *t, uint64_t ts);
 void tracee_cease(struct tracee *t, uint64_t ts);
 /* Handle all that is in the ring, and nothing else; the same until until_ns: true if it was all. */

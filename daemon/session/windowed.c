@@ -111,14 +111,14 @@ static int open_window(struct tracee *t, struct diag *diag)
 		count_cpu(t);
 	w->links_ns += (uint64_t)windows_link_ns(&w->ctl);
 	w->opened_overhead_ns = t->overhead_ns;
-	w->opened_gauge = tracee_gauge(t);
+	w->opened_latency = tracee_latency(t);
 	w->opened_scale = tracee_scale(t, NULL);
 	w->part_ns = ts;
 	windows_opened(&w->ctl, ts);
 	tracee_begin(t, ts);
 	cost = cost_scaled(&cost, w->opened_scale);
 	profile_limit(t->profile, w->ctl.length_ns, &cost);
-	tracee_seed(t);
+	tracee_add_initial(t);
 	return 0;
 }
 
@@ -130,9 +130,9 @@ static double scale_of_window(const struct tracee *t)
 {
 	const struct windowed *w = &t->windowed;
 
-	if (tracee_gauge(t).n - w->opened_gauge.n < COST_GAUGES)
+	if (tracee_latency(t).n - w->opened_latency.n < COST_LATENCIES)
 		return w->opened_scale;
-	return tracee_scale(t, &w->opened_gauge);
+	return tracee_scale(t, &w->opened_latency);
 }
 
 /* Called when all records of the closed window have been processed. */

@@ -172,8 +172,8 @@ struct thread {
 	uint64_t switch_cpu; /* total[SNAPSHOT_CPU] at the last switch */
 	struct cpu_interval intervals[THREAD_INTERVALS]; /* the longest intervals since then */
 
-	uint64_t gc;	  /* activation of a collection that may still run; 0: none */
-	uint64_t seed_ts; /* 0: no initial stack, or an event has confirmed it */
+	uint64_t gc;	     /* activation of a collection that may still run; 0: none */
+	uint64_t initial_ts; /* 0: no initial stack, or an event has confirmed it */
 	uint64_t start_ns, end_ns;
 	uint32_t root;
 	uint32_t at;	      /* index in the table of threads */

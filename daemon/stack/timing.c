@@ -201,7 +201,7 @@ void timing_first_seen(struct thread *th, uint64_t ts)
 	th->runtime_known = th->forgive = th->os_cpu = th->lost = false;
 	th->gap_wall = 0;
 	forget_intervals(th);
-	th->seed_ts = 0;
+	th->initial_ts = 0;
 	th->wait = (struct thread_wait){.why = WAIT_runnable, .syscall = -1, .fd = -1};
 }
 
@@ -307,7 +307,7 @@ static void settle_first(struct calltree *t, struct thread *th, uint64_t ts, uin
 static void compare(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime, bool lags)
 {
 	/* A run time older than the initial stack's: the initial state is ahead of the events. */
-	if (th->os_cpu && ts < th->seed_ts)
+	if (th->os_cpu && ts < th->initial_ts)
 		th->runtime_known = false;
 	th->os_cpu = false;
 	if (th->runtime_known)
@@ -378,7 +378,7 @@ void timing_exit(struct calltree *t, struct thread *th, uint64_t ts, uint64_t ru
 	th->on_cpu = false;
 }
 
-void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, uint64_t runtime)
+void timing_initial(struct thread *th, uint64_t begin, uint64_t ts, bool running, uint64_t runtime)
 {
 	uint64_t before = ts > begin ? ts - begin : 0;
 
@@ -387,7 +387,7 @@ void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, u
 	th->os_cpu = true;
 	th->os_running = running;
 	th->wait.why = running ? WAIT_runnable : WAIT_other;
-	th->seed_ts = ts;
+	th->initial_ts = ts;
 	/* A running thread is assumed to have been on its CPU since tracing began. */
 	adopt(th, running ? runtime - before : runtime);
 	th->forgive = true;

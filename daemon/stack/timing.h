@@ -61,7 +61,7 @@ void timing_delay_wrong(struct thread *th, struct timing *tm);
 void timing_exit(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime);
 
 /* Initial stacks: the thread's state was read at ts (ns); it has been traced since `begin`. */
-void timing_seed(struct thread *th, uint64_t begin, uint64_t ts, bool running, uint64_t runtime);
+void timing_initial(struct thread *th, uint64_t begin, uint64_t ts, bool running, uint64_t runtime);
 /* Updates a thread with an initial stack and no event yet from the OS's run time (ns). */
 void timing_os(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime);
 /*

@@ -197,7 +197,7 @@ static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept re
 		{"sites", &v->sites},
 		{"event-ns", &v->event_ns},
 		{"cost-known", known},
-		{"reference-ps", &v->cost.gauge_ps},
+		{"reference-ps", &v->cost.latency_ps},
 		{"slowdown", &v->cost.slowdown},
 	};
 	size_t n = sizeof(first) / sizeof(*first);

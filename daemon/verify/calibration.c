@@ -40,7 +40,7 @@ static struct cost learn_cost(const struct verify_opts *o)
 	struct cost c = cache_load_cost(o), measured;
 	uint64_t begun = clock_monotonic_ns();
 
-	if (c.known && c.gauge_ps) {
+	if (c.known && c.latency_ps) {
 		measured = measure_cost(o);
 		return cost_learn(&c, &measured, LEARN);
 	}

@@ -141,7 +141,7 @@ struct measuring {
 	struct sample_set times[PHASES][INTERVALS];
 	double untraced[PHASES], loop, body;
 	/* Of the current round: references, and the time of body */
-	struct probe_gauge gauges[PHASES];
+	struct probe_latency latencies[PHASES];
 	double bodies;
 	struct cost rounds[ROUNDS];
 	double slowdowns[ROUNDS];
@@ -254,23 +254,23 @@ double measure_slowdown_of(const struct measure_means *m)
 	double call = m->enter_leave + m->leave_enter - m->untraced[PHASE_PAIRS];
 	double long_call = m->long_enter_leave + m->long_leave_enter - m->untraced[PHASE_LONGS];
 
-	if (m->enter_leave <= 0 || m->leave_enter <= 0 || m->gauge <= 0 ||
-	    m->long_enter_leave <= 0 || m->long_leave_enter <= 0 || m->long_gauge <= 0)
+	if (m->enter_leave <= 0 || m->leave_enter <= 0 || m->latency <= 0 ||
+	    m->long_enter_leave <= 0 || m->long_leave_enter <= 0 || m->long_latency <= 0)
 		return NAN;
-	return long_call / m->long_gauge - call / m->gauge;
+	return long_call / m->long_latency - call / m->latency;
 }
 
-uint32_t measure_slowdown(double *v, uint32_t n, double interval_ns, uint32_t gauge_ps)
+uint32_t measure_slowdown(double *v, uint32_t n, double interval_ns, uint32_t latency_ps)
 {
 	double part = cost_slowdown_part(interval_ns), slowdown;
 
 	if (n < ROUNDS / 2 || part <= 0)
 		return 0;
-	slowdown = middle(v, n) / part * gauge_ps / 1e3;
+	slowdown = middle(v, n) / part * latency_ps / 1e3;
 	return slowdown > 0 && slowdown < SLOWDOWN_MAX ? (uint32_t)(slowdown + 0.5) : 0;
 }
 
-static double gauge_ns(const struct probe_gauge *g)
+static double latency_ns(const struct probe_latency *g)
 {
 	return g->n ? (double)g->ns / (double)g->n : 0;
 }
@@ -290,51 +290,51 @@ static struct cost cost_of_round(struct measuring *m, double *ret_slowdown)
 		.yield_enter = set_mean(&m->times[PHASE_YIELDS][YIELD_ENTER]),
 		.long_enter_leave = set_mean(&m->times[PHASE_LONGS][ENTER_LEAVE]),
 		.long_leave_enter = set_mean(&m->times[PHASE_LONGS][LEAVE_ENTER]),
-		.long_gauge = gauge_ns(&m->gauges[PHASE_LONGS]),
-		.gauge = gauge_ns(&m->gauges[PHASE_PAIRS]),
+		.long_latency = latency_ns(&m->latencies[PHASE_LONGS]),
+		.latency = latency_ns(&m->latencies[PHASE_PAIRS]),
 	};
 	struct cost ret;
 
 	for (int p = 0; p < PHASES; p++)
 		means.untraced[p] = slower * m->untraced[p];
 	ret = measure_costs_of(&means);
-	ret.gauge_ps = (uint32_t)(1e3 * means.gauge);
+	ret.latency_ps = (uint32_t)(1e3 * means.latency);
 	*ret_slowdown = measure_slowdown_of(&means);
 	return ret;
 }
 
-static double gauges_of(const struct cost *c, uint32_t ns)
+static double in_latencies(const struct cost *c, uint32_t ns)
 {
-	return (double)ns / c->gauge_ps;
+	return (double)ns / c->latency_ps;
 }
 
-/* The mean of a cost over rounds, relative to their references, times gauge_ps. */
-static uint32_t typical(const struct cost *rounds, uint32_t n, size_t which, uint32_t gauge_ps)
+/* The mean of a cost over rounds, relative to their references, times latency_ps. */
+static uint32_t typical(const struct cost *rounds, uint32_t n, size_t which, uint32_t latency_ps)
 {
 	double v[ROUNDS];
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct cost *c = &rounds[i];
 
-		v[i] = gauges_of(c, which < COST_KINDS ? c->before[which]
-						       : c->after[which - COST_KINDS]);
+		v[i] = in_latencies(c, which < COST_KINDS ? c->before[which]
+							  : c->after[which - COST_KINDS]);
 	}
-	return (uint32_t)(middle(v, n) * gauge_ps + 0.5);
+	return (uint32_t)(middle(v, n) * latency_ps + 0.5);
 }
 
 struct cost measure_typical(const struct cost *rounds, uint32_t n)
 {
 	struct cost ret = {.known = n >= ROUNDS / 2};
-	double gauges[ROUNDS];
+	double latencies[ROUNDS];
 
 	if (!ret.known)
 		return ret;
 	for (uint32_t i = 0; i < n; i++)
-		gauges[i] = rounds[i].gauge_ps;
-	ret.gauge_ps = (uint32_t)middle(gauges, n);
+		latencies[i] = rounds[i].latency_ps;
+	ret.latency_ps = (uint32_t)middle(latencies, n);
 	for (size_t k = 0; k < COST_KINDS; k++) {
-		ret.before[k] = typical(rounds, n, k, ret.gauge_ps);
-		ret.after[k] = typical(rounds, n, COST_KINDS + k, ret.gauge_ps);
+		ret.before[k] = typical(rounds, n, k, ret.latency_ps);
+		ret.after[k] = typical(rounds, n, COST_KINDS + k, ret.latency_ps);
 	}
 	return ret;
 }
@@ -401,7 +401,7 @@ static void close_round(struct measuring *m, bool count)
 	double slowdown;
 	struct cost c = cost_of_round(m, &slowdown);
 
-	if (count && c.known && c.gauge_ps)
+	if (count && c.known && c.latency_ps)
 		m->rounds[m->n++] = c;
 	if (count && !isnan(slowdown))
 		m->slowdowns[m->nslowdowns++] = slowdown;
@@ -413,7 +413,7 @@ static void close_round(struct measuring *m, bool count)
 
 static int run_phase(struct run *r, struct measuring *m, enum measure_phase phase)
 {
-	struct probe_gauge before = probe_gauge(r->probe), after;
+	struct probe_latency before = probe_latency(r->probe), after;
 	char line[32], *end;
 
 	m->phase = phase;
@@ -424,8 +424,8 @@ static int run_phase(struct run *r, struct measuring *m, enum measure_phase phas
 	m->bodies += (double)strtoull(line + strlen(DONE), &end, 10) / 1e3;
 	if (end == line + strlen(DONE))
 		return -1;
-	after = probe_gauge(r->probe);
-	m->gauges[phase] = (struct probe_gauge){after.ns - before.ns, after.n - before.n};
+	after = probe_latency(r->probe);
+	m->latencies[phase] = (struct probe_latency){after.ns - before.ns, after.n - before.n};
 	return probe_drain(r->probe, 0, on_record, m) < 0 ? -1 : 0;
 }
 
@@ -458,6 +458,6 @@ struct cost measure_cost(const struct verify_opts *o)
 	if (!m || start(&run, o, m) < 0 || attach(&run, o) < 0 || run_rounds(&run, m) < 0)
 		return (struct cost){0};
 	c = measure_typical(m->rounds, m->n);
-	c.slowdown = measure_slowdown(m->slowdowns, m->nslowdowns, long_call_ns(m), c.gauge_ps);
+	c.slowdown = measure_slowdown(m->slowdowns, m->nslowdowns, long_call_ns(m), c.latency_ps);
 	return c;
 }

@@ -25,7 +25,7 @@ struct measure_means {
 	double enter_enter, leave_leave; /* in nest */
 	double enter_yield, yield_enter; /* in yields; 0: this version has no YIELD */
 	double long_enter_leave, long_leave_enter; /* in longs; 0: unknown */
-	double gauge, long_gauge; /* probe-latency reference in pairs and longs; 0: unknown */
+	double latency, long_latency; /* probe-latency reference in pairs and longs; 0: unknown */
 };
 
 /* Pure: the probes' cost. */
@@ -36,7 +36,7 @@ struct cost measure_costs_of(const struct measure_means *m);
 double measure_slowdown_of(const struct measure_means *m);
 /* Pure: a cost's slowdown in ns, from n such values and the duration of a call in longs.
  * Changes v. */
-uint32_t measure_slowdown(double *v, uint32_t n, double interval_ns, uint32_t gauge_ps);
+uint32_t measure_slowdown(double *v, uint32_t n, double interval_ns, uint32_t latency_ps);
 
 /* Pure: the typical cost of n (at most MEASURE_ROUNDS) rounds, relative to their references, times
  * the typical reference. Unknown if there are too few. */

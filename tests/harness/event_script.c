@@ -322,20 +322,20 @@ static void do_exit(struct event_script *es, struct words *w, struct event *e)
 static void do_seed(struct event_script *es, struct words *w, uint32_t tid)
 {
 	struct pyp_chain_frame frames[MAX_WORDS];
-	struct profile_seed seed = {.tid = tid, .name = "seeded", .frames = frames};
+	struct initial_stack initial = {.tid = tid, .name = "initial", .frames = frames};
 
-	seed.running = accept_word(w, "running");
-	if (!seed.running && !accept_word(w, "blocked"))
+	initial.running = accept_word(w, "running");
+	if (!initial.running && !accept_word(w, "blocked"))
 		fail(es, "running or blocked?");
-	seed.runtime = number(es, next_word(w));
-	seed.n = parse_frames(es, w, tid, frames);
+	initial.runtime = number(es, next_word(w));
+	initial.n = parse_frames(es, w, tid, frames);
 	es->threads[tid % MAX_THREADS] = (struct script_thread){
 		.seen = true,
-		.on_cpu = seed.running,
-		.runtime = seed.runtime,
+		.on_cpu = initial.running,
+		.runtime = initial.runtime,
 		.since = es->now,
 	};
-	profile_seed_thread(es->p, es->now, &seed);
+	profile_add_initial(es->p, es->now, &initial);
 }
 
 static void thread_line(struct event_script *es, struct words *w, uint32_t tid)
@@ -355,7 +355,7 @@ static void thread_line(struct event_script *es, struct words *w, uint32_t tid)
 	struct event e = {.ts = es->now, .tid = tid};
 	const char *frame;
 
-	if (accept_word(w, "seed")) {
+	if (accept_word(w, "initial")) {
 		do_seed(es, w, tid);
 		return;
 	}

@@ -20,7 +20,7 @@
  *	T1 +1 chain [resync] [truncated] [more] 0x20=g 0x10=f
  *					innermost first; more: not the last record of the chain
  *	T1 +1 exit [lost] [COMM]
- *	T1 +0 seed running|blocked RUNTIME 0x20=g 0x10=f
+ *	T1 +0 initial running|blocked RUNTIME 0x20=g 0x10=f
  *					the thread's initial stack
  *	T1 +0 runtime RUNTIME		the OS's run time before a snapshot
  *	code f ADDRESS [LINE]		announce a code object at this address; a different LINE

@@ -8,9 +8,9 @@ static const struct cost known = {.known = true,
 				  .before = {400, 300, 0},
 				  .after = {500, 200, 5000},
 				  .slowdown = 80,
-				  .gauge_ps = 120000};
+				  .latency_ps = 120000};
 
-Test(cost, goes_with_the_gauge)
+Test(cost, goes_with_the_latency)
 {
 	struct cost c = cost_scaled(&known, cost_scale(&known, 1000 * 150, 1000));
 
@@ -19,30 +19,31 @@ Test(cost, goes_with_the_gauge)
 	cr_assert_eq(c.before[COST_YIELD], 0);
 	cr_assert_eq(c.after[COST_YIELD], 6250);
 	cr_assert_eq(c.slowdown, 100);
-	cr_assert_eq(c.gauge_ps, known.gauge_ps, "it is still what they are measured by");
+	cr_assert_eq(c.latency_ps, known.latency_ps, "it is still what they are measured by");
 }
 
 Test(cost, stays_where_nothing_is_known)
 {
-	struct cost no_gauge = known, nothing = {.gauge_ps = 1};
+	struct cost no_latency = known, nothing = {.latency_ps = 1};
 
-	no_gauge.gauge_ps = 0;
-	cr_assert_eq(cost_scale(&no_gauge, 1000 * 150, 1000), 1);
+	no_latency.latency_ps = 0;
+	cr_assert_eq(cost_scale(&no_latency, 1000 * 150, 1000), 1);
 	cr_assert_eq(cost_scale(&nothing, 1000 * 150, 1000), 1);
-	cr_assert_eq(cost_scale(&known, 150 * (COST_GAUGES - 1), COST_GAUGES - 1), 1, "too few");
-	cr_assert_neq(cost_scale(&known, 150 * COST_GAUGES, COST_GAUGES), 1);
+	cr_assert_eq(cost_scale(&known, 150 * (COST_LATENCIES - 1), COST_LATENCIES - 1), 1,
+		     "too few");
+	cr_assert_neq(cost_scale(&known, 150 * COST_LATENCIES, COST_LATENCIES), 1);
 }
 
 Test(cost, has_its_limits)
 {
-	struct cost dear = {.known = true, .before = {UINT32_MAX}, .gauge_ps = 1};
+	struct cost dear = {.known = true, .before = {UINT32_MAX}, .latency_ps = 1};
 
 	cr_assert_eq(cost_scale(&known, 1000 * 8000, 1000), 4);
 	cr_assert_eq(cost_scale(&known, 1000, 1000), 0.25);
 	cr_assert_eq(cost_scaled(&dear, 4).before[COST_ENTER], UINT32_MAX);
 }
 
-Test(cost, learns_in_gauges)
+Test(cost, learns_in_latencies)
 {
 	/*
 	 * The machine was half as fast; relative to the probe-latency reference, costs were a tenth
@@ -51,11 +52,11 @@ Test(cost, learns_in_gauges)
 	struct cost now = {.known = true,
 			   .before = {880, 660, 0},
 			   .after = {1100, 440, 11000},
-			   .gauge_ps = 240000};
+			   .latency_ps = 240000};
 	struct cost c = cost_learn(&known, &now, 0.25);
 
 	cr_assert(c.known);
-	cr_assert_eq(c.gauge_ps, 240000);
+	cr_assert_eq(c.latency_ps, 240000);
 	cr_assert_eq(c.before[COST_ENTER], 820, "a quarter of the way from 800 to 880");
 	cr_assert_eq(c.after[COST_YIELD], 10250);
 	for (int i = 0; i < 30; i++)
@@ -66,17 +67,17 @@ Test(cost, learns_in_gauges)
 
 Test(cost, learns_from_what_is_known_only)
 {
-	struct cost none = {0}, no_gauge = known, c;
+	struct cost none = {0}, no_latency = known, c;
 
-	no_gauge.gauge_ps = 0;
-	no_gauge.before[COST_ENTER] = 7;
+	no_latency.latency_ps = 0;
+	no_latency.before[COST_ENTER] = 7;
 	c = cost_learn(&none, &known, 0.25);
 	assert_bytes_eq(&c, &known, sizeof(c));
 	c = cost_learn(&known, &none, 0.25);
 	assert_bytes_eq(&c, &known, sizeof(c));
-	c = cost_learn(&no_gauge, &known, 0.25);
+	c = cost_learn(&no_latency, &known, 0.25);
 	assert_bytes_eq(&c, &known, sizeof(c));
-	c = cost_learn(&known, &no_gauge, 0.25);
+	c = cost_learn(&known, &no_latency, 0.25);
 	cr_assert_eq(c.before[COST_ENTER], 7, "the newest, where they cannot be compared");
 }
 

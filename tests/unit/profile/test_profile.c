@@ -258,12 +258,13 @@ static void count_thread(void *ctx, uint32_t tid)
 Test(threads, foreach_and_names)
 {
 	struct profile *p = profile_new(NULL, NULL, NULL);
-	struct profile_seed seed = {.tid = 7, .name = "a name that is longer than any that fits"};
+	struct initial_stack initial = {.tid = 7,
+					.name = "a name that is longer than any that fits"};
 	struct snapshot *s;
 	uint32_t sum = 0;
 
 	profile_begin(p, 5);
-	profile_seed_thread(p, 6, &seed);
+	profile_add_initial(p, 6, &initial);
 	profile_send(p, 10, PYP_REC_ENTER, 1, 5, 0);
 	profile_set_thread_name(p, 1, "main");
 	profile_foreach_thread(p, count_thread, &sum);

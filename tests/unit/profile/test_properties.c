@@ -351,7 +351,7 @@ static void random_call(struct profile *p, uint64_t *now)
 {
 	struct pyp_chain_frame frames[3] = {{1 + rnd(12), NUMBERED_CODE(0)},
 					    {1 + rnd(12), NUMBERED_CODE(1)}};
-	struct profile_seed seed = {
+	struct initial_stack initial = {
 		.tid = 1 + rnd(3),
 		.name = "thread",
 		.running = rnd(2),
@@ -366,16 +366,16 @@ static void random_call(struct profile *p, uint64_t *now)
 		profile_begin(p, *now + 5);
 		break;
 	case 1:
-		profile_seed_thread(p, *now + rnd(50), &seed);
+		profile_add_initial(p, *now + rnd(50), &initial);
 		break;
 	case 2:
-		profile_update_runtime(p, seed.tid, *now, rnd(2000));
+		profile_update_runtime(p, initial.tid, *now, rnd(2000));
 		break;
 	case 3:
 		profile_clear(p, *now);
 		break;
 	default:
-		profile_set_thread_name(p, seed.tid, "renamed");
+		profile_set_thread_name(p, initial.tid, "renamed");
 	}
 }
 

@@ -10,7 +10,7 @@ static void expect(const char *script, const char *expected)
 
 Test(initial, blocked_thread)
 {
-	expect("begin; T1 +10 seed blocked 700 2=accept 1=main; T1 +90 runtime 700",
+	expect("begin; T1 +10 initial blocked 700 2=accept 1=main; T1 +90 runtime 700",
 	       "T1 0/100\n"
 	       "  main 0 0/0 *1\n"
 	       "    accept 0 0/100 *1\n");
@@ -18,14 +18,14 @@ Test(initial, blocked_thread)
 
 Test(initial, running_thread)
 {
-	expect("begin; T1 +10 seed running 700 1=main; T1 +90 runtime 770; T1 +10 runtime 775",
+	expect("begin; T1 +10 initial running 700 1=main; T1 +90 runtime 770; T1 +10 runtime 775",
 	       "T1 85/110\n"
 	       "  main 0 85/110 *1\n");
 }
 
 Test(initial, running_thread_shows_an_event)
 {
-	expect("begin; T1 +10 seed running 700 2=g 1=main; T1 +90 leave 2; T1 +5 leave 1",
+	expect("begin; T1 +10 initial running 700 2=g 1=main; T1 +90 leave 2; T1 +5 leave 1",
 	       "T1 105/105\n"
 	       "  main 0 5/5\n"
 	       "    g 0 100/100\n");
@@ -35,7 +35,7 @@ Test(initial, running_thread_shows_an_event)
 /* 2 of g's 3 ms; the run time of the initial stack was 690 when tracing began. */
 Test(initial, stolen_from_a_running_thread)
 {
-	expect("begin; T1 +10 seed running 700 1=main; T1 +90 enter 2 g 1; T1 +3000000 leave 2\n"
+	expect("begin; T1 +10 initial running 700 1=main; T1 +90 enter 2 g 1; T1 +3000000 leave 2\n"
 	       "T1 +5 out 1000795; T1 +5 in 1000795",
 	       "T1 1000105/3000110\n"
 	       "  main 0 100/110 *1\n"
@@ -45,7 +45,7 @@ Test(initial, stolen_from_a_running_thread)
 /* The thread was runnable, but did not get a CPU. */
 Test(initial, waits_for_a_cpu)
 {
-	expect("begin; T1 +10 seed running 700 2=g 1=main; T1 +50000 leave 2; T1 +10 out 720",
+	expect("begin; T1 +10 initial running 700 2=g 1=main; T1 +50000 leave 2; T1 +10 out 720",
 	       "T1 30/50020\n"
 	       "  main 0 0/10 *1\n"
 	       "    g 0 30/50010\n");
@@ -53,7 +53,7 @@ Test(initial, waits_for_a_cpu)
 
 Test(initial, blocked_thread_shows_an_event)
 {
-	expect("begin; T1 +10 seed blocked 700 2=g 1=main; T1 +40 runtime 700\n"
+	expect("begin; T1 +10 initial blocked 700 2=g 1=main; T1 +40 runtime 700\n"
 	       "T1 +50 leave 2; T1 +5 leave 1; T1 +5 out 730",
 	       "T1 30/110\n"
 	       "  outside 5/5\n"
@@ -63,7 +63,7 @@ Test(initial, blocked_thread_shows_an_event)
 
 Test(initial, switches_take_over)
 {
-	expect("begin; T1 +10 seed blocked 700 1=main; T1 +90 in 700; T1 +20 out 720; T1 +5 "
+	expect("begin; T1 +10 initial blocked 700 1=main; T1 +90 in 700; T1 +20 out 720; T1 +5 "
 	       "runtime 720",
 	       "T1 20/125\n"
 	       "  main 0 20/125 *1\n");
@@ -75,7 +75,8 @@ Test(initial, switches_take_over)
  */
 Test(initial, account_lags)
 {
-	expect("begin; T1 +10 seed blocked 700 1=main; T1 +90 in 5000700; T1 +20 out 5000720; T1 "
+	expect("begin; T1 +10 initial blocked 700 1=main; T1 +90 in 5000700; T1 +20 out 5000720; "
+	       "T1 "
 	       "+10 in 5000720",
 	       "T1 120/130\n"
 	       "  main 0 120/130 *1\n");
@@ -83,7 +84,8 @@ Test(initial, account_lags)
 
 Test(initial, older_than_the_chain)
 {
-	expect("begin; T1 +10 seed blocked 700 2=g 1=main; T1 +50 chain 2=g 1=main; T1 +0 enter 3 "
+	expect("begin; T1 +10 initial blocked 700 2=g 1=main; T1 +50 chain 2=g 1=main; T1 +0 enter "
+	       "3 "
 	       "h 2\n"
 	       "T1 +5 leave 3",
 	       "T1 5/65\n"
@@ -101,7 +103,7 @@ Test(initial, newer_than_the_chain)
 	struct snapshot *s;
 	char *tree;
 
-	event_script_run(es, "begin; T1 +10 seed blocked 700 2=g 1=main; code main 0x500 2");
+	event_script_run(es, "begin; T1 +10 initial blocked 700 2=g 1=main; code main 0x500 2");
 	frame.code = 0x500;
 	e.u.chain = (struct event_chain){.count = 1, .flags = PYP_CHAIN_LAST, .frames = &frame};
 	profile_event(event_script_profile(es), &e);
@@ -119,7 +121,7 @@ Test(initial, newer_than_the_chain)
 
 Test(initial, of_a_thread_already_seen)
 {
-	expect("begin; T1 +5 enter 1 f; T1 +5 seed blocked 700 9=g; T1 +5 leave 1",
+	expect("begin; T1 +5 enter 1 f; T1 +5 initial blocked 700 9=g; T1 +5 leave 1",
 	       "T1 10/10\n"
 	       "  f 1 10/10\n");
 }

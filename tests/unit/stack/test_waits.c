@@ -189,10 +189,10 @@ Test(waits, missed_switches)
 	      "f lock 100 other 60\n");
 }
 
-Test(waits, gaps_and_seeds)
+Test(waits, gaps_and_initial_stacks)
 {
 	check("begin\n"
-	      "T1 +0 seed blocked 500 0x10=f\n"
+	      "T1 +0 initial blocked 500 0x10=f\n"
 	      "T1 +100 enter 0x20 g 0x10\n"
 	      "T1 +10 out gil 540\n"
 	      "T1 +5 in\n",

@@ -26,7 +26,7 @@ static const struct verify_result right = {
 		 .slowdown = 5,
 		 .before = {10, 11, 12},
 		 .after = {20, 21, UINT32_MAX},
-		 .gauge_ps = 130000},
+		 .latency_ps = 130000},
 };
 
 static const struct verify_opts opts = {.python = &py, .plan = &plan};

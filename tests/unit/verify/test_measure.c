@@ -76,48 +76,48 @@ Test(measure, versions_without_yields_have_no_cost_of_them)
 }
 
 /* Rounds at the machine's different speeds, some of them disturbed. */
-Test(measure, what_is_usual_is_in_gauges)
+Test(measure, what_is_usual_is_in_latencies)
 {
 	struct cost rounds[MEASURE_ROUNDS], c;
 	const uint32_t n = MEASURE_ROUNDS;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t gauge = 100 + i % 2 * 60; /* ns */
+		uint32_t latency = 100 + i % 2 * 60; /* ns */
 
 		rounds[i] = (struct cost){.known = true,
-					  .before = {4 * gauge, 3 * gauge, 40 * gauge},
-					  .after = {5 * gauge, 2 * gauge, 50 * gauge},
-					  .gauge_ps = 1000 * gauge};
+					  .before = {4 * latency, 3 * latency, 40 * latency},
+					  .after = {5 * latency, 2 * latency, 50 * latency},
+					  .latency_ps = 1000 * latency};
 		if (i % 7 == 0)
 			rounds[i].before[COST_ENTER] *= 3;
 	}
 	c = measure_typical(rounds, n);
 	cr_assert(c.known);
-	cr_assert_eq(c.gauge_ps, 130000);
+	cr_assert_eq(c.latency_ps, 130000);
 	cr_assert_eq(c.before[COST_ENTER], 520);
 	cr_assert_eq(c.after[COST_LEAVE], 260);
 	cr_assert_eq(c.after[COST_YIELD], 6500);
 	cr_assert(!measure_typical(rounds, n / 2 - 1).known, "too few");
 }
 
-/* Hits are dearer in longs by what the gauge tells, and by the slowdown besides. */
+/* Hits are dearer in longs by what the latency tells, and by the slowdown besides. */
 Test(measure, drag_comes_back)
 {
 	const struct cost cost = {.known = true, .before = {420, 350, 0}, .after = {420, 200, 0}};
-	const double gauge = 100, long_gauge = 120, stretch = 700, slowdown = 60;
+	const double latency = 100, long_latency = 120, stretch = 700, slowdown = 60;
 	struct measure_means m = means_of(&cost);
 	double v[MEASURE_ROUNDS];
 
-	m.gauge = gauge;
+	m.latency = latency;
 	cr_assert(isnan(measure_slowdown_of(&m)), "nothing is known of longs");
-	m.long_gauge = long_gauge;
+	m.long_latency = long_latency;
 	m.untraced[PHASE_LONGS] = stretch + 50;
 	m.long_leave_enter = 50;
 	m.long_enter_leave =
-		stretch + (1390 + slowdown * cost_slowdown_part(stretch)) * long_gauge / gauge;
+		stretch + (1390 + slowdown * cost_slowdown_part(stretch)) * long_latency / latency;
 	for (uint32_t i = 0; i < MEASURE_ROUNDS; i++)
 		v[i] = measure_slowdown_of(&m) + (i % 7 == 0 ? 5 : 0);
-	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, stretch, (uint32_t)(1000 * gauge)), 60);
+	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, stretch, (uint32_t)(1000 * latency)), 60);
 	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS / 2 - 1, stretch, 100000), 0, "too few");
 	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, 50, 100000), 0, "that is not long");
 	for (uint32_t i = 0; i < MEASURE_ROUNDS; i++)
