@@ -242,7 +242,7 @@ static int hold(const struct holder_request *r)
 }
 
 static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sites *sites,
-			bool silent)
+			bool ignored)
 {
 	_cleanup_close_ int file = open_file(p);
 
@@ -252,7 +252,7 @@ static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sit
 		.prog_fd = programs_site_fd(p->skel, p->mode),
 		.file = file,
 		.offsets = sites->offsets,
-		.cookies = silent ? NULL : sites->cookies, /* without cookies, hits are ignored */
+		.cookies = ignored ? NULL : sites->cookies, /* without cookies, hits are ignored */
 		.n = sites->n,
 		.pid = p->mechanism == PROBE_MULTI ? pid : 0,
 	});

@@ -61,7 +61,7 @@ uint64_t profile_samples(const struct profile *p)
  * A thread that was runnable when the window opened either ran until its first event or waited for
  * a CPU. If no context switch has shown which, the process's CPU clock decides.
  */
-static void settle_gaps(struct profile *p, uint64_t cpu_ns)
+static void reconcile_gaps(struct profile *p, uint64_t cpu_ns)
 {
 	struct calltree *tree = &p->rb.tree;
 	double gaps = 0, part;
@@ -77,7 +77,7 @@ static void settle_gaps(struct profile *p, uint64_t cpu_ns)
 	for (uint32_t i = 0; i < p->threads.n; i++) {
 		struct thread *th = p->threads.v[i];
 
-		timing_settle_gap(tree, th, (uint64_t)(part * (double)timing_gap(th)));
+		timing_reconcile_gap(tree, th, (uint64_t)(part * (double)timing_gap(th)));
 	}
 }
 
@@ -90,7 +90,7 @@ uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, dou
 		shown = window_close(&p->window, ts, &end);
 		profile_pause(p, end);
 	}
-	settle_gaps(p, cpu_ns);
+	reconcile_gaps(p, cpu_ns);
 	profile_fold_ended(p);
 	/* If hits cost more than assumed while the window was open, it covered less time. */
 	return window_rescale(&p->window, shown, scale);

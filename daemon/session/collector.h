@@ -58,7 +58,7 @@ struct collector {
 	/* While tracing: copies data that is kept outside the profile (such as counts) into it. */
 	void (*sync)(struct tracee *t);
 	/* Called before a snapshot. */
-	void (*settle)(struct tracee *t);
+	void (*reconcile)(struct tracee *t);
 	/*
 	 * While tracing: does the collector's periodic work besides draining. due_us returns the
 	 * maximum delay until the next call, in us.

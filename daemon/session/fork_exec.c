@@ -95,7 +95,7 @@ static int same_interpreter(const struct tracee *like, const struct python *py)
 	return 0;
 }
 
-static int aim(const struct tracee *t, struct probe *probe, const struct python *py)
+static int set_target(const struct tracee *t, struct probe *probe, const struct python *py)
 {
 	return probe_set_target(probe, &(struct probe_opts){
 					       .pid = t->target->pid,
@@ -157,7 +157,8 @@ static int relocate(struct tracee *t, int ms)
 	if (r == 0)
 		keep_own_code(t->python, t->found.python);
 	if (r == 0)
-		r = target_check(t->target, NULL) < 0 ? -EAGAIN : aim(t, t->probe, t->found.python);
+		r = target_check(t->target, NULL) < 0 ? -EAGAIN
+						      : set_target(t, t->probe, t->found.python);
 	if (r == 0) {
 		take_inspect(t);
 		tracee_take_found(t);
@@ -277,7 +278,7 @@ static int open_another(struct tracee *t, struct probe **ret, struct diag *diag)
 	if (r == 0)
 		r = probe_open(&po, &p, diag);
 	if (r == 0)
-		r = aim(t, p, py);
+		r = set_target(t, p, py);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot trace process %d", t->target->pid);
 	snprintf(t->python->via, sizeof(t->python->via), "%s", py->via);
@@ -495,7 +496,7 @@ static int take_probe(const struct tracee *from, struct probe **spare, struct tr
 	t->probe = TAKE_PTR(*spare);
 	t->mechanism = probe_mechanism(t->probe);
 	t->period_ns = probe_period(t->probe);
-	return aim(t, t->probe, t->python);
+	return set_target(t, t->probe, t->python);
 }
 
 static int begin_fork(const struct tracee *from, pid_t pid, struct tracee **ret, struct diag *diag)

@@ -14,7 +14,7 @@
 #include "session/tracee.h"
 #include "target/deadline.h"
 
-/* After so long without an answer there is something wrong. */
+/* After this time without an answer, something is wrong. */
 #define UNREADABLE_NS 5000000000ull
 
 #define HOLD_GAP " were not traced after the thread that owned the probes ended"
@@ -354,7 +354,7 @@ void tracee_refer_end(struct tracee *t)
 		reference_end(t->reference);
 }
 
-/* One that hardly runs is looked at twice. */
+/* A process that hardly runs is surveyed twice. */
 #define SURVEY_TIMES 2
 
 int tracee_survey(struct tracee *t)

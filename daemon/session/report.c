@@ -78,7 +78,7 @@ bool sessions_catch_up(struct sessions *ss, pid_t pid, uint64_t since_ns, uint64
 		if (tracee_current_ns(t) < since_ns)
 			tracee_drain(t, until_ns);
 	}
-	sessions_settle(ss);
+	sessions_after_drain(ss);
 	if (sessions_current(ss, pid, since_ns))
 		return true;
 	sessions_arm(ss, 0);
@@ -98,7 +98,7 @@ int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, str
 		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
 	snapshot_provenance(ss, s);
 	r = snapshot_targets(ss, pid, s);
-	sessions_settle(ss);
+	sessions_after_drain(ss);
 	if (r == 0 && !pid)
 		r = follow_add_folded(ss, &s);
 	if (r < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sessions: everything pyprofd holds. One session per target process: target → python → plan →
- * probe → profile. The set of them is what the server serves. One bad target never affects another.
- * Driven by the daemon's event loop (sd-event): timers drain rings, pidfds tell ends.
+ * probe → profile. The server serves the set of them. One bad target never affects another. Driven
+ * by the daemon's event loop (sd-event): timers drain rings, pidfds report the ends of processes.
  */
 #ifndef PYPROF_SESSION_SESSION_H
 #define PYPROF_SESSION_SESSION_H
@@ -28,8 +28,8 @@ struct sessions;
 enum session_state {
 	SESSION_ATTACHED, /* known and checked, probes off */
 	SESSION_TRACING,  /* probes on */
-	SESSION_STOPPING, /* nothing is recorded any more; what was is still being read */
-	SESSION_ENDED,	  /* the process has gone; data is kept */
+	SESSION_STOPPING, /* nothing more is recorded; the recorded data is still being read */
+	SESSION_ENDED,	  /* the process has ended; data is kept */
 };
 
 struct session_opts {
@@ -49,10 +49,10 @@ void sessions_free(struct sessions *ss); /* detaches everything */
 DEFINE_FREEP(struct sessions, sessions_free)
 
 /*
- * Attaching, which takes up to some seconds, in the event loop. look: begin, or ask whether it is
- * done. -EINPROGRESS: helper processes inspect and prove the target, or it is being observed;
- * listeners are called when that has ended, and this is to be called again. 0: call sessions_attach
- * now, which does not wait. since_ns: when the attach was requested (CLOCK_MONOTONIC; 0: now).
+ * Attach, which takes up to some seconds, in the event loop. look: begins, or checks whether that
+ * has ended. -EINPROGRESS: helper processes inspect and prove the target, or it is being sampled;
+ * when that has ended, listeners are called; then call this again. 0: call sessions_attach now,
+ * which does not wait. since_ns: when the attach was requested (CLOCK_MONOTONIC; 0: now).
  * -ECANCELED: it was cancelled after that, by sessions_detach or sessions_cancel_attaching.
  */
 int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
@@ -61,16 +61,18 @@ int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts
  * is no forecast. */
 int sessions_look_stopped(struct sessions *ss, pid_t pid, uint64_t since_ns, struct diag *diag);
 /*
- * Then: attach; start: attach the probes at once. opts NULL: the set's own, of which
- * sessions_target_opts gives a copy to be changed. Exit code 7: it is attached already, or a
- * process that has ended has left its data under this pid.
+ * Then: attach; start: attach the probes at once. opts NULL: the set's own (sessions_target_opts
+ * returns a copy). Exit code 7: the process is already attached, or data of an ended process with
+ * this pid is still kept.
  */
 int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct target_opts *opts,
 		    struct diag *diag);
-/* Is this process not being attached (any more)? */
+/* Returns true if this process is not, or no longer, being attached. */
 bool sessions_looked(const struct sessions *ss, pid_t pid);
-/* Called when sessions_look() is done for any process, or was cancelled. It must not call functions of
- * the sessions; the event loop can do so later. Borrowed until sessions_unlisten(). */
+/*
+ * Called when sessions_look() is done for any process, or was cancelled. It must not call functions
+ * of the sessions; the event loop can do so later. Borrowed until sessions_unlisten().
+ */
 struct sessions_listener {
 	void (*looked)(void *ctx);
 	void *ctx;
@@ -78,34 +80,34 @@ struct sessions_listener {
 };
 void sessions_listen(struct sessions *ss, struct sessions_listener *l);
 void sessions_unlisten(struct sessions *ss, struct sessions_listener *l);
-/* What observing it in this way would cost, once it was looked into. */
+/* The expected overhead of these options, once sessions_look() is done. */
 struct session_forecast {
 	struct forecast forecast;
-	double cost;   /* of these options, as a fraction of its own CPU time */
+	double cost; /* of these options, as a fraction of the target's own CPU time */
 	struct workers_use workers; /* children that these options leave out; n 0: none */
-	char name[64]; /* of its program */
+	char name[64];		    /* of its program */
 };
 struct session_forecast sessions_forecast(const struct sessions *ss, pid_t pid,
 					  const struct target_opts *opts);
 
-/* Cancel everything that sessions_look has begun and that is not done. */
+/* Cancel all attaching that sessions_look() has begun. */
 void sessions_cancel_attaching(struct sessions *ss);
 
-/* A process that is being attached: what sessions_look has begun and is not done. */
+/* A process that is being attached: sessions_look() has begun it and is not done. */
 struct session_attaching {
 	pid_t pid;
 	/* static: "planning", "verifying", "calibrating", "sampling" or "forecasting" */
 	const char *step;
 };
-/* The i-th; false: there are not that many. */
+/* The i-th; false: there are fewer. */
 bool sessions_attaching(const struct sessions *ss, size_t i, struct session_attaching *ret);
 struct target_opts sessions_target_opts(const struct sessions *ss);
-/* Forget a target and its data, and with it those that were followed from it; cancel attaching to it,
- * if that is not done. -ESRCH (exit 3) if it is not attached. */
+/* Forget a target, its followed descendants and their data, or cancel attaching to it. -ESRCH (exit
+ * code 3) if it is not attached. */
 int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag);
 /*
- * start and stop: of a target and of those that were followed from it, or of all (pid 0); twice is
- * no error. Of several, start starts all it can and returns the first error; failed (may be NULL) is
+ * Start and stop a target and its followed descendants, or all targets (pid 0); repeating it is no
+ * error. start continues after a failure and returns the first error; failed (may be NULL) is
  * called for each target that could not be started. Exit code 3: the target has ended, or all have.
  */
 typedef void (*sessions_failed_fn)(void *ctx, pid_t pid, int err, const struct diag *diag);
@@ -123,56 +125,60 @@ int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag);
 void sessions_read_rings(struct sessions *ss);
 
 /*
- * What was recorded before since_ns (CLOCK_MONOTONIC) by one target (pid) or by all (0): is it in
- * the profile, and what the report needs besides, or is something being stopped? catch_up: see to it
- * until until_ns; what is left is done by the event loop, in turns. true: it is there.
+ * current: returns whether all records from before since_ns (CLOCK_MONOTONIC) of one target (pid) or
+ * of all (0) have been processed, and the probes' cost is known. catch_up: works on that until
+ * until_ns and returns the same; the event loop does the remainder.
  */
 bool sessions_current(const struct sessions *ss, pid_t pid, uint64_t since_ns);
 bool sessions_catch_up(struct sessions *ss, pid_t pid, uint64_t since_ns, uint64_t until_ns);
-/* Is anything of it being stopped? */
+/* Returns whether this target, or any (0), is being stopped. */
 bool sessions_stopping(const struct sessions *ss, pid_t pid);
 
-/* A snapshot of one target (pid) or of all (0), with provenance, of what was read by now. */
+/*
+ * Take a snapshot, with provenance, of one target (pid) or of all (0), of the records read so far.
+ */
 int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag);
 
-/* Has this target ended, and all that were followed from it as well? */
+/* Returns whether this target and its followed descendants have ended. */
 bool sessions_over(const struct sessions *ss, pid_t pid);
 
 /*
- * Timelines: every call and return of a window of time, fetched piece by piece while it is open (see
- * timeline/wire.h for what is in them). pid 0: of all targets. Exit code 7: one of that target is
- * being taken already. One that nobody fetches is dropped after a while.
+ * Timelines: every call and return of a window of time, fetched piece by piece while it is open
+ * (see timeline/wire.h for the contents). pid 0: of all targets. Exit code 7: a timeline of that
+ * target is already being recorded. A timeline that no client fetches is dropped after 30 seconds.
  */
 struct sessions_timeline {
 	uint64_t duration_ns; /* 0: until sessions_timeline_end */
-	uint64_t buffer;      /* bytes that may wait to be fetched; 0: the default */
+	uint64_t buffer;      /* limit of bytes not fetched yet; 0: the default */
 };
 int sessions_timeline_begin(struct sessions *ss, pid_t pid, const struct sessions_timeline *opts,
 			    uint32_t *ret_id, struct diag *diag);
-/* The next piece, the caller's; NULL: nothing now. The last one ends the timeline. */
+/*
+ * Get the next piece, owned by the caller; NULL: none at present. The last one ends the timeline.
+ */
 int sessions_timeline_read(struct sessions *ss, uint32_t id, char **ret_data, size_t *ret_n,
 			   struct diag *diag);
-/* The window ends now. What waits is still to be fetched. */
+/* Stop recording; recorded data can still be fetched. */
 int sessions_timeline_end(struct sessions *ss, uint32_t id, struct diag *diag);
 
-/* All windows end now: the daemon is about to. */
+/* Stop recording all timelines, because the daemon is about to end. */
 void sessions_timelines_end(struct sessions *ss);
 
 struct sessions_timeline_status {
 	uint32_t id;
 	uint64_t waiting, dropped; /* bytes; calls and returns */
 };
-/* The i-th; false: there are not that many. */
+/* The i-th; false: there are fewer. */
 bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_timeline_status *ret);
 
 /*
- * Slow calls of one target (pid), or of all (0), see slow/slow.h. Exit code 7: that target is being
- * watched already. A recorder that nobody asks about is dropped after a minute. opts->from_ns and
- * from_unix_ns are set here.
+ * Record slow calls of one target (pid), or of all (0), see slow/slow.h. Exit code 7: that target
+ * is already being recorded. A recorder that no client reads is dropped after a minute.
+ * opts->from_ns and from_unix_ns are set here.
  */
 int sessions_slow_begin(struct sessions *ss, pid_t pid, const struct slow_opts *opts,
 			uint32_t *ret_id, struct diag *diag);
-/* What was kept so far, with "id"; the caller owns *ret. */
+/* Get the calls kept so far, with "id"; the caller owns *ret. */
 int sessions_slow_read(struct sessions *ss, uint32_t id, enum slow_detail detail, json_t **ret,
 		       struct diag *diag);
 int sessions_slow_end(struct sessions *ss, uint32_t id, struct diag *diag);
@@ -183,7 +189,7 @@ struct session_status {
 	enum session_state state;
 	struct mode_choice mode; /* rate: of samples; 0: none are taken */
 	char cmdline[256], python_version[32], python_file[256], build_id[41];
-	uint64_t pending; /* bytes recorded by the probes that wait to be read */
+	uint64_t pending; /* bytes recorded by the probes and not read yet */
 	uint64_t traced_ns, events, lost, unmatched, unseen, unstarted;
 	uint64_t events_per_s; /* over the last second or so */
 	double overhead;       /* then: probes' time as a share of the target's own */
@@ -204,7 +210,7 @@ struct session_status {
 };
 
 size_t sessions_count(const struct sessions *ss);
-/* Status of the i-th, in order of attaching. */
+/* Get the status of the i-th target, in order of attaching. */
 void sessions_status(struct sessions *ss, size_t i, struct session_status *ret);
 int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *ret,
 			struct diag *diag);

@@ -70,8 +70,8 @@ static int session_watch_ring(struct session *s)
 			       EPOLLIN | EPOLLET, on_full, s);
 }
 
-/* What a drain has brought besides events. Whoever drains a ring calls this afterwards. */
-static void session_settle(struct session *s)
+/* Handles what a drain found besides events. To be called after each drain of a ring. */
+static void session_after_drain(struct session *s)
 {
 	follow_take_news(s);
 	if (s->tracee->old_probe)
@@ -80,10 +80,10 @@ static void session_settle(struct session *s)
 		session_over(s);
 }
 
-void sessions_settle(struct sessions *ss)
+void sessions_after_drain(struct sessions *ss)
 {
 	for (size_t i = 0; i < ss->n; i++)
-		session_settle(ss->v[i]);
+		session_after_drain(ss->v[i]);
 }
 
 /* What it has forked last is followed first: the children keep the probes that it loses. */
@@ -97,7 +97,7 @@ static int on_pidfd(sd_event_source *source, int fd, uint32_t revents, void *ctx
 	follow_take_news(s);
 	follow_now(s);
 	tracee_end(s->tracee, "exited");
-	session_settle(s);
+	session_after_drain(s);
 	sessions_arm(s->set, 0);
 	return 0;
 }
@@ -122,7 +122,7 @@ static bool session_slice(struct session *s, bool *busy)
 		*busy |= tracee_drain(t, until) > 0;
 		more = tracee_now() >= until && tracee_pending(t);
 	}
-	session_settle(s);
+	session_after_drain(s);
 	return more;
 }
 
@@ -523,7 +523,7 @@ int sessions_start_each(struct sessions *ss, pid_t pid, sessions_failed_fn faile
 		if (!first)
 			first = diag_set(diag, r, why.exit, why.hint, "%s", why.msg);
 	}
-	sessions_settle(ss);
+	sessions_after_drain(ss);
 	sessions_arm(ss, DRAIN_BUSY_US);
 	return !alive && ss->n ? all_ended(one, diag) : first;
 }
@@ -542,7 +542,7 @@ int sessions_stop(struct sessions *ss, pid_t pid, struct diag *diag)
 	for (size_t i = 0; i < ss->n && tracee_now() < until; i++)
 		if (tracee_pending(ss->v[i]->tracee) < STOP_BYTES)
 			tracee_finish(ss->v[i]->tracee, until);
-	sessions_settle(ss);
+	sessions_after_drain(ss);
 	follow_stopped(ss);
 	sessions_arm(ss, 0);
 	return 0;
@@ -557,6 +557,6 @@ int sessions_clear(struct sessions *ss, pid_t pid, struct diag *diag)
 	for (size_t i = 0; i < ss->n; i++)
 		if (!pid || ss->v[i]->tracee->target->pid == pid)
 			tracee_clear(ss->v[i]->tracee);
-	sessions_settle(ss);
+	sessions_after_drain(ss);
 	return 0;
 }

@@ -17,12 +17,12 @@ struct session {
 	struct sd_event_source *end;	   /* the process's pidfd */
 	struct sd_event_source *full;	   /* the ring's alarm */
 	struct process_tree *process_tree; /* NULL: its children are not followed */
-	bool over;			   /* it has ended, and that was told */
+	bool over;			   /* it has ended, and that was reported */
 };
 
 /* A descendant that is to be followed. */
 struct follow_task {
-	struct session *origin; /* whose ring told of it */
+	struct session *origin; /* whose ring reported it */
 	struct tracee_news news;
 	struct tracee *half; /* see tracee_fork; owned; NULL: not begun */
 	uint64_t retry_ns, until_ns;
@@ -34,7 +34,7 @@ struct sessions {
 	struct sd_event_source *timer;
 	struct session **v;
 	size_t n;
-	size_t next; /* whose turn it is to be drained, modulo n */
+	size_t next; /* the next target to be drained, modulo n */
 	struct recorders timelines, slows;
 	/* Being attached: see looking.c. */
 	struct looking **looking;
@@ -50,7 +50,7 @@ struct sessions {
 /* In timelines.c, slows.c. */
 extern const struct recorder_kind timelines_kind, slows_kind;
 
-/* Takes t, also when it fails. */
+/* Takes ownership of t, also on failure. */
 int session_new(struct sessions *ss, struct tracee *t, struct session **ret, struct diag *diag);
 void session_free(struct session *s);
 DEFINE_FREEP(struct session, session_free)
@@ -59,11 +59,11 @@ struct session *sessions_find(const struct sessions *ss, pid_t pid);
 int sessions_add(struct sessions *ss, struct session *s);
 void sessions_remove(struct sessions *ss, struct session *s);
 
-/* -ESRCH and exit 3: it is none of the targets. */
+/* Returns -ESRCH and exit code 3: the process is not a target. */
 int sessions_not_attached(pid_t pid, struct diag *diag);
-/* Do what drains of the rings have led to: to be called after any drain. */
-void sessions_settle(struct sessions *ss);
-/* The next turn of draining comes after this time at the latest (us). 0 or a negative errno. */
+/* Handle what drains of the rings found besides events. To be called after each drain. */
+void sessions_after_drain(struct sessions *ss);
+/* Drain again after this time (us) at the latest. Returns 0 or a negative errno. */
 int sessions_arm(struct sessions *ss, uint64_t delay_us);
 
 /* Begin to attach, or check whether that has ended: see sessions_look. */
@@ -76,25 +76,26 @@ struct looking_of {
 int looking_begin(struct sessions *ss, const struct looking_of *of, struct diag *diag);
 /* Cancel attaching to this process. false: it is not being attached. */
 bool looking_cancel(struct sessions *ss, pid_t pid);
-/* One for which it is done; NULL: none, or it was cancelled. */
+/* The process for which this has ended; NULL: none, or it was cancelled. */
 const struct tracee *looking_seen(const struct sessions *ss, pid_t pid);
-/* One for which it is done, the caller's; NULL: none. */
+/* The same, owned by the caller; NULL: none. */
 struct tracee *looking_take(struct sessions *ss, pid_t pid, const struct target_opts *opts);
 void looking_deinit(struct sessions *ss);
 
 int follow_init(struct sessions *ss);
 void follow_deinit(struct sessions *ss);
 
-/* From now on the children of s are followed. Before it is started. */
+/* Follow the children of s from now on. To be called before s is started. */
 int follow_begin(struct session *s, struct diag *diag);
-/* Follow the children that it has already. */
+/* Follow its existing children. */
 void follow_look(struct session *s);
-/* What the last drain of its ring told is to be done: soon, at once, again. */
+/* Follow the children that the last drain of its ring reported: soon; at once; those that failed,
+ * again. */
 void follow_take_news(struct session *s);
 void follow_now(struct session *s);
 void follow_retry(struct sessions *ss);
 
-/* It has ended; something was stopped; it is about to be freed. */
+/* To be called when s has ended; when a target was stopped; before s is freed. */
 void follow_ended(struct session *s);
 void follow_stopped(struct sessions *ss);
 void follow_leave(struct session *s);

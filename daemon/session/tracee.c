@@ -601,8 +601,8 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		sync_data(t);
 		tracee_runtimes(t);
 	}
-	if (t->collector->settle)
-		t->collector->settle(t);
+	if (t->collector->reconcile)
+		t->collector->reconcile(t);
 	tracee_warn(t);
 	strangers_warnings(t, warnings, sizeof(warnings));
 	scale = tracee_scale(t, NULL);

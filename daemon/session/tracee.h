@@ -27,7 +27,7 @@
 #include "verify/calibration.h"
 #include "verify/selftest.h"
 
-/* Forks that one drain may bring; what does not fit is counted as failed. */
+/* Limit of forks reported by one drain; more are counted as failed. */
 #define TRACEE_MAX_NEWS 256
 
 /* A descendant was forked, or has executed a program before it became a target. */
@@ -37,19 +37,19 @@ struct tracee_news {
 	bool executed;
 };
 
-/* How a target is watched that probes may not take more of than a share (session/windowed.c). */
+/* State of a target with bounded overhead (session/windowed.c). */
 struct windowed {
 	struct windows ctl;
-	uint64_t since_ns;		       /* the gap is counted up to here; 0: there is none */
+	uint64_t since_ns; /* the gap is accounted up to here; 0: there is none */
 	uint64_t since_cpu_ns, since_taken_ns; /* its CPU time, and the probes' */
-	uint64_t part_ns;		       /* an open window was taken over up to here */
-	uint64_t opened_overhead_ns;	       /* events' time when the window was opened */
+	uint64_t part_ns;		       /* an open window was folded up to here */
+	uint64_t opened_overhead_ns;	       /* probes' time when the window was opened */
 	struct probe_latency opened_latency;
-	double opened_scale; /* of the costs that it was limited by */
+	double opened_scale; /* scale of the costs that limit the window */
 	uint64_t begun_ns;   /* started, while tracing */
 	uint64_t span_ns;    /* of the times before that */
-	uint64_t links_ns;   /* what opening and closing took, about */
-	/* It was closed then, and what it recorded is still being read; 0: not so. */
+	uint64_t links_ns;   /* estimated time of opening and closing windows */
+	/* When the window was closed, while its records are still being read; 0: they are not. */
 	uint64_t closed_ns, closed_cpu_ns;
 };
 
@@ -58,13 +58,13 @@ struct tracee {
 	struct python *python;
 	struct plan plan;
 	struct probe *probe;	 /* NULL: it has ended */
-	struct probe *old_probe; /* the one before; its ring may still be watched: see set.c */
+	struct probe *old_probe; /* the previous one; its ring may still be watched: see set.c */
 	uint64_t old_losses[PYP_LOSS_MAX];
 	struct probe_latency old_latency,
 		latency_base;			      /* of the probes before; at the last clear */
 	uint64_t old_traps, traps_base, samples_base; /* likewise, of samples: see tracee_traps */
 	enum probe_mechanism mechanism;
-	/* The thread that the process was held by has ended: see tracee_hold_on. */
+	/* The thread that owned the uprobe link has ended: see tracee_hold_on. */
 	bool lost_hold;
 	uint64_t lost_hold_ns, until_ns, hold_gap_ns;
 	struct calibration *calibration; /* NULL: not possible, or not needed */
@@ -72,8 +72,8 @@ struct tracee {
 	bool has_started;		 /* tracing has begun, once at least */
 	bool cost_taken;		 /* the calibration's result is in it */
 	struct profile *profile;
-	/* Reads its files and its memory for us; NULL: none does. While it is looked into after an
-	 * exec: who does that. */
+	/* The helper process that reads the target's files and memory; NULL: none. looking: a new
+	 * one, which inspects the target after an exec. */
 	struct inspect *inspect, *looking;
 	struct inspect_result found; /* while it is being opened; found_err: -EINPROGRESS, not yet */
 	struct diag found_diag;
@@ -83,15 +83,15 @@ struct tracee {
 	struct windowed windowed; /* collector_windowed's */
 	struct counting counting; /* collector_count's */
 	struct breaker breaker;
-	uint64_t start_cpu_ns;	     /* its CPU time when tracing began */
-	bool no_calls;		     /* it has used a second since, and no call was ever seen */
-	uint64_t period_ns;	     /* of samples */
+	uint64_t start_cpu_ns; /* its CPU time when tracing began */
+	bool no_calls;	       /* no call was seen, though it used 1 s of CPU time since then */
+	uint64_t period_ns;    /* of samples */
 	struct reference *reference; /* while it is being opened */
-	struct survey *survey;	     /* then, too */
-	struct workers *workers;     /* then, too; NULL: unknown */
+	struct survey *survey;	     /* the same */
+	struct workers *workers;     /* the same; NULL: unknown */
 	struct forecast forecast;
 	struct selftest *selftest; /* while it is verified */
-	bool prepared;		   /* see tracee_prepare; then: */
+	bool prepared;		   /* see tracee_prepare; if true: */
 	int prepared_err;
 	struct diag prepared_diag;
 	uint64_t samples_before; /* that it took */
@@ -103,7 +103,7 @@ struct tracee {
 	uint64_t hidden_ns;   /* when that was found */
 	uint64_t late_before; /* questions that inspectors before did not answer in time */
 	bool misses_calls;    /* likewise, since attached or cleared */
-	uint64_t warned_ns;   /* when that was looked at */
+	uint64_t warned_ns;   /* when that was checked */
 	unsigned int breaks;  /* at its sites, when it was opened: see strangers.h */
 	char strangers[STRANGERS_TEXT];
 	char self_test[256];	    /* see verify_text */
@@ -112,38 +112,37 @@ struct tracee {
 	uint64_t first_unix_ns;
 	uint64_t traced_ns; /* of the windows that are over */
 	uint64_t halt_ns;   /* SESSION_STOPPING: since when nothing is recorded */
-	bool ends;	    /* … because it has come to its end */
-	/* What is in the ring up to goal_at was recorded before goal_ns (0: none is set), and all
-	 * before current_ns has been handled. */
+	bool ends;	    /* … because the process has ended */
+	/* The ring contents up to goal_at were recorded before goal_ns (0: none is set); all
+	 * records from before current_ns have been processed. */
 	uint64_t goal_at, goal_ns, current_ns;
 	uint64_t decode_errors;
 	uint64_t base[PYP_LOSS_MAX]; /* the losses at the last clear */
 	uint64_t events_seen;	     /* at the last rate sample */
 	uint64_t rate_ns, events_per_s;
-	uint64_t end_losses[PYP_LOSS_MAX]; /* when it has ended */
+	uint64_t end_losses[PYP_LOSS_MAX]; /* at its end */
 	uint64_t sweep_ns; /* when forked children are due to be swept; 0: none are */
 	pid_t sweep_child;
 	uint64_t cpu_ns;			/* the process's CPU time, as last read */
-	uint64_t overhead_ns;			/* what probes took of it, about */
-	uint64_t overhead_events;		/* so many events are in that */
+	uint64_t overhead_ns;			/* estimated probe time in it */
+	uint64_t overhead_events;		/* number of events it includes */
 	uint64_t rate_cpu_ns, rate_overhead_ns; /* at the last rate sample */
 	double overhead;	   /* in the last second: probes' time as a share of the rest */
 	struct timeline *timeline; /* borrowed; NULL: none is taken */
 	uint32_t timeline_source;
 	struct slow *slow; /* borrowed; NULL: slow calls are not recorded */
 	uint32_t slow_source;
-	/* Which program at which addresses, and the files it and the interpreter are in. */
+	/* Identifies the executed program; the files of the program and of the interpreter. */
 	uint64_t exec_id;
-	uint32_t gils; /* ranges of memory that are known to be GILs' */
+	uint32_t gils; /* number of known address ranges of GILs */
 	struct target_file exe, file;
-	/* An exec that was seen: when, by a thread that was not the leader, and until when to look
-	 * for the interpreter in what it has become. */
+	/* An observed exec: when; until when to look for the interpreter in the new program. */
 	uint64_t exec_ns, exec_until_ns, exec_retry_ns;
-	bool exec_other;
-	bool executed; /* … and what came of it has not been looked at */
+	bool exec_other; /* by a thread other than the leader */
+	bool executed;	 /* … and the new program has not been inspected */
 	uint32_t execs;
 	uint64_t exec_gap_ns;
-	/* Following: what it is a child of, and what is known of its own. */
+	/* Following: its parent, and figures of its children. */
 	pid_t parent;
 	uint64_t forked_ns, fork_gap_ns;
 	struct snapshot_children children;
@@ -152,157 +151,162 @@ struct tracee {
 };
 
 /*
- * Attaching, in steps, none of which blocks for long; session/looking.c drives them.
- *
- * look: a helper process begins to inspect the target. When inspect_fd(t->inspect) is readable, ask
+ * Attaching, in steps, none of which blocks for long; session/looking.c drives them.  look: a
+ * helper process begins to inspect the target. When inspect_fd(t->inspect) is readable, call
  * tracee_looked().
  */
 int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, struct diag *diag);
 bool tracee_looked(struct tracee *t);
-/* Then: check what was found, and begin the self-test (verify/selftest.h) if it is wanted.
+/* Then: check the result, and begin the self-test (verify/selftest.h) if it is enabled.
  * tracee_open() returns the error. */
 void tracee_prepare(struct tracee *t);
-/* Has the self-test ended, or is there none? If not, ask again when the descriptor is readable, or at
- * the deadline (CLOCK_MONOTONIC ns); both may change with each question. */
+/*
+ * Returns whether the self-test has ended, or there is none. If false, call it again when the
+ * descriptor is readable, or at the deadline (CLOCK_MONOTONIC ns); both may change with each call.
+ */
 bool tracee_verified(struct tracee *t);
 int tracee_verify_fd(const struct tracee *t);
 uint64_t tracee_verify_deadline(const struct tracee *t);
-/* Then: begin to measure the probes' cost, if it has to be known from the first window on.
- * calibrated: it is known, or not needed; if not, ask again when calibration_fd(t->calibration) is
- * readable, or at its deadline. */
+/* Then: begin to measure the probes' cost, if it must be known from the first window on.
+ * calibrated: returns whether it is known or not needed; if false, call it again when
+ * calibration_fd(t->calibration) is readable, or at its deadline. */
 void tracee_calibrate(struct tracee *t);
 bool tracee_calibrated(const struct tracee *t);
-/* Then, if it is to be traced: sample it for REFERENCE_NS, and until tracee_refer_end. A
- * negative errno: it is not sampled. */
+/* Then, if it will be traced: sample it for REFERENCE_NS, until tracee_refer_end(). Returns a
+ * negative errno if it cannot be sampled. */
 int tracee_refer(struct tracee *t);
 void tracee_refer_end(struct tracee *t);
-/* And count its calls, for t->forecast: load what that needs, then, after what was before, as
- * survey_next. A negative errno: there is no forecast. */
+/* And count its calls, for t->forecast: load the programs, then proceed as survey_next(). Returns a
+ * negative errno if there will be no forecast. */
 int tracee_survey(struct tracee *t);
 int tracee_survey_next(struct tracee *t);
-/* At last: everything up to loaded programs. The target is not changed. */
+/* Finally: everything up to loaded BPF programs. The target is not modified. */
 int tracee_open(struct tracee *t, struct diag *diag);
 void tracee_free(struct tracee *t);
 DEFINE_FREEP(struct tracee, tracee_free)
 
 /*
- * A descendant of a target that runs the same program: the same plan, proof and costs; nothing is
- * computed again. *half: NULL at first; what is begun and not finished, to be passed again after
- * -EAGAIN or freed. *spare: a probe from tracee_open_spare, taken if it is needed; NULL: one is
- * opened. -EAGAIN: it is still looked into, or it has executed that program anew, and its
- * interpreter is not there yet. -ENOEXEC: it is another program.
+ * Make a descendant that runs the same program a target, with the plan, proof and costs of `from`.
+ * *half: NULL at first; the unfinished target, to be passed again after -EAGAIN, or freed. *spare:
+ * a probe from tracee_open_spare(), which is taken if it is needed; NULL: one is opened. -EAGAIN:
+ * it is still being inspected, or it executes the program again and has not loaded its interpreter.
+ * -ENOEXEC: it runs another program.
  */
 int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct tracee **half,
 		struct probe **spare, struct tracee **ret, struct diag *diag);
-/* Is this process's program in the same file? */
+/* Returns whether this process runs a program in the same file. */
 bool tracee_same_program(const struct tracee *t, pid_t pid);
 int tracee_open_spare(const struct tracee *from, struct probe **ret);
-/* Tell of children from now on, in news. */
+/* Report children from now on, in news. */
 void tracee_follow(struct tracee *t);
-/* A child that is not followed loses its breakpoints, soon. */
+/* Remove the breakpoints of a child that is not followed, soon. */
 void tracee_sweep_child(struct tracee *t, pid_t child);
 
-/* How it is observed; chosen before it is opened. */
+/* Set how it is observed, before it is opened. */
 void tracee_set_opts(struct tracee *t, const struct target_opts *opts);
 
 int tracee_start(struct tracee *t, struct diag *diag);
-/* Tracing, or what is left of it is being read. */
+/* Returns whether it is traced, or its remaining records are being read. */
 bool tracee_is_on(const struct tracee *t);
 void tracee_clear(struct tracee *t);
 
 /*
- * session/halt.c. stop: from now on nothing is recorded; the state is SESSION_STOPPING. end: the
- * same, because the process has gone (or is another program now). finish: probes off, and what was
- * recorded is read, until until_ns (CLOCK_MONOTONIC; 0: however long it takes). true: all of it is,
- * and the state is ATTACHED or ENDED, or was no other. stops: it was stopped, or is about to be.
+ * session/halt.c. stop: nothing is recorded from now on; the state is SESSION_STOPPING. end: the
+ * same, because the process has ended (or runs another program). finish: detaches the probes and
+ * reads the records until until_ns (CLOCK_MONOTONIC; 0: without a limit); returns whether all are
+ * read, and the state is ATTACHED or ENDED. stops: whether it is stopped or about to be.
  */
 void tracee_stop(struct tracee *t);
 void tracee_end(struct tracee *t, const char *reason);
 bool tracee_finish(struct tracee *t, uint64_t until_ns);
 bool tracee_stops(const struct tracee *t);
 
-/* What has ended needs no probe: its memory goes back. Nobody may watch its ring any more. */
+/* Free the probe of an ended target. Its ring must not be watched any more. */
 void tracee_release(struct tracee *t);
 void tracee_release_old(struct tracee *t);
 
-/* What watching has taken in all, about. */
+/* Returns the estimated probe time, windows included, in ns. */
 uint64_t windowed_taken(const struct tracee *t);
 
-/* If its costs have been measured by now, they count. */
+/* Use the costs, if they have been measured by now. */
 void tracee_take_cost(struct tracee *t);
 
-/* In how many us tracee_turn is to be called again, at the latest. */
+/* Returns after how many us tracee_turn() must be called again, at the latest. */
 uint64_t tracee_due_us(const struct tracee *t);
-/* What is to be done now and then besides draining. */
+/* Periodic work besides draining. */
 void tracee_turn(struct tracee *t);
 
-/* For collectors: the stacks at the beginning, the OS's word at the end, what probes take. */
+/* For collectors: the initial stacks, the OS's run times at the end, the probes' time. */
 void tracee_add_initial(struct tracee *t);
 void tracee_runtimes(struct tracee *t);
 void tracee_account(struct tracee *t); /* both of: */
 void tracee_read_cpu(struct tracee *t);
 void tracee_account_events(struct tracee *t);
-/* The share that they took in the last second; stops the target if that is too much for too long. */
+/* Compute the probes' share in the last second; stop the target if it exceeds --stop-above. */
 void tracee_sample_overhead(struct tracee *t);
-/* What is done where the collector has no account of its own: each event has its cost. */
-/* Have durations recorded without what hits cost at the moment. */
+/* Subtract the present cost of hits from durations. */
 void tracee_update_cost(const struct tracee *t);
-void tracee_account_costs(struct tracee *t);
+void tracee_account_costs(struct tracee *t);	 /* the default account: each event has its cost */
 struct cost tracee_cost(const struct tracee *t); /* as they were measured */
 struct probe_latency tracee_latency(const struct tracee *t);
-/* Samples that were dropped because they are of the probes' time. */
+/* Returns the number of samples dropped because they hit the probes' own time. */
 uint64_t tracee_traps(const struct tracee *t);
-/* How much dearer hits were than that, since the latency was so; 0: since the data was cleared. */
+/*
+ * Returns the present cost of hits relative to the measured one, since that latency (NULL: since
+ * the data was cleared).
+ */
 double tracee_scale(const struct tracee *t, const struct probe_latency *since);
 
-/* Handle what is in the ring now, until until_ns (0: all of it); the number of records. */
+/* Process the records in the ring until until_ns (0: all); returns their number. */
 int tracee_drain(struct tracee *t, uint64_t until_ns);
-/* All that was recorded until now, however long that takes; one that is being stopped is, then. */
+/*
+ * Process all records of up to now, without a time limit; a target being stopped is then stopped.
+ */
 void tracee_catch_up(struct tracee *t);
-/* Bytes in the ring that wait to be handled. */
+/* Returns the number of unread bytes in the ring. */
 uint64_t tracee_pending(const struct tracee *t);
-/* Everything that was recorded before this moment has been handled (CLOCK_MONOTONIC). */
+/* Returns the time (CLOCK_MONOTONIC) before which all records have been processed. */
 uint64_t tracee_current_ns(const struct tracee *t);
 
 /* Counters since the last clear. */
 void tracee_losses(const struct tracee *t, uint64_t out[PYP_LOSS_MAX]);
 void tracee_status(const struct tracee *t, struct session_status *ret);
-/* What is to be done once a second or so: the events-per-second figure, ended helpers. */
+/* Work to be done about once a second: the events-per-second figure, ended helpers. */
 void tracee_sample_rate(struct tracee *t, uint64_t now_ns);
 /* Add everything to a snapshot: *slot is this target's row in s->targets. */
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot);
 
-/* Let a timeline (borrowed) watch, until it is told to end. */
+/* Record a timeline (borrowed) until tracee_timeline_end(). */
 int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag);
 void tracee_timeline_end(struct tracee *t);
 /* The same for a recorder of slow calls. A profile has one watcher: either of both. */
 int tracee_slow_begin(struct tracee *t, struct slow *slow, struct diag *diag);
 void tracee_slow_end(struct tracee *t);
 
-/* session/gils.c: find the target's GILs, for its probe, now that it has one and memory to look into.
- * Again now and then: interpreters come and go. */
+/* session/gils.c: find the target's GILs for its probe. To be repeated, as interpreters start and
+ * end. */
 void tracee_find_gils(struct tracee *t);
 
 /* For fork_exec.c ----------------------------------------------------------------------------- */
 
-/* What was found is the target's: its interpreter, its exec id and what it says of itself. */
+/* Take over the inspection's result: interpreter, exec id, description. */
 void tracee_take_found(struct tracee *t);
 void tracee_warn_text(struct tracee *t);
-/* Which files it and its interpreter are in: fills exe and file. 0 or a negative errno. */
+/* Identify the files of the program and of the interpreter: exe and file. 0 or a negative errno. */
 int tracee_identify(struct tracee *t);
-/* It has executed, or is at it: go on with the same program, or end. */
+/* It executes, or has executed, a program: continue if it is the same one, or end. */
 void tracee_executed(struct tracee *t);
-/* The thread that it was held by has ended, others go on: hold it by another one, or end. */
+/* The thread that owned the uprobe link has ended: attach through another one, or end. */
 void tracee_hold_on(struct tracee *t);
-/* Is it what it was when it was attached? Else find it anew, or end it: exit code 3. */
+/* Check that it is the process that was attached; else inspect it again, or end it: exit code 3. */
 int tracee_check_program(struct tracee *t, struct diag *diag);
-/* What its probe is told about sampling; between windows, where that is possible. */
+/* Returns the options of sampling for its probe; between windows, where that is possible. */
 struct probe_sampling tracee_sampling(const struct tracee *t, const struct target_opts *opts,
 				      const struct python *py);
-/* Tracing begins at ts, and ends for now. initial: what threads do now. */
+/* Tracing begins, or is interrupted, at ts. */
 void tracee_begin(struct tracee *t, uint64_t ts);
 void tracee_cease(struct tracee *t, uint64_t ts);
-/* Handle all that is in the ring, and nothing else; the same until until_ns: true if it was all. */
+/* Process all records in the ring, and nothing else; until until_ns: returns whether it was all. */
 void tracee_drain_all(struct tracee *t);
 bool tracee_drain_until(struct tracee *t, uint64_t until_ns);
 void tracee_warn(struct tracee *t);

@@ -141,7 +141,7 @@ static void end_window(struct tracee *t)
 	struct windowed *w = &t->windowed;
 	const uint64_t ts = w->closed_ns;
 	const struct cost cost = tracee_cost(t);
-	double scale = scale_of_window(t), dearer = scale / w->opened_scale;
+	double scale = scale_of_window(t), factor = scale / w->opened_scale;
 	uint64_t shown, own, taken;
 
 	w->closed_ns = 0;
@@ -154,9 +154,9 @@ static void end_window(struct tracee *t)
 		tracee_runtimes(t);
 	t->cpu_ns = w->closed_cpu_ns;
 	tracee_account_events(t);
-	shown = profile_window_end(t->profile, ts, more(t->cpu_ns, w->since_cpu_ns), dearer);
+	shown = profile_window_end(t->profile, ts, more(t->cpu_ns, w->since_cpu_ns), factor);
 	count_cpu_read(t);
-	taken = (uint64_t)(dearer * (double)more(t->overhead_ns, w->opened_overhead_ns));
+	taken = (uint64_t)(factor * (double)more(t->overhead_ns, w->opened_overhead_ns));
 	own = more(more(ts, t->started_ns), taken);
 	profile_fold(t->profile, shown, &cost, scale);
 	/*
@@ -268,7 +268,7 @@ static void windowed_clear(struct tracee *t)
 	w->ctl.failed = 0;
 }
 
-static void windowed_settle(struct tracee *t)
+static void windowed_reconcile(struct tracee *t)
 {
 	if (t->state == SESSION_TRACING && probe_attached(t->probe) && !t->windowed.ctl.open)
 		count_gap(t, tracee_now());
@@ -375,7 +375,7 @@ const struct collector collector_windowed = {
 	.finish = windowed_halt,
 	.interrupt = windowed_interrupt,
 	.clear = windowed_clear,
-	.settle = windowed_settle,
+	.reconcile = windowed_reconcile,
 	.turn = windowed_turn,
 	.due_us = windowed_due_us,
 	.account = windowed_account,

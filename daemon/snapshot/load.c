@@ -474,7 +474,7 @@ static int read_members(struct loader *l)
 	return 0;
 }
 
-static void *settle(struct loader *l, const struct list *list, uint32_t *ret_n)
+static void *take_list(struct loader *l, const struct list *list, uint32_t *ret_n)
 {
 	void *ret = snapshot_alloc(l->s, list->n, list->size);
 
@@ -495,16 +495,16 @@ static int assemble(struct loader *l)
 	struct snapshot *s = l->s;
 	uint32_t figures;
 
-	s->targets = settle(l, &l->targets, &s->ntargets);
-	s->threads = settle(l, &l->threads, &s->nthreads);
-	s->funcs = settle(l, &l->funcs, &s->nfuncs);
-	s->nodes = settle(l, &l->nodes, &s->nnodes);
+	s->targets = take_list(l, &l->targets, &s->ntargets);
+	s->threads = take_list(l, &l->threads, &s->nthreads);
+	s->funcs = take_list(l, &l->funcs, &s->nfuncs);
+	s->nodes = take_list(l, &l->nodes, &s->nnodes);
 	for (int c = 0; c < COLUMNS; c++)
 		if (s->measured & COLUMN_BIT(c))
-			s->columns[c] = settle(l, &l->columns[c], &figures);
-	s->coros = settle(l, &l->coros, &s->ncoros);
-	s->gil_pairs = settle(l, &l->gil_pairs, &s->ngil_pairs);
-	s->waits = settle(l, &l->waits, &s->nwaits);
+			s->columns[c] = take_list(l, &l->columns[c], &figures);
+	s->coros = take_list(l, &l->coros, &s->ncoros);
+	s->gil_pairs = take_list(l, &l->gil_pairs, &s->ngil_pairs);
+	s->waits = take_list(l, &l->waits, &s->nwaits);
 	for (uint32_t i = 0; i < s->nnodes && !l->err; i++) {
 		const struct snapshot_node *n = &s->nodes[i];
 

@@ -263,7 +263,7 @@ static uint32_t missing_node(struct calltree *t, const struct thread *th)
 	return node != NODE_NONE ? node : NODE_TRUNCATED(th->root);
 }
 
-static void settle_rest(struct calltree *t, struct thread *th, uint64_t runtime)
+static void reconcile_rest(struct calltree *t, struct thread *th, uint64_t runtime)
 {
 	int64_t rest = ahead(th, runtime);
 
@@ -277,7 +277,8 @@ static void settle_rest(struct calltree *t, struct thread *th, uint64_t runtime)
  * Charges the time up to ts according to the scheduler's run time. lags: the run time is up to one
  * tick behind.
  */
-static void settle(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime, bool lags)
+static void reconcile(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime,
+		      bool lags)
 {
 	uint64_t wall = take_elapsed(th, ts);
 
@@ -288,12 +289,12 @@ static void settle(struct calltree *t, struct thread *th, uint64_t ts, uint64_t 
 	th->gap_wall = 0;
 	if (ahead(th, runtime) < -NOISE && !lags)
 		take_back_stolen(t, th, (uint64_t)-ahead(th, runtime));
-	settle_rest(t, th, runtime);
+	reconcile_rest(t, th, runtime);
 }
 
 /* Handles the thread's first run time, which counts from its start. */
-static void settle_first(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime,
-			 bool lags)
+static void reconcile_first(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime,
+			    bool lags)
 {
 	uint64_t charged;
 
@@ -311,9 +312,9 @@ static void compare(struct calltree *t, struct thread *th, uint64_t ts, uint64_t
 		th->runtime_known = false;
 	th->os_cpu = false;
 	if (th->runtime_known)
-		settle(t, th, ts, runtime, lags);
+		reconcile(t, th, ts, runtime, lags);
 	else
-		settle_first(t, th, ts, runtime, lags);
+		reconcile_first(t, th, ts, runtime, lags);
 	th->lost = false;
 	forget_intervals(th);
 }
@@ -437,7 +438,7 @@ void timing_defer(struct thread *th, uint64_t wall)
 	defer(th, th->node, wall);
 }
 
-uint64_t timing_settle_gap(struct calltree *t, struct thread *th, uint64_t most)
+uint64_t timing_reconcile_gap(struct calltree *t, struct thread *th, uint64_t most)
 {
 	uint64_t cpu = th->gap_wall < most ? th->gap_wall : most;
 

@@ -67,7 +67,7 @@ void timing_os(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runt
 /*
  * Handles the first event of a thread with an initial stack: charges up to ts; events determine its
  * state from now on. sure: runnable time was CPU time; otherwise the next switch or
- * timing_settle_gap decides that.
+ * timing_reconcile_gap decides that.
  */
 void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts, bool sure);
 /*
@@ -80,7 +80,7 @@ uint64_t timing_gap(const struct thread *th);
 /* Marks `wall` ns of the time charged last as undecided. */
 void timing_defer(struct thread *th, uint64_t wall);
 /* Decides that at most `most` ns of the undecided time were CPU time. Returns how many were. */
-uint64_t timing_settle_gap(struct calltree *t, struct thread *th, uint64_t most);
+uint64_t timing_reconcile_gap(struct calltree *t, struct thread *th, uint64_t most);
 
 /* Resets all totals. */
 void timing_clear(struct thread *th);

@@ -22,10 +22,10 @@ struct running_frame {
 	uint64_t frame;
 	uint64_t code;
 	uint32_t name;
-	/* The C function being called; NO_NAME: none. silent: the expected events do not include
+	/* The C function being called; NO_NAME: none. unreported: the expected events do not include
 	 * its end. */
 	uint32_t called;
-	bool silent;
+	bool unreported;
 };
 
 /* A thread's position in its parts */
@@ -419,7 +419,7 @@ static void on_c_enter(struct transcript *t, struct scratch_thread *th, const st
 	if (caller->frame != e->u.c_call.frame)
 		wrong(t, "%s has the wrong caller; %s was running (%s)", name_text(t, name),
 		      name_text(t, caller->name), site_text(t, e));
-	caller->silent = compare(t, th, e, name) == '+';
+	caller->unreported = compare(t, th, e, name) == '+';
 	caller->called = e->type == PYP_REC_C_ENTER ? name : NO_NAME;
 }
 
@@ -431,7 +431,7 @@ static void on_c_leave(struct transcript *t, struct scratch_thread *th, const st
 	if (!caller || caller->frame != e->u.c_call.frame || caller->called == NO_NAME)
 		return;
 	mark_site(t, e);
-	if (!caller->silent)
+	if (!caller->unreported)
 		compare(t, th, e, caller->called);
 	caller->called = NO_NAME;
 }

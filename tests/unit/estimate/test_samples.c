@@ -57,7 +57,7 @@ static void sampled_rightly(struct watched *w, int rounds)
 	sampled(w, w->h, 7 * rounds);
 }
 
-static void settle(struct watched *w)
+static void reconcile(struct watched *w)
 {
 	w->r = estimate_rig_reconcile(&w->m, &w->cost);
 }
@@ -88,7 +88,7 @@ Test(samples, samples_tell_what_hits_really_cost)
 
 		watch(&w, said);
 		sampled_rightly(&w, 400);
-		settle(&w);
+		reconcile(&w);
 		whole = share(&w, w.m.f) + share(&w, w.m.g) + share(&w, w.h);
 		cr_assert_float_eq(whole, 1, 1e-6, "%.2f: they add up to %.4f", said, whole);
 		cr_assert_float_eq(w.r.cost_factor * said, 1, 0.02, "%.2f: %.4f", said,
@@ -123,7 +123,7 @@ static double watch_waiting(struct watched *w, double said, uint64_t windows, ui
 		estimate_rig_seen(m, m->g, n, n * (401 + 600), n * (401 + 600));
 		assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 10000000, &w->cost, 1));
 	}
-	settle(w);
+	reconcile(w);
 	return 1000.0 * (double)windows;
 }
 
@@ -173,7 +173,7 @@ Test(samples, without_samples_as_windows_have_it)
 	double calls, error;
 
 	watch(&w, 1);
-	settle(&w);
+	reconcile(&w);
 	cr_assert_eq(w.r.fit.samples, 0);
 	cr_assert_float_eq(w.r.fit.factor, 1, 1e-9);
 	cr_assert_float_eq(share(&w, w.m.f), 200.0 / ROUND_NS, 1e-4);
@@ -195,11 +195,11 @@ Test(samples, few_samples_change_little)
 	double before;
 
 	watch(&none, 1.1);
-	settle(&none);
+	reconcile(&none);
 	watch(&few, 1.1);
 	sampled(&few, few.m.f, 4);
 	sampled(&few, few.h, 2);
-	settle(&few);
+	reconcile(&few);
 	before = share(&none, none.h);
 	cr_assert(fabs(share(&few, few.h) - before) < 0.1 * before, "%.3f, before %.3f",
 		  share(&few, few.h), before);
@@ -219,7 +219,7 @@ Test(samples, what_windows_missed)
 	missed = calltree_child(&w.m.tree, w.h, F);
 	sampled_rightly(&w, 400);
 	sampled(&w, missed, 400);
-	settle(&w);
+	reconcile(&w);
 	cr_assert(estimate_has(&w.m.e, missed));
 	cr_assert_eq(estimate_figures(&w.r, missed).calls, 0);
 	cr_assert(share(&w, missed) > 0.05 && share(&w, missed) < 0.1, "%.4f", share(&w, missed));
@@ -243,7 +243,7 @@ Test(samples, samples_of_what_is_unknown)
 			sampled(&w, other, 1);
 	}
 	sampled(&w, w.m.root, 3);
-	settle(&w);
+	reconcile(&w);
 	cr_assert_eq(w.r.fit.samples, 253);
 	whole = 0;
 	for (uint32_t i = 0; i < w.m.tree.n; i++)
@@ -262,13 +262,13 @@ Test(samples, samples_alone_are_not_enough)
 	w.cost = (struct cost){.known = true};
 	w.h = w.m.root;
 	sampled(&w, w.m.f, 10);
-	settle(&w);
+	reconcile(&w);
 	cr_assert_eq(estimate_figures(&w.r, w.m.f).self[SNAPSHOT_CPU], 0);
 	unwatch(&w);
 	watch(&w, 1);
 	sampled_rightly(&w, 10);
 	w.cost.known = false;
-	settle(&w);
+	reconcile(&w);
 	cr_assert_eq(w.r.fit.samples, 0);
 	unwatch(&w);
 	check_no_leaks();
