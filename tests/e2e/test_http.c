@@ -15,7 +15,6 @@
 #include "harness/test.h"
 #include "harness/traced.h"
 
-
 static struct pyprofd d;
 static struct traced t;
 static char pid[16];
