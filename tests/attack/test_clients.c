@@ -261,8 +261,7 @@ Test(clients, unread_answers_are_dropped)
 	char pid[16];
 	int fd;
 
-	traced_start(&t, traced_newest().exe, "long_names.py", "60", "48000", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, traced_newest().exe, "long_names.py", "60", "48000", NULL);
 	free(ctl_ok(&d, "attach", pid_text(pid, t.pid), NULL));
 	traced_go(&t);
 	traced_expect(&t, "done");

@@ -39,8 +39,7 @@ static void start(struct traced *t, const char *program, const char *arg, const 
 {
 	struct interpreter it = deep_one();
 
-	traced_start(t, it.exe, "run.py", program, arg, more, NULL);
-	traced_expect(t, "ready");
+	traced_ready(t, NULL, it.exe, "run.py", program, arg, more, NULL);
 }
 
 static void setup(void)

@@ -26,8 +26,7 @@ static struct traced t;
 
 static void setup(void)
 {
-	traced_start(&t, traced_newest().exe, "run.py", "busy_empty", "60", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, traced_newest().exe, "run.py", "busy_empty", "60", NULL);
 }
 
 static void teardown(void)

@@ -30,8 +30,7 @@ static void setup(void)
 	assert_ok(mount("tmpfs", "/tmp", "tmpfs", 0, "size=64m"));
 	/* adopt orphaned processes */
 	assert_ok(prctl(PR_SET_CHILD_SUBREAPER, 1));
-	traced_start(&t, it.exe, "run.py", "busy_empty", "60", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, it.exe, "run.py", "busy_empty", "60", NULL);
 	traced_go(&t);
 }
 

@@ -63,8 +63,7 @@ struct victim {
 static void victim_start(struct victim *v)
 {
 	v->log = log_open();
-	traced_start(&v->t, traced_newest().exe, "load.py", NULL);
-	traced_expect(&v->t, "ready");
+	traced_ready(&v->t, NULL, traced_newest().exe, "load.py", NULL);
 	sites_find(&v->sites, v->t.pid);
 }
 

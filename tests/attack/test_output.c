@@ -27,8 +27,7 @@ static void start(const char *depth, const char *length, const char *recursion)
 	struct interpreter it = traced_newest();
 	char pid[16];
 
-	traced_start(&t, it.exe, "long_names.py", depth, length, recursion, NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, it.exe, "long_names.py", depth, length, recursion, NULL);
 	pyprofd_start(&d, "--pid", pid_text(pid, t.pid), "--no-verify", NULL);
 	traced_go(&t);
 	traced_expect(&t, "done");
@@ -130,8 +129,7 @@ Test(output, refused_recording_is_kept)
 
 	pyprofd_init(&d);
 	pyprofd_file(&d, "out.collapsed", out, sizeof(out));
-	traced_start(&t, it.exe, "long_names.py", "1", "100", "40000", "100000", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, it.exe, "long_names.py", "1", "100", "40000", "100000", NULL);
 	traced_go(&t); /* it continues until it is killed */
 	setenv("TMPDIR", d.dir, 1);
 	r = ctl(&d, "record", "--pid", pid_text(pid, t.pid), "-d", "2", "-o", out, NULL);
@@ -157,8 +155,7 @@ Test(output, refused_profile_is_kept_at_the_end)
 	pyprofd_init(&d);
 	pyprofd_file(&d, "out.collapsed", out, sizeof(out));
 	setenv("TMPDIR", d.dir, 1);
-	traced_start(&t, it.exe, "long_names.py", "1", "100", "40000", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, it.exe, "long_names.py", "1", "100", "40000", NULL);
 	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--no-verify", "--raw-times", "-o", out,
 		       NULL);
 	pyprofd_ready(&d);

@@ -59,9 +59,7 @@ static void pin(pid_t to_pin)
 
 static void start_busy(const char *seconds)
 {
-	traced_start(&t, traced_newest().exe, "run.py", "busy_empty", seconds, NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", seconds, NULL);
 	pin(t.pid);
 }
 

@@ -33,8 +33,7 @@ static void sample(const char *exe, const struct place *at)
 	struct traced t;
 
 	traced_place(at);
-	traced_start(&t, exe, "load.py", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, exe, "load.py", NULL);
 	t.mode = (struct mode_choice){.mode = MODE_SAMPLE, .rate = 999};
 	traced_attach(&t);
 	traced_until(&t, is_sampled, NULL, "samples");

@@ -69,8 +69,7 @@ Test(stale, is_found_and_removed)
 	struct traced t;
 	char pid[16];
 
-	traced_start(&t, traced_newest().exe, "run.py", "mixed", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, traced_newest().exe, "run.py", "mixed", NULL);
 	sites_find(&sites, t.pid);
 	leave_behind(&sites, t.pid, 0);
 	leave_behind(&sites, t.pid, sites.n - 1);
@@ -95,8 +94,7 @@ Test(stale, nothing_is_there)
 	struct traced t;
 	char pid[16];
 
-	traced_start(&t, traced_newest().exe, "run.py", "mixed", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, traced_newest().exe, "run.py", "mixed", NULL);
 	pyprofd_start(&d, NULL);
 	said = ctl_ok(&d, "doctor", pid_text(pid, t.pid), NULL);
 	cr_assert(!strstr(said, "breakpoints"), "%s", said);

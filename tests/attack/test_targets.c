@@ -26,9 +26,7 @@ static char pid[16];
 static void setup(void)
 {
 	caps_require_bpf();
-	traced_start(&t, traced_newest().exe, "family.py", NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, traced_newest().exe, "family.py", NULL);
 	pyprofd_init(&d);
 }
 
@@ -177,8 +175,7 @@ Test(targets, attach_attaches_what_it_can)
 	struct traced other;
 	struct ran r;
 
-	traced_start(&other, traced_newest().exe, "family.py", NULL);
-	traced_expect(&other, "ready");
+	traced_ready(&other, NULL, traced_newest().exe, "family.py", NULL);
 	pid_text(nobody, pid_of_nobody());
 	pid_text(another, other.pid);
 	pyprofd_launch(&d, NULL);

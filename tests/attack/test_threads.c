@@ -44,8 +44,7 @@ static void setup(void)
 	struct interpreter it = traced_newest();
 	char pid[16];
 
-	traced_start(&server, it.exe, "requests.py", CHUNK_TEXT, NULL);
-	traced_expect(&server, "ready");
+	traced_ready(&server, NULL, it.exe, "requests.py", CHUNK_TEXT, NULL);
 	pyprofd_start(&d, NULL);
 	free(ctl_ok(&d, "attach", pid_text(pid, server.pid), NULL));
 }
@@ -64,8 +63,7 @@ static void setup_workers(void)
 	struct interpreter it = traced_newest();
 	char pid[16];
 
-	traced_start(&server, it.exe, "family.py", NULL);
-	traced_expect(&server, "ready");
+	traced_ready(&server, NULL, it.exe, "family.py", NULL);
 	pyprofd_start(&d, NULL);
 	free(ctl_ok(&d, "attach", "--follow-children", pid_text(pid, server.pid), NULL));
 }

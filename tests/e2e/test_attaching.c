@@ -25,9 +25,7 @@ static void setup(void)
 	cr_assert(mkdtemp(cache) && setenv("XDG_CACHE_HOME", cache, 1) == 0);
 	for (int i = 0; i < 2; i++) {
 		targets[i] = (struct traced){0};
-		traced_start(&targets[i], traced_newest().exe, "run.py", "mixed", NULL);
-		traced_expect(&targets[i], "ready");
-		pid_text(pids[i], targets[i].pid);
+		traced_ready(&targets[i], pids[i], traced_newest().exe, "run.py", "mixed", NULL);
 	}
 }
 

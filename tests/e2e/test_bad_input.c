@@ -23,9 +23,7 @@ static char pid[16];
 
 static void setup(void)
 {
-	traced_start(&t, traced_newest().exe, "run.py", "busy_empty", "0.1", NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "0.1", NULL);
 	pyprofd_init(&d);
 }
 
@@ -120,9 +118,7 @@ Test(bad_input, another_python)
 		 home ? home : "");
 	if (glob(pattern, 0, NULL, &g))
 		cr_skip_test("needs a python2 in ~/.pyenv/versions");
-	traced_start(&other, g.gl_pathv[0], "deep.py", NULL);
-	traced_expect(&other, "ready");
-	pid_text(text, other.pid);
+	traced_ready(&other, text, g.gl_pathv[0], "deep.py", NULL);
 	pyprofd_fails(&d, 5, "is Python 2.", "--pid", text, NULL);
 	ctl_fails(&d, 5, "is Python 2.", "doctor", text, NULL);
 	ctl_fails(&d, 5, "", "doctor", g.gl_pathv[0], NULL);

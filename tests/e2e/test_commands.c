@@ -18,9 +18,7 @@ static void start_target(struct traced *target, char text[16], const char *secon
 {
 	struct interpreter it = traced_newest();
 
-	traced_start(target, it.exe, "run.py", "busy_empty", seconds, NULL);
-	traced_expect(target, "ready");
-	pid_text(text, target->pid);
+	traced_ready(target, text, it.exe, "run.py", "busy_empty", seconds, NULL);
 }
 
 static void setup(void)
@@ -319,8 +317,7 @@ Test(commands, doctor_forecasts)
 	struct traced busy;
 	char *text, of[16];
 
-	traced_start(&busy, traced_newest().exe, "shares.py", "calls", NULL);
-	traced_expect(&busy, "ready");
+	traced_ready(&busy, NULL, traced_newest().exe, "shares.py", "calls", NULL);
 	text = ctl_ok(&d, "doctor", pid_text(of, busy.pid), NULL);
 	cr_assert(strstr(text, " million calls per second of CPU time, trace +"), "%s", text);
 	cr_assert(strstr(text, "less overhead"), "%s", text);

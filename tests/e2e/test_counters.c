@@ -64,8 +64,7 @@ static void resources(const struct interpreter *it)
 	struct ran r;
 	FILE *f;
 
-	traced_start(&t, it->exe, "run.py", "resources", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, it->exe, "run.py", "resources", NULL);
 	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--counters", "all", NULL);
 	pyprofd_ready(&d);
 	traced_go(&t);
@@ -96,9 +95,7 @@ Test(counters, on_the_command_line)
 {
 	char path[128], *text;
 
-	traced_start(&t, traced_newest().exe, "run.py", "resources", NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "resources", NULL);
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
 	ctl_fails(&d, PYP_EXIT_USAGE, "unknown resource", "attach", "--counters", "bogus", pid,
@@ -133,8 +130,7 @@ Test(counters, recorded)
 {
 	char path[128], *text;
 
-	traced_start(&t, traced_newest().exe, "run.py", "resources", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, traced_newest().exe, "run.py", "resources", NULL);
 	pyprofd_file(&d, "m.csv", path, sizeof(path));
 	free(ctl_ok(&d, "run", "--counters", "faults", "-o", path, "--", traced_newest().exe, "-c",
 		    "def f(): return 1\nf()", NULL));
@@ -186,8 +182,7 @@ static void growth(const struct interpreter *it)
 	struct ran r;
 	FILE *f;
 
-	traced_start(&t, it->exe, "run.py", "memory", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, it->exe, "run.py", "memory", NULL);
 	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--counters", "memory", "--no-verify",
 		       NULL);
 	pyprofd_ready(&d);

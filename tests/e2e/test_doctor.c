@@ -240,9 +240,7 @@ Test(doctor, an_interpreter_without_its_file)
 	copy_open(&c, &(struct interpreter){.file = "/usr/bin/python3.11"});
 	close(c.fd);
 	snprintf(exe, sizeof(exe), "%s", c.path);
-	traced_start(&t, exe, "deep.py", NULL);
-	traced_expect(&t, "ready");
-	pid_text(text, t.pid);
+	traced_ready(&t, text, exe, "deep.py", NULL);
 	assert_ok(unlink(exe));
 	free(ctl_ok(&d, "doctor", text, NULL));
 	traced_go(&t);
@@ -259,9 +257,7 @@ Test(doctor, objects)
 	struct traced t;
 	char *said;
 
-	traced_start(&t, it.exe, "deep.py", NULL);
-	traced_expect(&t, "ready");
-	pid_text(text, t.pid);
+	traced_ready(&t, text, it.exe, "deep.py", NULL);
 	pyprofd_file(&d, "objects.json", saved, sizeof(saved));
 	free(ctl_ok(&d, "objects", text, "--json", "-o", saved, NULL));
 	said = ctl_ok(&d, "objects", text, "--sort", "size", "-l", "3", NULL);

@@ -52,8 +52,7 @@ static void durations(const struct interpreter *it)
 	struct ran r;
 	FILE *f;
 
-	traced_start(&t, it->exe, "run.py", "durations", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, it->exe, "run.py", "durations", NULL);
 	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), NULL);
 	pyprofd_ready(&d);
 	traced_go(&t);

@@ -23,9 +23,7 @@ static void setup(void)
 {
 	struct interpreter it = traced_newest();
 
-	traced_start(&t, it.exe, "run.py", "busy_empty", "0.1", NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, it.exe, "run.py", "busy_empty", "0.1", NULL);
 	pyprofd_init(&d);
 }
 
@@ -147,9 +145,7 @@ Test(ends, when_the_last_of_several_has_ended)
 	char pid2[16];
 	json_int_t calls;
 
-	traced_start(&u, traced_newest().exe, "run.py", "busy_empty", "0.1", NULL);
-	traced_expect(&u, "ready");
-	pid_text(pid2, u.pid);
+	traced_ready(&u, pid2, traced_newest().exe, "run.py", "busy_empty", "0.1", NULL);
 	pyprofd_launch(&d, "--pid", pid, "--pid", pid2, "-o", in_dir("p.txt"), NULL);
 	calls = work();
 	traced_finish(&t);

@@ -18,9 +18,7 @@ static char pid[16];
 static void setup(void)
 {
 	/* The target only calls functions. */
-	traced_start(&busy, traced_newest().exe, "shares.py", "calls", NULL);
-	traced_expect(&busy, "ready");
-	pid_text(pid, busy.pid);
+	traced_ready(&busy, pid, traced_newest().exe, "shares.py", "calls", NULL);
 	pyprofd_start(&d, NULL);
 }
 

@@ -22,9 +22,7 @@ static char pid[16];
 static void setup(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	traced_start(&t, traced_newest().exe, "run.py", "busy_empty", "0.2", NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "0.2", NULL);
 	pyprofd_start(&d, "--pid", pid, NULL);
 }
 

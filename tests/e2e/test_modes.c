@@ -19,9 +19,7 @@ static void setup(void)
 {
 	struct interpreter it = traced_newest();
 
-	traced_start(&t, it.exe, "shares.py", "plain", NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, it.exe, "shares.py", "plain", NULL);
 	pyprofd_start(&d, NULL);
 }
 

@@ -21,9 +21,7 @@ static char pid[16];
 static void setup(void)
 {
 	python = traced_newest();
-	traced_start(&t, python.exe, "run.py", "stdlib_json", NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, python.exe, "run.py", "stdlib_json", NULL);
 	pyprofd_start(&d, "--pid", pid, NULL);
 	traced_go(&t);
 	traced_expect(&t, "done");

@@ -24,9 +24,7 @@ static void setup(void)
 {
 	struct interpreter it = traced_newest();
 
-	traced_start(&t, it.exe, "run.py", "busy_empty", "4", NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, it.exe, "run.py", "busy_empty", "4", NULL);
 	pyprofd_init(&d);
 }
 
@@ -145,8 +143,7 @@ Test(record, several)
 	int status;
 	json_t *root;
 
-	traced_start(&other, it.exe, "run.py", "busy_empty", "0.2", NULL);
-	traced_expect(&other, "ready");
+	traced_ready(&other, NULL, it.exe, "run.py", "busy_empty", "0.2", NULL);
 	first = other.pid; /* saved, as waiting clears it */
 	pid_text(other_pid, first);
 	pyprofd_file(&d, "out.json", file, sizeof(file));

@@ -71,8 +71,7 @@ Test(saved, overlapping_snapshots_are_refused)
 	struct ran ended;
 	struct traced t;
 
-	traced_start(&t, traced_newest().exe, "run.py", "busy_empty", "60", NULL);
-	traced_expect(&t, "ready");
+	traced_ready(&t, NULL, traced_newest().exe, "run.py", "busy_empty", "60", NULL);
 	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--no-verify", NULL);
 	pyprofd_ready(&d);
 	traced_go(&t);

@@ -35,9 +35,7 @@ TestSuite(slow, .init = setup, .fini = teardown, .timeout = 240);
 
 static void start_target(const char *exe, const char *program, const char *a, const char *b)
 {
-	traced_start(&t, exe, "run.py", program, a, b, NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, exe, "run.py", program, a, b, NULL);
 }
 
 static void start_daemon(void)

@@ -37,9 +37,7 @@ TestSuite(timeline, .init = setup, .fini = teardown, .timeout = 240);
 /* Start a target, wait for "ready", and attach. */
 static void start(const char *exe, const char *program, const char *arg)
 {
-	traced_start(&t, exe, "run.py", program, arg, NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, exe, "run.py", program, arg, NULL);
 	pyprofd_launch(&d, "--pid", pid, NULL);
 	pyprofd_ready(&d);
 }
@@ -291,9 +289,7 @@ Test(timeline, without_a_daemon)
 {
 	char path[128];
 
-	traced_start(&t, traced_newest().exe, "run.py", "busy_empty", "20", NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "20", NULL);
 	traced_go(&t);
 	pyprofd_file(&d, "t.json", path, sizeof(path));
 	free(ctl_ok(&d, "timeline", "--pid", pid, "-d", "100ms", "-o", path, NULL));

@@ -29,9 +29,7 @@ static void setup(void)
 {
 	struct interpreter it = traced_newest();
 
-	traced_start(&t, it.exe, "run.py", "busy_empty", "60", NULL);
-	traced_expect(&t, "ready");
-	pid_text(pid, t.pid);
+	traced_ready(&t, pid, it.exe, "run.py", "busy_empty", "60", NULL);
 	pyprofd_start(&d, NULL);
 	free(ctl_ok(&d, "attach", pid, NULL));
 	traced_go(&t);

@@ -171,25 +171,43 @@ static void spawn(struct traced *t, const char *const *argv)
 	assert_ok(fcntl(t->out, F_SETFL, O_NONBLOCK));
 }
 
-void traced_start(struct traced *t, const char *exe, const char *script, ...)
+static void start(struct traced *t, const char *exe, const char *script, va_list ap)
 {
 	const char *argv[ARGS_MAX + 3];
 	char path[512];
 	size_t n = 2;
-	va_list ap;
 
 	*t = (struct traced){.in = -1, .out = -1};
 	argv[0] = exe;
 	argv[1] = traced_path("tests/targets", script, path, sizeof(path));
 	if (where && where->root)
 		snprintf(path, sizeof(path), PLACE_TARGETS "/%s", script);
-	va_start(ap, script);
 	while ((argv[n] = va_arg(ap, const char *)))
 		cr_assert(++n < ARGS_MAX + 2);
-	va_end(ap);
 	spawn(t, argv);
 	cr_assert(sd_event_new(&t->event) >= 0);
 	cr_assert(sd_event_add_io(t->event, &t->source, t->out, EPOLLIN, on_said, t) >= 0);
+}
+
+void traced_start(struct traced *t, const char *exe, const char *script, ...)
+{
+	va_list ap;
+
+	va_start(ap, script);
+	start(t, exe, script, ap);
+	va_end(ap);
+}
+
+void traced_ready(struct traced *t, char pid[16], const char *exe, const char *script, ...)
+{
+	va_list ap;
+
+	va_start(ap, script);
+	start(t, exe, script, ap);
+	va_end(ap);
+	traced_expect(t, "ready");
+	if (pid)
+		snprintf(pid, 16, "%d", t->pid);
 }
 
 /* Waiting ---------------------------------------------------------------------------------- */

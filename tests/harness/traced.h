@@ -69,6 +69,10 @@ void traced_place(const struct place *p);
 void traced_start(struct traced *t, const char *exe, const char *script, ...)
 	__attribute__((sentinel));
 
+/* The same, and wait until it has printed "ready". pid: where to write its pid; NULL: nowhere. */
+void traced_ready(struct traced *t, char pid[16], const char *exe, const char *script, ...)
+	__attribute__((sentinel));
+
 /* Run the loop until the target has printed this line (skips others, keeps "result"). */
 void traced_expect(struct traced *t, const char *line);
 /*
