@@ -127,8 +127,10 @@ static int attach_pid(void *ctx, pid_t pid, struct diag *diag)
 /* If there are several, attach all before any is started. Those that fail are left out. */
 static int attach(struct recording *r, struct diag *diag)
 {
-	const struct visit_how how = {
-		.waiting = r->pick.n > 1, .yes = r->o->yes, .target = &r->o->target};
+	const struct visit_how how = {.waiting = r->pick.n > 1,
+				      .yes = r->o->yes,
+				      .target = &r->o->target,
+				      .picked = &r->pick};
 	struct attaching a = {&r->visit, &how};
 	int err = 0;
 

@@ -51,6 +51,7 @@ static int operand_pid(const char *s, pid_t *ret, struct diag *diag)
 
 struct attaching {
 	const struct attach_opts *o;
+	const struct pick *all;
 	struct client *c;
 };
 
@@ -60,7 +61,8 @@ static int attach_pid(void *ctx, pid_t pid, struct diag *diag)
 	const struct attach_opts *o = a->o;
 	_cleanup_(json_decrefp)
 		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", !o->no_start);
-	int r = forecast_confirm(a->c, pid, &o->target, o->yes, diag);
+	int r = forecast_confirm(a->c, &(struct forecast_of){pid, &o->target, a->all, o->yes},
+				 diag);
 
 	if (r < 0)
 		return r;
@@ -84,7 +86,7 @@ static int run_attach(const struct cmd_call *call, struct diag *diag)
 		return r;
 	r = client_open(call->socket, &c, diag);
 	for (size_t i = 0; c && i < pick.n; i++) {
-		struct attaching a = {o, c};
+		struct attaching a = {o, &pick, c};
 		struct diag why = {0};
 
 		if (pick_attach(&pick.v[i], c, attach_pid, &a, &why) < 0)

@@ -35,13 +35,26 @@ static void warn(double cost, const json_t *answer)
 		cost, *advice ? ": " : "", advice);
 }
 
-/* It has children that are left out. */
-static void warn_children(pid_t pid, const json_t *children)
+static bool is_picked(const struct pick *picked, json_int_t pid)
 {
-	char text[256];
+	for (size_t i = 0; picked && i < picked->n; i++)
+		if (picked->v[i].pid == pid)
+			return true;
+	return false;
+}
 
-	if (*text_of(children, "text"))
-		fprintf(stderr, "pyprofd: warning: process %d: %s\n", (int)pid,
+/* Warns if it has children that are left out. */
+static void warn_children(const struct forecast_of *of, const json_t *children)
+{
+	json_t *pid;
+	char text[256];
+	size_t i;
+	bool left_out = false;
+
+	json_array_foreach(json_object_get(children, "pids"), i, pid)
+		left_out |= !is_picked(of->picked, json_integer_value(pid));
+	if (left_out)
+		fprintf(stderr, "pyprofd: warning: process %d: %s\n", (int)of->pid,
 			terminal_clean(text_of(children, "text"), text, sizeof(text)));
 }
 
@@ -60,29 +73,28 @@ static bool user_agrees(void)
 	return *answer == 'y' || *answer == 'Y';
 }
 
-int forecast_confirm(struct client *c, pid_t pid, const struct target_opts_given *given, bool yes,
-		     struct diag *diag)
+int forecast_confirm(struct client *c, const struct forecast_of *of, struct diag *diag)
 {
-	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)pid);
+	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)of->pid);
 	_cleanup_(json_decrefp) json_t *answer = NULL;
 	double cost;
 	int r;
 
-	if (given)
-		target_args_add(given, body);
+	if (of->given)
+		target_args_add(of->given, body);
 	r = client_request(c, "POST", "/v1/forecast", body, &answer, diag);
 	if (r < 0)
 		return r;
 	/* If there is no forecast, the attach request will report the reason. */
 	if (!*text_of(answer, "name"))
 		return 0;
-	put_line(pid, answer);
+	put_line(of->pid, answer);
 	cost = json_number_value(json_object_get(answer, "cost"));
 	if (cost > FORECAST_WARN)
 		warn(cost, answer);
-	warn_children(pid, json_object_get(answer, "children"));
-	if (cost <= FORECAST_ASK || yes || !can_ask() || user_agrees())
+	warn_children(of, json_object_get(answer, "children"));
+	if (cost <= FORECAST_ASK || of->yes || !can_ask() || user_agrees())
 		return 0;
 	return diag_set(diag, -ECANCELED, PYP_EXIT_FAILURE, "use --yes to skip this question",
-			"not attached to process %d", (int)pid);
+			"not attached to process %d", (int)of->pid);
 }

@@ -8,6 +8,7 @@
 
 #include "base/diag.h"
 #include "client.h"
+#include "pick.h"
 #include "target_args.h"
 
 /* Overhead in percent of the target's own CPU time: above WARN print a warning with advice; above
@@ -17,10 +18,16 @@
 
 /*
  * Request a forecast for pid, print it to stderr, and ask for confirmation if the overhead is high
- * (yes: do not ask). given: target options, may be NULL. -ECANCELED: the user declined and nothing
+ * (yes: do not ask). given: target options, may be NULL. picked: all processes that the command
+ * attaches to, NULL: only this one; children that are among them are not reported as left out. -ECANCELED: the user declined and nothing
  * was attached; else the daemon's error.
  */
-int forecast_confirm(struct client *c, pid_t pid, const struct target_opts_given *given, bool yes,
-		     struct diag *diag);
+struct forecast_of {
+	pid_t pid;
+	const struct target_opts_given *given;
+	const struct pick *picked;
+	bool yes;
+};
+int forecast_confirm(struct client *c, const struct forecast_of *of, struct diag *diag);
 
 #endif

@@ -49,7 +49,9 @@ int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct
 		return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "record fewer processes at once",
 				"more than %d processes", OPT_PIDS_MAX);
 	if (how)
-		r = forecast_confirm(v->client, pid, how->target, how->yes, diag);
+		r = forecast_confirm(v->client,
+				     &(struct forecast_of){pid, how->target, how->picked, how->yes},
+				     diag);
 	if (r < 0)
 		return r;
 	if (how && how->waiting)

@@ -25,11 +25,14 @@ int visit_open(struct visit *v, const char *socket, struct diag *diag);
 int visit_open_own(struct visit *v, struct diag *diag);
 void visit_end(struct visit *v);
 
+struct pick;
+
 /* Attach and start. how NULL: the daemon's defaults. Exit code 7: already attached. */
 struct visit_how {
 	bool waiting; /* only attach; visit_start() starts recording */
 	bool yes;     /* do not ask for confirmation at high overhead */
 	const struct target_opts_given *target;
+	const struct pick *picked; /* see forecast.h */
 };
 int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag);
 /*

@@ -274,6 +274,18 @@ static int make_sessions(struct daemon *d, struct diag *diag)
 	return sessions_new(d->event, &so, &d->sessions, diag);
 }
 
+/* Returns whether it has children that are not on the command line either. */
+static bool leaves_out(const struct daemon *d, const struct workers_use *u)
+{
+	const struct opt_pids *pids = &d->opts->pids;
+	size_t given = 0;
+
+	for (size_t i = 0; i < u->n; i++)
+		for (size_t k = 0; k < pids->n; k++)
+			given += pids->pid[k] == u->pid[i];
+	return given < u->n;
+}
+
 static void log_forecast(const struct daemon *d, pid_t pid)
 {
 	struct session_forecast f = sessions_forecast(d->sessions, pid, &d->opts->target);
@@ -286,7 +298,7 @@ static void log_forecast(const struct daemon *d, pid_t pid)
 	if (advice)
 		log_warning("process %d: expected overhead about %.0f %% of its own CPU time: %s",
 			    pid, 100 * f.cost, advice);
-	if (workers_text(&f.workers, children))
+	if (leaves_out(d, &f.workers) && workers_text(&f.workers, children))
 		log_warning("process %d: %s", pid, children);
 }
 

@@ -81,12 +81,16 @@ json_t *json_of_workers(const struct workers_use *u)
 {
 	char text[WORKERS_TEXT];
 	const double span = u->span_ns ? (double)u->span_ns : 1;
+	json_t *pids;
 
 	if (!workers_text(u, text))
 		return json_null();
-	return json_pack("{s:I, s:f, s:f, s:s}", "count", (json_int_t)u->n, "cpus",
-			 (double)u->theirs_ns / span, "own_cpus", (double)u->own_ns / span, "text",
-			 text);
+	pids = json_array();
+	for (size_t i = 0; i < u->n; i++)
+		json_array_append_new(pids, json_integer(u->pid[i]));
+	return json_pack("{s:I, s:o, s:f, s:f, s:s}", "count", (json_int_t)u->n, "pids", pids,
+			 "cpus", (double)u->theirs_ns / span, "own_cpus", (double)u->own_ns / span,
+			 "text", text);
 }
 
 json_t *json_of_status(const struct session_status *st)

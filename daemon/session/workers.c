@@ -80,8 +80,10 @@ struct workers_use workers_use(const struct workers *w)
 
 	u.span_ns = clock_monotonic_ns() - w->since_ns;
 	u.own_ns = since(&w->own, &u.own_ever_ns);
-	for (size_t i = 0; i < w->n; i++)
+	for (size_t i = 0; i < w->n; i++) {
+		u.pid[i] = w->v[i].pid;
 		u.theirs_ns += since(&w->v[i], &u.theirs_ever_ns);
+	}
 	return u;
 }
 

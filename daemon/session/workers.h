@@ -40,6 +40,7 @@ struct workers_use {
 	uint64_t span_ns;
 	uint64_t own_ns, theirs_ns; /* in this span */
 	uint64_t own_ever_ns, theirs_ever_ns;
+	pid_t pid[WORKERS_MAX];
 };
 struct workers_use workers_use(const struct workers *w);
 

@@ -266,6 +266,8 @@ static void run_says(struct ran r, bool said)
 /* Whoever attaches to the master without its workers is told about them. */
 Test(prefork, workers_are_named)
 {
+	char one[16], two[16];
+
 	in_dir("p.json", file);
 	run_says(ctl(&d, "record", "--pid", pid, "-d", "0.2", "-o", file, NULL), true);
 	run_says(ctl(&d, "record", "--pid", pid, "-d", "0.2", "-o", file, "--follow-children",
@@ -277,6 +279,13 @@ Test(prefork, workers_are_named)
 	pyprofd_ready(&d);
 	run_says(ctl(&d, "attach", "--mode", "sample", pid, NULL), true);
 	run_says(ctl(&d, "detach", pid, NULL), false);
+	count_workers();
+	pid_text(one, workers[0]);
+	pid_text(two, workers[1]);
+	run_says(ctl(&d, "attach", pid, one, two, NULL), false);
+	run_says(ctl(&d, "detach", pid, NULL), false);
+	run_says(ctl(&d, "detach", one, NULL), false);
+	run_says(ctl(&d, "detach", two, NULL), false);
 	run_says(ctl(&d, "attach", "--follow-children", pid, NULL), false);
 	run_says(ctl(&d, "shutdown", NULL), false);
 	ran_free(&(struct ran[]){pyprofd_wait(&d)}[0]);
