@@ -326,7 +326,7 @@ TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integ
 # A suite that cannot be fetched is a skipped test; what could be is tested all the same.
 DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
 SUITES_PAIRED := $(foreach t,verify_builtins verify counts builtins hidden script \
-	objects,$(O)/tests/integration/test_$(t)) $(foreach t,plan native gc,$(O)/tests/unit/plan/test_$(t))
+	objects dump dump_details,$(O)/tests/integration/test_$(t)) $(foreach t,plan native gc,$(O)/tests/unit/plan/test_$(t))
 SUITES_ALONE := $(O)/tests/integration/test_parallel
 run-check-suites:
 	@$(MAKE) DEV=1 all $(SUITES_PAIRED) $(SUITES_ALONE)

@@ -69,6 +69,27 @@ static void census(const uint8_t *data, size_t size)
 	census_deinit(&c);
 }
 
+static void details(const uint8_t *data, size_t size)
+{
+	struct python_names n;
+	struct python_locals l;
+	struct python_tasks t;
+
+	if (answer_decode_names(data, size, &n) == 0) {
+		for (size_t i = 0; i < n.n; i++)
+			check(strlen(n.v[i].name) <= size);
+		python_names_deinit(&n);
+	}
+	if (answer_decode_locals(data, size, &l) == 0) {
+		check(l.n <= PYTHON_LOCALS_MAX);
+		python_locals_deinit(&l);
+	}
+	if (answer_decode_tasks(data, size, &t) == 0) {
+		check(t.n <= PYTHON_TASKS_MAX && t.note < PYTHON_TASKS_NOTES);
+		python_tasks_deinit(&t);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *copy;
@@ -81,8 +102,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!copy)
 		return 0;
 	memcpy(copy, data + 1, size - 1);
-	if (data[0] == 255)
+	if (data[0] == UINT8_MAX)
 		lines(copy, size - 1);
+	else if (data[0] == UINT8_MAX - 1)
+		details(copy, size - 1);
 	else if (data[0] % 5 == 0)
 		find(copy, size - 1);
 	else if (data[0] % 5 == 1)

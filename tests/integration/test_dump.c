@@ -158,6 +158,66 @@ static unsigned int check_running(const struct interpreter *it, uint64_t dumps)
 	return whole;
 }
 
+/* The local variable n of a frame; -1: none that is certain. */
+static int64_t argument(const struct dump_frame *f)
+{
+	uint64_t n;
+
+	if (f->moving || f->locals_state != DUMP_LOCALS_READ || f->locals.n != 1 ||
+	    strcmp(f->locals.v[0].name, "n") != 0 || parse_u64(f->locals.v[0].value, 0, 60, &n) < 0)
+		return -1;
+	return (int64_t)n;
+}
+
+/* even() and odd() call each other with n - 1. Returns the number of pairs. */
+static unsigned int check_arguments(const struct interpreter *it, const struct dump_thread *t)
+{
+	unsigned int pairs = 0;
+
+	for (size_t k = 0; k + 1 < t->n; k++) {
+		int64_t n = argument(&t->frames[k]), caller = argument(&t->frames[k + 1]);
+
+		if (n < 0 || caller < 0)
+			continue;
+		cr_assert_eq(n, caller - 1, "%s: %s(%d) called by %s(%d)", it->exe,
+			     t->frames[k].name, (int)n, t->frames[k + 1].name, (int)caller);
+		pairs++;
+	}
+	return pairs;
+}
+
+static unsigned int check_running_locals(const struct interpreter *it)
+{
+	_cleanup_(dumper_freep) struct dumper *from = NULL;
+	struct diag diag = {0};
+	unsigned int pairs = 0;
+	char ready[16];
+	int out;
+	pid_t pid = start(it, "run", &out);
+
+	interpreter_line(out, ready, sizeof(ready));
+	assert_diag_ok(dumper_open(pid, &from, &diag), &diag);
+	for (unsigned int i = 0; i < 50; i++) {
+		_cleanup_(dump_freep) struct dump *d = NULL;
+
+		assert_diag_ok(dumper_take(from, &(struct dump_opts){.locals = true}, &d, &diag),
+			       &diag);
+		pairs += check_arguments(it, &d->threads[0]);
+	}
+	interpreter_end(pid, out);
+	return pairs;
+}
+
+/* Local variables are those of the call that the stack shows, or marked. */
+Test(dump, locals_of_a_thread_that_runs, .timeout = 300)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = interpreters_find(v);
+
+	for (size_t i = 0; i < n; i++)
+		fprintf(stderr, "%s: %u pairs of calls\n", v[i].exe, check_running_locals(&v[i]));
+}
+
 /* PYPROF_TEST_DUMPS is the number of dumps of each interpreter. */
 Test(dump, of_a_thread_that_runs, .timeout = 600)
 {
