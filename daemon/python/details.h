@@ -25,7 +25,7 @@ struct python_thread_name {
 struct python_names {
 	struct python_thread_name *v; /* owned */
 	size_t n;
-	bool no_threading; /* the program has not imported the module */
+	bool no_threading; /* the program has not imported the module; not set if that is unknown */
 	bool moving;	   /* they changed while they were read: some may be wrong or missing */
 };
 

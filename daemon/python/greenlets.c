@@ -32,6 +32,7 @@ struct found {
 	size_t n;
 	uint32_t more;
 	bool imported;
+	bool unknown; /* sys.modules was not found */
 	int err;
 };
 
@@ -184,6 +185,7 @@ static void look_for_module(void *ctx, uint64_t interp)
 	struct found *f = ctx;
 
 	f->imported |= values_global(f->v, interp, "greenlet", "greenlet") != 0;
+	f->unknown |= !values_modules(f->v, interp);
 }
 
 static int find(const struct python *py, const struct memory *mem, struct found *f)
@@ -210,8 +212,8 @@ int python_greenlets(const struct python *py, const struct memory *mem, struct p
 	if (r == 0 && f->imported) {
 		r = task_readings(py, mem, read_all, f, ret);
 	} else if (r != -ENOMEM) {
-		*ret = (struct python_tasks){.note = r < 0 ? PYTHON_TASKS_UNSUPPORTED
-							   : PYTHON_TASKS_NO_MODULE};
+		*ret = (struct python_tasks){.note = r < 0 || f->unknown ? PYTHON_TASKS_UNSUPPORTED
+									 : PYTHON_TASKS_NO_MODULE};
 		r = 0;
 	}
 	if (f) {

@@ -364,6 +364,8 @@ static void take_interpreter(void *ctx, uint64_t interp)
 	struct values *v = r->v;
 	uint64_t task_class = values_global(v, interp, "asyncio.tasks", "Task");
 
+	if (!values_modules(v, interp))
+		r->asyncio = r->unlisted = true; /* unknown */
 	if (!task_class || r->err)
 		return;
 	r->asyncio = true;

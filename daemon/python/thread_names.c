@@ -82,6 +82,8 @@ static void name_threads_of(void *ctx, uint64_t interp)
 	struct reading_names *r = ctx;
 	uint64_t active = values_global(r->v, interp, "threading", "_active");
 
+	if (!values_modules(r->v, interp))
+		r->names->no_threading = false; /* unknown */
 	if (r->err || !active)
 		return;
 	r->names->no_threading = false;

@@ -28,6 +28,7 @@
 #define ITEMS_MAX	 (1u << 20)
 #define BASE_MAX	 (1u << 24)
 #define KEY_MAX		 64u
+#define MODULES_SEARCH	 16384u /* bytes of an interpreter */
 #define THREADS_MAX	 TARGET_MAX_THREADS
 #define INTERPRETERS_MAX 1024u
 
@@ -65,6 +66,7 @@ void values_free(struct values *v)
 void values_refresh(struct values *v)
 {
 	pages_clear(v->pages);
+	v->modules = 0;
 }
 
 int values_read(struct values *v, uint64_t addr, void *out, size_t n)
@@ -352,13 +354,34 @@ uint64_t values_attribute(struct values *v, uint64_t object, const char *name)
 	return values_get(v, values_word(v, object + (uint64_t)c.dictoffset), name);
 }
 
-uint64_t values_global(struct values *v, uint64_t interp, const char *module, const char *name)
+static bool is_module(struct values *v, uint64_t object)
 {
-	uint64_t modules = values_word(v, interp + v->l->interp_modules);
-	uint64_t found = values_get(v, modules, module);
 	struct value_class c;
 
-	if (!found || !values_class(v, found, &c) || !values_is_a(v, &c, "module"))
+	return object && values_class(v, object, &c) && values_is_a(v, &c, "module");
+}
+
+/* The offset of sys.modules may differ between micro releases, so its contents are checked. */
+uint64_t values_modules(struct values *v, uint64_t interp)
+{
+	if (v->interp == interp && v->modules)
+		return v->modules;
+	v->interp = interp;
+	v->modules = values_word(v, interp + v->l->interp_modules);
+	for (unsigned int at = 0; at < MODULES_SEARCH; at += 8) {
+		if (is_module(v, values_get(v, v->modules, "sys")))
+			return v->modules;
+		v->modules = values_word(v, interp + at);
+	}
+	v->modules = 0;
+	return 0;
+}
+
+uint64_t values_global(struct values *v, uint64_t interp, const char *module, const char *name)
+{
+	uint64_t found = values_get(v, values_modules(v, interp), module);
+
+	if (!is_module(v, found))
 		return 0;
 	return values_get(v, values_word(v, found + v->head), name); /* md_dict */
 }

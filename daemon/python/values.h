@@ -21,9 +21,10 @@ struct values {
 	struct memory mem; /* first: reads through the cache */
 	const struct python *py;
 	const struct layout *l;
-	struct pages *pages; /* owned */
-	uint64_t steps;	     /* number of reads, cached or not */
-	uint16_t head;	     /* bytes of an object's header */
+	struct pages *pages;	  /* owned */
+	uint64_t steps;		  /* number of reads, cached or not */
+	uint64_t interp, modules; /* see values_modules: the last result */
+	uint16_t head;		  /* bytes of an object's header */
 };
 
 /* py, mem: borrowed. max_reads: see pages_new. NULL: out of memory. */
@@ -73,6 +74,8 @@ bool values_each(struct values *v, uint64_t container, values_fn fn, void *ctx);
 uint64_t values_get(struct values *v, uint64_t dict, const char *key);
 uint64_t values_attribute(struct values *v, uint64_t object, const char *name);
 uint64_t values_global(struct values *v, uint64_t interp, const char *module, const char *name);
+/* sys.modules of an interpreter. 0: not found. */
+uint64_t values_modules(struct values *v, uint64_t interp);
 
 /* An int of up to 120 bits. -E2BIG: it has more, up to `bits`. The object must be an int. */
 struct wide_int {
