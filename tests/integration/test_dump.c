@@ -197,7 +197,7 @@ static unsigned int check_running_locals(const struct interpreter *it)
 
 	interpreter_line(out, ready, sizeof(ready));
 	assert_diag_ok(dumper_open(pid, &from, &diag), &diag);
-	for (unsigned int i = 0; i < 50; i++) {
+	for (unsigned int i = 0; i < 20; i++) {
 		_cleanup_(dump_freep) struct dump *d = NULL;
 
 		assert_diag_ok(dumper_take(from, &(struct dump_opts){.locals = true}, &d, &diag),

@@ -317,7 +317,7 @@ static void check_busy(const struct interpreter *it)
 		return;
 	start(&p, it, "busy");
 	assert_diag_ok(dumper_open(p.pid, &from, &diag), &diag);
-	for (unsigned int i = 0; i < 50; i++) {
+	for (unsigned int i = 0; i < 30; i++) {
 		assert_diag_ok(dumper_take(from, NULL, &p.dump, &diag), &diag);
 		for (size_t k = 0; k < p.dump->tasks.n; k++) {
 			moving += p.dump->tasks.v[k].moving;
