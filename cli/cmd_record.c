@@ -54,7 +54,7 @@ static const struct opt record_opts[] = {
 	 "do not subtract the probes' own time"},
 	QUERY_OPT_VERBOSE,
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N",
-	 "at most N rows (default: 30 on a terminal, all in files\nand pipes)", .min = 1,
+	 "at most N rows (default: 30 on a terminal, all in\nfiles and pipes)", .min = 1,
 	 .max = INT32_MAX},
 	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL, "do not ask for confirmation at high overhead"},
 	{NULL},
@@ -70,7 +70,7 @@ static const struct opt run_opts[] = {
 	{"sort", 's', OPT_STRING, FIELD(query.sort), "KEY[,KEY]", "sort keys, as in pstats"},
 	QUERY_OPT_VERBOSE,
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N",
-	 "at most N rows (default: 30 on a terminal, all in files\nand pipes)", .min = 1,
+	 "at most N rows (default: 30 on a terminal, all in\nfiles and pipes)", .min = 1,
 	 .max = INT32_MAX},
 	{NULL},
 };

@@ -69,7 +69,7 @@ extern const char *const query_clocks[];
 		{"reverse", 'r', OPT_FLAG, QUERY_FIELD(reverse), NULL, "reverse the sort order"},    \
 		{"limit",  'l',                                                                      \
 		 OPT_U64,  QUERY_FIELD(limit),                                                       \
-		 "N",	   "at most N rows (default: 30 on a terminal, all in files\nand pipes)",    \
+		 "N",	   "at most N rows (default: 30 on a terminal, all in\nfiles and pipes)",    \
 		 .min = 1, .max = INT32_MAX},                                                        \
 		{"strip-dirs", 0,                                                                    \
 		 OPT_FLAG,     QUERY_FIELD(strip_dirs),                                              \
