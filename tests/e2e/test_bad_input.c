@@ -292,7 +292,7 @@ Test(bad_input, an_output_that_cannot_be_written)
 	char path[128];
 
 	pyprofd_fails(&d, 1, "/nowhere/p.txt", "--pid", pid, "-o", "/nowhere/p.txt", NULL);
-	pyprofd_fails(&d, 1, d.dir, "--pid", pid, "-o", d.dir, NULL);
+	pyprofd_fails(&d, 1, d.dir, "--pid", pid, "-f", "json", "-o", d.dir, NULL);
 	begin("--pid", pid);
 	ctl_fails(&d, 1, "/nowhere/p.txt", "snapshot", "-o", "/nowhere/p.txt", NULL);
 	ctl_fails(&d, 1, "/dev/full", "snapshot", "-o", "/dev/full", NULL);
