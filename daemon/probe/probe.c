@@ -173,34 +173,6 @@ void probe_free(struct probe *p)
 	free(p);
 }
 
-static void forget_threads(struct probe *p)
-{
-	p->skel->bss->epoch++;
-	p->skel->bss->woken = 0;
-	p->skel->bss->memory_of = 0;
-	p->skel->bss->memory_of = 0;
-}
-
-/*
- * Discards all state about code objects and threads: while no probe was attached, addresses were
- * reused and threads continued. No program runs meanwhile, or all return at once.
- */
-static void forget(struct probe *p)
-{
-	bpfmap_clear(bpf_map__fd(p->skel->maps.codes));
-	if (programs_have_methods(p->skel))
-		bpfmap_clear(bpf_map__fd(p->skel->maps.methods));
-	bpfmap_clear(bpf_map__fd(p->skel->maps.threads));
-	bpfmap_clear(bpf_map__fd(p->skel->maps.process_tree));
-	if (p->mode == MODE_COUNT)
-		counts_forget(bpf_map__fd(p->skel->maps.count_state));
-	bpfmap_clear(bpf_map__fd(p->skel->maps.tstates));
-	memset(p->skel->bss->code_cache, 0, sizeof(p->skel->bss->code_cache));
-	memset(p->skel->bss->method_cache, 0, sizeof(p->skel->bss->method_cache));
-	memset(p->skel->bss->native_cache, 0, sizeof(p->skel->bss->native_cache));
-	forget_threads(p);
-}
-
 /* The path leads through /proc/PID, which disappears with the process. */
 static bool is_gone(const struct probe *p, int err)
 {
@@ -380,7 +352,7 @@ static int put_on(struct probe *p, enum sites which, struct attachment *ret, str
 
 	if (probe_attached(p))
 		return is_on_already(diag);
-	forget(p);
+	programs_forget(p->skel, p->mode);
 	r = p->mode == MODE_SAMPLE ? attach_sampler(p, &a) : attach_sites(p, which, &a);
 	if (r < 0 && p->mode == MODE_SAMPLE)
 		return diag_errno(diag, -r, "cannot set the sampling timers");
@@ -414,7 +386,7 @@ int probe_rearm(struct probe *p, uint64_t *ret_ts)
 	/* an event's hits are identified by address, and the addresses have changed */
 	if (p->mechanism == PROBE_TRACEFS)
 		return -ENOTSUP;
-	forget(p);
+	programs_forget(p->skel, p->mode);
 	if (p->clocks > 0 && samples_beside(p) && fill_traps(p) < 0)
 		p->clocks = -ENOMEM;
 	*ret_ts = clock_monotonic_ns();
@@ -556,7 +528,7 @@ int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	 * A hit in progress when the last window was closed may have added its thread since; the
 	 * thread's stack would not be sent. That link is released now, and no hit is in progress.
 	 */
-	forget_threads(p);
+	programs_forget_threads(p->skel);
 	*ret_ts = clock_monotonic_ns();
 	if (!change_active(p, PYP_ACTIVE_BETWEEN, PYP_ACTIVE_ON))
 		return attach_failed(p, -ESRCH, diag);
@@ -574,7 +546,7 @@ void probe_window_silence(struct probe *p, uint64_t *ret_ts)
 void probe_window_close(struct probe *p)
 {
 	/* Also stops context switches from now on. */
-	forget_threads(p);
+	programs_forget_threads(p->skel);
 	if (p->on.hold >= 0) {
 		p->closing = TAKE_FD(p->on.hold);
 		holder_release_begin(p->closing);

@@ -8,6 +8,8 @@
 
 #include "base/counters.h"
 #include "base/wait.h"
+#include "probe/bpfmap.h"
+#include "probe/counts.h"
 #include "probe/kcaps.h"
 #include "probe/sampler.h"
 #include "probe/sites.h"
@@ -79,7 +81,7 @@ unsigned int programs_kinds(const struct pyprof_bpf *skel, enum mode mode)
 	return skel->rodata->collections ? kinds : kinds & ~PROBE_SITES_GC;
 }
 
-bool programs_have_methods(const struct pyprof_bpf *skel)
+static bool have_methods(const struct pyprof_bpf *skel)
 {
 	return skel->rodata->builtins || skel->rodata->native_calls.on;
 }
@@ -129,7 +131,7 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 	if (!r)
 		r = bpf_map__set_autocreate(skel->maps.tick_programs, false);
 	if (!r)
-		r = bpf_map__set_autocreate(skel->maps.methods, programs_have_methods(skel));
+		r = bpf_map__set_autocreate(skel->maps.methods, have_methods(skel));
 	if (!r)
 		r = bpf_map__set_autocreate(skel->maps.count_state, counting);
 	if (!r)
@@ -271,4 +273,27 @@ int programs_open_tick(struct pyprof_bpf **ret)
 	}
 	*ret = skel;
 	return 0;
+}
+
+void programs_forget_threads(struct pyprof_bpf *skel)
+{
+	skel->bss->epoch++;
+	skel->bss->woken = 0;
+	skel->bss->memory_of = 0;
+}
+
+void programs_forget(struct pyprof_bpf *skel, enum mode mode)
+{
+	bpfmap_clear(bpf_map__fd(skel->maps.codes));
+	if (have_methods(skel))
+		bpfmap_clear(bpf_map__fd(skel->maps.methods));
+	bpfmap_clear(bpf_map__fd(skel->maps.threads));
+	bpfmap_clear(bpf_map__fd(skel->maps.process_tree));
+	if (mode == MODE_COUNT)
+		counts_forget(bpf_map__fd(skel->maps.count_state));
+	bpfmap_clear(bpf_map__fd(skel->maps.tstates));
+	memset(skel->bss->code_cache, 0, sizeof(skel->bss->code_cache));
+	memset(skel->bss->method_cache, 0, sizeof(skel->bss->method_cache));
+	memset(skel->bss->native_cache, 0, sizeof(skel->bss->native_cache));
+	programs_forget_threads(skel);
 }

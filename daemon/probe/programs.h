@@ -33,7 +33,11 @@ int programs_site_fd(const struct pyprof_bpf *skel, enum mode mode);
  * and code objects end.
  */
 unsigned int programs_kinds(const struct pyprof_bpf *skel, enum mode mode);
-/* Returns whether the map of C functions was created. */
-bool programs_have_methods(const struct pyprof_bpf *skel);
+/*
+ * Discards all state about code objects and threads, or only about threads: while no probe was attached,
+ * addresses were reused and threads continued. No program runs meanwhile, or all return at once.
+ */
+void programs_forget(struct pyprof_bpf *skel, enum mode mode);
+void programs_forget_threads(struct pyprof_bpf *skel);
 
 #endif

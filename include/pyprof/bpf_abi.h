@@ -523,10 +523,10 @@ struct pyp_rec_sample {
  * that expires while the processor handles a breakpoint with interrupts disabled interrupts the
  * first instruction after it.
  */
-#define PYP_TRAP_KERNEL 1u /* in the kernel, entered from this address: a probe is running */
-#define PYP_TRAP_USER	2u /* also if user code is interrupted at this address */
+#define PYP_TRAP_KERNEL	 1u    /* in the kernel, entered from this address: a probe is running */
+#define PYP_TRAP_USER	 2u    /* also if user code is interrupted at this address */
 #define PYP_TICK_TARGETS 1024u /* targets that share sampling timers */
-#define PYP_TRAPS_MAX	(4u * PYP_ALL_SITES)
+#define PYP_TRAPS_MAX	 (4u * PYP_ALL_SITES)
 
 /* Samples that were dropped because they hit the probes' time. */
 struct pyp_trap_samples {

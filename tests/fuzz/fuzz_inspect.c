@@ -103,9 +103,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(copy, data + 1, size - 1);
 	if (data[0] == UINT8_MAX)
-		lines(copy, size - 1);
-	else if (data[0] == UINT8_MAX - 1)
 		details(copy, size - 1);
+	else if (data[0] == UINT8_MAX - 1)
+		lines(copy, size - 1);
 	else if (data[0] % 5 == 0)
 		find(copy, size - 1);
 	else if (data[0] % 5 == 1)
