@@ -13,7 +13,7 @@
  *
  * Measured optional columns are columns of contexts, like times. Standard errors are columns by
  * function, -1 if unknown; single threads have none. Durations are histograms by function, and lines
- * are times by function, also not per thread.
+ * are times by function, also not per thread. GIL pairs are per process.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -122,6 +122,14 @@ static bool node_selected(const struct writer *w, const struct snapshot_node *n)
 	return w->thread_at[n->thread] != SNAPSHOT_NONE;
 }
 
+/* Pairs belong to processes, so a filter by thread selects none. */
+static bool pair_selected(const struct writer *w, const struct snapshot_gil_pair *p)
+{
+	const struct view_filter *f = &w->o->filter;
+
+	return (!f->pid || f->pid == p->pid) && !f->tid;
+}
+
 static void number_all(struct writer *w)
 {
 	const struct snapshot *s = w->s;
@@ -136,6 +144,14 @@ static void number_all(struct writer *w)
 		w->node_at[i] = nodes++;
 		if (s->nodes[i].func != SNAPSHOT_NONE)
 			w->func_at[s->nodes[i].func] = 0;
+	}
+	for (uint32_t i = 0; i < s->ngil_pairs; i++) {
+		const struct snapshot_gil_pair *p = &s->gil_pairs[i];
+
+		if (pair_selected(w, p) && p->holder != SNAPSHOT_NONE)
+			w->func_at[p->holder] = 0;
+		if (pair_selected(w, p) && p->waiter != SNAPSHOT_NONE)
+			w->func_at[p->waiter] = 0;
 	}
 	for (uint32_t i = 0; i < s->nfuncs; i++)
 		if (w->func_at[i] != SNAPSHOT_NONE)
@@ -397,6 +413,27 @@ static void put_errors(struct writer *w)
 	end(w, '}');
 }
 
+/* One row per pair: process, function that held the GIL, function that waited, ns. */
+static void put_gil_pairs(struct writer *w)
+{
+	begin(w, "gil_pairs", '[');
+	for (uint32_t i = 0; i < w->s->ngil_pairs; i++) {
+		const struct snapshot_gil_pair *p = &w->s->gil_pairs[i];
+
+		if (!pair_selected(w, p))
+			continue;
+		next(w);
+		fputc('[', w->out);
+		w->first = true;
+		put_number(w, p->pid);
+		put_number(w, index_or_none(w->func_at, p->holder));
+		put_number(w, index_or_none(w->func_at, p->waiter));
+		put_number(w, p->ns);
+		end(w, ']');
+	}
+	end(w, ']');
+}
+
 /* ---- threads and targets ---- */
 
 /* The run that a thread belongs to; merged snapshots may have several of one pid. */
@@ -557,6 +594,7 @@ static int put_data(struct writer *w)
 	put_durations(w);
 	put_own_lines(w);
 	put_columns(w);
+	put_gil_pairs(w);
 	put_threads(w);
 	put_nodes(w);
 	fputs("\n}\n", w->out);

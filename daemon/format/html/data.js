@@ -3,6 +3,8 @@
 // by column. Function rows and edges follow from them by the rules of stats/view.c: cumulative
 // time and primitive calls count a recursion's outermost activation only.
 
+import { REASONS } from './reasons.js';
+
 // Strings of digits become numbers, rounded.
 function numbers(column) {
 	return new Float64Array(column);
@@ -63,6 +65,23 @@ function readThreads(json) {
 		counted: mode === 'count',
 		calls: 0,
 	}));
+}
+
+// The time that functions held the GIL while others waited for it, by process; -1: outside Python.
+function readPairs(json, { groupOf }) {
+	const pairs = new Map();
+
+	for (const [pid, holder, waiter, ns] of json.gil_pairs) {
+		const pair = { pid, holder: groupOf[holder] ?? -1, waiter: groupOf[waiter] ?? -1, ns: Number(ns) };
+		const key = `${pid} ${pair.holder} ${pair.waiter}`;
+		const known = pairs.get(key);
+
+		if (known)
+			known.ns += pair.ns;
+		else
+			pairs.set(key, pair);
+	}
+	return [...pairs.values()].sort((a, b) => b.ns - a.ns);
 }
 
 // What the targets' modes measure at all; what they do not is no figure, not even 0. stacks: calling
@@ -305,6 +324,20 @@ function cumulative(self, parent, merge = sum) {
 	return cum;
 }
 
+// Own wall time apart from known reasons for waiting: on a CPU, and in the garbage collector.
+function addRunning({ nodes, functions, groupOf, measured }) {
+	const { func, cpu, wall } = nodes;
+
+	nodes.on_cpu = new Float64Array(func.length);
+	nodes.gc = new Float64Array(func.length);
+	for (let i = 0; i < func.length; i++)
+		if (func[i] >= 0 && functions[groupOf[func[i]]].gc)
+			nodes.gc[i] = Math.max(0, wall[i] - REASONS.reduce((n, key) => n + (nodes[key]?.[i] ?? 0), 0));
+		else
+			nodes.on_cpu[i] = cpu[i];
+	measured.push('on_cpu', 'gc');
+}
+
 // All that threads have of a column, outside Python as well.
 function addToThreads(report, name) {
 	const { threads, threadOf, nodes } = report;
@@ -356,11 +389,12 @@ export function load(json) {
 		threads: readThreads(json),
 		functions: groups,
 		groupOf,
-		has: readModes(json.provenance),
+		has: { ...readModes(json.provenance), waits: columns.some((c) => c.group === 'waits') },
 		errors: readErrors(json, { groups, groupOf }),
 		durations: readDurations(json, { groups, groupOf }),
 		ownLines: readOwnLines(json, { groups, groupOf }),
 		resumed: readResumed(json, { groups, groupOf }),
+		pairs: readPairs(json, { groupOf }),
 		columns,
 		measured, // what contexts have a share of
 		nodes,
@@ -368,6 +402,8 @@ export function load(json) {
 
 	for (const { name } of columns)
 		nodes[name] = numbers(json.nodes[name]);
+	if (report.has.waits)
+		addRunning(report);
 	for (const key of measured)
 		nodes[`cum_${key}`] = cumulative(nodes[key], parent, mergeOf(report, key));
 	Object.assign(report, relate(report));
@@ -461,9 +497,9 @@ function rowOf(report, id, sum, inflight, min, max) {
 		max_wall: extreme('wall', max),
 	};
 
-	for (const { tot, cum } of report.columns) {
-		row[tot] = sum[tot][id];
-		row[cum] = sum[cum][id];
+	for (const key of report.measured) {
+		row[`tot_${key}`] = sum[`tot_${key}`][id];
+		row[`cum_${key}`] = sum[`cum_${key}`][id];
 	}
 	return row;
 }
@@ -530,11 +566,11 @@ export function aggregate(report, selected) {
 }
 
 // The tree of a flame graph: contexts of the selected threads, those of the same path merged unless
-// each thread is to have its own, with calls and one of what was measured. Node 0 is all of it;
-// group -1 - t is thread t. Where calls were only counted there are no contexts.
-export function mergeTree(report, selected, byThread, measure) {
+// each thread is to have its own, with calls, one of what was measured, and more of that. Node 0 is
+// all of it; group -1 - t is thread t. Where calls were only counted there are no contexts.
+export function mergeTree(report, selected, byThread, measure, more = []) {
 	const { nodes, groupOf } = report;
-	const figures = measure === 'calls' ? ['calls'] : [measure, 'calls'];
+	const figures = [...new Set([measure, 'calls', ...more])];
 	const merges = Object.fromEntries(figures.map((key) => [key, mergeOf(report, key)]));
 	const tree = { parent: [-1], group: [NaN] };
 	const at = new Int32Array(nodes.parent.length);

@@ -6,6 +6,8 @@
 
 import flamegraph from 'd3-flame-graph';
 import { select } from 'd3-selection';
+import { legend, partsOf, sharesOf } from './reasons.js';
+import { Shades } from './shades.js';
 import { count, element, percent, shortened } from './text.js';
 
 const NARROWEST = 1.5; // pixels
@@ -23,7 +25,7 @@ function hue(text) {
 }
 
 export class Flame {
-	// parts: chart, path, details, note; onSelect(function id) when a function's frame is chosen.
+	// parts: chart, path, details, note, legend, shades; onSelect(function id) when a function's frame is chosen.
 	constructor(parts, report, onSelect) {
 		this.parts = parts;
 		this.report = report;
@@ -32,6 +34,8 @@ export class Flame {
 		this.current = 0;
 		this.match = null;
 		this.colours = new Map();
+		this.shades = new Shades(parts.shades);
+		this.byReason = false;
 		this.chart = flamegraph()
 			.cellHeight(ROW)
 			.transitionDuration(0)
@@ -75,11 +79,14 @@ export class Flame {
 		return data ? data.data.node : null;
 	}
 
-	setTree(tree, measure) {
+	// byReason: frames have the colours of the reasons for waiting, which the tree has then.
+	setTree(tree, measure, byReason) {
 		const path = this.tree ? this.pathOf(this.focus).map((i) => this.tree.group[i]) : [];
 
 		this.tree = tree;
 		this.measure = measure;
+		this.byReason = byReason;
+		this.parts.chart.parentElement.classList.toggle('by-reason', byReason);
 		this.cum = tree[`cum_${measure.key}`];
 		this.focus = this.current = this.find(path);
 		this.render();
@@ -136,10 +143,35 @@ export class Flame {
 		return `${this.name(node)} · ${this.measure.value(this.cum[node])}, ${percent(
 			this.cum[node],
 			this.cum[0],
-		)} · own ${this.measure.value(own)}${calls}${shortened(where, 300)}`;
+		)} · own ${this.measure.value(own)}${this.reasons(node)}${calls}${shortened(where, 300)}`;
+	}
+
+	// Of a context's own time
+	partsOf(node) {
+		return partsOf((key) => this.tree[key]?.[node] ?? 0);
+	}
+
+	reasons(node) {
+		const shares = this.byReason ? sharesOf(this.partsOf(node)) : '';
+
+		return shares && `: ${shares}`;
+	}
+
+	// Reasons of what no frame below shows: own time, and callees too narrow or too deep.
+	shade(node) {
+		const below = this.frames.get(node).children.map((frame) => frame.node);
+		const left = (key) => {
+			const cum = this.tree[`cum_${key}`];
+
+			return cum ? below.reduce((ns, i) => ns - cum[i], cum[node]) : 0;
+		};
+
+		return this.shades.of(partsOf(left), left('wall') / this.cum[node]);
 	}
 
 	colour(node) {
+		if (this.byReason)
+			return this.shade(node);
 		const group = this.tree.group[node];
 		const f = group >= 0 ? this.report.functions[group] : null;
 
@@ -203,6 +235,7 @@ export class Flame {
 		const root = (this.width = Math.max(chart.clientWidth, 200)) && this.visible(this.focus);
 
 		this.chart.width(this.width);
+		this.shades.clear();
 		if (!this.selection) {
 			this.selection = select(chart).datum(root);
 			this.selection.call(this.chart);
@@ -214,6 +247,7 @@ export class Flame {
 		this.dress();
 		this.showPath();
 		this.showNote();
+		this.showLegend();
 		this.describeCurrent();
 	}
 
@@ -231,7 +265,10 @@ export class Flame {
 			g.id = `frame-${node}`;
 			g.setAttribute('role', 'treeitem');
 			g.setAttribute('aria-level', level + 1);
-			g.setAttribute('aria-label', `${this.name(node)}, ${percent(this.cum[node], this.cum[0])}`);
+			g.setAttribute(
+				'aria-label',
+				`${this.name(node)}, ${percent(this.cum[node], this.cum[0])}${this.reasons(node)}`,
+			);
 			this.highlight(g, node);
 		}
 		this.mark();
@@ -340,6 +377,18 @@ export class Flame {
 					: `${count(all)} contexts.`
 				: 'Nothing was measured here of this.';
 		this.parts.note.textContent += counted;
+	}
+
+	// Reasons of all own times below the focus.
+	showLegend() {
+		const { legend: list } = this.parts;
+
+		list.hidden = !this.byReason;
+		if (this.byReason)
+			list.replaceChildren(
+				...legend(partsOf((key) => this.tree[`cum_${key}`]?.[this.focus] ?? 0)),
+				element('li', {}, element('span', { class: 'swatch callees', 'aria-hidden': 'true' }), 'callees below'),
+			);
 	}
 
 	describeCurrent() {

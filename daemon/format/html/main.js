@@ -6,8 +6,10 @@ import { Details } from './details.js';
 import { Flame } from './flame.js';
 import { Functions } from './functions.js';
 import { measuresOf } from './measures.js';
+import { FIGURES } from './reasons.js';
 import { count, element, nanoseconds, percent, shortened, time, visible } from './text.js';
 import { Threads } from './threads.js';
+import { Waits } from './waits.js';
 
 const $ = (id) => document.getElementById(id);
 const PRINTED_ROWS = 100;
@@ -22,9 +24,28 @@ class Page {
 		this.details = new Details($('details'), this.report, (id) => this.go(id), (id) => this.toFlame(id));
 		this.functions = new Functions($('functions-table'), $('columns'), this.report, (id) => this.go(id));
 		this.flame = new Flame(
-			{ chart: $('chart'), path: $('path'), details: $('frame'), note: $('flame-note') },
+			{
+				chart: $('chart'),
+				path: $('path'),
+				details: $('frame'),
+				note: $('flame-note'),
+				legend: $('flame-legend'),
+				shades: $('shades'),
+			},
 			this.report,
 			(id) => this.go(id),
+		);
+		this.waits = new Waits(
+			{
+				view: $('waits'),
+				table: $('waits-table'),
+				legend: $('waits-legend'),
+				note: $('waits-note'),
+				held: $('held'),
+				pairs: $('held-table'),
+			},
+			this.report,
+			(id) => this.toFunction(id),
 		);
 		this.threads = new Threads($('threads-table'), this.report, () => this.rebuild());
 		this.controls();
@@ -91,6 +112,7 @@ class Page {
 		this.figures = aggregate(this.report, selected);
 		this.shown = this.functions.set(this.figures);
 		this.details.set(this.figures, this.measure);
+		this.waits.set(this.figures, selected);
 		this.drawFlame();
 		this.summary();
 		$('threads-chosen').textContent = this.threads.summary();
@@ -99,12 +121,20 @@ class Page {
 	drawFlame() {
 		const { selected } = this.threads;
 		const { has } = this.report;
+		const byReason = $('by-reason').checked;
 
 		$('flame').classList.toggle('without', !has.stacks);
 		if (has.stacks)
 			this.flame.setTree(
-				mergeTree(this.report, selected, $('by-thread').checked, this.measure.key),
+				mergeTree(
+					this.report,
+					selected,
+					$('by-thread').checked,
+					this.measure.key,
+					byReason ? FIGURES : [],
+				),
 				this.measure,
+				byReason,
 			);
 		else
 			$('flame-note').textContent =
@@ -135,7 +165,7 @@ class Page {
 				: []),
 			...(has.calls ? [card('calls', known(total.ncalls, count), `${count(total.pcalls)} primitive`)] : []),
 			...this.measures
-				.filter((m) => columns.some(({ name }) => name === m.key))
+				.filter((m) => columns.some(({ name, group }) => name === m.key && group !== 'waits'))
 				.map((m) => card(m.title, m.text(total[m.self]), `${m.help}: ${m.exact(total[m.self])}`)),
 			card('functions', count(rows.length)),
 			card('threads', this.threads.summary()),
@@ -163,6 +193,8 @@ class Page {
 		$('search').addEventListener('input', () => this.search());
 		this.choices();
 		$('by-thread').addEventListener('change', () => this.drawFlame());
+		$('by-reason').addEventListener('change', () => this.colourByReason($('by-reason').checked));
+		$('by-reason').closest('label').hidden = !this.report.has.waits;
 		$('threads-note').hidden = !this.report.has.cpu;
 		$('by-thread').closest('label').hidden = this.report.threads.length < 2;
 		$('reset').addEventListener('click', () => this.flame.zoom(0));
@@ -188,7 +220,18 @@ class Page {
 		}
 	}
 
+	// Reasons are parts of wall time: such a graph is as wide as that.
+	colourByReason(on) {
+		if (on && this.measure.key !== 'wall') {
+			this.setMeasure('wall');
+			this.functions.sortBy(this.measure);
+		} else {
+			this.drawFlame();
+		}
+	}
+
 	setMeasure(key) {
+		$('by-reason').checked &&= key === 'wall';
 		this.measure = this.measures.find((m) => m.key === key);
 		document.querySelector(`input[name=measure][value=${key}]`).checked = true;
 		this.details.set(this.figures, this.measure);
@@ -212,6 +255,7 @@ class Page {
 		this.match = test && this.report.functions.map((f) => test(`${f.label} ${f.where}`));
 		this.literal = literal;
 		this.functions.filter(this.match);
+		this.waits.filter(this.match);
 		this.showMatched();
 	}
 
@@ -249,6 +293,13 @@ class Page {
 			return;
 		this.details.show(Number(id));
 		this.functions.select(Number(id), true);
+	}
+
+	// From further below, where its figures may be out of view.
+	toFunction(id) {
+		this.go(id);
+		this.details.show(id);
+		$('details').scrollIntoView({ block: 'nearest' });
 	}
 
 	toFlame(id) {

@@ -11,6 +11,16 @@ const TITLES = {
 	counters_majflt: 'major faults',
 	counters_rbytes: 'bytes read',
 	counters_wbytes: 'bytes written',
+	waits_gil: 'GIL',
+	waits_runnable: 'no CPU',
+	waits_io: 'I/O',
+	waits_fault: 'page fault',
+	waits_io_disk: 'file I/O',
+	waits_io_socket: 'socket I/O',
+	waits_io_poll: 'poll I/O',
+	waits_io_pipe: 'pipe I/O',
+	waits_io_device: 'other I/O',
+	gil_held_ns: 'GIL held',
 };
 
 function clock(key, label) {

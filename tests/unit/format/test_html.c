@@ -106,6 +106,7 @@ static char *part(const struct snapshot *s, const struct format_opts *o, const c
 		"import json, sys\n"
 		"page = open(sys.argv[1] + '/p.html').read()\n"
 		"d = json.loads(page.split('id=\"data\">')[1].split('</script>', 1)[0])\n"
+		"def name(f): return d['strings'][f[0]]\n"
 		"print(eval(sys.argv[2]))\n";
 
 	return report_read("html", s, o, "p.html", reader, expression);
@@ -151,6 +152,33 @@ Test(html, resources_are_columns)
 		    "[0, '9007199254740992', '18014398509481984']");
 	o.filter.tid = 43;
 	assert_part(s, &o, "d['nodes']['counters_vcsw']", "[12, 13, 14]");
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* Pairs name functions by the index that these have in the data; a filter by thread has none. */
+Test(html, holders_of_the_gil_have_rows)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\nthread 42 42 a\nmain a.py:1 1 5\n"
+			       "target 7\nthread 7 7 b\ng b.py:1 1 5\nh b.py:9 1 5\n");
+	struct snapshot_gil_pair pairs[] = {
+		{42, 0, SNAPSHOT_NONE, 9007199254740992}, {7, 2, 1, 30}, {7, 0, 1, 20}};
+	struct format_opts o = {0};
+
+	assert_part(s, &o, "d['gil_pairs']", "[]");
+	s->gil_pairs = pairs;
+	s->ngil_pairs = 3;
+	assert_part(s, &o, "d['gil_pairs']",
+		    "[[42, 0, -1, '9007199254740992'], [7, 2, 1, 30], [7, 0, 1, 20]]");
+	/* A function without a context among the selected threads is in the data nevertheless. */
+	o.filter.pid = 7;
+	assert_part(s, &o, "d['gil_pairs'], [name(f) for f in d['functions']]",
+		    "([[7, 2, 1, 30], [7, 0, 1, 20]], ['main', 'g', 'h'])");
+	o.filter = (struct view_filter){.tid = 7};
+	assert_part(s, &o, "d['gil_pairs'], [name(f) for f in d['functions']]", "([], ['g', 'h'])");
+	s->gil_pairs = NULL;
+	s->ngil_pairs = 0;
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
 }
