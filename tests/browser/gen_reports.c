@@ -311,6 +311,137 @@ static struct snapshot *whole(void)
 			      "  fib app.py:10 1 5000 6000\n");
 }
 
+/* ---- reasons for waiting ---- */
+
+#define WAITERS 40u /* functions that sleep: more than a table shows at first */
+
+struct wait {
+	const char *func;
+	int column;
+	uint64_t ns;
+};
+
+/* In each context of the function, beside its CPU time; "I/O" in its kinds. */
+static const struct wait waits[] = {
+	{"compute", COLUMN_gil, 600000000},
+	{"compute", COLUMN_runnable, 200000000},
+	{"fetch", COLUMN_io, 700000000},
+	{"fetch", COLUMN_io_socket, 500000000},
+	{"fetch", COLUMN_io_poll, 200000000},
+	{"fetch", COLUMN_fault, 100000000},
+	{"locked", COLUMN_lock, 300000000},
+	{"locked", COLUMN_other, 50000000},
+	{"fork", COLUMN_process, 150000000},
+	{"function_with_a_long_name_that_fits_in_no_narrow_window", COLUMN_gil, 20000000},
+};
+
+/* Its name, wall time less CPU time, and the reasons above add up. */
+#define WAITING_TEXT                                                                               \
+	"target 42\n"                                                                              \
+	"thread 42 42 MainThread\n"                                                                \
+	"main app.py:1 1 1000000 1000000\n"                                                        \
+	"  compute app.py:10 9 400000000 1200000000\n"                                             \
+	"    collect app.py:15 3 90000000 90000000\n"                                              \
+	"  fetch lib/net.py:7 5 40000000 840000000\n"                                              \
+	"  locked app.py:30 2 10000000 360000000\n"                                                \
+	"    locked app.py:30 2 10000000 360000000\n"                                              \
+	"  fork app.py:40 1 20000000 170000000\n"                                                  \
+	"    function_with_a_long_name_that_fits_in_no_narrow_window "                             \
+	"lib/python3.13/site-packages/framework/middleware.py:1234 1 2000000 22000000\n"           \
+	"  busy app.py:50 7 500000000 560000000\n"                                                 \
+	"thread 42 43 worker\n"                                                                    \
+	"run app.py:60 1 1000000 1000000\n"                                                        \
+	"  compute app.py:10 4 400000000 1200000000\n"
+
+static uint32_t find_func(const struct snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (strcmp(s->funcs[i].name, name) == 0)
+			return i;
+	return SNAPSHOT_NONE;
+}
+
+static void add_wait(struct snapshot *s, const struct wait *w)
+{
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->nodes[i].func == find_func(s, w->func))
+			s->columns[w->column][i] += w->ns;
+}
+
+static char *waiting_text(void)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		exit(1);
+	fputs(WAITING_TEXT, out);
+	for (unsigned int i = 0; i < WAITERS; i++)
+		fprintf(out, "  sleeper_%u app.py:%u 1 1000 %u\n", i, 100 + i, 1001000 + i * 1000);
+	fclose(out);
+	return text;
+}
+
+static void add_pairs(struct snapshot *s)
+{
+	const struct snapshot_gil_pair pairs[] = {
+		{42, find_func(s, "compute"), find_func(s, "compute"), 900000000},
+		{42, SNAPSHOT_NONE, find_func(s, "compute"), 300000000},
+		{42, find_func(s, "busy"), find_func(s, waits[9].func), 20000000},
+	};
+
+	s->gil_pairs = snapshot_alloc(s, 3, sizeof(pairs[0]));
+	memcpy(s->gil_pairs, pairs, sizeof(pairs));
+	s->ngil_pairs = 3;
+}
+
+/* Known reasons for waiting; a garbage collection; one call whose reason is not known. */
+static struct snapshot *waiting(void)
+{
+	char *built = waiting_text();
+	struct snapshot *s = snapshot_build(built);
+	struct snapshot_call *other = snapshot_alloc(s, 1, sizeof(*other));
+
+	free(built);
+	s->measured = COLUMN_WAITS | COLUMN_BIT(COLUMN_gil_held_ns);
+	if (snapshot_reserve_columns(s, s->measured, s->nnodes) < 0)
+		exit(1);
+	for (size_t i = 0; i < sizeof(waits) / sizeof(*waits); i++)
+		add_wait(s, &waits[i]);
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->nodes[i].func != SNAPSHOT_NONE &&
+		    strncmp(s->funcs[s->nodes[i].func].name, "sleeper_", 8) == 0)
+			s->columns[COLUMN_sleep][i] =
+				s->nodes[i].self[SNAPSHOT_WALL] - s->nodes[i].self[SNAPSHOT_CPU];
+	s->funcs[find_func(s, "collect")].pseudo = true;
+	s->funcs[find_func(s, "collect")].name = "<gc generation 2>";
+	s->funcs[find_func(s, "<gc generation 2>")].qualname = NULL;
+	add_pairs(s);
+	*other = (struct snapshot_call){.name = "ioctl", .ns = 100000000, .n = 4};
+	s->targets[0].waits = (struct snapshot_waits){
+		.measured = true, .gil_known = true, .other = other, .nother = 1};
+	s->clock = SNAPSHOT_WALL;
+	return s;
+}
+
+/* All waiting has a reason, of any kind. */
+static struct snapshot *with_waits(struct snapshot *s, unsigned int seed)
+{
+	s->measured = COLUMN_WAITS | COLUMN_BIT(COLUMN_gil_held_ns);
+	if (snapshot_reserve_columns(s, s->measured, s->nnodes) < 0)
+		exit(1);
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		uint32_t n = COLUMN_WAITS_END - COLUMN_WAITS_FIRST;
+		uint64_t left = s->nodes[i].self[SNAPSHOT_WALL] - s->nodes[i].self[SNAPSHOT_CPU];
+
+		s->columns[COLUMN_WAITS_FIRST + random_below(&seed, n)][i] += left / 3;
+		s->columns[COLUMN_WAITS_FIRST + random_below(&seed, n)][i] += left - left / 3;
+	}
+	s->targets[0].waits.measured = true;
+	return s;
+}
+
 /* Each function except the first has durations. */
 static struct snapshot *with_durations(struct snapshot *s, unsigned int seed)
 {
@@ -347,11 +478,13 @@ int main(int argc, char **argv)
 	save_all(snapshot_build("target 42\n"), argv[1], "empty", all);
 	save_all(large(), argv[1], "large", compared);
 	save_all(with_counters(large(), 3), argv[1], "large_counters", page);
+	save_all(with_waits(large(), 4), argv[1], "large_waits", page);
 	save_all(wide(), argv[1], "wide", page);
 	save_all(deep(), argv[1], "deep", page);
 	save_all(extreme(), argv[1], "extreme", page);
 	save_all(with_counters(snapshot_random(11), 11), argv[1], "counters", compared);
 	save_all(with_durations(whole(), 5), argv[1], "durations", compared);
+	save_all(waiting(), argv[1], "waits", compared);
 	save_all(estimate(), argv[1], "estimate", compared);
 	save_all(sampled(), argv[1], "sampled", compared);
 	save_all(counted(COUNTED_TEXT), argv[1], "counted", compared);

@@ -118,6 +118,31 @@ export function snapshot(name) {
 	return JSON.parse(readFileSync(join(REPORTS, `${name}.json`), 'utf8'));
 }
 
+// The contrast between text and its background, as defined by WCAG.
+export function contrast(page, selector) {
+	return page.$eval(selector, (e) => {
+		const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+		const rgb = (colour) => {
+			canvas.clearRect(0, 0, 1, 1);
+			canvas.fillStyle = colour;
+			canvas.fillRect(0, 0, 1, 1);
+			return [...canvas.getImageData(0, 0, 1, 1).data];
+		};
+		const light = (colour) => {
+			const [r, g, b] = rgb(colour).map((v) => {
+				const c = v / 255;
+				return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+			});
+			return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+		};
+		let behind = e;
+		while (rgb(getComputedStyle(behind).backgroundColor)[3] < 255)
+			behind = behind.parentElement;
+		const [a, b] = [getComputedStyle(e).color, getComputedStyle(behind).backgroundColor].map(light);
+		return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+	});
+}
+
 // A screenshot for developers, saved beside the other results.
 export async function picture(page, name) {
 	const dir = join(REPORTS, '..', 'pictures');
