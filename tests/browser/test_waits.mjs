@@ -126,7 +126,10 @@ test('waits: functions that held the GIL, and those that waited for it meanwhile
 
 	await withReport('waits', {}, async (page) => {
 		const shown = await page.$$eval('#held-table tbody tr', (list) =>
-			list.map((tr) => [tr.cells[0].title, tr.cells[1].textContent, tr.cells[2].textContent]),
+			list.map((tr) => [
+				tr.cells[0].title,
+				...[1, 2].map((i) => (tr.cells[i].querySelector('.name') ?? tr.cells[i]).textContent),
+			]),
 		);
 
 		assert.deepEqual(
@@ -257,7 +260,7 @@ for (const colorScheme of ['light', 'dark'])
 				assert.equal(new Set(reasons.map(([, colour]) => colour)).size, 11);
 				for (const [reason] of reasons)
 					assert.ok((await contrast(page, `.part[data-reason=${reason}]`)) >= 4.5, `${reason}, ${colorScheme}`);
-				for (const selector of ['#waits-legend li', '#waits-legend small', '#flame-legend small', '#waits th', '.sort', '#waits .link', '#waits-note span'])
+				for (const selector of ['#waits-legend li', '#waits-legend small', '#flame-legend small', '#waits th', '.sort', '#waits .link', '#waits .where', '#waits-note span'])
 					assert.ok((await contrast(page, selector)) >= 4.5, `${selector}, ${colorScheme}`);
 				await page.$eval('#waits', (e) => e.scrollIntoView());
 				await picture(page, `waits-${colorScheme}-${width}`);
@@ -267,7 +270,10 @@ for (const colorScheme of ['light', 'dark'])
 test('waits: sorted, continued and opened by keyboard', async () => {
 	await withReport('waits', {}, async (page) => {
 		const focused = () =>
-			page.evaluate(() => [document.activeElement.dataset.sort ?? '', document.activeElement.textContent]);
+			page.evaluate(() => [
+				document.activeElement.dataset.sort,
+				document.activeElement.querySelector('.name')?.textContent,
+			]);
 
 		await page.focus('#waits-table [data-sort=tot]');
 		await page.keyboard.press('Tab');

@@ -94,7 +94,7 @@ function figuresOf(report) {
 }
 
 // The end of a path says most: the rest is in the tooltip.
-function tail(where) {
+export function tail(where) {
 	return where.split('/').slice(-2).join('/');
 }
 

@@ -2,6 +2,7 @@
 // The view "Why it waits": functions with a bar of their reasons for waiting, and pairs of functions of
 // which one held the GIL while the other waited.
 
+import { tail } from './functions.js';
 import { bar, legend, partsOf, REASONS } from './reasons.js';
 import { count, element, nanoseconds, shortened, time, visible } from './text.js';
 
@@ -203,7 +204,9 @@ export class Waits {
 				title: `${shortened(f.label)}\n${shortened(f.where)}`,
 				click: () => this.onSelect(id),
 			},
-			element('bdi', {}, shortened(f.label, 120)),
+			element('bdi', { class: 'name' }, shortened(f.label, 120)),
+			' ',
+			element('bdi', { class: 'where' }, shortened(tail(f.where), 120)),
 		);
 	}
 }
