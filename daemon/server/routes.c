@@ -290,24 +290,40 @@ static int handle_shutdown(struct routes_ctx *ctx, const struct request *rq, pid
 
 /* --- /v1/timelines --- */
 
+static int timeline_opts_of(const struct request *rq, struct sessions_timeline *ret,
+			    struct diag *diag)
+{
+	const char *duration = request_get(rq, "duration"), *buffer = request_get(rq, "buffer");
+	const char *keep = request_get(rq, "keep");
+
+	*ret = (struct sessions_timeline){.trigger = request_get(rq, "trigger")};
+	if (duration && parse_duration(duration, &ret->duration_ns) < 0)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected e.g. 10, 250ms, 2m",
+				"invalid duration '%s'", duration);
+	if (buffer && (parse_size(buffer, &ret->buffer) < 0 || ret->buffer < TIMELINE_BUFFER_MIN ||
+		       ret->buffer > TIMELINE_BUFFER_MAX))
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected 64K to 1G",
+				"invalid buffer '%s'", buffer);
+	if (keep && parse_duration(keep, &ret->keep_ns) < 0)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected e.g. 10, 250ms, 2m",
+				"invalid duration to keep '%s'", keep);
+	if (ret->trigger && !keep)
+		ret->keep_ns = TIMELINE_KEEP;
+	return 0;
+}
+
 static int handle_timeline_begin(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 				 struct response *rs, struct diag *diag)
 {
-	const char *duration = request_get(rq, "duration"), *buffer = request_get(rq, "buffer");
-	struct sessions_timeline o = {0};
+	struct sessions_timeline o;
 	pid_t pid = 0;
 	uint32_t id = 0;
 	int r;
 
 	(void)path_pid;
-	if (duration && parse_duration(duration, &o.duration_ns) < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected e.g. 10, 250ms, 2m",
-				"invalid duration '%s'", duration);
-	if (buffer && (parse_size(buffer, &o.buffer) < 0 || o.buffer < TIMELINE_BUFFER_MIN ||
-		       o.buffer > TIMELINE_BUFFER_MAX))
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected 64K to 1G",
-				"invalid buffer '%s'", buffer);
-	r = request_get_pid(rq, "pid", &pid, diag);
+	r = timeline_opts_of(rq, &o, diag);
+	if (r == 0)
+		r = request_get_pid(rq, "pid", &pid, diag);
 	if (r == 0)
 		r = sessions_timeline_begin(ctx->sessions, pid, &o, &id, diag);
 	if (r < 0)
@@ -326,9 +342,10 @@ static int handle_timelines(struct routes_ctx *ctx, const struct request *rq, pi
 
 	(void)rq, (void)path_pid, (void)diag;
 	for (size_t i = 0; sessions_timeline_status(ctx->sessions, i, &st); i++)
-		json_array_append_new(list, json_pack("{s:i, s:I, s:I}", "id", (int)st.id,
+		json_array_append_new(list, json_pack("{s:i, s:I, s:I, s:b, s:b}", "id", (int)st.id,
 						      "waiting", (json_int_t)st.waiting, "dropped",
-						      (json_int_t)st.dropped));
+						      (json_int_t)st.dropped, "recent",
+						      (int)st.recent, "ended", (int)st.ended));
 	return response_set_json(rs, 200, json_pack("{s:o}", "timelines", list));
 }
 
@@ -474,8 +491,8 @@ const struct route routes[] = {
 	 "reset counts and times to zero", WAIT_CURRENT},
 	{"GET", "/v1/snapshot", SNAPSHOT_QUERY_PARAMS, PRIVILEGE_READ, handle_snapshot, "a profile",
 	 WAIT_CURRENT, .later = WAIT_RENDERED, .renders = true, .no_head = true},
-	{"POST", "/v1/timelines", "pid,duration,buffer", PRIVILEGE_CONTROL, handle_timeline_begin,
-	 "record a timeline of each call and return", WAIT_CURRENT},
+	{"POST", "/v1/timelines", "pid,duration,buffer,keep,trigger", PRIVILEGE_CONTROL,
+	 handle_timeline_begin, "record a timeline of each call and return", WAIT_CURRENT},
 	{"GET", "/v1/timelines", NULL, PRIVILEGE_READ, handle_timelines,
 	 "timelines being recorded"},
 	{"GET", "/v1/timelines/{id}", NULL, PRIVILEGE_CONTROL, handle_timeline_read,

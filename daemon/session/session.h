@@ -150,6 +150,9 @@ bool sessions_over(const struct sessions *ss, pid_t pid);
 struct sessions_timeline {
 	uint64_t duration_ns; /* 0: until sessions_timeline_end */
 	uint64_t buffer;      /* limit of bytes not fetched yet; 0: the default */
+	uint64_t keep_ns;     /* only this much of the past, available at the end; 0: everything */
+	/* the condition (timeline/trigger.h) that ends it, with keep_ns; NULL: none */
+	const char *trigger;
 };
 int sessions_timeline_begin(struct sessions *ss, pid_t pid, const struct sessions_timeline *opts,
 			    uint32_t *ret_id, struct diag *diag);
@@ -167,6 +170,7 @@ void sessions_timelines_end(struct sessions *ss);
 struct sessions_timeline_status {
 	uint32_t id;
 	uint64_t waiting, dropped; /* bytes; calls and returns */
+	bool recent, ended;	   /* of the recent past; it has ended */
 };
 /* The i-th; false: there are fewer. */
 bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_timeline_status *ret);

@@ -242,6 +242,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
 
 	(void)source, (void)usec;
 	more = sessions_turn(ss, &busy);
+	timelines_check(ss);
 	recorders_forget(ss, &ss->timelines);
 	recorders_forget(ss, &ss->slows);
 	follow_retry(ss);

@@ -50,6 +50,12 @@ struct sessions {
 /* In timelines.c, slows.c. */
 extern const struct recorder_kind timelines_kind, slows_kind;
 
+/*
+ * Evaluates triggers for the time between events; to be called periodically. A timeline whose trigger's
+ * condition is met records nothing more, and ends when it is fetched.
+ */
+void timelines_check(struct sessions *ss);
+
 /* Takes ownership of t, also on failure. */
 int session_new(struct sessions *ss, struct tracee *t, struct session **ret, struct diag *diag);
 void session_free(struct session *s);

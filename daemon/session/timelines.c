@@ -58,24 +58,67 @@ static void complete(struct sessions *ss, struct timeline *tl)
 	timeline_finish(tl, clock_monotonic_ns());
 }
 
+/* Pass what is known of a target by now to its timeline's trigger. */
+static void check_target(struct tracee *t)
+{
+	struct timeline_moment now = {.now_ns = clock_monotonic_ns()};
+	const uint64_t current = tracee_current_ns(t), cpu = t->cpu_ns;
+
+	now.current_ns = current < now.now_ns ? current : now.now_ns;
+	if (timeline_needs_cpu(t->timeline)) {
+		tracee_read_cpu(t);
+		now.cpu_ns = t->cpu_ns;
+		/* Accounts expect the value of their own reading. */
+		t->cpu_ns = cpu;
+	}
+	timeline_check(t->timeline, t->timeline_source, &now);
+}
+
+void timelines_check(struct sessions *ss)
+{
+	struct tracee *t;
+
+	for (size_t i = 0; (t = sessions_tracee(ss, i)); i++)
+		if (t->timeline)
+			check_target(t);
+}
+
+/* Returns a timeline that begins now, owned by the caller. */
+static int new_timeline(const struct sessions_timeline *opts, struct timeline **ret,
+			struct diag *diag)
+{
+	_cleanup_(trigger_freep) struct trigger *trigger = NULL;
+	struct timeline_opts to = {
+		.buffer = opts->buffer, .keep_ns = opts->keep_ns, .until_ns = UINT64_MAX};
+	int r = opts->trigger ? trigger_new(opts->trigger, &trigger, diag) : 0;
+
+	if (r < 0)
+		return r;
+	to.trigger = trigger;
+	to.from_ns = clock_monotonic_ns();
+	to.from_unix_ns = clock_unix_ns();
+	if (opts->duration_ns)
+		to.until_ns = to.from_ns + opts->duration_ns;
+	*ret = timeline_new(&to);
+	if (!*ret)
+		return diag_errno(diag, ENOMEM, "cannot record a timeline");
+	trigger = NULL; /* the timeline's now */
+	return 0;
+}
+
 int sessions_timeline_begin(struct sessions *ss, pid_t pid, const struct sessions_timeline *opts,
 			    uint32_t *ret_id, struct diag *diag)
 {
 	struct recorder *at = recorders_prepare(ss, &ss->timelines);
-	struct timeline_opts to = {.buffer = opts->buffer, .until_ns = UINT64_MAX};
 	struct timeline *tl;
 	int r;
 
 	if (!at)
 		return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "wait for the end of one",
 				"%u timelines are already being recorded", timelines_kind.max);
-	to.from_ns = clock_monotonic_ns();
-	to.from_unix_ns = clock_unix_ns();
-	if (opts->duration_ns)
-		to.until_ns = to.from_ns + opts->duration_ns;
-	tl = timeline_new(&to);
-	if (!tl)
-		return diag_errno(diag, ENOMEM, "cannot record a timeline");
+	r = new_timeline(opts, &tl, diag);
+	if (r < 0)
+		return r;
 	r = recorders_begin(ss, &ss->timelines, at, tl, pid, diag);
 	if (r < 0)
 		return r;
@@ -93,7 +136,7 @@ int sessions_timeline_read(struct sessions *ss, uint32_t id, char **ret_data, si
 		return -ESRCH;
 	tl = r->of;
 	r->read_ns = clock_monotonic_ns();
-	if (r->read_ns >= timeline_until(tl) || timeline_idle(tl))
+	if (r->read_ns >= timeline_until(tl) || timeline_idle(tl) || timeline_is_met(tl))
 		complete(ss, tl);
 	else
 		sessions_read_rings(ss);
@@ -131,6 +174,8 @@ bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_tim
 			.id = r->id,
 			.waiting = timeline_waiting(r->of),
 			.dropped = timeline_dropped(r->of),
+			.recent = timeline_is_recent(r->of),
+			.ended = timeline_finished(r->of),
 		};
 		return true;
 	}

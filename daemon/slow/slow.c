@@ -14,13 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/names.h"
-#include "format/restrict.h"
 #include "slow/slow_priv.h"
-#include "stats/reduce.h"
-
-/* Each may have taken a millisecond. */
-#define UNSEARCHED_MAX 16u
 
 #define NODES_FIRST 16u
 #define STEPS_FIRST 32u
@@ -37,68 +31,6 @@ static uint64_t thread_key(uint32_t source, uint32_t tid)
 static uint64_t frame_key(uint32_t source, uint64_t frame)
 {
 	return frame ^ (uint64_t)source << 48;
-}
-
-/* Does it match? ---------------------------------------------------------------------------- */
-
-/* A name on which the pattern takes too long does not match; after some, no more are searched. */
-static bool search(struct slow *s, const struct profile_func *f)
-{
-	_cleanup_free_ char *name = name_std(f->filename ? f->filename : "", f->firstlineno,
-					     f->qualname ? f->qualname
-					     : f->name	 ? f->name
-							 : "");
-	bool found = false;
-
-	if (!name || s->unsearched >= UNSEARCHED_MAX ||
-	    restrict_names(s->match, &name, 1, &found, NULL) < 0) {
-		s->unsearched++;
-		return false;
-	}
-	return found;
-}
-
-/* The program's own code: neither the standard library, nor packages, nor C functions */
-static bool is_own(const struct profile_func *f)
-{
-	return f->filename && *f->filename && strcmp(f->filename, "~") != 0 &&
-	       !reduce_is_library(f->filename);
-}
-
-static bool reserve_matches(struct slow_source *from, uint32_t func)
-{
-	uint32_t n = from->nmatches ? from->nmatches : 1024;
-	uint8_t *v;
-
-	while (n <= func)
-		n *= 2;
-	if (n == from->nmatches)
-		return true;
-	v = realloc(from->matches, n);
-	if (!v)
-		return false;
-	memset(v + from->nmatches, 0, n - from->nmatches);
-	from->matches = v;
-	from->nmatches = n;
-	return true;
-}
-
-static bool matches(struct slow_source *from, uint32_t func)
-{
-	struct profile_func f;
-	bool found;
-
-	if (func == WATCH_NO_FUNC)
-		return false;
-	if (func < from->nmatches && from->matches[func])
-		return from->matches[func] == 2;
-	f = profile_func(from->profile, func);
-	/* Its name may still arrive. */
-	if ((!f.filename && !f.name) || !reserve_matches(from, func))
-		return false;
-	found = from->slow->match ? search(from->slow, &f) : is_own(&f);
-	from->matches[func] = found ? 2 : 1;
-	return from->matches[func] == 2;
 }
 
 /* Nodes of a call --------------------------------------------------------------------------- */
@@ -529,7 +461,7 @@ static void look(struct slow *s, struct slow_source *from, const struct watch_ev
 		}
 		forget(s, i);
 	}
-	if (!matches(from, e->func))
+	if (!match_func(&s->match, &from->known, from->profile, e->func))
 		return;
 	if (anew)
 		begin(s, from->number, e);
@@ -560,13 +492,10 @@ static bool on_ready(void *ctx)
 
 static int check(const struct slow_opts *o, struct diag *diag)
 {
-	if (o->match && !*o->match)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "a regular expression",
-				"the pattern is empty");
 	if (o->n > SLOW_KEPT_MAX)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "at most %u calls can be kept",
 				SLOW_KEPT_MAX);
-	return o->match ? restrict_names(o->match, NULL, 0, NULL, diag) : 0;
+	return 0;
 }
 
 int slow_new(const struct slow_opts *opts, struct slow **ret, struct diag *diag)
@@ -577,14 +506,14 @@ int slow_new(const struct slow_opts *opts, struct slow **ret, struct diag *diag)
 	if (r < 0)
 		return r;
 	s = calloc(1, sizeof(*s));
-	if (s) {
-		s->opts = *opts;
-		s->match = opts->match ? strdup(opts->match) : NULL;
-		s->opts.match = s->match;
-		s->opts.n = opts->n ? opts->n : SLOW_KEPT;
-	}
-	if (!s || (opts->match && !s->match))
+	if (!s)
 		return diag_errno(diag, ENOMEM, "cannot record slow calls");
+	r = match_init(&s->match, opts->match, diag);
+	if (r < 0)
+		return r;
+	s->opts = *opts;
+	s->opts.match = s->match.pattern;
+	s->opts.n = opts->n ? opts->n : SLOW_KEPT;
 	*ret = TAKE_PTR(s);
 	return 0;
 }
@@ -594,7 +523,7 @@ void slow_free(struct slow *s)
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->nsources; i++) {
-		free(s->sources[i]->matches);
+		match_known_deinit(&s->sources[i]->known);
 		free(s->sources[i]);
 	}
 	for (uint32_t i = 0; i < s->nfollowed; i++) {
@@ -612,7 +541,7 @@ void slow_free(struct slow *s)
 	map_deinit(&s->func_of);
 	free(s->sources);
 	free(s->funcs);
-	free(s->match);
+	match_deinit(&s->match);
 	free(s);
 }
 

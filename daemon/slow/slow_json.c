@@ -223,13 +223,14 @@ json_t *slow_json(struct slow *s, uint64_t now_ns, enum slow_detail detail)
 	json_t *o;
 
 	o = json_pack("{s:o, s:o, s:i, s:s, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "match",
-		      s->match ? text_json(s->match) : json_null(), "over_ns",
+		      s->match.pattern ? text_json(s->match.pattern) : json_null(), "over_ns",
 		      number(s->opts.over_ns), "n", (int)s->opts.n, "clock",
 		      s->opts.clock == SNAPSHOT_CPU ? "cpu" : "wall", "elapsed_ns",
 		      number(now_ns > s->opts.from_ns ? now_ns - s->opts.from_ns : 0), "active",
 		      is_active(s), "seen", number(s->seen), "over", number(s->over),
 		      "unknown_start", number(s->unknown_start), "refused", number(s->refused),
-		      "interrupted", number(s->interrupted), "unsearched", number(s->unsearched));
+		      "interrupted", number(s->interrupted), "unsearched",
+		      number(s->match.unsearched));
 	if (!o || detail == SLOW_COUNTERS)
 		return o;
 	json_object_set_new(o, "calls", calls_json(s, now_ns, detail == SLOW_STEPS));

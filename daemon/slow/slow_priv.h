@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/wait.h"
 #include "profile/profile.h"
+#include "slow/match.h"
 #include "slow/slow.h"
 #include "stack/watch.h"
 
@@ -64,8 +65,7 @@ struct slow_source {
 	struct slow *slow;
 	struct profile *profile; /* NULL: ended */
 	uint32_t pid, number;
-	uint8_t *matches; /* per function: 0 not looked up, 1 no, 2 yes */
-	uint32_t nmatches;
+	struct match_known known;
 };
 
 struct slow_func {
@@ -75,7 +75,7 @@ struct slow_func {
 
 struct slow {
 	struct slow_opts opts;
-	char *match; /* NULL: own code */
+	struct match match;
 	struct slow_source **sources;
 	uint32_t nsources;
 
@@ -95,7 +95,6 @@ struct slow {
 	struct map func_of; /* source and its number → index in funcs */
 
 	uint64_t seen, over, unknown_start, refused, interrupted;
-	uint64_t unsearched; /* functions on which the pattern took too long */
 };
 
 /* A copy with just its nodes and steps, NULL: out of memory; its functions become indices in funcs. */

@@ -3,7 +3,7 @@
  * Timelines in Chrome's trace format: a begin (B) event for each frame that is entered and an end
  * (E) for each that is left, with the kind in `cat`. ts and tts (the thread's CPU time) are
  * microseconds with three decimals, so nanoseconds are exact. Gaps are instant (i) events of their
- * thread.
+ * thread, the trigger is one of the whole trace.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -92,6 +92,24 @@ static int name_of(FILE *out, uint32_t pid, uint32_t tid, const char *text, bool
 	return 0;
 }
 
+static int mark(FILE *out, const struct timeline_mark *m, bool first)
+{
+	char times[96], *end = put_us(put_us(times, ",\"ts\":", m->ts), ",\"tts\":", m->cpu);
+
+	*end = '\0';
+	fprintf(out,
+		"%s{\"ph\":\"i\",\"cat\":\"trigger\",\"s\":\"g\",\"pid\":%" PRIu32
+		",\"tid\":%" PRIu32 "%s,\"name\":",
+		separator(first), m->pid, m->tid, times);
+	if (jsonout_string(out, m->what) < 0)
+		return -ENOMEM;
+	fputs(",\"args\":{\"condition\":", out);
+	if (jsonout_string(out, m->condition) < 0)
+		return -ENOMEM;
+	fputs("}}", out);
+	return 0;
+}
+
 static int tail(FILE *out, const struct timeline_end *end, bool first)
 {
 	(void)first;
@@ -110,5 +128,6 @@ const struct timeline_format timeline_chrome = {
 	.head = head,
 	.row = row,
 	.name_of = name_of,
+	.mark = mark,
 	.tail = tail,
 };

@@ -46,6 +46,15 @@ static char *row(char *at, const struct timeline_row *r, bool first)
 	return timeline_put(timeline_put_number(timeline_put(at, ","), r->pid), "\r\n");
 }
 
+static int mark(FILE *out, const struct timeline_mark *m, bool first)
+{
+	(void)first;
+	fprintf(out, "%" PRIu64 ",%" PRIu32 ",trigger,", m->ts, m->tid);
+	name_print_csv(out, m->what);
+	fprintf(out, ",,,,%" PRIu64 ",%" PRIu32 "\r\n", m->cpu, m->pid);
+	return 0;
+}
+
 static int tail(FILE *out, const struct timeline_end *end, bool first)
 {
 	_cleanup_free_ char *text = json_dumps(end->provenance, JSON_COMPACT | JSON_ENSURE_ASCII);
@@ -66,5 +75,6 @@ const struct timeline_format timeline_csv = {
 	.describe_caller = describe_caller,
 	.head = head,
 	.row = row,
+	.mark = mark,
 	.tail = tail,
 };

@@ -22,6 +22,13 @@ struct timeline_row {
 	const char *func, *caller;
 };
 
+/* The moment at which the trigger's condition was met */
+struct timeline_mark {
+	uint32_t pid, tid;
+	uint64_t ts, cpu;	      /* as a row's */
+	const char *what, *condition; /* valid UTF-8 */
+};
+
 struct timeline_end {
 	uint64_t ts;
 	json_t *provenance; /* borrowed */
@@ -42,6 +49,7 @@ struct timeline_format {
 	char *(*row)(char *at, const struct timeline_row *r, bool first);
 	/* Write a process's (tid 0) or thread's name. May be NULL. */
 	int (*name_of)(FILE *out, uint32_t pid, uint32_t tid, const char *text, bool first);
+	int (*mark)(FILE *out, const struct timeline_mark *m, bool first);
 	int (*tail)(FILE *out, const struct timeline_end *end, bool first);
 };
 

@@ -2,10 +2,13 @@
 /*
  * A timeline being recorded: see timeline.h.
  *
- * Buffered records are a list of pieces that are fetched as a whole. When the buffer is full,
+ * Buffered records are in pieces that are fetched as a whole. When the buffer is full,
  * frames that are entered are refused (stack/watch.c counts them) until a quarter of it has been
  * fetched. Frames that are left and ends of threads may use half as much in addition, so that the
  * end of a recorded frame is almost always recorded.
+ *
+ * If only the recent past is wanted, records are kept in recent.c instead, where the oldest ones give
+ * way, and become available at the end.
  */
 #include "timeline/timeline.h"
 
@@ -13,30 +16,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "timeline/pieces.h"
+#include "timeline/recent.h"
 #include "timeline/wire.h"
 
 #define PIECE ((size_t)1 << 20)
 
 _Static_assert(PIECE >= TIMELINE_TEXT_MAX + sizeof(struct timeline_rec), "a record fits a piece");
 
-struct piece {
-	struct piece *next;
-	char *data;
-	size_t n, size;
-};
-
 struct source {
 	struct timeline *timeline;
 	struct profile *profile; /* NULL: ended */
 	uint16_t number;
+	uint32_t pid;
 	uint8_t *known; /* bit per function: its names were sent */
 	uint32_t known_cap;
 };
 
 struct timeline {
 	struct timeline_opts opts;
-	struct piece *first, *last;
-	uint64_t waiting;
+	struct pieces waiting; /* to be fetched */
+	struct recent *recent; /* NULL: everything is to be fetched */
+	uint64_t end_ns;       /* later events are ignored; UINT64_MAX: none so far */
 	struct source **sources;
 	uint32_t nsources;
 	uint64_t dropped, truncated; /* sums of ended sources */
@@ -45,81 +46,49 @@ struct timeline {
 
 /* Buffer ------------------------------------------------------------------------------------ */
 
-static bool add_piece(struct timeline *t, size_t n)
-{
-	struct piece *p = calloc(1, sizeof(*p));
-
-	/* The first piece is small, as most recordings contain little. */
-	if (p)
-		p->size = t->last ? PIECE : n > PIECE / 16 ? n : PIECE / 16;
-	if (!p || !(p->data = malloc(p->size))) {
-		free(p);
-		return false;
-	}
-	if (t->last)
-		t->last->next = p;
-	else
-		t->first = p;
-	t->last = p;
-	return true;
-}
-
 /* The buffer's limit for a record of this type. */
 static uint64_t limit_of(const struct timeline *t, unsigned int type)
 {
 	uint64_t limit = t->opts.buffer;
 
-	if (type == TIMELINE_END)
+	/* Of a recent timeline, what is to be fetched is its end, which was limited already. */
+	if (type == TIMELINE_END || t->recent)
 		return UINT64_MAX;
 	if (type < WATCH_KIND_MAX && watch_kind_step((enum watch_kind)type) <= 0)
 		limit += limit / 2;
 	return limit;
 }
 
-static char *room_for(struct timeline *t, unsigned int type, size_t n)
-{
-	char *at;
-
-	if (t->waiting + n > limit_of(t, type))
-		return NULL;
-	if ((!t->last || t->last->size - t->last->n < n) && !add_piece(t, n))
-		return NULL;
-	at = t->last->data + t->last->n;
-	t->last->n += n;
-	t->waiting += n;
-	return at;
-}
-
 /* Append a record with its text, and set its size. */
 static bool append(struct timeline *t, struct timeline_rec *r, const char *text, size_t ntext)
 {
-	size_t n = sizeof(*r) + ntext;
-	char *at = room_for(t, r->type, n);
+	const size_t n = sizeof(*r) + ntext;
+	/* The first piece is small, as most recordings contain little. */
+	const size_t size = t->waiting.last ? PIECE : n > PIECE / 16 ? n : PIECE / 16;
 
-	if (!at)
+	if (t->waiting.n + n > limit_of(t, r->type) ||
+	    (!pieces_fits(&t->waiting, n) && pieces_grow(&t->waiting, size) < 0))
 		return false;
-	r->size = (uint32_t)n;
-	memcpy(at, r, sizeof(*r));
-	if (ntext)
-		memcpy(at + sizeof(*r), text, ntext);
+	pieces_put(&t->waiting, r, text, ntext);
 	return true;
 }
 
 void timeline_take(struct timeline *t, char **ret_data, size_t *ret_n)
 {
-	struct piece *p = t->first;
+	struct piece *p = NULL;
 
 	*ret_data = NULL;
 	*ret_n = 0;
+	/* Pieces may have become empty, which would mean that there is nothing at present. */
+	do {
+		piece_free(p);
+		p = pieces_shift(&t->waiting);
+	} while (p && !p->n);
 	if (!p)
 		return;
-	*ret_data = p->data;
+	*ret_data = TAKE_PTR(p->data);
 	*ret_n = p->n;
-	t->waiting -= p->n;
-	t->first = p->next;
-	if (!t->first)
-		t->last = NULL;
-	free(p);
+	piece_free(p);
 }
 
 /* Recording --------------------------------------------------------------------------------- */
@@ -149,11 +118,13 @@ static bool send_func(struct source *s, uint32_t func)
 	const char *names[] = {f.filename, f.name, f.qualname};
 	struct timeline_rec r = {
 		.type = TIMELINE_FUNC, .source = s->number, .func = func, .line = f.firstlineno};
+	struct recent *recent = s->timeline->recent;
+	const size_t max = recent ? RECENT_NAME_MAX : TIMELINE_TEXT_MAX / 3 - 1;
 	_cleanup_free_ char *text = NULL;
 	size_t length[3], n = 0, at = 0;
 
 	for (int i = 0; i < 3; i++) {
-		length[i] = names[i] ? strnlen(names[i], TIMELINE_TEXT_MAX / 3 - 1) : 0;
+		length[i] = names[i] ? strnlen(names[i], max) : 0;
 		n += length[i] + 1;
 	}
 	text = calloc(1, n);
@@ -164,7 +135,7 @@ static bool send_func(struct source *s, uint32_t func)
 			memcpy(text + at, names[i], length[i]);
 		at += length[i] + 1;
 	}
-	return append(s->timeline, &r, text, n);
+	return recent ? recent_name(recent, &r, text, n) : append(s->timeline, &r, text, n);
 }
 
 /* Send the function's names if the reader does not have them. */
@@ -182,9 +153,40 @@ static bool send_func_once(struct source *s, uint32_t func)
 	return true;
 }
 
+/* The condition is met: what ends at end_ns is what is to be kept. */
+static void meet(struct timeline *t, uint64_t end_ns)
+{
+	const struct trigger_hit *hit = trigger_hit(t->opts.trigger);
+	struct timeline_rec r = {
+		.type = TIMELINE_TRIGGER,
+		.source = (uint16_t)hit->source,
+		.tid = hit->tid,
+		.func = hit->func,
+		.caller = WATCH_NO_FUNC,
+		.ts = hit->ts,
+	};
+
+	t->end_ns = end_ns > hit->ts ? end_ns : hit->ts;
+	recent_add(t->recent, &r, hit->text, strlen(hit->text) + 1);
+}
+
+/* Returns whether the event is part of the timeline. */
+static bool is_wanted(struct source *s, const struct watch_event *e)
+{
+	struct timeline *t = s->timeline;
+
+	if (e->kind == WATCH_WAIT || e->ts > t->end_ns)
+		return false;
+	if (t->opts.trigger && trigger_event(t->opts.trigger, s->number, e))
+		meet(t, e->ts);
+	return true;
+}
+
 static bool on_watch(void *ctx, const struct watch_event *e)
 {
 	struct source *s = ctx;
+	struct timeline *t = s->timeline;
+	const size_t nname = e->name ? strlen(e->name) + 1 : 0;
 	struct timeline_rec r = {
 		.type = (uint16_t)e->kind,
 		.source = s->number,
@@ -196,46 +198,76 @@ static bool on_watch(void *ctx, const struct watch_event *e)
 		.count = e->count,
 	};
 
-	if (e->kind == WATCH_WAIT)
+	if (!is_wanted(s, e))
 		return true;
-	return send_func_once(s, e->func) && send_func_once(s, e->caller) &&
-	       append(s->timeline, &r, e->name, e->name ? strlen(e->name) + 1 : 0);
+	if (!send_func_once(s, e->func) || !send_func_once(s, e->caller))
+		return false;
+	return t->recent ? recent_add(t->recent, &r, e->name, nname)
+			 : append(t, &r, e->name, nname);
 }
 
 static bool on_ready(void *ctx)
 {
 	const struct source *s = ctx;
 
-	return s->timeline->waiting <= s->timeline->opts.buffer / 4 * 3;
+	return s->timeline->recent || s->timeline->waiting.n <= s->timeline->opts.buffer / 4 * 3;
 }
 
 /* Start and end ----------------------------------------------------------------------------- */
 
-struct timeline *timeline_new(const struct timeline_opts *opts)
+static bool append_begin(struct timeline *t, uint64_t from_ns)
 {
-	struct timeline *t = calloc(1, sizeof(*t));
 	struct timeline_rec r = {.type = TIMELINE_BEGIN,
 				 .func = TIMELINE_VERSION,
 				 .caller = WATCH_NO_FUNC,
-				 .ts = opts->from_ns,
-				 .cpu = opts->from_unix_ns};
+				 .ts = from_ns,
+				 .cpu = t->opts.from_unix_ns + (from_ns - t->opts.from_ns)};
+
+	return append(t, &r, NULL, 0);
+}
+
+static bool append_source(struct timeline *t, const struct source *s)
+{
+	struct timeline_rec r = {
+		.type = TIMELINE_SOURCE, .source = s->number, .tid = s->pid, .func = WATCH_NO_FUNC};
+
+	return append(t, &r, NULL, 0);
+}
+
+static struct recent *new_recent(const struct timeline *t)
+{
+	const struct recent_opts o = {
+		.from_ns = t->opts.from_ns,
+		.keep_ns = t->opts.keep_ns,
+		.max_bytes = t->opts.buffer,
+	};
+
+	return recent_new(&o);
+}
+
+struct timeline *timeline_new(const struct timeline_opts *opts)
+{
+	struct timeline *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
 	t->opts = *opts;
+	t->opts.trigger = NULL;
+	t->end_ns = UINT64_MAX;
 	if (!t->opts.buffer)
-		t->opts.buffer = TIMELINE_BUFFER;
-	if (append(t, &r, NULL, 0))
+		t->opts.buffer = opts->keep_ns ? TIMELINE_BUFFER_RECENT : TIMELINE_BUFFER;
+	if (opts->keep_ns)
+		t->recent = new_recent(t);
+	if (opts->keep_ns ? t->recent != NULL : append_begin(t, opts->from_ns)) {
+		t->opts.trigger = opts->trigger;
 		return t;
+	}
 	timeline_free(t);
 	return NULL;
 }
 
 void timeline_free(struct timeline *t)
 {
-	char *data;
-	size_t n;
-
 	if (!t)
 		return;
 	for (uint32_t i = 0; i < t->nsources; i++) {
@@ -243,10 +275,9 @@ void timeline_free(struct timeline *t)
 		free(t->sources[i]);
 	}
 	free(t->sources);
-	while (t->first) {
-		timeline_take(t, &data, &n);
-		free(data);
-	}
+	pieces_deinit(&t->waiting);
+	recent_free(t->recent);
+	trigger_free(t->opts.trigger);
 	free(t);
 }
 
@@ -264,9 +295,16 @@ static int reserve_source(struct timeline *t)
 	return v[t->nsources] ? 0 : -ENOMEM;
 }
 
+/* Before frames are reported: those that are on the stacks now are at once. */
+static int announce(struct timeline *t, const struct source *s)
+{
+	if (t->opts.trigger)
+		return trigger_add(t->opts.trigger, s->number, s->pid, s->profile);
+	return t->recent || append_source(t, s) ? 0 : -ENOMEM;
+}
+
 int timeline_add(struct timeline *t, uint32_t pid, struct profile *p, uint32_t *ret)
 {
-	struct timeline_rec rec = {.type = TIMELINE_SOURCE, .tid = pid, .func = WATCH_NO_FUNC};
 	struct watcher w = {.fn = on_watch,
 			    .ready = on_ready,
 			    .from_ns = t->opts.from_ns,
@@ -278,10 +316,12 @@ int timeline_add(struct timeline *t, uint32_t pid, struct profile *p, uint32_t *
 	if (r < 0)
 		return r;
 	s = t->sources[t->nsources];
-	*s = (struct source){.timeline = t, .profile = p, .number = (uint16_t)t->nsources};
-	rec.source = s->number;
+	*s = (struct source){
+		.timeline = t, .profile = p, .number = (uint16_t)t->nsources, .pid = pid};
 	w.ctx = s;
-	r = append(t, &rec, NULL, 0) ? profile_watch(p, &w) : -ENOMEM;
+	r = announce(t, s);
+	if (r == 0)
+		r = profile_watch(p, &w);
 	if (r < 0) {
 		free(s);
 		return r;
@@ -300,7 +340,51 @@ void timeline_end_source(struct timeline *t, uint32_t source, uint64_t ts)
 	c = profile_unwatch(s->profile, ts);
 	t->dropped += c.dropped;
 	t->truncated += c.truncated;
+	if (t->opts.trigger)
+		trigger_end_source(t->opts.trigger, source);
 	s->profile = NULL;
+}
+
+void timeline_check(struct timeline *t, uint32_t source, const struct timeline_moment *now)
+{
+	struct trigger *tr = t->opts.trigger;
+
+	if (!tr || t->finished || !t->sources[source]->profile)
+		return;
+	if (trigger_time(tr, source, now->current_ns) ||
+	    (now->cpu_ns && trigger_cpu(tr, source, now->now_ns, now->cpu_ns)))
+		meet(t, now->current_ns);
+}
+
+bool timeline_is_met(const struct timeline *t)
+{
+	return t->opts.trigger && trigger_hit(t->opts.trigger);
+}
+
+bool timeline_needs_cpu(const struct timeline *t)
+{
+	return t->opts.trigger && trigger_needs_cpu(t->opts.trigger) && !t->finished;
+}
+
+/* Make what was kept available. If this fails for lack of memory, the reader misses END. */
+static void finish_recent(struct timeline *t, uint64_t end_ns)
+{
+	const char *condition = t->opts.trigger ? trigger_condition(t->opts.trigger) : "";
+	struct timeline_rec r = {.type = TIMELINE_RECENT, .func = WATCH_NO_FUNC};
+	struct recent_counts c;
+
+	recent_end(t->recent, end_ns);
+	c = recent_counts(t->recent);
+	r.ts = t->opts.keep_ns;
+	r.cpu = c.older;
+	r.count = c.beyond_size;
+	r.caller = t->opts.trigger ? (uint32_t)trigger_refused(t->opts.trigger) : 0;
+	append_begin(t, c.from_ns);
+	append(t, &r, condition, strlen(condition) + 1);
+	for (uint32_t i = 0; i < t->nsources; i++)
+		append_source(t, t->sources[i]);
+	if (recent_take(t->recent, &t->waiting) < 0)
+		t->dropped++;
 }
 
 void timeline_finish(struct timeline *t, uint64_t now_ns)
@@ -312,6 +396,10 @@ void timeline_finish(struct timeline *t, uint64_t now_ns)
 	for (uint32_t i = 0; i < t->nsources; i++)
 		timeline_end_source(t, i, now_ns);
 	r.ts = now_ns < t->opts.until_ns ? now_ns : t->opts.until_ns;
+	if (r.ts > t->end_ns)
+		r.ts = t->end_ns;
+	if (t->recent)
+		finish_recent(t, r.ts);
 	r.count = t->dropped;
 	r.cpu = t->truncated;
 	/* If this fails for lack of memory, the reader detects the missing END. */
@@ -334,7 +422,12 @@ bool timeline_idle(const struct timeline *t)
 
 bool timeline_drained(const struct timeline *t)
 {
-	return t->finished && !t->first;
+	return t->finished && !t->waiting.first;
+}
+
+bool timeline_is_recent(const struct timeline *t)
+{
+	return t->recent != NULL;
 }
 
 uint64_t timeline_until(const struct timeline *t)
@@ -344,7 +437,7 @@ uint64_t timeline_until(const struct timeline *t)
 
 uint64_t timeline_waiting(const struct timeline *t)
 {
-	return t->waiting;
+	return t->waiting.n;
 }
 
 uint64_t timeline_dropped(const struct timeline *t)

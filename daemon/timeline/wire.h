@@ -4,7 +4,7 @@
  * (both run on one machine). The daemon appends them while it drains its rings, the client writes
  * files from them. A record is a struct timeline_rec, followed by text up to `size`.
  *
- * Order: BEGIN, a SOURCE for each process, then events. A FUNC precedes the first record that
+ * Order: BEGIN, RECENT if it is of the recent past, a SOURCE for each process, then events. A FUNC precedes the first record that
  * refers to its function. A THREAD precedes a thread's first frame, and follows its last one with
  * the thread's name at that time; it closes all open frames of the thread. END is last.
  */
@@ -26,8 +26,13 @@ enum timeline_type {
 	TIMELINE_BEGIN = 64, /* func: version; ts: start; cpu: start in Unix time */
 	TIMELINE_SOURCE,     /* tid: the process's pid */
 	TIMELINE_FUNC,	     /* text: file, name, and qualified name or "", each NUL-terminated */
-	TIMELINE_END, /* ts: end; count: dropped calls and returns; cpu: calls that are missing
+	TIMELINE_END,	  /* ts: end; count: dropped calls and returns; cpu: calls that are missing
 		       * because the stack was too deep */
+	TIMELINE_RECENT,  /* of the recent past: ts: its longest duration, ns; cpu: older calls and
+			  * returns; count: those that were discarded for lack of memory; caller:
+			  * calls that the trigger could not follow; text: the trigger or "" */
+	TIMELINE_TRIGGER, /* the trigger's condition was met at ts; tid; func: the function or
+			   * WATCH_NO_FUNC; text: how */
 	TIMELINE_TYPE_MAX
 };
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "timeline/outcome.h"
 #include "timeline/rows.h"
 #include "timeline/wire.h"
 
@@ -63,6 +64,7 @@ struct timeline_writer {
 	uint32_t nthreads, threads_cap;
 	struct map by_tid; /* source and tid → index in threads */
 	struct timeline_writer_counts counts;
+	struct outcome outcome;
 	bool begun, ended, full, finished, any;
 };
 
@@ -95,28 +97,6 @@ const char *timeline_format_of_file(const char *path)
 			return (*f)->name;
 	}
 	return NULL;
-}
-
-char *timeline_put(char *at, const char *text)
-{
-	size_t n = strlen(text);
-
-	memcpy(at, text, n);
-	return at + n;
-}
-
-char *timeline_put_number(char *at, uint64_t n)
-{
-	char digits[20];
-	int i = 0;
-
-	do {
-		digits[i++] = (char)('0' + n % 10);
-		n /= 10;
-	} while (n);
-	while (i)
-		*at++ = digits[--i];
-	return at;
 }
 
 /* Start and end ----------------------------------------------------------------------------- */
@@ -177,7 +157,17 @@ bool timeline_writer_full(const struct timeline_writer *w)
 
 struct timeline_writer_counts timeline_writer_counts(const struct timeline_writer *w)
 {
-	return w->counts;
+	struct timeline_writer_counts c = w->counts;
+
+	c.older = w->outcome.older;
+	c.beyond_size = w->outcome.beyond_size;
+	c.refused = w->outcome.refused;
+	return c;
+}
+
+const char *timeline_writer_trigger(const struct timeline_writer *w)
+{
+	return w->outcome.met ? w->outcome.what : NULL;
 }
 
 static int no_memory(struct diag *diag)
@@ -470,6 +460,38 @@ static int on_stack_record(struct timeline_writer *w, const struct timeline_rec 
 			 r->count & INT64_MAX);
 }
 
+static int on_trigger(struct timeline_writer *w, const struct timeline_rec *r, const char *text,
+		      size_t n)
+{
+	const struct open_thread *th;
+	struct timeline_mark m;
+	size_t room;
+	int err;
+
+	if (r->source >= w->nsources)
+		return -EBADMSG;
+	err = outcome_trigger(&w->outcome, r, w->sources[r->source].pid, text, n);
+	if (err < 0)
+		return err;
+	th = thread_of(w, r);
+	if (!th)
+		return -ENOMEM;
+	m = (struct timeline_mark){.pid = w->sources[r->source].pid,
+				   .tid = r->tid,
+				   .ts = (r->ts > th->ts ? r->ts : th->ts),
+				   .cpu = th->cpu,
+				   .what = w->outcome.what,
+				   .condition = w->outcome.condition};
+	m.ts = m.ts > w->counts.from_ns ? m.ts - w->counts.from_ns : 0;
+	room = 6 * (strlen(m.what) + strlen(m.condition)) + TIMELINE_ROW_MAX;
+	if (!fits(w, room, 0))
+		return 0;
+	err = w->format->mark(w->out, &m, !w->any);
+	w->any = true;
+	w->written += room;
+	return err;
+}
+
 static int on_begin(struct timeline_writer *w, const struct timeline_rec *r)
 {
 	if (w->begun || r->func != TIMELINE_VERSION)
@@ -492,7 +514,7 @@ static int on_end(struct timeline_writer *w, const struct timeline_rec *r)
 static int on_record(struct timeline_writer *w, const struct timeline_rec *r, const char *text,
 		     size_t n)
 {
-	if (w->ended || (w->full && r->type != TIMELINE_END))
+	if (w->ended || (w->full && r->type != TIMELINE_END && r->type != TIMELINE_TRIGGER))
 		return 0;
 	if (r->type != TIMELINE_BEGIN && !w->begun)
 		return -EBADMSG;
@@ -503,6 +525,10 @@ static int on_record(struct timeline_writer *w, const struct timeline_rec *r, co
 		return add_source(w, r);
 	case TIMELINE_FUNC:
 		return add_func(w, r, text, n);
+	case TIMELINE_RECENT:
+		return outcome_recent(&w->outcome, r, text, n);
+	case TIMELINE_TRIGGER:
+		return on_trigger(w, r, text, n);
 	case TIMELINE_END:
 		return on_end(w, r);
 	default:
@@ -600,10 +626,13 @@ static void add_counts(const struct timeline_writer *w, json_t *o)
 	set(o, "dropped", c->dropped);
 	set(o, "gaps", c->lost);
 	set(o, "truncated", c->truncated);
+	if (w->outcome.recent)
+		json_object_set_new(o, "recent",
+				    outcome_json(&w->outcome, c->from_ns, c->from_unix_ns));
 	json_object_set_new(o, "size_limit_reached", json_boolean(w->full));
 	json_object_set_new(o, "complete",
 			    json_boolean(w->ended && !w->full && !c->dropped && !c->lost &&
-					 !c->truncated));
+					 !c->truncated && !w->outcome.beyond_size));
 }
 
 static int close_all(struct timeline_writer *w)

@@ -54,9 +54,14 @@ struct timeline_writer_counts {
 	uint64_t dropped;	 /* not fetched in time */
 	uint64_t lost;		 /* gaps because the ring lost events */
 	uint64_t truncated;	 /* calls on stacks that were too deep */
+	/* of the recent past: calls and returns that were discarded for their age, and earlier, for
+	 * lack of memory; calls that the trigger could not follow */
+	uint64_t older, beyond_size, refused;
 	uint64_t from_unix_ns, from_ns, until_ns;
 };
 struct timeline_writer_counts timeline_writer_counts(const struct timeline_writer *w);
+/* How the trigger's condition was met; NULL: it was not, or there is none. Borrowed. */
+const char *timeline_writer_trigger(const struct timeline_writer *w);
 
 /*
  * Close open frames and complete the file. provenance (takes the reference; may be NULL): written

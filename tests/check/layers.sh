@@ -22,8 +22,8 @@ counting event snapshot stats stack
 profile event snapshot stats stack estimate counting
 format snapshot stats
 verify target elf python plan inspect probe event profile stats snapshot
-timeline profile stack event snapshot stats format
 slow profile stack event snapshot stats format
+timeline slow profile stack event snapshot stats format
 session target elf python plan inspect probe event profile stats snapshot verify timeline slow
 server session format snapshot stats timeline slow
 run server session format snapshot
