@@ -318,6 +318,48 @@ Test(slow, without_a_daemon)
 	cr_assert(access(d.sock, F_OK) < 0);
 }
 
+static long daemon_rss_kb(void)
+{
+	char name[64], *text, *line;
+	long kb;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", d.pid);
+	text = file_text(name, NULL);
+	line = strstr(text, "VmRSS:");
+	cr_assert(line && sscanf(line, "VmRSS: %ld", &kb) == 1);
+	free(text);
+	return kb;
+}
+
+/*
+ * At full rate, with more calls suspended than are followed, and all calls kept: after the first two
+ * seconds, memory grows no more. What is kept is at most 200 trees, some 10 MB.
+ */
+Test(slow, bounded_memory)
+{
+	char path[128];
+	long early, late;
+	pid_t child;
+
+	start_target(traced_newest().exe, "call_storm", "60", NULL);
+	start_daemon();
+	pyprofd_file(&d, "slow.json", path, sizeof(path));
+	child = background((const char *const[]){".", "-n", "200", "-o", path, NULL});
+	traced_go(&t);
+	traced_run(&t, 3000);
+	early = daemon_rss_kb();
+	traced_run(&t, 5000);
+	late = daemon_rss_kb();
+	fprintf(stderr, "RSS after 3 s: %ld kB, after 8 s: %ld kB\n", early, late);
+	cr_assert_lt(late, early + 24 * 1024, "%ld kB, then %ld kB", early, late);
+	cr_assert_eq(ended(child, SIGINT), 0);
+	judge("import json, sys\n"
+	      "slow = json.load(open(sys.argv[1] + '/slow.json'))\n"
+	      "assert slow['seen'] > 1000 and len(slow['calls']) == 200, slow['seen']\n"
+	      "assert slow['refused'] > 0, {k: v for k, v in slow.items() if k != 'calls'}\n"
+	      "print('fine')\n");
+}
+
 Test(slow, what_is_not_possible)
 {
 	json_t *status;
