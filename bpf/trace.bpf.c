@@ -112,14 +112,48 @@ static __always_inline int on_enter(struct pt_regs *ctx, const struct hit *h)
 	return event_submit(&r->h);
 }
 
+const volatile struct pyp_raising raising = {};
+__u32 report_raised = 0; /* set by the daemon: LEAVE says whether an exception leaves the frame */
+
+/* The address of a frame's current instruction; 0: unknown. */
+static __always_inline __u64 current_instr(__u64 frame)
+{
+	__u64 at = 0;
+	__s32 index = -1;
+
+	if (!raising.index_unit)
+		return user_read(&at, sizeof(at), frame + layout.frame_instr) ? 0 : at;
+	if (user_read(&index, sizeof(index), frame + layout.frame_instr) || index < 0 ||
+	    user_read(&at, sizeof(at), frame + layout.frame_code) ||
+	    user_read(&at, sizeof(at), at + raising.code_bytes))
+		return 0;
+	return at + raising.bytes_data + (__u64)index * raising.index_unit;
+}
+
+/* Up to four reads per leave, only while they are asked for. */
+__noinline __u32 leave_arg(__u64 frame)
+{
+	__u8 code[4]; /* this instruction and the next one */
+	__u64 at = current_instr(frame);
+
+	if (!at || user_read(code, sizeof(code), at))
+		return 0;
+	if (raising.ends[code[0] / 64] >> code[0] % 64 & 1)
+		return 0;
+	return raising.yield_from && code[2] == raising.yield_from ? 0 : PYP_LEAVE_RAISED;
+}
+
 static __always_inline int on_leave(const struct hit *h)
 {
 	struct pyp_rec_leave *r;
+	__u32 arg = 0;
 
 	frame_left(h->ptr, h->tid);
 	if (event_prepare(h, h->ptr))
 		return 0;
-	r = event_reserve(h, sizeof(*r), PYP_COOKIE_KIND(h->cookie), 0);
+	if (report_raised && PYP_COOKIE_KIND(h->cookie) == PYP_SITE_LEAVE)
+		arg = leave_arg(h->ptr);
+	r = event_reserve(h, sizeof(*r), PYP_COOKIE_KIND(h->cookie), arg);
 	if (!r)
 		return 0;
 	r->frame = h->ptr;

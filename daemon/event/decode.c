@@ -38,7 +38,7 @@ static enum decode_error decode_leave(const void *data, size_t size, struct even
 
 	(void)size;
 	memcpy(&r, data, sizeof(r));
-	if (!is_frame(r.frame) || r.h.arg)
+	if (!is_frame(r.frame) || r.h.arg & ~(r.h.type == PYP_REC_LEAVE ? PYP_LEAVE_RAISED : 0))
 		return DECODE_FIELD;
 	ev->u.call.frame = r.frame;
 	return DECODE_OK;

@@ -571,6 +571,11 @@ struct pyp_trap_samples probe_trap_samples(const struct probe *p)
 	return p->skel->bss->trap_samples;
 }
 
+void probe_report_raised(struct probe *p, bool on)
+{
+	__atomic_store_n(&p->skel->bss->report_raised, on, __ATOMIC_SEQ_CST);
+}
+
 void probe_set_gils(struct probe *p, const struct pyp_gil_range v[PYP_GIL_RANGES])
 {
 	memcpy(p->skel->bss->gil_ranges, v, sizeof(p->skel->bss->gil_ranges));

@@ -53,6 +53,12 @@ int probe_set_target(struct probe *p, const struct probe_opts *opts);
 void probe_set_gils(struct probe *p, const struct pyp_gil_range v[PYP_GIL_RANGES]);
 
 /*
+ * From now on, LEAVE records say whether an exception leaves the frame (PYP_LEAVE_RAISED), at the cost
+ * of two to four reads; or they do not. At any time, in mode trace.
+ */
+void probe_report_raised(struct probe *p, bool on);
+
+/*
  * Attaches the probes; every thread is unknown afterwards. *ret_ts: CLOCK_MONOTONIC time (ns) of
  * the earliest possible event.
  */

@@ -104,6 +104,7 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 	bool beside = samples && o->sampling.when == PYP_SAMPLING_BESIDE;
 	struct bpf_program *of_sites = sampled ? NULL : site_program(skel, o->mode);
 	struct pyp_waiting waiting = layout_waiting(o->layout);
+	struct pyp_raising raising = layout_raising(o->layout);
 	struct pyp_restart restart = layout_restart(o->layout);
 	struct pyp_sampling sampling = sampler_layout(o->layout, &o->sampling);
 	int r;
@@ -111,6 +112,7 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 	memcpy((void *)&skel->rodata->waiting, &waiting, sizeof(waiting));
 	memcpy((void *)&skel->rodata->restart, &restart, sizeof(restart));
 	memcpy((void *)&skel->rodata->sampling, &sampling, sizeof(sampling));
+	memcpy((void *)&skel->rodata->raising, &raising, sizeof(raising));
 	skel->rodata->count_remembers = o->plain;
 	r = bpf_program__set_autoload(skel->progs.on_site, o->mode == MODE_TRACE);
 	if (!r)

@@ -46,6 +46,43 @@ struct pyp_waiting layout_waiting(const struct layout *l)
 	return w;
 }
 
+/*
+ * Opcodes from here on (3.12 and later) stand for another one that is found elsewhere, such as
+ * INSTRUMENTED_LINE while a debugger traces lines: any of them may be a return.
+ */
+#define HIDING_FIRST 250
+
+static void add_end(struct pyp_raising *r, int16_t op)
+{
+	if (op != LAYOUT_NO_OPCODE)
+		r->ends[(uint8_t)op / 64] |= UINT64_C(1) << (uint8_t)op % 64;
+}
+
+struct pyp_raising layout_raising(const struct layout *l)
+{
+	struct pyp_raising r = {
+		.index_unit = l->lasti_unit,
+		.code_bytes = l->code_bytes,
+		.bytes_data = l->bytes_data,
+		.yield_from = l->op.yield_from == LAYOUT_NO_OPCODE ? 0 : (uint8_t)l->op.yield_from,
+	};
+
+	add_end(&r, l->op.return_value);
+	add_end(&r, l->op.return_const);
+	add_end(&r, l->op.instrumented_return_value);
+	add_end(&r, l->op.instrumented_return_const);
+	add_end(&r, l->op.yield_value);
+	add_end(&r, l->op.instrumented_yield_value);
+	for (int16_t op = HIDING_FIRST; op < 256; op++)
+		add_end(&r, op);
+	return r;
+}
+
+bool layout_tells_raising(const struct layout *l)
+{
+	return l->major > 3 || l->minor >= 8;
+}
+
 struct pyp_restart layout_restart(const struct layout *l)
 {
 	return (struct pyp_restart){

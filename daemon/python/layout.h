@@ -135,6 +135,10 @@ const struct layout *layout_find(unsigned int major, unsigned int minor);
 /* The same for a build with these LAYOUT_ABI_* bits */
 const struct layout *layout_find_abi(unsigned int major, unsigned int minor, unsigned int abi);
 
+/* How to detect that an exception leaves a frame */
+struct pyp_raising layout_raising(const struct layout *l);
+/* Returns whether that can be told: until 3.7, `finally` returns and raises by one instruction. */
+bool layout_tells_raising(const struct layout *l);
 /* For counting calls: how to detect waiting generators */
 struct pyp_waiting layout_waiting(const struct layout *l);
 /* For counting calls: how to detect that an entry instruction is executed again. */

@@ -303,6 +303,7 @@ static void take_another(struct tracee *t, struct probe *next)
 	t->mechanism = probe_mechanism(next);
 	if (t->opts.follow)
 		probe_follow(next, true);
+	tracee_report_raised(t);
 }
 
 static void change_probes(struct tracee *t, struct probe *next, uint64_t ts)

@@ -433,10 +433,29 @@ static int check_unwatched(const struct tracee *t, struct diag *diag)
 			t->timeline ? "is" : "are");
 }
 
+void tracee_report_raised(const struct tracee *t)
+{
+	if (t->probe)
+		probe_report_raised(t->probe, t->timeline && timeline_needs_raised(t->timeline));
+}
+
+static int check_raised(const struct tracee *t, const struct timeline *timeline, struct diag *diag)
+{
+	if (!timeline_needs_raised(timeline) || layout_tells_raising(&t->python->layout))
+		return 0;
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
+			"use slow:PATTERN:DURATION or cpu:PERCENT%",
+			"process %d runs Python %u.%u: exceptions that leave a function are known "
+			"from 3.8 on",
+			t->target->pid, t->python->layout.major, t->python->layout.minor);
+}
+
 int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag)
 {
 	int r = check_unwatched(t, diag);
 
+	if (r == 0)
+		r = check_raised(t, timeline, diag);
 	if (r < 0)
 		return r;
 	r = timeline_add(timeline, (uint32_t)t->target->pid, t->profile, &t->timeline_source);
@@ -444,6 +463,7 @@ int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct di
 		return diag_errno(diag, -r, "cannot record a timeline of process %d",
 				  t->target->pid);
 	t->timeline = timeline;
+	tracee_report_raised(t);
 	return 0;
 }
 
@@ -452,6 +472,7 @@ void tracee_timeline_end(struct tracee *t)
 	if (t->timeline)
 		timeline_end_source(t->timeline, t->timeline_source, tracee_now());
 	t->timeline = NULL;
+	tracee_report_raised(t);
 }
 
 int tracee_slow_begin(struct tracee *t, struct slow *slow, struct diag *diag)

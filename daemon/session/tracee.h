@@ -279,6 +279,8 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 /* Record a timeline (borrowed) until tracee_timeline_end(). */
 int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag);
 void tracee_timeline_end(struct tracee *t);
+/* Have its probe, which may be a new one, report what the timeline needs. */
+void tracee_report_raised(const struct tracee *t);
 /* The same for a recorder of slow calls. A profile has one watcher: either of both. */
 int tracee_slow_begin(struct tracee *t, struct slow *slow, struct diag *diag);
 void tracee_slow_end(struct tracee *t);

@@ -121,11 +121,13 @@ static bool come(struct watch *w, struct thread *th, const struct activation *a,
 	return true;
 }
 
-static bool go(struct watch *w, struct thread *th, enum watch_kind kind)
+static bool go(struct watch *w, struct thread *th, enum watch_kind kind, bool raised)
 {
 	struct mirror *m = th->mirror;
-	struct watch_event e = {
-		.kind = kind, .func = m->v[m->n - 1].func, .frame = m->v[m->n - 1].frame};
+	struct watch_event e = {.kind = kind,
+				.func = m->v[m->n - 1].func,
+				.frame = m->v[m->n - 1].frame,
+				.raised = raised && kind == WATCH_RETURN};
 
 	e.caller = m->n > 1 ? m->v[m->n - 2].func : WATCH_NO_FUNC;
 	if (!tell(w, th, &e))
@@ -142,6 +144,7 @@ struct change {
 	enum watch_kind top;
 	uint64_t frame;
 	bool switched; /* to another stack */
+	bool raised;   /* RETURN: by an exception */
 };
 
 static bool same(const struct activation *a, const struct mirror_frame *f)
@@ -188,7 +191,7 @@ static bool tell_return_elsewhere(struct watch *w, struct thread *th, const stru
 	if (!c->switched || (c->top != WATCH_RETURN && c->top != WATCH_YIELD) ||
 	    s->depth >= s->cap || s->acts[s->depth].frame != c->frame)
 		return true;
-	return come(w, th, &s->acts[s->depth], WATCH_SWITCH_IN) && go(w, th, c->top);
+	return come(w, th, &s->acts[s->depth], WATCH_SWITCH_IN) && go(w, th, c->top, c->raised);
 }
 
 /*
@@ -226,7 +229,7 @@ static bool compare(struct watch *w, struct thread *th, const struct change *c)
 
 	while (m->n > keep) {
 		told |= m->v[m->n - 1].frame == c->frame;
-		if (!go(w, th, why_gone(th, &m->v[m->n - 1], c)))
+		if (!go(w, th, why_gone(th, &m->v[m->n - 1], c), c->raised))
 			return false;
 	}
 	while (m->n < th->cur.depth)
@@ -246,7 +249,7 @@ static bool change_apply(struct watch *w, struct thread *th, const struct change
 			return come(w, th, &th->cur.acts[m->n], c->top);
 	} else if (depth + 1 == m->n) {
 		if (m->v[depth].frame == c->frame && c->top != WATCH_OPEN && same_below(th, depth))
-			return go(w, th, c->top);
+			return go(w, th, c->top, c->raised);
 	} else if (depth == m->n && !c->switched && same_below(th, depth)) {
 		return true;
 	}
@@ -372,6 +375,7 @@ void watch_call(struct watch *w, struct thread *th, const struct event *e, bool 
 		break;
 	default:
 		c.top = WATCH_RETURN;
+		c.raised = e->type == PYP_REC_LEAVE && e->arg & PYP_LEAVE_RAISED;
 		break;
 	}
 	/* A duplicate entry is not an event; the return of an unknown frame changes nothing. */
@@ -410,7 +414,7 @@ void watch_end_thread(struct watch *w, struct thread *th, uint64_t ts)
 	mirror_at(w, th, ts < w->to.until_ns ? ts : w->to.until_ns);
 	if (m->dropped)
 		tell_mark(w, th, WATCH_DROPPED, m->dropped);
-	while (m->n && go(w, th, WATCH_CLOSE))
+	while (m->n && go(w, th, WATCH_CLOSE, false))
 		;
 	/*
 	 * The thread's name is known by now. If the watcher cannot take it, the next thread with

@@ -60,6 +60,9 @@ struct watch_event {
 	uint64_t ts;	 /* never before the thread's previous event, except for THREAD */
 	uint64_t cpu;	 /* the thread's CPU time since it was first seen, ns */
 	uint64_t count;	 /* for DROPPED */
+	/* for RETURN: an exception leaves the frame; only if that is reported, see
+	 * probe_report_raised() */
+	bool raised;
 	/* of the time since the thread's previous event that was not CPU time */
 	enum wait_reason why;
 	const char *name;   /* for THREAD */

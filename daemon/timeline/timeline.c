@@ -366,6 +366,11 @@ bool timeline_needs_cpu(const struct timeline *t)
 	return t->opts.trigger && trigger_needs_cpu(t->opts.trigger) && !t->finished;
 }
 
+bool timeline_needs_raised(const struct timeline *t)
+{
+	return t->opts.trigger && trigger_needs_raised(t->opts.trigger);
+}
+
 /* Make what was kept available. If this fails for lack of memory, the reader misses END. */
 static void finish_recent(struct timeline *t, uint64_t end_ns)
 {

@@ -55,6 +55,7 @@ struct timeline_moment {
 void timeline_check(struct timeline *t, uint32_t source, const struct timeline_moment *now);
 bool timeline_is_met(const struct timeline *t);
 bool timeline_needs_cpu(const struct timeline *t);
+bool timeline_needs_raised(const struct timeline *t); /* from the beginning */
 
 /* End the recording, at now_ns at the latest: ends all sources and appends END. */
 void timeline_finish(struct timeline *t, uint64_t now_ns);

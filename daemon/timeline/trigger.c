@@ -36,7 +36,7 @@ struct source {
 	uint32_t nreads;
 };
 
-enum kind { SLOW, CPU };
+enum kind { SLOW, RAISE, CPU };
 
 struct trigger {
 	enum kind kind;
@@ -60,7 +60,8 @@ struct trigger {
 static int bad(const char *condition, struct diag *diag)
 {
 	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-			"expected slow:PATTERN:DURATION, slow:DURATION or cpu:PERCENT%",
+			"expected slow:PATTERN:DURATION, slow:DURATION, raise:PATTERN or "
+			"cpu:PERCENT%",
 			"invalid condition '%s'", condition);
 }
 
@@ -98,10 +99,12 @@ static int parse(struct trigger *tr, struct diag *diag)
 				"the condition is longer than %u bytes", TRIGGER_TEXT - 1);
 	if (strncmp(text, "slow:", 5) == 0)
 		return parse_slow(tr, text + 5, diag);
-	if (strncmp(text, "cpu:", 4) != 0)
-		return bad(text, diag);
-	tr->kind = CPU;
-	return parse_cpu(tr, text + 4, diag);
+	tr->kind = *text == 'r' ? RAISE : CPU;
+	if (strncmp(text, "raise:", 6) == 0)
+		return match_init(&tr->match, text + 6, diag);
+	if (strncmp(text, "cpu:", 4) == 0)
+		return parse_cpu(tr, text + 4, diag);
+	return bad(text, diag);
 }
 
 int trigger_new(const char *condition, struct trigger **ret, struct diag *diag)
@@ -141,6 +144,11 @@ const char *trigger_condition(const struct trigger *tr)
 bool trigger_needs_cpu(const struct trigger *tr)
 {
 	return tr->kind == CPU;
+}
+
+bool trigger_needs_raised(const struct trigger *tr)
+{
+	return tr->kind == RAISE;
 }
 
 const struct trigger_hit *trigger_hit(const struct trigger *tr)
@@ -242,6 +250,18 @@ static bool meet_slow(struct trigger *tr, const struct call *c)
 	return true;
 }
 
+static bool meet_raise(struct trigger *tr, uint32_t source, const struct watch_event *e)
+{
+	char name[360];
+
+	describe_func(tr, source, e->func, name, sizeof(name));
+	tr->met = true;
+	tr->hit =
+		(struct trigger_hit){.source = source, .tid = e->tid, .func = e->func, .ts = e->ts};
+	snprintf(tr->hit.text, sizeof(tr->hit.text), "an exception has left %s", name);
+	return true;
+}
+
 static bool is_over(const struct trigger *tr, const struct call *c, uint64_t now_ns)
 {
 	return now_ns >= c->start_ns && now_ns - c->start_ns >= tr->over_ns;
@@ -304,10 +324,16 @@ static void resume(struct trigger *tr, uint32_t i, const struct watch_event *e)
 	c->active = true;
 }
 
+static bool is_match(struct trigger *tr, uint32_t source, uint32_t func)
+{
+	struct source *s = &tr->sources[source];
+
+	return s->profile && match_func(&tr->match, &s->known, s->profile, func);
+}
+
 /* A frame is pushed on a thread without a followed call. */
 static bool look(struct trigger *tr, uint32_t source, const struct watch_event *e)
 {
-	struct source *s = &tr->sources[source];
 	uint32_t i;
 
 	if (map_get(&tr->by_frame, frame_key(source, e->frame), &i)) {
@@ -320,8 +346,7 @@ static bool look(struct trigger *tr, uint32_t source, const struct watch_event *
 		/* Another frame at its address: its end was not seen. */
 		drop(tr, i);
 	}
-	if (e->kind == WATCH_CALL && s->profile &&
-	    match_func(&tr->match, &s->known, s->profile, e->func))
+	if (e->kind == WATCH_CALL && is_match(tr, source, e->func))
 		begin(tr, source, e);
 	return false;
 }
@@ -355,8 +380,10 @@ bool trigger_event(struct trigger *tr, uint32_t source, const struct watch_event
 {
 	uint32_t i;
 
-	if (tr->met || tr->kind != SLOW)
+	if (tr->met || tr->kind == CPU)
 		return false;
+	if (tr->kind == RAISE)
+		return e->raised && is_match(tr, source, e->func) && meet_raise(tr, source, e);
 	if (map_get(&tr->by_thread, thread_key(source, e->tid), &i))
 		return follow(tr, i, e);
 	return watch_kind_step(e->kind) > 0 && look(tr, source, e);

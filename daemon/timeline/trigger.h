@@ -5,6 +5,7 @@
  *
  *	slow:[PATTERN:]DURATION	a call of a matching function takes at least this long; without a
  *				pattern: of the program's own code, outermost calls only
+ *	raise:PATTERN		an exception leaves a call of a matching function
  *	cpu:PERCENT[%]		one process uses at least this much CPU time over a second
  *
  * A call counts from its start, so only calls that begin during the recording are followed. A call
@@ -35,6 +36,7 @@ DEFINE_FREEP(struct trigger, trigger_free)
 
 const char *trigger_condition(const struct trigger *tr); /* as given */
 bool trigger_needs_cpu(const struct trigger *tr);	 /* trigger_cpu() is to be called */
+bool trigger_needs_raised(const struct trigger *tr);	 /* events are to have `raised` */
 
 /* A process, by consecutive numbers; its profile is borrowed until trigger_end_source().
  * -ENOMEM. */

@@ -222,6 +222,9 @@ struct pyp_rec_enter {
 	__u64 caller;
 };
 
+/* In h.arg of LEAVE, if that is asked for (struct pyp_raising). */
+#define PYP_LEAVE_RAISED 1u /* an exception leaves the frame */
+
 /* LEAVE, YIELD: the frame that stops running. */
 struct pyp_rec_leave {
 	struct pyp_rec h;
@@ -630,6 +633,19 @@ struct pyp_waiting {
 };
 
 /*
+ * How to detect that an exception leaves a frame: its current instruction is none that returns from
+ * it or suspends it. Before 3.11 a frame that waits in `yield from` is at the instruction before.
+ */
+struct pyp_raising {
+	__u8 index_unit;  /* unit of frame_instr in bytes; 0: it is a pointer */
+	__u8 yield_from;  /* opcode; 0: there is none */
+	__u16 code_bytes; /* if frame_instr is an index: as in struct pyp_waiting */
+	__u16 bytes_data;
+	__u16 pad;
+	__u64 ends[4]; /* bit per opcode: it returns, suspends, or hides another instruction */
+};
+
+/*
  * 3.12 and later: a RESUME whose code object is out of date (because sys.monitoring was used)
  * updates it and is executed again. Counting must ignore the second execution.
  */
@@ -640,6 +656,7 @@ struct pyp_restart {
 };
 
 _Static_assert(sizeof(struct pyp_native_calls) == 272, "pyp_native_calls changed size");
+_Static_assert(sizeof(struct pyp_raising) == 40, "pyp_raising changed size");
 _Static_assert(sizeof(struct pyp_restart) == 8, "pyp_restart changed size");
 _Static_assert(sizeof(struct pyp_waiting) == 16, "pyp_waiting changed size");
 _Static_assert(sizeof(struct pyp_sampling) == 32, "pyp_sampling changed size");

@@ -169,6 +169,46 @@ Test(trigger, a_slow_call)
 	}
 }
 
+/* Of all functions of the program the one that raises, and none that ends otherwise */
+Test(trigger, an_exception)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++) {
+		pid_t child;
+
+		fprintf(stderr, "%s\n", v[i].exe);
+		start(v[i].exe, "raising", "1", NULL);
+		if (v[i].minor < 8) {
+			ctl_fails(&d, PYP_EXIT_UNTRACEABLE, "from 3.8 on", "timeline", "--trigger",
+				  "raise:f", "-o", path, NULL);
+			teardown();
+			setup();
+			continue;
+		}
+		child = background("--trigger", "raise:raising.py", "--keep", "0.5");
+		traced_go(&t);
+		traced_expect(&t, "done");
+		ends(child, 0, 0, "pyprofctl: an exception has left bad (raising.py:");
+		judge(CHROME "(mark, stack, top), = marks\n"
+			     "assert stack[-3:] == ['outer', 'middle', 'bad'], stack\n"
+			     "assert mark['ts'] == other['duration_ns'] / 1000, (mark, other)\n"
+			     "print('fine')\n");
+		/* outer() handles it. */
+		teardown();
+		setup();
+		start(v[i].exe, "raising", "0.2", NULL);
+		child = background("--trigger", "raise:raising.py.*(outer|main|measured)", NULL,
+				   NULL);
+		traced_go(&t);
+		traced_expect(&t, "done");
+		ends(child, SIGINT, 1, "condition was not met");
+		teardown();
+		setup();
+	}
+}
+
 /* It does not have to return. */
 Test(trigger, a_call_that_runs)
 {

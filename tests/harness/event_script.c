@@ -183,6 +183,8 @@ static void do_call(struct event_script *es, struct words *w, struct event *e, b
 		e->u.call.code = code_of(es, e->tid, next_word(w));
 		caller = next_word(w);
 		e->u.call.caller = caller ? number(es, caller) : 0;
+	} else if (accept_word(w, "raised")) {
+		e->arg = PYP_LEAVE_RAISED;
 	}
 	profile_event(es->p, e);
 }

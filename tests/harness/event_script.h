@@ -6,7 +6,7 @@
  *
  *	T1 +5 enter 0x10 f 0x8		frame 0x10 runs f, called by frame 0x8 (omitted: no caller)
  *	T1 +5 throw 0x10 f 0x8
- *	T1 +3 leave 0x10 | yield 0x10
+ *	T1 +3 leave 0x10 [raised] | yield 0x10
  *	T1 +5 c-enter 0x10 len		frame 0x10 calls the C function with this name
  *	T1 +3 c-leave 0x10
  *	T1 +3 c-instant 0x10 append

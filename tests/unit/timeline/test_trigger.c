@@ -91,6 +91,7 @@ Test(trigger, conditions)
 		assert_diag_ok(trigger_new(good[i], &tr, &diag), &diag);
 		cr_assert_str_eq(trigger_condition(tr), good[i]);
 		cr_assert_eq(trigger_needs_cpu(tr), good[i][0] == 'c');
+		cr_assert_eq(trigger_needs_raised(tr), good[i][0] == 'r');
 		cr_assert_null(trigger_hit(tr));
 		trigger_free(tr);
 	}
@@ -200,6 +201,21 @@ Test(trigger, too_many_calls)
 	event_script_run(r.es, "T1 enter 1 f; T1 +1000000 leave 1");
 	cr_assert(r.met_ts);
 	rig_deinit(&r);
+	check_no_leaks();
+}
+
+Test(trigger, by_an_exception)
+{
+	expect("raise:f", "", "T1 enter 1 f; T1 +5 leave 1", 0);
+	expect("raise:f", "", "T1 enter 1 f; T1 +5 leave 1 raised", 1005);
+	/* also if the call had begun before, and not from the callee */
+	expect("raise:f", "T1 enter 1 f; T1 enter 2 g 1",
+	       "T1 +5 leave 2 raised; T1 +5 leave 1 raised", 1010);
+	expect("raise:f", "T1 enter 1 f; T1 enter 2 g 1", "T1 +5 leave 2 raised; T1 +5 leave 1", 0);
+	/* deduced, suspended, or unknown: not known to be one */
+	expect("raise:g", "", "T1 enter 1 f; T1 enter 2 g 1; T1 +5 leave 1 raised", 0);
+	expect("raise:f", "", "T1 enter 1 f; T1 +5 yield 1; T1 +5 enter 1 f", 0);
+	expect("raise:f", "", "T1 enter 1 f; T1 +5 chain resync 9=h", 0);
 	check_no_leaks();
 }
 
