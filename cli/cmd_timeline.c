@@ -59,12 +59,11 @@ static const struct opt timeline_opts[] = {
 	 "stop when the file reaches this size (default: 256M)", .min = TIMELINE_SIZE_MIN},
 	{"trigger", 0, OPT_STRING, FIELD(trigger), "CONDITION",
 	 "keep only the recent past, and write it when the\ncondition is met: "
-	 "slow:[PATTERN:]DURATION or cpu:PERCENT%"},
+	 "slow:[PATTERN:]DURATION,\nraise:PATTERN or cpu:PERCENT%"},
 	{"keep", 0, OPT_DURATION, FIELD(keep_ns), "SECONDS",
 	 "keep only this much of the past (default with\n--trigger: 10)"},
 	{"buffer", 0, OPT_SIZE, FIELD(buffer), "BYTES",
-	 "the daemon's memory for it, 64K to 1G (default: 64M;\n32M for a file that is written at "
-	 "once)",
+	 "the daemon's memory for what is kept, 64K to 1G\n(default: 64M)",
 	 .min = TIMELINE_BUFFER_MIN, .max = TIMELINE_BUFFER_MAX},
 	{NULL},
 };

@@ -10,6 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The longest window with a planned end, in the program's own time. A call that takes longer is never
+ * seen from its start to its end. */
+#define WINDOWS_LONGEST_MS 75
+#define WINDOWS_LONGEST	   "75 ms"
+
 struct windows {
 	double bound;	 /* the probes' share of the CPU time that the target itself uses */
 	double link_ns;	 /* cost of opening and closing a window, ns */

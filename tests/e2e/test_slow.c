@@ -394,4 +394,10 @@ Test(slow, what_is_not_possible)
 	free(ctl_ok(&d, "attach", "--no-start", pid, NULL));
 	ctl_fails(&d, PYP_EXIT_FAILURE, "nothing is being traced", "slow", "x", NULL);
 	free(ctl_ok(&d, "detach", pid, NULL));
+	/* A slow call does not fit into a window. */
+	free(ctl_ok(&d, "attach", "--max-overhead", "5", pid, NULL));
+	ctl_fails(&d, PYP_EXIT_USAGE, "windows of at most 75 ms: its calls are not seen one by one",
+		  "slow", "x", "-p", pid, NULL);
+	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no traced process", "slow", "x", NULL);
+	free(ctl_ok(&d, "detach", pid, NULL));
 }

@@ -29,7 +29,7 @@ struct sessions {
 	uint64_t cancelled_ns;
 	bool behind;	   /* its rings have unread events */
 	uint32_t timeline; /* id of the timeline being recorded; 0: none */
-	bool timeline_over;
+	bool timeline_over, timeline_recent;
 	struct slow_opts recorder; /* of the recorder with number 5; match NULL: none */
 	char slow_match[64];
 };
@@ -327,9 +327,9 @@ const char *session_state_name(enum session_state s)
 int sessions_timeline_begin(struct sessions *ss, pid_t pid, const struct sessions_timeline *opts,
 			    uint32_t *ret_id, struct diag *diag)
 {
-	(void)opts;
 	if (pid && !fake_find(ss, pid))
 		return fake_missing(diag, pid);
+	ss->timeline_recent = opts->keep_ns > 0;
 	if (ss->timeline)
 		return diag_set(diag, -EBUSY, PYP_EXIT_BUSY, "", "one is being taken");
 	*ret_id = ss->timeline = 7;
@@ -404,6 +404,7 @@ bool sessions_timeline_status(struct sessions *ss, size_t i, struct sessions_tim
 {
 	if (i || !ss->timeline)
 		return false;
-	*ret = (struct sessions_timeline_status){.id = ss->timeline, .waiting = 4};
+	*ret = (struct sessions_timeline_status){
+		.id = ss->timeline, .waiting = 4, .recent = ss->timeline_recent};
 	return true;
 }

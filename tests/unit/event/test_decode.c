@@ -396,6 +396,8 @@ Test(decode, ranges_of_calls)
 	REFUSES(PYP_REC_THROW, DECODE_FIELD, enter.code = 0);
 	ACCEPTS(PYP_REC_ENTER, enter.caller = 0);
 	REFUSES(PYP_REC_LEAVE, DECODE_FIELD, leave.frame = 0);
+	ACCEPTS(PYP_REC_LEAVE, h.arg = PYP_LEAVE_RAISED);
+	REFUSES(PYP_REC_LEAVE, DECODE_FIELD, h.arg = 2);
 	REFUSES(PYP_REC_YIELD, DECODE_FIELD, h.arg = 1);
 }
 

@@ -37,3 +37,29 @@ Test(waiting, when_entries_are_executed_again)
 		cr_assert_eq(r.interp_version, (*l)->interp_version);
 	}
 }
+
+static bool ends(const struct pyp_raising *r, int16_t op)
+{
+	return op >= 0 && r->ends[op / 64] >> op % 64 & 1;
+}
+
+/* A frame at any other instruction that leaves does so by an exception. */
+Test(waiting, how_frames_end)
+{
+	for (const struct layout *const *l = layout_tables; *l; l++) {
+		const struct pyp_raising r = layout_raising(*l);
+
+		cr_assert_eq(layout_tells_raising(*l), (*l)->minor >= 8);
+		cr_assert(ends(&r, (*l)->op.return_value) && ends(&r, (*l)->op.yield_value));
+		if ((*l)->minor == 12 || (*l)->minor == 13)
+			cr_assert(ends(&r, (*l)->op.return_const));
+		if ((*l)->minor >= 12)
+			cr_assert(ends(&r, (*l)->op.instrumented_return_value));
+		cr_assert(!ends(&r, (*l)->op.resume) && !ends(&r, 0));
+		cr_assert_eq(r.index_unit != 0, (*l)->minor < 11);
+		if ((*l)->minor < 11)
+			cr_assert(r.code_bytes && r.bytes_data && r.yield_from == 72);
+		else
+			cr_assert_eq(r.yield_from, 0);
+	}
+}

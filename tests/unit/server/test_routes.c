@@ -528,13 +528,24 @@ Test(routes, slow_calls)
 
 Test(routes, timelines)
 {
+	const json_t *list;
+
 	cr_assert(ask("POST", "/v1/timelines", "{\"pid\": 9}") == 404);
 	assert_error(PYP_EXIT_NO_PROCESS);
 	cr_assert(ask("POST", "/v1/timelines", "{\"duration\": \"soon\"}") == 400);
 	assert_error(PYP_EXIT_USAGE);
 	cr_assert(ask("POST", "/v1/timelines", "{\"buffer\": \"1K\"}") == 400);
 	cr_assert(ask("POST", "/v1/timelines", "{\"buffer\": \"2G\"}") == 400);
+	cr_assert(ask("POST", "/v1/timelines", "{\"keep\": \"always\"}") == 400);
+	assert_error(PYP_EXIT_USAGE);
 	cr_assert(ask("GET", "/v1/timelines/7", "") == 404);
+	/* a trigger alone keeps 10 s */
+	cr_assert(ask("POST", "/v1/timelines", "{\"trigger\": \"cpu:5\"}") == 201);
+	cr_assert(ask("GET", "/v1/timelines", "") == 200);
+	list = json_object_get(answer, "timelines");
+	cr_assert(json_is_true(json_object_get(json_array_get(list, 0), "recent")));
+	cr_assert(ask("DELETE", "/v1/timelines/7", "") == 200);
+	cr_assert(ask("GET", "/v1/timelines/7", "") == 200 && rs.size == 3);
 	cr_assert(ask("POST", "/v1/timelines", "{\"duration\": 2, \"buffer\": \"1M\"}") == 201);
 	cr_assert(json_integer_value(json_object_get(answer, "id")) == 7);
 	cr_assert_str_eq(rs.location, "/v1/timelines/7");

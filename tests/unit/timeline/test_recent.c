@@ -14,6 +14,8 @@
 #include "timeline/timeline.h"
 #include "timeline/writer.h"
 
+#define WHAT_MAX 512
+
 struct rig {
 	struct event_script *es;
 	struct timeline *tl;
@@ -67,7 +69,8 @@ static char *finish(struct rig *r, const char *format, uint64_t now_ns,
 	assert_diag_ok(timeline_writer_finish(w, NULL, &diag), &diag);
 	*counts = timeline_writer_counts(w);
 	if (what)
-		strcpy(what, timeline_writer_trigger(w) ? timeline_writer_trigger(w) : "");
+		snprintf(what, WHAT_MAX, "%s",
+			 timeline_writer_trigger(w) ? timeline_writer_trigger(w) : "");
 	timeline_writer_free(w);
 	fclose(out);
 	return text;
@@ -147,7 +150,7 @@ static unsigned int check_rows(char *text)
 		last[tid] = ts;
 		if (strcmp(kind, "call") == 0 || strcmp(kind, "open") == 0) {
 			cr_assert(depth[tid] < 64);
-			strcpy(stack[tid][depth[tid]++], name);
+			snprintf(stack[tid][depth[tid]++], sizeof(name), "%s", name);
 		} else if (strcmp(kind, "trigger") != 0) {
 			cr_assert(depth[tid] > 0 && strcmp(stack[tid][--depth[tid]], name) == 0,
 				  "%.60s", line);
@@ -276,7 +279,7 @@ Test(recent, a_trigger_before_what_is_kept)
 {
 	struct rig r = rig_new(100, 0, "slow:f:1ms");
 	struct timeline_writer_counts c;
-	char what[512], *text;
+	char what[WHAT_MAX], *text;
 
 	event_script_run(r.es, "T1 enter 1 f; T1 +5000000 enter 2 g 1");
 	text = finish(&r, "chrome", 9000000, &c, what);

@@ -342,6 +342,8 @@ Test(timeline, damaged_records)
 		{"the second source first",
 		 {.size = 48, .type = TIMELINE_SOURCE, .source = 1},
 		 true},
+		{"a trigger that nobody waits for", {.size = 48, .type = TIMELINE_TRIGGER}, true},
+		{"a condition without an end", {.size = 48, .type = TIMELINE_RECENT}, true},
 		{"names without an end", {.size = 48, .type = TIMELINE_FUNC}, true},
 	};
 	const struct timeline_rec begin = {
