@@ -39,8 +39,7 @@
 #define DRAW_LEAST    0.5 /* factors on the planned value */
 #define DRAW_MOST     1.5
 #define LENGTH_MIN    200e3
-#define LENGTH_MAX    50e6
-_Static_assert(LENGTH_MAX *DRAW_MOST == WINDOWS_LONGEST_MS * 1e6, "the longest window");
+#define LENGTH_MAX    50e6 /* times DRAW_MOST: WINDOWS_LONGEST_MS */
 #define GAP_MIN	      20e6
 #define FIRST_DENSITY 2.0 /* assumed before it was measured */
 #define SMOOTH	      0.2 /* weight of the newest window in the smoothed values */

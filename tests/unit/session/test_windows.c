@@ -58,6 +58,7 @@ static void decide(struct sim *s, const struct program *p)
 		s->links += link_ns(p);
 		s->windows++;
 		windows_opened(&s->w, (uint64_t)s->now);
+		cr_assert_leq(s->w.length_ns, WINDOWS_LONGEST_MS * UINT64_C(1000000));
 		break;
 	case WINDOWS_CLOSE:
 		windows_closed(&s->w, (uint64_t)s->now);
