@@ -5,7 +5,8 @@
  *
  *	slow:[PATTERN:]DURATION	a call of a matching function takes at least this long; without a
  *				pattern: of the program's own code, outermost calls only
- *	raise:PATTERN		an exception leaves a call of a matching function
+ *	raise:PATTERN		an exception leaves a call of a matching function; one that is thrown
+ *				into a generator at a plain `yield` is not seen in all versions
  *	cpu:PERCENT[%]		one process uses at least this much CPU time over a second
  *
  * A call counts from its start, so only calls that begin during the recording are followed. A call
