@@ -13,6 +13,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "core.bpf.h"
+#include "pyprof/bpf_params.h"
 
 /*
  * Parameters. The verifier treats them as constants, so features that a target does not use cost

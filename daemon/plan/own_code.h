@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "pyprof/bpf_abi.h"
+#include "pyprof/bpf_params.h"
 
 struct image;
 struct layout;

@@ -7,6 +7,7 @@
 
 #include "plan/plan.h"
 #include "pyprof/bpf_abi.h"
+#include "pyprof/bpf_params.h"
 
 struct probe_sites {
 	uint32_t n;

@@ -11,6 +11,7 @@
 #include "probe/sampler.h"
 #include "pyprof.skel.h"
 #include "pyprof/bpf_abi.h"
+#include "pyprof/bpf_params.h"
 
 /* The timers of one period. */
 struct timers {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "pyprof/bpf_abi.h"
+#include "pyprof/bpf_params.h"
 
 #define LAYOUT_NONE	 0xffffu
 #define LAYOUT_NO_OPCODE (-1)
