@@ -312,7 +312,7 @@ san-inner: $(UNIT_BIN) $(FUZZ_BIN)
 
 # Programs that measure no times run beside each other, those that take longest first.
 INTEGRATION_PAIRED := $(foreach t,counts lifecycle builtins shapes verify_builtins verify hidden follow gc \
-	loss probe_life leader dump container replaced coroutines threads script greenlet \
+	loss probe_life leader dump dump_details container replaced coroutines threads script greenlet \
 	objects,$(O)/tests/integration/test_$(t))
 run-check-integration:
 	@$(MAKE) DEV=1 all $(INTEGRATION_BIN)
