@@ -143,15 +143,16 @@ static bool is_unrelated(const json_t *a, const json_t *b)
 	       strcmp(text_of(a, "cmdline"), text_of(b, "cmdline")) != 0;
 }
 
-/* Text reports state this themselves; other files do not show what they add up. */
+/* Text reports state this themselves, and JSON keeps targets apart; other files only have the sum. */
 static void warn_of_sum(struct client *c, const struct query *q, const char *format)
 {
+	const struct format *f = format_find(format);
 	_cleanup_(json_decrefp) json_t *answer = NULL;
 	const json_t *targets;
 	size_t i, unrelated = 0;
 	json_t *t;
 
-	if (q->pid || q->tid || format_is_report(format) ||
+	if (q->pid || q->tid || format_is_report(format) || (f && f->flags & FORMAT_OF_ALL) ||
 	    client_request(c, "GET", "/v1/targets", NULL, &answer, NULL) < 0)
 		return;
 	targets = json_object_get(answer, "targets");

@@ -37,16 +37,18 @@ static struct timers *all_timers;
 static struct pyprof_bpf *spare; /* loaded for the next timers; NULL: none */
 static unsigned int own;
 
-/* No target is in its maps any more. */
+/* No target is in its maps any more. Without any timers, nothing is kept. */
 static void timers_free(struct timers *t)
 {
 	if (!t)
 		return;
 	sampler_free(t->sampler);
-	if (spare)
+	if (spare || !all_timers)
 		pyprof_bpf__destroy(t->skel);
 	else
 		spare = t->skel;
+	if (!all_timers)
+		ticker_end();
 	free(t);
 }
 DEFINE_FREEP(struct timers, timers_free)

@@ -41,6 +41,7 @@ struct timeline {
 	struct source **sources;
 	uint32_t nsources;
 	uint64_t dropped, truncated; /* sums of ended sources */
+	bool mark_due;		     /* the trigger's mark is still to be recorded */
 	bool finished;
 };
 
@@ -157,6 +158,22 @@ static bool send_func_once(struct source *s, uint32_t func)
 static void meet(struct timeline *t, uint64_t end_ns)
 {
 	const struct trigger_hit *hit = trigger_hit(t->opts.trigger);
+
+	t->end_ns = end_ns > hit->ts ? end_ns : hit->ts;
+	t->mark_due = true;
+}
+
+/* The mark is among its thread's events, of which earlier ones can still be in the ring. */
+static bool mark_precedes(const struct source *s, const struct watch_event *e)
+{
+	const struct trigger_hit *hit = trigger_hit(s->timeline->opts.trigger);
+
+	return hit->source == s->number && hit->tid == e->tid && hit->ts <= e->ts;
+}
+
+static void put_mark(struct timeline *t)
+{
+	const struct trigger_hit *hit = trigger_hit(t->opts.trigger);
 	struct timeline_rec r = {
 		.type = TIMELINE_TRIGGER,
 		.source = (uint16_t)hit->source,
@@ -166,7 +183,7 @@ static void meet(struct timeline *t, uint64_t end_ns)
 		.ts = hit->ts,
 	};
 
-	t->end_ns = end_ns > hit->ts ? end_ns : hit->ts;
+	t->mark_due = false;
 	recent_add(t->recent, &r, hit->text, strlen(hit->text) + 1);
 }
 
@@ -179,6 +196,8 @@ static bool is_wanted(struct source *s, const struct watch_event *e)
 		return false;
 	if (t->opts.trigger && trigger_event(t->opts.trigger, s->number, e))
 		meet(t, e->ts);
+	if (t->mark_due && mark_precedes(s, e))
+		put_mark(t);
 	return true;
 }
 
@@ -400,6 +419,8 @@ void timeline_finish(struct timeline *t, uint64_t now_ns)
 		return;
 	for (uint32_t i = 0; i < t->nsources; i++)
 		timeline_end_source(t, i, now_ns);
+	if (t->mark_due)
+		put_mark(t);
 	r.ts = now_ns < t->opts.until_ns ? now_ns : t->opts.until_ns;
 	if (r.ts > t->end_ns)
 		r.ts = t->end_ns;

@@ -274,6 +274,34 @@ Test(recent, trigger)
 	check_no_leaks();
 }
 
+/* CPU time is ahead of the events that were read: the moment is among them nevertheless. */
+Test(recent, trigger_ahead_of_events)
+{
+	const uint64_t begin = 1000000, s = 1000000000;
+	const struct timeline_moment before = {begin, begin, 1};
+	const struct timeline_moment at = {begin + s, begin + s + 2000000, s / 2};
+	struct rig r = rig_new(10 * s, 0, "cpu:20%");
+
+	event_script_run(r.es, "T42 enter 1 f");
+	timeline_check(r.tl, r.source, &before);
+	event_script_run(r.es, "T42 +1000000000 enter 2 g 1");
+	timeline_check(r.tl, r.source, &at);
+	cr_assert(timeline_is_met(r.tl));
+	event_script_run(r.es, "T42 +1000000 leave 2; T42 +500000 enter 2 g 1; T1 +1 enter 9 k");
+	expect_rows(&r, 9 * s,
+		    "0,42,call,\"f\",\"t.py\",1,,0,42\r\n"
+		    "1000000000,42,call,\"g\",\"t.py\",2,\"f\",1000000000,42\r\n"
+		    "1001000000,42,return,\"g\",\"t.py\",2,\"f\",1001000000,42\r\n"
+		    "1001500000,42,call,\"g\",\"t.py\",2,\"f\",1001500000,42\r\n"
+		    "1001500001,1,call,\"k\",\"t.py\",3,,0,42\r\n"
+		    "1002999000,42,trigger,\"process 42 has used 50% of a CPU over 1 "
+		    "s\",,,,1001500000,42\r\n"
+		    "1002999000,42,close,\"g\",\"t.py\",2,\"f\",1001500000,42\r\n"
+		    "1002999000,42,close,\"f\",\"t.py\",1,,1001500000,42\r\n"
+		    "1002999000,1,close,\"k\",\"t.py\",3,,0,42\r\n");
+	check_no_leaks();
+}
+
 /* The condition's own record is kept, however short the time is. */
 Test(recent, a_trigger_before_what_is_kept)
 {
