@@ -46,23 +46,6 @@ struct lines_report {
 	char limit[24];
 };
 
-static int fetch(const struct cmd_call *call, struct snapshot **ret, struct diag *diag)
-{
-	const struct lines_opts *o = call->opts;
-	_cleanup_(client_freep) struct client *c = NULL;
-	_cleanup_free_ char *path = NULL, *data = NULL;
-	size_t n = 0;
-	int r = client_open(call->socket, &c, diag);
-
-	if (r < 0)
-		return r;
-	path = query_path(c, &(struct query){.pid = o->pid}, "json", NULL, 0, false);
-	if (!path)
-		return diag_errno(diag, ENOMEM, "cannot request a snapshot");
-	r = client_fetch(c, path, &data, &n, diag);
-	return r < 0 ? r : snapshot_parse(data ? data : "", n, "the daemon's profile", ret, diag);
-}
-
 static int set_options(struct lines_report *r, const struct cmd_call *call, struct diag *diag)
 {
 	const struct lines_opts *o = call->opts;
@@ -98,7 +81,8 @@ static int run(const struct cmd_call *call, struct diag *diag)
 	int err = set_options(&r, call, diag);
 
 	if (!err)
-		err = o->from ? snapshot_load(o->from, &s, diag) : fetch(call, &s, diag);
+		err = o->from ? snapshot_load(o->from, &s, diag)
+			      : query_fetch(call, o->pid, 0, &s, diag);
 	if (err < 0)
 		return err;
 	r.snapshot = s;

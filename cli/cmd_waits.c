@@ -5,13 +5,10 @@
  */
 #include "cmd.h"
 
-#include <errno.h>
-
 #include "find/descriptor.h"
 #include "longest_text.h"
 #include "query.h"
 #include "saved.h"
-#include "snapshot/load.h"
 
 struct waits_opts {
 	struct query query; /* first: the rows of query.h have its offsets */
@@ -40,24 +37,6 @@ static int write_longest(void *ctx, FILE *out, struct diag *diag)
 	return longest_text(r->snapshot, &r->opts, out, diag);
 }
 
-static int fetch(const struct cmd_call *call, const struct query *q, struct snapshot **ret,
-		 struct diag *diag)
-{
-	const struct query of = {.pid = q->pid, .tid = q->tid};
-	_cleanup_(client_freep) struct client *c = NULL;
-	_cleanup_free_ char *path = NULL, *data = NULL;
-	size_t n = 0;
-	int r = client_open(call->socket, &c, diag);
-
-	if (r < 0)
-		return r;
-	path = query_path(c, &of, "json", NULL, 0, false);
-	if (!path)
-		return diag_errno(diag, ENOMEM, "cannot request a snapshot");
-	r = client_fetch(c, path, &data, &n, diag);
-	return r < 0 ? r : snapshot_parse(data ? data : "", n, "the daemon's profile", ret, diag);
-}
-
 static int run(const struct cmd_call *call, struct diag *diag)
 {
 	const struct waits_opts *o = call->opts;
@@ -72,7 +51,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 
 	if (!o->longest)
 		return query_run(call, &o->query, "waits", diag);
-	err = fetch(call, &o->query, &s, diag);
+	err = query_fetch(call, o->query.pid, o->query.tid, &s, diag);
 	if (err < 0)
 		return err;
 	r.snapshot = s;

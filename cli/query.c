@@ -10,6 +10,7 @@
 #include "base/outfile.h"
 #include "base/terminal.h"
 #include "format/format.h"
+#include "snapshot/load.h"
 
 #define MARK_SIZE 64
 
@@ -181,4 +182,22 @@ int query_run(const struct cmd_call *call, const struct query *q, const char *fo
 	warn_of_sum(c, q, format);
 	return q->output ? query_save(c, path, q->output, diag)
 			 : client_download(c, path, call->out, diag);
+}
+
+int query_fetch(const struct cmd_call *call, pid_t pid, pid_t tid, struct snapshot **ret,
+		struct diag *diag)
+{
+	const struct query q = {.pid = pid, .tid = tid};
+	_cleanup_(client_freep) struct client *c = NULL;
+	_cleanup_free_ char *path = NULL, *data = NULL;
+	size_t n = 0;
+	int r = client_open(call->socket, &c, diag);
+
+	if (r < 0)
+		return r;
+	path = query_path(c, &q, "json", NULL, 0, NULL);
+	if (!path)
+		return diag_errno(diag, ENOMEM, "cannot request a snapshot");
+	r = client_fetch(c, path, &data, &n, diag);
+	return r < 0 ? r : snapshot_parse(data ? data : "", n, "the daemon's profile", ret, diag);
 }

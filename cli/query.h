@@ -8,6 +8,7 @@
 
 #include "client.h"
 #include "cmd.h"
+#include "snapshot/snapshot.h"
 
 struct query {
 	const char *format, *output, *sort, *min_share;
@@ -130,6 +131,10 @@ bool query_colour(FILE *out);
 /* Send the request and write the response to q's file or the command's output. */
 int query_run(const struct cmd_call *call, const struct query *q, const char *format,
 	      struct diag *diag);
+
+/* Fetch the daemon's profile of these processes and threads, all data. The caller owns *ret. */
+int query_fetch(const struct cmd_call *call, pid_t pid, pid_t tid, struct snapshot **ret,
+		struct diag *diag);
 
 /* Write a response to a file, completely or not at all. */
 int query_save(struct client *c, const char *path, const char *output, struct diag *diag);

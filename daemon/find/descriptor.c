@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "find/listeners.h"
 #include "target/proc.h"
 
 #define TABLE_MAX (64u << 20)
@@ -18,22 +19,12 @@
 
 enum { LOCAL = 1, REMOTE, INODE = 9, UNIX_INODE = 6, UNIX_PATH };
 
-/* The n-th field of a line, counted from 0; NULL: the line has fewer. */
-static const char *field(const char *line, unsigned int n)
-{
-	for (line += strspn(line, " "); n; n--) {
-		line += strcspn(line, " \n");
-		line += strspn(line, " ");
-	}
-	return *line && *line != '\n' ? line : NULL;
-}
-
 /* The line after the first one, which names the fields, whose n-th field is this inode. */
 static const char *line_of(const char *text, unsigned int n, uint64_t inode)
 {
 	for (const char *line = strchr(text, '\n'); line && line[1];
 	     line = strchr(line + 1, '\n')) {
-		const char *at = field(line + 1, n);
+		const char *at = listeners_field(line + 1, n);
 
 		if (at && strtoull(at, NULL, 10) == inode)
 			return line + 1;
@@ -74,10 +65,10 @@ bool descriptor_find_inet(const char *text, uint64_t inode, char *out, size_t si
 	const char *line = inode ? line_of(text, INODE, inode) : NULL;
 	char local[ADDRESS], remote[ADDRESS];
 
-	if (!line || !put_address(field(line, LOCAL), local, sizeof(local)) ||
-	    !put_address(field(line, REMOTE), remote, sizeof(remote)))
+	if (!line || !put_address(listeners_field(line, LOCAL), local, sizeof(local)) ||
+	    !put_address(listeners_field(line, REMOTE), remote, sizeof(remote)))
 		return false;
-	if (has_peer(field(line, REMOTE)))
+	if (has_peer(listeners_field(line, REMOTE)))
 		snprintf(out, size, "%s -> %s", local, remote);
 	else
 		snprintf(out, size, "%s", local);
@@ -87,7 +78,7 @@ bool descriptor_find_inet(const char *text, uint64_t inode, char *out, size_t si
 bool descriptor_find_unix(const char *text, uint64_t inode, char *out, size_t size)
 {
 	const char *line = inode ? line_of(text, UNIX_INODE, inode) : NULL;
-	const char *path = line ? field(line, UNIX_PATH) : NULL;
+	const char *path = line ? listeners_field(line, UNIX_PATH) : NULL;
 
 	if (!line)
 		return false;

@@ -22,8 +22,7 @@
 #define FIELD_STATE  3
 #define FIELD_INODE  9
 
-/* The n-th field of a line, counted from 0; NULL: the line has fewer. */
-static const char *field(const char *line, unsigned int n)
+const char *listeners_field(const char *line, unsigned int n)
 {
 	for (line += strspn(line, " "); n; n--) {
 		line += strcspn(line, " \n");
@@ -35,8 +34,9 @@ static const char *field(const char *line, unsigned int n)
 /* "0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 1000 0 4711 1 …" */
 static void parse_line(const char *line, unsigned int port, struct listeners *to)
 {
-	const char *local = field(line, FIELD_LOCAL), *state = field(line, FIELD_STATE);
-	const char *inode = field(line, FIELD_INODE);
+	const char *local = listeners_field(line, FIELD_LOCAL),
+		   *state = listeners_field(line, FIELD_STATE);
+	const char *inode = listeners_field(line, FIELD_INODE);
 	const char *colon = local ? memchr(local, ':', strcspn(local, " \n")) : NULL;
 	unsigned long long v;
 

@@ -18,6 +18,9 @@ struct listeners {
 	uint64_t netns; /* inode of the network namespace that they are in; 0: unknown */
 };
 
+/* The n-th field of a line of such a text, counted from 0; NULL: the line has fewer. Pure. */
+const char *listeners_field(const char *line, unsigned int n);
+
 /* Add the sockets that listen on port in a text of /proc/net/tcp or tcp6. Pure. */
 void listeners_parse(const char *text, unsigned int port, struct listeners *to);
 

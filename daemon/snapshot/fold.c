@@ -37,6 +37,8 @@ static void become(struct snapshot *s, uint64_t start_ns, uint64_t start_unix_ns
 	}
 	for (uint32_t i = 0; i < s->ncoros; i++)
 		s->coros[i].pid = 0;
+	for (uint32_t i = 0; i < s->ngil_pairs; i++)
+		s->gil_pairs[i].pid = 0;
 }
 
 /* Changes nothing if out of memory. */
@@ -86,6 +88,12 @@ static int flatten(struct snapshot *s)
 	for (uint32_t i = 0; i < s->ncoros; i++)
 		s->targets[0].forgotten += s->coros[i].started + s->coros[i].partial;
 	s->ncoros = 0;
+	for (uint32_t i = 0; i < s->ngil_pairs; i++)
+		s->targets[0].waits.pairs_dropped += s->gil_pairs[i].ns;
+	s->ngil_pairs = 0;
+	for (uint32_t i = 0; i < s->nwaits; i++)
+		if (s->waits[i].func != SNAPSHOT_NONE)
+			s->waits[i].func = 0;
 	s->targets[0].truncated += s->nnodes;
 	s->nodes = nodes;
 	s->nnodes = 2;

@@ -16,6 +16,7 @@ struct merger {
 	uint32_t *same_hash; /* per function: next with the same hash; SNAPSHOT_NONE: none */
 	struct map threads;  /* hash of the identity → thread; a collision adds a thread */
 	struct map coros;    /* hash of process, function and kind → index */
+	struct map pairs;    /* hash of process, holder and waiter → index */
 	struct map children; /* (parent, function) → node */
 	/* Maps indices of the snapshot being added to those of the result. */
 	uint32_t *func_at, *thread_at, *node_at;
@@ -26,6 +27,7 @@ static void merger_deinit(struct merger *m)
 	map_deinit(&m->funcs);
 	map_deinit(&m->threads);
 	map_deinit(&m->coros);
+	map_deinit(&m->pairs);
 	map_deinit(&m->children);
 	free(m->same_hash);
 	free(m->func_at);
@@ -458,20 +460,29 @@ static uint32_t func_in(const struct merger *m, uint32_t func)
 	return func == SNAPSHOT_NONE ? SNAPSHOT_NONE : m->func_at[func];
 }
 
-static void add_gil_pair(struct merger *m, const struct snapshot_gil_pair *p)
+static int add_gil_pair(struct merger *m, const struct snapshot_gil_pair *p)
 {
-	struct snapshot *s = m->s;
-	const uint32_t holder = func_in(m, p->holder), waiter = func_in(m, p->waiter);
+	const struct snapshot_gil_pair copy = {
+		.pid = p->pid,
+		.holder = func_in(m, p->holder),
+		.waiter = func_in(m, p->waiter),
+		.ns = p->ns,
+	};
+	const uint64_t identity[] = {copy.pid, copy.holder, copy.waiter};
+	const uint64_t hash = strtab_hash(0, identity, sizeof(identity));
+	struct snapshot_gil_pair *same;
+	uint32_t at;
 
-	for (uint32_t i = 0; i < s->ngil_pairs; i++) {
-		struct snapshot_gil_pair *into = &s->gil_pairs[i];
-
-		if (into->pid == p->pid && into->holder == holder && into->waiter == waiter) {
-			into->ns += p->ns;
-			return;
+	if (map_get(&m->pairs, hash, &at)) {
+		same = &m->s->gil_pairs[at];
+		if (same->pid == copy.pid && same->holder == copy.holder &&
+		    same->waiter == copy.waiter) {
+			same->ns += copy.ns;
+			return 0;
 		}
 	}
-	s->gil_pairs[s->ngil_pairs++] = (struct snapshot_gil_pair){p->pid, holder, waiter, p->ns};
+	m->s->gil_pairs[m->s->ngil_pairs] = copy;
+	return map_put(&m->pairs, hash, m->s->ngil_pairs++);
 }
 
 /* Where to put a wait: a new place, that of the shortest one of its reason, or NULL: it is shorter. */
@@ -521,7 +532,7 @@ static int add_snapshot(struct merger *m, const struct snapshot *s, bool first)
 	for (uint32_t i = 0; i < s->ncoros && !err; i++)
 		err = add_coro(m, &s->coros[i]);
 	for (uint32_t i = 0; i < s->ngil_pairs && !err; i++)
-		add_gil_pair(m, &s->gil_pairs[i]);
+		err = add_gil_pair(m, &s->gil_pairs[i]);
 	for (uint32_t i = 0; i < s->nwaits && !err; i++)
 		err = add_wait(m, &s->waits[i]);
 	return err;

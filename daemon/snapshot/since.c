@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/strtab.h"
 #include "snapshot/merge.h"
 
 #define ENTRY_DEPTH 8 /* callers of a folded thread's entry function, as of threading.py */
@@ -321,25 +322,29 @@ static void subtract_pairs(struct subtraction *d)
 	}
 }
 
-/* Waits that the earlier snapshot has are not of the interval. */
-static void subtract_longest(struct subtraction *d)
+static uint64_t wait_hash(const struct snapshot_wait *w)
 {
-	uint32_t n = 0;
+	const uint64_t identity[] = {w->pid, w->tid, w->end_ns, w->ns};
 
-	for (uint32_t k = 0; k < d->s->nwaits; k++) {
-		const struct snapshot_wait *w = &d->s->waits[k];
-		bool old = false;
+	return strtab_hash(0, identity, sizeof(identity));
+}
 
-		for (uint32_t i = 0; i < d->before->nwaits && !old; i++) {
-			const struct snapshot_wait *b = &d->before->waits[i];
+/* Waits that the earlier snapshot has are not of the interval. -ENOMEM */
+static int subtract_longest(struct subtraction *d)
+{
+	struct map old = {0};
+	uint32_t n = 0, at;
+	int r = 0;
 
-			old = b->pid == w->pid && b->tid == w->tid && b->end_ns == w->end_ns &&
-			      b->ns == w->ns;
-		}
-		if (!old)
-			d->s->waits[n++] = *w;
-	}
-	d->s->nwaits = n;
+	for (uint32_t i = 0; i < d->before->nwaits && r == 0; i++)
+		r = map_put(&old, wait_hash(&d->before->waits[i]), i);
+	for (uint32_t k = 0; k < d->s->nwaits && r == 0; k++)
+		if (!map_get(&old, wait_hash(&d->s->waits[k]), &at))
+			d->s->waits[n++] = d->s->waits[k];
+	if (r == 0)
+		d->s->nwaits = n;
+	map_deinit(&old);
+	return r;
 }
 
 /* ---- targets ---- */
@@ -438,12 +443,13 @@ int snapshot_subtract(struct snapshot *s, const struct snapshot *before)
 		err = find_threads(&d);
 	if (!err)
 		err = find_nodes(&d);
+	if (!err)
+		err = subtract_longest(&d);
 	if (err < 0)
 		return err;
 	subtract_nodes(&d);
 	subtract_funcs(&d);
 	subtract_coros(&d);
-	subtract_longest(&d);
 	subtract_pairs(&d);
 	return subtract_targets(&d);
 }

@@ -111,3 +111,32 @@ Test(fold, one_target_only)
 	assert_err(snapshot_fold(&sum, none, FOLD_MAX_NODES), -EINVAL);
 	cr_assert_null(sum);
 }
+
+/* Who waited for whom, and the longest waits, of functions that are not told apart any more. */
+Test(fold, waits_beyond_the_limit)
+{
+	static struct snapshot_gil_pair pairs[2][2] = {{{42, 0, 1, 5}, {42, 1, 0, 7}},
+						       {{43, 0, 1, 5}, {43, 1, 0, 7}}};
+	static struct snapshot_wait waits[2] = {{.pid = 42, .func = 1, .ns = 9, .why = 1},
+						{.pid = 43, .func = 1, .ns = 8, .why = 1}};
+	struct snapshot *sum = NULL;
+
+	for (int i = 0; i < 2; i++) {
+		struct snapshot *s = snapshot_build(
+			"target 42\nthread 42 43 worker\nmain a.py:1 2 100\n f b.py:7 1 50\n");
+
+		s->gil_pairs = pairs[i];
+		s->ngil_pairs = 2;
+		s->waits = &waits[i];
+		s->nwaits = 1;
+		assert_ok(snapshot_fold(&sum, s, i ? 1 : 1000));
+		cr_assert(snapshot_valid(sum));
+		snapshot_free(s);
+	}
+	cr_assert_eq(sum->ngil_pairs, 2);
+	cr_assert_eq(sum->gil_pairs[0].ns + sum->gil_pairs[1].ns, 12);
+	cr_assert_eq(sum->targets[0].waits.pairs_dropped, 12);
+	cr_assert(sum->nwaits == 2 && sum->gil_pairs[0].pid == 0);
+	snapshot_free(sum);
+	check_no_leaks();
+}

@@ -177,3 +177,23 @@ Test(since, nothing_happened)
 	cr_assert(distinct > 0);
 	check_no_leaks();
 }
+
+/* Of the longest waits, the later ones. */
+Test(since, longest_waits)
+{
+	static const char text[] = "target 42\nthread 42 43 worker\nmain a.py:1 2 100\n";
+	static struct snapshot_wait before[] = {{.pid = 42, .tid = 43, .ns = 9, .end_ns = 100}};
+	static struct snapshot_wait after[] = {{.pid = 42, .tid = 43, .ns = 9, .end_ns = 100},
+					       {.pid = 42, .tid = 43, .ns = 9, .end_ns = 200}};
+	struct snapshot *a = snapshot_build(text), *b = snapshot_build(text);
+
+	a->waits = before;
+	a->nwaits = 1;
+	b->waits = after;
+	b->nwaits = 2;
+	assert_ok(snapshot_subtract(b, a));
+	cr_assert(b->nwaits == 1 && b->waits[0].end_ns == 200);
+	snapshot_free(a);
+	snapshot_free(b);
+	check_no_leaks();
+}
