@@ -45,6 +45,7 @@ struct probe {
 	uint64_t bias;
 	enum mode mode;
 	bool momentary; /* see struct probe_sampling */
+	bool shares;	/* the timers; see ticker_prepare */
 	enum probe_mechanism mechanism;
 	struct attachment on; /* of the target */
 	/* Fields for windows. */
@@ -130,7 +131,8 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 		r = ring_open(bpf_map__fd(p->skel->maps.ring), &p->ring, diag);
 	if (r)
 		return r;
-	if (p->clocks && !p->momentary)
+	p->shares = p->clocks && !p->momentary;
+	if (p->shares)
 		ticker_prepare(probe_period(p));
 	if (opts->pid && probe_set_target(p, opts) < 0)
 		return diag_errno(diag, ENOMEM, "cannot set up probes");
@@ -167,6 +169,8 @@ void probe_free(struct probe *p)
 	if (!p)
 		return;
 	probe_detach(p);
+	if (p->shares)
+		ticker_done();
 	ring_free(p->ring);
 	pyprof_bpf__destroy(p->skel);
 	free(p->via);
@@ -679,6 +683,5 @@ void probe_counts_drop(const struct probe *p, const struct pyp_edge *edge)
 
 void probe_end(void)
 {
-	ticker_end();
 	holder_end();
 }

@@ -36,19 +36,18 @@ struct ticker {
 static struct timers *all_timers;
 static struct pyprof_bpf *spare; /* loaded for the next timers; NULL: none */
 static unsigned int own;
+static unsigned int users; /* see ticker_prepare */
 
-/* No target is in its maps any more. Without any timers, nothing is kept. */
+/* No target is in its maps any more. */
 static void timers_free(struct timers *t)
 {
 	if (!t)
 		return;
 	sampler_free(t->sampler);
-	if (spare || !all_timers)
+	if (spare || !users)
 		pyprof_bpf__destroy(t->skel);
 	else
 		spare = t->skel;
-	if (!all_timers)
-		ticker_end();
 	free(t);
 }
 DEFINE_FREEP(struct timers, timers_free)
@@ -194,14 +193,16 @@ int ticker_open_own(int prog_fd, uint64_t period_ns, struct ticker **ret)
 
 void ticker_prepare(uint64_t period_ns)
 {
+	users++;
 	/* Without it, each target has timers of its own. */
 	if (!spare && !timers_find(period_ns))
 		(void)programs_open_tick(&spare);
 }
 
-void ticker_end(void)
+void ticker_done(void)
 {
-	pyprof_bpf__destroy(TAKE_PTR(spare));
+	if (--users == 0)
+		pyprof_bpf__destroy(TAKE_PTR(spare));
 }
 
 void ticker_free(struct ticker *t)

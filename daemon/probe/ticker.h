@@ -14,10 +14,12 @@
 
 struct ticker;
 
-/* Loads what sharing needs, which takes up to 20 ms: before anything is attached to a target. */
+/*
+ * Loads what sharing needs, which takes up to 20 ms: before anything is attached to a target. It is
+ * kept for the next target until the last caller says that it opens no more tickers.
+ */
 void ticker_prepare(uint64_t period_ns);
-/* Frees what is kept for the next target. */
-void ticker_end(void);
+void ticker_done(void);
 
 /*
  * Runs the program on every CPU, once per period of the process's CPU time. Returns 0 or a negative

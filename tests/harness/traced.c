@@ -47,7 +47,8 @@ double traced_cpu_seconds(const struct traced *t)
 	return seconds_of(clock);
 }
 
-unsigned int traced_timers(void)
+/* The number of descriptors whose target begins with this. */
+static unsigned int descriptors(const char *prefix)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *d;
@@ -58,10 +59,20 @@ unsigned int traced_timers(void)
 		char to[64] = "";
 
 		if (readlinkat(dirfd(dir), d->d_name, to, sizeof(to) - 1) > 0)
-			n += strcmp(to, "anon_inode:[perf_event]") == 0;
+			n += strncmp(to, prefix, strlen(prefix)) == 0;
 	}
 	closedir(dir);
 	return n;
+}
+
+unsigned int traced_timers(void)
+{
+	return descriptors("anon_inode:[perf_event]");
+}
+
+unsigned int traced_bpf_objects(void)
+{
+	return descriptors("anon_inode:bpf");
 }
 
 size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX])
@@ -379,7 +390,7 @@ static int try_attach(struct traced *t, bool verify, struct diag *diag)
 	if (!t->sessions)
 		assert_diag_ok(sessions_new(t->event, &opts, &t->sessions, diag), diag);
 	r = look(t, diag);
-	return r < 0 ? r : sessions_attach(t->sessions, t->pid, true, NULL, diag);
+	return r < 0 ? r : sessions_attach(t->sessions, t->pid, !t->idle, NULL, diag);
 }
 
 int traced_try_attach(struct traced *t, struct diag *diag)

@@ -47,6 +47,7 @@ struct traced {
 	bool builtins;		   /* include C functions; set before traced_attach() */
 	bool follow;		   /* include children; set before traced_attach() */
 	size_t max_children;	   /* at a time; 0: the default */
+	bool idle;		   /* do not start; set before traced_attach() */
 	unsigned int max_overhead; /* set before traced_attach() */
 	unsigned int stop_above;   /* set before traced_attach() */
 	unsigned int ended;	   /* number of calls of on_end() */
@@ -129,8 +130,9 @@ void traced_stop(struct traced *t);
 /* Path of tests/targets/NAME, or another file of the source tree. */
 const char *traced_path(const char *dir, const char *name, char *out, size_t size);
 
-/* The number of sampling timers that this process has. */
+/* The number of sampling timers, and of BPF maps, programs and links, that this process has. */
 unsigned int traced_timers(void);
+unsigned int traced_bpf_objects(void);
 
 /* CPU time of all threads of the target, seconds */
 double traced_cpu_seconds(const struct traced *t);

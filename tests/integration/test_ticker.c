@@ -89,3 +89,18 @@ Test(ticker, a_process_that_is_sampled_twice, .timeout = 120)
 	traced_stop(&a);
 	check_no_leaks();
 }
+
+/* What is loaded for its timers is not kept either. */
+Test(ticker, a_target_that_is_never_started, .timeout = 120)
+{
+	struct traced t;
+
+	start(&t);
+	t.idle = true;
+	attach(&t, 499);
+	cr_assert_gt(traced_bpf_objects(), 0);
+	cr_assert_eq(traced_timers(), 0);
+	traced_stop(&t);
+	cr_assert_eq(traced_bpf_objects(), 0);
+	check_no_leaks();
+}
