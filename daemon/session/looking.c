@@ -97,6 +97,15 @@ static bool await_cost(struct looking *l)
 	return await(l, calibration_fd(c), calibration_deadline(c));
 }
 
+/* Sample until the next change of the period, or the end. */
+static bool sample_on(struct looking *l)
+{
+	uint64_t now = tracee_now(), next = now + REFERENCE_TURN_NS;
+
+	tracee_refer_turn(l->tracee, now);
+	return set_timer(l, next < l->until_ns ? next : l->until_ns);
+}
+
 static bool begin_observing(struct looking *l)
 {
 	uint64_t begin;
@@ -108,8 +117,11 @@ static bool begin_observing(struct looking *l)
 	begin = tracee_now();
 	/* Loading it takes as long as sampling. */
 	(void)tracee_survey(l->tracee);
-	if (sampled)
-		return observe(l, LOOKING_SAMPLING, begin + REFERENCE_NS);
+	if (sampled) {
+		l->step = LOOKING_SAMPLING;
+		l->until_ns = begin + REFERENCE_NS;
+		return sample_on(l);
+	}
 	return tracee_survey_next(l->tracee) > 0 &&
 	       observe(l, LOOKING_FORECASTING, tracee_now() + SURVEY_NS);
 }
@@ -149,9 +161,15 @@ static bool is_waiting(const struct looking *l)
 	return l->step >= LOOKING_SAMPLING && tracee_now() < l->until_ns;
 }
 
+/* False: the timer cannot be set, so it would wait forever. */
+static bool wait_on(struct looking *l)
+{
+	return l->step != LOOKING_SAMPLING || sample_on(l);
+}
+
 static void check(struct looking *l)
 {
-	if (!l->done_ns && !is_waiting(l) && !go_on(l))
+	if (!l->done_ns && !(is_waiting(l) ? wait_on(l) : go_on(l)))
 		done(l);
 }
 

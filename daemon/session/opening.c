@@ -348,6 +348,12 @@ int tracee_refer(struct tracee *t)
 	return reference_start(t->target, t->python, &t->reference);
 }
 
+void tracee_refer_turn(struct tracee *t, uint64_t now_ns)
+{
+	if (t->reference)
+		reference_turn(t->reference, now_ns);
+}
+
 void tracee_refer_end(struct tracee *t)
 {
 	if (t->reference)

@@ -69,6 +69,11 @@ static void on_record(void *ctx, const void *data, size_t size)
 	profile_sample_before(r->profile, &e);
 }
 
+void reference_turn(struct reference *r, uint64_t now_ns)
+{
+	probe_jitter(r->probe, now_ns);
+}
+
 void reference_end(struct reference *r)
 {
 	probe_silence(r->probe);

@@ -27,6 +27,13 @@ struct reference;
  */
 int reference_start(const struct target *t, const struct python *py, struct reference **ret);
 
+/*
+ * Changes the time between two samples at random, see probe_jitter. To be called every
+ * REFERENCE_TURN_NS.
+ */
+#define REFERENCE_TURN_NS UINT64_C(21000000)
+void reference_turn(struct reference *r, uint64_t now_ns);
+
 /* Stops recording samples; those recorded so far remain readable. */
 void reference_end(struct reference *r);
 

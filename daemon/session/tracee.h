@@ -173,8 +173,9 @@ uint64_t tracee_verify_deadline(const struct tracee *t);
 void tracee_calibrate(struct tracee *t);
 bool tracee_calibrated(const struct tracee *t);
 /* Then, if it will be traced: sample it for REFERENCE_NS, until tracee_refer_end(). Returns a
- * negative errno if it cannot be sampled. */
+ * negative errno if it cannot be sampled. turn: to be called every REFERENCE_TURN_NS. */
 int tracee_refer(struct tracee *t);
+void tracee_refer_turn(struct tracee *t, uint64_t now_ns);
 void tracee_refer_end(struct tracee *t);
 /* And count its calls, for t->forecast: load the programs, then proceed as survey_next(). Returns a
  * negative errno if there will be no forecast. */

@@ -63,6 +63,7 @@ bool tracee_looked(struct tracee *t)
 }
 
 static bool samples, counts, verifies, calibrates;
+static unsigned int turns; /* changes of the time between two samples */
 static unsigned int prepared, moments, calibrations;
 /* Descriptors that are readable when a self-test, or measurement, has ended: of pids 11 and 12 */
 static int verdicts[2], costs[2];
@@ -129,6 +130,13 @@ int tracee_refer(struct tracee *t)
 {
 	(void)t;
 	return samples ? 0 : -EOPNOTSUPP;
+}
+
+void tracee_refer_turn(struct tracee *t, uint64_t ns)
+{
+	(void)t;
+	cr_assert_eq(ns, now_ns);
+	turns++;
 }
 
 void tracee_refer_end(struct tracee *t)
@@ -274,6 +282,12 @@ Test(looking, is_sampled)
 	cr_assert(begin(11, 1) == -EINPROGRESS && !looking_take(&set, 11, &opts));
 	end_inspection(1);
 	cr_assert(looking_cancel(&set, 12) && reported == 1);
+	cr_assert_gt(turns, 0, "when sampling begins");
+	now_ns += REFERENCE_TURN_NS;
+	turns = 0;
+	for (int i = 0; i < 100 && turns < 1; i++)
+		cr_assert(sd_event_run(set.event, 100000) >= 0);
+	cr_assert(turns == 1 && is_at(0, 11, "sampling"));
 	now_ns += REFERENCE_NS;
 	for (int i = 0; i < 100 && reported < 2; i++)
 		cr_assert(sd_event_run(set.event, 100000) >= 0);
