@@ -12,6 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/syscalls.h"
+#include "base/wait.h"
+#include "find/descriptor.h"
 #include "target/proc.h"
 
 #define TEXT_MAX 4096
@@ -41,24 +43,6 @@ int doing_parse(const char *text, struct doing_call *ret)
 	return 0;
 }
 
-bool doing_takes_descriptor(const char *name)
-{
-	static const char *const with[] = {
-		"read",	      "write",	      "readv",		 "writev",	    "pread64",
-		"pwrite64",   "preadv",	      "pwritev",	 "preadv2",	    "pwritev2",
-		"recvfrom",   "sendto",	      "recvmsg",	 "sendmsg",	    "recvmmsg",
-		"sendmmsg",   "connect",      "accept",		 "accept4",	    "fsync",
-		"fdatasync",  "epoll_wait",   "epoll_pwait",	 "flock",	    "sendfile",
-		"getdents64", "epoll_pwait2", "fallocate",	 "ftruncate",	    "ioctl",
-		"close",      "splice",	      "copy_file_range", "sync_file_range",
-	};
-
-	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
-		if (strcmp(with[i], name) == 0)
-			return true;
-	return false;
-}
-
 enum doing_kind doing_kind_of(const struct doing_call *c, const char *name,
 			      const struct pyp_gil_range gils[PYP_GIL_RANGES])
 {
@@ -84,19 +68,14 @@ const char *doing_kind_name(enum doing_kind kind)
 	return names[kind];
 }
 
-static void put_descriptor(const struct target *t, uint64_t fd, char *out, size_t size)
+static void put_descriptor(const struct target *t, uint32_t fd, char *out, size_t size)
 {
-	char path[64], link[192];
-	ssize_t n;
+	char is[DESCRIPTOR_MAX];
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%" PRIu64, t->pid, fd);
-	n = readlink(path, link, sizeof(link) - 1);
-	if (n < 0) {
-		snprintf(out, size, " of descriptor %" PRIu64, fd);
-		return;
-	}
-	link[n] = '\0';
-	snprintf(out, size, " of descriptor %" PRIu64 " (%s)", fd, link);
+	if (descriptor_describe(t->pid, fd, is, sizeof(is)))
+		snprintf(out, size, " of descriptor %" PRIu32 " (%s)", fd, is);
+	else
+		snprintf(out, size, " of descriptor %" PRIu32, fd);
 }
 
 /* The first descriptor that poll() waits for. */
@@ -127,8 +106,8 @@ static void describe_call(const struct target *t, const struct doing_call *c, co
 		return;
 	}
 	n = (size_t)snprintf(d->text, sizeof(d->text), "%s", name);
-	if (doing_takes_descriptor(name))
-		put_descriptor(t, c->arg[0] & UINT32_MAX, d->text + n, sizeof(d->text) - n);
+	if (wait_takes_fd(c->nr))
+		put_descriptor(t, (uint32_t)c->arg[0], d->text + n, sizeof(d->text) - n);
 	else if (strcmp(name, "poll") == 0 || strcmp(name, "ppoll") == 0)
 		put_polled(t, c, d->text + n, sizeof(d->text) - n);
 }

@@ -21,9 +21,6 @@ struct doing_call {
 /* Parses the text of /proc/PID/task/TID/syscall. Pure. -EINVAL: invalid text. */
 int doing_parse(const char *text, struct doing_call *ret);
 
-/* Returns whether the first argument of this system call is a file descriptor. Pure. */
-bool doing_takes_descriptor(const char *name);
-
 enum doing_kind {
 	DOING_UNKNOWN, /* the kernel does not report it, for lack of privileges */
 	DOING_RUNNING, /* it uses a CPU or waits for one */
@@ -37,7 +34,7 @@ enum doing_kind {
 
 struct doing {
 	enum doing_kind kind;
-	char text[256]; /* "read of descriptor 5 (socket:[81])", "running", ...; "": unknown */
+	char text[320]; /* "read of descriptor 5 (pipe:[81])", "running", ...; "": unknown */
 };
 
 /* The kind of a system call. gils: as from inspect_gils(), all zero: unknown. Pure. */

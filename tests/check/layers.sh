@@ -28,8 +28,8 @@ session target elf python plan inspect probe event profile stats snapshot verify
 server session format snapshot stats timeline slow
 run server session format snapshot
 doctor target python plan inspect probe session verify
-dump target python inspect
 find target python inspect
+dump target python inspect find
 '
 # Only probe/ uses the skeleton of the BPF programs. The client inspects processes only through
 # doctor/, dump/ and find/.

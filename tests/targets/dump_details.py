@@ -358,8 +358,9 @@ def kinds():
     ways = [(computing, "computes"), (computing, "computes"),
             (lambda: locked(lock), "lock wait for a lock"),
             (lambda: time.sleep(1000), "sleep clock_nanosleep"),
-            (lambda: one_end.recv(1), "syscall poll of descriptor %d (socket" % one_end.fileno()),
-            (lambda: other_end.recv(1), "syscall recvfrom of descriptor %d (socket"
+            (lambda: one_end.recv(1), "syscall poll of descriptor %d (unix unnamed)"
+             % one_end.fileno()),
+            (lambda: other_end.recv(1), "syscall recvfrom of descriptor %d (unix unnamed)"
              % other_end.fileno()),
             (lambda: os.read(read_end, 1), "syscall read of descriptor %d (pipe" % read_end)]
     for way, text in ways:

@@ -20,12 +20,6 @@ Test(doing, texts)
 	assert_err(doing_parse("x", &c), -EINVAL);
 }
 
-Test(doing, descriptors)
-{
-	cr_assert(doing_takes_descriptor("recvfrom") && doing_takes_descriptor("read"));
-	cr_assert(!doing_takes_descriptor("futex") && !doing_takes_descriptor("poll"));
-}
-
 Test(doing, kinds)
 {
 	const struct pyp_gil_range gils[PYP_GIL_RANGES] = {{.start = 0x1000, .size = 208}};
