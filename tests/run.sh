@@ -16,7 +16,7 @@
 # leave idle. The output of X follows when the group has ended.
 #
 # Environment: RESULTS (file that collects "passed failed skipped name"; RESULTS.times collects
-# "seconds name note"), TEST_TIMEOUT, SUBMAKE, and CI=true or PYPROF_TEST_REQUIRE; with either of these
+# "seconds cpu name note", cpu being the CPU seconds of the program and its children), TEST_TIMEOUT, SUBMAKE, and CI=true or PYPROF_TEST_REQUIRE; with either of these
 # a skipped test is a failure.
 set -eu
 
@@ -30,7 +30,7 @@ trap '[ -z "$beside" ] || kill -- "-$beside" 2>/dev/null; rm -rf "$work"' EXIT
 # run beside each other share one.
 export CACHE_DIRECTORY=${PYPROF_TEST_VERDICTS:-$work/cache}
 [ -d "$CACHE_DIRECTORY" ] || mkdir -m 700 "$CACHE_DIRECTORY"
-failed=0
+failed=0 begun_cpu=0
 
 strict() { [ "${CI:-}" = true ] || [ -n "${PYPROF_TEST_REQUIRE:-}" ]; }
 
@@ -64,16 +64,37 @@ record() {
 # Microseconds.
 now() { echo "${EPOCHREALTIME/[.,]/}"; }
 
-# took NAME START NOTE: record the time since START.
+# ms VAR TIME: add a time as `times` prints it, as 1m2.345s, to VAR, in ms.
+ms() {
+	local min=${2%m*} s=${2#*m}
+	s=${s%s}
+	printf -v "$1" %d $((${!1} + min * 60000 + 10#${s/[.,]/}))
+}
+
+# spent VAR: the CPU time of all children that have ended, in ms. Not in a subshell: it has others.
+spent() {
+	local user sys
+	times >"$work/spent"
+	{ read -r _ && read -r user sys; } <"$work/spent"
+	printf -v "$1" 0
+	ms "$1" "$user"
+	ms "$1" "$sys"
+}
+
+# took NAME START CPU NOTE: record the time since START, and the CPU time since CPU.
 took() {
+	local t=$((($(now) - $2) / 1000)) cpu
+	spent cpu
+	cpu=$((cpu - $3))
 	[ "$RESULTS" = /dev/null ] ||
-		printf '%d.%d %s %s\n' $((($(now) - $2) / 1000000)) \
-			$((($(now) - $2) / 100000 % 10)) "$1" "$3" >>"$RESULTS.times"
+		printf '%d.%d %d.%d %s %s\n' $((t / 1000)) $((t / 100 % 10)) \
+			$((cpu / 1000)) $((cpu / 100 % 10)) "$1" "$4" >>"$RESULTS.times"
 }
 
 # run CMD...: run with a time limit, in its own process group, which is killed afterwards.
 run() {
 	begun=$(now)
+	spent begun_cpu
 	timeout -k 10 "$TEST_TIMEOUT" "$@" >"$work/log" 2>&1
 }
 
@@ -104,7 +125,7 @@ slowest_test() {
 judge() {
 	local name=$1 rc=$2 p f s plan
 
-	took "$name" "$begun" "$(slowest_test)"
+	took "$name" "$begun" "$begun_cpu" "$(slowest_test)"
 	s=$(count '^ok .*# SKIP')
 	p=$(($(count '^ok ') - s))
 	f=$(count '^not ok ')
@@ -156,7 +177,7 @@ command_() {
 	local name=$1 rc=0
 	shift
 	run "$@" || rc=$?
-	took "$name" "$begun" ""
+	took "$name" "$begun" "$begun_cpu" ""
 	[ $rc -eq 0 ] || cat "$work/log"
 	case $rc in
 	0) record "$name" 1 0 0 ;;
@@ -230,26 +251,27 @@ kernel_log_check() {
 	fi
 }
 
-# Print the time of each section, and of the ten slowest programs.
+# Print the time of each section and of the ten slowest programs, and their CPU time.
 print_times() {
-	sed -n 's/^\([0-9]*\)\.[0-9] SECTION \(.*[^ ]\) *$/\2 \1 s/p' "$RESULTS.times" |
-		paste -s -d, | sed 's/,/, /g; s/^/sections: /'
+	awk '$3 == "SECTION" { printf "%s %s %d s (CPU %d s)", n++ ? "," : "sections:", $4, $1, $2 }
+	     END { print "" }' "$RESULTS.times"
 	echo "slowest:"
 	grep -v ' SECTION ' "$RESULTS.times" | sort -rn | head -n 10 |
-		awk '{ printf "%7.1f s  %s", $1, $2; $1 = $2 = ""; sub(/^ +/, "")
+		awk '{ printf "%7.1f s (CPU %5.1f s)  %s", $1, $2, $3; $1 = $2 = $3 = ""; sub(/^ +/, "")
 		       print $0 == "" ? "" : " (" $0 ")" }'
 }
 
 # section NAME CMD...: make run-NAME, executed by CMD.
 section() {
-	local name=$1 start rc=0
+	local name=$1 start cpu rc=0
 	shift
 	start=$(now)
+	spent cpu
 	# Not quoted, because SUBMAKE can contain -j as well.
 	# shellcheck disable=SC2086
 	"$@" $SUBMAKE "run-$name" || rc=$?
 	[ $rc -eq 0 ] || record "$name/build" 0 1 0
-	took SECTION "$start" "$name"
+	took SECTION "$start" "$cpu" "$name"
 }
 
 # group SECTIONS ASIDE: run a GROUP.
