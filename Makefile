@@ -62,10 +62,11 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-pa
 	$(if $(DEV),-Werror) -D__TARGET_ARCH_x86 -DPYP_BPF_SIDE -Iinclude -Ibpf \
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu
 
-# What `make check` runs, as groups for run.sh --sections. lint runs beside sections that measure no
-# times; those that do run alone. check-unit goes first: it builds what the others need in $(O).
-CHECK_GROUPS := check-unit check-san,check-suites,check-browser,fuzz-smoke+lint check-integration \
-	check-e2e check-attack
+# What `make check` runs, as groups for run.sh --sections. What follows a + only gets the processor time
+# that the others leave idle, so that times can be measured beside it. check-unit goes first: it builds
+# what the others need in $(O); flavours builds what check-san and fuzz-smoke need, meanwhile.
+CHECK_GROUPS := check-unit check-integration,check-e2e,check-attack,check-browser+flavours,lint \
+	check-suites check-san fuzz-smoke
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times bench-windows \
@@ -289,7 +290,7 @@ check-browser: ## the HTML report, and others' pages on our files, in a headless
 fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
 lint: ## clang-format, clang-tidy, gcc's analyzer, layers, circles, forbidden calls, symbols, shellcheck, man pages
 
-# Programs run beside each other; the one that takes longest begins.
+# Programs run beside each other, the longest first.
 UNIT_FIRST = $(DAMAGED_BIN) $(filter-out $(DAMAGED_BIN),$(UNIT_BIN))
 run-check-unit:
 	@$(MAKE) DEV=1 all tests-build
@@ -302,32 +303,44 @@ run-check-smoke:
 	@$(MAKE) DEV=1 all $(SMOKE_BIN)
 	@PYPROF_INTERPRETERS=$(realpath /usr/bin/python3) $(RUN) --jobs 1 smoke $(SMOKE_BIN)
 
-run-check-san:
-	@$(MAKE) DEV=1 SAN=address,undefined O=$(O)/san-address-undefined san-inner
+SAN_FLAVOUR := DEV=1 SAN=address,undefined O=$(O)/san-address-undefined
+FUZZ_FLAVOUR := DEV= SAN=$(FUZZ_SAN) CC=$(CLANG) O=$(O)/fuzz
+run-flavours:
+	@$(MAKE) $(SAN_FLAVOUR) san-build
+	@$(MAKE) $(FUZZ_FLAVOUR) fuzz-build
 
-.PHONY: san-inner fuzz-inner
-san-inner: $(UNIT_BIN) $(FUZZ_BIN)
+run-check-san:
+	@$(MAKE) $(SAN_FLAVOUR) san-inner
+
+.PHONY: san-build san-inner fuzz-build fuzz-inner
+san-build: $(UNIT_BIN) $(FUZZ_BIN)
+fuzz-build: $(FUZZ_BIN)
+san-inner: san-build
 	@$(RUN) --programs $(JOBS) --jobs 1 unit-san $(UNIT_FIRST)
 	@$(RUN) --fuzz-replay replay-san $(FUZZ_BIN)
 
-# Programs that measure no times run beside each other, those that take longest first.
-INTEGRATION_PAIRED := $(foreach t,counts lifecycle builtins shapes verify_builtins verify hidden follow gc \
-	loss probe_life leader dump dump_details container replaced coroutines threads script greenlet \
-	objects,$(O)/tests/integration/test_$(t))
+# Programs run beside each other, those that take longest first; alone: what measures times or needs a
+# CPU for itself.
+named = $(foreach t,$(2),$(O)/tests/$(1)/test_$(t))
+INTEGRATION_ALONE := $(call named,integration,memory times waits lines costs overhead windows parallel)
+INTEGRATION_FIRST := $(call named,integration,lifecycle follow_modes counts modes shapes builtins \
+	verify_builtins verify hidden dump follow)
+INTEGRATION_PAIRED := $(INTEGRATION_FIRST) \
+	$(filter-out $(INTEGRATION_FIRST) $(INTEGRATION_ALONE),$(INTEGRATION_BIN))
 run-check-integration:
 	@$(MAKE) DEV=1 all $(INTEGRATION_BIN)
 	@$(RUN) --programs $(JOBS) --jobs 1 integration $(INTEGRATION_PAIRED)
-	@$(RUN) --jobs 1 integration $(filter-out $(INTEGRATION_PAIRED),$(INTEGRATION_BIN))
-	@PYPROFD_ATTACH=tracefs $(RUN) --jobs 1 tracefs $(TRACEFS_BIN)
+	@PYPROFD_ATTACH=tracefs $(RUN) --programs $(JOBS) --jobs 1 tracefs $(TRACEFS_BIN)
+	@$(RUN) --jobs 1 integration $(INTEGRATION_ALONE)
 
 # Once more, by the mechanism of kernels that have no multi-uprobe links.
-TRACEFS_BIN := $(foreach t,probe probe_life attach_deep threads,$(O)/tests/integration/test_$(t))
+TRACEFS_BIN := $(call named,integration,attach_deep probe_life probe threads)
 
 # A suite that cannot be fetched is a skipped test; what could be is tested all the same.
 DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
-SUITES_PAIRED := $(foreach t,verify_builtins verify counts builtins hidden script \
-	objects dump dump_details,$(O)/tests/integration/test_$(t)) $(foreach t,plan native gc,$(O)/tests/unit/plan/test_$(t))
-SUITES_ALONE := $(O)/tests/integration/test_parallel
+SUITES_PAIRED := $(call named,integration,counts builtins verify verify_builtins hidden dump \
+	dump_details script objects) $(call named,unit/plan,plan native gc)
+SUITES_ALONE := $(call named,integration,parallel)
 run-check-suites:
 	@$(MAKE) DEV=1 all $(SUITES_PAIRED) $(SUITES_ALONE)
 	@$(RUN) --command suites/fetch sh -c 'tests/fetch-interpreters.sh > $(O)/suites'
@@ -337,27 +350,29 @@ run-check-suites:
 		$(RUN) --programs $(JOBS) --jobs 1 suites $(SUITES_PAIRED)
 	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
 		$(RUN) --jobs 1 suites $(SUITES_ALONE)
-	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" $(MAKE) DEV=1 \
-		SAN=address,undefined O=$(O)/san-address-undefined suites-san-inner
+	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
+		$(MAKE) $(SAN_FLAVOUR) suites-san-inner
 
 .PHONY: suites-san-inner
 suites-san-inner: $(DAMAGED_BIN)
 	@$(RUN) suites-san $(DAMAGED_BIN)
 
-E2E_PAIRED := $(foreach t,http outputs timeline record ends doctor bad_input modes top unit attaching saved \
-	prefork,$(O)/tests/e2e/test_$(t))
+E2E_ALONE := $(call named,e2e,durations forecast)
+E2E_FIRST := $(call named,e2e,slow trigger timeline http counters outputs record commands)
+E2E_PAIRED := $(E2E_FIRST) $(filter-out $(E2E_FIRST) $(E2E_ALONE),$(E2E_BIN))
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
 	@$(RUN) --programs $(JOBS) --jobs 1 e2e $(E2E_PAIRED)
-	@$(RUN) --jobs 1 e2e $(filter-out $(E2E_PAIRED),$(E2E_BIN))
+	@$(RUN) --jobs 1 e2e $(E2E_ALONE)
 	@SOAK_MINUTES=0.5 $(RUN) --command soak tests/soak/soak.py
 
-ATTACK_PAIRED := $(foreach t,leaks clients threads inspect targets output two_daemons scratch verdicts \
-	scratch_stall stale killed client lockfile outfile pidns,$(O)/tests/attack/test_$(t))
+ATTACK_ALONE := $(call named,attack,overload neighbour depth)
+ATTACK_FIRST := $(call named,attack,leaks clients threads inspect exec targets output memory)
+ATTACK_PAIRED := $(ATTACK_FIRST) $(filter-out $(ATTACK_FIRST) $(ATTACK_ALONE),$(ATTACK_BIN))
 run-check-attack:
 	@$(MAKE) DEV=1 all $(ATTACK_BIN)
 	@$(RUN) --programs $(JOBS) --jobs 1 attack $(ATTACK_PAIRED)
-	@$(RUN) --jobs 1 attack $(filter-out $(ATTACK_PAIRED),$(ATTACK_BIN))
+	@$(RUN) --jobs 1 attack $(ATTACK_ALONE)
 
 # Run from a copy, beside what npm installs there: nothing is written into the source tree.
 BROWSER := $(abspath $(O))/browser
@@ -371,9 +386,9 @@ run-check-browser:
 		$(notdir $(wildcard tests/browser/test_*.mjs))
 
 run-fuzz-smoke:
-	@$(MAKE) DEV= SAN=$(FUZZ_SAN) CC=$(CLANG) O=$(O)/fuzz fuzz-inner
+	@$(MAKE) $(FUZZ_FLAVOUR) fuzz-inner
 
-fuzz-inner: $(FUZZ_BIN)
+fuzz-inner: fuzz-build
 	@$(RUN) --programs $(JOBS) --fuzz $(FUZZ_SECONDS) fuzz $(FUZZ_BIN)
 
 tests-build: $(UNIT_BIN) $(INTEGRATION_BIN) $(E2E_BIN) $(ATTACK_BIN) $(FUZZ_BIN)

@@ -12,8 +12,8 @@
 #   run.sh --programs N A B C BINARY...    run.sh A B C BINARY for each, N at a time
 #   run.sh --sections GROUP...             make run-SECTION for each, then the last line
 #
-# A GROUP is A,B,C+X: sections in sequence, and beside them X, which gets the processor time that they
-# leave idle. The output of X follows when the group has ended.
+# A GROUP is A,B,C+X,Y: sections in sequence, and beside them X and then Y, which get the processor time
+# that the others leave idle. Their output follows when the group has ended.
 #
 # Environment: RESULTS (file that collects "passed failed skipped name"; RESULTS.times collects
 # "seconds cpu name note", cpu being the CPU seconds of the program and its children), TEST_TIMEOUT, SUBMAKE, and CI=true or PYPROF_TEST_REQUIRE; with either of these
@@ -24,7 +24,7 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 corpora=$top/tests/fuzz/corpus
 work=$(mktemp -d)
-beside= # the process group of a section beside others
+beside= # the process group of the sections beside others
 trap '[ -z "$beside" ] || kill -- "-$beside" 2>/dev/null; rm -rf "$work"' EXIT
 # Self-test verdicts on interpreters are not reused, and their cache is removed afterwards. Programs that
 # run beside each other share one.
@@ -274,23 +274,29 @@ section() {
 	took SECTION "$start" "$cpu" "$name"
 }
 
+# in_sequence SECTIONS CMD...: each as `section`.
+in_sequence() {
+	local name list=${1//,/ }
+	shift
+	for name in $list; do
+		echo "== $name"
+		section "$name" "$@"
+	done
+}
+
 # group SECTIONS ASIDE: run a GROUP.
 group() {
-	local name aside=$2 idle=(nice -n 19)
+	local aside=$2 idle=(nice -n 19)
 
 	! chrt -i 0 true 2>/dev/null || idle=(chrt -i 0)
 	if [ -n "$aside" ]; then
 		set -m
-		section "$aside" "${idle[@]}" >"$work/aside" 2>&1 &
+		in_sequence "$aside" "${idle[@]}" >"$work/aside" 2>&1 &
 		beside=$!
 		set +m
 	fi
-	for name in ${1//,/ }; do
-		echo "== $name"
-		section "$name" env
-	done
+	in_sequence "$1" env
 	[ -n "$aside" ] || return 0
-	echo "== $aside"
 	wait "$beside" || record "$aside/build" 0 1 0
 	beside=
 	cat "$work/aside"
