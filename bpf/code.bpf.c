@@ -45,10 +45,10 @@ static __always_inline void string_fill(struct pyp_rec_string *r, const struct s
 
 #define STRING_SEND(m, size)                                                                       \
 	({                                                                                         \
-		struct pyp_rec_string *r_ = bpf_ringbuf_reserve(&ring, (size), 0);                 \
+		struct pyp_rec_string *r_ = ring_reserve((size));                                  \
 		if (r_) {                                                                          \
 			string_fill(r_, (m), (size) - sizeof(*r_));                                \
-			bpf_ringbuf_submit(r_, BPF_RB_NO_WAKEUP);                                  \
+			ring_submit(r_);                                                           \
 		}                                                                                  \
 		r_ ? 0 : -1;                                                                       \
 	})
@@ -86,14 +86,14 @@ static __always_inline int code_send(__u64 code, __u32 flags, __u32 arg, __u32 t
 	__s32 line = 0;
 
 	user_read(&line, sizeof(line), code + layout.code_firstlineno);
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	r = ring_reserve(sizeof(*r));
 	if (!r)
 		return -1;
 	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_CODE, 0, arg);
 	r->code = code;
 	r->flags = flags;
 	r->firstlineno = line;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	ring_submit(r);
 	return 0;
 }
 

@@ -50,7 +50,7 @@ struct {
 
 static __always_inline int count_id_send(__u64 code, __u32 id, __u32 tid)
 {
-	struct pyp_rec_code_id *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	struct pyp_rec_code_id *r = ring_reserve(sizeof(*r));
 
 	if (!r)
 		return -1;
@@ -58,7 +58,7 @@ static __always_inline int count_id_send(__u64 code, __u32 id, __u32 tid)
 	r->code = code;
 	r->id = id;
 	r->pad = 0;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	ring_submit(r);
 	return 0;
 }
 

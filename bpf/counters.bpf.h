@@ -27,7 +27,7 @@ static __noinline int counters_send(__u32 tid, const __u64 *value)
 
 	if (!value)
 		return -1;
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	r = ring_reserve(sizeof(*r));
 	if (!r) {
 		count(PYP_LOSS_lost_counters);
 		return -1;
@@ -35,7 +35,7 @@ static __noinline int counters_send(__u32 tid, const __u64 *value)
 	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_COUNTERS, 0, 0);
 	for (int i = 0; i < PYP_COUNTERS; i++)
 		r->value[i] = value[i];
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	ring_submit(r);
 	return 0;
 }
 

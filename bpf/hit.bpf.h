@@ -101,7 +101,7 @@ static __always_inline int on_code_free(__u64 cookie, __u64 code, __u32 tid)
 
 	if (!code_forget(code))
 		return 0;
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	r = ring_reserve(sizeof(*r));
 	if (!r) {
 		/* Harmless: the next code object at this address is announced again. */
 		count(PYP_LOSS_lost_codes);
@@ -109,7 +109,7 @@ static __always_inline int on_code_free(__u64 cookie, __u64 code, __u32 tid)
 	}
 	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_CODE_FREE, PYP_COOKIE_SITE(cookie), 0);
 	r->code = code;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	ring_submit(r);
 	return 0;
 }
 

@@ -12,7 +12,9 @@ const volatile __u32 check_tgid = 0;
 const volatile __u32 by_address = 0;
 const volatile __u32 counters = 0;
 const volatile __u32 memory = 0;
-const volatile __u64 ring_half = 0;
+const volatile __u64 ring_size = 0;
+const volatile __u64 ring_mask = 0;
+const volatile __u64 ring_key = 0;
 const volatile struct pyp_layout layout = {};
 const volatile struct pyp_sampling sampling = {};
 
@@ -21,6 +23,7 @@ __u32 target_tgid = 0;
 __u64 latency_ns = 0, latency_n = 0;
 __u32 follow = 0;
 __u32 epoch = 0;
+struct pyp_ring_pos ring_pos __attribute__((aligned(64))) = {};
 __u32 woken = 0;
 struct pyp_sampling_at sampling_at = {};
 __u64 stray_ns = 0;
@@ -37,7 +40,8 @@ __u64 thread_cache[CORE_THREAD_SLOTS] = {};
 __u64 frame_cache[CORE_FRAME_SLOTS] = {};
 __u64 counters_cache[CORE_THREAD_SLOTS] = {};
 
-struct ring_map ring SEC(".maps");
+struct records_map records SEC(".maps");
+struct wakes_map wakes SEC(".maps");
 struct codes_map codes SEC(".maps");
 struct threads_map threads SEC(".maps");
 struct process_tree_map process_tree SEC(".maps");

@@ -14,6 +14,7 @@
 
 #include "core.bpf.h"
 #include "pyprof/bpf_params.h"
+#include "pyprof/bpf_ring.h"
 
 /*
  * Parameters. The verifier treats them as constants, so features that a target does not use cost
@@ -24,7 +25,9 @@ extern const volatile __u32 check_tgid; /* 1: the link cannot filter by process 
 extern const volatile __u32 by_address; /* 1: no cookies; site_table maps addresses to sites */
 extern const volatile __u32 counters;	/* bit mask of the resource counters to read */
 extern const volatile __u32 memory;	/* 1: send changes of the process's memory */
-extern const volatile __u64 ring_half;	/* wake the daemon when the ring holds this many bytes */
+extern const volatile __u64 ring_size;	/* bytes, a power of two */
+extern const volatile __u64 ring_mask;	/* of an offset in a chunk */
+extern const volatile __u64 ring_key;	/* see bpf_ring.h */
 extern const volatile struct pyp_layout layout;
 extern const volatile struct pyp_sampling sampling;
 
@@ -34,6 +37,7 @@ extern __u32 target_tgid;	    /* in the daemon's pid namespace; see probe_set_ta
 extern __u64 latency_ns, latency_n; /* ns from clock to end of program, summed; number of events */
 extern __u32 follow;		    /* 1: report children and grandchildren at once */
 extern __u32 epoch; /* increased at attach; invalidates what is known about threads */
+extern struct pyp_ring_pos ring_pos;
 extern __u32 woken; /* 1: daemon woken for a half-full ring and not drained since */
 extern struct pyp_sampling_at sampling_at;
 extern __u64 stray_ns; /* time (ns) of the last hit between windows: see on_sample */
@@ -67,11 +71,22 @@ extern __u64 frame_cache[CORE_FRAME_SLOTS];
 /* Per thread: the hash of its resource counters when they were last sent. */
 extern __u64 counters_cache[CORE_THREAD_SLOTS];
 
-struct ring_map {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 32 << 20); /* the daemon replaces it before load */
+/* The ring's memory, see bpf_ring.h. The daemon replaces both sizes before load. */
+struct records_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, PYP_RING_CHUNK + PYP_RING_SLACK);
 };
-extern struct ring_map ring SEC(".maps");
+extern struct records_map records SEC(".maps");
+
+/* Wakes the daemon; has no contents. */
+struct wakes_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+extern struct wakes_map wakes SEC(".maps");
 
 /* Code objects whose names were sent; value: CORE_CODE_* bits. */
 struct codes_map {

@@ -10,7 +10,7 @@
 
 int memory_send(__u32 tid, __s64 resident, __s64 mapped)
 {
-	struct pyp_rec_memory *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	struct pyp_rec_memory *r = ring_reserve(sizeof(*r));
 
 	if (!r) {
 		count(PYP_LOSS_lost_memory);
@@ -22,7 +22,7 @@ int memory_send(__u32 tid, __s64 resident, __s64 mapped)
 		 thread_sight(tid) == SIGHT_LOST ? PYP_MEMORY_LOST : 0);
 	r->resident = resident * MEMORY_PAGE;
 	r->mapped = mapped * MEMORY_PAGE;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	ring_submit(r);
 	return 0;
 }
 

@@ -105,7 +105,7 @@ static __always_inline int method_send(const struct native_call *c)
 		type = method_type(c->method, self_type);
 		kind = type ? PYP_METHOD_BOUND : PYP_METHOD_FUNCTION;
 	}
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	r = ring_reserve(sizeof(*r));
 	if (!r)
 		return -1;
 	rec_head(&r->h, bpf_ktime_get_ns(), c->tid, PYP_REC_METHOD, 0, kind);
@@ -121,7 +121,7 @@ static __always_inline int method_send(const struct native_call *c)
 	}
 	type_name(r->type, sizeof(r->type), type);
 	module_name(r->module, sizeof(r->module), c->module);
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	ring_submit(r);
 	return 0;
 }
 

@@ -281,7 +281,7 @@ struct sample {
 /* Send one SAMPLE record. Returns 1 after the last. */
 static long sample_record(__u64 index, struct sample *s)
 {
-	struct pyp_rec_sample *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	struct pyp_rec_sample *r = ring_reserve(sizeof(*r));
 	int end = WALK_FRAME;
 	__u32 n = 0, arg = index ? 0 : s->native_flag;
 
@@ -313,7 +313,8 @@ static long sample_record(__u64 index, struct sample *s)
 	r->count = n;
 	r->offset = index ? PYP_SAMPLE_NO_OFFSET : s->offset;
 	r->pad = 0;
-	bpf_ringbuf_submit(r, wake_check());
+	ring_submit(r);
+	wake_check();
 	return !!(arg & PYP_SAMPLE_LAST);
 }
 

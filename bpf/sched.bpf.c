@@ -60,7 +60,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		arg |= PYP_EXIT_GROUP;
 	thread_cache_drop(tid);
 	bpf_map_delete_elem(&threads, &tid);
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	r = ring_reserve(sizeof(*r));
 	if (!r) {
 		count(PYP_LOSS_lost_threads);
 		return 0;
@@ -68,14 +68,14 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_THREAD_EXIT, 0, arg);
 	r->runtime = task->se.sum_exec_runtime;
 	bpf_get_current_comm(r->comm, sizeof(r->comm)); /* an exiting task is the current one */
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	ring_submit(r);
 	return 0;
 }
 
 static __always_inline void process_send(__u32 type, struct task_struct *task, __u32 child,
-					 __u32 arg, __u64 wake)
+					 __u32 arg, int wake)
 {
-	struct pyp_rec_process *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	struct pyp_rec_process *r = ring_reserve(sizeof(*r));
 
 	if (!r) {
 		count(PYP_LOSS_lost_processes);
@@ -84,7 +84,9 @@ static __always_inline void process_send(__u32 type, struct task_struct *task, _
 	rec_head(&r->h, bpf_ktime_get_ns(), task_tid(task), type, 0, arg);
 	r->child = child;
 	r->parent = type == PYP_REC_FORK ? task_tgid(task) : 0;
-	bpf_ringbuf_submit(r, wake);
+	ring_submit(r);
+	if (wake)
+		ring_wake();
 }
 
 static __always_inline int is_in_tree(__u32 tgid)
@@ -107,8 +109,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (follow && bpf_map_update_elem(&process_tree, &tgid, &one, 0))
 		count(PYP_LOSS_lost_processes);
 	if (follow || !arg)
-		process_send(PYP_REC_FORK, parent, tgid, arg,
-			     follow ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+		process_send(PYP_REC_FORK, parent, tgid, arg, follow);
 	return 0;
 }
 
@@ -127,10 +128,10 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 	if (tgid == target_tgid) {
 		active = 0;
 		process_send(PYP_REC_EXEC, task, 0,
-			     old_pid == task->pid ? 0 : PYP_EXEC_OTHER_THREAD, BPF_RB_FORCE_WAKEUP);
+			     old_pid == task->pid ? 0 : PYP_EXEC_OTHER_THREAD, 1);
 	} else if (is_in_tree(tgid)) {
 		bpf_map_delete_elem(&process_tree, &tgid);
-		process_send(PYP_REC_EXEC, task, tgid, 0, BPF_RB_FORCE_WAKEUP);
+		process_send(PYP_REC_EXEC, task, tgid, 0, 1);
 	}
 	return 0;
 }

@@ -26,7 +26,7 @@ struct chain {
 /* Send one CHAIN record. Returns 1 after the last. */
 static long chain_record(__u64 index, struct chain *c)
 {
-	struct pyp_rec_chain *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	struct pyp_rec_chain *r = ring_reserve(sizeof(*r));
 	__u32 arg = index ? 0 : c->flags;
 	int end = WALK_FRAME;
 	__u32 n = 0;
@@ -55,7 +55,7 @@ static long chain_record(__u64 index, struct chain *c)
 	rec_head(&r->h, bpf_ktime_get_ns(), c->walk.tid, PYP_REC_CHAIN, 0, arg);
 	r->first = index * PYP_CHAIN_FRAMES;
 	r->count = n;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	ring_submit(r);
 	return !!(arg & PYP_CHAIN_LAST);
 }
 

@@ -32,7 +32,7 @@ static __always_inline int event_prepare(const struct hit *h, __u64 frame)
 static __always_inline void *event_reserve(const struct hit *h, __u64 size, __u32 type, __u32 arg)
 {
 	__u64 ts = bpf_ktime_get_ns();
-	struct pyp_rec *r = bpf_ringbuf_reserve(&ring, size, 0);
+	struct pyp_rec *r = ring_reserve(size);
 
 	if (!r) {
 		thread_lost(h->tid);
@@ -46,7 +46,8 @@ static __always_inline int event_submit(struct pyp_rec *r)
 {
 	__u64 ts = r->ts;
 
-	bpf_ringbuf_submit(r, wake_flags(ts));
+	ring_submit(r);
+	wake_look(ts);
 	latency_look(ts);
 	return 0;
 }

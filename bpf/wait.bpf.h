@@ -119,7 +119,7 @@ static __always_inline void switch_out_send(struct task_struct *task, int runnab
 
 	if (sight == SIGHT_NONE)
 		return;
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	r = ring_reserve(sizeof(*r));
 	if (!r) {
 		count(PYP_LOSS_lost_switches);
 		return;
@@ -131,7 +131,7 @@ static __always_inline void switch_out_send(struct task_struct *task, int runnab
 	r->delay = bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay
 								     : 0;
 	wait_fill(r, task, runnable, state);
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	ring_submit(r);
 }
 
 static __always_inline void delay_send(struct task_struct *task)
@@ -141,13 +141,13 @@ static __always_inline void delay_send(struct task_struct *task)
 
 	if (thread_sight(tid) == SIGHT_NONE)
 		return;
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	r = ring_reserve(sizeof(*r));
 	if (!r) {
 		count(PYP_LOSS_lost_switches);
 		return;
 	}
 	rec_head(r, bpf_ktime_get_ns(), tid, PYP_REC_DELAY, 0, 0);
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	ring_submit(r);
 }
 
 static __always_inline void switch_in_send(struct task_struct *task)
@@ -158,7 +158,7 @@ static __always_inline void switch_in_send(struct task_struct *task)
 
 	if (sight == SIGHT_NONE)
 		return;
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	r = ring_reserve(sizeof(*r));
 	if (!r) {
 		count(PYP_LOSS_lost_switches);
 		return;
@@ -166,7 +166,7 @@ static __always_inline void switch_in_send(struct task_struct *task)
 	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_SWITCH_IN, 0,
 		 sight == SIGHT_LOST ? PYP_SWITCH_LOST : 0);
 	r->runtime = task->se.sum_exec_runtime;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	ring_submit(r);
 }
 
 #endif

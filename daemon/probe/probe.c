@@ -103,6 +103,19 @@ void probe_prepare(void)
 	(void)holder_start();
 }
 
+static int open_ring(struct probe *p, struct diag *diag)
+{
+	const struct ring_opts opts = {
+		.records_fd = bpf_map__fd(p->skel->maps.records),
+		.wakes_fd = bpf_map__fd(p->skel->maps.wakes),
+		.pos = &p->skel->bss->ring_pos,
+		.bytes = p->skel->rodata->ring_size,
+		.key = p->skel->rodata->ring_key,
+	};
+
+	return ring_open(&opts, &p->ring, diag);
+}
+
 int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *diag)
 {
 	_cleanup_(probe_freep) struct probe *p = NULL;
@@ -128,7 +141,7 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 		return diag_errno(diag, -r, "cannot start the process that holds the probes");
 	r = programs_open(opts, mechanism, &p->skel, diag);
 	if (!r)
-		r = ring_open(bpf_map__fd(p->skel->maps.ring), &p->ring, diag);
+		r = open_ring(p, diag);
 	if (r)
 		return r;
 	p->shares = p->clocks && !p->momentary;
@@ -646,7 +659,7 @@ uint64_t probe_read(const struct probe *p)
 
 int probe_ring_fd(const struct probe *p)
 {
-	return bpf_map__fd(p->skel->maps.ring);
+	return bpf_map__fd(p->skel->maps.wakes);
 }
 
 void probe_losses(const struct probe *p, uint64_t out[PYP_LOSS_MAX])

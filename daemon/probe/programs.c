@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "base/counters.h"
@@ -11,6 +12,7 @@
 #include "probe/bpfmap.h"
 #include "probe/counts.h"
 #include "probe/kcaps.h"
+#include "probe/ringmem.h"
 #include "probe/sampler.h"
 #include "probe/sites.h"
 #include "probe/uprobe_multi.h"
@@ -169,6 +171,21 @@ static void set_fd_calls(struct pyprof_bpf *skel)
 	memcpy((void *)&skel->rodata->fd_calls, calls, sizeof(calls));
 }
 
+static int set_ring(struct pyprof_bpf *skel, size_t bytes)
+{
+	struct bpf_map *records = skel->maps.records;
+	uint64_t key;
+	int r;
+
+	if (getrandom(&key, sizeof(key), 0) != sizeof(key))
+		return -errno;
+	skel->rodata->ring_size = bytes;
+	skel->rodata->ring_mask = ringmem_mask(bytes);
+	skel->rodata->ring_key = key;
+	r = bpf_map__set_max_entries(records, (uint32_t)ringmem_chunks(bytes));
+	return r ? r : bpf_map__set_value_size(records, (uint32_t)ringmem_chunk_size(bytes));
+}
+
 static int configure(struct pyprof_bpf *skel, const struct probe_opts *o,
 		     enum probe_mechanism mechanism, struct diag *diag)
 {
@@ -186,7 +203,6 @@ static int configure(struct pyprof_bpf *skel, const struct probe_opts *o,
 	if (samples_native(o))
 		memcpy((void *)&ro->native_calls, &calls, sizeof(calls));
 	set_fd_calls(skel);
-	ro->ring_half = o->ring_bytes / 2;
 	memcpy((void *)&ro->layout, &o->layout->bpf, sizeof(ro->layout));
 	ro->frame_span = frame_span(&o->layout->bpf);
 	if (!ro->frame_span)
@@ -198,7 +214,7 @@ static int configure(struct pyprof_bpf *skel, const struct probe_opts *o,
 				"leave memory out of --counters",
 				"this kernel has no tracepoint rss_stat, which --counters memory "
 				"needs");
-	r = bpf_map__set_max_entries(skel->maps.ring, (uint32_t)o->ring_bytes);
+	r = set_ring(skel, o->ring_bytes);
 	if (!r)
 		r = choose_programs(skel, o, mechanism);
 	return r ? diag_errno(diag, -r, "cannot set up the BPF programs") : 0;

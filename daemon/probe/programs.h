@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "probe/mechanism.h"
 #include "probe/opts.h"
+#include "pyprof/bpf_ring.h" /* for the skeleton */
 
 struct pyprof_bpf; /* the skeleton, pyprof.skel.h */
 

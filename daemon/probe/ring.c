@@ -5,57 +5,46 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
-#include "probe/ringpos.h"
+#include "probe/ringmem.h"
 
 struct ring {
-	struct ring_buffer *rb;
-	struct ringpos pos;
-	/* State of one drain. */
-	struct ring_drain how;
-	size_t done;
-	uint64_t at, goal; /* positions in bytes; at: end of the last record */
+	struct ringmem mem;
+	void *map; /* of mem.data; NULL: none */
+	struct ring_buffer *wakes;
 };
 
-/* Number of records between two readings of the clock. */
-#define CLOCK_RECORDS 32
-
 /*
- * Computes the position from the records' sizes, which is exact because none is ever discarded.
- * Reading it from the page shared with the kernel would cost a tenth of a record's processing time.
+ * Number of records between two readings of the clock, and between two updates of the position: the
+ * programs read it at every event.
  */
-static bool is_over(struct ring *g, size_t size)
+#define BATCH 32
+
+/* Wakeups have no contents. */
+static int on_wake(void *ctx, void *data, size_t size)
 {
-	g->at += ringpos_record(size);
-	if (g->done == g->how.budget || g->at >= g->goal)
-		return true;
-	return g->how.until_ns && g->done % CLOCK_RECORDS == 0 &&
-	       clock_monotonic_ns() >= g->how.until_ns;
+	(void)ctx, (void)data, (void)size;
+	return 0;
 }
 
-/*
- * A negative return value stops libbpf after this record. Otherwise it continues while there are
- * records, which a busy target may write as fast as they are read.
- */
-static int on_record(void *ctx, void *data, size_t size)
-{
-	struct ring *g = ctx;
-
-	g->how.fn(g->how.ctx, data, size);
-	g->done++;
-	return is_over(g, size) ? -EAGAIN : 0;
-}
-
-int ring_open(int map_fd, struct ring **ret, struct diag *diag)
+int ring_open(const struct ring_opts *opts, struct ring **ret, struct diag *diag)
 {
 	_cleanup_(ring_freep) struct ring *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return diag_errno(diag, ENOMEM, "cannot map the ring buffer");
-	g->rb = ring_buffer__new(map_fd, on_record, g, NULL);
-	if (!g->rb || ringpos_open(&g->pos, map_fd) < 0)
+	g->map = mmap(NULL, ringmem_size(opts->bytes), PROT_READ, MAP_SHARED, opts->records_fd, 0);
+	if (g->map == MAP_FAILED) {
+		g->map = NULL;
 		return diag_errno(diag, errno, "cannot map the ring buffer");
+	}
+	g->mem = (struct ringmem){
+		.data = g->map, .pos = opts->pos, .bytes = opts->bytes, .key = opts->key};
+	g->wakes = ring_buffer__new(opts->wakes_fd, on_wake, NULL, NULL);
+	if (!g->wakes)
+		return diag_errno(diag, errno, "cannot map the ring buffer of wakeups");
 	*ret = TAKE_PTR(g);
 	return 0;
 }
@@ -64,30 +53,46 @@ void ring_free(struct ring *g)
 {
 	if (!g)
 		return;
-	ring_buffer__free(g->rb);
-	ringpos_close(&g->pos);
+	ring_buffer__free(g->wakes);
+	if (g->map)
+		munmap(g->map, ringmem_size(g->mem.bytes));
 	free(g);
 }
 
 uint64_t ring_written(const struct ring *g)
 {
-	return ringpos_written(&g->pos);
+	return ringmem_written(&g->mem);
 }
 
 uint64_t ring_read(const struct ring *g)
 {
-	return ringpos_read(&g->pos);
+	return ringmem_read(&g->mem);
 }
 
+static bool is_over(const struct ring_drain *how, size_t done)
+{
+	if (done == how->budget)
+		return true;
+	return how->until_ns && done % BATCH == 0 && clock_monotonic_ns() >= how->until_ns;
+}
+
+/* Busy targets write as fast as records are read, so only those present at the call count. */
 int ring_drain(struct ring *g, const struct ring_drain *how)
 {
-	int r = 0;
+	const uint64_t end = ringmem_written(&g->mem);
+	uint64_t at = ringmem_read(&g->mem);
+	int r = ring_buffer__consume(g->wakes);
+	const void *record;
+	size_t bytes, done = 0;
 
-	g->how = *how;
-	g->done = 0;
-	g->goal = ringpos_written(&g->pos);
-	g->at = ringpos_read(&g->pos);
-	if (g->at < g->goal)
-		r = ring_buffer__consume(g->rb);
-	return r < 0 && r != -EAGAIN ? r : (int)g->done;
+	while ((record = ringmem_record(&g->mem, at, end, &bytes))) {
+		how->fn(how->ctx, record, bytes - sizeof(uint64_t));
+		at += bytes;
+		if (++done % BATCH == 0)
+			ringmem_release(&g->mem, at);
+		if (is_over(how, done))
+			break;
+	}
+	ringmem_release(&g->mem, at);
+	return r < 0 ? r : (int)done;
 }

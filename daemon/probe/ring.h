@@ -8,12 +8,21 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "pyprof/bpf_ring.h"
 
 typedef void (*probe_record_fn)(void *ctx, const void *data, size_t size);
 
 struct ring;
 
-int ring_open(int map_fd, struct ring **ret, struct diag *diag);
+/* The maps of bpf/maps.bpf.h; descriptors are borrowed for the call, pos until ring_free(). */
+struct ring_opts {
+	int records_fd, wakes_fd;
+	struct pyp_ring_pos *pos;
+	uint64_t bytes; /* the ring's size, a power of two */
+	uint64_t key;
+};
+
+int ring_open(const struct ring_opts *opts, struct ring **ret, struct diag *diag);
 void ring_free(struct ring *g); /* g may be NULL */
 DEFINE_FREEP(struct ring, ring_free)
 
