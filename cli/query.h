@@ -104,7 +104,7 @@ extern const char *const query_clocks[];
 	 .min = 1, .max = INT32_MAX},                                                              \
 		{"by-thread", 0,                                                                   \
 		 OPT_FLAG,    QUERY_FIELD(by_thread),                                              \
-		 NULL,	      "tree: one per thread, not merged"},                                 \
+		 NULL,	      "tree: one per thread, not merged; waits: by thread"},               \
 	{                                                                                          \
 		"min-share", 0, OPT_STRING, QUERY_FIELD(min_share), "PERCENT",                     \
 			"tree: omit nodes with a smaller share of time\n(default: 1)"              \

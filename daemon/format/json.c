@@ -17,6 +17,7 @@
 #include "format/provenance.h"
 #include "format/quantiles.h"
 #include "format/resumptions.h"
+#include "format/waits_text.h"
 #include "format/writers.h"
 #include "snapshot/lines.h"
 #include "snapshot/pseudo.h"
@@ -32,6 +33,7 @@ struct writer {
 	uint32_t *node_at;
 	uint64_t (*outside)[SNAPSHOT_CLOCKS]; /* per thread: the figures of its "<outside>" row */
 	const uint64_t *resumed;	      /* per function, see resumptions_new() */
+	const struct waits_of_thread *waits;  /* per thread; NULL: not measured */
 	bool durations; /* functions have durations, valid for the written threads */
 	bool errors;	/* figures have standard errors, valid for the written threads */
 	bool lines;	/* functions have lines, valid for the written threads */
@@ -113,6 +115,21 @@ static json_t *clocks_json(const uint64_t ns[SNAPSHOT_CLOCKS])
 			 provenance_integer(ns[SNAPSHOT_WALL]));
 }
 
+/* The thread's waiting by reason; NULL: out of memory. */
+static json_t *thread_waits_json(const struct waits_of_thread *w)
+{
+	json_t *ret = json_object();
+
+	for (int c = 0; c < COLUMNS && ret; c++) {
+		if (!(COLUMN_WAITS & COLUMN_BIT(c)) ||
+		    !json_object_set_new(ret, column_table[c].name, provenance_integer(w->of[c])))
+			continue;
+		json_decref(ret);
+		ret = NULL;
+	}
+	return ret;
+}
+
 /*
  * outside: the thread's time outside Python. With snapshot_pseudo() it is also a context of its
  * own.
@@ -130,6 +147,11 @@ static json_t *thread_json(const struct writer *w, const struct snapshot_thread 
 			provenance_string(t->name), "alive", t->alive, "start_ns",
 			provenance_integer(t->start_ns), "end_ns", provenance_integer(t->end_ns),
 			"total", clocks_json(t->total), "outside", clocks_json(outside));
+	if (ret && w->waits &&
+	    json_object_set_new(ret, "waits", thread_waits_json(&w->waits[t - s->threads]))) {
+		json_decref(ret);
+		return NULL;
+	}
 	/* A row of ended threads has their number and function. */
 	if (ret && t->folded &&
 	    (json_object_set_new(ret, "folded", provenance_integer(t->folded)) ||
@@ -579,8 +601,11 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 	_cleanup_free_ uint64_t(*outside)[SNAPSHOT_CLOCKS] =
 		calloc((size_t)s->nthreads + 1, sizeof(*outside));
 	_cleanup_free_ uint64_t *resumed = resumptions_new(s, &o->filter);
+	_cleanup_free_ struct waits_of_thread *waits =
+		s->measured & COLUMN_WAITS ? waits_of_threads_new(s) : NULL;
 	struct writer w = {.s = s,
 			   .resumed = resumed,
+			   .waits = waits,
 			   .v = v,
 			   .o = o,
 			   .filter = &o->filter,
@@ -595,7 +620,8 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 	int err;
 
 	(void)diag;
-	if (!resumed || !func_at || !thread_at || !node_at || !outside)
+	if (!resumed || !func_at || !thread_at || !node_at || !outside ||
+	    (s->measured & COLUMN_WAITS && !waits))
 		return -ENOMEM;
 	sum_outside(&w);
 	fputc('{', out);

@@ -9,6 +9,7 @@
 
 #include "format/screen.h"
 #include "format/selection.h"
+#include "format/waits_text.h"
 #include "format/writers.h"
 
 #define PAIR_WIDTH 34
@@ -22,13 +23,6 @@ struct row_waits {
 	uint64_t of[END - FIRST];
 	uint64_t self[SNAPSHOT_CLOCKS];
 };
-
-static int not_measured(struct diag *diag)
-{
-	return diag_set(diag, -ENODATA, PYP_EXIT_FAILURE,
-			"mode trace measures it, without --max-overhead",
-			"why threads waited was not measured");
-}
 
 /* ---- waits ------------------------------------------------------------------------------- */
 
@@ -88,14 +82,6 @@ static void print_header(const uint64_t sum[END - FIRST], const struct format_op
 	fprintf(out, "  filename:lineno(function)%s\n", screen_plain(o));
 }
 
-static void print_seconds(uint64_t ns, FILE *out)
-{
-	if (ns)
-		fprintf(out, " %8.3f", table_seconds(ns));
-	else
-		fputs("         ", out);
-}
-
 static void print_row(const struct table_row *r, const struct row_waits *w,
 		      const uint64_t sum[END - FIRST], const struct format_opts *o, FILE *out)
 {
@@ -105,28 +91,12 @@ static void print_row(const struct table_row *r, const struct row_waits *w,
 		table_seconds(w->self[SNAPSHOT_CPU]));
 	for (int c = 0; c < END - FIRST; c++)
 		if (sum[c]) {
-			print_seconds(w->of[c], out);
+			waits_print_seconds(w->of[c], out);
 			used += 9;
 		}
 	fputs("  ", out);
 	screen_last(out, r->std, o, used);
 	fputc('\n', out);
-}
-
-static void print_other(const struct snapshot *s, FILE *out)
-{
-	for (uint32_t i = 0; i < s->ntargets; i++) {
-		const struct snapshot_waits *w = &s->targets[i].waits;
-
-		for (uint32_t k = 0; k < w->nother; k++)
-			fprintf(out, "   other: %.3f s in %" PRIu64 " waits for %s\n",
-				table_seconds(w->other[k].ns), w->other[k].n, w->other[k].name);
-		if (w->measured && !w->gil_known)
-			fprintf(out,
-				"   process %" PRIu32 ": the GIL was not found; waiting for it "
-				"is in lock\n",
-				s->targets[i].pid);
-	}
 }
 
 int waits_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
@@ -140,7 +110,9 @@ int waits_write(const struct snapshot *s, const struct view *v, const struct for
 	int err;
 
 	if (!(s->measured & COLUMN_WAITS))
-		return not_measured(diag);
+		return waits_not_measured(diag);
+	if (o->by_thread)
+		return waits_threads_write(s, o, out, diag);
 	if (!o->sort)
 		sorted.sort = "tottime,cumtime";
 	err = build(v, &t, &w);
@@ -156,7 +128,7 @@ int waits_write(const struct snapshot *s, const struct view *v, const struct for
 	for (size_t i = 0; i < rows.n; i++)
 		print_row(&t->rows[rows.order[i]], &w[rows.order[i]], sum, o, out);
 	fputs("\n\n", out);
-	print_other(s, out);
+	waits_print_other(s, out);
 	return screen_provenance(s, o, out);
 }
 
@@ -223,7 +195,7 @@ int gil_write(const struct snapshot *s, const struct view *v, const struct forma
 	int err;
 
 	if (!(s->measured & COLUMN_BIT(COLUMN_gil_held_ns)))
-		return not_measured(diag);
+		return waits_not_measured(diag);
 	if (!o->sort)
 		sorted.sort = "tottime,cumtime";
 	err = held_rows(v, &t);
@@ -248,6 +220,6 @@ int gil_write(const struct snapshot *s, const struct view *v, const struct forma
 	fputc('\n', out);
 	print_pairs(s, t, o, out);
 	fputc('\n', out);
-	print_other(s, out);
+	waits_print_other(s, out);
 	return screen_provenance(s, o, out);
 }
