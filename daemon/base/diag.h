@@ -16,7 +16,7 @@ struct diag {
 	int err;	    /* negative errno; 0: no error */
 	enum pyp_exit exit; /* exit code for this failure */
 	char msg[512];	    /* what and why, one line */
-	char hint[256];	    /* what to do about it; may be empty */
+	char hint[320];	    /* what to do about it; may be empty */
 };
 
 /* Set the diagnosis (unless one is set already) and return err, which must be negative. */

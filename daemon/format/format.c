@@ -60,6 +60,9 @@ const struct format formats[] = {
 	 "self time by source line, if it was sampled", lines_write, FORMAT_OF_LINES},
 	{"memory", ".memory.txt", "text/plain; charset=utf-8",
 	 "memory by function, if it was measured", memory_write, FORMAT_OF_COUNTERS | FORMAT_TABLE},
+	{"openmetrics", ".openmetrics",
+	 "application/openmetrics-text; version=1.0.0; charset=utf-8",
+	 "for Prometheus: calls, times, histograms of durations", openmetrics_write},
 	{"rows", ".rows.json", "application/json", "functions and threads only, for live views",
 	 rows_write, FORMAT_OF_ALL},
 	{"csv", ".csv", "text/csv; charset=utf-8", "a row per function, both clocks", csv_write},
@@ -134,7 +137,7 @@ static void list_word(char *hint, size_t size, const char *word)
 
 static int refuse_name(const char *name, struct diag *diag)
 {
-	char hint[256] = "known formats:";
+	char hint[320] = "known formats:";
 
 	for (const struct format *f = formats; f->name; f++)
 		list_word(hint, sizeof(hint), f->name);
@@ -143,7 +146,7 @@ static int refuse_name(const char *name, struct diag *diag)
 
 static int refuse_extension(const char *filename, struct diag *diag)
 {
-	char hint[256] = "use -f, or one of";
+	char hint[320] = "use -f, or one of";
 
 	for (const struct format *f = formats; f->name; f++)
 		list_word(hint, sizeof(hint), f->extension);

@@ -50,6 +50,8 @@ int waits_write(const struct snapshot *s, const struct view *v, const struct for
 		FILE *out, struct diag *diag);
 int gil_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	      FILE *out, struct diag *diag);
+int openmetrics_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+		      FILE *out, struct diag *diag);
 int rows_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	       FILE *out, struct diag *diag);
 

@@ -15,7 +15,7 @@
 static int query_format(const struct request *rq, struct snapshot_query *q, struct diag *diag)
 {
 	const char *name = request_get(rq, "format");
-	char hint[256];
+	char hint[320];
 	size_t n;
 
 	q->format = format_find(name ? name : "text");

@@ -39,10 +39,12 @@ TestSuite(outputs, .init = setup, .fini = teardown, .timeout = 120);
 static const struct {
 	const char *name, *begins;
 } looks[] = {
-	{"text", "         "},	      {"pstats", "{"},	    {"json", "{\"format\":"},
-	{"callgrind", "# callgrind"}, {"collapsed", "#"},   {"speedscope", "{\"$schema\""},
-	{"pprof", "\x1f\x8b"},	      {"chrome", "{\"tra"}, {"csv", "ncalls,"},
-	{"html", "<!DOCTYPE html>"},
+	{"text", "         "},	    {"pstats", "{"},
+	{"json", "{\"format\":"},   {"callgrind", "# callgrind"},
+	{"collapsed", "#"},	    {"speedscope", "{\"$schema\""},
+	{"pprof", "\x1f\x8b"},	    {"chrome", "{\"tra"},
+	{"csv", "ncalls,"},	    {"html", "<!DOCTYPE html>"},
+	{"openmetrics", "# TYPE "},
 };
 
 #define NLOOKS (sizeof(looks) / sizeof(looks[0]))
