@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls that take from 20 us to 500 us, which they measure themselves, with and without callees.
+"""Calls that take from 20 us to 500 us, which they measure themselves on both clocks, with and without callees.
 
+Reading the CPU clock is a system call in which the kernel likes to preempt, so the wall time includes it.
 main() returns the number of durations of each function, and bounds of their quantiles, in nanoseconds.
 """
 
@@ -11,43 +12,64 @@ import time
 WARM = 1
 CALLS = 1500
 SHORT, LONG = 20000, 500000
+PAUSE = 200e-6
 SLACK = 3  # calls that may be interrupted so that only one of the two clocks includes it
 
 
-def plain(ns, _clock=time.perf_counter):
+def plain(ns, _clock=time.perf_counter, _cpu=time.clock_gettime, _thread=time.CLOCK_THREAD_CPUTIME_ID):
     start = _clock()
+    used = _cpu(_thread)
     end = start + ns * 1e-9
     while _clock() < end:
         pass
-    return _clock() - start
+    used = _cpu(_thread) - used
+    return _clock() - start, used
+
+
+def pausing(ns, _clock=time.perf_counter, _cpu=time.clock_gettime, _thread=time.CLOCK_THREAD_CPUTIME_ID):
+    """Its wall time is longer than its CPU time."""
+    start = _clock()
+    used = _cpu(_thread)
+    end = start + ns * 1e-9
+    while _clock() < end:
+        pass
+    time.sleep(PAUSE)
+    used = _cpu(_thread) - used
+    return _clock() - start, used
 
 
 def empty():
     pass
 
 
-def nesting(ns, _clock=time.perf_counter):
+def nesting(ns, _clock=time.perf_counter, _cpu=time.clock_gettime, _thread=time.CLOCK_THREAD_CPUTIME_ID):
     """The three calls inside take almost no time, except for a tracer's overhead."""
     for _ in range(3):
         empty()
     start = _clock()
+    used = _cpu(_thread)
     end = start + ns * 1e-9
     while _clock() < end:
         pass
-    return _clock() - start
+    used = _cpu(_thread) - used
+    return _clock() - start, used
 
 
-def recursive(depth, took, ns, _clock=time.perf_counter):
+def recursive(depth, took, ns, _clock=time.perf_counter, _cpu=time.clock_gettime,
+              _thread=time.CLOCK_THREAD_CPUTIME_ID):
     """Each activation has its own duration, which includes those below it."""
     start = _clock()
+    used = _cpu(_thread)
     end = start + ns * 1e-9
     while _clock() < end:
         pass
+    used = _cpu(_thread) - used
     seconds = _clock() - start
     if depth:
-        seconds += recursive(depth - 1, took, ns)
-    took.append(seconds)
-    return seconds
+        below = recursive(depth - 1, took, ns)
+        seconds, used = seconds + below[0], used + below[1]
+    took.append((seconds, used))
+    return seconds, used
 
 
 def lengths():
@@ -55,14 +77,17 @@ def lengths():
 
 
 def main():
-    took = {"plain": [], "nesting": [], "recursive": []}
+    took = {"plain": [], "pausing": [], "nesting": [], "recursive": []}
     for ns in lengths():
         took["plain"].append(plain(ns))
+    for ns in lengths()[::5]:
+        took["pausing"].append(pausing(ns))
     for ns in lengths()[::5]:
         took["nesting"].append(nesting(ns))
     for ns in lengths()[::20]:
         recursive(3, took["recursive"], ns)
-    return json.dumps({name: summary(v) for name, v in took.items()})
+    return json.dumps({name: {"wall": summary([w for w, _ in v]), "cpu": summary([c for _, c in v])}
+                       for name, v in took.items()})
 
 
 def summary(seconds):
