@@ -24,6 +24,31 @@ static int put_string(FILE *out, const char *s)
 	return err < 0 && !ferror(out) ? -ENOMEM : 0;
 }
 
+#define FIRST COLUMN_WAITS_FIRST
+#define END   COLUMN_WAITS_END
+
+static void put_wait_columns(FILE *out)
+{
+	fputs(",\n\"wait_columns\":[", out);
+	for (int c = FIRST; c < END; c++)
+		fprintf(out, "%s\"%s\"", c > FIRST ? "," : "", column_table[c].name);
+	fputs("]", out);
+}
+
+/* Writes the last element of a row: NULL columns have no figures. */
+static void put_waits(uint64_t *const columns[COLUMNS], uint64_t measured, size_t i, FILE *out)
+{
+	if (!(measured & COLUMN_WAITS)) {
+		fputs(",null]", out);
+		return;
+	}
+	fputs(",[", out);
+	for (int c = FIRST; c < END; c++)
+		fprintf(out, "%s%" PRIu64, c > FIRST ? "," : "", columns[c] ? columns[c][i] : 0);
+	fputs("]]", out);
+}
+
+/* Writes all but the last element. */
 static int put_function(const struct snapshot_func *f, const struct view_row *r, FILE *out)
 {
 	fputc('[', out);
@@ -35,7 +60,7 @@ static int put_function(const struct snapshot_func *f, const struct view_row *r,
 	fputc(',', out);
 	if (put_string(out, f->qualname) < 0)
 		return -ENOMEM;
-	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
 		r->ncalls, r->pcalls, r->tot[SNAPSHOT_CPU], r->cum[SNAPSHOT_CPU],
 		r->tot[SNAPSHOT_WALL], r->cum[SNAPSHOT_WALL]);
 	return 0;
@@ -44,19 +69,21 @@ static int put_function(const struct snapshot_func *f, const struct view_row *r,
 static int put_functions(const struct view *v, FILE *out)
 {
 	fputs(",\n\"function_columns\":[\"file\",\"line\",\"name\",\"qualname\",\"ncalls\","
-	      "\"pcalls\",\"tottime_cpu\",\"cumtime_cpu\",\"tottime_wall\",\"cumtime_wall\"],\n"
+	      "\"pcalls\",\"tottime_cpu\",\"cumtime_cpu\",\"tottime_wall\",\"cumtime_wall\","
+	      "\"waits\"],\n"
 	      "\"functions\":[",
 	      out);
 	for (size_t i = 0; i < v->nrows; i++) {
 		fputs(i ? ",\n" : "\n", out);
 		if (put_function(&v->snapshot->funcs[v->rows[i].func], &v->rows[i], out) < 0)
 			return -ENOMEM;
+		put_waits(v->self, v->snapshot->measured, i, out);
 	}
 	fputs("]", out);
 	return 0;
 }
 
-/* Writes the elements of `functions`, without the qualified name, for the calls from one caller. */
+/* Writes the elements of `functions`, but no qualified name and waits, for calls from one caller. */
 static int put_caller(const struct table *cpu, const struct table *wall, size_t i, FILE *out)
 {
 	const struct table_edge *c = &cpu->edges[i], *w = &wall->edges[i];
@@ -69,7 +96,8 @@ static int put_caller(const struct table *cpu, const struct table *wall, size_t 
 	if (put_string(out, r->name) < 0)
 		return -ENOMEM;
 	fprintf(out,
-		",null,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+		",null,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+		",null]",
 		c->nc, c->cc, c->tt, c->ct, w->tt, w->ct);
 	return 0;
 }
@@ -110,24 +138,44 @@ static int put_callers(const struct view *v, const struct format_opts *o, FILE *
 	return err;
 }
 
-static uint64_t *thread_calls(const struct snapshot *s)
-{
-	uint64_t *calls = calloc((size_t)s->nthreads + 1, sizeof(*calls));
+/* Sums over the contexts of each thread */
+struct thread_sums {
+	uint64_t *calls, *waits[COLUMNS]; /* one allocation */
+};
 
-	for (uint32_t i = 0; calls && i < s->nnodes; i++)
-		calls[s->nodes[i].thread] += s->nodes[i].calls;
-	return calls;
+static void thread_sums_deinit(struct thread_sums *sums)
+{
+	free(sums->calls);
+}
+
+static int thread_sums_init(const struct snapshot *s, struct thread_sums *ret)
+{
+	size_t n = (size_t)s->nthreads + 1;
+
+	*ret = (struct thread_sums){.calls = calloc(n * (1 + END - FIRST), sizeof(uint64_t))};
+	if (!ret->calls)
+		return -ENOMEM;
+	for (int c = FIRST; c < END; c++)
+		ret->waits[c] = ret->calls + n * (size_t)(1 + c - FIRST);
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		uint32_t thread = s->nodes[i].thread;
+
+		ret->calls[thread] += s->nodes[i].calls;
+		for (int c = FIRST; c < END; c++)
+			ret->waits[c][thread] += snapshot_figure(s, c, i);
+	}
+	return 0;
 }
 
 static int put_threads(const struct snapshot *s, const struct view_filter *filter, FILE *out)
 {
-	_cleanup_free_ uint64_t *calls = thread_calls(s);
+	_cleanup_(thread_sums_deinit) struct thread_sums sums = {0};
 	bool first = true;
 
-	if (!calls)
+	if (thread_sums_init(s, &sums) < 0)
 		return -ENOMEM;
 	fputs(",\n\"thread_columns\":[\"pid\",\"tid\",\"name\",\"alive\",\"calls\",\"cpu\","
-	      "\"wall\"],\n\"threads\":[",
+	      "\"wall\",\"waits\"],\n\"threads\":[",
 	      out);
 	for (uint32_t i = 0; i < s->nthreads; i++) {
 		const struct snapshot_thread *t = &s->threads[i];
@@ -138,9 +186,9 @@ static int put_threads(const struct snapshot *s, const struct view_filter *filte
 		first = false;
 		if (put_string(out, t->name ? t->name : "") < 0)
 			return -ENOMEM;
-		fprintf(out, ",%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
-			t->alive ? "true" : "false", calls[i], t->total[SNAPSHOT_CPU],
-			t->total[SNAPSHOT_WALL]);
+		fprintf(out, ",%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64, t->alive ? "true" : "false",
+			sums.calls[i], t->total[SNAPSHOT_CPU], t->total[SNAPSHOT_WALL]);
+		put_waits(sums.waits, s->measured, i, out);
 	}
 	fputs("]\n}\n", out);
 	return 0;
@@ -159,6 +207,7 @@ int rows_write(const struct snapshot *s, const struct view *v, const struct form
 	json_decref(head);
 	if (err < 0 && !ferror(out))
 		return -ENOMEM;
+	put_wait_columns(out);
 	err = put_functions(v, out);
 	if (!err && o->nrestrict)
 		err = put_callers(v, o, out, diag);

@@ -156,6 +156,17 @@ void sort_print_title(const struct sort *sort, FILE *out)
 		fprintf(out, "%s%s", i ? ", " : "", sort_keys[sort->keys[i]].title);
 }
 
+int sort_compare(const struct sort *sort, const struct table_row *l, const struct table_row *r)
+{
+	for (size_t i = 0; i < sort->nkeys; i++) {
+		int order = sort_keys[sort->keys[i]].compare(l, r);
+
+		if (order)
+			return order;
+	}
+	return 0;
+}
+
 struct sort_context {
 	const struct sort *sort;
 	const struct table *t;
@@ -166,14 +177,10 @@ static int compare_rows(const void *left, const void *right, void *arg)
 {
 	const struct sort_context *c = arg;
 	uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
+	int order = sort_compare(c->sort, &c->t->rows[l], &c->t->rows[r]);
 
-	for (size_t i = 0; i < c->sort->nkeys; i++) {
-		const struct key *key = &sort_keys[c->sort->keys[i]];
-		int order = key->compare(&c->t->rows[l], &c->t->rows[r]);
-
-		if (order)
-			return order;
-	}
+	if (order)
+		return order;
 	return (l > r) - (l < r);
 }
 

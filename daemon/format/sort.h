@@ -21,6 +21,9 @@ int sort_parse(const char *keys, struct sort *ret, struct diag *diag);
 /* Prints pstats' description of the order, such as "internal time, function name". */
 void sort_print_title(const struct sort *sort, FILE *out);
 
+/* Compares two rows: negative if l comes first, 0 if the keys do not tell them apart. */
+int sort_compare(const struct sort *sort, const struct table_row *l, const struct table_row *r);
+
 /* Sorts the listed rows. *ret receives their indices; the caller frees it. */
 int sort_rows(const struct sort *sort, bool reverse, const struct table *t, uint32_t **ret,
 	      size_t *ret_n);

@@ -81,5 +81,47 @@ Test(rows, functions_and_threads)
 	cr_assert_eq(json_integer_value(json_array_get(row, 1)), 43);
 	cr_assert(json_is_false(json_array_get(row, 3)));
 	cr_assert_eq(json_integer_value(json_array_get(row, 4)), 2);
+	cr_assert(json_is_null(json_array_get(row, 7)), "waits are not measured");
 	cr_assert_null(json_object_get(root, "nodes"));
+}
+
+/* The i-th function's or thread's waiting for this reason, which is the last element of its row */
+static json_int_t waited(const json_t *root, const char *list, size_t i, int reason)
+{
+	const json_t *row = json_array_get(json_object_get(root, list), i);
+	const json_t *waits = json_array_get(row, json_array_size(row) - 1);
+
+	cr_assert_eq(json_array_size(waits), COLUMN_WAITS_END - COLUMN_WAITS_FIRST);
+	return json_integer_value(json_array_get(waits, (size_t)(reason - COLUMN_WAITS_FIRST)));
+}
+
+/* Nodes: root, main, g (thread 42), root, f (thread 43). A root waits outside Python. */
+Test(rows, waits)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build();
+	struct format_opts o = {0};
+	_cleanup_free_ char *text = NULL;
+	json_t *root, *names;
+
+	assert_ok(snapshot_reserve_columns(s, COLUMN_BIT(COLUMN_gil) | COLUMN_BIT(COLUMN_io),
+					   s->nnodes));
+	s->measured = COLUMN_WAITS;
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		s->columns[COLUMN_gil][i] = 10 + i;
+		s->columns[COLUMN_io][i] = s->nodes[i].thread == 1 ? 7 : 0;
+	}
+	text = report_new("rows", s, &o, NULL);
+	root = json_loads(text, 0, NULL);
+	cr_assert(root, "%s", text);
+	names = json_object_get(root, "wait_columns");
+	cr_assert_str_eq(json_string_value(json_array_get(names, 0)), "gil");
+	cr_assert_str_eq(json_string_value(json_array_get(names, 3)), "io");
+	cr_assert_eq(waited(root, "functions", 0, COLUMN_gil), 11);
+	cr_assert_eq(waited(root, "functions", 1, COLUMN_gil), 12);
+	cr_assert_eq(waited(root, "functions", 0, COLUMN_lock), 0);
+	cr_assert_eq(waited(root, "threads", 0, COLUMN_gil), 33);
+	cr_assert_eq(waited(root, "threads", 0, COLUMN_io), 0);
+	cr_assert_eq(waited(root, "threads", 1, COLUMN_gil), 27);
+	cr_assert_eq(waited(root, "threads", 1, COLUMN_io), 14);
+	json_decref(root);
 }
