@@ -29,6 +29,8 @@ static enum value value_of(const struct opt *o)
 	default:
 		break;
 	}
+	if (o->choices)
+		return VALUE_CHOICE;
 	if (strcmp(o->arg, "FORMAT") == 0)
 		return VALUE_FORMAT;
 	return strcmp(o->arg, "FILE") == 0 || strcmp(o->arg, "PATH") == 0 ? VALUE_FILE : VALUE_ANY;
@@ -48,7 +50,7 @@ static void put_words(const struct opt *o, FILE *out)
 {
 	const char *blank = "";
 
-	if (o->type == OPT_CHOICE) {
+	if (o->choices) {
 		for (const char *const *c = o->choices; *c; c++)
 			if (**c) {
 				fprintf(out, "%s%s", blank, *c);

@@ -53,10 +53,12 @@ struct opt {
 	size_t offset;	 /* in the struct of its group */
 	const char *arg; /* the value's name in the help text */
 	const char *help;
-	uint64_t min, max;	    /* of numbers and sizes; max 0: no limit */
-	const char *const *choices; /* OPT_CHOICE: ends with NULL; "" is skipped */
-	const char *initial;	    /* default value as text; NULL: 0, false or none */
-	const char *key;	    /* key in the control API's requests; NULL: not available
+	uint64_t min, max; /* of numbers and sizes; max 0: no limit */
+	/* OPT_CHOICE: the values; OPT_STRING: some of them, for completion (may be NULL). Ends with
+	 * NULL; "" is skipped. */
+	const char *const *choices;
+	const char *initial; /* default value as text; NULL: 0, false or none */
+	const char *key;     /* key in the control API's requests; NULL: not available
 				     * there */
 	/* The request value that removes the daemon's own setting; NULL: cannot be removed. On a
 	 * command line, leaving the option out does the same. */
