@@ -5,14 +5,21 @@
 
 #include "client.h"
 #include "top_model.h"
+#include "top_record.h"
 
 /* A model and its data source. All zero: nothing to free. */
 struct top {
 	struct client *client; /* owned */
 	struct top_model *model;
 	json_t *status; /* the latest response, or NULL */
-	pid_t pid;	/* 0: all */
+	pid_t pid, tid; /* whose functions and threads are shown; 0: all */
+	bool selected;	/* by the user, in the live view; then `asked` is the pid before */
+	pid_t asked;
 	uint64_t interval_ns;
+	const char *output; /* file for recordings; NULL: a new one for each */
+	struct top_recording recording;
+	bool waits;  /* reasons for waiting in place of times: top_set_waits() */
+	bool colour; /* the terminal has colours, and the user wants them */
 };
 
 void top_deinit(struct top *t);
@@ -23,8 +30,15 @@ int top_fetch(struct top *t, struct diag *diag);
 /* Clear the daemon's data. */
 int top_clear(struct top *t, struct diag *diag);
 
+/* Show only functions and threads of the selected thread or process; show those of all again. */
+int top_select(struct top *t, struct diag *diag);
+void top_select_all(struct top *t);
+
 /* Show the callers of the selected function; return from that view. */
 int top_show_callers(struct top *t, struct diag *diag);
 void top_leave_callers(struct top *t);
+
+/* Show reasons for waiting in place of times, and sort by them unless another order is set. */
+void top_set_waits(struct top *t, bool waits);
 
 #endif

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * top's screen: drawing and keys, with ncurses. The model provides the text; put_line() is the only
- * function that draws, and cleans it. If the daemon is gone, the screen keeps the latest figures
- * and retries.
+ * top's screen, with ncurses: the model and its lines provide the text, and put_line() is the only
+ * function that writes it, and cleans it. If the daemon is gone, the screen keeps the latest
+ * figures and retries.
+ *
+ * Colours only mark what letters say, too. Text is in the terminal's own colours, so that it suits
+ * dark and light ones.
  */
 #include "top_screen.h"
 
@@ -14,23 +17,18 @@
 #include "base/clock.h"
 #include "base/terminal.h"
 #include "format/screen.h"
+#include "render.h"
+#include "top_keys.h"
+#include "top_lines.h"
 
 #define HEAD_LINES 3
-#define ESCAPE	   27
-#define CTRL_L	   '\f'
-#define KEYS                                                                                       \
-	"q quit  / filter  <> sort  r reverse  t threads  w clock  p pause  z zero  Enter callers"
-
-#define CALLERS_KEYS "q quit  <> sort  r reverse  w clock  p pause  z zero  Enter back"
+#define PAIR_ALARM (TOP_WAITS + 1)
 
 struct screen {
-	struct top *top;
-	bool paused, leaving, ascii;
-	char message[512]; /* error message or "" */
-	char input[128];   /* the filter being typed */
-	bool typing, confirming;
-	uint64_t next_ns;
+	struct top_ui ui;
+	bool ascii, colour;
 	size_t first; /* index of the topmost row shown */
+	int y;	      /* the line to write next */
 };
 
 static size_t columns(void)
@@ -38,10 +36,51 @@ static size_t columns(void)
 	return COLS > 1 ? (size_t)COLS - 1 : 1;
 }
 
-/* ---- drawing ---- */
+/* ---- colours ---- */
+
+/*
+ * Text and background of reason i, pair 1 + i; -1: no colour. Both are given, as a letter in the
+ * terminal's own colour is illegible on some of these in dark or in light terminals.
+ */
+static const short wait_colours[TOP_WAITS][2] = {
+	{COLOR_WHITE, COLOR_RED},
+	{COLOR_WHITE, COLOR_MAGENTA},
+	{COLOR_BLACK, COLOR_YELLOW},
+	{COLOR_BLACK, COLOR_CYAN},
+	{-1, -1},
+	{COLOR_WHITE, COLOR_BLUE},
+	{COLOR_BLACK, COLOR_GREEN},
+	{-1, -1},
+};
+
+static bool start_colours(const struct top *t)
+{
+	if (!t->colour || !has_colors() || start_color() == ERR || use_default_colors() == ERR)
+		return false;
+	for (short i = 0; i < TOP_WAITS; i++)
+		init_pair((short)(i + 1), wait_colours[i][0], wait_colours[i][1]);
+	init_pair(PAIR_ALARM, COLOR_RED, -1);
+	return true;
+}
+
+/* Letters for reasons are blocks of their colour, or bold. */
+static void colour_letter(const struct screen *s, int y, size_t x, char letter)
+{
+	const char *at = strchr(top_wait_letters, letter);
+	size_t reason = at ? (size_t)(at - top_wait_letters) : TOP_WAITS;
+
+	if (reason >= TOP_WAITS || y >= LINES || x + 1 >= (size_t)COLS)
+		return;
+	if (s->colour && wait_colours[reason][0] >= 0)
+		mvchgat(y, (int)x, 1, A_NORMAL, (short)(reason + 1), NULL);
+	else
+		mvchgat(y, (int)x, 1, A_BOLD, 0, NULL);
+}
+
+/* ---- lines ---- */
 
 /* If the terminal's character set is not UTF-8, show only ASCII. */
-static void put_line(const struct screen *s, int y, int attributes, char *text)
+static void put_line(const struct screen *s, int y, attr_t attributes, char *text)
 {
 	if (y >= LINES)
 		return;
@@ -51,7 +90,7 @@ static void put_line(const struct screen *s, int y, int attributes, char *text)
 			*p = '?';
 	attron(attributes);
 	mvaddstr(y, 0, text);
-	if (attributes & (int)A_REVERSE)
+	if (attributes & A_REVERSE)
 		for (int x = getcurx(stdscr); x < COLS - 1; x++)
 			addch(' ');
 	attroff(attributes);
@@ -71,14 +110,14 @@ static FILE *line_begin(struct line *l)
 	return l->out;
 }
 
-static void line_end(struct line *l, const struct screen *s, int y, int attributes)
+static void line_end(struct line *l, const struct screen *s, int y, attr_t attributes)
 {
 	if (l->out && fclose(l->out) == 0)
 		put_line(s, y, attributes, l->text);
 	free(l->text);
 }
 
-static void fit(const struct screen *s, int y, int attributes, const char *text)
+static void fit(const struct screen *s, int y, attr_t attributes, const char *text)
 {
 	struct line l;
 
@@ -87,36 +126,147 @@ static void fit(const struct screen *s, int y, int attributes, const char *text)
 	line_end(&l, s, y, attributes);
 }
 
-static void draw_head(const struct screen *s)
+static void parts(const struct screen *s, int y, attr_t attributes, const char *const *parts,
+		  const char *separator)
 {
-	const struct top_model *m = s->top->model;
-	const char *callers = top_model_callers(m), *filter = callers ? "" : top_model_filter(m);
-	char text[512];
 	struct line l;
 
 	if (line_begin(&l))
-		top_print_status(s->top->status, columns(), l.out);
-	line_end(&l, s, 0, A_NORMAL);
-	snprintf(text, sizeof(text), "%s%.300s%s%s | by %s%s%s%s%s", callers ? "callers of " : "",
-		 callers ? callers : "", callers ? " | " : "",
-		 top_model_clock(m) == SNAPSHOT_WALL ? "wall clock" : "cpu clock",
-		 top_sort_names[top_model_sort(m)], top_model_reversed(m) ? ", reversed" : "",
-		 *filter ? " | filter " : "", filter, s->paused ? " | PAUSED" : "");
-	fit(s, 1, A_NORMAL, text);
-	if (line_begin(&l))
-		top_print_heading(m, columns(), l.out);
-	line_end(&l, s, 2, A_REVERSE | A_BOLD);
+		top_print_parts(parts, separator, columns(), l.out);
+	line_end(&l, s, y, attributes);
 }
 
-static int body_lines(void)
+/* ---- the first lines ---- */
+
+/* Of whom: "callers of FUNCTION", "thread 42/43", "process 42" or "" */
+static void subject(const struct top *t, char *out, size_t size)
 {
-	return LINES > HEAD_LINES + 1 ? LINES - HEAD_LINES - 1 : 0;
+	const char *callers = top_model_callers(t->model);
+
+	out[0] = '\0';
+	if (callers)
+		snprintf(out, size, "callers of %.300s", callers);
+	else if (t->selected && t->tid)
+		snprintf(out, size, "thread %d/%d", t->pid, t->tid);
+	else if (t->selected)
+		snprintf(out, size, "process %d", t->pid);
+}
+
+/* "% of one CPU"; percentages of wall time are of elapsed time. */
+static void unit(const struct top_model *m, char *out, size_t size)
+{
+	if (top_model_cpus(m) > 1)
+		snprintf(out, size, "%% of %u CPUs", top_model_cpus(m));
+	else
+		snprintf(out, size, "%% of one CPU");
+}
+
+static void draw_settings(const struct screen *s)
+{
+	const struct top *t = s->ui.top;
+	const struct top_model *m = t->model;
+	char whom[400], percent[32] = "", order[96], filter[160] = "";
+	bool wall = top_model_clock(m) == SNAPSHOT_WALL;
+	const char *text = top_model_callers(m) ? "" : top_model_filter(m);
+
+	subject(t, whom, sizeof(whom));
+	if (!t->waits && (!wall || top_model_view(m) != TOP_FUNCTIONS))
+		unit(m, percent, sizeof(percent));
+	snprintf(order, sizeof(order), "by %s%s", top_order_text(top_model_order(m)),
+		 top_model_reversed(m) ? ", reversed" : "");
+	if (*text)
+		snprintf(filter, sizeof(filter), "filter %.128s", text);
+	parts(s, 1, A_NORMAL,
+	      (const char *const[]){s->ui.paused ? "PAUSED" : "", whom,
+				    t->waits ? "waiting, % of time"
+				    : wall   ? "wall clock"
+					     : "cpu clock",
+				    order, filter, percent, NULL},
+	      " | ");
+}
+
+static void draw_heading(const struct screen *s, int y)
+{
+	const struct top *t = s->ui.top;
+	struct line l;
+
+	if (line_begin(&l)) {
+		if (t->waits)
+			top_print_waits_heading(t->model, columns(), l.out);
+		else
+			top_print_heading(t->model, columns(), l.out);
+	}
+	line_end(&l, s, y, A_REVERSE | A_BOLD);
+}
+
+/* The letters are the only capitals. */
+static void draw_legend(const struct screen *s, int y)
+{
+	struct line l;
+
+	if (line_begin(&l))
+		top_print_legend(columns(), l.out);
+	if (l.out && fclose(l.out) == 0) {
+		put_line(s, y, A_NORMAL, l.text);
+		for (size_t x = 0; l.text[x]; x++)
+			colour_letter(s, y, x, l.text[x]);
+	}
+	free(l.text);
+}
+
+static void draw_head(struct screen *s)
+{
+	struct line l;
+
+	if (line_begin(&l))
+		top_print_status(s->ui.top->status, columns(), l.out);
+	line_end(&l, s, 0, A_NORMAL);
+	draw_settings(s);
+	s->y = 2;
+	if (s->ui.top->waits)
+		draw_legend(s, s->y++);
+	draw_heading(s, s->y++);
+}
+
+/* ---- rows ---- */
+
+static void draw_bar(const struct screen *s, const struct top_row *r, double full)
+{
+	struct top_bar_place place = top_bar_place(columns());
+	char bar[TOP_BAR_MAX + 1];
+	size_t n = top_bar(r, full, place.width, bar);
+
+	for (size_t i = 0; i < n; i++)
+		colour_letter(s, s->y, place.column + i, bar[i]);
+}
+
+static void draw_row(const struct screen *s, const struct top_row *r, double full,
+		     attr_t attributes)
+{
+	struct line l;
+
+	if (line_begin(&l)) {
+		if (s->ui.top->waits)
+			top_print_waits_row(r, full, columns(), l.out);
+		else
+			top_print_row(r, columns(), l.out);
+	}
+	line_end(&l, s, s->y, attributes);
+	if (s->ui.top->waits)
+		draw_bar(s, r, full);
+}
+
+/* In the last interval, as far as figures show it */
+static bool is_active(const struct top *t, const struct top_row *r)
+{
+	return t->waits ? r->waiting >= .05 : r->rate > 0;
 }
 
 static void draw_rows(struct screen *s)
 {
-	size_t n, selected = top_model_selected(s->top->model), room = (size_t)body_lines();
-	const struct top_row *rows = top_model_rows(s->top->model, &n);
+	size_t n, selected = top_model_selected(s->ui.top->model), room = s->ui.page;
+	const struct top_row *rows = top_model_rows(s->ui.top->model, &n);
+	double full = top_bar_full(s->ui.top->model);
 
 	if (selected < s->first)
 		s->first = selected;
@@ -124,209 +274,117 @@ static void draw_rows(struct screen *s)
 		s->first = selected - room + 1;
 	if (s->first >= n)
 		s->first = 0;
-	for (size_t i = 0; i < room && s->first + i < n; i++) {
-		const struct top_row *r = &rows[s->first + i];
-		struct line l;
+	for (size_t i = s->first; i < n && i < s->first + room; i++, s->y++)
+		draw_row(s, &rows[i], full,
+			 i == selected			  ? A_REVERSE
+			 : is_active(s->ui.top, &rows[i]) ? A_NORMAL
+							  : A_DIM);
+}
 
-		if (line_begin(&l))
-			top_print_row(r, columns(), l.out);
-		line_end(&l, s, HEAD_LINES + (int)i,
-			 s->first + i == selected ? A_REVERSE
-			 : r->rate > 0		  ? A_NORMAL
-						  : A_DIM);
+static void draw_help(struct screen *s)
+{
+	size_t n = 0, room = LINES > 2 ? (size_t)LINES - 2 : 0;
+
+	while (top_help[n].keys)
+		n++;
+	if (s->ui.help_first + room > n)
+		s->ui.help_first = n > room ? n - room : 0;
+	fit(s, 0, A_REVERSE | A_BOLD, "Keys of pyprofctl top");
+	for (size_t i = 0; i < room && s->ui.help_first + i < n; i++) {
+		const struct top_help *h = &top_help[s->ui.help_first + i];
+		char text[128];
+
+		snprintf(text, sizeof(text), " %-12s %s", h->keys, h->text);
+		fit(s, (int)i + 1, A_NORMAL, text);
+		mvchgat((int)i + 1, 1, (int)strlen(h->keys), A_BOLD, 0, NULL);
 	}
+	fit(s, LINES - 1, A_DIM, "arrows scroll, any other key returns");
+}
+
+/* ---- the last line ---- */
+
+static void draw_keys(const struct screen *s)
+{
+	const struct top *t = s->ui.top;
+	bool inside = top_model_callers(t->model) || t->selected;
+	const char *const keys[] = {"q quit",	 "? help",   inside ? "Esc back" : "",
+				    "< > sort",	 "/ filter", "t threads",
+				    "b waits",	 "r record", "P processes",
+				    "w clock",	 "f paths",  "% CPUs",
+				    "R reverse", "p pause",  "z reset",
+				    NULL};
+
+	parts(s, LINES - 1, A_DIM, keys, "  ");
+}
+
+/* The file is shown all the time: a recording costs memory, and is of use only if it is found. */
+static void draw_recording(const struct screen *s)
+{
+	const struct top_recording *r = &s->ui.top->recording;
+	char passed[32], text[sizeof(r->path) + 64];
+
+	render_duration(clock_monotonic_ns() - r->start_ns, passed, sizeof(passed));
+	snprintf(text, sizeof(text), "REC %s to %s | r stop", passed, r->path);
+	fit(s, LINES - 1, A_BOLD | (s->colour ? (attr_t)COLOR_PAIR(PAIR_ALARM) : 0), text);
 }
 
 static void draw_foot(const struct screen *s)
 {
+	const struct top_ui *ui = &s->ui;
 	char text[192];
 
-	if (s->typing) {
-		snprintf(text, sizeof(text), "filter: %s_", s->input);
-		fit(s, LINES - 1, A_BOLD, text);
-	} else if (s->confirming) {
+	if (ui->prompt == TOP_PROMPT_CLEAR) {
 		fit(s, LINES - 1, A_BOLD, "reset the daemon's data? y/n");
+	} else if (ui->prompt != TOP_PROMPT_NONE) {
+		snprintf(text, sizeof(text), "%s: %s_",
+			 ui->prompt == TOP_PROMPT_FILTER ? "filter" : "sort keys", ui->input);
+		fit(s, LINES - 1, A_BOLD, text);
+	} else if (ui->notice[0] || ui->error[0]) {
+		fit(s, LINES - 1, A_BOLD, ui->notice[0] ? ui->notice : ui->error);
+	} else if (ui->top->recording.path[0]) {
+		draw_recording(s);
 	} else {
-		fit(s, LINES - 1, s->message[0] ? A_BOLD : A_DIM,
-		    s->message[0]		       ? s->message
-		    : top_model_callers(s->top->model) ? CALLERS_KEYS
-						       : KEYS);
+		draw_keys(s);
 	}
 }
 
 static void draw(struct screen *s)
 {
+	int head = HEAD_LINES + s->ui.top->waits;
+
+	s->ui.page = LINES > head + 1 ? (size_t)(LINES - head - 1) : 0;
 	erase();
-	draw_head(s);
-	draw_rows(s);
-	draw_foot(s);
+	if (s->ui.help) {
+		draw_help(s);
+	} else {
+		draw_head(s);
+		draw_rows(s);
+		draw_foot(s);
+	}
 	refresh();
-}
-
-/* ---- keys ---- */
-
-static void show_error(struct screen *s, const struct diag *diag)
-{
-	snprintf(s->message, sizeof(s->message), "%s", diag->msg);
-}
-
-static void on_typed(struct screen *s, int key)
-{
-	size_t n = strlen(s->input);
-	struct diag diag = {0};
-
-	if (key == ESCAPE) {
-		s->typing = false;
-	} else if (key == '\n' || key == KEY_ENTER) {
-		s->typing = false;
-		s->message[0] = '\0';
-		if (top_model_set_filter(s->top->model, s->input, &diag) < 0)
-			show_error(s, &diag);
-	} else if (key == KEY_BACKSPACE || key == 127 || key == '\b') {
-		if (n)
-			s->input[n - 1] = '\0';
-	} else if (key >= ' ' && key < 256 && n + 1 < sizeof(s->input)) {
-		s->input[n] = (char)key;
-		s->input[n + 1] = '\0';
-	}
-}
-
-static void on_confirm(struct screen *s, int key)
-{
-	struct diag diag = {0};
-
-	s->confirming = false;
-	if (key == 'y' && top_clear(s->top, &diag) < 0)
-		show_error(s, &diag);
-	s->next_ns = 0;
-}
-
-static void show_callers(struct screen *s)
-{
-	struct diag diag = {0};
-
-	int r = top_show_callers(s->top, &diag);
-
-	if (r == 0)
-		r = top_fetch(s->top, &diag);
-	if (r < 0)
-		show_error(s, &diag);
-}
-
-static void on_move(struct screen *s, int key)
-{
-	long page = body_lines() > 1 ? body_lines() - 1 : 1;
-	size_t n;
-
-	top_model_rows(s->top->model, &n);
-	top_model_move(s->top->model, key == KEY_UP || key == 'k'     ? -1
-				      : key == KEY_DOWN || key == 'j' ? 1
-				      : key == KEY_PPAGE	      ? -page
-				      : key == KEY_NPAGE	      ? page
-				      : key == KEY_HOME		      ? -(long)n
-								      : (long)n);
-}
-
-static void on_sort(struct screen *s, int step)
-{
-	struct top_model *m = s->top->model;
-	int sort = ((int)top_model_sort(m) + step + TOP_SORTS) % TOP_SORTS;
-
-	top_model_set_sort(m, (enum top_sort)sort, top_model_reversed(m));
-}
-
-static void on_key(struct screen *s, int key)
-{
-	struct top_model *m = s->top->model;
-
-	switch (key) {
-	case 'q':
-		s->leaving = true;
-		break;
-	case CTRL_L:
-		clearok(curscr, true);
-		break;
-	case '/':
-		s->typing = true;
-		snprintf(s->input, sizeof(s->input), "%s", top_model_filter(m));
-		break;
-	case '<':
-	case '>':
-		on_sort(s, key == '<' ? -1 : 1);
-		break;
-	case 'r':
-		top_model_set_sort(m, top_model_sort(m), !top_model_reversed(m));
-		break;
-	case 't':
-		top_model_set_view(m,
-				   top_model_view(m) == TOP_THREADS ? TOP_FUNCTIONS : TOP_THREADS);
-		break;
-	case 'w':
-		top_model_set_clock(m, top_model_clock(m) == SNAPSHOT_CPU ? SNAPSHOT_WALL
-									  : SNAPSHOT_CPU);
-		break;
-	case 'p':
-	case ' ':
-		s->paused = !s->paused;
-		break;
-	case 'z':
-		s->confirming = true;
-		break;
-	case '\n':
-	case KEY_ENTER:
-		show_callers(s);
-		break;
-	case KEY_UP:
-	case KEY_DOWN:
-	case KEY_PPAGE:
-	case KEY_NPAGE:
-	case KEY_HOME:
-	case KEY_END:
-	case 'j':
-	case 'k':
-		on_move(s, key);
-		break;
-	default:
-		break;
-	}
-}
-
-static void handle(struct screen *s, int key)
-{
-	if (key == ERR || key == KEY_RESIZE)
-		return;
-	if (s->typing)
-		on_typed(s, key);
-	else if (s->confirming)
-		on_confirm(s, key);
-	else if (top_model_callers(s->top->model) &&
-		 (key == '\n' || key == KEY_ENTER || key == ESCAPE || key == 't' || key == '/'))
-		top_leave_callers(s->top);
-	else
-		on_key(s, key);
 }
 
 /* ---- the loop ---- */
 
-static void fetch_when_due(struct screen *s)
+static void fetch_when_due(struct top_ui *ui)
 {
 	struct diag diag = {0};
 
-	if (s->paused || clock_monotonic_ns() < s->next_ns)
+	if (ui->paused || clock_monotonic_ns() < ui->next_ns)
 		return;
-	s->message[0] = '\0';
-	if (top_fetch(s->top, &diag) < 0)
-		show_error(s, &diag);
-	s->next_ns = clock_monotonic_ns() + s->top->interval_ns;
+	ui->error[0] = '\0';
+	if (top_fetch(ui->top, &diag) < 0)
+		snprintf(ui->error, sizeof(ui->error), "%s", diag.msg);
+	ui->next_ns = clock_monotonic_ns() + ui->top->interval_ns;
 }
 
-static int wait_ms(const struct screen *s)
+static int wait_ms(const struct top_ui *ui)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (s->paused)
+	if (ui->paused)
 		return 1000;
-	return now < s->next_ns ? (int)((s->next_ns - now) / 1000000) + 1 : 0;
+	return now < ui->next_ns ? (int)((ui->next_ns - now) / 1000000) + 1 : 0;
 }
 
 static bool locale_is_ascii(void)
@@ -334,9 +392,28 @@ static bool locale_is_ascii(void)
 	return !setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1;
 }
 
+static void loop(struct screen *s)
+{
+	while (!s->ui.leaving) {
+		int key;
+
+		if (s->ui.redraw)
+			clearok(curscr, true);
+		s->ui.redraw = false;
+		draw(s);
+		timeout(wait_ms(&s->ui));
+		key = getch();
+		if (key != ERR && key != KEY_RESIZE)
+			top_key(&s->ui, key);
+		fetch_when_due(&s->ui);
+	}
+	s->ui.notice[0] = '\0';
+	top_end_recording(&s->ui);
+}
+
 int top_screen_run(struct top *t, struct diag *diag)
 {
-	struct screen s = {.top = t, .next_ns = clock_monotonic_ns() + t->interval_ns};
+	struct screen s = {.ui = {.top = t, .next_ns = clock_monotonic_ns() + t->interval_ns}};
 	SCREEN *terminal;
 
 	s.ascii = locale_is_ascii();
@@ -345,18 +422,16 @@ int top_screen_run(struct top *t, struct diag *diag)
 		return diag_set(diag, -ENOTTY, PYP_EXIT_FAILURE,
 				"set TERM, or use `pyprofctl watch`",
 				"this terminal cannot show a full screen");
+	s.colour = start_colours(t);
 	cbreak();
 	noecho();
 	keypad(stdscr, true);
 	set_escdelay(50);
 	curs_set(0);
-	while (!s.leaving) {
-		draw(&s);
-		timeout(wait_ms(&s));
-		handle(&s, getch());
-		fetch_when_due(&s);
-	}
+	loop(&s);
 	endwin();
 	delscreen(terminal);
+	if (s.ui.notice[0])
+		fprintf(stderr, "pyprofctl: %s\n", s.ui.notice);
 	return 0;
 }

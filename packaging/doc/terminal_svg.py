@@ -1,59 +1,90 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Draw a terminal's screen, as `tmux capture-pane -p -e` prints it, as SVG: text, bold, dim, reverse."""
+"""Draw a terminal's screen, as `tmux capture-pane -p -e` prints it, as SVG.
+
+    python terminal_svg.py [dark|light] <SCREEN >SVG
+
+Knows bold, dim, reverse and the eight colours, as a dark or a light terminal (xterm's colours) has
+them.
+"""
 
 import html
 import re
 import sys
 
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 7.8, 17, 10
-INK, PAPER, FADED = "#d8dee9", "#1e222a", "#8a93a3"
+# Text, background, dim text
+THEMES = {"dark": ("#d8dee9", "#1e222a", "#8a93a3"), "light": ("#24292f", "#ffffff", "#8a9199")}
+COLOURS = ("#000000", "#cd0000", "#00cd00", "#cdcd00", "#0000ee", "#cd00cd", "#00cdcd", "#e5e5e5")
 SGR = re.compile("\x1b\\[([0-9;]*)m")
+SHIFTS = re.compile("[\x0e\x0f]")  # tmux prints those of the alternate character set
 
 
-def runs(line, attributes):
-    """Split a line into (column, text, attributes); attributes is a set, changed in place."""
+class Style:
+    """Attributes of the text that follows; colours are indices into COLOURS, or None."""
+
+    def __init__(self):
+        self.bold = self.dim = self.reverse = False
+        self.ink = self.paper = None
+
+    def apply(self, code):
+        if code == 0:
+            self.__init__()
+        elif code in (1, 2, 7):
+            setattr(self, {1: "bold", 2: "dim", 7: "reverse"}[code], True)
+        elif 30 <= code <= 37 or code == 39:
+            self.ink = code - 30 if code < 38 else None
+        elif 40 <= code <= 47 or code == 49:
+            self.paper = code - 40 if code < 48 else None
+
+    def colours(self, theme):
+        """Return the colours of the text and of what is behind it; None: the terminal's."""
+        text, background, dim = THEMES[theme]
+        ink = COLOURS[self.ink] if self.ink is not None else dim if self.dim else text
+        paper = COLOURS[self.paper] if self.paper is not None else None
+        return (paper or background, ink) if self.reverse else (ink, paper)
+
+
+def runs(line, style, theme):
+    """Split a line into (column, text, bold, colours); style changes with it."""
     column = at = 0
     for match in [*SGR.finditer(line), None]:
         text = line[at:match.start() if match else len(line)]
         if text:
-            yield column, text, frozenset(attributes)
+            yield column, text, style.bold, style.colours(theme)
         column += len(text)
         if match:
             at = match.end()
             for code in match.group(1).split(";"):
-                if code in ("", "0"):
-                    attributes.clear()
-                elif code in ("1", "2", "7"):
-                    attributes.add(code)
+                style.apply(int(code or 0))
 
 
-def draw(column, row, text, attributes):
+def draw(row, column, text, bold, colours):
     x = MARGIN + column * CELL_WIDTH
     y = MARGIN + row * CELL_HEIGHT
     width = len(text) * CELL_WIDTH
-    ink = PAPER if "7" in attributes else FADED if "2" in attributes else INK
-    if "7" in attributes:
+    ink, paper = colours
+    if paper:
         yield '<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>' % (
-            x, y, width, CELL_HEIGHT, INK)
+            x, y, width, CELL_HEIGHT, paper)
     if text.strip():
         yield '<text x="%.1f" y="%d" textLength="%.1f" fill="%s"%s xml:space="preserve">%s</text>' % (
-            x, y + 13, width, ink, ' font-weight="bold"' if "1" in attributes else "",
-            html.escape(text))
+            x, y + 13, width, ink, ' font-weight="bold"' if bold else "", html.escape(text))
 
 
 def main():
-    lines = sys.stdin.read().rstrip("\n").split("\n")
+    theme = sys.argv[1] if len(sys.argv) > 1 else "dark"
+    lines = SHIFTS.sub("", sys.stdin.read()).rstrip("\n").split("\n")
     columns = max(len(SGR.sub("", line)) for line in lines)
     width = columns * CELL_WIDTH + 2 * MARGIN
     height = len(lines) * CELL_HEIGHT + 2 * MARGIN
-    attributes = set()
+    style = Style()
     print('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" '
           'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="13">' % (
               width, height, width, height))
-    print('<rect width="100%%" height="100%%" rx="6" fill="%s"/>' % PAPER)
+    print('<rect width="100%%" height="100%%" rx="6" fill="%s"/>' % THEMES[theme][1])
     for row, line in enumerate(lines):
-        for run in runs(line, attributes):
-            print("\n".join(draw(run[0], row, *run[1:])))
+        for run in runs(line, style, theme):
+            print("\n".join(draw(row, *run)))
     print("</svg>")
 
 

@@ -44,21 +44,38 @@ static void teardown(void)
 
 TestSuite(top, .init = setup, .fini = teardown, .timeout = 120);
 
-static void start_top(const char *interval)
+struct size {
+	unsigned short columns, lines;
+};
+
+static const struct size usual = {80, 24};
+
+/* In the daemon's directory, so that recordings are made there. options end with NULL. */
+static void start_sized(struct size size, const char *const *options)
 {
-	struct winsize ws = {.ws_row = 24, .ws_col = 80};
+	struct winsize ws = {.ws_row = size.lines, .ws_col = size.columns};
+	const char *args[16] = {"pyprofctl", "--socket", d.sock, "top"};
 	char program[4096];
 
 	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
+	for (size_t i = 0; options[i]; i++)
+		args[4 + i] = options[i];
 	top = forkpty(&tty, NULL, NULL, &ws);
 	cr_assert(top >= 0);
 	if (top == 0) {
 		setenv("TERM", "xterm", 1);
 		setenv("LC_ALL", "C.UTF-8", 1);
-		execl(program, program, "--socket", d.sock, "top", "-i", interval, (char *)NULL);
+		if (chdir(d.dir) < 0)
+			_exit(126);
+		execv(program, (char *const *)args);
 		_exit(127);
 	}
 	nseen = 0;
+}
+
+static void start_top(const char *interval)
+{
+	start_sized(usual, (const char *const[]){"-i", interval, NULL});
 }
 
 static double now(void)
@@ -105,6 +122,12 @@ static void expect_pressing(const char *text, const char *keys)
 static void expect(const char *text)
 {
 	expect_pressing(text, "");
+}
+
+/* Of a changed line, ncurses writes only the changed letters, unless the screen is redrawn. */
+static void expect_redrawn(const char *text)
+{
+	expect_pressing(text, "\f");
 }
 
 static void leave(void)
@@ -155,6 +178,159 @@ Test(top, keys)
 	leave();
 }
 
+/* Everything that can be shown fits on small, usual and large screens. */
+static void check_size(struct size size)
+{
+	char cpus[64];
+
+	snprintf(cpus, sizeof(cpus), "%% of %ld CPUs", sysconf(_SC_NPROCESSORS_ONLN));
+	start_sized(size, (const char *const[]){"-i", "0.2", NULL});
+	expect("SELF%");
+	expect("(empty)");
+	expect("? help");
+	press("?");
+	expect("Keys of pyprofctl top");
+	expect("quit");
+	expect("any other key returns");
+	press("x");
+	expect("FUNCTION");
+	press("f");
+	expect_redrawn(size.columns > 100 ? "/busy_empty.py:" : "(empty)");
+	press("fP");
+	expect_redrawn("PID COMMAND");
+	expect(" python");
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1) {
+		press("%");
+		expect_redrawn(cpus);
+	}
+	press("b");
+	expect_redrawn("L");
+	expect("lock");
+	expect("REASONS");
+	press("bt");
+	expect_redrawn("PID/TID THREAD");
+	press("\n");
+	snprintf(cpus, sizeof(cpus), "thread %s/", pid);
+	expect_redrawn(cpus);
+	expect("(empty)");
+	press("\033");
+	expect_redrawn("cpu clock | by self");
+	press("stottime,name\n");
+	expect_redrawn("by tottime,name");
+	press("sno\n");
+	expect("unknown or ambiguous sort key 'no'");
+	leave();
+}
+
+Test(top, small_screen)
+{
+	check_size((struct size){60, 20});
+}
+
+Test(top, usual_screen)
+{
+	check_size(usual);
+}
+
+Test(top, large_screen)
+{
+	check_size((struct size){200, 60});
+}
+
+/* Letters have the terminal's colours; NO_COLOR disables them. */
+Test(top, colours)
+{
+	start_sized(usual, (const char *const[]){"--waits", NULL});
+	expect("\033[41m"); /* the letter for the GIL is on red */
+	expect("REASONS");
+	leave();
+	setenv("NO_COLOR", "1", 1);
+	start_sized(usual, (const char *const[]){"--waits", NULL});
+	expect("lock");
+	expect("REASONS");
+	expect("q quit");
+	for (size_t i = 0; i + 3 < nseen; i++)
+		cr_assert(strncmp(seen + i, "\033[3", 3) && strncmp(seen + i, "\033[4", 3), "%s",
+			  seen + i);
+	leave();
+	unsetenv("NO_COLOR");
+}
+
+/* A recording has only what happens between its start and its end. */
+Test(top, record)
+{
+	char path[256], *text;
+	json_t *root, *target;
+	size_t n;
+
+	pyprofd_file(&d, "part.json", path, sizeof(path));
+	start_sized(usual, (const char *const[]){"-i", "0.2", "-o", "part.json", NULL});
+	expect("(empty)");
+	press("r");
+	expect("REC ");
+	expect("to part.json");
+	expect_redrawn("REC 1.");
+	press("r");
+	expect_redrawn("recorded ");
+	expect("s to part.json");
+	leave();
+	text = file_text(path, &n);
+	cr_assert(text, "no file");
+	root = json_loads(text, 0, NULL);
+	target = json_array_get(json_object_get(root, "targets"), 0);
+	cr_assert(target && json_is_true(json_object_get(target, "since")), "%.2000s", text);
+	cr_assert(strstr(text, "\"empty\""), "%.2000s", text);
+	json_decref(root);
+	free(text);
+	cr_assert_eq(unlink(path), 0);
+}
+
+/* Without a name the file is new; leaving ends a recording, and says where it is. */
+Test(top, record_until_quit)
+{
+	char path[256], name[64], *text;
+	const char *at, *end;
+	size_t n;
+
+	start_top("0.2");
+	expect("(empty)");
+	press("r");
+	expect_redrawn("REC ");
+	expect(" to ");
+	press("q");
+	expect("recorded ");
+	expect(" to ");
+	while (!memchr(seen, '\n', nseen))
+		nseen += (size_t)read(tty, seen + nseen, sizeof(seen) - 1 - nseen);
+	at = seen;
+	end = strstr(at, ".html");
+	cr_assert(end && end - at < 40, "%s", at);
+	snprintf(name, sizeof(name), "%.*s.html", (int)(end - at), at);
+	pyprofd_file(&d, name, path, sizeof(path));
+	text = file_text(path, &n);
+	cr_assert(text && strstr(text, "<html"), "%s", path);
+	free(text);
+	cr_assert_eq(unlink(path), 0);
+	leave();
+}
+
+Test(top, recordings_that_cannot_be_written)
+{
+	int status;
+
+	start_sized(usual, (const char *const[]){"-i", "0.2", "-o", "/no/such/x.json", NULL});
+	expect("(empty)");
+	press("r");
+	expect("/no/such/x.json");
+	leave();
+	ctl_fails(&d, PYP_EXIT_USAGE, "needs the full screen", "top", "-o", "x.json", NULL);
+	start_sized(usual, (const char *const[]){"-o", "x.svg", NULL});
+	expect("no format has the extension '.svg'");
+	cr_assert_eq(waitpid(top, &status, 0), top);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == PYP_EXIT_USAGE);
+	close(tty);
+}
+
 Test(top, bad_pattern_is_said)
 {
 	start_top("0.2");
@@ -184,10 +360,7 @@ Test(top, the_target_ends)
 	start_top("0.2");
 	expect("(empty)");
 	kill(t.pid, SIGKILL);
-	/*
-	 * of a changed line, ncurses writes only the changed letters, unless the screen is redrawn
-	 */
-	expect_pressing("1 ended", "\f");
+	expect_redrawn("1 ended");
 	leave();
 }
 
@@ -212,6 +385,13 @@ Test(top, watch_is_text)
 	text = ctl_ok(&d, "top", "-i", "0.1", "-n", "1", "--threads", NULL);
 	cr_assert(strstr(text, "PID/TID") && strstr(text, pid), "%s", text);
 	free(text);
-	ctl_fails(&d, PYP_EXIT_USAGE, "--sort", "watch", "-s", "x", NULL);
+	text = ctl_ok(&d, "watch", "-i", "0.1", "-n", "1", "--processes", "-s", "calls,name", NULL);
+	cr_assert(strstr(text, "PID COMMAND") && strstr(text, "python"), "%s", text);
+	free(text);
+	text = ctl_ok(&d, "watch", "-i", "0.1", "-n", "1", "--waits", "--full-paths", NULL);
+	cr_assert(strstr(text, "REASONS") && strstr(text, "/"), "%s", text);
+	free(text);
+	ctl_fails(&d, PYP_EXIT_USAGE, "sort key 'x'", "watch", "-s", "x", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "exclude", "watch", "--threads", "--processes", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "invalid pattern", "watch", "(", NULL);
 }

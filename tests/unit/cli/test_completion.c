@@ -88,7 +88,7 @@ Test(completion, bash_completes)
 		{"pyprofctl snapshot --clock ''", "cpu wall\n"},
 		{"pyprofctl snapshot -f spee", "speedscope\n"},
 		{"pyprofctl snapshot -o ''", "files\n\n"},
-		{"pyprofctl top -s cu", "cum cumtime\n"},
+		{"pyprofctl top -s cu", "cum cumtime cumulative\n"},
 		{"pyprofctl report x", "files\n\n"},
 		{"pyprofctl report --only", "--only-my-code\n"},
 		{"pyprofctl record --pid 1 --pi", "--pid\n"},
@@ -118,7 +118,7 @@ Test(completion, fish_completes)
 		{"pyprofctl snapshot --cl", "--clock\n"},
 		{"pyprofctl snapshot --clock ", "cpu\nwall\n"},
 		{"pyprofctl snapshot -f spee", "speedscope\n"},
-		{"pyprofctl top -s cu", "cum\ncumtime\n"},
+		{"pyprofctl top -s cu", "cum\ncumtime\ncumulative\n"},
 		{"pyprofctl report --only", "--only-my-code\n"},
 		{"pyprofctl timeline -f ", "chrome\ncsv\n"},
 	};

@@ -4,20 +4,27 @@
 
 #include <errno.h>
 
+#include "top_lines.h"
+
 #include "harness/test.h"
 
-/* A response taken at this second; f and g in a.py have these figures. */
+/*
+ * A response taken at this second; f and g in a.py have these figures. f waits for the GIL, a tenth
+ * of its time, and for I/O, a fifth.
+ */
 static json_t *answer(int second, int f_calls, int f_ms, int g_calls, int g_ms)
 {
 	const json_int_t ms = 1000000;
 
-	return json_pack("{s:I, s:[{s:I}], s:[[s,i,s,n,i,i,I,I,I,I],[s,i,s,n,i,i,I,I,I,I]],"
-			 " s:[[i,i,s,b,i,I,I]]}",
+	return json_pack("{s:I, s:[{s:I, s:i, s:s}], s:[[s,i,s,n,i,i,I,I,I,I,[I,i,i,I]],"
+			 "[s,i,s,n,i,i,I,I,I,I,n]], s:[[i,i,s,b,i,I,I]]}",
 			 "taken_unix_ns", second * 1000 * ms, "targets", "start_unix_ns",
-			 10 * 1000 * ms, "functions", "/x/a.py", 1, "f", f_calls, f_calls,
-			 f_ms * ms, f_ms * 2 * ms, f_ms * 3 * ms, f_ms * 4 * ms, "/x/a.py", 9, "g",
-			 g_calls, g_calls, g_ms * ms, g_ms * ms, g_ms * ms, g_ms * ms, "threads",
-			 42, 43, "worker", 0, f_calls + g_calls, (f_ms + g_ms) * ms, 1000 * ms);
+			 10 * 1000 * ms, "pid", 42, "cmdline", "/usr/bin/python3 /srv/app.py",
+			 "functions", "/x/a.py", 1, "f", f_calls, f_calls, f_ms * ms, f_ms * 2 * ms,
+			 f_ms * 3 * ms, f_ms * 4 * ms, f_ms * ms / 10, 0, 0, f_ms * ms / 5,
+			 "/x/a.py", 9, "g", g_calls, g_calls, g_ms * ms, g_ms * ms, g_ms * ms,
+			 g_ms * ms, "threads", 42, 43, "worker", 0, f_calls + g_calls,
+			 (f_ms + g_ms) * ms, 1000 * ms);
 }
 
 static void update(struct top_model *m, json_t *rows)
@@ -110,25 +117,141 @@ Test(top_model, callers)
 	cr_assert_str_eq(row(m, top_model_selected(m))->key, "/x/a.py:1(f)");
 }
 
+/* Sort keys, and the function that comes first by them */
 Test(top_model, order)
 {
-	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
-	static const char firsts[TOP_SORTS] = {
-		[TOP_BY_SELF] = 'g',  [TOP_BY_CUM] = 'g',     [TOP_BY_RATE] = 'f',
-		[TOP_BY_CALLS] = 'f', [TOP_BY_TOTTIME] = 'g', [TOP_BY_CUMTIME] = 'g',
-		[TOP_BY_NAME] = 'f',
+	static const struct {
+		const char *keys;
+		char first;
+	} orders[] = {
+		{"self", 'g'},	  {"cum", 'g'},	  {"rate", 'f'},
+		{"wait", 'f'},	  {"calls", 'f'}, {"tottime", 'g'},
+		{"cumtime", 'g'}, {"name", 'f'},  {"pcalls", 'f'},
+		{"line", 'f'},	  {"nfl", 'f'},	  {"stdname", 'f'},
+		{"file,ti", 'g'}, {"time", 'g'},  {"filename,ncalls", 'f'},
 	};
+	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
+	struct top_order order;
 
 	update(m, answer(11, 10, 10, 1, 1));
 	update(m, answer(12, 100, 100, 2, 900));
-	for (int sort = 0; sort < TOP_SORTS; sort++) {
-		top_model_set_sort(m, (enum top_sort)sort, false);
-		cr_assert(strchr(row(m, 0)->name, firsts[sort]), "%s", top_sort_names[sort]);
-		top_model_set_sort(m, (enum top_sort)sort, true);
-		cr_assert(strchr(row(m, 1)->name, firsts[sort]), "%s", top_sort_names[sort]);
-		cr_assert(top_model_reversed(m) && (int)top_model_sort(m) == sort);
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		assert_ok(top_order_parse(orders[i].keys, &order, NULL));
+		top_model_set_order(m, &order, false);
+		cr_assert(strchr(row(m, 0)->name, orders[i].first), "%s", orders[i].keys);
+		top_model_set_order(m, &order, true);
+		cr_assert(strchr(row(m, 1)->name, orders[i].first), "%s", orders[i].keys);
+		cr_assert(top_model_reversed(m));
+		cr_assert_str_eq(top_order_text(top_model_order(m)), orders[i].keys);
 	}
-	cr_assert_null(top_sort_names[TOP_SORTS]);
+}
+
+Test(top_order, keys)
+{
+	struct top_order order = {0};
+	struct diag diag = {0};
+
+	cr_assert_str_eq(top_order_text(&order), "self");
+	assert_err(top_order_parse("cu,nothing", &order, &diag), -EINVAL);
+	cr_assert(diag.exit == PYP_EXIT_USAGE && strstr(diag.msg, "'nothing'"), "%s", diag.msg);
+	cr_assert(strstr(diag.hint, "wait"), "%s", diag.hint);
+	cr_assert_str_eq(top_order_text(&order), "self");
+	assert_err(top_order_parse("", &order, NULL), -EINVAL);
+	for (int i = 0; i < 8; i++) { /* all common orders, and the first again */
+		top_order_step(&order, 1);
+		cr_assert(strcmp(top_order_text(&order), "self") != 0 || i == 7, "%d", i);
+	}
+	cr_assert_str_eq(top_order_text(&order), "self");
+	top_order_step(&order, -1);
+	cr_assert_str_eq(top_order_text(&order), "name");
+	/* an order that is not common: step from the first one */
+	assert_ok(top_order_parse("pcalls,line", &order, NULL));
+	top_order_step(&order, 1);
+	cr_assert_str_eq(top_order_text(&order), "cum");
+	check_no_leaks();
+}
+
+/* Percentages of CPU time can be those of all CPUs; of wall time and waiting they cannot. */
+Test(top_model, share_of_all_cpus)
+{
+	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
+
+	update(m, answer(12, 200, 1000, 10, 100));
+	cr_assert(top_model_cpus(m) == 1);
+	top_model_set_cpus(m, 4);
+	cr_assert(NEAR(row(m, 0)->self, 12.5) && NEAR(row(m, 0)->cum, 25));
+	cr_assert(NEAR(row(m, 0)->waiting, 15), "%f", row(m, 0)->waiting);
+	top_model_set_clock(m, SNAPSHOT_WALL);
+	cr_assert(NEAR(row(m, 0)->self, 150));
+	top_model_set_clock(m, SNAPSHOT_CPU);
+	top_model_set_view(m, TOP_THREADS);
+	cr_assert(NEAR(row(m, 0)->self, 1100 / 2000. / 4 * 100));
+	cr_assert(NEAR(row(m, 0)->cum, 50), "wall time is not divided");
+	top_model_set_cpus(m, 0);
+	cr_assert(top_model_cpus(m) == 1);
+}
+
+/* In an interval of 4 s, f waits 100 ms for the GIL and 200 ms for I/O more. */
+Test(top_model, waits)
+{
+	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
+	const int gil = 0, io = COLUMN_io - COLUMN_gil;
+
+	update(m, answer(12, 200, 1000, 10, 100));
+	cr_assert(NEAR(row(m, 0)->wait[gil], 5) && NEAR(row(m, 0)->wait[io], 10));
+	update(m, answer(16, 300, 2000, 10, 100));
+	cr_assert(NEAR(row(m, 0)->wait[gil], 2.5) && NEAR(row(m, 0)->wait[io], 5) &&
+		  NEAR(row(m, 0)->waiting, 7.5));
+	cr_assert(NEAR(row(m, 1)->waiting, 0));
+	cr_assert(NEAR(top_bar_full(m), 100));
+}
+
+Test(top_model, full_names)
+{
+	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
+
+	update(m, answer(11, 10, 10, 1, 1));
+	top_model_set_full_names(m, true);
+	cr_assert_str_eq(row(m, 0)->name, "/x/a.py:1(f)");
+	top_model_set_view(m, TOP_PROCESSES);
+	cr_assert_str_eq(row(m, 0)->name, "42 /usr/bin/python3 /srv/app.py");
+	top_model_set_full_names(m, false);
+	cr_assert_str_eq(row(m, 0)->name, "42 python3 /srv/app.py");
+}
+
+/* A process is the sum of its threads. */
+Test(top_model, processes)
+{
+	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
+	const json_int_t s = 1000000000;
+	json_t *rows = answer(12, 10, 10, 1, 1);
+
+	json_object_set_new(rows, "threads",
+			    json_pack("[[i,i,s,b,i,I,I,[I,i]],[i,i,s,b,i,I,I,[I,i]],"
+				      "[i,i,s,b,i,I,I,n]]",
+				      42, 42, "a", 1, 5, s, 2 * s, s, 0, 42, 43, "b", 1, 7, s, s, s,
+				      0, 7, 7, "c", 1, 1, s / 2, s));
+	top_model_set_view(m, TOP_PROCESSES);
+	update(m, rows);
+	cr_assert_eq(count(m), 2);
+	cr_assert(row(m, 0)->calls == 12 && NEAR(row(m, 0)->self, 100) &&
+		  NEAR(row(m, 0)->cum, 150) && NEAR(row(m, 0)->wait[0], 100));
+	cr_assert(row(m, 0)->entry->pid == 42 && row(m, 0)->entry->tid == 0);
+	cr_assert_str_eq(row(m, 1)->name, "7 ", "no command is known");
+	top_model_set_view(m, TOP_THREADS);
+	cr_assert(row(m, 0)->entry->pid == 42 && row(m, 0)->entry->tid > 0);
+}
+
+/* Other processes: nothing is a difference to what was shown before. */
+Test(top_model, forget)
+{
+	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
+
+	update(m, answer(12, 200, 1000, 10, 100));
+	top_model_forget(m);
+	cr_assert_eq(count(m), 0);
+	update(m, answer(14, 100, 1000, 10, 100));
+	cr_assert(NEAR(row(m, 0)->rate, 25) && NEAR(row(m, 0)->self, 25));
 }
 
 Test(top_model, filter)
@@ -197,55 +320,5 @@ Test(top_model, odd_answers)
 		top_model_update(m, rows, NULL);
 		json_decref(rows);
 	}
-	check_no_leaks();
-}
-
-static char *line_of(const struct top_row *r, size_t columns)
-{
-	char *text;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	top_print_row(r, columns, out);
-	fclose(out);
-	return text;
-}
-
-Test(top_model, lines)
-{
-	struct top_row r = {.name = "a.py:1(\033[2J\n)",
-			    .calls = 1234567890,
-			    .tottime = 1500000000,
-			    .cumtime = 99999000000000,
-			    .rate = 25.4,
-			    .self = 12.34,
-			    .cum = 100};
-	_cleanup_free_ char *line = line_of(&r, 79);
-
-	cr_assert_str_eq(line,
-			 "     25  12.3 100.0    1.2G     1.50 99999.00 a.py:1(\\x1b[2J\\x0a)");
-	for (size_t columns = 0; columns < 100; columns++) {
-		_cleanup_free_ char *fitted = line_of(&r, columns);
-
-		cr_assert(strlen(fitted) <= columns, "%zu: %s", columns, fitted);
-	}
-}
-
-Test(top_model, status_line)
-{
-	json_t *status = json_loads("{\"targets\": [{\"state\": \"tracing\", \"events\": 1000,"
-				    " \"events_per_s\": 100000, \"overhead\": 0.06, \"lost\": 3},"
-				    " {\"state\": \"ended\", \"events\": 1}]}",
-				    0, NULL);
-	char *text;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	top_print_status(status, 100, out);
-	fclose(out);
-	cr_assert_str_eq(text, "1 traced, 1 ended | 1001 events, 100000/s, 3 lost | "
-			       "overhead about 6.0%");
-	free(text);
-	json_decref(status);
 	check_no_leaks();
 }
