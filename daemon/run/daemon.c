@@ -46,6 +46,7 @@ struct daemon {
 	struct rlimit old_files;
 	pid_t given[OPT_PIDS_MAX + 1]; /* pids of --pid and the command; 0: ended */
 	size_t ngiven;
+	gid_t readers;	   /* the group that may read */
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	size_t next;	   /* index of the pid that is being attached */
 	enum { ATTACHING_PIDS, ATTACHING_CMD, READY } stage;
@@ -418,6 +419,7 @@ static int start_server(struct daemon *d, struct diag *diag)
 		.routes = {.sessions = d->sessions,
 			   .start_ns = d->start_ns,
 			   .owner = geteuid(),
+			   .readers = d->readers,
 			   .starting = true,
 			   .shutdown = on_shutdown,
 			   .ctx = d},
@@ -437,7 +439,7 @@ static int open_socket(struct daemon *d, struct diag *diag)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
 				"pass exactly one Unix stream socket", "LISTEN_FDS is %d", n);
 	return n == 1 ? control_socket_adopt(SD_LISTEN_FDS_START, &d->sock, diag)
-		      : control_socket_open(d->opts->socket, &d->sock, diag);
+		      : control_socket_open(d->opts->socket, d->readers, &d->sock, diag);
 }
 
 static int set_up(struct daemon *d, struct diag *diag)
@@ -446,6 +448,8 @@ static int set_up(struct daemon *d, struct diag *diag)
 
 	allow_many_files(d);
 	r = results_check(d->opts, diag);
+	if (r == 0)
+		r = peer_find_group(d->opts->group, &d->readers, diag);
 	if (r == 0)
 		r = make_loop(d, diag);
 	if (r == 0)

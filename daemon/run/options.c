@@ -18,6 +18,8 @@ static const struct opt table[] = {
 	{"pid", 'p', OPT_PIDS, FIELD(pids), "PID", "trace this process; may be repeated"},
 	{"socket", 0, OPT_STRING, FIELD(socket), "PATH",
 	 "control socket; default: $" SOCKPATH_ENV ", otherwise\n" SOCKPATH_DEFAULT},
+	{"group", 0, OPT_STRING, FIELD(group), "NAME",
+	 "members of this group may read: status, profiles"},
 	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL,
 	 "attach only; `pyprofctl start` begins recording"},
 	{"max-children", 0, OPT_U64, FIELD(max_children), "N",

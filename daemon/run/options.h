@@ -15,6 +15,7 @@
 struct options {
 	struct opt_pids pids;
 	const char *socket; /* from option, environment or default */
+	const char *group;  /* its members may read; NULL: none */
 	bool no_start;
 	struct target_opts target; /* defaults of targets attached without options of their own */
 	uint64_t max_children;	   /* at a time */

@@ -50,7 +50,7 @@ static int write_stream(const struct options *o, const struct format *format,
 static int write_bounded(const struct options *o, const struct snapshot *s, struct outfile *of,
 			 struct diag *diag)
 {
-	struct bounded_room room = {.left = ROUTES_BODIES_MAX};
+	struct bounded_room room = {.left = BODIES_MAX};
 	FILE *f = bounded_open(fileno(outfile_stream(of)), &room);
 	int r, closed;
 
@@ -62,7 +62,7 @@ static int write_bounded(const struct options *o, const struct snapshot *s, stru
 		return r < 0 ? r : closed;
 	diag_clear(diag);
 	return diag_set(diag, -EFBIG, PYP_EXIT_FAILURE, "", "the %s output is larger than %zu MiB",
-			o->format->name, ROUTES_BODIES_MAX >> 20);
+			o->format->name, BODIES_MAX >> 20);
 }
 
 static int write_file(const struct options *o, const struct snapshot *s, struct diag *diag)

@@ -397,11 +397,6 @@ static int handle_slow_end(struct routes_ctx *ctx, const struct request *rq, pid
 
 /* --- /v1/snapshot --- */
 
-static size_t bodies_max(const struct routes_ctx *ctx)
-{
-	return ctx->bodies_max ? ctx->bodies_max : ROUTES_BODIES_MAX;
-}
-
 static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
 {
 	for (uint32_t i = 0; i < s->nthreads; i++)
@@ -430,11 +425,12 @@ static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid
 	if (r == 0)
 		r = check_tid(s, q.opts.filter.tid, diag);
 	if (r == 0 && q.since)
-		r = marks_exchange(&ctx->marks, q.since, s, &before, diag);
+		r = marks_exchange(rq->reader ? &ctx->reader_marks : &ctx->marks, q.since, s,
+				   &before, diag);
 	if (r < 0)
 		return r;
-	r = render_start(TAKE_PTR(s), TAKE_PTR(before), &q, ctx->held, bodies_max(ctx),
-			 &ctx->render, diag);
+	r = render_start(TAKE_PTR(s), TAKE_PTR(before), &q, bodies_held(&ctx->bodies, rq->reader),
+			 bodies_max(&ctx->bodies, rq->reader), &ctx->render, diag);
 	return r < 0 ? r : -EINPROGRESS;
 }
 
@@ -679,6 +675,7 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 	/* authorize before anything else */
 	r = peer_check(&in->peer, ctx->owner, PRIVILEGE_READ, &diag);
 	rq.since_ns = in->since_ns;
+	rq.reader = peer_only_reads(&in->peer, ctx->owner);
 	if (r == 0)
 		r = request_parse_target(&rq, in->uri, &diag);
 	if (r < 0) {

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/bodies.h"
 #include "server/marks.h"
 #include "server/peer.h"
 #include "server/places.h"
@@ -22,26 +23,20 @@ struct routes_ctx {
 	struct sessions *sessions;
 	uint64_t start_ns;     /* start of the daemon, CLOCK_MONOTONIC */
 	uid_t owner;	       /* the daemon's user */
-	size_t held;	       /* bytes of profiles being sent */
-	size_t bodies_max;     /* 0: ROUTES_BODIES_MAX */
+	gid_t readers;	       /* members of this group may read; PEER_NO_GROUP: no others */
+	struct bodies bodies;  /* being sent */
 	struct render *render; /* the profile being written; NULL: none */
 	struct dropped_clients dropped;
-	struct marks marks; /* of snapshots that the next ones count from */
-	bool starting;	    /* the targets of the command line are still being attached */
-	bool draining;	    /* shutting down: requests get 503 */
-	bool stopped;	    /* shutting down, and results are written */
+	struct marks marks;	   /* of snapshots that the next ones count from */
+	struct marks reader_marks; /* the same of those who may only read */
+	bool starting;		   /* the targets of the command line are still being attached */
+	bool draining;		   /* shutting down: requests get 503 */
+	bool stopped;		   /* shutting down, and results are written */
 	/* Stop the daemon. -EINPROGRESS: call it again when `stopped` is set, as results are not
 	 * written yet. Any other error is sent to the client, but the daemon stops nevertheless. */
 	int (*shutdown)(void *ctx, struct diag *diag);
 	void *ctx;
 };
-
-/*
- * Profiles are written to memory before they are sent, because only then their length and success
- * are known. This limits the total of all profiles being sent. A larger one is refused: HTTP status
- * 507 if it is too large by itself, 503 if others leave no room.
- */
-#define ROUTES_BODIES_MAX ((size_t)512 << 20)
 
 struct render;
 
@@ -83,7 +78,7 @@ const struct route *routes_find(const char *method, const char *path, pid_t *ret
 
 /* A received request; all borrowed */
 struct routes_input {
-	struct ucred peer;
+	struct peer peer;
 	const char *method, *uri, *body;
 	size_t nbody;
 	uint64_t since_ns;	/* time of receipt, CLOCK_MONOTONIC; 0: never wait */

@@ -63,7 +63,7 @@ struct server {
 struct conn {
 	struct place place; /* must be first: conn_at() */
 	struct server *srv;
-	struct ucred peer;
+	struct peer peer;
 	int fd;		 /* libmicrohttpd's */
 	uint64_t due_ns; /* deadline of the client's sending or reading; 0: waiting for the
 			  * daemon */
@@ -94,7 +94,7 @@ static void conn_reset(struct conn *c)
 	if (c->started)
 		srv->answering--;
 	routes_forget(&srv->routes, &c->wait);
-	srv->routes.held -= c->held;
+	bodies_remove(&srv->routes.bodies, c->held, peer_only_reads(&c->peer, srv->routes.owner));
 	free(c->uri);
 	free(c->body);
 	*c = (struct conn){.place = c->place,
@@ -129,8 +129,7 @@ static void conn_enter(struct conn *c, int fd)
 	struct place *out;
 
 	c->fd = fd;
-	if (peer_get(fd, &c->peer) < 0)
-		c->peer.uid = (uid_t)-1; /* unknown user: no permissions */
+	(void)peer_get(fd, srv->routes.readers, &c->peer); /* unknown: no permissions */
 	c->place.uid = c->peer.uid;
 	conn_reset(c);
 	out = places_enter(&srv->places, &c->place);
@@ -210,7 +209,8 @@ static enum MHD_Result send_response(struct conn *c, struct MHD_Connection *conn
 		    (uint64_t)rs->size * CLOCK_NS_PER_S / c->srv->least_rate;
 	if (sent == MHD_YES && in_memory_file) {
 		c->held = rs->size;
-		c->srv->routes.held += c->held;
+		bodies_add(&c->srv->routes.bodies, c->held,
+			   peer_only_reads(&c->peer, c->srv->routes.owner));
 	}
 	MHD_destroy_response(mr);
 	return sent;
@@ -643,5 +643,6 @@ void server_free(struct server *srv)
 	if (srv->mhd)
 		MHD_stop_daemon(srv->mhd);
 	marks_deinit(&srv->routes.marks);
+	marks_deinit(&srv->routes.reader_marks);
 	free(srv);
 }

@@ -18,11 +18,13 @@
 
 #define BACKLOG	   64
 #define LOCK_TRIES 8
+#define NO_GROUP   ((gid_t)-1)
 
 struct control_socket {
 	struct sockaddr_un addr;
 	char *lock_path;   /* NULL: no lock */
 	char *created_dir; /* directory created for the socket; removed on failure */
+	gid_t group;	   /* may connect, too; -1: none */
 	int fd, lock_fd;
 	dev_t dev; /* identity of our socket file */
 	ino_t ino;
@@ -48,13 +50,35 @@ static int file_error(struct diag *diag, int err, const char *what, const char *
 			path, strerror(err));
 }
 
+/* Give our file to the group, with this mode. Another user may have replaced it in the meantime: by
+ * nothing of ours, and what is not ours is not changed. */
+static int give(const struct control_socket *cs, const char *path, mode_t type, mode_t mode,
+		struct diag *diag)
+{
+	_cleanup_close_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char link[32];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return file_error(diag, errno, "cannot inspect", path);
+	if ((st.st_mode & S_IFMT) != type || st.st_uid != geteuid())
+		return file_error(diag, EPERM, "cannot set the group of", path);
+	/* chmod(2) does not take such a descriptor, but its link in /proc */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (fchownat(fd, "", (uid_t)-1, cs->group, AT_EMPTY_PATH) < 0 || chmod(link, mode) < 0)
+		return file_error(diag, errno, "cannot set the group of", path);
+	return 0;
+}
+
 /* ---- the directory ---- */
 
 static int make_directory(struct control_socket *cs, const char *dir, struct diag *diag)
 {
 	if (mkdir(dir, 0700) == 0) {
 		cs->created_dir = strdup(dir);
-		return cs->created_dir ? 0 : -ENOMEM;
+		if (!cs->created_dir)
+			return -ENOMEM;
+		return cs->group == NO_GROUP ? 0 : give(cs, dir, S_IFDIR, 0750, diag);
 	}
 	return errno == EEXIST
 		       ? 0
@@ -231,21 +255,24 @@ static int bind_and_listen(struct control_socket *cs, struct diag *diag)
 		return diag_errno(diag, errno, "cannot listen on '%s'", cs->addr.sun_path);
 	cs->dev = st.st_dev;
 	cs->ino = st.st_ino;
-	return 0;
+	return cs->group == NO_GROUP ? 0 : give(cs, cs->addr.sun_path, S_IFSOCK, 0660, diag);
 }
 
-static struct control_socket *control_socket_new(void)
+static struct control_socket *control_socket_new(gid_t group)
 {
 	struct control_socket *cs = calloc(1, sizeof(*cs));
 
-	if (cs)
-		cs->fd = cs->lock_fd = -1;
+	if (!cs)
+		return NULL;
+	cs->fd = cs->lock_fd = -1;
+	cs->group = group;
 	return cs;
 }
 
-int control_socket_open(const char *path, struct control_socket **ret, struct diag *diag)
+int control_socket_open(const char *path, gid_t group, struct control_socket **ret,
+			struct diag *diag)
 {
-	_cleanup_(control_socket_freep) struct control_socket *cs = control_socket_new();
+	_cleanup_(control_socket_freep) struct control_socket *cs = control_socket_new(group);
 	_cleanup_free_ char *copy = strdup(path);
 	const char *dir;
 	int r;
@@ -274,7 +301,7 @@ int control_socket_open(const char *path, struct control_socket **ret, struct di
 
 int control_socket_adopt(int fd, struct control_socket **ret, struct diag *diag)
 {
-	_cleanup_(control_socket_freep) struct control_socket *cs = control_socket_new();
+	_cleanup_(control_socket_freep) struct control_socket *cs = control_socket_new(NO_GROUP);
 	socklen_t n = sizeof(cs->addr);
 	int flags, listens = 0;
 	socklen_t size = sizeof(listens);

@@ -16,7 +16,7 @@
 #include "pyprof/exit_codes.h"
 
 #define MIB	  (1024ll * 1024)
-#define BOUND	  (512 * MIB) /* ROUTES_BODIES_MAX */
+#define BOUND	  (512 * MIB) /* BODIES_MAX */
 #define RSS_BOUND (256 * MIB)
 
 static struct pyprofd d;

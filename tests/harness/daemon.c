@@ -27,6 +27,7 @@ struct command {
 	const char *argv[ARGS_MAX + 1];
 	int out, err;
 	uid_t uid;
+	gid_t gid; /* supplementary; 0: none */
 	char **env;
 	bool group; /* a process group of its own */
 	const char *const *by;
@@ -48,9 +49,9 @@ static void step(void)
 
 /* Processes ---------------------------------------------------------------------------------- */
 
-static void drop_privileges(uid_t uid)
+static void drop_privileges(uid_t uid, gid_t also)
 {
-	if (setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0)
+	if (setgroups(also ? 1 : 0, &also) < 0 || setgid(uid) < 0 || setuid(uid) < 0)
 		_exit(125);
 }
 
@@ -81,7 +82,7 @@ static void child(const struct command *c, const char *path, int fd, pid_t paren
 	dup2(c->err, 2);
 	signal(SIGPIPE, SIG_DFL);
 	if (c->uid)
-		drop_privileges(c->uid);
+		drop_privileges(c->uid, c->gid);
 	/* After setuid(2), which resets it */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -419,7 +420,7 @@ void pyprofd_fails(struct pyprofd *d, int status, const char *what, ...)
 static struct ran run_ctl(const struct pyprofd *d, va_list ap)
 {
 	_cleanup_fclose_ FILE *out = tmpfile(), *err = tmpfile();
-	struct command c = {.uid = d->uid, .env = d->env};
+	struct command c = {.uid = d->uid, .gid = d->group, .env = d->env};
 	struct ran r = {0};
 
 	cr_assert(out && err);

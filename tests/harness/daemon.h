@@ -41,6 +41,7 @@ struct pyprofd {
 	char dir[64];	       /* temporary directory; the test may put files there */
 	char sock[96];	       /* in dir */
 	uid_t uid;	       /* 0: the test's user; otherwise this user, without privileges */
+	gid_t group;	       /* with uid: a supplementary group; 0: none */
 	char **env;	       /* NULL: the test's environment */
 	const char *const *by; /* NULL, or a program with arguments that starts the daemon */
 	char out[96], err[96]; /* files with its output */

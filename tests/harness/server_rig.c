@@ -59,12 +59,13 @@ void server_rig_start(unsigned int timeout_s, unsigned int max_connections)
 	temp_dir_make(rig.dir);
 	snprintf(rig.path, sizeof(rig.path), "%s/s", rig.dir);
 	assert_ok(sd_event_new(&rig.event));
-	assert_ok(control_socket_open(rig.path, &rig.socket, NULL));
+	assert_ok(control_socket_open(rig.path, (gid_t)-1, &rig.socket, NULL));
 	assert_ok(sessions_new(rig.event, NULL, &rig.sessions, NULL));
 	assert_ok(sessions_attach(rig.sessions, 42, true, NULL, NULL));
 	opts->timeout_s = timeout_s;
 	opts->max_connections = max_connections;
 	opts->routes.owner = geteuid(); /* the user that may use it, besides root */
+	opts->routes.readers = PEER_NO_GROUP;
 	opts->routes.sessions = rig.sessions;
 	if (!opts->routes.shutdown)
 		opts->routes.shutdown = on_shutdown;

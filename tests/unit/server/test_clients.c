@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
 

@@ -346,7 +346,7 @@ Test(routes, snapshot)
 /* Above the limit there is an error, and nothing of the profile. */
 Test(routes, snapshot_too_large)
 {
-	ctx.bodies_max = 100;
+	ctx.bodies.max = 100;
 	for (const struct format *f = formats; f->name; f++) {
 		char uri[128];
 
@@ -359,11 +359,11 @@ Test(routes, snapshot_too_large)
 		cr_assert(rs.fd < 0);
 	}
 	/* what others are being sent is in the way */
-	ctx.bodies_max = 1 << 20;
-	ctx.held = (1 << 20) - 100;
+	ctx.bodies.max = 1 << 20;
+	ctx.bodies.held = (1 << 20) - 100;
 	cr_assert(ask("GET", "/v1/snapshot", "") == 503, "%u", rs.status);
 	assert_error(PYP_EXIT_FAILURE);
-	ctx.held = 0;
+	ctx.bodies.held = 0;
 	cr_assert(ask("GET", "/v1/snapshot", "") == 200);
 	teardown();
 }
@@ -642,19 +642,6 @@ Test(routes, shutdown_waits_for_results)
 	cr_assert(waits("POST", "/v1/shutdown", WAIT_SHUTDOWN) == WAIT_NOT && rs.status == 500);
 	cr_assert(shutdowns == 3);
 	teardown();
-}
-
-Test(peer, policy)
-{
-	const enum privilege all[] = {PRIVILEGE_READ, PRIVILEGE_CONTROL};
-
-	for (size_t i = 0; i < 2; i++) {
-		cr_assert(peer_allowed(&(struct ucred){.uid = 0}, 500, all[i]));
-		cr_assert(peer_allowed(&(struct ucred){.uid = 500}, 500, all[i]));
-		cr_assert(!peer_allowed(&(struct ucred){.uid = 501, .gid = 500}, 500, all[i]));
-		cr_assert(!peer_allowed(&(struct ucred){.uid = 501, .gid = 0}, 0, all[i]));
-		cr_assert(!peer_allowed(&(struct ucred){.uid = (uid_t)-1}, 0, all[i]));
-	}
 }
 
 Test(response, every_exit_code_has_a_status)

@@ -53,7 +53,7 @@ Test(socket, private_and_gone_afterwards)
 	struct control_socket *cs;
 
 	umask(0);
-	assert_ok(control_socket_open(path, &cs, NULL));
+	assert_ok(control_socket_open(path, (gid_t)-1, &cs, NULL));
 	cr_assert(mode_of(path) == (S_IFSOCK | 0600), "%o", mode_of(path));
 	cr_assert(mode_of(lock) == (S_IFREG | 0600));
 	cr_assert(connects());
@@ -63,17 +63,44 @@ Test(socket, private_and_gone_afterwards)
 	check_no_leaks();
 }
 
+/* With a group, the socket and a directory that is made for it are the group's, too. */
+Test(socket, of_a_group)
+{
+	struct control_socket *cs;
+	char sub[80], inner[112];
+	struct stat st;
+
+	if (geteuid() != 0)
+		cr_skip_test("needs root");
+	umask(0);
+	snprintf(sub, sizeof(sub), "%s/run", dir);
+	snprintf(inner, sizeof(inner), "%s/s", sub);
+	assert_ok(control_socket_open(inner, 54321, &cs, NULL));
+	assert_ok(lstat(inner, &st));
+	cr_assert(st.st_mode == (S_IFSOCK | 0660) && st.st_gid == 54321 && st.st_uid == 0);
+	assert_ok(lstat(sub, &st));
+	cr_assert(st.st_mode == (S_IFDIR | 0750) && st.st_gid == 54321 && st.st_uid == 0);
+	control_socket_free(cs);
+	rmdir(sub);
+	/* an existing directory is left alone */
+	assert_ok(control_socket_open(path, 54321, &cs, NULL));
+	cr_assert(mode_of(path) == (S_IFSOCK | 0660) && mode_of(dir) == (S_IFDIR | 0700));
+	cr_assert(mode_of(lock) == (S_IFREG | 0600));
+	control_socket_free(cs);
+	check_no_leaks();
+}
+
 Test(socket, second_daemon)
 {
 	struct control_socket *cs, *second = NULL;
 	struct diag diag = {0};
 
-	assert_ok(control_socket_open(path, &cs, NULL));
-	assert_err(control_socket_open(path, &second, &diag), -EADDRINUSE);
+	assert_ok(control_socket_open(path, (gid_t)-1, &cs, NULL));
+	assert_err(control_socket_open(path, (gid_t)-1, &second, &diag), -EADDRINUSE);
 	cr_assert(diag.exit == PYP_EXIT_BUSY && !second);
 	cr_assert(connects(), "the first must not suffer");
 	control_socket_free(cs);
-	assert_ok(control_socket_open(path, &second, NULL));
+	assert_ok(control_socket_open(path, (gid_t)-1, &second, NULL));
 	control_socket_free(second);
 	check_no_leaks();
 }
@@ -83,9 +110,9 @@ Test(socket, lock_was_removed)
 	struct control_socket *cs, *second;
 	struct diag diag = {0};
 
-	assert_ok(control_socket_open(path, &cs, NULL));
+	assert_ok(control_socket_open(path, (gid_t)-1, &cs, NULL));
 	unlink(lock);
-	assert_err(control_socket_open(path, &second, &diag), -EADDRINUSE);
+	assert_err(control_socket_open(path, (gid_t)-1, &second, &diag), -EADDRINUSE);
 	cr_assert(diag.exit == PYP_EXIT_BUSY);
 	cr_assert(connects());
 	control_socket_free(cs);
@@ -99,11 +126,11 @@ Test(socket, stale_socket_is_replaced)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		_exit(control_socket_open(path, &cs, NULL) == 0 ? 0 : 1);
+		_exit(control_socket_open(path, (gid_t)-1, &cs, NULL) == 0 ? 0 : 1);
 	}
 	cr_assert(waitpid(pid, &status, 0) == pid && status == 0);
 	cr_assert(S_ISSOCK(mode_of(path)) && !connects());
-	assert_ok(control_socket_open(path, &cs, NULL));
+	assert_ok(control_socket_open(path, (gid_t)-1, &cs, NULL));
 	cr_assert(connects());
 	control_socket_free(cs);
 }
@@ -114,12 +141,12 @@ Test(socket, never_removes_what_is_no_socket)
 	struct diag diag = {0};
 
 	close(open(path, O_CREAT | O_WRONLY, 0644));
-	assert_err(control_socket_open(path, &cs, &diag), -ENOTSOCK);
+	assert_err(control_socket_open(path, (gid_t)-1, &cs, &diag), -ENOTSOCK);
 	cr_assert(diag.exit == PYP_EXIT_FAILURE && diag.hint[0]);
 	cr_assert(S_ISREG(mode_of(path)));
 	unlink(path);
 	assert_ok(symlink("elsewhere", path));
-	assert_err(control_socket_open(path, &cs, NULL), -ENOTSOCK);
+	assert_err(control_socket_open(path, (gid_t)-1, &cs, NULL), -ENOTSOCK);
 	cr_assert(S_ISLNK(mode_of(path)));
 }
 
@@ -129,7 +156,7 @@ Test(socket, leaves_another_ones_socket)
 	struct sockaddr_un addr;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
-	assert_ok(control_socket_open(path, &cs, NULL));
+	assert_ok(control_socket_open(path, (gid_t)-1, &cs, NULL));
 	unlink(path);
 	assert_ok(sockpath_addr(path, &addr, NULL));
 	assert_ok(bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
@@ -144,7 +171,7 @@ Test(socket, lock_is_not_followed)
 	struct diag diag = {0};
 
 	assert_ok(symlink("victim", lock));
-	assert_err(control_socket_open(path, &cs, &diag), -ELOOP);
+	assert_err(control_socket_open(path, (gid_t)-1, &cs, &diag), -ELOOP);
 	cr_assert(diag.msg[0]);
 }
 
@@ -156,12 +183,12 @@ Test(socket, makes_a_private_directory)
 	umask(0);
 	snprintf(sub, sizeof(sub), "%s/run", dir);
 	snprintf(inner, sizeof(inner), "%s/s", sub);
-	assert_ok(control_socket_open(inner, &cs, NULL));
+	assert_ok(control_socket_open(inner, (gid_t)-1, &cs, NULL));
 	cr_assert(mode_of(sub) == (S_IFDIR | 0700));
 	control_socket_free(cs);
 	rmdir(sub);
 	snprintf(inner, sizeof(inner), "%s/a/b/s", dir);
-	assert_err(control_socket_open(inner, &cs, NULL), -ENOENT);
+	assert_err(control_socket_open(inner, (gid_t)-1, &cs, NULL), -ENOENT);
 }
 
 /* One that systemd or pyprofctl has made: its file is theirs. */
