@@ -16,8 +16,8 @@
 
 static struct family f;
 
-#define BURN_MS 2000
-#define RATE	499
+#define BURN_MS 1000
+#define RATE	997
 #define ERRORS	5 /* number of standard errors allowed */
 
 struct burned {
@@ -60,7 +60,7 @@ static void start_family(const char *exe, struct mode_choice mode, unsigned int 
 	family_traced(&f, 1, 4);
 }
 
-/* What a snapshot says of one function. */
+/* The figures of one function in a snapshot. */
 struct figures {
 	double calls, calls_error, cpu, cpu_error, period;
 };
@@ -102,12 +102,12 @@ static void check_parent(pid_t child, pid_t parent)
 	struct session_status st = family_status(&f, child);
 
 	cr_assert_eq(st.parent, parent);
-	cr_assert(st.fork_gap_ns > 0, "what it did before is not said");
+	cr_assert(st.fork_gap_ns > 0, "the time before its fork was followed is not reported");
 }
 
 /*
  * Shares are within their errors. On a machine whose CPUs are much in demand, up to a tenth of the
- * timers' interrupts do not come, whoever's timers they are.
+ * timers' interrupts do not come, no matter which process they belong to.
  */
 #define MISSED 0.25
 
@@ -245,7 +245,7 @@ Test(follow_modes, traces_with_samples_are_of_each_process, .timeout = 600)
  */
 #define BOUND	1
 #define WINDOWS 4
-#define TURNS	10
+#define TURNS	20
 
 static void burn_until_seen(struct burned sum[FAMILY_MAX])
 {
