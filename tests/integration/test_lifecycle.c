@@ -18,6 +18,7 @@
 #include "stats/view.h"
 
 #define CYCLES	 50
+#define FEW	 4
 #define CHILDREN 4
 #define PROGRAMS 5
 
@@ -273,10 +274,13 @@ Test(lifecycle, target_forks, .timeout = 400)
 
 /* Attach and detach, again and again ------------------------------------------------------- */
 
-/* On one interpreter CYCLES times; the others only differ in their sites. */
+/*
+ * On one interpreter CYCLES times, for what depends on the moment; the others only differ in their
+ * sites, which each cycle checks.
+ */
 static void cycles(const char *exe)
 {
-	const int n = strcmp(exe, traced_newest().exe) == 0 ? CYCLES : CYCLES / 5;
+	const int n = strcmp(exe, traced_newest().exe) == 0 ? CYCLES : FEW;
 	struct sites sites;
 	struct traced t;
 	uint64_t before;
