@@ -290,11 +290,12 @@ check-browser: ## the HTML report, and others' pages on our files, in a headless
 fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
 lint: ## clang-format, clang-tidy, gcc's analyzer, layers, circles, forbidden calls, symbols, shellcheck, man pages
 
-# Programs run beside each other, the longest first.
-UNIT_FIRST = $(DAMAGED_BIN) $(filter-out $(DAMAGED_BIN),$(UNIT_BIN))
+# Programs run beside each other, the longest first. Damaged interpreters only with sanitizers: check-san
+# and check-suites plan the same ones, with the same assertions.
+UNIT_REST = $(filter-out $(DAMAGED_BIN),$(UNIT_BIN))
 run-check-unit:
 	@$(MAKE) DEV=1 all tests-build
-	@$(RUN) --programs $(JOBS) --jobs 1 unit $(UNIT_FIRST)
+	@$(RUN) --programs $(JOBS) --jobs 1 unit $(UNIT_REST)
 	@$(RUN) --fuzz-replay replay $(FUZZ_BIN)
 
 # Exact counts, and the programs from start to end, on this system's Python and on no other.
@@ -316,11 +317,11 @@ run-check-san:
 san-build: $(UNIT_BIN) $(FUZZ_BIN)
 fuzz-build: $(FUZZ_BIN)
 san-inner: san-build
-	@$(RUN) --programs $(JOBS) --jobs 1 unit-san $(UNIT_FIRST)
+	@$(RUN) --programs $(JOBS) --jobs 1 unit-san $(DAMAGED_BIN) $(UNIT_REST)
 	@$(RUN) --fuzz-replay replay-san $(FUZZ_BIN)
 
-# Programs run beside each other, those that take longest first; alone: what measures times or needs a
-# CPU for itself.
+# Programs run beside each other, those that take longest first; alone: what measures times, needs a CPU
+# for itself or counts what other daemons have as well (control groups).
 named = $(foreach t,$(2),$(O)/tests/$(1)/test_$(t))
 INTEGRATION_ALONE := $(call named,integration,memory times waits lines costs overhead windows parallel)
 INTEGRATION_FIRST := $(call named,integration,lifecycle follow_modes counts modes shapes builtins \
@@ -366,8 +367,8 @@ run-check-e2e:
 	@$(RUN) --jobs 1 e2e $(E2E_ALONE)
 	@SOAK_MINUTES=0.5 $(RUN) --command soak tests/soak/soak.py
 
-ATTACK_ALONE := $(call named,attack,overload neighbour depth)
-ATTACK_FIRST := $(call named,attack,leaks clients threads inspect exec targets output memory)
+ATTACK_ALONE := $(call named,attack,overload exec memory neighbour scratch_bounds depth)
+ATTACK_FIRST := $(call named,attack,leaks clients threads inspect targets output)
 ATTACK_PAIRED := $(ATTACK_FIRST) $(filter-out $(ATTACK_FIRST) $(ATTACK_ALONE),$(ATTACK_BIN))
 run-check-attack:
 	@$(MAKE) DEV=1 all $(ATTACK_BIN)
@@ -566,7 +567,7 @@ help: ## this
 	@echo 'Knobs (VAR=value on the command line):'
 	@printf '  %-18s %s\n' 'O=DIR' 'where everything is built (now: $(O))' \
 		'DEV=1' 'warnings are errors' 'SAN=LIST' 'sanitizers, e.g. address,undefined' \
-		'V=1' 'show commands' 'CC CFLAGS LDFLAGS' "as ever" \
+		'V=1' 'show commands' 'CC CFLAGS LDFLAGS' "as usual" \
 		'CLANG BPFTOOL' 'for the BPF side' \
 		'PREFIX DESTDIR' 'for install (PREFIX: $(PREFIX))' \
 		'JOBS=N' 'how parallel the check targets build (now: $(JOBS))' \

@@ -8,7 +8,7 @@
  * headers and tables contain; so boundaries are file offsets, too. They come from objdump, which is
  * independent of the planner: a sweep through all code of the undamaged file. Damage outside of
  * code does not move them. A changed byte in code changes one instruction and, if its length
- * changes, perhaps the following ones, until both disassemblies meet again. In that range, the
+ * changes, perhaps the following ones, until both disassemblies agree again. In that range, the
  * boundaries are those that objdump sees when it disassembles the damaged bytes from the start of
  * the changed instruction, as a processor would. The range ends at the start of the next function
  * according to the file's unwind tables, because a processor gets there by a call and not from the
@@ -28,7 +28,7 @@
 #define TRUNCATIONS 100u
 #define MISLED	    200u /* number of changed entries of the opcode table */
 #define FUNCTION    2
-#define STRETCH	    192u /* by then the two disassemblies have met again */
+#define INTERVAL    192u /* by then both disassemblies have the same boundaries again */
 
 struct corpus {
 	const struct interpreter *py;
@@ -173,21 +173,21 @@ static bool plan_copy(struct corpus *c, size_t size, struct plan *plan)
 }
 
 /* The range of file offsets in which boundaries may have moved, and its boundaries */
-struct stretch {
+struct interval {
 	size_t from, until;
-	uint8_t starts[STRETCH];
+	uint8_t starts[INTERVAL];
 };
 
-static void stretch_read(const struct corpus *c, size_t at, struct stretch *ret)
+static void interval_read(const struct corpus *c, size_t at, struct interval *ret)
 {
 	char path[] = "/tmp/pyprof-damaged.XXXXXX", command[300];
 	int fd = mkstemp(path);
 	size_t n;
 
-	*ret = (struct stretch){.from = at};
+	*ret = (struct interval){.from = at};
 	while (!c->starts[ret->from])
 		ret->from--;
-	n = c->size - ret->from < STRETCH ? c->size - ret->from : STRETCH;
+	n = c->size - ret->from < INTERVAL ? c->size - ret->from : INTERVAL;
 	ret->until = at + 1;
 	while (ret->until < ret->from + n && c->starts[ret->until] != FUNCTION)
 		ret->until++;
@@ -195,7 +195,7 @@ static void stretch_read(const struct corpus *c, size_t at, struct stretch *ret)
 	close(fd);
 	snprintf(command, sizeof(command),
 		 "objdump -D -b binary -m i386:x86-64 --no-show-raw-insn '%s'", path);
-	mark_starts(ret->starts, STRETCH, command, 0);
+	mark_starts(ret->starts, INTERVAL, command, 0);
 	unlink(path);
 }
 
@@ -207,13 +207,13 @@ static bool is_code(const struct corpus *c, size_t at)
 	return false;
 }
 
-static void check_site(const struct corpus *c, const struct plan_site *s, const struct stretch *st,
+static void check_site(const struct corpus *c, const struct plan_site *s, const struct interval *in,
 		       size_t at)
 {
-	bool moved = s->offset >= st->from && s->offset < st->until;
+	bool moved = s->offset >= in->from && s->offset < in->until;
 
 	cr_assert_lt(s->offset, c->size);
-	cr_expect(moved ? st->starts[s->offset - st->from] : c->starts[s->offset],
+	cr_expect(moved ? in->starts[s->offset - in->from] : c->starts[s->offset],
 		  "%s: byte %zu: %s at 0x%llx is no boundary", c->py->file, at, s->role,
 		  (unsigned long long)s->offset);
 	cr_expect(memcmp(c->copy + s->offset, s->bytes, s->len) == 0);
@@ -222,16 +222,16 @@ static void check_site(const struct corpus *c, const struct plan_site *s, const 
 /* at: offset of the changed byte of code; SIZE_MAX: none */
 static void check_sites(const struct corpus *c, const struct plan *plan, size_t at)
 {
-	struct stretch st = {SIZE_MAX, 0, {0}};
+	struct interval in = {SIZE_MAX, 0, {0}};
 
 	if (at != SIZE_MAX)
-		stretch_read(c, at, &st);
+		interval_read(c, at, &in);
 	for (unsigned int k = 0; k < plan->nsites; k++)
-		check_site(c, &plan->sites[k], &st, at);
+		check_site(c, &plan->sites[k], &in, at);
 	for (unsigned int k = 0; k < plan->nnative; k++)
-		check_site(c, &plan->native[k], &st, at);
+		check_site(c, &plan->native[k], &in, at);
 	for (unsigned int k = 0; k < plan->ngc; k++)
-		check_site(c, &plan->gc[k], &st, at);
+		check_site(c, &plan->gc[k], &in, at);
 	cr_expect(!plan->nnative == (plan->native_missing[0] != 0));
 	cr_expect(!plan->ngc == (plan->gc_missing[0] != 0));
 }
