@@ -62,7 +62,7 @@ static __always_inline __s64 memory_moved(__s64 *last, __s64 now, __s64 step)
  */
 int memory_send(__u32 tid, __s64 resident, __s64 mapped);
 
-/* Returns 1 if mm is the one that the last values belong to. If not, resets them from mm. */
+/* Returns 1 if the last values belong to mm. If not, resets them from mm. */
 static __always_inline int memory_is_known(struct mm_struct *mm)
 {
 	if (memory_of == (__u64)mm)

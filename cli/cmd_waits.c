@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * waits: why functions waited; and the longest waits, with the descriptors that they waited for. This
- * process looks the descriptors up, not the daemon: a process can keep whoever reads them waiting.
+ * process looks the descriptors up, not the daemon: a process can block the reader.
  */
 #include "cmd.h"
 

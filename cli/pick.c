@@ -122,7 +122,7 @@ static int not_found(const struct search *s, const char *what, struct diag *diag
 			"no Python process matches %s", what);
 }
 
-/* A line for each candidate, after the one that says what is wrong */
+/* A line for each candidate, after the line with the error */
 static int ambiguous(const struct search *s, const char *what, size_t n, struct diag *diag)
 {
 	struct diag why = {0};

@@ -121,7 +121,7 @@ static bool find_process(const struct snapshot_target *t, struct place *p)
 	return true;
 }
 
-/* The files of all targets are those of the first one that lives: a profile is of one program. */
+/* The files of all targets are those of the first live target: a profile is of one program. */
 static void find_place(struct place *p, const struct snapshot *s)
 {
 	*p = (struct place){.uid = geteuid() ? geteuid() : NOBODY, .dir = -1, .cwd = -1};

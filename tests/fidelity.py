@@ -71,13 +71,13 @@ class Traced(exact.Target):
 
     def __init__(self, python, *args):
         super().__init__(python, *args)
-        self.told = {}
+        self.reported = {}
 
     def expect(self, word):
         for line in self.process.stdout:
             key, _, value = line.partition(b" ")
             if value:
-                self.told[key.decode()] = json.loads(value.decode())
+                self.reported[key.decode()] = json.loads(value.decode())
             if line.strip() == word:
                 return
         raise SystemExit("the target ended before it said %r" % word)
@@ -122,7 +122,7 @@ def ours(python, args, out, raw, socket):
         cpu = target.cpu() - before
         snapshot(env, out)
         snapshot(env, raw, "--raw-times")
-        return target.told, cpu
+        return target.reported, cpu
     finally:
         daemon.terminate()
         daemon.wait()
@@ -164,21 +164,21 @@ def too_far(pairs, slack):
 def one_run(python, args, who):
     with tempfile.TemporaryDirectory() as tmp:
         out, raw, theirs = (os.path.join(tmp, name) for name in ("ours", "raw", "theirs"))
-        told, cpu = ours(python, args, out, raw, os.path.join(tmp, "socket"))
+        reported, cpu = ours(python, args, out, raw, os.path.join(tmp, "socket"))
         docs = []
         for path in out, raw:
             with open(path) as f:
                 docs.append(json.load(f))
         wrong, by = 0, ""
         if who != "cprofile":
-            wrong += by_itself(told["result"], docs[0])
+            wrong += by_itself(reported["result"], docs[0])
         if who != "itself":
             differ, by = by_cprofile(python, args, who, out, theirs)
             wrong += differ
         return {"wrong": wrong, "text": "%d%s" % (wrong, by),
                 "threads": len(docs[0]["threads"]),
                 "rows": off(addup.rows(docs[0])) + off(addup.rows(docs[1])),
-                "clocks": off(addup.clocks(docs[1], told["spans"], cpu))}
+                "clocks": off(addup.clocks(docs[1], reported["spans"], cpu))}
 
 
 def cell(python, args, who, module):

@@ -43,7 +43,7 @@ static enum pyp_exit exit_of_errno(int err)
 	}
 }
 
-/* To root, who has been refused, "run as root" is no advice. */
+/* "run as root" is no advice if root was refused. */
 static const char *hint_of_permission(void)
 {
 	return geteuid() ? "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"

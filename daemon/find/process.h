@@ -41,10 +41,10 @@ struct process {
 };
 
 /*
- * Read process pid; *ret is owned by the caller, who frees it with process_deinit(). Has a deadline
+ * Read process pid; the caller owns *ret and frees it with process_deinit(). Has a deadline
  * (target/deadline.h). Returns 0 for a process that may run Python: one whose executable, libraries
  * or extension modules have names of a Python's or, if these cannot be read, whose first argument
- * has. -ENOENT: another program; -EACCES: unreadable, and its first argument tells nothing; -ESRCH:
+ * has. -ENOENT: another program; -EACCES: unreadable, and its first argument is no Python's; -ESRCH:
  * no such process, a zombie or a kernel thread; -ETIMEDOUT, -EBUSY: see deadline.h; -ENOMEM.
  */
 int process_read(pid_t pid, struct process *ret);

@@ -17,7 +17,7 @@
 
 /* Without a restriction, the number of functions. */
 #define FUNCS "10"
-/* Lines without samples that are shown around one that has some. */
+/* The number of lines without samples that are shown around a line with samples. */
 #define AROUND 2
 #define TAB    8
 /* The column where source text begins, and the width of the line number. */

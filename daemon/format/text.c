@@ -2,7 +2,7 @@
 /*
  * Text: the table that cProfile prints, byte for byte, so that readers and scripts for it keep
  * working, followed by the provenance. Without a sort key the largest functions come first. On a
- * terminal, a percentage is added, calls of generators and coroutines are told from resumptions, and
+ * terminal, a percentage is added, calls of generators and coroutines are distinguished from resumptions, and
  * names are cut to the width. If figures are estimates, the first line says so and figures
  * with a large error are marked. Two differences concern malicious names: terminal control
  * characters are escaped, and the middle of very long names is left out.
@@ -108,7 +108,7 @@ struct rows {
 	const struct table *t;
 	const struct extras *extras;
 	bool errors;	 /* figures have standard errors */
-	bool screen;	 /* of a terminal: calls are told from resumptions */
+	bool screen;	 /* of a terminal: calls are distinguished from resumptions */
 	size_t columns;	 /* of names, 0: all */
 	bool rough, any; /* a figure was marked; a row has resumptions */
 	FILE *out;

@@ -221,7 +221,7 @@ static int by_vaddr(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* An instruction may overlap several others, including ones that begin long before it. */
+/* An instruction may overlap several others, including instructions that begin long before it. */
 static int mark_overlaps(struct cfg *cfg)
 {
 	_cleanup_free_ uint64_t *va = malloc((cfg->n ? cfg->n : 1) * sizeof(*va));

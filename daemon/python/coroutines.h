@@ -12,7 +12,7 @@ uint64_t coroutine_frame(struct values *v, uint64_t object);
 uint64_t coroutine_awaits(struct values *v, uint64_t frame);
 
 /*
- * Returns the object behind one that only passes values on: the generator of __anext__(), the
+ * Returns the object behind an object that only passes values on: the generator of __anext__(), the
  * future of an iterator over it. 0: it is none of these.
  */
 uint64_t coroutine_inner(struct values *v, uint64_t object);

@@ -129,13 +129,13 @@ void tracee_account_costs(struct tracee *t)
 }
 
 /* The CPU time without any call after which a warning is reported. */
-#define SILENT_NS 1000000000ull
+#define NO_CALLS_NS 1000000000ull
 
 static void look_for_calls(struct tracee *t)
 {
 	bool none = t->state == SESSION_TRACING && t->collector->probes && !t->collector->windows &&
 		    profile_counts(t->profile).events == 0 &&
-		    t->cpu_ns > t->start_cpu_ns + SILENT_NS;
+		    t->cpu_ns > t->start_cpu_ns + NO_CALLS_NS;
 
 	if (none == t->no_calls)
 		return;

@@ -23,7 +23,7 @@ void breaker_reset(struct breaker *b);
 
 /*
  * Takes one measurement, about once a second. Since the last one, probes have used probes_ns of CPU
- * time and the program itself own_ns (0 or less: none that is measurable). percent: the limit on
+ * time and the program itself own_ns (0 or less: too little to be measured). percent: the limit on
  * probes_ns / own_ns; 0: none. now_ns: CLOCK_MONOTONIC; unix_ns: CLOCK_REALTIME. Returns true if
  * the breaker trips now, and sets text; until the next reset it does not trip again.
  */

@@ -386,7 +386,7 @@ int follow_forget(struct sessions *ss, pid_t pid)
 	int r = s ? fold(ss, s) : 0;
 
 	if (s && r == 0)
-		log_info("process %d is another one now: the profile of the one that has ended is "
+		log_info("pid %d belongs to another process now: the profile of the ended one is "
 			 "kept with those of other ended processes",
 			 pid);
 	return r;

@@ -23,7 +23,7 @@
 
 #define LOOK_FOR_NS   2000000000ull
 #define LOOK_AGAIN_NS 5000000ull
-#define SETTLE_NS     20000000ull
+#define LOST_FOR_NS   20000000ull
 #define CHECK_MS      900 /* inspection at start, in ms: clients wait meanwhile */
 #define FORKED_MS     10
 
@@ -125,7 +125,7 @@ static int look_again(struct tracee *t)
 	return r < 0 ? r : inspect_start(&io, &t->looking, NULL);
 }
 
-/* Replaces the inspector by the one that inspected the process after its exec. */
+/* Replaces the inspector by the inspector of the process after its exec. */
 static void take_inspect(struct tracee *t)
 {
 	t->late_before += inspect_late(t->inspect);
@@ -321,15 +321,15 @@ static void change_probes(struct tracee *t, struct probe *next, uint64_t ts)
 }
 
 /*
- * Waits SETTLE_NS, because the end of all threads, or an exec by another thread, begins in the same
+ * Waits LOST_FOR_NS, because the end of all threads, or an exec by another thread, begins in the same
  * way. Returns true if the target now has another live thread.
  */
-static bool has_settled(struct tracee *t)
+static bool has_live_thread(struct tracee *t)
 {
 	pid_t before = t->target->tid;
 	int r;
 
-	if (tracee_now() < t->lost_hold_ns + SETTLE_NS)
+	if (tracee_now() < t->lost_hold_ns + LOST_FOR_NS)
 		return false;
 	r = target_alive(t->target) ? target_hold(t->target) : -ESRCH;
 	if (deadline_missed(r)) /* retried on the next call */
@@ -345,7 +345,7 @@ void tracee_hold_on(struct tracee *t)
 	uint64_t ts = 0;
 
 	/* One change at a time: the previous probe's ring is still polled. */
-	if (t->old_probe || t->state != SESSION_TRACING || !has_settled(t))
+	if (t->old_probe || t->state != SESSION_TRACING || !has_live_thread(t))
 		return;
 	/*
 	 * Counts in the kernel cannot be moved to another probe, and windows need a multi-uprobe

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Attaching to a process, up to loaded programs: see tracee.h. What its files and its memory tell is
- * found out by another process (inspect/inspect.h).
+ * Attaching to a process, up to loaded programs: see tracee.h. Its files and its memory are read
+ * by another process (inspect/inspect.h).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -141,7 +141,7 @@ static void check_collections(struct tracee *t, const struct verify_result *v)
  * the interpreter contain a part of it; those of the synthetic program do not. Subtracted twice, the
  * programs of `make bench-times` came to 0.68 to 0.84 of their CPU time, and else to 0.92 to 1.11.
  *
- * Wrong counts are worse than none. That the proof could not be made is said in every report.
+ * Wrong counts are worse than none. Every report states that the proof could not be made.
  */
 static int take_verdict(struct tracee *t, const struct selftest_result *result, struct diag *diag)
 {

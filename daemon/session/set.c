@@ -47,7 +47,7 @@ void session_free(struct session *s)
 
 static int on_full(sd_event_source *source, int fd, uint32_t revents, void *ctx);
 
-/* It has come to its end: nothing to watch, and somebody to tell. */
+/* The target has ended: stop watching it, and report its end. */
 static void session_over(struct session *s)
 {
 	const struct session_opts *opts = &s->set->opts;

@@ -2,7 +2,7 @@
 /*
  * One traced process: target, its Python, the plan, the probe and the profile, and the life they
  * share: attached → tracing ⇄ attached → ended. Owns everything below it. It has no event loop of
- * its own: the set of sessions calls tracee_drain and tells it of its end.
+ * its own: the set of sessions calls tracee_drain and reports the end of the process to it.
  */
 #ifndef PYPROF_SESSION_TRACEE_H
 #define PYPROF_SESSION_TRACEE_H

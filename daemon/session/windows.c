@@ -11,7 +11,7 @@
  *
  * Fair sample: every moment of the program must have the same chance to fall into a window. This
  * refers to the program's time, not to wall time: a window of 10 ms that begins in a loop shows 10
- * ms of the program; one that begins where the program only makes calls shows 2 ms of it and 8 ms
+ * ms of the program; a window that begins where the program only makes calls shows 2 ms of it and 8 ms
  * of probes. Therefore:
  *
  *   - The length of a window is measured in the program's own time: elapsed time minus the time
@@ -23,8 +23,8 @@
  *   - Both are drawn from 0.5 to 1.5 times the value that about ten windows per second can afford,
  *     so that they do not synchronise with a program that repeats itself.
  *   - A window is closed early only if it costs twice its share: the bound has priority. Early
- *     closing would show only the beginning of expensive phases, so the planned length is one that
- *     can be afforded even for the most expensive recent phase.
+ *     closing would show only the beginning of expensive phases, so the planned length can be
+ *     afforded even for the most expensive recent phase.
  *
  * If the target earns at least what the probes spend, the window is not closed at all. A target
  * whose calls are cheap enough is thus observed all the time, and nothing is estimated.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Child processes of one that is being attached: see workers.h. */
+/* Child processes of a target that is being attached: see workers.h. */
 #include "session/workers.h"
 
 #include <stdio.h>
@@ -93,7 +93,7 @@ static int put_children(const struct workers_use *u, char out[WORKERS_TEXT])
 			u->more ? " or more" : "", u->n == 1 ? "" : "es");
 }
 
-/* What is said after "its 4 Python child processes". */
+/* Writes the text that follows "its 4 Python child processes". */
 static void put_use(const struct workers_use *u, char *out, size_t size)
 {
 	const char *verb = u->n == 1 ? "uses" : "use", *are = u->n == 1 ? "is" : "are";

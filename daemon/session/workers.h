@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes below one that is being attached: a server that forks its workers hardly uses CPU
- * time itself, so whoever attaches to it without them is told so.
+ * Child processes of a target that is being attached: a server that forks its workers hardly uses
+ * CPU time itself, so an attach without them reports their number.
  */
 #ifndef PYPROF_SESSION_WORKERS_H
 #define PYPROF_SESSION_WORKERS_H

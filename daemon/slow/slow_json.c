@@ -81,7 +81,7 @@ static json_t *nodes_json(const struct slow_call *c)
 	return list;
 }
 
-/* [ns since the call's start, function] for a frame that is pushed, [ns] for one that is popped */
+/* [ns since the call's start, function] for a pushed frame, [ns] for a popped frame */
 static json_t *steps_json(const struct slow_call *c)
 {
 	json_t *list = json_array();

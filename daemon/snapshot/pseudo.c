@@ -7,7 +7,7 @@
  * frame.
  *
  * "<wait>" is the time that a thread is off its CPU while its innermost Python frame is a poller: a
- * function that itself only waits for work, such as one that calls select(), poll(), epoll_wait() or
+ * function that itself only waits for work, such as a function that calls select(), poll(), epoll_wait() or
  * accept() for a server's loop. The table below lists these functions; a C function that a poller
  * calls (--builtins) is one as well. It contains wall time only; the CPU time of the
  * call, before and after the thread sleeps, remains the poller's own, as does the time of a poller

@@ -52,7 +52,7 @@ void rebuild_c_leave(struct rebuild *rb, struct thread *th, uint64_t frame);
 void rebuild_gc_start(struct rebuild *rb, struct thread *th, uint64_t frame, uint32_t func);
 void rebuild_gc_stop(struct rebuild *rb, struct thread *th);
 /*
- * Replaces the thread's stack by the one that was read from the target, innermost first. truncated:
+ * Replaces the thread's stack by the stack read from the target, innermost first. truncated:
  * outermost frames are missing.
  */
 void rebuild_chain(struct rebuild *rb, struct thread *th, const struct chain_frame *frames,

@@ -73,9 +73,9 @@ struct watch_counts watch_counts(const struct watch *w)
 	return (struct watch_counts){.dropped = w->dropped, .truncated = w->truncated};
 }
 
-/* Telling ---------------------------------------------------------------------------------- */
+/* Reporting -------------------------------------------------------------------------------- */
 
-static bool tell(struct watch *w, const struct thread *th, struct watch_event *e)
+static bool report(struct watch *w, const struct thread *th, struct watch_event *e)
 {
 	const struct mirror *m = th->mirror;
 
@@ -88,23 +88,23 @@ static bool tell(struct watch *w, const struct thread *th, struct watch_event *e
 	return w->to.fn(w->to.ctx, e);
 }
 
-static bool tell_name(struct watch *w, const struct thread *th)
+static bool report_name(struct watch *w, const struct thread *th)
 {
 	struct watch_event e = {.kind = WATCH_THREAD,
 				.func = WATCH_NO_FUNC,
 				.caller = WATCH_NO_FUNC,
 				.name = th->name};
 
-	return tell(w, th, &e);
+	return report(w, th, &e);
 }
 
-static bool tell_mark(struct watch *w, const struct thread *th, enum watch_kind kind,
-		      uint64_t count)
+static bool report_mark(struct watch *w, const struct thread *th, enum watch_kind kind,
+			uint64_t count)
 {
 	struct watch_event e = {
 		.kind = kind, .func = WATCH_NO_FUNC, .caller = WATCH_NO_FUNC, .count = count};
 
-	return tell(w, th, &e);
+	return report(w, th, &e);
 }
 
 /* Report a push or pop. Return false if the watcher did not take it. */
@@ -115,7 +115,7 @@ static bool come(struct watch *w, struct thread *th, const struct activation *a,
 	struct watch_event e = {.kind = kind, .func = activation_func(a), .frame = a->frame};
 
 	e.caller = m->n ? m->v[m->n - 1].func : WATCH_NO_FUNC;
-	if (!mirror_reserve(m) || !tell(w, th, &e))
+	if (!mirror_reserve(m) || !report(w, th, &e))
 		return false;
 	m->v[m->n++] = (struct mirror_frame){a->frame, activation_func(a)};
 	return true;
@@ -130,7 +130,7 @@ static bool go(struct watch *w, struct thread *th, enum watch_kind kind, bool ra
 				.raised = raised && kind == WATCH_RETURN};
 
 	e.caller = m->n > 1 ? m->v[m->n - 2].func : WATCH_NO_FUNC;
-	if (!tell(w, th, &e))
+	if (!report(w, th, &e))
 		return false;
 	m->n--;
 	return true;
@@ -184,7 +184,7 @@ static enum watch_kind why_here(const struct thread *th, uint32_t i, const struc
  * Reports a return on a stack that was switched to for it, where the frame has already been
  * removed.
  */
-static bool tell_return_elsewhere(struct watch *w, struct thread *th, const struct change *c)
+static bool report_return_elsewhere(struct watch *w, struct thread *th, const struct change *c)
 {
 	const struct stack *s = &th->cur;
 
@@ -225,17 +225,17 @@ static bool compare(struct watch *w, struct thread *th, const struct change *c)
 {
 	struct mirror *m = th->mirror;
 	uint32_t keep = common_depth(th, c);
-	bool told = false;
+	bool reported = false;
 
 	while (m->n > keep) {
-		told |= m->v[m->n - 1].frame == c->frame;
+		reported |= m->v[m->n - 1].frame == c->frame;
 		if (!go(w, th, why_gone(th, &m->v[m->n - 1], c), c->raised))
 			return false;
 	}
 	while (m->n < th->cur.depth)
 		if (!come(w, th, &th->cur.acts[m->n], why_here(th, m->n, c)))
 			return false;
-	return told || tell_return_elsewhere(w, th, c);
+	return reported || report_return_elsewhere(w, th, c);
 }
 
 /* Handles the usual cases directly: one frame more, one less, or no change. */
@@ -264,8 +264,8 @@ static bool catch_up(struct watch *w, struct thread *th)
 
 	if (!w->to.ready(w->to.ctx))
 		return false;
-	m->named = m->named || tell_name(w, th);
-	if (!m->named || !tell_mark(w, th, WATCH_DROPPED, m->dropped))
+	m->named = m->named || report_name(w, th);
+	if (!m->named || !report_mark(w, th, WATCH_DROPPED, m->dropped))
 		return false;
 	m->dropped = 0;
 	return compare(w, th, &unknown);
@@ -278,7 +278,7 @@ static void drop(struct watch *w, struct mirror *m)
 }
 
 /* counts: the change is a call or a return. */
-static void change_tell(struct watch *w, struct thread *th, const struct change *c, bool counts)
+static void change_report(struct watch *w, struct thread *th, const struct change *c, bool counts)
 {
 	struct mirror *m = th->mirror;
 	bool was_stale = m->stale;
@@ -310,7 +310,7 @@ static struct mirror *mirror_at(struct watch *w, struct thread *th, uint64_t ts)
 			return NULL;
 		m->ts = ts > w->to.from_ns ? ts : w->to.from_ns;
 		m->cpu = cpu;
-		m->named = tell_name(w, th);
+		m->named = report_name(w, th);
 		m->stale = !m->named;
 	}
 	if (ts > m->ts)
@@ -325,7 +325,7 @@ void watch_begin_thread(struct watch *w, struct thread *th)
 	static const struct change found = {.top = WATCH_OPEN};
 
 	if (mirror_at(w, th, w->to.from_ns))
-		change_tell(w, th, &found, false);
+		change_report(w, th, &found, false);
 }
 
 /* A frame that was seen to yield and is entered again is a resumed generator. */
@@ -380,7 +380,7 @@ void watch_call(struct watch *w, struct thread *th, const struct event *e, bool 
 	}
 	/* A duplicate entry is not an event; the return of an unknown frame changes nothing. */
 	if (mirror_at(w, th, e->ts) && (called || !entry))
-		change_tell(w, th, &c, true);
+		change_report(w, th, &c, true);
 }
 
 void watch_chain(struct watch *w, struct thread *th, uint64_t ts, bool lost)
@@ -391,8 +391,8 @@ void watch_chain(struct watch *w, struct thread *th, uint64_t ts, bool lost)
 	if (!m)
 		return;
 	if (lost && !m->stale)
-		m->stale = !tell_mark(w, th, WATCH_LOST, 0);
-	change_tell(w, th, &found, false);
+		m->stale = !report_mark(w, th, WATCH_LOST, 0);
+	change_report(w, th, &found, false);
 }
 
 void watch_wait(struct watch *w, struct thread *th, uint64_t ts, enum wait_reason why)
@@ -402,7 +402,7 @@ void watch_wait(struct watch *w, struct thread *th, uint64_t ts, enum wait_reaso
 	const struct mirror *m = mirror_at(w, th, ts);
 
 	if (m && !m->stale)
-		tell(w, th, &e);
+		report(w, th, &e);
 }
 
 void watch_end_thread(struct watch *w, struct thread *th, uint64_t ts)
@@ -413,14 +413,14 @@ void watch_end_thread(struct watch *w, struct thread *th, uint64_t ts)
 		return;
 	mirror_at(w, th, ts < w->to.until_ns ? ts : w->to.until_ns);
 	if (m->dropped)
-		tell_mark(w, th, WATCH_DROPPED, m->dropped);
+		report_mark(w, th, WATCH_DROPPED, m->dropped);
 	while (m->n && go(w, th, WATCH_CLOSE, false))
 		;
 	/*
 	 * The thread's name is known by now. If the watcher cannot take it, the next thread with
 	 * this tid is announced first.
 	 */
-	tell_name(w, th);
+	report_name(w, th);
 	mirror_free(m);
 	th->mirror = NULL;
 }

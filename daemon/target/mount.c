@@ -6,8 +6,8 @@
  * answer. Therefore only FUSE file systems mounted by root are accepted.
  *
  * These checks do not involve the file system's server: statx uses cached data, and mountinfo comes
- * from the kernel. In mountinfo, user_id is relative to the user namespace of the mount, so a user
- * who is root in a private namespace has 0 there. Such a mount cannot get into the daemon's
+ * from the kernel. In mountinfo, user_id is relative to the user namespace of the mount, so the
+ * root user of a private namespace has 0 there. Such a mount cannot get into the daemon's
  * namespace.
  */
 #include <errno.h>

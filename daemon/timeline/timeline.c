@@ -155,7 +155,7 @@ static bool send_func_once(struct source *s, uint32_t func)
 }
 
 /* The condition is met: what ends at end_ns is what is to be kept. */
-static void meet(struct timeline *t, uint64_t end_ns)
+static void condition_met(struct timeline *t, uint64_t end_ns)
 {
 	const struct trigger_hit *hit = trigger_hit(t->opts.trigger);
 
@@ -195,7 +195,7 @@ static bool is_wanted(struct source *s, const struct watch_event *e)
 	if (e->kind == WATCH_WAIT || e->ts > t->end_ns)
 		return false;
 	if (t->opts.trigger && trigger_event(t->opts.trigger, s->number, e))
-		meet(t, e->ts);
+		condition_met(t, e->ts);
 	if (t->mark_due && mark_precedes(s, e))
 		put_mark(t);
 	return true;
@@ -372,7 +372,7 @@ void timeline_check(struct timeline *t, uint32_t source, const struct timeline_m
 		return;
 	if (trigger_time(tr, source, now->current_ns) ||
 	    (now->cpu_ns && trigger_cpu(tr, source, now->now_ns, now->cpu_ns)))
-		meet(t, now->current_ns);
+		condition_met(t, now->current_ns);
 }
 
 bool timeline_is_met(const struct timeline *t)

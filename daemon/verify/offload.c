@@ -20,7 +20,7 @@
 #include "verify/scratch.h"
 #include "verify/verify.h"
 
-/* How long a killed helper, or one that has answered, is waited for, ms */
+/* How long to wait for the end of a killed helper, or of a helper that has answered, ms */
 #define END_MS 20
 /* Interval of checking whether the helper's own children have ended, ns */
 #define STUCK_CHECK_NS 100000000L

@@ -41,7 +41,7 @@ struct script_part {
 };
 
 #define SCRIPT_FREE "tracer"
-/* Of these, one that runs inside of collections only: a finalizer. */
+/* Of these, the function that runs inside of collections only: a finalizer. */
 #define SCRIPT_FINALIZER "tracer_del"
 #define SCRIPT_BUILTINS	 "c_"
 

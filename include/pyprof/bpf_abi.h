@@ -41,7 +41,7 @@ enum pyp_site_kind {
 };
 
 /*
- * A site's cookie tells the uprobe program, which all sites share, what to do:
+ * A site's cookie has the parameters of the uprobe program, which all sites share:
  *
  *   bits  0-3   kind (enum pyp_site_kind)
  *   bits  4-8   base register: it holds the frame (CODE_FREE: the code object), or the base of the

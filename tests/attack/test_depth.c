@@ -90,7 +90,7 @@ static void check_calls(const struct snapshot *s, pid_t pid, const char *name, u
 	view_free(v);
 }
 
-static uint64_t told(const struct traced *t, const char *key)
+static uint64_t result(const struct traced *t, const char *key)
 {
 	json_t *result = json_loads(t->result, 0, NULL);
 	uint64_t ret = (uint64_t)json_integer_value(json_object_get(result, key));
@@ -110,10 +110,10 @@ Test(depth, beside_a_busy_neighbour)
 	traced_expect(&busy, "done");
 	s = take();
 	cr_expect(traced_is_exact(s, "both"));
-	check_calls(s, busy.pid, "empty", told(&busy, "calls"));
+	check_calls(s, busy.pid, "empty", result(&busy, "calls"));
 	check_calls(s, deep.pid, "leaf", LEAVES);
 	check_calls(s, deep.pid, "__init__", LEAVES);
-	check_calls(s, deep.pid, "down", told(&deep, "depth"));
+	check_calls(s, deep.pid, "down", result(&deep, "depth"));
 	snapshot_free(s);
 	traced_go(&busy);
 	traced_go(&deep);

@@ -74,7 +74,7 @@ static void stop_neighbour(const struct pyprofd *of)
 	fuse_rig_check_neighbour(&rig, of);
 }
 
-static bool tells(const struct pyprofd *of, const char *what)
+static bool reports(const struct pyprofd *of, const char *what)
 {
 	_cleanup_free_ char *status = ctl_ok(of, "status", NULL);
 
@@ -127,7 +127,7 @@ Test(exec, of_a_stranger)
 	start = traced_seconds();
 	stop_neighbour(&second);
 	snprintf(who, sizeof(who), "another tracer (pid %d)", (int)rig.d.pid);
-	cr_assert(tells(&second, who), "the other daemon is not named");
+	cr_assert(reports(&second, who), "the other daemon is not named");
 	stop_neighbour(&rig.d);
 	cr_assert_lt(traced_seconds() - start, 3 * FUSE_RIG_STATUS, "one of the stops was held up");
 }

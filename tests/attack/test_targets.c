@@ -323,7 +323,7 @@ Test(targets, a_pid_that_is_used_again_replaces_nobodys_data)
 	cr_assert_eq(r.status, 7, "status %d: %s", r.status, r.err);
 	cr_assert(strstr(r.err, "kept") && strstr(r.err, "detach"), "%s", r.err);
 	ran_free(&r);
-	cr_assert_eq(calls_of_work(), 100, "the data of the one that has ended is gone");
+	cr_assert_eq(calls_of_work(), 100, "the data of the ended process is gone");
 	free(ctl_ok(&d, "detach", pid, NULL));
 	free(ctl_ok(&d, "attach", pid, NULL));
 	cr_assert(state_is(again, "tracing"));

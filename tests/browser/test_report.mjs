@@ -394,7 +394,7 @@ test('hostile names are shown, and are only names', async () => {
 	});
 });
 
-test('what got in anyhow could not run, nor tell anybody', async () => {
+test('injected content could neither run nor send anything', async () => {
 	const url = `${world.server.origin}/reports/random.html`;
 
 	await withPage(url, {}, async (page, { wrong }) => {

@@ -263,7 +263,7 @@ static void run_says(struct ran r, bool said)
 	ran_free(&r);
 }
 
-/* Whoever attaches to the master without its workers is told about them. */
+/* An attach to the master without its workers reports them. */
 Test(prefork, workers_are_named)
 {
 	char one[16], two[16];

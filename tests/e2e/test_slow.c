@@ -116,11 +116,11 @@ static int ended(pid_t child, int signal)
 #define JUDGE                                                                                      \
 	"import collections, json, sys\n"                                                          \
 	"slow = json.load(open(sys.argv[1] + '/slow.json'))\n"                                     \
-	"told = json.load(open(sys.argv[1] + '/result.json'))\n"                                   \
+	"result = json.load(open(sys.argv[1] + '/result.json'))\n"                                 \
 	"reasons = {'take_shared': 'lock', 'compute': 'gil', 'list_items': 'sleep',\n"             \
 	"           'slow_fsync': 'pipe'}\n"                                                       \
-	"assert told['failed'] == 0, told\n"                                                       \
-	"assert slow['seen'] == told['requests'], (slow['seen'], told)\n"                          \
+	"assert result['failed'] == 0, result\n"                                                   \
+	"assert slow['seen'] == result['requests'], (slow['seen'], result)\n"                      \
 	"assert not slow['refused'] and not slow['interrupted'] and not slow['unknown_start']\n"   \
 	"assert slow['program'].startswith('pyprofctl ') and slow['targets'][0]['pid'], slow\n"    \
 	"assert slow['over'] == len(slow['calls']), slow['over']\n"                                \
@@ -156,9 +156,9 @@ static int ended(pid_t child, int signal)
 	"                    key=lambda n: n['wall_ns'])\n"                                        \
 	"        assert names[query['function']] == 'query', call\n"                               \
 	"        assert query['calls'] == 1000 and query['wall_ns'] > call['wall_ns'] / 2, call\n" \
-	"assert found == told['planted'], (found, told)\n"                                         \
+	"assert found == result['planted'], (found, result)\n"                                     \
 	"assert not wrong, wrong\n"                                                                \
-	"assert others <= told['slow_others'], (others, told)\n"                                   \
+	"assert others <= result['slow_others'], (others, result)\n"                               \
 	"print('fine')\n"
 
 static void judge(const char *script)

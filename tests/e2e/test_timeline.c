@@ -352,7 +352,7 @@ Test(timeline, a_slow_reader)
 {
 	char path[128], location[64], *text;
 	struct timeline_writer_counts c;
-	uint64_t events, unstarted, told;
+	uint64_t events, unstarted, reported;
 	json_t *begun, *target;
 	FILE *out;
 	int id;
@@ -376,10 +376,10 @@ Test(timeline, a_slow_reader)
 	cr_assert(c.dropped > 10000 && c.calls > 100);
 	events = (uint64_t)json_integer_value(json_object_get(target, "events"));
 	unstarted = (uint64_t)json_integer_value(json_object_get(target, "unstarted"));
-	told = c.calls + c.returns + c.dropped;
+	reported = c.calls + c.returns + c.dropped;
 	/* returns without a recorded call are neither in the timeline nor in the profile */
-	cr_assert(told <= events && told >= events - unstarted,
-		  "%lu told, %lu events, %lu unstarted", told, events, unstarted);
+	cr_assert(reported <= events && reported >= events - unstarted,
+		  "%lu reported, %lu events, %lu unstarted", reported, events, unstarted);
 	json_decref(target);
 	judge(CHROME "assert other['dropped'] > 10000 and not other['complete'], other\n"
 		     "print('fine')\n");

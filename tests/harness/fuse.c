@@ -129,7 +129,7 @@ static _Noreturn void run(const struct fuse_fs *fs)
 			_exit(0);
 		if (n < (ssize_t)sizeof(*in))
 			continue;
-		if (!*fs->silent)
+		if (!*fs->stalled)
 			serve(in, in + 1);
 		else if (in->opcode == FUSE_FLUSH)
 			++*fs->flushes;
@@ -160,13 +160,13 @@ static bool set_up(struct fuse_fs *fs, const char *content)
 _Bool fuse_start(struct fuse_fs *fs, const char *content)
 {
 	*fs = (struct fuse_fs){0};
-	fs->silent = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (fs->silent == MAP_FAILED || !set_up(fs, content)) {
+	fs->stalled = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (fs->stalled == MAP_FAILED || !set_up(fs, content)) {
 		if (fs->dir[0])
 			rmdir(fs->dir);
 		return false;
 	}
-	fs->flushes = fs->silent + 1;
+	fs->flushes = fs->stalled + 1;
 	fs->server = fork();
 	if (fs->server == 0)
 		run(fs);
@@ -180,7 +180,7 @@ _Bool fuse_start(struct fuse_fs *fs, const char *content)
 
 void fuse_silence(struct fuse_fs *fs)
 {
-	*fs->silent = 1;
+	*fs->stalled = 1;
 }
 
 _Bool fuse_holds_a_close(const struct fuse_fs *fs)

@@ -14,7 +14,7 @@
 struct fuse_fs {
 	char dir[64], file[80];
 	pid_t server;
-	volatile int *silent;  /* shared with the server */
+	volatile int *stalled; /* shared with the server */
 	volatile int *flushes; /* shared with the server: number of flushes that are not answered */
 };
 

@@ -81,7 +81,7 @@ static void require(const struct interpreter *v, size_t n)
 	unsigned int have = 0;
 
 	if (getenv("PYPROF_INTERPRETERS")) {
-		cr_assert(n, "PYPROF_INTERPRETERS names none that is there");
+		cr_assert(n, "no interpreter of PYPROF_INTERPRETERS exists");
 		return;
 	}
 	for (size_t i = 0; i < n; i++)

@@ -153,8 +153,8 @@ static int on_said(sd_event_source *source, int fd, uint32_t revents, void *ctx)
 	n = read(fd, t->said + t->nsaid, sizeof(t->said) - 1 - t->nsaid);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	t->silent = n <= 0;
-	if (t->silent)
+	t->at_eof = n <= 0;
+	if (t->at_eof)
 		sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	else
 		t->nsaid += (size_t)n;
@@ -302,7 +302,7 @@ static bool has_said(struct traced *t, void *ctx)
 		if (found)
 			return true;
 	}
-	cr_assert(!t->silent, "the target said \"%s\" and ended, not \"%s\"", t->last, w->word);
+	cr_assert(!t->at_eof, "the target said \"%s\" and ended, not \"%s\"", t->last, w->word);
 	return false;
 }
 

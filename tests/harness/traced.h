@@ -37,7 +37,7 @@ struct traced {
 	int out;	  /* its standard output */
 	char said[16384]; /* output that no call has read yet */
 	size_t nsaid;
-	bool silent;	   /* end of output reached */
+	bool at_eof;	   /* end of output reached */
 	char result[8192]; /* JSON of the last "result" line */
 	char last[128];	   /* last line, truncated */
 	struct sd_event *event;

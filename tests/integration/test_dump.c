@@ -158,7 +158,7 @@ static unsigned int check_running(const struct interpreter *it, uint64_t dumps)
 	return whole;
 }
 
-/* The local variable n of a frame; -1: none that is certain. */
+/* The local variable n of a frame; -1: not certain. */
 static int64_t argument(const struct dump_frame *f)
 {
 	uint64_t n;

@@ -287,7 +287,7 @@ static void executes_again(const char *exe)
 	cr_assert_eq(work_of(f.members[leader]), 17);
 	cr_assert_eq(work_of(f.members[other]), 18);
 	cr_assert(family_status(&f, f.members[leader]).exec_gap_ns > 0);
-	fprintf(stderr, "  silent for %.2f ms after an exec, %.1f ms after one by a thread\n",
+	fprintf(stderr, "  not traced for %.2f ms after an exec, %.1f ms after one by a thread\n",
 		(double)family_status(&f, f.members[leader]).exec_gap_ns / 1e6,
 		(double)family_status(&f, f.members[other]).exec_gap_ns / 1e6);
 	family_finish(&f);

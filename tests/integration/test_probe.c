@@ -300,7 +300,7 @@ static void code_free(struct fake_target *t, uint64_t code, uint64_t b)
 	fake_code_free(code);
 }
 
-Test(probe, freed_code_is_introduced_anew)
+Test(probe, freed_code_is_announced_anew)
 {
 	uint64_t code = plain_code("f"), frame = fake_frame(target(), code, 0, 0);
 	const struct event *ev;
@@ -432,7 +432,7 @@ Test(probe, twenty_three_calls_are_twenty_three)
 }
 
 /* Some of them share a slot of the direct-mapped cache; the map behind it has all of them. */
-Test(probe, every_code_object_is_introduced_once)
+Test(probe, every_code_object_is_announced_once)
 {
 	enum { CODES = 3000 };
 	static uint64_t frames[CODES];

@@ -449,7 +449,7 @@ Test(probe_life, switches_of_a_known_thread)
 		if (ev->type != PYP_REC_SWITCH_OUT && !in)
 			continue;
 		cr_assert_eq(ev->tid, (uint32_t)target()->pid);
-		cr_assert(!in || !on, "it has left a CPU, and nobody told");
+		cr_assert(!in || !on, "it has left a CPU, which was not reported");
 		cr_assert(ev->u.sw.runtime >= runtime);
 		runtime = ev->u.sw.runtime;
 		on = in;

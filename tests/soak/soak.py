@@ -41,7 +41,7 @@ QUIET_EVERY = 40       # operations between two checks of memory and files
 # with at most this number of frames that call a function before they return.
 UNSEEN_MAX = CLIENTS * (1 + answers.CHILDREN) * 12
 SLACK_KIB = 6 * 1024   # allowed fluctuation of memory
-SETTLED = 0.3          # share of the time after which every kind of event has occurred once
+WARM = 0.3          # share of the time after which every kind of event has occurred once
 FORMATS = ("json", "text", "pstats", "callgrind", "collapsed", "rows", "pprof", "csv")
 
 
@@ -294,12 +294,12 @@ def check_clients(clients):
 
 
 def check_memory(memory, begin, end):
-    settled = [kib for t, kib in memory if t > begin + SETTLED * (end - begin)]
-    if len(settled) < 6:
-        print("memory: too short to tell")
+    warm = [kib for t, kib in memory if t > begin + WARM * (end - begin)]
+    if len(warm) < 6:
+        print("memory: the run is too short to compare")
         return
-    third = len(settled) // 3
-    first, last = statistics.median(settled[:third]), statistics.median(settled[-third:])
+    third = len(warm) // 3
+    first, last = statistics.median(warm[:third]), statistics.median(warm[-third:])
     print("memory of the daemon, nothing attached: %d KiB, later %d KiB" % (first, last))
     if last - first > SLACK_KIB:
         raise Failure("the daemon's memory grows: %s" % [kib for _, kib in memory])

@@ -83,9 +83,9 @@ def moments(doc):
         yield thread["total"]["wall"], thread["end_ns"] - thread["start_ns"]
 
 
-def spans(doc, told):
+def spans(doc, reported):
     theirs = {}
-    for tid, cpu, wall in told:
+    for tid, cpu, wall in reported:
         for clock, seconds in zip(CLOCKS, (cpu, wall)):
             theirs[tid, clock] = theirs.get((tid, clock), 0) + seconds * 1e9
     inner, outer = by_tid(doc, measured(doc)), by_tid(doc, around(doc))
@@ -101,5 +101,5 @@ def process(doc, cpu):
         yield sum(t["total"]["cpu"] for t in doc["threads"]), cpu * 1e9
 
 
-def clocks(doc, told, cpu):
-    return list(moments(doc)) + list(spans(doc, told)) + list(process(doc, cpu))
+def clocks(doc, reported, cpu):
+    return list(moments(doc)) + list(spans(doc, reported)) + list(process(doc, cpu))

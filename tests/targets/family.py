@@ -96,14 +96,14 @@ class Member:
         self.fds = fds
         self.orders, self.order, self.answers, self.answer = fds
 
-    def tell(self, line):
+    def send(self, line):
         os.write(self.order, (line + "\n").encode())
 
     def answered(self):
         return read_line(self.answers)
 
     def ask(self, line):
-        self.tell(line)
+        self.send(line)
         return self.answered()
 
     def reply(self, line):
@@ -211,7 +211,7 @@ class First:
         ms, members = numbers[0], numbers[1:]
         for member in members:
             if member:
-                self.members[member].tell("burn %d" % ms)
+                self.members[member].send("burn %d" % ms)
         lines = {0: burn(ms)} if 0 in members else {}
         for member in members:
             say(lines[member] if member in lines else self.members[member].answered())

@@ -416,7 +416,7 @@ def comprehensions():
     assert [fib(i) for i in range(4)] == [0, 1, 1, 2]
     assert {odd(i) for i in range(4)} == {0, 1}
     assert {i: negate(i) for i in range(2)} == {0: 0, 1: -1}
-    # On lines of their own: up to 3.11 both are functions called <listcomp>, told apart by line; up
+    # On lines of their own: up to 3.11 both are functions called <listcomp>, distinguished by line; up
     # to 3.7 that is the line of the element.
     assert [
         [

@@ -55,13 +55,13 @@ def measured(main, args):
     return main(*args)
 
 
-def timed(fn, args, before, after, told):
+def timed(fn, args, before, after, clocks):
     """Each of the two reads both clocks in one call: after a call, another thread may run."""
-    told.extend(before)
+    clocks.extend(before)
     try:
         return fn(*args)
     finally:
-        told.extend(after)
+        clocks.extend(after)
 
 
 def spanned(fn, *args):
@@ -71,13 +71,13 @@ def spanned(fn, *args):
     """
     both = (time.CLOCK_THREAD_CPUTIME_ID, time.CLOCK_MONOTONIC)
     before, after = map(time.clock_gettime, both), map(time.clock_gettime, both)
-    told = []
+    clocks = []
     time.sleep(0.001)
     try:
-        return timed(fn, args, before, after, told)
+        return timed(fn, args, before, after, clocks)
     finally:
         tid = int(os.readlink("/proc/thread-self").rpartition("/")[2])
-        spans.append([tid, told[2] - told[0], told[3] - told[1]])
+        spans.append([tid, clocks[2] - clocks[0], clocks[3] - clocks[1]])
         time.sleep(0.001)
 
 

@@ -138,7 +138,7 @@ def serve_gevent(client):
     from gevent.socket import wait_read
     server = WSGIServer(("127.0.0.1", 0), answers.gevent_application, log=None)
     server.start()
-    client.tell(server.server_port)
+    client.send_port(server.server_port)
     wait_read(client.answered)
     server.stop(timeout=1)
 
@@ -156,7 +156,7 @@ async def asyncio_server(client):
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     server = await asyncio.start_server(connection, sock=listening)
-    client.tell(listening.getsockname()[1])
+    client.send_port(listening.getsockname()[1])
     await ended
     server.close()
 
@@ -180,7 +180,7 @@ class Client:
         self.port, self.answered = self.process.stdin.fileno(), self.process.stdout.fileno()
         self.calls = expected_calls(server)
 
-    def tell(self, port):
+    def send_port(self, port):
         os.write(self.port, b"%d\n" % port)
 
     def check(self):

@@ -5,7 +5,7 @@
     gen_threads      generators and coroutines suspended in one thread and resumed in others
     pthread_exit     threads that die in the middle of their frames
     foreign          threads that were not started by Python call Python functions
-    tid_reuse        a thread with the tid of one that has died in the middle of its frames
+    tid_reuse        a thread with the tid of a thread that has died in the middle of its frames
     subinterpreters  other interpreters in the same thread, and in their own threads
     collected        the collector calls back wherever objects are made, also while frames begin
     waiting          an event loop with nothing to do for NAPS * NAP seconds

@@ -218,7 +218,7 @@ export class Functions {
 		const span = element('span', { title: exact(n), class: n ? '' : 'none' }, text(n));
 		if (field === 'ncalls')
 			this.addPrimitive(span, cell.getData());
-		if (error !== undefined) // one that is not known leaves its place empty
+		if (error !== undefined) // an unknown error leaves its place empty
 			span.append(element('small', { class: 'error' }, plusMinus(error, text)));
 		if (typeof error === 'number')
 			span.title += ` ± ${exact(error)} (standard error)`;

@@ -36,11 +36,11 @@ Test(cost, stays_where_nothing_is_known)
 
 Test(cost, has_its_limits)
 {
-	struct cost dear = {.known = true, .before = {UINT32_MAX}, .latency_ps = 1};
+	struct cost expensive = {.known = true, .before = {UINT32_MAX}, .latency_ps = 1};
 
 	cr_assert_eq(cost_scale(&known, 1000 * 8000, 1000), 4);
 	cr_assert_eq(cost_scale(&known, 1000, 1000), 0.25);
-	cr_assert_eq(cost_scaled(&dear, 4).before[COST_ENTER], UINT32_MAX);
+	cr_assert_eq(cost_scaled(&expensive, 4).before[COST_ENTER], UINT32_MAX);
 }
 
 Test(cost, learns_in_latencies)
@@ -82,7 +82,7 @@ Test(cost, learns_from_what_is_known_only)
 }
 
 /* Converts the length of an interval without post-trap slowdown to the length with it, and back. */
-Test(cost, drag_of_stretches)
+Test(cost, slowdown_of_intervals)
 {
 	const double without[] = {0, 50, 100, 150, 300, 600, 1000, 5000, 1e6};
 	const struct cost c = {.known = true, .slowdown = 200};

@@ -47,7 +47,7 @@ Test(reaper, children, .timeout = 10)
 	check_no_leaks();
 }
 
-/* A process that the test does not kill represents one that cannot be killed. */
+/* A process that the test does not kill stands for a process that cannot be killed. */
 Test(reaper, what_does_not_end_is_counted, .timeout = 10)
 {
 	pid_t child = spawn(false), other = spawn(true);

@@ -218,7 +218,7 @@ Test(image, runs_in_words, .timeout = 10)
 	cr_assert(r.vaddr[0] == DATA + 40 && r.size[0] == 15);
 	cr_assert(r.vaddr[1] == DATA + 168 && r.size[1] == 14);
 	r.n = 3;
-	cr_assert(image_code_pointer_runs(img, 10, note_run, &r) == 77, "stops when told");
+	cr_assert(image_code_pointer_runs(img, 10, note_run, &r) == 77, "stops on request");
 	image_free(TAKE_PTR(img));
 	check_no_leaks();
 }

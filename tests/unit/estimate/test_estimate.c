@@ -249,15 +249,15 @@ Test(estimate, right_on_average_and_as_far_off_as_it_says)
 
 	for (int k = 0; k < 200; k++) {
 		struct estimate_rig m;
-		double share, told;
+		double share, claimed;
 
 		sample(&m, 100);
 		share = (double)estimate_rig_figures(&m, m.f).self[SNAPSHOT_CPU] / (100 * 10e6);
-		told = error(&m, F, SNAPSHOT_TOT_CPU) / (100 * 10e6);
+		claimed = error(&m, F, SNAPSHOT_TOT_CPU) / (100 * 10e6);
 		sum += share;
 		calls += (double)estimate_rig_figures(&m, m.f).calls / (100 * 3000.0);
-		off += fabs(share - 0.3) > 2 * told;
-		cr_assert(told > 0.01 && told < 0.1, "%.4f", told);
+		off += fabs(share - 0.3) > 2 * claimed;
+		cr_assert(claimed > 0.01 && claimed < 0.1, "%.4f", claimed);
 		estimate_rig_deinit(&m);
 	}
 	cr_assert(fabs(sum / 200 - 0.3) < 0.012, "%.4f", sum / 200);

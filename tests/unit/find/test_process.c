@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* find/process, find/processes: this process, and one that only has a Python's name. */
+/* find/process, find/processes: this process, and a process that only has a Python's name. */
 #include "find/process.h"
 
 #include <errno.h>

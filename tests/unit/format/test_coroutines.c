@@ -61,7 +61,7 @@ static void assert_has(const char *text, const char *what)
 	cr_assert(strstr(text, what), "no \"%s\" in:\n%s", what, text);
 }
 
-/* ncalls counts resumptions as well, as cProfile does; they are told apart beside it. */
+/* ncalls counts resumptions as well, as cProfile does; it has separate columns for both. */
 Test(coroutines, calls_and_resumptions)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = build();

@@ -246,7 +246,7 @@ Test(depth, rules_are_the_same)
 
 /* Watching --------------------------------------------------------------------------------- */
 
-static bool told(void *ctx, const struct watch_event *e)
+static bool reported(void *ctx, const struct watch_event *e)
 {
 	(void)e;
 	++*(uint64_t *)ctx;
@@ -264,7 +264,7 @@ static double watched_burst(uint32_t depth)
 	static const struct profile_limits limits = {.depth = 2 * DEEP};
 	_cleanup_(profile_freep) struct profile *p = profile_new(&limits, NULL, NULL);
 	uint64_t n = 0;
-	struct watcher w = {.fn = told, .ready = ready, .ctx = &n, .until_ns = UINT64_MAX};
+	struct watcher w = {.fn = reported, .ready = ready, .ctx = &n, .until_ns = UINT64_MAX};
 	double best = 1e9;
 
 	cr_assert_eq(profile_watch(p, &w), 0);
@@ -283,7 +283,7 @@ static double watched_burst(uint32_t depth)
 		if (took < best)
 			best = took;
 	}
-	cr_expect_eq(n, depth + (uint64_t)ROUNDS * EVENTS * 6 + 1, "%llu told",
+	cr_expect_eq(n, depth + (uint64_t)ROUNDS * EVENTS * 6 + 1, "%llu reported",
 		     (unsigned long long)n);
 	return best;
 }

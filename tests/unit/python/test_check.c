@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A layout that matches a process is distinguished from one that does not. */
+/* A layout that matches a process is distinguished from other layouts. */
 #include "harness/interpreters.h"
 #include "harness/test.h"
 #include "python/python.h"

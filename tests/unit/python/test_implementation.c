@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* python/implementation: what the name of a file tells. */
+/* python/implementation: the implementation that the name of a file stands for. */
 #include "python/implementation.h"
 
 #include "harness/test.h"

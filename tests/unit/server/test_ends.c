@@ -26,7 +26,7 @@ Test(server, drains)
 	int idle;
 
 	server_rig_start(0, 0);
-	idle = server_rig_client(); /* one that asks nothing must not delay the end */
+	idle = server_rig_client(); /* an idle client must not delay the end */
 	server_rig_turn();
 	begin = server_rig_ms();
 	cr_assert(server_rig_ask("POST /v1/shutdown HTTP/1.1\r\nHost: x\r\n\r\n", NULL) == 200);
@@ -130,7 +130,7 @@ Test(server, ping_waits_for_the_start)
 	server_rig_stop();
 }
 
-/* One that is never ready refuses what waits. */
+/* A server that fails to start refuses waiting requests. */
 Test(server, start_that_fails)
 {
 	int fd;

@@ -40,7 +40,7 @@ Test(marks, names_are_independent)
 	cr_assert_eq(exchange("b", 5), 2);
 }
 
-/* The one that was used least recently is dropped. */
+/* The least recently used mark is dropped. */
 Test(marks, bounded_number)
 {
 	char name[16];

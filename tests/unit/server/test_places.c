@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* server/places: who may take how many places for connections, and who gives way to whom. */
+/* server/places: how many connections each user may have, and which are dropped for others. */
 #include "server/places.h"
 
 #include "harness/test.h"

@@ -191,7 +191,7 @@ Test(socket, makes_a_private_directory)
 	assert_err(control_socket_open(inner, (gid_t)-1, &cs, NULL), -ENOENT);
 }
 
-/* One that systemd or pyprofctl has made: its file is theirs. */
+/* A socket made by systemd or pyprofctl: its file is theirs. */
 Test(socket, inherited)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);

@@ -198,7 +198,7 @@ static struct session *add_child(struct session *parent, pid_t pid)
 	return sessions_find(&ss, pid);
 }
 
-static void tell(struct session *s, pid_t child)
+static void announce(struct session *s, pid_t child)
 {
 	s->tracee->news[s->tracee->nnews++] =
 		(struct tracee_news){.pid = child, .parent = s->tracee->target->pid};
@@ -241,12 +241,12 @@ Test(follow, a_child_has_the_pid_of_the_process_that_told_of_it)
 	assert_ok(follow_begin(root, NULL));
 	child = add_child(root, 101);
 	child->tracee->state = SESSION_ENDED;
-	/* 101 has ended; before that it told of a child, which by now has that very pid */
-	tell(child, 101);
+	/* 101 has ended; before that it announced a child, which by now has that very pid */
+	announce(child, 101);
 	work();
 	cr_assert(ss.n == 2 && ss.ntasks == 0);
 	cr_assert(sessions_find(&ss, 101)->tracee->state == SESSION_TRACING);
-	cr_assert(ss.folded, "the data of the one that has ended is gone");
+	cr_assert(ss.folded, "the data of the ended process is gone");
 	end();
 }
 
@@ -259,11 +259,11 @@ Test(follow, a_child_has_the_pid_of_the_only_target)
 	root = add(100, SESSION_TRACING);
 	assert_ok(follow_begin(root, NULL));
 	root->tracee->state = SESSION_ENDED;
-	tell(root, 100);
+	announce(root, 100);
 	work();
 	cr_assert(ss.n == 1 && ss.ntasks == 0);
 	cr_assert(ss.v[0]->tracee->state == SESSION_TRACING);
-	cr_assert(ss.folded, "the data of the one that has ended is gone");
+	cr_assert(ss.folded, "the data of the ended process is gone");
 	end();
 }
 
@@ -276,11 +276,11 @@ Test(follow, what_a_target_that_goes_has_told_is_done_by_another)
 	assert_ok(follow_begin(root, NULL));
 	child = add_child(root, 101);
 	not_yet = 300;
-	tell(child, 300);
+	announce(child, 300);
 	work();
 	cr_assert(ss.ntasks == 1);
 	child->tracee->state = SESSION_ENDED;
-	tell(root, 101);
+	announce(root, 101);
 	work();
 	cr_assert(ss.n == 2 && ss.ntasks == 1);
 	cr_assert(ss.tasks[0].news.pid == 300 &&

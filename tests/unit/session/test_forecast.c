@@ -36,8 +36,8 @@ Test(forecast, of_a_busy_program)
 	cr_assert(strstr(forecast_advice(&f, f.trace), "--max-overhead 5"));
 }
 
-/* One that does nothing but call leaves hardly any samples of its own: it is busy all the same. */
-Test(forecast, of_one_that_probes_take_all_of)
+/* A program that only makes calls has hardly any samples of its own: it is busy all the same. */
+Test(forecast, of_a_program_that_only_makes_calls)
 {
 	struct forecast_reading r = busy;
 	double before = forecast_of(&busy).trace;

@@ -395,7 +395,7 @@ Test(looking, is_cancelled_in_each_step)
 	teardown();
 }
 
-/* A process that is stopped tells nothing. */
+/* A process that is stopped is not observed. */
 Test(looking, is_not_observed_while_stopped)
 {
 	samples = counts = true;
@@ -432,8 +432,8 @@ Test(looking, other_options_begin_anew)
 
 static unsigned int second;
 
-/* Everyone who listens is told, until they no longer listen. */
-Test(looking, tells_all_listeners)
+/* Each listener is called until it is removed. */
+Test(looking, calls_all_listeners)
 {
 	struct sessions_listener other = {.looked = on_looked, .ctx = &second};
 

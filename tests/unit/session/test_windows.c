@@ -213,10 +213,10 @@ Test(windows, watches_all_the_time)
 	check_no_leaks();
 }
 
-/* What was cheap becomes dear, and the other way round. */
+/* A cheap program becomes expensive, and cheap again. */
 Test(windows, adapts)
 {
-	const struct program cheap = {light, 1}, dear = {always_heavy, 1};
+	const struct program cheap = {light, 1}, expensive = {always_heavy, 1};
 	double probes, own, seen;
 	struct sim s;
 
@@ -224,7 +224,7 @@ Test(windows, adapts)
 	run(&s, &cheap, 10, 0);
 	probes = s.probes + s.links;
 	own = s.own;
-	run(&s, &dear, 20, 0);
+	run(&s, &expensive, 20, 0);
 	probes = s.probes + s.links - probes;
 	own = s.own - own;
 	cr_assert(probes < 0.07 * own, "%.2f%%", 100 * probes / own);
@@ -254,7 +254,7 @@ Test(windows, does_not_keep_step)
 	check_no_leaks();
 }
 
-/* One that fails and fails is not tried again at once. */
+/* A start that fails repeatedly is not retried at once. */
 Test(windows, failures_are_counted_and_tried_again_later_and_later)
 {
 	struct windows w;

@@ -263,7 +263,7 @@ Test(slow, of_each_thread)
 	check_no_leaks();
 }
 
-/* One that has not returned is shown if it has taken long enough; one from before is not. */
+/* A running call is shown if it has taken long enough, but not if it began before the recording. */
 Test(slow, running_and_begun_before)
 {
 	struct rig r = {.es = event_script_new(NULL)};

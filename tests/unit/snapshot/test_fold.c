@@ -112,7 +112,7 @@ Test(fold, one_target_only)
 	cr_assert_null(sum);
 }
 
-/* Who waited for whom, and the longest waits, of functions that are not told apart any more. */
+/* Pairs of waiter and holder, and the longest waits, of functions that have been merged. */
 Test(fold, waits_beyond_the_limit)
 {
 	static struct snapshot_gil_pair pairs[2][2] = {{{42, 0, 1, 5}, {42, 1, 0, 7}},

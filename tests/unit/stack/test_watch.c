@@ -15,7 +15,7 @@
 struct listener {
 	struct profile *p;
 	FILE *out; /* NULL: only check */
-	uint64_t calls, dropped, told;
+	uint64_t calls, dropped, reported;
 	unsigned int refuse; /* refuse every n-th event; 0: none */
 	bool deaf;
 	struct {
@@ -25,7 +25,7 @@ struct listener {
 	} t[8];
 };
 
-static void check_told(struct listener *l, const struct watch_event *e)
+static void check_reported(struct listener *l, const struct watch_event *e)
 {
 	int step = watch_kind_step(e->kind);
 
@@ -57,10 +57,10 @@ static bool hear(void *ctx, const struct watch_event *e)
 {
 	struct listener *l = ctx;
 
-	l->told++;
-	if (l->deaf || (l->refuse && l->told % l->refuse == 0))
+	l->reported++;
+	if (l->deaf || (l->refuse && l->reported % l->refuse == 0))
 		return false;
-	check_told(l, e);
+	check_reported(l, e);
 	if (!l->out || e->kind == WATCH_THREAD)
 		return true;
 	fprintf(l->out, "T%u %llu %s", e->tid, (unsigned long long)e->ts, watch_kind_name(e->kind));
@@ -320,7 +320,7 @@ static void random_run(unsigned int seed, unsigned int refuse)
 	for (int i = 0; i < 8; i++)
 		cr_assert_eq(l.t[i].n, 0, "seed %u", seed);
 	if (!refuse)
-		cr_assert(l.dropped == 0 && l.calls == calls, "seed %u: %llu calls, told %llu",
+		cr_assert(l.dropped == 0 && l.calls == calls, "seed %u: %llu calls, reported %llu",
 			  seed, (unsigned long long)calls, (unsigned long long)l.calls);
 	profile_free(p);
 }

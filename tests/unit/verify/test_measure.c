@@ -45,7 +45,7 @@ Test(measure, plain_calls_are_believed_where_the_loops_differ)
 	struct measure_means m = means_of(&want);
 	struct cost got;
 
-	m.enter_enter += 50; /* calls in calls are dearer */
+	m.enter_enter += 50; /* nested calls are more expensive */
 	m.leave_leave += 50;
 	got = measure_costs_of(&m);
 	cr_assert_eq(got.after[COST_ENTER] + got.before[COST_LEAVE], 770);
@@ -100,27 +100,27 @@ Test(measure, what_is_usual_is_in_latencies)
 	cr_assert(!measure_typical(rounds, n / 2 - 1).known, "too few");
 }
 
-/* Hits are dearer in longs by what the latency tells, and by the slowdown besides. */
+/* Hits cost more in longs: by the ratio of the latencies, and by the slowdown. */
 Test(measure, drag_comes_back)
 {
 	const struct cost cost = {.known = true, .before = {420, 350, 0}, .after = {420, 200, 0}};
-	const double latency = 100, long_latency = 120, stretch = 700, slowdown = 60;
+	const double latency = 100, long_latency = 120, interval = 700, slowdown = 60;
 	struct measure_means m = means_of(&cost);
 	double v[MEASURE_ROUNDS];
 
 	m.latency = latency;
 	cr_assert(isnan(measure_slowdown_of(&m)), "nothing is known of longs");
 	m.long_latency = long_latency;
-	m.untraced[PHASE_LONGS] = stretch + 50;
+	m.untraced[PHASE_LONGS] = interval + 50;
 	m.long_leave_enter = 50;
-	m.long_enter_leave =
-		stretch + (1390 + slowdown * cost_slowdown_part(stretch)) * long_latency / latency;
+	m.long_enter_leave = interval + (1390 + slowdown * cost_slowdown_part(interval)) *
+						long_latency / latency;
 	for (uint32_t i = 0; i < MEASURE_ROUNDS; i++)
 		v[i] = measure_slowdown_of(&m) + (i % 7 == 0 ? 5 : 0);
-	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, stretch, (uint32_t)(1000 * latency)), 60);
-	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS / 2 - 1, stretch, 100000), 0, "too few");
+	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, interval, (uint32_t)(1000 * latency)), 60);
+	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS / 2 - 1, interval, 100000), 0, "too few");
 	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, 50, 100000), 0, "that is not long");
 	for (uint32_t i = 0; i < MEASURE_ROUNDS; i++)
 		v[i] = -0.1;
-	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, stretch, 100000), 0, "none");
+	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, interval, 100000), 0, "none");
 }
