@@ -114,7 +114,8 @@ static __always_inline int on_enter(struct pt_regs *ctx, const struct hit *h)
 }
 
 const volatile struct pyp_raising raising = {};
-__u32 report_raised = 0; /* set by the daemon: LEAVE says whether an exception leaves the frame */
+__u32 report_raised =
+	0; /* set by the daemon: LEAVE reports whether an exception leaves the frame */
 
 /* The address of a frame's current instruction; 0: unknown. */
 static __always_inline __u64 current_instr(__u64 frame)

@@ -68,7 +68,7 @@ int pick_check(const struct pick_opts *o, size_t nwords, struct diag *diag);
  * dot nor a slash must be a pid. children: children will be traced with
  * their parents, so do not pick both.
  *
- * If several match, and all descend from one of them, it is picked, which is said on stderr;
+ * If several match, and all descend from one of them, it is picked, which is reported on stderr;
  * otherwise --all is required (exit code 2, with a line for each on stderr). What cannot be found
  * (exit code 3) is reported on stderr at once, and the others are picked: then the result is
  * negative, diag has the first failure's exit code and no message, and ret->n may still be above 0.

@@ -6,7 +6,7 @@
  * if exactly one function on each side has them: an edit above the function changed its line.
  *
  * Optional columns are compared if both snapshots have measured them. Coroutine lifetimes are not
- * compared, because the instances open at the time of a snapshot say little about the program.
+ * compared, because the instances open at the time of a snapshot characterise the program poorly.
  * Reports list what was not compared.
  *
  * The figures are also compared per call and per second (diff_rates.h).

@@ -3,7 +3,7 @@
  * Text: the table that cProfile prints, byte for byte, so that readers and scripts for it keep
  * working, followed by the provenance. Without a sort key the largest functions come first. On a
  * terminal, a percentage is added, calls of generators and coroutines are distinguished from resumptions, and
- * names are cut to the width. If figures are estimates, the first line says so and figures
+ * names are cut to the width. If figures are estimates, the first line states this and figures
  * with a large error are marked. Two differences concern malicious names: terminal control
  * characters are escaped, and the middle of very long names is left out.
  */

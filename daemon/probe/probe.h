@@ -53,7 +53,7 @@ int probe_set_target(struct probe *p, const struct probe_opts *opts);
 void probe_set_gils(struct probe *p, const struct pyp_gil_range v[PYP_GIL_RANGES]);
 
 /*
- * From now on, LEAVE records say whether an exception leaves the frame (PYP_LEAVE_RAISED), at the cost
+ * From now on, LEAVE records report whether an exception leaves the frame (PYP_LEAVE_RAISED), at the cost
  * of two to four reads; or they do not. At any time, in mode trace.
  */
 void probe_report_raised(struct probe *p, bool on);

@@ -16,7 +16,7 @@ struct ticker;
 
 /*
  * Loads what sharing needs, which takes up to 20 ms: before anything is attached to a target. It is
- * kept for the next target until the last caller says that it opens no more tickers.
+ * kept for the next target until the last caller declares that it opens no more tickers.
  */
 void ticker_prepare(uint64_t period_ns);
 void ticker_done(void);

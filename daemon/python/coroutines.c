@@ -2,7 +2,7 @@
 /*
  * Suspended coroutines: see coroutines.h. A frame that is suspended in `await` or `yield from` has
  * the awaited object on top of its stack, and continues with YIELD_FROM (up to 3.10) or with a
- * RESUME whose argument says so (Objects/genobject.c, _PyGen_yf).
+ * RESUME whose argument marks it (Objects/genobject.c, _PyGen_yf).
  */
 #include "python/coroutines.h"
 

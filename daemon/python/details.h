@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a process's own objects say about its threads: names, local variables, asyncio tasks. All
+ * What a process's own objects contain about its threads: names, local variables, asyncio tasks. All
  * texts are UTF-8 and controlled by the target.
  */
 #ifndef PYPROF_PYTHON_DETAILS_H

@@ -2,7 +2,7 @@
 /*
  * Local variables: see frame_locals.h and python_locals() in details.h. Up to 3.10 a frame has the
  * variables, then cells, then the closure's cells, and the code object has a tuple of names for
- * each (frameobject.c). From 3.11 on there is one tuple, with a byte per name that says which it
+ * each (frameobject.c). From 3.11 on there is one tuple, with a byte per name that encodes which it
  * is (pycore_code.h).
  */
 #include "python/frame_locals.h"

@@ -4,7 +4,7 @@
  * trace in windows, count and sample. A target keeps its collector from attach to end. The rest of
  * session/ uses the collector and does not test the mode.
  *
- * Functions may be NULL if there is nothing to do, unless their comment says otherwise; so may
+ * Functions may be NULL if there is nothing to do, unless their comment states otherwise; so may
  * strings.
  */
 #ifndef PYPROF_SESSION_COLLECTOR_H

@@ -324,7 +324,7 @@ int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, 
 		workers_find(pid, t->workers);
 	t->found_err = -EINPROGRESS;
 	io.target = t->target;
-	/* The plan says where the evaluator's code is. */
+	/* The plan has the location of the evaluator's code. */
 	io.plan = t->collector->probes || opts->builtins;
 	r = inspect_start(&io, &t->inspect, diag);
 	if (r < 0)

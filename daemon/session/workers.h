@@ -45,7 +45,7 @@ struct workers_use {
 struct workers_use workers_use(const struct workers *w);
 
 /*
- * Says what they do, and how to include them: "its 4 Python children use 1.9 CPUs, ...". Pure. NULL:
+ * Describes what they do, and how to include them: "its 4 Python children use 1.9 CPUs, ...". Pure. NULL:
  * there are none.
  */
 const char *workers_text(const struct workers_use *u, char out[WORKERS_TEXT]);

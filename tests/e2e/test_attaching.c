@@ -160,7 +160,7 @@ Test(attaching, of_the_command_line)
 	pyprofd_end(&d);
 }
 
-/* A daemon that is ended while it attaches says what it has not done, and its helpers end with it. */
+/* A daemon that is ended while it attaches reports what it has not done, and its helpers end with it. */
 Test(attaching, is_ended_with_the_daemon)
 {
 	struct ran r;

@@ -307,7 +307,7 @@ Test(record, run_exits_with_the_status)
 	cr_assert_eq(run_status("import os, json\nos.kill(os.getpid(), 15)"), 128 + 15);
 }
 
-/* A Chrome trace, as the extension says */
+/* A Chrome trace, as the extension requests */
 Test(record, extension_of_traces)
 {
 	char file[128], *text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * pyprofctl timeline --trigger and --keep on real programs: the file holds the end of what happened,
- * is complete and balanced, and says what it waited for and when that happened; without it the exit
+ * is complete and balanced, and states what it waited for and when that happened; without it the exit
  * status does. A program at full rate does not make it larger than the buffer allows.
  */
 #include <jansson.h>

@@ -373,7 +373,7 @@ Test(dump_details, greenlets)
 
 /* ---- kinds of waiting -------------------------------------------------------------------- */
 
-/* The name of a thread that waits says what the dump is to show. */
+/* The name of a thread that waits is what the dump is to show. */
 static bool waits_as_named(const struct dump_thread *t)
 {
 	const char *kind = doing_kind_name(t->doing.kind);

@@ -300,7 +300,7 @@ static bool has_jit(const struct interpreter *py)
 
 /*
  * The function is called often enough to be compiled. Calls in compiled code are not traced, and
- * the report says so, whether or not calls were missed in this run.
+ * the report states it, whether or not calls were missed in this run.
  */
 static void check_jit(const struct interpreter *py)
 {
@@ -354,7 +354,7 @@ static bool is_warned(struct traced *t, void *ctx)
 	return strstr(traced_status(t).warning, "no call was seen") != NULL;
 }
 
-/* The target uses CPU time, but no probe is hit: status and report say so. */
+/* The target uses CPU time, but no probe is hit: status and report state it. */
 Test(hidden, no_calls_at_all, .timeout = 60)
 {
 	struct interpreter py = traced_newest();

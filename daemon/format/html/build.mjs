@@ -45,7 +45,7 @@ function licenceText(dir) {
 	return readFileSync(join(dir, name), 'utf8').trim();
 }
 
-// What is bundled, under which licence, with the whole text: said in the page itself.
+// What is bundled, under which licence, with the whole text: part of the page itself.
 function licences(inputs) {
 	const packages = new Map();
 
@@ -93,7 +93,7 @@ const parts = {
 };
 const page = readFileSync('page.html', 'utf8')
 	.replace(/@[A-Z]+@/g, (mark) => parts[mark] ?? mark)
-	// What is left are texts of the page: references say the same.
+	// What is left are texts of the page: references stand for the same.
 	.replace(/[^\x00-\x7f]/gu, (c) => `&#${c.codePointAt(0)};`);
 const [head, tail] = page.split('@DATA@');
 

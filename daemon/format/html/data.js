@@ -308,7 +308,7 @@ function relate(report) {
 	};
 }
 
-// How figures of a key become one: all are sums but those of columns that say otherwise.
+// How figures of a key become one: sums, unless the column has another rule.
 const sum = (a, b) => a + b;
 
 function mergeOf({ columns }, key) {

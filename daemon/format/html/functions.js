@@ -93,7 +93,7 @@ function figuresOf(report) {
 	];
 }
 
-// The end of a path says most: the rest is in the tooltip.
+// The end of a path identifies the file: the rest is in the tooltip.
 export function tail(where) {
 	return where.split('/').slice(-2).join('/');
 }

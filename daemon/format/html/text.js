@@ -60,7 +60,7 @@ export function bytes(n) {
 	return scaled(n, SIZES, 'B', 3);
 }
 
-// All digits; sums that JavaScript cannot hold exactly say so.
+// All digits; sums that JavaScript cannot hold exactly are marked.
 export function count(n) {
 	const digits = Math.round(n).toLocaleString('en');
 

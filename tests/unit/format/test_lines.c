@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The report of lines: figures, source text around them, and what it says without either. */
+/* The report of lines: figures, source text around them, and its text without either. */
 #include "snapshot/lines.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* --stop-above: only after 10 seconds in one go, once, and it says when and why. */
+/* --stop-above: only after 10 seconds in one go, once, and it reports when and why. */
 #include "session/breaker.h"
 
 #include "harness/test.h"
@@ -40,7 +40,7 @@ Test(breaker, a_second_below_begins_anew)
 		cr_assert(!at(s, 0, 0), "idle");
 }
 
-/* The clock says that probes have taken all of it, or more. */
+/* According to the clock, probes have taken all of it, or more. */
 Test(breaker, nothing_left)
 {
 	breaker_reset(&b);

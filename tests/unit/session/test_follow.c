@@ -12,7 +12,7 @@
 #include "session/set.h"
 
 static uint64_t now_ns = 1000;
-static pid_t not_yet;	    /* tracee_fork says -EAGAIN for this pid */
+static pid_t not_yet;	    /* tracee_fork returns -EAGAIN for this pid */
 static unsigned int forked; /* how often tracee_fork has made a target */
 
 /* ---- a set of sessions -------------------------------------------------------------------- */

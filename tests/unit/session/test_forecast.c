@@ -95,7 +95,7 @@ Test(forecast, of_yields_that_cost_a_multiple)
 	cr_assert(forecast_of(&r).trace > f.trace);
 }
 
-/* Too few samples of probes: what the scratch process says of their cost. */
+/* Too few samples of probes: the cost that the scratch process measured. */
 Test(forecast, of_one_that_seldom_calls)
 {
 	const struct forecast_reading r = {

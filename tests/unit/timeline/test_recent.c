@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * timeline of the recent past: what is kept by age and by size, that the file is complete and balanced
- * whatever was discarded before, that each call and return is in it or counted, and what it says
+ * whatever was discarded before, that each call and return is in it or counted, and what it reports
  * of the trigger.
  */
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What measured loops say of the probes' costs: built from known costs, these must come back. */
+/* The probes' costs from measured loops: built from known costs, these must come back. */
 #include "verify/measure.h"
 
 #include <math.h>
