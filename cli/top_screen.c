@@ -57,7 +57,7 @@ static bool start_colours(const struct top *t)
 {
 	if (!t->colour || !has_colors() || start_color() == ERR || use_default_colors() == ERR)
 		return false;
-	for (short i = 0; i < TOP_WAITS; i++)
+	for (int i = 0; i < TOP_WAITS; i++)
 		init_pair((short)(i + 1), wait_colours[i][0], wait_colours[i][1]);
 	init_pair(PAIR_ALARM, COLOR_RED, -1);
 	return true;
