@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "python/implementation.h"
 #include "python/inside.h"
 
 /* Bytes of Py_GetVersion to search; it has a few dozen */
@@ -203,6 +204,20 @@ static bool find_version(const struct image *img, struct version *ret)
 	return version_of_function(img, ret) || version_of_strings(img, ret);
 }
 
+/* The name of a file is enough to name what cannot be traced. */
+static int not_cpython(const char *file, const char *range, struct diag *diag)
+{
+	enum implementation which = implementation_of_file(file, NULL);
+	char hint[64];
+
+	if (which != IMPLEMENTATION_PYPY && which != IMPLEMENTATION_GRAALPY)
+		return diag_set(diag, -ENOENT, PYP_EXIT_UNTRACEABLE, "",
+				"'%s' contains no Python interpreter", file);
+	snprintf(hint, sizeof(hint), "use CPython %s", range);
+	return diag_set(diag, -ENOENT, PYP_EXIT_UNTRACEABLE, hint, "'%s' is %s, not CPython", file,
+			implementation_name(which));
+}
+
 int python_version_of_image(const struct image *img, const char *file_hint, struct python *ret,
 			    struct diag *diag)
 {
@@ -211,11 +226,10 @@ int python_version_of_image(const struct image *img, const char *file_hint, stru
 	char range[32];
 	bool old;
 
+	layout_proven_range(range, sizeof(range));
 	old = image_symbol(img, PYTHON_EVALUATOR, &sym) != 0;
 	if (old && image_symbol(img, PYTHON_EVALUATOR_OLD, &sym))
-		return diag_set(diag, -ENOENT, PYP_EXIT_UNTRACEABLE, "",
-				"'%s' contains no Python interpreter", file_hint);
-	layout_proven_range(range, sizeof(range));
+		return not_cpython(file_hint, range, diag);
 	if (!find_version(img, &v))
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, "",
 				"'%s' is a Python of unknown version; supported: "

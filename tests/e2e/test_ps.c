@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,33 +124,78 @@ Test(ps, as_another_user)
 	end(&p);
 }
 
-/* The name of the file is enough to name what cannot be traced. */
-Test(ps, pypy)
+/* A process whose program has this name. Killed by the caller. */
+static pid_t start_named(const char *path)
 {
-	char path[512], *dir = temp_dir_new(), text[16];
-	json_t *process;
+	char none;
 	pid_t child;
 	int go[2];
 
-	snprintf(path, sizeof(path), "%s/pypy3.10", dir);
 	free(tool_run((const char *[]){"cp", "/bin/sleep", path, NULL}));
 	cr_assert(pipe2(go, O_CLOEXEC) == 0);
 	child = fork();
 	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execl(path, path, "1000", NULL);
 		_exit(127);
 	}
 	close(go[1]);
-	cr_assert_eq(read(go[0], text, 1), 0);
+	cr_assert_eq(read(go[0], &none, 1), 0, "it has executed the program");
+	close(go[0]);
+	return child;
+}
+
+/* A program of this file name is listed and refused as this implementation. */
+static void check_named(const char *file, const char *name)
+{
+	char path[512], runs[64], is[64], text[16], *dir = temp_dir_new();
+	json_t *process;
+	pid_t child;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	snprintf(runs, sizeof(runs), "runs %s, not CPython", name);
+	snprintf(is, sizeof(is), "is %s, not CPython", name);
+	child = start_named(path);
 	process = listed(child);
 	cr_assert(process && json_is_false(json_object_get(process, "traceable")));
-	cr_assert_str_eq(json_string_value(json_object_get(process, "implementation")), "PyPy");
+	cr_assert_str_eq(json_string_value(json_object_get(process, "implementation")), name);
 	json_decref(process);
-	ctl_fails(&d, 5, "runs PyPy, not CPython", "dump", pid_text(text, child), NULL);
+	pid_text(text, child);
+	ctl_fails(&d, 5, runs, "dump", text, NULL);
+	ctl_fails(&d, 5, runs, "record", "--pid", text, "-d", "1", NULL);
+	ctl_fails(&d, 5, runs, "doctor", text, NULL);
+	ctl_fails(&d, 5, is, "doctor", path, NULL);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	close(go[0]);
 	temp_dir_remove(dir);
+}
+
+/* The name of the file is enough to name what cannot be traced. */
+Test(ps, pypy)
+{
+	check_named("pypy3.10", "PyPy");
+	check_named("pypy3", "PyPy");
+}
+
+Test(ps, graalpy)
+{
+	check_named("graalpy", "GraalPy");
+}
+
+/* Whatever keeps root from process 1, or its program, "run as root" is no advice. */
+Test(ps, process_1)
+{
+	static const char *const commands[] = {"dump", "doctor"};
+
+	if (geteuid() != 0)
+		cr_skip_test("needs root");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		struct ran r = ctl(&d, commands[i], "1", NULL);
+
+		cr_assert(r.status == 4 || r.status == 5, "%d: %s", r.status, r.err);
+		cr_assert(!strstr(r.err, "run as root") && strstr(r.err, "process 1"), "%s", r.err);
+		ran_free(&r);
+	}
 }
 
 static void check_dumps(const struct ran *r, const struct program *p, bool dumped)
