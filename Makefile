@@ -39,8 +39,8 @@ DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev l
 # Node.js from elsewhere brings its own npm, which Debian's would not go with.
 DEPS += $(if $(shell command -v npm),,nodejs npm)
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
-	curl gunicorn systemd python3 python3-gevent python3-greenlet python3-yappi golang-go \
-	chromium zsh fish
+	curl gunicorn systemd python3 python3-aiohttp python3-flask python3-gevent \
+	python3-greenlet python3-yappi golang-go chromium zsh fish
 
 # How we compile -----------------------------------------------------------------------------
 PKGS := libbpf libelf libmicrohttpd libcurl jansson libpcre2-8 libsystemd libprotobuf-c zlib \
