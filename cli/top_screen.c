@@ -90,7 +90,7 @@ static void put_line(const struct screen *s, int y, attr_t attributes, char *tex
 			*p = '?';
 	attron(attributes);
 	mvaddstr(y, 0, text);
-	if (attributes & A_REVERSE)
+	if (attributes & (A_REVERSE | A_UNDERLINE))
 		for (int x = getcurx(stdscr); x < COLS - 1; x++)
 			addch(' ');
 	attroff(attributes);
@@ -196,7 +196,7 @@ static void draw_heading(const struct screen *s, int y)
 		else
 			top_print_heading(t->model, columns(), l.out);
 	}
-	line_end(&l, s, y, A_REVERSE | A_BOLD);
+	line_end(&l, s, y, A_UNDERLINE | A_BOLD);
 }
 
 /* The letters are the only capitals. */
@@ -289,7 +289,7 @@ static void draw_help(struct screen *s)
 		n++;
 	if (s->ui.help_first + room > n)
 		s->ui.help_first = n > room ? n - room : 0;
-	fit(s, 0, A_REVERSE | A_BOLD, "Keys of pyprofctl top");
+	fit(s, 0, A_UNDERLINE | A_BOLD, "Keys of pyprofctl top");
 	for (size_t i = 0; i < room && s->ui.help_first + i < n; i++) {
 		const struct top_help *h = &top_help[s->ui.help_first + i];
 		char text[128];

@@ -3,7 +3,7 @@
 
     python terminal_svg.py [dark|light] <SCREEN >SVG
 
-Knows bold, dim, reverse and the eight colours, as a dark or a light terminal (xterm's colours) has
+Knows bold, dim, underline, reverse and the eight colours, as a dark or a light terminal (xterm's colours) has
 them.
 """
 
@@ -23,18 +23,23 @@ class Style:
     """Attributes of the text that follows; colours are indices into COLOURS, or None."""
 
     def __init__(self):
-        self.bold = self.dim = self.reverse = False
+        self.bold = self.dim = self.underline = self.reverse = False
         self.ink = self.paper = None
 
     def apply(self, code):
         if code == 0:
             self.__init__()
-        elif code in (1, 2, 7):
-            setattr(self, {1: "bold", 2: "dim", 7: "reverse"}[code], True)
+        elif code in (1, 2, 4, 7):
+            setattr(self, {1: "bold", 2: "dim", 4: "underline", 7: "reverse"}[code], True)
         elif 30 <= code <= 37 or code == 39:
             self.ink = code - 30 if code < 38 else None
         elif 40 <= code <= 47 or code == 49:
             self.paper = code - 40 if code < 48 else None
+
+    def font(self):
+        """Return attributes of SVG's text."""
+        return ((' font-weight="bold"' if self.bold else "")
+                + (' text-decoration="underline"' if self.underline else ""))
 
     def colours(self, theme):
         """Return the colours of the text and of what is behind it; None: the terminal's."""
@@ -45,12 +50,12 @@ class Style:
 
 
 def runs(line, style, theme):
-    """Split a line into (column, text, bold, colours); style changes with it."""
+    """Split a line into (column, text, font, colours); style changes with it."""
     column = at = 0
     for match in [*SGR.finditer(line), None]:
         text = line[at:match.start() if match else len(line)]
         if text:
-            yield column, text, style.bold, style.colours(theme)
+            yield column, text, style.font(), style.colours(theme)
         column += len(text)
         if match:
             at = match.end()
@@ -58,7 +63,7 @@ def runs(line, style, theme):
                 style.apply(int(code or 0))
 
 
-def draw(row, column, text, bold, colours):
+def draw(row, column, text, font, colours):
     x = MARGIN + column * CELL_WIDTH
     y = MARGIN + row * CELL_HEIGHT
     width = len(text) * CELL_WIDTH
@@ -66,9 +71,9 @@ def draw(row, column, text, bold, colours):
     if paper:
         yield '<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>' % (
             x, y, width, CELL_HEIGHT, paper)
-    if text.strip():
+    if text.strip() or "underline" in font:
         yield '<text x="%.1f" y="%d" textLength="%.1f" fill="%s"%s xml:space="preserve">%s</text>' % (
-            x, y + 13, width, ink, ' font-weight="bold"' if bold else "", html.escape(text))
+            x, y + 13, width, ink, font, html.escape(text))
 
 
 def main():
