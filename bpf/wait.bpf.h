@@ -45,16 +45,20 @@ static __always_inline __u8 kind_of_inode(struct inode *inode)
 	}
 }
 
+/*
+ * The task is a pointer that the verifier knows, so loads through it need no helper call (26 ns
+ * each) up to the array of descriptors, whose elements it does not know.
+ */
 static __always_inline __u8 kind_of_fd(struct task_struct *task, __u32 fd)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **files, *file = NULL;
+	struct files_struct *files = task->files;
+	struct fdtable *table = files ? files->fdt : NULL;
+	struct file *file = NULL;
 	struct inode *inode;
 
-	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+	if (!table || fd >= table->max_fds)
 		return PYP_FD_UNKNOWN;
-	files = BPF_CORE_READ(table, fd);
-	if (bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
+	if (bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
 		return PYP_FD_UNKNOWN;
 	inode = BPF_CORE_READ(file, f_inode);
 	return inode ? kind_of_inode(inode) : PYP_FD_UNKNOWN;
