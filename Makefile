@@ -189,10 +189,10 @@ $(O)/obj/gen/%.o: $(O)/gen/%.c $(O)/.flags
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -w -MMD -MP -c $< -o $@
 
-# The page of the HTML format: a bundle of html/ with libraries from npm, at the versions and
-# checksums of its package-lock.json. One for all flavours of a build. Without npm or a registry the
-# programs come without that format and report this when it is requested, and the next build tries again;
-# where warnings are errors, so is that.
+# The pages of the HTML format, of slow calls and of `pyprofctl ui`: bundles of html/ with libraries from
+# npm, at the versions and checksums of its package-lock.json. One for all flavours of a build. Without
+# npm or a registry the programs come without them and report this when they are requested, and the next build
+# tries again; where warnings are errors, so is that.
 PAGE ?= $(abspath $(O))/page
 export PAGE
 PAGE_SRC := $(filter-out %/page.S,$(wildcard daemon/format/html/*))
@@ -203,8 +203,9 @@ $(PAGE)/page.stamp: $(PAGE_SRC) $(if $(wildcard $(PAGE)/page.missing),FORCE)
 	$(call msg,PAGE,$(O)/page)
 	$(Q)cp $(PAGE_SRC) $(@D)
 	$(Q)cd $(@D) && rm -f page.missing && { $(NPM_CI) && node build.mjs; } >page.log 2>&1 || { \
-		cat page.log; $(if $(DEV),exit 1;) : > page.head; : > page.tail; : > licences.txt; : > page.missing; \
-		echo 'npm could not bundle the page: building without the HTML format'; }
+		cat page.log; $(if $(DEV),exit 1;) : > licences.txt; : > page.missing; \
+		for part in page.head page.tail slow.head slow.tail live.page live.policy; do : > $$part; done; \
+		echo 'npm could not bundle the pages: building without the HTML format'; }
 	@touch $@
 
 PAGE_O := $(O)/obj/gen/page.o

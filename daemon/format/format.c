@@ -34,6 +34,8 @@ const struct format formats[] = {
 	{"html", ".html", "text/html; charset=utf-8",
 	 "a page to explore: tables, flame graph, threads; needs no network", html_write,
 	 FORMAT_ONE_CLOCK},
+	{"page", ".page", "application/json",
+	 "the data of the html format alone, for live views", page_write, FORMAT_ONE_CLOCK},
 	{"callers", ".callers.txt", "text/plain; charset=utf-8",
 	 "callers of each function, as pstats prints them", callers_write,
 	 FORMAT_ONE_CLOCK | FORMAT_TABLE},

@@ -21,6 +21,7 @@
 
 #include "base/strtab.h"
 #include "format/names.h"
+#include "format/pages.h"
 #include "format/provenance.h"
 #include "format/resumptions.h"
 #include "format/writers.h"
@@ -28,10 +29,6 @@
 
 #define EXACT_MAX ((UINT64_C(1) << 53) - 1)
 #define NO_STRING UINT64_MAX
-
-/* The text before and after the data; both are empty if the page could not be built. */
-extern const char html_head[], html_tail[];
-extern const uint64_t html_head_size, html_tail_size;
 
 struct writer {
 	const struct snapshot *s;
@@ -612,8 +609,7 @@ static uint32_t *new_indices(size_t n)
 	return ret;
 }
 
-int html_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
-	       FILE *out, struct diag *diag)
+static int write_data(const struct snapshot *s, const struct format_opts *o, FILE *out)
 {
 	_cleanup_free_ uint32_t *thread_at = new_indices(s->nthreads);
 	_cleanup_free_ uint32_t *func_at = new_indices(s->nfuncs);
@@ -627,17 +623,33 @@ int html_write(const struct snapshot *s, const struct view *v, const struct form
 			   .strings.limit = UINT64_MAX};
 	int err;
 
+	if (!thread_at || !func_at || !node_at)
+		return -ENOMEM;
+	number_all(&w);
+	err = put_data(&w);
+	strtab_deinit(&w.strings);
+	return err;
+}
+
+int page_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag)
+{
+	(void)v, (void)diag;
+	return write_data(s, o, out);
+}
+
+int html_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag)
+{
+	int err;
+
 	(void)v;
 	if (!html_head_size)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_FAILURE,
 				"save it as .json, and `report` that with a build that can",
 				"no HTML reports: npm was missing when this was built");
-	if (!thread_at || !func_at || !node_at)
-		return -ENOMEM;
-	number_all(&w);
 	fwrite(html_head, 1, html_head_size, out);
-	err = put_data(&w);
-	strtab_deinit(&w.strings);
+	err = write_data(s, o, out);
 	fwrite(html_tail, 1, html_tail_size, out);
 	return err;
 }

@@ -28,6 +28,8 @@ int csv_write(const struct snapshot *s, const struct view *v, const struct forma
 	      FILE *out, struct diag *diag);
 int html_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 	       FILE *out, struct diag *diag);
+int page_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
+	       FILE *out, struct diag *diag);
 int callers_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
 		  FILE *out, struct diag *diag);
 int callees_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,

@@ -266,7 +266,7 @@ test('samples: CPU time with its error, and nothing of what is not seen', async 
 
 		assert.equal(shown.size, rows.size);
 		for (const [id, cells] of shown) {
-			assert.deepEqual(Object.keys(cells).sort(), ['cum_cpu', 'label', 'tot_cpu', 'where']);
+			assert.deepEqual(Object.keys(cells).sort(), ['cum_cpu', 'label', 'share', 'tot_cpu', 'where']);
 			assert.equal(exact(cells.tot_cpu), rows.get(ids[id]).tot_cpu);
 			assert.equal(errorIn(cells.tot_cpu), Math.round(known.get(ids[id]).tot_cpu));
 			assert.equal(errorIn(cells.cum_cpu), null);
@@ -290,11 +290,14 @@ test('samples: CPU time with its error, and nothing of what is not seen', async 
 				expected,
 			);
 		}
-		assert.match(await page.textContent('#banner'), /^ESTIMATE sampled at 99 Hz/);
+		assert.match(await page.textContent('#notice'), /^ESTIMATE sampled at 99 Hz/);
 		assert.doesNotMatch(await page.textContent('#summary'), /calls|wall|waiting/);
 		assert.ok((await frames(page)).length > 3);
 	});
 });
+
+// As the page writes it
+const share = (part, whole) => `${((100 * part) / whole).toFixed(1)} %`;
 
 test('counts alone: calls, callers and callees, and no times', async () => {
 	const json = snapshot('counted');
@@ -308,7 +311,8 @@ test('counts alone: calls, callers and callees, and no times', async () => {
 
 		assert.equal(shown.size, rows.size);
 		for (const [id, cells] of shown) {
-			assert.deepEqual(Object.keys(cells).sort(), ['label', 'ncalls', 'pcalls', 'where']);
+			assert.deepEqual(Object.keys(cells).sort(), ['label', 'ncalls', 'pcalls', 'share', 'where']);
+			assert.equal(cells.share, share(rows.get(ids[id]).ncalls, [...rows.values()].reduce((n, r) => n + r.ncalls, 0)));
 			for (const field of ['ncalls', 'pcalls'])
 				assert.equal(exact(cells[field]), rows.get(ids[id])[field], `${ids[id]} ${field}`);
 		}

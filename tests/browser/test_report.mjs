@@ -347,7 +347,7 @@ test('says when figures are estimates', async () => {
 		await page.goto(url);
 		await page.waitForSelector('html[data-ready]');
 		assert.equal(await page.textContent('#quality'), 'estimates');
-		assert.match(await page.textContent('#banner'), /^ESTIMATE from windows/);
+		assert.match(await page.textContent('#notice'), /^ESTIMATE from windows/);
 	});
 });
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Bundles the page into one file and cuts it where the data goes: page.head, page.tail. Run beside
+// Bundles each page into one file: the report and the report of slow calls, cut where the data goes
+// (page.head, page.tail, slow.head, slow.tail), and the live page (live.page, live.policy). Run beside
 // node_modules/ by the Makefile.
 
 import { createHash } from 'node:crypto';
@@ -68,38 +69,65 @@ function hash(s) {
 	return `'sha256-${createHash('sha256').update(s).digest('base64')}'`;
 }
 
-// d3-flame-graph imports its own style, which page.css has already.
-const script = await bundle('main.js', '.js', {
-	format: 'esm',
-	target: 'es2022',
-	loader: { '.css': 'empty' },
-});
-const style = await bundle('page.css', '.css', {});
-// Only this very script and style may run, and nothing may be fetched from anywhere.
-const notices = licences([...script.inputs, ...style.inputs]);
-const policy = [
-	"default-src 'none'",
-	`script-src ${hash(script.text)}`,
-	`style-src ${hash(style.text)}`,
-	'img-src data:',
-	"base-uri 'none'",
-	"form-action 'none'",
-].join('; ');
-const parts = {
-	'@POLICY@': policy,
-	'@STYLE@': style.text,
-	'@LICENCES@': escapeHtml(notices),
-	'@SCRIPT@': script.text,
-};
-const page = readFileSync('page.html', 'utf8')
-	.replace(/@[A-Z]+@/g, (mark) => parts[mark] ?? mark)
-	// What is left are texts of the page: references stand for the same.
-	.replace(/[^\x00-\x7f]/gu, (c) => `&#${c.codePointAt(0)};`);
-const [head, tail] = page.split('@DATA@');
+// Only this very script and style may run, and nothing may be fetched from anywhere, except by the live
+// page from its own server.
+function policyOf(script, style, connect) {
+	return [
+		"default-src 'none'",
+		`script-src ${hash(script)}`,
+		`style-src ${hash(style)}`,
+		'img-src data:',
+		...(connect ? [`connect-src ${connect}`] : []),
+		"base-uri 'none'",
+		"form-action 'none'",
+	].join('; ');
+}
 
-// A reference means nothing in a script or style, and both are hashed: they are ASCII as it is.
-if (tail === undefined || /[^\x00-\x7f]/.test(script.text + style.text) || /<\/(script|style)/i.test(script.text + style.text))
-	throw new Error('the page cannot be put together');
-writeFileSync('page.head', head);
-writeFileSync('page.tail', tail);
-writeFileSync('licences.txt', notices);
+// A template with its script and the common style. A reference means nothing in a script or style, and
+// both are hashed: they are ASCII as it is.
+async function makePage(name, entry, connect) {
+	// d3-flame-graph imports its own style, which page.css has already.
+	const script = await bundle(entry, '.js', {
+		format: 'esm',
+		target: 'es2022',
+		loader: { '.css': 'empty' },
+	});
+	const style = await bundle('page.css', '.css', {});
+	const notices = licences([...script.inputs, ...style.inputs]);
+	const policy = policyOf(script.text, style.text, connect);
+	const parts = {
+		'@POLICY@': policy,
+		'@STYLE@': style.text,
+		'@LICENCES@': escapeHtml(notices),
+		'@SCRIPT@': script.text,
+	};
+
+	if (/[^\x00-\x7f]/.test(script.text + style.text) || /<\/(script|style)/i.test(script.text + style.text))
+		throw new Error(`${name} cannot be put together`);
+	const text = readFileSync(`${name}.html`, 'utf8')
+		.replace(/@VIEWS@/g, () => readFileSync('views.html', 'utf8').trimEnd())
+		.replace(/@SLOW@/g, () => readFileSync('slow_views.html', 'utf8').trimEnd())
+		.replace(/@(POLICY|STYLE|LICENCES|SCRIPT)@/g, (mark) => parts[mark])
+		// What is left are texts of the page: references stand for the same.
+		.replace(/[^\x00-\x7f]/gu, (c) => `&#${c.codePointAt(0)};`);
+
+	return { text, policy, notices };
+}
+
+function cut(name, { text }) {
+	const [head, tail] = text.split('@DATA@');
+
+	if (tail === undefined)
+		throw new Error(`${name} has no place for its data`);
+	writeFileSync(`${name}.head`, head);
+	writeFileSync(`${name}.tail`, tail);
+}
+
+const report = await makePage('page', 'main.js');
+const live = await makePage('live', 'live.js', "'self'");
+
+cut('page', report);
+cut('slow', await makePage('slow', 'slow_main.js'));
+writeFileSync('live.page', live.text);
+writeFileSync('live.policy', `${live.policy}; frame-ancestors 'none'`);
+writeFileSync('licences.txt', report.notices);

@@ -19,11 +19,17 @@ function place(file, line) {
 	return line === 0 && file === '~' ? 'written in C' : `${file}:${line}`;
 }
 
+// The functions of all reports that share it: a function has the same number in each of them.
+export class Functions {
+	constructor() {
+		this.groups = [];
+		this.known = new Map();
+	}
+}
+
 // Code objects with the same identity are one function in reports, whatever their number.
-function readFunctions(json) {
-	const groups = [];
+function readFunctions(json, { groups, known }) {
 	const groupOf = new Int32Array(json.functions.length);
-	const known = new Map();
 
 	json.functions.forEach(([name, qualname, file, line, pseudo], i) => {
 		const key = `${name} ${qualname} ${file} ${line} ${pseudo}`;
@@ -189,7 +195,7 @@ function readOwnLines(json, { groups, groupOf }) {
 }
 
 // Children as lists, in the snapshot's order.
-function link(parent) {
+export function link(parent) {
 	const n = parent.length;
 	const first = new Int32Array(n).fill(-1);
 	const next = new Int32Array(n).fill(-1);
@@ -311,11 +317,11 @@ function relate(report) {
 // How figures of a key become one: sums, unless the column has another rule.
 const sum = (a, b) => a + b;
 
-function mergeOf({ columns }, key) {
+export function mergeOf({ columns }, key) {
 	return columns.some((c) => c.name === key && c.merge === 'max') ? Math.max : sum;
 }
 
-function cumulative(self, parent, merge = sum) {
+export function cumulative(self, parent, merge = sum) {
 	const cum = new Float64Array(self);
 
 	for (let i = cum.length - 1; i >= 0; i--)
@@ -350,8 +356,9 @@ function addToThreads(report, name) {
 		thread[name] = all[thread.id];
 }
 
-export function load(json) {
-	const { groups, groupOf } = readFunctions(json);
+// What is in the snapshot, without what follows from it.
+function read(json, all) {
+	const { groups, groupOf } = readFunctions(json, all);
 	const columns = json.columns.map(([name, group, label, text, unit, merge]) => ({
 		name, // the key of its figures
 		group,
@@ -375,7 +382,6 @@ export function load(json) {
 		min_wall: numbers(json.nodes.min_wall),
 		max_wall: numbers(json.nodes.max_wall),
 	};
-	const measured = ['cpu', 'wall', ...columns.map((c) => c.name)];
 	const report = {
 		provenance: json.provenance,
 		lines: json.lines,
@@ -396,21 +402,41 @@ export function load(json) {
 		resumed: readResumed(json, { groups, groupOf }),
 		pairs: readPairs(json, { groupOf }),
 		columns,
-		measured, // what contexts have a share of
+		measured: [], // what contexts have a share of
 		nodes,
 	};
 
 	for (const { name } of columns)
 		nodes[name] = numbers(json.nodes[name]);
+	return report;
+}
+
+// What follows from the figures of its contexts.
+export function derive(report) {
+	const { nodes, groupOf, columns } = report;
+
+	report.measured = ['cpu', 'wall', ...columns.map((c) => c.name)];
+	for (const thread of report.threads)
+		thread.calls = 0;
 	if (report.has.waits)
 		addRunning(report);
-	for (const key of measured)
-		nodes[`cum_${key}`] = cumulative(nodes[key], parent, mergeOf(report, key));
+	for (const key of report.measured)
+		nodes[`cum_${key}`] = cumulative(nodes[key], nodes.parent, mergeOf(report, key));
 	Object.assign(report, relate(report));
 	report.functionOf = nodes.func.map((f) => (f < 0 ? -1 : groupOf[f]));
 	for (const { name } of columns)
 		addToThreads(report, name);
 	return report;
+}
+
+// A report of the data behind a page. Those of one profile, taken later, share their functions.
+export function load(json, functions = new Functions()) {
+	return derive(read(json, functions));
+}
+
+// A thread of one report in another one
+export function threadKey({ pid, tid }) {
+	return `${pid}:${tid}`;
 }
 
 // Figures by name: calls, and own and cumulative shares of all that was measured.
@@ -563,56 +589,4 @@ export function aggregate(report, selected) {
 					: [],
 			),
 	};
-}
-
-// The tree of a flame graph: contexts of the selected threads, those of the same path merged unless
-// each thread is to have its own, with calls, one of what was measured, and more of that. Node 0 is
-// all of it; group -1 - t is thread t. Where calls were only counted there are no contexts.
-export function mergeTree(report, selected, byThread, measure, more = []) {
-	const { nodes, groupOf } = report;
-	const figures = [...new Set([measure, 'calls', ...more])];
-	const merges = Object.fromEntries(figures.map((key) => [key, mergeOf(report, key)]));
-	const tree = { parent: [-1], group: [NaN] };
-	const at = new Int32Array(nodes.parent.length);
-	const known = new Map();
-
-	for (const key of figures)
-		tree[key] = [0];
-
-	function child(parent, group) {
-		const key = parent * (report.functions.length + report.threads.length + 1) + group +
-			report.threads.length;
-		let i = known.get(key);
-
-		if (i === undefined) {
-			i = tree.parent.length;
-			known.set(key, i);
-			tree.parent.push(parent);
-			tree.group.push(group);
-			for (const key of figures)
-				tree[key].push(0);
-		}
-		return i;
-	}
-
-	for (let i = 0; i < at.length; i++) {
-		const thread = report.threadOf[i];
-
-		if (!selected[thread] || report.threads[thread].counted)
-			continue;
-		if (nodes.func[i] < 0) {
-			at[i] = byThread ? child(0, -1 - thread) : 0;
-			continue;
-		}
-		const to = (at[i] = child(at[nodes.parent[i]], groupOf[nodes.func[i]]));
-		for (const key of figures)
-			tree[key][to] = merges[key](tree[key][to], nodes[key][i]);
-	}
-	tree.size = new Int32Array(tree.parent.length).fill(1);
-	for (let i = tree.parent.length - 1; i > 0; i--)
-		tree.size[tree.parent[i]] += tree.size[i];
-	for (const key of figures)
-		tree[`cum_${key}`] = cumulative(tree[key], tree.parent, merges[key]);
-	tree.links = link(new Int32Array(tree.parent));
-	return tree;
 }

@@ -2,6 +2,7 @@
 // One function: its figures, who called it, what it called. Callers and callees lead on to theirs.
 
 import { columnsOf } from './measures.js';
+import { steady } from './steady.js';
 import { count, element, nanoseconds, percent, plusMinus, shortened, time, visible } from './text.js';
 
 // Figures on both clocks, and what kind of measurement has them, as in functions.js.
@@ -25,6 +26,12 @@ export class Details {
 		this.onFlame = onFlame;
 		this.optionals = columnsOf(report);
 		this.id = -1;
+		this.whole = new Set(); // lists of which the reader wants all
+	}
+
+	// A later report of the same profile
+	setReport(report) {
+		this.report = report;
 	}
 
 	set({ rows, edgesOf, errors, ownLines }, measure) {
@@ -33,13 +40,20 @@ export class Details {
 		this.errors = errors;
 		this.ownLines = ownLines;
 		this.measure = measure;
-		this.show(this.id);
+		steady(this.box, () => this.draw());
 	}
 
 	show(id) {
+		if (this.id !== id)
+			this.whole.clear();
+		this.id = id;
+		this.draw();
+	}
+
+	draw() {
+		const { id } = this;
 		const f = this.report.functions[id];
 
-		this.id = id;
 		if (!f) {
 			this.box.replaceChildren(
 				element('p', { class: 'hint' }, 'Choose a function to see who called it and what it called.'),
@@ -212,6 +226,7 @@ export class Details {
 			{
 				type: 'button',
 				click: () => {
+					this.whole.add(kind);
 					this.fill(body, edges, AT_FIRST, edges.length, end, field);
 					more.remove();
 				},
@@ -220,13 +235,14 @@ export class Details {
 		);
 
 		edges.sort((a, b) => b[field] - a[field]);
-		this.fill(body, edges, 0, Math.min(AT_FIRST, edges.length), end, field);
+		const all = this.whole.has(kind) || edges.length <= AT_FIRST;
+		this.fill(body, edges, 0, all ? edges.length : AT_FIRST, end, field);
 		return element(
 			'section',
 			{ class: kind },
 			element('h4', {}, heading),
 			edges.length ? this.edgeTable(kind, body) : '',
-			edges.length > AT_FIRST ? more : '',
+			all ? '' : more,
 		);
 	}
 

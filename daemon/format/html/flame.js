@@ -6,23 +6,18 @@
 
 import flamegraph from 'd3-flame-graph';
 import { select } from 'd3-selection';
+import { threadKey } from './data.js';
+import { Palette } from './palette.js';
 import { legend, partsOf, sharesOf } from './reasons.js';
 import { Shades } from './shades.js';
 import { count, element, percent, shortened } from './text.js';
+import { matchTrees } from './trees.js';
 
 const NARROWEST = 1.5; // pixels
 const MOST_FRAMES = 2500;
 const MOST_LEVELS = 250;
 const ROW = 20;
 const LONGEST_NAME = 200;
-
-function hue(text) {
-	let h = 0;
-
-	for (let i = 0; i < text.length; i++)
-		h = (h * 31 + text.charCodeAt(i)) >>> 0;
-	return h % 360;
-}
 
 export class Flame {
 	// parts: chart, path, details, note, legend, shades; onSelect(function id) when a function's frame is chosen.
@@ -33,7 +28,7 @@ export class Flame {
 		this.focus = 0;
 		this.current = 0;
 		this.match = null;
-		this.colours = new Map();
+		this.palette = new Palette();
 		this.shades = new Shades(parts.shades);
 		this.byReason = false;
 		this.chart = flamegraph()
@@ -79,25 +74,54 @@ export class Flame {
 		return data ? data.data.node : null;
 	}
 
-	// byReason: frames have the colours of the reasons for waiting, which the tree has then.
-	setTree(tree, measure, byReason) {
-		const path = this.tree ? this.pathOf(this.focus).map((i) => this.tree.group[i]) : [];
+	// A later report of the same profile; its tree follows. What is shown stays so, as far as it exists.
+	setReport(report) {
+		this.kept = this.tree && [this.focus, this.current].map((node) => this.keysOf(node));
+		this.report = report;
+	}
 
+	// how: byReason: frames have the colours of the reasons for waiting, which the tree has then.
+	// inverted: functions, and below each its callers. before: { tree, threads } of an earlier time, with
+	// which frames are compared.
+	setTree(tree, measure, how) {
+		const [focus, current] = this.kept ?? (this.tree ? [this.focus, this.current] : []).map((i) => this.keysOf(i));
+		const turned = this.how && this.how.inverted !== how.inverted;
+
+		this.kept = null;
 		this.tree = tree;
 		this.measure = measure;
-		this.byReason = byReason;
-		this.parts.chart.parentElement.classList.toggle('by-reason', byReason);
+		this.how = how;
+		this.byReason = how.byReason;
+		this.then = how.before && {
+			match: matchTrees(tree, this.report.threads, how.before.tree, how.before.threads),
+			cum: how.before.tree[`cum_${measure.key}`],
+		};
+		this.parts.chart.parentElement.classList.toggle('by-reason', how.byReason);
 		this.cum = tree[`cum_${measure.key}`];
-		this.focus = this.current = this.find(path);
+		this.focus = turned || !focus ? 0 : this.find(focus);
+		this.current = turned || !current ? 0 : this.find(current);
 		this.render();
 	}
 
-	// The node that a path of functions leads to, as far as it exists.
+	// What a path consists of in every report: functions by number, threads by name.
+	keyOf(node) {
+		const group = this.tree.group[node];
+
+		return group >= 0 ? group : threadKey(this.report.threads[-1 - group]);
+	}
+
+	keysOf(node) {
+		return this.pathOf(node)
+			.slice(1)
+			.map((i) => this.keyOf(i));
+	}
+
+	// The node that a path leads to, as far as it exists.
 	find(path) {
 		let node = 0;
 
-		for (const group of path.slice(1)) {
-			const child = this.children(node).find((i) => this.tree.group[i] === group);
+		for (const key of path) {
+			const child = this.children(node).find((i) => this.keyOf(i) === key);
 
 			if (child === undefined)
 				break;
@@ -139,11 +163,27 @@ export class Flame {
 		const calls = this.report.has.calls ? ` · ${count(this.tree.calls[node])} calls here` : '';
 		const group = this.tree.group[node];
 		const where = group >= 0 ? ` · ${this.report.functions[group].where}` : '';
+		const alone = this.how.inverted ? '' : ` · own ${this.measure.value(own)}`;
 
 		return `${this.name(node)} · ${this.measure.value(this.cum[node])}, ${percent(
 			this.cum[node],
 			this.cum[0],
-		)} · own ${this.measure.value(own)}${this.reasons(node)}${calls}${shortened(where, 300)}`;
+		)}${this.changed(node)}${alone}${this.reasons(node)}${calls}${shortened(where, 300)}`;
+	}
+
+	// By how much its share differs from what it was before; undefined: there was nothing.
+	change(node) {
+		const { match, cum } = this.then;
+
+		if (!cum[0] || !this.cum[0])
+			return undefined;
+		return this.cum[node] / this.cum[0] - (match[node] >= 0 ? cum[match[node]] / cum[0] : 0);
+	}
+
+	changed(node) {
+		const change = this.then ? this.change(node) : undefined;
+
+		return change === undefined ? '' : ` (${change < 0 ? '−' : '+'}${percent(Math.abs(change), 1)})`;
 	}
 
 	// Of a context's own time
@@ -172,18 +212,11 @@ export class Flame {
 	colour(node) {
 		if (this.byReason)
 			return this.shade(node);
+		if (this.then)
+			return this.palette.ofChange(this.change(node));
 		const group = this.tree.group[node];
-		const f = group >= 0 ? this.report.functions[group] : null;
 
-		if (f && f.gc)
-			return 'var(--frame-gc)';
-		if (!f || f.pseudo)
-			return 'var(--frame-plain)';
-		if (f.native)
-			return 'var(--frame-native)';
-		if (!this.colours.has(f.file))
-			this.colours.set(f.file, `oklch(var(--frame-light) var(--frame-chroma) ${hue(f.file)})`);
-		return this.colours.get(f.file);
+		return this.palette.of(group >= 0 ? this.report.functions[group] : null);
 	}
 
 	// What can be seen below node, as d3-flame-graph wants it, largest first; breadth first, so
@@ -379,16 +412,31 @@ export class Flame {
 		this.parts.note.textContent += counted;
 	}
 
-	// Reasons of all own times below the focus.
+	// Reasons of all own times below the focus, or what the colours of frames mean.
 	showLegend() {
 		const { legend: list } = this.parts;
 
-		list.hidden = !this.byReason;
 		if (this.byReason)
 			list.replaceChildren(
 				...legend(partsOf((key) => this.tree[`cum_${key}`]?.[this.focus] ?? 0)),
 				element('li', {}, element('span', { class: 'swatch callees', 'aria-hidden': 'true' }), 'callees below'),
 			);
+		else if (this.then)
+			list.replaceChildren(...this.palette.changes());
+		else
+			list.replaceChildren(...this.palette.legend(this.drawn(), this.cum[this.focus]));
+	}
+
+	// Functions of the frames, with what no frame below shows.
+	drawn() {
+		return [...this.frames.values()].map((frame) => {
+			const group = this.tree.group[frame.node];
+
+			return {
+				f: group >= 0 ? this.report.functions[group] : null,
+				own: frame.children.reduce((n, below) => n - below.value, frame.value),
+			};
+		});
 	}
 
 	describeCurrent() {

@@ -28,7 +28,7 @@ Tabulator.registerModule([
 export const COMMON = {
 	layout: 'fitColumns',
 	headerSortClickElement: 'header',
-	columnDefaults: { headerSortTristate: false, headerSortStartingDir: 'desc', vertAlign: 'middle' },
+	columnDefaults: { headerSortTristate: false, headerSortStartingDir: 'desc', vertAlign: 'middle', resizable: 'header' },
 };
 
 // Field, heading, help, and which kind of measurement has it: see readModes() in data.js. What needs
@@ -67,8 +67,16 @@ const DURATIONS = ['cpu', 'wall'].flatMap((clock) =>
 		'wall',
 	]),
 );
-const SHOWN = new Set(['ncalls', 'resumed', 'tot_cpu', 'cum_cpu', 'tot_wall', 'cum_wall', 'wait']);
+// Of the total of the measure that the page is about
+const SHARE = ['share', 'own %', 'own share of the chosen measure, of its total'];
+// Columns that a reader has not chosen are those that fit, in this order: the measure's own come first.
+const WANTED = ['ncalls', 'tot_cpu', 'cum_cpu', 'tot_wall', 'cum_wall', 'wait', 'resumed'];
+const SHARE_WIDTH = 82;
+const NAME = 150; // pixels that a name has in any case
+const NAME_WANTED = 220; // and where there is room
 const NARROW = 92;
+const NARROWEST = 78; // in a narrow window
+const SMALL = 600; // pixels of a table in one
 
 // Shares of a total have a bar behind them: the field with the total of such a field.
 function wholeOf(field) {
@@ -134,9 +142,12 @@ export class Functions {
 	constructor(box, chooser, report, onSelect) {
 		this.box = box;
 		this.report = report;
+		this.measure = null;
+		this.chosen = false; // columns, by the reader
+		this.empty = new Set();
 		this.onSelect = onSelect;
 		this.figures = figuresOf(report);
-		this.help = Object.fromEntries(this.figures.map(({ field, help }) => [field, help]));
+		this.help = Object.fromEntries([[SHARE[0], SHARE[2]], ...this.figures.map(({ field, help }) => [field, help])]);
 		this.total = {};
 		this.errors = null;
 		this.current = -1;
@@ -154,6 +165,20 @@ export class Functions {
 		this.table.on('rowClick', (event, row) => this.choose(row));
 		this.table.on('dataSorted', (sorters, rows) => this.remember(rows));
 		this.ready.then(() => this.built(chooser));
+		this.resized = new ResizeObserver(() => this.ready.then(() => this.resize()));
+		this.resized.observe(box);
+	}
+
+	// Before another table takes its place.
+	close() {
+		this.resized.disconnect();
+		this.chooser?.replaceChildren();
+		this.table.destroy();
+	}
+
+	// A later report of the same profile, with the same columns; its rows follow.
+	setReport(report) {
+		this.report = report;
 	}
 
 	columns() {
@@ -164,7 +189,7 @@ export class Functions {
 			headerHozAlign: 'right',
 			width: this.width(figure.field),
 			headerWordWrap: true,
-			visible: SHOWN.has(figure.field),
+			visible: WANTED.includes(figure.field),
 			sorter: nullsLast,
 			formatter: (cell) => this.figureCell(cell, figure),
 		});
@@ -173,7 +198,7 @@ export class Functions {
 			{
 				field: 'label',
 				title: 'function',
-				minWidth: 300,
+				minWidth: NAME,
 				widthGrow: 1,
 				frozen: true,
 				headerSortStartingDir: 'asc',
@@ -187,15 +212,67 @@ export class Functions {
 				headerSortStartingDir: 'asc',
 				formatter: (cell) => element('bdi', {}, shortened(cell.getValue())),
 			},
+			{
+				field: SHARE[0],
+				title: SHARE[1],
+				hozAlign: 'right',
+				headerHozAlign: 'right',
+				headerWordWrap: true,
+				width: SHARE_WIDTH,
+				sorter: (a, b, rowA, rowB) => this.shareOf(rowA.getData()) - this.shareOf(rowB.getData()),
+				formatter: (cell) => this.shareCell(cell.getData()),
+			},
 			...this.figures.map(number),
 		];
 	}
 
+	shareOf(row) {
+		return this.measure ? row[this.measure.self] ?? 0 : 0;
+	}
+
+	shareCell(row) {
+		const own = this.shareOf(row);
+
+		return element('span', { class: own ? '' : 'none' }, this.measure ? percent(own, this.total[this.measure.self]) : '');
+	}
+
 	// Room for an error, or for primitive calls.
 	width(field) {
-		const error = this.report.errors && field in this.report.errors ? 60 : 0;
+		const error = this.report.errors?.[field]?.some(Boolean) ? 60 : 0;
 
+		if (this.box.clientWidth < SMALL)
+			return NARROWEST + error;
 		return (field === 'ncalls' ? 132 : NARROW) + error;
+	}
+
+	// Figures that no reader has chosen: the measure's, and of the others what fits beside the names.
+	fit() {
+		const small = this.box.clientWidth < SMALL;
+		const known = (field) => this.figures.some((f) => f.field === field) && !this.empty.has(field);
+		const first = this.measure ? [this.measure.self, this.measure.cum] : [];
+		let left = this.box.clientWidth - (small ? NAME : NAME_WANTED) - SHARE_WIDTH - 20;
+
+		if (this.chosen || !this.measure)
+			return;
+		const shown = [...new Set([...first, ...WANTED.filter(known)])].filter((field) => {
+			const fits = left >= this.width(field);
+
+			left -= fits ? this.width(field) : Infinity;
+			return fits || field === first[0];
+		});
+		const changes = this.figures.map(({ field }) => this.setVisible(field, shown.includes(field)));
+		if (changes.some(Boolean))
+			this.table.redraw();
+	}
+
+	resize() {
+		const small = this.box.clientWidth < SMALL;
+
+		if (small !== this.small && this.small !== undefined)
+			for (const { field } of this.figures)
+				this.table.getColumn(field).setWidth(this.width(field));
+		this.small = small;
+		this.fit();
 	}
 
 	nameCell(row) {
@@ -218,7 +295,7 @@ export class Functions {
 		const span = element('span', { title: exact(n), class: n ? '' : 'none' }, text(n));
 		if (field === 'ncalls')
 			this.addPrimitive(span, cell.getData());
-		if (error !== undefined) // an unknown error leaves its place empty
+		if (error !== undefined && this.report.errors[field].some(Boolean)) // an unknown error leaves its place empty
 			span.append(element('small', { class: 'error' }, plusMinus(error, text)));
 		if (typeof error === 'number')
 			span.title += ` ± ${exact(error)} (standard error)`;
@@ -269,7 +346,10 @@ export class Functions {
 				type: 'checkbox',
 				checked: column.isVisible(),
 				value: column.getField(),
-				change: () => (box.checked ? column.show() : column.hide()),
+				change: () => {
+					this.chosen = true;
+					return box.checked ? column.show() : column.hide();
+				},
 			});
 
 			chooser.append(
@@ -293,46 +373,58 @@ export class Functions {
 			this.filter(this.match);
 	}
 
-	// Columns of what was not measured at all, in the whole report.
+	// Columns of what was not measured at all, in the whole report, are not shown unless they are chosen.
 	hideEmpty({ ncalls, tot_cpu, tot_wall }) {
-		const fields = [
+		this.empty = new Set([
 			...(ncalls ? [] : ['ncalls']),
 			...(tot_cpu ? [] : ['tot_cpu', 'cum_cpu']),
 			...(tot_wall ? [] : ['tot_wall', 'cum_wall', 'wait']),
-		];
-
-		for (const field of fields)
-			this.setVisible(field, false);
-		if (fields.length)
-			this.table.redraw();
+		]);
+		this.fit();
 	}
 
-	// The table's column and the chooser's box; nothing where the report has no such column.
+	// The table's column and the chooser's box; nothing where the report has no such column. Returns
+	// whether it changed.
 	setVisible(field, visible) {
 		if (!this.figures.some((f) => f.field === field))
-			return;
+			return false;
 		const column = this.table.getColumn(field);
 
 		if (column.isVisible() === visible)
-			return;
+			return false;
 		if (visible)
 			column.show();
 		else
 			column.hide();
 		this.chooser.querySelector(`input[value=${field}]`).checked = visible;
+		return true;
 	}
 
 	// By a measure's own share, which is shown then, as is its cumulative one.
-	sortBy({ self, cum }) {
+	sortBy(measure) {
+		const { self, cum } = measure;
+
+		this.setMeasure(measure);
 		for (const field of [self, cum])
 			this.setVisible(field, true);
+		this.fit();
 		this.table.setSort(self, 'desc');
 		this.reveal(cum);
 		this.reveal(self);
 	}
 
+	// What shares are of.
+	setMeasure(measure) {
+		if (this.measure === measure)
+			return;
+		this.measure = measure;
+		this.table.redraw(true);
+	}
+
 	// Scroll sideways as far as it takes: the name's column stays.
 	reveal(field) {
+		if (!this.table.getColumn(field).isVisible())
+			return;
 		const [name] = this.table.getColumns();
 		const column = this.table.getColumn(field).getElement();
 		const right = column.offsetLeft + column.offsetWidth - this.holder.clientWidth;

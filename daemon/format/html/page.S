@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The page of the HTML format, see html.c: what stands before the data, and what behind it. */
+/* The pages that build.mjs makes, see pages.h. */
 #ifdef __CET__
 #include <cet.h> /* the linker marks a program for CET only if every object has this note */
 #endif
-	.section .rodata
-	.globl html_head, html_tail, html_head_size, html_tail_size
-html_head:
-	.incbin "page.head"
-head_end:
-html_tail:
-	.incbin "page.tail"
-tail_end:
+	.macro part name, file
+	.globl \name, \name\()_size
+\name:
+	.incbin "\file"
+1:
 	.balign 8
-html_head_size:
-	.quad head_end - html_head
-html_tail_size:
-	.quad tail_end - html_tail
+\name\()_size:
+	.quad 1b - \name
+	.endm
+
+	.section .rodata
+	part html_head, "page.head"
+	part html_tail, "page.tail"
+	part slow_page_head, "slow.head"
+	part slow_page_tail, "slow.tail"
+	part live_page, "live.page"
+	part live_policy, "live.policy"
 	.section .note.GNU-stack, "", @progbits

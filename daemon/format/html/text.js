@@ -71,9 +71,10 @@ export function nanoseconds(ns) {
 	return `${count(ns)} ns`;
 }
 
-// A figure's standard error in the figure's own unit, as it stands beside it; null: not known.
+// A figure's standard error in the figure's own unit, as it stands beside it. Nothing where it is not
+// known (null), or where the figure is exact (0).
 export function plusMinus(error, text) {
-	return error === null || error === undefined ? '' : `±${text(error, 2)}`;
+	return error ? `±${text(error, 2)}` : '';
 }
 
 export function percent(part, whole) {

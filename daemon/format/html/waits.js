@@ -4,6 +4,7 @@
 
 import { tail } from './functions.js';
 import { bar, legend, partsOf, REASONS } from './reasons.js';
+import { steady } from './steady.js';
 import { count, element, nanoseconds, shortened, time, visible } from './text.js';
 
 const AT_FIRST = 20; // rows of a table before the reader asks for more
@@ -38,6 +39,15 @@ export class Waits {
 		this.sort = 'tot';
 		this.match = null;
 		this.rows = [];
+		this.lengths = {}; // rows that the reader wants, by table
+		this.setReport(report);
+	}
+
+	// A later report of the same profile; its figures follow.
+	setReport(report) {
+		const { parts } = this;
+
+		this.report = report;
 		parts.view.classList.toggle('without', !report.has.waits);
 		parts.note.replaceChildren(...this.notes().map((text) => element('span', {}, text)));
 	}
@@ -80,7 +90,7 @@ export class Waits {
 			.filter(({ row, tot, cum }) => tot || cum || row.tot_gc);
 		this.pairs = this.report.pairs.filter((p) => pids.has(p.pid));
 		this.parts.legend.replaceChildren(...legend(partsOf(figure(total, 'tot'))));
-		this.show();
+		steady(this.parts.view, () => this.show());
 	}
 
 	// match: true per function, or null for all.
@@ -182,11 +192,12 @@ export class Waits {
 
 			body.append(...rows.slice(from, from + n).map(line));
 			const left = rows.length - body.childElementCount;
+			this.lengths[label] = body.childElementCount;
 			more.hidden = !left;
 			more.textContent = `Show ${count(Math.min(STEP, left))} more of ${count(left)}`;
 		};
 
-		append(AT_FIRST);
+		append(Math.max(AT_FIRST, this.lengths[label] ?? 0));
 		return [
 			element('table', { 'aria-label': label }, element('thead', {}, element('tr', {}, ...heads)), body),
 			more,
