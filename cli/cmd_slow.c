@@ -19,6 +19,7 @@
 #include "render.h"
 #include "saved.h"
 #include "slow_chrome.h"
+#include "slow_html.h"
 #include "slow_text.h"
 #include "visit.h"
 
@@ -35,7 +36,7 @@ struct slow_cmd {
 };
 
 /* "" stands for "not given" */
-static const char *const slow_formats[] = {"", "text", "json", "chrome", NULL};
+static const char *const slow_formats[] = {"", "text", "json", "chrome", "html", NULL};
 static const char *const slow_clocks[] = {"", "wall", "cpu", NULL};
 
 #define FIELD(f) .offset = offsetof(struct slow_cmd, f)
@@ -51,7 +52,7 @@ static const struct opt slow_opts[] = {
 	 "clock by which calls are slow (default: wall)", .choices = slow_clocks},
 	{"pid", 'p', OPT_PID, FIELD(pid), "PID",
 	 "this process, attached temporarily if needed\n(default: all targets)"},
-	{"format", 'f', OPT_CHOICE, FIELD(format), "text|json|chrome",
+	{"format", 'f', OPT_CHOICE, FIELD(format), "text|json|chrome|html",
 	 "output format; default: from the extension of FILE,\notherwise text",
 	 .choices = slow_formats},
 	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "output file (default: stdout)"},
@@ -91,7 +92,8 @@ static int choose_format(struct recording *s, struct diag *diag)
 	for (size_t i = 1; slow_formats[i]; i++)
 		if (strcmp(s->format->name, slow_formats[i]) == 0)
 			return 0;
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "use .txt, .json or .trace.json, or -f",
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+			"use .txt, .json, .trace.json or .html, or -f",
 			"slow has no %s format, which the extension of '%s' selects",
 			s->format->name, s->o->output);
 }
@@ -224,7 +226,8 @@ static int wait_for_end(const struct recording *s, struct diag *diag)
 
 static int fetch_result(struct recording *s, struct diag *diag)
 {
-	const bool steps = strcmp(s->format->name, "chrome") == 0;
+	const bool steps = strcmp(s->format->name, "chrome") == 0 ||
+			   strcmp(s->format->name, "html") == 0;
 	char path[sizeof(s->path) + 16];
 	struct utsname u = {0};
 	int r;
@@ -248,6 +251,8 @@ static int write_result(void *ctx, FILE *out, struct diag *diag)
 
 	if (strcmp(s->format->name, "chrome") == 0)
 		r = slow_chrome(s->result, out);
+	else if (strcmp(s->format->name, "html") == 0)
+		r = slow_html(s->result, out, diag);
 	else if (strcmp(s->format->name, "text") == 0)
 		r = slow_text(s->result, terminal_columns(out), out);
 	else if (json_dumpf(s->result, out, JSON_COMPACT) < 0)
