@@ -287,20 +287,18 @@ static void slist_freep(struct curl_slist **list)
 	curl_slist_free_all(*list);
 }
 
-/* One request and response. body (JSON text) may be NULL. 0: the HTTP status means success. */
-static int exchange(struct client *c, const char *method, const char *path, const char *body,
-		    struct sink *sink, struct diag *diag)
+/* One request and response with any status. body (JSON text) may be NULL. */
+static int perform(struct client *c, const char *method, const char *path, const char *body,
+		   struct sink *sink, long *ret_status, struct diag *diag)
 {
 	_cleanup_(slist_freep) struct curl_slist *headers = NULL;
 	_cleanup_free_ char *url = NULL;
-	long status = 0;
 	CURLcode code;
 
 	if (asprintf(&url, BASE_URL "%s", path) < 0) {
 		url = NULL;
 		return no_memory(diag);
 	}
-	json_decref(TAKE_PTR(c->error));
 	code = set_options(c, method, url, sink);
 	if (body) {
 		headers = curl_slist_append(NULL, "Content-Type: application/json");
@@ -311,11 +309,39 @@ static int exchange(struct client *c, const char *method, const char *path, cons
 		code = curl_easy_perform(c->curl);
 	if (code != CURLE_OK)
 		return transfer_error(c, sink, code, diag);
-	curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
-	if (status < 300)
-		return 0;
+	curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, ret_status);
+	return 0;
+}
+
+/* 0: the HTTP status means success. */
+static int exchange(struct client *c, const char *method, const char *path, const char *body,
+		    struct sink *sink, struct diag *diag)
+{
+	long status = 0;
+	int r;
+
+	json_decref(TAKE_PTR(c->error));
+	r = perform(c, method, path, body, sink, &status, diag);
+	if (r < 0 || status < 300)
+		return r;
 	c->error = json_loadb(sink->body ? sink->body : "", sink->n, 0, NULL);
 	return client_error(status, sink->body, sink->n, diag);
+}
+
+int client_forward(struct client *c, const char *method, const char *path, const char *body,
+		   struct client_answer *ret, struct diag *diag)
+{
+	struct sink sink = {.client = c, .max = BODY_MAX};
+	long status = 0;
+	int r;
+
+	r = perform(c, method, path, body, &sink, &status, diag);
+	if (r < 0) {
+		free(sink.body);
+		return r;
+	}
+	*ret = (struct client_answer){.status = status, .body = sink.body, .n = sink.n};
+	return 0;
 }
 
 int client_request(struct client *c, const char *method, const char *path, const json_t *body,

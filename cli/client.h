@@ -42,6 +42,17 @@ int client_download(struct client *c, const char *path, FILE *out, struct diag *
 /* Send a GET request. *ret is owned by the caller; NULL: the response is empty. */
 int client_fetch(struct client *c, const char *path, char **ret, size_t *ret_n, struct diag *diag);
 
+/* A response with any status; body is owned, NULL: empty */
+struct client_answer {
+	long status;
+	char *body;
+	size_t n;
+};
+
+/* Send a request as it is; body: JSON text, NULL: none. An error means that there is no response. */
+int client_forward(struct client *c, const char *method, const char *path, const char *body,
+		   struct client_answer *ret, struct diag *diag);
+
 /* Append "?key=value" or "&key=value", escaped. Frees path; the result is owned. NULL: out of
  * memory. */
 char *client_add_param(struct client *c, char *path, const char *key, const char *value);
