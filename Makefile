@@ -287,7 +287,7 @@ check-integration: ## real probes on real interpreters (root)
 check-suites: ## the same for the interpreters of other Debian releases, which are fetched
 check-e2e: ## pyprofd and pyprofctl as processes (root)
 check-attack: ## hostile processes, users and loads (root): each point must hold
-check-browser: ## the HTML report, and others' pages on our files, in a headless browser
+check-browser: ## the HTML report, the live page (root), and others' pages on our files, in a headless browser
 fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
 lint: ## clang-format, clang-tidy, gcc's analyzer, layers, circles, forbidden calls, symbols, shellcheck, man pages
 

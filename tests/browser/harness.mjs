@@ -11,7 +11,7 @@ import { chromium } from 'playwright-core';
 
 export const REPORTS = process.env.PYPROF_REPORTS ?? 'reports';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const REQUIRED = process.env.CI === 'true' || (process.env.PYPROF_TEST_REQUIRE ?? '').includes('tools');
+export const REQUIRED = process.env.CI === 'true' || (process.env.PYPROF_TEST_REQUIRE ?? '').includes('tools');
 const TYPES = {
 	'.html': 'text/html; charset=utf-8',
 	'.js': 'text/javascript',

@@ -67,6 +67,15 @@ function pairsSince(report, before) {
 		.sort((a, b) => b.ns - a.ns);
 }
 
+function provenanceSince({ provenance }, before) {
+	const known = new Map(before.provenance.targets.map((t) => [t.pid, t.traced_ns]));
+
+	return {
+		...provenance,
+		targets: provenance.targets.map((t) => ({ ...t, traced_ns: Math.max(0, t.traced_ns - (known.get(t.pid) ?? 0)) })),
+	};
+}
+
 // What happened between two reports that share their functions. Errors, durations, lines, and the
 // shortest and longest calls are known of all time only.
 export function since(report, before) {
@@ -87,6 +96,7 @@ export function since(report, before) {
 	return derive({
 		...report,
 		nodes,
+		provenance: provenanceSince(report, before),
 		threads: threadsSince(report, before),
 		pairs: pairsSince(report, before),
 		resumed: report.resumed && report.resumed.map((n, id) => Math.max(0, n - (before.resumed?.[id] ?? 0))),

@@ -98,9 +98,9 @@ export class Targets {
 			element('td', { class: 'command' }, element('bdi', { title: shortened(t.cmdline) }, shortened(t.cmdline, 120))),
 			element('td', {}, this.state(t)),
 			element('td', {}, t.windows ? `${t.mode}, ≤ ${t.windows.max_overhead_percent} %` : t.mode),
-			element('td', {}, t.overhead > 0 ? `${(100 * t.overhead).toFixed(1)} %` : '–'),
-			element('td', {}, count(t.events_per_s)),
-			element('td', {}, time(t.traced_ns)),
+			element('td', { 'data-label': 'overhead' }, t.overhead > 0 ? `${(100 * t.overhead).toFixed(1)} %` : '–'),
+			element('td', { 'data-label': 'events/s' }, count(t.events_per_s)),
+			element('td', { 'data-label': 'recorded' }, time(t.traced_ns)),
 			element(
 				'td',
 				{ class: 'press' },
@@ -166,7 +166,7 @@ export class Targets {
 			(p) =>
 				!text ||
 				String(p.pid) === text ||
-				[p.command, p.unit, p.container, p.user].some((s) => s?.toLowerCase().includes(text)),
+				[p.command, p.unit, p.container?.id, p.container?.runtime, p.user].some((s) => s?.toLowerCase().includes(text)),
 		);
 	}
 
@@ -174,8 +174,8 @@ export class Targets {
 		const found = this.matching();
 		const typed = /^\d+$/.exec(this.parts.filter.value.trim())?.[0];
 
-		if (typed && !found.length)
-			found.push({ pid: Number(typed), command: 'process that is not in the list', traceable: true });
+		if (typed && !this.processes.some((p) => String(p.pid) === typed))
+			found.unshift({ pid: Number(typed), command: 'process that is not in the list', traceable: true });
 		if (!found.some((p) => p.pid === this.chosen))
 			this.chosen = found.length === 1 && found[0].traceable ? found[0].pid : 0;
 		this.parts.list.replaceChildren(
@@ -205,7 +205,7 @@ export class Targets {
 			p.user,
 			p.cpu_percent !== undefined && p.cpu_percent !== null && `${p.cpu_percent.toFixed(0)} % CPU`,
 			p.unit,
-			p.container,
+			p.container && `${p.container.runtime} ${String(p.container.id).slice(0, 12)}`,
 			attached && 'attached',
 			!p.traceable && p.reason,
 		].filter(Boolean);

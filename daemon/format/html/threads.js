@@ -173,7 +173,7 @@ export class Threads {
 			{
 				field: 'label',
 				title: 'thread',
-				minWidth: 150,
+				minWidth: 190,
 				widthGrow: 1,
 				headerSortStartingDir: 'asc',
 				formatter: (cell) => this.nameCell(cell.getData()),
