@@ -21,6 +21,8 @@ BASHDIR ?= $(DATADIR)/bash-completion/completions
 ZSHDIR ?= $(DATADIR)/zsh/site-functions
 FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 DOCDIR ?= $(DATADIR)/doc/pyprofd
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CLANG ?= clang
@@ -38,9 +40,11 @@ DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev l
 	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libncurses-dev
 # Node.js from elsewhere brings its own npm, which Debian's would not go with.
 DEPS += $(if $(shell command -v npm),,nodejs npm)
+DEPS_DEB := debhelper dpkg-dev lintian mmdebstrap
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
 	curl gunicorn systemd python3 python3-aiohttp python3-flask python3-gevent \
-	python3-greenlet python3-yappi golang-go chromium zsh fish
+	python3-greenlet python3-yappi golang-go chromium zsh fish \
+	$(DEPS_DEB)
 
 # How we compile -----------------------------------------------------------------------------
 PKGS := libbpf libelf libmicrohttpd libcurl jansson libpcre2-8 libsystemd libprotobuf-c zlib \
@@ -58,7 +62,8 @@ ALL_CFLAGS = -std=gnu11 -fno-common $(HARDEN) $(WARN) $(if $(DEV),-Werror) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
 	$(INC) $(DEFS) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,--as-needed $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
-BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
+# BTF has names of source files: relative ones, so that the programs do not depend on the directory.
+BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -fdebug-compilation-dir=. -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
 	$(if $(DEV),-Werror) -D__TARGET_ARCH_x86 -DPYP_BPF_SIDE -Iinclude -Ibpf \
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu
 
@@ -70,7 +75,7 @@ CHECK_GROUPS := check-unit check-integration,check-e2e,check-attack,check-browse
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times bench-windows \
-	bench-forecast matrix hosts soak demo fidelity pictures
+	bench-forecast matrix hosts soak demo fidelity pictures deb packages dist
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -285,7 +290,7 @@ check-unit: ## unit tests, and the fuzzers' corpora replayed
 check-san: ## the same under address and undefined-behaviour sanitizers, leaks included
 check-integration: ## real probes on real interpreters (root)
 check-suites: ## the same for the interpreters of other Debian releases, which are fetched
-check-e2e: ## pyprofd and pyprofctl as processes (root)
+check-e2e: ## pyprofd and pyprofctl as processes, and the Debian package (root)
 check-attack: ## hostile processes, users and loads (root): each point must hold
 check-browser: ## the HTML report, the live page (root), and others' pages on our files, in a headless browser
 fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
@@ -367,6 +372,7 @@ run-check-e2e:
 	@$(RUN) --programs $(JOBS) --jobs 1 e2e $(E2E_PAIRED)
 	@$(RUN) --jobs 1 e2e $(E2E_ALONE)
 	@SOAK_MINUTES=0.5 $(RUN) --command soak tests/soak/soak.py
+	@$(RUN) --command package tests/packages.sh quick $(PAGE)
 
 ATTACK_ALONE := $(call named,attack,overload exec memory neighbour scratch_bounds depth)
 ATTACK_FIRST := $(call named,attack,leaks clients threads inspect targets output)
@@ -511,10 +517,12 @@ demo: deps ## profile a small web service for a few seconds (root)
 # Installing ---------------------------------------------------------------------------------
 INSTALL ?= install
 DOCS := $(sort $(wildcard packaging/doc/*.md)) .github/SECURITY.md
-.PHONY: install uninstall deps deps-dev clean help
-install: all ## into DESTDIR and PREFIX: programs, man pages, completions, systemd unit
+.PHONY: install install-programs install-units uninstall deps deps-dev clean help
+install: install-programs install-units ## into DESTDIR and PREFIX: programs, man pages, completions, systemd units
+
+install-programs: all
 	$(INSTALL) -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man8 \
-		$(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(UNITDIR) $(DESTDIR)$(BASHDIR) \
+		$(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(BASHDIR) \
 		$(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR) $(DESTDIR)$(DOCDIR)
 	$(INSTALL) -m 755 $(O)/pyprofd $(DESTDIR)$(SBINDIR)/pyprofd
 	$(INSTALL) -m 755 $(O)/pyprofctl $(DESTDIR)$(BINDIR)/pyprofctl
@@ -527,16 +535,27 @@ install: all ## into DESTDIR and PREFIX: programs, man pages, completions, syste
 	$(INSTALL) -m 644 $(O)/completion.fish $(DESTDIR)$(FISHDIR)/pyprofctl.fish
 	$(INSTALL) -m 644 $(PAGE)/licences.txt $(DESTDIR)$(DOCDIR)/html-report-licences.txt
 	$(INSTALL) -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
+
+# systemd-sysusers and systemd-tmpfiles make the group and the directory at the next boot, or by hand.
+install-units:
+	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR)
 	sed 's|/usr/local/sbin|$(SBINDIR)|' packaging/pyprofd.service > $(O)/pyprofd.service
 	$(INSTALL) -m 644 $(O)/pyprofd.service $(DESTDIR)$(UNITDIR)/pyprofd.service
+	$(INSTALL) -m 644 packaging/pyprofd.socket $(DESTDIR)$(UNITDIR)/pyprofd.socket
+	$(INSTALL) -m 644 packaging/pyprofd.sysusers $(DESTDIR)$(SYSUSERSDIR)/pyprofd.conf
+	$(INSTALL) -m 644 packaging/pyprofd.tmpfiles $(DESTDIR)$(TMPFILESDIR)/pyprofd.conf
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(SBINDIR)/pyprofd $(DESTDIR)$(BINDIR)/pyprofctl \
 		$(DESTDIR)$(MANDIR)/man8/pyprofd.8 $(DESTDIR)$(MANDIR)/man1/pyprofctl.1 \
 		$(DESTDIR)$(BASHDIR)/pyprofctl $(DESTDIR)$(ZSHDIR)/_pyprofctl \
 		$(DESTDIR)$(FISHDIR)/pyprofctl.fish $(DESTDIR)$(UNITDIR)/pyprofd.service \
+		$(DESTDIR)$(UNITDIR)/pyprofd.socket $(DESTDIR)$(SYSUSERSDIR)/pyprofd.conf \
+		$(DESTDIR)$(TMPFILESDIR)/pyprofd.conf \
 		$(DESTDIR)$(DOCDIR)/html-report-licences.txt \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,$(notdir $(DOCS)))
+
+include packaging/packages.mk
 
 # $(1): packages. Asks dpkg first, so that nothing needs the network once all is there.
 APT := DEBIAN_FRONTEND=noninteractive $(if $(filter 0,$(shell id -u)),,sudo) apt-get
@@ -562,7 +581,7 @@ clean: ## remove $(O)/
 
 help: ## this
 	@echo 'Targets:'
-	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile packaging/packages.mk | \
 		sed 's|$$(O)|$(O)|' | while IFS="$$(printf '\t')" read -r t h; do \
 		printf '  %-18s %s\n' "$$t" "$$h"; done
 	@echo 'Knobs (VAR=value on the command line):'

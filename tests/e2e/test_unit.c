@@ -133,17 +133,22 @@ static void expect_status(const char *key, const char *want)
 
 Test(unit, is_understood)
 {
-	char unit[512], sed[1100];
+	char unit[512], socket[512], sed[1100];
 	_cleanup_free_ char *path = NULL;
 	const char *const copy[] = {"sh", "-c", sed, NULL};
-	const char *const verify[] = {"systemd-analyze", "verify", "--man=no", unit, NULL};
+	const char *const copy_socket[] = {
+		"cp", traced_path("packaging", "pyprofd.socket", (char[512]){""}, 512), d.dir,
+		NULL};
+	const char *const verify[] = {"systemd-analyze", "verify", "--man=no", unit, socket, NULL};
 	char *said;
 
 	pyprofd_file(&d, "pyprofd.service", unit, sizeof(unit));
+	pyprofd_file(&d, "pyprofd.socket", socket, sizeof(socket));
 	path = realpath("/usr/bin/python3", NULL);
 	snprintf(sed, sizeof(sed), "sed 's|=/usr/local/sbin/pyprofd |=%s |' '%s' > '%s'", path,
 		 traced_path("packaging", "pyprofd.service", (char[512]){""}, 512), unit);
 	free(tool_run(copy));
+	free(tool_run(copy_socket));
 	said = tool_run(verify);
 	cr_assert_str_empty(said);
 	free(said);
