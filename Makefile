@@ -40,7 +40,7 @@ DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev l
 	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libncurses-dev
 # Node.js from elsewhere brings its own npm, which Debian's would not go with.
 DEPS += $(if $(shell command -v npm),,nodejs npm)
-DEPS_DEB := debhelper dpkg-dev lintian mmdebstrap
+DEPS_DEB := debhelper dpkg-dev lintian mmdebstrap python3-yaml
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
 	curl gunicorn systemd python3 python3-aiohttp python3-flask python3-gevent \
 	python3-greenlet python3-yappi golang-go chromium zsh fish \

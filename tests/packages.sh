@@ -6,7 +6,8 @@
 #                                       $PYPROF_BUILD, without compiling again: lintian, contents, units
 #   packages.sh root DEB SUITE          install, use, upgrade, remove and purge this one in a clean root
 #   packages.sh OUTPUT PAGE SUITE...    for each release: build in a root directory of it, lintian, then
-#                                       install, use, upgrade, remove and purge in a clean one
+#                                       install, use, upgrade, remove and purge in a clean one, and
+#                                       container.py with it
 #
 # PAGE: see packaging/source.sh. Exits with 77 if a root directory cannot be had: a skipped test.
 set -eu
@@ -182,6 +183,8 @@ all() {
 		check_contents "$deb"
 		say "$suite: installing, upgrading, purging"
 		check_root "$deb" "$suite" "$version"
+		say "$suite: in a container"
+		"$here/container.py" "$deb" "$suite"
 		say "$suite: passed"
 	done
 }
