@@ -390,6 +390,7 @@ run-check-browser:
 	@cp tests/browser/*.mjs tests/browser/*.json $(BROWSER)
 	@cd $(BROWSER) && $(NPM_CI)
 	@$(O)/tests/browser/gen_reports $(BROWSER)/reports
+	@$(O)/tests/browser/gen_slow $(BROWSER)/reports
 	@cd $(BROWSER) && PYPROF_REPORTS=$(BROWSER)/reports $(CURDIR)/$(RUN) --node browser \
 		$(notdir $(wildcard tests/browser/test_*.mjs))
 

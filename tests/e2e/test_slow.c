@@ -272,6 +272,21 @@ Test(slow, calls_that_run)
 	free(text);
 }
 
+/* A page with the same calls, and every call and return inside */
+Test(slow, as_a_page)
+{
+	record_service(traced_newest().exe, "slow.html");
+	judge("import json, re, sys\n"
+	      "page = open(sys.argv[1] + '/slow.html').read()\n"
+	      "assert page.startswith('<!DOCTYPE html>') and page.count('<script') == 2, "
+	      "page[:99]\n"
+	      "data = re.search('id=\"data\">(.*?)</script>', page, re.S).group(1)\n"
+	      "slow = json.loads(data)\n"
+	      "assert slow['match'] == 'handle_request' and slow['calls'], slow.keys()\n"
+	      "assert all(c['steps'] for c in slow['calls']), 'no steps'\n"
+	      "print('fine')\n");
+}
+
 /* Each call as a track, with all that happened inside */
 Test(slow, as_a_timeline)
 {

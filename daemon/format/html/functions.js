@@ -12,7 +12,7 @@ import {
 	Tabulator,
 } from 'tabulator-tables';
 import { columnsOf } from './measures.js';
-import { count, element, nanoseconds, percent, plusMinus, shortened, time } from './text.js';
+import { count, element, nanoseconds, percent, plusMinus, shortened, tail, time } from './text.js';
 
 Tabulator.registerModule([
 	FilterModule,
@@ -72,7 +72,8 @@ const SHARE = ['share', 'own %', 'own share of the chosen measure, of its total'
 // Columns that a reader has not chosen are those that fit, in this order: the measure's own come first.
 const WANTED = ['ncalls', 'tot_cpu', 'cum_cpu', 'tot_wall', 'cum_wall', 'wait', 'resumed'];
 const SHARE_WIDTH = 82;
-const NAME = 150; // pixels that a name has in any case
+const SHARE_NARROW = 64;
+const NAME = 120; // pixels that a name has in any case
 const NAME_WANTED = 220; // and where there is room
 const NARROW = 92;
 const NARROWEST = 78; // in a narrow window
@@ -99,11 +100,6 @@ function figuresOf(report) {
 		...(report.durations ? DURATIONS : []).map(figure(time, nanoseconds)),
 		...optional,
 	];
-}
-
-// The end of a path identifies the file: the rest is in the tooltip.
-export function tail(where) {
-	return where.split('/').slice(-2).join('/');
 }
 
 function nullsLast(a, b, rowA, rowB, column, dir) {
@@ -218,12 +214,16 @@ export class Functions {
 				hozAlign: 'right',
 				headerHozAlign: 'right',
 				headerWordWrap: true,
-				width: SHARE_WIDTH,
+				width: this.shareWidth(),
 				sorter: (a, b, rowA, rowB) => this.shareOf(rowA.getData()) - this.shareOf(rowB.getData()),
 				formatter: (cell) => this.shareCell(cell.getData()),
 			},
 			...this.figures.map(number),
 		];
+	}
+
+	shareWidth() {
+		return this.box.clientWidth < SMALL ? SHARE_NARROW : SHARE_WIDTH;
 	}
 
 	shareOf(row) {
@@ -250,7 +250,7 @@ export class Functions {
 		const small = this.box.clientWidth < SMALL;
 		const known = (field) => this.figures.some((f) => f.field === field) && !this.empty.has(field);
 		const first = this.measure ? [this.measure.self, this.measure.cum] : [];
-		let left = this.box.clientWidth - (small ? NAME : NAME_WANTED) - SHARE_WIDTH - 20;
+		let left = this.box.clientWidth - (small ? NAME : NAME_WANTED) - this.shareWidth() - 20;
 
 		if (this.chosen || !this.measure)
 			return;
@@ -268,9 +268,11 @@ export class Functions {
 	resize() {
 		const small = this.box.clientWidth < SMALL;
 
-		if (small !== this.small && this.small !== undefined)
+		if (small !== this.small && this.small !== undefined) {
+			this.table.getColumn(SHARE[0]).setWidth(this.shareWidth());
 			for (const { field } of this.figures)
 				this.table.getColumn(field).setWidth(this.width(field));
+		}
 		this.small = small;
 		this.fit();
 	}

@@ -2,7 +2,7 @@
 // The colours of the flame graph's frames, and their legend: one per file, and one for each kind of
 // code that is in no file; or by how much a share has changed.
 
-import { element, percent, shortened } from './text.js';
+import { element, percent, shortened, tail } from './text.js';
 
 const MOST_FILES = 8;
 const FULL = 0.1; // a change of this share has the full colour
@@ -75,7 +75,7 @@ export class Palette {
 			...shown.slice(0, MOST_FILES).map(({ kind, f, own }) =>
 				kind
 					? item(KINDS[kind][0], KINDS[kind][1], percent(own, whole))
-					: item(this.of(f), shortened(f.file.split('/').slice(-2).join('/'), 40), percent(own, whole), shortened(f.file)),
+					: item(this.of(f), shortened(tail(f.file), 40), percent(own, whole), shortened(f.file)),
 			),
 			...(shown.length > MOST_FILES ? [element('li', {}, `and ${shown.length - MOST_FILES} more files`)] : []),
 		];

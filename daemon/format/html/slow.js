@@ -4,7 +4,7 @@
 
 import { bar, partsOf } from './reasons.js';
 import { steady } from './steady.js';
-import { count, element, nanoseconds, percent, shortened, time } from './text.js';
+import { count, element, nanoseconds, percent, shortened, tail, time } from './text.js';
 import { TimeOrder } from './timeorder.js';
 
 const ROWS = 15; // functions of a call
@@ -153,7 +153,7 @@ export class SlowCalls {
 			element(
 				'tr',
 				{},
-				element('td', {}, element('bdi', { class: 'name' }, this.nameOf(f)), ' ', element('bdi', { class: 'where' }, this.whereOf(f))),
+				element('td', {}, element('bdi', { class: 'name' }, this.nameOf(f)), ' ', element('bdi', { class: 'where', title: this.whereOf(f) }, tail(this.whereOf(f)))),
 				element('td', {}, count(calls)),
 				element('td', { title: nanoseconds(all.wall) }, time(all.wall)),
 				element('td', {}, percent(all.wall, c.wall_ns)),

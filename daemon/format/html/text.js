@@ -27,6 +27,11 @@ export function shortened(s, longest = LONGEST) {
 	return text.length <= longest ? text : `${text.slice(0, half)}…${text.slice(-half)}`;
 }
 
+// The end of a path says most: the rest is in the tooltip.
+export function tail(where) {
+	return where.split('/').slice(-2).join('/');
+}
+
 const UNITS = [
 	[3.6e12, 'h'],
 	[1e9, 's'],

@@ -2,10 +2,9 @@
 // The view "Why it waits": functions with a bar of their reasons for waiting, and pairs of functions of
 // which one held the GIL while the other waited.
 
-import { tail } from './functions.js';
 import { bar, legend, partsOf, REASONS } from './reasons.js';
 import { steady } from './steady.js';
-import { count, element, nanoseconds, shortened, time, visible } from './text.js';
+import { count, element, nanoseconds, shortened, tail, time, visible } from './text.js';
 
 const AT_FIRST = 20; // rows of a table before the reader asks for more
 const STEP = 100;
