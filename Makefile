@@ -42,7 +42,7 @@ DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev l
 DEPS += $(if $(shell command -v npm),,nodejs npm)
 DEPS_DEB := debhelper dpkg-dev lintian mmdebstrap python3-yaml
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
-	curl gunicorn systemd python3 python3-aiohttp python3-flask python3-gevent \
+	ccache curl gunicorn systemd python3 python3-aiohttp python3-flask python3-gevent \
 	python3-greenlet python3-yappi golang-go chromium zsh fish \
 	$(DEPS_DEB)
 
@@ -328,6 +328,8 @@ san-inner: san-build
 
 # Programs run beside each other, those that take longest first; alone: what measures times, needs a CPU
 # for itself or counts what other daemons have as well (control groups).
+# They wait for a third of their time, so there is one more of them than CPUs.
+BESIDE := $(shell expr $(JOBS) + 1)
 named = $(foreach t,$(2),$(O)/tests/$(1)/test_$(t))
 INTEGRATION_ALONE := $(call named,integration,memory times waits lines costs overhead windows parallel)
 INTEGRATION_FIRST := $(call named,integration,lifecycle follow_modes counts modes shapes builtins \
@@ -336,8 +338,8 @@ INTEGRATION_PAIRED := $(INTEGRATION_FIRST) \
 	$(filter-out $(INTEGRATION_FIRST) $(INTEGRATION_ALONE),$(INTEGRATION_BIN))
 run-check-integration:
 	@$(MAKE) DEV=1 all $(INTEGRATION_BIN)
-	@$(RUN) --programs $(JOBS) --jobs 1 integration $(INTEGRATION_PAIRED)
-	@PYPROFD_ATTACH=tracefs $(RUN) --programs $(JOBS) --jobs 1 tracefs $(TRACEFS_BIN)
+	@$(RUN) --programs $(BESIDE) --jobs 1 integration $(INTEGRATION_PAIRED)
+	@PYPROFD_ATTACH=tracefs $(RUN) --programs $(BESIDE) --jobs 1 tracefs $(TRACEFS_BIN)
 	@$(RUN) --jobs 1 integration $(INTEGRATION_ALONE)
 
 # Once more, by the mechanism of kernels that have no multi-uprobe links.
@@ -354,7 +356,7 @@ run-check-suites:
 	@TEST_TIMEOUT=1800 $(RUN) --command suites/build \
 		sh -c 'JOBS=$(JOBS) tests/build-interpreters.sh 3.13-nogil >> $(O)/suites'
 	@[ ! -s $(O)/suites ] || TEST_TIMEOUT=1800 PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
-		$(RUN) --programs $(JOBS) --jobs 1 suites $(SUITES_PAIRED)
+		$(RUN) --programs $(BESIDE) --jobs 1 suites $(SUITES_PAIRED)
 	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
 		$(RUN) --jobs 1 suites $(SUITES_ALONE)
 	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
@@ -369,7 +371,7 @@ E2E_FIRST := $(call named,e2e,slow trigger timeline http counters outputs record
 E2E_PAIRED := $(E2E_FIRST) $(filter-out $(E2E_FIRST) $(E2E_ALONE),$(E2E_BIN))
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
-	@$(RUN) --programs $(JOBS) --jobs 1 e2e $(E2E_PAIRED)
+	@$(RUN) --programs $(BESIDE) --jobs 1 e2e $(E2E_PAIRED)
 	@$(RUN) --jobs 1 e2e $(E2E_ALONE)
 	@SOAK_MINUTES=0.5 $(RUN) --command soak tests/soak/soak.py
 	@$(RUN) --command package tests/packages.sh quick $(PAGE)
@@ -436,7 +438,7 @@ $(O)/analyze/daemon/stack/threads.ok: private ANALYZE += -Wno-analyzer-use-after
 $(O)/analyze/%.ok: %.c $(HEADERS) | $(SKEL) $(PROTO_C) $(SYSCALLS)
 	@mkdir -p $(@D)
 	$(call msg,CHECK,$*.c)
-	$(Q)gcc -std=gnu11 -O1 $(ANALYZE) $(INC) $(DEFS) $(PKG_CFLAGS) -c -o /dev/null $<
+	$(Q)gcc -std=gnu11 -O1 $(ANALYZE) $(INC) $(DEFS) $(PKG_CFLAGS) -c -o $(@:.ok=.o) $<
 	@touch $@
 
 .PHONY: tidy analyze format

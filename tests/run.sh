@@ -302,8 +302,15 @@ group() {
 	cat "$work/aside"
 }
 
+# Objects that an earlier run has compiled, in another clone as well, are taken from ccache.
+use_ccache() {
+	[ -d /usr/lib/ccache ] || return 0
+	export PATH=/usr/lib/ccache:$PATH CCACHE_NOHASHDIR=1
+}
+
 sections() {
 	local group
+	use_ccache
 	mkdir -p "$(dirname "$RESULTS")"
 	: >"$RESULTS"
 	: >"$RESULTS.why"

@@ -326,7 +326,7 @@ Test(slow, without_a_daemon)
 	cr_assert(r.status == 0 && strstr(r.out, ", none took 3600 s or more\n"), "%s", r.out);
 	ran_free(&r);
 	/* without a pattern: own code */
-	r = ctl(&d, "slow", "-p", pid, "-d", "300ms", "-n", "2", NULL);
+	r = ctl(&d, "slow", "-p", pid, "-d", "1s", "-n", "2", NULL);
 	cr_assert(r.status == 0 && strstr(r.out, "the program's own functions: "), "%s", r.out);
 	cr_assert(strstr(r.out, "; shown: 2\n"), "%s", r.out);
 	ran_free(&r);
