@@ -26,17 +26,20 @@ static __always_inline int frame_fault(__u32 tid)
 
 /*
  * The cookie of the site that was hit. A uprobe event has one cookie for many sites; the cookies
- * are then in a table indexed by address.
+ * are then in a table indexed by address. Other links have cookies; if the table has the address as
+ * well, it saves a helper call.
  */
 static __always_inline __u64 cookie_of(struct pt_regs *ctx)
 {
 	struct pyp_site_entry *e;
 
-	if (!by_address)
+	if (by_address == PYP_BY_COOKIE)
 		return bpf_get_attach_cookie(ctx);
 	e = &site_table[PYP_SITE_SLOT(ARCH_IP(ctx), site_factor)];
 	if (e->address == ARCH_IP(ctx))
 		return e->cookie;
+	if (by_address == PYP_BY_BOTH)
+		return bpf_get_attach_cookie(ctx);
 	count(PYP_LOSS_unknown_site);
 	return 0;
 }

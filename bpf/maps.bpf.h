@@ -22,7 +22,7 @@
  */
 extern const volatile __u32 pid_ns;	/* inode of the daemon's pid namespace; 0: the init one */
 extern const volatile __u32 check_tgid; /* 1: the link cannot filter by process */
-extern const volatile __u32 by_address; /* 1: no cookies; site_table maps addresses to sites */
+extern const volatile __u32 by_address; /* how sites are identified: PYP_BY_* */
 extern const volatile __u32 counters;	/* bit mask of the resource counters to read */
 extern const volatile __u32 memory;	/* 1: send changes of the process's memory */
 extern const volatile __u64 ring_size;	/* bytes, a power of two */

@@ -250,9 +250,7 @@ static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sit
 static int attach_event(const struct probe *p, const struct probe_sites *sites)
 {
 	_cleanup_close_ int file = open_file(p);
-	int r = file < 0 ? file
-			 : probe_sites_table(sites, p->skel->bss->site_table,
-					     &p->skel->bss->site_factor);
+	int r = file < 0 ? file : programs_set_sites(p->skel, sites);
 
 	if (r < 0)
 		return r;
@@ -370,6 +368,8 @@ static int put_on(struct probe *p, enum sites which, struct attachment *ret, str
 	if (probe_attached(p))
 		return is_on_already(diag);
 	programs_forget(p->skel, p->mode);
+	if (p->mode != MODE_SAMPLE)
+		programs_know_sites(p->skel, p->plan, p->bias, p->mode);
 	r = p->mode == MODE_SAMPLE ? attach_sampler(p, &a) : attach_sites(p, which, &a);
 	if (r < 0 && p->mode == MODE_SAMPLE)
 		return diag_errno(diag, -r, "cannot set the sampling timers");

@@ -206,8 +206,11 @@ static int configure(struct pyprof_bpf *skel, const struct probe_opts *o,
 	int r;
 
 	ro->pid_ns = pid_ns_inode();
-	ro->check_tgid = mechanism != PROBE_MULTI;
-	ro->by_address = mechanism == PROBE_TRACEFS;
+	/* Comparing the process costs nothing in the init namespace. */
+	ro->by_address = mechanism == PROBE_TRACEFS		   ? PYP_BY_ADDRESS
+			 : mechanism == PROBE_MULTI && !ro->pid_ns ? PYP_BY_BOTH
+								   : PYP_BY_COOKIE;
+	ro->check_tgid = mechanism != PROBE_MULTI || ro->by_address == PYP_BY_BOTH;
 	ro->counters = o->counters & ((1u << PYP_COUNTERS) - 1);
 	ro->memory = (o->counters & COUNTERS_MEMORY) != 0;
 	ro->builtins = o->builtins && o->mode != MODE_SAMPLE;
@@ -305,6 +308,20 @@ int programs_open_tick(struct pyprof_bpf **ret)
 	return 0;
 }
 
+int programs_set_sites(struct pyprof_bpf *skel, const struct probe_sites *sites)
+{
+	return probe_sites_table(sites, skel->bss->site_table, &skel->bss->site_factor);
+}
+
+void programs_know_sites(struct pyprof_bpf *skel, const struct plan *plan, uint64_t bias,
+			 enum mode mode)
+{
+	const struct probe_sites all = probe_sites_of(plan, bias, programs_kinds(skel, mode));
+
+	if (skel->rodata->by_address == PYP_BY_BOTH && programs_set_sites(skel, &all) < 0)
+		memset(skel->bss->site_table, 0, sizeof(skel->bss->site_table));
+}
+
 void programs_forget_threads(struct pyprof_bpf *skel)
 {
 	skel->bss->epoch++;
@@ -322,6 +339,7 @@ void programs_forget(struct pyprof_bpf *skel, enum mode mode)
 	if (mode == MODE_COUNT)
 		counts_forget(bpf_map__fd(skel->maps.count_state));
 	bpfmap_clear(bpf_map__fd(skel->maps.tstates));
+	memset(skel->bss->site_table, 0, sizeof(skel->bss->site_table));
 	memset(skel->bss->code_cache, 0, sizeof(skel->bss->code_cache));
 	memset(skel->bss->method_cache, 0, sizeof(skel->bss->method_cache));
 	memset(skel->bss->native_cache, 0, sizeof(skel->bss->native_cache));

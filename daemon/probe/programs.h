@@ -13,6 +13,8 @@
 #include "probe/opts.h"
 #include "pyprof/bpf_ring.h" /* for the skeleton */
 
+struct plan;
+struct probe_sites;
 struct pyprof_bpf; /* the skeleton, pyprof.skel.h */
 
 /*
@@ -34,6 +36,17 @@ int programs_site_fd(const struct pyprof_bpf *skel, enum mode mode);
  * and code objects end.
  */
 unsigned int programs_kinds(const struct pyprof_bpf *skel, enum mode mode);
+/*
+ * Tells the programs the sites by their addresses, before a uprobe event's probes are attached. Returns
+ * 0, or -EEXIST if two sites have the same address.
+ */
+int programs_set_sites(struct pyprof_bpf *skel, const struct probe_sites *sites);
+/*
+ * Likewise all of a plan's sites, if that saves the programs a helper call. No program runs
+ * meanwhile.
+ */
+void programs_know_sites(struct pyprof_bpf *skel, const struct plan *plan, uint64_t bias,
+			 enum mode mode);
 /*
  * Discards all state about code objects and threads, or only about threads: while no probe was attached,
  * addresses were reused and threads continued. No program runs meanwhile, or all return at once.

@@ -94,6 +94,10 @@ int probe_sites_table(const struct probe_sites *sites, struct pyp_site_entry tab
 {
 	uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
 
+	for (uint32_t i = 0; i < sites->n; i++)
+		for (uint32_t k = 0; k < i; k++)
+			if (sites->addresses[i] == sites->addresses[k])
+				return -EEXIST;
 	for (unsigned int i = 0; i < TRIES; i++) {
 		if (fill(sites, table, factor)) {
 			*ret_factor = factor;

@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 19
+#define PYP_BPF_ABI_VERSION 20
 
 /*
  * Which probe hits produce records. Between windows there are no records of calls, nor of switches,
@@ -83,8 +83,14 @@ enum pyp_site_kind {
 /*
  * If the kernel provides no cookies (one uprobe event with many probes), sites are found by their
  * address in the target: a hash table with one slot per site, for which the daemon searches a
- * factor without collisions.
+ * factor without collisions. Where there are cookies, the table is a faster way to them. A link that
+ * removes breakpoints from a forked child has no cookies, and its hits have the same addresses: the
+ * program must then compare the process.
  */
+#define PYP_BY_COOKIE  0u
+#define PYP_BY_ADDRESS 1u
+#define PYP_BY_BOTH    2u /* the table may be empty */
+
 #define PYP_SITE_BITS  12
 #define PYP_SITE_SLOTS (1u << PYP_SITE_BITS)
 #define PYP_SITE_SLOT(address, factor)                                                             \
