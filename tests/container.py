@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The image of packaging/Containerfile and the pod of packaging/kubernetes.yaml, without a container
-engine: container.py DEB SUITE
+"""The image of packaging/Containerfile and the pod of packaging/kubernetes.yaml, without a
+container engine: container.py DEB SUITE
 
-The instructions of the recipe are carried out in a clean root directory of the release. pyprofd then runs
-in it as in the pod: namespaces of its own, but the host's pids; the root directory read-only; the pod's
-capabilities and volumes and no others. It profiles a process of another user outside, whose calls are
-known, and verifies its interpreter. Then once more without each of the capabilities: each is needed for
-something. Exits with 77 if the root directory cannot be had.
+The instructions of the recipe are carried out in a clean root directory of the release. pyprofd
+then runs in it as in the pod: namespaces of its own, but the host's pids; the root directory
+read-only; the pod's capabilities and volumes and no others. It profiles a process of another user
+outside, whose calls are known, and verifies its interpreter. Then once more without each of the
+capabilities: each is needed for something. Exits with 77 if the root directory cannot be had.
 """
 
 import contextlib
@@ -89,7 +89,8 @@ class Image:
         if done.returncode:
             sys.exit(done.returncode)
         os.mkdir(self.root)
-        subprocess.run(["tar", "-x", "-f", done.stdout.decode().strip(), "-C", self.root], check=True)
+        tar = done.stdout.decode().strip()
+        subprocess.run(["tar", "-x", "-f", tar, "-C", self.root], check=True)
         for name in ("resolv.conf", "hosts"):
             shutil.copy("/etc/" + name, self.root + "/etc/" + name)
 
@@ -98,9 +99,11 @@ class Image:
         shutil.copy(os.path.join(TOP, source), self.root + target)
 
     def do_run(self, rest):
+        with open(self.root + "/etc/apt/apt.conf.d/99root", "w") as f:
+            f.write('APT::Sandbox::User "root";')
         done = subprocess.run(
             ["unshare", "--mount", "--pid", "--fork", "--mount-proc=%s/proc" % self.root, "chroot",
-             self.root, "sh", "-c", "echo 'APT::Sandbox::User \"root\";' >/etc/apt/apt.conf.d/99root; " + rest],
+             self.root, "sh", "-c", rest],
             env=dict(self.env, DEBIAN_FRONTEND="noninteractive",
                      **{k: v for k, v in os.environ.items() if k == "http_proxy"}),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -126,7 +129,8 @@ class Pod:
         spec = [d for d in documents if d["kind"] == "DaemonSet"][0]["spec"]["template"]["spec"]
         container, = spec["containers"]
         security = container["securityContext"]
-        assert spec["hostPID"] and not spec["hostNetwork"] and security["capabilities"]["drop"] == ["ALL"]
+        assert spec["hostPID"] and not spec["hostNetwork"]
+        assert security["capabilities"]["drop"] == ["ALL"]
         assert security["runAsUser"] == 0 and not security["privileged"]
         assert security["readOnlyRootFilesystem"] and not security["allowPrivilegeEscalation"]
         volumes = {v["name"]: v for v in spec["volumes"]}
@@ -206,9 +210,9 @@ def daemon(image, pod, without=()):
 
 def ctl(pid, image, *argv):
     """As kubectl exec."""
-    done = subprocess.run(["nsenter", "--target", str(pid), "--mount", "--net", "--uts", "--ipc", "--root",
-                           "--wd=/proc/%d/root" % pid, *argv], env=image.env, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE)
+    done = subprocess.run(["nsenter", "--target", str(pid), "--mount", "--net", "--uts", "--ipc",
+                           "--root", "--wd=/proc/%d/root" % pid, *argv],
+                          env=image.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -219,8 +223,8 @@ def target():
         os.setresgid(USER, USER, USER)
         os.setresuid(USER, USER, USER)
 
-    p = subprocess.Popen(["/usr/bin/python3", "-c", TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                         preexec_fn=become, cwd="/")
+    p = subprocess.Popen(["/usr/bin/python3", "-c", TARGET], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, preexec_fn=become, cwd="/")
     try:
         assert p.stdout.readline() == b"ready\n"
         yield p

@@ -6,6 +6,7 @@
 #include "server/metrics.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/utf8_clean.h"
 #include "pyprof/version.h"
@@ -36,6 +37,12 @@ static const struct family families[] = {
 	{"pyprofd_contexts", "gauge", "Nodes of the calling-context tree.", FIELD32(nodes)},
 };
 
+bool metrics_want_plain(const char *accept)
+{
+	return accept && strstr(accept, "text/plain") &&
+	       !strstr(accept, "application/openmetrics-text");
+}
+
 static uint64_t family_value(const struct family *f, const struct session_status *st)
 {
 	const char *p = (const char *)st + f->offset;
@@ -43,13 +50,17 @@ static uint64_t family_value(const struct family *f, const struct session_status
 	return f->wide ? *(const uint64_t *)p : *(const uint32_t *)p;
 }
 
-static void write_head(FILE *out, const char *name, const char *type, const char *unit,
-		       const char *help)
+/* The older format has no type for information, and names what is in the lines: the suffix, too. */
+static void write_head(const struct metrics_out *out, const char *name, const char *type,
+		       const char *unit, const char *help)
 {
-	fprintf(out, "# TYPE %s %s\n", name, type);
-	if (unit)
-		fprintf(out, "# UNIT %s %s\n", name, unit);
-	fprintf(out, "# HELP %s %s\n", name, help);
+	bool info = strcmp(type, "info") == 0, counter = strcmp(type, "counter") == 0;
+	const char *suffix = !out->plain ? "" : info ? "_info" : counter ? "_total" : "";
+
+	fprintf(out->f, "# TYPE %s%s %s\n", name, suffix, out->plain && info ? "gauge" : type);
+	if (unit && !out->plain)
+		fprintf(out->f, "# UNIT %s %s\n", name, unit);
+	fprintf(out->f, "# HELP %s%s %s\n", name, suffix, help);
 }
 
 /* A label's value, without quotes */
@@ -69,7 +80,7 @@ static void write_escaped(FILE *out, const char *s)
 }
 
 static void write_family(const struct family *f, const struct session_status *st, size_t n,
-			 FILE *out)
+			 const struct metrics_out *out)
 {
 	const char *suffix = f->type[0] == 'c' ? "_total" : "";
 
@@ -77,15 +88,16 @@ static void write_family(const struct family *f, const struct session_status *st
 	for (size_t i = 0; i < n; i++) {
 		uint64_t v = family_value(f, &st[i]);
 
-		fprintf(out, "%s%s{pid=\"%d\"} ", f->name, suffix, st[i].pid);
+		fprintf(out->f, "%s%s{pid=\"%d\"} ", f->name, suffix, st[i].pid);
 		if (f->seconds)
-			fprintf(out, "%" PRIu64 ".%09" PRIu64 "\n", v / 1000000000, v % 1000000000);
+			fprintf(out->f, "%" PRIu64 ".%09" PRIu64 "\n", v / 1000000000,
+				v % 1000000000);
 		else
-			fprintf(out, "%" PRIu64 "\n", v);
+			fprintf(out->f, "%" PRIu64 "\n", v);
 	}
 }
 
-static void write_targets(const struct session_status *st, size_t n, FILE *out)
+static void write_targets(const struct session_status *st, size_t n, const struct metrics_out *out)
 {
 	write_head(out, "pyprofd_targets", "gauge", NULL, "Targets by state.");
 	for (int state = SESSION_ATTACHED; state <= SESSION_ENDED; state++) {
@@ -93,34 +105,34 @@ static void write_targets(const struct session_status *st, size_t n, FILE *out)
 
 		for (size_t i = 0; i < n; i++)
 			count += (int)st[i].state == state;
-		fprintf(out, "pyprofd_targets{state=\"%s\"} %zu\n",
+		fprintf(out->f, "pyprofd_targets{state=\"%s\"} %zu\n",
 			session_state_name((enum session_state)state), count);
 	}
 }
 
-static void write_overhead(const struct session_status *st, size_t n, FILE *out)
+static void write_overhead(const struct session_status *st, size_t n, const struct metrics_out *out)
 {
 	write_head(out, "pyprofd_overhead_ratio", "gauge", "ratio",
 		   "Probe time in the last second divided by the process's own CPU time.");
 	for (size_t i = 0; i < n; i++)
-		fprintf(out, "pyprofd_overhead_ratio{pid=\"%d\"} %.6f\n", st[i].pid,
+		fprintf(out->f, "pyprofd_overhead_ratio{pid=\"%d\"} %.6f\n", st[i].pid,
 			st[i].overhead);
 }
 
-static void write_info(const struct session_status *st, size_t n, FILE *out)
+static void write_info(const struct session_status *st, size_t n, const struct metrics_out *out)
 {
 	write_head(out, "pyprofd_target", "info", NULL, "State, version and command line.");
 	for (size_t i = 0; i < n; i++) {
-		fprintf(out, "pyprofd_target_info{pid=\"%d\",state=\"%s\",python=\"", st[i].pid,
+		fprintf(out->f, "pyprofd_target_info{pid=\"%d\",state=\"%s\",python=\"", st[i].pid,
 			session_state_name(st[i].state));
-		write_escaped(out, st[i].python_version);
-		fputs("\",cmdline=\"", out);
-		write_escaped(out, st[i].cmdline);
-		fputs("\"} 1\n", out);
+		write_escaped(out->f, st[i].python_version);
+		fputs("\",cmdline=\"", out->f);
+		write_escaped(out->f, st[i].cmdline);
+		fputs("\"} 1\n", out->f);
 	}
 }
 
-static void write_drops(const struct session_status *st, size_t n, FILE *out)
+static void write_drops(const struct session_status *st, size_t n, const struct metrics_out *out)
 {
 	static const char *const names[PYP_LOSS_MAX] = {
 #define PYP_X(name, text) [PYP_LOSS_##name] = #name,
@@ -132,12 +144,12 @@ static void write_drops(const struct session_status *st, size_t n, FILE *out)
 		   "Events and records dropped by the BPF programs.");
 	for (size_t i = 0; i < n; i++)
 		for (size_t c = 0; c < PYP_LOSS_MAX; c++)
-			fprintf(out,
+			fprintf(out->f,
 				"pyprofd_bpf_drops_total{pid=\"%d\",reason=\"%s\"} %" PRIu64 "\n",
 				st[i].pid, names[c], st[i].losses[c]);
 }
 
-static void write_clients(const struct dropped_clients *dropped, FILE *out)
+static void write_clients(const struct dropped_clients *dropped, const struct metrics_out *out)
 {
 	const struct {
 		const char *name;
@@ -151,15 +163,15 @@ static void write_clients(const struct dropped_clients *dropped, FILE *out)
 	write_head(out, "pyprofd_dropped_clients", "counter", NULL,
 		   "Connections closed: request late, response not read, too many of one user.");
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		fprintf(out, "pyprofd_dropped_clients_total{reason=\"%s\"} %" PRIu64 "\n",
+		fprintf(out->f, "pyprofd_dropped_clients_total{reason=\"%s\"} %" PRIu64 "\n",
 			reasons[i].name, reasons[i].n);
 }
 
 void metrics_write(const struct session_status *st, size_t n, const struct dropped_clients *dropped,
-		   FILE *out)
+		   const struct metrics_out *out)
 {
 	write_head(out, "pyprofd_build", "info", NULL, "Version of pyprofd.");
-	fprintf(out, "pyprofd_build_info{version=\"%s\"} 1\n", PYPROF_VERSION);
+	fprintf(out->f, "pyprofd_build_info{version=\"%s\"} 1\n", PYPROF_VERSION);
 	write_targets(st, n, out);
 	write_info(st, n, out);
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
@@ -167,5 +179,6 @@ void metrics_write(const struct session_status *st, size_t n, const struct dropp
 	write_overhead(st, n, out);
 	write_drops(st, n, out);
 	write_clients(dropped, out);
-	fputs("# EOF\n", out);
+	if (!out->plain)
+		fputs("# EOF\n", out->f);
 }

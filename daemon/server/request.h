@@ -29,8 +29,9 @@ struct request {
 	size_t nparams;
 	char *body[REQUEST_PARAMS_MAX]; /* owned: strings from the body */
 	size_t nbody;
-	uint64_t since_ns; /* time of receipt, CLOCK_MONOTONIC; 0: unknown */
-	bool reader;	   /* of a client that may only read */
+	const char *accept; /* the Accept header, borrowed; NULL: none */
+	uint64_t since_ns;  /* time of receipt, CLOCK_MONOTONIC; 0: unknown */
+	bool reader;	    /* of a client that may only read */
 };
 
 void request_init(struct request *rq);

@@ -446,21 +446,21 @@ static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_
 {
 	_cleanup_free_ struct session_status *st = NULL;
 	size_t n = sessions_count(ctx->sessions);
-	FILE *f;
+	struct metrics_out out = {.plain = metrics_want_plain(rq->accept)};
 
-	(void)rq, (void)path_pid, (void)diag;
+	(void)path_pid, (void)diag;
 	st = calloc(n + 1, sizeof(*st));
 	if (!st)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		sessions_status(ctx->sessions, i, &st[i]);
-	f = open_memstream(&rs->body, &rs->size);
-	if (!f)
+	out.f = open_memstream(&rs->body, &rs->size);
+	if (!out.f)
 		return -ENOMEM;
-	metrics_write(st, n, &ctx->dropped, f);
-	if (fclose(f) != 0)
+	metrics_write(st, n, &ctx->dropped, &out);
+	if (fclose(out.f) != 0)
 		return -ENOMEM;
-	rs->mime = METRICS_MIME;
+	rs->mime = out.plain ? METRICS_PLAIN_MIME : METRICS_MIME;
 	rs->status = 200;
 	return 0;
 }
@@ -675,6 +675,7 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 	/* authorize before anything else */
 	r = peer_check(&in->peer, ctx->owner, PRIVILEGE_READ, &diag);
 	rq.since_ns = in->since_ns;
+	rq.accept = in->accept;
 	rq.reader = peer_only_reads(&in->peer, ctx->owner);
 	if (r == 0)
 		r = request_parse_target(&rq, in->uri, &diag);

@@ -80,6 +80,7 @@ const struct route *routes_find(const char *method, const char *path, pid_t *ret
 struct routes_input {
 	struct peer peer;
 	const char *method, *uri, *body;
+	const char *accept; /* the header; NULL: none */
 	size_t nbody;
 	uint64_t since_ns;	/* time of receipt, CLOCK_MONOTONIC; 0: never wait */
 	enum route_wait waited; /* what it has waited for */

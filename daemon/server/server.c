@@ -286,7 +286,9 @@ static enum MHD_Result answer(struct conn *c, struct MHD_Connection *connection,
 				  .method = method,
 				  .uri = c->uri,
 				  .body = c->body ? c->body : "",
-				  .nbody = c->nbody};
+				  .nbody = c->nbody,
+				  .accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+									MHD_HTTP_HEADER_ACCEPT)};
 	struct routes_wait wait;
 	struct response rs;
 	enum MHD_Result sent;

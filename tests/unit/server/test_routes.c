@@ -459,6 +459,28 @@ Test(routes, metrics)
 	teardown();
 }
 
+/* The older format, if it is asked for: no OpenMetrics types, units and end; suffixes in the names. */
+Test(routes, metrics_in_the_older_format)
+{
+	struct routes_input in = {.method = "GET", .uri = "/metrics", .body = ""};
+
+	in.accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
+	routes_dispatch(&ctx, &in, &rs, &(struct routes_wait){0});
+	cr_assert(strstr(rs.mime, "openmetrics") && strstr(rs.body, "# EOF\n"));
+	response_deinit(&rs);
+	in.accept = "text/plain;version=0.0.4";
+	routes_dispatch(&ctx, &in, &rs, &(struct routes_wait){0});
+	cr_assert_str_eq(rs.mime, "text/plain; version=0.0.4; charset=utf-8");
+	cr_assert(strstr(rs.body, "# TYPE pyprofd_target_info gauge\n"));
+	cr_assert(strstr(rs.body, "# TYPE pyprofd_events_total counter\n"));
+	cr_assert(strstr(rs.body, "# HELP pyprofd_events_total Traced"));
+	cr_assert(strstr(rs.body, "# TYPE pyprofd_threads gauge\n"));
+	cr_assert(strstr(rs.body, "pyprofd_events_total{pid=\"42\"} "));
+	cr_assert(!strstr(rs.body, "# UNIT") && !strstr(rs.body, "# EOF"));
+	cr_assert(!strstr(rs.body, " info\n"));
+	teardown();
+}
+
 /* OpenMetrics: the lines of a family are together, and every line but a comment has a value. */
 Test(routes, metrics_are_well_formed)
 {
