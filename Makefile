@@ -75,7 +75,7 @@ CHECK_GROUPS := check-unit check-integration,check-e2e,check-attack,check-browse
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times bench-windows \
-	bench-forecast matrix hosts soak demo fidelity pictures deb packages dist
+	bench-forecast matrix hosts soak demo fidelity pictures deb packages dist dist-check
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)

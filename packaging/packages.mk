@@ -15,10 +15,11 @@ packages: deps ## build it for Debian 12, 13 and sid in root directories of thes
 	@$(SUB) $(PAGE)/page.stamp
 	@tests/packages.sh $(DEB) $(PAGE) $(SUITES)
 
-# A tarball for other distributions. What Debian has as static libraries is linked statically. The rest
-# (libsystemd, libmicrohttpd and libcurl, whose static versions need shared libraries all the same, and
-# Zydis) lies beside the programs, which find it by DT_RPATH: DT_RUNPATH does not apply to the libraries
-# that libraries need. -s: without debugging information, the build-id does not depend on directories.
+# A tarball for other distributions. What Debian has as static libraries is linked statically. The
+# rest (libsystemd, libmicrohttpd and libcurl, whose static versions need shared libraries all the
+# same, and Zydis) lies beside the programs, which find it by DT_RPATH: DT_RUNPATH does not apply to the
+# libraries that libraries need. -s: without debugging information, the build-id does not depend on
+# directories.
 VERSION := $(shell sed -n 's/^\#define PYPROF_VERSION "\(.*\)"$$/\1/p' include/pyprof/version.h)
 DIST_NAME := pyprofd-$(VERSION)-linux-x86_64
 DIST := $(O)/dist/$(DIST_NAME)
@@ -36,7 +37,7 @@ $(O)/dist/pyprofd $(O)/dist/pyprofctl:
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(DIST_LDFLAGS) -o $@ $^ $(DIST_LIBS)
 
-.PHONY: dist dist-inner
+.PHONY: dist dist-inner dist-check
 dist: deps ## make a tarball for other distributions, $(O)/pyprofd-VERSION-linux-x86_64.tar.gz
 	@$(SUB) dist-inner
 
@@ -46,3 +47,8 @@ dist-inner: $(O)/dist/pyprofd $(O)/dist/pyprofctl
 	$(Q)cp $^ $(DIST)/bin
 	$(Q)packaging/dist.sh $(O)/dist $(DIST) $(O)/$(DIST_NAME).tar.gz
 	@sha256sum $(O)/$(DIST_NAME).tar.gz
+
+dist-check: deps ## build the tarball in two directories, compare, run it in a clean root directory (root)
+	$(call debian_install,$(DEPS_DEB))
+	@$(SUB) $(PAGE)/page.stamp
+	@tests/dist.sh $(PAGE) trixie

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Assemble the tree from which packages are built: source.sh DIRECTORY PAGE
 #
-# It has the files that git knows, as they are in the working tree, the bundled page of the HTML format
-# (PAGE, so that building needs no npm), and debian/ at the top. Times of all files are those of the last
-# commit. Prints the version.
+# It has the files that git knows, as they are in the working tree, the bundled page of the HTML
+# format (PAGE, so that building needs no npm), and debian/ at the top. Times of all files are that of
+# the last commit. Prints the version.
 set -eu
 
 out=$1 page=$2

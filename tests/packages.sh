@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests of the Debian package.
 #
-#   packages.sh quick PAGE              the package of this machine's release, of the programs in
-#                                       $PYPROF_BUILD, without compiling again: lintian, contents, units
-#   packages.sh root DEB SUITE          install, use, upgrade, remove and purge this one in a clean root
-#   packages.sh OUTPUT PAGE SUITE...    for each release: build in a root directory of it, lintian, then
-#                                       install, use, upgrade, remove and purge in a clean one, and
-#                                       container.py with it
+#   packages.sh quick PAGE            the package of this machine's release, of the programs in
+#                                     $PYPROF_BUILD, without compiling again: lintian, contents, units
+#   packages.sh root DEB SUITE        install, use, upgrade, remove and purge this one in a clean root
+#   packages.sh OUTPUT PAGE SUITE...  for each release: build in a root directory of it, lintian, then
+#                                     install, use, upgrade, remove and purge in a clean one, and
+#                                     container.py with it
 #
 # PAGE: see packaging/source.sh. Exits with 77 if a root directory cannot be had: a skipped test.
 set -eu
