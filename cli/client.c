@@ -23,11 +23,12 @@ struct client {
 	CURL *curl;
 	struct sockaddr_un addr;
 	long timeout_s;
-	int fd;		     /* the latest connection's; owned by libcurl */
-	int connect_err;     /* errno; 0: connected, and the peer is trusted */
-	bool untrusted;	     /* the peer is untrusted because */
-	uid_t untrusted_uid; /* it runs as this user */
-	json_t *error;	     /* error body of the latest response; NULL: no error */
+	int fd;			   /* the latest connection's; owned by libcurl */
+	int connect_err;	   /* errno; 0: connected, and the peer is trusted */
+	bool untrusted;		   /* the peer is untrusted because */
+	uid_t untrusted_uid;	   /* it runs as this user */
+	const atomic_bool *cancel; /* NULL: never */
+	json_t *error;		   /* error body of the latest response; NULL: no error */
 };
 
 /* Receives a response body: error bodies go to memory, others to the stream if there is one. */
@@ -74,6 +75,11 @@ void client_free(struct client *c)
 void client_set_timeout(struct client *c, long seconds)
 {
 	c->timeout_s = seconds;
+}
+
+void client_set_cancel(struct client *c, const atomic_bool *cancel)
+{
+	c->cancel = cancel;
 }
 
 int client_detach(struct client *c, pid_t pid, struct diag *diag)
@@ -163,6 +169,16 @@ static int on_connected(void *userdata, char *peer_ip, char *own_ip, int peer_po
 	return c->connect_err ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
+/* libcurl calls this about once a second, or more often. */
+static int on_progress(void *userdata, curl_off_t dltotal, curl_off_t dlnow, curl_off_t ultotal,
+		       curl_off_t ulnow)
+{
+	const struct client *c = userdata;
+
+	(void)dltotal, (void)dlnow, (void)ultotal, (void)ulnow;
+	return c->cancel && atomic_load(c->cancel);
+}
+
 /* --- errors --- */
 
 static int connect_error(const struct client *c, int err, struct diag *diag)
@@ -209,6 +225,9 @@ static int transfer_error(const struct client *c, const struct sink *s, CURLcode
 		return connect_error(c, connect_errno(c), diag);
 	if (c->connect_err)
 		return connect_error(c, c->connect_err, diag);
+	if (code == CURLE_ABORTED_BY_CALLBACK)
+		return diag_set(diag, -ECANCELED, PYP_EXIT_FAILURE, "",
+				"the request was cancelled");
 	if (code == CURLE_OPERATION_TIMEDOUT)
 		return diag_set(diag, -ETIMEDOUT, PYP_EXIT_FAILURE,
 				"the daemon may be busy; try again, or check its log",
@@ -279,6 +298,11 @@ static CURLcode set_options(struct client *c, const char *method, const char *ur
 	curl_easy_setopt(c->curl, CURLOPT_USERAGENT, "pyprofctl");
 	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, sink);
+	if (c->cancel) {
+		curl_easy_setopt(c->curl, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(c->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+		curl_easy_setopt(c->curl, CURLOPT_XFERINFODATA, c);
+	}
 	return set_socket_options(c);
 }
 

@@ -10,6 +10,7 @@
 #define PYPROFCTL_CLIENT_H
 
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -24,6 +25,9 @@ DEFINE_FREEP(struct client, client_free)
 
 /* Timeout of each request in seconds. The default is 300, as attaching can include a self-test. */
 void client_set_timeout(struct client *c, long seconds);
+
+/* Requests fail with -ECANCELED within about a second after *cancel has become true. Borrowed. */
+void client_set_cancel(struct client *c, const atomic_bool *cancel);
 
 /* Send a request and parse the JSON response. body: borrowed, NULL: none. ret: new reference, may
  * be NULL. */

@@ -97,6 +97,8 @@ static void answer_forward(const struct ui_wanted *q, struct ui_response *ret)
 
 	r = client_open(q->socket, &c, &diag);
 	if (r == 0)
+		client_set_cancel(c, q->cancel);
+	if (r == 0)
 		r = client_forward(c, q->route->method, q->uri,
 				   strcmp(q->route->method, "POST") == 0 ? q->body : NULL, &a,
 				   &diag);

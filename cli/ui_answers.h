@@ -3,6 +3,7 @@
 #ifndef PYPROFCTL_UI_ANSWERS_H
 #define PYPROFCTL_UI_ANSWERS_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/diag.h"
@@ -23,7 +24,8 @@ struct ui_wanted {
 	const struct ui_route *route;
 	const char *socket; /* the daemon's */
 	const char *uri;
-	const char *body; /* NUL-terminated */
+	const char *body;	   /* NUL-terminated */
+	const atomic_bool *cancel; /* true: answer with an error soon */
 };
 
 /* ret must be zeroed. Errors become responses as well. */

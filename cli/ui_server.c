@@ -8,6 +8,7 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ struct ui_server {
 	const char *socket;
 	struct ui_access access;
 	char url[96];
+	atomic_bool ending;
 	pthread_mutex_t lock; /* of conns, and each one's due_ns */
 	struct conn *conns;
 };
@@ -194,8 +196,10 @@ static int check(const struct ui_server *s, struct MHD_Connection *connection, c
 static void answer(const struct ui_server *s, struct MHD_Connection *connection, const char *method,
 		   const struct conn *c, struct ui_response *rs)
 {
-	const struct ui_wanted wanted = {
-		.socket = s->socket, .uri = c->uri, .body = c->body ? c->body : ""};
+	const struct ui_wanted wanted = {.socket = s->socket,
+					 .uri = c->uri,
+					 .body = c->body ? c->body : "",
+					 .cancel = &s->ending};
 	struct diag diag = {0}, denied = {0};
 	struct ui_wanted q = wanted;
 	unsigned int status = 0;
@@ -369,6 +373,7 @@ void ui_server_free(struct ui_server *s)
 {
 	if (!s)
 		return;
+	atomic_store(&s->ending, true);
 	if (s->mhd)
 		MHD_stop_daemon(s->mhd);
 	pthread_mutex_destroy(&s->lock);

@@ -18,7 +18,7 @@ struct ui_server;
 
 /* socket: the daemon's; borrowed. port 0: any free one. */
 int ui_server_new(const char *socket, uint16_t port, struct ui_server **ret, struct diag *diag);
-/* Waits until all requests are answered. */
+/* Cancels requests that are being answered; the daemon may process them nevertheless. */
 void ui_server_free(struct ui_server *s);
 DEFINE_FREEP(struct ui_server, ui_server_free)
 

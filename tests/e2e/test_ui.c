@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -283,6 +284,28 @@ Test(ui, the_daemon_ends_and_comes_back)
 	cr_assert(strstr(g.body, "no daemon at") && strstr(g.body, "start pyprofd"), "%s", g.body);
 	got_free(&g);
 	cr_assert_eq(ask("GET", "/ui/options", NULL, NULL, NULL), 200);
+}
+
+static void *ask_status(void *unused)
+{
+	(void)unused;
+	ask("GET", "/v1/status", NULL, NULL, NULL);
+	return NULL;
+}
+
+/* Ctrl-C ends it even while the daemon does not answer. */
+Test(ui, ends_while_a_request_waits)
+{
+	double begin = traced_seconds();
+	pthread_t thread;
+
+	kill(d.pid, SIGSTOP);
+	cr_assert_eq(pthread_create(&thread, NULL, ask_status, NULL), 0);
+	traced_run(&t, 500);
+	stop_ui();
+	pthread_join(thread, NULL);
+	kill(d.pid, SIGCONT);
+	cr_assert(traced_seconds() - begin < DAEMON_DEADLINE);
 }
 
 /* --- bounds --- */
