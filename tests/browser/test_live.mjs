@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test as nodeTest } from 'node:test';
 import { contrast, picture, REPORTS, REQUIRED, test as browserTest, useBrowser, withPage } from './harness.mjs';
 import { Rig } from './live.mjs';
-import { exact } from './report.mjs';
+import { exact, sortBy } from './report.mjs';
 
 useBrowser({ reports: REPORTS }, '--disable-gpu');
 
@@ -102,10 +102,14 @@ test('live: a moment, and what happened since and before', async () => {
 		const first = rig.told;
 
 		await callsBecome(page, 'told', first);
+		// What the reader chose stays, though an interval has other columns.
+		await sortBy(page, 'label');
+		await page.waitForSelector('.tabulator-col[tabulator-field=label][aria-sort=ascending]');
 		await page.click('#mark');
 		await rig.tell(77);
 		await callsBecome(page, 'told', 77);
 		await callsBecome(page, 'inner', 77);
+		await page.waitForSelector('.tabulator-col[tabulator-field=label][aria-sort=ascending]');
 		await page.check('#compare');
 		assert.match(await page.textContent('#flame-legend'), /no change/);
 		await page.click('#mark');

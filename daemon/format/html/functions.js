@@ -172,6 +172,27 @@ export class Functions {
 		this.table.destroy();
 	}
 
+	// What the reader has chosen of it, for the table that takes its place.
+	state() {
+		const [sorted] = this.table.getSorters();
+
+		return {
+			shown: this.chosen && this.visibleFigures().map(({ field }) => field),
+			sort: sorted && { field: sorted.field, dir: sorted.dir },
+		};
+	}
+
+	restore({ shown, sort }) {
+		const known = (field) => field === 'label' || field === SHARE[0] || this.figures.some((f) => f.field === field);
+
+		this.chosen = Boolean(shown);
+		if (shown)
+			for (const { field } of this.figures)
+				this.setVisible(field, shown.includes(field));
+		if (sort && known(sort.field))
+			this.table.setSort(sort.field, sort.dir);
+	}
+
 	// A later report of the same profile, with the same columns; its rows follow.
 	setReport(report) {
 		this.report = report;

@@ -115,15 +115,19 @@ export class Page {
 
 	async replace(report) {
 		const { id } = this.details;
-		const { off } = this.threads;
+		const { off, open, grouped } = this.threads;
+		const table = this.functions.state();
 
 		this.functions.close();
 		this.threads.close();
 		this.build(report);
-		this.threads.off = off;
+		Object.assign(this.threads, { off, open });
 		this.threads.take(report);
+		$('by-name').checked = grouped;
+		await this.threads.setGrouped(grouped);
 		this.details.id = id;
 		await this.show();
+		this.functions.restore(table);
 	}
 
 	heading() {
