@@ -51,7 +51,7 @@ static const struct opt opts[] = {
 	{"waits", 0, OPT_FLAG, FIELD(waits), NULL, "reasons for waiting instead of times"},
 	{"all-cpus", 0, OPT_FLAG, FIELD(all_cpus), NULL, "percentages of all CPUs, not of one"},
 	{"full-paths", 0, OPT_FLAG, FIELD(full_paths), NULL,
-	 "file names with their directories, whole command lines"},
+	 "paths with directories, whole command lines"},
 	{"limit", 'l', OPT_U64, FIELD(limit), "N", "as text: at most N rows (default: 20)",
 	 .min = 1, .max = INT32_MAX},
 	{"output", 'o', OPT_STRING, FIELD(output), "FILE",
