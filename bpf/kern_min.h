@@ -110,6 +110,7 @@ struct task_struct {
 	struct task_io_accounting ioac;
 	struct sched_info sched_info; /* only if the kernel keeps these statistics */
 	struct files_struct *files;
+	unsigned int flags;
 	int pid;  /* user space's tid, in the init pid namespace */
 	int tgid; /* user space's pid */
 	struct task_struct *group_leader;

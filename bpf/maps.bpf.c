@@ -28,6 +28,8 @@ __u32 woken = 0;
 struct pyp_sampling_at sampling_at = {};
 __u64 stray_ns = 0;
 struct pyp_trap_samples trap_samples = {};
+struct pyp_walk_rate walk_rate = {};
+__u32 walking[WALKING_CPUS] = {};
 __u64 losses[PYP_LOSS_MAX] = {};
 __u64 memory_of = 0;
 __s64 memory_resident_last = 0, memory_mapped_last = 0;

@@ -42,6 +42,10 @@ extern __u32 woken; /* 1: daemon woken for a half-full ring and not drained sinc
 extern struct pyp_sampling_at sampling_at;
 extern __u64 stray_ns; /* time (ns) of the last hit between windows: see on_sample */
 extern struct pyp_trap_samples trap_samples;
+extern struct pyp_walk_rate walk_rate;
+/* By CPU, modulo the size: the waiting thread whose stack is being walked; 0: none. */
+#define WALKING_CPUS 1024
+extern __u32 walking[WALKING_CPUS];
 extern __u64 losses[PYP_LOSS_MAX];
 
 /* The mm whose sizes (in pages) were last sent; 0: none yet. See memory.bpf.h. */

@@ -16,6 +16,7 @@
 #include "ids.bpf.h"
 #include "native.bpf.h"
 #include "ring.bpf.h"
+#include "stack.bpf.h"
 #include "tstate.bpf.h"
 #include "walk.bpf.h"
 
@@ -270,10 +271,11 @@ static long sample_names(__u64 index, struct names *n)
 struct sample {
 	struct walk walk;
 	__u64 period;
-	__u64 failed;
 	__u64 native; /* see struct native_top */
 	__u32 native_flag;
 	__s32 offset;
+	__u32 failed;
+	__u32 flags; /* of each record */
 };
 
 #define SAMPLE_RECORDS (PYP_SAMPLE_MAX_DEPTH / PYP_SAMPLE_CODES)
@@ -304,7 +306,7 @@ static long sample_record(__u64 index, struct sample *s)
 		}
 		r->codes[i] = code;
 	}
-	arg |= walk_flags(end, index == SAMPLE_RECORDS - 1);
+	arg |= s->flags | walk_flags(end, index == SAMPLE_RECORDS - 1);
 	if (arg & PYP_SAMPLE_TRUNCATED && !sampling.top)
 		count(PYP_LOSS_chain_truncated);
 	rec_head(&r->h, bpf_ktime_get_ns(), s->walk.tid, PYP_REC_SAMPLE, 0, arg);
@@ -318,16 +320,29 @@ static long sample_record(__u64 index, struct sample *s)
 	return !!(arg & PYP_SAMPLE_LAST);
 }
 
-/* Sends names first, for the reason given at chain_send. */
-static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period, __u64 ip)
+static __always_inline enum pyp_loss sample_loss(__u32 flags)
 {
-	struct names names = {.walk = {.next = frame, .tid = tid}, .offset = PYP_SAMPLE_NO_OFFSET};
-	struct sample s = {.walk = {.next = frame, .tid = tid}, .period = period};
+	if (flags & PYP_SAMPLE_WAIT)
+		return PYP_LOSS_lost_walks;
+	return sampling.when == PYP_SAMPLING_ALONE ? PYP_LOSS_lost_events : PYP_LOSS_lost_samples;
+}
 
+/* Sends names first, for the reason given at chain_send. */
+__noinline int stack_send(struct stack_request *q)
+{
+	struct names names = {.offset = PYP_SAMPLE_NO_OFFSET};
+	struct sample s = {};
+
+	if (!q)
+		return 0;
+	names.walk.next = s.walk.next = q->frame;
+	names.walk.tid = s.walk.tid = q->tid;
+	s.period = q->period;
+	s.flags = q->flags;
 	if (native_calls.on) {
-		struct native_top top = {.tid = tid};
+		struct native_top top = {.tid = q->tid};
 
-		native_top(&top, frame, ip);
+		native_top(&top, q->frame, q->ip);
 		s.native = top.at;
 		s.native_flag = top.flag;
 	}
@@ -335,8 +350,8 @@ static __always_inline void sample_send(__u32 tid, __u64 frame, __u64 period, __
 	s.offset = names.offset;
 	bpf_loop(SAMPLE_RECORDS, sample_record, &s, 0);
 	if (s.failed)
-		count(sampling.when == PYP_SAMPLING_ALONE ? PYP_LOSS_lost_events
-							  : PYP_LOSS_lost_samples);
+		count(sample_loss(s.flags));
+	return 0;
 }
 
 /* ---- the clock ---- */
@@ -352,6 +367,14 @@ static __always_inline int is_sampled(void)
 	if (sampling.when != PYP_SAMPLING_BETWEEN)
 		return active != PYP_ACTIVE_OFF;
 	return active == PYP_ACTIVE_BETWEEN && bpf_ktime_get_ns() > stray_ns + STRAY_NS;
+}
+
+/* Returns 1 if the timer interrupted the walk of on_resume, which is not the target's own time. */
+static __always_inline int is_walking(__u32 tid)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return sampling.walks && walking[cpu & (WALKING_CPUS - 1)] == tid;
 }
 
 /* The thread's user-mode instruction pointer, or the address at which it entered the kernel. */
@@ -373,14 +396,17 @@ SEC("perf_event")
 int on_sample(struct pt_regs *ctx)
 {
 	__u64 id = current_process_ids();
+	struct stack_request q = {.tid = id};
 	struct task_struct *task;
 
-	if (id >> 32 != target_tgid || !is_sampled())
+	if (id >> 32 != target_tgid || !is_sampled() || is_walking(id))
 		return 0;
 	task = (struct task_struct *)bpf_get_current_task_btf();
 	if (sampling.when == PYP_SAMPLING_BESIDE && sample_is_of_trap(ctx, task))
 		return 0;
-	sample_send(id, current_frame(id, ARCH_PTHREAD_SELF(task)), sampling.period,
-		    native_calls.on ? user_ip(ctx, task) : 0);
+	q.frame = current_frame(id, ARCH_PTHREAD_SELF(task));
+	q.period = sampling.period;
+	q.ip = native_calls.on ? user_ip(ctx, task) : 0;
+	stack_send(&q);
 	return 0;
 }

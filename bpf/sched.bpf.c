@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The scheduler's tracepoints. All modes use thread exits, forks and execs. Mode trace also uses
- * context switches, from which the daemon derives CPU time and the reasons for waiting.
+ * The scheduler's tracepoints. All modes use thread exits, forks and execs, and context switches for
+ * the reasons of waiting: mode trace, which also derives CPU time from them, through on_switch, the
+ * others through on_wait and on_resume.
  */
 #include "counters.bpf.h"
 #include "ids.bpf.h"
 #include "ring.bpf.h"
 #include "thread.bpf.h"
 #include "wait.bpf.h"
+#include "waiting.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 
@@ -21,6 +23,32 @@ int BPF_PROG(on_switch, int preempt, struct task_struct *prev, struct task_struc
 		switch_out_send(prev, (preempt & 1) || !prev_state, prev_state);
 	if (task_tgid(next) == target_tgid)
 		switch_in_send(next);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_wait, int preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	if (!active)
+		return 0;
+	if (task_tgid(prev) == target_tgid)
+		waiting_begin(prev, (preempt & 1) || !prev_state, prev_state);
+	if (task_tgid(next) == target_tgid)
+		waiting_end(next);
+	return 0;
+}
+
+SEC("tp_btf/sched_exit_tp")
+int BPF_PROG(on_resume, int is_switch)
+{
+	__u64 id;
+
+	if (!active || !is_switch)
+		return 0;
+	id = current_process_ids();
+	if (id >> 32 == target_tgid)
+		waiting_resume(id);
 	return 0;
 }
 
@@ -60,6 +88,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		arg |= PYP_EXIT_GROUP;
 	thread_cache_drop(tid);
 	bpf_map_delete_elem(&threads, &tid);
+	waiting_exit(tid);
 	r = ring_reserve(sizeof(*r));
 	if (!r) {
 		count(PYP_LOSS_lost_threads);

@@ -115,21 +115,17 @@ static __always_inline void wait_fill(struct pyp_rec_switch_out *r, struct task_
 		wait_of_call(r, task, user);
 }
 
-static __always_inline void switch_out_send(struct task_struct *task, int runnable, __u32 state)
+static __always_inline void switch_out_write(struct task_struct *task, __u32 tid, int runnable,
+					     __u32 state, __u32 arg)
 {
-	__u32 tid = task_tid(task), arg = runnable ? PYP_SWITCH_RUNNABLE : 0;
-	enum thread_sight sight = thread_sight(tid);
-	struct pyp_rec_switch_out *r;
+	struct pyp_rec_switch_out *r = ring_reserve(sizeof(*r));
 
-	if (sight == SIGHT_NONE)
-		return;
-	r = ring_reserve(sizeof(*r));
 	if (!r) {
 		count(PYP_LOSS_lost_switches);
 		return;
 	}
-	if (sight == SIGHT_LOST)
-		arg |= PYP_SWITCH_LOST;
+	if (runnable)
+		arg |= PYP_SWITCH_RUNNABLE;
 	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_SWITCH_OUT, 0, arg);
 	r->runtime = task->se.sum_exec_runtime;
 	r->delay = bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay
@@ -138,12 +134,22 @@ static __always_inline void switch_out_send(struct task_struct *task, int runnab
 	ring_submit(r);
 }
 
+static __always_inline void switch_out_send(struct task_struct *task, int runnable, __u32 state)
+{
+	__u32 tid = task_tid(task);
+	enum thread_sight sight = thread_sight(tid);
+
+	if (sight != SIGHT_NONE)
+		switch_out_write(task, tid, runnable, state,
+				 sight == SIGHT_LOST ? PYP_SWITCH_LOST : 0);
+}
+
 static __always_inline void delay_send(struct task_struct *task)
 {
 	__u32 tid = task_tid(task);
 	struct pyp_rec *r;
 
-	if (thread_sight(tid) == SIGHT_NONE)
+	if (!sampling.walks && thread_sight(tid) == SIGHT_NONE)
 		return;
 	r = ring_reserve(sizeof(*r));
 	if (!r) {
@@ -154,23 +160,26 @@ static __always_inline void delay_send(struct task_struct *task)
 	ring_submit(r);
 }
 
-static __always_inline void switch_in_send(struct task_struct *task)
+static __always_inline void switch_in_write(struct task_struct *task, __u32 tid, __u32 arg)
 {
-	__u32 tid = task_tid(task);
-	enum thread_sight sight = thread_sight(tid);
-	struct pyp_rec_switch *r;
+	struct pyp_rec_switch *r = ring_reserve(sizeof(*r));
 
-	if (sight == SIGHT_NONE)
-		return;
-	r = ring_reserve(sizeof(*r));
 	if (!r) {
 		count(PYP_LOSS_lost_switches);
 		return;
 	}
-	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_SWITCH_IN, 0,
-		 sight == SIGHT_LOST ? PYP_SWITCH_LOST : 0);
+	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_SWITCH_IN, 0, arg);
 	r->runtime = task->se.sum_exec_runtime;
 	ring_submit(r);
+}
+
+static __always_inline void switch_in_send(struct task_struct *task)
+{
+	__u32 tid = task_tid(task);
+	enum thread_sight sight = thread_sight(tid);
+
+	if (sight != SIGHT_NONE)
+		switch_in_write(task, tid, sight == SIGHT_LOST ? PYP_SWITCH_LOST : 0);
 }
 
 #endif

@@ -159,7 +159,7 @@ static void put_wait(const struct rows *r, const struct snapshot_wait *w,
 static int not_measured(struct diag *diag)
 {
 	return diag_set(diag, -ENODATA, PYP_EXIT_FAILURE,
-			"mode trace measures it, without --max-overhead",
+			"it is not measured with --max-overhead, nor if no thread list was found",
 			"why threads waited was not measured");
 }
 

@@ -11,16 +11,15 @@
 #include "stack/rebuild.h"
 #include "stats/tree.h"
 
-/* The CCT node at the end of the path. If the outermost frames are unknown, the path starts below
- * "(truncated)"; if the tree is full, the result is "(truncated)" itself. */
-static uint32_t sample_node(struct rebuild *rb, const struct thread *th, bool truncated)
+uint32_t samples_node(struct rebuild *rb, const struct thread *th, const struct chain_frame *v,
+		      uint32_t n, bool truncated)
 {
 	uint32_t node = truncated ? NODE_TRUNCATED(th->root) : th->root;
 
-	for (uint32_t i = th->chain_n; i > 0 && node != NODE_NONE; i--)
-		node = th->chain[i - 1].func == FUNC_TRUNCATED
+	for (uint32_t i = n; i > 0 && node != NODE_NONE; i--)
+		node = v[i - 1].func == FUNC_TRUNCATED
 			       ? NODE_NONE
-			       : calltree_child(&rb->tree, node, th->chain[i - 1].func);
+			       : calltree_child(&rb->tree, node, v[i - 1].func);
 	if (node != NODE_NONE)
 		return node;
 	rb->truncated++;
@@ -47,7 +46,7 @@ uint32_t samples_add(struct rebuild *rb, struct codes *codes, struct thread *th,
 		};
 	if (!(s->flags & PYP_SAMPLE_LAST))
 		return NODE_NONE;
-	node = sample_node(rb, th, s->flags & PYP_SAMPLE_TRUNCATED);
+	node = samples_node(rb, th, th->chain, th->chain_n, s->flags & PYP_SAMPLE_TRUNCATED);
 	th->chain_n = 0;
 	return node;
 }
@@ -101,15 +100,29 @@ void samples_by_func_add(struct samples_by_func *b, struct codes *codes,
 
 /* Errors of samples ------------------------------------------------------------------------ */
 
+/* The estimated part of waiting, in ns, and its variance. */
+struct waited {
+	double ns, variance;
+};
+
+static void waited_add(struct waited *to, const struct waited *more)
+{
+	to->ns += more->ns;
+	to->variance += more->variance;
+}
+
 struct spent {
 	bool seen;
 	uint32_t depth; /* number of occurrences on the current path */
 	double tot, cum;
+	struct waited own, below; /* below: with callees */
 };
 
 struct spending {
 	const struct tree *tree;
 	struct spent *by_func;
+	const struct samples_waiting *waiting; /* NULL: unknown */
+	struct waited *below;		       /* per node: with callees */
 };
 
 static int spend_enter(void *ctx, uint32_t i)
@@ -123,8 +136,13 @@ static int spend_enter(void *ctx, uint32_t i)
 	f = &w->by_func[n->func];
 	f->seen = true;
 	f->tot += (double)n->self[SNAPSHOT_CPU];
-	if (f->depth++ == 0)
-		f->cum += (double)w->tree->nodes[i].cum[SNAPSHOT_CPU];
+	if (w->waiting)
+		waited_add(&f->own,
+			   &(struct waited){w->waiting->estimated[i], w->waiting->variance[i]});
+	if (f->depth++ > 0)
+		return 0;
+	f->cum += (double)w->tree->nodes[i].cum[SNAPSHOT_CPU];
+	waited_add(&f->below, &w->below[i]);
 	return 0;
 }
 
@@ -137,28 +155,68 @@ static void spend_leave(void *ctx, uint32_t i)
 		w->by_func[n->func].depth--;
 }
 
-int samples_errors(struct snapshot *s, uint32_t first_thread, uint64_t period_ns)
+/* Adds up waiting with callees; children follow their parents. Returns the sum of all. */
+static struct waited wait_below(const struct spending *w, const struct snapshot *s)
+{
+	struct waited all = {0};
+
+	for (uint32_t i = s->nnodes; i-- > 0 && w->waiting;) {
+		const struct waited own = {w->waiting->estimated[i], w->waiting->variance[i]};
+		const uint32_t parent = s->nodes[i].parent;
+
+		waited_add(&w->below[i], &own);
+		waited_add(&all, &own);
+		if (parent != SNAPSHOT_NONE)
+			waited_add(&w->below[parent], &w->below[i]);
+	}
+	return all;
+}
+
+/*
+ * The variance of a part of the waiting, of which the whole is known: the share q of the part is the
+ * quotient of two sums of weights.
+ */
+static double wait_variance(const struct waited *part, const struct waited *all)
+{
+	const double q = all->ns > 0 ? part->ns / all->ns : 0;
+	const double rest = all->variance - part->variance;
+
+	return (1 - q) * (1 - q) * part->variance + q * q * (rest > 0 ? rest : 0);
+}
+
+static void set_errors(struct snapshot_func *f, const struct spent *spent, double period,
+		       const struct waited *all)
+{
+	const double tot = spent->tot * period, cum = spent->cum * period;
+	const double variance[SNAPSHOT_FIGURES] = {
+		[SNAPSHOT_CALLS] = -1,
+		[SNAPSHOT_TOT_CPU] = tot,
+		[SNAPSHOT_TOT_WALL] = all ? tot + wait_variance(&spent->own, all) : -1,
+		[SNAPSHOT_CUM_CPU] = cum,
+		[SNAPSHOT_CUM_WALL] = all ? cum + wait_variance(&spent->below, all) : -1,
+	};
+
+	if (spent->seen)
+		snapshot_add_variance(f, variance);
+}
+
+int samples_errors(struct snapshot *s, uint32_t first_thread, uint64_t period_ns,
+		   const struct samples_waiting *waiting)
 {
 	_cleanup_free_ struct spent *by_func = calloc((size_t)s->nfuncs + 1, sizeof(*by_func));
+	_cleanup_free_ struct waited *below = calloc((size_t)s->nnodes + 1, sizeof(*below));
 	_cleanup_(tree_freep) struct tree *tree = NULL;
-	struct spending w = {.by_func = by_func};
+	struct spending w = {.by_func = by_func, .waiting = waiting, .below = below};
 	const struct tree_visitor visitor = {spend_enter, spend_leave, &w};
-	const double period = (double)period_ns;
+	struct waited all;
 
-	if (!by_func || tree_build(s, &tree) < 0)
+	if (!by_func || !below || tree_build(s, &tree) < 0)
 		return -ENOMEM;
 	w.tree = tree;
+	all = wait_below(&w, s);
 	for (uint32_t t = first_thread; t < s->nthreads; t++)
 		tree_walk(tree, s->threads[t].root, &visitor);
-	for (uint32_t i = 0; i < s->nfuncs; i++) {
-		const double variance[SNAPSHOT_FIGURES] = {
-			[SNAPSHOT_CALLS] = -1,	  [SNAPSHOT_TOT_CPU] = by_func[i].tot * period,
-			[SNAPSHOT_TOT_WALL] = -1, [SNAPSHOT_CUM_CPU] = by_func[i].cum * period,
-			[SNAPSHOT_CUM_WALL] = -1,
-		};
-
-		if (by_func[i].seen)
-			snapshot_add_variance(&s->funcs[i], variance);
-	}
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		set_errors(&s->funcs[i], &by_func[i], (double)period_ns, waiting ? &all : NULL);
 	return 0;
 }

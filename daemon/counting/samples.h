@@ -8,6 +8,7 @@
 
 #include "event/event.h"
 
+struct chain_frame;
 struct codes;
 struct rebuild;
 struct snapshot;
@@ -19,6 +20,13 @@ struct thread;
  */
 uint32_t samples_add(struct rebuild *rb, struct codes *codes, struct thread *th,
 		     const struct event_sample *s);
+
+/*
+ * The CCT node of a stack, innermost frame first, below the thread's root, or below "(truncated)" if
+ * its outermost frames are unknown. "(truncated)" itself if it does not fit the tree.
+ */
+uint32_t samples_node(struct rebuild *rb, const struct thread *th, const struct chain_frame *v,
+		      uint32_t n, bool truncated);
 
 /* Number of samples by running function */
 struct samples_by_func {
@@ -44,8 +52,14 @@ void samples_by_func_add(struct samples_by_func *b, struct codes *codes,
 
 /*
  * Set the errors of functions in threads from first_thread on. Each sample stands for period_ns, so
- * CPU time T has the error sqrt(T * period_ns); other figures are unknown. Returns 0 or -ENOMEM.
+ * CPU time T has the error sqrt(T * period_ns). Waiting, per node of the snapshot: the part of it
+ * that is estimated, in ns, and its variance; as all of it is known exactly, only its distribution is
+ * uncertain. NULL: the errors of wall times are unknown. Returns 0 or -ENOMEM.
  */
-int samples_errors(struct snapshot *s, uint32_t first_thread, uint64_t period_ns);
+struct samples_waiting {
+	const double *estimated, *variance;
+};
+int samples_errors(struct snapshot *s, uint32_t first_thread, uint64_t period_ns,
+		   const struct samples_waiting *waiting);
 
 #endif

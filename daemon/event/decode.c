@@ -196,8 +196,14 @@ static enum decode_error decode_chain(const void *data, size_t size, struct even
 static bool sample_flags_are_possible(const struct pyp_rec_sample *r)
 {
 	const uint32_t native = r->h.arg & (PYP_SAMPLE_METHOD | PYP_SAMPLE_NATIVE);
+	const uint32_t wait = r->h.arg & (PYP_SAMPLE_WAIT | PYP_SAMPLE_AHEAD);
 
-	if (r->h.arg & ~(PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED | native))
+	if (r->h.arg & ~(PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED | native | wait))
+		return false;
+	if (wait == PYP_SAMPLE_WAIT && r->period > PYP_WALK_LENGTH_MAX)
+		return false;
+	if (wait & PYP_SAMPLE_AHEAD &&
+	    (!(wait & PYP_SAMPLE_WAIT) || !r->period || r->period > PYP_WALK_FACTOR_MAX))
 		return false;
 	if (!native)
 		return true;

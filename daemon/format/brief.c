@@ -20,9 +20,9 @@ struct brief {
 	const struct format_opts *o;
 	uint32_t n; /* targets */
 	unsigned int modes;
-	bool exact, windows, corrected, cost_unknown;
+	bool exact, windows, corrected, cost_unknown, walked;
 	uint64_t events, lost, traced_ns, end_unix_ns;
-	uint64_t samples, seen_cpu_ns, all_cpu_ns, nwindows;
+	uint64_t samples, walks, seen_cpu_ns, all_cpu_ns, nwindows;
 	uint64_t not_traced, failed_windows;
 	const struct snapshot_target *first;
 };
@@ -43,6 +43,8 @@ static void add_target(struct brief *b, const struct snapshot_target *t)
 	b->traced_ns = t->traced_ns > b->traced_ns ? t->traced_ns : b->traced_ns;
 	b->end_unix_ns = t->end_unix_ns > b->end_unix_ns ? t->end_unix_ns : b->end_unix_ns;
 	b->samples += t->estimate.samples;
+	b->walked |= t->waits.walked;
+	b->walks += t->waits.walks;
 	b->nwindows += t->windows.n;
 	b->seen_cpu_ns += t->windows.seen_cpu_ns;
 	b->all_cpu_ns += t->windows.all_cpu_ns;
@@ -153,7 +155,7 @@ static void put_mode(const struct brief *b, FILE *out)
 static void put_times(const struct brief *b, FILE *out)
 {
 	if (b->modes == 1u << MODE_COUNT) {
-		fputs("; no times", out);
+		fputs(b->walked ? "; no CPU times" : "; no times", out);
 		return;
 	}
 	if (b->modes & 1u << MODE_SAMPLE)
@@ -177,7 +179,8 @@ static void put_quality(const struct brief *b, FILE *out)
 		fprintf(out, ": %" PRIu64 " of %" PRIu64 " events lost, counts are lower bounds",
 			b->lost, b->events + b->lost);
 	else if (sampled)
-		fprintf(out, " at %" PRIu32 " Hz: no counts, no waiting", b->first->estimate.rate);
+		fprintf(out, " at %" PRIu32 " Hz: no counts%s", b->first->estimate.rate,
+			b->walked ? "" : ", no waiting");
 	else if (b->windows)
 		fprintf(out, ": figures are estimates from %" PRIu64 " windows, %.1f%% of CPU time",
 			b->nwindows,
@@ -191,6 +194,8 @@ static void put_quality(const struct brief *b, FILE *out)
 		fputs(": no calls recorded", out);
 	if (b->events || b->samples)
 		put_times(b, out);
+	if (b->walked)
+		fprintf(out, "; waiting by function from %" PRIu64 " stacks", b->walks);
 }
 
 static void put_result(const struct brief *b, FILE *out)

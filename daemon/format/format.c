@@ -233,15 +233,17 @@ static unsigned int selected_modes(const struct snapshot *s, const struct view_f
 }
 
 int format_check_modes(const struct format *f, unsigned int modes, enum snapshot_clock clock,
-		       struct diag *diag)
+		       bool waits, struct diag *diag)
 {
-	if (modes == 1u << MODE_COUNT && f->flags & FORMAT_OF_TIMES)
+	if (modes == 1u << MODE_COUNT && f->flags & FORMAT_OF_TIMES &&
+	    !(waits && clock == SNAPSHOT_WALL))
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
 				"try text, pstats, json, csv, html, callgrind, callers or callees",
 				"the %s format is about times, and mode count has none", f->name);
-	if (modes & 1u << MODE_SAMPLE && clock == SNAPSHOT_WALL && f->flags & FORMAT_ONE_CLOCK)
+	if (modes & 1u << MODE_SAMPLE && !waits && clock == SNAPSHOT_WALL &&
+	    f->flags & FORMAT_ONE_CLOCK)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "choose --clock cpu, or mode trace",
-				"samples see CPU time only, no wall time");
+				"these samples have CPU times only, no wall times");
 	return 0;
 }
 
@@ -335,7 +337,8 @@ int format_write(const struct format *f, const struct snapshot *s, const struct 
 	if (!err)
 		err = check_filter(s, &o->filter, diag);
 	if (!err)
-		err = format_check_modes(f, selected_modes(s, &o->filter), o->clock, diag);
+		err = format_check_modes(f, selected_modes(s, &o->filter), o->clock,
+					 s->measured & COLUMN_WAITS, diag);
 	if (!err)
 		err = check_busy(f, o, diag);
 	if (!err)

@@ -21,10 +21,11 @@ enum {
 	FORMAT_OF_TIMES = 1 << 0,    /* nothing but times */
 	FORMAT_ONE_CLOCK = 1 << 1,   /* the figures of one clock: see format_opts.clock */
 	FORMAT_OF_COUNTERS = 1 << 2, /* nothing but resource counters, which --counters enables */
-	FORMAT_OF_WAITS = 1 << 3,    /* nothing but reasons of waiting, which mode trace measures */
-	FORMAT_OF_LINES = 1 << 4,    /* nothing but times of lines, which samples measure */
-	FORMAT_TABLE = 1 << 5,	     /* a table for people */
-	FORMAT_OF_ALL = 1 << 6,	     /* all data, also waits for work */
+	FORMAT_OF_WAITS =
+		1 << 3, /* nothing but reasons of waiting, which are not always measured */
+	FORMAT_OF_LINES = 1 << 4, /* nothing but times of lines, which samples measure */
+	FORMAT_TABLE = 1 << 5,	  /* a table for people */
+	FORMAT_OF_ALL = 1 << 6,	  /* all data, also waits for work */
 };
 
 struct format {
@@ -70,10 +71,11 @@ int format_opts_check(const struct format_opts *o, struct diag *diag);
 
 /*
  * Checks that targets of these modes (see snapshot_modes) have data for the format on this clock.
+ * waits: they have reasons of waiting, and therefore wall times in every mode.
  * Returns 0, or an error with exit code 2, because a report of zeros would look like a measurement.
  */
 int format_check_modes(const struct format *f, unsigned int modes, enum snapshot_clock clock,
-		       struct diag *diag);
+		       bool waits, struct diag *diag);
 
 /*
  * Builds the view for the options and writes it to the stream. Returns 0 or a negative errno, with

@@ -254,8 +254,9 @@ static json_t *waits_json(const struct snapshot_target *t)
 		json_decref(calls);
 		return NULL;
 	}
-	return json_pack("{s:b, s:o, s:o}", "gil_known", w->gil_known, "gil_pairs_dropped_ns",
-			 provenance_integer(w->pairs_dropped), "other", calls);
+	return json_pack("{s:b, s:o, s:o, s:o*}", "gil_known", w->gil_known, "gil_pairs_dropped_ns",
+			 provenance_integer(w->pairs_dropped), "other", calls, "walks",
+			 w->walked ? provenance_integer(w->walks) : NULL);
 }
 
 static json_t *windows_json(const struct snapshot_target *t)
@@ -424,17 +425,29 @@ static const char *known(const char *s)
 	return s && *s ? s : "unknown";
 }
 
+static void say_waits(struct lines *l, const struct snapshot_target *t)
+{
+	if (t->waits.walked)
+		say(l, "waits",
+		    "by reason exact for each thread; distribution over functions estimated from "
+		    "%" PRIu64 " stacks",
+		    t->waits.walks);
+}
+
 static void say_mode(struct lines *l, const struct snapshot_target *t)
 {
 	const struct snapshot_estimate *e = &t->estimate;
 
+	say_waits(l, t);
 	if (t->mode != MODE_SAMPLE)
 		say(l, "builtins", "%s",
 		    t->builtins ? "C functions have rows of their own"
 				: "C functions have no rows: their time is their callers'");
 	if (t->mode == MODE_COUNT)
 		say(l, "mode", "count: %s; recursive calls are not distinguished",
-		    e->rate ? "every call; times are from samples" : "counts only, no times");
+		    e->rate	      ? "every call; times are from samples"
+		    : t->waits.walked ? "no CPU times"
+				      : "counts only, no times");
 	if (t->mode == MODE_TRACE && e->rate)
 		say(l, "samples",
 		    "%" PRIu64 " before the probes, %" PRIu64 " during the trace at %" PRIu32
@@ -444,10 +457,10 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 	if (t->mode == MODE_TRACE || (t->mode == MODE_COUNT && !e->rate))
 		return;
 	say(l, "ESTIMATE",
-	    "sampled at %" PRIu32 " Hz, %" PRIu64 " samples of %.3f ms of CPU time; %sno waiting "
-	    "is seen",
-	    e->rate, e->samples, (double)e->period_ns / 1e6,
-	    t->mode == MODE_SAMPLE ? "no calls are counted, " : "");
+	    "sampled at %" PRIu32 " Hz, %" PRIu64 " samples of %.3f ms of CPU time%s%s", e->rate,
+	    e->samples, (double)e->period_ns / 1e6,
+	    t->mode == MODE_SAMPLE ? "; no calls are counted" : "",
+	    t->waits.measured ? "" : "; no waiting is seen");
 	if (t->mode == MODE_COUNT)
 		say(l, "probes",
 		    "%" PRIu64 " more samples fell within probes (%.1f%% of all); excluded",

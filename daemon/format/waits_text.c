@@ -11,7 +11,7 @@
 int waits_not_measured(struct diag *diag)
 {
 	return diag_set(diag, -ENODATA, PYP_EXIT_FAILURE,
-			"mode trace measures it, without --max-overhead",
+			"it is not measured with --max-overhead, nor if no thread list was found",
 			"why threads waited was not measured");
 }
 

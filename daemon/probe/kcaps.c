@@ -288,6 +288,15 @@ static bool has_member(const struct btf *btf, const char *type, const char *name
 	return false;
 }
 
+bool kcaps_has_resume(void)
+{
+	static int known; /* 1: it has; -1: it has not */
+
+	if (!known)
+		known = kcaps_has_tracepoint("sched_exit_tp") ? 1 : -1;
+	return known > 0;
+}
+
 /* Parsing BTF takes milliseconds and the result never changes, so it is done once per process. */
 bool kcaps_delays_dequeues(void)
 {

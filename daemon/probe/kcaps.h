@@ -48,4 +48,7 @@ bool kcaps_has_tracepoint(const char *name);
 /* Returns whether a thread that goes to sleep can stay in its run queue: see bpf/sched.bpf.c. */
 bool kcaps_delays_dequeues(void);
 
+/* Returns whether a tracepoint runs when a thread has got a CPU (Linux 6.16 and later). */
+bool kcaps_has_resume(void);
+
 #endif

@@ -12,6 +12,12 @@
 #include "plan/plan.h"
 #include "python/layout.h"
 
+/*
+ * Environment variable (for tests): if it is set, stacks of waiting threads are walked when waits
+ * begin, as on kernels without kcaps_has_resume().
+ */
+#define PROBE_WALK_AHEAD "PYPROFD_WALK_AHEAD"
+
 /* Additional options for sampling. Addresses are in the process. */
 struct probe_sampling {
 	uint32_t rate;	      /* Hz */
@@ -40,6 +46,11 @@ struct probe_opts {
 	bool plain;
 	/* rate 0: no samples. MODE_COUNT always uses interp_head, also after it was changed; 0: unknown */
 	struct probe_sampling sampling;
+	/*
+	 * Stacks of waiting threads to walk per second, for modes other than MODE_TRACE; 0: waits are not
+	 * reported. Needs the addresses in `sampling`.
+	 */
+	uint16_t walks;
 	struct pyp_native_types native; /* for `builtins` */
 };
 

@@ -3,6 +3,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -107,6 +108,31 @@ static int set_multi(struct bpf_program *prog)
 }
 
 /*
+ * Waits of threads whose stacks are walked: at their ends, if the kernel has a tracepoint for that,
+ * or PROBE_WALK_AHEAD asks for the other way.
+ */
+static int choose_waits(struct pyprof_bpf *skel, const struct probe_opts *o,
+			struct pyp_sampling *sampling)
+{
+	bool ahead = o->walks && (secure_getenv(PROBE_WALK_AHEAD) || !kcaps_has_resume());
+	int r;
+
+	sampling->walks = o->walks;
+	sampling->ahead = ahead;
+	r = bpf_program__set_autoload(skel->progs.on_wait, o->walks);
+	if (!r)
+		r = bpf_program__set_autoload(skel->progs.on_resume, o->walks && !ahead);
+	if (!r)
+		r = bpf_map__set_autocreate(skel->maps.off_cpu, o->walks && !ahead);
+	/* A walk during a context switch may only use preallocated memory. */
+	if (!r && ahead)
+		r = bpf_map__set_map_flags(skel->maps.codes, 0);
+	if (!r && ahead && have_methods(skel))
+		r = bpf_map__set_map_flags(skel->maps.methods, 0);
+	return r;
+}
+
+/*
  * Selects only the programs, maps and tracepoints that the mode needs, because tracepoints cost
  * time at each switch.
  */
@@ -121,14 +147,15 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 	struct pyp_raising raising = layout_raising(o->layout);
 	struct pyp_restart restart = layout_restart(o->layout);
 	struct pyp_sampling sampling = sampler_layout(o->layout, &o->sampling);
-	int r;
+	int r = choose_waits(skel, o, &sampling);
 
 	memcpy((void *)&skel->rodata->waiting, &waiting, sizeof(waiting));
 	memcpy((void *)&skel->rodata->restart, &restart, sizeof(restart));
 	memcpy((void *)&skel->rodata->sampling, &sampling, sizeof(sampling));
 	memcpy((void *)&skel->rodata->raising, &raising, sizeof(raising));
 	skel->rodata->count_remembers = o->plain;
-	r = bpf_program__set_autoload(skel->progs.on_site, o->mode == MODE_TRACE);
+	if (!r)
+		r = bpf_program__set_autoload(skel->progs.on_site, o->mode == MODE_TRACE);
 	if (!r)
 		r = bpf_program__set_autoload(skel->progs.on_site_count, counting);
 	if (!r)
@@ -137,7 +164,8 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 		r = bpf_program__set_autoload(skel->progs.on_switch, o->mode == MODE_TRACE);
 	if (!r)
 		r = bpf_program__set_autoload(skel->progs.on_migrate,
-					      o->mode == MODE_TRACE && kcaps_delays_dequeues());
+					      (o->mode == MODE_TRACE || o->walks) &&
+						      kcaps_delays_dequeues());
 	if (!r)
 		r = bpf_program__set_autoload(skel->progs.on_rss, skel->rodata->memory);
 	if (!r)
@@ -340,6 +368,8 @@ void programs_forget(struct pyprof_bpf *skel, enum mode mode)
 		counts_forget(bpf_map__fd(skel->maps.count_state));
 	bpfmap_clear(bpf_map__fd(skel->maps.tstates));
 	memset(skel->bss->site_table, 0, sizeof(skel->bss->site_table));
+	if (skel->rodata->sampling.walks && !skel->rodata->sampling.ahead)
+		bpfmap_clear(bpf_map__fd(skel->maps.off_cpu));
 	memset(skel->bss->code_cache, 0, sizeof(skel->bss->code_cache));
 	memset(skel->bss->method_cache, 0, sizeof(skel->bss->method_cache));
 	memset(skel->bss->native_cache, 0, sizeof(skel->bss->native_cache));

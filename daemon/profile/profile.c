@@ -78,6 +78,7 @@ void profile_free(struct profile *p)
 	gils_deinit(&p->gils);
 	counts_deinit(&p->counts);
 	line_counts_deinit(&p->lines);
+	waiting_deinit(&p->waiting);
 	samples_by_func_deinit(&p->beside.trace);
 	samples_by_func_deinit(&p->beside.before);
 	calltree_deinit(&p->rb.tree);
@@ -445,7 +446,10 @@ void profile_event(struct profile *p, const struct event *e)
 	case PYP_REC_SWITCH_OUT:
 	case PYP_REC_SWITCH_IN:
 	case PYP_REC_DELAY:
-		on_switch(p, e);
+		if (p->waiting.kept)
+			profile_on_wait(p, e);
+		else
+			on_switch(p, e);
 		break;
 	case PYP_REC_CODE:
 		codes_code(&p->codes, e->tid, e->u.code.code, e->u.code.firstlineno,
@@ -538,6 +542,7 @@ void profile_pause(struct profile *p, uint64_t ts)
 	for (uint32_t i = 0; i < p->threads.n; i++) {
 		struct thread *th = p->threads.v[i];
 
+		profile_wait_stop(p, th, ts);
 		if (!th->live)
 			continue;
 		/* A thread without an event and without a final run time from the OS. */
@@ -578,11 +583,14 @@ void profile_clear(struct profile *p, uint64_t ts)
 	calltree_clear(&p->rb.tree);
 	durations_clear(&p->rb.durations);
 	estimate_clear(&p->estimate);
+	waiting_clear(&p->waiting);
 	for (uint32_t i = 0; i < p->threads.n; i++) {
 		struct thread *th = p->threads.v[i];
 
 		rebuild_replant(&p->rb, th);
 		timing_clear(th);
+		if (p->waiting.kept)
+			waiting_clear_thread(&p->waiting, th, ts);
 		th->start_ns = ts;
 	}
 	p->rb.calls = p->rb.unmatched = p->rb.unseen = p->rb.unstarted = 0;

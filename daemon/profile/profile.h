@@ -64,6 +64,13 @@ void profile_set_cost(struct profile *p, const struct cost *cost);
  */
 int profile_keep_waits(struct profile *p);
 /*
+ * The same if there are no events of calls: the stacks of some waits are walked (PYP_SAMPLE_WAIT).
+ * profile_waits_since(): returns whether a thread has been waiting since before ts on a stack that is
+ * not known; its stack can be set by profile_add_initial().
+ */
+int profile_keep_walks(struct profile *p);
+bool profile_waits_since(const struct profile *p, uint64_t ts);
+/*
  * In this target, a generator's suspension and its end produce the same event (CPython before
  * 3.11).
  */

@@ -122,6 +122,8 @@ static void node_moved(void *ctx, uint32_t from, uint32_t to)
 
 	if (p->windows && estimate_move(&p->estimate, &p->rb.tree, from, to))
 		p->rb.truncated++;
+	if (p->waiting.kept)
+		waiting_move(&p->waiting, from, to);
 }
 
 static void add_times(struct thread *row, const struct thread *th)
@@ -152,6 +154,8 @@ static bool fold_first(struct profile *p)
 	if (!row)
 		return false;
 	add_times(row, th);
+	if (p->waiting.kept)
+		waiting_fold(&p->waiting, row, th);
 	p->rb.truncated += calltree_fold(&p->rb.tree, th->root, row->root, node_moved, p);
 	e->folded++;
 	e->first = th->later;

@@ -6,6 +6,7 @@
 #include "counting/counts.h"
 #include "counting/line_counts.h"
 #include "counting/samples.h"
+#include "counting/waiting.h"
 #include "estimate/estimate.h"
 #include "estimate/window.h"
 #include "profile/ended.h"
@@ -33,6 +34,7 @@ struct profile {
 	uint64_t events, resyncs;
 	uint64_t samples; /* total, including those that could not be stored */
 	struct samples_beside beside;
+	struct waiting waiting; /* of threads that send no events */
 	struct line_counts lines;
 	struct counts counts;
 	struct ended ended;
@@ -52,6 +54,12 @@ void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts);
 
 /* profile_samples.c */
 void profile_on_sample(struct profile *p, const struct event *e);
+
+/* profile_waiting.c: switches, and the stack of a wait; initial stacks; the end of tracing. */
+void profile_on_wait(struct profile *p, const struct event *e);
+void profile_on_wait_stack(struct profile *p, const struct event *e);
+void profile_wait_initial(struct profile *p, uint64_t ts, const struct initial_stack *initial);
+void profile_wait_stop(struct profile *p, struct thread *th, uint64_t ts);
 
 /* profile_ended.c */
 /* Adds a thread that has ended, has no stacks, and is no longer in the index by tid. */

@@ -26,6 +26,10 @@ void profile_on_sample(struct profile *p, const struct event *e)
 	struct thread *th;
 	uint32_t node;
 
+	if (s->flags & PYP_SAMPLE_WAIT) {
+		profile_on_wait_stack(p, e);
+		return;
+	}
 	p->samples += wanted && last;
 	if (wanted)
 		line_counts_add(&p->lines, &p->codes, s);
@@ -50,6 +54,7 @@ void profile_on_sample(struct profile *p, const struct event *e)
 	p->rb.tree.nodes[node].self[SNAPSHOT_CPU] += s->period;
 	th->total[SNAPSHOT_CPU] += s->period;
 	th->last_ts = e->ts > th->last_ts ? e->ts : th->last_ts;
+	th->node = node;
 	p->events++;
 }
 

@@ -30,6 +30,7 @@ struct taker {
 	struct coro_sums coros, greenlets; /* including running instances */
 	uint64_t waiting;		   /* columns of the reasons that threads wait for now */
 	struct estimate_result estimate;   /* if traced in windows */
+	struct waiting_shares shares;	   /* of threads that send no events */
 };
 
 static void taker_deinit(struct taker *t)
@@ -43,6 +44,7 @@ static void taker_deinit(struct taker *t)
 	free(t->func_map);
 	free(t->strings);
 	estimate_result_deinit(&t->estimate);
+	waiting_shares_deinit(&t->shares);
 }
 
 static uint32_t *none_array(size_t n)
@@ -68,7 +70,7 @@ static int taker_init(struct taker *t, const struct cost *cost)
 	if (!t->inflight || !t->charged || !t->extra || !t->strings || !t->node_map || !t->func_map)
 		return -ENOMEM;
 	if (!p->windows)
-		return 0;
+		return waiting_share(&p->waiting, &p->threads, t->now_ns, &t->shares);
 	return estimate_reconcile(&p->estimate, &p->rb.tree, p->codes.funcs.n, &p->codes.funcs,
 				  cost, &t->estimate);
 }
@@ -350,7 +352,8 @@ static bool node_used(const struct taker *t, uint32_t i)
 	const struct node *n = &t->p->rb.tree.nodes[i];
 
 	return n->calls || n->self[SNAPSHOT_CPU] || n->self[SNAPSHOT_WALL] || t->inflight[i] ||
-	       t->charged[i] || (t->p->windows && estimate_has(&t->p->estimate, i));
+	       t->charged[i] || (t->shares.sum && t->shares.sum[i]) ||
+	       (t->p->windows && estimate_has(&t->p->estimate, i));
 }
 
 /* Marks the nodes to copy and their ancestors, then numbers them in order. */
@@ -387,6 +390,8 @@ static void take_figures(const struct taker *t, uint32_t i, struct snapshot_node
 		out->calls = tree->nodes[i].calls;
 		out->yields = tree->yields[i];
 		memcpy(out->self, tree->nodes[i].self, sizeof(out->self));
+		if (t->shares.sum)
+			out->self[SNAPSHOT_WALL] = out->self[SNAPSHOT_CPU] + t->shares.sum[i];
 		return;
 	}
 	f = estimate_figures(&t->estimate, i);
@@ -428,21 +433,29 @@ static int take_nodes(struct taker *t, uint32_t count)
 	return 0;
 }
 
+static const uint64_t *column_of(const struct taker *t, int c)
+{
+	if (t->shares.sum && COLUMN_WAITS & COLUMN_BIT(c))
+		return t->shares.of[c];
+	return t->p->rb.tree.columns[c];
+}
+
 /* Earlier targets in the snapshot may lack the column; theirs is 0 then. */
 static int take_column(struct taker *t, uint32_t first, int c)
 {
 	const struct calltree *tree = &t->p->rb.tree;
+	const uint64_t *of = column_of(t, c);
 	uint64_t *all;
 
-	if (!tree->columns[c] && !t->s->columns[c] && !(t->waiting & COLUMN_BIT(c)))
+	if (!of && !t->s->columns[c] && !(t->waiting & COLUMN_BIT(c)))
 		return 0;
 	all = snapshot_grow(t->s, &t->s->adding.columns[c], t->s->columns[c], first,
 			    t->s->nnodes - first, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < tree->n && tree->columns[c]; i++)
+	for (uint32_t i = 0; i < tree->n && of; i++)
 		if (t->node_map[i] != SNAPSHOT_NONE)
-			all[t->node_map[i]] = tree->columns[c][i];
+			all[t->node_map[i]] = of[i];
 	t->s->columns[c] = all;
 	return 0;
 }
@@ -543,6 +556,8 @@ static int take_threads(struct taker *t)
 		out->root = t->node_map[th->root];
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 			out->total[c] = th->total[c] + t->extra[i][c];
+		if (t->shares.total)
+			out->total[SNAPSHOT_WALL] = out->total[SNAPSHOT_CPU] + t->shares.total[i];
 		t->s->nodes[out->root].thread = t->s->nthreads++;
 	}
 	return 0;
@@ -623,6 +638,28 @@ static void add_counters(const struct profile *p, struct snapshot_target *target
 	target->durations_dropped += p->rb.durations.dropped;
 }
 
+/* The errors of samples, and of waiting as far as it is an estimate. */
+static int take_sample_errors(const struct taker *t, uint32_t first_thread,
+			      const struct snapshot_target *target)
+{
+	_cleanup_free_ double *estimated = calloc((size_t)t->s->nnodes + 1, sizeof(*estimated));
+	_cleanup_free_ double *variance = calloc((size_t)t->s->nnodes + 1, sizeof(*variance));
+	const struct samples_waiting waiting = {estimated, variance};
+	const bool waits = t->shares.sum != NULL;
+
+	if (target->mode != MODE_SAMPLE && !target->estimate.rate && !waits)
+		return 0;
+	if (!estimated || !variance)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->p->rb.tree.n && waits; i++)
+		if (t->node_map[i] != SNAPSHOT_NONE) {
+			estimated[t->node_map[i]] = t->shares.estimated[i];
+			variance[t->node_map[i]] = t->shares.variance[i];
+		}
+	return samples_errors(t->s, first_thread, target->estimate.period_ns,
+			      waits ? &waiting : NULL);
+}
+
 int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, struct snapshot *s,
 		     struct snapshot_target *target)
 {
@@ -671,7 +708,5 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		err = take_sampled(&t, &p->beside.before, &target->beside.before);
 	if (err)
 		return err;
-	return target->mode == MODE_SAMPLE || target->estimate.rate
-		       ? samples_errors(s, first_thread, target->estimate.period_ns)
-		       : 0;
+	return take_sample_errors(&t, first_thread, target);
 }

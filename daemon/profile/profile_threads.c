@@ -14,6 +14,7 @@ void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts)
 {
 	if (th->live)
 		timing_charge(&p->rb.tree, th, ts);
+	profile_wait_stop(p, th, ts);
 	gil_forget(&p->gils, &p->rb.tree, th, ts);
 	if (p->watch)
 		watch_end_thread(p->watch, th, ts);
@@ -53,6 +54,10 @@ void profile_add_initial(struct profile *p, uint64_t ts, const struct initial_st
 
 	if (!p->tracing)
 		return;
+	if (p->waiting.kept) {
+		profile_wait_initial(p, ts, initial);
+		return;
+	}
 	if (!th)
 		th = threads_get(&p->threads, initial->tid, begin);
 	if (!th)

@@ -60,14 +60,6 @@ static int choose_cmd(struct options *o, char **operands, bool dashes, struct di
 	return 0;
 }
 
-static int check_clock(const struct options *o, struct diag *diag)
-{
-	if (o->target.mode.mode != MODE_SAMPLE || o->clock != SNAPSHOT_WALL)
-		return 0;
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave out --clock wall",
-			"--mode sample measures CPU time only");
-}
-
 static int check_sort(const struct options *o, struct diag *diag)
 {
 	const struct format_opts fo = {.sort = o->sort};
@@ -92,8 +84,6 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 		r = choose_cmd(&o, argv + first, dashes, diag);
 		if (r == 0)
 			r = target_opts_check_given(&target, diag);
-		if (r == 0)
-			r = check_clock(&o, diag);
 		if (r == 0)
 			r = format_choose(o.format_name, o.output, &o.format, diag);
 		if (r == 0)

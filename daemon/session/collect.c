@@ -61,9 +61,12 @@ int collector_attach(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	tracee_find_gils(t);
 	r = probe_attach(t->probe, ret_ts, diag);
 
-	if (r == 0)
-		tracee_begin(t, *ret_ts);
-	return r;
+	if (r < 0)
+		return r;
+	tracee_begin(t, *ret_ts);
+	if (tracee_walks(t, t->python))
+		tracee_add_initial(t);
+	return 0;
 }
 
 void collector_finish(struct tracee *t)

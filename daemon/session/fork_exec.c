@@ -483,6 +483,7 @@ int tracee_open_spare(const struct tracee *from, struct probe **ret)
 		.plain = !from->warning[0],
 		.layout = &from->python->layout,
 		.sampling = tracee_sampling(from, &from->opts, from->python),
+		.walks = tracee_walks(from, from->python),
 	};
 
 	return probe_open(&po, ret, NULL);

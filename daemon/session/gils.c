@@ -7,7 +7,7 @@ void tracee_find_gils(struct tracee *t)
 	struct pyp_gil_range v[PYP_GIL_RANGES];
 	int n;
 
-	if (!t->probe || t->opts.mode.mode != MODE_TRACE)
+	if (!t->probe || (t->opts.mode.mode != MODE_TRACE && !tracee_walks(t, t->python)))
 		return;
 	n = inspect_gils(t->inspect, v);
 	if (n <= 0)

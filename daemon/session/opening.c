@@ -17,6 +17,9 @@
 /* After this time without an answer, something is wrong. */
 #define UNREADABLE_NS 5000000000ull
 
+/* Some microseconds each. */
+#define WALKS_PER_S 500
+
 #define HOLD_GAP " were not traced after the thread that owned the probes ended"
 
 static int tracee_resolve(void *ctx, uint64_t code, struct code_names *ret)
@@ -219,6 +222,13 @@ struct probe_sampling tracee_sampling(const struct tracee *t, const struct targe
 	return s;
 }
 
+uint16_t tracee_walks(const struct tracee *t, const struct python *py)
+{
+	if (t->opts.mode.mode == MODE_TRACE || !python_interp_head(py) || !python_code_type(py))
+		return 0;
+	return WALKS_PER_S;
+}
+
 static int check_builtins(const struct tracee *t, struct diag *diag)
 {
 	const char *missing = t->plan.native_missing;
@@ -267,6 +277,7 @@ static int tracee_load(struct tracee *t, struct diag *diag)
 		.mode = t->opts.mode.mode,
 		.plain = !t->warning[0],
 		.sampling = tracee_sampling(t, &t->opts, t->python),
+		.walks = tracee_walks(t, t->python),
 	};
 	int r = probe_open(&po, &t->probe, diag);
 
@@ -289,6 +300,8 @@ int tracee_make_profile(struct tracee *t, struct diag *diag)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 	if (t->opts.mode.mode == MODE_TRACE && !t->collector->windows &&
 	    profile_keep_waits(t->profile) < 0)
+		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
+	if (tracee_walks(t, t->python) && profile_keep_walks(t->profile) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 	profile_names_natives(t->profile, tracee_find_native, t);
 	if (target_opts_rate(&t->opts))

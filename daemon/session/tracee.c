@@ -209,12 +209,18 @@ void tracee_add_initial(struct tracee *t)
 	struct target_thread *threads = NULL;
 	struct python_stack *stacks = NULL;
 	size_t nthreads = 0, nstacks = 0;
+	uint64_t ts = tracee_now();
 
 	if (target_threads(t->target, &threads, &nthreads, NULL) < 0)
 		return;
 	/* Without initial stacks, threads appear with their first events. */
 	if (inspect_stacks(t->inspect, t->target->pid, &stacks, &nstacks) < 0)
 		nstacks = 0;
+	/* Only then is it known which threads have been waiting since before. */
+	if (tracee_walks(t, t->python))
+		tracee_drain_all(t);
+	else
+		ts = tracee_now();
 	for (size_t i = 0; i < nthreads; i++) {
 		const struct python_stack *s = stack_of(stacks, nstacks, threads[i].tid);
 		const struct initial_stack initial = {
@@ -226,7 +232,7 @@ void tracee_add_initial(struct tracee *t)
 			.n = s ? s->n : 0,
 		};
 
-		profile_add_initial(t->profile, tracee_now(), &initial);
+		profile_add_initial(t->profile, ts, &initial);
 	}
 	python_stacks_free(stacks, nstacks);
 	free(threads);
@@ -621,13 +627,16 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	if (t->state == SESSION_TRACING) {
 		sync_data(t);
 		tracee_runtimes(t);
+		if (profile_waits_since(t->profile, tracee_now()))
+			tracee_add_initial(t);
 	}
+	/* Later, threads wait on stacks that are not known. */
+	now = t->state == SESSION_ENDED ? t->last_ns : tracee_now();
 	if (t->collector->reconcile)
 		t->collector->reconcile(t);
 	tracee_warn(t);
 	strangers_warnings(t, warnings, sizeof(warnings));
 	scale = tracee_scale(t, NULL);
-	now = t->state == SESSION_ENDED ? t->last_ns : tracee_now();
 	python_build_id_hex(t->python, hex);
 	*slot = (struct snapshot_target){
 		.pid = (uint32_t)t->target->pid,

@@ -306,6 +306,8 @@ int tracee_check_program(struct tracee *t, struct diag *diag);
 /* Returns the options of sampling for its probe; between windows, where that is possible. */
 struct probe_sampling tracee_sampling(const struct tracee *t, const struct target_opts *opts,
 				      const struct python *py);
+/* Returns how many stacks of waiting threads its probe walks per second; 0: not this mode. */
+uint16_t tracee_walks(const struct tracee *t, const struct python *py);
 /* Tracing begins, or is interrupted, at ts. */
 void tracee_begin(struct tracee *t, uint64_t ts);
 void tracee_cease(struct tracee *t, uint64_t ts);

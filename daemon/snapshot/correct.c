@@ -343,7 +343,9 @@ int snapshot_correct(struct snapshot *s)
 			continue;
 		taken[i] = node_cost(&w, i);
 		correct_extremes(&w, i);
-		if (!target[s->nodes[i].thread]->beside.trace.of)
+		/* Waiting that walks have distributed contains no probes' time. */
+		if (!target[s->nodes[i].thread]->beside.trace.of &&
+		    !target[s->nodes[i].thread]->waits.walked)
 			correct_node(&w, i, taken[i]);
 	}
 	r = reconcile(&w);

@@ -138,6 +138,9 @@ static void read_waits(struct loader *l, const json_t *v, struct snapshot_target
 		return;
 	w->measured = true;
 	w->gil_known = loader_get_bool(l, v, "gil_known");
+	w->walked = json_object_get(v, "walks") != NULL;
+	if (w->walked)
+		w->walks = loader_get_u64(l, v, "walks");
 	w->pairs_dropped = loader_get_u64(l, v, "gil_pairs_dropped_ns");
 	w->other = snapshot_alloc(l->s, json_array_size(calls) + 1, sizeof(*w->other));
 	if (!w->other) {

@@ -182,6 +182,8 @@ static int add_waits(struct merger *m, struct snapshot_waits *into, const struct
 	}
 	into->measured |= w->measured;
 	into->gil_known |= w->gil_known;
+	into->walked |= w->walked;
+	into->walks += w->walks;
 	into->pairs_dropped += w->pairs_dropped;
 	return 0;
 }

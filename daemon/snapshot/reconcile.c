@@ -610,6 +610,19 @@ static void add_counted_portion(const struct snapshot *s, const struct snapshot_
 		p->variance += part_variance(row, part);
 }
 
+/* walked: wall time is CPU time plus waiting. */
+static void set_counted(struct snapshot *s, struct snapshot_node *n, uint64_t cpu, bool walked)
+{
+	struct snapshot_thread *th = &s->threads[n->thread];
+
+	th->total[SNAPSHOT_CPU] += cpu - n->self[SNAPSHOT_CPU];
+	if (walked) {
+		th->total[SNAPSHOT_WALL] += cpu - n->self[SNAPSHOT_CPU];
+		n->self[SNAPSHOT_WALL] += cpu - n->self[SNAPSHOT_CPU];
+	}
+	n->self[SNAPSHOT_CPU] = cpu;
+}
+
 int reconcile_counted(struct snapshot *s, struct snapshot_target *t)
 {
 	_cleanup_free_ struct reconcile_row *rows = calloc((size_t)s->nfuncs + 1, sizeof(*rows));
@@ -633,9 +646,7 @@ int reconcile_counted(struct snapshot *s, struct snapshot_target *t)
 		if (s->threads[n->thread].pid != t->pid)
 			continue;
 		add_counted_portion(s, n, row, part, portions);
-		s->threads[n->thread].total[SNAPSHOT_CPU] -= n->self[SNAPSHOT_CPU];
-		n->self[SNAPSHOT_CPU] = (uint64_t)(row->ns * part);
-		s->threads[n->thread].total[SNAPSHOT_CPU] += n->self[SNAPSHOT_CPU];
+		set_counted(s, n, (uint64_t)(row->ns * part), t->waits.walked);
 	}
 	for (uint32_t f = 0; f < s->nfuncs; f++) {
 		const struct portion *p = &portions[f];

@@ -352,6 +352,7 @@ static int subtract_longest(struct subtraction *d)
 static void subtract_waits(struct snapshot_waits *from, const struct snapshot_waits *b)
 {
 	take(&from->pairs_dropped, b->pairs_dropped);
+	take(&from->walks, b->walks);
 	for (uint32_t i = 0; i < from->nother; i++)
 		for (uint32_t k = 0; k < b->nother; k++) {
 			if (!str_equal(from->other[i].name, b->other[k].name))

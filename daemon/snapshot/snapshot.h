@@ -198,6 +198,8 @@ struct snapshot_gil_pair {
 struct snapshot_waits {
 	bool measured;
 	bool gil_known; /* false: waiting for the GIL is included in "lock" */
+	bool walked; /* exact for each thread, distributed over contexts by the stacks of some waits */
+	uint64_t walks; /* their number */
 	struct snapshot_call *other;
 	uint32_t nother;
 	uint64_t pairs_dropped; /* ns of holder-waiter pairs beyond the limit */

@@ -22,6 +22,7 @@
 
 #include "pyprof/bpf_abi.h"
 #include "stack/mirror.h"
+#include "stats/calltree.h"
 
 #define STACK_MIN  16u
 #define STACK_SCAN 32u /* activations that are scanned linearly rather than indexed */
@@ -50,6 +51,7 @@ struct thread *thread_new(uint32_t tid, uint32_t root)
 	th->root = root;
 	th->node = root;
 	th->entry = SNAPSHOT_NONE;
+	th->waiting.node = th->waiting.next_node = th->waiting.rest = NODE_NONE;
 	th->alive = true;
 	stack_init(&th->cur);
 	th->free_slot = th->oldest = th->newest = STACK_NO_SLOT;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "base/wait.h"
 #include "snapshot/snapshot.h"
 
 #define THREAD_NAME_SIZE  32
@@ -136,6 +137,21 @@ struct thread_wait {
 	bool delay_wrong; /* it will contain all of the current wait */
 };
 
+/* Waiting of a thread that sends no events: counting/waiting.c. Times in ns. */
+struct thread_waiting {
+	bool off;	    /* it waits now ... */
+	uint64_t since;	    /* ... from this time (CLOCK_MONOTONIC) on ... */
+	uint32_t node;	    /* ... on this stack; NODE_NONE: unknown */
+	uint64_t one_in;    /* and that stack stands for as many waits; 0, 1: for itself */
+	uint32_t next_node; /* the same of the wait that begins next */
+	uint64_t next_one_in;
+	uint64_t runtime;    /* at that time; 0: unknown */
+	uint64_t last_stand; /* what its last wait was weighted with; 0: it is in the tree as it is */
+	/* All completed waits, and those of them that are in the tree as they are. */
+	uint64_t total[WAITS], placed[WAITS];
+	uint32_t rest; /* node for waits of unknown stacks; NODE_NONE: none yet */
+};
+
 /* State of gil.c. */
 struct thread_gil {
 	uint8_t of;    /* which GIL it uses */
@@ -168,6 +184,7 @@ struct thread {
 	uint64_t gap_wall;     /* wall time whose CPU share is still unknown ... */
 	uint32_t gap_node;     /* ... and the node it belongs to */
 	struct thread_wait wait;
+	struct thread_waiting waiting;
 	struct thread_gil gil;
 	uint64_t switch_cpu; /* total[SNAPSHOT_CPU] at the last switch */
 	struct cpu_interval intervals[THREAD_INTERVALS]; /* the longest intervals since then */

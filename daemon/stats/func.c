@@ -44,6 +44,7 @@ int funcs_init(struct funcs *f, uint32_t limit, uint64_t string_bytes)
 		[FUNC_LOST] = {.filename = "~", .name = "(lost)"},
 		[FUNC_UNSEEN] = {.filename = "~", .name = "(unseen)"},
 		[FUNC_UNREPORTED] = {.filename = "~", .name = "(switch not reported)"},
+		[FUNC_UNWALKED] = {.filename = "~", .name = "(waits not sampled)"},
 		[FUNC_GC] = {.filename = "~", .name = SNAPSHOT_GC_PREFIX " generation 0>"},
 		[FUNC_GC + 1] = {.filename = "~", .name = SNAPSHOT_GC_PREFIX " generation 1>"},
 		[FUNC_GC + 2] = {.filename = "~", .name = SNAPSHOT_GC_PREFIX " generation 2>"},

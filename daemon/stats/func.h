@@ -25,7 +25,8 @@ enum {
 	FUNC_LOST = 1,
 	FUNC_UNSEEN = 2,
 	FUNC_UNREPORTED = 3, /* CPU time between context switches that the kernel did not report */
-	FUNC_GC = 4,	     /* collections of generations 0, 1, 2, and of an unknown generation */
+	FUNC_UNWALKED = 4,   /* waiting, if no stack of a wait like it was walked */
+	FUNC_GC = 5,	     /* collections of generations 0, 1, 2, and of an unknown generation */
 	FUNC_PSEUDO_MAX = FUNC_GC + PYP_GC_UNKNOWN + 1
 };
 

@@ -173,8 +173,10 @@ static bool is_row(const struct walk *w, uint32_t i)
 {
 	const struct snapshot_node *n = &w->s->nodes[i];
 
+	const uint64_t *cum = w->tree->nodes[i].cum;
+
 	return n->parent != SNAPSHOT_NONE &&
-	       (!w->counted || n->calls || w->tree->nodes[i].cum[SNAPSHOT_CPU]);
+	       (!w->counted || n->calls || cum[SNAPSHOT_CPU] || cum[SNAPSHOT_WALL]);
 }
 
 static struct outermost outermost(const struct walk *w, uint32_t depth, const uint64_t *cum)

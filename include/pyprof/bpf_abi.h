@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 20
+#define PYP_BPF_ABI_VERSION 21
 
 /*
  * Which probe hits produce records. Between windows there are no records of calls, nor of switches,
@@ -500,6 +500,11 @@ _Static_assert(sizeof(struct pyp_rec_memory) == 32, "pyp_rec_memory changed size
  * is then the address of its PyMethodDef, whose METHOD precedes, or the address of the current
  * instruction.
  *
+ * With WAIT, no period of CPU time has passed: it is the stack on which the thread waits. The record
+ * follows the SWITCH_IN that ended the wait; with AHEAD it precedes the SWITCH_OUT that begins it. Not
+ * all waits have one. `period` then says how likely it was: after a wait, 0: certain, else the wait's
+ * length divided by `period` (ns); AHEAD: 1 / `period`.
+ *
  * offset: in the first record, the position in bytes of the innermost Python frame's instruction in
  * its code; negative: before the first one. PYP_SAMPLE_NO_OFFSET: unknown, or in a later record.
  */
@@ -508,7 +513,11 @@ _Static_assert(sizeof(struct pyp_rec_memory) == 32, "pyp_rec_memory changed size
 #define PYP_SAMPLE_TRUNCATED 2u /* too deep or unreadable: the outermost frames are missing */
 #define PYP_SAMPLE_METHOD    4u
 #define PYP_SAMPLE_NATIVE    8u
+#define PYP_SAMPLE_WAIT	     16u
+#define PYP_SAMPLE_AHEAD     32u
 #define PYP_SAMPLE_MAX_DEPTH 1024
+#define PYP_WALK_FACTOR_MAX  4096u	 /* largest period with AHEAD */
+#define PYP_WALK_LENGTH_MAX  4000000000u /* largest period with WAIT alone: below 2^32 */
 #define PYP_SAMPLE_NO_OFFSET (-0x7fffffff - 1)
 
 struct pyp_rec_sample {
@@ -585,7 +594,8 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 	X(lost_counters, "resource counters that could not be sent (sent again later)")            \
 	X(unknown_site, "hits at an address that is no site of the plan")                          \
 	X(lost_samples, "samples between windows or during a trace that could not be sent")        \
-	X(lost_memory, "changes of memory that could not be sent (sent again later)")
+	X(lost_memory, "changes of memory that could not be sent (sent again later)")              \
+	X(lost_walks, "stacks of waiting threads that could not be sent")
 
 enum pyp_loss {
 #define PYP_X(name, text) PYP_LOSS_##name,

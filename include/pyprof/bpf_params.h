@@ -37,7 +37,23 @@ struct pyp_sampling {
 	__u8 when;	 /* PYP_SAMPLING_* */
 	__u8 top;	 /* send only the innermost frame of the stack */
 	__u8 instr_unit; /* unit of frame_instr in bytes; 0: it is a pointer */
-	__u8 pad[7];
+	__u8 ahead;	 /* walk stacks when waits begin, not when they end */
+	__u16 walks;	 /* stacks of waiting threads to walk per second; 0: none */
+	__u8 pad[4];
+};
+
+/*
+ * How many waiting threads' stacks are walked, adapted so that about sampling.walks are per second.
+ */
+struct pyp_walk_rate {
+	__u64 threshold; /* ns; longer waits are always walked, shorter ones with length / threshold */
+	__u64 begin;	 /* of the current interval */
+	__u64 walks;	 /* in the current interval */
+	/*
+	 * Walks that are ahead: one wait in `factor`, 0: each; and the walks in the current interval.
+	 * Index 1: waits for a CPU, which are numerous and short.
+	 */
+	__u64 factor[2], ahead[2];
 };
 
 /* A range of code in the target; size 0: unused. */

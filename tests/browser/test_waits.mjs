@@ -212,11 +212,11 @@ test('waits: the flame graph in colours of reasons, as wide as these', async () 
 
 test('waits: where they were not measured, a line says why', async () => {
 	for (const [name, why] of [
-		['sampled', /^Not measured: mode sample does not see waiting threads\. Mode trace/],
-		['counted', /^Not measured: mode count measures no times\./],
+		['sampled', /^Not measured: no reasons were recorded\. It is measured/],
+		['counted', /^Not measured: no reasons were recorded\./],
 		['estimate', /^Not measured: with --max-overhead a process is traced in windows/],
 		['random', /^Not measured: no reasons were recorded\./],
-		['mixed', /^Not measured: mode count measures no times; no reasons were recorded\./],
+		['mixed', /^Not measured: no reasons were recorded\./],
 	])
 		await withReport(name, {}, async (page) => {
 			assert.match(await page.textContent('#waits-note'), why);

@@ -66,7 +66,7 @@ Test(modes, count)
 	target = ctl_target(&d, 0);
 	cr_assert_str_eq(json_string_value(json_object_get(target, "mode")), "count");
 	json_decref(target);
-	says("counts only, no times", "text", "--verbose");
+	says("count: no CPU times; recursive calls", "text", "--verbose");
 	says("exact counts: ", "text", NULL);
 	says("\"mode\":\"count\"", "json", NULL);
 	says("three", "callers", NULL);
@@ -121,7 +121,11 @@ Test(modes, sample)
 	says("\"period_ns\":10101010", "json", NULL);
 	says("\"estimated\":true", "json", NULL);
 	says(":35);three (", "collapsed", NULL);
-	ctl_fails(&d, PYP_EXIT_USAGE, "CPU time only", "snapshot", "--clock", "wall", NULL);
+	says("wall time, waiting included", "text", "--clock=wall");
+	says("waits      by reason exact for each thread; distribution over functions estimated "
+	     "from ",
+	     "text", "--verbose");
+	says("   Waiting: ", "waits", NULL);
 }
 
 Test(modes, what_is_wrong_is_said)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reasons for waiting, by function, compared with programs that wait for one known reason and
+ * Reasons for waiting in every mode, by function, compared with programs that wait for one known reason and
  * measure the time: sleep, lock, socket, poll, pipe, file, child process, a CPU, the GIL. The time
  * from the wakeup until the thread gets a CPU depends on the machine's load, so it is added to the
  * known reason. In every context the reasons add up to wall time minus CPU time, to the nanosecond.
@@ -18,6 +18,7 @@
 #include "harness/test.h"
 #include "harness/tool.h"
 #include "harness/traced.h"
+#include "probe/opts.h"
 #include "snapshot/correct.h"
 #include "stats/view.h"
 
@@ -112,8 +113,31 @@ static bool check_held(const struct snapshot *s, const struct view *v)
 	return held > 0 && own <= 2 * held && own >= waited * (1 - SHARE) - SLACK;
 }
 
+/* The modes, and how stacks of waits are walked in those that have no events. */
+static const struct kind {
+	const char *name;
+	struct mode_choice mode;
+	bool ahead;
+} kinds[] = {
+	{"trace", {MODE_TRACE, 0}, false},
+	{"sample", {MODE_SAMPLE, 99}, false},
+	{"sample, walks ahead", {MODE_SAMPLE, 99}, true},
+	{"count", {MODE_COUNT, 0}, false},
+	{"count and samples", {MODE_COUNT, 199}, false},
+};
+#define TRACE (&kinds[0])
+
+static void check_walks(const struct snapshot *s, const struct kind *k)
+{
+	const struct snapshot_target *t = &s->targets[0];
+
+	cr_assert_eq(t->waits.walked, k->mode.mode != MODE_TRACE);
+	cr_assert_eq(t->waits.walks > 0, t->waits.walked);
+	cr_assert_eq(t->losses[PYP_LOSS_lost_walks] + t->losses[PYP_LOSS_lost_switches], 0);
+}
+
 /* which: what the program does; NULL: everything that needs no CPU limit */
-static bool attempt(const char *exe, const char *seconds, const char *which)
+static bool attempt(const char *exe, const struct kind *k, const char *seconds, const char *which)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	_cleanup_(view_freep) struct view *v = NULL;
@@ -124,20 +148,25 @@ static bool attempt(const char *exe, const char *seconds, const char *which)
 
 	traced_start(&t, exe, "run.py", "waits", seconds, which, NULL);
 	traced_expect(&t, "ready");
-	if (which)
+	if (which && strcmp(which, "limited") == 0)
 		cpu_group_add(t.pid);
+	t.mode = k->mode;
+	if (k->ahead)
+		assert_ok(setenv(PROBE_WALK_AHEAD, "1", 1));
 	traced_attach(&t);
+	unsetenv(PROBE_WALK_AHEAD);
 	traced_go(&t);
 	traced_expect(&t, "done");
 	s = traced_snapshot(&t);
 	check_sums(s);
 	cr_assert(s->targets[0].waits.measured && s->targets[0].waits.gil_known);
+	check_walks(s, k);
 	result = json_loads(t.result, 0, NULL);
 	cr_assert(result, "no result");
 	assert_ok(view_build(s, NULL, &v));
-	fprintf(stderr, "%s\n", exe);
+	fprintf(stderr, "%s, %s\n", exe, k->name);
 	json_object_foreach(result, function, own) ok &= check_function(v, function, own);
-	if (!which)
+	if (!which && k == TRACE)
 		ok &= check_held(s, v);
 	json_decref(result);
 	assert_ok(snapshot_correct(s));
@@ -146,7 +175,7 @@ static bool attempt(const char *exe, const char *seconds, const char *which)
 	return ok;
 }
 
-static void everywhere(const char *seconds, const char *which)
+static void everywhere(const struct kind *k, const char *seconds, const char *which)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_interpreters(v);
@@ -154,15 +183,37 @@ static void everywhere(const char *seconds, const char *which)
 	for (size_t i = 0; i < n; i++) {
 		int tries = 1;
 
-		while (!attempt(v[i].exe, seconds, which))
-			cr_assert(++tries <= ATTEMPTS, "%s: off %d times", v[i].exe, ATTEMPTS);
+		while (!attempt(v[i].exe, k, seconds, which))
+			cr_assert(++tries <= ATTEMPTS, "%s, %s: off %d times", v[i].exe, k->name,
+				  ATTEMPTS);
 	}
 	check_no_leaks();
 }
 
 Test(waits, reasons_of_known_truth, .timeout = 900)
 {
-	everywhere(SECONDS, NULL);
+	everywhere(TRACE, SECONDS, NULL);
+}
+
+Test(waits, of_known_truth_in_mode_sample, .timeout = 900)
+{
+	everywhere(&kinds[1], SECONDS, NULL);
+}
+
+/* Few waits, so that each stack is walked: a single one tells nothing of a rate that is bounded. */
+Test(waits, of_known_truth_walked_ahead, .timeout = 900)
+{
+	everywhere(&kinds[2], SECONDS, "sleep");
+}
+
+Test(waits, of_known_truth_in_mode_count, .timeout = 900)
+{
+	everywhere(&kinds[3], SECONDS, NULL);
+}
+
+Test(waits, of_known_truth_in_mode_count_with_samples, .timeout = 900)
+{
+	everywhere(&kinds[4], SECONDS, NULL);
 }
 
 /* A thread that its cgroup's limit keeps from a CPU waits for one. */
@@ -170,7 +221,7 @@ Test(waits, of_a_process_with_a_cpu_limit, .init = cpu_group_make, .fini = cpu_g
      .timeout = 300)
 {
 	cpu_group_quota(LIMIT_US);
-	everywhere(LIMITED_SECONDS, "limited");
+	everywhere(TRACE, LIMITED_SECONDS, "limited");
 }
 
 /* The file offsets of take_gil() and its clones. Returns how many; 0: no symbols. */

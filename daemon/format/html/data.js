@@ -99,7 +99,7 @@ function readModes({ targets }) {
 	return {
 		calls: any((m) => m !== 'sample'),
 		cpu: any((m) => m !== 'count'),
-		wall: any((m) => m === 'trace'),
+		wall: !modes.length || targets.some((t) => t.mode === 'trace' || t.waits),
 		stacks: any((m) => m !== 'count'),
 	};
 }

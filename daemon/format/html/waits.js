@@ -8,13 +8,9 @@ import { count, element, nanoseconds, shortened, tail, time, visible } from './t
 
 const AT_FIRST = 20; // rows of a table before the reader asks for more
 const STEP = 100;
-const MEASURED_BY = 'Mode trace without --max-overhead measures it.';
+const MEASURED_BY = 'It is measured without --max-overhead.';
 
-function whyNot({ mode, windows }) {
-	if (mode === 'count')
-		return 'mode count measures no times';
-	if (mode === 'sample')
-		return 'mode sample does not see waiting threads';
+function whyNot({ windows }) {
 	if (windows)
 		return 'with --max-overhead a process is traced in windows, which do not weigh reasons';
 	return 'no reasons were recorded';
@@ -63,6 +59,9 @@ export class Waits {
 			...missing.map((t) => `${process(t)}not measured: ${whyNot(t)}.`),
 			...targets.flatMap((t) => [
 				t.waits && !t.waits.gil_known ? `${process(t)}the GIL was not found; waiting for it is in lock.` : [],
+				t.waits?.walks !== undefined
+					? `${process(t)}distributed over functions by ${t.waits.walks} stacks of waiting threads.`
+					: [],
 				t.waits?.other.length ? `${process(t)}other: ${this.otherCalls(t.waits.other)}.` : [],
 				t.waits?.gil_pairs_dropped_ns
 					? `${process(t)}${time(t.waits.gil_pairs_dropped_ns)} of waiting for the GIL are left out: too many pairs of functions.`

@@ -599,8 +599,36 @@ Test(decode, sample_bounds)
 	s.r.sample.first++;
 	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
 	s = sample_of(PYP_REC_SAMPLE);
-	s.r.h.arg = 16;
+	s.r.h.arg = 64;
 	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
+}
+
+/* The period of a wait's stack says how likely it was; it must be possible. */
+Test(decode, sample_of_a_wait)
+{
+	const struct {
+		uint16_t arg;
+		uint64_t period;
+		enum decode_error err;
+	} cases[] = {
+		{PYP_SAMPLE_WAIT, 0, DECODE_OK},
+		{PYP_SAMPLE_WAIT, PYP_WALK_LENGTH_MAX, DECODE_OK},
+		{PYP_SAMPLE_WAIT, PYP_WALK_LENGTH_MAX + UINT64_C(1), DECODE_FIELD},
+		{PYP_SAMPLE_WAIT | PYP_SAMPLE_AHEAD, 0, DECODE_FIELD},
+		{PYP_SAMPLE_WAIT | PYP_SAMPLE_AHEAD, 1, DECODE_OK},
+		{PYP_SAMPLE_WAIT | PYP_SAMPLE_AHEAD, PYP_WALK_FACTOR_MAX, DECODE_OK},
+		{PYP_SAMPLE_WAIT | PYP_SAMPLE_AHEAD, PYP_WALK_FACTOR_MAX + 1, DECODE_FIELD},
+		{PYP_SAMPLE_AHEAD, 1, DECODE_FIELD},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sample s = sample_of(PYP_REC_SAMPLE);
+		struct event ev;
+
+		s.r.h.arg = cases[i].arg | PYP_SAMPLE_LAST;
+		s.r.sample.period = cases[i].period;
+		cr_assert_eq(decode(&s, &ev), cases[i].err, "%zu", i);
+	}
 }
 
 /* A C function can only be on top of the innermost part of a stack, and needs a frame below it. */
@@ -617,6 +645,7 @@ Test(decode, sample_of_c_function)
 		{PYP_SAMPLE_NATIVE | PYP_SAMPLE_LAST, 0, 1, DECODE_FIELD},
 		{PYP_SAMPLE_NATIVE | PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED, 0, 1, DECODE_OK},
 		{PYP_SAMPLE_METHOD | PYP_SAMPLE_LAST, 0, 0, DECODE_FIELD},
+		{PYP_SAMPLE_WAIT | PYP_SAMPLE_NATIVE, 0, 2, DECODE_OK},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -90,6 +90,13 @@ Test(brief, modes)
 	l = lines_of(s, &(struct format_opts){0});
 	assert_line(&l, "ESTIMATE|mode sample at 99 Hz: no counts, no waiting; CPU times from 100 "
 			"samples, error 10.0% of the sum\n");
+	t->waits.walked = true;
+	t->waits.walks = 12;
+	l = lines_of(s, &(struct format_opts){0});
+	assert_line(&l,
+		    "ESTIMATE|mode sample at 99 Hz: no counts; CPU times from 100 samples, error "
+		    "10.0% of the sum; waiting by function from 12 stacks\n");
+	t->waits.walked = false;
 	t->mode = MODE_TRACE;
 	t->corrected = t->cost.known = true;
 	t->windows = (struct snapshot_windows){

@@ -190,11 +190,13 @@ Test(format, what_a_mode_does_not_measure_is_refused)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct format *f = format_find(cases[i].format);
-		int count = format_check_modes(f, 1u << MODE_COUNT, SNAPSHOT_CPU, NULL);
-		int cpu = format_check_modes(f, 1u << MODE_SAMPLE, SNAPSHOT_CPU, NULL);
-		int wall = format_check_modes(f, 1u << MODE_SAMPLE, SNAPSHOT_WALL, NULL);
+		int count = format_check_modes(f, 1u << MODE_COUNT, SNAPSHOT_CPU, false, NULL);
+		int cpu = format_check_modes(f, 1u << MODE_SAMPLE, SNAPSHOT_CPU, false, NULL);
+		int wall = format_check_modes(f, 1u << MODE_SAMPLE, SNAPSHOT_WALL, false, NULL);
 
-		assert_ok(format_check_modes(f, 1u << MODE_TRACE, SNAPSHOT_WALL, NULL));
+		assert_ok(format_check_modes(f, 1u << MODE_TRACE, SNAPSHOT_WALL, false, NULL));
+		assert_ok(format_check_modes(f, 1u << MODE_SAMPLE, SNAPSHOT_WALL, true, NULL));
+		assert_ok(format_check_modes(f, 1u << MODE_COUNT, SNAPSHOT_WALL, true, NULL));
 		cr_assert_eq(count, cases[i].count ? -EINVAL : 0, "%s", f->name);
 		cr_assert_eq(cpu, 0, "%s", f->name);
 		cr_assert_eq(wall, cases[i].sample_wall ? -EINVAL : 0, "%s", f->name);

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A profile's waiting, if there are no events of calls: see counting/waiting.h. */
+#include <stdlib.h>
+
+#include "profile/profile_priv.h"
+
+int profile_keep_walks(struct profile *p)
+{
+	waiting_init(&p->waiting, &p->rb.tree, &p->timing);
+	return profile_keep_waits(p);
+}
+
+static struct thread *waiting_thread(struct profile *p, const struct event *e)
+{
+	if (!p->tracing || e->ts < p->window.begin_ts)
+		return NULL;
+	return threads_get(&p->threads, e->tid, e->ts);
+}
+
+void profile_on_wait(struct profile *p, const struct event *e)
+{
+	struct thread *th = waiting_thread(p, e);
+	const bool in = e->type == PYP_REC_SWITCH_IN;
+
+	if (!th)
+		return;
+	if (e->type == PYP_REC_DELAY) {
+		timing_delay_wrong(th, &p->timing);
+		return;
+	}
+	waiting_switch(&p->waiting, th, e->ts, &e->u.sw, in);
+	gil_switch(&p->gils, &p->rb.tree, th, e->ts, &e->u.sw, in);
+}
+
+void profile_on_wait_stack(struct profile *p, const struct event *e)
+{
+	struct thread *th = waiting_thread(p, e);
+	uint32_t node = th ? samples_add(&p->rb, &p->codes, th, &e->u.sample) : NODE_NONE;
+
+	if (node == NODE_NONE)
+		return;
+	th->node = node;
+	waiting_stack(&p->waiting, th, &e->u.sample, node);
+}
+
+static uint32_t initial_node(struct profile *p, const struct thread *th,
+			     const struct initial_stack *initial)
+{
+	size_t n = initial->n < PYP_SAMPLE_MAX_DEPTH ? initial->n : PYP_SAMPLE_MAX_DEPTH;
+	_cleanup_free_ struct chain_frame *frames = calloc(n + 1, sizeof(*frames));
+
+	if (!frames)
+		return NODE_NONE;
+	for (size_t i = 0; i < n; i++)
+		frames[i].func = codes_func(&p->codes, initial->frames[i].code);
+	return samples_node(&p->rb, th, frames, (uint32_t)n, n < initial->n);
+}
+
+/*
+ * A thread that has waited since before its stack was read at ts. That stack is the one of its wait,
+ * unless the wait began later.
+ */
+void profile_wait_initial(struct profile *p, uint64_t ts, const struct initial_stack *initial)
+{
+	const uint64_t begin = p->window.begin_ts ? p->window.begin_ts : ts;
+	struct thread *th = threads_find(&p->threads, initial->tid);
+	const bool unknown = !th;
+
+	if (!th)
+		th = threads_get(&p->threads, initial->tid, begin);
+	if (!th)
+		return;
+	if (initial->name)
+		thread_set_name(th, initial->name);
+	if (initial->running)
+		return;
+	if (unknown)
+		waiting_initial(&p->waiting, th, begin, initial_node(p, th, initial));
+	else if (waiting_is_unplaced(th, ts))
+		th->waiting.node = initial_node(p, th, initial);
+}
+
+bool profile_waits_since(const struct profile *p, uint64_t ts)
+{
+	for (uint32_t i = 0; i < p->threads.n && p->waiting.kept && p->tracing; i++)
+		if (p->threads.v[i]->alive && waiting_is_unplaced(p->threads.v[i], ts))
+			return true;
+	return false;
+}
+
+void profile_wait_stop(struct profile *p, struct thread *th, uint64_t ts)
+{
+	if (!p->waiting.kept)
+		return;
+	waiting_stop(&p->waiting, th, ts);
+	gil_forget(&p->gils, &p->rb.tree, th, ts);
+}
