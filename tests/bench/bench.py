@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tracing costs, side by side in one run. As root: bench.py [PART...]
 
-Parts: calls builtins known short distortion pause after modes bound sustained two; all without any. PYPROF_BUILD says where the programs
+Parts: calls builtins known short distortion pause after modes waits bound sustained two; all without any. PYPROF_BUILD says where the programs
 are (build), BENCH_PYTHONS which interpreters (default: those found), BENCH_SECONDS how long the
 sustained parts take, and the bound (60), BENCH_ROUNDS how often the others are repeated (5).
 
@@ -527,6 +527,30 @@ def modes(python):
     modes_sample(python)
 
 
+WAITS = (("20000 10", "short: most are skipped"), ("300 4000", "long: all are walked"))
+
+
+def waits(python):
+    """CPU time of a wait: its two context switches, and the walk of its stack."""
+    target = target_of(python)
+    pid = str(target.pid)
+    trace = Daemon("--pid", pid, "--no-start")
+    sample = Daemon("--pid", pid, "--no-start", "--mode", "sample")
+    os.environ["PYPROFD_WALK_AHEAD"] = "1"
+    ahead = Daemon("--pid", pid, "--no-start", "--mode", "sample")
+    del os.environ["PYPROFD_WALK_AHEAD"]
+    variants = [("untraced", None), ("trace", trace), ("sample", sample), ("sample, ahead", ahead)]
+    for args, what in WAITS:
+        results = interleaved(variants, lambda _: target.numbers("waits " + args))
+        best = {name: min(r[0] for r in results[name]) for name, _ in variants}
+        print("%-24s %9s %9s" % (what, "ns", "added"))
+        for name, least in best.items():
+            print("  %-22s %9.0f %9.0f" % (name, least, least - best["untraced"]))
+    for daemon in trace, sample, ahead:
+        daemon.end()
+    target.end()
+
+
 BOUND = 5
 MIXED = ["mix_round"] + ["mix_%d" % i for i in range(5)]
 
@@ -583,8 +607,8 @@ def two(python):
 
 
 PARTS = {"calls": calls, "builtins": builtins, "known": known, "short": short, "distortion": distortion,
-         "pause": pause, "after": after, "modes": modes, "bound": bound, "sustained": sustained, "two": two}
-ONCE = ("sustained", "two", "modes", "bound")
+         "pause": pause, "after": after, "modes": modes, "waits": waits, "bound": bound, "sustained": sustained, "two": two}
+ONCE = ("sustained", "two", "modes", "waits", "bound")
 
 
 def machine():

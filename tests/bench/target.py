@@ -224,6 +224,20 @@ def shares():
     return "%.6f %.6f" % (found["with_calls"], found["without_calls"])
 
 
+def sleeps(depth, n, seconds):
+    if depth:
+        return sleeps(depth - 1, n, seconds)
+    start = cpu_clock()
+    for _ in range(n):
+        time.sleep(seconds)
+    return cpu_clock() - start
+
+
+def waits(n, us):
+    """CPU time of a wait in ns, below 20 frames."""
+    return "%.1f" % (sleeps(20, int(n), int(us) / 1e6) / int(n) * 1e9)
+
+
 GAP = 20e-6
 gaps = []
 
@@ -251,7 +265,8 @@ def tell_gaps():
 
 
 COMMANDS = {"calls": calls, "ccalls": ccalls, "known": known, "mix": mix, "profiler": use,
-            "work": work, "shares": shares, "spin": spin, "gaps": tell_gaps}
+            "work": work, "shares": shares, "spin": spin, "gaps": tell_gaps,
+            "waits": waits}
 
 
 def main():
