@@ -60,6 +60,13 @@ void profile_on_wait(struct profile *p, const struct event *e);
 void profile_on_wait_stack(struct profile *p, const struct event *e);
 void profile_wait_initial(struct profile *p, uint64_t ts, const struct initial_stack *initial);
 void profile_wait_stop(struct profile *p, struct thread *th, uint64_t ts);
+/*
+ * Sets the errors of samples, and of waiting as far as it is an estimate: see samples_errors().
+ * node_map: the snapshot's node by node of the profile; SNAPSHOT_NONE: left out.
+ */
+int profile_wait_errors(const struct profile *p, const struct waiting_shares *shares,
+			const uint32_t *node_map, struct snapshot *s, uint32_t first_thread,
+			uint64_t period_ns);
 
 /* profile_ended.c */
 /* Adds a thread that has ended, has no stacks, and is no longer in the index by tid. */

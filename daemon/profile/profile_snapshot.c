@@ -638,28 +638,6 @@ static void add_counters(const struct profile *p, struct snapshot_target *target
 	target->durations_dropped += p->rb.durations.dropped;
 }
 
-/* The errors of samples, and of waiting as far as it is an estimate. */
-static int take_sample_errors(const struct taker *t, uint32_t first_thread,
-			      const struct snapshot_target *target)
-{
-	_cleanup_free_ double *estimated = calloc((size_t)t->s->nnodes + 1, sizeof(*estimated));
-	_cleanup_free_ double *variance = calloc((size_t)t->s->nnodes + 1, sizeof(*variance));
-	const struct samples_waiting waiting = {estimated, variance};
-	const bool waits = t->shares.sum != NULL;
-
-	if (target->mode != MODE_SAMPLE && !target->estimate.rate && !waits)
-		return 0;
-	if (!estimated || !variance)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < t->p->rb.tree.n && waits; i++)
-		if (t->node_map[i] != SNAPSHOT_NONE) {
-			estimated[t->node_map[i]] = t->shares.estimated[i];
-			variance[t->node_map[i]] = t->shares.variance[i];
-		}
-	return samples_errors(t->s, first_thread, target->estimate.period_ns,
-			      waits ? &waiting : NULL);
-}
-
 int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, struct snapshot *s,
 		     struct snapshot_target *target)
 {
@@ -708,5 +686,8 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		err = take_sampled(&t, &p->beside.before, &target->beside.before);
 	if (err)
 		return err;
-	return take_sample_errors(&t, first_thread, target);
+	if (target->mode != MODE_SAMPLE && !target->estimate.rate && !t.shares.sum)
+		return 0;
+	return profile_wait_errors(p, &t.shares, t.node_map, s, first_thread,
+				   target->estimate.period_ns);
 }

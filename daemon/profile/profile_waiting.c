@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A profile's waiting, if there are no events of calls: see counting/waiting.h. */
+#include <errno.h>
 #include <stdlib.h>
 
+#include "counting/samples.h"
 #include "profile/profile_priv.h"
 
 int profile_keep_walks(struct profile *p)
@@ -94,4 +96,22 @@ void profile_wait_stop(struct profile *p, struct thread *th, uint64_t ts)
 		return;
 	waiting_stop(&p->waiting, th, ts);
 	gil_forget(&p->gils, &p->rb.tree, th, ts);
+}
+
+int profile_wait_errors(const struct profile *p, const struct waiting_shares *shares,
+			const uint32_t *node_map, struct snapshot *s, uint32_t first_thread,
+			uint64_t period_ns)
+{
+	_cleanup_free_ double *estimated = calloc((size_t)s->nnodes + 1, sizeof(*estimated));
+	_cleanup_free_ double *variance = calloc((size_t)s->nnodes + 1, sizeof(*variance));
+	const struct samples_waiting waiting = {estimated, variance};
+
+	if (!estimated || !variance)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->rb.tree.n && shares->sum; i++)
+		if (node_map[i] != SNAPSHOT_NONE) {
+			estimated[node_map[i]] = shares->estimated[i];
+			variance[node_map[i]] = shares->variance[i];
+		}
+	return samples_errors(s, first_thread, period_ns, shares->sum ? &waiting : NULL);
 }
