@@ -216,6 +216,46 @@ Test(waits, of_known_truth_in_mode_count_with_samples, .timeout = 900)
 	everywhere(&kinds[4], SECONDS, NULL);
 }
 
+/* Of a function in other processes than this one, in seconds. */
+static double waited_elsewhere(const struct snapshot *s, pid_t pid, const char *function)
+{
+	double ret = 0;
+
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		const struct snapshot_node *n = &s->nodes[i];
+
+		if (n->func == SNAPSHOT_NONE || s->threads[n->thread].pid == (uint32_t)pid ||
+		    strcmp(s->funcs[n->func].name, function) != 0)
+			continue;
+		for (int c = COLUMN_WAITS_FIRST; c < COLUMN_WAITS_END; c++)
+			ret += (double)snapshot_figure(s, c, i) / 1e9;
+	}
+	return ret;
+}
+
+/* A followed child that sleeps: it is found in its wait, whose stack the daemon reads. */
+Test(waits, of_a_followed_child_in_mode_sample, .timeout = 120)
+{
+	struct interpreter it = traced_newest();
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct traced t;
+	double waited;
+
+	traced_start(&t, it.exe, "run.py", "waits", "2", "child", NULL);
+	traced_expect(&t, "ready");
+	t.mode = kinds[1].mode;
+	t.follow = true;
+	traced_attach(&t);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	s = traced_snapshot(&t);
+	check_sums(s);
+	waited = waited_elsewhere(s, t.pid, "run_child");
+	fprintf(stderr, "the child waited for %.6f s\n", waited);
+	cr_assert(waited > 0.5 && waited < 2.1);
+	traced_finish(&t);
+}
+
 /* A thread that its cgroup's limit keeps from a CPU waits for one. */
 Test(waits, of_a_process_with_a_cpu_limit, .init = cpu_group_make, .fini = cpu_group_remove,
      .timeout = 300)
