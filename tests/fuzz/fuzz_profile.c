@@ -29,14 +29,15 @@ static void check(const struct profile *p, uint64_t now)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* walks: no events of calls are expected, but stacks of waits: see counting/waiting.h. */
+static void run(const uint8_t *data, size_t size, bool walks)
 {
 	const struct profile_limits limits = {
 		.nodes = 64, .funcs = 16, .threads = 8, .depth = 32, .string_bytes = 256};
 	_cleanup_(profile_freep) struct profile *p = profile_new(&limits, NULL, NULL);
 	uint64_t record[256], now = 0;
 
-	if (!p)
+	if (!p || (walks && profile_keep_walks(p) < 0))
 		abort();
 	while (size > 1) {
 		size_t n = (size_t)*data * 8 < size - 1 ? (size_t)*data * 8 : size - 1;
@@ -55,5 +56,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(p, now);
 	profile_end(p, now);
 	check(p, now);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	run(data, size, false);
+	run(data, size, true);
 	return 0;
 }
