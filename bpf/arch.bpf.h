@@ -61,7 +61,12 @@ struct pt_regs {
 #define ARCH_SYSCALL(regs)	((__s64)(regs)->orig_ax)
 #define ARCH_SYSCALL_ARG0(regs) ((regs)->di)
 #define ARCH_SYSCALL_ARG1(regs) ((regs)->si)
+#define ARCH_SYSCALL_ARG2(regs) ((regs)->dx)
+#define ARCH_SYSCALL_ARG3(regs) ((regs)->r10)
 #define ARCH_NR_FUTEX		202
+#define ARCH_NR_MMAP		9
+#define ARCH_NR_MUNMAP		11
+#define ARCH_NR_MREMAP		25
 
 /*
  * Loads from the context must have constant offsets, because the verifier rejects a modified

@@ -35,6 +35,10 @@ struct mm_struct {
 	unsigned long total_vm; /* pages */
 };
 
+struct vm_unmapped_area_info {
+	unsigned long length;
+};
+
 /* Kernels before 6.2. */
 struct mm_rss_stat {
 	atomic_long_t count[4];

@@ -24,10 +24,12 @@ extern const volatile __u32 pid_ns;	/* inode of the daemon's pid namespace; 0: t
 extern const volatile __u32 check_tgid; /* 1: the link cannot filter by process */
 extern const volatile __u32 by_address; /* how sites are identified: PYP_BY_* */
 extern const volatile __u32 counters;	/* bit mask of the resource counters to read */
-extern const volatile __u32 memory;	/* 1: send changes of the process's memory */
-extern const volatile __u64 ring_size;	/* bytes, a power of two */
-extern const volatile __u64 ring_mask;	/* of an offset in a chunk */
-extern const volatile __u64 ring_key;	/* see bpf_ring.h */
+extern const volatile __u32 memory;	/* PYP_MEMORY_* */
+extern const volatile __u32 memory_blocks; /* 1: send BLOCK records */
+extern const volatile struct pyp_arenas arena_layout;
+extern const volatile __u64 ring_size; /* bytes, a power of two */
+extern const volatile __u64 ring_mask; /* of an offset in a chunk */
+extern const volatile __u64 ring_key;  /* see bpf_ring.h */
 extern const volatile struct pyp_layout layout;
 extern const volatile struct pyp_sampling sampling;
 
@@ -51,6 +53,7 @@ extern __u64 losses[PYP_LOSS_MAX];
 /* The mm whose sizes (in pages) were last sent; 0: none yet. See memory.bpf.h. */
 extern __u64 memory_of;
 extern __s64 memory_resident_last, memory_mapped_last;
+extern __u32 memory_pools; /* pools that were touched and not sent yet */
 
 /* Kernel address of the daemon's struct pid_namespace; set at the first lookup. */
 extern __u64 pid_ns_address;

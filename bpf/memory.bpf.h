@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory of the process: its resident pages, which the kernel reports on each change (rss_stat),
- * and its mapped pages, read at the same time and at every call and return. The program sends a
- * record when either has changed by a step; the thread that ran then made the change. This needs no
- * probe in the target.
+ * Memory of the process: its resident pages, which the kernel reports on each change (rss_stat).
+ * The program sends a record when they have changed by a step; the thread that ran then made the
+ * change. Large blocks are reported where the kernel maps and unmaps them, with their addresses. If
+ * the kernel lacks these tracepoints, the program instead reads the number of mapped pages at the
+ * same times and at every call and return. None of this needs a probe in the target.
+ *
+ * In the modes without stacks of calls, each record is followed by the thread's stack, as long as
+ * that costs little: see memory_affords().
  *
  * The kernel counts resident pages in batches per CPU (32 pages, more on machines with many CPUs),
  * so a record can be late by one batch per CPU. Sums are exact except for the last step and the
@@ -73,12 +77,20 @@ static __always_inline int memory_is_known(struct mm_struct *mm)
 	return 0;
 }
 
-/* At calls and returns: a new mapping does not change resident pages, so rss_stat does not fire. */
+/*
+ * At calls and returns: pools, before another function runs; and mapped pages, because a new mapping
+ * does not change resident pages, so rss_stat does not fire.
+ */
 static __always_inline void memory_look(struct task_struct *task, __u32 tid)
 {
-	struct mm_struct *mm = task->mm;
+	struct mm_struct *mm;
 	__s64 mapped;
 
+	if (memory_pools)
+		memory_send(tid, 0, 0);
+	if (memory_blocks)
+		return;
+	mm = task->mm;
 	if (!mm || !memory_is_known(mm))
 		return;
 	mapped = memory_moved(&memory_mapped_last, mm->total_vm, MEMORY_LARGE);

@@ -13,6 +13,8 @@
  * The program runs in an interrupt: every loop is bounded, and pages that are not resident are not
  * read.
  */
+#include "sample.bpf.h"
+
 #include "ids.bpf.h"
 #include "native.bpf.h"
 #include "ring.bpf.h"
@@ -324,6 +326,8 @@ static __always_inline enum pyp_loss sample_loss(__u32 flags)
 {
 	if (flags & PYP_SAMPLE_WAIT)
 		return PYP_LOSS_lost_walks;
+	if (flags & PYP_SAMPLE_MEMORY)
+		return PYP_LOSS_lost_memory;
 	return sampling.when == PYP_SAMPLING_ALONE ? PYP_LOSS_lost_events : PYP_LOSS_lost_samples;
 }
 
@@ -339,7 +343,7 @@ __noinline int stack_send(struct stack_request *q)
 	names.walk.tid = s.walk.tid = q->tid;
 	s.period = q->period;
 	s.flags = q->flags;
-	if (native_calls.on) {
+	if (native_calls.on && !(q->flags & PYP_SAMPLE_MEMORY)) {
 		struct native_top top = {.tid = q->tid};
 
 		native_top(&top, q->frame, q->ip);
@@ -352,6 +356,19 @@ __noinline int stack_send(struct stack_request *q)
 	if (s.failed)
 		count(sample_loss(s.flags));
 	return 0;
+}
+
+/* Sends the current thread's stack for the MEMORY or BLOCK record before it. Returns 0. */
+int sample_memory(__u32 tid)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+	struct stack_request q = {
+		.frame = current_frame(tid, ARCH_PTHREAD_SELF(task)),
+		.tid = tid,
+		.flags = PYP_SAMPLE_MEMORY,
+	};
+
+	return stack_send(&q);
 }
 
 /* ---- the clock ---- */

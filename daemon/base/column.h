@@ -50,7 +50,11 @@
 	  COLUMN_SUM)                                                                              \
 	X(unmapped, "unmapped", "memory", "unmapped in blocks of 128 KiB and more", COLUMN_BYTES,  \
 	  COLUMN_SUM)                                                                              \
-	X(large, "large", "memory", "blocks of 128 KiB and more mapped", COLUMN_COUNT, COLUMN_SUM)
+	X(large, "large", "memory", "blocks of 128 KiB and more mapped", COLUMN_COUNT, COLUMN_SUM) \
+	X(live, "live", "memory", "mapped in blocks of 128 KiB and more and not unmapped",         \
+	  COLUMN_BYTES, COLUMN_SUM)                                                                \
+	X(pools, "pools", "memory", "pools of small objects used for the first time",              \
+	  COLUMN_COUNT, COLUMN_SUM)
 
 enum column_id {
 #define PYP_X(id, name, group, text, unit, merge) COLUMN_##id,
@@ -89,6 +93,8 @@ _Static_assert(COLUMNS <= 64, "a set of columns is 64 bits");
 #define COLUMN_WAITS_FIRST COLUMN_gil
 #define COLUMN_WAITS_END   (COLUMN_other + 1)
 #define COLUMN_WAITS	   (COLUMN_BIT(COLUMN_io_device + 1) - COLUMN_BIT(COLUMN_gil))
+#define COLUMN_MEMORY_FIRST COLUMN_grown
+#define COLUMN_MEMORY_END   (COLUMN_pools + 1)
 _Static_assert(COLUMN_wbytes - COLUMN_vcsw == PYP_COUNTER_wbytes, "in the order of the ABI");
 
 /*

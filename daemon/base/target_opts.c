@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/counters.h"
+
 #define FIELD(f) .offset = offsetof(struct target_opts, f)
 
 const struct opt target_opt_table[] = {
@@ -115,8 +117,8 @@ int target_opts_check_given(const struct target_opts_given *g, struct diag *diag
 
 int target_opts_check(const struct target_opts *o, struct diag *diag)
 {
-	if (o->mode.mode != MODE_TRACE && o->counters)
+	if (o->mode.mode != MODE_TRACE && o->counters & ~COUNTERS_MEMORY)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave out --counters",
-				"resources are counted in mode trace only");
+				"resources other than memory are counted in mode trace only");
 	return check_bound(o, diag);
 }

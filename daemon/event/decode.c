@@ -198,7 +198,10 @@ static bool sample_flags_are_possible(const struct pyp_rec_sample *r)
 	const uint32_t native = r->h.arg & (PYP_SAMPLE_METHOD | PYP_SAMPLE_NATIVE);
 	const uint32_t wait = r->h.arg & (PYP_SAMPLE_WAIT | PYP_SAMPLE_AHEAD);
 
-	if (r->h.arg & ~(PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED | native | wait))
+	if (r->h.arg &
+	    ~(PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED | PYP_SAMPLE_MEMORY | native | wait))
+		return false;
+	if (r->h.arg & PYP_SAMPLE_MEMORY && (native || wait || r->period))
 		return false;
 	if (wait == PYP_SAMPLE_WAIT && r->period > PYP_WALK_LENGTH_MAX)
 		return false;
@@ -284,11 +287,28 @@ static enum decode_error decode_memory(const void *data, size_t size, struct eve
 
 	(void)size;
 	memcpy(&r, data, sizeof(r));
-	if (r.h.arg & ~PYP_MEMORY_LOST || !is_memory(r.resident) || !is_memory(r.mapped) ||
-	    (!r.resident && !r.mapped))
+	if (r.h.arg & ~(PYP_MEMORY_LOST | PYP_MEMORY_STACK) || !is_memory(r.resident) ||
+	    !is_memory(r.mapped) || (!r.resident && !r.mapped && !r.pools))
 		return DECODE_FIELD;
 	ev->u.memory.resident = r.resident;
 	ev->u.memory.mapped = r.mapped;
+	ev->u.memory.pools = r.pools;
+	ev->u.memory.total = (uint64_t)r.pages * MEMORY_PAGE;
+	return DECODE_OK;
+}
+
+static enum decode_error decode_block(const void *data, size_t size, struct event *ev)
+{
+	struct pyp_rec_block r;
+
+	(void)size;
+	memcpy(&r, data, sizeof(r));
+	if (r.h.arg & ~(PYP_MEMORY_LOST | PYP_MEMORY_STACK | PYP_BLOCK_UNMAP) || !r.size ||
+	    r.address >= (uint64_t)MEMORY_MAX || r.size >= (uint64_t)MEMORY_MAX ||
+	    r.size % MEMORY_PAGE)
+		return DECODE_FIELD;
+	ev->u.block.address = r.address;
+	ev->u.block.size = r.size;
 	return DECODE_OK;
 }
 
@@ -371,6 +391,7 @@ static const struct {
 	[PYP_REC_EXEC] = {decode_process, sizeof(struct pyp_rec_process)},
 	[PYP_REC_COUNTERS] = {decode_counters, sizeof(struct pyp_rec_counters)},
 	[PYP_REC_MEMORY] = {decode_memory, sizeof(struct pyp_rec_memory)},
+	[PYP_REC_BLOCK] = {decode_block, sizeof(struct pyp_rec_block)},
 	[PYP_REC_SAMPLE] = {decode_sample, SAMPLE_HEAD},
 	[PYP_REC_C_ENTER] = {decode_c_call, sizeof(struct pyp_rec_c_call)},
 	[PYP_REC_C_LEAVE] = {decode_c_call, sizeof(struct pyp_rec_c_call)},

@@ -118,8 +118,13 @@ struct event {
 			const uint64_t *value; /* PYP_COUNTERS values; points into the record */
 		} counters;		       /* COUNTERS */
 		struct {
-			int64_t resident, mapped; /* change in bytes; not both 0 */
+			int64_t resident, mapped; /* change in bytes */
+			uint32_t pools;		  /* not all three are 0 */
+			uint64_t total;		  /* resident bytes; 0: unknown */
 		} memory;			  /* MEMORY */
+		struct {
+			uint64_t address, size; /* bytes; end does not overflow */
+		} block;			/* BLOCK */
 	} u;
 };
 

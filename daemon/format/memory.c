@@ -12,18 +12,18 @@
 #include "format/selection.h"
 #include "format/writers.h"
 
-#define FIGURES_COLUMNS 68
+#define FIGURES_COLUMNS 88
 #define KIB		1024
 
 struct figures {
-	uint64_t grown, shrunk, mapped, unmapped, large;
+	uint64_t grown, shrunk, mapped, unmapped, large, live, pools;
 };
 
 static struct figures figures_of(uint64_t *const columns[COLUMNS], size_t i)
 {
 #define FIGURE(name) .name = columns[COLUMN_##name] ? columns[COLUMN_##name][i] : 0
 	return (struct figures){FIGURE(grown), FIGURE(shrunk), FIGURE(mapped), FIGURE(unmapped),
-				FIGURE(large)};
+				FIGURE(large), FIGURE(live),   FIGURE(pools)};
 #undef FIGURE
 }
 
@@ -34,14 +34,17 @@ static void add(struct figures *to, const struct figures *f)
 	to->mapped += f->mapped;
 	to->unmapped += f->unmapped;
 	to->large += f->large;
+	to->live += f->live;
+	to->pools += f->pools;
 }
 
 static void print(const struct figures *f, FILE *out)
 {
 	fprintf(out,
-		"%11" PRIu64 " %11" PRIu64 " %+11" PRId64 " %11" PRIu64 " %11" PRIu64 " %7" PRIu64,
+		"%11" PRIu64 " %11" PRIu64 " %+11" PRId64 " %11" PRIu64 " %11" PRIu64 " %7" PRIu64
+		" %11" PRIu64 " %7" PRIu64,
 		f->grown / KIB, f->shrunk / KIB, (int64_t)(f->grown - f->shrunk) / KIB,
-		f->mapped / KIB, f->unmapped / KIB, f->large);
+		f->mapped / KIB, f->unmapped / KIB, f->large, f->live / KIB, f->pools);
 }
 
 /*
@@ -72,7 +75,7 @@ static int memory_rows(const struct view *v, const struct format_opts *o, struct
 	}
 	for (size_t i = 0; i < t->nrows; i++)
 		t->rows[i].listed = all[i].grown || all[i].shrunk || all[i].mapped ||
-				    all[i].unmapped;
+				    all[i].unmapped || all[i].live || all[i].pools;
 	*ret = TAKE_PTR(t);
 	*ret_figures = all;
 	return 0;
@@ -103,11 +106,12 @@ static void print_table(const struct table *t, const struct selection *rows,
 	fprintf(out,
 		"   %sResident memory: grown %" PRIu64 " KiB, given back %" PRIu64
 		" KiB%s; mapped in blocks of 128 KiB and more: %" PRIu64 " KiB, unmapped %" PRIu64
-		" KiB\n",
+		" KiB, live %" PRIu64 " KiB\n",
 		screen_bold(o), total.grown / KIB, total.shrunk / KIB, screen_plain(o),
-		total.mapped / KIB, total.unmapped / KIB);
+		total.mapped / KIB, total.unmapped / KIB, total.live / KIB);
 	fprintf(out,
-		"%s\n%s  grown KiB  shrunk KiB         net  mapped KiB    unmapped   large  %s%s\n",
+		"%s\n%s  grown KiB  shrunk KiB         net  mapped KiB    unmapped   large    live "
+		"KiB   pools  %s%s\n",
 		rows->n ? rows->notes : "", screen_bold(o), "filename:lineno(function)",
 		screen_plain(o));
 	for (size_t i = 0; i < rows->n; i++) {

@@ -118,7 +118,8 @@ static int add_rows(struct builder *b, enum snapshot_clock clock)
 			return -ENOMEM;
 		row = &b->t->rows[at];
 		/* A pseudo function without calls and without time on this clock is not listed. */
-		row->listed = row->listed || !f->pseudo || from->ncalls || from->cum[clock];
+		row->listed = row->listed || (!f->pseudo && view_row_has_time(from)) ||
+			      from->ncalls || from->cum[clock];
 		row->nc += from->ncalls;
 		row->cc += from->pcalls;
 		row->tt += from->tot[clock];

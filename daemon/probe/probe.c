@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/column.h"
 #include "probe/bpfmap.h"
 #include "probe/counts.h"
 #include "probe/holder.h"
@@ -666,6 +667,11 @@ void probe_losses(const struct probe *p, uint64_t out[PYP_LOSS_MAX])
 {
 	for (int i = 0; i < PYP_LOSS_MAX; i++)
 		out[i] = __atomic_load_n(&p->skel->bss->losses[i], __ATOMIC_RELAXED);
+}
+
+uint64_t probe_columns(const struct probe *p)
+{
+	return COLUMN_COUNTERS(p->skel->rodata->counters) | programs_memory_columns(p->skel);
 }
 
 uint64_t probe_period(const struct probe *p)

@@ -85,6 +85,8 @@ int probe_tracers_of(pid_t pid, const char *via, const struct plan *plan, struct
 /* Returns whether the probes were detached because their holder has died (probe/holder.h). */
 bool probe_lost(const struct probe *p);
 enum probe_mechanism probe_mechanism(const struct probe *p);
+/* The optional columns that its records fill, a bit mask; those of waiting are not included. */
+uint64_t probe_columns(const struct probe *p);
 
 /*
  * Enables the probes after the process has executed a program from the same file: the kernel has

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "base/column.h"
 #include "base/counters.h"
 #include "base/wait.h"
 #include "probe/bpfmap.h"
@@ -133,6 +134,33 @@ static int choose_waits(struct pyprof_bpf *skel, const struct probe_opts *o,
 }
 
 /*
+ * Large blocks are reported, and arenas found, if the kernel has the tracepoints. Otherwise, the
+ * programs watch the number of mapped pages instead.
+ */
+static int choose_memory(struct pyprof_bpf *skel, const struct layout *l)
+{
+	struct bpf_program *const of_blocks[] = {skel->progs.on_mapping, skel->progs.on_lock,
+						 skel->progs.on_unlock};
+	const struct pyp_arenas arenas = layout_arenas(l);
+	const bool blocks = skel->rodata->memory && kcaps_has_tracepoint("vm_unmapped_area") &&
+			    kcaps_has_tracepoint("mmap_lock_start_locking") &&
+			    kcaps_has_tracepoint("mmap_lock_released");
+	int r = bpf_program__set_autoload(skel->progs.on_rss, skel->rodata->memory);
+
+	skel->rodata->memory_blocks = blocks;
+	if (blocks && kcaps_has_tracepoint("page_fault_user"))
+		memcpy((void *)&skel->rodata->arena_layout, &arenas, sizeof(arenas));
+	if (!r)
+		r = bpf_program__set_autoload(skel->progs.on_fault,
+					      skel->rodata->arena_layout.arena_bits);
+	if (!r)
+		r = bpf_map__set_autocreate(skel->maps.arenas, blocks);
+	for (size_t i = 0; i < sizeof(of_blocks) / sizeof(of_blocks[0]) && !r; i++)
+		r = bpf_program__set_autoload(of_blocks[i], blocks);
+	return r;
+}
+
+/*
  * Selects only the programs, maps and tracepoints that the mode needs, because tracepoints cost
  * time at each switch.
  */
@@ -142,6 +170,8 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 	bool counting = o->mode == MODE_COUNT, sampled = o->mode == MODE_SAMPLE;
 	bool samples = o->sampling.rate;
 	bool beside = samples && o->sampling.when == PYP_SAMPLING_BESIDE;
+	/* Stacks of changes of memory are sent from page faults, like samples from interrupts. */
+	bool stacks = skel->rodata->memory == PYP_MEMORY_STACKS;
 	struct bpf_program *of_sites = sampled ? NULL : site_program(skel, o->mode);
 	struct pyp_waiting waiting = layout_waiting(o->layout);
 	struct pyp_raising raising = layout_raising(o->layout);
@@ -167,7 +197,7 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 					      (o->mode == MODE_TRACE || o->walks) &&
 						      kcaps_delays_dequeues());
 	if (!r)
-		r = bpf_program__set_autoload(skel->progs.on_rss, skel->rodata->memory);
+		r = choose_memory(skel, o->layout);
 	if (!r)
 		r = bpf_program__set_autoload(skel->progs.on_tick, false);
 	if (!r)
@@ -186,7 +216,7 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 	 * Before 6.1, programs in interrupts may only use preallocated memory (windows need a later
 	 * kernel).
 	 */
-	if (!r && (sampled || beside))
+	if (!r && (sampled || beside || stacks))
 		r = bpf_map__set_map_flags(skel->maps.codes, 0);
 	if (!r && skel->rodata->native_calls.on)
 		r = bpf_map__set_map_flags(skel->maps.methods, 0);
@@ -240,7 +270,8 @@ static int configure(struct pyprof_bpf *skel, const struct probe_opts *o,
 								   : PYP_BY_COOKIE;
 	ro->check_tgid = mechanism != PROBE_MULTI || ro->by_address == PYP_BY_BOTH;
 	ro->counters = o->counters & ((1u << PYP_COUNTERS) - 1);
-	ro->memory = (o->counters & COUNTERS_MEMORY) != 0;
+	if (o->counters & COUNTERS_MEMORY)
+		ro->memory = o->mode == MODE_TRACE ? PYP_MEMORY_EVENTS : PYP_MEMORY_STACKS;
 	ro->builtins = o->builtins && o->mode != MODE_SAMPLE;
 	ro->collections = o->collections && o->mode != MODE_SAMPLE;
 	if (samples_native(o))
@@ -348,6 +379,17 @@ void programs_know_sites(struct pyprof_bpf *skel, const struct plan *plan, uint6
 
 	if (skel->rodata->by_address == PYP_BY_BOTH && programs_set_sites(skel, &all) < 0)
 		memset(skel->bss->site_table, 0, sizeof(skel->bss->site_table));
+}
+
+uint64_t programs_memory_columns(const struct pyprof_bpf *skel)
+{
+	uint64_t columns = skel->rodata->memory ? column_group("memory") : 0;
+
+	if (!skel->rodata->memory_blocks)
+		columns &= ~COLUMN_BIT(COLUMN_live);
+	if (!skel->rodata->arena_layout.arena_bits)
+		columns &= ~COLUMN_BIT(COLUMN_pools);
+	return columns;
 }
 
 void programs_forget_threads(struct pyprof_bpf *skel)

@@ -54,4 +54,7 @@ void programs_know_sites(struct pyprof_bpf *skel, const struct plan *plan, uint6
 void programs_forget(struct pyprof_bpf *skel, enum mode mode);
 void programs_forget_threads(struct pyprof_bpf *skel);
 
+/* Returns the columns of memory that this kernel allows to measure; 0: memory is not measured. */
+uint64_t programs_memory_columns(const struct pyprof_bpf *skel);
+
 #endif

@@ -50,6 +50,7 @@ struct profile *profile_new(const struct profile_limits *limits, profile_resolve
 	if (!p)
 		return NULL;
 	p->tracing = true; /* profile_begin only sets the start time */
+	p->traces_calls = true;
 	p->rb.max_depth = l.depth;
 	calltree_init(&p->rb.tree, l.nodes);
 	coros_init(&p->rb.coros);
@@ -76,6 +77,7 @@ void profile_free(struct profile *p)
 	estimate_deinit(&p->estimate);
 	codes_deinit(&p->codes);
 	gils_deinit(&p->gils);
+	blocks_deinit(&p->blocks);
 	counts_deinit(&p->counts);
 	line_counts_deinit(&p->lines);
 	waiting_deinit(&p->waiting);
@@ -481,6 +483,9 @@ void profile_event(struct profile *p, const struct event *e)
 	case PYP_REC_MEMORY:
 		profile_count_memory(p, e);
 		break;
+	case PYP_REC_BLOCK:
+		profile_count_block(p, e);
+		break;
 	default:
 		break; /* session/ handles FORK and EXEC */
 	}
@@ -529,8 +534,16 @@ void profile_ends_are_hidden(struct profile *p)
 	p->rb.coros.ends_hidden = true;
 }
 
+void profile_traces_calls(struct profile *p, bool on)
+{
+	p->traces_calls = on;
+}
+
 void profile_begin(struct profile *p, uint64_t ts)
 {
+	if (p->blocks_old)
+		profile_forget_blocks(p);
+	p->blocks_old = false;
 	p->tracing = true;
 	p->window.begin_ts = ts;
 }
@@ -569,6 +582,7 @@ void profile_end(struct profile *p, uint64_t ts)
 	/* While tracing is off, code objects are created and freed. */
 	codes_forget(&p->codes);
 	line_counts_forget_all(&p->lines);
+	p->blocks_old = true;
 }
 
 void profile_clear(struct profile *p, uint64_t ts)
@@ -597,6 +611,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	p->rb.stack_switches = p->rb.truncated = 0;
 	p->timing = (struct timing){0};
 	gils_clear(&p->gils);
+	blocks_clear(&p->blocks);
 	counts_clear(&p->counts);
 	samples_by_func_clear(&p->beside.trace);
 	line_counts_clear(&p->lines);

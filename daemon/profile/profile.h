@@ -55,6 +55,8 @@ DEFINE_FREEP(struct profile, profile_free)
  * 0 or -ENOMEM.
  */
 int profile_keep_columns(struct profile *p, uint64_t columns);
+/* Whether calls and returns show the stacks; false: changes of memory come with theirs. */
+void profile_traces_calls(struct profile *p, bool on);
 /* Sets the cost of hits from now on; recorded durations exclude it. */
 struct cost;
 void profile_set_cost(struct profile *p, const struct cost *cost);

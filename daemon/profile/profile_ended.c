@@ -120,6 +120,7 @@ static void node_moved(void *ctx, uint32_t from, uint32_t to)
 {
 	struct profile *p = ctx;
 
+	profile_move_blocks(p, from, to);
 	if (p->windows && estimate_move(&p->estimate, &p->rb.tree, from, to))
 		p->rb.truncated++;
 	if (p->waiting.kept)

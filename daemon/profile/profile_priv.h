@@ -9,6 +9,7 @@
 #include "counting/waiting.h"
 #include "estimate/estimate.h"
 #include "estimate/window.h"
+#include "profile/blocks.h"
 #include "profile/ended.h"
 #include "profile/profile.h"
 #include "stack/codes.h"
@@ -38,6 +39,9 @@ struct profile {
 	struct line_counts lines;
 	struct counts counts;
 	struct ended ended;
+	struct blocks blocks;
+	bool traces_calls; /* false: modes count and sample */
+	bool blocks_old;   /* blocks may have been unmapped while tracing was off */
 	struct estimate estimate;
 };
 
@@ -74,8 +78,19 @@ void profile_add_ended(struct profile *p, struct thread *th);
 /* Merges the ended threads that can be merged now. O(contexts of these threads). */
 void profile_fold_ended(struct profile *p);
 
-/* Books COUNTERS and MEMORY events to the function that runs: profile_resources.c. */
+/* Books COUNTERS events to the function that runs: profile_resources.c. */
 void profile_count_counters(struct profile *p, const struct event *e);
+
+/* profile_memory.c */
 void profile_count_memory(struct profile *p, const struct event *e);
+void profile_count_block(struct profile *p, const struct event *e);
+/* The stack of the thread's last MEMORY or BLOCK event ends with this node. */
+void profile_memory_stack(struct profile *p, struct thread *th, uint32_t node);
+/* The node `from` is about to be merged into `to`. */
+void profile_move_blocks(struct profile *p, uint32_t from, uint32_t to);
+/* Whether a node has figures of memory. */
+bool profile_has_memory(const struct profile *p, uint32_t node);
+/* Blocks are no longer followed; nothing is live. */
+void profile_forget_blocks(struct profile *p);
 
 #endif

@@ -19,6 +19,16 @@ void profile_refuse_lines(struct profile *p)
 	p->lines.read = NULL;
 }
 
+/* The stack of a change of memory. */
+static void on_memory_stack(struct profile *p, const struct event *e)
+{
+	struct thread *th = p->tracing ? threads_get(&p->threads, e->tid, e->ts) : NULL;
+	uint32_t node = th ? samples_add(&p->rb, &p->codes, th, &e->u.sample) : NODE_NONE;
+
+	if (node != NODE_NONE)
+		profile_memory_stack(p, th, node);
+}
+
 void profile_on_sample(struct profile *p, const struct event *e)
 {
 	const struct event_sample *s = &e->u.sample;
@@ -28,6 +38,10 @@ void profile_on_sample(struct profile *p, const struct event *e)
 
 	if (s->flags & PYP_SAMPLE_WAIT) {
 		profile_on_wait_stack(p, e);
+		return;
+	}
+	if (s->flags & PYP_SAMPLE_MEMORY) {
+		on_memory_stack(p, e);
 		return;
 	}
 	p->samples += wanted && last;

@@ -353,7 +353,8 @@ static bool node_used(const struct taker *t, uint32_t i)
 
 	return n->calls || n->self[SNAPSHOT_CPU] || n->self[SNAPSHOT_WALL] || t->inflight[i] ||
 	       t->charged[i] || (t->shares.sum && t->shares.sum[i]) ||
-	       (t->p->windows && estimate_has(&t->p->estimate, i));
+	       (t->p->windows && estimate_has(&t->p->estimate, i)) ||
+	       (!t->p->traces_calls && profile_has_memory(t->p, i));
 }
 
 /* Marks the nodes to copy and their ancestors, then numbers them in order. */

@@ -24,6 +24,18 @@ static void add_op(struct pyp_waiting *w, unsigned int *n, int16_t op)
 		w->op[(*n)++] = (uint8_t)op;
 }
 
+/*
+ * ARENA_BITS and POOL_SIZE (3.10 Objects/obmalloc.c, since then larger; 3.12 and later
+ * Include/internal/pycore_obmalloc.h). Free-threaded builds use mimalloc.
+ */
+struct pyp_arenas layout_arenas(const struct layout *l)
+{
+	if (l->abi & LAYOUT_ABI_FREE_THREADED)
+		return (struct pyp_arenas){0};
+	return l->minor >= 10 ? (struct pyp_arenas){.arena_bits = 20, .pool_size = 16384}
+			      : (struct pyp_arenas){.arena_bits = 18, .pool_size = 4096};
+}
+
 struct pyp_waiting layout_waiting(const struct layout *l)
 {
 	struct pyp_waiting w = {.style = l->waiting_style, .frame_instr = l->bpf.frame_instr};

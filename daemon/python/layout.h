@@ -141,6 +141,7 @@ struct pyp_raising layout_raising(const struct layout *l);
 /* Returns whether these can be distinguished: until 3.7, `finally` returns and raises by one instruction. */
 bool layout_tells_raising(const struct layout *l);
 /* For counting calls: how to detect waiting generators */
+struct pyp_arenas layout_arenas(const struct layout *l);
 struct pyp_waiting layout_waiting(const struct layout *l);
 /* For counting calls: how to detect that an entry instruction is executed again. */
 struct pyp_restart layout_restart(const struct layout *l);

@@ -296,8 +296,9 @@ static int tracee_load(struct tracee *t, struct diag *diag)
 int tracee_make_profile(struct tracee *t, struct diag *diag)
 {
 	t->profile = profile_new(NULL, tracee_resolve, t);
-	if (!t->profile || profile_keep_columns(t->profile, counters_columns(t->opts.counters)) < 0)
+	if (!t->profile || profile_keep_columns(t->profile, probe_columns(t->probe)) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
+	profile_traces_calls(t->profile, t->collector->stacks);
 	if (t->opts.mode.mode == MODE_TRACE && !t->collector->windows &&
 	    profile_keep_waits(t->profile) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);

@@ -203,8 +203,9 @@ static void subtract_nodes(struct subtraction *d)
 		if (at == SNAPSHOT_NONE)
 			continue;
 		subtract_node(&d->s->nodes[at], &d->before->nodes[i]);
+		/* What is live is a level, not a sum over time. */
 		for (int c = 0; c < COLUMNS; c++)
-			if (d->s->columns[c] && d->before->columns[c])
+			if (c != COLUMN_live && d->s->columns[c] && d->before->columns[c])
 				take(&d->s->columns[c][at], d->before->columns[c][i]);
 	}
 	for (uint32_t i = 0; i < d->before->nthreads; i++)

@@ -152,6 +152,18 @@ struct thread_waiting {
 	uint32_t rest; /* node for waits of unknown stacks; NODE_NONE: none yet */
 };
 
+/*
+ * A change of memory whose stack is still to come (MEMORY and BLOCK events with
+ * PYP_MEMORY_STACK).
+ */
+struct thread_memory {
+	bool known;
+	int64_t resident, mapped;
+	uint32_t pools;
+	uint64_t address, size; /* of a block that was mapped or unmapped; size 0: none */
+	bool unmap;
+};
+
 /* State of gil.c. */
 struct thread_gil {
 	uint8_t of;    /* which GIL it uses */
@@ -186,6 +198,7 @@ struct thread {
 	struct thread_wait wait;
 	struct thread_waiting waiting;
 	struct thread_gil gil;
+	struct thread_memory memory;
 	uint64_t switch_cpu; /* total[SNAPSHOT_CPU] at the last switch */
 	struct cpu_interval intervals[THREAD_INTERVALS]; /* the longest intervals since then */
 

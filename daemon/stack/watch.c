@@ -395,6 +395,15 @@ void watch_chain(struct watch *w, struct thread *th, uint64_t ts, bool lost)
 	change_report(w, th, &found, false);
 }
 
+void watch_memory(struct watch *w, struct thread *th, uint64_t ts, enum watch_kind kind,
+		  uint64_t bytes)
+{
+	const struct mirror *m = mirror_at(w, th, ts);
+
+	if (m && !m->stale)
+		(void)tell_mark(w, th, kind, bytes);
+}
+
 void watch_wait(struct watch *w, struct thread *th, uint64_t ts, enum wait_reason why)
 {
 	struct watch_event e = {

@@ -33,7 +33,12 @@
 	X(LOST, "lost")	      /* the ring lost events of the thread */                             \
 	X(DROPPED, "dropped") /* `count` calls and returns could not be reported */                \
 	X(THREAD, "thread")   /* the thread's name, before its first and after its last frame */   \
-	X(WAIT, "wait")	      /* the thread is back on a CPU; only where reasons are measured */
+	X(WAIT, "wait")	      /* the thread is back on a CPU; only where reasons are measured */   \
+	/* Memory, where it is measured; `count` bytes */                                          \
+	X(MAP, "map")		/* a large block is mapped */                                      \
+	X(UNMAP, "unmap")	/* one is unmapped */                                              \
+	X(LARGE, "large")	/* in all large blocks mapped since tracing began */               \
+	X(RESIDENT, "resident") /* resident, in all */
 
 enum watch_kind {
 #define WATCH_X(name, word) WATCH_##name,
@@ -59,7 +64,7 @@ struct watch_event {
 	uint64_t frame;	 /* address of the frame that is pushed or popped; 0: none */
 	uint64_t ts;	 /* never before the thread's previous event, except for THREAD */
 	uint64_t cpu;	 /* the thread's CPU time since it was first seen, ns */
-	uint64_t count;	 /* for DROPPED */
+	uint64_t count;	 /* for DROPPED, and kinds of memory */
 	/* for RETURN: an exception leaves the frame; only if that is reported, see
 	 * probe_report_raised() */
 	bool raised;
@@ -104,6 +109,9 @@ void watch_call(struct watch *w, struct thread *th, const struct event *e, bool 
 void watch_chain(struct watch *w, struct thread *th, uint64_t ts, bool lost);
 /* The thread was switched in at ts, after waiting for this reason. */
 void watch_wait(struct watch *w, struct thread *th, uint64_t ts, enum wait_reason why);
+/* The thread has changed the process's memory: kind MAP, UNMAP, LARGE or RESIDENT. */
+void watch_memory(struct watch *w, struct thread *th, uint64_t ts, enum watch_kind kind,
+		  uint64_t bytes);
 /* The thread's stacks are about to be dropped: it has ended or is no longer watched. */
 void watch_end_thread(struct watch *w, struct thread *th, uint64_t ts);
 

@@ -32,7 +32,8 @@ struct walk {
 	uint32_t *func_depth; /* per function: occurrences on the path */
 	uint32_t *edge_depth; /* the same per edge; grows with the edges */
 	size_t edges_cap;
-	struct map edges;      /* (caller, callee) → edge */
+	struct map edges; /* (caller, callee) → edge */
+	bool *memory;	  /* per node: it or a callee has figures of memory; NULL: not measured */
 	unsigned char *is_row; /* per node: ROW and ROW_OUTERMOST; NULL: no columns */
 	bool counted;	       /* a tree of mode count: two levels deep, without recursion */
 };
@@ -45,6 +46,7 @@ static void walk_deinit(struct walk *w)
 	free(w->edge_depth);
 	map_deinit(&w->edges);
 	free(w->is_row);
+	free(w->memory);
 }
 
 void view_free(struct view *v)
@@ -175,8 +177,8 @@ static bool is_row(const struct walk *w, uint32_t i)
 
 	const uint64_t *cum = w->tree->nodes[i].cum;
 
-	return n->parent != SNAPSHOT_NONE &&
-	       (!w->counted || n->calls || cum[SNAPSHOT_CPU] || cum[SNAPSHOT_WALL]);
+	return n->parent != SNAPSHOT_NONE && (!w->counted || n->calls || cum[SNAPSHOT_CPU] ||
+					      cum[SNAPSHOT_WALL] || (w->memory && w->memory[i]));
 }
 
 static struct outermost outermost(const struct walk *w, uint32_t depth, const uint64_t *cum)
@@ -277,6 +279,23 @@ static int sum_columns(const struct walk *w)
 	return 0;
 }
 
+/* Parents precede children. */
+static int mark_memory(struct walk *w)
+{
+	const struct snapshot *s = w->s;
+
+	w->memory = calloc((size_t)s->nnodes + 1, sizeof(*w->memory));
+	if (!w->memory)
+		return -ENOMEM;
+	for (uint32_t i = s->nnodes; i-- > 0;) {
+		for (int c = COLUMN_MEMORY_FIRST; c < COLUMN_MEMORY_END; c++)
+			w->memory[i] |= snapshot_figure(s, c, i) != 0;
+		if (w->memory[i] && s->nodes[i].parent != SNAPSHOT_NONE)
+			w->memory[s->nodes[i].parent] = true;
+	}
+	return 0;
+}
+
 static int walk_init(struct walk *w)
 {
 	const struct snapshot *s = w->s;
@@ -294,12 +313,20 @@ static int walk_init(struct walk *w)
 		if (!w->is_row)
 			return -ENOMEM;
 	}
+	if (s->measured & COLUMN_BIT(COLUMN_grown) && mark_memory(w) < 0)
+		return -ENOMEM;
 	return tree_build(s, &w->tree);
 }
 
-static bool row_used(const struct view_row *r)
+/* In modes with samples, functions without a sample can have figures of memory. */
+static bool row_used(const struct view *v, const struct view_row *r)
 {
-	return r->ncalls || r->inflight || r->cum[SNAPSHOT_CPU] || r->cum[SNAPSHOT_WALL];
+	if (view_row_has_time(r))
+		return true;
+	for (int c = COLUMN_MEMORY_FIRST; c < COLUMN_MEMORY_END; c++)
+		if (v->cum[c] && v->cum[c][r->func])
+			return true;
+	return false;
 }
 
 static void finish_rows(struct view *v, uint32_t nfuncs)
@@ -307,7 +334,7 @@ static void finish_rows(struct view *v, uint32_t nfuncs)
 	for (uint32_t f = 0; f < nfuncs; f++) {
 		const struct view_row *r = &v->rows[f];
 
-		if (!row_used(r))
+		if (!row_used(v, r))
 			continue;
 		/* Collections do not count as calls of functions. */
 		if (!snapshot_func_is_gc(&v->snapshot->funcs[f])) {

@@ -22,6 +22,12 @@ struct view_row {
 	uint64_t min[SNAPSHOT_CLOCKS], max[SNAPSHOT_CLOCKS];
 };
 
+/* Returns whether a row has calls or time; the others have figures of optional columns only. */
+static inline bool view_row_has_time(const struct view_row *r)
+{
+	return r->ncalls || r->inflight || r->cum[SNAPSHOT_CPU] || r->cum[SNAPSHOT_WALL];
+}
+
 struct view_edge {
 	uint32_t caller; /* index of the function; SNAPSHOT_NONE: called from outside Python */
 	uint32_t callee;

@@ -49,13 +49,30 @@ static char *put_us(char *at, const char *key, uint64_t ns)
 	return at;
 }
 
+static bool is_track(enum watch_kind kind)
+{
+	return kind == WATCH_LARGE || kind == WATCH_RESIDENT;
+}
+
+/* A point of a counter's track: of the process, in bytes. */
+static char *put_point(char *at, const struct timeline_row *r)
+{
+	at = timeline_put(at, ",\"name\":\"memory: ");
+	at = timeline_put(timeline_put(at, watch_kind_name(r->kind)), "\",\"args\":{\"bytes\":");
+	return timeline_put(timeline_put_number(at, r->count), "}");
+}
+
 static char *put_mark(char *at, const struct timeline_row *r)
 {
+	if (is_track(r->kind))
+		return put_point(at, r);
 	at = timeline_put(at, ",\"s\":\"t\",\"name\":\"(");
 	at = timeline_put(timeline_put(at, watch_kind_name(r->kind)), ")\"");
 	if (!r->count)
 		return at;
-	at = timeline_put(at, ",\"args\":{\"calls and returns\":");
+	at = timeline_put(at, r->kind == WATCH_MAP || r->kind == WATCH_UNMAP
+				      ? ",\"args\":{\"bytes\":"
+				      : ",\"args\":{\"calls and returns\":");
 	return timeline_put(timeline_put_number(at, r->count), "}");
 }
 
@@ -64,9 +81,10 @@ static char *row(char *at, const struct timeline_row *r, bool first)
 	int step = watch_kind_step(r->kind);
 
 	at = timeline_put(at, separator(first));
-	at = timeline_put(at, step > 0 ? "{\"ph\":\"B\""
-			      : step   ? "{\"ph\":\"E\""
-				       : "{\"ph\":\"i\"");
+	at = timeline_put(at, step > 0		  ? "{\"ph\":\"B\""
+			      : step		  ? "{\"ph\":\"E\""
+			      : is_track(r->kind) ? "{\"ph\":\"C\""
+						  : "{\"ph\":\"i\"");
 	at = timeline_put(timeline_put(at, ",\"cat\":\""), watch_kind_name(r->kind));
 	*at++ = '"';
 	if (step > 0) {

@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 21
+#define PYP_BPF_ABI_VERSION 22
 
 /*
  * Which probe hits produce records. Between windows there are no records of calls, nor of switches,
@@ -203,6 +203,7 @@ enum pyp_rec_type {
 	PYP_REC_GC_START,  /* a garbage collection starts */
 	PYP_REC_GC_STOP,   /* a garbage collection has ended */
 	PYP_REC_MEMORY,	   /* the process's memory has grown or shrunk */
+	PYP_REC_BLOCK,	   /* a large block of memory is mapped or unmapped */
 	PYP_REC_DELAY,	   /* the delay of the wait that has begun will be wrong */
 	PYP_REC_MAX
 };
@@ -484,16 +485,35 @@ _Static_assert(sizeof(struct pyp_rec_counters) == 64, "pyp_rec_counters changed 
 struct pyp_rec_memory {
 	struct pyp_rec h;
 	__s64 resident; /* resident in RAM */
-	__s64 mapped;	/* mapped addresses, resident or not */
+	__s64 mapped;	/* mapped addresses, resident or not; 0 if BLOCK records are sent */
+	__u32 pools;	/* pools of pymalloc that were touched for the first time since then */
+	__u32 pages;	/* resident now, in all; 0: unknown */
 };
 
-_Static_assert(sizeof(struct pyp_rec_memory) == 32, "pyp_rec_memory changed size");
+/*
+ * BLOCK: a block of anonymous, writable memory was mapped at this address, or a range of addresses
+ * is about to be unmapped. Sizes in bytes, multiples of a page.
+ */
+struct pyp_rec_block {
+	struct pyp_rec h;
+	__u64 address;
+	__u64 size;
+};
 
+_Static_assert(sizeof(struct pyp_rec_memory) == 40, "pyp_rec_memory changed size");
+_Static_assert(sizeof(struct pyp_rec_block) == 32, "pyp_rec_block changed size");
+
+/* In h.arg of MEMORY and BLOCK. */
 #define PYP_MEMORY_LOST 1u /* as PYP_SWITCH_LOST */
+/* Not in mode trace: the thread's stack follows, in SAMPLE records with PYP_SAMPLE_MEMORY. */
+#define PYP_MEMORY_STACK 2u
+#define PYP_BLOCK_UNMAP	 4u /* BLOCK only */
+
+#define PYP_BLOCK_MIN (128u * 1024) /* smaller blocks are not reported when they are mapped */
 
 /*
  * SAMPLE: the code objects on a thread's stack, innermost first, in as many records as needed, each
- * with the CPU time that the sample represents. A record with first = 0 starts a sample; if the one
+ * with the CPU time that the sample represents (with MEMORY: 0). A record with first = 0 starts a sample; if the one
  * before had no LAST, it was abandoned. No code objects: the thread is not running Python.
  *
  * With METHOD or NATIVE in the first record, a C function runs on top of the stack. The first entry
@@ -515,6 +535,8 @@ _Static_assert(sizeof(struct pyp_rec_memory) == 32, "pyp_rec_memory changed size
 #define PYP_SAMPLE_NATIVE    8u
 #define PYP_SAMPLE_WAIT	     16u
 #define PYP_SAMPLE_AHEAD     32u
+#define PYP_SAMPLE_MEMORY                                                                          \
+	64u /* in all its records: the stack of the thread's last MEMORY or BLOCK */
 #define PYP_SAMPLE_MAX_DEPTH 1024
 #define PYP_WALK_FACTOR_MAX  4096u	 /* largest period with AHEAD */
 #define PYP_WALK_LENGTH_MAX  4000000000u /* largest period with WAIT alone: below 2^32 */

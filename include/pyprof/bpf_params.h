@@ -8,6 +8,22 @@
 
 #include "pyprof/bpf_abi.h"
 
+/* How changes of memory are sent. */
+#define PYP_MEMORY_OFF 0u
+#define PYP_MEMORY_EVENTS                                                                          \
+	1u /* to be charged to the stack that the thread's calls and returns show */
+#define PYP_MEMORY_STACKS 2u /* each with its stack, in a limited number per second */
+
+/*
+ * pymalloc's arenas are mappings of this many bytes, divided into pools. Powers of two; 0: the
+ * interpreter has none, or pools are not counted.
+ */
+struct pyp_arenas {
+	__u32 arena_bits; /* log2 of the size */
+	__u32 pool_size;
+};
+#define PYP_ARENAS_MAX 65536u /* 64 GiB of arenas of 1 MiB */
+
 /* When samples are taken. */
 #define PYP_SAMPLING_ALONE   0u /* while PYP_ACTIVE_ON, for targets without probes */
 #define PYP_SAMPLING_BETWEEN 1u /* between windows, i.e. while PYP_ACTIVE_BETWEEN */

@@ -159,7 +159,7 @@ Test(counters, recorded)
  */
 static const char judge_memory[] =
 	"import json, os, sys\n"
-	"said = json.load(open(sys.argv[1] + '/said.json'))\n"
+	"said, known = json.load(open(sys.argv[1] + '/said.json'))\n"
 	"ours = json.load(open(sys.argv[1] + '/ours.json'))\n"
 	"slack = max(40, 32 * os.cpu_count()) * 4096\n"
 	"assert 'memory' in ours['columns'] and 'counters' not in ours['columns'], "
@@ -172,11 +172,21 @@ static const char judge_memory[] =
 	"    assert abs(net - change) <= abs(change) / 50 + slack, (name, change, m)\n"
 	"    assert abs(change) > 5 << 20, (name, change)\n"
 	"    assert min(m['grown'], m['shrunk']) <= slack, (name, m)\n"
-	"assert 8 <= rows['grow_large']['large'] <= 10, rows\n"
+	"assert rows['grow_large']['large'] == 4, rows\n"
+	"live = {n: m['live'] for n, m in rows.items()}\n"
+	"assert 0 <= live['keep_large'] - known['live'] <= known['live'] / 50, (live, known)\n"
+	"assert rows['keep_large']['large'] == 3, rows\n"
+	"assert not any(live[n] for n in ('shrink', 'drop_huge', 'take_large', 'grow_large')), "
+	"live\n"
+	"assert rows['take_large']['mapped'] > known['live'] / 2, rows\n"
+	"assert rows['drop_large']['unmapped'] == rows['take_large']['mapped'], rows\n"
+	"pools = rows['grow_pools']['pools']\n"
+	"assert known['pools'] > 1000\n"
+	"assert abs(pools - known['pools']) <= known['pools'] / 50, (pools, known)\n"
 	"assert rows['drop_huge']['unmapped'] >= 16 << 20, rows\n"
 	"print('fine')\n";
 
-static void growth(const struct interpreter *it)
+static void growth(const struct interpreter *it, const char *mode)
 {
 	char path[128], *out;
 	struct ran r;
@@ -184,7 +194,7 @@ static void growth(const struct interpreter *it)
 
 	traced_ready(&t, NULL, it->exe, "run.py", "memory", NULL);
 	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), "--counters", "memory", "--no-verify",
-		       NULL);
+		       "--mode", mode, NULL);
 	pyprofd_ready(&d);
 	traced_go(&t);
 	traced_expect(&t, "done");
@@ -196,7 +206,7 @@ static void growth(const struct interpreter *it)
 	cr_assert(strstr(out, "(leak)"), "%s", out);
 	free(out);
 	out = python_run(it->exe, judge_memory, d.dir);
-	cr_assert_str_eq(out, "fine\n", "%s: %s", it->exe, out);
+	cr_assert_str_eq(out, "fine\n", "%s, mode %s: %s", it->exe, mode, out);
 	free(out);
 	free(ctl_ok(&d, "shutdown", NULL));
 	r = pyprofd_wait(&d);
@@ -210,5 +220,17 @@ Test(counters, of_memory)
 	size_t n = traced_interpreters(v);
 
 	for (size_t i = 0; i < n; i++)
-		growth(&v[i]);
+		growth(&v[i], "trace");
+}
+
+/* The same figures without probes, and with half of them: each change has its stack. */
+Test(counters, of_memory_in_other_modes)
+{
+	static const char *const modes[] = {"sample", "count"};
+	struct interpreter v[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(v);
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < 2; k++)
+			growth(&v[i], modes[k]);
 }

@@ -15,6 +15,7 @@ union record {
 	struct pyp_rec_code_free code_free;
 	struct pyp_rec_code_id code_id;
 	struct pyp_rec_sample sample;
+	struct pyp_rec_block block;
 	struct pyp_rec_chain chain;
 	struct pyp_rec_thread thread;
 	struct pyp_rec_process process;
@@ -168,6 +169,14 @@ static struct sample sample_of(uint8_t type)
 		s = sample_new(type, sizeof(s.r.memory));
 		s.r.memory.resident = -65536;
 		s.r.memory.mapped = 1 << 20;
+		s.r.memory.pools = 3;
+		s.r.memory.pages = 5;
+		return s;
+	case PYP_REC_BLOCK:
+		s = sample_new(type, sizeof(s.r.block));
+		s.r.h.arg = PYP_BLOCK_UNMAP | PYP_MEMORY_STACK;
+		s.r.block.address = 0x7f0000000000;
+		s.r.block.size = 1 << 20;
 		return s;
 	case PYP_REC_COUNTERS:
 		s = sample_new(type, sizeof(s.r.counters));
@@ -294,6 +303,10 @@ Test(decode, memory)
 {
 	cr_assert_eq(decoded(PYP_REC_MEMORY).u.memory.resident, -65536);
 	cr_assert_eq(decoded(PYP_REC_MEMORY).u.memory.mapped, 1 << 20);
+	cr_assert_eq(decoded(PYP_REC_MEMORY).u.memory.pools, 3);
+	cr_assert_eq(decoded(PYP_REC_MEMORY).u.memory.total, 5 * 4096);
+	cr_assert_eq(decoded(PYP_REC_BLOCK).u.block.address, 0x7f0000000000);
+	cr_assert_eq(decoded(PYP_REC_BLOCK).u.block.size, 1 << 20);
 }
 
 Test(decode, counters)
@@ -444,7 +457,12 @@ Test(decode, ranges_of_the_rest)
 	REFUSES(PYP_REC_EXEC, DECODE_FIELD, process.parent = 1);
 	REFUSES(PYP_REC_EXEC, DECODE_FIELD, h.arg = 2);
 	REFUSES(PYP_REC_COUNTERS, DECODE_FIELD, h.arg = 1);
-	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, h.arg = 2);
+	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, h.arg = PYP_BLOCK_UNMAP);
+	REFUSES(PYP_REC_BLOCK, DECODE_FIELD, h.arg = 8);
+	REFUSES(PYP_REC_BLOCK, DECODE_FIELD, block.size = 0);
+	REFUSES(PYP_REC_BLOCK, DECODE_FIELD, block.size = 100);
+	REFUSES(PYP_REC_BLOCK, DECODE_FIELD, block.size = UINT64_C(1) << 56);
+	REFUSES(PYP_REC_BLOCK, DECODE_FIELD, block.address = UINT64_MAX - 4095);
 	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, memory.resident = 100);
 	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, memory.mapped = INT64_MIN);
 }

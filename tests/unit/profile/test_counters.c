@@ -295,13 +295,141 @@ Test(memory_columns, are_charged_to_who_runs)
 	cr_assert_eq(s->measured, column_group("memory"));
 	text = report_new("memory", s, &o, NULL);
 	cr_assert(strstr(text, "grown 1152 KiB, given back 1088 KiB"), "%s", text);
-	cr_assert(strstr(text,
-			 "       1024          64        +960        1280           0       2  "),
+	cr_assert(strstr(text, "       1024          64        +960        1280           0       2"
+			       "           0       0  "),
 		  "%s", text);
-	cr_assert(strstr(text,
-			 "        128        1024        -896         256        1024       1  "),
+	cr_assert(strstr(text, "        128        1024        -896         256        1024       1"
+			       "           0       0  "),
 		  "%s", text);
 	free(text);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+static void block(struct event_script *es, uint64_t address, uint64_t size, uint16_t arg)
+{
+	struct event e = {.ts = 1000, .tid = 1, .type = PYP_REC_BLOCK, .arg = arg};
+
+	e.u.block.address = address;
+	e.u.block.size = size;
+	profile_event(event_script_profile(es), &e);
+}
+
+static uint64_t own(const struct view *v, const char *name, int column)
+{
+	for (size_t i = 0; i < v->nrows; i++)
+		if (strcmp(v->snapshot->funcs[v->rows[i].func].name, name) == 0)
+			return v->self[column][i];
+	return UINT64_MAX;
+}
+
+#define MIB (UINT64_C(1) << 20)
+
+/* Whoever unmaps a block, it is live in the function that has mapped it. */
+Test(memory_columns, live_blocks)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+	struct view *v;
+
+	assert_ok(
+		profile_keep_columns(event_script_profile(es), counters_columns(COUNTERS_MEMORY)));
+	event_script_run(es, "T1 chain 1=f");
+	block(es, 100 * MIB, 8 * MIB, 0);
+	event_script_run(es, "T1 +1 enter 2 g 1");
+	block(es, 200 * MIB, MIB, 0);
+	block(es, 300 * MIB, MIB, 0);
+	block(es, 100 * MIB, MIB, PYP_BLOCK_UNMAP);	  /* its start */
+	block(es, 103 * MIB, MIB, PYP_BLOCK_UNMAP);	  /* from its middle */
+	block(es, 107 * MIB, 100 * MIB, PYP_BLOCK_UNMAP); /* its end, and all of another */
+	block(es, 500 * MIB, 3 * MIB, PYP_BLOCK_UNMAP);	  /* unknown */
+	block(es, 300 * MIB, 4096, PYP_BLOCK_UNMAP);	  /* a small part */
+	event_script_run(es, "T1 +1 leave 2");
+	event_script_run(es, "T1 +1 leave 1");
+	s = event_script_snapshot(es);
+	assert_ok(view_build(s, NULL, &v));
+	cr_assert_eq(own(v, "f", COLUMN_mapped), 8 * MIB);
+	cr_assert_eq(own(v, "f", COLUMN_live), 5 * MIB);
+	cr_assert_eq(own(v, "f", COLUMN_large), 1);
+	cr_assert_eq(own(v, "f", COLUMN_unmapped), 0);
+	cr_assert_eq(own(v, "g", COLUMN_live), MIB - 4096);
+	cr_assert_eq(own(v, "g", COLUMN_large), 2);
+	cr_assert_eq(own(v, "g", COLUMN_unmapped), 105 * MIB);
+	view_free(v);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+/* While tracing is off, blocks are unmapped unseen: at its next start, nothing is live. */
+Test(memory_columns, live_blocks_end_with_tracing)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct profile *p = event_script_profile(es);
+	struct snapshot *s;
+	struct view *v;
+
+	assert_ok(profile_keep_columns(p, counters_columns(COUNTERS_MEMORY)));
+	event_script_run(es, "T1 chain 1=f");
+	block(es, 100 * MIB, 8 * MIB, 0);
+	profile_end(p, 2000);
+	s = event_script_snapshot(es);
+	assert_ok(view_build(s, NULL, &v));
+	cr_assert_eq(own(v, "f", COLUMN_live), 8 * MIB);
+	view_free(v);
+	snapshot_free(s);
+	profile_begin(p, 3000);
+	s = event_script_snapshot(es);
+	assert_ok(view_build(s, NULL, &v));
+	cr_assert_eq(own(v, "f", COLUMN_live), 0);
+	cr_assert_eq(own(v, "f", COLUMN_mapped), 8 * MIB);
+	view_free(v);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+static void stack_of(struct event_script *es, const uint64_t *codes, uint32_t n)
+{
+	struct event e = {.ts = 1000, .tid = 1, .type = PYP_REC_SAMPLE};
+
+	e.u.sample = (struct event_sample){.count = n,
+					   .flags = PYP_SAMPLE_LAST | PYP_SAMPLE_MEMORY,
+					   .offset = PYP_SAMPLE_NO_OFFSET,
+					   .codes = codes};
+	profile_event(event_script_profile(es), &e);
+}
+
+/* Outside of mode trace, a change waits for its stack; without one it belongs to no function. */
+Test(memory_columns, with_stacks)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct profile *p = event_script_profile(es);
+	struct event e = {.ts = 1000, .tid = 1, .type = PYP_REC_MEMORY, .arg = PYP_MEMORY_STACK};
+	static const uint64_t none;
+	uint64_t lost = 0, outside = 0;
+	struct snapshot *s;
+
+	assert_ok(profile_keep_columns(p, counters_columns(COUNTERS_MEMORY)));
+	profile_traces_calls(p, false);
+	e.u.memory.resident = 65536;
+	profile_event(p, &e);
+	stack_of(es, &none, 0);
+	profile_event(p, &e); /* its stack is missing */
+	block(es, 100 * MIB, MIB, PYP_MEMORY_STACK);
+	stack_of(es, &none, 0);
+	stack_of(es, &none, 0);			    /* of nothing */
+	block(es, 100 * MIB, MIB, PYP_BLOCK_UNMAP); /* without a stack */
+	s = event_script_snapshot(es);
+	cr_assert_eq(s->nthreads, 1);
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		*(s->nodes[i].parent == SNAPSHOT_NONE ? &outside : &lost) +=
+			snapshot_figure(s, COLUMN_grown, i);
+	cr_assert(outside == 65536 && lost == 65536, "%lu %lu", (unsigned long)outside,
+		  (unsigned long)lost);
+	cr_assert_eq(snapshot_figure(s, COLUMN_mapped, s->threads[0].root), MIB);
+	cr_assert_eq(snapshot_figure(s, COLUMN_live, s->threads[0].root), 0);
 	snapshot_free(s);
 	event_script_free(es);
 	check_no_leaks();
