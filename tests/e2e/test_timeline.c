@@ -206,6 +206,44 @@ Test(timeline, its_calls_are_the_profiles)
 		whole_run(&v[i], "t.json", CHROME SAME);
 }
 
+/* Large blocks are marked in the function that maps them, and tracks show what they add up to. */
+#define MEMORY                                                                                     \
+	"MIB = 1 << 20\n"                                                                          \
+	"stack, maps = [], []\n"                                                                   \
+	"for e in trace['traceEvents']:\n"                                                         \
+	"    if e['ph'] == 'B':\n"                                                                 \
+	"        stack.append(e['name'])\n"                                                        \
+	"    elif e['ph'] == 'E':\n"                                                               \
+	"        stack.pop()\n"                                                                    \
+	"    elif e.get('cat') in ('map', 'unmap'):\n"                                             \
+	"        assert e['ph'] == 'i', e\n"                                                       \
+	"        maps.append((e['cat'], stack[-1], e['args']['bytes'] // MIB))\n"                  \
+	"assert maps.count(('map', 'keep_large', 5)) == 3, maps\n"                                 \
+	"assert maps.count(('map', 'take_large', 10)) == 1, maps\n"                                \
+	"assert maps.count(('unmap', 'drop_large', 10)) == 1, maps\n"                              \
+	"track = lambda kind: [e['args']['bytes'] for e in trace['traceEvents']\n"                 \
+	"                      if e['ph'] == 'C' and e['name'] == 'memory: ' + kind]\n"            \
+	"assert max(track('large')) - min(track('large')) >= 25 * MIB\n"                           \
+	"assert track('large')[-1] >= 15 * MIB\n"                                                  \
+	"assert max(track('resident')) - min(track('resident')) >= 25 * MIB\n"                     \
+	"print('fine')\n"
+
+Test(timeline, memory)
+{
+	char path[128];
+	pid_t child;
+
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "memory", NULL);
+	pyprofd_launch(&d, "--pid", pid, "--counters", "memory", NULL);
+	pyprofd_ready(&d);
+	child = background("-o", pyprofd_file(&d, "t.json", path, sizeof(path)), NULL, NULL);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	cr_assert_eq(ended(child, SIGINT), 0);
+	judge(CHROME MEMORY);
+	end();
+}
+
 Test(timeline, rows)
 {
 	struct interpreter it = traced_newest();
