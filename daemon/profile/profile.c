@@ -171,7 +171,7 @@ static inline struct thread *call_thread(struct profile *p, const struct event *
 }
 
 /* A wait has ended, for the reason that timing.c keeps as the last one. */
-static void tell_wait(struct profile *p, struct thread *th, uint64_t ts)
+static void report_wait(struct profile *p, struct thread *th, uint64_t ts)
 {
 	if (p->watch && waits_kept(&p->rb.tree))
 		watch_wait(p->watch, th, ts, th->wait.last_why);
@@ -225,7 +225,7 @@ static inline struct thread *charged_thread(struct profile *p, const struct even
 	if (!th)
 		return NULL;
 	if (timing_event(&p->rb.tree, th, &p->timing, e->ts))
-		tell_wait(p, th, e->ts);
+		report_wait(p, th, e->ts);
 	gil_event(&p->gils, &p->rb.tree, th, e->ts);
 	return th;
 }
@@ -357,7 +357,7 @@ static void on_switch(struct profile *p, const struct event *e)
 	if (e->arg & PYP_SWITCH_LOST)
 		timing_charge_gap(&p->rb.tree, th, e->ts);
 	if (timing_switch(&p->rb.tree, th, &p->timing, e->ts, &e->u.sw, in))
-		tell_wait(p, th, e->ts);
+		report_wait(p, th, e->ts);
 	gil_switch(&p->gils, &p->rb.tree, th, e->ts, &e->u.sw, in);
 }
 

@@ -90,7 +90,7 @@ struct pyp_raising layout_raising(const struct layout *l)
 	return r;
 }
 
-bool layout_tells_raising(const struct layout *l)
+bool layout_distinguishes_raising(const struct layout *l)
 {
 	return l->major > 3 || l->minor >= 8;
 }

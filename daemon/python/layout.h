@@ -139,7 +139,7 @@ const struct layout *layout_find_abi(unsigned int major, unsigned int minor, uns
 /* How to detect that an exception leaves a frame */
 struct pyp_raising layout_raising(const struct layout *l);
 /* Returns whether these can be distinguished: until 3.7, `finally` returns and raises by one instruction. */
-bool layout_tells_raising(const struct layout *l);
+bool layout_distinguishes_raising(const struct layout *l);
 /* For counting calls: how to detect waiting generators */
 struct pyp_arenas layout_arenas(const struct layout *l);
 struct pyp_waiting layout_waiting(const struct layout *l);

@@ -49,7 +49,7 @@ static void exits_map(const struct counting *c, struct map *ret)
 }
 
 /* Passes the first n exits to the profile and removes them from the list. */
-static void exits_tell(struct counting *c, struct profile *profile, size_t n)
+static void exits_report(struct counting *c, struct profile *profile, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		profile_event(profile, &c->exits[i]);
@@ -101,7 +101,7 @@ void counting_sync(struct counting *c, const struct counting_sync *how)
 	}
 	how->drain(how->ctx);
 	profile_set_calls(how->profile, calls, n);
-	exits_tell(c, how->profile, ended);
+	exits_report(c, how->profile, ended);
 }
 
 void counting_clear(struct counting *c, struct probe *probe, struct profile *profile)
@@ -113,5 +113,5 @@ void counting_clear(struct counting *c, struct probe *probe, struct profile *pro
 		return;
 	for (size_t i = 0; i < n; i++)
 		probe_counts_drop(probe, &counts[i].edge);
-	exits_tell(c, profile, c->nexits);
+	exits_report(c, profile, c->nexits);
 }

@@ -40,7 +40,7 @@ struct process_tree {
 	struct probe *spare[SPARES];
 	size_t nspares;
 	bool no_spares; /* a spare could not be opened: do not try again */
-	bool limit_said;
+	bool limit_reported;
 };
 
 /* ---- process trees ---------------------------------------------------------------------- */
@@ -221,11 +221,11 @@ static int no_room(struct sessions *ss, const struct session *origin, pid_t pid)
 		return 0;
 	if (!tracee_same_program(origin->tracee, pid))
 		return -ENOEXEC;
-	if (!origin->process_tree->limit_said)
+	if (!origin->process_tree->limit_reported)
 		log_warning("limit of %zu followed children reached; "
 			    "new ones are ignored until some end",
 			    max);
-	origin->process_tree->limit_said = true;
+	origin->process_tree->limit_reported = true;
 	return -ENOSPC;
 }
 
@@ -492,7 +492,7 @@ void follow_ended(struct session *s)
 {
 	if (!s->process_tree)
 		return;
-	s->process_tree->limit_said = false;
+	s->process_tree->limit_reported = false;
 	follow_stopped(s->set);
 	work_soon(s->set);
 }

@@ -63,7 +63,7 @@ void tracee_sweep_child(struct tracee *t, pid_t child)
 		t->sweep_ns = tracee_now() + SWEEP_DELAY_NS;
 }
 
-static void tracee_tell(struct tracee *t, const struct event *e)
+static void tracee_announce(struct tracee *t, const struct event *e)
 {
 	if (t->nnews == TRACEE_MAX_NEWS) {
 		t->children.failed++;
@@ -87,7 +87,7 @@ static void tracee_forked(struct tracee *t, const struct event *e)
 	if (e->arg & PYP_FORK_SHARED)
 		return;
 	if (t->opts.follow)
-		tracee_tell(t, e);
+		tracee_announce(t, e);
 	else
 		tracee_sweep_child(t, (pid_t)e->u.process.child);
 }
@@ -95,7 +95,7 @@ static void tracee_forked(struct tracee *t, const struct event *e)
 static void tracee_exec_record(struct tracee *t, const struct event *e)
 {
 	if (e->u.process.child) {
-		tracee_tell(t, e);
+		tracee_announce(t, e);
 		return;
 	}
 	t->executed = true;
@@ -447,7 +447,7 @@ void tracee_report_raised(const struct tracee *t)
 
 static int check_raised(const struct tracee *t, const struct timeline *timeline, struct diag *diag)
 {
-	if (!timeline_needs_raised(timeline) || layout_tells_raising(&t->python->layout))
+	if (!timeline_needs_raised(timeline) || layout_distinguishes_raising(&t->python->layout))
 		return 0;
 	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
 			"use slow:PATTERN:DURATION or cpu:PERCENT%",

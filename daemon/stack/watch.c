@@ -401,7 +401,7 @@ void watch_memory(struct watch *w, struct thread *th, uint64_t ts, enum watch_ki
 	const struct mirror *m = mirror_at(w, th, ts);
 
 	if (m && !m->stale)
-		(void)tell_mark(w, th, kind, bytes);
+		(void)report_mark(w, th, kind, bytes);
 }
 
 void watch_wait(struct watch *w, struct thread *th, uint64_t ts, enum wait_reason why)

@@ -59,7 +59,7 @@ static json_int_t lost(const struct traced *t)
 	return n;
 }
 
-static json_int_t told_calls(const struct traced *t)
+static json_int_t reported_calls(const struct traced *t)
 {
 	json_t *result = json_loads(t->result, 0, NULL);
 	json_int_t n = json_integer_value(json_object_get(result, "calls"));
@@ -114,5 +114,5 @@ Test(neighbour, of_an_overload_loses_nothing)
 		(long long)its);
 	cr_assert(theirs > 0, "there was no overload");
 	cr_expect_eq(its, 0, "the neighbour has lost %lld events", (long long)its);
-	cr_expect_eq(seen_calls(&paced), told_calls(&paced));
+	cr_expect_eq(seen_calls(&paced), reported_calls(&paced));
 }

@@ -84,7 +84,7 @@ Test(scratch, a_disk_in_the_place_of_dev_null)
 	int disk = disk_new(&a, dev);
 
 	attack_run(&a);
-	cr_assert(attack_said(&a, "ran"), "%s", a.text);
+	cr_assert(attack_printed(&a, "ran"), "%s", a.text);
 	cr_assert(disk_is_whole(disk), "an unprivileged user wrote to root's disk");
 	attack_end(&a);
 	close(disk);
@@ -146,8 +146,8 @@ Test(scratch, a_device_that_its_container_may_not_open)
 
 	group_new();
 	attack_run(&a);
-	cr_expect(attack_said(&a, "ran"), "%s", a.text);
-	cr_expect(!attack_said(&a, "read") && !attack_said(&a, "wrote"),
+	cr_expect(attack_printed(&a, "ran"), "%s", a.text);
+	cr_expect(!attack_printed(&a, "read") && !attack_printed(&a, "wrote"),
 		  "the scratch process opened it");
 	cr_expect(disk_is_whole(disk));
 	attack_end(&a);
@@ -168,9 +168,9 @@ Test(scratch, a_guarded_process_is_not_roots)
 				      "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n" ATTACK_WAITS};
 
 	attack_run(&a);
-	cr_assert(attack_said(&a, "ran"), "%s", a.text);
-	cr_assert(!attack_said(&a, "root"), "a user's program was run as root");
-	cr_assert(attack_said(&a, "user"));
+	cr_assert(attack_printed(&a, "ran"), "%s", a.text);
+	cr_assert(!attack_printed(&a, "root"), "a user's program was run as root");
+	cr_assert(attack_printed(&a, "user"));
 	attack_end(&a);
 }
 
@@ -194,7 +194,7 @@ Test(scratch, a_file_of_a_user_is_not_run_as_root)
 	attack_setup(&a);
 	copy_python(&a, attack_path(&a, "python3"), ATTACK_USER, 0755);
 	attack_run(&a);
-	cr_assert(!attack_said(&a, "ran"), "a user's file was run as root");
+	cr_assert(!attack_printed(&a, "ran"), "a user's file was run as root");
 	cr_assert(strstr(a.text, "user 4711 owns its file"), "%s", a.text);
 	attack_end(&a);
 }
@@ -215,7 +215,7 @@ Test(scratch, a_process_of_two_users_is_not_run_again)
 	struct attack a = {.code = WHO, .prepare = as_user_privately};
 
 	attack_run(&a);
-	cr_assert(!attack_said(&a, "ran"), "a process with two users was run as one of them");
+	cr_assert(!attack_printed(&a, "ran"), "a process with two users was run as one of them");
 	cr_assert(strstr(a.text, "the ids of several users"), "%s", a.text);
 	attack_end(&a);
 }
@@ -360,7 +360,7 @@ Test(scratch, a_set_user_id_program_between_two_looks)
 	wait_for_program(a.target, "/sleep");
 	let_go(doctor, stopped);
 	attack_follow(&a, doctor);
-	cr_assert(!attack_said(&a, "root"), "a user's program was run as root");
+	cr_assert(!attack_printed(&a, "root"), "a user's program was run as root");
 	cr_assert(strstr(a.text, "executed another program"), "%s", a.text);
 	attack_end(&a);
 }
@@ -411,7 +411,7 @@ Test(scratch, the_same_user_cannot_reach_its_keeper)
 			   .meanwhile = reach_keeper};
 
 	attack_run(&a);
-	cr_assert(attack_said(&a, "held"), "%s", a.text);
+	cr_assert(attack_printed(&a, "held"), "%s", a.text);
 	cr_assert(keeper_reached == 0, "%d", keeper_reached);
 	attack_end(&a);
 }
@@ -482,7 +482,7 @@ Test(scratch, a_container_never_sees_it)
 	outer = a.target;
 	a.target = (pid_t)strtol(text, NULL, 10);
 	attack_follow(&a, attack_doctor(&a));
-	cr_assert(attack_said(&a, "ran"), "%s", a.text);
+	cr_assert(attack_printed(&a, "ran"), "%s", a.text);
 	n = read(found[0], text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = '\0';
 	cr_assert(n < 0, "a newcomer was seen from inside, whose program is '%s'", text);

@@ -49,7 +49,7 @@ static void check_doctor(const struct pyprofd *d, const struct sites *sites, con
 	cr_assert(strstr(said, "0.5 us"), "%s", said);
 }
 
-static void check_said(struct pyprofd *d)
+static void check_reported(struct pyprofd *d)
 {
 	struct ran r;
 
@@ -79,7 +79,7 @@ Test(stale, is_found_and_removed)
 	check_warning(&d);
 	free(ctl_ok(&d, "stop", NULL));
 	cr_assert_eq(sites_changed(&sites, t.pid), 0, "they are still there");
-	check_said(&d);
+	check_reported(&d);
 	traced_go(&t);
 	traced_expect(&t, "done");
 	traced_finish(&t);

@@ -271,7 +271,7 @@ Test(ends, killed_and_replaced)
 	traced_finish(&t);
 }
 
-Test(ends, tells_systemd)
+Test(ends, notifies_systemd)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct timeval deadline = {.tv_sec = 60};

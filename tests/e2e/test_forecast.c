@@ -36,7 +36,7 @@ static double percent(const json_t *target, const char *key)
 	return json_number_value(json_object_get(json_object_get(target, "forecast"), key));
 }
 
-Test(forecast, is_told_before_attaching)
+Test(forecast, is_reported_before_attaching)
 {
 	struct ran r = ctl(&d, "attach", pid, NULL);
 	json_t *target;
@@ -122,7 +122,7 @@ Test(forecast, asks_at_a_terminal)
 	cr_assert(is_attached());
 }
 
-Test(forecast, does_not_ask_who_said_yes)
+Test(forecast, does_not_ask_with_yes)
 {
 	char said[4096] = "";
 

@@ -128,7 +128,7 @@ Test(modes, sample)
 	says("   Waiting: ", "waits", NULL);
 }
 
-Test(modes, what_is_wrong_is_said)
+Test(modes, errors_are_reported)
 {
 	ctl_fails(&d, PYP_EXIT_USAGE, "--mode", "attach", "--mode", "guess", pid, NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "--rate", "attach", "--rate", "10000", pid, NULL);

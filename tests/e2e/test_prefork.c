@@ -250,16 +250,16 @@ Test(prefork, followed_while_counting)
 
 /* Without --follow ------------------------------------------------------------------------- */
 
-static void assert_workers_said(const char *err, bool said)
+static void assert_workers_reported(const char *err, bool said)
 {
 	cr_assert_eq(strstr(err, "its 2 Python child processes") != NULL, said, "%s", err);
 	cr_assert_eq(strstr(err, "--follow-children includes them") != NULL, said, "%s", err);
 }
 
-static void run_says(struct ran r, bool said)
+static void run_reports(struct ran r, bool said)
 {
 	cr_assert_eq(r.status, 0, "%s", r.err);
-	assert_workers_said(r.err, said);
+	assert_workers_reported(r.err, said);
 	ran_free(&r);
 }
 
@@ -269,25 +269,25 @@ Test(prefork, workers_are_named)
 	char one[16], two[16];
 
 	in_dir("p.json", file);
-	run_says(ctl(&d, "record", "--pid", pid, "-d", "0.2", "-o", file, NULL), true);
-	run_says(ctl(&d, "record", "--pid", pid, "-d", "0.2", "-o", file, "--follow-children",
-		     NULL),
-		 false);
+	run_reports(ctl(&d, "record", "--pid", pid, "-d", "0.2", "-o", file, NULL), true);
+	run_reports(ctl(&d, "record", "--pid", pid, "-d", "0.2", "-o", file, "--follow-children",
+			NULL),
+		    false);
 	pyprofd_launch(&d, "--pid", pid, "-d", "0.2", "-o", file, NULL);
-	run_says(pyprofd_wait(&d), true);
+	run_reports(pyprofd_wait(&d), true);
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
-	run_says(ctl(&d, "attach", "--mode", "sample", pid, NULL), true);
-	run_says(ctl(&d, "detach", pid, NULL), false);
+	run_reports(ctl(&d, "attach", "--mode", "sample", pid, NULL), true);
+	run_reports(ctl(&d, "detach", pid, NULL), false);
 	count_workers();
 	pid_text(one, workers[0]);
 	pid_text(two, workers[1]);
-	run_says(ctl(&d, "attach", pid, one, two, NULL), false);
-	run_says(ctl(&d, "detach", pid, NULL), false);
-	run_says(ctl(&d, "detach", one, NULL), false);
-	run_says(ctl(&d, "detach", two, NULL), false);
-	run_says(ctl(&d, "attach", "--follow-children", pid, NULL), false);
-	run_says(ctl(&d, "shutdown", NULL), false);
+	run_reports(ctl(&d, "attach", pid, one, two, NULL), false);
+	run_reports(ctl(&d, "detach", pid, NULL), false);
+	run_reports(ctl(&d, "detach", one, NULL), false);
+	run_reports(ctl(&d, "detach", two, NULL), false);
+	run_reports(ctl(&d, "attach", "--follow-children", pid, NULL), false);
+	run_reports(ctl(&d, "shutdown", NULL), false);
 	ran_free(&(struct ran[]){pyprofd_wait(&d)}[0]);
 }
 

@@ -241,7 +241,7 @@ Test(record, ctrl_c_keeps_what_there_is)
 	ran_free(&r);
 }
 
-Test(record, what_is_wrong_is_said_before)
+Test(record, errors_are_reported_before)
 {
 	ctl_fails(&d, PYP_EXIT_USAGE, "no process is given", "record", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "unknown format", "record", "-p", pid, "-f", "x", NULL);

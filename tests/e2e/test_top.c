@@ -343,7 +343,7 @@ Test(top, recordings_that_cannot_be_written)
 	close(tty);
 }
 
-Test(top, bad_pattern_is_said)
+Test(top, bad_pattern_is_reported)
 {
 	start_top("0.2");
 	expect("CALLS/S");

@@ -188,7 +188,7 @@ static void hear(struct attack *a, pid_t doctor)
 
 		if (fd < 0)
 			continue;
-		a->said |= 1u << i;
+		a->printed |= 1u << i;
 		if (held) {
 			/*
 			 * doctor continues to the attacker's next word, which is not received until
@@ -222,11 +222,11 @@ static void run_doctor(struct attack *a)
 	attack_follow(a, attack_doctor(a));
 }
 
-bool attack_said(const struct attack *a, const char *word)
+bool attack_printed(const struct attack *a, const char *word)
 {
 	for (size_t i = 0; i < WORDS; i++)
 		if (strcmp(words[i], word) == 0)
-			return a->said >> i & 1;
+			return a->printed >> i & 1;
 	return false;
 }
 

@@ -10,7 +10,7 @@
  *   struct attack a = {.uid = ATTACK_USER, .code = "    say('root')\n"};
  *
  *   attack_run(&a);
- *   cr_assert(attack_said(&a, "ran") && !attack_said(&a, "root"));
+ *   cr_assert(attack_printed(&a, "ran") && !attack_printed(&a, "root"));
  *   attack_end(&a);
  */
 #ifndef PYPROF_TESTS_HARNESS_ATTACK_H
@@ -40,7 +40,7 @@ struct attack {
 	bool done;
 	pid_t target;
 	char text[8192]; /* output of doctor */
-	unsigned int said;
+	unsigned int printed;
 };
 
 /* Make the directory and its files; attack_run() calls it if necessary. */
@@ -56,7 +56,7 @@ void attack_run(struct attack *a);
 /* End the target, remove the directory. */
 void attack_end(struct attack *a);
 
-bool attack_said(const struct attack *a, const char *word);
+bool attack_printed(const struct attack *a, const char *word);
 /* Path of a file in the directory; valid for the next seven calls. */
 const char *attack_path(const struct attack *a, const char *name);
 /* The first child of a process; 0 if it has none. */

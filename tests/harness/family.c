@@ -30,8 +30,8 @@ void family_everywhere(void (*test)(const char *exe))
 	check_no_leaks();
 }
 
-void family_tell(struct family *f, const char *order, unsigned int a, unsigned int b,
-		 const char *answer)
+void family_ask(struct family *f, const char *order, unsigned int a, unsigned int b,
+		const char *answer)
 {
 	char line[64];
 

@@ -23,8 +23,8 @@ void family_finish(struct family *f);
 void family_everywhere(void (*test)(const char *exe));
 
 /* Sends a command with two numbers and waits for this answer. */
-void family_tell(struct family *f, const char *order, unsigned int a, unsigned int b,
-		 const char *answer);
+void family_ask(struct family *f, const char *order, unsigned int a, unsigned int b,
+		const char *answer);
 /* Member `by` forks n children. */
 void family_fork(struct family *f, unsigned int by, unsigned int n);
 

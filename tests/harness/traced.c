@@ -143,22 +143,22 @@ static void child(const char *const *argv, int in, int out, pid_t parent)
 	_exit(127);
 }
 
-static int on_said(sd_event_source *source, int fd, uint32_t revents, void *ctx)
+static int on_output(sd_event_source *source, int fd, uint32_t revents, void *ctx)
 {
 	struct traced *t = ctx;
 	ssize_t n;
 
 	(void)revents;
-	cr_assert(t->nsaid < sizeof(t->said) - 1, "the target says too much");
-	n = read(fd, t->said + t->nsaid, sizeof(t->said) - 1 - t->nsaid);
+	cr_assert(t->noutput < sizeof(t->output) - 1, "the target says too much");
+	n = read(fd, t->output + t->noutput, sizeof(t->output) - 1 - t->noutput);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	t->at_eof = n <= 0;
 	if (t->at_eof)
 		sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	else
-		t->nsaid += (size_t)n;
-	t->said[t->nsaid] = '\0';
+		t->noutput += (size_t)n;
+	t->output[t->noutput] = '\0';
 	return 0;
 }
 
@@ -197,7 +197,7 @@ static void start(struct traced *t, const char *exe, const char *script, va_list
 		cr_assert(++n < ARGS_MAX + 2);
 	spawn(t, argv);
 	cr_assert(sd_event_new(&t->event) >= 0);
-	cr_assert(sd_event_add_io(t->event, &t->source, t->out, EPOLLIN, on_said, t) >= 0);
+	cr_assert(sd_event_add_io(t->event, &t->source, t->out, EPOLLIN, on_output, t) >= 0);
 }
 
 void traced_start(struct traced *t, const char *exe, const char *script, ...)
@@ -234,7 +234,7 @@ void traced_until(struct traced *t, traced_cond cond, void *ctx, const char *wha
 
 	while (!cond(t, ctx)) {
 		cr_assert(traced_seconds() < end, "waited %u s for %s; the target said \"%s\"",
-			  TRACED_DEADLINE, what, t->said);
+			  TRACED_DEADLINE, what, t->output);
 		step(t);
 	}
 }
@@ -282,23 +282,23 @@ static bool fits(const struct wanted *w, const char *line)
 }
 
 /* Read lines until one matches. */
-static bool has_said(struct traced *t, void *ctx)
+static bool has_printed(struct traced *t, void *ctx)
 {
 	struct wanted *w = ctx;
 	char *end;
 
-	while ((end = memchr(t->said, '\n', t->nsaid))) {
-		size_t n = (size_t)(end - t->said) + 1;
+	while ((end = memchr(t->output, '\n', t->noutput))) {
+		size_t n = (size_t)(end - t->output) + 1;
 		bool found;
 
 		*end = '\0';
-		keep_result(t, t->said);
-		snprintf(t->last, sizeof(t->last), "%.100s", t->said);
-		found = fits(w, t->said);
+		keep_result(t, t->output);
+		snprintf(t->last, sizeof(t->last), "%.100s", t->output);
+		found = fits(w, t->output);
 		if (found && w->line)
-			snprintf(w->line, w->size, "%s", t->said + strlen(w->word) + 1);
-		memmove(t->said, t->said + n, t->nsaid - n + 1);
-		t->nsaid -= n;
+			snprintf(w->line, w->size, "%s", t->output + strlen(w->word) + 1);
+		memmove(t->output, t->output + n, t->noutput - n + 1);
+		t->noutput -= n;
 		if (found)
 			return true;
 	}
@@ -310,7 +310,7 @@ void traced_expect(struct traced *t, const char *line)
 {
 	struct wanted w = {.word = line};
 
-	traced_until(t, has_said, &w, line);
+	traced_until(t, has_printed, &w, line);
 }
 
 void traced_hear(struct traced *t, const char *line)
@@ -318,9 +318,9 @@ void traced_hear(struct traced *t, const char *line)
 	struct pollfd p = {.fd = t->out, .events = POLLIN};
 	struct wanted w = {.word = line};
 
-	while (!has_said(t, &w)) {
+	while (!has_printed(t, &w)) {
 		cr_assert(poll(&p, 1, TRACED_DEADLINE * 1000) == 1, "waited for %s", line);
-		on_said(t->source, t->out, 0, t);
+		on_output(t->source, t->out, 0, t);
 	}
 }
 
@@ -329,7 +329,7 @@ const char *traced_answer(struct traced *t, const char *word)
 	static char line[4096];
 	struct wanted w = {.word = word, .prefix = true, .line = line, .size = sizeof(line)};
 
-	traced_until(t, has_said, &w, word);
+	traced_until(t, has_printed, &w, word);
 	return line;
 }
 

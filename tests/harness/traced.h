@@ -32,11 +32,11 @@ struct sd_event_source;
 #define TRACED_DEADLINE 60u
 
 struct traced {
-	pid_t pid;	  /* 0: ended and reaped */
-	int in;		  /* its standard input; -1: closed */
-	int out;	  /* its standard output */
-	char said[16384]; /* output that no call has read yet */
-	size_t nsaid;
+	pid_t pid;	    /* 0: ended and reaped */
+	int in;		    /* its standard input; -1: closed */
+	int out;	    /* its standard output */
+	char output[16384]; /* output that no call has read yet */
+	size_t noutput;
 	bool at_eof;	   /* end of output reached */
 	char result[8192]; /* JSON of the last "result" line */
 	char last[128];	   /* last line, truncated */

@@ -50,7 +50,7 @@ static void children(const char *exe)
 	family_fork(&f, 2, 1);
 	family_traced(&f, 4, 4);
 	for (unsigned int i = 0; i <= 4; i++)
-		family_tell(&f, "work", i, 100 + i, "worked");
+		family_ask(&f, "work", i, 100 + i, "worked");
 	for (unsigned int i = 0; i <= 4; i++)
 		cr_assert_eq(work_of(f.members[i]), 100 + i, "member %u", i);
 	cr_assert_eq(work_of(0), 510);
@@ -59,9 +59,9 @@ static void children(const char *exe)
 	first = family_status(&f, f.t.pid);
 	cr_assert(first.follows && first.children.failed == 0 && first.children.over_limit == 0);
 	/* When a child of a child and its parent have ended, the process tree is not over. */
-	family_tell(&f, "end", 4, 0, "ended");
+	family_ask(&f, "end", 4, 0, "ended");
 	family_ended(&f, 4, 4);
-	family_tell(&f, "end", 1, 0, "ended");
+	family_ask(&f, "end", 1, 0, "ended");
 	family_ended(&f, 1, 1);
 	cr_assert(!sessions_over(f.t.sessions, f.t.pid));
 	traced_say(&f.t, "stop");
@@ -93,13 +93,13 @@ Test(follow, children_that_are_there_already, .timeout = 120)
 	traced_attach(&f.t);
 	family_traced(&f, 0, 3);
 	for (unsigned int i = 0; i <= 3; i++)
-		family_tell(&f, "work", i, 50, "worked");
+		family_ask(&f, "work", i, 50, "worked");
 	cr_assert_eq(work_of(0), 200);
 	check_provenance(f.members[3], f.members[1]);
 	family_finish(&f);
 }
 
-static bool limit_is_said(struct traced *traced, void *ctx)
+static bool limit_is_reported(struct traced *traced, void *ctx)
 {
 	(void)traced, (void)ctx;
 	return family_status(&f, f.t.pid).children.over_limit == 2;
@@ -127,18 +127,18 @@ Test(follow, no_more_than_the_limit, .timeout = 120)
 	f.t.max_children = 2;
 	traced_attach(&f.t);
 	family_fork(&f, 0, 4);
-	traced_until(&f.t, limit_is_said, NULL, "two that are over the limit");
+	traced_until(&f.t, limit_is_reported, NULL, "two that are over the limit");
 	traced_until(&f.t, unfollowed_are_clean, &sites, "children without breakpoints");
 	for (unsigned int i = 1; i <= 4; i++) {
 		followed += family_status(&f, f.members[i]).pid != 0;
-		family_tell(&f, "work", i, 10, "worked");
+		family_ask(&f, "work", i, 10, "worked");
 	}
 	cr_assert_eq(followed, 2);
 	cr_assert_eq(work_of(0), 20);
 	/* When a followed child ends, another one can be followed. */
 	for (unsigned int i = 1; i <= 4; i++)
 		if (family_status(&f, f.members[i]).pid) {
-			family_tell(&f, "end", i, 0, "ended");
+			family_ask(&f, "end", i, 0, "ended");
 			family_ended(&f, i, i);
 			break;
 		}
@@ -175,9 +175,9 @@ Test(follow, many_that_end, .timeout = 240)
 		family_fork(&f, 0, BATCH);
 		family_traced(&f, first, last);
 		for (unsigned int i = first; i <= last; i++)
-			family_tell(&f, "work", i, PER_WORK, "worked");
+			family_ask(&f, "work", i, PER_WORK, "worked");
 		for (unsigned int i = first; i <= last; i++)
-			family_tell(&f, "end", i, 0, "ended");
+			family_ask(&f, "end", i, 0, "ended");
 	}
 	traced_until(&f.t, all_but_kept_are_folded, NULL, "ended children folded into one");
 	cr_assert_eq(work_of(0), BATCHES * BATCH * PER_WORK);
@@ -214,8 +214,8 @@ Test(follow, children_that_end_at_once, .timeout = 120)
 
 	begin_newest();
 	traced_attach(&f.t);
-	family_tell(&f, "burst", BURST, 0, "burst");
-	family_tell(&f, "work", 0, 5, "worked");
+	family_ask(&f, "burst", BURST, 0, "burst");
+	family_ask(&f, "work", 0, 5, "worked");
 	traced_until(&f.t, all_are_accounted_for, NULL, "news of all children");
 	n = sessions_count(f.t.sessions);
 	st = family_status(&f, f.t.pid);
@@ -235,16 +235,16 @@ Test(follow, stop_and_start, .timeout = 120)
 	traced_attach(&f.t);
 	family_fork(&f, 0, 1);
 	family_traced(&f, 1, 1);
-	family_tell(&f, "work", 1, 10, "worked");
+	family_ask(&f, "work", 1, 10, "worked");
 	traced_halt(&f.t);
 	cr_assert_eq(sites_changed(&sites, f.members[1]), 0);
-	family_tell(&f, "work", 1, 10, "worked");
+	family_ask(&f, "work", 1, 10, "worked");
 	family_fork(&f, 0, 1);
 	assert_ok(sessions_start(f.t.sessions, 0, NULL));
 	/* This child was forked while tracing was stopped. */
 	family_traced(&f, 1, 2);
-	family_tell(&f, "work", 1, 10, "worked");
-	family_tell(&f, "work", 2, 10, "worked");
+	family_ask(&f, "work", 1, 10, "worked");
+	family_ask(&f, "work", 2, 10, "worked");
 	cr_assert_eq(work_of(0), 30);
 	cr_assert_eq(work_of(f.members[1]), 20);
 	/* Detaching the first target also detaches the targets that were followed from it. */
@@ -276,14 +276,14 @@ static void executes_again(const char *exe)
 	traced_attach(&f.t);
 	family_fork(&f, 0, 2);
 	family_traced(&f, 1, 2);
-	family_tell(&f, "work", leader, 10, "worked");
-	family_tell(&f, "work", other, 10, "worked");
-	family_tell(&f, "again", leader, 0, "again");
+	family_ask(&f, "work", leader, 10, "worked");
+	family_ask(&f, "work", other, 10, "worked");
+	family_ask(&f, "again", leader, 0, "again");
 	traced_until(&f.t, is_at_it_again, &leader, "the program anew");
-	family_tell(&f, "thread", other, 0, "again");
+	family_ask(&f, "thread", other, 0, "again");
 	traced_until(&f.t, is_at_it_again, &other, "the program anew");
-	family_tell(&f, "work", leader, 7, "worked");
-	family_tell(&f, "work", other, 8, "worked");
+	family_ask(&f, "work", leader, 7, "worked");
+	family_ask(&f, "work", other, 8, "worked");
 	cr_assert_eq(work_of(f.members[leader]), 17);
 	cr_assert_eq(work_of(f.members[other]), 18);
 	cr_assert(family_status(&f, f.members[leader]).exec_gap_ns > 0);
@@ -320,12 +320,12 @@ Test(follow, the_same_program_again_in_windows, .timeout = 300)
 	traced_attach(&f.t);
 	family_fork(&f, 0, 1);
 	family_traced(&f, member, member);
-	family_tell(&f, "again", member, 0, "again");
+	family_ask(&f, "again", member, 0, "again");
 	traced_until(&f.t, is_at_it_again, &member, "the program anew");
 	cr_assert_eq(family_status(&f, f.members[member]).windows.max_overhead, 5);
 	cr_assert(family_status(&f, f.members[member]).exec_gap_ns > 0);
 	while (!has_worked(f.members[member]))
-		family_tell(&f, "work", member, 10, "worked");
+		family_ask(&f, "work", member, 10, "worked");
 	family_finish(&f);
 }
 
@@ -344,7 +344,7 @@ static void work_until_sampled(unsigned int member)
 
 		if (w.n >= 2 && w.samples >= 20)
 			return;
-		family_tell(&f, "work", member, WORKS, "worked");
+		family_ask(&f, "work", member, WORKS, "worked");
 	}
 	cr_assert(false, "it is not sampled between windows");
 }
@@ -376,10 +376,10 @@ Test(follow, samples_of_the_same_program_again, .timeout = 300)
 	family_traced(&f, 1, 1);
 	work_until_sampled(1);
 	check_outside();
-	family_tell(&f, "again", 1, 0, "again");
+	family_ask(&f, "again", 1, 0, "again");
 	traced_until(&f.t, is_at_it_again, &(unsigned int){1}, "the program anew");
 	/* The startup of an interpreter is outside Python, so clear after it. */
-	family_tell(&f, "work", 1, 10, "worked");
+	family_ask(&f, "work", 1, 10, "worked");
 	assert_ok(sessions_clear(f.t.sessions, 0, NULL));
 	work_until_sampled(1);
 	check_outside();
@@ -393,8 +393,8 @@ Test(follow, another_program, .timeout = 120)
 	traced_attach(&f.t);
 	family_fork(&f, 0, 2);
 	family_traced(&f, 1, 2);
-	family_tell(&f, "work", 1, 10, "worked");
-	family_tell(&f, "other", 1, 0, "other");
+	family_ask(&f, "work", 1, 10, "worked");
+	family_ask(&f, "other", 1, 0, "other");
 	family_ended(&f, 1, 1);
 	cr_assert_str_eq(family_status(&f, f.members[1]).end_reason, "executed another program");
 	cr_assert_eq(work_of(f.members[1]), 10);
@@ -415,7 +415,7 @@ Test(follow, another_program_while_stopped, .timeout = 120)
 	family_fork(&f, 0, 1);
 	family_traced(&f, 1, 1);
 	traced_halt(&f.t);
-	family_tell(&f, "other", 1, 0, "other");
+	family_ask(&f, "other", 1, 0, "other");
 	cr_assert(sessions_start(f.t.sessions, f.members[1], &diag) < 0);
 	cr_assert_eq(diag.exit, PYP_EXIT_NO_PROCESS, "%s", diag.msg);
 	cr_assert(strstr(diag.msg, "another program"), "%s", diag.msg);
@@ -431,9 +431,9 @@ Test(follow, the_same_program_while_stopped, .timeout = 120)
 	family_fork(&f, 0, 1);
 	family_traced(&f, 1, 1);
 	traced_halt(&f.t);
-	family_tell(&f, "again", 1, 0, "again");
+	family_ask(&f, "again", 1, 0, "again");
 	assert_ok(sessions_start(f.t.sessions, f.members[1], NULL));
-	family_tell(&f, "work", 1, 9, "worked");
+	family_ask(&f, "work", 1, 9, "worked");
 	cr_assert_eq(work_of(f.members[1]), 9);
 	family_finish(&f);
 }

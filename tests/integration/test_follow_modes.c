@@ -163,12 +163,12 @@ static void counted(const char *exe)
 	burn(200, 1, 4, burned);
 	for (unsigned int i = 1; i <= 4; i++) {
 		check_calls(f.members[i], burned[i].rounds);
-		family_tell(&f, "work", i, 100 + i, "worked");
+		family_ask(&f, "work", i, 100 + i, "worked");
 		cr_assert_eq((uint64_t)figures_of(f.members[i], "work").calls, 100 + i);
 	}
 	check_calls(0, burned[0].rounds);
 	check_calls(f.members[0], 0);
-	family_tell(&f, "end", 2, 0, "ended");
+	family_ask(&f, "end", 2, 0, "ended");
 	family_ended(&f, 2, 2);
 	cr_assert_eq((uint64_t)figures_of(f.members[2], "work").calls, 102);
 	cr_assert_eq((uint64_t)figures_of(0, "work").calls, 410, "what has ended is forgotten");
@@ -352,9 +352,9 @@ static void again_in(struct mode_choice mode)
 	family_fork(&f, 0, 2);
 	traced_until(&f.t, two_are_over, NULL, "two that are over the limit");
 	burn(200, 1, 1, before);
-	family_tell(&f, "again", 1, 0, "again");
+	family_ask(&f, "again", 1, 0, "again");
 	traced_until(&f.t, is_anew, &(unsigned int){1}, "the program anew");
-	family_tell(&f, "thread", 2, 0, "again");
+	family_ask(&f, "thread", 2, 0, "again");
 	traced_until(&f.t, is_anew, &(unsigned int){2}, "the program anew");
 	cr_assert(family_status(&f, f.members[1]).exec_gap_ns > 0);
 	burn(200, 1, 2, after);
@@ -397,7 +397,7 @@ static void at_once_in(struct mode_choice mode)
 	family_start(&f, traced_newest().exe);
 	f.t.mode = mode;
 	traced_attach(&f.t);
-	family_tell(&f, "burst", BURST, 0, "burst");
+	family_ask(&f, "burst", BURST, 0, "burst");
 	traced_until(&f.t, all_are_known, NULL, "news of all children");
 	st = family_status(&f, f.t.pid);
 	cr_assert_eq(st.children.followed + st.children.ended_first, BURST,

@@ -168,7 +168,7 @@ Test(gc, traced, .timeout = 600)
 }
 
 /* Without callbacks, the sites of collections are hit all the same. */
-static void check_silent(const char *exe, enum mode mode)
+static void check_without_callbacks(const char *exe, enum mode mode)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	_cleanup_(view_freep) struct view *v = NULL;
@@ -186,8 +186,8 @@ Test(gc, without_callbacks, .timeout = 600)
 	size_t n = traced_interpreters(v);
 
 	for (size_t i = 0; i < n; i++) {
-		check_silent(v[i].exe, MODE_TRACE);
-		check_silent(v[i].exe, MODE_COUNT);
+		check_without_callbacks(v[i].exe, MODE_TRACE);
+		check_without_callbacks(v[i].exe, MODE_COUNT);
 	}
 	check_no_leaks();
 }

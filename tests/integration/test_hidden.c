@@ -93,8 +93,8 @@ static void expect_in_reports(const struct snapshot *s, const char *word, const 
 	}
 }
 
-static void expect_said(struct traced *t, const struct snapshot *s, const char *word,
-			const char *who)
+static void expect_reported(struct traced *t, const struct snapshot *s, const char *word,
+			    const char *who)
 {
 	const struct session_status st = traced_status(t);
 
@@ -163,7 +163,7 @@ static void check_way(const struct interpreter *py, const struct way *w, const c
 	cr_expect_eq(s->targets[0].unmatched, 0, "%s", who);
 	cr_expect_eq(s->targets[0].losses[PYP_LOSS_lost_events], 0);
 	if (strcmp(w->when, "before") == 0) {
-		expect_said(&t, s, w->word, who);
+		expect_reported(&t, s, w->word, who);
 		cr_expect_eq(snapshot_exact(s), !w->misses, "%s", who);
 	}
 	snapshot_free(s);
@@ -264,7 +264,7 @@ static void check_interpreters(const struct interpreter *py)
 	expect_calls(v, "sub_gen", threads * 10, threads * 10, py->exe);
 	expect_calls(v, "main_leaf", calls, calls, py->exe);
 	if (py->minor >= 8) /* earlier versions have deleted the sub-interpreters by now */
-		expect_said(&t, s, "3 interpreters", py->exe);
+		expect_reported(&t, s, "3 interpreters", py->exe);
 	view_free(v);
 	snapshot_free(s);
 	traced_finish(&t);
@@ -322,7 +322,7 @@ static void check_jit(const struct interpreter *py)
 	fprintf(stderr, "3.%-2d %" PRIu64 " of %" PRIu64 " calls seen, %s: %s\n", py->minor,
 		r.ncalls, calls, snapshot_exact(s) ? "exact" : "lower bounds",
 		s->targets[0].warnings);
-	expect_said(&t, s, "JIT", py->exe);
+	expect_reported(&t, s, "JIT", py->exe);
 	cr_expect_leq(r.ncalls, calls);
 	if (r.ncalls != calls)
 		cr_expect(!snapshot_exact(s), "%s: counts are silently wrong", py->exe);

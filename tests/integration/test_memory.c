@@ -32,7 +32,7 @@ static unsigned long resident_kib(void)
 	return kib;
 }
 
-static uint64_t said_calls(const struct traced *t, const char *what)
+static uint64_t printed_calls(const struct traced *t, const char *what)
 {
 	json_t *result = json_loads(t->result, 0, NULL);
 	json_int_t n = 0;
@@ -64,8 +64,8 @@ static void busy(const char *exe)
 		counts_named(v, "empty").ncalls, s->targets[0].losses[PYP_LOSS_lost_events],
 		at_first, at_end);
 	cr_assert(traced_is_exact(s, exe));
-	cr_assert(counts_named(v, "empty").ncalls == said_calls(&t, "calls"));
-	cr_assert(counts_named(v, "batch").ncalls == said_calls(&t, "batches"));
+	cr_assert(counts_named(v, "empty").ncalls == printed_calls(&t, "calls"));
+	cr_assert(counts_named(v, "batch").ncalls == printed_calls(&t, "batches"));
 	cr_assert(at_end < at_first + GROWTH_MAX, "grown from %lu to %lu KiB", at_first, at_end);
 	traced_finish(&t);
 }

@@ -21,7 +21,7 @@ Test(workers, are_counted, .timeout = 120)
 	cr_assert(u.n == 0 && !workers_text(&u, text));
 	family_fork(&f, 0, 3);
 	family_fork(&f, 1, 1);
-	family_tell(&f, "other", 3, 0, "other");
+	family_ask(&f, "other", 3, 0, "other");
 	workers_find(f.t.pid, &w);
 	cr_assert_eq(w.n, 3, "2 children and one of theirs, not the shell: %zu", w.n);
 	snprintf(line, sizeof(line), "burn %d 2", BURN_MS);

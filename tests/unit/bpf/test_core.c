@@ -264,7 +264,7 @@ Test(core, string_classes)
 	cr_assert_eq((PYP_STRING_HUGE - head) % 4, 0);
 }
 
-Test(core, frame_entries_tell_threads_and_attachments_apart)
+Test(core, frame_entries_distinguish_threads_and_attachments)
 {
 	uint64_t frame = 0x7f12345678a8, entry = core_frame_entry(frame, 4711, 3);
 
@@ -295,7 +295,7 @@ Test(core, counting_entries_hold_an_address_and_a_number)
 }
 
 /* If two threads write one half each, the result belongs to neither. */
-Test(core, what_a_frame_calls_is_told_from_halves)
+Test(core, what_a_frame_calls_is_read_from_halves)
 {
 	uint64_t frame[] = {0x7f12345678a8, 0x7f12345688a8}, method[] = {0x563412345678, 0};
 

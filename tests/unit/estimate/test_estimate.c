@@ -242,7 +242,7 @@ static void sample(struct estimate_rig *m, int windows)
 	}
 }
 
-Test(estimate, right_on_average_and_as_far_off_as_it_says)
+Test(estimate, right_on_average_and_within_its_error)
 {
 	double sum = 0, calls = 0;
 	int off = 0;

@@ -15,8 +15,8 @@ static const double truth[ROWS] = {0.2, 0.3, 0.5};
 static const double hits[ROWS] = {1, 1, 0};
 
 struct watched {
-	double said;   /* factor by which the measured costs are too high */
-	double spread; /* by which windows differ, as a share of the total */
+	double claimed; /* factor by which the measured costs are too high */
+	double spread;	/* by which windows differ, as a share of the total */
 	double samples;
 	double hits; /* reduced by this factor */
 };
@@ -27,8 +27,8 @@ static void make(struct fit_row *rows, const struct watched *w)
 		double taken = 1e9 * hits[i] * (w->hits > 0 ? w->hits : 1);
 
 		rows[i] = (struct fit_row){
-			.own = 1e9 * truth[i] + (1 - w->said) * taken,
-			.taken = w->said * taken,
+			.own = 1e9 * truth[i] + (1 - w->claimed) * taken,
+			.taken = w->claimed * taken,
 			.variance = w->spread * w->spread * 1e18,
 			.samples = w->samples * truth[i],
 		};
@@ -40,12 +40,13 @@ Test(fit, finds_the_factor)
 	struct fit_row rows[ROWS];
 
 	for (int percent = 80; percent <= 120; percent += 10) {
-		double said = percent / 100.0;
+		double claimed = percent / 100.0;
 		struct fit fit;
 
-		make(rows, &(struct watched){.said = said, .spread = 0.01, .samples = 5000});
+		make(rows, &(struct watched){.claimed = claimed, .spread = 0.01, .samples = 5000});
 		fit = fit_solve(rows, ROWS);
-		cr_assert_float_eq(fit.factor * said, 1, 0.02, "%.1f: %.3f", said, fit.factor);
+		cr_assert_float_eq(fit.factor * claimed, 1, 0.02, "%.1f: %.3f", claimed,
+				   fit.factor);
 		cr_assert_eq(fit.samples, 5000);
 	}
 }
@@ -55,7 +56,7 @@ Test(fit, nothing_without_samples)
 	struct fit_row rows[ROWS];
 	struct fit fit;
 
-	make(rows, &(struct watched){.said = 1.2, .spread = 0.01});
+	make(rows, &(struct watched){.claimed = 1.2, .spread = 0.01});
 	fit = fit_solve(rows, ROWS);
 	cr_assert_eq(fit.factor, 1);
 	cr_assert_eq(rows[CALLER].part, 0);
@@ -67,10 +68,10 @@ Test(fit, few_samples_change_little)
 {
 	struct fit_row rows[ROWS];
 
-	make(rows, &(struct watched){.said = 1.1, .spread = 0.01, .samples = 3});
+	make(rows, &(struct watched){.claimed = 1.1, .spread = 0.01, .samples = 3});
 	rows[CALLER].samples = 0;
 	cr_assert(fabs(fit_solve(rows, ROWS).factor - 1) < 0.06);
-	make(rows, &(struct watched){.said = 1.1, .spread = 0.01, .samples = 3, .hits = 0.1});
+	make(rows, &(struct watched){.claimed = 1.1, .spread = 0.01, .samples = 3, .hits = 0.1});
 	fit_solve(rows, ROWS);
 	for (int i = 0; i < ROWS; i++)
 		cr_assert(rows[i].part < 0.01, "%d: %.3f", i, rows[i].part);
@@ -83,14 +84,14 @@ Test(fit, each_decides_where_it_knows_more)
 {
 	struct fit_row rows[ROWS];
 
-	make(rows, &(struct watched){.said = 1, .spread = 0.001, .samples = 2000, .hits = 0.05});
+	make(rows, &(struct watched){.claimed = 1, .spread = 0.001, .samples = 2000, .hits = 0.05});
 	fit_solve(rows, ROWS);
 	for (int i = 0; i < ROWS; i++)
 		cr_assert(rows[i].part < 0.3, "%d: %.3f", i, rows[i].part);
-	make(rows, &(struct watched){.said = 1, .spread = 0.001, .samples = 2000});
+	make(rows, &(struct watched){.claimed = 1, .spread = 0.001, .samples = 2000});
 	fit_solve(rows, ROWS);
 	cr_assert(rows[CALLER].part > 0.7, "%.3f", rows[CALLER].part);
-	make(rows, &(struct watched){.said = 1, .spread = 0.05, .samples = 100000});
+	make(rows, &(struct watched){.claimed = 1, .spread = 0.05, .samples = 100000});
 	fit_solve(rows, ROWS);
 	for (int i = 0; i < ROWS; i++) {
 		cr_assert(rows[i].part > 0.9, "%d: %.3f", i, rows[i].part);
@@ -107,7 +108,7 @@ Test(fit, whatever_comes_in)
 	for (size_t i = 0; i < n * n * n * n; i++) {
 		struct fit fit;
 
-		make(rows, &(struct watched){.said = 1, .spread = 0.01, .samples = 100});
+		make(rows, &(struct watched){.claimed = 1, .spread = 0.01, .samples = 100});
 		rows[CALLER].own = odd[i % n];
 		rows[CALLEE].taken = fabs(odd[i / n % n]);
 		rows[LOOP].samples = fabs(odd[i / n / n % n]);

@@ -21,9 +21,9 @@ struct watched {
 	struct estimate_result r;
 };
 
-static void watch(struct watched *w, double said)
+static void watch(struct watched *w, double claimed)
 {
-	const uint32_t ns = (uint32_t)(300 * said + 0.5);
+	const uint32_t ns = (uint32_t)(300 * claimed + 0.5);
 	struct estimate_rig *m = &w->m;
 
 	estimate_rig_init(m);
@@ -80,21 +80,21 @@ static void unwatch(struct watched *w)
 	estimate_rig_deinit(&w->m);
 }
 
-Test(samples, samples_tell_what_hits_really_cost)
+Test(samples, samples_yield_the_real_cost_of_hits)
 {
 	for (int percent = 80; percent <= 120; percent += 5) {
-		double said = percent / 100.0, whole;
+		double claimed = percent / 100.0, whole;
 		struct watched w;
 
-		watch(&w, said);
+		watch(&w, claimed);
 		sampled_rightly(&w, 400);
 		reconcile(&w);
 		whole = share(&w, w.m.f) + share(&w, w.m.g) + share(&w, w.h);
-		cr_assert_float_eq(whole, 1, 1e-6, "%.2f: they add up to %.4f", said, whole);
-		cr_assert_float_eq(w.r.cost_factor * said, 1, 0.02, "%.2f: %.4f", said,
+		cr_assert_float_eq(whole, 1, 1e-6, "%.2f: they add up to %.4f", claimed, whole);
+		cr_assert_float_eq(w.r.cost_factor * claimed, 1, 0.02, "%.2f: %.4f", claimed,
 				   w.r.cost_factor);
-		cr_assert_float_eq(share(&w, w.m.f), 200.0 / ROUND_NS, 0.005, "%.2f", said);
-		cr_assert_float_eq(share(&w, w.m.g), 300.0 / ROUND_NS, 0.005, "%.2f", said);
+		cr_assert_float_eq(share(&w, w.m.f), 200.0 / ROUND_NS, 0.005, "%.2f", claimed);
+		cr_assert_float_eq(share(&w, w.m.g), 300.0 / ROUND_NS, 0.005, "%.2f", claimed);
 		cr_assert_float_eq((double)estimate_figures(&w.r, w.m.g).calls, ALL_NS / ROUND_NS,
 				   0.02 * ALL_NS / ROUND_NS, "counts hang on costs as well");
 		unwatch(&w);
@@ -107,9 +107,9 @@ Test(samples, samples_tell_what_hits_really_cost)
  * alternately more and less by `spread`. A tenth of the time is traced. Returns the true number of
  * calls.
  */
-static double watch_waiting(struct watched *w, double said, uint64_t windows, uint64_t spread)
+static double watch_waiting(struct watched *w, double claimed, uint64_t windows, uint64_t spread)
 {
-	const uint32_t ns = (uint32_t)(300 * said + 0.5);
+	const uint32_t ns = (uint32_t)(300 * claimed + 0.5);
 	struct estimate_rig *m = &w->m;
 
 	estimate_rig_init(m);
@@ -134,16 +134,16 @@ static double watch_waiting(struct watched *w, double said, uint64_t windows, ui
 Test(samples, counts_of_what_waits_go_by_time)
 {
 	for (int percent = 80; percent <= 120; percent += 20) {
-		double said = percent / 100.0, calls, truth;
+		double claimed = percent / 100.0, calls, truth;
 		struct watched w;
 
-		truth = watch_waiting(&w, said, 100, 10);
+		truth = watch_waiting(&w, claimed, 100, 10);
 		calls = (double)estimate_figures(&w.r, w.m.g).calls;
-		cr_assert_float_eq(calls, truth, 0.04 * truth, "%.1f: %.0f of %.0f", said, calls,
+		cr_assert_float_eq(calls, truth, 0.04 * truth, "%.1f: %.0f of %.0f", claimed, calls,
 				   truth);
 		cr_assert(fabs(calls - truth) <
 			  2 * sqrt(estimate_variance(&w.r, G, SNAPSHOT_CALLS)));
-		cr_assert(said == 1 || fabs(w.r.rest - 1) > 0.15, "not by the CPU time: %.3f",
+		cr_assert(claimed == 1 || fabs(w.r.rest - 1) > 0.15, "not by the CPU time: %.3f",
 			  w.r.rest);
 		unwatch(&w);
 	}

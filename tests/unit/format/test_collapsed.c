@@ -49,7 +49,7 @@ Test(collapsed, comments_are_no_stacks)
 		cr_assert(*p == '#' && strchr(p, '\n')[-1] == '"', "%s", p);
 }
 
-Test(collapsed, several_processes_are_told_apart)
+Test(collapsed, several_processes_are_distinguished)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(
 		"thread 42 42 Main\nmain a.py:1 1 5\nthread 77 77 Main\nmain a.py:1 1 6\n");

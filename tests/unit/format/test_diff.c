@@ -217,7 +217,7 @@ Test(diff, resources)
 	json_decref(j);
 }
 
-Test(diff, what_is_not_compared_is_said)
+Test(diff, what_is_not_compared_is_reported)
 {
 	_cleanup_(snapshot_freep) struct snapshot *a = with_bytes(reading, 1000, 50);
 	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build(reading);

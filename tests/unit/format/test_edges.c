@@ -59,7 +59,7 @@ Test(edges, callees_of_what_is_asked_for)
 			    "\n");
 }
 
-Test(edges, colour_is_only_for_those_who_ask)
+Test(edges, colour_only_on_request)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
 	struct format_opts o = {0}, colour = {.colour = true};

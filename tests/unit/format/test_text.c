@@ -189,7 +189,7 @@ Test(text, restrictions_are_explained)
 		      "   process");
 }
 
-Test(text, when_no_row_is_left_pstats_says_nothing)
+Test(text, without_rows_pstats_prints_nothing)
 {
 	const char *const restrictions[] = {"no such function"};
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
@@ -263,7 +263,7 @@ Test(text, time_outside_is_a_row_of_its_clock)
 	cr_assert(!strstr(cpu, "outside"));
 }
 
-Test(text, overhead_is_said)
+Test(text, overhead_is_reported)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
 	_cleanup_free_ char *unknown = NULL, *raw = NULL, *corrected = NULL;
@@ -308,7 +308,7 @@ Test(text, windows_that_failed_to_open_are_counted)
 	}
 }
 
-Test(text, losses_and_corrections_are_said)
+Test(text, losses_and_corrections_are_reported)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
 	_cleanup_free_ char *text = NULL;

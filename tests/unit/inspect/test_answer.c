@@ -120,7 +120,7 @@ Test(answer, arrives_as_it_was)
 	check_no_leaks();
 }
 
-Test(answer, tells_an_error)
+Test(answer, reports_an_error)
 {
 	struct inspect_result r;
 	struct diag diag = {0}, said = {0};
@@ -251,7 +251,7 @@ Test(answer, refined_offsets_keep_to_their_ranges)
 	lies("a frame that is spread");
 }
 
-Test(answer, build_is_told)
+Test(answer, build_is_reported)
 {
 	struct inspect_result r;
 

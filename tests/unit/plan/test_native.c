@@ -189,7 +189,7 @@ static void expect_refused(const struct interpreter *py, const void *data, size_
 	cr_expect_eq(memcmp(plan.sites, whole.sites, sizeof(plan.sites)), 0, "%s", py->file);
 }
 
-Test(native, missing_opcodes_are_told, .timeout = 300)
+Test(native, missing_opcodes_are_reported, .timeout = 300)
 {
 	struct interpreter py[INTERPRETERS_MAX];
 	size_t n = interpreters_find(py);

@@ -87,7 +87,7 @@ static struct snapshot *sample(void)
 	return s;
 }
 
-Test(counters, are_charged_to_who_runs)
+Test(counters, are_charged_to_the_running_function)
 {
 	struct snapshot *s = sample();
 
@@ -273,7 +273,7 @@ static void memory(struct event_script *es, int64_t resident, int64_t mapped)
 }
 
 /* Growth and shrinking are charged to the running function; f calls g. */
-Test(memory_columns, are_charged_to_who_runs)
+Test(memory_columns, are_charged_to_the_running_function)
 {
 	struct event_script *es = event_script_new(NULL);
 	struct format_opts o = {0};

@@ -288,7 +288,7 @@ static double watched_burst(uint32_t depth)
 	return best;
 }
 
-Test(depth, watchers_are_told_what_differs)
+Test(depth, watchers_get_the_differences)
 {
 	double shallow = watched_burst(SHALLOW), deep = watched_burst(DEEP);
 

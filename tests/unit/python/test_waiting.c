@@ -49,7 +49,7 @@ Test(waiting, how_frames_end)
 	for (const struct layout *const *l = layout_tables; *l; l++) {
 		const struct pyp_raising r = layout_raising(*l);
 
-		cr_assert_eq(layout_tells_raising(*l), (*l)->minor >= 8);
+		cr_assert_eq(layout_distinguishes_raising(*l), (*l)->minor >= 8);
 		cr_assert(ends(&r, (*l)->op.return_value) && ends(&r, (*l)->op.yield_value));
 		if ((*l)->minor == 12 || (*l)->minor == 13)
 			cr_assert(ends(&r, (*l)->op.return_const));

@@ -32,7 +32,7 @@ static void answers_metric(const char *expected)
 }
 
 /* A profile waits until the rings are read; others are answered meanwhile. */
-Test(server, one_that_waits_keeps_nobody_waiting)
+Test(server, a_waiting_client_blocks_no_other)
 {
 	char *reply;
 	int fd;
@@ -140,7 +140,7 @@ Test(server, slowly_read_answer_is_dropped)
 }
 
 /* Its answer waits: it makes room at once all the same, and what it asked for is not done. */
-Test(server, one_that_waits_gives_way)
+Test(server, a_waiting_client_gives_way)
 {
 	int fds[60];
 	char *reply;

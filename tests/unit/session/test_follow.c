@@ -232,7 +232,7 @@ static void end(void)
 	check_no_leaks();
 }
 
-Test(follow, a_child_has_the_pid_of_the_process_that_told_of_it)
+Test(follow, a_child_has_the_pid_of_the_process_that_announced_it)
 {
 	struct session *root, *child;
 
@@ -267,7 +267,7 @@ Test(follow, a_child_has_the_pid_of_the_only_target)
 	end();
 }
 
-Test(follow, what_a_target_that_goes_has_told_is_done_by_another)
+Test(follow, children_of_a_departing_target_are_followed_by_another)
 {
 	struct session *root, *child;
 

@@ -96,7 +96,7 @@ Test(forecast, of_yields_that_cost_a_multiple)
 }
 
 /* Too few samples of probes: the cost that the scratch process measured. */
-Test(forecast, of_one_that_seldom_calls)
+Test(forecast, of_a_program_that_seldom_calls)
 {
 	const struct forecast_reading r = {
 		.calls = 200,
@@ -113,7 +113,7 @@ Test(forecast, of_one_that_seldom_calls)
 	cr_assert(!forecast_advice(&f, f.trace));
 }
 
-Test(forecast, of_one_that_waits)
+Test(forecast, of_a_program_that_waits)
 {
 	const struct forecast_reading r = {.calls = 3, .samples = 2, .period_ns = 200000};
 	struct forecast f = forecast_of(&r);

@@ -361,7 +361,7 @@ Test(rebuild, end_in_a_gap)
 }
 
 /* The CPU time of a gap is charged once. */
-Test(rebuild, resync_cpu_is_told_once)
+Test(rebuild, resync_cpu_is_reported_once)
 {
 	expect("T1 enter 1 f; T1 +10 out 1010; T1 +10 in 1010\n"
 	       "T1 +100 chain resync 1=f; T1 +5 out 1045; T1 +10 in 1045; T1 +5 out 1055",

@@ -85,7 +85,7 @@ Test(deadline, answers_pass_through, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(deadline, one_that_is_stuck_holds_up_no_other, .timeout = 20)
+Test(deadline, a_stuck_thread_holds_up_no_other, .timeout = 20)
 {
 	int block[2], released[2];
 	uint64_t begin;
@@ -144,7 +144,7 @@ static int compute(void *job)
 	return ((struct job *)job)->answer;
 }
 
-Test(deadline, who_computes_is_waited_for, .timeout = 20)
+Test(deadline, a_computing_thread_is_waited_for, .timeout = 20)
 {
 	void *job = job_new(5, -1, -1);
 
