@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """The image of packaging/Containerfile and the pod of packaging/kubernetes.yaml, without a
 container engine: container.py DEB SUITE
