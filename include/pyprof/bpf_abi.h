@@ -513,8 +513,8 @@ _Static_assert(sizeof(struct pyp_rec_block) == 32, "pyp_rec_block changed size")
 
 /*
  * SAMPLE: the code objects on a thread's stack, innermost first, in as many records as needed, each
- * with the CPU time that the sample represents (with MEMORY: 0). A record with first = 0 starts a sample; if the one
- * before had no LAST, it was abandoned. No code objects: the thread is not running Python.
+ * with the CPU time that the sample represents (with MEMORY: 0). A record with first = 0 starts a
+ * sample; if the one before had no LAST, it was abandoned. No code objects: the thread is not running Python.
  *
  * With METHOD or NATIVE in the first record, a C function runs on top of the stack. The first entry
  * is then the address of its PyMethodDef, whose METHOD precedes, or the address of the current
