@@ -14,9 +14,12 @@ trap 'rm -rf "$work"' EXIT
 root=$work/root
 
 cd "$top"
+# Both copies first: the tree must not change between them.
 for copy in "$work/a" "$work/another/place"; do
 	git clone -q --no-checkout . "$copy"
 	git ls-files -z | xargs -0 cp --parents -t "$copy"
+done
+for copy in "$work/a" "$work/another/place"; do
 	make -C "$copy" dist-inner PAGE="$page" -o "$page/page.stamp" >"$work/log" 2>&1 || {
 		tail -n 20 "$work/log"
 		exit 1
