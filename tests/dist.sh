@@ -33,5 +33,7 @@ mkdir "$root"
 tar -x -f "$("$top/tests/roots.sh" clean "$suite")" -C "$root"
 tar -xz -f "$first" -C "$root/opt"
 for program in pyprofd pyprofctl; do
-	chroot "$root" env -i sh -c "/opt/pyprofd-*/bin/$program --version"
+	# $ORIGIN takes /proc.
+	unshare --mount --pid --fork --mount-proc="$root/proc" chroot "$root" \
+		env -i sh -c "/opt/pyprofd-*/bin/$program --version"
 done
