@@ -6,8 +6,9 @@
 
 #include "ids.bpf.h"
 #include "ring.bpf.h"
-#include "sample.bpf.h"
+#include "stack.bpf.h"
 #include "thread.bpf.h"
+#include "tstate.bpf.h"
 
 /*
  * Stacks: 2,000 per second on average, and a second's worth at once. Walking one takes some us. What
@@ -37,6 +38,22 @@ static __always_inline __u32 memory_flags(__u32 tid, int stack)
 	return thread_sight(tid) == SIGHT_LOST ? PYP_MEMORY_LOST : 0;
 }
 
+/*
+ * Sends the current thread's stack for the MEMORY or BLOCK record before it. Inlined, because the
+ * kernel limits the depth of calls.
+ */
+static __always_inline void memory_stack_send(__u32 tid)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+	struct stack_request q = {
+		.frame = current_frame(tid, ARCH_PTHREAD_SELF(task)),
+		.tid = tid,
+		.flags = PYP_SAMPLE_MEMORY,
+	};
+
+	stack_send(&q);
+}
+
 int memory_send(__u32 tid, __s64 resident, __s64 mapped)
 {
 	struct pyp_rec_memory *r = ring_reserve(sizeof(*r));
@@ -54,7 +71,7 @@ int memory_send(__u32 tid, __s64 resident, __s64 mapped)
 	r->pages = memory_resident_last;
 	ring_submit(r);
 	if (memory == PYP_MEMORY_STACKS)
-		sample_memory(tid);
+		memory_stack_send(tid);
 	return 0;
 }
 
@@ -200,7 +217,7 @@ static __always_inline int block_send(__u64 address, __u64 size, __u32 arg)
 	r->size = page_align(size);
 	ring_submit(r);
 	if (memory == PYP_MEMORY_STACKS && stack)
-		sample_memory(tid);
+		memory_stack_send(tid);
 	return 0;
 }
 

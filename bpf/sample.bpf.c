@@ -13,7 +13,6 @@
  * The program runs in an interrupt: every loop is bounded, and pages that are not resident are not
  * read.
  */
-#include "sample.bpf.h"
 
 #include "ids.bpf.h"
 #include "native.bpf.h"
@@ -356,19 +355,6 @@ __noinline int stack_send(struct stack_request *q)
 	if (s.failed)
 		count(sample_loss(s.flags));
 	return 0;
-}
-
-/* Sends the current thread's stack for the MEMORY or BLOCK record before it. Returns 0. */
-int sample_memory(__u32 tid)
-{
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
-	struct stack_request q = {
-		.frame = current_frame(tid, ARCH_PTHREAD_SELF(task)),
-		.tid = tid,
-		.flags = PYP_SAMPLE_MEMORY,
-	};
-
-	return stack_send(&q);
 }
 
 /* ---- the clock ---- */

@@ -18,7 +18,8 @@ struct waits_opts {
 /* clang-format off: rows are macros */
 static const struct opt opts[] = {
 	QUERY_OPTS_ALL,
-	{"by-thread", 0, OPT_FLAG, QUERY_FIELD(by_thread), NULL, "a row per thread, instead of functions"},
+	{"by-thread", 0, OPT_FLAG, QUERY_FIELD(by_thread), NULL,
+	 "a row per thread, instead of functions"},
 	{"longest", 0, OPT_U64, .offset = offsetof(struct waits_opts, longest), "N",
 	 "instead the N longest waits: time, thread, function,\nand what its descriptor is now",
 	 .min = 1, .max = INT32_MAX},

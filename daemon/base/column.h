@@ -90,9 +90,9 @@ _Static_assert(COLUMNS <= 64, "a set of columns is 64 bits");
  * The reasons for waiting, from FIRST to before END, add up to wall time minus CPU time. The other
  * columns of the group add up to "io".
  */
-#define COLUMN_WAITS_FIRST COLUMN_gil
-#define COLUMN_WAITS_END   (COLUMN_other + 1)
-#define COLUMN_WAITS	   (COLUMN_BIT(COLUMN_io_device + 1) - COLUMN_BIT(COLUMN_gil))
+#define COLUMN_WAITS_FIRST  COLUMN_gil
+#define COLUMN_WAITS_END    (COLUMN_other + 1)
+#define COLUMN_WAITS	    (COLUMN_BIT(COLUMN_io_device + 1) - COLUMN_BIT(COLUMN_gil))
 #define COLUMN_MEMORY_FIRST COLUMN_grown
 #define COLUMN_MEMORY_END   (COLUMN_pools + 1)
 _Static_assert(COLUMN_wbytes - COLUMN_vcsw == PYP_COUNTER_wbytes, "in the order of the ABI");

@@ -104,19 +104,6 @@ void probe_prepare(void)
 	(void)holder_start();
 }
 
-static int open_ring(struct probe *p, struct diag *diag)
-{
-	const struct ring_opts opts = {
-		.records_fd = bpf_map__fd(p->skel->maps.records),
-		.wakes_fd = bpf_map__fd(p->skel->maps.wakes),
-		.pos = &p->skel->bss->ring_pos,
-		.bytes = p->skel->rodata->ring_size,
-		.key = p->skel->rodata->ring_key,
-	};
-
-	return ring_open(&opts, &p->ring, diag);
-}
-
 int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *diag)
 {
 	_cleanup_(probe_freep) struct probe *p = NULL;
@@ -142,7 +129,7 @@ int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *d
 		return diag_errno(diag, -r, "cannot start the process that holds the probes");
 	r = programs_open(opts, mechanism, &p->skel, diag);
 	if (!r)
-		r = open_ring(p, diag);
+		r = programs_open_ring(p->skel, &p->ring, diag);
 	if (r)
 		return r;
 	p->shares = p->clocks && !p->momentary;

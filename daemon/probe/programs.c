@@ -14,6 +14,7 @@
 #include "probe/bpfmap.h"
 #include "probe/counts.h"
 #include "probe/kcaps.h"
+#include "probe/ring.h"
 #include "probe/ringmem.h"
 #include "probe/sampler.h"
 #include "probe/sites.h"
@@ -346,6 +347,19 @@ static int choose_tick(struct pyprof_bpf *skel)
 			r = bpf_map__set_autocreate(map, wanted);
 	}
 	return r;
+}
+
+int programs_open_ring(const struct pyprof_bpf *skel, struct ring **ret, struct diag *diag)
+{
+	const struct ring_opts opts = {
+		.records_fd = bpf_map__fd(skel->maps.records),
+		.wakes_fd = bpf_map__fd(skel->maps.wakes),
+		.pos = &skel->bss->ring_pos,
+		.bytes = skel->rodata->ring_size,
+		.key = skel->rodata->ring_key,
+	};
+
+	return ring_open(&opts, ret, diag);
 }
 
 int programs_open_tick(struct pyprof_bpf **ret)

@@ -15,6 +15,7 @@
 
 struct plan;
 struct probe_sites;
+struct ring;
 struct pyprof_bpf; /* the skeleton, pyprof.skel.h */
 
 /*
@@ -29,6 +30,8 @@ int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
  * pyprof_bpf__destroy. Returns 0 or a negative errno.
  */
 int programs_open_tick(struct pyprof_bpf **ret);
+/* Opens the ring that they write. The caller frees it before the programs. See ring_open(). */
+int programs_open_ring(const struct pyprof_bpf *skel, struct ring **ret, struct diag *diag);
 /* Returns the descriptor of the sites' program; the skeleton owns it. Not for MODE_SAMPLE. */
 int programs_site_fd(const struct pyprof_bpf *skel, enum mode mode);
 /*
