@@ -73,9 +73,9 @@ ms() {
 
 # spent VAR: the CPU time of all children that have ended, in ms. Not in a subshell: it has others.
 spent() {
-	local user sys
-	times >"$work/spent"
-	{ read -r _ && read -r user sys; } <"$work/spent"
+	local user sys file=$work/spent.$BASHPID # programs run beside each other
+	times >"$file"
+	{ read -r _ && read -r user sys; } <"$file"
 	printf -v "$1" 0
 	ms "$1" "$user"
 	ms "$1" "$sys"
