@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/histogram.h"
+#include "format/brief.h"
 #include "format/names.h"
 #include "format/selection.h"
 #include "format/writers.h"
@@ -49,8 +50,8 @@ static void put_family(struct writer *w, const char *name, const char *type, con
 	fprintf(w->out, "# HELP %s %s\n", name, help);
 }
 
-/* Escapes a name like other text formats, then like a label's value. */
-static int put_function(struct writer *w, const char *std)
+/* Escapes a text like other text formats, then like a label's value. */
+static int put_escaped(FILE *out, const char *s)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t size;
@@ -58,18 +59,69 @@ static int put_function(struct writer *w, const char *std)
 
 	if (!f)
 		return -ENOMEM;
-	name_print(f, std, NAME_COLUMNS);
+	name_print(f, s, NAME_COLUMNS);
 	if (fclose(f) != 0)
 		return -ENOMEM;
-	fputs("{function=\"", w->out);
 	for (const char *p = text; *p; p++) {
 		if (*p == '"' || *p == '\\')
-			fputc('\\', w->out);
-		fputc(*p, w->out);
+			fputc('\\', out);
+		fputc(*p, out);
 	}
-	fputc('"', w->out);
 	return 0;
 }
+
+static int put_function(struct writer *w, const char *std)
+{
+	int err;
+
+	fputs("{function=\"", w->out);
+	err = put_escaped(w->out, std);
+	fputc('"', w->out);
+	return err;
+}
+
+/* ---- the profile itself ---- */
+
+struct remarks {
+	FILE *out;
+	int err;
+};
+
+static void put_remark(void *ctx, const char *label, const char *value)
+{
+	struct remarks *r = ctx;
+
+	fprintf(r->out, " %s: ", label);
+	if (!r->err)
+		r->err = put_escaped(r->out, value);
+	fputc('.', r->out);
+}
+
+static bool is_exact(const struct snapshot *s, const struct view_filter *filter)
+{
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (provenance_selects(s, filter, &s->targets[i]) &&
+		    !provenance_exact(s, &s->targets[i]))
+			return false;
+	return true;
+}
+
+/* In the help, the remarks may change with each report: unlike labels, it does not make a series. */
+static int put_profile(struct writer *w, const struct format_opts *o)
+{
+	const struct snapshot *s = w->v->snapshot;
+	struct remarks r = {w->out, 0};
+	int err;
+
+	fputs("# TYPE pyprofd_profile_exact gauge\n"
+	      "# HELP pyprofd_profile_exact Whether all counts are exact.",
+	      w->out);
+	err = brief_lines(s, o, put_remark, &r);
+	fprintf(w->out, "\npyprofd_profile_exact %d\n", is_exact(s, &o->filter));
+	return err ? err : r.err;
+}
+
+/* ---- functions ---- */
 
 static int put_calls(struct writer *w)
 {
@@ -199,7 +251,7 @@ static int put_durations(struct writer *w, const struct format_opts *o)
 /* Figures that the mode does not measure have no family. */
 static int put_all(struct writer *w, const struct format_opts *o)
 {
-	int err = 0;
+	int err;
 
 	for (uint32_t i = 0; i < w->v->nrows; i++) {
 		const uint32_t row = w->t->row_of[w->v->rows[i].func];
@@ -209,7 +261,8 @@ static int put_all(struct writer *w, const struct format_opts *o)
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 			w->own[row][c] += w->v->rows[i].tot[c];
 	}
-	if (w->v->ncalls)
+	err = put_profile(w, o);
+	if (!err && w->v->ncalls)
 		err = put_calls(w);
 	if (!err)
 		err = put_times(w);

@@ -90,7 +90,7 @@ Test(openmetrics, is_well_formed)
 			if (strncmp(line, "# TYPE ", 7) == 0)
 				snprintf(family, sizeof(family), "%.*s",
 					 (int)strcspn(line + 7, " "), line + 7);
-			else if (line[0] != '#')
+			else if (line[0] != '#' && strcmp(family, "pyprofd_profile_exact") != 0)
 				cr_assert(strncmp(line, family, strlen(family)) == 0 &&
 						  strstr(line, "{function=\"") &&
 						  strchr("0123456789", strrchr(line, ' ')[1]),
@@ -98,6 +98,25 @@ Test(openmetrics, is_well_formed)
 		}
 		cr_assert_str_eq(last, "# EOF");
 	}
+}
+
+/* What limits the profile is in the help, so that it makes no series of its own. */
+Test(openmetrics, says_how_exact_it_is)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build();
+	struct format_opts o = {0};
+	_cleanup_free_ char *text = report_new("openmetrics", s, &o, NULL);
+
+	cr_assert_eq(value(text, "\npyprofd_profile_exact "), 1, "%s", text);
+	free(text);
+	s->targets[0].warnings = "a tool\n# EOF";
+	s->targets[0].losses[PYP_LOSS_lost_events] = 1;
+	text = report_new("openmetrics", s, &o, NULL);
+	cr_assert_eq(value(text, "\npyprofd_profile_exact "), 0, "%s", text);
+	cr_assert(strstr(text, " WARNING: a tool") && strstr(text, " LOST: mode trace: 1 of "),
+		  "%s", text);
+	cr_assert_eq(strstr(text, "\n# EOF"), strrchr(text, '#') - 1, "%s", text);
+	check_no_leaks();
 }
 
 static size_t count_of(const char *text, const char *what)
