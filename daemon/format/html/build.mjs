@@ -105,6 +105,7 @@ async function makePage(name, entry, connect) {
 	if (/[^\x00-\x7f]/.test(script.text + style.text) || /<\/(script|style)/i.test(script.text + style.text))
 		throw new Error(`${name} cannot be put together`);
 	const text = readFileSync(`${name}.html`, 'utf8')
+		.replace(/@HEAD@/g, () => readFileSync('head.html', 'utf8').trimEnd())
 		.replace(/@VIEWS@/g, () => readFileSync('views.html', 'utf8').trimEnd())
 		.replace(/@SLOW@/g, () => readFileSync('slow_views.html', 'utf8').trimEnd())
 		.replace(/@(POLICY|STYLE|LICENCES|SCRIPT)@/g, (mark) => parts[mark])
