@@ -89,30 +89,17 @@ static void add_column(struct waiting *w, uint32_t node, enum wait_reason why, u
 		calltree_add(w->tree, node, COLUMN_io, ns);
 }
 
-static void keep_longest(struct waiting *w, const struct thread *th, uint64_t ns)
-{
-	const struct long_wait wait = {
-		.ns = ns,
-		.end_ts = th->last_ts,
-		.tid = th->tid,
-		.func = w->tree->nodes[th->wait.last_node].func,
-		.syscall = th->wait.syscall,
-		.fd = th->wait.fd,
-	};
-
-	longest_add(&w->timing->longest, (enum wait_reason)th->wait.last_why, &wait);
-}
-
 /* Its last wait was on this stack, for certain. */
 static void place(struct waiting *w, struct thread *th, uint32_t node)
 {
 	const enum wait_reason why = (enum wait_reason)th->wait.last_why;
+	const struct timing_waited last = {th->wait.last_ns, w->tree->nodes[node].func};
 
 	add_column(w, node, why, th->wait.last_ns);
 	th->waiting.placed[why] += th->wait.last_ns;
 	th->wait.last_node = node;
 	th->waiting.last_stand = 0;
-	keep_longest(w, th, th->wait.last_ns);
+	timing_keep_longest(w->timing, th, why, &last);
 }
 
 /* Its last wait was on this stack, and stands for `stand` ns of such waits. */
@@ -133,15 +120,6 @@ static void weigh(struct waiting *w, struct thread *th, uint32_t node, uint64_t 
 
 /* ---- waits ------------------------------------------------------------------------------- */
 
-static void count_other(struct waiting *w, const struct thread *th, uint64_t ns)
-{
-	uint32_t nr = (uint32_t)th->wait.syscall < WAIT_SYSCALLS ? (uint32_t)th->wait.syscall
-								 : WAIT_SYSCALLS;
-
-	w->timing->other[nr].ns += ns;
-	w->timing->other[nr].n++;
-}
-
 /* Its wait has ended, after ns. */
 static void complete(struct waiting *w, struct thread *th, uint64_t ns)
 {
@@ -154,7 +132,7 @@ static void complete(struct waiting *w, struct thread *th, uint64_t ns)
 	tell->last_ns = ns;
 	tell->last_node = NODE_NONE;
 	if (tell->why == WAIT_other)
-		count_other(w, th, ns);
+		timing_count_other(w->timing, th, ns);
 	if (tw->node == NODE_NONE || !ns)
 		return;
 	if (tw->one_in > 1)

@@ -56,6 +56,13 @@ static inline struct thread *profile_live_thread(const struct profile *p, uint32
 /* Ends a thread with everything on its stacks. */
 void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts);
 
+/*
+ * Returns the thread of an initial stack, added as of begin (ns) if it is missing, and names it. NULL:
+ * limit reached or out of memory.
+ */
+struct thread *profile_initial_thread(struct profile *p, uint64_t begin,
+				      const struct initial_stack *initial);
+
 /* profile_samples.c */
 void profile_on_sample(struct profile *p, const struct event *e);
 

@@ -47,10 +47,20 @@ static void push_initial(struct profile *p, struct thread *th, const struct init
 	rebuild_chain(&p->rb, th, frames, (uint32_t)n, n < initial->n);
 }
 
+struct thread *profile_initial_thread(struct profile *p, uint64_t begin,
+				      const struct initial_stack *initial)
+{
+	struct thread *th = threads_get(&p->threads, initial->tid, begin);
+
+	if (th && initial->name)
+		thread_set_name(th, initial->name);
+	return th;
+}
+
 void profile_add_initial(struct profile *p, uint64_t ts, const struct initial_stack *initial)
 {
-	struct thread *th = threads_find(&p->threads, initial->tid);
-	uint64_t begin = p->window.begin_ts ? p->window.begin_ts : ts;
+	const uint64_t begin = p->window.begin_ts ? p->window.begin_ts : ts;
+	struct thread *th;
 
 	if (!p->tracing)
 		return;
@@ -58,13 +68,8 @@ void profile_add_initial(struct profile *p, uint64_t ts, const struct initial_st
 		profile_wait_initial(p, ts, initial);
 		return;
 	}
-	if (!th)
-		th = threads_get(&p->threads, initial->tid, begin);
-	if (!th)
-		return;
-	if (initial->name)
-		thread_set_name(th, initial->name);
-	if (th->live)
+	th = profile_initial_thread(p, begin, initial);
+	if (!th || th->live)
 		return;
 	th->live = true;
 	timing_initial(th, begin, ts, initial->running, initial->runtime);

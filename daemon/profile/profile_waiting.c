@@ -65,16 +65,10 @@ static uint32_t initial_node(struct profile *p, const struct thread *th,
 void profile_wait_initial(struct profile *p, uint64_t ts, const struct initial_stack *initial)
 {
 	const uint64_t begin = p->window.begin_ts ? p->window.begin_ts : ts;
-	struct thread *th = threads_find(&p->threads, initial->tid);
-	const bool unknown = !th;
+	const bool unknown = !threads_find(&p->threads, initial->tid);
+	struct thread *th = profile_initial_thread(p, begin, initial);
 
-	if (!th)
-		th = threads_get(&p->threads, initial->tid, begin);
-	if (!th)
-		return;
-	if (initial->name)
-		thread_set_name(th, initial->name);
-	if (initial->running)
+	if (!th || initial->running)
 		return;
 	if (unknown)
 		waiting_initial(&p->waiting, th, begin, initial_node(p, th, initial));

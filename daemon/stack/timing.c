@@ -129,38 +129,44 @@ static void defer(struct thread *th, uint32_t node, uint64_t wall)
 	th->wait.gap_why = th->wait.why;
 }
 
-static void keep_longest(const struct calltree *t, const struct thread *th, struct timing *tm,
-			 uint64_t waited)
+void timing_keep_longest(struct timing *tm, const struct thread *th, enum wait_reason why,
+			 const struct timing_waited *waited)
 {
-	const struct thread_wait *w = &th->wait;
 	const struct long_wait wait = {
-		.ns = waited,
+		.ns = waited->ns,
 		.end_ts = th->last_ts,
 		.tid = th->tid,
-		.func = t->nodes[th->node].func,
-		.syscall = w->syscall,
-		.fd = w->fd,
+		.func = waited->func,
+		.syscall = th->wait.syscall,
+		.fd = th->wait.fd,
 	};
 
-	if (waited)
-		longest_add(&tm->longest, (enum wait_reason)w->why, &wait);
+	if (waited->ns)
+		longest_add(&tm->longest, why, &wait);
+}
+
+void timing_count_other(struct timing *tm, const struct thread *th, uint64_t ns)
+{
+	const uint32_t syscall = (uint32_t)th->wait.syscall;
+	const uint32_t nr = syscall < WAIT_SYSCALLS ? syscall : WAIT_SYSCALLS;
+
+	tm->other[nr].ns += ns;
+	tm->other[nr].n++;
 }
 
 /* The last `waited` ns were charged to the current node, for the reason that ends now. */
 static void end_wait(struct calltree *t, struct thread *th, struct timing *tm, uint64_t waited)
 {
+	const struct timing_waited last = {waited, t->nodes[th->node].func};
 	struct thread_wait *w = &th->wait;
-	uint32_t nr = (uint32_t)w->syscall < WAIT_SYSCALLS ? (uint32_t)w->syscall : WAIT_SYSCALLS;
 
 	w->last_node = th->node;
 	w->last_why = w->why;
 	w->last_ns = waited;
 	if (waits_kept(t))
-		keep_longest(t, th, tm, waited);
-	if (w->why == WAIT_other && waits_kept(t)) {
-		tm->other[nr].ns += waited;
-		tm->other[nr].n++;
-	}
+		timing_keep_longest(tm, th, (enum wait_reason)w->why, &last);
+	if (w->why == WAIT_other && waits_kept(t))
+		timing_count_other(tm, th, waited);
 	w->why = WAIT_runnable;
 	w->syscall = w->fd = -1;
 }

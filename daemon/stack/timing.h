@@ -54,6 +54,17 @@ void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts);
 bool timing_switch(struct calltree *t, struct thread *th, struct timing *tm, uint64_t ts,
 		   const struct event_switch *sw, bool in);
 
+/* A wait of a thread: its length, and the function in which it waited. */
+struct timing_waited {
+	uint64_t ns;
+	uint32_t func;
+};
+/* Keeps the thread's last wait if it is one of the longest of this reason. */
+void timing_keep_longest(struct timing *tm, const struct thread *th, enum wait_reason why,
+			 const struct timing_waited *waited);
+/* Counts the thread's last wait, whose reason is WAIT_other, by system call. */
+void timing_count_other(struct timing *tm, const struct thread *th, uint64_t ns);
+
 /* The kernel will report the wait that has begun as time in run queues (DELAY). */
 void timing_delay_wrong(struct thread *th, struct timing *tm);
 
