@@ -21,6 +21,7 @@ estimate snapshot stats
 counting event snapshot stats stack
 profile event snapshot stats stack estimate counting
 format snapshot stats
+interval format snapshot stats
 verify target elf python plan inspect probe event profile stats snapshot
 slow profile stack event snapshot stats format
 timeline slow profile stack event snapshot stats format
@@ -33,7 +34,7 @@ dump target python inspect find
 '
 # Only probe/ uses the skeleton of the BPF programs. The client inspects processes only through
 # doctor/, dump/ and find/.
-cli_may='doctor dump find format snapshot timeline'
+cli_may='doctor dump find format interval snapshot timeline'
 
 bad=$(
 	find daemon cli include -name '*.[ch]' 2>/dev/null | LC_ALL=C sort | xargs grep -Hn '^#include "' |
