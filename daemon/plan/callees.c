@@ -148,6 +148,18 @@ static int clear_and_pop_prove(struct planner *p, uint64_t callee)
 	return 0;
 }
 
+/* Sites in the evaluator, before its calls of the function. -ENOENT: there are none. */
+static int plan_returns(struct planner *p, uint64_t callee)
+{
+	_cleanup_free_ uint8_t *marks = planner_bytes(p);
+
+	if (!marks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->cfg.n; i++)
+		marks[i] = calls(p, i, callee);
+	return returns_plan(p, marks);
+}
+
 int models_plan_clear_and_pop(struct planner *p)
 {
 	_cleanup_(cfg_deinitp) struct cfg cfg = {0};
@@ -171,6 +183,9 @@ int models_plan_clear_and_pop(struct planner *p)
 		return r;
 	if (!tests_owner(p, &cfg, states))
 		return planner_missing(p, CLEAR_AND_POP " (does not test the frame's owner)");
+	r = plan_returns(p, vaddr);
+	if (r != -ENOENT)
+		return r;
 	callee.cfg = cfg;
 	line_build(&cfg, cfg_find(&cfg, vaddr), &(struct line_opts){0}, &line);
 	r = line_site(&callee, &line,

@@ -60,144 +60,6 @@ static uint32_t f_back_behind(const struct planner *p, const struct f_back *f)
 	return CFG_NONE;
 }
 
-/* ---- sites for leaving before the loads -------------------------------------------------- */
-
-#define CUT_MAX 128
-
-/*
- * If no probe fits after a load: a cut before the loads. It consists of emulated instructions such
- * that each path to one of the loads passes exactly one of them.
- */
-struct cut {
-	const uint8_t *loads; /* all loads of f_back */
-	uint8_t *open;	      /* loads that need a cut */
-	uint8_t *in;	      /* nodes in the cut */
-	uint8_t reg[CUT_MAX]; /* register with the frame, parallel to node[] */
-	uint32_t node[CUT_MAX];
-	unsigned int n;
-};
-
-/* *ret: all paths from node lead to an open load, and none to another load. */
-static int cut_committed(const struct planner *p, const struct cut *c, uint32_t node, bool *ret)
-{
-	_cleanup_free_ uint8_t *seen = planner_bytes(p);
-	int r;
-
-	if (!seen)
-		return -ENOMEM;
-	r = cfg_reach(&p->cfg, node, c->open, seen);
-	*ret = r == 0 && !planner_any_flow(&p->cfg, seen, true, true);
-	for (uint32_t i = 0; i < p->cfg.n && *ret; i++)
-		*ret = !(seen[i] && c->loads[i]);
-	return r;
-}
-
-/* A register that at node holds the frame for all open loads reachable from it; -1: none. */
-static int cut_register(const struct planner *p, const struct cut *c, uint32_t node)
-{
-	for (int reg = 0; reg < p->cfg.arch->nregs; reg++) {
-		const struct flow_root root = {node, insn_bit(reg)};
-		_cleanup_free_ struct flow_state *st = NULL;
-		unsigned int fits = 0, others = 0;
-		struct f_back f;
-
-		if (reg == p->cfg.arch->sp)
-			continue;
-		st = flow_solve(&p->cfg, &root, 1, 64);
-		if (!st)
-			return -1;
-		for (uint32_t i = 0; i < p->cfg.n; i++) {
-			if (!c->open[i] || !st[i].reached || !f_back_at(p, i, &f))
-				continue;
-			fits += st[i].regs >> f.frame & 1;
-			others += !(st[i].regs >> f.frame & 1);
-		}
-		if (fits && !others)
-			return reg;
-	}
-	return -1;
-}
-
-/* Add node to the cut if it is suitable. */
-static int cut_take(const struct planner *p, struct cut *c, uint32_t node, bool *ret)
-{
-	int reg;
-
-	*ret = false;
-	if (p->cfg.v[node].in.probe != INSN_EMULATED || p->cfg.v[node].doubtful || c->n == CUT_MAX)
-		return 0;
-	reg = cut_register(p, c, node);
-	if (reg < 0)
-		return 0;
-	c->reg[c->n] = (uint8_t)reg;
-	c->node[c->n++] = node;
-	c->in[node] = 1;
-	*ret = true;
-	return 0;
-}
-
-/* Search backwards from the open loads for the nearest emulated instruction on each path. */
-static int cut_search(const struct planner *p, struct cut *c, bool *ret)
-{
-	_cleanup_free_ uint8_t *known = planner_bytes(p);
-	uint32_t queue[CUT_MAX];
-	unsigned int n = 0;
-	int r = 0;
-
-	*ret = false;
-	if (!known)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->cfg.n && n < CUT_MAX; i++)
-		if (c->open[i])
-			known[queue[n++] = i] = 1;
-	for (unsigned int k = 0; k < n; k++) {
-		bool ok = c->open[queue[k]];
-
-		if (!ok) {
-			r = cut_committed(p, c, queue[k], &ok);
-			if (r < 0 || !ok)
-				return r;
-			r = cut_take(p, c, queue[k], &ok);
-			if (r < 0 || ok)
-				continue;
-		}
-		if (p->cfg.v[queue[k]].root)
-			return 0;
-		for (uint32_t i = 0; i < p->cfg.n; i++) {
-			if (known[i] ||
-			    (p->cfg.v[i].next != queue[k] && p->cfg.v[i].jump != queue[k]))
-				continue;
-			if (n == CUT_MAX)
-				return 0;
-			known[queue[n++] = i] = 1;
-		}
-	}
-	*ret = true;
-	return r;
-}
-
-/* Proof: no path to an open load avoids the cut or passes two of its nodes. */
-static int cut_prove(const struct planner *p, const struct cut *c, bool *ret)
-{
-	_cleanup_free_ uint8_t *around = planner_bytes(p);
-	int r = around ? planner_reach_all(p, true, CFG_NONE, c->in, around) : -ENOMEM;
-
-	*ret = r == 0;
-	for (uint32_t i = 0; i < p->cfg.n && *ret; i++)
-		*ret = !(c->open[i] && around[i]);
-	for (unsigned int k = 0; k < c->n && *ret; k++) {
-		const struct cfg_node *node = &p->cfg.v[c->node[k]];
-		_cleanup_free_ uint8_t *seen = planner_bytes(p);
-
-		if (!seen || cfg_reach(&p->cfg, node->next, c->open, seen) < 0 ||
-		    cfg_reach(&p->cfg, node->jump, c->open, seen) < 0)
-			return -ENOMEM;
-		for (uint32_t i = 0; i < p->cfg.n && *ret; i++)
-			*ret = !(seen[i] && c->in[i]);
-	}
-	return r;
-}
-
 /* ---- leaving ----------------------------------------------------------------------------- */
 
 static int leave_add(struct planner *p, uint32_t node, int reg)
@@ -207,16 +69,22 @@ static int leave_add(struct planner *p, uint32_t node, int reg)
 	return site_add(p, &p->cfg, node, PYP_SITE_LEAVE, "exit_eval_frame", &at);
 }
 
+/* The register that holds the frame at a load; -1: none. */
+static int load_register(const struct planner *p, uint32_t node)
+{
+	struct f_back f;
+
+	return f_back_at(p, node, &f) ? f.frame : -1;
+}
+
 /* Add sites for loads without a site after them: a cut, or else the loads themselves,
  * single-stepped. */
 static int plan_open_loads(struct planner *p, struct cut *c)
 {
 	struct f_back f;
 	bool ok = false;
-	int r = cut_search(p, c, &ok);
+	int r = cut_find(p, c, &ok);
 
-	if (r == 0 && ok)
-		r = cut_prove(p, c, &ok);
 	for (unsigned int k = 0; k < c->n && r == 0 && ok; k++)
 		r = leave_add(p, c->node[k], c->reg[k]);
 	for (uint32_t i = 0; i < p->cfg.n && r == 0 && !ok; i++)
@@ -229,7 +97,7 @@ static int plan_f_back(struct planner *p)
 {
 	_cleanup_free_ uint8_t *loads = planner_bytes(p), *open = planner_bytes(p),
 			       *in = planner_bytes(p);
-	struct cut c = {.loads = loads, .open = open, .in = in};
+	struct cut c = {.ends = loads, .open = open, .in = in, .value_at = load_register};
 	unsigned int n = 0;
 	struct f_back f;
 	int r = 0;

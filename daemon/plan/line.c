@@ -73,6 +73,18 @@ static bool flow_known(const struct flow_state *st)
 	return st->reached && (st->regs || st->nslots);
 }
 
+/*
+ * Returns how much a probe on the instruction costs, for comparison. The kernel emulates pushes and
+ * calls by writing to the target's stack: 60 ns more than a branch, which only changes a register
+ * (3.12.1 and 3.13.0: 680 to 693 ns and 617 to 625 ns at the same place).
+ */
+static unsigned int probe_cost(const struct insn *in)
+{
+	if (in->probe != INSN_EMULATED)
+		return 2;
+	return in->flow == INSN_JMP || in->flow == INSN_JCC ? 0 : 1;
+}
+
 int line_site(struct planner *p, const struct line *line, const struct site_want *want)
 {
 	uint32_t best = CFG_NONE;
@@ -84,13 +96,10 @@ int line_site(struct planner *p, const struct line *line, const struct site_want
 			break;
 		if (node->doubtful || !flow_known(&want->where[line->v[k]]))
 			continue;
-		if (node->in.probe == INSN_EMULATED) {
-			best = line->v[k];
-			break;
-		}
 		/* Processors may check landing pads, so avoid them. */
-		if (node->in.probe == INSN_STEPPED &&
-		    (best == CFG_NONE || is_landing_pad(&p->cfg, best)))
+		if (node->in.probe != INSN_FORBIDDEN &&
+		    (best == CFG_NONE || is_landing_pad(&p->cfg, best) ||
+		     probe_cost(&node->in) < probe_cost(&p->cfg.v[best].in)))
 			best = line->v[k];
 	}
 	if (best == CFG_NONE)

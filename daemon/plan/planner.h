@@ -7,6 +7,8 @@
  *   roles.c   registers that hold the frame when a handler starts
  *   line.c    lines of straight code, and sites on them
  *   paths.c   analysis of paths, for all models
+ *   cut.c     instructions that all paths to some places pass exactly once
+ *   returns.c ends of frames in the evaluator
  *   models.c  the sites of each calling model, in files listed below
  *   build.c   the order of planning, and the checks of all sites
  */
@@ -81,9 +83,11 @@ struct site_want {
 	const uint8_t *harmless; /* nodes whose jumps into the line are harmless; may be NULL */
 };
 
-/* Add the best site on a line: the first emulated instruction with a known pointer that
- * executes exactly once per entry of the line; else the first one that can be single-stepped.
- * -ENOENT: none. */
+/*
+ * Add the best site on a line: of the instructions with a known pointer that execute exactly once
+ * per entry of the line, the first branch; else the first one that is emulated, else the first one
+ * that can be single-stepped. -ENOENT: none.
+ */
 int line_site(struct planner *p, const struct line *line, const struct site_want *want);
 
 /* Add a site at node i, with a location of the pointer from st. -ENOENT: st has none. Adds no
@@ -140,6 +144,30 @@ bool planner_set_by(const struct planner *p, uint32_t node, struct comparison *r
 /* Returns whether operand 0 is compared with 0. */
 bool planner_tests_zero(const struct comparison *c);
 
+/* cut.c ------------------------------------------------------------------------------------- */
+
+#define CUT_MAX 128
+
+/*
+ * A cut before some nodes, the ends: emulated instructions such that each path to an open end passes
+ * exactly one of them, and each of them leads to an open end.
+ */
+struct cut {
+	const uint8_t *ends; /* all of them */
+	uint8_t *open;	     /* those that need the cut */
+	uint8_t *in;	     /* zeroed; set: nodes in the cut */
+	bool direct;	     /* branches only, without calls between them and an end */
+	/* The register with the frame, or another value, at an end; -1: none. NULL: end_reg. */
+	int (*value_at)(const struct planner *p, uint32_t node);
+	int end_reg;
+	uint8_t reg[CUT_MAX]; /* set: register with the value, parallel to node[] */
+	uint32_t node[CUT_MAX];
+	unsigned int n;
+};
+
+/* Finds and proves a cut. *ret: false if there is none. Returns 0 or -ENOMEM. */
+int cut_find(const struct planner *p, struct cut *c, bool *ret);
+
 /* One file per group of sites. All add sites to the plan and return 0 or a negative errno.
  * ------- */
 
@@ -152,6 +180,11 @@ int models_plan_yield(struct planner *p);
 int models_plan_instrumented_yield(struct planner *p);
 /* throw.c */
 int models_plan_throw(struct planner *p);
+/*
+ * returns.c: ends of frames before calls of _PyEval_FrameClearAndPop (marked nodes). -ENOENT: none
+ * of them or not all can be probed; no site was added.
+ */
+int returns_plan(struct planner *p, const uint8_t *calls);
 /* callees.c: _PyEval_FrameClearAndPop; deallocation of code objects */
 int models_plan_clear_and_pop(struct planner *p);
 int models_plan_code_free(struct planner *p);

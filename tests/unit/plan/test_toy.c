@@ -154,6 +154,18 @@ static bool toy_decode_full(const uint8_t *code, size_t max, uint64_t vaddr, str
 	return true;
 }
 
+static size_t toy_find_branch(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t target)
+{
+	struct insn in;
+	size_t i = (4 - vaddr % 4) % 4;
+
+	for (; i < n; i += 4)
+		if (toy_decode(code + i, n - i, vaddr + i, &in) && in.target == target &&
+		    (in.flow == INSN_CALL || in.flow == INSN_JMP))
+			break;
+	return i < n ? i : n;
+}
+
 static void toy_format(const uint8_t *code, size_t max, uint64_t vaddr, char *out, size_t size)
 {
 	(void)vaddr;
@@ -208,6 +220,10 @@ struct program {
 	uint64_t handler[256];
 	bool distances; /* the table has distances, as a switch's */
 	bool leaky;	/* RETURN_VALUE has a path around the function that ends frames */
+	/* Returns: branches before their calls; one has none; they store the instruction after it. */
+	bool branches, one_straight, stores_late;
+	bool other_caller; /* another function also ends frames */
+	uint64_t branch[4];
 };
 
 static uint64_t here(const struct program *g)
@@ -263,6 +279,10 @@ static void put_functions(struct program *g)
 	put(g, TOY_NOP, 0, 0, 0);
 	put(g, TOY_RET, 0, 0, 0);
 	g->at[TOOLS] = here(g);
+	put(g, TOY_RET, 0, 0, 0);
+	if (!g->other_caller)
+		return;
+	put_clear(g);
 	put(g, TOY_RET, 0, 0, 0);
 }
 
@@ -336,7 +356,12 @@ static void put_returns(struct program *g)
 	for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
 		put_handler(g, ops[i]);
 		if (g->leaky)
-			put_to(g, TOY_CBNZ, 11, here(g) + 12);
+			put_to(g, TOY_CBNZ, 11, here(g) + 16);
+		g->branch[i] = here(g);
+		if (g->branches && !(i == 1 && g->one_straight))
+			put_to(g, TOY_CBNZ, 11, here(g) + 8);
+		put(g, TOY_STORE, g->stores_late ? 10 : ZERO, FRAME,
+		    g->stores_late ? g->l->bpf.frame_instr : 200);
 		put_clear(g);
 		put_dispatch(g);
 	}
@@ -493,6 +518,64 @@ Test(toy, a_way_round_a_site_is_found)
 	cr_expect_eq(plan_program(g, &toy, &plan, &diag), -ENOEXEC);
 	cr_expect(strstr(plan.missing, "RETURN_VALUE"), "%s", plan.missing);
 	free(g);
+}
+
+/* The toy with a search for branches, without which nobody knows who calls a function */
+static struct arch searching(void)
+{
+	struct arch a = toy;
+
+	a.find_branch = toy_find_branch;
+	return a;
+}
+
+static bool has_site(const struct plan *plan, uint64_t vaddr)
+{
+	for (unsigned int i = 0; i < plan->nsites; i++)
+		if (plan->sites[i].vaddr == vaddr)
+			return true;
+	return false;
+}
+
+Test(toy, frames_end_in_the_evaluator)
+{
+	struct program *g = calloc(1, sizeof(*g));
+	const struct arch arch = searching();
+	struct diag diag = {0};
+	struct plan plan;
+
+	cr_assert(g);
+	g->branches = true;
+	assert_diag_ok(plan_program(g, &arch, &plan, &diag), &diag);
+	for (int i = 0; i < 4; i++)
+		expect_site(&plan, g->branch[i], PYP_SITE_LEAVE, FRAME);
+	expect_site(&plan, g->at[UNWIND] + 4, PYP_SITE_LEAVE, 1); /* the call itself */
+	cr_expect(!has_site(&plan, g->at[CLEAR_SITE]));
+	cr_expect_eq(plan.nsites, 12);
+	free(g);
+	check_no_leaks();
+}
+
+/* Then frames end where the function that ends them starts. */
+Test(toy, frames_do_not_end_in_the_evaluator)
+{
+	for (int why = 0; why < 5; why++) {
+		struct program *g = calloc(1, sizeof(*g));
+		const struct arch arch = why == 0 ? toy : searching();
+		struct diag diag = {0};
+		struct plan plan;
+
+		cr_assert(g);
+		g->branches = why != 1;
+		g->one_straight = why == 2;
+		g->stores_late = why == 3;
+		g->other_caller = why == 4;
+		assert_diag_ok(plan_program(g, &arch, &plan, &diag), &diag);
+		expect_site(&plan, g->at[CLEAR_SITE], PYP_SITE_LEAVE, 1);
+		cr_expect_eq(plan.nsites, 8, "case %d: %u", why, plan.nsites);
+		free(g);
+	}
+	check_no_leaks();
 }
 
 Test(toy, is_nothing_to_another_back_end)
