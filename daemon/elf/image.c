@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Opening an ELF file and accessing its contents: see image.h. libelf parses headers, on a private
- * copy of the file; contents are only accessed through length-checked views of it.
+ * copy of the file's parts that are used; contents are only accessed through length-checked views of it.
  */
 #include "elf/image.h"
 
@@ -11,6 +11,7 @@
 
 #include "base/abi.h"
 #include "elf/image_priv.h"
+#include "elf/parts.h"
 
 static int malformed(struct diag *diag, const struct image *img, const char *what)
 {
@@ -25,13 +26,22 @@ const uint8_t *image_bytes(const struct image *img, uint64_t offset, uint64_t n)
 	return img->data + offset;
 }
 
-/* Read the size that fstat() reported. The target may change the file meanwhile. */
-static int read_all(int fd, uint8_t *out, size_t size)
-{
-	size_t done = 0;
+/* Where an image is read from: a file, which the target may change meanwhile, or memory. */
+struct source {
+	int fd; /* -1: memory */
+	const uint8_t *bytes;
+};
 
-	while (done < size) {
-		ssize_t n = pread(fd, out + done, size - done, (off_t)done);
+static int read_part(const struct source *src, uint8_t *data, size_t at, size_t size)
+{
+	const size_t end = at + size;
+
+	if (src->fd < 0) {
+		memcpy(data + at, src->bytes + at, size);
+		return 0;
+	}
+	while (at < end) {
+		ssize_t n = pread(src->fd, data + at, end - at, (off_t)at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -39,9 +49,27 @@ static int read_all(int fd, uint8_t *out, size_t size)
 			return -errno;
 		if (n == 0)
 			return -EIO;
-		done += (size_t)n;
+		at += (size_t)n;
 	}
 	return 0;
+}
+
+/* Read what is parsed of a file of this size; the rest of data stays 0. */
+static int read_parts(const struct source *src, uint8_t *data, size_t size)
+{
+	struct parts parts;
+	struct part names;
+	int r = read_part(src, data, 0, size < PARTS_HEAD ? size : PARTS_HEAD);
+
+	if (r < 0)
+		return r;
+	parts_find(data, size, &parts);
+	for (unsigned int i = 0; i < parts.n && r == 0; i++)
+		r = read_part(src, data, parts.v[i].at, parts.v[i].size);
+	if (r < 0)
+		return r;
+	parts_names(data, size, &names);
+	return read_part(src, data, names.at, names.size);
 }
 
 static int add_segment(struct image *img, const GElf_Phdr *ph, struct diag *diag)
@@ -120,22 +148,22 @@ static int read_headers(struct image *img, struct diag *diag)
 	return 0;
 }
 
-/* Takes ownership of data, even on failure. */
-static int image_open_owned(uint8_t *data, size_t size, const char *name, struct image **ret,
-			    struct diag *diag)
+static int image_open(const struct source *src, size_t size, const char *name, struct image **ret,
+		      struct diag *diag)
 {
 	_cleanup_(image_freep) struct image *img = calloc(1, sizeof(*img));
 	int err;
 
-	if (!img) {
-		free(data);
+	if (!img)
 		return diag_errno(diag, ENOMEM, "cannot read '%s'", name);
-	}
-	img->data = data;
+	img->data = calloc(1, size);
 	img->size = size;
 	img->name = strdup(name);
-	if (!img->name)
+	if (!img->data || !img->name)
 		return diag_errno(diag, ENOMEM, "cannot read '%s'", name);
+	err = read_parts(src, img->data, size);
+	if (err)
+		return diag_errno(diag, -err, "cannot read '%s'", name);
 
 	err = read_headers(img, diag);
 	if (err)
@@ -155,9 +183,8 @@ static int image_open_owned(uint8_t *data, size_t size, const char *name, struct
 
 int image_open_fd(int fd, const char *name, struct image **ret, struct diag *diag)
 {
-	_cleanup_free_ uint8_t *data = NULL;
+	const struct source src = {.fd = fd};
 	struct stat st;
-	int err;
 
 	if (fstat(fd, &st))
 		return diag_errno(diag, errno, "cannot read '%s'", name);
@@ -168,28 +195,18 @@ int image_open_fd(int fd, const char *name, struct image **ret, struct diag *dia
 		return diag_set(diag, st.st_size <= 0 ? -ENOEXEC : -EFBIG, PYP_EXIT_UNTRACEABLE, "",
 				"'%s' is %s to be an interpreter", name,
 				st.st_size <= 0 ? "too small" : "too large");
-	data = malloc((size_t)st.st_size);
-	if (!data)
-		return diag_errno(diag, ENOMEM, "cannot read '%s'", name);
-	err = read_all(fd, data, (size_t)st.st_size);
-	if (err)
-		return diag_errno(diag, -err, "cannot read '%s'", name);
-	return image_open_owned(TAKE_PTR(data), (size_t)st.st_size, name, ret, diag);
+	return image_open(&src, (size_t)st.st_size, name, ret, diag);
 }
 
 int image_open_bytes(const void *data, size_t size, const char *name, struct image **ret,
 		     struct diag *diag)
 {
-	uint8_t *copy;
+	const struct source src = {.fd = -1, .bytes = data};
 
 	if (size == 0 || size > IMAGE_MAX_SIZE)
 		return diag_set(diag, size ? -EFBIG : -ENOEXEC, PYP_EXIT_UNTRACEABLE, "",
 				"'%s' is not a usable ELF file: its size is %zu", name, size);
-	copy = malloc(size);
-	if (!copy)
-		return diag_errno(diag, ENOMEM, "cannot read '%s'", name);
-	memcpy(copy, data, size);
-	return image_open_owned(copy, size, name, ret, diag);
+	return image_open(&src, size, name, ret, diag);
 }
 
 void image_free(struct image *img)

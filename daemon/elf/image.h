@@ -38,7 +38,8 @@ struct image_symbol {
 	bool func;
 };
 
-/* Read the whole file fd (which is not kept), or copy the bytes. *ret is owned by the caller. */
+/* Read the parts of the file fd (which is not kept) that a process maps, and its headers, or copy
+ * those of the bytes. *ret is owned by the caller. */
 int image_open_fd(int fd, const char *name, struct image **ret, struct diag *diag);
 int image_open_bytes(const void *data, size_t size, const char *name, struct image **ret,
 		     struct diag *diag);
