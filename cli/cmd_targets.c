@@ -61,13 +61,17 @@ static int attach_pid(void *ctx, pid_t pid, struct diag *diag)
 	const struct attach_opts *o = a->o;
 	_cleanup_(json_decrefp)
 		json_t *body = json_pack("{s:i, s:b}", "pid", (int)pid, "start", !o->no_start);
-	int r = forecast_confirm(a->c, &(struct forecast_of){pid, &o->target, a->all, o->yes},
+	char late[FORECAST_LINE];
+	int r = forecast_confirm(a->c, &(struct forecast_of){pid, &o->target, a->all, o->yes}, late,
 				 diag);
 
 	if (r < 0)
 		return r;
 	target_args_add(&o->target, body);
-	return client_request(a->c, "POST", "/v1/targets", body, NULL, diag);
+	r = client_request(a->c, "POST", "/v1/targets", body, NULL, diag);
+	if (r == 0)
+		fputs(late, stderr);
+	return r;
 }
 
 static int run_attach(const struct cmd_call *call, struct diag *diag)

@@ -16,13 +16,13 @@ static const char *text_of(const json_t *answer, const char *key)
 	return text ? text : "";
 }
 
-static void put_line(pid_t pid, const json_t *answer)
+static void set_line(pid_t pid, const json_t *answer, char ret[FORECAST_LINE])
 {
 	char name[128], text[512];
 
-	fprintf(stderr, "pyprofd: %d %s: %s\n", (int)pid,
-		terminal_clean(text_of(answer, "name"), name, sizeof(name)),
-		terminal_clean(text_of(answer, "text"), text, sizeof(text)));
+	snprintf(ret, FORECAST_LINE, "pyprofd: %d %s: %s\n", (int)pid,
+		 terminal_clean(text_of(answer, "name"), name, sizeof(name)),
+		 terminal_clean(text_of(answer, "text"), text, sizeof(text)));
 }
 
 static void warn(double cost, const json_t *answer)
@@ -73,22 +73,35 @@ static bool user_agrees(void)
 	return *answer == 'y' || *answer == 'Y';
 }
 
-int forecast_confirm(struct client *c, const struct forecast_of *of, struct diag *diag)
+/* Does it have an estimate, from counted calls or of the cost of samples? */
+static bool is_forecast(const json_t *answer)
+{
+	return !json_is_null(json_object_get(answer, "forecast")) ||
+	       json_number_value(json_object_get(answer, "cost")) > 0;
+}
+
+int forecast_confirm(struct client *c, const struct forecast_of *of, char ret_late[FORECAST_LINE],
+		     struct diag *diag)
 {
 	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)of->pid);
 	_cleanup_(json_decrefp) json_t *answer = NULL;
 	double cost;
 	int r;
 
+	ret_late[0] = '\0';
 	if (of->given)
 		target_args_add(of->given, body);
 	r = client_request(c, "POST", "/v1/forecast", body, &answer, diag);
 	if (r < 0)
 		return r;
-	/* If there is no forecast, the attach request will report the reason. */
+	/* If the process was not inspected, the attach request will report the reason. */
 	if (!*text_of(answer, "name"))
 		return 0;
-	put_line(of->pid, answer);
+	set_line(of->pid, answer, ret_late);
+	if (is_forecast(answer)) {
+		fputs(ret_late, stderr);
+		ret_late[0] = '\0';
+	}
 	cost = json_number_value(json_object_get(answer, "cost"));
 	if (cost > FORECAST_WARN)
 		warn(cost, answer);

@@ -16,11 +16,15 @@
 #define FORECAST_WARN 25.0
 #define FORECAST_ASK  300.0
 
+#define FORECAST_LINE 700
+
 /*
  * Request a forecast for pid, print it to stderr, and ask for confirmation if the overhead is high
  * (yes: do not ask). given: target options, may be NULL. picked: all processes that the command
- * attaches to, NULL: only this one; children that are among them are not reported as left out. -ECANCELED: the user declined and nothing
- * was attached; else the daemon's error.
+ * attaches to, NULL: only this one; children that are among them are not reported as left out.
+ * If there is no forecast, *ret_late is a line about it, to be printed after the attach, which may
+ * be refused for the same reason; else it is empty. -ECANCELED: the user declined and nothing was
+ * attached; else the daemon's error.
  */
 struct forecast_of {
 	pid_t pid;
@@ -28,6 +32,7 @@ struct forecast_of {
 	const struct pick *picked;
 	bool yes;
 };
-int forecast_confirm(struct client *c, const struct forecast_of *of, struct diag *diag);
+int forecast_confirm(struct client *c, const struct forecast_of *of, char ret_late[FORECAST_LINE],
+		     struct diag *diag);
 
 #endif

@@ -43,6 +43,7 @@ int visit_open(struct visit *v, const char *socket, struct diag *diag)
 int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag)
 {
 	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)pid);
+	char late[FORECAST_LINE] = "";
 	int r = 0;
 
 	if (v->attached.n == OPT_PIDS_MAX)
@@ -51,7 +52,7 @@ int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct
 	if (how)
 		r = forecast_confirm(v->client,
 				     &(struct forecast_of){pid, how->target, how->picked, how->yes},
-				     diag);
+				     late, diag);
 	if (r < 0)
 		return r;
 	if (how && how->waiting)
@@ -59,9 +60,11 @@ int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct
 	if (how)
 		target_args_add(how->target, body);
 	r = client_request(v->client, "POST", "/v1/targets", body, NULL, diag);
-	if (r == 0)
-		v->attached.pid[v->attached.n++] = pid;
-	return r;
+	if (r < 0)
+		return r;
+	fputs(late, stderr);
+	v->attached.pid[v->attached.n++] = pid;
+	return 0;
 }
 
 int visit_recorded(struct visit *v, const char *socket, pid_t pid, const struct visit_how *how,
