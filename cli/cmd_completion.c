@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "format/format.h"
+#include "format/sort.h"
 
 #define PIDS "$(cd /proc && echo [0-9]*)"
 
 /* Type of an option's value or of an operand */
-enum value { VALUE_NONE, VALUE_ANY, VALUE_FILE, VALUE_PID, VALUE_FORMAT, VALUE_CHOICE };
+enum value { VALUE_NONE, VALUE_ANY, VALUE_FILE, VALUE_PID, VALUE_FORMAT, VALUE_SORT, VALUE_CHOICE };
 
 static enum value value_of(const struct opt *o)
 {
@@ -33,6 +34,8 @@ static enum value value_of(const struct opt *o)
 		return VALUE_CHOICE;
 	if (strcmp(o->arg, "FORMAT") == 0)
 		return VALUE_FORMAT;
+	if (strcmp(o->arg, "KEY[,KEY]") == 0)
+		return VALUE_SORT;
 	return strcmp(o->arg, "FILE") == 0 || strcmp(o->arg, "PATH") == 0 ? VALUE_FILE : VALUE_ANY;
 }
 
@@ -46,20 +49,33 @@ static enum value operands_of(const struct cmd *c)
 	return c->operands && strstr(c->operands, "PID") ? VALUE_PID : VALUE_ANY;
 }
 
+/* Returns word i of the words that the option's value can be; NULL beyond the last one. */
+static const char *word(const struct opt *o, size_t i)
+{
+	switch (value_of(o)) {
+	case VALUE_CHOICE:
+		return o->choices[i];
+	case VALUE_SORT:
+		return sort_key_name(i);
+	default:
+		return formats[i].name;
+	}
+}
+
 static void put_words(const struct opt *o, FILE *out)
 {
-	const char *blank = "";
+	const char *blank = "", *w;
 
-	if (o->choices) {
-		for (const char *const *c = o->choices; *c; c++)
-			if (**c) {
-				fprintf(out, "%s%s", blank, *c);
-				blank = " ";
-			}
-		return;
-	}
-	for (const struct format *f = formats; f->name; f++)
-		fprintf(out, "%s%s", f == formats ? "" : " ", f->name);
+	for (size_t i = 0; (w = word(o, i)); i++)
+		if (*w) {
+			fprintf(out, "%s%s", blank, w);
+			blank = " ";
+		}
+}
+
+static bool has_words(enum value v)
+{
+	return v == VALUE_CHOICE || v == VALUE_FORMAT || v == VALUE_SORT;
 }
 
 /* Print help for use in single quotes, on one line, with the characters in `escape` escaped. */
@@ -177,7 +193,7 @@ static void zsh_action(enum value v, const struct opt *o, FILE *out)
 		fputs("_files", out);
 	} else if (v == VALUE_PID) {
 		fputs("_pids", out);
-	} else if (v == VALUE_CHOICE || v == VALUE_FORMAT) {
+	} else if (has_words(v)) {
 		putc('(', out);
 		put_words(o, out);
 		putc(')', out);
@@ -272,7 +288,7 @@ static void fish_value(enum value v, const struct opt *o, FILE *out)
 		fputs(" -r -F", out);
 	} else if (v == VALUE_PID) {
 		fputs(" -x -a '(__fish_complete_pids)'", out);
-	} else if (v == VALUE_CHOICE || v == VALUE_FORMAT) {
+	} else if (has_words(v)) {
 		fputs(" -x -a '", out);
 		put_words(o, out);
 		putc('\'', out);

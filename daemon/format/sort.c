@@ -150,6 +150,11 @@ int sort_parse(const char *keys, struct sort *ret, struct diag *diag)
 	return 0;
 }
 
+const char *sort_key_name(size_t i)
+{
+	return i < NKEYS ? sort_keys[i].word : NULL;
+}
+
 void sort_print_title(const struct sort *sort, FILE *out)
 {
 	for (size_t i = 0; i < sort->nkeys; i++)

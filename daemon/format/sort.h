@@ -18,6 +18,9 @@ struct sort {
  */
 int sort_parse(const char *keys, struct sort *ret, struct diag *diag);
 
+/* The name of key i; NULL beyond the last one. */
+const char *sort_key_name(size_t i);
+
 /* Prints pstats' description of the order, such as "internal time, function name". */
 void sort_print_title(const struct sort *sort, FILE *out);
 
