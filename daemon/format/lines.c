@@ -176,6 +176,21 @@ static void print_func(struct lines_report *r, const struct snapshot_func *f, co
 	fputc('\n', r->out);
 }
 
+/* Prints the selected functions' lines; returns the number of functions. */
+static size_t print_funcs(struct lines_report *r, const struct table *t,
+			  const struct selection *rows)
+{
+	size_t printed = 0;
+
+	for (size_t i = 0; i < rows->n; i++)
+		for (uint32_t f = 0; f < r->s->nfuncs; f++)
+			if (r->s->funcs[f].nlines && t->row_of[f] == rows->order[i]) {
+				print_func(r, &r->s->funcs[f], t->rows[rows->order[i]].std);
+				printed++;
+			}
+	return printed;
+}
+
 /* ---- the report ---- */
 
 /* The table of times with the functions' lines in their place. */
@@ -228,9 +243,9 @@ int lines_write(const struct snapshot *s, const struct view *v, const struct for
 		return err;
 	fprintf(out, "   CPU time by source line, from samples\n%s\n",
 		rows.notes ? rows.notes : "");
-	for (size_t i = 0; i < rows.n; i++)
-		for (uint32_t f = 0; f < s->nfuncs; f++)
-			if (s->funcs[f].nlines && t->row_of[f] == rows.order[i])
-				print_func(&r, &s->funcs[f], t->rows[rows.order[i]].std);
+	if (!print_funcs(&r, t, &rows))
+		fputs("   No function that matches has samples. Record for longer, or raise "
+		      "--rate.\n\n",
+		      out);
 	return screen_provenance(s, o, out);
 }

@@ -107,6 +107,23 @@ Test(lines, selected)
 	check_no_leaks();
 }
 
+/* A function without samples, and one that does not exist. */
+Test(lines, selected_without_samples)
+{
+	static const char *const patterns[] = {"(h)", "nowhere"};
+	struct snapshot *s = build();
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct format_opts o = {.restrict_ = &patterns[i], .nrestrict = 1};
+		char *text = report_new("lines", s, &o, NULL);
+
+		assert_has(text, "   No function that matches has samples.");
+		free(text);
+	}
+	snapshot_free(s);
+	check_no_leaks();
+}
+
 Test(lines, extreme_numbers)
 {
 	static const struct snapshot_line v[] = {LINE(INT32_MAX, 1)};
