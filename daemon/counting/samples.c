@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "stack/codes.h"
 #include "stack/rebuild.h"
@@ -67,19 +68,11 @@ void samples_by_func_clear(struct samples_by_func *b)
 
 static bool by_func_reserve(struct samples_by_func *b, uint32_t func)
 {
-	uint32_t n = b->n ? b->n : 256;
-	uint64_t *of;
+	uint64_t *of = array_room(b->of, &b->n, func + 1, 256, sizeof(*of));
 
-	if (func < b->n)
-		return true;
-	while (n <= func)
-		n = n < UINT32_MAX / 2 ? 2 * n : UINT32_MAX;
-	of = reallocarray(b->of, n, sizeof(*of));
 	if (!of)
 		return false;
-	memset(of + b->n, 0, (n - b->n) * sizeof(*of));
 	b->of = of;
-	b->n = n;
 	return true;
 }
 

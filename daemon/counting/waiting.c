@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "stack/waits.h"
 #include "stats/func.h"
 
@@ -55,31 +56,34 @@ void waiting_clear_thread(struct waiting *w, struct thread *th, uint64_t ts)
 
 /* ---- contexts ---------------------------------------------------------------------------- */
 
-static bool grow(void *array, uint32_t from, uint32_t to, size_t size)
-{
-	char **a = array, *v = reallocarray(*a, to, size);
+#define NODES_FIRST 256u
 
-	if (!v)
-		return false;
-	memset(v + from * size, 0, (to - from) * size);
-	*a = v;
-	return true;
-}
-
-/* Makes room for this reason in a node. */
+/* Makes room for this reason in a node. Columns of reasons that do not occur have none. */
 static bool reserve(struct waiting *w, uint32_t node, enum wait_reason why)
 {
-	uint32_t room = w->room ? w->room : 256;
+	uint32_t room = w->room;
+	double *variances;
 
-	while (room <= node)
-		room = room < UINT32_MAX / 2 ? 2 * room : UINT32_MAX;
-	for (int i = 0; room > w->room && i < WAITS; i++)
-		if (w->weights[i] && !grow(&w->weights[i], w->room, room, sizeof(uint64_t)))
+	for (int i = 0; node >= w->room && i < WAITS; i++) {
+		uint64_t *v = w->weights[i];
+
+		room = w->room;
+		if (v)
+			v = array_room(v, &room, node + 1, NODES_FIRST, sizeof(*v));
+		if (!v && w->weights[i])
 			return false;
-	if (room > w->room && !grow(&w->variances, w->room, room, sizeof(double)))
+		w->weights[i] = v;
+	}
+	room = w->room;
+	variances = array_room(w->variances, &room, node + 1, NODES_FIRST, sizeof(*variances));
+	if (!variances)
 		return false;
+	w->variances = variances;
 	w->room = room;
-	return w->weights[why] || grow(&w->weights[why], 0, room, sizeof(uint64_t));
+	room = 0;
+	if (!w->weights[why])
+		w->weights[why] = array_room(NULL, &room, w->room, w->room, sizeof(uint64_t));
+	return w->weights[why];
 }
 
 static void add_column(struct waiting *w, uint32_t node, enum wait_reason why, uint64_t ns)

@@ -5,28 +5,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int grow(void **array, uint32_t *cap, uint32_t n, size_t size)
-{
-	uint32_t more = *cap ? *cap : 256;
-	void *grown;
+#include "base/array.h"
 
-	if (n <= *cap)
-		return 0;
-	while (more < n)
-		more = more < UINT32_MAX / 2 ? 2 * more : UINT32_MAX;
-	grown = reallocarray(*array, more, size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*cap = more;
-	return 0;
-}
+#define FIRST 256u
 
 int last_reserve(struct estimate_last *last, uint32_t nodes, uint32_t funcs)
 {
-	if (grow((void **)&last->nodes, &last->cap, nodes, sizeof(*last->nodes)) ||
-	    grow((void **)&last->funcs, &last->funcs_cap, funcs, sizeof(*last->funcs)))
+	void *v = last->nodes;
+
+	if (nodes)
+		v = array_room(v, &last->cap, nodes, FIRST, sizeof(*last->nodes));
+	if (nodes && !v)
 		return -ENOMEM;
+	last->nodes = v;
+	v = last->funcs;
+	if (funcs)
+		v = array_room(v, &last->funcs_cap, funcs, FIRST, sizeof(*last->funcs));
+	if (funcs && !v)
+		return -ENOMEM;
+	last->funcs = v;
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/abi.h"
+#include "base/array.h"
 #include "python/line_tables.h"
 #include "python/python.h"
 #include "target/proc.h"
@@ -58,10 +59,10 @@ struct walk {
 	bool inner_tids;  /* see PYTHON_TIDS_INNER */
 	bool dump;	  /* see python_dump */
 	uint64_t *instrs; /* dump: instruction per frame of the current stack; see lines_offset() */
-	size_t instrs_room;
+	uint32_t instrs_room;
 	struct line_tables lines; /* dump */
 	struct python_stack *v;
-	size_t n, room;
+	uint32_t n, room;
 };
 
 static int walk_read(struct walk *w, uint64_t addr, void *out, size_t n)
@@ -122,32 +123,25 @@ static size_t frame_bytes(const struct pyp_layout *b)
 	return n;
 }
 
-static int keep_instr(struct walk *w, size_t at, uint64_t instr)
+static int keep_instr(struct walk *w, uint32_t at, uint64_t instr)
 {
-	if (at >= w->instrs_room) {
-		size_t want = w->instrs_room ? 2 * w->instrs_room : 64;
-		uint64_t *v = reallocarray(w->instrs, want, sizeof(*v));
+	uint64_t *v = array_room(w->instrs, &w->instrs_room, at + 1, 64, sizeof(*v));
 
-		if (!v)
-			return -ENOMEM;
-		w->instrs = v;
-		w->instrs_room = want;
-	}
+	if (!v)
+		return -ENOMEM;
+	w->instrs = v;
 	w->instrs[at] = instr;
 	return 0;
 }
 
-static int add_frame(struct python_stack *st, size_t *room, uint64_t frame, uint64_t code)
+static int add_frame(struct python_stack *st, uint32_t *room, uint64_t frame, uint64_t code)
 {
-	if (st->n == *room) {
-		size_t want = *room ? 2 * *room : 16;
-		struct pyp_chain_frame *v = reallocarray(st->frames, want, sizeof(*v));
+	struct pyp_chain_frame *v =
+		array_room(st->frames, room, (uint32_t)st->n + 1, 16, sizeof(*v));
 
-		if (!v)
-			return -ENOMEM;
-		st->frames = v;
-		*room = want;
-	}
+	if (!v)
+		return -ENOMEM;
+	st->frames = v;
 	st->frames[st->n++] = (struct pyp_chain_frame){.frame = frame, .code = code};
 	return 0;
 }
@@ -156,7 +150,8 @@ static int add_frame(struct python_stack *st, size_t *room, uint64_t frame, uint
 static int walk_frames(struct walk *w, uint64_t frame, struct python_stack *st)
 {
 	const struct pyp_layout *b = &w->l->bpf;
-	size_t need = frame_bytes(b), room = 0;
+	size_t need = frame_bytes(b);
+	uint32_t room = 0;
 	uint8_t block[FRAME_BYTES];
 
 	for (unsigned int depth = 0; frame; depth++) {
@@ -174,7 +169,8 @@ static int walk_frames(struct walk *w, uint64_t frame, struct python_stack *st)
 		if (code && !entry && !skip_code(w, code)) {
 			err = add_frame(st, &room, frame, code);
 			if (!err && w->dump)
-				err = keep_instr(w, st->n - 1, u64_in(block, b->frame_instr));
+				err = keep_instr(w, (uint32_t)st->n - 1,
+						 u64_in(block, b->frame_instr));
 		}
 		if (err)
 			return err;
@@ -424,18 +420,12 @@ static int find_lines(struct walk *w, struct python_stack *st)
 
 static int walk_thread(struct walk *w, uint64_t tstate)
 {
-	struct python_stack *st;
+	struct python_stack *v = array_room(w->v, &w->room, w->n + 1, 16, sizeof(*v)), *st;
 	int err;
 
-	if (w->n == w->room) {
-		size_t want = w->room ? 2 * w->room : 16;
-		struct python_stack *v = reallocarray(w->v, want, sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		w->v = v;
-		w->room = want;
-	}
+	if (!v)
+		return -ENOMEM;
+	w->v = v;
 	st = &w->v[w->n++];
 	*st = (struct python_stack){.tstate = tstate};
 	st->tid = thread_tid(w, tstate);

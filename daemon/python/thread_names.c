@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "python/details.h"
 #include "python/values.h"
@@ -26,15 +27,11 @@ struct reading_names {
 
 static int add_object(struct reading_names *r, uint64_t id, uint64_t object)
 {
-	if (r->n == r->room) {
-		uint32_t room = r->room ? 2 * r->room : 64;
-		uint64_t *v = reallocarray(r->threads, room, sizeof(*v));
+	uint64_t *v = array_room(r->threads, &r->room, r->n + 1, 64, sizeof(*v));
 
-		if (!v)
-			return -ENOMEM;
-		r->threads = v;
-		r->room = room;
-	}
+	if (!v)
+		return -ENOMEM;
+	r->threads = v;
 	r->threads[r->n] = object;
 	return map_put(&r->objects, id, r->n++);
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "slow/slow_priv.h"
 
 #define NODES_FIRST 16u
@@ -35,22 +36,34 @@ static uint64_t frame_key(uint32_t source, uint64_t frame)
 
 /* Nodes of a call --------------------------------------------------------------------------- */
 
+/* Limits of an array of each call: its first room, the most in it, and in all calls together. */
+struct limits {
+	uint32_t first, most, total;
+};
+
+/* Returns the array with room for element n; NULL: there is none. used: the room in all calls. */
+static void *reserve(void *v, uint32_t n, uint32_t *cap, size_t size, const struct limits *l,
+		     uint32_t *used)
+{
+	const uint32_t had = *cap, want = had ? 2 * had : l->first;
+
+	if (n < had)
+		return v;
+	if (had >= l->most || *used + (want - had) > l->total)
+		return NULL;
+	v = array_room(v, cap, n + 1, l->first, size);
+	if (v)
+		*used += *cap - had;
+	return v;
+}
+
 static bool reserve_node(struct slow *s, struct slow_call *c)
 {
-	uint32_t cap = c->cap ? 2 * c->cap : NODES_FIRST;
-	struct slow_node *v;
+	static const struct limits limits = {NODES_FIRST, SLOW_NODES_MAX, SLOW_NODES_TOTAL};
+	struct slow_node *v = reserve(c->v, c->n, &c->cap, sizeof(*v), &limits, &s->nodes);
 
-	if (c->n < c->cap)
-		return true;
-	if (c->cap >= SLOW_NODES_MAX || s->nodes + (cap - c->cap) > SLOW_NODES_TOTAL)
-		return false;
-	v = reallocarray(c->v, cap, sizeof(*v));
-	if (!v)
-		return false;
-	s->nodes += cap - c->cap;
-	c->v = v;
-	c->cap = cap;
-	return true;
+	c->v = v ? v : c->v;
+	return v;
 }
 
 /* A new child of the current node; false: there is no room. */
@@ -82,22 +95,14 @@ static void push(struct slow *s, struct slow_call *c, const struct watch_event *
 
 static bool reserve_step(struct slow *s, struct slow_call *c)
 {
-	uint32_t cap = c->steps_cap ? 2 * c->steps_cap : STEPS_FIRST;
-	struct slow_step *v;
+	static const struct limits limits = {STEPS_FIRST, SLOW_STEPS_MAX, SLOW_STEPS_TOTAL};
+	struct slow_step *v = NULL;
 
-	if (c->nsteps < c->steps_cap)
-		return true;
 	/* Without gaps: once one is missing, all later ones are. */
-	if (c->steps_missing || c->steps_cap >= SLOW_STEPS_MAX ||
-	    s->steps + (cap - c->steps_cap) > SLOW_STEPS_TOTAL)
-		return false;
-	v = reallocarray(c->steps, cap, sizeof(*v));
-	if (!v)
-		return false;
-	s->steps += cap - c->steps_cap;
-	c->steps = v;
-	c->steps_cap = cap;
-	return true;
+	if (c->nsteps < c->steps_cap || !c->steps_missing)
+		v = reserve(c->steps, c->nsteps, &c->steps_cap, sizeof(*v), &limits, &s->steps);
+	c->steps = v ? v : c->steps;
+	return v;
 }
 
 static void add_step(struct slow *s, struct slow_call *c, uint64_t ts, uint32_t func)
@@ -266,15 +271,10 @@ static uint32_t add_func(struct slow *s, uint64_t key, const struct profile_func
 
 	if (s->nfuncs == SLOW_FUNCS_MAX)
 		return SLOW_NONE;
-	if (s->nfuncs == s->funcs_cap) {
-		uint32_t cap = s->funcs_cap ? 2 * s->funcs_cap : 64;
-
-		v = reallocarray(s->funcs, cap, sizeof(*v));
-		if (!v)
-			return SLOW_NONE;
-		s->funcs = v;
-		s->funcs_cap = cap;
-	}
+	v = array_room(s->funcs, &s->funcs_cap, s->nfuncs + 1, 64, sizeof(*v));
+	if (!v)
+		return SLOW_NONE;
+	s->funcs = v;
 	v = &s->funcs[s->nfuncs];
 	*v = (struct slow_func){.file = copy_text(f->filename),
 				.name = copy_text(f->qualname ? f->qualname : f->name),
