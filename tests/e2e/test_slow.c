@@ -6,13 +6,11 @@
  */
 #include <jansson.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client.h"
+#include "harness/background.h"
 #include "harness/daemon.h"
-#include "harness/python.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
@@ -48,15 +46,10 @@ static void start_daemon(void)
 static void end(void)
 {
 	json_t *status = ctl_status(&d);
-	struct ran r;
 
 	cr_assert_eq(json_array_size(json_object_get(status, "targets")), 0);
 	json_decref(status);
-	free(ctl_ok(&d, "shutdown", NULL));
-	r = pyprofd_wait(&d);
-	cr_assert_eq(r.status, 0, "%s", r.err);
-	ran_free(&r);
-	traced_finish(&t);
+	background_finish(&d, &t);
 }
 
 static bool records(void)
@@ -74,38 +67,11 @@ static bool records(void)
 /* Start `pyprofctl slow -p PID ARG...` in the background, and wait until it records. */
 static pid_t background(const char *const *args)
 {
-	const char *argv[24] = {"pyprofctl", "--socket", d.sock, "slow", "-p", pid};
-	double deadline = traced_seconds() + DAEMON_DEADLINE;
-	char program[4096];
-	pid_t child;
+	const char *argv[24] = {"slow", "-p", pid};
 
 	for (size_t i = 0; args[i]; i++)
-		argv[i + 6] = args[i];
-	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
-	child = fork();
-	cr_assert(child >= 0);
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)!freopen("/dev/null", "w", stderr); /* the forecast */
-		execv(program, (char *const *)argv);
-		_exit(127);
-	}
-	while (!records()) {
-		cr_assert(waitpid(child, NULL, WNOHANG) == 0, "pyprofctl has ended");
-		cr_assert(traced_seconds() < deadline, "no slow calls are being recorded");
-		usleep(10000);
-	}
-	return child;
-}
-
-static int ended(pid_t child, int signal)
-{
-	int status;
-
-	if (signal)
-		kill(child, signal);
-	cr_assert(waitpid(child, &status, 0) == child);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		argv[i + 3] = args[i];
+	return background_start(&d, "/dev/null", records, argv); /* without the forecast */
 }
 
 /*
@@ -161,15 +127,6 @@ static int ended(pid_t child, int signal)
 	"assert others <= result['slow_others'], (others, result)\n"                               \
 	"print('fine')\n"
 
-static void judge(const char *script)
-{
-	struct interpreter it = traced_newest();
-	char *out = python_run(it.exe, script, d.dir);
-
-	cr_assert_str_eq(out, "fine\n", "%s", out);
-	free(out);
-}
-
 static void save_result(void)
 {
 	char path[128];
@@ -195,7 +152,7 @@ static void record_service(const char *exe, const char *file)
 						 "-o", path, NULL});
 	traced_go(&t);
 	traced_expect(&t, "done");
-	cr_assert_eq(ended(child, SIGINT), 0);
+	cr_assert_eq(background_end(child, SIGINT), 0);
 	save_result();
 	end();
 }
@@ -208,7 +165,7 @@ Test(slow, planted_requests, .timeout = 900)
 	for (size_t i = 0; i < n; i++) {
 		fprintf(stderr, "%s\n", v[i].exe);
 		record_service(v[i].exe, "slow.json");
-		judge(JUDGE);
+		background_judge(&d, JUDGE);
 	}
 }
 
@@ -243,13 +200,13 @@ Test(slow, the_target_ends)
 	child = background((const char *const[]){"handle_request", "-o", path, NULL});
 	traced_go(&t);
 	traced_close(&t);
-	r = ended(child, 0);
+	r = background_end(child, 0);
 	cr_assert_eq(r, 0, "%d", r);
-	judge("import json, sys\n"
-	      "slow = json.load(open(sys.argv[1] + '/slow.json'))\n"
-	      "assert slow['seen'] == 200 and len(slow['calls']) == 10, slow\n"
-	      "assert not slow['active'], slow\n"
-	      "print('fine')\n");
+	background_judge(&d, "import json, sys\n"
+			     "slow = json.load(open(sys.argv[1] + '/slow.json'))\n"
+			     "assert slow['seen'] == 200 and len(slow['calls']) == 10, slow\n"
+			     "assert not slow['active'], slow\n"
+			     "print('fine')\n");
 }
 
 /* With a limit, calls that have not returned are shown, too. */
@@ -265,7 +222,7 @@ Test(slow, calls_that_run)
 		(const char *const[]){"waits.py.*main", "--over", "100ms", "-o", path, NULL});
 	traced_go(&t);
 	traced_run(&t, 1000);
-	cr_assert_eq(ended(child, SIGINT), 0);
+	cr_assert_eq(background_end(child, SIGINT), 0);
 	text = file_text(path, NULL);
 	cr_assert(strstr(text, " wall (still running), "), "%s", text);
 	cr_assert(strstr(text, ", 1 still running\n"), "%s", text);
@@ -276,40 +233,42 @@ Test(slow, calls_that_run)
 Test(slow, as_a_page)
 {
 	record_service(traced_newest().exe, "slow.html");
-	judge("import json, re, sys\n"
-	      "page = open(sys.argv[1] + '/slow.html').read()\n"
-	      "assert page.startswith('<!DOCTYPE html>') and page.count('<script') == 2, "
-	      "page[:99]\n"
-	      "data = re.search('id=\"data\">(.*?)</script>', page, re.S).group(1)\n"
-	      "slow = json.loads(data)\n"
-	      "assert slow['match'] == 'handle_request' and slow['calls'], slow.keys()\n"
-	      "assert all(c['steps'] for c in slow['calls']), 'no steps'\n"
-	      "print('fine')\n");
+	background_judge(
+		&d, "import json, re, sys\n"
+		    "page = open(sys.argv[1] + '/slow.html').read()\n"
+		    "assert page.startswith('<!DOCTYPE html>') and page.count('<script') == 2, "
+		    "page[:99]\n"
+		    "data = re.search('id=\"data\">(.*?)</script>', page, re.S).group(1)\n"
+		    "slow = json.loads(data)\n"
+		    "assert slow['match'] == 'handle_request' and slow['calls'], slow.keys()\n"
+		    "assert all(c['steps'] for c in slow['calls']), 'no steps'\n"
+		    "print('fine')\n");
 }
 
 /* Each call as a track, with all that happened inside */
 Test(slow, as_a_timeline)
 {
 	record_service(traced_newest().exe, "slow.trace.json");
-	judge("import json, sys\n"
-	      "trace = json.load(open(sys.argv[1] + '/slow.trace.json'))\n"
-	      "tracks = {}\n"
-	      "for e in trace['traceEvents']:\n"
-	      "    names, open_, last = tracks.setdefault(e['tid'], ([], [], [0]))\n"
-	      "    if e['ph'] == 'M':\n"
-	      "        continue\n"
-	      "    assert e['ts'] >= last[0], e\n"
-	      "    last[0] = e['ts']\n"
-	      "    if e['ph'] == 'B':\n"
-	      "        open_.append(e['name'])\n"
-	      "        names.append(e['name'])\n"
-	      "    else:\n"
-	      "        open_.pop()\n"
-	      "assert tracks and not any(t[1] for t in tracks.values()), tracks\n"
-	      "n_plus_1 = [t[0] for t in tracks.values() if t[0].count('query') == 1000]\n"
-	      "assert n_plus_1, {k: t[0][:9] for k, t in tracks.items()}\n"
-	      "assert trace['otherData']['match'] == 'handle_request'\n"
-	      "print('fine')\n");
+	background_judge(
+		&d, "import json, sys\n"
+		    "trace = json.load(open(sys.argv[1] + '/slow.trace.json'))\n"
+		    "tracks = {}\n"
+		    "for e in trace['traceEvents']:\n"
+		    "    names, open_, last = tracks.setdefault(e['tid'], ([], [], [0]))\n"
+		    "    if e['ph'] == 'M':\n"
+		    "        continue\n"
+		    "    assert e['ts'] >= last[0], e\n"
+		    "    last[0] = e['ts']\n"
+		    "    if e['ph'] == 'B':\n"
+		    "        open_.append(e['name'])\n"
+		    "        names.append(e['name'])\n"
+		    "    else:\n"
+		    "        open_.pop()\n"
+		    "assert tracks and not any(t[1] for t in tracks.values()), tracks\n"
+		    "n_plus_1 = [t[0] for t in tracks.values() if t[0].count('query') == 1000]\n"
+		    "assert n_plus_1, {k: t[0][:9] for k, t in tracks.items()}\n"
+		    "assert trace['otherData']['match'] == 'handle_request'\n"
+		    "print('fine')\n");
 }
 
 Test(slow, without_a_daemon)
@@ -371,12 +330,13 @@ Test(slow, bounded_memory)
 	late = daemon_rss_kb();
 	fprintf(stderr, "RSS after 3 s: %ld kB, after 8 s: %ld kB\n", early, late);
 	cr_assert_lt(late, early + 24 * 1024, "%ld kB, then %ld kB", early, late);
-	cr_assert_eq(ended(child, SIGINT), 0);
-	judge("import json, sys\n"
-	      "slow = json.load(open(sys.argv[1] + '/slow.json'))\n"
-	      "assert slow['seen'] > 1000 and len(slow['calls']) == 200, slow['seen']\n"
-	      "assert slow['refused'] > 0, {k: v for k, v in slow.items() if k != 'calls'}\n"
-	      "print('fine')\n");
+	cr_assert_eq(background_end(child, SIGINT), 0);
+	background_judge(
+		&d, "import json, sys\n"
+		    "slow = json.load(open(sys.argv[1] + '/slow.json'))\n"
+		    "assert slow['seen'] > 1000 and len(slow['calls']) == 200, slow['seen']\n"
+		    "assert slow['refused'] > 0, {k: v for k, v in slow.items() if k != 'calls'}\n"
+		    "print('fine')\n");
 }
 
 Test(slow, what_is_not_possible)
@@ -405,7 +365,7 @@ Test(slow, what_is_not_possible)
 	child = background((const char *const[]){"empty", "-o", "/dev/null", NULL});
 	ctl_fails(&d, PYP_EXIT_BUSY, "already", "slow", "empty", NULL);
 	ctl_fails(&d, PYP_EXIT_BUSY, "already", "timeline", "-o", "/dev/null", NULL);
-	cr_assert_eq(ended(child, SIGTERM), 0);
+	cr_assert_eq(background_end(child, SIGTERM), 0);
 	free(ctl_ok(&d, "attach", "--no-start", pid, NULL));
 	ctl_fails(&d, PYP_EXIT_FAILURE, "nothing is being traced", "slow", "x", NULL);
 	free(ctl_ok(&d, "detach", pid, NULL));

@@ -6,13 +6,11 @@
  */
 #include <jansson.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client.h"
+#include "harness/background.h"
 #include "harness/daemon.h"
-#include "harness/python.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "timeline/writer.h"
@@ -42,77 +40,20 @@ static void start(const char *exe, const char *program, const char *arg)
 	pyprofd_ready(&d);
 }
 
-static void end(void)
+static bool records(void)
 {
-	struct ran r;
+	json_t *list = background_api(&d, "GET", "/v1/timelines", NULL);
+	bool some = json_array_size(json_object_get(list, "timelines")) > 0;
 
-	free(ctl_ok(&d, "shutdown", NULL));
-	r = pyprofd_wait(&d);
-	cr_assert_eq(r.status, 0, "%s", r.err);
-	ran_free(&r);
-	traced_finish(&t);
+	json_decref(list);
+	return some;
 }
 
-static json_t *api(const char *method, const char *path, json_t *body)
-{
-	struct client *c;
-	struct diag diag = {0};
-	json_t *answer = NULL;
-
-	assert_ok(client_open(d.sock, &c, &diag));
-	assert_diag_ok(client_request(c, method, path, body, &answer, &diag), &diag);
-	client_free(c);
-	json_decref(body);
-	return answer;
-}
-
-/*
- * Start `pyprofctl timeline ARG...` in the background, and wait until the timeline is being
- * recorded.
- */
+/* Start `pyprofctl timeline ARG...` in the background, and wait until it records. */
 static pid_t background(const char *a, const char *b, const char *c, const char *e)
 {
-	char program[4096];
-	double deadline = traced_seconds() + DAEMON_DEADLINE;
-	bool taking = false;
-	pid_t child;
-
-	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
-	child = fork();
-	cr_assert(child >= 0);
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl(program, program, "--socket", d.sock, "timeline", a, b, c, e, (char *)NULL);
-		_exit(127);
-	}
-	while (!taking) {
-		json_t *list = api("GET", "/v1/timelines", NULL);
-
-		taking = json_array_size(json_object_get(list, "timelines")) > 0;
-		json_decref(list);
-		cr_assert(taking || traced_seconds() < deadline, "no timeline is being taken");
-	}
-	return child;
-}
-
-static int ended(pid_t child, int signal)
-{
-	int status;
-
-	if (signal)
-		kill(child, signal);
-	cr_assert(waitpid(child, &status, 0) == child);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* Run a Python script that checks the files in d's directory; its argument is the directory. */
-static void judge(const char *script)
-{
-	struct interpreter it = traced_newest();
-	char *out = python_run(it.exe, script, d.dir);
-
-	cr_assert_str_eq(out, "fine\n", "%s", out);
-	free(out);
+	return background_start(&d, NULL, records,
+				(const char *const[]){"timeline", a, b, c, e, NULL});
 }
 
 /* Checks t.json: calls are balanced and in order; reads the metadata. */
@@ -191,10 +132,10 @@ static void whole_run(const struct interpreter *it, const char *file, const char
 	traced_go(&t);
 	traced_expect(&t, "done");
 	/* Ctrl-C keeps the recorded data */
-	cr_assert_eq(ended(child, SIGINT), 0);
+	cr_assert_eq(background_end(child, SIGINT), 0);
 	free(ctl_ok(&d, "snapshot", "-o", snapshot, NULL));
-	judge(script);
-	end();
+	background_judge(&d, script);
+	background_finish(&d, &t);
 }
 
 Test(timeline, its_calls_are_the_profiles)
@@ -239,9 +180,9 @@ Test(timeline, memory)
 	child = background("-o", pyprofd_file(&d, "t.json", path, sizeof(path)), NULL, NULL);
 	traced_go(&t);
 	traced_expect(&t, "done");
-	cr_assert_eq(ended(child, SIGINT), 0);
-	judge(CHROME MEMORY);
-	end();
+	cr_assert_eq(background_end(child, SIGINT), 0);
+	background_judge(&d, CHROME MEMORY);
+	background_finish(&d, &t);
 }
 
 Test(timeline, rows)
@@ -262,11 +203,12 @@ Test(timeline, the_time_given)
 	cr_assert_str_eq(said, "");
 	free(said);
 	/* recorded while functions are running: calls are open at both ends */
-	judge(CHROME "assert other['duration_ns'] == 100000000, other\n"
-		     "assert max(v[0] for v in last.values()) <= 100000\n"
-		     "assert other['complete'] and calls\n"
-		     "assert any(e.get('cat') == 'open' for e in trace['traceEvents'])\n"
-		     "print('fine')\n");
+	background_judge(&d,
+			 CHROME "assert other['duration_ns'] == 100000000, other\n"
+				"assert max(v[0] for v in last.values()) <= 100000\n"
+				"assert other['complete'] and calls\n"
+				"assert any(e.get('cat') == 'open' for e in trace['traceEvents'])\n"
+				"print('fine')\n");
 }
 
 Test(timeline, the_size_given)
@@ -285,8 +227,8 @@ Test(timeline, the_size_given)
 	text = file_text(path, &n);
 	cr_assert(n <= 1 << 20 && n > 1 << 19, "%zu", n);
 	free(text);
-	judge(CHROME "assert other['size_limit_reached'] and not other['complete']\n"
-		     "print('fine')\n");
+	background_judge(&d, CHROME "assert other['size_limit_reached'] and not other['complete']\n"
+				    "print('fine')\n");
 	ctl_fails(&d, PYP_EXIT_USAGE, "max-size", "timeline", "--max-size", "10", NULL);
 }
 
@@ -300,9 +242,10 @@ Test(timeline, the_target_ends)
 	child = background("--pid", pid, "-o", path);
 	traced_go(&t);
 	traced_close(&t);
-	cr_assert_eq(ended(child, 0), 0);
-	judge(CHROME "assert other['complete'] and sum(calls.values()) > 1000, other\n"
-		     "print('fine')\n");
+	cr_assert_eq(background_end(child, 0), 0);
+	background_judge(&d,
+			 CHROME "assert other['complete'] and sum(calls.values()) > 1000, other\n"
+				"print('fine')\n");
 }
 
 Test(timeline, the_daemon_ends)
@@ -318,8 +261,8 @@ Test(timeline, the_daemon_ends)
 	kill(d.pid, SIGKILL);
 	r = pyprofd_wait(&d);
 	ran_free(&r);
-	cr_assert_eq(ended(child, 0), 0);
-	judge(CHROME "assert not other['complete'], other\nprint('fine')\n");
+	cr_assert_eq(background_end(child, 0), 0);
+	background_judge(&d, CHROME "assert not other['complete'], other\nprint('fine')\n");
 	unlink(d.sock);
 }
 
@@ -331,7 +274,7 @@ Test(timeline, without_a_daemon)
 	traced_go(&t);
 	pyprofd_file(&d, "t.json", path, sizeof(path));
 	free(ctl_ok(&d, "timeline", "--pid", pid, "-d", "100ms", "-o", path, NULL));
-	judge(CHROME "assert other['complete'] and calls, other\nprint('fine')\n");
+	background_judge(&d, CHROME "assert other['complete'] and calls, other\nprint('fine')\n");
 	cr_assert(access(d.sock, F_OK) < 0);
 	ctl_fails(&d, PYP_EXIT_NO_DAEMON, "no daemon", "timeline", NULL);
 	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "timeline", "-p", "4194303", NULL);
@@ -344,14 +287,14 @@ Test(timeline, what_is_not_possible)
 	start(traced_newest().exe, "stdlib_json", NULL);
 	child = background("-o", "/dev/null", NULL, NULL);
 	ctl_fails(&d, PYP_EXIT_BUSY, "already", "timeline", "-o", "/dev/null", NULL);
-	cr_assert_eq(ended(child, SIGTERM), 0);
+	cr_assert_eq(background_end(child, SIGTERM), 0);
 	free(ctl_ok(&d, "stop", NULL));
 	ctl_fails(&d, PYP_EXIT_FAILURE, "nothing is being traced", "timeline", NULL);
 	free(ctl_ok(&d, "detach", pid, NULL));
 	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no traced process", "timeline", NULL);
 	ctl_fails(&d, PYP_EXIT_FAILURE, "No such file", "timeline", "-o", "/nosuch/x", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "chrome", "timeline", "-f", "text", NULL);
-	end();
+	background_finish(&d, &t);
 }
 
 /* Fetch until the END record. */
@@ -396,7 +339,7 @@ Test(timeline, a_slow_reader)
 	int id;
 
 	start(traced_newest().exe, "busy_empty", "0.5");
-	begun = api("POST", "/v1/timelines", json_pack("{s:s}", "buffer", "256K"));
+	begun = background_api(&d, "POST", "/v1/timelines", json_pack("{s:s}", "buffer", "256K"));
 	id = (int)json_integer_value(json_object_get(begun, "id"));
 	json_decref(begun);
 	traced_go(&t);
@@ -405,7 +348,7 @@ Test(timeline, a_slow_reader)
 	cr_assert_eq(json_integer_value(json_object_get(target, "lost")), 0);
 	json_decref(target);
 	snprintf(location, sizeof(location), "/v1/timelines/%d", id);
-	json_decref(api("DELETE", location, NULL));
+	json_decref(background_api(&d, "DELETE", location, NULL));
 	pyprofd_file(&d, "t.json", path, sizeof(path));
 	out = fopen(path, "w");
 	c = fetch_all(id, out);
@@ -419,10 +362,11 @@ Test(timeline, a_slow_reader)
 	cr_assert(reported <= events && reported >= events - unstarted,
 		  "%lu reported, %lu events, %lu unstarted", reported, events, unstarted);
 	json_decref(target);
-	judge(CHROME "assert other['dropped'] > 10000 and not other['complete'], other\n"
-		     "print('fine')\n");
+	background_judge(&d,
+			 CHROME "assert other['dropped'] > 10000 and not other['complete'], other\n"
+				"print('fine')\n");
 	text = ctl_ok(&d, "snapshot", NULL);
 	cr_assert(strstr(text, "exact"), "%s", text);
 	free(text);
-	end();
+	background_finish(&d, &t);
 }

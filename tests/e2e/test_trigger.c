@@ -6,13 +6,10 @@
  */
 #include <jansson.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "client.h"
+#include "harness/background.h"
 #include "harness/daemon.h"
-#include "harness/python.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
@@ -46,16 +43,10 @@ static void start(const char *exe, const char *program, const char *a, const cha
 /* Returns whether a timeline of the recent past is being recorded. */
 static bool records(void)
 {
-	struct diag diag = {0};
-	struct client *c;
-	json_t *list = NULL, *first;
-	bool recent;
+	json_t *list = background_api(&d, "GET", "/v1/timelines", NULL);
+	const json_t *first = json_array_get(json_object_get(list, "timelines"), 0);
+	bool recent = json_is_true(json_object_get(first, "recent"));
 
-	assert_ok(client_open(d.sock, &c, &diag));
-	assert_diag_ok(client_request(c, "GET", "/v1/timelines", NULL, &list, &diag), &diag);
-	client_free(c);
-	first = json_array_get(json_object_get(list, "timelines"), 0);
-	recent = json_is_true(json_object_get(first, "recent"));
 	json_decref(list);
 	return recent;
 }
@@ -63,41 +54,21 @@ static bool records(void)
 /* Start `pyprofctl timeline -o t.json A B C D` in the background, and wait until it records. */
 static pid_t background(const char *a, const char *b, const char *c, const char *e)
 {
-	double deadline = traced_seconds() + DAEMON_DEADLINE;
-	char program[4096], errors[128];
-	pid_t child;
+	const char *const argv[] = {"timeline", "-o", path, a, b, c, e, NULL};
+	char errors[128];
 
-	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
-	pyprofd_file(&d, "errors", errors, sizeof(errors));
-	child = fork();
-	cr_assert(child >= 0);
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)!freopen(errors, "w", stderr);
-		execl(program, program, "--socket", d.sock, "timeline", "-o", path, a, b, c, e,
-		      (char *)NULL);
-		_exit(127);
-	}
-	while (!records()) {
-		cr_assert(waitpid(child, NULL, WNOHANG) == 0, "pyprofctl has ended");
-		cr_assert(traced_seconds() < deadline, "no timeline is being recorded");
-		usleep(10000);
-	}
-	return child;
+	return background_start(&d, pyprofd_file(&d, "errors", errors, sizeof(errors)), records,
+				argv);
 }
 
 /* It ends, after a signal if it is not 0, with this status and these words on stderr. */
 static void ends(pid_t child, int signal, int want, const char *words)
 {
 	char errors[128], *text;
-	int status;
+	int status = background_end(child, signal);
 
-	if (signal)
-		kill(child, signal);
-	cr_assert(waitpid(child, &status, 0) == child);
 	text = file_text(pyprofd_file(&d, "errors", errors, sizeof(errors)), NULL);
-	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == want && strstr(text, words),
-		  "status %#x: %s", (unsigned int)status, text);
+	cr_assert(status == want && strstr(text, words), "status %d: %s", status, text);
 	free(text);
 }
 
@@ -129,15 +100,6 @@ static void ends(pid_t child, int signal, int want, const char *words)
 	"assert n == other['calls'] + other['returns'], (n, other)\n"                              \
 	"assert max(last.values()) <= other['duration_ns'] / 1000 + 0.001, other\n"
 
-static void judge(const char *script)
-{
-	struct interpreter it = traced_newest();
-	char *out = python_run(it.exe, script, d.dir);
-
-	cr_assert_str_eq(out, "fine\n", "%s", out);
-	free(out);
-}
-
 /* One slow request ends it. */
 Test(trigger, a_slow_call)
 {
@@ -151,19 +113,21 @@ Test(trigger, a_slow_call)
 		child = background("--trigger", "slow:handle_request:150ms", "--keep", "2");
 		traced_go(&t);
 		ends(child, 0, 0, "pyprofctl: a call of handle_request (slow_service.py:");
-		judge(CHROME
-		      "(mark, stack, _), = marks\n"
-		      "assert trigger['met'] and trigger['condition'] == "
-		      "'slow:handle_request:150ms'\n"
-		      "assert abs(mark['ts'] - trigger['at_ns'] / 1000) < 0.002, (mark, trigger)\n"
-		      "assert mark['tid'] == trigger['tid'] and mark['name'] == trigger['what']\n"
-		      "assert 'handle_request' in stack, stack\n"
-		      "slow = [b for b, e in ended if b['name'] == 'handle_request' and\n"
-		      "        b['tid'] == mark['tid'] and b['ts'] <= mark['ts'] <= e['ts']]\n"
-		      "assert abs(slow[0]['ts'] + 150000 - mark['ts']) < 0.002, (slow, mark)\n"
-		      "assert recent['keep_ns'] == 2 * 10**9 >= other['duration_ns'], other\n"
-		      "assert not trigger['not_followed'] and not recent['beyond_size'], recent\n"
-		      "print('fine')\n");
+		background_judge(
+			&d, CHROME
+			"(mark, stack, _), = marks\n"
+			"assert trigger['met'] and trigger['condition'] == "
+			"'slow:handle_request:150ms'\n"
+			"assert abs(mark['ts'] - trigger['at_ns'] / 1000) < 0.002, (mark, "
+			"trigger)\n"
+			"assert mark['tid'] == trigger['tid'] and mark['name'] == trigger['what']\n"
+			"assert 'handle_request' in stack, stack\n"
+			"slow = [b for b, e in ended if b['name'] == 'handle_request' and\n"
+			"        b['tid'] == mark['tid'] and b['ts'] <= mark['ts'] <= e['ts']]\n"
+			"assert abs(slow[0]['ts'] + 150000 - mark['ts']) < 0.002, (slow, mark)\n"
+			"assert recent['keep_ns'] == 2 * 10**9 >= other['duration_ns'], other\n"
+			"assert not trigger['not_followed'] and not recent['beyond_size'], recent\n"
+			"print('fine')\n");
 		teardown();
 		setup();
 	}
@@ -191,10 +155,11 @@ Test(trigger, an_exception)
 		traced_go(&t);
 		traced_expect(&t, "done");
 		ends(child, 0, 0, "pyprofctl: an exception has left bad (raising.py:");
-		judge(CHROME "(mark, stack, top), = marks\n"
-			     "assert stack[-3:] == ['outer', 'middle', 'bad'], stack\n"
-			     "assert mark['ts'] == other['duration_ns'] / 1000, (mark, other)\n"
-			     "print('fine')\n");
+		background_judge(&d, CHROME
+				 "(mark, stack, top), = marks\n"
+				 "assert stack[-3:] == ['outer', 'middle', 'bad'], stack\n"
+				 "assert mark['ts'] == other['duration_ns'] / 1000, (mark, other)\n"
+				 "print('fine')\n");
 		/* outer() handles it. */
 		teardown();
 		setup();
@@ -218,11 +183,13 @@ Test(trigger, a_call_that_runs)
 	child = background("--trigger", "slow:waits.py.*main:100ms", "--keep", "10");
 	traced_go(&t);
 	ends(child, 0, 0, "has taken 100 ms");
-	judge(CHROME "(mark, stack, _), = marks\n"
-		     "assert 'main' in stack, stack\n"
-		     "assert all(e['cat'] == 'close' for b, e in ended if b['name'] == 'main')\n"
-		     "assert other['complete'], other\n"
-		     "print('fine')\n");
+	background_judge(
+		&d,
+		CHROME "(mark, stack, _), = marks\n"
+		       "assert 'main' in stack, stack\n"
+		       "assert all(e['cat'] == 'close' for b, e in ended if b['name'] == 'main')\n"
+		       "assert other['complete'], other\n"
+		       "print('fine')\n");
 }
 
 Test(trigger, cpu_time)
@@ -236,11 +203,12 @@ Test(trigger, cpu_time)
 	cr_assert(records());
 	traced_go(&t);
 	ends(child, 0, 0, "% of a CPU over 1 s");
-	judge(CHROME "(mark, stack, _), = marks\n"
-		     "assert mark['tid'] == trigger['pid'], mark\n"
-		     "assert other['duration_ns'] == 10**8 and other['calls'], other\n"
-		     "assert recent['older'] > other['calls'], recent\n"
-		     "print('fine')\n");
+	background_judge(&d,
+			 CHROME "(mark, stack, _), = marks\n"
+				"assert mark['tid'] == trigger['pid'], mark\n"
+				"assert other['duration_ns'] == 10**8 and other['calls'], other\n"
+				"assert recent['older'] > other['calls'], recent\n"
+				"print('fine')\n");
 }
 
 /* The file is written, and holds the end. */
@@ -254,21 +222,24 @@ Test(trigger, it_does_not_happen)
 	child = background("--trigger", "slow:no_such:1", "--keep", "0.2");
 	traced_run(&t, 500);
 	ends(child, SIGINT, 1, "condition was not met: slow:no_such:1; the file is written");
-	judge(CHROME "assert not marks and trigger['met'] is False and 'at_ns' not in trigger\n"
-		     "assert other['duration_ns'] == 2 * 10**8 and other['calls'], other\n"
-		     "print('fine')\n");
+	background_judge(&d, CHROME
+			 "assert not marks and trigger['met'] is False and 'at_ns' not in trigger\n"
+			 "assert other['duration_ns'] == 2 * 10**8 and other['calls'], other\n"
+			 "print('fine')\n");
 	r = ctl(&d, "timeline", "--trigger", "cpu:99999%", "-d", "300ms", "-o", path, NULL);
 	cr_assert(r.status == 1 && strstr(r.err, "condition was not met: cpu:99999%"), "%s", r.err);
 	ran_free(&r);
-	judge(CHROME "assert recent['keep_ns'] == 10**10, recent\n"
-		     "assert other['duration_ns'] == 3 * 10**8 and not recent['older'], other\n"
-		     "print('fine')\n");
+	background_judge(&d, CHROME
+			 "assert recent['keep_ns'] == 10**10, recent\n"
+			 "assert other['duration_ns'] == 3 * 10**8 and not recent['older'], other\n"
+			 "print('fine')\n");
 	/* without a condition: Ctrl-C is it */
 	child = background("--keep", "0.2", "--buffer", "128M");
 	traced_run(&t, 500);
 	ends(child, SIGINT, 0, "pyprofctl: the file holds the last 0.2s; ");
-	judge(CHROME "assert trigger is None and other['duration_ns'] == 2 * 10**8, other\n"
-		     "print('fine')\n");
+	background_judge(&d, CHROME
+			 "assert trigger is None and other['duration_ns'] == 2 * 10**8, other\n"
+			 "print('fine')\n");
 	child = background("--trigger", "slow:no_such:1", "--keep", "1h");
 	free(ctl_ok(&d, "detach", pid, NULL));
 	ends(child, 0, 1, "condition was not met");
@@ -284,11 +255,12 @@ Test(trigger, full_rate)
 	r = ctl(&d, "timeline", "--keep", "1h", "--buffer", "512K", "-d", "1", "-o", path, NULL);
 	cr_assert(r.status == 0 && strstr(r.err, "the buffer was full"), "%s", r.err);
 	ran_free(&r);
-	judge(CHROME "assert recent['beyond_size'] > n and not recent['older'], (n, recent)\n"
-		     "assert n <= (512 << 10) / 48, n\n"
-		     "assert n >= (512 << 10) / 48 * 0.8, n\n"
-		     "assert not other['complete'] and not other['dropped'], other\n"
-		     "print('fine')\n");
+	background_judge(&d, CHROME
+			 "assert recent['beyond_size'] > n and not recent['older'], (n, recent)\n"
+			 "assert n <= (512 << 10) / 48, n\n"
+			 "assert n >= (512 << 10) / 48 * 0.8, n\n"
+			 "assert not other['complete'] and not other['dropped'], other\n"
+			 "print('fine')\n");
 }
 
 Test(trigger, what_is_not_possible)

@@ -2,32 +2,23 @@
 /* counting/counts and samples: sums in the tree; a repeated reading replaces the previous one. */
 #include "counting/counts.h"
 
+#include "harness/numbered.h"
 #include "harness/test.h"
 #include "profile/profile.h"
 #include "stats/view.h"
 
-#define CODE(i) (0x1000u + (uint64_t)(i)*0x10)
-#define ID(i)	(PYP_COUNT_FIRST + (uint32_t)(i))
-
-static int resolve(void *ctx, uint64_t code, struct code_names *ret)
-{
-	(void)ctx;
-	if (asprintf(&ret->name, "f%u", (unsigned int)(code - CODE(0)) / 0x10) < 0)
-		return -1;
-	ret->filename = strdup("a.py");
-	return 0;
-}
+#define ID(i) (PYP_COUNT_FIRST + (uint32_t)(i))
 
 static struct profile *new_profile(void)
 {
-	struct profile *p = profile_new(NULL, resolve, NULL);
+	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
 
 	cr_assert(p);
 	profile_begin(p, 100);
 	for (unsigned int i = 0; i < 3; i++) {
 		struct event e = {.type = PYP_REC_CODE_ID, .tid = 1};
 
-		e.u.code.code = CODE(i);
+		e.u.code.code = NUMBERED_CODE(i);
 		e.u.code.id = ID(i);
 		profile_event(p, &e);
 	}
@@ -137,7 +128,7 @@ Test(tally, strange_numbers_are_lost_not_dropped)
 	struct event e = {.type = PYP_REC_CODE_ID, .tid = 1};
 
 	e.u.code.id = PYP_COUNT_IDS;
-	e.u.code.code = CODE(1);
+	e.u.code.code = NUMBERED_CODE(1);
 	profile_event(p, &e);
 	profile_set_calls(p, said, sizeof(said) / sizeof(*said));
 	cr_assert_eq(calls(p, NULL, "(lost)", NULL), 23);
@@ -150,13 +141,13 @@ Test(tally, strange_numbers_are_lost_not_dropped)
 Test(tally, what_does_not_fit_is_truncated)
 {
 	const struct profile_limits limits = {.nodes = 2};
-	struct profile *p = profile_new(&limits, resolve, NULL);
+	struct profile *p = profile_new(&limits, numbered_resolve, NULL);
 	struct call_count said[8];
 
 	for (unsigned int i = 0; i < 8; i++) {
 		struct event e = {.type = PYP_REC_CODE_ID, .tid = 1};
 
-		e.u.code.code = CODE(i);
+		e.u.code.code = NUMBERED_CODE(i);
 		e.u.code.id = ID(i);
 		profile_event(p, &e);
 		said[i] = (struct call_count){1, PYP_COUNT_OUTSIDE, ID(i), 1, false};
@@ -231,8 +222,8 @@ Test(tally, samples_beside_counts)
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	_cleanup_(view_freep) struct view *v = NULL;
 
-	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(1), CODE(1), CODE(0));
-	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(1), NUMBERED_CODE(1), NUMBERED_CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(0));
 	profile_set_calls(p, calls, 3);
 	profile_set_calls(p, calls, 3);
 	cr_assert_eq(profile_counts(p).events, 14);
@@ -262,9 +253,9 @@ Test(tally, a_sample_is_time_of_a_stack)
 {
 	struct profile *p = new_profile();
 
-	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(1), CODE(0));
-	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(0));
-	SAMPLE(p, 2, 0, PYP_SAMPLE_LAST, CODE(1), CODE(1), CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(1), NUMBERED_CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(0));
+	SAMPLE(p, 2, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(1), NUMBERED_CODE(1), NUMBERED_CODE(0));
 	SAMPLE(p, 2, 0, PYP_SAMPLE_LAST);
 	assert_times(p, "f0", 10, 30);
 	assert_times(p, "f1", 20, 20);
@@ -285,9 +276,9 @@ Test(tally, errors_of_samples)
 	struct profile *p = new_profile();
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
 
-	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(1), CODE(0));
-	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(0));
-	SAMPLE(p, 2, 0, PYP_SAMPLE_LAST, CODE(1), CODE(1), CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(1), NUMBERED_CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(0));
+	SAMPLE(p, 2, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(1), NUMBERED_CODE(1), NUMBERED_CODE(0));
 	s->targets = snapshot_alloc(s, 1, sizeof(*s->targets));
 	s->ntargets = 1;
 	s->targets[0] = (struct snapshot_target){
@@ -312,17 +303,17 @@ Test(tally, samples_in_parts)
 {
 	struct profile *p = new_profile();
 
-	SAMPLE(p, 1, 0, 0, CODE(2));
-	SAMPLE(p, 1, 1, 0, CODE(1));
+	SAMPLE(p, 1, 0, 0, NUMBERED_CODE(2));
+	SAMPLE(p, 1, 1, 0, NUMBERED_CODE(1));
 	cr_assert_eq(profile_counts(p).events, 0, "it has not come to its end");
-	SAMPLE(p, 1, 2, PYP_SAMPLE_LAST, CODE(0));
+	SAMPLE(p, 1, 2, PYP_SAMPLE_LAST, NUMBERED_CODE(0));
 	assert_times(p, "f0", 0, 10);
 	assert_times(p, "f2", 10, 10);
 	/* A sample whose middle was lost is not counted; the next one is. */
-	SAMPLE(p, 1, 0, 0, CODE(2));
-	SAMPLE(p, 1, 2, PYP_SAMPLE_LAST, CODE(0));
+	SAMPLE(p, 1, 0, 0, NUMBERED_CODE(2));
+	SAMPLE(p, 1, 2, PYP_SAMPLE_LAST, NUMBERED_CODE(0));
 	cr_assert_eq(profile_counts(p).events, 1);
-	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(2));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(2));
 	cr_assert_eq(profile_counts(p).events, 2);
 	assert_times(p, "f2", 20, 20);
 	profile_free(p);
@@ -333,7 +324,7 @@ Test(tally, stacks_without_their_beginning_hang_below_truncated)
 {
 	struct profile *p = new_profile();
 
-	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED, CODE(1), CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED, NUMBERED_CODE(1), NUMBERED_CODE(0));
 	assert_times(p, "f0", 0, 10);
 	assert_times(p, "(truncated)", 0, 10);
 	profile_free(p);
@@ -351,8 +342,8 @@ Test(tally, samples_between_windows)
 
 	profile_in_windows(p);
 	profile_pause(p, 200);
-	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(1), CODE(0));
-	SAMPLE(p, 1, 0, 0, CODE(1));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(1), NUMBERED_CODE(0));
+	SAMPLE(p, 1, 0, 0, NUMBERED_CODE(1));
 	SAMPLE(p, 2, 0, PYP_SAMPLE_LAST);
 	profile_windows(p, &w);
 	cr_assert_eq(w.samples, 2);
@@ -370,10 +361,10 @@ Test(tally, samples_between_windows)
 Test(tally, samples_that_do_not_fit)
 {
 	const struct profile_limits limits = {.nodes = 1};
-	struct profile *p = profile_new(&limits, resolve, NULL);
+	struct profile *p = profile_new(&limits, numbered_resolve, NULL);
 
-	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(0));
-	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, CODE(1));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(0));
+	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(1));
 	assert_times(p, "f0", 10, 10);
 	assert_times(p, "(truncated)", 10, 10);
 	cr_assert_eq(profile_counts(p).truncated, 1);

@@ -7,12 +7,12 @@
 
 #include <math.h>
 
+#include "harness/numbered.h"
 #include "harness/test.h"
 #include "profile/ended.h"
 #include "profile/profile.h"
 #include "stats/func.h"
 
-#define CODE(i)	   (0x1000u + (uint64_t)(i)*0x10)
 #define SYS_SLEEP  35 /* nanosleep */
 #define SYS_RECV   45 /* recvfrom */
 #define THRESHOLD  1000u
@@ -21,18 +21,9 @@
 
 static uint64_t now;
 
-static int resolve(void *ctx, uint64_t code, struct code_names *ret)
-{
-	(void)ctx;
-	if (asprintf(&ret->name, "f%u", (unsigned int)(code - CODE(0)) / 0x10) < 0)
-		return -1;
-	ret->filename = strdup("a.py");
-	return 0;
-}
-
 static struct profile *new_profile(void)
 {
-	struct profile *p = profile_new(NULL, resolve, NULL);
+	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
 
 	cr_assert(p);
 	assert_ok(profile_keep_walks(p));
@@ -65,7 +56,7 @@ static void in(struct profile *p, uint32_t tid, uint64_t after)
 static void stack(struct profile *p, uint32_t tid, unsigned int func, uint16_t flags,
 		  uint64_t period)
 {
-	const uint64_t codes[] = {CODE(func), CODE(0)};
+	const uint64_t codes[] = {NUMBERED_CODE(func), NUMBERED_CODE(0)};
 	struct event e = {.ts = now, .tid = tid, .type = PYP_REC_SAMPLE};
 
 	e.u.sample = (struct event_sample){
@@ -235,7 +226,7 @@ Test(waiting, time_in_run_queues_moves_to_its_reason)
 
 Test(waiting, in_progress_counts_until_now)
 {
-	const struct pyp_chain_frame frames[] = {{1, CODE(3)}, {2, CODE(0)}};
+	const struct pyp_chain_frame frames[] = {{1, NUMBERED_CODE(3)}, {2, NUMBERED_CODE(0)}};
 	const struct initial_stack initial = {.tid = 9, .name = "nine", .frames = frames, .n = 2};
 	struct profile *p = new_profile();
 	struct snapshot *s;
