@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sanitizer.h"
 #include "inspect/helper.h"
 #include "target/proc.h"
 #include "target/target.h"
@@ -76,7 +77,7 @@ static struct sock_filter opener_calls[] = {
 /* Builds with sanitizers (tests only) need other calls. */
 static int allow_calls(struct sock_filter *code, size_t n)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if SANITIZER_ADDRESS || defined(__SANITIZE_THREAD__)
 	(void)code, (void)n;
 	return 0;
 #else
@@ -175,7 +176,7 @@ static int set_limits(uint64_t mapped)
 		r = limit(RLIMIT_NPROC, 0);
 	if (r == 0)
 		r = limit(RLIMIT_NOFILE, FILES_MAX);
-#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer maps the whole address space */
+#if !SANITIZER_ADDRESS /* AddressSanitizer maps the whole address space */
 	if (r == 0)
 		r = limit(RLIMIT_AS, mapped + MEMORY_MORE);
 #else

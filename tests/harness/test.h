@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sanitizer.h"
+
 /* Assert that expr is 0; shows the value otherwise. */
 #define assert_ok(expr)                                                                            \
 	do {                                                                                       \
@@ -40,7 +42,7 @@
 	cr_assert(memcmp((a), (b), (n)) == 0, "%s and %s differ within %zu bytes", #a, #b,         \
 		  (size_t)(n))
 
-#ifdef __SANITIZE_ADDRESS__
+#if SANITIZER_ADDRESS
 #include <sanitizer/lsan_interface.h>
 /* Criterion's runner, which forks a process per test, sometimes leaks memory itself, so it is not
  * checked. A variable of its sandbox identifies test processes. */
