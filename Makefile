@@ -68,9 +68,10 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -fdebug-compilation-dir=. -std=gnu11 -W
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu
 
 # What `make check` runs, as groups for run.sh --sections. What follows a + only gets the processor time
-# that the others leave idle, so that times can be measured beside it. check-unit goes first: it builds
-# what the others need in $(O); flavours builds what check-san and fuzz-smoke need, meanwhile.
-CHECK_GROUPS := check-unit check-integration,check-e2e,check-attack,check-browser+flavours,lint \
+# that the others leave idle, so that times can be measured beside it; it computes and measures nothing.
+# check-unit goes first: it builds what the others need in $(O); flavours builds what check-damaged,
+# check-san and fuzz-smoke need, meanwhile.
+CHECK_GROUPS := check-unit check-integration,check-e2e,check-attack,check-browser+flavours,lint,check-damaged \
 	check-suites check-san fuzz-smoke
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
@@ -287,7 +288,8 @@ $(CHECKS): deps deps-dev
 	+@SUBMAKE="$(SUB)" $(RUN) --sections $@
 
 check-unit: ## unit tests, and the fuzzers' corpora replayed
-check-san: ## the same under address and undefined-behaviour sanitizers, leaks included
+check-san: ## unit tests under address and undefined-behaviour sanitizers, leaks included
+check-damaged: ## plans of damaged interpreters, under the same sanitizers
 check-integration: ## real probes on real interpreters (root)
 check-suites: ## the same for the interpreters of other Debian releases, which are fetched
 check-e2e: ## pyprofd and pyprofctl as processes, and the Debian package (root)
@@ -296,8 +298,8 @@ check-browser: ## the HTML report, the live page (root), and others' pages on ou
 fuzz-smoke: ## each fuzzer for FUZZ_SECONDS, with libFuzzer
 lint: ## clang-format, clang-tidy, gcc's analyzer, layers, circles, forbidden calls, symbols, shellcheck, man pages
 
-# Programs run beside each other, the longest first. Damaged interpreters only with sanitizers: check-san
-# and check-suites plan the same ones, with the same assertions.
+# Programs run beside each other, the longest first. Damaged interpreters only with sanitizers: check-damaged
+# plans the same ones, with the same assertions.
 UNIT_REST = $(filter-out $(DAMAGED_BIN),$(UNIT_BIN))
 run-check-unit:
 	@$(MAKE) DEV=1 all tests-build
@@ -310,21 +312,32 @@ run-check-smoke:
 	@$(MAKE) DEV=1 all $(SMOKE_BIN)
 	@PYPROF_INTERPRETERS=$(realpath /usr/bin/python3) $(RUN) --jobs 1 smoke $(SMOKE_BIN)
 
-SAN_FLAVOUR := DEV=1 SAN=address,undefined O=$(O)/san-address-undefined
-FUZZ_FLAVOUR := DEV= SAN=$(FUZZ_SAN) CC=$(CLANG) O=$(O)/fuzz
+# One build with sanitizers, for the unit tests and for the fuzzers. DEV=: warnings are gcc's.
+SAN_FLAVOUR := DEV= SAN=$(FUZZ_SAN) CC=$(CLANG) O=$(O)/san
 run-flavours:
 	@$(MAKE) $(SAN_FLAVOUR) san-build
-	@$(MAKE) $(FUZZ_FLAVOUR) fuzz-build
 
 run-check-san:
 	@$(MAKE) $(SAN_FLAVOUR) san-inner
 
-.PHONY: san-build san-inner fuzz-build fuzz-inner
+.PHONY: san-build san-inner fuzz-inner damaged-inner
 san-build: $(UNIT_BIN) $(FUZZ_BIN)
-fuzz-build: $(FUZZ_BIN)
 san-inner: san-build
-	@$(RUN) --programs $(JOBS) --jobs 1 unit-san $(DAMAGED_BIN) $(UNIT_REST)
-	@$(RUN) --fuzz-replay replay-san $(FUZZ_BIN)
+	@$(RUN) --programs $(JOBS) --jobs 1 unit-san $(UNIT_REST)
+
+# Of this system, and those of the suites that are there: what is missing, check-suites reports.
+DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
+run-check-damaged:
+	@$(MAKE) $(SAN_FLAVOUR) $(O)/san/tests/unit/plan/test_damaged
+	@$(MAKE) $(SAN_FLAVOUR) damaged-inner
+	@{ tests/fetch-interpreters.sh; JOBS=$(JOBS) tests/build-interpreters.sh 3.13-nogil; } \
+		> $(O)/suites.damaged 2>/dev/null; :
+	@[ ! -s $(O)/suites.damaged ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites.damaged)" \
+		$(MAKE) $(SAN_FLAVOUR) damaged-inner DAMAGED=suites-san
+
+DAMAGED := unit-san
+damaged-inner:
+	@TEST_TIMEOUT=2400 $(RUN) --jobs $(JOBS) $(DAMAGED) $(DAMAGED_BIN)
 
 # Programs run beside each other, those that take longest first; alone: what measures times, needs a CPU
 # for itself or counts what other daemons have as well (control groups).
@@ -346,7 +359,6 @@ run-check-integration:
 TRACEFS_BIN := $(call named,integration,attach_deep probe_life probe threads)
 
 # A suite that cannot be fetched is a skipped test; what could be is tested all the same.
-DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
 SUITES_PAIRED := $(call named,integration,counts builtins verify verify_builtins hidden dump \
 	dump_details script objects) $(call named,unit/plan,plan native gc)
 SUITES_ALONE := $(call named,integration,parallel)
@@ -359,12 +371,6 @@ run-check-suites:
 		$(RUN) --programs $(BESIDE) --jobs 1 suites $(SUITES_PAIRED)
 	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
 		$(RUN) --jobs 1 suites $(SUITES_ALONE)
-	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
-		$(MAKE) $(SAN_FLAVOUR) suites-san-inner
-
-.PHONY: suites-san-inner
-suites-san-inner: $(DAMAGED_BIN)
-	@$(RUN) suites-san $(DAMAGED_BIN)
 
 E2E_ALONE := $(call named,e2e,durations forecast)
 E2E_FIRST := $(call named,e2e,slow trigger timeline http counters outputs record commands)
@@ -393,13 +399,13 @@ run-check-browser:
 	@cd $(BROWSER) && $(NPM_CI)
 	@$(O)/tests/browser/gen_reports $(BROWSER)/reports
 	@$(O)/tests/browser/gen_slow $(BROWSER)/reports
-	@cd $(BROWSER) && PYPROF_REPORTS=$(BROWSER)/reports $(CURDIR)/$(RUN) --node browser \
+	@cd $(BROWSER) && PYPROF_REPORTS=$(BROWSER)/reports $(CURDIR)/$(RUN) --programs $(JOBS) --node browser \
 		$(notdir $(wildcard tests/browser/test_*.mjs))
 
 run-fuzz-smoke:
-	@$(MAKE) $(FUZZ_FLAVOUR) fuzz-inner
+	@$(MAKE) $(SAN_FLAVOUR) fuzz-inner
 
-fuzz-inner: fuzz-build
+fuzz-inner: $(FUZZ_BIN)
 	@$(RUN) --programs $(JOBS) --fuzz $(FUZZ_SECONDS) fuzz $(FUZZ_BIN)
 
 tests-build: $(UNIT_BIN) $(INTEGRATION_BIN) $(E2E_BIN) $(ATTACK_BIN) $(FUZZ_BIN)

@@ -9,7 +9,8 @@
 #   run.sh --fuzz SECONDS LABEL BINARY...  libFuzzer binaries, from tests/fuzz/corpus/NAME/
 #   run.sh --fuzz-replay LABEL BINARY...   fuzzers linked with driver.c: replay the corpus
 #   run.sh --command LABEL CMD [ARG]...    any command: 0 passed, 77 skipped, else failed
-#   run.sh --programs N A B C BINARY...    run.sh A B C BINARY for each, N at a time
+#   run.sh --programs N A B C BINARY...    run.sh A B C BINARY for each, N at a time;
+#                                          also --programs N --node LABEL FILE...
 #   run.sh --sections GROUP...             make run-SECTION for each, then the last line
 #
 # A GROUP is A,B,C+X,Y: sections in sequence, and beside them X and then Y, which get the processor time
@@ -213,8 +214,10 @@ fuzz_replay() {
 
 # programs N A B C BINARY...: prints the output of each program when it is complete.
 programs() {
-	local n=$1 args=("${@:2:3}")
-	shift 4
+	local n=$1 k=3
+	[ "$2" != --node ] || k=2
+	local args=("${@:2:k}")
+	shift $((k + 1))
 	export PYPROF_TEST_VERDICTS=$CACHE_DIRECTORY
 	printf '%s\0' "$@" | xargs -0 -n 1 -P "$n" "$0" --whole "$work/lock" "${args[@]}"
 }

@@ -368,12 +368,12 @@ static void damage(unsigned int part, unsigned int parts)
 }
 
 /* Two halves, so that two CPUs can run them. */
-Test(damaged, one_half, .timeout = 900)
+Test(damaged, one_half, .timeout = 2400)
 {
 	damage(0, 2);
 }
 
-Test(damaged, other_half, .timeout = 900)
+Test(damaged, other_half, .timeout = 2400)
 {
 	damage(1, 2);
 }
