@@ -141,9 +141,9 @@ def by_itself(result, doc):
     return len(wrong) + (0 if doc["exact"] else 1)
 
 
-def by_cprofile(python, args, who, out, theirs):
+def by_cprofile(python, args, counter, out, theirs):
     """The number of functions that differ, and the source of the counts."""
-    options = ["--event-loop"] if who == "both" else []
+    options = ["--event-loop"] if counter == "both" else []
     watched("cprofile", python, args, theirs)
     _, wrong, lost = matrix.differing(out, theirs, *options)
     if wrong == 0 or lost:
@@ -161,7 +161,7 @@ def too_far(pairs, slack):
     return [(ns, total) for ns, total in pairs if ns > max(SHARE * total, slack)]
 
 
-def one_run(python, args, who):
+def one_run(python, args, counter):
     with tempfile.TemporaryDirectory() as tmp:
         out, raw, theirs = (os.path.join(tmp, name) for name in ("ours", "raw", "theirs"))
         reported, cpu = ours(python, args, out, raw, os.path.join(tmp, "socket"))
@@ -170,10 +170,10 @@ def one_run(python, args, who):
             with open(path) as f:
                 docs.append(json.load(f))
         wrong, by = 0, ""
-        if who != "cprofile":
+        if counter != "cprofile":
             wrong += by_itself(reported["result"], docs[0])
-        if who != "itself":
-            differ, by = by_cprofile(python, args, who, out, theirs)
+        if counter != "itself":
+            differ, by = by_cprofile(python, args, counter, out, theirs)
             wrong += differ
         return {"wrong": wrong, "text": "%d%s" % (wrong, by),
                 "threads": len(docs[0]["threads"]),
@@ -181,13 +181,13 @@ def one_run(python, args, who):
                 "clocks": off(addup.clocks(docs[1], reported["spans"], cpu))}
 
 
-def cell(python, args, who, module):
+def cell(python, args, counter, module):
     nothing = {"wrong": 0, "text": "-", "threads": 0, "rows": [], "clocks": []}
     if lacks(python, args, module):
         return nothing
     try:
         for again in range(ATTEMPTS):
-            value = dict(one_run(python, args, who), again=again)
+            value = dict(one_run(python, args, counter), again=again)
             if value["wrong"] or not too_far(value["clocks"], SLACK_NS):
                 break
         return value
@@ -268,7 +268,7 @@ def main(argv):
     kept = Kept(keep)
     print("| program | " + " | ".join(matrix.version_of(p) for p in pythons) + " |")
     print("|" + "---|" * (len(pythons) + 1), flush=True)
-    for name, args, who, module in PROGRAMS:
+    for name, args, counter, module in PROGRAMS:
         if programs and name not in programs:
             continue
         for python in pythons:
@@ -276,7 +276,7 @@ def main(argv):
                 continue
             if seconds and time.time() > end:
                 return AGAIN
-            kept.add((name, python), cell(python, args, who, module))
+            kept.add((name, python), cell(python, args, counter, module))
         row = [kept.cells[name, python]["text"] for python in pythons]
         print("| " + " | ".join([name] + row) + " |", flush=True)
     counts = all(value["wrong"] == 0 for value in kept.cells.values())

@@ -6,16 +6,16 @@
 
 static size_t tracers_text(const struct tracers *tracers, char *text, size_t size)
 {
-	char who[32] = "";
+	char owner[32] = "";
 
 	if (!tracers->links)
 		return 0;
 	if (tracers->owner)
-		snprintf(who, sizeof(who), " (pid %d)", (int)tracers->owner);
+		snprintf(owner, sizeof(owner), " (pid %d)", (int)tracers->owner);
 	return (size_t)snprintf(
 		text, size,
 		"another tracer%s has probes on this process: each event has the overhead of both",
-		who);
+		owner);
 }
 
 void strangers_text(const struct tracers *tracers, unsigned int breaks, unsigned int sites,

@@ -233,7 +233,7 @@ static void describe_func(const struct trigger *tr, uint32_t source, uint32_t fu
 	snprintf(out, size, "%s (%s:%" PRId32 ")", name, file, f.firstlineno);
 }
 
-static bool meet_slow(struct trigger *tr, const struct call *c)
+static bool fire_slow(struct trigger *tr, const struct call *c)
 {
 	char name[360];
 
@@ -250,7 +250,7 @@ static bool meet_slow(struct trigger *tr, const struct call *c)
 	return true;
 }
 
-static bool meet_raise(struct trigger *tr, uint32_t source, const struct watch_event *e)
+static bool fire_raise(struct trigger *tr, uint32_t source, const struct watch_event *e)
 {
 	char name[360];
 
@@ -339,7 +339,7 @@ static bool look(struct trigger *tr, uint32_t source, const struct watch_event *
 	if (map_get(&tr->by_frame, frame_key(source, e->frame), &i)) {
 		if (e->kind != WATCH_CALL && tr->calls[i].func == e->func) {
 			if (is_over(tr, &tr->calls[i], e->ts))
-				return meet_slow(tr, &tr->calls[i]);
+				return fire_slow(tr, &tr->calls[i]);
 			resume(tr, i, e);
 			return false;
 		}
@@ -364,7 +364,7 @@ static bool follow(struct trigger *tr, uint32_t i, const struct watch_event *e)
 	const int step = watch_kind_step(e->kind);
 
 	if (proves(e->kind) && is_over(tr, c, e->ts))
-		return meet_slow(tr, c);
+		return fire_slow(tr, c);
 	if (step > 0)
 		c->above++;
 	else if (step < 0 && c->above)
@@ -383,7 +383,7 @@ bool trigger_event(struct trigger *tr, uint32_t source, const struct watch_event
 	if (tr->met || tr->kind == CPU)
 		return false;
 	if (tr->kind == RAISE)
-		return e->raised && is_match(tr, source, e->func) && meet_raise(tr, source, e);
+		return e->raised && is_match(tr, source, e->func) && fire_raise(tr, source, e);
 	if (map_get(&tr->by_thread, thread_key(source, e->tid), &i))
 		return follow(tr, i, e);
 	return watch_kind_step(e->kind) > 0 && look(tr, source, e);
@@ -402,7 +402,7 @@ bool trigger_time(struct trigger *tr, uint32_t source, uint64_t now_ns)
 		    (!first || c->start_ns < first->start_ns))
 			first = c;
 	}
-	return first && meet_slow(tr, first);
+	return first && fire_slow(tr, first);
 }
 
 /* CPU time ---------------------------------------------------------------------------------- */
@@ -421,7 +421,7 @@ static uint32_t span_start(const struct source *s, uint64_t now_ns)
 	return NONE;
 }
 
-static bool meet_cpu(struct trigger *tr, uint32_t source, uint64_t now_ns, double percent)
+static bool fire_cpu(struct trigger *tr, uint32_t source, uint64_t now_ns, double percent)
 {
 	const uint32_t pid = tr->sources[source].pid;
 
@@ -448,7 +448,7 @@ bool trigger_cpu(struct trigger *tr, uint32_t source, uint64_t now_ns, uint64_t 
 		percent = 100.0 * (double)(cpu_ns - s->read[from].cpu) /
 			  (double)(now_ns - s->read[from].ts);
 		if (percent >= (double)tr->percent)
-			return meet_cpu(tr, source, now_ns, percent);
+			return fire_cpu(tr, source, now_ns, percent);
 	}
 	s->read[s->nreads % CPU_READS].ts = now_ns;
 	s->read[s->nreads % CPU_READS].cpu = cpu_ns;

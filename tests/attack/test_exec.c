@@ -114,7 +114,7 @@ Test(exec, of_a_target)
 /* To find another daemon, a daemon reads all processes; those that do not respond are skipped. */
 Test(exec, of_a_stranger)
 {
-	char who[64];
+	char tracer[64];
 	double start;
 
 	start_hostile();
@@ -126,8 +126,8 @@ Test(exec, of_a_stranger)
 	watch(&rig.d);
 	start = traced_seconds();
 	stop_neighbour(&second);
-	snprintf(who, sizeof(who), "another tracer (pid %d)", (int)rig.d.pid);
-	cr_assert(reports(&second, who), "the other daemon is not named");
+	snprintf(tracer, sizeof(tracer), "another tracer (pid %d)", (int)rig.d.pid);
+	cr_assert(reports(&second, tracer), "the other daemon is not named");
 	stop_neighbour(&rig.d);
 	cr_assert_lt(traced_seconds() - start, 3 * FUSE_RIG_STATUS, "one of the stops was held up");
 }

@@ -97,7 +97,7 @@ static int by_identity(const void *a, const void *b)
 /* Print names up to this length. */
 #define SHOWN 80
 
-static struct counts judge(const struct row *row, const char *who, bool primitive)
+static struct counts judge(const struct row *row, const char *label, bool primitive)
 {
 	const uint64_t *ours = row->n[OURS], *theirs = row->n[THEIRS];
 	struct counts c = {.functions = 1, .calls = theirs[0]};
@@ -107,12 +107,12 @@ static struct counts judge(const struct row *row, const char *who, bool primitiv
 		fprintf(stderr,
 			"  %s: %.*s:%" PRId64 "(%.*s): ours %" PRIu64 "/%" PRIu64
 			", cProfile %" PRIu64 "/%" PRIu64 "\n",
-			who, SHOWN, row->file, row->line, SHOWN, row->name, ours[0], ours[1],
+			label, SHOWN, row->file, row->line, SHOWN, row->name, ours[0], ours[1],
 			theirs[0], theirs[1]);
 	return c;
 }
 
-static struct counts judge_all(struct rows *r, const char *who, bool primitive)
+static struct counts judge_all(struct rows *r, const char *label, bool primitive)
 {
 	struct counts all = {0};
 
@@ -125,7 +125,7 @@ static struct counts judge_all(struct rows *r, const char *who, bool primitive)
 		while (++i < r->n && by_identity(&sum, &r->v[i]) == 0)
 			for (int k = 0; k < 4; k++)
 				sum.n[k / 2][k % 2] += r->v[i].n[k / 2][k % 2];
-		one = judge(&sum, who, primitive);
+		one = judge(&sum, label, primitive);
 		all.functions += one.functions;
 		all.calls += one.calls;
 		all.differing += one.differing;
@@ -133,7 +133,7 @@ static struct counts judge_all(struct rows *r, const char *who, bool primitive)
 	return all;
 }
 
-static struct counts compare(const struct snapshot *s, const char *json, const char *who,
+static struct counts compare(const struct snapshot *s, const char *json, const char *label,
 			     bool primitive)
 {
 	struct view *v = NULL;
@@ -141,25 +141,25 @@ static struct counts compare(const struct snapshot *s, const char *json, const c
 	struct counts ret;
 	json_t *list = json_load_file(json, 0, NULL);
 
-	cr_assert(list && json_array_size(list), "%s: nothing to compare with", who);
+	cr_assert(list && json_array_size(list), "%s: nothing to compare with", label);
 	assert_ok(view_build(s, NULL, &v));
 	add_ours(&rows, v);
 	add_theirs(&rows, list, snapshot_modes(s) == 1u << MODE_COUNT);
-	ret = judge_all(&rows, who, primitive);
+	ret = judge_all(&rows, label, primitive);
 	free(rows.v);
 	view_free(v);
 	json_decref(list);
 	return ret;
 }
 
-struct counts counts_compare(const struct snapshot *s, const char *cprofile_json, const char *who)
+struct counts counts_compare(const struct snapshot *s, const char *cprofile_json, const char *label)
 {
-	return compare(s, cprofile_json, who, true);
+	return compare(s, cprofile_json, label, true);
 }
 
-struct counts counts_compare_calls(const struct snapshot *s, const char *json, const char *who)
+struct counts counts_compare_calls(const struct snapshot *s, const char *json, const char *label)
 {
-	return compare(s, json, who, false);
+	return compare(s, json, label, false);
 }
 
 static void start_observed(struct traced *t, const struct interpreter *py, const char *program,
@@ -211,14 +211,14 @@ static void run_all(const struct interpreter *py, const char *program, const cha
  * the calls without this effect.
  */
 static struct counts ask_monitoring(const struct interpreter *py, const char *program,
-				    const struct snapshot *s, const char *json, const char *who)
+				    const struct snapshot *s, const char *json, const char *label)
 {
 	struct traced theirs;
 
-	fprintf(stderr, "  %s: sys.monitoring\n", who);
+	fprintf(stderr, "  %s: sys.monitoring\n", label);
 	start_observed(&theirs, py, program, "--monitoring", json);
 	finish_cprofile(&theirs);
-	return counts_compare_calls(s, json, who);
+	return counts_compare_calls(s, json, label);
 }
 
 /*
@@ -226,30 +226,30 @@ static struct counts ask_monitoring(const struct interpreter *py, const char *pr
  * one run of ten. Therefore cProfile may run again, but not our own count.
  */
 static struct counts compare_again(const struct interpreter *py, const char *program,
-				   const struct snapshot *s, const char *json, const char *who)
+				   const struct snapshot *s, const char *json, const char *label)
 {
-	struct counts c = counts_compare(s, json, who);
+	struct counts c = counts_compare(s, json, label);
 	const int again = py->minor >= 13 ? 1 : CPROFILE_AGAIN;
 
 	for (int i = 0; i < again && c.differing; i++) {
 		struct traced theirs;
 
-		fprintf(stderr, "  %s: cProfile once more\n", who);
+		fprintf(stderr, "  %s: cProfile once more\n", label);
 		start_cprofile(&theirs, py, program, json);
 		finish_cprofile(&theirs);
-		c = counts_compare(s, json, who);
+		c = counts_compare(s, json, label);
 	}
 	if (c.differing && py->minor >= 13)
-		c = ask_monitoring(py, program, s, json, who);
+		c = ask_monitoring(py, program, s, json, label);
 	return c;
 }
 
 /* Prints one line. */
 static bool is_equal(const struct interpreter *py, const char *program, const struct snapshot *s,
-		     const char *json, const char *who)
+		     const char *json, const char *label)
 {
-	struct counts c = compare_again(py, program, s, json, who);
-	bool exact = traced_is_exact(s, who);
+	struct counts c = compare_again(py, program, s, json, label);
+	bool exact = traced_is_exact(s, label);
 
 	fprintf(stderr,
 		"%d.%d  %-20s %-5s %5" PRIu32 " functions %8" PRIu64 " calls %3" PRIu32
@@ -263,29 +263,29 @@ bool counts_equal(const struct interpreter *py, const char *program, const char 
 {
 	const enum mode mode = MODE_TRACE;
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
-	char json[256], who[700];
+	char json[256], label[700];
 
 	snprintf(json, sizeof(json), "%s/%s.json", dir, program);
-	snprintf(who, sizeof(who), "%s %s", py->exe, program);
+	snprintf(label, sizeof(label), "%s %s", py->exe, program);
 	run_all(py, program, json, &mode, 1, &s);
-	return is_equal(py, program, s, json, who);
+	return is_equal(py, program, s, json, label);
 }
 
 bool counts_equal_in_modes(const struct interpreter *py, const char *program, const char *dir)
 {
 	static const enum mode modes[MODES] = {MODE_TRACE, MODE_COUNT};
 	struct snapshot *s[MODES];
-	char json[256], who[700];
+	char json[256], label[700];
 	bool equal = true;
 
 	snprintf(json, sizeof(json), "%s/%s.json", dir, program);
-	snprintf(who, sizeof(who), "%s %s", py->exe, program);
+	snprintf(label, sizeof(label), "%s %s", py->exe, program);
 	run_all(py, program, json, modes, MODES, s);
 	for (int i = 0; i < MODES; i++)
 		equal &= s[i]->targets[0].mode == modes[i] && !snapshot_estimated(s[i]) &&
-			 is_equal(py, program, s[i], json, who);
+			 is_equal(py, program, s[i], json, label);
 	if (py->minor != HIDES_THROWERS) {
-		struct counts edges = counts_edges(s[1], s[0], who);
+		struct counts edges = counts_edges(s[1], s[0], label);
 
 		equal &= edges.functions > 0 && edges.differing == 0;
 	}
@@ -366,7 +366,7 @@ static void add_edges(struct rows *r, int side, const struct view *v)
 }
 
 struct counts counts_edges(const struct snapshot *ours, const struct snapshot *theirs,
-			   const char *who)
+			   const char *label)
 {
 	struct view *a = NULL, *b = NULL;
 	struct rows rows = {0};
@@ -376,7 +376,7 @@ struct counts counts_edges(const struct snapshot *ours, const struct snapshot *t
 	assert_ok(view_build(theirs, NULL, &b));
 	add_edges(&rows, OURS, a);
 	add_edges(&rows, THEIRS, b);
-	ret = judge_all(&rows, who, false);
+	ret = judge_all(&rows, label, false);
 	for (size_t i = 0; i < rows.n; i++)
 		free((char *)rows.v[i].file);
 	free(rows.v);

@@ -20,12 +20,13 @@ struct counts {
 };
 
 /*
- * Compare with the output of run.py --cprofile. Printed lines begin with `who`. For a snapshot in
+ * Compare with the output of run.py --cprofile. Printed lines begin with `label`. For a snapshot in
  * mode count, which has no primitive calls, compare ncalls only.
  */
-struct counts counts_compare(const struct snapshot *s, const char *cprofile_json, const char *who);
+struct counts counts_compare(const struct snapshot *s, const char *cprofile_json,
+			     const char *label);
 /* Compare with the output of run.py --monitoring, which has no primitive calls. */
-struct counts counts_compare_calls(const struct snapshot *s, const char *json, const char *who);
+struct counts counts_compare_calls(const struct snapshot *s, const char *json, const char *label);
 
 /*
  * Run a program of tests/targets under cProfile and pyprof, and compare. dir: for temporary files.
@@ -40,7 +41,7 @@ bool counts_equal_in_modes(const struct interpreter *py, const char *program, co
  * is cProfile's snapshot.
  */
 struct counts counts_edges(const struct snapshot *ours, const struct snapshot *theirs,
-			   const char *who);
+			   const char *label);
 
 /*
  * Compare with a program's own counts, {"name": calls, ...}. Returns the number of functions that

@@ -199,13 +199,13 @@ static bool is_one_line(const char *s)
 	return end && end > s && end[1] == '\0';
 }
 
-static void check_failed(const struct ran *r, int status, const char *what, const char *who)
+static void check_failed(const struct ran *r, int status, const char *what, const char *program)
 {
-	cr_assert(r->status == status, "%s ended with %d, not %d: %s", who, r->status, status,
+	cr_assert(r->status == status, "%s ended with %d, not %d: %s", program, r->status, status,
 		  r->err);
-	cr_assert(is_one_line(r->err), "%s said not one line but \"%s\"", who, r->err);
-	cr_assert(strncmp(r->err, who, strlen(who)) == 0 && r->err[strlen(who)] == ':',
-		  "who says \"%s\"?", r->err);
+	cr_assert(is_one_line(r->err), "%s said not one line but \"%s\"", program, r->err);
+	cr_assert(strncmp(r->err, program, strlen(program)) == 0 && r->err[strlen(program)] == ':',
+		  "it says \"%s\"", r->err);
 	cr_assert(strstr(r->err, what), "\"%s\" is not in \"%s\"", what, r->err);
 }
 

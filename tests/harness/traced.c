@@ -440,32 +440,32 @@ struct session_status traced_status(struct traced *t)
 	return status;
 }
 
-static bool is_zero(const char *who, const char *what, uint64_t n)
+static bool is_zero(const char *label, const char *what, uint64_t n)
 {
 	if (n)
-		fprintf(stderr, "  %s: %s %" PRIu64 ", not 0\n", who, what, n);
+		fprintf(stderr, "  %s: %s %" PRIu64 ", not 0\n", label, what, n);
 	return n == 0;
 }
 
-bool traced_is_exact(const struct snapshot *s, const char *who)
+bool traced_is_exact(const struct snapshot *s, const char *label)
 {
 	bool ok = true;
 
 	for (uint32_t i = 0; i < s->ntargets; i++) {
 		const struct snapshot_target *t = &s->targets[i];
 
-		ok &= is_zero(who, "unmatched", t->unmatched);
-		ok &= is_zero(who, "resyncs", t->resyncs);
-		ok &= is_zero(who, "truncated", t->truncated);
-		ok &= is_zero(who, "decode_errors", t->decode_errors);
+		ok &= is_zero(label, "unmatched", t->unmatched);
+		ok &= is_zero(label, "resyncs", t->resyncs);
+		ok &= is_zero(label, "truncated", t->truncated);
+		ok &= is_zero(label, "decode_errors", t->decode_errors);
 #define PYP_X(name, text)                                                                          \
 	if (PYP_LOSS_##name != PYP_LOSS_fault_string)                                              \
-		ok &= is_zero(who, #name, t->losses[PYP_LOSS_##name]);
+		ok &= is_zero(label, #name, t->losses[PYP_LOSS_##name]);
 		PYP_LOSSES(PYP_X)
 #undef PYP_X
 	}
 	if (!snapshot_exact(s))
-		fprintf(stderr, "  %s: the snapshot says it is not exact\n", who);
+		fprintf(stderr, "  %s: the snapshot says it is not exact\n", label);
 	return ok && snapshot_exact(s);
 }
 

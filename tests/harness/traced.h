@@ -111,7 +111,7 @@ struct session_status traced_status(struct traced *t);
  * Returns whether no event was lost (except strings that could not be read) or unmatched, and all
  * other error counters are 0. Prints each counter that is not.
  */
-bool traced_is_exact(const struct snapshot *s, const char *who);
+bool traced_is_exact(const struct snapshot *s, const char *label);
 /*
  * Check for each thread and both clocks that the self times of its calling contexts add up to its
  * total.

@@ -84,13 +84,14 @@ static void check_levels(const struct snapshot *s, const char *name, uint32_t de
 	cr_assert(levels == depth, "%" PRIu32 " levels of %s", levels, name);
 }
 
-static void go_on_and_take(struct traced *t, struct snapshot **s, struct view **v, const char *who)
+static void go_on_and_take(struct traced *t, struct snapshot **s, struct view **v,
+			   const char *label)
 {
 	traced_go(t);
 	traced_expect(t, "done");
 	*s = traced_snapshot(t);
 	*v = view_of(*s, 0);
-	cr_assert(traced_is_exact(*s, who));
+	cr_assert(traced_is_exact(*s, label));
 	cr_assert((*s)->targets[0].unstarted == 0);
 }
 

@@ -68,7 +68,7 @@ static bool holds(const char *bytes, size_t size, const char *word)
  * Checks every report except CSV, which has no remarks; of compressed reports, only that they can
  * be written.
  */
-static void expect_in_reports(const struct snapshot *s, const char *word, const char *who)
+static void expect_in_reports(const struct snapshot *s, const char *word, const char *label)
 {
 	for (const struct format *f = formats; f->name; f++) {
 		struct format_opts o = {.clock = SNAPSHOT_WALL};
@@ -87,21 +87,21 @@ static void expect_in_reports(const struct snapshot *s, const char *word, const 
 		}
 		assert_diag_ok(r, &diag);
 		if ((size < 2 || memcmp(bytes, "\x1f\x8b", 2) != 0) && !strstr(f->mime, "csv"))
-			cr_expect(holds(bytes, size, word), "%s: %s does not say '%s'", who,
+			cr_expect(holds(bytes, size, word), "%s: %s does not say '%s'", label,
 				  f->name, word);
 		free(bytes);
 	}
 }
 
 static void expect_reported(struct traced *t, const struct snapshot *s, const char *word,
-			    const char *who)
+			    const char *label)
 {
 	const struct session_status st = traced_status(t);
 
-	cr_expect(strstr(st.warning, word), "%s: status: %s", who, st.warning);
+	cr_expect(strstr(st.warning, word), "%s: status: %s", label, st.warning);
 	cr_expect(s->targets[0].warnings && strstr(s->targets[0].warnings, word),
-		  "%s: snapshot: %s", who, s->targets[0].warnings);
-	expect_in_reports(s, word, who);
+		  "%s: snapshot: %s", label, s->targets[0].warnings);
+	expect_in_reports(s, word, label);
 }
 
 /* ---- tools and evaluators ---------------------------------------------------------------- */
@@ -142,9 +142,9 @@ static void check_way(const struct interpreter *py, const struct way *w, const c
 	struct snapshot *s;
 	struct counts c;
 	struct traced t;
-	char who[700];
+	char label[700];
 
-	snprintf(who, sizeof(who), "%s %s %s", py->exe, w->name, w->when);
+	snprintf(label, sizeof(label), "%s %s %s", py->exe, w->name, w->when);
 	cr_assert(setenv("HIDE", w->name, 1) == 0 && setenv("HIDE_WHEN", w->when, 1) == 0);
 	traced_start(&t, py->exe, "run.py", "hidden", NULL);
 	traced_expect(&t, "ready");
@@ -152,19 +152,20 @@ static void check_way(const struct interpreter *py, const struct way *w, const c
 	traced_go(&t);
 	traced_expect(&t, "done");
 	s = traced_snapshot(&t);
-	c = by_monitoring(py, !w->misses) ? counts_compare_calls(s, json, who)
-					  : counts_compare(s, json, who);
+	c = by_monitoring(py, !w->misses) ? counts_compare_calls(s, json, label)
+					  : counts_compare(s, json, label);
 	fprintf(stderr,
 		"3.%-2d %-10s %-6s %4" PRIu32 " functions %6" PRIu64 " calls %" PRIu32
 		" differ, unmatched %" PRIu64 ": %s\n",
 		py->minor, w->name, w->when, c.functions, c.calls, c.differing,
 		s->targets[0].unmatched, s->targets[0].warnings);
-	cr_expect(c.functions > 10 && c.differing == 0, "%s: %" PRIu32 " differ", who, c.differing);
-	cr_expect_eq(s->targets[0].unmatched, 0, "%s", who);
+	cr_expect(c.functions > 10 && c.differing == 0, "%s: %" PRIu32 " differ", label,
+		  c.differing);
+	cr_expect_eq(s->targets[0].unmatched, 0, "%s", label);
 	cr_expect_eq(s->targets[0].losses[PYP_LOSS_lost_events], 0);
 	if (strcmp(w->when, "before") == 0) {
-		expect_reported(&t, s, w->word, who);
-		cr_expect_eq(snapshot_exact(s), !w->misses, "%s", who);
+		expect_reported(&t, s, w->word, label);
+		cr_expect_eq(snapshot_exact(s), !w->misses, "%s", label);
 	}
 	snapshot_free(s);
 	traced_finish(&t);
@@ -233,13 +234,13 @@ Test(hidden, frame_evaluator)
 /* ---- sub-interpreters -------------------------------------------------------------------- */
 
 static void expect_calls(const struct view *v, const char *name, uint64_t ncalls, uint64_t pcalls,
-			 const char *who)
+			 const char *label)
 {
 	const struct view_row r = counts_named(v, name);
 
 	cr_expect(r.ncalls == ncalls && r.pcalls == pcalls,
-		  "%s: %s: %" PRIu64 "/%" PRIu64 ", not %" PRIu64 "/%" PRIu64, who, name, r.ncalls,
-		  r.pcalls, ncalls, pcalls);
+		  "%s: %s: %" PRIu64 "/%" PRIu64 ", not %" PRIu64 "/%" PRIu64, label, name,
+		  r.ncalls, r.pcalls, ncalls, pcalls);
 }
 
 static void check_interpreters(const struct interpreter *py)

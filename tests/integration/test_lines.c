@@ -46,20 +46,20 @@ static double sum_of(const json_t *spent)
 
 /* Returns the largest difference of a line's share from the program's own measurement, in standard
  * errors. */
-static double compare(const struct snapshot_func *f, const json_t *spent, const char *who)
+static double compare(const struct snapshot_func *f, const json_t *spent, const char *label)
 {
 	double n = (double)snapshot_lines_sum(f).samples, all = sum_of(spent), worst = 0;
 	const char *key;
 	json_t *value;
 
-	cr_assert_gt(n, 500, "%s", who);
+	cr_assert_gt(n, 500, "%s", label);
 	json_object_foreach((json_t *)spent, key, value)
 	{
 		double share = json_number_value(value) / all;
 		double seen = samples_of(f, key) / n;
 		double off = fabs(seen - share) / sqrt(share * (1 - share) / n);
 
-		fprintf(stderr, "%s  line %s: %.2f %% of %.0f samples, measured %.2f %%\n", who,
+		fprintf(stderr, "%s  line %s: %.2f %% of %.0f samples, measured %.2f %%\n", label,
 			key, 100 * seen, n, 100 * share);
 		worst = off > worst ? off : worst;
 	}
@@ -70,11 +70,11 @@ static double run(const struct interpreter *py, struct mode_choice mode)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	struct traced t;
-	char who[32];
+	char label[32];
 	json_t *spent;
 	double worst;
 
-	snprintf(who, sizeof(who), "%d.%d %s", py->major, py->minor, mode_names[mode.mode]);
+	snprintf(label, sizeof(label), "%d.%d %s", py->major, py->minor, mode_names[mode.mode]);
 	traced_start(&t, py->exe, "lines.py", SECONDS, NULL);
 	t.mode = mode;
 	traced_expect(&t, "ready");
@@ -84,9 +84,9 @@ static double run(const struct interpreter *py, struct mode_choice mode)
 	s = traced_snapshot(&t);
 	spent = json_loads(t.result, 0, NULL);
 	cr_assert_eq(json_object_size(spent), 3, "%s", t.result);
-	cr_assert(func_named(s, "work"), "%s", who);
+	cr_assert(func_named(s, "work"), "%s", label);
 	cr_assert_eq(s->targets[0].lines_dropped, 0);
-	worst = compare(func_named(s, "work"), spent, who);
+	worst = compare(func_named(s, "work"), spent, label);
 	json_decref(spent);
 	traced_finish(&t);
 	return worst;

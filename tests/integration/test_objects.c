@@ -59,7 +59,7 @@ static bool near(uint64_t a, uint64_t b)
 	return difference(a, b) <= a / 50 + 1024;
 }
 
-static void check_counts(struct objects *o, const char *line, uint64_t leaky, const char *who)
+static void check_counts(struct objects *o, const char *line, uint64_t leaky, const char *label)
 {
 	uint64_t n, set, dict, small, theirs;
 	struct diag diag = {0};
@@ -67,23 +67,23 @@ static void check_counts(struct objects *o, const char *line, uint64_t leaky, co
 
 	cr_assert_eq(sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &n,
 			    &set, &dict, &small, &theirs),
-		     5, "%s: %s", who, line);
+		     5, "%s: %s", label, line);
 	assert_diag_ok(objects_census(o, &c, &diag), &diag);
-	fprintf(stderr, "%s: %" PRIu64 " objects, the program counts %" PRIu64 "\n", who, c.objects,
-		n);
-	cr_expect(difference(c.objects, n) <= MORE, "%s: %" PRIu64 ", not %" PRIu64, who, c.objects,
-		  n);
-	cr_expect_eq(row(&c, "__main__.Leaky")->count, leaky, "%s", who);
+	fprintf(stderr, "%s: %" PRIu64 " objects, the program counts %" PRIu64 "\n", label,
+		c.objects, n);
+	cr_expect(difference(c.objects, n) <= MORE, "%s: %" PRIu64 ", not %" PRIu64, label,
+		  c.objects, n);
+	cr_expect_eq(row(&c, "__main__.Leaky")->count, leaky, "%s", label);
 	cr_expect_eq(theirs, leaky);
-	cr_expect_eq(row(&c, "__main__.Small")->count, 10, "%s", who);
-	cr_expect_eq(row(&c, "__main__.Small")->bytes, small, "%s: %" PRIu64, who,
+	cr_expect_eq(row(&c, "__main__.Small")->count, 10, "%s", label);
+	cr_expect_eq(row(&c, "__main__.Small")->bytes, small, "%s: %" PRIu64, label,
 		     row(&c, "__main__.Small")->bytes);
-	cr_expect(near(row(&c, "set")->bytes, set), "%s: set %" PRIu64 " %" PRIu64, who,
+	cr_expect(near(row(&c, "set")->bytes, set), "%s: set %" PRIu64 " %" PRIu64, label,
 		  row(&c, "set")->bytes, set);
-	cr_expect(near(row(&c, "dict")->bytes, dict), "%s: dict %" PRIu64 " %" PRIu64, who,
+	cr_expect(near(row(&c, "dict")->bytes, dict), "%s: dict %" PRIu64 " %" PRIu64, label,
 		  row(&c, "dict")->bytes, dict);
 	cr_expect(!c.torn && !c.unconfirmed && !c.limited && c.passes == 1 && c.interpreters == 1,
-		  "%s", who);
+		  "%s", label);
 	census_deinit(&c);
 }
 

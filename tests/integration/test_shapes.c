@@ -58,7 +58,7 @@ static void check_all_times(struct traced *t, const struct snapshot *raw)
 }
 
 /* Checks that threads that have ended have empty stacks. */
-static bool nothing_left(const struct snapshot *s, const char *who)
+static bool nothing_left(const struct snapshot *s, const char *label)
 {
 	bool ok = true;
 
@@ -66,7 +66,7 @@ static bool nothing_left(const struct snapshot *s, const char *who)
 		const struct snapshot_node *n = &s->nodes[i];
 
 		if (n->inflight && !s->threads[n->thread].alive) {
-			fprintf(stderr, "  %s: %s still runs in a thread that has ended\n", who,
+			fprintf(stderr, "  %s: %s still runs in a thread that has ended\n", label,
 				s->funcs[n->func].name);
 			ok = false;
 		}
@@ -89,16 +89,16 @@ static struct snapshot *run_ours(const char *exe, const char *program, const cha
 	return s;
 }
 
-static bool judge(const struct snapshot *s, const char *who, uint32_t differing)
+static bool judge(const struct snapshot *s, const char *label, uint32_t differing)
 {
-	bool exact = traced_is_exact(s, who);
+	bool exact = traced_is_exact(s, label);
 
 	fprintf(stderr,
 		"  %s: %" PRIu32 " differ, %" PRIu64 " events, %" PRIu64 " unstarted, %" PRIu64
 		" stack switches\n",
-		who, differing, s->targets[0].events, s->targets[0].unstarted,
+		label, differing, s->targets[0].events, s->targets[0].unstarted,
 		s->targets[0].stack_switches);
-	return nothing_left(s, who) && exact && differing == 0;
+	return nothing_left(s, label) && exact && differing == 0;
 }
 
 static void run_watched(const char *exe, const char *kind, const char *observer, const char *json)
@@ -122,14 +122,14 @@ static bool cprofile_is_lost(const struct interpreter *py, const char *kind)
 }
 
 static struct counts compare(const struct interpreter *py, const char *kind,
-			     const struct snapshot *s, const char *json, const char *who)
+			     const struct snapshot *s, const char *json, const char *label)
 {
 	if (cprofile_is_lost(py, kind)) {
 		run_watched(py->exe, kind, "--monitoring", json);
-		return counts_compare_calls(s, json, who);
+		return counts_compare_calls(s, json, label);
 	}
 	run_watched(py->exe, kind, "--cprofile", json);
-	return counts_compare(s, json, who);
+	return counts_compare(s, json, label);
 }
 
 /* If counts differ, cProfile counts again: that of 3.13 sometimes misses a call. */
@@ -137,30 +137,30 @@ static bool like_cprofile(const struct interpreter *py, const char *kind, const 
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	struct counts c = {.differing = 1};
-	char json[256], who[700];
+	char json[256], label[700];
 	struct traced t;
 
 	snprintf(json, sizeof(json), "%s/%s.json", dir, kind);
-	snprintf(who, sizeof(who), "%s %s", py->exe, kind);
+	snprintf(label, sizeof(label), "%s %s", py->exe, kind);
 	s = run_ours(py->exe, "shapes", kind, &t);
 	traced_finish(&t);
 	for (int i = 0; i < CPROFILE_AGAIN && c.differing; i++)
-		c = compare(py, kind, s, json, who);
+		c = compare(py, kind, s, json, label);
 	cr_assert(c.functions > 0 && c.calls > 0);
-	return judge(s, who, c.differing);
+	return judge(s, label, c.differing);
 }
 
 static bool like_its_own(const struct interpreter *py, const char *kind, const char *dir)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	struct traced t;
-	char who[700];
+	char label[700];
 	bool ok;
 
 	(void)dir;
-	snprintf(who, sizeof(who), "%s %s", py->exe, kind);
+	snprintf(label, sizeof(label), "%s %s", py->exe, kind);
 	s = run_ours(py->exe, "shapes_known", kind, &t);
-	ok = judge(s, who, counts_differing(s, t.result));
+	ok = judge(s, label, counts_differing(s, t.result));
 	traced_finish(&t);
 	return ok;
 }
@@ -296,13 +296,13 @@ static bool edges_like_its_own(const struct interpreter *py, const char *kind, c
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	struct traced t;
-	char who[700];
+	char label[700];
 	bool ok;
 
 	(void)dir;
-	snprintf(who, sizeof(who), "%s %s", py->exe, kind);
+	snprintf(label, sizeof(label), "%s %s", py->exe, kind);
 	s = run_ours(py->exe, "shapes_known", kind, &t);
-	ok = judge(s, who, edges_differing(s, t.result)) && s->targets[0].unseen == 0;
+	ok = judge(s, label, edges_differing(s, t.result)) && s->targets[0].unseen == 0;
 	traced_finish(&t);
 	return edges_counted_like_its_own(py, kind) && ok;
 }
