@@ -53,13 +53,15 @@ Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg" ;;
 }
 
 # Run apt with its own state, in which no package is installed, so that it fetches all dependencies.
-private_apt() {
-	apt-get -q -o Dir::State="$work/state" -o Dir::State::lists="$work/lists" \
+private_apt() { private apt-get -q "$@"; }
+private_cache() { private apt-cache "$@"; }
+private() {
+	"$1" -o Dir::State="$work/state" -o Dir::State::lists="$work/lists" \
 		-o Dir::State::status=/dev/null -o Dir::Cache="$work/cache" \
 		-o Dir::Etc::sourcelist="$work/suite.sources" -o Dir::Etc::sourceparts=/dev/null \
 		-o Dir::Etc::preferencesparts=/dev/null -o Dir::Etc::main=/dev/null \
 		-o Acquire::Languages=none -o Acquire::Check-Valid-Until=false \
-		-o Debug::NoLocking=1 -o APT::Sandbox::User= "$@"
+		-o Debug::NoLocking=1 -o APT::Sandbox::User= "${@:2}"
 }
 
 # Make a merged /usr, as in every release since bookworm: programs expect the dynamic linker there.

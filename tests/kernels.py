@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""pyprofd on Debian's kernels, in QEMU: kernels.py [--short] [--only CHECK[,CHECK]] [SUITE]...
+
+Each kernel (kernels/fetch.sh) boots in software emulation with the programs of $PYPROF_BUILD, their
+libraries and this machine's Python in a root directory in memory, where kernels/guest.py runs its
+checks and prints their results on the serial console. --short: the first of the suites that is
+in the cache or can be fetched, and only the checks that take little time.
+
+Exits with 77 if there is no kernel or no QEMU: a skipped test.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("PYPROF_BUILD", TOP + "/build")
+SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "sid", "trixie-backports")
+SHORT = "bookworm"
+PYTHON = os.path.realpath("/usr/bin/python3")
+LIBRARY = "/usr/lib/" + os.path.basename(PYTHON)
+# Parts of Python's library that no check uses
+SPARE = ("test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "pydoc_data",
+         "distutils", "__phello__")
+QEMU = ("qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none",
+        "-serial", "stdio", "-no-reboot", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2")
+COMMAND_LINE = "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init"
+TIMEOUT = {True: 300, False: 1800}
+USERS = ("root:x:0:0:root:/root:/bin/sh\n"
+         "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n")
+
+
+def skip(why):
+    print(why, file=sys.stderr)
+    sys.exit(77)
+
+
+# ---- the root directory
+
+
+def libraries(path):
+    """What a program or library is linked with, as absolute paths."""
+    done = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return re.findall(r"(/\S+) \(0x", done.stdout.decode())
+
+
+class Root:
+    """A tar file of files of this machine."""
+
+    def __init__(self, path):
+        self.tar, self.names = tarfile.open(path, "w"), set()
+        for name in ("bin", "lib", "lib64", "sbin"):
+            if os.path.islink("/" + name):
+                self.tar.add("/" + name)
+        for name in ("dev", "proc", "sys", "run", "tmp", "root", "boot", "var/cache"):
+            self.directory(name)
+
+    def directory(self, name):
+        info = tarfile.TarInfo(name)
+        info.type, info.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755
+        self.tar.addfile(info)
+
+    def file(self, source, name=None):
+        """A file with the libraries that it needs, under its own name or another one."""
+        name = os.path.realpath(os.path.dirname(name or source)) + "/" + os.path.basename(name or source)
+        if name in self.names or not os.path.exists(source):
+            return
+        self.names.add(name)
+        info = self.tar.gettarinfo(os.path.realpath(source), name.lstrip("/"))
+        info.uid = info.gid = 0
+        info.type, info.linkname = tarfile.REGTYPE, ""
+        info.size = os.stat(source).st_size
+        with open(source, "rb") as data:
+            self.tar.addfile(info, data)
+        with open(source, "rb") as data:
+            elf = data.read(4) == b"\x7fELF"
+        for library in libraries(source) if elf else ():
+            self.file(library)
+
+    def link(self, name, target):
+        info = tarfile.TarInfo(name)
+        info.type, info.linkname = tarfile.SYMTYPE, target
+        self.tar.addfile(info)
+
+    def text(self, name, content):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content.encode())
+            file.flush()
+            os.chmod(file.name, 0o644)
+            self.file(file.name, name)
+
+    def tree(self, source, name=None, without=()):
+        for top, folders, files in os.walk(source):
+            folders[:] = sorted(f for f in folders if f not in without)
+            for file in sorted(files):
+                path = os.path.join(top, file)
+                self.file(path, (name or source) + path[len(source):])
+
+
+def make_root(path):
+    root = Root(path)
+    for name in ("pyprofd", "pyprofctl"):
+        root.file(os.path.join(BUILD, name), "/usr/bin/" + name)
+    root.file(PYTHON)
+    root.link("usr/bin/python3", os.path.basename(PYTHON))
+    root.tree(LIBRARY, without=SPARE)
+    for name in ("/usr/bin/setpriv", "/bin/busybox", "/lib64/ld-linux-x86-64.so.2"):
+        root.file(name)
+    root.text("/etc/passwd", USERS)
+    root.text("/etc/group", "root:x:0:\nnogroup:x:65534:\n")
+    for name in ("targets", "kernels"):
+        root.tree(TOP + "/tests/" + name, "/tests/" + name, without=("__pycache__",))
+    root.link("usr/sbin/init", "/tests/kernels/guest.py")
+    root.tar.close()
+
+
+def make_initrd(work, tar):
+    """The kernel unpacks an archive of three files; init unpacks the rest."""
+    tree = os.path.join(work, "initrd")
+    os.makedirs(tree + "/bin")
+    shutil.copy(shutil.which("busybox"), tree + "/bin/busybox")
+    shutil.copy(TOP + "/tests/kernels/init", tree + "/init")
+    os.rename(tar, tree + "/root.tar")
+    names = "init\0bin\0bin/busybox\0root.tar\0"
+    with open(work + "/initrd.cpio", "wb") as out:
+        subprocess.run(["cpio", "--null", "--create", "--format=newc", "--quiet"], cwd=tree,
+                       input=names.encode(), stdout=out, check=True)
+    return work + "/initrd.cpio"
+
+
+# ---- the machine
+
+
+class Machine:
+    """A boot of one kernel: `results` is NAME -> (RESULT, TEXT), `log` what else was on the console."""
+
+    def __init__(self, kernel, initrd, parameters, seconds, memory="1536"):
+        self.results, self.log = {}, []
+        begun = time.monotonic()
+        process = subprocess.Popen(
+            ["nice", "timeout", "-k", "5", str(seconds), *QEMU, "-m", memory, "-kernel", kernel,
+             "-initrd", initrd, "-append", COMMAND_LINE + " " + parameters],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for line in process.stdout:
+            self.read(line.decode(errors="replace").strip())
+        process.wait()
+        self.seconds = time.monotonic() - begun
+
+    def read(self, line):
+        found = re.search(r"@@ (\S+)\t(\S+)\t(.*)", line)
+        if not found:
+            self.log.append(line)
+            return
+        name, result, text = found.groups()
+        self.results[name] = (result, text)
+        if name not in ("kernel", "end"):
+            print("    %-8s %s: %s" % (result, name, text), flush=True)
+
+    def complete(self):
+        return "end" in self.results
+
+    def passed(self):
+        return self.complete() and all(r != "FAIL" for r, _ in self.results.values())
+
+
+def kernels(suites):
+    """(suite, version, directory) of each that can be had."""
+    done = subprocess.run([TOP + "/tests/kernels/fetch.sh", *suites], stdout=subprocess.PIPE)
+    if done.returncode:
+        sys.exit(done.returncode)
+    return [line.split() for line in done.stdout.decode().splitlines()]
+
+
+def main(argv):
+    short, only = "--short" in argv, []
+    if "--only" in argv:
+        i = argv.index("--only")
+        only = argv[i + 1].split(",")
+        del argv[i:i + 2]
+    suites = [a for a in argv if not a.startswith("-")]
+    for tool in ("qemu-system-x86_64", "busybox", "cpio"):
+        if not shutil.which(tool):
+            skip("needs " + tool)
+    failed = False
+    with tempfile.TemporaryDirectory() as work:
+        make_root(work + "/root.tar")
+        initrd = make_initrd(work, work + "/root.tar")
+        for suite, version, directory in kernels(suites or ([SHORT] if short else SUITES)):
+            print("%s: %s" % (suite, version), flush=True)
+            parameters = "check=" + ",".join(only or ["short"]) if short or only else ""
+            machine = Machine(directory + "/vmlinuz", initrd, parameters, TIMEOUT[short])
+            print("    %d s" % machine.seconds)
+            if not machine.passed():
+                failed = True
+                print("\n".join(machine.log[-40:]))
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
