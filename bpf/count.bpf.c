@@ -141,7 +141,7 @@ static __always_inline __u32 count_code(struct count_state *st, __u64 code, __u3
 static __always_inline __u32 count_frame(struct count_state *st, __u64 frame, __u32 tid)
 {
 	__u64 *entry = &st->frames[core_count_frame_slot(frame)];
-	struct frame_head h;
+	struct frame_head h = {};
 	__u32 id;
 
 	if (count_remembers && core_count_hit(*entry, frame))
@@ -197,11 +197,12 @@ struct passing {
 
 static long passing_next(__u64 index, struct passing *p)
 {
-	struct frame_head h;
+	__u64 previous = 0;
 
-	if (!p->frame || !frame_waits(p->frame) || frame_load(p->frame, &h) || !h.previous)
+	if (!p->frame || !frame_waits(p->frame) ||
+	    user_read(&previous, sizeof(previous), p->frame + layout.frame_previous) || !previous)
 		return 1;
-	p->frame = caller_resolve(h.previous, p->tid, p->sp);
+	p->frame = caller_resolve(previous, p->tid, p->sp);
 	return 0;
 }
 
@@ -298,7 +299,7 @@ __noinline __u32 count_method_lookup(struct native_call *c)
 	__u64 method;
 	__u32 id;
 
-	if (!c || method_lookup(c))
+	if (!c || !HAVE_METHODS || method_lookup(c))
 		return PYP_COUNT_LOST;
 	method = c->method;
 	known = bpf_map_lookup_elem(&methods, &method);

@@ -54,7 +54,7 @@ static __always_inline void memory_stack_send(__u32 tid)
 	stack_send(&q);
 }
 
-int memory_send(__u32 tid, __s64 resident, __s64 mapped)
+__noinline int memory_send(__u32 tid, __s64 resident, __s64 mapped)
 {
 	struct pyp_rec_memory *r = ring_reserve(sizeof(*r));
 
@@ -70,14 +70,13 @@ int memory_send(__u32 tid, __s64 resident, __s64 mapped)
 	r->pools = __sync_lock_test_and_set(&memory_pools, 0);
 	r->pages = memory_resident_last;
 	ring_submit(r);
-	if (memory == PYP_MEMORY_STACKS)
-		memory_stack_send(tid);
-	return 0;
+	return 1;
 }
 
 static __always_inline void memory_changed(struct mm_struct *mm, __u32 tid)
 {
 	__s64 resident, mapped = 0;
+	int sent = 0;
 
 	if (!memory_is_known(mm))
 		return;
@@ -89,7 +88,9 @@ static __always_inline void memory_changed(struct mm_struct *mm, __u32 tid)
 	if (!memory_blocks)
 		mapped = memory_moved(&memory_mapped_last, mm->total_vm, MEMORY_LARGE);
 	if (resident || mapped)
-		memory_send(tid, resident, mapped);
+		sent = memory_send(tid, resident, mapped);
+	if (sent && memory == PYP_MEMORY_STACKS)
+		memory_stack_send(tid);
 }
 
 /* Fires for every process; the program returns unless the mm is the target's. */

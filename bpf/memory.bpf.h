@@ -34,6 +34,7 @@
 static __always_inline __s64 memory_resident(struct mm_struct *mm)
 {
 	struct mm_struct___6_1 *old = (struct mm_struct___6_1 *)mm;
+	__s64 count[MM_SHMEMPAGES + 1] = {0};
 
 	/*
 	 * Test for the field, not for the type: for a type that the kernel lacks, libbpf searches
@@ -42,9 +43,9 @@ static __always_inline __s64 memory_resident(struct mm_struct *mm)
 	if (!bpf_core_field_exists(old->rss_stat.count))
 		return mm->rss_stat[MM_FILEPAGES].count + mm->rss_stat[MM_ANONPAGES].count +
 		       mm->rss_stat[MM_SHMEMPAGES].count;
-	return old->rss_stat.count[MM_FILEPAGES].counter +
-	       old->rss_stat.count[MM_ANONPAGES].counter +
-	       old->rss_stat.count[MM_SHMEMPAGES].counter;
+	/* By a helper: the verifier of 6.1 does not know the members of an atomic_long_t in an array. */
+	bpf_core_read(count, sizeof(count), &old->rss_stat.count);
+	return count[MM_FILEPAGES] + count[MM_ANONPAGES] + count[MM_SHMEMPAGES];
 }
 
 /*
@@ -61,7 +62,7 @@ static __always_inline __s64 memory_moved(__s64 *last, __s64 now, __s64 step)
 }
 
 /*
- * Send a MEMORY record with changes in pages. Returns 0. If the ring is full, the change is sent
+ * Send a MEMORY record with changes in pages. Returns 1; 0 if the ring is full: the change is sent
  * with the next record.
  */
 int memory_send(__u32 tid, __s64 resident, __s64 mapped);

@@ -130,7 +130,7 @@ __noinline int method_lookup(struct native_call *c)
 	struct method_state fresh = {}, *known;
 	__u64 method;
 
-	if (!c)
+	if (!c || !HAVE_METHODS)
 		return -1;
 	method = c->method;
 	known = bpf_map_lookup_elem(&methods, &method);

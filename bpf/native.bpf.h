@@ -60,9 +60,24 @@ struct native_call {
 	__u32 tid;
 };
 
+/*
+ * The index of a site, less than PYP_ALL_SITES after a comparison. Of a 32-bit value made of two parts,
+ * the verifier of 6.1 does not know that the upper half is 0.
+ */
+static __always_inline __u64 native_index(__u64 cookie)
+{
+	__u64 i = PYP_COOKIE_SITE(cookie);
+
+	barrier_var(i);
+	return i;
+}
+
+/* Whether the map of methods exists. Before Linux 6.8, functions that are never called are verified. */
+#define HAVE_METHODS (builtins || native_calls.on)
+
 static __always_inline int native_callable(struct pt_regs *ctx, __u64 cookie, __u64 *ret)
 {
-	__u32 i = PYP_COOKIE_SITE(cookie);
+	__u64 i = native_index(cookie);
 	const struct pyp_native_site *s;
 
 	if (i >= PYP_ALL_SITES)
@@ -81,14 +96,14 @@ static __always_inline int native_callable(struct pt_regs *ctx, __u64 cookie, __
  */
 static __always_inline __u64 native_same_get(__u64 cookie)
 {
-	__u32 i = PYP_COOKIE_SITE(cookie);
+	__u64 i = native_index(cookie);
 
 	return i < PYP_ALL_SITES ? core_same_method(native_same[i], epoch) : 0;
 }
 
 static __always_inline void native_same_set(__u64 cookie, __u64 method)
 {
-	__u32 i = PYP_COOKIE_SITE(cookie);
+	__u64 i = native_index(cookie);
 
 	if (i < PYP_ALL_SITES && native_sites[i].same)
 		native_same[i] = core_same_entry(method, epoch);

@@ -69,9 +69,10 @@ static __always_inline __u64 mix(__u64 h, __u64 v)
 }
 
 /*
- * A fingerprint of the code object, above the CORE_CODE_* bits; 0 if `code` is not a code object.
+ * A fingerprint of the code object, above the CORE_CODE_* bits; 0 if `code` is not a code object. Not
+ * inlined: see frame_load.
  */
-static __always_inline __u64 fingerprint(__u64 code)
+static __noinline __u64 fingerprint(__u64 code)
 {
 	__u64 block[CODE_BLOCK / 8];
 	__u32 line = layout.code_firstlineno - (layout.code_filename - CODE_BEFORE);
@@ -181,7 +182,7 @@ static __always_inline int frame_instruction(__u64 frame, const struct frame_hea
 /* Returns 1 if the frame's current instruction is a call. */
 static __always_inline int frame_calls(__u64 frame, struct native_top *top)
 {
-	struct frame_head h;
+	struct frame_head h = {};
 	__u64 at = 0;
 	__u8 insn[2];
 
@@ -254,21 +255,6 @@ static __always_inline __s32 frame_offset(const struct walk *w)
 	return (at + 0x7fffffff) >> 32 ? PYP_SAMPLE_NO_OFFSET : (__s32)at;
 }
 
-struct names {
-	struct walk walk;
-	__s32 offset;
-	__u32 pad;
-};
-
-static long sample_names(__u64 index, struct names *n)
-{
-	if (sample_next(&n->walk) != WALK_FRAME)
-		return 1;
-	if (!index)
-		n->offset = frame_offset(&n->walk);
-	return 0;
-}
-
 struct sample {
 	struct walk walk;
 	__u64 period;
@@ -279,31 +265,44 @@ struct sample {
 	__u32 flags; /* of each record */
 };
 
+static long sample_names(__u64 index, struct sample *s)
+{
+	if (sample_next(&s->walk) != WALK_FRAME)
+		return 1;
+	if (!index)
+		s->offset = frame_offset(&s->walk);
+	return 0;
+}
+
 #define SAMPLE_RECORDS (PYP_SAMPLE_MAX_DEPTH / PYP_SAMPLE_CODES)
 
-/* Send one SAMPLE record. Returns 1 after the last. */
+/* Send one SAMPLE record. Returns 1 after the last. For `n` see chain_record. */
 static long sample_record(__u64 index, struct sample *s)
 {
 	struct pyp_rec_sample *r = ring_reserve(sizeof(*r));
 	int end = WALK_FRAME;
-	__u32 n = 0, arg = index ? 0 : s->native_flag;
+	__u32 arg = index ? 0 : s->native_flag;
+	volatile __u32 *n;
 
 	if (!r) {
 		s->failed = 1;
 		return 1;
 	}
+	n = &r->count;
+	*n = 0;
 	for (int i = 0; i < PYP_SAMPLE_CODES; i++) {
 		__u64 code = 0;
 
 		if (native_calls.on && !i && arg) {
-			r->codes[n++] = s->native;
+			r->codes[0] = s->native;
+			*n = 1;
 			continue;
 		}
 		if (end == WALK_FRAME)
 			end = sampling.top && i ? WALK_END : sample_next(&s->walk);
 		if (end == WALK_FRAME) {
 			code = s->walk.code;
-			n++;
+			++*n;
 		}
 		r->codes[i] = code;
 	}
@@ -313,7 +312,6 @@ static long sample_record(__u64 index, struct sample *s)
 	rec_head(&r->h, bpf_ktime_get_ns(), s->walk.tid, PYP_REC_SAMPLE, 0, arg);
 	r->period = s->period;
 	r->first = index * PYP_SAMPLE_CODES;
-	r->count = n;
 	r->offset = index ? PYP_SAMPLE_NO_OFFSET : s->offset;
 	r->pad = 0;
 	ring_submit(r);
@@ -333,13 +331,12 @@ static __always_inline enum pyp_loss sample_loss(__u32 flags)
 /* Sends names first, for the reason given at chain_send. */
 __noinline int stack_send(struct stack_request *q)
 {
-	struct names names = {.offset = PYP_SAMPLE_NO_OFFSET};
-	struct sample s = {};
+	struct sample s = {.offset = PYP_SAMPLE_NO_OFFSET};
 
 	if (!q)
 		return 0;
-	names.walk.next = s.walk.next = q->frame;
-	names.walk.tid = s.walk.tid = q->tid;
+	s.walk.next = q->frame;
+	s.walk.tid = q->tid;
 	s.period = q->period;
 	s.flags = q->flags;
 	if (native_calls.on && !(q->flags & PYP_SAMPLE_MEMORY)) {
@@ -349,8 +346,8 @@ __noinline int stack_send(struct stack_request *q)
 		s.native = top.at;
 		s.native_flag = top.flag;
 	}
-	bpf_loop(sampling.top ? 1 : PYP_SAMPLE_MAX_DEPTH, sample_names, &names, 0);
-	s.offset = names.offset;
+	bpf_loop(sampling.top ? 1 : PYP_SAMPLE_MAX_DEPTH, sample_names, &s, 0);
+	s.walk.next = q->frame;
 	bpf_loop(SAMPLE_RECORDS, sample_record, &s, 0);
 	if (s.failed)
 		count(sample_loss(s.flags));

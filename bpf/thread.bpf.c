@@ -23,18 +23,23 @@ struct chain {
 	__u32 failed;
 };
 
-/* Send one CHAIN record. Returns 1 after the last. */
+/*
+ * Send one CHAIN record. Returns 1 after the last. The frames are counted in the record: Linux 6.1
+ * verifies the loop once per value of a variable, beyond its limit.
+ */
 static long chain_record(__u64 index, struct chain *c)
 {
 	struct pyp_rec_chain *r = ring_reserve(sizeof(*r));
 	__u32 arg = index ? 0 : c->flags;
 	int end = WALK_FRAME;
-	__u32 n = 0;
+	volatile __u32 *n;
 
 	if (!r) {
 		c->failed = 1;
 		return 1;
 	}
+	n = &r->count;
+	*n = 0;
 	for (int i = 0; i < PYP_CHAIN_FRAMES; i++) {
 		struct pyp_chain_frame f = {};
 
@@ -43,7 +48,7 @@ static long chain_record(__u64 index, struct chain *c)
 		if (end == WALK_FRAME) {
 			f.frame = c->walk.frame;
 			f.code = c->walk.code;
-			n++;
+			++*n;
 		}
 		r->frames[i] = f;
 	}
@@ -54,7 +59,6 @@ static long chain_record(__u64 index, struct chain *c)
 		count(PYP_LOSS_chain_truncated);
 	rec_head(&r->h, bpf_ktime_get_ns(), c->walk.tid, PYP_REC_CHAIN, 0, arg);
 	r->first = index * PYP_CHAIN_FRAMES;
-	r->count = n;
 	ring_submit(r);
 	return !!(arg & PYP_CHAIN_LAST);
 }
@@ -63,12 +67,12 @@ static long chain_record(__u64 index, struct chain *c)
  * Two walks: the first sends names, so that the daemon knows every code object of a CHAIN record,
  * and because a record that is reserved but not submitted blocks all later ones.
  */
-static __noinline int chain_send(__u32 tid, __u64 frame, __u32 flags)
+static __always_inline int chain_send(__u32 tid, __u64 frame, __u32 flags)
 {
-	struct walk names = {.next = frame, .tid = tid};
 	struct chain c = {.walk = {.next = frame, .tid = tid}, .flags = flags};
 
-	bpf_loop(PYP_CHAIN_MAX_DEPTH, walk_names, &names, 0);
+	bpf_loop(PYP_CHAIN_MAX_DEPTH, walk_names, &c.walk, 0);
+	c.walk.next = frame;
 	bpf_loop(CHAIN_RECORDS, chain_record, &c, 0);
 	return c.failed ? -1 : 0;
 }
@@ -91,9 +95,10 @@ __noinline int thread_lost(__u32 tid)
  */
 static __always_inline int yield_is_cut(__u32 kind, __u64 frame)
 {
-	struct frame_head h;
+	__u64 previous = 0;
 
-	return kind == PYP_SITE_YIELD && !frame_load(frame, &h) && !h.previous;
+	return kind == PYP_SITE_YIELD &&
+	       !user_read(&previous, sizeof(previous), frame + layout.frame_previous) && !previous;
 }
 
 __noinline int thread_announce(__u32 tid, __u32 kind, __u64 frame)

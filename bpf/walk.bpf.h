@@ -31,7 +31,7 @@ typedef int (*walk_look_fn)(__u64 code, __u32 tid);
  */
 static __always_inline int walk_step(struct walk *w, walk_look_fn look, int unknown)
 {
-	struct frame_head h;
+	struct frame_head h = {};
 	__u64 frame;
 	int flags;
 

@@ -41,6 +41,16 @@ class Failed(Exception):
 class Refused(Exception):
     """The program names what the kernel lacks."""
 
+    def __init__(self, text):
+        super().__init__(text.strip().splitlines()[-1])
+
+
+def refusal(text):
+    """The exception for an exit status of 4 or 5. That programs do not load is never a good reason."""
+    if "BPF programs" in text:
+        return Failed(text)
+    return Refused(text)
+
 
 def expect(ok, *what):
     if not ok:
@@ -171,7 +181,7 @@ class Daemon:
         if self.process.poll() is not None:
             status, text = self.process.returncode, open(self.error).read().strip()
             if status in (4, 5):
-                raise Refused(text)
+                raise refusal(text)
             raise Failed("pyprofd ended with status %d: %s" % (status, text))
         return self
 
@@ -191,7 +201,7 @@ class Daemon:
     def ask(self, *argv):
         status, out, err = self.run(*argv)
         if status in (4, 5):
-            raise Refused(err.strip())
+            raise refusal(err)
         expect(status == 0, argv[0], "ended with status", status, err)
         return out
 
@@ -235,10 +245,11 @@ def check(short=False):
 def doctor():
     status, out, err = ran([program("pyprofctl"), "doctor", PYTHON])
     if status in (4, 5):
-        raise Refused((err or out.splitlines()[-1]).strip())
+        raise refusal(err.strip() or out)
     expect(status == 0, out, err)
     test = re.search(r"self-test +passed", out)
-    expect(test and "C functions: passed" in out, out)
+    expect(test and "C functions: passed" in out, "\n".join(
+        line for line in out.splitlines() if not re.search(r" r[a-z0-9]{2} ", line)))
     return re.search(r"load and attach probes, by (.*)", out).group(1)
 
 
@@ -266,6 +277,31 @@ def compared(ours_options, observer=(), comparison=()):
         expect(status == 0, out, err)
         counted, = re.findall(r"^(\d+) functions, (\d+) calls, 0 differ$", out, re.M)
         return "%s calls of %s functions" % (counted[1], counted[0])
+
+
+# A kernel accepts programs of which it has to follow a million instructions.
+MOST_INSTRUCTIONS = 500000
+
+
+def instructions(pid):
+    """The largest number of instructions that the kernel has followed of a program of the process."""
+    most = 0
+    for fd in os.listdir("/proc/%d/fdinfo" % pid):
+        with contextlib.suppress(OSError), open("/proc/%d/fdinfo/%s" % (pid, fd)) as info:
+            found = re.search(r"^verified_insns:\s+(\d+)", info.read(), re.M)
+            most = max(most, int(found.group(1)) if found else 0)
+    return most
+
+
+@check(short=True)
+def programs():
+    most = 0
+    for options in ([], ["--builtins", "--counters", "all,memory"], ["--mode", "count", "--builtins"],
+                    ["--mode", "sample", "--builtins", "--counters", "memory"]):
+        with known() as target, observed("--no-verify", *options)(target) as daemon:
+            most = max(most, instructions(daemon.process.pid))
+    expect(0 < most < MOST_INSTRUCTIONS, most, "instructions are close to the kernel's limit")
+    return "at most %d instructions verified" % most
 
 
 @check()
