@@ -43,7 +43,7 @@ DEPS += $(if $(shell command -v npm),,nodejs npm)
 DEPS_DEB := debhelper dpkg-dev lintian mmdebstrap python3-yaml
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
 	ccache curl gunicorn systemd python3 python3-aiohttp python3-flask python3-gevent \
-	python3-greenlet python3-yappi golang-go chromium zsh fish \
+	python3-greenlet python3-yappi golang-go chromium zsh fish qemu-system-x86 busybox-static cpio \
 	$(DEPS_DEB)
 
 # How we compile -----------------------------------------------------------------------------
@@ -76,7 +76,7 @@ CHECK_GROUPS := check-unit check-integration,check-e2e,check-attack,check-browse
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times bench-windows \
-	bench-forecast matrix hosts soak demo fidelity pictures deb packages dist dist-check
+	bench-forecast matrix hosts soak demo fidelity pictures deb packages dist dist-check check-kernels
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -371,6 +371,7 @@ run-check-suites:
 		$(RUN) --programs $(BESIDE) --jobs 1 suites $(SUITES_PAIRED)
 	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
 		$(RUN) --jobs 1 suites $(SUITES_ALONE)
+	@TEST_TIMEOUT=1200 $(RUN) --command kernels tests/kernels.py --short
 
 E2E_ALONE := $(call named,e2e,durations forecast)
 E2E_FIRST := $(call named,e2e,slow trigger timeline http counters outputs record commands)
@@ -460,6 +461,7 @@ run-lint:
 	@$(RUN) --command circles tests/check/circles.sh
 	@$(RUN) --command forbidden tests/check/forbidden.sh
 	@$(RUN) --command symbols tests/check/symbols.sh
+	@$(RUN) --command stacks tests/check/stacks.py $(O)/bpf/pyprof.o
 	@$(RUN) --command hardening tests/check/hardening.sh
 	@$(RUN) --command shellcheck shellcheck $(SHELL_FILES)
 	@$(RUN) --command mandoc mandoc -T lint -W warning $(MAN)
@@ -496,6 +498,12 @@ matrix: deps deps-dev ## the table of interpreters, as in packaging/doc/fidelity
 	@tests/fetch-interpreters.sh > /dev/null
 	@tests/build-interpreters.sh 3.13-nogil > /dev/null
 	@tests/matrix.py
+
+.PHONY: check-kernels
+check-kernels: deps deps-dev ## the programs on Debian's kernels, in QEMU; prints the table of packaging/doc/kernels.md (root)
+	@$(SUB) all
+	@tests/kernels.py
+	@tests/kernels.py --table
 
 .PHONY: hosts
 hosts: deps deps-dev ## counts in gdb, vim, uwsgi, mod_wsgi and PL/Python of Debian 12 and 13 (root)

@@ -73,9 +73,15 @@ static __always_inline __u64 current_frame(__u32 tid, __u64 self)
 
 	if (known && tstate_is(*known, self))
 		return tstate_frame(*known);
-	if (user_read(&s.interp, sizeof(s.interp), sampling_at.interp_head) || !s.interp)
+	if (user_read(&s.interp, sizeof(s.interp), sampling_at.interp_head) || !s.interp ||
+	    user_read(&s.tstate, sizeof(s.tstate), s.interp + sampling.interp_threads))
 		return 0;
 	user_read(&next, sizeof(next), s.interp + sampling.interp_next);
+	s.interp = next;
+	/*
+	 * Before Linux 6.7, the verifier follows one iteration only, and removes what that does not
+	 * reach: its start must not be a constant.
+	 */
 	bpf_loop(SEARCH_MAX, search_step, &s, 0);
 	/*
 	 * With several interpreters the running state can change without an event, so it is not

@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """pyprofd on Debian's kernels, in QEMU: kernels.py [--short] [--only CHECK[,CHECK]] [SUITE]...
+kernels.py --table prints the table of packaging/doc/kernels.md from the results of earlier runs.
 
 Each kernel (kernels/fetch.sh) boots in software emulation with the programs of $PYPROF_BUILD, their
 libraries and this machine's Python in a root directory in memory, where kernels/guest.py runs its
-checks and prints their results on the serial console. --short: the first of the suites that is
-in the cache or can be fetched, and only the checks that take little time.
+checks and prints their results on the serial console. The results are added to $PYPROF_BUILD/kernels.json.
+--short: one kernel, and only the checks that take little time.
 
 Exits with 77 if there is no kernel or no QEMU: a skipped test.
 """
 
+import json
 import os
 import re
 import shutil
@@ -31,7 +33,7 @@ SPARE = ("test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "py
 QEMU = ("qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none",
         "-serial", "stdio", "-no-reboot", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2")
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init"
-TIMEOUT = {True: 300, False: 1800}
+TIMEOUT = {True: 600, False: 3600}  # seconds per kernel
 USERS = ("root:x:0:0:root:/root:/bin/sh\n"
          "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n")
 
@@ -134,6 +136,59 @@ def make_initrd(work, tar):
     return work + "/initrd.cpio"
 
 
+# ---- results
+
+KEPT = os.path.join(BUILD, "kernels.json")
+# Checks whose texts are worth a cell of the table
+TELLING = ("doctor", "unprivileged_scope_0", "unprivileged_scope_1")
+
+
+def kept():
+    if not os.path.exists(KEPT):
+        return {}
+    with open(KEPT) as file:
+        return json.load(file)
+
+
+def keep(suite, version, results):
+    everything = kept()
+    entry = everything.setdefault(suite, {"checks": {}})
+    entry["version"] = version
+    entry["checks"].update({n: r for n, r in results.items() if n not in ("kernel", "end")})
+    with open(KEPT, "w") as file:
+        json.dump(everything, file, indent=1)
+
+
+def cell(notes, name, result):
+    if result is None:
+        return ""
+    word, text = result
+    if word == "ok" and (name in TELLING or name.startswith("privileges")):
+        return text
+    if word == "ok":
+        return "yes"
+    if text not in notes:
+        notes.append(text)
+    return "%s (%d)" % ("refused" if word == "refused" else "**fails**", notes.index(text) + 1)
+
+
+def table():
+    everything = kept()
+    suites = [s for s in SUITES if s in everything]
+    rows, notes = [], []
+    names = dict.fromkeys(n for s in suites for n in everything[s]["checks"])
+    for name in names:
+        cells = [cell(notes, name, everything[s]["checks"].get(name)) for s in suites]
+        rows.append([name.replace("_", " ")] + cells)
+    print("| | " + " | ".join("%s: %s" % (s, everything[s]["version"]) for s in suites) + " |")
+    print("|---" * (len(suites) + 1) + "|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    print()
+    for i, note in enumerate(notes):
+        print("%d. `%s`" % (i + 1, note))
+
+
 # ---- the machine
 
 
@@ -144,7 +199,7 @@ class Machine:
         self.results, self.log = {}, []
         begun = time.monotonic()
         process = subprocess.Popen(
-            ["nice", "timeout", "-k", "5", str(seconds), *QEMU, "-m", memory, "-kernel", kernel,
+            ["nice", "-n", "4", "timeout", "-k", "5", str(seconds), *QEMU, "-m", memory, "-kernel", kernel,
              "-initrd", initrd, "-append", COMMAND_LINE + " " + parameters],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         for line in process.stdout:
@@ -179,6 +234,8 @@ def kernels(suites):
 
 def main(argv):
     short, only = "--short" in argv, []
+    if "--table" in argv:
+        return table()
     if "--only" in argv:
         i = argv.index("--only")
         only = argv[i + 1].split(",")
@@ -196,6 +253,7 @@ def main(argv):
             parameters = "check=" + ",".join(only or ["short"]) if short or only else ""
             machine = Machine(directory + "/vmlinuz", initrd, parameters, TIMEOUT[short])
             print("    %d s" % machine.seconds)
+            keep(suite, version, machine.results)
             if not machine.passed():
                 failed = True
                 print("\n".join(machine.log[-40:]))

@@ -44,6 +44,7 @@ usr/share/doc/pyprofd/formats.md
 usr/share/doc/pyprofd/how-it-works.md
 usr/share/doc/pyprofd/html-report-licences.txt
 usr/share/doc/pyprofd/installing.md
+usr/share/doc/pyprofd/kernels.md
 usr/share/doc/pyprofd/overhead.md
 usr/share/doc/pyprofd/troubleshooting.md
 usr/share/fish/vendor_completions.d/pyprofctl.fish

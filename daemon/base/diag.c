@@ -46,7 +46,8 @@ static enum pyp_exit exit_of_errno(int err)
 /* "run as root" is no advice if root was refused. */
 static const char *hint_of_permission(void)
 {
-	return geteuid() ? "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"
+	return geteuid() ? "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; for "
+			   "other users' processes CAP_DAC_READ_SEARCH, too"
 			 : "check for missing capabilities, a user namespace, seccomp or a "
 			   "security module";
 }

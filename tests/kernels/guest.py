@@ -376,7 +376,7 @@ def shares(*options):
     return "shares of CPU time"
 
 
-@check(short=True)
+@check()
 def sample():
     return shares("--mode", "sample", "--rate", "199")
 
@@ -454,7 +454,7 @@ def clean_after(end, *options):
     return "clean"
 
 
-@check(short=True)
+@check()
 def stop():
     return clean_after(lambda d, t: d.ask("stop"))
 
@@ -487,7 +487,7 @@ def start_again():
     return "exact"
 
 
-@check(short=True)
+@check()
 def dump():
     with Target("deep.py") as target:
         status, out, err = ran([program("pyprofctl"), "dump", str(target.pid)])
@@ -562,6 +562,111 @@ def btf_from_a_file():
         os.unlink(path)
 
 
+# ---- privileges
+
+# From the one that is most likely superfluous to the one that is least so
+CAPABILITIES = ("dac_override", "sys_admin", "checkpoint_restore", "dac_read_search", "sys_ptrace",
+                "perfmon", "bpf")
+MODES = {"trace": ["--no-verify"], "count": ["--no-verify", "--mode", "count"],
+         "sample": ["--mode", "sample", "--rate", "199"]}
+
+
+def as_user(capabilities):
+    sets = ",".join(["-all"] + ["+" + c for c in capabilities])
+    return ("setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups",
+            "--inh-caps", sets, "--ambient-caps", sets, "--")
+
+
+def attempt(options, capabilities, owner):
+    """Observe a program of this user with these capabilities. Returns None, or the error message."""
+    try:
+        with known(owner) as target:
+            with Daemon("--pid", str(target.pid), *options, by=as_user(capabilities)) as daemon:
+                target.say()
+                target.expect("done")
+                row = functions(daemon.snapshot()).get("known")
+                expect("sample" in options or row and row["ncalls"] == CALLS, "calls:", row)
+                return None
+    except (Failed, Refused) as e:
+        return str(e).strip().splitlines()[-1]
+
+
+def smallest(options, owner):
+    """Leaves out one capability after the other. Returns those needed: name -> the message without it."""
+    needed, kept = {}, list(CAPABILITIES)
+    why = attempt(options, kept, owner)
+    expect(why is None, "with all of", kept, ":", why)
+    for name in CAPABILITIES:
+        without = [c for c in kept if c != name]
+        why = attempt(options, without, owner)
+        if why is None:
+            kept = without
+        else:
+            needed[name] = why
+    return needed
+
+
+def privileges_of(mode, owner):
+    needed = smallest(MODES[mode], owner)
+    unnamed = ["%s: %s" % (name, why) for name, why in needed.items()
+               if "CAP_" + name.upper() not in why]
+    expect(not unnamed, "messages that do not name the capability:", "; ".join(unnamed))
+    return ", ".join(name.upper() for name in reversed(list(needed)))
+
+
+@check()
+def privileges_trace():
+    return privileges_of("trace", USER)
+
+
+@check()
+def privileges_count():
+    return privileges_of("count", USER)
+
+
+@check()
+def privileges_sample():
+    return privileges_of("sample", USER)
+
+
+@check()
+def privileges_other_users():
+    return privileges_of("sample", OTHER)
+
+
+def unprivileged(scope):
+    """What pyprofctl alone can do as the target's user, while Yama permits this much."""
+    path, words = "/proc/sys/kernel/yama/ptrace_scope", []
+    if not os.path.exists(path):
+        raise Refused("this kernel has no Yama, so nothing is restricted")
+    with open(path) as file:
+        before = file.read()
+    try:
+        with open(path, "w") as file:
+            file.write(scope)
+        with known(USER) as target:
+            pid = str(target.pid)
+            for command in (["dump", pid], ["objects", pid], ["doctor", pid], ["ps"]):
+                status, out, err = ran([*as_user(()), program("pyprofctl"), *command])
+                expect(status in (0, 4), command, "ended with status", status, err)
+                expect(status == 0 or "ptrace" in err + out, command, err, out)
+                words.append("%s %s" % (command[0], "works" if status == 0 else "is refused"))
+    finally:
+        with open(path, "w") as file:
+            file.write(before)
+    return ", ".join(words)
+
+
+@check()
+def unprivileged_scope_0():
+    return unprivileged("0")
+
+
+@check()
+def unprivileged_scope_1():
+    return unprivileged("1")
+
+
 # ---- main
 
 
@@ -570,15 +675,21 @@ def report(name, result, text):
     os.write(1, ("@@ %s\t%s\t%s\n" % (name, result, " ".join(str(text).split()))).encode())
 
 
+def outcome(function):
+    try:
+        return "ok", function()
+    except Refused as refused:
+        return "refused", refused
+    except Exception as e:
+        return "FAIL", e if isinstance(e, Failed) else traceback.format_exc()
+
+
 def perform(name, function):
     begun = time.monotonic()
-    try:
-        result, text = "ok", function()
-    except Refused as refused:
-        result, text = "refused", refused
-    except Exception as e:
-        result = "FAIL"
-        text = e if isinstance(e, Failed) else traceback.format_exc()
+    for _ in range(TRIES):
+        result, text = outcome(function)
+        if result != "FAIL" or "took more than" not in str(text):
+            break
     report(name, result, text)
     os.write(1, ("## %s took %.1f s\n" % (name, time.monotonic() - begun)).encode())
 
@@ -594,6 +705,10 @@ def in_child(name, function):
     _, status = os.waitpid(pid, 0)
     if status:
         report(name, "FAIL", "the check ended with status %d" % status)
+
+
+# In software emulation on a busy machine, the time that the daemon gives its helpers can be too short.
+TRIES = 4 if os.getpid() == 1 else 1
 
 
 def set_up_machine():
