@@ -69,7 +69,8 @@ static int check_btf(const struct kcaps_system *sys, struct diag *diag)
 	if (sys->btf() == 0)
 		return 0;
 	return missing_feature(diag, -ENOTSUP, "BTF type information",
-			       "it needs CONFIG_DEBUG_INFO_BTF=y and /sys mounted");
+			       "it needs CONFIG_DEBUG_INFO_BTF=y and /sys mounted, or its BTF in "
+			       "/boot/vmlinux-RELEASE");
 }
 
 static int check_ring(const struct kcaps_system *sys, struct diag *diag)
@@ -222,9 +223,22 @@ static int kernel_capabilities(uint64_t *ret)
 	return 0;
 }
 
+/*
+ * Where /sys/kernel/btf is not there to be read, libbpf looks for files such as
+ * /boot/vmlinux-RELEASE, which can have BTF alone. They are trusted like the kernel: only root can
+ * write them.
+ */
 static int kernel_btf(void)
 {
-	return access("/sys/kernel/btf/vmlinux", R_OK) < 0 ? -errno : 0;
+	struct btf *btf;
+	int r;
+
+	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)
+		return 0;
+	btf = btf__load_vmlinux_btf();
+	r = btf ? 0 : errno ? -errno : -ENOENT;
+	btf__free(btf);
+	return r;
 }
 
 static int kernel_ring(void)
