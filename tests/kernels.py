@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -195,16 +196,20 @@ def table():
 class Machine:
     """A boot of one kernel: `results` is NAME -> (RESULT, TEXT), `log` what else was on the console."""
 
-    def __init__(self, kernel, initrd, parameters, seconds, memory="1536"):
-        self.results, self.log = {}, []
+    def __init__(self, kernel, initrd, parameters, seconds, kept):
+        """kept: called with the results so far, after each check"""
+        self.results, self.log, self.kept = {}, [], kept
         begun = time.monotonic()
         process = subprocess.Popen(
-            ["nice", "-n", "4", "timeout", "-k", "5", str(seconds), *QEMU, "-m", memory, "-kernel", kernel,
+            ["nice", "-n", "4", "timeout", "-k", "5", str(seconds), *QEMU, "-m", "1536", "-kernel", kernel,
              "-initrd", initrd, "-append", COMMAND_LINE + " " + parameters],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        for line in process.stdout:
-            self.read(line.decode(errors="replace").strip())
-        process.wait()
+        try:
+            for line in process.stdout:
+                self.read(line.decode(errors="replace").strip())
+        finally:
+            process.terminate()
+            process.wait()
         self.seconds = time.monotonic() - begun
 
     def read(self, line):
@@ -215,6 +220,7 @@ class Machine:
         name, result, text = found.groups()
         self.results[name] = (result, text)
         if name not in ("kernel", "end"):
+            self.kept(self.results)
             print("    %-8s %s: %s" % (result, name, text), flush=True)
 
     def complete(self):
@@ -251,9 +257,9 @@ def main(argv):
         for suite, version, directory in kernels(suites or ([SHORT] if short else SUITES)):
             print("%s: %s" % (suite, version), flush=True)
             parameters = "check=" + ",".join(only or ["short"]) if short or only else ""
-            machine = Machine(directory + "/vmlinuz", initrd, parameters, TIMEOUT[short])
+            machine = Machine(directory + "/vmlinuz", initrd, parameters, TIMEOUT[short],
+                              lambda results: keep(suite, version, results))
             print("    %d s" % machine.seconds)
-            keep(suite, version, machine.results)
             if not machine.passed():
                 failed = True
                 print("\n".join(machine.log[-40:]))
@@ -261,4 +267,6 @@ def main(argv):
 
 
 if __name__ == "__main__":
+    # Ended by a signal, it ends its machine and keeps no files.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sys.exit(main(sys.argv[1:]))

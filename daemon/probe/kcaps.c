@@ -147,12 +147,24 @@ static bool has_mechanism(const struct found *f, enum probe_mechanism m)
 	return false;
 }
 
-static int no_mechanism(const struct found *f, struct diag *diag)
+/* tracefs belongs to root, so another user also needs to override its files' modes. */
+static int no_tracefs(const struct kcaps_system *sys, int err, struct diag *diag)
+{
+	uint64_t caps = 0;
+	const char *name = "CAP_SYS_ADMIN";
+
+	if (sys->capabilities(&caps) == 0 && has_cap(caps, KCAP_SYS_ADMIN))
+		name = "CAP_DAC_OVERRIDE";
+	return diag_set(diag, err, PYP_EXIT_PERMISSION, "run as root",
+			"%s is missing: needed to define uprobe events in tracefs, on a kernel "
+			"without multi-uprobe links",
+			name);
+}
+
+static int no_mechanism(const struct kcaps_system *sys, const struct found *f, struct diag *diag)
 {
 	if (f->tracefs == -EPERM || f->tracefs == -EACCES)
-		return diag_set(diag, f->tracefs, PYP_EXIT_PERMISSION, "run as root",
-				"CAP_SYS_ADMIN is missing: needed to define uprobe events in "
-				"tracefs, on a kernel without multi-uprobe links");
+		return no_tracefs(sys, f->tracefs, diag);
 	return missing_feature(diag, -ENOTSUP, "multi-uprobe links, nor uprobe events in tracefs",
 			       "it needs Linux 6.6 or newer, or CONFIG_UPROBE_EVENTS=y");
 }
@@ -177,7 +189,8 @@ static int check_wish(const char *wish, const struct found *f, enum probe_mechan
 }
 
 /* In order of preference. A link that slows down every process with the file comes last. */
-static int choose(const struct found *f, enum probe_mechanism *ret, struct diag *diag)
+static int choose(const struct kcaps_system *sys, const struct found *f, enum probe_mechanism *ret,
+		  struct diag *diag)
 {
 	for (enum probe_mechanism m = PROBE_MULTI; m <= PROBE_MULTI_ALL; m++) {
 		if (!has_mechanism(f, m))
@@ -185,7 +198,7 @@ static int choose(const struct found *f, enum probe_mechanism *ret, struct diag 
 		*ret = m;
 		return 0;
 	}
-	return no_mechanism(f, diag);
+	return no_mechanism(sys, f, diag);
 }
 
 int kcaps_check(const struct kcaps_system *sys, const char *wish, enum probe_mechanism *ret,
@@ -207,7 +220,7 @@ int kcaps_check(const struct kcaps_system *sys, const char *wish, enum probe_mec
 	/* Only test this if it matters. */
 	if (wish || !f.filter)
 		f.tracefs = sys->tracefs();
-	return wish ? check_wish(wish, &f, ret, diag) : choose(&f, ret, diag);
+	return wish ? check_wish(wish, &f, ret, diag) : choose(sys, &f, ret, diag);
 }
 
 /* ---- the kernel itself -------------------------------------------------------------------- */

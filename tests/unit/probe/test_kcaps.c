@@ -202,6 +202,8 @@ Test(kcaps, before_6_6)
 	expect_mechanism(NULL, PROBE_TRACEFS);
 	kernel.tracefs = -EACCES;
 	expect_missing(NULL, PYP_EXIT_PERMISSION, "CAP_SYS_ADMIN");
+	kernel.caps = ENOUGH | CAP(SYS_ADMIN);
+	expect_missing(NULL, PYP_EXIT_PERMISSION, "CAP_DAC_OVERRIDE");
 	kernel.tracefs = -ENODEV;
 	expect_missing(NULL, PYP_EXIT_UNTRACEABLE, "uprobe events");
 }
