@@ -205,6 +205,23 @@ static void print_attaching(const json_t *a, const struct page *page)
 	print_remark(a, "attaching: ", text_of(a, "step"), page);
 }
 
+static void print_listener(const json_t *status, FILE *out)
+{
+	const json_t *http = json_object_get(status, "http"), *n;
+	const json_t *refused = json_object_get(status, "refused_requests");
+	json_int_t all = 0;
+	const char *reason;
+
+	if (!json_is_object(http))
+		return;
+	json_object_foreach((json_t *)refused, reason, n) all += json_integer_value(n);
+	fprintf(out, "listening on http%s://",
+		json_is_true(json_object_get(http, "tls")) ? "s" : "");
+	render_clipped(text_of(http, "address"), 0, out);
+	fprintf(out, "/, %s token; requests refused: %" JSON_INTEGER_FORMAT "\n",
+		json_is_true(json_object_get(http, "token")) ? "with a" : "without a", all);
+}
+
 void render_status(const json_t *status, int width, FILE *out)
 {
 	const json_t *targets = json_object_get(status, "targets");
@@ -213,6 +230,7 @@ void render_status(const json_t *status, int width, FILE *out)
 	size_t i;
 	json_t *t;
 
+	print_listener(status, out);
 	if (json_array_size(targets) == 0 && json_array_size(attaching) == 0) {
 		fputs("no targets; `pyprofctl attach PID` attaches one\n", out);
 		return;

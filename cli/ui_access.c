@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/secret.h"
+
 #define AGAIN "open the URL that `pyprofctl ui` printed"
 
 int ui_access_init(struct ui_access *a, uint16_t port, struct diag *diag)
@@ -21,17 +23,6 @@ int ui_access_init(struct ui_access *a, uint16_t port, struct diag *diag)
 	return 0;
 }
 
-/* n: length of given; one of another length is compared with itself, and refused. */
-static bool same_token(const struct ui_access *a, const char *given, size_t n)
-{
-	const char *wanted = n == UI_TOKEN_SIZE - 1 ? a->token : given;
-	volatile unsigned char differ = n != UI_TOKEN_SIZE - 1;
-
-	for (size_t i = 0; i < n; i++)
-		differ = (unsigned char)(differ | (given[i] ^ wanted[i]));
-	return !differ;
-}
-
 /* The value of the query's first parameter, which must be "token". */
 static bool token_in_query(const struct ui_access *a, const char *query)
 {
@@ -40,7 +31,7 @@ static bool token_in_query(const struct ui_access *a, const char *query)
 	if (!query || strncmp(query, key, strlen(key)) != 0)
 		return false;
 	query += strlen(key);
-	return same_token(a, query, strcspn(query, "&"));
+	return secret_equal(a->token, query, strcspn(query, "&"));
 }
 
 /* A name that an attacker's DNS server resolves to 127.0.0.1 is not one of these. */
@@ -68,7 +59,7 @@ static bool own_origin(const struct ui_asked *q)
 int ui_access_check(const struct ui_access *a, const struct ui_asked *q, struct diag *diag)
 {
 	bool known = q->page ? token_in_query(a, q->query)
-			     : q->token && same_token(a, q->token, strlen(q->token));
+			     : q->token && secret_equal(a->token, q->token, strlen(q->token));
 
 	if (!own_host(a, q->host))
 		return diag_set(diag, -EPERM, PYP_EXIT_PERMISSION, AGAIN,

@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "run/launch.h"
 #include "run/results.h"
+#include "server/http_listener.h"
 #include "server/server.h"
 #include "server/socket.h"
 #include "session/session.h"
@@ -39,6 +40,7 @@ struct daemon {
 	struct sd_event_source *results; /* timer, while results wait for records and costs */
 	struct sessions_listener listener;
 	struct control_socket *sock;
+	struct http_listener *http;
 	struct sessions *sessions;
 	struct server *server;
 	struct launch *launch;
@@ -341,6 +343,8 @@ static int get_ready(struct daemon *d, struct diag *diag)
 	server_started(d->server);
 	sd_notify(0, "READY=1");
 	log_info("ready at '%s'", control_socket_path(d->sock));
+	if (d->http)
+		log_info("listening on http%s://%s/", d->http->cert ? "s" : "", d->http->text);
 	return 0;
 }
 
@@ -423,11 +427,24 @@ static int start_server(struct daemon *d, struct diag *diag)
 			   .starting = true,
 			   .shutdown = on_shutdown,
 			   .ctx = d},
+		.http = d->http,
 	};
 
 	d->listener = (struct sessions_listener){.looked = on_looked, .ctx = d};
 	sessions_listen(d->sessions, &d->listener);
 	return server_new(d->event, control_socket_fd(d->sock), &so, &d->server, diag);
+}
+
+static int open_http(struct daemon *d, struct diag *diag)
+{
+	const struct http_listener_opts ho = {
+		.addr = d->opts->http,
+		.token_file = d->opts->http_token_file,
+		.cert = d->opts->http_cert,
+		.key = d->opts->http_key,
+	};
+
+	return http_listener_open(&ho, &d->http, diag);
 }
 
 /* Use the inherited socket, or open the configured one. */
@@ -455,6 +472,8 @@ static int set_up(struct daemon *d, struct diag *diag)
 	if (r == 0)
 		r = open_socket(d, diag);
 	if (r == 0)
+		r = open_http(d, diag);
+	if (r == 0)
 		r = make_sessions(d, diag);
 	if (r == 0)
 		r = start_server(d, diag);
@@ -467,6 +486,7 @@ static void tear_down(struct daemon *d)
 	server_free(d->server);
 	sessions_free(d->sessions);
 	control_socket_free(d->sock);
+	http_listener_free(d->http);
 	sd_event_source_disable_unref(d->finish);
 	sd_event_source_disable_unref(d->attach);
 	sd_event_source_disable_unref(d->results);

@@ -16,6 +16,7 @@ struct options {
 	struct opt_pids pids;
 	const char *socket; /* from option, environment or default */
 	const char *group;  /* its members may read; NULL: none */
+	const char *http, *http_token_file, *http_cert, *http_key; /* NULL: none */
 	bool no_start;
 	struct target_opts target; /* defaults of targets attached without options of their own */
 	uint64_t max_children;	   /* at a time */

@@ -167,8 +167,18 @@ static void write_clients(const struct dropped_clients *dropped, const struct me
 			reasons[i].name, reasons[i].n);
 }
 
+static void write_refused(const struct refused_requests *n, const struct metrics_out *out)
+{
+	write_head(out, "pyprofd_refused_requests", "counter", NULL,
+		   "Requests to the HTTP listener refused: without a valid token, of other sites.");
+	fprintf(out->f,
+		"pyprofd_refused_requests_total{reason=\"token\"} %" PRIu64 "\n"
+		"pyprofd_refused_requests_total{reason=\"site\"} %" PRIu64 "\n",
+		n->token, n->site);
+}
+
 void metrics_write(const struct session_status *st, size_t n, const struct dropped_clients *dropped,
-		   const struct metrics_out *out)
+		   const struct refused_requests *refused, const struct metrics_out *out)
 {
 	write_head(out, "pyprofd_build", "info", NULL, "Version of pyprofd.");
 	fprintf(out->f, "pyprofd_build_info{version=\"%s\"} 1\n", PYPROF_VERSION);
@@ -179,6 +189,7 @@ void metrics_write(const struct session_status *st, size_t n, const struct dropp
 	write_overhead(st, n, out);
 	write_drops(st, n, out);
 	write_clients(dropped, out);
+	write_refused(refused, out);
 	if (!out->plain)
 		fputs("# EOF\n", out->f);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "server/access.h"
 #include "server/places.h"
 #include "session/session.h"
 
@@ -23,6 +24,6 @@ bool metrics_want_plain(const char *accept);
 /* Write the text for n targets and the clients, from the first # TYPE to # EOF, which the older format
  * does not have. */
 void metrics_write(const struct session_status *st, size_t n, const struct dropped_clients *dropped,
-		   const struct metrics_out *out);
+		   const struct refused_requests *refused, const struct metrics_out *out);
 
 #endif

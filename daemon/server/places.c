@@ -11,18 +11,20 @@
 
 static bool is_disallowed(const struct places *p, uid_t uid)
 {
-	return uid != 0 && uid != p->owner;
+	return p->by_host || (uid != 0 && uid != p->owner);
 }
 
 static unsigned int places_of_disallowed(const struct places *p)
 {
-	return p->max / DISALLOWED_SHARE;
+	return p->by_host ? p->max : p->max / DISALLOWED_SHARE;
 }
 
 unsigned int places_of(const struct places *p, uid_t uid)
 {
 	unsigned int disallowed = places_of_disallowed(p), others = p->max - disallowed;
 
+	if (p->by_host)
+		return (p->max + 1) / 2;
 	if (is_disallowed(p, uid))
 		return (disallowed + ONE_DISALLOWED - 1) / ONE_DISALLOWED;
 	return p->owner == 0 ? others : others / 2;

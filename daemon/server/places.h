@@ -2,7 +2,7 @@
 /*
  * Limits on connections by user. A fifth is for users who are not allowed to use the daemon, so
  * that they get an error but cannot block others. The rest is for root and the daemon's user, half
- * for each. A new connection is always accepted; if a limit is reached, another one is closed for
+ * for each. Clients of the HTTP listener are counted by host instead. A new connection is always accepted; if a limit is reached, another one is closed for
  * it, of the same user if possible. Pure.
  */
 #ifndef PYPROF_SERVER_PLACES_H
@@ -25,6 +25,9 @@ struct places {
 	struct place *first; /* NULL: none */
 	unsigned int max;
 	uid_t owner; /* the daemon's user; may be root */
+	/* Clients of a network: uid is their host's number, none has privileges, one host has at most
+	 * half of the places. */
+	bool by_host;
 };
 
 /* Connections closed by the server, by reason */

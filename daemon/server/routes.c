@@ -13,15 +13,16 @@
 #include "base/utf8_clean.h"
 #include "format/format.h"
 #include "pyprof/version.h"
+#include "server/http_listener.h"
 #include "server/status_json.h"
 #include "server/metrics.h"
 #include "server/render.h"
 #include "server/slow_requests.h"
 #include "server/snapshot_query.h"
-#include "timeline/timeline.h"
-#include "timeline/wire.h"
+#include "server/timeline_requests.h"
 
 #define API_HINT   "GET /v1 lists all routes"
+#define HTTP_HINT  "this listener serves /metrics and /debug/pprof/"
 #define PARAMS_MAX 256
 
 /* --- responses about targets --- */
@@ -65,9 +66,10 @@ static int handle_index(struct routes_ctx *ctx, const struct request *rq, pid_t 
 
 	(void)ctx, (void)rq, (void)path_pid, (void)diag;
 	for (const struct route *r = routes; r->method; r++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "method", r->method,
-						      "path", r->path, "parameters",
-						      params_of(r, params), "help", r->help));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:s, s:s, s:b}", "method", r->method,
+						"path", r->path, "parameters", params_of(r, params),
+						"help", r->help, "http", (int)r->http));
 	return response_set_json(rs, 200, json_pack("{s:o}", "routes", list));
 }
 
@@ -84,6 +86,20 @@ static json_t *dropped_json(const struct dropped_clients *d)
 {
 	return json_pack("{s:I, s:I, s:I}", "late", (json_int_t)d->late, "unread",
 			 (json_int_t)d->unread, "crowded", (json_int_t)d->crowded);
+}
+
+static json_t *http_json(const struct routes_ctx *ctx)
+{
+	const struct http_listener *l = ctx->http;
+
+	return l ? json_pack("{s:s, s:b, s:b}", "address", l->text, "tls", l->cert != NULL, "token",
+			     l->token != NULL)
+		 : json_null();
+}
+
+static json_t *refused_json(const struct refused_requests *n)
+{
+	return json_pack("{s:I, s:I}", "token", (json_int_t)n->token, "site", (json_int_t)n->site);
 }
 
 static json_t *attaching_json(const struct sessions *ss)
@@ -103,13 +119,14 @@ static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t
 	json_int_t uptime = (json_int_t)(clock_monotonic_ns() - ctx->start_ns);
 
 	(void)rq, (void)path_pid, (void)diag;
-	return response_set_json(rs, 200,
-				 json_pack("{s:s, s:s, s:i, s:I, s:o, s:o, s:o}", "program",
-					   "pyprofd", "version", PYPROF_VERSION, "pid",
-					   (int)getpid(), "uptime_ns", uptime, "dropped_clients",
-					   dropped_json(&ctx->dropped), "targets",
-					   json_of_targets(ctx->sessions, 0), "attaching",
-					   attaching_json(ctx->sessions)));
+	return response_set_json(
+		rs, 200,
+		json_pack("{s:s, s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o}", "program", "pyprofd",
+			  "version", PYPROF_VERSION, "pid", (int)getpid(), "uptime_ns", uptime,
+			  "http", http_json(ctx), "dropped_clients", dropped_json(&ctx->dropped),
+			  "refused_requests", refused_json(&ctx->refused), "targets",
+			  json_of_targets(ctx->sessions, 0), "attaching",
+			  attaching_json(ctx->sessions)));
 }
 
 static int handle_targets(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
@@ -290,87 +307,32 @@ static int handle_shutdown(struct routes_ctx *ctx, const struct request *rq, pid
 
 /* --- /v1/timelines --- */
 
-static int timeline_opts_of(const struct request *rq, struct sessions_timeline *ret,
-			    struct diag *diag)
-{
-	const char *duration = request_get(rq, "duration"), *buffer = request_get(rq, "buffer");
-	const char *keep = request_get(rq, "keep");
-
-	*ret = (struct sessions_timeline){.trigger = request_get(rq, "trigger")};
-	if (duration && parse_duration(duration, &ret->duration_ns) < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected e.g. 10, 250ms, 2m",
-				"invalid duration '%s'", duration);
-	if (buffer && (parse_size(buffer, &ret->buffer) < 0 || ret->buffer < TIMELINE_BUFFER_MIN ||
-		       ret->buffer > TIMELINE_BUFFER_MAX))
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected 64K to 1G",
-				"invalid buffer '%s'", buffer);
-	if (keep && parse_duration(keep, &ret->keep_ns) < 0)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected e.g. 10, 250ms, 2m",
-				"invalid duration to keep '%s'", keep);
-	if (ret->trigger && !keep)
-		ret->keep_ns = TIMELINE_KEEP;
-	return 0;
-}
-
 static int handle_timeline_begin(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 				 struct response *rs, struct diag *diag)
 {
-	struct sessions_timeline o;
-	pid_t pid = 0;
-	uint32_t id = 0;
-	int r;
-
 	(void)path_pid;
-	r = timeline_opts_of(rq, &o, diag);
-	if (r == 0)
-		r = request_get_pid(rq, "pid", &pid, diag);
-	if (r == 0)
-		r = sessions_timeline_begin(ctx->sessions, pid, &o, &id, diag);
-	if (r < 0)
-		return r;
-	snprintf(rs->location, sizeof(rs->location), "/v1/timelines/%u", id);
-	return response_set_json(rs, 201,
-				 json_pack("{s:i, s:o}", "id", (int)id, "targets",
-					   json_of_targets(ctx->sessions, pid)));
+	return timeline_request_begin(ctx->sessions, rq, rs, diag);
 }
 
 static int handle_timelines(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			    struct response *rs, struct diag *diag)
 {
-	struct sessions_timeline_status st;
-	json_t *list = json_array();
-
 	(void)rq, (void)path_pid, (void)diag;
-	for (size_t i = 0; sessions_timeline_status(ctx->sessions, i, &st); i++)
-		json_array_append_new(list, json_pack("{s:i, s:I, s:I, s:b, s:b}", "id", (int)st.id,
-						      "waiting", (json_int_t)st.waiting, "dropped",
-						      (json_int_t)st.dropped, "recent",
-						      (int)st.recent, "ended", (int)st.ended));
-	return response_set_json(rs, 200, json_pack("{s:o}", "timelines", list));
+	return timeline_request_list(ctx->sessions, rs);
 }
 
 static int handle_timeline_read(struct routes_ctx *ctx, const struct request *rq, pid_t id,
 				struct response *rs, struct diag *diag)
 {
-	int r;
-
 	(void)rq;
-	r = sessions_timeline_read(ctx->sessions, (uint32_t)id, &rs->body, &rs->size, diag);
-	if (r < 0)
-		return r;
-	rs->mime = TIMELINE_MIME;
-	rs->status = 200;
-	return 0;
+	return timeline_request_read(ctx->sessions, (uint32_t)id, rs, diag);
 }
 
 static int handle_timeline_end(struct routes_ctx *ctx, const struct request *rq, pid_t id,
 			       struct response *rs, struct diag *diag)
 {
-	int r;
-
 	(void)rq;
-	r = sessions_timeline_end(ctx->sessions, (uint32_t)id, diag);
-	return r < 0 ? r : response_set_json(rs, 200, json_pack("{s:i}", "ended", (int)id));
+	return timeline_request_end(ctx->sessions, (uint32_t)id, rs, diag);
 }
 
 /* --- /v1/slow --- */
@@ -457,7 +419,7 @@ static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_
 	out.f = open_memstream(&rs->body, &rs->size);
 	if (!out.f)
 		return -ENOMEM;
-	metrics_write(st, n, &ctx->dropped, &out);
+	metrics_write(st, n, &ctx->dropped, &ctx->refused, &out);
 	if (fclose(out.f) != 0)
 		return -ENOMEM;
 	rs->mime = out.plain ? METRICS_PLAIN_MIME : METRICS_MIME;
@@ -503,7 +465,8 @@ const struct route routes[] = {
 	 "stop recording slow calls"},
 	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "stop the daemon",
 	 .later = WAIT_SHUTDOWN, .early = true},
-	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics", .early = true},
+	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics", .early = true,
+	 .http = true},
 	{NULL},
 };
 
@@ -520,14 +483,14 @@ static bool path_match(const char *pattern, const char *path, pid_t *ret_pid)
 	return brace ? parse_pid(path + n, ret_pid) == 0 : path[n] == '\0';
 }
 
-static void answer_no_route(const char *method, const char *path, struct response *rs)
+static void answer_no_route(const char *method, const char *path, bool http, struct response *rs)
 {
 	struct diag diag = {0};
 	size_t n = 0;
 	pid_t pid;
 
 	for (const struct route *r = routes; r->method; r++)
-		if (path_match(r->path, path, &pid) && n < sizeof(rs->allow))
+		if ((r->http || !http) && path_match(r->path, path, &pid) && n < sizeof(rs->allow))
 			n += (size_t)snprintf(
 				rs->allow + n, sizeof(rs->allow) - n, "%s%s%s", n ? ", " : "",
 				r->method,
@@ -536,20 +499,21 @@ static void answer_no_route(const char *method, const char *path, struct respons
 		diag_set(&diag, -EINVAL, PYP_EXIT_USAGE, API_HINT,
 			 "method %.16s is not allowed for %.200s", method, path);
 	else
-		diag_set(&diag, -EINVAL, PYP_EXIT_USAGE, API_HINT, "unknown path %.200s", path);
+		diag_set(&diag, -EINVAL, PYP_EXIT_USAGE, http ? HTTP_HINT : API_HINT,
+			 "unknown path %.200s", path);
 	response_set_error(rs, n ? 405 : 404, &diag, -EINVAL);
 }
 
-const struct route *routes_find(const char *method, const char *path, pid_t *ret_pid,
+const struct route *routes_find(const char *method, const char *path, bool http, pid_t *ret_pid,
 				struct response *rs)
 {
 	const bool head = strcmp(method, "HEAD") == 0;
 
 	for (const struct route *r = routes; r->method; r++)
-		if (strcmp(r->method, head ? "GET" : method) == 0 && !(head && r->no_head) &&
-		    path_match(r->path, path, ret_pid))
+		if ((r->http || !http) && strcmp(r->method, head ? "GET" : method) == 0 &&
+		    !(head && r->no_head) && path_match(r->path, path, ret_pid))
 			return r;
-	answer_no_route(method, path, rs);
+	answer_no_route(method, path, http, rs);
 	return NULL;
 }
 
@@ -683,7 +647,7 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 		response_set_error(rs, r == -ENAMETOOLONG ? 414 : 0, &diag, r);
 		return;
 	}
-	route = routes_find(in->method, rq.path, &path_pid, rs);
+	route = routes_find(in->method, rq.path, in->http, &path_pid, rs);
 	if (!route)
 		return;
 	r = peer_check(&in->peer, ctx->owner, route->privilege, &diag);

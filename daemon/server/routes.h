@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/access.h"
 #include "server/bodies.h"
 #include "server/marks.h"
 #include "server/peer.h"
@@ -27,11 +28,13 @@ struct routes_ctx {
 	struct bodies bodies;  /* being sent */
 	struct render *render; /* the profile being written; NULL: none */
 	struct dropped_clients dropped;
-	struct marks marks;	   /* of snapshots that the next ones count from */
-	struct marks reader_marks; /* the same of those who may only read */
-	bool starting;		   /* the targets of the command line are still being attached */
-	bool draining;		   /* shutting down: requests get 503 */
-	bool stopped;		   /* shutting down, and results are written */
+	struct refused_requests refused;
+	const struct http_listener *http; /* NULL: none */
+	struct marks marks;		  /* of snapshots that the next ones count from */
+	struct marks reader_marks;	  /* the same of those who may only read */
+	bool starting; /* the targets of the command line are still being attached */
+	bool draining; /* shutting down: requests get 503 */
+	bool stopped;  /* shutting down, and results are written */
 	/* Stop the daemon. -EINPROGRESS: call it again when `stopped` is set, as results are not
 	 * written yet. Any other error is sent to the client, but the daemon stops nevertheless. */
 	int (*shutdown)(void *ctx, struct diag *diag);
@@ -39,6 +42,7 @@ struct routes_ctx {
 };
 
 struct render;
+struct http_listener;
 
 struct route {
 	const char *method;
@@ -64,6 +68,7 @@ struct route {
 	bool target_opts;      /* target_opt_table's keys are parameters, too */
 	bool renders;	       /* the response is a profile: see WAIT_RENDERED */
 	bool draining;	       /* processed even while the daemon is shutting down */
+	bool http;	       /* the HTTP listener serves it, too; others it does not have */
 	bool no_head;	       /* GET has side effects or makes a profile, so HEAD is a 405 */
 };
 
@@ -71,9 +76,9 @@ extern const struct route routes[]; /* ends with method == NULL */
 
 /*
  * Find the route for a method and path. HEAD is like GET if that has no side effects. NULL: rs is
- * set to a 404 or 405. ret_pid: the number that {pid} matched.
+ * set to a 404 or 405. http: of the HTTP listener's routes only. ret_pid: the number that {pid} matched.
  */
-const struct route *routes_find(const char *method, const char *path, pid_t *ret_pid,
+const struct route *routes_find(const char *method, const char *path, bool http, pid_t *ret_pid,
 				struct response *rs);
 
 /* A received request; all borrowed */
@@ -82,6 +87,7 @@ struct routes_input {
 	const char *method, *uri, *body;
 	const char *accept; /* the header; NULL: none */
 	size_t nbody;
+	bool http;		/* from the HTTP listener */
 	uint64_t since_ns;	/* time of receipt, CLOCK_MONOTONIC; 0: never wait */
 	enum route_wait waited; /* what it has waited for */
 };
@@ -90,6 +96,7 @@ struct routes_input {
 struct routes_wait {
 	enum route_wait what; /* WAIT_NOT: the response is complete */
 	pid_t pid;
+	uint64_t until_ns; /* it is not over before this time, CLOCK_MONOTONIC; 0: unknown */
 };
 
 /*

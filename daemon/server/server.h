@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control API's HTTP/1.1 server: libmicrohttpd without threads, driven by the daemon's event
- * loop. It receives requests, passes them to routes.c, and sends the responses. Limits everything
+ * The HTTP/1.1 server of the control API and of scrapers: libmicrohttpd without threads, driven by
+ * the daemon's event loop. It receives requests on the control socket and, if there is one, on the HTTP
+ * listener, passes them to routes.c, and sends the responses. Limits everything
  * that clients can make it hold: connections (places.h), their memory, URLs, headers, bodies, and
  * time.
  */
@@ -10,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "server/http_listener.h"
 #include "server/routes.h"
 
 struct sd_event;
@@ -18,7 +20,8 @@ struct server;
 struct server_opts {
 	struct routes_ctx routes;
 	unsigned int timeout_s;	      /* for a request, and between pieces of a response; 0: 10 */
-	unsigned int max_connections; /* 0: the default, 64 */
+	unsigned int max_connections; /* of a socket; 0: the default, 64 and 32 */
+	const struct http_listener *http; /* NULL: none; borrowed until server_free() */
 	/* A response must be read at this rate (bytes per second), plus the timeout. 0: the
 	 * default, 64 KiB. */
 	size_t least_rate;

@@ -2,6 +2,7 @@
 #include "harness/server_rig.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <systemd/sd-event.h>
@@ -62,6 +63,8 @@ void server_rig_start(unsigned int timeout_s, unsigned int max_connections)
 	assert_ok(control_socket_open(rig.path, (gid_t)-1, &rig.socket, NULL));
 	assert_ok(sessions_new(rig.event, NULL, &rig.sessions, NULL));
 	assert_ok(sessions_attach(rig.sessions, 42, true, NULL, NULL));
+	assert_diag_ok(http_listener_open(&rig.http_opts, &rig.http, &diag), &diag);
+	opts->http = rig.http;
 	opts->timeout_s = timeout_s;
 	opts->max_connections = max_connections;
 	opts->routes.owner = geteuid(); /* the user that may use it, besides root */
@@ -79,6 +82,7 @@ void server_rig_stop(void)
 	server_free(rig.server);
 	sessions_free(rig.sessions);
 	control_socket_free(rig.socket);
+	http_listener_free(rig.http);
 	sd_event_unref(rig.event);
 	temp_dir_delete(rig.dir);
 	check_no_leaks();
@@ -96,6 +100,18 @@ int server_rig_client(void)
 
 	assert_ok(sockpath_addr(rig.path, &addr, NULL));
 	assert_ok(connect(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	return fd;
+}
+
+int server_rig_http_client(void)
+{
+	struct address a;
+	int fd;
+
+	assert_ok(address_parse(rig.http->text, &a, NULL));
+	fd = socket(a.sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_ok(connect(fd, (struct sockaddr *)&a.sa, a.n));
+	assert_ok(fcntl(fd, F_SETFL, O_NONBLOCK));
 	return fd;
 }
 
@@ -123,6 +139,14 @@ void server_rig_puts(int fd, const char *s)
 int server_rig_request(const char *request)
 {
 	int fd = server_rig_client();
+
+	server_rig_puts(fd, request);
+	return fd;
+}
+
+int server_rig_http_request(const char *request)
+{
+	int fd = server_rig_http_client();
 
 	server_rig_puts(fd, request);
 	return fd;
@@ -195,9 +219,9 @@ void server_rig_answered(int fd, int status)
 	close(fd);
 }
 
-int server_rig_ask(const char *request, char **ret)
+static int reply_of(int fd, char **ret)
 {
-	int fd = server_rig_request(request), status;
+	int status;
 	char *reply;
 
 	reply = server_rig_get(fd, NULL);
@@ -208,6 +232,16 @@ int server_rig_ask(const char *request, char **ret)
 	else
 		free(reply);
 	return status;
+}
+
+int server_rig_ask(const char *request, char **ret)
+{
+	return reply_of(server_rig_request(request), ret);
+}
+
+int server_rig_http_ask(const char *request, char **ret)
+{
+	return reply_of(server_rig_http_request(request), ret);
 }
 
 void server_rig_unanswered(int fd)
