@@ -21,7 +21,8 @@ static const struct opt table[] = {
 	{"group", 0, OPT_STRING, FIELD(group), "NAME",
 	 "members of this group may read: status, profiles"},
 	{"http", 0, OPT_STRING, FIELD(http), "ADDR:PORT",
-	 "serve /metrics to scrapers; needs the next three if\nother hosts can reach the address"},
+	 "serve /metrics and /debug/pprof/ to scrapers; needs\nthe next three if other hosts "
+	 "can reach the address"},
 	{"http-token-file", 0, OPT_STRING, FIELD(http_token_file), "FILE",
 	 "a token that requests must have (bearer or password)"},
 	{"http-cert", 0, OPT_STRING, FIELD(http_cert), "FILE", "TLS certificate, PEM"},

@@ -179,7 +179,8 @@ int render_take(struct render *r, struct response *rs, struct diag *diag)
 		return r->err;
 	rs->fd = TAKE_FD(r->fd);
 	rs->size = r->size;
-	rs->mime = r->query.format->mime;
+	rs->mime = r->query.attachment ? "application/octet-stream" : r->query.format->mime;
+	rs->attachment = r->query.attachment;
 	rs->status = 200;
 	return 0;
 }

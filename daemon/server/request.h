@@ -31,6 +31,7 @@ struct request {
 	size_t nbody;
 	const char *accept; /* the Accept header, borrowed; NULL: none */
 	uint64_t since_ns;  /* time of receipt, CLOCK_MONOTONIC; 0: unknown */
+	uint32_t span;	    /* that the client has waited for, see spans.h; 0: none */
 	bool reader;	    /* of a client that may only read */
 };
 

@@ -3,6 +3,7 @@
 #include "server/response.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,4 +100,17 @@ void response_set_error(struct response *rs, unsigned int status, const struct d
 	free(TAKE_PTR(rs->body)); /* out of memory: send only the status */
 	rs->size = 0;
 	rs->mime = MIME_JSON;
+}
+
+void response_set_text_error(struct response *rs, const struct diag *diag)
+{
+	char line[sizeof(diag->msg) + sizeof(diag->hint)], *text = NULL;
+
+	if (!diag->err || asprintf(&text, "%s\n", diag_format(diag, line, sizeof(line))) < 0)
+		return;
+	free(rs->body);
+	rs->body = text;
+	rs->size = strlen(text);
+	rs->mime = "text/plain; charset=utf-8";
+	rs->for_go = true;
 }

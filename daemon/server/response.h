@@ -7,17 +7,20 @@
 #define PYPROF_SERVER_RESPONSE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/diag.h"
 
 struct response {
 	unsigned int status;
-	const char *mime; /* a literal */
-	char *body;	  /* owned */
-	size_t size;	  /* bytes of body or fd */
-	int fd;		  /* owned; -1: the body is in memory */
-	char allow[64];	  /* Allow header of a 405; "": none */
+	const char *mime;	/* a literal */
+	char *body;		/* owned */
+	size_t size;		/* bytes of body or fd */
+	int fd;			/* owned; -1: the body is in memory */
+	const char *attachment; /* a literal: name for the file; NULL: none */
+	bool for_go;		/* headers that Go's tool expects of an error */
+	char allow[64];		/* Allow header of a 405; "": none */
 	char location[64];
 };
 
@@ -32,6 +35,9 @@ json_t *response_error_json(const struct diag *diag, int err);
 
 /* Replace the body by the diagnosis. status 0: derived from the exit code. */
 void response_set_error(struct response *rs, unsigned int status, const struct diag *diag, int err);
+
+/* Make this an error with a line of text as its body. */
+void response_set_text_error(struct response *rs, const struct diag *diag);
 
 /* The HTTP status for an exit code. */
 unsigned int response_status(enum pyp_exit exit);

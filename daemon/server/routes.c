@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The control API's routes and their handlers: see routes.h. */
-#include "server/routes.h"
+#include "server/routes_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,14 +16,11 @@
 #include "server/http_listener.h"
 #include "server/status_json.h"
 #include "server/metrics.h"
+#include "server/pprof_requests.h"
 #include "server/render.h"
 #include "server/slow_requests.h"
 #include "server/snapshot_query.h"
 #include "server/timeline_requests.h"
-
-#define API_HINT   "GET /v1 lists all routes"
-#define HTTP_HINT  "this listener serves /metrics and /debug/pprof/"
-#define PARAMS_MAX 256
 
 /* --- responses about targets --- */
 
@@ -47,14 +44,15 @@ static int answer_target(struct routes_ctx *ctx, unsigned int status, pid_t pid,
 
 /* --- handlers --- */
 
-/* The names of a route's parameters, comma-separated; "" if it has none. */
-static const char *params_of(const struct route *route, char buf[PARAMS_MAX])
+const char *routes_params_of(const struct route *route, char buf[ROUTES_PARAMS_MAX])
 {
-	size_t n = (size_t)snprintf(buf, PARAMS_MAX, "%s", route->params ? route->params : "");
+	size_t n =
+		(size_t)snprintf(buf, ROUTES_PARAMS_MAX, "%s", route->params ? route->params : "");
 
 	for (const struct opt *row = target_opt_table;
-	     route->target_opts && row->name && n < PARAMS_MAX; row++)
-		n += (size_t)snprintf(buf + n, PARAMS_MAX - n, "%s%s", n ? "," : "", row->key);
+	     route->target_opts && row->name && n < ROUTES_PARAMS_MAX; row++)
+		n += (size_t)snprintf(buf + n, ROUTES_PARAMS_MAX - n, "%s%s", n ? "," : "",
+				      row->key);
 	return buf;
 }
 
@@ -62,14 +60,14 @@ static int handle_index(struct routes_ctx *ctx, const struct request *rq, pid_t 
 			struct response *rs, struct diag *diag)
 {
 	json_t *list = json_array();
-	char params[PARAMS_MAX];
+	char params[ROUTES_PARAMS_MAX];
 
 	(void)ctx, (void)rq, (void)path_pid, (void)diag;
 	for (const struct route *r = routes; r->method; r++)
-		json_array_append_new(list,
-				      json_pack("{s:s, s:s, s:s, s:s, s:b}", "method", r->method,
-						"path", r->path, "parameters", params_of(r, params),
-						"help", r->help, "http", (int)r->http));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:b}", "method",
+						      r->method, "path", r->path, "parameters",
+						      routes_params_of(r, params), "help", r->help,
+						      "http", (int)r->http));
 	return response_set_json(rs, 200, json_pack("{s:o}", "routes", list));
 }
 
@@ -370,7 +368,7 @@ static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
 			       tid);
 }
 
-/* answer_rendered() completes the response. */
+/* the dispatch completes the response. */
 static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			   struct response *rs, struct diag *diag)
 {
@@ -396,12 +394,47 @@ static int handle_snapshot(struct routes_ctx *ctx, const struct request *rq, pid
 	return r < 0 ? r : -EINPROGRESS;
 }
 
-static int answer_rendered(struct routes_ctx *ctx, struct response *rs, struct diag *diag)
-{
-	_cleanup_(render_freep) struct render *render = TAKE_PTR(ctx->render);
+/* --- /debug/pprof/ --- */
 
-	return render_take(render, rs, diag);
+static int handle_pprof_index(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			      struct response *rs, struct diag *diag)
+{
+	(void)rq, (void)path_pid, (void)diag;
+	return pprof_request_index(ctx->sessions, rs);
 }
+
+static int handle_pprof_cmdline(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+				struct response *rs, struct diag *diag)
+{
+	(void)path_pid;
+	return pprof_request_cmdline(ctx->sessions, rq, rs, diag);
+}
+
+static int handle_pprof_symbol(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			       struct response *rs, struct diag *diag)
+{
+	(void)ctx, (void)rq, (void)path_pid, (void)diag;
+	return pprof_request_symbol(rs);
+}
+
+/* At the end of the span; the dispatch completes the response. */
+static int handle_pprof_profile(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+				struct response *rs, struct diag *diag)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL, *before = NULL;
+	struct snapshot_query q;
+	int r;
+
+	(void)path_pid, (void)rs;
+	r = pprof_request_end(ctx->sessions, rq, &ctx->spans, &q, &s, &before, diag);
+	if (r < 0)
+		return r;
+	r = render_start(TAKE_PTR(s), TAKE_PTR(before), &q, bodies_held(&ctx->bodies, rq->reader),
+			 bodies_max(&ctx->bodies, rq->reader), &ctx->render, diag);
+	return r < 0 ? r : -EINPROGRESS;
+}
+
+/* --- /metrics --- */
 
 static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			  struct response *rs, struct diag *diag)
@@ -467,192 +500,15 @@ const struct route routes[] = {
 	 .later = WAIT_SHUTDOWN, .early = true},
 	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics", .early = true,
 	 .http = true},
+	{"GET", "/debug/pprof/", NULL, PRIVILEGE_READ, handle_pprof_index, "links to profiles",
+	 .http = true},
+	{"GET", "/debug/pprof", NULL, PRIVILEGE_READ, handle_pprof_index, "the same", .http = true},
+	{"GET", "/debug/pprof/profile", PPROF_PROFILE_PARAMS, PRIVILEGE_READ, handle_pprof_profile,
+	 "a profile of the next seconds, for pprof", WAIT_CURRENT, .later = WAIT_RENDERED,
+	 .renders = true, .spans = true, .text_errors = true, .http = true, .no_head = true},
+	{"GET", "/debug/pprof/cmdline", "pid", PRIVILEGE_READ, handle_pprof_cmdline,
+	 "command lines of targets", .text_errors = true, .http = true},
+	{"GET", "/debug/pprof/symbol", NULL, PRIVILEGE_READ, handle_pprof_symbol,
+	 "for tools that ask: profiles have names", .http = true},
 	{NULL},
 };
-
-/* --- finding a route and responding --- */
-
-static bool path_match(const char *pattern, const char *path, pid_t *ret_pid)
-{
-	const char *brace = strchr(pattern, '{');
-	size_t n = brace ? (size_t)(brace - pattern) : strlen(pattern);
-
-	*ret_pid = 0;
-	if (strncmp(pattern, path, n) != 0)
-		return false;
-	return brace ? parse_pid(path + n, ret_pid) == 0 : path[n] == '\0';
-}
-
-static void answer_no_route(const char *method, const char *path, bool http, struct response *rs)
-{
-	struct diag diag = {0};
-	size_t n = 0;
-	pid_t pid;
-
-	for (const struct route *r = routes; r->method; r++)
-		if ((r->http || !http) && path_match(r->path, path, &pid) && n < sizeof(rs->allow))
-			n += (size_t)snprintf(
-				rs->allow + n, sizeof(rs->allow) - n, "%s%s%s", n ? ", " : "",
-				r->method,
-				strcmp(r->method, "GET") == 0 && !r->no_head ? ", HEAD" : "");
-	if (n)
-		diag_set(&diag, -EINVAL, PYP_EXIT_USAGE, API_HINT,
-			 "method %.16s is not allowed for %.200s", method, path);
-	else
-		diag_set(&diag, -EINVAL, PYP_EXIT_USAGE, http ? HTTP_HINT : API_HINT,
-			 "unknown path %.200s", path);
-	response_set_error(rs, n ? 405 : 404, &diag, -EINVAL);
-}
-
-const struct route *routes_find(const char *method, const char *path, bool http, pid_t *ret_pid,
-				struct response *rs)
-{
-	const bool head = strcmp(method, "HEAD") == 0;
-
-	for (const struct route *r = routes; r->method; r++)
-		if ((r->http || !http) && strcmp(r->method, head ? "GET" : method) == 0 &&
-		    !(head && r->no_head) && path_match(r->path, path, ret_pid))
-			return r;
-	answer_no_route(method, path, http, rs);
-	return NULL;
-}
-
-static int refuse_draining(struct diag *diag)
-{
-	return diag_set(diag, -ESHUTDOWN, PYP_EXIT_NO_DAEMON, "start another daemon",
-			"the daemon is shutting down");
-}
-
-void routes_forget(struct routes_ctx *ctx, const struct routes_wait *wait)
-{
-	if (wait->what == WAIT_RENDERED)
-		render_free(TAKE_PTR(ctx->render));
-}
-
-bool routes_ready(const struct routes_ctx *ctx, const struct routes_wait *wait, uint64_t since_ns)
-{
-	switch (wait->what) {
-	case WAIT_NOT:
-		return true;
-	case WAIT_STOPPED:
-		return !sessions_stopping(ctx->sessions, wait->pid);
-	case WAIT_CURRENT:
-		return sessions_current(ctx->sessions, wait->pid, since_ns);
-	case WAIT_STARTED:
-		return !ctx->starting || ctx->draining;
-	case WAIT_LOOKED:
-		return sessions_looked(ctx->sessions, wait->pid);
-	case WAIT_RENDERER:
-		return !ctx->render; /* profiles are written one at a time */
-	case WAIT_RENDERED:
-		return render_done(ctx->render);
-	case WAIT_SHUTDOWN:
-		return ctx->stopped;
-	}
-	return true;
-}
-
-/* Requests wait, instead of blocking, if reading the rings takes longer. ns */
-#define CATCH_UP_NS 20000000ull
-
-static bool has_to_wait(struct routes_ctx *ctx, const struct routes_input *in,
-			const struct routes_wait *wait)
-{
-	if (!in->since_ns || wait->what == WAIT_NOT)
-		return false;
-	return !routes_ready(ctx, wait, in->since_ns) &&
-	       !sessions_catch_up(ctx->sessions, wait->pid, in->since_ns,
-				  clock_monotonic_ns() + CATCH_UP_NS) &&
-	       !routes_ready(ctx, wait, in->since_ns);
-}
-
-/* Check everything that does not need the handler. */
-static int check_request(struct routes_ctx *ctx, const struct route *route, struct request *rq,
-			 const struct routes_input *in, pid_t *ret_pid, struct diag *diag)
-{
-	char params[PARAMS_MAX];
-	int r;
-
-	if (ctx->draining && !route->draining && in->waited != WAIT_SHUTDOWN)
-		return refuse_draining(diag);
-	r = request_parse_body(rq, in->body, in->nbody, diag);
-	if (r == 0)
-		r = request_check_params(rq, params_of(route, params), diag);
-	return r == 0 ? request_get_pid(rq, "pid", ret_pid, diag) : r;
-}
-
-/* What a request waits for before it is handled. */
-static struct routes_wait wait_before(struct routes_ctx *ctx, const struct route *route,
-				      const struct routes_input *in, pid_t pid)
-{
-	const struct routes_wait wait = {.what = route->wait, .pid = pid};
-
-	if (ctx->starting && in->since_ns && !route->early)
-		return (struct routes_wait){.what = WAIT_STARTED};
-	if (route->renders && ctx->render)
-		return (struct routes_wait){.what = WAIT_RENDERER};
-	return has_to_wait(ctx, in, &wait) ? wait : (struct routes_wait){0};
-}
-
-static int handle(struct routes_ctx *ctx, const struct route *route, struct request *rq,
-		  pid_t path_pid, const struct routes_input *in, struct response *rs,
-		  struct routes_wait *ret_wait, struct diag *diag)
-{
-	pid_t pid = 0;
-	int r = check_request(ctx, route, rq, in, &pid, diag);
-
-	if (r < 0)
-		return r;
-	*ret_wait = wait_before(ctx, route, in, pid);
-	if (ret_wait->what != WAIT_NOT)
-		return 0;
-	r = route->handle(ctx, rq, path_pid, rs, diag);
-	if (r != -EINPROGRESS)
-		return r;
-	if (route->renders && !in->since_ns)
-		return answer_rendered(ctx, rs, diag);
-	*ret_wait = (struct routes_wait){.what = route->later, .pid = pid};
-	return 0;
-}
-
-static void answer_error(struct response *rs, int err, const struct diag *diag)
-{
-	response_set_error(rs, err == -EFBIG ? 507 : err == -ENOBUFS ? 503 : 0, diag, err);
-}
-
-void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, struct response *rs,
-		     struct routes_wait *wait)
-{
-	_cleanup_(request_deinit) struct request rq = {0};
-	const struct route *route;
-	struct diag diag = {0};
-	pid_t path_pid;
-	int r;
-
-	*wait = (struct routes_wait){0};
-	if (in->waited == WAIT_RENDERED) {
-		r = answer_rendered(ctx, rs, &diag);
-		if (r < 0)
-			answer_error(rs, r, &diag);
-		return;
-	}
-	/* authorize before anything else */
-	r = peer_check(&in->peer, ctx->owner, PRIVILEGE_READ, &diag);
-	rq.since_ns = in->since_ns;
-	rq.accept = in->accept;
-	rq.reader = peer_only_reads(&in->peer, ctx->owner);
-	if (r == 0)
-		r = request_parse_target(&rq, in->uri, &diag);
-	if (r < 0) {
-		response_set_error(rs, r == -ENAMETOOLONG ? 414 : 0, &diag, r);
-		return;
-	}
-	route = routes_find(in->method, rq.path, in->http, &path_pid, rs);
-	if (!route)
-		return;
-	r = peer_check(&in->peer, ctx->owner, route->privilege, &diag);
-	if (r == 0)
-		r = handle(ctx, route, &rq, path_pid, in, rs, wait, &diag);
-	if (r < 0)
-		answer_error(rs, r, &diag);
-}

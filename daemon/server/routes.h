@@ -17,6 +17,7 @@
 #include "server/places.h"
 #include "server/request.h"
 #include "server/response.h"
+#include "server/spans.h"
 #include "session/session.h"
 
 /* State used by handlers */
@@ -30,6 +31,7 @@ struct routes_ctx {
 	struct dropped_clients dropped;
 	struct refused_requests refused;
 	const struct http_listener *http; /* NULL: none */
+	struct spans spans;		  /* of profiles that clients wait for */
 	struct marks marks;		  /* of snapshots that the next ones count from */
 	struct marks reader_marks;	  /* the same of those who may only read */
 	bool starting; /* the targets of the command line are still being attached */
@@ -61,12 +63,15 @@ struct route {
 		WAIT_LOOKED,   /* the process can be attached now */
 		WAIT_RENDERER, /* no other profile is being written */
 		WAIT_RENDERED, /* the requested profile is written */
+		WAIT_SPAN,     /* the span of the profile is over */
 		WAIT_SHUTDOWN, /* results are written */
 	} wait;
 	enum route_wait later; /* what the response waits for if handle() returns -EINPROGRESS */
 	bool early;	       /* processed even before WAIT_STARTED */
 	bool target_opts;      /* target_opt_table's keys are parameters, too */
 	bool renders;	       /* the response is a profile: see WAIT_RENDERED */
+	bool spans;	       /* the profile is of a span that begins with the request */
+	bool text_errors;      /* errors are a line of text, as Go's tool shows */
 	bool draining;	       /* processed even while the daemon is shutting down */
 	bool http;	       /* the HTTP listener serves it, too; others it does not have */
 	bool no_head;	       /* GET has side effects or makes a profile, so HEAD is a 405 */
@@ -90,12 +95,14 @@ struct routes_input {
 	bool http;		/* from the HTTP listener */
 	uint64_t since_ns;	/* time of receipt, CLOCK_MONOTONIC; 0: never wait */
 	enum route_wait waited; /* what it has waited for */
+	uint32_t span;		/* routes_wait.span of the wait before; 0: none */
 };
 
 /* Reason why a response has to wait */
 struct routes_wait {
 	enum route_wait what; /* WAIT_NOT: the response is complete */
 	pid_t pid;
+	uint32_t span;	   /* pass it back; 0: none */
 	uint64_t until_ns; /* it is not over before this time, CLOCK_MONOTONIC; 0: unknown */
 };
 

@@ -350,6 +350,7 @@ void server_free(struct server *srv)
 	srv->drain_timer = NULL; /* closing connections completes requests */
 	stop(&srv->control);
 	stop(&srv->http);
+	spans_deinit(&srv->routes.spans);
 	marks_deinit(&srv->routes.marks);
 	marks_deinit(&srv->routes.reader_marks);
 	free(srv);

@@ -12,6 +12,7 @@
 #include "server/server_priv.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -167,6 +168,14 @@ static struct MHD_Response *response_to_mhd(struct response *rs)
 	return mr;
 }
 
+static void add_attachment(struct MHD_Response *mr, const char *name)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "attachment; filename=\"%s\"", name);
+	MHD_add_response_header(mr, MHD_HTTP_HEADER_CONTENT_DISPOSITION, text);
+}
+
 static enum MHD_Result send_response(struct conn *c, struct MHD_Connection *connection,
 				     struct response *rs)
 {
@@ -182,6 +191,12 @@ static enum MHD_Result send_response(struct conn *c, struct MHD_Connection *conn
 		MHD_add_response_header(mr, MHD_HTTP_HEADER_ALLOW, rs->allow);
 	if (rs->location[0])
 		MHD_add_response_header(mr, MHD_HTTP_HEADER_LOCATION, rs->location);
+	if (rs->attachment)
+		add_attachment(mr, rs->attachment);
+	if (rs->for_go)
+		MHD_add_response_header(mr, "X-Go-Pprof", "1");
+	if (c->port->access)
+		MHD_add_response_header(mr, "X-Content-Type-Options", "nosniff");
 	if (rs->status == MHD_HTTP_UNAUTHORIZED)
 		MHD_add_response_header(mr, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
 					"Basic realm=\"pyprofd\"");
@@ -334,6 +349,7 @@ static enum MHD_Result answer(struct conn *c, struct MHD_Connection *connection,
 		c->since_ns = clock_monotonic_ns();
 	in.since_ns = c->since_ns;
 	in.waited = c->wait.what;
+	in.span = c->wait.span;
 	c->wait = (struct routes_wait){0};
 	c->place.answering = true;
 	c->due_ns = 0;

@@ -21,8 +21,9 @@ struct snapshot_query {
 	struct format_opts opts;
 	const char *restricts[REQUEST_PARAMS_MAX + 1]; /* ends with NULL */
 	bool clock_given;
-	const char *since; /* the name of a mark; NULL: everything */
-	bool raw;	   /* do not subtract the probes' time */
+	const char *attachment; /* a literal: name for the file; NULL: none */
+	const char *since;	/* the name of a mark; NULL: everything */
+	bool raw;		/* do not subtract the probes' time */
 };
 
 /* Fill q, which must be zeroed. -EINVAL, exit code PYP_EXIT_USAGE: a value is invalid. */

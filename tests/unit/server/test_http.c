@@ -168,3 +168,116 @@ Test(http, many_clients)
 	cr_assert(open <= 8, "%d", open);
 	server_rig_stop();
 }
+
+/* ---- /debug/pprof/ ---- */
+
+#define PROFILE(query) HTTP_GET("/debug/pprof/profile?" query)
+
+Test(http, profile_of_a_span)
+{
+	uint64_t begin = server_rig_ms();
+	const char *body;
+	char *reply;
+
+	start(0, 0);
+	cr_assert(server_rig_http_ask(PROFILE("seconds=0.3&pid=42"), &reply) == 200);
+	cr_assert(server_rig_ms() - begin >= 300);
+	cr_assert(strstr(reply, "Content-Type: application/octet-stream\r\n"), "%s", reply);
+	cr_assert(strstr(reply, "Content-Disposition: attachment; filename=\"profile\"\r\n"));
+	body = strstr(reply, "\r\n\r\n") + 4;
+	cr_assert(memcmp(body, "\x1f\x8b", 2) == 0, "gzip");
+	cr_assert(rig.sessions->snapshots == 2);
+	free(reply);
+	server_rig_stop();
+}
+
+Test(http, profiles_are_refused)
+{
+	char *reply;
+
+	start(0, 0);
+	cr_assert(server_rig_http_ask(PROFILE("seconds=301"), &reply) == 400);
+	cr_assert(strstr(reply, "X-Go-Pprof: 1\r\n") && strstr(reply, "text/plain"), "%s", reply);
+	cr_assert(strstr(reply, "\r\n\r\ninvalid seconds '301'; "), "%s", reply);
+	free(reply);
+	cr_assert(server_rig_http_ask(PROFILE("seconds=0"), NULL) == 400);
+	cr_assert(server_rig_http_ask(PROFILE("seconds=-1"), NULL) == 400);
+	cr_assert(server_rig_http_ask(PROFILE("seconds=x"), NULL) == 400);
+	cr_assert(server_rig_http_ask(PROFILE("seconds=1&x=1"), NULL) == 400);
+	cr_assert(server_rig_http_ask(PROFILE("seconds=1&pid=43"), NULL) == 404);
+	cr_assert(server_rig_http_ask("HEAD /debug/pprof/profile HTTP/1.1\r\nHost: localhost\r\n"
+				      "Connection: close\r\n\r\n",
+				      NULL) == 405);
+	assert_ok(sessions_stop(rig.sessions, 0, NULL));
+	cr_assert(server_rig_http_ask(PROFILE("seconds=1"), &reply) == 404);
+	cr_assert(strstr(reply, "no target is being traced; "), "%s", reply);
+	free(reply);
+	assert_ok(sessions_detach(rig.sessions, 42, NULL));
+	cr_assert(server_rig_http_ask(PROFILE("seconds=1"), &reply) == 404);
+	cr_assert(strstr(reply, "there is no target; attach"), "%s", reply);
+	free(reply);
+	cr_assert(rig.sessions->snapshots == 0);
+	server_rig_stop();
+}
+
+/* Their number is limited, and one whose client has gone is dropped before its time is over. */
+Test(http, waiting_profiles_are_limited)
+{
+	int fds[SPANS_MAX], status = 503;
+	uint64_t end;
+	char *reply;
+
+	start(0, 0);
+	for (size_t i = 0; i < SPANS_MAX; i++)
+		fds[i] = server_rig_http_request(PROFILE("seconds=300"));
+	cr_assert(server_rig_http_ask(PROFILE("seconds=0.1"), &reply) == 503);
+	cr_assert(strstr(reply, "; try again later"), "%s", reply);
+	free(reply);
+	for (size_t i = 0; i < SPANS_MAX; i++)
+		server_rig_unanswered(fds[i]);
+	cr_assert(server_rig_http_ask(HTTP_GET("/metrics"), NULL) == 200, "others are served");
+	close(fds[0]);
+	end = server_rig_ms() + SERVER_RIG_DEADLINE_MS;
+	while (status == 503 && server_rig_ms() < end)
+		status = server_rig_http_ask(PROFILE("seconds=0.1"), NULL);
+	cr_assert(status == 200, "%d", status);
+	for (size_t i = 1; i < SPANS_MAX; i++)
+		close(fds[i]);
+	server_rig_stop();
+}
+
+Test(http, the_end_does_not_wait_for_profiles)
+{
+	int fd;
+
+	start(0, 0);
+	fd = server_rig_http_request(PROFILE("seconds=300"));
+	for (int i = 0; i < 5; i++)
+		server_rig_turn();
+	server_rig_drain();
+	server_rig_answered(fd, 503);
+	server_rig_wait_drained();
+	server_rig_stop();
+}
+
+Test(http, pprof_pages)
+{
+	char *reply;
+
+	start(0, 0);
+	rig.sessions->st[0].cmdline[0] = '<';
+	cr_assert(server_rig_http_ask(HTTP_GET("/debug/pprof/"), &reply) == 200);
+	cr_assert(strstr(reply, "Content-Type: text/html; charset=utf-8\r\n"));
+	cr_assert(strstr(reply, "\"/debug/pprof/profile?pid=42\""), "%s", reply);
+	cr_assert(strstr(reply, "&#60;ython3 &#34;app&#34;"), "%s", reply);
+	free(reply);
+	cr_assert(server_rig_http_ask(HTTP_GET("/debug/pprof"), NULL) == 200);
+	cr_assert(server_rig_http_ask(HTTP_GET("/debug/pprof/cmdline?pid=42"), &reply) == 200);
+	cr_assert(strstr(reply, "\r\n\r\n<ython3 "), "%s", reply);
+	free(reply);
+	cr_assert(server_rig_http_ask(HTTP_GET("/debug/pprof/cmdline?pid=43"), NULL) == 404);
+	cr_assert(server_rig_http_ask(HTTP_GET("/debug/pprof/symbol"), &reply) == 200);
+	cr_assert(strstr(reply, "num_symbols: 0\n"));
+	free(reply);
+	server_rig_stop();
+}

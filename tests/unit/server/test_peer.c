@@ -112,6 +112,11 @@ Test(peer, members_only_read)
 		{"DELETE", "/v1/slow/7", "", 403},
 		{"POST", "/v1/shutdown", "", 403},
 		{"GET", "/metrics", "", 200},
+		{"GET", "/debug/pprof/", "", 200},
+		{"GET", "/debug/pprof", "", 200},
+		{"GET", "/debug/pprof/profile?seconds=0", "", 400},
+		{"GET", "/debug/pprof/cmdline", "", 200},
+		{"GET", "/debug/pprof/symbol", "", 200},
 	};
 	size_t n = 0;
 
