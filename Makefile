@@ -183,7 +183,8 @@ $(SYSCALLS): $(O)/.flags
 	$(Q)mv $@.new $@
 
 # Likewise the messages of a .proto: format/x.proto is used by format/x.c. -w: not our code.
-$(O)/obj/daemon/format/pprof.o: | $(PROTO_C)
+$(O)/obj/daemon/format/pprof.o $(O)/obj/daemon/server/exposition_proto.o \
+	$(O)/obj/tests/unit/server/test_exposition.o: | $(PROTO_C)
 
 $(O)/gen/%.pb-c.c: daemon/%.proto
 	@mkdir -p $(@D)

@@ -424,6 +424,7 @@ static int start_server(struct daemon *d, struct diag *diag)
 			   .start_ns = d->start_ns,
 			   .owner = geteuid(),
 			   .readers = d->readers,
+			   .metrics_functions = d->opts->metrics_functions,
 			   .starting = true,
 			   .shutdown = on_shutdown,
 			   .ctx = d},

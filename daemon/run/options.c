@@ -8,7 +8,8 @@
 
 #include "base/sockpath.h"
 
-#define MAX_CHILDREN 4096
+#define MAX_CHILDREN	  4096
+#define METRICS_FUNCTIONS 20
 
 static const char *const clocks[] = {[SNAPSHOT_CPU] = "cpu", [SNAPSHOT_WALL] = "wall", NULL};
 
@@ -27,6 +28,8 @@ static const struct opt table[] = {
 	 "a token that requests must have (bearer or password)"},
 	{"http-cert", 0, OPT_STRING, FIELD(http_cert), "FILE", "TLS certificate, PEM"},
 	{"http-key", 0, OPT_STRING, FIELD(http_key), "FILE", "its key, PEM"},
+	{"metrics-functions", 0, OPT_U64, FIELD(metrics_functions), "N",
+	 "functions of each target in /metrics: 0 to 200\n(default: 20)", .max = 200},
 	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL,
 	 "attach only; `pyprofctl start` begins recording"},
 	{"max-children", 0, OPT_U64, FIELD(max_children), "N",
@@ -76,7 +79,7 @@ static int check_sort(const struct options *o, struct diag *diag)
 
 int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 {
-	struct options o = {0};
+	struct options o = {.metrics_functions = METRICS_FUNCTIONS};
 	struct target_opts_given target = {0};
 	const struct opt_group groups[] = {{table, &o}, TARGET_OPTS_GROUP(&target), {NULL}};
 	bool dashes;

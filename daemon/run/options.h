@@ -17,6 +17,7 @@ struct options {
 	const char *socket; /* from option, environment or default */
 	const char *group;  /* its members may read; NULL: none */
 	const char *http, *http_token_file, *http_cert, *http_key; /* NULL: none */
+	uint64_t metrics_functions;				   /* per target in /metrics */
 	bool no_start;
 	struct target_opts target; /* defaults of targets attached without options of their own */
 	uint64_t max_children;	   /* at a time */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The thread that formats a profile: see render.h. */
+/* The thread that writes a response: see render.h. */
 #include "server/render.h"
 
 #include <errno.h>
@@ -20,8 +20,7 @@
 struct render {
 	pthread_t thread;
 	bool started, joined;
-	struct snapshot *snapshot, *before;
-	struct snapshot_query query;
+	struct render_job job;
 	size_t held, max;
 	struct bounded_room room;
 	/* The result, valid after the thread has ended */
@@ -30,11 +29,17 @@ struct render {
 	struct diag diag;
 };
 
+/* A profile */
+struct profile {
+	struct snapshot *snapshot, *before;
+	struct snapshot_query query;
+};
+
 /* ---- in the thread ----------------------------------------------------------------------- */
 
 static int refuse_large(const struct render *r, struct diag *diag)
 {
-	const char *name = r->query.format->name;
+	const char *name = r->job.name;
 
 	diag_clear(diag);
 	if (r->held)
@@ -48,26 +53,19 @@ static int refuse_large(const struct render *r, struct diag *diag)
 			"the %s output is larger than %zu MiB", name, r->max >> 20);
 }
 
-static int write_profile(struct render *r, struct diag *diag)
+static int write_output(struct render *r, struct diag *diag)
 {
-	struct snapshot *s = r->snapshot;
-	struct snapshot_query *q = &r->query;
 	_cleanup_fclose_ FILE *f = NULL;
 	struct stat st;
 	int err;
 
-	if ((r->before && snapshot_subtract(s, r->before) < 0) ||
-	    (!q->raw && snapshot_correct(s) < 0) || snapshot_pseudo(s) < 0)
-		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
-	if (!q->clock_given)
-		q->opts.clock = s->clock;
-	r->fd = memfd_create("pyprofd-snapshot", MFD_CLOEXEC);
+	r->fd = memfd_create("pyprofd-response", MFD_CLOEXEC);
 	if (r->fd < 0)
-		return diag_errno(diag, errno, "cannot create a file for the profile");
+		return diag_errno(diag, errno, "cannot create a file for the response");
 	f = bounded_open(r->fd, &r->room);
 	if (!f)
-		return diag_errno(diag, errno, "cannot write the profile");
-	err = format_write(q->format, s, &q->opts, f, diag);
+		return diag_errno(diag, errno, "cannot write the response");
+	err = r->job.write(r->job.ctx, f, diag);
 	if (r->room.exceeded)
 		return refuse_large(r, diag);
 	if (err < 0)
@@ -75,7 +73,7 @@ static int write_profile(struct render *r, struct diag *diag)
 	if (fflush(f) != 0 && r->room.exceeded)
 		return refuse_large(r, diag);
 	if (ferror(f) || fstat(r->fd, &st) < 0)
-		return diag_errno(diag, errno, "cannot write the profile");
+		return diag_errno(diag, errno, "cannot write the response");
 	r->size = (size_t)st.st_size;
 	return 0;
 }
@@ -84,27 +82,49 @@ static void *render_main(void *arg)
 {
 	struct render *r = arg;
 
-	r->err = write_profile(r, &r->diag);
+	r->err = write_output(r, &r->diag);
 	return NULL;
+}
+
+static int profile_write(void *ctx, FILE *out, struct diag *diag)
+{
+	struct profile *p = ctx;
+	struct snapshot *s = p->snapshot;
+
+	if ((p->before && snapshot_subtract(s, p->before) < 0) ||
+	    (!p->query.raw && snapshot_correct(s) < 0) || snapshot_pseudo(s) < 0)
+		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
+	if (!p->query.clock_given)
+		p->query.opts.clock = s->clock;
+	return format_write(p->query.format, s, &p->query.opts, out, diag);
+}
+
+static void profile_free(void *ctx)
+{
+	struct profile *p = ctx;
+
+	snapshot_free(p->snapshot);
+	snapshot_free(p->before);
+	free(p);
 }
 
 /* ---- in the main thread ------------------------------------------------------------------ */
 
 /* Copy strings, as the request is freed before the snapshot. */
-static int copy_query(struct render *r, const struct snapshot_query *q)
+static int copy_query(struct profile *p, const struct snapshot_query *q)
 {
-	struct snapshot_query *own = &r->query;
+	struct snapshot_query *own = &p->query;
 
 	*own = *q;
 	own->opts.restrict_ = own->restricts;
 	for (size_t i = 0; i < own->opts.nrestrict; i++) {
-		own->restricts[i] = snapshot_str(r->snapshot, q->restricts[i]);
+		own->restricts[i] = snapshot_str(p->snapshot, q->restricts[i]);
 		if (!own->restricts[i])
 			return -ENOMEM;
 	}
-	own->opts.sort = snapshot_str(r->snapshot, q->opts.sort);
-	own->opts.columns = snapshot_str(r->snapshot, q->opts.columns);
-	own->opts.builtins_of = snapshot_str(r->snapshot, q->opts.builtins_of);
+	own->opts.sort = snapshot_str(p->snapshot, q->opts.sort);
+	own->opts.columns = snapshot_str(p->snapshot, q->opts.columns);
+	own->opts.builtins_of = snapshot_str(p->snapshot, q->opts.builtins_of);
 	if ((q->opts.sort && !own->opts.sort) || (q->opts.columns && !own->opts.columns) ||
 	    (q->opts.builtins_of && !own->opts.builtins_of))
 		return -ENOMEM;
@@ -130,30 +150,52 @@ static int start_thread(struct render *r)
 	return -err;
 }
 
-int render_start(struct snapshot *s, struct snapshot *before, const struct snapshot_query *q,
-		 size_t held, size_t max, struct render **ret, struct diag *diag)
+int render_start_job(const struct render_job *job, size_t held, size_t max, struct render **ret,
+		     struct diag *diag)
 {
 	_cleanup_(render_freep) struct render *r = calloc(1, sizeof(*r));
 	int err;
 
 	if (!r) {
-		snapshot_free(s);
-		snapshot_free(before);
-		return diag_errno(diag, ENOMEM, "cannot write the profile");
+		job->free(job->ctx);
+		return diag_errno(diag, ENOMEM, "cannot write the response");
 	}
-	r->snapshot = s;
-	r->before = before;
+	r->job = *job;
 	r->fd = -1;
 	r->held = held;
 	r->max = max;
 	r->room.left = max > held ? max - held : 0;
-	err = copy_query(r, q);
-	if (!err)
-		err = start_thread(r);
+	err = start_thread(r);
 	if (err)
-		return diag_errno(diag, -err, "cannot write the profile");
+		return diag_errno(diag, -err, "cannot write the response");
 	*ret = TAKE_PTR(r);
 	return 0;
+}
+
+int render_start(struct snapshot *s, struct snapshot *before, const struct snapshot_query *q,
+		 size_t held, size_t max, struct render **ret, struct diag *diag)
+{
+	struct profile *p = calloc(1, sizeof(*p));
+	const struct render_job job = {.write = profile_write,
+				       .free = profile_free,
+				       .ctx = p,
+				       .name = q->format->name,
+				       .mime = q->attachment ? "application/octet-stream"
+							     : q->format->mime,
+				       .attachment = q->attachment};
+
+	if (!p) {
+		snapshot_free(s);
+		snapshot_free(before);
+		return diag_errno(diag, ENOMEM, "cannot write the profile");
+	}
+	p->snapshot = s;
+	p->before = before;
+	if (copy_query(p, q) < 0) {
+		profile_free(p);
+		return diag_errno(diag, ENOMEM, "cannot write the profile");
+	}
+	return render_start_job(&job, held, max, ret, diag);
 }
 
 bool render_done(struct render *r)
@@ -179,8 +221,8 @@ int render_take(struct render *r, struct response *rs, struct diag *diag)
 		return r->err;
 	rs->fd = TAKE_FD(r->fd);
 	rs->size = r->size;
-	rs->mime = r->query.attachment ? "application/octet-stream" : r->query.format->mime;
-	rs->attachment = r->query.attachment;
+	rs->mime = r->job.mime;
+	rs->attachment = r->job.attachment;
 	rs->status = 200;
 	return 0;
 }
@@ -191,7 +233,6 @@ void render_free(struct render *r)
 		return;
 	join(r);
 	closep(&r->fd);
-	snapshot_free(r->snapshot);
-	snapshot_free(r->before);
+	r->job.free(r->job.ctx);
 	free(r);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Formats a snapshot in a separate thread, because formatting a large profile takes longer than
+ * Writes profiles and metrics in a separate thread, because formatting a large profile takes longer than
  * filling a ring. A snapshot is an immutable copy, so the thread shares nothing with the rest of
  * the daemon.
  */
@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "base/diag.h"
@@ -17,6 +18,18 @@
 #include "snapshot/snapshot.h"
 
 struct render;
+
+/* What to write; `write` is called in the thread, and `free` once, also on failure. */
+struct render_job {
+	int (*write)(void *ctx, FILE *out, struct diag *diag); /* 0 or a negative errno */
+	void (*free)(void *ctx);
+	void *ctx;
+	const char *name, *mime, *attachment; /* literals; attachment NULL: none */
+};
+
+/* Start writing. Takes ownership of ctx, even on failure; held, max and errors as below. */
+int render_start_job(const struct render_job *job, size_t held, size_t max, struct render **ret,
+		     struct diag *diag);
 
 /*
  * Start formatting s, less the figures of `before` (NULL: all). Takes ownership of both, even on

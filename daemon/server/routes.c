@@ -15,7 +15,7 @@
 #include "pyprof/version.h"
 #include "server/http_listener.h"
 #include "server/status_json.h"
-#include "server/metrics.h"
+#include "server/metrics_request.h"
 #include "server/pprof_requests.h"
 #include "server/render.h"
 #include "server/slow_requests.h"
@@ -439,25 +439,21 @@ static int handle_pprof_profile(struct routes_ctx *ctx, const struct request *rq
 static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			  struct response *rs, struct diag *diag)
 {
-	_cleanup_free_ struct session_status *st = NULL;
-	size_t n = sessions_count(ctx->sessions);
-	struct metrics_out out = {.plain = metrics_want_plain(rq->accept)};
+	const struct metrics_request mr = {
+		.sessions = ctx->sessions,
+		.totals = &ctx->totals,
+		.functions = ctx->metrics_functions,
+		.accept = rq->accept,
+		.now_ns = clock_monotonic_ns(),
+		.dropped = ctx->dropped,
+		.refused = ctx->refused,
+	};
+	int r;
 
-	(void)path_pid, (void)diag;
-	st = calloc(n + 1, sizeof(*st));
-	if (!st)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		sessions_status(ctx->sessions, i, &st[i]);
-	out.f = open_memstream(&rs->body, &rs->size);
-	if (!out.f)
-		return -ENOMEM;
-	metrics_write(st, n, &ctx->dropped, &ctx->refused, &out);
-	if (fclose(out.f) != 0)
-		return -ENOMEM;
-	rs->mime = out.plain ? METRICS_PLAIN_MIME : METRICS_MIME;
-	rs->status = 200;
-	return 0;
+	(void)path_pid, (void)rs;
+	r = metrics_request_start(&mr, bodies_held(&ctx->bodies, rq->reader),
+				  bodies_max(&ctx->bodies, rq->reader), &ctx->render, diag);
+	return r < 0 ? r : -EINPROGRESS;
 }
 
 const struct route routes[] = {
@@ -498,8 +494,8 @@ const struct route routes[] = {
 	 "stop recording slow calls"},
 	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "stop the daemon",
 	 .later = WAIT_SHUTDOWN, .early = true},
-	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "OpenMetrics", .early = true,
-	 .http = true},
+	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "metrics for Prometheus",
+	 .later = WAIT_RENDERED, .early = true, .renders = true, .http = true},
 	{"GET", "/debug/pprof/", NULL, PRIVILEGE_READ, handle_pprof_index, "links to profiles",
 	 .http = true},
 	{"GET", "/debug/pprof", NULL, PRIVILEGE_READ, handle_pprof_index, "the same", .http = true},

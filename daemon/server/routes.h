@@ -18,6 +18,7 @@
 #include "server/request.h"
 #include "server/response.h"
 #include "server/spans.h"
+#include "server/totals.h"
 #include "session/session.h"
 
 /* State used by handlers */
@@ -31,6 +32,8 @@ struct routes_ctx {
 	struct dropped_clients dropped;
 	struct refused_requests refused;
 	const struct http_listener *http; /* NULL: none */
+	struct totals totals;		  /* of /metrics; of the render while there is one */
+	size_t metrics_functions;	  /* per target in /metrics; 0: none */
 	struct spans spans;		  /* of profiles that clients wait for */
 	struct marks marks;		  /* of snapshots that the next ones count from */
 	struct marks reader_marks;	  /* the same of those who may only read */

@@ -351,6 +351,7 @@ void server_free(struct server *srv)
 	stop(&srv->control);
 	stop(&srv->http);
 	spans_deinit(&srv->routes.spans);
+	totals_deinit(&srv->routes.totals);
 	marks_deinit(&srv->routes.marks);
 	marks_deinit(&srv->routes.reader_marks);
 	free(srv);

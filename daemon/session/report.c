@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "pyprof/version.h"
 #include "session/set.h"
+#include "target/proc.h"
 
 /* Returns whether the probe cost of the target is still being measured (just attached). */
 static bool lacks_cost(const struct tracee *t)
@@ -114,6 +115,15 @@ bool sessions_over(const struct sessions *ss, pid_t pid)
 	return s && s->tracee->state == SESSION_ENDED && !follow_goes_on(s);
 }
 
+/* Figures of the process that the kernel has, whether it is traced or not */
+static void read_process(struct session_status *st)
+{
+	if (st->state == SESSION_ENDED)
+		return;
+	(void)clock_process_cpu_ns(st->pid, &st->cpu_ns);
+	(void)proc_rss(st->pid, &st->rss);
+}
+
 size_t sessions_count(const struct sessions *ss)
 {
 	return ss->n;
@@ -122,6 +132,7 @@ size_t sessions_count(const struct sessions *ss)
 void sessions_status(struct sessions *ss, size_t i, struct session_status *ret)
 {
 	tracee_status(ss->v[i]->tracee, ret);
+	read_process(ret);
 	ret->over = sessions_over(ss, ret->pid);
 }
 
@@ -133,6 +144,7 @@ int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *r
 	if (!s)
 		return sessions_not_attached(pid, diag);
 	tracee_status(s->tracee, ret);
+	read_process(ret);
 	ret->over = sessions_over(ss, pid);
 	return 0;
 }

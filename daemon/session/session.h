@@ -195,6 +195,7 @@ struct session_status {
 	char cmdline[256], python_version[32], python_file[256], build_id[41];
 	uint64_t pending; /* bytes recorded by the probes and not read yet */
 	uint64_t traced_ns, events, lost, unmatched, unseen, unstarted;
+	uint64_t cpu_ns, rss;  /* of the process: CPU time; resident bytes, 0: it has ended */
 	uint64_t events_per_s; /* over the last second or so */
 	double overhead;       /* then: probes' time as a share of the target's own */
 	struct snapshot_windows windows;

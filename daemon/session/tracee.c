@@ -590,6 +590,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.funcs = c.funcs,
 		.nodes = c.nodes,
 		.pending = tracee_pending(t),
+		.cpu_ns = t->cpu_ns,
 		.mechanism = probe_mechanism_name(t->mechanism),
 		.follows = t->opts.follow,
 		.parent = t->parent,

@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 
@@ -147,4 +150,21 @@ bool proc_runs(const char *path)
 	struct proc_stat st = {0};
 
 	return proc_stat_read(AT_FDCWD, path, &st) == 0 && st.state == 'R';
+}
+
+int proc_rss(pid_t pid, uint64_t *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned long long pages;
+	char path[32], *end;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	err = proc_read(AT_FDCWD, path, STAT_MAX, &text, NULL);
+	if (err < 0)
+		return err;
+	strtoull(text, &end, 10); /* its size */
+	pages = strtoull(end, &end, 10);
+	*ret = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return 0;
 }

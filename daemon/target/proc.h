@@ -38,6 +38,9 @@ struct proc_stat {
 int proc_stat_parse(const char *text, struct proc_stat *ret);
 int proc_stat_read(int dirfd, const char *path, struct proc_stat *ret);
 
+/* The resident memory of a process, bytes. */
+int proc_rss(pid_t pid, uint64_t *ret);
+
 /* Returns whether the process or thread of this stat file uses a CPU or waits for one. */
 bool proc_runs(const char *path);
 

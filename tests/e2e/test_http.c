@@ -303,6 +303,8 @@ Test(http, curl_gets_every_route)
 		const char *method = json_string_value(json_object_get(route, "method"));
 		const char *p = json_string_value(json_object_get(route, "path"));
 
+		if (strcmp(p, "/debug/pprof/profile") == 0)
+			p = "/debug/pprof/profile?seconds=0.1";
 		if (strcmp(method, "GET") == 0 && !strchr(p, '{'))
 			cr_assert_eq(curl("GET", p, NULL), 200, "%s", p);
 	}

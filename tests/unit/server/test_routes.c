@@ -446,62 +446,6 @@ Test(routes, snapshot_refuses)
 	teardown();
 }
 
-Test(routes, metrics)
-{
-	cr_assert(ask("GET", "/metrics", "") == 200);
-	cr_assert(strncmp(rs.mime, "application/openmetrics-text; version=1.0.0", 43) == 0);
-	cr_assert(strlen(rs.body) == rs.size);
-	cr_assert(strstr(rs.body, "pyprofd_targets{state=\"tracing\"} 1\n"));
-	cr_assert(strstr(rs.body, "cmdline=\"python3 \\\"app\\\".py\\n\\\\ ?\"} 1\n"));
-	cr_assert(strstr(rs.body, "pyprofd_events_total{pid=\"42\"} 100\n"));
-	cr_assert(strstr(rs.body, "pyprofd_traced_seconds_total{pid=\"42\"} 1.500000000\n"));
-	cr_assert_str_eq(rs.body + rs.size - 6, "# EOF\n");
-	teardown();
-}
-
-/* The older format, if it is asked for: no OpenMetrics types, units and end; suffixes in the names. */
-Test(routes, metrics_in_the_older_format)
-{
-	struct routes_input in = {.method = "GET", .uri = "/metrics", .body = ""};
-
-	in.accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
-	routes_dispatch(&ctx, &in, &rs, &(struct routes_wait){0});
-	cr_assert(strstr(rs.mime, "openmetrics") && strstr(rs.body, "# EOF\n"));
-	response_deinit(&rs);
-	in.accept = "text/plain;version=0.0.4";
-	routes_dispatch(&ctx, &in, &rs, &(struct routes_wait){0});
-	cr_assert_str_eq(rs.mime, "text/plain; version=0.0.4; charset=utf-8");
-	cr_assert(strstr(rs.body, "# TYPE pyprofd_target_info gauge\n"));
-	cr_assert(strstr(rs.body, "# TYPE pyprofd_events_total counter\n"));
-	cr_assert(strstr(rs.body, "# HELP pyprofd_events_total Traced"));
-	cr_assert(strstr(rs.body, "# TYPE pyprofd_threads gauge\n"));
-	cr_assert(strstr(rs.body, "pyprofd_events_total{pid=\"42\"} "));
-	cr_assert(!strstr(rs.body, "# UNIT") && !strstr(rs.body, "# EOF"));
-	cr_assert(!strstr(rs.body, " info\n"));
-	teardown();
-}
-
-/* OpenMetrics: the lines of a family are together, and every line but a comment has a value. */
-Test(routes, metrics_are_well_formed)
-{
-	char family[64] = "", *save = NULL;
-
-	assert_ok(sessions_attach(ctx.sessions, 43, true, NULL, NULL));
-	cr_assert(ask("GET", "/metrics", "") == 200);
-	for (char *line = strtok_r(rs.body, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		if (strncmp(line, "# TYPE ", 7) == 0)
-			snprintf(family, sizeof(family), "%.*s", (int)strcspn(line + 7, " "),
-				 line + 7);
-		else if (line[0] != '#')
-			cr_assert(strncmp(line, family, strlen(family)) == 0 &&
-					  strrchr(line, ' ') &&
-					  strchr("0123456789", strrchr(line, ' ')[1]),
-				  "%s", line);
-	}
-	teardown();
-}
-
 Test(routes, only_root_and_the_owner)
 {
 	cr_assert(ask_as(500, "GET", "/v1/ping", "") == 200);
@@ -614,13 +558,9 @@ static enum route_wait waits(const char *method, const char *uri, enum route_wai
 Test(routes, starting)
 {
 	static const char *const early[][2] = {
-		{"GET", "/v1"},
-		{"GET", "/v1/status"},
-		{"GET", "/v1/targets"},
-		{"GET", "/v1/targets/42"},
-		{"GET", "/metrics"},
-		{"POST", "/v1/stop"},
-		{"DELETE", "/v1/targets/42"},
+		{"GET", "/v1"},		{"GET", "/v1/status"},
+		{"GET", "/v1/targets"}, {"GET", "/v1/targets/42"},
+		{"POST", "/v1/stop"},	{"DELETE", "/v1/targets/42"},
 	};
 	static const char *const late[][2] = {
 		{"GET", "/v1/ping"},	   {"POST", "/v1/targets"}, {"POST", "/v1/forecast"},
@@ -633,6 +573,8 @@ Test(routes, starting)
 	for (size_t i = 0; i < sizeof(early) / sizeof(*early); i++)
 		cr_assert(waits(early[i][0], early[i][1], WAIT_NOT) == WAIT_NOT && rs.status == 200,
 			  "%s: %u", early[i][1], rs.status);
+	cr_assert(waits("GET", "/metrics", WAIT_NOT) == WAIT_RENDERED);
+	cr_assert(waits("GET", "/metrics", WAIT_RENDERED) == WAIT_NOT && rs.status == 200);
 	for (size_t i = 0; i < sizeof(late) / sizeof(*late); i++)
 		cr_assert(waits(late[i][0], late[i][1], WAIT_NOT) == WAIT_STARTED, "%s",
 			  late[i][1]);
