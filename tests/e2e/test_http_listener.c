@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * pyprofd --http with the programs that scrape it: curl, Go's pprof and Prometheus, with and without a
+ * token and TLS. The target's hottest function and the duration of another one are known.
+ */
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/daemon.h"
+#include "harness/temp_dir.h"
+#include "harness/test.h"
+#include "harness/tool.h"
+#include "harness/traced.h"
+
+#define TOKEN	"6b2f0c9d1e8a4753b6c1d0e9f8a72415"
+#define SLEEP	0.05 /* of steady(), s */
+#define QUERIES 120  /* a second apart, until Prometheus knows enough */
+
+static struct pyprofd d;
+static struct traced t;
+static char pid[16], dir[64], base[128];
+static char token_file[96], cert[96], key[96];
+
+static const char *in_dir(char path[96], const char *name)
+{
+	snprintf(path, 96, "%s/%s", dir, name);
+	return path;
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	cr_assert(f);
+	fputs(text, f);
+	fclose(f);
+	assert_ok(chmod(path, 0400));
+}
+
+static void make_files(void)
+{
+	const char *const argv[] = {"openssl",
+				    "req",
+				    "-x509",
+				    "-newkey",
+				    "ec",
+				    "-pkeyopt",
+				    "ec_paramgen_curve:prime256v1",
+				    "-nodes",
+				    "-days",
+				    "2",
+				    "-subj",
+				    "/CN=localhost",
+				    "-addext",
+				    "subjectAltName=DNS:localhost,IP:127.0.0.1",
+				    "-keyout",
+				    in_dir(key, "key"),
+				    "-out",
+				    in_dir(cert, "cert"),
+				    NULL};
+
+	tool_need("openssl");
+	snprintf(dir, sizeof(dir), "/tmp/pyprof-http-XXXXXX");
+	temp_dir_make(dir);
+	free(tool_run(argv));
+	assert_ok(chmod(key, 0400));
+	assert_ok(chmod(cert, 0444));
+	put(in_dir(token_file, "token"), TOKEN "\n");
+}
+
+/* Start the daemon, with a token and TLS or without both, and find its port. */
+static void start(bool secure)
+{
+	json_t *root, *status;
+
+	make_files();
+	traced_ready(&t, pid, traced_newest().exe, "scraped.py", NULL);
+	if (secure)
+		pyprofd_start(&d, "--pid", pid, "--http", "127.0.0.1:0", "--http-token-file",
+			      token_file, "--http-cert", cert, "--http-key", key, NULL);
+	else
+		pyprofd_start(&d, "--pid", pid, "--http", "localhost:0", NULL);
+	root = ctl_status(&d);
+	status = json_object_get(root, "http");
+	cr_assert(json_is_boolean(json_object_get(status, "tls")));
+	snprintf(base, sizeof(base), "http%s://%s", secure ? "s" : "",
+		 json_string_value(json_object_get(status, "address")));
+	json_decref(root);
+}
+
+static void finish(void)
+{
+	pyprofd_shutdown(&d);
+	traced_finish(&t);
+	temp_dir_delete(dir);
+}
+
+TestSuite(http_listener, .timeout = 240);
+
+/* ---- curl ---- */
+
+/* Returns the status of curl ARG... URL; with the body if ret is not NULL. */
+static int curl(char **ret, const char *path, const char *const *args)
+{
+	const char *argv[24] = {"curl", "-s", "-m", "30", "-w", "\n%{http_code}"};
+	size_t n = 6;
+	char url[256], *out, *line;
+	int status, code;
+
+	snprintf(url, sizeof(url), "%s%s", base, path);
+	while (*args)
+		argv[n++] = *args++;
+	argv[n++] = url;
+	argv[n] = NULL;
+	out = tool_try(argv, &status);
+	line = strrchr(out, '\n');
+	code = line ? (int)strtol(line + 1, NULL, 10) : 0;
+	if (ret)
+		*ret = out;
+	else
+		free(out);
+	return code;
+}
+
+#define CURL(ret, path, ...) curl(ret, path, (const char *const[]){__VA_ARGS__, NULL})
+
+Test(http_listener, loopback)
+{
+	char *text;
+
+	start(false);
+	cr_assert(CURL(&text, "/metrics", "-g") == 200);
+	cr_assert(strstr(text, "pyprofd_target_info{pid=\""), "%s", text);
+	free(text);
+	cr_assert(CURL(NULL, "/debug/pprof/", "-g") == 200);
+	cr_assert(CURL(NULL, "/v1/status", "-g") == 404);
+	cr_assert(CURL(NULL, "/v1/stop", "-X", "POST") == 404);
+	cr_assert(CURL(NULL, "/metrics", "-X", "DELETE") == 405);
+	cr_assert(CURL(NULL, "/metrics", "-H", "Host: example.org") == 403);
+	cr_assert(CURL(NULL, "/metrics", "-H", "Sec-Fetch-Site: cross-site") == 403);
+	cr_assert(CURL(NULL, "/metrics", "-H", "Origin: https://example.org") == 403);
+	text = ctl_ok(&d, "status", NULL);
+	cr_assert(strstr(text, "/, without a token; requests refused: 3\n"), "%s", text);
+	free(text);
+	finish();
+}
+
+Test(http_listener, token_and_tls)
+{
+	char *text;
+
+	start(true);
+	cr_assert(CURL(NULL, "/metrics", "-H", "Authorization: Bearer " TOKEN, "--cacert", cert) ==
+		  200);
+	cr_assert(CURL(NULL, "/metrics", "-u", "any:" TOKEN, "--cacert", cert) == 200);
+	cr_assert(CURL(NULL, "/metrics", "--cacert", cert) == 401);
+	cr_assert(CURL(NULL, "/metrics", "-u", TOKEN ":x", "--cacert", cert) == 401);
+	cr_assert(CURL(NULL, "/metrics", "-H", "Authorization: Bearer " TOKEN) == 0,
+		  "a certificate of its own");
+	cr_assert(CURL(NULL, "/metrics", "--cacert", cert, "--tls-max", "1.1", "--ciphers",
+		       "DEFAULT@SECLEVEL=0") == 0);
+	memmove(base + 4, base + 5, strlen(base + 4)); /* http: */
+	cr_assert(CURL(NULL, "/metrics", "-u", "any:" TOKEN) != 200);
+	text = ctl_ok(&d, "status", NULL);
+	cr_assert(strstr(text, "listening on https://") &&
+			  strstr(text, "/, with a token; requests refused: 2\n"),
+		  "%s", text);
+	free(text);
+	finish();
+}
+
+Test(http_listener, refused)
+{
+	char other[96];
+
+	make_files();
+	pyprofd_init(&d);
+	pyprofd_fails(&d, 2, "needs a token and a certificate", "--http", "0.0.0.0:0", NULL);
+	pyprofd_fails(&d, 2, "needs a token and a certificate", "--http", "[::]:0",
+		      "--http-token-file", token_file, NULL);
+	pyprofd_fails(&d, 2, "invalid address", "--http", "9931", NULL);
+	pyprofd_fails(&d, 2, "belong together", "--http", "localhost:0", "--http-cert", cert, NULL);
+	pyprofd_fails(&d, 1, "cannot serve the HTTP listener", "--http", "localhost:0",
+		      "--http-cert", token_file, "--http-key", key, NULL);
+	put(in_dir(other, "short"), "0123456789abcdef\n");
+	pyprofd_fails(&d, 2, "less than 128 bits", "--http", "localhost:0", "--http-token-file",
+		      other, NULL);
+	assert_ok(chmod(token_file, 0440));
+	pyprofd_fails(&d, 2, "other users can use", "--http", "localhost:0", "--http-token-file",
+		      token_file, NULL);
+	pyprofd_deinit(&d);
+	temp_dir_delete(dir);
+}
+
+/* ---- Go's pprof ---- */
+
+/* The function in the first row of -top. */
+static void assert_hottest(const char *const *argv)
+{
+	char *text = tool_run(argv), *row = strstr(text, "cum%\n");
+
+	cr_assert(row, "%s", text);
+	row += 5;
+	row[strcspn(row, "\n")] = '\0';
+	cr_assert(strstr(row, " hot"), "%s", row);
+	free(text);
+}
+
+static void profile_url(char url[256], const char *query)
+{
+	const char *scheme = strstr(base, "https") ? "https://any:" TOKEN "@" : "http://";
+
+	snprintf(url, 256, "%s%s/debug/pprof/profile?%s", scheme, strstr(base, "://") + 3, query);
+}
+
+static void check_pprof(void)
+{
+	char url[256], shorter[256], query[64];
+
+	tool_need("go");
+	setenv("PPROF_TMPDIR", dir, 1);
+	setenv("SSL_CERT_FILE", cert, 1); /* its own fetcher ignores -tls_ca */
+	snprintf(query, sizeof(query), "seconds=2&pid=%s", pid);
+	profile_url(url, query);
+	profile_url(shorter, "seconds=1");
+	assert_hottest((const char *const[]){"go", "tool", "pprof", "-sample_index=cpu", "-top",
+					     url, NULL});
+	/* twice the time of the other one: about as much remains */
+	assert_hottest((const char *const[]){"go", "tool", "pprof", "-sample_index=cpu",
+					     "-diff_base", shorter, "-top", url, NULL});
+}
+
+Test(http_listener, pprof)
+{
+	start(false);
+	check_pprof();
+	finish();
+}
+
+Test(http_listener, pprof_with_token_and_tls)
+{
+	start(true);
+	check_pprof();
+	finish();
+}
+
+/* The tool shows why there is no profile. */
+Test(http_listener, pprof_without_targets)
+{
+	char url[256], *text;
+	int status;
+
+	start(false);
+	free(ctl_ok(&d, "stop", NULL));
+	profile_url(url, "seconds=1");
+	text = tool_try((const char *const[]){"go", "tool", "pprof", "-top", url, NULL}, &status);
+	cr_assert(status != 0 && strstr(text, "no target is being traced"), "%s", text);
+	free(text);
+	finish();
+}
+
+/* ---- Prometheus ---- */
+
+static pid_t prometheus;
+static unsigned int port;
+
+static void find_port(void)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(sa);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_ok(bind(fd, (struct sockaddr *)&sa, n));
+	assert_ok(getsockname(fd, (struct sockaddr *)&sa, &n));
+	port = ntohs(sa.sin_port);
+	close(fd);
+}
+
+static void write_config(const char *path)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "global: {scrape_interval: 1s}\n"
+		 "scrape_configs:\n"
+		 "  - job_name: pyprofd\n"
+		 "    scheme: https\n"
+		 "    authorization: {credentials_file: %s}\n"
+		 "    tls_config: {ca_file: %s, server_name: localhost}\n"
+		 "    static_configs: [{targets: ['%s']}]\n",
+		 token_file, cert, strstr(base, "://") + 3);
+	put(path, text);
+}
+
+static void prometheus_start(void)
+{
+	char config[96], data[96], log[96], args[3][160];
+
+	tool_need("prometheus");
+	find_port();
+	write_config(in_dir(config, "prometheus.yml"));
+	snprintf(args[0], sizeof(args[0]), "--config.file=%s", config);
+	snprintf(args[1], sizeof(args[1]), "--storage.tsdb.path=%s", in_dir(data, "data"));
+	snprintf(args[2], sizeof(args[2]), "--web.listen-address=127.0.0.1:%u", port);
+	in_dir(log, "prometheus.log");
+	prometheus = fork();
+	if (prometheus == 0) {
+		int fd = open(log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(fd, 1);
+		dup2(fd, 2);
+		execlp("prometheus", "prometheus", args[0], args[1], args[2],
+		       "--enable-feature=native-histograms", NULL);
+		_exit(127);
+	}
+	cr_assert(prometheus > 0);
+}
+
+static void prometheus_stop(void)
+{
+	int status;
+
+	kill(prometheus, SIGTERM);
+	cr_assert(waitpid(prometheus, &status, 0) == prometheus);
+}
+
+/* The results of a query; NULL: it does not answer yet. The caller frees *ret_root. */
+static json_t *query_once(const char *query, json_t **ret_root)
+{
+	char url[128], data[512], *out;
+	int status;
+
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/api/v1/query", port);
+	snprintf(data, sizeof(data), "query=%s", query);
+	out = tool_try((const char *const[]){"curl", "-s", "-m", "10", "--data-urlencode", data,
+					     url, NULL},
+		       &status);
+	*ret_root = json_loads(out, 0, NULL);
+	free(out);
+	return json_object_get(json_object_get(*ret_root, "data"), "result");
+}
+
+static double value_of(const json_t *result)
+{
+	const char *text = json_string_value(json_array_get(json_object_get(result, "value"), 1));
+
+	return text ? strtod(text, NULL) : NAN;
+}
+
+/* Ask until there are `least` results with values. The caller frees *ret_root. */
+static json_t *query(const char *text, size_t least, json_t **ret_root)
+{
+	for (int i = 0; i < QUERIES; i++) {
+		json_t *results = query_once(text, ret_root);
+
+		if (json_array_size(results) >= least && value_of(json_array_get(results, 0)) > 0)
+			return results;
+		json_decref(*ret_root);
+		sleep(1);
+	}
+	cr_assert_fail("no results: %s", text);
+	return NULL;
+}
+
+static void check_top(void)
+{
+	json_t *root,
+		*results = query("sort_desc(topk(3, sum by (function) (rate("
+				 "pyprofd_function_self_seconds_total{clock=\"cpu\"}[10s]))))",
+				 3, &root);
+	const char *first = json_string_value(
+		json_object_get(json_object_get(json_array_get(results, 0), "metric"), "function"));
+	double ratio = value_of(json_array_get(results, 0)) / value_of(json_array_get(results, 1));
+
+	cr_assert(strstr(first, "(hot)"), "%s", first);
+	cr_assert(ratio > 1.2 && ratio < 4, "%g times warm()", ratio);
+	json_decref(root);
+}
+
+/* A native histogram has no series of buckets, and is more accurate than classic buckets. */
+static void check_histogram(void)
+{
+	json_t *root, *results;
+	double seconds;
+
+	results = query("histogram_quantile(0.5, rate(pyprofd_call_duration_seconds{clock=\"wall\","
+			"function=~\".*steady.*\"}[10s]))",
+			1, &root);
+	seconds = value_of(json_array_get(results, 0));
+	cr_assert(seconds > SLEEP * 0.95 && seconds < SLEEP * 1.25, "%g", seconds);
+	json_decref(root);
+	results = query_once("pyprofd_call_duration_seconds_bucket", &root);
+	cr_assert(json_array_size(results) == 0);
+	json_decref(root);
+}
+
+static void check_others(void)
+{
+	static const char *const families[] = {
+		"up",
+		"pyprofd_events_total",
+		"rate(pyprofd_process_cpu_seconds_total[10s])",
+		"pyprofd_process_resident_memory_bytes",
+		"pyprofd_wait_seconds_total{reason=\"sleep\"}",
+		"pyprofd_function_calls_total{function=~\".*steady.*\"}",
+		"pyprofd_probe_seconds_total",
+	};
+	json_t *root;
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		query(families[i], 1, &root);
+		json_decref(root);
+	}
+}
+
+Test(http_listener, prometheus)
+{
+	start(true);
+	prometheus_start();
+	check_top();
+	check_histogram();
+	check_others();
+	prometheus_stop();
+	finish();
+}
+
+/* Neither of the text formats has anything that promtool remarks on. */
+Test(http_listener, promtool)
+{
+	char path[96], command[256], *text;
+
+	tool_need("promtool");
+	start(false);
+	for (int i = 0; i < 2; i++) {
+		free(ctl_ok(&d, "ping", NULL));
+		cr_assert(CURL(&text, "/metrics", "-H", "Accept: text/plain") == 200);
+		cr_assert(strstr(text, "pyprofd_call_duration_seconds_bucket"), "%s", text);
+		*strrchr(text, '\n') = '\0'; /* the status */
+		put(in_dir(path, i ? "second" : "first"), text);
+		free(text);
+		snprintf(command, sizeof(command), "promtool check metrics < %s", path);
+		text = tool_run((const char *const[]){"sh", "-c", command, NULL});
+		cr_assert_str_eq(text, "");
+		free(text);
+	}
+	finish();
+}
