@@ -3,7 +3,7 @@
  * pyprofd --http with the programs that scrape it: curl, Go's pprof and Prometheus, with and without a
  * token and TLS. The target's hottest function and the duration of another one are known.
  */
-#include <curl/curl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
@@ -131,6 +131,19 @@ static int curl(char **ret, const char *path, const char *const *args)
 	return code;
 }
 
+/* A connection without TLS; receiving has a deadline. */
+static int dial(void)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct timeval deadline = {.tv_sec = 30};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	sa.sin_port = htons((uint16_t)strtoul(strrchr(base, ':') + 1, NULL, 10));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline));
+	assert_ok(connect(fd, (struct sockaddr *)&sa, sizeof(sa)));
+	return fd;
+}
+
 #define CURL(ret, path, ...) curl(ret, path, (const char *const[]){__VA_ARGS__, NULL})
 
 Test(http_listener, loopback)
@@ -175,6 +188,29 @@ Test(http_listener, token_and_tls)
 			  strstr(text, "/, with a token; requests refused: 2\n"),
 		  "%s", text);
 	free(text);
+	finish();
+}
+
+/* Clients that do not complete the handshake, or the request after it, do not block others. */
+Test(http_listener, stalled_clients)
+{
+	static const char hello[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
+	enum { N = 20 };
+	int fd[N];
+	char byte;
+
+	start(true);
+	for (int i = 0; i < N; i++) {
+		fd[i] = dial();
+		if (i % 2)
+			cr_assert(send(fd[i], hello, sizeof(hello) - 1, MSG_NOSIGNAL) > 0);
+	}
+	for (int i = 0; i < 5; i++)
+		cr_assert(CURL(NULL, "/metrics", "-u", "any:" TOKEN, "--cacert", cert) == 200);
+	for (int i = 0; i < N; i++) {
+		cr_assert(recv(fd[i], &byte, 1, 0) <= 0 && errno != EAGAIN, "it is kept open");
+		close(fd[i]);
+	}
 	finish();
 }
 

@@ -246,6 +246,24 @@ Test(http, waiting_profiles_are_limited)
 	server_rig_stop();
 }
 
+/* The place of a profile that fails is free again. */
+Test(http, profiles_whose_target_goes)
+{
+	start(0, 0);
+	for (size_t i = 0; i < SPANS_MAX + 1; i++) {
+		int fd = server_rig_http_request(PROFILE("seconds=0.05&pid=42"));
+		uint64_t until = server_rig_ms() + SERVER_RIG_DEADLINE_MS;
+		const int taken = rig.sessions->snapshots;
+
+		while (rig.sessions->snapshots == taken && server_rig_ms() < until)
+			server_rig_turn();
+		assert_ok(sessions_detach(rig.sessions, 42, NULL));
+		server_rig_answered(fd, 404);
+		assert_ok(sessions_attach(rig.sessions, 42, true, NULL, NULL));
+	}
+	server_rig_stop();
+}
+
 Test(http, the_end_does_not_wait_for_profiles)
 {
 	int fd;
