@@ -155,7 +155,7 @@ $(O)/obj/%.o: %.c $(O)/.flags
 $(O)/obj/daemon/stack/%.o $(O)/obj/daemon/profile/%.o: ALL_CFLAGS += -fno-tree-slp-vectorize
 
 # The skeleton must exist before its users are compiled, -MMD does the rest.
-$(O)/obj/daemon/probe/probe.o $(O)/obj/daemon/probe/programs.o $(O)/obj/daemon/probe/ticker.o: | $(SKEL)
+$(O)/obj/daemon/probe/arrivals.o $(O)/obj/daemon/probe/probe.o $(O)/obj/daemon/probe/programs.o $(O)/obj/daemon/probe/ticker.o: | $(SKEL)
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(O)/.flags
 	@mkdir -p $(@D)

@@ -30,9 +30,12 @@ struct percpu_counter {
 	long long count;
 };
 
+struct file;
+
 struct mm_struct {
 	struct percpu_counter rss_stat[4];
 	unsigned long total_vm; /* pages */
+	struct file *exe_file;
 };
 
 struct vm_unmapped_area_info {
@@ -80,12 +83,14 @@ struct sched_info {
 };
 
 struct super_block {
+	unsigned int s_dev;
 	unsigned long s_magic;
 };
 
 struct inode {
 	unsigned short i_mode;
 	struct super_block *i_sb;
+	unsigned long i_ino;
 };
 
 struct file {

@@ -162,6 +162,39 @@ static int choose_memory(struct pyprof_bpf *skel, const struct layout *l)
 }
 
 /*
+ * The sizes for a program of ordinary size. What does not fit is announced again with each sample.
+ * Preallocated, the others take 25 MB per target.
+ */
+static int shrink_maps(struct pyprof_bpf *skel)
+{
+	int r = bpf_map__set_max_entries(skel->maps.codes, 8192);
+
+	if (!r)
+		r = bpf_map__set_max_entries(skel->maps.threads, 64);
+	if (!r)
+		r = bpf_map__set_max_entries(skel->maps.tstates, 512);
+	return r ? r : bpf_map__set_max_entries(skel->maps.process_tree, 1);
+}
+
+/* What the daemon loads once for all targets: see ticker.c, arrivals.c. */
+static int leave_out_shared(struct pyprof_bpf *skel)
+{
+	struct bpf_program *const programs[] = {skel->progs.on_tick, skel->progs.on_arrival_exec,
+						skel->progs.on_arrival_fork,
+						skel->progs.on_arrival_exit};
+	struct bpf_map *const maps[] = {skel->maps.tick_targets, skel->maps.tick_programs,
+					skel->maps.arrivals, skel->maps.arrivals_watched,
+					skel->maps.arrivals_foreign};
+	int r = 0;
+
+	for (size_t i = 0; !r && i < sizeof(programs) / sizeof(programs[0]); i++)
+		r = bpf_program__set_autoload(programs[i], false);
+	for (size_t i = 0; !r && i < sizeof(maps) / sizeof(maps[0]); i++)
+		r = bpf_map__set_autocreate(maps[i], false);
+	return r;
+}
+
+/*
  * Selects only the programs, maps and tracepoints that the mode needs, because tracepoints cost
  * time at each switch.
  */
@@ -200,11 +233,7 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 	if (!r)
 		r = choose_memory(skel, o->layout);
 	if (!r)
-		r = bpf_program__set_autoload(skel->progs.on_tick, false);
-	if (!r)
-		r = bpf_map__set_autocreate(skel->maps.tick_targets, false);
-	if (!r)
-		r = bpf_map__set_autocreate(skel->maps.tick_programs, false);
+		r = leave_out_shared(skel);
 	if (!r)
 		r = bpf_map__set_autocreate(skel->maps.methods, have_methods(skel));
 	if (!r)
@@ -225,6 +254,8 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 		r = bpf_map__set_map_flags(skel->maps.threads, 0);
 	if (!r && of_sites && mechanism != PROBE_TRACEFS)
 		r = set_multi(of_sites);
+	if (!r && o->light)
+		r = shrink_maps(skel);
 	bpf_program__set_autoattach(skel->progs.on_site, false);
 	bpf_program__set_autoattach(skel->progs.on_site_count, false);
 	bpf_program__set_autoattach(skel->progs.on_sample, false);
@@ -326,8 +357,8 @@ int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
 	return 0;
 }
 
-/* Selects on_tick, its maps, and those of the programs' variables. */
-static int choose_tick(struct pyprof_bpf *skel)
+/* Selects the programs and maps whose names begin so, and the maps of the programs' variables. */
+static int choose_only(struct pyprof_bpf *skel, const char *programs, const char *maps)
 {
 	struct bpf_program *prog;
 	struct bpf_map *map;
@@ -336,12 +367,14 @@ static int choose_tick(struct pyprof_bpf *skel)
 	bpf_object__for_each_program(prog, skel->obj)
 	{
 		if (!r)
-			r = bpf_program__set_autoload(prog, prog == skel->progs.on_tick);
+			r = bpf_program__set_autoload(prog,
+						      strncmp(bpf_program__name(prog), programs,
+							      strlen(programs)) == 0);
 	}
 	bpf_object__for_each_map(map, skel->obj)
 	{
-		bool wanted = bpf_map__is_internal(map) || map == skel->maps.tick_targets ||
-			      map == skel->maps.tick_programs;
+		bool wanted = bpf_map__is_internal(map) ||
+			      strncmp(bpf_map__name(map), maps, strlen(maps)) == 0;
 
 		if (!r)
 			r = bpf_map__set_autocreate(map, wanted);
@@ -362,7 +395,7 @@ int programs_open_ring(const struct pyprof_bpf *skel, struct ring **ret, struct 
 	return ring_open(&opts, ret, diag);
 }
 
-int programs_open_tick(struct pyprof_bpf **ret)
+static int open_only(const char *programs, const char *maps, struct pyprof_bpf **ret)
 {
 	struct pyprof_bpf *skel = pyprof_bpf__open();
 	int r;
@@ -370,7 +403,7 @@ int programs_open_tick(struct pyprof_bpf **ret)
 	if (!skel)
 		return errno ? -errno : -ENOMEM;
 	skel->rodata->pid_ns = pid_ns_inode();
-	r = choose_tick(skel);
+	r = choose_only(skel, programs, maps);
 	if (!r)
 		r = pyprof_bpf__load(skel);
 	if (r) {
@@ -379,6 +412,16 @@ int programs_open_tick(struct pyprof_bpf **ret)
 	}
 	*ret = skel;
 	return 0;
+}
+
+int programs_open_tick(struct pyprof_bpf **ret)
+{
+	return open_only("on_tick", "tick_", ret);
+}
+
+int programs_open_arrivals(struct pyprof_bpf **ret)
+{
+	return open_only("on_arrival_", "arrivals", ret);
 }
 
 int programs_set_sites(struct pyprof_bpf *skel, const struct probe_sites *sites)

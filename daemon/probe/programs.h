@@ -30,6 +30,8 @@ int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
  * pyprof_bpf__destroy. Returns 0 or a negative errno.
  */
 int programs_open_tick(struct pyprof_bpf **ret);
+/* The same with the programs of probe/arrivals.h. */
+int programs_open_arrivals(struct pyprof_bpf **ret);
 /* Opens the ring that they write. The caller frees it before the programs. See ring_open(). */
 int programs_open_ring(const struct pyprof_bpf *skel, struct ring **ret, struct diag *diag);
 /* Returns the descriptor of the sites' program; the skeleton owns it. Not for MODE_SAMPLE. */
