@@ -28,6 +28,11 @@ struct target_opts {
 	bool follow;
 	bool verify;	     /* run the self-test for interpreters that have not passed it yet */
 	uint64_t ring_bytes; /* ring buffer, bytes; a power of two */
+	/*
+	 * For hundreds of sampled targets at a time: small maps, no reasons for waiting, no source lines,
+	 * no helper process while it is sampled, read twice a second. Has no row: continuous mode sets it.
+	 */
+	bool light;
 };
 
 /* All rows have a key and an offset in struct target_opts. Ends with name == NULL. */

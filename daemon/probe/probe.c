@@ -47,6 +47,7 @@ struct probe {
 	enum mode mode;
 	bool momentary; /* see struct probe_sampling */
 	bool shares;	/* the timers; see ticker_prepare */
+	bool used;	/* it was attached before */
 	enum probe_mechanism mechanism;
 	struct attachment on; /* of the target */
 	/* Fields for windows. */
@@ -355,7 +356,12 @@ static int put_on(struct probe *p, enum sites which, struct attachment *ret, str
 
 	if (probe_attached(p))
 		return is_on_already(diag);
-	programs_forget(p->skel, p->mode);
+	/* Clearing what is empty would fill pages. */
+	if (p->used)
+		programs_forget(p->skel, p->mode);
+	else
+		programs_forget_threads(p->skel);
+	p->used = true;
 	if (p->mode != MODE_SAMPLE)
 		programs_know_sites(p->skel, p->plan, p->bias, p->mode);
 	r = p->mode == MODE_SAMPLE ? attach_sampler(p, &a) : attach_sites(p, which, &a);

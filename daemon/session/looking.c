@@ -262,7 +262,8 @@ static int begin(struct sessions *ss, const struct looking_of *of, struct diag *
 static bool fits(const struct tracee *t, const struct target_opts *opts)
 {
 	return t->opts.mode.mode == opts->mode.mode && t->opts.verify == opts->verify &&
-	       t->opts.builtins == opts->builtins && t->collector == collector_of(opts);
+	       t->opts.builtins == opts->builtins && t->opts.light == opts->light &&
+	       t->collector == collector_of(opts);
 }
 
 int looking_begin(struct sessions *ss, const struct looking_of *of, struct diag *diag)

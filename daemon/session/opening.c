@@ -224,7 +224,8 @@ struct probe_sampling tracee_sampling(const struct tracee *t, const struct targe
 
 uint16_t tracee_walks(const struct tracee *t, const struct python *py)
 {
-	if (t->opts.mode.mode == MODE_TRACE || !python_interp_head(py) || !python_code_type(py))
+	if (t->opts.light || t->opts.mode.mode == MODE_TRACE || !python_interp_head(py) ||
+	    !python_code_type(py))
 		return 0;
 	return WALKS_PER_S;
 }
@@ -272,6 +273,7 @@ static int tracee_load(struct tracee *t, struct diag *diag)
 		.collections = true,
 		.native = python_native_types(t->python),
 		.ring_bytes = t->opts.ring_bytes,
+		.light = t->opts.light,
 		.layout = &t->python->layout,
 		.plan = t->collector->probes ? &t->plan : NULL,
 		.mode = t->opts.mode.mode,
@@ -305,7 +307,7 @@ int tracee_make_profile(struct tracee *t, struct diag *diag)
 	if (tracee_walks(t, t->python) && profile_keep_walks(t->profile) < 0)
 		return diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 	profile_names_natives(t->profile, tracee_find_native, t);
-	if (target_opts_rate(&t->opts))
+	if (target_opts_rate(&t->opts) && !t->opts.light)
 		profile_reads_lines(t->profile, tracee_read_lines, t);
 	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)
 		profile_ends_are_hidden(t->profile);
@@ -333,7 +335,7 @@ int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, 
 	if (r < 0)
 		return r;
 	tracee_set_opts(t, opts);
-	t->workers = malloc(sizeof(*t->workers));
+	t->workers = opts->light ? NULL : malloc(sizeof(*t->workers));
 	if (t->workers)
 		workers_find(pid, t->workers);
 	t->found_err = -EINPROGRESS;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "pyprof/version.h"
 #include "session/set.h"
+#include "snapshot/since.h"
 #include "target/proc.h"
 
 /* Returns whether the probe cost of the target is still being measured (just attached). */
@@ -102,6 +103,77 @@ int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, str
 	sessions_after_drain(ss);
 	if (r == 0 && !pid)
 		r = follow_add_folded(ss, &s);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot take a snapshot");
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+/* ---- cuts ---- */
+
+/* Samples are not counted while they are in the ring, so nothing is lost by clearing. */
+static bool is_cleared_by_cut(const struct tracee *t)
+{
+	return t->opts.mode.mode == MODE_SAMPLE;
+}
+
+static bool has_news(const struct tracee *t)
+{
+	const struct profile_counts c = profile_counts(t->profile);
+
+	return is_cleared_by_cut(t) ? profile_samples(t->profile) > t->samples_base
+				    : c.events || c.calls;
+}
+
+static int snapshot_of(struct sessions *ss, struct tracee *t, struct snapshot **ret)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_new();
+	int r;
+
+	if (s)
+		s->targets = snapshot_alloc(s, 1, sizeof(*s->targets));
+	if (!s || !s->targets)
+		return -ENOMEM;
+	snapshot_provenance(ss, s);
+	s->ntargets = 1;
+	r = is_cleared_by_cut(t) ? tracee_cut(t, s, s->targets) : tracee_snapshot(t, s, s->targets);
+	if (r == 0)
+		*ret = TAKE_PTR(s);
+	return r;
+}
+
+/* Returns the figures of s since *last, and keeps s as *last. */
+static int subtract_last(struct snapshot **last, struct snapshot **s)
+{
+	struct snapshot *copy = snapshot_copy(*s);
+	int r = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	if (*last)
+		r = snapshot_subtract(*s, *last);
+	snapshot_free(*last);
+	*last = copy;
+	return r;
+}
+
+int sessions_cut(struct sessions *ss, pid_t pid, struct snapshot **last, struct snapshot **ret,
+		 struct diag *diag)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct session *session = sessions_find(ss, pid);
+	int r = 0;
+
+	if (!session)
+		return sessions_not_attached(pid, diag);
+	*ret = NULL;
+	tracee_drain(session->tracee, 0);
+	if (has_news(session->tracee)) {
+		r = snapshot_of(ss, session->tracee, &s);
+		if (r == 0 && !is_cleared_by_cut(session->tracee))
+			r = subtract_last(last, &s);
+	}
+	sessions_after_drain(ss);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot take a snapshot");
 	*ret = TAKE_PTR(s);

@@ -139,6 +139,14 @@ bool sessions_stopping(const struct sessions *ss, pid_t pid);
  */
 int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, struct diag *diag);
 
+/*
+ * Take a snapshot of one target since the previous cut, or since its start. *last (NULL at first)
+ * belongs to the caller: what the next cut of a target that cannot be cleared counts from. *ret is
+ * NULL if nothing was recorded. Of a target that is being stopped, nothing more is read.
+ */
+int sessions_cut(struct sessions *ss, pid_t pid, struct snapshot **last, struct snapshot **ret,
+		 struct diag *diag);
+
 /* Returns whether this target and its followed descendants have ended. */
 bool sessions_over(const struct sessions *ss, pid_t pid);
 

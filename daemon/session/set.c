@@ -16,9 +16,10 @@
 #include "session/collector.h"
 #include "session/session.h"
 
-#define DRAIN_BUSY_US 4000u   /* between drains while events come */
-#define DRAIN_IDLE_US 25000u  /* while none do */
-#define DRAIN_REST_US 100000u /* where nothing comes that is worth a wake-up: counting, sampling */
+#define DRAIN_BUSY_US  4000u   /* between drains while events come */
+#define DRAIN_IDLE_US  25000u  /* while none do */
+#define DRAIN_REST_US  100000u /* where nothing comes that is worth a wake-up: counting, sampling */
+#define DRAIN_LIGHT_US 500000u /* while all targets are light */
 /*
  * What draining may take before clients are served again, and how much of that one target gets before
  * the next one has its turn. Clients have the same priority in the event loop, so they get every other
@@ -221,7 +222,7 @@ void sessions_read_rings(struct sessions *ss)
 /* How long nothing needs to be done. */
 static uint64_t sessions_pause(const struct sessions *ss, bool busy)
 {
-	uint64_t pause = DRAIN_REST_US;
+	uint64_t pause = DRAIN_LIGHT_US;
 
 	for (size_t i = 0; i < ss->n; i++) {
 		const struct tracee *t = ss->v[i]->tracee;
@@ -229,6 +230,9 @@ static uint64_t sessions_pause(const struct sessions *ss, bool busy)
 		if (t->state == SESSION_STOPPING ||
 		    (busy && is_on(ss->v[i]) && t->collector->stacks))
 			return DRAIN_BUSY_US;
+		if (t->opts.light)
+			continue;
+		pause = pause < DRAIN_REST_US ? pause : DRAIN_REST_US;
 		if (is_on(ss->v[i]) && (t->collector->stacks || probe_is_sampling(t->probe)))
 			pause = DRAIN_IDLE_US;
 	}

@@ -397,11 +397,9 @@ static void raw_losses(const struct tracee *t, uint64_t out[PYP_LOSS_MAX])
 		out[i] += t->old_losses[i];
 }
 
-void tracee_clear(struct tracee *t)
+/* now: CLOCK_MONOTONIC, and the same moment as unix_now. */
+static void clear_at(struct tracee *t, uint64_t now, uint64_t unix_now)
 {
-	uint64_t now = tracee_now();
-
-	tracee_catch_up(t);
 	raw_losses(t, t->base);
 	t->latency_base = tracee_latency(t);
 	t->traps_base = tracee_traps(t);
@@ -417,8 +415,16 @@ void tracee_clear(struct tracee *t)
 	t->execs = 0;
 	t->children = (struct snapshot_children){0};
 	t->first_ns = now;
-	t->first_unix_ns = tracee_unix_now();
+	t->first_unix_ns = unix_now;
 	t->events_seen = 0;
+}
+
+void tracee_clear(struct tracee *t)
+{
+	uint64_t now = tracee_now();
+
+	tracee_catch_up(t);
+	clear_at(t, now, tracee_unix_now());
 }
 
 void tracee_catch_up(struct tracee *t)
@@ -530,7 +536,9 @@ void tracee_sample_rate(struct tracee *t, uint64_t now_ns)
 		sync_data(t);
 	events = profile_counts(t->profile).events;
 	tracee_take_cost(t);
-	if (now_ns > t->warned_ns + WARN_AGAIN_NS)
+	if (t->opts.light)
+		inspect_free(TAKE_PTR(t->inspect)); /* its start, or an exec, was the last use */
+	else if (now_ns > t->warned_ns + WARN_AGAIN_NS)
 		tracee_warn(t);
 	if (t->rate_ns && now_ns > t->rate_ns && events >= t->events_seen)
 		t->events_per_s = (uint64_t)((double)(events - t->events_seen) * 1e9 /
@@ -635,7 +643,8 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	now = t->state == SESSION_ENDED ? t->last_ns : tracee_now();
 	if (t->collector->reconcile)
 		t->collector->reconcile(t);
-	tracee_warn(t);
+	if (!t->opts.light)
+		tracee_warn(t);
 	strangers_warnings(t, warnings, sizeof(warnings));
 	scale = tracee_scale(t, NULL);
 	python_build_id_hex(t->python, hex);
@@ -675,4 +684,13 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	if (t->collector->report)
 		t->collector->report(t, slot);
 	return profile_snapshot(t->profile, now, slot->pid, s, slot);
+}
+
+int tracee_cut(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
+{
+	int r = tracee_snapshot(t, s, slot);
+
+	if (r == 0)
+		clear_at(t, slot->end_ns, slot->end_unix_ns);
+	return r;
 }

@@ -276,6 +276,9 @@ void tracee_status(const struct tracee *t, struct session_status *ret);
 void tracee_sample_rate(struct tracee *t, uint64_t now_ns);
 /* Add everything to a snapshot: *slot is this target's row in s->targets. */
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot);
+/* The same, and clear it at the moment of the snapshot: records not read yet belong to the next one.
+ * Mode sample only. */
+int tracee_cut(struct tracee *t, struct snapshot *s, struct snapshot_target *slot);
 
 /* Record a timeline (borrowed) until tracee_timeline_end(). */
 int tracee_timeline_begin(struct tracee *t, struct timeline *timeline, struct diag *diag);
