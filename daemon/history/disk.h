@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Intervals on disk: DIR/2026-11-26T14/143010-1f2e3d4c.gz, in UTC, a file for each cut. A file is
+ * complete when it has its name. Directories have mode 0700, files 0600.
+ *
+ * The directory must belong to the user and be writable to nobody else. Links in it are not followed,
+ * and files with other names are left alone.
+ */
+#ifndef PYPROF_HISTORY_DISK_H
+#define PYPROF_HISTORY_DISK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "history/pack.h"
+#include "history/when.h"
+
+struct disk;
+
+struct disk_counts {
+	size_t files;
+	uint64_t bytes, max_bytes; /* as allocated, in blocks */
+	uint64_t removed;	   /* files, for newer ones */
+	uint64_t failed;	   /* writes */
+};
+
+/*
+ * Creates the directory if it is missing, and removes incomplete files. Exit code 7: another daemon
+ * uses it.
+ */
+int disk_open(const char *path, uint64_t max_bytes, struct disk **ret, struct diag *diag);
+void disk_free(struct disk *d);
+DEFINE_FREEP(struct disk, disk_free)
+
+/*
+ * Writes a file, after removing the oldest ones that have no place beside it. Returns 0, or a
+ * negative errno with nothing written.
+ */
+int disk_write(struct disk *d, uint64_t unix_ns, const void *data, size_t size, struct diag *diag);
+struct disk_counts disk_counts(const struct disk *d);
+
+/*
+ * Passes the intervals of a span in a directory to fn, as unpack_intervals() does, oldest first. *ret_bad:
+ * number of files that are damaged or cannot be read, and are left out.
+ */
+int disk_read(const char *path, const struct when_span *span, unpack_fn fn, void *ctx,
+	      size_t *ret_bad, struct diag *diag);
+
+#endif
