@@ -377,6 +377,21 @@ static __always_inline int is_walking(__u32 tid)
 	return sampling.walks && walking[cpu & (WALKING_CPUS - 1)] == tid;
 }
 
+/* Continuous mode takes fewer samples if they cost too much: one in so many; 0, 1: all. */
+__u32 sample_skip = 0;
+
+/* Returns 1 if this one is left out. Those that are taken stand for the others. */
+static __always_inline int is_skipped(__u64 *period)
+{
+	__u32 n = sample_skip;
+
+	*period = sampling.period;
+	if (n < 2)
+		return 0;
+	*period *= n;
+	return bpf_get_prandom_u32() % n != 0;
+}
+
 /* The thread's user-mode instruction pointer, or the address at which it entered the kernel. */
 static __always_inline __u64 user_ip(struct pt_regs *ctx, struct task_struct *task)
 {
@@ -399,13 +414,12 @@ int on_sample(struct pt_regs *ctx)
 	struct stack_request q = {.tid = id};
 	struct task_struct *task;
 
-	if (id >> 32 != target_tgid || !is_sampled() || is_walking(id))
+	if (id >> 32 != target_tgid || !is_sampled() || is_walking(id) || is_skipped(&q.period))
 		return 0;
 	task = (struct task_struct *)bpf_get_current_task_btf();
 	if (sampling.when == PYP_SAMPLING_BESIDE && sample_is_of_trap(ctx, task))
 		return 0;
 	q.frame = current_frame(id, ARCH_PTHREAD_SELF(task));
-	q.period = sampling.period;
 	q.ip = native_calls.on ? user_ip(ctx, task) : 0;
 	stack_send(&q);
 	return 0;

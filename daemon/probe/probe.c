@@ -480,18 +480,15 @@ int probe_tracers(const struct probe *p, struct tracers *ret)
 		ret);
 }
 
-int probe_tracers_of(pid_t pid, const char *via, const struct plan *plan, struct tracers *ret)
-{
-	const struct probe_sites sites = probe_sites_of(plan, 0, PROBE_SITES_PYTHON);
-	const struct tracers_of of = {pid, via, sites.offsets, sites.n};
-
-	return tracers_find(&of, ret);
-}
-
 bool probe_lost(const struct probe *p)
 {
 	return (p->on.hold >= 0 && holder_lost(p->on.hold)) ||
 	       (p->between.hold >= 0 && holder_lost(p->between.hold));
+}
+
+void probe_set_skip(struct probe *p, uint32_t one_in)
+{
+	p->skel->bss->sample_skip = one_in;
 }
 
 bool probe_attached(const struct probe *p)

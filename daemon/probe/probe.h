@@ -159,6 +159,8 @@ int probe_ring_fd(const struct probe *p);
 
 /* With sampling: returns the mean CPU time per sample in ns. */
 uint64_t probe_period(const struct probe *p);
+/* Takes one of so many samples (0, 1: all), at random; each counts as many periods. MODE_SAMPLE. */
+void probe_set_skip(struct probe *p, uint32_t one_in);
 /* Returns whether it samples now. jitter: to be called often meanwhile, see probe/sampler.h. */
 bool probe_is_sampling(const struct probe *p);
 void probe_jitter(struct probe *p, uint64_t now_ns);

@@ -167,7 +167,7 @@ int sessions_cut(struct sessions *ss, pid_t pid, struct snapshot **last, struct 
 	if (!session)
 		return sessions_not_attached(pid, diag);
 	*ret = NULL;
-	tracee_drain(session->tracee, 0);
+	tracee_catch_up(session->tracee);
 	if (has_news(session->tracee)) {
 		r = snapshot_of(ss, session->tracee, &s);
 		if (r == 0 && !is_cleared_by_cut(session->tracee))

@@ -147,6 +147,9 @@ int sessions_snapshot(struct sessions *ss, pid_t pid, struct snapshot **ret, str
 int sessions_cut(struct sessions *ss, pid_t pid, struct snapshot **last, struct snapshot **ret,
 		 struct diag *diag);
 
+/* Of all light targets, present and future: take one of so many samples, see probe_set_skip(). */
+void sessions_set_skip(struct sessions *ss, uint32_t one_in);
+
 /* Returns whether this target and its followed descendants have ended. */
 bool sessions_over(const struct sessions *ss, pid_t pid);
 

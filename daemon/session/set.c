@@ -352,6 +352,19 @@ int session_new(struct sessions *ss, struct tracee *t, struct session **ret, str
 	return 0;
 }
 
+static void set_skip(const struct sessions *ss, const struct tracee *t)
+{
+	if (t->opts.light && t->probe)
+		probe_set_skip(t->probe, ss->skip);
+}
+
+void sessions_set_skip(struct sessions *ss, uint32_t one_in)
+{
+	ss->skip = one_in;
+	for (size_t i = 0; i < ss->n; i++)
+		set_skip(ss, ss->v[i]->tracee);
+}
+
 int sessions_add(struct sessions *ss, struct session *s)
 {
 	struct session **v = realloc(ss->v, (ss->n + 1) * sizeof(*v));
@@ -360,6 +373,7 @@ int sessions_add(struct sessions *ss, struct session *s)
 		return -ENOMEM;
 	ss->v = v;
 	ss->v[ss->n++] = s;
+	set_skip(ss, s->tracee);
 	sessions_arm(ss, DRAIN_BUSY_US);
 	return 0;
 }

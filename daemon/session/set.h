@@ -35,6 +35,7 @@ struct sessions {
 	struct session **v;
 	size_t n;
 	size_t next; /* the next target to be drained, modulo n */
+	uint32_t skip;	/* see sessions_set_skip() */
 	struct recorders timelines, slows;
 	/* Being attached: see looking.c. */
 	struct looking **looking;
