@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "history/pack.h"
+#include "history/gz.h"
 #include "history/when.h"
 
 struct disk;
@@ -42,10 +42,10 @@ int disk_write(struct disk *d, uint64_t unix_ns, const void *data, size_t size, 
 struct disk_counts disk_counts(const struct disk *d);
 
 /*
- * Passes the intervals of a span in a directory to fn, as unpack_intervals() does, oldest first. *ret_bad:
+ * Passes the intervals of a span in a directory to fn, as gz_unpack() does, oldest first. *ret_bad:
  * number of files that are damaged or cannot be read, and are left out.
  */
-int disk_read(const char *path, const struct when_span *span, unpack_fn fn, void *ctx,
+int disk_read(const char *path, const struct when_span *span, gz_unpack_fn fn, void *ctx,
 	      size_t *ret_bad, struct diag *diag);
 
 #endif

@@ -15,7 +15,7 @@
 
 struct reading {
 	const struct when_span *span;
-	unpack_fn fn;
+	gz_unpack_fn fn;
 	void *ctx;
 	int failed; /* of fn: ends the reading */
 };
@@ -50,7 +50,7 @@ static int read_whole(int dir, const char *name, char **ret, size_t *ret_size)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > PACK_MAX_BYTES)
+	if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > GZ_MAX_BYTES)
 		return -EFBIG;
 	data = malloc((size_t)st.st_size + 1);
 	if (!data)
@@ -81,7 +81,7 @@ static int read_file(int dir, const struct disk_file *f, struct reading *r, size
 	if (err == -ENOENT) /* the daemon has removed it */
 		return 0;
 	if (err == 0)
-		err = unpack_intervals(data, size, f->name, deliver, r, &why);
+		err = gz_unpack(data, size, f->name, deliver, r, &why);
 	if (r->failed < 0) {
 		*diag = why;
 		return r->failed;
@@ -90,7 +90,7 @@ static int read_file(int dir, const struct disk_file *f, struct reading *r, size
 	return 0;
 }
 
-int disk_read(const char *path, const struct when_span *span, unpack_fn fn, void *ctx,
+int disk_read(const char *path, const struct when_span *span, gz_unpack_fn fn, void *ctx,
 	      size_t *ret_bad, struct diag *diag)
 {
 	_cleanup_close_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

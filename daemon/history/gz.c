@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Intervals as compressed bytes: see pack.h. */
-#include "history/pack.h"
+/* Intervals as compressed bytes: see gz.h. */
+#include "history/gz.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,13 +16,13 @@ static int cannot(const char *what, int err, struct diag *diag)
 	return diag_errno(diag, err, "cannot %s an interval", what);
 }
 
-int pack_text(const char *text, size_t size, void **ret, size_t *ret_size, struct diag *diag)
+int gz_pack_text(const char *text, size_t size, void **ret, size_t *ret_size, struct diag *diag)
 {
 	z_stream z = {0};
 	void *out, *fit;
 	size_t room;
 
-	if (size > PACK_MAX_BYTES)
+	if (size > GZ_MAX_BYTES)
 		return cannot("keep", EFBIG, diag);
 	/* Level 1 takes a third of the default's time, and its result is a fifth larger. */
 	if (deflateInit2(&z, 1, Z_DEFLATED, GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -45,7 +45,7 @@ int pack_text(const char *text, size_t size, void **ret, size_t *ret_size, struc
 	return 0;
 }
 
-int pack_interval(const struct interval *iv, void **ret, size_t *ret_size, struct diag *diag)
+int gz_pack_interval(const struct interval *iv, void **ret, size_t *ret_size, struct diag *diag)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
@@ -57,7 +57,7 @@ int pack_interval(const struct interval *iv, void **ret, size_t *ret_size, struc
 	r = interval_write(iv, out, diag);
 	if (fclose(out) != 0 && r == 0)
 		r = cannot("write", errno, diag);
-	return r < 0 ? r : pack_text(text, size, ret, ret_size, diag);
+	return r < 0 ? r : gz_pack_text(text, size, ret, ret_size, diag);
 }
 
 /* ---- reading ---- */
@@ -70,7 +70,7 @@ struct text {
 static bool text_grow(struct text *t)
 {
 	size_t room = t->room ? 2 * t->room : READ_FIRST;
-	char *v = room <= 2 * PACK_MAX_BYTES ? realloc(t->v, room) : NULL;
+	char *v = room <= 2 * GZ_MAX_BYTES ? realloc(t->v, room) : NULL;
 
 	if (!v)
 		return false;
@@ -92,7 +92,7 @@ static int inflate_member(z_stream *z, struct text *t)
 		z->avail_out = (uInt)(t->room - t->n);
 		r = inflate(z, Z_NO_FLUSH);
 		t->n = t->room - z->avail_out;
-		if (t->n > PACK_MAX_BYTES)
+		if (t->n > GZ_MAX_BYTES)
 			return Z_MEM_ERROR;
 	}
 	return r;
@@ -103,7 +103,7 @@ static int damaged(int z, const char *name, struct diag *diag)
 	if (z == Z_MEM_ERROR)
 		return diag_set(diag, -EFBIG, PYP_EXIT_FAILURE, "",
 				"'%.200s' contains an interval larger than %zu MiB", name,
-				PACK_MAX_BYTES >> 20);
+				GZ_MAX_BYTES >> 20);
 	return diag_set(diag, -EBADMSG, PYP_EXIT_FAILURE, "the file is damaged",
 			"'%.200s' cannot be decompressed", name);
 }
@@ -118,8 +118,8 @@ static int read_member(z_stream *z, struct text *t, const char *name, struct int
 	return interval_parse(t->v, t->n, name, ret, diag);
 }
 
-int unpack_intervals(const void *data, size_t size, const char *name, unpack_fn fn, void *ctx,
-		     struct diag *diag)
+int gz_unpack(const void *data, size_t size, const char *name, gz_unpack_fn fn, void *ctx,
+	      struct diag *diag)
 {
 	struct text text = {0};
 	z_stream z = {.next_in = (Bytef *)data};

@@ -3,8 +3,8 @@
  * Intervals as compressed bytes: each is one member of a gzip file, so bytes of several can be
  * appended to each other, and `zcat` shows them.
  */
-#ifndef PYPROF_HISTORY_PACK_H
-#define PYPROF_HISTORY_PACK_H
+#ifndef PYPROF_HISTORY_GZ_H
+#define PYPROF_HISTORY_GZ_H
 
 #include <stddef.h>
 
@@ -12,21 +12,21 @@
 #include "interval/interval.h"
 
 /* The largest interval that is read or written, uncompressed. */
-#define PACK_MAX_BYTES ((size_t)256 << 20)
+#define GZ_MAX_BYTES ((size_t)256 << 20)
 
 /* *ret is malloc'ed. Returns 0, -EFBIG, or another negative errno, with *diag set. */
-int pack_interval(const struct interval *iv, void **ret, size_t *ret_size, struct diag *diag);
+int gz_pack_interval(const struct interval *iv, void **ret, size_t *ret_size, struct diag *diag);
 
 /* Compress text of this size. The same results. */
-int pack_text(const char *text, size_t size, void **ret, size_t *ret_size, struct diag *diag);
+int gz_pack_text(const char *text, size_t size, void **ret, size_t *ret_size, struct diag *diag);
 
 /*
  * Read intervals from untrusted bytes, in order. fn owns iv, and stops by a negative result, which
  * is returned. name: used in error messages. Returns 0, or the errors of interval_parse(); -EBADMSG:
  * also if the compression is damaged or the end is missing; intervals before that were delivered.
  */
-typedef int (*unpack_fn)(void *ctx, struct interval *iv, struct diag *diag);
-int unpack_intervals(const void *data, size_t size, const char *name, unpack_fn fn, void *ctx,
-		     struct diag *diag);
+typedef int (*gz_unpack_fn)(void *ctx, struct interval *iv, struct diag *diag);
+int gz_unpack(const void *data, size_t size, const char *name, gz_unpack_fn fn, void *ctx,
+	      struct diag *diag);
 
 #endif

@@ -19,7 +19,7 @@ struct kept {
 	uint64_t samples, cpu_ns; /* of all targets; CPU time of all functions */
 	const struct interval_label *labels;
 	uint32_t nlabels;
-	const void *data; /* see pack.h */
+	const void *data; /* see gz.h */
 	size_t size;
 	size_t bytes; /* of memory, with everything */
 };

@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "continuous/continuous.h"
 #include "run/launch.h"
 #include "run/results.h"
 #include "server/http_listener.h"
@@ -43,6 +44,7 @@ struct daemon {
 	struct http_listener *http;
 	struct sessions *sessions;
 	struct server *server;
+	struct continuous *continuous; /* NULL: another mode, or it has ended */
 	struct launch *launch;
 	sigset_t old_mask;
 	struct rlimit old_files;
@@ -128,6 +130,7 @@ static int finish(struct daemon *d, struct diag *diag)
 			launch_cancel(d->launch);
 		if (d->server)
 			server_refuse(d->server);
+		continuous_free(TAKE_PTR(d->continuous));
 		r = sessions_stop(d->sessions, 0, NULL);
 		if (r < 0)
 			log_debug("stopping: %s", strerror(-r));
@@ -198,6 +201,8 @@ static void on_end(void *ctx, pid_t pid)
 	bool any = d->stage != READY, given = false;
 
 	log_info("process %d has ended", pid);
+	if (d->continuous)
+		continuous_ended(d->continuous, pid);
 	for (size_t i = 0; i < d->ngiven; i++) {
 		if (d->given[i] && sessions_over(d->sessions, d->given[i])) {
 			d->given[i] = 0;
@@ -417,6 +422,37 @@ static void on_looked(void *ctx)
 	(void)sd_event_source_set_enabled(d->attach, SD_EVENT_ONESHOT);
 }
 
+static json_t *status_of_continuous(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	return d->continuous ? continuous_status(d->continuous) : json_null();
+}
+
+static const struct keep *history_of(void *ctx)
+{
+	const struct daemon *d = ctx;
+
+	return d->continuous ? continuous_kept(d->continuous) : NULL;
+}
+
+static int start_continuous(struct daemon *d, struct diag *diag)
+{
+	const struct options *o = d->opts;
+	const struct continuous_opts co = {
+		.match = o->match,
+		.unit = o->unit,
+		.target = o->target,
+		.interval_ns = o->interval_ns,
+		.labels = &o->labels,
+		.memory_bytes = o->keep_memory,
+		.disk_bytes = o->keep_size,
+		.dir = o->keep,
+	};
+
+	return o->continuous ? continuous_new(d->event, d->sessions, &co, &d->continuous, diag) : 0;
+}
+
 static int start_server(struct daemon *d, struct diag *diag)
 {
 	const struct server_opts so = {
@@ -427,6 +463,8 @@ static int start_server(struct daemon *d, struct diag *diag)
 			   .metrics_functions = d->opts->metrics_functions,
 			   .starting = true,
 			   .shutdown = on_shutdown,
+			   .continuous = status_of_continuous,
+			   .history = history_of,
 			   .ctx = d},
 		.http = d->http,
 	};
@@ -478,12 +516,15 @@ static int set_up(struct daemon *d, struct diag *diag)
 		r = make_sessions(d, diag);
 	if (r == 0)
 		r = start_server(d, diag);
+	if (r == 0)
+		r = start_continuous(d, diag);
 	return r == 0 ? go_on(d, diag) : r;
 }
 
 static void tear_down(struct daemon *d)
 {
 	launch_free(d->launch);
+	continuous_free(d->continuous);
 	server_free(d->server);
 	sessions_free(d->sessions);
 	control_socket_free(d->sock);

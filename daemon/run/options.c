@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/sockpath.h"
+#include "continuous/continuous.h"
 
 #define MAX_CHILDREN	  4096
 #define METRICS_FUNCTIONS 20
@@ -50,6 +51,24 @@ static const struct opt table[] = {
 	 "exit with CMD's status (128 + N: ended by signal N)"},
 	{"raw-times", 0, OPT_FLAG, FIELD(raw_times), NULL,
 	 "do not subtract the probes' own time in the profile"},
+	{"continuous", 0, OPT_FLAG, FIELD(continuous), NULL,
+	 "sample the Python processes of this machine all the\ntime, and keep a history"},
+	{"all-python", 0, OPT_FLAG, FIELD(all_python), NULL,
+	 "continuous: all processes (the default)"},
+	{"match", 0, OPT_STRING, FIELD(match), "REGEX",
+	 "continuous: those whose command line matches"},
+	{"unit", 0, OPT_STRING, FIELD(unit), "UNIT", "continuous: those of a systemd unit"},
+	{"interval", 0, OPT_DURATION, FIELD(interval_ns), "SECONDS",
+	 "continuous: length of an interval (default: 10)"},
+	{"label", 0, OPT_WORDS, FIELD(labels), "NAME=VALUE",
+	 "continuous: add this label to intervals; may be\nrepeated"},
+	{"keep-memory", 0, OPT_SIZE, FIELD(keep_memory), "BYTES",
+	 "continuous: keep the last hour's intervals in so much\nmemory (default: 64M)",
+	 .min = 1u << 20, .max = 64ull << 30},
+	{"keep", 0, OPT_STRING, FIELD(keep), "DIR", "continuous: also keep intervals in DIR"},
+	{"keep-size", 0, OPT_SIZE, FIELD(keep_size), "BYTES",
+	 "continuous: remove the oldest ones of DIR beyond this\nsize (default: 1G)",
+	 .min = 1u << 20, .max = 16ull << 40},
 	{"verbose", 'v', OPT_FLAG, FIELD(verbose), NULL,
 	 "log what the daemon does; all facts below a text\nprofile"},
 	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "show this help"},
@@ -77,6 +96,68 @@ static int check_sort(const struct options *o, struct diag *diag)
 	return format_opts_check(&fo, diag);
 }
 
+/* ---- continuous mode ---- */
+
+static int only_continuous(const struct options *o, struct diag *diag)
+{
+	if (!o->all_python && !o->match && !o->unit && !o->interval_ns && !o->labels.n &&
+	    !o->keep_memory && !o->keep && !o->keep_size)
+		return 0;
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --continuous",
+			"an option of continuous mode requires --continuous");
+}
+
+static int check_continuous(const struct options *o, struct diag *diag)
+{
+	if (o->pids.n || o->cmd || o->output || o->no_start)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+				"select processes by --match or --unit; `pyprofctl history` "
+				"writes profiles",
+				"--continuous excludes --pid, a command, -o and --no-start");
+	if (o->all_python && (o->match || o->unit))
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave out --all-python",
+				"--all-python excludes --match and --unit");
+	if (o->keep_size && !o->keep)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --keep DIR",
+				"--keep-size requires --keep");
+	if (o->interval_ns < CONTINUOUS_INTERVAL_MIN_NS ||
+	    o->interval_ns > CONTINUOUS_INTERVAL_MAX_NS)
+		return diag_set(diag, -ERANGE, PYP_EXIT_USAGE, "expected 1 to 3600 seconds",
+				"--interval is out of range");
+	return continuous_check(
+		&(struct continuous_opts){.match = o->match, .unit = o->unit, .labels = &o->labels},
+		diag);
+}
+
+/* Sampling at a low rate is the default. Light targets are sampled, with nothing that costs more. */
+static void set_continuous(struct options *o, const struct target_opts_given *g)
+{
+	struct target_opts *t = &o->target;
+
+	if (!TARGET_OPTS_HAS(g, mode.mode) && !t->max_overhead)
+		t->mode.mode = MODE_SAMPLE;
+	if (t->mode.mode == MODE_SAMPLE && !TARGET_OPTS_HAS(g, mode.rate))
+		t->mode.rate = CONTINUOUS_RATE;
+	t->light = t->mode.mode == MODE_SAMPLE && !t->builtins && !t->counters;
+	if (t->light && !TARGET_OPTS_HAS(g, ring_bytes))
+		t->ring_bytes = CONTINUOUS_RING_BYTES;
+	o->interval_ns = o->interval_ns ? o->interval_ns : CONTINUOUS_INTERVAL_NS;
+	o->keep_memory = o->keep_memory ? o->keep_memory : CONTINUOUS_MEMORY_BYTES;
+}
+
+static int choose_continuous(struct options *o, const struct target_opts_given *g,
+			     struct diag *diag)
+{
+	int r;
+
+	if (!o->continuous)
+		return only_continuous(o, diag);
+	set_continuous(o, g);
+	r = check_continuous(o, diag);
+	o->keep_size = o->keep_size ? o->keep_size : CONTINUOUS_DISK_BYTES;
+	return r;
+}
+
 int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 {
 	struct options o = {.metrics_functions = METRICS_FUNCTIONS};
@@ -94,6 +175,8 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 		r = choose_cmd(&o, argv + first, dashes, diag);
 		if (r == 0)
 			r = target_opts_check_given(&target, diag);
+		if (r == 0)
+			r = choose_continuous(&o, &target, diag);
 		if (r == 0)
 			r = format_choose(o.format_name, o.output, &o.format, diag);
 		if (r == 0)

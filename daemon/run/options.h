@@ -30,6 +30,10 @@ struct options {
 	uint64_t limit;		     /* rows; 0: all */
 	bool raw_times;		     /* do not subtract the probes' own time */
 	bool command_status;	     /* exit with the command's status */
+	bool continuous, all_python;
+	const char *match, *unit, *keep;
+	uint64_t interval_ns, keep_memory, keep_size;
+	struct opt_words labels;
 	bool verbose, help, version;
 	char **cmd; /* NULL: none; ends with NULL; borrowed from argv */
 };

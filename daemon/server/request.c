@@ -233,7 +233,7 @@ int request_check_params(const struct request *rq, const char *allowed, struct d
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, hint,
 					"unknown parameter '%s'", key);
 		}
-		if (strcmp(key, "restrict") == 0)
+		if (strcmp(key, "restrict") == 0 || strcmp(key, "where") == 0)
 			continue;
 		for (size_t j = 0; j < i; j++)
 			if (strcmp(rq->params[j].key, key) == 0)

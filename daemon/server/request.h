@@ -46,7 +46,7 @@ int request_parse_target(struct request *rq, const char *uri, struct diag *diag)
  * none. */
 int request_parse_body(struct request *rq, const char *body, size_t n, struct diag *diag);
 
-/* Check that all parameters are in `allowed` (comma-separated), and only `restrict` is repeated. */
+/* Check that all parameters are in `allowed` (comma-separated), and only `restrict` and `where` are repeated. */
 int request_check_params(const struct request *rq, const char *allowed, struct diag *diag);
 
 /* The value, or NULL if not given. */

@@ -13,6 +13,7 @@
 #include "base/utf8_clean.h"
 #include "format/format.h"
 #include "pyprof/version.h"
+#include "server/history_requests.h"
 #include "server/http_listener.h"
 #include "server/status_json.h"
 #include "server/metrics_request.h"
@@ -80,12 +81,6 @@ static int handle_ping(struct routes_ctx *ctx, const struct request *rq, pid_t p
 					   PYPROF_VERSION, "pid", (int)getpid()));
 }
 
-static json_t *dropped_json(const struct dropped_clients *d)
-{
-	return json_pack("{s:I, s:I, s:I}", "late", (json_int_t)d->late, "unread",
-			 (json_int_t)d->unread, "crowded", (json_int_t)d->crowded);
-}
-
 static json_t *http_json(const struct routes_ctx *ctx)
 {
 	const struct http_listener *l = ctx->http;
@@ -100,17 +95,6 @@ static json_t *refused_json(const struct refused_requests *n)
 	return json_pack("{s:I, s:I}", "token", (json_int_t)n->token, "site", (json_int_t)n->site);
 }
 
-static json_t *attaching_json(const struct sessions *ss)
-{
-	struct session_attaching a;
-	json_t *list = json_array();
-
-	for (size_t i = 0; sessions_attaching(ss, i, &a); i++)
-		json_array_append_new(list,
-				      json_pack("{s:i, s:s}", "pid", (int)a.pid, "step", a.step));
-	return list;
-}
-
 static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
@@ -119,12 +103,14 @@ static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t
 	(void)rq, (void)path_pid, (void)diag;
 	return response_set_json(
 		rs, 200,
-		json_pack("{s:s, s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o}", "program", "pyprofd",
-			  "version", PYPROF_VERSION, "pid", (int)getpid(), "uptime_ns", uptime,
-			  "http", http_json(ctx), "dropped_clients", dropped_json(&ctx->dropped),
-			  "refused_requests", refused_json(&ctx->refused), "targets",
+		json_pack("{s:s, s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "program",
+			  "pyprofd", "version", PYPROF_VERSION, "pid", (int)getpid(), "uptime_ns",
+			  uptime, "http", http_json(ctx), "dropped_clients",
+			  json_of_dropped(&ctx->dropped), "refused_requests",
+			  refused_json(&ctx->refused), "targets",
 			  json_of_targets(ctx->sessions, 0), "attaching",
-			  attaching_json(ctx->sessions)));
+			  json_of_attaching(ctx->sessions), "continuous",
+			  ctx->continuous ? ctx->continuous(ctx->ctx) : json_null()));
 }
 
 static int handle_targets(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
@@ -355,6 +341,17 @@ static int handle_slow_end(struct routes_ctx *ctx, const struct request *rq, pid
 	return slow_request_end(ctx->sessions, (uint32_t)id, rs, diag);
 }
 
+static int handle_history(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
+			  struct response *rs, struct diag *diag)
+{
+	const struct keep *keep = ctx->history ? ctx->history(ctx->ctx) : NULL;
+	const size_t held = bodies_held(&ctx->bodies, rq->reader);
+	const size_t max = bodies_max(&ctx->bodies, rq->reader);
+
+	(void)path_pid;
+	return history_request(keep, max > held ? max - held : 0, rq, rs, diag);
+}
+
 /* --- /v1/snapshot --- */
 
 static int check_tid(const struct snapshot *s, uint32_t tid, struct diag *diag)
@@ -492,6 +489,10 @@ const struct route routes[] = {
 	 "the slow calls so far", WAIT_CURRENT, .no_head = true},
 	{"DELETE", "/v1/slow/{id}", NULL, PRIVILEGE_CONTROL, handle_slow_end,
 	 "stop recording slow calls"},
+	{"GET", "/v1/history", HISTORY_PARAMS, PRIVILEGE_READ, handle_history,
+	 "intervals that continuous mode keeps"},
+	{"GET", HISTORY_INTERVALS, HISTORY_PARAMS, PRIVILEGE_READ, handle_history, "their profiles",
+	 .no_head = true},
 	{"POST", "/v1/shutdown", NULL, PRIVILEGE_CONTROL, handle_shutdown, "stop the daemon",
 	 .later = WAIT_SHUTDOWN, .early = true},
 	{"GET", "/metrics", NULL, PRIVILEGE_READ, handle_metrics, "metrics for Prometheus",

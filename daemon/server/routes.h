@@ -43,11 +43,16 @@ struct routes_ctx {
 	/* Stop the daemon. -EINPROGRESS: call it again when `stopped` is set, as results are not
 	 * written yet. Any other error is sent to the client, but the daemon stops nevertheless. */
 	int (*shutdown)(void *ctx, struct diag *diag);
+	/* Continuous mode's state, and what it keeps; either returns NULL in other modes (the first
+	 * json_null()). They may be NULL. */
+	json_t *(*continuous)(void *ctx);
+	const struct keep *(*history)(void *ctx);
 	void *ctx;
 };
 
 struct render;
 struct http_listener;
+struct keep;
 
 struct route {
 	const char *method;

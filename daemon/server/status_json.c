@@ -145,3 +145,20 @@ json_t *json_of_targets(struct sessions *ss, pid_t pid)
 	}
 	return list;
 }
+
+json_t *json_of_dropped(const struct dropped_clients *d)
+{
+	return json_pack("{s:I, s:I, s:I}", "late", (json_int_t)d->late, "unread",
+			 (json_int_t)d->unread, "crowded", (json_int_t)d->crowded);
+}
+
+json_t *json_of_attaching(const struct sessions *ss)
+{
+	struct session_attaching a;
+	json_t *list = json_array();
+
+	for (size_t i = 0; sessions_attaching(ss, i, &a); i++)
+		json_array_append_new(list,
+				      json_pack("{s:i, s:s}", "pid", (int)a.pid, "step", a.step));
+	return list;
+}

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "server/places.h"
 #include "session/session.h"
 
 /* Predicted overhead by mode, in percent of own CPU time; null if unknown. New reference. */
@@ -15,6 +16,10 @@ json_t *json_of_workers(const struct workers_use *u);
 
 /* A target's status. New reference; NULL: out of memory. */
 json_t *json_of_status(const struct session_status *st);
+
+/* Clients that were dropped; processes that are being attached to. New references. */
+json_t *json_of_dropped(const struct dropped_clients *d);
+json_t *json_of_attaching(const struct sessions *ss);
 
 /* The status of all targets (pid 0), or of one, as an array. */
 json_t *json_of_targets(struct sessions *ss, pid_t pid);
