@@ -89,6 +89,19 @@ void kept_free(struct kept *k)
 	free(k);
 }
 
+json_t *kept_json(const struct kept *k)
+{
+	char id[INTERVAL_ID_TEXT];
+	json_t *labels = json_object();
+
+	for (uint32_t i = 0; i < k->nlabels; i++)
+		json_object_set_new(labels, k->labels[i].name, json_string(k->labels[i].value));
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "id", interval_id_text(k->id, id),
+			 "start_unix_ns", (json_int_t)k->start_unix_ns, "end_unix_ns",
+			 (json_int_t)k->end_unix_ns, "samples", (json_int_t)k->samples, "cpu_ns",
+			 (json_int_t)k->cpu_ns, "bytes", (json_int_t)k->size, "labels", labels);
+}
+
 /* ---- the ring ---- */
 
 int keep_new(size_t max_bytes, uint64_t max_age_ns, struct keep **ret)

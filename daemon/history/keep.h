@@ -6,6 +6,7 @@
 #ifndef PYPROF_HISTORY_KEEP_H
 #define PYPROF_HISTORY_KEEP_H
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,9 @@ struct kept {
 struct kept *kept_new(const struct interval *iv, void *data, size_t size);
 void kept_free(struct kept *k);
 DEFINE_FREEP(struct kept, kept_free)
+
+/* For lists; new reference, NULL: out of memory. */
+json_t *kept_json(const struct kept *k);
 
 struct keep;
 

@@ -55,19 +55,6 @@ static bool is_selected(const struct selection *s, const struct kept *k)
 
 /* ---- answers ---- */
 
-static json_t *entry_json(const struct kept *k)
-{
-	char id[INTERVAL_ID_TEXT];
-	json_t *labels = json_object();
-
-	for (uint32_t i = 0; i < k->nlabels; i++)
-		json_object_set_new(labels, k->labels[i].name, json_string(k->labels[i].value));
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "id", interval_id_text(k->id, id),
-			 "start_unix_ns", (json_int_t)k->start_unix_ns, "end_unix_ns",
-			 (json_int_t)k->end_unix_ns, "samples", (json_int_t)k->samples, "cpu_ns",
-			 (json_int_t)k->cpu_ns, "bytes", (json_int_t)k->size, "labels", labels);
-}
-
 static int answer_list(const struct keep *keep, const struct selection *s, struct response *rs)
 {
 	json_t *list = json_array();
@@ -75,7 +62,7 @@ static int answer_list(const struct keep *keep, const struct selection *s, struc
 
 	for (size_t i = 0; (k = keep_get(keep, i)); i++)
 		if (is_selected(s, k))
-			json_array_append_new(list, entry_json(k));
+			json_array_append_new(list, kept_json(k));
 	return response_set_json(rs, 200, json_pack("{s:o}", "intervals", list));
 }
 
