@@ -6,7 +6,7 @@ void budget_init(struct budget *b, double share, uint64_t now_ns, uint64_t cpu_n
 {
 	*b = (struct budget){
 		.share = share,
-		.saved_ns = (double)BUDGET_SAVE_NS,
+		.saved_ns = (double)BUDGET_FIRST_NS,
 		.now_ns = now_ns,
 		.cpu_ns = cpu_ns,
 		.turn_ns = now_ns,
@@ -43,9 +43,10 @@ bool budget_update(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t 
 {
 	if (now_ns <= b->now_ns || cpu_ns < b->cpu_ns)
 		return false;
-	b->saved_ns += b->share * (double)(now_ns - b->now_ns) - (double)(cpu_ns - b->cpu_ns);
-	if (b->saved_ns > (double)BUDGET_SAVE_NS)
-		b->saved_ns = (double)BUDGET_SAVE_NS;
+	/* What the first scan did not take is spent by processes that come later. */
+	if (b->saved_ns < (double)BUDGET_SAVE_NS)
+		b->saved_ns += b->share * (double)(now_ns - b->now_ns);
+	b->saved_ns -= (double)(cpu_ns - b->cpu_ns);
 	b->now_ns = now_ns;
 	b->cpu_ns = cpu_ns;
 	b->attach_ns = attach_ns;

@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 #define BUDGET_SHARE	0.005
-#define BUDGET_SAVE_NS	5000000000ull  /* of CPU time, at most: what the first scan may take */
+#define BUDGET_FIRST_NS 20000000000ull /* of CPU time: what the first scan may take */
+#define BUDGET_SAVE_NS	5000000000ull  /* what can be saved later */
 #define BUDGET_TURN_NS	30000000000ull /* the time over which samples are judged */
 #define BUDGET_SKIP_MAX 64u
 

@@ -294,10 +294,25 @@ static int parse_end(const struct when *w, const char *text, uint64_t from, uint
 	return 0;
 }
 
+/* "5min": the last five minutes. A hyphen in front would make it an option of a command line. */
+static bool parse_last(const struct when *w, const char *text, struct when_span *ret)
+{
+	uint64_t ago;
+
+	if (strpbrk(text, ":-.") || read_ago(text, &ago) < 0 || ago > w->now_ns)
+		return false;
+	*ret = (struct when_span){w->now_ns - ago, w->now_ns};
+	return true;
+}
+
 static int parse_span(const struct when *w, char *text, struct when_span *ret)
 {
 	char *end = split(text);
-	int r = parse(w, text, &ret->from_ns);
+	int r;
+
+	if (!end && parse_last(w, text, ret))
+		return 0;
+	r = parse(w, text, &ret->from_ns);
 
 	if (r < 0)
 		return r;
@@ -315,8 +330,8 @@ int when_span(const struct when *w, const char *text, struct when_span *ret, str
 	if ((size_t)snprintf(copy, sizeof(copy), "%s", text) >= sizeof(copy) ||
 	    parse_span(w, copy, &span) < 0)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-				"expected e.g. 14:00-14:05, 'yesterday 14:00-14:05', -5min, "
-				"-2h..-1h",
+				"expected e.g. 14:00-14:05, 'yesterday 14:00-14:05', 5min, "
+				"2026-11-26T14:00..2026-11-26T15:00",
 				"invalid span '%.100s'", text);
 	if (span.to_ns <= span.from_ns)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "put the earlier time first",

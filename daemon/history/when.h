@@ -4,7 +4,7 @@
  *
  * 	time: now · -5min, -90s, -2h, -1d (before now) · 14:00, 14:00:30 (the last one that has been) ·
  * 	      today 14:00 · yesterday 14:00 · 2026-11-26 · 2026-11-26T14:00[:30][Z|+01:00]
- * 	span: TIME..TIME · 14:00-14:05 · yesterday 14:00-14:05 · -5min (until now)
+ * 	span: TIME..TIME · 14:00-14:05 · yesterday 14:00-14:05 · 5min, -5min (until now)
  */
 #ifndef PYPROF_HISTORY_WHEN_H
 #define PYPROF_HISTORY_WHEN_H

@@ -174,7 +174,7 @@ void probe_free(struct probe *p)
 	if (p->shares)
 		ticker_done();
 	ring_free(p->ring);
-	pyprof_bpf__destroy(p->skel);
+	programs_close(p->skel);
 	free(p->via);
 	free(p);
 }

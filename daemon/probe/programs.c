@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/column.h"
 #include "base/counters.h"
 #include "base/wait.h"
@@ -338,12 +339,106 @@ static int load(struct pyprof_bpf *skel, struct diag *diag)
 	return 0;
 }
 
+/* ---- light instances, which are used again ---- */
+
+/* Loading takes 50 ms of CPU time, and processes come and go: so many wait for another target. */
+#define POOL_MAX 16u
+/* Until then, an interrupt on another CPU may still use an instance that was detached. */
+#define POOL_WAIT_NS 1000000000ull
+
+/* A light instance, with what is compiled into it */
+struct pooled {
+	struct pooled *next;
+	struct pyprof_bpf *skel;
+	struct layout layout;
+	uint32_t rate;
+	size_t ring_bytes;
+	bool waits;
+	uint64_t since_ns;
+};
+
+static struct pooled *pool;
+
+static bool fits(const struct pooled *p, const struct probe_opts *o)
+{
+	return p->waits && clock_monotonic_ns() >= p->since_ns + POOL_WAIT_NS &&
+	       p->rate == o->sampling.rate && p->ring_bytes == o->ring_bytes &&
+	       memcmp(&p->layout, o->layout, sizeof(p->layout)) == 0;
+}
+
+/* As after loading. */
+static void reset_light(struct pyprof_bpf *skel)
+{
+	bpfmap_clear(bpf_map__fd(skel->maps.codes));
+	bpfmap_clear(bpf_map__fd(skel->maps.threads));
+	bpfmap_clear(bpf_map__fd(skel->maps.tstates));
+	skel->bss->target_tgid = 0;
+	skel->bss->latency_ns = skel->bss->latency_n = 0;
+	skel->bss->sample_skip = 0;
+	skel->bss->ring_pos.read = skel->bss->ring_pos.written;
+	memset(skel->bss->losses, 0, sizeof(skel->bss->losses));
+}
+
+static struct pyprof_bpf *pool_take(const struct probe_opts *o)
+{
+	for (struct pooled *p = pool; o->light && p; p = p->next) {
+		if (!fits(p, o))
+			continue;
+		p->waits = false;
+		reset_light(p->skel);
+		return p->skel;
+	}
+	return NULL;
+}
+
+/* Without memory, it is not used again. */
+static void pool_note(struct pyprof_bpf *skel, const struct probe_opts *o)
+{
+	struct pooled *p = o->light ? calloc(1, sizeof(*p)) : NULL;
+
+	if (!p)
+		return;
+	p->skel = skel;
+	memcpy(&p->layout, o->layout, sizeof(p->layout));
+	p->rate = o->sampling.rate;
+	p->ring_bytes = o->ring_bytes;
+	p->next = pool;
+	pool = p;
+}
+
+void programs_close(struct pyprof_bpf *skel)
+{
+	struct pooled **at = &pool, *found;
+	unsigned int waiting = 0;
+
+	for (const struct pooled *p = pool; p; p = p->next)
+		waiting += p->waits;
+	while (*at && (*at)->skel != skel)
+		at = &(*at)->next;
+	found = *at;
+	if (found && waiting < POOL_MAX) {
+		found->waits = true;
+		found->since_ns = clock_monotonic_ns();
+		return;
+	}
+	if (found) {
+		*at = found->next;
+		free(found);
+	}
+	pyprof_bpf__destroy(skel);
+}
+
 int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
 		  struct pyprof_bpf **ret, struct diag *diag)
 {
-	struct pyprof_bpf *skel = pyprof_bpf__open();
+	struct pyprof_bpf *skel = pool_take(o);
 	int r;
 
+	if (skel) {
+		*ret = skel;
+		return 0;
+	}
+	skel = pyprof_bpf__open();
 	if (!skel)
 		return diag_errno(diag, errno, "cannot open the BPF programs");
 	r = configure(skel, o, mechanism, diag);
@@ -353,6 +448,7 @@ int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
 		pyprof_bpf__destroy(skel);
 		return r;
 	}
+	pool_note(skel, o);
 	*ret = skel;
 	return 0;
 }

@@ -20,11 +20,12 @@ struct pyprof_bpf; /* the skeleton, pyprof.skel.h */
 
 /*
  * Loads programs and maps into the kernel without attaching. The caller frees *ret with
- * pyprof_bpf__destroy. Returns 0, or an error that names the missing capability (exit code 4) or
+ * programs_close, which lets a light instance wait for the next target. Returns 0, or an error that names the missing capability (exit code 4) or
  * kernel feature (exit code 5).
  */
 int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
 		  struct pyprof_bpf **ret, struct diag *diag);
+void programs_close(struct pyprof_bpf *skel); /* NULL is accepted */
 /*
  * Loads only on_tick, of the timers that targets share (probe/ticker.h). The caller frees *ret with
  * pyprof_bpf__destroy. Returns 0 or a negative errno.
