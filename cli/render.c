@@ -231,7 +231,10 @@ void render_status(const json_t *status, int width, FILE *out)
 	json_t *t;
 
 	print_listener(status, out);
+	render_continuous(json_object_get(status, "continuous"), out);
 	if (json_array_size(targets) == 0 && json_array_size(attaching) == 0) {
+		if (json_is_object(json_object_get(status, "continuous")))
+			return;
 		fputs("no targets; `pyprofctl attach PID` attaches one\n", out);
 		return;
 	}

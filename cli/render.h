@@ -11,6 +11,9 @@
  * terminal, to which lines are cut; 0: not a terminal, nothing is cut. */
 void render_status(const json_t *status, int width, FILE *out);
 
+/* Print the state of continuous mode, the member "continuous" of a status; nothing in other modes. */
+void render_continuous(const json_t *continuous, FILE *out);
+
 /* Print at most width characters of s (0: all), with those that can harm a terminal replaced.
  * Returns the number printed. */
 int render_clipped(const char *s, int width, FILE *out);

@@ -18,28 +18,28 @@ void budget_init(struct budget *b, double share, uint64_t now_ns, uint64_t cpu_n
 /* Twice as many samples must still fit, with a margin, before more are taken again. */
 #define RAISE_BELOW 0.4
 
-/* What was used besides attaching decides: attaching is limited by what is saved. */
-static bool turn(struct budget *b, uint64_t attach_ns)
+/* Only the samples' part decides: attaching is limited by what is saved. */
+static bool turn(struct budget *b, uint64_t sampling_ns)
 {
 	const double time = (double)(b->now_ns - b->turn_ns);
 	const double all = (double)(b->cpu_ns - b->turn_cpu_ns);
-	const double other = all - (double)(attach_ns - b->turn_attach_ns);
+	const double samples = (double)(sampling_ns - b->turn_sampling_ns);
 	const uint32_t before = b->skip;
 
 	b->used = all / time;
-	if (other > b->share * time && b->skip < BUDGET_SKIP_MAX) {
+	if (samples > b->share * time && b->skip < BUDGET_SKIP_MAX) {
 		b->skip *= 2;
 		b->lowered++;
-	} else if (other < RAISE_BELOW * b->share * time && b->skip > 1) {
+	} else if (samples < RAISE_BELOW * b->share * time && b->skip > 1) {
 		b->skip /= 2;
 	}
 	b->turn_ns = b->now_ns;
 	b->turn_cpu_ns = b->cpu_ns;
-	b->turn_attach_ns = attach_ns;
+	b->turn_sampling_ns = sampling_ns;
 	return b->skip != before;
 }
 
-bool budget_update(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t attach_ns)
+bool budget_update(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t sampling_ns)
 {
 	if (now_ns <= b->now_ns || cpu_ns < b->cpu_ns)
 		return false;
@@ -49,8 +49,7 @@ bool budget_update(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t 
 	b->saved_ns -= (double)(cpu_ns - b->cpu_ns);
 	b->now_ns = now_ns;
 	b->cpu_ns = cpu_ns;
-	b->attach_ns = attach_ns;
-	return now_ns - b->turn_ns >= BUDGET_TURN_NS && turn(b, attach_ns);
+	return now_ns - b->turn_ns >= BUDGET_TURN_NS && turn(b, sampling_ns);
 }
 
 bool budget_allows(const struct budget *b)

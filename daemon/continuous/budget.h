@@ -20,19 +20,19 @@ struct budget {
 	double saved_ns;	 /* CPU time that may be spent at once; negative: a debt */
 	uint64_t now_ns, cpu_ns; /* at the last update */
 	uint64_t turn_ns, turn_cpu_ns;
-	uint64_t attach_ns, turn_attach_ns; /* spent on attaching, in all; at the turn */
-	uint32_t skip;			    /* one of so many samples is taken; 1: all */
-	double used;			    /* share of a core over the last turn */
-	uint64_t lowered;		    /* times that the rate was lowered */
+	uint64_t turn_sampling_ns; /* spent on samples and intervals, at the turn */
+	uint32_t skip;		   /* one of so many samples is taken; 1: all */
+	double used;		   /* share of a core over the last turn */
+	uint64_t lowered;	   /* times that the rate was lowered */
 };
 
 void budget_init(struct budget *b, double share, uint64_t now_ns, uint64_t cpu_ns);
 
 /*
- * now_ns: CLOCK_MONOTONIC. cpu_ns: CPU time used so far, all of it. attach_ns: the part of it that was
- * used for attaching. Returns whether `skip` has changed.
+ * now_ns: CLOCK_MONOTONIC. cpu_ns: CPU time used so far, all of it. sampling_ns: the part of it that
+ * depends on the number of samples. Returns whether `skip` has changed.
  */
-bool budget_update(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t attach_ns);
+bool budget_update(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t sampling_ns);
 
 /* May another process be looked at now? */
 bool budget_allows(const struct budget *b);

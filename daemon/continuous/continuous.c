@@ -40,9 +40,15 @@ uint64_t continuous_cpu_ns(const struct continuous *c)
 	return ns;
 }
 
+uint64_t continuous_sampling_ns(struct continuous *c)
+{
+	return c->counts.samples * SAMPLE_NS + c->cut_ns + writer_counts(c->writer).cpu_ns;
+}
+
 static void keep_to_budget(struct continuous *c)
 {
-	if (!budget_update(&c->budget, clock_monotonic_ns(), continuous_cpu_ns(c), c->attach_ns))
+	if (!budget_update(&c->budget, clock_monotonic_ns(), continuous_cpu_ns(c),
+			   continuous_sampling_ns(c)))
 		return;
 	sessions_set_skip(c->sessions, c->budget.skip);
 	log_info("continuous mode used %.2f %% of a core: one in %u samples is taken",
@@ -84,13 +90,14 @@ static void end_cut(struct continuous *c, uint64_t now_ns)
 static int on_cut(sd_event_source *source, uint64_t usec, void *ctx)
 {
 	struct continuous *c = ctx;
-	const uint64_t begin = clock_monotonic_ns();
+	const uint64_t begin = clock_monotonic_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	(void)source, (void)usec;
 	if (c->next_cut == c->n)
 		c->next_cut = 0;
 	while (c->next_cut < c->n && clock_monotonic_ns() - begin < CUT_TURN_NS)
 		member_cut(c, c->v[c->next_cut++]);
+	c->cut_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	if (c->next_cut < c->n)
 		set_cut(c, clock_unix_ns() / 1000 + CUT_PAUSE_US);
 	else

@@ -51,8 +51,8 @@ struct continuous {
 	struct keep *keep;
 	struct interval_sink *sinks;
 	struct budget budget;
-	uint64_t attach_ns; /* CPU time used for attaching */
-	uint64_t lost;	    /* reports, at the last scan */
+	uint64_t cut_ns; /* CPU time used for cuts */
+	uint64_t lost;	 /* reports, at the last scan */
 	struct continuous_counts counts;
 };
 
@@ -73,5 +73,7 @@ void member_leave(struct continuous *c, struct member *m);
 
 /* CPU time that this mode has used so far, ns. */
 uint64_t continuous_cpu_ns(const struct continuous *c);
+/* The part of it for samples, cuts and intervals. */
+uint64_t continuous_sampling_ns(struct continuous *c);
 
 #endif

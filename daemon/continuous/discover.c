@@ -8,11 +8,9 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <systemd/sd-event.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -27,11 +25,6 @@
 /* Reports are read at most so often: a burst of processes wakes the daemon once. */
 #define REPORTS_US 250000u
 #define SCAN_US	   (600 * UINT64_C(1000000))
-
-static uint64_t own_cpu(void)
-{
-	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-}
 
 static void look_at(struct continuous *c, uint64_t us)
 {
@@ -85,12 +78,9 @@ static bool attach(struct continuous *c, struct member *m)
 
 static void attach_all(struct continuous *c)
 {
-	const uint64_t before = own_cpu();
-
 	for (size_t i = 0; i < c->n;)
 		if (!c->v[i]->asked_ns || attach(c, c->v[i]))
 			i++;
-	c->attach_ns += own_cpu() - before;
 	discover_soon(c);
 }
 
@@ -163,19 +153,18 @@ static void judge(struct continuous *c, const struct candidate *who)
 static int on_look(sd_event_source *source, uint64_t usec, void *ctx)
 {
 	struct continuous *c = ctx;
-	const uint64_t begin = clock_monotonic_ns(), cpu = own_cpu();
+	const uint64_t begin = clock_monotonic_ns();
 	uint64_t now = begin;
 	struct candidate who;
 
 	(void)source, (void)usec;
-	budget_update(&c->budget, now, continuous_cpu_ns(c), c->attach_ns);
+	budget_update(&c->budget, now, continuous_cpu_ns(c), continuous_sampling_ns(c));
 	while (now - begin < TURN_NS && c->attaching < DISCOVER_AT_ONCE &&
 	       budget_allows(&c->budget) &&
 	       candidates_take(&c->candidates, now, CONTINUOUS_AGE_NS, &who)) {
 		judge(c, &who);
 		now = clock_monotonic_ns();
 	}
-	c->attach_ns += own_cpu() - cpu;
 	discover_soon(c);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "history/gz.h"
 #include "snapshot/pseudo.h"
@@ -150,6 +151,7 @@ static struct job *next_job(struct writer *w)
 	struct job *j;
 
 	pthread_mutex_lock(&w->lock);
+	w->counts.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	while (!w->todo.n && !w->stop)
 		pthread_cond_wait(&w->more, &w->lock);
 	j = jobs_take(&w->todo);

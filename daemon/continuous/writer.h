@@ -24,6 +24,7 @@ typedef void (*writer_done_fn)(void *ctx, struct interval *iv, struct kept *kept
 struct writer_counts {
 	uint64_t dropped; /* the queue was full */
 	uint64_t failed;  /* could not be completed */
+	uint64_t cpu_ns;  /* that the thread has used */
 	struct disk_counts disk;
 	char error[256]; /* of the last file that could not be written; "": none since */
 };

@@ -151,11 +151,11 @@ Test(budget, savings_pay_for_new_processes)
 
 	budget_init(&b, 0.005, 0, 0);
 	cr_assert(budget_allows(&b));
-	budget_update(&b, 1 * S, BUDGET_FIRST_NS + 100 * MS, BUDGET_FIRST_NS);
+	budget_update(&b, 1 * S, BUDGET_FIRST_NS + 100 * MS, 0);
 	cr_assert_not(budget_allows(&b), "it has a debt of 100 ms");
-	budget_update(&b, 15 * S, BUDGET_FIRST_NS + 100 * MS, BUDGET_FIRST_NS);
+	budget_update(&b, 15 * S, BUDGET_FIRST_NS + 100 * MS, 0);
 	cr_assert_not(budget_allows(&b));
-	budget_update(&b, 22 * S, BUDGET_FIRST_NS + 100 * MS, BUDGET_FIRST_NS);
+	budget_update(&b, 22 * S, BUDGET_FIRST_NS + 100 * MS, 0);
 	cr_assert(budget_allows(&b), "5 ms per second are saved");
 }
 
@@ -164,9 +164,9 @@ Test(budget, what_is_saved_is_limited)
 	struct budget b;
 
 	budget_init(&b, 0.005, 0, 0);
-	budget_update(&b, S, BUDGET_FIRST_NS, BUDGET_FIRST_NS);
+	budget_update(&b, S, BUDGET_FIRST_NS, 0);
 	for (uint64_t i = 2; i < 100000; i++)
-		budget_update(&b, i * S, BUDGET_FIRST_NS, BUDGET_FIRST_NS);
+		budget_update(&b, i * S, BUDGET_FIRST_NS, 0);
 	cr_assert_leq(b.saved_ns, (double)BUDGET_SAVE_NS + 0.005 * (double)S);
 }
 
@@ -179,7 +179,7 @@ Test(budget, fewer_samples_if_they_cost_too_much)
 	for (int i = 0; i < 20; i++) {
 		now += BUDGET_TURN_NS;
 		cpu += BUDGET_TURN_NS / 50; /* 2 % */
-		cr_assert_eq(budget_update(&b, now, cpu, 0), i < 6);
+		cr_assert_eq(budget_update(&b, now, cpu, cpu), i < 6);
 	}
 	cr_assert_eq(b.skip, BUDGET_SKIP_MAX);
 	cr_assert_eq(b.lowered, 6);
@@ -187,12 +187,12 @@ Test(budget, fewer_samples_if_they_cost_too_much)
 	for (int i = 0; i < 5; i++) {
 		now += BUDGET_TURN_NS;
 		cpu += BUDGET_TURN_NS / 250; /* 0.4 %: as many as fit */
-		cr_assert_not(budget_update(&b, now, cpu, 0));
+		cr_assert_not(budget_update(&b, now, cpu, cpu));
 	}
 	for (int i = 0; i < 6; i++) {
 		now += BUDGET_TURN_NS;
 		cpu += BUDGET_TURN_NS / 1000;
-		cr_assert(budget_update(&b, now, cpu, 0));
+		cr_assert(budget_update(&b, now, cpu, cpu));
 	}
 	cr_assert_eq(b.skip, 1);
 }
@@ -202,7 +202,7 @@ Test(budget, attaching_does_not_lower_the_rate)
 	struct budget b;
 
 	budget_init(&b, 0.005, 0, 0);
-	cr_assert_not(budget_update(&b, BUDGET_TURN_NS, BUDGET_TURN_NS / 10, BUDGET_TURN_NS / 10));
+	cr_assert_not(budget_update(&b, BUDGET_TURN_NS, BUDGET_TURN_NS / 10, 0));
 	cr_assert_eq(b.skip, 1);
 	cr_assert_not(budget_update(&b, BUDGET_TURN_NS - 1, 0, 0), "clocks that go back");
 }
