@@ -111,8 +111,10 @@ static size_t intervals_of(const json_t *list, pid_t pid)
 {
 	const json_t *v = json_object_get(list, "intervals"), *iv;
 	size_t i, n = 0;
+	char text[16];
 
-	json_array_foreach(v, i, iv) n += atoi(json_string_value(label(iv, "pid"))) == pid;
+	pid_text(text, pid);
+	json_array_foreach(v, i, iv) n += strcmp(json_string_value(label(iv, "pid")), text) == 0;
 	return n;
 }
 
