@@ -247,8 +247,8 @@ static int run(const struct cmd_call *call, struct diag *diag)
 
 const struct cmd cmd_history = {
 	.name = "history",
-	.operands = "[list|merge|diff] [SPAN]...",
-	.summary = "Intervals of continuous mode: list, add up, compare",
+	.operands = "[ACTION] [SPAN]...",
+	.summary = "Continuous mode: list, merge, diff intervals",
 	.opts = opts,
 	.opts_size = sizeof(struct history_opts),
 	.max_operands = CMD_ANY,

@@ -32,6 +32,12 @@ static void look_at(struct continuous *c, uint64_t us)
 	(void)sd_event_source_set_enabled(c->look, SD_EVENT_ONESHOT);
 }
 
+/* Whoever asks for more than light targets pays for it. */
+static bool may_attach(const struct continuous *c)
+{
+	return !c->opts.target.light || budget_allows(&c->budget);
+}
+
 /* Look again when the next candidate is old enough. */
 void discover_soon(struct continuous *c)
 {
@@ -40,7 +46,7 @@ void discover_soon(struct continuous *c)
 	if (due == CANDIDATES_LAST || c->attaching == DISCOVER_AT_ONCE)
 		return;
 	now = clock_monotonic_ns();
-	if (!budget_allows(&c->budget))
+	if (!may_attach(c))
 		look_at(c, DEBT_US);
 	else
 		look_at(c, due > now ? (due - now) / 1000 : PAUSE_US);
@@ -159,8 +165,7 @@ static int on_look(sd_event_source *source, uint64_t usec, void *ctx)
 
 	(void)source, (void)usec;
 	budget_update(&c->budget, now, continuous_cpu_ns(c), continuous_sampling_ns(c));
-	while (now - begin < TURN_NS && c->attaching < DISCOVER_AT_ONCE &&
-	       budget_allows(&c->budget) &&
+	while (now - begin < TURN_NS && c->attaching < DISCOVER_AT_ONCE && may_attach(c) &&
 	       candidates_take(&c->candidates, now, CONTINUOUS_AGE_NS, &who)) {
 		judge(c, &who);
 		now = clock_monotonic_ns();

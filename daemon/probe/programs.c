@@ -359,11 +359,17 @@ struct pooled {
 
 static struct pooled *pool;
 
+static bool same_bytes(const void *a, const void *b, size_t n)
+{
+	return memcmp(a, b, n) == 0;
+}
+
+/* Different padding only costs loading another one. */
 static bool fits(const struct pooled *p, const struct probe_opts *o)
 {
 	return p->waits && clock_monotonic_ns() >= p->since_ns + POOL_WAIT_NS &&
 	       p->rate == o->sampling.rate && p->ring_bytes == o->ring_bytes &&
-	       memcmp(&p->layout, o->layout, sizeof(p->layout)) == 0;
+	       same_bytes(&p->layout, o->layout, sizeof(p->layout));
 }
 
 /* As after loading. */

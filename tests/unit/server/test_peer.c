@@ -110,6 +110,8 @@ Test(peer, members_only_read)
 		{"POST", "/v1/slow", "", 403},
 		{"GET", "/v1/slow/7", "", 403},
 		{"DELETE", "/v1/slow/7", "", 403},
+		{"GET", "/v1/history", "", 400}, /* not in continuous mode */
+		{"GET", "/v1/history/intervals", "", 400},
 		{"POST", "/v1/shutdown", "", 403},
 		{"GET", "/metrics", "", 200},
 		{"GET", "/debug/pprof/", "", 200},
