@@ -47,7 +47,7 @@ sleep 3
 "$PYPROF_BUILD/pyprofd" --continuous --match fleet_load --socket "$dir/s" "$@" &
 daemon=$!
 
-echo "seconds,processes,waiting,intervals,cpu_percent_of_a_core,helpers_included,rss_kib,rate_hz"
+echo "seconds,processes,waiting,intervals,cpu_percent_of_a_core,cpu_s_in_all_with_helpers,rss_kib,rate_hz"
 before=0
 for t in $(seq 10 10 "$seconds"); do
 	sleep 10
@@ -59,7 +59,7 @@ import json, sys
 c = json.load(sys.stdin)["continuous"]
 p = c["processes"]
 t, cpu, all_, rss, hz = sys.argv[1:]
-print(t, p["sampled"], p["waiting"], c["intervals"], int(cpu) * 10 / int(hz), int(all_) * 10 / int(hz), rss, c["rate_hz"], sep=",")
+print(t, p["sampled"], p["waiting"], c["intervals"], int(cpu) * 10 / int(hz), int(all_) / int(hz), rss, c["rate_hz"], sep=",")
 ' "$t" $((now - before)) "$all" "$rss" "$(getconf CLK_TCK)"
 	before=$now
 done

@@ -200,6 +200,30 @@ Test(continuous, intervals_add_up)
 	pyprofd_shutdown(&d);
 }
 
+/* A process that follows another gets its BPF instance, with nothing of the one before. */
+Test(continuous, one_process_after_the_other)
+{
+	pyprofd_start(&d, "--continuous", "--interval", "1", "--match", tag, NULL);
+	for (int i = 0; i < 4; i++) {
+		pid_t pid = start_with(NULL, i % 2 ? "half" : "busy");
+		char condition[32], *text;
+
+		wait_for("processes", "attached", i + 1);
+		wait_for("processes", "sampled", 1);
+		pause_ms(2500);
+		end(pid);
+		pause_ms(1500);
+		cr_assert_eq(state("processes", "sampled"), 0);
+		snprintf(condition, sizeof(condition), "pid=^%d$", (int)pid);
+		text = ctl_ok(&d, "history", "merge", "--where", condition, NULL);
+		cr_assert(strstr(text, "(inner)"), "%s", text);
+		cr_assert_eq(!strstr(text, "(half)"), i % 2 == 0, "%s", text);
+		cr_assert_eq(!strstr(text, "(busy)"), i % 2 == 1, "%s", text);
+		free(text);
+	}
+	pyprofd_shutdown(&d);
+}
+
 static void expect_history_on_disk(void)
 {
 	char *text;
