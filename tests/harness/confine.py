@@ -24,8 +24,8 @@ CAPABILITIES = "/usr/include/linux/capability.h"
 NAMESPACES = {"cgroup": 0x02000000, "ipc": 0x08000000, "mnt": 0x00020000, "net": 0x40000000,
               "pid": 0x20000000, "user": 0x10000000, "uts": 0x04000000}
 HARMLESS = {"Type", "ExecStart", "RuntimeDirectory", "RuntimeDirectoryMode", "CacheDirectory",
-            "CacheDirectoryMode", "StateDirectory", "StateDirectoryMode", "Restart", "LimitMEMLOCK", "UMask", "SystemCallErrorNumber",
-            "OOMPolicy"}
+            "CacheDirectoryMode", "StateDirectory", "StateDirectoryMode", "Restart", "LimitMEMLOCK",
+            "UMask", "SystemCallErrorNumber", "OOMPolicy"}
 # Covered by the other restrictions: all mounts are read-only, and the filter is an allow-list.
 SUBSUMED = {"ProtectSystem", "PrivateTmp", "ProtectClock", "ProtectControlGroups",
             "ProtectHostname", "ProtectKernelLogs", "ProtectKernelModules",
