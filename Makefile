@@ -185,7 +185,7 @@ $(SYSCALLS): $(O)/.flags
 
 # Likewise the messages of a .proto: format/x.proto is used by format/x.c. -w: not our code.
 $(O)/obj/daemon/format/pprof.o $(O)/obj/daemon/server/exposition_proto.o \
-	$(O)/obj/tests/unit/server/test_exposition.o: | $(PROTO_C)
+	$(O)/obj/daemon/push/otlp.o $(O)/obj/tests/unit/server/test_exposition.o: | $(PROTO_C)
 
 $(O)/gen/%.pb-c.c: daemon/%.proto
 	@mkdir -p $(@D)

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sends requests to one receiver by HTTP(S), with libcurl, and waits for each answer. Certificates
+ * are verified, redirects are not followed, the environment's proxies are not used, and everything
+ * that a receiver can make it hold or wait for is bounded.
+ *
+ * Answers are hostile: the daemon uses this only in its senders, pyprofctl in its own process.
+ */
+#ifndef PYPROF_PUSH_TRANSPORT_H
+#define PYPROF_PUSH_TRANSPORT_H
+
+#include "push/sink.h"
+#include "push/url.h"
+
+#define TRANSPORT_TIMEOUT_NS  UINT64_C(30000000000)
+#define TRANSPORT_ANSWER_KEPT 4096u		/* bytes of an answer's body that are judged */
+#define TRANSPORT_ANSWER_MAX  ((size_t)1 << 20) /* then the connection is closed */
+#define TRANSPORT_HEADERS_MAX 65536u
+#define TRANSPORT_SECRET_MAX  4096u
+#define TRANSPORT_CA_MAX      ((size_t)4 << 20)
+
+struct transport_opts {
+	const char *token_file; /* a token, or user:password; NULL: none */
+	const char *tenant;	/* header X-Scope-OrgID; NULL: none */
+	const char *ca_file;	/* instead of the system's certificates; NULL: none */
+	uint64_t timeout_ns;	/* of a request; 0: TRANSPORT_TIMEOUT_NS */
+};
+
+/* What was read from the files; plain data, so that a forked process has it. */
+struct transport_secrets {
+	char token[TRANSPORT_SECRET_MAX]; /* "": none */
+	char *ca;			  /* PEM, owned; NULL: the system's */
+	size_t nca;
+};
+
+/* Exit codes 1, 2, 4. */
+int transport_read_secrets(const struct transport_opts *opts, struct transport_secrets *ret,
+			   struct diag *diag);
+void transport_secrets_deinit(struct transport_secrets *s); /* overwrites the token */
+
+/* Refuses a token for a receiver on another machine without TLS. Exit code 2. */
+int transport_check(const struct push_url *url, const struct transport_opts *opts,
+		    struct diag *diag);
+
+struct transport;
+
+/* All borrowed. *ret is owned by the caller. */
+int transport_new(const struct push_url *url, const struct push_kind *kind,
+		  const struct transport_opts *opts, const struct transport_secrets *secrets,
+		  struct transport **ret, struct diag *diag);
+void transport_free(struct transport *t);
+DEFINE_FREEP(struct transport, transport_free)
+
+/* Sends and waits, at most for the timeout. */
+void transport_send(struct transport *t, const struct push_request *rq, struct push_verdict *ret);
+
+#endif
