@@ -14,8 +14,7 @@
 #define PYPROF_PUSH_PUSHER_H
 
 #include "push/encoder.h"
-#include "push/queue.h"
-#include "push/transport.h"
+#include "push/receiver.h"
 
 struct sd_event;
 struct pusher;
@@ -48,16 +47,6 @@ void pusher_add_job(struct pusher *p, const struct encoder_job *job);
 
 /* Calls done once, from the event loop, when everything is sent or after ms milliseconds. */
 int pusher_finish(struct pusher *p, unsigned int ms, void (*done)(void *ctx), void *ctx);
-
-struct push_status {
-	char url[PUSH_URL_TEXT];
-	uint64_t queued, queued_bytes; /* including the one being sent */
-	uint64_t sent, retried;
-	uint64_t dropped[PUSH_DROPS];
-	uint64_t restarts;				/* of its sender */
-	char last_error[PUSH_MESSAGE_MAX];		/* "": none yet */
-	uint64_t last_error_unix_ns, last_sent_unix_ns; /* 0: never */
-};
 
 /* The i-th receiver's; false: there are fewer. p NULL: there are none. */
 bool pusher_status(const struct pusher *p, size_t i, struct push_status *ret);

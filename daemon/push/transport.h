@@ -12,12 +12,9 @@
 #include "push/sink.h"
 #include "push/url.h"
 
-#define TRANSPORT_TIMEOUT_NS  UINT64_C(30000000000)
-#define TRANSPORT_ANSWER_KEPT 4096u		/* bytes of an answer's body that are judged */
-#define TRANSPORT_ANSWER_MAX  ((size_t)1 << 20) /* then the connection is closed */
-#define TRANSPORT_HEADERS_MAX 65536u
-#define TRANSPORT_SECRET_MAX  4096u
-#define TRANSPORT_CA_MAX      ((size_t)4 << 20)
+#define TRANSPORT_TIMEOUT_NS UINT64_C(30000000000)
+#define TRANSPORT_SECRET_MAX 4096u
+#define TRANSPORT_CA_MAX     ((size_t)4 << 20)
 
 struct transport_opts {
 	const char *token_file; /* a token, or user:password; NULL: none */

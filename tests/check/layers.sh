@@ -24,7 +24,7 @@ format snapshot stats
 interval format snapshot stats
 history interval snapshot
 continuous history interval session find target probe snapshot
-push interval format snapshot stats
+push interval format snapshot stats target
 verify target elf python plan inspect probe event profile stats snapshot
 slow profile stack event snapshot stats format
 timeline slow profile stack event snapshot stats format

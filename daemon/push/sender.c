@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The process that talks to a receiver, and the daemon's side of its socket: see sender.h. */
+#include "push/sender.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/descriptors.h"
+#include "base/utf8_clean.h"
+#include "push/confine.h"
+
+void (*sender_test_work)(int fd);
+
+/* ---- in the process ---- */
+
+static bool read_all(int fd, void *data, size_t n)
+{
+	for (char *p = data; n > 0;) {
+		ssize_t got = read(fd, p, n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		p += got;
+		n -= (size_t)got;
+	}
+	return true;
+}
+
+static bool write_all(int fd, const void *data, size_t n)
+{
+	for (const char *p = data; n > 0;) {
+		ssize_t put = send(fd, p, n, MSG_NOSIGNAL);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return false;
+		p += put;
+		n -= (size_t)put;
+	}
+	return true;
+}
+
+/* Room for n bytes and a NUL, filled from the socket. NULL: the end. */
+static void *read_new(int fd, uint64_t n, size_t max)
+{
+	char *data = n <= max ? calloc(1, n + 1) : NULL;
+
+	if (data && read_all(fd, data, n))
+		return data;
+	free(data);
+	return NULL;
+}
+
+static struct push_request *read_request(int fd, size_t max)
+{
+	_cleanup_(push_request_freep) struct push_request *rq = calloc(1, sizeof(*rq));
+	struct sender_head head;
+
+	if (!rq || !read_all(fd, &head, sizeof(head)))
+		return NULL;
+	memcpy(rq->id, head.id, sizeof(rq->id));
+	rq->path = read_new(fd, head.npath, max);
+	rq->headers = rq->path ? read_new(fd, head.nheaders, max) : NULL;
+	rq->body = rq->headers ? read_new(fd, head.nbody, max) : NULL;
+	rq->nbody = head.nbody;
+	return rq->body ? TAKE_PTR(rq) : NULL;
+}
+
+static bool serve(struct transport *t, int fd, size_t max)
+{
+	_cleanup_(push_request_freep) struct push_request *rq = read_request(fd, max);
+	struct push_verdict v = {0};
+
+	if (!rq)
+		return false;
+	transport_send(t, rq, &v);
+	return write_all(fd, &v, sizeof(v));
+}
+
+/* Nothing that a library prints may get into a connection. */
+static void open_null(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd < 2);
+}
+
+/*
+ * The daemon handles signals in its event loop and blocks them; here the default is right, except
+ * that the terminal's are the daemon's: it still needs this process for the last interval.
+ */
+static void set_signals(void)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static _Noreturn void run(const struct sender_opts *opts, int fd, pid_t parent)
+{
+	struct transport *t = NULL;
+
+	(void)descriptors_close_others(0, &fd, 1);
+	open_null();
+	set_signals();
+	(void)prctl(PR_SET_NAME, "pyprofd-push");
+	/* Reads the configuration of the TLS library, which is root's. */
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
+	    transport_new(opts->url, opts->kind, opts->transport, opts->secrets, &t, NULL) < 0 ||
+	    confine_sender(parent, 2 * opts->max_bytes) < 0)
+		_exit(1);
+	if (sender_test_work)
+		sender_test_work(fd);
+	while (serve(t, fd, opts->max_bytes))
+		;
+	_exit(0);
+}
+
+/* ---- in the daemon ---- */
+
+int sender_start(const struct sender_opts *opts, pid_t *ret_pid, int *ret_fd)
+{
+	_cleanup_close_ int mine = -1;
+	pid_t parent = getpid(), pid;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	mine = pair[0];
+	pid = fcntl(mine, F_SETFL, O_NONBLOCK) < 0 ? -1 : fork();
+	if (pid == 0)
+		run(opts, pair[1], parent);
+	(void)close(pair[1]);
+	if (pid < 0)
+		return -errno;
+	*ret_pid = pid;
+	*ret_fd = TAKE_FD(mine);
+	return 0;
+}
+
+void sender_begin(struct sender_out *out, const struct push_request *rq)
+{
+	*out = (struct sender_out){
+		.rq = rq,
+		.head = {.npath = strlen(rq->path),
+			 .nheaders = rq->headers ? strlen(rq->headers) : 0,
+			 .nbody = rq->nbody},
+	};
+	memcpy(out->head.id, rq->id, sizeof(out->head.id));
+}
+
+int sender_write(struct sender_out *out, int fd)
+{
+	for (;;) {
+		struct iovec parts[4] = {
+			{&out->head, sizeof(out->head)},
+			{out->rq->path, out->head.npath},
+			{out->rq->headers, out->head.nheaders},
+			{out->rq->body, out->head.nbody},
+		};
+		struct msghdr msg = {.msg_iov = parts, .msg_iovlen = 4};
+		size_t skip = out->done, left = 0;
+		ssize_t n;
+
+		for (int i = 0; i < 4; i++) {
+			size_t k = skip < parts[i].iov_len ? skip : parts[i].iov_len;
+
+			parts[i].iov_base = k ? (char *)parts[i].iov_base + k : parts[i].iov_base;
+			parts[i].iov_len -= k;
+			skip -= k;
+			left += parts[i].iov_len;
+		}
+		if (!left)
+			return 0;
+		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		out->done += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static bool is_valid(struct push_verdict *v)
+{
+	char clean[PUSH_MESSAGE_MAX] = "";
+
+	if (v->result > PUSH_REFUSE || v->status > 999 ||
+	    !memchr(v->message, '\0', sizeof(v->message)))
+		return false;
+	utf8_clean(v->message, clean, sizeof(clean));
+	memcpy(v->message, clean, sizeof(clean));
+	return true;
+}
+
+int sender_read(struct sender_in *in, int fd)
+{
+	while (in->have < sizeof(in->verdict)) {
+		ssize_t n = recv(fd, (char *)&in->verdict + in->have,
+				 sizeof(in->verdict) - in->have, MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? -EAGAIN : -EPIPE;
+		if (n == 0)
+			return -EPIPE;
+		in->have += (size_t)n;
+	}
+	in->have = 0;
+	return is_valid(&in->verdict) ? 0 : -EPROTO;
+}
