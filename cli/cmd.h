@@ -44,7 +44,7 @@ extern const struct cmd cmd_attach, cmd_detach, cmd_start, cmd_stop, cmd_clear, 
 	cmd_ping, cmd_shutdown, cmd_snapshot, cmd_callers, cmd_callees, cmd_threads, cmd_coroutines,
 	cmd_tree, cmd_lines, cmd_counters, cmd_memory, cmd_waits, cmd_gil, cmd_report, cmd_diff,
 	cmd_record, cmd_run, cmd_ps, cmd_timeline, cmd_slow, cmd_top, cmd_ui, cmd_watch, cmd_doctor,
-	cmd_dump, cmd_objects, cmd_history, cmd_completion;
+	cmd_dump, cmd_objects, cmd_history, cmd_push, cmd_completion;
 
 /* All commands, in the order of the help text; ends with NULL. */
 extern const struct cmd *const cmds[];

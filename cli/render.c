@@ -222,6 +222,44 @@ static void print_listener(const json_t *status, FILE *out)
 		json_is_true(json_object_get(http, "token")) ? "with a" : "without a", all);
 }
 
+static uint64_t dropped_of(const json_t *push)
+{
+	const char *reason;
+	const json_t *n;
+	uint64_t sum = 0;
+
+	json_object_foreach(json_object_get(push, "dropped"), reason, n)
+		sum += (uint64_t)json_integer_value(n);
+	return sum;
+}
+
+/* A receiver of intervals, and what failed last unless something was sent after it */
+static void print_push(const json_t *push, const struct page *page)
+{
+	fputs("push to ", page->out);
+	render_clipped(text_of(push, "url"), 0, page->out);
+	fprintf(page->out,
+		": %" PRIu64 " sent, %" PRIu64 " queued, %" PRIu64 " retries, %" PRIu64
+		" dropped\n",
+		count_of(push, "sent"), count_of(push, "queued"), count_of(push, "retried"),
+		dropped_of(push));
+	if (!*text_of(push, "last_error") ||
+	    count_of(push, "last_sent_unix_ns") > count_of(push, "last_error_unix_ns"))
+		return;
+	fputs("        last error: ", page->out);
+	render_clipped(text_of(push, "last_error"), rest_of(page->width, 20, REMARK_MIN),
+		       page->out);
+	putc('\n', page->out);
+}
+
+static void print_pushes(const json_t *status, const struct page *page)
+{
+	size_t i;
+	json_t *push;
+
+	json_array_foreach(json_object_get(status, "pushes"), i, push) print_push(push, page);
+}
+
 void render_status(const json_t *status, int width, FILE *out)
 {
 	const json_t *targets = json_object_get(status, "targets");
@@ -236,6 +274,7 @@ void render_status(const json_t *status, int width, FILE *out)
 		if (json_is_object(json_object_get(status, "continuous")))
 			return;
 		fputs("no targets; `pyprofctl attach PID` attaches one\n", out);
+		print_pushes(status, &page);
 		return;
 	}
 	json_array_foreach(attaching, i, t) print_attaching(t, &page);
@@ -244,4 +283,5 @@ void render_status(const json_t *status, int width, FILE *out)
 	fputs("    PID STATE    PYTHON  TRACED    EVENTS   EV/S   LOST THR FUNCS COMMAND\n", out);
 	json_array_foreach(targets, i, t) print_target(t, width, out);
 	json_array_foreach(targets, i, t) print_remarks(t, &page);
+	print_pushes(status, &page);
 }

@@ -23,6 +23,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "continuous/continuous.h"
+#include "push/pusher.h"
+#include "run/cutter.h"
 #include "run/launch.h"
 #include "run/results.h"
 #include "server/http_listener.h"
@@ -30,6 +32,9 @@
 #include "server/socket.h"
 #include "session/session.h"
 
+/* How long the end waits for receivers of the last intervals */
+#define PUSH_END_MS 3000
+#define PUSH_EVERY  UINT64_C(10000000000) /* ns */
 /* Interval of checking whether results can be written */
 #define RESULTS_US 5000
 
@@ -46,6 +51,8 @@ struct daemon {
 	struct server *server;
 	struct continuous *continuous; /* NULL: another mode, or it has ended */
 	struct launch *launch;
+	struct pusher *pusher; /* NULL: nothing is pushed, like the cutter */
+	struct cutter *cutter;
 	sigset_t old_mask;
 	struct rlimit old_files;
 	pid_t given[OPT_PIDS_MAX + 1]; /* pids of --pid and the command; 0: ended */
@@ -87,6 +94,20 @@ static void log_not_attached(struct daemon *d)
 	d->status = log_diag(&diag, diag.err);
 }
 
+static void on_pushed(void *ctx)
+{
+	drain_server(ctx);
+}
+
+/* Sends the last intervals, then ends. */
+static void push_rest(struct daemon *d)
+{
+	if (d->cutter)
+		cutter_finish(d->cutter);
+	if (!d->pusher || pusher_finish(d->pusher, PUSH_END_MS, on_pushed, d) < 0)
+		drain_server(d);
+}
+
 static void complete_results(struct daemon *d)
 {
 	d->failed = results_write(d->sessions, d->opts, &d->failure);
@@ -95,13 +116,13 @@ static void complete_results(struct daemon *d)
 		d->status = log_diag(&d->failure, d->failed);
 	if (d->stage == ATTACHING_PIDS)
 		log_not_attached(d);
-	drain_server(d);
+	push_rest(d);
 }
 
 /* Results wait for records and costs, but not a profile that nobody wants. */
 static bool results_wait(const struct daemon *d)
 {
-	return results_wanted(d->sessions, d->opts) &&
+	return (d->cutter || results_wanted(d->sessions, d->opts)) &&
 	       !sessions_current(d->sessions, 0, d->finish_ns);
 }
 
@@ -453,6 +474,33 @@ static int start_continuous(struct daemon *d, struct diag *diag)
 	return o->continuous ? continuous_new(d->event, d->sessions, &co, &d->continuous, diag) : 0;
 }
 
+/* Before the targets: the senders are forked while the daemon holds no data. */
+static int make_pusher(struct daemon *d, struct diag *diag)
+{
+	const struct options *o = d->opts;
+	const struct pusher_opts po = {
+		.urls = (const char *const *)o->push.v,
+		.nurls = o->push.n,
+		.transport = o->push_opts.transport,
+		.queue_bytes = o->push_queue,
+	};
+
+	return o->push.n ? pusher_new(d->event, &po, &d->pusher, diag) : 0;
+}
+
+static int make_cutter(struct daemon *d, struct diag *diag)
+{
+	const struct options *o = d->opts;
+	const struct cutter_opts co = {
+		.sessions = d->sessions,
+		.pusher = d->pusher,
+		.every_ns = o->push_every_ns ? o->push_every_ns : PUSH_EVERY,
+		.service = o->push_opts.service,
+	};
+
+	return d->pusher ? cutter_new(d->event, &co, &d->cutter, diag) : 0;
+}
+
 static int start_server(struct daemon *d, struct diag *diag)
 {
 	const struct server_opts so = {
@@ -461,6 +509,7 @@ static int start_server(struct daemon *d, struct diag *diag)
 			   .owner = geteuid(),
 			   .readers = d->readers,
 			   .metrics_functions = d->opts->metrics_functions,
+			   .pusher = d->pusher,
 			   .starting = true,
 			   .shutdown = on_shutdown,
 			   .continuous = status_of_continuous,
@@ -513,7 +562,11 @@ static int set_up(struct daemon *d, struct diag *diag)
 	if (r == 0)
 		r = open_http(d, diag);
 	if (r == 0)
+		r = make_pusher(d, diag);
+	if (r == 0)
 		r = make_sessions(d, diag);
+	if (r == 0)
+		r = make_cutter(d, diag);
 	if (r == 0)
 		r = start_server(d, diag);
 	if (r == 0)
@@ -526,6 +579,8 @@ static void tear_down(struct daemon *d)
 	launch_free(d->launch);
 	continuous_free(d->continuous);
 	server_free(d->server);
+	pusher_free(d->pusher);
+	cutter_free(d->cutter);
 	sessions_free(d->sessions);
 	control_socket_free(d->sock);
 	http_listener_free(d->http);

@@ -47,6 +47,14 @@ static const struct opt table[] = {
 	{"limit", 'l', OPT_U64, FIELD(limit), "N",
 	 "at most N rows in the profile (default: 30 on a\nterminal, all in files and pipes)",
 	 .min = 1, .max = INT32_MAX},
+	{"push", 0, OPT_WORDS, FIELD(push), "URL",
+	 "send profiles to pyroscope+https://HOST or\notlp+https://HOST; may be repeated"},
+	{"push-every", 0, OPT_DURATION, FIELD(push_every_ns), "SECONDS",
+	 "length of the pushed intervals (default: 10)"},
+	{"push-queue", 0, OPT_SIZE, FIELD(push_queue), "SIZE",
+	 "memory for intervals that wait, for each URL\n(default: 64M)", .min = 65536,
+	 .max = UINT64_C(1) << 32},
+	PUSH_OPTION_ROWS("push-", struct options, push_opts),
 	{"command-status", 0, OPT_FLAG, FIELD(command_status), NULL,
 	 "exit with CMD's status (128 + N: ended by signal N)"},
 	{"raw-times", 0, OPT_FLAG, FIELD(raw_times), NULL,
@@ -158,6 +166,18 @@ static int choose_continuous(struct options *o, const struct target_opts_given *
 	return r;
 }
 
+static int check_push(const struct options *o, struct diag *diag)
+{
+	const struct push_options *p = &o->push_opts;
+
+	if (o->push.n ||
+	    !(o->push_every_ns || o->push_queue || p->transport.token_file || p->transport.tenant ||
+	      p->transport.ca_file || p->transport.timeout_ns || p->service))
+		return 0;
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --push URL",
+			"options of pushing without --push");
+}
+
 int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 {
 	struct options o = {.metrics_functions = METRICS_FUNCTIONS};
@@ -181,6 +201,8 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 			r = format_choose(o.format_name, o.output, &o.format, diag);
 		if (r == 0)
 			r = check_sort(&o, diag);
+		if (r == 0)
+			r = check_push(&o, diag);
 		if (r < 0)
 			return r;
 	}

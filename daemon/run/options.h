@@ -11,6 +11,7 @@
 #include "base/opts.h"
 #include "base/target_opts.h"
 #include "format/format.h"
+#include "push/options.h"
 
 struct options {
 	struct opt_pids pids;
@@ -23,7 +24,11 @@ struct options {
 	uint64_t max_children;	   /* at a time */
 	int clock;		   /* enum snapshot_clock */
 	uint64_t duration_ns;	   /* 0: unlimited */
-	const char *output;	   /* NULL: none */
+	struct opt_words push;	   /* addresses of receivers */
+	uint64_t push_every_ns;	   /* 0: the default */
+	uint64_t push_queue;	   /* bytes, for each receiver; 0: the default */
+	struct push_options push_opts;
+	const char *output; /* NULL: none */
 	const char *format_name;
 	const struct format *format; /* by name, else by output's extension, else text */
 	const char *sort;	     /* pstats keys; NULL: default */

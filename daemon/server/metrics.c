@@ -8,6 +8,7 @@
 
 #include "base/wait.h"
 #include "pyprof/version.h"
+#include "server/pushes.h"
 
 struct writer {
 	const struct metrics *m;
@@ -331,6 +332,7 @@ int metrics_write(const struct metrics *m, enum exposition_form form, FILE *out)
 	write_probes(&w);
 	write_functions(&w);
 	write_clients(&w);
+	pushes_write_metrics(&w.m->pushes, w.e);
 	err = exposition_end(w.e);
 	exposition_free(w.e);
 	return err;

@@ -7,6 +7,7 @@
 
 #include "server/access.h"
 #include "server/exposition.h"
+#include "server/pushes.h"
 #include "server/places.h"
 #include "server/totals.h"
 #include "session/session.h"
@@ -17,6 +18,7 @@ struct metrics {
 	const struct totals *totals;
 	struct dropped_clients dropped;
 	struct refused_requests refused;
+	struct pushes pushes;
 };
 
 /* Returns 0 or -ENOMEM. */

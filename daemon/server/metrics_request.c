@@ -54,6 +54,7 @@ static int job_write(void *ctx, FILE *out, struct diag *diag)
 
 	m.dropped = j->rq.dropped;
 	m.refused = j->rq.refused;
+	m.pushes = j->rq.pushes;
 	if (j->advance)
 		advance(j);
 	if (metrics_write(&m, j->form, out) < 0)

@@ -17,6 +17,7 @@ struct metrics_request {
 	uint64_t now_ns;       /* CLOCK_MONOTONIC */
 	struct dropped_clients dropped;
 	struct refused_requests refused;
+	struct pushes pushes;
 };
 
 /* Returns 0 or a negative errno. */

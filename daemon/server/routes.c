@@ -18,6 +18,7 @@
 #include "server/status_json.h"
 #include "server/metrics_request.h"
 #include "server/pprof_requests.h"
+#include "server/pushes.h"
 #include "server/render.h"
 #include "server/slow_requests.h"
 #include "server/snapshot_query.h"
@@ -103,13 +104,13 @@ static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t
 	(void)rq, (void)path_pid, (void)diag;
 	return response_set_json(
 		rs, 200,
-		json_pack("{s:s, s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "program",
+		json_pack("{s:s, s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "program",
 			  "pyprofd", "version", PYPROF_VERSION, "pid", (int)getpid(), "uptime_ns",
 			  uptime, "http", http_json(ctx), "dropped_clients",
 			  json_of_dropped(&ctx->dropped), "refused_requests",
-			  refused_json(&ctx->refused), "targets",
-			  json_of_targets(ctx->sessions, 0), "attaching",
-			  json_of_attaching(ctx->sessions), "continuous",
+			  refused_json(&ctx->refused), "targets", json_of_targets(ctx->sessions, 0),
+			  "attaching", json_of_attaching(ctx->sessions), "pushes",
+			  json_of_pushes(ctx->pusher), "continuous",
 			  ctx->continuous ? ctx->continuous(ctx->ctx) : json_null()));
 }
 
@@ -436,7 +437,7 @@ static int handle_pprof_profile(struct routes_ctx *ctx, const struct request *rq
 static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			  struct response *rs, struct diag *diag)
 {
-	const struct metrics_request mr = {
+	struct metrics_request mr = {
 		.sessions = ctx->sessions,
 		.totals = &ctx->totals,
 		.functions = ctx->metrics_functions,
@@ -448,6 +449,7 @@ static int handle_metrics(struct routes_ctx *ctx, const struct request *rq, pid_
 	int r;
 
 	(void)path_pid, (void)rs;
+	pushes_get(ctx->pusher, &mr.pushes);
 	r = metrics_request_start(&mr, bodies_held(&ctx->bodies, rq->reader),
 				  bodies_max(&ctx->bodies, rq->reader), &ctx->render, diag);
 	return r < 0 ? r : -EINPROGRESS;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "push/pusher.h"
 #include "server/access.h"
 #include "server/bodies.h"
 #include "server/marks.h"
@@ -24,11 +25,12 @@
 /* State used by handlers */
 struct routes_ctx {
 	struct sessions *sessions;
-	uint64_t start_ns;     /* start of the daemon, CLOCK_MONOTONIC */
-	uid_t owner;	       /* the daemon's user */
-	gid_t readers;	       /* members of this group may read; PEER_NO_GROUP: no others */
-	struct bodies bodies;  /* being sent */
-	struct render *render; /* the profile being written; NULL: none */
+	uint64_t start_ns;	     /* start of the daemon, CLOCK_MONOTONIC */
+	uid_t owner;		     /* the daemon's user */
+	gid_t readers;		     /* members of this group may read; PEER_NO_GROUP: no others */
+	const struct pusher *pusher; /* NULL: nothing is pushed */
+	struct bodies bodies;	     /* being sent */
+	struct render *render;	     /* the profile being written; NULL: none */
 	struct dropped_clients dropped;
 	struct refused_requests refused;
 	const struct http_listener *http; /* NULL: none */

@@ -29,15 +29,15 @@ verify target elf python plan inspect probe event profile stats snapshot
 slow profile stack event snapshot stats format
 timeline slow profile stack event snapshot stats format
 session target elf python plan inspect probe event profile stats snapshot verify timeline slow
-server session format snapshot stats timeline slow interval history
-run server session format snapshot continuous history interval
+server session format snapshot stats timeline slow interval history push
+run server session format snapshot continuous history interval push
 doctor target python plan inspect probe session verify
 find target python inspect
 dump target python inspect find
 '
 # Only probe/ uses the skeleton of the BPF programs. The client inspects processes only through
 # doctor/, dump/ and find/.
-cli_may='doctor dump find format history interval snapshot timeline'
+cli_may='doctor dump find format history interval push snapshot timeline'
 
 bad=$(
 	find daemon cli include -name '*.[ch]' 2>/dev/null | LC_ALL=C sort | xargs grep -Hn '^#include "' |

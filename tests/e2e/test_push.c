@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * `pyprofd --push` and `pyprofctl push`: what arrives at a receiver equals what the daemon reports,
+ * to the nanosecond for the same snapshot; and what happens to receivers is shown.
+ */
+#include <jansson.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "harness/daemon.h"
+#include "harness/push_server.h"
+#include "harness/temp_dir.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "snapshot/load.h"
+
+#define TOKEN "s3cr3t-token"
+
+static struct pyprofd d;
+static struct traced t;
+static struct push_server server;
+static char pid[16], url[64], other_url[64], *dir;
+
+static void setup(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	dir = temp_dir_new();
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "mixed", NULL);
+}
+
+static void teardown(void)
+{
+	temp_dir_remove(dir);
+}
+
+TestSuite(push, .init = setup, .fini = teardown, .timeout = 180);
+
+/* ---- sums ---- */
+
+struct sums {
+	uint64_t calls, cpu, wall;
+};
+
+static struct sums sums_of(const struct snapshot *s)
+{
+	struct sums ret = {0};
+
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		if (s->nodes[i].parent == SNAPSHOT_NONE)
+			continue;
+		ret.calls += s->nodes[i].calls;
+		ret.cpu += s->nodes[i].self[SNAPSHOT_CPU];
+		ret.wall += s->nodes[i].self[SNAPSHOT_WALL];
+	}
+	return ret;
+}
+
+static uint64_t sum_of(const json_t *record, const char *value)
+{
+	return (uint64_t)json_integer_value(
+		json_object_get(json_object_get(record, "sums"), value));
+}
+
+static void expect_sums(const struct snapshot *s)
+{
+	json_t *log = push_server_log(&server), *record;
+	struct sums expected = sums_of(s);
+	size_t i;
+
+	cr_assert_eq(json_array_size(log), 2);
+	json_array_foreach(log, i, record)
+	{
+		cr_assert_eq(sum_of(record, "calls"), expected.calls);
+		cr_assert_eq(sum_of(record, "cpu"), expected.cpu);
+		cr_assert_eq(sum_of(record, "wall"), expected.wall);
+		cr_assert_str_eq(json_string_value(json_object_get(record, "service")), "run");
+	}
+	json_decref(log);
+	push_server_check(&server);
+}
+
+/* A saved snapshot, by both kinds, without a daemon */
+Test(push, saved_snapshot_adds_up_to_the_nanosecond)
+{
+	struct snapshot *s = NULL;
+	struct diag diag = {0};
+	char path[160], *out;
+
+	push_server_start(&server, dir, "200", NULL);
+	snprintf(path, sizeof(path), "%s/now.json", dir);
+	pyprofd_start(&d, "--pid", pid, NULL);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
+	pyprofd_shutdown(&d);
+	out = ctl_ok(&d, "push", path, push_server_url(&server, "pyroscope+http", url), NULL);
+	cr_assert(strstr(out, "HTTP 200"), "%s", out);
+	free(out);
+	free(ctl_ok(&d, "push", path, push_server_url(&server, "otlp+http", url), NULL));
+	assert_diag_ok(snapshot_load(path, &s, &diag), &diag);
+	cr_assert(sums_of(s).calls > 1000);
+	expect_sums(s);
+	snapshot_free(s);
+	push_server_stop(&server);
+	traced_finish(&t);
+}
+
+static uint64_t all_calls(const struct push_server *from)
+{
+	json_t *log = push_server_log(from), *record;
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach(log, i, record) sum += sum_of(record, "calls");
+	json_decref(log);
+	return sum;
+}
+
+static void wait_for_requests(const struct push_server *of, size_t n)
+{
+	uint64_t end = clock_monotonic_ns() + 60 * UINT64_C(1000000000);
+
+	while (push_server_count(of, NULL, NULL) < n && clock_monotonic_ns() < end)
+		traced_run(&t, 20);
+	cr_assert(push_server_count(of, NULL, NULL) >= n);
+}
+
+/* The intervals of a run, the last one sent at the daemon's end, have all calls, each once. */
+Test(push, intervals_add_up_to_the_run)
+{
+	json_t *target;
+	uint64_t calls;
+	size_t ids, n;
+	struct snapshot *s = NULL;
+	struct diag diag = {0};
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/end.json", dir);
+	push_server_start(&server, dir, "503", "200", NULL);
+	pyprofd_start(&d, "--pid", pid, "--push", push_server_url(&server, "pyroscope+http", url),
+		      "--push-every", "200ms", "--push-service", "shop", "-o", path, NULL);
+	wait_for_requests(&server, 1);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	target = ctl_target(&d, 0);
+	cr_assert(json_is_true(json_object_get(target, "exact")));
+	json_decref(target);
+	free(ctl_ok(&d, "shutdown", NULL));
+	ran_free((struct ran[]){pyprofd_wait(&d)});
+	pyprofd_deinit(&d);
+	assert_diag_ok(snapshot_load(path, &s, &diag), &diag);
+	calls = sums_of(s).calls;
+	n = push_server_count(&server, "200", &ids);
+	cr_assert(n >= 2);
+	cr_assert_eq(ids, n, "each interval once");
+	push_server_check(&server);
+	cr_assert(calls > 1000);
+	/* The refused attempt was repeated with the same interval, whose calls are there twice. */
+	{
+		json_t *log = push_server_log(&server);
+		uint64_t first = sum_of(json_array_get(log, 0), "calls");
+
+		cr_assert_eq(all_calls(&server) - first, calls);
+		cr_assert_str_eq(
+			json_string_value(json_object_get(json_array_get(log, 0), "service")),
+			"shop");
+		json_decref(log);
+	}
+	snapshot_free(s);
+	push_server_stop(&server);
+	traced_finish(&t);
+}
+
+/* ---- what is shown ---- */
+
+static void write_token(char path[160])
+{
+	FILE *f;
+
+	snprintf(path, 160, "%s/token", dir);
+	f = fopen(path, "we");
+	cr_assert(f);
+	fputs(TOKEN "\n", f);
+	fclose(f);
+}
+
+static bool text_has(const char *path, const char *what)
+{
+	size_t n = 0;
+	char *text = file_text(path, &n);
+	bool found = text && memmem(text, n, what, strlen(what));
+
+	free(text);
+	return found;
+}
+
+static void expect_hidden(const char *what)
+{
+	char path[64], *status = ctl_ok(&d, "status", "--json", NULL);
+	FILE *f;
+	int child;
+
+	cr_assert_null(strstr(status, what));
+	free(status);
+	cr_assert_not(text_has(d.err, what), "in the log");
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)d.pid, (int)d.pid);
+	f = fopen(path, "re");
+	cr_assert(f);
+	while (fscanf(f, "%d", &child) == 1) {
+		snprintf(path, sizeof(path), "/proc/%d/cmdline", child);
+		cr_assert_not(text_has(path, what), "in a command line");
+	}
+	fclose(f);
+}
+
+Test(push, status_and_log_show_receivers_but_no_token)
+{
+	char token[160], *text;
+	json_t *status, *push;
+	struct ran r;
+
+	write_token(token);
+	push_server_start(&server, dir, "--token", "Bearer other", "200", NULL);
+	pyprofd_start(&d, "-v", "--pid", pid, "--push",
+		      push_server_url(&server, "pyroscope+http", url), "--push",
+		      push_server_url(&server, "otlp+http", other_url), "--push-every", "100ms",
+		      "--push-token-file", token, NULL);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	wait_for_requests(&server, 2);
+	traced_run(&t, 500);
+	status = ctl_status(&d);
+	cr_assert_eq(json_array_size(json_object_get(status, "pushes")), 2);
+	push = json_array_get(json_object_get(status, "pushes"), 0);
+	cr_assert_str_eq(json_string_value(json_object_get(push, "url")), url);
+	cr_assert(json_integer_value(json_object_get(push, "queued")) >= 1);
+	cr_assert(strstr(json_string_value(json_object_get(push, "last_error")), "401"));
+	push = json_array_get(json_object_get(status, "pushes"), 1);
+	cr_assert(json_integer_value(
+			  json_object_get(json_object_get(push, "dropped"), "refused")) >= 1,
+		  "OTLP does not repeat 401");
+	json_decref(status);
+	text = ctl_ok(&d, "status", NULL);
+	cr_assert(strstr(text, "last error: HTTP 401"), "%s", text);
+	free(text);
+	expect_hidden(TOKEN);
+	free(ctl_ok(&d, "shutdown", NULL));
+	r = pyprofd_wait(&d);
+	cr_assert_eq(r.status, 0);
+	cr_assert(strstr(r.err, "were not sent"), "%s", r.err);
+	cr_assert_null(strstr(r.err, TOKEN));
+	ran_free(&r);
+	pyprofd_deinit(&d);
+	push_server_stop(&server);
+	traced_finish(&t);
+}
+
+/* ---- failures of the client ---- */
+
+Test(push, client_reports_failures)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/now.json", dir);
+	push_server_start(&server, dir, "503", "400", NULL);
+	push_server_url(&server, "pyroscope+http", url);
+	pyprofd_start(&d, "--pid", pid, NULL);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
+	ctl_fails(&d, 1, "HTTP 503", "push", path, url, NULL);
+	ctl_fails(&d, 1, "HTTP 400", "push", url, NULL);
+	ctl_fails(&d, 2, "not a kind", "push", path, "carrier+http://127.0.0.1", NULL);
+	ctl_fails(&d, 2, "credentials", "push", path, "otlp+https://me:secret@host", NULL);
+	ctl_fails(&d, 1, "cannot open", "push", "/nonexistent.json", url, NULL);
+	ctl_fails(&d, 3, "", "push", "--pid", "1", url, NULL);
+	push_server_stop(&server);
+	ctl_fails(&d, 1, "not sent", "push", path, url, NULL);
+	pyprofd_shutdown(&d);
+	traced_finish(&t);
+}
+
+Test(push, wrong_options)
+{
+	struct pyprofd bad;
+
+	pyprofd_init(&bad);
+	pyprofd_fails(&bad, 2, "without --push", "--push-every", "5", NULL);
+	pyprofd_fails(&bad, 2, "protocol", "--push", "https://host", NULL);
+	pyprofd_fails(&bad, 2, "without TLS", "--push", "otlp+http://192.0.2.1",
+		      "--push-token-file", "/dev/null", NULL);
+	pyprofd_fails(&bad, 1, "cannot read", "--push", "otlp+https://192.0.2.1", "--push-ca",
+		      "/nonexistent", NULL);
+	pyprofd_deinit(&bad);
+	traced_stop(&t);
+}
