@@ -68,7 +68,7 @@ static void log_failure(struct receiver *r)
 
 static void note_error(struct receiver *r, const char *text)
 {
-	snprintf(r->last_error, sizeof(r->last_error), "%s", text);
+	snprintf(r->last_error, sizeof(r->last_error), "%.*s", PUSH_MESSAGE_MAX - 1, text);
 	r->last_error_ns = clock_unix_ns();
 	log_failure(r);
 }

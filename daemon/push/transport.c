@@ -97,8 +97,8 @@ static int read_ca(const char *path, struct transport_secrets *ret, struct diag 
 	if (!strstr(text, "-----BEGIN "))
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "certificates in PEM",
 				"'%s' contains no certificate", path);
-	ret->ca = strdup(text);
-	return ret->ca ? 0 : diag_errno(diag, ENOMEM, "cannot read '%s'", path);
+	ret->ca = TAKE_PTR(text);
+	return 0;
 }
 
 int transport_read_secrets(const struct transport_opts *opts, struct transport_secrets *ret,

@@ -531,6 +531,7 @@ Test(push, tokens_stay_here)
 
 /* ---- the sender's restrictions ---- */
 
+#ifndef __SANITIZE_ADDRESS__ /* builds with sanitizers have no list of system calls */
 /* Each call must fail. Returns the number of the first that does not. */
 static int try_forbidden(void)
 {
@@ -586,7 +587,6 @@ Test(push, sender_is_confined)
 	int fd, number = -1;
 	pid_t pid;
 
-#ifndef __SANITIZE_ADDRESS__
 	sender_test_work = report_forbidden;
 	assert_ok(sender_start(&so, &pid, &fd));
 	assert_ok(fcntl(fd, F_SETFL, 0));
@@ -594,10 +594,8 @@ Test(push, sender_is_confined)
 	cr_assert_eq(number, 0, "call %d of try_forbidden()", number);
 	close(fd);
 	waitpid(pid, NULL, 0);
-#else
-	(void)so, (void)fd, (void)number, (void)pid;
-#endif
 }
+#endif
 
 /* A sender that a receiver has taken over sends anything: the daemon replaces it. */
 static void lie(int fd)

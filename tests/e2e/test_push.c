@@ -256,6 +256,69 @@ Test(push, status_and_log_show_receivers_but_no_token)
 	traced_finish(&t);
 }
 
+/* ---- under the unit ---- */
+
+static const struct {
+	const char *from, *to;
+} drop_in[] = {
+	{"PrivateNetwork=yes", "PrivateNetwork=no"},
+	{"RestrictAddressFamilies=AF_UNIX",
+	 "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK"},
+};
+
+/* The unit as it is with the drop-in of pushing.md */
+static void write_unit(char path[160])
+{
+	char from[256], line[512];
+	unsigned int replaced = 0;
+	FILE *in = fopen(traced_path("packaging", "pyprofd.service", from, sizeof(from)), "re");
+	FILE *out;
+
+	snprintf(path, 160, "%s/push.service", dir);
+	out = fopen(path, "we");
+	cr_assert(in && out);
+	while (fgets(line, sizeof(line), in)) {
+		const char *text = line;
+
+		for (size_t i = 0; i < sizeof(drop_in) / sizeof(drop_in[0]); i++)
+			if (strncmp(line, drop_in[i].from, strlen(drop_in[i].from)) == 0) {
+				text = drop_in[i].to;
+				replaced++;
+			}
+		fprintf(out, "%s%s", text, text == line ? "" : "\n");
+	}
+	fclose(in);
+	fclose(out);
+	cr_assert_eq(replaced, 2);
+}
+
+/* The host is a name, so the sender's resolver works under all restrictions, too. */
+Test(push, under_the_unit)
+{
+	char unit[160], confine[256], to[96];
+	const char *by[] = {
+		"python3", traced_path("tests/harness", "confine.py", confine, sizeof(confine)),
+		unit,	   "--writable",
+		d.dir,	   "--",
+		NULL};
+
+	write_unit(unit);
+	push_server_start(&server, dir, "200", NULL);
+	snprintf(to, sizeof(to), "pyroscope+http://localhost:%d", server.port);
+	pyprofd_init(&d);
+	d.by = by;
+	pyprofd_launch(&d, "--push", to, "--push-every", "100ms", NULL);
+	pyprofd_ready(&d);
+	free(ctl_ok(&d, "attach", pid, NULL));
+	traced_go(&t);
+	traced_expect(&t, "done");
+	wait_for_requests(&server, 1);
+	push_server_check(&server);
+	pyprofd_end(&d);
+	push_server_stop(&server);
+	traced_finish(&t);
+}
+
 /* ---- failures of the client ---- */
 
 Test(push, client_reports_failures)

@@ -23,6 +23,7 @@ UNISTD = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
 CAPABILITIES = "/usr/include/linux/capability.h"
 NAMESPACES = {"cgroup": 0x02000000, "ipc": 0x08000000, "mnt": 0x00020000, "net": 0x40000000,
               "pid": 0x20000000, "user": 0x10000000, "uts": 0x04000000}
+FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
 HARMLESS = {"Type", "ExecStart", "RuntimeDirectory", "RuntimeDirectoryMode", "CacheDirectory",
             "CacheDirectoryMode", "StateDirectory", "StateDirectoryMode", "Restart", "LimitMEMLOCK",
             "UMask", "SystemCallErrorNumber", "OOMPolicy"}
@@ -142,8 +143,10 @@ def filter_of(unit):
     if allowed == "yes":
         allowed = ""
     restrict_namespaces(f, calls, allowed)
-    assert unit["RestrictAddressFamilies"] == "AF_UNIX"
-    f.on_call(calls["socket"], [(0x20, 16, 0, 0), (0x15, 1, 1, 0), (0x06, f.ERRNO | 97, 0, 0)])
+    families = [FAMILIES[name] for name in unit["RestrictAddressFamilies"].split()]
+    f.on_call(calls["socket"], [(0x20, 16, 0, 0)] +
+              [(0x15, family, len(families) - i, 0) for i, family in enumerate(families)] +
+              [(0x06, f.ERRNO | 97, 0, 0)])
     if unit["MemoryDenyWriteExecute"] == "yes":
         f.deny_flags(calls["mprotect"], 2, 4, 1)
         f.on_call(calls["mmap"], [(0x20, 32, 0, 0), (0x54, 6, 0, 0), (0x15, 6, 0, 1),
