@@ -32,27 +32,49 @@ static int check_one_origin(const struct push_url *first, const struct push_url 
 			"--push-token-file with receivers on several servers");
 }
 
-int pusher_check(const struct pusher_opts *opts, struct diag *diag)
+/* Metrics could not tell them apart, and one would get everything twice. */
+static int check_distinct(const struct push_url *urls, size_t n, struct diag *diag)
+{
+	char text[PUSH_URL_TEXT], other[PUSH_URL_TEXT];
+
+	push_url_text(&urls[n], text);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(push_url_text(&urls[i], other), text) == 0)
+			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "",
+					"receiver '%s' is given twice", text);
+	return 0;
+}
+
+static int check_files(const struct pusher_opts *opts, struct diag *diag)
 {
 	struct transport_secrets secrets;
-	struct push_url first, other;
-	int r = 0;
+	int r = opts->nurls ? transport_read_secrets(&opts->transport, &secrets, diag) : 0;
+
+	if (opts->nurls && r == 0)
+		transport_secrets_deinit(&secrets);
+	return r;
+}
+
+int pusher_check(const struct pusher_opts *opts, struct diag *diag)
+{
+	struct push_url urls[PUSHER_MAX];
 
 	if (opts->nurls > PUSHER_MAX)
 		return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "", "more than %d receivers",
 				PUSHER_MAX);
-	for (size_t i = 0; i < opts->nurls && r == 0; i++) {
-		if (!receiver_check(opts->urls[i], &opts->transport, i ? &other : &first, diag))
+	for (size_t i = 0; i < opts->nurls; i++) {
+		int r = 0;
+
+		if (!receiver_check(opts->urls[i], &opts->transport, &urls[i], diag))
 			return -EINVAL;
-		if (i && opts->transport.token_file)
-			r = check_one_origin(&first, &other, diag);
-	}
-	if (r == 0 && opts->nurls) {
-		r = transport_read_secrets(&opts->transport, &secrets, diag);
+		if (opts->transport.token_file)
+			r = check_one_origin(&urls[0], &urls[i], diag);
 		if (r == 0)
-			transport_secrets_deinit(&secrets);
+			r = check_distinct(urls, i, diag);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return check_files(opts, diag);
 }
 
 static int copy_text(char **own, const char **ref)

@@ -11,6 +11,7 @@
 
 #define MAX_CHILDREN	  4096
 #define METRICS_FUNCTIONS 20
+#define PUSH_EVERY_MIN	  100000000u /* ns */
 
 static const char *const clocks[] = {[SNAPSHOT_CPU] = "cpu", [SNAPSHOT_WALL] = "wall", NULL};
 
@@ -170,6 +171,8 @@ static int check_push(const struct options *o, struct diag *diag)
 {
 	const struct push_options *p = &o->push_opts;
 
+	if (o->push_every_ns && o->push_every_ns < PUSH_EVERY_MIN)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "--push-every: at least 100ms");
 	if (o->push.n ||
 	    !(o->push_every_ns || o->push_queue || p->transport.token_file || p->transport.tenant ||
 	      p->transport.ca_file || p->transport.timeout_ns || p->service))

@@ -256,6 +256,20 @@ Test(push, status_and_log_show_receivers_but_no_token)
 	traced_finish(&t);
 }
 
+/* The harness checks that no process of the daemon is left, in both cases. */
+Test(push, senders_end_with_the_daemon)
+{
+	push_server_start(&server, dir, "slow:30", NULL);
+	pyprofd_start(&d, "--pid", pid, "--push", push_server_url(&server, "otlp+http", url),
+		      "--push-every", "100ms", NULL);
+	wait_for_requests(&server, 1);
+	pyprofd_kill(&d);
+	pyprofd_start(&d, "--push", url, NULL);
+	pyprofd_end(&d);
+	push_server_stop(&server);
+	traced_stop(&t);
+}
+
 /* ---- under the unit ---- */
 
 static const struct {
@@ -350,6 +364,10 @@ Test(push, wrong_options)
 
 	pyprofd_init(&bad);
 	pyprofd_fails(&bad, 2, "without --push", "--push-every", "5", NULL);
+	pyprofd_fails(&bad, 2, "at least", "--push", "otlp+https://host", "--push-every", "1ms",
+		      NULL);
+	pyprofd_fails(&bad, 2, "given twice", "--push", "otlp+https://host", "--push",
+		      "otlp+https://host/", NULL);
 	pyprofd_fails(&bad, 2, "protocol", "--push", "https://host", NULL);
 	pyprofd_fails(&bad, 2, "without TLS", "--push", "otlp+http://192.0.2.1",
 		      "--push-token-file", "/dev/null", NULL);
