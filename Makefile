@@ -36,7 +36,7 @@ CFLAGS ?= -O2 -g
 
 # What it takes, as Debian calls it ----------------------------------------------------------
 DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev libzydis-dev \
-	libmicrohttpd-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libsystemd-dev \
+	libmicrohttpd-dev libcurl4-openssl-dev libssl-dev libjansson-dev libpcre2-dev libsystemd-dev \
 	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libncurses-dev
 # Node.js from elsewhere brings its own npm, which Debian's would not go with.
 DEPS += $(if $(shell command -v npm),,nodejs npm)
@@ -49,7 +49,7 @@ DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck 
 
 # How we compile -----------------------------------------------------------------------------
 PKGS := libbpf libelf libmicrohttpd libcurl jansson libpcre2-8 libsystemd libprotobuf-c zlib \
-	ncursesw
+	ncursesw libcrypto
 WARN := -Wall -Wextra -Wshadow -Wvla -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes \
 	-Wold-style-definition -Wpointer-arith -Wwrite-strings -Wundef -Wconversion \
 	-Wno-missing-field-initializers

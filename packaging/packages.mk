@@ -16,8 +16,8 @@ packages: deps ## build it for Debian 12, 13 and sid in root directories of thes
 	@tests/packages.sh $(DEB) $(PAGE) $(SUITES)
 
 # A tarball for other distributions. What Debian has as static libraries is linked statically. The
-# rest (libsystemd, libmicrohttpd and libcurl, whose static versions need shared libraries all the
-# same, and Zydis) lies beside the programs, which find it by DT_RPATH: DT_RUNPATH does not apply to the
+# rest (libcrypto, libsystemd, libmicrohttpd and libcurl, whose static versions need shared libraries
+# all the same, and Zydis) lies beside the programs, which find it by DT_RPATH: DT_RUNPATH does not apply to the
 # libraries that libraries need. -s: without debugging information, the build-id does not depend on
 # directories.
 VERSION := $(shell sed -n 's/^\#define PYPROF_VERSION "\(.*\)"$$/\1/p' include/pyprof/version.h)
@@ -25,7 +25,7 @@ DIST_NAME := pyprofd-$(VERSION)-linux-x86_64
 DIST := $(O)/dist/$(DIST_NAME)
 DIST_STATIC = $(filter -l%,$(shell $(PKG_CONFIG) --static --libs libbpf libelf jansson libpcre2-8 \
 	libprotobuf-c zlib ncursesw))
-DIST_SHARED = $(shell $(PKG_CONFIG) --libs libmicrohttpd libcurl libsystemd) -lZydis -lZycore
+DIST_SHARED = $(shell $(PKG_CONFIG) --libs libmicrohttpd libcurl libsystemd libcrypto) -lZydis -lZycore
 DIST_LIBS = -Wl,-Bstatic $(filter-out -ldl -lpthread -lm -lzstd,$(DIST_STATIC)) -Wl,-Bdynamic $(DIST_SHARED) \
 	$(filter -lzstd,$(DIST_STATIC)) -lm -pthread
 DIST_LDFLAGS = $(ALL_LDFLAGS) -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib/pyprofd'

@@ -24,7 +24,8 @@ format snapshot stats
 interval format snapshot stats
 history interval snapshot
 continuous history interval session find target probe snapshot
-push interval format snapshot stats target
+clickhouse interval snapshot
+push interval clickhouse format snapshot stats target
 verify target elf python plan inspect probe event profile stats snapshot
 slow profile stack event snapshot stats format
 timeline slow profile stack event snapshot stats format
@@ -37,7 +38,7 @@ dump target python inspect find
 '
 # Only probe/ uses the skeleton of the BPF programs. The client inspects processes only through
 # doctor/, dump/ and find/.
-cli_may='doctor dump find format history interval push snapshot timeline'
+cli_may='clickhouse doctor dump find format history interval push snapshot timeline'
 
 bad=$(
 	find daemon cli include -name '*.[ch]' 2>/dev/null | LC_ALL=C sort | xargs grep -Hn '^#include "' |
