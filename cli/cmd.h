@@ -13,7 +13,7 @@
 #include "base/diag.h"
 #include "base/opts.h"
 
-#define CMD_OPTS_MAX 1024
+#define CMD_OPTS_MAX 2048
 #define CMD_ANY	     INT_MAX
 
 /* Arguments of a command's function */
@@ -44,7 +44,7 @@ extern const struct cmd cmd_attach, cmd_detach, cmd_start, cmd_stop, cmd_clear, 
 	cmd_ping, cmd_shutdown, cmd_snapshot, cmd_callers, cmd_callees, cmd_threads, cmd_coroutines,
 	cmd_tree, cmd_lines, cmd_counters, cmd_memory, cmd_waits, cmd_gil, cmd_report, cmd_diff,
 	cmd_record, cmd_run, cmd_ps, cmd_timeline, cmd_slow, cmd_top, cmd_ui, cmd_watch, cmd_doctor,
-	cmd_dump, cmd_objects, cmd_history, cmd_push, cmd_completion;
+	cmd_dump, cmd_objects, cmd_history, cmd_push, cmd_fleet, cmd_completion;
 
 /* All commands, in the order of the help text; ends with NULL. */
 extern const struct cmd *const cmds[];

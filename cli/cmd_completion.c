@@ -26,7 +26,8 @@ static enum value value_of(const struct opt *o)
 	case OPT_PID:
 	case OPT_PIDS:
 	case OPT_WORDS:
-		return strcmp(o->arg, "TID") == 0 ? VALUE_ANY : VALUE_PID;
+		return strcmp(o->arg, "TID") == 0 || strcmp(o->arg, "COND") == 0 ? VALUE_ANY
+										 : VALUE_PID;
 	default:
 		break;
 	}

@@ -9,12 +9,14 @@
 #include "base/target_opts.h"
 
 const struct cmd *const cmds[] = {
-	&cmd_ps,       &cmd_attach,	&cmd_detach,   &cmd_start,    &cmd_stop,       &cmd_clear,
-	&cmd_status,   &cmd_ping,	&cmd_shutdown, &cmd_snapshot, &cmd_callers,    &cmd_callees,
-	&cmd_threads,  &cmd_coroutines, &cmd_tree,     &cmd_lines,    &cmd_counters,   &cmd_memory,
-	&cmd_waits,    &cmd_gil,	&cmd_report,   &cmd_diff,     &cmd_record,     &cmd_run,
-	&cmd_timeline, &cmd_slow,	&cmd_top,      &cmd_ui,	      &cmd_watch,      &cmd_doctor,
-	&cmd_dump,     &cmd_objects,	&cmd_history,  &cmd_push,     &cmd_completion, NULL,
+	&cmd_ps,	 &cmd_attach,	&cmd_detach,  &cmd_start,      &cmd_stop,
+	&cmd_clear,	 &cmd_status,	&cmd_ping,    &cmd_shutdown,   &cmd_snapshot,
+	&cmd_callers,	 &cmd_callees,	&cmd_threads, &cmd_coroutines, &cmd_tree,
+	&cmd_lines,	 &cmd_counters, &cmd_memory,  &cmd_waits,      &cmd_gil,
+	&cmd_report,	 &cmd_diff,	&cmd_record,  &cmd_run,	       &cmd_timeline,
+	&cmd_slow,	 &cmd_top,	&cmd_ui,      &cmd_watch,      &cmd_doctor,
+	&cmd_dump,	 &cmd_objects,	&cmd_history, &cmd_push,       &cmd_fleet,
+	&cmd_completion, NULL,
 };
 
 #define NCMDS (sizeof(cmds) / sizeof(cmds[0]))

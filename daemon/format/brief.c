@@ -71,11 +71,11 @@ static bool same_command(const struct brief *b)
 static void put_one(const struct snapshot_target *t, bool command, FILE *out)
 {
 	if (t->folded)
-		fprintf(out, "%" PRIu32 " ended", t->folded);
-	else
-		fprintf(out, "%" PRIu32, t->pid);
+		fprintf(out, "%" PRIu32 " ended%s", t->folded, command ? " " : "");
+	else if (t->pid) /* 0: stands for many, which its command names */
+		fprintf(out, "%" PRIu32 "%s", t->pid, command ? " " : "");
 	if (command)
-		fprintf(out, " %s", known(t->cmdline));
+		fputs(known(t->cmdline), out);
 }
 
 static void put_targets(const struct brief *b, FILE *out)

@@ -621,7 +621,7 @@ static void say_process(struct lines *l, const struct snapshot_target *t)
 {
 	if (t->folded)
 		say(l, "processes", "%" PRIu32 " that have ended, as one", t->folded);
-	else
+	else if (t->pid) /* 0: stands for many, which its command names */
 		say(l, "process", "%" PRIu32 "%s", t->pid,
 		    !t->alive	 ? ", ended"
 		    : t->tracing ? ", running"
