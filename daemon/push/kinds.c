@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "push/clickhouse.h"
 #include "push/otlp.h"
 #include "push/pyroscope.h"
 
-const struct push_kind *const push_kinds[] = {&push_pyroscope, &push_otlp, NULL};
+const struct push_kind *const push_kinds[] = {&push_pyroscope, &push_otlp, &push_clickhouse, NULL};
 
 const struct push_kind *push_kind_find(const char *name, struct diag *diag)
 {

@@ -59,6 +59,12 @@ struct push_verdict {
 
 struct push_kind {
 	const char *name; /* as in the address */
+	/*
+	 * What the path of the address, without its slash, is appended to, before the request's own
+	 * path; NULL: it is the beginning of the path.
+	 */
+	const char *path_as;
+	const char *path_default; /* with path_as: what is appended if the address has no path */
 	/* *ret is owned by the caller. Returns 0 or a negative errno, with *diag set. */
 	int (*encode)(const struct interval *iv, struct push_request **ret, struct diag *diag);
 	void (*judge)(const struct push_answer *answer, struct push_verdict *ret);

@@ -17,7 +17,7 @@
 struct transport {
 	CURL *curl;
 	const struct push_kind *kind;
-	char base[PUSH_ORIGIN_MAX + PUSH_PATH_MAX];
+	char base[PUSH_ORIGIN_MAX + PUSH_PATH_MAX + 32];
 	struct curl_slist *headers; /* of each request */
 	struct answer answer;
 	char error[CURL_ERROR_SIZE];
@@ -216,6 +216,16 @@ static bool set_up(struct transport *t, const struct transport_opts *opts,
 	       curl_easy_setopt(c, CURLOPT_WRITEDATA, &t->answer) == CURLE_OK;
 }
 
+/* For ClickHouse, the path of the address is a database. */
+static void make_base(struct transport *t, const struct push_url *url)
+{
+	if (t->kind->path_as)
+		snprintf(t->base, sizeof(t->base), "%s%s%s", url->origin, t->kind->path_as,
+			 *url->path ? url->path + 1 : t->kind->path_default);
+	else
+		snprintf(t->base, sizeof(t->base), "%s%s", url->origin, url->path);
+}
+
 int transport_new(const struct push_url *url, const struct push_kind *kind,
 		  const struct transport_opts *opts, const struct transport_secrets *secrets,
 		  struct transport **ret, struct diag *diag)
@@ -226,7 +236,7 @@ int transport_new(const struct push_url *url, const struct push_kind *kind,
 		return diag_errno(diag, ENOMEM, "cannot push");
 	t->kind = kind;
 	t->curl = curl_easy_init();
-	snprintf(t->base, sizeof(t->base), "%s%s", url->origin, url->path);
+	make_base(t, url);
 	if (!t->curl || !set_up(t, opts, secrets) || add_fixed_headers(t, opts, secrets) < 0)
 		return diag_errno(diag, ENOMEM, "cannot push");
 	*ret = TAKE_PTR(t);
