@@ -44,7 +44,7 @@ DEPS_DEB := debhelper dpkg-dev lintian mmdebstrap python3-yaml
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
 	ccache curl gunicorn systemd python3 python3-aiohttp python3-flask python3-gevent \
 	python3-greenlet python3-yappi golang-go openssl prometheus chromium zsh fish qemu-system-x86 \
-	busybox-static cpio \
+	busybox-static cpio clickhouse-server \
 	$(DEPS_DEB)
 
 # How we compile -----------------------------------------------------------------------------
@@ -376,7 +376,7 @@ run-check-suites:
 	@TEST_TIMEOUT=1200 $(RUN) --command kernels tests/kernels.py --short
 
 E2E_ALONE := $(call named,e2e,durations forecast)
-E2E_FIRST := $(call named,e2e,http_listener slow trigger timeline http counters outputs record commands)
+E2E_FIRST := $(call named,e2e,fleet http_listener slow trigger timeline http counters outputs record commands)
 E2E_PAIRED := $(E2E_FIRST) $(filter-out $(E2E_FIRST) $(E2E_ALONE),$(E2E_BIN))
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
