@@ -50,23 +50,30 @@ extern const char *const query_clocks[];
 		"verbose", 'v', OPT_FLAG, QUERY_FIELD(verbose), NULL,                              \
 			"text: all facts about the profile below it, instead\nof four lines"       \
 	}
-#define QUERY_OPTS_ALL                                                                               \
-	{"output", 'o', OPT_STRING, QUERY_FIELD(output), "FILE", "output file (default: stdout)"},   \
-		{"pid", 'p', OPT_PID, QUERY_FIELD(pid), "PID", "only this process"},                 \
-		{"tid", 't', OPT_PID, QUERY_FIELD(tid), "TID", "only this thread"},                  \
-		{"clock",                                                                            \
-		 0,                                                                                  \
-		 OPT_CHOICE,                                                                         \
-		 QUERY_FIELD(clock),                                                                 \
-		 "cpu|wall",                                                                         \
-		 "clock to report",                                                                  \
-		 .choices = query_clocks},                                                           \
-		{"raw-times", 0,                                                                     \
-		 OPT_FLAG,    QUERY_FIELD(raw_times),                                                \
-		 NULL,	      "do not subtract the probes' own time"},                               \
-		{"sort",      's',                                                                   \
-		 OPT_STRING,  QUERY_FIELD(sort),                                                     \
-		 "KEY[,KEY]", "sort keys, as in pstats"},                                            \
+#define QUERY_OPT_OUTPUT                                                                           \
+	{                                                                                          \
+		"output", 'o', OPT_STRING, QUERY_FIELD(output), "FILE",                            \
+			"output file (default: stdout)"                                            \
+	}
+/* Of targets of one machine */
+#define QUERY_OPTS_TARGET                                                                          \
+	{"pid", 'p', OPT_PID, QUERY_FIELD(pid), "PID", "only this process"},                       \
+	{                                                                                          \
+		"tid", 't', OPT_PID, QUERY_FIELD(tid), "TID", "only this thread"                   \
+	}
+#define QUERY_OPT_CLOCK                                                                            \
+	{                                                                                          \
+		"clock", 0, OPT_CHOICE, QUERY_FIELD(clock), "cpu|wall", "clock to report",         \
+			.choices = query_clocks                                                    \
+	}
+#define QUERY_OPT_RAW                                                                              \
+	{                                                                                          \
+		"raw-times", 0, OPT_FLAG, QUERY_FIELD(raw_times), NULL,                            \
+			"do not subtract the probes' own time"                                     \
+	}
+/* How rows are shown */
+#define QUERY_OPTS_SHOWN                                                                             \
+	{"sort", 's', OPT_STRING, QUERY_FIELD(sort), "KEY[,KEY]", "sort keys, as in pstats"},        \
 		{"reverse", 'r', OPT_FLAG, QUERY_FIELD(reverse), NULL, "reverse the sort order"},    \
 		{"limit",  'l',                                                                      \
 		 OPT_U64,  QUERY_FIELD(limit),                                                       \
@@ -97,6 +104,8 @@ extern const char *const query_clocks[];
 			"rows only for C functions that match, the others\nfolded into their "       \
 			"callers"                                                                    \
 	}
+#define QUERY_OPTS_ALL                                                                             \
+	QUERY_OPT_OUTPUT, QUERY_OPTS_TARGET, QUERY_OPT_CLOCK, QUERY_OPT_RAW, QUERY_OPTS_SHOWN
 #define QUERY_OPTS_TREE                                                                            \
 	{"depth",  0,                                                                              \
 	 OPT_U64,  QUERY_FIELD(depth),                                                             \
