@@ -28,11 +28,12 @@
 #include "snapshot/merge.h"
 #include "target/deadline.h"
 
-#define SPARES	     4
-#define MAX_TASKS    4096
-#define KEEP_ENDED   16
-#define RETRY_NS     1000000ull
-#define RETRY_FOR_NS 2000000000ull
+#define SPARES	      4
+#define MAX_TASKS     4096
+#define KEEP_ENDED    16
+#define RETRY_NS      1000000ull
+#define RETRY_FOR_NS  2000000000ull /* from the first attempt on */
+#define RETRY_LATE_NS 100000000ull  /* of an inspection that takes longer */
 
 struct process_tree {
 	unsigned int refs;
@@ -169,7 +170,6 @@ static void task_add(struct session *s, const struct tracee_news *news)
 	tasks[ss->ntasks++] = (struct follow_task){
 		.origin = s,
 		.news = *news,
-		.until_ns = tracee_now() + RETRY_FOR_NS,
 	};
 	work_soon(ss);
 }
@@ -310,6 +310,24 @@ static void task_done(struct session *origin, const struct tracee_news *news, in
 }
 
 /*
+ * Returns whether to try again after the outcome r. On a busy machine, an inspection that has begun
+ * may take longer than RETRY_FOR_NS; it has a deadline of its own.
+ */
+static bool task_retry(struct follow_task *task, int r, struct tracee **half)
+{
+	const uint64_t now = tracee_now();
+	const bool late = now >= task->until_ns;
+
+	if (r != -EAGAIN && !deadline_missed(r))
+		return false;
+	if (late && !*half)
+		return false;
+	task->retry_ns = now + (late ? RETRY_LATE_NS : RETRY_NS);
+	task->half = TAKE_PTR(*half);
+	return true;
+}
+
+/*
  * Following a child may change the list of tasks, and may remove an ended target with the child's
  * pid, even the origin.
  */
@@ -321,19 +339,16 @@ static void task_run(struct sessions *ss, size_t i)
 	struct session *origin;
 	int r = no_room(ss, ss->tasks[i].origin, news.pid);
 
+	if (!ss->tasks[i].until_ns)
+		ss->tasks[i].until_ns = tracee_now() + RETRY_FOR_NS;
 	if (r == 0)
 		r = follow_child(ss->tasks[i].origin, &news, &half);
 	/* regardless of which step failed */
 	if (r < 0 && target_ending(news.pid))
 		r = -ESRCH;
 	task = task_find(ss, news.pid);
-	if (!task)
+	if (!task || task_retry(task, r, &half))
 		return;
-	if ((r == -EAGAIN || deadline_missed(r)) && tracee_now() < task->until_ns) {
-		task->retry_ns = tracee_now() + RETRY_NS;
-		task->half = TAKE_PTR(half);
-		return;
-	}
 	origin = task->origin;
 	task_remove(ss, (size_t)(task - ss->tasks));
 	task_done(origin, &news, r);

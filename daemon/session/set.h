@@ -24,8 +24,8 @@ struct session {
 struct follow_task {
 	struct session *origin; /* whose ring reported it */
 	struct tracee_news news;
-	struct tracee *half; /* see tracee_fork; owned; NULL: not begun */
-	uint64_t retry_ns, until_ns;
+	struct tracee *half;	     /* see tracee_fork; owned; NULL: not begun */
+	uint64_t retry_ns, until_ns; /* until_ns 0: not tried yet */
 };
 
 struct sessions {
