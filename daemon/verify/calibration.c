@@ -4,22 +4,18 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/descriptors.h"
 #include "base/reaper.h"
 #include "probe/calibrate.h"
 #include "probe/probe.h"
 #include "verify/cache.h"
 #include "verify/measure.h"
+#include "verify/separate.h"
 
 #define LIMIT_NS UINT64_C(8000000000)
-/* How long a helper that was killed, or has answered, is waited for, ms */
-#define END_MS 20
 
 struct calibration {
 	unsigned int shares; /* owners in addition to the first */
@@ -52,20 +48,13 @@ static struct cost learn_cost(const struct verify_opts *o)
 	return c;
 }
 
-/* Closes the daemon's descriptors, as an open link would keep its probes attached. Keeps the pidfd,
- * which detects that the pid was reused. */
 static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, pid_t parent,
 				  int out)
 {
-	const int keep[] = {out, o->target->pidfd};
 	struct cost c = {0};
 	ssize_t r;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* the parent ended before the death signal was set */
-	if (getppid() != parent)
-		_exit(1);
-	if (descriptors_close_others(3, keep, sizeof(keep) / sizeof(*keep)) < 0)
+	if (separate_begin(o, parent, out) < 0)
 		_exit(1);
 	if (!synthetic) {
 		c = learn_cost(o);
@@ -98,16 +87,6 @@ struct calibration *calibration_start(const struct verify_opts *opts, bool synth
 	return c->helper > 0 ? TAKE_PTR(c) : NULL;
 }
 
-/* After the kill, the uprobe holder process detaches the helper's probes (probe/holder.h). */
-static void give_up(struct calibration *c)
-{
-	if (c->helper <= 0)
-		return;
-	(void)kill(c->helper, SIGKILL);
-	reaper_end(c->helper, -1, END_MS);
-	c->helper = 0;
-}
-
 struct calibration *calibration_share(struct calibration *c)
 {
 	if (c)
@@ -119,7 +98,7 @@ void calibration_free(struct calibration *c)
 {
 	if (!c || (c->shares && c->shares--))
 		return;
-	give_up(c);
+	separate_end(&c->helper);
 	if (c->from >= 0)
 		close(c->from);
 	free(c);
@@ -139,10 +118,10 @@ bool calibration_wait(struct calibration *c, int ms)
 		c->cost = cost;
 	c->done = true;
 	if (p.revents && c->helper > 0) {
-		reaper_await(c->helper, END_MS); /* it is about to exit */
+		reaper_await(c->helper, SEPARATE_END_MS); /* it is about to exit */
 		c->helper = 0;
 	}
-	give_up(c);
+	separate_end(&c->helper);
 	return true;
 }
 

@@ -4,24 +4,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/descriptors.h"
 #include "base/reaper.h"
 #include "base/utf8_clean.h"
 #include "probe/probe.h"
 #include "verify/scratch.h"
+#include "verify/separate.h"
 #include "verify/verify.h"
 
-/* How long to wait for the end of a killed helper, or of a helper that has answered, ms */
-#define END_MS 20
 /* Interval of checking whether the helper's own children have ended, ns */
 #define STUCK_CHECK_NS 100000000L
 
@@ -38,29 +34,6 @@ uint64_t offload_limit_ns = UINT64_C(30000000000);
 
 /* ---- the helper -------------------------------------------------------------------------- */
 
-/*
- * Signals from the terminal are for the daemon, which kills the helper when it ends. SIGPIPE is
- * ignored, because the scratch process may end while it is written to.
- */
-static int separate(const struct verify_opts *o, pid_t parent, int out)
-{
-	const int keep[] = {out, o->target ? o->target->pidfd : -1};
-	sigset_t blocked;
-
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
-		return -errno;
-	/* the parent ended before the death signal was set */
-	if (getppid() != parent)
-		return -ESRCH;
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGINT);
-	sigaddset(&blocked, SIGHUP);
-	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
-	/* A link that stays open here would keep its probes attached after the daemon's end. */
-	return descriptors_close_others(3, keep, sizeof(keep) / sizeof(*keep));
-}
-
 /* A scratch process that waits for a file system cannot be killed. The helper stays until it has
  * ended, so that the daemon can count such processes: see offload_start(). */
 static void wait_for_stuck(void)
@@ -73,7 +46,7 @@ static _Noreturn void helper_main(const struct verify_opts *o, pid_t parent, int
 {
 	struct verify_result v;
 
-	if (separate(o, parent, out) < 0)
+	if (separate_begin(o, parent, out) < 0)
 		_exit(1);
 	if (offload_test_helper) {
 		offload_test_helper(o, out);
@@ -117,20 +90,11 @@ int offload_start(const struct verify_opts *opts, struct offload **ret, struct d
 	return 0;
 }
 
-static void give_up(struct offload *o)
-{
-	if (o->helper <= 0)
-		return;
-	(void)kill(o->helper, SIGKILL);
-	reaper_end(o->helper, -1, END_MS);
-	o->helper = 0;
-}
-
 void offload_free(struct offload *o)
 {
 	if (!o)
 		return;
-	give_up(o);
+	separate_end(&o->helper);
 	closep(&o->from);
 	free(o);
 }
@@ -231,9 +195,9 @@ bool offload_poll(struct offload *o, struct verify_result *ret)
 		return false;
 	if (judge(o, r, ret) && o->helper > 0) {
 		/* it ends by itself, or is counted: see wait_for_stuck() */
-		reaper_await(o->helper, END_MS);
+		reaper_await(o->helper, SEPARATE_END_MS);
 		o->helper = 0;
 	}
-	give_up(o);
+	separate_end(&o->helper);
 	return true;
 }
