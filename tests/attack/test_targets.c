@@ -26,7 +26,7 @@ static char pid[16];
 static void setup(void)
 {
 	caps_require_bpf();
-	traced_ready(&t, pid, traced_newest().exe, "family.py", NULL);
+	traced_ready(&t, pid, traced_newest().exe, "process_tree.py", NULL);
 	pyprofd_init(&d);
 }
 
@@ -175,7 +175,7 @@ Test(targets, attach_attaches_what_it_can)
 	struct traced other;
 	struct ran r;
 
-	traced_ready(&other, NULL, traced_newest().exe, "family.py", NULL);
+	traced_ready(&other, NULL, traced_newest().exe, "process_tree.py", NULL);
 	pid_text(nobody, pid_of_nobody());
 	pid_text(another, other.pid);
 	pyprofd_launch(&d, NULL);

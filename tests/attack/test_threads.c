@@ -63,7 +63,7 @@ static void setup_workers(void)
 	struct interpreter it = traced_newest();
 	char pid[16];
 
-	traced_ready(&server, NULL, it.exe, "family.py", NULL);
+	traced_ready(&server, NULL, it.exe, "process_tree.py", NULL);
 	pyprofd_start(&d, NULL);
 	free(ctl_ok(&d, "attach", "--follow-children", pid_text(pid, server.pid), NULL));
 }
@@ -199,7 +199,7 @@ Test(threads, one_per_request)
 
 /* Workers that are forked and end ------------------------------------------------------------ */
 
-#define WORKERS	   60u /* as many as family.py numbers; 16 ended ones are kept separately */
+#define WORKERS	   60u /* as many as process_tree.py numbers; 16 ended ones are kept separately */
 #define WARM	   24u
 #define WORK	   10u
 #define BURST	   100u

@@ -7,12 +7,12 @@
 #include <inttypes.h>
 
 #include "harness/counts.h"
-#include "harness/family.h"
+#include "harness/process_tree.h"
 #include "harness/sites.h"
 #include "harness/test.h"
 #include "stats/view.h"
 
-static struct family f;
+static struct process_tree f;
 
 /* Returns the calls of work() in one process; pid 0: in all processes together. */
 static uint64_t work_of(pid_t pid)
@@ -20,7 +20,7 @@ static uint64_t work_of(pid_t pid)
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&f.t, pid);
 	_cleanup_(view_freep) struct view *v = NULL;
 
-	cr_assert(traced_is_exact(s, "family"));
+	cr_assert(traced_is_exact(s, "process tree"));
 	assert_ok(view_build(s, NULL, &v));
 	return counts_named(v, "work").ncalls;
 }
@@ -43,31 +43,31 @@ static void children(const char *exe)
 {
 	struct session_status first;
 
-	family_start(&f, exe);
+	process_tree_start(&f, exe);
 	traced_attach(&f.t);
-	family_fork(&f, 0, 3);
-	family_traced(&f, 1, 3);
-	family_fork(&f, 2, 1);
-	family_traced(&f, 4, 4);
+	process_tree_fork(&f, 0, 3);
+	process_tree_traced(&f, 1, 3);
+	process_tree_fork(&f, 2, 1);
+	process_tree_traced(&f, 4, 4);
 	for (unsigned int i = 0; i <= 4; i++)
-		family_ask(&f, "work", i, 100 + i, "worked");
+		process_tree_ask(&f, "work", i, 100 + i, "worked");
 	for (unsigned int i = 0; i <= 4; i++)
 		cr_assert_eq(work_of(f.members[i]), 100 + i, "member %u", i);
 	cr_assert_eq(work_of(0), 510);
 	check_provenance(f.members[1], f.t.pid);
 	check_provenance(f.members[4], f.members[2]);
-	first = family_status(&f, f.t.pid);
+	first = process_tree_status(&f, f.t.pid);
 	cr_assert(first.follows && first.children.failed == 0 && first.children.over_limit == 0);
 	/* When a child of a child and its parent have ended, the process tree is not over. */
-	family_ask(&f, "end", 4, 0, "ended");
-	family_ended(&f, 4, 4);
-	family_ask(&f, "end", 1, 0, "ended");
-	family_ended(&f, 1, 1);
+	process_tree_ask(&f, "end", 4, 0, "ended");
+	process_tree_ended(&f, 4, 4);
+	process_tree_ask(&f, "end", 1, 0, "ended");
+	process_tree_ended(&f, 1, 1);
 	cr_assert(!sessions_over(f.t.sessions, f.t.pid));
 	traced_say(&f.t, "stop");
 	traced_close(&f.t);
 	cr_assert_eq(traced_wait(&f.t), 0);
-	family_ended(&f, 0, 4);
+	process_tree_ended(&f, 0, 4);
 	cr_assert(sessions_over(f.t.sessions, f.members[0]));
 	cr_assert_eq(work_of(0), 510, "what has ended is forgotten");
 	cr_assert_eq(f.t.ended, 5);
@@ -76,33 +76,33 @@ static void children(const char *exe)
 
 Test(follow, children_and_theirs, .timeout = 300)
 {
-	family_everywhere(children);
+	process_tree_everywhere(children);
 }
 
 static void begin_newest(void)
 {
-	family_start(&f, traced_newest().exe);
+	process_tree_start(&f, traced_newest().exe);
 }
 
 /* The children were forked before the attach, so there were no fork events. */
 Test(follow, children_that_are_there_already, .timeout = 120)
 {
 	begin_newest();
-	family_fork(&f, 0, 2);
-	family_fork(&f, 1, 1);
+	process_tree_fork(&f, 0, 2);
+	process_tree_fork(&f, 1, 1);
 	traced_attach(&f.t);
-	family_traced(&f, 0, 3);
+	process_tree_traced(&f, 0, 3);
 	for (unsigned int i = 0; i <= 3; i++)
-		family_ask(&f, "work", i, 50, "worked");
+		process_tree_ask(&f, "work", i, 50, "worked");
 	cr_assert_eq(work_of(0), 200);
 	check_provenance(f.members[3], f.members[1]);
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 static bool limit_is_reported(struct traced *traced, void *ctx)
 {
 	(void)traced, (void)ctx;
-	return family_status(&f, f.t.pid).children.over_limit == 2;
+	return process_tree_status(&f, f.t.pid).children.over_limit == 2;
 }
 
 static bool unfollowed_are_clean(struct traced *traced, void *ctx)
@@ -112,7 +112,7 @@ static bool unfollowed_are_clean(struct traced *traced, void *ctx)
 
 	(void)traced;
 	for (unsigned int i = 1; i <= 4; i++)
-		if (!family_status(&f, f.members[i]).pid)
+		if (!process_tree_status(&f, f.members[i]).pid)
 			clean &= sites_changed(sites, f.members[i]) == 0;
 	return clean;
 }
@@ -126,25 +126,25 @@ Test(follow, no_more_than_the_limit, .timeout = 120)
 	sites_find(&sites, f.t.pid);
 	f.t.max_children = 2;
 	traced_attach(&f.t);
-	family_fork(&f, 0, 4);
+	process_tree_fork(&f, 0, 4);
 	traced_until(&f.t, limit_is_reported, NULL, "two that are over the limit");
 	traced_until(&f.t, unfollowed_are_clean, &sites, "children without breakpoints");
 	for (unsigned int i = 1; i <= 4; i++) {
-		followed += family_status(&f, f.members[i]).pid != 0;
-		family_ask(&f, "work", i, 10, "worked");
+		followed += process_tree_status(&f, f.members[i]).pid != 0;
+		process_tree_ask(&f, "work", i, 10, "worked");
 	}
 	cr_assert_eq(followed, 2);
 	cr_assert_eq(work_of(0), 20);
 	/* When a followed child ends, another one can be followed. */
 	for (unsigned int i = 1; i <= 4; i++)
-		if (family_status(&f, f.members[i]).pid) {
-			family_ask(&f, "end", i, 0, "ended");
-			family_ended(&f, i, i);
+		if (process_tree_status(&f, f.members[i]).pid) {
+			process_tree_ask(&f, "end", i, 0, "ended");
+			process_tree_ended(&f, i, i);
 			break;
 		}
-	family_fork(&f, 0, 1);
-	family_traced(&f, 5, 5);
-	family_finish(&f);
+	process_tree_fork(&f, 0, 1);
+	process_tree_traced(&f, 5, 5);
+	process_tree_finish(&f);
 }
 
 /*
@@ -172,12 +172,12 @@ Test(follow, many_that_end, .timeout = 240)
 	for (unsigned int b = 0; b < BATCHES; b++) {
 		unsigned int first = 1 + b * BATCH, last = first + BATCH - 1;
 
-		family_fork(&f, 0, BATCH);
-		family_traced(&f, first, last);
+		process_tree_fork(&f, 0, BATCH);
+		process_tree_traced(&f, first, last);
 		for (unsigned int i = first; i <= last; i++)
-			family_ask(&f, "work", i, PER_WORK, "worked");
+			process_tree_ask(&f, "work", i, PER_WORK, "worked");
 		for (unsigned int i = first; i <= last; i++)
-			family_ask(&f, "end", i, 0, "ended");
+			process_tree_ask(&f, "end", i, 0, "ended");
 	}
 	traced_until(&f.t, all_but_kept_are_folded, NULL, "ended children folded into one");
 	cr_assert_eq(work_of(0), BATCHES * BATCH * PER_WORK);
@@ -185,10 +185,10 @@ Test(follow, many_that_end, .timeout = 240)
 	for (uint32_t i = 0; i < s->ntargets; i++)
 		folded += s->targets[i].folded;
 	cr_assert_eq(folded, BATCHES * BATCH - KEPT);
-	cr_assert_eq(family_status(&f, f.t.pid).children.followed, BATCHES * BATCH);
+	cr_assert_eq(process_tree_status(&f, f.t.pid).children.followed, BATCHES * BATCH);
 	assert_ok(sessions_clear(f.t.sessions, 0, NULL));
 	cr_assert_eq(work_of(0), 0);
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 /* The children end before they can be followed: only their number is known. */
@@ -196,7 +196,7 @@ Test(follow, many_that_end, .timeout = 240)
 
 static uint64_t accounted_for(void)
 {
-	struct snapshot_children c = family_status(&f, f.t.pid).children;
+	struct snapshot_children c = process_tree_status(&f, f.t.pid).children;
 
 	return c.followed + c.ended_first + c.failed + c.over_limit;
 }
@@ -214,16 +214,16 @@ Test(follow, children_that_end_at_once, .timeout = 120)
 
 	begin_newest();
 	traced_attach(&f.t);
-	family_ask(&f, "burst", BURST, 0, "burst");
-	family_ask(&f, "work", 0, 5, "worked");
+	process_tree_ask(&f, "burst", BURST, 0, "burst");
+	process_tree_ask(&f, "work", 0, 5, "worked");
 	traced_until(&f.t, all_are_accounted_for, NULL, "news of all children");
 	n = sessions_count(f.t.sessions);
-	st = family_status(&f, f.t.pid);
+	st = process_tree_status(&f, f.t.pid);
 	cr_assert_eq(st.children.followed + st.children.ended_first, BURST,
 		     "%" PRIu64 " and %" PRIu64, st.children.followed, st.children.ended_first);
 	cr_assert(n <= 1 + KEPT, "%zu targets", n);
 	cr_assert(work_of(0) >= 5);
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 Test(follow, stop_and_start, .timeout = 120)
@@ -233,32 +233,32 @@ Test(follow, stop_and_start, .timeout = 120)
 	begin_newest();
 	sites_find(&sites, f.t.pid);
 	traced_attach(&f.t);
-	family_fork(&f, 0, 1);
-	family_traced(&f, 1, 1);
-	family_ask(&f, "work", 1, 10, "worked");
+	process_tree_fork(&f, 0, 1);
+	process_tree_traced(&f, 1, 1);
+	process_tree_ask(&f, "work", 1, 10, "worked");
 	traced_halt(&f.t);
 	cr_assert_eq(sites_changed(&sites, f.members[1]), 0);
-	family_ask(&f, "work", 1, 10, "worked");
-	family_fork(&f, 0, 1);
+	process_tree_ask(&f, "work", 1, 10, "worked");
+	process_tree_fork(&f, 0, 1);
 	assert_ok(sessions_start(f.t.sessions, 0, NULL));
 	/* This child was forked while tracing was stopped. */
-	family_traced(&f, 1, 2);
-	family_ask(&f, "work", 1, 10, "worked");
-	family_ask(&f, "work", 2, 10, "worked");
+	process_tree_traced(&f, 1, 2);
+	process_tree_ask(&f, "work", 1, 10, "worked");
+	process_tree_ask(&f, "work", 2, 10, "worked");
 	cr_assert_eq(work_of(0), 30);
 	cr_assert_eq(work_of(f.members[1]), 20);
 	/* Detaching the first target also detaches the targets that were followed from it. */
 	assert_ok(sessions_detach(f.t.sessions, f.t.pid, NULL));
 	cr_assert_eq(sessions_count(f.t.sessions), 0);
 	cr_assert_eq(sites_changed(&sites, f.members[2]), 0);
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 /* Executing -------------------------------------------------------------------------------- */
 
 static bool is_at_it_again(struct traced *traced, void *ctx)
 {
-	struct session_status st = family_status(&f, f.members[*(unsigned int *)ctx]);
+	struct session_status st = process_tree_status(&f, f.members[*(unsigned int *)ctx]);
 
 	(void)traced;
 	return st.state == SESSION_TRACING && st.execs == 1;
@@ -272,30 +272,30 @@ static void executes_again(const char *exe)
 {
 	unsigned int leader = 1, other = 2;
 
-	family_start(&f, exe);
+	process_tree_start(&f, exe);
 	traced_attach(&f.t);
-	family_fork(&f, 0, 2);
-	family_traced(&f, 1, 2);
-	family_ask(&f, "work", leader, 10, "worked");
-	family_ask(&f, "work", other, 10, "worked");
-	family_ask(&f, "again", leader, 0, "again");
+	process_tree_fork(&f, 0, 2);
+	process_tree_traced(&f, 1, 2);
+	process_tree_ask(&f, "work", leader, 10, "worked");
+	process_tree_ask(&f, "work", other, 10, "worked");
+	process_tree_ask(&f, "again", leader, 0, "again");
 	traced_until(&f.t, is_at_it_again, &leader, "the program anew");
-	family_ask(&f, "thread", other, 0, "again");
+	process_tree_ask(&f, "thread", other, 0, "again");
 	traced_until(&f.t, is_at_it_again, &other, "the program anew");
-	family_ask(&f, "work", leader, 7, "worked");
-	family_ask(&f, "work", other, 8, "worked");
+	process_tree_ask(&f, "work", leader, 7, "worked");
+	process_tree_ask(&f, "work", other, 8, "worked");
 	cr_assert_eq(work_of(f.members[leader]), 17);
 	cr_assert_eq(work_of(f.members[other]), 18);
-	cr_assert(family_status(&f, f.members[leader]).exec_gap_ns > 0);
+	cr_assert(process_tree_status(&f, f.members[leader]).exec_gap_ns > 0);
 	fprintf(stderr, "  not traced for %.2f ms after an exec, %.1f ms after one by a thread\n",
-		(double)family_status(&f, f.members[leader]).exec_gap_ns / 1e6,
-		(double)family_status(&f, f.members[other]).exec_gap_ns / 1e6);
-	family_finish(&f);
+		(double)process_tree_status(&f, f.members[leader]).exec_gap_ns / 1e6,
+		(double)process_tree_status(&f, f.members[other]).exec_gap_ns / 1e6);
+	process_tree_finish(&f);
 }
 
 Test(follow, the_same_program_again, .timeout = 300)
 {
-	family_everywhere(executes_again);
+	process_tree_everywhere(executes_again);
 }
 
 static bool has_worked(pid_t pid)
@@ -315,18 +315,18 @@ Test(follow, the_same_program_again_in_windows, .timeout = 300)
 {
 	unsigned int member = 1;
 
-	family_start(&f, traced_newest().exe);
+	process_tree_start(&f, traced_newest().exe);
 	f.t.max_overhead = 5;
 	traced_attach(&f.t);
-	family_fork(&f, 0, 1);
-	family_traced(&f, member, member);
-	family_ask(&f, "again", member, 0, "again");
+	process_tree_fork(&f, 0, 1);
+	process_tree_traced(&f, member, member);
+	process_tree_ask(&f, "again", member, 0, "again");
 	traced_until(&f.t, is_at_it_again, &member, "the program anew");
-	cr_assert_eq(family_status(&f, f.members[member]).windows.max_overhead, 5);
-	cr_assert(family_status(&f, f.members[member]).exec_gap_ns > 0);
+	cr_assert_eq(process_tree_status(&f, f.members[member]).windows.max_overhead, 5);
+	cr_assert(process_tree_status(&f, f.members[member]).exec_gap_ns > 0);
 	while (!has_worked(f.members[member]))
-		family_ask(&f, "work", member, 10, "worked");
-	family_finish(&f);
+		process_tree_ask(&f, "work", member, 10, "worked");
+	process_tree_finish(&f);
 }
 
 #define WORKS 100000
@@ -340,11 +340,11 @@ static void work_until_sampled(unsigned int member)
 	double end = traced_seconds() + TRACED_DEADLINE;
 
 	while (traced_seconds() < end) {
-		struct snapshot_windows w = family_status(&f, f.members[member]).windows;
+		struct snapshot_windows w = process_tree_status(&f, f.members[member]).windows;
 
 		if (w.n >= 2 && w.samples >= 20)
 			return;
-		family_ask(&f, "work", member, WORKS, "worked");
+		process_tree_ask(&f, "work", member, WORKS, "worked");
 	}
 	cr_assert(false, "it is not sampled between windows");
 }
@@ -369,21 +369,21 @@ static void check_outside(void)
  */
 Test(follow, samples_of_the_same_program_again, .timeout = 300)
 {
-	family_start(&f, traced_newest().exe);
+	process_tree_start(&f, traced_newest().exe);
 	f.t.max_overhead = 5;
 	traced_attach(&f.t);
-	family_fork(&f, 0, 1);
-	family_traced(&f, 1, 1);
+	process_tree_fork(&f, 0, 1);
+	process_tree_traced(&f, 1, 1);
 	work_until_sampled(1);
 	check_outside();
-	family_ask(&f, "again", 1, 0, "again");
+	process_tree_ask(&f, "again", 1, 0, "again");
 	traced_until(&f.t, is_at_it_again, &(unsigned int){1}, "the program anew");
 	/* The startup of an interpreter is outside Python, so clear after it. */
-	family_ask(&f, "work", 1, 10, "worked");
+	process_tree_ask(&f, "work", 1, 10, "worked");
 	assert_ok(sessions_clear(f.t.sessions, 0, NULL));
 	work_until_sampled(1);
 	check_outside();
-	family_finish(&f);
+	process_tree_finish(&f);
 	check_no_leaks();
 }
 
@@ -391,15 +391,16 @@ Test(follow, another_program, .timeout = 120)
 {
 	begin_newest();
 	traced_attach(&f.t);
-	family_fork(&f, 0, 2);
-	family_traced(&f, 1, 2);
-	family_ask(&f, "work", 1, 10, "worked");
-	family_ask(&f, "other", 1, 0, "other");
-	family_ended(&f, 1, 1);
-	cr_assert_str_eq(family_status(&f, f.members[1]).end_reason, "executed another program");
+	process_tree_fork(&f, 0, 2);
+	process_tree_traced(&f, 1, 2);
+	process_tree_ask(&f, "work", 1, 10, "worked");
+	process_tree_ask(&f, "other", 1, 0, "other");
+	process_tree_ended(&f, 1, 1);
+	cr_assert_str_eq(process_tree_status(&f, f.members[1]).end_reason,
+			 "executed another program");
 	cr_assert_eq(work_of(f.members[1]), 10);
 	cr_assert(!sessions_over(f.t.sessions, f.t.pid));
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 /*
@@ -412,15 +413,15 @@ Test(follow, another_program_while_stopped, .timeout = 120)
 
 	begin_newest();
 	traced_attach(&f.t);
-	family_fork(&f, 0, 1);
-	family_traced(&f, 1, 1);
+	process_tree_fork(&f, 0, 1);
+	process_tree_traced(&f, 1, 1);
 	traced_halt(&f.t);
-	family_ask(&f, "other", 1, 0, "other");
+	process_tree_ask(&f, "other", 1, 0, "other");
 	cr_assert(sessions_start(f.t.sessions, f.members[1], &diag) < 0);
 	cr_assert_eq(diag.exit, PYP_EXIT_NO_PROCESS, "%s", diag.msg);
 	cr_assert(strstr(diag.msg, "another program"), "%s", diag.msg);
-	family_ended(&f, 1, 1);
-	family_finish(&f);
+	process_tree_ended(&f, 1, 1);
+	process_tree_finish(&f);
 }
 
 /* As above, but with the same program, whose addresses have changed. */
@@ -428,14 +429,14 @@ Test(follow, the_same_program_while_stopped, .timeout = 120)
 {
 	begin_newest();
 	traced_attach(&f.t);
-	family_fork(&f, 0, 1);
-	family_traced(&f, 1, 1);
+	process_tree_fork(&f, 0, 1);
+	process_tree_traced(&f, 1, 1);
 	traced_halt(&f.t);
-	family_ask(&f, "again", 1, 0, "again");
+	process_tree_ask(&f, "again", 1, 0, "again");
 	assert_ok(sessions_start(f.t.sessions, f.members[1], NULL));
-	family_ask(&f, "work", 1, 9, "worked");
+	process_tree_ask(&f, "work", 1, 9, "worked");
 	cr_assert_eq(work_of(f.members[1]), 9);
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 static bool has_ended(struct traced *traced, void *ctx)

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "harness/counts.h"
-#include "harness/family.h"
+#include "harness/process_tree.h"
 #include "harness/test.h"
 #include "snapshot/correct.h"
 #include "stats/view.h"
 
-static struct family f;
+static struct process_tree f;
 
 #define BURN_MS 1000
 #define RATE	997
@@ -26,7 +26,8 @@ struct burned {
 };
 
 /* Members a to b use CPU time, all at once; the sum is ret[0], as no member 0 takes part. */
-static void burn(unsigned int ms, unsigned int a, unsigned int b, struct burned ret[FAMILY_MAX])
+static void burn(unsigned int ms, unsigned int a, unsigned int b,
+		 struct burned ret[PROCESS_TREE_MAX])
 {
 	char line[128];
 	size_t n = (size_t)snprintf(line, sizeof(line), "burn %u", ms);
@@ -47,17 +48,17 @@ static void burn(unsigned int ms, unsigned int a, unsigned int b, struct burned 
 }
 
 /* Members 1 and 2 exist before the attach, 3 and 4 are forked later, 4 by 3. */
-static void start_family(const char *exe, struct mode_choice mode, unsigned int max_overhead)
+static void start_tree(const char *exe, struct mode_choice mode, unsigned int max_overhead)
 {
-	family_start(&f, exe);
+	process_tree_start(&f, exe);
 	f.t.mode = mode;
 	f.t.max_overhead = max_overhead;
-	family_fork(&f, 0, 2);
+	process_tree_fork(&f, 0, 2);
 	traced_attach(&f.t);
-	family_fork(&f, 0, 1);
-	family_traced(&f, 1, 3);
-	family_fork(&f, 3, 1);
-	family_traced(&f, 1, 4);
+	process_tree_fork(&f, 0, 1);
+	process_tree_traced(&f, 1, 3);
+	process_tree_fork(&f, 3, 1);
+	process_tree_traced(&f, 1, 4);
 }
 
 /* The figures of one function in a snapshot. */
@@ -99,7 +100,7 @@ static const struct {
 
 static void check_parent(pid_t child, pid_t parent)
 {
-	struct session_status st = family_status(&f, child);
+	struct session_status st = process_tree_status(&f, child);
 
 	cr_assert_eq(st.parent, parent);
 	cr_assert(st.fork_gap_ns > 0, "the time before its fork was followed is not reported");
@@ -137,9 +138,9 @@ static void check_calls(pid_t pid, uint64_t rounds)
 
 static void sampled(const char *exe)
 {
-	struct burned burned[FAMILY_MAX];
+	struct burned burned[PROCESS_TREE_MAX];
 
-	start_family(exe, (struct mode_choice){MODE_SAMPLE, RATE}, 0);
+	start_tree(exe, (struct mode_choice){MODE_SAMPLE, RATE}, 0);
 	cr_assert_eq(traced_timers(), sysconf(_SC_NPROCESSORS_ONLN),
 		     "each process has its own timers");
 	burn(BURN_MS, 1, 4, burned);
@@ -147,45 +148,45 @@ static void sampled(const char *exe)
 		check_cpu(f.members[i], &burned[i]);
 	check_cpu(0, &burned[0]);
 	check_parent(f.members[4], f.members[3]);
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 Test(follow_modes, samples_are_of_each_process, .timeout = 600)
 {
-	family_everywhere(sampled);
+	process_tree_everywhere(sampled);
 }
 
 static void counted(const char *exe)
 {
-	struct burned burned[FAMILY_MAX];
+	struct burned burned[PROCESS_TREE_MAX];
 
-	start_family(exe, (struct mode_choice){MODE_COUNT, 0}, 0);
+	start_tree(exe, (struct mode_choice){MODE_COUNT, 0}, 0);
 	burn(200, 1, 4, burned);
 	for (unsigned int i = 1; i <= 4; i++) {
 		check_calls(f.members[i], burned[i].rounds);
-		family_ask(&f, "work", i, 100 + i, "worked");
+		process_tree_ask(&f, "work", i, 100 + i, "worked");
 		cr_assert_eq((uint64_t)figures_of(f.members[i], "work").calls, 100 + i);
 	}
 	check_calls(0, burned[0].rounds);
 	check_calls(f.members[0], 0);
-	family_ask(&f, "end", 2, 0, "ended");
-	family_ended(&f, 2, 2);
+	process_tree_ask(&f, "end", 2, 0, "ended");
+	process_tree_ended(&f, 2, 2);
 	cr_assert_eq((uint64_t)figures_of(f.members[2], "work").calls, 102);
 	cr_assert_eq((uint64_t)figures_of(0, "work").calls, 410, "what has ended is forgotten");
 	check_parent(f.members[4], f.members[3]);
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 Test(follow_modes, counts_are_of_each_process, .timeout = 600)
 {
-	family_everywhere(counted);
+	process_tree_everywhere(counted);
 }
 
 static void counted_and_sampled(const char *exe)
 {
-	struct burned burned[FAMILY_MAX];
+	struct burned burned[PROCESS_TREE_MAX];
 
-	start_family(exe, (struct mode_choice){MODE_COUNT, RATE}, 0);
+	start_tree(exe, (struct mode_choice){MODE_COUNT, RATE}, 0);
 	burn(BURN_MS, 1, 4, burned);
 	for (unsigned int i = 1; i <= 4; i++)
 		check_calls(f.members[i], burned[i].rounds);
@@ -202,20 +203,20 @@ static void counted_and_sampled(const char *exe)
 				  "%s of %d", parts[k].name, (int)f.members[i]);
 		}
 	}
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 Test(follow_modes, counts_with_samples_are_of_each_process, .timeout = 600)
 {
-	family_everywhere(counted_and_sampled);
+	process_tree_everywhere(counted_and_sampled);
 }
 
 /* The children of a trace are sampled as it is, so that their times are corrected as well. */
 static void traced(const char *exe)
 {
-	struct burned burned[FAMILY_MAX];
+	struct burned burned[PROCESS_TREE_MAX];
 
-	start_family(exe, (struct mode_choice){MODE_TRACE, TARGET_OPTS_RATE_AUTO}, 0);
+	start_tree(exe, (struct mode_choice){MODE_TRACE, TARGET_OPTS_RATE_AUTO}, 0);
 	cr_assert_eq(traced_timers(), sysconf(_SC_NPROCESSORS_ONLN),
 		     "each process has its own timers");
 	burn(BURN_MS, 1, 4, burned);
@@ -231,12 +232,12 @@ static void traced(const char *exe)
 		cr_assert_gt(s->targets[0].estimate.samples, BURN_MS / 4);
 		cr_assert(fabs(cpu - burned[i].cpu) < MISSED * burned[i].cpu);
 	}
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 Test(follow_modes, traces_with_samples_are_of_each_process, .timeout = 600)
 {
-	family_everywhere(traced);
+	process_tree_everywhere(traced);
 }
 
 /*
@@ -247,12 +248,12 @@ Test(follow_modes, traces_with_samples_are_of_each_process, .timeout = 600)
 #define WINDOWS 4
 #define TURNS	20
 
-static void burn_until_seen(struct burned sum[FAMILY_MAX])
+static void burn_until_seen(struct burned sum[PROCESS_TREE_MAX])
 {
-	struct burned b[FAMILY_MAX];
+	struct burned b[PROCESS_TREE_MAX];
 
 	for (unsigned int i = 1; i <= 4; i++) {
-		uint64_t before = family_status(&f, f.members[i]).windows.n;
+		uint64_t before = process_tree_status(&f, f.members[i]).windows.n;
 		unsigned int turn = 0;
 
 		do {
@@ -260,7 +261,7 @@ static void burn_until_seen(struct burned sum[FAMILY_MAX])
 			sum[i].rounds += b[i].rounds;
 			sum[i].cpu += b[i].cpu;
 		} while (++turn < TURNS &&
-			 family_status(&f, f.members[i]).windows.n < before + WINDOWS);
+			 process_tree_status(&f, f.members[i]).windows.n < before + WINDOWS);
 		cr_assert(turn < TURNS, "there are not enough windows");
 	}
 }
@@ -306,13 +307,13 @@ static void check_windows(pid_t pid, const struct burned *b)
 
 static void in_windows(const char *exe)
 {
-	struct burned burned[FAMILY_MAX] = {0};
+	struct burned burned[PROCESS_TREE_MAX] = {0};
 
-	start_family(exe, (struct mode_choice){MODE_TRACE, TARGET_OPTS_RATE_AUTO}, BOUND);
+	start_tree(exe, (struct mode_choice){MODE_TRACE, TARGET_OPTS_RATE_AUTO}, BOUND);
 	burn_until_seen(burned);
 	for (unsigned int i = 1; i <= 4; i++)
 		check_windows(f.members[i], &burned[i]);
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 Test(follow_modes, windows_are_of_each_process, .timeout = 900)
@@ -325,12 +326,12 @@ Test(follow_modes, windows_are_of_each_process, .timeout = 900)
 static bool two_are_over(struct traced *t, void *ctx)
 {
 	(void)t, (void)ctx;
-	return family_status(&f, f.t.pid).children.over_limit == 2;
+	return process_tree_status(&f, f.t.pid).children.over_limit == 2;
 }
 
 static bool is_anew(struct traced *t, void *ctx)
 {
-	struct session_status st = family_status(&f, f.members[*(unsigned int *)ctx]);
+	struct session_status st = process_tree_status(&f, f.members[*(unsigned int *)ctx]);
 
 	(void)t;
 	return st.state == SESSION_TRACING && st.execs == 1;
@@ -339,24 +340,24 @@ static bool is_anew(struct traced *t, void *ctx)
 /* Executing the program again, and limits, in the modes that keep no stacks. */
 static void again_in(struct mode_choice mode)
 {
-	struct burned before[FAMILY_MAX], after[FAMILY_MAX];
+	struct burned before[PROCESS_TREE_MAX], after[PROCESS_TREE_MAX];
 	struct figures g;
 
-	family_start(&f, traced_newest().exe);
+	process_tree_start(&f, traced_newest().exe);
 	f.t.mode = mode;
 	f.t.builtins = true;
 	f.t.max_children = 2;
 	traced_attach(&f.t);
-	family_fork(&f, 0, 2);
-	family_traced(&f, 1, 2);
-	family_fork(&f, 0, 2);
+	process_tree_fork(&f, 0, 2);
+	process_tree_traced(&f, 1, 2);
+	process_tree_fork(&f, 0, 2);
 	traced_until(&f.t, two_are_over, NULL, "two that are over the limit");
 	burn(200, 1, 1, before);
-	family_ask(&f, "again", 1, 0, "again");
+	process_tree_ask(&f, "again", 1, 0, "again");
 	traced_until(&f.t, is_anew, &(unsigned int){1}, "the program anew");
-	family_ask(&f, "thread", 2, 0, "again");
+	process_tree_ask(&f, "thread", 2, 0, "again");
 	traced_until(&f.t, is_anew, &(unsigned int){2}, "the program anew");
-	cr_assert(family_status(&f, f.members[1]).exec_gap_ns > 0);
+	cr_assert(process_tree_status(&f, f.members[1]).exec_gap_ns > 0);
 	burn(200, 1, 2, after);
 	g = figures_of(f.members[1], "one");
 	if (mode.mode == MODE_COUNT)
@@ -367,7 +368,7 @@ static void again_in(struct mode_choice mode)
 	g = figures_of(f.members[2], "burn");
 	if (mode.rate)
 		cr_assert(fabs(g.cpu - after[2].cpu) < ERRORS * g.cpu_error);
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 Test(follow_modes, counting_the_same_program_again, .timeout = 240)
@@ -384,7 +385,7 @@ Test(follow_modes, sampling_the_same_program_again, .timeout = 240)
 
 static bool all_are_known(struct traced *t, void *ctx)
 {
-	struct snapshot_children c = family_status(&f, f.t.pid).children;
+	struct snapshot_children c = process_tree_status(&f, f.t.pid).children;
 
 	(void)t, (void)ctx;
 	return c.followed + c.ended_first + c.failed + c.over_limit >= BURST;
@@ -394,15 +395,15 @@ static void at_once_in(struct mode_choice mode)
 {
 	struct session_status st;
 
-	family_start(&f, traced_newest().exe);
+	process_tree_start(&f, traced_newest().exe);
 	f.t.mode = mode;
 	traced_attach(&f.t);
-	family_ask(&f, "burst", BURST, 0, "burst");
+	process_tree_ask(&f, "burst", BURST, 0, "burst");
 	traced_until(&f.t, all_are_known, NULL, "news of all children");
-	st = family_status(&f, f.t.pid);
+	st = process_tree_status(&f, f.t.pid);
 	cr_assert_eq(st.children.followed + st.children.ended_first, BURST,
 		     "%" PRIu64 " and %" PRIu64, st.children.followed, st.children.ended_first);
-	family_finish(&f);
+	process_tree_finish(&f);
 }
 
 Test(follow_modes, children_that_end_at_once_while_counting, .timeout = 120)

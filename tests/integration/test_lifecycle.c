@@ -205,14 +205,14 @@ Test(lifecycle, target_executes_another_program, .timeout = 120)
 
 /* Children --------------------------------------------------------------------------------- */
 
-struct family {
+struct children {
 	const struct sites *sites;
 	pid_t pids[CHILDREN];
 };
 
 static bool children_are_clean(struct traced *t, void *ctx)
 {
-	const struct family *f = ctx;
+	const struct children *f = ctx;
 
 	(void)t;
 	for (int i = 0; i < CHILDREN; i++) {
@@ -225,7 +225,7 @@ static bool children_are_clean(struct traced *t, void *ctx)
 	return true;
 }
 
-static void fork_children(struct traced *t, struct family *f)
+static void fork_children(struct traced *t, struct children *f)
 {
 	char command[32];
 	double since;
@@ -245,7 +245,7 @@ static void fork_children(struct traced *t, struct family *f)
 static void forks(const char *exe)
 {
 	struct sites sites;
-	struct family family = {.sites = &sites};
+	struct children children = {.sites = &sites};
 	struct traced t;
 	char command[32];
 
@@ -253,7 +253,7 @@ static void forks(const char *exe)
 	traced_attach(&t);
 	expect_calls(&t);
 	for (int i = 0; i < 2; i++) {
-		fork_children(&t, &family);
+		fork_children(&t, &children);
 		traced_say(&t, "join");
 		traced_expect(&t, "joined ok");
 	}

@@ -69,7 +69,7 @@ static void check(const char *exe, const char *path, void (*change)(const char *
 {
 	struct sites sites;
 
-	traced_start(&t, exe, "family.py", NULL);
+	traced_start(&t, exe, "process_tree.py", NULL);
 	traced_expect(&t, "ready");
 	change(path);
 	traced_attach(&t);
@@ -88,7 +88,7 @@ static void check(const char *exe, const char *path, void (*change)(const char *
 /* The file changes while the target is traced, and tracing continues. */
 static void check_while_traced(const char *exe, const char *path, void (*change)(const char *path))
 {
-	traced_start(&t, exe, "family.py", NULL);
+	traced_start(&t, exe, "process_tree.py", NULL);
 	traced_expect(&t, "ready");
 	traced_attach(&t);
 	expect_work(10, 10);

@@ -2,10 +2,10 @@
 /* The children that a process has: their number and CPU time, without those of other programs. */
 #include "session/workers.h"
 
-#include "harness/family.h"
+#include "harness/process_tree.h"
 #include "harness/test.h"
 
-static struct family f;
+static struct process_tree f;
 
 #define BURN_MS 300
 
@@ -15,13 +15,13 @@ Test(workers, are_counted, .timeout = 120)
 	struct workers_use u;
 	char text[WORKERS_TEXT], line[64];
 
-	family_start(&f, traced_newest().exe);
+	process_tree_start(&f, traced_newest().exe);
 	workers_find(f.t.pid, &w);
 	u = workers_use(&w);
 	cr_assert(u.n == 0 && !workers_text(&u, text));
-	family_fork(&f, 0, 3);
-	family_fork(&f, 1, 1);
-	family_ask(&f, "other", 3, 0, "other");
+	process_tree_fork(&f, 0, 3);
+	process_tree_fork(&f, 1, 1);
+	process_tree_ask(&f, "other", 3, 0, "other");
 	workers_find(f.t.pid, &w);
 	cr_assert_eq(w.n, 3, "2 children and one of theirs, not the shell: %zu", w.n);
 	snprintf(line, sizeof(line), "burn %d 2", BURN_MS);
@@ -35,6 +35,6 @@ Test(workers, are_counted, .timeout = 120)
 	workers_find(f.t.pid, &again);
 	u = workers_use(&again);
 	cr_assert(u.theirs_ever_ns >= BURN_MS * 1000000ull, "the time before is forgotten");
-	family_finish(&f);
+	process_tree_finish(&f);
 	check_no_leaks();
 }

@@ -87,12 +87,12 @@ Test(match, container)
 /* Grandchildren count, also of a child that is not hit; circles of parents end. */
 Test(match, drop_children)
 {
-	bool family[N] = {true, true, true}, grandchild[N] = {true, false, true};
+	bool tree[N] = {true, true, true}, grandchild[N] = {true, false, true};
 	bool strangers[N] = {false, true, false, true}, circle[N] = {[4] = true};
 	bool none[N] = {false};
 
-	cr_assert_eq(match_drop_children(&list, family), 1);
-	check_hits(family, "100000", "family");
+	cr_assert_eq(match_drop_children(&list, tree), 1);
+	check_hits(tree, "100000", "tree");
 	cr_assert_eq(match_drop_children(&list, grandchild), 1);
 	check_hits(grandchild, "100000", "grandchild");
 	cr_assert_eq(match_drop_children(&list, strangers), 2);

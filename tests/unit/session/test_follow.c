@@ -250,7 +250,7 @@ Test(follow, a_child_has_the_pid_of_the_process_that_announced_it)
 	end();
 }
 
-/* The same where nothing of the family is left that could take over what is to be done. */
+/* The same where no process of the tree is left that could take over what is to be done. */
 Test(follow, a_child_has_the_pid_of_the_only_target)
 {
 	struct session *root;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A process and its forked children, which execute commands: family.py
+"""A process and its forked children, which execute commands: process_tree.py
 
 Prints `ready`, then executes commands from stdin. Members are numbered from 0, the first process.
 

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A process and its descendants: see family.h. */
-#include "harness/family.h"
+/* A process and its descendants: see process_tree.h. */
+#include "harness/process_tree.h"
 
 #include "harness/test.h"
 
-void family_start(struct family *f, const char *exe)
+void process_tree_start(struct process_tree *f, const char *exe)
 {
 	fprintf(stderr, "with %s\n", exe);
-	*f = (struct family){0};
-	traced_start(&f->t, exe, "family.py", NULL);
+	*f = (struct process_tree){0};
+	traced_start(&f->t, exe, "process_tree.py", NULL);
 	traced_expect(&f->t, "ready");
 	f->members[0] = f->t.pid;
 	f->t.follow = true;
 }
 
-void family_finish(struct family *f)
+void process_tree_finish(struct process_tree *f)
 {
 	traced_say(&f->t, "stop");
 	traced_finish(&f->t);
 }
 
-void family_everywhere(void (*test)(const char *exe))
+void process_tree_everywhere(void (*test)(const char *exe))
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_interpreters(v);
@@ -30,8 +30,8 @@ void family_everywhere(void (*test)(const char *exe))
 	check_no_leaks();
 }
 
-void family_ask(struct family *f, const char *order, unsigned int a, unsigned int b,
-		const char *answer)
+void process_tree_ask(struct process_tree *f, const char *order, unsigned int a, unsigned int b,
+		      const char *answer)
 {
 	char line[64];
 
@@ -40,7 +40,7 @@ void family_ask(struct family *f, const char *order, unsigned int a, unsigned in
 	traced_expect(&f->t, answer);
 }
 
-void family_fork(struct family *f, unsigned int by, unsigned int n)
+void process_tree_fork(struct process_tree *f, unsigned int by, unsigned int n)
 {
 	char line[64];
 
@@ -51,13 +51,13 @@ void family_fork(struct family *f, unsigned int by, unsigned int n)
 		int pid;
 
 		cr_assert(sscanf(traced_answer(&f->t, "child"), "%u %d", &number, &pid) == 2);
-		cr_assert(number < FAMILY_MAX);
+		cr_assert(number < PROCESS_TREE_MAX);
 		f->members[number] = pid;
 	}
 	traced_expect(&f->t, "forked");
 }
 
-struct session_status family_status(const struct family *f, pid_t pid)
+struct session_status process_tree_status(const struct process_tree *f, pid_t pid)
 {
 	struct session_status st;
 
@@ -67,7 +67,7 @@ struct session_status family_status(const struct family *f, pid_t pid)
 }
 
 struct wanted {
-	const struct family *f;
+	const struct process_tree *f;
 	unsigned int first, last; /* numbers of processes */
 	enum session_state state;
 };
@@ -78,7 +78,7 @@ static bool are_so(struct traced *t, void *ctx)
 
 	(void)t;
 	for (unsigned int i = w->first; i <= w->last; i++) {
-		struct session_status st = family_status(w->f, w->f->members[i]);
+		struct session_status st = process_tree_status(w->f, w->f->members[i]);
 
 		if (!st.pid || st.state != w->state)
 			return false;
@@ -86,14 +86,14 @@ static bool are_so(struct traced *t, void *ctx)
 	return true;
 }
 
-void family_traced(struct family *f, unsigned int first, unsigned int last)
+void process_tree_traced(struct process_tree *f, unsigned int first, unsigned int last)
 {
 	struct wanted w = {f, first, last, SESSION_TRACING};
 
 	traced_until(&f->t, are_so, &w, "children that are traced");
 }
 
-void family_ended(struct family *f, unsigned int first, unsigned int last)
+void process_tree_ended(struct process_tree *f, unsigned int first, unsigned int last)
 {
 	struct wanted w = {f, first, last, SESSION_ENDED};
 
