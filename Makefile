@@ -154,6 +154,9 @@ $(O)/obj/%.o: %.c $(O)/.flags
 # vector stalls on the stores (measured: 25 instead of 14 ns per event).
 $(O)/obj/daemon/stack/%.o $(O)/obj/daemon/profile/%.o: ALL_CFLAGS += -fno-tree-slp-vectorize
 
+# No fuzzer plans: without their instrumentation, plans of damaged interpreters take less time.
+$(O)/obj/daemon/plan/%.o: ALL_CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sanitize=fuzzer-no-link)
+
 # The skeleton must exist before its users are compiled, -MMD does the rest.
 $(O)/obj/daemon/probe/arrivals.o $(O)/obj/daemon/probe/probe.o $(O)/obj/daemon/probe/programs.o $(O)/obj/daemon/probe/ticker.o: | $(SKEL)
 
