@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""pyprofd on Debian's kernels, in QEMU: kernels.py [--short] [--only CHECK[,CHECK]] [SUITE]...
+"""pyprofd on Debian's kernels, in QEMU: kernels.py [--short] [--only CHECK[,CHECK]] [SUITE... | here]
 kernels.py --table prints the table of packaging/doc/kernels.md from the results of earlier runs.
 
 Each kernel (kernels/fetch.sh) boots in software emulation with the programs of $PYPROF_BUILD, their
@@ -26,6 +26,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("PYPROF_BUILD", TOP + "/build")
 SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "sid", "trixie-backports")
 SHORT = "bookworm"
+HERE = "here"  # in place of a suite: this machine's kernel, without QEMU
 PYTHON = os.path.realpath("/usr/bin/python3")
 LIBRARY = "/usr/lib/" + os.path.basename(PYTHON)
 # Parts of Python's library that no check uses
@@ -175,7 +176,7 @@ def cell(notes, name, result):
 
 def table():
     everything = kept()
-    suites = [s for s in SUITES if s in everything]
+    suites = [s for s in SUITES + (HERE,) if s in everything]
     rows, notes = [], []
     names = dict.fromkeys(n for s in suites for n in everything[s]["checks"])
     for name in names:
@@ -193,16 +194,20 @@ def table():
 # ---- the machine
 
 
-class Machine:
-    """A boot of one kernel: `results` is NAME -> (RESULT, TEXT), `log` what else was on the console."""
+def emulated(kernel, initrd, parameters):
+    return [*QEMU, "-m", "1536", "-kernel", kernel, "-initrd", initrd, "-append",
+            COMMAND_LINE + " " + parameters]
 
-    def __init__(self, kernel, initrd, parameters, seconds, kept):
+
+class Machine:
+    """A run of the checks: `results` is NAME -> (RESULT, TEXT), `log` all other lines."""
+
+    def __init__(self, argv, seconds, kept=lambda results: None):
         """kept: called with the results so far, after each check"""
         self.results, self.log, self.kept = {}, [], kept
         begun = time.monotonic()
         process = subprocess.Popen(
-            ["nice", "-n", "4", "timeout", "-k", "5", str(seconds), *QEMU, "-m", "1536", "-kernel", kernel,
-             "-initrd", initrd, "-append", COMMAND_LINE + " " + parameters],
+            ["nice", "-n", "4", "timeout", "-k", "5", str(seconds), *argv],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
             for line in process.stdout:
@@ -238,32 +243,44 @@ def kernels(suites):
     return [line.split() for line in done.stdout.decode().splitlines()]
 
 
+def checked(suite, version, argv, short):
+    print("%s: %s" % (suite, version), flush=True)
+    machine = Machine(argv, TIMEOUT[short], lambda results: keep(suite, version, results))
+    print("    %d s" % machine.seconds)
+    if not machine.passed():
+        print("\n".join(machine.log[-40:]))
+    return machine.passed()
+
+
+def check_kernels(suites, checks, short):
+    for tool in ("qemu-system-x86_64", "busybox", "cpio"):
+        if not shutil.which(tool):
+            skip("needs " + tool)
+    parameters = "check=" + ",".join(checks) if checks else ""
+    passed = True
+    with tempfile.TemporaryDirectory() as work:
+        make_root(work + "/root.tar")
+        initrd = make_initrd(work, work + "/root.tar")
+        for suite, version, directory in kernels(suites):
+            argv = emulated(directory + "/vmlinuz", initrd, parameters)
+            passed = checked(suite, version, argv, short) and passed
+    return passed
+
+
 def main(argv):
-    short, only = "--short" in argv, []
+    short, checks = "--short" in argv, []
     if "--table" in argv:
         return table()
     if "--only" in argv:
         i = argv.index("--only")
-        only = argv[i + 1].split(",")
+        checks = argv[i + 1].split(",")
         del argv[i:i + 2]
     suites = [a for a in argv if not a.startswith("-")]
-    for tool in ("qemu-system-x86_64", "busybox", "cpio"):
-        if not shutil.which(tool):
-            skip("needs " + tool)
-    failed = False
-    with tempfile.TemporaryDirectory() as work:
-        make_root(work + "/root.tar")
-        initrd = make_initrd(work, work + "/root.tar")
-        for suite, version, directory in kernels(suites or ([SHORT] if short else SUITES)):
-            print("%s: %s" % (suite, version), flush=True)
-            parameters = "check=" + ",".join(only or ["short"]) if short or only else ""
-            machine = Machine(directory + "/vmlinuz", initrd, parameters, TIMEOUT[short],
-                              lambda results: keep(suite, version, results))
-            print("    %d s" % machine.seconds)
-            if not machine.passed():
-                failed = True
-                print("\n".join(machine.log[-40:]))
-    return failed
+    checks = checks or (["short"] if short else [])
+    if suites == [HERE]:
+        guest = [TOP + "/tests/kernels/guest.py", *checks]
+        return not checked(HERE, os.uname().release, guest, short)
+    return not check_kernels(suites or ([SHORT] if short else SUITES), checks, short)
 
 
 if __name__ == "__main__":
