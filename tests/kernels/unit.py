@@ -10,7 +10,6 @@ then switches the machine off.
 import json
 import os
 import subprocess
-import sys
 import time
 
 import guest
@@ -76,8 +75,14 @@ def exact():
     calls = guest.functions(doc)["known"]["ncalls"]
     expect(calls == CALLS and doc["exact"], calls, doc["exact"])
     row, = json.loads(ctl("status", "--json"))["targets"]
+    return "%d calls, by %s" % (calls, row["mechanism"])
+
+
+def verified():
+    """The unit's restrictions permit the self-test."""
+    row, = json.loads(ctl("status", "--json"))["targets"]
     expect(row["self_test"].startswith("passed"), row["self_test"])
-    return "%d calls, self-test passed, by %s" % (calls, row["mechanism"])
+    return row["self_test"]
 
 
 def group():
@@ -105,10 +110,8 @@ def main():
     with open("/dev/console", "w") as console:
         os.dup2(console.fileno(), 1)
     guest.report("kernel", "ok", os.uname().release)
-    for function in (attached, exact, group, stopped, exposure):
+    for function in (attached, exact, verified, group, stopped, exposure):
         guest.perform("unit_" + function.__name__, function)
-    if "--debug" in sys.argv:
-        subprocess.run(["journalctl", "-b", "--no-pager", "-u", "pyprofd"], stdout=1)
     guest.report("end", "ok", "")
     time.sleep(1)
     subprocess.run(["systemctl", "poweroff", "--force", "--force"])
