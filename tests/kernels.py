@@ -164,7 +164,7 @@ def keep(suite, version, results):
 def cell(notes, name, result):
     if result is None:
         return ""
-    word, text = result
+    word, text = result[0], re.sub("^pyprof(d|ctl): ", "", result[1])
     if word == "ok" and (name in TELLING or name.startswith("privileges")):
         return text
     if word == "ok":
@@ -178,7 +178,9 @@ def table():
     everything = kept()
     suites = [s for s in SUITES + (HERE,) if s in everything]
     rows, notes = [], []
-    names = dict.fromkeys(n for s in suites for n in everything[s]["checks"])
+    # In the order of the suite with the most checks
+    ordered = sorted(suites, key=lambda s: -len(everything[s]["checks"]))
+    names = dict.fromkeys(n for s in ordered for n in everything[s]["checks"])
     for name in names:
         cells = [cell(notes, name, everything[s]["checks"].get(name)) for s in suites]
         rows.append([name.replace("_", " ")] + cells)
