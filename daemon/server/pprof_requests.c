@@ -138,16 +138,20 @@ static int check_traced(struct sessions *ss, pid_t pid, struct diag *diag)
 
 /* ---- profiles ---- */
 
-/* Go's tool sends a whole number; others may send a fraction. */
+/*
+ * Go's tool sends a whole number; others may send a fraction. Anybody may be able to use the HTTP
+ * listener: a second at least, so that snapshots of many requests do not keep the daemon from its work.
+ */
 static int seconds_of(const struct request *rq, uint64_t *ret_ns, struct diag *diag)
 {
 	const char *text = request_get(rq, "seconds");
+	const uint64_t least = rq->http ? CLOCK_NS_PER_S : 1;
 
 	*ret_ns = SECONDS_DEFAULT * CLOCK_NS_PER_S;
-	if (!text || (parse_duration(text, ret_ns) == 0 && *ret_ns > 0 &&
+	if (!text || (parse_duration(text, ret_ns) == 0 && *ret_ns >= least &&
 		      *ret_ns <= SECONDS_MAX * CLOCK_NS_PER_S))
 		return 0;
-	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected a number up to 300",
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "expected a number from 1 to 300",
 			"invalid seconds '%s'", text);
 }
 

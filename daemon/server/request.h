@@ -32,6 +32,7 @@ struct request {
 	const char *accept; /* the Accept header, borrowed; NULL: none */
 	uint64_t since_ns;  /* time of receipt, CLOCK_MONOTONIC; 0: unknown */
 	uint32_t span;	    /* that the client has waited for, see spans.h; 0: none */
+	bool http;	    /* to the HTTP listener */
 	bool reader;	    /* of a client that may only read */
 };
 

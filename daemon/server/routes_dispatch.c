@@ -233,6 +233,7 @@ void routes_dispatch(struct routes_ctx *ctx, const struct routes_input *in, stru
 	rq.since_ns = in->since_ns;
 	rq.accept = in->accept;
 	rq.span = in->span;
+	rq.http = in->http;
 	rq.reader = peer_only_reads(&in->peer, ctx->owner);
 	if (r == 0)
 		r = request_parse_target(&rq, in->uri, &diag);
