@@ -216,15 +216,13 @@ static struct MHD_Daemon *start_mhd(struct port *p, int fd, unsigned int timeout
 }
 
 /* http: NULL for the control socket. */
-static int open_port(struct server *srv, struct port *p, int listen_fd,
-		     const struct server_opts *opts, const struct http_listener *http,
-		     struct diag *diag)
+static int open_port(struct port *p, int listen_fd, const struct server_opts *opts,
+		     const struct http_listener *http, struct diag *diag)
 {
 	const bool tls = http && http->cert;
 	_cleanup_close_ int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
 	unsigned int timeout = opts->timeout_s ? opts->timeout_s : DEFAULT_TIMEOUT_S, max;
 
-	p->srv = srv;
 	p->access = http ? &http->access : NULL;
 	if (fd < 0)
 		return diag_errno(diag, errno, "cannot use the %s", name_of(p));
@@ -248,10 +246,10 @@ static int open_port(struct server *srv, struct port *p, int listen_fd,
 static int open_ports(struct server *srv, int listen_fd, const struct server_opts *opts,
 		      struct diag *diag)
 {
-	int r = open_port(srv, &srv->control, listen_fd, opts, NULL, diag);
+	int r = open_port(&srv->control, listen_fd, opts, NULL, diag);
 
 	if (r == 0 && opts->http)
-		r = open_port(srv, &srv->http, opts->http->fd, opts, opts->http, diag);
+		r = open_port(&srv->http, opts->http->fd, opts, opts->http, diag);
 	return r;
 }
 
@@ -263,6 +261,7 @@ int server_new(struct sd_event *event, int listen_fd, const struct server_opts *
 
 	if (!srv)
 		return -ENOMEM;
+	srv->control.srv = srv->http.srv = srv;
 	srv->routes = opts->routes;
 	srv->routes.http = opts->http;
 	srv->timeout_ns = (opts->timeout_s ? opts->timeout_s : DEFAULT_TIMEOUT_S) * CLOCK_NS_PER_S;
