@@ -34,8 +34,8 @@ struct sessions {
 	struct sd_event_source *timer;
 	struct session **v;
 	size_t n;
-	size_t next; /* the next target to be drained, modulo n */
-	uint32_t skip;	/* see sessions_set_skip() */
+	size_t next;   /* the next target to be drained, modulo n */
+	uint32_t skip; /* see sessions_set_skip() */
 	struct recorders timelines, slows;
 	/* Being attached: see looking.c. */
 	struct looking **looking;
