@@ -105,7 +105,9 @@ void member_cut(struct continuous *c, struct member *m)
 	if (m->asked_ns)
 		return;
 	r = sessions_cut(c->sessions, m->pid, &m->last, &s, &diag);
-	if (r < 0)
+	if (r == -ESRCH)
+		continuous_ended(c, m->pid); /* a client has detached it */
+	else if (r < 0)
 		log_debug("process %d: %s", (int)m->pid, diag.msg);
 	else if (s && s->ntargets)
 		give(c, m, s);

@@ -251,6 +251,19 @@ Test(continuous, one_process_after_the_other)
 	pyprofd_shutdown(&d);
 }
 
+Test(continuous, a_client_detaches_a_process)
+{
+	pid_t pid = start_with(NULL, "half");
+	char text[16];
+
+	pyprofd_start(&d, "--continuous", "--interval", "1", "--match", tag, NULL);
+	wait_for("processes", "sampled", 1);
+	free(ctl_ok(&d, "detach", pid_text(text, pid), NULL));
+	wait_until_none();
+	end(pid);
+	pyprofd_shutdown(&d);
+}
+
 static void expect_history_on_disk(void)
 {
 	char *text;
