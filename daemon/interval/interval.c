@@ -11,6 +11,7 @@
 #include "format/format.h"
 #include "format/jsonout.h"
 #include "snapshot/load.h"
+#include "snapshot/since.h"
 
 /* A snapshot's file ends with END, an interval's with MEMBER, its value and END. */
 #define END    "\n}\n"
@@ -30,6 +31,19 @@ struct interval *interval_new(const uint8_t id[INTERVAL_ID_BYTES], uint64_t star
 	iv->end_unix_ns = end_unix_ns;
 	iv->snapshot = snapshot;
 	return iv;
+}
+
+struct interval *interval_copy(const struct interval *iv)
+{
+	struct snapshot *s = snapshot_copy(iv->snapshot);
+	_cleanup_(interval_freep) struct interval *copy = NULL;
+
+	if (s)
+		copy = interval_new(iv->id, iv->start_unix_ns, iv->end_unix_ns, s);
+	for (uint32_t i = 0; copy && i < iv->nlabels; i++)
+		if (interval_set_label(copy, iv->labels[i].name, iv->labels[i].value) < 0)
+			return NULL;
+	return TAKE_PTR(copy);
 }
 
 void interval_free(struct interval *iv)

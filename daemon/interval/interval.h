@@ -53,6 +53,8 @@ struct interval {
  */
 struct interval *interval_new(const uint8_t id[INTERVAL_ID_BYTES], uint64_t start_unix_ns,
 			      uint64_t end_unix_ns, struct snapshot *snapshot);
+/* Returns a copy that borrows nothing, with the same id. NULL: out of memory. */
+struct interval *interval_copy(const struct interval *iv);
 void interval_free(struct interval *iv);
 DEFINE_FREEP(struct interval, interval_free)
 

@@ -51,8 +51,9 @@ struct daemon {
 	struct server *server;
 	struct continuous *continuous; /* NULL: another mode, or it has ended */
 	struct launch *launch;
-	struct pusher *pusher; /* NULL: nothing is pushed, like the cutter */
-	struct cutter *cutter;
+	struct pusher *pusher;	   /* NULL: nothing is pushed, like the cutter */
+	struct cutter *cutter;	   /* NULL as well in continuous mode */
+	struct interval_sink push; /* in continuous mode */
 	sigset_t old_mask;
 	struct rlimit old_files;
 	pid_t given[OPT_PIDS_MAX + 1]; /* pids of --pid and the command; 0: ended */
@@ -457,6 +458,18 @@ static const struct keep *history_of(void *ctx)
 	return d->continuous ? continuous_kept(d->continuous) : NULL;
 }
 
+/* Continuous mode cuts intervals itself. */
+static void push_interval(void *ctx, const struct interval *iv)
+{
+	struct daemon *d = ctx;
+	struct interval *copy = interval_copy(iv);
+
+	if (copy)
+		pusher_add(d->pusher, copy);
+	else
+		log_warning("an interval is not sent: %s", strerror(ENOMEM));
+}
+
 static int start_continuous(struct daemon *d, struct diag *diag)
 {
 	const struct options *o = d->opts;
@@ -471,7 +484,14 @@ static int start_continuous(struct daemon *d, struct diag *diag)
 		.dir = o->keep,
 	};
 
-	return o->continuous ? continuous_new(d->event, d->sessions, &co, &d->continuous, diag) : 0;
+	int r = o->continuous ? continuous_new(d->event, d->sessions, &co, &d->continuous, diag)
+			      : 0;
+
+	if (r == 0 && d->continuous && d->pusher) {
+		d->push = (struct interval_sink){.take = push_interval, .ctx = d};
+		continuous_add_sink(d->continuous, &d->push);
+	}
+	return r;
 }
 
 /* Before the targets: the senders are forked while the daemon holds no data. */
@@ -498,7 +518,7 @@ static int make_cutter(struct daemon *d, struct diag *diag)
 		.service = o->push_opts.service,
 	};
 
-	return d->pusher ? cutter_new(d->event, &co, &d->cutter, diag) : 0;
+	return d->pusher && !o->continuous ? cutter_new(d->event, &co, &d->cutter, diag) : 0;
 }
 
 static int start_server(struct daemon *d, struct diag *diag)

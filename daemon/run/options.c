@@ -126,6 +126,10 @@ static int check_continuous(const struct options *o, struct diag *diag)
 	if (o->all_python && (o->match || o->unit))
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave out --all-python",
 				"--all-python excludes --match and --unit");
+	if (o->push_every_ns || o->push_opts.service)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+				"--interval and --label are the same for continuous mode",
+				"--continuous excludes --push-every and --push-service");
 	if (o->keep_size && !o->keep)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --keep DIR",
 				"--keep-size requires --keep");

@@ -16,6 +16,8 @@
 
 #include "base/clock.h"
 #include "harness/daemon.h"
+#include "harness/push_server.h"
+#include "harness/temp_dir.h"
 #include "harness/interpreters.h"
 #include "harness/test.h"
 #include "harness/traced.h"
@@ -228,6 +230,43 @@ Test(continuous, intervals_add_up)
 	pyprofd_shutdown(&d);
 }
 
+/* What is kept is also sent, each interval once. */
+Test(continuous, intervals_are_sent)
+{
+	struct push_server server;
+	char url[64], *dir = temp_dir_new();
+	pid_t pid = start_with(NULL, "busy");
+	json_t *list, *log, *record;
+	uint64_t sent_ns = 0;
+	size_t i, n;
+
+	push_server_start(&server, dir, "200", NULL);
+	pyprofd_start(&d, "--continuous", "--interval", "1", "--rate", "99", "--match", tag,
+		      "--push", push_server_url(&server, "pyroscope+http", url), NULL);
+	wait_for_samples(pid, 100);
+	end(pid);
+	wait_until_none();
+	list = parse(ctl_ok(&d, "history", "--json", NULL));
+	n = intervals_of(list, pid);
+	pyprofd_shutdown(&d);
+	log = push_server_log(&server);
+	cr_assert_eq(json_array_size(log), n);
+	json_array_foreach(log, i, record)
+	{
+		cr_assert_str_eq(json_string_value(json_object_get(record, "service")),
+				 "continuous");
+		sent_ns += (uint64_t)json_integer_value(
+			json_object_get(json_object_get(record, "sums"), "cpu"));
+	}
+	cr_assert_leq(sent_ns, (uint64_t)sum_of(list, "cpu_ns"));
+	cr_assert_geq(2 * sent_ns, (uint64_t)sum_of(list, "cpu_ns"), "outside Python excepted");
+	json_decref(log);
+	json_decref(list);
+	push_server_check(&server);
+	push_server_stop(&server);
+	temp_dir_remove(dir);
+}
+
 /* A process that follows another gets its BPF instance, with nothing of the one before. */
 Test(continuous, one_process_after_the_other)
 {
@@ -338,6 +377,8 @@ Test(continuous, options_are_checked)
 	pyprofd_fails(&d, 2, "--match", "--continuous", "--match", "(", NULL);
 	pyprofd_fails(&d, 2, "--label", "--continuous", "--label", "x", NULL);
 	pyprofd_fails(&d, 2, "--interval", "--continuous", "--interval", "250ms", NULL);
+	pyprofd_fails(&d, 2, "excludes", "--continuous", "--push", "otlp+https://host",
+		      "--push-every", "5", NULL);
 	pyprofd_fails(&d, 2, "--keep", "--continuous", "--keep-size", "10M", NULL);
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);

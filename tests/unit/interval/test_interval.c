@@ -89,6 +89,27 @@ Test(interval, labels_have_limits)
 	check_no_leaks();
 }
 
+Test(interval, copies_are_complete)
+{
+	struct interval *iv = build(), *copy;
+	size_t size, copy_size;
+	char *text, *again;
+
+	assert_ok(interval_set_label(iv, INTERVAL_HOST, "h"));
+	assert_ok(interval_set_label(iv, INTERVAL_SERVICE, "web"));
+	text = save(iv, &size);
+	copy = interval_copy(iv);
+	cr_assert(copy);
+	interval_free(iv);
+	again = save(copy, &copy_size);
+	cr_assert_eq(size, copy_size, "%s\n%s", text, again);
+	assert_bytes_eq(text, again, size);
+	interval_free(copy);
+	free(text);
+	free(again);
+	check_no_leaks();
+}
+
 Test(interval, ids)
 {
 	char text[INTERVAL_ID_TEXT];
