@@ -16,9 +16,9 @@
 
 #include "base/clock.h"
 #include "harness/daemon.h"
+#include "harness/interpreters.h"
 #include "harness/push_server.h"
 #include "harness/temp_dir.h"
-#include "harness/interpreters.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
