@@ -220,7 +220,7 @@ class Machine:
         self.seconds = time.monotonic() - begun
 
     def read(self, line):
-        found = re.search(r"@@ (\S+)\t(\S+)\t(.*)", line)
+        found = re.search(r"@@ (\S+)\t(\S+)\t?(.*)", line)
         if not found:
             self.log.append(line)
             return

@@ -38,14 +38,17 @@ usr/share/bash-completion/completions/pyprofctl
 usr/share/doc/pyprofd/SECURITY.md
 usr/share/doc/pyprofd/api.md
 usr/share/doc/pyprofd/changelog
+usr/share/doc/pyprofd/continuous.md
 usr/share/doc/pyprofd/copyright
 usr/share/doc/pyprofd/fidelity.md
+usr/share/doc/pyprofd/fleet.md
 usr/share/doc/pyprofd/formats.md
 usr/share/doc/pyprofd/how-it-works.md
 usr/share/doc/pyprofd/html-report-licences.txt
 usr/share/doc/pyprofd/installing.md
 usr/share/doc/pyprofd/kernels.md
 usr/share/doc/pyprofd/overhead.md
+usr/share/doc/pyprofd/pushing.md
 usr/share/doc/pyprofd/troubleshooting.md
 usr/share/fish/vendor_completions.d/pyprofctl.fish
 usr/share/man/man1/pyprofctl.1

@@ -37,7 +37,7 @@ static void read_range(struct cells *c, struct answer_range *r)
 
 int answer_summary(const void *data, size_t n, struct answer_summary *ret, struct diag *diag)
 {
-	struct cells c = {.p = data, .end = (const uint8_t *)data + n};
+	struct cells c = {.p = data};
 	struct answer_range *const ranges[] = {&ret->service, &ret->host,   &ret->version,
 					       &ret->python,  &ret->mode,   &ret->options,
 					       &ret->clock,   &ret->kernel, &ret->program,
@@ -46,6 +46,7 @@ int answer_summary(const void *data, size_t n, struct answer_summary *ret, struc
 	memset(ret, 0, sizeof(*ret));
 	if (!n) /* releases that return no row if nothing matches */
 		return 0;
+	c.end = c.p + n;
 	ret->intervals = cells_u64(&c);
 	ret->hosts = cells_u64(&c);
 	ret->processes = cells_u64(&c);

@@ -15,6 +15,7 @@
 #include "target/proc.h"
 
 #define MAX_INTERPRETERS 1024
+#define LIST_TRIES	 8 /* of a dump */
 #define MAX_THREADS	 TARGET_MAX_THREADS
 #define MAX_FRAMES	 (2u << 20) /* all threads together */
 #define MAX_READS	 (1u << 20) /* takes about a second */
@@ -435,18 +436,71 @@ static int walk_thread(struct walk *w, uint64_t tstate)
 	return err ? err : find_lines(w, st);
 }
 
-static int walk_threads(struct walk *w, uint64_t interp)
+/* A thread state that was freed, or is something else by now, does not refer to its interpreter. */
+static bool tstate_valid(struct walk *w, uint64_t tstate, uint64_t interp)
+{
+	uint64_t v;
+
+	return !walk_u64(w, tstate + w->l->ts_interp, &v) && v == interp;
+}
+
+/* Forget all threads but the first n. */
+static void forget_after(struct walk *w, uint32_t n)
+{
+	while (w->n > n) {
+		w->n--;
+		free(w->v[w->n].frames);
+		free(w->v[w->n].lines);
+	}
+}
+
+/*
+ * *ret_whole: false if a thread state was freed meanwhile: the rest of the list is lost. A dump leaves
+ * it out.
+ */
+static int walk_list(struct walk *w, uint64_t interp, bool *ret_whole)
 {
 	uint64_t tstate;
-	int err = walk_u64(w, interp + w->l->interp_threads_head, &tstate);
+	int err;
 
+	w->page = 1;
+	err = walk_u64(w, interp + w->l->interp_threads_head, &tstate);
+
+	*ret_whole = true;
 	while (!err && tstate && w->n < MAX_THREADS) {
+		const uint32_t before = w->n;
+		uint64_t next;
+
 		err = walk_thread(w, tstate);
-		/* A thread state may be freed at any time; the rest of the list is then lost. */
-		if (!err && walk_u64(w, tstate + w->l->ts_next, &tstate))
+		if (err)
 			break;
+		w->page = 1; /* not as it was before */
+		*ret_whole = !walk_u64(w, tstate + w->l->ts_next, &next) &&
+			     (!w->dump || tstate_valid(w, tstate, interp));
+		if (!*ret_whole) {
+			if (w->dump)
+				forget_after(w, before);
+			break;
+		}
+		tstate = next;
 	}
 	return err == -ENOMEM ? err : 0;
+}
+
+/* Servers that start a thread per request have a list that changes all the time. */
+static int walk_threads(struct walk *w, uint64_t interp)
+{
+	const uint32_t before = w->n;
+	bool whole = false;
+	int err = 0;
+
+	for (int i = 0; i < LIST_TRIES && !whole && !err; i++) {
+		forget_after(w, before);
+		err = walk_list(w, interp, &whole);
+		if (!w->dump)
+			break;
+	}
+	return err;
 }
 
 static int walk_interpreters(struct walk *w)

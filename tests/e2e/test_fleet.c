@@ -424,6 +424,7 @@ static int start_cutter(int cut, pid_t *ret_pid)
 {
 	char path[256], port[16], count[16], text[16] = "";
 	int out[2];
+	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/tests/targets/cut_answers.py", getenv("PYPROF_TOP"));
 	snprintf(port, sizeof(port), "%d", server.port);
@@ -438,8 +439,9 @@ static int start_cutter(int cut, pid_t *ret_pid)
 		_exit(127);
 	}
 	close(out[1]);
-	cr_assert(read(out[0], text, sizeof(text) - 1) > 0);
-	close(out[0]);
+	f = fdopen(out[0], "r");
+	cr_assert(f && fgets(text, sizeof(text), f)); /* the whole line, however it is written */
+	fclose(f);
 	return (int)strtol(text, NULL, 10);
 }
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A web server whose every answer is known: server.py gevent|asyncio
+"""A web server whose every answer is known: server.py gevent|asyncio [TAG]
 
-Prints its port, ends when its stdin does. What it answers is in tests/targets/answers.py.
+Prints its port, ends when its stdin does. What it answers is in tests/targets/answers.py. TAG is
+for the daemon's --match.
 """
 
 import os
@@ -37,6 +38,6 @@ def serve_asyncio():
 
 if __name__ == "__main__":
     servers = {"gevent": serve_gevent, "asyncio": serve_asyncio}
-    if len(sys.argv) != 2 or sys.argv[1] not in servers:
+    if len(sys.argv) not in (2, 3) or sys.argv[1] not in servers:
         sys.exit(__doc__)
     servers[sys.argv[1]]()

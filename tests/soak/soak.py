@@ -50,9 +50,9 @@ class Failure(Exception):
 
 
 class Server:
-    def __init__(self, kind, python):
+    def __init__(self, kind, python, *tag):
         self.kind = kind
-        self.process = subprocess.Popen([python, os.path.join(HERE, "server.py"), kind],
+        self.process = subprocess.Popen([python, os.path.join(HERE, "server.py"), kind, *tag],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE)
         self.pid = self.process.pid
@@ -414,4 +414,5 @@ def main():
     return 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -82,6 +82,71 @@ Test(stacks, unreadable, .timeout = 10)
 	check_no_leaks();
 }
 
+/*
+ * Memory in which a thread's state is freed, and used for something else, as soon as its list has been
+ * read `frees` times.
+ */
+struct changing {
+	struct memory mem; /* first */
+	const struct heap *h;
+	uint64_t head, interp_field;
+	unsigned int reads, frees;
+};
+
+static int changing_read(const struct memory *mem, uint64_t addr, void *out, size_t n)
+{
+	struct changing *c = (struct changing *)mem;
+	const struct memory heap = heap_memory(c->h);
+	int r = heap.read(&heap, addr, out, n);
+
+	if (r == 0 && addr <= c->head && c->head + 8 <= addr + n)
+		c->reads++;
+	if (r == 0 && c->reads <= c->frees && addr <= c->interp_field &&
+	    c->interp_field + 8 <= addr + n)
+		memset((char *)out + (c->interp_field - addr), 0x5a, 8);
+	return r;
+}
+
+/* A new thread that ends, and the main thread behind it in the list */
+static size_t dump_changing(unsigned int frees, struct python_stack **v)
+{
+	const struct layout *l = layout_find(3, 12);
+	struct heap *h = heap_new(l);
+	uint64_t code = heap_code(h, "a.py", "f", 1, 0), first, second, runtime, interp;
+	struct python py = {.layout = *l};
+	struct changing c = {.mem = {.read = changing_read}, .h = h, .frees = frees};
+	size_t n = 0;
+
+	second = heap_tstate(h, heap_frame(h, code, 0, 0), 41, 0);
+	first = heap_tstate(h, heap_frame(h, code, 0, 0), 42, second);
+	py.runtime = runtime = heap_runtime(h, first);
+	memcpy(&interp, h->bytes + (runtime - HEAP_BASE) + l->runtime_interpreters_head, 8);
+	heap_u64(h, first + l->ts_interp, interp);
+	heap_u64(h, second + l->ts_interp, interp);
+	c.head = interp + l->interp_threads_head;
+	c.interp_field = first + l->ts_interp;
+	assert_ok(python_dump(&py, &c.mem, 0, v, &n, NULL));
+	free(h);
+	return n;
+}
+
+/* A dump reads the list again, instead of what is no thread, and without the threads behind it. */
+Test(stacks, threads_that_end, .timeout = 60)
+{
+	struct python_stack *v = NULL;
+	size_t n = dump_changing(0, &v);
+
+	cr_assert(n == 2 && v[0].tid == 42 && v[1].tid == 41);
+	python_stacks_free(v, n);
+	n = dump_changing(3, &v);
+	cr_assert(n == 2 && v[0].tid == 42 && v[1].tid == 41);
+	python_stacks_free(v, n);
+	n = dump_changing(1000, &v);
+	cr_assert_eq(n, 0, "%zu", n);
+	python_stacks_free(v, n);
+	check_no_leaks();
+}
+
 Test(stacks, circles_end, .timeout = 60)
 {
 	const struct layout *l = layout_find(3, 12);
