@@ -54,9 +54,10 @@
 
 #include "base/cleanup.h"
 
-#define KNOWN_TO 0.15 /* relative error of the estimated cost of all hits */
-#define APART	 0.15 /* relative deviation of a function's hit cost from the mean */
-#define MOST	 5.0  /* limit of k; beyond it the cause is not the cost of hits */
+#define FEW_OF_ONE 5	/* samples of one function */
+#define KNOWN_TO   0.15 /* relative error of the estimated cost of all hits */
+#define APART	   0.15 /* relative deviation of a function's hit cost from the mean */
+#define MOST	   5.0	/* limit of k; beyond it the cause is not the cost of hits */
 
 #define TIMES_ERROR 0.3	 /* relative deviation of D from D0 between programs */
 #define DIFFER	    0.4	 /* relative deviation of a function's slowdown from the mean */
@@ -142,6 +143,16 @@ static struct measured by_share(const struct reconcile_row *row, const struct fi
 	return (struct measured){each * row->before, f->drift * square(each) * (row->before + 0.5)};
 }
 
+/*
+ * A function's most likely time: by its share, or its own if it has few samples from before; not 0,
+ * as its time is unknown then.
+ */
+static double likely_ns(const struct reconcile *r, const struct reconcile_row *row,
+			struct measured share, double own_ns)
+{
+	return row->before >= FEW_OF_ONE ? share.ns : fmax(own_ns, r->period_ns / 2);
+}
+
 /* Reduces the weight of outliers; x: a squared error. */
 static double robust(double x)
 {
@@ -149,8 +160,12 @@ static double robust(double x)
 }
 
 /*
- * Returns the weighted sum of squares for a total. *ret_times receives the best D for it,
- * *ret_weight the total's 1/variance.
+ * Returns -2 log of the likelihood of a total, but for a constant; outliers weigh less. *ret_times
+ * receives the best D for it, *ret_weight the total's 1/variance.
+ *
+ * What was observed of a function is U and a number of samples, not a share of the total in ns.
+ * So the variance v of the difference counts relative to the total. Otherwise a small total, which
+ * makes the variances of all shares small, fits best if many functions have hardly any samples.
  */
 static double misfit(const struct reconcile *r, const struct reconcile_row *rows,
 		     const struct measured *u, size_t n, const struct fit *f, double total,
@@ -178,7 +193,9 @@ static double misfit(const struct reconcile *r, const struct reconcile_row *rows
 				continue;
 			}
 			*ret_weight += square(slope * share.ns / total) / v;
-			sum += robust(square(rest - *ret_times * slow) / v) + log(v);
+			sum += robust(square(rest - *ret_times * slow) / v) +
+			       log(v *
+				   square(likely_ns(r, &rows[i], share, rest + share.ns) / total));
 		}
 	}
 	return sum + square((*ret_times - 1) / TIMES_ERROR);

@@ -23,7 +23,11 @@ SLOW = 0.25
 
 
 def price(item):
-    return sum(i * item % 7 for i in range(200))
+    """The hottest function, by far, traced or not: it computes and calls nothing."""
+    total = 0
+    for i in range(2000):
+        total += i * item % 7
+    return total
 
 
 def prices(number):
