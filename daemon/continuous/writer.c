@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,10 +13,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/worker.h"
 #include "history/gz.h"
 #include "snapshot/pseudo.h"
-
-#define STACK_BYTES ((size_t)8 << 20)
 
 /* An interval, or the end of a cut */
 struct job {
@@ -215,23 +213,6 @@ static int on_wake(sd_event_source *source, int fd, uint32_t revents, void *ctx)
 	return 0;
 }
 
-/* Signals are the main thread's. */
-static int start(struct writer *w)
-{
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int err;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&w->thread, &attr, writer_main, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -err;
-}
-
 static void destroy(struct writer *w)
 {
 	sd_event_source_disable_unref(w->source);
@@ -265,7 +246,7 @@ int writer_new(struct sd_event *event, struct disk *disk, writer_done_fn done, v
 	w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = w->wake < 0 ? -errno : sd_event_add_io(event, &w->source, w->wake, EPOLLIN, on_wake, w);
 	if (r >= 0)
-		r = start(w);
+		r = worker_start(&w->thread, writer_main, w);
 	if (r < 0) {
 		destroy(w);
 		return diag_errno(diag, -r, "cannot keep intervals");

@@ -4,11 +4,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define STACK_BYTES ((size_t)8 << 20) /* what the formats were written for */
+#include "base/worker.h"
 
 struct waiting {
 	struct encoder_job job;
@@ -127,22 +126,12 @@ static void *encoder_main(void *arg)
 
 /* ---- in the main thread ---- */
 
-/* Signals are the main thread's. */
 static int start_thread(struct encoder *e)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int err;
+	int r = worker_start(&e->thread, encoder_main, e);
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&e->thread, &attr, encoder_main, e);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	e->started = !err;
-	return -err;
+	e->started = r == 0;
+	return r;
 }
 
 int encoder_new(const struct push_kind *const *kinds, size_t n, struct encoder **ret)

@@ -4,18 +4,16 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/bounded.h"
+#include "base/worker.h"
 #include "snapshot/correct.h"
 #include "snapshot/pseudo.h"
 #include "snapshot/since.h"
-
-#define STACK_BYTES ((size_t)8 << 20)
 
 struct render {
 	pthread_t thread;
@@ -131,23 +129,12 @@ static int copy_query(struct profile *p, const struct snapshot_query *q)
 	return 0;
 }
 
-/* Signals are blocked, as the main thread handles them. The stack has a main thread's usual size,
- * which the formats were written for. */
 static int start_thread(struct render *r)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int err;
+	int err = worker_start(&r->thread, render_main, r);
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&r->thread, &attr, render_main, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	r->started = !err;
-	return -err;
+	r->started = err == 0;
+	return err;
 }
 
 int render_start_job(const struct render_job *job, size_t held, size_t max, struct render **ret,
