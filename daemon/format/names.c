@@ -304,6 +304,21 @@ void name_print_escape(FILE *out, const char *s, const char *also)
 	}
 }
 
+char *name_escape(const char *s)
+{
+	char *ret = NULL;
+	size_t size;
+	FILE *out = open_memstream(&ret, &size);
+
+	if (!out)
+		return NULL;
+	name_print_escape(out, s, "");
+	if (fclose(out) == 0)
+		return ret;
+	free(ret);
+	return NULL;
+}
+
 static void repr_putc(FILE *out, uint32_t cp, char quote)
 {
 	char buf[4];

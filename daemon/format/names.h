@@ -88,6 +88,8 @@ void name_print(FILE *out, const char *s, size_t columns);
  * \xNN.
  */
 void name_print_escape(FILE *out, const char *s, const char *also);
+/* Returns what name_print_escape() writes, with nothing in `also`. The caller frees it. NULL: out of memory. */
+char *name_escape(const char *s);
 
 /*
  * Prints a string (NULL: "") as a quoted CSV field. A string that a spreadsheet would evaluate as a

@@ -117,29 +117,10 @@ static void put(struct writer *w, const Pprof__Profile *piece)
 	pprof__profile__pack_to_buffer(piece, &w->gz->base);
 }
 
-/*
- * Returns a copy that is valid UTF-8 and escaped, because pprof prints names unchanged. NULL: out
- * of memory.
- */
-static char *escape(const char *s)
-{
-	char *ret = NULL;
-	size_t size;
-	FILE *out = open_memstream(&ret, &size);
-
-	if (!out)
-		return NULL;
-	name_print_escape(out, s, "");
-	if (fclose(out) == 0)
-		return ret;
-	free(ret);
-	return NULL;
-}
-
 /* Sets *ret to the number of a string, which is written if it is new. */
 static int put_string(struct writer *w, const char *s, int64_t *ret)
 {
-	_cleanup_free_ char *utf8 = escape(s);
+	_cleanup_free_ char *utf8 = name_escape(s);
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 	uint32_t before = w->strings.n, id;
 

@@ -83,26 +83,10 @@ static void put(struct writer *w, const Otlp__Dictionary *piece)
 	otlp__dictionary__pack_to_buffer(piece, &w->dictionary.base);
 }
 
-/* Returns a copy that is valid UTF-8 and escaped. NULL: out of memory. */
-static char *escape(const char *s)
-{
-	char *ret = NULL;
-	size_t size;
-	FILE *out = open_memstream(&ret, &size);
-
-	if (!out)
-		return NULL;
-	name_print_escape(out, s, "");
-	if (fclose(out) == 0)
-		return ret;
-	free(ret);
-	return NULL;
-}
-
 /* Sets *ret to the index of a string, which is written if it is new. */
 static int put_string(struct writer *w, const char *s, int32_t *ret)
 {
-	_cleanup_free_ char *utf8 = escape(s ? s : "");
+	_cleanup_free_ char *utf8 = name_escape(s ? s : "");
 	Otlp__Dictionary piece = OTLP__DICTIONARY__INIT;
 	uint32_t before = w->strings.n, id;
 
@@ -121,7 +105,7 @@ static int put_string(struct writer *w, const char *s, int32_t *ret)
 static int put_attribute(struct writer *w, const char *key, const char *text, int64_t number,
 			 int32_t *ret)
 {
-	_cleanup_free_ char *utf8 = text ? escape(text) : NULL;
+	_cleanup_free_ char *utf8 = text ? name_escape(text) : NULL;
 	Otlp__AnyValue value = OTLP__ANY_VALUE__INIT;
 	Otlp__Attribute message = OTLP__ATTRIBUTE__INIT, *list = &message;
 	Otlp__Dictionary piece = OTLP__DICTIONARY__INIT;
