@@ -67,6 +67,15 @@ static bool segment_has_no_other(const struct returns *r, const struct image_seg
 	return true;
 }
 
+/* Returns whether a call before this one calls the same address, so that all code was searched for it. */
+static bool is_searched(const struct returns *r, uint32_t call)
+{
+	for (uint32_t i = 0; i < call; i++)
+		if (r->calls[i] && r->p->cfg.v[i].in.target == r->p->cfg.v[call].in.target)
+			return true;
+	return false;
+}
+
 /* Returns whether nothing but the evaluator calls what this call calls. */
 static bool has_no_other(const struct returns *r, uint32_t call)
 {
@@ -151,7 +160,8 @@ int returns_plan(struct planner *p, const uint8_t *calls)
 
 	for (uint32_t i = 0; i < p->cfg.n && err == 0; i++)
 		if (calls[i])
-			err = has_no_other(&r, i) ? add_before(&r, i) : -ENOENT;
+			err = is_searched(&r, i) || has_no_other(&r, i) ? add_before(&r, i)
+									: -ENOENT;
 	if (err < 0)
 		p->plan->nsites = before;
 	return err;
